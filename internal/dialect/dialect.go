@@ -1,0 +1,91 @@
+// Package dialect lists the wire formats that the gateway speaks. A dialect is
+// one codec with two halves: the server half decodes a client's request and
+// encodes the reply, the client half encodes a request to a provider and
+// decodes what comes back. The gateway is the server half of one joined to the
+// client half of another; the simulator is a server half joined to a script.
+//
+// Each wire format is a sub-package with the same function names; All is the
+// one place that knows them all.
+package dialect
+
+import (
+	"net/http"
+
+	"weir/internal/llm"
+	"weir/internal/sse"
+)
+
+// Dialect is one wire format. A nil function means that the wire format has no
+// such half; tests range over All and hold the rest to one conformance.
+type Dialect struct {
+	// Name is the word for it in the configuration and in the catalogue.
+	Name string
+
+	// The server half.
+
+	// Routes are the ServeMux patterns at which clients speak it.
+	Routes []Route
+	// Scan validates the body as strict JSON and reads the head from its bytes
+	// without building a tree. Fields it acts on may not stand twice or in
+	// another case. Errors are *llm.Error.
+	Scan func(body []byte, h http.Header) (llm.Head, error)
+	// DecodeRequest builds the tree of a body that passed Scan. Errors are
+	// *llm.Error and name the parameter at fault.
+	DecodeRequest func(body []byte) (*llm.Request, error)
+	// EncodeReply appends a whole answer to dst.
+	EncodeReply func(dst []byte, r *llm.Reply) []byte
+	// NewEncoder encodes one streamed answer.
+	NewEncoder func(m llm.Meta) Encoder
+	// Status is the HTTP status of an error.
+	Status func(c llm.Code) int
+	// EncodeError appends the body of an error reply to dst.
+	EncodeError func(dst []byte, e *llm.Error, requestID string) []byte
+
+	// The client half.
+
+	// Path is what follows a provider's base URL.
+	Path func(op llm.Op, model string, stream bool) string
+	// EncodeRequest writes the body of a request. Dropped names what this wire
+	// format cannot carry and leaves out.
+	EncodeRequest func(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error)
+	// Splice appends to dst a body of this same wire format with nothing
+	// changed but what the gateway must change.
+	Splice func(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte
+	// DecodeReply reads a whole answer. An error means that the provider did
+	// not keep to its protocol.
+	DecodeReply func(body []byte, q *llm.Quirks) (*llm.Reply, error)
+	// NewDecoder decodes one streamed answer.
+	NewDecoder func(q *llm.Quirks) Decoder
+	// Stamp appends to dst a reply, or the data of one stream event, with its
+	// usage completed by what the gateway charged. Without a usage object the
+	// bytes stay as they are.
+	Stamp func(dst, data []byte, f *llm.Final) []byte
+	// DecodeError reads the provider's explanation from an error body of any
+	// shape. The message is fit to be shown; empty when there is none.
+	DecodeError func(body []byte) llm.ProviderError
+}
+
+// Route is a pattern of net/http.ServeMux and the operation behind it.
+type Route struct {
+	Pattern string
+	Op      llm.Op
+}
+
+// Decoder turns a provider's stream into events.
+type Decoder interface {
+	// Decode appends the events of one frame to dst. A *llm.Error is an error
+	// that the provider reported in the stream; any other error is a frame
+	// that is not the protocol.
+	Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error)
+}
+
+// Encoder turns events into a client's stream. All methods append to dst.
+type Encoder interface {
+	// Append writes a piece of the answer: start, text, reasoning, refusal,
+	// tool call. Finish and usage events are left to Finish.
+	Append(dst []byte, e *llm.Event) []byte
+	// Finish writes finish reasons, usage and the end marker.
+	Finish(dst []byte, f *llm.Final) []byte
+	// Fail writes an in-band error and ends the stream; no end marker follows.
+	Fail(dst []byte, e *llm.Error) []byte
+}

@@ -1,0 +1,65 @@
+package llm
+
+import (
+	"errors"
+	"time"
+)
+
+// Code says what went wrong, in the words of the service's own API. Each wire
+// format maps it to its vendor's status and words in one table.
+type Code string
+
+// The whole vocabulary of errors.
+const (
+	CodeInvalidRequest      Code = "INVALID_REQUEST"
+	CodeAuthentication      Code = "AUTHENTICATION_ERROR"
+	CodeBudgetExceeded      Code = "BUDGET_EXCEEDED"
+	CodeForbidden           Code = "FORBIDDEN"
+	CodeNotFound            Code = "NOT_FOUND"
+	CodeModelNotFound       Code = "MODEL_NOT_FOUND"
+	CodeMethodNotAllowed    Code = "METHOD_NOT_ALLOWED"
+	CodeIdempotencyConflict Code = "IDEMPOTENCY_CONFLICT"
+	CodeRequestTooLarge     Code = "REQUEST_TOO_LARGE"
+	CodeUnsupportedMedia    Code = "UNSUPPORTED_MEDIA_TYPE"
+	CodeRateLimited         Code = "RATE_LIMITED"
+	CodeProviderError       Code = "PROVIDER_ERROR"
+	CodeProviderUnavailable Code = "PROVIDER_UNAVAILABLE"
+	CodeProviderTimeout     Code = "PROVIDER_TIMEOUT"
+	CodeOverloaded          Code = "OVERLOADED"
+	CodeInternal            Code = "INTERNAL_ERROR"
+)
+
+// Error is the one error type that reaches a client. Message is safe to show:
+// it holds no secret and no provider's raw body. Err is for the log alone.
+type Error struct {
+	Code       Code
+	Message    string
+	Param      string        // the field or parameter at fault, such as "messages[0].role"; empty for none
+	RetryAfter time.Duration // when to try again; 0 for unknown
+	Err        error
+}
+
+// Error is the code and the message, and the cause where there is one.
+func (e *Error) Error() string {
+	s := string(e.Code) + ": " + e.Message
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap is the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// AsError is the Error in err's chain, or an internal error that wraps err.
+func AsError(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return &Error{Code: CodeInternal, Message: "Something went wrong on our side. The request id finds it in the log.", Err: err}
+}
+
+// Invalid is an invalid-request error about one parameter.
+func Invalid(param, message string) *Error {
+	return &Error{Code: CodeInvalidRequest, Message: message, Param: param}
+}

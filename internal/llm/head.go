@@ -1,0 +1,29 @@
+package llm
+
+// Op is what a request asks a provider to do. Operations are values, never a
+// method each.
+type Op string
+
+// OpChat is a chat completion: messages in, an assistant's message out.
+const OpChat Op = "chat"
+
+// Span is a half-open range of bytes in a body; its zero value is "absent".
+type Span struct{ Start, End int }
+
+// Present reports whether the span covers anything.
+func (s Span) Present() bool { return s.End > s.Start }
+
+// Head is what the pipeline needs to know of a request before anybody builds
+// its tree, with the places in the body at which it stands.
+type Head struct {
+	Model        string // as the client asked; empty when absent
+	Stream       bool   // the client wants the reply piece by piece
+	MaxOutput    int64  // the client's cap on output tokens; 0 when absent
+	Choices      int64  // how many answers are asked for; at least 1
+	IncludeUsage bool   // the client of a stream asked for its usage
+
+	ModelSpan         Span // the value of the model field, quotes included
+	StreamOptionsSpan Span // the value of the stream-options field
+	Open              int  // offset just behind the body's opening brace
+	Empty             bool // the body is an object without fields
+}

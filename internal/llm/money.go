@@ -1,0 +1,96 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Money is an amount of US dollars in nano-dollars (1 USD = 10^9). It is an
+// integer because sums of floats drift; int64 holds 9.2 billion dollars.
+type Money int64
+
+// USD is one US dollar.
+const USD Money = 1_000_000_000
+
+// String is the amount as a plain decimal of dollars, without an exponent and
+// without trailing zeros: "0.3", "12", "0.000000001".
+func (m Money) String() string { return string(m.AppendText(nil)) }
+
+// AppendText appends the plain decimal form of String to dst.
+func (m Money) AppendText(dst []byte) []byte {
+	u := uint64(m)
+	if m < 0 {
+		dst = append(dst, '-')
+		u = -u
+	}
+	dst = strconv.AppendUint(dst, u/uint64(USD), 10)
+	frac := u % uint64(USD)
+	if frac == 0 {
+		return dst
+	}
+	digits := [9]byte{}
+	for i := len(digits) - 1; i >= 0; i-- {
+		digits[i] = byte('0' + frac%10)
+		frac /= 10
+	}
+	return append(append(dst, '.'), strings.TrimRight(string(digits[:]), "0")...)
+}
+
+// MarshalJSON writes the amount as a JSON number with all its digits.
+func (m Money) MarshalJSON() ([]byte, error) { return m.AppendText(nil), nil }
+
+// UnmarshalJSON reads a JSON number of dollars with at most nine decimals.
+func (m *Money) UnmarshalJSON(b []byte) error {
+	v, err := ParseMoney(string(b))
+	if err != nil {
+		return err
+	}
+	*m = v
+	return nil
+}
+
+// ParseMoney reads a plain decimal of US dollars with at most nine decimals,
+// such as "5", "0.25" or "-1.5".
+func ParseMoney(s string) (Money, error) {
+	v, err := parseDecimal(s, 9)
+	if err != nil {
+		return 0, fmt.Errorf("amount %q: %w", s, err)
+	}
+	return Money(v), nil
+}
+
+var (
+	errDecimalForm  = errors.New(`not a plain decimal number such as "0.25"`)
+	errDecimalRange = errors.New("too large")
+)
+
+// parseDecimal reads a plain decimal and scales it by 10^places, exactly.
+func parseDecimal(s string, places int) (int64, error) {
+	rest, negative := strings.CutPrefix(s, "-")
+	whole, frac, dotted := strings.Cut(rest, ".")
+	if whole == "" || dotted && frac == "" {
+		return 0, errDecimalForm
+	}
+	frac = strings.TrimRight(frac, "0")
+	if len(frac) > places {
+		return 0, fmt.Errorf("more than %d decimals", places)
+	}
+	var v int64
+	for _, c := range []byte(whole + frac + strings.Repeat("0", places-len(frac))) {
+		if c < '0' || c > '9' {
+			return 0, errDecimalForm
+		}
+		d := int64(c - '0')
+		if v > (math.MaxInt64-d)/10 {
+			return 0, errDecimalRange
+		}
+		v = v*10 + d
+	}
+	if negative {
+		v = -v
+	}
+	return v, nil
+}

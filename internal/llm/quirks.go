@@ -1,0 +1,23 @@
+package llm
+
+// Quirks says, as data, how a provider departs from the wire format that it
+// otherwise speaks. The zero value departs in nothing.
+type Quirks struct {
+	// MaxOutputField is the name of the output cap where it is not the wire
+	// format's own, such as "max_tokens".
+	MaxOutputField string `json:"max_output_field,omitempty"`
+	// NoStreamOptions says that asking for usage in a stream is an error there
+	// (such a provider sends it unasked).
+	NoStreamOptions bool `json:"no_stream_options,omitempty"`
+	// Rename gives request fields another name: "seed": "random_seed".
+	Rename map[string]string `json:"rename,omitempty"`
+	// RequiredToolChoice is the word for "some tool must be called" where it
+	// is not the wire format's own.
+	RequiredToolChoice string `json:"required_tool_choice,omitempty"`
+	// ReasoningBesideOutput says that completion_tokens leaves reasoning
+	// tokens out, so that they are added, not taken from it.
+	ReasoningBesideOutput bool `json:"reasoning_beside_output,omitempty"`
+	// Drop names request fields that the provider refuses and that can be left
+	// out without changing the answer's meaning.
+	Drop []string `json:"drop,omitempty"`
+}

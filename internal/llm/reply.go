@@ -1,0 +1,117 @@
+package llm
+
+import "encoding/json"
+
+// FinishReason says why generation ended. Every provider's own word is mapped
+// to one of these.
+type FinishReason string
+
+// The reasons.
+const (
+	FinishStop          FinishReason = "stop"
+	FinishLength        FinishReason = "length"
+	FinishContentFilter FinishReason = "content_filter"
+	FinishToolCalls     FinishReason = "tool_calls"
+	FinishError         FinishReason = "error"
+)
+
+// Reply is a whole answer.
+type Reply struct {
+	ID      string
+	Created int64 // Unix seconds; 0 when the provider gave none
+	Model   string
+	Choices []Choice
+	// Usage counts only where Reported is true: a provider that reports
+	// nothing is not one that reports zero.
+	Usage    Usage
+	Reported bool
+	// Cost is what the gateway charged; nil while it is not known, or for a
+	// model without a price.
+	Cost *Money
+	// Tier is the service tier that the provider says it served.
+	Tier  string
+	Extra []Field
+}
+
+// Choice is one of the answers of a reply.
+type Choice struct {
+	Index    int
+	Message  Message
+	Finish   FinishReason
+	Logprobs json.RawMessage
+	Extra    []Field
+}
+
+// EventKind says what an event of a stream carries.
+type EventKind uint8
+
+// The kinds of event.
+const (
+	EventStart     EventKind = iota + 1 // ID, Model, Created
+	EventText                           // Text, a piece of the answer
+	EventReasoning                      // Text, a piece of the thinking; or Signature
+	EventRefusal                        // Text, a piece of a refusal
+	EventToolCall                       // Tool opens a call (ID, Name) or continues it (Text: a piece of the arguments)
+	EventFinish                         // Finish
+	EventUsage                          // Usage so far, the last one counts
+	EventOther                          // a piece that nobody modelled, in Raw
+	EventDone                           // the wire format's end marker
+)
+
+// Event is one piece of a streamed answer. Which fields count depends on Kind.
+type Event struct {
+	Kind   EventKind
+	Choice int
+	Text   string
+
+	ID      string
+	Model   string
+	Created int64
+	Tier    string
+
+	Signature string
+	Tool      ToolDelta
+	Finish    FinishReason
+	Usage     Usage
+	Raw       json.RawMessage
+}
+
+// ToolDelta says which tool call an event belongs to.
+type ToolDelta struct {
+	Index int    // position among the calls of the choice
+	ID    string // on the first event of a call
+	Name  string // on the first event of a call
+}
+
+// Final is what the end of a streamed answer tells the client, once the
+// attempt is settled.
+type Final struct {
+	Finish   []FinishReason // by choice; at least one
+	Usage    Usage
+	Reported bool
+	Cost     *Money   // nil for a model without a price
+	Attempts int      // how many attempts the answer took
+	Models   []string // their models, as <provider>/<model-name>
+}
+
+// Meta is what a stream's encoder stamps on every piece.
+type Meta struct {
+	ID           string // the request's id
+	Created      int64  // Unix seconds
+	Model        string // <provider>/<model-name>
+	IncludeUsage bool   // the client asked for usage in the stream
+}
+
+// Splice says what changes in a body that is otherwise forwarded untouched.
+type Splice struct {
+	Model     string // the provider's name of the model
+	Stream    bool   // the request is a stream: ask the provider for its usage
+	MaxOutput int64  // an output cap to put in where there is none; 0 for none
+}
+
+// ProviderError is what a provider says about its own error.
+type ProviderError struct {
+	Message string // its explanation, safe to show; empty when it gave none
+	Code    string // its own code or type, such as "context_length_exceeded"
+	Param   string // the parameter it names
+}

@@ -1,0 +1,189 @@
+package llm
+
+import "encoding/json"
+
+// Role says who speaks in a message.
+type Role string
+
+// The roles that wire formats share. A developer's message is a system one.
+const (
+	RoleSystem    Role = "system"
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
+)
+
+// Request is a chat request as a tree: what one wire format decodes and
+// another encodes. Absent fields are nil or empty, never a default.
+type Request struct {
+	Model    string
+	Messages []Message
+	Tools    []Tool
+	// ToolChoice is nil for the provider's default.
+	ToolChoice *ToolChoice
+	// ParallelTools allows several tool calls in one turn.
+	ParallelTools *bool
+
+	MaxOutput        *int64       // tokens, reasoning included
+	Temperature      *json.Number // 0 to 2; the client's own digits
+	TopP             *json.Number // above 0, to 1
+	TopK             *int64
+	FrequencyPenalty *json.Number
+	PresencePenalty  *json.Number
+	Seed             *int64
+	Stop             []string
+	Choices          *int64
+	Format           *Format
+	Reasoning        *ReasoningOptions
+	User             string
+
+	Stream       bool
+	IncludeUsage bool
+
+	// Extra holds top-level fields that nobody modelled, in their order. They
+	// are in the words of the wire format named by ExtraOf and are given only
+	// to a provider that speaks it.
+	Extra   []Field
+	ExtraOf string
+}
+
+// Field is a JSON member that travels untouched.
+type Field struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// Message is one turn of the conversation.
+type Message struct {
+	Role  Role
+	Name  string // the speaker's name, where the client gave one
+	Parts []Part
+	Extra []Field
+}
+
+// Text is all text of the message, its parts joined without a separator.
+func (m *Message) Text() string { return joinText(m.Parts, PartText) }
+
+func joinText(parts []Part, kind PartKind) string {
+	var s string
+	for i := range parts {
+		if parts[i].Kind == kind {
+			s += parts[i].Text
+		}
+	}
+	return s
+}
+
+// PartKind says what a part of a message is.
+type PartKind uint8
+
+// The kinds of part.
+const (
+	PartText PartKind = iota + 1
+	PartReasoning
+	PartRefusal
+	PartImage
+	PartAudio
+	PartDocument
+	PartToolCall
+	PartToolResult
+	PartOther // a part that nobody modelled; it stands in Raw
+)
+
+// Part is one piece of a message. Which fields count depends on Kind.
+type Part struct {
+	Kind PartKind
+	Text string // text, reasoning, refusal
+
+	Signature string // reasoning: the provider's proof, returned to it in later turns
+	Redacted  string // reasoning: thinking that the provider gave in encrypted form only
+
+	Media *Media    // image, audio, document
+	Call  *ToolCall // tool call
+	// Result answers the call of that id; its content is in Result.Parts.
+	Result *ToolResult
+
+	CacheControl json.RawMessage // where a prompt cache is to end
+	Annotations  json.RawMessage // citations of a text, in the words of its wire format
+	Raw          json.RawMessage // PartOther: the part as it came
+	Extra        []Field
+}
+
+// Media is an image, a sound or a document: by address, by the provider's own
+// file id, or inline.
+type Media struct {
+	URL    string // http or https; empty when inline
+	FileID string
+	MIME   string // such as "image/png"; empty when unknown
+	Data   string // base64, standard alphabet
+	Format string // a sound's format word where the client gave that, such as "wav"
+	Name   string // a document's file name
+	Detail string // an image's detail: low, high, auto
+}
+
+// Tool is a function that the model may call, or a server-side tool in Raw.
+type Tool struct {
+	Name        string
+	Description string
+	Parameters  json.RawMessage // a JSON Schema
+	Strict      *bool
+	Raw         json.RawMessage // a tool that is not a function, as it came
+}
+
+// ToolMode says whether tools are to be called.
+type ToolMode string
+
+// The modes that wire formats share.
+const (
+	ToolsAuto     ToolMode = "auto"
+	ToolsNone     ToolMode = "none"
+	ToolsRequired ToolMode = "required"
+	ToolsNamed    ToolMode = "named" // the tool of that name
+)
+
+// ToolChoice is the client's wish about tools.
+type ToolChoice struct {
+	Mode ToolMode
+	Name string
+}
+
+// ToolCall is the model's wish to call a function.
+type ToolCall struct {
+	ID        string
+	Name      string
+	Arguments string // JSON text as the model wrote it; may be broken
+	Extra     []Field
+}
+
+// ToolResult is what a called function gave back.
+type ToolResult struct {
+	CallID  string
+	Name    string
+	Parts   []Part
+	IsError bool
+}
+
+// FormatKind is the shape that the answer must have.
+type FormatKind string
+
+// The shapes.
+const (
+	FormatText   FormatKind = "text"
+	FormatJSON   FormatKind = "json_object"
+	FormatSchema FormatKind = "json_schema"
+)
+
+// Format asks for structured output.
+type Format struct {
+	Kind        FormatKind
+	Name        string
+	Description string
+	Schema      json.RawMessage
+	Strict      *bool
+}
+
+// ReasoningOptions asks a reasoning model to think more or less.
+type ReasoningOptions struct {
+	Effort string // none, minimal, low, medium, high, ...; empty for unset
+	Budget int64  // tokens; 0 for unset
+}

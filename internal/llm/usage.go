@@ -1,0 +1,101 @@
+package llm
+
+// Class is one kind of thing that a provider charges for. The token classes
+// are a partition: every token of a request is in exactly one of them, so a
+// sum over them is the provider's own total.
+type Class uint8
+
+// The token classes come first, then the units that are not tokens.
+const (
+	Input        Class = iota // input text that no cache served
+	CacheRead                 // input read from the provider's prompt cache
+	CacheWrite                // input written to that cache for five minutes (or the provider's default)
+	CacheWrite1h              // input written to that cache for an hour
+	AudioIn                   // audio input
+	ImageIn                   // image input, where the provider counts it apart
+	Output                    // visible output text, tool calls included
+	Reasoning                 // hidden or shown thinking
+	AudioOut                  // audio output
+
+	Requests     // requests, for providers that charge for each
+	Searches     // server-side web searches
+	Images       // images made
+	Characters   // characters of speech synthesis
+	Milliseconds // milliseconds of audio
+
+	NumClasses   = int(Milliseconds) + 1
+	NumTokens    = int(AudioOut) + 1 // how many classes, from the first, are tokens
+	firstOutput  = Output            // token classes before it are input
+	maxCount     = int64(1) << 40    // what a provider says beyond this is not believed
+	unknownClass = Class(NumClasses) // what ParseClass returns for no class
+)
+
+var classNames = [NumClasses]string{
+	"input", "cache_read", "cache_write", "cache_write_1h", "audio_in", "image_in",
+	"output", "reasoning", "audio_out",
+	"request", "search", "image", "character", "millisecond",
+}
+
+// String is the name of the class in the journal, the database and reports.
+func (c Class) String() string {
+	if int(c) >= NumClasses {
+		return "unknown"
+	}
+	return classNames[c]
+}
+
+// IsInput reports whether the class counts tokens that went in.
+func (c Class) IsInput() bool { return c < firstOutput }
+
+// IsOutput reports whether the class counts tokens that came out.
+func (c Class) IsOutput() bool { return c >= firstOutput && int(c) < NumTokens }
+
+// ParseClass is the class of that name, and whether there is one.
+func ParseClass(name string) (Class, bool) {
+	for c, n := range classNames {
+		if n == name {
+			return Class(c), true
+		}
+	}
+	return unknownClass, false
+}
+
+// Usage counts what one attempt consumed, by class.
+type Usage [NumClasses]int64
+
+// InputTokens is the sum of the input classes: the provider's prompt tokens.
+func (u *Usage) InputTokens() int64 { return u.sum(0, firstOutput) }
+
+// OutputTokens is the sum of the output classes: the completion tokens.
+func (u *Usage) OutputTokens() int64 { return u.sum(firstOutput, Class(NumTokens)) }
+
+// TotalTokens is the sum of all token classes.
+func (u *Usage) TotalTokens() int64 { return u.sum(0, Class(NumTokens)) }
+
+func (u *Usage) sum(from, to Class) (n int64) {
+	for _, v := range u[from:to] {
+		n += v
+	}
+	return n
+}
+
+// IsZero reports whether nothing was counted.
+func (u *Usage) IsZero() bool { return *u == Usage{} }
+
+// Add adds v to u, class by class.
+func (u *Usage) Add(v *Usage) {
+	for c := range u {
+		u[c] += v[c]
+	}
+}
+
+// Plausible reports whether every count is one that a request can have: not
+// negative and below 2^40. Numbers of a broken provider are not believed.
+func (u *Usage) Plausible() bool {
+	for _, v := range u {
+		if v < 0 || v > maxCount {
+			return false
+		}
+	}
+	return true
+}

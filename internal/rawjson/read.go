@@ -1,0 +1,330 @@
+package rawjson
+
+import (
+	"bytes"
+	"iter"
+	"math"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Kind is the type of a JSON value, told by its first byte.
+type Kind byte
+
+// The kinds. Invalid is also the kind of an absent (nil) value.
+const (
+	Invalid Kind = iota
+	Null
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+// KindOf is the kind of the value v, which may have white space before it.
+func KindOf(v []byte) Kind {
+	i := skipSpace(v, 0)
+	if i == len(v) {
+		return Invalid
+	}
+	switch c := v[i]; {
+	case c == 'n':
+		return Null
+	case c == 't' || c == 'f':
+		return Bool
+	case c == '"':
+		return String
+	case c == '[':
+		return Array
+	case c == '{':
+		return Object
+	case c == '-' || isDigit(c):
+		return Number
+	}
+	return Invalid
+}
+
+// Present reports whether v is a value other than null. Providers write null
+// for what is absent.
+func Present(v []byte) bool {
+	k := KindOf(v)
+	return k != Invalid && k != Null
+}
+
+// Member is one member of an object.
+type Member struct {
+	name  []byte // as it stands between the quotes
+	Value []byte
+	Start int // offset of Value in the object's text
+}
+
+// Name is the member's name, unescaped.
+func (m Member) Name() string {
+	if bytes.IndexByte(m.name, '\\') < 0 {
+		return string(m.name)
+	}
+	return unescape(m.name)
+}
+
+// Is reports whether the member has that name.
+func (m Member) Is(name string) bool {
+	if bytes.IndexByte(m.name, '\\') < 0 {
+		return string(m.name) == name
+	}
+	return unescape(m.name) == name
+}
+
+// Members yields the members of the object obj in order. For anything else
+// than an object it yields nothing.
+func Members(obj []byte) iter.Seq[Member] {
+	return func(yield func(Member) bool) {
+		i := skipSpace(obj, 0)
+		if i >= len(obj) || obj[i] != '{' {
+			return
+		}
+		for i++; ; i++ {
+			i = skipSpace(obj, i)
+			if i >= len(obj) || obj[i] != '"' {
+				return
+			}
+			end := skipString(obj, i)
+			name := obj[i+1 : max(i+1, end-1)]
+			i = skipSpace(obj, end)
+			if i >= len(obj) || obj[i] != ':' {
+				return
+			}
+			i = skipSpace(obj, i+1)
+			end = skipValue(obj, i)
+			if end == i || !yield(Member{name: name, Value: obj[i:end], Start: i}) {
+				return
+			}
+			i = skipSpace(obj, end)
+			if i >= len(obj) || obj[i] != ',' {
+				return
+			}
+		}
+	}
+}
+
+// Elements yields the elements of the array arr in order. For anything else
+// than an array it yields nothing.
+func Elements(arr []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		i := skipSpace(arr, 0)
+		if i >= len(arr) || arr[i] != '[' {
+			return
+		}
+		for n := 0; ; n++ {
+			i = skipSpace(arr, i+1)
+			end := skipValue(arr, i)
+			if end == i || !yield(n, arr[i:end]) {
+				return
+			}
+			i = skipSpace(arr, end)
+			if i >= len(arr) || arr[i] != ',' {
+				return
+			}
+		}
+	}
+}
+
+// Get is the value found by walking the names through nested objects, or nil.
+// Of a name that stands twice, the first counts.
+func Get(v []byte, names ...string) []byte {
+	for _, name := range names {
+		v = member(v, name)
+		if v == nil {
+			return nil
+		}
+	}
+	return v
+}
+
+func member(obj []byte, name string) []byte {
+	for m := range Members(obj) {
+		if m.Is(name) {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// Text is the string that v holds; "" when v is not a string.
+func Text(v []byte) string {
+	s, _ := AsString(v)
+	return s
+}
+
+// AsString is the string that v holds, and whether it is a string.
+func AsString(v []byte) (string, bool) {
+	i := skipSpace(v, 0)
+	if i >= len(v) || v[i] != '"' {
+		return "", false
+	}
+	end := skipString(v, i)
+	raw := v[i+1 : max(i+1, end-1)]
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw), true
+	}
+	return unescape(raw), true
+}
+
+// AsInt is the integer that v holds, and whether it is one. 12, 12.0 and 1.2e1
+// are the same number.
+func AsInt(v []byte) (int64, bool) {
+	i := skipSpace(v, 0)
+	v = v[i:skipValue(v, i)]
+	if n, ok := smallInt(v); ok {
+		return n, true
+	}
+	if KindOf(v) != Number {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(v), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) >= 1<<63 {
+		return 0, false
+	}
+	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+		return n, true
+	}
+	return int64(f), true
+}
+
+// smallInt reads up to 15 digits without allocating.
+func smallInt(v []byte) (n int64, ok bool) {
+	if len(v) == 0 || len(v) > 15 {
+		return 0, false
+	}
+	for _, c := range v {
+		if !isDigit(c) {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
+}
+
+// AsBool is the truth value that v holds, and whether it is one.
+func AsBool(v []byte) (value, ok bool) {
+	i := skipSpace(v, 0)
+	switch {
+	case bytes.HasPrefix(v[i:], []byte("true")):
+		return true, true
+	case bytes.HasPrefix(v[i:], []byte("false")):
+		return false, true
+	}
+	return false, false
+}
+
+// skipString is the offset behind the string that begins at b[i].
+func skipString(b []byte, i int) int {
+	for i++; ; i++ {
+		j := bytes.IndexByte(b[min(i, len(b)):], '"')
+		if j < 0 {
+			return len(b)
+		}
+		i += j
+		slashes := 0
+		for b[i-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return i + 1
+		}
+	}
+}
+
+// skipValue is the offset behind the value that begins at b[i], or i when
+// there is none.
+func skipValue(b []byte, i int) int {
+	if i >= len(b) {
+		return len(b)
+	}
+	switch b[i] {
+	case '"':
+		return skipString(b, i)
+	case '{', '[':
+		return skipNested(b, i)
+	}
+	for i < len(b) {
+		switch b[i] {
+		case ',', '}', ']', ':', ' ', '\n', '\r', '\t', '"':
+			return i
+		}
+		i++
+	}
+	return i
+}
+
+func skipNested(b []byte, i int) int {
+	depth := 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			i = skipString(b, i)
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+			if depth == 0 {
+				return i + 1
+			}
+		}
+		i++
+	}
+	return i
+}
+
+// unescape resolves the escapes of a string's inside. Half of a surrogate pair
+// becomes U+FFFD, as in encoding/json.
+func unescape(raw []byte) string {
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); {
+		if raw[i] != '\\' {
+			out = append(out, raw[i])
+			i++
+			continue
+		}
+		n := escapeLen(raw[i:])
+		if n == 0 {
+			return string(append(out, raw[i:]...))
+		}
+		if n == 2 {
+			out = append(out, plainEscape(raw[i+1]))
+			i += n
+			continue
+		}
+		r, _ := hex4(raw[i+2:])
+		i += n
+		if utf16.IsSurrogate(r) {
+			low := rune(utf8.RuneError)
+			if i+6 <= len(raw) && raw[i] == '\\' && raw[i+1] == 'u' {
+				low, _ = hex4(raw[i+2:])
+			}
+			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+				i += 6
+			}
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return string(out)
+}
+
+func plainEscape(c byte) byte {
+	switch c {
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	}
+	return c
+}

@@ -1,0 +1,283 @@
+// Package rawjson reads and edits JSON text without building a tree, so that
+// bytes which nobody needs to understand pass untouched. Validate comes first;
+// every other function expects text that passed it and never panics on text
+// that did not.
+//
+// JSON is as RFC 8259 says, and stricter where parsers differ: UTF-8 only, a
+// bounded depth, nothing behind the value.
+package rawjson
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+)
+
+// SyntaxError says where a text stops being JSON, and why.
+type SyntaxError struct {
+	Offset int // bytes before the offending one
+	Reason string
+}
+
+// Error is the reason and the place.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset)
+}
+
+// Validate reports whether b is exactly one JSON value in UTF-8 whose arrays
+// and objects nest at most maxDepth deep. The error is a *SyntaxError.
+func Validate(b []byte, maxDepth int) error {
+	v := validator{b: b, maxDepth: maxDepth}
+	v.space()
+	if !v.value(0) {
+		return v.failure()
+	}
+	v.space()
+	if v.i < len(b) {
+		v.fail("data behind the end of the JSON value")
+		return v.failure()
+	}
+	return nil
+}
+
+type validator struct {
+	b        []byte
+	i        int
+	maxDepth int
+	reason   string
+}
+
+func (v *validator) fail(reason string) bool {
+	if v.reason == "" {
+		v.reason = reason
+	}
+	return false
+}
+
+func (v *validator) failure() error {
+	if v.i >= len(v.b) && v.reason == "" {
+		v.reason = "the JSON text ends too early"
+	}
+	if v.reason == "" {
+		v.reason = fmt.Sprintf("unexpected character %q", rune(v.b[v.i]))
+	}
+	return &SyntaxError{Offset: v.i, Reason: v.reason}
+}
+
+func (v *validator) space() { v.i = skipSpace(v.b, v.i) }
+
+func (v *validator) peek() byte {
+	if v.i < len(v.b) {
+		return v.b[v.i]
+	}
+	return 0
+}
+
+func (v *validator) value(depth int) bool {
+	switch c := v.peek(); c {
+	case '"':
+		return v.str()
+	case '{', '[':
+		if depth >= v.maxDepth {
+			return v.fail(fmt.Sprintf("nested deeper than %d levels", v.maxDepth))
+		}
+		if c == '{' {
+			return v.object(depth + 1)
+		}
+		return v.array(depth + 1)
+	case 't':
+		return v.literal("true")
+	case 'f':
+		return v.literal("false")
+	case 'n':
+		return v.literal("null")
+	default:
+		return v.number()
+	}
+}
+
+func (v *validator) object(depth int) bool {
+	v.i++
+	v.space()
+	if v.peek() == '}' {
+		v.i++
+		return true
+	}
+	for {
+		if v.peek() != '"' || !v.str() {
+			return false
+		}
+		v.space()
+		if v.peek() != ':' {
+			return false
+		}
+		v.i++
+		v.space()
+		if !v.value(depth) {
+			return false
+		}
+		v.space()
+		switch v.peek() {
+		case ',':
+			v.i++
+			v.space()
+		case '}':
+			v.i++
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+func (v *validator) array(depth int) bool {
+	v.i++
+	v.space()
+	if v.peek() == ']' {
+		v.i++
+		return true
+	}
+	for {
+		if !v.value(depth) {
+			return false
+		}
+		v.space()
+		switch v.peek() {
+		case ',':
+			v.i++
+			v.space()
+		case ']':
+			v.i++
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+func (v *validator) literal(word string) bool {
+	if !bytes.HasPrefix(v.b[v.i:], []byte(word)) {
+		return false
+	}
+	v.i += len(word)
+	return true
+}
+
+func (v *validator) number() bool {
+	if v.peek() == '-' {
+		v.i++
+	}
+	if v.peek() == '0' {
+		v.i++
+	} else if !v.digits() {
+		return false
+	}
+	if v.peek() == '.' {
+		v.i++
+		if !v.digits() {
+			return false
+		}
+	}
+	if c := v.peek(); c == 'e' || c == 'E' {
+		v.i++
+		if c := v.peek(); c == '+' || c == '-' {
+			v.i++
+		}
+		return v.digits()
+	}
+	return true
+}
+
+func (v *validator) digits() bool {
+	from := v.i
+	for v.i < len(v.b) && isDigit(v.b[v.i]) {
+		v.i++
+	}
+	return v.i > from
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// plain marks the ASCII bytes that stand for themselves inside a string.
+var plain = func() (t [256]bool) {
+	for c := 0x20; c < utf8.RuneSelf; c++ {
+		t[c] = c != '"' && c != '\\'
+	}
+	return t
+}()
+
+func (v *validator) str() bool {
+	b, i := v.b, v.i+1
+	for i < len(b) {
+		c := b[i]
+		switch {
+		case plain[c]:
+			i++
+		case c == '"':
+			v.i = i + 1
+			return true
+		case c == '\\':
+			n := escapeLen(b[i:])
+			if n == 0 {
+				v.i = i
+				return v.fail("bad escape in a string")
+			}
+			i += n
+		case c < ' ':
+			v.i = i
+			return v.fail("control character in a string")
+		default:
+			r, n := utf8.DecodeRune(b[i:])
+			if r == utf8.RuneError && n == 1 {
+				v.i = i
+				return v.fail("not UTF-8")
+			}
+			i += n
+		}
+	}
+	v.i = i
+	return false
+}
+
+// escapeLen is the length of the escape sequence at the start of b, 0 if none.
+func escapeLen(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if _, ok := hex4(b[2:]); ok {
+			return 6
+		}
+	}
+	return 0
+}
+
+func hex4(b []byte) (r rune, ok bool) {
+	if len(b) < 4 {
+		return 0, false
+	}
+	for _, c := range b[:4] {
+		switch {
+		case isDigit(c):
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\r' || b[i] == '\t') {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,72 @@
+package rawjson
+
+import (
+	"unicode/utf8"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// AppendString appends s as a JSON string. Bytes that are not UTF-8 become
+// U+FFFD. Nothing is escaped that JSON does not ask for, but for U+2028 and
+// U+2029, which line readers stumble over.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if plain[c] {
+			i++
+			continue
+		}
+		if c < utf8.RuneSelf {
+			dst = appendEscape(append(dst, s[from:i]...), c)
+			i++
+			from = i
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			dst = append(append(dst, s[from:i]...), "\ufffd"...)
+			from = i + n
+		case r == '\u2028' || r == '\u2029':
+			dst = append(append(dst, s[from:i]...), `\u202`...)
+			dst = append(dst, hexDigits[r&0xf])
+			from = i + n
+		}
+		i += n
+	}
+	return append(append(dst, s[from:]...), '"')
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	}
+	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
+}
+
+// Edit is one change to a text: the bytes [Start, End) become Text. Start
+// equal to End inserts.
+type Edit struct {
+	Start, End int
+	Text       []byte
+}
+
+// Splice appends src to dst with the edits applied. The edits are in order and
+// do not overlap.
+func Splice(dst, src []byte, edits ...Edit) []byte {
+	at := 0
+	for _, e := range edits {
+		dst = append(append(dst, src[at:e.Start]...), e.Text...)
+		at = e.End
+	}
+	return append(dst, src[at:]...)
+}
