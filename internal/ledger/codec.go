@@ -1,0 +1,234 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// The payloads are varints, strings with their length before them, and usage
+// as pairs of class and count. A new field goes to the end, so that an older
+// journal still reads.
+
+var (
+	outcomes    = []Outcome{OutcomeOpen, OutcomeOK, OutcomeRefused, OutcomeRejected, OutcomeFailed, OutcomeCut, OutcomeClientGone, OutcomeUnknown}
+	provenances = []Provenance{Exact, Estimated, Unknown}
+)
+
+const (
+	flagStream = 1 << iota
+	flagCounts
+)
+
+func appendOpen(dst []byte, a *Attempt) []byte {
+	dst, start := beginFrame(dst, recordOpen)
+	dst = appendID(dst, a.ID)
+	var flags uint64
+	if a.Stream {
+		flags |= flagStream
+	}
+	dst = binary.AppendUvarint(dst, flags)
+	dst = binary.AppendVarint(dst, a.Opened.UnixMicro())
+	for _, s := range [...]string{a.Account, a.Key, a.Requested, a.Provider, a.Model, a.Price.Version} {
+		dst = appendText(dst, s)
+	}
+	dst = appendUsage(dst, &a.Bound)
+	dst = binary.AppendVarint(dst, int64(a.Hold))
+	return endFrame(dst, start)
+}
+
+func decodeOpen(payload []byte) (a Attempt, err error) {
+	d := decoder{b: payload}
+	a.ID = d.id()
+	a.Stream = d.uvarint()&flagStream != 0
+	a.Opened = time.UnixMicro(d.varint()).UTC()
+	for _, s := range [...]*string{&a.Account, &a.Key, &a.Requested, &a.Provider, &a.Model, &a.Price.Version} {
+		*s = d.text()
+	}
+	a.Bound = d.usage()
+	a.Hold = llm.Money(d.varint())
+	return a, d.finish("open")
+}
+
+func appendSettle(dst []byte, id AttemptID, s *Settlement) []byte {
+	dst, start := beginFrame(dst, recordSettle)
+	dst = appendID(dst, id)
+	var flags uint64
+	if s.Counts {
+		flags |= flagCounts
+	}
+	dst = binary.AppendUvarint(dst, flags)
+	dst = append(dst, indexOf(outcomes, s.Outcome), indexOf(provenances, s.Provenance))
+	dst = appendUsage(dst, &s.Usage)
+	dst = binary.AppendVarint(dst, int64(s.Cost))
+	for _, text := range [...]string{string(s.Finish), s.Tier, string(s.Code)} {
+		dst = appendText(dst, text)
+	}
+	dst = binary.AppendVarint(dst, int64(s.Status))
+	dst = binary.AppendVarint(dst, s.FirstToken.Microseconds())
+	dst = binary.AppendVarint(dst, s.Duration.Microseconds())
+	return endFrame(dst, start)
+}
+
+func decodeSettle(payload []byte) (id AttemptID, s Settlement, err error) {
+	d := decoder{b: payload}
+	id = d.id()
+	s.Counts = d.uvarint()&flagCounts != 0
+	s.Outcome = pick(&d, outcomes)
+	s.Provenance = pick(&d, provenances)
+	s.Usage = d.usage()
+	s.Cost = llm.Money(d.varint())
+	s.Finish = llm.FinishReason(d.text())
+	s.Tier = d.text()
+	s.Code = llm.Code(d.text())
+	s.Status = int(d.varint())
+	s.FirstToken = time.Duration(d.varint()) * time.Microsecond
+	s.Duration = time.Duration(d.varint()) * time.Microsecond
+	return id, s, d.finish("settle")
+}
+
+func appendPrice(dst []byte, p *llm.Price) []byte {
+	dst, start := beginFrame(dst, recordPrice)
+	dst = appendText(dst, p.Version)
+	dst = appendUsage(dst, (*llm.Usage)(&p.Rates))
+	dst = binary.AppendUvarint(dst, uint64(len(p.Tiers)))
+	for i := range p.Tiers {
+		dst = binary.AppendVarint(dst, p.Tiers[i].Above)
+		dst = appendUsage(dst, (*llm.Usage)(&p.Tiers[i].Rates))
+	}
+	return endFrame(dst, start)
+}
+
+func decodePrice(payload []byte) (p PriceRecord, err error) {
+	d := decoder{b: payload}
+	p.Version = d.text()
+	p.Rates = llm.Rates(d.usage())
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		p.Tiers = append(p.Tiers, llm.Tier{Above: d.varint(), Rates: llm.Rates(d.usage())})
+	}
+	return p, d.finish("price")
+}
+
+func appendID(dst []byte, id AttemptID) []byte {
+	return binary.AppendUvarint(append(dst, id.Request[:]...), uint64(id.N))
+}
+
+func appendText(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+func appendUsage(dst []byte, u *llm.Usage) []byte {
+	at := len(dst)
+	dst = append(dst, 0)
+	for c, n := range u {
+		if n != 0 {
+			dst[at]++
+			dst = binary.AppendVarint(append(dst, byte(c)), n)
+		}
+	}
+	return dst
+}
+
+func indexOf[T ~string](words []T, w T) byte {
+	for i := range words {
+		if words[i] == w {
+			return byte(i)
+		}
+	}
+	return math.MaxUint8 // decodes as an error: a word that is not in the list is a defect
+}
+
+var errShort = errors.New("ends too early")
+
+// decoder reads a payload; after the first error everything is zero.
+type decoder struct {
+	b   []byte
+	err error
+}
+
+func (d *decoder) fail(err error) {
+	if d.err == nil {
+		d.err, d.b = err, nil
+	}
+}
+
+func (d *decoder) take(n uint64) []byte {
+	if n > uint64(len(d.b)) {
+		d.fail(errShort)
+		return nil
+	}
+	out := d.b[:n]
+	d.b = d.b[n:]
+	return out
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.fail(errShort)
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) varint() int64 {
+	v, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.fail(errShort)
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) byte() byte {
+	if b := d.take(1); len(b) == 1 {
+		return b[0]
+	}
+	return 0
+}
+
+func (d *decoder) text() string { return string(d.take(d.uvarint())) }
+
+func (d *decoder) id() (id AttemptID) {
+	copy(id.Request[:], d.take(uint64(len(id.Request))))
+	n := d.uvarint()
+	if n > math.MaxUint16 {
+		d.fail(fmt.Errorf("attempt number %d", n))
+	}
+	id.N = uint16(n)
+	return id
+}
+
+func (d *decoder) usage() (u llm.Usage) {
+	for n := d.byte(); n > 0 && d.err == nil; n-- {
+		c := d.byte()
+		if int(c) >= len(u) {
+			d.fail(fmt.Errorf("usage class %d", c))
+			return u
+		}
+		u[c] = d.varint()
+	}
+	return u
+}
+
+func pick[T any](d *decoder, words []T) (w T) {
+	i := d.byte()
+	if int(i) >= len(words) {
+		d.fail(fmt.Errorf("word %d of %d", i, len(words)))
+		return w
+	}
+	return words[i]
+}
+
+func (d *decoder) finish(what string) error {
+	if d.err != nil {
+		return fmt.Errorf("journal record %s: %w", what, d.err)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Disk is the directory that a journal lives in. The simulation has a second
+// one, which forgets what was not synced.
+type Disk interface {
+	// List names the files, in no order.
+	List() ([]string, error)
+	// Create makes a file of that size, zeroed and with its room reserved, and
+	// makes its name durable. Without room the error is one of the disk's own
+	// and no file stays behind.
+	Create(name string, size int64) (File, error)
+	// Open opens a file for reading.
+	Open(name string) (File, error)
+	// Truncate cuts a file down to size.
+	Truncate(name string, size int64) error
+	// Remove deletes a file.
+	Remove(name string) error
+}
+
+// File is one segment on a Disk.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
+	// Sync makes everything written survive a power cut.
+	Sync() error
+	Close() error
+}
+
+// Directory is the Disk of a real directory.
+type Directory string
+
+// List names the files of the directory.
+func (d Directory) List() ([]string, error) {
+	entries, err := os.ReadDir(string(d))
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, nil
+}
+
+// Create makes a file with its room reserved, readable by its owner alone.
+func (d Directory) Create(name string, size int64) (File, error) {
+	path := filepath.Join(string(d), name)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = reserve(f, size)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = d.sync()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("reserve %d bytes for %s: %w", size, path, err), f.Close(), os.Remove(path))
+	}
+	return osFile{f}, nil
+}
+
+// Open opens a file for reading.
+func (d Directory) Open(name string) (File, error) {
+	f, err := os.Open(filepath.Join(string(d), name))
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+// Truncate cuts a file down to size.
+func (d Directory) Truncate(name string, size int64) error {
+	return os.Truncate(filepath.Join(string(d), name), size)
+}
+
+// Remove deletes a file.
+func (d Directory) Remove(name string) error {
+	return os.Remove(filepath.Join(string(d), name))
+}
+
+// sync makes the directory's own entries durable.
+func (d Directory) sync() error {
+	dir, err := os.Open(string(d))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+type osFile struct{ *os.File }
+
+// Sync writes the data, and the metadata that reading it back needs.
+func (f osFile) Sync() error { return syncData(f.File) }
+
+// fillZeros reserves room where the file system cannot do it in one call.
+func fillZeros(f *os.File, size int64) error {
+	zeros := make([]byte, 1<<20)
+	for at := int64(0); at < size; at += int64(len(zeros)) {
+		if _, err := f.WriteAt(zeros[:min(int64(len(zeros)), size-at)], at); err != nil {
+			return err
+		}
+	}
+	return nil
+}

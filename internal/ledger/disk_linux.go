@@ -1,0 +1,26 @@
+package ledger
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+func reserve(f *os.File, size int64) error {
+	err := syscall.Fallocate(int(f.Fd()), 0, 0, size)
+	if errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.ENOSYS) {
+		return fillZeros(f, size)
+	}
+	return err
+}
+
+// syncData is fdatasync(2): the file's size never changes, so its other
+// metadata can wait.
+func syncData(f *os.File) error {
+	for {
+		err := syscall.Fdatasync(int(f.Fd()))
+		if !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}

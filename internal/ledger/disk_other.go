@@ -1,0 +1,9 @@
+//go:build !linux
+
+package ledger
+
+import "os"
+
+func reserve(f *os.File, size int64) error { return fillZeros(f, size) }
+
+func syncData(f *os.File) error { return f.Sync() }

@@ -1,0 +1,100 @@
+package ledger
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// Hold is an opened attempt: the right to call the provider once, and the duty
+// to settle. It belongs to one goroutine, but for Use and Settled.
+type Hold struct {
+	ledger  *Ledger
+	attempt Attempt
+	used    atomic.Bool
+	settled atomic.Bool
+}
+
+var (
+	errUsed    = errors.New("ledger: the hold was used before; another call needs another attempt")
+	errSettled = errors.New("ledger: the attempt is settled")
+)
+
+const (
+	// settleTries is how often a settlement is written before it is given up
+	// and left to the next start, which makes it unknown.
+	settleTries = 5
+	settlePause = 20 * time.Millisecond
+)
+
+// Use spends the hold. It fails the second time, and after Settle.
+func (h *Hold) Use() error {
+	if h.settled.Load() {
+		return errSettled
+	}
+	if !h.used.CompareAndSwap(false, true) {
+		return errUsed
+	}
+	return nil
+}
+
+// Attempt is the attempt that the hold stands for.
+func (h *Hold) Attempt() *Attempt { return &h.attempt }
+
+// Settled reports whether the attempt is settled.
+func (h *Hold) Settled() bool { return h.settled.Load() }
+
+// Settle writes how the attempt ended. It fills in the cost, from the price
+// that was resolved at opening, and the duration, and returns the cost: nil
+// for an attempt without a price. Only the first call counts.
+func (h *Hold) Settle(s Settlement) (*llm.Money, error) {
+	if !h.settled.CompareAndSwap(false, true) {
+		return nil, errSettled
+	}
+	h.complete(&s)
+	var err error
+	for try := range settleTries {
+		if try > 0 {
+			time.Sleep(settlePause << try)
+		}
+		if err = h.ledger.append(nil, &s, h.attempt.ID); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		h.ledger.log.Error("a settlement could not be written; the attempt will be unknown after a restart",
+			"attempt", h.attempt.ID.String(), "cost_usd", s.Cost.String(), "err", err)
+	}
+	return h.cost(&s), err
+}
+
+// Next settles the attempt, which does not count for its request, and opens
+// the one that follows, in one write. When there is no room for the next one
+// nothing is written, and this attempt is still to be settled.
+func (h *Hold) Next(s Settlement, next Attempt) (*Hold, error) {
+	if h.settled.Load() {
+		return nil, errSettled
+	}
+	h.complete(&s)
+	s.Counts = false
+	if err := h.ledger.append(&next, &s, h.attempt.ID); err != nil {
+		return nil, err
+	}
+	h.settled.Store(true)
+	return &Hold{ledger: h.ledger, attempt: next}, nil
+}
+
+// complete fills in what follows from the attempt.
+func (h *Hold) complete(s *Settlement) {
+	s.Cost = h.attempt.Price.Cost(&s.Usage)
+	s.Duration = max(0, h.ledger.now().Sub(h.attempt.Opened))
+}
+
+func (h *Hold) cost(s *Settlement) *llm.Money {
+	if !h.attempt.Price.Known() {
+		return nil
+	}
+	return &s.Cost
+}

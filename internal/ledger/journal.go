@@ -1,0 +1,450 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ErrFull says that the journal has no room for another attempt: the disk is
+// full, or refuses to write. What is in flight can still be settled.
+var ErrFull = errors.New("ledger: no room in the journal")
+
+// ErrClosed says that the ledger was closed.
+var ErrClosed = errors.New("ledger: closed")
+
+const (
+	// defaultSegmentSize is what one file of the journal reserves.
+	defaultSegmentSize = 16 << 20
+	// epochAlign makes the positions of an epoch begin at a round number.
+	epochAlign = 4 << 10
+	// syncDelay is how long a record may stand unsynced in batched mode.
+	syncDelay = 10 * time.Millisecond
+	// spareRetry is how often room for the next segment is asked for again.
+	spareRetry = time.Second
+)
+
+// journalOptions is what a Journal is made of.
+type journalOptions struct {
+	Disk        Disk
+	ID          uuid.UUID
+	After       Position // a position that some database has stored
+	Strict      bool     // sync before anybody goes on
+	SegmentSize int64
+	Now         func() time.Time
+	Fault       func(point string)
+	Log         *slog.Logger
+}
+
+// Journal is an append-only log in segments. Whoever appends joins a group;
+// one of the group, the leader, writes it whole with one call.
+type Journal struct {
+	disk        Disk
+	id          uuid.UUID
+	strict      bool
+	segmentSize int64
+	now         func() time.Time
+	fault       func(string)
+	log         *slog.Logger
+
+	mu      sync.Mutex
+	segs    []segment // oldest first; the last one is current
+	file    File      // of the current segment
+	spare   File      // room for the next one; nil while there is none
+	retired []File    // full segments that are not synced yet
+	pending *group    // who waits for the next write
+	leading bool      // somebody writes
+	queued  int64     // bytes in groups that are not written yet
+	failed  error     // why nothing can be written any more
+
+	written atomic.Int64 // Position behind the last record written
+	synced  atomic.Int64 // Position behind the last record that survives a power cut
+
+	syncing  sync.Mutex    // one sync at a time
+	dirty    chan struct{} // something is written and not synced
+	hurry    chan struct{} // somebody waits for a sync
+	advanced chan struct{} // synced has moved
+	wanted   chan struct{} // a spare segment is wanted
+}
+
+// group is the records that one write will carry.
+type group struct {
+	buf  []byte
+	done chan struct{} // closed when written; nil while nobody but the leader waits
+	lead chan struct{} // holds the right to write this group, once it may be written
+	err  error
+}
+
+// openJournal begins a new epoch on the disk. Nothing runs in the background
+// until run is called.
+func openJournal(o journalOptions) (*Journal, error) {
+	segs, spare, err := loadSegments(o.Disk)
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{
+		disk: o.Disk, id: o.ID, strict: o.Strict, segmentSize: o.SegmentSize,
+		now: o.Now, fault: o.Fault, log: o.Log, segs: segs,
+		dirty: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
+		advanced: make(chan struct{}, 1), wanted: make(chan struct{}, 1),
+	}
+	for _, name := range spare {
+		if err := o.Disk.Remove(name); err != nil {
+			return nil, fmt.Errorf("remove unused journal segment: %w", err)
+		}
+	}
+	if err := j.beginEpoch(o.After); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+func (j *Journal) beginEpoch(after Position) error {
+	next := segment{seq: 1, journal: j.id, epoch: 1, started: j.now().UTC(), first: true}
+	if n := len(j.segs); n > 0 {
+		last := &j.segs[n-1]
+		if last.journal != j.id {
+			return fmt.Errorf("journal segment %s belongs to journal %s, not to this data directory's %s", last.name(), last.journal, j.id)
+		}
+		next.seq, next.epoch, next.prevEnd = last.seq+1, last.epoch+1, last.end
+		if err := j.adopt(last.epoch); err != nil {
+			return err
+		}
+	}
+	next.base = (max(next.prevEnd, after) + epochAlign) / epochAlign * epochAlign
+	f, err := j.disk.Create(next.name(), j.segmentSize)
+	if err != nil {
+		return fmt.Errorf("begin journal segment: %w", err)
+	}
+	if _, err := f.WriteAt(next.header(), 0); err != nil {
+		return errors.Join(fmt.Errorf("begin journal segment: %w", err), f.Close())
+	}
+	next.end = next.base + headerSize
+	j.segs, j.file = append(j.segs, next), f
+	j.written.Store(int64(next.end))
+	return j.Sync()
+}
+
+// adopt makes what a dead process wrote, and may not have synced, survive a
+// power cut: from here on it counts as synced. The room that it had reserved
+// and not used is given back.
+func (j *Journal) adopt(epoch uint64) error {
+	for i := range j.segs {
+		s := &j.segs[i]
+		if s.epoch != epoch {
+			continue
+		}
+		if err := j.disk.Truncate(s.name(), int64(s.end-s.base)); err != nil {
+			return fmt.Errorf("cut the unused end of the journal: %w", err)
+		}
+		f, err := j.disk.Open(s.name())
+		if err != nil {
+			return fmt.Errorf("open journal segment: %w", err)
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return fmt.Errorf("sync journal: %w", err)
+		}
+	}
+	return nil
+}
+
+// Append writes records and returns when they are written; in strict mode when
+// they are synced. After it, keep more bytes must be left in reserved room,
+// else nothing is written and the error is ErrFull.
+func (j *Journal) Append(records []byte, keep int64) error {
+	j.mu.Lock()
+	if err := j.admit(int64(len(records)), keep); err != nil {
+		j.mu.Unlock()
+		return err
+	}
+	g := j.join(records)
+	if !j.leading {
+		j.leading = true
+		j.mu.Unlock()
+		runtime.Gosched() // let whoever is ready join the group
+		return j.lead(g)
+	}
+	if g.done == nil {
+		g.done, g.lead = make(chan struct{}), make(chan struct{}, 1)
+	}
+	j.mu.Unlock()
+	select {
+	case <-g.done:
+		return g.err
+	case <-g.lead:
+		return j.lead(g)
+	}
+}
+
+// admit says whether so many bytes may be written. It holds j.mu.
+func (j *Journal) admit(n, keep int64) error {
+	if j.failed != nil {
+		return j.failed
+	}
+	cur := &j.segs[len(j.segs)-1]
+	room := j.segmentSize - int64(cur.end-cur.base) - j.queued
+	if j.spare != nil {
+		room += j.segmentSize - headerSize
+	}
+	if keep > 0 && room < n+keep {
+		signal(j.wanted)
+		return ErrFull
+	}
+	return nil
+}
+
+func (j *Journal) join(records []byte) *group {
+	if j.pending == nil {
+		j.pending = &group{}
+	}
+	j.pending.buf = append(j.pending.buf, records...)
+	j.queued += int64(len(records))
+	return j.pending
+}
+
+// lead writes the group g, which nobody can join any more once it is taken,
+// and passes the lead to the group that formed meanwhile.
+func (j *Journal) lead(g *group) error {
+	j.mu.Lock()
+	j.pending = nil
+	j.mu.Unlock()
+
+	g.err = j.write(g.buf)
+
+	j.mu.Lock()
+	j.queued -= int64(len(g.buf))
+	if next := j.pending; next != nil {
+		next.lead <- struct{}{}
+	} else {
+		j.leading = false
+	}
+	j.mu.Unlock()
+	if g.done != nil {
+		close(g.done)
+	}
+	return g.err
+}
+
+// write puts one group into the current segment or, if it does not fit there,
+// into the next one. Only the leader calls it.
+func (j *Journal) write(buf []byte) error {
+	j.point("journal.before_write")
+	j.mu.Lock()
+	cur := j.segs[len(j.segs)-1]
+	file := j.file
+	j.mu.Unlock()
+	if int64(cur.end-cur.base)+int64(len(buf)) > j.segmentSize {
+		next, nextFile, err := j.rotate(&cur)
+		if err != nil {
+			return err
+		}
+		cur, file = next, nextFile
+	}
+	if _, err := file.WriteAt(buf, int64(cur.end-cur.base)); err != nil {
+		return fmt.Errorf("write journal: %w", err) // the next write goes to the same place
+	}
+	end := cur.end + Position(len(buf))
+	j.mu.Lock()
+	j.segs[len(j.segs)-1].end = end
+	j.mu.Unlock()
+	j.written.Store(int64(end))
+	j.point("journal.after_write")
+	if j.strict {
+		return j.Sync()
+	}
+	signal(j.dirty)
+	return nil
+}
+
+// rotate makes the spare segment the current one.
+func (j *Journal) rotate(cur *segment) (segment, File, error) {
+	j.mu.Lock()
+	f := j.spare
+	j.spare = nil
+	j.mu.Unlock()
+	next := segment{
+		seq: cur.seq + 1, journal: j.id, epoch: cur.epoch, started: j.now().UTC(),
+		base: cur.end, prevEnd: cur.end, end: cur.end + headerSize,
+	}
+	if f == nil {
+		created, err := j.disk.Create(next.name(), j.segmentSize)
+		if err != nil {
+			return next, nil, fmt.Errorf("%w: %w", ErrFull, err)
+		}
+		f = created
+	}
+	if _, err := f.WriteAt(next.header(), 0); err != nil {
+		return next, nil, errors.Join(fmt.Errorf("begin journal segment: %w", err), f.Close(), j.disk.Remove(next.name()))
+	}
+	j.mu.Lock()
+	j.retired = append(j.retired, j.file)
+	j.segs, j.file = append(j.segs, next), f
+	j.mu.Unlock()
+	j.point("journal.rotated")
+	signal(j.wanted)
+	return next, f, nil
+}
+
+// fail stops the journal for good: after a failed sync nobody knows what the
+// disk holds, so a restart has to look.
+func (j *Journal) fail(err error) error {
+	j.mu.Lock()
+	if j.failed == nil {
+		j.failed = err
+		j.log.Error("the journal failed; no new requests until a restart", "err", err)
+	}
+	j.mu.Unlock()
+	return err
+}
+
+// Sync makes everything written so far survive a power cut.
+func (j *Journal) Sync() error {
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
+	target := j.written.Load()
+	if target == j.synced.Load() {
+		return nil
+	}
+	j.mu.Lock()
+	full, cur := j.retired, j.file
+	j.retired = nil
+	j.mu.Unlock()
+	for _, f := range append(full, cur) {
+		if err := f.Sync(); err != nil {
+			return j.fail(fmt.Errorf("sync journal: %w", err))
+		}
+	}
+	for _, f := range full {
+		if err := f.Close(); err != nil {
+			return j.fail(fmt.Errorf("close journal segment: %w", err))
+		}
+	}
+	j.synced.Store(target)
+	signal(j.advanced)
+	j.point("journal.synced")
+	return nil
+}
+
+// prepare reserves the next segment, if that is not done.
+func (j *Journal) prepare() error {
+	j.mu.Lock()
+	have := j.spare != nil || j.failed != nil
+	seq := j.segs[len(j.segs)-1].seq + 1
+	j.mu.Unlock()
+	if have {
+		return nil
+	}
+	f, err := j.disk.Create(segmentName(seq), j.segmentSize)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.spare != nil || j.segs[len(j.segs)-1].seq >= seq {
+		return f.Close() // the leader was faster; its file has this name
+	}
+	j.spare = f
+	return nil
+}
+
+// run syncs and reserves in the background until ctx ends.
+func (j *Journal) run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { j.runSync(ctx) })
+	wg.Go(func() { j.runPrepare(ctx) })
+	wg.Wait()
+}
+
+func (j *Journal) runSync(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-j.hurry:
+		case <-j.dirty:
+			timer.Reset(syncDelay)
+			select {
+			case <-ctx.Done():
+				return
+			case <-j.hurry:
+			case <-timer.C:
+			}
+		}
+		_ = j.Sync() // fail has logged it and stopped admission
+	}
+}
+
+func (j *Journal) runPrepare(ctx context.Context) {
+	warned := false
+	for {
+		err := j.prepare()
+		if err != nil && !warned {
+			j.log.Error("no room for the next journal segment; new requests will be refused when this one is full", "err", err)
+		}
+		warned = err != nil
+		var retry <-chan time.Time
+		if warned {
+			retry = time.After(spareRetry)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-retry:
+		case <-j.wanted:
+		}
+	}
+}
+
+// close syncs and gives back the room that was reserved and not used.
+func (j *Journal) close() error {
+	err := j.Sync()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.failed == nil {
+		j.failed = ErrClosed
+	}
+	cur := &j.segs[len(j.segs)-1]
+	err = errors.Join(err, j.file.Close(), j.disk.Truncate(cur.name(), int64(cur.end-cur.base)))
+	if j.spare != nil {
+		err = errors.Join(err, j.spare.Close(), j.disk.Remove(segmentName(cur.seq+1)))
+	}
+	return err
+}
+
+// segmentAt is the segment that holds pos, or else the first one behind it.
+func (j *Journal) segmentAt(pos Position) (segment, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i := range j.segs {
+		s := &j.segs[i]
+		last := i == len(j.segs)-1
+		if pos < s.end || last && pos >= s.base {
+			return *s, true
+		}
+	}
+	return segment{}, false
+}
+
+// point is a named place at which tests let the process die.
+func (j *Journal) point(name string) {
+	if j.fault != nil {
+		j.fault(name)
+	}
+}
+
+// signal wakes whoever waits on c, now or at its next look.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

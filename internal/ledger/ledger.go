@@ -1,0 +1,226 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/uuid"
+
+	"weir/internal/llm"
+)
+
+// Store is the database as the ledger needs it.
+type Store interface {
+	// Position is how far this journal is in the database; 0 for not at all.
+	Position(ctx context.Context, journal uuid.UUID) (Position, error)
+	// OpenAttempts are the attempts of this journal that the database holds
+	// as open.
+	OpenAttempts(ctx context.Context, journal uuid.UUID) ([]Attempt, error)
+	// Apply writes a batch and the position behind it in one transaction. The
+	// error is ErrMoved when the database is not at the position where the
+	// batch begins.
+	Apply(ctx context.Context, b *Batch) error
+	// Durable makes everything applied survive a power cut.
+	Durable(ctx context.Context) error
+}
+
+// Options is what a Ledger is made of.
+type Options struct {
+	Dir   string // where the journal lives; made when it is not there
+	Store Store
+	// Strict waits for the disk before a request goes on. Otherwise a record
+	// is written before the request goes on and synced at most 10 ms later.
+	Strict      bool
+	SegmentSize int64 // bytes a journal file reserves; 0 for 16 MiB
+	Now         func() time.Time
+	Log         *slog.Logger
+	// Fault is called at named points; tests let the process die there.
+	Fault func(point string)
+}
+
+// Ledger meters attempts: see the package's comment.
+type Ledger struct {
+	journal *Journal
+	proj    *projector
+	now     func() time.Time
+	log     *slog.Logger
+	fault   func(string)
+	unlock  func() error
+
+	open    atomic.Int64 // attempts opened here and not settled
+	prices  sync.Map     // price versions that this epoch's journal holds
+	buffers sync.Pool    // of *[]byte, for encoding
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+// settleRoom is what is kept back in the journal for each attempt in flight:
+// more than a settlement takes, with an open for what may follow it.
+const settleRoom = 1 << 10
+
+// New opens the journal in o.Dir, which no other process may have open, and
+// starts to project. What a dead process left open is settled as unknown when
+// the projector comes to it.
+func New(ctx context.Context, o Options) (*Ledger, error) {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make journal directory: %w", err)
+	}
+	lock := flock.New(filepath.Join(o.Dir, "lock"))
+	held, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock journal: %w", err)
+	}
+	if !held {
+		return nil, fmt.Errorf("another weir serve runs on %s: stop it first, or give this one another data directory", filepath.Dir(o.Dir))
+	}
+	l, err := openLedger(ctx, Directory(o.Dir), o)
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	l.unlock = lock.Unlock
+	l.start()
+	return l, nil
+}
+
+// openLedger opens the journal without starting anything.
+func openLedger(ctx context.Context, disk Disk, o Options) (*Ledger, error) {
+	id, err := identity(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return openOn(ctx, disk, id, o)
+}
+
+func openOn(ctx context.Context, disk Disk, id uuid.UUID, o Options) (*Ledger, error) {
+	if o.SegmentSize == 0 {
+		o.SegmentSize = defaultSegmentSize
+	}
+	pos, err := o.Store.Position(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("read the journal's position: %w", err)
+	}
+	j, err := openJournal(journalOptions{
+		Disk: disk, ID: id, After: pos, Strict: o.Strict, SegmentSize: o.SegmentSize,
+		Now: o.Now, Fault: o.Fault, Log: o.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	l := &Ledger{
+		journal: j, now: o.Now, log: o.Log, fault: o.Fault,
+		proj: newProjector(j, o.Store, o.Log, o.Fault, o.Now),
+	}
+	l.buffers.New = func() any { b := make([]byte, 0, 512); return &b }
+	return l, nil
+}
+
+// identity is the journal's own id, made at its first opening.
+func identity(dir string) (uuid.UUID, error) {
+	path := filepath.Join(dir, "identity")
+	b, err := os.ReadFile(path)
+	if err == nil {
+		id, err := uuid.Parse(strings.TrimSpace(string(b)))
+		if err != nil {
+			return id, fmt.Errorf("%s does not hold a UUID: %w", path, err)
+		}
+		return id, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return uuid.Nil, fmt.Errorf("read journal identity: %w", err)
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return id, fmt.Errorf("make journal identity: %w", err)
+	}
+	if err := os.WriteFile(path, []byte(id.String()+"\n"), 0o600); err != nil {
+		return id, fmt.Errorf("write journal identity: %w", err)
+	}
+	return id, nil
+}
+
+func (l *Ledger) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	l.cancel = cancel
+	l.running.Go(func() { l.journal.run(ctx) })
+	l.running.Go(func() { l.proj.run(ctx) })
+}
+
+// Close projects what is left, as far as ctx allows, and closes the journal.
+// Attempts that are still open become unknown at the next start.
+func (l *Ledger) Close(ctx context.Context) error {
+	err := l.Flush(ctx)
+	l.cancel()
+	l.running.Wait()
+	return errors.Join(err, l.proj.close(), l.journal.close(), l.unlock())
+}
+
+// Flush returns when everything settled so far is in the database.
+func (l *Ledger) Flush(ctx context.Context) error {
+	return l.proj.flush(ctx, Position(l.journal.written.Load()))
+}
+
+// InFlight is how many attempts are open.
+func (l *Ledger) InFlight() int64 { return l.open.Load() }
+
+// Journal is the identity of the journal.
+func (l *Ledger) Journal() uuid.UUID { return l.journal.id }
+
+// Lag is how much of the journal, in bytes, the database does not have yet,
+// and the error that the database gave last; nil when it is well.
+func (l *Ledger) Lag() (bytes int64, err error) { return l.proj.lag() }
+
+// Open writes that an attempt begins. The hold that it returns is the right to
+// call the provider, once. An error is a *llm.Error: there is no room.
+func (l *Ledger) Open(a Attempt) (*Hold, error) {
+	if err := l.append(&a, nil, AttemptID{}); err != nil {
+		return nil, err
+	}
+	return &Hold{ledger: l, attempt: a}, nil
+}
+
+// append writes the open of a, if there is one, and the settlement of settled,
+// if there is one, together.
+func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) error {
+	buf := l.buffers.Get().(*[]byte)
+	defer l.buffers.Put(buf)
+	b := (*buf)[:0]
+	var keep int64
+	if a != nil {
+		keep = (l.open.Add(1) + 1) * settleRoom
+		if a.Price.Known() {
+			if _, known := l.prices.Load(a.Price.Version); !known {
+				b = appendPrice(b, &a.Price)
+			}
+		}
+		b = appendOpen(b, a)
+	}
+	if s != nil {
+		b = appendSettle(b, settled, s)
+	}
+	*buf = b
+	err := l.journal.Append(b, keep)
+	if err == nil && a != nil && a.Price.Known() {
+		l.prices.LoadOrStore(a.Price.Version, true)
+	}
+	if a != nil && err != nil || s != nil && err == nil {
+		l.open.Add(-1)
+	}
+	if err == nil {
+		return nil
+	}
+	return &llm.Error{
+		Code:       llm.CodeOverloaded,
+		Message:    "This request cannot be metered right now, so it was not sent. Try again shortly.",
+		RetryAfter: spareRetry,
+		Err:        err,
+	}
+}

@@ -1,0 +1,327 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// batchRecords and batchDelay bound how much and how long the projector
+	// collects before it writes.
+	batchRecords = 2000
+	batchDelay   = 100 * time.Millisecond
+	// outagePause is how long it waits after the database gave an error.
+	outagePause = 500 * time.Millisecond
+	applyLimit  = 30 * time.Second
+	// keepSegments and keepApplied bound what is kept of the journal after the
+	// database has it, for a database that goes back in time.
+	keepApplied  = time.Hour
+	keepSegments = 64
+	pruneEvery   = time.Minute
+)
+
+// projector copies the synced journal into the database. It alone knows which
+// attempts are open.
+type projector struct {
+	journal *Journal
+	store   Store
+	log     *slog.Logger
+	fault   func(string)
+	now     func() time.Time
+
+	reader reader
+	loaded bool // reader and open are those of the database
+	open   map[AttemptID]Attempt
+	batch  Batch
+
+	kick chan struct{} // somebody waits for a flush
+
+	mu      sync.Mutex
+	done    Position      // how far the database is
+	moved   chan struct{} // closed and replaced when done moves
+	problem error         // what the database said last
+}
+
+func newProjector(j *Journal, store Store, log *slog.Logger, fault func(string), now func() time.Time) *projector {
+	return &projector{
+		journal: j, store: store, log: log, fault: fault, now: now,
+		reader: reader{journal: j},
+		kick:   make(chan struct{}, 1), moved: make(chan struct{}),
+	}
+}
+
+// run projects until ctx ends.
+func (p *projector) run(ctx context.Context) {
+	prune := time.NewTicker(pruneEvery)
+	defer prune.Stop()
+	for {
+		more, err := p.step(ctx)
+		p.note(err)
+		if more {
+			continue
+		}
+		var pause <-chan time.Time
+		if err != nil {
+			pause = time.After(outagePause)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause:
+		case <-prune.C:
+			p.prune(ctx)
+		case <-p.kick:
+		case <-p.journal.advanced:
+			p.collect(ctx)
+		}
+	}
+}
+
+// collect lets a batch grow, unless somebody is waiting for it.
+func (p *projector) collect(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-p.kick:
+	case <-time.After(batchDelay):
+	}
+}
+
+// step projects one batch. More says that another one is ready.
+func (p *projector) step(ctx context.Context) (more bool, err error) {
+	if err := p.load(ctx); err != nil {
+		return false, err
+	}
+	more, err = p.fill()
+	if err != nil {
+		p.loaded = false
+		return false, err
+	}
+	if p.batch.To == p.batch.From {
+		return false, nil
+	}
+	if err := p.apply(ctx); err != nil {
+		p.loaded = false
+		return false, err
+	}
+	return more, nil
+}
+
+// load takes position and open attempts from the database, at the start and
+// after every failure.
+func (p *projector) load(ctx context.Context) error {
+	if p.loaded {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, applyLimit)
+	defer cancel()
+	pos, err := p.store.Position(ctx, p.journal.id)
+	if err != nil {
+		return fmt.Errorf("read the journal's position: %w", err)
+	}
+	open, err := p.store.OpenAttempts(ctx, p.journal.id)
+	if err != nil {
+		return fmt.Errorf("read open attempts: %w", err)
+	}
+	p.open = make(map[AttemptID]Attempt, len(open))
+	for _, a := range open {
+		p.open[a.ID] = a
+	}
+	p.reader.seek(pos)
+	p.loaded = true
+	return nil
+}
+
+// fill reads a batch from the journal. More says that it stopped for its size.
+func (p *projector) fill() (more bool, err error) {
+	limit := Position(p.journal.synced.Load())
+	b := &p.batch
+	*b = Batch{Journal: p.journal.id, From: p.reader.pos, To: p.reader.pos,
+		Prices: b.Prices[:0], Opened: b.Opened[:0], Settled: b.Settled[:0]}
+	opened := map[AttemptID]bool{}
+	for n := 0; n < batchRecords; n++ {
+		rec, ok, err := p.reader.next(limit)
+		if corrupt, is := errors.AsType[*CorruptError](err); is {
+			p.log.Error("a stretch of the journal is lost", "err", err)
+			p.reader.seek(corrupt.To)
+			b.To = corrupt.To
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if !ok {
+			break
+		}
+		if err := p.take(&rec, opened); err != nil {
+			return false, err
+		}
+		b.To = rec.end
+		more = n == batchRecords-1
+	}
+	for id := range opened {
+		b.Opened = append(b.Opened, p.open[id])
+	}
+	slices.SortFunc(b.Opened, byID)
+	return more, nil
+}
+
+func byID(a, b Attempt) int {
+	if c := slices.Compare(a.ID.Request[:], b.ID.Request[:]); c != 0 {
+		return c
+	}
+	return int(a.ID.N) - int(b.ID.N)
+}
+
+// take adds one step of the journal to the batch.
+func (p *projector) take(rec *record, opened map[AttemptID]bool) error {
+	if rec.gap > 0 {
+		p.log.Error("the database is older than the oldest kept journal segment; what lies between is lost", "bytes", int64(rec.gap))
+	}
+	if rec.epoch {
+		p.abandon(rec.started)
+		clear(opened)
+		return nil
+	}
+	switch rec.kind {
+	case recordPrice:
+		price, err := decodePrice(rec.payload)
+		if err != nil {
+			return err
+		}
+		p.batch.Prices = append(p.batch.Prices, price)
+	case recordOpen:
+		a, err := decodeOpen(rec.payload)
+		if err != nil {
+			return err
+		}
+		p.open[a.ID] = a
+		opened[a.ID] = true
+	case recordSettle:
+		id, s, err := decodeSettle(rec.payload)
+		if err != nil {
+			return err
+		}
+		p.settle(id, s)
+		delete(opened, id)
+	default:
+		return fmt.Errorf("journal record of unknown type %d: a newer weir wrote it", rec.kind)
+	}
+	return nil
+}
+
+func (p *projector) settle(id AttemptID, s Settlement) {
+	a, ok := p.open[id]
+	if !ok {
+		p.log.Error("a settlement without an open attempt", "attempt", id.String())
+		return
+	}
+	delete(p.open, id)
+	p.batch.Settled = append(p.batch.Settled, Entry{Attempt: a, Settlement: s})
+}
+
+// abandon settles what a dead process left open, at its bound. Of the attempts
+// of one request the last one counts. The order is fixed, so that reading the
+// journal again gives the same rows.
+func (p *projector) abandon(restarted time.Time) {
+	left := make([]Attempt, 0, len(p.open))
+	for _, a := range p.open {
+		left = append(left, a)
+	}
+	slices.SortFunc(left, byID)
+	for i, a := range left {
+		last := i == len(left)-1 || left[i+1].ID.Request != a.ID.Request
+		p.settle(a.ID, Settlement{
+			Outcome: OutcomeUnknown, Provenance: Unknown,
+			Usage: a.Bound, Cost: a.Hold, Counts: last,
+			Duration: max(0, restarted.Sub(a.Opened)),
+		})
+	}
+}
+
+func (p *projector) apply(ctx context.Context) error {
+	p.point("project.before_commit")
+	ctx, cancel := context.WithTimeout(ctx, applyLimit)
+	defer cancel()
+	if err := p.store.Apply(ctx, &p.batch); err != nil {
+		return fmt.Errorf("project the journal: %w", err)
+	}
+	p.point("project.after_commit")
+	p.mu.Lock()
+	p.done = p.batch.To
+	close(p.moved)
+	p.moved = make(chan struct{})
+	p.mu.Unlock()
+	return nil
+}
+
+// note keeps what the database said for Lag, and logs it once an outage.
+func (p *projector) note(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err != nil && p.problem == nil:
+		p.log.Error("the database does not take the journal; requests go on, the journal keeps them", "err", err)
+	case err == nil && p.problem != nil:
+		p.log.Info("the database takes the journal again")
+	}
+	p.problem = err
+}
+
+// flush waits until the database has everything before target.
+func (p *projector) flush(ctx context.Context, target Position) error {
+	for {
+		p.mu.Lock()
+		done, moved, problem := p.done, p.moved, p.problem
+		p.mu.Unlock()
+		if done >= target {
+			return nil
+		}
+		signal(p.journal.hurry)
+		signal(p.kick)
+		select {
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("wait for the database: %w", ctx.Err()), problem)
+		case <-moved:
+		}
+	}
+}
+
+func (p *projector) lag() (int64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(0, p.journal.written.Load()-int64(p.done)), p.problem
+}
+
+// prune deletes segments that the database has had, durably, for an hour. It
+// asks the database where it is: it may have been put back.
+func (p *projector) prune(ctx context.Context) {
+	if len(p.journal.covered(p.done, p.now())) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, applyLimit)
+	defer cancel()
+	err := p.store.Durable(ctx)
+	if err == nil {
+		var at Position
+		if at, err = p.store.Position(ctx, p.journal.id); err == nil {
+			p.loaded = p.loaded && at == p.done
+			err = p.journal.remove(p.journal.covered(at, p.now()))
+		}
+	}
+	if err != nil {
+		p.log.Error("old journal segments are kept", "err", err)
+	}
+}
+
+func (p *projector) close() error { return p.reader.close() }
+
+func (p *projector) point(name string) {
+	if p.fault != nil {
+		p.fault(name)
+	}
+}

@@ -1,0 +1,132 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/llm"
+)
+
+// AttemptID names one attempt: the id of the client's request and the number
+// of the attempt, from 1.
+type AttemptID struct {
+	Request uuid.UUID
+	N       uint16
+}
+
+// String is "<request id>.<number>".
+func (id AttemptID) String() string {
+	return id.Request.String() + "." + strconv.Itoa(int(id.N))
+}
+
+// ParseAttemptID reads the form of String.
+func ParseAttemptID(s string) (AttemptID, error) {
+	request, number, _ := strings.Cut(s, ".")
+	u, err := uuid.Parse(request)
+	n, nerr := strconv.ParseUint(number, 10, 16)
+	if err != nil || nerr != nil || n == 0 {
+		return AttemptID{}, fmt.Errorf(`attempt %q: not of the form "<request id>.<number>"`, s)
+	}
+	return AttemptID{Request: u, N: uint16(n)}, nil
+}
+
+// Attempt is what is known of an attempt when it is opened.
+type Attempt struct {
+	ID        AttemptID
+	Account   string // account id
+	Key       string // key id
+	Requested string // the model as the client asked for it
+	Provider  string
+	Model     string    // the provider's name of the model
+	Opened    time.Time // UTC, whole microseconds
+	Stream    bool
+
+	// Price is resolved here, once. The journal keeps its Version.
+	Price llm.Price
+	// Bound is the most that the attempt can consume, as far as the request
+	// tells: input and output tokens. Hold is what Bound costs at the dearest
+	// reachable rates. An attempt of unknown outcome is settled at both.
+	Bound llm.Usage
+	Hold  llm.Money
+}
+
+// FullModel is "<provider>/<model-name>", the model's name in every report.
+func (a *Attempt) FullModel() string { return a.Provider + "/" + a.Model }
+
+// Outcome says how an attempt ended.
+type Outcome string
+
+// The outcomes. Open is the state of an attempt that is not settled.
+const (
+	OutcomeOpen       Outcome = "open"
+	OutcomeOK         Outcome = "ok"          // a whole answer
+	OutcomeRefused    Outcome = "refused"     // no connection: the provider saw nothing
+	OutcomeRejected   Outcome = "rejected"    // an error status before any output
+	OutcomeFailed     Outcome = "failed"      // reset, garbage, timeout before any output
+	OutcomeCut        Outcome = "cut"         // the answer broke off
+	OutcomeClientGone Outcome = "client_gone" // the client left before the end
+	OutcomeUnknown    Outcome = "unknown"     // the process died in between
+)
+
+// Provenance says where the numbers of a settlement come from.
+type Provenance string
+
+// The provenances.
+const (
+	Exact     Provenance = "exact"     // the provider's own numbers
+	Estimated Provenance = "estimated" // counted here, because the provider's never came
+	Unknown   Provenance = "unknown"   // the bound of the attempt; nobody saw its end
+)
+
+// Settlement is how an attempt ended and what it cost.
+type Settlement struct {
+	Outcome    Outcome
+	Provenance Provenance
+	Usage      llm.Usage
+	// Cost is 0 for an attempt without a price, which is then unpriced.
+	Cost llm.Money
+	// Counts says that this attempt stands for its request: it adds one to
+	// the number of requests. One attempt of a request at most does.
+	Counts     bool
+	Finish     llm.FinishReason // empty when no answer came
+	Tier       string           // the service tier served, as the provider said
+	Code       llm.Code         // the error the client got for it; empty for none
+	Status     int              // the provider's HTTP status; 0 when none came
+	FirstToken time.Duration    // from opening to the first piece; 0 when none came
+	Duration   time.Duration    // from opening to settling
+}
+
+// Entry is a settled attempt, whole.
+type Entry struct {
+	Attempt
+	Settlement
+}
+
+// Position is a place in a journal. It only grows, over restarts too.
+type Position int64
+
+// PriceRecord is a price as the ledger keeps it: the rates behind a version,
+// so that every cost can be recomputed.
+type PriceRecord struct {
+	Version string
+	Rates   llm.Rates
+	Tiers   []llm.Tier
+}
+
+// Batch is a stretch of the journal, ready for the database.
+type Batch struct {
+	Journal  uuid.UUID
+	From, To Position
+	Prices   []PriceRecord // versions first used in this stretch
+	Opened   []Attempt     // opened in this stretch and not settled in it
+	Settled  []Entry       // settled in this stretch, each with its attempt
+}
+
+// ErrMoved says that the database's position is not where the batch begins:
+// somebody restored the database, or another process holds this journal.
+var ErrMoved = errors.New("ledger: the database is at another position of the journal")

@@ -1,0 +1,74 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/llm"
+)
+
+// DateLayout is the form of a calendar date, always UTC.
+const DateLayout = "2006-01-02"
+
+// UsesQuery selects usage of one account. Dates are UTC calendar dates in
+// DateLayout, both inclusive; empty for no bound.
+type UsesQuery struct {
+	Account string // account id
+	From    string
+	To      string
+	Model   string // "<provider>/<model-name>"; empty for every model
+	Limit   int    // 1 to 1000
+	Offset  int    // from 0
+}
+
+// Use is the usage of one account, date and model.
+type Use struct {
+	Date     string
+	Model    string
+	Usage    llm.Usage
+	Requests int64
+	Cost     llm.Money
+	Unpriced bool // some of it has no price and adds 0 to Cost
+}
+
+// ID is stable: the same account, date and model give the same id for ever.
+func (u *Use) ID(account string) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("weir:use:"+account+"/"+u.Date+"/"+u.Model)).String()
+}
+
+// Totals adds up all matching entries.
+type Totals struct {
+	Tokens   int64
+	Requests int64
+	Cost     llm.Money
+}
+
+// UsesPage is one page of usage, newest date first, then model A to Z.
+type UsesPage struct {
+	Uses  []Use
+	Total Totals // over all matching entries
+	Count int    // of all matching entries
+}
+
+// Difference is a place where the rollups do not say what the rows say.
+type Difference struct {
+	Rollup  string // which rollup: "day" or "hour"
+	Account string
+	Period  string // the date, or the hour as RFC 3339
+	Model   string
+	Key     string
+	What    string    // the column that differs
+	Rows    int64     // what the rows add up to; nano-USD for a cost
+	Rolled  int64     // what the rollup says
+	Checked time.Time // when this was seen
+}
+
+// Verification is the result of recomputing every rollup from the rows.
+type Verification struct {
+	Rows        int64 // attempts read
+	Open        int64 // of them, still open
+	Unknown     int64 // of them, settled as unknown
+	Rollups     int64 // rollup rows compared
+	Differences []Difference
+}

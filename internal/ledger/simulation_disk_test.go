@@ -1,0 +1,232 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/llm"
+)
+
+var errSim = errors.New("simulated fault")
+
+// simDisk is a Disk that remembers what is not synced.
+type simDisk struct {
+	rng          *rand.Rand
+	files        map[string]*simFile
+	full         bool
+	failWrites   bool
+	lieAboutSync bool // negative control
+	dropEvery    int  // negative control: every so many writes is not done
+	writes       int
+}
+
+type simFile struct {
+	disk   *simDisk
+	data   []byte
+	synced []byte // what survives a power cut for certain
+	loose  []simWrite
+}
+
+type simWrite struct {
+	at   int
+	data []byte
+}
+
+func (d *simDisk) List() ([]string, error) {
+	return slices.Sorted(maps.Keys(d.files)), nil
+}
+
+func (d *simDisk) Create(name string, size int64) (File, error) {
+	if d.full {
+		return nil, fmt.Errorf("no space: %w", errSim)
+	}
+	if d.files[name] != nil {
+		return nil, fmt.Errorf("%s exists", name)
+	}
+	f := &simFile{disk: d, data: make([]byte, size), synced: make([]byte, size)}
+	d.files[name] = f
+	return f, nil
+}
+
+func (d *simDisk) Open(name string) (File, error) {
+	if f := d.files[name]; f != nil {
+		return f, nil
+	}
+	return nil, fmt.Errorf("no file %s", name)
+}
+
+func (d *simDisk) Truncate(name string, size int64) error {
+	f := d.files[name]
+	f.data = f.data[:size]
+	f.synced = f.synced[:min(len(f.synced), int(size))]
+	return nil
+}
+
+func (d *simDisk) Remove(name string) error {
+	if d.files[name] == nil {
+		return fmt.Errorf("no file %s", name)
+	}
+	delete(d.files, name)
+	return nil
+}
+
+// powerCut keeps what was synced and a random part of the rest, in sectors and
+// in any order, as a disk's cache may write it.
+func (d *simDisk) powerCut() {
+	for _, name := range slices.Sorted(maps.Keys(d.files)) {
+		f := d.files[name]
+		for _, w := range f.loose {
+			for at := 0; at < len(w.data); at += 512 {
+				if d.rng.IntN(2) == 0 && w.at+at < len(f.synced) {
+					copy(f.synced[w.at+at:], w.data[at:min(at+512, len(w.data))])
+				}
+			}
+		}
+		f.data, f.loose = slices.Clone(f.synced), nil
+	}
+}
+
+func (f *simFile) ReadAt(p []byte, off int64) (int, error) {
+	if off >= int64(len(f.data)) {
+		return 0, io.EOF
+	}
+	n := copy(p, f.data[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (f *simFile) WriteAt(p []byte, off int64) (int, error) {
+	d := f.disk
+	d.writes++
+	if d.failWrites {
+		half := len(p) / 2
+		copy(f.data[off:], p[:half])
+		return half, errSim
+	}
+	if d.dropEvery > 0 && d.writes%d.dropEvery == 0 {
+		return len(p), nil
+	}
+	copy(f.data[off:], p)
+	f.loose = append(f.loose, simWrite{int(off), slices.Clone(p)})
+	return len(p), nil
+}
+
+func (f *simFile) Sync() error {
+	if !f.disk.lieAboutSync {
+		f.synced, f.loose = slices.Clone(f.data), nil
+	}
+	return nil
+}
+
+func (f *simFile) Close() error { return nil }
+
+// simDB is a Store in memory, with rollups kept apart from the rows.
+type simDB struct {
+	rng            *rand.Rand
+	position       Position
+	rows           map[AttemptID]Entry
+	open           map[AttemptID]Attempt
+	prices         map[string]PriceRecord
+	spent          map[string]llm.Money // by account
+	at             time.Time
+	saved          *simDB
+	fail           int // 1: the next commit fails, 2: it succeeds and says that it failed
+	forgetPosition int // negative control: every so many commits leave the position
+	commits        int
+}
+
+func newSimDB(rng *rand.Rand) *simDB {
+	return &simDB{rng: rng, rows: map[AttemptID]Entry{}, open: map[AttemptID]Attempt{},
+		prices: map[string]PriceRecord{}, spent: map[string]llm.Money{}}
+}
+
+func (db *simDB) Position(context.Context, uuid.UUID) (Position, error) { return db.position, nil }
+
+func (db *simDB) OpenAttempts(context.Context, uuid.UUID) ([]Attempt, error) {
+	return slices.Collect(maps.Values(db.open)), nil
+}
+
+func (db *simDB) Durable(context.Context) error {
+	db.saved = nil // what is durable does not go back further than this
+	return nil
+}
+
+func (db *simDB) Apply(_ context.Context, b *Batch) error {
+	fail := db.fail
+	db.fail = 0
+	if fail == 1 {
+		return errSim
+	}
+	if b.From != db.position {
+		return ErrMoved
+	}
+	for _, p := range b.Prices {
+		db.prices[p.Version] = p
+	}
+	for _, a := range b.Opened {
+		db.open[a.ID] = a
+	}
+	for _, e := range b.Settled {
+		delete(db.open, e.ID)
+		db.rows[e.ID] = e
+		db.spent[e.Account] += e.Cost // adds again when applied again: a double shows
+	}
+	db.commits++
+	if db.forgetPosition == 0 || db.commits%db.forgetPosition != 0 {
+		db.position = b.To
+	}
+	if fail == 2 {
+		return errSim
+	}
+	return nil
+}
+
+func (db *simDB) clone() *simDB {
+	c := *db
+	c.rows, c.open = maps.Clone(db.rows), maps.Clone(db.open)
+	c.prices, c.spent = maps.Clone(db.prices), maps.Clone(db.spent)
+	c.saved = nil
+	return &c
+}
+
+func (db *simDB) snapshot(now time.Time) {
+	saved := db.clone()
+	saved.at = now
+	db.saved = saved
+}
+
+func (db *simDB) restore() {
+	saved := db.saved
+	*db = *saved.clone()
+	db.saved = saved
+}
+
+// verify compares the rollup with the rows, and each cost with its price.
+func (db *simDB) verify() error {
+	sum := map[string]llm.Money{}
+	for id, e := range db.rows {
+		sum[e.Account] += e.Cost
+		p, ok := db.prices[e.Price.Version]
+		if !ok {
+			return fmt.Errorf("attempt %v: price %s is not kept", id, e.Price.Version)
+		}
+		price := llm.Price{Version: p.Version, Rates: p.Rates, Tiers: p.Tiers}
+		if e.Provenance != Unknown && price.Cost(&e.Usage) != e.Cost {
+			return fmt.Errorf("attempt %v: cost %v is not what its price gives", id, e.Cost)
+		}
+	}
+	if !maps.Equal(sum, db.spent) {
+		return fmt.Errorf("rollup %v, rows %v", db.spent, sum)
+	}
+	return nil
+}
