@@ -68,6 +68,7 @@ type Journal struct {
 	synced  atomic.Int64 // Position behind the last record that survives a power cut
 
 	syncing  sync.Mutex    // one sync at a time
+	reserve  sync.Mutex    // one reservation at a time
 	dirty    chan struct{} // something is written and not synced
 	hurry    chan struct{} // somebody waits for a sync
 	advanced chan struct{} // synced has moved
@@ -194,7 +195,6 @@ func (j *Journal) admit(n, keep int64) error {
 		room += j.segmentSize - headerSize
 	}
 	if keep > 0 && room < n+keep {
-		signal(j.wanted)
 		return ErrFull
 	}
 	return nil
@@ -265,25 +265,21 @@ func (j *Journal) write(buf []byte) error {
 
 // rotate makes the spare segment the current one.
 func (j *Journal) rotate(cur *segment) (segment, File, error) {
-	j.mu.Lock()
-	f := j.spare
-	j.spare = nil
-	j.mu.Unlock()
 	next := segment{
 		seq: cur.seq + 1, journal: j.id, epoch: cur.epoch, started: j.now().UTC(),
 		base: cur.end, prevEnd: cur.end, end: cur.end + headerSize,
 	}
-	if f == nil {
-		created, err := j.disk.Create(next.name(), j.segmentSize)
-		if err != nil {
-			return next, nil, fmt.Errorf("%w: %w", ErrFull, err)
-		}
-		f = created
-	}
-	if _, err := f.WriteAt(next.header(), 0); err != nil {
-		return next, nil, errors.Join(fmt.Errorf("begin journal segment: %w", err), f.Close(), j.disk.Remove(next.name()))
+	if err := j.prepare(); err != nil {
+		return next, nil, fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	j.mu.Lock()
+	f := j.spare
+	j.mu.Unlock()
+	if _, err := f.WriteAt(next.header(), 0); err != nil {
+		return next, nil, fmt.Errorf("begin journal segment: %w", err)
+	}
+	j.mu.Lock()
+	j.spare = nil
 	j.retired = append(j.retired, j.file)
 	j.segs, j.file = append(j.segs, next), f
 	j.mu.Unlock()
@@ -334,6 +330,8 @@ func (j *Journal) Sync() error {
 
 // prepare reserves the next segment, if that is not done.
 func (j *Journal) prepare() error {
+	j.reserve.Lock()
+	defer j.reserve.Unlock()
 	j.mu.Lock()
 	have := j.spare != nil || j.failed != nil
 	seq := j.segs[len(j.segs)-1].seq + 1
@@ -347,9 +345,6 @@ func (j *Journal) prepare() error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.spare != nil || j.segs[len(j.segs)-1].seq >= seq {
-		return f.Close() // the leader was faster; its file has this name
-	}
 	j.spare = f
 	return nil
 }

@@ -178,6 +178,13 @@ func (l *Ledger) Journal() uuid.UUID { return l.journal.id }
 // and the error that the database gave last; nil when it is well.
 func (l *Ledger) Lag() (bytes int64, err error) { return l.proj.lag() }
 
+// Problem is why the journal takes no more records; nil while it does.
+func (l *Ledger) Problem() error {
+	l.journal.mu.Lock()
+	defer l.journal.mu.Unlock()
+	return l.journal.failed
+}
+
 // Open writes that an attempt begins. The hold that it returns is the right to
 // call the provider, once. An error is a *llm.Error: there is no room.
 func (l *Ledger) Open(a Attempt) (*Hold, error) {
@@ -208,6 +215,9 @@ func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) error {
 	}
 	*buf = b
 	err := l.journal.Append(b, keep)
+	if errors.Is(err, ErrFull) && l.journal.prepare() == nil {
+		err = l.journal.Append(b, keep) // the next segment was only not reserved yet
+	}
 	if err == nil && a != nil && a.Price.Known() {
 		l.prices.LoadOrStore(a.Price.Version, true)
 	}

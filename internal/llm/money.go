@@ -71,7 +71,7 @@ var (
 func parseDecimal(s string, places int) (int64, error) {
 	rest, negative := strings.CutPrefix(s, "-")
 	whole, frac, dotted := strings.Cut(rest, ".")
-	if whole == "" || dotted && frac == "" {
+	if whole == "" || dotted && frac == "" || strings.TrimLeft(whole+frac, "0123456789") != "" {
 		return 0, errDecimalForm
 	}
 	frac = strings.TrimRight(frac, "0")
@@ -80,9 +80,6 @@ func parseDecimal(s string, places int) (int64, error) {
 	}
 	var v int64
 	for _, c := range []byte(whole + frac + strings.Repeat("0", places-len(frac))) {
-		if c < '0' || c > '9' {
-			return 0, errDecimalForm
-		}
 		d := int64(c - '0')
 		if v > (math.MaxInt64-d)/10 {
 			return 0, errDecimalRange

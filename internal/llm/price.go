@@ -104,6 +104,9 @@ func (r *Rates) cost(u *Usage) Money {
 			return math.MaxInt64
 		}
 	}
+	if hi >= picoPerNano {
+		return math.MaxInt64
+	}
 	lo, carry := bits.Add64(lo, picoPerNano/2, 0)
 	hi += carry
 	if hi >= picoPerNano {

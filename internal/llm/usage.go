@@ -1,5 +1,7 @@
 package llm
 
+import "math"
+
 // Class is one kind of thing that a provider charges for. The token classes
 // are a partition: every token of a request is in exactly one of them, so a
 // sum over them is the provider's own total.
@@ -72,8 +74,12 @@ func (u *Usage) OutputTokens() int64 { return u.sum(firstOutput, Class(NumTokens
 // TotalTokens is the sum of all token classes.
 func (u *Usage) TotalTokens() int64 { return u.sum(0, Class(NumTokens)) }
 
+// sum saturates: a wrapped sum would choose the wrong price tier.
 func (u *Usage) sum(from, to Class) (n int64) {
 	for _, v := range u[from:to] {
+		if n > 0 && v > math.MaxInt64-n {
+			return math.MaxInt64
+		}
 		n += v
 	}
 	return n
@@ -90,7 +96,7 @@ func (u *Usage) Add(v *Usage) {
 }
 
 // Plausible reports whether every count is one that a request can have: not
-// negative and below 2^40. Numbers of a broken provider are not believed.
+// negative and at most 2^40. Numbers of a broken provider are not believed.
 func (u *Usage) Plausible() bool {
 	for _, v := range u {
 		if v < 0 || v > maxCount {

@@ -1,0 +1,324 @@
+package pricing
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// Book answers what a model costs and how large it is. It never changes what
+// it says about the same moment, and is safe for concurrent use. Data is read
+// when it is first asked for, a provider at a time.
+type Book struct {
+	index   *index
+	prices  map[string]llm.Price
+	models  map[string]ModelOverride
+	sources map[string]string
+	shelves map[string]*shelf
+
+	mu    sync.RWMutex
+	cache map[key]*entry // at most maxCached
+}
+
+// shelf holds a price source that is read once.
+type shelf struct {
+	once   sync.Once
+	vendor *vendor
+}
+
+// Bounds of what is remembered of names that clients choose.
+const (
+	maxCached   = 4096
+	maxNameSize = 256 // bytes; no provider has a model of a longer name
+)
+
+type key struct{ provider, model string }
+
+// entry is all that is known of a name. The price of the moment is kept until
+// the next one begins.
+type entry struct {
+	info    ModelInfo
+	known   bool
+	vendor  string
+	model   *model // nil: not in the data, or priced by the operator
+	current atomic.Pointer[quote]
+}
+
+// quote is a price and the Unix seconds in which it holds, until exclusive.
+type quote struct {
+	price       llm.Price
+	from, until int64
+}
+
+// ModelInfo is what is known of a model besides its price.
+type ModelInfo struct {
+	ID         string // the model's name at its provider, without the provider
+	Context    int64  // context window in tokens, input and output; 0 unknown
+	MaxOutput  int64  // most tokens of output; 0 unknown
+	Deprecated bool   // the provider has announced its end
+	Source     string // who says so: the data's name and version, or "operator"; for the price, where both do
+	Checked    string // the day of the data, YYYY-MM-DD; empty for the operator's
+}
+
+// operator is the source of what the configuration says.
+const operator = "operator"
+
+// Listing is a model with its price at the moment of asking.
+type Listing struct {
+	ModelInfo
+	Price llm.Price // not Known when the model is unpriced
+}
+
+// NewBook makes a book of the embedded data and the operator's overrides. The
+// error says which override is wrong and what would be right.
+func NewBook(o Overrides) (*Book, error) {
+	x, err := readIndex()
+	if err != nil {
+		return nil, err
+	}
+	prices, err := o.parse(x)
+	if err != nil {
+		return nil, err
+	}
+	b := &Book{
+		index: x, prices: prices, models: maps.Clone(o.Models), sources: maps.Clone(o.Sources),
+		shelves: make(map[string]*shelf, len(x.Vendors)),
+		cache:   map[key]*entry{},
+	}
+	for id := range x.Vendors {
+		b.shelves[id] = &shelf{}
+	}
+	return b, nil
+}
+
+// Source is the name and version of the embedded data.
+func (b *Book) Source() string { return b.index.Source + " " + b.index.Version }
+
+// Day is the day of the embedded data, YYYY-MM-DD.
+func (b *Book) Day() string { return b.index.Day }
+
+// Digest is the SHA-256 of the file that the embedded data was made from, in
+// hexadecimal.
+func (b *Book) Digest() string { return b.index.SHA256 }
+
+// Price is what the model of that provider costs at that moment, in full: no
+// class waits for a default. The provider is the name in the configuration, or
+// the id of a price source. The price is not Known when neither the operator
+// nor the data has one; a model that is free is Known and costs 0. What Tiers
+// points to belongs to the book and must not be changed.
+func (b *Book) Price(provider, model string, at time.Time) llm.Price {
+	return b.entry(provider, model).price(b.index, at.Unix()).price
+}
+
+// Model is what is known of the model, and whether the data or the operator's
+// models have it.
+func (b *Book) Model(provider, model string) (ModelInfo, bool) {
+	e := b.entry(provider, model)
+	return e.info, e.known
+}
+
+// Models lists what the data and the operator know of the provider, by name,
+// with prices at that moment. Names of which the operator has only a pattern
+// are not listed.
+func (b *Book) Models(provider string, at time.Time) []Listing {
+	found := map[string]*entry{}
+	if v := b.vendor(b.source(provider)); v != nil {
+		for i := range v.Models {
+			m := &v.Models[i]
+			found[m.listed()] = b.newEntry(provider, m.listed(), v.ID, m)
+		}
+	}
+	for _, name := range b.named(provider) {
+		found[name] = b.resolve(provider, name)
+	}
+	list := make([]Listing, 0, len(found))
+	for _, e := range found {
+		list = append(list, Listing{ModelInfo: e.info, Price: e.price(b.index, at.Unix()).price})
+	}
+	slices.SortFunc(list, func(x, y Listing) int { return cmp.Compare(x.ID, y.ID) })
+	return list
+}
+
+// URLs are the pages on which the provider publishes its prices.
+func (b *Book) URLs(provider string) []string {
+	if v := b.vendor(b.source(provider)); v != nil {
+		return slices.Clone(v.URLs)
+	}
+	return nil
+}
+
+// named are the provider's models that the operator names.
+func (b *Book) named(provider string) (names []string) {
+	add := func(full string) {
+		if name, ok := strings.CutPrefix(full, provider+"/"); ok && name != "*" {
+			names = append(names, name)
+		}
+	}
+	for full := range b.prices {
+		add(full)
+	}
+	for full := range b.models {
+		add(full)
+	}
+	return names
+}
+
+// entry is the remembered answer for the name, or a new one.
+func (b *Book) entry(provider, model string) *entry {
+	b.mu.RLock()
+	e := b.cache[key{provider, model}]
+	b.mu.RUnlock()
+	if e != nil {
+		return e
+	}
+	if len(provider) > maxNameSize || len(model) > maxNameSize {
+		return b.newEntry(provider, model, "", nil)
+	}
+	// The names may be slices of a request's body, which is not to be kept.
+	provider, model = strings.Clone(provider), strings.Clone(model)
+	return b.remember(key{provider, model}, b.resolve(provider, model))
+}
+
+// remember keeps the entry, in the place of any other when there is no room.
+func (b *Book) remember(k key, e *entry) *entry {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if other := b.cache[k]; other != nil {
+		return other
+	}
+	if len(b.cache) >= maxCached {
+		for old := range b.cache {
+			delete(b.cache, old)
+			break
+		}
+	}
+	b.cache[k] = e
+	return e
+}
+
+// resolve looks a name up in everything there is.
+func (b *Book) resolve(provider, model string) *entry {
+	vendor, m := b.find(b.source(provider), fold(model))
+	return b.newEntry(provider, model, vendor, m)
+}
+
+// find is the model of that folded name in the data, and the source that has
+// it: the provider's own, or one whose models it sells at the same price.
+func (b *Book) find(source, name string) (string, *model) {
+	v := b.vendor(source)
+	if v == nil {
+		return "", nil
+	}
+	tries := []string{name}
+	if dashed := dashDates(name); dashed != name {
+		tries = append(tries, dashed)
+	}
+	for _, name := range tries {
+		for _, id := range append([]string{source}, v.Fallback...) {
+			if other := b.vendor(id); other != nil {
+				if m := other.find(name); m != nil {
+					return id, m
+				}
+			}
+		}
+	}
+	return "", nil
+}
+
+func (b *Book) source(provider string) string {
+	if id, ok := b.sources[provider]; ok {
+		return id
+	}
+	return SourceFor(provider)
+}
+
+// vendor is the price source of that id, nil when the data has none. A file
+// that cannot be read leaves its models unpriced; the tests read every one.
+func (b *Book) vendor(id string) *vendor {
+	s := b.shelves[id]
+	if s == nil {
+		return nil
+	}
+	s.once.Do(func() { s.vendor, _ = readVendor(id) })
+	return s.vendor
+}
+
+// newEntry joins what the data says of a model, which may be nil, with what
+// the operator says of the name.
+func (b *Book) newEntry(provider, name, vendor string, m *model) *entry {
+	e := &entry{info: ModelInfo{ID: name}, vendor: vendor, model: m}
+	if m != nil {
+		e.known = true
+		e.info.Context, e.info.Deprecated = m.Context, m.Deprecated
+		e.info.Source, e.info.Checked = b.Source(), b.Day()
+	}
+	if o, ok := override(b.models, provider, name); ok {
+		e.known = true
+		e.info.Context = cmp.Or(o.Context, e.info.Context)
+		e.info.MaxOutput = o.MaxOutput
+		e.info.Source = cmp.Or(e.info.Source, operator)
+	}
+	if p, ok := override(b.prices, provider, name); ok {
+		e.info.Source, e.info.Checked = operator, ""
+		e.current.Store(always(p))
+	} else if m == nil {
+		e.current.Store(always(llm.Price{}))
+	}
+	return e
+}
+
+// override is what the operator says of the name itself, else of all models
+// of the provider.
+func override[T any](of map[string]T, provider, name string) (v T, ok bool) {
+	if len(of) == 0 {
+		return v, false
+	}
+	if v, ok = of[provider+"/"+name]; ok {
+		return v, true
+	}
+	v, ok = of[provider+"/*"]
+	return v, ok
+}
+
+func always(p llm.Price) *quote {
+	return &quote{price: p, from: math.MinInt64, until: math.MaxInt64}
+}
+
+// price is the quote that holds at that second. Two who ask at once may both
+// work it out; they get the same.
+func (e *entry) price(x *index, sec int64) *quote {
+	q := e.current.Load()
+	if q == nil || sec < q.from || sec >= q.until {
+		q = e.model.quote(x, e.vendor, sec)
+		e.current.Store(q)
+	}
+	return q
+}
+
+// quote is the price of the data at that second. One that cannot be read is
+// unknown, never free.
+func (m *model) quote(x *index, vendor string, sec int64) *quote {
+	q := &quote{}
+	q.from, q.until = m.span(sec)
+	ok := m.Free
+	if d := m.at(sec); d != nil {
+		var err error
+		if q.price, ok, err = flatten(d.Rates); err != nil {
+			ok = false
+		}
+	}
+	if !ok {
+		q.price = llm.Price{}
+		return q
+	}
+	q.price.Version = path.Base(x.Source) + "@" + x.Version + "/" + vendor + "/" + m.ID + "#" + digest(&q.price)
+	return q
+}

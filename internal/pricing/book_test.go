@@ -1,0 +1,315 @@
+package pricing_test
+
+import (
+	"encoding/hex"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"weir/internal/llm"
+	"weir/internal/pricing"
+)
+
+func TestSourceFor(t *testing.T) {
+	t.Parallel()
+	tests := map[string]string{
+		"openai": "openai", "anthropic": "anthropic", "gemini": "google", "google": "google", "vertex": "google",
+		"xai": "x-ai", "x-ai": "x-ai", "bedrock": "aws", "aws": "aws", "azure": "azure", "openrouter": "openrouter",
+		"groq": "groq", "mistral": "mistral", "deepseek": "deepseek", "together": "together", "fireworks": "fireworks",
+		"perplexity": "perplexity", "cerebras": "cerebras", "moonshot": "moonshotai", "cohere": "cohere",
+		"zai": "zai", "zhipu": "zhipuai", "minimax": "minimax", "novita": "novita", "cloudflare": "cloudflare",
+		"ollama": "", "demo": "", "alibaba": "", "nvidia": "", "huggingface": "", "house": "", "": "", "../index": "", "OpenAI": "",
+	}
+	b := newBook(t, pricing.Overrides{})
+	for provider, want := range tests {
+		got := pricing.SourceFor(provider)
+		if got != want {
+			t.Errorf("SourceFor(%q): got %q, want %q", provider, got, want)
+		}
+		if n := len(b.Models(provider, moment(t, now))); (n > 0) != (want != "") {
+			t.Errorf("Models(%q): got %d, want some: %v", provider, n, want != "")
+		}
+	}
+}
+
+func TestNamesFindModels(t *testing.T) {
+	t.Parallel()
+	b := newBook(t, pricing.Overrides{})
+	tests := []struct{ provider, model, want string }{ // want: vendor and id in the data; empty: none
+		{"openai", "gpt-4o", "openai/gpt-4o"},
+		{"openai", "gpt-4o-2024-11-20", "openai/gpt-4o"},
+		{"openai", "gpt-5-20250807", "openai/gpt-5"}, // the data has the date with dashes
+		{"openai", "gpt-5-20251399", ""},             // not a date
+		{"openai", " GPT-4o ", "openai/gpt-4o"},
+		{"openai", "gpt-5.6-luna-2026-07-09", "openai/gpt-5.6-luna"}, // a regular expression
+		{"openai", "gpt-5.6-luna-2026-07", ""},
+		{"openai", "gpt-nonsense", ""},
+		{"anthropic", "claude-sonnet-4-5-20250929", "anthropic/claude-sonnet-4-5"},
+		{"anthropic", "claude-opus-5-20260101", "anthropic/claude-opus-5"},
+		{"gemini", "gemini-2.5-pro-preview-05-06", "google/gemini-2.5-pro"},
+		{"gemini", "gemini-2.5-pro-preview-tts", "google/gemini-2.5-pro-tts"}, // a negated expression keeps it apart
+		{"vertex", "claude-2.1", "anthropic/claude-2"},                        // sold by another
+		{"bedrock", "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "aws/regional.anthropic.claude-sonnet-4-5-20250929-v1:0"},
+		{"bedrock", "global.anthropic.claude-sonnet-4-5-20250929-v1:0", "aws/global.anthropic.claude-sonnet-4-5-20250929-v1:0"},
+		{"azure", "gpt-4o", "openai/gpt-4o"},
+		{"azure", "deepseek-v3.2", "deepseek/deepseek-v3.2"},
+		{"openrouter", "openai/gpt-6-sol", "openrouter/openai/gpt-6-sol"},
+		{"together", "meta-llama/Llama-3.3-70B-Instruct-Turbo", "together/meta-llama/Llama-3.3-70B-Instruct-Turbo"},
+		{"google", "openai/gpt-4o", ""},
+	}
+	for _, tt := range tests {
+		p := b.Price(tt.provider, tt.model, moment(t, now))
+		got, _, _ := strings.Cut(strings.TrimPrefix(p.Version, "genai-prices@0.1.8/"), "#")
+		if got != tt.want {
+			t.Errorf("%s/%s: got %q, want %q", tt.provider, tt.model, got, tt.want)
+		}
+		if _, ok := b.Model(tt.provider, tt.model); ok != (tt.want != "") {
+			t.Errorf("Model(%s, %s): got %v, want %v", tt.provider, tt.model, ok, tt.want != "")
+		}
+	}
+}
+
+func TestFreeIsNotUnknown(t *testing.T) {
+	t.Parallel()
+	b := newBook(t, pricing.Overrides{})
+	tests := []struct {
+		provider, model string
+		known           bool
+	}{
+		{"openrouter", "meta-llama/llama-3.3-70b-instruct:free", true}, // free by name
+		{"gemini", "gemma-3-27b-it", true},                             // free by its vendor's word
+		{"cerebras", "qwen-3-coder-480b", false},                       // in the data without a price
+		{"mistral", "mistral-ocr-latest", false},                       // priced by the page, which nothing counts
+		{"openai", "never-heard-of", false},
+	}
+	for _, tt := range tests {
+		p := b.Price(tt.provider, tt.model, moment(t, now))
+		u := llm.Usage{llm.Input: 1_000_000, llm.Output: 1_000_000}
+		if got := p.Known(); got != tt.known {
+			t.Errorf("%s/%s known: got %v, want %v", tt.provider, tt.model, got, tt.known)
+		}
+		if got := p.Cost(&u); got != 0 {
+			t.Errorf("%s/%s cost: got %s, want 0", tt.provider, tt.model, got)
+		}
+	}
+}
+
+func TestVersionNamesRates(t *testing.T) {
+	t.Parallel()
+	one, two := newBook(t, pricing.Overrides{}), newBook(t, pricing.Overrides{})
+	before, after := moment(t, "2025-06-09T12:00:00Z"), moment(t, "2025-06-10T12:00:00Z")
+	v := func(b *pricing.Book, at time.Time) string { p := b.Price("openai", "o3", at); return p.Version }
+	if got, want := v(one, before), v(two, before); got != want || got == "" {
+		t.Errorf("version of the same rates: got %q, want %q", got, want)
+	}
+	if got, not := v(one, after), v(one, before); got == not {
+		t.Errorf("version of other rates: got %q, want another", got)
+	}
+	rates := map[string]llm.Price{}
+	for _, m := range readVendors(t) {
+		for _, at := range []time.Time{before, moment(t, now)} {
+			for _, l := range one.Models(m.ID, at) {
+				if other, ok := rates[l.Price.Version]; ok && l.Price.Known() {
+					if diff := cmp.Diff(other, l.Price); diff != "" {
+						t.Errorf("version %s: got two prices (-one +other):\n%s", l.Price.Version, diff)
+					}
+				}
+				rates[l.Price.Version] = l.Price
+			}
+		}
+	}
+}
+
+func TestModelSizes(t *testing.T) {
+	t.Parallel()
+	b := newBook(t, pricing.Overrides{
+		Models: map[string]pricing.ModelOverride{
+			"house/small":   {Context: 32768, MaxOutput: 4096},
+			"openai/gpt-4o": {MaxOutput: 16384},
+			"lab/*":         {Context: 1000},
+		},
+		Prices: map[string]pricing.PriceOverride{"house/dear": {"input": "1"}},
+	})
+	data := pricing.ModelInfo{Source: b.Source(), Checked: b.Day()}
+	with := func(id string, context, output int64) pricing.ModelInfo {
+		m := data
+		m.ID, m.Context, m.MaxOutput = id, context, output
+		return m
+	}
+	own := pricing.ModelInfo{ID: "small", Context: 32768, MaxOutput: 4096, Source: "operator"}
+	tests := []struct {
+		provider, model string
+		want            pricing.ModelInfo
+		ok              bool
+	}{
+		{"house", "small", own, true},
+		{"openai", "gpt-4o", with("gpt-4o", 128_000, 16384), true},
+		{"anthropic", "claude-sonnet-4-5", with("claude-sonnet-4-5", 200_000, 0), true},
+		{"lab", "x", pricing.ModelInfo{ID: "x", Context: 1000, Source: "operator"}, true},
+		{"house", "dear", pricing.ModelInfo{ID: "dear", Source: "operator"}, false},
+		{"house", "none", pricing.ModelInfo{ID: "none"}, false},
+	}
+	for _, tt := range tests {
+		got, ok := b.Model(tt.provider, tt.model)
+		if diff := cmp.Diff(got, tt.want); diff != "" || ok != tt.ok {
+			t.Errorf("Model(%s, %s): got %v, want %v (-got +want):\n%s", tt.provider, tt.model, ok, tt.ok, diff)
+		}
+	}
+	list := b.Models("house", moment(t, now))
+	if len(list) != 2 || list[0].ID != "dear" || !list[0].Price.Known() || list[1].ID != "small" || list[1].Price.Known() {
+		t.Errorf("Models(house): got %+v, want dear with a price, small without", list)
+	}
+}
+
+// A listed name is one that a client can ask for, at the price it is listed at.
+func TestListedNamesAreFound(t *testing.T) {
+	t.Parallel()
+	b := newBook(t, pricing.Overrides{})
+	headings := []string{"magistral-small", "ft:gpt-4o", "ft:gpt-4o-mini"} // families, found by what follows
+	n := 0
+	for _, v := range readVendors(t) {
+		list := b.Models(v.ID, moment(t, now))
+		n += len(list)
+		if !slices.IsSortedFunc(list, func(x, y pricing.Listing) int { return strings.Compare(x.ID, y.ID) }) {
+			t.Errorf("Models(%s): not in the order of names", v.ID)
+		}
+		for _, l := range list {
+			got := b.Price(v.ID, l.ID, moment(t, now))
+			if diff := cmp.Diff(got, l.Price); diff != "" && !slices.Contains(headings, l.ID) {
+				t.Errorf("%s/%s (-found +listed):\n%s", v.ID, l.ID, diff)
+			}
+		}
+	}
+	if n < 1500 {
+		t.Errorf("models: got %d, want 1500 at least", n)
+	}
+}
+
+func TestProvenance(t *testing.T) {
+	t.Parallel()
+	b := newBook(t, pricing.Overrides{})
+	if got, want := b.Source(), "@pydantic/genai-prices 0.1.8"; got != want {
+		t.Errorf("Source: got %q, want %q", got, want)
+	}
+	if _, err := time.Parse(time.DateOnly, b.Day()); err != nil {
+		t.Errorf("Day: got %q, want a date", b.Day())
+	}
+	if sum, err := hex.DecodeString(b.Digest()); err != nil || len(sum) != 32 {
+		t.Errorf("Digest: got %q, want a SHA-256", b.Digest())
+	}
+	if got := b.URLs("anthropic"); len(got) == 0 || !strings.HasPrefix(got[0], "https://") {
+		t.Errorf("URLs(anthropic): got %q, want an address", got)
+	}
+	if got := b.URLs("house"); got != nil {
+		t.Errorf("URLs(house): got %q, want none", got)
+	}
+	notice, err := os.ReadFile("data/NOTICE")
+	if err != nil || !strings.Contains(string(notice), "MIT License") || !strings.Contains(string(notice), "Copyright") {
+		t.Errorf("NOTICE: got %q, %v, want the licence of the data", notice, err)
+	}
+}
+
+// One book, asked about moments in any order, answers as a new one does: what
+// it remembers ends where a date or a time of day begins.
+func TestRememberedPricesExpire(t *testing.T) {
+	t.Parallel()
+	b, vendors := newBook(t, pricing.Overrides{}), readVendors(t)
+	subjects := []struct{ vendor, model string }{
+		{"deepseek", "deepseek-v4-flash"}, {"deepseek", "deepseek-reasoner"}, {"openai", "gpt-5.6-sol"},
+		{"google", "gemini-3.7-flash"}, {"mistral", "mistral-medium-latest"}, {"openai", "gpt-4o"},
+	}
+	from := moment(t, "2025-01-01T00:00:00Z").Unix()
+	rapid.Check(t, func(rt *rapid.T) {
+		s := rapid.SampledFrom(subjects).Draw(rt, "model")
+		sec := from + rapid.Int64Range(0, 3*365*24*3600).Draw(rt, "second")
+		if rapid.Bool().Draw(rt, "near an edge") {
+			sec = sec/1800*1800 + rapid.Int64Range(-1, 1).Draw(rt, "off")
+		}
+		at := time.Unix(sec, rapid.Int64Range(0, 999_999_999).Draw(rt, "nanos"))
+		m := readModel(t, vendors, s.vendor, s.model)
+		u := llm.Usage{llm.Input: 12_345, llm.CacheRead: 678, llm.Output: 910}
+		rates := exactRates(t, m.period(at), inputTokens(&u))
+		p := b.Price(s.vendor, s.model, at)
+		if got, want := p.Cost(&u), exactCost(&rates, &u); got != want {
+			rt.Fatalf("%s/%s at %s: got %s, want %s", s.vendor, s.model, at.UTC(), got, want)
+		}
+	})
+}
+
+func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
+	b := newBook(t, pricing.Overrides{})
+	want := newBook(t, pricing.Overrides{}).Price("deepseek", "deepseek-chat", moment(t, now))
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 200 {
+				at := moment(t, now).Add(time.Duration(i*j) * time.Hour)
+				b.Price("openrouter", strings.Repeat("x", j), at)
+				b.Price("deepseek", "deepseek-chat", at)
+				b.Model("azure", "gpt-4o")
+				if got := b.Price("deepseek", "deepseek-chat", moment(t, now)); got.Version != want.Version {
+					t.Errorf("deepseek-chat: got %s, want %s", got.Version, want.Version)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestRememberedPriceAllocatesNothing(t *testing.T) {
+	b, at := newBook(t, pricing.Overrides{}), moment(t, now)
+	u := llm.Usage{llm.Input: 300_000, llm.Output: 100}
+	var cost llm.Money
+	got := testing.AllocsPerRun(1000, func() {
+		p := b.Price("openai", "gpt-5.4", at)
+		info, _ := b.Model("openai", "gpt-5.4")
+		cost += p.Cost(&u) + p.Bound(info.Context, 100)
+	})
+	if got != 0 || cost == 0 {
+		t.Errorf("allocations of a remembered price: got %v (cost %s), want 0", got, cost)
+	}
+}
+
+func BenchmarkPriceHit(b *testing.B) {
+	book, at := newBook(b, pricing.Overrides{}), moment(b, now)
+	b.ReportAllocs()
+	for b.Loop() {
+		book.Price("openai", "gpt-5.4", at)
+	}
+}
+
+func BenchmarkPriceMiss(b *testing.B) {
+	book, at := newBook(b, pricing.Overrides{}), moment(b, now)
+	names := make([]string, 10_000)
+	for i := range names {
+		names[i] = "gpt-4o-" + strings.Repeat("x", i%100) + time.Duration(i).String()
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		book.Price("openrouter", names[i%len(names)], at)
+		i++
+	}
+}
+
+func BenchmarkFirstPrice(b *testing.B) {
+	at := moment(b, now)
+	b.ReportAllocs()
+	for b.Loop() {
+		newBook(b, pricing.Overrides{}).Price("openai", "gpt-5.4", at)
+	}
+}
+
+func BenchmarkNewBook(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		newBook(b, pricing.Overrides{})
+	}
+}

@@ -1,0 +1,133 @@
+package pricing
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"weir/internal/llm"
+)
+
+// Overrides is what the operator knows better than the data. The zero value
+// changes nothing.
+type Overrides struct {
+	// Prices by "<provider>/<model>" or "<provider>/*", of which the exact
+	// name wins. One replaces all that the data says, it does not mix with it.
+	Prices map[string]PriceOverride
+	// Models by the same names.
+	Models map[string]ModelOverride
+	// Sources gives a provider the price source of that id, for a provider
+	// whose name says nothing of what it sells.
+	Sources map[string]string
+}
+
+// PriceOverride holds decimals of US dollars by what they pay for: a million
+// tokens for input, output, cache_read, cache_write, cache_write_1h, audio_in,
+// audio_out, image_in and reasoning; one for request, search, image,
+// character; and second, of audio. A class that is absent costs what input or
+// output does; of these two, one may be absent too and costs what the other
+// does. "0" is a price: the model is free.
+type PriceOverride map[string]string
+
+// ModelOverride gives a model's sizes in tokens; 0 keeps what the data says.
+type ModelOverride struct {
+	Context   int64
+	MaxOutput int64
+}
+
+const priceKeys = "input, output, cache_read, cache_write, cache_write_1h, audio_in, audio_out, image_in, " +
+	"reasoning, request, search, image, character, second"
+
+// parse checks all overrides and gives the prices by their names.
+func (o *Overrides) parse(x *index) (map[string]llm.Price, error) {
+	prices := make(map[string]llm.Price, len(o.Prices))
+	for _, name := range slices.Sorted(maps.Keys(o.Prices)) {
+		if err := checkName(name); err != nil {
+			return nil, fmt.Errorf("prices: %w", err)
+		}
+		p, err := o.Prices[name].price(name)
+		if err != nil {
+			return nil, fmt.Errorf("prices: %s: %w", name, err)
+		}
+		prices[name] = p
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Models)) {
+		if err := checkName(name); err != nil {
+			return nil, fmt.Errorf("models: %w", err)
+		}
+		if m := o.Models[name]; m.Context < 0 || m.MaxOutput < 0 {
+			return nil, fmt.Errorf("models: %s: a size is a number of tokens from 0", name)
+		}
+	}
+	for _, provider := range slices.Sorted(maps.Keys(o.Sources)) {
+		if _, ok := x.Vendors[o.Sources[provider]]; !ok {
+			return nil, fmt.Errorf("price source %q of provider %s is unknown; known are %s",
+				o.Sources[provider], provider, strings.Join(slices.Sorted(maps.Keys(x.Vendors)), ", "))
+		}
+	}
+	return prices, nil
+}
+
+func checkName(name string) error {
+	provider, model, _ := strings.Cut(name, "/")
+	if provider == "" || model == "" {
+		return fmt.Errorf(`%q is not "<provider>/<model>" or "<provider>/*"`, name)
+	}
+	return nil
+}
+
+// price is the complete price that the override gives to what it names.
+func (o PriceOverride) price(name string) (llm.Price, error) {
+	var p llm.Price
+	var given [llm.NumClasses]bool
+	for _, key := range slices.Sorted(maps.Keys(o)) {
+		c, v, err := overrideRate(key, o[key])
+		if err != nil {
+			return p, err
+		}
+		p.Rates[c], given[c] = v, true
+	}
+	switch {
+	case len(o) == 0:
+		return p, errors.New("no price is given; a free model has input \"0\"")
+	case !given[llm.Input] && !given[llm.Output] && slices.Contains(given[:llm.NumTokens], true):
+		return p, errors.New("input or output is missing: the classes that are absent cost what these do")
+	}
+	fill(&p.Rates, &given)
+	p.Version = operator + "/" + name + "#" + digest(&p)
+	return p, nil
+}
+
+func overrideRate(key, dollars string) (llm.Class, int64, error) {
+	if key == "second" {
+		v, err := rateOfSecond(dollars)
+		return llm.Milliseconds, v, err
+	}
+	c, ok := llm.ParseClass(key)
+	if !ok || c == llm.Milliseconds {
+		return c, 0, fmt.Errorf("%q is nothing that is priced; it is one of %s", key, priceKeys)
+	}
+	parse := llm.ParseUnitRate
+	if int(c) < llm.NumTokens {
+		parse = llm.ParseRate
+	}
+	v, err := parse(dollars)
+	if err != nil {
+		return c, 0, fmt.Errorf("%s: %w", key, err)
+	}
+	return c, v, nil
+}
+
+// rateOfSecond is the price of a second as pico-dollars a millisecond.
+func rateOfSecond(dollars string) (int64, error) {
+	v, err := llm.ParseUnitRate(dollars)
+	if err != nil {
+		return 0, fmt.Errorf("second: %w", err)
+	}
+	if v%1000 != 0 {
+		return 0, fmt.Errorf("second: price %q: more than 9 decimals", dollars)
+	}
+	return v / 1000, nil
+}

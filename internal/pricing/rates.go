@@ -1,0 +1,206 @@
+package pricing
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+
+	"weir/internal/llm"
+)
+
+// unit says what a price key of the data is the price of.
+type unit struct {
+	class llm.Class
+	per   int64 // how many of the class the price buys
+	// extra keys price a part of what their class counts; the class costs the
+	// dearest of them, so that what cannot be told apart is never sold short.
+	extra bool
+	// uncounted keys price what no class counts.
+	uncounted bool
+}
+
+const (
+	million    = 1_000_000
+	thousand   = 1_000
+	hourMillis = 3_600_000
+	picoPerUSD = 1_000_000_000_000
+)
+
+// units are the price keys of the data. Cached audio and cached images count
+// as cache reads, video as input and citations as output, at those prices.
+var units = map[string]unit{
+	"input_mtok":            {class: llm.Input, per: million},
+	"cache_read_mtok":       {class: llm.CacheRead, per: million},
+	"cache_write_mtok":      {class: llm.CacheWrite, per: million},
+	"cache_write_1h_mtok":   {class: llm.CacheWrite1h, per: million},
+	"input_audio_mtok":      {class: llm.AudioIn, per: million},
+	"input_image_mtok":      {class: llm.ImageIn, per: million},
+	"output_mtok":           {class: llm.Output, per: million},
+	"output_reasoning_mtok": {class: llm.Reasoning, per: million},
+	"output_audio_mtok":     {class: llm.AudioOut, per: million},
+	"output_image_mtok":     {class: llm.Output, per: million, extra: true},
+	"output_video_mtok":     {class: llm.Output, per: million, extra: true},
+	"requests_kcount":       {class: llm.Requests, per: thousand},
+	"web_searches_kcount":   {class: llm.Searches, per: thousand},
+	"audio_hours":           {class: llm.Milliseconds, per: hourMillis},
+	"input_audio_hours":     {class: llm.Milliseconds, per: hourMillis, extra: true},
+
+	"cache_audio_read_mtok":           {uncounted: true},
+	"cache_image_read_mtok":           {uncounted: true},
+	"input_video_mtok":                {uncounted: true},
+	"output_citation_mtok":            {uncounted: true},
+	"input_document_kpages":           {uncounted: true},
+	"input_annotated_document_kpages": {uncounted: true},
+	"storage_searches_kcount":         {uncounted: true},
+	"input_text_messages_kcount":      {uncounted: true},
+}
+
+// amount is a price as a decimal of US dollars. A tier's price holds for the
+// whole request once all its input tokens, cached ones included, are more
+// than Above: exactly Above still costs what the tier before it does. That is
+// how the source of the data computes, and what llm.Tier means.
+type amount struct {
+	Base  string `json:"base"`
+	Tiers []struct {
+		Above int64  `json:"above"`
+		Price string `json:"price"`
+	} `json:"tiers"`
+}
+
+// UnmarshalJSON reads a decimal string, or an object with tiers.
+func (a *amount) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &a.Base)
+	}
+	type plain amount
+	return json.Unmarshal(b, (*plain)(a))
+}
+
+// beyond is the decimal that holds for requests of more input than that.
+func (a *amount) beyond(input int64) string {
+	price := a.Base
+	for _, t := range a.Tiers {
+		if t.Above <= input {
+			price = t.Price
+		}
+	}
+	return price
+}
+
+// flatten reads the rates of the data into a price without a version. ok says
+// whether anything that llm counts has a price.
+func flatten(raw json.RawMessage) (p llm.Price, ok bool, err error) {
+	var amounts map[string]amount
+	if err := json.Unmarshal(raw, &amounts); err != nil {
+		return p, false, fmt.Errorf("read rates: %w", err)
+	}
+	starts := map[int64]bool{}
+	for key, a := range amounts {
+		ok = ok || !units[key].uncounted
+		for _, t := range a.Tiers {
+			starts[t.Above] = true
+		}
+	}
+	if p.Rates, err = ratesBeyond(amounts, -1); err != nil {
+		return llm.Price{}, false, err
+	}
+	for _, above := range slices.Sorted(maps.Keys(starts)) {
+		r, err := ratesBeyond(amounts, above)
+		if err != nil {
+			return llm.Price{}, false, err
+		}
+		p.Tiers = append(p.Tiers, llm.Tier{Above: above, Rates: r})
+	}
+	return p, ok, nil
+}
+
+func ratesBeyond(amounts map[string]amount, input int64) (llm.Rates, error) {
+	var r, extra llm.Rates
+	var given [llm.NumClasses]bool
+	for key, a := range amounts {
+		u, ok := units[key]
+		if !ok {
+			return r, fmt.Errorf("price key %q is unknown", key)
+		}
+		if u.uncounted {
+			continue
+		}
+		v, err := pico(a.beyond(input), u.per)
+		if err != nil {
+			return r, fmt.Errorf("price %s: %w", key, err)
+		}
+		if u.extra {
+			extra[u.class] = max(extra[u.class], v)
+			continue
+		}
+		r[u.class], given[u.class] = v, true
+	}
+	fill(&r, &given)
+	for c := range r {
+		r[c] = max(r[c], extra[c])
+	}
+	return r, nil
+}
+
+// fill gives every token class that has no price of its own the one that it
+// costs anyway: an hour's cache write that of a cache write, other input that
+// of input, other output that of output. Where only one of input and output
+// is given, the other costs the same: nothing is free by omission.
+func fill(r *llm.Rates, given *[llm.NumClasses]bool) {
+	switch {
+	case given[llm.Input] && !given[llm.Output]:
+		r[llm.Output] = r[llm.Input]
+	case given[llm.Output] && !given[llm.Input]:
+		r[llm.Input] = r[llm.Output]
+	}
+	for c := range llm.Class(llm.NumTokens) {
+		switch {
+		case given[c] || c == llm.Input || c == llm.Output:
+		case c == llm.CacheWrite1h:
+			r[c] = r[llm.CacheWrite]
+		case c.IsInput():
+			r[c] = r[llm.Input]
+		default:
+			r[c] = r[llm.Output]
+		}
+	}
+}
+
+var errDecimal = errors.New("not a decimal of US dollars that fits")
+
+// pico is a decimal of US dollars for so many units as pico-dollars a unit. A
+// price finer than that, as of a third of a cent, is rounded half up.
+func pico(dollars string, per int64) (int64, error) {
+	v, ok := new(big.Rat).SetString(dollars)
+	if !ok || v.Sign() < 0 {
+		return 0, fmt.Errorf("%q: %w", dollars, errDecimal)
+	}
+	v.Mul(v, big.NewRat(picoPerUSD, per))
+	v.Add(v, big.NewRat(1, 2))
+	n := new(big.Int).Quo(v.Num(), v.Denom())
+	if !n.IsInt64() {
+		return 0, fmt.Errorf("%q: %w", dollars, errDecimal)
+	}
+	return n.Int64(), nil
+}
+
+// digest names the rates and tiers of a price by their content: 64 bits of
+// SHA-256, in hexadecimal.
+func digest(p *llm.Price) string {
+	h := sha256.New()
+	write := func(above int64, r *llm.Rates) {
+		fmt.Fprintf(h, "above %d\n", above)
+		for c, v := range r {
+			fmt.Fprintf(h, "%s %d\n", llm.Class(c), v)
+		}
+	}
+	write(-1, &p.Rates)
+	for i := range p.Tiers {
+		write(p.Tiers[i].Above, &p.Tiers[i].Rates)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}

@@ -1,0 +1,178 @@
+package pricing
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// vendor is one price source of the data: a company that sells models.
+type vendor struct {
+	ID   string   `json:"id"`
+	URLs []string `json:"urls"`
+	// Fallback names the sources whose models this one sells too, at the same
+	// price.
+	Fallback []string `json:"fallback"`
+	Models   []model  `json:"models"`
+
+	named map[string]int // the first model that lists the name outright
+	ruled []int          // the models that have other rules, in their order
+}
+
+// model is one entry of the data.
+type model struct {
+	ID         string  `json:"id"`
+	Name       string  `json:"name"` // a name that finds it, where the ID does not
+	Match      rule    `json:"match"`
+	Context    int64   `json:"context"`
+	Deprecated bool    `json:"deprecated"`
+	Free       bool    `json:"free"`
+	Prices     []dated `json:"prices"`
+}
+
+// dated is what a model costs while a condition holds. Without a condition it
+// always holds. Rates are read when they are asked for.
+type dated struct {
+	Since *day            `json:"since"`
+	From  *clock          `json:"from"` // both or none of From and To
+	To    *clock          `json:"to"`
+	Rates json.RawMessage `json:"rates"`
+}
+
+// compile prepares the look-up: the first model whose rule matches wins.
+func (v *vendor) compile() {
+	v.named = make(map[string]int, len(v.Models))
+	for i := range v.Models {
+		names, only := v.Models[i].Match.names()
+		for _, n := range names {
+			if _, taken := v.named[n]; !taken {
+				v.named[n] = i
+			}
+		}
+		if !only {
+			v.ruled = append(v.ruled, i)
+		}
+	}
+}
+
+// find is the first model whose rule matches the name, which is lower case.
+func (v *vendor) find(name string) *model {
+	first, ok := v.named[name]
+	if !ok {
+		first = len(v.Models)
+	}
+	for _, i := range v.ruled {
+		if i >= first {
+			break
+		}
+		if v.Models[i].Match.matches(name) {
+			return &v.Models[i]
+		}
+	}
+	if !ok {
+		return nil
+	}
+	return &v.Models[first]
+}
+
+// listed is the name under which a listing shows the model.
+func (m *model) listed() string {
+	if m.Name != "" {
+		return m.Name
+	}
+	return m.ID
+}
+
+// at is the price that holds at that second: the last whose condition does,
+// else the first. It is nil when the model has none.
+func (m *model) at(sec int64) *dated {
+	for i := len(m.Prices) - 1; i >= 0; i-- {
+		if m.Prices[i].holds(sec) {
+			return &m.Prices[i]
+		}
+	}
+	if len(m.Prices) == 0 {
+		return nil
+	}
+	return &m.Prices[0]
+}
+
+// span is the stretch of time around that second in which no condition of the
+// model changes: from inclusive, until exclusive.
+func (m *model) span(sec int64) (from, until int64) {
+	from, until = math.MinInt64, math.MaxInt64
+	edge := func(t int64) {
+		if t <= sec {
+			from = max(from, t)
+		} else {
+			until = min(until, t)
+		}
+	}
+	midnight := sec - secondOfDay(sec)
+	for i := range m.Prices {
+		d := &m.Prices[i]
+		if d.Since != nil {
+			edge(int64(*d.Since))
+		}
+		if d.From == nil || d.To == nil {
+			continue
+		}
+		for _, start := range []int64{midnight - secondsPerDay, midnight, midnight + secondsPerDay} {
+			edge(start + int64(*d.From))
+			edge(start + int64(*d.To))
+		}
+	}
+	return from, until
+}
+
+func (d *dated) holds(sec int64) bool {
+	if d.Since != nil {
+		return sec >= int64(*d.Since)
+	}
+	if d.From == nil || d.To == nil {
+		return true
+	}
+	from, to, now := int64(*d.From), int64(*d.To), secondOfDay(sec)
+	if to < from { // over midnight
+		return now >= from || now < to
+	}
+	return now >= from && now < to
+}
+
+const secondsPerDay = 24 * 60 * 60
+
+// secondOfDay counts from midnight UTC, also before 1970.
+func secondOfDay(sec int64) int64 {
+	return (sec%secondsPerDay + secondsPerDay) % secondsPerDay
+}
+
+// day is the first second of a UTC date, in Unix time.
+type day int64
+
+// UnmarshalText reads YYYY-MM-DD.
+func (d *day) UnmarshalText(b []byte) error {
+	t, err := time.Parse(time.DateOnly, string(b))
+	if err != nil {
+		return fmt.Errorf("date %q: %w", b, err)
+	}
+	*d = day(t.Unix())
+	return nil
+}
+
+// clock is a second of the UTC day.
+type clock int64
+
+// UnmarshalText reads HH:MM:SS.
+func (c *clock) UnmarshalText(b []byte) error {
+	t, err := time.Parse(time.TimeOnly, string(b))
+	if err != nil {
+		return fmt.Errorf("time of day %q: %w", b, err)
+	}
+	*c = clock(t.Hour()*3600 + t.Minute()*60 + t.Second())
+	return nil
+}
+
+// fold is the name as rules see it.
+func fold(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
