@@ -1,0 +1,67 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Live answers GET /livez: the process runs. It asks nothing else, so that an
+// outage of the database does not make anybody restart a gateway that works.
+func (s *Server) Live() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		plain(w, http.StatusOK, "ok\n")
+	})
+}
+
+// Ready answers GET /readyz: requests can be taken and metered. With ?verbose
+// it says what it looked at.
+func (s *Server) Ready(draining func() bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		checks := s.checks(draining())
+		status, text := http.StatusOK, "ok\n"
+		var all strings.Builder
+		for _, c := range checks {
+			mark := "+"
+			if c.problem != "" {
+				mark = "-"
+				if !c.tolerable {
+					status, text = http.StatusServiceUnavailable, "not ready\n"
+				}
+			}
+			fmt.Fprintf(&all, "[%s] %s %s\n", mark, c.name, c.problem)
+		}
+		if r.URL.Query().Has("verbose") {
+			text = all.String() + text
+		}
+		plain(w, status, text)
+	})
+}
+
+// check is one thing that readiness depends on. Its problem says nothing that
+// a stranger should not read.
+type check struct {
+	name      string
+	problem   string
+	tolerable bool // requests go on all the same
+}
+
+func (s *Server) checks(draining bool) []check {
+	checks := []check{{name: "running"}, {name: "journal"}, {name: "database", tolerable: true}}
+	if draining {
+		checks[0].problem = "stopping"
+	}
+	if err := s.ledger.Problem(); err != nil {
+		checks[1].problem = "cannot be written"
+	}
+	if _, err := s.ledger.Lag(); err != nil {
+		checks[2].problem = "away; usage is kept in the journal"
+	}
+	return checks
+}
+
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text)) // a client that is gone does not need it
+}

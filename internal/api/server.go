@@ -1,0 +1,128 @@
+// Package api is the service's own JSON API around the pipeline: usage,
+// models, health, and what answers where nothing else does.
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/dialect"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/route"
+)
+
+// UsesReader reads usage reports from the database.
+type UsesReader interface {
+	Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error)
+}
+
+// Options is what a Server is made of. All are required.
+type Options struct {
+	Accounts *account.Service
+	Ledger   *ledger.Ledger
+	Uses     UsesReader
+	Router   *route.Router
+	// Native is the dialect whose errors the service's own API speaks.
+	Native *dialect.Dialect
+	Now    func() time.Time
+	Log    *slog.Logger
+}
+
+// Server answers everything that is not a request to a model.
+type Server struct {
+	accounts *account.Service
+	ledger   *ledger.Ledger
+	uses     UsesReader
+	router   *route.Router
+	native   *dialect.Dialect
+	now      func() time.Time
+	log      *slog.Logger
+}
+
+// New makes a server.
+func New(o Options) *Server {
+	return &Server{
+		accounts: o.Accounts, ledger: o.Ledger, uses: o.Uses, router: o.Router,
+		native: o.Native, now: o.Now, log: o.Log,
+	}
+}
+
+// request is one request to the API.
+type request struct {
+	*http.Request
+	id        string
+	principal *account.Principal // nil where anybody may call
+	header    http.Header        // of the reply
+}
+
+// endpoint answers a request with a JSON body, or with an error.
+type endpoint func(r *request) (body []byte, err error)
+
+// guard lets callers through who have the permission. At the service's own
+// doors a key travels in the Authorization header alone.
+func (s *Server) guard(permission account.Permission, next endpoint) http.Handler {
+	return s.handle(func(r *request) ([]byte, error) {
+		p, err := s.accounts.Authenticate(r.Context(), account.BearerToken(r.Request.Header))
+		if err != nil {
+			return nil, err
+		}
+		if err := p.May(permission); err != nil {
+			return nil, err
+		}
+		r.principal = p
+		return next(r)
+	})
+}
+
+// handle is the one place that turns an error into a reply and logs it.
+func (s *Server) handle(next endpoint) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := uuid.Must(uuid.NewV7()).String()
+		h := w.Header()
+		dialect.CommonHeaders(h, id)
+		h.Set("Content-Type", "application/json")
+		status := http.StatusOK
+		body, err := next(&request{Request: r, id: id, header: h})
+		if err != nil {
+			e := llm.AsError(err)
+			s.logFailure(id, r, e)
+			dialect.ErrorHeaders(h, e)
+			status, body = s.native.Status(e.Code), s.native.EncodeError(nil, e, id)
+		}
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+		w.WriteHeader(status)
+		_, _ = w.Write(body) // a client that is gone by now learns nothing more
+	})
+}
+
+func (s *Server) logFailure(id string, r *http.Request, e *llm.Error) {
+	log := s.log.Debug
+	if e.Code == llm.CodeInternal || e.Code == llm.CodeOverloaded {
+		log = s.log.Error
+	}
+	log("request failed", "request", id, "path", r.URL.Path, "code", string(e.Code), "err", e)
+}
+
+// NotFound answers where there is nothing.
+func (s *Server) NotFound() http.Handler {
+	return s.handle(func(r *request) ([]byte, error) {
+		return nil, &llm.Error{Code: llm.CodeNotFound, Message: "There is nothing at this path. POST /v1/chat, GET /v1/uses and GET /v1/models are what programs use."}
+	})
+}
+
+// MethodNotAllowed answers at a path that takes other methods alone.
+func (s *Server) MethodNotAllowed(allowed ...string) http.Handler {
+	list := strings.Join(allowed, ", ")
+	return s.handle(func(r *request) ([]byte, error) {
+		r.header.Set("Allow", list)
+		return nil, &llm.Error{Code: llm.CodeMethodNotAllowed, Message: "This path takes " + list + "."}
+	})
+}

@@ -1,0 +1,215 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+const (
+	defaultLimit = 100
+	maxLimit     = 1000
+	maxOffset    = 1 << 40
+	maxUsesBody  = 64 << 10
+	maxDepth     = 100
+	// flushWait bounds the wait for the database to have what was answered.
+	flushWait = 5 * time.Second
+)
+
+// Uses answers GET /v1/uses: the usage of the caller's account.
+func (s *Server) Uses(permission account.Permission) http.Handler {
+	return s.guard(permission, s.reportUses)
+}
+
+func (s *Server) reportUses(r *request) ([]byte, error) {
+	q, err := readUsesQuery(r)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), flushWait)
+	defer cancel()
+	page, err := s.readUses(ctx, q)
+	if err != nil {
+		return nil, &llm.Error{Code: llm.CodeOverloaded, Message: "Usage cannot be read right now. Try again shortly.", RetryAfter: time.Second, Err: err}
+	}
+	return EncodeUses(q, page)
+}
+
+// readUses reads what is settled so far.
+func (s *Server) readUses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error) {
+	if err := s.ledger.Flush(ctx); err != nil {
+		return ledger.UsesPage{}, err
+	}
+	return s.uses.Uses(ctx, q)
+}
+
+type usesReply struct {
+	Data       []useEntry `json:"data"`
+	Total      usesTotal  `json:"total"`
+	Pagination pagination `json:"pagination"`
+}
+
+type useEntry struct {
+	ID       string    `json:"id"`
+	Date     string    `json:"date"`
+	Model    string    `json:"model"`
+	Tokens   int64     `json:"tokens"`
+	Requests int64     `json:"requests"`
+	Cost     llm.Money `json:"cost"`
+	Unpriced bool      `json:"unpriced,omitempty"`
+}
+
+type usesTotal struct {
+	Tokens   int64     `json:"tokens"`
+	Requests int64     `json:"requests"`
+	Cost     llm.Money `json:"cost"`
+}
+
+type pagination struct {
+	Limit  int `json:"limit"`
+	Offset int `json:"offset"`
+	Total  int `json:"total"`
+}
+
+// EncodeUses is a page of usage in the shape of GET /v1/uses.
+func EncodeUses(q ledger.UsesQuery, page ledger.UsesPage) ([]byte, error) {
+	reply := usesReply{
+		Data:       make([]useEntry, 0, len(page.Uses)),
+		Total:      usesTotal(page.Total),
+		Pagination: pagination{Limit: q.Limit, Offset: q.Offset, Total: page.Count},
+	}
+	for i := range page.Uses {
+		u := &page.Uses[i]
+		reply.Data = append(reply.Data, useEntry{
+			ID: u.ID(q.Account), Date: u.Date, Model: u.Model, Tokens: u.Usage.TotalTokens(),
+			Requests: u.Requests, Cost: u.Cost, Unpriced: u.Unpriced,
+		})
+	}
+	return json.Marshal(reply)
+}
+
+// readUsesQuery reads the parameters from the query string and, where that
+// does not have them, from a JSON body.
+func readUsesQuery(r *request) (ledger.UsesQuery, error) {
+	params, err := usesParams(r)
+	if err != nil {
+		return ledger.UsesQuery{}, err
+	}
+	return ParseUses(r.principal.Account().ID, params)
+}
+
+// ParseUses makes a query of an account from parameters by their names in
+// GET /v1/uses. The error is a *llm.Error that names the parameter at fault.
+func ParseUses(accountID string, params map[string]string) (q ledger.UsesQuery, err error) {
+	q = ledger.UsesQuery{Account: accountID, Model: params["model"]}
+	if q.From, err = readDate("start_date", params["start_date"]); err != nil {
+		return q, err
+	}
+	if q.To, err = readDate("end_date", params["end_date"]); err != nil {
+		return q, err
+	}
+	if q.From != "" && q.To != "" && q.From > q.To {
+		return q, llm.Invalid("start_date", "start_date is after end_date.")
+	}
+	if q.Limit, err = readInt("limit", params["limit"], defaultLimit, 1, maxLimit); err != nil {
+		return q, err
+	}
+	q.Offset, err = readInt("offset", params["offset"], 0, 0, maxOffset)
+	return q, err
+}
+
+var usesNames = []string{"start_date", "end_date", "model", "limit", "offset"}
+
+func usesParams(r *request) (map[string]string, error) {
+	params := map[string]string{}
+	if err := bodyParams(r, params); err != nil {
+		return nil, err
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, llm.Invalid("", "The query string is not well formed: percent signs are to be written as %25.")
+	}
+	for _, name := range usesNames {
+		if v := query.Get(name); v != "" {
+			params[name] = v
+		}
+	}
+	return params, nil
+}
+
+// bodyParams reads parameters from a JSON object in the body, if there is one.
+func bodyParams(r *request, params map[string]string) error {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxUsesBody+1))
+	if err != nil {
+		return &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.", Err: err}
+	}
+	if len(body) > maxUsesBody {
+		return &llm.Error{Code: llm.CodeRequestTooLarge, Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", maxUsesBody)}
+	}
+	if len(body) == 0 {
+		return nil
+	}
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return llm.Invalid("", fmt.Sprintf("The body is not valid JSON: %v. Parameters can go in the query string instead.", err))
+	}
+	if rawjson.KindOf(body) != rawjson.Object {
+		return llm.Invalid("", "The body is not a JSON object. Parameters can go in the query string instead.")
+	}
+	for _, name := range usesNames {
+		v := rawjson.Get(body, name)
+		switch rawjson.KindOf(v) {
+		case rawjson.Invalid, rawjson.Null:
+		case rawjson.String:
+			params[name] = rawjson.Text(v)
+		case rawjson.Number:
+			params[name] = string(v)
+		default:
+			return llm.Invalid(name, name+" is neither a string nor a number.")
+		}
+	}
+	return nil
+}
+
+// readDate reads a calendar date, or a timestamp of which the UTC date counts.
+func readDate(name, value string) (string, error) {
+	if value == "" {
+		return "", nil
+	}
+	if d, err := time.Parse(ledger.DateLayout, value); err == nil {
+		return d.Format(ledger.DateLayout), nil
+	}
+	// An unescaped plus sign in a query string reads as a space.
+	t, err := time.Parse(time.RFC3339, strings.Replace(value, " ", "+", 1))
+	if err != nil {
+		return "", llm.Invalid(name, fmt.Sprintf(`%s is %.40q: write a date such as "2026-01-31", or an RFC 3339 timestamp.`, name, value))
+	}
+	return t.UTC().Format(ledger.DateLayout), nil
+}
+
+func readInt(name, value string, absent, least, most int) (int, error) {
+	if value == "" {
+		return absent, nil
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	if errors.Is(err, strconv.ErrSyntax) {
+		if f, ok := rawjson.AsInt([]byte(value)); ok {
+			n, err = f, nil
+		}
+	}
+	if err != nil || n < int64(least) || n > int64(most) {
+		return 0, llm.Invalid(name, fmt.Sprintf("%s is %.40q: give an integer from %d to %d.", name, value, least, most))
+	}
+	return int(n), nil
+}

@@ -1,0 +1,197 @@
+package provider
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+)
+
+//go:embed catalog/*.json
+var catalogFiles embed.FS
+
+// Entry is a provider of the catalogue.
+type Entry struct {
+	Name    string `json:"name"`  // the <provider> of <provider>/<model-name>
+	Title   string `json:"title"` // as people write it
+	BaseURL string `json:"base_url"`
+	Dialect string `json:"dialect"` // the name of its wire format
+	Auth    Auth   `json:"auth"`
+	// Local is a server of one's own: it needs no key, and private addresses
+	// are where it lives.
+	Local bool `json:"local,omitempty"`
+	// KeyEnv are the environment variables that hold a key; the first that is
+	// set counts.
+	KeyEnv []string `json:"key_env,omitempty"`
+	// BaseURLEnv is the environment variable that holds another base URL.
+	BaseURLEnv string `json:"base_url_env"`
+	// HostEnv is one that holds an address in a looser form, such as a host
+	// alone; what it leaves out is taken from BaseURL.
+	HostEnv string     `json:"host_env,omitempty"`
+	Quirks  llm.Quirks `json:"quirks"`
+	// PriceSource is the provider's id in the price data; empty for none.
+	PriceSource string `json:"price_source,omitempty"`
+	// DefaultModel is a model of the quick and cheap kind; empty where it
+	// depends on what a server has loaded.
+	DefaultModel string `json:"default_model,omitempty"`
+	// Rank orders the catalogue, and with it the shipped default models: the
+	// first entry that is switched on and has a DefaultModel gives the default.
+	Rank int    `json:"rank"`
+	Docs string `json:"docs"` // the vendor's page about its API
+}
+
+// Catalogue is the well-known providers, ordered by Rank.
+type Catalogue []Entry
+
+// LoadCatalogue reads the embedded catalogue. Each call gives a new copy.
+func LoadCatalogue() (Catalogue, error) {
+	files, err := fs.Glob(catalogFiles, "catalog/*.json")
+	if err != nil {
+		return nil, err
+	}
+	var c Catalogue
+	for _, file := range files {
+		text, err := catalogFiles.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		e, err := parseEntry(text)
+		if err == nil && e.Name+".json" != path.Base(file) {
+			err = fmt.Errorf("its name is %q", e.Name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("catalogue file %s: %w", file, err)
+		}
+		c = append(c, e)
+	}
+	slices.SortFunc(c, func(a, b Entry) int { return cmp.Or(a.Rank-b.Rank, strings.Compare(a.Name, b.Name)) })
+	return c, nil
+}
+
+func parseEntry(text []byte) (Entry, error) {
+	var e Entry
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&e); err != nil {
+		return e, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return e, errors.New("something stands behind its object")
+	}
+	if e.Name == "" || e.Title == "" || e.Dialect == "" || e.BaseURLEnv == "" || e.Docs == "" {
+		return e, errors.New("name, title, dialect, base_url_env and docs are required")
+	}
+	if err := e.Auth.check(); err != nil {
+		return e, fmt.Errorf("auth: %w", err)
+	}
+	if err := checkBaseURL(e.BaseURL, e.Local); err != nil {
+		return e, fmt.Errorf("base_url: %w", err)
+	}
+	return e, nil
+}
+
+// Find is the entry of that name, or nil.
+func (c Catalogue) Find(name string) *Entry {
+	i := slices.IndexFunc(c, func(e Entry) bool { return e.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &c[i]
+}
+
+// Options are what New needs for the provider, all but its keys. Dialects
+// gives a wire format by its name, nil for an unknown one.
+func (e *Entry) Options(dialects func(name string) *dialect.Dialect) Options {
+	return Options{
+		Name:         e.Name,
+		Dialect:      dialects(e.Dialect),
+		BaseURL:      e.BaseURL,
+		Auth:         e.Auth,
+		AllowPrivate: e.Local,
+		Quirks:       e.Quirks,
+		PriceSource:  e.PriceSource,
+	}
+}
+
+// Found is what the environment says about a provider.
+type Found struct {
+	// On is whether the environment switches the provider on: by a key, or by
+	// the address of a Local one.
+	On      bool
+	APIKeys []llm.Secret // none or one
+	BaseURL string       // the entry's own where the environment names no other
+}
+
+// FromEnv looks for the provider in the environment. Getenv is os.Getenv.
+func (e *Entry) FromEnv(getenv func(string) string) Found {
+	f := Found{BaseURL: e.BaseURL}
+	for _, name := range e.KeyEnv {
+		if key := strings.TrimSpace(getenv(name)); key != "" {
+			f.APIKeys = []llm.Secret{llm.NewSecret(key)}
+			break
+		}
+	}
+	if u := strings.TrimSpace(getenv(e.BaseURLEnv)); u != "" {
+		f.BaseURL, f.On = u, e.Local
+	} else if host := e.host(getenv); host != "" {
+		f.BaseURL, f.On = completeURL(host, e.BaseURL), e.Local
+	}
+	f.On = f.On || !e.Local && len(f.APIKeys) > 0
+	return f
+}
+
+func (e *Entry) host(getenv func(string) string) string {
+	if e.HostEnv == "" {
+		return ""
+	}
+	return strings.TrimSpace(getenv(e.HostEnv))
+}
+
+// completeURL fills in what an address such as "gpu-box", "0.0.0.0:11434" or
+// "https://gpu-box" leaves out. The address at which a server listens on every
+// interface is, from here, the loopback one.
+func completeURL(host, base string) string {
+	b, err := url.Parse(base)
+	if err != nil {
+		return host
+	}
+	scheme, rest, ok := strings.Cut(host, "://")
+	if !ok {
+		scheme, rest = b.Scheme, host
+	}
+	u, err := url.Parse(scheme + "://" + rest)
+	if err != nil {
+		return host // New says what is wrong with it
+	}
+	name, port := u.Hostname(), u.Port()
+	if name == "" || name == "0.0.0.0" || name == "::" {
+		name = b.Hostname()
+	}
+	if port == "" && !ok {
+		port = b.Port()
+	}
+	switch {
+	case port != "":
+		u.Host = net.JoinHostPort(name, port)
+	case strings.Contains(name, ":"):
+		u.Host = "[" + name + "]"
+	default:
+		u.Host = name
+	}
+	if strings.Trim(u.Path, "/") == "" {
+		u.Path = b.Path
+	}
+	return u.String()
+}

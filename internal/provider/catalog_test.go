@@ -1,0 +1,197 @@
+package provider_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/provider"
+)
+
+func catalogue(t *testing.T) provider.Catalogue {
+	t.Helper()
+	c, err := provider.LoadCatalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func dialects(name string) *dialect.Dialect {
+	if name == "openai" {
+		return openaiLike()
+	}
+	return nil
+}
+
+// environment is a getenv over a map.
+func environment(vars map[string]string) func(string) string {
+	return func(name string) string { return vars[name] }
+}
+
+func TestCatalogueConforms(t *testing.T) {
+	t.Parallel()
+	c := catalogue(t)
+	files, err := filepath.Glob("catalog/*.json")
+	if err != nil || len(files) != len(c) {
+		t.Fatalf("got %d entries of %d files, %v", len(c), len(files), err)
+	}
+	seen := map[string]string{}
+	unique := func(what, name string) {
+		if other, ok := seen[what]; ok {
+			t.Errorf("%s: %s is also that of %s", name, what, other)
+		}
+		seen[what] = name
+	}
+	for i, e := range c {
+		unique("the name "+e.Name, e.Name)
+		unique("the address "+e.BaseURL, e.Name)
+		for _, v := range append(slices.Clone(e.KeyEnv), e.BaseURLEnv, e.HostEnv) {
+			if v != "" {
+				unique("the variable "+v, e.Name)
+			}
+		}
+		if i > 0 && c[i-1].Rank >= e.Rank {
+			t.Errorf("%s: rank %d follows %d", e.Name, e.Rank, c[i-1].Rank)
+		}
+		if !e.Local && (len(e.KeyEnv) == 0 || e.DefaultModel == "") {
+			t.Errorf("%s: needs a variable for its key and a default model", e.Name)
+		}
+		if u, err := url.Parse(e.Docs); err != nil || u.Scheme != "https" {
+			t.Errorf("%s: docs %q is no https address", e.Name, e.Docs)
+		}
+		if u, _ := url.Parse(e.BaseURL); e.Local == (u.Scheme == "https") {
+			t.Errorf("%s: local is %t at %s", e.Name, e.Local, e.BaseURL)
+		}
+		if p, err := provider.New(e.Options(dialects)); err != nil {
+			t.Errorf("%s: %v", e.Name, err)
+		} else if diff := cmp.Diff(*p.Quirks(), e.Quirks); diff != "" {
+			t.Errorf("%s: quirks (-got +want):\n%s", e.Name, diff)
+		}
+	}
+}
+
+// TestCatalogueFilesAreTidy holds that each file says what was read of it: no
+// field twice or in another case, and none that says nothing.
+func TestCatalogueFilesAreTidy(t *testing.T) {
+	t.Parallel()
+	for _, e := range catalogue(t) {
+		text, err := os.ReadFile(filepath.Join("catalog", e.Name+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, want map[string]any
+		if json.Unmarshal(text, &got) != nil || json.Unmarshal(written, &want) != nil {
+			t.Fatalf("%s: not JSON", e.Name)
+		}
+		if len(want["quirks"].(map[string]any)) == 0 {
+			delete(want, "quirks")
+		}
+		if diff := cmp.Diff(got, want); diff != "" {
+			t.Errorf("%s (-file +read):\n%s", e.Name, diff)
+		}
+	}
+}
+
+func TestCatalogueSwitches(t *testing.T) {
+	t.Parallel()
+	c := catalogue(t)
+	for variable, want := range map[string]string{
+		"OPENAI_API_KEY": "openai", "GROQ_API_KEY": "groq", "XAI_API_KEY": "xai", "DEEPSEEK_API_KEY": "deepseek",
+		"MISTRAL_API_KEY": "mistral", "TOGETHER_API_KEY": "together", "FIREWORKS_API_KEY": "fireworks",
+		"OPENROUTER_API_KEY": "openrouter", "PERPLEXITY_API_KEY": "perplexity", "PPLX_API_KEY": "perplexity",
+		"CEREBRAS_API_KEY": "cerebras", "MOONSHOT_API_KEY": "moonshot", "DASHSCOPE_API_KEY": "alibaba",
+		"NVIDIA_API_KEY": "nvidia", "HF_TOKEN": "huggingface",
+		"VLLM_BASE_URL": "vllm", "LMSTUDIO_BASE_URL": "lmstudio", "LLAMACPP_BASE_URL": "llamacpp",
+		"OLLAMA_BASE_URL": "ollama", "OLLAMA_HOST": "ollama",
+		"OPENAI_BASE_URL": "", "VLLM_API_KEY": "", // alone, neither says that there is a provider to use
+	} {
+		var on []string
+		for _, e := range c {
+			if e.FromEnv(environment(map[string]string{variable: "value"})).On {
+				on = append(on, e.Name)
+			}
+		}
+		var wants []string
+		if want != "" {
+			wants = []string{want}
+		}
+		if diff := cmp.Diff(on, wants); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", variable, diff)
+		}
+	}
+}
+
+func TestFromEnv(t *testing.T) {
+	t.Parallel()
+	c := catalogue(t)
+	for _, tc := range []struct {
+		entry string
+		env   map[string]string
+		base  string
+		key   string
+	}{
+		{"openai", map[string]string{"OPENAI_API_KEY": " k\n"}, "https://api.openai.com/v1", "k"},
+		{"openai", map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://eu.api.openai.com/v1"}, "https://eu.api.openai.com/v1", "k"},
+		{"perplexity", map[string]string{"PPLX_API_KEY": "b", "PERPLEXITY_API_KEY": "a"}, "https://api.perplexity.ai", "a"},
+		{"vllm", map[string]string{"VLLM_BASE_URL": "http://gpu:8000/v1", "VLLM_API_KEY": "k"}, "http://gpu:8000/v1", "k"},
+		{"ollama", map[string]string{"OLLAMA_HOST": "gpu"}, "http://gpu:11434/v1", ""},
+		{"ollama", map[string]string{"OLLAMA_HOST": "gpu:9"}, "http://gpu:9/v1", ""},
+		{"ollama", map[string]string{"OLLAMA_HOST": ":9"}, "http://127.0.0.1:9/v1", ""},
+		{"ollama", map[string]string{"OLLAMA_HOST": "0.0.0.0"}, "http://127.0.0.1:11434/v1", ""},
+		{"ollama", map[string]string{"OLLAMA_HOST": "[::]:9"}, "http://127.0.0.1:9/v1", ""},
+		{"ollama", map[string]string{"OLLAMA_HOST": "[fd00::5]"}, "http://[fd00::5]:11434/v1", ""},
+		{"ollama", map[string]string{"OLLAMA_HOST": "http://gpu:9/"}, "http://gpu:9/v1", ""},
+		{"ollama", map[string]string{"OLLAMA_HOST": "https://gpu"}, "https://gpu/v1", ""},
+		{"ollama", map[string]string{"OLLAMA_HOST": "https://[fd00::5]/x/v1"}, "https://[fd00::5]/x/v1", ""},
+		{"ollama", map[string]string{"OLLAMA_HOST": "a b:c"}, "a b:c", ""},
+		{"ollama", map[string]string{"OLLAMA_HOST": "gpu", "OLLAMA_BASE_URL": "http://other/v1"}, "http://other/v1", ""},
+	} {
+		f := c.Find(tc.entry).FromEnv(environment(tc.env))
+		var key string
+		if len(f.APIKeys) > 0 {
+			key = f.APIKeys[0].Reveal()
+		}
+		if !f.On || f.BaseURL != tc.base || key != tc.key {
+			t.Errorf("%s with %v: got on %t, %q, key %q; want %q, key %q", tc.entry, tc.env, f.On, f.BaseURL, key, tc.base, tc.key)
+		}
+	}
+	if f := c.Find("openai").FromEnv(environment(nil)); f.On || len(f.APIKeys) != 0 || f.BaseURL == "" {
+		t.Errorf("got %+v of an empty environment", f)
+	}
+	if c.Find("nobody") != nil {
+		t.Error("got an entry for nobody")
+	}
+}
+
+// TestQuirks holds the quirks that money or a refusal hangs on.
+func TestQuirks(t *testing.T) {
+	t.Parallel()
+	c := catalogue(t)
+	mistral := llm.Quirks{
+		MaxOutputField: "max_tokens", NoStreamOptions: true, RequiredToolChoice: "any",
+		Rename: map[string]string{"seed": "random_seed"}, Drop: []string{"safety_identifier", "store", "user"},
+	}
+	if diff := cmp.Diff(c.Find("mistral").Quirks, mistral); diff != "" {
+		t.Errorf("mistral (-got +want):\n%s", diff)
+	}
+	for _, e := range c {
+		if got, want := e.Quirks.ReasoningBesideOutput, e.Name == "xai"; got != want {
+			t.Errorf("%s: got reasoning beside output %t, want %t", e.Name, got, want)
+		}
+		if e.Name == "openai" && !cmp.Equal(e.Quirks, llm.Quirks{}) {
+			t.Errorf("openai: got the quirks %+v, want none: it defines the wire format", e.Quirks)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// Kind says how an exchange with a provider failed.
+type Kind uint8
+
+// The kinds of failure.
+const (
+	// KindRefused is no connection: nothing was sent.
+	KindRefused Kind = iota + 1
+	// KindStatus is an answer with an error status, or with an error for its
+	// whole body whatever its status.
+	KindStatus
+	KindConnectTimeout // Timeouts.Connect ran out: nothing was sent
+	KindFirstByteTimeout
+	KindIdleTimeout
+	KindTotalTimeout
+	KindReset     // the connection broke
+	KindProtocol  // what came is not the provider's protocol
+	KindTruncated // the answer ended before it was complete
+	KindInStream  // an error that the provider reported in its stream
+	KindCanceled  // our side gave up: the client left, or the gateway stops
+)
+
+// String is the kind in the words of logs and metrics, such as "idle_timeout".
+func (k Kind) String() string {
+	names := [...]string{
+		"unknown", "refused", "status", "connect_timeout", "first_byte_timeout", "idle_timeout", "total_timeout",
+		"reset", "protocol", "truncated", "in_stream", "canceled",
+	}
+	if int(k) >= len(names) {
+		return names[0]
+	}
+	return names[k]
+}
+
+// Failure is how an exchange with a provider failed. It is the only type of
+// error that Do, ReadAll and the Body of a Response return.
+type Failure struct {
+	Kind Kind
+	// Status is the provider's HTTP status, or the one that its error names
+	// where it came with 200; 0 where there was no answer.
+	Status int
+	// RetryAfter is when the provider wants to be asked again, at most an
+	// hour; 0 when it did not say.
+	RetryAfter time.Duration
+	// Upstream is the provider's own explanation, without our credentials.
+	Upstream llm.ProviderError
+	// Err is what a client is told when nothing is left to try.
+	Err *llm.Error
+
+	sent bool
+	ours bool // the attempt could not be made, whoever the provider is
+}
+
+// Error is the kind and the error that a client is told.
+func (f *Failure) Error() string { return f.Kind.String() + ": " + f.Err.Error() }
+
+// Unwrap is Err, so that llm.AsError finds it.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Sent reports whether the provider may have worked on the request. It is
+// false only where certainly no byte of it went out.
+func (f *Failure) Sent() bool { return f.sent }
+
+// Retryable reports whether the same provider may succeed at the same request
+// when it is asked again.
+func (f *Failure) Retryable() bool {
+	if !f.Elsewhere() {
+		return false
+	}
+	switch f.Kind {
+	case KindStatus:
+		transient := []int{
+			http.StatusOK, http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
+			http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, statusOverloaded,
+		}
+		return slices.Contains(transient, f.Status) && f.Upstream.Code != "insufficient_quota"
+	case KindInStream:
+		return f.Err.Code != llm.CodeModelNotFound
+	}
+	return true
+}
+
+// Elsewhere reports whether another provider may succeed where this one did
+// not. It holds wherever Retryable does, and also where this provider refused
+// our credentials or does not have the model.
+func (f *Failure) Elsewhere() bool {
+	return !f.ours && f.Kind != KindCanceled && f.Kind != KindTotalTimeout && !callersFault(f.Err.Code)
+}
+
+func callersFault(c llm.Code) bool {
+	return c == llm.CodeInvalidRequest || c == llm.CodeRequestTooLarge
+}
+
+// Truncated is the failure of an answer that ended before it was complete: a
+// stream without a finish reason.
+func Truncated() *Failure {
+	return &Failure{Kind: KindTruncated, sent: true, Err: &llm.Error{
+		Code:    llm.CodeProviderError,
+		Message: "The provider's answer ended before it was complete.",
+	}}
+}
+
+// InStream is the failure that a provider reported in its stream.
+func InStream(err *llm.Error) *Failure {
+	return &Failure{Kind: KindInStream, RetryAfter: err.RetryAfter, Err: err, sent: true}
+}
+
+// Malformed is the failure of an answer that is not the provider's protocol.
+func Malformed(err error) *Failure {
+	return &Failure{Kind: KindProtocol, sent: true, Err: &llm.Error{
+		Code:    llm.CodeProviderError,
+		Message: "The provider sent something that is not its protocol.",
+		Err:     err,
+	}}
+}
+
+// AsFailure is the failure behind any error met while an answer was read and
+// decoded: a Failure of the client as it is, an llm.Error of a decoder as
+// InStream, anything else as Malformed.
+func AsFailure(err error) *Failure {
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f
+	}
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		return InStream(e)
+	}
+	return Malformed(err)
+}
+
+// failure is a failure that is no answer of the provider.
+func (p *Provider) failure(k Kind, sent bool, cause error) *Failure {
+	return &Failure{Kind: k, sent: sent, Err: &llm.Error{
+		Code:    codeOf(k),
+		Message: p.message(k),
+		Err:     cause,
+	}}
+}
+
+// internal is a failure of our own, before anything was sent.
+func (p *Provider) internal(err error) *Failure {
+	return &Failure{Kind: KindRefused, ours: true, Err: llm.AsError(fmt.Errorf("provider %s: %w", p.opts.Name, err))}
+}
+
+func codeOf(k Kind) llm.Code {
+	switch k {
+	case KindConnectTimeout, KindFirstByteTimeout, KindIdleTimeout, KindTotalTimeout:
+		return llm.CodeProviderTimeout
+	case KindCanceled:
+		return llm.CodeProviderUnavailable
+	}
+	return llm.CodeProviderError
+}
+
+func (p *Provider) message(k Kind) string {
+	name, t := p.opts.Name, &p.opts.Timeouts
+	switch k {
+	case KindRefused:
+		return fmt.Sprintf("The provider %s could not be reached.", name)
+	case KindConnectTimeout:
+		return fmt.Sprintf("The provider %s accepted no connection within %s.", name, t.Connect)
+	case KindFirstByteTimeout:
+		return fmt.Sprintf("The provider %s did not begin to answer within %s.", name, t.FirstByte)
+	case KindIdleTimeout:
+		return fmt.Sprintf("The provider %s was silent for %s in the middle of its answer.", name, t.Idle)
+	case KindTotalTimeout:
+		return fmt.Sprintf("The provider %s did not finish its answer within %s.", name, t.Total)
+	case KindReset:
+		return fmt.Sprintf("The connection to the provider %s broke.", name)
+	case KindTruncated:
+		return fmt.Sprintf("The answer of the provider %s ended before it was complete.", name)
+	case KindCanceled:
+		return "The request was given up before the provider had answered."
+	}
+	return fmt.Sprintf("The provider %s sent something that is not its protocol.", name)
+}

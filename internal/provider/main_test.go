@@ -1,0 +1,159 @@
+package provider_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/provider"
+	"weir/internal/rawjson"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// testKey stands for a credential; no text may ever hold it.
+const testKey = "sk-canary-0123456789"
+
+// patience is what no exchange of these tests may reach: it stands for "hangs".
+const patience = 20 * time.Second
+
+// openaiLike is as much of a wire format as the client needs.
+func openaiLike() *dialect.Dialect {
+	return &dialect.Dialect{
+		Name: "openai",
+		Path: func(op llm.Op, _ string, _ bool) string {
+			if op != llm.OpChat {
+				return ""
+			}
+			return "/chat/completions"
+		},
+		DecodeError: func(body []byte) llm.ProviderError {
+			text := func(name string) string { return rawjson.Text(rawjson.Get(body, "error", name)) }
+			return llm.ProviderError{Message: text("message"), Code: text("type"), Param: text("param")}
+		},
+	}
+}
+
+// permit is leave that counts how often it was taken.
+type permit struct {
+	err  error
+	used int
+}
+
+func (p *permit) Use() error {
+	p.used++
+	return p.err
+}
+
+func newProvider(t testing.TB, o provider.Options) *provider.Provider {
+	t.Helper()
+	o.Name = "acme"
+	o.Dialect = openaiLike()
+	o.AllowPrivate = true
+	if o.APIKeys == nil {
+		o.APIKeys = []llm.Secret{llm.NewSecret(testKey)}
+	}
+	p, err := provider.New(o)
+	if err != nil {
+		t.Fatalf("New(%q): %v", o.BaseURL, err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+func chat(stream bool) provider.Call {
+	return provider.Call{
+		Op: llm.OpChat, Model: "small", Stream: stream, Body: []byte(`{"model":"small"}`),
+		AttemptID: "attempt-1", Hold: &permit{},
+	}
+}
+
+// exchange makes one attempt and reads its answer to the end.
+func exchange(ctx context.Context, p *provider.Provider, c provider.Call) ([]byte, *provider.Failure) {
+	res, err := p.Do(ctx, c)
+	if err != nil {
+		return nil, failureOf(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if !c.Stream {
+		text, err := res.ReadAll()
+		return text, failureOf(err)
+	}
+	text, err := io.ReadAll(res.Body)
+	return text, failureOf(err)
+}
+
+func failureOf(err error) *provider.Failure {
+	if err == nil {
+		return nil
+	}
+	f, ok := errors.AsType[*provider.Failure](err)
+	if !ok {
+		panic("not a *Failure: " + err.Error())
+	}
+	return f
+}
+
+// script plays a provider on one connection whose request has been read.
+type script func(c *net.TCPConn)
+
+// rawServer answers every connection with the script and gives the base URL.
+func rawServer(t testing.TB, play script) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() {
+				defer func() { _ = c.Close() }()
+				_ = c.SetDeadline(time.Now().Add(patience))
+				req, err := http.ReadRequest(bufio.NewReader(c))
+				if err != nil {
+					return
+				}
+				_, _ = io.Copy(io.Discard, req.Body)
+				play(c.(*net.TCPConn))
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = ln.Close()
+		wg.Wait()
+	})
+	return "http://" + ln.Addr().String() + "/v1"
+}
+
+// say sends text and closes the connection.
+func say(text string) script {
+	return func(c *net.TCPConn) { _, _ = io.WriteString(c, text) }
+}
+
+// sayAndHang sends text and then waits for the client to go.
+func sayAndHang(text string) script {
+	return func(c *net.TCPConn) {
+		_, _ = io.WriteString(c, text)
+		_, _ = io.Copy(io.Discard, c)
+	}
+}
+
+// roundTripper stands in for the network.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,0 +1,240 @@
+// Package provider reaches AI model providers. A provider is data: a
+// catalogue of the well-known ones is embedded, and an operator names others
+// by their base URL. One HTTP client serves them all, with every timer in
+// force, and turns whatever goes wrong into a Failure of one vocabulary.
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+)
+
+// Timeouts bound one exchange with a provider. A zero is the default.
+type Timeouts struct {
+	// Connect bounds opening a connection, and again its TLS handshake.
+	// Default 5 s.
+	Connect time.Duration
+	// FirstByte bounds the wait from the start of the exchange to the first
+	// byte of the reply's body. Default 120 s.
+	FirstByte time.Duration
+	// Idle bounds each later wait for a byte of the body. Default 60 s.
+	Idle time.Duration
+	// Total bounds the whole exchange. Default 30 min.
+	Total time.Duration
+}
+
+// Options say what a provider is. Name, Dialect and BaseURL are required.
+type Options struct {
+	// Name is the <provider> of <provider>/<model-name>.
+	Name    string
+	Dialect *dialect.Dialect
+	// BaseURL is an http or https address, the API's version included.
+	BaseURL string
+	// APIKeys may be empty for a server that asks for none.
+	APIKeys []llm.Secret
+	// Auth says how a key travels; empty is AuthBearer.
+	Auth Auth
+	// AllowPrivate permits loopback, private and link-local addresses. Nothing
+	// permits those of the clouds' metadata services.
+	AllowPrivate bool
+	// Models are the only ones served, by the provider's own names; empty for
+	// whatever is asked.
+	Models   []string
+	Timeouts Timeouts
+	// Retries is how often a failed attempt may be made again at this
+	// provider; 0 for never.
+	Retries int
+	Quirks  llm.Quirks
+	// PriceSource is the id of the provider in the price data; empty for none.
+	PriceSource string
+
+	// Proxy is the address of an HTTP proxy; empty for none. The environment's
+	// proxy variables count for nothing. Behind a proxy it is the proxy that
+	// resolves names, so that only a literal private address can be refused.
+	Proxy string
+	// CAFile is a file of PEM certificates trusted beside the system's.
+	CAFile string
+	// UserAgent is the User-Agent header; empty is "weir".
+	UserAgent string
+	// MaxReply bounds a whole reply in bytes; 0 is 32 MiB.
+	MaxReply int64
+	// Transport replaces the HTTP client. It must call the GetConn and GotConn
+	// hooks of net/http/httptrace, by which it is known whether a request can
+	// have reached the provider, and must guard the addresses it dials.
+	Transport http.RoundTripper
+	// Now is the clock by which dates in Retry-After are read; nil is time.Now.
+	Now func() time.Time
+}
+
+const (
+	defaultConnect   = 5 * time.Second
+	defaultFirstByte = 120 * time.Second
+	defaultIdle      = 60 * time.Second
+	defaultTotal     = 30 * time.Minute
+	defaultMaxReply  = 32 << 20
+)
+
+// Provider is one configured provider. It does not change once it is made;
+// its methods may be called concurrently.
+type Provider struct {
+	opts      Options
+	base      string // the base URL without a slash at its end
+	transport http.RoundTripper
+}
+
+// New makes a provider. An error names the configuration key at fault, such as
+// "providers.groq.base_url".
+func New(o Options) (*Provider, error) {
+	o.fillDefaults()
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("providers.%s.%w", o.Name, err)
+	}
+	if o.Transport == nil {
+		t, err := newTransport(&o)
+		if err != nil {
+			return nil, err
+		}
+		o.Transport = t
+	}
+	o.Proxy = "" // it may hold a password and is not needed again
+	o.APIKeys, o.Models = slices.Clone(o.APIKeys), slices.Clone(o.Models)
+	return &Provider{
+		opts:      o,
+		base:      strings.TrimRight(o.BaseURL, "/"),
+		transport: o.Transport,
+	}, nil
+}
+
+func (o *Options) fillDefaults() {
+	orDefault(&o.Timeouts.Connect, defaultConnect)
+	orDefault(&o.Timeouts.FirstByte, defaultFirstByte)
+	orDefault(&o.Timeouts.Idle, defaultIdle)
+	orDefault(&o.Timeouts.Total, defaultTotal)
+	orDefault(&o.MaxReply, defaultMaxReply)
+	orDefault(&o.UserAgent, "weir")
+	orDefault(&o.Auth, AuthBearer)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+}
+
+func orDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+// check returns errors that begin with the configuration key at fault.
+func (o *Options) check() error {
+	switch {
+	case !validName(o.Name):
+		return errors.New(`name: not of lower-case letters, digits, "-", "_" and "."`)
+	case o.Dialect == nil:
+		return errors.New("dialect: missing or unknown")
+	case o.Dialect.Path == nil:
+		return fmt.Errorf("dialect: %q cannot be spoken to a provider", o.Dialect.Name)
+	case o.Retries < 0:
+		return fmt.Errorf("retries: %d is negative", o.Retries)
+	case o.MaxReply < 0:
+		return fmt.Errorf("max_reply: %d is negative", o.MaxReply)
+	}
+	if err := checkBaseURL(o.BaseURL, o.AllowPrivate); err != nil {
+		return fmt.Errorf("base_url: %w", err)
+	}
+	if err := o.Auth.check(); err != nil {
+		return fmt.Errorf("auth: %w", err)
+	}
+	if err := checkKeys(o.APIKeys); err != nil {
+		return err
+	}
+	return o.Timeouts.check()
+}
+
+func (t *Timeouts) check() error {
+	for _, limit := range []struct {
+		name  string
+		value time.Duration
+	}{{"connect", t.Connect}, {"first_byte", t.FirstByte}, {"idle", t.Idle}, {"total", t.Total}} {
+		if limit.value < 0 {
+			return fmt.Errorf("timeouts.%s: %s is negative", limit.name, limit.value)
+		}
+	}
+	return nil
+}
+
+func validName(s string) bool {
+	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_."
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(allowed, r) })
+}
+
+func checkBaseURL(s string, allowPrivate bool) error {
+	u, err := url.Parse(s)
+	switch {
+	case s == "":
+		return errors.New(`missing; it looks like "https://api.example.com/v1"`)
+	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf(`%q is not an http or https address such as "https://api.example.com/v1"`, hideUser(s))
+	case u.User != nil:
+		return errors.New("holds a user name or password; credentials belong in api_keys")
+	case u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf(`%q must end with its path, without "?" or "#"`, s)
+	}
+	return checkHost(u.Hostname(), allowPrivate)
+}
+
+// hideUser leaves out of an address what may be a password.
+func hideUser(s string) string {
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		return "[redacted]" + s[i:]
+	}
+	return s
+}
+
+// Name is the <provider> of <provider>/<model-name>.
+func (p *Provider) Name() string { return p.opts.Name }
+
+// Dialect is the wire format that the provider speaks.
+func (p *Provider) Dialect() *dialect.Dialect { return p.opts.Dialect }
+
+// Quirks are the provider's departures from it. They are not to be changed.
+func (p *Provider) Quirks() *llm.Quirks { return &p.opts.Quirks }
+
+// BaseURL is the provider's address as it was configured.
+func (p *Provider) BaseURL() string { return p.opts.BaseURL }
+
+// PriceSource is the provider's id in the price data; empty for none.
+func (p *Provider) PriceSource() string { return p.opts.PriceSource }
+
+// Retries is how often a failed attempt may be made again at this provider.
+func (p *Provider) Retries() int { return p.opts.Retries }
+
+// Timeouts are the timers in force, defaults filled in.
+func (p *Provider) Timeouts() Timeouts { return p.opts.Timeouts }
+
+// Keys is the number of credentials to balance over: Call.Key goes from 0 to
+// Keys()-1. It is 1 for a provider that asks for no key.
+func (p *Provider) Keys() int { return max(1, len(p.opts.APIKeys)) }
+
+// Models is a copy of the list of models served; empty for any.
+func (p *Provider) Models() []string { return slices.Clone(p.opts.Models) }
+
+// Serves reports whether the provider takes requests for the model.
+func (p *Provider) Serves(model string) bool {
+	return len(p.opts.Models) == 0 || slices.Contains(p.opts.Models, model)
+}
+
+// Close closes idle connections. Exchanges under way go on.
+func (p *Provider) Close() {
+	if c, ok := p.transport.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}

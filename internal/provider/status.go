@@ -1,0 +1,176 @@
+package provider
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+const (
+	// statusOverloaded is Anthropic's "overloaded", which others have taken up.
+	statusOverloaded = 529
+	// maxRetryAfter is the longest that a provider is taken at its word.
+	maxRetryAfter = time.Hour
+	// maxExplanation bounds what is passed on of a provider's explanation.
+	maxExplanation = 2 << 10
+	// minSecret is the length from which a key is looked for in a text; a
+	// shorter one, of a toy server, would be found in ordinary words.
+	minSecret = 8
+)
+
+// statusFailure is the failure of an answer with an error status.
+func (p *Provider) statusFailure(status int, h http.Header, body []byte, model string) *Failure {
+	var upstream llm.ProviderError
+	if decode := p.opts.Dialect.DecodeError; decode != nil && h.Get("Content-Encoding") == "" {
+		upstream = decode(body)
+		upstream.Message = p.redact(upstream.Message)
+	}
+	if status < http.StatusBadRequest {
+		status = namedStatus(body, upstream.Code, status)
+	}
+	after := retryAfter(h, p.opts.Now())
+	f := &Failure{Kind: KindStatus, Status: status, RetryAfter: after, Upstream: upstream, sent: true}
+	f.Err = &llm.Error{
+		Code:       statusCode(status),
+		Message:    p.statusMessage(f, model),
+		RetryAfter: after,
+		Err:        fmt.Errorf("provider %s: status %d: %s", p.opts.Name, status, cmp.Or(upstream.Message, "no explanation")),
+	}
+	if callersFault(f.Err.Code) {
+		f.Err.Param = upstream.Param
+	}
+	return f
+}
+
+// statusCode is what a provider's status is to our client when nothing else is
+// left to try. Its 401, 402 and 403 are about our credentials, never the
+// caller's.
+func statusCode(status int) llm.Code {
+	switch status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return llm.CodeInvalidRequest
+	case http.StatusRequestEntityTooLarge:
+		return llm.CodeRequestTooLarge
+	case http.StatusNotFound:
+		return llm.CodeModelNotFound
+	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
+		return llm.CodeProviderTimeout
+	case http.StatusTooManyRequests:
+		return llm.CodeRateLimited
+	case http.StatusServiceUnavailable, statusOverloaded:
+		return llm.CodeProviderUnavailable
+	}
+	return llm.CodeProviderError
+}
+
+// statusMessage is safe to show. Only what the caller has to put right is told
+// in the provider's own words.
+func (p *Provider) statusMessage(f *Failure, model string) string {
+	name := p.opts.Name
+	switch statusCode(f.Status) {
+	case llm.CodeInvalidRequest, llm.CodeRequestTooLarge:
+		return cmp.Or(f.Upstream.Message, fmt.Sprintf("The provider %s refused the request and did not say why.", name))
+	case llm.CodeModelNotFound:
+		return fmt.Sprintf("The provider %s has no model %q.", name, model)
+	case llm.CodeProviderTimeout:
+		return fmt.Sprintf("The provider %s did not answer in time.", name)
+	case llm.CodeRateLimited:
+		return fmt.Sprintf("The provider %s has reached its rate limit.", name)
+	case llm.CodeProviderUnavailable:
+		return fmt.Sprintf("The provider %s is overloaded or out of service.", name)
+	}
+	switch f.Status {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
+		return fmt.Sprintf("The provider %s refused the gateway's own credentials.", name)
+	case http.StatusOK:
+		return fmt.Sprintf("The provider %s answered with an error.", name)
+	}
+	return fmt.Sprintf("The provider %s answered with status %d.", name, f.Status)
+}
+
+// redact bounds a provider's text and takes our keys out of it.
+func (p *Provider) redact(s string) string {
+	for _, key := range p.opts.APIKeys {
+		if k := key.Reveal(); len(k) >= minSecret {
+			s = strings.ReplaceAll(s, k, "[redacted]")
+		}
+	}
+	if len(s) > maxExplanation {
+		s = strings.ToValidUTF8(s[:maxExplanation], "") + "…"
+	}
+	return s
+}
+
+// isErrorBody reports whether a whole reply of status 200 is nothing but an
+// error. Some providers name one beside an answer; that is the dialect's.
+func isErrorBody(body []byte) bool {
+	const near = 512 // an error stands at the front; answers are not searched whole
+	if !bytes.Contains(body[:min(len(body), near)], []byte(`"error"`)) {
+		return false
+	}
+	return rawjson.Present(rawjson.Get(body, "error")) &&
+		!rawjson.Present(rawjson.Get(body, "choices")) && !rawjson.Present(rawjson.Get(body, "usage"))
+}
+
+// namedStatus is the status that an error names which came with a status of
+// success: as a number (OpenRouter) or as a word (OpenAI, Anthropic).
+func namedStatus(body []byte, word string, otherwise int) int {
+	for _, path := range [][]string{{"error", "code"}, {"error", "status"}, {"code"}} {
+		n, ok := rawjson.AsInt(rawjson.Get(body, path...))
+		if ok && n >= http.StatusBadRequest && n < 600 {
+			return int(n)
+		}
+	}
+	switch word {
+	case "invalid_request_error", "context_length_exceeded":
+		return http.StatusBadRequest
+	case "authentication_error", "invalid_api_key":
+		return http.StatusUnauthorized
+	case "rate_limit_error", "rate_limit_exceeded", "insufficient_quota":
+		return http.StatusTooManyRequests
+	case "overloaded_error":
+		return statusOverloaded
+	}
+	return otherwise
+}
+
+// retryAfter reads Retry-After (RFC 9110, section 10.2.3: seconds or a date)
+// and the milliseconds that OpenAI sends beside it. What is neither counts as
+// absent; the result is from 0 to an hour.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := decimal(h.Get("Retry-After-Ms")); err == nil {
+		return clampRetry(ms / 1000)
+	}
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if s, err := decimal(v); err == nil {
+		return clampRetry(s)
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return clampRetry(t.Sub(now).Seconds())
+	}
+	return 0
+}
+
+var errNotDecimal = errors.New("not a plain decimal")
+
+// decimal reads digits and a point alone; ParseFloat takes "Inf" and "0x1p9".
+func decimal(s string) (float64, error) {
+	if s == "" || strings.Trim(s, "0123456789.") != "" {
+		return 0, errNotDecimal
+	}
+	return strconv.ParseFloat(s, 64)
+}
+
+func clampRetry(seconds float64) time.Duration {
+	seconds = math.Max(0, math.Min(seconds, maxRetryAfter.Seconds()))
+	return time.Duration(seconds * float64(time.Second))
+}

@@ -1,0 +1,177 @@
+package provider_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"weir/internal/llm"
+	"weir/internal/provider"
+)
+
+// answering is a provider that answers everything the same.
+func answering(t testing.TB, status int, h http.Header, body string) *provider.Provider {
+	now := func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
+	return newProvider(t, provider.Options{BaseURL: "https://acme.example/v1", Now: now, Transport: roundTripper(
+		func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: -1}, nil
+		})})
+}
+
+func TestStatuses(t *testing.T) {
+	t.Parallel()
+	const no, again, elsewhere = "no", "again", "elsewhere"
+	for _, tc := range []struct {
+		status  int
+		code    llm.Code
+		retry   string // again: here or elsewhere
+		message string
+	}{
+		{400, llm.CodeInvalidRequest, no, "too long"},
+		{413, llm.CodeRequestTooLarge, no, "too long"},
+		{422, llm.CodeInvalidRequest, no, "too long"},
+		{401, llm.CodeProviderError, elsewhere, "The provider acme refused the gateway's own credentials."},
+		{402, llm.CodeProviderError, elsewhere, "The provider acme refused the gateway's own credentials."},
+		{403, llm.CodeProviderError, elsewhere, "The provider acme refused the gateway's own credentials."},
+		{404, llm.CodeModelNotFound, elsewhere, `The provider acme has no model "small".`},
+		{405, llm.CodeProviderError, elsewhere, "The provider acme answered with status 405."},
+		{408, llm.CodeProviderTimeout, again, "The provider acme did not answer in time."},
+		{429, llm.CodeRateLimited, again, "The provider acme has reached its rate limit."},
+		{500, llm.CodeProviderError, again, "The provider acme answered with status 500."},
+		{501, llm.CodeProviderError, elsewhere, "The provider acme answered with status 501."},
+		{502, llm.CodeProviderError, again, "The provider acme answered with status 502."},
+		{503, llm.CodeProviderUnavailable, again, "The provider acme is overloaded or out of service."},
+		{504, llm.CodeProviderTimeout, again, "The provider acme did not answer in time."},
+		{529, llm.CodeProviderUnavailable, again, "The provider acme is overloaded or out of service."},
+	} {
+		p := answering(t, tc.status, http.Header{}, `{"error":{"message":"too long","param":"messages","type":"x"}}`)
+		_, f := exchange(t.Context(), p, chat(false))
+		if f == nil || f.Kind != provider.KindStatus || f.Status != tc.status || !f.Sent() {
+			t.Errorf("%d: got %v", tc.status, f)
+			continue
+		}
+		if f.Err.Code != tc.code || f.Err.Message != tc.message {
+			t.Errorf("%d: got %s %q, want %s %q", tc.status, f.Err.Code, f.Err.Message, tc.code, tc.message)
+		}
+		if f.Upstream.Message != "too long" || f.Upstream.Code != "x" {
+			t.Errorf("%d: got the explanation %+v", tc.status, f.Upstream)
+		}
+		wantParam := ""
+		if tc.retry == no {
+			wantParam = "messages"
+		}
+		if f.Err.Param != wantParam {
+			t.Errorf("%d: got the parameter %q, want %q", tc.status, f.Err.Param, wantParam)
+		}
+		if f.Retryable() != (tc.retry == again) || f.Elsewhere() != (tc.retry != no) {
+			t.Errorf("%d: got again %t, elsewhere %t; want %s", tc.status, f.Retryable(), f.Elsewhere(), tc.retry)
+		}
+	}
+}
+
+func TestNoExplanation(t *testing.T) {
+	t.Parallel()
+	p := answering(t, 400, http.Header{"Content-Encoding": {"gzip"}}, `{"error":{"message":"\u001f"}}`)
+	_, f := exchange(t.Context(), p, chat(true))
+	want := "The provider acme refused the request and did not say why."
+	if f == nil || f.Err.Message != want {
+		t.Errorf("got %v, want %q", f, want)
+	}
+}
+
+func TestQuotaIsNotRetriedHere(t *testing.T) {
+	t.Parallel()
+	p := answering(t, 429, http.Header{}, `{"error":{"message":"pay","type":"insufficient_quota"}}`)
+	_, f := exchange(t.Context(), p, chat(false))
+	if f == nil || f.Retryable() || !f.Elsewhere() {
+		t.Errorf("got %v, want a failure to be tried elsewhere only", f)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		header, value string
+		want          time.Duration
+	}{
+		{"Retry-After", "", 0},
+		{"Retry-After", "7", 7 * time.Second},
+		{"Retry-After", " 7 ", 7 * time.Second},
+		{"Retry-After", "0.25", 250 * time.Millisecond},
+		{"Retry-After", "31536000", time.Hour},
+		{"Retry-After", "99999999999999999999999999", time.Hour},
+		{"Retry-After", "-5", 0},
+		{"Retry-After", "soon", 0},
+		{"Retry-After", "Inf", 0},
+		{"Retry-After", "NaN", 0},
+		{"Retry-After", "0x10", 0},
+		{"Retry-After", "1.2.3", 0},
+		{"Retry-After", "Fri, 20 Nov 2026 12:00:30 GMT", 30 * time.Second},
+		{"Retry-After", "Sat, 20 Nov 2027 12:00:30 GMT", time.Hour},
+		{"Retry-After", "Thu, 19 Nov 2026 12:00:30 GMT", 0},
+		{"Retry-After-Ms", "1500", 1500 * time.Millisecond},
+		{"Retry-After-Ms", "x", 0},
+	} {
+		p := answering(t, 429, http.Header{tc.header: {tc.value}}, "")
+		_, f := exchange(t.Context(), p, chat(false))
+		if f == nil || f.RetryAfter != tc.want || f.Err.RetryAfter != tc.want {
+			t.Errorf("%s: %q: got %v, want %s", tc.header, tc.value, f, tc.want)
+		}
+	}
+}
+
+func TestLongExplanation(t *testing.T) {
+	t.Parallel()
+	p := answering(t, 400, http.Header{}, `{"error":{"message":"`+strings.Repeat("é", 20_000)+`"}}`)
+	_, f := exchange(t.Context(), p, chat(false))
+	if f == nil || len(f.Err.Message) > 3<<10 || !utf8.ValidString(f.Err.Message) {
+		t.Errorf("got %d bytes, valid %t", len(f.Err.Message), utf8.ValidString(f.Err.Message))
+	}
+}
+
+func TestAsFailure(t *testing.T) {
+	t.Parallel()
+	own := provider.Truncated()
+	if got := provider.AsFailure(errors.Join(own)); got != own {
+		t.Errorf("got %v, want the same failure", got)
+	}
+	limited := &llm.Error{Code: llm.CodeRateLimited, Message: "Slow down.", RetryAfter: time.Second}
+	if got := provider.AsFailure(limited); got.Kind != provider.KindInStream || got.Err != limited || got.RetryAfter != time.Second {
+		t.Errorf("got %v, want %v", got, provider.KindInStream)
+	}
+	if got := provider.AsFailure(io.ErrNoProgress); got.Kind != provider.KindProtocol || !errors.Is(got, io.ErrNoProgress) {
+		t.Errorf("got %v, want %v with its cause", got, provider.KindProtocol)
+	}
+	for f, want := range map[*provider.Failure]bool{
+		own:                        true,
+		provider.InStream(limited): true,
+		provider.InStream(&llm.Error{Code: llm.CodeInvalidRequest}):      false,
+		provider.Malformed(io.ErrNoProgress):                             true,
+		provider.InStream(&llm.Error{Code: llm.CodeProviderUnavailable}): true,
+	} {
+		if got := f.Retryable(); got != want || !f.Sent() {
+			t.Errorf("%v: got retryable %t, sent %t; want %t, true", f, got, f.Sent(), want)
+		}
+	}
+}
+
+func FuzzAnswer(f *testing.F) {
+	f.Add(200, "application/json", "", `{"error":{"code":429}}`, true)
+	f.Add(429, "", "3", `{"error":"x"}`, false)
+	f.Add(200, "text/event-stream", "Fri, 20 Nov 2026 12:00:30 GMT", "data: x\n\n", true)
+	f.Add(503, "text/html;;", "1e9", "<html>", false)
+	f.Fuzz(func(t *testing.T, status int, media, after, body string, stream bool) {
+		p := answering(t, status, http.Header{"Content-Type": {media}, "Retry-After": {after}}, body)
+		_, got := exchange(t.Context(), p, chat(stream))
+		if got == nil {
+			return
+		}
+		if got.RetryAfter < 0 || got.RetryAfter > time.Hour || got.Err.Code == "" || got.Err.Message == "" || !got.Sent() {
+			t.Errorf("%d %q %q %q: got %+v", status, media, after, body, got)
+		}
+	})
+}

@@ -1,0 +1,255 @@
+// Package route turns the name of a model, or an alias, into the targets that
+// can answer for it, in order.
+package route
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/pricing"
+	"weir/internal/provider"
+)
+
+// Target is a provider and one of its models.
+type Target struct {
+	Provider *provider.Provider
+	Model    string // the provider's own name
+	Key      int    // which of the provider's credentials to use
+}
+
+// FullName is "<provider>/<model-name>".
+func (t *Target) FullName() string { return t.Provider.Name() + "/" + t.Model }
+
+// Options is what a Table is made of.
+type Options struct {
+	Providers []*provider.Provider // in order of preference
+	Book      *pricing.Book
+	Aliases   map[string]Alias
+	// DefaultModel is what a request without a model gets: a full name or an
+	// alias.
+	DefaultModel string
+	// Listed names models of a provider for listings, where neither its
+	// configuration nor the price data does.
+	Listed map[string][]string
+	// DefaultMaxOutput stands in, in tokens, for the largest output of a model
+	// that nobody knows.
+	DefaultMaxOutput int64
+}
+
+// Alias is a name for targets that are tried in order.
+type Alias struct {
+	Targets []string // full names
+}
+
+// Table is an immutable set of routes.
+type Table struct {
+	providers        []*provider.Provider
+	byName           map[string]*entry
+	aliases          map[string][]Target
+	book             *pricing.Book
+	namedOnly        map[string][]string
+	defaultModel     string
+	defaultMaxOutput int64
+}
+
+type entry struct {
+	provider *provider.Provider
+	turn     atomic.Uint32 // whose turn it is among the credentials
+}
+
+// NewTable makes a table. The error names what the configuration gets wrong.
+func NewTable(o Options) (*Table, error) {
+	t := &Table{
+		providers: o.Providers, byName: make(map[string]*entry, len(o.Providers)),
+		aliases: make(map[string][]Target, len(o.Aliases)), book: o.Book, namedOnly: o.Listed,
+		defaultModel: o.DefaultModel, defaultMaxOutput: o.DefaultMaxOutput,
+	}
+	for _, p := range o.Providers {
+		t.byName[p.Name()] = &entry{provider: p}
+	}
+	for name, a := range o.Aliases {
+		for _, full := range a.Targets {
+			targets, err := t.named(nil, full)
+			if err != nil {
+				return nil, fmt.Errorf("aliases.%s: target %s: %w", name, full, err)
+			}
+			t.aliases[name] = append(t.aliases[name], targets...)
+		}
+	}
+	if t.defaultModel != "" {
+		if _, err := t.Targets(nil, t.defaultModel, ""); err != nil {
+			return nil, fmt.Errorf("default_model: %w", err)
+		}
+	}
+	return t, nil
+}
+
+// DefaultModel is what a request without a model gets; empty when there is
+// none.
+func (t *Table) DefaultModel() string { return t.defaultModel }
+
+// Targets appends to dst who can answer for the model, in order. At a vendor's
+// door, which is the name of its provider, a name without a slash is an alias,
+// else that vendor's model, else that of the one provider that lists it. The
+// error is a *llm.Error.
+func (t *Table) Targets(dst []Target, model, door string) ([]Target, error) {
+	if alias, ok := t.aliases[model]; ok {
+		for _, target := range alias {
+			dst = append(dst, t.turn(target))
+		}
+		return dst, nil
+	}
+	if strings.Contains(model, "/") {
+		return t.named(dst, model)
+	}
+	if door == "" {
+		return nil, llm.Invalid("model", fmt.Sprintf(`%q is neither an alias nor of the form "<provider>/<model-name>".`, model))
+	}
+	if e, ok := t.byName[door]; ok && e.provider.Serves(model) {
+		return append(dst, t.turn(Target{Provider: e.provider, Model: model})), nil
+	}
+	return t.listed(dst, model)
+}
+
+// named resolves a full name, split at its first slash: the names of models
+// have slashes themselves.
+func (t *Table) named(dst []Target, full string) ([]Target, error) {
+	name, model, ok := strings.Cut(full, "/")
+	if !ok || name == "" || model == "" {
+		return nil, llm.Invalid("model", fmt.Sprintf(`%q is not of the form "<provider>/<model-name>".`, full))
+	}
+	e, ok := t.byName[name]
+	if !ok {
+		return nil, notFound(full, fmt.Sprintf("No provider %q is configured.", name))
+	}
+	if !e.provider.Serves(model) {
+		return nil, notFound(full, fmt.Sprintf("Provider %q is configured not to serve it.", name))
+	}
+	return append(dst, t.turn(Target{Provider: e.provider, Model: model})), nil
+}
+
+// listed finds the one provider whose configuration lists the model.
+func (t *Table) listed(dst []Target, model string) ([]Target, error) {
+	var found []Target
+	for _, p := range t.providers {
+		if slices.Contains(p.Models(), model) {
+			found = append(found, Target{Provider: p, Model: model})
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, notFound(model, `Write it as "<provider>/<model-name>"; GET /v1/models lists what there is.`)
+	case 1:
+		return append(dst, t.turn(found[0])), nil
+	}
+	var names []string
+	for i := range found {
+		names = append(names, found[i].FullName())
+	}
+	return nil, llm.Invalid("model", fmt.Sprintf("%q is ambiguous: choose one of %s.", model, strings.Join(names, ", ")))
+}
+
+func notFound(model, hint string) *llm.Error {
+	return &llm.Error{Code: llm.CodeModelNotFound, Param: "model", Message: fmt.Sprintf("The model %q is not served here. %s", model, hint)}
+}
+
+// turn gives the target the credential whose turn it is.
+func (t *Table) turn(target Target) Target {
+	if n := target.Provider.Keys(); n > 1 {
+		target.Key = int(t.byName[target.Provider.Name()].turn.Add(1)-1) % n
+	}
+	return target
+}
+
+// Price is what the target costs at that moment; not Known when unpriced.
+func (t *Table) Price(target *Target, at time.Time) llm.Price {
+	return t.book.Price(target.Provider.Name(), target.Model, at)
+}
+
+// MaxOutput is the most tokens of output that the target gives, as far as
+// anybody knows, and the configured stand-in otherwise.
+func (t *Table) MaxOutput(target *Target) int64 {
+	if info, ok := t.book.Model(target.Provider.Name(), target.Model); ok && info.MaxOutput > 0 {
+		return info.MaxOutput
+	}
+	return t.defaultMaxOutput
+}
+
+// Model is one that the table can route to, for listings.
+type Model struct {
+	Name      string // "<provider>/<model-name>", or an alias
+	Provider  string // empty for an alias
+	Context   int64  // tokens; 0 for unknown
+	MaxOutput int64  // tokens; 0 for unknown
+	Price     llm.Price
+	Source    string   // where the price is from
+	Checked   string   // the day of the data
+	Targets   []string // of an alias
+}
+
+// Models lists what is known by name: what each provider is configured to
+// serve or else what the price data knows of it, and the aliases.
+func (t *Table) Models(at time.Time) []Model {
+	var all []Model
+	for _, p := range t.providers {
+		all = append(all, t.modelsOf(p, at)...)
+	}
+	for name, targets := range t.aliases {
+		m := Model{Name: name}
+		for i := range targets {
+			m.Targets = append(m.Targets, targets[i].FullName())
+		}
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b Model) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+func (t *Table) modelsOf(p *provider.Provider, at time.Time) []Model {
+	known := map[string]pricing.Listing{}
+	var names []string
+	for _, l := range t.book.Models(p.Name(), at) {
+		known[l.ID] = l
+		names = append(names, l.ID)
+	}
+	names = append(names, t.namedOnly[p.Name()]...)
+	if only := p.Models(); len(only) > 0 {
+		names = only
+	}
+	models := make([]Model, 0, len(names))
+	for _, name := range names {
+		l, ok := known[name]
+		if !ok {
+			l.ModelInfo, _ = t.book.Model(p.Name(), name)
+			l.Price = t.book.Price(p.Name(), name, at)
+		}
+		models = append(models, Model{
+			Name: p.Name() + "/" + name, Provider: p.Name(),
+			Context: l.Context, MaxOutput: l.MaxOutput,
+			Price: l.Price, Source: l.Source, Checked: l.Checked,
+		})
+	}
+	return models
+}
+
+// Router holds the table in force. A reload replaces it whole; requests under
+// way keep the one that they began with.
+type Router struct{ table atomic.Pointer[Table] }
+
+// NewRouter makes a router.
+func NewRouter(t *Table) *Router {
+	r := &Router{}
+	r.Use(t)
+	return r
+}
+
+// Use puts another table in force.
+func (r *Router) Use(t *Table) { r.table.Store(t) }
+
+// Table is the table in force.
+func (r *Router) Table() *Table { return r.table.Load() }
