@@ -138,3 +138,9 @@ func parseRate(s string, places int) (int64, error) {
 	}
 	return v, nil
 }
+
+// FormatRate writes pico-dollars a token as a plain decimal of US dollars per
+// million tokens: the reverse of ParseRate.
+func FormatRate(pico int64) string {
+	return Money(pico * 1000).String() // a million tokens at one pico-dollar cost a thousand nano-dollars
+}

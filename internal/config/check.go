@@ -1,0 +1,327 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"weir/internal/llm"
+)
+
+const (
+	minBody, maxBody = 1 << 10, 1 << 30
+	maxRetries       = 10
+	maxProviderName  = 64
+	milliPerSecond   = 1000
+)
+
+// check reports every value that has the right type and the wrong content, and
+// brings the rest into its one form.
+func (l *loader) check(c *Config) {
+	l.checkAddress("listen", c.Listen)
+	if c.Telemetry.Listen != "" {
+		l.checkAddress("telemetry.listen", c.Telemetry.Listen)
+	}
+	if c.Data == "" {
+		l.report("data", "`data` must name a directory, such as ./weir-data")
+	}
+	l.checkStores(c)
+	l.checkWord("durability", c.Durability, []string{"batched", "strict"})
+	l.checkWord("log.level", c.Log.Level, []string{"debug", "info", "warn", "error"})
+	l.checkWord("log.format", c.Log.Format, []string{"auto", "text", "json"})
+	if c.PublicURL != "" {
+		c.PublicURL = l.checkHTTP("public_url", c.PublicURL, "it takes none")
+	}
+	l.checkNumbers(c)
+	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
+		l.report("tls", "`tls` needs both `cert` and `key`, or neither")
+	}
+	for i := range c.Providers {
+		l.checkProvider(&c.Providers[i])
+	}
+	l.checkModels(c)
+	l.checkPrices(c)
+	l.checkAliases(c)
+	l.checkDefaultModel(c)
+}
+
+func (l *loader) checkStores(c *Config) {
+	l.checkSecretURL("database", c.Database, "a postgres:// URL, or empty for SQLite", "postgres", "postgresql")
+	l.checkSecretURL("valkey", c.Valkey, "a redis:// URL, or empty for memory", "redis", "rediss", "valkey", "valkeys")
+	l.checkSecretURL("outbound.proxy", c.Outbound.Proxy, "an http, https or socks5 URL, or empty", "http", "https", "socks5")
+}
+
+func (l *loader) checkNumbers(c *Config) {
+	l.checkRange("limits.rpm", c.Limits.RPM, 0)
+	l.checkRange("limits.tpm", c.Limits.TPM, 0)
+	l.checkRange("limits.concurrency", c.Limits.Concurrency, 0)
+	l.checkRange("default_max_output", c.DefaultMaxOutput, 1)
+	l.checkRange("max_concurrency", int64(c.MaxConcurrency), 1)
+	if c.MaxBody < minBody || c.MaxBody > maxBody {
+		l.report("max_body", "`max_body` must be 1KiB to 1GiB, not %s", c.MaxBody)
+	}
+	if c.DrainTimeout < 0 {
+		l.report("drain_timeout", "`drain_timeout` must not be negative")
+	}
+	if c.Retention.Requests < day {
+		l.report("retention.requests", "`retention.requests` must be at least 1d")
+	}
+}
+
+func (l *loader) checkRange(path string, n, least int64) {
+	if n < least {
+		l.report(path, "`%s` must be at least %d, not %d", path, least, n)
+	}
+}
+
+func (l *loader) checkWord(path, word string, words []string) {
+	if !slices.Contains(words, word) {
+		key := path[strings.LastIndexByte(path, '.')+1:]
+		l.report(path, "unknown %s %s%s", key, l.quote(path, word), suggestOneOf(word, words))
+	}
+}
+
+// checkAddress wants host:port with a port from 0, which is any free one.
+func (l *loader) checkAddress(path, address string) {
+	host, port, err := net.SplitHostPort(address)
+	if err == nil && (host == "" || isHost(host)) {
+		if _, err = strconv.ParseUint(port, 10, 16); err == nil {
+			return
+		}
+	}
+	l.report(path, "`%s` must be host:port such as 127.0.0.1:8080 or :8080, not %s", path, l.quote(path, address))
+}
+
+func isHost(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return !strings.ContainsFunc(host, func(c rune) bool {
+		return c > unicode.MaxASCII || !isWordByte(byte(c)) && c != '-' && c != '.'
+	})
+}
+
+// checkSecretURL wants a URL with a host. It never shows the URL, which may
+// carry a password.
+func (l *loader) checkSecretURL(path string, s llm.Secret, want string, schemes ...string) {
+	if s.IsZero() {
+		return
+	}
+	u, err := url.Parse(s.Reveal())
+	switch {
+	case err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "" && !u.Query().Has("host"):
+		l.report(path, "`%s` must be %s", path, want)
+	case u.Fragment != "" || strings.Contains(u.Path+u.RawQuery, "@"):
+		// Half of the password would be taken for something that may be shown.
+		l.report(path, "`%s` has a character in its password that must be written as %%2F for /, %%3F for ?, %%23 for #", path)
+	}
+}
+
+// checkHTTP wants an http or https URL and nothing but its address. It returns
+// it without a slash at its end.
+func (l *loader) checkHTTP(path, text, credentials string) string {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		shown := ""
+		if !strings.Contains(text, "@") {
+			shown = ", not " + l.quote(path, text)
+		}
+		l.report(path, "`%s` must be an http or https URL such as https://api.example.com/v1%s", path, shown)
+	case u.User != nil:
+		l.report(path, "`%s` must not carry credentials; %s", path, credentials)
+	case strings.ContainsAny(text, "?#"):
+		l.report(path, "`%s` must not carry a query or a fragment", path)
+	case u.Port() != "" && !isPort(u.Port()):
+		l.report(path, "`%s` must have a port from 1 to 65535, not %s", path, u.Port())
+	}
+	return strings.TrimRight(text, "/")
+}
+
+func isPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+func (l *loader) checkProvider(p *Provider) {
+	path := join("providers", p.Name)
+	if !isProviderName(p.Name) {
+		l.report(path, "a provider's name is lower-case letters, digits, dash, underscore and dot, at most %d, not %s%s",
+			maxProviderName, strconv.Quote(clip(p.Name, maxQuote)), lowerHint(p.Name))
+	}
+	if p.Dialect != "" {
+		l.checkWord(join(path, "dialect"), p.Dialect, Dialects())
+	}
+	if p.BaseURL != "" {
+		p.BaseURL = l.checkHTTP(join(path, "base_url"), p.BaseURL, "put the key in `api_keys`")
+	}
+	l.checkKeys(join(path, "api_keys"), p.APIKeys)
+	l.checkModelList(join(path, "models"), p.Models)
+	l.checkTimeouts(join(path, "timeouts"), &p.Timeouts)
+	if r := p.Retries; r != nil && (*r < 0 || *r > maxRetries) {
+		l.report(join(path, "retries"), "`retries` must be 0 to %d, not %d", maxRetries, *r)
+	}
+}
+
+func isProviderName(name string) bool {
+	for i, c := range []byte(name) {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || i > 0 && strings.IndexByte("-_.", c) >= 0 {
+			continue
+		}
+		return false
+	}
+	return name != "" && len(name) <= maxProviderName
+}
+
+func lowerHint(name string) string {
+	if lower := strings.ToLower(name); isProviderName(lower) {
+		return fmt.Sprintf("; did you mean `%s`?", lower)
+	}
+	return ""
+}
+
+// checkKeys wants keys that fit an HTTP header, each once.
+func (l *loader) checkKeys(path string, keys []llm.Secret) {
+	for i, k := range keys {
+		p := index(path, i)
+		switch text := k.Reveal(); {
+		case text == "":
+			l.report(p, "an API key is empty; leave it out or give it")
+		case strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }):
+			l.report(p, "an API key holds white space or a character that no HTTP header carries")
+		default:
+			if j := slices.IndexFunc(keys[:i], k.Equal); j >= 0 {
+				l.report(p, "the same API key as entry %d", j+1)
+			}
+		}
+	}
+}
+
+func (l *loader) checkModelList(path string, models []string) {
+	for i, m := range models {
+		switch {
+		case !isModelName(m):
+			l.report(index(path, i), "a model's name is one word, not %s", l.quote(index(path, i), m))
+		case slices.Contains(models[:i], m):
+			l.report(index(path, i), "doubled model %s", l.quote(index(path, i), m))
+		}
+	}
+}
+
+func (l *loader) checkTimeouts(path string, t *Timeouts) {
+	for key, d := range map[string]time.Duration{
+		"connect": t.Connect, "first_byte": t.FirstByte, "idle": t.Idle, "total": t.Total,
+	} {
+		if p := join(path, key); d < 0 || d == 0 && l.isSet(p) {
+			l.report(p, "the timeout `%s` must be above zero; leave it out for the default", key)
+		}
+	}
+}
+
+// isModelName reports whether a name can stand behind the slash.
+func isModelName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+		return unicode.IsSpace(c) || !unicode.IsPrint(c)
+	})
+}
+
+// isFullName reports whether a name is <provider>/<model-name>.
+func isFullName(name string) bool {
+	provider, model, _ := strings.Cut(name, "/")
+	return isProviderName(provider) && isModelName(model)
+}
+
+const wantFullName = "<provider>/<model-name> such as openai/gpt-5-mini"
+
+func (l *loader) checkModels(c *Config) {
+	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
+		path, m := join("models", name), c.Models[name]
+		if !isFullName(name) {
+			l.report(path, "a key of `models` must be %s, not %s", wantFullName, strconv.Quote(clip(name, maxQuote)))
+		}
+		for key, n := range map[string]int64{"context": m.Context, "max_output": m.MaxOutput} {
+			if p := join(path, key); n < 0 || n == 0 && l.isSet(p) {
+				l.report(p, "`%s` must be at least 1, not %d", key, n)
+			}
+		}
+		if m.Context > 0 && m.MaxOutput > m.Context {
+			l.report(join(path, "max_output"), "`max_output` must be at most `context`, which is %d", m.Context)
+		}
+	}
+}
+
+func (l *loader) checkPrices(c *Config) {
+	for _, name := range slices.Sorted(maps.Keys(c.Prices)) {
+		path := join("prices", name)
+		if !isFullName(name) {
+			l.report(path, "a key of `prices` must be %s, not %s", wantFullName, strconv.Quote(clip(name, maxQuote)))
+		}
+		for class, text := range c.Prices[name] {
+			p := join(path, class)
+			if err := checkPrice(class, text); err != nil {
+				l.report(p, "%s", strings.Replace(err.Error(), strconv.Quote(text), l.quote(p, text), 1))
+			}
+		}
+	}
+}
+
+func checkPrice(class, text string) error {
+	if !slices.Contains(UnitClasses(), class) {
+		_, err := llm.ParseRate(text)
+		return err
+	}
+	pico, err := llm.ParseUnitRate(text)
+	if err == nil && class == "second" && pico%milliPerSecond != 0 {
+		return fmt.Errorf("price %q: more than 9 decimals", text)
+	}
+	return err
+}
+
+func (l *loader) checkAliases(c *Config) {
+	for _, name := range slices.Sorted(maps.Keys(c.Aliases)) {
+		path, a := join("aliases", name), c.Aliases[name]
+		if strings.Contains(name, "/") || !isModelName(name) {
+			l.report(path, "an alias is one word without a slash, not %s", strconv.Quote(clip(name, maxQuote)))
+		}
+		if len(a.Targets) == 0 {
+			l.report(path, "the alias %s needs `targets`, such as [openai/gpt-5-mini]", ticks(name))
+		}
+		l.checkTargets(join(path, "targets"), a.Targets)
+		if a.Strategy == "" {
+			a.Strategy = Strategies()[0]
+			c.Aliases[name] = a
+		}
+		l.checkWord(join(path, "strategy"), a.Strategy, Strategies())
+	}
+}
+
+func (l *loader) checkTargets(path string, targets []string) {
+	for i, t := range targets {
+		p := index(path, i)
+		switch {
+		case !isFullName(t):
+			l.report(p, "a target must be %s, not %s", wantFullName, l.quote(p, t))
+		case slices.Contains(targets[:i], t):
+			l.report(p, "doubled target %s", l.quote(p, t))
+		}
+	}
+}
+
+func (l *loader) checkDefaultModel(c *Config) {
+	name := c.DefaultModel
+	if _, alias := c.Aliases[name]; name == "" || alias || isFullName(name) {
+		return
+	}
+	hint := ""
+	if !strings.Contains(name, "/") {
+		hint = suggest(name, slices.Sorted(maps.Keys(c.Aliases)))
+	}
+	l.report("default_model", "`default_model` must be %s, or an alias, not %s%s", wantFullName, l.quote("default_model", name), hint)
+}

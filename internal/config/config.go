@@ -1,0 +1,210 @@
+package config
+
+import (
+	"net/netip"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// Config is the whole configuration. Its yaml tags are the keys of the file,
+// and, in capitals behind WEIR_, the names of the environment variables.
+type Config struct {
+	// Listen is the address, host:port, at which the gateway answers.
+	Listen string `yaml:"listen"`
+	// Data is the directory of the journal and of the embedded database.
+	Data string `yaml:"data"`
+	// Database is a postgres:// URL; empty for SQLite in Data.
+	Database llm.Secret `yaml:"database"`
+	// Valkey is a redis:// URL; empty for limits in memory.
+	Valkey llm.Secret `yaml:"valkey"`
+	// Durability is "batched" or "strict".
+	Durability string `yaml:"durability"`
+	// DefaultModel is a <provider>/<model-name> or an alias; empty for the
+	// first usable model of the shipped order.
+	DefaultModel string `yaml:"default_model"`
+	// Providers are in the order of the file; those of the environment alone
+	// follow. Their names are unique.
+	Providers []Provider `yaml:"providers"`
+	// Models says what the catalogue does not know, or knows otherwise, by
+	// <provider>/<model-name>.
+	Models map[string]Model `yaml:"models"`
+	// DefaultMaxOutput is the cap on output tokens, at least 1, where neither
+	// the client nor the catalogue gives one.
+	DefaultMaxOutput int64 `yaml:"default_max_output"`
+	// Prices are plain decimals of US dollars by <provider>/<model-name> and
+	// class: per million tokens, or per unit for the classes of UnitClasses.
+	Prices map[string]map[string]string `yaml:"prices"`
+	// Aliases are by name; a name holds no slash.
+	Aliases map[string]Alias `yaml:"aliases"`
+	// Limits are the defaults of the installation.
+	Limits Limits `yaml:"limits"`
+	// MaxConcurrency is how many requests are in flight on this node, at least
+	// 1, before it sheds load.
+	MaxConcurrency int `yaml:"max_concurrency"`
+	// MaxBody is the limit of a request's body, 1 KiB to 1 GiB.
+	MaxBody Bytes `yaml:"max_body"`
+	// PublicURL is the address that links carry, without a slash at its end;
+	// empty for what the gateway listens on.
+	PublicURL string `yaml:"public_url"`
+	// TrustedProxies are the networks whose X-Forwarded-* headers count.
+	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
+	// TLS is empty, or complete.
+	TLS TLS `yaml:"tls"`
+	// InsecureHTTP lets people sign in over plain http beyond loopback.
+	InsecureHTTP bool `yaml:"insecure_http"`
+	// Outbound is how providers are reached.
+	Outbound Outbound `yaml:"outbound"`
+	// Retention is how long data lives.
+	Retention Retention `yaml:"retention"`
+	// Telemetry is where metrics are served.
+	Telemetry Telemetry `yaml:"telemetry"`
+	// Webhooks is what endpoints may be.
+	Webhooks Webhooks `yaml:"webhooks"`
+	// DrainTimeout is how long a graceful stop waits for requests in flight; 0
+	// for not at all.
+	DrainTimeout time.Duration `yaml:"drain_timeout"`
+	// Log is how the log is written.
+	Log Log `yaml:"log"`
+
+	// File is the file that was read; empty for none.
+	File string `yaml:"-"`
+	// Warnings are what an operator should know and may ignore, such as an
+	// unknown WEIR_ variable. They hold no values.
+	Warnings []string `yaml:"-"`
+}
+
+// Provider is one entry of providers. Whatever is zero is left to the
+// catalogue's entry of that name.
+type Provider struct {
+	// Name is the <provider> of <provider>/<model-name>.
+	Name string `yaml:"-"`
+	// Dialect is one of Dialects.
+	Dialect string `yaml:"dialect,omitempty"`
+	// BaseURL is http or https, without credentials, query, fragment or a
+	// slash at its end.
+	BaseURL string `yaml:"base_url,omitempty"`
+	// AllowPrivate allows private and loopback addresses.
+	AllowPrivate bool `yaml:"allow_private,omitempty"`
+	// APIKeys are distinct and not empty.
+	APIKeys []llm.Secret `yaml:"api_keys,omitempty"`
+	// Models are the only ones asked for; empty for whatever is asked.
+	Models []string `yaml:"models,omitempty"`
+	// Timeouts bound one attempt.
+	Timeouts Timeouts `yaml:"timeouts,omitempty"`
+	// Retries is 0 to 10; nil where the file says nothing.
+	Retries *int `yaml:"retries,omitempty"`
+}
+
+// Timeouts bound one attempt at a provider; 0 where the configuration says
+// nothing.
+type Timeouts struct {
+	Connect   time.Duration `yaml:"connect,omitempty"`
+	FirstByte time.Duration `yaml:"first_byte,omitempty"`
+	Idle      time.Duration `yaml:"idle,omitempty"`
+	Total     time.Duration `yaml:"total,omitempty"`
+}
+
+// Model is what the operator says of a model, in tokens; 0 is "not said".
+type Model struct {
+	Context   int64 `yaml:"context,omitempty"`
+	MaxOutput int64 `yaml:"max_output,omitempty"`
+}
+
+// Alias is a name for one or more models.
+type Alias struct {
+	// Targets are <provider>/<model-name>, at least one, none twice.
+	Targets []string `yaml:"targets"`
+	// Strategy is "fallback", "weighted" or "latency".
+	Strategy string `yaml:"strategy"`
+}
+
+// Limits are requests a minute, tokens a minute and requests at a time; 0 is
+// no limit.
+type Limits struct {
+	RPM         int64 `yaml:"rpm"`
+	TPM         int64 `yaml:"tpm"`
+	Concurrency int64 `yaml:"concurrency"`
+}
+
+// TLS names the files of a certificate and its key, both or neither.
+type TLS struct {
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+}
+
+// Outbound is how the gateway reaches out.
+type Outbound struct {
+	// Proxy is an http, https or socks5 URL, which may carry a password.
+	Proxy llm.Secret `yaml:"proxy"`
+	// CAFile is a PEM file of certificate authorities trusted beside the
+	// system's.
+	CAFile string `yaml:"ca_file"`
+}
+
+// Retention is how long data lives.
+type Retention struct {
+	// Requests is the life of request rows, at least one day.
+	Requests time.Duration `yaml:"requests"`
+}
+
+// Telemetry is where metrics are served.
+type Telemetry struct {
+	// Listen is an address, host:port, of its own; empty for the main one.
+	Listen string `yaml:"listen"`
+}
+
+// Webhooks is what webhook endpoints may be.
+type Webhooks struct {
+	// AllowPrivate allows loopback and private addresses, and http there.
+	AllowPrivate bool `yaml:"allow_private"`
+}
+
+// Log is how the log is written.
+type Log struct {
+	// Level is "debug", "info", "warn" or "error".
+	Level string `yaml:"level"`
+	// Format is "text", "json", or "auto": text on a terminal, else JSON.
+	Format string `yaml:"format"`
+}
+
+const day = 24 * time.Hour
+
+// Default is the configuration where nobody says anything.
+func Default() Config {
+	return Config{
+		Listen:           "127.0.0.1:8080",
+		Data:             "./weir-data",
+		Durability:       "batched",
+		DefaultMaxOutput: 8192,
+		MaxConcurrency:   4096,
+		MaxBody:          32 << 20,
+		Retention:        Retention{Requests: 90 * day},
+		DrainTimeout:     30 * time.Second,
+		Log:              Log{Level: "info", Format: "auto"},
+	}
+}
+
+// Dialects are the words for a provider's wire format. Which of them this
+// build speaks is not decided here.
+func Dialects() []string {
+	return []string{"openai", "responses", "anthropic", "gemini", "bedrock", "cohere", "ollama"}
+}
+
+// Strategies are the ways in which an alias chooses among its targets. The
+// first is the default.
+func Strategies() []string { return []string{"fallback", "weighted", "latency"} }
+
+// TokenClasses are the price classes in US dollars per million tokens.
+func TokenClasses() []string {
+	return []string{
+		"input", "output", "cache_read", "cache_write", "cache_write_1h",
+		"audio_in", "audio_out", "image_in", "reasoning",
+	}
+}
+
+// UnitClasses are the price classes in US dollars per unit. "second" is a
+// second of audio, which llm.Milliseconds counts in thousandths.
+func UnitClasses() []string {
+	return []string{"request", "search", "image", "character", "second"}
+}

@@ -1,0 +1,224 @@
+package config
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+const (
+	prefix     = "WEIR_"
+	fileSuffix = "_FILE"
+)
+
+// environment lets the WEIR_ variables override cfg, in the order of their
+// names, so that WEIR_PROVIDERS comes before what it holds.
+func (l *loader) environment(cfg *Config) {
+	vars := map[string]string{}
+	for _, v := range l.opts.Environ() {
+		name, value, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, prefix) && !isForeign(name, value) {
+			vars[name] = value
+		}
+	}
+	root := reflect.ValueOf(cfg).Elem()
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		if !l.direct(root, name, vars) && !l.fromFile(root, name, vars) {
+			l.warn("unknown variable %s is ignored%s", name, suggestVariable(name, root.Type()))
+		}
+	}
+}
+
+// isForeign reports whether a variable is not ours: read elsewhere, or set by
+// Kubernetes for a service named weir (kubernetes.io/docs, "Service
+// environment variables").
+func isForeign(name, value string) bool {
+	switch name {
+	case "WEIR_CONFIG", "WEIR_TEST_REQUIRE":
+		return true
+	case "WEIR_PORT":
+		return strings.Contains(value, "://")
+	}
+	return strings.HasPrefix(name, "WEIR_PORT_") || strings.HasPrefix(name, "WEIR_SERVICE_")
+}
+
+// suggestVariable is the end of a sentence about an unknown variable.
+func suggestVariable(name string, t reflect.Type) string {
+	words := append(variables(t), "CONFIG")
+	if word, ok := Nearest(strings.TrimPrefix(name, prefix), words); ok {
+		return "; did you mean `" + prefix + word + "`?"
+	}
+	return ""
+}
+
+// direct sets what the variable names. It is false when it names nothing.
+func (l *loader) direct(root reflect.Value, name string, vars map[string]string) bool {
+	return name != prefix && l.descend(root, "", strings.TrimPrefix(name, prefix), variable{name, func(v reflect.Value, path string) {
+		l.setText(origin{file: name}, v, path, vars[name])
+	}})
+}
+
+// fromFile sets what the variable names without its _FILE to the content of
+// the file that is its value.
+func (l *loader) fromFile(root reflect.Value, name string, vars map[string]string) bool {
+	base, ok := strings.CutSuffix(name, fileSuffix)
+	if !ok || base == strings.TrimSuffix(prefix, "_") {
+		return false
+	}
+	return l.descend(root, "", strings.TrimPrefix(base, prefix), variable{name, func(v reflect.Value, path string) {
+		o := origin{file: name, written: "${file:" + vars[name] + "}"}
+		if _, both := vars[base]; both {
+			l.reportAt(o, path, "%s is set too; keep one of the two", base)
+			return
+		}
+		text, err := l.secretFile(vars[name])
+		if err != nil {
+			l.reportAt(o, path, "%v", err)
+			return
+		}
+		l.setText(o, v, path, text)
+	}})
+}
+
+// variable is a name, and what to do with the value that it names.
+type variable struct {
+	name string
+	set  func(v reflect.Value, path string)
+}
+
+// descend finds the value that the tail of a variable's name stands for.
+func (l *loader) descend(v reflect.Value, path, tail string, do variable) bool {
+	if tail == "" {
+		do.set(v, path)
+		return true
+	}
+	switch shapeOf(v.Type()) {
+	case structShape:
+		for _, key := range fieldKeys(v.Type()) {
+			rest, ok := cutKey(tail, key)
+			if ok && l.descend(fieldByKey(v, key), join(path, key), rest, do) {
+				return true
+			}
+		}
+	case entryShape:
+		return l.descendEntry(v, path, tail, do)
+	}
+	return false
+}
+
+// descendEntry finds the entry whose name begins the tail: one that is there,
+// the longest first, or else a new one.
+func (l *loader) descendEntry(v reflect.Value, path, tail string, do variable) bool {
+	names := entryKeys(v.Type())
+	if names == nil {
+		names = entryNames(v)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(mangle(a), mangle(b)), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		rest, ok := cutKey(tail, name)
+		if !ok {
+			continue
+		}
+		if i+1 < len(names) && mangle(names[i+1]) == mangle(name) {
+			l.reportAt(origin{file: do.name}, path, "could mean %s or %s; say it in the file", ticks(name), ticks(names[i+1]))
+			return true
+		}
+		if l.intoEntry(v, path, name, rest, do) {
+			return true
+		}
+	}
+	if name, rest, ok := newEntry(v.Type(), tail); ok {
+		return l.intoEntry(v, path, name, rest, do)
+	}
+	return false
+}
+
+func (l *loader) intoEntry(v reflect.Value, path, name, rest string, do variable) bool {
+	elem, store := entry(v, name)
+	found := l.descend(elem, join(path, name), rest, do)
+	if found {
+		store()
+	}
+	if p := join(path, name); found && !l.isSet(p) {
+		l.mark(p, origin{file: do.name})
+	}
+	return found
+}
+
+// newEntry splits the tail of a variable into the name of an entry that is not
+// there and what is set in it. The names of models hold a slash, which no
+// variable can say; only providers and aliases can be made so.
+func newEntry(t reflect.Type, tail string) (name, rest string, ok bool) {
+	if t.Elem() != reflect.TypeFor[Provider]() && t.Elem() != reflect.TypeFor[Alias]() {
+		return "", "", false
+	}
+	for _, key := range variables(t.Elem()) {
+		before, found := strings.CutSuffix(tail, "_"+key)
+		if found && before != "" && len(key) > len(rest) {
+			name, rest, ok = strings.ToLower(before), key, true
+		}
+	}
+	return name, rest, ok
+}
+
+// entryNames are the names in a mapping by name.
+func entryNames(v reflect.Value) []string {
+	var names []string
+	if providers, ok := v.Interface().([]Provider); ok {
+		for i := range providers {
+			names = append(names, providers[i].Name)
+		}
+		return names
+	}
+	for _, key := range v.MapKeys() {
+		names = append(names, key.String())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// cutKey cuts a key, as the environment writes it, from the front of a name.
+func cutKey(tail, key string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(tail, mangle(key))
+	if !ok || rest == "" {
+		return "", ok
+	}
+	rest, ok = strings.CutPrefix(rest, "_")
+	return rest, ok && rest != ""
+}
+
+// setText gives a value what a variable says: a scalar as it is, a list with
+// commas between its items, a block of keys as YAML.
+func (l *loader) setText(o origin, v reflect.Value, path, text string) {
+	shape := shapeOf(v.Type())
+	switch {
+	case shape == listShape:
+		l.setList(o, v, path, text)
+	case shape == scalarShape && (text != "" || takesEmpty(v.Type())):
+		l.mark(path, o)
+		l.set(v, path, text)
+	case shape == structShape || shape == entryShape:
+		l.mark(path, o)
+		l.text(o, v, path, []byte(text), nil)
+	}
+}
+
+func (l *loader) setList(o origin, v reflect.Value, path, text string) {
+	l.forget(path)
+	l.mark(path, o)
+	v.SetZero()
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	for i, item := range strings.Split(text, ",") {
+		elem := reflect.New(v.Type().Elem()).Elem()
+		p := index(path, i)
+		l.mark(p, o)
+		l.set(elem, p, strings.TrimSpace(item))
+		v.Set(reflect.Append(v, elem))
+	}
+}

@@ -1,0 +1,122 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"reflect"
+)
+
+// defaultFile is read from the working directory when no file is named.
+const defaultFile = "weir.yaml"
+
+// Options say where the configuration comes from. The zero value is the
+// process's own environment and weir.yaml in the working directory.
+type Options struct {
+	// File is the file that --config names, which must exist. Empty: the one
+	// that WEIR_CONFIG names, or weir.yaml if it is there.
+	File string
+	// Listen and Data are the flags of these names; empty for not given.
+	Listen, Data string
+	// Getenv looks up a variable; nil for os.LookupEnv.
+	Getenv func(name string) (string, bool)
+	// Environ lists the variables as NAME=value; nil for os.Environ.
+	Environ func() []string
+	// ReadFile reads the configuration and the files it refers to; nil for the
+	// file system. Relative paths are relative to the working directory.
+	ReadFile func(path string) ([]byte, error)
+}
+
+// withDefaults fills what is nil.
+func (o Options) withDefaults() Options {
+	if o.Getenv == nil {
+		o.Getenv = os.LookupEnv
+	}
+	if o.Environ == nil {
+		o.Environ = os.Environ
+	}
+	if o.ReadFile == nil {
+		o.ReadFile = readBounded
+	}
+	return o
+}
+
+// readBounded reads a file, and one byte more than may be used of it.
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFile+1))
+}
+
+// loader is one run of Load.
+type loader struct {
+	*recorder
+	opts Options
+}
+
+// Load reads and checks the configuration. Every error is Problems, which
+// holds all mistakes; of the Config beside it only File and Warnings count.
+func Load(opts Options) (Config, error) {
+	l := &loader{
+		recorder: &recorder{origins: map[string]origin{}, unknown: map[string]bool{}},
+		opts:     opts.withDefaults(),
+	}
+	cfg := Default()
+	l.file(&cfg)
+	l.environment(&cfg)
+	l.flag(&cfg.Listen, "listen", opts.Listen)
+	l.flag(&cfg.Data, "data", opts.Data)
+	l.check(&cfg)
+	cfg.Warnings = l.warnings
+	if len(l.problems) > 0 {
+		l.problems.sort()
+		return Config{File: cfg.File, Warnings: cfg.Warnings}, l.problems
+	}
+	return cfg, nil
+}
+
+// file reads the configuration file into cfg, if there is one.
+func (l *loader) file(cfg *Config) {
+	path, named := l.opts.File, true
+	if path == "" {
+		path, _ = l.opts.Getenv("WEIR_CONFIG")
+	}
+	if path == "" {
+		path, named = defaultFile, false
+	}
+	src, err := l.opts.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return
+	}
+	cfg.File = path
+	if err != nil {
+		l.reportAt(origin{file: path}, "", "cannot be read: %v", cause(err))
+		return
+	}
+	l.text(origin{file: path}, reflect.ValueOf(cfg).Elem(), "", src, l.expand)
+}
+
+// text reads YAML into a part of the configuration.
+func (l *loader) text(o origin, v reflect.Value, path string, src []byte, expand func(string) (string, []error)) {
+	if body := l.parse(o.file, src); body != nil {
+		d := decoder{recorder: l.recorder, file: o.file, expand: expand}
+		d.value(v, path, body)
+	}
+}
+
+func (l *loader) flag(field *string, path, value string) {
+	if value != "" {
+		l.mark(path, origin{file: "--" + path})
+		*field = value
+	}
+}
+
+// warn adds a warning.
+func (l *loader) warn(format string, args ...any) {
+	l.warnings = append(l.warnings, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,132 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// Redacted is the configuration as YAML in the form of the file, with every
+// secret as "[redacted]" and every password in a URL as "xxxxx".
+func (c Config) Redacted() []byte {
+	var out bytes.Buffer
+	writeBlock(&out, reflect.ValueOf(&c).Elem(), "")
+	return out.Bytes()
+}
+
+// writeBlock writes the keys of a struct or of a mapping by names.
+func writeBlock(out *bytes.Buffer, v reflect.Value, indent string) {
+	if shapeOf(v.Type()) == entryShape {
+		for _, name := range entryNames(v) {
+			elem, _ := entry(v, name)
+			writeKey(out, name, elem, indent)
+		}
+		return
+	}
+	for f, field := range v.Fields() {
+		key, omitEmpty := tag(f)
+		if key != "" && !(omitEmpty && field.IsZero()) {
+			writeKey(out, key, field, indent)
+		}
+	}
+}
+
+func writeKey(out *bytes.Buffer, key string, v reflect.Value, indent string) {
+	fmt.Fprintf(out, "%s%s:", indent, quoteYAML(key))
+	switch shapeOf(v.Type()) {
+	case scalarShape:
+		fmt.Fprintf(out, " %s\n", scalarYAML(v, hideURL))
+	case listShape:
+		items := make([]string, v.Len())
+		for i := range items {
+			items[i] = scalarYAML(v.Index(i), llm.Secret.String)
+		}
+		fmt.Fprintf(out, " [%s]\n", strings.Join(items, ", "))
+	default:
+		var block bytes.Buffer
+		writeBlock(&block, v, indent+"  ")
+		if block.Len() == 0 {
+			block.WriteString(" {}\n")
+		} else {
+			out.WriteByte('\n')
+		}
+		out.Write(block.Bytes())
+	}
+}
+
+// scalarYAML is one value; hide says what is shown of a secret.
+func scalarYAML(v reflect.Value, hide func(llm.Secret) string) string {
+	switch x := v.Interface().(type) {
+	case string:
+		return quoteYAML(strings.ReplaceAll(x, "$", "$$"))
+	case llm.Secret:
+		return quoteYAML(strings.ReplaceAll(hide(x), "$", "$$"))
+	case time.Duration:
+		return formatDuration(x)
+	case *int:
+		return fmt.Sprint(*x)
+	case fmt.Stringer:
+		return quoteYAML(x.String())
+	default:
+		return fmt.Sprint(x)
+	}
+}
+
+// hideURL is a URL without its passwords, so that one sees which database is
+// meant. A user without a password is taken for a token, but for PostgreSQL's.
+func hideURL(s llm.Secret) string {
+	if s.IsZero() {
+		return ""
+	}
+	u, err := url.Parse(s.Reveal())
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		return s.String()
+	}
+	if _, has := u.User.Password(); u.User != nil && !has && !strings.HasPrefix(u.Scheme, "postgres") {
+		u.User = url.User("xxxxx")
+	}
+	query := u.Query()
+	for key := range query {
+		if strings.Contains(strings.ToLower(key), "pass") {
+			query[key] = []string{"xxxxx"}
+		}
+	}
+	u.RawQuery, u.Fragment = query.Encode(), ""
+	return u.Redacted()
+}
+
+// quoteYAML is a text as a plain YAML scalar where that is safe, else in the
+// double quotes of JSON, which YAML reads as well.
+func quoteYAML(text string) string {
+	if isPlain(text) {
+		return text
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(text); err != nil {
+		return `""` // no string fails to encode
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// isPlain reports whether a text reads back as the same string without quotes.
+func isPlain(text string) bool {
+	words := []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+	if text == "" || slices.Contains(words, strings.ToLower(text)) || !isWordByte(text[0]) || text[0] >= '0' && text[0] <= '9' {
+		return false
+	}
+	for _, c := range []byte(text) {
+		if !isWordByte(c) && strings.IndexByte("-./", c) < 0 {
+			return false
+		}
+	}
+	return true
+}

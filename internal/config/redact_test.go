@@ -1,0 +1,71 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"weir/internal/config"
+)
+
+func TestRedactedHidesSecrets(t *testing.T) {
+	t.Parallel()
+	cfg := mustLoad(t, world{files: map[string]string{"weir.yaml": `
+database: postgres://weir:canary@db.example/weir?sslmode=require&sslpassword=canary
+valkey: redis://canary@cache.example:6379/0
+outbound: {proxy: "http://me:canary@proxy.example:3128"}
+providers:
+  a: {api_keys: [canary-1, "https://h/canary"]}
+`}})
+	got := string(cfg.Redacted())
+	if strings.Contains(got, "canary") {
+		t.Errorf("Redacted: got\n%s\nwant no secret", got)
+	}
+	for _, want := range []string{
+		`database: "postgres://weir:xxxxx@db.example/weir?sslmode=require&sslpassword=xxxxx"`,
+		`valkey: "redis://xxxxx@cache.example:6379/0"`,
+		`  proxy: "http://me:xxxxx@proxy.example:3128"`,
+		`    api_keys: ["[redacted]", "[redacted]"]`,
+	} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("Redacted: got\n%s\nwant the line %s", got, want)
+		}
+	}
+}
+
+// What is shown is a configuration: without secrets it is read back as it was.
+func TestRedactedReadsBack(t *testing.T) {
+	t.Parallel()
+	text := strings.ReplaceAll(wholeFile, "api_keys", "# api_keys") + `
+data: "a $$b \"c\" ${x:-é}
+"
+trusted_proxies: [10.0.0.0/8, "::1"]
+drain_timeout: 1h30m
+max_body: 1025
+`
+	for _, key := range []string{"data: ./", "trusted_proxies: [] ", "drain_timeout: 30s", "max_body: 32", "trusted_proxies: []\n"} {
+		text = strings.Replace(text, key, "# "+key, 1)
+	}
+	want, err := fromFile(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := string(want.Redacted())
+	got, err := fromFile(shown)
+	if err != nil {
+		t.Fatalf("Load(%s): got error\n%v\nwant none", shown, err)
+	}
+	byName := func(cfg config.Config) map[string]config.Provider {
+		out := map[string]config.Provider{}
+		for _, p := range cfg.Providers {
+			out[p.Name] = p
+		}
+		return out
+	}
+	if d := diff(byName(got), byName(want)); d != "" {
+		t.Errorf("providers of %s: want -, got +\n%s", shown, d)
+	}
+	got.Providers, want.Providers = nil, nil
+	if d := diff(got, want); d != "" {
+		t.Errorf("Load(%s): want -, got +\n%s", shown, d)
+	}
+}

@@ -1,0 +1,68 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+)
+
+// tag is the key of a field and whether it is left out when it is zero. The
+// key is empty for a field that is not in the file.
+func tag(f reflect.StructField) (key string, omitEmpty bool) {
+	key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	if key == "-" {
+		key = ""
+	}
+	return key, options == "omitempty"
+}
+
+// fieldKeys are the keys of a struct, in order.
+func fieldKeys(t reflect.Type) []string {
+	var keys []string
+	for f := range t.Fields() {
+		if key, _ := tag(f); key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// fieldByKey is the field of a key; the zero Value when there is none.
+func fieldByKey(v reflect.Value, key string) reflect.Value {
+	for f, field := range v.Fields() {
+		if k, _ := tag(f); k == key && key != "" {
+			return field
+		}
+	}
+	return reflect.Value{}
+}
+
+// variables are the names of all keys of a struct as the environment writes
+// them: its own, and those of the structs in it.
+func variables(t reflect.Type) []string {
+	var names []string
+	for f := range t.Fields() {
+		key, _ := tag(f)
+		if key == "" {
+			continue
+		}
+		name := mangle(key)
+		names = append(names, name)
+		if shapeOf(f.Type) == structShape {
+			for _, inner := range variables(f.Type) {
+				names = append(names, name+"_"+inner)
+			}
+		}
+	}
+	return names
+}
+
+// mangle is a key as it stands in the name of a variable: in capitals, with
+// underscores for whatever is neither letter nor digit.
+func mangle(key string) string {
+	return strings.Map(func(c rune) rune {
+		if c < 0x80 && isWordByte(byte(c)) {
+			return c
+		}
+		return '_'
+	}, strings.ToUpper(key))
+}
