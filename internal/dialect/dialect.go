@@ -25,6 +25,14 @@ type Dialect struct {
 
 	// Routes are the ServeMux patterns at which clients speak it.
 	Routes []Route
+	// Vendor is the provider whose own door this is: its models may be named
+	// without a provider there. Empty for the service's own door.
+	Vendor string
+	// KeyHeaders are the headers, beside Authorization, in which a client of
+	// this wire format may send its key.
+	KeyHeaders []string
+	// EndMarker is what the wire format ends a whole stream with, if anything.
+	EndMarker string
 	// Scan validates the body as strict JSON and reads the head from its bytes
 	// without building a tree. Fields it acts on may not stand twice or in
 	// another case. Errors are *llm.Error.

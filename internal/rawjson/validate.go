@@ -198,6 +198,26 @@ func (v *validator) digits() bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
+// plainEnd is the offset of the first byte of s, from i on, that does not stand
+// for itself inside a string: a control character, a quote, a backslash or a
+// byte beyond ASCII. It looks at eight bytes at once.
+func plainEnd[T string | []byte](s T, i int) int {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(s); i += 8 {
+		x := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		quote, slash := x^(ones*'"'), x^(ones*'\\')
+		// The high bit of a byte tells; a borrow reaches beyond a special byte only.
+		if ((x-ones*' ')&^x|x|(quote-ones)&^quote|(slash-ones)&^slash)&high != 0 {
+			break
+		}
+	}
+	for i < len(s) && plain[s[i]] {
+		i++
+	}
+	return i
+}
+
 // plain marks the ASCII bytes that stand for themselves inside a string.
 var plain = func() (t [256]bool) {
 	for c := 0x20; c < utf8.RuneSelf; c++ {
@@ -208,11 +228,12 @@ var plain = func() (t [256]bool) {
 
 func (v *validator) str() bool {
 	b, i := v.b, v.i+1
-	for i < len(b) {
+	for {
+		if i = plainEnd(b, i); i == len(b) {
+			break
+		}
 		c := b[i]
 		switch {
-		case plain[c]:
-			i++
 		case c == '"':
 			v.i = i + 1
 			return true

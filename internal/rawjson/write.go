@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"bytes"
 	"unicode/utf8"
 )
 
@@ -12,12 +13,11 @@ const hexDigits = "0123456789abcdef"
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	from := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if plain[c] {
-			i++
-			continue
+	for i := 0; ; {
+		if i = plainEnd(s, i); i == len(s) {
+			break
 		}
+		c := s[i]
 		if c < utf8.RuneSelf {
 			dst = appendEscape(append(dst, s[from:i]...), c)
 			i++
@@ -69,4 +69,22 @@ func Splice(dst, src []byte, edits ...Edit) []byte {
 		at = e.End
 	}
 	return append(dst, src[at:]...)
+}
+
+// Set is the edit that gives the object obj a member of that name and value:
+// in the place of one that stands there, else as the first.
+func Set(obj []byte, name string, value []byte) Edit {
+	empty := true
+	for m := range Members(obj) {
+		if m.Is(name) {
+			return Edit{Start: m.Start, End: m.Start + len(m.Value), Text: value}
+		}
+		empty = false
+	}
+	at := bytes.IndexByte(obj, '{') + 1
+	text := append(append(AppendString(nil, name), ':'), value...)
+	if !empty {
+		text = append(text, ',')
+	}
+	return Edit{Start: at, End: at, Text: text}
 }

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/account"
+	"weir/internal/app"
+	"weir/internal/llm"
+)
+
+// withData runs do over the data that the command line points to.
+func (env *environment) withData(cmd *cobra.Command, do func(*app.Data) error) error {
+	cfg, err := env.loadConfig("")
+	if err != nil {
+		return err
+	}
+	data, err := app.OpenData(cmd.Context(), cfg, env.logger(&cfg))
+	if err != nil {
+		return err
+	}
+	defer data.Close() //nolint:errcheck // what was written is committed by now
+	return do(data)
+}
+
+// accountView is an account as listings show it.
+type accountView struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Status    string `json:"status"`
+	OnHangup  string `json:"on_hangup"`
+	BudgetUSD string `json:"budget_usd,omitempty"`
+	Period    string `json:"budget_period,omitempty"`
+	Created   string `json:"created"`
+}
+
+func viewAccount(a *account.Account) accountView {
+	v := accountView{ID: a.ID, Name: a.Name, Status: "active", OnHangup: string(a.OnHangup), Created: a.Created.Format(time.RFC3339)}
+	if a.Suspended {
+		v.Status = "suspended"
+	}
+	if a.Budget.Limit > 0 {
+		v.BudgetUSD, v.Period = a.Budget.Limit.String(), string(a.Budget.Period)
+	}
+	return v
+}
+
+func (v *accountView) row() []string {
+	budget := "none"
+	if v.BudgetUSD != "" {
+		budget = "$" + v.BudgetUSD + " per " + v.Period
+	}
+	return []string{v.Name, v.ID, v.Status, v.OnHangup, budget, v.Created}
+}
+
+var accountHeads = []string{"NAME", "ID", "STATUS", "ON HANG-UP", "BUDGET", "CREATED"}
+
+func (env *environment) printAccounts(all ...account.Account) error {
+	views := make([]accountView, 0, len(all))
+	for i := range all {
+		views = append(views, viewAccount(&all[i]))
+	}
+	return list(env, views, accountHeads, (*accountView).row)
+}
+
+func (env *environment) printAccount(a account.Account) error {
+	if env.asJSON {
+		return printJSON(env.stdout, viewAccount(&a))
+	}
+	return env.printAccounts(a)
+}
+
+func newAccounts(env *environment) *cobra.Command {
+	return group("accounts", "Accounts: what usage belongs to",
+		newAccountsCreate(env), newAccountsList(env),
+		accountChange(env, "show NAME", "Show one account", func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
+			return d.Accounts.Account(cmd.Context(), name)
+		}),
+		accountChange(env, "suspend NAME", "Refuse all requests of an account, within a second", func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
+			return d.Accounts.Suspend(cmd.Context(), name)
+		}),
+		accountChange(env, "resume NAME", "Let a suspended account go on", func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
+			return d.Accounts.Resume(cmd.Context(), name)
+		}),
+		newAccountsHangup(env),
+	)
+}
+
+func newAccountsCreate(env *environment) *cobra.Command {
+	return accountChange(env, "create NAME", "Make an account", func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
+		return d.Accounts.CreateAccount(cmd.Context(), name)
+	})
+}
+
+// accountChange is a command that does something to the account it names and
+// shows it as it is then.
+func accountChange(env *environment, use, short string, do func(*cobra.Command, *app.Data, string) (account.Account, error)) *cobra.Command {
+	verb, _, _ := strings.Cut(use, " ")
+	return env.jsonFlag(&cobra.Command{
+		Use: use, Short: short, Example: "  weir accounts " + verb + " research", Args: oneArg("the account's name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				a, err := do(cmd, d, args[0])
+				if err != nil {
+					return err
+				}
+				return env.printAccount(a)
+			})
+		},
+	})
+}
+
+func newAccountsList(env *environment) *cobra.Command {
+	return env.jsonFlag(&cobra.Command{
+		Use: "list", Short: "List all accounts", Example: "  weir accounts list --json", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				all, err := d.Accounts.Accounts(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return env.printAccounts(all...)
+			})
+		},
+	})
+}
+
+func newAccountsHangup(env *environment) *cobra.Command {
+	var what string
+	cmd := accountChange(env, "hangup NAME", "Say what happens to an answer when its client leaves",
+		func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
+			return d.Accounts.SetOnHangup(cmd.Context(), name, account.Hangup(what))
+		})
+	cmd.Long = "Say what happens to a provider's answer when its client leaves before the end:\n" +
+		"cancel stops it, and it is metered as far as it was counted; drain reads it to its end,\n" +
+		"for at most 30 seconds, so that the provider's own numbers are known."
+	cmd.Example = "  weir accounts hangup research --set drain"
+	cmd.Flags().StringVar(&what, "set", "", "cancel or drain")
+	_ = cmd.MarkFlagRequired("set") // the flag is defined one line above
+	return cmd
+}
+
+// parseBudget reads the two flags of a budget, which go together.
+func parseBudget(usd, period string) (account.Budget, error) {
+	if usd == "" && period == "" {
+		return account.Budget{}, nil
+	}
+	limit, err := llm.ParseMoney(usd)
+	if err != nil || limit <= 0 {
+		return account.Budget{}, usageError{fmt.Errorf("a budget is a positive amount of US dollars such as 5 or 0.25; got %q", usd)}
+	}
+	switch p := account.Period(period); p {
+	case account.PeriodDay, account.PeriodMonth, account.PeriodTotal:
+		return account.Budget{Limit: limit, Period: p}, nil
+	}
+	return account.Budget{}, usageError{fmt.Errorf("a budget's period is day, month or total; got %q", period)}
+}

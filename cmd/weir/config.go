@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/app"
+	"weir/internal/config"
+)
+
+func newConfig(env *environment) *cobra.Command {
+	check := &cobra.Command{
+		Use: "check", Short: "Say every mistake in the configuration, with file, line and column",
+		Example: "  weir config check --config weir.yaml", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return checkConfig(cmd, env) },
+	}
+	show := &cobra.Command{
+		Use: "show", Short: "Print the configuration in force, secrets hidden",
+		Example: "  weir config show", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			cfg, err := env.loadConfig("")
+			if err != nil {
+				return err
+			}
+			_, err = env.stdout.Write(cfg.Redacted())
+			return err
+		},
+	}
+	return group("config", "The configuration", check, show)
+}
+
+// checkConfig reads the configuration and builds what it asks for, so that it
+// finds what serve would find.
+func checkConfig(cmd *cobra.Command, env *environment) error {
+	cfg, err := env.loadConfig("")
+	if problems, ok := errors.AsType[config.Problems](err); ok {
+		for _, p := range problems {
+			fmt.Fprintln(env.stderr, p.Error())
+		}
+		return errQuiet
+	}
+	if err != nil {
+		return err
+	}
+	for _, w := range cfg.Warnings {
+		fmt.Fprintln(env.stderr, "warning:", w)
+	}
+	if _, err := app.Models(cmd.Context(), cfg, os.Getenv, env.logger(&cfg), ""); err != nil {
+		return err
+	}
+	from := cfg.File
+	if from == "" {
+		from = "defaults and environment"
+	}
+	_, err = fmt.Fprintf(env.stdout, "%s: no mistakes\n", from)
+	return err
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/account"
+	"weir/internal/app"
+)
+
+// keyView is a key as listings show it.
+type keyView struct {
+	ID          string   `json:"id"`
+	Label       string   `json:"label"`
+	Account     string   `json:"account"`
+	Created     string   `json:"created"`
+	Last4       string   `json:"last4"`
+	Status      string   `json:"status"`
+	Permissions []string `json:"permissions"`
+	Models      []string `json:"models,omitempty"`
+	Expires     string   `json:"expires,omitempty"`
+	Revoked     string   `json:"revoked,omitempty"`
+}
+
+func viewKey(accountName string, k *account.Key) keyView {
+	v := keyView{
+		ID: k.ID, Label: k.Label, Account: accountName, Created: k.Created.Format(time.RFC3339),
+		Last4: k.Last4, Status: "active", Models: k.Models,
+	}
+	for _, p := range k.Permissions {
+		v.Permissions = append(v.Permissions, string(p))
+	}
+	if k.Expires != nil {
+		v.Expires = k.Expires.Format(time.RFC3339)
+		if !time.Now().Before(*k.Expires) {
+			v.Status = "expired"
+		}
+	}
+	if k.Revoked != nil {
+		v.Revoked, v.Status = k.Revoked.Format(time.RFC3339), "revoked"
+	}
+	return v
+}
+
+func (v *keyView) row() []string {
+	models := "all"
+	if len(v.Models) > 0 {
+		models = strings.Join(v.Models, ",")
+	}
+	return []string{v.ID, v.Label, "…" + v.Last4, v.Status, strings.Join(v.Permissions, ","), models, v.Expires, v.Created}
+}
+
+var keyHeads = []string{"ID", "LABEL", "KEY", "STATUS", "MAY", "MODELS", "EXPIRES", "CREATED"}
+
+func newKeys(env *environment) *cobra.Command {
+	return group("keys", "API keys of an account", newKeysCreate(env), newKeysList(env), newKeysRevoke(env))
+}
+
+func newKeysCreate(env *environment) *cobra.Command {
+	var o account.KeyOptions
+	var permissions []string
+	var usd, period string
+	cmd := &cobra.Command{
+		Use: "create", Short: "Make a key and print it, this once",
+		Example: "  weir keys create --account default --label laptop\n" +
+			"  weir keys create --account research --label nightly --permission chat --model 'openai/*' --expires 720h",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, p := range permissions {
+				o.Permissions = append(o.Permissions, account.Permission(p))
+			}
+			budget, err := parseBudget(usd, period)
+			if err != nil {
+				return err
+			}
+			o.Budget = budget
+			return env.withData(cmd, func(d *app.Data) error {
+				_, token, err := d.Accounts.CreateKey(cmd.Context(), o)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(env.stdout, token.Reveal())
+				return err
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.Account, "account", "", "name of the account")
+	flags.StringVar(&o.Label, "label", "", "what the key is for")
+	flags.StringSliceVar(&permissions, "permission", nil, "what it may do: chat, uses (default both)")
+	flags.StringArrayVar(&o.Models, "model", nil, "pattern of models it may use, may be repeated (default all)")
+	flags.DurationVar(&o.ExpiresIn, "expires", 0, "how long it lives, such as 720h (default for ever)")
+	flags.Int64Var(&o.RPM, "rpm", 0, "requests a minute (default no limit)")
+	flags.Int64Var(&o.TPM, "tpm", 0, "tokens a minute (default no limit)")
+	flags.Int64Var(&o.Concurrency, "concurrency", 0, "requests at a time (default no limit)")
+	flags.StringVar(&usd, "budget-usd", "", "budget in US dollars")
+	flags.StringVar(&period, "budget-period", "", "of the budget: day, month or total")
+	_ = cmd.MarkFlagRequired("account") // the flags are defined above
+	_ = cmd.MarkFlagRequired("label")
+	return cmd
+}
+
+func newKeysList(env *environment) *cobra.Command {
+	var name string
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "list", Short: "List the keys of an account, without their secrets",
+		Example: "  weir keys list --account default", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				keys, err := d.Accounts.Keys(cmd.Context(), name)
+				if err != nil {
+					return err
+				}
+				views := make([]keyView, 0, len(keys))
+				for i := range keys {
+					views = append(views, viewKey(name, &keys[i]))
+				}
+				return list(env, views, keyHeads, (*keyView).row)
+			})
+		},
+	})
+	cmd.Flags().StringVar(&name, "account", "", "name of the account")
+	_ = cmd.MarkFlagRequired("account") // the flag is defined one line above
+	return cmd
+}
+
+func newKeysRevoke(env *environment) *cobra.Command {
+	return env.jsonFlag(&cobra.Command{
+		Use: "revoke ID", Short: "Revoke a key, within a second and for good",
+		Example: "  weir keys revoke " + "ID", Args: oneArg("the key's id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				k, err := d.Accounts.RevokeKey(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				a, err := d.Accounts.Account(cmd.Context(), k.AccountID)
+				if err != nil {
+					return err
+				}
+				return list(env, []keyView{viewKey(a.Name, &k)}, keyHeads, (*keyView).row)
+			})
+		},
+	})
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/app"
+)
+
+func newMigrate(env *environment) *cobra.Command {
+	var check bool
+	cmd := &cobra.Command{
+		Use: "migrate", Short: "Bring the database's schema up to date, as serve does at its start",
+		Example: "  weir migrate --check", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := env.loadConfig("")
+			if err != nil {
+				return err
+			}
+			m, err := app.Migrate(cmd.Context(), cfg, env.logger(&cfg), check)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(env.stdout, "schema %d, this version needs %d\n", m.Current, m.Target)
+			if m.Pending {
+				return errQuiet
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&check, "check", false, "change nothing; exit 1 when there is something to do")
+	return cmd
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/config"
+	"weir/internal/llm"
+)
+
+// environment is what all commands share.
+type environment struct {
+	stdout, stderr io.Writer
+	configFile     string
+	dataDir        string
+	asJSON         bool
+}
+
+// errQuiet is a failure that has told its story already.
+var errQuiet = errors.New("failed")
+
+// usageError is a command line that cannot be meant.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+
+// Unwrap is the mistake.
+func (e usageError) Unwrap() error { return e.err }
+
+// isUsage tells a wrong command line from one that could not be carried out.
+func isUsage(err error) bool {
+	if _, ok := errors.AsType[usageError](err); ok {
+		return true
+	}
+	e, ok := errors.AsType[*llm.Error](err)
+	return ok && e.Code == llm.CodeInvalidRequest
+}
+
+func newRoot(env *environment) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "weir",
+		Short: "An AI gateway that measures the river without stopping it",
+		Long: "Weir forwards chat to AI model providers and meters every token of it.\n" +
+			"Start it with \"weir serve\"; all other commands work beside a running gateway.",
+		Example:       "  weir serve\n  weir keys create --account default --label laptop\n  weir uses --account default",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetOut(env.stdout)
+	root.SetErr(env.stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	flags := root.PersistentFlags()
+	flags.StringVar(&env.configFile, "config", "", "configuration file (default weir.yaml, if it is there)")
+	flags.StringVar(&env.dataDir, "data", "", "data directory (default ./weir-data)")
+	root.AddCommand(
+		newServe(env), newAccounts(env), newKeys(env), newUses(env), newModels(env), newLedger(env),
+		newSimulate(env), newConfig(env), newMigrate(env), newVersion(env),
+	)
+	return root
+}
+
+// noArgs refuses arguments, and names the nearest command for the first one.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	if len(names) == 0 {
+		return usageError{fmt.Errorf("%s takes no argument, and %q is one", cmd.CommandPath(), args[0])}
+	}
+	hint := ""
+	if near, ok := config.Nearest(args[0], names); ok {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return usageError{fmt.Errorf("%q is not a command of %s%s", args[0], cmd.CommandPath(), hint)}
+}
+
+// oneArg wants exactly one argument, called by its name.
+func oneArg(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usageError{fmt.Errorf("%s takes one argument, %s; %d were given", cmd.CommandPath(), name, len(args))}
+		}
+		return nil
+	}
+}
+
+// group is a command that has others below it and does nothing itself.
+func group(use, short string, below ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usageError{fmt.Errorf("%s needs to be told what to do", cmd.CommandPath())}
+		},
+	}
+	cmd.AddCommand(below...)
+	return cmd
+}
+
+// jsonFlag gives a listing its --json.
+func (env *environment) jsonFlag(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolVar(&env.asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// loadConfig reads the configuration that the command line points to.
+func (env *environment) loadConfig(listen string) (config.Config, error) {
+	return config.Load(config.Options{File: env.configFile, Data: env.dataDir, Listen: listen})
+}
+
+// logger writes to stderr as the configuration says.
+func (env *environment) logger(cfg *config.Config) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
+		level = slog.LevelInfo
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if cfg.Log.Format == "json" || cfg.Log.Format == "auto" && !isTerminal(env.stderr) {
+		return slog.New(slog.NewJSONHandler(env.stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(env.stderr, options))
+}
+
+// isTerminal reports whether a person reads along.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

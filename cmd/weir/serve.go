@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/app"
+	"weir/internal/config"
+)
+
+func newServe(env *environment) *cobra.Command {
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the gateway",
+		Long: "Run the gateway until SIGTERM, which lets requests in flight finish; a second one stops now.\n" +
+			"SIGHUP reads the configuration again. The first start prints a first API key.",
+		Example: "  weir serve\n  OPENAI_API_KEY=sk-... weir serve --listen 127.0.0.1:9090",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return serve(cmd, env, listen)
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "", "address to listen on (default 127.0.0.1:8080)")
+	return cmd
+}
+
+func serve(cmd *cobra.Command, env *environment, listen string) error {
+	load := func() (config.Config, error) { return env.loadConfig(listen) }
+	cfg, err := load()
+	if err != nil {
+		return err
+	}
+	hangups := make(chan struct{})
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	go func() {
+		for {
+			select {
+			case <-cmd.Context().Done():
+				return
+			case <-signals:
+			}
+			select {
+			case <-cmd.Context().Done():
+				return
+			case hangups <- struct{}{}:
+			}
+		}
+	}()
+	return app.Run(cmd.Context(), app.Options{
+		Config: cfg, Reload: load, Hangups: hangups, Getenv: os.Getenv,
+		Stdout: env.stdout, Stderr: env.stderr, Log: env.logger(&cfg),
+		Version: version(), Fault: faultPoint(),
+	})
+}

@@ -1,0 +1,70 @@
+package account
+
+import (
+	"time"
+
+	"weir/internal/llm"
+)
+
+// Hangup says what happens to a provider's answer when the client leaves
+// before its end.
+type Hangup string
+
+// The ways. A cancelled answer costs what was counted until then; a drained
+// one is read to its end, so that the provider's own numbers are known.
+const (
+	HangupCancel Hangup = "cancel"
+	HangupDrain  Hangup = "drain"
+)
+
+// Period is the stretch of time that a budget is for, in UTC.
+type Period string
+
+// The periods.
+const (
+	PeriodDay   Period = "day"
+	PeriodMonth Period = "month"
+	PeriodTotal Period = "total"
+)
+
+// Budget is what may be spent in a period. The zero value is no budget.
+type Budget struct {
+	Limit  llm.Money // 0 for no budget
+	Period Period    // empty for no budget
+}
+
+// Account is what usage belongs to.
+type Account struct {
+	ID        string // "acc_" and 16 letters and digits
+	Name      string // unique; 1 to 64 letters, digits, dashes, underscores, dots
+	Suspended bool   // none of its keys may do anything
+	OnHangup  Hangup
+	Budget    Budget
+	Created   time.Time // UTC, whole microseconds
+}
+
+// Permission is something that a key may do.
+type Permission string
+
+// The permissions. A key has both unless it was made with less.
+const (
+	Chat Permission = "chat" // send messages to models
+	Uses Permission = "uses" // read the account's usage
+)
+
+// Key is an API key as it is kept: everything but the secret.
+type Key struct {
+	ID          string // "key_" and 16 letters and digits
+	AccountID   string
+	Label       string // 1 to 100 printable characters
+	Last4       string // the last four characters of the token
+	Permissions []Permission
+	Models      []string   // patterns of the models it may use, see Principal.MayUse; empty for all
+	Created     time.Time  // UTC, whole microseconds
+	Expires     *time.Time // nil for never
+	Revoked     *time.Time // nil while it is good
+	RPM         int64      // requests a minute; 0 for no limit of its own
+	TPM         int64      // tokens a minute; 0 for no limit of its own
+	Concurrency int64      // requests at a time; 0 for no limit of its own
+	Budget      Budget
+}

@@ -1,0 +1,162 @@
+package account
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"weir/internal/llm"
+)
+
+const (
+	maxName      = 64
+	nameAlphabet = base62 + "-_."
+	accountID    = "acc_"
+	setupFor     = 7 * 24 * time.Hour
+
+	// DefaultName is the name of the account that the first start makes.
+	DefaultName = "default"
+)
+
+// CreateAccount adds an account. The error is a *llm.Error with
+// CodeInvalidRequest when the name is taken or not one.
+func (s *Service) CreateAccount(ctx context.Context, name string) (Account, error) {
+	if err := checkName(name); err != nil {
+		return Account{}, err
+	}
+	a := s.newAccount(name)
+	err := s.store.CreateAccount(ctx, a)
+	if errors.Is(err, ErrExists) {
+		return Account{}, llm.Invalid("name", fmt.Sprintf("An account named %q exists already. Choose another name.", name))
+	}
+	if err != nil {
+		return Account{}, fmt.Errorf("create account: %w", err)
+	}
+	return a, nil
+}
+
+func (s *Service) newAccount(name string) Account {
+	return Account{ID: accountID + randomText(idDigits), Name: name, OnHangup: HangupCancel, Created: s.now()}
+}
+
+// now is the time as it is kept: UTC, whole microseconds.
+func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
+
+func checkName(name string) error {
+	switch {
+	case name == "" || len(name) > maxName:
+		return llm.Invalid("name", fmt.Sprintf("An account's name has 1 to %d characters; this one has %d.", maxName, len(name)))
+	case strings.Trim(name, nameAlphabet) != "":
+		return llm.Invalid("name", fmt.Sprintf("The account name %q has a character other than letters, digits, dash, underscore and dot.", name))
+	case strings.HasPrefix(name, accountID):
+		return llm.Invalid("name", fmt.Sprintf("The account name %q begins like an account's id. Choose one that does not begin with %q.", name, accountID))
+	}
+	return nil
+}
+
+// Accounts are all accounts, by name.
+func (s *Service) Accounts(ctx context.Context) ([]Account, error) {
+	list, err := s.store.Accounts(ctx, "")
+	if err != nil {
+		return nil, fmt.Errorf("list accounts: %w", err)
+	}
+	return list, nil
+}
+
+// Account is the account of that name or id. The error is a *llm.Error with
+// CodeNotFound when there is none.
+func (s *Service) Account(ctx context.Context, nameOrID string) (Account, error) {
+	if nameOrID == "" {
+		return Account{}, llm.Invalid("account", "No account is named. Give an account's name or id.")
+	}
+	list, err := s.store.Accounts(ctx, nameOrID)
+	if err != nil {
+		return Account{}, fmt.Errorf("find account: %w", err)
+	}
+	if len(list) == 0 {
+		return Account{}, notFound("account", nameOrID)
+	}
+	return list[0], nil
+}
+
+func notFound(what, name string) error {
+	return &llm.Error{Code: llm.CodeNotFound, Message: fmt.Sprintf("There is no %s %q.", what, name), Param: what}
+}
+
+// Suspend stops the account: its keys may do nothing until Resume.
+func (s *Service) Suspend(ctx context.Context, nameOrID string) (Account, error) {
+	return s.update(ctx, nameOrID, Update{Suspended: new(true)})
+}
+
+// Resume ends a suspension.
+func (s *Service) Resume(ctx context.Context, nameOrID string) (Account, error) {
+	return s.update(ctx, nameOrID, Update{Suspended: new(false)})
+}
+
+// SetBudget gives the account a budget; the zero Budget takes it away.
+func (s *Service) SetBudget(ctx context.Context, nameOrID string, b Budget) (Account, error) {
+	if err := checkBudget(b); err != nil {
+		return Account{}, err
+	}
+	return s.update(ctx, nameOrID, Update{Budget: &b})
+}
+
+// SetOnHangup says what happens to answers whose client leaves.
+func (s *Service) SetOnHangup(ctx context.Context, nameOrID string, h Hangup) (Account, error) {
+	if h != HangupCancel && h != HangupDrain {
+		return Account{}, llm.Invalid("on_hangup", fmt.Sprintf("%q is not something to do when a client leaves. Use %q or %q.", h, HangupCancel, HangupDrain))
+	}
+	return s.update(ctx, nameOrID, Update{OnHangup: &h})
+}
+
+func (s *Service) update(ctx context.Context, nameOrID string, u Update) (Account, error) {
+	a, err := s.Account(ctx, nameOrID)
+	if err != nil {
+		return Account{}, err
+	}
+	if a, err = s.store.UpdateAccount(ctx, a.ID, u); err != nil {
+		return Account{}, fmt.Errorf("change account: %w", err)
+	}
+	s.cache.forgetIDs(map[string]bool{a.ID: true})
+	return a, nil
+}
+
+func checkBudget(b Budget) error {
+	switch {
+	case b == Budget{}:
+		return nil
+	case b.Limit <= 0:
+		return llm.Invalid("budget", fmt.Sprintf("A budget is more than 0 US dollars; this one is %s.", b.Limit))
+	case b.Period != PeriodDay && b.Period != PeriodMonth && b.Period != PeriodTotal:
+		return llm.Invalid("period", fmt.Sprintf("%q is not a budget's period. Use %q, %q or %q.", b.Period, PeriodDay, PeriodMonth, PeriodTotal))
+	}
+	return nil
+}
+
+// Bootstrap makes the account DefaultName if there is no account at all, and
+// reports whether it did: true once a database, however many nodes start.
+func (s *Service) Bootstrap(ctx context.Context) (Account, bool, error) {
+	a := s.newAccount(DefaultName)
+	created, err := s.store.Bootstrap(ctx, a)
+	if err != nil {
+		return Account{}, false, fmt.Errorf("make the first account: %w", err)
+	}
+	if !created {
+		return Account{}, false, nil
+	}
+	return a, true, nil
+}
+
+// CreateSetupToken makes the secret of a one-time set-up link, which is good
+// for seven days. Only its hash is kept.
+func (s *Service) CreateSetupToken(ctx context.Context) (llm.Secret, error) {
+	token := randomText(setupDigits)
+	now := s.now()
+	if err := s.store.CreateSetupToken(ctx, sha256.Sum256([]byte(token)), now, now.Add(setupFor)); err != nil {
+		return llm.Secret{}, fmt.Errorf("create set-up token: %w", err)
+	}
+	return llm.NewSecret(token), nil
+}

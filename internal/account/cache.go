@@ -1,0 +1,114 @@
+package account
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	shardCount = 64
+	// shardKnown and shardUnknown bound the cache to about 100,000 good keys
+	// and 16,000 bad ones.
+	shardKnown   = 1600
+	shardUnknown = 256
+	// unknownFor is how long a token that no key has is not looked up again.
+	unknownFor = time.Second
+)
+
+// cache remembers what the store said about tokens, by their hash.
+type cache struct {
+	// generation changes before anything is forgotten. What was looked up in
+	// an older one may be from before the change and is not remembered.
+	generation atomic.Uint64
+	shards     [shardCount]shard
+}
+
+type shard struct {
+	mu      sync.RWMutex
+	known   map[Hash]*Principal
+	unknown map[Hash]time.Time // until when
+}
+
+func (c *cache) shard(h *Hash) *shard { return &c.shards[h[0]%shardCount] }
+
+// get is the good key with that hash, or nil.
+func (c *cache) get(h *Hash) *Principal {
+	s := c.shard(h)
+	s.mu.RLock()
+	p := s.known[*h]
+	s.mu.RUnlock()
+	return p
+}
+
+// isUnknown reports whether no key has that hash, as far as is remembered.
+func (c *cache) isUnknown(h *Hash, now time.Time) bool {
+	s := c.shard(h)
+	s.mu.RLock()
+	until, ok := s.unknown[*h]
+	s.mu.RUnlock()
+	return ok && now.Before(until)
+}
+
+func (c *cache) put(h *Hash, generation uint64, p *Principal) {
+	s := c.shard(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.generation.Load() != generation {
+		return
+	}
+	if s.known == nil {
+		s.known = map[Hash]*Principal{}
+	}
+	makeRoom(s.known, shardKnown)
+	s.known[*h] = p
+}
+
+func (c *cache) putUnknown(h *Hash, generation uint64, now time.Time) {
+	s := c.shard(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.generation.Load() != generation {
+		return
+	}
+	if s.unknown == nil {
+		s.unknown = map[Hash]time.Time{}
+	}
+	makeRoom(s.unknown, shardUnknown)
+	s.unknown[*h] = now.Add(unknownFor)
+}
+
+// makeRoom drops any one entry of a full map.
+func makeRoom[V any](m map[Hash]V, limit int) {
+	if len(m) < limit {
+		return
+	}
+	for h := range m {
+		delete(m, h)
+		return
+	}
+}
+
+// forget drops the good keys that stale picks, and all bad ones.
+func (c *cache) forget(stale func(*Principal) bool) {
+	c.generation.Add(1)
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		clear(s.unknown)
+		for h, p := range s.known {
+			if stale(p) {
+				delete(s.known, h)
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
+// forgetIDs drops the keys with those ids and the keys of accounts with those
+// ids.
+func (c *cache) forgetIDs(ids map[string]bool) {
+	c.forget(func(p *Principal) bool { return ids[p.key.ID] || ids[p.account.ID] })
+}
+
+func (c *cache) forgetAll() { c.forget(func(*Principal) bool { return true }) }

@@ -1,0 +1,176 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"weir/internal/llm"
+)
+
+const (
+	keyID       = "key_"
+	maxLabel    = 100
+	maxModels   = 100 // patterns of a key
+	maxPattern  = 200 // characters of a pattern
+	maxLifetime = 100 * 365 * 24 * time.Hour
+)
+
+// KeyOptions says what a new key is to be.
+type KeyOptions struct {
+	Account     string // its name or id
+	Label       string // 1 to 100 printable characters
+	Permissions []Permission
+	Models      []string      // see Principal.MayUse; empty for all
+	ExpiresIn   time.Duration // from now; 0 for never
+	RPM         int64         // requests a minute; 0 for no limit
+	TPM         int64         // tokens a minute; 0 for no limit
+	Concurrency int64         // requests at a time; 0 for no limit
+	Budget      Budget
+}
+
+// CreateKey adds a key and returns it with its token, which nobody can see
+// again. Without permissions it gets all. The error is a *llm.Error with
+// CodeInvalidRequest or CodeNotFound where the options are at fault.
+func (s *Service) CreateKey(ctx context.Context, o KeyOptions) (Key, llm.Secret, error) {
+	if err := o.check(); err != nil {
+		return Key{}, llm.Secret{}, err
+	}
+	a, err := s.Account(ctx, o.Account)
+	if err != nil {
+		return Key{}, llm.Secret{}, err
+	}
+	token := newToken()
+	k := o.key(a.ID, s.now())
+	k.Last4 = token.Reveal()[tokenLength-4:]
+	if err := s.store.CreateKey(ctx, k, hashOf(token.Reveal())); err != nil {
+		return Key{}, llm.Secret{}, fmt.Errorf("create key: %w", err)
+	}
+	s.cache.forgetIDs(map[string]bool{k.ID: true})
+	return k, token, nil
+}
+
+// key is the key that the options ask for, without what is of its token.
+func (o *KeyOptions) key(account string, now time.Time) Key {
+	k := Key{
+		ID: keyID + randomText(idDigits), AccountID: account, Label: o.Label,
+		Permissions: slices.Clone(o.Permissions), Models: slices.Clone(o.Models), Created: now,
+		RPM: o.RPM, TPM: o.TPM, Concurrency: o.Concurrency, Budget: o.Budget,
+	}
+	if len(k.Permissions) == 0 {
+		k.Permissions = []Permission{Chat, Uses}
+	}
+	if o.ExpiresIn > 0 {
+		k.Expires = new(now.Add(o.ExpiresIn).Truncate(time.Microsecond))
+	}
+	return k
+}
+
+func (o *KeyOptions) check() error {
+	return firstOf(
+		checkLabel(o.Label),
+		checkPermissions(o.Permissions),
+		checkModels(o.Models),
+		checkExpiry(o.ExpiresIn),
+		checkLimit("rpm", o.RPM),
+		checkLimit("tpm", o.TPM),
+		checkLimit("concurrency", o.Concurrency),
+		checkBudget(o.Budget),
+	)
+}
+
+// firstOf is the first error that is one.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkLabel(label string) error {
+	if n := utf8.RuneCountInString(label); n == 0 || n > maxLabel {
+		return llm.Invalid("label", fmt.Sprintf("A key's label has 1 to %d characters; this one has %d.", maxLabel, n))
+	}
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
+	if strings.ContainsFunc(label, unprintable) || strings.TrimSpace(label) == "" {
+		return llm.Invalid("label", fmt.Sprintf("The label %q has a character that cannot be printed, or nothing but spaces.", label))
+	}
+	return nil
+}
+
+func checkPermissions(list []Permission) error {
+	for i, p := range list {
+		if p != Chat && p != Uses {
+			return llm.Invalid("permissions", fmt.Sprintf("%q is not a permission. Use %q or %q.", p, Chat, Uses))
+		}
+		if slices.Contains(list[:i], p) {
+			return llm.Invalid("permissions", fmt.Sprintf("The permission %q is given twice.", p))
+		}
+	}
+	return nil
+}
+
+func checkModels(list []string) error {
+	if len(list) > maxModels {
+		return llm.Invalid("models", fmt.Sprintf("A key has at most %d model patterns; this one has %d.", maxModels, len(list)))
+	}
+	odd := func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) || r == utf8.RuneError }
+	for i, m := range list {
+		if m == "" || len(m) > maxPattern || strings.ContainsFunc(m, odd) {
+			return llm.Invalid("models", fmt.Sprintf(`%q is not a model pattern. Use a model's name, an alias, or a pattern such as "openai/*".`, m))
+		}
+		if slices.Contains(list[:i], m) {
+			return llm.Invalid("models", fmt.Sprintf("The model pattern %q is given twice.", m))
+		}
+	}
+	return nil
+}
+
+func checkExpiry(d time.Duration) error {
+	if d < 0 || d > maxLifetime {
+		return llm.Invalid("expires", fmt.Sprintf("A key expires between now and a hundred years from now, not after %s.", d))
+	}
+	return nil
+}
+
+func checkLimit(param string, n int64) error {
+	if n < 0 {
+		return llm.Invalid(param, fmt.Sprintf("A limit is 0, for none, or more; %d is not.", n))
+	}
+	return nil
+}
+
+// Keys are the keys of the account of that name or id, oldest first, revoked
+// and expired ones too.
+func (s *Service) Keys(ctx context.Context, account string) ([]Key, error) {
+	a, err := s.Account(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.store.Keys(ctx, a.ID)
+	if err != nil {
+		return nil, fmt.Errorf("list keys: %w", err)
+	}
+	return list, nil
+}
+
+// RevokeKey makes the key useless for ever; to do it again changes nothing.
+// The error is a *llm.Error with CodeNotFound when there is no such key.
+func (s *Service) RevokeKey(ctx context.Context, id string) (Key, error) {
+	k, err := s.store.RevokeKey(ctx, id, s.now())
+	if errors.Is(err, ErrNotFound) {
+		return Key{}, notFound("key", id)
+	}
+	if err != nil {
+		return Key{}, fmt.Errorf("revoke key: %w", err)
+	}
+	s.cache.forgetIDs(map[string]bool{k.ID: true})
+	return k, nil
+}

@@ -1,0 +1,106 @@
+package account
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// Principal is a caller whose key was found good. Its zero value, and nil, may
+// do nothing. Many requests share one: what it gives out is read, not changed.
+type Principal struct {
+	account *Account
+	key     *Key
+}
+
+// Account is the caller's account; nil for the zero value.
+func (p *Principal) Account() *Account {
+	if p == nil {
+		return nil
+	}
+	return p.account
+}
+
+// Key is the caller's key; nil for the zero value.
+func (p *Principal) Key() *Key {
+	if p == nil {
+		return nil
+	}
+	return p.key
+}
+
+// Suspended reports whether the caller's account is suspended, as nobody's is.
+func (p *Principal) Suspended() bool {
+	return p == nil || p.account == nil || p.account.Suspended
+}
+
+// May returns nil when the caller has the permission, and a *llm.Error with
+// CodeForbidden that names what is missing otherwise.
+func (p *Principal) May(permission Permission) error {
+	if err := p.active(); err != nil {
+		return err
+	}
+	if !slices.Contains(p.key.Permissions, permission) {
+		return forbidden(fmt.Sprintf("This API key lacks the permission %q.", permission))
+	}
+	return nil
+}
+
+// MayUse returns nil when the key may use the model, and a *llm.Error with
+// CodeForbidden that names the model otherwise. A pattern of the key is the
+// name of a model or an alias; "*" in it stands for any run of characters.
+func (p *Principal) MayUse(model string) error {
+	if err := p.active(); err != nil {
+		return err
+	}
+	if len(p.key.Models) == 0 {
+		return nil
+	}
+	for _, pattern := range p.key.Models {
+		if matches(pattern, model) {
+			return nil
+		}
+	}
+	return forbidden(fmt.Sprintf("This API key may not use the model %q.", model))
+}
+
+func (p *Principal) active() error {
+	switch {
+	case p == nil || p.account == nil || p.key == nil:
+		return forbidden("Nobody is signed in.")
+	case p.account.Suspended:
+		return forbidden("This account is suspended.")
+	}
+	return nil
+}
+
+func (p *Principal) expired(now time.Time) bool {
+	return p.key.Expires != nil && !now.Before(*p.key.Expires)
+}
+
+func forbidden(message string) error {
+	return &llm.Error{Code: llm.CodeForbidden, Message: message}
+}
+
+// matches reports whether the whole of name fits the pattern. Each piece
+// between stars is taken at its first place, which is enough: a later place
+// leaves less for the pieces that follow.
+func matches(pattern, name string) bool {
+	head, rest, starred := strings.Cut(pattern, "*")
+	if !starred {
+		return pattern == name
+	}
+	name, ok := strings.CutPrefix(name, head)
+	for ok {
+		piece, more, starred := strings.Cut(rest, "*")
+		if !starred {
+			return strings.HasSuffix(name, piece)
+		}
+		_, name, ok = strings.Cut(name, piece)
+		rest = more
+	}
+	return false
+}

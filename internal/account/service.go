@@ -1,0 +1,137 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"weir/internal/llm"
+)
+
+const (
+	pollEvery   = 250 * time.Millisecond
+	lookupLimit = 2 * time.Second // for one question to the store
+	retryAfter  = time.Second     // what a client is told when the store is away
+)
+
+// Service answers who is calling, and administers accounts and keys. All its
+// methods may be called at once.
+type Service struct {
+	store Store
+	clock func() time.Time
+	log   *slog.Logger
+	cache cache
+}
+
+// NewService makes a service over a store. Its cache learns what other
+// processes changed only while Watch runs.
+func NewService(store Store, clock func() time.Time, log *slog.Logger) *Service {
+	return &Service{store: store, clock: clock, log: log}
+}
+
+// Authenticate is the caller to whom the token belongs. A token that is
+// missing, malformed, unknown, revoked or expired gives one and the same
+// *llm.Error with CodeAuthentication. When the key would have to be looked up
+// and the store is away, the code is CodeOverloaded with RetryAfter set.
+// A suspended account is authenticated; Principal refuses what it asks for.
+func (s *Service) Authenticate(ctx context.Context, token string) (*Principal, error) {
+	if len(token) != tokenLength {
+		return nil, unauthenticated()
+	}
+	hash := hashOf(token)
+	p := s.cache.get(&hash)
+	if p == nil {
+		var err error
+		if p, err = s.lookUp(ctx, token, &hash); err != nil {
+			return nil, err
+		}
+	}
+	if p.expired(s.clock()) {
+		return nil, unauthenticated()
+	}
+	return p, nil
+}
+
+// lookUp asks the store, unless the token cannot be a key or was asked for a
+// moment ago.
+func (s *Service) lookUp(ctx context.Context, token string, hash *Hash) (*Principal, error) {
+	if !wellFormed(token) || s.cache.isUnknown(hash, s.clock()) {
+		return nil, unauthenticated()
+	}
+	generation := s.cache.generation.Load()
+	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
+	defer cancel()
+	account, key, err := s.store.KeyByHash(ctx, *hash)
+	switch {
+	case errors.Is(err, ErrNotFound) || err == nil && key.Revoked != nil:
+		s.cache.putUnknown(hash, generation, s.clock())
+		return nil, unauthenticated()
+	case err != nil:
+		return nil, &llm.Error{
+			Code:       llm.CodeOverloaded,
+			Message:    "The API key cannot be checked right now. Try again in a second.",
+			RetryAfter: retryAfter,
+			Err:        fmt.Errorf("look up API key: %w", err),
+		}
+	}
+	p := &Principal{account: &account, key: &key}
+	s.cache.put(hash, generation, p)
+	return p, nil
+}
+
+func unauthenticated() error {
+	return &llm.Error{
+		Code:    llm.CodeAuthentication,
+		Message: "No valid API key came with this request: it is missing, malformed, unknown, revoked or expired.",
+	}
+}
+
+// Watch follows the store's feed of changes until ctx ends, so that what any
+// process revokes, suspends, resumes or creates counts here within a second.
+// While the store is away the cache stays as it is.
+func (s *Service) Watch(ctx context.Context) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	place, away := int64(-1), false
+	for {
+		next, err := s.poll(ctx, place)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && !away:
+			s.log.Error("changes of accounts and keys cannot be read; known keys stay good", "err", err)
+		case err == nil && away:
+			s.log.Info("changes of accounts and keys are read again")
+		}
+		place, away = next, err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// poll forgets what changed after place and returns the place to go on from.
+func (s *Service) poll(ctx context.Context, place int64) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
+	defer cancel()
+	changes, err := s.store.Changes(ctx, place)
+	if err != nil {
+		return place, err
+	}
+	if changes.Lost {
+		s.cache.forgetAll()
+		return changes.Last, nil
+	}
+	ids := map[string]bool{}
+	for _, c := range changes.List {
+		ids[c.ID] = true
+	}
+	if len(ids) > 0 {
+		s.cache.forgetIDs(ids)
+	}
+	return changes.Last, nil
+}

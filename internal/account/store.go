@@ -1,0 +1,98 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// What a Store says of a row that should or should not be there.
+var (
+	ErrNotFound = errors.New("account: not found")
+	ErrExists   = errors.New("account: exists already")
+)
+
+// Store is where accounts and keys live. Every change it makes is in its feed
+// of changes, written in the same transaction.
+type Store interface {
+	LookupStore
+	AccountStore
+	KeyStore
+	SetupStore
+}
+
+// LookupStore serves requests.
+type LookupStore interface {
+	// KeyByHash is the key whose token has that hash, revoked and expired ones
+	// too, and its account; or ErrNotFound.
+	KeyByHash(ctx context.Context, hash Hash) (Account, Key, error)
+	// Changes is what changed after a place in the feed.
+	Changes(ctx context.Context, after int64) (Changes, error)
+}
+
+// AccountStore administers accounts.
+type AccountStore interface {
+	// Accounts are all accounts by name; or the one of that name or id, if
+	// there is one.
+	Accounts(ctx context.Context, nameOrID string) ([]Account, error)
+	// CreateAccount adds an account; ErrExists when its name is taken.
+	CreateAccount(ctx context.Context, a Account) error
+	// UpdateAccount changes the account of that id and returns it as it is
+	// then; or ErrNotFound.
+	UpdateAccount(ctx context.Context, id string, u Update) (Account, error)
+}
+
+// KeyStore administers keys.
+type KeyStore interface {
+	// CreateKey adds a key whose token has that hash.
+	CreateKey(ctx context.Context, k Key, hash Hash) error
+	// Keys are the keys of the account of that id, oldest first.
+	Keys(ctx context.Context, accountID string) ([]Key, error)
+	// RevokeKey revokes the key of that id, unless it is revoked, and returns
+	// it as it is then; or ErrNotFound.
+	RevokeKey(ctx context.Context, id string, at time.Time) (Key, error)
+}
+
+// SetupStore serves the first start.
+type SetupStore interface {
+	// Bootstrap adds the account if there is none at all, and reports whether
+	// it did. Of many callers at once one is told so.
+	Bootstrap(ctx context.Context, a Account) (bool, error)
+	// CreateSetupToken keeps the hash of a token that is good once, until it
+	// expires.
+	CreateSetupToken(ctx context.Context, hash Hash, created, expires time.Time) error
+}
+
+// Update changes the fields of an account that are not nil.
+type Update struct {
+	Suspended *bool
+	OnHangup  *Hangup
+	Budget    *Budget
+}
+
+// ChangeKind says what a change was made to.
+type ChangeKind string
+
+// The kinds of change.
+const (
+	ChangedAccount ChangeKind = "account"
+	ChangedKey     ChangeKind = "key"
+	ChangedAttempt ChangeKind = "attempt" // a correction in the ledger
+)
+
+// Change says that something is not what it was.
+type Change struct {
+	Seq  int64 // its place in the feed
+	Kind ChangeKind
+	ID   string // of the account, key or attempt
+}
+
+// Changes is a stretch of the feed, in which changes become visible in the
+// order of their places.
+type Changes struct {
+	List []Change
+	Last int64 // the place to ask from next
+	// Lost says that the feed does not reach back to the place asked for, or
+	// does not know it: anything may have changed.
+	Lost bool
+}

@@ -1,0 +1,83 @@
+package account
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/crc32"
+	"strings"
+
+	"weir/internal/llm"
+)
+
+// TokenPattern matches every API key, for secret scanners. The last six of its
+// characters are a checksum, so that a match can be told from a chance one
+// without asking anybody: the CRC-32 (IEEE) of the 43 characters before them,
+// in base 62 with the digits 0-9, A-Z, a-z, padded with zeros on the left.
+const TokenPattern = `wk_[0-9A-Za-z]{46}`
+
+const (
+	base62       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	tokenPrefix  = "wk_"
+	randomDigits = 40 // 238 bits
+	sumDigits    = 6  // 62^6 is more than 2^32
+	tokenLength  = len(tokenPrefix) + randomDigits + sumDigits
+	idDigits     = 16 // 95 bits
+	setupDigits  = 43 // 256 bits
+)
+
+// Hash is the SHA-256 of a whole token, which is all that is kept of it. A
+// plain hash is enough for a secret of 238 random bits.
+type Hash [sha256.Size]byte
+
+// String is the hash in lower-case hexadecimal digits.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// newToken makes an API key.
+func newToken() llm.Secret {
+	body := tokenPrefix + randomText(randomDigits)
+	return llm.NewSecret(body + checksum(body))
+}
+
+// wellFormed reports whether token has the form and the checksum of a key.
+func wellFormed(token string) bool {
+	if len(token) != tokenLength || !strings.HasPrefix(token, tokenPrefix) {
+		return false
+	}
+	body, sum := token[:tokenLength-sumDigits], token[tokenLength-sumDigits:]
+	return strings.Trim(body[len(tokenPrefix):], base62) == "" && checksum(body) == sum
+}
+
+func checksum(body string) string {
+	sum := crc32.ChecksumIEEE([]byte(body))
+	digits := [sumDigits]byte{}
+	for i := len(digits) - 1; i >= 0; i-- {
+		digits[i] = base62[sum%62]
+		sum /= 62
+	}
+	return string(digits[:])
+}
+
+// hashOf is the hash of a key of the right length. It copies into an array
+// because a conversion to a slice would go to the heap.
+func hashOf(token string) Hash {
+	b := [tokenLength]byte{}
+	copy(b[:], token)
+	return sha256.Sum256(b[:])
+}
+
+// randomText is n random base-62 digits. Bytes from 248 on are thrown away:
+// with them the first eight digits would come up more often than the rest.
+func randomText(n int) string {
+	const fair = 256 - 256%len(base62)
+	text := make([]byte, 0, n)
+	for draw := make([]byte, n); len(text) < n; {
+		_, _ = rand.Read(draw) // never fails: see crypto/rand
+		for _, b := range draw {
+			if int(b) < fair && len(text) < n {
+				text = append(text, base62[int(b)%len(base62)])
+			}
+		}
+	}
+	return string(text)
+}

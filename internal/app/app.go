@@ -1,0 +1,298 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/api"
+	"weir/internal/config"
+	"weir/internal/gateway"
+	"weir/internal/ledger"
+	"weir/internal/route"
+	"weir/internal/store"
+)
+
+// Options is what Run needs beside the configuration.
+type Options struct {
+	Config config.Config
+	// Reload reads the configuration again, and Hangups says when.
+	Reload  func() (config.Config, error)
+	Hangups <-chan struct{}
+	// Getenv looks up the environment; os.Getenv.
+	Getenv func(string) string
+	// Stdout is for the first key and the set-up link, Stderr for the line
+	// that says where the gateway listens.
+	Stdout, Stderr io.Writer
+	Log            *slog.Logger
+	Version        string
+	// Fault is for tests: see ledger.Options.
+	Fault func(point string)
+	// Ready is told the address once the gateway answers; nil for nobody.
+	Ready func(addr string)
+}
+
+// Timeouts and limits of the HTTP server. There is none for writing: an answer
+// takes as long as its model, and each piece has a deadline of its own.
+const (
+	headerTimeout  = 10 * time.Second
+	idleTimeout    = 90 * time.Second
+	maxHeaderBytes = 32 << 10
+	closeTimeout   = 15 * time.Second
+	retainEvery    = time.Hour
+)
+
+// Run serves until ctx ends, then lets requests in flight finish for as long
+// as the configuration says, and settles what is left.
+func Run(ctx context.Context, o Options) (err error) {
+	g, err := build(ctx, &o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.close()) }()
+	listener, err := g.listen(ctx)
+	if err != nil {
+		return err
+	}
+	return g.serve(ctx, listener)
+}
+
+// instance is one running gateway.
+type instance struct {
+	options  *Options
+	store    *store.Store
+	accounts *account.Service
+	ledger   *ledger.Ledger
+	fleet    *fleet
+
+	idempotency *idempotency
+	router      *route.Router
+	gateway     *gateway.Server
+	api         *api.Server
+	draining    atomic.Bool
+	closers     []func() error
+}
+
+// build makes all parts, in the order in which they need each other.
+func build(ctx context.Context, o *Options) (g *instance, err error) {
+	g = &instance{options: o}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.close())
+		}
+	}()
+	if err := g.openData(ctx); err != nil {
+		return g, err
+	}
+	g.fleet = newFleet(o)
+	g.onClose(func() error { g.fleet.close(); return nil })
+	table, err := g.fleet.table(ctx, &o.Config)
+	if err != nil {
+		return g, err
+	}
+	g.router = route.NewRouter(table)
+	g.gateway = gateway.New(gateway.Options{
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency,
+		Now: time.Now, Log: o.Log,
+		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency),
+	})
+	g.api = api.New(api.Options{
+		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store, Router: g.router,
+		Native: g.fleet.dialect("native"), Now: time.Now, Log: o.Log,
+	})
+	return g, nil
+}
+
+func (g *instance) onClose(f func() error) { g.closers = append(g.closers, f) }
+
+// close undoes what was built, the last part first.
+func (g *instance) close() error {
+	var errs error
+	for i := len(g.closers) - 1; i >= 0; i-- {
+		errs = errors.Join(errs, g.closers[i]())
+	}
+	g.closers = nil
+	return errs
+}
+
+// openData opens the database and the journal.
+func (g *instance) openData(ctx context.Context) error {
+	o := g.options
+	db, err := OpenStore(ctx, &o.Config, o.Log)
+	if err != nil {
+		return err
+	}
+	g.store = db
+	g.onClose(db.Close)
+	g.accounts = account.NewService(db, time.Now, o.Log)
+	g.ledger, err = ledger.New(ctx, ledger.Options{
+		Dir: filepath.Join(o.Config.Data, "journal"), Store: db,
+		Strict: o.Config.Durability == "strict",
+		Now:    time.Now, Log: o.Log, Fault: o.Fault,
+	})
+	if err != nil {
+		return err
+	}
+	g.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		return g.ledger.Close(ctx)
+	})
+	g.idempotency, err = newIdempotency(ctx, db, g.ledger.Journal().String())
+	return err
+}
+
+// OpenStore opens the database that the configuration names.
+func OpenStore(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.Store, error) {
+	return store.Open(ctx, storeOptions(cfg, log))
+}
+
+func storeOptions(cfg *config.Config, log *slog.Logger) store.Options {
+	return store.Options{Path: filepath.Join(cfg.Data, "weir.db"), URL: cfg.Database.Reveal(), Log: log}
+}
+
+func (g *instance) listen(ctx context.Context) (net.Listener, error) {
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", g.options.Config.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w: choose another address with --listen", err)
+	}
+	return listener, nil
+}
+
+// serve answers on the listener until ctx ends.
+func (g *instance) serve(ctx context.Context, listener net.Listener) error {
+	cfg := &g.options.Config
+	server := &http.Server{
+		Handler: g.handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(g.options.Log.Handler(), slog.LevelDebug),
+	}
+	if cfg.TLS.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
+		if err != nil {
+			return fmt.Errorf("tls: %w", err)
+		}
+		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	running.Go(func() { g.accounts.Watch(background) })
+	running.Go(func() { g.reload(background) })
+	running.Go(func() { g.retain(background) })
+
+	failed := make(chan error, 1)
+	running.Go(func() { failed <- serveOn(server, listener) })
+	if err := g.announce(ctx, listener.Addr()); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		return g.drain(server)
+	}
+}
+
+func serveOn(server *http.Server, listener net.Listener) error {
+	err := error(nil)
+	if server.TLSConfig != nil {
+		err = server.ServeTLS(listener, "", "")
+	} else {
+		err = server.Serve(listener)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// drain takes no more requests and waits for those in flight.
+func (g *instance) drain(server *http.Server) error {
+	g.draining.Store(true)
+	timeout := g.options.Config.DrainTimeout
+	g.options.Log.Info("stopping", "in_flight", g.gateway.InFlight(), "timeout", timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	err := server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		g.options.Log.Warn("requests were cut short", "in_flight", g.gateway.InFlight())
+		err = server.Close()
+		g.awaitSettled()
+	}
+	return err
+}
+
+// awaitSettled gives requests that were cut short the time to settle.
+func (g *instance) awaitSettled() {
+	deadline := time.Now().Add(closeTimeout)
+	for g.gateway.InFlight() > 0 && time.Now().Before(deadline) {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// retain deletes request rows that have lived long enough.
+func (g *instance) retain(ctx context.Context) {
+	every := time.NewTicker(retainEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		before := time.Now().Add(-g.options.Config.Retention.Requests)
+		deleted, err := g.store.Retain(ctx, before)
+		if err != nil && ctx.Err() == nil {
+			g.options.Log.Error("old request rows could not be deleted", "err", err)
+		}
+		if deleted > 0 {
+			g.options.Log.Info("old request rows deleted; their sums are kept", "rows", deleted)
+		}
+		if _, err := g.store.IdempotencySweep(ctx); err != nil && ctx.Err() == nil {
+			g.options.Log.Error("expired replies could not be deleted", "err", err)
+		}
+	}
+}
+
+// reload puts the changed configuration in force, as far as it can change
+// while the gateway runs: providers, models, prices, aliases.
+func (g *instance) reload(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.options.Hangups:
+		}
+		if err := g.reloadOnce(ctx); err != nil {
+			g.options.Log.Error("the new configuration is wrong; the old one stays", "err", err)
+			continue
+		}
+		g.options.Log.Info("configuration reloaded: providers, models, prices and aliases are in force; the rest needs a restart")
+	}
+}
+
+func (g *instance) reloadOnce(ctx context.Context) error {
+	cfg, err := g.options.Reload()
+	if err != nil {
+		return err
+	}
+	table, err := g.fleet.table(ctx, &cfg)
+	if err != nil {
+		return err
+	}
+	g.router.Use(table)
+	return nil
+}

@@ -1,0 +1,204 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/api"
+	"weir/internal/config"
+	"weir/internal/dialect"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/pricing"
+	"weir/internal/route"
+	"weir/internal/simulator"
+	"weir/internal/store"
+)
+
+// Data is the database of an installation, for commands beside a running
+// gateway.
+type Data struct {
+	Accounts *account.Service
+	store    *store.Store
+	cfg      config.Config
+}
+
+// OpenData opens the database that the configuration names, and makes it where
+// there is none.
+func OpenData(ctx context.Context, cfg config.Config, log *slog.Logger) (*Data, error) {
+	db, err := OpenStore(ctx, &cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	return &Data{Accounts: account.NewService(db, time.Now, log), store: db, cfg: cfg}, nil
+}
+
+// Close closes the database.
+func (d *Data) Close() error { return d.store.Close() }
+
+// Uses is the usage of the account of that name, by the parameters of
+// GET /v1/uses.
+func (d *Data) Uses(ctx context.Context, accountName string, params map[string]string) (q ledger.UsesQuery, page ledger.UsesPage, err error) {
+	acc, err := d.Accounts.Account(ctx, accountName)
+	if err != nil {
+		return q, page, err
+	}
+	if q, err = api.ParseUses(acc.ID, params); err != nil {
+		return q, page, err
+	}
+	page, err = d.store.Uses(ctx, q)
+	return q, page, err
+}
+
+// Verify recomputes every sum from the rows. Gap is how much of the journal
+// the database has not and can never have.
+func (d *Data) Verify(ctx context.Context, progress func(done, total int64)) (v ledger.Verification, gap ledger.Position, err error) {
+	dir := d.journalDir()
+	id, ok, err := ledger.Identity(dir)
+	if err != nil {
+		return v, 0, err
+	}
+	if ok {
+		pos, err := d.store.Position(ctx, id)
+		if err != nil {
+			return v, 0, err
+		}
+		if gap, err = ledger.Gap(dir, pos); err != nil {
+			return v, 0, err
+		}
+	}
+	v, err = d.store.Verify(ctx, progress)
+	return v, gap, err
+}
+
+func (d *Data) journalDir() string { return filepath.Join(d.cfg.Data, "journal") }
+
+// Export calls fn with every settled attempt of the dates, which are UTC and
+// inclusive; empty for no bound. An empty account name is every account.
+func (d *Data) Export(ctx context.Context, accountName, from, to string, fn func(*ledger.Entry) error) error {
+	q, err := api.ParseUses("", map[string]string{"start_date": from, "end_date": to})
+	if err != nil {
+		return err
+	}
+	if accountName != "" {
+		acc, err := d.Accounts.Account(ctx, accountName)
+		if err != nil {
+			return err
+		}
+		q.Account = acc.ID
+	}
+	return d.store.Export(ctx, store.ExportQuery{Account: q.Account, From: q.From, To: q.To}, fn)
+}
+
+// Resolve decides what an attempt of unknown outcome cost.
+func (d *Data) Resolve(ctx context.Context, id ledger.AttemptID, cost llm.Money, release bool, by string) error {
+	return d.store.Resolve(ctx, id, cost, release, by)
+}
+
+// Migration is where the schema of a database stands.
+type Migration struct {
+	Current, Target int64
+	Pending         bool
+}
+
+// Migrate brings the schema up to date, unless only asked to look.
+func Migrate(ctx context.Context, cfg config.Config, log *slog.Logger, onlyLook bool) (Migration, error) {
+	if onlyLook {
+		m, err := store.CheckMigrations(ctx, storeOptions(&cfg, log))
+		return Migration{m.Current, m.Target, m.Pending()}, err
+	}
+	db, err := OpenStore(ctx, &cfg, log)
+	if err != nil {
+		return Migration{}, err
+	}
+	m, err := db.MigrationStatus(ctx)
+	return Migration{m.Current, m.Target, m.Pending()}, errors.Join(err, db.Close())
+}
+
+// Models is what the configuration can route to; or, of a named provider, what
+// the price data knows even where it is not configured.
+func Models(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, providerName string) ([]route.Model, error) {
+	f := newFleet(&Options{Config: cfg, Getenv: getenv, Log: log})
+	defer f.close()
+	table, err := f.table(ctx, &cfg)
+	if err != nil || providerName == "" {
+		return table.Models(time.Now()), err
+	}
+	var models []route.Model
+	for _, m := range table.Models(time.Now()) {
+		if m.Provider == providerName {
+			models = append(models, m)
+		}
+	}
+	if len(models) > 0 {
+		return models, nil
+	}
+	return catalogued(providerName)
+}
+
+// catalogued is what the price data knows of a provider.
+func catalogued(providerName string) ([]route.Model, error) {
+	book, err := pricing.NewBook(pricing.Overrides{})
+	if err != nil {
+		return nil, err
+	}
+	var models []route.Model
+	for _, l := range book.Models(providerName, time.Now()) {
+		models = append(models, route.Model{
+			Name: providerName + "/" + l.ID, Provider: providerName, Context: l.Context, MaxOutput: l.MaxOutput,
+			Price: l.Price, Source: l.Source, Checked: l.Checked,
+		})
+	}
+	if len(models) == 0 {
+		return nil, fmt.Errorf("provider %q is not configured, and the price data does not know it", providerName)
+	}
+	return models, nil
+}
+
+// PriceData is the name, version and day of the embedded price data.
+func PriceData() string {
+	book, err := pricing.NewBook(pricing.Overrides{})
+	if err != nil {
+		return err.Error()
+	}
+	return book.Source() + " of " + book.Day()
+}
+
+// SQLiteVersion is the version of the embedded database.
+func SQLiteVersion() string { return store.SQLiteVersion() }
+
+// SimulateOptions say how the simulator runs as a process of its own.
+type SimulateOptions struct {
+	Listen string
+	Seed   uint64
+	Stderr io.Writer
+}
+
+// Simulate serves the fake provider until ctx ends.
+func Simulate(ctx context.Context, o SimulateOptions) error {
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", o.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w: choose another address with --listen", err)
+	}
+	sim := simulator.New(simulator.Options{Dialects: dialect.All(), Seed: o.Seed})
+	defer sim.Close()
+	server := &http.Server{Handler: sim, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
+	stop := context.AfterFunc(ctx, func() {
+		sim.Close()
+		_ = server.Close() // ends Serve, which tells
+	})
+	defer stop()
+	if _, err := fmt.Fprintf(o.Stderr, "simulating on http://%s; use it as base URL http://%s/v1\n", listener.Addr(), listener.Addr()); err != nil {
+		return err
+	}
+	return serveOn(server, listener)
+}

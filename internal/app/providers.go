@@ -1,0 +1,236 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"weir/internal/config"
+	"weir/internal/dialect"
+	"weir/internal/pricing"
+	"weir/internal/provider"
+	"weir/internal/route"
+	"weir/internal/simulator"
+)
+
+const (
+	demoName    = "demo"
+	demoModel   = "chat"
+	ollamaName  = "ollama"
+	defaultTry  = 2 // retries, where the configuration does not say
+	demoBaseURL = "http://demo.invalid/v1"
+)
+
+// fleet makes providers and routes from the configuration.
+type fleet struct {
+	options  *Options
+	dialects []*dialect.Dialect
+	demo     *simulator.Server
+}
+
+func newFleet(o *Options) *fleet {
+	f := &fleet{options: o, dialects: dialect.All()}
+	f.demo = simulator.New(simulator.Options{Dialects: f.dialects, Seed: 1, MaxRecords: 1000})
+	return f
+}
+
+func (f *fleet) close() { f.demo.Close() }
+
+// dialect is the wire format of that name, nil for none.
+func (f *fleet) dialect(name string) *dialect.Dialect {
+	i := slices.IndexFunc(f.dialects, func(d *dialect.Dialect) bool { return d.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return f.dialects[i]
+}
+
+// table is the routes that the configuration asks for.
+func (f *fleet) table(ctx context.Context, cfg *config.Config) (*route.Table, error) {
+	catalogue, err := provider.LoadCatalogue()
+	if err != nil {
+		return nil, err
+	}
+	all, err := f.providerOptions(ctx, cfg, catalogue)
+	if err != nil {
+		return nil, err
+	}
+	providers := make([]*provider.Provider, 0, len(all))
+	for i := range all {
+		p, err := provider.New(all[i])
+		if err != nil {
+			return nil, err
+		}
+		providers = append(providers, p)
+	}
+	book, err := pricing.NewBook(overrides(cfg, providers))
+	if err != nil {
+		return nil, err
+	}
+	return route.NewTable(route.Options{
+		Providers: providers, Book: book, Aliases: aliases(cfg),
+		Listed:           map[string][]string{demoName: demoModels()},
+		DefaultModel:     cmp.Or(cfg.DefaultModel, defaultModel(providers, catalogue)),
+		DefaultMaxOutput: cfg.DefaultMaxOutput,
+	})
+}
+
+// providerOptions are those of the configuration, then those that the
+// environment switches on, then an Ollama on this machine; and if there is
+// none of these, the demo.
+func (f *fleet) providerOptions(ctx context.Context, cfg *config.Config, catalogue provider.Catalogue) ([]provider.Options, error) {
+	var all []provider.Options
+	named := map[string]bool{}
+	for i := range cfg.Providers {
+		p := &cfg.Providers[i]
+		o, err := f.configured(p, catalogue)
+		if err != nil {
+			return nil, err
+		}
+		named[p.Name] = true
+		all = append(all, o)
+	}
+	for i := range catalogue {
+		e := &catalogue[i]
+		found := e.FromEnv(f.options.Getenv)
+		if named[e.Name] || !found.On {
+			continue
+		}
+		o := e.Options(f.dialect)
+		o.APIKeys, o.BaseURL = found.APIKeys, found.BaseURL
+		named[e.Name] = true
+		all = append(all, o)
+	}
+	if e := catalogue.Find(ollamaName); e != nil && !named[ollamaName] && provider.NoticeOllama(ctx, (&net.Dialer{}).DialContext) {
+		f.options.Log.Info("an Ollama answers on this machine; its models are ollama/<name>")
+		all = append(all, e.Options(f.dialect))
+	}
+	if len(all) == 0 {
+		all = append(all, f.demoOptions())
+	}
+	for i := range all {
+		f.complete(&all[i], cfg)
+	}
+	return all, nil
+}
+
+// configured is a provider of the configuration. What it leaves out is the
+// catalogue's, or the environment's.
+func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (provider.Options, error) {
+	o := provider.Options{Name: p.Name, Retries: defaultTry}
+	if e := catalogue.Find(p.Name); e != nil {
+		found := e.FromEnv(f.options.Getenv)
+		o = e.Options(f.dialect)
+		o.APIKeys, o.BaseURL = found.APIKeys, cmp.Or(found.BaseURL, o.BaseURL)
+	}
+	if p.Name == demoName && p.BaseURL == "" {
+		o = f.demoOptions()
+	}
+	if p.Dialect != "" {
+		if o.Dialect = f.dialect(p.Dialect); o.Dialect == nil {
+			return o, fmt.Errorf("providers.%s.dialect: %q is not spoken by this version; it speaks %s", p.Name, p.Dialect, strings.Join(f.clientDialects(), ", "))
+		}
+	}
+	if o.Dialect == nil {
+		o.Dialect = f.dialect("openai")
+	}
+	if p.BaseURL != "" {
+		o.BaseURL, o.AllowPrivate = p.BaseURL, false
+	}
+	o.AllowPrivate = o.AllowPrivate || p.AllowPrivate
+	if len(p.APIKeys) > 0 {
+		o.APIKeys = p.APIKeys
+	}
+	o.Models = p.Models
+	o.Timeouts = provider.Timeouts(p.Timeouts)
+	if p.Retries != nil {
+		o.Retries = *p.Retries
+	}
+	return o, nil
+}
+
+// clientDialects are the wire formats in which a provider can be asked.
+func (f *fleet) clientDialects() []string {
+	var names []string
+	for _, d := range f.dialects {
+		if d.EncodeRequest != nil {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// complete adds what holds for every provider.
+func (f *fleet) complete(o *provider.Options, cfg *config.Config) {
+	o.Proxy, o.CAFile = cfg.Outbound.Proxy.Reveal(), cfg.Outbound.CAFile
+	o.UserAgent = "weir/" + cmp.Or(f.options.Version, "dev")
+}
+
+// demoOptions is the simulator, in this process.
+func (f *fleet) demoOptions() provider.Options {
+	return provider.Options{
+		Name: demoName, Dialect: f.dialect("openai"), BaseURL: demoBaseURL,
+		Auth: provider.AuthNone, Transport: f.demo.RoundTripper(), Retries: defaultTry,
+	}
+}
+
+func demoModels() []string {
+	var names []string
+	for _, m := range simulator.Models() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// defaultModel is the first of the shipped order that is usable, else the
+// first that a provider lists, else none.
+func defaultModel(providers []*provider.Provider, catalogue provider.Catalogue) string {
+	for i := range catalogue {
+		e := &catalogue[i]
+		for _, p := range providers {
+			if p.Name() == e.Name && e.DefaultModel != "" && p.Serves(e.DefaultModel) {
+				return e.Name + "/" + e.DefaultModel
+			}
+		}
+	}
+	for _, p := range providers {
+		if models := p.Models(); len(models) > 0 {
+			return p.Name() + "/" + models[0]
+		}
+		if p.Name() == demoName {
+			return demoName + "/" + demoModel
+		}
+	}
+	return ""
+}
+
+func aliases(cfg *config.Config) map[string]route.Alias {
+	all := make(map[string]route.Alias, len(cfg.Aliases))
+	for name, a := range cfg.Aliases {
+		all[name] = route.Alias{Targets: a.Targets}
+	}
+	return all
+}
+
+func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overrides {
+	o := pricing.Overrides{
+		Prices: make(map[string]pricing.PriceOverride, len(cfg.Prices)),
+		Models: make(map[string]pricing.ModelOverride, len(cfg.Models)), Sources: map[string]string{},
+	}
+	o.Prices[demoName+"/*"] = pricing.PriceOverride{"input": "0.10", "cache_read": "0.01", "output": "0.40"} // made up, as its answers are
+	for name, p := range cfg.Prices {
+		o.Prices[name] = p
+	}
+	for name, m := range cfg.Models {
+		o.Models[name] = pricing.ModelOverride(m)
+	}
+	for _, p := range providers {
+		if source := p.PriceSource(); source != "" {
+			o.Sources[p.Name()] = source
+		}
+	}
+	return o
+}

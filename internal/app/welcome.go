@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"weir/internal/account"
+	"weir/internal/config"
+)
+
+// announce says where the gateway listens and, at the very first start, how to
+// begin.
+func (g *instance) announce(ctx context.Context, addr net.Addr) error {
+	for _, w := range g.options.Config.Warnings {
+		g.options.Log.Warn(w)
+	}
+	base := baseURL(&g.options.Config, addr)
+	if _, err := fmt.Fprintf(g.options.Stderr, "listening on %s\n", base); err != nil {
+		return err
+	}
+	if g.options.Ready != nil {
+		g.options.Ready(addr.String())
+	}
+	acc, first, err := g.accounts.Bootstrap(ctx)
+	if err != nil || !first {
+		return err
+	}
+	return g.welcome(ctx, acc, base, isLoopback(addr))
+}
+
+// baseURL is the address by which the gateway is reached from this machine.
+func baseURL(cfg *config.Config, addr net.Addr) string {
+	scheme := "http"
+	if cfg.TLS.Cert != "" {
+		scheme = "https"
+	}
+	host, port, err := net.SplitHostPort(addr.String())
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return scheme + "://" + net.JoinHostPort("localhost", port)
+	}
+	return scheme + "://" + addr.String()
+}
+
+func isLoopback(addr net.Addr) bool {
+	tcp, ok := addr.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// welcome prints the set-up link and, where only this machine can read along,
+// a first key with a command that uses it.
+func (g *instance) welcome(ctx context.Context, acc account.Account, base string, loopback bool) error {
+	setup, err := g.accounts.CreateSetupToken(ctx)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("\nWelcome to Weir.\n\nSet up the dashboard, once:\n  %s/setup/%s\n", base, setup.Reveal())
+	if loopback {
+		_, token, err := g.accounts.CreateKey(ctx, account.KeyOptions{Account: acc.ID, Label: "first key"})
+		if err != nil {
+			return err
+		}
+		text += fmt.Sprintf(firstSteps, token.Reveal(), base, token.Reveal(), base, token.Reveal())
+	}
+	if g.router.Table().DefaultModel() == demoName+"/"+demoModel {
+		text += demoNotice
+	}
+	_, err = fmt.Fprintln(g.options.Stdout, text)
+	return err
+}
+
+const firstSteps = `
+Your first API key, shown this once:
+  %s
+
+Say hello:
+  curl %s/v1/chat -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '{"messages":[{"role":"user","prompt":"Hello!"}]}'
+
+See what it cost:
+  curl %s/v1/uses -H 'Authorization: Bearer %s'
+`
+
+const demoNotice = `
+No provider is configured, so a demo answers: it is a simulator, not a model,
+and its prices are as made up as its words.
+Set a key such as OPENAI_API_KEY, or write a weir.yaml, and start again.
+`

@@ -1,0 +1,103 @@
+// Package internal_test holds the layers of the house.
+package internal_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers are the packages, each of which may import what lies below it alone.
+var layers = [][]string{
+	{"llm", "rawjson", "sse"},
+	{"config", "dialect/native", "dialect/openai"},
+	{"dialect", "pricing", "ledger"},
+	{"provider", "account"},
+	{"route"},
+	{"gateway", "api", "store", "simulator"},
+	{"app"},
+}
+
+// soleImporters names who alone may import a package.
+var soleImporters = map[string][]string{
+	"weir/internal/config":   {"weir/internal/app", "weir/cmd/weir"},
+	"weir/internal/store":    {"weir/internal/app"},
+	"modernc.org/sqlite":     {"weir/internal/store"},
+	"database/sql":           {"weir/internal/store"},
+	"github.com/spf13/cobra": {"weir/cmd/weir"},
+}
+
+// banned are names that say nothing of what is inside.
+var banned = []string{"core", "common", "utils", "util", "types", "models", "service", "middleware", "handlers", "interfaces", "helpers"}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestLayers(t *testing.T) {
+	t.Parallel()
+	level := map[string]int{"weir/cmd/weir": len(layers)}
+	for i, names := range layers {
+		for _, name := range names {
+			level["weir/internal/"+name] = i
+		}
+	}
+	for _, p := range goList(t) {
+		own, ok := level[p.ImportPath]
+		if !ok {
+			if !isTestSupport(p.ImportPath) {
+				t.Errorf("%s has no layer: give it one here and in ARCHITECTURE.md", p.ImportPath)
+			}
+			continue
+		}
+		for _, imported := range p.Imports {
+			if below, ours := level[imported]; ours && below >= own {
+				t.Errorf("%s (layer %d) imports %s (layer %d): only downward", p.ImportPath, own, imported, below)
+			}
+			if only, guarded := soleImporters[imported]; guarded && !slices.Contains(only, p.ImportPath) {
+				t.Errorf("%s imports %s: only %s may", p.ImportPath, imported, strings.Join(only, ", "))
+			}
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for _, p := range goList(t) {
+		for part := range strings.SplitSeq(p.ImportPath, "/") {
+			if slices.Contains(banned, part) {
+				t.Errorf("%s: %q says nothing of what is inside", p.ImportPath, part)
+			}
+		}
+	}
+}
+
+// isTestSupport tells packages that tests alone import.
+func isTestSupport(path string) bool {
+	return strings.HasSuffix(path, "test") || strings.HasPrefix(path, "weir/internal/crash") || path == "weir/internal"
+}
+
+func goList(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "weir/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []goPackage
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}

@@ -1,0 +1,102 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+)
+
+// codes are the whole vocabulary of errors.
+var codes = []llm.Code{
+	llm.CodeInvalidRequest, llm.CodeAuthentication, llm.CodeBudgetExceeded, llm.CodeForbidden, llm.CodeNotFound,
+	llm.CodeModelNotFound, llm.CodeMethodNotAllowed, llm.CodeIdempotencyConflict, llm.CodeRequestTooLarge,
+	llm.CodeUnsupportedMedia, llm.CodeRateLimited, llm.CodeProviderError, llm.CodeProviderUnavailable,
+	llm.CodeProviderTimeout, llm.CodeOverloaded, llm.CodeInternal,
+}
+
+// TestConformance holds what every wire format keeps to.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	routes := map[string]string{}
+	for _, d := range dialect.All() {
+		t.Run(d.Name, func(t *testing.T) {
+			if d.Name == "" {
+				t.Error("no name")
+			}
+			for _, r := range d.Routes {
+				if other := routes[r.Pattern]; other != "" || !strings.HasPrefix(r.Pattern, "POST /") || r.Op == "" {
+					t.Errorf("route %q of %s: taken by %q, or without method or operation", r.Pattern, d.Name, other)
+				}
+				routes[r.Pattern] = d.Name
+			}
+			checkHalves(t, d)
+			checkErrors(t, d)
+			checkEnds(t, d)
+		})
+	}
+}
+
+func checkHalves(t *testing.T, d *dialect.Dialect) {
+	t.Helper()
+	server := []bool{len(d.Routes) > 0, d.Scan != nil, d.DecodeRequest != nil, d.EncodeReply != nil, d.NewEncoder != nil, d.Status != nil, d.EncodeError != nil}
+	client := []bool{d.Path != nil, d.EncodeRequest != nil, d.Splice != nil, d.DecodeReply != nil, d.NewDecoder != nil, d.Stamp != nil, d.DecodeError != nil}
+	for name, half := range map[string][]bool{"server": server, "client": client} {
+		for i, there := range half {
+			if there != half[0] {
+				t.Errorf("the %s half is half there: function %d is %v", name, i, there)
+			}
+		}
+	}
+}
+
+func checkErrors(t *testing.T, d *dialect.Dialect) {
+	t.Helper()
+	if got := d.Status("NO_SUCH_CODE"); got != http.StatusInternalServerError {
+		t.Errorf("status of an unknown code: %d, want 500", got)
+	}
+	for _, code := range codes {
+		status := d.Status(code)
+		if status < 400 || status == http.StatusInternalServerError && code != llm.CodeInternal {
+			t.Errorf("status of %s: %d", code, status)
+		}
+		for _, param := range []string{"", "messages[0].role"} {
+			body := d.EncodeError([]byte("x"), &llm.Error{Code: code, Message: "Say \"why\".\n", Param: param}, "req-1")
+			if body[0] != 'x' || !json.Valid(body[1:]) || !strings.Contains(string(body), `Say \"why\".\n`) {
+				t.Errorf("error body of %s: %s", code, body)
+			}
+		}
+	}
+}
+
+// checkEnds holds that a whole stream ends in its marker and a failed one does
+// not.
+func checkEnds(t *testing.T, d *dialect.Dialect) {
+	t.Helper()
+	enc := d.NewEncoder(llm.Meta{ID: "req-1"})
+	whole := string(enc.Finish(nil, &llm.Final{Finish: []llm.FinishReason{llm.FinishStop}}))
+	if d.EndMarker == "" || !strings.HasSuffix(whole, d.EndMarker) || strings.Contains(whole, `"cost"`) || strings.Contains(whole, `"weir"`) {
+		t.Errorf("end of a stream: %q, want the marker %q, no cost, no attempts", whole, d.EndMarker)
+	}
+	failed := string(d.NewEncoder(llm.Meta{ID: "req-1"}).Fail(nil, &llm.Error{Code: llm.CodeInternal}))
+	if strings.Contains(failed, d.EndMarker) || !strings.HasSuffix(failed, "\n\n") {
+		t.Errorf("end of a failed stream: %q, want no marker", failed)
+	}
+}
+
+// TestStatuses holds the tables of the two front doors.
+func TestStatuses(t *testing.T) {
+	t.Parallel()
+	native := []int{400, 401, 402, 403, 404, 404, 405, 409, 413, 415, 429, 502, 503, 504, 503, 500}
+	openai := []int{400, 401, 429, 403, 404, 404, 405, 409, 413, 415, 429, 502, 503, 504, 503, 500}
+	for name, want := range map[string][]int{"native": native, "openai": openai} {
+		for i, code := range codes {
+			if got := byName(t, name).Status(code); got != want[i] {
+				t.Errorf("%s: status of %s: %d, want %d", name, code, got, want[i])
+			}
+		}
+	}
+}

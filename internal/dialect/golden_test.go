@@ -1,0 +1,237 @@
+package dialect_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/sse"
+)
+
+var update = flag.Bool("update", false, "write what is got into the golden cases")
+
+// golden is one case: a file of testdata with its input and its output.
+type golden struct {
+	path    string
+	archive *txtar.Archive
+}
+
+// input is the file of that name, without the line end that the format adds.
+func (g *golden) input(name string) []byte {
+	for _, f := range g.archive.Files {
+		if f.Name == name {
+			return bytes.TrimSuffix(f.Data, []byte("\n"))
+		}
+	}
+	return nil
+}
+
+// check compares the outputs with the case, or writes them into it.
+func (g *golden) check(t *testing.T, inputs []string, outputs ...txtar.File) {
+	t.Helper()
+	want := &txtar.Archive{Comment: g.archive.Comment}
+	for _, name := range inputs {
+		if in := g.input(name); in != nil {
+			want.Files = append(want.Files, txtar.File{Name: name, Data: append(in, '\n')})
+		}
+	}
+	for _, f := range outputs {
+		if len(f.Data) > 0 {
+			f.Data = append(bytes.TrimRight(f.Data, "\n"), '\n')
+			want.Files = append(want.Files, f)
+		}
+	}
+	got := txtar.Format(want)
+	if *update {
+		if err := os.WriteFile(g.path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(got), string(txtar.Format(g.archive))); diff != "" {
+		t.Errorf("%s (-got +want)\n%s", g.path, diff)
+	}
+}
+
+// goldens runs f over the cases of one kind.
+func goldens(t *testing.T, kind string, f func(t *testing.T, g *golden)) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("testdata", kind, "*.txtar"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no cases of kind %s: %v", kind, err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			a, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(t, &golden{path, a})
+		})
+	}
+}
+
+func quirksOf(t *testing.T, b []byte) *llm.Quirks {
+	t.Helper()
+	q := &llm.Quirks{}
+	if b != nil {
+		if err := json.Unmarshal(b, q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return q
+}
+
+func file(name string, data []byte) txtar.File { return txtar.File{Name: name, Data: data} }
+
+// TestGoldenRequests reads a request at one door and writes it for an OpenAI
+// provider with quirks.
+func TestGoldenRequests(t *testing.T) {
+	t.Parallel()
+	goldens(t, "request", func(t *testing.T, g *golden) {
+		from := byName(t, "openai")
+		body := g.input("openai.json")
+		if body == nil {
+			from, body = byName(t, "native"), g.input("native.json")
+		}
+		out, dropped, err := transcode(from, byName(t, "openai"), body, quirksOf(t, g.input("quirks.json")))
+		var failure []byte
+		if err != nil {
+			failure = from.EncodeError(nil, llm.AsError(err), "req-1")
+		}
+		g.check(t, []string{"openai.json", "native.json", "quirks.json"},
+			file("provider.json", out), file("dropped", []byte(strings.Join(dropped, "\n"))), file("error.json", failure))
+	})
+}
+
+func transcode(from, to *dialect.Dialect, body []byte, q *llm.Quirks) (out []byte, dropped []string, err error) {
+	if _, err := from.Scan(body, http.Header{}); err != nil {
+		return nil, nil, err
+	}
+	r, err := from.DecodeRequest(body)
+	if err != nil {
+		return nil, nil, err
+	}
+	return to.EncodeRequest(r, q)
+}
+
+func TestGoldenSplices(t *testing.T) {
+	t.Parallel()
+	goldens(t, "splice", func(t *testing.T, g *golden) {
+		d, body := byName(t, "openai"), g.input("body.json")
+		var s llm.Splice
+		if err := json.Unmarshal(g.input("splice.json"), &s); err != nil {
+			t.Fatal(err)
+		}
+		h, err := d.Scan(body, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := d.Splice(nil, body, &h, s, quirksOf(t, g.input("quirks.json")))
+		if !json.Valid(got) {
+			t.Errorf("not JSON: %s", got)
+		}
+		g.check(t, []string{"body.json", "splice.json", "quirks.json"}, file("spliced.json", got))
+	})
+}
+
+// TestGoldenReplies reads a provider's reply and writes it for both doors.
+func TestGoldenReplies(t *testing.T) {
+	t.Parallel()
+	goldens(t, "reply", func(t *testing.T, g *golden) {
+		r, err := byName(t, "openai").DecodeReply(g.input("provider.json"), quirksOf(t, g.input("quirks.json")))
+		var outputs []txtar.File
+		if err != nil {
+			outputs = []txtar.File{file("error", []byte(err.Error()))}
+		} else {
+			for _, d := range dialect.All() {
+				outputs = append(outputs, file(d.Name+".json", d.EncodeReply(nil, r)))
+			}
+			outputs = append(outputs, file("usage", usageText(&r.Usage, r.Reported)))
+		}
+		g.check(t, []string{"provider.json", "quirks.json"}, outputs...)
+	})
+}
+
+func usageText(u *llm.Usage, reported bool) (text []byte) {
+	if !reported {
+		return []byte("not reported")
+	}
+	for c, n := range u {
+		if n != 0 {
+			text = fmt.Appendf(text, "%s %d\n", llm.Class(c), n)
+		}
+	}
+	if text == nil {
+		return []byte("reported as zero")
+	}
+	return text
+}
+
+// TestGoldenStreams reads a provider's stream and writes it for both doors.
+func TestGoldenStreams(t *testing.T) {
+	t.Parallel()
+	goldens(t, "stream", func(t *testing.T, g *golden) {
+		in := append(g.input("provider.sse"), "\n\n"...)
+		q := quirksOf(t, g.input("quirks.json"))
+		var outputs []txtar.File
+		for _, d := range dialect.All() {
+			outputs = append(outputs, file(d.Name+".sse", translate(byName(t, "openai"), d, in, q)))
+		}
+		g.check(t, []string{"provider.sse", "quirks.json"}, outputs...)
+	})
+}
+
+// translate joins the client half of one wire format to the server half of
+// another, as the gateway does.
+func translate(from, to *dialect.Dialect, in []byte, q *llm.Quirks) (out []byte) {
+	cost := llm.Money(1_250_000)
+	final := llm.Final{Cost: &cost, Attempts: 2, Models: []string{"a/x", "b/y"}}
+	enc := to.NewEncoder(llm.Meta{ID: "req-1", Created: 1700000000, Model: "b/y", IncludeUsage: true})
+	dec, r := from.NewDecoder(q), sse.NewReader(bytes.NewReader(in), 1<<20)
+	for {
+		frame, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return enc.Fail(out, &llm.Error{Code: llm.CodeProviderError, Message: "The stream ended early."})
+		}
+		events, err := dec.Decode(nil, frame)
+		for i := range events {
+			switch ev := &events[i]; ev.Kind {
+			case llm.EventFinish:
+				final.Finish = append(final.Finish, ev.Finish)
+			case llm.EventUsage:
+				final.Usage, final.Reported = ev.Usage, true
+			case llm.EventDone:
+				return enc.Finish(out, &final)
+			default:
+				out = enc.Append(out, ev)
+			}
+		}
+		if err != nil {
+			return enc.Fail(out, llm.AsError(err))
+		}
+	}
+}
+
+func TestGoldenErrors(t *testing.T) {
+	t.Parallel()
+	goldens(t, "error", func(t *testing.T, g *golden) {
+		e := byName(t, "openai").DecodeError(g.input("body"))
+		got := fmt.Sprintf("message: %s\ncode: %s\nparam: %s\n", e.Message, e.Code, e.Param)
+		g.check(t, []string{"body"}, file("explanation", []byte(got)))
+	})
+}

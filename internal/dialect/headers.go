@@ -1,0 +1,42 @@
+package dialect
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// rateLimitHeaders stand on every reply of the API, 0 where there is no limit.
+var rateLimitHeaders = [...]string{
+	"X-RateLimit-Limit-Requests", "X-RateLimit-Remaining-Requests", "X-RateLimit-Reset-Requests",
+	"X-RateLimit-Limit-Tokens", "X-RateLimit-Remaining-Tokens", "X-RateLimit-Reset-Tokens",
+}
+
+// zero is the value of a rate-limit header while there is no limit.
+var zero = []string{"0"}
+
+// CommonHeaders sets what every reply has, in whatever wire format. The map is
+// written directly: the names are as they are to appear.
+func CommonHeaders(h http.Header, requestID string) {
+	h["X-Request-Id"] = []string{requestID}
+	for _, name := range rateLimitHeaders {
+		h[name] = zero
+	}
+}
+
+// ErrorHeaders sets what belongs to an error, in whatever wire format.
+func ErrorHeaders(h http.Header, e *llm.Error) {
+	switch e.Code {
+	case llm.CodeAuthentication:
+		h["Www-Authenticate"] = []string{"Bearer"}
+	case llm.CodeRequestTooLarge:
+		h["Connection"] = []string{"close"} // the rest of the body is not read
+	case llm.CodeBudgetExceeded:
+		h["X-Should-Retry"] = []string{"false"} // the official SDKs obey it
+	}
+	if e.RetryAfter > 0 {
+		h["Retry-After"] = []string{strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10)}
+	}
+}

@@ -1,0 +1,59 @@
+package native
+
+import (
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// EncodeReply appends the reply object to dst.
+func EncodeReply(dst []byte, r *llm.Reply) []byte {
+	dst = appendOpening(dst, r.ID, r.Created, r.Model)
+	for i := range r.Choices {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendChoice(dst, &r.Choices[i])
+	}
+	dst = append(dst, `],"usage":{`...)
+	return append(appendTokens(dst, &r.Usage), "}}"...)
+}
+
+// appendOpening writes what every object of a reply begins with, up to and
+// with the bracket that opens its choices.
+func appendOpening(dst []byte, id string, created int64, model string) []byte {
+	dst = rawjson.AppendString(append(dst, `{"id":`...), id)
+	dst = strconv.AppendInt(append(dst, `,"created":`...), created, 10)
+	dst = rawjson.AppendString(append(dst, `,"model":`...), model)
+	return append(dst, `,"responsetype":"stream","choices":[`...)
+}
+
+func appendChoice(dst []byte, c *llm.Choice) []byte {
+	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(c.Index), 10)
+	dst = append(dst, `,"message":{"role":"assistant","content":`...)
+	dst = rawjson.AppendString(dst, content(&c.Message))
+	dst = rawjson.AppendString(append(dst, `},"finish_reason":`...), finishWord(c.Finish))
+	return append(dst, '}')
+}
+
+// content is what the user reads: text, a refusal, or the words of a sound.
+func content(m *llm.Message) string {
+	var s string
+	for i := range m.Parts {
+		switch m.Parts[i].Kind {
+		case llm.PartText, llm.PartRefusal, llm.PartAudio:
+			s += m.Parts[i].Text
+		}
+	}
+	return s
+}
+
+// finishWord is the reason as it is written. A provider that gave none came to
+// a normal end.
+func finishWord(f llm.FinishReason) string {
+	if f == "" {
+		f = llm.FinishStop
+	}
+	return string(f)
+}

@@ -1,0 +1,116 @@
+package native
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// fields are the members of a request that are acted on. Others are ignored.
+var fields = rawjson.Names{"model", "messages", "responsetype", "max_tokens", "temperature", "top_p", "stop"}
+
+// Scan validates the body as strict JSON and reads its head. A stream is
+// wanted when the client accepts text/event-stream. Errors are *llm.Error.
+func Scan(body []byte, h http.Header) (llm.Head, error) {
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return llm.Head{}, &llm.Error{
+			Code:    llm.CodeInvalidRequest,
+			Message: "The body is not valid JSON: " + err.Error() + `. Send one JSON object such as {"messages": [{"role": "user", "prompt": "Hello"}]}.`,
+		}
+	}
+	if rawjson.KindOf(body) != rawjson.Object {
+		return llm.Head{}, llm.Invalid("", `The body must be a JSON object such as {"messages": [{"role": "user", "prompt": "Hello"}]}.`)
+	}
+	head := llm.Head{
+		Stream: wantsStream(h), Choices: 1, IncludeUsage: true,
+		Open: bytes.IndexByte(body, '{') + 1, Empty: true,
+	}
+	var seen rawjson.Seen
+	for m := range rawjson.Members(body) {
+		head.Empty = false
+		if _, err := fields.Find(m, &seen); err != nil {
+			return llm.Head{}, misnamed("", err)
+		}
+		if err := scanMember(&head, m); err != nil {
+			return llm.Head{}, err
+		}
+	}
+	return head, nil
+}
+
+func scanMember(head *llm.Head, m rawjson.Member) error {
+	if !rawjson.Present(m.Value) {
+		return nil
+	}
+	switch string(m.Key()) {
+	case "model":
+		name, ok := rawjson.AsString(m.Value)
+		if !ok || !wellFormed(name) {
+			return llm.Invalid("model", `The model must be "<provider>/<model-name>", such as "openai/gpt-5-mini", or the name of an alias, without white space.`)
+		}
+		head.Model = name
+		head.ModelSpan = llm.Span{Start: m.Start, End: m.Start + len(m.Value)}
+	case "max_tokens":
+		n, err := maxTokens(m.Value)
+		if err != nil {
+			return err
+		}
+		head.MaxOutput = n
+	}
+	return nil
+}
+
+// wellFormed reports whether a model name could be one: not empty, no white
+// space or control character, and something on both sides of its first slash.
+func wellFormed(name string) bool {
+	provider, model, slash := strings.Cut(name, "/")
+	if provider == "" || slash && model == "" {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == unicode.ReplacementChar
+	})
+}
+
+// wantsStream reports whether an Accept header names text/event-stream with a
+// weight above zero (RFC 9110, section 12.5.1).
+func wantsStream(h http.Header) bool {
+	for _, line := range h["Accept"] {
+		for part := range strings.SplitSeq(line, ",") {
+			kind, params, _ := strings.Cut(part, ";")
+			if strings.EqualFold(strings.TrimSpace(kind), "text/event-stream") && weight(params) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// weight is the q among the parameters of a media range; 1 when there is none.
+func weight(params string) float64 {
+	for p := range strings.SplitSeq(params, ";") {
+		name, value, _ := strings.Cut(p, "=")
+		if !strings.EqualFold(strings.TrimSpace(name), "q") {
+			continue
+		}
+		if q, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil {
+			return q
+		}
+	}
+	return 1
+}
+
+// misnamed is the error about a field that stands twice or in another case.
+func misnamed(path string, err error) error {
+	e, ok := errors.AsType[*rawjson.NameError](err)
+	if !ok {
+		return err
+	}
+	return llm.Invalid(path+e.Name, "A field name is at fault: "+e.Error()+".")
+}

@@ -1,0 +1,75 @@
+package native
+
+import (
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/sse"
+)
+
+// Encoder writes one streamed answer: an object a piece, a last one with the
+// finish reason and the usage, then the end marker.
+type Encoder struct {
+	id      string
+	opening []byte // what every event begins with
+	begun   uint64 // the choices below 64 whose first piece went out
+}
+
+// NewEncoder encodes one streamed answer.
+func NewEncoder(m llm.Meta) *Encoder {
+	opening := append(make([]byte, 0, 192), "data: "...)
+	return &Encoder{id: m.ID, opening: appendOpening(opening, m.ID, m.Created, m.Model)}
+}
+
+// Append writes a piece of what the user reads. Thinking and tool calls have
+// no place in this format.
+func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
+	if ev.Kind != llm.EventText && ev.Kind != llm.EventRefusal || ev.Text == "" {
+		return dst
+	}
+	return e.piece(dst, ev.Choice, ev.Text)
+}
+
+func (e *Encoder) piece(dst []byte, choice int, text string) []byte {
+	dst = append(append(dst, e.opening...), `{"index":`...)
+	dst = strconv.AppendInt(dst, int64(choice), 10)
+	dst = append(dst, `,"delta":{`...)
+	if e.begin(choice) {
+		dst = append(dst, `"role":"assistant",`...)
+	}
+	dst = rawjson.AppendString(append(dst, `"content":`...), text)
+	return append(dst, "},\"finish_reason\":null}]}\n\n"...)
+}
+
+// begin reports whether a choice had no piece before.
+func (e *Encoder) begin(choice int) bool {
+	bit := uint64(1) << (choice & 63)
+	first := e.begun&bit == 0
+	e.begun |= bit
+	return first
+}
+
+// Finish writes the last object and the end marker. An answer without any text
+// still gets its first piece, so that a client learns the role.
+func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
+	if e.begun == 0 {
+		dst = e.piece(dst, 0, "")
+	}
+	dst = append(dst, e.opening...)
+	for i, reason := range f.Finish {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendInt(append(dst, `{"index":`...), int64(i), 10)
+		dst = append(dst, `,"delta":{},"finish_reason":`...)
+		dst = append(rawjson.AppendString(dst, finishWord(reason)), '}')
+	}
+	dst = appendFinal(append(dst, ']'), f)
+	return append(dst, "}\n\ndata: [DONE]\n\n"...)
+}
+
+// Fail writes an in-band error. No end marker follows.
+func (e *Encoder) Fail(dst []byte, err *llm.Error) []byte {
+	return sse.Append(dst, "error", EncodeError(nil, err, e.id))
+}

@@ -1,0 +1,37 @@
+package native
+
+import (
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// appendTokens writes the members of the usage object.
+func appendTokens(dst []byte, u *llm.Usage) []byte {
+	dst = strconv.AppendInt(append(dst, `"prompt_tokens":`...), u.InputTokens(), 10)
+	dst = strconv.AppendInt(append(dst, `,"completion_tokens":`...), u.OutputTokens(), 10)
+	return strconv.AppendInt(append(dst, `,"total_tokens":`...), u.TotalTokens(), 10)
+}
+
+// appendFinal writes the usage of a stream's last object, with what it cost in
+// US dollars, and the attempts when there was more than one.
+func appendFinal(dst []byte, f *llm.Final) []byte {
+	dst = appendTokens(append(dst, `,"usage":{`...), &f.Usage)
+	if f.Cost != nil {
+		dst = f.Cost.AppendText(append(dst, `,"cost":`...))
+	}
+	dst = append(dst, '}')
+	if f.Attempts <= 1 {
+		return dst
+	}
+	dst = strconv.AppendInt(append(dst, `,"weir":{"attempts":`...), int64(f.Attempts), 10)
+	dst = append(dst, `,"models":[`...)
+	for i, model := range f.Models {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = rawjson.AppendString(dst, model)
+	}
+	return append(dst, "]}"...)
+}

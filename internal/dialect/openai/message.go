@@ -1,0 +1,361 @@
+package openai
+
+import (
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// message is a message or a delta with its members by place.
+type message struct {
+	role, name, callID                    []byte
+	content, refusal                      []byte
+	reasoningContent, reasoning, thoughts []byte
+	toolCalls, functionCall               []byte
+	audio, annotations                    []byte
+	extra                                 []llm.Field
+}
+
+// readMessage takes a message apart. Members that are null count as absent;
+// unknown ones are kept only on request.
+func readMessage(v []byte, keepExtra bool) (m message) {
+	for f := range rawjson.Members(v) {
+		if !rawjson.Present(f.Value) {
+			continue
+		}
+		if place := m.place(f.Key()); place != nil {
+			*place = f.Value
+		} else if keepExtra {
+			m.extra = append(m.extra, llm.Field{Name: f.Name(), Value: f.Value})
+		}
+	}
+	return m
+}
+
+func (m *message) place(key []byte) *[]byte {
+	switch string(key) {
+	case "role":
+		return &m.role
+	case "name":
+		return &m.name
+	case "tool_call_id":
+		return &m.callID
+	case "content":
+		return &m.content
+	case "refusal":
+		return &m.refusal
+	case "reasoning_content":
+		return &m.reasoningContent
+	case "reasoning":
+		return &m.reasoning
+	case "reasoning_details":
+		return &m.thoughts
+	case "tool_calls":
+		return &m.toolCalls
+	case "function_call":
+		return &m.functionCall
+	case "audio":
+		return &m.audio
+	case "annotations":
+		return &m.annotations
+	}
+	return nil
+}
+
+// messageDecoder decodes the messages of one request. Calls of the time before
+// tools have no id, so they get one, which the function's answer then names.
+type messageDecoder struct {
+	legacyID string
+	calls    int
+}
+
+func decodeMessages(v []byte) ([]llm.Message, error) {
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid("messages", `The messages must be an array of objects such as {"role": "user", "content": "Hello"}.`)
+	}
+	var d messageDecoder
+	messages := make([]llm.Message, 0, 4)
+	for i, e := range rawjson.Elements(v) {
+		param := "messages[" + strconv.Itoa(i) + "]"
+		if rawjson.KindOf(e) != rawjson.Object {
+			return nil, llm.Invalid(param, "A message must be an object with a role and content.")
+		}
+		m, err := d.decode(readMessage(e, true), param)
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, m)
+	}
+	return messages, nil
+}
+
+func (d *messageDecoder) decode(m message, param string) (out llm.Message, err error) {
+	out.Extra = m.extra
+	out.Name = rawjson.Text(m.name)
+	switch role := rawjson.Text(m.role); role {
+	case "system", "developer":
+		out.Role = llm.RoleSystem
+	case "user":
+		out.Role = llm.RoleUser
+	case "assistant":
+		out.Role = llm.RoleAssistant
+		return d.assistant(out, m, param)
+	case "tool":
+		return decodeResult(out, m, rawjson.Text(m.callID), param)
+	case "function":
+		return decodeResult(out, m, d.legacyID, param)
+	default:
+		return out, llm.Invalid(param+".role", `The role must be "system", "developer", "user", "assistant" or "tool".`)
+	}
+	if m.content == nil {
+		return out, llm.Invalid(param+".content", "The content must be a string or an array of content parts.")
+	}
+	out.Parts, err = decodeContent(nil, m.content, param+".content")
+	return out, err
+}
+
+// assistant decodes an assistant's turn: thinking, words, calls, in this order.
+func (d *messageDecoder) assistant(out llm.Message, m message, param string) (llm.Message, error) {
+	parts := reasoningParts(&m)
+	parts, err := decodeContent(parts, m.content, param+".content")
+	if err != nil {
+		return out, err
+	}
+	if s := rawjson.Text(m.refusal); s != "" {
+		parts = append(parts, llm.Part{Kind: llm.PartRefusal, Text: s})
+	}
+	for i, e := range rawjson.Elements(m.toolCalls) {
+		parts = append(parts, llm.Part{Kind: llm.PartToolCall, Call: decodeCall(e, i)})
+	}
+	if m.functionCall != nil {
+		call := decodeLegacyCall(m.functionCall, d.calls)
+		d.legacyID, d.calls = call.ID, d.calls+1
+		parts = append(parts, llm.Part{Kind: llm.PartToolCall, Call: call})
+	}
+	if m.audio != nil {
+		out.Extra = append(out.Extra, llm.Field{Name: "audio", Value: m.audio})
+	}
+	if m.annotations != nil {
+		out.Extra = append(out.Extra, llm.Field{Name: "annotations", Value: m.annotations})
+	}
+	out.Parts = parts
+	return out, nil
+}
+
+func decodeResult(out llm.Message, m message, callID, param string) (llm.Message, error) {
+	content, err := decodeContent(nil, m.content, param+".content")
+	if err != nil {
+		return out, err
+	}
+	out.Role = llm.RoleTool
+	result := &llm.ToolResult{CallID: callID, Name: out.Name, Parts: content}
+	out.Name = ""
+	out.Parts = []llm.Part{{Kind: llm.PartToolResult, Result: result}}
+	return out, nil
+}
+
+// reasoningParts is the thinking of a message. Providers say the same under
+// several names at once, so the first of them counts.
+func reasoningParts(m *message) (parts []llm.Part) {
+	text, signature := reasoningText(m), ""
+	for _, e := range rawjson.Elements(m.thoughts) {
+		if s := rawjson.Text(rawjson.Get(e, "signature")); s != "" {
+			signature = s
+		}
+		if s := rawjson.Text(rawjson.Get(e, "data")); s != "" {
+			parts = append(parts, llm.Part{Kind: llm.PartReasoning, Redacted: s})
+		}
+	}
+	if text == "" && signature == "" {
+		return parts
+	}
+	return append(parts, llm.Part{Kind: llm.PartReasoning, Text: text, Signature: signature})
+}
+
+func reasoningText(m *message) string {
+	if s := rawjson.Text(m.reasoningContent); s != "" {
+		return s
+	}
+	if s := rawjson.Text(m.reasoning); s != "" {
+		return s
+	}
+	var text string
+	for _, e := range rawjson.Elements(m.thoughts) {
+		text += rawjson.Text(rawjson.Get(e, "text")) + rawjson.Text(rawjson.Get(e, "summary"))
+	}
+	return text
+}
+
+// decodeContent appends the parts of a content, a string or an array of parts.
+// An empty string is no part.
+func decodeContent(parts []llm.Part, v []byte, param string) ([]llm.Part, error) {
+	if v == nil {
+		return parts, nil
+	}
+	if s, ok := rawjson.AsString(v); ok {
+		if s != "" {
+			parts = append(parts, llm.Part{Kind: llm.PartText, Text: s})
+		}
+		return parts, nil
+	}
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid(param, "The content must be a string or an array of content parts.")
+	}
+	for i, e := range rawjson.Elements(v) {
+		p, ok := decodePart(e)
+		if !ok {
+			return nil, llm.Invalid(param+"["+strconv.Itoa(i)+"]", `A content part must be an object such as {"type": "text", "text": "Hello"}.`)
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// decodePart reads a content part; one of a type that nobody modelled is kept
+// as it came. It reports false for what is no part at all.
+func decodePart(v []byte) (p llm.Part, ok bool) {
+	kind := rawjson.Text(rawjson.Get(v, "type"))
+	if kind == "" {
+		return p, false
+	}
+	for m := range rawjson.Members(v) {
+		switch key := string(m.Key()); {
+		case key == "type":
+		case key == "text" && kind == "text" && rawjson.KindOf(m.Value) != rawjson.String:
+			return p, false
+		case key == kind:
+			if p = filled(p, kind, m.Value); p.Kind == 0 {
+				return llm.Part{Kind: llm.PartOther, Raw: v}, true
+			}
+		case !rawjson.Present(m.Value):
+		case key == "cache_control":
+			p.CacheControl = m.Value
+		default:
+			p.Extra = append(p.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+		}
+	}
+	if p.Kind == 0 {
+		return llm.Part{Kind: llm.PartOther, Raw: v}, true
+	}
+	return p, true
+}
+
+// filled is the part with the member that bears the name of its type.
+func filled(p llm.Part, kind string, v []byte) llm.Part {
+	switch kind {
+	case "text":
+		p.Kind, p.Text = llm.PartText, rawjson.Text(v)
+	case "refusal":
+		p.Kind, p.Text = llm.PartRefusal, rawjson.Text(v)
+	case "thinking":
+		p.Kind, p.Text = llm.PartReasoning, thinkingText(v)
+	case "image_url":
+		p.Kind, p.Media = llm.PartImage, decodeImage(v)
+	case "input_audio":
+		p.Kind = llm.PartAudio
+		p.Media = &llm.Media{
+			Data:   rawjson.Text(rawjson.Get(v, "data")),
+			Format: rawjson.Text(rawjson.Get(v, "format")),
+		}
+	case "file":
+		p.Kind, p.Media = llm.PartDocument, decodeFile(v)
+	}
+	return p
+}
+
+// thinkingText reads Mistral's thinking, a string or an array of text parts:
+// https://docs.mistral.ai/capabilities/reasoning.
+func thinkingText(v []byte) string {
+	text := rawjson.Text(v)
+	for _, e := range rawjson.Elements(v) {
+		text += rawjson.Text(rawjson.Get(e, "text"))
+	}
+	return text
+}
+
+func decodeImage(v []byte) *llm.Media {
+	address, ok := rawjson.AsString(v) // Mistral takes the address alone, too
+	if !ok {
+		address = rawjson.Text(rawjson.Get(v, "url"))
+	}
+	m := &llm.Media{Detail: rawjson.Text(rawjson.Get(v, "detail"))}
+	if m.MIME, m.Data, ok = cutDataURL(address); !ok {
+		m.URL = address
+	}
+	return m
+}
+
+func decodeFile(v []byte) *llm.Media {
+	m := &llm.Media{
+		Name:   rawjson.Text(rawjson.Get(v, "filename")),
+		FileID: rawjson.Text(rawjson.Get(v, "file_id")),
+	}
+	data := rawjson.Text(rawjson.Get(v, "file_data"))
+	var ok bool
+	if m.MIME, m.Data, ok = cutDataURL(data); !ok {
+		m.Data = data
+	}
+	return m
+}
+
+// cutDataURL takes a base64 data URL (RFC 2397) apart.
+func cutDataURL(s string) (mime, data string, ok bool) {
+	rest, ok := strings.CutPrefix(s, "data:")
+	if !ok {
+		return "", "", false
+	}
+	head, data, ok := strings.Cut(rest, ",")
+	mime, isBase64 := strings.CutSuffix(head, ";base64")
+	if !ok || !isBase64 || mime == "" {
+		return "", "", false
+	}
+	return mime, data, true
+}
+
+// decodeCall reads a tool call. A call without an id gets one by its position.
+func decodeCall(v []byte, position int) *llm.ToolCall {
+	c := &llm.ToolCall{}
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "id":
+			c.ID = rawjson.Text(m.Value)
+		case "function":
+			c.Name = rawjson.Text(rawjson.Get(m.Value, "name"))
+			c.Arguments = arguments(rawjson.Get(m.Value, "arguments"))
+		case "custom":
+			c.Name = rawjson.Text(rawjson.Get(m.Value, "name"))
+			c.Arguments = rawjson.Text(rawjson.Get(m.Value, "input"))
+		case "type":
+			if rawjson.Text(m.Value) == "custom" {
+				c.Extra = append(c.Extra, llm.Field{Name: "type", Value: m.Value})
+			}
+		case "index":
+		default:
+			c.Extra = append(c.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+		}
+	}
+	if c.ID == "" {
+		c.ID = madeUpID(position)
+	}
+	return c
+}
+
+// arguments are JSON text in a string; some providers leave the string out.
+func arguments(v []byte) string {
+	if s, ok := rawjson.AsString(v); ok || !rawjson.Present(v) {
+		return s
+	}
+	return string(v)
+}
+
+func decodeLegacyCall(v []byte, position int) *llm.ToolCall {
+	return &llm.ToolCall{
+		ID:        madeUpID(position),
+		Name:      rawjson.Text(rawjson.Get(v, "name")),
+		Arguments: arguments(rawjson.Get(v, "arguments")),
+	}
+}
+
+func madeUpID(position int) string { return "call_" + strconv.Itoa(position) }

@@ -1,0 +1,212 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/dialect/openai"
+	"weir/internal/llm"
+	"weir/internal/sse"
+)
+
+func TestScan(t *testing.T) {
+	t.Parallel()
+	body := `{"stream":true,"stream_options":{"include_usage":true},"model":"gpt","n":3,"max_tokens":5,"max_completion_tokens":9,"messages":[]}`
+	got, err := openai.Scan([]byte(body), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, o := body[got.ModelSpan.Start:got.ModelSpan.End], body[got.StreamOptionsSpan.Start:got.StreamOptionsSpan.End]; m != `"gpt"` || o != `{"include_usage":true}` {
+		t.Errorf("spans cover %s and %s", m, o)
+	}
+	got.ModelSpan, got.StreamOptionsSpan = llm.Span{}, llm.Span{}
+	want := llm.Head{Model: "gpt", Stream: true, IncludeUsage: true, Choices: 3, MaxOutput: 9, Open: 1}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("head of %s (-got +want)\n%s", body, diff)
+	}
+}
+
+func TestStamp(t *testing.T) {
+	t.Parallel()
+	cost := llm.Money(300_000_000)
+	priced := &llm.Final{Cost: &cost, Attempts: 1}
+	tests := []struct {
+		name, in, want string
+		final          *llm.Final
+	}{
+		{"added", `{"a":[{"usage":{}}], "usage" : {"prompt_tokens":1} }`, `{"a":[{"usage":{}}], "usage" : {"cost":0.3,"prompt_tokens":1} }`, priced},
+		{"empty", `{"usage":{}}`, `{"usage":{"cost":0.3}}`, priced},
+		{"in place of the provider's", `{"usage":{"cost": {"x":1},"prompt_tokens":1}}`, `{"usage":{"cost": 0.3,"prompt_tokens":1}}`, priced},
+		{"null", `{"usage":null}`, `{"usage":null}`, priced},
+		{"none", `{"id":"x"}`, `{"id":"x"}`, priced},
+		{"not JSON", `[DONE]`, `[DONE]`, priced},
+		{"unpriced", `{"usage":{}}`, `{"usage":{}}`, &llm.Final{Attempts: 1}},
+		{
+			"attempts", `{"usage":{},"id":1 }`, `{"usage":{"cost":0.3},"id":1,"weir":{"attempts":2,"models":["a/x","b/y"]} }`,
+			&llm.Final{Cost: &cost, Attempts: 2, Models: []string{"a/x", "b/y"}},
+		},
+	}
+	for _, tt := range tests {
+		if got := string(openai.Stamp([]byte(">"), []byte(tt.in), tt.final)); got != ">"+tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestDropped names what a request in another wire format's words loses.
+func TestDropped(t *testing.T) {
+	t.Parallel()
+	k, n := int64(5), int64(10)
+	r := &llm.Request{
+		ExtraOf: "anthropic", Extra: []llm.Field{{Name: "container", Value: json.RawMessage(`"c"`)}},
+		TopK: &k, MaxOutput: &n, Reasoning: &llm.ReasoningOptions{Budget: 5000},
+		Tools: []llm.Tool{{Raw: json.RawMessage(`{"type":"web_search"}`)}},
+		Messages: []llm.Message{
+			{Role: llm.RoleUser, Parts: []llm.Part{
+				{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "c1", IsError: true, Parts: []llm.Part{{Kind: llm.PartText, Text: "no"}}}},
+				{Kind: llm.PartText, Text: "Hi", CacheControl: json.RawMessage(`{"type":"ephemeral"}`)},
+			}},
+			{Role: llm.RoleAssistant, Parts: []llm.Part{
+				{Kind: llm.PartReasoning, Text: "hm", Signature: "s"}, {Kind: llm.PartReasoning, Redacted: "x"}, {Kind: llm.PartText, Text: "Yes"},
+			}},
+			{Role: llm.RoleUser, Parts: []llm.Part{
+				{Kind: llm.PartDocument, Media: &llm.Media{URL: "https://example.com/a.pdf"}},
+				{Kind: llm.PartImage, Media: &llm.Media{MIME: "image/gif", Data: "AAAA"}},
+				{Kind: llm.PartAudio, Media: &llm.Media{MIME: "audio/mpeg", Data: "BBBB"}},
+			}},
+		},
+	}
+	body, dropped, err := openai.EncodeRequest(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"model":"","messages":[{"role":"tool","tool_call_id":"c1","content":"no"},{"role":"user","content":"Hi"},` +
+		`{"role":"assistant","content":"Yes"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/gif;base64,AAAA"}},` +
+		`{"type":"input_audio","input_audio":{"data":"BBBB","format":"mp3"}}]}],"max_completion_tokens":10,"reasoning_effort":"medium"}`
+	if diff := cmp.Diff(string(body), want); diff != "" {
+		t.Errorf("body (-got +want)\n%s", diff)
+	}
+	wantDropped := []string{
+		"tool result is_error", "cache_control", "reasoning signature", "redacted reasoning", "reasoning",
+		"document by address", "tools that are not functions", "top_k", "reasoning budget", "container",
+	}
+	if diff := cmp.Diff(dropped, wantDropped); diff != "" {
+		t.Errorf("dropped (-got +want)\n%s", diff)
+	}
+}
+
+func TestPath(t *testing.T) {
+	t.Parallel()
+	if got, want := openai.Path(llm.OpChat, "gpt", true), "/chat/completions"; got != want {
+		t.Errorf("path %q, want %q", got, want)
+	}
+}
+
+func FuzzRequest(f *testing.F) {
+	f.Add([]byte(`{"model":"a","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:a;base64,x"}}]}],"tools":[{}]}`))
+	f.Add([]byte(`{"messages":[{"role":"assistant","function_call":{}},{"role":"function"}],"stream":true,"n":2}`))
+	f.Add([]byte(`{"Max_Tokens":1}`))
+	q := &llm.Quirks{MaxOutputField: "max_tokens", Rename: map[string]string{"seed": "random_seed"}, Drop: []string{"user"}}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		head, err := openai.Scan(body, nil)
+		if err != nil {
+			if _, ok := errors.AsType[*llm.Error](err); !ok {
+				t.Fatalf("Scan(%q): %v is not for a client", body, err)
+			}
+			_, _ = openai.DecodeRequest(body) // must not panic all the same
+			return
+		}
+		for _, q := range []*llm.Quirks{nil, q} {
+			spliced := openai.Splice(nil, body, &head, llm.Splice{Model: "m", Stream: true, MaxOutput: 9}, q)
+			again, err := openai.Scan(spliced, nil)
+			if err != nil && head.Model != "" || err == nil && again.Model != "m" {
+				t.Fatalf("Splice(%q) = %q: model %q, %v", body, spliced, again.Model, err)
+			}
+		}
+		r, err := openai.DecodeRequest(body)
+		if err != nil {
+			if e, ok := errors.AsType[*llm.Error](err); !ok || e.Param == "" {
+				t.Fatalf("DecodeRequest(%q): %v names no parameter", body, err)
+			}
+			return
+		}
+		out, _, err := openai.EncodeRequest(r, q)
+		if err != nil || !json.Valid(out) {
+			t.Fatalf("EncodeRequest of %q: %q, %v", body, out, err)
+		}
+	})
+}
+
+func FuzzReply(f *testing.F) {
+	f.Add([]byte(`{"id":"a","choices":[{"message":{"content":[{"type":"text","text":"x"}],"tool_calls":[{}],"audio":{}}}],"usage":{"prompt_tokens":1}}`))
+	f.Add([]byte(`{"error":{"code":429,"message":{"detail":[{"loc":["a",1]}]}}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		openai.DecodeError(body)
+		r, err := openai.DecodeReply(body, nil)
+		if err != nil {
+			return
+		}
+		if out := openai.EncodeReply(nil, r); !json.Valid(out) {
+			t.Fatalf("EncodeReply of %q: %q is not JSON", body, out)
+		}
+		if out := openai.Stamp(nil, body, &llm.Final{Cost: new(llm.Money), Attempts: 2}); !json.Valid(out) {
+			t.Fatalf("Stamp of %q: %q is not JSON", body, out)
+		}
+		if r.Reported && !r.Usage.Plausible() {
+			t.Fatalf("usage of %q: %v", body, r.Usage)
+		}
+	})
+}
+
+func FuzzErrorBody(f *testing.F) {
+	f.Add([]byte(`{"error":{"message":"sk-aaaaaaaaaaaaaaaaaaa\u0000","code":5,"type":"x"}}`))
+	f.Add([]byte(`{"detail":[{"loc":["body",0],"msg":"m"}]}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		e := openai.DecodeError(body)
+		for _, s := range []string{e.Message, e.Code, e.Param} {
+			if len(s) > 500 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.ToValidUTF8(s, "") != s {
+				t.Fatalf("DecodeError(%q): %q is not fit to be shown", body, s)
+			}
+		}
+	})
+}
+
+func FuzzStream(f *testing.F) {
+	f.Add("", `{"id":"a","choices":[{"delta":{"content":"x","tool_calls":[{"index":0,"id":"b","function":{"name":"f"}}]}}]}`, `[DONE]`)
+	f.Add("error", `{"message":"m"}`, `{"error":{"code":"x"},"choices":[{"finish_reason":"error"}]}`)
+	f.Fuzz(func(t *testing.T, name, first, second string) {
+		d, enc := openai.NewDecoder(nil), openai.NewEncoder(llm.Meta{IncludeUsage: true})
+		for _, data := range []string{first, second} {
+			events, err := d.Decode(nil, sse.Event{Name: []byte(name), Data: []byte(data)})
+			for i := range events {
+				out := enc.Append(nil, &events[i])
+				checkFrames(t, out)
+			}
+			if e, ok := errors.AsType[*llm.Error](err); ok {
+				checkFrames(t, enc.Fail(nil, e))
+			}
+		}
+	})
+}
+
+// checkFrames holds that what is written is events of JSON.
+func checkFrames(t *testing.T, out []byte) {
+	t.Helper()
+	r := sse.NewReader(strings.NewReader(string(out)), 1<<20)
+	for {
+		frame, err := r.Next()
+		if err != nil {
+			break
+		}
+		if !json.Valid(frame.Data) {
+			t.Fatalf("frame %q is not JSON", frame.Data)
+		}
+	}
+	if len(r.Rest()) > 0 {
+		t.Fatalf("%q is no whole event", r.Rest())
+	}
+}

@@ -1,0 +1,296 @@
+package openai
+
+import (
+	"errors"
+	"fmt"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+var (
+	errNoChoices = errors.New("openai: the reply has no choices")
+	errContent   = errors.New("openai: the reply's content is neither text nor a list of parts")
+)
+
+// DecodeReply reads a whole answer. An *llm.Error is one that the provider
+// reported in place of it; any other error says that this is not the protocol.
+// Raw JSON in the reply shares memory with body.
+func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return nil, fmt.Errorf("openai: the reply is not JSON: %w", err)
+	}
+	r := &llm.Reply{}
+	var choices, failure []byte
+	for m := range rawjson.Members(body) {
+		switch string(m.Key()) {
+		case "id":
+			r.ID = rawjson.Text(m.Value)
+		case "created":
+			r.Created, _ = rawjson.AsInt(m.Value)
+		case "model":
+			r.Model = rawjson.Text(m.Value)
+		case "choices":
+			choices = m.Value
+		case "usage":
+			r.Usage, r.Reported = decodeUsage(m.Value, q)
+		case "service_tier":
+			r.Tier = rawjson.Text(m.Value)
+		case "error":
+			failure = m.Value
+		case "object":
+		default:
+			r.Extra = appendExtra(r.Extra, m)
+		}
+	}
+	if rawjson.Present(failure) {
+		return nil, reportedError(body)
+	}
+	if !r.Reported {
+		r.Usage, r.Reported = decodeUsage(rawjson.Get(body, "x_groq", "usage"), q)
+	}
+	for _, e := range rawjson.Elements(choices) {
+		c, err := decodeChoice(e, len(r.Choices))
+		if err != nil {
+			return nil, err
+		}
+		r.Choices = append(r.Choices, c)
+	}
+	if len(r.Choices) == 0 {
+		return nil, errNoChoices
+	}
+	return r, nil
+}
+
+func appendExtra(extra []llm.Field, m rawjson.Member) []llm.Field {
+	if !rawjson.Present(m.Value) {
+		return extra
+	}
+	return append(extra, llm.Field{Name: m.Name(), Value: m.Value})
+}
+
+func decodeChoice(v []byte, position int) (llm.Choice, error) {
+	c := llm.Choice{Index: position}
+	var m []byte
+	for f := range rawjson.Members(v) {
+		switch string(f.Key()) {
+		case "index":
+			if n, ok := rawjson.AsInt(f.Value); ok && n >= 0 && n < maxChoices {
+				c.Index = int(n)
+			}
+		case "message":
+			m = f.Value
+		case "finish_reason":
+			c.Finish = finishOf(rawjson.Text(f.Value))
+		case "logprobs":
+			if rawjson.Present(f.Value) {
+				c.Logprobs = f.Value
+			}
+		default:
+			c.Extra = appendExtra(c.Extra, f)
+		}
+	}
+	if rawjson.KindOf(m) != rawjson.Object {
+		return c, fmt.Errorf("openai: choice %d of the reply has no message", position)
+	}
+	var err error
+	c.Message, err = decodeAnswer(m)
+	if c.Finish == llm.FinishStop && hasCall(&c.Message) {
+		c.Finish = llm.FinishToolCalls // some providers call a forced tool with a plain "stop"
+	}
+	return c, err
+}
+
+// decodeAnswer decodes the message of a reply.
+func decodeAnswer(v []byte) (llm.Message, error) {
+	m := readMessage(v, true)
+	var d messageDecoder
+	audio, annotations := m.audio, m.annotations
+	m.audio, m.annotations = nil, nil
+	out, err := d.assistant(llm.Message{Role: llm.RoleAssistant, Extra: m.extra}, m, "message")
+	if err != nil {
+		return out, errContent // not the caller's fault, so not the caller's error
+	}
+	if audio != nil {
+		out.Parts = append(out.Parts, decodeSound(audio))
+	}
+	for i := range out.Parts {
+		if out.Parts[i].Kind == llm.PartText && annotations != nil {
+			out.Parts[i].Annotations = annotations
+			break
+		}
+	}
+	return out, nil
+}
+
+// decodeSound reads a spoken answer: its words are the part's text.
+func decodeSound(v []byte) llm.Part {
+	p := llm.Part{Kind: llm.PartAudio, Media: &llm.Media{}}
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "id":
+			p.Media.FileID = rawjson.Text(m.Value)
+		case "data":
+			p.Media.Data = rawjson.Text(m.Value)
+		case "transcript":
+			p.Text = rawjson.Text(m.Value)
+		default:
+			p.Extra = appendExtra(p.Extra, m)
+		}
+	}
+	return p
+}
+
+func hasCall(m *llm.Message) bool {
+	for i := range m.Parts {
+		if m.Parts[i].Kind == llm.PartToolCall {
+			return true
+		}
+	}
+	return false
+}
+
+// finishOf maps the words of all who speak this format. A word that nobody
+// listed is taken for a normal end; none at all stays none.
+func finishOf(word string) llm.FinishReason {
+	switch word {
+	case "":
+		return ""
+	case "length", "max_tokens", "model_length", "MAX_TOKENS":
+		return llm.FinishLength
+	case "tool_calls", "function_call", "tool_use":
+		return llm.FinishToolCalls
+	case "content_filter", "content_filtered", "safety", "SAFETY", "sensitive", "refusal":
+		return llm.FinishContentFilter
+	case "error", "insufficient_system_resource", "network_error", "abort":
+		return llm.FinishError
+	}
+	return llm.FinishStop
+}
+
+// EncodeReply appends a chat.completion object to dst.
+func EncodeReply(dst []byte, r *llm.Reply) []byte {
+	dst = rawjson.AppendString(append(dst, `{"id":`...), r.ID)
+	dst = appendCount(dst, `,"object":"chat.completion","created":`, r.Created)
+	dst = rawjson.AppendString(append(dst, `,"model":`...), r.Model)
+	dst = append(dst, `,"choices":[`...)
+	for i := range r.Choices {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendChoice(dst, &r.Choices[i])
+	}
+	dst = append(dst, ']')
+	if r.Reported || !r.Usage.IsZero() {
+		dst = appendUsage(append(dst, `,"usage":`...), &r.Usage, r.Cost)
+	}
+	if r.Tier != "" {
+		dst = rawjson.AppendString(append(dst, `,"service_tier":`...), r.Tier)
+	}
+	return append(appendFields(dst, r.Extra), '}')
+}
+
+// written are the members that an encoded object has already, and the extras
+// of another wire format must not double.
+var written = rawjson.Names{
+	"id", "object", "created", "model", "choices", "usage", "service_tier", "error",
+	"index", "message", "finish_reason", "logprobs", "role", "content", "refusal", "tool_calls", "audio",
+}
+
+func appendFields(dst []byte, extra []llm.Field) []byte {
+	for _, f := range extra {
+		if written.Has(f.Name) {
+			continue
+		}
+		dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
+		dst = append(dst, f.Value...)
+	}
+	return dst
+}
+
+func appendChoice(dst []byte, c *llm.Choice) []byte {
+	dst = appendCount(dst, `{"index":`, int64(c.Index))
+	dst = appendAnswer(append(dst, `,"message":`...), &c.Message)
+	dst = append(dst, `,"logprobs":`...)
+	if c.Logprobs == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = append(dst, c.Logprobs...)
+	}
+	dst = rawjson.AppendString(append(dst, `,"finish_reason":`...), finishWord(c.Finish))
+	return append(appendFields(dst, c.Extra), '}')
+}
+
+// finishWord is the reason as it is written. A provider that gave none came to
+// a normal end.
+func finishWord(f llm.FinishReason) string {
+	if f == "" {
+		f = llm.FinishStop
+	}
+	return string(f)
+}
+
+// answer is an assistant's message by member.
+type answer struct {
+	text, refusal, reasoning string
+	hasText                  bool
+	calls                    []*llm.ToolCall
+	sound                    *llm.Part
+	annotations              []byte
+}
+
+func readAnswer(m *llm.Message) (a answer) {
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; p.Kind {
+		case llm.PartText:
+			a.text, a.hasText = a.text+p.Text, true
+			if p.Annotations != nil {
+				a.annotations = p.Annotations
+			}
+		case llm.PartRefusal:
+			a.refusal += p.Text
+		case llm.PartReasoning:
+			a.reasoning += p.Text
+		case llm.PartToolCall:
+			a.calls = append(a.calls, p.Call)
+		case llm.PartAudio:
+			a.sound = p
+		}
+	}
+	return a
+}
+
+func appendAnswer(dst []byte, m *llm.Message) []byte {
+	a := readAnswer(m)
+	dst = append(dst, `{"role":"assistant","content":`...)
+	if a.hasText || a.calls == nil && a.refusal == "" && a.sound == nil {
+		dst = rawjson.AppendString(dst, a.text)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = appendOrNull(append(dst, `,"refusal":`...), a.refusal)
+	if a.annotations != nil {
+		dst = append(append(dst, `,"annotations":`...), a.annotations...)
+	}
+	if a.reasoning != "" {
+		dst = rawjson.AppendString(append(dst, `,"reasoning_content":`...), a.reasoning)
+	}
+	if a.calls != nil {
+		dst = appendCalls(append(dst, `,"tool_calls":`...), a.calls)
+	}
+	if a.sound != nil {
+		dst = appendSound(append(dst, `,"audio":`...), a.sound)
+	}
+	return append(appendFields(dst, m.Extra), '}')
+}
+
+func appendSound(dst []byte, p *llm.Part) []byte {
+	media := p.Media
+	if media == nil {
+		media = &llm.Media{}
+	}
+	dst = rawjson.AppendString(append(dst, `{"id":`...), media.FileID)
+	dst = rawjson.AppendString(append(dst, `,"data":`...), media.Data)
+	dst = rawjson.AppendString(append(dst, `,"transcript":`...), p.Text)
+	return append(appendFields(dst, p.Extra), '}')
+}

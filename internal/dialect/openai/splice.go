@@ -1,0 +1,158 @@
+package openai
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// Splice appends to dst a body of this format with the provider's model name,
+// a request for usage where it is a stream, and an output cap where one is to
+// be put in. Every other byte stays, but for top-level fields that the
+// provider calls by another name or refuses. The head is that of Scan.
+func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
+	if q == nil {
+		q = &llm.Quirks{}
+	}
+	if quirky(body, q) {
+		body = requirk(body, q)
+		h = relocate(body)
+	}
+	edits := make([]rawjson.Edit, 0, 3)
+	var front []byte // members that are put in front of the others
+	model := rawjson.AppendString(nil, s.Model)
+	if h.ModelSpan.Present() {
+		edits = append(edits, replace(h.ModelSpan, model))
+	} else {
+		front = append(append(append(front, `"model":`...), model...), ',')
+	}
+	if s.Stream && !q.NoStreamOptions {
+		if h.StreamOptionsSpan.Present() {
+			edits = append(edits, askForUsage(body, h.StreamOptionsSpan))
+		} else {
+			front = append(front, `"stream_options":{"include_usage":true},`...)
+		}
+	}
+	if s.MaxOutput > 0 {
+		limit := strconv.AppendInt(nil, s.MaxOutput, 10)
+		if span := find(body, capField(q)); span.Present() {
+			edits = append(edits, replace(span, limit))
+		} else {
+			front = append(rawjson.AppendString(front, capField(q)), ':')
+			front = append(append(front, limit...), ',')
+		}
+	}
+	if h.Empty {
+		front = bytes.TrimSuffix(front, []byte{','})
+	}
+	if len(front) > 0 {
+		edits = append(edits, rawjson.Edit{Start: h.Open, End: h.Open, Text: front})
+	}
+	slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
+	return rawjson.Splice(dst, body, edits...)
+}
+
+func replace(s llm.Span, text []byte) rawjson.Edit {
+	return rawjson.Edit{Start: s.Start, End: s.End, Text: text}
+}
+
+// askForUsage changes the stream options, which may be null, and keeps what
+// else they hold.
+func askForUsage(body []byte, s llm.Span) rawjson.Edit {
+	options := body[s.Start:s.End]
+	if rawjson.KindOf(options) != rawjson.Object {
+		return replace(s, []byte(`{"include_usage":true}`))
+	}
+	e := rawjson.Set(options, "include_usage", []byte("true"))
+	e.Start += s.Start
+	e.End += s.Start
+	return e
+}
+
+func capField(q *llm.Quirks) string {
+	if q.MaxOutputField != "" {
+		return q.MaxOutputField
+	}
+	return outputCap
+}
+
+// find is where the value of a top-level member stands.
+func find(body []byte, name string) llm.Span {
+	for m := range rawjson.Members(body) {
+		if m.Is(name) {
+			return llm.Span{Start: m.Start, End: m.Start + len(m.Value)}
+		}
+	}
+	return llm.Span{}
+}
+
+// quirky reports whether the provider would stumble over the body.
+func quirky(body []byte, q *llm.Quirks) bool {
+	if q.MaxOutputField == "" && !q.NoStreamOptions && q.RequiredToolChoice == "" && len(q.Rename) == 0 && len(q.Drop) == 0 {
+		return false
+	}
+	for m := range rawjson.Members(body) {
+		if name, value := quirkOf(m, q); name != m.Name() || !bytes.Equal(value, m.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// quirkOf is the member in the provider's words; an empty name leaves it out.
+// A cap under the name that the provider ignores would be no cap.
+func quirkOf(m rawjson.Member, q *llm.Quirks) (name string, value []byte) {
+	name, value = m.Name(), m.Value
+	switch {
+	case slices.Contains(q.Drop, name), name == "stream_options" && q.NoStreamOptions:
+		return "", nil
+	case isCap(name) && q.MaxOutputField != "":
+		return q.MaxOutputField, value
+	case name == "tool_choice" && q.RequiredToolChoice != "" && rawjson.Text(value) == string(llm.ToolsRequired):
+		return name, rawjson.AppendString(nil, q.RequiredToolChoice)
+	}
+	if other, ok := q.Rename[name]; ok {
+		name = other
+	}
+	return name, value
+}
+
+// requirk writes the body anew in the provider's words. Of two output caps
+// that become one, the one that is not deprecated counts, if it has a value.
+func requirk(body []byte, q *llm.Quirks) []byte {
+	out := append(make([]byte, 0, len(body)+64), '{')
+	limit := capOf(body)
+	for m := range rawjson.Members(body) {
+		name, value := quirkOf(m, q)
+		if name == "" || q.MaxOutputField != "" && isCap(m.Name()) && m.Name() != limit {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(rawjson.AppendString(out, name), ':'), value...)
+	}
+	return append(out, '}')
+}
+
+func isCap(name string) bool { return name == outputCap || name == legacyOutputCap }
+
+// capOf is the name under which the body has its output cap.
+func capOf(body []byte) string {
+	if rawjson.Present(rawjson.Get(body, outputCap)) {
+		return outputCap
+	}
+	return legacyOutputCap
+}
+
+// relocate finds the places that Splice needs in a body of its own making.
+func relocate(body []byte) *llm.Head {
+	return &llm.Head{
+		Open: 1, Empty: len(body) == 2,
+		ModelSpan:         find(body, "model"),
+		StreamOptionsSpan: find(body, "stream_options"),
+	}
+}

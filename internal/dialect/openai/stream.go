@@ -1,0 +1,195 @@
+package openai
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/sse"
+)
+
+var errNotObject = errors.New("openai: a frame of the stream is not an object")
+
+// Decoder reads one stream of chat.completion.chunk objects.
+type Decoder struct {
+	q       *llm.Quirks
+	started bool
+	calls   []openCall
+}
+
+// NewDecoder decodes one streamed answer.
+func NewDecoder(q *llm.Quirks) *Decoder { return &Decoder{q: q} }
+
+// Decode appends the events of one frame to dst. A *llm.Error is an error that
+// the provider reported in the stream, and comes with the events that stood
+// beside it; any other error is a frame that is not the protocol.
+func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
+	data := bytes.TrimSpace(frame.Data)
+	switch {
+	case string(data) == "[DONE]":
+		return append(dst, llm.Event{Kind: llm.EventDone}), nil
+	case string(frame.Name) == "error":
+		return dst, reportedError(data)
+	case len(data) == 0:
+		return dst, nil
+	}
+	if err := rawjson.Validate(data, maxDepth); err != nil {
+		return dst, fmt.Errorf("openai: a frame of the stream is not JSON: %w", err)
+	}
+	if rawjson.KindOf(data) != rawjson.Object {
+		return dst, errNotObject
+	}
+	c := readChunk(data)
+	dst = d.events(dst, &c)
+	if rawjson.Present(c.failure) {
+		return dst, reportedError(data)
+	}
+	return dst, nil
+}
+
+func (d *Decoder) events(dst []llm.Event, c *chunk) []llm.Event {
+	if !d.started && (rawjson.Text(c.id) != "" || c.hasChoice) {
+		d.started = true
+		dst = append(dst, c.start())
+	}
+	for _, choice := range rawjson.Elements(c.choices) {
+		dst = d.choice(dst, choice)
+	}
+	if usage, ok := decodeUsage(c.usage, d.q); ok {
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage})
+	}
+	return dst
+}
+
+// chunk is a frame's object by place.
+type chunk struct {
+	id, model, created, tier []byte
+	choices, usage, failure  []byte
+	hasChoice                bool
+}
+
+func readChunk(data []byte) (c chunk) {
+	var groq []byte
+	for m := range rawjson.Members(data) {
+		switch string(m.Key()) {
+		case "id":
+			c.id = m.Value
+		case "model":
+			c.model = m.Value
+		case "created":
+			c.created = m.Value
+		case "service_tier":
+			c.tier = m.Value
+		case "choices":
+			c.choices = m.Value
+		case "usage":
+			c.usage = m.Value
+		case "error":
+			c.failure = m.Value
+		case "x_groq":
+			groq = m.Value
+		}
+	}
+	if !rawjson.Present(c.usage) {
+		c.usage = rawjson.Get(groq, "usage")
+	}
+	for range rawjson.Elements(c.choices) {
+		c.hasChoice = true
+		break
+	}
+	return c
+}
+
+func (c *chunk) start() llm.Event {
+	created, _ := rawjson.AsInt(c.created)
+	return llm.Event{
+		Kind: llm.EventStart, Created: created,
+		ID: rawjson.Text(c.id), Model: rawjson.Text(c.model), Tier: rawjson.Text(c.tier),
+	}
+}
+
+func (d *Decoder) choice(dst []llm.Event, v []byte) []llm.Event {
+	var index int
+	var delta, finish []byte
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "index":
+			if n, ok := rawjson.AsInt(m.Value); ok && n >= 0 && n < maxChoices {
+				index = int(n)
+			}
+		case "delta":
+			delta = m.Value
+		case "finish_reason":
+			finish = m.Value
+		}
+	}
+	dst = d.delta(dst, index, delta)
+	reason := finishOf(rawjson.Text(finish))
+	if reason == "" {
+		return dst
+	}
+	if reason == llm.FinishStop && d.last(index) != nil {
+		reason = llm.FinishToolCalls // some providers call a forced tool with a plain "stop"
+	}
+	return append(dst, llm.Event{Kind: llm.EventFinish, Choice: index, Finish: reason})
+}
+
+func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
+	m := readMessage(v, false)
+	if text := reasoningText(&m); text != "" {
+		dst = append(dst, llm.Event{Kind: llm.EventReasoning, Choice: choice, Text: text})
+	}
+	for _, thought := range rawjson.Elements(m.thoughts) {
+		if s := rawjson.Text(rawjson.Get(thought, "signature")); s != "" {
+			dst = append(dst, llm.Event{Kind: llm.EventReasoning, Choice: choice, Signature: s})
+		}
+	}
+	dst = content(dst, choice, m.content)
+	if s := rawjson.Text(m.refusal); s != "" {
+		dst = append(dst, llm.Event{Kind: llm.EventRefusal, Choice: choice, Text: s})
+	}
+	for _, call := range rawjson.Elements(m.toolCalls) {
+		dst = d.call(dst, choice, readCall(call))
+	}
+	if m.functionCall != nil {
+		dst = d.call(dst, choice, callDelta{
+			index: 0, name: rawjson.Text(rawjson.Get(m.functionCall, "name")),
+			arguments: arguments(rawjson.Get(m.functionCall, "arguments")),
+		})
+	}
+	if m.audio != nil {
+		dst = append(dst, llm.Event{Kind: llm.EventOther, Choice: choice, Raw: m.audio})
+	}
+	return dst
+}
+
+// content appends the pieces of a delta's content: a string, or Mistral's
+// array of text and thinking.
+func content(dst []llm.Event, choice int, v []byte) []llm.Event {
+	if s, ok := rawjson.AsString(v); ok {
+		if s != "" {
+			dst = append(dst, llm.Event{Kind: llm.EventText, Choice: choice, Text: s})
+		}
+		return dst
+	}
+	for _, e := range rawjson.Elements(v) {
+		p, ok := decodePart(e)
+		ev := llm.Event{Choice: choice, Text: p.Text}
+		switch {
+		case !ok:
+			continue
+		case p.Kind == llm.PartText:
+			ev.Kind = llm.EventText
+		case p.Kind == llm.PartReasoning:
+			ev.Kind = llm.EventReasoning
+		default:
+			ev.Kind, ev.Raw = llm.EventOther, e
+		}
+		if ev.Text != "" || ev.Raw != nil {
+			dst = append(dst, ev)
+		}
+	}
+	return dst
+}

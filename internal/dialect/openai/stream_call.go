@@ -1,0 +1,116 @@
+package openai
+
+import (
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// maxCalls bounds the tool calls that a stream may open; more are passed over.
+const maxCalls = 1024
+
+// openCall is a tool call of the stream that has begun.
+type openCall struct {
+	choice   int
+	position int // among the calls of its choice
+	index    int // as the provider counts
+	id       string
+}
+
+// callDelta is one tool call of one delta.
+type callDelta struct {
+	index     int // -1 when the provider gave none
+	id, name  string
+	arguments string
+}
+
+func readCall(v []byte) callDelta {
+	c := callDelta{index: -1}
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "index":
+			if n, ok := rawjson.AsInt(m.Value); ok && n >= 0 && n < maxCalls {
+				c.index = int(n)
+			}
+		case "id":
+			c.id = rawjson.Text(m.Value)
+		case "function":
+			c.name = rawjson.Text(rawjson.Get(m.Value, "name"))
+			c.arguments = arguments(rawjson.Get(m.Value, "arguments"))
+		case "custom":
+			c.name = rawjson.Text(rawjson.Get(m.Value, "name"))
+			c.arguments = rawjson.Text(rawjson.Get(m.Value, "input"))
+		}
+	}
+	return c
+}
+
+// call appends the events of one delta: one that opens the call, with its id
+// and name, and one with a piece of its arguments.
+func (d *Decoder) call(dst []llm.Event, choice int, c callDelta) []llm.Event {
+	open := d.find(choice, c)
+	if open == nil {
+		if len(d.calls) == maxCalls {
+			return dst
+		}
+		open = d.open(choice, c)
+		dst = append(dst, llm.Event{
+			Kind: llm.EventToolCall, Choice: choice,
+			Tool: llm.ToolDelta{Index: open.position, ID: open.id, Name: c.name},
+		})
+	}
+	if c.arguments == "" {
+		return dst
+	}
+	return append(dst, llm.Event{
+		Kind: llm.EventToolCall, Choice: choice, Text: c.arguments,
+		Tool: llm.ToolDelta{Index: open.position},
+	})
+}
+
+// find is the call that a delta continues, or nil.
+func (d *Decoder) find(choice int, c callDelta) *openCall {
+	for i := len(d.calls) - 1; i >= 0; i-- {
+		if open := &d.calls[i]; open.choice == choice && c.continues(open) {
+			return open
+		}
+	}
+	return nil
+}
+
+// continues reports whether the delta belongs to an open call. Some providers
+// leave the index out, some number every call 0, some repeat id and name on
+// every delta.
+func (c *callDelta) continues(open *openCall) bool {
+	switch {
+	case c.index >= 0 && c.index != open.index:
+		return false
+	case c.id != "":
+		return c.id == open.id || c.name == "" && c.index >= 0
+	}
+	return c.name == "" || c.index >= 0
+}
+
+func (d *Decoder) open(choice int, c callDelta) *openCall {
+	position := 0
+	if last := d.last(choice); last != nil {
+		position = last.position + 1
+	}
+	if c.id == "" {
+		c.id = madeUpID(position)
+	}
+	if c.index < 0 {
+		c.index = position
+	}
+	d.calls = append(d.calls, openCall{choice: choice, position: position, index: c.index, id: c.id})
+	return &d.calls[len(d.calls)-1]
+}
+
+// last is the newest call of a choice, or nil.
+func (d *Decoder) last(choice int) *openCall {
+	for i := len(d.calls) - 1; i >= 0; i-- {
+		if d.calls[i].choice == choice {
+			return &d.calls[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package openai
+
+import (
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/sse"
+)
+
+// Encoder writes one stream of chat.completion.chunk objects.
+type Encoder struct {
+	opening []byte // what every event begins with
+	usage   bool   // the client asked for usage
+	begun   [maxChoices]bool
+}
+
+// NewEncoder encodes one streamed answer.
+func NewEncoder(m llm.Meta) *Encoder {
+	o := append(make([]byte, 0, 192), `data: {"id":`...)
+	o = rawjson.AppendString(o, m.ID)
+	o = appendCount(o, `,"object":"chat.completion.chunk","created":`, m.Created)
+	o = rawjson.AppendString(append(o, `,"model":`...), m.Model)
+	return &Encoder{opening: append(o, `,"choices":[`...), usage: m.IncludeUsage}
+}
+
+// Append writes a piece of the answer. The first piece of a choice follows a
+// chunk with its role; nothing is written before there is a piece.
+func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
+	if ev.Choice < 0 || ev.Choice >= maxChoices {
+		return dst
+	}
+	switch ev.Kind {
+	case llm.EventText:
+		return e.text(dst, ev, `"content":`)
+	case llm.EventReasoning:
+		return e.text(dst, ev, `"reasoning_content":`)
+	case llm.EventRefusal:
+		return e.text(dst, ev, `"refusal":`)
+	case llm.EventToolCall:
+		dst = appendCallDelta(e.open(dst, ev.Choice), ev)
+		return e.closeDelta(dst)
+	}
+	return dst
+}
+
+func (e *Encoder) text(dst []byte, ev *llm.Event, name string) []byte {
+	if ev.Text == "" {
+		return dst
+	}
+	dst = append(e.open(dst, ev.Choice), name...)
+	return e.closeDelta(rawjson.AppendString(dst, ev.Text))
+}
+
+// appendCallDelta writes the tool_calls of a delta: with id, type and name
+// where the call opens, with the arguments alone where it goes on.
+func appendCallDelta(dst []byte, ev *llm.Event) []byte {
+	dst = appendCount(dst, `"tool_calls":[{"index":`, int64(ev.Tool.Index))
+	if ev.Tool.ID != "" || ev.Tool.Name != "" {
+		dst = rawjson.AppendString(append(dst, `,"id":`...), ev.Tool.ID)
+		dst = append(dst, `,"type":"function","function":{"name":`...)
+		dst = append(rawjson.AppendString(dst, ev.Tool.Name), ',')
+	} else {
+		dst = append(dst, `,"function":{`...)
+	}
+	dst = rawjson.AppendString(append(dst, `"arguments":`...), ev.Text)
+	return append(dst, "}}]"...)
+}
+
+// open begins a chunk with one delta, after the role where it is the first.
+func (e *Encoder) open(dst []byte, choice int) []byte {
+	if !e.begun[choice] {
+		e.begun[choice] = true
+		dst = append(e.openDelta(dst, choice), `"role":"assistant","content":"","refusal":null`...)
+		dst = e.closeDelta(dst)
+	}
+	return e.openDelta(dst, choice)
+}
+
+func (e *Encoder) openDelta(dst []byte, choice int) []byte {
+	dst = append(dst, e.opening...)
+	return append(appendCount(dst, `{"index":`, int64(choice)), `,"delta":{`...)
+}
+
+func (e *Encoder) closeDelta(dst []byte) []byte {
+	dst = append(dst, `},"logprobs":null,"finish_reason":null}`...)
+	return e.closeChunk(dst)
+}
+
+// closeChunk ends a chunk. Where usage was asked for, each has a null one.
+func (e *Encoder) closeChunk(dst []byte) []byte {
+	dst = append(dst, ']')
+	if e.usage {
+		dst = append(dst, `,"usage":null`...)
+	}
+	return append(dst, "}\n\n"...)
+}
+
+// Finish writes the finish reason of every choice, the usage in a chunk of its
+// own where it was asked for, and the end marker.
+func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
+	for i, reason := range f.Finish {
+		if i >= maxChoices {
+			break
+		}
+		if !e.begun[i] {
+			e.begun[i] = true
+			dst = e.closeDelta(append(e.openDelta(dst, i), `"role":"assistant","content":"","refusal":null`...))
+		}
+		dst = append(e.openDelta(dst, i), `},"logprobs":null,"finish_reason":`...)
+		dst = append(rawjson.AppendString(dst, finishWord(reason)), '}')
+		if !e.usage && i == len(f.Finish)-1 && f.Attempts > 1 {
+			dst = append(appendAttempts(append(dst, "],"...), f), "}\n\n"...)
+		} else {
+			dst = e.closeChunk(dst)
+		}
+	}
+	if e.usage {
+		dst = append(append(dst, e.opening...), `],"usage":`...)
+		dst = appendUsage(dst, &f.Usage, f.Cost)
+		if f.Attempts > 1 {
+			dst = appendAttempts(append(dst, ','), f)
+		}
+		dst = append(dst, "}\n\n"...)
+	}
+	return append(dst, "data: [DONE]\n\n"...)
+}
+
+// Fail writes an in-band error. No end marker follows.
+func (e *Encoder) Fail(dst []byte, err *llm.Error) []byte {
+	return sse.Append(dst, "", EncodeError(nil, err, ""))
+}

@@ -1,0 +1,207 @@
+package openai
+
+import (
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// rawUsage is a usage object as its provider wrote it, its counts by place.
+// Absent ones are zero; prompt and completion say whether they stood there.
+type rawUsage struct {
+	prompt, completion, total                 int64
+	cached, cacheWrite, audioIn, imageIn      int64
+	reasoning, audioOut, searches             int64
+	hasPrompt, hasCompletion, hasCached, wild bool
+}
+
+// decodeUsage reads a usage object into the classes, which add up to the
+// provider's own totals. It reports false for no object, one without counts,
+// or one with a count that no request can have.
+//
+// https://platform.openai.com/docs/api-reference/chat/object, and what others
+// add: prompt_cache_hit_tokens (DeepSeek), num_search_queries (Perplexity),
+// num_sources_used (xAI), cache_write_tokens (OpenRouter).
+func decodeUsage(v []byte, q *llm.Quirks) (llm.Usage, bool) {
+	if rawjson.KindOf(v) != rawjson.Object {
+		return llm.Usage{}, false
+	}
+	var r rawUsage
+	for m := range rawjson.Members(v) {
+		r.read(m)
+	}
+	if r.wild || !r.hasPrompt && !r.hasCompletion {
+		return llm.Usage{}, false
+	}
+	u := r.classes(q)
+	return u, u.Plausible()
+}
+
+func (r *rawUsage) read(m rawjson.Member) {
+	switch string(m.Key()) {
+	case "prompt_tokens":
+		r.hasPrompt = r.count(&r.prompt, m.Value)
+	case "completion_tokens":
+		r.hasCompletion = r.count(&r.completion, m.Value)
+	case "total_tokens":
+		r.count(&r.total, m.Value)
+	case "prompt_tokens_details":
+		for d := range rawjson.Members(m.Value) {
+			r.readPromptDetail(d)
+		}
+	case "completion_tokens_details":
+		for d := range rawjson.Members(m.Value) {
+			r.readCompletionDetail(d)
+		}
+	case "prompt_cache_hit_tokens", "cached_tokens":
+		if !r.hasCached {
+			r.count(&r.cached, m.Value)
+		}
+	case "reasoning_tokens":
+		r.count(&r.reasoning, m.Value)
+	case "num_search_queries", "num_sources_used":
+		r.count(&r.searches, m.Value)
+	}
+}
+
+func (r *rawUsage) readPromptDetail(m rawjson.Member) {
+	switch string(m.Key()) {
+	case "cached_tokens":
+		r.hasCached = r.count(&r.cached, m.Value)
+	case "cache_write_tokens":
+		r.count(&r.cacheWrite, m.Value)
+	case "audio_tokens":
+		r.count(&r.audioIn, m.Value)
+	case "image_tokens":
+		r.count(&r.imageIn, m.Value)
+	}
+}
+
+func (r *rawUsage) readCompletionDetail(m rawjson.Member) {
+	switch string(m.Key()) {
+	case "reasoning_tokens":
+		r.count(&r.reasoning, m.Value)
+	case "audio_tokens":
+		r.count(&r.audioOut, m.Value)
+	}
+}
+
+// count reads a count into n and reports whether there was one. One that
+// cannot be makes the whole object unbelievable.
+func (r *rawUsage) count(n *int64, v []byte) bool {
+	if !rawjson.Present(v) {
+		return false
+	}
+	c, ok := rawjson.AsInt(v)
+	if !ok || c < 0 || c > maxCount {
+		r.wild = true
+		return false
+	}
+	*n = c
+	return true
+}
+
+// classes parts the totals. A detail larger than what is left of its total is
+// cut to it, so that the sum always holds.
+func (r *rawUsage) classes(q *llm.Quirks) llm.Usage {
+	var u llm.Usage
+	left := r.prompt
+	for _, d := range []struct {
+		class llm.Class
+		n     int64
+	}{{llm.CacheRead, r.cached}, {llm.CacheWrite, r.cacheWrite}, {llm.AudioIn, r.audioIn}, {llm.ImageIn, r.imageIn}} {
+		u[d.class] = min(d.n, left)
+		left -= u[d.class]
+	}
+	u[llm.Input] = left
+
+	left = r.completion
+	if r.beside(q) {
+		u[llm.Reasoning] = r.reasoning
+	} else {
+		u[llm.Reasoning] = min(r.reasoning, left)
+		left -= u[llm.Reasoning]
+	}
+	u[llm.AudioOut] = min(r.audioOut, left)
+	u[llm.Output] = left - u[llm.AudioOut]
+	u[llm.Searches] = r.searches
+	return u
+}
+
+// beside reports whether reasoning is counted beside the completion: by the
+// provider's quirk, or because only so the provider's own total comes out.
+func (r *rawUsage) beside(q *llm.Quirks) bool {
+	return q != nil && q.ReasoningBesideOutput ||
+		r.reasoning > 0 && r.total == r.prompt+r.completion+r.reasoning
+}
+
+// appendUsage writes a usage object with OpenAI's details and the cost in US
+// dollars where there is one.
+func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
+	dst = appendCount(dst, `{"prompt_tokens":`, u.InputTokens())
+	dst = appendCount(dst, `,"completion_tokens":`, u.OutputTokens())
+	dst = appendCount(dst, `,"total_tokens":`, u.TotalTokens())
+	dst = appendCount(dst, `,"prompt_tokens_details":{"cached_tokens":`, u[llm.CacheRead])
+	dst = appendCount(dst, `,"audio_tokens":`, u[llm.AudioIn])
+	if n := u[llm.CacheWrite] + u[llm.CacheWrite1h]; n > 0 {
+		dst = appendCount(dst, `,"cache_write_tokens":`, n)
+	}
+	if n := u[llm.ImageIn]; n > 0 {
+		dst = appendCount(dst, `,"image_tokens":`, n)
+	}
+	dst = appendCount(dst, `},"completion_tokens_details":{"reasoning_tokens":`, u[llm.Reasoning])
+	dst = appendCount(dst, `,"audio_tokens":`, u[llm.AudioOut])
+	dst = append(dst, `,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}`...)
+	if cost != nil {
+		dst = cost.AppendText(append(dst, `,"cost":`...))
+	}
+	return append(dst, '}')
+}
+
+func appendCount(dst []byte, name string, n int64) []byte {
+	return strconv.AppendInt(append(dst, name...), n, 10)
+}
+
+// appendAttempts writes the member that tells of an answer which took more
+// than one attempt.
+func appendAttempts(dst []byte, f *llm.Final) []byte {
+	dst = appendCount(dst, `"weir":{"attempts":`, int64(f.Attempts))
+	dst = append(dst, `,"models":[`...)
+	for i, model := range f.Models {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = rawjson.AppendString(dst, model)
+	}
+	return append(dst, "]}"...)
+}
+
+// Stamp appends to dst a reply, or the data of one stream event, with the cost
+// in its usage object and, after more than one attempt, what was tried. Without
+// a usage object the bytes stay as they are.
+func Stamp(dst, data []byte, f *llm.Final) []byte {
+	var usage rawjson.Member
+	var last int // behind the last member
+	for m := range rawjson.Members(data) {
+		if m.Is("usage") && rawjson.KindOf(m.Value) == rawjson.Object {
+			usage = m
+		}
+		last = m.Start + len(m.Value)
+	}
+	if usage.Value == nil {
+		return append(dst, data...)
+	}
+	edits := make([]rawjson.Edit, 0, 2)
+	if f.Cost != nil {
+		e := rawjson.Set(usage.Value, "cost", f.Cost.AppendText(nil))
+		e.Start += usage.Start
+		e.End += usage.Start
+		edits = append(edits, e)
+	}
+	if f.Attempts > 1 {
+		text := appendAttempts([]byte{','}, f)
+		edits = append(edits, rawjson.Edit{Start: last, End: last, Text: text})
+	}
+	return rawjson.Splice(dst, data, edits...)
+}

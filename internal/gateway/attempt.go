@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/provider"
+	"weir/internal/route"
+)
+
+// forward tries the targets in order until one has answered. The next one is
+// tried only while no byte of an answer has gone to the client.
+func (c *call) forward() error {
+	ctx, release := c.upstreamContext()
+	defer release()
+	if err := c.open(); err != nil {
+		return err
+	}
+	for {
+		err := c.attempt(ctx)
+		if err == nil {
+			return nil
+		}
+		failure := provider.AsFailure(err)
+		settlement := c.settlementOf(failure)
+		if c.mayGoOn(failure) {
+			if next, err := c.openNext(settlement); err == nil {
+				c.hold = next
+				continue
+			}
+		}
+		return c.settleFailed(settlement, failure)
+	}
+}
+
+// upstreamContext lives as long as somebody wants the provider's answer: until
+// the client leaves or, where its account asks for that, a little longer.
+func (c *call) upstreamContext() (context.Context, func()) {
+	client := c.r.Context()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
+	c.hangUp = func() { c.clientLeft(ctx, cancel) }
+	stop := context.AfterFunc(client, c.hangUp)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// clientLeft ends the exchange with the provider, or bounds how long its
+// answer is read on.
+func (c *call) clientLeft(ctx context.Context, cancel context.CancelFunc) {
+	c.gone.Store(true)
+	if c.principal.Account().OnHangup != account.HangupDrain {
+		cancel()
+		return
+	}
+	timer := time.AfterFunc(c.server.timing.DrainAnswer, cancel)
+	context.AfterFunc(ctx, func() { timer.Stop() })
+}
+
+// target is the one of the attempt under way.
+func (c *call) target() *route.Target { return &c.targets[len(c.tried)-1] }
+
+// newAttempt is the record of the next attempt.
+func (c *call) newAttempt() ledger.Attempt {
+	t := &c.targets[len(c.tried)]
+	now := c.server.now().UTC().Truncate(time.Microsecond)
+	a := ledger.Attempt{
+		ID:      ledger.AttemptID{Request: c.id, N: uint16(len(c.tried) + 1)},
+		Account: c.principal.Account().ID, Key: c.principal.Key().ID,
+		Requested: c.head.Model, Provider: t.Provider.Name(), Model: t.Model,
+		Opened: now, Stream: c.head.Stream, Price: c.table.Price(t, now),
+	}
+	a.Bound[llm.Input] = int64(len(c.body)) // a token is at least a byte
+	a.Bound[llm.Output] = c.maxOutput(t) * max(1, c.head.Choices)
+	a.Hold = a.Price.Bound(a.Bound[llm.Input], a.Bound[llm.Output])
+	return a
+}
+
+// maxOutput is the most output tokens that an answer can have: the client's
+// cap, or the model's.
+func (c *call) maxOutput(t *route.Target) int64 {
+	if c.head.MaxOutput > 0 {
+		return c.head.MaxOutput
+	}
+	return c.table.MaxOutput(t)
+}
+
+// open opens the first attempt.
+func (c *call) open() error {
+	a := c.newAttempt()
+	hold, err := c.server.ledger.Open(a)
+	if err != nil {
+		return err
+	}
+	c.hold, c.priced = hold, true
+	c.tried = append(c.tried, a.FullModel())
+	return nil
+}
+
+// openNext settles the attempt that failed and opens the next one.
+func (c *call) openNext(s ledger.Settlement) (*ledger.Hold, error) {
+	a := c.newAttempt()
+	next, err := c.hold.Next(s, a)
+	if err != nil {
+		return nil, err
+	}
+	c.charge(c.hold, &s)
+	c.tried = append(c.tried, a.FullModel())
+	return next, nil
+}
+
+// mayGoOn says whether another target is to be tried after this failure.
+func (c *call) mayGoOn(f *provider.Failure) bool {
+	return len(c.tried) < len(c.targets) && f.Elsewhere() && !c.gone.Load() && !c.out.committed()
+}
+
+// attempt asks one provider and relays its answer. An error means that there
+// is none yet for the client to see; a failure after that is dealt with inside.
+func (c *call) attempt(ctx context.Context) error {
+	t := c.target()
+	body, err := c.prepare(t)
+	if err != nil {
+		return err
+	}
+	if c.head.Stream {
+		c.beginStream()
+		defer c.out.close()
+	}
+	resp, err := t.Provider.Do(ctx, provider.Call{
+		Op: c.op, Model: t.Model, Stream: c.head.Stream, Body: body,
+		AttemptID: c.hold.Attempt().ID.String(), Key: t.Key, Hold: c.hold,
+	})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // nothing is left to be lost
+	if c.head.Stream && resp.Streamed {
+		return c.relayStream(resp)
+	}
+	return c.relayWhole(resp)
+}
+
+// prepare is the one branch between forwarding bytes and translating a tree.
+func (c *call) prepare(t *route.Target) ([]byte, error) {
+	to := t.Provider.Dialect()
+	if to == c.dialect {
+		s := llm.Splice{Model: t.Model, Stream: c.head.Stream}
+		return to.Splice(nil, c.body, &c.head, s, t.Provider.Quirks()), nil
+	}
+	tree, err := c.tree()
+	if err != nil {
+		return nil, err
+	}
+	request := *tree
+	request.Model, request.Stream = t.Model, c.head.Stream
+	body, _, err := to.EncodeRequest(&request, t.Provider.Quirks())
+	return body, err
+}
+
+// settleFailed ends a request that no target answered. The error is for the
+// client.
+func (c *call) settleFailed(s ledger.Settlement, f *provider.Failure) error {
+	c.settle(s)
+	if c.gone.Load() {
+		return &llm.Error{Code: llm.CodeInternal, Message: "The client left.", Err: errors.Join(errGone, f)}
+	}
+	return f
+}

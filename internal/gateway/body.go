@@ -1,0 +1,97 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strings"
+
+	"weir/internal/llm"
+)
+
+const (
+	// firstRead is the room for a body of unknown length.
+	firstRead = 4 << 10
+	// keepBody is the largest buffer that goes back to the pool.
+	keepBody = 1 << 20
+)
+
+// readBody reads the body into a pooled buffer, within the bound.
+func (c *call) readBody() error {
+	if err := checkContentType(c.r.Header.Get("Content-Type")); err != nil {
+		return err
+	}
+	limit := c.server.maxBody
+	if c.r.ContentLength > limit {
+		return tooLarge(limit)
+	}
+	c.pooled = c.server.bodies.Get().(*[]byte)
+	buf := (*c.pooled)[:0]
+	if want := int(c.r.ContentLength) + 1; cap(buf) < want {
+		buf = make([]byte, 0, max(want, firstRead))
+	}
+	control := http.NewResponseController(c.w)
+	_ = control.SetReadDeadline(c.server.now().Add(c.server.timing.BodyRead)) // not every writer has one
+	buf, err := readBounded(c.r.Body, buf, limit)
+	_ = control.SetReadDeadline(noDeadline)
+	c.body, *c.pooled = buf, buf
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errTooLarge):
+		return tooLarge(limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		c.w.Header().Set("Connection", "close")
+		return &llm.Error{Code: llm.CodeInvalidRequest, Message: fmt.Sprintf("The request body did not arrive within %s.", c.server.timing.BodyRead), Err: err}
+	}
+	return &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.", Err: err}
+}
+
+var errTooLarge = errors.New("gateway: body too large")
+
+// readBounded appends what r has to buf, up to limit bytes.
+func readBounded(r io.Reader, buf []byte, limit int64) ([]byte, error) {
+	for {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if int64(len(buf)) > limit {
+			return buf, errTooLarge
+		}
+		if errors.Is(err, io.EOF) {
+			return buf, nil
+		}
+		if err != nil {
+			return buf, err
+		}
+	}
+}
+
+func tooLarge(limit int64) error {
+	return &llm.Error{Code: llm.CodeRequestTooLarge, Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", limit)}
+}
+
+// checkContentType takes JSON with any parameters, and no header at all.
+func checkContentType(value string) error {
+	if value == "" || value == "application/json" {
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(value)
+	if err == nil && media == "application/json" || strings.EqualFold(strings.TrimSpace(value), "application/json") {
+		return nil
+	}
+	return &llm.Error{Code: llm.CodeUnsupportedMedia, Message: fmt.Sprintf("The content type %.100q is not understood: send application/json.", value)}
+}
+
+// releaseBody gives the buffer back, unless it has grown large.
+func (c *call) releaseBody() {
+	if c.pooled != nil && cap(*c.pooled) <= keepBody {
+		c.server.bodies.Put(c.pooled)
+	}
+	c.pooled, c.body = nil, nil
+}

@@ -1,0 +1,190 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/dialect"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/route"
+)
+
+// call is one request on its way through the pipeline.
+type call struct {
+	server     *Server
+	w          http.ResponseWriter
+	r          *http.Request
+	dialect    *dialect.Dialect
+	op         llm.Op
+	permission account.Permission
+	started    time.Time
+
+	id        uuid.UUID
+	idText    string
+	token     string
+	principal *account.Principal
+	body      []byte
+	pooled    *[]byte // where body belongs
+	head      llm.Head
+	request   *llm.Request // the body's tree, once somebody asked for it
+	table     *route.Table
+	targets   []route.Target
+	oneTarget [1]route.Target // room for targets, which is nearly always enough
+	idem      *idempotent     // nil without an Idempotency-Key
+
+	hold    *ledger.Hold // of the attempt under way
+	reached bool         // some attempt reached its provider
+	tried   []string     // the models of all attempts
+	spent   llm.Money    // what all attempts cost
+	priced  bool         // all of them had a price
+	gone    atomic.Bool  // the client has left
+	hangUp  func()       // to be called when a write finds that it has
+	out     *clientStream
+}
+
+// errGone is a client that left: there is nobody to tell.
+var errGone = errors.New("gateway: the client left")
+
+// handle is the one place that turns an error into a reply and logs it.
+func (c *call) handle() {
+	c.id = newID()
+	c.idText = c.id.String()
+	defer c.finish()
+	defer c.recoverPanic()
+	if err := c.run(); err != nil {
+		c.fail(err)
+	}
+}
+
+// run takes the request through the pipeline. An error means that no byte of
+// an answer has gone out yet.
+func (c *call) run() error {
+	if n := c.server.inFlight.Add(1); n > c.server.maxConcurrency {
+		return &llm.Error{Code: llm.CodeOverloaded, Message: "The gateway is at its limit of requests in flight. Try again shortly.", RetryAfter: time.Second}
+	}
+	if err := c.authenticate(); err != nil {
+		return err
+	}
+	if err := c.readBody(); err != nil {
+		return err
+	}
+	head, err := c.dialect.Scan(c.body, c.r.Header)
+	if err != nil {
+		return err
+	}
+	c.head = head
+	if err := c.route(); err != nil {
+		return err
+	}
+	replayed, err := c.beginIdempotent()
+	if err != nil || replayed {
+		return err
+	}
+	return c.forward()
+}
+
+// finish gives back what the call holds, whatever became of it.
+func (c *call) finish() {
+	c.server.inFlight.Add(-1)
+	c.abandonHold()
+	c.idem.release(c)
+	c.releaseBody()
+}
+
+// recoverPanic keeps a defect in one request from being noticed by others.
+func (c *call) recoverPanic() {
+	p := recover()
+	switch p {
+	case nil:
+	case http.ErrAbortHandler:
+		panic(p) // net/http's own way of giving up a connection
+	default:
+		c.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+	}
+}
+
+// authenticate finds out who calls and whether they may.
+func (c *call) authenticate() error {
+	c.token = account.BearerToken(c.r.Header)
+	for _, name := range c.dialect.KeyHeaders {
+		if c.token != "" {
+			break
+		}
+		c.token = c.r.Header.Get(name)
+	}
+	p, err := c.server.accounts.Authenticate(c.r.Context(), c.token)
+	if err != nil {
+		return err
+	}
+	c.principal = p
+	return p.May(c.permission)
+}
+
+// route finds the targets of the model that was asked for, or of the default.
+func (c *call) route() error {
+	c.table = c.server.router.Table()
+	if c.head.Model == "" {
+		if c.head.Model = c.table.DefaultModel(); c.head.Model == "" {
+			return llm.Invalid("model", `No default model is configured: name one as "<provider>/<model-name>".`)
+		}
+	}
+	targets, err := c.table.Targets(c.oneTarget[:0], c.head.Model, c.dialect.Vendor)
+	if err != nil {
+		if denied := c.principal.MayUse(c.head.Model); denied != nil {
+			return denied // what a key may not use, it does not learn about
+		}
+		return err
+	}
+	c.targets = targets
+	if err := c.mayUse(); err != nil {
+		return err
+	}
+	return c.checkTree()
+}
+
+// checkTree decodes the body where somebody will have to translate it, so that
+// a mistake in it is found before anything is opened in the ledger.
+func (c *call) checkTree() error {
+	for i := range c.targets {
+		if c.targets[i].Provider.Dialect() != c.dialect {
+			_, err := c.tree()
+			return err
+		}
+	}
+	return nil
+}
+
+// mayUse asks whether the key may use the model, by the name it was asked for
+// or by the name of each target.
+func (c *call) mayUse() error {
+	denied := c.principal.MayUse(c.head.Model)
+	if denied == nil {
+		return nil
+	}
+	for i := range c.targets {
+		if c.principal.MayUse(c.targets[i].FullName()) != nil {
+			return denied
+		}
+	}
+	return nil
+}
+
+// tree is the body's tree, decoded once.
+func (c *call) tree() (*llm.Request, error) {
+	if c.request == nil {
+		request, err := c.dialect.DecodeRequest(c.body)
+		if err != nil {
+			return nil, err
+		}
+		c.request = request
+	}
+	return c.request, nil
+}

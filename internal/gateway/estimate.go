@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"strings"
+
+	"github.com/tiktoken-go/tokenizer"
+
+	"weir/internal/llm"
+)
+
+const (
+	// countAtMost bounds how much text is counted exactly; what lies beyond is
+	// taken to be as dense as what was counted.
+	countAtMost = 256 << 10
+	// messageOverhead is what providers add to each message, in tokens, as in
+	// https://github.com/openai/openai-cookbook (how to count tokens).
+	messageOverhead = 4
+	// bytesPerToken is a common ratio, for when nothing better is there.
+	bytesPerToken = 4
+	// mediaTokens stands for an image, a sound or a document: what a small
+	// image costs at the large vendors.
+	mediaTokens = 255
+)
+
+// estimate is the usage of an answer of which the provider did not give the
+// last numbers. Those that it gave are believed, as far as they go.
+func (c *call) estimate(t *tally) llm.Usage {
+	u := t.usage
+	if u.InputTokens() == 0 {
+		u[llm.Input] = c.countInput()
+	}
+	u[llm.Output] += max(0, t.countOutput()-u.OutputTokens())
+	return u
+}
+
+// countInput counts the tokens of the request. It is never 0: a request that
+// reached a provider has been read.
+func (c *call) countInput() int64 {
+	request, err := c.tree()
+	if err != nil {
+		return max(1, int64(len(c.body))/bytesPerToken)
+	}
+	var text strings.Builder
+	tokens := int64(0)
+	for i := range request.Messages {
+		tokens += messageOverhead
+		tokens += gather(&text, request.Messages[i].Parts)
+	}
+	for i := range request.Tools {
+		text.WriteString(request.Tools[i].Name)
+		text.WriteString(request.Tools[i].Description)
+		text.Write(request.Tools[i].Parameters)
+	}
+	return max(1, tokens+CountTokens(text.String()))
+}
+
+// gather collects the text of parts and counts what is not text.
+func gather(text *strings.Builder, parts []llm.Part) (tokens int64) {
+	for i := range parts {
+		p := &parts[i]
+		text.WriteString(p.Text)
+		switch {
+		case p.Media != nil:
+			tokens += mediaTokens
+		case p.Call != nil:
+			text.WriteString(p.Call.Name)
+			text.WriteString(p.Call.Arguments)
+		case p.Result != nil:
+			tokens += gather(text, p.Result.Parts)
+		}
+	}
+	return tokens
+}
+
+// CountTokens estimates the tokens of a text by the o200k vocabulary, the most
+// common one. Other vendors' counts differ by some percent.
+func CountTokens(text string) int64 {
+	if text == "" {
+		return 0
+	}
+	head := text[:min(len(text), countAtMost)]
+	tokens := int64(len(head)) / bytesPerToken
+	if codec, err := tokenizer.Get(tokenizer.O200kBase); err == nil {
+		if n, err := codec.Count(head); err == nil {
+			tokens = int64(n)
+		}
+	}
+	return max(1, tokens*int64(len(text))/int64(len(head)))
+}

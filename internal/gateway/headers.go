@@ -1,0 +1,65 @@
+package gateway
+
+import (
+	"strconv"
+	"time"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+)
+
+// noDeadline takes a connection's deadline away.
+var noDeadline time.Time
+
+// answerHeaders sets what the reply of an attempt has.
+func (c *call) answerHeaders(contentType string) {
+	h := c.w.Header()
+	dialect.CommonHeaders(h, c.idText)
+	target := c.target()
+	full := c.tried[len(c.tried)-1]
+	values := []string{contentType, target.Provider.Name(), full, strconv.Itoa(len(c.tried))}
+	h["Content-Type"] = values[0:1:1]
+	h["X-Weir-Provider"] = values[1:2:2]
+	h["X-Weir-Model"] = values[2:3:3]
+	h["X-Weir-Attempts"] = values[3:4:4]
+	if c.head.Model != full {
+		h["X-Weir-Requested-Model"] = []string{c.head.Model}
+	}
+}
+
+// fail answers with an error, if anybody is there and nothing was answered.
+func (c *call) fail(err error) {
+	e := llm.AsError(err)
+	c.logFailure(e)
+	if c.gone.Load() || c.out.fail(e) {
+		return
+	}
+	h := c.w.Header()
+	dialect.CommonHeaders(h, c.idText)
+	h["Content-Type"] = []string{"application/json"}
+	if n := len(c.tried); n > 0 {
+		h["X-Weir-Attempts"] = []string{strconv.Itoa(n)}
+	}
+	dialect.ErrorHeaders(h, e)
+	body := c.dialect.EncodeError(nil, e, c.idText)
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	c.w.WriteHeader(c.dialect.Status(e.Code))
+	_, _ = c.w.Write(body) // a client that is gone by now learns nothing more
+}
+
+// logFailure logs an error once: ours and the provider's loudly, a caller's
+// mistakes for whoever looks for them.
+func (c *call) logFailure(e *llm.Error) {
+	log := c.server.log.Debug
+	switch e.Code {
+	case llm.CodeInternal:
+		log = c.server.log.Error
+	case llm.CodeProviderError, llm.CodeProviderTimeout, llm.CodeProviderUnavailable, llm.CodeOverloaded:
+		log = c.server.log.Warn
+	}
+	var model string
+	if n := len(c.tried); n > 0 {
+		model = c.tried[n-1]
+	}
+	log("request failed", "request", c.idText, "path", c.r.URL.Path, "model", model, "code", string(e.Code), "err", e)
+}

@@ -1,0 +1,214 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+)
+
+const (
+	idempotencyTTL = 24 * time.Hour
+	// maxIdempotencyKey bounds the header, maxKeptReply what is kept for it.
+	maxIdempotencyKey = 255
+	maxKeptReply      = 8 << 20
+)
+
+// IdempotencyState says what is known of an Idempotency-Key.
+type IdempotencyState uint8
+
+// The states.
+const (
+	IdempotencyNew     IdempotencyState = iota + 1 // this request is the first, and now runs
+	IdempotencyRunning                             // the first one still runs
+	IdempotencyOther                               // it was used with another body
+	IdempotencyDone                                // the first one's reply is kept
+	IdempotencyStream                              // the first one was a stream, which is not kept
+)
+
+// IdempotencyClaim is a request's claim on its Idempotency-Key.
+type IdempotencyClaim struct {
+	Scope string // the API key's id
+	Key   string // the header, hashed, in hexadecimal
+	Body  string // what was asked, hashed, in hexadecimal
+}
+
+// IdempotencyStore keeps the claims of all nodes.
+type IdempotencyStore interface {
+	// Claim makes the claim, unless there is one, and says what it found; the
+	// reply is that of IdempotencyDone.
+	Claim(ctx context.Context, c IdempotencyClaim, ttl time.Duration) (IdempotencyState, []byte, error)
+	// Keep ends a claim with its reply; nil for a stream.
+	Keep(ctx context.Context, c IdempotencyClaim, reply []byte) error
+	// Forget ends a claim as if it had never been.
+	Forget(ctx context.Context, c IdempotencyClaim) error
+}
+
+// idempotent is a request's hold on its Idempotency-Key. A nil one does
+// nothing.
+type idempotent struct {
+	claim IdempotencyClaim
+	ended bool
+}
+
+// kept is what a replay needs beside the body.
+type kept struct {
+	ID        string `json:"id"`
+	Provider  string `json:"provider"`
+	Model     string `json:"model"`
+	Requested string `json:"requested,omitempty"`
+	Attempts  int    `json:"attempts"`
+	Cost      string `json:"cost,omitempty"`
+}
+
+// beginIdempotent claims the request's Idempotency-Key, if it has one, or
+// replays what was answered to it before.
+func (c *call) beginIdempotent() (replayed bool, err error) {
+	header := c.r.Header.Get("Idempotency-Key")
+	if header == "" {
+		return false, nil
+	}
+	if len(header) > maxIdempotencyKey {
+		return false, llm.Invalid("Idempotency-Key", fmt.Sprintf("The header is longer than %d characters.", maxIdempotencyKey))
+	}
+	claim := IdempotencyClaim{
+		Scope: c.principal.Key().ID, Key: digest(header),
+		Body: digest(c.r.URL.Path, strconv.FormatBool(c.head.Stream), string(c.body)),
+	}
+	state, reply, err := c.server.idempotency.Claim(c.r.Context(), claim, idempotencyTTL)
+	if err != nil {
+		return false, &llm.Error{Code: llm.CodeOverloaded, Message: "The Idempotency-Key cannot be checked right now. Try again shortly.", RetryAfter: time.Second, Err: err}
+	}
+	switch state {
+	case IdempotencyNew:
+		c.idem = &idempotent{claim: claim}
+		return false, nil
+	case IdempotencyDone:
+		return true, c.replay(&claim, reply)
+	case IdempotencyOther:
+		return false, conflict("The Idempotency-Key was used with another request. Use a new key for a new request.")
+	case IdempotencyStream:
+		return false, conflict("The Idempotency-Key was used with a stream that has ended, and streams are not replayed. Use a new key.")
+	}
+	return false, conflict("The first request with this Idempotency-Key is still running. Try again when it has ended.")
+}
+
+func conflict(message string) error {
+	return &llm.Error{Code: llm.CodeIdempotencyConflict, Message: message, Param: "Idempotency-Key"}
+}
+
+// replay answers with the reply that was kept.
+func (c *call) replay(claim *IdempotencyClaim, sealed []byte) error {
+	box, err := c.sealer(claim)
+	if err != nil {
+		return err
+	}
+	opened, err := box.Open(nil, nil, sealed, []byte(claim.Body))
+	if err != nil {
+		return fmt.Errorf("open a kept reply: %w", err)
+	}
+	head, body, _ := bytes.Cut(opened, []byte{'\n'})
+	var k kept
+	if err := json.Unmarshal(head, &k); err != nil {
+		return fmt.Errorf("read a kept reply: %w", err)
+	}
+	h := c.w.Header()
+	dialect.CommonHeaders(h, k.ID)
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Idempotent-Replayed", "true")
+	h.Set("X-Weir-Provider", k.Provider)
+	h.Set("X-Weir-Model", k.Model)
+	h.Set("X-Weir-Attempts", strconv.Itoa(k.Attempts))
+	for name, value := range map[string]string{"X-Weir-Requested-Model": k.Requested, "X-Weir-Cost-USD": k.Cost} {
+		if value != "" {
+			h[name] = []string{value}
+		}
+	}
+	_, _ = c.w.Write(body) // a client that is gone can ask again
+	return nil
+}
+
+// store keeps a reply, sealed, before the client gets it.
+func (i *idempotent) store(c *call, body []byte) error {
+	if i == nil || len(body) > maxKeptReply {
+		return nil
+	}
+	k := kept{ID: c.idText, Provider: c.target().Provider.Name(), Model: c.tried[len(c.tried)-1], Attempts: len(c.tried)}
+	k.Requested = c.w.Header().Get("X-Weir-Requested-Model")
+	if cost := c.cost(); cost != nil {
+		k.Cost = cost.String()
+	}
+	head, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	box, err := c.sealer(&i.claim)
+	if err != nil {
+		return err
+	}
+	sealed := box.Seal(nil, nil, bytes.Join([][]byte{head, body}, []byte{'\n'}), []byte(i.claim.Body))
+	ctx := context.WithoutCancel(c.r.Context())
+	if err := c.server.idempotency.Keep(ctx, i.claim, sealed); err != nil {
+		return err
+	}
+	i.ended = true
+	return nil
+}
+
+// streamed remembers that the reply was a stream, which is not kept.
+func (i *idempotent) streamed(c *call) {
+	if i == nil {
+		return
+	}
+	ctx := context.WithoutCancel(c.r.Context())
+	if err := c.server.idempotency.Keep(ctx, i.claim, nil); err != nil {
+		c.server.log.Error("the end of a stream was not noted for its Idempotency-Key", "request", c.idText, "err", err)
+		return
+	}
+	i.ended = true
+}
+
+// release lets the key be used again, when the request came to nothing.
+func (i *idempotent) release(c *call) {
+	if i == nil || i.ended {
+		return
+	}
+	ctx := context.WithoutCancel(c.r.Context())
+	if err := c.server.idempotency.Forget(ctx, i.claim); err != nil {
+		c.server.log.Error("an Idempotency-Key was not released", "request", c.idText, "err", err)
+	}
+}
+
+// sealer encrypts with a key that only the holder of the API key and of the
+// Idempotency-Key can derive: the database alone gives nothing away.
+func (c *call) sealer(claim *IdempotencyClaim) (cipher.AEAD, error) {
+	secret := c.token + "\n" + c.r.Header.Get("Idempotency-Key")
+	key, err := hkdf.Key(sha256.New, []byte(secret), []byte(claim.Scope+claim.Key), "weir idempotency v1", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive a key: %w", err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("make a cipher: %w", err)
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(p), p) // a hash never gives an error
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,267 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"strconv"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/provider"
+	"weir/internal/sse"
+)
+
+const (
+	// maxFrame bounds one event of a provider's stream.
+	maxFrame = 8 << 20
+	// keepReply is the largest reply buffer that goes back to the pool.
+	keepReply = 256 << 10
+)
+
+// relayWhole passes on a whole reply, once it is settled.
+func (c *call) relayWhole(resp *provider.Response) error {
+	body, err := resp.ReadAll()
+	if err != nil {
+		return err
+	}
+	t := c.target()
+	from := t.Provider.Dialect()
+	reply, err := from.DecodeReply(body, t.Provider.Quirks())
+	if err != nil {
+		return err
+	}
+	c.reached = true
+	sum := tally{status: resp.Status}
+	sum.addReply(reply)
+	if !sum.whole() {
+		return provider.Truncated()
+	}
+	s := c.settlementOfWhole(&sum)
+	c.settle(s)
+	if c.head.Stream {
+		return c.streamWhole(reply, &sum, &s.Usage)
+	}
+	buf := c.server.encoders.Get().(*[]byte)
+	defer func() {
+		if cap(*buf) <= keepReply {
+			c.server.encoders.Put(buf)
+		}
+	}()
+	*buf = c.encodeWhole((*buf)[:0], from, body, reply, &s.Usage)
+	return c.sendWhole(*buf)
+}
+
+// encodeWhole writes the reply as the client reads it: the provider's own
+// bytes where they speak the same, else a translation.
+func (c *call) encodeWhole(dst []byte, from *dialect.Dialect, body []byte, reply *llm.Reply, usage *llm.Usage) []byte {
+	if from == c.dialect {
+		return from.Stamp(dst, body, c.final(&tally{}, usage))
+	}
+	reply.ID, reply.Model, reply.Created = c.idText, c.tried[len(c.tried)-1], c.started.Unix()
+	reply.Usage, reply.Reported, reply.Cost = *usage, true, c.cost()
+	return c.dialect.EncodeReply(dst, reply)
+}
+
+func (c *call) sendWhole(body []byte) error {
+	c.answerHeaders("application/json")
+	h := c.w.Header()
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	if cost := c.cost(); cost != nil {
+		h["X-Weir-Cost-USD"] = []string{cost.String()}
+	}
+	if err := c.idem.store(c, body); err != nil {
+		c.server.log.Error("a reply was not kept for its Idempotency-Key", "request", c.idText, "err", err)
+	}
+	_, _ = c.w.Write(body) // a client that is gone by now has been charged for what it asked
+	return nil
+}
+
+// final is what the end of an answer tells the client.
+func (c *call) final(t *tally, usage *llm.Usage) *llm.Final {
+	return &llm.Final{
+		Finish: t.finish, Usage: *usage, Reported: true,
+		Cost: c.cost(), Attempts: len(c.tried), Models: c.tried,
+	}
+}
+
+// streamWhole answers a stream's request with a reply that came whole.
+func (c *call) streamWhole(reply *llm.Reply, t *tally, usage *llm.Usage) error {
+	var out []byte
+	for i := range reply.Choices {
+		for _, e := range eventsOf(&reply.Choices[i]) {
+			out = c.out.encoder.Append(out, &e)
+		}
+	}
+	c.idem.streamed(c)
+	c.out.write(c.out.encoder.Finish(out, c.final(t, usage)))
+	return nil
+}
+
+// eventsOf is a whole choice as the events of a stream.
+func eventsOf(choice *llm.Choice) []llm.Event {
+	events := []llm.Event{{Kind: llm.EventStart, Choice: choice.Index}}
+	calls := 0
+	for i := range choice.Message.Parts {
+		p := &choice.Message.Parts[i]
+		e := llm.Event{Choice: choice.Index, Text: p.Text, Signature: p.Signature}
+		switch p.Kind {
+		case llm.PartText:
+			e.Kind = llm.EventText
+		case llm.PartReasoning:
+			e.Kind = llm.EventReasoning
+		case llm.PartRefusal:
+			e.Kind = llm.EventRefusal
+		case llm.PartToolCall:
+			e.Kind, e.Text = llm.EventToolCall, p.Call.Arguments
+			e.Tool = llm.ToolDelta{Index: calls, ID: p.Call.ID, Name: p.Call.Name}
+			calls++
+		default:
+			continue
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// relayStream passes on a stream piece by piece. Where both ends speak the
+// same, the bytes go untouched and the decoder only listens.
+func (c *call) relayStream(resp *provider.Response) error {
+	t := c.target()
+	from := t.Provider.Dialect()
+	r := relay{
+		call: c, same: from == c.dialect,
+		reader:  sse.NewReader(resp.Body, maxFrame),
+		decoder: from.NewDecoder(t.Provider.Quirks()),
+		stream:  c.out,
+	}
+	r.sum.status = resp.Status
+	err := r.run()
+	c.reached = true
+	if err == nil {
+		return r.finish()
+	}
+	return r.breakOff(provider.AsFailure(err))
+}
+
+// relay is one stream on its way through.
+type relay struct {
+	call    *call
+	same    bool
+	reader  *sse.Reader
+	decoder dialect.Decoder
+	stream  *clientStream
+	sum     tally
+	events  []llm.Event
+	out     []byte
+	held    []byte // the event with the usage, which waits for the settlement
+	asked   bool   // held is there only because the gateway asked for it
+}
+
+// run relays until the answer is whole. Its error is what broke it off.
+func (r *relay) run() error {
+	for !r.sum.done {
+		frame, err := r.reader.Next()
+		if err != nil && r.sum.whole() {
+			return nil // what is missing is the end marker, not the answer
+		}
+		if errors.Is(err, io.EOF) {
+			return provider.Truncated()
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.take(frame); err != nil {
+			return err
+		}
+		if len(r.out) > 0 && !r.reader.Buffered() {
+			r.stream.write(r.out)
+			r.out = r.out[:0]
+		}
+	}
+	if !r.sum.whole() {
+		return provider.Truncated()
+	}
+	return nil
+}
+
+// take decodes one frame and puts it, or its translation, into out.
+func (r *relay) take(frame sse.Event) error {
+	events, err := r.decoder.Decode(r.events[:0], frame)
+	if err != nil {
+		return err
+	}
+	r.events = events
+	usageOnly := len(events) > 0
+	hasUsage := false
+	for i := range events {
+		e := &events[i]
+		if r.sum.firstToken == 0 && isPiece(e.Kind) {
+			r.sum.firstToken = r.call.server.now().Sub(r.call.hold.Attempt().Opened)
+		}
+		r.sum.add(e)
+		hasUsage = hasUsage || e.Kind == llm.EventUsage
+		usageOnly = usageOnly && e.Kind == llm.EventUsage
+		if !r.same && (isPiece(e.Kind) || e.Kind == llm.EventStart) {
+			r.out = r.stream.encoder.Append(r.out, e)
+		}
+	}
+	if r.same {
+		r.forward(frame, hasUsage, usageOnly)
+	}
+	return nil
+}
+
+// forward passes a frame on as it came, but keeps back what the settlement
+// has to come before: the end marker, and the usage at the end.
+func (r *relay) forward(frame sse.Event, hasUsage, usageOnly bool) {
+	switch {
+	case r.sum.done:
+	case hasUsage && r.sum.whole():
+		r.held = append(r.held[:0], frame.Data...)
+		r.asked = usageOnly && !r.call.head.IncludeUsage
+	default:
+		r.out = append(r.out, frame.Raw...)
+	}
+}
+
+func isPiece(k llm.EventKind) bool {
+	switch k {
+	case llm.EventText, llm.EventReasoning, llm.EventRefusal, llm.EventToolCall, llm.EventOther:
+		return true
+	}
+	return false
+}
+
+// finish settles a whole answer and sends its end.
+func (r *relay) finish() error {
+	c := r.call
+	s := c.settlementOfWhole(&r.sum)
+	c.settle(s)
+	c.idem.streamed(c)
+	final := c.final(&r.sum, &s.Usage)
+	if !r.same {
+		r.stream.write(r.stream.encoder.Finish(r.out, final))
+		return nil
+	}
+	if len(r.held) > 0 && !r.asked {
+		r.out = sse.Append(r.out, "", c.dialect.Stamp(nil, r.held, final))
+	}
+	r.stream.write(append(r.out, c.dialect.EndMarker...))
+	return nil
+}
+
+// breakOff ends an answer that will not be whole. While the client has seen
+// none of it, the failure goes back to forward, which may try elsewhere.
+func (r *relay) breakOff(f *provider.Failure) error {
+	c := r.call
+	if r.sum.length == 0 && !r.stream.committed() {
+		return f
+	}
+	c.settle(c.settlementOfCut(&r.sum, f))
+	if c.gone.Load() {
+		return nil
+	}
+	c.logFailure(llm.AsError(f))
+	r.stream.write(r.stream.encoder.Fail(r.out, f.Err))
+	return nil
+}

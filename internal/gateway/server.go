@@ -1,0 +1,113 @@
+package gateway
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/dialect"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/route"
+)
+
+// Options is what a Server is made of. All but the limits are required.
+type Options struct {
+	Accounts    *account.Service
+	Ledger      *ledger.Ledger
+	Router      *route.Router
+	Idempotency IdempotencyStore
+	Now         func() time.Time
+	Log         *slog.Logger
+
+	MaxBody        int64 // bytes of a request body; 0 for 32 MiB
+	MaxConcurrency int64 // requests in flight; 0 for 4096
+	Timing         Timing
+}
+
+// Timing is the pipeline's timers. A zero is the default.
+type Timing struct {
+	KeepAlive   time.Duration // silence after which a stream gets a comment; 15 s
+	BodyRead    time.Duration // for a client to send its body; 60 s
+	Write       time.Duration // for a client to take one piece; 30 s
+	DrainAnswer time.Duration // for reading on after a client left, where its account asks for that; 30 s
+}
+
+func (t Timing) withDefaults() Timing {
+	for _, d := range []struct {
+		value *time.Duration
+		or    time.Duration
+	}{{&t.KeepAlive, 15 * time.Second}, {&t.BodyRead, time.Minute}, {&t.Write, 30 * time.Second}, {&t.DrainAnswer, 30 * time.Second}} {
+		if *d.value == 0 {
+			*d.value = d.or
+		}
+	}
+	return t
+}
+
+const (
+	defaultMaxBody        = 32 << 20
+	defaultMaxConcurrency = 4096
+)
+
+// Server takes requests through the pipeline.
+type Server struct {
+	accounts    *account.Service
+	ledger      *ledger.Ledger
+	router      *route.Router
+	idempotency IdempotencyStore
+	now         func() time.Time
+	log         *slog.Logger
+
+	maxBody        int64
+	maxConcurrency int64
+	timing         Timing
+
+	inFlight atomic.Int64
+	bodies   sync.Pool // of *[]byte
+	encoders sync.Pool // of *[]byte, for replies
+}
+
+// New makes a server.
+func New(o Options) *Server {
+	s := &Server{
+		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency,
+		now: o.Now, log: o.Log, maxBody: o.MaxBody, maxConcurrency: o.MaxConcurrency,
+		timing: o.Timing.withDefaults(),
+	}
+	if s.maxBody == 0 {
+		s.maxBody = defaultMaxBody
+	}
+	if s.maxConcurrency == 0 {
+		s.maxConcurrency = defaultMaxConcurrency
+	}
+	s.bodies.New = func() any { return new([]byte) }
+	s.encoders.New = func() any { return new([]byte) }
+	return s
+}
+
+// Handler answers the operation op in the dialect d to callers who have the
+// permission.
+func (s *Server) Handler(d *dialect.Dialect, op llm.Op, permission account.Permission) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := &call{server: s, w: w, r: r, dialect: d, op: op, permission: permission, started: s.now()}
+		c.handle()
+	})
+}
+
+// InFlight is how many requests are in the pipeline.
+func (s *Server) InFlight() int64 { return s.inFlight.Load() }
+
+// newID is a request's id.
+func newID() uuid.UUID {
+	id, err := uuid.NewV7()
+	if err != nil {
+		panic("gateway: the system gives no random numbers: " + err.Error())
+	}
+	return id
+}

@@ -1,0 +1,94 @@
+package gateway
+
+import (
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/provider"
+)
+
+// settle writes how the request's last attempt ended. What the ledger cannot
+// write it logs itself; the client gets its answer all the same, for it has
+// been served.
+func (c *call) settle(s ledger.Settlement) {
+	s.Counts = c.reached
+	_, _ = c.hold.Settle(s)
+	c.charge(c.hold, &s)
+}
+
+// charge adds the cost of an attempt to the request's.
+func (c *call) charge(h *ledger.Hold, s *ledger.Settlement) {
+	price := &h.Attempt().Price
+	c.priced = c.priced && price.Known()
+	c.spent += price.Cost(&s.Usage)
+}
+
+// cost is what the request cost so far, nil when some of it has no price.
+func (c *call) cost() *llm.Money {
+	if !c.priced {
+		return nil
+	}
+	return &c.spent
+}
+
+// settlementOf says how an attempt ends that failed before the client saw
+// anything of it: an error status is free; after anything else the provider
+// may have worked, and the input is charged as it was counted.
+func (c *call) settlementOf(f *provider.Failure) ledger.Settlement {
+	s := ledger.Settlement{Outcome: ledger.OutcomeFailed, Provenance: ledger.Exact, Status: f.Status, Code: f.Err.Code}
+	c.reached = c.reached || f.Sent()
+	switch {
+	case !f.Sent():
+		s.Outcome = ledger.OutcomeRefused
+	case f.Kind == provider.KindStatus || f.Kind == provider.KindInStream:
+		s.Outcome = ledger.OutcomeRejected
+	default:
+		s.Provenance = ledger.Estimated
+		s.Usage[llm.Input] = c.countInput()
+		if c.gone.Load() {
+			s.Outcome = ledger.OutcomeClientGone
+		}
+	}
+	return s
+}
+
+// settlementOfCut says how an attempt ends whose answer broke off: at the
+// provider's numbers, where it gave any, else at what was counted.
+func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement {
+	s := ledger.Settlement{
+		Outcome: ledger.OutcomeCut, Provenance: ledger.Exact, Usage: t.usage, Tier: t.tier,
+		Status: f.Status, Code: f.Err.Code, FirstToken: t.firstToken,
+	}
+	if c.gone.Load() {
+		s.Outcome = ledger.OutcomeClientGone
+	}
+	if !t.reported || !t.whole() {
+		s.Provenance = ledger.Estimated
+		s.Usage = c.estimate(t)
+	}
+	return s
+}
+
+// settlementOfWhole says how a whole answer ends.
+func (c *call) settlementOfWhole(t *tally) ledger.Settlement {
+	s := ledger.Settlement{
+		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: t.usage, Tier: t.tier,
+		Finish: t.finishReason(), Status: t.status, FirstToken: t.firstToken,
+	}
+	if !t.reported {
+		s.Provenance = ledger.Estimated
+		s.Usage = c.estimate(t)
+	}
+	return s
+}
+
+// abandonHold settles what a defect has left open, so that no hold outlives
+// its request.
+func (c *call) abandonHold() {
+	if c.hold == nil || c.hold.Settled() {
+		return
+	}
+	c.reached = true
+	s := ledger.Settlement{Outcome: ledger.OutcomeFailed, Provenance: ledger.Estimated, Code: llm.CodeInternal}
+	s.Usage[llm.Input] = c.countInput()
+	c.settle(s)
+}

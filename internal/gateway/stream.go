@@ -1,0 +1,134 @@
+package gateway
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/sse"
+)
+
+// keepAliveComment is what goes out in every silence of a stream.
+const keepAliveComment = "keep-alive"
+
+// clientStream writes server-sent events to the client. Its headers leave with
+// the first write, so that until then another target can be tried.
+type clientStream struct {
+	call    *call
+	encoder dialect.Encoder
+	control *http.ResponseController
+
+	mu     sync.Mutex
+	begun  bool // the headers are out
+	pieces bool // so is some of the answer
+	last   time.Time
+	silent *time.Timer
+	closed bool
+}
+
+// beginStream makes the stream of the attempt under way. A second attempt goes
+// on with the first one's, if that has begun with a comment.
+func (c *call) beginStream() {
+	s := &clientStream{
+		call: c, control: http.NewResponseController(c.w), last: c.server.now(),
+		encoder: c.dialect.NewEncoder(llm.Meta{
+			ID: c.idText, Created: c.started.Unix(), Model: c.tried[len(c.tried)-1], IncludeUsage: c.head.IncludeUsage,
+		}),
+	}
+	if c.out != nil {
+		s.begun = c.out.begun
+	}
+	c.out = s
+	s.mu.Lock() // the timer may fire before it is assigned
+	defer s.mu.Unlock()
+	s.silent = time.AfterFunc(c.server.timing.KeepAlive, s.keepAlive)
+}
+
+// committed says whether some of the answer has gone out. A comment is none.
+func (s *clientStream) committed() bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pieces
+}
+
+// write sends a piece of the answer at once.
+func (s *clientStream) write(b []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pieces = true
+	s.send(b)
+}
+
+// keepAlive runs when the stream may have been silent for long enough.
+func (s *clientStream) keepAlive() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	wait := s.call.server.timing.KeepAlive
+	if quiet := s.call.server.now().Sub(s.last); quiet < wait {
+		s.silent.Reset(wait - quiet)
+		return
+	}
+	s.send(sse.AppendComment(nil, keepAliveComment))
+	s.silent.Reset(wait)
+}
+
+// send writes and flushes, under the mutex. A client that takes nothing for
+// too long is taken to have left.
+func (s *clientStream) send(b []byte) {
+	c := s.call
+	if c.gone.Load() {
+		return
+	}
+	s.last = c.server.now()
+	if !s.begun {
+		s.begun = true
+		c.answerHeaders("text/event-stream")
+		c.w.Header()["Cache-Control"] = []string{"no-cache"}
+		c.w.Header()["X-Accel-Buffering"] = []string{"no"} // nginx's word for: do not hold this back
+		c.w.WriteHeader(http.StatusOK)
+	}
+	_ = s.control.SetWriteDeadline(s.last.Add(c.server.timing.Write)) // not every writer has one
+	_, err := c.w.Write(b)
+	if err == nil {
+		err = s.control.Flush()
+	}
+	if err != nil {
+		c.hangUp()
+	}
+}
+
+// fail ends a stream that has begun with an in-band error, and says whether
+// there was one.
+func (s *clientStream) fail(e *llm.Error) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	begun := s.begun
+	s.mu.Unlock()
+	if !begun {
+		return false
+	}
+	s.write(s.encoder.Fail(nil, e))
+	s.close()
+	return true
+}
+
+// close ends the keep-alives and gives the connection back without a deadline.
+func (s *clientStream) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.silent.Stop()
+	if s.begun {
+		_ = s.control.SetWriteDeadline(noDeadline)
+	}
+}

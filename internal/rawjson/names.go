@@ -1,0 +1,71 @@
+package rawjson
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Names are the members of an object that somebody acts on. Each may stand
+// once and in this spelling alone: JSON parsers differ in which of two members
+// counts and in whether "Model" is "model", and what one parser checks must be
+// what the next one obeys.
+type Names []string
+
+// Seen remembers which of up to 64 Names an object has had so far.
+type Seen uint64
+
+// NameError says that a name stands twice or in another spelling.
+type NameError struct {
+	Name  string // as it is to be written
+	Given string // as it stands there
+}
+
+// Error says what to write instead.
+func (e *NameError) Error() string {
+	if e.Given == e.Name {
+		return fmt.Sprintf("%q stands twice; give it once", e.Name)
+	}
+	return fmt.Sprintf("%q is not a field; write %q", e.Given, e.Name)
+}
+
+// Find is the position of m's name among the names, or -1 for a name that is
+// none of them. The error is a *NameError.
+func (n Names) Find(m Member, seen *Seen) (int, error) {
+	key := m.Key()
+	for i, name := range n {
+		if string(key) != name {
+			continue
+		}
+		bit := Seen(1) << i
+		if *seen&bit != 0 {
+			return i, &NameError{Name: name, Given: name}
+		}
+		*seen |= bit
+		return i, nil
+	}
+	if !mayVary(key) {
+		return -1, nil
+	}
+	for i, name := range n {
+		if strings.EqualFold(string(key), name) {
+			return i, &NameError{Name: name, Given: string(key)}
+		}
+	}
+	return -1, nil
+}
+
+// mayVary reports whether a name that equals no lower-case ASCII name could
+// still be one in another case. Kelvin and long s are why it looks beyond ASCII.
+func mayVary(key []byte) bool {
+	for _, c := range key {
+		if c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf {
+			return true
+		}
+	}
+	return false
+}
+
+// Has reports whether the name is one of them, in this spelling.
+func (n Names) Has(name string) bool { return slices.Contains(n, name) }

@@ -1,0 +1,296 @@
+package simulator
+
+import (
+	"fmt"
+	"iter"
+
+	"weir/internal/llm"
+)
+
+// answer is what a request is told when nothing goes wrong. It is made piece
+// by piece as it is sent, so that its length costs no memory.
+type answer struct {
+	hash     uint64 // of the seed, the model and the request: decides every word
+	choices  int64
+	prompt   int64 // input tokens, cached ones included
+	cached   int64
+	thinking int64 // tokens of thinking that nobody sees, of each choice
+	parts    []part
+	limit    int64 // visible pieces of a choice
+	finish   llm.FinishReason
+}
+
+// part is a run of pieces of one kind. Every piece is one token.
+type part struct {
+	kind  llm.EventKind
+	count int64
+	// at is the text of the i-th piece; h is the hash of the choice.
+	at   func(h uint64, i int64) string
+	tool llm.ToolDelta // kind EventToolCall; the first piece opens the call
+}
+
+const (
+	defaultTokens   = 32
+	defaultThinking = 16
+)
+
+// newAnswer decides what a request is told, with the fault that meets it, or
+// nil.
+func newAnswer(s *spec, req *llm.Request, h uint64, f *fault) *answer {
+	a := &answer{hash: h, choices: 1, prompt: s.prompt, finish: llm.FinishStop}
+	switch {
+	case s.choices != unset:
+		a.choices = s.choices
+	case req.Choices != nil:
+		a.choices = min(max(*req.Choices, 1), maxChoices)
+	}
+	if a.prompt == unset {
+		a.prompt = promptTokens(req)
+	}
+	a.cached = min(s.cached, a.prompt)
+	a.think(s)
+	a.speak(s, req)
+	if f != nil && f.alter != nil {
+		f.alter(a, s)
+	}
+	a.truncate(s, req)
+	return a
+}
+
+// think puts the thinking before the answer.
+func (a *answer) think(s *spec) {
+	n := s.reasoning
+	if s.base != baseReason {
+		a.thinking = max(n, 0)
+		return
+	}
+	if n == unset {
+		n = defaultThinking
+	}
+	a.add(lorem(s, llm.EventReasoning, musing, n, false))
+}
+
+// speak puts the visible answer.
+func (a *answer) speak(s *spec, req *llm.Request) {
+	switch s.base {
+	case baseEcho:
+		a.say(s, splitWords(lastUserText(req)))
+	case baseJSON:
+		a.say(s, splitJSON(structured(req, a.hash)))
+	case baseTools:
+		if !a.call(s, req) {
+			a.reportTools(s, req)
+		}
+	default:
+		n := s.tokens
+		if n == unset {
+			n = defaultTokens
+		}
+		a.add(lorem(s, llm.EventText, greeting, n, true))
+	}
+}
+
+// say puts a text, cut to the length that the model name asks for.
+func (a *answer) say(s *spec, pieces []string) {
+	if s.tokens != unset && s.tokens < int64(len(pieces)) {
+		pieces = pieces[:s.tokens]
+	}
+	a.add(fixed(llm.EventText, pieces))
+}
+
+func (a *answer) add(p part) {
+	if p.count > 0 {
+		a.parts = append(a.parts, p)
+		a.limit += p.count
+	}
+}
+
+// truncate ends the answer where the request's cap on output tokens does.
+func (a *answer) truncate(s *spec, req *llm.Request) {
+	if req.MaxOutput == nil || s.uncapped {
+		return
+	}
+	most := max(*req.MaxOutput, 0)
+	if a.thinking+a.limit > most {
+		a.thinking = min(a.thinking, most)
+		a.limit = most - a.thinking
+		a.finish = llm.FinishLength
+	}
+}
+
+// lorem is a run of made-up words behind an opening; with a full stop if it
+// ends and is asked for one.
+func lorem(s *spec, kind llm.EventKind, opening []string, count int64, stop bool) part {
+	words := plainWords
+	if s.unicode {
+		words = foreignWords
+	}
+	open := int64(len(opening))
+	return part{kind: kind, count: count, at: func(h uint64, i int64) string {
+		switch {
+		case i < open:
+			return opening[i]
+		case stop && i == count-1:
+			return "."
+		}
+		return word(words, h, i)
+	}}
+}
+
+// fixed is a run of given pieces.
+func fixed(kind llm.EventKind, pieces []string) part {
+	return part{kind: kind, count: int64(len(pieces)), at: func(_ uint64, i int64) string { return pieces[i] }}
+}
+
+// call puts the tool calls, and reports whether there are any: not when no
+// tool is offered or wanted, and not when the last message is a tool's result.
+func (a *answer) call(s *spec, req *llm.Request) bool {
+	tools := callable(req)
+	if len(tools) == 0 || lastIsResult(req) {
+		return false
+	}
+	calls := s.calls
+	if req.ParallelTools != nil && !*req.ParallelTools {
+		calls = 1
+	}
+	for i := range calls {
+		tool := tools[int(i)%len(tools)]
+		args := splitJSON(fromSchema(tool.Parameters, mix(a.hash+uint64(i))))
+		a.add(part{
+			kind: llm.EventToolCall, count: int64(len(args)) + 1,
+			tool: llm.ToolDelta{Index: int(i), Name: tool.Name},
+			at: func(_ uint64, i int64) string {
+				if i == 0 {
+					return ""
+				}
+				return args[i-1]
+			},
+		})
+	}
+	a.finish = llm.FinishToolCalls
+	return true
+}
+
+// reportTools says what the last tool gave back, or why none was called.
+func (a *answer) reportTools(s *spec, req *llm.Request) {
+	text := "No tool was called: the request offers none, or wants none."
+	if lastIsResult(req) {
+		text = "The tool said: " + lastResult(req)
+	}
+	a.say(s, splitWords(text))
+}
+
+// events yields the pieces of all choices in the order in which they are sent:
+// the first of each choice, the second of each, and so on. More than one
+// choice takes turns.
+func (a *answer) events() iter.Seq[llm.Event] {
+	return func(yield func(llm.Event) bool) {
+		var sent int64
+		for i := range a.parts {
+			p := &a.parts[i]
+			for j := int64(0); j < p.count && sent < a.limit; j++ {
+				for choice := range a.choices {
+					if !yield(a.event(p, j, choice)) {
+						return
+					}
+				}
+				sent++
+			}
+		}
+	}
+}
+
+func (a *answer) event(p *part, i, choice int64) llm.Event {
+	h := a.hashOf(choice)
+	ev := llm.Event{Kind: p.kind, Choice: int(choice), Text: p.at(h, i)}
+	if p.kind == llm.EventToolCall {
+		ev.Tool.Index = p.tool.Index
+		if i == 0 {
+			ev.Tool = p.open(h)
+		}
+	}
+	return ev
+}
+
+// hashOf decides the words of a choice.
+func (a *answer) hashOf(choice int64) uint64 { return a.hash + uint64(choice)<<32 }
+
+// open is how the tool call of a choice begins.
+func (p *part) open(h uint64) llm.ToolDelta {
+	t := p.tool
+	if t.ID == "" {
+		t.ID = callID(h, t.Index)
+	}
+	return t
+}
+
+// message is the whole of a choice.
+func (a *answer) message(choice int64) llm.Message {
+	m := llm.Message{Role: llm.RoleAssistant}
+	left := a.limit
+	for i := range a.parts {
+		if left <= 0 {
+			break
+		}
+		p := &a.parts[i]
+		m.Parts = append(m.Parts, p.whole(a.hashOf(choice), min(p.count, left)))
+		left -= p.count
+	}
+	return m
+}
+
+// usualPiece is the bytes of a piece, a little more than the average.
+const usualPiece = 8
+
+// whole is the first pieces of the part as one.
+func (p *part) whole(h uint64, pieces int64) llm.Part {
+	text := make([]byte, 0, pieces*usualPiece)
+	for i := range pieces {
+		text = append(text, p.at(h, i)...)
+	}
+	out := llm.Part{Text: string(text)}
+	switch p.kind {
+	case llm.EventReasoning:
+		out.Kind = llm.PartReasoning
+	case llm.EventRefusal:
+		out.Kind = llm.PartRefusal
+	case llm.EventToolCall:
+		call := p.open(h)
+		out = llm.Part{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: call.ID, Name: call.Name, Arguments: out.Text}}
+	default:
+		out.Kind = llm.PartText
+	}
+	return out
+}
+
+// made is how many visible pieces all choices have together, by class.
+func (a *answer) made() (output, reasoning int64) {
+	left := a.limit
+	for i := range a.parts {
+		n := min(a.parts[i].count, left)
+		left -= n
+		if a.parts[i].kind == llm.EventReasoning {
+			reasoning += n * a.choices
+		} else {
+			output += n * a.choices
+		}
+	}
+	return output, reasoning
+}
+
+// callID is the id of a tool call.
+func callID(h uint64, index int) string {
+	return fmt.Sprintf("call_%016x", mix(h+uint64(index)+1))
+}
+
+// finishes is the finish reason of every choice.
+func (a *answer) finishes() []llm.FinishReason {
+	f := make([]llm.FinishReason, a.choices)
+	for i := range f {
+		f[i] = a.finish
+	}
+	return f
+}
+
+// pieces is how many there are, of all choices together.
+func (a *answer) pieces() int64 { return a.limit * a.choices }

@@ -1,0 +1,314 @@
+package simulator
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+)
+
+// call is one request on its way through.
+type call struct {
+	s      *Server
+	d      *dialect.Dialect
+	w      wire
+	r      *http.Request
+	key    string // fingerprint
+	body   []byte
+	head   llm.Head
+	req    *llm.Request
+	spec   *spec
+	fault  *fault // the one that meets this request, or nil
+	hash   uint64
+	answer *answer
+	entry  *entry
+	old    *memorized // the same request was answered before; else nil
+
+	// What a fault changes.
+	stream   bool                                             // answer as a stream
+	place    int64                                            // pieces before the answer breaks off; unset: it does not
+	limit    int64                                            // bytes before the answer breaks off; unset: it does not
+	edit     func(data []byte, piece int64, last bool) []byte // changes the JSON of an event of a piece, or the whole
+	noEnd    bool                                             // leaves the end marker out
+	drip     time.Duration                                    // waits after every write
+	padding  int64                                            // bytes put before the answer
+	lie      func(length int64) (declared int64)              // what Content-Length says; nil: the truth
+	compress bool
+
+	mute bool // what the answer says of its usage does not arrive
+
+	enc     dialect.Encoder
+	begun   bool      // the headers are sent
+	lines   int       // line ends replaced
+	out     io.Writer // w, or what compresses into it
+	zip     *gzip.Writer
+	written int64
+	timer   *time.Timer
+}
+
+// refusal is an answer that is an error.
+type refusal struct {
+	err        *llm.Error
+	status     int    // 0: the dialect's own for the error
+	code       string // the vendor's word for it, in the error's code field; empty: the dialect's own
+	retryAfter string // the header as it goes out; empty: none
+}
+
+// errPlace says that the answer has come to where its fault breaks it off.
+var errPlace = errors.New("the answer breaks off here")
+
+// errGone says that the client left, or that the simulator closes.
+var errGone = errors.New("the client is gone")
+
+// serve answers one request of a dialect.
+func (s *Server) serve(d *dialect.Dialect, w http.ResponseWriter, r *http.Request) {
+	c := &call{s: s, d: d, r: r, key: fingerprint(keyOf(r.Header)), place: unset, limit: unset, hash: s.seed}
+	if m, ok := w.(*memory); ok {
+		c.w = m
+	} else {
+		c.w = &socket{ResponseWriter: w}
+	}
+	c.out = c.w
+	c.entry = s.ledger.open(Record{
+		Attempt: clip(r.Header.Get("X-Client-Request-Id")), Dialect: d.Name, Key: c.key, Received: s.clock(),
+	})
+	buf := s.buffer()
+	defer func() {
+		c.w.finish()
+		s.release(buf)
+		c.log()
+	}()
+	if err := c.read(buf); err != nil {
+		c.refuse(refusal{err: llm.AsError(err)})
+		return
+	}
+	if c.old != nil {
+		c.repeat()
+		return
+	}
+	c.run()
+}
+
+// clip bounds a foreign text that stays in the ledger.
+func clip(s string) string {
+	const most = 128
+	if len(s) > most {
+		return string([]byte(s[:most])) // a copy, so that the rest can be freed
+	}
+	return s
+}
+
+// read authenticates, then reads the request into buf and understands it.
+func (c *call) read(buf *[]byte) error {
+	if c.s.keys != nil && !c.s.keys[c.key] {
+		return &llm.Error{Code: llm.CodeAuthentication, Message: "The API key is missing, or is not one that this simulator was started with."}
+	}
+	if err := c.readBody(buf); err != nil {
+		return err
+	}
+	c.hash = hash(c.s.seed, c.body)
+	if c.old = c.s.memo.find(c); c.old != nil {
+		return nil
+	}
+	var err error
+	if c.head, err = c.d.Scan(c.body, c.r.Header); err != nil {
+		return err
+	}
+	c.stream = c.head.Stream
+	c.entry.ask(clip(c.head.Model), c.stream)
+	if c.spec, err = c.s.specs.get(c.head.Model); err != nil {
+		return err
+	}
+	c.entry.ask(c.spec.name, c.stream)
+	if c.req, err = c.d.DecodeRequest(c.body); err != nil {
+		return err
+	}
+	c.meet()
+	return nil
+}
+
+func (c *call) readBody(buf *[]byte) error {
+	b := bytes.NewBuffer((*buf)[:0])
+	_, err := b.ReadFrom(io.LimitReader(c.r.Body, c.s.maxBody+1))
+	*buf = b.Bytes()
+	c.body = *buf
+	if err != nil {
+		return &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request could not be read to its end.", Err: err}
+	}
+	if int64(len(c.body)) > c.s.maxBody {
+		return &llm.Error{Code: llm.CodeRequestTooLarge, Message: fmt.Sprintf("The request is longer than %d bytes.", c.s.maxBody)}
+	}
+	return nil
+}
+
+// meet decides whether the fault of the model name meets this request.
+func (c *call) meet() {
+	c.fault = c.spec.fault
+	if c.fault == nil || !c.spec.counted() {
+		return
+	}
+	if !c.spec.meets(c.s.visits.next(c.key+" "+c.spec.name), c.s.seed) {
+		c.fault = nil
+	}
+}
+
+// run gives the answer that the model name asks for.
+func (c *call) run() {
+	h := c.hash
+	if c.spec.seed != unset {
+		h = hash(uint64(c.spec.seed), c.body)
+	}
+	c.hash = h
+	c.answer = newAnswer(c.spec, c.req, h, c.fault)
+	if c.fault != nil {
+		c.entry.meet(c.fault.name)
+		c.prepare()
+	}
+	instead := c.fault != nil && c.fault.instead != nil
+	if c.spec.early && c.stream && !instead {
+		c.begin(unset)
+	}
+	if !c.wait(c.spec.ttft) {
+		c.gone()
+		return
+	}
+	if instead && c.fault.instead(c) {
+		return
+	}
+	c.entry.consume(c.answer)
+	c.play()
+}
+
+// prepare lets the fault change how the answer is given.
+func (c *call) prepare() {
+	if c.fault.prepare != nil {
+		c.fault.prepare(c)
+	}
+	switch {
+	case c.fault.breaks == nil:
+	case c.spec.bytes != unset:
+		c.limit = c.spec.bytes
+	default:
+		c.place = c.spec.at
+	}
+}
+
+// play gives the answer, up to its end or its fault.
+func (c *call) play() {
+	give := c.playWhole
+	if c.stream {
+		give = c.playStream
+	}
+	switch err := give(); {
+	case err == nil:
+	case errors.Is(err, errPlace):
+		c.entry.end(c.fault.outcome, c.s.clock())
+		c.fault.breaks(c)
+	case c.lie != nil && c.mute: // the client has all that it was promised
+		c.entry.end(c.fault.outcome, c.s.clock())
+	default:
+		c.gone()
+	}
+}
+
+// refuse answers with an error.
+func (c *call) refuse(f refusal) {
+	status := f.status
+	if status == 0 {
+		status = c.d.Status(f.err.Code)
+	}
+	body := replaceCode(c.d.EncodeError(nil, f.err, c.requestID()), f.code)
+	c.entry.begin(status)
+	c.entry.end(Rejected, c.s.clock())
+	if f.retryAfter != "" {
+		c.w.Header().Set("Retry-After", f.retryAfter)
+	}
+	c.respond(status, "application/json", body)
+}
+
+// respond writes a whole body that is not the answer.
+func (c *call) respond(status int, contentType string, body []byte) {
+	h := c.w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("X-Request-Id", c.requestID())
+	c.w.WriteHeader(status)
+	if len(body) > 0 {
+		c.w.Write(body)
+	}
+}
+
+// gone ends an answer whose client left, or whose simulator closes, before the
+// end.
+func (c *call) gone() {
+	select {
+	case <-c.s.closed:
+		c.entry.end(Cut, c.s.clock())
+	default:
+		c.entry.cancel(c.s.clock())
+	}
+	c.w.hang(hangClose, c.s.closed)
+}
+
+// silent waits, saying nothing more, until the client leaves.
+func (c *call) silent() {
+	c.entry.end(Silent, time.Time{})
+	select {
+	case <-c.r.Context().Done():
+	case <-c.s.closed:
+	}
+	c.gone()
+}
+
+// wait lets time pass, and reports whether the client is still there.
+func (c *call) wait(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	if c.timer == nil {
+		c.timer = time.NewTimer(d)
+	} else {
+		c.timer.Reset(d)
+	}
+	select {
+	case <-c.timer.C:
+		return true
+	case <-c.r.Context().Done():
+	case <-c.s.closed:
+	}
+	c.timer.Stop()
+	return false
+}
+
+// requestID is the id in the header of every answer.
+func (c *call) requestID() string { return "req_" + hex16(c.hash) }
+
+// replyID is the id in the body of an answer.
+func (c *call) replyID() string { return "sim-" + hex16(mix(c.hash)) }
+
+func hex16(h uint64) string {
+	var b [16]byte
+	for i := range b {
+		b[len(b)-1-i] = "0123456789abcdef"[h&0xf]
+		h >>= 4
+	}
+	return string(b[:])
+}
+
+func (c *call) log() {
+	ctx := c.r.Context()
+	if !c.s.log.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	r := c.entry.record()
+	c.s.log.LogAttrs(ctx, slog.LevelDebug, "simulated", slog.Int64("seq", r.Seq), slog.String("attempt", r.Attempt),
+		slog.String("model", r.Model), slog.String("outcome", string(r.Outcome)), slog.Int("status", r.Status), slog.Int64("pieces", r.Pieces))
+}

@@ -1,0 +1,81 @@
+package simulator
+
+import (
+	"bytes"
+	"net/http"
+	"sync"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+)
+
+// memo remembers plain answers, so that the simulator can be the upstream of
+// load tests: they send the same request over and over, and an answer follows
+// from its request.
+type memo struct {
+	mu      sync.RWMutex
+	answers map[uint64]*memorized
+}
+
+// memorized is one answer and the request to which it belongs.
+type memorized struct {
+	dialect           *dialect.Dialect
+	contentType       string // what was declared of the request
+	request           []byte
+	created           int64 // the second that stands in the answer
+	spec              *spec
+	consumed          *answer
+	output, reasoning int64
+	told              *llm.Usage
+	body              []byte
+}
+
+const (
+	maxMemo    = 1024
+	maxMemoLen = 8 << 10 // of a request, and of an answer
+)
+
+// find is the answer to the same bytes in the same second, or nil.
+func (m *memo) find(c *call) *memorized {
+	m.mu.RLock()
+	a := m.answers[c.hash]
+	m.mu.RUnlock()
+	if a == nil || a.dialect != c.d || a.contentType != c.r.Header.Get("Content-Type") || a.created != c.s.clock().Unix() || !bytes.Equal(a.request, c.body) {
+		return nil
+	}
+	return a
+}
+
+// keep remembers the answer if it has nothing but its text: no fault, no wait,
+// no odd form. The memory starts anew when full.
+func (m *memo) keep(c *call, reply *llm.Reply, body []byte) {
+	s := c.spec
+	plain := s.fault == nil && s.ttft == 0 && s.pace == 0 && s.seed == unset && s.chunk == unset && !s.bom && s.usage == ""
+	if !plain || c.stream || max(len(c.body), len(body)) > maxMemoLen {
+		return
+	}
+	a := &memorized{
+		dialect: c.d, contentType: c.r.Header.Get("Content-Type"), request: bytes.Clone(c.body),
+		created: reply.Created, spec: s, told: &reply.Usage, body: bytes.Clone(body),
+		// What counts the input, without what holds the words.
+		consumed: &answer{prompt: c.answer.prompt, cached: c.answer.cached, thinking: c.answer.thinking, choices: c.answer.choices},
+	}
+	a.output, a.reasoning = c.answer.made()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.answers == nil || len(m.answers) >= maxMemo {
+		m.answers = map[uint64]*memorized{}
+	}
+	m.answers[c.hash] = a
+}
+
+// repeat gives an answer that is remembered.
+func (c *call) repeat() {
+	a := c.old
+	c.entry.ask(a.spec.name, false)
+	c.entry.consume(a.consumed)
+	c.entry.pieces(a.output, a.reasoning)
+	c.entry.begin(http.StatusOK)
+	c.entry.settle(Served, a.told, "", false, c.s.clock())
+	c.respond(http.StatusOK, "application/json", a.body)
+}

@@ -1,0 +1,150 @@
+package simulator
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// option is one word of a model name's grammar.
+type option struct {
+	name  string
+	value string // what stands behind the equals sign; empty for an option without a value
+	help  string
+	set   func(s *spec, value string) error
+}
+
+// optionList is every option, in the order of the documentation.
+var optionList = []option{
+	{"ttft", "DURATION", "waits before the first token; the headers wait too", duration(func(s *spec) *time.Duration { return &s.ttft })},
+	{"pace", "DURATION", "waits between pieces", duration(func(s *spec) *time.Duration { return &s.pace })},
+	{"early", "", "sends a stream's headers at once, before the wait of ttft", flag(func(s *spec) *bool { return &s.early })},
+	{"tokens", "N", "length of the answer in tokens; for echo and json, at most", count(func(s *spec) *int64 { return &s.tokens })},
+	{"prompt", "N", "input tokens reported, in place of those counted", count(func(s *spec) *int64 { return &s.prompt })},
+	{"cached", "N", "of the input tokens, how many a prompt cache served", count(func(s *spec) *int64 { return &s.cached })},
+	{"reasoning", "N", "tokens of thinking; only reason shows them", count(func(s *spec) *int64 { return &s.reasoning })},
+	{"n", "N", "how many answers, whatever the request says; 1 to 128", between(1, maxChoices, func(s *spec) *int64 { return &s.choices })},
+	{"calls", "N", "how many tool calls tools makes; 1 to 128", between(1, maxChoices, func(s *spec) *int64 { return &s.calls })},
+	{"seed", "N", "another seed than the simulator's", between(0, math.MaxInt64, func(s *spec) *int64 { return &s.seed })},
+	{"uncapped", "", "ignores the request's cap on output tokens", flag(func(s *spec) *bool { return &s.uncapped })},
+	{"unicode", "", "words with characters of two to nine bytes", flag(func(s *spec) *bool { return &s.unicode })},
+	{"usage", "VARIANT", "how usage is reported: " + strings.Join(usageVariants, ", "), oneOf(usageVariants, func(s *spec) *string { return &s.usage })},
+	{"fault", "NAME", "what goes wrong", setFault},
+	{"status", "CODE", "answers with an error of that status, 400 to 599", setStatus},
+	{"retry_after", "SECONDS", "the Retry-After header of an error: a number of seconds, date, garbage or year", setRetryAfter},
+	{"at", "K", "the fault comes after K pieces (3 if not given)", count(func(s *spec) *int64 { return &s.at })},
+	{"bytes", "K", "the fault comes after K bytes of the body; for long-line, how many", between(0, maxPadding, func(s *spec) *int64 { return &s.bytes })},
+	{"once", "", "the fault meets the first request of a key and model only", func(s *spec, _ string) error { s.times = 1; return nil }},
+	{"times", "K", "the fault meets the first K requests of a key and model", between(1, maxTokens, func(s *spec) *int64 { return &s.times })},
+	{"flap", "K", "the fault meets K requests of a key and model, spares K, and so on", between(1, maxTokens, func(s *spec) *int64 { return &s.flap })},
+	{"rate", "SHARE", "the fault meets that share of the requests, 0 to 1", setRate},
+	{"chunk", "N", "bytes a write, so that characters and events are split", between(1, 1<<20, func(s *spec) *int64 { return &s.chunk })},
+	{"eol", "KIND", "line ends of a stream: lf, crlf, cr, mixed", oneOf([]string{"lf", "crlf", "cr", "mixed"}, func(s *spec) *string { return &s.eol })},
+	{"comments", "", "a comment before every event of a stream", flag(func(s *spec) *bool { return &s.comments })},
+	{"bom", "", "a byte-order mark before the body", flag(func(s *spec) *bool { return &s.bom })},
+}
+
+const (
+	maxChoices = 128
+	maxPadding = 1 << 30
+)
+
+func duration(field func(*spec) *time.Duration) func(*spec, string) error {
+	return func(s *spec, value string) error {
+		d, err := time.ParseDuration(value)
+		if err != nil || d < 0 || d > time.Hour {
+			return fmt.Errorf("must be a duration from 0s to 1h, such as 200ms, not %q", value)
+		}
+		*field(s) = d
+		return nil
+	}
+}
+
+func count(field func(*spec) *int64) func(*spec, string) error {
+	return between(0, maxTokens, field)
+}
+
+func between(low, high int64, field func(*spec) *int64) func(*spec, string) error {
+	return func(s *spec, value string) error {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < low || n > high {
+			return fmt.Errorf("must be a whole number from %d to %d, not %q", low, high, value)
+		}
+		*field(s) = n
+		return nil
+	}
+}
+
+func flag(field func(*spec) *bool) func(*spec, string) error {
+	return func(s *spec, _ string) error {
+		*field(s) = true
+		return nil
+	}
+}
+
+func oneOf(words []string, field func(*spec) *string) func(*spec, string) error {
+	return func(s *spec, value string) error {
+		if !slices.Contains(words, value) {
+			return fmt.Errorf("must be one of %s, not %q", strings.Join(words, ", "), value)
+		}
+		*field(s) = value
+		return nil
+	}
+}
+
+func setFault(s *spec, value string) error {
+	for i := range faultList {
+		if faultList[i].name == value {
+			s.fault = &faultList[i]
+			return nil
+		}
+	}
+	return fmt.Errorf("must be one of %s, not %q", strings.Join(faultNames(), ", "), value)
+}
+
+func setStatus(s *spec, value string) error {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 400 || n > 599 {
+		return fmt.Errorf("must be a status from 400 to 599, not %q", value)
+	}
+	s.status = n
+	return nil
+}
+
+func setRetryAfter(s *spec, value string) error {
+	_, err := strconv.ParseUint(value, 10, 31)
+	if err != nil && !slices.Contains([]string{"date", "garbage", "year"}, value) {
+		return fmt.Errorf("must be a number of seconds, date, garbage or year, not %q", value)
+	}
+	s.retryAfter = value
+	return nil
+}
+
+func setRate(s *spec, value string) error {
+	f, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(f >= 0 && f <= 1) {
+		return fmt.Errorf("must be a share from 0 to 1, such as 0.1, not %q", value)
+	}
+	s.rate = f
+	return nil
+}
+
+func findOption(name string) *option {
+	for i := range optionList {
+		if optionList[i].name == name {
+			return &optionList[i]
+		}
+	}
+	return nil
+}
+
+func optionNames() []string {
+	names := make([]string, len(optionList))
+	for i := range optionList {
+		names[i] = optionList[i].name
+	}
+	return names
+}

@@ -1,0 +1,299 @@
+package simulator
+
+import (
+	"bytes"
+	"compress/gzip"
+	"net/http"
+	"strconv"
+
+	"weir/internal/llm"
+)
+
+// begin sends the headers of an answer; length is that of its body, unset for
+// a stream.
+func (c *call) begin(length int64) {
+	if c.begun {
+		return
+	}
+	c.begun = true
+	c.entry.begin(http.StatusOK)
+	h := c.w.Header()
+	h.Set("X-Request-Id", c.requestID())
+	if c.stream {
+		h.Set("Content-Type", "text/event-stream; charset=utf-8")
+		h.Set("Cache-Control", "no-cache")
+	} else {
+		h.Set("Content-Type", "application/json")
+	}
+	if c.compress {
+		h.Set("Content-Encoding", "gzip")
+		c.zip = gzip.NewWriter(c.w)
+		c.out = c.zip
+		length = unset
+	}
+	switch {
+	case c.lie != nil:
+		c.w.lie(c.lie(length))
+	case length != unset:
+		h.Set("Content-Length", strconv.FormatInt(length, 10))
+		c.w.WriteHeader(http.StatusOK)
+		return
+	default:
+		c.w.WriteHeader(http.StatusOK)
+	}
+	c.w.Flush()
+}
+
+// playStream sends the answer piece by piece.
+func (c *call) playStream() error {
+	c.begin(unset)
+	meta := c.meta()
+	c.enc = c.d.NewEncoder(meta)
+	if err := c.writePadding(`data: {"padding":"`, 'x', "\"}\n\n"); err != nil {
+		return err
+	}
+	start := llm.Event{Kind: llm.EventStart, ID: meta.ID, Model: meta.Model, Created: meta.Created}
+	buf := c.enc.Append(nil, &start)
+	if err := c.write(c.shape(buf, unset)); err != nil {
+		return err
+	}
+	sent := int64(0)
+	for ev := range c.answer.events() {
+		if sent > 0 && !c.wait(c.spec.pace) {
+			return errGone
+		}
+		buf = c.enc.Append(buf[:0], &ev)
+		if err := c.sendPiece(buf, sent, ev.Kind); err != nil {
+			return err
+		}
+		sent++
+	}
+	if c.place != unset {
+		return errPlace // the answer is shorter than the place of its fault
+	}
+	final := c.final()
+	return c.end(c.enc.Finish(buf[:0], &final))
+}
+
+// sendPiece sends one piece, or what its fault leaves of it.
+func (c *call) sendPiece(b []byte, number int64, kind llm.EventKind) error {
+	b = c.shape(b, number)
+	if number == c.place {
+		return c.breakOff(b)
+	}
+	c.entry.piece(kind)
+	return c.write(b)
+}
+
+func (c *call) meta() llm.Meta {
+	return llm.Meta{
+		ID: c.replyID(), Created: c.s.clock().Unix(), Model: c.spec.name,
+		IncludeUsage: c.head.IncludeUsage && c.spec.usage != usageMissing,
+	}
+}
+
+// breakOff writes half of the piece that is no longer finished, where the
+// fault breaks in the middle of one.
+func (c *call) breakOff(piece []byte) error {
+	if c.fault.inside {
+		if err := c.write(piece[:len(piece)/2]); err != nil {
+			return err
+		}
+	}
+	return errPlace
+}
+
+// end sends the end of a stream.
+func (c *call) end(b []byte) error {
+	b, reported, raw := amendEvents(b, c.spec.usage)
+	if c.noEnd {
+		b = bytes.TrimSuffix(b, []byte(c.d.EndMarker))
+	}
+	marked := c.d.EndMarker != "" && bytes.HasSuffix(b, []byte(c.d.EndMarker))
+	b = c.shape(b, unset)
+	if c.limit != unset {
+		c.limit = min(c.limit, c.written) // the place is before the end in any case
+	} else {
+		c.settle(reported, raw, marked)
+	}
+	before := c.written
+	err := c.write(b)
+	if err != nil && len(bytes.TrimSpace(b[c.written-before:])) > 0 {
+		return err
+	}
+	return c.closeZip() // a client may leave at the end marker, before its line ends
+}
+
+// settle completes the ledger's record before the last bytes go out, so that
+// whoever has read them finds it complete.
+func (c *call) settle(reported bool, raw string, marked bool) {
+	outcome := Served
+	if c.fault != nil {
+		outcome = c.fault.outcome
+	}
+	var told *llm.Usage
+	if c.mute {
+		raw = ""
+	} else if reported && raw == "" {
+		told = new(c.told())
+	}
+	c.entry.settle(outcome, told, raw, marked, c.s.clock())
+}
+
+// told is the usage that the client is told, where it is one that the
+// vocabulary can express.
+func (c *call) told() llm.Usage {
+	u := c.entry.usage()
+	switch c.spec.usage {
+	case usageOver:
+		u[llm.Output] += overUsage
+	case usageZero:
+		u = llm.Usage{}
+	}
+	return u
+}
+
+func (c *call) final() llm.Final {
+	return llm.Final{
+		Finish: c.answer.finishes(), Usage: c.told(), Reported: c.spec.usage != usageMissing,
+		Attempts: 1, Models: []string{c.spec.name},
+	}
+}
+
+// playWhole makes the answer piece by piece and sends it as one.
+func (c *call) playWhole() error {
+	if err := c.generate(); err != nil {
+		return err
+	}
+	reply := c.reply()
+	buf := c.s.buffer()
+	defer c.s.release(buf)
+	body := c.d.EncodeReply((*buf)[:0], reply)
+	*buf = body
+	c.s.memo.keep(c, reply, body)
+	body, raw := amendBody(body, c.spec.usage)
+	if c.edit != nil {
+		body = c.edit(body, unset, true)
+	}
+	if c.spec.bom {
+		body = append([]byte(byteOrderMark), body...)
+	}
+	return c.sendWhole(body, reply.Reported, raw)
+}
+
+// generate lets the pieces of the answer come into being, and counts them.
+func (c *call) generate() error {
+	if c.spec.pace == 0 {
+		c.entry.pieces(c.answer.made())
+		return nil
+	}
+	waits := false
+	for ev := range c.answer.events() {
+		if waits && !c.wait(c.spec.pace) {
+			return errGone
+		}
+		waits = true
+		c.entry.piece(ev.Kind)
+	}
+	return nil
+}
+
+func (c *call) sendWhole(body []byte, reported bool, raw string) error {
+	if c.fault != nil && c.fault.breaks != nil {
+		if c.limit == unset {
+			c.limit = int64(len(body) / 2)
+		}
+		c.limit = max(0, min(c.limit, int64(len(body))-1))
+	}
+	length := int64(len(body)) + c.padding
+	if c.fault != nil && c.fault.clean {
+		length = c.limit
+	}
+	c.begin(length)
+	if c.limit == unset {
+		c.settle(reported, raw, false)
+	}
+	if err := c.writePadding("", ' ', ""); err != nil {
+		return err
+	}
+	if err := c.write(body); err != nil {
+		return err
+	}
+	return c.closeZip()
+}
+
+func (c *call) reply() *llm.Reply {
+	reply := &llm.Reply{
+		ID: c.replyID(), Created: c.s.clock().Unix(), Model: c.spec.name,
+		Usage: c.told(), Reported: c.spec.usage != usageMissing,
+		Choices: make([]llm.Choice, c.answer.choices),
+	}
+	for i := range reply.Choices {
+		reply.Choices[i] = llm.Choice{Index: i, Finish: c.answer.finish, Message: c.answer.message(int64(i))}
+	}
+	return reply
+}
+
+// write writes b in the asked portions, up to the place of the fault.
+func (c *call) write(b []byte) error {
+	for len(b) > 0 {
+		n := int64(len(b))
+		if c.spec.chunk != unset {
+			n = min(n, c.spec.chunk)
+		}
+		if c.limit != unset {
+			n = min(n, c.limit-c.written)
+		}
+		if n <= 0 {
+			return errPlace
+		}
+		wrote, err := c.out.Write(b[:n])
+		c.written += int64(wrote)
+		if err != nil {
+			return errGone
+		}
+		b = b[n:]
+		if c.stream || len(b) > 0 || c.drip > 0 {
+			c.flush()
+		}
+		if !c.wait(c.drip) || c.r.Context().Err() != nil {
+			return errGone
+		}
+	}
+	return nil
+}
+
+// writePadding writes as much of fill as the fault asks for, between two texts.
+func (c *call) writePadding(before string, fill byte, after string) error {
+	if c.padding == 0 {
+		return nil
+	}
+	if err := c.write([]byte(before)); err != nil {
+		return err
+	}
+	block := bytes.Repeat([]byte{fill}, 64<<10)
+	for left := c.padding; left > 0; left -= int64(len(block)) {
+		block = block[:min(left, int64(len(block)))]
+		if err := c.write(block); err != nil {
+			return err
+		}
+	}
+	return c.write([]byte(after))
+}
+
+func (c *call) flush() {
+	if c.zip != nil {
+		c.zip.Flush()
+	}
+	c.w.Flush()
+}
+
+func (c *call) closeZip() error {
+	if c.zip == nil {
+		return nil
+	}
+	if c.zip.Close() != nil {
+		return errGone
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+// Package simulator is a fake provider: the server half of every dialect joined
+// to a script. Which script is chosen by the model name, so that any program
+// that can name a model can be tested against slow, broken and lying providers.
+// It answers the same to the same request, and keeps a ledger of what it truly
+// served, attempt by attempt, against which a meter can be checked.
+//
+// It runs as a process of its own or, through RoundTripper, inside another.
+package simulator
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// Options say how a simulator behaves. Everything but Dialects may be left out.
+type Options struct {
+	// Dialects are those it speaks, each at its own routes. The native one is
+	// passed over: the simulator is a provider, not a gateway.
+	Dialects []*dialect.Dialect
+	// Seed decides every word of every answer.
+	Seed uint64
+	// Clock tells the time of answers and of the ledger; nil for time.Now.
+	Clock func() time.Time
+	// APIKeys are the accepted keys; empty accepts any key and none.
+	APIKeys []string
+	// MaxRecords bounds the ledger; 0 for 1,000,000. Older records are dropped.
+	MaxRecords int
+	// MaxBody bounds a request in bytes; 0 for 32 MiB.
+	MaxBody int64
+	// Log gets one debug line a request; nil for none.
+	Log *slog.Logger
+}
+
+const (
+	defaultMaxRecords = 1_000_000
+	defaultMaxBody    = 32 << 20
+	nativeDialect     = "native"
+)
+
+// Server is a simulator. It is an http.Handler and safe for concurrent use.
+type Server struct {
+	seed    uint64
+	clock   func() time.Time
+	keys    map[string]bool // by fingerprint; nil accepts all
+	maxBody int64
+	log     *slog.Logger
+
+	mux     *http.ServeMux
+	specs   specCache
+	memo    memo
+	visits  visits
+	ledger  *Ledger
+	buffers sync.Pool
+
+	closeOnce sync.Once
+	closed    chan struct{}
+}
+
+// New makes a simulator. Close it to end the answers that wait.
+func New(o Options) *Server {
+	s := &Server{
+		seed: o.Seed, clock: o.Clock, maxBody: o.MaxBody, log: o.Log,
+		mux: http.NewServeMux(), closed: make(chan struct{}),
+	}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	if s.maxBody <= 0 {
+		s.maxBody = defaultMaxBody
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if o.MaxRecords <= 0 {
+		o.MaxRecords = defaultMaxRecords
+	}
+	s.ledger = newLedger(o.MaxRecords)
+	for _, k := range o.APIKeys {
+		if s.keys == nil {
+			s.keys = map[string]bool{}
+		}
+		s.keys[fingerprint(k)] = true
+	}
+	s.route(o.Dialects)
+	return s
+}
+
+func (s *Server) route(dialects []*dialect.Dialect) {
+	for _, d := range dialects {
+		if d.Name == nativeDialect {
+			continue
+		}
+		for _, r := range d.Routes {
+			if r.Op == llm.OpChat {
+				s.mux.HandleFunc(r.Pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(d, w, r) })
+			}
+		}
+	}
+	s.mux.HandleFunc("GET /v1/models", s.serveModels)
+	s.mux.HandleFunc("GET /ledger", s.serveLedger)
+	s.mux.HandleFunc("GET /ledger/totals", s.serveTotals)
+	s.mux.HandleFunc("DELETE /ledger", s.serveClear)
+	s.mux.HandleFunc("GET /{$}", s.serveRoot)
+}
+
+// ServeHTTP answers at the routes of every dialect, at /v1/models, and at
+// /ledger and /ledger/totals.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Ledger is what was served.
+func (s *Server) Ledger() *Ledger { return s.ledger }
+
+// Reset forgets all records of the ledger, and which requests have met their
+// fault, as if the simulator had just started. Sequence numbers go on.
+func (s *Server) Reset() {
+	s.ledger.clear()
+	s.visits.clear()
+}
+
+// Close ends the waiting of all answers under way; it does not wait for them.
+// The simulator must not be used after it.
+func (s *Server) Close() { s.closeOnce.Do(func() { close(s.closed) }) }
+
+// fingerprint names a key in the ledger without giving it away: the first
+// twelve hexadecimal digits of its SHA-256, or nothing for no key.
+func fingerprint(key string) string {
+	if key == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:6])
+}
+
+// keyOf is the key that a request carries, in any of the vendors' headers.
+func keyOf(h http.Header) string {
+	if scheme, key, ok := strings.Cut(h.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(key)
+	}
+	for _, name := range []string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
+		if key := h.Get(name); key != "" {
+			return key
+		}
+	}
+	return ""
+}
+
+// maxPooled bounds the buffers that are kept for later requests.
+const maxPooled = 1 << 20
+
+func (s *Server) buffer() *[]byte {
+	if b, ok := s.buffers.Get().(*[]byte); ok {
+		return b
+	}
+	return new(make([]byte, 0, 4<<10))
+}
+
+func (s *Server) release(b *[]byte) {
+	if cap(*b) <= maxPooled {
+		*b = (*b)[:0]
+		s.buffers.Put(b)
+	}
+}
+
+// serveModels lists the models in OpenAI's shape
+// (https://platform.openai.com/docs/api-reference/models/list), each with a
+// description.
+func (s *Server) serveModels(w http.ResponseWriter, _ *http.Request) {
+	b := []byte(`{"object":"list","data":[`)
+	for i, m := range Models() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"id":`...)
+		b = rawjson.AppendString(b, m.Name)
+		b = append(b, `,"object":"model","created":0,"owned_by":"weir","description":`...)
+		b = append(rawjson.AppendString(b, m.Description), '}')
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(append(b, `]}`...))
+}
+
+func (s *Server) serveRoot(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	io.WriteString(w, "This is Weir's simulator, a fake provider. Its models are at /v1/models, what it served is at /ledger.\n")
+}
+
+// Model is a name that the simulator answers to.
+type Model struct {
+	Name        string
+	Description string // one line
+}
+
+// Models lists the base models, and names that behave as providers do on bad
+// days. Any base model takes any options.
+func Models() []Model {
+	return []Model{
+		{baseChat, "says that it is a demo, then made-up words"},
+		{baseEcho, "repeats the last user message word by word"},
+		{baseTools, "calls the first tool of the request with arguments that fit its schema"},
+		{baseJSON, "answers in the shape that response_format asks for"},
+		{baseReason, "thinks, then answers"},
+		{"chat:status=429,retry_after=1,once", "too many requests once, with Retry-After, then fine"},
+		{"chat:status=429", "too many requests, always"},
+		{"chat:status=500,once", "an internal error once, then fine"},
+		{"chat:status=503", "unavailable, always"},
+		{"chat:fault=reset", "resets the connection before any header"},
+		{"chat:fault=silence", "takes the request and never answers"},
+		{"chat:ttft=10s", "is slow with the first token"},
+		{"chat:fault=cut", "cuts the answer off after three pieces"},
+		{"chat:fault=stall", "falls silent after three pieces"},
+		{"chat:fault=malformed", "sends one event that is not JSON"},
+		{"chat:fault=no-end", "ends a stream without its end marker"},
+		{"chat:fault=context-length", "refuses the request as too long"},
+		{"chat:fault=content-filter", "ends with the finish reason content_filter"},
+		{"chat:fault=no-prefill", "refuses a conversation that ends with the assistant"},
+		{"chat:status=500,flap=5", "fails five times, works five times, and so on"},
+	}
+}
+
+// baseNames are the base models.
+func baseNames() []string { return []string{baseChat, baseEcho, baseTools, baseJSON, baseReason} }
+
+// visits counts the requests of a key and model, for faults that come and go.
+type visits struct {
+	mu     sync.Mutex
+	counts map[string]int64
+}
+
+const maxVisits = 1 << 16
+
+// next is how many requests came before with that name; it starts anew when
+// there are more names than it can remember.
+func (v *visits) next(name string) int64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.counts == nil || len(v.counts) >= maxVisits {
+		v.counts = map[string]int64{}
+	}
+	n := v.counts[name]
+	v.counts[name] = n + 1
+	return n
+}
+
+func (v *visits) clear() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.counts = nil
+}

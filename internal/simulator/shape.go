@@ -1,0 +1,59 @@
+package simulator
+
+import (
+	"bytes"
+
+	"weir/internal/sse"
+)
+
+const byteOrderMark = "\xef\xbb\xbf"
+
+// shape gives events the form that the fault and the options ask for; piece is
+// the number of the piece, unset for what is none.
+func (c *call) shape(b []byte, piece int64) []byte {
+	if c.edit != nil {
+		b = editEvents(b, func(data []byte, last bool) []byte { return c.edit(data, piece, last) })
+	}
+	if c.spec.comments {
+		b = addComments(b)
+	}
+	if c.spec.eol != "" && c.spec.eol != "lf" {
+		b = c.lineEnds(b)
+	}
+	if c.spec.bom && c.written == 0 {
+		b = append([]byte(byteOrderMark), b...)
+	}
+	return b
+}
+
+// addComments puts a comment before every event.
+func addComments(b []byte) []byte {
+	out := sse.AppendComment(nil, "keep-alive")
+	for i, block := range bytes.SplitAfter(b, []byte("\n\n")) {
+		if i > 0 && len(block) > 0 {
+			out = sse.AppendComment(out, "keep-alive")
+		}
+		out = append(out, block...)
+	}
+	return out
+}
+
+// eolKinds are the line ends that take turns. A mixture goes CR, CR LF, LF, so
+// that a CR is never followed by a lone LF, which would make one line end of
+// two.
+var eolKinds = map[string][]string{"crlf": {"\r\n"}, "cr": {"\r"}, "mixed": {"\r", "\r\n", "\n"}}
+
+// lineEnds replaces every LF.
+func (c *call) lineEnds(b []byte) []byte {
+	ends := eolKinds[c.spec.eol]
+	out := make([]byte, 0, len(b)+8)
+	for _, char := range b {
+		if char != '\n' {
+			out = append(out, char)
+			continue
+		}
+		out = append(out, ends[c.lines%len(ends)]...)
+		c.lines++
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+package simulator
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tiktoken-go/tokenizer"
+)
+
+// The promise is that output tokens are pieces, so OpenAI's own tokenizer must
+// cut a text where the simulator does.
+func TestPiecesAreTokens(t *testing.T) {
+	t.Parallel()
+	enc, err := tokenizer.Get(tokenizer.O200kBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string][]string{
+		"greeting": slices.Concat(greeting, plainWords, []string{"."}),
+		"musing":   slices.Concat(musing, plainWords),
+		"foreign":  slices.Concat(greeting, foreignWords, []string{"."}),
+		"reversed": reversed(foreignWords),
+	}
+	for name, pieces := range texts {
+		_, got, err := enc.Encode(strings.Join(pieces, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(pieces, got); diff != "" {
+			t.Errorf("%s: pieces (-) are not the tokens (+):\n%s", name, diff)
+		}
+	}
+}
+
+func reversed(words []string) []string {
+	words = slices.Clone(words)
+	slices.Reverse(words)
+	return words
+}
+
+func TestSplitting(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"":               nil,
+		"one":            {"one"},
+		"one two\nthree": {"one", " two", "\nthree"},
+		" one  two ":     {" one", "  two", " "},
+	} {
+		if diff := cmp.Diff(want, splitWords(text)); diff != "" {
+			t.Errorf("splitWords(%q) (-want +got):\n%s", text, diff)
+		}
+	}
+	for _, text := range []string{"", `{"a":"b"}`, `{"ä":"öüß水河"}`} {
+		pieces := splitJSON(text)
+		if got := strings.Join(pieces, ""); got != text {
+			t.Errorf("splitJSON(%q) joined = %q", text, got)
+		}
+		for _, p := range pieces {
+			if strings.ToValidUTF8(p, "?") != p {
+				t.Errorf("splitJSON(%q) cuts inside a character: %q", text, p)
+			}
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
+)
+
+// Position is how far the journal is applied; 0 when nothing of it is.
+func (s *Store) Position(ctx context.Context, journal uuid.UUID) (ledger.Position, error) {
+	var pos ledger.Position
+	err := s.read.QueryRowContext(ctx, "SELECT position FROM journals WHERE journal = ?", journal.String()).Scan(&pos)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("read journal position: %w", err)
+	}
+	return pos, nil
+}
+
+// OpenAttempts are the attempts of the journal that are not settled, whole.
+func (s *Store) OpenAttempts(ctx context.Context, journal uuid.UUID) ([]ledger.Attempt, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE outcome = 'open'"+
+		" AND journal = (SELECT number FROM journals WHERE journal = ?) ORDER BY day, request, n", journal.String())
+	entries, err := collect(rows, err, scanEntry)
+	if err != nil {
+		return nil, fmt.Errorf("read open attempts: %w", err)
+	}
+	book := priceBook{}
+	list := make([]ledger.Attempt, len(entries))
+	for i := range entries {
+		list[i] = entries[i].Attempt
+		err := book.fill(ctx, s.read, &list[i].Price)
+		if errors.Is(err, errNoPrice) {
+			s.log.Error("an open attempt has a price that is not in the database", "attempt", list[i].ID.String(), "price", list[i].Price.Version)
+		} else if err != nil {
+			return nil, fmt.Errorf("read open attempts: %w", err)
+		}
+	}
+	return list, nil
+}
+
+// Durable makes everything applied survive a power cut: a commit on the sure
+// pool syncs the log that all commits before it are in too.
+func (s *Store) Durable(ctx context.Context) error {
+	return s.write(ctx, s.sure, "make the database durable", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO durable (id, times) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET times = durable.times + 1")
+		return err
+	})
+}
+
+// Apply writes a batch, what it adds to the rollups, and the position behind
+// it, in one transaction. The error is ledger.ErrMoved when the database is
+// not at the position where the batch begins. A settled attempt that is
+// settled in the database already changes nothing there; that is a defect, and
+// logged.
+func (s *Store) Apply(ctx context.Context, b *ledger.Batch) error {
+	release, err := s.acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("apply batch: %w", err)
+	}
+	defer release()
+	err = s.applier.apply(ctx, b, s.applier.settle)
+	if errors.Is(err, errSettledBefore) {
+		err = s.applier.apply(ctx, b, s.applier.settleEach)
+	}
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, ledger.ErrMoved) {
+		err = errors.Join(err, s.applier.bulk.close())
+	}
+	return fmt.Errorf("apply batch: %w", err)
+}
+
+// errSettledBefore says that a batch settles what is settled.
+var errSettledBefore = errors.New("an attempt of the batch is settled already")
+
+// applier applies batches. It is used by whoever may write.
+type applier struct {
+	bulk bulk
+	log  *slog.Logger
+	sums buckets // by hour, of the batch at hand
+
+	prices, opened, settled *insertion
+	hours, days             *rollup
+}
+
+func newApplier(db *sql.DB, log *slog.Logger) *applier {
+	return &applier{
+		bulk: bulk{db: db}, log: log,
+		prices: insertPrices(), opened: insertOpened(), settled: insertSettled(),
+		hours: newRollup("rollup_hour"), days: newRollup("rollup_day"),
+	}
+}
+
+// settler writes settled rows and adds up what they add to the rollups.
+type settler func(ctx context.Context, journal int64, list []ledger.Entry) error
+
+func (a *applier) apply(ctx context.Context, b *ledger.Batch, settle settler) error {
+	tx, err := a.bulk.begin(ctx)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	journal, err := move(ctx, tx, b)
+	if err != nil {
+		return err
+	}
+	// A statement that can be interrupted costs a goroutine each time. ctx
+	// still ends the transaction.
+	if err := a.write(context.WithoutCancel(ctx), journal, b, settle); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// move sets the journal's position to the end of the batch and returns the
+// journal's number.
+func move(ctx context.Context, tx *sql.Tx, b *ledger.Batch) (number int64, err error) {
+	var pos ledger.Position
+	err = tx.QueryRowContext(ctx, "SELECT position FROM journals WHERE journal = ?", b.Journal.String()).Scan(&pos)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("read position: %w", err)
+	}
+	if pos != b.From {
+		return 0, fmt.Errorf("%w: it is at %d, the batch begins at %d", ledger.ErrMoved, pos, b.From)
+	}
+	err = tx.QueryRowContext(ctx, "INSERT INTO journals (journal, position) VALUES (?, ?)"+
+		" ON CONFLICT (journal) DO UPDATE SET position = excluded.position RETURNING number",
+		b.Journal.String(), int64(b.To)).Scan(&number)
+	if err != nil {
+		return 0, fmt.Errorf("write position: %w", err)
+	}
+	return number, nil
+}
+
+func (a *applier) write(ctx context.Context, journal int64, b *ledger.Batch, settle settler) error {
+	if err := a.price(ctx, b.Prices); err != nil {
+		return fmt.Errorf("prices: %w", err)
+	}
+	if err := a.open(ctx, journal, b.Opened); err != nil {
+		return fmt.Errorf("opened attempts: %w", err)
+	}
+	a.sums = make(buckets, len(a.sums))
+	if err := settle(ctx, journal, b.Settled); err != nil {
+		return fmt.Errorf("settled attempts: %w", err)
+	}
+	if err := a.hours.add(ctx, &a.bulk, a.sums); err != nil {
+		return fmt.Errorf("rollups of hours: %w", err)
+	}
+	if err := a.days.add(ctx, &a.bulk, a.sums.days()); err != nil {
+		return fmt.Errorf("rollups of days: %w", err)
+	}
+	return nil
+}
+
+func (a *applier) open(ctx context.Context, journal int64, list []ledger.Attempt) error {
+	state := ledger.Settlement{Outcome: ledger.OutcomeOpen}
+	_, err := a.bulk.insert(ctx, a.opened, len(list), func(dst []any, i int) []any {
+		return bindEntry(dst, journal, &list[i], &state)
+	})
+	return err
+}
+
+// settle writes all rows at once; it fails with errSettledBefore when one of
+// them is settled already.
+func (a *applier) settle(ctx context.Context, journal int64, list []ledger.Entry) error {
+	touched, err := a.bulk.insert(ctx, a.settled, len(list), func(dst []any, i int) []any {
+		return bindEntry(dst, journal, &list[i].Attempt, &list[i].Settlement)
+	})
+	if err == nil && touched != int64(len(list)) {
+		err = errSettledBefore
+	}
+	for i := range list {
+		a.sums.addEntry(&list[i])
+	}
+	return err
+}
+
+// settleEach writes row by row and leaves out what is settled already.
+func (a *applier) settleEach(ctx context.Context, journal int64, list []ledger.Entry) error {
+	for i := range list {
+		e := &list[i]
+		touched, err := a.bulk.insert(ctx, a.settled, 1, func(dst []any, _ int) []any {
+			return bindEntry(dst, journal, &e.Attempt, &e.Settlement)
+		})
+		if err != nil {
+			return err
+		}
+		if touched == 0 {
+			a.log.Error("an attempt was to be settled a second time; the first settlement stays", "attempt", e.ID.String(),
+				"account", e.Account, "cost_usd", e.Cost.String())
+			continue
+		}
+		a.sums.addEntry(e)
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/store"
+)
+
+// cpu is the processor time that this process has used.
+func cpu(tb testing.TB) time.Duration {
+	tb.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func benchEntry(r *rand.Rand, at time.Time, accounts, models int) ledger.Entry {
+	account := r.IntN(accounts)
+	model := fmt.Sprintf("model-%d-2026-05", r.IntN(models))
+	id, err := uuid.NewV7()
+	if err != nil {
+		panic(err)
+	}
+	return ledger.Entry{
+		Attempt: ledger.Attempt{
+			ID:      ledger.AttemptID{Request: id, N: 1},
+			Account: fmt.Sprintf("acc_%016d", account), Key: fmt.Sprintf("key_%016d", account),
+			Requested: "openai/" + model, Provider: "openai", Model: model, Opened: at, Stream: true,
+			Price: llm.Price{Version: "openai/" + model + "@1"},
+			Bound: llm.Usage{llm.Input: 2000, llm.Output: 4096}, Hold: 123456,
+		},
+		Settlement: ledger.Settlement{
+			Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Counts: true, Finish: llm.FinishStop, Status: 200,
+			Usage: llm.Usage{llm.Input: 1200, llm.CacheRead: 500, llm.Output: 300}, Cost: 12345,
+			FirstToken: 300 * time.Millisecond, Duration: 2 * time.Second,
+		},
+	}
+}
+
+func BenchmarkApply(b *testing.B) {
+	for _, accounts := range []int{1, 20, 200} {
+		b.Run(fmt.Sprintf("accounts=%d", accounts), func(b *testing.B) { benchmarkApply(b, accounts) })
+	}
+}
+
+func benchmarkApply(b *testing.B, accounts int) {
+	const size, models = 1000, 4
+	ctx := context.Background()
+	s, err := store.Open(ctx, store.Options{Path: filepath.Join(b.TempDir(), "weir.db")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	r := rand.New(rand.NewPCG(1, 2))
+	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	batch := &ledger.Batch{Journal: uuid.New()}
+	var spent time.Duration
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		batch.From, batch.To = batch.To, batch.To+1
+		batch.Settled = batch.Settled[:0]
+		for range size {
+			at = at.Add(20 * time.Millisecond)
+			batch.Settled = append(batch.Settled, benchEntry(r, at, accounts, models))
+		}
+		b.StartTimer()
+		before := cpu(b)
+		if err := s.Apply(ctx, batch); err != nil {
+			b.Fatal(err)
+		}
+		spent += cpu(b) - before
+	}
+	b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N*size)/1000, "cpu-µs/attempt")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size)/1000, "µs/attempt")
+}
+
+func BenchmarkOpen(b *testing.B) {
+	ctx := context.Background()
+	path := filepath.Join(b.TempDir(), "weir.db")
+	for b.Loop() {
+		s, err := store.Open(ctx, store.Options{Path: path})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		s.Close()
+		b.StartTimer()
+	}
+}
+
+// seedRollups fills the rollup of days: so many keys and models for each of
+// the accounts on each of the days, with requests in each row.
+func seedRollups(b *testing.B, path string, accounts, days, models, keys, requests int) {
+	b.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	_, err = db.ExecContext(b.Context(), `
+		WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+		INSERT INTO rollup_day (period, account, model, key, provider, requests, cost, tokens, attempts, use_input, use_cache_read, use_output)
+		SELECT cast(strftime('%Y%m%d', '2025-11-21', '+' || d.i || ' days') AS INTEGER), printf('acc_%016d', a.i),
+			printf('openai/model-%d-2026-05', m.i), printf('key_%016d%d', a.i, k.i), 'openai', ?5, ?5 * 12345, ?5 * 2000, ?5, ?5 * 1200, ?5 * 500, ?5 * 300
+		FROM n d CROSS JOIN n a CROSS JOIN n m CROSS JOIN n k
+		WHERE d.i < ?2 AND a.i < ?1 AND m.i < ?3 AND k.i < ?4`, accounts, days, models, keys, requests)
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkUses reads pages over the rollups of 200 accounts that made 10
+// million requests in a year, and of accounts that made as many each.
+func BenchmarkUses(b *testing.B) {
+	for _, shape := range []struct{ models, keys, requests int }{{10, 2, 7}, {30, 4, 230}}[:1] {
+		path := filepath.Join(b.TempDir(), "weir.db")
+		s, err := store.Open(b.Context(), store.Options{Path: path})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer s.Close()
+		seedRollups(b, path, 200, 365, shape.models, shape.keys, shape.requests)
+		for _, offset := range []int{0, 3000} {
+			q := ledger.UsesQuery{Account: "acc_0000000000000042", Limit: 100, Offset: offset}
+			b.Run(fmt.Sprintf("rows=%d/offset=%d", 365*shape.models*shape.keys, offset), func(b *testing.B) {
+				for b.Loop() {
+					page, err := s.Uses(b.Context(), q)
+					if err != nil || page.Count != 365*shape.models || len(page.Uses) != 100 {
+						b.Fatalf("got %d entries of %d, err %v; want 100 of %d", len(page.Uses), page.Count, err, 365*shape.models)
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// The kinds of correction. An attempt can have one of each.
+const correctionResolved = "resolved" // decided by hand
+
+// Why an attempt cannot be resolved.
+var (
+	ErrNoAttempt = errors.New("there is no such attempt")
+	ErrResolved  = errors.New("the attempt is resolved already")
+	ErrKnown     = errors.New("the outcome of the attempt is not unknown")
+)
+
+// correction adds something, which may be negative, to a settled attempt.
+type correction struct {
+	id      ledger.AttemptID
+	bucket  bucket // of the attempt's hour
+	usage   llm.Usage
+	cost    llm.Money
+	unknown int64
+}
+
+func (c *correction) sums() *sums {
+	s := &sums{measureCost: int64(c.cost), measureTokens: c.usage.TotalTokens(), measureUnknown: c.unknown}
+	copy(s[measureUsage:], c.usage[:])
+	return s
+}
+
+// Resolve decides by hand what an attempt of unknown outcome cost: a row that
+// corrects it, and the rollups, in one transaction. Its usage stays, unless
+// release says that the provider served nothing; then cost does not count. By
+// is who decided. The error is ErrNoAttempt, ErrKnown or ErrResolved when
+// there is nothing to decide.
+func (s *Store) Resolve(ctx context.Context, id ledger.AttemptID, cost llm.Money, release bool, by string) error {
+	if cost < 0 {
+		return fmt.Errorf("resolve attempt %s: cost %s is negative", id, cost)
+	}
+	return s.write(ctx, s.sure, "resolve attempt "+id.String(), func(tx *sql.Tx) error {
+		e, day, err := findAttempt(ctx, tx, id)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return ErrNoAttempt
+		case err != nil:
+			return err
+		case e.Provenance != ledger.Unknown:
+			return ErrKnown
+		}
+		c := &correction{id: id, bucket: bucketOf(&e.Attempt), cost: cost - e.Cost, unknown: -1}
+		if release {
+			c.cost = -e.Cost
+			for class, n := range e.Usage {
+				c.usage[class] = -n
+			}
+		}
+		if err := s.correct(ctx, tx, day, c, by); err != nil {
+			return err
+		}
+		return s.changed(ctx, tx, account.ChangedAttempt, id.String())
+	})
+}
+
+func (s *Store) correct(ctx context.Context, tx *sql.Tx, day int64, c *correction, by string) error {
+	b := &c.bucket
+	result, err := tx.ExecContext(ctx, "INSERT INTO corrections"+
+		" (day, request, n, kind, hour, account, key, provider, model, usage, cost, unknown, who, at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, request, n, kind) DO NOTHING",
+		day, c.id.Request.String(), int64(c.id.N), correctionResolved, b.period, b.account, b.key, b.provider, b.model,
+		encodeCounts((*[llm.NumClasses]int64)(&c.usage)), int64(c.cost), c.unknown, by, micros(s.clock()))
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, ErrResolved)
+	}
+	for table, b := range map[string]bucket{"rollup_hour": c.bucket, "rollup_day": c.bucket.ofDay()} {
+		if err := newRollup(table).addOne(ctx, tx, b, c.sums()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readCorrections reads the corrections of attempts of those days.
+func readCorrections(ctx context.Context, q querier, from, to int64) ([]correction, error) {
+	rows, err := q.QueryContext(ctx, "SELECT request, n, hour, account, key, provider, model, usage, cost, unknown"+
+		" FROM corrections WHERE day BETWEEN ? AND ?", from, to)
+	return collect(rows, err, func(row scanner) (c correction, err error) {
+		var request, usage string
+		b := &c.bucket
+		err = row.Scan(&request, &c.id.N, &b.period, &b.account, &b.key, &b.provider, &b.model, &usage, &c.cost, &c.unknown)
+		if err != nil {
+			return c, err
+		}
+		if c.id.Request, err = uuid.Parse(request); err != nil {
+			return c, fmt.Errorf("correction of attempt %q: %w", request, err)
+		}
+		c.usage, err = decodeCounts(usage)
+		return c, err
+	})
+}

@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"weir/internal/ledger"
+)
+
+// Attempt is the attempt of that id as it was settled, or as it was opened
+// when its outcome is ledger.OutcomeOpen; false when there is none. What was
+// corrected later is not in it.
+func (s *Store) Attempt(ctx context.Context, id ledger.AttemptID) (ledger.Entry, bool, error) {
+	e, _, err := findAttempt(ctx, s.read, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ledger.Entry{}, false, nil
+	}
+	if err == nil {
+		err = priceBook{}.fill(ctx, s.read, &e.Price)
+	}
+	if err != nil {
+		return ledger.Entry{}, false, fmt.Errorf("read attempt %s: %w", id, err)
+	}
+	return e, true, nil
+}
+
+// findAttempt looks on each day there is, because the table is ordered by day.
+func findAttempt(ctx context.Context, q querier, id ledger.AttemptID) (e ledger.Entry, day int64, err error) {
+	days, err := daysOf(ctx, q, "attempts", "day", firstDay, lastDay)
+	if err != nil {
+		return e, 0, err
+	}
+	for _, day := range days {
+		row := q.QueryRowContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE day = ? AND request = ? AND n = ?",
+			day, id.Request.String(), int64(id.N))
+		if e, err = scanEntry(row); !errors.Is(err, sql.ErrNoRows) {
+			return e, day, err
+		}
+	}
+	return e, 0, sql.ErrNoRows
+}
+
+// ExportQuery selects attempts. Dates are UTC calendar dates in
+// ledger.DateLayout, both inclusive; empty for no bound.
+type ExportQuery struct {
+	Account string // account id; empty for all
+	From    string
+	To      string
+}
+
+// Export calls fn with each settled attempt that is kept, the oldest day
+// first. Corrections are added in, so that the costs add up to the rollups. It
+// ends with the first error of fn. Of the price only the version is set.
+func (s *Store) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Entry) error) error {
+	f, err := newUsesFilter(ledger.UsesQuery{From: q.From, To: q.To})
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	tx, err := s.read.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // nothing was written
+	corrected, err := readCorrections(ctx, tx, f.from, f.to)
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	byAttempt := map[ledger.AttemptID]*correction{}
+	for i := range corrected {
+		byAttempt[corrected[i].id] = &corrected[i]
+	}
+	query, args := "SELECT "+attemptColumns+" FROM attempts WHERE day BETWEEN ? AND ? AND outcome <> 'open'", []any{f.from, f.to}
+	if q.Account != "" {
+		query, args = query+" AND account = ?", append(args, q.Account)
+	}
+	rows, err := tx.QueryContext(ctx, query+" ORDER BY day, request, n", args...)
+	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
+		if c := byAttempt[e.ID]; c != nil {
+			e.Cost += c.cost
+			e.Usage.Add(&c.usage)
+		}
+		return fn(e)
+	})
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pressly/goose/v3"
+)
+
+// The schema only moves forward: a new file is added at the end, none is
+// changed once it was released.
+//
+//go:embed migrations
+var migrations embed.FS
+
+const lockRetry = 10 * time.Millisecond
+
+// MigrationStatus is where a database's schema stands.
+type MigrationStatus struct {
+	Current int64 // the version of the database; 0 for an empty one
+	Target  int64 // the version that this program needs
+}
+
+// Pending reports whether the database has to be migrated.
+func (m MigrationStatus) Pending() bool { return m.Current < m.Target }
+
+// CheckMigrations tells where the schema of a database stands and changes
+// nothing. It is an error when there is no database.
+func CheckMigrations(ctx context.Context, o Options) (status MigrationStatus, err error) {
+	e, err := o.engine()
+	if err != nil {
+		return status, err
+	}
+	if err := e.exists(); err != nil {
+		return status, fmt.Errorf("check migrations: %w", err)
+	}
+	s, err := o.connect(e)
+	if err != nil {
+		return status, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return s.MigrationStatus(ctx)
+}
+
+// MigrationStatus tells where the schema stands. Once Open has succeeded,
+// nothing is pending.
+func (s *Store) MigrationStatus(ctx context.Context) (MigrationStatus, error) {
+	target, err := newestMigration(s.engine.migrations)
+	if err != nil {
+		return MigrationStatus{}, err
+	}
+	status := MigrationStatus{Target: target}
+	const query = "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied = 1"
+	err = s.read.QueryRowContext(ctx, query).Scan(&status.Current)
+	if err != nil && !s.engine.noTable(err) {
+		return status, fmt.Errorf("read schema version: %w", err)
+	}
+	return status, nil
+}
+
+// newestMigration is the highest number that a migration's file begins with.
+func newestMigration(dir string) (newest int64, err error) {
+	files, err := fs.ReadDir(migrations, dir)
+	if err != nil {
+		return 0, fmt.Errorf("list migrations: %w", err)
+	}
+	for _, f := range files {
+		number, _, _ := strings.Cut(f.Name(), "_")
+		v, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("migration %s: its name does not begin with a number", f.Name())
+		}
+		newest = max(newest, v)
+	}
+	return newest, nil
+}
+
+// migrate brings the schema up to date. A database that is up to date costs
+// three small queries.
+func (s *Store) migrate(ctx context.Context) error {
+	unready, err := s.engine.check(ctx, s.read)
+	if err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	status, err := s.MigrationStatus(ctx)
+	if err == nil {
+		err = status.refuseNewer()
+	}
+	if err != nil || !unready && !status.Pending() {
+		return err
+	}
+	if err := s.engine.up(ctx); err != nil {
+		return fmt.Errorf("migrate database: %w", err)
+	}
+	if status, err = s.MigrationStatus(ctx); err != nil {
+		return err
+	}
+	return status.refuseNewer()
+}
+
+func (m MigrationStatus) refuseNewer() error {
+	if m.Current <= m.Target {
+		return nil
+	}
+	return fmt.Errorf("the database has schema version %d, and this weir knows versions up to %d: a newer weir has used it; run that one, or restore a backup from before", m.Current, m.Target)
+}
+
+func (e *engine) up(ctx context.Context) (err error) {
+	db, release, err := e.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	files, err := fs.Sub(migrations, e.migrations)
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(e.dialect, db, files)
+	if err != nil {
+		return err
+	}
+	_, err = p.Up(ctx)
+	return err
+}

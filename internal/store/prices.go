@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+func insertPrices() *insertion {
+	return &insertion{
+		head:    "INSERT INTO prices (version, rates, tiers) VALUES ",
+		columns: 3,
+		tail:    " ON CONFLICT (version) DO NOTHING",
+	}
+}
+
+// price keeps prices that are not kept yet.
+func (a *applier) price(ctx context.Context, list []ledger.PriceRecord) error {
+	rows := make([][3]string, len(list))
+	for i := range list {
+		rates, tiers, err := encodePrice(&list[i])
+		if err != nil {
+			return err
+		}
+		rows[i] = [3]string{list[i].Version, rates, tiers}
+	}
+	_, err := a.bulk.insert(ctx, a.prices, len(rows), func(dst []any, i int) []any {
+		return append(dst, rows[i][0], rows[i][1], rows[i][2])
+	})
+	return err
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// errNoPrice says that the rates behind a version are not in the database.
+var errNoPrice = errors.New("the price is not in the database")
+
+// priceBook remembers prices by version; nil for one that is not there.
+type priceBook map[string]*llm.Price
+
+// fill completes a price of which the version is known.
+func (b priceBook) fill(ctx context.Context, q querier, p *llm.Price) error {
+	if !p.Known() {
+		return nil
+	}
+	full, known := b[p.Version]
+	if !known {
+		var err error
+		full, err = readPrice(ctx, q, p.Version)
+		if err != nil && !errors.Is(err, errNoPrice) {
+			return err
+		}
+		b[p.Version] = full
+	}
+	if full == nil {
+		return fmt.Errorf("price %q: %w", p.Version, errNoPrice)
+	}
+	*p = *full
+	return nil
+}
+
+func readPrice(ctx context.Context, q querier, version string) (*llm.Price, error) {
+	var rates, tiers string
+	err := q.QueryRowContext(ctx, "SELECT rates, tiers FROM prices WHERE version = ?", version).Scan(&rates, &tiers)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, errNoPrice
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read price %q: %w", version, err)
+	}
+	p, err := decodePrice(version, rates, tiers)
+	return &p, err
+}

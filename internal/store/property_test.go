@@ -1,0 +1,329 @@
+package store_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/store"
+)
+
+// TestRollups applies random journals, restores old copies of the database and
+// replays, resolves, retains; the reports are always those of a naive model,
+// and verify finds nothing.
+func TestRollups(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	rapid.Check(t, func(rt *rapid.T) {
+		dir, err := os.MkdirTemp(root, "")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		m := &machine{path: filepath.Join(dir, "weir.db"), model: newModel()}
+		m.open(rt)
+		defer func() { m.store.Close() }()
+		m.tapes[0].journal, m.tapes[1].journal = uuid.UUID{1}, uuid.UUID{2}
+		rt.Repeat(map[string]func(*rapid.T){
+			"apply":    m.apply,
+			"repeat":   m.repeat,
+			"resolve":  m.resolve,
+			"retain":   m.retain,
+			"reopen":   func(rt *rapid.T) { m.close(rt); m.open(rt) },
+			"snapshot": m.snapshot,
+			"restore":  m.restore,
+			"":         m.check,
+		})
+	})
+}
+
+// model is the ledger kept naively.
+type model struct {
+	open     map[ledger.AttemptID]int // to the journal
+	attempts map[ledger.AttemptID]ledger.Entry
+	settled  []ledger.AttemptID
+	// corrected are the deltas of resolved attempts, which no journal has.
+	corrected map[ledger.AttemptID]ledger.Settlement
+}
+
+func newModel() model {
+	return model{
+		open: map[ledger.AttemptID]int{}, attempts: map[ledger.AttemptID]ledger.Entry{},
+		corrected: map[ledger.AttemptID]ledger.Settlement{},
+	}
+}
+
+type machine struct {
+	path  string
+	store *store.Store
+	model
+	tapes [2]struct {
+		journal uuid.UUID
+		batches []*ledger.Batch
+	}
+	drawn     int    // attempts so far
+	saved     []byte // a copy of the database
+	savedRows map[ledger.AttemptID]ledger.Settlement
+}
+
+func (m *machine) open(rt *rapid.T) {
+	s, err := store.Open(rt.Context(), store.Options{Path: m.path})
+	if err != nil {
+		rt.Fatalf("open: %v", err)
+	}
+	m.store = s
+}
+
+func (m *machine) close(rt *rapid.T) {
+	if err := m.store.Close(); err != nil {
+		rt.Fatalf("close: %v", err)
+	}
+}
+
+func drawUsage(rt *rapid.T, name string) (u llm.Usage) {
+	for range rapid.IntRange(0, 4).Draw(rt, name) {
+		u[rapid.IntRange(0, llm.NumClasses-1).Draw(rt, "class")] = rapid.Int64Range(0, 5000).Draw(rt, "count")
+	}
+	return u
+}
+
+func (m *machine) drawAttempt(rt *rapid.T) ledger.Attempt {
+	m.drawn++
+	a := ledger.Attempt{
+		ID:      ledger.AttemptID{Request: uuid.NewSHA1(uuid.Nil, fmt.Append(nil, m.drawn)), N: rapid.Uint16Range(1, 3).Draw(rt, "n")},
+		Account: rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "account"), Key: rapid.SampledFrom([]string{"k", "l"}).Draw(rt, "key"),
+		Provider: "p", Model: rapid.SampledFrom([]string{"m", "n/o"}).Draw(rt, "model"), Requested: "x",
+		Opened: time.Date(2026, 11, 19, 0, 0, rapid.IntRange(0, 3*86400).Draw(rt, "second"), 0, time.UTC),
+		Bound:  drawUsage(rt, "bound"),
+	}
+	if rapid.Bool().Draw(rt, "priced") {
+		a.Price = llm.Price{Version: "v1", Rates: llm.Rates{llm.Input: 150_000, llm.Output: 600_000, llm.Searches: 10_000_000_000}}
+		a.Hold = a.Price.Cost(&a.Bound) + 5
+	}
+	return a
+}
+
+func drawSettlement(rt *rapid.T, a *ledger.Attempt) ledger.Settlement {
+	s := ledger.Settlement{
+		Outcome:    rapid.SampledFrom([]ledger.Outcome{ledger.OutcomeOK, ledger.OutcomeCut, ledger.OutcomeClientGone, ledger.OutcomeUnknown}).Draw(rt, "outcome"),
+		Provenance: rapid.SampledFrom([]ledger.Provenance{ledger.Exact, ledger.Estimated}).Draw(rt, "provenance"),
+		Counts:     rapid.Bool().Draw(rt, "counts"), Usage: drawUsage(rt, "usage"),
+	}
+	s.Cost = a.Price.Cost(&s.Usage)
+	if s.Outcome == ledger.OutcomeUnknown {
+		s.Provenance, s.Usage, s.Cost = ledger.Unknown, a.Bound, a.Hold
+	}
+	return s
+}
+
+// apply journals and applies a batch: opens some attempts, settles some that
+// are open and some that were opened in the same batch.
+func (m *machine) apply(rt *rapid.T) {
+	which := rapid.IntRange(0, 1).Draw(rt, "journal")
+	tape := &m.tapes[which]
+	b := &ledger.Batch{Journal: tape.journal, Prices: []ledger.PriceRecord{{
+		Version: "v1", Rates: llm.Rates{llm.Input: 150_000, llm.Output: 600_000, llm.Searches: 10_000_000_000},
+	}}}
+	if n := len(tape.batches); n > 0 {
+		b.From = tape.batches[n-1].To
+	}
+	b.To = b.From + ledger.Position(rapid.IntRange(1, 9).Draw(rt, "bytes"))
+	for _, id := range slices.SortedFunc(maps.Keys(m.model.open), compareIDs) {
+		if m.model.open[id] == which && rapid.Bool().Draw(rt, "settle") {
+			m.settle(rt, b, m.attempts[id].Attempt)
+		}
+	}
+	for range rapid.IntRange(0, 5).Draw(rt, "new") {
+		a := m.drawAttempt(rt)
+		if rapid.Bool().Draw(rt, "settled at once") {
+			m.settle(rt, b, a)
+			continue
+		}
+		b.Opened = append(b.Opened, a)
+		m.model.open[a.ID], m.attempts[a.ID] = which, ledger.Entry{Attempt: a}
+	}
+	tape.batches = append(tape.batches, b)
+	if err := m.store.Apply(rt.Context(), b); err != nil {
+		rt.Fatalf("apply: %v", err)
+	}
+}
+
+func compareIDs(a, b ledger.AttemptID) int {
+	return cmp.Or(slices.Compare(a.Request[:], b.Request[:]), cmp.Compare(a.N, b.N))
+}
+
+func (m *machine) settle(rt *rapid.T, b *ledger.Batch, a ledger.Attempt) {
+	e := ledger.Entry{Attempt: a, Settlement: drawSettlement(rt, &a)}
+	b.Settled = append(b.Settled, e)
+	delete(m.model.open, a.ID)
+	m.attempts[a.ID] = e
+	m.settled = append(m.settled, a.ID)
+}
+
+// repeat applies a batch that is applied.
+func (m *machine) repeat(rt *rapid.T) {
+	tape := &m.tapes[rapid.IntRange(0, 1).Draw(rt, "journal")]
+	if len(tape.batches) == 0 {
+		return
+	}
+	err := m.store.Apply(rt.Context(), rapid.SampledFrom(tape.batches).Draw(rt, "batch"))
+	if !errors.Is(err, ledger.ErrMoved) {
+		rt.Fatalf("apply again: got %v, want ErrMoved", err)
+	}
+}
+
+func (m *machine) resolve(rt *rapid.T) {
+	if len(m.settled) == 0 {
+		return
+	}
+	e := m.attempts[rapid.SampledFrom(m.settled).Draw(rt, "attempt")]
+	release, cost := rapid.Bool().Draw(rt, "release"), llm.Money(rapid.Int64Range(0, 100).Draw(rt, "cost"))
+	err := m.store.Resolve(rt.Context(), e.ID, cost, release, "me")
+	_, before := m.corrected[e.ID]
+	_, kept, ferr := m.store.Attempt(rt.Context(), e.ID)
+	switch {
+	case ferr != nil:
+		rt.Fatal(ferr)
+	case !kept || before || e.Provenance != ledger.Unknown:
+		if err == nil {
+			rt.Fatalf("resolve %s: got no error; kept %v, resolved before %v, %s", e.ID, kept, before, e.Provenance)
+		}
+		return
+	case err != nil:
+		rt.Fatalf("resolve: %v", err)
+	}
+	delta := ledger.Settlement{Cost: cost - e.Cost}
+	if release {
+		delta.Cost = -e.Cost
+		for c, n := range e.Usage {
+			delta.Usage[c] = -n
+		}
+	}
+	m.corrected[e.ID] = delta
+}
+
+func (m *machine) retain(rt *rapid.T) {
+	before := time.Date(2026, 11, rapid.IntRange(19, 22).Draw(rt, "day"), 12, 0, 0, 0, time.UTC)
+	if _, err := m.store.Retain(rt.Context(), before); err != nil {
+		rt.Fatalf("retain: %v", err)
+	}
+}
+
+// snapshot copies the database, as a backup would.
+func (m *machine) snapshot(rt *rapid.T) {
+	m.close(rt)
+	b, err := os.ReadFile(m.path)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	m.saved, m.savedRows = b, maps.Clone(m.corrected)
+	m.open(rt)
+}
+
+// restore puts the copy back, and applies the journals from where it stands.
+func (m *machine) restore(rt *rapid.T) {
+	if m.saved == nil {
+		return
+	}
+	m.close(rt)
+	if err := os.WriteFile(m.path, m.saved, 0o600); err != nil {
+		rt.Fatal(err)
+	}
+	m.corrected = maps.Clone(m.savedRows)
+	m.open(rt)
+	for _, tape := range m.tapes {
+		at, err := m.store.Position(rt.Context(), tape.journal)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for _, b := range tape.batches {
+			if b.From < at {
+				continue
+			}
+			if err := m.store.Apply(rt.Context(), b); err != nil {
+				rt.Fatalf("replay: %v", err)
+			}
+		}
+	}
+}
+
+func (m *machine) check(rt *rapid.T) {
+	v, err := m.store.Verify(rt.Context(), nil)
+	if err != nil || len(v.Differences) > 0 {
+		rt.Fatalf("verify: got %+v, %v; want no difference", v.Differences, err)
+	}
+	for _, account := range []string{"a", "b"} {
+		got, err := m.store.Uses(rt.Context(), ledger.UsesQuery{Account: account, Limit: 1000})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if diff := gocmp.Diff(got, m.uses(account)); diff != "" {
+			rt.Fatalf("uses of %s (-got +want):\n%s", account, diff)
+		}
+	}
+	for which, tape := range m.tapes {
+		list, err := m.store.OpenAttempts(rt.Context(), tape.journal)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		got, want := map[ledger.AttemptID]ledger.Attempt{}, map[ledger.AttemptID]ledger.Attempt{}
+		for _, a := range list {
+			got[a.ID] = a
+		}
+		for id, journal := range m.model.open {
+			if journal == which {
+				want[id] = m.attempts[id].Attempt
+			}
+		}
+		if diff := gocmp.Diff(got, want); diff != "" {
+			rt.Fatalf("open attempts (-got +want):\n%s", diff)
+		}
+	}
+}
+
+// uses adds up the model's attempts.
+func (m *machine) uses(account string) ledger.UsesPage {
+	sums := map[string]*ledger.Use{}
+	for _, id := range m.settled {
+		e := m.attempts[id]
+		if e.Account != account {
+			continue
+		}
+		date, name := e.Opened.Format(ledger.DateLayout), e.FullModel()
+		u := sums[date+name]
+		if u == nil {
+			u = &ledger.Use{Date: date, Model: name}
+			sums[date+name] = u
+		}
+		if e.Counts {
+			u.Requests++
+		}
+		delta := m.corrected[id]
+		u.Cost += e.Cost + delta.Cost
+		u.Usage.Add(&e.Usage)
+		u.Usage.Add(&delta.Usage)
+		u.Unpriced = u.Unpriced || !e.Price.Known()
+	}
+	page := ledger.UsesPage{Count: len(sums)}
+	for _, u := range sums {
+		page.Uses = append(page.Uses, *u)
+		page.Total.Tokens += u.Usage.TotalTokens()
+		page.Total.Requests += u.Requests
+		page.Total.Cost += u.Cost
+	}
+	slices.SortFunc(page.Uses, func(a, b ledger.Use) int {
+		return cmp.Or(cmp.Compare(b.Date, a.Date), cmp.Compare(a.Model, b.Model))
+	})
+	return page
+}

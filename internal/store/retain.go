@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"weir/internal/ledger"
+)
+
+// retainRows is how many rows one transaction deletes: few enough that the
+// projector waits for milliseconds only.
+const retainRows = 500
+
+// Retain deletes the settled attempts of whole UTC days before a moment and
+// returns how many. What they add up to goes into checkpoints in the same
+// transactions, so that Verify goes on from there.
+func (s *Store) Retain(ctx context.Context, before time.Time) (deleted int64, err error) {
+	days, err := daysOf(ctx, s.read, "attempts", "day", firstDay, dayOf(before)-1)
+	if err != nil {
+		return 0, fmt.Errorf("delete old attempts: %w", err)
+	}
+	checkpoints := newRollup("checkpoints")
+	for _, day := range days {
+		for more := true; more; {
+			var n int64
+			err := s.write(ctx, s.sure, "delete old attempts", func(tx *sql.Tx) error {
+				n, err = retainSome(ctx, tx, day, checkpoints)
+				return err
+			})
+			if err != nil {
+				return deleted, err
+			}
+			deleted += n
+			more = n == retainRows
+		}
+	}
+	return deleted, nil
+}
+
+// retainSome deletes the day's first settled rows.
+func retainSome(ctx context.Context, tx *sql.Tx, day int64, checkpoints *rollup) (int64, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT "+attemptColumns+
+		" FROM attempts WHERE day = ? AND outcome <> 'open' ORDER BY request, n LIMIT ?", day, retainRows)
+	hours, last, n := buckets{}, ledger.AttemptID{}, int64(0)
+	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
+		hours.addEntry(e)
+		last = e.ID
+		n++
+		return nil
+	})
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	days := hours.days()
+	for _, b := range days.sorted() {
+		if err := checkpoints.addOne(ctx, tx, b, days[b]); err != nil {
+			return 0, fmt.Errorf("checkpoint: %w", err)
+		}
+	}
+	result, err := tx.ExecContext(ctx, "DELETE FROM attempts WHERE day = ? AND outcome <> 'open' AND (request, n) <= (?, ?)",
+		day, last.Request.String(), int64(last.N))
+	if err != nil {
+		return 0, err
+	}
+	gone, err := result.RowsAffected()
+	if err == nil && gone != n {
+		err = fmt.Errorf("%d rows were added up and %d deleted", n, gone)
+	}
+	return n, err
+}

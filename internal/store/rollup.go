@@ -1,0 +1,219 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+	"strings"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// What a rollup counts. The usage classes follow the other measures.
+const (
+	measureRequests = iota
+	measureCost     // nano-USD
+	measureTokens   // of all classes: adding them up in a report takes twice as long
+	measureAttempts
+	measureErrors
+	measureUnpriced
+	measureEstimated
+	measureUnknown
+	measureUsage
+	numMeasures = measureUsage + llm.NumClasses
+)
+
+// measureColumns are the columns of the measures in a rollup's table.
+func measureColumns() []string {
+	columns := []string{"requests", "cost", "tokens", "attempts", "errors", "unpriced", "estimated", "unknown"}
+	for c := range llm.NumClasses {
+		columns = append(columns, "use_"+llm.Class(c).String())
+	}
+	return columns
+}
+
+// sums are the values of the measures.
+type sums [numMeasures]int64
+
+func (s *sums) add(o *sums) {
+	for i, v := range o {
+		s[i] += v
+	}
+}
+
+func (s *sums) usage() *llm.Usage { return (*llm.Usage)(s[measureUsage:]) }
+
+// dest are the places to scan a row's measures into.
+func (s *sums) dest() []any {
+	dest := make([]any, numMeasures)
+	for i := range s {
+		dest[i] = &s[i]
+	}
+	return dest
+}
+
+// bucket names a row of a rollup.
+type bucket struct {
+	period                        int64 // yyyymmdd or yyyymmddhh
+	account, model, key, provider string
+}
+
+func compareBuckets(a, b bucket) int {
+	return cmp.Or(cmp.Compare(a.period, b.period), strings.Compare(a.account, b.account),
+		strings.Compare(a.model, b.model), strings.Compare(a.key, b.key))
+}
+
+func (b bucket) ofDay() bucket {
+	b.period /= 100
+	return b
+}
+
+// bucketOf is the hour's bucket of an attempt: that of its opening.
+func bucketOf(a *ledger.Attempt) bucket {
+	return bucket{hourOf(a.Opened), a.Account, a.FullModel(), a.Key, a.Provider}
+}
+
+// sumsOf is what a settled attempt adds to its buckets.
+func sumsOf(e *ledger.Entry) *sums {
+	s := &sums{
+		measureRequests: number(e.Counts),
+		measureCost:     int64(e.Cost),
+		measureTokens:   e.Usage.TotalTokens(),
+		measureAttempts: 1,
+		measureErrors:   number(isError(e.Outcome)),
+		measureUnpriced: number(e.Price.Version == ""),
+	}
+	switch e.Provenance {
+	case ledger.Estimated:
+		s[measureEstimated] = 1
+	case ledger.Unknown:
+		s[measureUnknown] = 1
+	}
+	copy(s[measureUsage:], e.Usage[:])
+	return s
+}
+
+// isError reports whether the provider is to blame: a client that left and a
+// process that died are not its errors.
+func isError(o ledger.Outcome) bool {
+	switch o {
+	case ledger.OutcomeRefused, ledger.OutcomeRejected, ledger.OutcomeFailed, ledger.OutcomeCut:
+		return true
+	}
+	return false
+}
+
+// buckets are sums by bucket.
+type buckets map[bucket]*sums
+
+func (m buckets) add(b bucket, s *sums) {
+	if have := m[b]; have != nil {
+		have.add(s)
+		return
+	}
+	m[b] = new(*s)
+}
+
+// addEntry adds a settled attempt to the bucket of its hour.
+func (m buckets) addEntry(e *ledger.Entry) { m.add(bucketOf(&e.Attempt), sumsOf(e)) }
+
+// days folds hours into days.
+func (m buckets) days() buckets {
+	days := make(buckets, len(m))
+	for b, s := range m {
+		days.add(b.ofDay(), s)
+	}
+	return days
+}
+
+// sorted are the names in the order of a table's primary key.
+func (m buckets) sorted() []bucket { return slices.SortedFunc(maps.Keys(m), compareBuckets) }
+
+// rollup is a table of sums by bucket.
+type rollup struct {
+	usual, all   []int // measures
+	narrow, wide *insertion
+}
+
+// newRollup prepares for additions to a table. Most of the measures of most
+// rows are 0, and each value costs: rows that add to the usual measures alone
+// have a narrower insertion.
+func newRollup(table string) *rollup {
+	r := &rollup{usual: []int{
+		measureRequests, measureCost, measureTokens, measureAttempts,
+		measureUsage + int(llm.Input), measureUsage + int(llm.CacheRead), measureUsage + int(llm.Output),
+	}}
+	for m := range numMeasures {
+		r.all = append(r.all, m)
+	}
+	r.narrow, r.wide = addTo(table, r.usual), addTo(table, r.all)
+	return r
+}
+
+// addTo is the insertion that adds those measures to a table.
+func addTo(table string, measures []int) *insertion {
+	names := measureColumns()
+	columns := []string{"period", "account", "model", "key", "provider"}
+	var add []string
+	for _, m := range measures {
+		columns = append(columns, names[m])
+		add = append(add, names[m]+" = "+table+"."+names[m]+" + excluded."+names[m])
+	}
+	return &insertion{
+		head:    "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES ",
+		columns: len(columns),
+		tail:    " ON CONFLICT (period, account, model, key) DO UPDATE SET " + strings.Join(add, ", "),
+	}
+}
+
+// add adds sums to the table, in the order of its primary key, so that the
+// table is gone through once.
+func (r *rollup) add(ctx context.Context, into *bulk, m buckets) error {
+	var narrow, wide []bucket
+	for b, s := range m {
+		if s.within(r.usual) {
+			narrow = append(narrow, b)
+		} else {
+			wide = append(wide, b)
+		}
+	}
+	if err := r.write(ctx, into, m, narrow, r.usual, r.narrow); err != nil {
+		return err
+	}
+	return r.write(ctx, into, m, wide, r.all, r.wide)
+}
+
+// addOne adds sums to one row of the table.
+func (r *rollup) addOne(ctx context.Context, tx *sql.Tx, b bucket, s *sums) error {
+	_, err := tx.ExecContext(ctx, r.wide.sql(1), b.bind(nil, s, r.all)...)
+	return err
+}
+
+func (r *rollup) write(ctx context.Context, into *bulk, m buckets, names []bucket, measures []int, in *insertion) error {
+	slices.SortFunc(names, compareBuckets)
+	_, err := into.insert(ctx, in, len(names), func(dst []any, i int) []any {
+		return names[i].bind(dst, m[names[i]], measures)
+	})
+	return err
+}
+
+// bind appends the values of an addition of those measures.
+func (b *bucket) bind(dst []any, s *sums, measures []int) []any {
+	dst = append(dst, b.period, b.account, b.model, b.key, b.provider)
+	for _, m := range measures {
+		dst = append(dst, s[m])
+	}
+	return dst
+}
+
+// within reports whether no measure but those differs from 0.
+func (s *sums) within(measures []int) bool {
+	rest := *s
+	for _, m := range measures {
+		rest[m] = 0
+	}
+	return rest == sums{}
+}

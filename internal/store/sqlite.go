@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofrs/flock"
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+const (
+	readers     = 4
+	busyTimeout = "10000" // milliseconds that a connection waits for another process
+	// oldestSQLite has no bug that can corrupt a database in WAL mode, which
+	// every version from 3.7.0 to 3.51.2 has (https://sqlite.org/wal.html,
+	// "the WAL-reset bug").
+	oldestSQLite = "3.51.3"
+)
+
+// sqliteEngine is SQLite at that path, in WAL mode.
+func sqliteEngine(path string) (*engine, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return &engine{
+		migrations: "migrations/sqlite", dialect: goose.DialectSQLite3,
+		exists:  func() error { _, err := os.Stat(path); return err },
+		open:    func() (read, fast, sure *sql.DB, err error) { return sqlitePools(path) },
+		prepare: func(ctx context.Context) (*sql.DB, func() error, error) { return sqlitePrepare(ctx, path) },
+		check:   sqliteCheck,
+		noTable: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
+	}, nil
+}
+
+func sqlitePools(path string) (read, fast, sure *sql.DB, err error) {
+	if err := privateFile(path); err != nil {
+		return nil, nil, nil, err
+	}
+	read, err = sqlitePool(path, readers, url.Values{"_query_only": {"1"}})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	fast, err = sqlitePool(path, 1, url.Values{"_txlock": {"immediate"}, "_synchronous": {"NORMAL"}})
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, read.Close())
+	}
+	sure, err = sqlitePool(path, 1, url.Values{"_txlock": {"immediate"}, "_synchronous": {"FULL"}})
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, read.Close(), fast.Close())
+	}
+	return read, fast, sure, nil
+}
+
+// privateFile makes the database file, and the directory it lies in, for the
+// owner alone. SQLite gives the files beside it the same mode.
+func privateFile(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// sqlitePool is a pool of n connections that are kept open. The driver applies
+// busy_timeout before everything else.
+func sqlitePool(path string, n int, params url.Values) (*sql.DB, error) {
+	params.Set("_busy_timeout", busyTimeout)
+	params.Set("_foreign_keys", "1")
+	params.Set("_dqs", "0")
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: params.Encode()}
+	db, err := sql.Open("sqlite", u.String())
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n)
+	return db, nil
+}
+
+// sqlitePrepare locks out other processes that would migrate too, and turns
+// WAL mode on, which the file remembers.
+func sqlitePrepare(ctx context.Context, path string) (*sql.DB, func() error, error) {
+	lock := flock.New(path+"-lock", flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+		return nil, nil, fmt.Errorf("wait for another process that migrates %s: %w", path, err)
+	}
+	db, err := sqlitePool(path, 1, url.Values{"_txlock": {"immediate"}, "_synchronous": {"FULL"}, "_journal_mode": {"WAL"}})
+	if err != nil {
+		return nil, nil, errors.Join(err, lock.Unlock())
+	}
+	return db, func() error { return errors.Join(db.Close(), lock.Unlock()) }, nil
+}
+
+func sqliteCheck(ctx context.Context, db *sql.DB) (unready bool, err error) {
+	var version, mode string
+	if err := db.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version); err != nil {
+		return false, err
+	}
+	if olderVersion(version, oldestSQLite) {
+		return false, fmt.Errorf("SQLite %s is built in, which can corrupt a database; weir needs %s or newer", version, oldestSQLite)
+	}
+	err = db.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode)
+	return mode != "wal", err
+}
+
+// olderVersion compares dotted numbers.
+func olderVersion(a, b string) bool {
+	var x, y [3]int
+	_, _ = fmt.Sscanf(a, "%d.%d.%d", &x[0], &x[1], &x[2])
+	_, _ = fmt.Sscanf(b, "%d.%d.%d", &y[0], &y[1], &y[2])
+	for i := range x {
+		if x[i] != y[i] {
+			return x[i] < y[i]
+		}
+	}
+	return false
+}

@@ -1,0 +1,188 @@
+// Package store keeps everything that is not in the journal in a database:
+// accounts, keys, attempts, prices, rollups, idempotent replies. It implements
+// the store interfaces of the packages account and ledger.
+//
+// SQL here is written once, in the subset that SQLite and PostgreSQL share;
+// what an engine does its own way is a field of engine. All text of SQL stands
+// beside the function that runs it.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/pressly/goose/v3"
+)
+
+// Options says where the database is.
+type Options struct {
+	Path  string           // the SQLite file; made when it is not there
+	URL   string           // of another database; empty for SQLite at Path
+	Clock func() time.Time // nil for time.Now
+	Log   *slog.Logger     // nil for none
+}
+
+// Store is an open database. All its methods may be called at once.
+type Store struct {
+	engine *engine
+	clock  func() time.Time
+	log    *slog.Logger
+
+	// read is a pool of connections that see commits as they are made. fast
+	// and sure have one connection each, which writes. A commit on fast is
+	// there for every process at once but may be lost in a power cut, which is
+	// enough for what the journal can repeat; a commit on sure is on the disk,
+	// and everything committed before it is too.
+	read, fast, sure *sql.DB
+	// writing is held by whoever writes: waiting here is fair and costs
+	// nothing, waiting for SQLite's own lock is sleeping and trying again.
+	writing chan struct{}
+	applier *applier
+}
+
+// engine is what differs between databases.
+type engine struct {
+	migrations string        // directory of the embedded migrations
+	dialect    goose.Dialect // for the table of applied migrations
+	// exists is nil when there is a database.
+	exists func() error
+	// open gives the three pools of a Store.
+	open func() (read, fast, sure *sql.DB, err error)
+	// prepare makes a database that is not up to date ready for migrations,
+	// alone: it holds a lock until release is called.
+	prepare func(ctx context.Context) (db *sql.DB, release func() error, err error)
+	// check refuses a database program that is too old, and reports whether
+	// prepare has to run whatever the schema is.
+	check func(ctx context.Context, db *sql.DB) (unready bool, err error)
+	// noTable reports whether err says that a table is missing.
+	noTable func(err error) bool
+}
+
+// Open opens the database and brings its schema up to date. Any number of
+// processes may do so at once. A schema newer than this program is refused.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	e, err := o.engine()
+	if err != nil {
+		return nil, err
+	}
+	s, err := o.connect(e)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.migrate(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// connect makes a Store whose schema nobody has looked at.
+func (o *Options) connect(e *engine) (*Store, error) {
+	s := &Store{engine: e, clock: o.Clock, log: o.Log, writing: make(chan struct{}, 1)}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if s.read, s.fast, s.sure, err = e.open(); err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	s.applier = newApplier(s.fast, s.log)
+	return s, nil
+}
+
+func (o *Options) engine() (*engine, error) {
+	scheme, _, isURL := strings.Cut(o.URL, "://")
+	switch {
+	case scheme == "postgres" || scheme == "postgresql":
+		return nil, errors.New("PostgreSQL support is not built into this version of weir: leave the database setting empty to use SQLite in the data directory")
+	case isURL:
+		return nil, fmt.Errorf("database URL with the scheme %q: not a database that weir knows; leave the setting empty to use SQLite in the data directory", scheme)
+	case o.URL != "":
+		return nil, errors.New("the database setting is not a URL: leave it empty to use SQLite in the data directory")
+	case o.Path == "":
+		return nil, errors.New("no path for the database is given")
+	}
+	return sqliteEngine(o.Path)
+}
+
+// Close closes the database. Nothing may use the store any more.
+func (s *Store) Close() error {
+	return errors.Join(s.applier.bulk.close(), s.read.Close(), s.fast.Close(), s.sure.Close())
+}
+
+// acquire waits for the right to write, which release gives back.
+func (s *Store) acquire(ctx context.Context) (release func(), err error) {
+	select {
+	case s.writing <- struct{}{}:
+		return func() { <-s.writing }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for other writers: %w", context.Cause(ctx))
+	}
+}
+
+// write runs fn in a transaction on one of the writing pools. Doing names the
+// operation in errors.
+func (s *Store) write(ctx context.Context, db *sql.DB, doing string, fn func(tx *sql.Tx) error) error {
+	release, err := s.acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	defer release()
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("%s: begin: %w", doing, err)
+	}
+	if err := fn(tx); err != nil {
+		return fmt.Errorf("%s: %w", doing, errors.Join(err, ended(tx.Rollback())))
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("%s: commit: %w", doing, errors.Join(err, ended(tx.Rollback())))
+	}
+	return nil
+}
+
+// ended forgets that a transaction was over already when it was rolled back.
+func ended(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+// collect scans all rows of a query.
+func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
+	var list []T
+	err = each(rows, err, scan, func(v *T) error {
+		list = append(list, *v)
+		return nil
+	})
+	return list, err
+}
+
+// each calls fn with each row of a query, until it gives an error.
+func each[T any](rows *sql.Rows, err error, scan func(scanner) (T, error), fn func(*T) error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		v, err := scan(rows)
+		if err == nil {
+			err = fn(&v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// scanner is a row of a result: *sql.Row or *sql.Rows.
+type scanner interface{ Scan(dest ...any) error }

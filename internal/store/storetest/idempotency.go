@@ -1,0 +1,80 @@
+package storetest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"weir/internal/store"
+)
+
+const day = 24 * time.Hour
+
+func begin(t *testing.T, f *fixture, c store.IdempotencyClaim, want store.IdempotencyState, reply string) {
+	t.Helper()
+	state, got, err := f.IdempotencyBegin(t.Context(), c, day)
+	if err != nil || state != want || string(got) != reply {
+		t.Errorf("begin %+v: got %q, %q, %v; want %q, %q", c, state, got, err, want, reply)
+	}
+}
+
+func testIdempotency(t *testing.T, f *fixture) {
+	claim := store.IdempotencyClaim{Scope: "key_1", Key: "k", Body: "b", Node: "n", Epoch: "1"}
+	otherBody, otherScope, stream := claim, claim, claim
+	otherBody.Body, otherScope.Scope, stream.Key = "c", "key_2", "s"
+
+	begin(t, f, claim, store.IdempotencyNew, "")
+	begin(t, f, claim, store.IdempotencyRunning, "")
+	begin(t, f, otherBody, store.IdempotencyConflict, "")
+	begin(t, f, otherScope, store.IdempotencyNew, "")
+	if err := f.IdempotencyFinish(t.Context(), claim, []byte("reply")); err != nil {
+		t.Fatal(err)
+	}
+	begin(t, f, claim, store.IdempotencyDone, "reply")
+	begin(t, f, otherBody, store.IdempotencyConflict, "")
+	if err := f.IdempotencyFinish(t.Context(), claim, []byte("again")); !errors.Is(err, store.ErrIdempotencyLost) {
+		t.Errorf("finish twice: got %v, want ErrIdempotencyLost", err)
+	}
+
+	begin(t, f, stream, store.IdempotencyNew, "")
+	if err := f.IdempotencyFinish(t.Context(), stream, nil); err != nil {
+		t.Fatal(err)
+	}
+	begin(t, f, stream, store.IdempotencyDoneStream, "")
+
+	if err := f.IdempotencyForget(t.Context(), otherScope); err != nil {
+		t.Fatal(err)
+	}
+	begin(t, f, otherScope, store.IdempotencyNew, "")
+
+	f.advance(day)
+	begin(t, f, otherBody, store.IdempotencyNew, "") // the old one has expired
+	if n, err := f.IdempotencySweep(t.Context()); n != 2 || err != nil {
+		t.Errorf("sweep: got %d, %v; want 2 gone", n, err)
+	}
+	begin(t, f, otherBody, store.IdempotencyRunning, "")
+}
+
+func testIdempotencyOwners(t *testing.T, f *fixture) {
+	dead := store.IdempotencyClaim{Scope: "key_1", Key: "dead", Body: "b", Node: "n", Epoch: "1"}
+	done, alive, elsewhere := dead, dead, dead
+	done.Key, alive.Key, alive.Epoch, elsewhere.Key, elsewhere.Node = "done", "alive", "2", "elsewhere", "m"
+	for _, c := range []store.IdempotencyClaim{dead, done, alive, elsewhere} {
+		begin(t, f, c, store.IdempotencyNew, "")
+	}
+	if err := f.IdempotencyFinish(t.Context(), done, []byte("reply")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := f.IdempotencyRelease(t.Context(), "n", "2"); n != 1 || err != nil {
+		t.Errorf("release: got %d, %v; want 1", n, err)
+	}
+	begin(t, f, alive, store.IdempotencyRunning, "")
+	begin(t, f, elsewhere, store.IdempotencyRunning, "")
+	begin(t, f, done, store.IdempotencyDone, "reply")
+	heir := dead
+	heir.Epoch = "2"
+	begin(t, f, heir, store.IdempotencyNew, "")
+	if err := f.IdempotencyFinish(t.Context(), dead, []byte("late")); !errors.Is(err, store.ErrIdempotencyLost) {
+		t.Errorf("a dead owner finishes: got %v, want ErrIdempotencyLost", err)
+	}
+}

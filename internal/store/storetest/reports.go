@@ -1,0 +1,221 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/store"
+)
+
+func export(t *testing.T, f *fixture, account string) []ledger.Entry {
+	t.Helper()
+	var list []ledger.Entry
+	err := f.Export(t.Context(), store.ExportQuery{Account: account}, func(e *ledger.Entry) error {
+		list = append(list, *e)
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("export: %v", err)
+	}
+	return list
+}
+
+func testUses(t *testing.T, f *fixture) {
+	cheap, old, unpriced, zero, foreign := entry(1), entry(2), entry(3), entry(4), entry(5)
+	cheap.Key = "key_b" // another key is the same entry
+	old.Opened = noon.AddDate(0, 0, -3)
+	unpriced.Model, unpriced.Price, unpriced.Cost = "aa", llm.Price{}, 0
+	zero.Counts, zero.Usage, zero.Cost, zero.Outcome = false, llm.Usage{}, 0, ledger.OutcomeFailed
+	foreign.Account = "acc_b"
+	apply(t, f, newTape().next([]ledger.Attempt{attempt(7)}, cheap, old, unpriced, zero, foreign, entry(6)))
+
+	one := entry(1)
+	double := one.Usage
+	double.Add(&one.Usage)
+	today := ledger.Use{Date: "2026-11-21", Model: "openai/org/gpt", Usage: double, Requests: 2, Cost: 2 * one.Cost}
+	free := ledger.Use{Date: "2026-11-21", Model: "openai/aa", Usage: one.Usage, Requests: 1, Unpriced: true}
+	past := ledger.Use{Date: "2026-11-18", Model: "openai/org/gpt", Usage: one.Usage, Requests: 1, Cost: one.Cost}
+	for _, test := range []struct {
+		name  string
+		query ledger.UsesQuery
+		want  []ledger.Use
+	}{
+		{"all", ledger.UsesQuery{Account: "acc_a"}, []ledger.Use{free, today, past}},
+		{"from", ledger.UsesQuery{Account: "acc_a", From: "2026-11-19"}, []ledger.Use{free, today}},
+		{"to", ledger.UsesQuery{Account: "acc_a", To: "2026-11-20"}, []ledger.Use{past}},
+		{"between, inclusive", ledger.UsesQuery{Account: "acc_a", From: "2026-11-18", To: "2026-11-18"}, []ledger.Use{past}},
+		{"model", ledger.UsesQuery{Account: "acc_a", Model: "openai/aa"}, []ledger.Use{free}},
+		{"nobody", ledger.UsesQuery{Account: "acc_x"}, nil},
+		{"between nothing", ledger.UsesQuery{Account: "acc_a", From: "2026-11-19", To: "2026-11-20"}, nil},
+	} {
+		got := uses(t, f, test.query)
+		if diff := cmp.Diff(got, pageOf(test.want)); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", test.name, diff)
+		}
+	}
+	if _, err := f.Uses(t.Context(), ledger.UsesQuery{Account: "acc_a", From: "yesterday", Limit: 1}); err == nil {
+		t.Error("from yesterday: got no error, want one")
+	}
+	verified(t, f)
+}
+
+// pageOf is the page that holds all entries there are.
+func pageOf(list []ledger.Use) ledger.UsesPage {
+	page := ledger.UsesPage{Uses: list, Count: len(list)}
+	for i := range list {
+		page.Total.Tokens += list[i].Usage.TotalTokens()
+		page.Total.Requests += list[i].Requests
+		page.Total.Cost += list[i].Cost
+	}
+	return page
+}
+
+// testUsesPages reads the same entries with pages of every size.
+func testUsesPages(t *testing.T, f *fixture) {
+	var list []ledger.Entry
+	for i := range 40 {
+		e := entry(i)
+		e.Opened = noon.AddDate(0, 0, -(i % 7))
+		e.Model = fmt.Sprint("m", i%5)
+		e.Key = fmt.Sprint("key_", i%3)
+		list = append(list, e)
+	}
+	apply(t, f, newTape().next(nil, list...))
+	all := uses(t, f, ledger.UsesQuery{Account: "acc_a"})
+	if all.Count != 35 || all.Total.Requests != 40 {
+		t.Fatalf("got %d entries, %d requests; want 35, 40", all.Count, all.Total.Requests)
+	}
+	for _, limit := range []int{1, 2, 4, 5, 6, 34, 35, 36} {
+		got := ledger.UsesPage{Total: all.Total, Count: all.Count}
+		for offset := 0; offset < all.Count+limit; offset += limit {
+			page := uses(t, f, ledger.UsesQuery{Account: "acc_a", Limit: limit, Offset: offset})
+			if page.Total != all.Total || page.Count != all.Count || len(page.Uses) > limit {
+				t.Fatalf("limit %d, offset %d: got %d entries of %d, %+v", limit, offset, len(page.Uses), page.Count, page.Total)
+			}
+			got.Uses = append(got.Uses, page.Uses...)
+		}
+		if diff := cmp.Diff(got, all); diff != "" {
+			t.Errorf("pages of %d (-got +want):\n%s", limit, diff)
+		}
+	}
+}
+
+func testResolve(t *testing.T, f *fixture) {
+	apply(t, f, newTape().next([]ledger.Attempt{attempt(4)}, entry(1), unknown(2), unknown(3)))
+	for _, test := range []struct {
+		n       int
+		release bool
+		want    error
+	}{
+		{1, false, store.ErrKnown},
+		{2, false, nil},
+		{2, true, store.ErrResolved},
+		{3, true, nil},
+		{3, true, store.ErrResolved},
+		{4, true, store.ErrKnown},
+		{5, true, store.ErrNoAttempt},
+	} {
+		err := f.Resolve(t.Context(), attempt(test.n).ID, 77, test.release, "me")
+		if !errors.Is(err, test.want) {
+			t.Errorf("resolve %d, release %v: got %v, want %v", test.n, test.release, err, test.want)
+		}
+	}
+	if err := f.Resolve(t.Context(), attempt(2).ID, -1, false, "me"); err == nil {
+		t.Error("a negative cost: got no error, want one")
+	}
+	e, u := entry(1), unknown(2)
+	want := ledger.Totals{Tokens: 35 + u.Usage.TotalTokens(), Requests: 3, Cost: e.Cost + 77}
+	if page := uses(t, f, ledger.UsesQuery{Account: "acc_a"}); page.Total != want {
+		t.Errorf("uses: got %+v, want %+v", page.Total, want)
+	}
+	var sum llm.Money
+	for _, e := range export(t, f, "") {
+		sum += e.Cost
+	}
+	if sum != want.Cost {
+		t.Errorf("export: got %s in all, want %s", sum, want.Cost)
+	}
+	if got, _, err := f.Attempt(t.Context(), u.ID); err != nil || !cmp.Equal(got, u) {
+		t.Errorf("the row itself changed: err %v\n%s", err, cmp.Diff(got, u))
+	}
+	if v := verified(t, f); v.Unknown != 2 {
+		t.Errorf("got %d unknown, want 2", v.Unknown)
+	}
+}
+
+func testVerify(t *testing.T, f *fixture) {
+	good, dear, unpriced, nameless := entry(1), entry(2), entry(3), entry(4)
+	dear.Cost++
+	unpriced.Price.Version, unpriced.Cost = "", 1
+	nameless.Price.Version = "nobody knows"
+	j := newTape()
+	apply(t, f, j.next([]ledger.Attempt{attempt(6)}, good, unknown(5)))
+	verified(t, f)
+	apply(t, f, j.next(nil, dear, unpriced, nameless))
+	var last, total int64
+	v, err := f.Verify(t.Context(), func(d, n int64) { last, total = d, n })
+	if err != nil || len(v.Differences) != 3 {
+		t.Fatalf("got %+v, %v; want three costs that are wrong", v.Differences, err)
+	}
+	for _, d := range v.Differences {
+		if d.Rollup != "row" || d.Account != "acc_a" || d.Model != "openai/org/gpt" || d.Period != "2026-11-21T12:00:00Z" {
+			t.Errorf("got %+v, want a difference of a row of acc_a", d)
+		}
+	}
+	if v.Rows != 6 || v.Open != 1 || v.Unknown != 1 || v.Rollups != 2 || last != 6 || total != 6 {
+		t.Errorf("got %+v, progress %d of %d; want 6 rows, 1 open, 1 unknown, 2 rollups", v, last, total)
+	}
+}
+
+func testRetain(t *testing.T, f *fixture) {
+	j := newTape()
+	open := attempt(0)
+	open.Opened = noon.AddDate(0, 0, -5)
+	var list []ledger.Entry
+	for i := range 1300 {
+		e := entry(i + 1)
+		e.Opened = noon.AddDate(0, 0, -5*(i%2))
+		e.Key = fmt.Sprint("key_", i%3)
+		list = append(list, e)
+	}
+	lost := unknown(5000)
+	lost.Opened = open.Opened
+	apply(t, f, j.next([]ledger.Attempt{open}, append(list, lost)...))
+	if err := f.Resolve(t.Context(), lost.ID, 0, true, "me"); err != nil {
+		t.Fatal(err)
+	}
+	before := uses(t, f, ledger.UsesQuery{Account: "acc_a"})
+	for _, test := range []struct {
+		before time.Time
+		want   int64
+	}{
+		{noon.AddDate(0, 0, -5), 0}, // that day is not over before noon
+		{noon.AddDate(0, 0, -4), 651},
+		{noon.AddDate(0, 0, -4), 0},
+	} {
+		if n, err := f.Retain(t.Context(), test.before); n != test.want || err != nil {
+			t.Errorf("retain from %v: got %d, %v; want %d", test.before, n, err, test.want)
+		}
+		verified(t, f)
+	}
+	settled := entry(0)
+	settled.Opened = open.Opened
+	apply(t, f, j.next(nil, settled)) // in a day that is gone
+	if v := verified(t, f); v.Rows != 651 {
+		t.Errorf("got %d rows, want 651", v.Rows)
+	}
+	if n, err := f.Retain(t.Context(), noon.AddDate(0, 0, -4)); n != 1 || err != nil {
+		t.Errorf("retain the late one: got %d, %v; want 1", n, err)
+	}
+	verified(t, f)
+	after := uses(t, f, ledger.UsesQuery{Account: "acc_a"})
+	if after.Total.Requests != before.Total.Requests+1 || after.Total.Cost != before.Total.Cost+settled.Cost {
+		t.Errorf("got %+v, want %+v and one request more", after.Total, before.Total)
+	}
+}

@@ -1,0 +1,104 @@
+// Package storetest is what every database that a store can be on has to
+// pass. A new engine adds one call of Run.
+package storetest
+
+import (
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/store"
+)
+
+// Run tests the store on databases that backend makes: each call of it gives
+// the Path or URL of an empty one, which is gone after the test.
+func Run(t *testing.T, backend func(t *testing.T) store.Options) {
+	tests := []struct {
+		name string
+		run  func(*testing.T, *fixture)
+	}{
+		{"Accounts", testAccounts},
+		{"Keys", testKeys},
+		{"Bootstrap", testBootstrap},
+		{"SetupToken", testSetupToken},
+		{"Changes", testChanges},
+		{"ChangesPruned", testChangesPruned},
+		{"Position", testPosition},
+		{"OpenAttempts", testOpenAttempts},
+		{"SettledOnce", testSettledOnce},
+		{"Entries", testEntries},
+		{"Midnight", testMidnight},
+		{"Uses", testUses},
+		{"UsesPages", testUsesPages},
+		{"Resolve", testResolve},
+		{"Verify", testVerify},
+		{"Retain", testRetain},
+		{"Idempotency", testIdempotency},
+		{"IdempotencyOwners", testIdempotencyOwners},
+		{"Writers", testWriters},
+		{"Cancelled", testCancelled},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			f := &fixture{options: backend(t), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+			f.options.Clock = f.clock
+			f.options.Log = slog.New(slog.NewTextHandler(f, nil))
+			f.Store = f.open(t)
+			test.run(t, f)
+		})
+	}
+}
+
+// fixture is an open store with a clock that stands still and a log that can
+// be read.
+type fixture struct {
+	*store.Store
+	options store.Options
+
+	mu  sync.Mutex
+	now time.Time
+	log strings.Builder
+}
+
+// open opens the database another time, as a second process would.
+func (f *fixture) open(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), f.options)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+func (f *fixture) clock() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now
+}
+
+func (f *fixture) advance(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = f.now.Add(d)
+}
+
+// Write takes what is logged.
+func (f *fixture) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.log.Write(p)
+}
+
+func (f *fixture) logged() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.log.String()
+}

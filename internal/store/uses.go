@@ -1,0 +1,169 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// firstDay and lastDay are no bounds, as dates are stored.
+const (
+	firstDay = 0
+	lastDay  = 9999_12_31
+)
+
+// Uses is a page of an account's usage. It reads the rollup of days alone.
+func (s *Store) Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error) {
+	f, err := newUsesFilter(q)
+	if err != nil {
+		return ledger.UsesPage{}, fmt.Errorf("read uses: %w", err)
+	}
+	tx, err := s.read.BeginTx(ctx, nil)
+	if err != nil {
+		return ledger.UsesPage{}, fmt.Errorf("read uses: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // nothing was written
+	page, err := f.page(ctx, tx, q.Limit, q.Offset)
+	if err != nil {
+		return page, fmt.Errorf("read uses: %w", err)
+	}
+	return page, nil
+}
+
+// usesFilter is what a query selects.
+type usesFilter struct {
+	account, model string
+	from, to       int64
+}
+
+func newUsesFilter(q ledger.UsesQuery) (f usesFilter, err error) {
+	f = usesFilter{account: q.Account, model: q.Model}
+	if f.from, err = parseDate(q.From, firstDay); err != nil {
+		return f, err
+	}
+	f.to, err = parseDate(q.To, lastDay)
+	return f, err
+}
+
+// where is the condition on the rows r of the rollup, apart from the period.
+func (f *usesFilter) where() (text string, args []any) {
+	text, args = "r.account = ?", []any{f.account}
+	if f.model != "" {
+		text, args = text+" AND r.model = ?", append(args, f.model)
+	}
+	return text, args
+}
+
+// daysOf selects the days between two bounds for which a table has rows, the
+// newest first. It jumps from day to day through the table's primary key, and
+// so costs nothing for the rows between.
+func daysOf(ctx context.Context, q querier, table, column string, from, to int64) ([]int64, error) {
+	query := strings.NewReplacer("TABLE", table, "COLUMN", column).Replace(
+		"WITH RECURSIVE days (day) AS (" +
+			"SELECT (SELECT max(COLUMN) FROM TABLE WHERE COLUMN <= ?)" +
+			" UNION ALL " +
+			"SELECT (SELECT max(COLUMN) FROM TABLE WHERE COLUMN < days.day) FROM days WHERE days.day > ?)" +
+			" SELECT day FROM days WHERE day >= ?")
+	rows, err := q.QueryContext(ctx, query, to, from, from)
+	return collect(rows, err, func(row scanner) (day int64, err error) {
+		err = row.Scan(&day)
+		return day, err
+	})
+}
+
+// usesDay is what one day has.
+type usesDay struct {
+	day     int64
+	entries int
+	total   ledger.Totals
+}
+
+// page first adds up each day, and then reads the days that the page is of.
+func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, limit, offset int) (page ledger.UsesPage, err error) {
+	days, err := f.days(ctx, tx)
+	if err != nil {
+		return page, err
+	}
+	var on []any // the days that the page is of
+	skip := 0    // entries of the first of them that are not on it
+	for _, d := range days {
+		if end := page.Count + d.entries; end > offset && page.Count < offset+limit {
+			if len(on) == 0 {
+				skip = offset - page.Count
+			}
+			on = append(on, d.day)
+		}
+		page.Count += d.entries
+		page.Total.Tokens += d.total.Tokens
+		page.Total.Requests += d.total.Requests
+		page.Total.Cost += d.total.Cost
+	}
+	if len(on) == 0 {
+		return page, nil
+	}
+	page.Uses, err = f.entries(ctx, tx, on, limit, skip)
+	return page, err
+}
+
+// days adds up each day by itself: the rows of one lie in the order in which
+// they are grouped, those of many would have to be sorted.
+func (f *usesFilter) days(ctx context.Context, tx *sql.Tx) ([]usesDay, error) {
+	days, err := daysOf(ctx, tx, "rollup_day", "period", f.from, f.to)
+	if err != nil {
+		return nil, err
+	}
+	where, args := f.where()
+	stmt, err := tx.PrepareContext(ctx, "SELECT count(*), coalesce(sum(tokens), 0), coalesce(sum(requests), 0), coalesce(sum(cost), 0) FROM"+
+		" (SELECT sum(r.tokens) AS tokens, sum(r.requests) AS requests, sum(r.cost) AS cost"+
+		" FROM rollup_day r WHERE r.period = ? AND "+where+" GROUP BY r.model) AS entries")
+	if err != nil {
+		return nil, err
+	}
+	defer stmt.Close()
+	list := make([]usesDay, len(days))
+	for i, day := range days {
+		d := &list[i]
+		d.day = day
+		err := stmt.QueryRowContext(ctx, append([]any{day}, args...)...).Scan(&d.entries, &d.total.Tokens, &d.total.Requests, &d.total.Cost)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// entries reads the entries of those days. They are named one by one, because
+// between two days lie the rows of all accounts.
+func (f *usesFilter) entries(ctx context.Context, tx *sql.Tx, days []any, limit, offset int) ([]ledger.Use, error) {
+	where, args := f.where()
+	query := "SELECT r.period, r.model"
+	for _, column := range measureColumns() {
+		query += ", sum(r." + column + ")"
+	}
+	query += " FROM rollup_day r WHERE r.period IN (?" + strings.Repeat(", ?", len(days)-1) + ") AND " + where +
+		" GROUP BY r.period, r.model ORDER BY r.period DESC, r.model LIMIT ? OFFSET ?"
+	rows, err := tx.QueryContext(ctx, query, slices.Concat(days, args, []any{limit, offset})...)
+	return collect(rows, err, scanUse)
+}
+
+func scanUse(row scanner) (ledger.Use, error) {
+	var (
+		day int64
+		sum sums
+		u   ledger.Use
+	)
+	if err := row.Scan(append([]any{&day, &u.Model}, sum.dest()...)...); err != nil {
+		return u, err
+	}
+	u.Date = dateText(day)
+	u.Usage = *sum.usage()
+	u.Requests = sum[measureRequests]
+	u.Cost = llm.Money(sum[measureCost])
+	u.Unpriced = sum[measureUnpriced] > 0
+	return u, nil
+}

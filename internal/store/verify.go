@@ -1,0 +1,228 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"weir/internal/ledger"
+)
+
+const (
+	// mostDifferences is how many differences are told; a database with more
+	// is not mended one by one.
+	mostDifferences = 1000
+	progressRows    = 1000
+)
+
+// Verify recomputes every rollup from the rows, their corrections and the
+// checkpoints of deleted rows, and the cost of every row from its price, all
+// as of one moment. It tells progress, in rows, every thousand rows; progress
+// may be nil. At most the first thousand differences are listed.
+func (s *Store) Verify(ctx context.Context, progress func(done, total int64)) (ledger.Verification, error) {
+	tx, err := s.read.BeginTx(ctx, nil)
+	if err != nil {
+		return ledger.Verification{}, fmt.Errorf("verify: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // nothing was written
+	v := &verifier{tx: tx, book: priceBook{}, now: s.clock().UTC(), progress: progress}
+	if progress == nil {
+		v.progress = func(int64, int64) {}
+	}
+	if err := v.run(ctx); err != nil {
+		return v.result, fmt.Errorf("verify: %w", err)
+	}
+	return v.result, nil
+}
+
+// verifier goes through the database day by day, with the sums of one day in
+// memory.
+type verifier struct {
+	tx       *sql.Tx
+	book     priceBook
+	now      time.Time
+	progress func(done, total int64)
+	total    int64
+	result   ledger.Verification
+}
+
+func (v *verifier) run(ctx context.Context) error {
+	if err := v.estimate(ctx); err != nil {
+		return err
+	}
+	days, err := v.days(ctx)
+	if err != nil {
+		return err
+	}
+	for _, day := range days {
+		if err := v.day(ctx, day); err != nil {
+			return fmt.Errorf("%s: %w", dateText(day), err)
+		}
+	}
+	v.progress(v.result.Rows, max(v.total, v.result.Rows))
+	return nil
+}
+
+// estimate says how many rows there are, for the progress alone: counting them
+// would read them all.
+func (v *verifier) estimate(ctx context.Context) error {
+	return v.tx.QueryRowContext(ctx, "SELECT (SELECT coalesce(sum(attempts), 0) FROM rollup_day)"+
+		" - (SELECT coalesce(sum(attempts), 0) FROM checkpoints)"+
+		" + (SELECT count(*) FROM attempts WHERE outcome = 'open')").Scan(&v.total)
+}
+
+// days are all days on which anything is recorded, the oldest first.
+func (v *verifier) days(ctx context.Context) ([]int64, error) {
+	all := map[int64]bool{}
+	for _, t := range []struct {
+		table, column string
+		perDay        int64 // periods of the column in a day
+	}{
+		{"attempts", "day", 1}, {"corrections", "day", 1}, {"checkpoints", "period", 1},
+		{"rollup_day", "period", 1}, {"rollup_hour", "period", 100},
+	} {
+		periods, err := daysOf(ctx, v.tx, t.table, t.column, firstDay, lastDay*t.perDay)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range periods {
+			all[p/t.perDay] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all)), nil
+}
+
+func (v *verifier) day(ctx context.Context, day int64) error {
+	hours, err := v.rows(ctx, day)
+	if err != nil {
+		return err
+	}
+	corrections, err := readCorrections(ctx, v.tx, day, day)
+	if err != nil {
+		return err
+	}
+	for i := range corrections {
+		hours.add(corrections[i].bucket, corrections[i].sums())
+	}
+	checkpoint, err := readRollup(ctx, v.tx, "checkpoints", day, day)
+	if err != nil {
+		return err
+	}
+	days := hours.days()
+	for b, s := range checkpoint {
+		days.add(b, s)
+	}
+	rolledDays, err := readRollup(ctx, v.tx, "rollup_day", day, day)
+	if err != nil {
+		return err
+	}
+	rolledHours, err := readRollup(ctx, v.tx, "rollup_hour", day*100, day*100+99)
+	if err != nil {
+		return err
+	}
+	v.result.Rollups += int64(len(rolledDays) + len(rolledHours))
+	v.compare("day", days, rolledDays)
+	if len(checkpoint) > 0 { // which has no hours: the day's must add up
+		v.compare("hour", days, rolledHours.days())
+	} else {
+		v.compare("hour", hours, rolledHours)
+	}
+	return nil
+}
+
+// rows adds up a day's rows, and checks the cost of each.
+func (v *verifier) rows(ctx context.Context, day int64) (buckets, error) {
+	hours := buckets{}
+	rows, err := v.tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE day = ?", day)
+	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
+		if v.result.Rows++; v.result.Rows%progressRows == 0 {
+			v.progress(v.result.Rows, max(v.total, v.result.Rows))
+		}
+		if e.Outcome == ledger.OutcomeOpen {
+			v.result.Open++
+			return nil
+		}
+		v.result.Unknown += number(e.Provenance == ledger.Unknown)
+		hours.addEntry(e)
+		return v.cost(ctx, e)
+	})
+	return hours, err
+}
+
+// cost compares what a row says that it cost with what its price says.
+func (v *verifier) cost(ctx context.Context, e *ledger.Entry) error {
+	err := v.book.fill(ctx, v.tx, &e.Price)
+	if err != nil && !errors.Is(err, errNoPrice) {
+		return err
+	}
+	want, what := e.Price.Cost(&e.Usage), "cost of attempt "+e.ID.String()
+	if e.Provenance == ledger.Unknown {
+		want = e.Hold
+	}
+	if err != nil {
+		what = "cost of attempt " + e.ID.String() + ", whose price " + e.Price.Version + " is missing"
+	}
+	if err != nil || want != e.Cost {
+		b := bucketOf(&e.Attempt)
+		v.differ("row", &b, what, int64(want), int64(e.Cost))
+	}
+	return nil
+}
+
+// compare lists where a rollup is not what the rows add up to.
+func (v *verifier) compare(rollup string, rows, rolled buckets) {
+	names := measureColumns()
+	all := maps.Clone(rows)
+	maps.Copy(all, rolled)
+	none := &sums{}
+	for _, b := range all.sorted() {
+		want, got := none, none
+		if s := rows[b]; s != nil {
+			want = s
+		}
+		if s := rolled[b]; s != nil {
+			got = s
+		}
+		for m := range want {
+			if want[m] != got[m] {
+				v.differ(rollup, &b, names[m], want[m], got[m])
+			}
+		}
+	}
+}
+
+func (v *verifier) differ(rollup string, b *bucket, what string, rows, rolled int64) {
+	if len(v.result.Differences) >= mostDifferences {
+		return
+	}
+	v.result.Differences = append(v.result.Differences, ledger.Difference{
+		Rollup: rollup, Account: b.account, Period: periodText(b.period), Model: b.model, Key: b.key,
+		What: what, Rows: rows, Rolled: rolled, Checked: v.now,
+	})
+}
+
+// readRollup reads the rows of a table of sums between two periods.
+func readRollup(ctx context.Context, q querier, table string, from, to int64) (buckets, error) {
+	query := "SELECT period, account, model, key, provider"
+	for _, column := range measureColumns() {
+		query += ", " + column
+	}
+	rows, err := q.QueryContext(ctx, query+" FROM "+table+" WHERE period BETWEEN ? AND ?", from, to)
+	m := buckets{}
+	type row struct {
+		bucket
+		sums
+	}
+	err = each(rows, err, func(from scanner) (r row, err error) {
+		err = from.Scan(append([]any{&r.period, &r.account, &r.model, &r.key, &r.provider}, r.sums.dest()...)...)
+		return r, err
+	}, func(r *row) error {
+		m[r.bucket] = &r.sums
+		return nil
+	})
+	return m, err
+}
