@@ -60,7 +60,7 @@ type request struct {
 	*http.Request
 	id        string
 	principal *account.Principal // nil where anybody may call
-	header    http.Header        // of the reply
+	reply     http.Header        // its headers
 }
 
 // endpoint answers a request with a JSON body, or with an error.
@@ -70,7 +70,7 @@ type endpoint func(r *request) (body []byte, err error)
 // doors a key travels in the Authorization header alone.
 func (s *Server) guard(permission account.Permission, next endpoint) http.Handler {
 	return s.handle(func(r *request) ([]byte, error) {
-		p, err := s.accounts.Authenticate(r.Context(), account.BearerToken(r.Request.Header))
+		p, err := s.accounts.Authenticate(r.Context(), account.BearerToken(r.Header))
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func (s *Server) handle(next endpoint) http.Handler {
 		dialect.CommonHeaders(h, id)
 		h.Set("Content-Type", "application/json")
 		status := http.StatusOK
-		body, err := next(&request{Request: r, id: id, header: h})
+		body, err := next(&request{Request: r, id: id, reply: h})
 		if err != nil {
 			e := llm.AsError(err)
 			s.logFailure(id, r, e)
@@ -122,7 +122,7 @@ func (s *Server) NotFound() http.Handler {
 func (s *Server) MethodNotAllowed(allowed ...string) http.Handler {
 	list := strings.Join(allowed, ", ")
 	return s.handle(func(r *request) ([]byte, error) {
-		r.header.Set("Allow", list)
+		r.reply.Set("Allow", list)
 		return nil, &llm.Error{Code: llm.CodeMethodNotAllowed, Message: "This path takes " + list + "."}
 	})
 }

@@ -49,7 +49,7 @@ func readBounded(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
 

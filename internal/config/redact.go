@@ -32,7 +32,7 @@ func writeBlock(out *bytes.Buffer, v reflect.Value, indent string) {
 	}
 	for f, field := range v.Fields() {
 		key, omitEmpty := tag(f)
-		if key != "" && !(omitEmpty && field.IsZero()) {
+		if key != "" && (!omitEmpty || !field.IsZero()) {
 			writeKey(out, key, field, indent)
 		}
 	}

@@ -54,8 +54,12 @@ func (s *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	enc := d.NewEncoder(llm.Meta{ID: s.reply.ID, Created: s.reply.Created, Model: s.reply.Model, IncludeUsage: head.IncludeUsage})
 	var out []byte
 	for _, ev := range []llm.Event{
-		{Kind: llm.EventStart}, {Kind: llm.EventText, Text: "Hel"}, {Kind: llm.EventText, Text: "lo"},
-		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{ID: "c1", Name: "f"}}, {Kind: llm.EventToolCall, Text: `{"x":`}, {Kind: llm.EventToolCall, Text: `1}`},
+		{Kind: llm.EventStart},
+		{Kind: llm.EventText, Text: "Hel"},
+		{Kind: llm.EventText, Text: "lo"},
+		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{ID: "c1", Name: "f"}},
+		{Kind: llm.EventToolCall, Text: `{"x":`},
+		{Kind: llm.EventToolCall, Text: `1}`},
 	} {
 		out = enc.Append(out, &ev)
 	}

@@ -77,6 +77,7 @@ func (c *call) newAttempt() ledger.Attempt {
 	}
 	a.Bound[llm.Input] = int64(len(c.body)) // a token is at least a byte
 	a.Bound[llm.Output] = c.maxOutput(t) * max(1, c.head.Choices)
+	a.Bound[llm.Requests] = 1
 	a.Hold = a.Price.Bound(a.Bound[llm.Input], a.Bound[llm.Output])
 	return a
 }

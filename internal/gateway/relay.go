@@ -184,12 +184,10 @@ func (r *relay) run() error {
 	return nil
 }
 
-// take decodes one frame and puts it, or its translation, into out.
+// take decodes one frame and puts it, or its translation, into out. What came
+// with an error counts too.
 func (r *relay) take(frame sse.Event) error {
 	events, err := r.decoder.Decode(r.events[:0], frame)
-	if err != nil {
-		return err
-	}
 	r.events = events
 	usageOnly := len(events) > 0
 	hasUsage := false
@@ -205,10 +203,10 @@ func (r *relay) take(frame sse.Event) error {
 			r.out = r.stream.encoder.Append(r.out, e)
 		}
 	}
-	if r.same {
+	if r.same && err == nil {
 		r.forward(frame, hasUsage, usageOnly)
 	}
-	return nil
+	return err
 }
 
 // forward passes a frame on as it came, but keeps back what the settlement

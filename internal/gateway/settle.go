@@ -65,6 +65,7 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 		s.Provenance = ledger.Estimated
 		s.Usage = c.estimate(t)
 	}
+	s.Usage[llm.Requests] = 1
 	return s
 }
 
@@ -78,6 +79,7 @@ func (c *call) settlementOfWhole(t *tally) ledger.Settlement {
 		s.Provenance = ledger.Estimated
 		s.Usage = c.estimate(t)
 	}
+	s.Usage[llm.Requests] = 1
 	return s
 }
 

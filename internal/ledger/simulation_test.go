@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -136,7 +135,7 @@ func (w *world) boot() error {
 	l, err := openOn(context.Background(), w.disk, w.id, Options{
 		Store: w.db, Strict: w.strict, SegmentSize: 4 << 10,
 		Now: func() time.Time { return w.now },
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return fmt.Errorf("boot: %w", err)

@@ -210,3 +210,34 @@ func checkFrames(t *testing.T, out []byte) {
 		t.Fatalf("%q is no whole event", r.Rest())
 	}
 }
+
+// TestReportedErrors holds how an error that came with status 200 is taken.
+func TestReportedErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		body string
+		want llm.Code
+	}{
+		{`{"error":{"code":400,"message":"m"}}`, llm.CodeInvalidRequest},
+		{`{"error":{"code":401,"message":"m"}}`, llm.CodeProviderError},
+		{`{"error":{"code":404,"message":"m"}}`, llm.CodeModelNotFound},
+		{`{"error":{"code":408,"message":"m"}}`, llm.CodeProviderTimeout},
+		{`{"error":{"code":413,"message":"m"}}`, llm.CodeRequestTooLarge},
+		{`{"error":{"code":"429","message":"m"}}`, llm.CodeRateLimited},
+		{`{"error":{"code":429,"message":"m"}}`, llm.CodeRateLimited},
+		{`{"error":{"code":500,"message":"m"}}`, llm.CodeProviderError},
+		{`{"error":{"code":529,"message":"m"}}`, llm.CodeProviderUnavailable},
+		{`{"error":{"code":500,"message":"maximum context length is 5 tokens"}}`, llm.CodeInvalidRequest},
+		{`{"error":{"type":"rate_limit_error"}}`, llm.CodeRateLimited},
+		{`{"error":{"type":"overloaded_error"}}`, llm.CodeProviderUnavailable},
+		{`{"error":{"code":"timeout"}}`, llm.CodeProviderTimeout},
+		{`{"error":{"code":"model_not_found"}}`, llm.CodeModelNotFound},
+		{`{"error":"out of memory"}`, llm.CodeProviderError},
+	}
+	for _, tt := range tests {
+		_, err := openai.DecodeReply([]byte(tt.body), nil)
+		if e, ok := errors.AsType[*llm.Error](err); !ok || e.Code != tt.want || e.Message == "" {
+			t.Errorf("%s: %v, want %s with a message", tt.body, err, tt.want)
+		}
+	}
+}

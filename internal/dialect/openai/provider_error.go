@@ -220,9 +220,9 @@ func isSecret(w string) bool {
 // reportedError is the error that a provider put into a reply or a stream.
 func reportedError(body []byte) *llm.Error {
 	e := DecodeError(body)
-	status, ok := rawjson.AsInt(rawjson.Get(body, "error", "code"))
-	if !ok {
-		status, _ = rawjson.AsInt(rawjson.Get(body, "code"))
+	status, err := strconv.Atoi(word(rawjson.Get(body, "error", "code")))
+	if err != nil {
+		status, _ = strconv.Atoi(word(rawjson.Get(body, "code")))
 	}
 	out := &llm.Error{Code: codeOf(status, e.Code), Message: e.Message, Param: e.Param}
 	switch {
@@ -234,7 +234,7 @@ func reportedError(body []byte) *llm.Error {
 	return out
 }
 
-func isOurs(status int64, code string) bool {
+func isOurs(status int, code string) bool {
 	switch code {
 	case "authentication_error", "invalid_api_key", "insufficient_quota", "permission_error":
 		return true
@@ -244,7 +244,7 @@ func isOurs(status int64, code string) bool {
 
 // codeOf maps a status in the body, else the provider's word, as the status of
 // a reply is mapped.
-func codeOf(status int64, code string) llm.Code {
+func codeOf(status int, code string) llm.Code {
 	switch code {
 	case codeContext, codePolicy, "invalid_request_error", "invalid_request", "invalid_prompt":
 		return llm.CodeInvalidRequest

@@ -1,0 +1,52 @@
+GO ?= go
+GOLANGCI_VERSION := v2.15.0
+BIN := $(CURDIR)/bin
+KILLS ?= 30
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show what there is
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/weir
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $(BIN)/weir ./cmd/weir
+
+.PHONY: test
+test: ## Run the tests, as a newcomer does
+	$(GO) test ./...
+
+.PHONY: race
+race: ## Run the tests with the race detector
+	$(GO) test -race ./...
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## Run the linters and the formatters' checks
+	$(GO) vet ./...
+	$(BIN)/golangci-lint run
+	$(BIN)/golangci-lint fmt --diff
+
+$(BIN)/golangci-lint:
+	GOBIN=$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+
+.PHONY: tidy
+tidy: ## Check that go.mod is current
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+.PHONY: crash
+crash: ## Kill the gateway KILLS times under load and join both ledgers
+	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestCrash' -crash.kills=$(KILLS)
+
+.PHONY: fuzz
+fuzz: ## Fuzz every parser for FUZZTIME each
+	./.ci/fuzz $(or $(FUZZTIME),10s)
+
+.PHONY: bench
+bench: ## Measure: Go benchmarks, then the gateway beside nginx
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
+	$(GO) run ./bench run
+
+.PHONY: check
+check: tidy lint race crash ## Everything that CI runs
