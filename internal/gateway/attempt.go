@@ -39,10 +39,15 @@ func (c *call) forward() error {
 
 // upstreamContext lives as long as somebody wants the provider's answer: until
 // the client leaves or, where its account asks for that, a little longer.
-func (c *call) upstreamContext() (context.Context, func()) {
+func (c *call) upstreamContext() (context.Context, context.CancelFunc) {
 	client := c.r.Context()
+	if c.principal.Account().OnHangup != account.HangupDrain {
+		ctx, cancel := context.WithCancel(client)
+		c.hangUp = cancel
+		return ctx, cancel
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
-	c.hangUp = func() { c.clientLeft(ctx, cancel) }
+	c.hangUp = func() { c.drainFor(ctx, cancel) }
 	stop := context.AfterFunc(client, c.hangUp)
 	return ctx, func() {
 		stop()
@@ -50,17 +55,15 @@ func (c *call) upstreamContext() (context.Context, func()) {
 	}
 }
 
-// clientLeft ends the exchange with the provider, or bounds how long its
-// answer is read on.
-func (c *call) clientLeft(ctx context.Context, cancel context.CancelFunc) {
-	c.gone.Store(true)
-	if c.principal.Account().OnHangup != account.HangupDrain {
-		cancel()
-		return
-	}
+// drainFor bounds how long an answer is read on whose client has left.
+func (c *call) drainFor(ctx context.Context, cancel context.CancelFunc) {
 	timer := time.AfterFunc(c.server.timing.DrainAnswer, cancel)
 	context.AfterFunc(ctx, func() { timer.Stop() })
 }
+
+// gone says whether the client has left: its connection broke, or it takes
+// nothing any more.
+func (c *call) gone() bool { return c.deaf.Load() || c.r.Context().Err() != nil }
 
 // target is the one of the attempt under way.
 func (c *call) target() *route.Target { return &c.targets[len(c.tried)-1] }
@@ -117,7 +120,7 @@ func (c *call) openNext(s ledger.Settlement) (*ledger.Hold, error) {
 
 // mayGoOn says whether another target is to be tried after this failure.
 func (c *call) mayGoOn(f *provider.Failure) bool {
-	return len(c.tried) < len(c.targets) && f.Elsewhere() && !c.gone.Load() && !c.out.committed()
+	return len(c.tried) < len(c.targets) && f.Elsewhere() && !c.gone() && !c.out.committed()
 }
 
 // attempt asks one provider and relays its answer. An error means that there
@@ -167,7 +170,7 @@ func (c *call) prepare(t *route.Target) ([]byte, error) {
 // client.
 func (c *call) settleFailed(s ledger.Settlement, f *provider.Failure) error {
 	c.settle(s)
-	if c.gone.Load() {
+	if c.gone() {
 		return &llm.Error{Code: llm.CodeInternal, Message: "The client left.", Err: errors.Join(errGone, f)}
 	}
 	return f

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"weir/internal/llm"
 )
@@ -27,6 +28,9 @@ func (c *call) readBody() error {
 	limit := c.server.maxBody
 	if c.r.ContentLength > limit {
 		return tooLarge(limit)
+	}
+	if err := c.reserveBody(); err != nil {
+		return err
 	}
 	c.pooled = c.server.bodies.Get().(*[]byte)
 	buf := (*c.pooled)[:0]
@@ -48,6 +52,20 @@ func (c *call) readBody() error {
 		return &llm.Error{Code: llm.CodeInvalidRequest, Message: fmt.Sprintf("The request body did not arrive within %s.", c.server.timing.BodyRead), Err: err}
 	}
 	return &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.", Err: err}
+}
+
+// reserveBody keeps all bodies together within their bound. A body of unknown
+// length counts as the largest one.
+func (c *call) reserveBody() error {
+	n := c.r.ContentLength
+	if n < 0 {
+		n = c.server.maxBody
+	}
+	c.reserved = n
+	if c.server.inBodies.Add(n) > c.server.maxBodies {
+		return &llm.Error{Code: llm.CodeOverloaded, Message: "The gateway is at its limit of request bodies in flight. Try again shortly.", RetryAfter: time.Second}
+	}
+	return nil
 }
 
 var errTooLarge = errors.New("gateway: body too large")
@@ -93,5 +111,6 @@ func (c *call) releaseBody() {
 	if c.pooled != nil && cap(*c.pooled) <= keepBody {
 		c.server.bodies.Put(c.pooled)
 	}
-	c.pooled, c.body = nil, nil
+	c.server.inBodies.Add(-c.reserved)
+	c.pooled, c.body, c.reserved = nil, nil, 0
 }

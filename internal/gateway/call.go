@@ -33,6 +33,7 @@ type call struct {
 	principal *account.Principal
 	body      []byte
 	pooled    *[]byte // where body belongs
+	reserved  int64   // bytes that count for it
 	head      llm.Head
 	request   *llm.Request // the body's tree, once somebody asked for it
 	table     *route.Table
@@ -45,8 +46,8 @@ type call struct {
 	tried   []string     // the models of all attempts
 	spent   llm.Money    // what all attempts cost
 	priced  bool         // all of them had a price
-	gone    atomic.Bool  // the client has left
-	hangUp  func()       // to be called when a write finds that it has
+	deaf    atomic.Bool  // a write found that the client takes nothing any more
+	hangUp  func()       // to be called then
 	out     *clientStream
 }
 

@@ -31,7 +31,7 @@ func (c *call) answerHeaders(contentType string) {
 func (c *call) fail(err error) {
 	e := llm.AsError(err)
 	c.logFailure(e)
-	if c.gone.Load() || c.out.fail(e) {
+	if c.gone() || c.out.fail(e) {
 		return
 	}
 	h := c.w.Header()
@@ -40,11 +40,29 @@ func (c *call) fail(err error) {
 	if n := len(c.tried); n > 0 {
 		h["X-Weir-Attempts"] = []string{strconv.Itoa(n)}
 	}
+	e = withRetryAfter(e)
 	dialect.ErrorHeaders(h, e)
 	body := c.dialect.EncodeError(nil, e, c.idText)
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	c.w.WriteHeader(c.dialect.Status(e.Code))
 	_, _ = c.w.Write(body) // a client that is gone by now learns nothing more
+}
+
+// defaultRetry is when a client may try again where nobody knows better.
+const defaultRetry = 5 * time.Second
+
+// withRetryAfter is the error with a time to try again, where its status is
+// one that promises it and the provider did not say.
+func withRetryAfter(e *llm.Error) *llm.Error {
+	switch e.Code {
+	case llm.CodeRateLimited, llm.CodeProviderUnavailable, llm.CodeOverloaded:
+		if e.RetryAfter == 0 {
+			told := *e
+			told.RetryAfter = defaultRetry
+			return &told
+		}
+	}
+	return e
 }
 
 // logFailure logs an error once: ours and the provider's loudly, a caller's

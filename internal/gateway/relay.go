@@ -256,7 +256,7 @@ func (r *relay) breakOff(f *provider.Failure) error {
 		return f
 	}
 	c.settle(c.settlementOfCut(&r.sum, f))
-	if c.gone.Load() {
+	if c.gone() {
 		return nil
 	}
 	c.logFailure(llm.AsError(f))

@@ -26,6 +26,7 @@ type Options struct {
 	Log         *slog.Logger
 
 	MaxBody        int64 // bytes of a request body; 0 for 32 MiB
+	MaxBodies      int64 // bytes of all bodies in flight; 0 for 16 times MaxBody
 	MaxConcurrency int64 // requests in flight; 0 for 4096
 	Timing         Timing
 }
@@ -53,6 +54,7 @@ func (t Timing) withDefaults() Timing {
 const (
 	defaultMaxBody        = 32 << 20
 	defaultMaxConcurrency = 4096
+	defaultMaxBodies      = 16 // times MaxBody
 )
 
 // Server takes requests through the pipeline.
@@ -65,10 +67,12 @@ type Server struct {
 	log         *slog.Logger
 
 	maxBody        int64
+	maxBodies      int64
 	maxConcurrency int64
 	timing         Timing
 
 	inFlight atomic.Int64
+	inBodies atomic.Int64 // bytes
 	bodies   sync.Pool // of *[]byte
 	encoders sync.Pool // of *[]byte, for replies
 }
@@ -77,11 +81,14 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency,
-		now: o.Now, log: o.Log, maxBody: o.MaxBody, maxConcurrency: o.MaxConcurrency,
+		now: o.Now, log: o.Log, maxBody: o.MaxBody, maxBodies: o.MaxBodies, maxConcurrency: o.MaxConcurrency,
 		timing: o.Timing.withDefaults(),
 	}
 	if s.maxBody == 0 {
 		s.maxBody = defaultMaxBody
+	}
+	if s.maxBodies == 0 {
+		s.maxBodies = defaultMaxBodies * s.maxBody
 	}
 	if s.maxConcurrency == 0 {
 		s.maxConcurrency = defaultMaxConcurrency

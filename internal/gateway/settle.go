@@ -44,7 +44,7 @@ func (c *call) settlementOf(f *provider.Failure) ledger.Settlement {
 	default:
 		s.Provenance = ledger.Estimated
 		s.Usage[llm.Input] = c.countInput()
-		if c.gone.Load() {
+		if c.gone() {
 			s.Outcome = ledger.OutcomeClientGone
 		}
 	}
@@ -58,7 +58,7 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 		Outcome: ledger.OutcomeCut, Provenance: ledger.Exact, Usage: t.usage, Tier: t.tier,
 		Status: f.Status, Code: f.Err.Code, FirstToken: t.firstToken,
 	}
-	if c.gone.Load() {
+	if c.gone() {
 		s.Outcome = ledger.OutcomeClientGone
 	}
 	if !t.reported || !t.whole() {

@@ -84,7 +84,7 @@ func (s *clientStream) keepAlive() {
 // too long is taken to have left.
 func (s *clientStream) send(b []byte) {
 	c := s.call
-	if c.gone.Load() {
+	if c.gone() {
 		return
 	}
 	s.last = c.server.now()
@@ -100,7 +100,7 @@ func (s *clientStream) send(b []byte) {
 	if err == nil {
 		err = s.control.Flush()
 	}
-	if err != nil {
+	if err != nil && c.deaf.CompareAndSwap(false, true) {
 		c.hangUp()
 	}
 }

@@ -27,6 +27,8 @@ const (
 	epochAlign = 4 << 10
 	// syncDelay is how long a record may stand unsynced in batched mode.
 	syncDelay = 10 * time.Millisecond
+	// keepBuffer is the largest buffer of a group that is used again.
+	keepBuffer = 256 << 10
 	// spareRetry is how often room for the next segment is asked for again.
 	spareRetry = time.Second
 )
@@ -60,6 +62,7 @@ type Journal struct {
 	spare   File      // room for the next one; nil while there is none
 	retired []File    // full segments that are not synced yet
 	pending *group    // who waits for the next write
+	buffers [][]byte  // of groups that are written, to be used again
 	leading bool      // somebody writes
 	queued  int64     // bytes in groups that are not written yet
 	failed  error     // why nothing can be written any more
@@ -203,6 +206,9 @@ func (j *Journal) admit(n, keep int64) error {
 func (j *Journal) join(records []byte) *group {
 	if j.pending == nil {
 		j.pending = &group{}
+		if n := len(j.buffers); n > 0 {
+			j.pending.buf, j.buffers = j.buffers[n-1][:0], j.buffers[:n-1]
+		}
 	}
 	j.pending.buf = append(j.pending.buf, records...)
 	j.queued += int64(len(records))
@@ -220,6 +226,9 @@ func (j *Journal) lead(g *group) error {
 
 	j.mu.Lock()
 	j.queued -= int64(len(g.buf))
+	if cap(g.buf) <= keepBuffer && len(j.buffers) < 2 {
+		j.buffers = append(j.buffers, g.buf)
+	}
 	if next := j.pending; next != nil {
 		next.lead <- struct{}{}
 	} else {

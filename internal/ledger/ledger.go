@@ -45,6 +45,9 @@ type Options struct {
 	Log         *slog.Logger
 	// Fault is called at named points; tests let the process die there.
 	Fault func(point string)
+	// Disk holds the journal's segments in place of Dir; for tests, nil for
+	// Dir itself.
+	Disk Disk
 }
 
 // Ledger meters attempts: see the package's comment.
@@ -82,7 +85,10 @@ func New(ctx context.Context, o Options) (*Ledger, error) {
 	if !held {
 		return nil, fmt.Errorf("another weir serve runs on %s: stop it first, or give this one another data directory", filepath.Dir(o.Dir))
 	}
-	l, err := openLedger(ctx, Directory(o.Dir), o)
+	if o.Disk == nil {
+		o.Disk = Directory(o.Dir)
+	}
+	l, err := openLedger(ctx, o.Disk, o)
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
