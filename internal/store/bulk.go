@@ -57,7 +57,7 @@ func (b *bulk) insert(ctx context.Context, in *insertion, n int, bind func(dst [
 		for i := range size {
 			b.args = bind(b.args, done+i)
 		}
-		stmt, err := b.statement(ctx, in, size)
+		stmt, err := b.statement(ctx, in, size) //nolint:sqlclosecheck // it stays prepared until close
 		if err != nil {
 			return touched, err
 		}
@@ -84,7 +84,7 @@ func (b *bulk) statement(ctx context.Context, in *insertion, rows int) (*sql.Stm
 	}
 	slot := &set[bits.Len(uint(rows))-1]
 	if *slot == nil {
-		stmt, err := b.conn.PrepareContext(ctx, in.sql(rows))
+		stmt, err := b.conn.PrepareContext(ctx, in.sql(rows)) //nolint:sqlclosecheck // it stays prepared until close
 		if err != nil {
 			return nil, err
 		}

@@ -18,6 +18,9 @@ import (
 const (
 	readers     = 4
 	busyTimeout = "10000" // milliseconds that a connection waits for another process
+	// cacheKiB bounds each connection's cache of pages. A report of a year of
+	// one account's usage fits in.
+	cacheKiB = "8192"
 	// oldestSQLite has no bug that can corrupt a database in WAL mode, which
 	// every version from 3.7.0 to 3.51.2 has (https://sqlite.org/wal.html,
 	// "the WAL-reset bug").
@@ -78,7 +81,8 @@ func sqlitePool(path string, n int, params url.Values) (*sql.DB, error) {
 	params.Set("_busy_timeout", busyTimeout)
 	params.Set("_foreign_keys", "1")
 	params.Set("_dqs", "0")
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: params.Encode()}
+	params.Set("_pragma", "cache_size(-"+cacheKiB+")")
+	u := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(path), "/"), RawQuery: params.Encode()}
 	db, err := sql.Open("sqlite", u.String())
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,7 +68,7 @@ func batchOf(journal uuid.UUID, from ledger.Position, list ...ledger.Entry) *led
 
 func TestFileModes(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "data", "weir.db")
+	path := filepath.Join(t.TempDir(), "my data 100%?#", "weir.db")
 	s := open(t, path)
 	if err := s.Apply(t.Context(), batchOf(uuid.New(), 0)); err != nil {
 		t.Fatal(err)
@@ -183,7 +184,7 @@ func TestVerifyFinds(t *testing.T) {
 		{"a rollup of nothing", "INSERT INTO rollup_day (period, account, model, key, provider, requests) VALUES (20260101, 'a', 'p/m', 'k', 'p', 1)", "day requests"},
 		{"a rollup of another key", "UPDATE rollup_day SET key = 'l'", "day requests"},
 		{"a row's cost", "UPDATE attempts SET cost = cost + 1", "row cost of attempt"},
-		{"a row's usage", `UPDATE attempts SET usage = '{"input":11,"output":2}'`, "row cost of attempt"},
+		{"a row's usage", `UPDATE attempts SET usage = '{"input":11,"output":2}'`, "hour use_input"},
 		{"a row that is gone", "DELETE FROM attempts", "day requests"},
 		{"a row that is open again", "UPDATE attempts SET outcome = 'open'", "day requests"},
 		{"a row on another day", "UPDATE attempts SET opened = opened - 86400000000", "hour requests"},
@@ -254,7 +255,7 @@ const killedRows = 200 // of a batch
 
 func applyUntilKilled(t *testing.T, path string, journal uuid.UUID, batches int) (told ledger.Position) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestApplyForever$")
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), "WEIR_TEST_APPLY="+path, "WEIR_TEST_JOURNAL="+journal.String())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -280,21 +281,16 @@ func applyUntilKilled(t *testing.T, path string, journal uuid.UUID, batches int)
 	return told
 }
 
-// TestApplyForever is the process that TestKilled kills.
-func TestApplyForever(t *testing.T) {
-	path := os.Getenv("WEIR_TEST_APPLY")
-	if path == "" {
-		t.SkipNow() // it is no test by itself
-	}
-	ctx := context.Background()
+// applyForever is the process that TestKilled kills.
+func applyForever(ctx context.Context, path, journal string) error {
 	s, err := store.Open(ctx, store.Options{Path: path})
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	journal := uuid.MustParse(os.Getenv("WEIR_TEST_JOURNAL"))
-	pos, err := s.Position(ctx, journal)
+	id := uuid.MustParse(journal)
+	pos, err := s.Position(ctx, id)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for ; ; pos++ {
@@ -302,9 +298,56 @@ func TestApplyForever(t *testing.T) {
 		for i := range killedRows {
 			list = append(list, settled(at, int(pos)*killedRows+i))
 		}
-		if err := s.Apply(ctx, batchOf(journal, pos, list...)); err != nil {
-			t.Fatal(err)
+		if err := s.Apply(ctx, batchOf(id, pos, list...)); err != nil {
+			return err
 		}
 		fmt.Printf("applied %d\n", pos+1)
 	}
+}
+
+// TestTwoNodes revokes, suspends and creates in one process, and asks another.
+func TestTwoNodes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "weir.db")
+	quiet := slog.New(slog.DiscardHandler)
+	cli, node := account.NewService(open(t, path), time.Now, quiet), account.NewService(open(t, path), time.Now, quiet)
+	ctx, stop := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() { node.Watch(ctx) })
+	defer watching.Wait()
+	defer stop()
+
+	// within waits until what the node says of a token is what is wanted.
+	within := func(token, want, when string) {
+		t.Helper()
+		got, limit := "", time.Now().Add(time.Second)
+		for got != want {
+			if time.Now().After(limit) {
+				t.Fatalf("a second after %s: got %q, want %q", when, got, want)
+			}
+			p, err := node.Authenticate(ctx, token)
+			if err == nil {
+				err = p.May(account.Chat)
+			}
+			if got = "ok"; err != nil {
+				got = string(llm.AsError(err).Code)
+			}
+		}
+	}
+	do := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(cli.CreateAccount(ctx, "acme"))
+	k, token, err := cli.CreateKey(ctx, account.KeyOptions{Account: "acme", Label: "test"})
+	do(nil, err)
+	within(token.Reveal(), "ok", "the key was made")
+	do(cli.Suspend(ctx, "acme"))
+	within(token.Reveal(), "FORBIDDEN", "the account was suspended")
+	do(cli.Resume(ctx, "acme"))
+	within(token.Reveal(), "ok", "the account was resumed")
+	do(cli.RevokeKey(ctx, k.ID))
+	within(token.Reveal(), "AUTHENTICATION_ERROR", "the key was revoked")
 }

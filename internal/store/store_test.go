@@ -1,6 +1,9 @@
 package store_test
 
 import (
+	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -10,7 +13,14 @@ import (
 	"weir/internal/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain is also the main of the process that TestKilled kills.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("WEIR_TEST_APPLY"); path != "" {
+		fmt.Fprintln(os.Stderr, applyForever(context.Background(), path, os.Getenv("WEIR_TEST_JOURNAL")))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestSQLite(t *testing.T) {
 	t.Parallel()

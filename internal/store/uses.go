@@ -125,6 +125,9 @@ func (f *usesFilter) days(ctx context.Context, tx *sql.Tx) ([]usesDay, error) {
 		return nil, err
 	}
 	defer stmt.Close()
+	// A query that can be interrupted costs a goroutine, more than the query.
+	// ctx still ends the transaction.
+	ctx = context.WithoutCancel(ctx)
 	list := make([]usesDay, len(days))
 	for i, day := range days {
 		d := &list[i]

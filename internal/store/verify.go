@@ -82,8 +82,11 @@ func (v *verifier) days(ctx context.Context) ([]int64, error) {
 		table, column string
 		perDay        int64 // periods of the column in a day
 	}{
-		{"attempts", "day", 1}, {"corrections", "day", 1}, {"checkpoints", "period", 1},
-		{"rollup_day", "period", 1}, {"rollup_hour", "period", 100},
+		{"attempts", "day", 1},
+		{"corrections", "day", 1},
+		{"checkpoints", "period", 1},
+		{"rollup_day", "period", 1},
+		{"rollup_hour", "period", 100},
 	} {
 		periods, err := daysOf(ctx, v.tx, t.table, t.column, firstDay, lastDay*t.perDay)
 		if err != nil {
@@ -218,7 +221,7 @@ func readRollup(ctx context.Context, q querier, table string, from, to int64) (b
 		sums
 	}
 	err = each(rows, err, func(from scanner) (r row, err error) {
-		err = from.Scan(append([]any{&r.period, &r.account, &r.model, &r.key, &r.provider}, r.sums.dest()...)...)
+		err = from.Scan(append([]any{&r.period, &r.account, &r.model, &r.key, &r.provider}, r.dest()...)...)
 		return r, err
 	}, func(r *row) error {
 		m[r.bucket] = &r.sums

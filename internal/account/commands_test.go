@@ -1,0 +1,118 @@
+package account_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/llm"
+)
+
+func TestAccountNames(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, name := range []string{"a", "A-b_c.9", strings.Repeat("x", 64)} {
+		if a, err := h.CreateAccount(t.Context(), name); err != nil || a.Name != name || !strings.HasPrefix(a.ID, "acc_") {
+			t.Errorf("%q: got %+v, %v; want it made", name, a, err)
+		}
+	}
+	for _, name := range []string{"", strings.Repeat("x", 65), "a b", "a/b", "ä", "acme", "acc_1"} {
+		_, err := h.CreateAccount(t.Context(), name)
+		if e := llm.AsError(err); e.Code != llm.CodeInvalidRequest || e.Param != "name" {
+			t.Errorf("%q: got %v, want INVALID_REQUEST about its name", name, err)
+		}
+	}
+}
+
+func TestAccountChanges(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	budget := account.Budget{Limit: 5 * llm.USD, Period: account.PeriodMonth}
+	if a, err := h.SetBudget(t.Context(), "acme", budget); err != nil || a.Budget != budget {
+		t.Errorf("set budget: got %+v, %v; want %+v", a.Budget, err, budget)
+	}
+	if a, err := h.SetOnHangup(t.Context(), "acme", account.HangupDrain); err != nil || a.OnHangup != account.HangupDrain {
+		t.Errorf("set on hang-up: got %q, %v; want drain", a.OnHangup, err)
+	}
+	a, err := h.Suspend(t.Context(), "acme")
+	if err != nil || !a.Suspended || a.Budget != budget {
+		t.Errorf("suspend: got %+v, %v; want suspended, budget kept", a, err)
+	}
+	if b, err := h.Resume(t.Context(), a.ID); err != nil || b.Suspended {
+		t.Errorf("resume by id: got %+v, %v; want not suspended", b, err)
+	}
+	for what, err := range map[string]error{
+		"no limit":  second(h.SetBudget(t.Context(), "acme", account.Budget{Period: account.PeriodDay})),
+		"negative":  second(h.SetBudget(t.Context(), "acme", account.Budget{Limit: -1, Period: account.PeriodDay})),
+		"no period": second(h.SetBudget(t.Context(), "acme", account.Budget{Limit: 1})),
+		"year":      second(h.SetBudget(t.Context(), "acme", account.Budget{Limit: 1, Period: "year"})),
+		"hang-up":   second(h.SetOnHangup(t.Context(), "acme", "explode")),
+		"no name":   second(h.Account(t.Context(), "")),
+	} {
+		if code(err) != llm.CodeInvalidRequest {
+			t.Errorf("%s: got %v, want INVALID_REQUEST", what, err)
+		}
+	}
+	if err := second(h.Suspend(t.Context(), "nobody")); code(err) != llm.CodeNotFound {
+		t.Errorf("suspend nobody: got %v, want NOT_FOUND", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestCreateKey(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	k, token := h.key(t, account.KeyOptions{})
+	if k.Last4 != token[len(token)-4:] || len(k.Permissions) != 2 || k.Expires != nil || !strings.HasPrefix(k.ID, "key_") {
+		t.Errorf("got %+v, want the last four of the token and all permissions", k)
+	}
+	if list, err := h.Keys(t.Context(), "acme"); err != nil || len(list) != 1 || list[0].ID != k.ID {
+		t.Errorf("keys: got %+v, %v; want %s", list, err, k.ID)
+	}
+	if err := second(h.RevokeKey(t.Context(), "key_0")); code(err) != llm.CodeNotFound {
+		t.Errorf("revoke an unknown key: got %v, want NOT_FOUND", err)
+	}
+}
+
+func TestKeyOptions(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, test := range []struct {
+		name   string
+		change func(*account.KeyOptions)
+		param  string // at fault; empty for none
+	}{
+		{"plain", func(*account.KeyOptions) {}, ""},
+		{"long label", func(o *account.KeyOptions) { o.Label = strings.Repeat("ü", 100) }, ""},
+		{"no label", func(o *account.KeyOptions) { o.Label = "" }, "label"},
+		{"blank label", func(o *account.KeyOptions) { o.Label = "  " }, "label"},
+		{"too long a label", func(o *account.KeyOptions) { o.Label = strings.Repeat("ü", 101) }, "label"},
+		{"label with a line end", func(o *account.KeyOptions) { o.Label = "a\nb" }, "label"},
+		{"label that is not UTF-8", func(o *account.KeyOptions) { o.Label = "a\xff" }, "label"},
+		{"permission", func(o *account.KeyOptions) { o.Permissions = []account.Permission{"admin"} }, "permissions"},
+		{"permission twice", func(o *account.KeyOptions) { o.Permissions = []account.Permission{"chat", "chat"} }, "permissions"},
+		{"models", func(o *account.KeyOptions) { o.Models = []string{"a/*", "fast"} }, ""},
+		{"empty model", func(o *account.KeyOptions) { o.Models = []string{""} }, "models"},
+		{"model with a space", func(o *account.KeyOptions) { o.Models = []string{"a b"} }, "models"},
+		{"model twice", func(o *account.KeyOptions) { o.Models = []string{"a", "a"} }, "models"},
+		{"too many models", func(o *account.KeyOptions) { o.Models = make([]string, 101) }, "models"},
+		{"expired", func(o *account.KeyOptions) { o.ExpiresIn = -time.Second }, "expires"},
+		{"rpm", func(o *account.KeyOptions) { o.RPM = -1 }, "rpm"},
+		{"tpm", func(o *account.KeyOptions) { o.TPM = -1 }, "tpm"},
+		{"concurrency", func(o *account.KeyOptions) { o.Concurrency = -1 }, "concurrency"},
+		{"budget", func(o *account.KeyOptions) { o.Budget.Limit = 1 }, "period"},
+		{"account", func(o *account.KeyOptions) { o.Account = "nobody" }, "account"},
+	} {
+		o := account.KeyOptions{Account: "acme", Label: "label"}
+		test.change(&o)
+		_, token, err := h.CreateKey(t.Context(), o)
+		switch {
+		case test.param == "" && (err != nil || token.IsZero()):
+			t.Errorf("%s: got %v, want a key", test.name, err)
+		case test.param != "" && (err == nil || llm.AsError(err).Param != test.param):
+			t.Errorf("%s: got %v, want an error about %q", test.name, err, test.param)
+		}
+	}
+}

@@ -1,0 +1,335 @@
+package account_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"weir/internal/account"
+	"weir/internal/llm"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// house is a service over a store in memory with the account "acme".
+type house struct {
+	*account.Service
+	store *memory
+	log   *strings.Builder
+}
+
+func newHouse(tb testing.TB) house {
+	tb.Helper()
+	h := house{store: newMemory(), log: &strings.Builder{}}
+	h.Service = h.another()
+	if _, err := h.CreateAccount(tb.Context(), "acme"); err != nil {
+		tb.Fatal(err)
+	}
+	return h
+}
+
+// another is a service of another process on the same store.
+func (h house) another() *account.Service {
+	return account.NewService(h.store, time.Now, slog.New(slog.NewTextHandler(h.log, nil)))
+}
+
+func (h house) key(tb testing.TB, o account.KeyOptions) (account.Key, string) {
+	tb.Helper()
+	o.Account, o.Label = "acme", "test"
+	k, token, err := h.CreateKey(tb.Context(), o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return k, token.Reveal()
+}
+
+// code is the code of an error of Authenticate; empty for none.
+func code(err error) llm.Code {
+	if err == nil {
+		return ""
+	}
+	return llm.AsError(err).Code
+}
+
+func check(t *testing.T, s *account.Service, token string, want llm.Code, when string) {
+	t.Helper()
+	if _, err := s.Authenticate(t.Context(), token); code(err) != want {
+		t.Errorf("%s: got %v, want code %q", when, err, want)
+	}
+}
+
+func TestAuthenticate(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	k, token := h.key(t, account.KeyOptions{})
+	for range 3 {
+		p, err := h.Authenticate(t.Context(), token)
+		if err != nil || p.Key().ID != k.ID || p.Account().Name != "acme" {
+			t.Fatalf("got %+v, %v; want key %s of acme", p, err, k.ID)
+		}
+	}
+	if n := h.store.looked(); n != 1 {
+		t.Errorf("got %d look-ups for three requests, want 1", n)
+	}
+}
+
+// TestRefusalsAreOne has every bad key refused with the same words.
+func TestRefusalsAreOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		revoked, revokedToken := h.key(t, account.KeyOptions{})
+		if _, err := h.RevokeKey(t.Context(), revoked.ID); err != nil {
+			t.Fatal(err)
+		}
+		_, expired := h.key(t, account.KeyOptions{ExpiresIn: time.Hour})
+		_, fresh := h.key(t, account.KeyOptions{ExpiresIn: time.Hour + 1*time.Microsecond})
+		_, unknown := newHouse(t).key(t, account.KeyOptions{})
+		check(t, h.Service, expired, "", "before it expires")
+		time.Sleep(time.Hour)
+		check(t, h.Service, fresh, "", "at the last microsecond")
+		_, want := h.Authenticate(t.Context(), "")
+		if code(want) != llm.CodeAuthentication {
+			t.Fatalf("no token: got %v, want AUTHENTICATION_ERROR", want)
+		}
+		for name, token := range map[string]string{
+			"revoked": revokedToken, "expired": expired, "unknown": unknown, "malformed": "sk-123", "a typo": typo(fresh),
+		} {
+			for range 2 { // the second time from the cache
+				if _, err := h.Authenticate(t.Context(), token); err == nil || err.Error() != want.Error() {
+					t.Errorf("%s: got %v, want %v", name, err, want)
+				}
+			}
+		}
+	})
+}
+
+// typo changes one character in the middle.
+func typo(token string) string {
+	c := "x"
+	if token[20] == 'x' {
+		c = "y"
+	}
+	return token[:20] + c + token[21:]
+}
+
+func TestTyposDoNotReachTheStore(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	_, token := h.key(t, account.KeyOptions{})
+	for _, bad := range []string{"", "wk_", typo(token), token + "a", token[1:] + "a", strings.Repeat("é", 24) + "a"} {
+		check(t, h.Service, bad, llm.CodeAuthentication, fmt.Sprintf("%q", bad))
+	}
+	if n := h.store.looked(); n != 0 {
+		t.Errorf("got %d look-ups, want none", n)
+	}
+}
+
+func TestUnknownKeysAreLookedUpOnceASecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, elsewhere := newHouse(t), newHouse(t)
+		_, token := elsewhere.key(t, account.KeyOptions{})
+		for range 10 {
+			check(t, h.Service, token, llm.CodeAuthentication, "before the key is there")
+		}
+		if n := h.store.looked(); n != 1 {
+			t.Errorf("got %d look-ups, want 1", n)
+		}
+		for hash, k := range elsewhere.store.keys {
+			k.AccountID = h.store.accounts[0].ID
+			h.store.keys[hash] = k
+		}
+		time.Sleep(time.Second)
+		check(t, h.Service, token, "", "a second after the key was made")
+	})
+}
+
+func TestStoreAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		_, used := h.key(t, account.KeyOptions{ExpiresIn: time.Minute})
+		_, unused := h.key(t, account.KeyOptions{})
+		check(t, h.Service, used, "", "before")
+		h.store.set(func() { h.store.away = true })
+		check(t, h.Service, used, "", "a known key")
+		_, err := h.Authenticate(t.Context(), unused)
+		if e := llm.AsError(err); e.Code != llm.CodeOverloaded || e.RetryAfter != time.Second {
+			t.Errorf("a key that is not known: got %v, retry after %v; want OVERLOADED, 1s", err, e.RetryAfter)
+		}
+		check(t, h.Service, typo(used), llm.CodeAuthentication, "a typo")
+		time.Sleep(time.Minute)
+		check(t, h.Service, used, llm.CodeAuthentication, "a known key that has expired")
+		h.store.set(func() { h.store.away = false })
+		check(t, h.Service, unused, "", "after")
+	})
+}
+
+// TestWatch changes things in one process and looks at another one.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		k, token := h.key(t, account.KeyOptions{})
+		node := h.another()
+		check(t, node, token, "", "cached before the watch began")
+		ctx, stop := context.WithCancel(t.Context())
+		var watching sync.WaitGroup
+		watching.Go(func() { node.Watch(ctx) })
+		may := func(want llm.Code, when string) {
+			t.Helper()
+			time.Sleep(300 * time.Millisecond)
+			p, err := node.Authenticate(t.Context(), token)
+			if err == nil {
+				err = p.May(account.Chat)
+			}
+			if code(err) != want {
+				t.Errorf("%s: got %v, want code %q", when, err, want)
+			}
+		}
+		do := func(_ any, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		may("", "at first")
+		do(h.Suspend(t.Context(), "acme"))
+		may(llm.CodeForbidden, "suspended")
+		do(h.Resume(t.Context(), "acme"))
+		may("", "resumed")
+
+		h.store.set(func() { h.store.away = true })
+		time.Sleep(time.Minute)
+		may("", "while the store is away")
+		h.store.set(func() { h.store.away = false })
+		time.Sleep(time.Second)
+
+		do(h.RevokeKey(t.Context(), k.ID))
+		h.store.set(func() { h.store.cut = int64(len(h.store.changes)) }) // before anybody read of it
+		may(llm.CodeAuthentication, "revoked, and the feed does not say so")
+		stop()
+		watching.Wait()
+		if n := strings.Count(h.log.String(), "cannot be read"); n != 1 {
+			t.Errorf("got %d log lines about one outage, want 1:\n%s", n, h.log)
+		}
+	})
+}
+
+func TestPrincipal(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	_, all := h.key(t, account.KeyOptions{})
+	_, some := h.key(t, account.KeyOptions{Permissions: []account.Permission{account.Uses}, Models: []string{"openai/*", "fast"}})
+	p, q := principal(t, h, all), principal(t, h, some)
+	for _, test := range []struct {
+		name string
+		got  error
+		want llm.Code
+	}{
+		{"all: chat", p.May(account.Chat), ""},
+		{"all: uses", p.May(account.Uses), ""},
+		{"all: no permission", p.May(""), llm.CodeForbidden},
+		{"all: any model", p.MayUse("x/y"), ""},
+		{"some: chat", q.May(account.Chat), llm.CodeForbidden},
+		{"some: uses", q.May(account.Uses), ""},
+		{"some: model", q.MayUse("openai/gpt"), ""},
+		{"some: alias", q.MayUse("fast"), ""},
+		{"some: other model", q.MayUse("anthropic/claude"), llm.CodeForbidden},
+	} {
+		if code(test.got) != test.want {
+			t.Errorf("%s: got %v, want code %q", test.name, test.got, test.want)
+		}
+	}
+	if err := q.MayUse("anthropic/claude"); !strings.Contains(err.Error(), "anthropic/claude") {
+		t.Errorf("got %v, want the model's name in it", err)
+	}
+}
+
+func principal(t *testing.T, h house, token string) *account.Principal {
+	t.Helper()
+	p, err := h.Authenticate(t.Context(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestZeroPrincipal(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]*account.Principal{"nil": nil, "zero": {}} {
+		for what, err := range map[string]error{"May": p.May(account.Chat), "May nothing": p.May(""), "MayUse": p.MayUse("m")} {
+			if code(err) != llm.CodeForbidden {
+				t.Errorf("%s %s: got %v, want FORBIDDEN", name, what, err)
+			}
+		}
+		if !p.Suspended() || p.Account() != nil || p.Key() != nil {
+			t.Errorf("%s: got %v, %v, %v; want suspended and nothing", name, p.Suspended(), p.Account(), p.Key())
+		}
+	}
+}
+
+func TestBootstrap(t *testing.T) {
+	t.Parallel()
+	s := account.NewService(newMemory(), time.Now, slog.New(slog.DiscardHandler))
+	for _, want := range []bool{true, false} {
+		a, created, err := s.Bootstrap(t.Context())
+		if err != nil || created != want || (a.Name == account.DefaultName) != want {
+			t.Errorf("got %+v, %v, %v; want created %v", a, created, err, want)
+		}
+	}
+}
+
+func TestSetupToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		token, err := h.CreateSetupToken(t.Context())
+		if err != nil || len(token.Reveal()) != 43 {
+			t.Fatalf("got a token of %d characters, %v; want 43", len(token.Reveal()), err)
+		}
+		expires, kept := h.store.setups[sha256.Sum256([]byte(token.Reveal()))]
+		if want := time.Now().Add(7 * 24 * time.Hour); !kept || !expires.Equal(want) {
+			t.Errorf("got kept %v until %v, want until %v", kept, expires, want)
+		}
+	})
+}
+
+// TestAuthenticateDoesNotAllocate holds the budget of the hot path.
+func TestAuthenticateDoesNotAllocate(t *testing.T) {
+	h := newHouse(t)
+	_, token := h.key(t, account.KeyOptions{ExpiresIn: time.Hour, Models: []string{"a/*", "b/*"}})
+	ctx := t.Context()
+	got := testing.AllocsPerRun(100, func() {
+		p, err := h.Authenticate(ctx, token)
+		if err != nil || p.May(account.Chat) != nil || p.MayUse("b/c") != nil {
+			t.Fatal(err)
+		}
+	})
+	if got != 0 {
+		t.Errorf("got %v allocations, want 0", got)
+	}
+}
+
+func BenchmarkAuthenticate(b *testing.B) {
+	h := newHouse(b)
+	_, token := h.key(b, account.KeyOptions{})
+	ctx := b.Context()
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := h.Authenticate(ctx, token); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
