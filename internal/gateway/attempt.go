@@ -76,7 +76,7 @@ func (c *call) newAttempt() ledger.Attempt {
 		ID:      ledger.AttemptID{Request: c.id, N: uint16(len(c.tried) + 1)},
 		Account: c.principal.Account().ID, Key: c.principal.Key().ID,
 		Requested: c.head.Model, Provider: t.Provider.Name(), Model: t.Model,
-		Opened: now, Stream: c.head.Stream, Price: c.table.Price(t, now),
+		Opened: now, Arrived: c.started, Stream: c.head.Stream, Price: c.table.Price(t, now),
 	}
 	a.Bound[llm.Input] = int64(len(c.body)) // a token is at least a byte
 	a.Bound[llm.Output] = c.maxOutput(t) * max(1, c.head.Choices)

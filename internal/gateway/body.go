@@ -38,12 +38,12 @@ func (c *call) readBody() error {
 		buf = make([]byte, 0, max(want, firstRead))
 	}
 	control := http.NewResponseController(c.w)
-	_ = control.SetReadDeadline(c.server.now().Add(c.server.timing.BodyRead)) // not every writer has one
+	_ = control.SetReadDeadline(c.server.bodyDeadline()) // not every writer has one
 	buf, err := readBounded(c.r.Body, buf, limit)
-	_ = control.SetReadDeadline(noDeadline)
 	c.body, *c.pooled = buf, buf
 	switch {
 	case err == nil:
+		_ = control.SetReadDeadline(noDeadline) // an answer takes as long as its model
 		return nil
 	case errors.Is(err, errTooLarge):
 		return tooLarge(limit)
@@ -52,6 +52,19 @@ func (c *call) readBody() error {
 		return &llm.Error{Code: llm.CodeInvalidRequest, Message: fmt.Sprintf("The request body did not arrive within %s.", c.server.timing.BodyRead), Err: err}
 	}
 	return &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.", Err: err}
+}
+
+func (s *Server) bodyDeadline() time.Time { return s.now().Add(s.timing.BodyRead) }
+
+// Bounded gives the body of every request its time, whoever reads it: what
+// next leaves unread net/http itself waits for.
+func (s *Server) Bounded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != http.NoBody {
+			_ = http.NewResponseController(w).SetReadDeadline(s.bodyDeadline()) // not every writer has one
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // reserveBody keeps all bodies together within their bound. A body of unknown

@@ -94,7 +94,7 @@ func (c *call) run() error {
 
 // finish gives back what the call holds, whatever became of it.
 func (c *call) finish() {
-	c.server.inFlight.Add(-1)
+	defer c.server.inFlight.Add(-1) // last: a stop closes the ledger and the database then
 	c.abandonHold()
 	c.idem.release(c)
 	c.releaseBody()

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"strconv"
 	"time"
 
@@ -27,11 +28,12 @@ func (c *call) answerHeaders(contentType string) {
 	}
 }
 
-// fail answers with an error, if anybody is there and nothing was answered.
+// fail answers with an error, if nothing was answered. It does not ask whether
+// the client is there: a body that did not come in time looks as if not.
 func (c *call) fail(err error) {
 	e := llm.AsError(err)
 	c.logFailure(e)
-	if c.gone() || c.out.fail(e) {
+	if c.out.fail(e) {
 		return
 	}
 	h := c.w.Header()
@@ -71,7 +73,9 @@ func (c *call) logFailure(e *llm.Error) {
 	log := c.server.log.Debug
 	switch e.Code {
 	case llm.CodeInternal:
-		log = c.server.log.Error
+		if !errors.Is(e, errGone) {
+			log = c.server.log.Error
+		}
 	case llm.CodeProviderError, llm.CodeProviderTimeout, llm.CodeProviderUnavailable, llm.CodeOverloaded:
 		log = c.server.log.Warn
 	}

@@ -73,8 +73,8 @@ type Server struct {
 
 	inFlight atomic.Int64
 	inBodies atomic.Int64 // bytes
-	bodies   sync.Pool // of *[]byte
-	encoders sync.Pool // of *[]byte, for replies
+	bodies   sync.Pool    // of *[]byte
+	encoders sync.Pool    // of *[]byte, for replies
 }
 
 // New makes a server.
@@ -102,7 +102,7 @@ func New(o Options) *Server {
 // permission.
 func (s *Server) Handler(d *dialect.Dialect, op llm.Op, permission account.Permission) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := &call{server: s, w: w, r: r, dialect: d, op: op, permission: permission, started: s.now()}
+		c := &call{server: s, w: w, r: r, dialect: d, op: op, permission: permission, started: s.now().UTC().Truncate(time.Microsecond)}
 		c.handle()
 	})
 }

@@ -18,9 +18,17 @@ type tally struct {
 	status     int
 	finish     []llm.FinishReason // by choice; empty for one that goes on
 	done       bool               // the end marker came
-	text       []byte             // what was said, up to tallyText
-	length     int64              // bytes of it in all
+	said       []said             // by choice
+	kept       int                // bytes of text in said
+	length     int64              // bytes of text in all
 	firstToken time.Duration
+}
+
+// said is what one choice said. Choices take turns in a stream, and their
+// words counted as one text would not be the tokens that they came in.
+type said struct {
+	text   []byte // as much as tallyText allows to all of them
+	length int64
 }
 
 // add takes note of one event.
@@ -31,8 +39,8 @@ func (t *tally) add(e *llm.Event) {
 	switch e.Kind {
 	case llm.EventText, llm.EventReasoning, llm.EventRefusal, llm.EventToolCall:
 		t.seeChoice(e.Choice)
-		t.say(e.Text)
-		t.say(e.Tool.Name)
+		t.say(e.Choice, e.Text)
+		t.say(e.Choice, e.Tool.Name)
 	case llm.EventFinish:
 		t.seeChoice(e.Choice)
 		if e.Choice < len(t.finish) {
@@ -55,11 +63,19 @@ func (t *tally) seeChoice(n int) {
 	}
 }
 
-func (t *tally) say(text string) {
-	t.length += int64(len(text))
-	if room := tallyText - len(t.text); room > 0 {
-		t.text = append(t.text, text[:min(room, len(text))]...)
+func (t *tally) say(choice int, text string) {
+	if text == "" {
+		return
 	}
+	choice = min(choice, maxChoices-1)
+	for len(t.said) <= choice {
+		t.said = append(t.said, said{})
+	}
+	s, n := &t.said[choice], min(tallyText-t.kept, len(text))
+	s.text = append(s.text, text[:n]...)
+	t.kept += n
+	s.length += int64(len(text))
+	t.length += int64(len(text))
 }
 
 // addReply takes note of a whole answer.
@@ -69,10 +85,10 @@ func (t *tally) addReply(r *llm.Reply) {
 		t.finish = append(t.finish, r.Choices[i].Finish)
 		for j := range r.Choices[i].Message.Parts {
 			p := &r.Choices[i].Message.Parts[j]
-			t.say(p.Text)
+			t.say(i, p.Text)
 			if p.Call != nil {
-				t.say(p.Call.Name)
-				t.say(p.Call.Arguments)
+				t.say(i, p.Call.Name)
+				t.say(i, p.Call.Arguments)
 			}
 		}
 	}
@@ -97,10 +113,17 @@ func (t *tally) finishReason() llm.FinishReason {
 }
 
 // countOutput counts the tokens of what was said.
-func (t *tally) countOutput() int64 {
-	tokens := CountTokens(string(t.text))
-	if kept := int64(len(t.text)); kept > 0 && t.length > kept {
-		tokens = tokens * t.length / kept
+func (t *tally) countOutput() (tokens int64) {
+	for i := range t.said {
+		s := &t.said[i]
+		switch kept := int64(len(s.text)); kept {
+		case s.length:
+			tokens += CountTokens(string(s.text))
+		case 0:
+			tokens += s.length / bytesPerToken
+		default:
+			tokens += CountTokens(string(s.text)) * s.length / kept
+		}
 	}
 	return tokens
 }

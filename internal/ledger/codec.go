@@ -38,6 +38,7 @@ func appendOpen(dst []byte, a *Attempt) []byte {
 	}
 	dst = appendUsage(dst, &a.Bound)
 	dst = binary.AppendVarint(dst, int64(a.Hold))
+	dst = binary.AppendVarint(dst, a.Opened.Sub(a.Arrived).Microseconds())
 	return endFrame(dst, start)
 }
 
@@ -51,6 +52,7 @@ func decodeOpen(payload []byte) (a Attempt, err error) {
 	}
 	a.Bound = d.usage()
 	a.Hold = llm.Money(d.varint())
+	a.Arrived = a.Opened.Add(-time.Duration(d.varint()) * time.Microsecond)
 	return a, d.finish("open")
 }
 

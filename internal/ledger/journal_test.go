@@ -77,6 +77,7 @@ func testAttempt(id uuid.UUID, n uint16) Attempt {
 		},
 	}
 	a.Hold = a.Price.Bound(100, 10)
+	a.Arrived = a.Opened.Add(-time.Second)
 	return a
 }
 

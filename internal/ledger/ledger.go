@@ -147,10 +147,28 @@ func identity(dir string) (uuid.UUID, error) {
 	if err != nil {
 		return id, fmt.Errorf("make journal identity: %w", err)
 	}
-	if err := os.WriteFile(path, []byte(id.String()+"\n"), 0o600); err != nil {
+	if err := writeWhole(dir, filepath.Base(path), id.String()+"\n"); err != nil {
 		return id, fmt.Errorf("write journal identity: %w", err)
 	}
 	return id, nil
+}
+
+// writeWhole makes a file that is there whole or not at all, whatever dies
+// meanwhile, and survives a power cut as soon as any segment does.
+func writeWhole(dir, name, text string) error {
+	part := filepath.Join(dir, name+".part")
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(part, filepath.Join(dir, name)); err != nil {
+		return err
+	}
+	return Directory(dir).sync()
 }
 
 func (l *Ledger) start() {
@@ -184,11 +202,14 @@ func (l *Ledger) Journal() uuid.UUID { return l.journal.id }
 // and the error that the database gave last; nil when it is well.
 func (l *Ledger) Lag() (bytes int64, err error) { return l.proj.lag() }
 
-// Problem is why the journal takes no more records; nil while it does.
+// Problem is why no attempt can be opened now; nil while one can.
 func (l *Ledger) Problem() error {
-	l.journal.mu.Lock()
-	defer l.journal.mu.Unlock()
-	return l.journal.failed
+	keep := (l.open.Load() + 2) * settleRoom
+	err := l.journal.room(keep)
+	if errors.Is(err, ErrFull) && l.journal.prepare() == nil {
+		err = l.journal.room(keep) // the next segment was only not reserved yet
+	}
+	return err
 }
 
 // Open writes that an attempt begins. The hold that it returns is the right to

@@ -44,6 +44,7 @@ type Attempt struct {
 	Provider  string
 	Model     string    // the provider's name of the model
 	Opened    time.Time // UTC, whole microseconds
+	Arrived   time.Time // when the client's request came; all its attempts count on that UTC date
 	Stream    bool
 
 	// Price is resolved here, once. The journal keeps its Version.

@@ -194,7 +194,7 @@ func (w *world) act() error {
 func (w *world) newAttempt(id AttemptID) Attempt {
 	a := Attempt{
 		ID: id, Account: fmt.Sprintf("account-%d", w.rng.IntN(3)), Key: "key", Requested: "p/m",
-		Provider: "p", Model: "m", Opened: w.now,
+		Provider: "p", Model: "m", Opened: w.now, Arrived: w.now,
 		Bound: llm.Usage{llm.Input: 1000, llm.Output: 1000},
 		Price: llm.Price{Version: fmt.Sprintf("v%d", w.rng.IntN(3)), Rates: llm.Rates{llm.Input: 1_000_000, llm.Output: 2_000_000}},
 	}

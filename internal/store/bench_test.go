@@ -40,7 +40,7 @@ func benchEntry(r *rand.Rand, at time.Time, accounts, models int) ledger.Entry {
 		Attempt: ledger.Attempt{
 			ID:      ledger.AttemptID{Request: id, N: 1},
 			Account: fmt.Sprintf("acc_%016d", account), Key: fmt.Sprintf("key_%016d", account),
-			Requested: "openai/" + model, Provider: "openai", Model: model, Opened: at, Stream: true,
+			Requested: "openai/" + model, Provider: "openai", Model: model, Opened: at, Arrived: at, Stream: true,
 			Price: llm.Price{Version: "openai/" + model + "@1"},
 			Bound: llm.Usage{llm.Input: 2000, llm.Output: 4096}, Hold: 123456,
 		},

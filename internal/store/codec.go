@@ -74,20 +74,24 @@ func number(b bool) int64 {
 // encodeCounts writes the classes that are not 0 as a JSON object.
 func encodeCounts(counts *[llm.NumClasses]int64) string {
 	var buf [128]byte
-	b := append(buf[:0], '{')
+	return string(appendCounts(buf[:0], counts))
+}
+
+// appendCounts appends what encodeCounts writes.
+func appendCounts(dst []byte, counts *[llm.NumClasses]int64) []byte {
+	from := len(dst)
+	dst = append(dst, '{')
 	for c, n := range counts {
 		if n == 0 {
 			continue
 		}
-		if len(b) > 1 {
-			b = append(b, ',')
+		if len(dst) > from+1 {
+			dst = append(dst, ',')
 		}
-		b = append(b, '"')
-		b = append(b, llm.Class(c).String()...)
-		b = append(b, '"', ':')
-		b = strconv.AppendInt(b, n, 10)
+		dst = append(append(append(dst, '"'), llm.Class(c).String()...), `":`...)
+		dst = strconv.AppendInt(dst, n, 10)
 	}
-	return string(append(b, '}'))
+	return append(dst, '}')
 }
 
 var errCounts = errors.New("not a JSON object of counts by class as weir writes it")

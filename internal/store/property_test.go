@@ -111,9 +111,10 @@ func (m *machine) drawAttempt(rt *rapid.T) ledger.Attempt {
 		ID:      ledger.AttemptID{Request: uuid.NewSHA1(uuid.Nil, fmt.Append(nil, m.drawn)), N: rapid.Uint16Range(1, 3).Draw(rt, "n")},
 		Account: rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "account"), Key: rapid.SampledFrom([]string{"k", "l"}).Draw(rt, "key"),
 		Provider: "p", Model: rapid.SampledFrom([]string{"m", "n/o"}).Draw(rt, "model"), Requested: "x",
-		Opened: time.Date(2026, 11, 19, 0, 0, rapid.IntRange(0, 3*86400).Draw(rt, "second"), 0, time.UTC),
-		Bound:  drawUsage(rt, "bound"),
+		Arrived: time.Date(2026, 11, 19, 0, 0, rapid.IntRange(0, 3*86400).Draw(rt, "second"), 0, time.UTC),
+		Bound:   drawUsage(rt, "bound"),
 	}
+	a.Opened = a.Arrived.Add(time.Duration(rapid.IntRange(0, 90_000).Draw(rt, "waited")) * time.Millisecond)
 	if rapid.Bool().Draw(rt, "priced") {
 		a.Price = llm.Price{Version: "v1", Rates: llm.Rates{llm.Input: 150_000, llm.Output: 600_000, llm.Searches: 10_000_000_000}}
 		a.Hold = a.Price.Cost(&a.Bound) + 5
@@ -307,7 +308,7 @@ func (m *machine) uses(account string) ledger.UsesPage {
 		if e.Account != account {
 			continue
 		}
-		date, name := e.Opened.Format(ledger.DateLayout), e.FullModel()
+		date, name := e.Arrived.Format(ledger.DateLayout), e.FullModel()
 		u := sums[date+name]
 		if u == nil {
 			u = &ledger.Use{Date: date, Model: name}

@@ -71,9 +71,9 @@ func (b bucket) ofDay() bucket {
 	return b
 }
 
-// bucketOf is the hour's bucket of an attempt: that of its opening.
+// bucketOf is the hour's bucket of an attempt: that in which its request came.
 func bucketOf(a *ledger.Attempt) bucket {
-	return bucket{hourOf(a.Opened), a.Account, a.FullModel(), a.Key, a.Provider}
+	return bucket{hourOf(a.Arrived), a.Account, a.FullModel(), a.Key, a.Provider}
 }
 
 // sumsOf is what a settled attempt adds to its buckets.
@@ -144,7 +144,7 @@ type rollup struct {
 func newRollup(table string) *rollup {
 	r := &rollup{usual: []int{
 		measureRequests, measureCost, measureTokens, measureAttempts,
-		measureUsage + int(llm.Input), measureUsage + int(llm.CacheRead), measureUsage + int(llm.Output),
+		measureUsage + int(llm.Input), measureUsage + int(llm.CacheRead), measureUsage + int(llm.Output), measureUsage + int(llm.Requests),
 	}}
 	for m := range numMeasures {
 		r.all = append(r.all, m)

@@ -35,7 +35,7 @@ func priceRecord() ledger.PriceRecord {
 func attempt(n int) ledger.Attempt {
 	return ledger.Attempt{
 		ID:      ledger.AttemptID{Request: uuid.NewSHA1(uuid.Nil, fmt.Append(nil, n)), N: 1},
-		Account: "acc_a", Key: "key_a", Requested: "fast", Provider: "openai", Model: "org/gpt", Opened: noon, Stream: true,
+		Account: "acc_a", Key: "key_a", Requested: "fast", Provider: "openai", Model: "org/gpt", Opened: noon, Arrived: noon, Stream: true,
 		Price: price(), Bound: llm.Usage{llm.Input: 100, llm.Output: 4096}, Hold: 2472600,
 	}
 }
@@ -197,8 +197,10 @@ func testEntries(t *testing.T, f *fixture) {
 func testMidnight(t *testing.T, f *fixture) {
 	before, after := entry(1), entry(2)
 	before.Opened = time.Date(2026, 11, 20, 23, 59, 59, 999999000, time.UTC)
+	before.Arrived = before.Opened
 	before.Duration = time.Minute
 	after.Opened = before.Opened.Add(time.Microsecond)
+	after.Arrived = after.Opened
 	j := newTape()
 	apply(t, f, j.next([]ledger.Attempt{before.Attempt}))
 	apply(t, f, j.next(nil, before, after))

@@ -30,6 +30,7 @@ func testUses(t *testing.T, f *fixture) {
 	cheap, old, unpriced, zero, foreign := entry(1), entry(2), entry(3), entry(4), entry(5)
 	cheap.Key = "key_b" // another key is the same entry
 	old.Opened = noon.AddDate(0, 0, -3)
+	old.Arrived = old.Opened
 	unpriced.Model, unpriced.Price, unpriced.Cost = "aa", llm.Price{}, 0
 	zero.Counts, zero.Usage, zero.Cost, zero.Outcome = false, llm.Usage{}, 0, ledger.OutcomeFailed
 	foreign.Account = "acc_b"
@@ -82,6 +83,7 @@ func testUsesPages(t *testing.T, f *fixture) {
 	for i := range 40 {
 		e := entry(i)
 		e.Opened = noon.AddDate(0, 0, -(i % 7))
+		e.Arrived = e.Opened
 		e.Model = fmt.Sprint("m", i%5)
 		e.Key = fmt.Sprint("key_", i%3)
 		list = append(list, e)
@@ -177,15 +179,18 @@ func testRetain(t *testing.T, f *fixture) {
 	j := newTape()
 	open := attempt(0)
 	open.Opened = noon.AddDate(0, 0, -5)
+	open.Arrived = open.Opened
 	var list []ledger.Entry
 	for i := range 1300 {
 		e := entry(i + 1)
 		e.Opened = noon.AddDate(0, 0, -5*(i%2))
+		e.Arrived = e.Opened
 		e.Key = fmt.Sprint("key_", i%3)
 		list = append(list, e)
 	}
 	lost := unknown(5000)
 	lost.Opened = open.Opened
+	lost.Arrived = lost.Opened
 	apply(t, f, j.next([]ledger.Attempt{open}, append(list, lost)...))
 	if err := f.Resolve(t.Context(), lost.ID, 0, true, "me"); err != nil {
 		t.Fatal(err)
@@ -206,6 +211,7 @@ func testRetain(t *testing.T, f *fixture) {
 	}
 	settled := entry(0)
 	settled.Opened = open.Opened
+	settled.Arrived = settled.Opened
 	apply(t, f, j.next(nil, settled)) // in a day that is gone
 	if v := verified(t, f); v.Rows != 651 {
 		t.Errorf("got %d rows, want 651", v.Rows)

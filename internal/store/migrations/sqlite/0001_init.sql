@@ -71,33 +71,22 @@ CREATE TABLE prices (
 
 -- One row an attempt. The day comes first, so that a day is one stretch of the
 -- table: to verify it, to export it, to delete it. No foreign keys: they would
--- cost more than the insertion.
+-- cost more than the insertion. What nobody selects by stands in two JSON
+-- objects, because each column costs an insertion as much as a short text.
 CREATE TABLE attempts (
-    day         INTEGER NOT NULL, -- on which it was opened
-    request     TEXT    NOT NULL,
-    n           INTEGER NOT NULL,
-    journal     INTEGER NOT NULL,
-    account     TEXT    NOT NULL,
-    key         TEXT    NOT NULL,
-    requested   TEXT    NOT NULL, -- empty when it is provider/model
-    provider    TEXT    NOT NULL,
-    model       TEXT    NOT NULL, -- the provider's name of it
-    opened      INTEGER NOT NULL,
-    stream      INTEGER NOT NULL,
-    price       TEXT    NOT NULL, -- version; empty when unpriced
-    bound       TEXT    NOT NULL, -- usage
-    hold        INTEGER NOT NULL,
-    outcome     TEXT    NOT NULL, -- 'open' until it is settled; what follows counts from then
-    provenance  TEXT    NOT NULL,
-    usage       TEXT    NOT NULL,
-    cost        INTEGER NOT NULL,
-    counts      INTEGER NOT NULL,
-    finish      TEXT    NOT NULL,
-    tier        TEXT    NOT NULL,
-    code        TEXT    NOT NULL,
-    status      INTEGER NOT NULL,
-    first_token INTEGER NOT NULL, -- microseconds
-    duration    INTEGER NOT NULL, -- microseconds
+    day        INTEGER NOT NULL, -- on which the request came
+    request    TEXT    NOT NULL,
+    n          INTEGER NOT NULL,
+    journal    INTEGER NOT NULL,
+    account    TEXT    NOT NULL,
+    key        TEXT    NOT NULL,
+    model      TEXT    NOT NULL, -- provider/model
+    opened     INTEGER NOT NULL,
+    opening    TEXT    NOT NULL, -- requested, stream, price, bound, hold, arrived
+    outcome    TEXT    NOT NULL, -- 'open' until it is settled; what follows counts from then
+    provenance TEXT    NOT NULL,
+    cost       INTEGER NOT NULL,
+    settlement TEXT    NOT NULL, -- usage, counts, finish, tier, code, status, first_token, duration
     PRIMARY KEY (day, request, n)
 ) WITHOUT ROWID;
 

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+)
+
+// keyVariable carries the API key, so that it shows in no list of processes.
+const keyVariable = "BENCH_KEY"
+
+// loadOptions are one run of the load.
+type loadOptions struct {
+	target   netip.AddrPort
+	door     string // "chat" (the native dialect) or "completions" (OpenAI's)
+	path     string // empty: the door's
+	model    string
+	key      string
+	stream   bool
+	pieces   int // that a whole stream has
+	conns    int
+	ramp     time.Duration // in which the connections are opened
+	warm     time.Duration // before the window
+	duration time.Duration // of the window
+	rate     int           // requests a second on one connection; 0 for as many as go
+	pid      int           // the process whose CPU time and memory are read; 0 for none
+}
+
+// loadResult is what one run measured. All counts are of the window.
+type loadResult struct {
+	Seconds  float64 `json:"seconds"`
+	Requests int64   `json:"requests"` // answered in full with 200
+	Failures int64   `json:"failures"` // other statuses, lost connections, short streams
+	Failure  string  `json:"failure,omitempty"`
+	Pieces   int64   `json:"pieces,omitempty"`
+	// Answers counts Requests and those that ended between the window and the
+	// moment at which the process was idle again: the CPU time is of these.
+	Answers int64 `json:"answers"`
+	// Open is the number of streams that had a piece before the window.
+	Open      int     `json:"open,omitempty"`
+	CPU       float64 `json:"cpu_seconds,omitempty"`
+	RSSBefore int64   `json:"rss_before_bytes,omitempty"`
+	RSSAfter  int64   `json:"rss_after_bytes,omitempty"`
+	Latency   spread  `json:"latency"`
+	First     spread  `json:"first_piece"` // from the request to the first piece
+	Piece     spread  `json:"piece"`       // from the mock's write to its arrival
+}
+
+func loadCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := loadFlags(args, stderr)
+	if err != nil {
+		return err
+	}
+	run := runLoop
+	if o.rate > 0 {
+		run = runPaced
+	}
+	result, err := run(ctx, o)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(stdout).Encode(result)
+}
+
+func loadFlags(args []string, stderr io.Writer) (*loadOptions, error) {
+	var o loadOptions
+	fs := flag.NewFlagSet("bench load", flag.ContinueOnError)
+	target := fs.String("target", "", "loopback `address` to load")
+	fs.StringVar(&o.door, "door", "completions", "chat (the native dialect) or completions (OpenAI's)")
+	fs.StringVar(&o.path, "path", "", "path, where it is not the door's own")
+	fs.StringVar(&o.model, "model", "small", "model; with --stream its shape, such as s50d10ms")
+	fs.BoolVar(&o.stream, "stream", false, "ask for streams")
+	fs.IntVar(&o.conns, "conns", 64, "keep-alive connections, 1 to 8192")
+	fs.DurationVar(&o.ramp, "ramp", 0, "time in which the connections are opened")
+	fs.DurationVar(&o.warm, "warm", 200*time.Millisecond, "time before the window")
+	fs.DurationVar(&o.duration, "duration", 3*time.Second, "the window, 1ms to 1m")
+	fs.IntVar(&o.rate, "rate", 0, "requests a second on one connection, to 10000 (default as many as go)")
+	fs.IntVar(&o.pid, "pid", 0, "process whose CPU time and memory are read")
+	if err := parse(fs, args, stderr); err != nil {
+		return nil, err
+	}
+	o.key = os.Getenv(keyVariable)
+	var err error
+	if o.target, err = loopback(*target); err != nil {
+		return nil, err
+	}
+	return &o, o.check()
+}
+
+func (o *loadOptions) check() error {
+	var err error
+	switch {
+	case o.door != "chat" && o.door != "completions":
+		err = fmt.Errorf("--door is %q, not chat or completions", o.door)
+	case o.conns < 1 || o.conns > 8192:
+		err = errors.New("--conns must be 1 to 8192")
+	case o.duration < time.Millisecond || o.duration > time.Minute:
+		err = errors.New("--duration must be 1ms to 1m")
+	case o.warm < 0 || o.ramp < 0 || o.warm+o.ramp > time.Minute:
+		err = errors.New("--warm and --ramp together must be at most 1m")
+	case o.rate < 0 || o.rate > 10_000:
+		err = errors.New("--rate must be at most 10000")
+	case o.rate > 0 && o.stream:
+		err = errors.New("--rate and --stream exclude each other")
+	}
+	if err == nil && o.stream {
+		var s shape
+		s, err = parseShape(o.model)
+		o.pieces = s.pieces
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	return nil
+}
+
+const (
+	askSystem = "You answer in short and plain sentences, name your sources, and say so when you do not know."
+	askUser   = "A weir is a low dam across a river that raises the level of the water a little and lets it flow over the top. " +
+		"Explain to a curious child of ten how people measure the flow of a whole river with a weir, and why the height of the water is enough to know it."
+)
+
+// request is the one request of a run, head and body.
+func (o *loadOptions) request() []byte {
+	field, path, extra, accept := "content", "/v1/chat/completions", "", ""
+	switch {
+	case o.door == "chat":
+		field, path = "prompt", "/v1/chat"
+		if o.stream {
+			accept = "Accept: text/event-stream\r\n"
+		}
+	case o.stream:
+		extra = `,"stream":true,"stream_options":{"include_usage":true}`
+	}
+	if o.path != "" {
+		path = o.path
+	}
+	body := fmt.Sprintf(`{"model":"house/%s","messages":[{"role":"system","%s":"%s"},{"role":"user","%s":"%s"}]%s}`,
+		o.model, field, askSystem, field, askUser, extra)
+	var b strings.Builder
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\nContent-Type: application/json\r\n%s", path, o.target, accept)
+	if o.key != "" {
+		fmt.Fprintf(&b, "Authorization: Bearer %s\r\n", o.key)
+	}
+	fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(body), body)
+	return []byte(b.String())
+}

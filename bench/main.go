@@ -1,0 +1,86 @@
+// Command bench measures the gateway beside nginx, as a reverse proxy, in one
+// run on one machine: the gateway alone on one core, a mock provider and the
+// load on another. See docs/performance.md for the method.
+//
+//	go run ./bench run
+//
+// The figures that noise moves least are quotients of one run: requests per CPU
+// second of the process, and their ratio to nginx. Absolute ones compare
+// nothing but the two columns they stand beside.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+const usage = `bench measures the gateway beside nginx on loopback.
+
+  bench run  [--gateway PATH] [--short] [--json] [--dir DIR]
+  bench mock --listen 127.0.0.1:PORT
+  bench load --target 127.0.0.1:PORT [--door chat|completions] [--conns N] [--duration D] [--rate N] [--stream --model s50d10ms]
+
+Each takes --help.
+`
+
+// errUsage is a command line that cannot be understood.
+var errUsage = errors.New("wrong usage")
+
+func main() { os.Exit(command()) }
+
+// command runs the command line and gives the exit code: 0 done, 1 failed,
+// 2 wrong usage.
+func command() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := dispatch(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(os.Stderr, "bench: %v\n\n%s", err, usage)
+		return 2
+	}
+	fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+	return 1
+}
+
+func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) == 0 {
+		return fmt.Errorf("%w: say run, mock or load", errUsage)
+	}
+	switch name, rest := args[0], args[1:]; name {
+	case "run":
+		return runCommand(ctx, rest, stdout, stderr)
+	case "mock":
+		return mockCommand(ctx, rest, stderr)
+	case "load":
+		return loadCommand(ctx, rest, stdout, stderr)
+	case "help", "-h", "--help":
+		_, err := io.WriteString(stdout, usage)
+		return err
+	default:
+		return fmt.Errorf("%w: there is no %q: say run, mock or load", errUsage, name)
+	}
+}
+
+// parse reads flags into a set that prints its own help.
+func parse(fs *flag.FlagSet, args []string, stderr io.Writer) error {
+	fs.SetOutput(stderr)
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("%w: %q is too much", errUsage, fs.Arg(0))
+	}
+	return nil
+}

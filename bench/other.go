@@ -1,0 +1,17 @@
+//go:build !linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+)
+
+var errLinux = errors.New("the benchmark runs on Linux alone: it pins processes to cores and reads their CPU time from /proc")
+
+func runCommand(context.Context, []string, io.Writer, io.Writer) error { return errLinux }
+
+func mockCommand(context.Context, []string, io.Writer) error { return errLinux }
+
+func loadCommand(context.Context, []string, io.Writer, io.Writer) error { return errLinux }

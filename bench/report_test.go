@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestStatOf(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rounds []float64
+		want   *stat
+	}{
+		{nil, nil},
+		{[]float64{math.NaN(), math.Inf(1)}, nil},
+		{[]float64{3}, &stat{Median: 3, Min: 3, Max: 3, Rounds: 1}},
+		{[]float64{5, 1, 3}, &stat{Median: 3, Min: 1, Max: 5, Rounds: 3}},
+		{[]float64{4, 1, math.NaN(), 2, 3}, &stat{Median: 2.5, Min: 1, Max: 4, Rounds: 4}},
+	} {
+		if diff := cmp.Diff(statOf(c.rounds), c.want); diff != "" {
+			t.Errorf("statOf(%v): got - want +\n%s", c.rounds, diff)
+		}
+	}
+}
+
+// sample is a report with one figure of two subjects.
+func sample() *report {
+	r := &report{}
+	s := &section{Name: "throughput", Title: "Throughput", Columns: []column{{figRatio, "of nginx", 2}}}
+	s.row(onNginx)
+	s.row(onCompletions).put(figRatio, 0.5, 0.3, 0.42)
+	s.row(onChat).put(figRatio, 0.39)
+	r.add(s)
+	return r
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	r := sample()
+	r.judge()
+	want := []target{
+		{Name: "requests per core-second, of nginx's (weir /v1/chat/completions)", Got: 0.42, Least: true, Limit: 0.4, Met: true},
+		{Name: "requests per core-second, of nginx's (weir /v1/chat)", Got: 0.39, Least: true, Limit: 0.4},
+	}
+	if diff := cmp.Diff(r.Targets, want); diff != "" {
+		t.Errorf("targets: got - want +\n%s", diff)
+	}
+	measured := 0
+	for _, p := range promises() {
+		measured += len(p.subjects)
+	}
+	if got, want := len(r.Notes), measured-2; got != want {
+		t.Errorf("notes of what was not measured: got %d, want %d: %q", got, want, r.Notes)
+	}
+}
+
+func TestReportText(t *testing.T) {
+	t.Parallel()
+	r := sample()
+	r.judge()
+	var b strings.Builder
+	if err := r.writeText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"  nginx                      -\n",
+		"  weir /v1/chat/completions  0.42 (0.30–0.50)\n",
+		"  weir /v1/chat              0.39\n",
+		"at least 0.4  met\n",
+		"at least 0.4  NOT met\n",
+		"Note: not measured: cold start, ms (weir)\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("text: got\n%s\nwant a line %q", b.String(), want)
+		}
+	}
+}
+
+func TestReportJSON(t *testing.T) {
+	t.Parallel()
+	r := sample()
+	var b strings.Builder
+	if err := r.writeJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var back report
+	if err := json.Unmarshal([]byte(b.String()), &back); err != nil {
+		t.Fatalf("JSON: got %v for %s", err, b.String())
+	}
+	got := back.find("throughput", onCompletions, figRatio)
+	if diff := cmp.Diff(got, &stat{Median: 0.42, Min: 0.3, Max: 0.5, Rounds: 3}); diff != "" {
+		t.Errorf("figure read back: got - want +\n%s", diff)
+	}
+}

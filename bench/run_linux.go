@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// plan is how long and how often everything is measured.
+type plan struct {
+	limit                          time.Duration // of the whole run, after the build
+	rounds, pacedRounds, streamRun int
+	window, paced, streams         time.Duration
+	held                           int // streams
+	starts                         int
+	meterCount                     int
+}
+
+func fullPlan() plan {
+	return plan{
+		limit:  240 * time.Second,
+		rounds: 5, window: 2 * time.Second,
+		pacedRounds: 3, paced: 3 * time.Second,
+		streamRun: 3, streams: 1500 * time.Millisecond,
+		held: 2000, starts: 5, meterCount: 3,
+	}
+}
+
+func shortPlan() plan {
+	return plan{
+		limit:  60 * time.Second,
+		rounds: 1, window: 700 * time.Millisecond,
+		pacedRounds: 1, paced: 600 * time.Millisecond,
+		streamRun: 1, streams: 700 * time.Millisecond,
+		held: 500, starts: 3, meterCount: 1,
+	}
+}
+
+// bench is one run.
+type bench struct {
+	plan                  plan
+	self, gateway         string // the files of this program and of the gateway
+	root                  string // the source of both, empty where it is not at hand
+	meterTest             string // the ledger's test, built; empty without source
+	dir                   string // temporary
+	gatewayCore, loadCore int
+	children              []*child
+	direct, nginx         *subject // nginx is nil where there is none
+	report                report
+	progress              io.Writer
+}
+
+func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := flag.NewFlagSet("bench run", flag.ContinueOnError)
+	gateway := fs.String("gateway", "", "`file` of a gateway that is built already (default: build it)")
+	short := fs.Bool("short", false, "under 40 s, to see that it works: the figures say little")
+	asJSON := fs.Bool("json", false, "print JSON")
+	dir := fs.String("dir", "", "`directory` for temporary data, on the disk that strict is measured on (default the system's)")
+	if err := parse(fs, args, stderr); err != nil {
+		return err
+	}
+	b := &bench{plan: fullPlan(), gateway: *gateway, progress: stderr}
+	if *short {
+		b.plan = shortPlan()
+	}
+	err := b.all(ctx, *dir)
+	if len(b.report.Sections) == 0 {
+		return err
+	}
+	if *asJSON {
+		return errors.Join(err, b.report.writeJSON(stdout))
+	}
+	return errors.Join(err, b.report.writeText(stdout))
+}
+
+// all does everything, and leaves nothing behind.
+func (b *bench) all(ctx context.Context, parent string) (err error) {
+	if b.dir, err = os.MkdirTemp(parent, "weir-bench-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	if err := b.prepare(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, b.plan.limit, fmt.Errorf("the run took over %s", b.plan.limit))
+	defer cancel()
+	defer b.stopAll()
+	began := time.Now()
+	for _, step := range []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"starting the mock provider", b.startMock},
+		{"starting nginx", b.startNginx},
+		{"cold starts, idle memory, held streams", b.atRest},
+		{"requests: throughput, pace, streams", b.underLoad},
+		{"the journal and the disk", b.journal},
+	} {
+		fmt.Fprintf(b.progress, "bench: %3.0f s: %s\n", time.Since(began).Seconds(), step.name)
+		err := step.run(ctx)
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	fmt.Fprintf(b.progress, "bench: %3.0f s: done\n", time.Since(began).Seconds())
+	b.report.judge()
+	return nil
+}
+
+func (b *bench) note(format string, args ...any) {
+	b.report.Notes = append(b.report.Notes, fmt.Sprintf(format, args...))
+}
+
+// prepare builds what is not there, and puts this process on the load's core.
+func (b *bench) prepare(ctx context.Context) (err error) {
+	if b.self, err = os.Executable(); err != nil {
+		return err
+	}
+	if err := b.build(ctx); err != nil {
+		return err
+	}
+	cores, err := allowedCores()
+	if err != nil {
+		return err
+	}
+	b.gatewayCore, b.loadCore = cores[0], cores[min(1, len(cores)-1)]
+	if len(cores) == 1 {
+		b.note("there is one core alone: the gateway shares it with the load, so no figure but CPU time means anything")
+	}
+	if err := b.raiseFiles(); err != nil {
+		return err
+	}
+	b.report.Machine = describe(ctx, b)
+	b.warnBusy()
+	return pinSelf(b.loadCore)
+}
+
+// build builds the gateway as a release is built, and the benchmark of the
+// ledger.
+func (b *bench) build(ctx context.Context) error {
+	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if path := strings.TrimSpace(string(mod)); err == nil && path != "" && path != os.DevNull {
+		b.root = filepath.Dir(path)
+	}
+	if b.root == "" && b.gateway == "" {
+		return errors.New("run it in the source of the gateway, or name one that is built: --gateway FILE")
+	}
+	fmt.Fprintln(b.progress, "bench: building")
+	if b.root != "" {
+		b.meterTest = filepath.Join(b.dir, "ledger.test")
+		if err := b.goTool(ctx, "test", "-c", "-o", b.meterTest, "./internal/ledger"); err != nil {
+			return err
+		}
+	}
+	if b.gateway != "" {
+		b.gateway, err = filepath.Abs(b.gateway)
+		return err
+	}
+	b.gateway = filepath.Join(b.dir, "weir")
+	return b.goTool(ctx, "build", "-trimpath", "-ldflags", "-s -w", "-o", b.gateway, "./cmd/weir")
+}
+
+func (b *bench) goTool(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Env = b.root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s: %w\n%s", args[0], err, out)
+	}
+	return nil
+}
+
+// raiseFiles lets children open as many files as the system allows, and holds
+// no more streams than that suffices for.
+func (b *bench) raiseFiles() error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("the limit of open files: %w", err)
+	}
+	limit.Cur = limit.Max
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("the limit of open files: %w", err)
+	}
+	const spare, perStream = 200, 2 // a gateway has two sockets for each stream
+	if most := int((min(limit.Max, 1<<20) - min(limit.Max, spare)) / perStream); most < b.plan.held {
+		b.note("the system allows %d open files: %d streams are held, not %d", limit.Max, most, b.plan.held)
+		b.plan.held = most
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Models: one for whole replies, and the streams, which their names describe.
+const (
+	wholeModel = "small"
+	fastModel  = "s50d0"
+	slowModel  = "s50d10ms"
+	heldModel  = "s600d1s"
+)
+
+// subject is one thing to load.
+type subject struct {
+	name       string
+	door       string
+	target     netip.AddrPort
+	streamPath string // where streams are at another path
+	key        string
+	child      *child // nil for the mock itself, whose CPU time is nobody's
+}
+
+func (s *subject) pid() int {
+	if s.child == nil {
+		return 0
+	}
+	return s.child.pid()
+}
+
+// load runs the load against a subject and reads what it measured.
+func (b *bench) load(ctx context.Context, s *subject, args ...string) (*loadResult, error) {
+	const grace = 2 * time.Minute // over the longest window, ramp and wait of a load
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	all := []string{"load", "--target", s.target.String(), "--door", s.door, "--pid", fmt.Sprint(s.pid())}
+	cmd := exec.CommandContext(ctx, b.self, append(all, args...)...)
+	cmd.Env = append(bareEnv(b.dir), keyVariable+"="+s.key)
+	var out, said strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("load on %s: %w: %s%s", s.name, err, strings.TrimSpace(said.String()), s.lastWords())
+	}
+	var r loadResult
+	if err := json.Unmarshal([]byte(out.String()), &r); err != nil {
+		return nil, fmt.Errorf("load on %s: %w", s.name, err)
+	}
+	return &r, nil
+}
+
+func (s *subject) lastWords() string {
+	if s.child == nil {
+		return ""
+	}
+	return "\n" + s.child.name + " said:\n" + s.child.said()
+}
+
+// call makes one call on a new connection. It is an error unless the answer is
+// 200 and holds usage.
+func (s *subject) call() error {
+	conn, err := net.DialTimeout("tcp", s.target.String(), time.Second)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(socketTimeout)); err != nil {
+		return err
+	}
+	o := loadOptions{target: s.target, door: s.door, model: wholeModel, key: s.key}
+	if _, err := conn.Write(o.request()); err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"usage":{`) {
+		return fmt.Errorf("%s: %.300s", resp.Status, body)
+	}
+	return nil
+}
+
+// startMock starts the provider, and gives it as the subject that nothing
+// stands before.
+func (b *bench) startMock(ctx context.Context) error {
+	addr, err := freeAddr()
+	if err != nil {
+		return err
+	}
+	c, err := b.start("mock", b.loadCore, b.self, "mock", "--listen", addr.String())
+	if err != nil {
+		return err
+	}
+	b.direct = &subject{name: onDirect, door: "completions", target: addr}
+	return c.ready(ctx, b.direct.call)
+}
+
+// nginxConfig is nginx as a reverse proxy that does nothing else: one process,
+// no log, connections kept on both sides. master_process is off so that it has
+// one process alone, which ends with this one.
+const nginxConfig = `daemon off; master_process off; worker_processes 1;
+pid %[1]s/nginx.pid;
+error_log stderr error;
+events { worker_connections 8192; }
+http {
+  access_log off;
+  client_body_temp_path %[1]s/nginx-body; proxy_temp_path %[1]s/nginx-proxy;
+  fastcgi_temp_path %[1]s/nginx-fastcgi; uwsgi_temp_path %[1]s/nginx-uwsgi; scgi_temp_path %[1]s/nginx-scgi;
+  keepalive_requests 100000000;
+  upstream mock { server %[2]s; keepalive 128; keepalive_requests 100000000; }
+  proxy_http_version 1.1;
+  proxy_set_header Connection "";
+  proxy_read_timeout 60s;
+  server {
+    listen %[3]s backlog=4096;
+    location / { proxy_pass http://mock; }
+    location /stream/ { proxy_pass http://mock/; proxy_buffering off; }
+  }
+}
+`
+
+// startNginx starts nginx where there is one.
+func (b *bench) startNginx(ctx context.Context) error {
+	path, err := exec.LookPath("nginx")
+	if errors.Is(err, exec.ErrNotFound) {
+		b.note("nginx is not in PATH: there is nothing to compare with, and no ratio")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	addr, err := freeAddr()
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(b.dir, "nginx.conf")
+	if err := os.WriteFile(file, fmt.Appendf(nil, nginxConfig, b.dir, b.direct.target, addr), 0o600); err != nil {
+		return err
+	}
+	c, err := b.start(onNginx, b.gatewayCore, path, "-p", b.dir, "-e", "stderr", "-c", file)
+	if err != nil {
+		return err
+	}
+	b.nginx = &subject{name: onNginx, door: "completions", target: addr, streamPath: "/stream/v1/chat/completions", child: c}
+	return c.ready(ctx, b.nginx.call)
+}
+
+// gatewayConfig is a gateway as its operator would configure it: one provider
+// with prices, and all that is on by default.
+const gatewayConfig = `listen: %s
+data: %s
+durability: %s
+providers:
+  house:
+    dialect: openai
+    base_url: http://%s/v1
+    allow_private: true
+    api_keys: [bench]
+    models: [small, s50d0, s50d10ms, s600d1s]
+models:
+  house/small: {context: 32768, max_output: 4096}
+prices:
+  house/small: {input: "0.15", output: "0.60"}
+  house/s50d0: {input: "0.15", output: "0.60"}
+  house/s50d10ms: {input: "0.15", output: "0.60"}
+  house/s600d1s: {input: "0.15", output: "0.60"}
+`
+
+// site is a configured gateway with its data: what is there before its start.
+type site struct {
+	name   string
+	config string // file
+	addr   netip.AddrPort
+	key    string
+}
+
+func (b *bench) newSite(name, durability string) (*site, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	s := &site{name: name, config: filepath.Join(b.dir, name+".yaml"), addr: addr}
+	text := fmt.Appendf(nil, gatewayConfig, addr, filepath.Join(b.dir, name), durability, b.direct.target)
+	return s, os.WriteFile(s.config, text, 0o600)
+}
+
+// startSite starts the gateway and tells how long the first 200 of a chat call
+// took, from before its process was made. On its first start it says its key.
+func (b *bench) startSite(ctx context.Context, s *site) (*child, time.Duration, error) {
+	began := time.Now()
+	c, err := b.start(s.name, b.gatewayCore, b.gateway, "serve", "--config", s.config)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = c.ready(ctx, func() error {
+		if s.key == "" {
+			s.key = firstKey(c.log)
+		}
+		if s.key == "" {
+			return errors.New("it has not said its first key")
+		}
+		return s.subject(onCompletions, "completions", c).call()
+	})
+	return c, time.Since(began), err
+}
+
+var keyPattern = regexp.MustCompile(`\bwk_[0-9A-Za-z]{46}\b`)
+
+func firstKey(log string) string {
+	text, err := os.ReadFile(log)
+	if err != nil {
+		return "" // not written yet
+	}
+	return string(keyPattern.Find(text))
+}
+
+// createKey makes the key of the benchmark, as its operator would.
+func (b *bench) createKey(ctx context.Context, s *site) error {
+	cmd := exec.CommandContext(ctx, b.gateway, "keys", "create", "--config", s.config, "--account", "default", "--label", "bench")
+	cmd.Dir, cmd.Env = b.dir, bareEnv(b.dir)
+	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return fmt.Errorf("keys create: %w: %s", err, exit.Stderr)
+	}
+	if err != nil {
+		return fmt.Errorf("keys create: %w", err)
+	}
+	s.key = strings.TrimSpace(string(out))
+	return nil
+}
+
+func (s *site) subject(name, door string, c *child) *subject {
+	return &subject{name: name, door: door, target: s.addr, key: s.key, child: c}
+}

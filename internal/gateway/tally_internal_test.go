@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+
+	"weir/internal/llm"
+)
+
+// TestTallyCountsChoicesApart streams the same words in several choices that
+// take turns. Each piece is a token by itself, and some would be one token
+// together with the same piece of the next choice.
+func TestTallyCountsChoicesApart(t *testing.T) {
+	t.Parallel()
+	pieces := strings.SplitAfter("This is a demo . . . - - = =", " ")
+	for _, choices := range []int{1, 2, 3, 7} {
+		var got, one tally
+		for _, piece := range pieces {
+			one.add(&llm.Event{Kind: llm.EventText, Text: piece})
+			for choice := range choices {
+				got.add(&llm.Event{Kind: llm.EventText, Choice: choice, Text: piece})
+			}
+		}
+		if want := one.countOutput() * int64(choices); got.countOutput() != want {
+			t.Errorf("%d choices of %q: got %d tokens, want %d", choices, pieces, got.countOutput(), want)
+		}
+	}
+}
+
+// TestTallyBound counts what is not kept at the density of what is, or at a
+// common one.
+func TestTallyBound(t *testing.T) {
+	t.Parallel()
+	var got tally
+	text := strings.Repeat("word ", tallyText/5+1)
+	for choice := range 3 {
+		got.add(&llm.Event{Kind: llm.EventText, Choice: choice, Text: text})
+	}
+	if kept := len(got.said[0].text) + len(got.said[1].text) + len(got.said[2].text); kept != tallyText {
+		t.Errorf("3 choices of %d bytes: got %d bytes kept, want %d", len(text), kept, tallyText)
+	}
+	words := int64(3 * (tallyText/5 + 1))
+	if n := got.countOutput(); n < words*9/10 || n > words*14/10 {
+		t.Errorf("3 choices of %d words in all: got %d tokens, want about as many", words, n)
+	}
+	got.add(&llm.Event{Kind: llm.EventText, Choice: maxChoices + 1, Text: "beyond"})
+	if n := len(got.said); n != maxChoices {
+		t.Errorf("choice %d: got %d choices, want at most %d", maxChoices+1, n, maxChoices)
+	}
+}

@@ -1,0 +1,145 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// The columns opening and settlement of an attempt are JSON objects. What is
+// absent is zero, or follows from the other columns.
+
+// object writes a JSON object of members that are not zero.
+type object struct{ b []byte }
+
+func (o *object) name(name string) {
+	if len(o.b) > 1 {
+		o.b = append(o.b, ',')
+	}
+	o.b = append(append(append(o.b, '"'), name...), `":`...)
+}
+
+func (o *object) text(name, value string) {
+	if value != "" {
+		o.name(name)
+		o.b = rawjson.AppendString(o.b, value)
+	}
+}
+
+func (o *object) integer(name string, value int64) {
+	if value != 0 {
+		o.name(name)
+		o.b = strconv.AppendInt(o.b, value, 10)
+	}
+}
+
+func (o *object) counts(name string, u *llm.Usage) {
+	if *u != (llm.Usage{}) {
+		o.name(name)
+		o.b = appendCounts(o.b, (*[llm.NumClasses]int64)(u))
+	}
+}
+
+func (o *object) String() string { return string(append(o.b, '}')) }
+
+// encodeOpening writes what is known when an attempt is opened.
+func encodeOpening(a *ledger.Attempt) string {
+	var buf [256]byte
+	o := object{append(buf[:0], '{')}
+	if a.Requested != a.FullModel() {
+		o.text("requested", a.Requested)
+	}
+	o.integer("stream", number(a.Stream))
+	o.text("price", a.Price.Version)
+	o.counts("bound", &a.Bound)
+	o.integer("hold", int64(a.Hold))
+	o.integer("waited", a.Opened.Sub(a.Arrived).Microseconds())
+	return o.String()
+}
+
+// decodeOpening reads what encodeOpening wrote, into an attempt that has its
+// model and its time of opening.
+func decodeOpening(text string, a *ledger.Attempt) (err error) {
+	a.Requested, a.Arrived = a.FullModel(), a.Opened
+	return members(text, func(m rawjson.Member) {
+		switch m.Name() {
+		case "requested":
+			a.Requested = rawjson.Text(m.Value)
+		case "stream":
+			a.Stream = integer(m.Value) != 0
+		case "price":
+			a.Price.Version = rawjson.Text(m.Value)
+		case "bound":
+			a.Bound, err = decodeCounts(string(m.Value))
+		case "hold":
+			a.Hold = llm.Money(integer(m.Value))
+		case "waited":
+			a.Arrived = a.Opened.Add(-time.Duration(integer(m.Value)) * time.Microsecond)
+		}
+	}, &err)
+}
+
+// encodeSettlement writes what is known when an attempt is settled.
+func encodeSettlement(s *ledger.Settlement) string {
+	var buf [256]byte
+	o := object{append(buf[:0], '{')}
+	o.counts("usage", &s.Usage)
+	o.integer("counts", number(s.Counts))
+	o.text("finish", string(s.Finish))
+	o.text("tier", s.Tier)
+	o.text("code", string(s.Code))
+	o.integer("status", int64(s.Status))
+	o.integer("first_token", s.FirstToken.Microseconds())
+	o.integer("duration", s.Duration.Microseconds())
+	return o.String()
+}
+
+// decodeSettlement reads what encodeSettlement wrote.
+func decodeSettlement(text string, s *ledger.Settlement) (err error) {
+	return members(text, func(m rawjson.Member) {
+		switch m.Name() {
+		case "usage":
+			s.Usage, err = decodeCounts(string(m.Value))
+		case "counts":
+			s.Counts = integer(m.Value) != 0
+		case "finish":
+			s.Finish = llm.FinishReason(rawjson.Text(m.Value))
+		case "tier":
+			s.Tier = rawjson.Text(m.Value)
+		case "code":
+			s.Code = llm.Code(rawjson.Text(m.Value))
+		case "status":
+			s.Status = int(integer(m.Value))
+		case "first_token":
+			s.FirstToken = time.Duration(integer(m.Value)) * time.Microsecond
+		case "duration":
+			s.Duration = time.Duration(integer(m.Value)) * time.Microsecond
+		}
+	}, &err)
+}
+
+var errDetails = errors.New("not a JSON object as weir writes it")
+
+// members calls take with each member of the object until one gives an error.
+func members(text string, take func(rawjson.Member), err *error) error {
+	b := []byte(text)
+	if rawjson.Validate(b, 3) != nil || rawjson.KindOf(b) != rawjson.Object {
+		return fmt.Errorf("details %q: %w", text, errDetails)
+	}
+	for m := range rawjson.Members(b) {
+		if take(m); *err != nil {
+			return *err
+		}
+	}
+	return nil
+}
+
+func integer(v []byte) int64 {
+	n, _ := rawjson.AsInt(v)
+	return n
+}
