@@ -184,7 +184,7 @@ func TestVerifyFinds(t *testing.T) {
 		{"a rollup of nothing", "INSERT INTO rollup_day (period, account, model, key, provider, requests) VALUES (20260101, 'a', 'p/m', 'k', 'p', 1)", "day requests"},
 		{"a rollup of another key", "UPDATE rollup_day SET key = 'l'", "day requests"},
 		{"a row's cost", "UPDATE attempts SET cost = cost + 1", "row cost of attempt"},
-		{"a row's usage", `UPDATE attempts SET settlement = replace(settlement, '"usage":{', '"usage":{"search":9,')`, "hour use_input"},
+		{"a row's usage", `UPDATE attempts SET settlement = replace(settlement, '"usage":{', '"usage":{"search":9,')`, "hour use_search"},
 		{"a row that is gone", "DELETE FROM attempts", "day requests"},
 		{"a row that is open again", "UPDATE attempts SET outcome = 'open'", "day requests"},
 		{"a row on another day", "UPDATE attempts SET opened = opened - 86400000000", "hour requests"},
