@@ -2,5 +2,7 @@
 
 package main
 
-// faultPoint is nil: only builds for the crash harness die on command.
-func faultPoint() func(string) { return nil }
+import "weir/internal/ledger"
+
+// faults is nil: only builds for the crash harness break on command.
+func faults() func(*ledger.Options) { return nil }

@@ -55,6 +55,6 @@ func serve(cmd *cobra.Command, env *environment, listen string) error {
 	return app.Run(cmd.Context(), app.Options{
 		Config: cfg, Reload: load, Hangups: hangups, Getenv: os.Getenv,
 		Stdout: env.stdout, Stderr: env.stderr, Log: env.logger(&cfg),
-		Version: version(), Fault: faultPoint(),
+		Version: version(), Journal: faults(),
 	})
 }

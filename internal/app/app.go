@@ -36,10 +36,15 @@ type Options struct {
 	Stdout, Stderr io.Writer
 	Log            *slog.Logger
 	Version        string
-	// Fault is for tests: see ledger.Options.
-	Fault func(point string)
+	// Journal is for tests: it changes what the ledger is made of; nil for
+	// nothing.
+	Journal func(*ledger.Options)
 	// Ready is told the address once the gateway answers; nil for nobody.
 	Ready func(addr string)
+	// Timing and Now are for tests: the pipeline's timers, where they are not
+	// the usual ones, and the clock; nil for time.Now.
+	Timing gateway.Timing
+	Now    func() time.Time
 }
 
 // Timeouts and limits of the HTTP server. There is none for writing: an answer
@@ -85,6 +90,9 @@ type instance struct {
 
 // build makes all parts, in the order in which they need each other.
 func build(ctx context.Context, o *Options) (g *instance, err error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	g = &instance{options: o}
 	defer func() {
 		if err != nil {
@@ -103,12 +111,13 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	g.router = route.NewRouter(table)
 	g.gateway = gateway.New(gateway.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency,
-		Now: time.Now, Log: o.Log,
+		Now: o.Now, Log: o.Log,
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency),
+		Timing: o.Timing,
 	})
 	g.api = api.New(api.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store, Router: g.router,
-		Native: g.fleet.dialect("native"), Now: time.Now, Log: o.Log,
+		Native: g.fleet.dialect("native"), Now: o.Now, Log: o.Log,
 	})
 	return g, nil
 }
@@ -134,13 +143,16 @@ func (g *instance) openData(ctx context.Context) error {
 	}
 	g.store = db
 	g.onClose(db.Close)
-	g.accounts = account.NewService(db, time.Now, o.Log)
-	g.ledger, err = ledger.New(ctx, ledger.Options{
+	g.accounts = account.NewService(db, o.Now, o.Log)
+	journal := ledger.Options{
 		Dir: filepath.Join(o.Config.Data, "journal"), Store: db,
 		Strict: o.Config.Durability == "strict",
-		Now:    time.Now, Log: o.Log, Fault: o.Fault,
-	})
-	if err != nil {
+		Now:    o.Now, Log: o.Log,
+	}
+	if o.Journal != nil {
+		o.Journal(&journal)
+	}
+	if g.ledger, err = ledger.New(ctx, journal); err != nil {
 		return err
 	}
 	g.onClose(func() error {
@@ -195,7 +207,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 
 	failed := make(chan error, 1)
 	running.Go(func() { failed <- serveOn(server, listener) })
-	if err := g.announce(ctx, listener.Addr()); err != nil {
+	if err := g.announce(context.WithoutCancel(ctx), listener.Addr()); err != nil { // a stop that comes now is for drain
 		return errors.Join(err, server.Close())
 	}
 	select {
@@ -253,7 +265,7 @@ func (g *instance) retain(ctx context.Context) {
 			return
 		case <-every.C:
 		}
-		before := time.Now().Add(-g.options.Config.Retention.Requests)
+		before := g.options.Now().Add(-g.options.Config.Retention.Requests)
 		deleted, err := g.store.Retain(ctx, before)
 		if err != nil && ctx.Err() == nil {
 			g.options.Log.Error("old request rows could not be deleted", "err", err)

@@ -52,5 +52,5 @@ func (g *instance) handler() http.Handler {
 		mux.Handle(path, g.api.MethodNotAllowed(allowed...))
 	}
 	mux.Handle("/", g.api.NotFound())
-	return mux
+	return g.gateway.Bounded(mux)
 }

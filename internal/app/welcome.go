@@ -13,7 +13,7 @@ import (
 // begin.
 func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 	for _, w := range g.options.Config.Warnings {
-		g.options.Log.Warn(w)
+		g.options.Log.Warn("configuration", "warning", w)
 	}
 	base := baseURL(&g.options.Config, addr)
 	if _, err := fmt.Fprintf(g.options.Stderr, "listening on %s\n", base); err != nil {

@@ -204,7 +204,7 @@ func (l *Ledger) Lag() (bytes int64, err error) { return l.proj.lag() }
 
 // Problem is why no attempt can be opened now; nil while one can.
 func (l *Ledger) Problem() error {
-	keep := (l.open.Load() + 2) * settleRoom
+	keep := (l.open.Load() + 3) * settleRoom // more than another one takes
 	err := l.journal.room(keep)
 	if errors.Is(err, ErrFull) && l.journal.prepare() == nil {
 		err = l.journal.room(keep) // the next segment was only not reserved yet

@@ -242,7 +242,7 @@ func (c *call) respond(status int, contentType string, body []byte) {
 	h.Set("X-Request-Id", c.requestID())
 	c.w.WriteHeader(status)
 	if len(body) > 0 {
-		c.w.Write(body)
+		_, _ = c.w.Write(body) // a client that is gone needs no answer
 	}
 }
 

@@ -137,7 +137,7 @@ func errorUnlessStream(c *call) bool {
 
 func failStream(c *call) {
 	c.limit = unset
-	c.write(c.shape(c.enc.Fail(nil, statusError(http.StatusInternalServerError)), unset)) // what fails to arrive was an end anyway
+	_ = c.write(c.shape(c.enc.Fail(nil, statusError(http.StatusInternalServerError)), unset)) // what fails to arrive was an end anyway
 }
 
 func html(c *call) bool {

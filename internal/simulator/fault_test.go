@@ -173,7 +173,7 @@ func (tt faultCase) check(t *testing.T, got heard, rec simulator.Record) {
 	if rec.Outcome != tt.outcome || tt.pieces >= 0 && rec.Pieces != tt.pieces {
 		t.Errorf("ledger says %s, %d pieces; want %s, %d", rec.Outcome, rec.Pieces, tt.outcome, tt.pieces)
 	}
-	if got.status != rec.Status && !(tt.ending == reset) {
+	if got.status != rec.Status && tt.ending != reset {
 		t.Errorf("ledger says status %d, client got %d", rec.Status, got.status)
 	}
 	if want := strings.Contains(got.body, marker); want && !rec.EndMarker {

@@ -42,14 +42,14 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request) {
 			b = b[:0]
 		}
 	}
-	w.Write(append(b, "\n]\n"...))
+	_, _ = w.Write(append(b, "\n]\n"...))
 }
 
 // serveTotals sums the ledger up.
 func (s *Server) serveTotals(w http.ResponseWriter, _ *http.Request) {
 	t := s.ledger.Totals()
 	w.Header().Set("Content-Type", "application/json")
-	w.Write(append(t.append(nil), '\n'))
+	_, _ = w.Write(append(t.append(nil), '\n'))
 }
 
 // serveClear forgets all records, and which requests have met their fault.

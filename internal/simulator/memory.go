@@ -43,11 +43,11 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	select {
 	case <-m.ready:
 	case <-ctx.Done():
-		inner.Body.Close()
+		_ = inner.Body.Close()
 		end()
 		return nil, ctx.Err()
 	}
-	inner.Body.Close()
+	_ = inner.Body.Close()
 	if m.err != nil {
 		end()
 		return nil, m.err
@@ -119,7 +119,7 @@ func (m *memory) Write(b []byte) (int, error) {
 		return n, err
 	}
 	if m.left == 0 {
-		m.out.Close()
+		_ = m.out.Close()
 	}
 	return len(b), nil
 }
@@ -156,7 +156,7 @@ func (m *memory) finish() {
 	case m.left > 0:
 		m.out.CloseWithError(io.ErrUnexpectedEOF)
 	default:
-		m.out.Close()
+		_ = m.out.Close()
 	}
 }
 
@@ -182,7 +182,7 @@ type memoryBody struct {
 
 // Close cancels what is left of the answer.
 func (b *memoryBody) Close() error {
-	b.PipeReader.Close()
+	err := b.PipeReader.Close()
 	b.end()
-	return nil
+	return err
 }

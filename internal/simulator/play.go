@@ -283,7 +283,7 @@ func (c *call) writePadding(before string, fill byte, after string) error {
 
 func (c *call) flush() {
 	if c.zip != nil {
-		c.zip.Flush()
+		_ = c.zip.Flush() // a later Write fails too
 	}
 	c.w.Flush()
 }

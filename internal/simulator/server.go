@@ -186,12 +186,12 @@ func (s *Server) serveModels(w http.ResponseWriter, _ *http.Request) {
 		b = append(rawjson.AppendString(b, m.Description), '}')
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Write(append(b, `]}`...))
+	_, _ = w.Write(append(b, `]}`...))
 }
 
 func (s *Server) serveRoot(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	io.WriteString(w, "This is Weir's simulator, a fake provider. Its models are at /v1/models, what it served is at /ledger.\n")
+	_, _ = io.WriteString(w, "This is Weir's simulator, a fake provider. Its models are at /v1/models, what it served is at /ledger.\n")
 }
 
 // Model is a name that the simulator answers to.

@@ -2,9 +2,11 @@ package simulator
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -41,7 +43,7 @@ type socket struct {
 // Flush sends what was written.
 func (s *socket) Flush() {
 	if s.raw != nil {
-		s.raw.Flush()
+		_ = s.raw.Flush() // a later Write fails too
 		return
 	}
 	if f, ok := s.ResponseWriter.(http.Flusher); ok {
@@ -77,15 +79,15 @@ func (s *socket) hang(how hangUp, done <-chan struct{}) {
 		conn, out = s.take()
 	}
 	s.conn, s.raw = nil, nil
-	defer conn.Close()
-	out.Flush()
+	defer func() { _ = conn.Close() }()
+	_ = out.Flush() // the connection ends either way
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
 		return
 	}
 	switch how {
 	case hangReset:
-		tcp.SetLinger(0) // closing sends RST, what is unsent is dropped
+		_ = tcp.SetLinger(0) // closing sends RST, what is unsent is dropped
 	case hangHalf:
 		if tcp.CloseWrite() == nil {
 			awaitClose(tcp, done)
@@ -105,9 +107,10 @@ func awaitClose(conn net.Conn, done <-chan struct{}) {
 			return
 		default:
 		}
-		conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
-		_, err := conn.Read(buf[:])
-		if ne, ok := err.(net.Error); err != nil && !(ok && ne.Timeout()) {
+		if conn.SetReadDeadline(time.Now().Add(200*time.Millisecond)) != nil {
+			return
+		}
+		if _, err := conn.Read(buf[:]); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			return
 		}
 	}
@@ -118,14 +121,15 @@ func (s *socket) lie(length int64) {
 	header.Set("Connection", "close")
 	header.Set("Content-Length", fmt.Sprint(length))
 	s.conn, s.raw = s.take()
-	s.raw.WriteString("HTTP/1.1 200 OK\r\n")
-	header.Write(s.raw)
-	s.raw.WriteString("\r\n")
+	// Errors of a bufio.Writer stay until it is flushed.
+	_, _ = s.raw.WriteString("HTTP/1.1 200 OK\r\n")
+	_ = header.Write(s.raw)
+	_, _ = s.raw.WriteString("\r\n")
 }
 
 func (s *socket) finish() {
 	if s.conn != nil {
-		s.raw.Flush()
-		s.conn.Close()
+		_ = s.raw.Flush() // the connection ends either way
+		_ = s.conn.Close()
 	}
 }

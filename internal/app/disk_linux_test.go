@@ -1,0 +1,115 @@
+package app_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/internal/ledger"
+)
+
+// smallDisk is a file system of its own, of that many MiB.
+func smallDisk(t *testing.T, size int) string {
+	dir := t.TempDir()
+	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", size))
+	if err != nil && os.Getenv("WEIR_TEST_REQUIRE") == "all" {
+		t.Fatalf("a file system of its own cannot be mounted: %v", err)
+	}
+	if err != nil {
+		t.Skipf("needs the right to mount a file system: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	return dir
+}
+
+// fill takes all room that a file system has.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, size := range []int{1 << 20, 4 << 10, 1} {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("fill the disk: %v", err)
+	}
+}
+
+// TestDiskFull is a data directory without room: new requests are refused with
+// 503, what is in flight is answered and settled, and when there is room again
+// the gateway goes on by itself, with nothing lost.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	dir := smallDisk(t, 8)
+	up := newUpstream(t)
+	h := newHouse(t, setup{yaml: housed(up.url), dir: filepath.Join(dir, "data")})
+	h.start(setup{journal: func(o *ledger.Options) { o.SegmentSize = 32 << 10 }})
+	await(t, "the first key", func() bool { return tokenForm.MatchString(h.out.String()) })
+	h.key = tokenForm.FindString(h.out.String())
+	h.mustAnswer(h.chat("house/echo"))
+	if u := h.uses(""); u.Total.Requests != "1" {
+		t.Fatalf("uses %+v, want the first request", u.Total)
+	}
+
+	flying := make(chan reply, 3)
+	for range cap(flying) {
+		go func() { flying <- h.stream("house/echo:pace=1s") }()
+	}
+	await(t, "the requests in flight", func() bool { return up.Ledger().Totals().Requests == 4 })
+	fill(t, filepath.Join(dir, "filler"))
+	answered, refused := h.askUntilRefused(t)
+	t.Logf("%d requests were answered on a full disk", answered)
+	if e := wantError(t, refused, 503, "OVERLOADED"); refused.header.Get("Retry-After") == "" {
+		t.Errorf("no Retry-After: %+v", e)
+	}
+	if live, ready := h.do(ask{path: "/livez"}), h.do(ask{path: "/readyz?verbose"}); live.status != http.StatusOK || ready.status != http.StatusServiceUnavailable {
+		t.Errorf("livez %d, readyz %d: want 200, and 503 while no request is taken: %s", live.status, ready.status, ready.body)
+	}
+	for range cap(flying) {
+		if events, e := splitStream(t, (<-flying).body); e != nil || text(events) != "Say it again, please" {
+			t.Errorf("in flight: %q, %+v", text(events), e)
+		}
+	}
+	served := up.Ledger().Totals().Requests
+
+	if err := os.Remove(filepath.Join(dir, "filler")); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the gateway to go on", func() bool {
+		r := h.chat("house/echo")
+		return r.status == http.StatusOK
+	})
+	want := fmt.Sprint(served + 1)
+	await(t, "usage to be read again", func() bool { return h.do(ask{path: "/v1/uses"}).status == http.StatusOK })
+	if u := h.uses(""); u.Total.Requests.String() != want || u.Total.Tokens.String() != fmt.Sprint(16*(served+1)) {
+		t.Errorf("uses %+v, want %s requests of 16 tokens", u.Total, want)
+	}
+	if served != int64(4+answered) {
+		t.Errorf("the provider served %d, want the 4 before and the %d that were answered", served, answered)
+	}
+}
+
+// askUntilRefused asks until the gateway refuses.
+func (h *house) askUntilRefused(t *testing.T) (answered int, refused reply) {
+	for end := time.Now().Add(patience); time.Now().Before(end); answered++ {
+		if r := h.chat("house/echo"); r.status != http.StatusOK {
+			return answered, r
+		}
+	}
+	t.Fatalf("%d requests were answered on a full disk", answered)
+	return 0, reply{}
+}

@@ -1,0 +1,140 @@
+package app_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/gateway"
+	"weir/internal/simulator"
+)
+
+// leave sends a request and leaves once it has come so far: after that many
+// lines of the reply, or when the provider has the request. It says when.
+func (h *house) leave(a ask, up *upstream, lines int) (requestID string, left time.Time) {
+	h.t.Helper()
+	before := up.Ledger().Totals().Requests
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	answered := make(chan string, 1)
+	go func() {
+		defer close(answered)
+		resp, err := h.client.Do(h.request(a).WithContext(ctx))
+		if err != nil {
+			return
+		}
+		defer resp.Body.Close()
+		body := bufio.NewScanner(resp.Body)
+		for range lines {
+			body.Scan()
+		}
+		answered <- resp.Header.Get("X-Request-Id")
+		<-ctx.Done()
+	}()
+	if lines > 0 {
+		requestID = <-answered
+	} else {
+		await(h.t, "the request at the provider", func() bool { return up.Ledger().Totals().Requests > before })
+		time.Sleep(20 * time.Millisecond)
+	}
+	left = time.Now()
+	cancel()
+	<-answered
+	return requestID, left
+}
+
+// newest is the provider's latest record, once it has ended.
+func (u *upstream) newest(t testing.TB) simulator.Record {
+	all := u.records(t)
+	return all[len(all)-1]
+}
+
+// requestOf is the id of the client's request in an attempt's id.
+func requestOf(r *simulator.Record) string {
+	id, _, _ := strings.Cut(r.Attempt, ".")
+	return id
+}
+
+// TestClientLeaves is a client that goes away before the end: its provider is
+// told at once, and what it did is charged.
+func TestClientLeaves(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := open(t, setup{yaml: housed(up.url)})
+	const streamed = "text/event-stream"
+	tests := []struct {
+		name, path, body, accept string
+		lines                    int
+		output                   bool // some of the answer had come
+	}{
+		{"whole, before the first byte", "/v1/chat", hello("house/chat:ttft=1m"), "", 0, false},
+		{"whole, in the middle", "/v1/chat", hello("house/chat:fault=stall"), "", 0, false},
+		{"stream, before the first byte", "/v1/chat", hello("house/chat:ttft=1m"), streamed, 0, false},
+		{"stream, in the silence after the headers", "/v1/chat", hello("house/chat:ttft=1m,early"), streamed, 0, false},
+		{"stream, between pieces", "/v1/chat", hello("house/chat:tokens=1000,pace=20ms"), streamed, 7, true},
+		{"stream, silent after three", "/v1/chat", hello("house/chat:fault=stall"), streamed, 5, true},
+		{"stream of many pieces", "/v1/chat", hello("house/chat:tokens=1000000"), streamed, 7, true},
+		{"vendor's, between pieces", "/v1/chat/completions", completion("house/chat:tokens=1000,pace=20ms", asksUsage), "", 7, true},
+	}
+	slowest := time.Duration(0)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, left := h.leave(ask{path: test.path, body: test.body, header: []string{"Accept", test.accept}}, up, test.lines)
+			record := up.newest(t)
+			took := record.Ended.Sub(left)
+			slowest = max(slowest, took)
+			if !record.Canceled || took > time.Second {
+				t.Errorf("the provider saw the cancel: %v, after %s; want at most 250 ms", record.Canceled, took)
+			}
+			row := h.row(requestOf(&record))
+			if row.outcome != "client_gone" || row.provenance != "estimated" || row.in == 0 || row.cost == "0" || !row.counts {
+				t.Errorf("ledger says %+v, want client_gone, estimated at the input at least", row)
+			}
+			if (row.out > 0) != test.output || row.out > record.Usage.OutputTokens()+5 {
+				t.Errorf("ledger says %d tokens of output, the provider gave %d", row.out, record.Usage.OutputTokens())
+			}
+		})
+	}
+	t.Logf("the slowest cancel took %s", slowest)
+	if u := h.uses(""); u.Total.Requests.String() != fmt.Sprint(len(tests)) {
+		t.Errorf("%s requests, want %d", u.Total.Requests, len(tests))
+	}
+}
+
+// TestDrain is an account that wants its answers read to the end.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := open(t, setup{yaml: housed(up.url), timing: gateway.Timing{DrainAnswer: 1500 * time.Millisecond}})
+	h.administer(func(ctx context.Context, s *account.Service) error {
+		_, err := s.SetOnHangup(ctx, "default", account.HangupDrain)
+		return err
+	})
+	for _, lines := range []int{0, 5} {
+		a := ask{path: "/v1/chat", body: hello("house/chat:tokens=20,pace=20ms"), header: []string{"Accept", "text/event-stream"}}
+		h.leave(a, up, lines)
+		record := up.newest(t)
+		row := h.row(requestOf(&record))
+		if record.Canceled || record.Outcome != simulator.Served || row.provenance != "exact" || row.out != 20 || row.in != record.Usage.InputTokens() {
+			t.Errorf("after %d lines: the provider says %s, the ledger %+v: want all 20 tokens, exact", lines, record.Outcome, row)
+		}
+	}
+	h.leave(ask{path: "/v1/chat", body: hello("house/chat:tokens=20,pace=20ms")}, up, 0)
+	record := up.newest(t)
+	if row := h.row(requestOf(&record)); record.Canceled || row.provenance != "exact" || row.out != 20 {
+		t.Errorf("a whole reply: the ledger says %+v, want all 20 tokens, exact", row)
+	}
+
+	_, left := h.leave(ask{path: "/v1/chat", body: hello("house/chat:tokens=1000,pace=20ms"), header: []string{"Accept", "text/event-stream"}}, up, 5)
+	record = up.newest(t)
+	if took := record.Ended.Sub(left); !record.Canceled || took < time.Second || took > 4*time.Second {
+		t.Errorf("an answer without end was read for %s (canceled %v), want for the 1.5 s that are allowed", took, record.Canceled)
+	}
+	if row := h.row(requestOf(&record)); row.outcome != "client_gone" || row.provenance != "estimated" || row.out < 30 {
+		t.Errorf("ledger says %+v, want it estimated at what was read", row)
+	}
+}

@@ -1,0 +1,296 @@
+package app_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/app"
+	"weir/internal/config"
+	"weir/internal/dialect"
+	"weir/internal/gateway"
+	"weir/internal/ledger"
+	"weir/internal/simulator"
+)
+
+// patience is how long a test waits for what has to come.
+const patience = 20 * time.Second
+
+// setup says what a gateway is to be. Its zero value, with one provider, will
+// do for most tests.
+type setup struct {
+	yaml   string // the configuration, but for listen and data
+	dir    string // the data directory of an earlier house; empty for a new one
+	key    string // a key that is good there
+	timing gateway.Timing
+	now    func() time.Time // nil for time.Now
+
+	journal func(*ledger.Options)
+}
+
+// house is a gateway that runs, as a program sees it.
+type house struct {
+	t       testing.TB
+	url     string
+	key     string // of the account default
+	data    string // the data directory
+	file    string // the configuration file
+	client  *http.Client
+	log     *transcript
+	out     *transcript
+	hangups chan struct{}
+
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // of Run, once done is closed
+}
+
+// open starts a gateway and stops it when the test ends.
+func open(t testing.TB, o setup) *house {
+	t.Helper()
+	h := newHouse(t, o)
+	h.start(o)
+	if h.key = o.key; o.dir == "" {
+		await(t, "the first key", func() bool { return tokenForm.MatchString(h.out.String()) })
+		h.key = tokenForm.FindString(h.out.String())
+	}
+	return h
+}
+
+func newHouse(t testing.TB, o setup) *house {
+	dir := cmp.Or(o.dir, t.TempDir())
+	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16}
+	h := &house{
+		t: t, data: dir, file: filepath.Join(t.TempDir(), "weir.yaml"),
+		client: &http.Client{Transport: transport, Timeout: patience},
+		log:    &transcript{}, out: &transcript{},
+		hangups: make(chan struct{}),
+	}
+	h.configure(o.yaml)
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		if t.Failed() {
+			t.Logf("the gateway's log:\n%s", h.log)
+		}
+	})
+	return h
+}
+
+// configure writes the configuration file.
+func (h *house) configure(yaml string) {
+	h.t.Helper()
+	if err := os.WriteFile(h.file, []byte(yaml), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) load() (config.Config, error) {
+	return config.Load(config.Options{
+		File: h.file, Data: h.data, Listen: "127.0.0.1:0",
+		Getenv: func(string) (string, bool) { return "", false }, Environ: func() []string { return nil },
+	})
+}
+
+func (h *house) config() config.Config {
+	h.t.Helper()
+	cfg, err := h.load()
+	if err != nil {
+		h.t.Fatalf("configuration: %v", err)
+	}
+	return cfg
+}
+
+// start runs the gateway and returns when it answers.
+func (h *house) start(s setup) {
+	h.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready := make(chan string, 1)
+	h.cancel, h.done = cancel, make(chan struct{})
+	o := app.Options{
+		Config: h.config(), Reload: h.load, Hangups: h.hangups, Getenv: func(string) string { return "" },
+		Stdout: h.out, Stderr: h.log, Version: "test", Timing: s.timing, Now: s.now, Journal: s.journal,
+		Log:   slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Ready: func(addr string) { ready <- addr },
+	}
+	go func() {
+		defer close(h.done)
+		h.err = app.Run(ctx, o)
+	}()
+	h.t.Cleanup(func() {
+		if err := h.stop(); err != nil {
+			h.t.Errorf("the gateway stopped with %v", err)
+		}
+	})
+	select {
+	case addr := <-ready:
+		h.url = "http://" + addr
+	case <-h.done:
+		h.t.Fatalf("the gateway did not start: %v", h.err)
+	case <-time.After(patience):
+		h.t.Fatal("the gateway does not start")
+	}
+}
+
+// stop ends the gateway in order and waits for it.
+func (h *house) stop() error {
+	h.client.CloseIdleConnections() // net/http waits 5 s for one that was never used
+	h.cancel()
+	<-h.done
+	return h.err
+}
+
+var tokenForm = regexp.MustCompile(account.TokenPattern)
+
+// administer does something as a command beside the gateway would: as another
+// user of the same database.
+func (h *house) administer(do func(ctx context.Context, s *account.Service) error) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	data, err := app.OpenData(ctx, h.config(), discard())
+	if err != nil {
+		h.t.Fatalf("open data: %v", err)
+	}
+	defer data.Close()
+	if err := do(ctx, data.Accounts); err != nil {
+		h.t.Fatalf("administer: %v", err)
+	}
+}
+
+// newKey makes a key.
+func (h *house) newKey(o account.KeyOptions) (token string) {
+	h.t.Helper()
+	if o.Label == "" {
+		o.Label = "test"
+	}
+	h.administer(func(ctx context.Context, s *account.Service) error {
+		_, secret, err := s.CreateKey(ctx, o)
+		token = secret.Reveal()
+		return err
+	})
+	return token
+}
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// await polls until what is waited for has come.
+func await(t testing.TB, what string, come func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !come(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s did not come within %s", what, patience)
+		}
+	}
+}
+
+// transcript collects what is written by many at once.
+type transcript struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (w *transcript) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.Write(b)
+}
+
+func (w *transcript) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.String()
+}
+
+// upstream is a simulator behind a socket, with what it wrote.
+type upstream struct {
+	*simulator.Server
+	url string
+}
+
+// newUpstream starts a provider.
+func newUpstream(t testing.TB) *upstream {
+	s := simulator.New(simulator.Options{Dialects: dialect.All(), Seed: 1})
+	ts := httptest.NewServer(s)
+	t.Cleanup(func() {
+		s.Close()
+		ts.CloseClientConnections()
+		ts.Close()
+	})
+	return &upstream{Server: s, url: ts.URL}
+}
+
+// upstreamKey is the credential that the gateway has for its providers. No
+// client ever sees it.
+const upstreamKey = "sk-upstream-0123456789"
+
+// providerYAML is a provider of the configuration, with timers that only a
+// defect meets.
+func providerYAML(name, url string) string {
+	return fmt.Sprintf(`
+  %s:
+    dialect: openai
+    base_url: %s/v1
+    allow_private: true
+    api_keys: [%s]
+    retries: 0
+    timeouts: {connect: 10s, first_byte: 15s, idle: 15s, total: 1m}
+`, name, url, upstreamKey)
+}
+
+// hasty is a configuration in which providers have less time.
+func hasty(yaml, wait, total string) string {
+	return strings.ReplaceAll(yaml, "first_byte: 15s, idle: 15s, total: 1m", fmt.Sprintf("first_byte: %s, idle: %s, total: %s", wait, wait, total))
+}
+
+// pricesYAML prices whatever the provider house serves.
+const pricesYAML = `
+prices:
+  house/*: {input: "0.15", output: "0.60"}
+default_model: house/chat
+`
+
+// housed is the configuration with one provider, "house".
+func housed(url string) string { return "providers:" + providerYAML("house", url) + pricesYAML }
+
+// openHoused starts a simulator and a gateway before it.
+func openHoused(t testing.TB) (*house, *upstream) {
+	t.Helper()
+	up := newUpstream(t)
+	return open(t, setup{yaml: housed(up.url)}), up
+}
+
+// openHasty is openHoused, but that the provider has less time.
+func openHasty(t testing.TB) (*house, *upstream) {
+	t.Helper()
+	up := newUpstream(t)
+	return open(t, setup{yaml: hasty(housed(up.url), "700ms", "20s")}), up
+}
+
+// records are what the upstream truly served, once all of it has ended.
+func (u *upstream) records(t testing.TB) []simulator.Record {
+	t.Helper()
+	var all []simulator.Record
+	await(t, "the end of the upstream's answers", func() bool {
+		all = all[:0]
+		for r := range u.Ledger().Records(0) {
+			if r.Ended.IsZero() {
+				return false
+			}
+			all = append(all, r)
+		}
+		return true
+	})
+	return all
+}

@@ -1,0 +1,134 @@
+package app
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/internal/account"
+	"weir/internal/config"
+	"weir/internal/llm"
+)
+
+// public is every pattern that asks for no key. A new one has to be put here,
+// by hand.
+var public = []string{"GET /livez", "GET /readyz", "GET /setup/{token}", "GET /{$}"}
+
+// newInstance builds a gateway that does not listen.
+func newInstance(t testing.TB) *instance {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Data = t.TempDir()
+	o := &Options{
+		Config: cfg, Getenv: func(string) string { return "" },
+		Stdout: io.Discard, Stderr: io.Discard, Log: slog.New(slog.DiscardHandler),
+	}
+	g, err := build(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// newKey makes a key of a new account.
+func newKey(t testing.TB, g *instance, name string, permissions ...account.Permission) string {
+	t.Helper()
+	if _, err := g.accounts.CreateAccount(context.Background(), name); err != nil {
+		t.Fatal(err)
+	}
+	_, token, err := g.accounts.CreateKey(context.Background(), account.KeyOptions{Account: name, Label: "test", Permissions: permissions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.Reveal()
+}
+
+// knock asks at a pattern, with a key or without.
+func knock(g *instance, handler http.Handler, pattern, key string) *httptest.ResponseRecorder {
+	method, path, _ := strings.Cut(pattern, " ")
+	r := httptest.NewRequest(method, strings.NewReplacer("{token}", "x", "{$}", "").Replace(path), strings.NewReader(""))
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w
+}
+
+// TestEveryEntranceIsGuarded is that a pattern either stands in the list of
+// what is public, or refuses nobody, a bad key, and a key that lacks its
+// permission.
+func TestEveryEntranceIsGuarded(t *testing.T) {
+	t.Parallel()
+	g := newInstance(t)
+	handler := g.handler()
+	lacking := map[account.Permission]string{
+		account.Chat: newKey(t, g, "only-uses", account.Uses),
+		account.Uses: newKey(t, g, "only-chat", account.Chat),
+	}
+	having := newKey(t, g, "both")
+	seen := map[string]bool{}
+	for _, e := range g.entrances() {
+		if seen[e.pattern] {
+			t.Errorf("%s stands twice", e.pattern)
+		}
+		seen[e.pattern] = true
+		if isPublic := slices.Contains(public, e.pattern); isPublic != (e.permission == "") {
+			t.Errorf("%s: permission %q, public %v: a pattern has a permission or stands in the list", e.pattern, e.permission, isPublic)
+		}
+		if e.permission == "" {
+			if got := knock(g, handler, e.pattern, "").Code; got != http.StatusOK {
+				t.Errorf("%s without a key: %d, want 200", e.pattern, got)
+			}
+			continue
+		}
+		other, known := lacking[e.permission]
+		if !known {
+			t.Errorf("%s: this test knows no key without the permission %q", e.pattern, e.permission)
+		}
+		for _, try := range []struct {
+			who, key string
+			want     int
+		}{{"nobody", "", 401}, {"a bad key", "wk_bad", 401}, {"a key without the permission", other, 403}} {
+			if got := knock(g, handler, e.pattern, try.key).Code; got != try.want {
+				t.Errorf("%s by %s: %d, want %d", e.pattern, try.who, got, try.want)
+			}
+		}
+		if got := knock(g, handler, e.pattern, having).Code; got == 401 || got == 403 {
+			t.Errorf("%s by a key that may: %d", e.pattern, got)
+		}
+	}
+	for _, pattern := range public {
+		if !seen[pattern] {
+			t.Errorf("%s is in the list of what is public, and does not exist", pattern)
+		}
+	}
+}
+
+// TestDefectInRequest is a defect of ours, met in the middle of a request: one
+// 500 that tells nothing, and a log that tells all.
+func TestDefectInRequest(t *testing.T) {
+	t.Parallel()
+	g := newInstance(t)
+	key := newKey(t, g, "unlucky")
+	broken := *g.fleet.dialect("native")
+	broken.Scan = func([]byte, http.Header) (llm.Head, error) { panic("the secret of the house") }
+	handler := g.gateway.Handler(&broken, llm.OpChat, account.Chat)
+	w := knock(g, handler, "POST /v1/chat", key)
+	if body := w.Body.String(); w.Code != 500 || !strings.Contains(body, `"INTERNAL_ERROR"`) || strings.Contains(body, "secret") {
+		t.Errorf("got %d %s, want a 500 that does not say why", w.Code, body)
+	}
+	if n := g.gateway.InFlight(); n != 0 {
+		t.Errorf("%d requests in flight, want none", n)
+	}
+}

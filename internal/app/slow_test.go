@@ -1,0 +1,121 @@
+package app_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/gateway"
+)
+
+// dial opens a connection to the gateway.
+func (h *house) dial() *net.TCPConn {
+	h.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		h.t.Fatal(err)
+	}
+	return conn.(*net.TCPConn)
+}
+
+// TestClientThatTakesNothing is a client that sends its request and reads no
+// reply: it is taken to have left.
+func TestClientThatTakesNothing(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := open(t, setup{yaml: housed(up.url), timing: gateway.Timing{Write: 300 * time.Millisecond}})
+	conn := h.dial()
+	if err := conn.SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
+	body := hello("house/chat:tokens=1000000")
+	fmt.Fprintf(conn, "POST /v1/chat HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", h.key, len(body), body)
+	await(t, "the request", func() bool { return up.Ledger().Totals().Requests == 1 })
+	record := up.newest(t)
+	if !record.Canceled {
+		t.Errorf("the provider says %s, want the client gone", record.Outcome)
+	}
+	if row := h.row(requestOf(&record)); row.outcome != "client_gone" || row.provenance != "estimated" || row.out == 0 {
+		t.Errorf("ledger says %+v, want client_gone, estimated", row)
+	}
+}
+
+// TestBodyThatDoesNotCome is a client that announces a body and does not send
+// it, to a door that would read it and to doors that would not: it gets its
+// answer, and does not hold the connection.
+func TestBodyThatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := open(t, setup{yaml: housed(up.url), timing: gateway.Timing{BodyRead: 200 * time.Millisecond}})
+	tests := []struct {
+		name, line, key string
+		status          int
+	}{
+		{"chat", "POST /v1/chat", h.key, 400},
+		{"chat, unknown key", "POST /v1/chat", "wk_nobody", 401},
+		{"completions", "POST /v1/chat/completions", h.key, 400},
+		{"uses", "GET /v1/uses", h.key, 400},
+		{"uses, unknown key", "GET /v1/uses", "wk_nobody", 401},
+		{"nothing there", "POST /nothing", h.key, 404},
+		{"another method", "DELETE /v1/chat", h.key, 405},
+		{"liveness", "GET /livez", h.key, 200},
+	}
+	for _, test := range tests {
+		for _, framing := range []string{"Content-Length: 100\r\n\r\n{\"mess", "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"mes"} {
+			t.Run(test.name+" "+framing[:3], func(t *testing.T) {
+				t.Parallel()
+				began := time.Now()
+				conn := h.dial()
+				fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n%s", test.line, test.key, framing)
+				in := bufio.NewReader(conn)
+				resp, err := http.ReadResponse(in, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				body, err := io.ReadAll(resp.Body)
+				if resp.StatusCode != test.status || err != nil {
+					t.Errorf("status %d, want %d: %s %v", resp.StatusCode, test.status, body, err)
+				}
+				if _, err := in.ReadByte(); err != io.EOF {
+					t.Errorf("the connection ended with %v, want it closed", err)
+				}
+				if took := time.Since(began); took > 5*time.Second {
+					t.Errorf("it took %s, want little more than the 200 ms that a body has", took)
+				}
+			})
+		}
+	}
+}
+
+// TestHeaderThatDoesNotEnd is a client that sends more header than a header
+// may have.
+func TestHeaderThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	h, _ := openHoused(t)
+	conn := h.dial()
+	fmt.Fprintf(conn, "POST /v1/chat HTTP/1.1\r\nHost: x\r\n")
+	go func() {
+		for line := "X-Filler: " + strings.Repeat("x", 1000) + "\r\n"; ; {
+			if _, err := io.WriteString(conn, line); err != nil {
+				return
+			}
+		}
+	}()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.Body.Close(); resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("status %d, want 431", resp.StatusCode)
+	}
+}

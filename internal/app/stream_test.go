@@ -1,0 +1,173 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/gateway"
+)
+
+// TestStream is a streamed answer to the letter.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	h, _ := openHoused(t)
+	r := h.stream("house/echo")
+	if r.status != http.StatusOK {
+		t.Fatalf("status %d: %s", r.status, r.body)
+	}
+	events, _ := splitStream(t, r.body)
+	head := fmt.Sprintf(`data: {"id":"%s","created":%d,"model":"house/echo","responsetype":"stream","choices":[{"index":0,"delta":{`,
+		r.header.Get("X-Request-Id"), events[0].Created)
+	want := head + `"role":"assistant","content":"Say"},"finish_reason":null}]}` + "\n\n" +
+		head + `"content":" it"},"finish_reason":null}]}` + "\n\n" +
+		head + `"content":" again,"},"finish_reason":null}]}` + "\n\n" +
+		head + `"content":" please"},"finish_reason":null}]}` + "\n\n" +
+		head + `},"finish_reason":"stop"}],"usage":{"prompt_tokens":12,"completion_tokens":4,"total_tokens":16,"cost":0.0000042}}` + "\n\n" +
+		"data: [DONE]\n\n"
+	if r.body != want {
+		t.Errorf("got\n%s\nwant\n%s", r.body, want)
+	}
+	wantHeaders(t, r.header, map[string]string{
+		"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Weir-Model": "house/echo",
+		"X-Weir-Provider": "house", "X-Weir-Attempts": "1", "Content-Length": "",
+	})
+	wantCommonHeaders(t, r.header)
+	if got := h.row(r.header.Get("X-Request-Id")); got != (row{"house/echo", "ok", "exact", "0.0000042", 12, 4, true, true, 200}) {
+		t.Errorf("ledger says %+v", got)
+	}
+}
+
+// TestAccept is which Accept header asks for a stream.
+func TestAccept(t *testing.T) {
+	t.Parallel()
+	h, _ := openHoused(t)
+	for accept, streamed := range map[string]bool{
+		"": false, "*/*": false, "application/json": false, "text/*": false, "text/event-stream;q=0": false, "text/event-streams": false,
+		"text/event-stream": true, "Text/Event-Stream; charset=utf-8": true, "application/json, text/event-stream": true, "text/event-stream;q=0.5": true,
+	} {
+		r := h.chat("house/echo", "Accept", accept)
+		if got := strings.HasPrefix(r.header.Get("Content-Type"), "text/event-stream"); got != streamed {
+			t.Errorf("Accept %q: a stream %v, want %v", accept, got, streamed)
+		}
+	}
+	for _, member := range []string{`"stream":true`, `"stream":false`, `"responsetype":"stream"`} {
+		if r := h.do(ask{path: "/v1/chat", body: user(member)}); r.header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %s, want JSON: the Accept header alone asks for a stream", member, r.header.Get("Content-Type"))
+		}
+	}
+}
+
+// TestKeepAlive is the comment in a silence, before the first piece and
+// between pieces.
+func TestKeepAlive(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := open(t, setup{yaml: housed(up.url), timing: gateway.Timing{KeepAlive: 60 * time.Millisecond}})
+	for _, model := range []string{"house/echo:ttft=400ms", "house/echo:ttft=400ms,early", "house/echo:pace=400ms"} {
+		r := h.stream(model)
+		if n := strings.Count(r.body, ": keep-alive\n\n"); n < 2 || n > 30 {
+			t.Errorf("%s: %d keep-alives, want about 6 a silence: %s", model, n, r.body)
+		}
+		if events, _ := splitStream(t, r.body); text(events) != "Say it again, please" {
+			t.Errorf("%s: text %q", model, text(events))
+		}
+	}
+	body := `{"model":"house/echo:ttft=400ms","stream":true,"messages":[{"role":"user","content":"Hi"}]}`
+	if r := h.do(ask{path: "/v1/chat/completions", body: body}); !strings.HasPrefix(r.body, ": keep-alive\n\n") {
+		t.Errorf("no keep-alive at the vendor's door: %s", r.body)
+	}
+	r := h.do(ask{path: "/v1/chat", body: hello("house/chat:status=500"), header: []string{"Accept", "text/event-stream"}})
+	wantError(t, r, 502, "PROVIDER_ERROR")
+	if r := h.stream("house/chat:ttft=400ms,status=500"); r.status == http.StatusOK {
+		if _, e := splitStream(t, r.body); e == nil || e.Code != "PROVIDER_ERROR" || e.RequestID != r.header.Get("X-Request-Id") {
+			t.Errorf("a failure behind a keep-alive: %+v, want PROVIDER_ERROR in the stream: %s", e, r.body)
+		}
+	}
+}
+
+// TestStreamFailures is an answer that fails after its first piece: what came
+// is kept, the error is in the stream, no end marker follows, and the row is
+// settled at what was counted.
+func TestStreamFailures(t *testing.T) {
+	t.Parallel()
+	h, _ := openHasty(t)
+	tests := []struct{ model, code string }{
+		{"chat:fault=cut,at=5", "PROVIDER_ERROR"},
+		{"chat:fault=cut-reset,at=5", "PROVIDER_ERROR"},
+		{"chat:fault=half-close,at=5", "PROVIDER_ERROR"},
+		{"chat:fault=eof,at=5", "PROVIDER_ERROR"},
+		{"chat:fault=malformed,at=5", "PROVIDER_ERROR"},
+		{"chat:fault=error-event,at=5", "PROVIDER_ERROR"},
+		{"chat:fault=stall,at=5", "PROVIDER_TIMEOUT"},
+		{"chat:fault=invalid-utf8,at=5", "PROVIDER_ERROR"},
+	}
+	for _, test := range tests {
+		t.Run(test.model, func(t *testing.T) {
+			t.Parallel()
+			r := h.stream("house/" + test.model)
+			events, e := splitStream(t, r.body)
+			if r.status != http.StatusOK || e == nil || e.Code != test.code {
+				t.Fatalf("status %d, error %+v: want 200 and %s in the stream: %s", r.status, e, test.code, r.body)
+			}
+			if e.RequestID != r.header.Get("X-Request-Id") {
+				t.Errorf("request_id %q, want %q", e.RequestID, r.header.Get("X-Request-Id"))
+			}
+			if len(events) != 5 || events[4].Usage != nil {
+				t.Errorf("%d events, want the 5 pieces that came, without usage: %s", len(events), r.body)
+			}
+			row := h.row(e.RequestID)
+			if row.outcome != "cut" || row.provenance != "estimated" || row.in == 0 || row.out == 0 || !row.counts {
+				t.Errorf("ledger says %+v, want a cut, estimated at the input and some output", row)
+			}
+		})
+	}
+}
+
+// TestStreamsOddButWhole is an answer that is complete, however it came.
+func TestStreamsOddButWhole(t *testing.T) {
+	t.Parallel()
+	h, _ := openHoused(t)
+	for _, options := range []string{
+		"fault=no-end", "fault=not-stream", "fault=continue", "fault=early-hints", "eol=crlf", "eol=cr", "eol=mixed",
+		"chunk=1", "comments", "bom", "usage=twice", "chunk=3,eol=crlf,comments,bom",
+	} {
+		r := h.stream("house/echo:" + options)
+		events, e := splitStream(t, r.body)
+		if e != nil || text(events) != "Say it again, please" {
+			t.Errorf("%s: %q, error %+v", options, text(events), e)
+			continue
+		}
+		if u := events[len(events)-1].Usage; u == nil || u.tokens != (tokens{12, 4, 16}) {
+			t.Errorf("%s: usage %+v, want 12 and 4", options, u)
+		}
+	}
+}
+
+// TestUsageThatIsMissing is a provider that does not say what it served: the
+// gateway counts.
+func TestUsageThatIsMissing(t *testing.T) {
+	t.Parallel()
+	h, _ := openHoused(t)
+	for _, variant := range []string{"missing", "none", "negative", "huge", "float"} {
+		model := "house/chat:usage=" + variant
+		whole := h.chat(model)
+		got := h.mustAnswer(whole)
+		if got.Usage.Completion < 20 || got.Usage.Completion > 60 || got.Usage.Prompt < 4 || got.Usage.Total != got.Usage.Prompt+got.Usage.Completion {
+			t.Errorf("%s: usage %+v, want about 32 tokens of output", variant, got.Usage)
+		}
+		events, _ := splitStream(t, h.stream(model).body)
+		u := events[len(events)-1].Usage
+		if u == nil || u.Completion < 20 || u.Completion > 60 {
+			t.Errorf("%s in a stream: usage %+v, want about 32 tokens of output", variant, u)
+		}
+		if row := h.row(whole.header.Get("X-Request-Id")); row.provenance != "estimated" || row.outcome != "ok" {
+			t.Errorf("%s: ledger says %+v, want it estimated", variant, row)
+		}
+	}
+	if got := h.mustAnswer(h.chat("house/chat:usage=zero")).Usage; got != (tokens{}) {
+		t.Errorf("usage %+v, want the provider's explicit zero", got)
+	}
+}

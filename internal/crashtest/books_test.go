@@ -1,0 +1,174 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// books are all that is known when the load is over.
+type books struct {
+	served   []served  // the provider's ledger
+	rows     []row     // the gateway's
+	uses     []use     // what the gateway reports of it
+	totals   []int64   // its total of requests, by account
+	receipts []receipt // what the clients were told
+	lives    []life
+	prices   map[string]llm.Price
+	verified verification
+	logged   []string // what the gateway itself found to be wrong
+}
+
+// life is one process of the gateway. It is over when the books are read.
+type life struct {
+	plan         plan
+	strict       bool
+	began, ended time.Time
+	ready        time.Time // zero where it died before it answered
+	killed       bool
+}
+
+// served is a record of the simulator's ledger.
+type served struct {
+	Attempt  string   `json:"attempt"`
+	Model    string   `json:"model"`
+	Stream   bool     `json:"stream"`
+	Outcome  string   `json:"outcome"`
+	Fault    string   `json:"fault"`
+	Status   int      `json:"status"`
+	Usage    classes  `json:"usage"`
+	Reported *classes `json:"reported"`
+	Canceled bool     `json:"canceled"`
+}
+
+// classes is usage by the names of its classes.
+type classes llm.Usage
+
+// UnmarshalJSON reads an object of counts by class.
+func (u *classes) UnmarshalJSON(b []byte) error {
+	var counts map[string]int64
+	if err := json.Unmarshal(b, &counts); err != nil {
+		return err
+	}
+	for name, n := range counts {
+		c, ok := llm.ParseClass(name)
+		if !ok {
+			return fmt.Errorf("unknown class %q", name)
+		}
+		u[c] = n
+	}
+	return nil
+}
+
+// verification is the answer of "weir ledger verify --json".
+type verification struct {
+	Rows, Open, Unknown int64
+	Differences         []any
+	Gap                 int64 `json:"journal_gap_bytes"`
+}
+
+// use is an entry of GET /v1/uses.
+type use struct {
+	account  string
+	Date     string    `json:"date"`
+	Model    string    `json:"model"`
+	Tokens   int64     `json:"tokens"`
+	Requests int64     `json:"requests"`
+	Cost     llm.Money `json:"cost"`
+	Unpriced bool      `json:"unpriced"`
+}
+
+// row is an attempt in the gateway's ledger.
+type row struct {
+	id                                    ledger.AttemptID
+	opened                                time.Time
+	account, key, requested, model, price string
+	outcome                               ledger.Outcome
+	provenance                            ledger.Provenance
+	counts, stream                        bool
+	duration                              time.Duration // cut to milliseconds
+	cost                                  llm.Money
+	usage                                 llm.Usage
+}
+
+// readRows reads the output of "weir ledger export --format csv".
+func readRows(from io.Reader) ([]row, error) {
+	lines := csv.NewReader(from)
+	lines.ReuseRecord = true
+	first, err := lines.Read()
+	if err != nil {
+		return nil, err
+	}
+	heads := append([]string(nil), first...)
+	var rows []row
+	for {
+		fields, err := lines.Read()
+		if err == io.EOF {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var r row
+		for i, name := range heads {
+			if err := r.set(name, fields[i]); err != nil {
+				return nil, fmt.Errorf("line %d, %s: %w", len(rows)+2, name, err)
+			}
+		}
+		rows = append(rows, r)
+	}
+}
+
+// set puts a field by the name of its column. Columns that nobody asks for are
+// left out.
+func (r *row) set(name, text string) (err error) {
+	switch name {
+	case "attempt":
+		r.id, err = ledger.ParseAttemptID(text)
+	case "opened":
+		r.opened, err = time.Parse(time.RFC3339Nano, text)
+	case "account":
+		r.account = text
+	case "key":
+		r.key = text
+	case "requested_model":
+		r.requested = text
+	case "model":
+		r.model = text
+	case "price":
+		r.price = text
+	case "outcome":
+		r.outcome = ledger.Outcome(text)
+	case "provenance":
+		r.provenance = ledger.Provenance(text)
+	case "counts":
+		r.counts, err = strconv.ParseBool(text)
+	case "stream":
+		r.stream, err = strconv.ParseBool(text)
+	case "duration_ms":
+		r.duration, err = time.ParseDuration(text + "ms")
+	case "cost_usd":
+		r.cost, err = parseCost(text)
+	default:
+		if c, ok := llm.ParseClass(name); ok {
+			r.usage[c], err = strconv.ParseInt(text, 10, 64)
+		}
+	}
+	return err
+}
+
+// parseCost reads an amount; an attempt without a price has none.
+func parseCost(text string) (llm.Money, error) {
+	if text == "" {
+		return 0, nil
+	}
+	return llm.ParseMoney(text)
+}

@@ -1,0 +1,197 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// order is one request as it is to be made.
+type order struct {
+	member    *member
+	door      string // the path
+	model     string
+	stream    bool
+	wantUsage bool // asks OpenAI's door for the usage of a stream
+	maxTokens int
+	choices   int // answers asked for at OpenAI's door; 0 is one
+	prompt    string
+	key       string // the Idempotency-Key; empty for none
+
+	leaveAfter  int           // pieces of a stream after which the client hangs up; 0 for never
+	leaveBefore time.Duration // how long it waits for all of the answer; 0 for as long as it takes
+}
+
+const (
+	nativeDoor = "/v1/chat"
+	openaiDoor = "/v1/chat/completions"
+)
+
+// receipt is what the client knows of one request when it is over.
+type receipt struct {
+	order
+	began, ended time.Time
+	request      string // X-Request-Id; empty where no header came
+	status       int    // 0 where no header came
+	attempts     int    // X-Weir-Attempts; 0 where it did not stand there
+	replayed     bool
+	whole        bool // all of the answer came: its end marker, or as many bytes as were promised
+	failed       bool // an error event ended the stream
+	left         bool // the client hung up
+	pieces       int64
+	usage        *tokens
+	cost         *llm.Money
+}
+
+// tokens is usage as clients read it.
+type tokens struct {
+	Prompt     int64      `json:"prompt_tokens"`
+	Completion int64      `json:"completion_tokens"`
+	Total      int64      `json:"total_tokens"`
+	Cost       *llm.Money `json:"cost"`
+}
+
+// body is the request in the words of its door.
+func (o *order) body() []byte {
+	text := "content"
+	if o.door == nativeDoor {
+		text = "prompt"
+	}
+	body := map[string]any{"model": o.model, "messages": []map[string]string{{"role": "user", text: o.prompt}}}
+	if o.maxTokens > 0 {
+		body["max_tokens"] = o.maxTokens
+	}
+	if o.choices > 0 && o.door == openaiDoor {
+		body["n"] = o.choices
+	}
+	if o.stream && o.door == openaiDoor {
+		body["stream"] = true
+		if o.wantUsage {
+			body["stream_options"] = map[string]bool{"include_usage": true}
+		}
+	}
+	b, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return b
+}
+
+func (o *order) header() http.Header {
+	h := http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + o.member.token}}
+	if o.stream && o.door == nativeDoor {
+		h.Set("Accept", "text/event-stream")
+	}
+	if o.key != "" {
+		h.Set("Idempotency-Key", o.key)
+	}
+	return h
+}
+
+// ask makes the request and writes down what comes of it.
+func ask(ctx context.Context, client *http.Client, base string, o order) (got receipt) {
+	got = receipt{order: o, began: time.Now()}
+	defer func() { got.ended = time.Now() }()
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	if o.leaveBefore > 0 {
+		timer := time.AfterFunc(o.leaveBefore, leave)
+		defer timer.Stop()
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+base+o.door, bytes.NewReader(o.body()))
+	if err != nil {
+		panic(err) // the address is one that answered
+	}
+	r.Header = o.header()
+	resp, err := client.Do(r)
+	if err != nil {
+		got.left = ctx.Err() != nil
+		return got
+	}
+	defer resp.Body.Close()
+	got.read(resp, leave)
+	got.left = ctx.Err() != nil && !got.whole
+	return got
+}
+
+func (got *receipt) read(resp *http.Response, leave func()) {
+	h := resp.Header
+	got.status, got.request = resp.StatusCode, h.Get("X-Request-Id")
+	got.attempts, _ = strconv.Atoi(h.Get("X-Weir-Attempts")) // absent is 0
+	got.replayed = h.Get("Idempotent-Replayed") == "true"
+	if cost, err := llm.ParseMoney(h.Get("X-Weir-Cost-USD")); err == nil {
+		got.cost = &cost
+	}
+	if strings.HasPrefix(h.Get("Content-Type"), "text/event-stream") {
+		got.readStream(resp.Body, leave)
+		return
+	}
+	body, err := io.ReadAll(resp.Body)
+	var reply struct {
+		Usage *tokens `json:"usage"`
+	}
+	if err != nil || json.Unmarshal(body, &reply) != nil {
+		return
+	}
+	got.whole, got.usage = true, reply.Usage
+}
+
+// readStream reads events up to the end marker, or until the client leaves.
+func (got *receipt) readStream(body io.Reader, leave func()) {
+	lines := bufio.NewScanner(body)
+	for lines.Scan() {
+		line := lines.Text()
+		data, ok := strings.CutPrefix(line, "data: ")
+		switch {
+		case line == "event: error":
+			got.failed = true
+		case !ok:
+		case data == "[DONE]":
+			got.whole = true
+		default:
+			got.event([]byte(data))
+		}
+		if got.leaveAfter > 0 && got.pieces >= int64(got.leaveAfter) {
+			leave()
+			return
+		}
+	}
+	got.failed = got.failed && lines.Err() == nil // it was told so to the end
+}
+
+func (got *receipt) event(data []byte) {
+	var e struct {
+		Error   json.RawMessage `json:"error"`
+		Choices []struct {
+			Delta struct {
+				Content string `json:"content"`
+			} `json:"delta"`
+		} `json:"choices"`
+		Usage *tokens `json:"usage"`
+	}
+	if json.Unmarshal(data, &e) != nil {
+		return
+	}
+	got.failed = got.failed || e.Error != nil
+	for i := range e.Choices {
+		if e.Choices[i].Delta.Content != "" {
+			got.pieces++
+		}
+	}
+	if e.Usage != nil {
+		got.usage = e.Usage
+		if e.Usage.Cost != nil {
+			got.cost = e.Usage.Cost
+		}
+	}
+}

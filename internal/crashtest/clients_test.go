@@ -1,0 +1,224 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// longestLeave is how long after a client left its attempt may be open.
+const longestLeave = time.Second
+
+// clock is a moment as findings show it.
+func clock(at time.Time) string { return at.UTC().Format("15:04:05.000000") }
+
+// receipt asks whether the ledger says what the client was told.
+func (v *verdict) receipt(c *receipt) {
+	if c.request == "" {
+		return
+	}
+	id, err := uuid.Parse(c.request)
+	if err != nil {
+		v.add(untrue, "X-Request-Id %q: %v", c.request, err)
+		return
+	}
+	rows := v.requests[id]
+	for _, r := range rows {
+		if r.account != c.member.account || r.key != c.member.key || r.requested != c.model || r.stream != c.stream {
+			v.add(misattributed, "%s: account %s, key %s, requested %q, stream %t: not those of %s", r, r.account, r.key, r.requested, r.stream, c)
+		}
+	}
+	v.leaked(c, rows)
+	switch {
+	case c.whole && c.status == http.StatusOK:
+		v.answered(c, rows)
+	case c.whole || c.failed:
+		v.refused(c, rows)
+	case c.pieces > 0:
+		v.partly(c, rows)
+	}
+}
+
+// answered is a client with a whole answer: the attempt that gave it was
+// settled before its last byte, so no kill can have made it unknown.
+func (v *verdict) answered(c *receipt, rows []*row) {
+	if len(rows) == 0 || len(rows) != c.attempts {
+		v.add(lost, "%s: %d rows", c, len(rows))
+		return
+	}
+	r := rows[len(rows)-1]
+	want, reported := ledger.Exact, true
+	if a := v.attempts[r.id]; len(a.served) == 1 && a.served[0].Reported == nil {
+		want, reported = ledger.Estimated, false
+	}
+	if r.outcome != ledger.OutcomeOK || r.provenance != want {
+		v.add(untrue, "%s: %s, want ok/%s", c, r, want)
+	}
+	if u := c.usage; u != nil && (u.Prompt != r.usage.InputTokens() || u.Completion != r.usage.OutputTokens() || u.Total != r.usage.TotalTokens()) {
+		v.add(untrue, "%s: told %+v: %s", c, *u, r)
+	}
+	if asked := !c.stream || c.wantUsage; c.usage == nil && (c.door == nativeDoor || reported && asked) {
+		v.add(untrue, "%s: told no usage: %s", c, r)
+	}
+	v.toldCost(c, rows)
+}
+
+// toldCost compares the cost that the client was told, if any, with that of
+// all attempts.
+func (v *verdict) toldCost(c *receipt, rows []*row) {
+	var sum llm.Money
+	priced := true
+	for _, r := range rows {
+		sum += r.cost
+		priced = priced && r.price != ""
+	}
+	if c.usage == nil && c.cost == nil {
+		return // a stream whose client did not ask
+	}
+	if (c.cost != nil) != priced || priced && *c.cost != sum {
+		v.add(untrue, "%s: told a cost of %v, the rows have $%s, priced %t", c, c.cost, sum, priced)
+	}
+}
+
+// leaked is an attempt that was still open at a kill although its client had
+// left long before, and its account does not read answers to their end.
+func (v *verdict) leaked(c *receipt, rows []*row) {
+	if !c.left || c.member.drains {
+		return
+	}
+	for _, r := range rows {
+		i := slices.IndexFunc(v.books.lives, func(l life) bool { return !r.opened.Before(l.began) && !r.opened.After(l.ended) })
+		if r.outcome == ledger.OutcomeUnknown && i >= 0 && v.books.lives[i].ended.Sub(c.ended) > longestLeave {
+			v.add(unexplained, "%s: its client left at %s, the kill came at %s", r, clock(c.ended), clock(v.books.lives[i].ended))
+		}
+	}
+}
+
+// refused is a client that was told of a failure: everything that was tried
+// for it was settled before.
+func (v *verdict) refused(c *receipt, rows []*row) {
+	if c.whole && len(rows) != c.attempts {
+		v.add(lost, "%s: %d rows", c, len(rows))
+	}
+	for _, r := range rows {
+		if r.outcome == ledger.OutcomeOK || r.outcome == ledger.OutcomeUnknown {
+			v.add(untrue, "%s: %s", c, r)
+		}
+	}
+}
+
+// partly is a client with some of an answer: at least that was served.
+func (v *verdict) partly(c *receipt, rows []*row) {
+	if len(rows) == 0 {
+		v.add(lost, "%s: no row", c)
+		return
+	}
+	r := rows[len(rows)-1]
+	if got := r.usage.OutputTokens(); got+slack(c.pieces) < c.pieces {
+		v.add(underEstimate, "%s: %d tokens of output, the client got %d pieces", r, got, c.pieces)
+	}
+}
+
+// replays asks that an Idempotency-Key whose answer a client has got whole was
+// answered with just that from then on, and that none is taken for one that
+// still runs: its clients ask again only when the first answer is over.
+func (v *verdict) replays() {
+	first := map[string]*receipt{}
+	for i := range v.books.receipts {
+		c := &v.books.receipts[i]
+		if c.key == "" || !c.whole {
+			continue
+		}
+		before := first[c.key]
+		switch {
+		case before == nil && c.status == http.StatusOK:
+			first[c.key] = c
+		case c.stream && c.status == http.StatusConflict:
+		case before == nil && c.status != http.StatusConflict:
+		case before == nil:
+			v.add(rereplied, "%s: nothing runs with this key", c)
+		case c.stream || !c.replayed || c.request != before.request || !sameTokens(c.usage, before.usage):
+			v.add(rereplied, "%s: the first answer was %s", c, before)
+		}
+	}
+}
+
+func sameTokens(a, b *tokens) bool {
+	return (a == nil) == (b == nil) && (a == nil || a.Prompt == b.Prompt && a.Completion == b.Completion && a.Total == b.Total)
+}
+
+// uses asks whether the reports are the sums of the rows, by account, date and
+// model.
+func (v *verdict) uses() {
+	type bucket struct{ account, date, model string }
+	sums := map[bucket]use{}
+	for i := range v.books.rows {
+		r := &v.books.rows[i]
+		arrived := time.Unix(r.id.Request.Time().UnixTime()).UTC() // the date of a request is the one on which it came
+		at := bucket{r.account, arrived.Format(ledger.DateLayout), r.model}
+		u := sums[at]
+		u.account, u.Date, u.Model = at.account, at.date, at.model
+		u.Tokens += r.usage.TotalTokens()
+		u.Cost += r.cost
+		u.Unpriced = u.Unpriced || r.price == ""
+		if r.counts {
+			u.Requests++
+		}
+		sums[at] = u
+	}
+	for _, got := range v.books.uses {
+		at := bucket{got.account, got.Date, got.Model}
+		if want := sums[at]; got != want {
+			v.add(unsummed, "got %+v, want %+v", got, want)
+		}
+		delete(sums, at)
+	}
+	for _, want := range sums {
+		v.add(unsummed, "got no entry, want %+v", want)
+	}
+}
+
+// totals asks whether the reports count every request once, that is every one
+// that the provider saw, or that a kill let nobody say of.
+func (v *verdict) totals() {
+	var got, sum int64
+	for i := range v.books.uses {
+		got += v.books.uses[i].Requests
+	}
+	for _, n := range v.books.totals {
+		sum += n
+	}
+	if want := int64(v.reached + v.unseen); got != want || sum != want {
+		v.add(miscounted, "/v1/uses: got %d requests in its entries, %d in its totals, want %d that the provider saw and %d that a kill came before",
+			got, sum, v.reached, v.unseen)
+	}
+}
+
+// rest is what the gateway says of itself.
+func (v *verdict) rest() {
+	got := &v.books.verified
+	for _, d := range got.Differences {
+		v.add(unverified, "%v", d)
+	}
+	if got.Gap != 0 || got.Open != 0 || got.Rows != int64(len(v.books.rows)) {
+		v.add(unverified, "gap %d bytes, %d open, %d rows, want none and %d rows", got.Gap, got.Open, got.Rows, len(v.books.rows))
+	}
+	for _, line := range v.books.logged {
+		v.add(complained, "%s", line)
+	}
+}
+
+// String is the receipt as findings show it.
+func (got *receipt) String() string {
+	return fmt.Sprintf("client %s: POST %s %s stream %t key %q at %s: status %d, whole %t, failed %t, left %t, %d pieces, %d attempts",
+		got.request, got.door, got.model, got.stream, got.key, clock(got.began),
+		got.status, got.whole, got.failed, got.left, got.pieces, got.attempts)
+}

@@ -1,0 +1,194 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	// quiet is how long the provider may take to end what it has begun.
+	quiet = 15 * time.Second
+	// cleanUp is what is left of the test's time when the load has to end.
+	cleanUp = 30 * time.Second
+)
+
+// TestCrash kills the gateway again and again under load and joins all books.
+func TestCrash(t *testing.T) {
+	n, seed := kills(), seed()
+	ctx, cancel := deadline(t)
+	defer cancel()
+	h := newHouse(ctx, t, seed)
+	defer h.close()
+	all := h.crash(seed, plans(n, h.rng))
+	v := judge(all)
+	t.Logf("seed %d\n%s", seed, report(all, v))
+	for _, f := range v.findings() {
+		t.Error(f)
+	}
+	for _, missing := range unprovoked(all, v, n) {
+		t.Errorf("the load did not provoke what it is there for: %s", missing)
+	}
+}
+
+// TestCrashFindsLoss loses every 7th write of the journal in silence. The same
+// questions must find that attempts are lost.
+func TestCrashFindsLoss(t *testing.T) {
+	seed := seed()
+	ctx, cancel := deadline(t)
+	defer cancel()
+	h := newHouse(ctx, t, seed)
+	defer h.close()
+	h.constant = "journal.skip_write:7"
+	all := h.crash(seed, []plan{{kind: atMoment, after: time.Second}})
+	v := judge(all)
+	t.Logf("with every 7th write of the journal lost:\n%s", report(all, v))
+	if got := v.count(lost); got == 0 {
+		t.Errorf("with every 7th write of the journal lost: got %d attempts lost, want some", got)
+	}
+}
+
+// deadline is a context that leaves the time to clean up.
+func deadline(t *testing.T) (context.Context, context.CancelFunc) {
+	at, ok := t.Deadline()
+	if !ok {
+		return context.WithCancel(t.Context())
+	}
+	return context.WithDeadline(t.Context(), at.Add(-cleanUp))
+}
+
+// crash lives through the plans under load, and then reads all books.
+func (h *house) crash(seed uint64, plans []plan) *books {
+	h.t.Helper()
+	working, rest := context.WithCancel(h.ctx)
+	defer rest()
+	load := newLoad(h.gate, h.members)
+	load.begin(working, seed)
+	for _, p := range plans {
+		h.live(p)
+	}
+	rest()
+	receipts := load.end()
+	all := h.read()
+	all.receipts = receipts
+	return all
+}
+
+// read lives one life without load, which closes the books of the one before,
+// and reads them.
+func (h *house) read() *books {
+	h.t.Helper()
+	h.awaitQuiet()
+	process := h.serve(plan{})
+	at := h.awaitReady(process)
+	if at.IsZero() {
+		h.t.Fatalf("the gateway does not start for the last time; see %s", process.log)
+	}
+	all := &books{}
+	h.readUses(all)
+	h.gate.shut()
+	if err := process.stop(); err != nil {
+		h.t.Errorf("last stop: %v", err)
+	}
+	all.lives = append(h.lives, life{plan: plan{kind: gracious}, began: process.started, ready: at, ended: process.ended, killed: process.wasKilled()})
+	var err error
+	if all.rows, err = readRows(bytes.NewReader(h.run("ledger", "export", "--format", "csv"))); err != nil {
+		h.t.Fatalf("weir ledger export: %v", err)
+	}
+	if err := h.get("http://"+h.provider+"/ledger", nil, &all.served); err != nil {
+		h.t.Fatal(err)
+	}
+	if all.prices, err = prices(); err != nil {
+		h.t.Fatal(err)
+	}
+	all.verified, all.logged = h.verify(), h.complaints()
+	return all
+}
+
+// awaitQuiet waits until the provider has nothing under way.
+func (h *house) awaitQuiet() {
+	h.t.Helper()
+	for end := time.Now().Add(quiet); ; time.Sleep(50 * time.Millisecond) {
+		var totals struct{ Outcomes map[string]int64 }
+		if err := h.get("http://"+h.provider+"/ledger/totals", nil, &totals); err != nil {
+			h.t.Fatal(err)
+		}
+		if totals.Outcomes["open"] == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			h.t.Fatalf("the provider still has %d requests under way after %s", totals.Outcomes["open"], quiet)
+		}
+	}
+}
+
+// readUses asks each account for its usage, over HTTP.
+func (h *house) readUses(into *books) {
+	h.t.Helper()
+	seen := map[string]bool{}
+	for _, m := range h.members {
+		if seen[m.account] {
+			continue
+		}
+		seen[m.account] = true
+		var page struct {
+			Data  []use
+			Total struct{ Requests int64 }
+		}
+		header := http.Header{"Authorization": {"Bearer " + m.token}}
+		if err := h.get("http://"+h.gate.pass(h.ctx)+"/v1/uses?limit=1000", header, &page); err != nil {
+			h.t.Fatal(err)
+		}
+		for _, u := range page.Data {
+			u.account = m.account
+			into.uses = append(into.uses, u)
+		}
+		into.totals = append(into.totals, page.Total.Requests)
+	}
+}
+
+// verify is what "weir ledger verify" says, whose exit code is 1 where there
+// are differences.
+func (h *house) verify() (v verification) {
+	h.t.Helper()
+	cmd := h.command("ledger", "verify", "--json")
+	out, err := cmd.Output()
+	if jsonErr := json.Unmarshal(out, &v); jsonErr != nil {
+		h.t.Fatalf("weir ledger verify: %v, %v: %s", err, jsonErr, out)
+	}
+	if clean := len(v.Differences) == 0 && v.Gap == 0; clean != (err == nil) {
+		h.t.Errorf("weir ledger verify: got %v with %d differences and a gap of %d bytes, want exit code 1 exactly where there are any", err, len(v.Differences), v.Gap)
+	}
+	return v
+}
+
+// complaints are the errors that the gateway logged, but for those of single
+// requests, and every panic.
+func (h *house) complaints() (all []string) {
+	h.t.Helper()
+	for _, name := range h.logs {
+		f, err := os.Open(name)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		lines := bufio.NewScanner(f)
+		for lines.Scan() {
+			line := lines.Text()
+			failed := strings.Contains(line, `"level":"ERROR"`) && !strings.Contains(line, `"msg":"request failed"`)
+			if failed || strings.Contains(line, "panic: ") || strings.HasPrefix(line, "weir: ") {
+				all = append(all, fmt.Sprintf("%s: %.400s", name[strings.LastIndexByte(name, '/')+1:], line))
+			}
+		}
+		_ = f.Close()
+	}
+	return all
+}

@@ -1,0 +1,159 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// segmentSize is that of the journal: so small that there are many rotations.
+const segmentSize = 64 << 10
+
+// house is a provider, a gateway on one data directory, and members with keys.
+type house struct {
+	t         *testing.T
+	ctx       context.Context
+	dir, bin  string
+	rng       *rand.Rand
+	simulator *process
+	provider  string // the simulator's address
+	client    *http.Client
+	gate      *gate
+	members   []member
+	lives     []life
+	logs      []string
+	constant  string // a fault of every life; empty for none
+}
+
+// member is a key of an account.
+type member struct {
+	name, account, key, token string
+	drains                    bool // answers are read to their end when the client leaves
+}
+
+// newHouse builds the binary, starts the provider and makes the accounts.
+func newHouse(ctx context.Context, t *testing.T, seed uint64) *house {
+	t.Helper()
+	h := &house{
+		t: t, ctx: ctx, dir: t.ArtifactDir(), rng: rand.New(rand.NewPCG(seed, 0)),
+		gate: newGate(), client: &http.Client{Transport: &http.Transport{}},
+	}
+	h.bin = build(ctx, t, h.dir)
+	h.simulator = start(t, h.command("simulate", "--listen", "127.0.0.1:0"), filepath.Join(h.dir, "simulator.log"), "simulating")
+	select {
+	case h.provider = <-h.simulator.address:
+	case <-time.After(patience):
+		t.Fatalf("the simulator does not start; see %s", h.simulator.log)
+	}
+	text := configuration(h.provider, filepath.Join(h.dir, "data"))
+	if err := os.WriteFile(filepath.Join(h.dir, "weir.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.join("patient", true)
+	h.join("hasty", false)
+	h.join("hasty", false)
+	return h
+}
+
+// command is weir with these arguments, in the directory of its configuration.
+func (h *house) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(h.ctx, h.bin, args...)
+	cmd.Dir, cmd.Env = h.dir, environ()
+	return cmd
+}
+
+// run runs a command to its end and returns what it printed.
+func (h *house) run(args ...string) []byte {
+	h.t.Helper()
+	cmd := h.command(args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		h.t.Fatalf("weir %s: %v\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
+	}
+	return stdout.Bytes()
+}
+
+// join makes a key, and its account where there is none yet.
+func (h *house) join(name string, drains bool) {
+	h.t.Helper()
+	m, onHangup := member{name: name, drains: drains}, "cancel"
+	if drains {
+		onHangup = "drain"
+	}
+	for _, other := range h.members {
+		if other.name == name {
+			m.account = other.account
+		}
+	}
+	if m.account == "" {
+		h.run("accounts", "create", name)
+		shown := h.list("accounts", "hangup", name, "--set", onHangup)
+		m.account = shown[0].ID
+	}
+	label := fmt.Sprintf("key %d", len(h.members))
+	m.token = strings.TrimSpace(string(h.run("keys", "create", "--account", name, "--label", label)))
+	for _, k := range h.list("keys", "list", "--account", name) {
+		if k.Label == label {
+			m.key = k.ID
+		}
+	}
+	h.members = append(h.members, m)
+}
+
+// listed is what listings have in common.
+type listed struct{ ID, Label string }
+
+// list is the output of a listing: one object, or an array of them.
+func (h *house) list(args ...string) []listed {
+	h.t.Helper()
+	out := bytes.TrimSpace(h.run(append(args, "--json")...))
+	if !bytes.HasPrefix(out, []byte("[")) {
+		out = fmt.Appendf(nil, "[%s]", out)
+	}
+	var all []listed
+	if err := json.Unmarshal(out, &all); err != nil || len(all) == 0 {
+		h.t.Fatalf("weir %s: got %s (%v), want objects", strings.Join(args, " "), out, err)
+	}
+	return all
+}
+
+// get reads JSON from a server into v.
+func (h *house) get(url string, header http.Header, v any) error {
+	r, err := http.NewRequestWithContext(h.ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	r.Header = header
+	resp, err := h.client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s", url, resp.Status)
+	}
+	if v == nil {
+		return nil
+	}
+	return json.NewDecoder(resp.Body).Decode(v)
+}
+
+// close ends the provider and forgets all connections.
+func (h *house) close() {
+	h.client.CloseIdleConnections()
+	if err := h.simulator.stop(); err != nil {
+		h.t.Errorf("simulator: %v", err)
+	}
+}

@@ -1,0 +1,284 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// fault is one way in which the books can disagree.
+type fault string
+
+const (
+	lost          fault = "lost: the provider was asked, the ledger has no row"
+	doubled       fault = "doubled: an attempt with more than one row"
+	resent        fault = "resent: the provider got one attempt more than once"
+	phantom       fault = "phantom: a row of an attempt that the provider never saw"
+	unexplained   fault = "unknown, and not open at a kill"
+	belowTruth    fault = "unknown, and charged below what was served"
+	inexact       fault = "exact, but not what the provider reported"
+	mispriced     fault = "cost that is not usage times price"
+	emptyEstimate fault = "estimated at nothing"
+	overEstimate  fault = "estimated above what was served"
+	underEstimate fault = "estimated below what the client got"
+	misattributed fault = "row under the wrong account, key or model"
+	untrue        fault = "client was told otherwise than the row says"
+	miscounted    fault = "request counted wrongly"
+	rereplied     fault = "replay that is not the first answer, or none allowed"
+	unsummed      fault = "/v1/uses is not the sum of the rows"
+	unverified    fault = "weir ledger verify: difference, gap or open attempt"
+	complained    fault = "error in the gateway's own log"
+)
+
+// faults are all of them, in the order of the report.
+func faults() []fault {
+	return []fault{
+		lost, doubled, resent, phantom, unexplained, belowTruth, inexact, mispriced, emptyEstimate, overEstimate,
+		underEstimate, misattributed, untrue, miscounted, rereplied, unsummed, unverified, complained,
+	}
+}
+
+// slack is by how many tokens an estimate of output may be above the truth: 5 %
+// for a tokenizer that is not the provider's own, or one token for each of up
+// to four answers, whose last word may be cut in two.
+func slack(truth int64) int64 { return max(4, truth/20) }
+
+// attempt is what both ledgers know of one attempt.
+type attempt struct {
+	rows   []*row
+	served []*served
+}
+
+// verdict is what judging the books came to.
+type verdict struct {
+	books    *books
+	attempts map[ledger.AttemptID]*attempt
+	requests map[uuid.UUID][]*row // in the order of the attempts
+	found    map[fault][]string
+	reached  int     // requests of which the provider saw an attempt
+	unseen   int     // requests of which it may have seen none, because a kill came first
+	streams  []int64 // of each estimate of a stream's output, in tokens: estimate less truth
+	wholes   []int64 // the same of answers that were not streams, of which nothing can be counted before they are whole
+	inputs   []int64 // of each estimate of input, in percent of the truth
+}
+
+// judge joins the books by attempt and asks everything that must hold.
+func judge(b *books) *verdict {
+	v := &verdict{
+		books: b, found: map[fault][]string{},
+		attempts: map[ledger.AttemptID]*attempt{}, requests: map[uuid.UUID][]*row{},
+	}
+	v.join()
+	for _, id := range slices.SortedFunc(maps.Keys(v.attempts), compareIDs) {
+		v.attempt(id, v.attempts[id])
+	}
+	for _, rows := range v.requests {
+		v.counted(rows)
+	}
+	for i := range b.receipts {
+		v.receipt(&b.receipts[i])
+	}
+	v.replays()
+	v.uses()
+	v.totals()
+	v.rest()
+	return v
+}
+
+func compareIDs(a, b ledger.AttemptID) int {
+	return cmp.Or(slices.Compare(a.Request[:], b.Request[:]), cmp.Compare(a.N, b.N))
+}
+
+func (v *verdict) add(f fault, format string, args ...any) {
+	v.found[f] = append(v.found[f], fmt.Sprintf(format, args...))
+}
+
+func (v *verdict) count(f fault) int { return len(v.found[f]) }
+
+func (v *verdict) join() {
+	of := func(id ledger.AttemptID) *attempt {
+		if v.attempts[id] == nil {
+			v.attempts[id] = &attempt{}
+		}
+		return v.attempts[id]
+	}
+	for i := range v.books.rows {
+		r := &v.books.rows[i]
+		of(r.id).rows = append(of(r.id).rows, r)
+		v.requests[r.id.Request] = append(v.requests[r.id.Request], r)
+	}
+	for _, rows := range v.requests {
+		slices.SortFunc(rows, func(a, b *row) int { return compareIDs(a.id, b.id) })
+	}
+	for i := range v.books.served {
+		s := &v.books.served[i]
+		id, err := ledger.ParseAttemptID(s.Attempt)
+		if err != nil {
+			v.add(lost, "%+v: %v", s, err)
+			continue
+		}
+		of(id).served = append(of(id).served, s)
+	}
+}
+
+func (v *verdict) attempt(id ledger.AttemptID, a *attempt) {
+	if len(a.served) > 1 {
+		v.add(resent, "%s: %d times", id, len(a.served))
+	}
+	if len(a.rows) > 1 {
+		v.add(doubled, "%s: %d rows", id, len(a.rows))
+	}
+	if len(a.rows) == 0 {
+		v.add(lost, "%s: %+v", id, *a.served[0])
+		return
+	}
+	r, s := a.rows[0], &served{}
+	if len(a.served) > 0 {
+		s = a.served[0]
+	} else if r.outcome != ledger.OutcomeUnknown && r.outcome != ledger.OutcomeRefused {
+		v.add(phantom, "%s", r)
+	}
+	v.priced(r)
+	truth := llm.Usage(s.Usage)
+	switch r.provenance {
+	case ledger.Exact:
+		v.exact(r, s, &truth)
+	case ledger.Estimated:
+		v.estimated(r, s, &truth)
+	case ledger.Unknown:
+		v.unknown(r, &truth)
+	default:
+		v.add(inexact, "%s: no such provenance", r)
+	}
+	if len(a.served) > 0 && (r.model != "house/"+s.Model || r.stream != s.Stream) {
+		v.add(misattributed, "%s: the provider was asked for %q, stream %t", r, s.Model, s.Stream)
+	}
+}
+
+// priced recomputes the cost. An unknown outcome costs its bound.
+func (v *verdict) priced(r *row) {
+	p, ok := v.books.prices[r.model]
+	want := p.Cost(&r.usage)
+	if r.provenance == ledger.Unknown {
+		want = p.Bound(r.usage.InputTokens(), r.usage.OutputTokens())
+	}
+	if ok != (r.price != "") || r.cost != want {
+		v.add(mispriced, "%s: got $%s by price %q, want $%s", r, r.cost, r.price, want)
+	}
+}
+
+// exact compares with what the provider truly served, which is what it
+// reported wherever it reported anything.
+func (v *verdict) exact(r *row, s *served, truth *llm.Usage) {
+	got := r.usage
+	got[llm.Requests] = 0
+	told := s.Reported != nil && llm.Usage(*s.Reported) == got
+	if s.Reported == nil { // nothing to take: an error, or a client that left at the end
+		told = r.outcome != ledger.OutcomeOK || s.Canceled
+	}
+	if r.outcome == ledger.OutcomeUnknown || got != *truth || !told {
+		v.add(inexact, "%s: the provider says %+v", r, *s)
+	}
+}
+
+func (v *verdict) estimated(r *row, s *served, truth *llm.Usage) {
+	if s.Reported != nil && r.outcome == ledger.OutcomeOK {
+		v.add(inexact, "%s: the provider says %+v, and nobody took it", r, *s)
+	}
+	if r.usage.InputTokens() <= 0 {
+		v.add(emptyEstimate, "%s", r)
+	}
+	got, want := r.usage.OutputTokens(), truth.OutputTokens()
+	if r.stream {
+		v.streams = append(v.streams, got-want)
+	} else {
+		v.wholes = append(v.wholes, got-want)
+	}
+	if in := truth.InputTokens(); in > 0 {
+		v.inputs = append(v.inputs, 100*(r.usage.InputTokens()-in)/in)
+	}
+	if got > want+slack(want) {
+		v.add(overEstimate, "%s: %d tokens of output, the provider gave %d", r, got, want)
+	}
+}
+
+// unknown asks whether the process that opened the attempt was killed, and the
+// start after that settled it.
+func (v *verdict) unknown(r *row, truth *llm.Usage) {
+	if why := unexplainedBy(v.books.lives, r); why != "" {
+		v.add(unexplained, "%s: %s", r, why)
+	}
+	p := v.books.prices[r.model]
+	if r.usage.InputTokens() < truth.InputTokens() || r.usage.OutputTokens() < truth.OutputTokens() || r.cost < p.Cost(truth) {
+		v.add(belowTruth, "%s: the provider gave %v", r, *truth)
+	}
+}
+
+// unexplainedBy says why no kill explains the unknown row; empty where one
+// does. The row's duration reaches to the start that found it open, and is cut
+// to milliseconds.
+func unexplainedBy(lives []life, r *row) string {
+	at := slices.IndexFunc(lives, func(l life) bool { return !r.opened.Before(l.began) && !r.opened.After(l.ended) })
+	if at < 0 {
+		return "no process was alive when it was opened"
+	}
+	if !lives[at].killed {
+		return fmt.Sprintf("process %d, which opened it, was not killed", at)
+	}
+	found := r.opened.Add(r.duration)
+	for i := at + 1; i < len(lives); i++ {
+		l := &lives[i]
+		until := l.ready
+		if until.IsZero() {
+			until = l.ended // another start may have to do it
+		}
+		if !found.Before(l.began.Add(-time.Millisecond)) && !found.After(until) {
+			return ""
+		}
+		if !l.ready.IsZero() {
+			break // whatever was open must have been found by now
+		}
+	}
+	return fmt.Sprintf("the start after process %d did not settle it", at)
+}
+
+// counted asks for one row a request that counts: the last one, of a request
+// of which the provider saw anything, or may have seen it.
+func (v *verdict) counted(rows []*row) {
+	got, want, last := 0, 0, rows[len(rows)-1]
+	reached := false
+	for i, r := range rows {
+		if r.counts {
+			got++
+		}
+		reached = reached || len(v.attempts[r.id].served) > 0
+		if int(r.id.N) != i+1 {
+			v.add(lost, "%s: it is number %d of the request's rows", r, i+1)
+		}
+	}
+	switch {
+	case reached:
+		v.reached, want = v.reached+1, 1
+	case last.outcome == ledger.OutcomeUnknown:
+		v.unseen, want = v.unseen+1, 1
+	}
+	if got != want || got == 1 && !last.counts {
+		v.add(miscounted, "%s: the last of %d rows: %d count, want %d", last, len(rows), got, want)
+	}
+}
+
+// String is the row as findings show it.
+func (r *row) String() string {
+	return fmt.Sprintf("%s %s %s/%s opened %s for %s, %d in %d out $%s",
+		r.id, r.model, r.outcome, r.provenance, clock(r.opened), r.duration,
+		r.usage.InputTokens(), r.usage.OutputTokens(), r.cost)
+}

@@ -1,0 +1,176 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// plan is how a life is to end.
+type plan struct {
+	kind  ending
+	after time.Duration // since it was ready, or since it was begun
+	grace time.Duration // of a kill while it stops: since SIGTERM
+	point string        // of a kill at a point
+	nth   int
+}
+
+// ending is one of the ways to end a life.
+type ending string
+
+const (
+	atMoment  ending = "kill -9 at a random moment"
+	inStart   ending = "kill -9 at a random moment of the start"
+	atPoint   ending = "kill -9 at a named point"
+	pointLate ending = "kill -9 because its point was not reached"
+	gracious  ending = "SIGTERM"
+	inStop    ending = "kill -9 after SIGTERM"
+)
+
+// points are the named points, with how often one is passed in a second or
+// two: the journal's with every write or sync, the projector's with every batch.
+var points = []struct {
+	name string
+	most int
+}{
+	{"journal.before_write", 220},
+	{"journal.rotated", 1},
+	{"project.before_commit", 10},
+	{"journal.after_write", 220},
+	{"journal.synced", 110},
+	{"project.after_commit", 10},
+}
+
+// stopEvery says after how many kills there is a graceful stop, and one that a
+// kill may interrupt, which counts as no kill of the plan.
+const stopEvery = 4
+
+// plans are n kills, every other one at a point, and the stops between them.
+func plans(n int, rng *rand.Rand) []plan {
+	var all []plan
+	next := rng.IntN(len(points))
+	for i := range n {
+		switch {
+		case i%2 == 0:
+			p := points[next%len(points)]
+			next++
+			nth := 1 + rng.IntN(p.most)
+			if rng.IntN(4) == 0 {
+				nth = 1 // most points are first passed while the gateway starts
+			}
+			all = append(all, plan{kind: atPoint, point: p.name, nth: nth})
+		case i%6 >= 4:
+			all = append(all, plan{kind: inStart, after: between(rng, 0, 40*time.Millisecond)})
+		default:
+			all = append(all, plan{kind: atMoment, after: between(rng, 50*time.Millisecond, 1800*time.Millisecond)})
+		}
+		switch after := between(rng, 300*time.Millisecond, 1500*time.Millisecond); i % stopEvery {
+		case 1:
+			all = append(all, plan{kind: inStop, after: after, grace: between(rng, 0, 700*time.Millisecond)})
+		case stopEvery - 1:
+			all = append(all, plan{kind: gracious, after: after})
+		}
+	}
+	return all
+}
+
+func between(rng *rand.Rand, low, high time.Duration) time.Duration {
+	return low + time.Duration(rng.Int64N(int64(high-low)))
+}
+
+// live runs one life of the gateway as planned.
+func (h *house) live(p plan) {
+	h.t.Helper()
+	process := h.serve(p)
+	ready := make(chan time.Time, 1)
+	go func() { ready <- h.awaitReady(process) }()
+	if p.kind == inStart {
+		process.endsWithin(p.after)
+		process.kill()
+	}
+	at := <-ready
+	if at.IsZero() && p.kind != inStart && p.kind != atPoint {
+		h.t.Fatalf("the gateway does not start; see %s", process.log)
+	}
+	h.end(process, &p)
+	h.gate.shut()
+	h.lives = append(h.lives, life{
+		plan: p, strict: h.strict(), began: process.started, ready: at, ended: process.ended, killed: process.wasKilled(),
+	})
+}
+
+// serve starts the gateway. Its durability alternates.
+func (h *house) serve(p plan) *process {
+	h.t.Helper()
+	number := len(h.lives)
+	cmd := h.command("serve", "--listen", "127.0.0.1:0")
+	durability, fault := "batched", h.constant
+	if h.strict() {
+		durability = "strict"
+	}
+	if p.kind == atPoint {
+		fault = fmt.Sprintf("%s:%d", p.point, p.nth)
+	}
+	cmd.Env = environ("WEIR_DURABILITY="+durability, fmt.Sprintf("WEIR_FAULT_SEGMENT=%d", segmentSize))
+	if fault != "" {
+		cmd.Env = append(cmd.Env, "WEIR_FAULT="+fault)
+	}
+	log := filepath.Join(h.dir, fmt.Sprintf("life-%03d.log", number))
+	h.logs = append(h.logs, log)
+	return start(h.t, cmd, log, "listening")
+}
+
+// strict is whether the life under way, or else the next one, waits for the
+// disk.
+func (h *house) strict() bool { return len(h.lives)%3 == 1 }
+
+// awaitReady is when the gateway first answered; zero when it died before it
+// did. From then on the load goes there.
+func (h *house) awaitReady(p *process) (at time.Time) {
+	var base string
+	select {
+	case base = <-p.address:
+	case <-p.over:
+		return at
+	case <-time.After(patience):
+		p.kill()
+		return at
+	}
+	for h.get("http://"+base+"/readyz", nil, nil) != nil {
+		if p.endsWithin(time.Millisecond) {
+			return at
+		}
+	}
+	at = time.Now()
+	h.gate.open(base)
+	return at
+}
+
+// end ends a life that has begun to answer, or waits for it to die at its
+// point.
+func (h *house) end(process *process, p *plan) {
+	switch p.kind {
+	case atMoment:
+		process.endsWithin(p.after)
+		process.kill()
+	case atPoint:
+		if !process.endsWithin(patience / 2) {
+			p.kind = pointLate
+			process.kill()
+		}
+	case inStop:
+		process.endsWithin(p.after)
+		_ = process.cmd.Process.Signal(syscall.SIGTERM) // it answered a moment ago
+		process.endsWithin(p.grace)
+		process.kill()
+	case gracious:
+		process.endsWithin(p.after)
+		if err := process.stop(); err != nil {
+			h.t.Errorf("graceful stop: %v", err)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	workers = 28
+	// retries is how often a request with an Idempotency-Key is made again
+	// until its answer has come.
+	retries = 6
+	// breath is the pause after a request that met nobody.
+	breath = 50 * time.Millisecond
+)
+
+// gate lets requests through while the gateway answers.
+type gate struct {
+	mu     sync.Mutex
+	base   string // empty while it does not
+	opened chan struct{}
+}
+
+func newGate() *gate { return &gate{opened: make(chan struct{})} }
+
+func (g *gate) open(base string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.base = base
+	close(g.opened)
+}
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.base != "" {
+		g.base, g.opened = "", make(chan struct{})
+	}
+}
+
+// pass is the gateway's address, once there is one; empty when ctx ends first.
+func (g *gate) pass(ctx context.Context) string {
+	for {
+		g.mu.Lock()
+		base, opened := g.base, g.opened
+		g.mu.Unlock()
+		if base != "" {
+			return base
+		}
+		select {
+		case <-ctx.Done():
+			return ""
+		case <-opened:
+		}
+	}
+}
+
+// load is workers that keep asking.
+type load struct {
+	gate    *gate
+	client  *http.Client
+	members []member
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	receipts []receipt
+}
+
+func newLoad(g *gate, members []member) *load {
+	return &load{gate: g, members: members, client: &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: 2 * workers, DisableCompression: true, ResponseHeaderTimeout: patience,
+	}}}
+}
+
+// begin starts the workers. They take on nothing new once ctx ends, and finish
+// what they have begun.
+func (l *load) begin(ctx context.Context, seed uint64) {
+	for i := range workers {
+		rng := rand.New(rand.NewPCG(seed, uint64(i)+1))
+		l.running.Go(func() { l.work(ctx, rng) })
+	}
+}
+
+// end waits for the workers, whose context has ended.
+func (l *load) end() []receipt {
+	l.running.Wait()
+	l.client.CloseIdleConnections()
+	return l.receipts
+}
+
+func (l *load) work(ctx context.Context, rng *rand.Rand) {
+	for ctx.Err() == nil {
+		o := l.order(rng)
+		if o.key != "" {
+			l.insist(ctx, o)
+			continue
+		}
+		l.once(ctx, o)
+	}
+}
+
+// once makes the request when there is somebody to answer.
+func (l *load) once(ctx context.Context, o order) (got receipt) {
+	base := l.gate.pass(ctx)
+	if base == "" {
+		return got
+	}
+	got = ask(context.WithoutCancel(ctx), l.client, base, o)
+	l.mu.Lock()
+	l.receipts = append(l.receipts, got)
+	l.mu.Unlock()
+	if got.status == 0 {
+		time.Sleep(breath)
+	}
+	return got
+}
+
+// insist makes a request with an Idempotency-Key until it is answered, over
+// whatever kill comes between, and then once more, for the replay.
+func (l *load) insist(ctx context.Context, o order) {
+	for range retries {
+		got := l.once(ctx, o)
+		if got.whole && got.status == http.StatusOK {
+			o.leaveAfter, o.leaveBefore = 0, 0
+			l.once(ctx, o)
+			return
+		}
+		if got.whole && got.status != http.StatusConflict {
+			return
+		}
+	}
+}
+
+// order is the next request: any dish, at any door, now and then with a client
+// that does not wait for the end.
+func (l *load) order(rng *rand.Rand) order {
+	o := order{
+		member: &l.members[rng.IntN(len(l.members))], model: choose(rng), door: nativeDoor,
+		stream: rng.IntN(100) < 60, wantUsage: rng.IntN(2) == 0, prompt: prompt(rng),
+	}
+	if rng.IntN(2) == 0 {
+		o.door = openaiDoor
+	}
+	if rng.IntN(100) < 12 {
+		o.maxTokens = 5 + rng.IntN(40)
+	}
+	if rng.IntN(100) < 8 {
+		o.choices = 2 + rng.IntN(3)
+	}
+	switch n := rng.IntN(100); {
+	case n < 8:
+		o.key = fmt.Sprintf("key-%016x", rng.Uint64())
+	case n < 20 && o.stream:
+		o.leaveAfter = 1 + rng.IntN(15)
+	case n < 26:
+		o.leaveBefore = time.Duration(2+rng.IntN(80)) * time.Millisecond
+	}
+	return o
+}
+
+func choose(rng *rand.Rand) string {
+	all := menu()
+	sum := 0
+	for i := range all {
+		sum += all[i].weight
+	}
+	at := rng.IntN(sum)
+	for i := range all {
+		if at -= all[i].weight; at < 0 {
+			return all[i].model
+		}
+	}
+	panic("crashtest: the weights do not add up")
+}
+
+// prompt is 4 to 60 plain words.
+func prompt(rng *rand.Rand) string {
+	words := strings.Fields("the river runs slow past an old mill and nobody counts what the water takes along")
+	text := make([]string, 4+rng.IntN(57))
+	for i := range text {
+		text[i] = words[rng.IntN(len(words))]
+	}
+	return strings.Join(text, " ")
+}

@@ -1,0 +1,178 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"weir/internal/llm"
+)
+
+// dish is a model that is asked for, and how often. The model's name tells the
+// simulator what to do.
+type dish struct {
+	model  string
+	weight int
+}
+
+// menu is the mixture of the load. Most answers take their time, so that every
+// kill finds requests at every stage.
+func menu() []dish {
+	return []dish{
+		{"house/chat:tokens=3", 10},
+		{"house/chat:ttft=40ms,pace=3ms,tokens=40", 12},
+		{"house/chat:ttft=120ms,pace=8ms,tokens=60", 10},
+		{"house/chat:pace=2ms,tokens=150,unicode", 5},
+		{"house/chat:ttft=10ms,tokens=20,cached=8", 6},
+		{"house/chat:ttft=5ms,pace=1ms,tokens=30,chunk=7,eol=crlf,comments", 3},
+		{"house/echo:pace=2ms", 4},
+		{"house/reason:ttft=20ms,pace=2ms,reasoning=12,tokens=30", 6},
+		{"house/chat:tokens=25,pace=1ms", 4},
+		{"house/chat:tokens=20,usage=missing", 3},
+		{"house/chat:status=429,retry_after=1", 2},
+		{"house/chat:status=500", 2},
+		{"house/chat:status=503,rate=0.5", 3},
+		{"house/chat:fault=quota", 1},
+		{"house/chat:pace=3ms,tokens=40,fault=cut,at=10", 3},
+		{"house/chat:pace=3ms,tokens=40,fault=cut-reset,at=10", 2},
+		{"house/chat:pace=2ms,fault=eof,at=12", 2},
+		{"house/chat:pace=2ms,fault=no-end", 2},
+		{"house/chat:pace=2ms,fault=error-event,at=6", 2},
+		{"house/chat:fault=reset", 2},
+		{"house/chat:fault=silence", 1},
+		{"house/chat:pace=2ms,fault=stall,at=5", 2},
+		{"house/chat:fault=html", 1},
+		{"shaky", 5},
+		{"broken", 4},
+		{"late", 2},
+		{"nobody", 3},
+	}
+}
+
+// aliases have a second target for when the first one fails.
+func aliases() map[string][]string {
+	good := "house/chat:ttft=30ms,pace=2ms,tokens=30"
+	return map[string][]string{
+		"shaky":  {"house/chat:status=500,rate=0.7", good},
+		"broken": {"house/chat:ttft=20ms,fault=reset", "house/chat:ttft=10ms,status=503", good},
+		"late":   {"house/chat:fault=headers-silence", good},
+		"nobody": {"nowhere/chat", good},
+	}
+}
+
+// unpriced is the one model that has no price.
+const unpriced = "house/echo:pace=2ms"
+
+// models are all that may be asked for by their full names.
+func models() []string {
+	all := map[string]bool{}
+	for _, d := range menu() {
+		if strings.Contains(d.model, "/") {
+			all[d.model] = true
+		}
+	}
+	for _, targets := range aliases() {
+		for _, model := range targets {
+			all[model] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// priceList is what a model costs in US dollars, by class: per million tokens,
+// and per request.
+type priceList map[string]string
+
+// priceOf spreads three lists over the models. Their rates do not come to
+// whole nano-dollars, so that rounding shows; nil is no price.
+func priceOf(model string) priceList {
+	if model == unpriced {
+		return nil
+	}
+	lists := []priceList{
+		{"input": "0.1537", "output": "0.6113"},
+		{"input": "2.5003", "output": "10.0007", "cache_read": "0.2501", "reasoning": "12.0009"},
+		{"input": "0.0799", "output": "0.3201", "request": "0.000013"},
+	}
+	return lists[slices.Index(models(), model)%len(lists)]
+}
+
+// price is the list as the arithmetic knows it: a class that is absent costs
+// what input or output does.
+func (l priceList) price() (p llm.Price, err error) {
+	for c := range llm.NumClasses {
+		class := llm.Class(c)
+		parse, text, ok := llm.ParseRate, "", false
+		switch {
+		case class.IsInput():
+			text, ok = l["input"], true
+		case class.IsOutput():
+			text, ok = l["output"], true
+		default:
+			parse = llm.ParseUnitRate
+		}
+		if own, has := l[class.String()]; has {
+			text, ok = own, true
+		}
+		if !ok {
+			continue
+		}
+		if p.Rates[c], err = parse(text); err != nil {
+			return p, err
+		}
+	}
+	p.Version = "recomputed"
+	return p, nil
+}
+
+// prices are those of all models that have one.
+func prices() (map[string]llm.Price, error) {
+	all := map[string]llm.Price{}
+	for _, model := range models() {
+		list := priceOf(model)
+		if list == nil {
+			continue
+		}
+		p, err := list.price()
+		if err != nil {
+			return nil, fmt.Errorf("price of %s: %w", model, err)
+		}
+		all[model] = p
+	}
+	return all, nil
+}
+
+// configuration is weir.yaml for a simulator at that address.
+func configuration(simulator, data string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "data: %q\ndrain_timeout: 500ms\nproviders:\n", data)
+	const timeouts = "{connect: 1s, first_byte: 1s, idle: 500ms, total: 10s}"
+	fmt.Fprintf(&b, "  house: {dialect: openai, base_url: %q, allow_private: true, api_keys: [one, two], timeouts: %s}\n", "http://"+simulator+"/v1", timeouts)
+	fmt.Fprintf(&b, "  nowhere: {dialect: openai, base_url: \"http://127.0.0.1:1/v1\", allow_private: true, api_keys: [none], timeouts: %s}\n", timeouts)
+	b.WriteString("aliases:\n")
+	for _, name := range slices.Sorted(maps.Keys(aliases())) {
+		fmt.Fprintf(&b, "  %s: {targets: [%s]}\n", name, quoted(aliases()[name]))
+	}
+	b.WriteString("prices:\n")
+	for _, model := range models() {
+		list := priceOf(model)
+		for i, class := range slices.Sorted(maps.Keys(list)) {
+			if i == 0 {
+				fmt.Fprintf(&b, "  %q:\n", model)
+			}
+			fmt.Fprintf(&b, "    %s: %q\n", class, list[class])
+		}
+	}
+	return b.String()
+}
+
+func quoted(words []string) string {
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = fmt.Sprintf("%q", w)
+	}
+	return strings.Join(all, ", ")
+}
