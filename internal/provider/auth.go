@@ -3,7 +3,6 @@ package provider
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -31,14 +30,27 @@ func (a Auth) check() error {
 	return nil
 }
 
-func (a Auth) set(h http.Header, key llm.Secret) {
-	switch a {
-	case AuthNone:
-	case AuthBearer:
-		h.Set("Authorization", "Bearer "+key.Reveal())
-	default:
-		h.Set(string(a), key.Reveal())
+// header is the name of the header that carries the key.
+func (a Auth) header() string {
+	if a == AuthBearer {
+		return "Authorization"
 	}
+	return string(a)
+}
+
+// credentials are the values of that header, one for every key.
+func (a Auth) credentials(keys []llm.Secret) []llm.Secret {
+	if a == AuthNone {
+		return nil
+	}
+	if a != AuthBearer {
+		return slices.Clone(keys)
+	}
+	all := make([]llm.Secret, len(keys))
+	for i, key := range keys {
+		all[i] = llm.NewSecret("Bearer " + key.Reveal())
+	}
+	return all
 }
 
 func checkKeys(keys []llm.Secret) error {

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
-	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +15,7 @@ import (
 )
 
 const (
+	firstRead     = 4 << 10 // for a reply whose length is not told
 	maxErrorBody  = 64 << 10
 	errorBodyTime = 10 * time.Second // how long an error's explanation is waited for
 )
@@ -23,6 +24,8 @@ var (
 	errNoPermit = errors.New("a request to a provider has no open hold of the ledger")
 	errNoKey    = errors.New("no such credential")
 	errNoPath   = errors.New("the wire format has no such operation")
+	errTarget   = errors.New("a character that no address can carry")
+	errValue    = errors.New("a character that no header can carry")
 )
 
 // Permit is leave to make one attempt: an opened hold of the ledger, usable
@@ -51,7 +54,7 @@ type Call struct {
 // which aborts what is unfinished of it at once.
 type Response struct {
 	Status int
-	Header http.Header
+	Header Header
 	// Body gives io.EOF or a *Failure at its end. Idle and total timers are in
 	// force while it is read.
 	Body io.ReadCloser
@@ -67,25 +70,23 @@ type Response struct {
 // Do makes one attempt. Every error is a *Failure. When ctx is cancelled the
 // exchange is aborted at once, at any point of it.
 func (p *Provider) Do(ctx context.Context, c Call) (*Response, error) {
-	x := p.newExchange(ctx)
-	req, err := p.request(x.ctx, &c)
+	target, err := p.target(&c)
 	if err == nil {
 		err = c.Hold.Use()
 	}
 	if err != nil {
-		x.finish()
 		return nil, p.internal(err)
 	}
-	res, err := p.transport.RoundTrip(req)
+	x := p.newExchange(ctx)
+	a, err := p.wire.send(x, &c, target)
 	if err != nil {
 		f := x.failure(err, false)
 		x.finish()
 		return nil, f
 	}
-	x.http2 = res.ProtoMajor == 2
 	r := &Response{
-		Status: res.StatusCode, Header: res.Header, Body: &body{x: x, src: res.Body},
-		exchange: x, model: c.Model, length: res.ContentLength,
+		Status: a.status, Header: a.header, Body: &body{x: x, src: a.body},
+		exchange: x, model: c.Model, length: a.length,
 	}
 	if f := r.judge(c.Stream); f != nil {
 		_ = r.Body.Close()
@@ -94,38 +95,64 @@ func (p *Provider) Do(ctx context.Context, c Call) (*Response, error) {
 	return r, nil
 }
 
-// request builds the request. Its body is of a type that the Transport knows
-// to be in memory: with any other, headers leave in a write of their own.
-func (p *Provider) request(ctx context.Context, c *Call) (*http.Request, error) {
+// target is the path and query of the request, or what is wrong with the call.
+func (p *Provider) target(c *Call) (string, error) {
 	if c.Hold == nil {
-		return nil, errNoPermit
+		return "", errNoPermit
 	}
 	if c.Key < 0 || c.Key >= p.Keys() {
-		return nil, fmt.Errorf("key %d of %d: %w", c.Key, p.Keys(), errNoKey)
+		return "", fmt.Errorf("key %d of %d: %w", c.Key, p.Keys(), errNoKey)
+	}
+	if !isFieldValue(c.AttemptID) {
+		return "", fmt.Errorf("attempt %q: %w", c.AttemptID, errValue)
 	}
 	path := p.opts.Dialect.Path(c.Op, c.Model, c.Stream)
 	if !strings.HasPrefix(path, "/") { // else it could name another host
-		return nil, fmt.Errorf("operation %q: %w", c.Op, errNoPath)
+		return "", fmt.Errorf("operation %q: %w", c.Op, errNoPath)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.base+path, bytes.NewReader(c.Body))
+	path = p.prefix + path
+	if strings.Trim(path, unescaped) == "" {
+		return path, nil
+	}
+	u, err := url.Parse(p.origin + path)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	p.setHeaders(req.Header, c)
-	return req, nil
+	path = u.RequestURI() // which leaves a query as it is
+	if !isFieldValue(path) || strings.Contains(path, " ") {
+		return "", fmt.Errorf("target %q: %w", path, errTarget)
+	}
+	return path, nil
 }
 
-func (p *Provider) setHeaders(h http.Header, c *Call) {
-	h.Set("Content-Type", "application/json")
-	h.Set("Accept", "application/json")
-	if c.Stream {
-		h.Set("Accept", "text/event-stream")
+// unescaped are characters that mean themselves in a path and a query.
+const unescaped = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/:?=&"
+
+// isFieldValue reports whether a text of ours may be sent as a header: it
+// holds nothing that would end the line, nor any other control character.
+func isFieldValue(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
 	}
-	h.Set("Accept-Encoding", "identity")
-	h.Set("User-Agent", p.opts.UserAgent)
-	h.Set("X-Client-Request-Id", c.AttemptID)
-	if len(p.opts.APIKeys) > 0 {
-		p.opts.Auth.set(h, p.opts.APIKeys[c.Key])
+	return true
+}
+
+// headers names every header of the request but those that say where it goes
+// and where its body ends.
+func (p *Provider) headers(c *Call, set func(name, value string)) {
+	accept := "application/json"
+	if c.Stream {
+		accept = "text/event-stream"
+	}
+	set("Content-Type", "application/json")
+	set("Accept", accept)
+	set("Accept-Encoding", "identity")
+	set("User-Agent", p.opts.UserAgent)
+	set("X-Client-Request-Id", c.AttemptID)
+	if len(p.credentials) > 0 {
+		set(p.opts.Auth.header(), p.credentials[c.Key].Reveal())
 	}
 }
 
@@ -137,21 +164,23 @@ func (r *Response) judge(stream bool) *Failure {
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return r.protocol("content encoding %q, which was not asked for", enc)
 	}
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	contentType := r.Header.Get("Content-Type")
+	media, _, _ := strings.Cut(contentType, ";") // no parameter means anything here
+	media = strings.ToLower(strings.TrimSpace(media))
 	isJSON := media == "application/json" || strings.HasSuffix(media, "+json")
 	switch {
-	case r.Header.Get("Content-Type") == "": // the decoder judges what comes
+	case contentType == "": // the decoder judges what comes
 		r.Streamed = stream
 		return nil
-	case err == nil && stream && media == "text/event-stream":
+	case stream && media == "text/event-stream":
 		r.Streamed = true
 		return nil
-	case err == nil && stream && isJSON:
+	case stream && isJSON:
 		return r.hold()
-	case err == nil && !stream && isJSON:
+	case isJSON:
 		return nil
 	}
-	return r.protocol("content type %q", r.Header.Get("Content-Type"))
+	return r.protocol("content type %q", contentType)
 }
 
 // judgeStatus reads what the provider says about its error, as far as it comes
@@ -192,21 +221,33 @@ func (r *Response) ReadAll() ([]byte, error) {
 }
 
 func (r *Response) readAll() ([]byte, *Failure) {
-	bound := r.exchange.provider.opts.MaxReply
-	var buf bytes.Buffer
-	if r.length > 0 && r.length <= bound {
-		buf.Grow(int(r.length) + bytes.MinRead) // room to meet the end in
+	text, f := r.readBounded(r.exchange.provider.opts.MaxReply)
+	if f == nil && isErrorBody(text) {
+		f = r.exchange.provider.statusFailure(r.Status, r.Header, text, r.model)
 	}
-	n, err := buf.ReadFrom(io.LimitReader(r.Body, bound+1))
-	switch {
-	case err != nil:
-		return nil, AsFailure(err)
-	case n > bound:
-		return nil, r.protocol("a reply of more than %d bytes", bound)
-	case isErrorBody(buf.Bytes()):
-		return nil, r.exchange.provider.statusFailure(r.Status, r.Header, buf.Bytes(), r.model)
+	return text, f
+}
+
+func (r *Response) readBounded(bound int64) ([]byte, *Failure) {
+	size := int64(firstRead)
+	if r.length >= 0 && r.length <= bound {
+		size = r.length + 1 // room to meet the end in
 	}
-	return buf.Bytes(), nil
+	buf := make([]byte, 0, size)
+	for {
+		n, err := r.Body.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case int64(len(buf)) > bound:
+			return nil, r.protocol("a reply of more than %d bytes", bound)
+		case err == io.EOF:
+			return buf, nil
+		case err != nil:
+			return nil, AsFailure(err)
+		case len(buf) == cap(buf):
+			buf = slices.Grow(buf, len(buf))
+		}
+	}
 }
 
 func (r *Response) protocol(format string, args ...any) *Failure {

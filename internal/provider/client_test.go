@@ -23,145 +23,149 @@ import (
 )
 
 func TestRequest(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		auth   provider.Auth
-		stream bool
-		want   map[string]string
-	}{
-		{provider.AuthBearer, false, map[string]string{"Authorization": "Bearer " + testKey, "Accept": "application/json"}},
-		{"", true, map[string]string{"Authorization": "Bearer " + testKey, "Accept": "text/event-stream"}},
-		{provider.AuthAPIKey, false, map[string]string{"Api-Key": testKey, "Authorization": ""}},
-		{provider.AuthXAPIKey, false, map[string]string{"X-Api-Key": testKey, "Authorization": ""}},
-		{provider.AuthGoogle, false, map[string]string{"X-Goog-Api-Key": testKey, "Authorization": ""}},
-		{provider.AuthNone, false, map[string]string{"Authorization": ""}},
-	} {
-		var got *http.Request
-		var body []byte
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			got = r
-			body, _ = io.ReadAll(r.Body)
-			w.Header().Set("Content-Type", r.Header.Get("Accept"))
-			_, _ = io.WriteString(w, "{}")
-		}))
-		t.Cleanup(server.Close)
-		p := newProvider(t, provider.Options{BaseURL: server.URL + "/v1/", Auth: tc.auth, UserAgent: "weir/1.2.3"})
-		if _, f := exchange(t.Context(), p, chat(tc.stream)); f != nil {
-			t.Fatalf("%q: %v", tc.auth, f)
-		}
-		if line := got.Method + " " + got.URL.String(); line != "POST /v1/chat/completions" || string(body) != `{"model":"small"}` {
-			t.Errorf("%q: got %s with %s", tc.auth, line, body)
-		}
-		tc.want["Content-Type"] = "application/json"
-		tc.want["Accept-Encoding"] = "identity"
-		tc.want["User-Agent"] = "weir/1.2.3"
-		tc.want["X-Client-Request-Id"] = "attempt-1"
-		for name, want := range tc.want {
-			if got := got.Header.Get(name); got != want {
-				t.Errorf("%q: got %s %q, want %q", tc.auth, name, got, want)
+	overTransports(t, func(t *testing.T, way transport) {
+		for _, tc := range []struct {
+			auth   provider.Auth
+			stream bool
+			want   map[string]string
+		}{
+			{provider.AuthBearer, false, map[string]string{"Authorization": "Bearer " + testKey, "Accept": "application/json"}},
+			{"", true, map[string]string{"Authorization": "Bearer " + testKey, "Accept": "text/event-stream"}},
+			{provider.AuthAPIKey, false, map[string]string{"Api-Key": testKey, "Authorization": ""}},
+			{provider.AuthXAPIKey, false, map[string]string{"X-Api-Key": testKey, "Authorization": ""}},
+			{provider.AuthGoogle, false, map[string]string{"X-Goog-Api-Key": testKey, "Authorization": ""}},
+			{provider.AuthNone, false, map[string]string{"Authorization": ""}},
+		} {
+			var got *http.Request
+			var body []byte
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				got = r
+				body, _ = io.ReadAll(r.Body)
+				w.Header().Set("Content-Type", r.Header.Get("Accept"))
+				_, _ = io.WriteString(w, "{}")
+			}))
+			t.Cleanup(server.Close)
+			p := way.provider(t, provider.Options{BaseURL: server.URL + "/v1/", Auth: tc.auth, UserAgent: "weir/1.2.3"})
+			if _, f := exchange(t.Context(), p, chat(tc.stream)); f != nil {
+				t.Fatalf("%q: %v", tc.auth, f)
+			}
+			if line := got.Method + " " + got.URL.String(); line != "POST /v1/chat/completions" || string(body) != `{"model":"small"}` {
+				t.Errorf("%q: got %s with %s", tc.auth, line, body)
+			}
+			tc.want["Content-Type"] = "application/json"
+			tc.want["Accept-Encoding"] = "identity"
+			tc.want["User-Agent"] = "weir/1.2.3"
+			tc.want["X-Client-Request-Id"] = "attempt-1"
+			for name, want := range tc.want {
+				if got := got.Header.Get(name); got != want {
+					t.Errorf("%q: got %s %q, want %q", tc.auth, name, got, want)
+				}
 			}
 		}
-	}
+	})
 }
 
 func TestRequestLeavesInOneWrite(t *testing.T) {
-	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = ln.Close() }()
-	first := make(chan string, 1)
-	go func() {
-		c, err := ln.Accept()
+	overTransports(t, func(t *testing.T, way transport) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			return
+			t.Fatal(err)
 		}
-		defer func() { _ = c.Close() }()
-		buf := make([]byte, 64<<10)
-		n, _ := c.Read(buf)
-		first <- string(buf[:n])
-		_, _ = io.WriteString(c, jsonReply("{}"))
-	}()
-	p := newProvider(t, provider.Options{BaseURL: "http://" + ln.Addr().String()})
-	if _, f := exchange(t.Context(), p, chat(false)); f != nil {
-		t.Fatal(f)
-	}
-	if got := <-first; !strings.HasSuffix(got, "\r\n\r\n"+`{"model":"small"}`) {
-		t.Errorf("got the first write %q, want headers and body", got)
-	}
+		defer func() { _ = ln.Close() }()
+		first := make(chan string, 1)
+		go func() {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			defer func() { _ = c.Close() }()
+			buf := make([]byte, 64<<10)
+			n, _ := c.Read(buf)
+			first <- string(buf[:n])
+			_, _ = io.WriteString(c, jsonReply("{}"))
+		}()
+		p := way.provider(t, provider.Options{BaseURL: "http://" + ln.Addr().String()})
+		if _, f := exchange(t.Context(), p, chat(false)); f != nil {
+			t.Fatal(f)
+		}
+		if got := <-first; !strings.HasSuffix(got, "\r\n\r\n"+`{"model":"small"}`) {
+			t.Errorf("got the first write %q, want headers and body", got)
+		}
+	})
 }
 
 // TestConnectionsAreKept holds that a reply read to its end, or refused with
 // its whole text, leaves its connection to the next request.
 func TestConnectionsAreKept(t *testing.T) {
-	t.Parallel()
-	var conns atomic.Int32
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", r.Header.Get("Accept"))
-		if r.Header.Get("X-Client-Request-Id") == "refused" {
-			w.WriteHeader(http.StatusBadRequest)
-		}
-		_, _ = io.WriteString(w, "{}")
-	}))
-	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		if s == http.StateNew {
-			conns.Add(1)
-		}
-	}
-	server.Start()
-	t.Cleanup(server.Close)
-	p := newProvider(t, provider.Options{BaseURL: server.URL})
-	for range 4 {
-		for _, stream := range []bool{false, true} {
-			if _, f := exchange(t.Context(), p, chat(stream)); f != nil {
-				t.Fatal(f)
+	overTransports(t, func(t *testing.T, way transport) {
+		var conns atomic.Int32
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", r.Header.Get("Accept"))
+			if r.Header.Get("X-Client-Request-Id") == "refused" {
+				w.WriteHeader(http.StatusBadRequest)
+			}
+			_, _ = io.WriteString(w, "{}")
+		}))
+		server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+			if s == http.StateNew {
+				conns.Add(1)
 			}
 		}
-		refused := chat(false)
-		refused.AttemptID = "refused"
-		if _, f := exchange(t.Context(), p, refused); f == nil {
-			t.Fatal("got an answer, want 400")
+		server.Start()
+		t.Cleanup(server.Close)
+		p := way.provider(t, provider.Options{BaseURL: server.URL})
+		for range 4 {
+			for _, stream := range []bool{false, true} {
+				if _, f := exchange(t.Context(), p, chat(stream)); f != nil {
+					t.Fatal(f)
+				}
+			}
+			refused := chat(false)
+			refused.AttemptID = "refused"
+			if _, f := exchange(t.Context(), p, refused); f == nil {
+				t.Fatal("got an answer, want 400")
+			}
 		}
-	}
-	if got := conns.Load(); got != 1 {
-		t.Errorf("got %d connections, want 1", got)
-	}
+		if got := conns.Load(); got != 1 {
+			t.Errorf("got %d connections, want 1", got)
+		}
+	})
 }
 
 func TestNothingGoesOutWithoutAHold(t *testing.T) {
-	t.Parallel()
-	var hits atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
-	t.Cleanup(server.Close)
-	p := newProvider(t, provider.Options{BaseURL: server.URL})
-	spent := &llm.Error{Code: llm.CodeBudgetExceeded, Message: "No room."}
-	for name, tc := range map[string]struct {
-		change func(*provider.Call)
-		code   llm.Code
-	}{
-		"no hold":      {func(c *provider.Call) { c.Hold = nil }, llm.CodeInternal},
-		"used up":      {func(c *provider.Call) { c.Hold = &permit{err: errors.New("used")} }, llm.CodeInternal},
-		"no budget":    {func(c *provider.Call) { c.Hold = &permit{err: spent} }, llm.CodeBudgetExceeded},
-		"no such key":  {func(c *provider.Call) { c.Key = 1 }, llm.CodeInternal},
-		"negative key": {func(c *provider.Call) { c.Key = -1 }, llm.CodeInternal},
-		"no such op":   {func(c *provider.Call) { c.Op = "embed" }, llm.CodeInternal},
-	} {
-		c := chat(false)
-		tc.change(&c)
-		_, f := exchange(t.Context(), p, c)
-		if f == nil || f.Err.Code != tc.code || f.Sent() || f.Retryable() || f.Elsewhere() {
-			t.Errorf("%s: got %v, want %s, not sent, not to be retried", name, f, tc.code)
+	overTransports(t, func(t *testing.T, way transport) {
+		var hits atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
+		t.Cleanup(server.Close)
+		p := way.provider(t, provider.Options{BaseURL: server.URL})
+		spent := &llm.Error{Code: llm.CodeBudgetExceeded, Message: "No room."}
+		for name, tc := range map[string]struct {
+			change func(*provider.Call)
+			code   llm.Code
+		}{
+			"no hold":      {func(c *provider.Call) { c.Hold = nil }, llm.CodeInternal},
+			"used up":      {func(c *provider.Call) { c.Hold = &permit{err: errors.New("used")} }, llm.CodeInternal},
+			"no budget":    {func(c *provider.Call) { c.Hold = &permit{err: spent} }, llm.CodeBudgetExceeded},
+			"no such key":  {func(c *provider.Call) { c.Key = 1 }, llm.CodeInternal},
+			"negative key": {func(c *provider.Call) { c.Key = -1 }, llm.CodeInternal},
+			"no such op":   {func(c *provider.Call) { c.Op = "embed" }, llm.CodeInternal},
+		} {
+			c := chat(false)
+			tc.change(&c)
+			_, f := exchange(t.Context(), p, c)
+			if f == nil || f.Err.Code != tc.code || f.Sent() || f.Retryable() || f.Elsewhere() {
+				t.Errorf("%s: got %v, want %s, not sent, not to be retried", name, f, tc.code)
+			}
 		}
-	}
-	if got := hits.Load(); got != 0 {
-		t.Errorf("got %d requests, want 0", got)
-	}
-	c := chat(false)
-	_, _ = exchange(t.Context(), p, c)
-	if got := c.Hold.(*permit).used; got != 1 || hits.Load() != 1 {
-		t.Errorf("got %d uses and %d requests, want one each", got, hits.Load())
-	}
+		if got := hits.Load(); got != 0 {
+			t.Errorf("got %d requests, want 0", got)
+		}
+		c := chat(false)
+		_, _ = exchange(t.Context(), p, c)
+		if got := c.Hold.(*permit).used; got != 1 || hits.Load() != 1 {
+			t.Errorf("got %d uses and %d requests, want one each", got, hits.Load())
+		}
+	})
 }
 
 func TestNoConnection(t *testing.T) {
@@ -262,22 +266,23 @@ func TestCertificateFileAndHTTP2(t *testing.T) {
 }
 
 func TestRedirectIsNeverFollowed(t *testing.T) {
-	t.Parallel()
-	var hits atomic.Int32
-	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
-	t.Cleanup(target.Close)
-	for _, status := range []int{301, 302, 303, 307, 308} {
-		server := httptest.NewServer(http.RedirectHandler(target.URL, status))
-		t.Cleanup(server.Close)
-		p := newProvider(t, provider.Options{BaseURL: server.URL})
-		_, f := exchange(t.Context(), p, chat(false))
-		if f == nil || f.Kind != provider.KindProtocol || f.Status != status {
-			t.Errorf("%d: got %v, want %v", status, f, provider.KindProtocol)
+	overTransports(t, func(t *testing.T, way transport) {
+		var hits atomic.Int32
+		target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
+		t.Cleanup(target.Close)
+		for _, status := range []int{301, 302, 303, 307, 308} {
+			server := httptest.NewServer(http.RedirectHandler(target.URL, status))
+			t.Cleanup(server.Close)
+			p := way.provider(t, provider.Options{BaseURL: server.URL})
+			_, f := exchange(t.Context(), p, chat(false))
+			if f == nil || f.Kind != provider.KindProtocol || f.Status != status {
+				t.Errorf("%d: got %v, want %v", status, f, provider.KindProtocol)
+			}
 		}
-	}
-	if got := hits.Load(); got != 0 {
-		t.Errorf("got %d requests at the other address, want 0", got)
-	}
+		if got := hits.Load(); got != 0 {
+			t.Errorf("got %d requests at the other address, want 0", got)
+		}
+	})
 }
 
 func TestNameThatResolvesToAPrivateAddress(t *testing.T) {
@@ -297,24 +302,25 @@ func TestNameThatResolvesToAPrivateAddress(t *testing.T) {
 }
 
 func TestSecretsStayOut(t *testing.T) {
-	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = fmt.Fprintf(w, `{"error":{"message":"you sent %s"}}`, r.Header.Get("Authorization"))
-	}))
-	t.Cleanup(server.Close)
-	p := newProvider(t, provider.Options{BaseURL: server.URL})
-	_, f := exchange(t.Context(), p, chat(false))
-	want := "you sent Bearer [redacted]"
-	if f == nil || f.Err.Message != want || f.Upstream.Message != want {
-		t.Errorf("got %v, want the message %q", f, want)
-	}
-	for _, text := range []string{f.Error(), fmt.Sprintf("%+v %#v", f, f.Err), fmt.Sprintf("%+v %#v", p, p)} {
-		if strings.Contains(text, testKey) {
-			t.Errorf("the key stands in %q", text)
+	overTransports(t, func(t *testing.T, way transport) {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = fmt.Fprintf(w, `{"error":{"message":"you sent %s"}}`, r.Header.Get("Authorization"))
+		}))
+		t.Cleanup(server.Close)
+		p := way.provider(t, provider.Options{BaseURL: server.URL})
+		_, f := exchange(t.Context(), p, chat(false))
+		want := "you sent Bearer [redacted]"
+		if f == nil || f.Err.Message != want || f.Upstream.Message != want {
+			t.Errorf("got %v, want the message %q", f, want)
 		}
-	}
+		for _, text := range []string{f.Error(), fmt.Sprintf("%+v %#v", f, f.Err), fmt.Sprintf("%+v %#v", p, p)} {
+			if strings.Contains(text, testKey) {
+				t.Errorf("the key stands in %q", text)
+			}
+		}
+	})
 }
 
 func TestAnotherTransport(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http/httptrace"
 	"sync/atomic"
 	"syscall"
 )
@@ -17,45 +16,48 @@ type exchange struct {
 
 	provider *Provider
 	parent   context.Context // of the caller
-	ctx      context.Context // of the request; its cause is an expiry when a timer ran out
-	sent     atomic.Bool     // a connection was there to write to
+	unlink   func() bool     // ends what follow began; nil before
+	sent     atomic.Bool     // some of the request may have gone out
 	http2    bool            // the answer came over HTTP/2
 }
 
 func (p *Provider) newExchange(parent context.Context) *exchange {
 	x := &exchange{provider: p, parent: parent}
-	ctx, cancel := context.WithCancelCause(parent)
-	x.ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		// The Transport asks again when it found a connection closed before
-		// anything was written to it.
-		GetConn: func(string) { x.sent.Store(false) },
-		GotConn: func(httptrace.GotConnInfo) { x.sent.Store(true) },
-	})
-	x.start(&p.opts.Timeouts, cancel)
+	x.start(&p.opts.Timeouts)
 	return x
+}
+
+// follow has the exchange aborted together with its caller's context, for a
+// wire that does not look at that itself.
+func (x *exchange) follow() {
+	x.unlink = context.AfterFunc(x.parent, func() { x.abort(errGivenUp) })
 }
 
 // finish ends the timers and aborts what is still under way.
 func (x *exchange) finish() {
+	if x.unlink != nil {
+		x.unlink()
+	}
 	x.stop()
-	x.cancel(nil)
+	x.abort(errGivenUp)
 }
 
-// failure says what an error of the Transport, or of a body once inBody, is.
+// failure says what an error of the wire, or of a body once inBody, is.
 func (x *exchange) failure(err error, inBody bool) *Failure {
 	sent := inBody || x.sent.Load()
 	return x.provider.failure(x.kind(err, sent, inBody), sent, err)
 }
 
 func (x *exchange) kind(err error, sent, inBody bool) Kind {
-	if e, ok := errors.AsType[expiry](context.Cause(x.ctx)); ok {
+	reason := x.reason()
+	if e, ok := errors.AsType[expiry](reason); ok {
 		if Kind(e) == KindFirstByteTimeout && !sent {
 			return KindConnectTimeout
 		}
 		return Kind(e)
 	}
 	switch {
-	case x.parent.Err() != nil:
+	case reason != nil, x.parent.Err() != nil:
 		return KindCanceled
 	case !sent && isTimeout(err):
 		return KindConnectTimeout
@@ -119,6 +121,7 @@ func (b *body) Read(p []byte) (int, error) {
 
 // Close aborts what is unfinished. It may be called while Read waits.
 func (b *body) Close() error {
+	err := b.src.Close()
 	b.x.finish()
-	return b.src.Close()
+	return err
 }

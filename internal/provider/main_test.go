@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -19,7 +20,51 @@ import (
 	"weir/internal/rawjson"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(upstreamVariable) != "" {
+		serveUpstream()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// transport is a way to a provider of http without a proxy.
+type transport struct {
+	name     string
+	standard bool
+}
+
+// transports must not differ in anything but what they cost.
+var transports = []transport{{name: "plain"}, {name: "net-http", standard: true}}
+
+func (way transport) provider(t testing.TB, o provider.Options) *provider.Provider {
+	t.Helper()
+	if way.standard {
+		o.AllowPrivate = true
+		rt, err := provider.NewTransport(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Transport = rt
+	}
+	return newProvider(t, o)
+}
+
+// overTransports runs a test for every way.
+func overTransports(t *testing.T, test func(t *testing.T, way transport)) {
+	t.Helper()
+	t.Parallel()
+	overTransportsNamed(t, "", test)
+}
+
+func overTransportsNamed(t *testing.T, name string, test func(t *testing.T, way transport)) {
+	t.Helper()
+	for _, way := range transports {
+		t.Run(name+"/"+way.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, way)
+		})
+	}
+}
 
 // testKey stands for a credential; no text may ever hold it.
 const testKey = "sk-canary-0123456789"

@@ -1,7 +1,7 @@
 // Package provider reaches AI model providers. A provider is data: a
 // catalogue of the well-known ones is embedded, and an operator names others
-// by their base URL. One HTTP client serves them all, with every timer in
-// force, and turns whatever goes wrong into a Failure of one vocabulary.
+// by their base URL. Do makes one exchange with any of them, with every timer
+// in force, and turns whatever goes wrong into a Failure of one vocabulary.
 package provider
 
 import (
@@ -66,7 +66,7 @@ type Options struct {
 	UserAgent string
 	// MaxReply bounds a whole reply in bytes; 0 is 32 MiB.
 	MaxReply int64
-	// Transport replaces the HTTP client. It must call the GetConn and GotConn
+	// Transport replaces the HTTP clients. It must call the GetConn and GotConn
 	// hooks of net/http/httptrace, by which it is known whether a request can
 	// have reached the provider, and must guard the addresses it dials.
 	Transport http.RoundTripper
@@ -85,9 +85,12 @@ const (
 // Provider is one configured provider. It does not change once it is made;
 // its methods may be called concurrently.
 type Provider struct {
-	opts      Options
-	base      string // the base URL without a slash at its end
-	transport http.RoundTripper
+	opts   Options
+	origin string // the base URL up to its path
+	prefix string // its path, without a slash at the end
+	wire   wire
+
+	credentials []llm.Secret // one for every key; none where none is sent
 }
 
 // New makes a provider. An error names the configuration key at fault, such as
@@ -97,20 +100,27 @@ func New(o Options) (*Provider, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("providers.%s.%w", o.Name, err)
 	}
-	if o.Transport == nil {
-		t, err := newTransport(&o)
-		if err != nil {
-			return nil, err
-		}
-		o.Transport = t
+	w, err := newWire(&o)
+	if err != nil {
+		return nil, err
 	}
 	o.Proxy = "" // it may hold a password and is not needed again
 	o.APIKeys, o.Models = slices.Clone(o.APIKeys), slices.Clone(o.Models)
+	origin, prefix := splitBaseURL(o.BaseURL)
 	return &Provider{
-		opts:      o,
-		base:      strings.TrimRight(o.BaseURL, "/"),
-		transport: o.Transport,
+		opts: o, origin: origin, prefix: prefix, wire: w,
+		credentials: o.Auth.credentials(o.APIKeys),
 	}, nil
+}
+
+// splitBaseURL parts an address where its path begins.
+func splitBaseURL(s string) (origin, prefix string) {
+	s = strings.TrimRight(s, "/")
+	host := strings.Index(s, "://") + len("://")
+	if i := strings.IndexByte(s[host:], '/'); i >= 0 {
+		return s[:host+i], s[host+i:]
+	}
+	return s, ""
 }
 
 func (o *Options) fillDefaults() {
@@ -146,6 +156,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("retries: %d is negative", o.Retries)
 	case o.MaxReply < 0:
 		return fmt.Errorf("max_reply: %d is negative", o.MaxReply)
+	case !isFieldValue(o.UserAgent):
+		return fmt.Errorf("user_agent: %q holds %w", o.UserAgent, errValue)
 	}
 	if err := checkBaseURL(o.BaseURL, o.AllowPrivate); err != nil {
 		return fmt.Errorf("base_url: %w", err)
@@ -234,7 +246,5 @@ func (p *Provider) Serves(model string) bool {
 
 // Close closes idle connections. Exchanges under way go on.
 func (p *Provider) Close() {
-	if c, ok := p.transport.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
+	p.wire.close()
 }

@@ -28,7 +28,7 @@ const (
 )
 
 // statusFailure is the failure of an answer with an error status.
-func (p *Provider) statusFailure(status int, h http.Header, body []byte, model string) *Failure {
+func (p *Provider) statusFailure(status int, h Header, body []byte, model string) *Failure {
 	var upstream llm.ProviderError
 	if decode := p.opts.Dialect.DecodeError; decode != nil && h.Get("Content-Encoding") == "" {
 		upstream = decode(body)
@@ -146,7 +146,7 @@ func namedStatus(body []byte, word string, otherwise int) int {
 // retryAfter reads Retry-After (RFC 9110, section 10.2.3: seconds or a date)
 // and the milliseconds that OpenAI sends beside it. What is neither counts as
 // absent; the result is from 0 to an hour.
-func retryAfter(h http.Header, now time.Time) time.Duration {
+func retryAfter(h Header, now time.Time) time.Duration {
 	if ms, err := decimal(h.Get("Retry-After-Ms")); err == nil {
 		return clampRetry(ms / 1000)
 	}

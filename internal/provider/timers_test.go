@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"testing"
@@ -81,7 +82,7 @@ func TestTimers(t *testing.T) {
 					}
 				}
 				got := provider.Kind(0)
-				if err != io.EOF {
+				if !errors.Is(err, io.EOF) {
 					got = failureOf(err).Kind
 				}
 				if got != tc.kind {

@@ -21,7 +21,7 @@ const (
 	pingAfter = 15 * time.Second
 )
 
-// newTransport is the one HTTP client of a provider. RoundTrip is called on it
+// newTransport is the HTTP client for TLS, HTTP/2 and proxies. RoundTrip is called on it
 // directly, so that no redirect is ever followed.
 func newTransport(o *Options) (*http.Transport, error) {
 	roots, err := certificates(o.CAFile)

@@ -1,26 +1,30 @@
 package provider
 
 import (
-	"context"
+	"errors"
 	"sync"
 	"time"
 )
 
-// expiry is the cause with which a timer of ours cancels an exchange.
+// errGivenUp is why an exchange was aborted that nobody wants any more.
+var errGivenUp = errors.New("given up by our side")
+
+// expiry is why an exchange was aborted whose timer ran out.
 type expiry Kind
 
 // Error names the timer.
 func (e expiry) Error() string { return Kind(e).String() }
 
-// watch holds the timers of one exchange. There is one time.Timer for all of
+// watch ends an exchange before its time: it holds the timers, and how to
+// abort what is under way. There is one time.Timer for all of
 // them, and it is not touched for every chunk: it fires at the earliest moment
 // at which something can have expired, looks, and is set anew. Only the time
 // that somebody waits for the provider counts as waiting; a client that reads
 // slowly does not make its provider idle.
 type watch struct {
-	cancel context.CancelCauseFunc
-
 	mu      sync.Mutex
+	kill    func() // ends what is under way at once; nil while nothing is
+	cause   error  // why the exchange was aborted; nil where it was not
 	timer   *time.Timer
 	stopped bool
 	kind    Kind          // what the expiry of the present wait is
@@ -30,17 +34,52 @@ type watch struct {
 }
 
 // start begins the exchange with the wait for its first byte.
-func (w *watch) start(t *Timeouts, cancel context.CancelCauseFunc) {
+func (w *watch) start(t *Timeouts) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.cancel = cancel
 	w.since = time.Now()
 	w.end = w.since.Add(t.Total)
 	w.kind, w.limit = KindFirstByteTimeout, t.FirstByte
 	w.timer = time.AfterFunc(min(t.FirstByte, t.Total), w.look)
 }
 
-// look cancels the exchange when a timer has expired, and comes back otherwise.
+// attach names what ends the work that is now begun. It is false where the
+// exchange was aborted already.
+func (w *watch) attach(kill func()) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kill = kill
+	return w.cause == nil
+}
+
+// detach says that the work is over. It is false where it was aborted first.
+func (w *watch) detach() bool { return w.attach(nil) }
+
+// abort ends the exchange at once; only the first cause counts.
+func (w *watch) abort(cause error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.abortLocked(cause)
+}
+
+func (w *watch) abortLocked(cause error) {
+	if w.cause != nil {
+		return
+	}
+	w.cause = cause
+	if w.kill != nil {
+		w.kill()
+	}
+}
+
+// reason is why the exchange was aborted; nil where it was not.
+func (w *watch) reason() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cause
+}
+
+// look aborts the exchange when a timer has expired, and comes back otherwise.
 func (w *watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,13 +88,13 @@ func (w *watch) look() {
 	}
 	now := time.Now()
 	if !now.Before(w.end) {
-		w.cancel(expiry(KindTotalTimeout))
+		w.abortLocked(expiry(KindTotalTimeout))
 		return
 	}
 	next := w.limit
 	if !w.since.IsZero() {
 		if next = w.since.Add(w.limit).Sub(now); next <= 0 {
-			w.cancel(expiry(w.kind))
+			w.abortLocked(expiry(w.kind))
 			return
 		}
 	}

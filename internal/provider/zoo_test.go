@@ -95,25 +95,26 @@ func TestZoo(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			p := newProvider(t, provider.Options{BaseURL: rawServer(t, tc.play), Timeouts: tc.timeouts, MaxReply: 1 << 20})
-			begun := time.Now()
-			text, f := exchange(t.Context(), p, chat(tc.stream))
-			if took := time.Since(begun); took > patience/2 {
-				t.Errorf("took %s", took)
-			}
-			if tc.kind == 0 {
-				if f != nil || string(text) != tc.answer {
-					t.Fatalf("got %q, failure %v; want %q", text, f, tc.answer)
+			overTransports(t, func(t *testing.T, way transport) {
+				p := way.provider(t, provider.Options{BaseURL: rawServer(t, tc.play), Timeouts: tc.timeouts, MaxReply: 1 << 20})
+				begun := time.Now()
+				text, f := exchange(t.Context(), p, chat(tc.stream))
+				if took := time.Since(begun); took > patience/2 {
+					t.Errorf("took %s", took)
 				}
-				return
-			}
-			if f == nil {
-				t.Fatalf("got the answer %q, want %v", text, tc.kind)
-			}
-			if f.Kind != tc.kind || f.Err.Code != tc.code || !f.Sent() {
-				t.Errorf("got %v, %s, sent %t (%v); want %v, %s, sent true", f.Kind, f.Err.Code, f.Sent(), f, tc.kind, tc.code)
-			}
+				if tc.kind == 0 {
+					if f != nil || string(text) != tc.answer {
+						t.Fatalf("got %q, failure %v; want %q", text, f, tc.answer)
+					}
+					return
+				}
+				if f == nil {
+					t.Fatalf("got the answer %q, want %v", text, tc.kind)
+				}
+				if f.Kind != tc.kind || f.Err.Code != tc.code || !f.Sent() {
+					t.Errorf("got %v, %s, sent %t (%v); want %v, %s, sent true", f.Kind, f.Err.Code, f.Sent(), f, tc.kind, tc.code)
+				}
+			})
 		})
 	}
 }
@@ -159,92 +160,100 @@ func reset(text string) script {
 }
 
 func TestEndlessLineIsBoundedByTheReader(t *testing.T) {
-	t.Parallel()
-	p := newProvider(t, provider.Options{BaseURL: rawServer(t, endless(streamHead+"data: "))})
-	res, err := p.Do(t.Context(), chat(true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	_, err = sse.NewReader(res.Body, 1<<20).Next()
-	if f := provider.AsFailure(err); f.Kind != provider.KindProtocol {
-		t.Errorf("got %v, want %v", f, provider.KindProtocol)
-	}
+	overTransports(t, func(t *testing.T, way transport) {
+		p := way.provider(t, provider.Options{BaseURL: rawServer(t, endless(streamHead+"data: "))})
+		res, err := p.Do(t.Context(), chat(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		_, err = sse.NewReader(res.Body, 1<<20).Next()
+		if f := provider.AsFailure(err); f.Kind != provider.KindProtocol {
+			t.Errorf("got %v, want %v", f, provider.KindProtocol)
+		}
+	})
 }
 
 // TestStreamSurvivesTheReader holds a Failure through a reader of events.
 func TestStreamSurvivesTheReader(t *testing.T) {
-	t.Parallel()
-	read := make(chan struct{})
-	base := rawServer(t, func(c *net.TCPConn) {
-		_, _ = io.WriteString(c, chunkHead+"f\r\n"+piece+"\r\n")
-		<-read
-		_ = c.SetLinger(0)
-	})
-	p := newProvider(t, provider.Options{BaseURL: base})
-	res, err := p.Do(t.Context(), chat(true))
-	if err != nil {
+	overTransports(t, func(t *testing.T, way transport) {
+		read := make(chan struct{})
+		base := rawServer(t, func(c *net.TCPConn) {
+			_, _ = io.WriteString(c, chunkHead+"f\r\n"+piece+"\r\n")
+			<-read
+			_ = c.SetLinger(0)
+		})
+		p := way.provider(t, provider.Options{BaseURL: base})
+		res, err := p.Do(t.Context(), chat(true))
+		if err != nil {
+			close(read)
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		events := sse.NewReader(res.Body, 1<<20)
+		if ev, err := events.Next(); err != nil || string(ev.Data) != `{"a":1}` {
+			t.Errorf("got %q, %v, want the piece", ev.Data, err)
+		}
 		close(read)
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	events := sse.NewReader(res.Body, 1<<20)
-	if ev, err := events.Next(); err != nil || string(ev.Data) != `{"a":1}` {
-		t.Errorf("got %q, %v, want the piece", ev.Data, err)
-	}
-	close(read)
-	_, err = events.Next()
-	if f := provider.AsFailure(err); f.Kind != provider.KindReset {
-		t.Errorf("got %v, want %v", f, provider.KindReset)
-	}
+		_, err = events.Next()
+		if f := provider.AsFailure(err); f.Kind != provider.KindReset {
+			t.Errorf("got %v, want %v", f, provider.KindReset)
+		}
+	})
 }
 
 func TestClientThatLeaves(t *testing.T) {
-	t.Parallel()
-	for _, said := range []string{"", streamHead, streamHead + piece} {
-		asked, gone := make(chan struct{}), make(chan time.Time, 1)
-		base := rawServer(t, func(c *net.TCPConn) {
-			close(asked)
-			sayAndHang(said)(c)
-			gone <- time.Now()
-		})
-		p := newProvider(t, provider.Options{BaseURL: base})
-		ctx, leave := context.WithCancel(t.Context())
-		left := make(chan time.Time, 1)
-		go func() {
-			<-asked
-			time.Sleep(20 * time.Millisecond) // at any point of the answer
-			left <- time.Now()
-			leave()
-		}()
-		_, f := exchange(ctx, p, chat(true))
-		if f == nil || f.Kind != provider.KindCanceled || f.Retryable() || f.Elsewhere() {
-			t.Errorf("after %q: got %v, want %v, not to be retried", said, f, provider.KindCanceled)
+	overTransports(t, func(t *testing.T, way transport) {
+		for _, said := range []string{
+			"", "HTTP/1.1 2", ok1 + "X:", "HTTP/1.1 103 Early Hints\r\n\r\n", streamHead, streamHead + piece,
+			chunkHead, chunkHead + "f", chunkHead + "f\r\n" + piece, chunkHead + "f\r\n" + piece + "\r\n",
+			chunkHead + "f\r\n" + piece + "\r\n0\r\nX: ", ok1 + "Content-Length: 9\r\n\r\n{",
+		} {
+			asked, gone := make(chan struct{}), make(chan time.Time, 1)
+			base := rawServer(t, func(c *net.TCPConn) {
+				close(asked)
+				sayAndHang(said)(c)
+				gone <- time.Now()
+			})
+			p := way.provider(t, provider.Options{BaseURL: base})
+			ctx, leave := context.WithCancel(t.Context())
+			left := make(chan time.Time, 1)
+			go func() {
+				<-asked
+				time.Sleep(20 * time.Millisecond) // at any point of the answer
+				left <- time.Now()
+				leave()
+			}()
+			_, f := exchange(ctx, p, chat(true))
+			if f == nil || f.Kind != provider.KindCanceled || f.Retryable() || f.Elsewhere() {
+				t.Errorf("after %q: got %v, want %v, not to be retried", said, f, provider.KindCanceled)
+			}
+			// The promise is 250 ms; a crowded machine is given more.
+			if took := (<-gone).Sub(<-left); took > 2*time.Second {
+				t.Errorf("after %q: the provider was let go after %s", said, took)
+			}
 		}
-		// The promise is 250 ms; a crowded machine is given more.
-		if took := (<-gone).Sub(<-left); took > 2*time.Second {
-			t.Errorf("after %q: the provider was let go after %s", said, took)
-		}
-	}
+	})
 }
 
 // TestClose holds that an answer nobody wants any more is aborted at once.
 func TestClose(t *testing.T) {
-	t.Parallel()
-	gone := make(chan struct{})
-	base := rawServer(t, func(c *net.TCPConn) {
-		sayAndHang(streamHead + piece)(c)
-		close(gone)
+	overTransports(t, func(t *testing.T, way transport) {
+		gone := make(chan struct{})
+		base := rawServer(t, func(c *net.TCPConn) {
+			sayAndHang(streamHead + piece)(c)
+			close(gone)
+		})
+		p := way.provider(t, provider.Options{BaseURL: base})
+		res, err := p.Do(t.Context(), chat(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		select {
+		case <-gone:
+		case <-time.After(patience / 2):
+			t.Error("the connection is still open")
+		}
 	})
-	p := newProvider(t, provider.Options{BaseURL: base})
-	res, err := p.Do(t.Context(), chat(true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = res.Body.Close()
-	select {
-	case <-gone:
-	case <-time.After(patience / 2):
-		t.Error("the connection is still open")
-	}
 }

@@ -1,0 +1,53 @@
+package provider_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"weir/internal/provider"
+)
+
+// TestAllocations holds the budget of a small exchange with the plain client,
+// from the call to the whole reply in memory.
+func TestAllocations(t *testing.T) { // not parallel: it counts the allocations of all that runs
+	const budget = 25
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer func() { _ = c.Close() }()
+		reply, buf := []byte(benchReply()), make([]byte, 4<<10)
+		for err == nil { // every request comes in one write
+			if _, err = c.Read(buf); err == nil {
+				_, err = c.Write(reply)
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Error(err)
+		}
+	})
+	p := newProvider(t, provider.Options{BaseURL: "http://" + ln.Addr().String()})
+	t.Cleanup(func() {
+		p.Close()
+		_ = ln.Close()
+		wg.Wait()
+	})
+	got := testing.AllocsPerRun(500, func() {
+		if _, f := exchange(t.Context(), p, chat(false)); f != nil {
+			t.Error(f)
+		}
+	})
+	t.Logf("got %v allocations", got)
+	if got > budget {
+		t.Errorf("got %v allocations, want at most %d", got, budget)
+	}
+}

@@ -1,0 +1,193 @@
+package provider
+
+import (
+	"errors"
+	"io"
+	"math"
+)
+
+// maxFraming bounds the bytes in a row that are not body: the size line of a
+// chunk with its extensions, or all trailers.
+const maxFraming = 16 << 10
+
+var (
+	errChunk   = errors.New("malformed chunked encoding")
+	errFraming = errors.New("more than 16 KiB of chunk extensions or trailers")
+)
+
+// mode is how the end of a body is known (RFC 9112, section 6.3).
+type mode uint8
+
+const (
+	byLength mode = iota // it has a declared length
+	byChunks             // it comes in chunks, the last of which is empty
+	byClose              // it ends with the connection
+)
+
+// framing finds a body in the bytes of a connection, however they are cut.
+type framing struct {
+	mode  mode
+	place place
+	left  int64 // of the body, or of the chunk
+	line  int   // bytes of framing since the last byte of body
+}
+
+// place is where in a chunked body the next byte stands (RFC 9112, section 7.1).
+type place uint8
+
+const (
+	atSize     place = iota // at the first digit of a chunk's size
+	inSize                  // behind a digit
+	behindSize              // in the white space behind the size
+	inExtension
+	atSizeLF // behind the CR of a size line
+	inData
+	atDataCR
+	atDataLF
+	atTrailer // at the beginning of a line
+	inTrailer
+	atTrailerLF
+	atLastLF // behind the CR of the empty line at the very end
+	atEnd
+)
+
+// over reports whether there is no body to read.
+func (f *framing) over() bool { return f.mode == byLength && f.left == 0 }
+
+// limit is the part of p that may be read into without reading beyond a
+// declared length.
+func (f *framing) limit(p []byte) []byte {
+	if f.mode == byLength && int64(len(p)) > f.left {
+		return p[:f.left]
+	}
+	return p
+}
+
+// decode moves the body to the front of raw, n bytes, and says how much of raw
+// was used. Its error is io.EOF at the end of the body.
+func (f *framing) decode(raw []byte) (n, used int, err error) {
+	switch f.mode {
+	case byChunks:
+		return f.decodeChunks(raw)
+	case byClose:
+		return len(raw), len(raw), nil
+	}
+	n = len(f.limit(raw))
+	if f.left -= int64(n); f.left == 0 {
+		err = io.EOF
+	}
+	return n, n, err
+}
+
+// closed says what it means that the connection was closed in order.
+func (f *framing) closed() error {
+	if f.mode == byClose {
+		return io.EOF
+	}
+	return io.ErrUnexpectedEOF
+}
+
+func (f *framing) decodeChunks(raw []byte) (n, used int, err error) {
+	for used < len(raw) {
+		if f.place == inData {
+			data := raw[used:][:min(f.left, int64(len(raw)-used))]
+			n += copy(raw[n:], data)
+			used += len(data)
+			if f.left -= int64(len(data)); f.left == 0 {
+				f.place, f.line = atDataCR, 0
+			}
+			continue
+		}
+		if err := f.step(raw[used]); err != nil {
+			return n, used, err
+		}
+		used++
+		if f.place == atEnd {
+			return n, used, io.EOF
+		}
+	}
+	return n, used, nil
+}
+
+// step takes one byte of framing. Unlike in a head, a line ends in CR LF and
+// nothing else.
+func (f *framing) step(c byte) error {
+	if f.line++; f.line > maxFraming {
+		return errFraming
+	}
+	switch f.place {
+	case atSize, inSize, behindSize, inExtension:
+		return f.stepSize(c)
+	case atSizeLF:
+		if f.left == 0 {
+			return f.expect(c, '\n', atTrailer)
+		}
+		return f.expect(c, '\n', inData)
+	case atDataCR:
+		return f.expect(c, '\r', atDataLF)
+	case atDataLF:
+		return f.expect(c, '\n', atSize)
+	case atTrailerLF:
+		return f.expect(c, '\n', atTrailer)
+	case atLastLF:
+		return f.expect(c, '\n', atEnd)
+	}
+	return f.stepTrailer(c)
+}
+
+func (f *framing) expect(c, want byte, next place) error {
+	if c != want {
+		return errChunk
+	}
+	f.place = next
+	return nil
+}
+
+func (f *framing) stepSize(c byte) error {
+	digit, isDigit := hexDigit(c)
+	switch {
+	case isDigit && f.place <= inSize:
+		if f.left > math.MaxInt64>>4 {
+			return errChunk
+		}
+		f.left, f.place = f.left<<4|digit, inSize
+	case f.place == atSize:
+		return errChunk
+	case c == '\r':
+		f.place = atSizeLF
+	case f.place == inExtension && c != '\n':
+	case c == ';':
+		f.place = inExtension
+	case c == ' ' || c == '\t':
+		f.place = behindSize
+	default:
+		return errChunk
+	}
+	return nil
+}
+
+func (f *framing) stepTrailer(c byte) error {
+	switch {
+	case c == '\n':
+		return errChunk
+	case c == '\r' && f.place == atTrailer:
+		f.place = atLastLF
+	case c == '\r':
+		f.place = atTrailerLF
+	default:
+		f.place = inTrailer
+	}
+	return nil
+}
+
+func hexDigit(c byte) (int64, bool) {
+	switch {
+	case '0' <= c && c <= '9':
+		return int64(c - '0'), true
+	case 'a' <= c && c <= 'f':
+		return int64(c-'a') + 10, true
+	case 'A' <= c && c <= 'F':
+		return int64(c-'A') + 10, true
+	}
+	return 0, false
+}

@@ -1,0 +1,375 @@
+//go:build unix
+
+package provider
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+)
+
+// reading is a connection that gives bytes, at most cut at a time.
+type reading struct {
+	net.Conn
+	data []byte
+	cut  int
+}
+
+func (r *reading) Read(p []byte) (int, error) {
+	if len(r.data) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), r.cut)], r.data)
+	r.data = r.data[n:]
+	return n, nil
+}
+
+func (r *reading) Close() error { return nil }
+
+// result is what an answer was read as.
+type result struct {
+	head head
+	body []byte
+	err  error
+	kept bool   // the connection goes to the next exchange,
+	rest []byte // which would read this
+}
+
+// readAnswer reads an answer as an exchange does, into memory of the given
+// size.
+func readAnswer(data []byte, cut, size int) (got result) {
+	w := newPlain(&url.URL{Scheme: "http", Host: "acme.example"}, &Options{})
+	defer w.close()
+	r := &reading{data: data, cut: cut}
+	b := &plainBody{wire: w, exchange: &exchange{}, conn: &plainConn{Conn: r}, clean: true}
+	if got.head, got.err = b.readHead(); got.err != nil {
+		return got
+	}
+	for p := make([]byte, size); got.err == nil; {
+		var n int
+		n, got.err = b.Read(p)
+		got.body = append(got.body, p[:n]...)
+	}
+	if errors.Is(got.err, io.EOF) {
+		got.err = nil
+	}
+	got.kept, got.rest = w.idle.pop() != nil, r.data
+	return got
+}
+
+// FuzzPlainAnswer holds the plain client against net/http: what both take for
+// an answer has the same status, header and body, and ends at the same byte.
+// How the network cuts it makes no difference.
+func FuzzPlainAnswer(f *testing.F) {
+	for _, seed := range []string{
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+		"HTTP/1.1 200 OK\nContent-Type: a\ncontent-length: 2\n\n{}HTTP/1.1",
+		"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\n{}\r\n0\r\nX: y\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n00A \r\n0123456789\r\n1\r\n\n\r\n0\r\n\r\n{}",
+		"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\n{}",
+		"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n{}",
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\nRetry-After: 7\r\n\r\n{}",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nContent-Length: 3\r\n\r\n{}",
+	} {
+		f.Add([]byte(seed), 1, 5)
+	}
+	f.Fuzz(comparePlain)
+}
+
+func comparePlain(t *testing.T, data []byte, cut, size int) {
+	cut, size = max(1, cut), min(max(1, size), 4<<10)
+	whole := readAnswer(data, len(data)+1, 4<<10)
+	got := readAnswer(data, cut, size)
+	same := got.err == nil && whole.err == nil && got.head == whole.head || got.err != nil && whole.err != nil
+	if !same || !bytes.Equal(got.body, whole.body) {
+		t.Errorf("%q: got %+v cut to %d into %d, whole %+v", data, got, cut, size, whole)
+	}
+	if got.err == nil {
+		compareStandard(t, data, &got)
+	}
+}
+
+// compareStandard passes over what net/http refuses: it is stricter in what
+// matters to nobody.
+func compareStandard(t *testing.T, data []byte, got *result) {
+	src := bufio.NewReader(bytes.NewReader(data))
+	res, err := http.ReadResponse(src, &http.Request{Method: http.MethodPost})
+	for err == nil && res.StatusCode < 200 && res.StatusCode != http.StatusSwitchingProtocols {
+		res, err = http.ReadResponse(src, &http.Request{Method: http.MethodPost})
+	}
+	if err != nil {
+		return
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return
+	}
+	if got.head.status != res.StatusCode || !bytes.Equal(got.body, body) {
+		t.Errorf("%q: got %d %q, net/http %d %q", data, got.head.status, got.body, res.StatusCode, body)
+	}
+	for _, name := range []string{"Content-Type", "Content-Encoding", "Retry-After", "Retry-After-Ms"} {
+		if got, want := got.head.fields.Get(name), res.Header.Get(name); got != want {
+			t.Errorf("%q: got %s %q, net/http %q", data, name, got, want)
+		}
+	}
+	rest, _ := io.ReadAll(src)
+	if got.kept && (res.Close || !bytes.Equal(got.rest, rest)) {
+		t.Errorf("%q: got the connection kept before %q; net/http closes %t before %q", data, got.rest, res.Close, rest)
+	}
+}
+
+// FuzzPlainChunks holds the decoder of chunks alone, on bytes that need no head.
+func FuzzPlainChunks(f *testing.F) {
+	f.Add([]byte("2;x\r\n{}\r\n0\r\nX: y\r\n\r\n"), 1)
+	f.Add([]byte("00A \r\n0123456789\r\n1\r\n\n\r\n0\r\n\r\nrest"), 4)
+	f.Add([]byte("ffffffffffffffff\r\n"), 100)
+	f.Add([]byte("7fffffffffffffff\r\nx"), 100)
+	f.Fuzz(func(t *testing.T, data []byte, cut int) {
+		head := "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+		comparePlain(t, append([]byte(head), data...), cut, 64)
+	})
+}
+
+// counting counts how often connections are closed.
+type counting struct {
+	net.Conn
+	closed *atomic.Int32
+}
+
+func (c counting) Close() error { c.closed.Add(1); return nil }
+
+// TestIdleConnectionsGrowOld runs on a fake clock.
+func TestIdleConnectionsGrowOld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var p pool
+		defer p.close()
+		var closed atomic.Int32
+		put := func() { p.put(&plainConn{Conn: counting{closed: &closed}}) }
+		at := func(after time.Duration, want int32) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			if got := closed.Load(); got != want {
+				t.Errorf("got %d closed, want %d", got, want)
+			}
+		}
+		put()
+		at(60*time.Second, 0)
+		put()
+		at(29*time.Second, 0)
+		at(time.Second, 1) // the first, after 90 s
+		at(59*time.Second, 1)
+		at(time.Second, 2)
+		at(time.Hour, 2)
+		put() // and the timer begins again
+		at(89*time.Second, 2)
+		at(time.Second, 3)
+	})
+}
+
+func TestIdleConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
+	var p pool
+	var closed atomic.Int32
+	var last *plainConn
+	for i := range idleConnsPerHost + 10 {
+		c := &plainConn{Conn: counting{closed: &closed}}
+		p.put(c)
+		if i < idleConnsPerHost {
+			last = c
+		}
+	}
+	want := func(n int32) {
+		t.Helper()
+		if got := closed.Load(); got != n {
+			t.Errorf("got %d closed, want %d", got, n)
+		}
+	}
+	want(10)
+	if p.pop() != last {
+		t.Error("got another connection than the one that was put there last")
+	}
+	p.close()
+	want(idleConnsPerHost + 9)
+	p.put(last)
+	want(idleConnsPerHost + 10)
+	if p.pop() != nil {
+		t.Error("got a connection from a closed pool")
+	}
+}
+
+// TestWhichWire holds what goes over the plain client, and where to.
+func TestWhichWire(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		base, proxy   string
+		address, host string // empty for net/http
+	}{
+		{"http://api.example.com/v1", "", "api.example.com:80", "api.example.com"},
+		{"HTTP://API.example.com:8000", "", "API.example.com:8000", "API.example.com:8000"},
+		{"http://api.example.com:/v1", "", "api.example.com:80", "api.example.com"},
+		{"http://[2606:4700::1111]:8000/v1", "", "[2606:4700::1111]:8000", "[2606:4700::1111]:8000"},
+		{"https://api.example.com/v1", "", "", ""},
+		{"http://api.example.com/v1", "http://127.0.0.1:3128", "", ""},
+		{"http://b\u00fccher.example/v1", "", "", ""},
+		{"http://[2606:4700::1111%25eth0]/v1", "", "", ""},
+		{"http://a_b!c.example/v1", "", "", ""},
+	} {
+		w, err := newWire(&Options{BaseURL: tc.base, Proxy: tc.proxy})
+		if err != nil {
+			t.Errorf("%s: %v", tc.base, err)
+			continue
+		}
+		got, isPlain := w.(*plain)
+		if isPlain != (canReadNow && tc.address != "") {
+			t.Errorf("%s by proxy %q: got %T", tc.base, tc.proxy, w)
+			continue
+		}
+		if want := " HTTP/1.1\r\nHost: " + tc.host + "\r\n"; isPlain && (got.address != tc.address || got.head != want) {
+			t.Errorf("%s: got %q, %q; want %q, %q", tc.base, got.address, got.head, tc.address, want)
+		}
+	}
+}
+
+// leave is leave to make an attempt.
+type leave struct{}
+
+func (leave) Use() error { return nil }
+
+// TestDialIsAborted holds every end of an exchange whose connection is still
+// being opened: here by a name server that does not answer.
+func TestDialIsAborted(t *testing.T) {
+	t.Parallel()
+	const soon, late = 50 * time.Millisecond, 20 * time.Second
+	for _, tc := range []struct {
+		name     string
+		timeouts Timeouts
+		patience time.Duration // of the caller
+		want     Kind
+	}{
+		{"connect", Timeouts{Connect: soon}, late, KindConnectTimeout},
+		{"first byte", Timeouts{Connect: late, FirstByte: soon}, late, KindConnectTimeout},
+		{"total", Timeouts{Connect: late, Total: soon}, late, KindTotalTimeout},
+		{"caller", Timeouts{Connect: late}, soon, KindCanceled},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			p := newInternal(t, Options{BaseURL: "http://acme.example", Timeouts: tc.timeouts})
+			silent := func(ctx context.Context, _, _ string) (net.Conn, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			p.wire.(*plain).dialer.Resolver = &net.Resolver{PreferGo: true, Dial: silent}
+			ctx, cancel := context.WithTimeout(t.Context(), tc.patience)
+			defer cancel()
+			begun := time.Now()
+			if _, f := readAll(p.Do(ctx, Call{Hold: leave{}})); f == nil || f.Kind != tc.want || f.Sent() {
+				t.Errorf("got %v, sent %t; want %v, not sent", f, f.Sent(), tc.want)
+			}
+			if took := time.Since(begun); took > late/2 {
+				t.Errorf("took %s", took)
+			}
+		})
+	}
+}
+
+// broken is a connection that takes so many bytes, and gives others.
+type broken struct {
+	reading
+	takes int
+}
+
+func (c *broken) Write(p []byte) (int, error) {
+	return min(c.takes, len(p)), syscall.EPIPE
+}
+
+// quiet is a connection on which nothing has arrived.
+type quiet struct{ syscall.RawConn }
+
+func (quiet) Read(func(uintptr) bool) error { return nil }
+
+// TestBrokenWrite holds that a request is sent again only where not a byte of
+// it went out, and that an answer counts which came before the write broke.
+func TestBrokenWrite(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name     string
+		takes    int
+		gives    string
+		body     int
+		answer   string
+		kind     Kind
+		requests int32 // at the provider, over another connection
+	}{
+		{"nothing out", 0, "", 2, "fresh", 0, 1},
+		{"nothing of a longer one out", 0, "", 60_000, "fresh", 0, 1},
+		{"some out", 5, "", 2, "", KindReset, 0},
+		{"some of a longer one out", 5, "", 60_000, "", KindReset, 0},
+		{"some out, an answer", 5, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly", 2, "early", 0, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			var requests atomic.Int32
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				requests.Add(1)
+				w.Header()["Content-Type"] = nil
+				_, _ = io.WriteString(w, "fresh")
+			}))
+			defer server.Close()
+			p := newInternal(t, Options{BaseURL: server.URL, AllowPrivate: true})
+			idle := &p.wire.(*plain).idle
+			c := &broken{reading{data: []byte(tc.gives), cut: 100}, tc.takes}
+			idle.put(&plainConn{Conn: c, kill: func() {}, raw: quiet{}, nowErr: errNothingNow})
+			got, f := readAll(p.Do(t.Context(), Call{Hold: leave{}, Body: make([]byte, tc.body)}))
+			if string(got) != tc.answer || requests.Load() != tc.requests {
+				t.Errorf("got %q, %v, %d requests; want %q, %d", got, f, requests.Load(), tc.answer, tc.requests)
+			}
+			if tc.kind != 0 && (f == nil || f.Kind != tc.kind || !f.Sent()) {
+				t.Errorf("got %v, want %v of a request that was sent", f, tc.kind)
+			}
+			if kept := idle.pop(); kept != nil && kept.Conn == net.Conn(c) {
+				t.Error("the broken connection was kept")
+			} else if kept != nil {
+				_ = kept.Close()
+			}
+		})
+	}
+}
+
+func readAll(r *Response, err error) ([]byte, *Failure) {
+	var text []byte
+	if err == nil {
+		text, err = r.ReadAll()
+	}
+	if err != nil {
+		return nil, AsFailure(err)
+	}
+	return text, nil
+}
+
+func newInternal(t *testing.T, o Options) *Provider {
+	t.Helper()
+	o.Name = "acme"
+	o.Dialect = &dialect.Dialect{Path: func(llm.Op, string, bool) string { return "/" }}
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}

@@ -1,0 +1,30 @@
+//go:build unix
+
+package provider
+
+import (
+	"io"
+	"syscall"
+)
+
+// canReadNow is whether readNow works on this system.
+const canReadNow = true
+
+// readNow reads from a socket that does not block. It returns io.EOF where the
+// peer has closed, and errNothingNow where nothing has arrived.
+func readNow(fd uintptr, p []byte) (int, error) {
+	for {
+		n, err := syscall.Read(int(fd), p)
+		switch {
+		case err == syscall.EINTR:
+			continue
+		case err == syscall.EAGAIN:
+			return 0, errNothingNow
+		case err != nil:
+			return 0, err
+		case n == 0:
+			return 0, io.EOF
+		}
+		return n, nil
+	}
+}
