@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +53,12 @@ func newRoot(env *environment) *cobra.Command {
 		SilenceUsage:  true,
 		Args:          noArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cmd.ValidateRequiredFlags(); err != nil {
+				return usageError{err}
+			}
+			return nil
+		},
 	}
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
@@ -63,7 +70,27 @@ func newRoot(env *environment) *cobra.Command {
 		newServe(env), newAccounts(env), newKeys(env), newUses(env), newModels(env), newLedger(env),
 		newSimulate(env), newConfig(env), newMigrate(env), newVersion(env),
 	)
+	completeCobra(root)
 	return root
+}
+
+// completeCobra brings the commands that cobra adds by itself into line with
+// the others.
+func completeCobra(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Example = "  weir help keys create"
+		case "completion":
+			c.Example = "  source <(weir completion bash)"
+			c.Args, c.RunE = noArgs, needsMore
+			for _, shell := range c.Commands() {
+				shell.Example, shell.Args = "  weir completion "+shell.Name(), noArgs
+			}
+		}
+	}
 }
 
 // noArgs refuses arguments, and names the nearest command for the first one.
@@ -97,14 +124,19 @@ func oneArg(name string) cobra.PositionalArgs {
 
 // group is a command that has others below it and does nothing itself.
 func group(use, short string, below ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: use, Short: short, Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usageError{fmt.Errorf("%s needs to be told what to do", cmd.CommandPath())}
-		},
+	cmd := &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: needsMore}
+	var examples []string
+	for _, c := range below {
+		first, _, _ := strings.Cut(c.Example, "\n")
+		examples = append(examples, first)
 	}
+	cmd.Example = strings.Join(examples, "\n")
 	cmd.AddCommand(below...)
 	return cmd
+}
+
+func needsMore(cmd *cobra.Command, _ []string) error {
+	return usageError{fmt.Errorf("%s needs to be told what to do", cmd.CommandPath())}
 }
 
 // jsonFlag gives a listing its --json.

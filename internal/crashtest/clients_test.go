@@ -51,7 +51,7 @@ func (v *verdict) receipt(c *receipt) {
 // settled before its last byte, so no kill can have made it unknown.
 func (v *verdict) answered(c *receipt, rows []*row) {
 	if len(rows) == 0 || len(rows) != c.attempts {
-		v.add(lost, "%s: %d rows", c, len(rows))
+		v.add(untrue, "%s: %d rows", c, len(rows))
 		return
 	}
 	r := rows[len(rows)-1]
@@ -106,7 +106,7 @@ func (v *verdict) leaked(c *receipt, rows []*row) {
 // for it was settled before.
 func (v *verdict) refused(c *receipt, rows []*row) {
 	if c.whole && len(rows) != c.attempts {
-		v.add(lost, "%s: %d rows", c, len(rows))
+		v.add(untrue, "%s: %d rows", c, len(rows))
 	}
 	for _, r := range rows {
 		if r.outcome == ledger.OutcomeOK || r.outcome == ledger.OutcomeUnknown {
@@ -118,7 +118,7 @@ func (v *verdict) refused(c *receipt, rows []*row) {
 // partly is a client with some of an answer: at least that was served.
 func (v *verdict) partly(c *receipt, rows []*row) {
 	if len(rows) == 0 {
-		v.add(lost, "%s: no row", c)
+		v.add(untrue, "%s: no row", c)
 		return
 	}
 	r := rows[len(rows)-1]

@@ -3,13 +3,13 @@
 package crashtest_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -176,19 +176,16 @@ func (h *house) verify() (v verification) {
 func (h *house) complaints() (all []string) {
 	h.t.Helper()
 	for _, name := range h.logs {
-		f, err := os.Open(name)
+		text, err := os.ReadFile(name)
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		lines := bufio.NewScanner(f)
-		for lines.Scan() {
-			line := lines.Text()
+		for line := range strings.Lines(string(text)) {
 			failed := strings.Contains(line, `"level":"ERROR"`) && !strings.Contains(line, `"msg":"request failed"`)
 			if failed || strings.Contains(line, "panic: ") || strings.HasPrefix(line, "weir: ") {
-				all = append(all, fmt.Sprintf("%s: %.400s", name[strings.LastIndexByte(name, '/')+1:], line))
+				all = append(all, fmt.Sprintf("%s: %.400s", filepath.Base(name), line))
 			}
 		}
-		_ = f.Close()
 	}
 	return all
 }

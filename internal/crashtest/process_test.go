@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,11 +48,12 @@ func start(t *testing.T, cmd *exec.Cmd, log, word string) *process {
 	}
 	go func() {
 		defer close(p.over)
-		lines := bufio.NewScanner(stderr)
-		for lines.Scan() {
-			fmt.Fprintln(file, lines.Text())
-			if rest, ok := strings.CutPrefix(lines.Text(), word+" on http://"); ok {
-				p.address <- strings.FieldsFunc(rest, func(r rune) bool { return r == ';' || r == ' ' })[0]
+		lines := bufio.NewReader(io.TeeReader(stderr, file))
+		for err := error(nil); err == nil; {
+			var line string
+			line, err = lines.ReadString('\n')
+			if rest, ok := strings.CutPrefix(line, word+" on http://"); ok {
+				p.address <- strings.FieldsFunc(rest, func(r rune) bool { return r == ';' || r == '\n' })[0]
 			}
 		}
 		_ = cmd.Wait() // how it ended stands in cmd.ProcessState

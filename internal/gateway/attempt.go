@@ -41,7 +41,11 @@ func (c *call) forward() error {
 // the client leaves or, where its account asks for that, a little longer.
 func (c *call) upstreamContext() (context.Context, context.CancelFunc) {
 	client := c.r.Context()
-	if c.principal.Account().OnHangup != account.HangupDrain {
+	drain := c.principal.Account().OnHangup == account.HangupDrain
+	if !drain && !c.head.Stream {
+		return client, func() {} // nothing is written before the provider is done
+	}
+	if !drain {
 		ctx, cancel := context.WithCancel(client)
 		c.hangUp = cancel
 		return ctx, cancel

@@ -52,7 +52,10 @@ func decodeOpen(payload []byte) (a Attempt, err error) {
 	}
 	a.Bound = d.usage()
 	a.Hold = llm.Money(d.varint())
-	a.Arrived = a.Opened.Add(-time.Duration(d.varint()) * time.Microsecond)
+	a.Arrived = a.Opened
+	if len(d.b) > 0 {
+		a.Arrived = a.Opened.Add(-time.Duration(d.varint()) * time.Microsecond)
+	}
 	return a, d.finish("open")
 }
 

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -138,25 +139,42 @@ func (j *Journal) beginEpoch(after Position) error {
 
 // adopt makes what a dead process wrote, and may not have synced, survive a
 // power cut: from here on it counts as synced. The room that it had reserved
-// and not used is given back.
+// and not used is given back. Where something stands in that room, a torn write
+// or what a damaged disk still has, it is kept for whoever wants to look.
 func (j *Journal) adopt(epoch uint64) error {
 	for i := range j.segs {
 		s := &j.segs[i]
 		if s.epoch != epoch {
 			continue
 		}
-		if err := j.disk.Truncate(s.name(), int64(s.end-s.base)); err != nil {
-			return fmt.Errorf("cut the unused end of the journal: %w", err)
-		}
 		f, err := j.disk.Open(s.name())
 		if err != nil {
 			return fmt.Errorf("open journal segment: %w", err)
 		}
+		unused := isZero(f, int64(s.end-s.base))
 		if err := errors.Join(f.Sync(), f.Close()); err != nil {
 			return fmt.Errorf("sync journal: %w", err)
 		}
+		if !unused {
+			j.log.Warn("the journal's last segment has bytes behind its last sound record: an unfinished write, or damage", "segment", s.name())
+			continue
+		}
+		if err := j.disk.Truncate(s.name(), int64(s.end-s.base)); err != nil {
+			return fmt.Errorf("cut the unused end of the journal: %w", err)
+		}
 	}
 	return nil
+}
+
+// isZero reports whether nothing was written at that place of a segment: a
+// record's worth of zeros stands there, or the file's end.
+func isZero(f File, at int64) bool {
+	b := make([]byte, maxRecord)
+	n, err := f.ReadAt(b, at)
+	if err != nil && !isEOF(err) {
+		return false
+	}
+	return len(bytes.TrimLeft(b[:n], "\x00")) == 0
 }
 
 // Append writes records and returns when they are written; in strict mode when

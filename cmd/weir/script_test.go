@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// patience is how long a script waits for what has to come.
+const patience = 20 * time.Second
+
+// exits runs a command and wants that exit code: exits 2 weir keys create.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARGS]")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		code = e.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got := strconv.Itoa(code); got != args[0] {
+		ts.Fatalf("%s exited with %s, want %s", strings.Join(args[1:], " "), got, args[0])
+	}
+}
+
+// keep puts what a pattern finds in the last output into a variable: keep ID
+// '"id": "(.*)"'. Without a pattern it is all of it.
+func keep(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 || len(args) > 2 {
+		ts.Fatalf("usage: keep VARIABLE [PATTERN]")
+	}
+	text := ts.ReadFile("stdout")
+	if len(args) == 1 {
+		ts.Setenv(args[0], strings.TrimSpace(text))
+		return
+	}
+	found := regexp.MustCompile(args[1]).FindStringSubmatch(text)
+	if len(found) < 2 {
+		ts.Fatalf("%q is not in %s", args[1], text)
+	}
+	ts.Setenv(args[0], found[1])
+}
+
+// until waits until a pattern is found in a file that somebody writes to, and
+// puts its first group into a variable: until serve.err 'on (http.*)' URL.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: until FILE PATTERN [VARIABLE]")
+	}
+	pattern, path := regexp.MustCompile(args[1]), ts.MkAbs(args[0])
+	var text []byte
+	poll(ts, args[0]+" to hold "+args[1], func() bool {
+		text, _ = os.ReadFile(path) // it may not be there yet
+		return pattern.Match(text)
+	})
+	if len(args) == 3 {
+		ts.Setenv(args[2], string(pattern.FindSubmatch(text)[1]))
+	}
+}
+
+func poll(ts *testscript.TestScript, what string, done func() bool) {
+	for end := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			ts.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// send sends a signal to all background commands: signal HUP.
+func send(ts *testscript.TestScript, neg bool, args []string) {
+	signals := map[string]syscall.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM}
+	if neg || len(args) != 1 || signals[args[0]] == 0 {
+		ts.Fatalf("usage: signal HUP|TERM")
+	}
+	for _, cmd := range ts.BackgroundCmds() {
+		ts.Check(cmd.Process.Signal(signals[args[0]]))
+	}
+}
+
+// request asks the gateway at $URL with the key $KEY, wants that status and
+// puts the body on stdout: request 200 POST /v1/chat BODY.
+func request(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: request STATUS METHOD PATH [BODY]")
+	}
+	status, body := do(ts, args[1:])
+	_, err := io.WriteString(ts.Stdout(), body)
+	ts.Check(err)
+	if status != args[0] {
+		ts.Fatalf("status %s, want %s: %s", status, args[0], body)
+	}
+}
+
+// becomes is a request that is made until it has that status, and tells how
+// long that took: within one second, say the documents; loaded machines get
+// three.
+func becomes(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: becomes STATUS METHOD PATH [BODY]")
+	}
+	began := time.Now()
+	poll(ts, "status "+args[0], func() bool {
+		status, _ := do(ts, args[1:])
+		return status == args[0]
+	})
+	took := time.Since(began)
+	if ts.Logf("after %s", took); took > 3*time.Second {
+		ts.Fatalf("it took %s", took)
+	}
+}
+
+func do(ts *testscript.TestScript, args []string) (status, body string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var content io.Reader
+	if len(args) > 2 {
+		content = strings.NewReader(args[2])
+	}
+	r, err := http.NewRequestWithContext(ctx, args[0], ts.Getenv("URL")+args[1], content)
+	ts.Check(err)
+	r.Header.Set("Authorization", "Bearer "+ts.Getenv("KEY"))
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return "none", fmt.Sprint(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	return strconv.Itoa(resp.StatusCode), string(b)
+}
