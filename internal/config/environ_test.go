@@ -133,11 +133,13 @@ func TestVariableProblems(t *testing.T) {
 		{"content of a file stays hidden", map[string]string{"WEIR_LISTEN_FILE": "/s"}, "", "WEIR_LISTEN_FILE: `listen` must be host:port such as 127.0.0.1:8080 or :8080, not \"${file:/s}\""},
 		{"a new entry", map[string]string{"WEIR_ALIASES_X_STRATEGY": "latency"}, "", "WEIR_ALIASES_X_STRATEGY: the alias `x` needs `targets`, such as [openai/gpt-5-mini]"},
 		{
-			"two providers of one name", map[string]string{"WEIR_PROVIDERS_A_B_DIALECT": "openai"},
+			"two providers of one name",
+			map[string]string{"WEIR_PROVIDERS_A_B_DIALECT": "openai"},
 			"providers: {a-b: {}, a.b: {}}", "WEIR_PROVIDERS_A_B_DIALECT: could mean `a-b` or `a.b`; say it in the file",
 		},
 		{
-			"an item of the environment, not of the file", map[string]string{"WEIR_PROVIDERS_A_MODELS": "x,y z"},
+			"an item of the environment, not of the file",
+			map[string]string{"WEIR_PROVIDERS_A_MODELS": "x,y z"},
 			"providers:\n  a:\n    models: [1, 2]", "WEIR_PROVIDERS_A_MODELS: a model's name is one word, not \"y z\"",
 		},
 	}

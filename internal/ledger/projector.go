@@ -140,8 +140,10 @@ func (p *projector) load(ctx context.Context) error {
 func (p *projector) fill() (more bool, err error) {
 	limit := Position(p.journal.synced.Load())
 	b := &p.batch
-	*b = Batch{Journal: p.journal.id, From: p.reader.pos, To: p.reader.pos,
-		Prices: b.Prices[:0], Opened: b.Opened[:0], Settled: b.Settled[:0]}
+	*b = Batch{
+		Journal: p.journal.id, From: p.reader.pos, To: p.reader.pos,
+		Prices: b.Prices[:0], Opened: b.Opened[:0], Settled: b.Settled[:0],
+	}
 	opened := map[AttemptID]bool{}
 	for n := 0; n < batchRecords; n++ {
 		rec, ok, err := p.reader.next(limit)

@@ -146,8 +146,10 @@ type simDB struct {
 }
 
 func newSimDB(rng *rand.Rand) *simDB {
-	return &simDB{rng: rng, rows: map[AttemptID]Entry{}, open: map[AttemptID]Attempt{},
-		prices: map[string]PriceRecord{}, spent: map[string]llm.Money{}}
+	return &simDB{
+		rng: rng, rows: map[AttemptID]Entry{}, open: map[AttemptID]Attempt{},
+		prices: map[string]PriceRecord{}, spent: map[string]llm.Money{},
+	}
 }
 
 func (db *simDB) Position(context.Context, uuid.UUID) (Position, error) { return db.position, nil }

@@ -171,8 +171,12 @@ func TestCostTable(t *testing.T) {
 		{"largest that fits", flat(llm.Rates{llm.Input: 1000}), llm.Usage{llm.Input: math.MaxInt64}, math.MaxInt64},
 		{"one more", flat(llm.Rates{llm.Input: 1000, llm.Output: 1000}), llm.Usage{llm.Input: math.MaxInt64, llm.Output: 1}, math.MaxInt64},
 		{"beyond 128 bits", flat(most), much, math.MaxInt64},
-		{"input that overflows is above every tier", llm.Price{Version: "v", Tiers: []llm.Tier{{Above: 5, Rates: llm.Rates{llm.Output: 7000}}}},
-			llm.Usage{llm.Input: math.MaxInt64, llm.CacheRead: math.MaxInt64, llm.Output: 1}, 7},
+		{
+			"input that overflows is above every tier",
+			llm.Price{Version: "v", Tiers: []llm.Tier{{Above: 5, Rates: llm.Rates{llm.Output: 7000}}}},
+			llm.Usage{llm.Input: math.MaxInt64, llm.CacheRead: math.MaxInt64, llm.Output: 1},
+			7,
+		},
 	}
 	for _, tt := range tests {
 		if got := tt.price.Cost(&tt.usage); got != tt.want {

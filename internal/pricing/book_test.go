@@ -221,8 +221,12 @@ func TestRememberedPricesExpire(t *testing.T) {
 	t.Parallel()
 	b, vendors := newBook(t, pricing.Overrides{}), readVendors(t)
 	subjects := []struct{ vendor, model string }{
-		{"deepseek", "deepseek-v4-flash"}, {"deepseek", "deepseek-reasoner"}, {"openai", "gpt-5.6-sol"},
-		{"google", "gemini-3.7-flash"}, {"mistral", "mistral-medium-latest"}, {"openai", "gpt-4o"},
+		{"deepseek", "deepseek-v4-flash"},
+		{"deepseek", "deepseek-reasoner"},
+		{"openai", "gpt-5.6-sol"},
+		{"google", "gemini-3.7-flash"},
+		{"mistral", "mistral-medium-latest"},
+		{"openai", "gpt-4o"},
 	}
 	from := moment(t, "2025-01-01T00:00:00Z").Unix()
 	rapid.Check(t, func(rt *rapid.T) {

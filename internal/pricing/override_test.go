@@ -21,8 +21,12 @@ func TestOverrideIsComplete(t *testing.T) {
 		want  string
 	}{
 		{"input and output", pricing.PriceOverride{"input": "0.15", "output": "0.60"}, llm.Usage{llm.Input: 1000, llm.Output: 1000}, "0.00075"},
-		{"every other input costs input", pricing.PriceOverride{"input": "1", "output": "10"},
-			llm.Usage{llm.CacheRead: 1000, llm.CacheWrite: 1000, llm.CacheWrite1h: 1000, llm.AudioIn: 1000, llm.ImageIn: 1000}, "0.005"},
+		{
+			"every other input costs input",
+			pricing.PriceOverride{"input": "1", "output": "10"},
+			llm.Usage{llm.CacheRead: 1000, llm.CacheWrite: 1000, llm.CacheWrite1h: 1000, llm.AudioIn: 1000, llm.ImageIn: 1000},
+			"0.005",
+		},
 		{"every other output costs output", pricing.PriceOverride{"input": "1", "output": "10"}, llm.Usage{llm.Reasoning: 1000, llm.AudioOut: 1000}, "0.02"},
 		{"an hour's write costs a write", pricing.PriceOverride{"input": "1", "output": "10", "cache_write": "1.25"}, llm.Usage{llm.CacheWrite1h: 1000}, "0.00125"},
 		{"an hour's write of its own", pricing.PriceOverride{"input": "1", "output": "10", "cache_write": "1.25", "cache_write_1h": "2"}, llm.Usage{llm.CacheWrite1h: 1000}, "0.002"},
@@ -30,10 +34,18 @@ func TestOverrideIsComplete(t *testing.T) {
 		{"only output", pricing.PriceOverride{"output": "2"}, llm.Usage{llm.Input: 1000, llm.Output: 1000, llm.CacheRead: 1000}, "0.006"},
 		{"explicitly free output", pricing.PriceOverride{"input": "2", "output": "0"}, llm.Usage{llm.Input: 1000, llm.Output: 1000, llm.Reasoning: 1000}, "0.002"},
 		{"cache read of its own", pricing.PriceOverride{"input": "2.50", "output": "10", "cache_read": "0.25"}, llm.Usage{llm.Input: 10, llm.CacheRead: 1000}, "0.000275"},
-		{"units", pricing.PriceOverride{"request": "0.01", "search": "0.02", "image": "0.04", "character": "0.000015", "second": "0.0001"},
-			llm.Usage{llm.Requests: 1, llm.Searches: 1, llm.Images: 1, llm.Characters: 1000, llm.Milliseconds: 1500}, "0.08515"},
-		{"media", pricing.PriceOverride{"input": "1", "output": "1", "audio_in": "3", "audio_out": "5", "image_in": "7", "reasoning": "11"},
-			llm.Usage{llm.AudioIn: 1000, llm.AudioOut: 1000, llm.ImageIn: 1000, llm.Reasoning: 1000}, "0.026"},
+		{
+			"units",
+			pricing.PriceOverride{"request": "0.01", "search": "0.02", "image": "0.04", "character": "0.000015", "second": "0.0001"},
+			llm.Usage{llm.Requests: 1, llm.Searches: 1, llm.Images: 1, llm.Characters: 1000, llm.Milliseconds: 1500},
+			"0.08515",
+		},
+		{
+			"media",
+			pricing.PriceOverride{"input": "1", "output": "1", "audio_in": "3", "audio_out": "5", "image_in": "7", "reasoning": "11"},
+			llm.Usage{llm.AudioIn: 1000, llm.AudioOut: 1000, llm.ImageIn: 1000, llm.Reasoning: 1000},
+			"0.026",
+		},
 		{"free", pricing.PriceOverride{"input": "0", "output": "0"}, llm.Usage{llm.Input: 1000, llm.Output: 1000}, "0"},
 		{"free by input alone", pricing.PriceOverride{"input": "0"}, llm.Usage{llm.Input: 1000, llm.Output: 1000}, "0"},
 	}
