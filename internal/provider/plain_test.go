@@ -95,8 +95,8 @@ func TestNothingIsSentTwice(t *testing.T) {
 	})
 }
 
-// TestBodiesOfAllSizes holds that every request arrives whole, and that its
-// connection is kept.
+// TestBodiesOfAllSizes holds that every request arrives whole, and that
+// connections are kept.
 func TestBodiesOfAllSizes(t *testing.T) {
 	overTransports(t, func(t *testing.T, way transport) {
 		var conns atomic.Int32
@@ -121,8 +121,11 @@ func TestBodiesOfAllSizes(t *testing.T) {
 				t.Errorf("%d bytes: got %d bytes, equal %t, %v", size, len(got), bytes.Equal(got, c.Body), f)
 			}
 		}
-		if n := conns.Load(); n != 1 {
-			t.Errorf("got %d connections, want 1", n)
+		// The answer to a body that is written beside may be read before the
+		// writer knows that it is done; then the connection is not kept.
+		const beside = 3
+		if n := conns.Load(); n > 1+beside {
+			t.Errorf("got %d connections, want 1, and at most one more for each of %d large bodies", n, beside)
 		}
 	})
 }
