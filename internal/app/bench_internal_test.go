@@ -1,0 +1,34 @@
+package app
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// BenchmarkPipeline is the CPU of one request from the router to the last
+// write, without sockets: the journal is real, the provider is in memory.
+func BenchmarkPipeline(b *testing.B) {
+	for _, door := range []struct{ name, path, body string }{
+		{"native", "/v1/chat", `{"model":"house/m","messages":[{"role":"system","prompt":"Be brief."},{"role":"user","prompt":"Hello!"}]}`},
+		{"vendor", "/v1/chat/completions", `{"model":"house/m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hello!"}]}`},
+	} {
+		b.Run(door.name, func(b *testing.B) {
+			g, key := pipeline(b, canned{http.Header{"Content-Type": {"application/json"}}, wholeReply})
+			handler := g.handler()
+			out := &sink{header: http.Header{}}
+			b.ReportAllocs()
+			for b.Loop() {
+				r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, door.path, io.NopCloser(strings.NewReader(door.body)))
+				if err != nil {
+					b.Fatal(err)
+				}
+				r.Header.Set("Authorization", "Bearer "+key)
+				out.reset()
+				handler.ServeHTTP(out, r)
+			}
+			out.isWhole(b, door.name)
+		})
+	}
+}
