@@ -33,9 +33,15 @@ func main() {
 // run runs the command line. The first signal asks it to stop, the second one
 // ends the process.
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Stop(signals) // before anybody can know of the first one
+		cancel()
+	}()
 	env := &environment{stdout: os.Stdout, stderr: os.Stderr}
 	root := newRoot(env)
 	cmd, err := root.ExecuteContextC(ctx)

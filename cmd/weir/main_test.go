@@ -19,8 +19,12 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command takes a second longer
+			return nil
+		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "keep": keep, "until": until, "signal": send, "request": request, "becomes": becomes,
+			"exits": exits, "keep": keep, "until": until, "signal": send, "request": request, "becomes": becomes, "sql": sqlCommand,
 		},
 	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -72,6 +73,21 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// sql changes a database by hand: sql weir-data/weir.db STATEMENT.
+func sqlCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: sql FILE STATEMENT")
+	}
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer db.Close()
+	result, err := db.ExecContext(context.Background(), args[1])
+	ts.Check(err)
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		ts.Fatalf("%d rows changed: %v", n, err)
+	}
+}
+
 func poll(ts *testscript.TestScript, what string, done func() bool) {
 	for end := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -80,14 +96,16 @@ func poll(ts *testscript.TestScript, what string, done func() bool) {
 	}
 }
 
-// send sends a signal to all background commands: signal HUP.
+// send sends a signal to every weir in the background: signal HUP.
 func send(ts *testscript.TestScript, neg bool, args []string) {
 	signals := map[string]syscall.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM}
 	if neg || len(args) != 1 || signals[args[0]] == 0 {
 		ts.Fatalf("usage: signal HUP|TERM")
 	}
 	for _, cmd := range ts.BackgroundCmds() {
-		ts.Check(cmd.Process.Signal(signals[args[0]]))
+		if strings.Contains(cmd.String(), "exec weir ") {
+			ts.Check(cmd.Process.Signal(signals[args[0]]))
+		}
 	}
 }
 

@@ -54,6 +54,9 @@ func (s *Server) checks(draining bool) []check {
 	if err := s.ledger.Problem(); err != nil {
 		checks[1].problem = "cannot be written"
 	}
+	if s.ledger.Lost() > 0 {
+		checks[1].problem, checks[1].tolerable = "a stretch could not be read back; the log says which", true
+	}
 	if _, err := s.ledger.Lag(); err != nil {
 		checks[2].problem = "away; usage is kept in the journal"
 	}

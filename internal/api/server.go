@@ -63,13 +63,16 @@ type request struct {
 	reply     http.Header        // its headers
 }
 
+// writeWithin is how long a client may take for 64 KiB of a reply.
+const writeWithin = 30 * time.Second
+
 // endpoint answers a request with a JSON body, or with an error.
 type endpoint func(r *request) (body []byte, err error)
 
 // guard lets callers through who have the permission. At the service's own
 // doors a key travels in the Authorization header alone.
 func (s *Server) guard(permission account.Permission, next endpoint) http.Handler {
-	return s.handle(func(r *request) ([]byte, error) {
+	return s.handle(s.native, func(r *request) ([]byte, error) {
 		p, err := s.accounts.Authenticate(r.Context(), account.BearerToken(r.Header))
 		if err != nil {
 			return nil, err
@@ -82,8 +85,9 @@ func (s *Server) guard(permission account.Permission, next endpoint) http.Handle
 	})
 }
 
-// handle is the one place that turns an error into a reply and logs it.
-func (s *Server) handle(next endpoint) http.Handler {
+// handle is the one place that turns an error into a reply, in the words of
+// the dialect d, and logs it.
+func (s *Server) handle(d *dialect.Dialect, next endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := uuid.Must(uuid.NewV7()).String()
 		h := w.Header()
@@ -95,11 +99,11 @@ func (s *Server) handle(next endpoint) http.Handler {
 			e := llm.AsError(err)
 			s.logFailure(id, r, e)
 			dialect.ErrorHeaders(h, e)
-			status, body = s.native.Status(e.Code), s.native.EncodeError(nil, e, id)
+			status, body = d.Status(e.Code), d.EncodeError(nil, e, id)
 		}
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 		w.WriteHeader(status)
-		_, _ = w.Write(body) // a client that is gone by now learns nothing more
+		dialect.WriteBody(w, body, writeWithin)
 	})
 }
 
@@ -113,15 +117,19 @@ func (s *Server) logFailure(id string, r *http.Request, e *llm.Error) {
 
 // NotFound answers where there is nothing.
 func (s *Server) NotFound() http.Handler {
-	return s.handle(func(r *request) ([]byte, error) {
+	return s.handle(s.native, func(*request) ([]byte, error) {
 		return nil, &llm.Error{Code: llm.CodeNotFound, Message: "There is nothing at this path. POST /v1/chat, GET /v1/uses and GET /v1/models are what programs use."}
 	})
 }
 
-// MethodNotAllowed answers at a path that takes other methods alone.
-func (s *Server) MethodNotAllowed(allowed ...string) http.Handler {
+// MethodNotAllowed answers at a path that takes other methods alone. The
+// dialect is that of the path; nil for the service's own.
+func (s *Server) MethodNotAllowed(d *dialect.Dialect, allowed ...string) http.Handler {
+	if d == nil {
+		d = s.native
+	}
 	list := strings.Join(allowed, ", ")
-	return s.handle(func(r *request) ([]byte, error) {
+	return s.handle(d, func(r *request) ([]byte, error) {
 		r.reply.Set("Allow", list)
 		return nil, &llm.Error{Code: llm.CodeMethodNotAllowed, Message: "This path takes " + list + "."}
 	})

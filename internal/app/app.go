@@ -109,6 +109,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 		return g, err
 	}
 	g.router = route.NewRouter(table)
+	g.onClose(func() error { g.router.Table().Close(); return nil })
 	g.gateway = gateway.New(gateway.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency,
 		Now: o.Now, Log: o.Log,
@@ -187,7 +188,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	cfg := &g.options.Config
 	server := &http.Server{
 		Handler: g.handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(g.options.Log.Handler(), slog.LevelDebug),
+		MaxHeaderBytes: maxHeaderBytes, DisableGeneralOptionsHandler: true, ErrorLog: slog.NewLogLogger(g.options.Log.Handler(), slog.LevelDebug),
 	}
 	if cfg.TLS.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
@@ -241,6 +242,7 @@ func (g *instance) drain(server *http.Server) error {
 	err := server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		g.options.Log.Warn("requests were cut short", "in_flight", g.gateway.InFlight())
+		g.gateway.Stop()
 		err = server.Close()
 		g.awaitSettled()
 	}
@@ -305,6 +307,8 @@ func (g *instance) reloadOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	old := g.router.Table()
 	g.router.Use(table)
+	old.Close()
 	return nil
 }

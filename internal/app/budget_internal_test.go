@@ -123,7 +123,7 @@ const (
 // each piece, and next to nothing else that grows with it. The figures are a
 // little above what was measured. It runs alone, for it counts for the whole
 // process.
-func TestAllocationBudget(t *testing.T) { //nolint:paralleltest // see above
+func TestAllocationBudget(t *testing.T) {
 	jsonHeader := http.Header{"Content-Type": {"application/json"}}
 	sseHeader := http.Header{"Content-Type": {"text/event-stream"}}
 	stream := func(pieces int) canned { return canned{sseHeader, strings.Repeat(onePiece, pieces) + lastPieces} }

@@ -129,8 +129,11 @@ func Models(ctx context.Context, cfg config.Config, getenv func(string) string, 
 	f := newFleet(&Options{Config: cfg, Getenv: getenv, Log: log})
 	defer f.close()
 	table, err := f.table(ctx, &cfg)
-	if err != nil || providerName == "" {
-		return table.Models(time.Now()), err
+	if err != nil {
+		return nil, err
+	}
+	if providerName == "" {
+		return table.Models(time.Now()), nil
 	}
 	var models []route.Model
 	for _, m := range table.Models(time.Now()) {

@@ -132,7 +132,6 @@ func TestErrors(t *testing.T) {
 		{name: "GET chat", ask: ask{path: "/v1/chat"}, status: 405, code: "METHOD_NOT_ALLOWED", header: []string{"Allow", "POST"}},
 		{name: "GET the other chat", ask: ask{path: "/api/chat"}, status: 405, code: "METHOD_NOT_ALLOWED", header: []string{"Allow", "POST"}},
 		{name: "PUT chat", ask: ask{method: "PUT", path: "/v1/chat", body: "{}"}, status: 405, code: "METHOD_NOT_ALLOWED", header: []string{"Allow", "POST"}},
-		{name: "GET completions", ask: ask{path: "/v1/chat/completions"}, status: 405, code: "METHOD_NOT_ALLOWED", header: []string{"Allow", "POST"}},
 		{name: "POST uses", ask: ask{path: "/v1/uses", body: "{}"}, status: 405, code: "METHOD_NOT_ALLOWED", header: []string{"Allow", "GET, HEAD"}},
 		{name: "DELETE the other uses", ask: ask{method: "DELETE", path: "/uses"}, status: 405, code: "METHOD_NOT_ALLOWED", header: []string{"Allow", "GET, HEAD"}},
 		{name: "method of nobody", ask: ask{method: "BREW", path: "/v1/models"}, status: 405, code: "METHOD_NOT_ALLOWED", header: []string{"Allow", "GET, HEAD"}},
@@ -153,6 +152,38 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%s is %q, want %q", test.header[0], r.header.Get(test.header[0]), test.header[1])
 			}
 		})
+	}
+}
+
+// TestErrorsAtTheVendorsDoor is the same in the vendor's own shape.
+func TestErrorsAtTheVendorsDoor(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := open(t, setup{yaml: "max_body: 64KiB\n" + housed(up.url)})
+	tests := []struct {
+		name   string
+		ask    ask
+		status int
+		kind   string
+		param  string
+	}{
+		{"another method", ask{method: "GET"}, 405, "invalid_request_error", "null"},
+		{"no JSON", ask{body: "hello"}, 400, "invalid_request_error", "null"},
+		{"model a number", ask{body: `{"model":7,"messages":[]}`}, 400, "invalid_request_error", `"model"`},
+		{"stream a string", ask{body: `{"model":"house/echo","stream":"yes"}`}, 400, "invalid_request_error", `"stream"`},
+		{"no choices", ask{body: `{"model":"house/echo","n":0}`}, 400, "invalid_request_error", `"n"`},
+		{"too large", ask{body: completion("house/echo", `,"x":"`+strings.Repeat("a", 64<<10)+`"`)}, 413, "invalid_request_error", "null"},
+		{"text", ask{body: completion("house/echo", ""), header: []string{"Content-Type", "text/plain"}}, 415, "invalid_request_error", "null"},
+		{"provider's 500", ask{body: completion("house/chat:status=500", "")}, 502, "server_error", "null"},
+	}
+	for _, test := range tests {
+		test.ask.path = "/v1/chat/completions"
+		r := h.do(test.ask)
+		e := rawMembers(t, string(rawMembers(t, r.body)["error"]))
+		if r.status != test.status || string(e["type"]) != `"`+test.kind+`"` || string(e["param"]) != test.param || len(e) != 4 {
+			t.Errorf("%s: %d %s, want %d %s with param %s", test.name, r.status, r.body, test.status, test.kind, test.param)
+		}
+		wantCommonHeaders(t, r.header)
 	}
 }
 

@@ -141,7 +141,7 @@ func TestGracefulStop(t *testing.T) {
 	began := time.Now()
 	h.cancel()
 	await(t, "no more connections", func() bool {
-		resp, err := http.Get(h.url + "/livez") //nolint:noctx // ends with the test
+		resp, err := http.Get(h.url + "/livez")
 		if err == nil {
 			resp.Body.Close()
 		}

@@ -2,10 +2,12 @@ package app
 
 import (
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 
 	"weir/internal/account"
+	"weir/internal/dialect"
 )
 
 // entrance is one pattern of the service, with who may come in.
@@ -13,6 +15,7 @@ type entrance struct {
 	pattern    string
 	permission account.Permission // empty: anybody
 	handler    http.Handler
+	dialect    *dialect.Dialect // whose errors are spoken there; nil for the service's own
 }
 
 // entrances is every pattern that the service answers to. What is not here
@@ -21,17 +24,17 @@ func (g *instance) entrances() []entrance {
 	var all []entrance
 	for _, d := range g.fleet.dialects {
 		for _, r := range d.Routes {
-			all = append(all, entrance{r.Pattern, account.Chat, g.gateway.Handler(d, r.Op, account.Chat)})
+			all = append(all, entrance{r.Pattern, account.Chat, g.gateway.Handler(d, r.Op, account.Chat), d})
 		}
 	}
 	return append(all,
-		entrance{"GET /v1/uses", account.Uses, g.api.Uses(account.Uses)},
-		entrance{"GET /uses", account.Uses, g.api.Uses(account.Uses)},
-		entrance{"GET /v1/models", account.Chat, g.api.Models(account.Chat)},
-		entrance{"GET /livez", "", g.api.Live()},
-		entrance{"GET /readyz", "", g.api.Ready(g.draining.Load)},
-		entrance{"GET /setup/{token}", "", g.api.Setup()},
-		entrance{"GET /{$}", "", g.api.Home()},
+		entrance{"GET /v1/uses", account.Uses, g.api.Uses(account.Uses), nil},
+		entrance{"GET /uses", account.Uses, g.api.Uses(account.Uses), nil},
+		entrance{"GET /v1/models", account.Chat, g.api.Models(account.Chat), nil},
+		entrance{"GET /livez", "", g.api.Live(), nil},
+		entrance{"GET /readyz", "", g.api.Ready(g.draining.Load), nil},
+		entrance{"GET /setup/{token}", "", g.api.Setup(), nil},
+		entrance{"GET /{$}", "", g.api.Home(), nil},
 	)
 }
 
@@ -39,18 +42,25 @@ func (g *instance) entrances() []entrance {
 // gets a 405 that says which are right.
 func (g *instance) handler() http.Handler {
 	mux := http.NewServeMux()
-	methods := map[string][]string{}
+	methods, spoken := map[string][]string{}, map[string]*dialect.Dialect{}
 	for _, e := range g.entrances() {
 		mux.Handle(e.pattern, e.handler)
 		method, path, _ := strings.Cut(e.pattern, " ")
-		methods[path] = append(methods[path], method)
+		methods[path], spoken[path] = append(methods[path], method), e.dialect
 	}
 	for path, allowed := range methods {
 		if slices.Contains(allowed, http.MethodGet) {
 			allowed = append(allowed, http.MethodHead)
 		}
-		mux.Handle(path, g.api.MethodNotAllowed(allowed...))
+		mux.Handle(path, g.api.MethodNotAllowed(spoken[path], allowed...))
 	}
-	mux.Handle("/", g.api.NotFound())
-	return g.gateway.Bounded(mux)
+	nothing := g.api.NotFound()
+	mux.Handle("/", nothing)
+	return g.gateway.Bounded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Clean(r.URL.Path) != r.URL.Path { // the mux would redirect, in words of its own
+			nothing.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
 }

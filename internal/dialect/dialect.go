@@ -59,8 +59,9 @@ type Dialect struct {
 	// Splice appends to dst a body of this same wire format with nothing
 	// changed but what the gateway must change.
 	Splice func(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte
-	// DecodeReply reads a whole answer. An error means that the provider did
-	// not keep to its protocol.
+	// DecodeReply reads a whole answer. An *llm.Error is one that the provider
+	// reported in place of it, and may come with the usage beside it; any other
+	// error means that it did not keep to its protocol.
 	DecodeReply func(body []byte, q *llm.Quirks) (*llm.Reply, error)
 	// NewDecoder decodes one streamed answer.
 	NewDecoder func(q *llm.Quirks) Decoder

@@ -40,3 +40,21 @@ func ErrorHeaders(h http.Header, e *llm.Error) {
 		h["Retry-After"] = []string{strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10)}
 	}
 }
+
+// writeStep is how much of a body a client has to take within one deadline.
+const writeStep = 64 << 10
+
+// WriteBody writes a whole reply. A client that takes none of it for so long
+// loses its connection: nobody else waits for it. The deadline stays, for what
+// net/http still holds; the next request on the connection has its own.
+func WriteBody(w http.ResponseWriter, body []byte, within time.Duration) {
+	control := http.NewResponseController(w)
+	for len(body) > 0 {
+		n := min(len(body), writeStep)
+		_ = control.SetWriteDeadline(time.Now().Add(within)) // not every writer has one
+		if _, err := w.Write(body[:n]); err != nil {
+			return // a client that is gone learns nothing more
+		}
+		body = body[n:]
+	}
+}

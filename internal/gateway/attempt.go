@@ -25,7 +25,7 @@ func (c *call) forward() error {
 		if err == nil {
 			return nil
 		}
-		failure := provider.AsFailure(err)
+		failure := c.target().Provider.Judge(err)
 		settlement := c.settlementOf(failure)
 		if c.mayGoOn(failure) {
 			if next, err := c.openNext(settlement); err == nil {
@@ -62,7 +62,11 @@ func (c *call) upstreamContext() (context.Context, context.CancelFunc) {
 // drainFor bounds how long an answer is read on whose client has left.
 func (c *call) drainFor(ctx context.Context, cancel context.CancelFunc) {
 	timer := time.AfterFunc(c.server.timing.DrainAnswer, cancel)
-	context.AfterFunc(ctx, func() { timer.Stop() })
+	stopped := context.AfterFunc(c.server.stopping, cancel)
+	context.AfterFunc(ctx, func() {
+		timer.Stop()
+		stopped()
+	})
 }
 
 // gone says whether the client has left: its connection broke, or it takes
@@ -85,17 +89,25 @@ func (c *call) newAttempt() ledger.Attempt {
 	a.Bound[llm.Input] = int64(len(c.body)) // a token is at least a byte
 	a.Bound[llm.Output] = c.maxOutput(t) * max(1, c.head.Choices)
 	a.Bound[llm.Requests] = 1
-	a.Hold = a.Price.Bound(a.Bound[llm.Input], a.Bound[llm.Output])
+	a.Hold = min(ledger.MaxCost, a.Price.Bound(a.Bound[llm.Input], a.Bound[llm.Output]))
 	return a
 }
 
-// maxOutput is the most output tokens that an answer can have: the client's
-// cap, or the model's.
+// maxUnknown is the most output tokens, of one choice, that a client is
+// believed to get from a model whose size nobody knows.
+const maxUnknown = 1 << 20
+
+// maxOutput is the most output tokens that one choice can have: the client's
+// cap or the model's, whichever is less.
 func (c *call) maxOutput(t *route.Target) int64 {
-	if c.head.MaxOutput > 0 {
-		return c.head.MaxOutput
+	most, known := c.table.MaxOutput(t)
+	switch {
+	case c.head.MaxOutput == 0:
+		return most
+	case known:
+		return min(c.head.MaxOutput, most)
 	}
-	return c.table.MaxOutput(t)
+	return min(c.head.MaxOutput, maxUnknown)
 }
 
 // open opens the first attempt.
@@ -117,7 +129,7 @@ func (c *call) openNext(s ledger.Settlement) (*ledger.Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.charge(c.hold, &s)
+	c.charge(c.hold.Cost(&s))
 	c.tried = append(c.tried, a.FullModel())
 	return next, nil
 }
@@ -131,6 +143,7 @@ func (c *call) mayGoOn(f *provider.Failure) bool {
 // is none yet for the client to see; a failure after that is dealt with inside.
 func (c *call) attempt(ctx context.Context) error {
 	t := c.target()
+	c.sum = &tally{choices: c.head.Choices}
 	body, err := c.prepare(t)
 	if err != nil {
 		return err

@@ -16,6 +16,9 @@ import (
 const (
 	// firstRead is the room for a body of unknown length.
 	firstRead = 4 << 10
+	// believeLength is as much room as a client gets for saying that its body
+	// is so long.
+	believeLength = 64 << 10
 	// keepBody is the largest buffer that goes back to the pool.
 	keepBody = 1 << 20
 )
@@ -29,17 +32,14 @@ func (c *call) readBody() error {
 	if c.r.ContentLength > limit {
 		return tooLarge(limit)
 	}
-	if err := c.reserveBody(); err != nil {
-		return err
-	}
 	c.pooled = c.server.bodies.Get().(*[]byte)
 	buf := (*c.pooled)[:0]
-	if want := int(c.r.ContentLength) + 1; cap(buf) < want {
+	if want := min(int(c.r.ContentLength)+1, believeLength); cap(buf) < want {
 		buf = make([]byte, 0, max(want, firstRead))
 	}
 	control := http.NewResponseController(c.w)
 	_ = control.SetReadDeadline(c.server.bodyDeadline()) // not every writer has one
-	buf, err := readBounded(c.r.Body, buf, limit)
+	buf, err := c.readBounded(buf, limit)
 	c.body, *c.pooled = buf, buf
 	switch {
 	case err == nil:
@@ -47,6 +47,8 @@ func (c *call) readBody() error {
 		return nil
 	case errors.Is(err, errTooLarge):
 		return tooLarge(limit)
+	case errors.Is(err, errBodies):
+		return &llm.Error{Code: llm.CodeOverloaded, Message: "The gateway is at its limit of request bodies in flight. Try again shortly.", RetryAfter: time.Second}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		c.w.Header().Set("Connection", "close")
 		return &llm.Error{Code: llm.CodeInvalidRequest, Message: fmt.Sprintf("The request body did not arrive within %s.", c.server.timing.BodyRead), Err: err}
@@ -57,39 +59,39 @@ func (c *call) readBody() error {
 func (s *Server) bodyDeadline() time.Time { return s.now().Add(s.timing.BodyRead) }
 
 // Bounded gives the body of every request its time, whoever reads it: what
-// next leaves unread net/http itself waits for.
+// next leaves unread net/http itself waits for. It takes away the deadline that
+// the reply before, on the same connection, has left.
 func (s *Server) Bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		_ = control.SetWriteDeadline(noDeadline) // not every writer has one
 		if r.Body != http.NoBody {
-			_ = http.NewResponseController(w).SetReadDeadline(s.bodyDeadline()) // not every writer has one
+			_ = control.SetReadDeadline(s.bodyDeadline())
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// reserveBody keeps all bodies together within their bound. A body of unknown
-// length counts as the largest one.
-func (c *call) reserveBody() error {
-	n := c.r.ContentLength
-	if n < 0 {
-		n = c.server.maxBody
-	}
-	c.reserved = n
-	if c.server.inBodies.Add(n) > c.server.maxBodies {
-		return &llm.Error{Code: llm.CodeOverloaded, Message: "The gateway is at its limit of request bodies in flight. Try again shortly.", RetryAfter: time.Second}
-	}
-	return nil
-}
+var (
+	errTooLarge = errors.New("gateway: body too large")
+	errBodies   = errors.New("gateway: too many bytes of bodies in flight")
+)
 
-var errTooLarge = errors.New("gateway: body too large")
-
-// readBounded appends what r has to buf, up to limit bytes.
-func readBounded(r io.Reader, buf []byte, limit int64) ([]byte, error) {
+// readBounded appends the body to buf, up to limit bytes. All bodies together
+// are kept within their bound as they arrive: what a client only announces
+// takes nothing.
+func (c *call) readBounded(buf []byte, limit int64) ([]byte, error) {
 	for {
 		if len(buf) == cap(buf) {
 			buf = append(buf, 0)[:len(buf)]
 		}
-		n, err := r.Read(buf[len(buf):cap(buf)])
+		if more := int64(cap(buf)) - c.reserved; more > 0 {
+			c.reserved += more
+			if c.server.inBodies.Add(more) > c.server.maxBodies {
+				return buf, errBodies
+			}
+		}
+		n, err := c.r.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		if int64(len(buf)) > limit {
 			return buf, errTooLarge

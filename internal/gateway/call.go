@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -42,6 +45,7 @@ type call struct {
 	idem      *idempotent     // nil without an Idempotency-Key
 
 	hold    *ledger.Hold // of the attempt under way
+	sum     *tally       // what came of it
 	reached bool         // some attempt reached its provider
 	tried   []string     // the models of all attempts
 	spent   llm.Money    // what all attempts cost
@@ -137,6 +141,9 @@ func (c *call) route() error {
 			return llm.Invalid("model", `No default model is configured: name one as "<provider>/<model-name>".`)
 		}
 	}
+	if err := checkModel(c.head.Model); err != nil {
+		return err
+	}
 	targets, err := c.table.Targets(c.oneTarget[:0], c.head.Model, c.dialect.Vendor)
 	if err != nil {
 		if denied := c.principal.MayUse(c.head.Model); denied != nil {
@@ -149,6 +156,18 @@ func (c *call) route() error {
 		return err
 	}
 	return c.checkTree()
+}
+
+// maxModel bounds a model's name, in bytes.
+const maxModel = 256
+
+// checkModel takes names that can stand in a header, a table and the ledger.
+func checkModel(name string) error {
+	odd := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError }
+	if len(name) > maxModel || strings.ContainsFunc(name, odd) {
+		return llm.Invalid("model", fmt.Sprintf("The model's name is longer than %d bytes or has white space or control characters in it.", maxModel))
+	}
+	return nil
 }
 
 // checkTree decodes the body where somebody will have to translate it, so that

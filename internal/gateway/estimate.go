@@ -25,7 +25,10 @@ const (
 // estimate is the usage of an answer of which the provider did not give the
 // last numbers. Those that it gave are believed, as far as they go.
 func (c *call) estimate(t *tally) llm.Usage {
-	u := t.usage
+	var u llm.Usage
+	if c.believable(t) {
+		u = t.usage
+	}
 	if u.InputTokens() == 0 {
 		u[llm.Input] = c.countInput()
 	}

@@ -45,9 +45,12 @@ func (c *call) fail(err error) {
 	e = withRetryAfter(e)
 	dialect.ErrorHeaders(h, e)
 	body := c.dialect.EncodeError(nil, e, c.idText)
+	if c.hold == nil || c.hold.Settled() {
+		c.releaseBody() // whatever time the client takes
+	}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	c.w.WriteHeader(c.dialect.Status(e.Code))
-	_, _ = c.w.Write(body) // a client that is gone by now learns nothing more
+	dialect.WriteBody(c.w, body, c.server.timing.Write)
 }
 
 // defaultRetry is when a client may try again where nobody knows better.

@@ -83,7 +83,7 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 	}
 	claim := IdempotencyClaim{
 		Scope: c.principal.Key().ID, Key: digest(header),
-		Body: digest(c.r.URL.Path, strconv.FormatBool(c.head.Stream), string(c.body)),
+		Body: digest(c.dialect.Name, string(c.op), strconv.FormatBool(c.head.Stream), string(c.body)),
 	}
 	state, reply, err := c.server.idempotency.Claim(c.r.Context(), claim, idempotencyTTL)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 	case IdempotencyOther:
 		return false, conflict("The Idempotency-Key was used with another request. Use a new key for a new request.")
 	case IdempotencyStream:
-		return false, conflict("The Idempotency-Key was used with a stream that has ended, and streams are not replayed. Use a new key.")
+		return false, conflict("The Idempotency-Key was used with a stream or a very large reply, which has ended; these are not replayed. Use a new key.")
 	}
 	return false, conflict("The first request with this Idempotency-Key is still running. Try again when it has ended.")
 }
@@ -135,13 +135,17 @@ func (c *call) replay(claim *IdempotencyClaim, sealed []byte) error {
 			h[name] = []string{value}
 		}
 	}
-	_, _ = c.w.Write(body) // a client that is gone can ask again
+	dialect.WriteBody(c.w, body, c.server.timing.Write)
 	return nil
 }
 
 // store keeps a reply, sealed, before the client gets it.
 func (i *idempotent) store(c *call, body []byte) error {
-	if i == nil || len(body) > maxKeptReply {
+	if i == nil {
+		return nil
+	}
+	if len(body) > maxKeptReply {
+		i.streamed(c) // too large to replay: the key is spent all the same
 		return nil
 	}
 	k := kept{ID: c.idText, Provider: c.target().Provider.Name(), Model: c.tried[len(c.tried)-1], Attempts: len(c.tried)}

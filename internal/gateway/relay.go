@@ -27,19 +27,22 @@ func (c *call) relayWhole(resp *provider.Response) error {
 	t := c.target()
 	from := t.Provider.Dialect()
 	reply, err := from.DecodeReply(body, t.Provider.Quirks())
+	sum := c.sum
+	sum.status = resp.Status
+	if reply != nil { // some of it there is even beside an error
+		sum.addReply(reply)
+	}
 	if err != nil {
 		return err
 	}
 	c.reached = true
-	sum := tally{status: resp.Status}
-	sum.addReply(reply)
 	if !sum.whole() {
 		return provider.Truncated()
 	}
-	s := c.settlementOfWhole(&sum)
+	s := c.settlementOfWhole(sum)
 	c.settle(s)
 	if c.head.Stream {
-		return c.streamWhole(reply, &sum, &s.Usage)
+		return c.streamWhole(reply, sum, &s.Usage)
 	}
 	buf := c.server.encoders.Get().(*[]byte)
 	defer func() {
@@ -72,7 +75,8 @@ func (c *call) sendWhole(body []byte) error {
 	if err := c.idem.store(c, body); err != nil {
 		c.server.log.Error("a reply was not kept for its Idempotency-Key", "request", c.idText, "err", err)
 	}
-	_, _ = c.w.Write(body) // a client that is gone by now has been charged for what it asked
+	c.releaseBody() // whatever time the client takes
+	dialect.WriteBody(c.w, body, c.server.timing.Write)
 	return nil
 }
 
@@ -132,7 +136,7 @@ func (c *call) relayStream(resp *provider.Response) error {
 		call: c, same: from == c.dialect,
 		reader:  sse.NewReader(resp.Body, maxFrame),
 		decoder: from.NewDecoder(t.Provider.Quirks()),
-		stream:  c.out,
+		stream:  c.out, sum: c.sum,
 	}
 	r.sum.status = resp.Status
 	err := r.run()
@@ -140,7 +144,7 @@ func (c *call) relayStream(resp *provider.Response) error {
 	if err == nil {
 		return r.finish()
 	}
-	return r.breakOff(provider.AsFailure(err))
+	return r.breakOff(t.Provider.Judge(err))
 }
 
 // relay is one stream on its way through.
@@ -150,10 +154,10 @@ type relay struct {
 	reader  *sse.Reader
 	decoder dialect.Decoder
 	stream  *clientStream
-	sum     tally
+	sum     *tally
 	events  []llm.Event
 	out     []byte
-	held    []byte // the event with the usage, which waits for the settlement
+	held    []byte // the event with the last usage, which waits for the settlement
 	asked   bool   // held is there only because the gateway asked for it
 }
 
@@ -189,37 +193,51 @@ func (r *relay) run() error {
 func (r *relay) take(frame sse.Event) error {
 	events, err := r.decoder.Decode(r.events[:0], frame)
 	r.events = events
-	usageOnly := len(events) > 0
-	hasUsage := false
+	f := frameKind{usageOnly: len(events) > 0}
 	for i := range events {
 		e := &events[i]
 		if r.sum.firstToken == 0 && isPiece(e.Kind) {
 			r.sum.firstToken = r.call.server.now().Sub(r.call.hold.Attempt().Opened)
 		}
 		r.sum.add(e)
-		hasUsage = hasUsage || e.Kind == llm.EventUsage
-		usageOnly = usageOnly && e.Kind == llm.EventUsage
+		f.usage = f.usage || e.Kind == llm.EventUsage
+		f.usageOnly = f.usageOnly && e.Kind == llm.EventUsage
+		f.content = f.content || isPiece(e.Kind)
 		if !r.same && (isPiece(e.Kind) || e.Kind == llm.EventStart) {
 			r.out = r.stream.encoder.Append(r.out, e)
 		}
 	}
 	if r.same && err == nil {
-		r.forward(frame, hasUsage, usageOnly)
+		r.forward(frame, f)
 	}
 	return err
 }
 
+// frameKind is what one frame of a provider's stream carries.
+type frameKind struct{ usage, usageOnly, content bool }
+
 // forward passes a frame on as it came, but keeps back what the settlement
-// has to come before: the end marker, and the usage at the end.
-func (r *relay) forward(frame sse.Event, hasUsage, usageOnly bool) {
-	switch {
-	case r.sum.done:
-	case hasUsage && r.sum.whole():
-		r.held = append(r.held[:0], frame.Data...)
-		r.asked = usageOnly && !r.call.head.IncludeUsage
-	default:
-		r.out = append(r.out, frame.Raw...)
+// has to come before: the end marker, and the usage at the end. Words are never
+// kept back.
+func (r *relay) forward(frame sse.Event, f frameKind) {
+	if r.sum.done {
+		return
 	}
+	r.releaseHeld()
+	if f.usage && !f.content && r.sum.whole() {
+		r.held = append(r.held[:0], frame.Data...)
+		r.asked = f.usageOnly && !r.call.head.IncludeUsage
+		return
+	}
+	r.out = append(r.out, frame.Raw...)
+}
+
+// releaseHeld passes on what was kept back and was not the last of its kind.
+func (r *relay) releaseHeld() {
+	if len(r.held) > 0 && !r.asked {
+		r.out = sse.Append(r.out, "", r.held)
+	}
+	r.held = r.held[:0]
 }
 
 func isPiece(k llm.EventKind) bool {
@@ -233,10 +251,10 @@ func isPiece(k llm.EventKind) bool {
 // finish settles a whole answer and sends its end.
 func (r *relay) finish() error {
 	c := r.call
-	s := c.settlementOfWhole(&r.sum)
+	s := c.settlementOfWhole(r.sum)
 	c.settle(s)
 	c.idem.streamed(c)
-	final := c.final(&r.sum, &s.Usage)
+	final := c.final(r.sum, &s.Usage)
 	if !r.same {
 		r.stream.write(r.stream.encoder.Finish(r.out, final))
 		return nil
@@ -255,7 +273,7 @@ func (r *relay) breakOff(f *provider.Failure) error {
 	if r.sum.length == 0 && !r.stream.committed() {
 		return f
 	}
-	c.settle(c.settlementOfCut(&r.sum, f))
+	c.settle(c.settlementOfCut(r.sum, f))
 	if c.gone() {
 		return nil
 	}

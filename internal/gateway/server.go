@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -71,6 +72,9 @@ type Server struct {
 	maxConcurrency int64
 	timing         Timing
 
+	stopping context.Context // ends when answers are no longer read on
+	stop     context.CancelFunc
+
 	inFlight atomic.Int64
 	inBodies atomic.Int64 // bytes
 	bodies   sync.Pool    // of *[]byte
@@ -93,6 +97,7 @@ func New(o Options) *Server {
 	if s.maxConcurrency == 0 {
 		s.maxConcurrency = defaultMaxConcurrency
 	}
+	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.bodies.New = func() any { return new([]byte) }
 	s.encoders.New = func() any { return new([]byte) }
 	return s
@@ -106,6 +111,10 @@ func (s *Server) Handler(d *dialect.Dialect, op llm.Op, permission account.Permi
 		c.handle()
 	})
 }
+
+// Stop ends the reading of answers whose clients have left, so that they
+// settle at once.
+func (s *Server) Stop() { s.stop() }
 
 // InFlight is how many requests are in the pipeline.
 func (s *Server) InFlight() int64 { return s.inFlight.Load() }

@@ -11,15 +11,18 @@ import (
 // been served.
 func (c *call) settle(s ledger.Settlement) {
 	s.Counts = c.reached
-	_, _ = c.hold.Settle(s)
-	c.charge(c.hold, &s)
+	cost, _ := c.hold.Settle(s)
+	c.charge(cost)
 }
 
-// charge adds the cost of an attempt to the request's.
-func (c *call) charge(h *ledger.Hold, s *ledger.Settlement) {
-	price := &h.Attempt().Price
-	c.priced = c.priced && price.Known()
-	c.spent += price.Cost(&s.Usage)
+// charge adds the cost of an attempt, nil for one without a price, to the
+// request's.
+func (c *call) charge(cost *llm.Money) {
+	if cost == nil {
+		c.priced = false
+		return
+	}
+	c.spent += *cost
 }
 
 // cost is what the request cost so far, nil when some of it has no price.
@@ -31,14 +34,17 @@ func (c *call) cost() *llm.Money {
 }
 
 // settlementOf says how an attempt ends that failed before the client saw
-// anything of it: an error status is free; after anything else the provider
-// may have worked, and the input is charged as it was counted.
+// anything of it: at the provider's numbers, where it gave any; an error status
+// is free; after anything else the provider may have worked, and the input is
+// charged as it was counted.
 func (c *call) settlementOf(f *provider.Failure) ledger.Settlement {
 	s := ledger.Settlement{Outcome: ledger.OutcomeFailed, Provenance: ledger.Exact, Status: f.Status, Code: f.Err.Code}
 	c.reached = c.reached || f.Sent()
 	switch {
 	case !f.Sent():
 		s.Outcome = ledger.OutcomeRefused
+	case c.believable(c.sum) && !c.sum.usage.IsZero():
+		return c.settlementOfCut(c.sum, f)
 	case f.Kind == provider.KindStatus || f.Kind == provider.KindInStream:
 		s.Outcome = ledger.OutcomeRejected
 	default:
@@ -61,7 +67,10 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 	if c.gone() {
 		s.Outcome = ledger.OutcomeClientGone
 	}
-	if !t.reported || !t.whole() {
+	if !c.believable(t) {
+		s.Usage = llm.Usage{}
+	}
+	if !c.believable(t) || !t.whole() {
 		s.Provenance = ledger.Estimated
 		s.Usage = c.estimate(t)
 	}
@@ -75,12 +84,25 @@ func (c *call) settlementOfWhole(t *tally) ledger.Settlement {
 		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: t.usage, Tier: t.tier,
 		Finish: t.finishReason(), Status: t.status, FirstToken: t.firstToken,
 	}
-	if !t.reported {
+	if !c.believable(t) {
 		s.Provenance = ledger.Estimated
 		s.Usage = c.estimate(t)
 	}
 	s.Usage[llm.Requests] = 1
 	return s
+}
+
+// believeTimes and believeAtLeast say how far beyond its bound, in tokens, an
+// attempt's numbers may lie and still be taken for the provider's.
+const (
+	believeTimes   = 100
+	believeAtLeast = 1 << 20
+)
+
+// believable says whether the provider gave numbers that can be true.
+func (c *call) believable(t *tally) bool {
+	bound := c.hold.Attempt().Bound
+	return t != nil && t.reported && t.usage.TotalTokens() <= max(believeAtLeast, believeTimes*bound.TotalTokens())
 }
 
 // abandonHold settles what a defect has left open, so that no hold outlives

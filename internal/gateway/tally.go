@@ -16,6 +16,7 @@ type tally struct {
 	reported   bool
 	tier       string
 	status     int
+	choices    int64              // how many were asked for
 	finish     []llm.FinishReason // by choice; empty for one that goes on
 	done       bool               // the end marker came
 	said       []said             // by choice
@@ -82,7 +83,9 @@ func (t *tally) say(choice int, text string) {
 func (t *tally) addReply(r *llm.Reply) {
 	t.usage, t.reported, t.tier, t.done = r.Usage, r.Reported, r.Tier, true
 	for i := range r.Choices {
-		t.finish = append(t.finish, r.Choices[i].Finish)
+		if len(t.finish) < maxChoices {
+			t.finish = append(t.finish, r.Choices[i].Finish)
+		}
 		for j := range r.Choices[i].Message.Parts {
 			p := &r.Choices[i].Message.Parts[j]
 			t.say(i, p.Text)
@@ -94,8 +97,12 @@ func (t *tally) addReply(r *llm.Reply) {
 	}
 }
 
-// whole says whether every choice has come to its end.
+// whole says whether every choice has come to its end. A provider that gives
+// fewer choices than were asked for has to say that it is done.
 func (t *tally) whole() bool {
+	if !t.done && int64(len(t.finish)) < t.choices {
+		return false
+	}
 	for _, f := range t.finish {
 		if f == "" {
 			return false

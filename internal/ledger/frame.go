@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"hash/crc32"
 )
 
@@ -41,6 +43,21 @@ func endFrame(buf []byte, start int) []byte {
 	binary.LittleEndian.PutUint32(buf[start:], uint32(len(body)))
 	binary.LittleEndian.PutUint32(buf[start+4:], crc32.Checksum(body, castagnoli))
 	return buf
+}
+
+var errRecordSize = errors.New("ledger: a record larger than the journal can read back")
+
+// checkFrames refuses records that readFrame would not read: one of them would
+// hide all that stands behind it.
+func checkFrames(b []byte) error {
+	for len(b) > 0 {
+		n := int(binary.LittleEndian.Uint32(b))
+		if n > maxRecord {
+			return fmt.Errorf("%w: %d bytes", errRecordSize, n)
+		}
+		b = b[frameHead+n:]
+	}
+	return nil
 }
 
 // readFrame is the record at the start of b and its whole length. A length of

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -86,10 +87,25 @@ func (h *Hold) Next(s Settlement, next Attempt) (*Hold, error) {
 	return &Hold{ledger: h.ledger, attempt: next}, nil
 }
 
-// complete fills in what follows from the attempt.
+// MaxCost bounds what one attempt can cost: a million dollars. Numbers beyond
+// it are not a provider's, and sums of them would not fit.
+const MaxCost = 1_000_000 * llm.USD
+
+// maxTier bounds the provider's word for a service tier, in bytes.
+const maxTier = 64
+
+// complete fills in what follows from the attempt, and bounds what a provider
+// may have made up.
 func (h *Hold) complete(s *Settlement) {
-	s.Cost = h.attempt.Price.Cost(&s.Usage)
+	s.Cost = min(h.attempt.Price.Cost(&s.Usage), MaxCost)
+	s.Tier = strings.ToValidUTF8(s.Tier[:min(len(s.Tier), maxTier)], "")
 	s.Duration = max(0, h.ledger.now().Sub(h.attempt.Opened))
+}
+
+// Cost is what the attempt costs with that settlement: nil without a price.
+func (h *Hold) Cost(s *Settlement) *llm.Money {
+	h.complete(s)
+	return h.cost(s)
 }
 
 func (h *Hold) cost(s *Settlement) *llm.Money {

@@ -68,13 +68,13 @@ type Journal struct {
 	queued  int64     // bytes in groups that are not written yet
 	failed  error     // why nothing can be written any more
 
+	lost    atomic.Int64 // bytes that could not be read back
 	written atomic.Int64 // Position behind the last record written
 	synced  atomic.Int64 // Position behind the last record that survives a power cut
 
 	syncing  sync.Mutex    // one sync at a time
 	reserve  sync.Mutex    // one reservation at a time
 	dirty    chan struct{} // something is written and not synced
-	hurry    chan struct{} // somebody waits for a sync
 	advanced chan struct{} // synced has moved
 	wanted   chan struct{} // a spare segment is wanted
 }
@@ -97,7 +97,7 @@ func openJournal(o journalOptions) (*Journal, error) {
 	j := &Journal{
 		disk: o.Disk, id: o.ID, strict: o.Strict, segmentSize: o.SegmentSize,
 		now: o.Now, fault: o.Fault, log: o.Log, segs: segs,
-		dirty: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
+		dirty:    make(chan struct{}, 1),
 		advanced: make(chan struct{}, 1), wanted: make(chan struct{}, 1),
 	}
 	for _, name := range spare {
@@ -398,13 +398,11 @@ func (j *Journal) runSync(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-j.hurry:
 		case <-j.dirty:
 			timer.Reset(syncDelay)
 			select {
 			case <-ctx.Done():
 				return
-			case <-j.hurry:
 			case <-timer.C:
 			}
 		}

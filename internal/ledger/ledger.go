@@ -212,6 +212,10 @@ func (l *Ledger) Problem() error {
 	return err
 }
 
+// Lost is how many bytes of the journal could not be read back since the
+// start; 0 on a sound disk.
+func (l *Ledger) Lost() int64 { return l.journal.lost.Load() }
+
 // Open writes that an attempt begins. The hold that it returns is the right to
 // call the provider, once. An error is a *llm.Error: there is no room.
 func (l *Ledger) Open(a Attempt) (*Hold, error) {
@@ -241,7 +245,10 @@ func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) error {
 		b = appendSettle(b, settled, s)
 	}
 	*buf = b
-	err := l.journal.Append(b, keep)
+	err := checkFrames(b)
+	if err == nil {
+		err = l.journal.Append(b, keep)
+	}
 	if errors.Is(err, ErrFull) && l.journal.prepare() == nil {
 		err = l.journal.Append(b, keep) // the next segment was only not reserved yet
 	}

@@ -149,6 +149,7 @@ func (p *projector) fill() (more bool, err error) {
 		rec, ok, err := p.reader.next(limit)
 		if corrupt, is := errors.AsType[*CorruptError](err); is {
 			p.log.Error("a stretch of the journal is lost", "err", err)
+			p.journal.lost.Add(int64(corrupt.To - corrupt.From))
 			p.reader.seek(corrupt.To)
 			b.To = corrupt.To
 			continue
@@ -283,7 +284,7 @@ func (p *projector) flush(ctx context.Context, target Position) error {
 		if done >= target {
 			return nil
 		}
-		signal(p.journal.hurry)
+		_ = p.journal.Sync() // fail has logged it
 		signal(p.kick)
 		select {
 		case <-ctx.Done():

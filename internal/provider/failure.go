@@ -138,6 +138,26 @@ func AsFailure(err error) *Failure {
 	return Malformed(err)
 }
 
+// Judge is AsFailure for an answer of this provider: of an error that it
+// reported in place of its answer, only what the caller has to put right is told
+// in its own words, and none of our keys.
+func (p *Provider) Judge(err error) *Failure {
+	f := AsFailure(err)
+	if f.Kind != KindInStream {
+		return f
+	}
+	told := *f.Err
+	told.Err = fmt.Errorf("provider %s reported: %s", p.opts.Name, p.redact(f.Err.Message))
+	if callersFault(told.Code) {
+		told.Message = p.redact(told.Message)
+	} else {
+		told.Message = fmt.Sprintf("The provider %s reported an error in place of its answer.", p.opts.Name)
+	}
+	judged := *f
+	judged.Err = &told
+	return &judged
+}
+
 // failure is a failure that is no answer of the provider.
 func (p *Provider) failure(k Kind, sent bool, cause error) *Failure {
 	return &Failure{Kind: k, sent: sent, Err: &llm.Error{

@@ -89,6 +89,14 @@ func NewTable(o Options) (*Table, error) {
 	return t, nil
 }
 
+// Close closes the idle connections of the table's providers. Requests under
+// way go on.
+func (t *Table) Close() {
+	for _, p := range t.providers {
+		p.Close()
+	}
+}
+
 // DefaultModel is what a request without a model gets; empty when there is
 // none.
 func (t *Table) DefaultModel() string { return t.defaultModel }
@@ -171,13 +179,18 @@ func (t *Table) Price(target *Target, at time.Time) llm.Price {
 	return t.book.Price(target.Provider.Name(), target.Model, at)
 }
 
-// MaxOutput is the most tokens of output that the target gives, as far as
-// anybody knows, and the configured stand-in otherwise.
-func (t *Table) MaxOutput(target *Target) int64 {
-	if info, ok := t.book.Model(target.Provider.Name(), target.Model); ok && info.MaxOutput > 0 {
-		return info.MaxOutput
+// MaxOutput is the most tokens of output that the target gives: of the model,
+// or of its whole context window, where one of these is known, and the
+// configured stand-in otherwise.
+func (t *Table) MaxOutput(target *Target) (tokens int64, known bool) {
+	info, _ := t.book.Model(target.Provider.Name(), target.Model)
+	switch {
+	case info.MaxOutput > 0:
+		return info.MaxOutput, true
+	case info.Context > 0:
+		return info.Context, true
 	}
-	return t.defaultMaxOutput
+	return t.defaultMaxOutput, false
 }
 
 // Model is one that the table can route to, for listings.

@@ -14,7 +14,7 @@ var (
 )
 
 // DecodeReply reads a whole answer. An *llm.Error is one that the provider
-// reported in place of it; any other error says that this is not the protocol.
+// reported in place of it, and comes with the usage that stood beside it; any other error says that this is not the protocol.
 // Raw JSON in the reply shares memory with body.
 func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
@@ -43,11 +43,11 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 			r.Extra = appendExtra(r.Extra, m)
 		}
 	}
-	if rawjson.Present(failure) {
-		return nil, reportedError(body)
-	}
 	if !r.Reported {
 		r.Usage, r.Reported = decodeUsage(rawjson.Get(body, "x_groq", "usage"), q)
+	}
+	if rawjson.Present(failure) {
+		return r, reportedError(body)
 	}
 	for _, e := range rawjson.Elements(choices) {
 		c, err := decodeChoice(e, len(r.Choices))
