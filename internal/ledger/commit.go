@@ -1,0 +1,151 @@
+package ledger
+
+import (
+	"fmt"
+	"runtime"
+)
+
+// Append writes records and returns when they are written; in strict mode when
+// they are synced. After it, keep more bytes must be left in reserved room,
+// else nothing is written and the error is ErrFull.
+func (j *Journal) Append(records []byte, keep int64) error {
+	j.mu.Lock()
+	if err := j.admit(int64(len(records)), keep); err != nil {
+		j.mu.Unlock()
+		return err
+	}
+	g := j.join(records)
+	if !j.leading {
+		j.leading = true
+		j.mu.Unlock()
+		runtime.Gosched() // let whoever is ready join the group
+		return j.lead(g)
+	}
+	if g.done == nil {
+		g.done, g.lead = make(chan struct{}), make(chan struct{}, 1)
+	}
+	j.mu.Unlock()
+	select {
+	case <-g.done:
+		return g.err
+	case <-g.lead:
+		return j.lead(g)
+	}
+}
+
+// admit says whether so many bytes may be written. It holds j.mu.
+func (j *Journal) admit(n, keep int64) error {
+	if j.failed != nil {
+		return j.failed
+	}
+	cur := &j.segs[len(j.segs)-1]
+	room := j.segmentSize - int64(cur.end-cur.base) - j.queued
+	if j.spare != nil {
+		room += j.segmentSize - headerSize
+	}
+	if keep > 0 && room < n+keep {
+		return ErrFull
+	}
+	return nil
+}
+
+// room says whether something may be written that leaves so many bytes.
+func (j *Journal) room(keep int64) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.admit(0, keep)
+}
+
+func (j *Journal) join(records []byte) *group {
+	if j.pending == nil {
+		j.pending = &group{}
+		if n := len(j.buffers); n > 0 {
+			j.pending.buf, j.buffers = j.buffers[n-1][:0], j.buffers[:n-1]
+		}
+	}
+	j.pending.buf = append(j.pending.buf, records...)
+	j.queued += int64(len(records))
+	return j.pending
+}
+
+// lead writes the group g, which nobody can join any more once it is taken,
+// and passes the lead to the group that formed meanwhile.
+func (j *Journal) lead(g *group) error {
+	j.mu.Lock()
+	j.pending = nil
+	j.mu.Unlock()
+
+	g.err = j.write(g.buf)
+
+	j.mu.Lock()
+	j.queued -= int64(len(g.buf))
+	if cap(g.buf) <= keepBuffer && len(j.buffers) < 2 {
+		j.buffers = append(j.buffers, g.buf)
+	}
+	if next := j.pending; next != nil {
+		next.lead <- struct{}{}
+	} else {
+		j.leading = false
+	}
+	j.mu.Unlock()
+	if g.done != nil {
+		close(g.done)
+	}
+	return g.err
+}
+
+// write puts one group into the current segment or, if it does not fit there,
+// into the next one. Only the leader calls it.
+func (j *Journal) write(buf []byte) error {
+	j.point("journal.before_write")
+	j.mu.Lock()
+	cur := j.segs[len(j.segs)-1]
+	file := j.file
+	j.mu.Unlock()
+	if int64(cur.end-cur.base)+int64(len(buf)) > j.segmentSize {
+		next, nextFile, err := j.rotate(&cur)
+		if err != nil {
+			return err
+		}
+		cur, file = next, nextFile
+	}
+	if _, err := file.WriteAt(buf, int64(cur.end-cur.base)); err != nil {
+		return fmt.Errorf("write journal: %w", err) // the next write goes to the same place
+	}
+	end := cur.end + Position(len(buf))
+	j.mu.Lock()
+	j.segs[len(j.segs)-1].end = end
+	j.mu.Unlock()
+	j.written.Store(int64(end))
+	j.point("journal.after_write")
+	if j.strict {
+		return j.Sync()
+	}
+	signal(j.dirty)
+	return nil
+}
+
+// rotate makes the spare segment the current one.
+func (j *Journal) rotate(cur *segment) (segment, File, error) {
+	next := segment{
+		seq: cur.seq + 1, journal: j.id, epoch: cur.epoch, started: j.now().UTC(),
+		base: cur.end, prevEnd: cur.end, end: cur.end + headerSize,
+	}
+	if err := j.prepare(); err != nil {
+		return next, nil, fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	j.mu.Lock()
+	f := j.spare
+	j.mu.Unlock()
+	if _, err := f.WriteAt(next.header(), 0); err != nil {
+		return next, nil, fmt.Errorf("begin journal segment: %w", err)
+	}
+	j.mu.Lock()
+	j.spare = nil
+	j.retired = append(j.retired, j.file)
+	j.segs, j.file = append(j.segs, next), f
+	j.mu.Unlock()
+	j.point("journal.rotated")
+	signal(j.wanted)
+	return next, f, nil
+}
