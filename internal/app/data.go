@@ -141,8 +141,8 @@ func Models(ctx context.Context, cfg config.Config, getenv func(string) string, 
 			models = append(models, m)
 		}
 	}
-	if len(models) > 0 {
-		return models, nil
+	if _, err := table.Targets(nil, providerName+"/any", ""); len(models) > 0 || err == nil {
+		return models, nil // it is configured, whatever is known of its models
 	}
 	return catalogued(providerName)
 }

@@ -1,0 +1,156 @@
+package route_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/pricing"
+	"weir/internal/provider"
+	"weir/internal/route"
+)
+
+func newProvider(t *testing.T, name string, keys int, models ...string) *provider.Provider {
+	t.Helper()
+	o := provider.Options{Name: name, Dialect: dialect.All()[1], BaseURL: "https://" + name + ".example.com/v1", Models: models}
+	for i := range keys {
+		o.APIKeys = append(o.APIKeys, llm.NewSecret(strings.Repeat("k", 10+i)))
+	}
+	p, err := provider.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+func newTable(t *testing.T, change func(*route.Options)) (*route.Table, error) {
+	t.Helper()
+	book, err := pricing.NewBook(pricing.Overrides{Models: map[string]pricing.ModelOverride{"a/sized": {MaxOutput: 100}, "a/windowed": {Context: 2000}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := route.Options{
+		Providers: []*provider.Provider{newProvider(t, "a", 3), newProvider(t, "b", 1, "x", "shared"), newProvider(t, "c", 1, "y", "shared")},
+		Book:      book, DefaultMaxOutput: 8192,
+		Aliases: map[string]route.Alias{"fast": {Targets: []string{"b/x", "a/vendor/y"}}},
+	}
+	if change != nil {
+		change(&o)
+	}
+	return route.NewTable(o)
+}
+
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	table, err := newTable(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, model, door string
+		want              []string
+		code              llm.Code
+	}{
+		{"split at the first slash", "a/vendor/y", "", []string{"a/vendor/y"}, ""},
+		{"alias", "fast", "", []string{"b/x", "a/vendor/y"}, ""},
+		{"listed model", "b/x", "", []string{"b/x"}, ""},
+		{"model that is not listed", "b/other", "", nil, llm.CodeModelNotFound},
+		{"unknown provider", "z/m", "", nil, llm.CodeModelNotFound},
+		{"no slash at our own door", "x", "", nil, llm.CodeInvalidRequest},
+		{"no slash at the vendor's door", "gpt", "a", []string{"a/gpt"}, ""},
+		{"no slash at the door of a vendor that does not list it", "y", "b", []string{"c/y"}, ""},
+		{"no slash, listed twice", "shared", "z", nil, llm.CodeInvalidRequest},
+		{"no slash, listed nowhere", "gone", "z", nil, llm.CodeModelNotFound},
+		{"nothing before the slash", "/m", "", nil, llm.CodeInvalidRequest},
+		{"nothing behind the slash", "a/", "", nil, llm.CodeInvalidRequest},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			targets, err := table.Targets(nil, test.model, test.door)
+			if test.code != "" {
+				if got := llm.AsError(err); err == nil || got.Code != test.code || got.Param != "model" {
+					t.Errorf("%q: got %v, want %s naming the model", test.model, err, test.code)
+				}
+				return
+			}
+			var got []string
+			for i := range targets {
+				got = append(got, targets[i].FullName())
+			}
+			if diff := cmp.Diff(got, test.want); diff != "" || err != nil {
+				t.Errorf("%q: %v, got -, want +\n%s", test.model, err, diff)
+			}
+		})
+	}
+}
+
+func TestKeysTakeTurns(t *testing.T) {
+	t.Parallel()
+	table, err := newTable(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[int]int{}
+	for range 9 {
+		targets, err := table.Targets(nil, "a/m", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		used[targets[0].Key]++
+	}
+	if diff := cmp.Diff(used, map[int]int{0: 3, 1: 3, 2: 3}); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+}
+
+func TestMaxOutput(t *testing.T) {
+	t.Parallel()
+	table, err := newTable(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for model, want := range map[string]int64{"sized": 100, "windowed": 2000, "unknown": 8192} {
+		targets, err := table.Targets(nil, "a/"+model, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, known := table.MaxOutput(&targets[0]); got != want || known != (model != "unknown") {
+			t.Errorf("%s: got %d, known %t; want %d", model, got, known, want)
+		}
+	}
+}
+
+func TestWrongTables(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*route.Options){
+		"aliases.bad: target z/m":  func(o *route.Options) { o.Aliases["bad"] = route.Alias{Targets: []string{"z/m"}} },
+		"default_model":            func(o *route.Options) { o.DefaultModel = "z/m" },
+		"aliases.two: target b/no": func(o *route.Options) { o.Aliases["two"] = route.Alias{Targets: []string{"b/x", "b/no"}} },
+	} {
+		if _, err := newTable(t, change); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error that names %s", err, want)
+		}
+	}
+}
+
+func TestModels(t *testing.T) {
+	t.Parallel()
+	table, err := newTable(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range table.Models(time.Now()) {
+		got = append(got, m.Name)
+	}
+	want := []string{"a/sized", "a/windowed", "b/shared", "b/x", "c/shared", "c/y", "fast"}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("got -, want +\n%s", diff)
+	}
+}
