@@ -38,12 +38,11 @@ func (c *call) readBody() error {
 		buf = make([]byte, 0, max(want, firstRead))
 	}
 	control := http.NewResponseController(c.w)
-	_ = control.SetReadDeadline(c.server.bodyDeadline()) // not every writer has one
-	buf, err := c.readBounded(buf, limit)
+	buf, err := c.readBounded(buf, limit) // in the time that Bounded gives it
 	c.body, *c.pooled = buf, buf
 	switch {
 	case err == nil:
-		_ = control.SetReadDeadline(noDeadline) // an answer takes as long as its model
+		_ = control.SetReadDeadline(noDeadline) // an answer takes as long as its model, where the writer has deadlines
 		return nil
 	case errors.Is(err, errTooLarge):
 		return tooLarge(limit)

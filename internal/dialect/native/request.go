@@ -102,6 +102,9 @@ func stops(v []byte) ([]string, error) {
 	return list, nil
 }
 
+// usualMessages is how many messages a request has room for from the start.
+const usualMessages = 4
+
 // messageFields are the members of a message that are acted on.
 var messageFields = rawjson.Names{"role", "prompt"}
 
@@ -109,8 +112,14 @@ func decodeMessages(v []byte) ([]llm.Message, error) {
 	if rawjson.KindOf(v) != rawjson.Array {
 		return nil, llm.Invalid("messages", `The messages must be an array of {"role": "user" or "system", "prompt": "…"} objects.`)
 	}
-	messages := make([]llm.Message, 0, 4)
-	parts := make([]llm.Part, 0, 4)
+	count := 0 // what is usual is made room for at once; a longer list grows as it proves sound
+	for range rawjson.Elements(v) {
+		if count++; count == usualMessages {
+			break
+		}
+	}
+	messages := make([]llm.Message, 0, count+1)
+	parts := make([]llm.Part, 0, count)
 	var system []string
 	for i, e := range rawjson.Elements(v) {
 		role, prompt, err := decodeMessage(i, e)
