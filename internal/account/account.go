@@ -35,7 +35,7 @@ type Budget struct {
 
 // Account is what usage belongs to.
 type Account struct {
-	ID        string // "acc_" and 16 letters and digits
+	ID        string // UUID, version 7
 	Name      string // unique; 1 to 64 letters, digits, dashes, underscores, dots
 	Suspended bool   // none of its keys may do anything
 	OnHangup  Hangup
@@ -54,7 +54,7 @@ const (
 
 // Key is an API key as it is kept: everything but the secret.
 type Key struct {
-	ID          string // "key_" and 16 letters and digits
+	ID          string // UUID, version 7
 	AccountID   string
 	Label       string // 1 to 100 printable characters
 	Last4       string // the last four characters of the token

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"weir/internal/llm"
 )
 
 const (
 	maxName      = 64
 	nameAlphabet = base62 + "-_."
-	accountID    = "acc_"
 	setupFor     = 7 * 24 * time.Hour
 
 	// DefaultName is the name of the account that the first start makes.
@@ -39,7 +40,7 @@ func (s *Service) CreateAccount(ctx context.Context, name string) (Account, erro
 }
 
 func (s *Service) newAccount(name string) Account {
-	return Account{ID: accountID + randomText(idDigits), Name: name, OnHangup: HangupCancel, Created: s.now()}
+	return Account{ID: newID(), Name: name, OnHangup: HangupCancel, Created: s.now()}
 }
 
 // now is the time as it is kept: UTC, whole microseconds.
@@ -51,11 +52,14 @@ func checkName(name string) error {
 		return llm.Invalid("name", fmt.Sprintf("An account's name has 1 to %d characters; this one has %d.", maxName, len(name)))
 	case strings.Trim(name, nameAlphabet) != "":
 		return llm.Invalid("name", fmt.Sprintf("The account name %q has a character other than letters, digits, dash, underscore and dot.", name))
-	case strings.HasPrefix(name, accountID):
-		return llm.Invalid("name", fmt.Sprintf("The account name %q begins like an account's id. Choose one that does not begin with %q.", name, accountID))
+	case uuid.Validate(name) == nil:
+		return llm.Invalid("name", fmt.Sprintf("The account name %q looks like an account's id. Choose another one.", name))
 	}
 	return nil
 }
+
+// newID is an id of version 7 (RFC 9562), which sorts by the time it was made.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Accounts are all accounts, by name.
 func (s *Service) Accounts(ctx context.Context) ([]Account, error) {

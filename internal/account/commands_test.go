@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"weir/internal/account"
 	"weir/internal/llm"
 )
@@ -13,11 +15,11 @@ func TestAccountNames(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for _, name := range []string{"a", "A-b_c.9", strings.Repeat("x", 64)} {
-		if a, err := h.CreateAccount(t.Context(), name); err != nil || a.Name != name || !strings.HasPrefix(a.ID, "acc_") {
+		if a, err := h.CreateAccount(t.Context(), name); err != nil || a.Name != name || uuid.Validate(a.ID) != nil {
 			t.Errorf("%q: got %+v, %v; want it made", name, a, err)
 		}
 	}
-	for _, name := range []string{"", strings.Repeat("x", 65), "a b", "a/b", "ä", "acme", "acc_1"} {
+	for _, name := range []string{"", strings.Repeat("x", 65), "a b", "a/b", "ä", "acme", "01a1fcbf-d020-7aa2-b877-c174480a97f9"} {
 		_, err := h.CreateAccount(t.Context(), name)
 		if e := llm.AsError(err); e.Code != llm.CodeInvalidRequest || e.Param != "name" {
 			t.Errorf("%q: got %v, want INVALID_REQUEST about its name", name, err)
@@ -65,7 +67,7 @@ func TestCreateKey(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	k, token := h.key(t, account.KeyOptions{})
-	if k.Last4 != token[len(token)-4:] || len(k.Permissions) != 2 || k.Expires != nil || !strings.HasPrefix(k.ID, "key_") {
+	if k.Last4 != token[len(token)-4:] || len(k.Permissions) != 2 || k.Expires != nil || uuid.Validate(k.ID) != nil {
 		t.Errorf("got %+v, want the last four of the token and all permissions", k)
 	}
 	if list, err := h.Keys(t.Context(), "acme"); err != nil || len(list) != 1 || list[0].ID != k.ID {

@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	keyID       = "key_"
 	maxLabel    = 100
 	maxModels   = 100 // patterns of a key
 	maxPattern  = 200 // characters of a pattern
@@ -58,7 +57,7 @@ func (s *Service) CreateKey(ctx context.Context, o KeyOptions) (Key, llm.Secret,
 // key is the key that the options ask for, without what is of its token.
 func (o *KeyOptions) key(account string, now time.Time) Key {
 	k := Key{
-		ID: keyID + randomText(idDigits), AccountID: account, Label: o.Label,
+		ID: newID(), AccountID: account, Label: o.Label,
 		Permissions: slices.Clone(o.Permissions), Models: slices.Clone(o.Models), Created: now,
 		RPM: o.RPM, TPM: o.TPM, Concurrency: o.Concurrency, Budget: o.Budget,
 	}

@@ -22,7 +22,6 @@ const (
 	randomDigits = 40 // 238 bits
 	sumDigits    = 6  // 62^6 is more than 2^32
 	tokenLength  = len(tokenPrefix) + randomDigits + sumDigits
-	idDigits     = 16 // 95 bits
 	setupDigits  = 43 // 256 bits
 )
 
