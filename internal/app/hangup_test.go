@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -136,5 +139,54 @@ func TestDrain(t *testing.T) {
 	}
 	if row := h.row(requestOf(&record)); row.outcome != "client_gone" || row.provenance != "estimated" || row.out < 30 {
 		t.Errorf("ledger says %+v, want it estimated at what was read", row)
+	}
+}
+
+// TestLeavesBeforeUsage is a client that goes away when it has all the words:
+// the usage is waited for, but not for long.
+func TestLeavesBeforeUsage(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name                string
+		wait                time.Duration // between the end of the answer and its usage
+		outcome, provenance string
+	}{
+		{"usage comes", 100 * time.Millisecond, "ok", "exact"},
+		{"no usage comes", time.Minute, "client_gone", "estimated"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}`+"\n\n")
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-time.After(test.wait):
+				case <-r.Context().Done():
+					return
+				}
+				_, _ = io.WriteString(w, `data: {"choices":[]`+thousand+"}\n\ndata: [DONE]\n\n")
+			}))
+			t.Cleanup(ts.Close)
+			h := open(t, setup{yaml: housed(ts.URL), timing: gateway.Timing{DrainUsage: 400 * time.Millisecond}})
+			ctx, leave := context.WithCancel(context.Background())
+			defer leave()
+			a := ask{path: "/v1/chat/completions", body: completion("house/m", `,"stream":true`)}
+			resp, err := h.client.Do(h.request(a).WithContext(ctx))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if line, err := bufio.NewReader(resp.Body).ReadString('\n'); err != nil || !strings.Contains(line, "Hello") {
+				t.Fatalf("got %q, %v", line, err)
+			}
+			leave()
+			_ = resp.Body.Close()
+			row := h.row(resp.Header.Get("X-Request-Id"))
+			if row.outcome != test.outcome || row.provenance != test.provenance || (row.in == 1000) != (test.provenance == "exact") {
+				t.Errorf("ledger says %+v, want %s, %s", row, test.outcome, test.provenance)
+			}
+		})
 	}
 }

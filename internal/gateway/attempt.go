@@ -38,20 +38,25 @@ func (c *call) forward() error {
 }
 
 // upstreamContext lives as long as somebody wants the provider's answer: until
-// the client leaves or, where its account asks for that, a little longer.
+// the client leaves or a little longer, where its account asks for that or only
+// the usage of a whole answer is still to come.
 func (c *call) upstreamContext() (context.Context, context.CancelFunc) {
 	client := c.r.Context()
 	drain := c.principal.Account().OnHangup == account.HangupDrain
 	if !drain && !c.head.Stream {
 		return client, func() {} // nothing is written before the provider is done
 	}
-	if !drain {
-		ctx, cancel := context.WithCancel(client)
-		c.hangUp = cancel
-		return ctx, cancel
-	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
-	c.hangUp = func() { c.drainFor(ctx, cancel) }
+	c.hangUp = func() {
+		switch timing := &c.server.timing; {
+		case drain:
+			c.drainFor(timing.DrainAnswer, ctx, cancel)
+		case c.ending.Load():
+			c.drainFor(timing.DrainUsage, ctx, cancel)
+		default:
+			cancel()
+		}
+	}
 	stop := context.AfterFunc(client, c.hangUp)
 	return ctx, func() {
 		stop()
@@ -60,8 +65,8 @@ func (c *call) upstreamContext() (context.Context, context.CancelFunc) {
 }
 
 // drainFor bounds how long an answer is read on whose client has left.
-func (c *call) drainFor(ctx context.Context, cancel context.CancelFunc) {
-	timer := time.AfterFunc(c.server.timing.DrainAnswer, cancel)
+func (c *call) drainFor(d time.Duration, ctx context.Context, cancel context.CancelFunc) {
+	timer := time.AfterFunc(d, cancel)
 	stopped := context.AfterFunc(c.server.stopping, cancel)
 	context.AfterFunc(ctx, func() {
 		timer.Stop()

@@ -52,6 +52,7 @@ type call struct {
 	priced  bool         // all of them had a price
 	deaf    atomic.Bool  // a write found that the client takes nothing any more
 	hangUp  func()       // to be called then
+	ending  atomic.Bool  // the answer is whole, but for its usage and end marker
 	out     *clientStream
 }
 

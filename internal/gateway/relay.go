@@ -139,6 +139,7 @@ func (c *call) relayStream(resp *provider.Response) error {
 		stream:  c.out, sum: c.sum,
 	}
 	r.sum.status = resp.Status
+	c.ending.Store(false)
 	err := r.run()
 	c.reached = true
 	if err == nil {
@@ -165,7 +166,7 @@ type relay struct {
 func (r *relay) run() error {
 	for !r.sum.done {
 		frame, err := r.reader.Next()
-		if err != nil && r.sum.whole() {
+		if err != nil && r.sum.whole() && !r.call.gone() {
 			return nil // what is missing is the end marker, not the answer
 		}
 		if errors.Is(err, io.EOF) {
@@ -203,9 +204,13 @@ func (r *relay) take(frame sse.Event) error {
 		f.usage = f.usage || e.Kind == llm.EventUsage
 		f.usageOnly = f.usageOnly && e.Kind == llm.EventUsage
 		f.content = f.content || isPiece(e.Kind)
+		f.finish = f.finish || e.Kind == llm.EventFinish
 		if !r.same && (isPiece(e.Kind) || e.Kind == llm.EventStart) {
 			r.out = r.stream.encoder.Append(r.out, e)
 		}
+	}
+	if f.finish && r.sum.whole() {
+		r.call.ending.Store(true)
 	}
 	if r.same && err == nil {
 		r.forward(frame, f)
@@ -214,7 +219,7 @@ func (r *relay) take(frame sse.Event) error {
 }
 
 // frameKind is what one frame of a provider's stream carries.
-type frameKind struct{ usage, usageOnly, content bool }
+type frameKind struct{ usage, usageOnly, content, finish bool }
 
 // forward passes a frame on as it came, but keeps back what the settlement
 // has to come before: the end marker, and the usage at the end. Words are never

@@ -38,13 +38,14 @@ type Timing struct {
 	BodyRead    time.Duration // for a client to send its body; 60 s
 	Write       time.Duration // for a client to take one piece; 30 s
 	DrainAnswer time.Duration // for reading on after a client left, where its account asks for that; 30 s
+	DrainUsage  time.Duration // for the usage of a whole stream whose client left; 1 s
 }
 
 func (t Timing) withDefaults() Timing {
 	for _, d := range []struct {
 		value *time.Duration
 		or    time.Duration
-	}{{&t.KeepAlive, 15 * time.Second}, {&t.BodyRead, time.Minute}, {&t.Write, 30 * time.Second}, {&t.DrainAnswer, 30 * time.Second}} {
+	}{{&t.KeepAlive, 15 * time.Second}, {&t.BodyRead, time.Minute}, {&t.Write, 30 * time.Second}, {&t.DrainAnswer, 30 * time.Second}, {&t.DrainUsage, time.Second}} {
 		if *d.value == 0 {
 			*d.value = d.or
 		}
