@@ -130,11 +130,11 @@ func (c *call) open() error {
 // openNext settles the attempt that failed and opens the next one.
 func (c *call) openNext(s ledger.Settlement) (*ledger.Hold, error) {
 	a := c.newAttempt()
-	next, err := c.hold.Next(s, a)
+	next, cost, err := c.hold.Next(s, a)
 	if err != nil {
 		return nil, err
 	}
-	c.charge(c.hold.Cost(&s))
+	c.charge(cost)
 	c.tried = append(c.tried, a.FullModel())
 	return next, nil
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -12,19 +13,39 @@ import (
 // noDeadline takes a connection's deadline away.
 var noDeadline time.Time
 
-// answerHeaders sets what the reply of an attempt has.
-func (c *call) answerHeaders(contentType string) {
-	h := c.w.Header()
-	dialect.CommonHeaders(h, c.idText)
-	target := c.target()
-	full := c.tried[len(c.tried)-1]
-	values := []string{contentType, target.Provider.Name(), full, strconv.Itoa(len(c.tried))}
+// answered is what the headers of an answer tell about its last attempt.
+type answered struct {
+	ID        string `json:"id"`
+	Provider  string `json:"provider"`
+	Model     string `json:"model"`
+	Requested string `json:"requested,omitempty"` // where it is another than Model
+	Attempts  int    `json:"attempts"`
+	Cost      string `json:"cost,omitempty"` // in dollars, where it is known before the body
+}
+
+func (c *call) answered() answered {
+	a := answered{
+		ID: c.idText, Provider: c.target().Provider.Name(), Model: c.tried[len(c.tried)-1],
+		Attempts: len(c.tried),
+	}
+	if c.head.Model != a.Model {
+		a.Requested = c.head.Model
+	}
+	return a
+}
+
+func (a *answered) headers(h http.Header, contentType string) {
+	dialect.CommonHeaders(h, a.ID)
+	values := []string{contentType, a.Provider, a.Model, strconv.Itoa(a.Attempts), a.Requested, a.Cost}
 	h["Content-Type"] = values[0:1:1]
 	h["X-Weir-Provider"] = values[1:2:2]
 	h["X-Weir-Model"] = values[2:3:3]
 	h["X-Weir-Attempts"] = values[3:4:4]
-	if c.head.Model != full {
-		h["X-Weir-Requested-Model"] = []string{c.head.Model}
+	if a.Requested != "" {
+		h["X-Weir-Requested-Model"] = values[4:5:5]
+	}
+	if a.Cost != "" {
+		h["X-Weir-Cost-USD"] = values[5:6:6]
 	}
 }
 

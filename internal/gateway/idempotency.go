@@ -61,16 +61,6 @@ type idempotent struct {
 	ended bool
 }
 
-// kept is what a replay needs beside the body.
-type kept struct {
-	ID        string `json:"id"`
-	Provider  string `json:"provider"`
-	Model     string `json:"model"`
-	Requested string `json:"requested,omitempty"`
-	Attempts  int    `json:"attempts"`
-	Cost      string `json:"cost,omitempty"`
-}
-
 // beginIdempotent claims the request's Idempotency-Key, if it has one, or
 // replays what was answered to it before.
 func (c *call) beginIdempotent() (replayed bool, err error) {
@@ -118,29 +108,20 @@ func (c *call) replay(claim *IdempotencyClaim, sealed []byte) error {
 		return fmt.Errorf("open a kept reply: %w", err)
 	}
 	head, body, _ := bytes.Cut(opened, []byte{'\n'})
-	var k kept
-	if err := json.Unmarshal(head, &k); err != nil {
+	var first answered
+	if err := json.Unmarshal(head, &first); err != nil {
 		return fmt.Errorf("read a kept reply: %w", err)
 	}
 	h := c.w.Header()
-	dialect.CommonHeaders(h, k.ID)
-	h.Set("Content-Type", "application/json")
+	first.headers(h, "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Idempotent-Replayed", "true")
-	h.Set("X-Weir-Provider", k.Provider)
-	h.Set("X-Weir-Model", k.Model)
-	h.Set("X-Weir-Attempts", strconv.Itoa(k.Attempts))
-	for name, value := range map[string]string{"X-Weir-Requested-Model": k.Requested, "X-Weir-Cost-USD": k.Cost} {
-		if value != "" {
-			h[name] = []string{value}
-		}
-	}
 	dialect.WriteBody(c.w, body, c.server.timing.Write)
 	return nil
 }
 
 // store keeps a reply, sealed, before the client gets it.
-func (i *idempotent) store(c *call, body []byte) error {
+func (i *idempotent) store(c *call, a *answered, body []byte) error {
 	if i == nil {
 		return nil
 	}
@@ -148,12 +129,7 @@ func (i *idempotent) store(c *call, body []byte) error {
 		i.streamed(c) // too large to replay: the key is spent all the same
 		return nil
 	}
-	k := kept{ID: c.idText, Provider: c.target().Provider.Name(), Model: c.tried[len(c.tried)-1], Attempts: len(c.tried)}
-	k.Requested = c.w.Header().Get("X-Weir-Requested-Model")
-	if cost := c.cost(); cost != nil {
-		k.Cost = cost.String()
-	}
-	head, err := json.Marshal(k)
+	head, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}

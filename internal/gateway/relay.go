@@ -66,13 +66,14 @@ func (c *call) encodeWhole(dst []byte, from *dialect.Dialect, body []byte, reply
 }
 
 func (c *call) sendWhole(body []byte) error {
-	c.answerHeaders("application/json")
-	h := c.w.Header()
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	a := c.answered()
 	if cost := c.cost(); cost != nil {
-		h["X-Weir-Cost-USD"] = []string{cost.String()}
+		a.Cost = cost.String()
 	}
-	if err := c.idem.store(c, body); err != nil {
+	h := c.w.Header()
+	a.headers(h, "application/json")
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	if err := c.idem.store(c, &a, body); err != nil {
 		c.server.log.Error("a reply was not kept for its Idempotency-Key", "request", c.idText, "err", err)
 	}
 	c.releaseBody() // whatever time the client takes

@@ -90,9 +90,10 @@ func (s *clientStream) send(b []byte) {
 	s.last = c.server.now()
 	if !s.begun {
 		s.begun = true
-		c.answerHeaders("text/event-stream")
-		c.w.Header()["Cache-Control"] = []string{"no-cache"}
-		c.w.Header()["X-Accel-Buffering"] = []string{"no"} // nginx's word for: do not hold this back
+		a, h := c.answered(), c.w.Header()
+		a.headers(h, "text/event-stream")
+		h["Cache-Control"] = []string{"no-cache"}
+		h["X-Accel-Buffering"] = []string{"no"} // nginx's word for: do not hold this back
 		c.w.WriteHeader(http.StatusOK)
 	}
 	_ = s.control.SetWriteDeadline(s.last.Add(c.server.timing.Write)) // not every writer has one

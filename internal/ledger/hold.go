@@ -73,18 +73,19 @@ func (h *Hold) Settle(s Settlement) (*llm.Money, error) {
 
 // Next settles the attempt, which does not count for its request, and opens
 // the one that follows, in one write. When there is no room for the next one
-// nothing is written, and this attempt is still to be settled.
-func (h *Hold) Next(s Settlement, next Attempt) (*Hold, error) {
+// nothing is written, and this attempt is still to be settled. The cost is that
+// of the settled one, as Settle returns it.
+func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 	if h.settled.Load() {
-		return nil, errSettled
+		return nil, nil, errSettled
 	}
 	h.complete(&s)
 	s.Counts = false
 	if err := h.ledger.append(&next, &s, h.attempt.ID); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	h.settled.Store(true)
-	return &Hold{ledger: h.ledger, attempt: next}, nil
+	return &Hold{ledger: h.ledger, attempt: next}, h.cost(&s), nil
 }
 
 // MaxCost bounds what one attempt can cost: a million dollars. Numbers beyond
@@ -102,12 +103,7 @@ func (h *Hold) complete(s *Settlement) {
 	s.Duration = max(0, h.ledger.now().Sub(h.attempt.Opened))
 }
 
-// Cost is what the attempt costs with that settlement: nil without a price.
-func (h *Hold) Cost(s *Settlement) *llm.Money {
-	h.complete(s)
-	return h.cost(s)
-}
-
+// cost is what the attempt costs: nil without a price.
 func (h *Hold) cost(s *Settlement) *llm.Money {
 	if !h.attempt.Price.Known() {
 		return nil

@@ -124,7 +124,7 @@ func meterOne(t *testing.T, l *Ledger) {
 	if err := h.Use(); err != nil {
 		t.Errorf("Use: %v", err)
 	}
-	h, err = h.Next(Settlement{Outcome: OutcomeFailed, Provenance: Estimated, Usage: llm.Usage{llm.Input: 7}}, testAttempt(id, 2))
+	h, _, err = h.Next(Settlement{Outcome: OutcomeFailed, Provenance: Estimated, Usage: llm.Usage{llm.Input: 7}}, testAttempt(id, 2))
 	if err != nil {
 		t.Errorf("Next: %v", err)
 		return
@@ -156,7 +156,7 @@ func TestHoldIsUsableOnce(t *testing.T) {
 	if _, err := h.Settle(Settlement{}); !errors.Is(err, errSettled) {
 		t.Errorf("second Settle: got %v, want %v", err, errSettled)
 	}
-	if _, err := h.Next(Settlement{}, testAttempt(uuid.New(), 2)); !errors.Is(err, errSettled) {
+	if _, _, err := h.Next(Settlement{}, testAttempt(uuid.New(), 2)); !errors.Is(err, errSettled) {
 		t.Errorf("Next after Settle: got %v, want %v", err, errSettled)
 	}
 }
@@ -170,7 +170,7 @@ func TestOpenAttemptsBecomeUnknown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Next(Settlement{Outcome: OutcomeFailed, Provenance: Exact}, testAttempt(request, 2)); err != nil {
+	if _, _, err := h.Next(Settlement{Outcome: OutcomeFailed, Provenance: Exact}, testAttempt(request, 2)); err != nil {
 		t.Fatal(err)
 	}
 	closeTest(t, l)

@@ -273,7 +273,7 @@ func (w *world) nextOne() {
 	a := w.newAttempt(id)
 	a.Account = h.attempt.Account
 	s := w.settlement()
-	next, err := h.Next(s, a)
+	next, _, err := h.Next(s, a)
 	if err != nil {
 		w.stats.Refused++
 		w.live = append(w.live, h)
