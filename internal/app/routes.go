@@ -23,6 +23,9 @@ type entrance struct {
 func (g *instance) entrances() []entrance {
 	var all []entrance
 	for _, d := range g.fleet.dialects {
+		if !d.Door {
+			continue
+		}
 		for _, r := range d.Routes {
 			all = append(all, entrance{r.Pattern, account.Chat, g.gateway.Handler(d, r.Op, account.Chat), d})
 		}

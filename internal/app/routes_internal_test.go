@@ -122,7 +122,7 @@ func TestDefectInRequest(t *testing.T) {
 	g := newInstance(t)
 	key := newKey(t, g, "unlucky")
 	broken := *g.fleet.dialect("native")
-	broken.Scan = func([]byte, http.Header) (llm.Head, error) { panic("the secret of the house") }
+	broken.Scan = func([]byte, *http.Request) (llm.Head, error) { panic("the secret of the house") }
 	handler := g.gateway.Handler(&broken, llm.OpChat, account.Chat)
 	w := knock(g, handler, "POST /v1/chat", key)
 	if body := w.Body.String(); w.Code != 500 || !strings.Contains(body, `"INTERNAL_ERROR"`) || strings.Contains(body, "secret") {

@@ -29,7 +29,7 @@ var piece = []byte(`{"id":"chatcmpl-DPTCSiILDqSfGEsai0LaZHmgPpD0W","object":"cha
 	`"service_tier":"default","system_fingerprint":null,"choices":[{"index":0,"delta":{"content":" scattered"},"logprobs":null,"finish_reason":null}],"obfuscation":"Sd2"}`)
 
 func scan(tb testing.TB) {
-	if _, err := native.Scan(request, http.Header{}); err != nil {
+	if _, err := native.Scan(request, &http.Request{}); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@
 package dialect
 
 import (
+	"io"
 	"net/http"
 
 	"weir/internal/llm"
@@ -23,20 +24,27 @@ type Dialect struct {
 
 	// The server half.
 
-	// Routes are the ServeMux patterns at which clients speak it.
+	// Routes are the ServeMux patterns at which it is spoken. A wildcard
+	// {target...} in one is what Scan reads the model from.
 	Routes []Route
+	// Door is whether clients may speak it to the gateway; otherwise its
+	// server half is the simulator's alone.
+	Door bool
 	// Vendor is the provider whose own door this is: its models may be named
 	// without a provider there. Empty for the service's own door.
 	Vendor string
 	// KeyHeaders are the headers, beside Authorization, in which a client of
 	// this wire format may send its key.
 	KeyHeaders []string
+	// Framing is how the events of a stream stand in its body.
+	Framing Framing
 	// EndMarker is what the wire format ends a whole stream with, if anything.
 	EndMarker string
 	// Scan validates the body as strict JSON and reads the head from its bytes
 	// without building a tree. Fields it acts on may not stand twice or in
-	// another case. Errors are *llm.Error.
-	Scan func(body []byte, h http.Header) (llm.Head, error)
+	// another case. Some wire formats say the model, or that a stream is
+	// wanted, in the path or a header of r. Errors are *llm.Error.
+	Scan func(body []byte, r *http.Request) (llm.Head, error)
 	// DecodeRequest builds the tree of a body that passed Scan. Errors are
 	// *llm.Error and name the parameter at fault.
 	DecodeRequest func(body []byte) (*llm.Request, error)
@@ -53,6 +61,8 @@ type Dialect struct {
 
 	// Path is what follows a provider's base URL.
 	Path func(op llm.Op, model string, stream bool) string
+	// Headers go with every request, beside the credential.
+	Headers []Header
 	// EncodeRequest writes the body of a request. Dropped names what this wire
 	// format cannot carry and leaves out.
 	EncodeRequest func(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error)
@@ -78,6 +88,37 @@ type Dialect struct {
 type Route struct {
 	Pattern string
 	Op      llm.Op
+}
+
+// Header is one header of a request.
+type Header struct{ Name, Value string }
+
+// Framing is how the events of a stream stand in its body.
+type Framing struct {
+	// ContentType is the media type of a stream.
+	ContentType string
+	// NewReader reads events of at most max bytes.
+	NewReader func(src io.Reader, max int) Frames
+	// Append writes one event. Its name may be empty.
+	Append func(dst []byte, name string, data []byte) []byte
+}
+
+// Frames are the events of a stream as they stand in its body.
+type Frames interface {
+	// Next is the next event, or io.EOF. It is valid until the next call.
+	Next() (sse.Event, error)
+	// Buffered reports whether another whole event is there without reading
+	// on.
+	Buffered() bool
+}
+
+// serverSent is the framing of most wire formats.
+func serverSent() Framing {
+	return Framing{
+		ContentType: "text/event-stream",
+		NewReader:   func(src io.Reader, max int) Frames { return sse.NewReader(src, max) },
+		Append:      sse.Append,
+	}
 }
 
 // Decoder turns a provider's stream into events.

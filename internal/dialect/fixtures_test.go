@@ -15,7 +15,6 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
-	"weir/internal/sse"
 )
 
 // fixtureDir is where recorded exchanges with providers stand, beside the
@@ -65,6 +64,24 @@ type answer struct {
 	Usage           *llm.Usage
 }
 
+// family is the recorded exchanges that speak one wire format.
+type family struct {
+	dialect string
+	// is says whether an exchange with that address belongs to it.
+	is func(url string) bool
+	// expect reads what the official SDK made of an exchange, beyond the text,
+	// the reasoning and the tool calls: the finish reason, the usage. Nothing
+	// was made of some: then want is nil, and that they decode is all.
+	expect func(t *testing.T, want *answer, expected []byte)
+	// normal is a request without what may be said in several ways; nil where
+	// only a second passage through the tree is held to change nothing.
+	normal func(t *testing.T, body []byte) map[string]any
+}
+
+func families() []family {
+	return []family{openaiFamily()}
+}
+
 // exchange is one recorded exchange.
 type exchange struct {
 	name   string
@@ -73,11 +90,10 @@ type exchange struct {
 	sent   []byte // the request
 	body   []byte // the response
 	want   *answer
-	totals [2]int64 // prompt and completion, as recorded
 }
 
-// recorded are the chat exchanges that speak the OpenAI format.
-func recorded(t *testing.T) (list []exchange) {
+// recorded are the exchanges of a family.
+func recorded(t *testing.T, f *family) (list []exchange) {
 	t.Helper()
 	dir := fixtureDir(t)
 	metas, err := filepath.Glob(filepath.Join(dir, "*", "*", "meta.json"))
@@ -91,7 +107,7 @@ func recorded(t *testing.T) (list []exchange) {
 			Stream bool
 		}
 		readJSON(t, path, &meta)
-		if !strings.Contains(meta.URL, "/chat/completions") {
+		if !f.is(meta.URL) {
 			continue
 		}
 		e := exchange{name: strings.TrimPrefix(filepath.Dir(path), dir+"/"), status: meta.Status, stream: meta.Stream && meta.Status == 200}
@@ -105,12 +121,30 @@ func recorded(t *testing.T) (list []exchange) {
 		if e.sent, err = os.ReadFile(filepath.Join(filepath.Dir(path), "request.json")); err != nil {
 			t.Fatal(err)
 		}
-		if e.status == 200 {
-			e.expect(t, filepath.Join(filepath.Dir(path), "expected.json"))
+		expected, err := os.ReadFile(filepath.Join(filepath.Dir(path), "expected.json"))
+		if e.status == 200 && err == nil {
+			e.expect(t, f, expected)
 		}
 		list = append(list, e)
 	}
 	return list
+}
+
+// expect reads what the official SDK made of the exchange.
+func (e *exchange) expect(t *testing.T, f *family, expected []byte) {
+	t.Helper()
+	var want struct {
+		Text, Reasoning string
+		Calls           []struct{ ID, Name, Arguments string } `json:"tool_calls"`
+	}
+	if err := json.Unmarshal(expected, &want); err != nil {
+		t.Fatalf("%s: %v", e.name, err)
+	}
+	e.want = &answer{Text: want.Text, Reasoning: want.Reasoning}
+	for _, c := range want.Calls {
+		e.want.Calls = append(e.want.Calls, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
+	}
+	f.expect(t, e.want, expected)
 }
 
 func readJSON(t *testing.T, path string, v any) {
@@ -124,66 +158,24 @@ func readJSON(t *testing.T, path string, v any) {
 	}
 }
 
-// expect reads what the official SDK made of the exchange.
-func (e *exchange) expect(t *testing.T, path string) {
-	t.Helper()
-	type usage struct {
-		Prompt        int64 `json:"prompt_tokens"`
-		Completion    int64 `json:"completion_tokens"`
-		PromptCamel   int64 `json:"promptTokens"`
-		CompleteCamel int64 `json:"completionTokens"`
-		PromptDetails struct {
-			Cached int64 `json:"cached_tokens"`
-		} `json:"prompt_tokens_details"`
-		Details struct {
-			Reasoning int64 `json:"reasoning_tokens"`
-		} `json:"completion_tokens_details"`
-	}
-	var want struct {
-		Text, Reasoning string
-		Calls           []struct{ ID, Name, Arguments string } `json:"tool_calls"`
-		Finish          string                                 `json:"finish_reason"`
-		Usage           *usage
-		Groq            *usage `json:"usage_x_groq"`
-	}
-	readJSON(t, path, &want)
-	e.want = &answer{Text: want.Text, Reasoning: want.Reasoning, Finish: llm.FinishReason(want.Finish)}
-	for _, c := range want.Calls {
-		e.want.Calls = append(e.want.Calls, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
-	}
-	if want.Finish == "function_call" { // the SDK leaves the legacy call aside; it is a call all the same
-		e.want.Finish = llm.FinishToolCalls
-		e.want.Calls = []llm.ToolCall{{ID: "call_0", Name: "get_current_weather", Arguments: "{\n  \"location\": \"Boston\"\n}"}}
-	}
-	u := want.Usage
-	if u == nil {
-		u = want.Groq
-	}
-	if u == nil {
-		return
-	}
-	prompt, completion := u.Prompt+u.PromptCamel, u.Completion+u.CompleteCamel
-	e.totals = [2]int64{prompt, completion}
-	cached := min(u.PromptDetails.Cached, prompt)
-	e.want.Usage = &llm.Usage{
-		llm.Input: prompt - cached, llm.CacheRead: cached,
-		llm.Output: completion - u.Details.Reasoning, llm.Reasoning: u.Details.Reasoning,
-	}
-}
-
 func TestFixtures(t *testing.T) {
 	t.Parallel()
-	d := byName(t, "openai")
-	list := recorded(t)
-	right := 0
-	for _, e := range list {
-		if t.Run(e.name, func(t *testing.T) { e.check(t, d) }) {
-			right++
-		}
-	}
-	t.Logf("fixtures: %d of %d exchanges right", right, len(list))
-	if len(list) == 0 {
-		t.Error("no exchanges were found")
+	for _, f := range families() {
+		t.Run(f.dialect, func(t *testing.T) {
+			t.Parallel()
+			d := byName(t, f.dialect)
+			list := recorded(t, &f)
+			right := 0
+			for _, e := range list {
+				if t.Run(e.name, func(t *testing.T) { e.check(t, d) }) {
+					right++
+				}
+			}
+			t.Logf("fixtures of %s: %d of %d exchanges right", f.dialect, right, len(list))
+			if len(list) == 0 {
+				t.Error("no exchanges were found")
+			}
+		})
 	}
 }
 
@@ -191,49 +183,26 @@ func TestFixtures(t *testing.T) {
 // nothing on the way through the tree.
 func TestFixtureRequests(t *testing.T) {
 	t.Parallel()
-	d := byName(t, "openai")
-	for _, e := range recorded(t) {
-		first, dropped, err := transcode(d, d, e.sent, &llm.Quirks{})
-		if err != nil || len(dropped) > 0 {
-			t.Errorf("%s: dropped %q, error %v", e.name, dropped, err)
-			continue
-		}
-		second, _, err := transcode(d, d, first, &llm.Quirks{})
-		if err != nil || !bytes.Equal(first, second) {
-			t.Errorf("%s: the second time it is another body, error %v", e.name, err)
-		}
-		if bytes.Contains(e.sent, []byte(`"functions"`)) {
-			continue // they become tools, which a golden case shows
-		}
-		if diff := cmp.Diff(normal(t, first), normal(t, e.sent)); diff != "" {
-			t.Errorf("%s (-got +want)\n%s", e.name, diff)
-		}
-	}
-}
-
-// normal is a request without what may be said in several ways.
-func normal(t *testing.T, body []byte) map[string]any {
-	t.Helper()
-	var v map[string]any
-	if err := json.Unmarshal(body, &v); err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range v["messages"].([]any) {
-		m := m.(map[string]any)
-		delete(m, "reasoning") // beside reasoning_content, and the same
-		if m["content"] == nil {
-			m["content"] = ""
+	for _, f := range families() {
+		d := byName(t, f.dialect)
+		for _, e := range recorded(t, &f) {
+			first, dropped, err := transcode(d, d, e.sent, &llm.Quirks{})
+			if err != nil || len(dropped) > 0 {
+				t.Errorf("%s: dropped %q, error %v", e.name, dropped, err)
+				continue
+			}
+			second, _, err := transcode(d, d, first, &llm.Quirks{})
+			if err != nil || !bytes.Equal(first, second) {
+				t.Errorf("%s: the second time it is another body, error %v", e.name, err)
+			}
+			if f.normal == nil || bytes.Contains(e.sent, []byte(`"functions"`)) {
+				continue // OpenAI's functions become tools, which a golden case shows
+			}
+			if diff := cmp.Diff(f.normal(t, first), f.normal(t, e.sent)); diff != "" {
+				t.Errorf("%s (-got +want)\n%s", e.name, diff)
+			}
 		}
 	}
-	if limit, ok := v["max_tokens"]; ok {
-		v["max_completion_tokens"] = limit
-		delete(v, "max_tokens")
-	}
-	if v["stream"] == false {
-		delete(v, "stream")
-	}
-	delete(v, "stream_options")
-	return v
 }
 
 func (e *exchange) check(t *testing.T, d *dialect.Dialect) {
@@ -250,6 +219,9 @@ func (e *exchange) check(t *testing.T, d *dialect.Dialect) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if e.want == nil {
+			return
+		}
 		e.compare(t, answerOf(r))
 	}
 }
@@ -258,10 +230,6 @@ func (e *exchange) compare(t *testing.T, got answer) {
 	t.Helper()
 	if diff := cmp.Diff(got, *e.want); diff != "" {
 		t.Errorf("(-got +want)\n%s", diff)
-	}
-	if got.Usage != nil && (got.Usage.InputTokens() != e.totals[0] || got.Usage.OutputTokens() != e.totals[1]) {
-		t.Errorf("classes %v add up to %d and %d, the provider's totals are %v",
-			got.Usage, got.Usage.InputTokens(), got.Usage.OutputTokens(), e.totals)
 	}
 }
 
@@ -286,22 +254,25 @@ func answerOf(r *llm.Reply) (a answer) {
 // checkStream feeds the stream whole, in small pieces, with other line ends
 // and with comments in between.
 func (e *exchange) checkStream(t *testing.T, d *dialect.Dialect) {
-	body := e.body
-	crlf := bytes.ReplaceAll(bytes.ReplaceAll(body, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
-	commented := bytes.ReplaceAll(body, []byte("\n\n"), []byte("\n\n: keep-alive\n\n"))
-	for name, r := range map[string]io.Reader{
-		"whole":              bytes.NewReader(body),
-		"pieces of 1":        &pieces{body, 1},
-		"pieces of 7":        &pieces{body, 7},
-		"CR LF, pieces of 7": &pieces{crlf, 7},
-		"comments":           &pieces{commented, 11},
-	} {
+	variants := map[string]io.Reader{
+		"whole":       bytes.NewReader(e.body),
+		"pieces of 1": &pieces{e.body, 1},
+		"pieces of 7": &pieces{e.body, 7},
+	}
+	if d.Framing.ContentType == "text/event-stream" {
+		lf := bytes.ReplaceAll(e.body, []byte("\r\n"), []byte("\n"))
+		variants["CR LF, pieces of 7"] = &pieces{bytes.ReplaceAll(lf, []byte("\n"), []byte("\r\n")), 7}
+		variants["comments"] = &pieces{bytes.ReplaceAll(lf, []byte("\n\n"), []byte("\n\n: keep-alive\n\n")), 11}
+	}
+	for name, r := range variants {
 		got, done, err := decodeStream(d, r)
 		if err != nil || !done {
 			t.Errorf("%s: end marker %v, error %v", name, done, err)
 			continue
 		}
-		e.compare(t, got)
+		if e.want != nil {
+			e.compare(t, got)
+		}
 	}
 }
 
@@ -321,7 +292,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 }
 
 func decodeStream(d *dialect.Dialect, r io.Reader) (a answer, done bool, err error) {
-	in, dec := sse.NewReader(r, 1<<20), d.NewDecoder(&llm.Quirks{})
+	in, dec := d.Framing.NewReader(r, 1<<20), d.NewDecoder(&llm.Quirks{})
 	var events []llm.Event
 	for {
 		frame, err := in.Next()
@@ -336,7 +307,7 @@ func decodeStream(d *dialect.Dialect, r io.Reader) (a answer, done bool, err err
 		}
 		for i := range events {
 			a.add(&events[i])
-			done = done || events[i].Kind == llm.EventDone
+			done = done || events[i].Kind == llm.EventDone || d.EndMarker == "" && events[i].Kind == llm.EventFinish
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,6 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
-	"weir/internal/sse"
 )
 
 var update = flag.Bool("update", false, "write what is got into the golden cases")
@@ -98,28 +98,42 @@ func quirksOf(t *testing.T, b []byte) *llm.Quirks {
 
 func file(name string, data []byte) txtar.File { return txtar.File{Name: name, Data: data} }
 
-// TestGoldenRequests reads a request at one door and writes it for an OpenAI
-// provider with quirks.
+// dialect is the wire format that the case is about: named in its file
+// "dialect", OpenAI's where there is none.
+func (g *golden) dialect(t *testing.T) *dialect.Dialect {
+	t.Helper()
+	if name := g.input("dialect"); name != nil {
+		return byName(t, string(name))
+	}
+	return byName(t, "openai")
+}
+
+// TestGoldenRequests reads a request in one wire format and writes it for a
+// provider of another, with quirks.
 func TestGoldenRequests(t *testing.T) {
 	t.Parallel()
 	goldens(t, "request", func(t *testing.T, g *golden) {
-		from := byName(t, "openai")
-		body := g.input("openai.json")
-		if body == nil {
-			from, body = byName(t, "native"), g.input("native.json")
+		var from *dialect.Dialect
+		var body []byte
+		inputs := []string{"dialect"}
+		for _, d := range dialect.All() {
+			if in := g.input(d.Name + ".json"); in != nil {
+				from, body, inputs = d, in, append(inputs, d.Name+".json")
+			}
 		}
-		out, dropped, err := transcode(from, byName(t, "openai"), body, quirksOf(t, g.input("quirks.json")))
+		inputs = append(inputs, "quirks.json")
+		out, dropped, err := transcode(from, g.dialect(t), body, quirksOf(t, g.input("quirks.json")))
 		var failure []byte
 		if err != nil {
 			failure = from.EncodeError(nil, llm.AsError(err), "req-1")
 		}
-		g.check(t, []string{"openai.json", "native.json", "quirks.json"},
+		g.check(t, inputs,
 			file("provider.json", out), file("dropped", []byte(strings.Join(dropped, "\n"))), file("error.json", failure))
 	})
 }
 
 func transcode(from, to *dialect.Dialect, body []byte, q *llm.Quirks) (out []byte, dropped []string, err error) {
-	if _, err := from.Scan(body, http.Header{}); err != nil {
+	if _, err := from.Scan(body, &http.Request{}); err != nil {
 		return nil, nil, err
 	}
 	r, err := from.DecodeRequest(body)
@@ -132,12 +146,12 @@ func transcode(from, to *dialect.Dialect, body []byte, q *llm.Quirks) (out []byt
 func TestGoldenSplices(t *testing.T) {
 	t.Parallel()
 	goldens(t, "splice", func(t *testing.T, g *golden) {
-		d, body := byName(t, "openai"), g.input("body.json")
+		d, body := g.dialect(t), g.input("body.json")
 		var s llm.Splice
 		if err := json.Unmarshal(g.input("splice.json"), &s); err != nil {
 			t.Fatal(err)
 		}
-		h, err := d.Scan(body, nil)
+		h, err := d.Scan(body, &http.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,25 +159,30 @@ func TestGoldenSplices(t *testing.T) {
 		if !json.Valid(got) {
 			t.Errorf("not JSON: %s", got)
 		}
-		g.check(t, []string{"body.json", "splice.json", "quirks.json"}, file("spliced.json", got))
+		g.check(t, []string{"dialect", "body.json", "splice.json", "quirks.json"}, file("spliced.json", got))
 	})
+}
+
+// doors are the wire formats that clients speak.
+func doors() []*dialect.Dialect {
+	return slices.DeleteFunc(dialect.All(), func(d *dialect.Dialect) bool { return !d.Door })
 }
 
 // TestGoldenReplies reads a provider's reply and writes it for both doors.
 func TestGoldenReplies(t *testing.T) {
 	t.Parallel()
 	goldens(t, "reply", func(t *testing.T, g *golden) {
-		r, err := byName(t, "openai").DecodeReply(g.input("provider.json"), quirksOf(t, g.input("quirks.json")))
+		r, err := g.dialect(t).DecodeReply(g.input("provider.json"), quirksOf(t, g.input("quirks.json")))
 		var outputs []txtar.File
 		if err != nil {
 			outputs = []txtar.File{file("error", []byte(err.Error()))}
 		} else {
-			for _, d := range dialect.All() {
+			for _, d := range doors() {
 				outputs = append(outputs, file(d.Name+".json", d.EncodeReply(nil, r)))
 			}
 			outputs = append(outputs, file("usage", usageText(&r.Usage, r.Reported)))
 		}
-		g.check(t, []string{"provider.json", "quirks.json"}, outputs...)
+		g.check(t, []string{"dialect", "provider.json", "quirks.json"}, outputs...)
 	})
 }
 
@@ -189,10 +208,10 @@ func TestGoldenStreams(t *testing.T) {
 		in := append(g.input("provider.sse"), "\n\n"...)
 		q := quirksOf(t, g.input("quirks.json"))
 		var outputs []txtar.File
-		for _, d := range dialect.All() {
-			outputs = append(outputs, file(d.Name+".sse", translate(byName(t, "openai"), d, in, q)))
+		for _, d := range doors() {
+			outputs = append(outputs, file(d.Name+".sse", translate(g.dialect(t), d, in, q)))
 		}
-		g.check(t, []string{"provider.sse", "quirks.json"}, outputs...)
+		g.check(t, []string{"dialect", "provider.sse", "quirks.json"}, outputs...)
 	})
 }
 
@@ -202,7 +221,7 @@ func translate(from, to *dialect.Dialect, in []byte, q *llm.Quirks) (out []byte)
 	cost := llm.Money(1_250_000)
 	final := llm.Final{Cost: &cost, Attempts: 2, Models: []string{"a/x", "b/y"}}
 	enc := to.NewEncoder(llm.Meta{ID: "req-1", Created: 1700000000, Model: "b/y", IncludeUsage: true})
-	dec, r := from.NewDecoder(q), sse.NewReader(bytes.NewReader(in), 1<<20)
+	dec, r := from.NewDecoder(q), from.Framing.NewReader(bytes.NewReader(in), 1<<20)
 	for {
 		frame, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -230,8 +249,8 @@ func translate(from, to *dialect.Dialect, in []byte, q *llm.Quirks) (out []byte)
 func TestGoldenErrors(t *testing.T) {
 	t.Parallel()
 	goldens(t, "error", func(t *testing.T, g *golden) {
-		e := byName(t, "openai").DecodeError(g.input("body"))
+		e := g.dialect(t).DecodeError(g.input("body"))
 		got := fmt.Sprintf("message: %s\ncode: %s\nparam: %s\n", e.Message, e.Code, e.Param)
-		g.check(t, []string{"body"}, file("explanation", []byte(got)))
+		g.check(t, []string{"dialect", "body"}, file("explanation", []byte(got)))
 	})
 }

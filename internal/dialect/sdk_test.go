@@ -31,7 +31,7 @@ func (s *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.t.Error(err)
 	}
-	head, err := d.Scan(body, r.Header)
+	head, err := d.Scan(body, r)
 	if err == nil {
 		s.got, err = d.DecodeRequest(body)
 	}

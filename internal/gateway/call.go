@@ -82,7 +82,7 @@ func (c *call) run() error {
 	if err := c.readBody(); err != nil {
 		return err
 	}
-	head, err := c.dialect.Scan(c.body, c.r.Header)
+	head, err := c.dialect.Scan(c.body, c.r)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"strconv"
@@ -135,7 +136,7 @@ func (c *call) relayStream(resp *provider.Response) error {
 	from := t.Provider.Dialect()
 	r := relay{
 		call: c, same: from == c.dialect,
-		reader:  sse.NewReader(resp.Body, maxFrame),
+		reader:  from.Framing.NewReader(resp.Body, maxFrame),
 		decoder: from.NewDecoder(t.Provider.Quirks()),
 		stream:  c.out, sum: c.sum,
 	}
@@ -153,14 +154,14 @@ func (c *call) relayStream(resp *provider.Response) error {
 type relay struct {
 	call    *call
 	same    bool
-	reader  *sse.Reader
+	reader  dialect.Frames
 	decoder dialect.Decoder
 	stream  *clientStream
 	sum     *tally
 	events  []llm.Event
 	out     []byte
-	held    []byte // the event with the last usage, which waits for the settlement
-	asked   bool   // held is there only because the gateway asked for it
+	held    sse.Event // the event with the last usage, which waits for the settlement
+	asked   bool      // held is there only because the gateway asked for it
 }
 
 // run relays until the answer is whole. Its error is what broke it off.
@@ -231,7 +232,7 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 	}
 	r.releaseHeld()
 	if f.usage && !f.content && r.sum.whole() {
-		r.held = append(r.held[:0], frame.Data...)
+		r.held.Name, r.held.Data = bytes.Clone(frame.Name), append(r.held.Data[:0], frame.Data...)
 		r.asked = f.usageOnly && !r.call.head.IncludeUsage
 		return
 	}
@@ -240,10 +241,21 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 
 // releaseHeld passes on what was kept back and was not the last of its kind.
 func (r *relay) releaseHeld() {
-	if len(r.held) > 0 && !r.asked {
-		r.out = sse.Append(r.out, "", r.held)
+	r.appendHeld(nil)
+	r.held.Data = r.held.Data[:0]
+}
+
+// appendHeld writes what was kept back, unless the client never asked for it;
+// with what the end of the answer tells, if this is it.
+func (r *relay) appendHeld(final *llm.Final) {
+	if len(r.held.Data) == 0 || r.asked {
+		return
 	}
-	r.held = r.held[:0]
+	d, data := r.call.dialect, r.held.Data
+	if final != nil {
+		data = d.Stamp(nil, data, final)
+	}
+	r.out = d.Framing.Append(r.out, string(r.held.Name), data)
 }
 
 func isPiece(k llm.EventKind) bool {
@@ -265,9 +277,7 @@ func (r *relay) finish() error {
 		r.stream.write(r.stream.encoder.Finish(r.out, final))
 		return nil
 	}
-	if len(r.held) > 0 && !r.asked {
-		r.out = sse.Append(r.out, "", c.dialect.Stamp(nil, r.held, final))
-	}
+	r.appendHeld(final)
 	r.stream.write(append(r.out, c.dialect.EndMarker...))
 	return nil
 }

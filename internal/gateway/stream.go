@@ -91,7 +91,7 @@ func (s *clientStream) send(b []byte) {
 	if !s.begun {
 		s.begun = true
 		a, h := c.answered(), c.w.Header()
-		a.headers(h, "text/event-stream")
+		a.headers(h, c.dialect.Framing.ContentType)
 		h["Cache-Control"] = []string{"no-cache"}
 		h["X-Accel-Buffering"] = []string{"no"} // nginx's word for: do not hold this back
 		c.w.WriteHeader(http.StatusOK)

@@ -1,6 +1,9 @@
 package llm
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // FinishReason says why generation ended. Every provider's own word is mapped
 // to one of these.
@@ -29,8 +32,38 @@ type Reply struct {
 	// model without a price.
 	Cost *Money
 	// Tier is the service tier that the provider says it served.
-	Tier  string
-	Extra []Field
+	Tier string
+	// Extra holds top-level fields that nobody modelled. They, and whatever raw
+	// JSON stands deeper, are in the words of the wire format named by ExtraOf; empty for no such JSON.
+	Extra   []Field
+	ExtraOf string
+}
+
+// For is the reply as the encoder of a wire format may write it: without the
+// raw JSON that is in the words of another.
+func (r *Reply) For(dialect string) *Reply {
+	if r.ExtraOf == dialect || r.ExtraOf == "" {
+		return r
+	}
+	plain := *r
+	plain.Extra = nil
+	plain.Choices = slices.Clone(r.Choices)
+	for i := range plain.Choices {
+		c := &plain.Choices[i]
+		c.Extra, c.Logprobs, c.Message.Extra = nil, nil, nil
+		c.Message.Parts = slices.Clone(c.Message.Parts)
+		c.Message.Parts = slices.DeleteFunc(c.Message.Parts, func(p Part) bool { return p.Kind == PartOther })
+		for j := range c.Message.Parts {
+			p := &c.Message.Parts[j]
+			p.Extra, p.Annotations, p.CacheControl = nil, nil, nil
+			if p.Call != nil && p.Call.Extra != nil {
+				call := *p.Call
+				call.Extra = nil
+				p.Call = &call
+			}
+		}
+	}
+	return &plain
 }
 
 // Choice is one of the answers of a reply.
@@ -74,6 +107,7 @@ type Event struct {
 	Finish    FinishReason
 	Usage     Usage
 	Raw       json.RawMessage
+	RawOf     string // the wire format in whose words Raw is
 }
 
 // ToolDelta says which tool call an event belongs to.

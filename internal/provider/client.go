@@ -144,13 +144,16 @@ func isFieldValue(s string) bool {
 func (p *Provider) headers(c *Call, set func(name, value string)) {
 	accept := "application/json"
 	if c.Stream {
-		accept = "text/event-stream"
+		accept = p.opts.Dialect.Framing.ContentType
 	}
 	set("Content-Type", "application/json")
 	set("Accept", accept)
 	set("Accept-Encoding", "identity")
 	set("User-Agent", p.opts.UserAgent)
 	set("X-Client-Request-Id", c.AttemptID)
+	for _, h := range p.opts.Dialect.Headers {
+		set(h.Name, h.Value)
+	}
 	if len(p.credentials) > 0 {
 		set(p.opts.Auth.header(), p.credentials[c.Key].Reveal())
 	}
@@ -172,7 +175,7 @@ func (r *Response) judge(stream bool) *Failure {
 	case contentType == "": // the decoder judges what comes
 		r.Streamed = stream
 		return nil
-	case stream && media == "text/event-stream":
+	case stream && media == r.exchange.provider.opts.Dialect.Framing.ContentType:
 		r.Streamed = true
 		return nil
 	case stream && isJSON:

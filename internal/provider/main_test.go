@@ -75,7 +75,8 @@ const patience = 20 * time.Second
 // openaiLike is as much of a wire format as the client needs.
 func openaiLike() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name: "openai",
+		Name:    "openai",
+		Framing: dialect.Framing{ContentType: "text/event-stream"},
 		Path: func(op llm.Op, _ string, _ bool) string {
 			if op != llm.OpChat {
 				return ""

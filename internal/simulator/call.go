@@ -119,7 +119,7 @@ func (c *call) read(buf *[]byte) error {
 		return nil
 	}
 	var err error
-	if c.head, err = c.d.Scan(c.body, c.r.Header); err != nil {
+	if c.head, err = c.d.Scan(c.body, c.r); err != nil {
 		return err
 	}
 	c.stream = c.head.Stream

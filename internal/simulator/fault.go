@@ -153,7 +153,7 @@ func jsonError(c *call) bool {
 func empty(c *call) bool {
 	contentType := "application/json"
 	if c.stream {
-		contentType = "text/event-stream; charset=utf-8"
+		contentType = c.d.Framing.ContentType
 	}
 	c.odd(http.StatusOK, contentType, nil)
 	return true

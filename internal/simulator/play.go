@@ -20,7 +20,7 @@ func (c *call) begin(length int64) {
 	h := c.w.Header()
 	h.Set("X-Request-Id", c.requestID())
 	if c.stream {
-		h.Set("Content-Type", "text/event-stream; charset=utf-8")
+		h.Set("Content-Type", c.d.Framing.ContentType)
 		h.Set("Cache-Control", "no-cache")
 	} else {
 		h.Set("Content-Type", "application/json")

@@ -15,7 +15,7 @@ import (
 func TestScanHead(t *testing.T) {
 	t.Parallel()
 	body := ` {"messages":[{"role":"user","prompt":"a"}], "mo\u0064el" : "a/b/c", "max_tokens": 7}`
-	got, err := native.Scan([]byte(body), http.Header{})
+	got, err := native.Scan([]byte(body), &http.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestScanHead(t *testing.T) {
 	if span := body[got.ModelSpan.Start:got.ModelSpan.End]; span != `"a/b/c"` {
 		t.Errorf("the span covers %s", span)
 	}
-	if got, err := native.Scan([]byte(" { } "), nil); err != nil || !got.Empty || got.Open != 2 {
+	if got, err := native.Scan([]byte(" { } "), &http.Request{}); err != nil || !got.Empty || got.Open != 2 {
 		t.Errorf("an empty object: %+v, %v, want empty, open at 2", got, err)
 	}
 }
@@ -50,7 +50,7 @@ func TestScanStream(t *testing.T) {
 		{[]string{"text/event-streams"}, false},
 	}
 	for _, tt := range tests {
-		got, err := native.Scan([]byte(`{}`), http.Header{"Accept": tt.accept})
+		got, err := native.Scan([]byte(`{}`), &http.Request{Header: http.Header{"Accept": tt.accept}})
 		if err != nil || got.Stream != tt.want {
 			t.Errorf("Accept %q: stream %v, %v, want %v", tt.accept, got.Stream, err, tt.want)
 		}
@@ -67,7 +67,7 @@ func TestScanModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		head, err := native.Scan(body, nil)
+		head, err := native.Scan(body, &http.Request{})
 		if ok && (err != nil || head.Model != name) {
 			t.Errorf("model %q: %q, %v, want it", name, head.Model, err)
 		}
@@ -82,7 +82,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"messages":[{"role":"user","prompt":"\ud800"}],"max_tokens":1e2,"temperature":0}`))
 	f.Add([]byte(`{"MODEL":1}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		head, err := native.Scan(body, http.Header{})
+		head, err := native.Scan(body, &http.Request{})
 		if err != nil {
 			if _, ok := errors.AsType[*llm.Error](err); !ok {
 				t.Fatalf("Scan(%q): %v is not for a client", body, err)

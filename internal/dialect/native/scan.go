@@ -17,7 +17,7 @@ var fields = rawjson.Names{"model", "messages", "responsetype", "max_tokens", "t
 
 // Scan validates the body as strict JSON and reads its head. A stream is
 // wanted when the client accepts text/event-stream. Errors are *llm.Error.
-func Scan(body []byte, h http.Header) (llm.Head, error) {
+func Scan(body []byte, r *http.Request) (llm.Head, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return llm.Head{}, &llm.Error{
 			Code:    llm.CodeInvalidRequest,
@@ -28,7 +28,7 @@ func Scan(body []byte, h http.Header) (llm.Head, error) {
 		return llm.Head{}, llm.Invalid("", `The body must be a JSON object such as {"messages": [{"role": "user", "prompt": "Hello"}]}.`)
 	}
 	head := llm.Head{
-		Stream: wantsStream(h), Choices: 1, IncludeUsage: true,
+		Stream: wantsStream(r.Header), Choices: 1, IncludeUsage: true,
 		Open: bytes.IndexByte(body, '{') + 1, Empty: true,
 	}
 	var seen rawjson.Seen

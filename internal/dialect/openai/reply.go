@@ -20,7 +20,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("openai: the reply is not JSON: %w", err)
 	}
-	r := &llm.Reply{}
+	r := &llm.Reply{ExtraOf: Name}
 	var choices, failure []byte
 	for m := range rawjson.Members(body) {
 		switch string(m.Key()) {
@@ -170,6 +170,7 @@ func finishOf(word string) llm.FinishReason {
 
 // EncodeReply appends a chat.completion object to dst.
 func EncodeReply(dst []byte, r *llm.Reply) []byte {
+	r = r.For(Name)
 	dst = rawjson.AppendString(append(dst, `{"id":`...), r.ID)
 	dst = appendCount(dst, `,"object":"chat.completion","created":`, r.Created)
 	dst = rawjson.AppendString(append(dst, `,"model":`...), r.Model)

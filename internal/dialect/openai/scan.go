@@ -22,7 +22,7 @@ var streamFields = rawjson.Names{"include_usage"}
 // Scan validates the body as strict JSON and reads its head. Of two output
 // caps the larger one counts: providers differ in which they obey. Errors are
 // *llm.Error.
-func Scan(body []byte, _ http.Header) (llm.Head, error) {
+func Scan(body []byte, _ *http.Request) (llm.Head, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return llm.Head{}, &llm.Error{
 			Code: llm.CodeInvalidRequest,

@@ -160,7 +160,7 @@ func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 		})
 	}
 	if m.audio != nil {
-		dst = append(dst, llm.Event{Kind: llm.EventOther, Choice: choice, Raw: m.audio})
+		dst = append(dst, llm.Event{Kind: llm.EventOther, Choice: choice, Raw: m.audio, RawOf: Name})
 	}
 	return dst
 }
@@ -185,7 +185,7 @@ func content(dst []llm.Event, choice int, v []byte) []llm.Event {
 		case p.Kind == llm.PartReasoning:
 			ev.Kind = llm.EventReasoning
 		default:
-			ev.Kind, ev.Raw = llm.EventOther, e
+			ev.Kind, ev.Raw, ev.RawOf = llm.EventOther, e, Name
 		}
 		if ev.Text != "" || ev.Raw != nil {
 			dst = append(dst, ev)
