@@ -48,5 +48,10 @@ bench: ## Measure: Go benchmarks, then the gateway beside nginx
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
 	$(GO) run ./bench run
 
+.PHONY: prices
+prices: ## Take the newest prices and abilities of models, and test them
+	$(GO) generate ./internal/pricing
+	$(GO) test ./internal/pricing
+
 .PHONY: check
 check: tidy lint race crash ## Everything that CI runs
