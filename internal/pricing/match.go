@@ -129,9 +129,9 @@ func dashDates(name string) string {
 	return b.String() + name[done:]
 }
 
-// isDate reports whether a text is a date with a dash before it.
+// isDate reports whether a text is YYYY-MM-DD.
 func isDate(s string) bool {
-	_, err := time.Parse("-"+time.DateOnly, s)
+	_, err := time.Parse(time.DateOnly, s)
 	return err == nil
 }
 
@@ -189,8 +189,7 @@ func withoutDate(name string) string {
 		}
 	}
 	dashed := dashDates(name)
-	const form = "-2006-01-02"
-	if i := len(dashed) - len(form); i > 0 && isDate(dashed[i:]) {
+	if i := len(dashed) - len("-2006-01-02"); i > 0 && dashed[i] == '-' && isDate(dashed[i+1:]) {
 		return dashed[:i]
 	}
 	return name

@@ -11,7 +11,8 @@ import (
 // sheet is what the data says of one provider's models besides their prices.
 type sheet struct {
 	models []feature
-	named  map[string]int // by folded ID
+	names  []string       // the folded ID of each
+	named  map[string]int // by that
 }
 
 // feature is one model of a sheet.
@@ -69,7 +70,7 @@ func parseSheet(b []byte) (*sheet, error) {
 		if _, twice := s.named[name]; twice {
 			return nil, fmt.Errorf("model %q stands there twice", name)
 		}
-		s.named[name] = i
+		s.names, s.named[name] = append(s.names, name), i
 	}
 	return s, nil
 }
@@ -89,10 +90,10 @@ func (s *sheet) find(names []string) *feature {
 // there are none.
 func (s *sheet) family(r *rule) *feature {
 	var common *feature
-	for i := range s.models {
+	for i, name := range s.names {
 		f := &s.models[i]
 		switch {
-		case !r.matches(fold(f.ID)):
+		case !r.matches(name):
 		case common == nil:
 			first := *f
 			common = &first
@@ -190,11 +191,10 @@ func (b *Book) unlisted(provider string, v *vendor) (names []string) {
 	if s == nil {
 		return nil
 	}
-	for i := range s.models {
-		id := s.models[i].ID
-		priced := v != nil && slices.ContainsFunc(datings(fold(id)), func(name string) bool { return v.find(name) != nil })
+	for i, name := range s.names {
+		priced := v != nil && slices.ContainsFunc(datings(name), func(name string) bool { return v.find(name) != nil })
 		if !priced {
-			names = append(names, id)
+			names = append(names, s.models[i].ID)
 		}
 	}
 	return names
