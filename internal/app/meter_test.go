@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/app"
 	"weir/internal/ledger"
+	"weir/internal/llm"
 )
 
 // usesPage is the reply of GET /v1/uses, and no more. Its numbers are as they
@@ -150,4 +151,28 @@ func text(events []event) string {
 		}
 	}
 	return s.String()
+}
+
+// attemptsTold is how many attempts the last piece of a stream tells of; 1
+// where it tells nothing.
+func attemptsTold(last event) int {
+	var told struct{ Attempts int }
+	if json.Unmarshal(last.Weir, &told) != nil {
+		return 1
+	}
+	return told.Attempts
+}
+
+// sumOfCosts is what the attempts of a request cost together.
+func sumOfCosts(t testing.TB, rows []row) string {
+	t.Helper()
+	var sum llm.Money
+	for _, r := range rows {
+		cost, err := llm.ParseMoney(r.cost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += cost
+	}
+	return sum.String()
 }
