@@ -63,11 +63,15 @@ const SHEETS = {
   'ovhcloud': ['ovhcloud'],
   'perplexity': ['perplexity'],
   'together': ['togetherai'],
-  'vertex': ['google-vertex', 'google-vertex-anthropic'],
+  'vertex': ['google-vertex'],
   'x-ai': ['xai'],
   'zai': ['zai'],
   'zhipuai': ['zhipuai'],
 }
+
+// What a file keeps of them, where that is not all: on Vertex, models of other
+// vendors stand at other addresses, and speak other wire formats.
+const OWN = { 'vertex': /^gem/ }
 
 const LICENCE = `MIT License
 
@@ -193,12 +197,12 @@ function convert(m) {
   }
 }
 
-function sheet(catalogue, providers) {
+function sheet(catalogue, providers, own = /./) {
   const models = {}
   for (const id of providers) {
     if (!catalogue[id]) throw new Error(`the catalogue has no provider ${id}`)
     for (const m of Object.values(catalogue[id].models)) {
-      if (chats(m)) models[m.id.toLowerCase()] ??= convert(m)
+      if (chats(m) && own.test(m.id)) models[m.id.toLowerCase()] ??= convert(m)
     }
   }
   return Object.keys(models).sort().map((name) => models[name])
@@ -220,7 +224,7 @@ function main([from, day]) {
   mkdirSync(join(data, 'abilities'), { recursive: true })
   const counts = {}
   for (const [id, providers] of Object.entries(SHEETS)) {
-    const models = sheet(catalogue, providers)
+    const models = sheet(catalogue, providers, OWN[id])
     counts[id] = models.length
     writeFileSync(join(data, 'abilities', `${id}.json`), `{"id":${JSON.stringify(id)},"models":[\n${models.map((m) => JSON.stringify(m)).join(',\n')}\n]}\n`)
   }
