@@ -24,6 +24,7 @@ type client struct {
 type said struct {
 	status   int
 	text     string
+	message  llm.Message
 	finish   llm.FinishReason
 	usage    llm.Usage
 	reported bool
@@ -33,7 +34,7 @@ type said struct {
 func (c client) ask(model string, stream bool, more ...llm.Message) said {
 	c.t.Helper()
 	r := &llm.Request{
-		Model: model, Stream: stream, IncludeUsage: stream, MaxOutput: new(int64(1000)),
+		ExtraOf: c.d.Name, Model: model, Stream: stream, IncludeUsage: stream, MaxOutput: new(int64(1000)),
 		Messages: append([]llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: "What came down the river?"}}}}, more...),
 	}
 	body, _, err := c.d.EncodeRequest(r, &llm.Quirks{})
@@ -71,7 +72,8 @@ func (c client) whole(h heard) said {
 	s := said{status: h.status}
 	r, err := c.d.DecodeReply([]byte(h.body), &llm.Quirks{})
 	if s.err = errors.Join(h.err, err); s.err == nil {
-		s.text, s.finish, s.usage, s.reported = r.Choices[0].Message.Text(), r.Choices[0].Finish, r.Usage, r.Reported
+		s.message, s.text, s.finish = r.Choices[0].Message, r.Choices[0].Message.Text(), r.Choices[0].Finish
+		s.usage, s.reported = r.Usage, r.Reported
 	}
 	return s
 }
@@ -92,6 +94,8 @@ func (c client) stream(h heard) said {
 		events, err := dec.Decode(nil, f)
 		for _, e := range events {
 			switch e.Kind {
+			case llm.EventReasoning:
+				s.thought(&e)
 			case llm.EventText:
 				s.text += e.Text
 			case llm.EventFinish:
@@ -105,6 +109,15 @@ func (c client) stream(h heard) said {
 			return s
 		}
 	}
+}
+
+// thought puts a piece of thinking into the message.
+func (s *said) thought(e *llm.Event) {
+	if len(s.message.Parts) == 0 {
+		s.message = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartReasoning}, {Kind: llm.PartText, Text: "So."}}}
+	}
+	s.message.Parts[0].Text += e.Text
+	s.message.Parts[0].Signature += e.Signature
 }
 
 // TestEveryDialect holds, for each wire format there is, that its own client
@@ -123,6 +136,7 @@ func TestEveryDialect(t *testing.T) {
 				c.answers(stream)
 				c.usages(stream)
 				c.fails(stream)
+				c.signs(stream)
 			}
 			c.continues()
 		})
@@ -141,8 +155,15 @@ func (c client) answers(stream bool) {
 	if rec := settled(c.t, c.sim); rec.Dialect != c.d.Name || rec.Reported == nil || *rec.Reported != want || rec.Stream != stream {
 		c.t.Errorf("stream %t: record %+v", stream, rec)
 	}
-	for _, option := range []string{"chunk=1", "unicode", "fault=early-hints", "usage=nodetails"} {
-		if got := c.ask("chat:"+option, stream); got.err != nil || !strings.HasPrefix(got.text, greeted) {
+	for _, option := range []string{"chunk=1", "unicode", "fault=early-hints", "usage=nodetails", "fault=no-end", "eol=crlf", "eol=mixed", "comments", "bom"} {
+		got := c.ask("chat:"+option, stream)
+		if got.status == 400 && stream && c.d.Framing.ContentType != "text/event-stream" {
+			continue // not for such a stream
+		}
+		if option == "bom" && !stream {
+			continue // a reader may refuse it
+		}
+		if got.err != nil || !strings.HasPrefix(got.text, greeted) {
 			c.t.Errorf("%s, stream %t: got %+v", option, stream, got)
 		}
 	}
@@ -193,6 +214,29 @@ func (c client) fails(stream bool) {
 			c.t.Errorf("%s, stream %t: got %+v", model, stream, got)
 		}
 	}
+}
+
+// signs holds that thinking comes back as it went, where the wire format has a
+// place for its signature, and that it is looked at.
+func (c client) signs(stream bool) {
+	c.t.Helper()
+	m := c.ask("reason", stream).message
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Signature == "" {
+			continue
+		}
+		next := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: "And then?"}}}
+		if got := c.ask("reason:signed", stream, m, next); got.status != 200 {
+			c.t.Errorf("stream %t: thinking that comes back as %+v: %+v", stream, p, got)
+		}
+		p.Signature = "c2ltc2ltc2ltc2ltc2lt"
+		if got := c.ask("reason:signed", stream, m, next); got.status != 400 {
+			c.t.Errorf("stream %t: thinking that comes back as %+v: %+v, want 400", stream, p, got)
+		}
+		return
+	}
+	c.t.Logf("stream %t: no signatures", stream)
 }
 
 // continues holds that an answer can be gone on with over the wire format,
