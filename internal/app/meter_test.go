@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +87,17 @@ func (h *house) rows(requestID string) (rows []row) {
 			h.t.Fatalf("export: %v", err)
 		}
 		return len(rows) > 0
+	})
+	return rows
+}
+
+// countedRows are the attempts of a request, once the one that counts is in
+// the database.
+func (h *house) countedRows(t testing.TB, r reply) (rows []row) {
+	t.Helper()
+	await(t, "the row that counts", func() bool {
+		rows = h.rows(r.header.Get("X-Request-Id"))
+		return slices.ContainsFunc(rows, func(r row) bool { return r.counts })
 	})
 	return rows
 }

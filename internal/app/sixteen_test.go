@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,11 +100,7 @@ func (a *adversity) check(t *testing.T, h *house, up *upstream, i int) string {
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("it took %s", took)
 		}
-		var rows []row
-		await(t, "the row that counts", func() bool {
-			rows = h.rows(r.header.Get("X-Request-Id"))
-			return slices.ContainsFunc(rows, func(r row) bool { return r.counts })
-		})
+		rows := h.countedRows(t, r)
 		first, second := 0, 0
 		for _, row := range rows {
 			if strings.HasPrefix(row.model, "first") {

@@ -7,8 +7,8 @@ import (
 
 const (
 	// retryShare of a provider's recent requests may be retries, but always
-	// retryLeast of them.
-	retryShare = 0.10
+	// retryLeast of them: together they stay within a tenth.
+	retryShare = 0.08
 	retryLeast = 3
 	// retryRecent is how far back requests are recent, in buckets of a second.
 	retryRecent = 30

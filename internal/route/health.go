@@ -108,35 +108,76 @@ func (h *Health) budgetOf(p *provider.Provider) *retryBudget {
 	return h.budgets[p.Name()]
 }
 
-// Condition is how a target fares.
-type Condition struct {
-	Target    string        `json:"target"`     // "<provider>/<model-name>"
-	State     State         `json:"state"`      //
-	Row       int           `json:"failures"`   // since the last success
-	Until     time.Time     `json:"until"`      // when an open circuit may be probed
-	Latency   time.Duration `json:"latency_ns"` // moving average of the time to the first token; 0 unknown
-	LastError string        `json:"last_error"` // fit to be shown; empty for none
-	LastAt    time.Time     `json:"last_error_at"`
-}
-
-// State is that of a circuit.
+// State is how a target, or a provider, fares.
 type State string
 
 // The states.
 const (
-	StateOK      State = "ok"
-	StateFailing State = "failing" // it failed last time
-	StateOpen    State = "open"    // it is passed over where another is left
-	StateProbing State = "probing" // one request finds out whether it works again
+	StateUnused  State = "unused"      // nobody asked it yet
+	StateOK      State = "ok"          // it answered last time
+	StateFailing State = "failing"     // it failed last time
+	StateOpen    State = "unavailable" // its circuit is open: it is passed over where another is left
 )
 
-// Conditions lists the targets that were asked, by name.
-func (h *Health) Conditions(now time.Time) []Condition {
+// Condition is how a target fares.
+type Condition struct {
+	Target    string     `json:"target"` // "<provider>/<model-name>"
+	State     State      `json:"state"`
+	Failures  int        `json:"failures"`             // in a row, up to now
+	Until     *time.Time `json:"until,omitempty"`      // when an open circuit may be probed
+	LatencyMS int64      `json:"latency_ms,omitempty"` // moving average of the time to the first token of streams
+	LastError string     `json:"last_error,omitempty"` // fit to be shown to an operator
+	LastAt    *time.Time `json:"last_error_at,omitempty"`
+}
+
+// ProviderCondition is how a provider fares: as its worst target does.
+type ProviderCondition struct {
+	Name    string      `json:"name"`
+	Dialect string      `json:"dialect"`
+	BaseURL string      `json:"base_url"`
+	State   State       `json:"state"`
+	Keys    int         `json:"keys"`
+	Resting int         `json:"keys_resting"`
+	Targets []Condition `json:"targets"`
+}
+
+// Providers is how the table's providers fare, in its order.
+func (t *Table) Providers(now time.Time) []ProviderCondition {
+	all := make([]ProviderCondition, 0, len(t.providers))
+	for _, p := range t.providers {
+		c := ProviderCondition{
+			Name: p.Name(), Dialect: p.Dialect().Name, BaseURL: p.BaseURL(), State: StateUnused,
+			Keys: p.Keys(), Targets: t.health.conditions(p.Name(), now),
+		}
+		for _, k := range t.byName[p.Name()].keys {
+			if !k.usable(now) {
+				c.Resting++
+			}
+		}
+		for i := range c.Targets {
+			if worse(c.Targets[i].State, c.State) {
+				c.State = c.Targets[i].State
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func worse(a, b State) bool {
+	order := []State{StateUnused, StateOK, StateFailing, StateOpen}
+	return slices.Index(order, a) > slices.Index(order, b)
+}
+
+// conditions are the targets of a provider that were asked, by name.
+func (h *Health) conditions(providerName string, now time.Time) []Condition {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	all := make([]Condition, 0, len(h.targets))
+	all := []Condition{}
 	for id, c := range h.targets {
-		all = append(all, c.condition(id.provider+"/"+id.model, now))
+		if id.provider == providerName {
+			all = append(all, c.condition(id.provider+"/"+id.model, now))
+		}
 	}
 	slices.SortFunc(all, func(a, b Condition) int { return cmp.Compare(a.Target, b.Target) })
 	return all
@@ -145,24 +186,21 @@ func (h *Health) Conditions(now time.Time) []Condition {
 func (c *circuit) condition(name string, now time.Time) Condition {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := Condition{Target: name, State: StateOK, Row: c.row, Latency: c.latency, LastError: c.lastErr, LastAt: c.lastAt}
+	out := Condition{
+		Target: name, State: StateOK, Failures: c.row, LatencyMS: c.latency.Milliseconds(), LastError: c.lastErr,
+	}
+	if !c.lastAt.IsZero() {
+		at := c.lastAt.UTC()
+		out.LastAt = &at
+	}
 	switch {
-	case c.probing:
-		out.State = StateProbing
 	case now.Before(c.until):
-		out.State, out.Until = StateOpen, c.until
+		until := c.until.UTC()
+		out.State, out.Until = StateOpen, &until
 	case c.openFor > 0 || c.row > 0:
 		out.State = StateFailing
+	case c.outcomes[(c.next+tripOf-1)%tripOf].at.IsZero():
+		out.State = StateUnused
 	}
 	return out
-}
-
-// Resting is how many keys of the provider rest.
-func (h *Health) Resting(p *provider.Provider, now time.Time) (n int) {
-	for _, c := range h.keysOf(p) {
-		if !c.usable(now) {
-			n++
-		}
-	}
-	return n
 }
