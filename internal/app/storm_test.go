@@ -74,8 +74,9 @@ func TestRetryStorm(t *testing.T) {
 			requests := h.flood(minute)
 			ratio := float64(sick.attempts.Load()) / float64(requests)
 			t.Logf("%d attempts of %d requests: %.3f", sick.attempts.Load(), requests, ratio)
-			if ratio > 1.10 {
-				t.Errorf("%d attempts of %d requests: %.3f, want at most 1.10", sick.attempts.Load(), requests, ratio)
+			retries := sick.attempts.Load() - requests
+			if most := max(requests/10, 9); retries > most { // three in each half-minute are always allowed
+				t.Errorf("%d attempts of %d requests: %.3f, want at most %d retries", sick.attempts.Load(), requests, ratio, most)
 			}
 			sick.status.Store(0)
 			time.Sleep(minute / 2)

@@ -131,6 +131,9 @@ func (c *call) goOn() []byte {
 	request.Messages = append(slices.Clone(tree.Messages), llm.Message{
 		Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: text}},
 	})
+	if most := request.MaxOutput; most != nil { // the cap is for both together
+		request.MaxOutput = new(max(1, *most-CountTokens(text)))
+	}
 	body, err := c.encode(t, &request)
 	if err != nil {
 		return nil
