@@ -139,7 +139,7 @@ func readCandidate(v []byte, position int, keepOther bool) (c candidate) {
 			}
 		case "content":
 			c.parts = get(m.Value, "parts")
-			c.malformed = rawjson.KindOf(m.Value) != rawjson.Object || rawjson.Present(c.parts) && !isList(c.parts)
+			c.malformed = rawjson.KindOf(m.Value) != rawjson.Object || rawjson.Present(c.parts) && rawjson.KindOf(c.parts) != rawjson.Array
 		case "finishReason":
 			c.finish = m.Value
 		default:
@@ -172,7 +172,7 @@ func decodeCandidate(v []byte, position int) (_ llm.Choice, searches int64, err 
 		return out, 0, errContent
 	}
 	calls := 0
-	for _, e := range list(c.parts) {
+	for _, e := range rawjson.Elements(c.parts) {
 		p, ok := decodePart(e)
 		if !ok {
 			return out, 0, errContent

@@ -103,7 +103,7 @@ func (d *Decoder) candidate(dst []llm.Event, c *candidate, v []byte) ([]llm.Even
 	if c.malformed || rawjson.KindOf(v) != rawjson.Object {
 		return dst, errContent
 	}
-	for _, e := range list(c.parts) {
+	for _, e := range rawjson.Elements(c.parts) {
 		p, ok := decodePart(e)
 		if !ok {
 			return dst, errContent
