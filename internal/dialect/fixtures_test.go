@@ -76,10 +76,13 @@ type family struct {
 	// normal is a request without what may be said in several ways; nil where
 	// only a second passage through the tree is held to change nothing.
 	normal func(t *testing.T, body []byte) map[string]any
+	// searches counts the searches that a response tells of, which is not in
+	// what the SDK made of it; nil where there is no such thing.
+	searches func(t *testing.T, response []byte) int64
 }
 
 func families() []family {
-	return []family{openaiFamily()}
+	return []family{openaiFamily(), geminiFamily()}
 }
 
 // exchange is one recorded exchange.
@@ -124,6 +127,9 @@ func recorded(t *testing.T, f *family) (list []exchange) {
 		expected, err := os.ReadFile(filepath.Join(filepath.Dir(path), "expected.json"))
 		if e.status == 200 && err == nil {
 			e.expect(t, f, expected)
+			if f.searches != nil && e.want.Usage != nil {
+				e.want.Usage[llm.Searches] = f.searches(t, e.body)
+			}
 		}
 		list = append(list, e)
 	}
@@ -135,14 +141,23 @@ func (e *exchange) expect(t *testing.T, f *family, expected []byte) {
 	t.Helper()
 	var want struct {
 		Text, Reasoning string
-		Calls           []struct{ ID, Name, Arguments string } `json:"tool_calls"`
+		Calls           []struct {
+			ID, Name  string
+			Arguments json.RawMessage // text in a string, or an object
+		} `json:"tool_calls"`
 	}
 	if err := json.Unmarshal(expected, &want); err != nil {
 		t.Fatalf("%s: %v", e.name, err)
 	}
 	e.want = &answer{Text: want.Text, Reasoning: want.Reasoning}
 	for _, c := range want.Calls {
-		e.want.Calls = append(e.want.Calls, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
+		var text string
+		if json.Unmarshal(c.Arguments, &text) != nil {
+			var b bytes.Buffer
+			_ = json.Compact(&b, c.Arguments) // it is part of what was read
+			text = b.String()
+		}
+		e.want.Calls = append(e.want.Calls, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: text})
 	}
 	f.expect(t, e.want, expected)
 }

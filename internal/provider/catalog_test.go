@@ -28,6 +28,11 @@ func dialects(name string) *dialect.Dialect {
 	if name == "openai" {
 		return openaiLike()
 	}
+	for _, d := range dialect.All() {
+		if d.Name == name {
+			return d
+		}
+	}
 	return nil
 }
 
@@ -112,7 +117,7 @@ func TestCatalogueSwitches(t *testing.T) {
 		"MISTRAL_API_KEY": "mistral", "TOGETHER_API_KEY": "together", "FIREWORKS_API_KEY": "fireworks",
 		"OPENROUTER_API_KEY": "openrouter", "PERPLEXITY_API_KEY": "perplexity", "PPLX_API_KEY": "perplexity",
 		"CEREBRAS_API_KEY": "cerebras", "MOONSHOT_API_KEY": "moonshot", "DASHSCOPE_API_KEY": "alibaba",
-		"NVIDIA_API_KEY": "nvidia", "HF_TOKEN": "huggingface",
+		"NVIDIA_API_KEY": "nvidia", "HF_TOKEN": "huggingface", "GEMINI_API_KEY": "gemini", "GOOGLE_API_KEY": "gemini",
 		"VLLM_BASE_URL": "vllm", "LMSTUDIO_BASE_URL": "lmstudio", "LLAMACPP_BASE_URL": "llamacpp",
 		"OLLAMA_BASE_URL": "ollama", "OLLAMA_HOST": "ollama",
 		"OPENAI_BASE_URL": "", "VLLM_API_KEY": "", // alone, neither says that there is a provider to use

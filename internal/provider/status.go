@@ -37,7 +37,8 @@ func (p *Provider) statusFailure(status int, h Header, body []byte, model string
 	if status < http.StatusBadRequest {
 		status = namedStatus(body, upstream.Code, status)
 	}
-	after := retryAfter(h, p.opts.Now())
+	status = cmp.Or(upstream.Status, status)
+	after := cmp.Or(retryAfter(h, p.opts.Now()), clampRetry(upstream.RetryAfter.Seconds()))
 	f := &Failure{Kind: KindStatus, Status: status, RetryAfter: after, Upstream: upstream, sent: true}
 	f.Err = &llm.Error{
 		Code:       statusCode(status),
