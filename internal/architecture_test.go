@@ -14,7 +14,8 @@ import (
 // layers are the packages, each of which may import what lies below it alone.
 var layers = [][]string{
 	{"llm", "rawjson", "sse"},
-	{"config", "dialect/native", "dialect/openai"},
+	{"dialect/explain", "dialect/stamp"},
+	{"config", "dialect/native", "dialect/openai", "dialect/anthropic"},
 	{"dialect", "pricing", "ledger"},
 	{"provider", "account"},
 	{"route"},

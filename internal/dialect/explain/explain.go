@@ -1,4 +1,7 @@
-package openai
+// Package explain reads what providers say of their own errors. Their words
+// differ less than the rest of their wire formats, and what is fit to be shown
+// is the same for all of them.
+package explain
 
 import (
 	"strconv"
@@ -10,19 +13,24 @@ import (
 	"weir/internal/rawjson"
 )
 
-// The codes under which all providers' words for these two are known.
+// The codes under which all providers' words for these are known.
 const (
 	codeContext = "context_length_exceeded"
 	codePolicy  = "content_policy_violation"
+	codeBilling = "billing_error" // the gateway's account at the provider has no money left
 )
 
-// maxMessage bounds, in bytes, what is shown of a provider's explanation.
-const maxMessage = 500
+const (
+	// maxMessage bounds, in bytes, what is shown of a provider's explanation.
+	maxMessage = 500
+	// maxDepth is how deep the arrays and objects of a body may nest.
+	maxDepth = 100
+)
 
-// DecodeError reads the provider's explanation from an error body: OpenAI's
-// object, Mistral's and FastAPI's "detail", a bare "message", or text under
-// "error". What is not JSON explains nothing.
-func DecodeError(body []byte) llm.ProviderError {
+// Body reads the provider's explanation from an error body: the object under
+// "error" of OpenAI and Anthropic, Mistral's and FastAPI's "detail", a bare
+// "message", or text under "error". What is not JSON explains nothing.
+func Body(body []byte) llm.ProviderError {
 	if rawjson.Validate(body, maxDepth) != nil {
 		return llm.ProviderError{}
 	}
@@ -146,7 +154,7 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// canonical recognises the two refusals that every provider words its own way.
+// canonical recognises the refusals that every provider words its own way.
 func canonical(code, message string) string {
 	lower := strings.ToLower(message)
 	has := func(phrases ...string) bool {
@@ -164,10 +172,12 @@ func canonical(code, message string) string {
 		return codePolicy
 	}
 	switch {
-	case has("context length", "context window", "context_length", "prompt too long", "prompt is too long", "too many tokens in the prompt", "max context"):
+	case has("context length", "context window", "context_length", "prompt too long", "prompt is too long", "too many tokens in the prompt", "max context", "exceed context limit"):
 		return codeContext
 	case has("content management policy", "content policy", "usage policies", "safety system", "content filter"):
 		return codePolicy
+	case has("credit balance is too low"): // Anthropic says so with a 400
+		return codeBilling
 	}
 	return code
 }
@@ -217,9 +227,9 @@ func isSecret(w string) bool {
 	return false
 }
 
-// reportedError is the error that a provider put into a reply or a stream.
-func reportedError(body []byte) *llm.Error {
-	e := DecodeError(body)
+// Reported is the error that a provider put into a reply or a stream.
+func Reported(body []byte) *llm.Error {
+	e := Body(body)
 	status, err := strconv.Atoi(word(rawjson.Get(body, "error", "code")))
 	if err != nil {
 		status, _ = strconv.Atoi(word(rawjson.Get(body, "code")))
@@ -236,7 +246,7 @@ func reportedError(body []byte) *llm.Error {
 
 func isOurs(status int, code string) bool {
 	switch code {
-	case "authentication_error", "invalid_api_key", "insufficient_quota", "permission_error":
+	case "authentication_error", "invalid_api_key", "insufficient_quota", "permission_error", codeBilling:
 		return true
 	}
 	return status == 401 || status == 402 || status == 403
@@ -256,6 +266,8 @@ func codeOf(status int, code string) llm.Code {
 		return llm.CodeProviderUnavailable
 	case "timeout", "timeout_error":
 		return llm.CodeProviderTimeout
+	case "request_too_large":
+		return llm.CodeRequestTooLarge
 	}
 	switch status {
 	case 400, 422:
