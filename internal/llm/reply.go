@@ -80,7 +80,7 @@ type EventKind uint8
 
 // The kinds of event.
 const (
-	EventStart     EventKind = iota + 1 // ID, Model, Created
+	EventStart     EventKind = iota + 1 // ID, Model, Created; Usage: what went in, where that is told at the start
 	EventText                           // Text, a piece of the answer
 	EventReasoning                      // Text, a piece of the thinking; or Signature
 	EventRefusal                        // Text, a piece of a refusal
@@ -106,6 +106,7 @@ type Event struct {
 	Tool      ToolDelta
 	Finish    FinishReason
 	Usage     Usage
+	Partial   bool // EventUsage: counts of an answer that goes on, not yet the provider's last
 	Raw       json.RawMessage
 	RawOf     string // the wire format in whose words Raw is
 }
