@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"weir/internal/dialect/anthropic"
 	"weir/internal/dialect/native"
 	"weir/internal/dialect/openai"
 	"weir/internal/llm"
@@ -11,7 +12,7 @@ const endMarker = "data: [DONE]\n\n"
 
 // All are the wire formats, each in one place of this list.
 func All() []*Dialect {
-	return []*Dialect{nativeDialect(), openaiDialect()}
+	return []*Dialect{nativeDialect(), openaiDialect(), anthropicDialect()}
 }
 
 func nativeDialect() *Dialect {
@@ -55,5 +56,30 @@ func openaiDialect() *Dialect {
 		NewDecoder:    func(q *llm.Quirks) Decoder { return openai.NewDecoder(q) },
 		Stamp:         openai.Stamp,
 		DecodeError:   openai.DecodeError,
+	}
+}
+
+func anthropicDialect() *Dialect {
+	return &Dialect{
+		Name:          anthropic.Name,
+		Routes:        []Route{{Pattern: "POST /v1/messages", Op: llm.OpChat}},
+		Vendor:        anthropic.Name,
+		KeyHeaders:    []string{"X-Api-Key"},
+		Framing:       serverSent(),
+		EndMarker:     anthropic.EndMarker,
+		Scan:          anthropic.Scan,
+		DecodeRequest: anthropic.DecodeRequest,
+		EncodeReply:   anthropic.EncodeReply,
+		NewEncoder:    func(m llm.Meta) Encoder { return anthropic.NewEncoder(m) },
+		Status:        anthropic.Status,
+		EncodeError:   anthropic.EncodeError,
+		Path:          anthropic.Path,
+		Headers:       []Header{{Name: anthropic.VersionHeader, Value: anthropic.Version}},
+		EncodeRequest: anthropic.EncodeRequest,
+		Splice:        anthropic.Splice,
+		DecodeReply:   anthropic.DecodeReply,
+		NewDecoder:    func(q *llm.Quirks) Decoder { return anthropic.NewDecoder(q) },
+		Stamp:         anthropic.Stamp,
+		DecodeError:   anthropic.DecodeError,
 	}
 }

@@ -79,7 +79,7 @@ type family struct {
 }
 
 func families() []family {
-	return []family{openaiFamily()}
+	return []family{openaiFamily(), anthropicFamily()}
 }
 
 // exchange is one recorded exchange.
@@ -90,6 +90,16 @@ type exchange struct {
 	sent   []byte // the request
 	body   []byte // the response
 	want   *answer
+	parsed bool // the arguments of want are an object that was parsed
+}
+
+// compacted is a JSON text without white space.
+func compacted(text string) string {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(text)) != nil {
+		return text
+	}
+	return b.String()
 }
 
 // recorded are the exchanges of a family.
@@ -135,14 +145,21 @@ func (e *exchange) expect(t *testing.T, f *family, expected []byte) {
 	t.Helper()
 	var want struct {
 		Text, Reasoning string
-		Calls           []struct{ ID, Name, Arguments string } `json:"tool_calls"`
+		Calls           []struct {
+			ID, Name  string
+			Arguments json.RawMessage // a text, or the object that it holds
+		} `json:"tool_calls"`
 	}
 	if err := json.Unmarshal(expected, &want); err != nil {
 		t.Fatalf("%s: %v", e.name, err)
 	}
 	e.want = &answer{Text: want.Text, Reasoning: want.Reasoning}
 	for _, c := range want.Calls {
-		e.want.Calls = append(e.want.Calls, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
+		call := llm.ToolCall{ID: c.ID, Name: c.Name}
+		if json.Unmarshal(c.Arguments, &call.Arguments) != nil {
+			call.Arguments, e.parsed = compacted(string(c.Arguments)), true
+		}
+		e.want.Calls = append(e.want.Calls, call)
 	}
 	f.expect(t, e.want, expected)
 }
@@ -228,6 +245,11 @@ func (e *exchange) check(t *testing.T, d *dialect.Dialect) {
 
 func (e *exchange) compare(t *testing.T, got answer) {
 	t.Helper()
+	for i := range got.Calls {
+		if e.parsed {
+			got.Calls[i].Arguments = compacted(got.Calls[i].Arguments)
+		}
+	}
 	if diff := cmp.Diff(got, *e.want); diff != "" {
 		t.Errorf("(-got +want)\n%s", diff)
 	}
@@ -321,8 +343,10 @@ func (a *answer) add(ev *llm.Event) {
 	case llm.EventFinish:
 		a.Finish = ev.Finish
 	case llm.EventUsage:
-		a.Usage = &llm.Usage{}
-		*a.Usage = ev.Usage
+		if !ev.Partial {
+			a.Usage = &llm.Usage{}
+			*a.Usage = ev.Usage
+		}
 	case llm.EventToolCall:
 		a.Calls = slices.Grow(a.Calls, ev.Tool.Index+1)[:max(len(a.Calls), ev.Tool.Index+1)]
 		c := &a.Calls[ev.Tool.Index]

@@ -166,7 +166,7 @@ func flatMembers(v []byte) []byte {
 }
 
 // answerMembers hold the answer, in one wire format or another.
-var answerMembers = []string{"choices", "output", "content", "candidates", "message"}
+var answerMembers = []string{"choices", "output", "content", "content_block", "delta", "candidates", "message"}
 
 // without is the object without the members of these names.
 func without(data []byte, names ...string) []byte {

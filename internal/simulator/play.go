@@ -52,7 +52,7 @@ func (c *call) playStream() error {
 	if err := c.writePadding(`data: {"padding":"`, 'x', "\"}\n\n"); err != nil {
 		return err
 	}
-	start := llm.Event{Kind: llm.EventStart, ID: meta.ID, Model: meta.Model, Created: meta.Created}
+	start := llm.Event{Kind: llm.EventStart, ID: meta.ID, Model: meta.Model, Created: meta.Created, Usage: c.toldAtStart()}
 	buf := c.enc.Append(nil, &start)
 	if err := c.write(c.shape(buf, unset)); err != nil {
 		return err
@@ -150,6 +150,17 @@ func (c *call) told() llm.Usage {
 	case usageZero:
 		u = llm.Usage{}
 	}
+	return u
+}
+
+// toldAtStart is what went in, for the wire formats that tell it before the
+// first piece.
+func (c *call) toldAtStart() (u llm.Usage) {
+	if c.spec.usage == usageMissing {
+		return u
+	}
+	told := c.told()
+	u[llm.Input], u[llm.CacheRead] = told[llm.Input], told[llm.CacheRead]
 	return u
 }
 
