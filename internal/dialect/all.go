@@ -76,6 +76,7 @@ func anthropicDialect() *Dialect {
 		Path:          anthropic.Path,
 		Headers:       []Header{{Name: anthropic.VersionHeader, Value: anthropic.Version}},
 		EncodeRequest: anthropic.EncodeRequest,
+		Prefill:       true, // up to Claude 4.5
 		Splice:        anthropic.Splice,
 		DecodeReply:   anthropic.DecodeReply,
 		NewDecoder:    func(q *llm.Quirks) Decoder { return anthropic.NewDecoder(q) },

@@ -136,6 +136,7 @@ func TestDropped(t *testing.T) {
 				}}},
 			}},
 			{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: "So"}}},
+			{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: "Go on"}}},
 		},
 	}
 	before, _ := json.Marshal(r)
@@ -147,7 +148,7 @@ func TestDropped(t *testing.T) {
 		`{"role":"assistant","content":[{"type":"tool_use","id":"c_1","name":"f","input":{}}]},` +
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c_1","content":[{"type":"text","text":"no"},` +
 		`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}],"is_error":true},{"type":"text","text":"And?"}]},` +
-		`{"role":"assistant","content":"So"}],"tools":[{"name":"f","input_schema":{"type":"object"}}],"thinking":{"type":"enabled","budget_tokens":5000}}`
+		`{"role":"assistant","content":"So"},{"role":"user","content":"Go on"}],"tools":[{"name":"f","input_schema":{"type":"object"}}],"thinking":{"type":"enabled","budget_tokens":5000}}`
 	if diff := cmp.Diff(string(body), want); diff != "" {
 		t.Errorf("body (-got +want)\n%s", diff)
 	}

@@ -20,7 +20,7 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 		e.q = &llm.Quirks{}
 	}
 	if !e.own {
-		if err := refuse(r); err != nil {
+		if err := e.refuse(r); err != nil {
 			return nil, nil, err
 		}
 	}

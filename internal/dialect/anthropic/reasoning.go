@@ -53,7 +53,7 @@ const (
 
 	firstThinking    generation = 307 // before it, no model thinks
 	firstOneSampling generation = 401 // takes temperature or top_p, not both
-	firstAdaptive    generation = 406 // {type: adaptive} and an effort in place of a budget
+	firstAdaptive    generation = 406 // {type: adaptive} and an effort in place of a budget; refuses to go on with an assistant's message
 	firstUnsampled   generation = 407 // refuses temperature, top_p and top_k; knows the effort xhigh
 )
 
@@ -209,7 +209,7 @@ func effortOf(budget int64) string {
 
 // planBudget gives tokens to think with, which must be fewer than the output
 // cap. The models that take a budget refuse to think when a tool is forced upon
-// them, and in the middle of tool calls that they did not think about.
+// them, and in the middle of what they did not think about.
 func (e *requestEncoder) planBudget(r *llm.Request, o *llm.ReasoningOptions) thought {
 	budget, name, share := o.Budget, "reasoning budget", int64(1)
 	if o.Effort != "" {
@@ -221,7 +221,7 @@ func (e *requestEncoder) planBudget(r *llm.Request, o *llm.ReasoningOptions) tho
 	if r.MaxOutput != nil {
 		budget = min(budget, (*r.MaxOutput-1)/share)
 	}
-	if budget < minBudget || forced(r.ToolChoice) || endsInResult(r.Messages) {
+	if budget < minBudget || forced(r.ToolChoice) || amidTurn(r.Messages) {
 		e.drop(name)
 		return thought{}
 	}
@@ -249,11 +249,14 @@ func forced(c *llm.ToolChoice) bool {
 	return c != nil && (c.Mode == llm.ToolsRequired || c.Mode == llm.ToolsNamed)
 }
 
-// endsInResult reports whether a tool's result stands behind the last words of
-// the assistant.
-func endsInResult(list []llm.Message) bool {
-	for i := len(list) - 1; i >= 0 && list[i].Role != llm.RoleAssistant; i-- {
-		if slices.ContainsFunc(list[i].Parts, isResult) {
+// amidTurn reports whether the answer goes on with what the assistant said, or
+// with calls that it made.
+func amidTurn(list []llm.Message) bool {
+	for i := len(list) - 1; i >= 0; i-- {
+		switch {
+		case list[i].Role == llm.RoleAssistant:
+			return i == len(list)-1
+		case slices.ContainsFunc(list[i].Parts, isResult):
 			return true
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // refuse says what a request in another format's words asks for that this one
 // cannot carry and that would change the answer's meaning; nil for nothing.
-func refuse(r *llm.Request) error {
+func (e *requestEncoder) refuse(r *llm.Request) error {
 	if r.Choices != nil && *r.Choices > 1 {
 		return llm.Invalid("n", "Anthropic gives one answer to a request. Leave n out, or ask several times.")
 	}
@@ -28,15 +28,20 @@ func refuse(r *llm.Request) error {
 			return err
 		}
 	}
-	said := false
+	var last llm.Role // of whoever speaks last
 	for i := range r.Messages {
 		m := &r.Messages[i]
 		if err := refuseParts(m.Role, m.Parts, "messages["+strconv.Itoa(i)+"]"); err != nil {
 			return err
 		}
-		said = said || m.Role != llm.RoleSystem && slices.ContainsFunc(m.Parts, says)
+		if m.Role != llm.RoleSystem && slices.ContainsFunc(m.Parts, says) {
+			last = m.Role
+		}
 	}
-	if !said {
+	switch {
+	case last == llm.RoleAssistant && e.generation >= firstAdaptive:
+		return llm.Invalid("messages", "This model does not go on with what the assistant said. End the messages with one of the user's.")
+	case last == "":
 		return llm.Invalid("messages", "The messages hold nothing that the user or the assistant says. Anthropic needs a message that is not a system one, and not empty.")
 	}
 	return nil
