@@ -13,8 +13,9 @@ import (
 
 // layers are the packages, each of which may import what lies below it alone.
 var layers = [][]string{
-	{"llm", "rawjson", "sse", "explain"},
-	{"config", "dialect/native", "dialect/openai", "dialect/gemini"},
+	{"llm", "rawjson", "sse"},
+	{"dialect/explain", "dialect/stamp"},
+	{"config", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini"},
 	{"dialect", "pricing", "ledger"},
 	{"provider", "account"},
 	{"route"},

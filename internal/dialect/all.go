@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"weir/internal/dialect/anthropic"
 	"weir/internal/dialect/gemini"
 	"weir/internal/dialect/native"
 	"weir/internal/dialect/openai"
@@ -12,7 +13,7 @@ const endMarker = "data: [DONE]\n\n"
 
 // All are the wire formats, each in one place of this list.
 func All() []*Dialect {
-	return []*Dialect{nativeDialect(), openaiDialect(), geminiDialect()}
+	return []*Dialect{nativeDialect(), openaiDialect(), anthropicDialect(), geminiDialect()}
 }
 
 func nativeDialect() *Dialect {
@@ -85,5 +86,31 @@ func geminiDialect() *Dialect {
 		NewDecoder:    func(q *llm.Quirks) Decoder { return gemini.NewDecoder(q) },
 		Stamp:         gemini.Stamp,
 		DecodeError:   gemini.DecodeError,
+	}
+}
+
+func anthropicDialect() *Dialect {
+	return &Dialect{
+		Name:          anthropic.Name,
+		Routes:        []Route{{Pattern: "POST /v1/messages", Op: llm.OpChat}},
+		Vendor:        anthropic.Name,
+		KeyHeaders:    []string{"X-Api-Key"},
+		Framing:       serverSent(),
+		EndMarker:     anthropic.EndMarker,
+		Scan:          anthropic.Scan,
+		DecodeRequest: anthropic.DecodeRequest,
+		EncodeReply:   anthropic.EncodeReply,
+		NewEncoder:    func(m llm.Meta) Encoder { return anthropic.NewEncoder(m) },
+		Status:        anthropic.Status,
+		EncodeError:   anthropic.EncodeError,
+		Path:          anthropic.Path,
+		Headers:       []Header{{Name: anthropic.VersionHeader, Value: anthropic.Version}},
+		EncodeRequest: anthropic.EncodeRequest,
+		Prefill:       true, // up to Claude 4.5
+		Splice:        anthropic.Splice,
+		DecodeReply:   anthropic.DecodeReply,
+		NewDecoder:    func(q *llm.Quirks) Decoder { return anthropic.NewDecoder(q) },
+		Stamp:         anthropic.Stamp,
+		DecodeError:   anthropic.DecodeError,
 	}
 }

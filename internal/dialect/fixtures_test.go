@@ -82,7 +82,7 @@ type family struct {
 }
 
 func families() []family {
-	return []family{openaiFamily(), geminiFamily()}
+	return []family{openaiFamily(), anthropicFamily(), geminiFamily()}
 }
 
 // exchange is one recorded exchange.
@@ -93,6 +93,16 @@ type exchange struct {
 	sent   []byte // the request
 	body   []byte // the response
 	want   *answer
+	parsed bool // the arguments of want are an object that was parsed
+}
+
+// compacted is a JSON text without white space.
+func compacted(text string) string {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(text)) != nil {
+		return text
+	}
+	return b.String()
 }
 
 // recorded are the exchanges of a family.
@@ -143,7 +153,7 @@ func (e *exchange) expect(t *testing.T, f *family, expected []byte) {
 		Text, Reasoning string
 		Calls           []struct {
 			ID, Name  string
-			Arguments json.RawMessage // text in a string, or an object
+			Arguments json.RawMessage // a text, or the object that it holds
 		} `json:"tool_calls"`
 	}
 	if err := json.Unmarshal(expected, &want); err != nil {
@@ -151,13 +161,11 @@ func (e *exchange) expect(t *testing.T, f *family, expected []byte) {
 	}
 	e.want = &answer{Text: want.Text, Reasoning: want.Reasoning}
 	for _, c := range want.Calls {
-		var text string
-		if json.Unmarshal(c.Arguments, &text) != nil {
-			var b bytes.Buffer
-			_ = json.Compact(&b, c.Arguments) // it is part of what was read
-			text = b.String()
+		call := llm.ToolCall{ID: c.ID, Name: c.Name}
+		if json.Unmarshal(c.Arguments, &call.Arguments) != nil {
+			call.Arguments, e.parsed = compacted(string(c.Arguments)), true
 		}
-		e.want.Calls = append(e.want.Calls, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: text})
+		e.want.Calls = append(e.want.Calls, call)
 	}
 	f.expect(t, e.want, expected)
 }
@@ -243,6 +251,11 @@ func (e *exchange) check(t *testing.T, d *dialect.Dialect) {
 
 func (e *exchange) compare(t *testing.T, got answer) {
 	t.Helper()
+	for i := range got.Calls {
+		if e.parsed {
+			got.Calls[i].Arguments = compacted(got.Calls[i].Arguments)
+		}
+	}
 	if diff := cmp.Diff(got, *e.want); diff != "" {
 		t.Errorf("(-got +want)\n%s", diff)
 	}
@@ -336,8 +349,10 @@ func (a *answer) add(ev *llm.Event) {
 	case llm.EventFinish:
 		a.Finish = ev.Finish
 	case llm.EventUsage:
-		a.Usage = &llm.Usage{}
-		*a.Usage = ev.Usage
+		if !ev.Partial {
+			a.Usage = &llm.Usage{}
+			*a.Usage = ev.Usage
+		}
 	case llm.EventToolCall:
 		a.Calls = slices.Grow(a.Calls, ev.Tool.Index+1)[:max(len(a.Calls), ev.Tool.Index+1)]
 		c := &a.Calls[ev.Tool.Index]

@@ -168,7 +168,18 @@ func doors() []*dialect.Dialect {
 	return slices.DeleteFunc(dialect.All(), func(d *dialect.Dialect) bool { return !d.Door })
 }
 
-// TestGoldenReplies reads a provider's reply and writes it for both doors.
+// targets are the wire formats that a case is written in: the one named in its
+// file "to", else those that clients speak.
+func (g *golden) targets(t *testing.T) []*dialect.Dialect {
+	t.Helper()
+	if name := g.input("to"); name != nil {
+		return []*dialect.Dialect{byName(t, string(name))}
+	}
+	return doors()
+}
+
+// TestGoldenReplies reads a provider's reply and writes it for both doors, or
+// for the wire format that the case names.
 func TestGoldenReplies(t *testing.T) {
 	t.Parallel()
 	goldens(t, "reply", func(t *testing.T, g *golden) {
@@ -177,12 +188,12 @@ func TestGoldenReplies(t *testing.T) {
 		if err != nil {
 			outputs = []txtar.File{file("error", []byte(err.Error()))}
 		} else {
-			for _, d := range doors() {
+			for _, d := range g.targets(t) {
 				outputs = append(outputs, file(d.Name+".json", d.EncodeReply(nil, r)))
 			}
 			outputs = append(outputs, file("usage", usageText(&r.Usage, r.Reported)))
 		}
-		g.check(t, []string{"dialect", "provider.json", "quirks.json"}, outputs...)
+		g.check(t, []string{"dialect", "to", "provider.json", "quirks.json"}, outputs...)
 	})
 }
 
@@ -201,17 +212,18 @@ func usageText(u *llm.Usage, reported bool) (text []byte) {
 	return text
 }
 
-// TestGoldenStreams reads a provider's stream and writes it for both doors.
+// TestGoldenStreams reads a provider's stream and writes it for both doors, or
+// for the wire format that the case names.
 func TestGoldenStreams(t *testing.T) {
 	t.Parallel()
 	goldens(t, "stream", func(t *testing.T, g *golden) {
 		in := append(g.input("provider.sse"), "\n\n"...)
 		q := quirksOf(t, g.input("quirks.json"))
 		var outputs []txtar.File
-		for _, d := range doors() {
+		for _, d := range g.targets(t) {
 			outputs = append(outputs, file(d.Name+".sse", translate(g.dialect(t), d, in, q)))
 		}
-		g.check(t, []string{"dialect", "provider.sse", "quirks.json"}, outputs...)
+		g.check(t, []string{"dialect", "to", "provider.sse", "quirks.json"}, outputs...)
 	})
 }
 
@@ -236,7 +248,9 @@ func translate(from, to *dialect.Dialect, in []byte, q *llm.Quirks) (out []byte)
 			case llm.EventFinish:
 				final.Finish = append(final.Finish, ev.Finish)
 			case llm.EventUsage:
-				final.Usage, final.Reported = ev.Usage, true
+				if !ev.Partial {
+					final.Usage, final.Reported = ev.Usage, true
+				}
 			case llm.EventDone:
 				return enc.Finish(out, &final)
 			default:

@@ -107,6 +107,7 @@ type Event struct {
 	Tool      ToolDelta
 	Finish    FinishReason
 	Usage     Usage
+	Partial   bool // EventUsage: counts of an answer that goes on, not yet the provider's last
 	Raw       json.RawMessage
 	RawOf     string // the wire format in whose words Raw is
 }

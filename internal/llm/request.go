@@ -131,7 +131,7 @@ type Tool struct {
 	Parameters  json.RawMessage // a JSON Schema
 	Strict      *bool
 	Raw         json.RawMessage // a tool that is not a function, as it came
-	Extra       []Field         // members of a function that nobody modelled
+	Extra       []Field         // members of a function that nobody modelled, in the words of the request's ExtraOf
 }
 
 // ToolMode says whether tools are to be called.
@@ -192,4 +192,8 @@ type Format struct {
 type ReasoningOptions struct {
 	Effort string // none, minimal, low, medium, high, ...; empty for unset
 	Budget int64  // tokens; 0 for unset
+	// Raw is the vendor's own object that says how to think, where it has one,
+	// as it came and in the words of the request's ExtraOf. Effort and Budget
+	// say what others can make of it.
+	Raw json.RawMessage
 }

@@ -37,6 +37,9 @@ type Entry struct {
 	KeyEnv []string `json:"key_env,omitempty"`
 	// BaseURLEnv is the environment variable that holds another base URL.
 	BaseURLEnv string `json:"base_url_env"`
+	// BaseURLPath is what the address in BaseURLEnv leaves out at its end: the
+	// vendor's own SDKs, which read the variable too, add it to the address.
+	BaseURLPath string `json:"base_url_path,omitempty"`
 	// HostEnv is one that holds an address in a looser form, such as a host
 	// alone; what it leaves out is taken from BaseURL.
 	HostEnv string     `json:"host_env,omitempty"`
@@ -145,12 +148,21 @@ func (e *Entry) FromEnv(getenv func(string) string) Found {
 		}
 	}
 	if u := strings.TrimSpace(getenv(e.BaseURLEnv)); u != "" {
-		f.BaseURL, f.On = u, e.Local
+		f.BaseURL, f.On = e.withPath(u), e.Local
 	} else if host := e.host(getenv); host != "" {
 		f.BaseURL, f.On = completeURL(host, e.BaseURL), e.Local
 	}
 	f.On = f.On || !e.Local && len(f.APIKeys) > 0
 	return f
+}
+
+// withPath is an address with the path that it may leave out.
+func (e *Entry) withPath(address string) string {
+	bare := strings.TrimRight(address, "/")
+	if e.BaseURLPath == "" || strings.HasSuffix(bare, e.BaseURLPath) {
+		return address
+	}
+	return bare + e.BaseURLPath
 }
 
 func (e *Entry) host(getenv func(string) string) string {

@@ -113,14 +113,14 @@ func TestCatalogueSwitches(t *testing.T) {
 	t.Parallel()
 	c := catalogue(t)
 	for variable, want := range map[string]string{
-		"OPENAI_API_KEY": "openai", "GROQ_API_KEY": "groq", "XAI_API_KEY": "xai", "DEEPSEEK_API_KEY": "deepseek",
+		"OPENAI_API_KEY": "openai", "ANTHROPIC_API_KEY": "anthropic", "GROQ_API_KEY": "groq", "XAI_API_KEY": "xai", "DEEPSEEK_API_KEY": "deepseek",
 		"MISTRAL_API_KEY": "mistral", "TOGETHER_API_KEY": "together", "FIREWORKS_API_KEY": "fireworks",
 		"OPENROUTER_API_KEY": "openrouter", "PERPLEXITY_API_KEY": "perplexity", "PPLX_API_KEY": "perplexity",
 		"CEREBRAS_API_KEY": "cerebras", "MOONSHOT_API_KEY": "moonshot", "DASHSCOPE_API_KEY": "alibaba",
 		"NVIDIA_API_KEY": "nvidia", "HF_TOKEN": "huggingface", "GEMINI_API_KEY": "gemini", "GOOGLE_API_KEY": "gemini",
 		"VLLM_BASE_URL": "vllm", "LMSTUDIO_BASE_URL": "lmstudio", "LLAMACPP_BASE_URL": "llamacpp",
 		"OLLAMA_BASE_URL": "ollama", "OLLAMA_HOST": "ollama",
-		"OPENAI_BASE_URL": "", "VLLM_API_KEY": "", // alone, neither says that there is a provider to use
+		"OPENAI_BASE_URL": "", "ANTHROPIC_BASE_URL": "", "VLLM_API_KEY": "", // alone, neither says that there is a provider to use
 	} {
 		var on []string
 		for _, e := range c {
@@ -149,6 +149,10 @@ func TestFromEnv(t *testing.T) {
 	}{
 		{"openai", map[string]string{"OPENAI_API_KEY": " k\n"}, "https://api.openai.com/v1", "k"},
 		{"openai", map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://eu.api.openai.com/v1"}, "https://eu.api.openai.com/v1", "k"},
+		{"anthropic", map[string]string{"ANTHROPIC_API_KEY": "k"}, "https://api.anthropic.com/v1", "k"},
+		{"anthropic", map[string]string{"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "https://proxy.example.com"}, "https://proxy.example.com/v1", "k"},
+		{"anthropic", map[string]string{"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "https://proxy.example.com/claude/"}, "https://proxy.example.com/claude/v1", "k"},
+		{"anthropic", map[string]string{"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "https://proxy.example.com/v1/"}, "https://proxy.example.com/v1/", "k"},
 		{"perplexity", map[string]string{"PPLX_API_KEY": "b", "PERPLEXITY_API_KEY": "a"}, "https://api.perplexity.ai", "a"},
 		{"vllm", map[string]string{"VLLM_BASE_URL": "http://gpu:8000/v1", "VLLM_API_KEY": "k"}, "http://gpu:8000/v1", "k"},
 		{"ollama", map[string]string{"OLLAMA_HOST": "gpu"}, "http://gpu:11434/v1", ""},

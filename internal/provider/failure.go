@@ -48,7 +48,7 @@ func (k Kind) String() string {
 type Failure struct {
 	Kind Kind
 	// Status is the provider's HTTP status, or the one that its error names
-	// where it came with 200; 0 where there was no answer.
+	// where it came with another; 0 where there was no answer.
 	Status int
 	// RetryAfter is when the provider wants to be asked again, at most an
 	// hour; 0 when it did not say.

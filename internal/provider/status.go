@@ -34,8 +34,11 @@ func (p *Provider) statusFailure(status int, h Header, body []byte, model string
 		upstream = decode(body)
 		upstream.Message = p.redact(upstream.Message)
 	}
-	if status < http.StatusBadRequest {
+	switch {
+	case status < http.StatusBadRequest:
 		status = namedStatus(body, upstream.Code, status)
+	case status == http.StatusBadRequest && upstream.Code == "billing_error":
+		status = http.StatusPaymentRequired // Anthropic says so of an account without money; the caller cannot put it right
 	}
 	status = cmp.Or(upstream.Status, status)
 	after := cmp.Or(retryAfter(h, p.opts.Now()), clampRetry(upstream.RetryAfter.Seconds()))
@@ -136,6 +139,8 @@ func namedStatus(body []byte, word string, otherwise int) int {
 		return http.StatusBadRequest
 	case "authentication_error", "invalid_api_key":
 		return http.StatusUnauthorized
+	case "billing_error":
+		return http.StatusPaymentRequired
 	case "rate_limit_error", "rate_limit_exceeded", "insufficient_quota":
 		return http.StatusTooManyRequests
 	case "overloaded_error":

@@ -79,6 +79,17 @@ func TestNoExplanation(t *testing.T) {
 	}
 }
 
+// An account without money is not what the caller can put right, whatever the
+// status with which the provider says so: Anthropic's is 400.
+func TestCreditIsOurs(t *testing.T) {
+	t.Parallel()
+	p := answering(t, 400, http.Header{}, `{"type":"error","error":{"type":"billing_error","message":"Your credit balance is too low."}}`)
+	_, f := exchange(t.Context(), p, chat(false))
+	if f == nil || f.Status != http.StatusPaymentRequired || f.Err.Code != llm.CodeProviderError {
+		t.Errorf("got %v, want a failure of our account", f)
+	}
+}
+
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"weir/internal/explain"
+	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )

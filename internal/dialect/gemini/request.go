@@ -241,7 +241,7 @@ func decodeThinking(r *llm.Request, v []byte) {
 		rest = append(rawjson.AppendString(rest, string(spelled(m.Key()))), ':')
 		rest = append(rest, m.Value...)
 	}
-	if *o != (llm.ReasoningOptions{}) {
+	if o.Effort != "" || o.Budget != 0 {
 		r.Reasoning = o
 	}
 	if len(rest) > 1 {

@@ -256,6 +256,9 @@ func (e *requestEncoder) dropMarks(p *llm.Part) {
 	if p.CacheControl != nil {
 		e.drop("cache_control")
 	}
+	if p.Annotations != nil {
+		e.drop("annotations")
+	}
 	if len(p.Extra) > 0 {
 		e.drop("content fields of another API")
 	}

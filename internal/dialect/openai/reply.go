@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -47,7 +48,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		r.Usage, r.Reported = decodeUsage(rawjson.Get(body, "x_groq", "usage"), q)
 	}
 	if rawjson.Present(failure) {
-		return r, reportedError(body)
+		return r, explain.Reported(body)
 	}
 	for _, e := range rawjson.Elements(choices) {
 		c, err := decodeChoice(e, len(r.Choices))

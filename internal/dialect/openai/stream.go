@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -31,7 +32,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	case string(data) == "[DONE]":
 		return append(dst, llm.Event{Kind: llm.EventDone}), nil
 	case string(frame.Name) == "error":
-		return dst, reportedError(data)
+		return dst, explain.Reported(data)
 	case len(data) == 0:
 		return dst, nil
 	}
@@ -44,7 +45,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	c := readChunk(data)
 	dst = d.events(dst, &c)
 	if rawjson.Present(c.failure) {
-		return dst, reportedError(data)
+		return dst, explain.Reported(data)
 	}
 	return dst, nil
 }

@@ -1,17 +1,37 @@
-package openai
+// Package explain reads what providers say of their own errors. Their words
+// differ less than the rest of their wire formats, and what is fit to be shown
+// is the same for all of them.
+package explain
 
 import (
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
-	"weir/internal/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
-// DecodeError reads the provider's explanation from an error body: OpenAI's
-// object, Mistral's and FastAPI's "detail", a bare "message", or text under
-// "error". What is not JSON explains nothing.
-func DecodeError(body []byte) llm.ProviderError {
+// The codes under which all providers' words for these are known.
+const (
+	Context = "context_length_exceeded"
+	Policy  = "content_policy_violation"
+
+	codeBilling = "billing_error" // the gateway's account at the provider has no money left
+)
+
+const (
+	// MaxMessage bounds, in bytes, what is shown of a provider's explanation.
+	MaxMessage = 500
+	// maxDepth is how deep the arrays and objects of a body may nest.
+	maxDepth = 100
+)
+
+// Body reads the provider's explanation from an error body: the object under
+// "error" of OpenAI and Anthropic, Mistral's and FastAPI's "detail", a bare
+// "message", or text under "error". What is not JSON explains nothing.
+func Body(body []byte) llm.ProviderError {
 	if rawjson.Validate(body, maxDepth) != nil {
 		return llm.ProviderError{}
 	}
@@ -19,15 +39,15 @@ func DecodeError(body []byte) llm.ProviderError {
 		body = first
 		break
 	}
-	e := explainBody(body)
-	e.Message = explain.Clean(e.Message)
-	e.Code = explain.Code(explain.Clean(e.Code), e.Message)
-	e.Param = explain.Clean(e.Param)
+	e := explain(body)
+	e.Message = Clean(e.Message)
+	e.Code = Code(Clean(e.Code), e.Message)
+	e.Param = Clean(e.Param)
 	return e
 }
 
-// explainBody finds the object that explains and reads it.
-func explainBody(v []byte) (e llm.ProviderError) {
+// explain finds the object that explains and reads it.
+func explain(v []byte) (e llm.ProviderError) {
 	inner := rawjson.Get(v, "error")
 	switch rawjson.KindOf(inner) {
 	case rawjson.Object:
@@ -93,7 +113,7 @@ func withMessage(e llm.ProviderError, v []byte) llm.ProviderError {
 				e.Param = where
 			}
 			e.Message += text
-			if len(e.Message) > explain.MaxMessage {
+			if len(e.Message) > MaxMessage {
 				break
 			}
 		}
@@ -115,7 +135,7 @@ func location(v []byte) string {
 		default:
 			path += "." + name
 		}
-		if len(path) > explain.MaxMessage {
+		if len(path) > MaxMessage {
 			break
 		}
 	}
@@ -135,9 +155,83 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// reportedError is the error that a provider put into a reply or a stream.
-func reportedError(body []byte) *llm.Error {
-	e := DecodeError(body)
+// Code is the provider's word for its error, but one for all providers where each
+// words a refusal its own way: Context, Policy, a balance that is used up.
+func Code(code, message string) string {
+	lower := strings.ToLower(message)
+	has := func(phrases ...string) bool {
+		for _, p := range phrases {
+			if strings.Contains(lower, p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch code {
+	case "string_above_max_length", "context_window_exceeded", "prompt_too_long", "request_too_large_for_context":
+		return Context
+	case "content_filter", "content_policy", "ResponsibleAIPolicyViolation", "moderation_blocked", "data_inspection_failed":
+		return Policy
+	}
+	switch {
+	case has("context length", "context window", "context_length", "prompt too long", "prompt is too long", "input is too long", "too many tokens in the prompt", "max context", "exceed context limit"):
+		return Context
+	case has("content management policy", "content policy", "usage policies", "safety system", "content filter"):
+		return Policy
+	case has("credit balance is too low"): // Anthropic says so with a 400
+		return codeBilling
+	}
+	return code
+}
+
+// Clean makes a provider's text fit to be shown: one line, at most MaxMessage
+// bytes, and without what looks like a key.
+func Clean(s string) string {
+	if len(s) > 2*MaxMessage { // before the costlier steps
+		s = cut(s, 2*MaxMessage)
+	}
+	words := strings.FieldsFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError
+	})
+	for i, w := range words {
+		if isSecret(w) {
+			words[i] = "[redacted]"
+		}
+	}
+	s = strings.Join(words, " ")
+	if len(s) > MaxMessage {
+		s = cut(s, MaxMessage-len("…")) + "…"
+	}
+	return s
+}
+
+// cut shortens s to at most n bytes, between characters.
+func cut(s string, n int) string {
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// keyPrefixes are how the keys of providers begin.
+var keyPrefixes = []string{"sk-", "sk_", "gsk_", "xai-", "pplx-", "csk-", "AIza", "nvapi-", "hf_", "r8_", "key-", "fw_", "AKIA", "ASIA", "ABSK"}
+
+func isSecret(w string) bool {
+	w = strings.TrimLeft(w, `"'`+"`(<[:")
+	if len(w) < 16 {
+		return false
+	}
+	for _, p := range keyPrefixes {
+		if strings.HasPrefix(w, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// Reported is the error that a provider put into a reply or a stream.
+func Reported(body []byte) *llm.Error {
+	e := Body(body)
 	status, err := strconv.Atoi(word(rawjson.Get(body, "error", "code")))
 	if err != nil {
 		status, _ = strconv.Atoi(word(rawjson.Get(body, "code")))
@@ -154,7 +248,7 @@ func reportedError(body []byte) *llm.Error {
 
 func isOurs(status int, code string) bool {
 	switch code {
-	case "authentication_error", "invalid_api_key", "insufficient_quota", "permission_error":
+	case "authentication_error", "invalid_api_key", "insufficient_quota", "permission_error", codeBilling:
 		return true
 	}
 	return status == 401 || status == 402 || status == 403
@@ -164,7 +258,7 @@ func isOurs(status int, code string) bool {
 // a reply is mapped.
 func codeOf(status int, code string) llm.Code {
 	switch code {
-	case explain.Context, explain.Policy, "invalid_request_error", "invalid_request", "invalid_prompt":
+	case Context, Policy, "invalid_request_error", "invalid_request", "invalid_prompt":
 		return llm.CodeInvalidRequest
 	case "model_not_found", "not_found_error":
 		return llm.CodeModelNotFound
@@ -174,6 +268,8 @@ func codeOf(status int, code string) llm.Code {
 		return llm.CodeProviderUnavailable
 	case "timeout", "timeout_error":
 		return llm.CodeProviderTimeout
+	case "request_too_large":
+		return llm.CodeRequestTooLarge
 	}
 	switch status {
 	case 400, 422:
