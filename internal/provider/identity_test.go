@@ -180,8 +180,8 @@ func wantNoCredential(t *testing.T, f *provider.Failure, because string) {
 	if f == nil {
 		t.Fatal("got an answer, want no credential")
 	}
-	if f.Kind != provider.KindCredential || f.Kind.String() != "credential" || f.Sent() || f.Retryable() || !f.Elsewhere() || f.Status != 0 {
-		t.Errorf("got %v, sent %t, retryable %t, elsewhere %t", f, f.Sent(), f.Retryable(), f.Elsewhere())
+	if f.Kind != provider.KindCredential || f.Kind.String() != "credential" || f.Sent() || f.Ours() || f.Status != 0 {
+		t.Errorf("got %v, sent %t, ours %t", f, f.Sent(), f.Ours())
 	}
 	if f.Err.Code != llm.CodeProviderError || f.Err.Message != "The gateway has no valid credentials for the provider acme." {
 		t.Errorf("got %s %q", f.Err.Code, f.Err.Message)
