@@ -110,10 +110,17 @@ type Timeouts struct {
 	Total     time.Duration `yaml:"total,omitempty"`
 }
 
-// Model is what the operator says of a model, in tokens; 0 is "not said".
+// Model is what the operator says of a model: its sizes in tokens, and what it
+// takes and does. 0 and nil are "not said".
 type Model struct {
-	Context   int64 `yaml:"context,omitempty"`
-	MaxOutput int64 `yaml:"max_output,omitempty"`
+	Context    int64 `yaml:"context,omitempty"`
+	MaxOutput  int64 `yaml:"max_output,omitempty"`
+	Images     *bool `yaml:"images,omitempty"`
+	Documents  *bool `yaml:"documents,omitempty"`
+	Audio      *bool `yaml:"audio,omitempty"`
+	Tools      *bool `yaml:"tools,omitempty"`
+	Structured *bool `yaml:"structured,omitempty"`
+	Reasoning  *bool `yaml:"reasoning,omitempty"`
 }
 
 // Alias is a name for one or more models.
