@@ -30,6 +30,10 @@ var soleImporters = map[string][]string{
 	"modernc.org/sqlite":     {"weir/internal/store"},
 	"database/sql":           {"weir/internal/store"},
 	"github.com/spf13/cobra": {"weir/cmd/weir"},
+
+	"github.com/aws/aws-sdk-go-v2/config":              {"weir/internal/provider"},
+	"golang.org/x/oauth2":                              {"weir/internal/provider"},
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity": {"weir/internal/provider"},
 }
 
 // banned are names that say nothing of what is inside.

@@ -104,14 +104,24 @@ func (p *Provider) statusMessage(f *Failure, model string) string {
 // redact bounds a provider's text and takes our keys out of it.
 func (p *Provider) redact(s string) string {
 	for _, key := range p.opts.APIKeys {
-		if k := key.Reveal(); len(k) >= minSecret {
-			s = strings.ReplaceAll(s, k, "[redacted]")
+		s = hideSecret(s, key.Reveal())
+	}
+	if p.identity != nil {
+		for _, secret := range p.identity.secrets() {
+			s = hideSecret(s, secret)
 		}
 	}
 	if len(s) > maxExplanation {
 		s = strings.ToValidUTF8(s[:maxExplanation], "") + "…"
 	}
 	return s
+}
+
+func hideSecret(s, secret string) string {
+	if len(secret) < minSecret {
+		return s
+	}
+	return strings.ReplaceAll(s, secret, "[redacted]")
 }
 
 // isErrorBody reports whether a whole reply of status 200 is nothing but an
