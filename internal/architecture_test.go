@@ -13,8 +13,8 @@ import (
 
 // layers are the packages, each of which may import what lies below it alone.
 var layers = [][]string{
-	{"llm", "rawjson", "sse"},
-	{"config", "dialect/native", "dialect/openai"},
+	{"llm", "rawjson", "sse", "explain"},
+	{"config", "dialect/bedrock", "dialect/native", "dialect/openai"},
 	{"dialect", "pricing", "ledger"},
 	{"provider", "account"},
 	{"route"},

@@ -2,22 +2,11 @@ package openai
 
 import (
 	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"weir/internal/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
-
-// The codes under which all providers' words for these two are known.
-const (
-	codeContext = "context_length_exceeded"
-	codePolicy  = "content_policy_violation"
-)
-
-// maxMessage bounds, in bytes, what is shown of a provider's explanation.
-const maxMessage = 500
 
 // DecodeError reads the provider's explanation from an error body: OpenAI's
 // object, Mistral's and FastAPI's "detail", a bare "message", or text under
@@ -30,15 +19,15 @@ func DecodeError(body []byte) llm.ProviderError {
 		body = first
 		break
 	}
-	e := explain(body)
-	e.Message = clean(e.Message)
-	e.Code = canonical(clean(e.Code), e.Message)
-	e.Param = clean(e.Param)
+	e := explainBody(body)
+	e.Message = explain.Clean(e.Message)
+	e.Code = explain.Code(explain.Clean(e.Code), e.Message)
+	e.Param = explain.Clean(e.Param)
 	return e
 }
 
-// explain finds the object that explains and reads it.
-func explain(v []byte) (e llm.ProviderError) {
+// explainBody finds the object that explains and reads it.
+func explainBody(v []byte) (e llm.ProviderError) {
 	inner := rawjson.Get(v, "error")
 	switch rawjson.KindOf(inner) {
 	case rawjson.Object:
@@ -104,7 +93,7 @@ func withMessage(e llm.ProviderError, v []byte) llm.ProviderError {
 				e.Param = where
 			}
 			e.Message += text
-			if len(e.Message) > maxMessage {
+			if len(e.Message) > explain.MaxMessage {
 				break
 			}
 		}
@@ -126,7 +115,7 @@ func location(v []byte) string {
 		default:
 			path += "." + name
 		}
-		if len(path) > maxMessage {
+		if len(path) > explain.MaxMessage {
 			break
 		}
 	}
@@ -144,77 +133,6 @@ func word(v []byte) string {
 func isNumber(s string) bool {
 	_, err := strconv.Atoi(s)
 	return err == nil
-}
-
-// canonical recognises the two refusals that every provider words its own way.
-func canonical(code, message string) string {
-	lower := strings.ToLower(message)
-	has := func(phrases ...string) bool {
-		for _, p := range phrases {
-			if strings.Contains(lower, p) {
-				return true
-			}
-		}
-		return false
-	}
-	switch code {
-	case "string_above_max_length", "context_window_exceeded", "prompt_too_long", "request_too_large_for_context":
-		return codeContext
-	case "content_filter", "content_policy", "ResponsibleAIPolicyViolation", "moderation_blocked", "data_inspection_failed":
-		return codePolicy
-	}
-	switch {
-	case has("context length", "context window", "context_length", "prompt too long", "prompt is too long", "too many tokens in the prompt", "max context"):
-		return codeContext
-	case has("content management policy", "content policy", "usage policies", "safety system", "content filter"):
-		return codePolicy
-	}
-	return code
-}
-
-// clean makes a provider's text fit to be shown: one line, bounded, and
-// without what looks like a key.
-func clean(s string) string {
-	if len(s) > 2*maxMessage { // before the costlier steps
-		s = cut(s, 2*maxMessage)
-	}
-	words := strings.FieldsFunc(s, func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError
-	})
-	for i, w := range words {
-		if isSecret(w) {
-			words[i] = "[redacted]"
-		}
-	}
-	s = strings.Join(words, " ")
-	if len(s) > maxMessage {
-		s = cut(s, maxMessage-len("…")) + "…"
-	}
-	return s
-}
-
-// cut shortens s to at most n bytes, between characters.
-func cut(s string, n int) string {
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
-
-// keyPrefixes are how the keys of providers begin.
-var keyPrefixes = []string{"sk-", "sk_", "gsk_", "xai-", "pplx-", "csk-", "AIza", "nvapi-", "hf_", "r8_", "key-", "fw_"}
-
-func isSecret(w string) bool {
-	w = strings.TrimLeft(w, `"'`+"`(<[:")
-	if len(w) < 16 {
-		return false
-	}
-	for _, p := range keyPrefixes {
-		if strings.HasPrefix(w, p) {
-			return true
-		}
-	}
-	return false
 }
 
 // reportedError is the error that a provider put into a reply or a stream.
@@ -246,7 +164,7 @@ func isOurs(status int, code string) bool {
 // a reply is mapped.
 func codeOf(status int, code string) llm.Code {
 	switch code {
-	case codeContext, codePolicy, "invalid_request_error", "invalid_request", "invalid_prompt":
+	case explain.Context, explain.Policy, "invalid_request_error", "invalid_request", "invalid_prompt":
 		return llm.CodeInvalidRequest
 	case "model_not_found", "not_found_error":
 		return llm.CodeModelNotFound
