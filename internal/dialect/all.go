@@ -1,6 +1,9 @@
 package dialect
 
 import (
+	"io"
+
+	"weir/internal/dialect/bedrock"
 	"weir/internal/dialect/native"
 	"weir/internal/dialect/openai"
 	"weir/internal/llm"
@@ -11,7 +14,7 @@ const endMarker = "data: [DONE]\n\n"
 
 // All are the wire formats, each in one place of this list.
 func All() []*Dialect {
-	return []*Dialect{nativeDialect(), openaiDialect()}
+	return []*Dialect{nativeDialect(), openaiDialect(), bedrockDialect()}
 }
 
 func nativeDialect() *Dialect {
@@ -55,5 +58,30 @@ func openaiDialect() *Dialect {
 		NewDecoder:    func(q *llm.Quirks) Decoder { return openai.NewDecoder(q) },
 		Stamp:         openai.Stamp,
 		DecodeError:   openai.DecodeError,
+	}
+}
+
+func bedrockDialect() *Dialect {
+	return &Dialect{
+		Name:   bedrock.Name,
+		Routes: []Route{{Pattern: "POST /model/{target...}", Op: llm.OpChat}},
+		Framing: Framing{
+			ContentType: bedrock.ContentType,
+			NewReader:   func(src io.Reader, max int) Frames { return bedrock.NewReader(src, max) },
+			Append:      bedrock.AppendFrame,
+		},
+		Scan:          bedrock.Scan,
+		DecodeRequest: bedrock.DecodeRequest,
+		EncodeReply:   bedrock.EncodeReply,
+		NewEncoder:    func(m llm.Meta) Encoder { return bedrock.NewEncoder(m) },
+		Status:        bedrock.Status,
+		EncodeError:   bedrock.EncodeError,
+		Path:          bedrock.Path,
+		EncodeRequest: bedrock.EncodeRequest,
+		Splice:        bedrock.Splice,
+		DecodeReply:   bedrock.DecodeReply,
+		NewDecoder:    func(q *llm.Quirks) Decoder { return bedrock.NewDecoder(q) },
+		Stamp:         bedrock.Stamp,
+		DecodeError:   bedrock.DecodeError,
 	}
 }

@@ -224,10 +224,10 @@ func (r *relay) take(frame sse.Event) error {
 type frameKind struct{ usage, usageOnly, content, finish bool }
 
 // forward passes a frame on as it came, but keeps back what the settlement
-// has to come before: the end marker, and the usage at the end. Words are never
-// kept back.
+// has to come before: the end marker, and the usage at the end. In some wire
+// formats the end marker has the usage in it. Words are never kept back.
 func (r *relay) forward(frame sse.Event, f frameKind) {
-	if r.sum.done {
+	if r.sum.done && !f.usage && !f.finish {
 		return
 	}
 	r.releaseHeld()

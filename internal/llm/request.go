@@ -128,6 +128,8 @@ type Tool struct {
 	Parameters  json.RawMessage // a JSON Schema
 	Strict      *bool
 	Raw         json.RawMessage // a tool that is not a function, as it came
+
+	CacheControl json.RawMessage // where a prompt cache is to end
 }
 
 // ToolMode says whether tools are to be called.
