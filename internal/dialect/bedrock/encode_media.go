@@ -56,7 +56,7 @@ func (e *requestEncoder) image(m *llm.Media, at *place) error {
 }
 
 func (e *requestEncoder) sound(m *llm.Media, at *place) error {
-	if at.result {
+	if at.result && !e.own {
 		return llm.Invalid(at.String(), "Amazon Bedrock takes no audio in a tool's result.")
 	}
 	if err := inline(m, "sound", at); err != nil {

@@ -181,7 +181,7 @@ func (e *requestEncoder) block(p *llm.Part, at *place) error {
 	if !e.own && (len(p.Extra) > 0 || p.Annotations != nil) {
 		e.drop("content fields of another API")
 	}
-	if at.system && p.Kind != llm.PartText && p.Kind != llm.PartOther {
+	if at.system && !e.own && p.Kind != llm.PartText && p.Kind != llm.PartOther {
 		return llm.Invalid(at.String(), "Amazon Bedrock takes text alone in system messages. Put the rest into a user's message.")
 	}
 	switch p.Kind {
