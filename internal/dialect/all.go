@@ -1,7 +1,10 @@
 package dialect
 
 import (
+	"io"
+
 	"weir/internal/dialect/anthropic"
+	"weir/internal/dialect/bedrock"
 	"weir/internal/dialect/gemini"
 	"weir/internal/dialect/native"
 	"weir/internal/dialect/openai"
@@ -13,7 +16,7 @@ const endMarker = "data: [DONE]\n\n"
 
 // All are the wire formats, each in one place of this list.
 func All() []*Dialect {
-	return []*Dialect{nativeDialect(), openaiDialect(), anthropicDialect(), geminiDialect()}
+	return []*Dialect{nativeDialect(), openaiDialect(), anthropicDialect(), geminiDialect(), bedrockDialect()}
 }
 
 func nativeDialect() *Dialect {
@@ -112,5 +115,30 @@ func anthropicDialect() *Dialect {
 		NewDecoder:    func(q *llm.Quirks) Decoder { return anthropic.NewDecoder(q) },
 		Stamp:         anthropic.Stamp,
 		DecodeError:   anthropic.DecodeError,
+	}
+}
+
+func bedrockDialect() *Dialect {
+	return &Dialect{
+		Name:   bedrock.Name,
+		Routes: []Route{{Pattern: "POST /model/{target...}", Op: llm.OpChat}},
+		Framing: Framing{
+			ContentType: bedrock.ContentType,
+			NewReader:   func(src io.Reader, max int) Frames { return bedrock.NewReader(src, max) },
+			Append:      bedrock.AppendFrame,
+		},
+		Scan:          bedrock.Scan,
+		DecodeRequest: bedrock.DecodeRequest,
+		EncodeReply:   bedrock.EncodeReply,
+		NewEncoder:    func(m llm.Meta) Encoder { return bedrock.NewEncoder(m) },
+		Status:        bedrock.Status,
+		EncodeError:   bedrock.EncodeError,
+		Path:          bedrock.Path,
+		EncodeRequest: bedrock.EncodeRequest,
+		Splice:        bedrock.Splice,
+		DecodeReply:   bedrock.DecodeReply,
+		NewDecoder:    func(q *llm.Quirks) Decoder { return bedrock.NewDecoder(q) },
+		Stamp:         bedrock.Stamp,
+		DecodeError:   bedrock.DecodeError,
 	}
 }

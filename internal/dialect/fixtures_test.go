@@ -82,7 +82,7 @@ type family struct {
 }
 
 func families() []family {
-	return []family{openaiFamily(), anthropicFamily(), geminiFamily()}
+	return []family{openaiFamily(), anthropicFamily(), geminiFamily(), bedrockFamily()}
 }
 
 // exchange is one recorded exchange.
@@ -93,16 +93,9 @@ type exchange struct {
 	sent   []byte // the request
 	body   []byte // the response
 	want   *answer
-	parsed bool // the arguments of want are an object that was parsed
-}
-
-// compacted is a JSON text without white space.
-func compacted(text string) string {
-	var b bytes.Buffer
-	if json.Compact(&b, []byte(text)) != nil {
-		return text
-	}
-	return b.String()
+	// parsed is whether the SDK made a value of the arguments of tool calls, so
+	// that they are to be compared as one.
+	parsed bool
 }
 
 // recorded are the exchanges of a family.
@@ -153,7 +146,7 @@ func (e *exchange) expect(t *testing.T, f *family, expected []byte) {
 		Text, Reasoning string
 		Calls           []struct {
 			ID, Name  string
-			Arguments json.RawMessage // a text, or the object that it holds
+			Arguments any
 		} `json:"tool_calls"`
 	}
 	if err := json.Unmarshal(expected, &want); err != nil {
@@ -161,13 +154,22 @@ func (e *exchange) expect(t *testing.T, f *family, expected []byte) {
 	}
 	e.want = &answer{Text: want.Text, Reasoning: want.Reasoning}
 	for _, c := range want.Calls {
-		call := llm.ToolCall{ID: c.ID, Name: c.Name}
-		if json.Unmarshal(c.Arguments, &call.Arguments) != nil {
-			call.Arguments, e.parsed = compacted(string(c.Arguments)), true
+		text, ok := c.Arguments.(string)
+		if !ok {
+			e.parsed, text = true, marshal(t, c.Arguments)
 		}
-		e.want.Calls = append(e.want.Calls, call)
+		e.want.Calls = append(e.want.Calls, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: text})
 	}
 	f.expect(t, e.want, expected)
+}
+
+func marshal(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 func readJSON(t *testing.T, path string, v any) {
@@ -252,8 +254,9 @@ func (e *exchange) check(t *testing.T, d *dialect.Dialect) {
 func (e *exchange) compare(t *testing.T, got answer) {
 	t.Helper()
 	for i := range got.Calls {
-		if e.parsed {
-			got.Calls[i].Arguments = compacted(got.Calls[i].Arguments)
+		var v any
+		if e.parsed && json.Unmarshal([]byte(got.Calls[i].Arguments), &v) == nil {
+			got.Calls[i].Arguments = marshal(t, v)
 		}
 	}
 	if diff := cmp.Diff(got, *e.want); diff != "" {

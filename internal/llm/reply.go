@@ -83,7 +83,7 @@ type EventKind uint8
 const (
 	EventStart     EventKind = iota + 1 // ID, Model, Created; Usage of the input, where it is known so early
 	EventText                           // Text, a piece of the answer; with Signature, which may come alone
-	EventReasoning                      // Text, a piece of the thinking; or Signature
+	EventReasoning                      // Text, a piece of the thinking; or Signature; or Redacted
 	EventRefusal                        // Text, a piece of a refusal
 	EventToolCall                       // Tool opens a call (ID, Name; Signature) or continues it (Text: a piece of the arguments)
 	EventFinish                         // Finish
@@ -104,6 +104,7 @@ type Event struct {
 	Tier    string
 
 	Signature string
+	Redacted  string // thinking that the provider gave in encrypted form only
 	Tool      ToolDelta
 	Finish    FinishReason
 	Usage     Usage

@@ -132,6 +132,8 @@ type Tool struct {
 	Strict      *bool
 	Raw         json.RawMessage // a tool that is not a function, as it came
 	Extra       []Field         // members of a function that nobody modelled, in the words of the request's ExtraOf
+
+	CacheControl json.RawMessage // where a prompt cache is to end
 }
 
 // ToolMode says whether tools are to be called.

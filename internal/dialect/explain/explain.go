@@ -39,15 +39,15 @@ func Body(body []byte) llm.ProviderError {
 		body = first
 		break
 	}
-	e := explain(body)
+	e := explainBody(body)
 	e.Message = Clean(e.Message)
 	e.Code = Code(Clean(e.Code), e.Message)
 	e.Param = Clean(e.Param)
 	return e
 }
 
-// explain finds the object that explains and reads it.
-func explain(v []byte) (e llm.ProviderError) {
+// explainBody finds the object that explains and reads it.
+func explainBody(v []byte) (e llm.ProviderError) {
 	inner := rawjson.Get(v, "error")
 	switch rawjson.KindOf(inner) {
 	case rawjson.Object:
