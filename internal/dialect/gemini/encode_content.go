@@ -280,7 +280,7 @@ func (e *requestEncoder) result(r *llm.ToolResult, param string) {
 	e.str("name", name)
 	e.output(r)
 	e.mediaInside(r, param)
-	e.fields(r.Extra, "")
+	e.fields(r.Extra, "tool result fields of another API")
 	e.dst = append(e.dst, '}')
 }
 
