@@ -15,6 +15,7 @@ import (
 var layers = [][]string{
 	{"llm", "rawjson", "sse"},
 	{"config", "dialect/native", "dialect/openai"},
+	{"dialect/responses"},
 	{"dialect", "pricing", "ledger"},
 	{"provider", "account"},
 	{"route"},

@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/dialect"
 	"weir/internal/dialect/native"
 	"weir/internal/dialect/openai"
+	"weir/internal/dialect/responses"
 	"weir/internal/llm"
 	"weir/internal/sse"
 )
@@ -27,6 +29,10 @@ var reply = []byte(`{"id":"chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG","object":"cha
 
 var piece = []byte(`{"id":"chatcmpl-DPTCSiILDqSfGEsai0LaZHmgPpD0W","object":"chat.completion.chunk","created":1774962816,"model":"gpt-4o",` +
 	`"service_tier":"default","system_fingerprint":null,"choices":[{"index":0,"delta":{"content":" scattered"},"logprobs":null,"finish_reason":null}],"obfuscation":"Sd2"}`)
+
+// delta is the same piece in the words of Responses.
+var delta = []byte(`{"type":"response.output_text.delta","sequence_number":17,"item_id":"msg_0c5c443c5f7b18da016a2b178030e4819f85f0e6c714d12bfc",` +
+	`"output_index":1,"content_index":0,"delta":" scattered","logprobs":[],"obfuscation":"Sd2"}`)
 
 func scan(tb testing.TB) {
 	if _, err := native.Scan(request, &http.Request{}); err != nil {
@@ -54,15 +60,16 @@ func answerWhole(tb testing.TB, buf []byte) {
 
 // relay decodes and encodes one piece of a stream.
 type relay struct {
-	dec    *openai.Decoder
+	dec    dialect.Decoder
+	in     []byte
 	enc    *native.Encoder
 	events []llm.Event
 	buf    []byte
 }
 
-func newRelay() *relay {
+func newRelay(dec dialect.Decoder, in []byte) *relay {
 	return &relay{
-		dec: openai.NewDecoder(&llm.Quirks{}),
+		dec: dec, in: in,
 		enc: native.NewEncoder(llm.Meta{ID: "0190f5c8-0000-7000-8000-000000000000", Created: 1774962816, Model: "openai/gpt-4o"}),
 		buf: make([]byte, 0, 1024),
 	}
@@ -70,7 +77,7 @@ func newRelay() *relay {
 
 func (r *relay) piece(tb testing.TB) {
 	var err error
-	if r.events, err = r.dec.Decode(r.events[:0], sse.Event{Data: piece}); err != nil {
+	if r.events, err = r.dec.Decode(r.events[:0], sse.Event{Data: r.in}); err != nil {
 		tb.Fatal(err)
 	}
 	r.buf = r.buf[:0]
@@ -83,8 +90,10 @@ func (r *relay) piece(tb testing.TB) {
 func TestAllocations(t *testing.T) {
 	buf := make([]byte, 0, 2048)
 	scratch := make([]byte, 0, 2048)
-	stream := newRelay()
+	stream := newRelay(openai.NewDecoder(&llm.Quirks{}), piece)
 	stream.piece(t)
+	deltas := newRelay(responses.NewDecoder(&llm.Quirks{}), delta)
+	deltas.piece(t)
 	body := []byte(`{"model":"a","messages":[{"role":"user","content":"Hello"}],"stream":true}`)
 	head, err := openai.Scan(body, nil)
 	if err != nil {
@@ -99,6 +108,7 @@ func TestAllocations(t *testing.T) {
 		{"native request to openai", 16, func() { forward(t) }},
 		{"openai reply to native", 12, func() { answerWhole(t, buf) }},
 		{"openai piece to native", 1, func() { stream.piece(t) }},
+		{"responses piece to native", 1, func() { deltas.piece(t) }},
 		{"openai scan", 1, func() { _, _ = openai.Scan(body, nil) }},
 		{"openai splice", 4, func() {
 			openai.Splice(scratch, body, &head, llm.Splice{Model: "gpt-4o", Stream: true}, &llm.Quirks{})
@@ -137,11 +147,17 @@ func BenchmarkReply(b *testing.B) {
 }
 
 func BenchmarkPiece(b *testing.B) {
-	r := newRelay()
-	r.piece(b)
-	b.SetBytes(int64(len(piece)))
-	b.ReportAllocs()
-	for b.Loop() {
-		r.piece(b)
+	for name, r := range map[string]*relay{
+		"openai":    newRelay(openai.NewDecoder(&llm.Quirks{}), piece),
+		"responses": newRelay(responses.NewDecoder(&llm.Quirks{}), delta),
+	} {
+		b.Run(name, func(b *testing.B) {
+			r.piece(b)
+			b.SetBytes(int64(len(r.in)))
+			b.ReportAllocs()
+			for b.Loop() {
+				r.piece(b)
+			}
+		})
 	}
 }

@@ -82,7 +82,7 @@ type EventKind uint8
 const (
 	EventStart     EventKind = iota + 1 // ID, Model, Created
 	EventText                           // Text, a piece of the answer
-	EventReasoning                      // Text, a piece of the thinking; or Signature
+	EventReasoning                      // Text, a piece of the thinking; or Signature, Redacted
 	EventRefusal                        // Text, a piece of a refusal
 	EventToolCall                       // Tool opens a call (ID, Name) or continues it (Text: a piece of the arguments)
 	EventFinish                         // Finish
@@ -103,6 +103,7 @@ type Event struct {
 	Tier    string
 
 	Signature string
+	Redacted  string // thinking in encrypted form, whole
 	Tool      ToolDelta
 	Finish    FinishReason
 	Usage     Usage

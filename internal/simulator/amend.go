@@ -29,12 +29,19 @@ var usageVariants = []string{
 
 const overUsage = 1_000_000
 
-// findUsage is the usage member of a reply or of a piece of one, where there
-// is one that is not null.
+// findUsage is the usage member of a reply or of a piece of one, or of the
+// response in such a piece, where there is one that is not null.
 func findUsage(data []byte) (rawjson.Member, bool) {
 	for m := range rawjson.Members(data) {
 		if m.Is("usage") && rawjson.Present(m.Value) {
 			return m, true
+		}
+		if !m.Is("response") {
+			continue
+		}
+		if inner, ok := findUsage(m.Value); ok {
+			inner.Start += m.Start
+			return inner, true
 		}
 	}
 	return rawjson.Member{}, false

@@ -211,18 +211,22 @@ func (e *requestEncoder) reasoning(o *llm.ReasoningOptions) {
 	effort := o.Effort
 	if effort == "" && o.Budget > 0 {
 		e.drop("reasoning budget")
-		switch {
-		case o.Budget < mediumBudget:
-			effort = "low"
-		case o.Budget < highBudget:
-			effort = "medium"
-		default:
-			effort = "high"
-		}
+		effort = EffortOf(o.Budget)
 	}
 	if effort != "" {
 		e.str("reasoning_effort", effort)
 	}
+}
+
+// EffortOf is the reasoning effort nearest to a budget in tokens.
+func EffortOf(budget int64) string {
+	switch {
+	case budget < mediumBudget:
+		return "low"
+	case budget < highBudget:
+		return "medium"
+	}
+	return "high"
 }
 
 func (e *requestEncoder) tools(r *llm.Request) {
@@ -244,6 +248,9 @@ func (e *requestEncoder) tools(r *llm.Request) {
 		if t.Raw != nil {
 			e.dst = append(e.dst, t.Raw...)
 			continue
+		}
+		if len(t.Extra) > 0 {
+			e.drop("tool fields of another API")
 		}
 		e.dst = append(e.dst, `{"type":"function","function":`...)
 		e.named(t.Name, t.Description, "parameters", t.Parameters, t.Strict)

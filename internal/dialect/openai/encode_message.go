@@ -130,7 +130,7 @@ func (e *requestEncoder) assistant(parts []llm.Part) {
 		e.inner("refusal", refusal.String())
 	}
 	if len(calls) > 0 {
-		e.dst = appendCalls(append(e.dst, `,"tool_calls":`...), calls)
+		e.dst = appendCalls(append(e.dst, `,"tool_calls":`...), e.ownCalls(calls))
 	}
 }
 
@@ -141,6 +141,20 @@ func (e *requestEncoder) signature(p *llm.Part) {
 	if p.Redacted != "" {
 		e.drop("redacted reasoning")
 	}
+}
+
+// ownCalls are the calls without what is in another wire format's words.
+func (e *requestEncoder) ownCalls(calls []*llm.ToolCall) []*llm.ToolCall {
+	if e.own {
+		return calls
+	}
+	for i, c := range calls {
+		if len(c.Extra) > 0 {
+			e.drop("tool call fields of another API")
+			calls[i] = &llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments}
+		}
+	}
+	return calls
 }
 
 // appendCalls writes tool calls, with what nobody modelled.
@@ -277,7 +291,7 @@ func (e *requestEncoder) marks(p *llm.Part) {
 func (e *requestEncoder) image(m *llm.Media) bool {
 	address := m.URL
 	if m.Data != "" {
-		address = dataURL(m.MIME, "image/png", m.Data)
+		address = DataURL(m.MIME, "image/png", m.Data)
 	}
 	if address == "" {
 		e.drop("image by file id")
@@ -332,13 +346,15 @@ func (e *requestEncoder) document(m *llm.Media) bool {
 	} else if m.MIME == "" {
 		e.inner("file_data", m.Data)
 	} else {
-		e.inner("file_data", dataURL(m.MIME, "", m.Data))
+		e.inner("file_data", DataURL(m.MIME, "", m.Data))
 	}
 	e.dst = append(e.dst, '}')
 	return true
 }
 
-func dataURL(mime, otherwise, data string) string {
+// DataURL is the base64 data URL (RFC 2397) of data; of the media type
+// otherwise where none is known.
+func DataURL(mime, otherwise, data string) string {
 	if mime == "" {
 		mime = otherwise
 	}

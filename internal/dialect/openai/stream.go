@@ -31,7 +31,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	case string(data) == "[DONE]":
 		return append(dst, llm.Event{Kind: llm.EventDone}), nil
 	case string(frame.Name) == "error":
-		return dst, reportedError(data)
+		return dst, ReportedError(data)
 	case len(data) == 0:
 		return dst, nil
 	}
@@ -44,7 +44,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	c := readChunk(data)
 	dst = d.events(dst, &c)
 	if rawjson.Present(c.failure) {
-		return dst, reportedError(data)
+		return dst, ReportedError(data)
 	}
 	return dst, nil
 }
@@ -57,7 +57,7 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) []llm.Event {
 	for _, choice := range rawjson.Elements(c.choices) {
 		dst = d.choice(dst, choice)
 	}
-	if usage, ok := decodeUsage(c.usage, d.q); ok {
+	if usage, ok := DecodeUsage(c.usage, d.q); ok {
 		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage})
 	}
 	return dst

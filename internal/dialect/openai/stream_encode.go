@@ -108,7 +108,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 		dst = append(e.openDelta(dst, i), `},"logprobs":null,"finish_reason":`...)
 		dst = append(rawjson.AppendString(dst, finishWord(reason)), '}')
 		if !e.usage && i == len(f.Finish)-1 && f.Attempts > 1 {
-			dst = append(appendAttempts(append(dst, "],"...), f), "}\n\n"...)
+			dst = append(AppendAttempts(append(dst, "],"...), f), "}\n\n"...)
 		} else {
 			dst = e.closeChunk(dst)
 		}
@@ -117,7 +117,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 		dst = append(append(dst, e.opening...), `],"usage":`...)
 		dst = appendUsage(dst, &f.Usage, f.Cost)
 		if f.Attempts > 1 {
-			dst = appendAttempts(append(dst, ','), f)
+			dst = AppendAttempts(append(dst, ','), f)
 		}
 		dst = append(dst, "}\n\n"...)
 	}
