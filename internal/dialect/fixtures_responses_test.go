@@ -3,6 +3,7 @@ package dialect_test
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,12 +54,16 @@ func expectResponses(t *testing.T, want *answer, expected []byte) {
 	var e struct {
 		Status     string
 		Incomplete json.RawMessage
+		Items      []string `json:"item_types"`
 		Usage      *struct {
 			Input   int64 `json:"input_tokens"`
 			Output  int64 `json:"output_tokens"`
+			Total   int64 `json:"total_tokens"`
 			Details struct {
 				Cached  int64 `json:"cached_tokens"`
 				Written int64 `json:"cache_write_tokens"`
+				Audio   int64 `json:"audio_tokens"`
+				Image   int64 `json:"image_tokens"`
 			} `json:"input_tokens_details"`
 			OutputDetails struct {
 				Reasoning int64 `json:"reasoning_tokens"`
@@ -73,17 +78,28 @@ func expectResponses(t *testing.T, want *answer, expected []byte) {
 		want.Finish = llm.FinishContentFilter
 	case e.Status == "incomplete":
 		want.Finish = llm.FinishLength
-	case len(want.Calls) > 0:
+	case len(want.Calls) > 0, slices.ContainsFunc(e.Items, asksToAct):
 		want.Finish = llm.FinishToolCalls
 	default:
 		want.Finish = llm.FinishStop
 	}
-	if u := e.Usage; u != nil {
-		want.Usage = &llm.Usage{
-			llm.Input: u.Input - u.Details.Cached - u.Details.Written, llm.CacheRead: u.Details.Cached, llm.CacheWrite: u.Details.Written,
-			llm.Output: u.Output - u.OutputDetails.Reasoning, llm.Reasoning: u.OutputDetails.Reasoning,
-		}
+	u := e.Usage
+	if u == nil {
+		return
 	}
+	in, out, reasoning := u.Details, u.Output, u.OutputDetails.Reasoning
+	if u.Total != u.Input+u.Output+reasoning { // it is within the output
+		out -= reasoning
+	}
+	want.Usage = &llm.Usage{
+		llm.Input: u.Input - in.Cached - in.Written - in.Audio - in.Image, llm.CacheRead: in.Cached, llm.CacheWrite: in.Written,
+		llm.AudioIn: in.Audio, llm.ImageIn: in.Image, llm.Output: out, llm.Reasoning: reasoning,
+	}
+}
+
+// asksToAct tells the items, beside function calls, that the client answers.
+func asksToAct(kind string) bool {
+	return slices.Contains([]string{"custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request"}, kind)
 }
 
 // normalResponses writes out what may be left out, and leaves out what says
