@@ -13,6 +13,9 @@ import (
 // repeats the whole of it. A longer answer ends there, as incomplete.
 const maxKept = 16 << 20
 
+// itemSize is what an item takes beside its text.
+const itemSize = 512
+
 // Encoder writes one stream of response events, with the whole life of every
 // item. The format has one answer: of several choices the first is written.
 type Encoder struct {
@@ -162,6 +165,7 @@ func (e *Encoder) add(dst []byte, it *item) []byte {
 	it.output = len(e.items)
 	it.id = itemID(prefixes[it.kind], e.object.id, it.output)
 	e.items = append(e.items, it)
+	e.kept += itemSize
 	dst = appendCount(e.event(dst, "response.output_item.added"), `,"output_index":`, int64(it.output))
 	return closeEvent(it.append(append(dst, `,"item":`...), statusInProgress))
 }
