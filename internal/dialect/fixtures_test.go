@@ -82,7 +82,7 @@ type family struct {
 }
 
 func families() []family {
-	return []family{openaiFamily(), anthropicFamily(), geminiFamily(), bedrockFamily()}
+	return []family{openaiFamily(), responsesFamily(), anthropicFamily(), geminiFamily(), bedrockFamily()}
 }
 
 // exchange is one recorded exchange.
