@@ -84,12 +84,13 @@ providers:
     dialect: openai
     base_url: http://127.0.0.1:9000/v1
     allow_private: true
+    auth: x-api-key
     api_keys: [one, two]
     models: ["small", "large"]
     timeouts: {connect: 5s, first_byte: 120s, idle: 60s, total: 30m}
     retries: 2
 models:
-  house/small: {context: 32768, max_output: 4096}
+  house/small: {context: 32768, max_output: 4096, tools: true, images: false}
 default_max_output: 8192
 prices:
   house/small: {input: "0.15", output: "0.60"}
@@ -116,18 +117,18 @@ log: {level: info, format: auto}
 
 // whole is what wholeFile says.
 func whole() config.Config {
-	retries := 2
+	retries, yes, no := 2, true, false
 	want := config.Default()
 	want.File = "weir.yaml"
 	want.Providers = []config.Provider{
 		{Name: "openai", APIKeys: secrets("sk-1")},
 		{
 			Name: "house", Dialect: "openai", BaseURL: "http://127.0.0.1:9000/v1", AllowPrivate: true,
-			APIKeys: secrets("one", "two"), Models: []string{"small", "large"}, Retries: &retries,
+			Auth: "x-api-key", APIKeys: secrets("one", "two"), Models: []string{"small", "large"}, Retries: &retries,
 			Timeouts: config.Timeouts{Connect: 5 * time.Second, FirstByte: 2 * time.Minute, Idle: time.Minute, Total: 30 * time.Minute},
 		},
 	}
-	want.Models = map[string]config.Model{"house/small": {Context: 32768, MaxOutput: 4096}}
+	want.Models = map[string]config.Model{"house/small": {Context: 32768, MaxOutput: 4096, Tools: &yes, Images: &no}}
 	want.Prices = map[string]map[string]string{
 		"house/small": {"input": "0.15", "output": "0.60"},
 		"house/large": {"input": "2.50", "output": "10", "cache_read": "0.25"},

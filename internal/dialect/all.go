@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"weir/internal/dialect/anthropic"
+	"weir/internal/dialect/gemini"
 	"weir/internal/dialect/native"
 	"weir/internal/dialect/openai"
 	"weir/internal/llm"
@@ -12,7 +13,7 @@ const endMarker = "data: [DONE]\n\n"
 
 // All are the wire formats, each in one place of this list.
 func All() []*Dialect {
-	return []*Dialect{nativeDialect(), openaiDialect(), anthropicDialect()}
+	return []*Dialect{nativeDialect(), openaiDialect(), anthropicDialect(), geminiDialect()}
 }
 
 func nativeDialect() *Dialect {
@@ -56,6 +57,35 @@ func openaiDialect() *Dialect {
 		NewDecoder:    func(q *llm.Quirks) Decoder { return openai.NewDecoder(q) },
 		Stamp:         openai.Stamp,
 		DecodeError:   openai.DecodeError,
+	}
+}
+
+func geminiDialect() *Dialect {
+	return &Dialect{
+		Name: gemini.Name,
+		Routes: []Route{
+			{Pattern: "POST /v1beta/models/{target...}", Op: llm.OpChat},
+			// Vertex AI's, the last for those who have an API key.
+			{Pattern: "POST /v1/projects/{project}/locations/{location}/publishers/{publisher}/models/{target...}", Op: llm.OpChat},
+			{Pattern: "POST /v1beta1/projects/{project}/locations/{location}/publishers/{publisher}/models/{target...}", Op: llm.OpChat},
+			{Pattern: "POST /v1beta1/publishers/{publisher}/models/{target...}", Op: llm.OpChat},
+		},
+		Vendor:        gemini.Name,
+		KeyHeaders:    []string{"X-Goog-Api-Key"},
+		Framing:       serverSent(),
+		Scan:          gemini.Scan,
+		DecodeRequest: gemini.DecodeRequest,
+		EncodeReply:   gemini.EncodeReply,
+		NewEncoder:    func(m llm.Meta) Encoder { return gemini.NewEncoder(m) },
+		Status:        gemini.Status,
+		EncodeError:   gemini.EncodeError,
+		Path:          gemini.Path,
+		EncodeRequest: gemini.EncodeRequest,
+		Splice:        gemini.Splice,
+		DecodeReply:   gemini.DecodeReply,
+		NewDecoder:    func(q *llm.Quirks) Decoder { return gemini.NewDecoder(q) },
+		Stamp:         gemini.Stamp,
+		DecodeError:   gemini.DecodeError,
 	}
 }
 

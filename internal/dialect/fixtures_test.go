@@ -76,10 +76,13 @@ type family struct {
 	// normal is a request without what may be said in several ways; nil where
 	// only a second passage through the tree is held to change nothing.
 	normal func(t *testing.T, body []byte) map[string]any
+	// searches counts the searches that a response tells of, which is not in
+	// what the SDK made of it; nil where there is no such thing.
+	searches func(t *testing.T, response []byte) int64
 }
 
 func families() []family {
-	return []family{openaiFamily(), anthropicFamily()}
+	return []family{openaiFamily(), anthropicFamily(), geminiFamily()}
 }
 
 // exchange is one recorded exchange.
@@ -134,6 +137,9 @@ func recorded(t *testing.T, f *family) (list []exchange) {
 		expected, err := os.ReadFile(filepath.Join(filepath.Dir(path), "expected.json"))
 		if e.status == 200 && err == nil {
 			e.expect(t, f, expected)
+			if f.searches != nil && e.want.Usage != nil {
+				e.want.Usage[llm.Searches] = f.searches(t, e.body)
+			}
 		}
 		list = append(list, e)
 	}

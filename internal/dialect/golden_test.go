@@ -236,6 +236,9 @@ func translate(from, to *dialect.Dialect, in []byte, q *llm.Quirks) (out []byte)
 	dec, r := from.NewDecoder(q), from.Framing.NewReader(bytes.NewReader(in), 1<<20)
 	for {
 		frame, err := r.Next()
+		if errors.Is(err, io.EOF) && from.EndMarker == "" && len(final.Finish) > 0 {
+			return enc.Finish(out, &final)
+		}
 		if errors.Is(err, io.EOF) {
 			return enc.Fail(out, &llm.Error{Code: llm.CodeProviderError, Message: "The stream ended early."})
 		}

@@ -167,6 +167,9 @@ func (c *call) route() error {
 	if err := c.addFallbacks(); err != nil {
 		return err
 	}
+	if err := c.narrow(); err != nil {
+		return err
+	}
 	return c.checkTree()
 }
 

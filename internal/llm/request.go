@@ -95,7 +95,10 @@ type Part struct {
 	Kind PartKind
 	Text string // text, reasoning, refusal
 
-	Signature string // reasoning: the provider's proof, returned to it in later turns
+	// Signature is the provider's proof of its thinking, which it wants back in
+	// later turns on the same part: of reasoning, and with Gemini of a text or a
+	// tool call, too. A text may then be empty.
+	Signature string
 	Redacted  string // reasoning: thinking that the provider gave in encrypted form only
 
 	Media *Media    // image, audio, document
@@ -162,6 +165,7 @@ type ToolResult struct {
 	Name    string
 	Parts   []Part
 	IsError bool
+	Extra   []Field // members that nobody modelled
 }
 
 // FormatKind is the shape that the answer must have.
@@ -179,8 +183,9 @@ type Format struct {
 	Kind        FormatKind
 	Name        string
 	Description string
-	Schema      json.RawMessage
+	Schema      json.RawMessage // a JSON Schema
 	Strict      *bool
+	Extra       []Field // members that nobody modelled
 }
 
 // ReasoningOptions asks a reasoning model to think more or less.

@@ -40,7 +40,8 @@ func (p *Provider) statusFailure(status int, h Header, body []byte, model string
 	case status == http.StatusBadRequest && upstream.Code == "billing_error":
 		status = http.StatusPaymentRequired // Anthropic says so of an account without money; the caller cannot put it right
 	}
-	after := retryAfter(h, p.opts.Now())
+	status = cmp.Or(upstream.Status, status)
+	after := cmp.Or(retryAfter(h, p.opts.Now()), clampRetry(upstream.RetryAfter.Seconds()))
 	f := &Failure{Kind: KindStatus, Status: status, RetryAfter: after, Upstream: upstream, sent: true}
 	f.Err = &llm.Error{
 		Code:       statusCode(status),
@@ -103,14 +104,24 @@ func (p *Provider) statusMessage(f *Failure, model string) string {
 // redact bounds a provider's text and takes our keys out of it.
 func (p *Provider) redact(s string) string {
 	for _, key := range p.opts.APIKeys {
-		if k := key.Reveal(); len(k) >= minSecret {
-			s = strings.ReplaceAll(s, k, "[redacted]")
+		s = hideSecret(s, key.Reveal())
+	}
+	if p.identity != nil {
+		for _, secret := range p.identity.secrets() {
+			s = hideSecret(s, secret)
 		}
 	}
 	if len(s) > maxExplanation {
 		s = strings.ToValidUTF8(s[:maxExplanation], "") + "…"
 	}
 	return s
+}
+
+func hideSecret(s, secret string) string {
+	if len(secret) < minSecret {
+		return s
+	}
+	return strings.ReplaceAll(s, secret, "[redacted]")
 }
 
 // isErrorBody reports whether a whole reply of status 200 is nothing but an

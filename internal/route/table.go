@@ -196,14 +196,25 @@ func (t *Table) MaxOutput(target *Target) (tokens int64, known bool) {
 
 // Model is one that the table can route to, for listings.
 type Model struct {
-	Name      string // "<provider>/<model-name>", or an alias
-	Provider  string // empty for an alias
-	Context   int64  // tokens; 0 for unknown
-	MaxOutput int64  // tokens; 0 for unknown
-	Price     llm.Price
-	Source    string   // where the price is from
-	Checked   string   // the day of the data
-	Targets   []string // of an alias
+	Name       string // "<provider>/<model-name>", or an alias
+	Provider   string // empty for an alias
+	Context    int64  // tokens; 0 for unknown
+	MaxOutput  int64  // tokens; 0 for unknown
+	Abilities  pricing.Abilities
+	Deprecated bool // the provider has announced its end
+	Price      llm.Price
+	Source     string   // where the price is from, or what is known where there is none
+	Checked    string   // the day of that data
+	Targets    []string // of an alias
+}
+
+// Listed is the model as a listing shows it.
+func Listed(provider string, l *pricing.Listing) Model {
+	return Model{
+		Name: provider + "/" + l.ID, Provider: provider,
+		Context: l.Context, MaxOutput: l.MaxOutput, Abilities: l.Abilities, Deprecated: l.Deprecated,
+		Price: l.Price, Source: l.Source, Checked: l.Checked,
+	}
 }
 
 // Models lists what is known by name: what each provider is configured to
@@ -242,11 +253,7 @@ func (t *Table) modelsOf(p *provider.Provider, at time.Time) []Model {
 			l.ModelInfo, _ = t.book.Model(p.Name(), name)
 			l.Price = t.book.Price(p.Name(), name, at)
 		}
-		models = append(models, Model{
-			Name: p.Name() + "/" + name, Provider: p.Name(),
-			Context: l.Context, MaxOutput: l.MaxOutput,
-			Price: l.Price, Source: l.Source, Checked: l.Checked,
-		})
+		models = append(models, Listed(p.Name(), &l))
 	}
 	return models
 }

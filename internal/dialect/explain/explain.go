@@ -15,14 +15,15 @@ import (
 
 // The codes under which all providers' words for these are known.
 const (
-	codeContext = "context_length_exceeded"
-	codePolicy  = "content_policy_violation"
+	Context = "context_length_exceeded"
+	Policy  = "content_policy_violation"
+
 	codeBilling = "billing_error" // the gateway's account at the provider has no money left
 )
 
 const (
-	// maxMessage bounds, in bytes, what is shown of a provider's explanation.
-	maxMessage = 500
+	// MaxMessage bounds, in bytes, what is shown of a provider's explanation.
+	MaxMessage = 500
 	// maxDepth is how deep the arrays and objects of a body may nest.
 	maxDepth = 100
 )
@@ -39,9 +40,9 @@ func Body(body []byte) llm.ProviderError {
 		break
 	}
 	e := explain(body)
-	e.Message = clean(e.Message)
-	e.Code = canonical(clean(e.Code), e.Message)
-	e.Param = clean(e.Param)
+	e.Message = Clean(e.Message)
+	e.Code = Code(Clean(e.Code), e.Message)
+	e.Param = Clean(e.Param)
 	return e
 }
 
@@ -112,7 +113,7 @@ func withMessage(e llm.ProviderError, v []byte) llm.ProviderError {
 				e.Param = where
 			}
 			e.Message += text
-			if len(e.Message) > maxMessage {
+			if len(e.Message) > MaxMessage {
 				break
 			}
 		}
@@ -134,7 +135,7 @@ func location(v []byte) string {
 		default:
 			path += "." + name
 		}
-		if len(path) > maxMessage {
+		if len(path) > MaxMessage {
 			break
 		}
 	}
@@ -154,8 +155,9 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// canonical recognises the refusals that every provider words its own way.
-func canonical(code, message string) string {
+// Code is the provider's word for its error, but one for all providers where each
+// words a refusal its own way: Context, Policy, a balance that is used up.
+func Code(code, message string) string {
 	lower := strings.ToLower(message)
 	has := func(phrases ...string) bool {
 		for _, p := range phrases {
@@ -167,26 +169,26 @@ func canonical(code, message string) string {
 	}
 	switch code {
 	case "string_above_max_length", "context_window_exceeded", "prompt_too_long", "request_too_large_for_context":
-		return codeContext
+		return Context
 	case "content_filter", "content_policy", "ResponsibleAIPolicyViolation", "moderation_blocked", "data_inspection_failed":
-		return codePolicy
+		return Policy
 	}
 	switch {
-	case has("context length", "context window", "context_length", "prompt too long", "prompt is too long", "too many tokens in the prompt", "max context", "exceed context limit"):
-		return codeContext
+	case has("context length", "context window", "context_length", "prompt too long", "prompt is too long", "input is too long", "too many tokens in the prompt", "max context", "exceed context limit"):
+		return Context
 	case has("content management policy", "content policy", "usage policies", "safety system", "content filter"):
-		return codePolicy
+		return Policy
 	case has("credit balance is too low"): // Anthropic says so with a 400
 		return codeBilling
 	}
 	return code
 }
 
-// clean makes a provider's text fit to be shown: one line, bounded, and
-// without what looks like a key.
-func clean(s string) string {
-	if len(s) > 2*maxMessage { // before the costlier steps
-		s = cut(s, 2*maxMessage)
+// Clean makes a provider's text fit to be shown: one line, at most MaxMessage
+// bytes, and without what looks like a key.
+func Clean(s string) string {
+	if len(s) > 2*MaxMessage { // before the costlier steps
+		s = cut(s, 2*MaxMessage)
 	}
 	words := strings.FieldsFunc(s, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError
@@ -197,8 +199,8 @@ func clean(s string) string {
 		}
 	}
 	s = strings.Join(words, " ")
-	if len(s) > maxMessage {
-		s = cut(s, maxMessage-len("…")) + "…"
+	if len(s) > MaxMessage {
+		s = cut(s, MaxMessage-len("…")) + "…"
 	}
 	return s
 }
@@ -212,7 +214,7 @@ func cut(s string, n int) string {
 }
 
 // keyPrefixes are how the keys of providers begin.
-var keyPrefixes = []string{"sk-", "sk_", "gsk_", "xai-", "pplx-", "csk-", "AIza", "nvapi-", "hf_", "r8_", "key-", "fw_"}
+var keyPrefixes = []string{"sk-", "sk_", "gsk_", "xai-", "pplx-", "csk-", "AIza", "nvapi-", "hf_", "r8_", "key-", "fw_", "AKIA", "ASIA", "ABSK"}
 
 func isSecret(w string) bool {
 	w = strings.TrimLeft(w, `"'`+"`(<[:")
@@ -256,7 +258,7 @@ func isOurs(status int, code string) bool {
 // a reply is mapped.
 func codeOf(status int, code string) llm.Code {
 	switch code {
-	case codeContext, codePolicy, "invalid_request_error", "invalid_request", "invalid_prompt":
+	case Context, Policy, "invalid_request_error", "invalid_request", "invalid_prompt":
 		return llm.CodeInvalidRequest
 	case "model_not_found", "not_found_error":
 		return llm.CodeModelNotFound

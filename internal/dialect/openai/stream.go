@@ -147,7 +147,11 @@ func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 			dst = append(dst, llm.Event{Kind: llm.EventReasoning, Choice: choice, Signature: s})
 		}
 	}
+	from := len(dst)
 	dst = content(dst, choice, m.content)
+	if m.extraContent != nil {
+		dst = signEvents(dst, from, choice, m.extraContent)
+	}
 	if s := rawjson.Text(m.refusal); s != "" {
 		dst = append(dst, llm.Event{Kind: llm.EventRefusal, Choice: choice, Text: s})
 	}

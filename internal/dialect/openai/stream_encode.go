@@ -31,6 +31,9 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	}
 	switch ev.Kind {
 	case llm.EventText:
+		if ev.Signature != "" {
+			return e.signedText(dst, ev)
+		}
 		return e.text(dst, ev, `"content":`)
 	case llm.EventReasoning:
 		return e.text(dst, ev, `"reasoning_content":`)
@@ -51,6 +54,11 @@ func (e *Encoder) text(dst []byte, ev *llm.Event, name string) []byte {
 	return e.closeDelta(rawjson.AppendString(dst, ev.Text))
 }
 
+func (e *Encoder) signedText(dst []byte, ev *llm.Event) []byte {
+	dst = rawjson.AppendString(append(e.open(dst, ev.Choice), `"content":`...), ev.Text)
+	return e.closeDelta(appendSignature(dst, ev.Signature))
+}
+
 // appendCallDelta writes the tool_calls of a delta: with id, type and name
 // where the call opens, with the arguments alone where it goes on.
 func appendCallDelta(dst []byte, ev *llm.Event) []byte {
@@ -62,8 +70,11 @@ func appendCallDelta(dst []byte, ev *llm.Event) []byte {
 	} else {
 		dst = append(dst, `,"function":{`...)
 	}
-	dst = rawjson.AppendString(append(dst, `"arguments":`...), ev.Text)
-	return append(dst, "}}]"...)
+	dst = append(rawjson.AppendString(append(dst, `"arguments":`...), ev.Text), '}')
+	if ev.Signature != "" {
+		dst = appendSignature(dst, ev.Signature)
+	}
+	return append(dst, "}]"...)
 }
 
 // open begins a chunk with one delta, after the role where it is the first.
