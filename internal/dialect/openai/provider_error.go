@@ -2,21 +2,12 @@ package openai
 
 import (
 	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
-// The codes under which all providers' words for these two are known.
-const (
-	codeContext = "context_length_exceeded"
-	codePolicy  = "content_policy_violation"
-)
-
-// maxMessage bounds, in bytes, what is shown of a provider's explanation.
+// maxMessage bounds, in bytes, what is gathered of a provider's explanation.
 const maxMessage = 500
 
 // DecodeError reads the provider's explanation from an error body: OpenAI's
@@ -30,11 +21,7 @@ func DecodeError(body []byte) llm.ProviderError {
 		body = first
 		break
 	}
-	e := explain(body)
-	e.Message = clean(e.Message)
-	e.Code = canonical(clean(e.Code), e.Message)
-	e.Param = clean(e.Param)
-	return e
+	return explain(body).Shown()
 }
 
 // explain finds the object that explains and reads it.
@@ -146,130 +133,11 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// canonical recognises the two refusals that every provider words its own way.
-func canonical(code, message string) string {
-	lower := strings.ToLower(message)
-	has := func(phrases ...string) bool {
-		for _, p := range phrases {
-			if strings.Contains(lower, p) {
-				return true
-			}
-		}
-		return false
-	}
-	switch code {
-	case "string_above_max_length", "context_window_exceeded", "prompt_too_long", "request_too_large_for_context":
-		return codeContext
-	case "content_filter", "content_policy", "ResponsibleAIPolicyViolation", "moderation_blocked", "data_inspection_failed":
-		return codePolicy
-	}
-	switch {
-	case has("context length", "context window", "context_length", "prompt too long", "prompt is too long", "too many tokens in the prompt", "max context"):
-		return codeContext
-	case has("content management policy", "content policy", "usage policies", "safety system", "content filter"):
-		return codePolicy
-	}
-	return code
-}
-
-// clean makes a provider's text fit to be shown: one line, bounded, and
-// without what looks like a key.
-func clean(s string) string {
-	if len(s) > 2*maxMessage { // before the costlier steps
-		s = cut(s, 2*maxMessage)
-	}
-	words := strings.FieldsFunc(s, func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError
-	})
-	for i, w := range words {
-		if isSecret(w) {
-			words[i] = "[redacted]"
-		}
-	}
-	s = strings.Join(words, " ")
-	if len(s) > maxMessage {
-		s = cut(s, maxMessage-len("…")) + "…"
-	}
-	return s
-}
-
-// cut shortens s to at most n bytes, between characters.
-func cut(s string, n int) string {
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
-
-// keyPrefixes are how the keys of providers begin.
-var keyPrefixes = []string{"sk-", "sk_", "gsk_", "xai-", "pplx-", "csk-", "AIza", "nvapi-", "hf_", "r8_", "key-", "fw_"}
-
-func isSecret(w string) bool {
-	w = strings.TrimLeft(w, `"'`+"`(<[:")
-	if len(w) < 16 {
-		return false
-	}
-	for _, p := range keyPrefixes {
-		if strings.HasPrefix(w, p) {
-			return true
-		}
-	}
-	return false
-}
-
 // reportedError is the error that a provider put into a reply or a stream.
 func reportedError(body []byte) *llm.Error {
-	e := DecodeError(body)
 	status, err := strconv.Atoi(word(rawjson.Get(body, "error", "code")))
 	if err != nil {
 		status, _ = strconv.Atoi(word(rawjson.Get(body, "code")))
 	}
-	out := &llm.Error{Code: codeOf(status, e.Code), Message: e.Message, Param: e.Param}
-	switch {
-	case out.Code == llm.CodeProviderError && isOurs(status, e.Code):
-		out.Message, out.Param = "The provider refused the gateway's own credentials.", ""
-	case out.Message == "":
-		out.Message = "The provider reported an error and did not explain it."
-	}
-	return out
-}
-
-func isOurs(status int, code string) bool {
-	switch code {
-	case "authentication_error", "invalid_api_key", "insufficient_quota", "permission_error":
-		return true
-	}
-	return status == 401 || status == 402 || status == 403
-}
-
-// codeOf maps a status in the body, else the provider's word, as the status of
-// a reply is mapped.
-func codeOf(status int, code string) llm.Code {
-	switch code {
-	case codeContext, codePolicy, "invalid_request_error", "invalid_request", "invalid_prompt":
-		return llm.CodeInvalidRequest
-	case "model_not_found", "not_found_error":
-		return llm.CodeModelNotFound
-	case "rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests":
-		return llm.CodeRateLimited
-	case "overloaded", "overloaded_error", "service_unavailable", "server_overloaded", "engine_overloaded_error":
-		return llm.CodeProviderUnavailable
-	case "timeout", "timeout_error":
-		return llm.CodeProviderTimeout
-	}
-	switch status {
-	case 400, 422:
-		return llm.CodeInvalidRequest
-	case 404:
-		return llm.CodeModelNotFound
-	case 408, 504:
-		return llm.CodeProviderTimeout
-	case 413:
-		return llm.CodeRequestTooLarge
-	case 429:
-		return llm.CodeRateLimited
-	case 503, 529:
-		return llm.CodeProviderUnavailable
-	}
-	return llm.CodeProviderError
+	return DecodeError(body).Reported(status)
 }
