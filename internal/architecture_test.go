@@ -14,7 +14,7 @@ import (
 // layers are the packages, each of which may import what lies below it alone.
 var layers = [][]string{
 	{"llm", "rawjson", "sse"},
-	{"config", "dialect/native", "dialect/openai"},
+	{"config", "dialect/cohere", "dialect/native", "dialect/ollama", "dialect/openai"},
 	{"dialect", "pricing", "ledger"},
 	{"provider", "account"},
 	{"route"},

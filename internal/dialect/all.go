@@ -1,17 +1,21 @@
 package dialect
 
 import (
+	"io"
+
+	"weir/internal/dialect/cohere"
 	"weir/internal/dialect/native"
+	"weir/internal/dialect/ollama"
 	"weir/internal/dialect/openai"
 	"weir/internal/llm"
 )
 
-// endMarker ends a stream of OpenAI's, and those that took it over.
+// endMarker ends a stream of OpenAI's, and of those that took it over.
 const endMarker = "data: [DONE]\n\n"
 
 // All are the wire formats, each in one place of this list.
 func All() []*Dialect {
-	return []*Dialect{nativeDialect(), openaiDialect()}
+	return []*Dialect{nativeDialect(), openaiDialect(), cohereDialect(), ollamaDialect()}
 }
 
 func nativeDialect() *Dialect {
@@ -55,5 +59,54 @@ func openaiDialect() *Dialect {
 		NewDecoder:    func(q *llm.Quirks) Decoder { return openai.NewDecoder(q) },
 		Stamp:         openai.Stamp,
 		DecodeError:   openai.DecodeError,
+	}
+}
+
+func cohereDialect() *Dialect {
+	return &Dialect{
+		Name:          cohere.Name,
+		Routes:        []Route{{Pattern: "POST /v2/chat", Op: llm.OpChat}},
+		Vendor:        cohere.Name,
+		Framing:       serverSent(),
+		EndMarker:     endMarker,
+		Scan:          cohere.Scan,
+		DecodeRequest: cohere.DecodeRequest,
+		EncodeReply:   cohere.EncodeReply,
+		NewEncoder:    func(m llm.Meta) Encoder { return cohere.NewEncoder(m) },
+		Status:        cohere.Status,
+		EncodeError:   cohere.EncodeError,
+		Path:          cohere.Path,
+		EncodeRequest: cohere.EncodeRequest,
+		Splice:        cohere.Splice,
+		DecodeReply:   cohere.DecodeReply,
+		NewDecoder:    func(q *llm.Quirks) Decoder { return cohere.NewDecoder(q) },
+		Stamp:         cohere.Stamp,
+		DecodeError:   cohere.DecodeError,
+	}
+}
+
+func ollamaDialect() *Dialect {
+	return &Dialect{
+		Name:   ollama.Name,
+		Routes: []Route{{Pattern: "POST /api/chat", Op: llm.OpChat}},
+		Vendor: ollama.Name,
+		Framing: Framing{
+			ContentType: ollama.ContentType,
+			NewReader:   func(src io.Reader, max int) Frames { return ollama.NewReader(src, max) },
+			Append:      ollama.AppendLine,
+		},
+		Scan:          ollama.Scan,
+		DecodeRequest: ollama.DecodeRequest,
+		EncodeReply:   ollama.EncodeReply,
+		NewEncoder:    func(m llm.Meta) Encoder { return ollama.NewEncoder(m) },
+		Status:        ollama.Status,
+		EncodeError:   ollama.EncodeError,
+		Path:          ollama.Path,
+		EncodeRequest: ollama.EncodeRequest,
+		Splice:        ollama.Splice,
+		DecodeReply:   ollama.DecodeReply,
+		NewDecoder:    func(q *llm.Quirks) Decoder { return ollama.NewDecoder(q) },
+		Stamp:         ollama.Stamp,
+		DecodeError:   ollama.DecodeError,
 	}
 }

@@ -79,7 +79,7 @@ type family struct {
 }
 
 func families() []family {
-	return []family{openaiFamily()}
+	return []family{openaiFamily(), cohereFamily(), ollamaFamily()}
 }
 
 // exchange is one recorded exchange.

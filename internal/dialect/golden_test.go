@@ -168,7 +168,7 @@ func doors() []*dialect.Dialect {
 	return slices.DeleteFunc(dialect.All(), func(d *dialect.Dialect) bool { return !d.Door })
 }
 
-// TestGoldenReplies reads a provider's reply and writes it for both doors.
+// TestGoldenReplies reads a provider's reply and writes it for every door.
 func TestGoldenReplies(t *testing.T) {
 	t.Parallel()
 	goldens(t, "reply", func(t *testing.T, g *golden) {
@@ -201,7 +201,7 @@ func usageText(u *llm.Usage, reported bool) (text []byte) {
 	return text
 }
 
-// TestGoldenStreams reads a provider's stream and writes it for both doors.
+// TestGoldenStreams reads a provider's stream and writes it for every door.
 func TestGoldenStreams(t *testing.T) {
 	t.Parallel()
 	goldens(t, "stream", func(t *testing.T, g *golden) {
@@ -224,6 +224,9 @@ func translate(from, to *dialect.Dialect, in []byte, q *llm.Quirks) (out []byte)
 	dec, r := from.NewDecoder(q), from.Framing.NewReader(bytes.NewReader(in), 1<<20)
 	for {
 		frame, err := r.Next()
+		if errors.Is(err, io.EOF) && from.EndMarker == "" && len(final.Finish) > 0 {
+			return enc.Finish(out, &final)
+		}
 		if errors.Is(err, io.EOF) {
 			return enc.Fail(out, &llm.Error{Code: llm.CodeProviderError, Message: "The stream ended early."})
 		}

@@ -1,0 +1,59 @@
+package ollama
+
+import (
+	"net/http"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// statuses are the HTTP statuses of the codes: https://docs.ollama.com/api/errors.
+var statuses = map[llm.Code]int{
+	llm.CodeInvalidRequest:      http.StatusBadRequest,
+	llm.CodeAuthentication:      http.StatusUnauthorized,
+	llm.CodeBudgetExceeded:      http.StatusPaymentRequired,
+	llm.CodeForbidden:           http.StatusForbidden,
+	llm.CodeNotFound:            http.StatusNotFound,
+	llm.CodeModelNotFound:       http.StatusNotFound,
+	llm.CodeMethodNotAllowed:    http.StatusMethodNotAllowed,
+	llm.CodeIdempotencyConflict: http.StatusConflict,
+	llm.CodeRequestTooLarge:     http.StatusRequestEntityTooLarge,
+	llm.CodeUnsupportedMedia:    http.StatusUnsupportedMediaType,
+	llm.CodeRateLimited:         http.StatusTooManyRequests,
+	llm.CodeProviderError:       http.StatusBadGateway,
+	llm.CodeProviderUnavailable: http.StatusServiceUnavailable,
+	llm.CodeProviderTimeout:     http.StatusGatewayTimeout,
+	llm.CodeOverloaded:          http.StatusServiceUnavailable,
+	llm.CodeInternal:            http.StatusInternalServerError,
+}
+
+// Status is the HTTP status of an error; 500 for a code that nobody listed.
+func Status(c llm.Code) int {
+	if status, ok := statuses[c]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}
+
+// EncodeError appends the body of an error reply to dst. A message is all that
+// it has; the X-Request-Id header carries the request id.
+func EncodeError(dst []byte, e *llm.Error, _ string) []byte {
+	return append(rawjson.AppendString(append(dst, `{"error":`...), e.Message), '}')
+}
+
+// DecodeError reads the provider's explanation from an error body: text under
+// "error", or what a proxy before it puts into an object there, or under
+// "message" or "detail". What is not JSON explains nothing.
+func DecodeError(body []byte) llm.ProviderError {
+	var e llm.ProviderError
+	if rawjson.Validate(body, maxDepth) != nil {
+		return e
+	}
+	for _, path := range [][]string{{"error"}, {"error", "message"}, {"message"}, {"detail"}} {
+		if e.Message = rawjson.Text(rawjson.Get(body, path...)); e.Message != "" {
+			break
+		}
+	}
+	e.Code = rawjson.Text(rawjson.Get(body, "error", "code"))
+	return e.Shown()
+}
