@@ -11,9 +11,11 @@ import (
 func cohereFamily() family {
 	return family{
 		dialect: "cohere",
-		is:      func(url string) bool { return strings.Contains(url, "api.cohere.") && strings.HasSuffix(url, "/v2/chat") },
-		expect:  expectCohere,
-		normal:  normalCohere,
+		is: func(url string) bool {
+			return strings.Contains(url, "api.cohere.") && strings.HasSuffix(url, "/v2/chat")
+		},
+		expect: expectCohere,
+		normal: normalCohere,
 	}
 }
 

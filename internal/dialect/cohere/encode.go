@@ -261,6 +261,10 @@ func (e *requestEncoder) thinking(o *llm.ReasoningOptions) {
 			budget = lowBudget
 		case "medium":
 			budget = mediumBudget
+		case effortHigh, "xhigh", "max":
+		default:
+			e.drop("reasoning_effort")
+			return
 		}
 	}
 	if !e.key("thinking") {

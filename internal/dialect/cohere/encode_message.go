@@ -104,7 +104,7 @@ func (e *requestEncoder) assistant(parts []llm.Part, param string) {
 			citations = a
 		}
 	}
-	if len(blocks) > 0 || len(calls) == 0 && plan.Len() == 0 {
+	if len(blocks) > 0 || len(calls) == 0 && !e.own { // it may be absent
 		e.content(blocks, llm.RoleAssistant, param)
 	}
 	if plan.Len() > 0 {
@@ -144,6 +144,9 @@ func (e *requestEncoder) calls(calls []*llm.ToolCall) {
 	e.dst = appendCalls(e.dst, calls, e.own)
 }
 
+// noArguments is how a call without any is written.
+const noArguments = "{}"
+
 // appendCalls writes tool calls, with what nobody modelled where that is in
 // this format's words.
 func appendCalls(dst []byte, calls []*llm.ToolCall, own bool) []byte {
@@ -154,7 +157,11 @@ func appendCalls(dst []byte, calls []*llm.ToolCall, own bool) []byte {
 		}
 		dst = rawjson.AppendString(append(dst, `{"id":`...), c.ID)
 		dst = rawjson.AppendString(append(dst, `,"type":"function","function":{"name":`...), c.Name)
-		dst = rawjson.AppendString(append(dst, `,"arguments":`...), c.Arguments)
+		arguments := c.Arguments
+		if arguments == "" && !own {
+			arguments = noArguments
+		}
+		dst = rawjson.AppendString(append(dst, `,"arguments":`...), arguments)
 		dst = append(dst, '}')
 		if own {
 			dst = appendFields(dst, c.Extra)

@@ -37,11 +37,11 @@ func Status(c llm.Code) int {
 }
 
 // EncodeError appends the body of an error reply to dst: an id and a message
-// are all that it has, so the parameter at fault has no place in it.
+// are all that it has, so the parameter at fault stands in the message.
 func EncodeError(dst []byte, e *llm.Error, requestID string) []byte {
 	dst = append(dst, '{')
 	if requestID != "" {
 		dst = append(rawjson.AppendString(append(dst, `"id":`...), requestID), ',')
 	}
-	return append(rawjson.AppendString(append(dst, `"message":`...), e.Message), '}')
+	return append(rawjson.AppendString(append(dst, `"message":`...), e.Placed()), '}')
 }

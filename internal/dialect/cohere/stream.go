@@ -12,7 +12,10 @@ import (
 	"weir/internal/sse"
 )
 
-var errNotObject = errors.New("cohere: an event of the stream is not an object")
+var (
+	errNotObject = errors.New("cohere: an event of the stream is not an object")
+	errNoCall    = errors.New("cohere: a piece of a tool call that has not begun")
+)
 
 // maxCalls bounds the tool calls that a stream may open; more are passed over.
 const maxCalls = 1024
@@ -21,7 +24,6 @@ const maxCalls = 1024
 // message-end; the "[DONE]" that Cohere sends behind it says nothing more.
 type Decoder struct {
 	calls []int64 // as the provider counts them, in the order in which they began
-	done  bool
 }
 
 // NewDecoder decodes one streamed answer.
@@ -32,10 +34,7 @@ func NewDecoder(*llm.Quirks) *Decoder { return &Decoder{} }
 // beside it; any other error is a frame that is not the protocol.
 func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
 	data := bytes.TrimSpace(frame.Data)
-	switch {
-	case string(data) == "[DONE]":
-		return d.end(dst), nil
-	case len(data) == 0:
+	if len(data) == 0 || string(data) == "[DONE]" {
 		return dst, nil
 	}
 	if err := rawjson.Validate(data, maxDepth); err != nil {
@@ -49,15 +48,6 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 		e.kind = rawjson.AppendString(nil, string(frame.Name))
 	}
 	return d.event(dst, &e, data)
-}
-
-// end appends the end of the stream, once.
-func (d *Decoder) end(dst []llm.Event) []llm.Event {
-	if d.done {
-		return dst
-	}
-	d.done = true
-	return append(dst, llm.Event{Kind: llm.EventDone})
 }
 
 // event is an event's object by place.
@@ -96,7 +86,7 @@ func (d *Decoder) event(dst []llm.Event, e *event, data []byte) ([]llm.Event, er
 	case `"tool-plan-delta"`:
 		return piece(dst, llm.EventReasoning, rawjson.Get(e.message, "tool_plan")), nil
 	case `"tool-call-start"`, `"tool-call-delta"`:
-		return d.call(dst, e), nil
+		return d.call(dst, e)
 	case `"citation-start"`:
 		return citation(dst, rawjson.Get(e.message, "citations")), nil
 	case `"message-end"`:
@@ -137,12 +127,12 @@ func citation(dst []llm.Event, v []byte) []llm.Event {
 
 // call appends the events of one piece of a tool call: one that opens it, with
 // its id and name, and one with a piece of its arguments.
-func (d *Decoder) call(dst []llm.Event, e *event) []llm.Event {
+func (d *Decoder) call(dst []llm.Event, e *event) ([]llm.Event, error) {
 	v := rawjson.Get(e.message, "tool_calls")
 	position := d.find(e.index)
 	if string(e.kind) == `"tool-call-start"` {
 		if len(d.calls) == maxCalls {
-			return dst
+			return dst, nil
 		}
 		position = len(d.calls)
 		d.calls = append(d.calls, e.index)
@@ -154,10 +144,13 @@ func (d *Decoder) call(dst []llm.Event, e *event) []llm.Event {
 		dst = append(dst, llm.Event{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Index: position, ID: id, Name: name}})
 	}
 	arguments := rawjson.Text(rawjson.Get(v, "function", "arguments"))
-	if position < 0 || arguments == "" {
-		return dst
+	switch {
+	case position < 0 && len(d.calls) < maxCalls:
+		return dst, errNoCall
+	case position < 0 || arguments == "":
+		return dst, nil
 	}
-	return append(dst, llm.Event{Kind: llm.EventToolCall, Text: arguments, Tool: llm.ToolDelta{Index: position}})
+	return append(dst, llm.Event{Kind: llm.EventToolCall, Text: arguments, Tool: llm.ToolDelta{Index: position}}), nil
 }
 
 // find is the position of the newest call of that index, or -1.
@@ -191,5 +184,5 @@ func (d *Decoder) messageEnd(dst []llm.Event, e *event) ([]llm.Event, error) {
 	if reason != "" {
 		dst = append(dst, llm.Event{Kind: llm.EventFinish, Finish: reason})
 	}
-	return d.end(dst), nil
+	return append(dst, llm.Event{Kind: llm.EventDone}), nil
 }

@@ -148,6 +148,6 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 // Fail writes a message-end that says what failed. No end marker follows.
 func (e *Encoder) Fail(dst []byte, err *llm.Error) []byte {
 	dst = e.open(dst, "message-end")
-	dst = rawjson.AppendString(append(dst, `,"delta":{"finish_reason":"ERROR","error":`...), err.Message)
+	dst = rawjson.AppendString(append(dst, `,"delta":{"finish_reason":"ERROR","error":`...), err.Placed())
 	return append(dst, "}}\n\n"...)
 }

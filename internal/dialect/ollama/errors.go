@@ -36,9 +36,10 @@ func Status(c llm.Code) int {
 }
 
 // EncodeError appends the body of an error reply to dst. A message is all that
-// it has; the X-Request-Id header carries the request id.
+// it has, and so names the parameter at fault; the X-Request-Id header carries the
+// request id.
 func EncodeError(dst []byte, e *llm.Error, _ string) []byte {
-	return append(rawjson.AppendString(append(dst, `{"error":`...), e.Message), '}')
+	return append(rawjson.AppendString(append(dst, `{"error":`...), e.Placed()), '}')
 }
 
 // DecodeError reads the provider's explanation from an error body: text under

@@ -2,7 +2,6 @@ package ollama
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -204,7 +203,7 @@ func decodeTools(v []byte) (tools []llm.Tool, err error) {
 		}
 		tool := decodeFunction(function)
 		if tool.Name == "" {
-			return nil, llm.Invalid(param+".function.name", fmt.Sprintf("The function of tool %d needs a name, a non-empty string.", i))
+			return nil, llm.Invalid(param+".function.name", "A function needs a name, a non-empty string.")
 		}
 		tools = append(tools, tool)
 	}
