@@ -3,6 +3,7 @@ module weir
 go 1.26.0
 
 require (
+	github.com/cohere-ai/cohere-go/v2 v2.15.3
 	github.com/goccy/go-yaml v1.19.2
 	github.com/gofrs/flock v0.13.1
 	github.com/google/go-cmp v0.7.0
