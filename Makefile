@@ -48,5 +48,15 @@ bench: ## Measure: Go benchmarks, then the gateway beside nginx
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
 	$(GO) run ./bench run
 
+.PHONY: prices
+prices: ## Take the newest prices and abilities of models, and test them
+	$(GO) generate ./internal/pricing
+	$(GO) test ./internal/pricing
+	$(MAKE) docs
+
+.PHONY: docs
+docs: ## Write the pages about providers
+	$(GO) test ./internal/provider -count=1 -run TestPages -update
+
 .PHONY: check
 check: tidy lint race crash ## Everything that CI runs

@@ -1,34 +1,35 @@
 package main
 
 import (
+	"fmt"
+	"math"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"weir/internal/app"
-	"weir/internal/llm"
+	"weir/internal/config"
+	"weir/internal/pricing"
 	"weir/internal/route"
 )
 
-// modelView is a model as listings show it; prices are US dollars per million
-// tokens.
+// modelView is a model as listings show it.
 type modelView struct {
-	ID        string            `json:"id"`
-	Provider  string            `json:"provider,omitempty"`
-	Context   int64             `json:"context,omitempty"`
-	MaxOutput int64             `json:"max_output,omitempty"`
-	Prices    map[string]string `json:"prices,omitempty"`
-	Unpriced  bool              `json:"unpriced,omitempty"`
-	Source    string            `json:"source,omitempty"`
-	Checked   string            `json:"checked,omitempty"`
-	Targets   []string          `json:"targets,omitempty"`
+	ID        string `json:"id"`
+	Provider  string `json:"provider,omitempty"`
+	Context   int64  `json:"context,omitempty"`    // tokens
+	MaxOutput int64  `json:"max_output,omitempty"` // tokens
+	route.View
+	abilities pricing.Abilities
 }
 
 func newModels(env *environment) *cobra.Command {
 	var provider string
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "models", Short: "List models with context window and prices, where from and of which day",
+		Use: "models", Short: "List models with context window, prices and what they can do",
+		Long: "List models with context window, prices (US dollars per million tokens), largest answer, and what they can do:\n" +
+			modelLegend + "\nA model without a price is unpriced, which is not free.",
 		Example: "  weir models --provider openai", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := env.loadConfig("")
@@ -43,7 +44,7 @@ func newModels(env *environment) *cobra.Command {
 			for i := range models {
 				views = append(views, viewModel(&models[i]))
 			}
-			return list(env, views, []string{"MODEL", "CONTEXT", "INPUT $/M", "OUTPUT $/M", "SOURCE", "CHECKED"}, (*modelView).row)
+			return env.listModels(views)
 		},
 	})
 	cmd.Flags().StringVar(&provider, "provider", "", "of this provider alone, configured or not")
@@ -51,34 +52,107 @@ func newModels(env *environment) *cobra.Command {
 }
 
 func viewModel(m *route.Model) modelView {
-	v := modelView{
+	return modelView{
 		ID: m.Name, Provider: m.Provider, Context: m.Context, MaxOutput: m.MaxOutput,
-		Source: m.Source, Checked: m.Checked, Targets: m.Targets,
+		View: m.View(), abilities: m.Abilities,
 	}
-	if m.Provider == "" {
-		return v
+}
+
+// modelLegend explains the letters of the column CAN.
+const modelLegend = "i images, d documents, a audio, t tools, s structured answers,\n" +
+	"r reasoning; - no, ? not known"
+
+// listModels prints JSON, a line a model where a program reads, and where a
+// person does what the terminal has room for, with a legend.
+func (env *environment) listModels(views []modelView) error {
+	if env.asJSON {
+		return printJSON(env.stdout, append([]modelView{}, views...))
 	}
-	if !m.Price.Known() {
-		v.Unpriced = true
-		return v
+	heads := []string{"MODEL", "CONTEXT", "INPUT $/M", "OUTPUT $/M", "MAX OUT", "CAN", "SOURCE", "CHECKED", "NOTE"}
+	rows := rowsOf(views, (*modelView).row)
+	width := terminalWidth(env.stdout, os.Getenv)
+	if width == 0 {
+		return printFolded(env.stdout, math.MaxInt, heads, rows)
 	}
-	v.Prices = map[string]string{}
-	for c := range llm.NumTokens {
-		v.Prices[llm.Class(c).String()] = llm.FormatRate(m.Price.Rates[c])
+	legend := modelLegend
+	if tableWidth(heads, rows) > width {
+		heads = []string{"MODEL", "CONTEXT", "IN $/M", "OUT $/M", "MAX OUT", "CAN"}
+		rows = rowsOf(views, (*modelView).shortRow)
+		legend += ", x deprecated"
 	}
-	return v
+	if err := printFolded(env.stdout, width, heads, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(env.stdout, "\nCAN: %s.\nPrices: %s.\nModels: %s.\n", legend, app.PriceData(), app.AbilityData())
+	return err
 }
 
 func (v *modelView) row() []string {
-	context := "?"
-	if v.Context > 0 {
-		context = count(v.Context)
+	if v.Provider == "" {
+		return []string{v.ID, "", "", "", "", "", "", "", v.aliasOf()}
 	}
-	switch {
-	case len(v.Targets) > 0:
-		return []string{v.ID, "", "", "", "alias of " + strings.Join(v.Targets, ", "), ""}
-	case v.Unpriced:
-		return []string{v.ID, context, "unpriced", "unpriced", v.Source, v.Checked}
+	note := ""
+	if v.Deprecated {
+		note = "deprecated"
 	}
-	return []string{v.ID, context, v.Prices["input"], v.Prices["output"], v.Source, v.Checked}
+	source := v.Source[strings.LastIndexByte(v.Source, '/')+1:]
+	return append(v.columns(), letters(&v.abilities), source, v.Checked, note)
+}
+
+// shortRow is a row without the source of the price.
+func (v *modelView) shortRow() []string {
+	if v.Provider == "" {
+		return []string{v.ID, "", "", "", "", v.aliasOf()}
+	}
+	can := letters(&v.abilities)
+	if v.Deprecated {
+		can += "x"
+	}
+	return append(v.columns(), can)
+}
+
+func (v *modelView) aliasOf() string { return "alias of " + strings.Join(v.Targets, ", ") }
+
+// columns are those that every row begins with.
+func (v *modelView) columns() []string {
+	input, output := v.tokenPrices()
+	return []string{v.ID, sizeOrNone(v.Context), input, output, sizeOrNone(v.MaxOutput)}
+}
+
+// tokenPrices are those of a million tokens, or why there are none: a model
+// that is paid by the second is no more free than one without a price.
+func (v *modelView) tokenPrices() (input, output string) {
+	if v.Unpriced {
+		return "unpriced", "unpriced"
+	}
+	input, output = v.Prices["input"], v.Prices["output"]
+	for _, unit := range config.UnitClasses() {
+		if _, ok := v.Prices[unit]; ok && input == "0" && output == "0" {
+			return "by " + unit, "by " + unit
+		}
+	}
+	return input, output
+}
+
+func sizeOrNone(tokens int64) string {
+	if tokens == 0 {
+		return "?"
+	}
+	return count(tokens)
+}
+
+// letters are the abilities, one each, in the order of the legend.
+func letters(a *pricing.Abilities) string {
+	var b strings.Builder
+	for _, n := range a.List() {
+		switch n.Ability {
+		case pricing.Yes:
+			b.WriteByte(n.Name[0])
+		case pricing.No:
+			b.WriteByte('-')
+		default:
+			b.WriteByte('?')
+		}
+	}
+	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 )
 
 // printTable writes rows under their heads, in columns.
@@ -17,6 +18,91 @@ func printTable(w io.Writer, heads []string, rows [][]string) error {
 		}
 	}
 	return t.Flush()
+}
+
+// gap is what stands between two columns.
+const gap = "  "
+
+// printFolded writes rows under their heads, in columns, to a terminal of that
+// width. A first cell that leaves the others no room gets a line of its own; a
+// row of nothing but its first and its last cell is text, not columns.
+func printFolded(w io.Writer, width int, heads []string, rows [][]string) error {
+	table := append([][]string{heads}, rows...)
+	widths := columnWidths(table)
+	if over := tableWidth(heads, rows) - width; over > 0 {
+		widths[0] = max(widths[0]-over, len(heads[0]))
+	}
+	var out strings.Builder
+	for _, row := range table {
+		if isText(row) {
+			foldText(&out, width, row[0], row[len(row)-1])
+			continue
+		}
+		foldRow(&out, widths, row)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func foldRow(out *strings.Builder, widths []int, row []string) {
+	var line strings.Builder
+	for i, cell := range row {
+		if i == 0 && utf8.RuneCountInString(cell) > widths[0] {
+			out.WriteString(cell + "\n")
+			cell = ""
+		}
+		fmt.Fprintf(&line, "%-*s"+gap, widths[i], cell)
+	}
+	out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+}
+
+// foldText writes a name and a text behind it, broken between words where the
+// line is full.
+func foldText(out *strings.Builder, width int, name, text string) {
+	at := utf8.RuneCountInString(name)
+	out.WriteString(name)
+	for _, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case at+1+n > width:
+			out.WriteString("\n" + gap)
+			at = len(gap)
+		default:
+			out.WriteByte(' ')
+			at++
+		}
+		out.WriteString(word)
+		at += n
+	}
+	out.WriteByte('\n')
+}
+
+// isText reports whether a row has no cell between its first and its last.
+func isText(row []string) bool {
+	return strings.Join(row[1:len(row)-1], "") == "" && row[len(row)-1] != ""
+}
+
+// tableWidth is how much room the table needs that nothing is folded in.
+func tableWidth(heads []string, rows [][]string) int {
+	sum := -len(gap)
+	for _, n := range columnWidths(append([][]string{heads}, rows...)) {
+		sum += len(gap) + n
+	}
+	return sum
+}
+
+// columnWidths are those of the widest cells.
+func columnWidths(table [][]string) []int {
+	widths := make([]int, len(table[0]))
+	for _, row := range table {
+		if isText(row) {
+			continue
+		}
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	return widths
 }
 
 // printJSON writes v with indentation; an empty list is [].
@@ -31,9 +117,13 @@ func list[T any](env *environment, items []T, heads []string, row func(*T) []str
 	if env.asJSON {
 		return printJSON(env.stdout, append([]T{}, items...))
 	}
+	return printTable(env.stdout, heads, rowsOf(items, row))
+}
+
+func rowsOf[T any](items []T, row func(*T) []string) [][]string {
 	rows := make([][]string, 0, len(items))
 	for i := range items {
 		rows = append(rows, row(&items[i]))
 	}
-	return printTable(env.stdout, heads, rows)
+	return rows
 }

@@ -25,12 +25,12 @@ func newVersion(env *environment) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := map[string]string{
 				"version": version(), "commit": commit(), "go": runtime.Version(),
-				"sqlite": app.SQLiteVersion(), "prices": app.PriceData(),
+				"sqlite": app.SQLiteVersion(), "prices": app.PriceData(), "models": app.AbilityData(),
 			}
 			if env.asJSON {
 				return json.NewEncoder(env.stdout).Encode(v)
 			}
-			for _, name := range []string{"version", "commit", "go", "sqlite", "prices"} {
+			for _, name := range []string{"version", "commit", "go", "sqlite", "prices", "models"} {
 				if _, err := fmt.Fprintf(env.stdout, "%-8s %s\n", name, v[name]); err != nil {
 					return err
 				}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"weir/internal/route"
 )
 
 // Live answers GET /livez: the process runs. It asks nothing else, so that an
@@ -59,6 +61,13 @@ func (s *Server) checks(draining bool) []check {
 	}
 	if _, err := s.ledger.Lag(); err != nil {
 		checks[2].problem = "away; usage is kept in the journal"
+	}
+	for _, p := range s.router.Table().Providers(s.now()) {
+		c := check{name: "provider " + p.Name, tolerable: true}
+		if p.State == route.StateOpen {
+			c.problem = "unavailable"
+		}
+		checks = append(checks, c)
 	}
 	return checks
 }

@@ -205,6 +205,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	running.Go(func() { g.accounts.Watch(background) })
 	running.Go(func() { g.reload(background) })
 	running.Go(func() { g.retain(background) })
+	running.Go(func() { g.reportHealth(background) })
 
 	failed := make(chan error, 1)
 	running.Go(func() { failed <- serveOn(server, listener) })

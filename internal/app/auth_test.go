@@ -219,11 +219,13 @@ func TestModelsOfKey(t *testing.T) {
 		var list struct {
 			Object string `json:"object"`
 			Data   []struct {
-				ID      string   `json:"id"`
-				Object  string   `json:"object"`
-				Created int64    `json:"created"`
-				OwnedBy string   `json:"owned_by"`
-				Targets []string `json:"targets"`
+				ID      string            `json:"id"`
+				Object  string            `json:"object"`
+				Created int64             `json:"created"`
+				OwnedBy string            `json:"owned_by"`
+				Prices  map[string]string `json:"prices"`
+				Source  string            `json:"source"`
+				Targets []string          `json:"targets"`
 			} `json:"data"`
 		}
 		decode(t, r.body, &list)

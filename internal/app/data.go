@@ -124,7 +124,7 @@ func Migrate(ctx context.Context, cfg config.Config, log *slog.Logger, onlyLook 
 }
 
 // Models is what the configuration can route to; or, of a named provider, what
-// the price data knows even where it is not configured.
+// the embedded data knows even where it is not configured.
 func Models(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, providerName string) ([]route.Model, error) {
 	f := newFleet(&Options{Config: cfg, Getenv: getenv, Log: log})
 	defer f.close()
@@ -147,7 +147,7 @@ func Models(ctx context.Context, cfg config.Config, getenv func(string) string, 
 	return catalogued(providerName)
 }
 
-// catalogued is what the price data knows of a provider.
+// catalogued is what the embedded data knows of a provider.
 func catalogued(providerName string) ([]route.Model, error) {
 	book, err := pricing.NewBook(pricing.Overrides{})
 	if err != nil {
@@ -155,13 +155,10 @@ func catalogued(providerName string) ([]route.Model, error) {
 	}
 	var models []route.Model
 	for _, l := range book.Models(providerName, time.Now()) {
-		models = append(models, route.Model{
-			Name: providerName + "/" + l.ID, Provider: providerName, Context: l.Context, MaxOutput: l.MaxOutput,
-			Price: l.Price, Source: l.Source, Checked: l.Checked,
-		})
+		models = append(models, route.Listed(providerName, &l))
 	}
 	if len(models) == 0 {
-		return nil, fmt.Errorf("provider %q is not configured, and the price data does not know it", providerName)
+		return nil, fmt.Errorf("provider %q is not configured, and the model data does not know it", providerName)
 	}
 	return models, nil
 }
@@ -173,6 +170,15 @@ func PriceData() string {
 		return err.Error()
 	}
 	return book.Source() + " of " + book.Day()
+}
+
+// AbilityData is the same of the data about what models can do.
+func AbilityData() string {
+	book, err := pricing.NewBook(pricing.Overrides{})
+	if err != nil {
+		return err.Error()
+	}
+	return book.AbilitySource() + " of " + book.AbilityDay()
 }
 
 // SQLiteVersion is the version of the embedded database.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"weir/internal/app"
 	"weir/internal/ledger"
+	"weir/internal/llm"
 )
 
 // usesPage is the reply of GET /v1/uses, and no more. Its numbers are as they
@@ -89,6 +91,17 @@ func (h *house) rows(requestID string) (rows []row) {
 	return rows
 }
 
+// countedRows are the attempts of a request, once the one that counts is in
+// the database.
+func (h *house) countedRows(t testing.TB, r reply) (rows []row) {
+	t.Helper()
+	await(t, "the row that counts", func() bool {
+		rows = h.rows(r.header.Get("X-Request-Id"))
+		return slices.ContainsFunc(rows, func(r row) bool { return r.counts })
+	})
+	return rows
+}
+
 // event is one frame of a stream of the native API.
 type event struct {
 	ID           string `json:"id"`
@@ -150,4 +163,28 @@ func text(events []event) string {
 		}
 	}
 	return s.String()
+}
+
+// attemptsTold is how many attempts the last piece of a stream tells of; 1
+// where it tells nothing.
+func attemptsTold(last event) int {
+	var told struct{ Attempts int }
+	if json.Unmarshal(last.Weir, &told) != nil {
+		return 1
+	}
+	return told.Attempts
+}
+
+// sumOfCosts is what the attempts of a request cost together.
+func sumOfCosts(t testing.TB, rows []row) string {
+	t.Helper()
+	var sum llm.Money
+	for _, r := range rows {
+		cost, err := llm.ParseMoney(r.cost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += cost
+	}
+	return sum.String()
 }

@@ -20,7 +20,6 @@ const (
 	demoName    = "demo"
 	demoModel   = "chat"
 	ollamaName  = "ollama"
-	defaultTry  = 2 // retries, where the configuration does not say
 	demoBaseURL = "http://demo.invalid/v1"
 )
 
@@ -28,13 +27,25 @@ const (
 type fleet struct {
 	options  *Options
 	dialects []*dialect.Dialect
+	health   *route.Health
 	demo     *simulator.Server
 }
 
 func newFleet(o *Options) *fleet {
 	f := &fleet{options: o, dialects: dialect.All()}
+	f.health = route.NewHealth(f.noticeHealth)
 	f.demo = simulator.New(simulator.Options{Dialects: f.dialects, Seed: 1, MaxRecords: 1000})
 	return f
+}
+
+// noticeHealth is told when a target fails for the fifth time in a row, and
+// when it answers again.
+func (f *fleet) noticeHealth(e route.Event) {
+	if e.Available {
+		f.options.Log.Info("provider.recovered", "target", e.Target)
+		return
+	}
+	f.options.Log.Warn("provider.unavailable", "target", e.Target, "reason", e.Reason)
 }
 
 func (f *fleet) close() { f.demo.Close() }
@@ -71,7 +82,7 @@ func (f *fleet) table(ctx context.Context, cfg *config.Config) (*route.Table, er
 		return nil, err
 	}
 	return route.NewTable(route.Options{
-		Providers: providers, Book: book, Aliases: aliases(cfg),
+		Providers: providers, Book: book, Aliases: aliases(cfg), Health: f.health,
 		Listed:           map[string][]string{demoName: demoModels()},
 		DefaultModel:     cmp.Or(cfg.DefaultModel, defaultModel(providers, catalogue)),
 		DefaultMaxOutput: cfg.DefaultMaxOutput,
@@ -120,7 +131,7 @@ func (f *fleet) providerOptions(ctx context.Context, cfg *config.Config, catalog
 // configured is a provider of the configuration. What it leaves out is the
 // catalogue's, or the environment's.
 func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (provider.Options, error) {
-	o := provider.Options{Name: p.Name, Retries: defaultTry}
+	o := provider.Options{Name: p.Name, Retries: provider.DefaultRetries}
 	if e := catalogue.Find(p.Name); e != nil {
 		found := e.FromEnv(f.options.Getenv)
 		o = e.Options(f.dialect)
@@ -145,6 +156,7 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 		o.APIKeys = p.APIKeys
 	}
 	o.Models = p.Models
+	o.Quirks.Prefill = cmp.Or(p.Prefill, o.Quirks.Prefill)
 	o.Timeouts = provider.Timeouts(p.Timeouts)
 	if p.Retries != nil {
 		o.Retries = *p.Retries
@@ -173,7 +185,7 @@ func (f *fleet) complete(o *provider.Options, cfg *config.Config) {
 func (f *fleet) demoOptions() provider.Options {
 	return provider.Options{
 		Name: demoName, Dialect: f.dialect("openai"), BaseURL: demoBaseURL,
-		Auth: provider.AuthNone, Transport: f.demo.RoundTripper(), Retries: defaultTry,
+		Auth: provider.AuthNone, Transport: f.demo.RoundTripper(), Retries: provider.DefaultRetries,
 	}
 }
 
@@ -210,7 +222,9 @@ func defaultModel(providers []*provider.Provider, catalogue provider.Catalogue) 
 func aliases(cfg *config.Config) map[string]route.Alias {
 	all := make(map[string]route.Alias, len(cfg.Aliases))
 	for name, a := range cfg.Aliases {
-		all[name] = route.Alias{Targets: a.Targets}
+		all[name] = route.Alias{
+			Targets: a.Targets, Weights: a.Weights, Strategy: route.Strategy(a.Strategy), NoRescue: a.Rescue == "off",
+		}
 	}
 	return all
 }

@@ -162,6 +162,9 @@ func (l *loader) checkProvider(p *Provider) {
 	if p.BaseURL != "" {
 		p.BaseURL = l.checkHTTP(join(path, "base_url"), p.BaseURL, "put the key in `api_keys`")
 	}
+	if p.Prefill != "" {
+		l.checkWord(join(path, "prefill"), p.Prefill, []string{"yes", "no"})
+	}
 	l.checkKeys(join(path, "api_keys"), p.APIKeys)
 	l.checkModelList(join(path, "models"), p.Models)
 	l.checkTimeouts(join(path, "timeouts"), &p.Timeouts)
@@ -299,6 +302,23 @@ func (l *loader) checkAliases(c *Config) {
 			c.Aliases[name] = a
 		}
 		l.checkWord(join(path, "strategy"), a.Strategy, Strategies())
+		l.checkWeights(join(path, "weights"), &a)
+		if a.Rescue != "" {
+			l.checkWord(join(path, "rescue"), a.Rescue, []string{"on", "off"})
+		}
+	}
+}
+
+const maxWeight = 1000
+
+func (l *loader) checkWeights(path string, a *Alias) {
+	if n := len(a.Weights); n > 0 && n != len(a.Targets) {
+		l.report(path, "`weights` must have one number for each of the %d targets, not %d", len(a.Targets), n)
+	}
+	for i, w := range a.Weights {
+		if w < 1 || w > maxWeight {
+			l.report(index(path, i), "a weight must be 1 to %d, not %d", maxWeight, w)
+		}
 	}
 }
 

@@ -94,6 +94,9 @@ type Provider struct {
 	Timeouts Timeouts `yaml:"timeouts,omitempty"`
 	// Retries is 0 to 10; nil where the file says nothing.
 	Retries *int `yaml:"retries,omitempty"`
+	// Prefill is "yes", "no" or empty: whether a conversation that ends with an
+	// assistant's message is continued behind it.
+	Prefill string `yaml:"prefill,omitempty"`
 }
 
 // Timeouts bound one attempt at a provider; 0 where the configuration says
@@ -105,18 +108,30 @@ type Timeouts struct {
 	Total     time.Duration `yaml:"total,omitempty"`
 }
 
-// Model is what the operator says of a model, in tokens; 0 is "not said".
+// Model is what the operator says of a model: its sizes in tokens, and what it
+// takes and does. 0 and nil are "not said".
 type Model struct {
-	Context   int64 `yaml:"context,omitempty"`
-	MaxOutput int64 `yaml:"max_output,omitempty"`
+	Context    int64 `yaml:"context,omitempty"`
+	MaxOutput  int64 `yaml:"max_output,omitempty"`
+	Images     *bool `yaml:"images,omitempty"`
+	Documents  *bool `yaml:"documents,omitempty"`
+	Audio      *bool `yaml:"audio,omitempty"`
+	Tools      *bool `yaml:"tools,omitempty"`
+	Structured *bool `yaml:"structured,omitempty"`
+	Reasoning  *bool `yaml:"reasoning,omitempty"`
 }
 
 // Alias is a name for one or more models.
 type Alias struct {
 	// Targets are <provider>/<model-name>, at least one, none twice.
 	Targets []string `yaml:"targets"`
+	// Weights are 1 to 1000, one for each of Targets; none for 1 each.
+	Weights []int `yaml:"weights,omitempty"`
 	// Strategy is "fallback", "weighted" or "latency".
 	Strategy string `yaml:"strategy"`
+	// Rescue is "on", "off" or empty for on: whether an answer that breaks off
+	// is continued by the next target.
+	Rescue string `yaml:"rescue,omitempty"`
 }
 
 // Limits are requests a minute, tokens a minute and requests at a time; 0 is

@@ -64,7 +64,7 @@ func TestVariablesInsideEntries(t *testing.T) {
 	got := mustLoad(t, world{
 		files: map[string]string{
 			"weir.yaml": "providers:\n  my-house: {api_keys: [a], base_url: http://h}\n  my: {api_keys: [b]}\n" +
-				"prices:\n  my-house/m-1: {input: 1}\nmodels:\n  my/m: {context: 5}\n",
+				"prices:\n  my-house/m-1: {input: 1}\nmodels:\n  my/m: {context: 5, audio: true}\n",
 			"/k": "k1,k2\n",
 		},
 		env: map[string]string{
@@ -77,9 +77,10 @@ func TestVariablesInsideEntries(t *testing.T) {
 			"WEIR_PRICES_MY_HOUSE_M_1_INPUT":     "2",
 			"WEIR_PRICES_MY_HOUSE_M_1_AUDIO_OUT": "3.5",
 			"WEIR_MODELS_MY_M_MAX_OUTPUT":        "4",
+			"WEIR_MODELS_MY_M_REASONING":         "false",
 		},
 	})
-	one := 1
+	one, yes, no := 1, true, false
 	want := config.Default()
 	want.File = "weir.yaml"
 	want.Providers = []config.Provider{
@@ -89,7 +90,7 @@ func TestVariablesInsideEntries(t *testing.T) {
 		{Name: "new_one", Dialect: "cohere"},
 	}
 	want.Prices = map[string]map[string]string{"my-house/m-1": {"input": "2", "audio_out": "3.5"}}
-	want.Models = map[string]config.Model{"my/m": {Context: 5, MaxOutput: 4}}
+	want.Models = map[string]config.Model{"my/m": {Context: 5, MaxOutput: 4, Audio: &yes, Reasoning: &no}}
 	if d := diff(got, want); d != "" {
 		t.Errorf("Load: want -, got +\n%s", d)
 	}

@@ -89,7 +89,7 @@ providers:
     timeouts: {connect: 5s, first_byte: 120s, idle: 60s, total: 30m}
     retries: 2
 models:
-  house/small: {context: 32768, max_output: 4096}
+  house/small: {context: 32768, max_output: 4096, tools: true, images: false}
 default_max_output: 8192
 prices:
   house/small: {input: "0.15", output: "0.60"}
@@ -116,7 +116,7 @@ log: {level: info, format: auto}
 
 // whole is what wholeFile says.
 func whole() config.Config {
-	retries := 2
+	retries, yes, no := 2, true, false
 	want := config.Default()
 	want.File = "weir.yaml"
 	want.Providers = []config.Provider{
@@ -127,7 +127,7 @@ func whole() config.Config {
 			Timeouts: config.Timeouts{Connect: 5 * time.Second, FirstByte: 2 * time.Minute, Idle: time.Minute, Total: 30 * time.Minute},
 		},
 	}
-	want.Models = map[string]config.Model{"house/small": {Context: 32768, MaxOutput: 4096}}
+	want.Models = map[string]config.Model{"house/small": {Context: 32768, MaxOutput: 4096, Tools: &yes, Images: &no}}
 	want.Prices = map[string]map[string]string{
 		"house/small": {"input": "0.15", "output": "0.60"},
 		"house/large": {"input": "2.50", "output": "10", "cache_read": "0.25"},

@@ -72,6 +72,8 @@ func scalarYAML(v reflect.Value, hide func(llm.Secret) string) string {
 		return formatDuration(x)
 	case *int:
 		return fmt.Sprint(*x)
+	case *bool:
+		return fmt.Sprint(*x)
 	case fmt.Stringer:
 		return quoteYAML(x.String())
 	default:

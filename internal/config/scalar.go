@@ -55,6 +55,9 @@ func setScalar(v reflect.Value, text string) (want string) {
 		return ""
 	case *bool:
 		return assign(p, text == "true", text == "true" || text == "false", wantBool)
+	case **bool:
+		yes := text == "true"
+		return assign(p, &yes, yes || text == "false", wantBool)
 	case *int:
 		n, err := strconv.Atoi(text)
 		return assign(p, n, err == nil, wantWhole)

@@ -43,7 +43,7 @@ type receipt struct {
 	began, ended time.Time
 	request      string // X-Request-Id; empty where no header came
 	status       int    // 0 where no header came
-	attempts     int    // X-Weir-Attempts; 0 where it did not stand there
+	attempts     int    // X-Weir-Attempts, or what the last piece of a stream says; 0 where neither did
 	replayed     bool
 	whole        bool // all of the answer came: its end marker, or as many bytes as were promised
 	failed       bool // an error event ended the stream
@@ -178,9 +178,15 @@ func (got *receipt) event(data []byte) {
 			} `json:"delta"`
 		} `json:"choices"`
 		Usage *tokens `json:"usage"`
+		Weir  *struct {
+			Attempts int `json:"attempts"`
+		} `json:"weir"`
 	}
 	if json.Unmarshal(data, &e) != nil {
 		return
+	}
+	if e.Weir != nil {
+		got.attempts = e.Weir.Attempts // the header left before the last of them
 	}
 	got.failed = got.failed || e.Error != nil
 	for i := range e.Choices {

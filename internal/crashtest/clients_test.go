@@ -121,9 +121,12 @@ func (v *verdict) partly(c *receipt, rows []*row) {
 		v.add(untrue, "%s: no row", c)
 		return
 	}
-	r := rows[len(rows)-1]
-	if got := r.usage.OutputTokens(); got+slack(c.pieces) < c.pieces {
-		v.add(underEstimate, "%s: %d tokens of output, the client got %d pieces", r, got, c.pieces)
+	got := int64(0) // another attempt may have said the pieces that an earlier one gave
+	for _, r := range rows {
+		got += r.usage.OutputTokens()
+	}
+	if got+slack(c.pieces) < c.pieces {
+		v.add(underEstimate, "%s: %d tokens of output in %d rows, the client got %d pieces", rows[len(rows)-1], got, len(rows), c.pieces)
 	}
 }
 

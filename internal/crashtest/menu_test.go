@@ -49,10 +49,13 @@ func menu() []dish {
 		{"broken", 4},
 		{"late", 2},
 		{"nobody", 3},
+		{"mended", 6},
+		{"torn", 2},
 	}
 }
 
-// aliases have a second target for when the first one fails.
+// aliases have a second target for when the first one fails: also half-way, where
+// the model echo gives the same answer wherever it is asked, and chat another.
 func aliases() map[string][]string {
 	good := "house/chat:ttft=30ms,pace=2ms,tokens=30"
 	return map[string][]string{
@@ -60,6 +63,8 @@ func aliases() map[string][]string {
 		"broken": {"house/chat:ttft=20ms,fault=reset", "house/chat:ttft=10ms,status=503", good},
 		"late":   {"house/chat:fault=headers-silence", good},
 		"nobody": {"nowhere/chat", good},
+		"mended": {"house/echo:pace=3ms,fault=cut,at=4", "house/echo:pace=1ms,ttft=5ms"},
+		"torn":   {"house/chat:pace=3ms,tokens=30,fault=stall,at=6", good},
 	}
 }
 

@@ -175,6 +175,9 @@ func unprovoked(b *books, v *verdict, n int) (all []string) {
 	if !slices.ContainsFunc(b.rows, func(r row) bool { return r.id.N > 1 && r.outcome == ledger.OutcomeOK }) {
 		all = append(all, "an answer by a second target")
 	}
+	if !slices.ContainsFunc(b.receipts, func(c receipt) bool { return c.model == "mended" && c.whole && c.stream && c.attempts > 1 }) {
+		all = append(all, "an answer that was continued elsewhere")
+	}
 	if n < 2*len(points) {
 		return all
 	}

@@ -66,6 +66,9 @@ type Dialect struct {
 	// EncodeRequest writes the body of a request. Dropped names what this wire
 	// format cannot carry and leaves out.
 	EncodeRequest func(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error)
+	// Prefill is whether its vendor continues a conversation that ends with an
+	// assistant's message behind that message.
+	Prefill bool
 	// Splice appends to dst a body of this same wire format with nothing
 	// changed but what the gateway must change.
 	Splice func(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte

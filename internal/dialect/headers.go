@@ -33,8 +33,9 @@ func ErrorHeaders(h http.Header, e *llm.Error) {
 		h["Www-Authenticate"] = []string{"Bearer"}
 	case llm.CodeRequestTooLarge:
 		h["Connection"] = []string{"close"} // the rest of the body is not read
-	case llm.CodeBudgetExceeded:
-		h["X-Should-Retry"] = []string{"false"} // the official SDKs obey it
+	case llm.CodeBudgetExceeded, llm.CodeProviderError, llm.CodeProviderUnavailable, llm.CodeProviderTimeout:
+		// The official SDKs obey it: what was to be tried again was tried.
+		h["X-Should-Retry"] = []string{"false"}
 	}
 	if e.RetryAfter > 0 {
 		h["Retry-After"] = []string{strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10)}

@@ -12,28 +12,94 @@ import (
 	"weir/internal/route"
 )
 
-// forward tries the targets in order until one has answered. The next one is
-// tried only while no byte of an answer has gone to the client.
+// forward asks the targets, as the plan orders them, until one has answered.
+// Before the client has seen any of an answer a failure is followed as the
+// rules say; after that, an answer that broke off may be continued elsewhere.
 func (c *call) forward() error {
 	ctx, release := c.upstreamContext()
 	defer release()
+	defer func() { c.out.close() }()
+	c.plan = c.table.Plan(c.targets, c.server.now())
+	defer c.plan.Release()
+	c.words.on = c.rescues()
+	body, err := c.prepareAny()
+	if err != nil {
+		return err
+	}
 	if err := c.open(); err != nil {
 		return err
 	}
 	for {
-		err := c.attempt(ctx)
+		err := c.attempt(ctx, body)
 		if err == nil {
 			return nil
 		}
 		failure := c.target().Provider.Judge(err)
 		settlement := c.settlementOf(failure)
-		if c.mayGoOn(failure) {
-			if next, err := c.openNext(settlement); err == nil {
-				c.hold = next
-				continue
-			}
+		wentOn := c.resumed != nil && c.resumed.prefill
+		if body = c.next(ctx, failure); body != nil && c.openNext(settlement) == nil {
+			c.keepUsage(&settlement.Usage, wentOn)
+			continue
 		}
 		return c.settleFailed(settlement, failure)
+	}
+}
+
+// next decides what follows a failure, and makes the body for it; nil where
+// nothing is left to try.
+func (c *call) next(ctx context.Context, f *provider.Failure) []byte {
+	now := c.server.now()
+	if !c.diverged(f) {
+		c.plan.Failed(f, now)
+	}
+	if c.gone() {
+		return nil
+	}
+	if c.out.committed() { // headers and comments alone are no answer
+		return c.resumeElsewhere(f)
+	}
+	pause, ok := c.plan.After(f, now)
+	if !ok || !c.pause(ctx, pause) {
+		return nil
+	}
+	body, err := c.prepareAny()
+	if err != nil {
+		return nil
+	}
+	return body
+}
+
+// pause waits, unless somebody gives up.
+func (c *call) pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return !c.gone()
+	case <-ctx.Done():
+	case <-c.server.stopping.Done():
+	}
+	return false
+}
+
+// prepareAny makes the body for the current target, or for the next one whose
+// wire format can carry the request. The error is that of the first.
+func (c *call) prepareAny() ([]byte, error) {
+	var first error
+	for {
+		body, err := c.prepare(c.target())
+		if err == nil {
+			return body, nil
+		}
+		if first == nil {
+			first = err
+		}
+		if !c.plan.Onward(c.server.now()) {
+			return nil, first
+		}
 	}
 }
 
@@ -79,11 +145,11 @@ func (c *call) drainFor(d time.Duration, ctx context.Context, cancel context.Can
 func (c *call) gone() bool { return c.deaf.Load() || c.r.Context().Err() != nil }
 
 // target is the one of the attempt under way.
-func (c *call) target() *route.Target { return &c.targets[len(c.tried)-1] }
+func (c *call) target() *route.Target { return c.plan.Target() }
 
 // newAttempt is the record of the next attempt.
 func (c *call) newAttempt() ledger.Attempt {
-	t := &c.targets[len(c.tried)]
+	t := c.target()
 	now := c.server.now().UTC().Truncate(time.Microsecond)
 	a := ledger.Attempt{
 		ID:      ledger.AttemptID{Request: c.id, N: uint16(len(c.tried) + 1)},
@@ -128,34 +194,25 @@ func (c *call) open() error {
 }
 
 // openNext settles the attempt that failed and opens the next one.
-func (c *call) openNext(s ledger.Settlement) (*ledger.Hold, error) {
+func (c *call) openNext(s ledger.Settlement) error {
 	a := c.newAttempt()
 	next, cost, err := c.hold.Next(s, a)
 	if err != nil {
-		return nil, err
-	}
-	c.charge(cost)
-	c.tried = append(c.tried, a.FullModel())
-	return next, nil
-}
-
-// mayGoOn says whether another target is to be tried after this failure.
-func (c *call) mayGoOn(f *provider.Failure) bool {
-	return len(c.tried) < len(c.targets) && f.Elsewhere() && !c.gone() && !c.out.committed()
-}
-
-// attempt asks one provider and relays its answer. An error means that there
-// is none yet for the client to see; a failure after that is dealt with inside.
-func (c *call) attempt(ctx context.Context) error {
-	t := c.target()
-	c.sum = &tally{choices: c.head.Choices}
-	body, err := c.prepare(t)
-	if err != nil {
 		return err
 	}
+	c.charge(cost)
+	c.hold = next
+	c.tried = append(c.tried, a.FullModel())
+	return nil
+}
+
+// attempt asks the current target and relays its answer. An error means that
+// the client has not got a whole one.
+func (c *call) attempt(ctx context.Context, body []byte) error {
+	t := c.target()
+	c.sum = &tally{choices: c.head.Choices}
 	if c.head.Stream {
 		c.beginStream()
-		defer c.out.close()
 	}
 	resp, err := t.Provider.Do(ctx, provider.Call{
 		Op: c.op, Model: t.Model, Stream: c.head.Stream, Body: body,
@@ -174,6 +231,7 @@ func (c *call) attempt(ctx context.Context) error {
 // prepare is the one branch between forwarding bytes and translating a tree.
 func (c *call) prepare(t *route.Target) ([]byte, error) {
 	to := t.Provider.Dialect()
+	c.dropped = nil
 	if to == c.dialect {
 		s := llm.Splice{Model: t.Model, Stream: c.head.Stream}
 		return to.Splice(nil, c.body, &c.head, s, t.Provider.Quirks()), nil
@@ -183,8 +241,14 @@ func (c *call) prepare(t *route.Target) ([]byte, error) {
 		return nil, err
 	}
 	request := *tree
+	return c.encode(t, &request)
+}
+
+// encode translates a request for a target.
+func (c *call) encode(t *route.Target, request *llm.Request) ([]byte, error) {
 	request.Model, request.Stream = t.Model, c.head.Stream
-	body, _, err := to.EncodeRequest(&request, t.Provider.Quirks())
+	body, dropped, err := t.Provider.Dialect().EncodeRequest(request, t.Provider.Quirks())
+	c.dropped = dropped
 	return body, err
 }
 
@@ -192,8 +256,25 @@ func (c *call) prepare(t *route.Target) ([]byte, error) {
 // client.
 func (c *call) settleFailed(s ledger.Settlement, f *provider.Failure) error {
 	c.settle(s)
+	if c.broke != nil {
+		f = c.broke // what came of the attempts to mend it is for the log
+	}
 	if c.gone() {
 		return &llm.Error{Code: llm.CodeInternal, Message: "The client left.", Err: errors.Join(errGone, f)}
 	}
-	return f
+	if c.out != nil && len(c.out.pending) > 0 {
+		c.out.write(c.out.pending) // nothing better will come
+	}
+	return c.told(f)
+}
+
+// told is the failure as the client is told of it. Where the circuit is open
+// anyway, no connection means that the provider is out of service.
+func (c *call) told(f *provider.Failure) error {
+	if route.FaultOf(f) != route.FaultUnreachable || !c.plan.Unavailable(c.server.now()) {
+		return f
+	}
+	e := *f.Err
+	e.Code = llm.CodeProviderUnavailable
+	return &e
 }

@@ -17,6 +17,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/provider"
 	"weir/internal/route"
 )
 
@@ -38,9 +39,13 @@ type call struct {
 	pooled    *[]byte // where body belongs
 	reserved  int64   // bytes that count for it
 	head      llm.Head
+	fallbacks []string     // models that the request names beside its own
+	noRescue  bool         // it does not want an answer continued elsewhere
 	request   *llm.Request // the body's tree, once somebody asked for it
 	table     *route.Table
 	targets   []route.Target
+	plan      route.Plan
+	dropped   []string        // what the wire format of the attempt under way cannot carry
 	oneTarget [1]route.Target // room for targets, which is nearly always enough
 	idem      *idempotent     // nil without an Idempotency-Key
 
@@ -54,6 +59,11 @@ type call struct {
 	hangUp  func()       // to be called then
 	ending  atomic.Bool  // the answer is whole, but for its usage and end marker
 	out     *clientStream
+
+	words   words             // what the client has been sent of a stream
+	resumed *resume           // how the attempt under way goes on with it; nil where it does not
+	before  llm.Usage         // what the attempts used whose words it goes on from
+	broke   *provider.Failure // how the first of them ended
 }
 
 // errGone is a client that left: there is nobody to tell.
@@ -82,11 +92,9 @@ func (c *call) run() error {
 	if err := c.readBody(); err != nil {
 		return err
 	}
-	head, err := c.dialect.Scan(c.body, c.r)
-	if err != nil {
+	if err := c.scanBody(); err != nil {
 		return err
 	}
-	c.head = head
 	if err := c.route(); err != nil {
 		return err
 	}
@@ -154,6 +162,12 @@ func (c *call) route() error {
 	}
 	c.targets = targets
 	if err := c.mayUse(); err != nil {
+		return err
+	}
+	if err := c.addFallbacks(); err != nil {
+		return err
+	}
+	if err := c.narrow(); err != nil {
 		return err
 	}
 	return c.checkTree()

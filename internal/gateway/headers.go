@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/internal/dialect"
@@ -20,13 +21,14 @@ type answered struct {
 	Model     string `json:"model"`
 	Requested string `json:"requested,omitempty"` // where it is another than Model
 	Attempts  int    `json:"attempts"`
-	Cost      string `json:"cost,omitempty"` // in dollars, where it is known before the body
+	Cost      string `json:"cost,omitempty"`    // in dollars, where it is known before the body
+	Dropped   string `json:"dropped,omitempty"` // names of what the provider's wire format cannot carry
 }
 
 func (c *call) answered() answered {
 	a := answered{
 		ID: c.idText, Provider: c.target().Provider.Name(), Model: c.tried[len(c.tried)-1],
-		Attempts: len(c.tried),
+		Attempts: len(c.tried), Dropped: strings.Join(c.dropped, ", "),
 	}
 	if c.head.Model != a.Model {
 		a.Requested = c.head.Model
@@ -36,7 +38,7 @@ func (c *call) answered() answered {
 
 func (a *answered) headers(h http.Header, contentType string) {
 	dialect.CommonHeaders(h, a.ID)
-	values := []string{contentType, a.Provider, a.Model, strconv.Itoa(a.Attempts), a.Requested, a.Cost}
+	values := []string{contentType, a.Provider, a.Model, strconv.Itoa(a.Attempts), a.Requested, a.Cost, a.Dropped}
 	h["Content-Type"] = values[0:1:1]
 	h["X-Weir-Provider"] = values[1:2:2]
 	h["X-Weir-Model"] = values[2:3:3]
@@ -46,6 +48,9 @@ func (a *answered) headers(h http.Header, contentType string) {
 	}
 	if a.Cost != "" {
 		h["X-Weir-Cost-USD"] = values[5:6:6]
+	}
+	if a.Dropped != "" {
+		h["X-Weir-Dropped"] = values[6:7:7]
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/internal/dialect"
@@ -73,7 +74,7 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 	}
 	claim := IdempotencyClaim{
 		Scope: c.principal.Key().ID, Key: digest(header),
-		Body: digest(c.dialect.Name, string(c.op), strconv.FormatBool(c.head.Stream), string(c.body)),
+		Body: digest(c.dialect.Name, string(c.op), strconv.FormatBool(c.head.Stream), strings.Join(c.fallbacks, " "), string(c.body)),
 	}
 	state, reply, err := c.server.idempotency.Claim(c.r.Context(), claim, idempotencyTTL)
 	if err != nil {

@@ -40,6 +40,10 @@ func (c *call) relayWhole(resp *provider.Response) error {
 	if !sum.whole() {
 		return provider.Truncated()
 	}
+	if c.resumed != nil {
+		return c.resumeWhole(reply, sum)
+	}
+	c.plan.Succeeded(c.server.now(), 0)
 	s := c.settlementOfWhole(sum)
 	c.settle(s)
 	if c.head.Stream {
@@ -135,7 +139,7 @@ func (c *call) relayStream(resp *provider.Response) error {
 	t := c.target()
 	from := t.Provider.Dialect()
 	r := relay{
-		call: c, same: from == c.dialect,
+		call: c, same: from == c.dialect && c.resumed == nil,
 		reader:  from.Framing.NewReader(resp.Body, maxFrame),
 		decoder: from.NewDecoder(t.Provider.Quirks()),
 		stream:  c.out, sum: c.sum,
@@ -147,7 +151,8 @@ func (c *call) relayStream(resp *provider.Response) error {
 	if err == nil {
 		return r.finish()
 	}
-	return r.breakOff(t.Provider.Judge(err))
+	r.breakOff()
+	return err
 }
 
 // relay is one stream on its way through.
@@ -199,15 +204,12 @@ func (r *relay) take(frame sse.Event) error {
 	f := frameKind{usageOnly: len(events) > 0}
 	for i := range events {
 		e := &events[i]
-		if r.sum.firstToken == 0 && isPiece(e.Kind) {
-			r.sum.firstToken = r.call.server.now().Sub(r.call.hold.Attempt().Opened)
+		passes, failure := r.event(e)
+		if failure != nil {
+			return failure
 		}
-		r.sum.add(e)
-		f.usage = f.usage || e.Kind == llm.EventUsage
-		f.usageOnly = f.usageOnly && e.Kind == llm.EventUsage
-		f.content = f.content || isPiece(e.Kind)
-		f.finish = f.finish || e.Kind == llm.EventFinish
-		if !r.same && (isPiece(e.Kind) || e.Kind == llm.EventStart) {
+		f.note(e)
+		if passes && !r.same && (isPiece(e.Kind) || e.Kind == llm.EventStart) {
 			r.out = r.stream.encoder.Append(r.out, e)
 		}
 	}
@@ -220,8 +222,33 @@ func (r *relay) take(frame sse.Event) error {
 	return err
 }
 
+// event takes note of an event, and reports whether the client is to have it.
+func (r *relay) event(e *llm.Event) (passes bool, err error) {
+	c := r.call
+	if r.sum.firstToken == 0 && isPiece(e.Kind) {
+		r.sum.firstToken = c.server.now().Sub(c.hold.Attempt().Opened)
+	}
+	r.sum.add(e)
+	if c.resumed != nil {
+		if passes, err = c.resumed.pass(e); err != nil || !passes {
+			return false, err
+		}
+	}
+	if r.same || e.Kind != llm.EventStart { // else the client reads the gateway's own
+		c.words.add(e)
+	}
+	return true, nil
+}
+
 // frameKind is what one frame of a provider's stream carries.
 type frameKind struct{ usage, usageOnly, content, finish bool }
+
+func (f *frameKind) note(e *llm.Event) {
+	f.usage = f.usage || e.Kind == llm.EventUsage
+	f.usageOnly = f.usageOnly && e.Kind == llm.EventUsage
+	f.content = f.content || isPiece(e.Kind)
+	f.finish = f.finish || e.Kind == llm.EventFinish
+}
 
 // forward passes a frame on as it came, but keeps back what the settlement
 // has to come before: the end marker, and the usage at the end. Words are never
@@ -269,10 +296,11 @@ func isPiece(k llm.EventKind) bool {
 // finish settles a whole answer and sends its end.
 func (r *relay) finish() error {
 	c := r.call
+	c.plan.Succeeded(c.server.now(), r.sum.firstToken)
 	s := c.settlementOfWhole(r.sum)
 	c.settle(s)
 	c.idem.streamed(c)
-	final := c.final(r.sum, &s.Usage)
+	final := c.final(r.sum, c.usageOfAll(&s.Usage))
 	if !r.same {
 		r.stream.write(r.stream.encoder.Finish(r.out, final))
 		return nil
@@ -282,18 +310,14 @@ func (r *relay) finish() error {
 	return nil
 }
 
-// breakOff ends an answer that will not be whole. While the client has seen
-// none of it, the failure goes back to forward, which may try elsewhere.
-func (r *relay) breakOff(f *provider.Failure) error {
-	c := r.call
-	if r.sum.length == 0 && !r.stream.committed() {
-		return f
+// breakOff sends what is there of an answer that broke off. While the client
+// has seen none of it, it is kept back: another target may begin anew.
+func (r *relay) breakOff() {
+	switch {
+	case len(r.out) == 0:
+	case r.stream.committed():
+		r.stream.write(r.out)
+	default:
+		r.stream.pending = r.out
 	}
-	c.settle(c.settlementOfCut(r.sum, f))
-	if c.gone() {
-		return nil
-	}
-	c.logFailure(llm.AsError(f))
-	r.stream.write(r.stream.encoder.Fail(r.out, f.Err))
-	return nil
 }

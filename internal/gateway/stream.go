@@ -19,6 +19,7 @@ type clientStream struct {
 	call    *call
 	encoder dialect.Encoder
 	control *http.ResponseController
+	pending []byte // of an answer that broke off before any of it was sent
 
 	mu     sync.Mutex
 	begun  bool // the headers are out
@@ -28,22 +29,30 @@ type clientStream struct {
 	closed bool
 }
 
-// beginStream makes the stream of the attempt under way. A second attempt goes
-// on with the first one's, if that has begun with a comment.
+// beginStream makes the stream of the first attempt. A later one goes on with
+// it: while none of an answer has gone out, with an encoder of its own.
 func (c *call) beginStream() {
-	s := &clientStream{
-		call: c, control: http.NewResponseController(c.w), last: c.server.now(),
-		encoder: c.dialect.NewEncoder(llm.Meta{
-			ID: c.idText, Created: c.started.Unix(), Model: c.tried[len(c.tried)-1], IncludeUsage: c.head.IncludeUsage,
-		}),
+	if c.out == nil {
+		s := &clientStream{call: c, control: http.NewResponseController(c.w), last: c.server.now()}
+		c.out = s
+		s.mu.Lock() // the timer may fire before it is assigned
+		s.silent = time.AfterFunc(c.server.timing.KeepAlive, s.keepAlive)
+		s.mu.Unlock()
 	}
-	if c.out != nil {
-		s.begun = c.out.begun
+	switch {
+	case !c.out.committed():
+		c.out.pending, c.words = nil, words{on: c.words.on}
+		c.out.encoder = c.dialect.NewEncoder(c.meta())
+	case c.words.meta.ID != "": // another provider's bytes went out before
+		c.out.encoder = c.dialect.NewEncoder(c.words.takeMeta(c.head.IncludeUsage))
 	}
-	c.out = s
-	s.mu.Lock() // the timer may fire before it is assigned
-	defer s.mu.Unlock()
-	s.silent = time.AfterFunc(c.server.timing.KeepAlive, s.keepAlive)
+}
+
+// meta is what the gateway's own words in a stream are stamped with.
+func (c *call) meta() llm.Meta {
+	return llm.Meta{
+		ID: c.idText, Created: c.started.Unix(), Model: c.tried[len(c.tried)-1], IncludeUsage: c.head.IncludeUsage,
+	}
 }
 
 // committed says whether some of the answer has gone out. A comment is none.
@@ -125,6 +134,9 @@ func (s *clientStream) fail(e *llm.Error) bool {
 
 // close ends the keep-alives and gives the connection back without a deadline.
 func (s *clientStream) close() {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"strings"
 )
 
 // Rates are prices by class in pico-dollars (10^-12 USD) a token, or a unit
@@ -143,4 +144,31 @@ func parseRate(s string, places int) (int64, error) {
 // million tokens: the reverse of ParseRate.
 func FormatRate(pico int64) string {
 	return Money(pico * 1000).String() // a million tokens at one pico-dollar cost a thousand nano-dollars
+}
+
+// FormatUnitRate writes pico-dollars a unit as a plain decimal of US dollars
+// per unit: the reverse of ParseUnitRate.
+func FormatUnitRate(pico int64) string {
+	const dollar = 1_000_000_000_000
+	s := fmt.Sprintf("%d.%012d", pico/dollar, pico%dollar)
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+}
+
+// Decimals are the rates as the configuration writes them, by its words: US
+// dollars per million tokens, and of the classes that are not tokens those that
+// cost something, per request, search, image, character, and second of audio.
+func (r *Rates) Decimals() map[string]string {
+	m := make(map[string]string, NumTokens)
+	for c, pico := range r {
+		switch {
+		case c < NumTokens:
+			m[Class(c).String()] = FormatRate(pico)
+		case pico == 0:
+		case Class(c) == Milliseconds:
+			m["second"] = FormatUnitRate(pico * 1000)
+		default:
+			m[Class(c).String()] = FormatUnitRate(pico)
+		}
+	}
+	return m
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"weir/internal/llm"
@@ -294,5 +295,24 @@ func TestParseRate(t *testing.T) {
 	}
 	if _, err := llm.ParseUnitRate("0.0000000000001"); err == nil || !strings.Contains(err.Error(), "12 decimals") {
 		t.Errorf("ParseUnitRate(1e-13): got %v, want more than 12 decimals", err)
+	}
+}
+
+func TestDecimals(t *testing.T) {
+	t.Parallel()
+	r := llm.Rates{llm.Input: 150_000, llm.CacheRead: 1, llm.Output: 600_000, llm.Requests: 5_000_000_000, llm.Characters: 1, llm.Milliseconds: 100_000, llm.Images: 2_000_000_000_000}
+	want := map[string]string{
+		"input": "0.15", "cache_read": "0.000001", "cache_write": "0", "cache_write_1h": "0", "audio_in": "0", "image_in": "0",
+		"output": "0.6", "reasoning": "0", "audio_out": "0",
+		"request": "0.005", "character": "0.000000000001", "second": "0.0001", "image": "2",
+	}
+	if diff := cmp.Diff(r.Decimals(), want); diff != "" {
+		t.Errorf("Decimals (-got +want):\n%s", diff)
+	}
+	for _, pico := range []int64{0, 1, 999_999_999_999, 1_000_000_000_000, 1_500_000_000_000, 123_456_789_012_345} {
+		text := llm.FormatUnitRate(pico)
+		if got, err := llm.ParseUnitRate(text); got != pico || err != nil {
+			t.Errorf("FormatUnitRate(%d) is %q: read back got %d, %v", pico, text, got, err)
+		}
 	}
 }

@@ -20,4 +20,8 @@ type Quirks struct {
 	// Drop names request fields that the provider refuses and that can be left
 	// out without changing the answer's meaning.
 	Drop []string `json:"drop,omitempty"`
+	// Prefill is "yes" where a conversation that ends with an assistant's
+	// message is continued behind that message, "no" where it is not, and empty
+	// where it is as the wire format's vendor does.
+	Prefill string `json:"prefill,omitempty"`
 }

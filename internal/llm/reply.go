@@ -80,7 +80,7 @@ type EventKind uint8
 
 // The kinds of event.
 const (
-	EventStart     EventKind = iota + 1 // ID, Model, Created
+	EventStart     EventKind = iota + 1 // ID, Model, Created; Usage of the input, where it is known so early
 	EventText                           // Text, a piece of the answer
 	EventReasoning                      // Text, a piece of the thinking; or Signature
 	EventRefusal                        // Text, a piece of a refusal

@@ -14,24 +14,44 @@ import (
 	"weir/internal/llm"
 )
 
-// Book answers what a model costs and how large it is. It never changes what
-// it says about the same moment, and is safe for concurrent use. Data is read
-// when it is first asked for, a provider at a time.
+// Book answers what a model costs, how large it is and what it can do. It
+// never changes what it says about the same moment, and is safe for concurrent
+// use. Data is read when it is first asked for, a provider at a time.
 type Book struct {
-	index   *index
-	prices  map[string]llm.Price
-	models  map[string]ModelOverride
-	sources map[string]string
-	shelves map[string]*shelf
+	index     *index // of prices
+	abilities *index
+	prices    map[string]llm.Price
+	models    map[string]ModelOverride
+	sources   map[string]string
+	vendors   map[string]*shelf[vendor]
+	sheets    map[string]*shelf[sheet]
 
 	mu    sync.RWMutex
 	cache map[key]*entry // at most maxCached
 }
 
-// shelf holds a price source that is read once.
-type shelf struct {
-	once   sync.Once
-	vendor *vendor
+// shelf holds a file of the data that is read once.
+type shelf[T any] struct {
+	once sync.Once
+	item *T // nil when it cannot be read; the tests read every one
+}
+
+func shelves[T any](x *index) map[string]*shelf[T] {
+	all := make(map[string]*shelf[T], len(x.Vendors))
+	for id := range x.Vendors {
+		all[id] = &shelf[T]{}
+	}
+	return all
+}
+
+// get is the file of that provider, nil when there is none.
+func get[T any](all map[string]*shelf[T], id string, read func(id string) (*T, error)) *T {
+	s := all[id]
+	if s == nil {
+		return nil
+	}
+	s.once.Do(func() { s.item, _ = read(id) })
+	return s.item
 }
 
 // Bounds of what is remembered of names that clients choose.
@@ -63,8 +83,9 @@ type ModelInfo struct {
 	ID         string // the model's name at its provider, without the provider
 	Context    int64  // context window in tokens, input and output; 0 unknown
 	MaxOutput  int64  // most tokens of output; 0 unknown
+	Abilities  Abilities
 	Deprecated bool   // the provider has announced its end
-	Source     string // who says so: the data's name and version, or "operator"; for the price, where both do
+	Source     string // who says so: the data's name and version, or "operator"; for the price, where several do
 	Checked    string // the day of the data, YYYY-MM-DD; empty for the operator's
 }
 
@@ -80,7 +101,11 @@ type Listing struct {
 // NewBook makes a book of the embedded data and the operator's overrides. The
 // error says which override is wrong and what would be right.
 func NewBook(o Overrides) (*Book, error) {
-	x, err := readIndex()
+	x, err := readIndex(priceIndex)
+	if err != nil {
+		return nil, err
+	}
+	abilities, err := readIndex(abilityIndex)
 	if err != nil {
 		return nil, err
 	}
@@ -88,25 +113,29 @@ func NewBook(o Overrides) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Book{
-		index: x, prices: prices, models: maps.Clone(o.Models), sources: maps.Clone(o.Sources),
-		shelves: make(map[string]*shelf, len(x.Vendors)),
-		cache:   map[key]*entry{},
-	}
-	for id := range x.Vendors {
-		b.shelves[id] = &shelf{}
-	}
-	return b, nil
+	return &Book{
+		index: x, abilities: abilities,
+		prices: prices, models: maps.Clone(o.Models), sources: maps.Clone(o.Sources),
+		vendors: shelves[vendor](x), sheets: shelves[sheet](abilities),
+		cache: map[key]*entry{},
+	}, nil
 }
 
-// Source is the name and version of the embedded data.
-func (b *Book) Source() string { return b.index.Source + " " + b.index.Version }
+// Source is the name and version of the embedded price data.
+func (b *Book) Source() string { return b.index.title() }
 
-// Day is the day of the embedded data, YYYY-MM-DD.
+// Day is the day of the embedded price data, YYYY-MM-DD.
 func (b *Book) Day() string { return b.index.Day }
 
-// Digest is the SHA-256 of the file that the embedded data was made from, in
-// hexadecimal.
+// AbilitySource is the name and version of the embedded data about what models
+// can do, and AbilityDay its day, YYYY-MM-DD.
+func (b *Book) AbilitySource() string { return b.abilities.title() }
+
+// AbilityDay is the day of AbilitySource.
+func (b *Book) AbilityDay() string { return b.abilities.Day }
+
+// Digest is the SHA-256 of the file that the embedded price data was made
+// from, in hexadecimal.
 func (b *Book) Digest() string { return b.index.SHA256 }
 
 // Price is what the model of that provider costs at that moment, in full: no
@@ -130,11 +159,15 @@ func (b *Book) Model(provider, model string) (ModelInfo, bool) {
 // are not listed.
 func (b *Book) Models(provider string, at time.Time) []Listing {
 	found := map[string]*entry{}
-	if v := b.vendor(b.source(provider)); v != nil {
+	v := b.vendor(b.source(provider))
+	if v != nil {
 		for i := range v.Models {
 			m := &v.Models[i]
 			found[m.listed()] = b.newEntry(provider, m.listed(), v.ID, m)
 		}
+	}
+	for _, name := range b.unlisted(provider, v) {
+		found[name] = b.resolve(provider, name)
 	}
 	for _, name := range b.named(provider) {
 		found[name] = b.resolve(provider, name)
@@ -217,11 +250,7 @@ func (b *Book) find(source, name string) (string, *model) {
 	if v == nil {
 		return "", nil
 	}
-	tries := []string{name}
-	if dashed := dashDates(name); dashed != name {
-		tries = append(tries, dashed)
-	}
-	for _, name := range tries {
+	for _, name := range datings(name) {
 		for _, id := range append([]string{source}, v.Fallback...) {
 			if other := b.vendor(id); other != nil {
 				if m := other.find(name); m != nil {
@@ -241,29 +270,29 @@ func (b *Book) source(provider string) string {
 }
 
 // vendor is the price source of that id, nil when the data has none. A file
-// that cannot be read leaves its models unpriced; the tests read every one.
-func (b *Book) vendor(id string) *vendor {
-	s := b.shelves[id]
-	if s == nil {
-		return nil
-	}
-	s.once.Do(func() { s.vendor, _ = readVendor(id) })
-	return s.vendor
-}
+// that cannot be read leaves its models unpriced.
+func (b *Book) vendor(id string) *vendor { return get(b.vendors, id, readVendor) }
 
-// newEntry joins what the data says of a model, which may be nil, with what
-// the operator says of the name.
+// newEntry joins what the data says of a model's price, which may be nil, with
+// what it says of its abilities, and what the operator says of the name.
 func (b *Book) newEntry(provider, name, vendor string, m *model) *entry {
 	e := &entry{info: ModelInfo{ID: name}, vendor: vendor, model: m}
+	if f := b.feature(provider, fold(name), vendor, m); f != nil {
+		e.known = true
+		e.info.Context, e.info.MaxOutput = f.Context, f.Output
+		e.info.Abilities, e.info.Deprecated = f.Abilities, f.Deprecated
+		e.info.Source, e.info.Checked = b.AbilitySource(), b.AbilityDay()
+	}
 	if m != nil {
 		e.known = true
-		e.info.Context, e.info.Deprecated = m.Context, m.Deprecated
+		e.info.Context = cmp.Or(m.Context, e.info.Context)
+		e.info.Deprecated = e.info.Deprecated || m.Deprecated
 		e.info.Source, e.info.Checked = b.Source(), b.Day()
 	}
-	if o, ok := override(b.models, provider, name); ok {
+	o, ok := override(b.models, provider, name)
+	e.info.overrule(&o)
+	if ok {
 		e.known = true
-		e.info.Context = cmp.Or(o.Context, e.info.Context)
-		e.info.MaxOutput = o.MaxOutput
 		e.info.Source = cmp.Or(e.info.Source, operator)
 	}
 	if p, ok := override(b.prices, provider, name); ok {
@@ -273,6 +302,20 @@ func (b *Book) newEntry(provider, name, vendor string, m *model) *entry {
 		e.current.Store(always(llm.Price{}))
 	}
 	return e
+}
+
+// overrule puts what the operator says before what the data does. The two
+// kinds of data and the operator may each have one of the sizes: an output that
+// the context has no room for is not known.
+func (m *ModelInfo) overrule(o *ModelOverride) {
+	m.Context = cmp.Or(o.Context, m.Context)
+	if m.Context > 0 && m.MaxOutput > m.Context {
+		m.MaxOutput = 0
+	}
+	m.MaxOutput = cmp.Or(o.MaxOutput, m.MaxOutput)
+	said := o.abilities()
+	said.combine(&m.Abilities, Ability.or)
+	m.Abilities = said
 }
 
 // override is what the operator says of the name itself, else of all models

@@ -27,13 +27,15 @@ func TestSourceFor(t *testing.T) {
 		"ollama": "", "demo": "", "alibaba": "", "nvidia": "", "huggingface": "", "house": "", "": "", "../index": "", "OpenAI": "",
 	}
 	b := newBook(t, pricing.Overrides{})
+	unpriced := []string{"alibaba", "nvidia", "huggingface"} // their models are known, their prices are not
 	for provider, want := range tests {
 		got := pricing.SourceFor(provider)
 		if got != want {
 			t.Errorf("SourceFor(%q): got %q, want %q", provider, got, want)
 		}
-		if n := len(b.Models(provider, moment(t, now))); (n > 0) != (want != "") {
-			t.Errorf("Models(%q): got %d, want some: %v", provider, n, want != "")
+		listed := want != "" || slices.Contains(unpriced, provider)
+		if n := len(b.Models(provider, moment(t, now))); (n > 0) != listed {
+			t.Errorf("Models(%q): got %d, want some: %v", provider, n, listed)
 		}
 	}
 }
@@ -65,7 +67,8 @@ func TestNamesFindModels(t *testing.T) {
 	}
 	for _, tt := range tests {
 		p := b.Price(tt.provider, tt.model, moment(t, now))
-		got, _, _ := strings.Cut(strings.TrimPrefix(p.Version, "genai-prices@0.1.8/"), "#")
+		_, got, _ := strings.Cut(p.Version, "/") // behind the name and version of the data
+		got, _, _ = strings.Cut(got, "#")
 		if got != tt.want {
 			t.Errorf("%s/%s: got %q, want %q", tt.provider, tt.model, got, tt.want)
 		}
@@ -131,34 +134,34 @@ func TestModelSizes(t *testing.T) {
 	b := newBook(t, pricing.Overrides{
 		Models: map[string]pricing.ModelOverride{
 			"house/small":   {Context: 32768, MaxOutput: 4096},
-			"openai/gpt-4o": {MaxOutput: 16384},
+			"openai/gpt-4o": {MaxOutput: 9999},
+			"openai/o3":     {Context: 50_000},
 			"lab/*":         {Context: 1000},
 		},
 		Prices: map[string]pricing.PriceOverride{"house/dear": {"input": "1"}},
 	})
-	data := pricing.ModelInfo{Source: b.Source(), Checked: b.Day()}
-	with := func(id string, context, output int64) pricing.ModelInfo {
-		m := data
-		m.ID, m.Context, m.MaxOutput = id, context, output
-		return m
-	}
-	own := pricing.ModelInfo{ID: "small", Context: 32768, MaxOutput: 4096, Source: "operator"}
 	tests := []struct {
 		provider, model string
-		want            pricing.ModelInfo
+		context, output int64
+		source          string
 		ok              bool
 	}{
-		{"house", "small", own, true},
-		{"openai", "gpt-4o", with("gpt-4o", 128_000, 16384), true},
-		{"anthropic", "claude-sonnet-4-5", with("claude-sonnet-4-5", 200_000, 0), true},
-		{"lab", "x", pricing.ModelInfo{ID: "x", Context: 1000, Source: "operator"}, true},
-		{"house", "dear", pricing.ModelInfo{ID: "dear", Source: "operator"}, false},
-		{"house", "none", pricing.ModelInfo{ID: "none"}, false},
+		{"house", "small", 32768, 4096, "operator", true},
+		{"openai", "gpt-4o", 128_000, 9999, b.Source(), true},
+		{"openai", "o3", 50_000, 0, b.Source(), true},                         // its 100,000 of output find no room
+		{"anthropic", "claude-sonnet-4-5", 200_000, 64_000, b.Source(), true}, // the price data's context counts
+		{"nvidia", "openai/gpt-oss-20b", 131_072, 32_768, b.AbilitySource(), true},
+		{"lab", "x", 1000, 0, "operator", true},
+		{"house", "dear", 0, 0, "operator", false},
+		{"house", "none", 0, 0, "", false},
 	}
 	for _, tt := range tests {
 		got, ok := b.Model(tt.provider, tt.model)
-		if diff := cmp.Diff(got, tt.want); diff != "" || ok != tt.ok {
-			t.Errorf("Model(%s, %s): got %v, want %v (-got +want):\n%s", tt.provider, tt.model, ok, tt.ok, diff)
+		if got.ID != tt.model || got.Context != tt.context || got.MaxOutput != tt.output || got.Source != tt.source || ok != tt.ok {
+			t.Errorf("Model(%s, %s): got %+v, %v, want %+v", tt.provider, tt.model, got, ok, tt)
+		}
+		if fromData := strings.Contains(got.Source, " "); fromData != (got.Checked != "") {
+			t.Errorf("Model(%s, %s): got source %q of day %q", tt.provider, tt.model, got.Source, got.Checked)
 		}
 	}
 	list := b.Models("house", moment(t, now))
@@ -194,11 +197,15 @@ func TestListedNamesAreFound(t *testing.T) {
 func TestProvenance(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{})
-	if got, want := b.Source(), "@pydantic/genai-prices 0.1.8"; got != want {
-		t.Errorf("Source: got %q, want %q", got, want)
+	for source, want := range map[string]string{b.Source(): "@pydantic/genai-prices", b.AbilitySource(): "models.dev"} {
+		if name, version, _ := strings.Cut(source, " "); name != want || version == "" {
+			t.Errorf("source: got %q, want %s and a version", source, want)
+		}
 	}
-	if _, err := time.Parse(time.DateOnly, b.Day()); err != nil {
-		t.Errorf("Day: got %q, want a date", b.Day())
+	for _, day := range []string{b.Day(), b.AbilityDay()} {
+		if _, err := time.Parse(time.DateOnly, day); err != nil {
+			t.Errorf("day: got %q, want a date", day)
+		}
 	}
 	if sum, err := hex.DecodeString(b.Digest()); err != nil || len(sum) != 32 {
 		t.Errorf("Digest: got %q, want a SHA-256", b.Digest())
@@ -209,9 +216,11 @@ func TestProvenance(t *testing.T) {
 	if got := b.URLs("house"); got != nil {
 		t.Errorf("URLs(house): got %q, want none", got)
 	}
-	notice, err := os.ReadFile("data/NOTICE")
-	if err != nil || !strings.Contains(string(notice), "MIT License") || !strings.Contains(string(notice), "Copyright") {
-		t.Errorf("NOTICE: got %q, %v, want the licence of the data", notice, err)
+	for _, file := range []string{"data/NOTICE", "data/abilities/NOTICE"} {
+		notice, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(notice), "MIT License") || !strings.Contains(string(notice), "Copyright") {
+			t.Errorf("%s: got %q, %v, want the licence of the data", file, notice, err)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // every price key is known.
 func TestDataIsWhole(t *testing.T) {
 	t.Parallel()
-	x, err := readIndex()
+	x, err := readIndex(priceIndex)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,13 @@
-// Package pricing knows models and what they cost: embedded, versioned data
-// of public prices, and what the operator says instead. It gives llm.Price
+// Package pricing knows models, what they cost and what they can do: embedded,
+// versioned data, and what the operator says instead. It gives llm.Price
 // values, complete and with integer rates, so that nobody after it has to
-// decide what an absent price means.
+// decide what an absent price means, and abilities that say so where nobody
+// knows.
 //
-// The data is that of the npm package @pydantic/genai-prices, turned into the
-// files under data/ by gen/prices.mjs, which says how to refresh it. It is
-// indicative: the vendor's own price list is what counts, and the operator's
-// prices win over it.
+// Prices are those of the npm package @pydantic/genai-prices, abilities and
+// most sizes those of the catalogue of models.dev. The scripts in gen turn both
+// into the files under data. They are indicative: the vendor's own word is what
+// counts, and the operator's wins over it.
 package pricing
 
-//go:generate node gen/prices.mjs $GENAI_PRICES $GENAI_PRICES_DAY
+//go:generate bash gen/refresh.sh

@@ -94,6 +94,14 @@ func (p *pattern) matches(name string) bool {
 	return p.re != nil && p.re.MatchString(name)
 }
 
+// datings are the name, and the name with dashes in its dates if it has others.
+func datings(name string) []string {
+	if dashed := dashDates(name); dashed != name {
+		return []string{name, dashed}
+	}
+	return []string{name}
+}
+
 // dashDates writes each valid date after a dash with dashes of its own:
 // "claude-x-20250805" becomes "claude-x-2025-08-05". Vendors use both forms,
 // the data often has one.
@@ -119,4 +127,70 @@ func dashDates(name string) string {
 		return name
 	}
 	return b.String() + name[done:]
+}
+
+// isDate reports whether a text is YYYY-MM-DD.
+func isDate(s string) bool {
+	_, err := time.Parse(time.DateOnly, s)
+	return err == nil
+}
+
+// spellings are the names under which the data may have the folded name of a
+// model: as it is; without the path before it or the variant behind it; without
+// the region that Bedrock puts in front; without its date or version.
+func spellings(name string) []string {
+	names := []string{name}
+	add := func(shorten func(string) string) {
+		for _, n := range names {
+			if s := shorten(n); s != n && s != "" {
+				names = append(names, s)
+			}
+		}
+	}
+	add(withoutVariant)
+	add(withoutPath)
+	add(withoutRegion)
+	add(withoutDate)
+	return names
+}
+
+// withoutVariant takes ":free" from "meta/llama:free".
+func withoutVariant(name string) string {
+	if i := strings.LastIndexByte(name, ':'); i > 0 {
+		return name[:i]
+	}
+	return name
+}
+
+// withoutPath takes "publishers/google/models/" from a name.
+func withoutPath(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+
+// withoutRegion takes "us." from "us.anthropic.claude-…".
+func withoutRegion(name string) string {
+	region, rest, ok := strings.Cut(name, ".")
+	switch region {
+	case "us", "us-gov", "eu", "apac", "au", "jp", "ca", "sa", "me", "global", "regional":
+		if ok {
+			return rest
+		}
+	}
+	return name
+}
+
+// withoutDate takes "-20251001", "-2025-10-01", "@20251001" or "@default" from
+// the end of a name, and "-v1:0" behind a date.
+func withoutDate(name string) string {
+	if base, _, ok := strings.Cut(name, "@"); ok {
+		return base
+	}
+	if i := strings.LastIndex(name, "-v"); i > 0 && strings.Trim(name[i+2:], "0123456789:") == "" {
+		if base := withoutDate(name[:i]); base != name[:i] {
+			return base
+		}
+	}
+	dashed := dashDates(name)
+	if i := len(dashed) - len("-2006-01-02"); i > 0 && dashed[i] == '-' && isDate(dashed[i+1:]) {
+		return dashed[:i]
+	}
+	return name
 }

@@ -20,8 +20,9 @@ import (
 
 // vendorData is a data file as the oracle reads it.
 type vendorData struct {
-	ID     string      `json:"id"`
-	Models []modelData `json:"models"`
+	ID       string      `json:"id"`
+	Fallback []string    `json:"fallback"`
+	Models   []modelData `json:"models"`
 }
 
 type modelData struct {

@@ -31,10 +31,25 @@ type Overrides struct {
 // does. "0" is a price: the model is free.
 type PriceOverride map[string]string
 
-// ModelOverride gives a model's sizes in tokens; 0 keeps what the data says.
+// ModelOverride gives a model's sizes in tokens and what it can do; 0 and nil
+// keep what the data says.
 type ModelOverride struct {
-	Context   int64
-	MaxOutput int64
+	Context    int64
+	MaxOutput  int64
+	Images     *bool
+	Documents  *bool
+	Audio      *bool
+	Tools      *bool
+	Structured *bool
+	Reasoning  *bool
+}
+
+// abilities are those that the override knows.
+func (o *ModelOverride) abilities() Abilities {
+	return Abilities{
+		Images: abilityOf(o.Images), Documents: abilityOf(o.Documents), Audio: abilityOf(o.Audio),
+		Tools: abilityOf(o.Tools), Structured: abilityOf(o.Structured), Reasoning: abilityOf(o.Reasoning),
+	}
 }
 
 const priceKeys = "input, output, cache_read, cache_write, cache_write_1h, audio_in, audio_out, image_in, " +

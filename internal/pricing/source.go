@@ -7,12 +7,18 @@ import (
 	"io/fs"
 )
 
-// The notice travels with the data into the binary, as its licence asks.
+// The notices travel with the data into the binary, as its licences ask.
 //
 //go:embed data/index.json data/providers/*.json data/NOTICE
+//go:embed data/abilities.json data/abilities/*.json data/abilities/NOTICE
 var data embed.FS
 
-// index says what the data is and which price sources it has.
+const (
+	priceIndex   = "data/index.json"
+	abilityIndex = "data/abilities.json"
+)
+
+// index says what data is and which providers it has.
 type index struct {
 	Source  string         `json:"source"`
 	Version string         `json:"version"`
@@ -21,14 +27,16 @@ type index struct {
 	Vendors map[string]int `json:"providers"` // how many models each has
 }
 
-func readIndex() (*index, error) {
-	b, err := data.ReadFile("data/index.json")
+func (x *index) title() string { return x.Source + " " + x.Version }
+
+func readIndex(file string) (*index, error) {
+	b, err := data.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("read price index: %w", err)
+		return nil, fmt.Errorf("read index of the model data: %w", err)
 	}
 	var x index
 	if err := json.Unmarshal(b, &x); err != nil {
-		return nil, fmt.Errorf("read price index: %w", err)
+		return nil, fmt.Errorf("read index of the model data: %w", err)
 	}
 	return &x, nil
 }
@@ -38,15 +46,42 @@ func readVendor(id string) (*vendor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read prices of %s: %w", id, err)
 	}
-	var v vendor
-	if err := json.Unmarshal(b, &v); err != nil {
+	v, err := parseVendor(b)
+	if err != nil {
 		return nil, fmt.Errorf("read prices of %s: %w", id, err)
 	}
-	v.compile()
-	return &v, nil
+	return v, nil
+}
+
+func readSheet(id string) (*sheet, error) {
+	b, err := data.ReadFile("data/abilities/" + id + ".json")
+	if err != nil {
+		return nil, fmt.Errorf("read abilities of %s: %w", id, err)
+	}
+	s, err := parseSheet(b)
+	if err != nil {
+		return nil, fmt.Errorf("read abilities of %s: %w", id, err)
+	}
+	return s, nil
 }
 
 func vendorFile(id string) string { return "data/providers/" + id + ".json" }
+
+// sheetFor is the id under which the ability data has the provider of that
+// name, whose price source is given; empty for none. Google sells other models
+// on Vertex than beside it, at the same prices.
+func (x *index) sheetFor(provider, source string) string {
+	switch provider {
+	case "vertex", "vertexai", "vertex-ai", "google-vertex":
+		return "vertex"
+	}
+	for _, id := range []string{source, provider} {
+		if _, ok := x.Vendors[id]; ok {
+			return id
+		}
+	}
+	return ""
+}
 
 // SourceFor is the id under which the price data knows the provider of that
 // name: "google" for "gemini". It is empty for a provider that the data does

@@ -41,6 +41,16 @@ type dated struct {
 	Rates json.RawMessage `json:"rates"`
 }
 
+// parseVendor reads a file of the data.
+func parseVendor(b []byte) (*vendor, error) {
+	var v vendor
+	if err := json.Unmarshal(b, &v); err != nil {
+		return nil, err
+	}
+	v.compile()
+	return &v, nil
+}
+
 // compile prepares the look-up: the first model whose rule matches wins.
 func (v *vendor) compile() {
 	v.named = make(map[string]int, len(v.Models))

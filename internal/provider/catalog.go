@@ -122,6 +122,7 @@ func (e *Entry) Options(dialects func(name string) *dialect.Dialect) Options {
 		AllowPrivate: e.Local,
 		Quirks:       e.Quirks,
 		PriceSource:  e.PriceSource,
+		Retries:      DefaultRetries,
 	}
 }
 

@@ -153,7 +153,7 @@ func TestNothingGoesOutWithoutAHold(t *testing.T) {
 			c := chat(false)
 			tc.change(&c)
 			_, f := exchange(t.Context(), p, c)
-			if f == nil || f.Err.Code != tc.code || f.Sent() || f.Retryable() || f.Elsewhere() {
+			if f == nil || f.Err.Code != tc.code || f.Sent() || !f.Ours() {
 				t.Errorf("%s: got %v, want %s, not sent, not to be retried", name, f, tc.code)
 			}
 		}
@@ -200,7 +200,7 @@ func TestNoConnection(t *testing.T) {
 			t.Parallel()
 			p := newProvider(t, provider.Options{BaseURL: tc.base, Timeouts: provider.Timeouts{Connect: 300 * time.Millisecond}})
 			_, f := exchange(t.Context(), p, chat(false))
-			if f == nil || f.Sent() || !f.Retryable() || !f.Elsewhere() {
+			if f == nil || f.Sent() || f.Ours() {
 				t.Fatalf("got %v, want a failure before anything was sent, to be retried", f)
 			}
 			if tc.name == "no such host" && f.Kind == provider.KindConnectTimeout {

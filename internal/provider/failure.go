@@ -3,8 +3,8 @@ package provider
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/llm"
@@ -72,30 +72,36 @@ func (f *Failure) Unwrap() error { return f.Err }
 // false only where certainly no byte of it went out.
 func (f *Failure) Sent() bool { return f.sent }
 
-// Retryable reports whether the same provider may succeed at the same request
-// when it is asked again.
-func (f *Failure) Retryable() bool {
-	if !f.Elsewhere() {
+// Ours reports whether the attempt could not be made, whoever the provider is.
+func (f *Failure) Ours() bool { return f.ours }
+
+// Overflow reports whether the provider refused the request as longer than the
+// model's context window.
+func (f *Failure) Overflow() bool {
+	if !callersFault(f.Err.Code) {
 		return false
 	}
-	switch f.Kind {
-	case KindStatus:
-		transient := []int{
-			http.StatusOK, http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
-			http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, statusOverloaded,
-		}
-		return slices.Contains(transient, f.Status) && f.Upstream.Code != "insufficient_quota"
-	case KindInStream:
-		return f.Err.Code != llm.CodeModelNotFound
+	text := strings.ToLower(f.Upstream.Message)
+	if text == "" {
+		text = strings.ToLower(f.Err.Message)
 	}
-	return true
+	return f.Upstream.Code == "context_length_exceeded" ||
+		slices.ContainsFunc(overflowWords, func(words string) bool { return strings.Contains(text, words) })
 }
 
-// Elsewhere reports whether another provider may succeed where this one did
-// not. It holds wherever Retryable does, and also where this provider refused
-// our credentials or does not have the model.
-func (f *Failure) Elsewhere() bool {
-	return !f.ours && f.Kind != KindCanceled && f.Kind != KindTotalTimeout && !callersFault(f.Err.Code)
+// overflowWords are how vendors without a code of their own say that a request
+// is too long: OpenAI and its kin, Anthropic, Gemini, Bedrock, Mistral, Cohere.
+var overflowWords = []string{
+	"maximum context length", "context window", "context length", "prompt is too long", "input token count",
+	"input is too long", "too large for model", "too many tokens", "exceed context limit", "exceeds the maximum number of tokens",
+}
+
+// Reason is the failure in a few words fit to be shown to an operator.
+func (f *Failure) Reason() string {
+	if f.Status > 0 {
+		return fmt.Sprintf("%s: status %d", f.Err.Message, f.Status)
+	}
+	return f.Kind.String() + ": " + f.Err.Message
 }
 
 func callersFault(c llm.Code) bool {

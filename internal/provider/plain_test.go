@@ -86,7 +86,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 		_, f := exchange(t.Context(), p, chat(false))
-		if f == nil || f.Kind != provider.KindReset || !f.Sent() || !f.Retryable() {
+		if f == nil || f.Kind != provider.KindReset || !f.Sent() {
 			t.Errorf("got %v, want %v of a request that was sent", f, provider.KindReset)
 		}
 		if n := u.requests.Load(); n != 2 {
@@ -373,7 +373,7 @@ func TestNoInjection(t *testing.T) {
 			c := chat(false)
 			change(&c)
 			_, f := exchange(t.Context(), p, c)
-			if f == nil || f.Sent() || f.Retryable() || c.Hold.(*permit).used != 0 {
+			if f == nil || f.Sent() || !f.Ours() || c.Hold.(*permit).used != 0 {
 				t.Errorf("%s: got %v with the hold used %d times, want a failure of our own", name, f, c.Hold.(*permit).used)
 			}
 		}

@@ -5,6 +5,8 @@
 package provider
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -80,6 +82,9 @@ const (
 	defaultIdle      = 60 * time.Second
 	defaultTotal     = 30 * time.Minute
 	defaultMaxReply  = 32 << 20
+
+	// DefaultRetries is Options.Retries where the configuration says nothing.
+	DefaultRetries = 2
 )
 
 // Provider is one configured provider. It does not change once it is made;
@@ -220,6 +225,12 @@ func (p *Provider) Dialect() *dialect.Dialect { return p.opts.Dialect }
 // Quirks are the provider's departures from it. They are not to be changed.
 func (p *Provider) Quirks() *llm.Quirks { return &p.opts.Quirks }
 
+// Prefills reports whether a conversation that ends with an assistant's message
+// is continued behind that message.
+func (p *Provider) Prefills() bool {
+	return p.opts.Quirks.Prefill == "yes" || p.opts.Quirks.Prefill == "" && p.opts.Dialect.Prefill
+}
+
 // BaseURL is the provider's address as it was configured.
 func (p *Provider) BaseURL() string { return p.opts.BaseURL }
 
@@ -235,6 +246,16 @@ func (p *Provider) Timeouts() Timeouts { return p.opts.Timeouts }
 // Keys is the number of credentials to balance over: Call.Key goes from 0 to
 // Keys()-1. It is 1 for a provider that asks for no key.
 func (p *Provider) Keys() int { return max(1, len(p.opts.APIKeys)) }
+
+// KeyID names a credential without giving it away: a digest of it, the same for
+// as long as the key is. It is empty for a provider that asks for no key.
+func (p *Provider) KeyID(key int) string {
+	if key >= len(p.opts.APIKeys) {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(p.opts.APIKeys[key].Reveal()))
+	return hex.EncodeToString(sum[:8])
+}
 
 // Models is a copy of the list of models served; empty for any.
 func (p *Provider) Models() []string { return slices.Clone(p.opts.Models) }

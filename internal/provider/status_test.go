@@ -24,29 +24,28 @@ func answering(t testing.TB, status int, h http.Header, body string) *provider.P
 
 func TestStatuses(t *testing.T) {
 	t.Parallel()
-	const no, again, elsewhere = "no", "again", "elsewhere"
 	for _, tc := range []struct {
 		status  int
 		code    llm.Code
-		retry   string // again: here or elsewhere
+		own     bool // the caller's to put right: told in the provider's words
 		message string
 	}{
-		{400, llm.CodeInvalidRequest, no, "too long"},
-		{413, llm.CodeRequestTooLarge, no, "too long"},
-		{422, llm.CodeInvalidRequest, no, "too long"},
-		{401, llm.CodeProviderError, elsewhere, "The provider acme refused the gateway's own credentials."},
-		{402, llm.CodeProviderError, elsewhere, "The provider acme refused the gateway's own credentials."},
-		{403, llm.CodeProviderError, elsewhere, "The provider acme refused the gateway's own credentials."},
-		{404, llm.CodeModelNotFound, elsewhere, `The provider acme has no model "small".`},
-		{405, llm.CodeProviderError, elsewhere, "The provider acme answered with status 405."},
-		{408, llm.CodeProviderTimeout, again, "The provider acme did not answer in time."},
-		{429, llm.CodeRateLimited, again, "The provider acme has reached its rate limit."},
-		{500, llm.CodeProviderError, again, "The provider acme answered with status 500."},
-		{501, llm.CodeProviderError, elsewhere, "The provider acme answered with status 501."},
-		{502, llm.CodeProviderError, again, "The provider acme answered with status 502."},
-		{503, llm.CodeProviderUnavailable, again, "The provider acme is overloaded or out of service."},
-		{504, llm.CodeProviderTimeout, again, "The provider acme did not answer in time."},
-		{529, llm.CodeProviderUnavailable, again, "The provider acme is overloaded or out of service."},
+		{400, llm.CodeInvalidRequest, true, "too long"},
+		{413, llm.CodeRequestTooLarge, true, "too long"},
+		{422, llm.CodeInvalidRequest, true, "too long"},
+		{401, llm.CodeProviderError, false, "The provider acme refused the gateway's own credentials."},
+		{402, llm.CodeProviderError, false, "The provider acme refused the gateway's own credentials."},
+		{403, llm.CodeProviderError, false, "The provider acme refused the gateway's own credentials."},
+		{404, llm.CodeModelNotFound, false, `The provider acme has no model "small".`},
+		{405, llm.CodeProviderError, false, "The provider acme answered with status 405."},
+		{408, llm.CodeProviderTimeout, false, "The provider acme did not answer in time."},
+		{429, llm.CodeRateLimited, false, "The provider acme has reached its rate limit."},
+		{500, llm.CodeProviderError, false, "The provider acme answered with status 500."},
+		{501, llm.CodeProviderError, false, "The provider acme answered with status 501."},
+		{502, llm.CodeProviderError, false, "The provider acme answered with status 502."},
+		{503, llm.CodeProviderUnavailable, false, "The provider acme is overloaded or out of service."},
+		{504, llm.CodeProviderTimeout, false, "The provider acme did not answer in time."},
+		{529, llm.CodeProviderUnavailable, false, "The provider acme is overloaded or out of service."},
 	} {
 		p := answering(t, tc.status, http.Header{}, `{"error":{"message":"too long","param":"messages","type":"x"}}`)
 		_, f := exchange(t.Context(), p, chat(false))
@@ -61,14 +60,11 @@ func TestStatuses(t *testing.T) {
 			t.Errorf("%d: got the explanation %+v", tc.status, f.Upstream)
 		}
 		wantParam := ""
-		if tc.retry == no {
+		if tc.own {
 			wantParam = "messages"
 		}
 		if f.Err.Param != wantParam {
 			t.Errorf("%d: got the parameter %q, want %q", tc.status, f.Err.Param, wantParam)
-		}
-		if f.Retryable() != (tc.retry == again) || f.Elsewhere() != (tc.retry != no) {
-			t.Errorf("%d: got again %t, elsewhere %t; want %s", tc.status, f.Retryable(), f.Elsewhere(), tc.retry)
 		}
 	}
 }
@@ -80,15 +76,6 @@ func TestNoExplanation(t *testing.T) {
 	want := "The provider acme refused the request and did not say why."
 	if f == nil || f.Err.Message != want {
 		t.Errorf("got %v, want %q", f, want)
-	}
-}
-
-func TestQuotaIsNotRetriedHere(t *testing.T) {
-	t.Parallel()
-	p := answering(t, 429, http.Header{}, `{"error":{"message":"pay","type":"insufficient_quota"}}`)
-	_, f := exchange(t.Context(), p, chat(false))
-	if f == nil || f.Retryable() || !f.Elsewhere() {
-		t.Errorf("got %v, want a failure to be tried elsewhere only", f)
 	}
 }
 
@@ -146,15 +133,9 @@ func TestAsFailure(t *testing.T) {
 	if got := provider.AsFailure(io.ErrNoProgress); got.Kind != provider.KindProtocol || !errors.Is(got, io.ErrNoProgress) {
 		t.Errorf("got %v, want %v with its cause", got, provider.KindProtocol)
 	}
-	for f, want := range map[*provider.Failure]bool{
-		own:                        true,
-		provider.InStream(limited): true,
-		provider.InStream(&llm.Error{Code: llm.CodeInvalidRequest}):      false,
-		provider.Malformed(io.ErrNoProgress):                             true,
-		provider.InStream(&llm.Error{Code: llm.CodeProviderUnavailable}): true,
-	} {
-		if got := f.Retryable(); got != want || !f.Sent() {
-			t.Errorf("%v: got retryable %t, sent %t; want %t, true", f, got, f.Sent(), want)
+	for _, f := range []*provider.Failure{own, provider.InStream(limited), provider.Malformed(io.ErrNoProgress)} {
+		if !f.Sent() {
+			t.Errorf("%v: got not sent, want sent", f)
 		}
 	}
 }

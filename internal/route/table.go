@@ -39,47 +39,53 @@ type Options struct {
 	// DefaultMaxOutput stands in, in tokens, for the largest output of a model
 	// that nobody knows.
 	DefaultMaxOutput int64
-}
-
-// Alias is a name for targets that are tried in order.
-type Alias struct {
-	Targets []string // full names
+	// Health is what was learnt of the providers; nil to begin with nothing.
+	Health *Health
 }
 
 // Table is an immutable set of routes.
 type Table struct {
 	providers        []*provider.Provider
 	byName           map[string]*entry
-	aliases          map[string][]Target
+	aliases          map[string]*alias
+	health           *Health
+	rules            *ruleBook
 	book             *pricing.Book
 	namedOnly        map[string][]string
 	defaultModel     string
 	defaultMaxOutput int64
 }
 
+// entry is a provider of the table.
 type entry struct {
 	provider *provider.Provider
-	turn     atomic.Uint32 // whose turn it is among the credentials
+	turn     atomic.Uint32 // whose turn it is among the keys
+	keys     []*circuit    // at least one
+	budget   *retryBudget
 }
+
+func (t *Table) entryOf(target *Target) *entry { return t.byName[target.Provider.Name()] }
 
 // NewTable makes a table. The error names what the configuration gets wrong.
 func NewTable(o Options) (*Table, error) {
 	t := &Table{
 		providers: o.Providers, byName: make(map[string]*entry, len(o.Providers)),
-		aliases: make(map[string][]Target, len(o.Aliases)), book: o.Book, namedOnly: o.Listed,
+		aliases: make(map[string]*alias, len(o.Aliases)), book: o.Book, namedOnly: o.Listed,
 		defaultModel: o.DefaultModel, defaultMaxOutput: o.DefaultMaxOutput,
+		health: o.Health, rules: newRuleBook(),
+	}
+	if t.health == nil {
+		t.health = NewHealth(nil)
 	}
 	for _, p := range o.Providers {
-		t.byName[p.Name()] = &entry{provider: p}
+		t.byName[p.Name()] = &entry{provider: p, keys: t.health.keysOf(p), budget: t.health.budgetOf(p)}
 	}
 	for name, a := range o.Aliases {
-		for _, full := range a.Targets {
-			targets, err := t.named(nil, full)
-			if err != nil {
-				return nil, fmt.Errorf("aliases.%s: target %s: %w", name, full, err)
-			}
-			t.aliases[name] = append(t.aliases[name], targets...)
+		resolved, err := t.resolve(&a)
+		if err != nil {
+			return nil, fmt.Errorf("aliases.%s: %w", name, err)
 		}
+		t.aliases[name] = resolved
 	}
 	if t.defaultModel != "" {
 		if _, err := t.Targets(nil, t.defaultModel, ""); err != nil {
@@ -106,11 +112,8 @@ func (t *Table) DefaultModel() string { return t.defaultModel }
 // else that vendor's model, else that of the one provider that lists it. The
 // error is a *llm.Error.
 func (t *Table) Targets(dst []Target, model, door string) ([]Target, error) {
-	if alias, ok := t.aliases[model]; ok {
-		for _, target := range alias {
-			dst = append(dst, t.turn(target))
-		}
-		return dst, nil
+	if a, ok := t.aliases[model]; ok {
+		return a.order(dst, t.health), nil
 	}
 	if strings.Contains(model, "/") {
 		return t.named(dst, model)
@@ -119,7 +122,7 @@ func (t *Table) Targets(dst []Target, model, door string) ([]Target, error) {
 		return nil, llm.Invalid("model", fmt.Sprintf(`%q is neither an alias nor of the form "<provider>/<model-name>".`, model))
 	}
 	if e, ok := t.byName[door]; ok && e.provider.Serves(model) {
-		return append(dst, t.turn(Target{Provider: e.provider, Model: model})), nil
+		return append(dst, Target{Provider: e.provider, Model: model}), nil
 	}
 	return t.listed(dst, model)
 }
@@ -138,7 +141,7 @@ func (t *Table) named(dst []Target, full string) ([]Target, error) {
 	if !e.provider.Serves(model) {
 		return nil, notFound(full, fmt.Sprintf("Provider %q is configured not to serve it.", name))
 	}
-	return append(dst, t.turn(Target{Provider: e.provider, Model: model})), nil
+	return append(dst, Target{Provider: e.provider, Model: model}), nil
 }
 
 // listed finds the one provider whose configuration lists the model.
@@ -153,7 +156,7 @@ func (t *Table) listed(dst []Target, model string) ([]Target, error) {
 	case 0:
 		return nil, notFound(model, `Write it as "<provider>/<model-name>"; GET /v1/models lists what there is.`)
 	case 1:
-		return append(dst, t.turn(found[0])), nil
+		return append(dst, found[0]), nil
 	}
 	var names []string
 	for i := range found {
@@ -166,17 +169,15 @@ func notFound(model, hint string) *llm.Error {
 	return &llm.Error{Code: llm.CodeModelNotFound, Param: "model", Message: fmt.Sprintf("The model %q is not served here. %s", model, hint)}
 }
 
-// turn gives the target the credential whose turn it is.
-func (t *Table) turn(target Target) Target {
-	if n := target.Provider.Keys(); n > 1 {
-		target.Key = int(t.byName[target.Provider.Name()].turn.Add(1)-1) % n
-	}
-	return target
-}
-
 // Price is what the target costs at that moment; not Known when unpriced.
 func (t *Table) Price(target *Target, at time.Time) llm.Price {
 	return t.book.Price(target.Provider.Name(), target.Model, at)
+}
+
+// Context is the target's context window in tokens; 0 where nobody knows.
+func (t *Table) Context(target *Target) int64 {
+	info, _ := t.book.Model(target.Provider.Name(), target.Model)
+	return info.Context
 }
 
 // MaxOutput is the most tokens of output that the target gives: of the model,
@@ -195,14 +196,25 @@ func (t *Table) MaxOutput(target *Target) (tokens int64, known bool) {
 
 // Model is one that the table can route to, for listings.
 type Model struct {
-	Name      string // "<provider>/<model-name>", or an alias
-	Provider  string // empty for an alias
-	Context   int64  // tokens; 0 for unknown
-	MaxOutput int64  // tokens; 0 for unknown
-	Price     llm.Price
-	Source    string   // where the price is from
-	Checked   string   // the day of the data
-	Targets   []string // of an alias
+	Name       string // "<provider>/<model-name>", or an alias
+	Provider   string // empty for an alias
+	Context    int64  // tokens; 0 for unknown
+	MaxOutput  int64  // tokens; 0 for unknown
+	Abilities  pricing.Abilities
+	Deprecated bool // the provider has announced its end
+	Price      llm.Price
+	Source     string   // where the price is from, or what is known where there is none
+	Checked    string   // the day of that data
+	Targets    []string // of an alias
+}
+
+// Listed is the model as a listing shows it.
+func Listed(provider string, l *pricing.Listing) Model {
+	return Model{
+		Name: provider + "/" + l.ID, Provider: provider,
+		Context: l.Context, MaxOutput: l.MaxOutput, Abilities: l.Abilities, Deprecated: l.Deprecated,
+		Price: l.Price, Source: l.Source, Checked: l.Checked,
+	}
 }
 
 // Models lists what is known by name: what each provider is configured to
@@ -212,10 +224,10 @@ func (t *Table) Models(at time.Time) []Model {
 	for _, p := range t.providers {
 		all = append(all, t.modelsOf(p, at)...)
 	}
-	for name, targets := range t.aliases {
+	for name, a := range t.aliases {
 		m := Model{Name: name}
-		for i := range targets {
-			m.Targets = append(m.Targets, targets[i].FullName())
+		for i := range a.targets {
+			m.Targets = append(m.Targets, a.targets[i].FullName())
 		}
 		all = append(all, m)
 	}
@@ -241,11 +253,7 @@ func (t *Table) modelsOf(p *provider.Provider, at time.Time) []Model {
 			l.ModelInfo, _ = t.book.Model(p.Name(), name)
 			l.Price = t.book.Price(p.Name(), name, at)
 		}
-		models = append(models, Model{
-			Name: p.Name() + "/" + name, Provider: p.Name(),
-			Context: l.Context, MaxOutput: l.MaxOutput,
-			Price: l.Price, Source: l.Source, Checked: l.Checked,
-		})
+		models = append(models, Listed(p.Name(), &l))
 	}
 	return models
 }

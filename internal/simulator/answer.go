@@ -31,25 +31,21 @@ type part struct {
 
 const (
 	defaultTokens   = 32
+	defaultStory    = 64
 	defaultThinking = 16
 )
 
 // newAnswer decides what a request is told, with the fault that meets it, or
 // nil.
 func newAnswer(s *spec, req *llm.Request, h uint64, f *fault) *answer {
-	a := &answer{hash: h, choices: 1, prompt: s.prompt, finish: llm.FinishStop}
-	switch {
-	case s.choices != unset:
-		a.choices = s.choices
-	case req.Choices != nil:
-		a.choices = min(max(*req.Choices, 1), maxChoices)
-	}
+	a := &answer{hash: h, choices: choicesOf(s, req), prompt: s.prompt, finish: llm.FinishStop}
 	if a.prompt == unset {
 		a.prompt = promptTokens(req)
 	}
 	a.cached = min(s.cached, a.prompt)
 	a.think(s)
 	a.speak(s, req)
+	a.resume(toContinue(s, req))
 	if f != nil && f.alter != nil {
 		f.alter(a, s)
 	}
@@ -57,17 +53,28 @@ func newAnswer(s *spec, req *llm.Request, h uint64, f *fault) *answer {
 	return a
 }
 
+// choicesOf is how many answers there are to be.
+func choicesOf(s *spec, req *llm.Request) int64 {
+	switch {
+	case s.choices != unset:
+		return s.choices
+	case req.Choices != nil:
+		return min(max(*req.Choices, 1), maxChoices)
+	}
+	return 1
+}
+
 // think puts the thinking before the answer.
 func (a *answer) think(s *spec) {
 	n := s.reasoning
-	if s.base != baseReason {
+	if s.base != baseReason && !s.think {
 		a.thinking = max(n, 0)
 		return
 	}
 	if n == unset {
 		n = defaultThinking
 	}
-	a.add(lorem(s, llm.EventReasoning, musing, n, false))
+	a.add(lorem(s, llm.EventReasoning, musing, n))
 }
 
 // speak puts the visible answer.
@@ -82,12 +89,20 @@ func (a *answer) speak(s *spec, req *llm.Request) {
 			a.reportTools(s, req)
 		}
 	default:
-		n := s.tokens
-		if n == unset {
-			n = defaultTokens
-		}
-		a.add(lorem(s, llm.EventText, greeting, n, true))
+		a.add(spoken(s))
 	}
+}
+
+// spoken is the whole text of a base model with words of its own.
+func spoken(s *spec) part {
+	opening, n := greeting, int64(defaultTokens)
+	if s.base == baseStory {
+		opening, n = telling, defaultStory
+	}
+	if s.tokens != unset {
+		n = s.tokens
+	}
+	return lorem(s, llm.EventText, opening, n)
 }
 
 // say puts a text, cut to the length that the model name asks for.
@@ -118,22 +133,31 @@ func (a *answer) truncate(s *spec, req *llm.Request) {
 	}
 }
 
-// lorem is a run of made-up words behind an opening; with a full stop if it
-// ends and is asked for one.
-func lorem(s *spec, kind llm.EventKind, opening []string, count int64, stop bool) part {
+// lorem is a run of made-up words behind an opening. A text ends with a full
+// stop, and may have a variant.
+func lorem(s *spec, kind llm.EventKind, opening []string, count int64) part {
 	words := plainWords
 	if s.unicode {
 		words = foreignWords
 	}
-	open := int64(len(opening))
-	return part{kind: kind, count: count, at: func(h uint64, i int64) string {
+	open, text := int64(len(opening)), kind == llm.EventText
+	at := func(h uint64, i int64) string {
 		switch {
 		case i < open:
 			return opening[i]
-		case stop && i == count-1:
+		case text && i == count-1:
 			return "."
 		}
 		return word(words, h, i)
+	}
+	if !text || s.variant == unset {
+		return part{kind: kind, count: count, at: at}
+	}
+	return part{kind: kind, count: count, at: func(h uint64, i int64) string {
+		if i < s.variant {
+			return at(h, i)
+		}
+		return otherWord(words, at(h, i), h, i)
 	}}
 }
 
@@ -182,22 +206,38 @@ func (a *answer) reportTools(s *spec, req *llm.Request) {
 
 // events yields the pieces of all choices in the order in which they are sent:
 // the first of each choice, the second of each, and so on. More than one
-// choice takes turns.
+// choice takes turns. Behind thinking that is whole comes its signature.
 func (a *answer) events() iter.Seq[llm.Event] {
 	return func(yield func(llm.Event) bool) {
 		var sent int64
 		for i := range a.parts {
 			p := &a.parts[i]
-			for j := int64(0); j < p.count && sent < a.limit; j++ {
+			n := min(p.count, a.limit-sent)
+			for j := range n {
 				for choice := range a.choices {
 					if !yield(a.event(p, j, choice)) {
 						return
 					}
 				}
-				sent++
+			}
+			sent += n
+			if p.kind == llm.EventReasoning && n == p.count && !a.sign(p, yield) {
+				return
 			}
 		}
 	}
+}
+
+// sign yields the signature of every choice's thinking, and reports whether to
+// go on.
+func (a *answer) sign(p *part, yield func(llm.Event) bool) bool {
+	for choice := range a.choices {
+		text := p.whole(a.hashOf(choice), p.count)
+		if !yield(llm.Event{Kind: p.kind, Choice: int(choice), Signature: text.Signature}) {
+			return false
+		}
+	}
+	return true
 }
 
 func (a *answer) event(p *part, i, choice int64) llm.Event {
@@ -252,6 +292,9 @@ func (p *part) whole(h uint64, pieces int64) llm.Part {
 	switch p.kind {
 	case llm.EventReasoning:
 		out.Kind = llm.PartReasoning
+		if pieces == p.count {
+			out.Signature = signature(out.Text)
+		}
 	case llm.EventRefusal:
 		out.Kind = llm.PartRefusal
 	case llm.EventToolCall:

@@ -27,23 +27,26 @@ type call struct {
 	req    *llm.Request
 	spec   *spec
 	fault  *fault // the one that meets this request, or nil
-	hash   uint64
+	hash   uint64 // of the request
+	asked  uint64 // of the request and its path, by which answers are remembered
 	answer *answer
 	entry  *entry
 	old    *memorized // the same request was answered before; else nil
 
-	// What a fault changes.
-	stream   bool                                             // answer as a stream
-	place    int64                                            // pieces before the answer breaks off; unset: it does not
-	limit    int64                                            // bytes before the answer breaks off; unset: it does not
-	edit     func(data []byte, piece int64, last bool) []byte // changes the JSON of an event of a piece, or the whole
-	noEnd    bool                                             // leaves the end marker out
-	drip     time.Duration                                    // waits after every write
-	padding  int64                                            // bytes put before the answer
-	lie      func(length int64) (declared int64)              // what Content-Length says; nil: the truth
-	compress bool
+	form form
 
-	mute bool // what the answer says of its usage does not arrive
+	// What a fault changes.
+	stream   bool                                // answer as a stream
+	noEnd    bool                                // leaves the end marker out
+	compress bool                                // sends gzip
+	mute     bool                                // what the answer says of its usage does not arrive
+	place    int64                               // pieces before the answer breaks off; unset: it does not
+	limit    int64                               // bytes before the answer breaks off; unset: it does not
+	edit     func(data []byte) []byte            // changes the JSON of every event, or of the whole
+	spoil    func(events []byte) []byte          // spoils the events of one piece
+	drip     time.Duration                       // waits after every write
+	padding  int64                               // bytes put before the answer
+	lie      func(length int64) (declared int64) // what Content-Length says; nil: the truth
 
 	enc     dialect.Encoder
 	begun   bool      // the headers are sent
@@ -69,8 +72,8 @@ var errPlace = errors.New("the answer breaks off here")
 var errGone = errors.New("the client is gone")
 
 // serve answers one request of a dialect.
-func (s *Server) serve(d *dialect.Dialect, w http.ResponseWriter, r *http.Request) {
-	c := &call{s: s, d: d, r: r, key: fingerprint(keyOf(r.Header)), place: unset, limit: unset, hash: s.seed}
+func (s *Server) serve(d *dialect.Dialect, f form, w http.ResponseWriter, r *http.Request) {
+	c := &call{s: s, d: d, form: f, r: r, key: fingerprint(keyOf(r)), place: unset, limit: unset, hash: s.seed}
 	if m, ok := w.(*memory); ok {
 		c.w = m
 	} else {
@@ -115,6 +118,7 @@ func (c *call) read(buf *[]byte) error {
 		return err
 	}
 	c.hash = hash(c.s.seed, c.body)
+	c.asked = hashText(hashText(c.hash, c.r.URL.Path), c.r.URL.RawQuery)
 	if c.old = c.s.memo.find(c); c.old != nil {
 		return nil
 	}
@@ -128,11 +132,39 @@ func (c *call) read(buf *[]byte) error {
 		return err
 	}
 	c.entry.ask(c.spec.name, c.stream)
+	c.hash = c.hashOf(c.body)
+	if c.stream {
+		if err := c.spec.suits(c.form); err != nil {
+			return err
+		}
+	}
 	if c.req, err = c.d.DecodeRequest(c.body); err != nil {
 		return err
 	}
+	if c.spec.signed {
+		if err := checkThinking(c.req); err != nil {
+			return err
+		}
+	}
 	c.meet()
 	return nil
+}
+
+// hashOf is the hash of the request with that body: and of the model, where that
+// does not stand in the body.
+func (c *call) hashOf(body []byte) uint64 {
+	h := hash(c.seed(), body)
+	if !c.head.ModelSpan.Present() {
+		h = hashText(h, c.head.Model)
+	}
+	return h
+}
+
+func (c *call) seed() uint64 {
+	if c.spec.seed != unset {
+		return uint64(c.spec.seed)
+	}
+	return c.s.seed
 }
 
 func (c *call) readBody(buf *[]byte) error {
@@ -160,14 +192,15 @@ func (c *call) meet() {
 	}
 }
 
+// spare takes the fault from a request that it has nothing to do with.
+func (c *call) spare() {
+	c.fault = nil
+	c.entry.meet("")
+}
+
 // run gives the answer that the model name asks for.
 func (c *call) run() {
-	h := c.hash
-	if c.spec.seed != unset {
-		h = hash(uint64(c.spec.seed), c.body)
-	}
-	c.hash = h
-	c.answer = newAnswer(c.spec, c.req, h, c.fault)
+	c.answer = newAnswer(c.spec, c.req, c.words(), c.fault)
 	if c.fault != nil {
 		c.entry.meet(c.fault.name)
 		c.prepare()

@@ -61,6 +61,7 @@ var faultList = []fault{
 	{name: "not-stream", outcome: Broken, help: "200 with a whole JSON reply, though a stream was asked for", prepare: func(c *call) { c.stream = false }},
 	{name: "no-choices", outcome: Broken, help: "JSON in which the answer is missing", prepare: noChoices},
 	{name: "malformed", outcome: Broken, help: "one event, or the body, is JSON cut in half", prepare: malformed},
+	{name: "bad-crc", outcome: Broken, help: "one frame of a binary stream has a wrong checksum; elsewhere as malformed", prepare: badChecksum},
 	{name: "invalid-utf8", outcome: Broken, help: "bytes in the text that are not UTF-8", alter: markPiece, prepare: invalidUTF8},
 	{name: "long-line", outcome: Broken, help: "a line of 64 MiB (or bytes=K) before the answer; white space where no stream was asked for", prepare: longLine},
 	{name: "gzip", outcome: Broken, help: "a compressed body that was not asked for", prepare: func(c *call) { c.compress = true }},
@@ -172,18 +173,36 @@ func (c *call) odd(status int, contentType string, body []byte) {
 	c.respond(status, contentType, body)
 }
 
-func noChoices(c *call) {
-	c.edit = func(data []byte, _ int64, _ bool) []byte { return without(data, answerMembers...) }
-}
+func noChoices(c *call) { c.edit = withoutAnswer }
 
 func malformed(c *call) {
-	c.mute = !c.stream
-	place := min(c.spec.at, c.answer.pieces()-1)
-	c.edit = func(data []byte, piece int64, last bool) []byte {
-		if c.stream && (piece != place || !last) {
+	if !c.stream {
+		c.mute, c.edit = true, firstHalf
+		return
+	}
+	c.spoil = func(events []byte) []byte {
+		return editEvents(&c.d.Framing, events, func(data []byte, last bool) []byte {
+			if last {
+				return firstHalf(data)
+			}
 			return data
-		}
-		return data[:len(data)/2]
+		})
+	}
+}
+
+func firstHalf(data []byte) []byte { return data[:len(data)/2] }
+
+// badChecksum changes the last byte of a frame, which is the last of its
+// checksum.
+func badChecksum(c *call) {
+	if !c.stream || c.form != formBinary {
+		malformed(c)
+		return
+	}
+	c.spoil = func(events []byte) []byte {
+		events = bytes.Clone(events)
+		events[len(events)-1] ^= 0xff
+		return events
 	}
 }
 
@@ -211,7 +230,7 @@ func markPiece(a *answer, s *spec) {
 }
 
 func invalidUTF8(c *call) {
-	c.edit = func(data []byte, _ int64, _ bool) []byte {
+	c.edit = func(data []byte) []byte {
 		return bytes.ReplaceAll(data, []byte(markEscaped), []byte(notUTF8))
 	}
 }
@@ -313,8 +332,7 @@ func quota(*call) refusal {
 func noPrefill(c *call) bool {
 	n := len(c.req.Messages)
 	if n == 0 || c.req.Messages[n-1].Role != llm.RoleAssistant {
-		c.fault = nil
-		c.entry.meet("")
+		c.spare()
 		return false
 	}
 	c.refuse(refusal{

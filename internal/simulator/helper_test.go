@@ -23,7 +23,9 @@ var epoch = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
 func newSimulator(t *testing.T, o simulator.Options) *simulator.Server {
 	t.Helper()
-	o.Dialects = dialect.All()
+	if o.Dialects == nil {
+		o.Dialects = dialect.All()
+	}
 	s := simulator.New(o)
 	t.Cleanup(s.Close)
 	return s
@@ -76,7 +78,11 @@ func (w way) askFor(d time.Duration, body string, header ...string) heard {
 }
 
 func (w way) askIn(ctx context.Context, body string, header ...string) heard {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.base+"/v1/chat/completions", strings.NewReader(body))
+	return w.askAt(ctx, "/v1/chat/completions", body, header...)
+}
+
+func (w way) askAt(ctx context.Context, path, body string, header ...string) heard {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.base+path, strings.NewReader(body))
 	if err != nil {
 		return heard{err: err}
 	}

@@ -20,7 +20,7 @@ type memo struct {
 // memorized is one answer and the request to which it belongs.
 type memorized struct {
 	dialect           *dialect.Dialect
-	contentType       string // what was declared of the request
+	asked             asking
 	request           []byte
 	created           int64 // the second that stands in the answer
 	spec              *spec
@@ -35,12 +35,27 @@ const (
 	maxMemoLen = 8 << 10 // of a request, and of an answer
 )
 
+// asking is what a request says beside its body and its key: some wire formats
+// name the model, or ask for a stream, in the path or in a header.
+type asking struct{ path, rawPath, query, contentType, accept string }
+
+func askingOf(r *http.Request) asking {
+	return asking{r.URL.Path, r.URL.RawPath, r.URL.RawQuery, first(r.Header["Content-Type"]), first(r.Header["Accept"])}
+}
+
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
 // find is the answer to the same bytes in the same second, or nil.
 func (m *memo) find(c *call) *memorized {
 	m.mu.RLock()
-	a := m.answers[c.hash]
+	a := m.answers[c.asked]
 	m.mu.RUnlock()
-	if a == nil || a.dialect != c.d || a.contentType != c.r.Header.Get("Content-Type") || a.created != c.s.clock().Unix() || !bytes.Equal(a.request, c.body) {
+	if a == nil || a.dialect != c.d || a.asked != askingOf(c.r) || a.created != c.s.clock().Unix() || !bytes.Equal(a.request, c.body) {
 		return nil
 	}
 	return a
@@ -55,7 +70,7 @@ func (m *memo) keep(c *call, reply *llm.Reply, body []byte) {
 		return
 	}
 	a := &memorized{
-		dialect: c.d, contentType: c.r.Header.Get("Content-Type"), request: bytes.Clone(c.body),
+		dialect: c.d, asked: askingOf(c.r), request: bytes.Clone(c.body),
 		created: reply.Created, spec: s, told: &reply.Usage, body: bytes.Clone(body),
 		// What counts the input, without what holds the words.
 		consumed: &answer{prompt: c.answer.prompt, cached: c.answer.cached, thinking: c.answer.thinking, choices: c.answer.choices},
@@ -66,7 +81,7 @@ func (m *memo) keep(c *call, reply *llm.Reply, body []byte) {
 	if m.answers == nil || len(m.answers) >= maxMemo {
 		m.answers = map[uint64]*memorized{}
 	}
-	m.answers[c.hash] = a
+	m.answers[c.asked] = a
 }
 
 // repeat gives an answer that is remembered.

@@ -26,9 +26,12 @@ var optionList = []option{
 	{"prompt", "N", "input tokens reported, in place of those counted", count(func(s *spec) *int64 { return &s.prompt })},
 	{"cached", "N", "of the input tokens, how many a prompt cache served", count(func(s *spec) *int64 { return &s.cached })},
 	{"reasoning", "N", "tokens of thinking; only reason shows them", count(func(s *spec) *int64 { return &s.reasoning })},
+	{"think", "", "shows the thinking, as reason does", flag(func(s *spec) *bool { return &s.think })},
+	{"signed", "", "refuses thinking that comes back without the signature it went out with", flag(func(s *spec) *bool { return &s.signed })},
 	{"n", "N", "how many answers, whatever the request says; 1 to 128", between(1, maxChoices, func(s *spec) *int64 { return &s.choices })},
 	{"calls", "N", "how many tool calls tools makes; 1 to 128", between(1, maxChoices, func(s *spec) *int64 { return &s.calls })},
 	{"seed", "N", "another seed than the simulator's", between(0, math.MaxInt64, func(s *spec) *int64 { return &s.seed })},
+	{"variant", "N", "another text from the N-th piece on, counted from 0", count(func(s *spec) *int64 { return &s.variant })},
 	{"uncapped", "", "ignores the request's cap on output tokens", flag(func(s *spec) *bool { return &s.uncapped })},
 	{"unicode", "", "words with characters of two to nine bytes", flag(func(s *spec) *bool { return &s.unicode })},
 	{"usage", "VARIANT", "how usage is reported: " + strings.Join(usageVariants, ", "), oneOf(usageVariants, func(s *spec) *string { return &s.usage })},
@@ -42,8 +45,8 @@ var optionList = []option{
 	{"flap", "K", "the fault meets K requests of a key and model, spares K, and so on", between(1, maxTokens, func(s *spec) *int64 { return &s.flap })},
 	{"rate", "SHARE", "the fault meets that share of the requests, 0 to 1", setRate},
 	{"chunk", "N", "bytes a write, so that characters and events are split", between(1, 1<<20, func(s *spec) *int64 { return &s.chunk })},
-	{"eol", "KIND", "line ends of a stream: lf, crlf, cr, mixed", oneOf([]string{"lf", "crlf", "cr", "mixed"}, func(s *spec) *string { return &s.eol })},
-	{"comments", "", "a comment before every event of a stream", flag(func(s *spec) *bool { return &s.comments })},
+	{"eol", "KIND", "line ends of a stream: lf, crlf, cr, mixed; of JSON lines only lf, crlf", oneOf([]string{"lf", "crlf", "cr", "mixed"}, func(s *spec) *string { return &s.eol })},
+	{"comments", "", "a comment before every server-sent event", flag(func(s *spec) *bool { return &s.comments })},
 	{"bom", "", "a byte-order mark before the body", flag(func(s *spec) *bool { return &s.bom })},
 }
 

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"net/http"
+	"slices"
 	"strconv"
 
+	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/sse"
 )
 
 // begin sends the headers of an answer; length is that of its body, unset for
@@ -49,16 +52,22 @@ func (c *call) playStream() error {
 	c.begin(unset)
 	meta := c.meta()
 	c.enc = c.d.NewEncoder(meta)
-	if err := c.writePadding(`data: {"padding":"`, 'x', "\"}\n\n"); err != nil {
+	if err := c.pad(); err != nil {
 		return err
 	}
-	start := llm.Event{Kind: llm.EventStart, ID: meta.ID, Model: meta.Model, Created: meta.Created}
-	buf := c.enc.Append(nil, &start)
-	if err := c.write(c.shape(buf, unset)); err != nil {
+	buf := c.enc.Append(nil, c.start(&meta))
+	if err := c.write(c.shape(c.amendStart(buf), unset)); err != nil {
 		return err
 	}
 	sent := int64(0)
-	for ev := range c.answer.events() {
+	var ev llm.Event // one for all: the encoder makes it escape
+	for ev = range c.answer.events() {
+		if !isPiece(&ev) {
+			if err := c.sendMark(&ev); err != nil {
+				return err
+			}
+			continue
+		}
 		if sent > 0 && !c.wait(c.spec.pace) {
 			return errGone
 		}
@@ -75,6 +84,33 @@ func (c *call) playStream() error {
 	return c.end(c.enc.Finish(buf[:0], &final))
 }
 
+// start is the event before the first piece. Some wire formats tell the usage of
+// the input there.
+func (c *call) start(m *llm.Meta) *llm.Event {
+	u := c.told()
+	for class := range u {
+		if !llm.Class(class).IsInput() {
+			u[class] = 0
+		}
+	}
+	return &llm.Event{Kind: llm.EventStart, ID: m.ID, Model: m.Model, Created: m.Created, Usage: u}
+}
+
+// amendStart makes the usage at the start of a stream what the variant asks
+// for. It stands there once, whatever the variant does at the end.
+func (c *call) amendStart(b []byte) []byte {
+	switch c.spec.usage {
+	case "", usageTwice, usageDecreasing:
+		return b
+	}
+	b, _, _ = amendEvents(&c.d.Framing, b, c.spec.usage)
+	return b
+}
+
+// isPiece reports whether an event is a piece of the answer, and so a token. A
+// signature is none.
+func isPiece(ev *llm.Event) bool { return ev.Signature == "" }
+
 // sendPiece sends one piece, or what its fault leaves of it.
 func (c *call) sendPiece(b []byte, number int64, kind llm.EventKind) error {
 	b = c.shape(b, number)
@@ -83,6 +119,15 @@ func (c *call) sendPiece(b []byte, number int64, kind llm.EventKind) error {
 	}
 	c.entry.piece(kind)
 	return c.write(b)
+}
+
+// sendMark sends what is no piece, where the wire format has a place for it.
+func (c *call) sendMark(ev *llm.Event) error {
+	b := c.enc.Append(nil, ev)
+	if len(b) == 0 {
+		return nil
+	}
+	return c.write(c.shape(b, unset))
 }
 
 func (c *call) meta() llm.Meta {
@@ -105,12 +150,17 @@ func (c *call) breakOff(piece []byte) error {
 
 // end sends the end of a stream.
 func (c *call) end(b []byte) error {
-	b, reported, raw := amendEvents(b, c.spec.usage)
+	b, reported, raw := amendEvents(&c.d.Framing, b, c.spec.usage)
 	if c.noEnd {
-		b = bytes.TrimSuffix(b, []byte(c.d.EndMarker))
+		all := b
+		if b = withoutEnd(c.d, b); len(b) == len(all) {
+			c.spare() // there is none in this wire format
+		} else if tellsUsage(all) && !tellsUsage(b) {
+			reported, raw = false, ""
+		}
 	}
 	marked := c.d.EndMarker != "" && bytes.HasSuffix(b, []byte(c.d.EndMarker))
-	b = c.shape(b, unset)
+	b = c.shape(b, c.answer.pieces())
 	if c.limit != unset {
 		c.limit = min(c.limit, c.written) // the place is before the end in any case
 	} else {
@@ -122,6 +172,24 @@ func (c *call) end(b []byte) error {
 		return err
 	}
 	return c.closeZip() // a client may leave at the end marker, before its line ends
+}
+
+// withoutEnd is the end of a stream without its end marker: without the events
+// that the client half of the wire format takes for one, where the marker is no
+// fixed text. Some wire formats have none at all.
+func withoutEnd(d *dialect.Dialect, b []byte) []byte {
+	if d.EndMarker != "" || d.NewDecoder == nil {
+		return bytes.TrimSuffix(b, []byte(d.EndMarker))
+	}
+	decoder := d.NewDecoder(&llm.Quirks{})
+	var out []byte
+	for _, f := range splitEvents(&d.Framing, b) {
+		events, _ := decoder.Decode(nil, sse.Event{Name: []byte(f.name), Data: f.data, Raw: f.raw}) // what it does not understand is no end
+		if !slices.ContainsFunc(events, func(e llm.Event) bool { return e.Kind == llm.EventDone }) {
+			out = appendEvent(out, &d.Framing, &f, f.data)
+		}
+	}
+	return out
 }
 
 // settle completes the ledger's record before the last bytes go out, so that
@@ -173,7 +241,7 @@ func (c *call) playWhole() error {
 	c.s.memo.keep(c, reply, body)
 	body, raw := amendBody(body, c.spec.usage)
 	if c.edit != nil {
-		body = c.edit(body, unset, true)
+		body = c.edit(body)
 	}
 	if c.spec.bom {
 		body = append([]byte(byteOrderMark), body...)
@@ -189,6 +257,9 @@ func (c *call) generate() error {
 	}
 	waits := false
 	for ev := range c.answer.events() {
+		if !isPiece(&ev) {
+			continue
+		}
 		if waits && !c.wait(c.spec.pace) {
 			return errGone
 		}
@@ -213,7 +284,7 @@ func (c *call) sendWhole(body []byte, reported bool, raw string) error {
 	if c.limit == unset {
 		c.settle(reported, raw, false)
 	}
-	if err := c.writePadding("", ' ', ""); err != nil {
+	if err := c.pad(); err != nil {
 		return err
 	}
 	if err := c.write(body); err != nil {
@@ -261,24 +332,6 @@ func (c *call) write(b []byte) error {
 		}
 	}
 	return nil
-}
-
-// writePadding writes as much of fill as the fault asks for, between two texts.
-func (c *call) writePadding(before string, fill byte, after string) error {
-	if c.padding == 0 {
-		return nil
-	}
-	if err := c.write([]byte(before)); err != nil {
-		return err
-	}
-	block := bytes.Repeat([]byte{fill}, 64<<10)
-	for left := c.padding; left > 0; left -= int64(len(block)) {
-		block = block[:min(left, int64(len(block)))]
-		if err := c.write(block); err != nil {
-			return err
-		}
-	}
-	return c.write([]byte(after))
 }
 
 func (c *call) flush() {

@@ -100,9 +100,10 @@ func (s *Server) route(dialects []*dialect.Dialect) {
 		if d.Name == nativeDialect {
 			continue
 		}
+		f := formOf(&d.Framing)
 		for _, r := range d.Routes {
 			if r.Op == llm.OpChat {
-				s.mux.HandleFunc(r.Pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(d, w, r) })
+				s.mux.HandleFunc(r.Pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(d, f, w, r) })
 			}
 		}
 	}
@@ -141,15 +142,25 @@ func fingerprint(key string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// keyOf is the key that a request carries, in any of the vendors' headers.
-func keyOf(h http.Header) string {
-	if scheme, key, ok := strings.Cut(h.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
-		return strings.TrimSpace(key)
+// keyOf is the key that a request carries, in any of the vendors' ways: of a
+// request that is signed for AWS (Signature Version 4), the key's id.
+func keyOf(r *http.Request) string {
+	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	switch {
+	case strings.EqualFold(scheme, "Bearer"):
+		return strings.TrimSpace(rest)
+	case scheme == "AWS4-HMAC-SHA256":
+		_, scope, _ := strings.Cut(rest, "Credential=")
+		id, _, _ := strings.Cut(scope, "/")
+		return id
 	}
 	for _, name := range []string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
-		if key := h.Get(name); key != "" {
+		if key := r.Header.Get(name); key != "" {
 			return key
 		}
+	}
+	if r.URL.RawQuery != "" {
+		return r.URL.Query().Get("key") // Gemini's
 	}
 	return ""
 }
@@ -209,6 +220,7 @@ func Models() []Model {
 		{baseTools, "calls the first tool of the request with arguments that fit its schema"},
 		{baseJSON, "answers in the shape that response_format asks for"},
 		{baseReason, "thinks, then answers"},
+		{baseStory, "tells the same story to the same question, and goes on with one that was begun"},
 		{"chat:status=429,retry_after=1,once", "too many requests once, with Retry-After, then fine"},
 		{"chat:status=429", "too many requests, always"},
 		{"chat:status=500,once", "an internal error once, then fine"},
@@ -228,7 +240,9 @@ func Models() []Model {
 }
 
 // baseNames are the base models.
-func baseNames() []string { return []string{baseChat, baseEcho, baseTools, baseJSON, baseReason} }
+func baseNames() []string {
+	return []string{baseChat, baseEcho, baseTools, baseJSON, baseReason, baseStory}
+}
 
 // visits counts the requests of a key and model, for faults that come and go.
 type visits struct {

@@ -9,10 +9,14 @@ import (
 const byteOrderMark = "\xef\xbb\xbf"
 
 // shape gives events the form that the fault and the options ask for; piece is
-// the number of the piece, unset for what is none.
+// the number of the piece that they are, behind the last one for the end, unset
+// for what is none.
 func (c *call) shape(b []byte, piece int64) []byte {
 	if c.edit != nil {
-		b = editEvents(b, func(data []byte, last bool) []byte { return c.edit(data, piece, last) })
+		b = editEvents(&c.d.Framing, b, func(data []byte, _ bool) []byte { return c.edit(data) })
+	}
+	if c.spoil != nil && piece != unset && piece >= min(c.spec.at, c.answer.pieces()-1) && len(b) > 0 {
+		b, c.spoil = c.spoil(b), nil
 	}
 	if c.spec.comments {
 		b = addComments(b)

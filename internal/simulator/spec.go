@@ -26,8 +26,11 @@ type spec struct {
 	choices   int64 // unset: what the request asks for
 	calls     int64
 	seed      int64
+	variant   int64 // the first piece of another text; unset: none
 	uncapped  bool
 	unicode   bool
+	think     bool // thinking is shown, whatever the base model
+	signed    bool // thinking that comes back must be as it went
 
 	usage string
 
@@ -62,6 +65,7 @@ const (
 	baseTools  = "tools"
 	baseJSON   = "json"
 	baseReason = "reason"
+	baseStory  = "story"
 )
 
 // parseSpec reads a model name. Errors are *llm.Error: an unknown base model
@@ -82,7 +86,7 @@ func parseSpec(name string) (*spec, error) {
 	}
 	s := &spec{
 		name: name, base: base, calls: 1, at: 3,
-		tokens: unset, prompt: unset, reasoning: unset, choices: unset, seed: unset,
+		tokens: unset, prompt: unset, reasoning: unset, choices: unset, seed: unset, variant: unset,
 		bytes: unset, times: unset, flap: unset, rate: unset, chunk: unset,
 	}
 	if err := s.readOptions(options, some); err != nil {
@@ -132,6 +136,8 @@ func (s *spec) check(seen map[string]bool) error {
 		return errors.New("at and bytes exclude each other")
 	case s.cached > s.prompt && s.prompt != unset:
 		return errors.New("cached is more than prompt")
+	case s.variant != unset && slices.Contains([]string{baseEcho, baseJSON, baseTools}, s.base):
+		return errors.New("variant needs a base model with words of its own: chat, story, reason")
 	}
 	modes := 0
 	for _, name := range []string{"once", "times", "flap", "rate"} {

@@ -43,6 +43,7 @@ func TestWrongModelNames(t *testing.T) {
 		{"chat:status=500,rate=2", 400, "rate must be a share from 0 to 1"},
 		{"chat:fault=cut,status=500", 400, "fault and status exclude each other"},
 		{"chat:prompt=1,cached=2", 400, "cached is more than prompt"},
+		{"echo:variant=2", 400, "variant needs a base model with words of its own"},
 		{"chat:" + strings.Repeat("x", 600), 400, "longer than 512 bytes"},
 	} {
 		got := memory.ask(whole(tt.model))
@@ -94,7 +95,7 @@ func TestDocumentation(t *testing.T) {
 	memory := ways(t, s)[1]
 	for _, span := range strings.Split(doc, "`") {
 		base, _, ok := strings.Cut(span, ":")
-		if !ok || strings.ContainsAny(span, " \n") || !strings.Contains(" chat echo tools json reason ", " "+base+" ") {
+		if !ok || strings.ContainsAny(span, " \n") || !strings.Contains(" chat echo tools json reason story ", " "+base+" ") {
 			continue
 		}
 		if got := memory.askFor(impatience, whole(span)); strings.Contains(got.body, "not understood") {

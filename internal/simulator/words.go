@@ -13,6 +13,11 @@ var greeting = []string{
 	" made", " up", ",", " and", " no", " model", " was", " asked", ".",
 }
 
+// telling opens the answer of the base model "story".
+var telling = []string{
+	"Once", " upon", " a", " time", ",", " in", " a", " story", " that", " no", " model", " wrote", ".",
+}
+
 // musing opens the thinking of the base model "reason".
 var musing = []string{"Thinking", ":"}
 
@@ -56,17 +61,31 @@ func mix(x uint64) uint64 {
 func hash(seed uint64, texts ...[]byte) uint64 {
 	h := uint64(0xcbf29ce484222325) ^ mix(seed)
 	for _, text := range texts {
-		for _, c := range text {
-			h = (h ^ uint64(c)) * 0x100000001b3
-		}
-		h = (h ^ 0xff) * 0x100000001b3
+		h = hashText(h, text)
 	}
 	return h
+}
+
+// hashText goes on with a hash.
+func hashText[T string | []byte](h uint64, text T) uint64 {
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * 0x100000001b3
+	}
+	return (h ^ 0xff) * 0x100000001b3
 }
 
 // word is the i-th word that a hash chooses.
 func word(words []string, h uint64, i int64) string {
 	return words[mix(h+uint64(i))%uint64(len(words))]
+}
+
+// otherWord is the i-th word that a hash chooses instead of one.
+func otherWord(words []string, instead string, h uint64, i int64) string {
+	k := mix(^h+uint64(i)) % uint64(len(words))
+	for words[k] == instead {
+		k = (k + 1) % uint64(len(words))
+	}
+	return words[k]
 }
 
 // splitWords cuts a text into its words, each with the white space before it;

@@ -19,6 +19,7 @@ func TestPiecesAreTokens(t *testing.T) {
 	}
 	texts := map[string][]string{
 		"greeting": slices.Concat(greeting, plainWords, []string{"."}),
+		"telling":  slices.Concat(telling, plainWords, []string{"."}),
 		"musing":   slices.Concat(musing, plainWords),
 		"foreign":  slices.Concat(greeting, foreignWords, []string{"."}),
 		"reversed": reversed(foreignWords),

@@ -1,19 +1,11 @@
 // Turns the price data of the npm package @pydantic/genai-prices (MIT) into
 // the files under ../data, which the Go package embeds.
 //
-// To refresh, anywhere outside the repository:
+//     node gen/prices.mjs PACKAGE_DIRECTORY YYYY-MM-DD
 //
-//     npm pack @pydantic/genai-prices          # or @pydantic/genai-prices@VERSION
-//     tar xzf pydantic-genai-prices-*.tgz
-//     npm view @pydantic/genai-prices time     # the day on which that version came out
-//
-// then, in internal/pricing:
-//
-//     GENAI_PRICES=/path/to/package GENAI_PRICES_DAY=2026-09-23 go generate .
-//     go test .
-//
-// and read the diff: a model is a line. The output depends on the arguments
-// alone, so a second run changes nothing.
+// gen/refresh.sh does all that is needed for the newest version. Then run the
+// tests and read the diff: a model is a line. The output depends on the
+// arguments alone, so a second run changes nothing.
 //
 // What it does to the data
 // - A price becomes a decimal string: the shortest decimal that is the very

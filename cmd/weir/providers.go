@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/app"
+	"weir/internal/route"
+)
+
+func newProviders(env *environment) *cobra.Command {
+	return env.jsonFlag(&cobra.Command{
+		Use: "providers", Short: "List providers with their state, last error, resting keys and latency",
+		Long: "List the configured providers. Beside a running gateway their state is what it knows of them:\n" +
+			"ok, failing (the last attempt failed), unavailable (passed over where another target is left)\n" +
+			"or unused. Latency is a moving average of the time to the first token of streams.",
+		Example: "  weir providers --json", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := env.loadConfig("")
+			if err != nil {
+				return err
+			}
+			all, running, err := app.Providers(cmd.Context(), cfg, os.Getenv, env.logger(&cfg))
+			if err != nil {
+				return err
+			}
+			if !running {
+				_, _ = fmt.Fprintln(env.stderr, "No gateway runs on this data directory: nothing is known of the providers' state.")
+			}
+			if env.asJSON {
+				return printJSON(env.stdout, all)
+			}
+			var rows [][]string
+			for i := range all {
+				rows = append(rows, providerRows(&all[i])...)
+			}
+			return printTable(env.stdout, []string{"PROVIDER", "STATE", "KEYS", "LATENCY", "LAST ERROR"}, rows)
+		},
+	})
+}
+
+// providerRows are the provider's own row, and one for each model of it that
+// was asked.
+func providerRows(p *route.ProviderCondition) [][]string {
+	keys := strconv.Itoa(p.Keys)
+	if p.Resting > 0 {
+		keys += fmt.Sprintf(" (%d resting)", p.Resting)
+	}
+	rows := [][]string{{p.Name, string(p.State), keys, "", ""}}
+	for i := range p.Targets {
+		t := &p.Targets[i]
+		latency := ""
+		if t.LatencyMS > 0 {
+			latency = fmt.Sprintf("%d ms", t.LatencyMS)
+		}
+		state := string(t.State)
+		if t.Until != nil {
+			state += " until " + t.Until.Format("15:04:05Z")
+		}
+		rows = append(rows, []string{"  " + t.Target, state, "", latency, t.LastError})
+	}
+	return rows
+}

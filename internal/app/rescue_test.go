@@ -1,0 +1,275 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// teller is a provider that tells one story, word by word. How it does is in
+// the model's name: words that are options, with a dash between them.
+type teller struct {
+	url string
+	mu  sync.Mutex
+	got []string // the bodies of its requests
+}
+
+const otherStory = "a weir is the high wall that nobody ever measured"
+
+func newTeller(t testing.TB) *teller {
+	s := &teller{}
+	ts := httptest.NewServer(s)
+	t.Cleanup(ts.Close)
+	s.url = ts.URL
+	return s
+}
+
+func (s *teller) take() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	got := s.got
+	s.got = nil
+	return got
+}
+
+// tale is how a model tells.
+type tale struct {
+	options map[string]bool
+	story   string
+	cut     int // words after which it breaks off; 0 for never
+}
+
+func taleOf(model string) (t tale) {
+	t.options, t.story = map[string]bool{}, words
+	for option := range strings.SplitSeq(model, "-") {
+		if n, err := strconv.Atoi(option); err == nil {
+			t.cut = n
+		}
+		t.options[option] = true
+	}
+	if t.options["other"] {
+		t.story = otherStory
+	}
+	return t
+}
+
+func (s *teller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	s.got = append(s.got, string(body))
+	s.mu.Unlock()
+	var req struct {
+		Model    string
+		Messages []struct{ Role, Content string }
+	}
+	_ = json.Unmarshal(body, &req)
+	t := taleOf(req.Model)
+	w.Header().Set("Content-Type", "application/json")
+	last := req.Messages[len(req.Messages)-1]
+	story := t.story
+	if last.Role == "assistant" {
+		if t.options["stubborn"] {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error":{"message":"The conversation must end with a user message.","type":"invalid_request_error"}}`)
+			return
+		}
+		if !t.options["restarts"] {
+			story = strings.TrimPrefix(story, last.Content)
+		}
+	}
+	if t.options["whole"] {
+		_, _ = fmt.Fprintf(w, `{"id":"w","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":9,"total_tokens":19}}`, story)
+		return
+	}
+	t.tell(w, story)
+}
+
+func (t *tale) tell(w http.ResponseWriter, story string) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	send := func(delta, finish string) {
+		_, _ = fmt.Fprintf(w, `data: {"id":"told","object":"chat.completion.chunk","created":7,"model":"teller","choices":[{"index":0,"delta":{%s},"finish_reason":%s}]}`+"\n\n", delta, finish)
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(2 * time.Millisecond) // so that the pieces come one by one
+	}
+	send(`"role":"assistant","content":""`, "null")
+	if t.options["thinks"] {
+		send(`"reasoning_content":"Hm."`, "null")
+	}
+	for i, word := range strings.SplitAfter(story, " ") {
+		if t.cut > 0 && i == t.cut {
+			panic(http.ErrAbortHandler)
+		}
+		send(`"content":`+strconv.Quote(word), "null")
+	}
+	if t.options["calls"] {
+		send(`"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]`, "null")
+		panic(http.ErrAbortHandler)
+	}
+	send("", `"stop"`)
+	_, _ = io.WriteString(w, `data: {"id":"told","object":"chat.completion.chunk","created":7,"model":"teller","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":9,"total_tokens":19}}`+"\n\ndata: [DONE]\n\n")
+}
+
+// TestRescue is an answer that breaks off after words of it went out: the
+// client gets one whole answer, or one clear error, and every attempt is in the
+// ledger.
+func TestRescue(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name     string
+		targets  string // of the alias, behind "one/cut-5"
+		first    string // in its place
+		members  string // of the request
+		alias    string // further options of it
+		models   []string
+		prefills string // what the last attempt was asked to go on behind
+		fails    bool
+	}{
+		{name: "prefill", targets: `"two/go"`, models: []string{"one/cut-5", "two/go"}, prefills: "a weir is the low"},
+		{name: "prefill that is refused", targets: `"two/stubborn"`, models: []string{"one/cut-5", "two/stubborn", "two/stubborn"}},
+		{name: "prefill that begins anew", targets: `"two/restarts"`, models: []string{"one/cut-5", "two/restarts"}, prefills: "a weir is the low"},
+		{name: "an answer of its own", targets: `"one/go"`, models: []string{"one/cut-5", "one/go"}},
+		{name: "another answer", targets: `"one/other"`, models: []string{"one/cut-5", "one/other"}, fails: true},
+		{name: "another answer, then the same", targets: `"one/other", "one/go"`, models: []string{"one/cut-5", "one/other", "one/go"}},
+		{name: "it breaks off again", targets: `"two/cut-2", "one/cut-9", "two/go"`, models: []string{"one/cut-5", "two/cut-2", "one/cut-9", "two/go"}, prefills: "a weir is the low dam that measures a"},
+		{name: "nothing is left", targets: `"one/cut-7"`, models: []string{"one/cut-5", "one/cut-7"}, fails: true},
+		{name: "a whole reply", targets: `"one/whole"`, models: []string{"one/cut-5", "one/whole"}},
+		{name: "a whole reply behind a prefill", targets: `"two/whole"`, models: []string{"one/cut-5", "two/whole"}, prefills: "a weir is the low"},
+		{name: "both think", first: "one/thinks-cut-5", targets: `"one/thinks"`, models: []string{"one/thinks-cut-5", "one/thinks"}},
+		{name: "after a tool call", first: "one/calls", targets: `"one/go"`, models: []string{"one/calls"}, fails: true},
+		{name: "off for the request", targets: `"one/go"`, members: `,"rescue":"off"`, models: []string{"one/cut-5"}, fails: true},
+		{name: "off for the alias", targets: `"one/go"`, alias: ", rescue: off", models: []string{"one/cut-5"}, fails: true},
+		{name: "several answers", targets: `"one/go"`, members: `,"n":2`, models: []string{"one/cut-5"}, fails: true},
+		{name: "tools in play, no prefill", targets: `"one/go"`, members: `,"tools":[{"type":"function","function":{"name":"f","parameters":{}}}]`, models: []string{"one/cut-5"}, fails: true},
+		{name: "probabilities, no prefill", targets: `"one/go"`, members: `,"logprobs":true`, models: []string{"one/cut-5"}, fails: true},
+	}
+	s := newTeller(t)
+	yaml := "providers:" + providerYAML("one", s.url) + strings.ReplaceAll(providerYAML("two", s.url), "retries: 0", "retries: 0\n    prefill: yes")
+	prices, aliases := "prices:\n  one/*: {input: \"1\", output: \"2\"}\n  two/*: {input: \"3\", output: \"4\"}\n", "aliases:\n"
+	for i, test := range tests {
+		first := "one/cut-5"
+		if test.first != "" {
+			first = test.first
+		}
+		aliases += fmt.Sprintf("  case%d: {targets: [\"%s-case%d\", %s]%s}\n", i, first, i, test.targets, test.alias) // none opens another's circuit
+	}
+	h := open(t, setup{yaml: yaml + prices + aliases})
+	for i, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s.take()
+			r := h.do(ask{path: "/v1/chat/completions", body: fmt.Sprintf(
+				`{"model":"case%d","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"Tell me."}]%s}`, i, test.members)})
+			told := readVendorStream(t, r.body)
+			rows := h.countedRows(t, r)
+			var models []string
+			for _, row := range rows {
+				models = append(models, strings.TrimSuffix(row.model, fmt.Sprintf("-case%d", i)))
+			}
+			if got, want := strings.Join(models, " "), strings.Join(test.models, " "); got != want {
+				t.Errorf("asked %s, want %s", got, want)
+			}
+			if told.failed != test.fails || !test.fails && (told.text != words || told.finish != "stop") || test.fails && !strings.HasPrefix(words, told.text) {
+				t.Errorf("got %q, finish %q, failed %v, in\n%s", told.text, told.finish, told.failed, r.body)
+			}
+			if len(told.ids) != 1 || len(told.models) != 1 {
+				t.Errorf("the pieces say ids %v and models %v, want one of each", told.ids, told.models)
+			}
+			if !test.fails && told.cost != sumOfCosts(t, rows) {
+				t.Errorf("told cost %s, the ledger says %s: %+v", told.cost, sumOfCosts(t, rows), rows)
+			}
+			bodies := s.take()
+			if last := bodies[len(bodies)-1]; test.prefills != "" && !strings.Contains(last, `{"role":"assistant","content":`+strconv.Quote(test.prefills)+`}`) {
+				t.Errorf("the last attempt was asked %s, want it to go on behind %q", last, test.prefills)
+			}
+			for _, b := range bodies {
+				if strings.Contains(b, "rescue") || strings.Contains(b, "fallbacks") {
+					t.Errorf("a provider sees our own fields: %s", b)
+				}
+			}
+		})
+	}
+}
+
+// vendorStream is what a client of OpenAI's stream learns.
+type vendorStream struct {
+	text, finish, cost string
+	failed             bool
+	ids, models        map[string]bool
+}
+
+func readVendorStream(t *testing.T, body string) (v vendorStream) {
+	t.Helper()
+	v.ids, v.models = map[string]bool{}, map[string]bool{}
+	rest, whole := strings.CutSuffix(body, "data: [DONE]\n\n")
+	for frame := range strings.SplitSeq(strings.TrimSuffix(rest, "\n\n"), "\n\n") {
+		var piece struct {
+			ID, Model string
+			Error     json.RawMessage
+			Choices   []struct {
+				Delta  struct{ Content string }
+				Finish string `json:"finish_reason"`
+			}
+			Usage struct{ Cost json.Number }
+		}
+		if err := json.Unmarshal([]byte(strings.TrimPrefix(frame, "data: ")), &piece); err != nil {
+			t.Fatalf("frame %q: %v", frame, err)
+		}
+		if piece.Error != nil {
+			v.failed = true
+			continue
+		}
+		v.ids[piece.ID], v.models[piece.Model] = true, true
+		for _, c := range piece.Choices {
+			v.text += c.Delta.Content
+			v.finish += c.Finish
+		}
+		v.cost += piece.Usage.Cost.String()
+	}
+	if whole == v.failed {
+		t.Errorf("the stream ends with [DONE]: %v, with an error: %v", whole, v.failed)
+	}
+	return v
+}
+
+// TestFallbacks is a request that names further models in its body, at every
+// door.
+func TestFallbacks(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	up := newUpstream(t)
+	h := open(t, setup{yaml: "providers:" + providerYAML("one", s.url) + providerYAML("house", up.url) + pricesYAML})
+	for _, door := range []struct{ path, message string }{
+		{"/v1/chat", `{"role":"user","prompt":"Tell me."}`}, {"/v1/chat/completions", `{"role":"user","content":"Tell me."}`},
+	} {
+		body := func(model, fallbacks string) ask {
+			return ask{path: door.path, body: fmt.Sprintf(`{"fallbacks":%s,"model":%q,"messages":[%s]}`, fallbacks, model, door.message)}
+		}
+		r := h.do(body("house/chat:status=503", `["house/chat:fault=reset","one/whole"]`))
+		if r.status != http.StatusOK || !strings.Contains(r.body, words) || r.header.Get("X-Weir-Model") != "one/whole" || r.header.Get("X-Weir-Attempts") != "3" {
+			t.Errorf("%s: %d %v %s", door.path, r.status, r.header, r.body)
+		}
+		for _, b := range s.take() {
+			if strings.Contains(b, "fallbacks") {
+				t.Errorf("%s: a provider sees our own field: %s", door.path, b)
+			}
+		}
+		for _, wrong := range []string{`"one/whole"`, `[1]`, `[""]`, `["a b"]`, `["a/1","a/2","a/3","a/4","a/5","a/6","a/7","a/8","a/9"]`, `{}`} {
+			if r := h.do(body("house/echo", wrong)); r.status != http.StatusBadRequest || !strings.Contains(r.body, "fallbacks") {
+				t.Errorf("%s with %s: %d %s, want 400 naming the field", door.path, wrong, r.status, r.body)
+			}
+		}
+		if r := h.do(body("house/echo", `["nobody/m"]`)); r.status != http.StatusNotFound || !strings.Contains(r.body, "fallbacks[0]") {
+			t.Errorf("%s: an unknown fallback: %d %s", door.path, r.status, r.body)
+		}
+	}
+	for _, wrong := range []string{`"rescue":"maybe"`, `"rescue":1`, `"rescue":"on","rescue":"off"`, `"Fallbacks":[],"fallbacks":[]`} {
+		r := h.do(ask{path: "/v1/chat", body: `{` + wrong + `,"messages":[{"role":"user","prompt":"x"}]}`})
+		wantError(t, r, http.StatusBadRequest, "INVALID_REQUEST")
+	}
+}

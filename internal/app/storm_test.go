@@ -1,0 +1,103 @@
+package app_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// outage is a provider that answers with an error for as long as it is told to.
+type outage struct {
+	status     atomic.Int64 // 0 for none
+	retryAfter atomic.Int64 // seconds; 0 for no header
+	attempts   atomic.Int64
+}
+
+func (o *outage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	o.attempts.Add(1)
+	w.Header().Set("Content-Type", "application/json")
+	if status := o.status.Load(); status != 0 {
+		if s := o.retryAfter.Load(); s != 0 {
+			w.Header().Set("Retry-After", fmt.Sprint(s))
+		}
+		w.WriteHeader(int(status))
+		return
+	}
+	_, _ = io.WriteString(w, answered(thousand))
+}
+
+// TestRetryStorm is a provider that fails for a minute of the gateway's clock,
+// which runs thirty times as fast: retries are at most a tenth of the requests,
+// and once it is well again all of its traffic is back within half a minute.
+func TestRetryStorm(t *testing.T) {
+	t.Parallel()
+	const speed = 30
+	const minute = time.Minute / speed
+	tests := []struct {
+		name       string
+		status     int64
+		retryAfter int64
+		targets    string
+	}{
+		{"500", 500, 0, ""},
+		{"529", 529, 0, ""},
+		{"429", 429, 0, ""},
+		{"429 with Retry-After", 429, 1, ""},
+		{"500, with a fallback", 500, 0, `["sick/m", "well/m"]`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			sick, well := &outage{}, &outage{}
+			first, second := httptest.NewServer(sick), httptest.NewServer(well)
+			t.Cleanup(first.Close)
+			t.Cleanup(second.Close)
+			targets := test.targets
+			if targets == "" {
+				targets = `["sick/m"]`
+			}
+			began := time.Now()
+			yaml := "providers:" + providerYAML("sick", first.URL) + providerYAML("well", second.URL) + "aliases:\n  model: {targets: " + targets + "}\n"
+			h := open(t, setup{
+				yaml: strings.ReplaceAll(yaml, "retries: 0", "retries: 2"),
+				now:  func() time.Time { return began.Add(speed * time.Since(began)) },
+			})
+			sick.status.Store(test.status)
+			sick.retryAfter.Store(test.retryAfter)
+			requests := h.flood(minute)
+			ratio := float64(sick.attempts.Load()) / float64(requests)
+			t.Logf("%d attempts of %d requests: %.3f", sick.attempts.Load(), requests, ratio)
+			retries := sick.attempts.Load() - requests
+			if most := max(requests/10, 9); retries > most { // three in each half-minute are always allowed
+				t.Errorf("%d attempts of %d requests: %.3f, want at most %d retries", sick.attempts.Load(), requests, ratio, most)
+			}
+			sick.status.Store(0)
+			time.Sleep(minute / 2)
+			h.flood(minute / 30) // whoever probes
+			before := sick.attempts.Load()
+			if requests = h.flood(minute / 4); sick.attempts.Load()-before != requests {
+				t.Errorf("half a minute after it is well it got %d of %d requests", sick.attempts.Load()-before, requests)
+			}
+		})
+	}
+}
+
+// flood asks steadily for so long, and returns how many requests that were.
+func (h *house) flood(d time.Duration) (requests int64) {
+	var running sync.WaitGroup
+	every := time.NewTicker(5 * time.Millisecond)
+	defer every.Stop()
+	for end := time.Now().Add(d); time.Now().Before(end); <-every.C {
+		requests++
+		running.Go(func() { h.chat("model") })
+	}
+	running.Wait()
+	return requests
+}

@@ -1,0 +1,287 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"weir/internal/llm"
+	"weir/internal/provider"
+	"weir/internal/route"
+)
+
+// maxWords bounds the text of an answer that is kept to go on from, in bytes.
+// A longer one is not continued.
+const maxWords = 256 << 10
+
+// words is the answer as the client has been sent it.
+type words struct {
+	on    bool // somebody may have to go on from them
+	text  []byte
+	other bool     // there was something that nobody can go on from
+	meta  llm.Meta // with which the stream began, as the client read it
+}
+
+// add takes note of what is sent.
+func (w *words) add(e *llm.Event) {
+	if !w.on {
+		return
+	}
+	switch e.Kind {
+	case llm.EventStart:
+		if w.meta.ID == "" {
+			w.meta = llm.Meta{ID: e.ID, Created: e.Created, Model: e.Model}
+		}
+	case llm.EventText:
+		if e.Choice != 0 || len(w.text)+len(e.Text) > maxWords {
+			w.other = true
+			return
+		}
+		w.text = append(w.text, e.Text...)
+	case llm.EventRefusal, llm.EventToolCall, llm.EventOther:
+		w.other = true
+	}
+}
+
+// takeMeta is how an encoder of the gateway goes on with a stream that went out
+// as its provider wrote it. It is taken once: the encoder stays.
+func (w *words) takeMeta(usage bool) llm.Meta {
+	m := w.meta
+	w.meta = llm.Meta{}
+	m.IncludeUsage = usage
+	return m
+}
+
+// resume is how an attempt goes on with an answer that another one began.
+type resume struct {
+	// prefill is whether it was asked to go on behind the words; otherwise it
+	// begins anew, and its words are held against them.
+	prefill bool
+	// left is what its words still have to repeat; with prefill, the white
+	// space that it may repeat.
+	left []byte
+	// words are what it is asked to go on behind, held what it said so far that
+	// is the beginning of them: a provider may begin anew all the same.
+	words []byte
+	held  int
+}
+
+// sureRestart is how many bytes of the beginning must come again, at most, to
+// take an answer for one that begins anew.
+const sureRestart = 16
+
+// errDiverged is an answer that does not repeat the words of the one that it is
+// to go on with.
+var errDiverged = errors.New("gateway: another answer than the one that was begun")
+
+func (c *call) diverged(f *provider.Failure) bool { return errors.Is(f, errDiverged) }
+
+// mayResume says whether an answer that broke off in this way may go on
+// elsewhere.
+func (c *call) mayResume(f *provider.Failure) bool {
+	return c.words.on && !c.words.other && (c.diverged(f) || route.Continues(f))
+}
+
+// resumeElsewhere makes the body by which the next target goes on with the
+// answer; nil where there is none.
+func (c *call) resumeElsewhere(f *provider.Failure) []byte {
+	if c.broke == nil {
+		c.broke = f
+	}
+	if !c.mayResume(f) && !c.refusedPrefill(f) {
+		return nil
+	}
+	if c.refusedPrefill(f) {
+		if body := c.beginAnew(); body != nil {
+			return body
+		}
+	}
+	for c.plan.Onward(c.server.now()) {
+		if body := c.goOn(); body != nil {
+			return body
+		}
+		if body := c.beginAnew(); body != nil {
+			return body
+		}
+	}
+	return nil
+}
+
+// refusedPrefill says whether the target would not have a conversation that
+// ends with the assistant.
+func (c *call) refusedPrefill(f *provider.Failure) bool {
+	return c.resumed != nil && c.resumed.prefill && c.sum.length == 0 && route.FaultOf(f) == route.FaultRequest
+}
+
+// goOn asks the current target to go on behind the words, if it can.
+func (c *call) goOn() []byte {
+	t := c.target()
+	tree, err := c.tree()
+	if err != nil || !t.Provider.Prefills() {
+		return nil
+	}
+	text := strings.TrimRightFunc(string(c.words.text), unicode.IsSpace) // Anthropic refuses white space at the end
+	if text == "" {
+		return nil
+	}
+	request := *tree
+	request.Messages = append(slices.Clone(tree.Messages), llm.Message{
+		Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: text}},
+	})
+	if most := request.MaxOutput; most != nil { // the cap is for both together
+		request.MaxOutput = new(max(1, *most-CountTokens(text)))
+	}
+	body, err := c.encode(t, &request)
+	if err != nil {
+		return nil
+	}
+	c.resumed = &resume{prefill: true, left: c.words.text[len(text):], words: bytes.Clone(c.words.text)}
+	return body
+}
+
+// beginAnew asks the current target for an answer of its own. Where tools may
+// be called, or probabilities are told, words alone do not show that it is the
+// same one.
+func (c *call) beginAnew() []byte {
+	tree, err := c.tree()
+	if err != nil || len(tree.Tools) > 0 || hasLogprobs(tree) {
+		return nil
+	}
+	body, err := c.prepare(c.target())
+	if err != nil {
+		return nil
+	}
+	c.resumed = &resume{left: bytes.Clone(c.words.text)}
+	return body
+}
+
+func hasLogprobs(r *llm.Request) bool {
+	return slices.ContainsFunc(r.Extra, func(f llm.Field) bool { return strings.Contains(strings.ToLower(f.Name), "logprobs") })
+}
+
+// pass takes out of a piece what the client already has, and reports whether
+// anything of it is to be sent.
+func (s *resume) pass(e *llm.Event) (bool, error) {
+	switch e.Kind {
+	case llm.EventStart, llm.EventReasoning:
+		return false, nil // the client has had one of these
+	case llm.EventRefusal, llm.EventToolCall, llm.EventOther:
+		return false, errDiverged
+	case llm.EventFinish:
+		if !s.prefill && len(s.left) > 0 || s.held > 0 && s.words != nil {
+			return false, errDiverged
+		}
+	case llm.EventText:
+		if s.prefill {
+			s.behind(e)
+		}
+		if !s.prefill {
+			if err := s.match(e); err != nil {
+				return false, err
+			}
+		}
+		return e.Text != "", nil
+	}
+	return true, nil
+}
+
+// match takes the words that the client has off the front of a piece.
+func (s *resume) match(e *llm.Event) error {
+	n := commonPrefix(s.left, e.Text)
+	if n < min(len(s.left), len(e.Text)) {
+		return errDiverged
+	}
+	s.left, e.Text = s.left[n:], e.Text[n:]
+	return nil
+}
+
+// behind takes white space that stands twice off the front of a piece, and
+// holds back what may be the answer's beginning over again. Where it is, the
+// answer goes on as one that begins anew.
+func (s *resume) behind(e *llm.Event) {
+	if s.words == nil {
+		return
+	}
+	if s.held == 0 {
+		n := commonPrefix(s.left, e.Text)
+		s.left, e.Text = s.left[n:], e.Text[n:]
+	}
+	said := string(s.words[:s.held]) + e.Text
+	n := commonPrefix(s.words, said)
+	switch {
+	case n == len(s.words) || n >= sureRestart:
+		s.prefill, s.left, s.words = false, s.words[s.held:], nil
+	case n == len(said):
+		s.held, e.Text = n, ""
+	default:
+		e.Text, s.words = said, nil
+	}
+}
+
+func commonPrefix(a []byte, b string) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && n < len(b) && !utf8.RuneStart(b[n]) {
+		n--
+	}
+	return n
+}
+
+// resumeWhole goes on with an answer that came whole, although a stream was
+// asked for.
+func (c *call) resumeWhole(reply *llm.Reply, sum *tally) error {
+	r := relay{call: c, stream: c.out, sum: &tally{choices: c.head.Choices, status: sum.status, usage: sum.usage, reported: sum.reported, tier: sum.tier, done: true}}
+	c.sum = r.sum
+	events := eventsOf(&reply.Choices[0])
+	events = append(events, llm.Event{Kind: llm.EventFinish, Finish: reply.Choices[0].Finish})
+	for i := range events {
+		passes, err := r.event(&events[i])
+		if err != nil {
+			r.breakOff()
+			return err
+		}
+		if passes && isPiece(events[i].Kind) {
+			r.out = r.stream.encoder.Append(r.out, &events[i])
+		}
+	}
+	return r.finish()
+}
+
+// usageOfAll is what the answer that the client got used: with one that went on
+// behind another's words, the words of both.
+func (c *call) usageOfAll(u *llm.Usage) *llm.Usage {
+	if c.resumed == nil || !c.resumed.prefill {
+		return u
+	}
+	all := c.before
+	addOutput(&all, u)
+	return &all
+}
+
+// addOutput adds the output classes.
+func addOutput(to, u *llm.Usage) {
+	for c := range llm.Class(llm.NumTokens) {
+		if c.IsOutput() {
+			to[c] += u[c]
+		}
+	}
+}
+
+// keepUsage takes note of what an attempt used whose words the next one goes on
+// from.
+func (c *call) keepUsage(u *llm.Usage, wentOn bool) {
+	if wentOn {
+		addOutput(&c.before, u)
+		return
+	}
+	c.before = *u
+}
+
+// rescues says whether an answer that breaks off is to be continued elsewhere.
+func (c *call) rescues() bool {
+	return c.head.Stream && c.head.Choices == 1 && !c.noRescue && len(c.targets) > 1 && c.table.Rescues(c.head.Model)
+}

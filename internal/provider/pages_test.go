@@ -1,0 +1,380 @@
+package provider_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"text/template"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/pricing"
+)
+
+var update = flag.Bool("update", false, "write docs/providers.md and docs/providers")
+
+const pages = "../../docs/providers"
+
+// written stands at the beginning of every page; one without it is somebody's
+// own, and is not overwritten.
+const written = "<!-- Written by "
+
+// page is what the templates in testdata know of a provider. It reads the
+// catalogue's files by itself, and takes what it does not know as it is.
+type page struct {
+	Name         string                     `json:"name"`
+	Title        string                     `json:"title"`
+	BaseURL      string                     `json:"base_url"`
+	Placeholders map[string]placeholder     `json:"placeholders"`
+	Dialect      string                     `json:"dialect"`
+	Auth         string                     `json:"auth"`
+	Local        bool                       `json:"local"`
+	KeyEnv       []string                   `json:"key_env"`
+	SwitchEnv    []string                   `json:"switch_env"`
+	AmbientEnv   []string                   `json:"ambient_env"`
+	BaseURLEnv   string                     `json:"base_url_env"`
+	HostEnv      string                     `json:"host_env"`
+	RawQuirks    map[string]json.RawMessage `json:"quirks"`
+	PriceSource  string                     `json:"price_source"`
+	DefaultModel string                     `json:"default_model"`
+	Rank         int                        `json:"rank"`
+	Docs         string                     `json:"docs"`
+
+	Notes                        string
+	PriceURL                     string
+	Default                      string // what the default model can do
+	Listed, Unpriced, Deprecated int
+	Abilities                    []tally
+}
+
+// placeholder is a part of an address that the environment fills in.
+type placeholder struct {
+	Env     []string `json:"env"`
+	Default string   `json:"default"`
+}
+
+// tally is how many models have an ability.
+type tally struct {
+	Does             string
+	Yes, No, Unknown int
+}
+
+// TestPages holds docs/providers.md and the pages below it to the catalogue,
+// the notes beside it, and the embedded data.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	all := readPages(t)
+	want := map[string]string{pages + ".md": render(t, "index", all) + "\n" + read(t, "catalog/notes/index.md")}
+	for i := range all {
+		want[filepath.Join(pages, all[i].Name+".md")] = render(t, "page", &all[i])
+	}
+	for file, text := range want {
+		checkPage(t, file, text)
+	}
+	files, err := filepath.Glob(pages + "/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if want[file] == "" {
+			t.Errorf("%s: there is no such provider", file)
+		}
+	}
+	notes, err := filepath.Glob("catalog/notes/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range notes {
+		if name := filepath.Base(file); name != "index.md" && want[filepath.Join(pages, name)] == "" {
+			t.Errorf("%s: there is no such provider", file)
+		}
+	}
+}
+
+func checkPage(t *testing.T, file, want string) {
+	t.Helper()
+	got, err := os.ReadFile(file)
+	switch {
+	case err == nil && string(got) == want:
+	case !*update:
+		t.Errorf("%s is not current (%v): run make docs", file, err)
+	case err == nil && !bytes.HasPrefix(got, []byte(written)):
+		t.Errorf("%s is written by hand: move its text to internal/provider/catalog/notes", file)
+	default:
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func readPages(t *testing.T) []page {
+	t.Helper()
+	files, err := filepath.Glob("catalog/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("catalogue: got %d files, %v", len(files), err)
+	}
+	all := make([]page, len(files))
+	sources := map[string]string{}
+	for i, file := range files {
+		if err := json.Unmarshal([]byte(read(t, file)), &all[i]); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if source := all[i].PriceSource; source != "" {
+			sources[all[i].Name] = source
+		}
+	}
+	book, err := pricing.NewBook(pricing.Overrides{Sources: sources})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		all[i].describe(t, book)
+	}
+	slices.SortFunc(all, func(a, b page) int { return cmp.Or(a.Rank-b.Rank, strings.Compare(a.Name, b.Name)) })
+	return all
+}
+
+// read is a file's text, empty for notes that are not there.
+func read(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func render(t *testing.T, name string, data any) string {
+	t.Helper()
+	tmpl, err := template.ParseFiles("testdata/" + name + ".md.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := tmpl.Execute(&out, data); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimRight(out.String(), "\n") + "\n"
+}
+
+// describe adds what the data and the notes know.
+func (p *page) describe(t *testing.T, book *pricing.Book) {
+	t.Helper()
+	p.Notes = read(t, "catalog/notes/"+p.Name+".md")
+	if urls := book.URLs(p.Name); len(urls) > 0 {
+		p.PriceURL = urls[0]
+	}
+	does := map[string]string{
+		"images": "takes images", "documents": "takes documents (PDF)", "audio": "takes audio",
+		"tools": "calls tools", "structured": "keeps to a JSON schema", "reasoning": "reasons before it answers",
+	}
+	for _, name := range pricing.AbilityNames() {
+		p.Abilities = append(p.Abilities, tally{Does: does[name]})
+	}
+	// A day on which all prices of the data hold, so that a page changes only
+	// with the data.
+	day, err := time.Parse(time.DateOnly, book.Day())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range book.Models(p.Name, day.Add(12*time.Hour)) {
+		p.count(&l)
+		if l.ID == p.DefaultModel {
+			p.Default = sentence(&l)
+		}
+	}
+	if p.Default == "" && p.DefaultModel != "" {
+		info, _ := book.Model(p.Name, p.DefaultModel)
+		p.Default = sentence(&pricing.Listing{ModelInfo: info, Price: book.Price(p.Name, p.DefaultModel, day.Add(12*time.Hour))})
+	}
+}
+
+func (p *page) count(l *pricing.Listing) {
+	p.Listed++
+	if !l.Price.Known() {
+		p.Unpriced++
+	}
+	if l.Deprecated {
+		p.Deprecated++
+	}
+	for i, a := range l.Abilities.List() {
+		switch a.Ability {
+		case pricing.Yes:
+			p.Abilities[i].Yes++
+		case pricing.No:
+			p.Abilities[i].No++
+		default:
+			p.Abilities[i].Unknown++
+		}
+	}
+}
+
+// sentence is what one model can do.
+func sentence(l *pricing.Listing) string {
+	parts := []string{"a context of " + thousands(l.Context) + " tokens"}
+	if l.MaxOutput > 0 {
+		parts = append(parts, "answers of up to "+thousands(l.MaxOutput))
+	}
+	for _, a := range l.Abilities.List() {
+		if a.Ability == pricing.Yes {
+			parts = append(parts, a.Name)
+		}
+	}
+	price := "unpriced"
+	if l.Price.Known() {
+		price = fmt.Sprintf("$%s in, $%s out per million tokens", llm.FormatRate(l.Price.Rates[llm.Input]), llm.FormatRate(l.Price.Rates[llm.Output]))
+	}
+	return strings.Join(parts, ", ") + "; " + price + "."
+}
+
+// thousands writes 1050000 as 1,050,000.
+func thousands(n int64) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}
+
+// Switch says how the provider is switched on.
+func (p *page) Switch() string {
+	switch {
+	case p.Name == "ollama":
+		return "One at its usual port is noticed. One elsewhere is switched on by its address in " + p.SwitchShort() + ", or in `weir.yaml`:"
+	case p.Local:
+		return "Switched on by its address in " + p.SwitchShort() + ", or in `weir.yaml`:"
+	}
+	return "Switched on by " + p.SwitchShort() + ", or in `weir.yaml`:"
+}
+
+// SwitchShort is the variables that do it.
+func (p *page) SwitchShort() string {
+	names := slices.Concat(p.KeyEnv, p.SwitchEnv, p.AmbientEnv)
+	if p.Local {
+		names = slices.DeleteFunc([]string{p.HostEnv, p.BaseURLEnv}, func(name string) bool { return name == "" })
+	}
+	return either(names)
+}
+
+// Snippet is the configuration that switches it on.
+func (p *page) Snippet() string {
+	setting := " {}"
+	switch {
+	case p.Local:
+		setting = "\n    base_url: " + p.BaseURL + "\n    allow_private: true"
+	case len(p.KeyEnv) > 0 && len(p.AmbientEnv) == 0:
+		setting = fmt.Sprintf("\n    api_keys: [\"${%s}\"]", p.KeyEnv[0])
+	}
+	return "providers:\n  " + p.Name + ":" + setting
+}
+
+// Format is the wire format by its vendor's name.
+func (p *page) Format() string {
+	titles := map[string]string{
+		"openai": "OpenAI's Chat Completions", "responses": "OpenAI's Responses", "anthropic": "Anthropic's Messages",
+		"gemini": "Google's generateContent", "bedrock": "Amazon Bedrock's Converse", "cohere": "Cohere's Chat, version 2", "ollama": "Ollama's own chat",
+	}
+	return strings.TrimSuffix(fmt.Sprintf("`%s`: %s", p.Dialect, titles[p.Dialect]), ": ")
+}
+
+// Address says where it is, and what fills its gaps.
+func (p *page) Address() string {
+	s := fmt.Sprintf("`%s`; another in `%s`", p.BaseURL, p.BaseURLEnv)
+	if p.HostEnv != "" {
+		s += fmt.Sprintf(" (whole) or `%s` (a host, a host and port)", p.HostEnv)
+	}
+	s += " or `base_url`"
+	for _, name := range slices.Sorted(maps.Keys(p.Placeholders)) {
+		h := p.Placeholders[name]
+		s += fmt.Sprintf("; `{%s}` is from %s", name, either(h.Env))
+		if h.Default != "" {
+			s += fmt.Sprintf(", else `%s`", h.Default)
+		}
+	}
+	return s
+}
+
+// Credentials say what shows who asks.
+func (p *page) Credentials() string {
+	ways := map[string]string{
+		"bearer": "a key in `Authorization: Bearer`", "api-key": "a key in `api-key`", "x-api-key": "a key in `x-api-key`",
+		"x-goog-api-key": "a key in `x-goog-api-key`", "none": "none",
+		"aws":    "AWS credentials (environment, profile, role), or a Bedrock API key",
+		"google": "Application Default Credentials, or a key in `x-goog-api-key`",
+		"entra":  "a key in `api-key`, or Microsoft Entra ID",
+	}
+	s := cmp.Or(ways[p.Auth], "`"+p.Auth+"`")
+	if p.Local {
+		s += ", if the server wants one"
+		if len(p.KeyEnv) > 0 {
+			s += ": " + either(p.KeyEnv) + " or `api_keys`"
+		}
+	}
+	return s
+}
+
+// Prices say where they are from.
+func (p *page) Prices() string {
+	if p.PriceSource == "" {
+		return "none embedded: its models are *unpriced* until you give theirs under `prices`"
+	}
+	return "embedded; yours under `prices` win"
+}
+
+// Quirks are the departures in sentences; one that has none stands as it is.
+func (p *page) Quirks() (all []string) {
+	for _, key := range slices.Sorted(maps.Keys(p.RawQuirks)) {
+		all = append(all, quirk(key, p.RawQuirks[key]))
+	}
+	return all
+}
+
+func quirk(key string, raw json.RawMessage) string {
+	var q llm.Quirks
+	_ = json.Unmarshal([]byte(fmt.Sprintf("{%q:%s}", key, raw)), &q) // an unknown key stands as it is
+	switch {
+	case q.MaxOutputField != "":
+		return fmt.Sprintf("The cap on output goes in `%s`.", q.MaxOutputField)
+	case q.NoStreamOptions:
+		return "`stream_options` is not sent: usage comes in streams unasked."
+	case q.Rename != nil:
+		var names []string
+		for _, from := range slices.Sorted(maps.Keys(q.Rename)) {
+			names = append(names, fmt.Sprintf("`%s` goes as `%s`", from, q.Rename[from]))
+		}
+		return strings.Join(names, ", ") + "."
+	case q.RequiredToolChoice != "":
+		return fmt.Sprintf("That some tool must be called goes as `\"tool_choice\": \"%s\"`.", q.RequiredToolChoice)
+	case q.ReasoningBesideOutput:
+		return "Its `completion_tokens` leave reasoning out: it is added, not taken from them."
+	case q.Drop != nil:
+		return "It refuses these, so they are left out: " + code(q.Drop) + "."
+	case q.Prefill == "yes":
+		return "An answer that breaks off can be continued behind its words: it takes a conversation that ends with the assistant's."
+	case q.Prefill == "no":
+		return "It takes no conversation that ends with the assistant's words."
+	}
+	return fmt.Sprintf("`%s`: `%s`", key, raw)
+}
+
+// code is a list of names as they stand in code.
+func code(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
+
+// either is the same of names of which one will do.
+func either(names []string) string {
+	last := len(names) - 1
+	switch {
+	case last < 0:
+		return "–"
+	case last == 0:
+		return code(names)
+	}
+	return code(names[:last]) + " or " + code(names[last:])
+}

@@ -1,0 +1,206 @@
+package route
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"weir/internal/provider"
+)
+
+// maxTargets bounds how many targets are remembered: their names are what
+// clients ask for.
+const maxTargets = 4096
+
+// Event is a change in the health of a target.
+type Event struct {
+	Target    string // "<provider>/<model-name>"
+	Available bool   // it answers again; otherwise it failed for the fifth time in a row
+	Reason    string // of the last failure, fit to be shown
+	At        time.Time
+}
+
+// Health remembers how targets and keys fare. It outlives the tables: a reload
+// of the configuration forgets nothing.
+type Health struct {
+	notify func(Event)
+
+	mu      sync.RWMutex
+	targets map[targetID]*circuit
+	keys    map[keyID]*circuit
+	budgets map[string]*retryBudget // by provider
+}
+
+type (
+	targetID struct{ provider, model string }
+	keyID    struct{ provider, key string }
+)
+
+// NewHealth remembers nothing yet. Notify is told of every change, and must
+// not block; nil for nobody.
+func NewHealth(notify func(Event)) *Health {
+	if notify == nil {
+		notify = func(Event) {}
+	}
+	return &Health{
+		notify: notify, targets: map[targetID]*circuit{}, keys: map[keyID]*circuit{}, budgets: map[string]*retryBudget{},
+	}
+}
+
+// target is the circuit of a target. Beyond the bound, one that nobody keeps.
+func (h *Health) target(t *Target, now time.Time) *circuit {
+	id := targetID{t.Provider.Name(), t.Model}
+	h.mu.RLock()
+	c := h.targets[id]
+	h.mu.RUnlock()
+	if c != nil {
+		return c
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c := h.targets[id]; c != nil {
+		return c
+	}
+	c = &circuit{used: now}
+	if len(h.targets) >= maxTargets {
+		h.forget(now)
+	}
+	if len(h.targets) < maxTargets {
+		h.targets[id] = c
+	}
+	return c
+}
+
+// forget drops the targets of which nothing bad is known.
+func (h *Health) forget(now time.Time) {
+	for id, c := range h.targets {
+		c.mu.Lock()
+		idle := c.row == 0 && c.openFor == 0 || now.Sub(c.used) > longestOpen
+		c.mu.Unlock()
+		if idle {
+			delete(h.targets, id)
+		}
+	}
+}
+
+// keysOf are the circuits of a provider's keys, in their order.
+func (h *Health) keysOf(p *provider.Provider) []*circuit {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]*circuit, p.Keys())
+	for i := range all {
+		id := keyID{p.Name(), p.KeyID(i)}
+		if h.keys[id] == nil {
+			h.keys[id] = &circuit{}
+		}
+		all[i] = h.keys[id]
+	}
+	return all
+}
+
+func (h *Health) budgetOf(p *provider.Provider) *retryBudget {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.budgets[p.Name()] == nil {
+		h.budgets[p.Name()] = &retryBudget{}
+	}
+	return h.budgets[p.Name()]
+}
+
+// State is how a target, or a provider, fares.
+type State string
+
+// The states.
+const (
+	StateUnused  State = "unused"      // nobody asked it yet
+	StateOK      State = "ok"          // it answered last time
+	StateFailing State = "failing"     // it failed last time
+	StateOpen    State = "unavailable" // its circuit is open: it is passed over where another is left
+)
+
+// Condition is how a target fares.
+type Condition struct {
+	Target    string     `json:"target"` // "<provider>/<model-name>"
+	State     State      `json:"state"`
+	Failures  int        `json:"failures"`             // in a row, up to now
+	Until     *time.Time `json:"until,omitempty"`      // when an open circuit may be probed
+	LatencyMS int64      `json:"latency_ms,omitempty"` // moving average of the time to the first token of streams
+	LastError string     `json:"last_error,omitempty"` // fit to be shown to an operator
+	LastAt    *time.Time `json:"last_error_at,omitempty"`
+}
+
+// ProviderCondition is how a provider fares: as its worst target does.
+type ProviderCondition struct {
+	Name    string      `json:"name"`
+	Dialect string      `json:"dialect"`
+	BaseURL string      `json:"base_url"`
+	State   State       `json:"state"`
+	Keys    int         `json:"keys"`
+	Resting int         `json:"keys_resting"`
+	Targets []Condition `json:"targets"`
+}
+
+// Providers is how the table's providers fare, in its order.
+func (t *Table) Providers(now time.Time) []ProviderCondition {
+	all := make([]ProviderCondition, 0, len(t.providers))
+	for _, p := range t.providers {
+		c := ProviderCondition{
+			Name: p.Name(), Dialect: p.Dialect().Name, BaseURL: p.BaseURL(), State: StateUnused,
+			Keys: p.Keys(), Targets: t.health.conditions(p.Name(), now),
+		}
+		for _, k := range t.byName[p.Name()].keys {
+			if !k.usable(now) {
+				c.Resting++
+			}
+		}
+		for i := range c.Targets {
+			if worse(c.Targets[i].State, c.State) {
+				c.State = c.Targets[i].State
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func worse(a, b State) bool {
+	order := []State{StateUnused, StateOK, StateFailing, StateOpen}
+	return slices.Index(order, a) > slices.Index(order, b)
+}
+
+// conditions are the targets of a provider that were asked, by name.
+func (h *Health) conditions(providerName string, now time.Time) []Condition {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	all := []Condition{}
+	for id, c := range h.targets {
+		if id.provider == providerName {
+			all = append(all, c.condition(id.provider+"/"+id.model, now))
+		}
+	}
+	slices.SortFunc(all, func(a, b Condition) int { return cmp.Compare(a.Target, b.Target) })
+	return all
+}
+
+func (c *circuit) condition(name string, now time.Time) Condition {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := Condition{
+		Target: name, State: StateOK, Failures: c.row, LatencyMS: c.latency.Milliseconds(), LastError: c.lastErr,
+	}
+	if !c.lastAt.IsZero() {
+		at := c.lastAt.UTC()
+		out.LastAt = &at
+	}
+	switch {
+	case now.Before(c.until):
+		until := c.until.UTC()
+		out.State, out.Until = StateOpen, &until
+	case c.openFor > 0 || c.row > 0:
+		out.State = StateFailing
+	case c.outcomes[(c.next+tripOf-1)%tripOf].at.IsZero():
+		out.State = StateUnused
+	}
+	return out
+}

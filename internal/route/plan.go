@@ -1,0 +1,231 @@
+package route
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"weir/internal/provider"
+)
+
+const (
+	// firstPause bounds the pause before the first retry; each further one may
+	// be twice as long.
+	firstPause = 500 * time.Millisecond
+	// longestPause is the most that a request waits for a provider that names
+	// a time; if it is longer, the client is told instead.
+	longestPause = 10 * time.Second
+	// A key that is refused, or that got 429 without a time, rests for so long,
+	// doubled each time.
+	refusedRest = 30 * time.Second
+	limitedRest = time.Second
+)
+
+// Plan is the walk of one request over its targets: which one is asked, and
+// which one after a failure. It belongs to one goroutine.
+type Plan struct {
+	table   *Table
+	targets []Target
+	asked   uint64 // which of them, by bit
+	current int
+	target  *circuit // of the current one
+	key     *circuit
+	retries int
+	probe   bool // the current one is asked to find out whether it works again
+	open    bool // one was asked although its circuit is open
+}
+
+// maxPlan is the most targets of one plan: as many as asked has bits.
+const maxPlan = 64
+
+// Plan orders the targets of a request and chooses the first. They are changed.
+func (t *Table) Plan(targets []Target, now time.Time) Plan {
+	p := Plan{table: t, targets: targets[:min(len(targets), maxPlan)], current: -1}
+	if !p.advance(now, nil) {
+		p.choose(0, now)
+	}
+	return p
+}
+
+// Target is the one to ask.
+func (p *Plan) Target() *Target { return &p.targets[p.current] }
+
+// Left reports whether another target can still be asked.
+func (p *Plan) Left() bool { return p.asked != 1<<len(p.targets)-1 }
+
+// choose makes a target the current one, with the key whose turn it is.
+func (p *Plan) choose(i int, now time.Time) {
+	p.current = i
+	p.asked |= 1 << i
+	target := &p.targets[i]
+	p.target = p.table.health.target(target, now)
+	p.useKey(now, -1)
+	p.table.entryOf(target).budget.request(now)
+}
+
+// useKey takes a key of the current target other than that one, and reports
+// whether it is ready; of resting keys, the one that rests the shortest.
+func (p *Plan) useKey(now time.Time, not int) bool {
+	e, target := p.table.entryOf(p.Target()), p.Target()
+	n := len(e.keys)
+	start, best := int(e.turn.Add(1)-1)%n, -1
+	for i := range n {
+		k := (start + i) % n
+		if k == not {
+			continue
+		}
+		if e.keys[k].usable(now) {
+			target.Key, p.key = k, e.keys[k]
+			return true
+		}
+		if best < 0 || e.keys[k].ends().Before(e.keys[best].ends()) {
+			best = k
+		}
+	}
+	if best >= 0 && not < 0 {
+		target.Key, p.key = best, e.keys[best]
+	}
+	return false
+}
+
+// advance goes on to the next target that may be asked. One whose circuit is
+// open, or whose keys all rest, is asked only where nothing else is left, and
+// only once a request.
+func (p *Plan) advance(now time.Time, suits func(*Target) bool) bool {
+	last := -1
+	for i := range p.targets {
+		if p.asked&(1<<i) != 0 || suits != nil && !suits(&p.targets[i]) {
+			continue
+		}
+		if p.ready(i, now) {
+			p.choose(i, now)
+			return true
+		}
+		if last < 0 {
+			last = i
+		}
+	}
+	if last < 0 || p.open {
+		return false
+	}
+	p.open = true
+	p.choose(last, now)
+	return true
+}
+
+func (p *Plan) ready(i int, now time.Time) bool {
+	target := &p.targets[i]
+	rested := false
+	for _, k := range p.table.entryOf(target).keys {
+		rested = rested || k.usable(now)
+	}
+	if !rested || len(p.targets) == 1 {
+		return rested
+	}
+	ok, probe := p.table.health.target(target, now).admit(now)
+	p.probe = probe
+	return ok
+}
+
+// Release ends a plan of whose current target nothing was learnt.
+func (p *Plan) Release() {
+	if p.probe {
+		p.probe = false
+		p.target.undecided()
+	}
+}
+
+// Succeeded takes note of an answer of the current target. FirstToken is the
+// time to its first token; 0 where nobody knows.
+func (p *Plan) Succeeded(now time.Time, firstToken time.Duration) {
+	p.key.succeeded(now, 0)
+	p.probe = false
+	if p.target.succeeded(now, firstToken) {
+		p.table.health.notify(Event{Target: p.Target().FullName(), Available: true, At: now})
+	}
+}
+
+// Failed takes note of a failure of the current target.
+func (p *Plan) Failed(f *provider.Failure, now time.Time) {
+	r := p.table.rules.of(f)
+	if r.RestsKey {
+		p.restKey(r, f, now)
+	}
+	if !r.Counts {
+		p.Release()
+		return
+	}
+	p.probe = false
+	if p.target.failed(now, f.Reason()) {
+		p.table.health.notify(Event{Target: p.Target().FullName(), Reason: f.Reason(), At: now})
+	}
+}
+
+// restKey lets the key rest, which matters only where another one is left.
+func (p *Plan) restKey(r *Rule, f *provider.Failure, now time.Time) {
+	first := refusedRest
+	if r.Fault == FaultLimited {
+		first = limitedRest
+	}
+	p.key.rest(now, f.RetryAfter, first)
+}
+
+// After decides what follows a failure before the client has seen any of an
+// answer, once Failed has taken note of it: after the pause the current target,
+// which may be another one now, is to be asked. It is false where nothing is
+// left to try.
+func (p *Plan) After(f *provider.Failure, now time.Time) (pause time.Duration, ok bool) {
+	r := p.table.rules.of(f)
+	if r.OtherKey && p.mayRetry() && p.useKey(now, p.Target().Key) && p.retry(now) {
+		return 0, true
+	}
+	if r.OnwardFirst && p.onward(r, now) {
+		return 0, true
+	}
+	if r.Again && p.mayRetry() {
+		if pause := p.pause(f); pause <= longestPause && p.retry(now) {
+			return pause, true
+		}
+	}
+	return 0, p.onward(r, now)
+}
+
+func (p *Plan) onward(r *Rule, now time.Time) bool {
+	if !r.Onward {
+		return false
+	}
+	if !r.Larger {
+		return p.advance(now, nil)
+	}
+	window := p.table.Context(p.Target())
+	return p.advance(now, func(t *Target) bool {
+		other := p.table.Context(t)
+		return window == 0 || other == 0 || other > window
+	})
+}
+
+// Onward goes on to the next target, whatever the failure was.
+func (p *Plan) Onward(now time.Time) bool { return p.advance(now, nil) }
+
+func (p *Plan) mayRetry() bool { return p.retries < p.Target().Provider.Retries() }
+
+// retry takes one from the retry budget.
+func (p *Plan) retry(now time.Time) bool {
+	if !p.table.entryOf(p.Target()).budget.retry(now) {
+		return false
+	}
+	p.retries++
+	return true
+}
+
+// pause is the wait before a retry: what the provider says, or a random time
+// from nothing to a bound that doubles ("full jitter").
+func (p *Plan) pause(f *provider.Failure) time.Duration {
+	jitter := rand.N(firstPause << p.retries)
+	if f.RetryAfter > 0 {
+		return f.RetryAfter + jitter/10 // so that not all come back at once
+	}
+	return jitter
+}
+
+// Unavailable reports whether the circuit of the current target is open.
+func (p *Plan) Unavailable(now time.Time) bool { return now.Before(p.target.ends()) }

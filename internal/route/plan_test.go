@@ -1,0 +1,429 @@
+package route_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/pricing"
+	"weir/internal/provider"
+	"weir/internal/route"
+)
+
+// fault is a failure as a provider's client gives it.
+func fault(k provider.Kind) *provider.Failure {
+	return &provider.Failure{Kind: k, Err: &llm.Error{Code: llm.CodeProviderError, Message: "It failed."}}
+}
+
+func status(code int, word llm.Code) *provider.Failure {
+	f := fault(provider.KindStatus)
+	f.Status, f.Err.Code = code, word
+	return f
+}
+
+// world is a table of three providers, a clock that somebody sets, and what
+// was told of the providers' health.
+type world struct {
+	t      *testing.T
+	table  *route.Table
+	health *route.Health
+	now    time.Time
+	told   []route.Event
+}
+
+func newWorld(t *testing.T, aliases map[string]route.Alias, retries int) *world {
+	t.Helper()
+	w := &world{t: t, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	w.health = route.NewHealth(func(e route.Event) { w.told = append(w.told, e) })
+	book, err := pricing.NewBook(pricing.Overrides{Models: map[string]pricing.ModelOverride{"a/m": {Context: 1000}, "b/m": {Context: 500}, "c/m": {Context: 9000}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var providers []*provider.Provider
+	for name, keys := range map[string]int{"a": 1, "b": 1, "c": 1, "many": 3} {
+		o := provider.Options{Name: name, Dialect: dialect.All()[1], BaseURL: "https://" + name + ".example.com/v1", Retries: retries}
+		for i := range keys {
+			o.APIKeys = append(o.APIKeys, llm.NewSecret(fmt.Sprintf("key-%s-%d", name, i)))
+		}
+		p, err := provider.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+		providers = append(providers, p)
+	}
+	w.table, err = route.NewTable(route.Options{Providers: providers, Book: book, Aliases: aliases, Health: w.health})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *world) plan(model string) route.Plan {
+	w.t.Helper()
+	targets, err := w.table.Targets(nil, model, "")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.table.Plan(targets, w.now)
+}
+
+// walk is the targets that one request asks, all of which fail in that way.
+func (w *world) walk(model string, f *provider.Failure) (asked []string) {
+	p := w.plan(model)
+	for {
+		asked = append(asked, p.Target().FullName())
+		p.Failed(f, w.now)
+		if _, ok := p.After(f, w.now); !ok {
+			return asked
+		}
+		if len(asked) > 20 {
+			w.t.Fatalf("%s is asked without end: %q", model, asked)
+		}
+	}
+}
+
+// TestRules walks every fault over three targets.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	overflow := status(400, llm.CodeInvalidRequest)
+	overflow.Upstream.Code = "context_length_exceeded"
+	quota := status(429, llm.CodeRateLimited)
+	quota.Upstream.Code = "insufficient_quota"
+	long := status(429, llm.CodeRateLimited)
+	long.RetryAfter = time.Minute
+	again, onward, nothing := []string{"a/m", "a/m", "a/m", "b/m", "c/m"}, []string{"a/m", "b/m", "c/m"}, []string{"a/m"}
+	last := []string{"a/m", "b/m", "c/m", "c/m", "c/m"}
+	tests := map[string]struct {
+		f    *provider.Failure
+		want []string
+	}{
+		"no connection":           {fault(provider.KindRefused), again},
+		"no connection in time":   {fault(provider.KindConnectTimeout), again},
+		"silent":                  {fault(provider.KindFirstByteTimeout), onward},
+		"silent later":            {fault(provider.KindIdleTimeout), onward},
+		"total":                   {fault(provider.KindTotalTimeout), nothing},
+		"reset":                   {fault(provider.KindReset), again},
+		"truncated":               {fault(provider.KindTruncated), again},
+		"not the protocol":        {fault(provider.KindProtocol), again},
+		"in the stream":           {fault(provider.KindInStream), again},
+		"500":                     {status(500, llm.CodeProviderError), again},
+		"504":                     {status(504, llm.CodeProviderTimeout), again},
+		"503":                     {status(503, llm.CodeProviderUnavailable), last},
+		"429":                     {status(429, llm.CodeRateLimited), last},
+		"429 for a minute":        {long, onward},
+		"429 without money":       {quota, onward},
+		"401":                     {status(401, llm.CodeProviderError), onward},
+		"402":                     {status(402, llm.CodeProviderError), onward},
+		"404":                     {status(404, llm.CodeModelNotFound), onward},
+		"400":                     {status(400, llm.CodeInvalidRequest), nothing},
+		"413":                     {status(413, llm.CodeRequestTooLarge), nothing},
+		"context":                 {overflow, []string{"a/m", "c/m"}},
+		"the client left":         {fault(provider.KindCanceled), nothing},
+		"an answer that diverges": {&provider.Failure{Kind: provider.KindProtocol, Err: &llm.Error{Err: errors.ErrUnsupported}}, again},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, map[string]route.Alias{"all": {Targets: []string{"a/m", "b/m", "c/m"}}}, 2)
+			got := w.walk("all", test.f)
+			if diff := cmp.Diff(got, test.want); diff != "" {
+				t.Errorf("got -, want +\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPauses holds that a provider's own time is honoured, and another one is
+// random within a bound.
+func TestPauses(t *testing.T) {
+	t.Parallel()
+	told := status(429, llm.CodeRateLimited)
+	told.RetryAfter = 2 * time.Second
+	for range 50 {
+		w := newWorld(t, nil, 2)
+		p := w.plan("a/m")
+		p.Failed(told, w.now)
+		if pause, ok := p.After(told, w.now); !ok || pause < told.RetryAfter || pause > told.RetryAfter+100*time.Millisecond {
+			t.Fatalf("got %s, %v; want 2 s and a little", pause, ok)
+		}
+		p = w.plan("b/m")
+		f := status(500, llm.CodeProviderError)
+		if pause, ok := p.After(f, w.now); !ok || pause < 0 || pause > 500*time.Millisecond {
+			t.Fatalf("got %s, %v; want at most 500 ms", pause, ok)
+		}
+	}
+}
+
+// TestKeysRest is a provider of three keys: one that gets 429 rests for as long
+// as it was told, and the next one is asked at once.
+func TestKeysRest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, 2)
+	limited := status(429, llm.CodeRateLimited)
+	limited.RetryAfter = 30 * time.Second
+	p := w.plan("many/m")
+	first := p.Target().Key
+	p.Failed(limited, w.now)
+	if pause, ok := p.After(limited, w.now); !ok || pause != 0 || p.Target().Key == first {
+		t.Fatalf("got key %d after %s, %v; want another than %d at once", p.Target().Key, pause, ok, first)
+	}
+	p.Succeeded(w.now, 0)
+	for range 9 {
+		if p := w.plan("many/m"); p.Target().Key == first {
+			t.Fatalf("key %d is used while it rests", first)
+		}
+	}
+	w.now = w.now.Add(31 * time.Second)
+	used := map[int]bool{}
+	for range 9 {
+		p := w.plan("many/m")
+		used[p.Target().Key] = true
+	}
+	if len(used) != 3 {
+		t.Errorf("keys %v are used after the rest, want all three", used)
+	}
+	// All rest: the one that rests the shortest is asked all the same.
+	for i := range 3 {
+		p := w.plan("many/m")
+		f := status(429, llm.CodeRateLimited)
+		f.RetryAfter = time.Duration(i+1) * time.Minute
+		p.Failed(f, w.now)
+	}
+	if p := w.plan("many/m"); p.Target() == nil {
+		t.Error("no key is asked while all rest")
+	}
+}
+
+// TestCircuit is a target that fails five times in a row: it is passed over for
+// half a minute, then one request probes it; each failed probe doubles the time.
+func TestCircuit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]route.Alias{"two": {Targets: []string{"a/m", "b/m"}}}, 0)
+	broken := status(500, llm.CodeProviderError)
+	first := func() string { p := w.plan("two"); defer p.Release(); return p.Target().FullName() }
+	for range 5 {
+		p := w.plan("two")
+		p.Failed(broken, w.now)
+	}
+	if got := first(); got != "b/m" {
+		t.Errorf("after five failures %s is asked, want b/m", got)
+	}
+	if want := []route.Event{{Target: "a/m", Reason: "It failed.: status 500", At: w.now}}; !cmp.Equal(w.told, want) {
+		t.Errorf("told %+v, want %+v", w.told, want)
+	}
+	wait := 30 * time.Second
+	for range 6 {
+		w.now = w.now.Add(wait - time.Second)
+		if got := first(); got != "b/m" {
+			t.Errorf("before %s are over %s is asked, want b/m", wait, got)
+		}
+		w.now = w.now.Add(time.Second)
+		probe := w.plan("two")
+		if got := probe.Target().FullName(); got != "a/m" {
+			t.Errorf("after %s %s is asked, want a probe of a/m", wait, got)
+		}
+		if got := first(); got != "b/m" {
+			t.Errorf("beside the probe %s is asked, want b/m", got)
+		}
+		probe.Failed(broken, w.now)
+		wait = min(2*wait, 5*time.Minute)
+	}
+	w.now = w.now.Add(wait)
+	probe := w.plan("two")
+	probe.Succeeded(w.now, 0)
+	for range 3 {
+		if got := first(); got != "a/m" {
+			t.Errorf("after a good probe %s is asked, want a/m", got)
+		}
+	}
+	if n := len(w.told); n != 2 || !w.told[1].Available {
+		t.Errorf("told %+v, want one more: available", w.told)
+	}
+	// An abandoned probe leaves the next request to probe.
+	for range 5 {
+		p := w.plan("two")
+		p.Failed(broken, w.now)
+	}
+	w.now = w.now.Add(30 * time.Second)
+	probe = w.plan("two")
+	probe.Release()
+	if got := first(); got != "a/m" {
+		t.Errorf("after an abandoned probe %s is asked, want a/m", got)
+	}
+}
+
+// TestCircuitOfMany is one that fails every other time.
+func TestCircuitOfMany(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]route.Alias{"two": {Targets: []string{"a/m", "b/m"}}}, 0)
+	for i := range 20 {
+		p := w.plan("two")
+		if got := p.Target().FullName(); got != "a/m" {
+			t.Fatalf("after %d outcomes %s is asked, want a/m", i, got)
+		}
+		if i%2 == 0 {
+			p.Succeeded(w.now, 0)
+		} else {
+			p.Failed(status(502, llm.CodeProviderError), w.now)
+		}
+		w.now = w.now.Add(time.Second)
+	}
+	if p := w.plan("two"); p.Target().FullName() != "b/m" {
+		t.Errorf("half of 20 failed, and it is still asked")
+	}
+}
+
+// TestLastTarget holds that the last target is asked, whatever its circuit
+// says, and that the caller's own mistakes count neither way.
+func TestLastTarget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]route.Alias{"two": {Targets: []string{"a/m", "b/m"}}}, 0)
+	for range 30 {
+		if got := w.walk("a/m", status(500, llm.CodeProviderError)); len(got) != 1 {
+			t.Fatalf("asked %q, want a/m alone", got)
+		}
+	}
+	for range 10 {
+		w.walk("b/m", status(400, llm.CodeInvalidRequest))
+	}
+	if got := w.walk("two", status(500, llm.CodeProviderError)); !cmp.Equal(got, []string{"b/m", "a/m"}) {
+		t.Errorf("asked %q, want b/m, then a/m for want of another", got)
+	}
+	for range 5 {
+		w.walk("b/m", status(500, llm.CodeProviderError))
+	}
+	if got := w.walk("two", status(500, llm.CodeProviderError)); len(got) != 1 {
+		t.Errorf("asked %q while both are open, want one", got)
+	}
+}
+
+// TestRetryStorm holds that retries stay within a tenth of the requests,
+// whatever the provider does.
+func TestRetryStorm(t *testing.T) {
+	t.Parallel()
+	retryAfter := status(429, llm.CodeRateLimited)
+	retryAfter.RetryAfter = time.Second
+	for name, f := range map[string]*provider.Failure{
+		"500": status(500, llm.CodeProviderError), "529": status(529, llm.CodeProviderUnavailable),
+		"429": status(429, llm.CodeRateLimited), "429 with a time": retryAfter,
+	} {
+		for _, model := range []string{"a/m", "many/m"} {
+			w := newWorld(t, nil, 2)
+			attempts, requests := 0, 0
+			for range 60 * 20 {
+				requests++
+				attempts += len(w.walk(model, f))
+				w.now = w.now.Add(50 * time.Millisecond)
+			}
+			if share := float64(attempts) / float64(requests); share > 1.10 || share < 1.01 {
+				t.Errorf("%s of %s: %d attempts of %d requests, %.3f; want at most 1.10, and some", name, model, attempts, requests, share)
+			}
+		}
+	}
+}
+
+// TestStrategies counts which target is first.
+func TestStrategies(t *testing.T) {
+	t.Parallel()
+	three := []string{"a/m", "b/m", "c/m"}
+	w := newWorld(t, map[string]route.Alias{
+		"fallback": {Targets: three},
+		"weighted": {Targets: three, Weights: []int{1, 2, 7}, Strategy: route.StrategyWeighted},
+		"latency":  {Targets: three, Strategy: route.StrategyLatency},
+	}, 0)
+	for model, ms := range map[string]time.Duration{"a/m": 900, "b/m": 100, "c/m": 500} {
+		for range 20 {
+			p := w.plan(model)
+			p.Succeeded(w.now, ms*time.Millisecond)
+		}
+	}
+	count := func(alias string) map[string]int {
+		n := map[string]int{}
+		for range 3000 {
+			targets, err := w.table.Targets(nil, alias, "")
+			if err != nil || len(targets) != 3 {
+				t.Fatalf("%s: %d targets, %v", alias, len(targets), err)
+			}
+			n[targets[0].FullName()]++
+		}
+		return n
+	}
+	if got := count("fallback"); got["a/m"] != 3000 {
+		t.Errorf("fallback: got %v, want a/m first", got)
+	}
+	if got := count("weighted"); got["a/m"] < 200 || got["a/m"] > 400 || got["c/m"] < 1900 || got["c/m"] > 2300 {
+		t.Errorf("weighted: got %v, want about 300, 600, 2100", got)
+	}
+	// The slowest of three is the better of no two; the quickest wins two draws of three.
+	if got := count("latency"); got["a/m"] != 0 || got["b/m"] < 1800 || got["b/m"] > 2200 {
+		t.Errorf("latency: got %v, want none of a/m and about 2000 of b/m", got)
+	}
+}
+
+// TestFaultsOfRealAnswers holds that what a provider's client makes of an
+// answer is the fault that it is.
+func TestFaultsOfRealAnswers(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		status int
+		body   string
+		want   route.Fault
+	}{
+		{500, "", route.FaultServer},
+		{502, "", route.FaultServer},
+		{504, "", route.FaultServer},
+		{408, "", route.FaultServer},
+		{503, "", route.FaultOverloaded},
+		{529, "", route.FaultOverloaded},
+		{429, "", route.FaultLimited},
+		{429, `{"error":{"code":"insufficient_quota","message":"pay"}}`, route.FaultQuota},
+		{402, "", route.FaultQuota},
+		{401, "", route.FaultCredentials},
+		{403, "", route.FaultCredentials},
+		{404, "", route.FaultModel},
+		{400, `{"error":{"message":"no"}}`, route.FaultRequest},
+		{422, "", route.FaultRequest},
+		{413, "", route.FaultRequest},
+		{400, `{"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 8 tokens."}}`, route.FaultContext},
+		{400, `{"error":{"message":"The input token count (9) exceeds the maximum number of tokens allowed (8)."}}`, route.FaultContext},
+		{400, `{"error":{"code":"content_filter","message":"The request was refused by the content policy."}}`, route.FaultRequest},
+		{200, `{"error":{"message":"overloaded","type":"overloaded_error"}}`, route.FaultOverloaded},
+		{200, `<html>`, route.FaultBroken},
+	}
+	for _, test := range tests {
+		ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(test.status)
+			_, _ = w.Write([]byte(test.body))
+		}))
+		p, err := provider.New(provider.Options{Name: "a", Dialect: dialect.All()[1], BaseURL: ts.URL, AllowPrivate: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := p.Do(t.Context(), provider.Call{Op: llm.OpChat, Model: "m", Body: []byte("{}"), AttemptID: "1", Hold: leave{}})
+		if err == nil {
+			var body []byte
+			if body, err = resp.ReadAll(); err == nil {
+				_, err = p.Dialect().DecodeReply(body, p.Quirks())
+			}
+		}
+		if got := route.FaultOf(p.Judge(err)); got != test.want {
+			t.Errorf("%d %s: got fault %d, want %d (%v)", test.status, test.body, got, test.want, err)
+		}
+		p.Close()
+		ts.Close()
+	}
+}
+
+// leave is leave to ask.
+type leave struct{}
+
+func (leave) Use() error { return nil }

@@ -1,0 +1,157 @@
+package route
+
+import (
+	"net/http"
+	"slices"
+
+	"weir/internal/llm"
+	"weir/internal/provider"
+)
+
+// Fault is a kind of failure, as far as it matters for what follows it.
+type Fault uint8
+
+// The faults.
+const (
+	FaultNone        Fault = iota
+	FaultUnreachable       // no connection; nothing was sent
+	FaultSilent            // no first byte, or none after others, in time
+	FaultTotal             // the time for a whole exchange is over
+	FaultBroken            // the answer broke off, or is not the protocol
+	FaultServer            // 500, 502, 504, 408, or an error in place of the answer
+	FaultOverloaded        // 503, 529
+	FaultLimited           // 429
+	FaultQuota             // 402, or a 429 that no waiting cures
+	FaultCredentials       // 401, 403
+	FaultModel             // 404
+	FaultContext           // the request is longer than the model's context window
+	FaultRequest           // 400, 413, 422, a content policy
+	FaultCanceled          // our side gave up
+	FaultOurs              // the attempt could not be made
+	numFaults
+)
+
+// Rule is what follows a fault before the client has seen any of an answer.
+type Rule struct {
+	Fault Fault
+	When  string // in words, for people
+	// Again is whether the same target may be asked once more, after a pause,
+	// within the retry budget.
+	Again bool
+	// OtherKey is whether it may be asked at once with another of its keys,
+	// within the retry budget.
+	OtherKey bool
+	// Onward is whether the next target may be asked. It is no retry.
+	Onward bool
+	// OnwardFirst is whether that comes before asking the same one again.
+	OnwardFirst bool
+	// Larger limits Onward to targets whose context window is larger, or not
+	// known.
+	Larger bool
+	// RestsKey is whether the key rests: for as long as the provider says.
+	RestsKey bool
+	// Counts is whether it counts against the target.
+	Counts bool
+}
+
+// Rules is the whole table.
+func Rules() []Rule {
+	return []Rule{
+		{Fault: FaultUnreachable, When: "no connection, or none in time", Again: true, Onward: true, Counts: true},
+		{Fault: FaultSilent, When: "silent: no first byte, or no further one, in time", Onward: true, Counts: true},
+		{Fault: FaultTotal, When: "the time for the whole exchange is over", Counts: true},
+		{Fault: FaultBroken, When: "broken off, reset, or not the protocol", Again: true, Onward: true, Counts: true},
+		{Fault: FaultServer, When: "500, 502, 504, 408, an error in place of the answer", Again: true, Onward: true, Counts: true},
+		{Fault: FaultOverloaded, When: "503, 529", Again: true, Onward: true, OnwardFirst: true, Counts: true},
+		{Fault: FaultLimited, When: "429", Again: true, OtherKey: true, Onward: true, OnwardFirst: true, RestsKey: true},
+		{Fault: FaultQuota, When: "402, 429 without money left", OtherKey: true, Onward: true, RestsKey: true, Counts: true},
+		{Fault: FaultCredentials, When: "401, 403", OtherKey: true, Onward: true, RestsKey: true, Counts: true},
+		{Fault: FaultModel, When: "404", Onward: true, Counts: true},
+		{Fault: FaultContext, When: "400: longer than the context window", Onward: true, Larger: true},
+		{Fault: FaultRequest, When: "400, 413, 422, a content policy"},
+		{Fault: FaultCanceled, When: "the client left, or the gateway stops"},
+		{Fault: FaultOurs, When: "the attempt could not be made"},
+	}
+}
+
+// of is the row of the table for a failure.
+func (t *ruleBook) of(f *provider.Failure) *Rule { return &t[FaultOf(f)] }
+
+// ruleBook is the table by fault.
+type ruleBook [numFaults]Rule
+
+func newRuleBook() *ruleBook {
+	var b ruleBook
+	for _, r := range Rules() {
+		b[r.Fault] = r
+	}
+	return &b
+}
+
+// FaultOf is the fault behind a failure.
+func FaultOf(f *provider.Failure) Fault {
+	switch f.Kind {
+	case provider.KindRefused, provider.KindConnectTimeout:
+		if f.Ours() {
+			return FaultOurs
+		}
+		return FaultUnreachable
+	case provider.KindFirstByteTimeout, provider.KindIdleTimeout:
+		return FaultSilent
+	case provider.KindTotalTimeout:
+		return FaultTotal
+	case provider.KindReset, provider.KindProtocol, provider.KindTruncated:
+		return FaultBroken
+	case provider.KindCanceled:
+		return FaultCanceled
+	case provider.KindInStream:
+		return faultOfCode(f)
+	}
+	return faultOfStatus(f)
+}
+
+func faultOfStatus(f *provider.Failure) Fault {
+	switch f.Status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return FaultCredentials
+	case http.StatusPaymentRequired:
+		return FaultQuota
+	case http.StatusTooManyRequests:
+		if slices.Contains(moneyWords, f.Upstream.Code) {
+			return FaultQuota
+		}
+		return FaultLimited
+	}
+	return faultOfCode(f)
+}
+
+// Continues reports whether an answer that broke off in this way may be
+// continued by another target.
+func Continues(f *provider.Failure) bool {
+	fault := FaultOf(f)
+	return slices.ContainsFunc(Rules(), func(r Rule) bool { return r.Fault == fault && r.Onward && !r.Larger })
+}
+
+// moneyWords are the vendors' codes for a 429 that no waiting cures.
+var moneyWords = []string{"insufficient_quota", "billing_hard_limit_reached", "billing_error"}
+
+func faultOfCode(f *provider.Failure) Fault {
+	switch f.Err.Code {
+	case llm.CodeInvalidRequest, llm.CodeRequestTooLarge:
+		if f.Overflow() {
+			return FaultContext
+		}
+		return FaultRequest
+	case llm.CodeModelNotFound:
+		return FaultModel
+	case llm.CodeRateLimited:
+		return FaultLimited
+	case llm.CodeProviderUnavailable, llm.CodeOverloaded:
+		return FaultOverloaded
+	case llm.CodeAuthentication, llm.CodeForbidden:
+		return FaultCredentials
+	case llm.CodeBudgetExceeded:
+		return FaultQuota
+	}
+	return FaultServer
+}

@@ -1,0 +1,255 @@
+package simulator_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/simulator"
+)
+
+// client asks the simulator in a wire format's own words, and reads what comes
+// back with the format's own client half.
+type client struct {
+	t   *testing.T
+	d   *dialect.Dialect
+	sim *simulator.Server
+}
+
+// said is an answer as the client half reads it.
+type said struct {
+	status   int
+	text     string
+	message  llm.Message
+	finish   llm.FinishReason
+	usage    llm.Usage
+	reported bool
+	err      error // of the reading
+}
+
+func (c client) ask(model string, stream bool, more ...llm.Message) said {
+	c.t.Helper()
+	r := &llm.Request{
+		ExtraOf: c.d.Name, Model: model, Stream: stream, IncludeUsage: stream, MaxOutput: new(int64(1000)),
+		Messages: append([]llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: "What came down the river?"}}}}, more...),
+	}
+	body, _, err := c.d.EncodeRequest(r, &llm.Quirks{})
+	if err != nil {
+		return said{err: err}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	h := way{"memory", "http://demo", c.sim.RoundTripper()}.askAt(ctx, c.path(model, stream), string(body))
+	if h.status != 200 {
+		return said{status: h.status, err: h.err}
+	}
+	if stream && strings.HasPrefix(h.header.Get("Content-Type"), c.d.Framing.ContentType) {
+		return c.stream(h)
+	}
+	return c.whole(h)
+}
+
+// path is that of the route which what the client half calls belongs to: a base
+// URL may stand before it.
+func (c client) path(model string, stream bool) string {
+	path := c.d.Path(llm.OpChat, model, stream)
+	first, _, _ := strings.Cut(path[1:], "/")
+	for _, r := range c.d.Routes {
+		pattern := strings.TrimPrefix(r.Pattern, "POST ")
+		if before, _, ok := strings.Cut(pattern, "/"+first); ok && r.Op == llm.OpChat {
+			return before + path
+		}
+	}
+	c.t.Fatalf("no route %v is that of %s", c.d.Routes, path)
+	return ""
+}
+
+func (c client) whole(h heard) said {
+	s := said{status: h.status}
+	r, err := c.d.DecodeReply([]byte(h.body), &llm.Quirks{})
+	if s.err = errors.Join(h.err, err); s.err == nil {
+		s.message, s.text, s.finish = r.Choices[0].Message, r.Choices[0].Message.Text(), r.Choices[0].Finish
+		s.usage, s.reported = r.Usage, r.Reported
+	}
+	return s
+}
+
+func (c client) stream(h heard) said {
+	s := said{status: h.status}
+	dec, r := c.d.NewDecoder(&llm.Quirks{}), c.d.Framing.NewReader(strings.NewReader(h.body), 1<<20)
+	for {
+		f, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			s.err = h.err
+			return s
+		}
+		if err != nil {
+			s.err = err
+			return s
+		}
+		events, err := dec.Decode(nil, f)
+		for _, e := range events {
+			switch e.Kind {
+			case llm.EventReasoning:
+				s.thought(&e)
+			case llm.EventText:
+				s.text += e.Text
+			case llm.EventFinish:
+				s.finish = e.Finish
+			case llm.EventUsage:
+				s.usage, s.reported = e.Usage, true
+			}
+		}
+		if err != nil {
+			s.err = err
+			return s
+		}
+	}
+}
+
+// thought puts a piece of thinking into the message.
+func (s *said) thought(e *llm.Event) {
+	if len(s.message.Parts) == 0 {
+		s.message = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartReasoning}, {Kind: llm.PartText, Text: "So."}}}
+	}
+	s.message.Parts[0].Text += e.Text
+	s.message.Parts[0].Signature += e.Signature
+}
+
+// TestEveryDialect holds, for each wire format there is, that its own client
+// half reads what the simulator serves: right where nothing is wrong, and wrong
+// where something is.
+func TestEveryDialect(t *testing.T) {
+	t.Parallel()
+	for _, d := range dialect.All() {
+		if d.DecodeReply == nil {
+			continue // it has no client half
+		}
+		t.Run(d.Name, func(t *testing.T) {
+			t.Parallel()
+			c := client{t, d, newSimulator(t, simulator.Options{})}
+			for _, stream := range []bool{false, true} {
+				c.answers(stream)
+				c.usages(stream)
+				c.fails(stream)
+				c.signs(stream)
+			}
+			c.continues()
+		})
+	}
+}
+
+func (c client) answers(stream bool) {
+	c.t.Helper()
+	got := c.ask("chat:tokens=19,prompt=100,cached=30", stream)
+	var want llm.Usage
+	want[llm.Input], want[llm.CacheRead], want[llm.Output] = 70, 30, 19
+	if got.err != nil || got.text != greeted || got.finish != llm.FinishStop || !got.reported ||
+		got.usage.TotalTokens() != want.TotalTokens() || got.usage.OutputTokens() != 19 {
+		c.t.Errorf("stream %t: got %+v, want %q and %v", stream, got, greeted, want)
+	}
+	if rec := settled(c.t, c.sim); rec.Dialect != c.d.Name || rec.Reported == nil || *rec.Reported != want || rec.Stream != stream {
+		c.t.Errorf("stream %t: record %+v", stream, rec)
+	}
+	for _, option := range []string{"chunk=1", "unicode", "fault=early-hints", "usage=nodetails", "fault=no-end", "eol=crlf", "eol=mixed", "comments", "bom"} {
+		got := c.ask("chat:"+option, stream)
+		if got.status == 400 && stream && c.d.Framing.ContentType != "text/event-stream" {
+			continue // not for such a stream
+		}
+		if option == "bom" && !stream {
+			continue // a reader may refuse it
+		}
+		if got.err != nil || !strings.HasPrefix(got.text, greeted) {
+			c.t.Errorf("%s, stream %t: got %+v", option, stream, got)
+		}
+	}
+}
+
+// usages holds that every falsification arrives: what is told is not the truth,
+// or is not believed.
+func (c client) usages(stream bool) {
+	c.t.Helper()
+	var truth llm.Usage
+	truth[llm.Input], truth[llm.Output] = 100, 32
+	for _, variant := range []string{"missing", "none", "zero", "over", "negative", "huge", "float"} {
+		if got := c.ask("chat:prompt=100,usage="+variant, stream); got.usage == truth {
+			c.t.Errorf("usage=%s, stream %t: told the truth: %+v", variant, stream, got)
+		}
+		if rec := settled(c.t, c.sim); rec.Usage != truth || rec.Reported != nil && *rec.Reported == truth {
+			c.t.Errorf("usage=%s, stream %t: record %+v", variant, stream, rec)
+		}
+	}
+	for _, variant := range []string{"twice", "decreasing"} {
+		if got := c.ask("chat:prompt=100,usage="+variant, stream); got.err != nil || got.usage != truth {
+			c.t.Errorf("usage=%s, stream %t: the last counts are not the truth: %+v", variant, stream, got)
+		}
+	}
+}
+
+// fails holds that what is broken is not read as a whole answer.
+func (c client) fails(stream bool) {
+	c.t.Helper()
+	models := []string{"chat:fault=html", "chat:fault=json-error", "chat:fault=empty", "chat:fault=malformed", "chat:fault=bad-crc", "chat:fault=no-choices", "chat:fault=length-long", "chat:fault=cut"}
+	if stream {
+		models = append(models, "chat:fault=eof", "chat:fault=error-event", "chat:fault=not-stream")
+	}
+	for _, model := range models {
+		got := c.ask(model, stream)
+		if strings.HasSuffix(model, "not-stream") {
+			if got.err != nil || !strings.HasPrefix(got.text, greeted) {
+				c.t.Errorf("%s, stream %t: got %+v, want a whole reply", model, stream, got)
+			}
+			continue
+		}
+		if got.err == nil && got.finish != "" && strings.HasPrefix(got.text, greeted) {
+			c.t.Errorf("%s, stream %t: read as a whole answer: %+v", model, stream, got)
+		}
+	}
+	for status, model := range map[int]string{429: "chat:status=429", 500: "chat:status=500", 400: "chat:fault=context-length"} {
+		if got := c.ask(model, stream); got.status != status {
+			c.t.Errorf("%s, stream %t: got %+v", model, stream, got)
+		}
+	}
+}
+
+// signs holds that thinking comes back as it went, where the wire format has a
+// place for its signature, and that it is looked at.
+func (c client) signs(stream bool) {
+	c.t.Helper()
+	m := c.ask("reason", stream).message
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Signature == "" {
+			continue
+		}
+		next := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: "And then?"}}}
+		if got := c.ask("reason:signed", stream, m, next); got.status != 200 {
+			c.t.Errorf("stream %t: thinking that comes back as %+v: %+v", stream, p, got)
+		}
+		p.Signature = "c2ltc2ltc2ltc2ltc2lt"
+		if got := c.ask("reason:signed", stream, m, next); got.status != 400 {
+			c.t.Errorf("stream %t: thinking that comes back as %+v: %+v, want 400", stream, p, got)
+		}
+		return
+	}
+	c.t.Logf("stream %t: no signatures", stream)
+}
+
+// continues holds that an answer can be gone on with over the wire format,
+// where it takes a conversation that ends with the assistant.
+func (c client) continues() {
+	c.t.Helper()
+	all := c.ask("story:tokens=30", true).text
+	cut := all[:len(all)*2/3]
+	rest := c.ask("story:tokens=30", true, llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: cut}}})
+	if e, refused := errors.AsType[*llm.Error](rest.err); refused && e.Code == llm.CodeInvalidRequest {
+		return // its encoder refuses such a conversation
+	}
+	if rest.err != nil || cut+rest.text != all || all == "" {
+		c.t.Errorf("%q goes on with %+v; want %q", cut, rest, all[len(cut):])
+	}
+}

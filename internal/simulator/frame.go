@@ -1,0 +1,122 @@
+package simulator
+
+import (
+	"bytes"
+	"fmt"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+)
+
+// form is how the events of a stream are kept apart, as far as the simulator
+// must know to spoil it.
+type form uint8
+
+const (
+	formEvents form = iota // server-sent events
+	formLines              // a JSON text a line
+	formBinary             // frames with lengths and checksums; the checksum is last
+)
+
+// formOf tells a framing's form by what it writes.
+func formOf(f *dialect.Framing) form {
+	switch string(f.Append(nil, "", []byte("{}"))) {
+	case "data: {}\n\n":
+		return formEvents
+	case "{}\n":
+		return formLines
+	}
+	return formBinary
+}
+
+// suits refuses options that the streams of a form cannot have.
+func (s *spec) suits(f form) error {
+	option, why := "", "a binary one has no lines"
+	switch {
+	case f == formEvents:
+	case s.comments:
+		option, why = "comments", "only server-sent events have comments"
+	case s.bom:
+		option, why = "bom", "only server-sent events may begin with one"
+	case s.eol == "" || s.eol == "lf":
+	case f == formBinary:
+		option = "eol=" + s.eol
+	case s.eol != "crlf":
+		option, why = "eol="+s.eol, "a line of JSON ends in LF or CR LF"
+	}
+	if option == "" {
+		return nil
+	}
+	return llm.Invalid("model", fmt.Sprintf("The option %s is not for streams of this wire format: %s.", option, why))
+}
+
+// frame is one event of a stream.
+type frame struct {
+	name string
+	data []byte
+	raw  []byte // as it stands in the stream; nil where the framing does not tell
+}
+
+// splitEvents reads what an encoder wrote: whole events.
+func splitEvents(f *dialect.Framing, b []byte) []frame {
+	frames := make([]frame, 0, 4)
+	r := f.NewReader(bytes.NewReader(b), len(b)+1)
+	for {
+		ev, err := r.Next()
+		if err != nil {
+			return frames
+		}
+		frames = append(frames, frame{string(ev.Name), bytes.Clone(ev.Data), bytes.Clone(ev.Raw)})
+	}
+}
+
+// appendEvent appends the event with other data; untouched where they are the
+// same, for a frame may hold more than a name.
+func appendEvent(dst []byte, f *dialect.Framing, fr *frame, data []byte) []byte {
+	if fr.raw != nil && bytes.Equal(data, fr.data) {
+		return append(dst, fr.raw...)
+	}
+	return f.Append(dst, fr.name, data)
+}
+
+// editEvents changes the data of every event in b.
+func editEvents(f *dialect.Framing, b []byte, edit func(data []byte, last bool) []byte) []byte {
+	var out []byte
+	frames := splitEvents(f, b)
+	for i := range frames {
+		out = appendEvent(out, f, &frames[i], edit(frames[i].data, i == len(frames)-1))
+	}
+	return out
+}
+
+// pad writes the padding that the fault puts before the answer: an event of one
+// long string, or white space before a whole body.
+func (c *call) pad() error {
+	switch {
+	case c.padding == 0:
+		return nil
+	case !c.stream:
+		return c.fill(nil, ' ', nil)
+	case c.form == formBinary: // its length and checksum need the whole of it
+		text := bytes.Repeat([]byte{'x'}, int(min(c.padding, defaultPadding)))
+		return c.write(c.d.Framing.Append(nil, "", fmt.Appendf(nil, `{"padding":"%s"}`, text)))
+	}
+	b := c.d.Framing.Append(nil, "", []byte(`{"padding":""}`))
+	at := bytes.Index(b, []byte(`""`)) + 1
+	return c.fill(b[:at], 'x', b[at:])
+}
+
+// fill writes as many bytes of one kind as the padding has, between two texts.
+func (c *call) fill(before []byte, with byte, after []byte) error {
+	if err := c.write(before); err != nil {
+		return err
+	}
+	block := bytes.Repeat([]byte{with}, 64<<10)
+	for left := c.padding; left > 0; left -= int64(len(block)) {
+		block = block[:min(left, int64(len(block)))]
+		if err := c.write(block); err != nil {
+			return err
+		}
+	}
+	return c.write(after)
+}

@@ -1,0 +1,105 @@
+package simulator
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// toContinue is what the conversation says in the assistant's name at its end,
+// which a model with words of its own goes on with; empty for nothing.
+func toContinue(s *spec, req *llm.Request) string {
+	n := len(req.Messages)
+	if n == 0 || s.base != baseChat && s.base != baseStory || choicesOf(s, req) > 1 {
+		return ""
+	}
+	last := &req.Messages[n-1]
+	calls := slices.ContainsFunc(last.Parts, func(p llm.Part) bool { return p.Kind == llm.PartToolCall })
+	if last.Role != llm.RoleAssistant || calls {
+		return ""
+	}
+	return last.Text()
+}
+
+// words is the hash that decides the words of the answer. A story's are those
+// of its question, whoever asks it of which model. A chat that is to go on with
+// what it said has those of the request to which it said it.
+func (c *call) words() uint64 {
+	begun := toContinue(c.spec, c.req)
+	switch {
+	case c.spec.base == baseStory:
+		return hash(c.seed(), []byte(lastUserText(c.req)))
+	case begun != "":
+		h := c.hashOf(withoutLast(c.body))
+		if _, ok := spoken(c.spec).behind(h, begun); ok {
+			return h
+		}
+	}
+	return c.hash
+}
+
+// resume leaves of the answer what follows a text with which it begins. An
+// answer that begins otherwise stays whole.
+func (a *answer) resume(begun string) {
+	if begun == "" || len(a.parts) == 0 {
+		return
+	}
+	rest, ok := a.parts[len(a.parts)-1].behind(a.hash, begun)
+	if !ok {
+		return
+	}
+	a.parts, a.limit, a.thinking = nil, 0, 0
+	a.add(rest)
+}
+
+// behind is what follows text in the part; false where the part does not begin
+// with it. The place may be within a piece.
+func (p part) behind(h uint64, text string) (rest part, ok bool) {
+	for i := range p.count {
+		piece := p.at(h, i)
+		if len(text) < len(piece) {
+			return p.from(i, len(text)), strings.HasPrefix(piece, text)
+		}
+		if text, ok = strings.CutPrefix(text, piece); !ok {
+			return part{}, false
+		}
+	}
+	return part{kind: p.kind}, text == ""
+}
+
+// from is the part from a byte of one of its pieces on.
+func (p part) from(first int64, offset int) part {
+	rest := p
+	rest.count -= first
+	rest.at = func(h uint64, i int64) string {
+		piece := p.at(h, first+i)
+		if i == 0 {
+			return piece[offset:]
+		}
+		return piece
+	}
+	return rest
+}
+
+// conversations are the members of a request that hold its messages, in one
+// wire format or another.
+var conversations = []string{"messages", "contents", "input"}
+
+// withoutLast is the body as it was before its last message was appended.
+func withoutLast(body []byte) []byte {
+	for m := range rawjson.Members(body) {
+		if !slices.Contains(conversations, m.Name()) || rawjson.KindOf(m.Value) != rawjson.Array {
+			continue
+		}
+		start, end := 0, 1 // behind the last message but one, and behind the last
+		for _, message := range rawjson.Elements(m.Value) {
+			start = end
+			end += bytes.Index(m.Value[end:], message) + len(message)
+		}
+		return rawjson.Splice(nil, body, rawjson.Edit{Start: m.Start + start, End: m.Start + end})
+	}
+	return body
+}

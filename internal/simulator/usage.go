@@ -1,0 +1,245 @@
+package simulator
+
+import (
+	"bytes"
+	"slices"
+
+	"weir/internal/dialect"
+	"weir/internal/rawjson"
+)
+
+// The ways in which usage can be told wrongly.
+const (
+	usageMissing    = "missing"    // no usage at all
+	usageNone       = "none"       // usage is null
+	usageZero       = "zero"       // every count is 0
+	usageNoDetails  = "nodetails"  // without the nested objects
+	usageOver       = "over"       // overUsage more output than there was
+	usageNegative   = "negative"   // every count negative
+	usageHuge       = "huge"       // every count 2^63, which no int64 holds
+	usageFloat      = "float"      // every count with a fraction
+	usageTwice      = "twice"      // the same usage in two events of a stream
+	usageDecreasing = "decreasing" // in two events of a stream, the first one higher
+)
+
+var usageVariants = []string{
+	usageMissing, usageNone, usageZero, usageNoDetails, usageOver,
+	usageNegative, usageHuge, usageFloat, usageTwice, usageDecreasing,
+}
+
+const overUsage = 1_000_000
+
+// usagePaths are where wire formats tell usage, in a whole reply or in an event
+// of a stream: an object of counts, or single counts.
+var usagePaths = [][]string{
+	{"usage"},             // OpenAI's, Anthropic's, Bedrock's, Cohere's; Responses' whole reply
+	{"message", "usage"},  // Anthropic's message_start
+	{"response", "usage"}, // Responses' events
+	{"delta", "usage"},    // Cohere's message-end
+	{"usageMetadata"},     // Gemini's
+	{"prompt_eval_count"}, // Ollama's
+	{"eval_count"},
+}
+
+// usageMembers are the last names of those paths, as they stand in JSON text.
+var usageMembers = [][]byte{
+	[]byte(`"usage":`), []byte(`"usageMetadata":`), []byte(`"prompt_eval_count":`), []byte(`"eval_count":`),
+}
+
+// tellsUsage reports whether the end of a stream, as an encoder writes it,
+// tells usage. It need not take the stream apart: text is escaped, so that
+// such a name in it does not look like a member.
+func tellsUsage(b []byte) bool {
+	for _, member := range usageMembers {
+		for rest := b; ; {
+			_, value, found := bytes.Cut(rest, member)
+			if !found {
+				break
+			}
+			if rawjson.Present(value) {
+				return true
+			}
+			rest = value
+		}
+	}
+	return false
+}
+
+// hasUsage reports whether an event, or a whole reply, tells usage.
+func hasUsage(data []byte) bool {
+	return slices.ContainsFunc(usagePaths, func(path []string) bool { return rawjson.Present(rawjson.Get(data, path...)) })
+}
+
+// amendUsage gives every usage in data another text; nil leaves it out. Raw is
+// what the last one has become, or the object of all single counts.
+func amendUsage(data []byte, edit func(v []byte) []byte) (amended, raw []byte) {
+	counts := []byte{'{'}
+	for _, path := range usagePaths {
+		v := rawjson.Get(data, path...)
+		if !rawjson.Present(v) {
+			continue
+		}
+		text := edit(v)
+		data = set(data, path, text)
+		switch {
+		case rawjson.KindOf(v) == rawjson.Object:
+			raw = text
+		case text != nil:
+			counts = appendMember(counts, path[len(path)-1], text)
+		}
+	}
+	if len(counts) > 1 {
+		raw = append(counts, '}')
+	}
+	return data, raw
+}
+
+// amendBody makes the usage of a whole reply, or of an event, what the variant
+// asks for. Raw is its text where the variant changed it beyond what the
+// vocabulary expresses.
+func amendBody(body []byte, variant string) (amended []byte, raw string) {
+	edit := rawUsage(variant)
+	if edit == nil {
+		return body, ""
+	}
+	amended, text := amendUsage(body, edit)
+	return amended, string(text)
+}
+
+// amendEvents does the same to the last events of a stream, and tells whether
+// any of them still has usage.
+func amendEvents(f *dialect.Framing, b []byte, variant string) (amended []byte, reported bool, raw string) {
+	if variant == "" {
+		return b, tellsUsage(b), ""
+	}
+	frames := splitEvents(f, b)
+	for i := range frames {
+		fr := &frames[i]
+		if !hasUsage(fr.data) {
+			amended = appendEvent(amended, f, fr, fr.data)
+			continue
+		}
+		reported = variant != usageMissing
+		switch variant {
+		case usageTwice:
+			amended = appendEarlier(amended, f, fr, func(v []byte) []byte { return v })
+		case usageDecreasing:
+			amended = appendEarlier(amended, f, fr, func(v []byte) []byte { return mapNumbers(v, higherNumber) })
+		}
+		data, text := amendBody(fr.data, variant)
+		if text != "" {
+			raw = text
+		}
+		amended = appendEvent(amended, f, fr, data)
+	}
+	return amended, reported, raw
+}
+
+// unfinished is what makes of an event that ends a stream one that may come
+// before the end. An empty now leaves the member out.
+var unfinished = []struct {
+	path     []string
+	was, now string // was: the only value that changes; empty for any
+}{
+	{[]string{"candidates"}, "", ""},                                      // Gemini's
+	{[]string{"done"}, `true`, `false`},                                   // Ollama's
+	{[]string{"done_reason"}, "", ""},                                     // Ollama's
+	{[]string{"delta", "finish_reason"}, "", ""},                          // Cohere's
+	{[]string{"type"}, `"response.completed"`, `"response.in_progress"`},  // Responses'
+	{[]string{"type"}, `"response.incomplete"`, `"response.in_progress"`}, // Responses'
+	{[]string{"response", "status"}, `"completed"`, `"in_progress"`},      // Responses'
+	{[]string{"response", "status"}, `"incomplete"`, `"in_progress"`},     // Responses'
+}
+
+// appendEarlier appends an event that tells the usage before the true one does.
+func appendEarlier(dst []byte, f *dialect.Framing, fr *frame, edit func(v []byte) []byte) []byte {
+	data, _ := amendUsage(fr.data, edit)
+	for _, u := range unfinished {
+		v := rawjson.Get(data, u.path...)
+		if v == nil || u.was != "" && u.was != string(v) {
+			continue
+		}
+		var now []byte
+		if u.now != "" {
+			now = []byte(u.now)
+		}
+		data = set(data, u.path, now)
+	}
+	early := *fr
+	if early.name == rawjson.Text(rawjson.Get(fr.data, "type")) {
+		early.name = rawjson.Text(rawjson.Get(data, "type"))
+	}
+	return appendEvent(dst, f, &early, data)
+}
+
+// rawUsage is how a variant changes the text of a usage object or count, nil to
+// leave it out; no function for a variant that is made before there is text.
+func rawUsage(variant string) func([]byte) []byte {
+	numbers := func(edit func(dst, number []byte) []byte) func([]byte) []byte {
+		return func(v []byte) []byte { return mapNumbers(v, edit) }
+	}
+	switch variant {
+	case usageMissing:
+		return func([]byte) []byte { return nil }
+	case usageNone:
+		return func([]byte) []byte { return []byte("null") }
+	case usageNoDetails:
+		return flatMembers
+	case usageNegative:
+		return numbers(negativeNumber)
+	case usageHuge:
+		return numbers(func(dst, _ []byte) []byte { return append(dst, "9223372036854775808"...) })
+	case usageFloat:
+		return numbers(func(dst, n []byte) []byte { return append(append(dst, n...), ".5"...) })
+	}
+	return nil
+}
+
+func negativeNumber(dst, n []byte) []byte {
+	if string(n) == "0" {
+		n = []byte("1")
+	}
+	return append(append(dst, '-'), n...)
+}
+
+func higherNumber(dst, n []byte) []byte { return append(append(dst, '1'), n...) }
+
+// mapNumbers replaces the whole numbers that are values in v.
+func mapNumbers(v []byte, edit func(dst, number []byte) []byte) []byte {
+	switch rawjson.KindOf(v) {
+	case rawjson.Number:
+		return edit(nil, bytes.TrimSpace(v))
+	case rawjson.Object:
+		out := []byte{'{'}
+		for m := range rawjson.Members(v) {
+			out = appendMember(out, m.Name(), mapNumbers(m.Value, edit))
+		}
+		return append(out, '}')
+	case rawjson.Array:
+		out := []byte{'['}
+		for i, e := range rawjson.Elements(v) {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(out, mapNumbers(e, edit)...)
+		}
+		return append(out, ']')
+	}
+	return v
+}
+
+// flatMembers is the object without what is nested in it, but for Cohere's
+// "tokens", which are the counts themselves.
+func flatMembers(v []byte) []byte {
+	if rawjson.KindOf(v) != rawjson.Object {
+		return v
+	}
+	out := []byte{'{'}
+	for m := range rawjson.Members(v) {
+		kind := rawjson.KindOf(m.Value)
+		if kind != rawjson.Object && kind != rawjson.Array || m.Is("tokens") {
+			out = appendMember(out, m.Name(), m.Value)
+		}
+	}
+	return append(out, '}')
+}
