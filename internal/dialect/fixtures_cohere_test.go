@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -51,7 +52,8 @@ func expectCohere(t *testing.T, want *answer, expected []byte) {
 	}
 }
 
-// normalCohere says text in one way, and leaves out what is the default.
+// normalCohere says things in one way, and leaves out what is the default or
+// says nothing.
 func normalCohere(t *testing.T, body []byte) map[string]any {
 	t.Helper()
 	var v map[string]any
@@ -60,12 +62,21 @@ func normalCohere(t *testing.T, body []byte) map[string]any {
 	}
 	for _, m := range v["messages"].([]any) {
 		m := m.(map[string]any)
-		if s, ok := m["content"].(string); ok {
+		if s, ok := m["content"].(string); ok && s != "" {
 			m["content"] = []any{map[string]any{"type": "text", "text": s}}
 		}
+		maps.DeleteFunc(m, saysNothing)
+	}
+	if f, ok := v["response_format"].(map[string]any); ok && f["schema"] != nil {
+		f["json_schema"] = f["schema"]
+		delete(f, "schema")
+	}
+	if thinking, ok := v["thinking"].(map[string]any); ok && thinking["type"] == nil {
+		thinking["type"] = "enabled"
 	}
 	if v["stream"] == false {
 		delete(v, "stream")
 	}
+	maps.DeleteFunc(v, saysNothing)
 	return v
 }

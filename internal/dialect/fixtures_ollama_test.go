@@ -3,6 +3,7 @@ package dialect_test
 import (
 	"encoding/json"
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -45,7 +46,8 @@ func expectOllama(t *testing.T, want *answer, expected []byte) {
 	}
 }
 
-// normalOllama leaves out what is the default, or says nothing.
+// normalOllama leaves out what is the default, says nothing, or was made up for
+// want of an id.
 func normalOllama(t *testing.T, body []byte) map[string]any {
 	t.Helper()
 	var v map[string]any
@@ -58,9 +60,36 @@ func normalOllama(t *testing.T, body []byte) map[string]any {
 	if v["think"] == "medium" {
 		v["think"] = true
 	}
-	maps.DeleteFunc(v, func(_ string, member any) bool {
-		o, isObject := member.(map[string]any)
-		return member == nil || member == "" || isObject && len(o) == 0
-	})
+	maps.DeleteFunc(v, saysNothing)
+	for _, m := range v["messages"].([]any) {
+		m := m.(map[string]any)
+		maps.DeleteFunc(m, saysNothing)
+		maps.DeleteFunc(m, isMadeUp)
+		calls, _ := m["tool_calls"].([]any)
+		for _, c := range calls {
+			c := c.(map[string]any)
+			maps.DeleteFunc(c, isMadeUp)
+			delete(c, "type") // a function in any case
+			delete(c["function"].(map[string]any), "index")
+		}
+	}
 	return v
+}
+
+// saysNothing tells members that are as good as absent.
+func saysNothing(_ string, member any) bool {
+	switch v := member.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return member == nil || member == ""
+}
+
+var madeUpID = regexp.MustCompile(`^call_\d+$`)
+
+func isMadeUp(name string, member any) bool {
+	s, _ := member.(string)
+	return (name == "id" || name == "tool_call_id") && madeUpID.MatchString(s)
 }

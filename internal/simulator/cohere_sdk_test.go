@@ -108,9 +108,9 @@ func checkCohereUsage(t *testing.T, u *cohere.Usage, rec simulator.Record) {
 
 // cohereAnswer is what a stream of events says.
 type cohereAnswer struct {
-	text, thinking, plan, finish, failure string
-	calls                                 []cohere.ToolCallV2Function
-	usage                                 *cohere.Usage
+	text, thinking, finish, failure string
+	calls                           []cohere.ToolCallV2Function
+	usage                           *cohere.Usage
 }
 
 func cohereStream(t *testing.T, c *coherev2.Client, r *cohere.V2ChatStreamRequest) (a cohereAnswer) {

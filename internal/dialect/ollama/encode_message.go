@@ -60,7 +60,7 @@ func (e *requestEncoder) close(m *llm.Message) {
 func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message, param string) {
 	e.open(llm.RoleTool)
 	name := r.Name
-	if name == "" {
+	if name == "" && !e.own {
 		name = e.names[r.CallID]
 	}
 	if name != "" {
