@@ -14,7 +14,8 @@ import (
 // layers are the packages, each of which may import what lies below it alone.
 var layers = [][]string{
 	{"llm", "rawjson", "sse"},
-	{"config", "dialect/cohere", "dialect/native", "dialect/ollama", "dialect/openai"},
+	{"dialect/explain", "dialect/stamp"},
+	{"config", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect", "pricing", "ledger"},
 	{"provider", "account"},
 	{"route"},
@@ -29,6 +30,10 @@ var soleImporters = map[string][]string{
 	"modernc.org/sqlite":     {"weir/internal/store"},
 	"database/sql":           {"weir/internal/store"},
 	"github.com/spf13/cobra": {"weir/cmd/weir"},
+
+	"github.com/aws/aws-sdk-go-v2/config":              {"weir/internal/provider"},
+	"golang.org/x/oauth2":                              {"weir/internal/provider"},
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity": {"weir/internal/provider"},
 }
 
 // banned are names that say nothing of what is inside.

@@ -65,13 +65,13 @@ func (f *fleet) table(ctx context.Context, cfg *config.Config) (*route.Table, er
 	if err != nil {
 		return nil, err
 	}
-	all, err := f.providerOptions(ctx, cfg, catalogue)
+	l, err := f.lineup(ctx, cfg, catalogue)
 	if err != nil {
 		return nil, err
 	}
-	providers := make([]*provider.Provider, 0, len(all))
-	for i := range all {
-		p, err := provider.New(all[i])
+	providers := make([]*provider.Provider, 0, len(l.options))
+	for i := range l.options {
+		p, err := provider.New(l.options[i])
 		if err != nil {
 			return nil, err
 		}
@@ -84,22 +84,29 @@ func (f *fleet) table(ctx context.Context, cfg *config.Config) (*route.Table, er
 	return route.NewTable(route.Options{
 		Providers: providers, Book: book, Aliases: aliases(cfg), Health: f.health,
 		Listed:           map[string][]string{demoName: demoModels()},
-		DefaultModel:     cmp.Or(cfg.DefaultModel, defaultModel(providers, catalogue)),
+		DefaultModel:     cmp.Or(cfg.DefaultModel, defaultModel(providers, catalogue, l.ambient)),
 		DefaultMaxOutput: cfg.DefaultMaxOutput,
 	})
 }
 
-// providerOptions are those of the configuration, then those that the
-// environment switches on, then an Ollama on this machine; and if there is
-// none of these, the demo.
-func (f *fleet) providerOptions(ctx context.Context, cfg *config.Config, catalogue provider.Catalogue) ([]provider.Options, error) {
-	var all []provider.Options
-	named := map[string]bool{}
+// lineup is who is there to answer.
+type lineup struct {
+	options []provider.Options
+	// ambient are the names of those that are there only by what may be set
+	// for other programs. Nobody gets one without asking for it.
+	ambient map[string]bool
+}
+
+// lineup is those of the configuration, then those that the environment
+// switches on, then an Ollama on this machine; and if nobody means any of
+// these, the demo.
+func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provider.Catalogue) (lineup, error) {
+	all, named, ambient := []provider.Options(nil), map[string]bool{}, map[string]bool{}
 	for i := range cfg.Providers {
 		p := &cfg.Providers[i]
 		o, err := f.configured(p, catalogue)
 		if err != nil {
-			return nil, err
+			return lineup{}, err
 		}
 		named[p.Name] = true
 		all = append(all, o)
@@ -110,22 +117,26 @@ func (f *fleet) providerOptions(ctx context.Context, cfg *config.Config, catalog
 		if named[e.Name] || !found.On {
 			continue
 		}
+		if len(found.Missing) > 0 {
+			f.options.Log.Info("a provider is left out, for want of a variable", "provider", e.Name, "missing", found.Missing)
+			continue
+		}
 		o := e.Options(f.dialect)
 		o.APIKeys, o.BaseURL = found.APIKeys, found.BaseURL
-		named[e.Name] = true
+		named[e.Name], ambient[e.Name] = true, found.Ambient
 		all = append(all, o)
 	}
 	if e := catalogue.Find(ollamaName); e != nil && !named[ollamaName] && provider.NoticeOllama(ctx, (&net.Dialer{}).DialContext) {
 		f.options.Log.Info("an Ollama answers on this machine; its models are ollama/<name>")
 		all = append(all, e.Options(f.dialect))
 	}
-	if len(all) == 0 {
+	if !slices.ContainsFunc(all, func(o provider.Options) bool { return !ambient[o.Name] }) {
 		all = append(all, f.demoOptions())
 	}
 	for i := range all {
 		f.complete(&all[i], cfg)
 	}
-	return all, nil
+	return lineup{all, ambient}, nil
 }
 
 // configured is a provider of the configuration. What it leaves out is the
@@ -136,6 +147,9 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 		found := e.FromEnv(f.options.Getenv)
 		o = e.Options(f.dialect)
 		o.APIKeys, o.BaseURL = found.APIKeys, cmp.Or(found.BaseURL, o.BaseURL)
+		if o.BaseURL == "" && p.BaseURL == "" {
+			return o, fmt.Errorf("providers.%s.base_url: missing; set it, or %s in the environment", p.Name, strings.Join(found.Missing, " and "))
+		}
 	}
 	if p.Name == demoName && p.BaseURL == "" {
 		o = f.demoOptions()
@@ -150,6 +164,9 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 	}
 	if p.BaseURL != "" {
 		o.BaseURL, o.AllowPrivate = p.BaseURL, false
+	}
+	if p.Auth != "" {
+		o.Auth = provider.Auth(p.Auth)
 	}
 	o.AllowPrivate = o.AllowPrivate || p.AllowPrivate
 	if len(p.APIKeys) > 0 {
@@ -199,11 +216,11 @@ func demoModels() []string {
 
 // defaultModel is the first of the shipped order that is usable, else the
 // first that a provider lists, else none.
-func defaultModel(providers []*provider.Provider, catalogue provider.Catalogue) string {
+func defaultModel(providers []*provider.Provider, catalogue provider.Catalogue, ambient map[string]bool) string {
 	for i := range catalogue {
 		e := &catalogue[i]
 		for _, p := range providers {
-			if p.Name() == e.Name && e.DefaultModel != "" && p.Serves(e.DefaultModel) {
+			if p.Name() == e.Name && !ambient[e.Name] && e.DefaultModel != "" && p.Serves(e.DefaultModel) {
 				return e.Name + "/" + e.DefaultModel
 			}
 		}

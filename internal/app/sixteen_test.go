@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,7 +170,7 @@ func document(t *testing.T, section, text string) {
 	if !ok || !closed {
 		t.Fatalf("docs/reliability.md has no section %s", section)
 	}
-	want := append(append(before, begin+text+end...), after...)
+	want := slices.Concat(before, []byte(begin+text+end), after)
 	if bytes.Equal(page, want) {
 		return
 	}

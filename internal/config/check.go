@@ -166,6 +166,9 @@ func (l *loader) checkProvider(p *Provider) {
 		l.checkWord(join(path, "prefill"), p.Prefill, []string{"yes", "no"})
 	}
 	l.checkKeys(join(path, "api_keys"), p.APIKeys)
+	if p.Auth != "" {
+		l.checkAuth(path, p)
+	}
 	l.checkModelList(join(path, "models"), p.Models)
 	l.checkTimeouts(join(path, "timeouts"), &p.Timeouts)
 	if r := p.Retries; r != nil && (*r < 0 || *r > maxRetries) {
@@ -203,6 +206,19 @@ func (l *loader) checkKeys(path string, keys []llm.Secret) {
 			if j := slices.IndexFunc(keys[:i], k.Equal); j >= 0 {
 				l.report(p, "the same API key as entry %d", j+1)
 			}
+		}
+	}
+}
+
+// checkAuth wants a scheme that fits the keys.
+func (l *loader) checkAuth(path string, p *Provider) {
+	l.checkWord(join(path, "auth"), p.Auth, Auths())
+	if p.Auth == "none" && len(p.APIKeys) > 0 {
+		l.report(join(path, "auth"), "`auth: none` sends no key, but there are `api_keys`; leave out one of the two")
+	}
+	for i, k := range p.APIKeys {
+		if p.Auth == "aws" && strings.Contains(k.Reveal(), ":") {
+			l.report(index(join(path, "api_keys"), i), "an Amazon Bedrock API key has no colon; access keys come from the environment or a profile, not from `api_keys`")
 		}
 	}
 }

@@ -86,6 +86,8 @@ type Provider struct {
 	BaseURL string `yaml:"base_url,omitempty"`
 	// AllowPrivate allows private and loopback addresses.
 	AllowPrivate bool `yaml:"allow_private,omitempty"`
+	// Auth is one of Auths.
+	Auth string `yaml:"auth,omitempty"`
 	// APIKeys are distinct and not empty.
 	APIKeys []llm.Secret `yaml:"api_keys,omitempty"`
 	// Models are the only ones asked for; empty for whatever is asked.
@@ -204,6 +206,12 @@ func Default() Config {
 // build speaks is not decided here.
 func Dialects() []string {
 	return []string{"openai", "responses", "anthropic", "gemini", "bedrock", "cohere", "ollama"}
+}
+
+// Auths are the words for how a provider is shown who asks. The last three
+// find out who the gateway is where there are no keys.
+func Auths() []string {
+	return []string{"bearer", "api-key", "x-api-key", "x-goog-api-key", "none", "aws", "google", "entra"}
 }
 
 // Strategies are the ways in which an alias chooses among its targets. The

@@ -84,6 +84,7 @@ providers:
     dialect: openai
     base_url: http://127.0.0.1:9000/v1
     allow_private: true
+    auth: x-api-key
     api_keys: [one, two]
     models: ["small", "large"]
     timeouts: {connect: 5s, first_byte: 120s, idle: 60s, total: 30m}
@@ -123,7 +124,7 @@ func whole() config.Config {
 		{Name: "openai", APIKeys: secrets("sk-1")},
 		{
 			Name: "house", Dialect: "openai", BaseURL: "http://127.0.0.1:9000/v1", AllowPrivate: true,
-			APIKeys: secrets("one", "two"), Models: []string{"small", "large"}, Retries: &retries,
+			Auth: "x-api-key", APIKeys: secrets("one", "two"), Models: []string{"small", "large"}, Retries: &retries,
 			Timeouts: config.Timeouts{Connect: 5 * time.Second, FirstByte: 2 * time.Minute, Idle: time.Minute, Total: 30 * time.Minute},
 		},
 	}

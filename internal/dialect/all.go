@@ -3,19 +3,22 @@ package dialect
 import (
 	"io"
 
+	"weir/internal/dialect/anthropic"
+	"weir/internal/dialect/bedrock"
 	"weir/internal/dialect/cohere"
+	"weir/internal/dialect/gemini"
 	"weir/internal/dialect/native"
 	"weir/internal/dialect/ollama"
 	"weir/internal/dialect/openai"
 	"weir/internal/llm"
 )
 
-// endMarker ends a stream of OpenAI's, and of those that took it over.
+// endMarker ends a stream of OpenAI's, and those that took it over.
 const endMarker = "data: [DONE]\n\n"
 
 // All are the wire formats, each in one place of this list.
 func All() []*Dialect {
-	return []*Dialect{nativeDialect(), openaiDialect(), cohereDialect(), ollamaDialect()}
+	return []*Dialect{nativeDialect(), openaiDialect(), anthropicDialect(), geminiDialect(), bedrockDialect(), cohereDialect(), ollamaDialect()}
 }
 
 func nativeDialect() *Dialect {
@@ -59,6 +62,86 @@ func openaiDialect() *Dialect {
 		NewDecoder:    func(q *llm.Quirks) Decoder { return openai.NewDecoder(q) },
 		Stamp:         openai.Stamp,
 		DecodeError:   openai.DecodeError,
+	}
+}
+
+func geminiDialect() *Dialect {
+	return &Dialect{
+		Name: gemini.Name,
+		Routes: []Route{
+			{Pattern: "POST /v1beta/models/{target...}", Op: llm.OpChat},
+			// Vertex AI's, the last for those who have an API key.
+			{Pattern: "POST /v1/projects/{project}/locations/{location}/publishers/{publisher}/models/{target...}", Op: llm.OpChat},
+			{Pattern: "POST /v1beta1/projects/{project}/locations/{location}/publishers/{publisher}/models/{target...}", Op: llm.OpChat},
+			{Pattern: "POST /v1beta1/publishers/{publisher}/models/{target...}", Op: llm.OpChat},
+		},
+		Vendor:        gemini.Name,
+		KeyHeaders:    []string{"X-Goog-Api-Key"},
+		Framing:       serverSent(),
+		Scan:          gemini.Scan,
+		DecodeRequest: gemini.DecodeRequest,
+		EncodeReply:   gemini.EncodeReply,
+		NewEncoder:    func(m llm.Meta) Encoder { return gemini.NewEncoder(m) },
+		Status:        gemini.Status,
+		EncodeError:   gemini.EncodeError,
+		Path:          gemini.Path,
+		EncodeRequest: gemini.EncodeRequest,
+		Splice:        gemini.Splice,
+		DecodeReply:   gemini.DecodeReply,
+		NewDecoder:    func(q *llm.Quirks) Decoder { return gemini.NewDecoder(q) },
+		Stamp:         gemini.Stamp,
+		DecodeError:   gemini.DecodeError,
+	}
+}
+
+func anthropicDialect() *Dialect {
+	return &Dialect{
+		Name:          anthropic.Name,
+		Routes:        []Route{{Pattern: "POST /v1/messages", Op: llm.OpChat}},
+		Vendor:        anthropic.Name,
+		KeyHeaders:    []string{"X-Api-Key"},
+		Framing:       serverSent(),
+		EndMarker:     anthropic.EndMarker,
+		Scan:          anthropic.Scan,
+		DecodeRequest: anthropic.DecodeRequest,
+		EncodeReply:   anthropic.EncodeReply,
+		NewEncoder:    func(m llm.Meta) Encoder { return anthropic.NewEncoder(m) },
+		Status:        anthropic.Status,
+		EncodeError:   anthropic.EncodeError,
+		Path:          anthropic.Path,
+		Headers:       []Header{{Name: anthropic.VersionHeader, Value: anthropic.Version}},
+		EncodeRequest: anthropic.EncodeRequest,
+		Prefill:       true, // up to Claude 4.5
+		Splice:        anthropic.Splice,
+		DecodeReply:   anthropic.DecodeReply,
+		NewDecoder:    func(q *llm.Quirks) Decoder { return anthropic.NewDecoder(q) },
+		Stamp:         anthropic.Stamp,
+		DecodeError:   anthropic.DecodeError,
+	}
+}
+
+func bedrockDialect() *Dialect {
+	return &Dialect{
+		Name:   bedrock.Name,
+		Routes: []Route{{Pattern: "POST /model/{target...}", Op: llm.OpChat}},
+		Framing: Framing{
+			ContentType: bedrock.ContentType,
+			NewReader:   func(src io.Reader, max int) Frames { return bedrock.NewReader(src, max) },
+			Append:      bedrock.AppendFrame,
+		},
+		Scan:          bedrock.Scan,
+		DecodeRequest: bedrock.DecodeRequest,
+		EncodeReply:   bedrock.EncodeReply,
+		NewEncoder:    func(m llm.Meta) Encoder { return bedrock.NewEncoder(m) },
+		Status:        bedrock.Status,
+		EncodeError:   bedrock.EncodeError,
+		Path:          bedrock.Path,
+		EncodeRequest: bedrock.EncodeRequest,
+		Splice:        bedrock.Splice,
+		DecodeReply:   bedrock.DecodeReply,
+		NewDecoder:    func(q *llm.Quirks) Decoder { return bedrock.NewDecoder(q) },
+		Stamp:         bedrock.Stamp,
+		DecodeError:   bedrock.DecodeError,
 	}
 }
 

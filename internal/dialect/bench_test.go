@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/dialect"
+	"weir/internal/dialect/gemini"
 	"weir/internal/dialect/native"
 	"weir/internal/dialect/openai"
 	"weir/internal/llm"
@@ -27,6 +29,10 @@ var reply = []byte(`{"id":"chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG","object":"cha
 
 var piece = []byte(`{"id":"chatcmpl-DPTCSiILDqSfGEsai0LaZHmgPpD0W","object":"chat.completion.chunk","created":1774962816,"model":"gpt-4o",` +
 	`"service_tier":"default","system_fingerprint":null,"choices":[{"index":0,"delta":{"content":" scattered"},"logprobs":null,"finish_reason":null}],"obfuscation":"Sd2"}`)
+
+var geminiPiece = []byte(`{"candidates": [{"content": {"parts": [{"text": " scattered"}],"role": "model"},"index": 0}],` +
+	`"usageMetadata": {"promptTokenCount": 1117,"candidatesTokenCount": 46,"totalTokenCount": 1297,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 1117}],` +
+	`"thoughtsTokenCount": 134,"serviceTier": "standard"},"modelVersion": "gemini-2.5-flash","responseId": "6r6FarDODNmynsEP8cLCoQk"}`)
 
 func scan(tb testing.TB) {
 	if _, err := native.Scan(request, &http.Request{}); err != nil {
@@ -54,15 +60,16 @@ func answerWhole(tb testing.TB, buf []byte) {
 
 // relay decodes and encodes one piece of a stream.
 type relay struct {
-	dec    *openai.Decoder
+	data   []byte
+	dec    dialect.Decoder
 	enc    *native.Encoder
 	events []llm.Event
 	buf    []byte
 }
 
-func newRelay() *relay {
+func newRelay(data []byte, dec dialect.Decoder) *relay {
 	return &relay{
-		dec: openai.NewDecoder(&llm.Quirks{}),
+		data: data, dec: dec,
 		enc: native.NewEncoder(llm.Meta{ID: "0190f5c8-0000-7000-8000-000000000000", Created: 1774962816, Model: "openai/gpt-4o"}),
 		buf: make([]byte, 0, 1024),
 	}
@@ -70,7 +77,7 @@ func newRelay() *relay {
 
 func (r *relay) piece(tb testing.TB) {
 	var err error
-	if r.events, err = r.dec.Decode(r.events[:0], sse.Event{Data: piece}); err != nil {
+	if r.events, err = r.dec.Decode(r.events[:0], sse.Event{Data: r.data}); err != nil {
 		tb.Fatal(err)
 	}
 	r.buf = r.buf[:0]
@@ -83,8 +90,9 @@ func (r *relay) piece(tb testing.TB) {
 func TestAllocations(t *testing.T) {
 	buf := make([]byte, 0, 2048)
 	scratch := make([]byte, 0, 2048)
-	stream := newRelay()
+	stream, google := newRelay(piece, openai.NewDecoder(&llm.Quirks{})), newRelay(geminiPiece, gemini.NewDecoder(nil))
 	stream.piece(t)
+	google.piece(t)
 	body := []byte(`{"model":"a","messages":[{"role":"user","content":"Hello"}],"stream":true}`)
 	head, err := openai.Scan(body, nil)
 	if err != nil {
@@ -99,6 +107,7 @@ func TestAllocations(t *testing.T) {
 		{"native request to openai", 16, func() { forward(t) }},
 		{"openai reply to native", 12, func() { answerWhole(t, buf) }},
 		{"openai piece to native", 1, func() { stream.piece(t) }},
+		{"gemini piece to native", 1, func() { google.piece(t) }},
 		{"openai scan", 1, func() { _, _ = openai.Scan(body, nil) }},
 		{"openai splice", 4, func() {
 			openai.Splice(scratch, body, &head, llm.Splice{Model: "gpt-4o", Stream: true}, &llm.Quirks{})
@@ -137,11 +146,16 @@ func BenchmarkReply(b *testing.B) {
 }
 
 func BenchmarkPiece(b *testing.B) {
-	r := newRelay()
-	r.piece(b)
-	b.SetBytes(int64(len(piece)))
-	b.ReportAllocs()
-	for b.Loop() {
-		r.piece(b)
+	for name, r := range map[string]*relay{
+		"openai": newRelay(piece, openai.NewDecoder(&llm.Quirks{})), "gemini": newRelay(geminiPiece, gemini.NewDecoder(nil)),
+	} {
+		b.Run(name, func(b *testing.B) {
+			r.piece(b)
+			b.SetBytes(int64(len(r.data)))
+			b.ReportAllocs()
+			for b.Loop() {
+				r.piece(b)
+			}
+		})
 	}
 }

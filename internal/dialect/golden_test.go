@@ -132,8 +132,19 @@ func TestGoldenRequests(t *testing.T) {
 	})
 }
 
+// arrived is a request as it came by a route of the wire format.
+func arrived(d *dialect.Dialect) *http.Request {
+	r := &http.Request{}
+	r.SetPathValue("target", targets[d.Name])
+	return r
+}
+
+// targets are what stands for {target...} in a path, where the model stands
+// there.
+var targets = map[string]string{"bedrock": "m/converse"}
+
 func transcode(from, to *dialect.Dialect, body []byte, q *llm.Quirks) (out []byte, dropped []string, err error) {
-	if _, err := from.Scan(body, &http.Request{}); err != nil {
+	if _, err := from.Scan(body, arrived(from)); err != nil {
 		return nil, nil, err
 	}
 	r, err := from.DecodeRequest(body)
@@ -151,7 +162,7 @@ func TestGoldenSplices(t *testing.T) {
 		if err := json.Unmarshal(g.input("splice.json"), &s); err != nil {
 			t.Fatal(err)
 		}
-		h, err := d.Scan(body, &http.Request{})
+		h, err := d.Scan(body, arrived(d))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +179,18 @@ func doors() []*dialect.Dialect {
 	return slices.DeleteFunc(dialect.All(), func(d *dialect.Dialect) bool { return !d.Door })
 }
 
-// TestGoldenReplies reads a provider's reply and writes it for every door.
+// targets are the wire formats that a case is written in: the one named in its
+// file "to", else those that clients speak.
+func (g *golden) targets(t *testing.T) []*dialect.Dialect {
+	t.Helper()
+	if name := g.input("to"); name != nil {
+		return []*dialect.Dialect{byName(t, string(name))}
+	}
+	return doors()
+}
+
+// TestGoldenReplies reads a provider's reply and writes it for both doors, or
+// for the wire format that the case names.
 func TestGoldenReplies(t *testing.T) {
 	t.Parallel()
 	goldens(t, "reply", func(t *testing.T, g *golden) {
@@ -177,12 +199,12 @@ func TestGoldenReplies(t *testing.T) {
 		if err != nil {
 			outputs = []txtar.File{file("error", []byte(err.Error()))}
 		} else {
-			for _, d := range doors() {
+			for _, d := range g.targets(t) {
 				outputs = append(outputs, file(d.Name+".json", d.EncodeReply(nil, r)))
 			}
 			outputs = append(outputs, file("usage", usageText(&r.Usage, r.Reported)))
 		}
-		g.check(t, []string{"dialect", "provider.json", "quirks.json"}, outputs...)
+		g.check(t, []string{"dialect", "to", "provider.json", "quirks.json"}, outputs...)
 	})
 }
 
@@ -201,18 +223,46 @@ func usageText(u *llm.Usage, reported bool) (text []byte) {
 	return text
 }
 
-// TestGoldenStreams reads a provider's stream and writes it for every door.
+// TestGoldenStreams reads a provider's stream and writes it for both doors, or
+// for the wire format that the case names.
 func TestGoldenStreams(t *testing.T) {
 	t.Parallel()
 	goldens(t, "stream", func(t *testing.T, g *golden) {
 		in := append(g.input("provider.sse"), "\n\n"...)
+		if events := g.input("provider.events"); events != nil {
+			in = framed(t, g.dialect(t), events)
+		}
 		q := quirksOf(t, g.input("quirks.json"))
 		var outputs []txtar.File
-		for _, d := range doors() {
+		for _, d := range g.targets(t) {
 			outputs = append(outputs, file(d.Name+".sse", translate(g.dialect(t), d, in, q)))
 		}
-		g.check(t, []string{"dialect", "provider.sse", "quirks.json"}, outputs...)
+		g.check(t, []string{"dialect", "to", "provider.sse", "provider.events", "quirks.json"}, outputs...)
 	})
+}
+
+// framed makes a stream of lines such as
+//
+//	messageStop {"stopReason":"end_turn"}
+//
+// for a wire format whose frames are not text. The line "!cut" takes the second
+// half of the frame before it away, "!flip" turns one bit of it.
+func framed(t *testing.T, d *dialect.Dialect, events []byte) (stream []byte) {
+	t.Helper()
+	var last int // where the last frame begins
+	for line := range bytes.Lines(events) {
+		name, data, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
+		switch string(name) {
+		case "!cut":
+			stream = stream[:(last+len(stream))/2]
+		case "!flip":
+			stream[(last+len(stream))/2] ^= 4
+		default:
+			last = len(stream)
+			stream = d.Framing.Append(stream, string(name), data)
+		}
+	}
+	return stream
 }
 
 // translate joins the client half of one wire format to the server half of
@@ -230,13 +280,18 @@ func translate(from, to *dialect.Dialect, in []byte, q *llm.Quirks) (out []byte)
 		if errors.Is(err, io.EOF) {
 			return enc.Fail(out, &llm.Error{Code: llm.CodeProviderError, Message: "The stream ended early."})
 		}
+		if err != nil {
+			return enc.Fail(out, &llm.Error{Code: llm.CodeProviderError, Message: "The stream broke: " + err.Error()})
+		}
 		events, err := dec.Decode(nil, frame)
 		for i := range events {
 			switch ev := &events[i]; ev.Kind {
 			case llm.EventFinish:
 				final.Finish = append(final.Finish, ev.Finish)
 			case llm.EventUsage:
-				final.Usage, final.Reported = ev.Usage, true
+				if !ev.Partial {
+					final.Usage, final.Reported = ev.Usage, true
+				}
 			case llm.EventDone:
 				return enc.Finish(out, &final)
 			default:

@@ -251,10 +251,10 @@ func (f *frameKind) note(e *llm.Event) {
 }
 
 // forward passes a frame on as it came, but keeps back what the settlement
-// has to come before: the end marker, and the usage at the end. Words are never
-// kept back.
+// has to come before: the end marker, and the usage at the end. In some wire
+// formats the end marker has the usage in it. Words are never kept back.
 func (r *relay) forward(frame sse.Event, f frameKind) {
-	if r.sum.done {
+	if r.sum.done && !f.usage && !f.finish {
 		return
 	}
 	r.releaseHeld()

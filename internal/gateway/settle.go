@@ -70,7 +70,7 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 	if !c.believable(t) {
 		s.Usage = llm.Usage{}
 	}
-	if !c.believable(t) || !t.whole() {
+	if !c.believable(t) || t.partial || !t.whole() {
 		s.Provenance = ledger.Estimated
 		s.Usage = c.estimate(t)
 	}
@@ -84,7 +84,7 @@ func (c *call) settlementOfWhole(t *tally) ledger.Settlement {
 		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: t.usage, Tier: t.tier,
 		Finish: t.finishReason(), Status: t.status, FirstToken: t.firstToken,
 	}
-	if !c.believable(t) {
+	if !c.believable(t) || t.partial {
 		s.Provenance = ledger.Estimated
 		s.Usage = c.estimate(t)
 	}

@@ -14,6 +14,7 @@ const tallyText = 64 << 10
 type tally struct {
 	usage      llm.Usage
 	reported   bool
+	partial    bool // what was reported is of an answer that went on
 	tier       string
 	status     int
 	choices    int64              // how many were asked for
@@ -48,7 +49,7 @@ func (t *tally) add(e *llm.Event) {
 			t.finish[e.Choice] = e.Finish
 		}
 	case llm.EventUsage:
-		t.usage, t.reported = e.Usage, true
+		t.usage, t.reported, t.partial = e.Usage, true, e.Partial
 	case llm.EventDone:
 		t.done = true
 	}

@@ -46,3 +46,18 @@ func TestTallyBound(t *testing.T) {
 		t.Errorf("choice %d: got %d choices, want at most %d", maxChoices+1, n, maxChoices)
 	}
 }
+
+// TestTallyPartial holds that counts of an answer that went on are told from the
+// provider's last.
+func TestTallyPartial(t *testing.T) {
+	t.Parallel()
+	var got tally
+	got.add(&llm.Event{Kind: llm.EventUsage, Usage: llm.Usage{llm.Input: 9, llm.Output: 1}, Partial: true})
+	if !got.reported || !got.partial || got.usage[llm.Input] != 9 {
+		t.Errorf("after the first counts: %+v", got)
+	}
+	got.add(&llm.Event{Kind: llm.EventUsage, Usage: llm.Usage{llm.Input: 9, llm.Output: 7}})
+	if got.partial || got.usage[llm.Output] != 7 {
+		t.Errorf("after the last: %+v", got)
+	}
+}

@@ -17,6 +17,9 @@ type Quirks struct {
 	// ReasoningBesideOutput says that completion_tokens leaves reasoning
 	// tokens out, so that they are added, not taken from it.
 	ReasoningBesideOutput bool `json:"reasoning_beside_output,omitempty"`
+	// NoCallIDs says that the ids of tool calls and their results are an error
+	// there; they are matched by name and order (Gemini on older Vertex AI).
+	NoCallIDs bool `json:"no_call_ids,omitempty"`
 	// Drop names request fields that the provider refuses and that can be left
 	// out without changing the answer's meaning.
 	Drop []string `json:"drop,omitempty"`

@@ -3,6 +3,7 @@ package llm
 import (
 	"encoding/json"
 	"slices"
+	"time"
 )
 
 // FinishReason says why generation ended. Every provider's own word is mapped
@@ -81,10 +82,10 @@ type EventKind uint8
 // The kinds of event.
 const (
 	EventStart     EventKind = iota + 1 // ID, Model, Created; Usage of the input, where it is known so early
-	EventText                           // Text, a piece of the answer
-	EventReasoning                      // Text, a piece of the thinking; or Signature
+	EventText                           // Text, a piece of the answer; with Signature, which may come alone
+	EventReasoning                      // Text, a piece of the thinking; or Signature; or Redacted
 	EventRefusal                        // Text, a piece of a refusal
-	EventToolCall                       // Tool opens a call (ID, Name) or continues it (Text: a piece of the arguments)
+	EventToolCall                       // Tool opens a call (ID, Name; Signature) or continues it (Text: a piece of the arguments)
 	EventFinish                         // Finish
 	EventUsage                          // Usage so far, the last one counts
 	EventOther                          // a piece that nobody modelled, in Raw
@@ -103,9 +104,11 @@ type Event struct {
 	Tier    string
 
 	Signature string
+	Redacted  string // thinking that the provider gave in encrypted form only
 	Tool      ToolDelta
 	Finish    FinishReason
 	Usage     Usage
+	Partial   bool // EventUsage: counts of an answer that goes on, not yet the provider's last
 	Raw       json.RawMessage
 	RawOf     string // the wire format in whose words Raw is
 }
@@ -148,4 +151,10 @@ type ProviderError struct {
 	Message string // its explanation, safe to show; empty when it gave none
 	Code    string // its own code or type, such as "context_length_exceeded"
 	Param   string // the parameter it names
+	// Status is the HTTP status that the error should have come with, where a
+	// provider has another for it: Gemini says 400 of a wrong key. 0 otherwise.
+	Status int
+	// RetryAfter is when it wants to be asked again, where its body says so; 0
+	// otherwise.
+	RetryAfter time.Duration
 }

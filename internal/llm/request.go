@@ -95,7 +95,10 @@ type Part struct {
 	Kind PartKind
 	Text string // text, reasoning, refusal
 
-	Signature string // reasoning: the provider's proof, returned to it in later turns
+	// Signature is the provider's proof of its thinking, which it wants back in
+	// later turns on the same part: of reasoning, and with Gemini of a text or a
+	// tool call, too. A text may then be empty.
+	Signature string
 	Redacted  string // reasoning: thinking that the provider gave in encrypted form only
 
 	Media *Media    // image, audio, document
@@ -128,6 +131,9 @@ type Tool struct {
 	Parameters  json.RawMessage // a JSON Schema
 	Strict      *bool
 	Raw         json.RawMessage // a tool that is not a function, as it came
+	Extra       []Field         // members of a function that nobody modelled, in the words of the request's ExtraOf
+
+	CacheControl json.RawMessage // where a prompt cache is to end
 }
 
 // ToolMode says whether tools are to be called.
@@ -161,6 +167,7 @@ type ToolResult struct {
 	Name    string
 	Parts   []Part
 	IsError bool
+	Extra   []Field // members that nobody modelled
 }
 
 // FormatKind is the shape that the answer must have.
@@ -178,12 +185,17 @@ type Format struct {
 	Kind        FormatKind
 	Name        string
 	Description string
-	Schema      json.RawMessage
+	Schema      json.RawMessage // a JSON Schema
 	Strict      *bool
+	Extra       []Field // members that nobody modelled
 }
 
 // ReasoningOptions asks a reasoning model to think more or less.
 type ReasoningOptions struct {
 	Effort string // none, minimal, low, medium, high, ...; empty for unset
 	Budget int64  // tokens; 0 for unset
+	// Raw is the vendor's own object that says how to think, where it has one,
+	// as it came and in the words of the request's ExtraOf. Effort and Budget
+	// say what others can make of it.
+	Raw json.RawMessage
 }

@@ -24,19 +24,30 @@ var catalogFiles embed.FS
 
 // Entry is a provider of the catalogue.
 type Entry struct {
-	Name    string `json:"name"`  // the <provider> of <provider>/<model-name>
-	Title   string `json:"title"` // as people write it
-	BaseURL string `json:"base_url"`
-	Dialect string `json:"dialect"` // the name of its wire format
-	Auth    Auth   `json:"auth"`
+	Name  string `json:"name"`  // the <provider> of <provider>/<model-name>
+	Title string `json:"title"` // as people write it
+	// BaseURL may have placeholders, such as {region}.
+	BaseURL      string                 `json:"base_url"`
+	Placeholders map[string]Placeholder `json:"placeholders,omitempty"`
+	Dialect      string                 `json:"dialect"` // the name of its wire format
+	Auth         Auth                   `json:"auth"`
 	// Local is a server of one's own: it needs no key, and private addresses
 	// are where it lives.
 	Local bool `json:"local,omitempty"`
 	// KeyEnv are the environment variables that hold a key; the first that is
 	// set counts.
 	KeyEnv []string `json:"key_env,omitempty"`
+	// SwitchEnv are variables that say, as a key does, that the provider is
+	// meant. "0" and "false" are as good as nothing.
+	SwitchEnv []string `json:"switch_env,omitempty"`
+	// AmbientEnv are variables that switch it on, too, but may have been set
+	// for other programs.
+	AmbientEnv []string `json:"ambient_env,omitempty"`
 	// BaseURLEnv is the environment variable that holds another base URL.
 	BaseURLEnv string `json:"base_url_env"`
+	// BaseURLPath is what the address in BaseURLEnv leaves out at its end: the
+	// vendor's own SDKs, which read the variable too, add it to the address.
+	BaseURLPath string `json:"base_url_path,omitempty"`
 	// HostEnv is one that holds an address in a looser form, such as a host
 	// alone; what it leaves out is taken from BaseURL.
 	HostEnv string     `json:"host_env,omitempty"`
@@ -99,10 +110,7 @@ func parseEntry(text []byte) (Entry, error) {
 	if err := e.Auth.check(); err != nil {
 		return e, fmt.Errorf("auth: %w", err)
 	}
-	if err := checkBaseURL(e.BaseURL, e.Local); err != nil {
-		return e, fmt.Errorf("base_url: %w", err)
-	}
-	return e, nil
+	return e, e.checkPlaceholders()
 }
 
 // Find is the entry of that name, or nil.
@@ -114,13 +122,18 @@ func (c Catalogue) Find(name string) *Entry {
 	return &c[i]
 }
 
-// Options are what New needs for the provider, all but its keys. Dialects
-// gives a wire format by its name, nil for an unknown one.
+// Options are what New needs for the provider, all but its keys, and but its
+// base URL where that has placeholders. Dialects gives a wire format by its
+// name, nil for an unknown one.
 func (e *Entry) Options(dialects func(name string) *dialect.Dialect) Options {
+	base := e.BaseURL
+	if len(e.Placeholders) > 0 {
+		base = ""
+	}
 	return Options{
 		Name:         e.Name,
 		Dialect:      dialects(e.Dialect),
-		BaseURL:      e.BaseURL,
+		BaseURL:      base,
 		Auth:         e.Auth,
 		AllowPrivate: e.Local,
 		Quirks:       e.Quirks,
@@ -131,16 +144,24 @@ func (e *Entry) Options(dialects func(name string) *dialect.Dialect) Options {
 
 // Found is what the environment says about a provider.
 type Found struct {
-	// On is whether the environment switches the provider on: by a key, or by
-	// the address of a Local one.
-	On      bool
+	// On is whether the environment switches the provider on: by a key or
+	// another variable of the entry, or by the address of a Local one.
+	On bool
+	// Ambient is whether it is switched on only by what may have been set for
+	// other programs.
+	Ambient bool
 	APIKeys []llm.Secret // none or one
-	BaseURL string       // the entry's own where the environment names no other
+	// BaseURL is the entry's own where the environment names no other; empty
+	// where Missing is not.
+	BaseURL string
+	// Missing are the variables without which nobody knows the base URL.
+	Missing []string
 }
 
 // FromEnv looks for the provider in the environment. Getenv is os.Getenv.
 func (e *Entry) FromEnv(getenv func(string) string) Found {
-	f := Found{BaseURL: e.BaseURL}
+	var f Found
+	f.BaseURL, f.Missing = e.fill(getenv)
 	for _, name := range e.KeyEnv {
 		if key := strings.TrimSpace(getenv(name)); key != "" {
 			f.APIKeys = []llm.Secret{llm.NewSecret(key)}
@@ -148,12 +169,34 @@ func (e *Entry) FromEnv(getenv func(string) string) Found {
 		}
 	}
 	if u := strings.TrimSpace(getenv(e.BaseURLEnv)); u != "" {
-		f.BaseURL, f.On = u, e.Local
+		f.BaseURL, f.On, f.Missing = e.withPath(u), e.Local, nil
 	} else if host := e.host(getenv); host != "" {
 		f.BaseURL, f.On = completeURL(host, e.BaseURL), e.Local
 	}
-	f.On = f.On || !e.Local && len(f.APIKeys) > 0
+	if e.Local {
+		return f
+	}
+	meant := len(f.APIKeys) > 0 || anySet(e.SwitchEnv, getenv)
+	f.Ambient = !meant && anySet(e.AmbientEnv, getenv)
+	f.On = meant || f.Ambient
 	return f
+}
+
+// withPath is an address with the path that it may leave out.
+func (e *Entry) withPath(address string) string {
+	bare := strings.TrimRight(address, "/")
+	if e.BaseURLPath == "" || strings.HasSuffix(bare, e.BaseURLPath) {
+		return address
+	}
+	return bare + e.BaseURLPath
+}
+
+// anySet reports whether one of the variables says yes.
+func anySet(names []string, getenv func(string) string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		v := strings.ToLower(strings.TrimSpace(getenv(name)))
+		return v != "" && v != "0" && v != "false"
+	})
 }
 
 func (e *Entry) host(getenv func(string) string) string {

@@ -25,12 +25,21 @@ func catalogue(t *testing.T) provider.Catalogue {
 }
 
 func dialects(name string) *dialect.Dialect {
-	all := dialect.All()
-	i := slices.IndexFunc(all, func(d *dialect.Dialect) bool { return d.Name == name })
-	if i < 0 {
-		return nil
+	for _, d := range dialect.All() {
+		if d.Name == name {
+			return d
+		}
 	}
-	return all[i]
+	return nil
+}
+
+// examples is an environment with an example for every placeholder.
+func examples(e *provider.Entry) func(string) string {
+	vars := map[string]string{}
+	for _, p := range e.Placeholders {
+		vars[p.Env[0]] = p.Example
+	}
+	return environment(vars)
 }
 
 // environment is a getenv over a map.
@@ -55,29 +64,47 @@ func TestCatalogueConforms(t *testing.T) {
 	for i, e := range c {
 		unique("the name "+e.Name, e.Name)
 		unique("the address "+e.BaseURL, e.Name)
-		for _, v := range append(slices.Clone(e.KeyEnv), e.BaseURLEnv, e.HostEnv) {
-			if v != "" {
-				unique("the variable "+v, e.Name)
-			}
+		for v := range variables(&e) {
+			unique("the variable "+v, e.Name)
 		}
 		if i > 0 && c[i-1].Rank >= e.Rank {
 			t.Errorf("%s: rank %d follows %d", e.Name, e.Rank, c[i-1].Rank)
 		}
-		if !e.Local && (len(e.KeyEnv) == 0 || e.DefaultModel == "") {
-			t.Errorf("%s: needs a variable for its key and a default model", e.Name)
+		if !e.Local && len(e.KeyEnv)+len(e.SwitchEnv) == 0 {
+			t.Errorf("%s: needs a variable for its key, or another that says that it is meant", e.Name)
+		}
+		if !e.Local && e.DefaultModel == "" && e.Name != "azure" && e.Name != "bedrock" {
+			t.Errorf("%s: needs a default model; only names that depend on an account, or on a region, go without", e.Name)
 		}
 		if u, err := url.Parse(e.Docs); err != nil || u.Scheme != "https" {
 			t.Errorf("%s: docs %q is no https address", e.Name, e.Docs)
 		}
-		if u, _ := url.Parse(e.BaseURL); e.Local == (u.Scheme == "https") {
-			t.Errorf("%s: local is %t at %s", e.Name, e.Local, e.BaseURL)
+		o := e.Options(dialects)
+		o.BaseURL = e.FromEnv(examples(&e)).BaseURL
+		if u, _ := url.Parse(o.BaseURL); e.Local == (u.Scheme == "https") {
+			t.Errorf("%s: local is %t at %s", e.Name, e.Local, o.BaseURL)
 		}
-		if p, err := provider.New(e.Options(dialects)); err != nil {
+		if p, err := provider.New(o); err != nil {
 			t.Errorf("%s: %v", e.Name, err)
 		} else if diff := cmp.Diff(*p.Quirks(), e.Quirks); diff != "" {
 			t.Errorf("%s: quirks (-got +want):\n%s", e.Name, diff)
 		}
 	}
+}
+
+// variables are all that the entry looks for in the environment.
+func variables(e *provider.Entry) map[string]bool {
+	all := map[string]bool{}
+	for _, v := range slices.Concat(e.KeyEnv, e.SwitchEnv, e.AmbientEnv, []string{e.BaseURLEnv, e.HostEnv}) {
+		all[v] = v != ""
+	}
+	for _, p := range e.Placeholders {
+		for _, v := range p.Env {
+			all[v] = true
+		}
+	}
+	delete(all, "")
+	return all
 }
 
 // TestCatalogueFilesAreTidy holds that each file says what was read of it: no
@@ -110,14 +137,17 @@ func TestCatalogueSwitches(t *testing.T) {
 	t.Parallel()
 	c := catalogue(t)
 	for variable, want := range map[string]string{
-		"OPENAI_API_KEY": "openai", "GROQ_API_KEY": "groq", "XAI_API_KEY": "xai", "DEEPSEEK_API_KEY": "deepseek",
+		"OPENAI_API_KEY": "openai", "ANTHROPIC_API_KEY": "anthropic", "GROQ_API_KEY": "groq", "XAI_API_KEY": "xai", "DEEPSEEK_API_KEY": "deepseek",
 		"MISTRAL_API_KEY": "mistral", "TOGETHER_API_KEY": "together", "FIREWORKS_API_KEY": "fireworks",
 		"OPENROUTER_API_KEY": "openrouter", "PERPLEXITY_API_KEY": "perplexity", "PPLX_API_KEY": "perplexity",
 		"CEREBRAS_API_KEY": "cerebras", "MOONSHOT_API_KEY": "moonshot", "DASHSCOPE_API_KEY": "alibaba",
-		"NVIDIA_API_KEY": "nvidia", "HF_TOKEN": "huggingface", "COHERE_API_KEY": "cohere", "CO_API_KEY": "cohere",
+		"NVIDIA_API_KEY": "nvidia", "HF_TOKEN": "huggingface", "GEMINI_API_KEY": "gemini", "GOOGLE_API_KEY": "gemini",
+		"COHERE_API_KEY": "cohere", "CO_API_KEY": "cohere",
 		"VLLM_BASE_URL": "vllm", "LMSTUDIO_BASE_URL": "lmstudio", "LLAMACPP_BASE_URL": "llamacpp",
 		"OLLAMA_BASE_URL": "ollama", "OLLAMA_HOST": "ollama",
-		"OPENAI_BASE_URL": "", "VLLM_API_KEY": "", // alone, neither says that there is a provider to use
+		"AZURE_OPENAI_BASE_URL": "azure",
+		"OPENAI_BASE_URL":       "", "ANTHROPIC_BASE_URL": "", "VLLM_API_KEY": "", // alone, neither says that there is a provider to use
+		"AWS_REGION": "", "GOOGLE_CLOUD_PROJECT": "", "GOOGLE_CLOUD_LOCATION": "", "VERTEX_BASE_URL": "",
 	} {
 		var on []string
 		for _, e := range c {
@@ -146,6 +176,10 @@ func TestFromEnv(t *testing.T) {
 	}{
 		{"openai", map[string]string{"OPENAI_API_KEY": " k\n"}, "https://api.openai.com/v1", "k"},
 		{"openai", map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://eu.api.openai.com/v1"}, "https://eu.api.openai.com/v1", "k"},
+		{"anthropic", map[string]string{"ANTHROPIC_API_KEY": "k"}, "https://api.anthropic.com/v1", "k"},
+		{"anthropic", map[string]string{"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "https://proxy.example.com"}, "https://proxy.example.com/v1", "k"},
+		{"anthropic", map[string]string{"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "https://proxy.example.com/claude/"}, "https://proxy.example.com/claude/v1", "k"},
+		{"anthropic", map[string]string{"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "https://proxy.example.com/v1/"}, "https://proxy.example.com/v1/", "k"},
 		{"perplexity", map[string]string{"PPLX_API_KEY": "b", "PERPLEXITY_API_KEY": "a"}, "https://api.perplexity.ai", "a"},
 		{"vllm", map[string]string{"VLLM_BASE_URL": "http://gpu:8000/v1", "VLLM_API_KEY": "k"}, "http://gpu:8000/v1", "k"},
 		{"ollama", map[string]string{"OLLAMA_HOST": "gpu"}, "http://gpu:11434/v1", ""},
@@ -159,6 +193,7 @@ func TestFromEnv(t *testing.T) {
 		{"ollama", map[string]string{"OLLAMA_HOST": "https://[fd00::5]/x/v1"}, "https://[fd00::5]/x/v1", ""},
 		{"ollama", map[string]string{"OLLAMA_HOST": "a b:c"}, "a b:c", ""},
 		{"ollama", map[string]string{"OLLAMA_HOST": "gpu", "OLLAMA_BASE_URL": "http://other/v1"}, "http://other/v1", ""},
+		{"azure", map[string]string{"AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_BASE_URL": "https://r.openai.azure.com/openai/v1"}, "https://r.openai.azure.com/openai/v1", "k"},
 	} {
 		f := c.Find(tc.entry).FromEnv(environment(tc.env))
 		var key string

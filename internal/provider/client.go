@@ -14,6 +14,9 @@ import (
 	"weir/internal/llm"
 )
 
+// contentType is that of every request.
+const contentType = "application/json"
+
 const (
 	firstRead     = 4 << 10 // for a reply whose length is not told
 	maxErrorBody  = 64 << 10
@@ -78,9 +81,8 @@ func (p *Provider) Do(ctx context.Context, c Call) (*Response, error) {
 		return nil, p.internal(err)
 	}
 	x := p.newExchange(ctx)
-	a, err := p.wire.send(x, &c, target)
-	if err != nil {
-		f := x.failure(err, false)
+	a, f := p.send(x, &c, target)
+	if f != nil {
 		x.finish()
 		return nil, f
 	}
@@ -93,6 +95,17 @@ func (p *Provider) Do(ctx context.Context, c Call) (*Response, error) {
 		return nil, f
 	}
 	return r, nil
+}
+
+func (p *Provider) send(x *exchange, c *Call, target string) (answer, *Failure) {
+	if f := p.sign(x, c, target); f != nil {
+		return answer{}, f
+	}
+	a, err := p.wire.send(x, c, target)
+	if err != nil {
+		return answer{}, x.failure(err, false)
+	}
+	return a, nil
 }
 
 // target is the path and query of the request, or what is wrong with the call.
@@ -141,12 +154,13 @@ func isFieldValue(s string) bool {
 
 // headers names every header of the request but those that say where it goes
 // and where its body ends.
-func (p *Provider) headers(c *Call, set func(name, value string)) {
+func (x *exchange) headers(c *Call, set func(name, value string)) {
+	p := x.provider
 	accept := "application/json"
 	if c.Stream {
 		accept = p.opts.Dialect.Framing.ContentType
 	}
-	set("Content-Type", "application/json")
+	set("Content-Type", contentType)
 	set("Accept", accept)
 	set("Accept-Encoding", "identity")
 	set("User-Agent", p.opts.UserAgent)
@@ -155,7 +169,10 @@ func (p *Provider) headers(c *Call, set func(name, value string)) {
 		set(h.Name, h.Value)
 	}
 	if len(p.credentials) > 0 {
-		set(p.opts.Auth.header(), p.credentials[c.Key].Reveal())
+		set(p.header, p.credentials[c.Key].Reveal())
+	}
+	for _, h := range x.signed {
+		set(h.Name, h.Value)
 	}
 }
 

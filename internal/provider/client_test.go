@@ -33,7 +33,7 @@ func TestRequest(t *testing.T) {
 			{"", true, map[string]string{"Authorization": "Bearer " + testKey, "Accept": "text/event-stream"}},
 			{provider.AuthAPIKey, false, map[string]string{"Api-Key": testKey, "Authorization": ""}},
 			{provider.AuthXAPIKey, false, map[string]string{"X-Api-Key": testKey, "Authorization": ""}},
-			{provider.AuthGoogle, false, map[string]string{"X-Goog-Api-Key": testKey, "Authorization": ""}},
+			{provider.AuthXGoogAPIKey, false, map[string]string{"X-Goog-Api-Key": testKey, "Authorization": ""}},
 			{provider.AuthNone, false, map[string]string{"Authorization": ""}},
 		} {
 			var got *http.Request

@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync/atomic"
 	"syscall"
+
+	"weir/internal/dialect"
 )
 
 // exchange is one request and its answer: the timers, and what is known of how
@@ -15,10 +17,11 @@ type exchange struct {
 	watch
 
 	provider *Provider
-	parent   context.Context // of the caller
-	unlink   func() bool     // ends what follow began; nil before
-	sent     atomic.Bool     // some of the request may have gone out
-	http2    bool            // the answer came over HTTP/2
+	parent   context.Context  // of the caller
+	signed   []dialect.Header // show who the gateway is where no key does
+	unlink   func() bool      // ends what follow began; nil before
+	sent     atomic.Bool      // some of the request may have gone out
+	http2    bool             // the answer came over HTTP/2
 }
 
 func (p *Provider) newExchange(parent context.Context) *exchange {

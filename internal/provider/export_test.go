@@ -9,3 +9,6 @@ func NewTransport(o Options) (http.RoundTripper, error) {
 	o.fillDefaults()
 	return newTransport(&o)
 }
+
+// ParseEntry reads a file of the catalogue.
+func ParseEntry(text []byte) (Entry, error) { return parseEntry(text) }

@@ -29,13 +29,16 @@ const (
 	KindTruncated // the answer ended before it was complete
 	KindInStream  // an error that the provider reported in its stream
 	KindCanceled  // our side gave up: the client left, or the gateway stops
+	// KindCredential is that the gateway has no credential to show: nothing
+	// was sent. To ask this provider again does not help.
+	KindCredential
 )
 
 // String is the kind in the words of logs and metrics, such as "idle_timeout".
 func (k Kind) String() string {
 	names := [...]string{
 		"unknown", "refused", "status", "connect_timeout", "first_byte_timeout", "idle_timeout", "total_timeout",
-		"reset", "protocol", "truncated", "in_stream", "canceled",
+		"reset", "protocol", "truncated", "in_stream", "canceled", "credential",
 	}
 	if int(k) >= len(names) {
 		return names[0]
@@ -48,7 +51,7 @@ func (k Kind) String() string {
 type Failure struct {
 	Kind Kind
 	// Status is the provider's HTTP status, or the one that its error names
-	// where it came with 200; 0 where there was no answer.
+	// where it came with another; 0 where there was no answer.
 	Status int
 	// RetryAfter is when the provider wants to be asked again, at most an
 	// hour; 0 when it did not say.
@@ -205,6 +208,8 @@ func (p *Provider) message(k Kind) string {
 		return fmt.Sprintf("The connection to the provider %s broke.", name)
 	case KindTruncated:
 		return fmt.Sprintf("The answer of the provider %s ended before it was complete.", name)
+	case KindCredential:
+		return fmt.Sprintf("The gateway has no valid credentials for the provider %s.", name)
 	case KindCanceled:
 		return "The request was given up before the provider had answered."
 	}

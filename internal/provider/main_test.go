@@ -85,7 +85,12 @@ func openaiLike() *dialect.Dialect {
 		},
 		DecodeError: func(body []byte) llm.ProviderError {
 			text := func(name string) string { return rawjson.Text(rawjson.Get(body, "error", name)) }
-			return llm.ProviderError{Message: text("message"), Code: text("type"), Param: text("param")}
+			status, _ := rawjson.AsInt(rawjson.Get(body, "error", "really"))
+			seconds, _ := rawjson.AsInt(rawjson.Get(body, "error", "again"))
+			return llm.ProviderError{
+				Message: text("message"), Code: text("type"), Param: text("param"),
+				Status: int(status), RetryAfter: time.Duration(seconds) * time.Second,
+			}
 		},
 	}
 }

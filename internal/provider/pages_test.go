@@ -49,6 +49,7 @@ type page struct {
 	Docs         string                     `json:"docs"`
 
 	Notes                        string
+	Filled                       string `json:"-"` // the base URL with its examples
 	PriceURL                     string
 	Default                      string // what the default model can do
 	Listed, Unpriced, Deprecated int
@@ -127,6 +128,8 @@ func readPages(t *testing.T) []page {
 		if err := json.Unmarshal([]byte(read(t, file)), &all[i]); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
+		e := catalogue(t).Find(all[i].Name)
+		all[i].Filled = e.FromEnv(examples(e)).BaseURL
 		if source := all[i].PriceSource; source != "" {
 			sources[all[i].Name] = source
 		}
@@ -260,19 +263,36 @@ func (p *page) SwitchShort() string {
 	if p.Local {
 		names = slices.DeleteFunc([]string{p.HostEnv, p.BaseURLEnv}, func(name string) bool { return name == "" })
 	}
+	if needs := p.needs(); len(needs) > 0 {
+		return code(needs) + " with " + either(names)
+	}
 	return either(names)
+}
+
+// needs are the variables without which nobody knows the address.
+func (p *page) needs() (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(p.Placeholders)) {
+		h := p.Placeholders[name]
+		if h.Default == "" && !slices.Contains(p.SwitchEnv, h.Env[0]) {
+			names = append(names, h.Env[0])
+		}
+	}
+	return names
 }
 
 // Snippet is the configuration that switches it on.
 func (p *page) Snippet() string {
-	setting := " {}"
+	setting := ""
 	switch {
 	case p.Local:
 		setting = "\n    base_url: " + p.BaseURL + "\n    allow_private: true"
-	case len(p.KeyEnv) > 0 && len(p.AmbientEnv) == 0:
-		setting = fmt.Sprintf("\n    api_keys: [\"${%s}\"]", p.KeyEnv[0])
+	case len(p.Placeholders) > 0:
+		setting = "\n    base_url: " + p.Filled
 	}
-	return "providers:\n  " + p.Name + ":" + setting
+	if !p.Local && len(p.KeyEnv) > 0 && len(p.AmbientEnv) == 0 {
+		setting += fmt.Sprintf("\n    api_keys: [\"${%s}\"]", p.KeyEnv[0])
+	}
+	return "providers:\n  " + p.Name + ":" + cmp.Or(setting, " {}")
 }
 
 // Format is the wire format by its vendor's name.

@@ -73,7 +73,7 @@ func (w *plain) send(x *exchange, c *Call, target string) (answer, error) {
 // begun to serve it must not serve twice.
 func (b *plainBody) write(c *Call, target string) error {
 	buf := b.wire.buffer()
-	*buf = b.wire.appendHead(*buf, b.exchange.provider, c, target)
+	*buf = b.wire.appendHead(*buf, b.exchange, c, target)
 	for {
 		conn, err := b.wire.connect(b.exchange)
 		if err != nil {
@@ -110,11 +110,11 @@ func (b *plainBody) writeBeside(buf *[]byte, body []byte) {
 	}()
 }
 
-func (w *plain) appendHead(dst []byte, p *Provider, c *Call, target string) []byte {
+func (w *plain) appendHead(dst []byte, x *exchange, c *Call, target string) []byte {
 	dst = append(dst, "POST "...)
 	dst = append(dst, target...)
 	dst = append(dst, w.head...)
-	p.headers(c, func(name, value string) {
+	x.headers(c, func(name, value string) {
 		dst = append(dst, name...)
 		dst = append(dst, ": "...)
 		dst = append(dst, value...)

@@ -40,9 +40,11 @@ type Options struct {
 	Dialect *dialect.Dialect
 	// BaseURL is an http or https address, the API's version included.
 	BaseURL string
-	// APIKeys may be empty for a server that asks for none.
+	// APIKeys may be empty for a server that asks for none, and for a scheme
+	// that finds out who the gateway is.
 	APIKeys []llm.Secret
-	// Auth says how a key travels; empty is AuthBearer.
+	// Auth says how a request shows who sends it; empty is the usual way of
+	// the wire format.
 	Auth Auth
 	// AllowPrivate permits loopback, private and link-local addresses. Nothing
 	// permits those of the clouds' metadata services.
@@ -95,7 +97,9 @@ type Provider struct {
 	prefix string // its path, without a slash at the end
 	wire   wire
 
-	credentials []llm.Secret // one for every key; none where none is sent
+	header      string       // of the scheme, carries a key
+	credentials []llm.Secret // its values, one for every key; none where none is sent
+	identity    *identity    // shows who the gateway is in place of a key; nil where one is configured
 }
 
 // New makes a provider. An error names the configuration key at fault, such as
@@ -109,13 +113,18 @@ func New(o Options) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
+	s, _ := o.Auth.scheme()
+	p := &Provider{wire: w, header: s.header, credentials: s.credentials(o.APIKeys)}
+	if len(o.APIKeys) == 0 && s.identify != nil {
+		if p.identity, err = s.identify(&o); err != nil {
+			return nil, err
+		}
+	}
 	o.Proxy = "" // it may hold a password and is not needed again
 	o.APIKeys, o.Models = slices.Clone(o.APIKeys), slices.Clone(o.Models)
-	origin, prefix := splitBaseURL(o.BaseURL)
-	return &Provider{
-		opts: o, origin: origin, prefix: prefix, wire: w,
-		credentials: o.Auth.credentials(o.APIKeys),
-	}, nil
+	p.opts = o
+	p.origin, p.prefix = splitBaseURL(o.BaseURL)
+	return p, nil
 }
 
 // splitBaseURL parts an address where its path begins.
@@ -135,7 +144,7 @@ func (o *Options) fillDefaults() {
 	orDefault(&o.Timeouts.Total, defaultTotal)
 	orDefault(&o.MaxReply, defaultMaxReply)
 	orDefault(&o.UserAgent, "weir")
-	orDefault(&o.Auth, AuthBearer)
+	orDefault(&o.Auth, usualAuth(o.Dialect))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -170,7 +179,7 @@ func (o *Options) check() error {
 	if err := o.Auth.check(); err != nil {
 		return fmt.Errorf("auth: %w", err)
 	}
-	if err := checkKeys(o.APIKeys); err != nil {
+	if err := o.checkKeys(); err != nil {
 		return err
 	}
 	return o.Timeouts.check()
@@ -268,4 +277,7 @@ func (p *Provider) Serves(model string) bool {
 // Close closes idle connections. Exchanges under way go on.
 func (p *Provider) Close() {
 	p.wire.close()
+	if p.identity != nil {
+		p.identity.close()
+	}
 }

@@ -34,10 +34,14 @@ func (p *Provider) statusFailure(status int, h Header, body []byte, model string
 		upstream = decode(body)
 		upstream.Message = p.redact(upstream.Message)
 	}
-	if status < http.StatusBadRequest {
+	switch {
+	case status < http.StatusBadRequest:
 		status = namedStatus(body, upstream.Code, status)
+	case status == http.StatusBadRequest && upstream.Code == "billing_error":
+		status = http.StatusPaymentRequired // Anthropic says so of an account without money; the caller cannot put it right
 	}
-	after := retryAfter(h, p.opts.Now())
+	status = cmp.Or(upstream.Status, status)
+	after := cmp.Or(retryAfter(h, p.opts.Now()), clampRetry(upstream.RetryAfter.Seconds()))
 	f := &Failure{Kind: KindStatus, Status: status, RetryAfter: after, Upstream: upstream, sent: true}
 	f.Err = &llm.Error{
 		Code:       statusCode(status),
@@ -100,14 +104,24 @@ func (p *Provider) statusMessage(f *Failure, model string) string {
 // redact bounds a provider's text and takes our keys out of it.
 func (p *Provider) redact(s string) string {
 	for _, key := range p.opts.APIKeys {
-		if k := key.Reveal(); len(k) >= minSecret {
-			s = strings.ReplaceAll(s, k, "[redacted]")
+		s = hideSecret(s, key.Reveal())
+	}
+	if p.identity != nil {
+		for _, secret := range p.identity.secrets() {
+			s = hideSecret(s, secret)
 		}
 	}
 	if len(s) > maxExplanation {
 		s = strings.ToValidUTF8(s[:maxExplanation], "") + "…"
 	}
 	return s
+}
+
+func hideSecret(s, secret string) string {
+	if len(secret) < minSecret {
+		return s
+	}
+	return strings.ReplaceAll(s, secret, "[redacted]")
 }
 
 // isErrorBody reports whether a whole reply of status 200 is nothing but an
@@ -135,6 +149,8 @@ func namedStatus(body []byte, word string, otherwise int) int {
 		return http.StatusBadRequest
 	case "authentication_error", "invalid_api_key":
 		return http.StatusUnauthorized
+	case "billing_error":
+		return http.StatusPaymentRequired
 	case "rate_limit_error", "rate_limit_exceeded", "insufficient_quota":
 		return http.StatusTooManyRequests
 	case "overloaded_error":

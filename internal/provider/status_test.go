@@ -79,6 +79,17 @@ func TestNoExplanation(t *testing.T) {
 	}
 }
 
+// An account without money is not what the caller can put right, whatever the
+// status with which the provider says so: Anthropic's is 400.
+func TestCreditIsOurs(t *testing.T) {
+	t.Parallel()
+	p := answering(t, 400, http.Header{}, `{"type":"error","error":{"type":"billing_error","message":"Your credit balance is too low."}}`)
+	_, f := exchange(t.Context(), p, chat(false))
+	if f == nil || f.Status != http.StatusPaymentRequired || f.Err.Code != llm.CodeProviderError {
+		t.Errorf("got %v, want a failure of our account", f)
+	}
+}
+
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -107,6 +118,29 @@ func TestRetryAfter(t *testing.T) {
 		_, f := exchange(t.Context(), p, chat(false))
 		if f == nil || f.RetryAfter != tc.want || f.Err.RetryAfter != tc.want {
 			t.Errorf("%s: %q: got %v, want %s", tc.header, tc.value, f, tc.want)
+		}
+	}
+}
+
+// TestBodySaysMore holds what an error's body can say better than its headers.
+func TestBodySaysMore(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		body   string
+		header string // Retry-After
+		status int
+		code   llm.Code
+		after  time.Duration
+	}{
+		{`{"error":{"message":"no such key","really":401}}`, "", 401, llm.CodeProviderError, 0},
+		{`{"error":{"message":"wait","really":429,"again":48}}`, "", 429, llm.CodeRateLimited, 48 * time.Second},
+		{`{"error":{"message":"wait","really":429,"again":48}}`, "7", 429, llm.CodeRateLimited, 7 * time.Second},
+		{`{"error":{"message":"wait","really":429,"again":99999}}`, "", 429, llm.CodeRateLimited, time.Hour},
+	} {
+		p := answering(t, 400, http.Header{"Retry-After": {tc.header}}, tc.body)
+		_, f := exchange(t.Context(), p, chat(false))
+		if f == nil || f.Status != tc.status || f.Err.Code != tc.code || f.RetryAfter != tc.after || f.Err.RetryAfter != tc.after {
+			t.Errorf("%s: got %v, want status %d, %s after %s", tc.body, f, tc.status, tc.code, tc.after)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (s *standard) send(x *exchange, c *Call, target string) (answer, error) {
 		cancel()
 		return answer{}, err
 	}
-	x.provider.headers(c, req.Header.Set)
+	x.headers(c, req.Header.Set)
 	res, err := s.transport.RoundTrip(req) //nolint:bodyclose // canceledBody closes it
 	if err != nil {
 		cancel()

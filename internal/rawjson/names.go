@@ -45,19 +45,18 @@ func (n Names) Find(m Member, seen *Seen) (int, error) {
 		*seen |= bit
 		return i, nil
 	}
-	if !mayVary(key) {
-		return -1, nil
-	}
+	varies := mayVary(key)
 	for i, name := range n {
-		if strings.EqualFold(string(key), name) {
+		// Two names in ASCII that are equal but for their case are equally long.
+		if (varies || len(key) == len(name)) && strings.EqualFold(string(key), name) {
 			return i, &NameError{Name: name, Given: string(key)}
 		}
 	}
 	return -1, nil
 }
 
-// mayVary reports whether a name that equals no lower-case ASCII name could
-// still be one in another case. Kelvin and long s are why it looks beyond ASCII.
+// mayVary reports whether a name has more than lower-case ASCII. Kelvin and
+// long s, which are letters in another case, are why it looks beyond ASCII.
 func mayVary(key []byte) bool {
 	for _, c := range key {
 		if c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf {

@@ -254,7 +254,7 @@ func TestRewrite(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	names := rawjson.Names{"model", "messages", "max_tokens"}
+	names := rawjson.Names{"model", "messages", "max_tokens", "topP"}
 	tests := []struct{ obj, at string }{
 		{`{"model":1,"messages":2,"Other":3,"mode":4}`, ""},
 		{`{"\u006dodel":1}`, ""},
@@ -262,6 +262,8 @@ func TestNames(t *testing.T) {
 		{`{"model":1,"\u006dodel":2}`, "model"},
 		{`{"Model":1}`, "model"},
 		{`{"MESSAGES":1}`, "messages"},
+		{`{"topP":1,"tops":2,"top":3}`, ""},
+		{`{"topp":1}`, "topP"},
 		{`{"meſſages":1}`, "messages"},          // the long s is an s in another case
 		{`{"max_to\u212aens":1}`, "max_tokens"}, // so is the Kelvin sign a k
 	}

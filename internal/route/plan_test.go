@@ -121,6 +121,7 @@ func TestRules(t *testing.T) {
 		"429 for a minute":        {long, onward},
 		"429 without money":       {quota, onward},
 		"401":                     {status(401, llm.CodeProviderError), onward},
+		"no credentials":          {fault(provider.KindCredential), onward},
 		"402":                     {status(402, llm.CodeProviderError), onward},
 		"404":                     {status(404, llm.CodeModelNotFound), onward},
 		"400":                     {status(400, llm.CodeInvalidRequest), nothing},

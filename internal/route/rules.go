@@ -22,7 +22,7 @@ const (
 	FaultOverloaded        // 503, 529
 	FaultLimited           // 429
 	FaultQuota             // 402, or a 429 that no waiting cures
-	FaultCredentials       // 401, 403
+	FaultCredentials       // 401, 403, or we have none to show
 	FaultModel             // 404
 	FaultContext           // the request is longer than the model's context window
 	FaultRequest           // 400, 413, 422, a content policy
@@ -65,7 +65,7 @@ func Rules() []Rule {
 		{Fault: FaultOverloaded, When: "503, 529", Again: true, Onward: true, OnwardFirst: true, Counts: true},
 		{Fault: FaultLimited, When: "429", Again: true, OtherKey: true, Onward: true, OnwardFirst: true, RestsKey: true},
 		{Fault: FaultQuota, When: "402, 429 without money left", OtherKey: true, Onward: true, RestsKey: true, Counts: true},
-		{Fault: FaultCredentials, When: "401, 403", OtherKey: true, Onward: true, RestsKey: true, Counts: true},
+		{Fault: FaultCredentials, When: "401, 403, no credentials to show", OtherKey: true, Onward: true, RestsKey: true, Counts: true},
 		{Fault: FaultModel, When: "404", Onward: true, Counts: true},
 		{Fault: FaultContext, When: "400: longer than the context window", Onward: true, Larger: true},
 		{Fault: FaultRequest, When: "400, 413, 422, a content policy"},
@@ -104,6 +104,8 @@ func FaultOf(f *provider.Failure) Fault {
 		return FaultBroken
 	case provider.KindCanceled:
 		return FaultCanceled
+	case provider.KindCredential:
+		return FaultCredentials
 	case provider.KindInStream:
 		return faultOfCode(f)
 	}

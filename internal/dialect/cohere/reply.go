@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -46,7 +47,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	switch {
 	case rawjson.KindOf(m) == rawjson.Object:
 	case rawjson.Present(m) || rawjson.Present(failure): // an error has its text there
-		return r, DecodeError(body).Reported(0)
+		return r, explain.Error(DecodeError(body), 0)
 	default:
 		return nil, errNoMessage
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -93,7 +94,7 @@ func (d *Decoder) event(dst []llm.Event, e *event, data []byte) ([]llm.Event, er
 		return d.messageEnd(dst, e)
 	}
 	if rawjson.Present(e.failure) {
-		return dst, DecodeError(data).Reported(0)
+		return dst, explain.Error(DecodeError(data), 0)
 	}
 	return dst, nil // the ends of blocks, calls and citations, and what is yet to come
 }
@@ -175,7 +176,7 @@ func (d *Decoder) messageEnd(dst []llm.Event, e *event) ([]llm.Event, error) {
 		if word == "TIMEOUT" {
 			status = http.StatusGatewayTimeout
 		}
-		return dst, explained(llm.ProviderError{Message: message}).Reported(status)
+		return dst, reported(message, status)
 	}
 	reason := finishOf(word)
 	if reason == llm.FinishStop && len(d.calls) > 0 {

@@ -3,6 +3,7 @@ package cohere
 import (
 	"strconv"
 
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -140,7 +141,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	}
 	dst = append(dst, '}')
 	if f.Attempts > 1 {
-		dst = appendAttempts(append(dst, ','), f)
+		dst = stamp.Attempts(append(dst, ','), f)
 	}
 	return append(dst, "}\n\ndata: [DONE]\n\n"...)
 }

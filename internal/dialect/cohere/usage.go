@@ -3,6 +3,7 @@ package cohere
 import (
 	"strconv"
 
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -117,20 +118,6 @@ func appendCount(dst []byte, name string, n int64) []byte {
 	return strconv.AppendInt(append(dst, name...), n, 10)
 }
 
-// appendAttempts writes the member that tells of an answer which took more
-// than one attempt.
-func appendAttempts(dst []byte, f *llm.Final) []byte {
-	dst = appendCount(dst, `"weir":{"attempts":`, int64(f.Attempts))
-	dst = append(dst, `,"models":[`...)
-	for i, model := range f.Models {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendString(dst, model)
-	}
-	return append(dst, "]}"...)
-}
-
 // Stamp appends to dst a reply, or the data of a stream's message-end, with the
 // cost in its usage object and, after more than one attempt, what was tried.
 // Without a usage object the bytes stay as they are.
@@ -162,7 +149,7 @@ func Stamp(dst, data []byte, f *llm.Final) []byte {
 		edits = append(edits, e)
 	}
 	if f.Attempts > 1 {
-		edits = append(edits, rawjson.Edit{Start: last, End: last, Text: appendAttempts([]byte{','}, f)})
+		edits = append(edits, rawjson.Edit{Start: last, End: last, Text: stamp.Attempts([]byte{','}, f)})
 	}
 	return rawjson.Splice(dst, data, edits...)
 }

@@ -3,6 +3,7 @@ package ollama
 import (
 	"net/http"
 
+	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -43,18 +44,5 @@ func EncodeError(dst []byte, e *llm.Error, _ string) []byte {
 }
 
 // DecodeError reads the provider's explanation from an error body: text under
-// "error", or what a proxy before it puts into an object there, or under
-// "message" or "detail". What is not JSON explains nothing.
-func DecodeError(body []byte) llm.ProviderError {
-	var e llm.ProviderError
-	if rawjson.Validate(body, maxDepth) != nil {
-		return e
-	}
-	for _, path := range [][]string{{"error"}, {"error", "message"}, {"message"}, {"detail"}} {
-		if e.Message = rawjson.Text(rawjson.Get(body, path...)); e.Message != "" {
-			break
-		}
-	}
-	e.Code = rawjson.Text(rawjson.Get(body, "error", "code"))
-	return e.Shown()
-}
+// "error", or what a proxy before it says in its own way.
+func DecodeError(body []byte) llm.ProviderError { return explain.Body(body) }

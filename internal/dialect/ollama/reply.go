@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -23,7 +24,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	r.Model, r.Created = rawjson.Text(a.model), a.created()
 	r.Usage, r.Reported = a.usage.classes()
 	if rawjson.Present(a.failure) {
-		return r, DecodeError(body).Reported(0)
+		return r, explain.Reported(body)
 	}
 	if rawjson.KindOf(a.message) != rawjson.Object {
 		return nil, errNoMessage

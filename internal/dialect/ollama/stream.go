@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -40,7 +41,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	}
 	a := readAnswer(data, nil)
 	if rawjson.Present(a.failure) {
-		return dst, DecodeError(data).Reported(0)
+		return dst, explain.Reported(data)
 	}
 	if !d.started && rawjson.Present(a.message) {
 		d.started = true

@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -99,7 +100,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 		dst = appendUsage(dst, &f.Usage, f.Cost)
 	}
 	if f.Attempts > 1 {
-		dst = appendAttempts(dst, f)
+		dst = stamp.Attempts(append(dst, ','), f)
 	}
 	return append(dst, "}\n"...)
 }

@@ -3,6 +3,7 @@ package ollama
 import (
 	"strconv"
 
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -77,20 +78,6 @@ func appendCount(dst []byte, name string, n int64) []byte {
 	return strconv.AppendInt(append(dst, name...), n, 10)
 }
 
-// appendAttempts writes the member that tells of an answer which took more
-// than one attempt.
-func appendAttempts(dst []byte, f *llm.Final) []byte {
-	dst = appendCount(dst, `,"weir":{"attempts":`, int64(f.Attempts))
-	dst = append(dst, `,"models":[`...)
-	for i, model := range f.Models {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendString(dst, model)
-	}
-	return append(dst, "]}"...)
-}
-
 // Stamp appends to dst an answer, or the last object of a stream, with the cost
 // and, after more than one attempt, what was tried, behind its last member.
 // Without counts the bytes stay as they are.
@@ -114,7 +101,7 @@ func Stamp(dst, data []byte, f *llm.Final) []byte {
 		text = f.Cost.AppendText(append(text, `,"cost":`...))
 	}
 	if f.Attempts > 1 {
-		text = appendAttempts(text, f)
+		text = stamp.Attempts(append(text, ','), f)
 	}
 	return rawjson.Splice(dst, data, cost, rawjson.Edit{Start: last, End: last, Text: text})
 }

@@ -220,6 +220,9 @@ func (e *requestEncoder) reasoning(o *llm.ReasoningOptions) {
 			effort = "high"
 		}
 	}
+	if effort == "max" && !e.own { // Anthropic's word; this is the highest that all models know
+		effort = "high"
+	}
 	if effort != "" {
 		e.str("reasoning_effort", effort)
 	}
@@ -244,6 +247,9 @@ func (e *requestEncoder) tools(r *llm.Request) {
 		if t.Raw != nil {
 			e.dst = append(e.dst, t.Raw...)
 			continue
+		}
+		if len(t.Extra) > 0 && !e.own {
+			e.drop("tool fields of another API")
 		}
 		e.dst = append(e.dst, `{"type":"function","function":`...)
 		e.named(t.Name, t.Description, "parameters", t.Parameters, t.Strict)

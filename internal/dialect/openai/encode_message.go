@@ -37,7 +37,7 @@ func (e *requestEncoder) message(m *llm.Message) {
 		e.inner("name", m.Name)
 	}
 	if m.Role == llm.RoleAssistant {
-		e.assistant(parts)
+		e.assistant(parts, m.Extra)
 	} else {
 		e.content(parts)
 	}
@@ -98,15 +98,16 @@ func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message) {
 	}
 }
 
-// assistant writes the members of an assistant's turn.
-func (e *requestEncoder) assistant(parts []llm.Part) {
+// assistant writes the members of an assistant's turn but those in extra.
+func (e *requestEncoder) assistant(parts []llm.Part, extra []llm.Field) {
 	words := make([]llm.Part, 0, len(parts))
 	var refusal, thinking strings.Builder
-	var calls []*llm.ToolCall
+	var calls []*llm.Part
 	for i := range parts {
 		switch p := &parts[i]; p.Kind {
 		case llm.PartToolCall:
-			calls = append(calls, p.Call)
+			e.dropOfCall(p)
+			calls = append(calls, p)
 		case llm.PartRefusal:
 			refusal.WriteString(p.Text)
 		case llm.PartReasoning:
@@ -130,7 +131,23 @@ func (e *requestEncoder) assistant(parts []llm.Part) {
 		e.inner("refusal", refusal.String())
 	}
 	if len(calls) > 0 {
-		e.dst = appendCalls(append(e.dst, `,"tool_calls":`...), calls)
+		e.dst = appendCalls(append(e.dst, `,"tool_calls":`...), calls, e.own)
+	}
+	if s := textSignature(words); s != "" && !e.own {
+		e.drop("reasoning signature")
+	} else if s != "" && !hasField(extra, extraContent) {
+		e.dst = appendSignature(e.dst, s)
+	}
+}
+
+// dropOfCall notes what a call has in the words of another API.
+func (e *requestEncoder) dropOfCall(p *llm.Part) {
+	if e.own {
+		return
+	}
+	e.signature(p)
+	if len(p.Call.Extra) > 0 && !isCustom(p.Call) {
+		e.drop("tool call fields of another API")
 	}
 }
 
@@ -143,10 +160,12 @@ func (e *requestEncoder) signature(p *llm.Part) {
 	}
 }
 
-// appendCalls writes tool calls, with what nobody modelled.
-func appendCalls(dst []byte, calls []*llm.ToolCall) []byte {
+// appendCalls writes tool calls; where they are in this format's own words with
+// their signatures and what nobody modelled.
+func appendCalls(dst []byte, calls []*llm.Part, own bool) []byte {
 	dst = append(dst, '[')
-	for i, c := range calls {
+	for i, p := range calls {
+		c := p.Call
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -161,15 +180,25 @@ func appendCalls(dst []byte, calls []*llm.ToolCall) []byte {
 		dst = append(append(append(dst, `,"`...), argument...), `":`...)
 		dst = rawjson.AppendString(dst, c.Arguments)
 		dst = append(dst, '}')
-		for _, f := range c.Extra {
-			if f.Name != "type" {
-				dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
-				dst = append(dst, f.Value...)
-			}
+		if own {
+			dst = appendCallExtra(dst, p)
 		}
 		dst = append(dst, '}')
 	}
 	return append(dst, ']')
+}
+
+func appendCallExtra(dst []byte, p *llm.Part) []byte {
+	for _, f := range p.Call.Extra {
+		if f.Name != "type" {
+			dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
+			dst = append(dst, f.Value...)
+		}
+	}
+	if p.Signature != "" && !hasField(p.Call.Extra, extraContent) {
+		dst = appendSignature(dst, p.Signature)
+	}
+	return dst
 }
 
 // isCustom reports whether a call is of a custom tool, whose input is no JSON.
@@ -226,6 +255,9 @@ func (e *requestEncoder) isPlain(p *llm.Part) bool {
 func (e *requestEncoder) dropMarks(p *llm.Part) {
 	if p.CacheControl != nil {
 		e.drop("cache_control")
+	}
+	if p.Annotations != nil {
+		e.drop("annotations")
 	}
 	if len(p.Extra) > 0 {
 		e.drop("content fields of another API")

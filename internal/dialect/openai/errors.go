@@ -3,6 +3,7 @@ package openai
 import (
 	"net/http"
 
+	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -62,3 +63,7 @@ func appendOrNull(dst []byte, s string) []byte {
 	}
 	return rawjson.AppendString(dst, s)
 }
+
+// DecodeError reads the provider's explanation from an error body of any of
+// the shapes that those who took this format over have.
+func DecodeError(body []byte) llm.ProviderError { return explain.Body(body) }

@@ -14,7 +14,7 @@ type message struct {
 	content, refusal                      []byte
 	reasoningContent, reasoning, thoughts []byte
 	toolCalls, functionCall               []byte
-	audio, annotations                    []byte
+	audio, annotations, extraContent      []byte
 	extra                                 []llm.Field
 }
 
@@ -60,6 +60,8 @@ func (m *message) place(key []byte) *[]byte {
 		return &m.audio
 	case "annotations":
 		return &m.annotations
+	case extraContent:
+		return &m.extraContent
 	}
 	return nil
 }
@@ -94,6 +96,9 @@ func decodeMessages(v []byte) ([]llm.Message, error) {
 func (d *messageDecoder) decode(m message, param string) (out llm.Message, err error) {
 	out.Extra = m.extra
 	out.Name = rawjson.Text(m.name)
+	if m.extraContent != nil && rawjson.Text(m.role) != "assistant" {
+		out.Extra = append(out.Extra, llm.Field{Name: extraContent, Value: m.extraContent})
+	}
 	switch role := rawjson.Text(m.role); role {
 	case "system", "developer":
 		out.Role = llm.RoleSystem
@@ -123,11 +128,18 @@ func (d *messageDecoder) assistant(out llm.Message, m message, param string) (ll
 	if err != nil {
 		return out, err
 	}
+	signature, alone := googleSignature(m.extraContent)
+	if signature != "" {
+		parts = signText(parts, signature)
+	}
+	if m.extraContent != nil && !alone {
+		out.Extra = append(out.Extra, llm.Field{Name: extraContent, Value: m.extraContent})
+	}
 	if s := rawjson.Text(m.refusal); s != "" {
 		parts = append(parts, llm.Part{Kind: llm.PartRefusal, Text: s})
 	}
 	for i, e := range rawjson.Elements(m.toolCalls) {
-		parts = append(parts, llm.Part{Kind: llm.PartToolCall, Call: decodeCall(e, i)})
+		parts = append(parts, decodeCall(e, i))
 	}
 	if m.functionCall != nil {
 		call := decodeLegacyCall(m.functionCall, d.calls)
@@ -315,8 +327,9 @@ func cutDataURL(s string) (mime, data string, ok bool) {
 }
 
 // decodeCall reads a tool call. A call without an id gets one by its position.
-func decodeCall(v []byte, position int) *llm.ToolCall {
+func decodeCall(v []byte, position int) llm.Part {
 	c := &llm.ToolCall{}
+	p := llm.Part{Kind: llm.PartToolCall, Call: c}
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {
 		case "id":
@@ -332,6 +345,11 @@ func decodeCall(v []byte, position int) *llm.ToolCall {
 				c.Extra = append(c.Extra, llm.Field{Name: "type", Value: m.Value})
 			}
 		case "index":
+		case extraContent:
+			var alone bool
+			if p.Signature, alone = googleSignature(m.Value); !alone {
+				c.Extra = append(c.Extra, llm.Field{Name: extraContent, Value: m.Value})
+			}
 		default:
 			c.Extra = append(c.Extra, llm.Field{Name: m.Name(), Value: m.Value})
 		}
@@ -339,7 +357,7 @@ func decodeCall(v []byte, position int) *llm.ToolCall {
 	if c.ID == "" {
 		c.ID = madeUpID(position)
 	}
-	return c
+	return p
 }
 
 // arguments are JSON text in a string; some providers leave the string out.

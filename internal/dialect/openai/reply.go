@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -47,7 +48,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		r.Usage, r.Reported = decodeUsage(rawjson.Get(body, "x_groq", "usage"), q)
 	}
 	if rawjson.Present(failure) {
-		return r, reportedError(body)
+		return r, explain.Reported(body)
 	}
 	for _, e := range rawjson.Elements(choices) {
 		c, err := decodeChoice(e, len(r.Choices))
@@ -235,7 +236,7 @@ func finishWord(f llm.FinishReason) string {
 type answer struct {
 	text, refusal, reasoning string
 	hasText                  bool
-	calls                    []*llm.ToolCall
+	calls                    []*llm.Part
 	sound                    *llm.Part
 	annotations              []byte
 }
@@ -253,7 +254,7 @@ func readAnswer(m *llm.Message) (a answer) {
 		case llm.PartReasoning:
 			a.reasoning += p.Text
 		case llm.PartToolCall:
-			a.calls = append(a.calls, p.Call)
+			a.calls = append(a.calls, p)
 		case llm.PartAudio:
 			a.sound = p
 		}
@@ -277,7 +278,10 @@ func appendAnswer(dst []byte, m *llm.Message) []byte {
 		dst = rawjson.AppendString(append(dst, `,"reasoning_content":`...), a.reasoning)
 	}
 	if a.calls != nil {
-		dst = appendCalls(append(dst, `,"tool_calls":`...), a.calls)
+		dst = appendCalls(append(dst, `,"tool_calls":`...), a.calls, true)
+	}
+	if s := textSignature(m.Parts); s != "" && !hasField(m.Extra, extraContent) {
+		dst = appendSignature(dst, s)
 	}
 	if a.sound != nil {
 		dst = appendSound(append(dst, `,"audio":`...), a.sound)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -31,7 +32,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	case string(data) == "[DONE]":
 		return append(dst, llm.Event{Kind: llm.EventDone}), nil
 	case string(frame.Name) == "error":
-		return dst, reportedError(data)
+		return dst, explain.Reported(data)
 	case len(data) == 0:
 		return dst, nil
 	}
@@ -44,7 +45,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 	c := readChunk(data)
 	dst = d.events(dst, &c)
 	if rawjson.Present(c.failure) {
-		return dst, reportedError(data)
+		return dst, explain.Reported(data)
 	}
 	return dst, nil
 }
@@ -146,7 +147,11 @@ func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 			dst = append(dst, llm.Event{Kind: llm.EventReasoning, Choice: choice, Signature: s})
 		}
 	}
+	from := len(dst)
 	dst = content(dst, choice, m.content)
+	if m.extraContent != nil {
+		dst = signEvents(dst, from, choice, m.extraContent)
+	}
 	if s := rawjson.Text(m.refusal); s != "" {
 		dst = append(dst, llm.Event{Kind: llm.EventRefusal, Choice: choice, Text: s})
 	}

@@ -21,6 +21,7 @@ type callDelta struct {
 	index     int // -1 when the provider gave none
 	id, name  string
 	arguments string
+	signature string
 }
 
 func readCall(v []byte) callDelta {
@@ -33,6 +34,8 @@ func readCall(v []byte) callDelta {
 			}
 		case "id":
 			c.id = rawjson.Text(m.Value)
+		case extraContent:
+			c.signature, _ = googleSignature(m.Value)
 		case "function":
 			c.name = rawjson.Text(rawjson.Get(m.Value, "name"))
 			c.arguments = arguments(rawjson.Get(m.Value, "arguments"))
@@ -54,15 +57,16 @@ func (d *Decoder) call(dst []llm.Event, choice int, c callDelta) []llm.Event {
 		}
 		open = d.open(choice, c)
 		dst = append(dst, llm.Event{
-			Kind: llm.EventToolCall, Choice: choice,
+			Kind: llm.EventToolCall, Choice: choice, Signature: c.signature,
 			Tool: llm.ToolDelta{Index: open.position, ID: open.id, Name: c.name},
 		})
+		c.signature = ""
 	}
-	if c.arguments == "" {
+	if c.arguments == "" && c.signature == "" {
 		return dst
 	}
 	return append(dst, llm.Event{
-		Kind: llm.EventToolCall, Choice: choice, Text: c.arguments,
+		Kind: llm.EventToolCall, Choice: choice, Text: c.arguments, Signature: c.signature,
 		Tool: llm.ToolDelta{Index: open.position},
 	})
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -30,6 +31,9 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	}
 	switch ev.Kind {
 	case llm.EventText:
+		if ev.Signature != "" {
+			return e.signedText(dst, ev)
+		}
 		return e.text(dst, ev, `"content":`)
 	case llm.EventReasoning:
 		return e.text(dst, ev, `"reasoning_content":`)
@@ -50,6 +54,11 @@ func (e *Encoder) text(dst []byte, ev *llm.Event, name string) []byte {
 	return e.closeDelta(rawjson.AppendString(dst, ev.Text))
 }
 
+func (e *Encoder) signedText(dst []byte, ev *llm.Event) []byte {
+	dst = rawjson.AppendString(append(e.open(dst, ev.Choice), `"content":`...), ev.Text)
+	return e.closeDelta(appendSignature(dst, ev.Signature))
+}
+
 // appendCallDelta writes the tool_calls of a delta: with id, type and name
 // where the call opens, with the arguments alone where it goes on.
 func appendCallDelta(dst []byte, ev *llm.Event) []byte {
@@ -61,8 +70,11 @@ func appendCallDelta(dst []byte, ev *llm.Event) []byte {
 	} else {
 		dst = append(dst, `,"function":{`...)
 	}
-	dst = rawjson.AppendString(append(dst, `"arguments":`...), ev.Text)
-	return append(dst, "}}]"...)
+	dst = append(rawjson.AppendString(append(dst, `"arguments":`...), ev.Text), '}')
+	if ev.Signature != "" {
+		dst = appendSignature(dst, ev.Signature)
+	}
+	return append(dst, "}]"...)
 }
 
 // open begins a chunk with one delta, after the role where it is the first.
@@ -108,7 +120,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 		dst = append(e.openDelta(dst, i), `},"logprobs":null,"finish_reason":`...)
 		dst = append(rawjson.AppendString(dst, finishWord(reason)), '}')
 		if !e.usage && i == len(f.Finish)-1 && f.Attempts > 1 {
-			dst = append(appendAttempts(append(dst, "],"...), f), "}\n\n"...)
+			dst = append(stamp.Attempts(append(dst, "],"...), f), "}\n\n"...)
 		} else {
 			dst = e.closeChunk(dst)
 		}
@@ -117,7 +129,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 		dst = append(append(dst, e.opening...), `],"usage":`...)
 		dst = appendUsage(dst, &f.Usage, f.Cost)
 		if f.Attempts > 1 {
-			dst = appendAttempts(append(dst, ','), f)
+			dst = stamp.Attempts(append(dst, ','), f)
 		}
 		dst = append(dst, "}\n\n"...)
 	}

@@ -3,6 +3,7 @@ package openai
 import (
 	"strconv"
 
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -163,45 +164,7 @@ func appendCount(dst []byte, name string, n int64) []byte {
 	return strconv.AppendInt(append(dst, name...), n, 10)
 }
 
-// appendAttempts writes the member that tells of an answer which took more
-// than one attempt.
-func appendAttempts(dst []byte, f *llm.Final) []byte {
-	dst = appendCount(dst, `"weir":{"attempts":`, int64(f.Attempts))
-	dst = append(dst, `,"models":[`...)
-	for i, model := range f.Models {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendString(dst, model)
-	}
-	return append(dst, "]}"...)
-}
-
 // Stamp appends to dst a reply, or the data of one stream event, with the cost
 // in its usage object and, after more than one attempt, what was tried. Without
 // a usage object the bytes stay as they are.
-func Stamp(dst, data []byte, f *llm.Final) []byte {
-	var usage rawjson.Member
-	var last int // behind the last member
-	for m := range rawjson.Members(data) {
-		if m.Is("usage") && rawjson.KindOf(m.Value) == rawjson.Object {
-			usage = m
-		}
-		last = m.Start + len(m.Value)
-	}
-	if usage.Value == nil {
-		return append(dst, data...)
-	}
-	edits := make([]rawjson.Edit, 0, 2)
-	if f.Cost != nil {
-		e := rawjson.Set(usage.Value, "cost", f.Cost.AppendText(nil))
-		e.Start += usage.Start
-		e.End += usage.Start
-		edits = append(edits, e)
-	}
-	if f.Attempts > 1 {
-		text := appendAttempts([]byte{','}, f)
-		edits = append(edits, rawjson.Edit{Start: last, End: last, Text: text})
-	}
-	return rawjson.Splice(dst, data, edits...)
-}
+func Stamp(dst, data []byte, f *llm.Final) []byte { return stamp.Reply(dst, data, f) }

@@ -1,0 +1,43 @@
+package app_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestNoCredentials is a provider to whom the gateway cannot show who it is:
+// nothing is sent, the fallback answers, and the caller is told no more than
+// that. It is not parallel, as it needs an environment.
+func TestNoCredentials(t *testing.T) {
+	const canary = "canary-client-secret-0123456789"
+	t.Setenv("AZURE_TOKEN_CREDENTIALS", "EnvironmentCredential")
+	t.Setenv("AZURE_TENANT_ID", "")
+	t.Setenv("AZURE_CLIENT_SECRET", canary)
+	up := newUpstream(t)
+	h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url) + `
+  cloud: {base_url: "` + up.url + `/v1", allow_private: true, auth: entra}
+` + pricesYAML + `
+aliases:
+  safe: {targets: [cloud/echo, house/echo]}
+`})
+	r := h.chat("safe")
+	h.mustAnswer(r)
+	if r.header.Get("X-Weir-Attempts") != "2" || r.header.Get("X-Weir-Provider") != "house" {
+		t.Errorf("got %v, want the fallback's answer", r.header)
+	}
+	e := wantError(t, h.chat("cloud/echo"), http.StatusBadGateway, "PROVIDER_ERROR")
+	if e.Message != "The gateway has no valid credentials for the provider cloud." {
+		t.Errorf("got the message %q", e.Message)
+	}
+	if row := h.row(e.RequestID); row.outcome != "refused" || row.provenance != "exact" || row.cost != "0" {
+		t.Errorf("ledger says %+v, want an exact zero", row)
+	}
+	if n := len(up.records(t)); n != 1 {
+		t.Errorf("the upstream got %d requests, want the fallback's alone", n)
+	}
+	log := h.log.String()
+	if !strings.Contains(log, "AZURE_TENANT_ID") || strings.Contains(log, canary) {
+		t.Error("want a log that says what is missing, and no secret")
+	}
+}

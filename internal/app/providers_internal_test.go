@@ -1,0 +1,153 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/config"
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/provider"
+)
+
+// notYetSpoken are the wire formats that entries of the catalogue wait for.
+// What is spoken has no place here.
+var notYetSpoken = []string{"bedrock", "gemini"}
+
+// everyDialect also has those that are not yet spoken, as something that can
+// be configured.
+func everyDialect() []*dialect.Dialect {
+	all := dialect.All()
+	for _, name := range notYetSpoken {
+		all = append(all, &dialect.Dialect{Name: name, Path: func(llm.Op, string, bool) string { return "/" }})
+	}
+	return all
+}
+
+func TestCatalogueIsSpoken(t *testing.T) {
+	t.Parallel()
+	catalogue, err := provider.LoadCatalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoken := func(name string) bool {
+		return slices.ContainsFunc(dialect.All(), func(d *dialect.Dialect) bool { return d.Name == name })
+	}
+	for _, e := range catalogue {
+		if !spoken(e.Dialect) && !slices.Contains(notYetSpoken, e.Dialect) {
+			t.Errorf("%s: nobody speaks %q", e.Name, e.Dialect)
+		}
+	}
+	for _, name := range notYetSpoken {
+		if spoken(name) {
+			t.Errorf("%q is spoken: strike it off the list", name)
+		}
+	}
+}
+
+// TestAuthsAgree holds that what the configuration takes is what there is.
+func TestAuthsAgree(t *testing.T) {
+	t.Parallel()
+	var all []string
+	for _, a := range provider.Auths() {
+		all = append(all, string(a))
+	}
+	if diff := cmp.Diff(config.Auths(), all); diff != "" {
+		t.Errorf("configuration and provider (-got +want):\n%s", diff)
+	}
+}
+
+// lineupOf is who is there with that configuration and environment, and the
+// default model.
+func lineupOf(t *testing.T, file, env string) (names []string, model, log string, err error) {
+	t.Helper()
+	vars := map[string]string{}
+	for v := range strings.FieldsSeq(env) {
+		name, value, _ := strings.Cut(v, "=")
+		vars[name] = value
+	}
+	cfg, err := config.Load(config.Options{
+		Getenv: func(string) (string, bool) { return "", false }, Environ: func() []string { return nil },
+		ReadFile: func(string) ([]byte, error) { return []byte(file), nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged bytes.Buffer
+	f := newFleet(&Options{Getenv: func(name string) string { return vars[name] }, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	defer f.close()
+	f.dialects = everyDialect()
+	table, err := f.table(context.Background(), &cfg)
+	if err != nil {
+		return nil, "", "", err
+	}
+	defer table.Close()
+	catalogue, err := provider.LoadCatalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := f.lineup(context.Background(), &cfg, catalogue)
+	for _, o := range l.options {
+		if o.Name != ollamaName { // there may be one on this machine
+			names = append(names, o.Name)
+		}
+	}
+	return names, table.DefaultModel(), logged.String(), err
+}
+
+// TestLineup holds who answers, and who answers without being asked for.
+func TestLineup(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		file, env string
+		want      string // names, a bar, the default model
+		log       string
+	}{
+		{"", "", "demo | demo/chat", ""},
+		{"", "OPENAI_API_KEY=k", "openai | openai/gpt-5.6-luna", ""},
+		{"", "AWS_PROFILE=work AWS_REGION=us-east-1", "bedrock demo | demo/chat", ""},
+		{"", "AWS_PROFILE=work", "demo | demo/chat", "provider=bedrock missing=[AWS_REGION]"},
+		{"", "AWS_PROFILE=work AWS_REGION=us-east-1 GROQ_API_KEY=k", "groq bedrock | groq/openai/gpt-oss-20b", ""},
+		{"", "AWS_BEARER_TOKEN_BEDROCK=k AWS_REGION=us-east-1", "bedrock | ", ""},
+		{"", "GOOGLE_CLOUD_PROJECT=p GOOGLE_APPLICATION_CREDENTIALS=/f", "vertex demo | demo/chat", ""},
+		{"", "GOOGLE_CLOUD_PROJECT=p GOOGLE_GENAI_USE_VERTEXAI=true", "vertex | vertex/gemini-3.5-flash-lite", ""},
+		{"", "AZURE_OPENAI_ENDPOINT=https://r.openai.azure.com", "azure | ", ""},
+		{"", "AZURE_OPENAI_API_KEY=k", "demo | demo/chat", "provider=azure missing=[AZURE_OPENAI_ENDPOINT]"},
+		{"providers: {bedrock: {}}", "AWS_REGION=us-east-1", "bedrock | ", ""},
+		{"providers: {bedrock: {models: ['amazon.nova-lite-v1:0']}}", "AWS_REGION=us-east-1", "bedrock | bedrock/amazon.nova-lite-v1:0", ""},
+		{"providers: {bedrock: {base_url: 'https://bedrock-runtime.eu-west-1.amazonaws.com'}}", "", "bedrock | ", ""},
+		{"providers: {own: {base_url: 'https://own.example', auth: google}}", "", "own | ", ""},
+		{"default_model: azure/my-deployment", "AZURE_OPENAI_ENDPOINT=https://r.openai.azure.com", "azure | azure/my-deployment", ""},
+	} {
+		names, model, log, err := lineupOf(t, tc.file, tc.env)
+		if err != nil {
+			t.Errorf("%s with %s: %v", tc.file, tc.env, err)
+		}
+		if got := strings.Join(names, " ") + " | " + model; got != tc.want {
+			t.Errorf("%s with %s: got %q, want %q", tc.file, tc.env, got, tc.want)
+		}
+		if !strings.Contains(log, tc.log) {
+			t.Errorf("%s with %s: got the log %q, want %q in it", tc.file, tc.env, log, tc.log)
+		}
+	}
+}
+
+func TestLineupMistakes(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ file, env, want string }{
+		{"providers: {bedrock: {}}", "", "providers.bedrock.base_url: missing; set it, or AWS_REGION in the environment"},
+		{"providers: {azure: {api_keys: [k]}}", "", "providers.azure.base_url: missing; set it, or AZURE_OPENAI_ENDPOINT in the environment"},
+		{"providers: {bedrock: {api_keys: ['AKIA:hidden']}}", "AWS_REGION=us-east-1", "providers.bedrock.api_keys[0]: has a colon"},
+	} {
+		_, _, _, err := lineupOf(t, tc.file, tc.env)
+		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%s with %s: got %v, want %q", tc.file, tc.env, err, tc.want)
+		}
+	}
+}

@@ -1,0 +1,391 @@
+package anthropic_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/dialect/anthropic"
+	"weir/internal/llm"
+	"weir/internal/sse"
+)
+
+func TestScan(t *testing.T) {
+	t.Parallel()
+	body := ` {"stream":true,"model":"claude","max_tokens":5,"n":3,"messages":[]}`
+	got, err := anthropic.Scan([]byte(body), &http.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := body[got.ModelSpan.Start:got.ModelSpan.End]; m != `"claude"` {
+		t.Errorf("span covers %s", m)
+	}
+	got.ModelSpan = llm.Span{}
+	want := llm.Head{Model: "claude", Stream: true, IncludeUsage: true, Choices: 1, MaxOutput: 5, Open: 2}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("head of %s (-got +want)\n%s", body, diff)
+	}
+	if got, err := anthropic.Scan([]byte(`{"stream":null,"model":null,"max_tokens":null}`), nil); err != nil || got.Stream || got.IncludeUsage || got.Model != "" {
+		t.Errorf("nulls: %+v, %v", got, err)
+	}
+}
+
+func TestPath(t *testing.T) {
+	t.Parallel()
+	if got, want := anthropic.Path(llm.OpChat, "claude", true), "/messages"; got != want {
+		t.Errorf("path %q, want %q", got, want)
+	}
+}
+
+func TestStamp(t *testing.T) {
+	t.Parallel()
+	cost := llm.Money(300_000_000)
+	priced := &llm.Final{Cost: &cost, Attempts: 2, Models: []string{"a/x", "b/y"}}
+	tests := []struct {
+		name, in, want string
+		final          *llm.Final
+	}{
+		{"reply", `{"id":"x","usage":{"input_tokens":1}}`, `{"id":"x","usage":{"cost":0.3,"input_tokens":1},"weir":{"attempts":2,"models":["a/x","b/y"]}}`, priced},
+		{"last event", `{"type":"message_delta","usage":{"output_tokens":1} }`, `{"type":"message_delta","usage":{"cost":0.3,"output_tokens":1},"weir":{"attempts":2,"models":["a/x","b/y"]} }`, priced},
+		{"first event", `{"type":"message_start","message":{"usage":{}}}`, `{"type":"message_start","message":{"usage":{}}}`, priced},
+		{"unpriced", `{"usage":{}}`, `{"usage":{}}`, &llm.Final{Attempts: 1}},
+		{"not JSON", `x`, `x`, priced},
+	}
+	for _, tt := range tests {
+		if got := string(anthropic.Stamp([]byte(">"), []byte(tt.in), tt.final)); got != ">"+tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestModelNames reads a model's version in the names that all vendors give it,
+// by what such a model is sent.
+func TestModelNames(t *testing.T) {
+	t.Parallel()
+	const (
+		none     = `{}`
+		budget   = `{"budget_tokens":8192,"type":"enabled"}`
+		adaptive = `{"type":"adaptive"}`
+	)
+	tests := []struct{ model, thinking string }{
+		{"claude-2.1", none},
+		{"claude-instant-1.2", none},
+		{"claude-3-haiku-20240307", none},
+		{"claude-3-5-sonnet-20241022", none},
+		{"claude-3-7-sonnet-latest", budget},
+		{"claude-sonnet-4-20250514", budget},
+		{"claude-opus-4-1@20250805", budget},
+		{"us.anthropic.claude-haiku-4-5-20251001-v1:0", budget},
+		{"anthropic/claude-opus-4.5", budget},
+		{"claude-opus-4-6", adaptive},
+		{"claude-opus-4-7", adaptive},
+		{"claude-sonnet-5", adaptive},
+		{"claude-haiku-5-5-20261001", adaptive},
+		{"claude-mythos-preview", adaptive},
+		{"glm-5", budget},
+		{"", budget},
+	}
+	for _, tt := range tests {
+		r := &llm.Request{
+			Model: tt.model, Reasoning: &llm.ReasoningOptions{Effort: "medium"},
+			Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: "Hi"}}}},
+		}
+		body, _, err := anthropic.EncodeRequest(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct{ Thinking map[string]any }
+		if err := json.Unmarshal(body, &got); err != nil {
+			t.Fatal(err)
+		}
+		thinking, _ := json.Marshal(got.Thinking)
+		if string(thinking) != strings.Replace(tt.thinking, none, "null", 1) {
+			t.Errorf("%q: thinking %s, want %s", tt.model, thinking, tt.thinking)
+		}
+	}
+}
+
+// TestDropped names what a request in another wire format's words loses, and
+// what is made of the rest.
+func TestDropped(t *testing.T) {
+	t.Parallel()
+	k, p := int64(5), json.Number("0.5")
+	r := &llm.Request{
+		Model: "gemini-like", ExtraOf: "gemini", Extra: []llm.Field{{Name: "safetySettings", Value: json.RawMessage(`[]`)}},
+		TopK: &k, TopP: &p, FrequencyPenalty: &p, PresencePenalty: &p, Seed: &k,
+		Reasoning: &llm.ReasoningOptions{Budget: 5000, Raw: json.RawMessage(`{"thinkingBudget":5000}`)},
+		Tools: []llm.Tool{{
+			Name: "f", Parameters: json.RawMessage(`{"type":"object"}`),
+			Extra: []llm.Field{{Name: "behavior", Value: json.RawMessage(`1`)}},
+		}},
+		Messages: []llm.Message{
+			{Role: llm.RoleUser, Name: "ann", Parts: []llm.Part{{Kind: llm.PartText, Text: "Hi", Annotations: json.RawMessage(`[]`)}}},
+			{Role: llm.RoleAssistant, Parts: []llm.Part{
+				{Kind: llm.PartReasoning, Text: "hm", Signature: "s"},
+				{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: "c:1", Name: "f", Extra: []llm.Field{{Name: "thoughtSignature", Value: json.RawMessage(`"x"`)}}}},
+			}},
+			{Role: llm.RoleUser, Extra: []llm.Field{{Name: "x", Value: json.RawMessage(`1`)}}, Parts: []llm.Part{
+				{Kind: llm.PartText, Text: "And?", Extra: []llm.Field{{Name: "y", Value: json.RawMessage(`1`)}}},
+				{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "c:1", IsError: true, Parts: []llm.Part{
+					{Kind: llm.PartText, Text: "no"}, {Kind: llm.PartImage, Media: &llm.Media{Data: "AAAA"}},
+				}}},
+			}},
+			{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: "So"}}},
+			{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: "Go on"}}},
+		},
+	}
+	before, _ := json.Marshal(r)
+	body, dropped, err := anthropic.EncodeRequest(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"model":"gemini-like","max_tokens":13192,"messages":[{"role":"user","content":"Hi"},` +
+		`{"role":"assistant","content":[{"type":"tool_use","id":"c_1","name":"f","input":{}}]},` +
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c_1","content":[{"type":"text","text":"no"},` +
+		`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}],"is_error":true},{"type":"text","text":"And?"}]},` +
+		`{"role":"assistant","content":"So"},{"role":"user","content":"Go on"}],"tools":[{"name":"f","input_schema":{"type":"object"}}],"thinking":{"type":"enabled","budget_tokens":5000}}`
+	if diff := cmp.Diff(string(body), want); diff != "" {
+		t.Errorf("body (-got +want)\n%s", diff)
+	}
+	wantDropped := []string{
+		"name", "reasoning", "message fields of another API", "annotations", "tool call fields of another API",
+		"content fields of another API", "tool fields of another API", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "safetySettings",
+	}
+	if diff := cmp.Diff(dropped, wantDropped); diff != "" {
+		t.Errorf("dropped (-got +want)\n%s", diff)
+	}
+	if after, _ := json.Marshal(r); !bytes.Equal(before, after) {
+		t.Errorf("the tree was changed: %s, before %s", after, before)
+	}
+}
+
+// TestReportedErrors holds how an error that came with status 200 is taken.
+func TestReportedErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		kind string
+		want llm.Code
+	}{
+		{"invalid_request_error", llm.CodeInvalidRequest},
+		{"authentication_error", llm.CodeProviderError},
+		{"billing_error", llm.CodeProviderError},
+		{"permission_error", llm.CodeProviderError},
+		{"not_found_error", llm.CodeModelNotFound},
+		{"request_too_large", llm.CodeRequestTooLarge},
+		{"rate_limit_error", llm.CodeRateLimited},
+		{"api_error", llm.CodeProviderError},
+		{"timeout_error", llm.CodeProviderTimeout},
+		{"overloaded_error", llm.CodeProviderUnavailable},
+		{"yet_to_be_invented", llm.CodeProviderError},
+	}
+	for _, tt := range tests {
+		body := []byte(`{"type":"error","error":{"type":"` + tt.kind + `","message":"m"},"request_id":"r"}`)
+		_, whole := anthropic.DecodeReply(body, nil)
+		_, streamed := anthropic.NewDecoder(nil).Decode(nil, sse.Event{Name: []byte("error"), Data: body})
+		for _, err := range []error{whole, streamed} {
+			if e, ok := errors.AsType[*llm.Error](err); !ok || e.Code != tt.want || e.Message == "" {
+				t.Errorf("%s: %v, want %s with a message", tt.kind, err, tt.want)
+			}
+		}
+	}
+}
+
+// TestDecoderBounds holds that a stream cannot make the decoder grow without
+// end.
+func TestDecoderBounds(t *testing.T) {
+	t.Parallel()
+	d := anthropic.NewDecoder(nil)
+	calls := 0
+	for range 5000 {
+		events, err := d.Decode(nil, sse.Event{Data: []byte(`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"a","name":"f"}}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range events {
+			if ev.Tool.Index >= 1024 {
+				t.Fatalf("call %d of at most 1024", ev.Tool.Index)
+			}
+			calls++
+		}
+	}
+	if calls != 1024 {
+		t.Errorf("got %d calls, want 1024", calls)
+	}
+}
+
+// TestEncoderIgnores holds what an answer of this format has no place for.
+func TestEncoderIgnores(t *testing.T) {
+	t.Parallel()
+	for _, ev := range []llm.Event{
+		{Kind: llm.EventStart, ID: "x"},
+		{Kind: llm.EventText},
+		{Kind: llm.EventReasoning},
+		{Kind: llm.EventText, Choice: 1, Text: "other"},
+		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Index: -1, ID: "a"}},
+		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Index: 1 << 20, ID: "a"}},
+		{Kind: llm.EventOther, RawOf: "openai", Raw: json.RawMessage(`{"delta":1}`)},
+		{Kind: llm.EventOther, RawOf: anthropic.Name, Raw: json.RawMessage(`{"type":"ping"}`)},
+		{Kind: llm.EventFinish, Finish: llm.FinishStop},
+	} {
+		if out := anthropic.NewEncoder(llm.Meta{}).Append(nil, &ev); len(out) > 0 {
+			t.Errorf("%+v: %s", ev, out)
+		}
+	}
+}
+
+func FuzzRequest(f *testing.F) {
+	f.Add([]byte(`{"model":"claude-opus-4-5","max_tokens":0,"system":[{"type":"text","text":"x"}],"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","data":"x"}}]}],"tools":[{"name":"f"}]}`))
+	f.Add([]byte(`{"messages":[{"role":"assistant","content":[{"type":"tool_use","input":"x"},{"type":"thinking"}]},{"role":"user","content":[{"type":"tool_result","content":"y"}]}],"thinking":{"type":"enabled","budget_tokens":9},"output_config":{"effort":"low","x":1}}`))
+	f.Add([]byte(`{"Max_Tokens":1}`))
+	quirks := &llm.Quirks{Rename: map[string]string{"top_k": "k"}, Drop: []string{"metadata"}}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		head, err := anthropic.Scan(body, nil)
+		if err != nil {
+			if _, ok := errors.AsType[*llm.Error](err); !ok {
+				t.Fatalf("Scan(%q): %v is not for a client", body, err)
+			}
+			_, _ = anthropic.DecodeRequest(body) // must not panic all the same
+			return
+		}
+		for _, q := range []*llm.Quirks{nil, quirks} {
+			spliced := anthropic.Splice(nil, body, &head, llm.Splice{Model: "m", Stream: true, MaxOutput: 9}, q)
+			again, err := anthropic.Scan(spliced, nil)
+			if err != nil && head.Model != "" || err == nil && (again.Model != "m" || again.MaxOutput != 9) {
+				t.Fatalf("Splice(%q) = %q: model %q, cap %d, %v", body, spliced, again.Model, again.MaxOutput, err)
+			}
+		}
+		r, err := anthropic.DecodeRequest(body)
+		if err != nil {
+			if e, ok := errors.AsType[*llm.Error](err); !ok || e.Param == "" {
+				t.Fatalf("DecodeRequest(%q): %v names no parameter", body, err)
+			}
+			return
+		}
+		checkEncodes(t, r)
+	})
+}
+
+// checkEncodes holds that a tree in this format's own words is written as JSON
+// and comes back the same, and that as a request of another's it is written or
+// refused.
+func checkEncodes(t *testing.T, r *llm.Request) {
+	t.Helper()
+	first, dropped, err := anthropic.EncodeRequest(r, nil)
+	if err != nil || !json.Valid(first) || len(dropped) > 0 {
+		t.Fatalf("EncodeRequest: %q, dropped %q, %v", first, dropped, err)
+	}
+	again, err := anthropic.DecodeRequest(first)
+	if err != nil {
+		t.Fatalf("DecodeRequest of %q: %v", first, err)
+	}
+	if second, _, err := anthropic.EncodeRequest(again, nil); err != nil || !bytes.Equal(first, second) {
+		t.Fatalf("the second time it is another body, %v\n%s\n%s", err, first, second)
+	}
+	foreign := *r
+	foreign.ExtraOf = "openai"
+	out, _, err := anthropic.EncodeRequest(&foreign, &llm.Quirks{Drop: []string{"thinking"}})
+	if err != nil {
+		if e, ok := errors.AsType[*llm.Error](err); !ok || e.Code != llm.CodeInvalidRequest || e.Param == "" {
+			t.Fatalf("refused with %v", err)
+		}
+	} else if !json.Valid(out) {
+		t.Fatalf("EncodeRequest of another format's: %q", out)
+	}
+}
+
+func FuzzReply(f *testing.F) {
+	f.Add([]byte(`{"id":"a","content":[{"type":"text","text":"x","citations":[]},{"type":"tool_use","input":{}},{"type":"thinking"},{"type":"x"}],"stop_reason":"pause_turn","usage":{"input_tokens":1,"output_tokens":2,"iterations":[{"type":"compaction"}]}}`))
+	f.Add([]byte(`{"type":"error","error":{"type":"overloaded_error","message":"m"}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		anthropic.DecodeError(body)
+		r, err := anthropic.DecodeReply(body, nil)
+		if err != nil {
+			return
+		}
+		first := anthropic.EncodeReply(nil, r)
+		if !json.Valid(first) {
+			t.Fatalf("EncodeReply of %q: %q is not JSON", body, first)
+		}
+		again, err := anthropic.DecodeReply(first, nil)
+		if err != nil {
+			t.Fatalf("DecodeReply of %q: %v", first, err)
+		}
+		if second := anthropic.EncodeReply(nil, again); !bytes.Equal(first, second) {
+			t.Fatalf("the second time it is another reply\n%s\n%s", first, second)
+		}
+		if out := anthropic.Stamp(nil, body, &llm.Final{Cost: new(llm.Money), Attempts: 2}); !json.Valid(out) {
+			t.Fatalf("Stamp of %q: %q is not JSON", body, out)
+		}
+		if r.Reported && !r.Usage.Plausible() {
+			t.Fatalf("usage of %q: %v", body, r.Usage)
+		}
+	})
+}
+
+func FuzzStream(f *testing.F) {
+	f.Add("message_start", `{"type":"message_start","message":{"id":"a","usage":{"input_tokens":1,"output_tokens":1}}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{"x":1}}}`, `{"type":"content_block_stop","index":0}`)
+	f.Add("", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"x"}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta"}}`, `{"type":"message_delta","delta":{"stop_reason":"x"},"usage":{"output_tokens":1}}`)
+	f.Add("error", `{"error":{"message":"m"}}`, `[DONE]`, `{"type":"message_stop"}`)
+	f.Fuzz(func(t *testing.T, name, first, second, third string) {
+		d, enc := anthropic.NewDecoder(nil), anthropic.NewEncoder(llm.Meta{IncludeUsage: true})
+		var out []byte
+		for _, data := range []string{first, second, third} {
+			events, err := d.Decode(nil, sse.Event{Name: []byte(name), Data: []byte(data)})
+			for i := range events {
+				out = enc.Append(out, &events[i])
+				if ev := &events[i]; ev.Kind == llm.EventUsage && !ev.Usage.Plausible() {
+					t.Fatalf("usage %v", ev.Usage)
+				}
+			}
+			if e, ok := errors.AsType[*llm.Error](err); ok {
+				out = enc.Fail(out, e)
+			}
+		}
+		checkFrames(t, enc.Finish(out, &llm.Final{Reported: true}))
+	})
+}
+
+// checkFrames holds that what is written is events of JSON, and that blocks
+// begin in order and nothing is said of one that has not begun.
+func checkFrames(t *testing.T, out []byte) {
+	t.Helper()
+	r := sse.NewReader(bytes.NewReader(out), 1<<20)
+	var blocks, open int64
+	for {
+		frame, err := r.Next()
+		if err != nil {
+			break
+		}
+		var data struct {
+			Type  string
+			Index int64
+		}
+		if err := json.Unmarshal(frame.Data, &data); err != nil || data.Type != string(frame.Name) {
+			t.Fatalf("frame %q %q: %v", frame.Name, frame.Data, err)
+		}
+		switch data.Type {
+		case "content_block_start":
+			if data.Index != blocks || open != 0 {
+				t.Fatalf("block %d begins as number %d, %d open: %q", data.Index, blocks, open, out)
+			}
+			blocks, open = blocks+1, open+1
+		case "content_block_delta":
+			if data.Index >= blocks {
+				t.Fatalf("a piece of block %d of %d: %q", data.Index, blocks, out)
+			}
+		case "content_block_stop":
+			if data.Index != blocks-1 || open != 1 {
+				t.Fatalf("block %d ends, of %d, %d open: %q", data.Index, blocks, open, out)
+			}
+			open--
+		}
+	}
+	if len(r.Rest()) > 0 || open != 0 {
+		t.Fatalf("%q is no whole event, or %d blocks are open", r.Rest(), open)
+	}
+}

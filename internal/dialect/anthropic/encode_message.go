@@ -1,0 +1,337 @@
+package anthropic
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// turn is what one side says until the other does.
+type turn struct {
+	role  llm.Role
+	parts []llm.Part
+	extra []llm.Field
+}
+
+// messages writes the system prompt and the conversation.
+func (e *requestEncoder) messages(list []llm.Message) {
+	var system []llm.Part
+	var turns []turn
+	if e.own {
+		system, turns = e.ownTurns(list)
+	} else {
+		system, turns = e.turns(list)
+	}
+	if system != nil && e.key("system") {
+		e.content(system)
+	}
+	e.key("messages")
+	e.dst = append(e.dst, '[')
+	for i := range turns {
+		if i > 0 {
+			e.dst = append(e.dst, ',')
+		}
+		t := &turns[i]
+		e.dst = rawjson.AppendString(append(e.dst, `{"role":`...), string(t.role))
+		e.dst = append(e.dst, `,"content":`...)
+		e.content(t.parts)
+		e.extra(t.extra, "message fields of another API")
+		e.dst = append(e.dst, '}')
+	}
+	e.dst = append(e.dst, ']')
+}
+
+// ownTurns takes the messages of a client of this format as they are: the first
+// one is the system prompt if it is a system message, later ones stay where
+// they stand.
+func (e *requestEncoder) ownTurns(list []llm.Message) (system []llm.Part, turns []turn) {
+	for i := range list {
+		m := &list[i]
+		if i == 0 && m.Role == llm.RoleSystem {
+			system = slices.Concat([]llm.Part{}, m.Parts)
+			continue
+		}
+		role := m.Role
+		if role == llm.RoleTool {
+			role = llm.RoleUser
+		}
+		turns = append(turns, turn{role: role, parts: m.Parts, extra: m.Extra})
+	}
+	return system, turns
+}
+
+// turns gathers all system messages into the prompt, and joins what one side
+// says in several messages: the results of parallel calls have to stand in one,
+// ahead of what else is said there.
+func (e *requestEncoder) turns(list []llm.Message) (system []llm.Part, turns []turn) {
+	for i := range list {
+		m := &list[i]
+		if m.Name != "" {
+			e.drop("name")
+		}
+		if len(m.Extra) > 0 {
+			e.drop("message fields of another API")
+		}
+		parts := e.carried(m.Parts)
+		if len(parts) == 0 {
+			continue
+		}
+		if m.Role == llm.RoleSystem {
+			system = append(system, parts...)
+			continue
+		}
+		role := m.Role
+		if role == llm.RoleTool {
+			role = llm.RoleUser
+		}
+		if n := len(turns); n > 0 && turns[n-1].role == role {
+			turns[n-1].parts = append(turns[n-1].parts, parts...)
+			continue
+		}
+		turns = append(turns, turn{role: role, parts: parts})
+	}
+	for i := range turns {
+		slices.SortStableFunc(turns[i].parts, resultsFirst)
+	}
+	return system, turns
+}
+
+// carried is the parts that the vendor takes: no empty text, and no thinking
+// without a proof of its own.
+func (e *requestEncoder) carried(parts []llm.Part) []llm.Part {
+	kept := make([]llm.Part, 0, len(parts))
+	for _, p := range parts {
+		switch {
+		case p.Kind == llm.PartReasoning:
+			e.drop("reasoning")
+		case says(p):
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+func resultsFirst(a, b llm.Part) int {
+	switch {
+	case isResult(a) == isResult(b):
+		return 0
+	case isResult(a):
+		return -1
+	}
+	return 1
+}
+
+func isResult(p llm.Part) bool { return p.Kind == llm.PartToolResult }
+
+// content writes a content: a string where it is plain text alone, else an
+// array of blocks.
+func (e *requestEncoder) content(parts []llm.Part) {
+	if len(parts) == 0 {
+		e.dst = append(e.dst, `""`...)
+		return
+	}
+	if p := &parts[0]; len(parts) == 1 && isWords(p) && !e.marked(p) {
+		e.marks(p)
+		e.dst = rawjson.AppendString(e.dst, p.Text)
+		return
+	}
+	e.dst = append(e.dst, '[')
+	for i := range parts {
+		if i > 0 {
+			e.dst = append(e.dst, ',')
+		}
+		e.block(&parts[i])
+	}
+	e.dst = append(e.dst, ']')
+}
+
+func isWords(p *llm.Part) bool { return p.Kind == llm.PartText || p.Kind == llm.PartRefusal }
+
+// marked reports whether there is something to be written beside a text.
+func (e *requestEncoder) marked(p *llm.Part) bool {
+	return e.cache(p) != nil || e.own && (p.Annotations != nil || len(p.Extra) > 0)
+}
+
+// cache is the part's cache mark, which clients of other formats write in this
+// one's words. What is none is left out.
+func (e *requestEncoder) cache(p *llm.Part) []byte {
+	if e.own || rawjson.Text(rawjson.Get(p.CacheControl, "type")) == "ephemeral" {
+		return p.CacheControl
+	}
+	return nil
+}
+
+// marks writes what stands beside the content of any block.
+func (e *requestEncoder) marks(p *llm.Part) {
+	if c := e.cache(p); c != nil {
+		e.innerRaw("cache_control", c)
+	} else if p.CacheControl != nil {
+		e.drop("cache_control")
+	}
+	e.extra(p.Extra, "content fields of another API")
+	if p.Annotations == nil {
+		return
+	}
+	if e.own {
+		e.innerRaw("citations", p.Annotations)
+	} else {
+		e.drop("annotations")
+	}
+}
+
+// block writes one content block.
+func (e *requestEncoder) block(p *llm.Part) {
+	switch p.Kind {
+	case llm.PartText, llm.PartRefusal:
+		e.dst = rawjson.AppendString(append(e.dst, `{"type":"text","text":`...), p.Text)
+	case llm.PartReasoning:
+		e.dst = appendThinking(e.dst, p)
+	case llm.PartImage:
+		e.dst = append(e.dst, `{"type":"image"`...)
+		e.source(p)
+	case llm.PartDocument:
+		e.dst = append(e.dst, `{"type":"document"`...)
+		e.source(p)
+	case llm.PartToolCall:
+		e.call(p.Call)
+	case llm.PartToolResult:
+		e.result(p)
+	default:
+		e.dst = append(e.dst, p.Raw...)
+		return
+	}
+	e.marks(p)
+	e.dst = append(e.dst, '}')
+}
+
+// appendThinking writes a thinking block up to its closing brace.
+func appendThinking(dst []byte, p *llm.Part) []byte {
+	if p.Redacted != "" {
+		return rawjson.AppendString(append(dst, `{"type":"redacted_thinking","data":`...), p.Redacted)
+	}
+	dst = rawjson.AppendString(append(dst, `{"type":"thinking","thinking":`...), p.Text)
+	return rawjson.AppendString(append(dst, `,"signature":`...), p.Signature)
+}
+
+// source writes where an image or a document is from.
+func (e *requestEncoder) source(p *llm.Part) {
+	m := p.Media
+	e.dst = append(e.dst, `,"source":{"type":`...)
+	kind := "image/png"
+	if p.Kind == llm.PartDocument {
+		kind = documentType(m)
+	}
+	switch {
+	case m.Data != "" && strings.HasPrefix(kind, "text/"):
+		e.dst = append(e.dst, `"text","media_type":"text/plain"`...)
+		e.inner("data", plain(m.Data))
+	case m.Data == "" && m.URL != "":
+		e.dst = append(e.dst, `"url"`...)
+		e.inner("url", m.URL)
+	case m.Data == "" && m.FileID != "":
+		e.dst = append(e.dst, `"file"`...)
+		e.inner("file_id", m.FileID)
+	default:
+		if m.MIME != "" {
+			kind = m.MIME
+		}
+		e.dst = append(e.dst, `"base64"`...)
+		e.inner("media_type", kind)
+		e.inner("data", m.Data)
+	}
+	e.dst = append(e.dst, '}')
+	if m.Name != "" && p.Kind == llm.PartDocument {
+		e.inner("title", m.Name)
+	}
+	if m.Detail != "" && m.Detail != "auto" {
+		e.drop("detail")
+	}
+}
+
+// documentType is the media type of an inline document: as it was given, or as
+// its first bytes say; empty for one that the vendor does not take.
+func documentType(m *llm.Media) string {
+	switch {
+	case m.MIME == "application/pdf", m.MIME == "" && strings.HasPrefix(m.Data, "JVBERi"): // "%PDF-" in base64
+		return "application/pdf"
+	case strings.HasPrefix(m.MIME, "text/"):
+		return "text/plain"
+	}
+	return ""
+}
+
+// plain is the text behind base64. What is not base64 was a text all along.
+func plain(data string) string {
+	b, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		return data
+	}
+	return string(b)
+}
+
+func (e *requestEncoder) call(c *llm.ToolCall) {
+	e.dst = rawjson.AppendString(append(e.dst, `{"type":"tool_use","id":`...), e.callID(c.ID))
+	e.inner("name", c.Name)
+	e.dst = appendInput(append(e.dst, `,"input":`...), c.Arguments)
+	e.extra(c.Extra, "tool call fields of another API")
+}
+
+// appendInput writes the input of a call. Arguments that are no JSON, which a
+// model may well have written, are there as a text.
+func appendInput(dst []byte, arguments string) []byte {
+	switch {
+	case arguments == "":
+		return append(dst, "{}"...)
+	case rawjson.Validate([]byte(arguments), maxDepth) != nil, rawjson.KindOf([]byte(arguments)) == rawjson.String:
+		return rawjson.AppendString(dst, arguments)
+	}
+	return append(dst, arguments...)
+}
+
+// callID is a call's id in the letters that the vendor takes: the ids of some
+// others have dots and colons.
+func (e *requestEncoder) callID(id string) string {
+	if e.own {
+		return id
+	}
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, id)
+}
+
+func (e *requestEncoder) result(p *llm.Part) {
+	r := p.Result
+	e.dst = rawjson.AppendString(append(e.dst, `{"type":"tool_result","tool_use_id":`...), e.callID(r.CallID))
+	parts := r.Parts
+	if !e.own {
+		parts = e.carried(parts)
+		p.CacheControl = hoisted(p.CacheControl, parts)
+	}
+	if len(parts) > 0 {
+		e.dst = append(e.dst, `,"content":`...)
+		e.content(parts)
+	}
+	if r.IsError {
+		e.innerRaw("is_error", []byte("true"))
+	}
+}
+
+// hoisted is the cache mark of a result: its own, or that of a part within it,
+// from which it is taken, for the vendor wants it at the outer block.
+func hoisted(mark []byte, parts []llm.Part) []byte {
+	for i := range parts {
+		if parts[i].CacheControl != nil {
+			if mark == nil {
+				mark = parts[i].CacheControl
+			}
+			parts[i].CacheControl = nil
+		}
+	}
+	return mark
+}

@@ -1,0 +1,218 @@
+package anthropic
+
+import (
+	"encoding/base64"
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// decodeMessages builds the messages, the system prompt as the first of them.
+func decodeMessages(system, v []byte) (messages []llm.Message, err error) {
+	if system != nil {
+		m := llm.Message{Role: llm.RoleSystem}
+		if m.Parts, err = decodeContent(system, "system", false); err != nil {
+			return nil, err
+		}
+		messages = append(messages, m)
+	}
+	first := len(messages)
+	if rawjson.KindOf(v) == rawjson.Array {
+		for i, e := range rawjson.Elements(v) {
+			m, err := decodeMessage(e, "messages["+strconv.Itoa(i)+"]")
+			if err != nil {
+				return nil, err
+			}
+			messages = append(messages, m)
+		}
+	}
+	if len(messages) == first {
+		return nil, llm.Invalid("messages", `The messages must be an array of at least one message such as {"role": "user", "content": "Hello"}.`)
+	}
+	return messages, nil
+}
+
+func decodeMessage(v []byte, param string) (out llm.Message, err error) {
+	if rawjson.KindOf(v) != rawjson.Object {
+		return out, llm.Invalid(param, "A message must be an object with a role and content.")
+	}
+	var role, content []byte
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "role":
+			role = m.Value
+		case "content":
+			content = m.Value
+		default:
+			if rawjson.Present(m.Value) {
+				out.Extra = append(out.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+			}
+		}
+	}
+	switch out.Role = llm.Role(rawjson.Text(role)); out.Role {
+	case llm.RoleUser, llm.RoleAssistant, llm.RoleSystem:
+	default:
+		return out, llm.Invalid(param+".role", `The role must be "user", "assistant" or "system".`)
+	}
+	out.Parts, err = decodeContent(content, param+".content", false)
+	return out, err
+}
+
+// decodeContent reads a content, a string or an array of blocks, which may be
+// within a tool's result. An empty string is no part.
+func decodeContent(v []byte, param string, within bool) (parts []llm.Part, err error) {
+	if s, ok := rawjson.AsString(v); ok {
+		if s != "" {
+			parts = []llm.Part{{Kind: llm.PartText, Text: s}}
+		}
+		return parts, nil
+	}
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid(param, "The content must be a string or an array of content blocks.")
+	}
+	for i, e := range rawjson.Elements(v) {
+		p, err := decodeBlock(e, param+"["+strconv.Itoa(i)+"]", within)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// partKinds are the types of block that have a place in the tree.
+var partKinds = map[string]llm.PartKind{
+	"text":              llm.PartText,
+	"thinking":          llm.PartReasoning,
+	"redacted_thinking": llm.PartReasoning,
+	"image":             llm.PartImage,
+	"document":          llm.PartDocument,
+	"tool_use":          llm.PartToolCall,
+	"tool_result":       llm.PartToolResult,
+}
+
+// decodeBlock reads a content block; one of a type, or from a source, that
+// nobody modelled is kept as it came.
+//
+// Results hold no results: whoever nests them would have them read again and
+// again.
+func decodeBlock(v []byte, param string, within bool) (llm.Part, error) {
+	kind := rawjson.Text(rawjson.Get(v, "type"))
+	if kind == "" {
+		return llm.Part{}, llm.Invalid(param, `A content block must be an object such as {"type": "text", "text": "Hello"}.`)
+	}
+	b := block{Part: llm.Part{Kind: partKinds[kind]}, kind: kind, param: param}
+	if b.Kind == 0 || within && b.Kind == llm.PartToolResult {
+		return other(v), nil
+	}
+	switch b.Kind {
+	case llm.PartToolCall:
+		b.Call = &llm.ToolCall{}
+	case llm.PartToolResult:
+		b.Result = &llm.ToolResult{}
+	}
+	for m := range rawjson.Members(v) {
+		if err := b.read(m); err != nil {
+			return llm.Part{}, err
+		}
+	}
+	if (b.Kind == llm.PartImage || b.Kind == llm.PartDocument) && b.Media == nil {
+		return other(v), nil
+	}
+	if b.Media != nil {
+		b.Media.Name = b.title
+	}
+	return b.Part, nil
+}
+
+func other(v []byte) llm.Part { return llm.Part{Kind: llm.PartOther, Raw: v} }
+
+// block is a content block while it is read.
+type block struct {
+	llm.Part
+	kind, param, title string
+}
+
+func (b *block) read(m rawjson.Member) error {
+	if !rawjson.Present(m.Value) {
+		return nil
+	}
+	switch string(m.Key()) {
+	case "type":
+		return nil
+	case "cache_control":
+		b.CacheControl = m.Value
+		return nil
+	}
+	known, err := b.fill(string(m.Key()), m.Value)
+	switch {
+	case known || err != nil:
+	case b.Call != nil:
+		b.Call.Extra = append(b.Call.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+	default:
+		b.Extra = append(b.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+	}
+	return err
+}
+
+// fill reads a member that belongs to blocks of this kind.
+func (b *block) fill(key string, v []byte) (known bool, err error) {
+	switch b.kind + "." + key {
+	case "text.text":
+		b.Text, err = text(v, b.param+".text")
+	case "text.citations":
+		b.Annotations = v
+	case "thinking.thinking":
+		b.Text = rawjson.Text(v)
+	case "thinking.signature":
+		b.Signature = rawjson.Text(v)
+	case "redacted_thinking.data":
+		b.Redacted = rawjson.Text(v)
+	case "image.source", "document.source":
+		b.Media = decodeSource(v)
+	case "document.title":
+		b.title = rawjson.Text(v)
+	case "tool_use.id":
+		b.Call.ID = rawjson.Text(v)
+	case "tool_use.name":
+		b.Call.Name = rawjson.Text(v)
+	case "tool_use.input":
+		b.Call.Arguments = arguments(v)
+	case "tool_result.tool_use_id":
+		b.Result.CallID = rawjson.Text(v)
+	case "tool_result.content":
+		b.Result.Parts, err = decodeContent(v, b.param+".content", true)
+	case "tool_result.is_error":
+		b.Result.IsError, _ = rawjson.AsBool(v)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// arguments are the input of a call as JSON text. One that is itself a text is
+// what EncodeReply makes of arguments that are no JSON.
+func arguments(v []byte) string {
+	if s, ok := rawjson.AsString(v); ok {
+		return s
+	}
+	return string(v)
+}
+
+// decodeSource reads where an image or a document is from; nil for a source
+// that nobody modelled.
+func decodeSource(v []byte) *llm.Media {
+	get := func(name string) string { return rawjson.Text(rawjson.Get(v, name)) }
+	switch get("type") {
+	case "base64":
+		return &llm.Media{MIME: get("media_type"), Data: get("data")}
+	case "text":
+		return &llm.Media{MIME: get("media_type"), Data: base64.StdEncoding.EncodeToString([]byte(get("data")))}
+	case "url":
+		return &llm.Media{URL: get("url")}
+	case "file":
+		return &llm.Media{FileID: get("file_id")}
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package anthropic
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// Efforts that have no word of Anthropic's own, or none everywhere.
+const (
+	effortNone    = "none"
+	effortMinimal = "minimal"
+	effortExtra   = "xhigh"
+)
+
+func reasoningOf(r *llm.Request) *llm.ReasoningOptions {
+	if r.Reasoning == nil {
+		r.Reasoning = &llm.ReasoningOptions{}
+	}
+	return r.Reasoning
+}
+
+// decodeThinking reads how the model is to think. An effort that stands beside
+// it says more than that thinking is off.
+func decodeThinking(r *llm.Request, v []byte) error {
+	if rawjson.KindOf(v) != rawjson.Object {
+		return llm.Invalid("thinking", `The thinking must be an object such as {"type": "adaptive"}.`)
+	}
+	o := reasoningOf(r)
+	o.Raw = v
+	if n, ok := rawjson.AsInt(rawjson.Get(v, "budget_tokens")); ok && n > 0 && n <= maxCount {
+		o.Budget = n
+	}
+	if rawjson.Text(rawjson.Get(v, "type")) == "disabled" && o.Effort == "" {
+		o.Effort = effortNone
+	}
+	return nil
+}
+
+// generation is a Claude model's version, 407 for 4.7. Which parameters a model
+// takes depends on it:
+// https://platform.claude.com/docs/en/about-claude/models/migration-guide.
+type generation int
+
+const (
+	// foreign is a model of another maker, whose server speaks this format.
+	foreign generation = 0
+	// newest is a Claude whose name has no version.
+	newest generation = 99 * 100
+
+	firstThinking    generation = 307 // before it, no model thinks
+	firstOneSampling generation = 401 // takes temperature or top_p, not both
+	firstAdaptive    generation = 406 // {type: adaptive} and an effort in place of a budget; refuses to go on with an assistant's message
+	firstUnsampled   generation = 407 // refuses temperature, top_p and top_k; knows the effort xhigh
+)
+
+// generationOf reads the version in a model's name, in the forms of all
+// vendors: claude-3-7-sonnet-20250219, claude-opus-4-1@20250805,
+// us.anthropic.claude-haiku-4-5-20251001-v1:0, claude-2.1.
+func generationOf(model string) generation {
+	_, rest, ok := strings.Cut(model, "claude")
+	if !ok {
+		return foreign
+	}
+	words := strings.FieldsFunc(rest, func(r rune) bool { return strings.ContainsRune("-.@:_", r) })
+	for i, w := range words {
+		major, ok := version(w)
+		if !ok {
+			continue
+		}
+		g := generation(major * 100)
+		if i+1 < len(words) {
+			if minor, ok := version(words[i+1]); ok {
+				g += generation(minor)
+			}
+		}
+		return g
+	}
+	return newest
+}
+
+// version is a number of at most two digits; a longer one is a date.
+func version(s string) (int, bool) {
+	n, err := strconv.Atoi(s)
+	return n, err == nil && len(s) <= 2
+}
+
+// alwaysThinks reports whether a model refuses to have its thinking switched off.
+func alwaysThinks(model string) bool {
+	return strings.Contains(model, "claude-fable") || strings.Contains(model, "claude-mythos")
+}
+
+// The least that a thinking budget may be, and how many tokens of thinking stand
+// for an effort at models that take a budget. The largest leaves room, with
+// defaultOutput, below the 32,000 tokens that such a model may write.
+const (
+	minBudget    = 1024
+	lowBudget    = 2048
+	mediumBudget = 8192
+	highBudget   = 16_384
+	mostBudget   = 20_480
+)
+
+// Above these many tokens of thinking an effort is the next higher one, as in
+// OpenAI's format.
+const (
+	mediumFrom = 4096
+	highFrom   = 16_384
+)
+
+// thought is how a model is told to think.
+type thought struct {
+	raw    []byte // the thinking object, as it came
+	kind   string // its type, where it is made here; empty for none
+	budget int64
+	effort string
+}
+
+// on reports whether thinking is asked for, which other parameters bear with
+// badly.
+func (t *thought) on() bool { return t.kind == "enabled" || t.kind == "adaptive" }
+
+// plan says how the model is to think, in words that it understands.
+func (e *requestEncoder) plan(r *llm.Request) thought {
+	o := r.Reasoning
+	switch {
+	case o == nil:
+		return thought{}
+	case e.own:
+		return ownPlan(o)
+	case o.Effort == effortNone:
+		return e.planNone(r.Model)
+	case o.Effort == "" && o.Budget <= 0:
+		return thought{}
+	case e.generation >= firstAdaptive:
+		return e.planAdaptive(r, o)
+	case e.generation >= firstThinking || e.generation == foreign:
+		return e.planBudget(r, o)
+	}
+	e.drop("reasoning_effort")
+	return thought{}
+}
+
+// ownPlan is that of a request in this format's own words. The effort "none" is
+// what decodeThinking makes of thinking that is off.
+func ownPlan(o *llm.ReasoningOptions) thought {
+	t := thought{raw: o.Raw, budget: o.Budget, effort: o.Effort}
+	if t.effort == effortNone {
+		t.effort = ""
+	}
+	switch {
+	case o.Raw != nil:
+	case o.Budget > 0:
+		t.kind = "enabled"
+	case o.Effort == effortNone:
+		t.kind = "disabled"
+	}
+	return t
+}
+
+// planNone switches thinking off where it may be on by default.
+func (e *requestEncoder) planNone(model string) thought {
+	switch {
+	case alwaysThinks(model):
+		e.drop("reasoning_effort")
+	case e.generation >= firstAdaptive:
+		return thought{kind: "disabled"}
+	}
+	return thought{}
+}
+
+// planAdaptive gives the effort, and lets the model think as long as no tool is
+// forced upon it.
+func (e *requestEncoder) planAdaptive(r *llm.Request, o *llm.ReasoningOptions) thought {
+	t := thought{effort: o.Effort, kind: "adaptive"}
+	if forced(r.ToolChoice) {
+		t.kind = ""
+	}
+	switch o.Effort {
+	case "low", "medium", "high", "max":
+	case effortMinimal:
+		t.effort = "low"
+	case effortExtra:
+		if e.generation < firstUnsampled {
+			t.effort = "high"
+		}
+	case "":
+		e.drop("reasoning budget")
+		t.effort = effortOf(o.Budget)
+	default:
+		e.drop("reasoning_effort")
+		return thought{}
+	}
+	return t
+}
+
+func effortOf(budget int64) string {
+	switch {
+	case budget < mediumFrom:
+		return "low"
+	case budget < highFrom:
+		return "medium"
+	}
+	return "high"
+}
+
+// planBudget gives tokens to think with, which must be fewer than the output
+// cap. The models that take a budget refuse to think when a tool is forced upon
+// them, and in the middle of what they did not think about.
+func (e *requestEncoder) planBudget(r *llm.Request, o *llm.ReasoningOptions) thought {
+	budget, name, share := o.Budget, "reasoning budget", int64(1)
+	if o.Effort != "" {
+		budget, name, share = budgetOf(o.Effort), "reasoning_effort", 2 // the other half is for the answer
+	}
+	if budget > 0 {
+		budget = max(budget, minBudget)
+	}
+	if r.MaxOutput != nil {
+		budget = min(budget, (*r.MaxOutput-1)/share)
+	}
+	if budget < minBudget || forced(r.ToolChoice) || amidTurn(r.Messages) {
+		e.drop(name)
+		return thought{}
+	}
+	return thought{kind: "enabled", budget: budget}
+}
+
+// budgetOf is 0 for an effort that nobody knows.
+func budgetOf(effort string) int64 {
+	switch effort {
+	case effortMinimal:
+		return minBudget
+	case "low":
+		return lowBudget
+	case "medium":
+		return mediumBudget
+	case "high":
+		return highBudget
+	case effortExtra, "max":
+		return mostBudget
+	}
+	return 0
+}
+
+func forced(c *llm.ToolChoice) bool {
+	return c != nil && (c.Mode == llm.ToolsRequired || c.Mode == llm.ToolsNamed)
+}
+
+// amidTurn reports whether the answer goes on with what the assistant said, or
+// with calls that it made.
+func amidTurn(list []llm.Message) bool {
+	for i := len(list) - 1; i >= 0; i-- {
+		switch {
+		case list[i].Role == llm.RoleAssistant:
+			return i == len(list)-1
+		case slices.ContainsFunc(list[i].Parts, isResult):
+			return true
+		}
+	}
+	return false
+}
+
+// thinking writes the plan's members.
+func (e *requestEncoder) thinking(t *thought) {
+	switch {
+	case t.raw != nil:
+		e.raw("thinking", t.raw)
+	case t.kind == "" || !e.key("thinking"):
+	case t.kind == "enabled":
+		e.dst = strconv.AppendInt(append(e.dst, `{"type":"enabled","budget_tokens":`...), t.budget, 10)
+		e.dst = append(e.dst, '}')
+	default:
+		e.dst = append(rawjson.AppendString(append(e.dst, `{"type":`...), t.kind), '}')
+	}
+}

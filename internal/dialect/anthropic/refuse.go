@@ -1,0 +1,146 @@
+package anthropic
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// refuse says what a request in another format's words asks for that this one
+// cannot carry and that would change the answer's meaning; nil for nothing.
+func (e *requestEncoder) refuse(r *llm.Request) error {
+	if r.Choices != nil && *r.Choices > 1 {
+		return llm.Invalid("n", "Anthropic gives one answer to a request. Leave n out, or ask several times.")
+	}
+	if r.Format != nil && r.Format.Kind == llm.FormatJSON {
+		return llm.Invalid("response_format", `Anthropic has no "json_object" without a schema. Ask for "json_schema" with the schema of the answer.`)
+	}
+	for i := range r.Tools {
+		if r.Tools[i].Raw != nil {
+			return llm.Invalid("tools["+strconv.Itoa(i)+"]", "A tool that is not a function cannot be carried to Anthropic's Messages API from another API.")
+		}
+	}
+	for _, f := range r.Extra {
+		if err := refuseExtra(f); err != nil {
+			return err
+		}
+	}
+	var last llm.Role // of whoever speaks last
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		if err := refuseParts(m.Role, m.Parts, "messages["+strconv.Itoa(i)+"]"); err != nil {
+			return err
+		}
+		if m.Role != llm.RoleSystem && slices.ContainsFunc(m.Parts, says) {
+			last = m.Role
+		}
+	}
+	switch {
+	case last == llm.RoleAssistant && e.generation >= firstAdaptive:
+		return llm.Invalid("messages", "This model does not go on with what the assistant said. End the messages with one of the user's.")
+	case last == "":
+		return llm.Invalid("messages", "The messages hold nothing that the user or the assistant says. Anthropic needs a message that is not a system one, and not empty.")
+	}
+	return nil
+}
+
+// refuseExtra refuses what nobody modelled and is known to change what is
+// answered.
+func refuseExtra(f llm.Field) error {
+	switch f.Name {
+	case "tool_choice", "response_format", "web_search_options":
+		return llm.Invalid(f.Name, "This "+f.Name+" has no counterpart in Anthropic's Messages API.")
+	case "modalities":
+		for _, e := range rawjson.Elements(f.Value) {
+			if rawjson.Text(e) != "text" {
+				return llm.Invalid(f.Name, `Anthropic answers in text alone. Ask for the modalities ["text"].`)
+			}
+		}
+	}
+	return nil
+}
+
+// says reports whether something is left of a part where it is written.
+func says(p llm.Part) bool {
+	switch p.Kind {
+	case llm.PartText, llm.PartRefusal:
+		return strings.TrimSpace(p.Text) != ""
+	case llm.PartReasoning: // what others thought, this vendor does not take
+		return false
+	}
+	return true
+}
+
+func refuseParts(role llm.Role, parts []llm.Part, param string) error {
+	for i := range parts {
+		p := &parts[i]
+		if p.Kind == llm.PartToolCall {
+			if why := refuseCall(p.Call); why != "" {
+				return llm.Invalid(param+".tool_calls", why)
+			}
+			continue
+		}
+		if why := refusePart(role, p); why != "" {
+			return llm.Invalid(param+".content["+strconv.Itoa(i)+"]", why)
+		}
+		if p.Kind == llm.PartToolResult {
+			if err := refuseParts(llm.RoleTool, p.Result.Parts, param); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// refusePart says why a part cannot be carried; empty where it can.
+func refusePart(role llm.Role, p *llm.Part) string {
+	switch p.Kind {
+	case llm.PartText, llm.PartRefusal, llm.PartReasoning:
+		return ""
+	case llm.PartToolResult:
+		if p.Result != nil && role != llm.RoleSystem && role != llm.RoleAssistant {
+			return ""
+		}
+		return "A tool's result is out of place here."
+	case llm.PartImage, llm.PartDocument:
+		if role == llm.RoleAssistant || role == llm.RoleSystem {
+			return "Anthropic takes images and documents from the user and from tools alone."
+		}
+		return refuseMedia(p)
+	case llm.PartAudio:
+		return "Anthropic's Messages API takes no audio. Send a transcript."
+	}
+	return "A content part of this type has no counterpart in Anthropic's Messages API."
+}
+
+func refuseCall(c *llm.ToolCall) string {
+	switch {
+	case c == nil:
+		return "A tool call needs a name."
+	case c.Arguments == "":
+		return ""
+	case rawjson.Validate([]byte(c.Arguments), maxDepth) != nil, rawjson.KindOf([]byte(c.Arguments)) != rawjson.Object:
+		return "Anthropic takes the arguments of a tool call as a JSON object alone, and these are none."
+	}
+	return ""
+}
+
+func refuseMedia(p *llm.Part) string {
+	m := p.Media
+	switch {
+	case m == nil || m.URL == "" && m.Data == "" && m.FileID == "":
+		return "The part holds neither an address nor data."
+	case m.Data == "" && m.FileID != "":
+		return "A file that was uploaded elsewhere is not known to Anthropic. Send it inline or by address."
+	case m.Data == "" && !strings.HasPrefix(m.URL, "https://") && !strings.HasPrefix(m.URL, "http://"):
+		return "The address must begin with https:// or http://."
+	case p.Kind == llm.PartImage && m.Data != "" && !slices.Contains([]string{"", "image/jpeg", "image/png", "image/gif", "image/webp"}, m.MIME):
+		return "Anthropic takes images of the types image/jpeg, image/png, image/gif and image/webp alone."
+	case p.Kind == llm.PartDocument && m.Data != "" && documentType(m) == "":
+		return "Anthropic takes documents of the types application/pdf and text/plain alone."
+	}
+	return ""
+}

@@ -1,0 +1,141 @@
+package anthropic
+
+import (
+	"errors"
+	"fmt"
+
+	"weir/internal/dialect/explain"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+var errNoContent = errors.New("anthropic: the reply has no content, a list of blocks")
+
+// DecodeReply reads a whole answer. An *llm.Error is one that the provider
+// reported in place of it; any other error says that this is not the protocol.
+// Raw JSON in the reply shares memory with body.
+func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return nil, fmt.Errorf("anthropic: the reply is not JSON: %w", err)
+	}
+	r := &llm.Reply{ExtraOf: Name}
+	var a answer
+	for m := range rawjson.Members(body) {
+		a.read(r, m)
+	}
+	if rawjson.Present(a.failure) {
+		return r, explain.Reported(body)
+	}
+	if rawjson.KindOf(a.content) != rawjson.Array {
+		return nil, errNoContent
+	}
+	choice, err := a.choice()
+	if err != nil {
+		return nil, err
+	}
+	r.Choices = []llm.Choice{choice}
+	return r, nil
+}
+
+// answer is what makes the one choice of a reply.
+type answer struct {
+	content, failure       []byte
+	reason                 string
+	stopSequence, stopMore []byte
+}
+
+func (a *answer) read(r *llm.Reply, m rawjson.Member) {
+	switch string(m.Key()) {
+	case "id":
+		r.ID = rawjson.Text(m.Value)
+	case "model":
+		r.Model = rawjson.Text(m.Value)
+	case "content":
+		a.content = m.Value
+	case "stop_reason":
+		a.reason = rawjson.Text(m.Value)
+	case "stop_sequence":
+		a.stopSequence = m.Value
+	case "stop_details":
+		a.stopMore = m.Value
+	case "usage":
+		var c counts
+		c.add(m.Value)
+		r.Usage, r.Reported = c.usage()
+		r.Tier = rawjson.Text(rawjson.Get(m.Value, "service_tier"))
+	case "error":
+		a.failure = m.Value
+	case "type", "role":
+	default:
+		if rawjson.Present(m.Value) {
+			r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+		}
+	}
+}
+
+func (a *answer) choice() (c llm.Choice, err error) {
+	c.Message.Role = llm.RoleAssistant
+	for _, e := range rawjson.Elements(a.content) {
+		p, err := decodeBlock(e, "", false)
+		if err != nil {
+			return c, errNoContent // not the caller's fault, so not the caller's error
+		}
+		c.Message.Parts = append(c.Message.Parts, p)
+	}
+	c.Finish = finishOf(a.reason)
+	if c.Finish == llm.FinishStop && hasCall(c.Message.Parts) {
+		c.Finish = llm.FinishToolCalls // servers of other makers may not tell
+	}
+	// The words that the vocabulary has no place for, for clients of this format.
+	if word := finishWord(c.Finish); word != a.reason && a.reason != "" {
+		c.Extra = append(c.Extra, llm.Field{Name: "stop_reason", Value: rawjson.AppendString(nil, a.reason)})
+	}
+	if rawjson.Present(a.stopSequence) {
+		c.Extra = append(c.Extra, llm.Field{Name: "stop_sequence", Value: a.stopSequence})
+	}
+	if rawjson.Present(a.stopMore) {
+		c.Extra = append(c.Extra, llm.Field{Name: "stop_details", Value: a.stopMore})
+	}
+	return c, nil
+}
+
+func hasCall(parts []llm.Part) bool {
+	for i := range parts {
+		if parts[i].Kind == llm.PartToolCall {
+			return true
+		}
+	}
+	return false
+}
+
+// finishOf maps the vendor's words:
+// https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons.
+// An answer that the vendor paused, to be gone on with, is one that a limit cut.
+// A word that nobody listed is taken for a normal end; none at all stays none.
+func finishOf(word string) llm.FinishReason {
+	switch word {
+	case "":
+		return ""
+	case "max_tokens", "model_context_window_exceeded", "pause_turn", "compaction":
+		return llm.FinishLength
+	case "tool_use":
+		return llm.FinishToolCalls
+	case "refusal":
+		return llm.FinishContentFilter
+	}
+	return llm.FinishStop
+}
+
+// finishWord is the vendor's word for a reason. A provider that gave none came
+// to a normal end; an answer that an error ended is at any rate not whole.
+func finishWord(f llm.FinishReason) string {
+	switch f {
+	case llm.FinishLength, llm.FinishError:
+		return "max_tokens"
+	case llm.FinishToolCalls:
+		return "tool_use"
+	case llm.FinishContentFilter:
+		return "refusal"
+	}
+	return "end_turn"
+}

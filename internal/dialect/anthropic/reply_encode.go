@@ -1,0 +1,122 @@
+package anthropic
+
+import (
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// EncodeReply appends a message object to dst. The format has one choice: of
+// several, the first.
+func EncodeReply(dst []byte, r *llm.Reply) []byte {
+	own := r.ExtraOf == Name
+	r = r.For(Name)
+	var c llm.Choice
+	if len(r.Choices) > 0 {
+		c = r.Choices[0]
+	}
+	dst = appendOpening(dst, r.ID, r.Model)
+	dst = append(dst, '[')
+	e := requestEncoder{own: true, dst: dst}
+	first := len(e.dst)
+	refused := false
+	for i := range c.Message.Parts {
+		p := replyPart(&c.Message.Parts[i])
+		refused = refused || p.Kind == llm.PartRefusal
+		if p.Kind == 0 {
+			continue
+		}
+		if len(e.dst) > first {
+			e.dst = append(e.dst, ',')
+		}
+		e.block(&p)
+	}
+	dst = append(e.dst, ']')
+	if refused && c.Finish == llm.FinishStop {
+		c.Finish = llm.FinishContentFilter
+	}
+	dst = appendStop(append(dst, ','), &c)
+	if r.Reported || !r.Usage.IsZero() {
+		dst = append(dst, `,"usage":`...)
+		dst = appendUsage(dst, &r.Usage, tierWord(r.Tier, own), r.Cost)
+	}
+	return append(appendFields(dst, r.Extra), '}')
+}
+
+// appendOpening writes a message object up to its content.
+func appendOpening(dst []byte, id, model string) []byte {
+	dst = rawjson.AppendString(append(dst, `{"id":`...), id)
+	dst = append(dst, `,"type":"message","role":"assistant","model":`...)
+	dst = rawjson.AppendString(dst, model)
+	return append(dst, `,"content":`...)
+}
+
+// replyPart is a part as an answer of this format may have it: a sound is its
+// words. Its kind is zero for what has no place in one.
+func replyPart(p *llm.Part) llm.Part {
+	switch p.Kind {
+	case llm.PartText, llm.PartRefusal:
+		if p.Text != "" {
+			return *p
+		}
+	case llm.PartAudio:
+		if p.Text != "" {
+			return llm.Part{Kind: llm.PartText, Text: p.Text}
+		}
+	case llm.PartReasoning, llm.PartOther:
+		return *p
+	case llm.PartToolCall:
+		if p.Call != nil {
+			return *p
+		}
+	}
+	return llm.Part{}
+}
+
+// appendStop writes why the answer ended: in the words in which it came, where
+// those are this format's.
+func appendStop(dst []byte, c *llm.Choice) []byte {
+	reason := rawjson.AppendString(nil, finishWord(c.Finish))
+	sequence, more := []byte("null"), []byte(nil)
+	for _, f := range c.Extra {
+		switch f.Name {
+		case "stop_reason":
+			reason = f.Value
+		case "stop_sequence":
+			sequence = f.Value
+		case "stop_details":
+			more = f.Value
+		}
+	}
+	dst = append(append(dst, `"stop_reason":`...), reason...)
+	dst = append(append(dst, `,"stop_sequence":`...), sequence...)
+	if more != nil {
+		dst = append(append(dst, `,"stop_details":`...), more...)
+	}
+	return dst
+}
+
+// tierWord is the vendor's word for a service tier; empty where it has none.
+func tierWord(tier string, own bool) string {
+	switch {
+	case own, tier == "standard", tier == "priority", tier == "batch":
+		return tier
+	case tier == "default":
+		return "standard"
+	}
+	return ""
+}
+
+// written are the members that an encoded message has already.
+var written = rawjson.Names{
+	"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "stop_details", "usage", "error",
+}
+
+func appendFields(dst []byte, extra []llm.Field) []byte {
+	for _, f := range extra {
+		if !written.Has(f.Name) {
+			dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
+			dst = append(dst, f.Value...)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,299 @@
+package anthropic
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"weir/internal/dialect/explain"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/sse"
+)
+
+var errNotObject = errors.New("anthropic: a frame of the stream is not an object")
+
+// maxBlocks bounds the content blocks that a stream may have open at once, and
+// the tool calls that it may make; more are passed over.
+const maxBlocks = 1024
+
+// Decoder reads one streamed answer:
+// https://platform.claude.com/docs/en/build-with-claude/streaming.
+type Decoder struct {
+	blocks []openBlock
+	last   llm.PartKind // of the block that began last
+	calls  int
+	counts counts
+}
+
+// openBlock is a content block of the stream that has begun and not ended.
+type openBlock struct {
+	index int64
+	kind  llm.PartKind
+	call  int  // position among the calls
+	said  bool // some of it came
+	again bool // a text behind a text
+}
+
+// textStart stands for the start of a text that pieces of text would not tell:
+// one behind another text, or one that begins with a citation. Both are what
+// the vendor makes of an answer with citations.
+var textStart = []byte(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
+
+// NewDecoder decodes one streamed answer.
+func NewDecoder(*llm.Quirks) *Decoder { return &Decoder{} }
+
+// Decode appends the events of one frame to dst. A *llm.Error is an error that
+// the provider reported in the stream; any other error is a frame that is not
+// the protocol. Frames of a type that nobody knows are passed over, as the
+// vendor asks of its clients.
+func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
+	data := bytes.TrimSpace(frame.Data)
+	if len(data) == 0 || string(data) == "[DONE]" { // the latter is what servers of other makers add
+		return dst, nil
+	}
+	if err := rawjson.Validate(data, maxDepth); err != nil {
+		if string(frame.Name) == "error" {
+			return dst, explain.Reported(nil)
+		}
+		return dst, fmt.Errorf("anthropic: a frame of the stream is not JSON: %w", err)
+	}
+	if rawjson.KindOf(data) != rawjson.Object {
+		return dst, errNotObject
+	}
+	f := readFrame(data)
+	switch kind := f.kind; {
+	case string(frame.Name) == "error", kind == "error", kind == "" && rawjson.Present(f.failure):
+		return dst, explain.Reported(data)
+	case kind == "content_block_delta":
+		return d.delta(dst, &f, data), nil
+	case kind == "content_block_start":
+		return d.open(dst, &f, data), nil
+	case kind == "content_block_stop":
+		return d.close(dst, f.index), nil
+	case kind == "message_start":
+		return d.start(dst, f.message), nil
+	case kind == "message_delta":
+		return d.end(dst, &f), nil
+	case kind == "message_stop":
+		return append(dst, llm.Event{Kind: llm.EventDone}), nil
+	}
+	return dst, nil
+}
+
+// streamFrame is a frame's object by place.
+type streamFrame struct {
+	kind                                  string
+	index                                 int64
+	delta, block, message, usage, failure []byte
+}
+
+func readFrame(data []byte) (f streamFrame) {
+	for m := range rawjson.Members(data) {
+		switch string(m.Key()) {
+		case "type":
+			f.kind = typeWord(m.Value)
+		case "index":
+			f.index, _ = rawjson.AsInt(m.Value)
+		case "delta":
+			f.delta = m.Value
+		case "content_block":
+			f.block = m.Value
+		case "message":
+			f.message = m.Value
+		case "usage":
+			f.usage = m.Value
+		case "error":
+			f.failure = m.Value
+		}
+	}
+	return f
+}
+
+// typeWord is a type, without allocating for those of nearly every frame.
+func typeWord(v []byte) string {
+	switch string(v) {
+	case `"content_block_delta"`:
+		return "content_block_delta"
+	case `"text_delta"`:
+		return "text_delta"
+	case `"thinking_delta"`:
+		return "thinking_delta"
+	case `"input_json_delta"`:
+		return "input_json_delta"
+	}
+	return rawjson.Text(v)
+}
+
+// start tells of the answer what is known before its first word: also what
+// went in, which holds should the stream break off.
+func (d *Decoder) start(dst []llm.Event, message []byte) []llm.Event {
+	ev := llm.Event{Kind: llm.EventStart}
+	var usage []byte
+	for m := range rawjson.Members(message) {
+		switch string(m.Key()) {
+		case "id":
+			ev.ID = rawjson.Text(m.Value)
+		case "model":
+			ev.Model = rawjson.Text(m.Value)
+		case "usage":
+			usage = m.Value
+			ev.Tier = rawjson.Text(rawjson.Get(m.Value, "service_tier"))
+		}
+	}
+	dst = append(dst, ev)
+	d.counts.add(usage)
+	if u, ok := d.counts.usage(); ok {
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: u, Partial: true})
+	}
+	return dst
+}
+
+// open begins a content block.
+func (d *Decoder) open(dst []llm.Event, f *streamFrame, data []byte) []llm.Event {
+	b := openBlock{index: f.index}
+	before := d.last
+	defer func() { d.last = b.kind }()
+	switch kind := rawjson.Text(rawjson.Get(f.block, "type")); kind {
+	case "text":
+		b.kind, b.again = llm.PartText, before == llm.PartText
+		dst = b.text(dst, rawjson.Get(f.block, "text"))
+	case "thinking":
+		b.kind = llm.PartReasoning
+		dst = piece(dst, llm.EventReasoning, rawjson.Get(f.block, "thinking"))
+		dst = signature(dst, rawjson.Get(f.block, "signature"))
+	case "tool_use":
+		if d.calls == maxBlocks {
+			return dst
+		}
+		b.kind, b.call = llm.PartToolCall, d.calls
+		d.calls++
+		dst = append(dst, llm.Event{Kind: llm.EventToolCall, Tool: llm.ToolDelta{
+			Index: b.call,
+			ID:    rawjson.Text(rawjson.Get(f.block, "id")), Name: rawjson.Text(rawjson.Get(f.block, "name")),
+		}})
+		dst = d.input(dst, &b, rawjson.Get(f.block, "input"))
+	default:
+		b.kind = llm.PartOther
+		dst = append(dst, llm.Event{Kind: llm.EventOther, Raw: data, RawOf: Name})
+	}
+	if len(d.blocks) < maxBlocks {
+		d.blocks = append(d.blocks, b)
+	}
+	return dst
+}
+
+// input passes on an input that came whole at the start of its block, as
+// servers of other makers give it. The vendor's own is empty there.
+func (d *Decoder) input(dst []llm.Event, b *openBlock, v []byte) []llm.Event {
+	for range rawjson.Members(v) {
+		b.said = true
+		return append(dst, llm.Event{Kind: llm.EventToolCall, Text: string(v), Tool: llm.ToolDelta{Index: b.call}})
+	}
+	return dst
+}
+
+func piece(dst []llm.Event, kind llm.EventKind, v []byte) []llm.Event {
+	if s := rawjson.Text(v); s != "" {
+		dst = append(dst, llm.Event{Kind: kind, Text: s})
+	}
+	return dst
+}
+
+func signature(dst []llm.Event, v []byte) []llm.Event {
+	if s := rawjson.Text(v); s != "" {
+		dst = append(dst, llm.Event{Kind: llm.EventReasoning, Signature: s})
+	}
+	return dst
+}
+
+// find is the open block of that index, or nil.
+func (d *Decoder) find(index int64) *openBlock {
+	for i := len(d.blocks) - 1; i >= 0; i-- {
+		if d.blocks[i].index == index {
+			return &d.blocks[i]
+		}
+	}
+	return nil
+}
+
+// delta reads a piece of a block. Pieces of a block or of a kind that nobody
+// modelled travel as they came.
+func (d *Decoder) delta(dst []llm.Event, f *streamFrame, data []byte) []llm.Event {
+	b := d.find(f.index)
+	kind := typeWord(rawjson.Get(f.delta, "type"))
+	switch {
+	case b != nil && b.kind == llm.PartOther:
+	case kind == "text_delta":
+		return b.text(dst, rawjson.Get(f.delta, "text"))
+	case kind == "thinking_delta":
+		return piece(dst, llm.EventReasoning, rawjson.Get(f.delta, "thinking"))
+	case kind == "signature_delta":
+		return signature(dst, rawjson.Get(f.delta, "signature"))
+	case kind == "input_json_delta":
+		if b == nil || b.kind != llm.PartToolCall {
+			return dst
+		}
+		if s := rawjson.Text(rawjson.Get(f.delta, "partial_json")); s != "" {
+			b.said = true
+			dst = append(dst, llm.Event{Kind: llm.EventToolCall, Text: s, Tool: llm.ToolDelta{Index: b.call}})
+		}
+		return dst
+	}
+	dst = b.begin(dst, true)
+	return append(dst, llm.Event{Kind: llm.EventOther, Raw: data, RawOf: Name})
+}
+
+// text passes on a piece of a text.
+func (b *openBlock) text(dst []llm.Event, v []byte) []llm.Event {
+	s := rawjson.Text(v)
+	if s == "" {
+		return dst
+	}
+	dst = b.begin(dst, false)
+	return append(dst, llm.Event{Kind: llm.EventText, Text: s})
+}
+
+// begin tells of the start of a text before its first piece, where that piece
+// does not.
+func (b *openBlock) begin(dst []llm.Event, cited bool) []llm.Event {
+	if b == nil || b.kind != llm.PartText || b.said {
+		return dst
+	}
+	b.said = true
+	if !b.again && !cited {
+		return dst
+	}
+	return append(dst, llm.Event{Kind: llm.EventOther, Raw: textStart, RawOf: Name})
+}
+
+// close ends a block. A call without arguments has sent none, and its input is
+// the empty object all the same.
+func (d *Decoder) close(dst []llm.Event, index int64) []llm.Event {
+	b := d.find(index)
+	if b == nil {
+		return dst
+	}
+	if b.kind == llm.PartToolCall && !b.said {
+		dst = append(dst, llm.Event{Kind: llm.EventToolCall, Text: "{}", Tool: llm.ToolDelta{Index: b.call}})
+	}
+	*b = d.blocks[len(d.blocks)-1]
+	d.blocks = d.blocks[:len(d.blocks)-1]
+	return dst
+}
+
+// end tells why the answer ended and what it took.
+func (d *Decoder) end(dst []llm.Event, f *streamFrame) []llm.Event {
+	finish := finishOf(rawjson.Text(rawjson.Get(f.delta, "stop_reason")))
+	if finish == llm.FinishStop && d.calls > 0 {
+		finish = llm.FinishToolCalls // servers of other makers may not tell
+	}
+	if finish != "" {
+		dst = append(dst, llm.Event{Kind: llm.EventFinish, Finish: finish})
+	}
+	told := d.counts.add(f.usage)
+	if u, ok := d.counts.usage(); ok && told {
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: u, Partial: finish == ""})
+	}
+	return dst
+}

@@ -1,0 +1,209 @@
+package anthropic
+
+import (
+	"weir/internal/dialect/stamp"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/sse"
+)
+
+// Encoder writes one streamed answer: message_start, every content block with
+// its start, pieces and stop, message_delta, message_stop.
+type Encoder struct {
+	id, model string
+	start     llm.Usage // what is told at the start
+	begun     bool
+	open      llm.PartKind // kind of the open block; zero for none
+	signed    bool         // the open block of thinking has its signature
+	blocks    int64        // begun so far; the last of them is the open one
+	calls     []int64      // the blocks of the calls, by position
+	refused   bool
+}
+
+// NewEncoder encodes one streamed answer.
+func NewEncoder(m llm.Meta) *Encoder { return &Encoder{id: m.ID, model: m.Model} }
+
+// Append writes a piece of the answer. The first follows message_start; nothing
+// is written before there is a piece. The format has one choice.
+func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
+	if ev.Choice != 0 {
+		return dst
+	}
+	switch ev.Kind {
+	case llm.EventStart:
+		e.start = ev.Usage
+	case llm.EventText:
+		return e.text(dst, ev.Text)
+	case llm.EventRefusal:
+		e.refused = true
+		return e.text(dst, ev.Text)
+	case llm.EventReasoning:
+		return e.thinking(dst, ev)
+	case llm.EventToolCall:
+		return e.toolCall(dst, ev)
+	case llm.EventOther:
+		if ev.RawOf == Name {
+			return e.other(dst, ev.Raw)
+		}
+	}
+	return dst
+}
+
+// begin writes the event that comes before all others.
+func (e *Encoder) begin(dst []byte) []byte {
+	if e.begun {
+		return dst
+	}
+	e.begun = true
+	dst = append(dst, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":"...)
+	dst = appendOpening(dst, e.id, e.model)
+	dst = append(dst, `[],"stop_reason":null,"stop_sequence":null,"usage":`...)
+	dst = appendUsage(dst, &e.start, "", nil)
+	return append(dst, "}}\n\n"...)
+}
+
+// block opens a block, unless one that may go on is open.
+func (e *Encoder) block(dst []byte, kind llm.PartKind, opening string) []byte {
+	if e.open == kind {
+		return dst
+	}
+	dst = e.openBlock(dst, kind)
+	return append(append(dst, opening...), "}\n\n"...)
+}
+
+// openBlock closes the open block and begins another, up to its object.
+func (e *Encoder) openBlock(dst []byte, kind llm.PartKind) []byte {
+	dst = e.stop(e.begin(dst))
+	e.open, e.signed = kind, false
+	dst = append(dst, "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":"...)
+	dst = appendCount(dst, "", e.blocks)
+	e.blocks++
+	return append(dst, `,"content_block":`...)
+}
+
+// stop ends the open block.
+func (e *Encoder) stop(dst []byte) []byte {
+	if e.open == 0 {
+		return dst
+	}
+	e.open = 0
+	dst = append(dst, "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":"...)
+	return append(appendCount(dst, "", e.blocks-1), "}\n\n"...)
+}
+
+// piece writes a delta of a block with one text.
+func (e *Encoder) piece(dst []byte, block int64, opening, text string) []byte {
+	dst = e.openDelta(dst, block)
+	return append(rawjson.AppendString(append(dst, opening...), text), "}}\n\n"...)
+}
+
+func (e *Encoder) openDelta(dst []byte, block int64) []byte {
+	dst = append(dst, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":"...)
+	return append(appendCount(dst, "", block), `,"delta":`...)
+}
+
+func (e *Encoder) text(dst []byte, text string) []byte {
+	if text == "" {
+		return dst
+	}
+	dst = e.block(dst, llm.PartText, `{"type":"text","text":""}`)
+	return e.piece(dst, e.blocks-1, `{"type":"text_delta","text":`, text)
+}
+
+// thinking writes a piece of thinking or its signature, behind which a block
+// of thinking does not go on.
+func (e *Encoder) thinking(dst []byte, ev *llm.Event) []byte {
+	if ev.Text == "" && ev.Signature == "" {
+		return dst
+	}
+	if e.signed {
+		dst = e.stop(dst)
+	}
+	dst = e.block(dst, llm.PartReasoning, `{"type":"thinking","thinking":"","signature":""}`)
+	if ev.Text != "" {
+		dst = e.piece(dst, e.blocks-1, `{"type":"thinking_delta","thinking":`, ev.Text)
+	}
+	if ev.Signature != "" {
+		e.signed = true
+		dst = e.piece(dst, e.blocks-1, `{"type":"signature_delta","signature":`, ev.Signature)
+	}
+	return dst
+}
+
+// toolCall opens a call or continues one. Providers that let calls take turns
+// come back to one whose block has ended; its pieces name their block.
+func (e *Encoder) toolCall(dst []byte, ev *llm.Event) []byte {
+	at := ev.Tool.Index
+	if at < 0 || at >= maxBlocks {
+		return dst
+	}
+	for len(e.calls) <= at {
+		e.calls = append(e.calls, -1)
+	}
+	if e.calls[at] < 0 {
+		dst = e.openBlock(dst, llm.PartToolCall)
+		dst = rawjson.AppendString(append(dst, `{"type":"tool_use","id":`...), ev.Tool.ID)
+		dst = rawjson.AppendString(append(dst, `,"name":`...), ev.Tool.Name)
+		dst = append(dst, `,"input":{}}`+"}\n\n"...)
+		e.calls[at] = e.blocks - 1
+	}
+	if ev.Text == "" {
+		return dst
+	}
+	return e.piece(dst, e.calls[at], `{"type":"input_json_delta","partial_json":`, ev.Text)
+}
+
+// other writes a frame of this format that nobody modelled, under the number
+// that its block has here.
+func (e *Encoder) other(dst, raw []byte) []byte {
+	name, member := "content_block_start", "content_block"
+	content := rawjson.Get(raw, member)
+	switch {
+	case content != nil:
+		dst = e.stop(e.begin(dst))
+		e.open = llm.PartOther
+		if rawjson.Text(rawjson.Get(content, "type")) == "text" {
+			e.open = llm.PartText
+		}
+		e.blocks++
+	case rawjson.Get(raw, "delta") != nil:
+		name, member = "content_block_delta", "delta"
+		content = rawjson.Get(raw, member)
+		if e.open == 0 { // a citation may be all that there is of a text
+			dst = e.block(dst, llm.PartText, `{"type":"text","text":""}`)
+		}
+	default:
+		return dst
+	}
+	data := append(append([]byte(`{"type":"`), name...), `","index":`...)
+	data = append(appendCount(data, "", e.blocks-1), `,"`...)
+	data = append(append(append(data, member...), `":`...), content...)
+	return sse.Append(dst, name, append(data, '}')) // it may have line breaks
+}
+
+// Finish writes the finish reason, the usage and the end marker.
+func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
+	c := llm.Choice{}
+	if len(f.Finish) > 0 {
+		c.Finish = f.Finish[0]
+	}
+	if e.refused && c.Finish == llm.FinishStop {
+		c.Finish = llm.FinishContentFilter
+	}
+	dst = e.stop(e.begin(dst))
+	dst = append(dst, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{"...)
+	dst = append(appendStop(dst, &c), '}')
+	if f.Reported {
+		dst = appendUsage(append(dst, `,"usage":`...), &f.Usage, "", f.Cost)
+	}
+	if f.Attempts > 1 {
+		dst = stamp.Attempts(append(dst, ','), f)
+	}
+	dst = append(dst, "}\n\n"...)
+	return append(dst, EndMarker...)
+}
+
+// Fail writes an in-band error. No end marker follows.
+func (e *Encoder) Fail(dst []byte, err *llm.Error) []byte {
+	return sse.Append(dst, "error", EncodeError(nil, err, e.id))
+}

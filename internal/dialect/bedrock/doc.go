@@ -1,0 +1,53 @@
+// Package bedrock is Amazon Bedrock's Converse and ConverseStream, both halves:
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
+// and API_runtime_ConverseStream.html beside it. The model and whether a stream is wanted stand
+// in the path, and a stream is binary: the frames of application/vnd.amazon.eventstream.
+//
+// Trees share memory with the bytes that they were decoded from where they hold
+// raw JSON, so they live no longer than those bytes.
+package bedrock
+
+import "weir/internal/llm"
+
+// Name is the word for the format in the configuration.
+const Name = "bedrock"
+
+const (
+	// maxDepth is how deep the arrays and objects of a body may nest.
+	maxDepth = 100
+	// maxCount keeps token counts where sums and products of them are exact.
+	maxCount = 1 << 40
+)
+
+// The operations, as a path ends.
+const (
+	whole    = "converse"
+	streamed = "converse-stream"
+)
+
+// Path is what follows a provider's base URL, which is the host alone. The
+// model's id is one segment and escaped as the AWS SDKs do, for the signature
+// is over the path as it is sent: ":" is %3A, and the "/" of an ARN is %2F.
+func Path(_ llm.Op, model string, stream bool) string {
+	const prefix = "/model/"
+	dst := make([]byte, 0, len(prefix)+3*len(model)+len("/")+len(streamed))
+	dst = append(appendSegment(append(dst, prefix...), model), '/')
+	if stream {
+		return string(append(dst, streamed...))
+	}
+	return string(append(dst, whole...))
+}
+
+// appendSegment escapes all but the unreserved characters of RFC 3986.
+func appendSegment(dst []byte, s string) []byte {
+	const hex = "0123456789ABCDEF"
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '.', c == '_', c == '~':
+			dst = append(dst, c)
+		default:
+			dst = append(dst, '%', hex[c>>4], hex[c&0xf])
+		}
+	}
+	return dst
+}

@@ -1,0 +1,314 @@
+package bedrock
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// EncodeRequest writes the body of a request; its model and whether a stream
+// is wanted go into the path. Dropped names what Converse cannot carry and can do
+// without. What it cannot carry and would change the meaning is an error, an
+// *llm.Error that names the parameter.
+func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
+	e := requestEncoder{own: r.ExtraOf == Name, model: r.Model, extra: r.Extra}
+	if q != nil {
+		e.q = *q
+	}
+	if err := e.refuse(r); err != nil {
+		return nil, nil, err
+	}
+	e.dst = append(make([]byte, 0, sizeOf(r)), '{')
+	if err := e.conversation(r.Messages); err != nil {
+		return nil, nil, err
+	}
+	if err := e.tools(r); err != nil {
+		return nil, nil, err
+	}
+	t := e.think(r)
+	e.inference(r, &t)
+	e.additional(r, &t)
+	e.output(r, &t)
+	e.leaveOut(r)
+	for _, f := range e.extra {
+		if e.own {
+			e.raw(f.Name, f.Value)
+		} else {
+			e.drop(f.Name)
+		}
+	}
+	return append(e.dst, '}'), e.dropped, nil
+}
+
+// sizeOf guesses the length of the body, so that it is allocated once.
+func sizeOf(r *llm.Request) int {
+	n := 256
+	for i := range r.Messages {
+		n += 64
+		for j := range r.Messages[i].Parts {
+			p := &r.Messages[i].Parts[j]
+			n += 64 + len(p.Text) + len(p.Text)/16
+			if p.Media != nil {
+				n += len(p.Media.Data)
+			}
+		}
+	}
+	for i := range r.Tools {
+		n += 96 + len(r.Tools[i].Description) + len(r.Tools[i].Parameters)
+	}
+	return n
+}
+
+type requestEncoder struct {
+	dst     []byte
+	q       llm.Quirks
+	own     bool // extras are in this format's words
+	model   string
+	extra   []llm.Field // those that are not written yet
+	dropped []string
+	names   map[string]int // how often a document's name was asked for
+}
+
+// maxDropped bounds what is noted of a request with fields without number.
+const maxDropped = 100
+
+// drop notes, once, what is left out.
+func (e *requestEncoder) drop(what string) {
+	if len(e.dropped) < maxDropped && !slices.Contains(e.dropped, what) {
+		e.dropped = append(e.dropped, what)
+	}
+}
+
+// key writes a top-level member's name, and reports whether the provider takes
+// it at all.
+func (e *requestEncoder) key(name string) bool {
+	if slices.Contains(e.q.Drop, name) {
+		e.drop(name)
+		return false
+	}
+	e.dst = appendName(e.dst, name)
+	return true
+}
+
+func (e *requestEncoder) raw(name string, value []byte) {
+	if e.key(name) {
+		e.dst = append(e.dst, value...)
+	}
+}
+
+// object writes a configuration object: what the tree says of it, which is the
+// members in inner without braces, and what nobody modelled.
+func (e *requestEncoder) object(name string, inner []byte) {
+	inner = e.withRest(inner, name)
+	if len(inner) > 1 && e.key(name) {
+		e.dst = append(append(e.dst, inner...), '}')
+	}
+}
+
+// withRest appends to an object that has not been closed what is left of it
+// among the extras, which then is written.
+func (e *requestEncoder) withRest(obj []byte, name string) []byte {
+	if !e.own {
+		return obj
+	}
+	for i, f := range e.extra {
+		if f.Name != name {
+			continue
+		}
+		for m := range rawjson.Members(f.Value) {
+			obj = appendMember(obj, m.Name(), m.Value)
+		}
+		e.extra = slices.Delete(slices.Clone(e.extra), i, i+1)
+		break
+	}
+	return obj
+}
+
+// refuse names what Converse has no word for.
+func (e *requestEncoder) refuse(r *llm.Request) error {
+	if r.Choices != nil && *r.Choices > 1 {
+		return llm.Invalid("n", "Amazon Bedrock gives one answer to a request. Leave n out, or ask several times.")
+	}
+	f := r.Format
+	switch {
+	case f == nil || f.Kind == llm.FormatText:
+	case f.Kind == llm.FormatJSON:
+		return llm.Invalid("response_format", `Amazon Bedrock has no "json_object" format. Ask for "json_schema" with a schema.`)
+	case len(f.Schema) == 0:
+		return llm.Invalid("response_format", "Amazon Bedrock takes a json_schema with its schema alone. Give one.")
+	case slices.Contains(e.q.Drop, "outputConfig"):
+		return llm.Invalid("response_format", fmt.Sprintf("The model %q takes no schema for its answer. Offer it a tool with that schema, and force it.", r.Model))
+	}
+	return nil
+}
+
+// leaveOut notes the preferences that Converse has no word for.
+func (e *requestEncoder) leaveOut(r *llm.Request) {
+	for _, p := range []struct {
+		name  string
+		there bool
+	}{
+		{"frequency_penalty", r.FrequencyPenalty != nil},
+		{"presence_penalty", r.PresencePenalty != nil},
+		{"seed", r.Seed != nil},
+		{"user", r.User != ""},
+		{"parallel_tool_calls", r.ParallelTools != nil && !*r.ParallelTools},
+	} {
+		if p.there {
+			e.drop(p.name)
+		}
+	}
+}
+
+// inference writes the cap and the sampling parameters. Claude takes none of
+// these while it thinks.
+func (e *requestEncoder) inference(r *llm.Request, t *thinking) {
+	obj := []byte{'{'}
+	if r.MaxOutput != nil {
+		obj = strconv.AppendInt(appendName(obj, "maxTokens"), *r.MaxOutput, 10)
+	}
+	sampling := func(name, ours string, n *json.Number) {
+		switch {
+		case n == nil:
+		case t.claude:
+			e.drop(name)
+		default:
+			obj = append(appendName(obj, ours), *n...)
+		}
+	}
+	sampling("temperature", "temperature", r.Temperature)
+	sampling("top_p", "topP", r.TopP)
+	if len(r.Stop) > 0 {
+		obj = appendStrings(appendName(obj, "stopSequences"), r.Stop)
+	}
+	e.object("inferenceConfig", obj)
+}
+
+func appendStrings(dst []byte, list []string) []byte {
+	dst = append(dst, '[')
+	for i, s := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = rawjson.AppendString(dst, s)
+	}
+	return append(dst, ']')
+}
+
+// additional writes the model's own parameters.
+func (e *requestEncoder) additional(r *llm.Request, t *thinking) {
+	obj := []byte{'{'}
+	switch {
+	case r.TopK == nil:
+	case e.own, isClaude(r.Model) && !t.claude:
+		obj = strconv.AppendInt(appendName(obj, "top_k"), *r.TopK, 10)
+	case isNova(r.Model):
+		obj = strconv.AppendInt(append(appendName(obj, "inferenceConfig"), `{"topK":`...), *r.TopK, 10)
+		obj = append(obj, '}')
+	default:
+		e.drop("top_k")
+	}
+	for _, f := range t.fields {
+		obj = appendMember(obj, f.Name, f.Value)
+	}
+	e.object("additionalModelRequestFields", obj)
+}
+
+func (e *requestEncoder) output(r *llm.Request, t *thinking) {
+	obj := []byte{'{'}
+	if f := r.Format; f != nil && f.Kind == llm.FormatSchema {
+		obj = append(appendName(obj, "textFormat"), `{"type":"json_schema","structure":{"jsonSchema":{"schema":`...)
+		obj = rawjson.AppendString(obj, string(f.Schema))
+		if f.Name != "" {
+			obj = rawjson.AppendString(appendName(obj, "name"), f.Name)
+		}
+		if f.Description != "" {
+			obj = rawjson.AppendString(appendName(obj, "description"), f.Description)
+		}
+		obj = append(obj, "}}}"...)
+	}
+	if t.effort != "" {
+		obj = rawjson.AppendString(appendName(obj, "effort"), t.effort)
+	}
+	e.object("outputConfig", obj)
+}
+
+// tools writes the tools and which of them are to be called.
+func (e *requestEncoder) tools(r *llm.Request) error {
+	if !e.own && r.ToolChoice != nil && r.ToolChoice.Mode == llm.ToolsNone {
+		if usesTools(r.Messages) {
+			return llm.Invalid("tool_choice", `Amazon Bedrock cannot be kept from calling tools in a conversation that has tool calls. Leave tool_choice out, or set it to "auto".`)
+		}
+		return nil // no tools come to the same
+	}
+	obj := []byte{'{'}
+	if len(r.Tools) > 0 {
+		obj = append(appendName(obj, "tools"), '[')
+		for i := range r.Tools {
+			var err error
+			if obj, err = e.tool(obj, &r.Tools[i], i); err != nil {
+				return err
+			}
+		}
+		obj = append(obj, ']')
+	}
+	if r.ToolChoice != nil && (e.own || len(r.Tools) > 0) {
+		obj = appendToolChoice(appendName(obj, "toolChoice"), r.ToolChoice)
+	}
+	e.object("toolConfig", obj)
+	return nil
+}
+
+func usesTools(messages []llm.Message) bool {
+	for i := range messages {
+		for _, p := range messages[i].Parts {
+			if p.Kind == llm.PartToolCall || p.Kind == llm.PartToolResult {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// anyObject is the schema of a tool without one, which Converse asks for.
+const anyObject = `{"type":"object","properties":{}}`
+
+func (e *requestEncoder) tool(dst []byte, t *llm.Tool, i int) ([]byte, error) {
+	if t.Raw != nil && !e.own {
+		return dst, llm.Invalid("tools["+strconv.Itoa(i)+"]", "Amazon Bedrock takes tools that are functions alone. Leave this one out.")
+	}
+	if dst[len(dst)-1] != '[' {
+		dst = append(dst, ',')
+	}
+	if t.Raw != nil {
+		return e.cachePoint(append(dst, t.Raw...), t.CacheControl), nil
+	}
+	dst = rawjson.AppendString(append(dst, `{"toolSpec":{"name":`...), t.Name)
+	if t.Description != "" {
+		dst = rawjson.AppendString(append(dst, `,"description":`...), t.Description)
+	}
+	dst = append(dst, `,"inputSchema":{"json":`...)
+	if t.Parameters == nil {
+		dst = append(dst, anyObject...)
+	}
+	dst = append(append(dst, t.Parameters...), '}')
+	if t.Strict != nil && (e.own || *t.Strict) {
+		dst = strconv.AppendBool(append(dst, `,"strict":`...), *t.Strict)
+	}
+	return e.cachePoint(append(dst, "}}"...), t.CacheControl), nil
+}
+
+func appendToolChoice(dst []byte, c *llm.ToolChoice) []byte {
+	switch c.Mode {
+	case llm.ToolsNamed:
+		dst = rawjson.AppendString(append(dst, `{"tool":{"name":`...), c.Name)
+		return append(dst, "}}"...)
+	case llm.ToolsRequired:
+		return append(dst, `{"any":{}}`...)
+	}
+	return append(dst, `{"auto":{}}`...)
+}

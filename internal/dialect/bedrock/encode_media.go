@@ -1,0 +1,104 @@
+package bedrock
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// address is the S3 address that a medium is at, if it is at one.
+func address(m *llm.Media) string {
+	for _, s := range []string{m.FileID, m.URL} {
+		if strings.HasPrefix(s, s3Scheme) {
+			return s
+		}
+	}
+	return ""
+}
+
+// inline refuses a medium that Converse would have to fetch. It takes bytes, and
+// what is in S3.
+func inline(m *llm.Media, what string, at *place) error {
+	if m.Data != "" || address(m) != "" {
+		return nil
+	}
+	return llm.Invalid(at.String(), "Amazon Bedrock does not fetch "+what+"s by address or file id. Send the "+what+" inline, as base64, or by its s3:// address.")
+}
+
+// source writes where a medium's bytes are, and closes its block.
+func (e *requestEncoder) source(m *llm.Media) {
+	if m.Data != "" {
+		e.dst = rawjson.AppendString(append(e.dst, `,"source":{"bytes":`...), m.Data)
+		e.dst = append(e.dst, "}}}"...)
+		return
+	}
+	e.dst = rawjson.AppendString(append(e.dst, `,"source":{"s3Location":{"uri":`...), address(m))
+	e.dst = append(e.dst, "}}}}"...)
+}
+
+func (e *requestEncoder) image(m *llm.Media, at *place) error {
+	if err := inline(m, "image", at); err != nil {
+		return err
+	}
+	word := imageWord(m)
+	if word == "" {
+		return llm.Invalid(at.String(), "Amazon Bedrock takes images of the types png, jpeg, gif and webp alone. This one is "+strconv.Quote(cmp.Or(m.MIME, "unknown"))+".")
+	}
+	if m.Detail != "" {
+		e.drop("detail")
+	}
+	e.dst = rawjson.AppendString(append(e.dst, `{"image":{"format":`...), word)
+	e.source(m)
+	return nil
+}
+
+func (e *requestEncoder) sound(m *llm.Media, at *place) error {
+	if at.result && !e.own {
+		return llm.Invalid(at.String(), "Amazon Bedrock takes no audio in a tool's result.")
+	}
+	if err := inline(m, "sound", at); err != nil {
+		return err
+	}
+	word := audioWord(m)
+	if word == "" {
+		return llm.Invalid(at.String(), "Amazon Bedrock takes audio of types such as mp3, wav, flac, ogg, opus and aac. This one is "+strconv.Quote(cmp.Or(m.Format, m.MIME, "unknown"))+".")
+	}
+	e.dst = rawjson.AppendString(append(e.dst, `{"audio":{"format":`...), word)
+	e.source(m)
+	return nil
+}
+
+func (e *requestEncoder) document(m *llm.Media, at *place) error {
+	if err := inline(m, "document", at); err != nil {
+		return err
+	}
+	word := documentWord(m)
+	if word == "" {
+		return llm.Invalid(at.String(), "Amazon Bedrock takes documents of the types pdf, csv, doc, docx, xls, xlsx, html, txt and md alone. This one is "+strconv.Quote(cmp.Or(m.MIME, "unknown"))+".")
+	}
+	name := m.Name
+	if !e.own {
+		name = e.unique(documentName(name))
+	}
+	e.dst = rawjson.AppendString(append(e.dst, `{"document":{"format":`...), word)
+	e.dst = rawjson.AppendString(append(e.dst, `,"name":`...), name)
+	e.source(m)
+	return nil
+}
+
+// unique is the name, or with a number behind it where the request has another
+// document of that name, which Converse refuses.
+func (e *requestEncoder) unique(name string) string {
+	if e.names == nil {
+		e.names = map[string]int{}
+	}
+	key := strings.ToLower(name)
+	e.names[key]++
+	if n := e.names[key]; n > 1 {
+		return e.unique(name + "-" + strconv.Itoa(n)) // which may be one's name, too
+	}
+	return name
+}

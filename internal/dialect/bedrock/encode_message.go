@@ -1,0 +1,352 @@
+package bedrock
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// conversation writes the system prompt and the messages. Another format's
+// system messages all go ahead; its messages in a row of one speaker, of which a
+// tool's result is one of the user's, become one, for the speakers have to alternate.
+func (e *requestEncoder) conversation(list []llm.Message) error {
+	first := len(list)
+	for i := range list {
+		if list[i].Role != llm.RoleSystem {
+			first = i
+			break
+		}
+	}
+	if err := e.system(list, first); err != nil {
+		return err
+	}
+	e.dst = append(appendName(e.dst, "messages"), '[')
+	for i := first; i < len(list); {
+		role := roleOf(&list[i])
+		if !e.own && role == string(llm.RoleSystem) {
+			i++
+			continue
+		}
+		last := i
+		for !e.own && last+1 < len(list) && (roleOf(&list[last+1]) == role || list[last+1].Role == llm.RoleSystem) {
+			last++
+		}
+		if err := e.turn(role, list, i, last); err != nil {
+			return err
+		}
+		i = last + 1
+	}
+	e.dst = append(e.dst, ']')
+	return nil
+}
+
+func roleOf(m *llm.Message) string {
+	if m.Role == llm.RoleTool {
+		return string(llm.RoleUser)
+	}
+	return string(m.Role)
+}
+
+// system writes the system prompt: of this format's own messages those before
+// all others.
+func (e *requestEncoder) system(list []llm.Message, first int) error {
+	before := len(e.dst)
+	e.dst = append(appendName(e.dst, "system"), '[')
+	start := len(e.dst)
+	for i := range list {
+		if list[i].Role != llm.RoleSystem || e.own && i >= first {
+			continue
+		}
+		e.speaker(&list[i])
+		if err := e.blocks(list[i].Parts, &place{message: i, system: true}); err != nil {
+			return err
+		}
+	}
+	if len(e.dst) == start {
+		e.dst = e.dst[:before]
+		return nil
+	}
+	e.dst = append(e.dst, ']')
+	return nil
+}
+
+// turn writes the messages from first to last, all of one role, as one. What
+// turns out empty is left out: Converse refuses it.
+func (e *requestEncoder) turn(role string, list []llm.Message, first, last int) error {
+	before := len(e.dst)
+	if e.dst[before-1] != '[' {
+		e.dst = append(e.dst, ',')
+	}
+	e.dst = rawjson.AppendString(append(e.dst, `{"role":`...), role)
+	e.dst = append(e.dst, `,"content":[`...)
+	start := len(e.dst)
+	for i := first; i <= last; i++ {
+		if list[i].Role == llm.RoleSystem && role != string(llm.RoleSystem) {
+			continue
+		}
+		e.speaker(&list[i])
+		if err := e.blocks(list[i].Parts, &place{message: i}); err != nil {
+			return err
+		}
+	}
+	if len(e.dst) == start && !e.own {
+		e.dst = e.dst[:before]
+		return nil
+	}
+	e.dst = append(e.dst, ']')
+	if e.own {
+		for _, f := range list[first].Extra {
+			e.dst = appendMember(e.dst, f.Name, f.Value)
+		}
+	}
+	e.dst = append(e.dst, '}')
+	return nil
+}
+
+// speaker drops what a message says beside its role and parts.
+func (e *requestEncoder) speaker(m *llm.Message) {
+	if m.Name != "" {
+		e.drop("name")
+	}
+	if len(m.Extra) > 0 && !e.own {
+		e.drop("message fields of another API")
+	}
+}
+
+// place is where a part stands, for errors.
+type place struct {
+	message, part int
+	system        bool
+	result        bool // within a tool's result
+}
+
+func (p *place) String() string {
+	return "messages[" + strconv.Itoa(p.message) + "].content[" + strconv.Itoa(p.part) + "]"
+}
+
+// blocks writes parts, each with the cache point behind it.
+func (e *requestEncoder) blocks(parts []llm.Part, at *place) error {
+	for i := range parts {
+		p := &parts[i]
+		if !at.result {
+			at.part = i
+		}
+		before := len(e.dst)
+		if c := e.dst[before-1]; c != '[' {
+			e.dst = append(e.dst, ',')
+		}
+		start := len(e.dst)
+		if err := e.block(p, at); err != nil {
+			return err
+		}
+		if len(e.dst) == start {
+			e.dst = e.dst[:before]
+			continue
+		}
+		if at.result && p.CacheControl != nil {
+			e.drop("cache_control")
+			continue
+		}
+		e.dst = e.cachePoint(e.dst, p.CacheControl)
+	}
+	return nil
+}
+
+// cachePoint writes where a prompt cache is to end: behind a block or a tool.
+func (e *requestEncoder) cachePoint(dst, control []byte) []byte {
+	if control == nil {
+		return dst
+	}
+	if rawjson.Text(rawjson.Get(control, "type")) != "ephemeral" {
+		e.drop("cache_control")
+		return dst
+	}
+	dst = append(dst, `,{"cachePoint":{"type":"default"`...)
+	if ttl := rawjson.Text(rawjson.Get(control, "ttl")); ttl == hourTTL || ttl == "5m" {
+		dst = rawjson.AppendString(append(dst, `,"ttl":`...), ttl)
+	}
+	return append(dst, "}}"...)
+}
+
+// block writes one part, nothing for one that can be done without.
+func (e *requestEncoder) block(p *llm.Part, at *place) error {
+	if raw := e.exact(p); raw != nil {
+		e.dst = append(e.dst, raw...)
+		return nil
+	}
+	if !e.own && (len(p.Extra) > 0 || p.Annotations != nil) {
+		e.drop("content fields of another API")
+	}
+	if at.system && !e.own && p.Kind != llm.PartText && p.Kind != llm.PartOther {
+		return llm.Invalid(at.String(), "Amazon Bedrock takes text alone in system messages. Put the rest into a user's message.")
+	}
+	switch p.Kind {
+	case llm.PartText, llm.PartRefusal:
+		e.text(p)
+	case llm.PartReasoning:
+		e.thought(p)
+	case llm.PartImage:
+		return e.image(p.Media, at)
+	case llm.PartAudio:
+		return e.sound(p.Media, at)
+	case llm.PartDocument:
+		return e.document(p.Media, at)
+	case llm.PartToolCall:
+		return e.call(p.Call, at)
+	case llm.PartToolResult:
+		return e.result(p, at)
+	default:
+		if !e.own {
+			return llm.Invalid(at.String(), "Amazon Bedrock has no content part of this type. Leave it out.")
+		}
+		e.dst = append(e.dst, p.Raw...)
+	}
+	return nil
+}
+
+// exact is a block of this format as it came, where it says more than the tree
+// can.
+func (e *requestEncoder) exact(p *llm.Part) []byte {
+	if !e.own || p.Kind == llm.PartOther {
+		return nil
+	}
+	if p.Raw != nil || len(p.Extra) != 1 {
+		return p.Raw
+	}
+	switch f := p.Extra[0]; f.Name {
+	case "image", "audio", "document", "citationsContent":
+		return append(appendMember([]byte{'{'}, f.Name, f.Value), '}')
+	}
+	return nil
+}
+
+// text writes a text, with its citations where they are this format's own.
+// Converse refuses one that is blank.
+func (e *requestEncoder) text(p *llm.Part) {
+	switch {
+	case e.own && p.Annotations != nil:
+		e.dst = rawjson.AppendString(append(e.dst, `{"citationsContent":{"content":[{"text":`...), p.Text)
+		e.dst = append(append(append(e.dst, `}],"citations":`...), p.Annotations...), "}}"...)
+	case e.own || strings.TrimSpace(p.Text) != "":
+		e.dst = append(rawjson.AppendString(append(e.dst, `{"text":`...), p.Text), '}')
+	}
+}
+
+// thought writes a block of thinking. Models take back alone what they can
+// prove to be their own, and of those that others made Claude's alone.
+func (e *requestEncoder) thought(p *llm.Part) {
+	proved := p.Signature != "" || p.Redacted != ""
+	if !e.own && (!proved || !isClaude(e.model)) {
+		e.drop("reasoning")
+		return
+	}
+	if p.Redacted != "" {
+		e.dst = rawjson.AppendString(append(e.dst, `{"reasoningContent":{"redactedContent":`...), p.Redacted)
+		e.dst = append(e.dst, "}}"...)
+		return
+	}
+	e.dst = appendThought(e.dst, p)
+}
+
+func appendThought(dst []byte, p *llm.Part) []byte {
+	dst = rawjson.AppendString(append(dst, `{"reasoningContent":{"reasoningText":{"text":`...), p.Text)
+	if p.Signature != "" {
+		dst = rawjson.AppendString(append(dst, `,"signature":`...), p.Signature)
+	}
+	return append(dst, "}}}"...)
+}
+
+// call writes a tool's call, whose arguments have to be an object.
+func (e *requestEncoder) call(c *llm.ToolCall, at *place) error {
+	if e.own {
+		e.dst = appendCall(e.dst, c, c.ID)
+		return nil
+	}
+	input := document(c.Arguments)
+	if rawjson.KindOf(input) != rawjson.Object {
+		return llm.Invalid(at.String(), "Amazon Bedrock takes a tool call's arguments as a JSON object alone. Those of the call "+strconv.Quote(c.ID)+" are none.")
+	}
+	if len(c.Extra) > 0 {
+		e.drop("tool call fields of another API")
+	}
+	e.dst = appendCall(e.dst, c, callID(c.ID))
+	return nil
+}
+
+// callDepth is how deep in a body the arguments of a call stand.
+const callDepth = 6
+
+// document is the arguments of a call as JSON: as a string where they are none,
+// for models may break off in the middle of them.
+func document(arguments string) []byte {
+	if strings.TrimSpace(arguments) == "" {
+		return []byte("{}")
+	}
+	if rawjson.Validate([]byte(arguments), maxDepth-callDepth) != nil {
+		return rawjson.AppendString(nil, arguments)
+	}
+	return []byte(arguments)
+}
+
+func appendCall(dst []byte, c *llm.ToolCall, id string) []byte {
+	dst = rawjson.AppendString(append(dst, `{"toolUse":{"toolUseId":`...), id)
+	dst = rawjson.AppendString(append(dst, `,"name":`...), c.Name)
+	dst = append(append(dst, `,"input":`...), document(c.Arguments)...)
+	for _, f := range c.Extra {
+		if f.Name == "type" {
+			dst = appendMember(dst, f.Name, f.Value)
+		}
+	}
+	return append(dst, "}}"...)
+}
+
+// maxCallID is the longest id of a call that Converse takes.
+const maxCallID = 64
+
+// callID is an id as Converse takes it: letters, digits, "_" and "-". Call and
+// result are changed alike. One that is too long ends in a hash of the whole.
+func callID(id string) string {
+	odd := func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}
+	out := strings.Map(odd, id)
+	if len(out) <= maxCallID {
+		return out
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return fmt.Sprintf("%s-%016x", out[:maxCallID-17], h.Sum64())
+}
+
+// result writes what a tool gave back.
+func (e *requestEncoder) result(p *llm.Part, at *place) error {
+	r, id := p.Result, p.Result.CallID
+	if !e.own {
+		id = callID(id)
+	}
+	e.dst = rawjson.AppendString(append(e.dst, `{"toolResult":{"toolUseId":`...), id)
+	e.dst = append(e.dst, `,"content":[`...)
+	within := *at
+	within.result = true
+	if err := e.blocks(r.Parts, &within); err != nil {
+		return err
+	}
+	e.dst = append(e.dst, ']')
+	if r.IsError {
+		e.dst = append(e.dst, `,"status":"error"`...)
+	}
+	if e.own {
+		for _, f := range p.Extra {
+			e.dst = appendMember(e.dst, f.Name, f.Value)
+		}
+	}
+	e.dst = append(e.dst, "}}"...)
+	return nil
+}

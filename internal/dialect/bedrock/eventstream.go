@@ -1,0 +1,158 @@
+package bedrock
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"strings"
+)
+
+// ContentType is the media type of a stream:
+// https://smithy.io/2.0/aws/amazon-eventstream.html.
+const ContentType = "application/vnd.amazon.eventstream"
+
+// A frame is the prelude (its length, the length of its headers, the checksum
+// of these two), the headers, the payload, and the checksum of all that.
+const (
+	preludeLen = 12
+	sumLen     = 4
+	minFrame   = preludeLen + sumLen
+)
+
+// What a stream of frames can be broken in.
+var (
+	ErrTooLong  = errors.New("bedrock: a frame of the stream is longer than the bound")
+	ErrLength   = errors.New("bedrock: a frame of the stream has a length that cannot be")
+	ErrChecksum = errors.New("bedrock: a frame of the stream has a wrong checksum")
+	ErrHeaders  = errors.New("bedrock: the headers of a frame of the stream are broken")
+)
+
+// The types of a header's value.
+const (
+	headerTrue = iota
+	headerFalse
+	headerByte
+	headerShort
+	headerInteger
+	headerLong
+	headerBytes
+	headerString
+	headerTime
+	headerUUID
+)
+
+// headers are those of a frame that matter here.
+type headers struct {
+	message   []byte // event, exception or error
+	event     []byte
+	exception []byte
+	errorCode []byte
+	errorText []byte
+}
+
+// readHeaders reads the headers of a frame.
+func readHeaders(b []byte) (h headers, err error) {
+	for len(b) > 0 {
+		n := 1 + int(b[0])
+		if len(b) < n+1 {
+			return h, ErrHeaders
+		}
+		name, kind := b[1:n], b[n]
+		value, rest, ok := headerValue(kind, b[n+1:])
+		if !ok {
+			return h, ErrHeaders
+		}
+		b = rest
+		if place := h.place(name); place != nil && kind == headerString {
+			*place = value
+		}
+	}
+	return h, nil
+}
+
+// headerValue cuts one value of a type off b.
+func headerValue(kind byte, b []byte) (value, rest []byte, ok bool) {
+	n, skip := 0, 0
+	switch kind {
+	case headerTrue, headerFalse:
+	case headerByte:
+		n = 1
+	case headerShort:
+		n = 2
+	case headerInteger:
+		n = 4
+	case headerLong, headerTime:
+		n = 8
+	case headerUUID:
+		n = 16
+	case headerBytes, headerString:
+		if len(b) < 2 {
+			return nil, nil, false
+		}
+		n, skip = int(binary.BigEndian.Uint16(b)), 2
+	default:
+		return nil, nil, false
+	}
+	if len(b) < skip+n {
+		return nil, nil, false
+	}
+	return b[skip : skip+n], b[skip+n:], true
+}
+
+func (h *headers) place(name []byte) *[]byte {
+	switch string(name) {
+	case ":message-type":
+		return &h.message
+	case ":event-type":
+		return &h.event
+	case ":exception-type":
+		return &h.exception
+	case ":error-code":
+		return &h.errorCode
+	case ":error-message":
+		return &h.errorText
+	}
+	return nil
+}
+
+const (
+	// exceptionSuffix is how the names of all exceptions of the service end.
+	exceptionSuffix = "Exception"
+	// errorName is the name of an error that nobody modelled.
+	errorName = "error"
+)
+
+func isException[T string | []byte](name T) bool {
+	return strings.HasSuffix(string(name), exceptionSuffix)
+}
+
+// AppendFrame writes one event whose payload is JSON. One whose name ends in
+// "Exception" is written as an exception.
+func AppendFrame(dst []byte, name string, data []byte) []byte {
+	start := len(dst)
+	dst = append(dst, make([]byte, preludeLen)...)
+	message, typed := "event", ":event-type"
+	if isException(name) {
+		message, typed = "exception", ":exception-type"
+	}
+	dst = appendHeader(dst, typed, name)
+	dst = appendHeader(dst, ":content-type", "application/json")
+	dst = appendHeader(dst, ":message-type", message)
+	headersLen := len(dst) - start - preludeLen
+	dst = append(dst, data...)
+	frame := dst[start:]
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)+sumLen))
+	binary.BigEndian.PutUint32(frame[4:], uint32(headersLen))
+	binary.BigEndian.PutUint32(frame[8:], crc32.ChecksumIEEE(frame[:8]))
+	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(frame))
+}
+
+// maxHeaderValue is the longest value that a header's length can tell.
+const maxHeaderValue = 1<<15 - 1
+
+func appendHeader(dst []byte, name, value string) []byte {
+	value = value[:min(len(value), maxHeaderValue)]
+	dst = append(append(dst, byte(len(name))), name...)
+	dst = binary.BigEndian.AppendUint16(append(dst, headerString), uint16(len(value)))
+	return append(dst, value...)
+}

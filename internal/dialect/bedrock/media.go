@@ -1,0 +1,246 @@
+package bedrock
+
+import (
+	"encoding/base64"
+	"path"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// format is Converse's word for a media type.
+type format struct{ word, mime string }
+
+// The formats of the API reference; of several media types of one format the
+// first is the one it is decoded to.
+var (
+	imageFormats = []format{
+		{"png", "image/png"}, {"jpeg", "image/jpeg"}, {"jpeg", "image/jpg"}, {"gif", "image/gif"}, {"webp", "image/webp"},
+	}
+	audioFormats = []format{
+		{"mp3", "audio/mpeg"},
+		{"mp3", "audio/mp3"},
+		{"wav", "audio/wav"},
+		{"wav", "audio/x-wav"},
+		{"wav", "audio/wave"},
+		{"flac", "audio/flac"},
+		{"flac", "audio/x-flac"},
+		{"ogg", "audio/ogg"},
+		{"opus", "audio/opus"},
+		{"aac", "audio/aac"},
+		{"mp4", "audio/mp4"},
+		{"m4a", "audio/x-m4a"},
+		{"m4a", "audio/m4a"},
+		{"mka", "audio/x-matroska"},
+		{"pcm", "audio/pcm"},
+		{"mpeg", "audio/mpeg"},
+		{"mpga", "audio/mpeg"},
+		{"x-aac", "audio/x-aac"},
+		{"mkv", "video/x-matroska"},
+	}
+	documentFormats = []format{
+		{"pdf", "application/pdf"},
+		{"txt", "text/plain"},
+		{"md", "text/markdown"},
+		{"csv", "text/csv"},
+		{"html", "text/html"},
+		{"doc", "application/msword"},
+		{"docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+		{"xls", "application/vnd.ms-excel"},
+		{"xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
+	}
+)
+
+func mimeOf(list []format, word string) string {
+	for _, f := range list {
+		if f.word == word {
+			return f.mime
+		}
+	}
+	return ""
+}
+
+func wordOf(list []format, mime string) string {
+	mime, _, _ = strings.Cut(strings.ToLower(mime), ";")
+	for _, f := range list {
+		if f.mime == strings.TrimSpace(mime) {
+			return f.word
+		}
+	}
+	return ""
+}
+
+// mediaBlock is an image, a sound or a document by member.
+type mediaBlock struct {
+	format, name string
+	data         string // base64
+	uri          string
+	plain        bool // the source is text
+	exact        bool // it has nothing else
+}
+
+func readMedia(v []byte) mediaBlock {
+	b := mediaBlock{exact: true}
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "format":
+			b.format = rawjson.Text(m.Value)
+		case "name":
+			b.name = rawjson.Text(m.Value)
+		case "source":
+			b.source(m.Value)
+		default:
+			b.exact = b.exact && !rawjson.Present(m.Value)
+		}
+	}
+	return b
+}
+
+func (b *mediaBlock) source(v []byte) {
+	name, inner, ok := onlyMember(v)
+	switch {
+	case !ok:
+		b.exact = false
+	case name == "bytes":
+		b.data = rawjson.Text(inner)
+	case name == "s3Location":
+		b.uri = rawjson.Text(rawjson.Get(inner, "uri"))
+		b.exact = b.exact && !rawjson.Present(rawjson.Get(inner, "bucketOwner"))
+	case name == "text":
+		b.text(rawjson.Text(inner))
+	case name == "content":
+		var text strings.Builder
+		for _, e := range rawjson.Elements(inner) {
+			text.WriteString(rawjson.Text(rawjson.Get(e, "text")))
+		}
+		b.text(text.String())
+	default:
+		b.exact = false
+	}
+}
+
+func (b *mediaBlock) text(s string) {
+	b.data = base64.StdEncoding.EncodeToString([]byte(s))
+	b.plain, b.exact = true, false
+}
+
+// decodeMedia reads an image, a sound or a document; no part for one without
+// content. What has more than the tree can say stays whole beside it, for a
+// provider of this format.
+func decodeMedia(name string, v []byte) (p llm.Part) {
+	b := readMedia(v)
+	if b.data == "" && b.uri == "" {
+		return p
+	}
+	p.Media = &llm.Media{Data: b.data, FileID: b.uri, Name: b.name}
+	switch name {
+	case "image":
+		p.Kind, p.Media.MIME = llm.PartImage, mimeOf(imageFormats, b.format)
+	case "audio":
+		p.Kind, p.Media.MIME, p.Media.Format = llm.PartAudio, mimeOf(audioFormats, b.format), b.format
+	case "document":
+		p.Kind, p.Media.MIME = llm.PartDocument, mimeOf(documentFormats, b.format)
+		if b.plain && p.Media.MIME == "" {
+			p.Media.MIME = "text/plain"
+		}
+	}
+	if !b.exact || p.Media.MIME == "" || b.uri != "" && !strings.HasPrefix(b.uri, s3Scheme) {
+		p.Extra = []llm.Field{{Name: name, Value: v}}
+	}
+	return p
+}
+
+const s3Scheme = "s3://"
+
+// imageWord is Converse's word for an image's type, told by how its base64
+// begins where nobody said it; empty for one that it does not take.
+func imageWord(m *llm.Media) string {
+	if m.MIME != "" {
+		return wordOf(imageFormats, m.MIME)
+	}
+	for _, magic := range []format{{"png", "iVBOR"}, {"jpeg", "/9j/"}, {"gif", "R0lG"}, {"webp", "UklG"}} {
+		if strings.HasPrefix(m.Data, magic.mime) {
+			return magic.word
+		}
+	}
+	return wordOfName(imageFormats, address(m))
+}
+
+// wordOfName tells a format by the ending of a file's name.
+func wordOfName(list []format, name string) string {
+	ending := strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
+	switch ending {
+	case "jpg":
+		ending = "jpeg"
+	case "htm":
+		ending = "html"
+	}
+	if ending == "" || mimeOf(list, ending) == "" {
+		return ""
+	}
+	return ending
+}
+
+// audioWord is Converse's word for a sound's type; empty for one that it does
+// not take.
+func audioWord(m *llm.Media) string {
+	if mimeOf(audioFormats, m.Format) != "" {
+		return m.Format
+	}
+	if word := wordOf(audioFormats, m.MIME); word != "" {
+		return word
+	}
+	return wordOfName(audioFormats, address(m))
+}
+
+// documentWord is Converse's word for a document's type; empty for one that it
+// does not take. Any kind of text is text.
+func documentWord(m *llm.Media) string {
+	if word := wordOf(documentFormats, m.MIME); word != "" {
+		return word
+	}
+	switch {
+	case strings.HasPrefix(m.MIME, "text/"), m.MIME == "application/json", m.MIME == "application/xml":
+		return "txt"
+	case m.MIME != "":
+		return ""
+	}
+	if word := wordOfName(documentFormats, m.Name); word != "" {
+		return word
+	}
+	return wordOfName(documentFormats, address(m))
+}
+
+// maxName bounds a document's name, in characters.
+const maxName = 200
+
+// documentName is a name as Converse takes it: letters, digits, hyphens,
+// brackets and single spaces. Everything else becomes a hyphen, and the ending
+// goes, for the format says it.
+func documentName(name string) string {
+	name = strings.TrimSuffix(name, path.Ext(name))
+	out := make([]rune, 0, len(name))
+	for _, r := range name {
+		last := rune(' ')
+		if len(out) > 0 {
+			last = out[len(out)-1]
+		}
+		switch {
+		case len(out) == maxName:
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("-()[]", r):
+			out = append(out, r)
+		case r == ' ' || r == '\t' || r == '\n' || r == '\r':
+			if last != ' ' {
+				out = append(out, ' ')
+			}
+		case last != '-':
+			out = append(out, '-')
+		}
+	}
+	clean := strings.TrimSpace(string(out))
+	if strings.Trim(clean, "- ") == "" {
+		return "document"
+	}
+	return clean
+}

@@ -1,0 +1,295 @@
+package bedrock
+
+import (
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// decodeConversation puts the system blocks before the messages, as a message
+// of their own.
+func decodeConversation(r *llm.Request, system, messages []byte) (*llm.Request, error) {
+	if system != nil {
+		parts, err := decodeBlocks(system, true)
+		if err != nil {
+			return nil, under("system", err)
+		}
+		if len(parts) > 0 {
+			r.Messages = append(r.Messages, llm.Message{Role: llm.RoleSystem, Parts: parts})
+		}
+	}
+	list, err := decodeMessages(messages)
+	if err != nil {
+		return nil, err
+	}
+	r.Messages = append(r.Messages, list...)
+	return r, nil
+}
+
+func decodeMessages(v []byte) ([]llm.Message, error) {
+	messages := make([]llm.Message, 0, 4)
+	for i, e := range rawjson.Elements(v) {
+		param := "messages[" + strconv.Itoa(i) + "]"
+		if rawjson.KindOf(e) != rawjson.Object {
+			return nil, llm.Invalid(param, "A message must be an object with a role and content.")
+		}
+		m, err := decodeMessage(e)
+		if err != nil {
+			return nil, under(param, err)
+		}
+		messages = append(messages, m)
+	}
+	if len(messages) == 0 {
+		return nil, llm.Invalid("messages", `The messages must be an array of at least one message such as {"role": "user", "content": [{"text": "Hello"}]}.`)
+	}
+	return messages, nil
+}
+
+// decodeMessage reads a message; its errors name the parameter from there on.
+func decodeMessage(v []byte) (out llm.Message, err error) {
+	var content []byte
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "role":
+			out.Role = llm.Role(rawjson.Text(m.Value))
+		case "content":
+			content = m.Value
+		default:
+			out.Extra = appendExtra(out.Extra, m)
+		}
+	}
+	switch out.Role {
+	case llm.RoleUser, llm.RoleAssistant, llm.RoleSystem:
+	default:
+		return out, llm.Invalid(".role", `The role must be "user" or "assistant".`)
+	}
+	if out.Parts, err = decodeBlocks(content, true); err != nil {
+		return out, under(".content", err)
+	}
+	return out, nil
+}
+
+// under is an error about a parameter that stands within another one.
+func under(param string, err error) error {
+	e := llm.AsError(err)
+	e.Param = param + e.Param
+	return e
+}
+
+func appendExtra(extra []llm.Field, m rawjson.Member) []llm.Field {
+	if !rawjson.Present(m.Value) {
+		return extra
+	}
+	return append(extra, llm.Field{Name: m.Name(), Value: m.Value})
+}
+
+// decodeBlocks reads the blocks of a message, of the system prompt or of a
+// tool's result. Where cache points may stand, one belongs to the block before
+// it.
+func decodeBlocks(v []byte, cached bool) (parts []llm.Part, err error) {
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid("", `The content must be an array of blocks such as {"text": "Hello"}.`)
+	}
+	for i, e := range rawjson.Elements(v) {
+		name, value, ok := onlyMember(e)
+		if !ok {
+			return nil, llm.Invalid("["+strconv.Itoa(i)+"]", `A block must be an object with one member, such as {"text": "Hello"}.`)
+		}
+		last := len(parts) - 1
+		if mark := cacheControl(value); name == "cachePoint" && cached && mark != nil && last >= 0 && parts[last].CacheControl == nil {
+			parts[last].CacheControl = mark
+			continue
+		}
+		p, err := decodeBlock(e, name, value)
+		if err != nil {
+			return nil, under("["+strconv.Itoa(i)+"]", err)
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// decodeBlock reads one block. One that nobody modelled, or not all of it, is
+// kept as it came.
+func decodeBlock(block []byte, name string, v []byte) (p llm.Part, err error) {
+	switch name {
+	case "text":
+		text, ok := rawjson.AsString(v)
+		if !ok {
+			return p, llm.Invalid(".text", "The text must be a string.")
+		}
+		return llm.Part{Kind: llm.PartText, Text: text}, nil
+	case "image", "audio", "document":
+		p = decodeMedia(name, v)
+	case "json":
+		return llm.Part{Kind: llm.PartText, Text: string(v), Raw: block}, nil
+	case "reasoningContent":
+		p = decodeReasoning(v)
+	case "citationsContent":
+		p = decodeCitations(v)
+	case "toolUse":
+		p = decodeToolUse(v)
+		if p.Call != nil && p.Call.Extra != nil {
+			p = llm.Part{} // the provider's own tool, called and answered there
+		}
+	case "toolResult":
+		return decodeToolResult(block, v)
+	}
+	if p.Kind == 0 {
+		p = llm.Part{Kind: llm.PartOther, Raw: block}
+	}
+	return p, nil
+}
+
+// decodeReasoning reads a block of thinking, in words or encrypted.
+func decodeReasoning(v []byte) (p llm.Part) {
+	name, inner, _ := onlyMember(v)
+	switch name {
+	case "redactedContent":
+		if s := rawjson.Text(inner); s != "" {
+			return llm.Part{Kind: llm.PartReasoning, Redacted: s}
+		}
+	case "reasoningText":
+		p.Kind = llm.PartReasoning
+		for m := range rawjson.Members(inner) {
+			switch string(m.Key()) {
+			case "text":
+				p.Text = rawjson.Text(m.Value)
+			case "signature":
+				p.Signature = rawjson.Text(m.Value)
+			default:
+				return llm.Part{}
+			}
+		}
+	}
+	return p
+}
+
+// decodeCitations reads a text with its citations, which stay as they are. A
+// text in several pieces is kept whole beside it.
+func decodeCitations(v []byte) llm.Part {
+	p := llm.Part{Kind: llm.PartText}
+	pieces, exact := 0, true
+	var text strings.Builder
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "citations":
+			if rawjson.Present(m.Value) {
+				p.Annotations = m.Value
+			}
+		case "content":
+			for _, e := range rawjson.Elements(m.Value) {
+				text.WriteString(rawjson.Text(rawjson.Get(e, "text")))
+				pieces++
+			}
+		default:
+			exact = false
+		}
+	}
+	p.Text = text.String()
+	if !exact || pieces != 1 || p.Annotations == nil {
+		p.Extra = []llm.Field{{Name: "citationsContent", Value: v}}
+	}
+	return p
+}
+
+// decodeToolUse reads a tool's call; no part for one without a name. What else
+// it says, such as that the provider itself ran the tool, is the call's extra.
+func decodeToolUse(v []byte) llm.Part {
+	c := &llm.ToolCall{}
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "toolUseId":
+			c.ID = rawjson.Text(m.Value)
+		case "name":
+			c.Name = rawjson.Text(m.Value)
+		case "input":
+			c.Arguments = arguments(m.Value)
+		default:
+			c.Extra = appendExtra(c.Extra, m)
+		}
+	}
+	if c.Name == "" {
+		return llm.Part{}
+	}
+	return llm.Part{Kind: llm.PartToolCall, Call: c}
+}
+
+// arguments are a JSON document. EncodeReply writes those that are none as a
+// string.
+func arguments(v []byte) string {
+	if s, ok := rawjson.AsString(v); ok || !rawjson.Present(v) {
+		return s
+	}
+	return string(v)
+}
+
+// decodeToolResult reads what a tool gave back. The result of the provider's
+// own tool has a type and is kept as it came.
+func decodeToolResult(block, v []byte) (p llm.Part, err error) {
+	r := &llm.ToolResult{}
+	p = llm.Part{Kind: llm.PartToolResult, Result: r}
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "toolUseId":
+			r.CallID = rawjson.Text(m.Value)
+		case "content":
+			if r.Parts, err = decodeBlocks(m.Value, false); err != nil {
+				return p, under(".toolResult.content", err)
+			}
+		case "status":
+			if r.IsError = rawjson.Text(m.Value) == statusError; !r.IsError {
+				p.Extra = appendExtra(p.Extra, m)
+			}
+		default:
+			if rawjson.Present(m.Value) {
+				return llm.Part{Kind: llm.PartOther, Raw: block}, nil
+			}
+		}
+	}
+	if r.CallID == "" {
+		return p, llm.Invalid(".toolResult.toolUseId", "A tool's result needs the toolUseId of the call that it answers.")
+	}
+	return p, nil
+}
+
+const (
+	statusError = "error"
+	hourTTL     = "1h"
+)
+
+// The marks of a cache point, in the words that other formats use.
+const (
+	mark     = `{"type":"ephemeral"}`
+	markHour = `{"type":"ephemeral","ttl":"1h"}`
+	markFive = `{"type":"ephemeral","ttl":"5m"}`
+)
+
+// cacheControl is the mark of a cache point; nil for one that nobody modelled.
+func cacheControl(v []byte) []byte {
+	var kind, ttl string
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "type":
+			kind = rawjson.Text(m.Value)
+		case "ttl":
+			ttl = rawjson.Text(m.Value)
+		default:
+			return nil
+		}
+	}
+	if kind != "default" {
+		return nil
+	}
+	switch ttl {
+	case "":
+		return []byte(mark)
+	case hourTTL:
+		return []byte(markHour)
+	case "5m":
+		return []byte(markFive)
+	}
+	return nil
+}

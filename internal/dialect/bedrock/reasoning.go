@@ -1,0 +1,251 @@
+package bedrock
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+)
+
+const effortNone = "none"
+
+// isEffort reports whether outputConfig takes that word.
+func isEffort(word string) bool {
+	return slices.Contains([]string{"low", "medium", "high", "xhigh", "max"}, word)
+}
+
+// thinker is how a model is asked to think. Converse has one word for it at
+// last, outputConfig.effort, which Claude alone obeys so far; what else there is stands among
+// each model's own parameters.
+type thinker uint8
+
+const (
+	thinksNot      thinker = iota // or nobody knows how it is asked
+	thinksBudget                  // Claude 3.7 to 4.5: thinking, with a budget in tokens
+	thinksAdaptive                // Claude from 4.6 on: thinking as it sees fit, with an effort
+	thinksNova                    // Nova 2: reasoningConfig, with an effort
+	thinksOpenAI                  // gpt-oss and later: reasoning_effort
+)
+
+// thinkers tells it from what a model's id contains; the first that fits
+// counts. An id that hides its model, such as that of an application inference
+// profile, fits none.
+//
+// https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-extended-thinking.html,
+// https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html.
+var thinkers = []struct {
+	id   string
+	kind thinker
+}{
+	{"claude-3-7", thinksBudget},
+	{"claude-3", thinksNot},
+	{"claude-v", thinksNot},
+	{"claude-instant", thinksNot},
+	{"claude-sonnet-4-2", thinksBudget}, // the date of Claude 4 itself
+	{"claude-opus-4-2", thinksBudget},
+	{"claude-opus-4-1", thinksBudget},
+	{"claude-sonnet-4-5", thinksBudget},
+	{"claude-haiku-4-5", thinksBudget},
+	{"claude-opus-4-5", thinksBudget},
+	{"anthropic.claude-", thinksAdaptive},
+	{"amazon.nova-2", thinksNova},
+	{"openai.gpt", thinksOpenAI},
+}
+
+func thinkerOf(model string) thinker {
+	for _, t := range thinkers {
+		if strings.Contains(model, t.id) {
+			return t.kind
+		}
+	}
+	return thinksNot
+}
+
+func isClaude(model string) bool { return strings.Contains(model, "anthropic.claude-") }
+
+func isNova(model string) bool { return strings.Contains(model, "amazon.nova-") }
+
+// Budgets in tokens that stand for efforts, and the other way round.
+const (
+	leastBudget  = 1024 // that Claude takes
+	lowBudget    = 2048
+	mediumBudget = 8192
+	highBudget   = 16384
+	mostBudget   = 32768
+
+	mediumFrom = 4096 // a budget from here on is a medium effort
+	highFrom   = 16384
+)
+
+func budgetOf(effort string) int64 {
+	switch effort {
+	case "minimal":
+		return leastBudget
+	case "low":
+		return lowBudget
+	case "high":
+		return highBudget
+	case "xhigh", "max":
+		return mostBudget
+	}
+	return mediumBudget
+}
+
+func effortOf(budget int64) string {
+	switch {
+	case budget < mediumFrom:
+		return "low"
+	case budget < highFrom:
+		return "medium"
+	}
+	return "high"
+}
+
+// thinking is what the body says of reasoning: members among the additional
+// fields, and the effort of outputConfig.
+type thinking struct {
+	fields []llm.Field
+	effort string
+	claude bool // it thinks, so it takes no sampling parameters
+}
+
+// think decides what to ask of a model. What it cannot be asked for is dropped.
+func (e *requestEncoder) think(r *llm.Request) thinking {
+	o := r.Reasoning
+	switch {
+	case o == nil || o.Effort == "" && o.Budget <= 0:
+		return thinking{}
+	case e.own:
+		return ownThinking(o)
+	}
+	kind, effort := thinkerOf(r.Model), o.Effort
+	if kind == thinksBudget {
+		return e.budgetThinking(r)
+	}
+	if o.Budget > 0 {
+		e.drop("reasoning budget")
+		if effort == "" {
+			effort = effortOf(o.Budget)
+		}
+	}
+	if effort == effortNone && (kind == thinksAdaptive || kind == thinksNova) {
+		return thinking{} // they do not think unasked
+	}
+	return e.effortThinking(r, kind, effort)
+}
+
+// effortThinking asks with an effort.
+func (e *requestEncoder) effortThinking(r *llm.Request, kind thinker, effort string) thinking {
+	switch {
+	case kind == thinksAdaptive && !forcesTool(r):
+		return thinking{
+			claude: true, effort: claudeEffort(effort),
+			fields: []llm.Field{{Name: "thinking", Value: []byte(`{"type":"adaptive"}`)}},
+		}
+	case kind == thinksNova:
+		value := `{"type":"enabled","maxReasoningEffort":"` + e.novaEffort(r, effort) + `"}`
+		return thinking{fields: []llm.Field{{Name: "reasoningConfig", Value: []byte(value)}}}
+	case kind == thinksOpenAI && effort != effortNone:
+		return thinking{fields: []llm.Field{{Name: "reasoning_effort", Value: []byte(`"` + threeEfforts(effort) + `"`)}}}
+	case r.Reasoning.Effort != "":
+		e.drop("reasoning_effort")
+	}
+	return thinking{}
+}
+
+// ownThinking writes back what decodeThinking and decodeOutput read.
+func ownThinking(o *llm.ReasoningOptions) (t thinking) {
+	switch {
+	case o.Budget > 0:
+		t.fields = append(t.fields, llm.Field{Name: "thinking", Value: enabled(o.Budget)})
+	case o.Effort == effortNone:
+		t.fields = append(t.fields, llm.Field{Name: "thinking", Value: []byte(`{"type":"disabled"}`)})
+	}
+	if o.Effort != effortNone {
+		t.effort = o.Effort
+	}
+	return t
+}
+
+func enabled(budget int64) []byte {
+	return append(strconv.AppendInt([]byte(`{"type":"enabled","budget_tokens":`), budget, 10), '}')
+}
+
+// budgetThinking has Claude think within a budget, which is less than its
+// output cap; one that only stands for an effort leaves half of the cap to the
+// answer. It refuses to where a tool is forced on it, or where it has called a
+// tool without the thinking before that.
+func (e *requestEncoder) budgetThinking(r *llm.Request) thinking {
+	room := int64(maxCount)
+	if r.MaxOutput != nil {
+		room = *r.MaxOutput
+	}
+	name, budget := "reasoning budget", min(max(r.Reasoning.Budget, leastBudget), room-1)
+	if r.Reasoning.Budget <= 0 {
+		if r.Reasoning.Effort == effortNone {
+			return thinking{}
+		}
+		name, budget = "reasoning_effort", min(budgetOf(r.Reasoning.Effort), room/2)
+	}
+	if budget < leastBudget || forcesTool(r) || calledWithoutThinking(r.Messages) {
+		e.drop(name)
+		return thinking{}
+	}
+	return thinking{claude: true, fields: []llm.Field{{Name: "thinking", Value: enabled(budget)}}}
+}
+
+func forcesTool(r *llm.Request) bool {
+	return r.ToolChoice != nil && (r.ToolChoice.Mode == llm.ToolsRequired || r.ToolChoice.Mode == llm.ToolsNamed)
+}
+
+// calledWithoutThinking reports whether the last turn of the assistant calls
+// tools, and no thinking that can be proved stands before that.
+func calledWithoutThinking(messages []llm.Message) bool {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role != llm.RoleAssistant {
+			continue
+		}
+		calls := false
+		for _, p := range messages[i].Parts {
+			if p.Kind == llm.PartReasoning && (p.Signature != "" || p.Redacted != "") {
+				return false
+			}
+			calls = calls || p.Kind == llm.PartToolCall
+		}
+		return calls
+	}
+	return false
+}
+
+func claudeEffort(effort string) string {
+	if isEffort(effort) {
+		return effort
+	}
+	if effort == "minimal" {
+		return "low"
+	}
+	return "medium"
+}
+
+// novaEffort is one of Nova's three; with the highest it takes no output cap
+// and no sampling parameters, so it is lowered where there are any.
+func (e *requestEncoder) novaEffort(r *llm.Request, effort string) string {
+	effort = threeEfforts(effort)
+	if effort == "high" && (r.MaxOutput != nil || r.Temperature != nil || r.TopP != nil || r.TopK != nil) {
+		e.drop("reasoning_effort")
+		return "medium"
+	}
+	return effort
+}
+
+// threeEfforts is the nearest of low, medium and high.
+func threeEfforts(effort string) string {
+	switch effort {
+	case "minimal", "low":
+		return "low"
+	case "high", "xhigh", "max":
+		return "high"
+	}
+	return "medium"
+}

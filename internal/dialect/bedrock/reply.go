@@ -1,0 +1,238 @@
+package bedrock
+
+import (
+	"errors"
+	"fmt"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+var (
+	errNoMessage = errors.New("bedrock: the reply has no message")
+	errContent   = errors.New("bedrock: the reply's content is no list of blocks")
+)
+
+// DecodeReply reads a whole answer. It says neither its id nor its model. An
+// *llm.Error is one that the provider reported in place of it; any other error
+// says that this is not the protocol. Raw JSON in the reply shares memory with
+// body.
+func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return nil, fmt.Errorf("bedrock: the reply is not JSON: %w", err)
+	}
+	r := &llm.Reply{ExtraOf: Name, Choices: make([]llm.Choice, 1)}
+	c := &r.Choices[0]
+	var message []byte
+	for m := range rawjson.Members(body) {
+		switch string(m.Key()) {
+		case "output":
+			message = rawjson.Get(m.Value, "message")
+		case "stopReason":
+			c.Finish, c.Extra = stopReason(m)
+		case "usage":
+			r.Usage, r.Reported = decodeUsage(m.Value)
+		case "serviceTier":
+			r.Tier = rawjson.Text(rawjson.Get(m.Value, "type"))
+		default:
+			r.Extra = appendExtra(r.Extra, m)
+		}
+	}
+	if rawjson.KindOf(message) != rawjson.Object {
+		if e := DecodeError(body); e.Message != "" {
+			return r, reportedError(body)
+		}
+		return nil, errNoMessage
+	}
+	var err error
+	c.Message, err = decodeAnswer(message)
+	return r, err
+}
+
+// decodeAnswer decodes the message of a reply.
+func decodeAnswer(v []byte) (llm.Message, error) {
+	out := llm.Message{Role: llm.RoleAssistant}
+	content := rawjson.Get(v, "content")
+	if rawjson.KindOf(content) != rawjson.Array {
+		return out, errContent
+	}
+	for _, e := range rawjson.Elements(content) {
+		name, value, ok := onlyMember(e)
+		if !ok {
+			return out, errContent
+		}
+		p := llm.Part{Kind: llm.PartOther, Raw: e}
+		switch name {
+		case "toolUse":
+			if call := decodeToolUse(value); call.Kind != 0 {
+				p = call
+			}
+			if p.Call != nil && p.Call.ID == "" {
+				p.Call.ID = madeUpID(countCalls(out.Parts))
+			}
+		case "toolResult": // of the provider's own tool
+		default:
+			var err error
+			if p, err = decodeBlock(e, name, value); err != nil {
+				return out, errContent // not the caller's fault, so not the caller's error
+			}
+		}
+		out.Parts = append(out.Parts, p)
+	}
+	return out, nil
+}
+
+func countCalls(parts []llm.Part) (n int) {
+	for i := range parts {
+		if parts[i].Kind == llm.PartToolCall {
+			n++
+		}
+	}
+	return n
+}
+
+func madeUpID(position int) string { return fmt.Sprintf("call_%d", position) }
+
+// stopReason reads why generation ended. A word that another one stands for,
+// too, is kept for whoever speaks this format.
+func stopReason(m rawjson.Member) (llm.FinishReason, []llm.Field) {
+	word := rawjson.Text(m.Value)
+	f := finishOf(word)
+	if f == "" || stopWord(f) == word {
+		return f, nil
+	}
+	return f, []llm.Field{{Name: m.Name(), Value: m.Value}}
+}
+
+// finishOf maps the words of StopReason. A word that nobody listed is taken
+// for a normal end; none at all stays none.
+func finishOf(word string) llm.FinishReason {
+	switch word {
+	case "":
+		return ""
+	case "max_tokens", "model_context_window_exceeded":
+		return llm.FinishLength
+	case "tool_use":
+		return llm.FinishToolCalls
+	case "guardrail_intervened", "content_filtered", "refusal":
+		return llm.FinishContentFilter
+	case "malformed_model_output", "malformed_tool_use":
+		return llm.FinishError
+	}
+	return llm.FinishStop
+}
+
+// stopWord is the reason as it is written. A provider that gave none came to a
+// normal end.
+func stopWord(f llm.FinishReason) string {
+	switch f {
+	case llm.FinishLength:
+		return "max_tokens"
+	case llm.FinishToolCalls:
+		return "tool_use"
+	case llm.FinishContentFilter:
+		return "content_filtered"
+	case llm.FinishError:
+		return "malformed_model_output"
+	}
+	return "end_turn"
+}
+
+// written are the members that an encoded reply has already.
+var written = rawjson.Names{"output", "stopReason", "usage", "serviceTier", "metrics"}
+
+// EncodeReply appends the body of Converse's response to dst. It has one
+// answer, the first, and no place for an id or a model.
+func EncodeReply(dst []byte, r *llm.Reply) []byte {
+	r = r.For(Name)
+	var c llm.Choice
+	if len(r.Choices) > 0 {
+		c = r.Choices[0]
+	}
+	metrics, stop := []byte(`{"latencyMs":0}`), rawjson.AppendString(nil, stopWord(c.Finish))
+	for _, f := range r.Extra {
+		if f.Name == "metrics" {
+			metrics = f.Value
+		}
+	}
+	for _, f := range c.Extra {
+		if f.Name == "stopReason" {
+			stop = f.Value
+		}
+	}
+	dst = append(append(dst, `{"metrics":`...), metrics...)
+	dst = append(dst, `,"output":{"message":{"role":"assistant","content":[`...)
+	dst = appendAnswer(dst, c.Message.Parts)
+	dst = append(append(dst, `]}},"stopReason":`...), stop...)
+	if r.Reported || !r.Usage.IsZero() {
+		dst = appendUsage(append(dst, `,"usage":`...), &r.Usage, r.Cost)
+	}
+	if r.Tier != "" {
+		dst = append(rawjson.AppendString(append(dst, `,"serviceTier":{"type":`...), r.Tier), '}')
+	}
+	for _, f := range r.Extra {
+		if !written.Has(f.Name) {
+			dst = appendMember(dst, f.Name, f.Value)
+		}
+	}
+	return append(dst, '}')
+}
+
+// appendAnswer writes the blocks of an answer.
+func appendAnswer(dst []byte, parts []llm.Part) []byte {
+	first := len(dst)
+	for i := range parts {
+		at := len(dst)
+		if at > first {
+			dst = append(dst, ',')
+		}
+		before := len(dst)
+		if dst = appendAnswerBlock(dst, &parts[i]); len(dst) == before {
+			dst = dst[:at]
+		}
+	}
+	return dst
+}
+
+// appendAnswerBlock writes one block, nothing for a part that Converse has no
+// word for.
+func appendAnswerBlock(dst []byte, p *llm.Part) []byte {
+	e := requestEncoder{dst: dst, own: true}
+	if raw := e.exact(p); raw != nil {
+		return append(dst, raw...)
+	}
+	switch p.Kind {
+	case llm.PartText, llm.PartRefusal:
+		e.text(p)
+	case llm.PartReasoning:
+		e.thought(p)
+	case llm.PartToolCall:
+		return appendCall(dst, p.Call, p.Call.ID)
+	case llm.PartImage, llm.PartAudio:
+		return appendAnswerMedia(dst, p)
+	case llm.PartOther:
+		return append(dst, p.Raw...)
+	}
+	return e.dst
+}
+
+// appendAnswerMedia writes an image, or a sound, or of a sound that Converse
+// cannot carry its words.
+func appendAnswerMedia(dst []byte, p *llm.Part) []byte {
+	e := requestEncoder{dst: dst, own: true}
+	var err error
+	switch {
+	case p.Media == nil:
+	case p.Kind == llm.PartImage:
+		err = e.image(p.Media, &place{})
+	default:
+		err = e.sound(p.Media, &place{})
+	}
+	if err != nil || p.Media == nil {
+		e.dst = dst
+		if p.Text != "" {
+			e.text(p)
+		}
+	}
+	return e.dst
+}

@@ -1,0 +1,312 @@
+package bedrock
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// DecodeRequest builds the tree of a body that passed Scan. The model and
+// whether a stream is wanted are not in it but in the head. What nobody
+// modelled goes to the Extra fields, of a configuration object what is left of
+// it; raw JSON shares memory with body. Errors are *llm.Error.
+func DecodeRequest(body []byte) (*llm.Request, error) {
+	r := &llm.Request{ExtraOf: Name}
+	var system, messages []byte
+	for m := range rawjson.Members(body) {
+		if !rawjson.Present(m.Value) {
+			continue
+		}
+		var rest []byte
+		var err error
+		switch string(m.Key()) {
+		case "system":
+			system = m.Value
+		case "messages":
+			messages = m.Value
+		case "inferenceConfig":
+			rest, err = decodeObject(m, r, decodeInference)
+		case "toolConfig":
+			rest, err = decodeObject(m, r, decodeTools)
+		case "outputConfig":
+			rest, err = decodeObject(m, r, decodeOutput)
+		case "additionalModelRequestFields":
+			rest, err = decodeObject(m, r, decodeAdditional)
+		default:
+			rest = m.Value
+		}
+		if err != nil {
+			return nil, err
+		}
+		if rest != nil {
+			r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: rest})
+		}
+	}
+	return decodeConversation(r, system, messages)
+}
+
+// decodeObject reads the members of a configuration object, and gives the
+// object of those that have no place in the tree, nil for none.
+func decodeObject(obj rawjson.Member, r *llm.Request, read func(*llm.Request, rawjson.Member) (known bool, err error)) (rest []byte, err error) {
+	if rawjson.KindOf(obj.Value) != rawjson.Object {
+		return nil, llm.Invalid(obj.Name(), "The "+obj.Name()+" must be an object.")
+	}
+	for m := range rawjson.Members(obj.Value) {
+		if !rawjson.Present(m.Value) {
+			continue
+		}
+		known, err := read(r, m)
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			continue
+		}
+		if rest == nil {
+			rest = []byte{'{'}
+		}
+		rest = appendMember(rest, m.Name(), m.Value)
+	}
+	if rest != nil {
+		rest = append(rest, '}')
+	}
+	return rest, nil
+}
+
+func decodeInference(r *llm.Request, m rawjson.Member) (known bool, err error) {
+	param := "inferenceConfig." + m.Name()
+	switch string(m.Key()) {
+	case "maxTokens":
+		r.MaxOutput, err = integer(m.Value, param, 1, maxCount)
+	case "temperature":
+		r.Temperature, err = number(m.Value, param)
+	case "topP":
+		r.TopP, err = number(m.Value, param)
+	case "stopSequences":
+		r.Stop, err = texts(m.Value, param)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// decodeAdditional takes out of a model's own parameters what others have,
+// too: Claude's top_k and thinking.
+func decodeAdditional(r *llm.Request, m rawjson.Member) (known bool, err error) {
+	switch string(m.Key()) {
+	case "top_k":
+		n, ok := rawjson.AsInt(m.Value)
+		if ok {
+			r.TopK = &n
+		}
+		return ok, nil
+	case "thinking":
+		return decodeThinking(r, m.Value), nil
+	}
+	return false, nil
+}
+
+// decodeThinking reads {"type":"enabled","budget_tokens":1024} and
+// {"type":"disabled"}; anything else stays as it is.
+func decodeThinking(r *llm.Request, v []byte) (known bool) {
+	var kind string
+	var budget int64
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "type":
+			kind = rawjson.Text(m.Value)
+		case "budget_tokens":
+			budget, _ = rawjson.AsInt(m.Value)
+		default:
+			return false
+		}
+	}
+	switch {
+	case kind == "enabled" && budget > 0:
+		reasoning(r).Budget = budget
+	case kind == "disabled" && budget == 0:
+		reasoning(r).Effort = effortNone
+	default:
+		return false
+	}
+	return true
+}
+
+func reasoning(r *llm.Request) *llm.ReasoningOptions {
+	if r.Reasoning == nil {
+		r.Reasoning = &llm.ReasoningOptions{}
+	}
+	return r.Reasoning
+}
+
+func decodeOutput(r *llm.Request, m rawjson.Member) (known bool, err error) {
+	switch string(m.Key()) {
+	case "effort":
+		word := rawjson.Text(m.Value)
+		if !isEffort(word) {
+			return false, nil
+		}
+		reasoning(r).Effort = word
+		return true, nil
+	case "textFormat":
+		r.Format, err = decodeFormat(m.Value)
+		return r.Format != nil, err
+	}
+	return false, nil
+}
+
+// decodeFormat reads an OutputFormat, whose schema is JSON in a string. It is
+// nil without an error for one that nobody modelled.
+func decodeFormat(v []byte) (*llm.Format, error) {
+	const param = "outputConfig.textFormat.structure.jsonSchema.schema"
+	if rawjson.Text(rawjson.Get(v, "type")) != "json_schema" {
+		return nil, nil
+	}
+	f := &llm.Format{Kind: llm.FormatSchema}
+	for m := range rawjson.Members(rawjson.Get(v, "structure", "jsonSchema")) {
+		switch string(m.Key()) {
+		case "name":
+			f.Name = rawjson.Text(m.Value)
+		case "description":
+			f.Description = rawjson.Text(m.Value)
+		case "schema":
+			f.Schema = []byte(rawjson.Text(m.Value))
+		}
+	}
+	if rawjson.Validate(f.Schema, maxDepth) != nil || rawjson.KindOf(f.Schema) != rawjson.Object {
+		return nil, llm.Invalid(param, `The schema must be a string that holds a JSON Schema, such as "{\"type\": \"object\"}".`)
+	}
+	return f, nil
+}
+
+func decodeTools(r *llm.Request, m rawjson.Member) (known bool, err error) {
+	switch string(m.Key()) {
+	case "tools":
+		r.Tools, err = decodeToolList(m.Value)
+		return true, err
+	case "toolChoice":
+		r.ToolChoice = decodeToolChoice(m.Value)
+		return r.ToolChoice != nil, nil
+	}
+	return false, nil
+}
+
+// decodeToolList reads the tools. A cache point belongs to the tool before it.
+func decodeToolList(v []byte) (tools []llm.Tool, err error) {
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid("toolConfig.tools", "The tools must be an array of objects.")
+	}
+	for i, e := range rawjson.Elements(v) {
+		param := "toolConfig.tools[" + strconv.Itoa(i) + "]"
+		name, inner, ok := onlyMember(e)
+		if !ok {
+			return nil, llm.Invalid(param, `A tool must be an object with one member, such as {"toolSpec": {...}}.`)
+		}
+		last := len(tools) - 1
+		switch name {
+		case "toolSpec":
+			t := decodeToolSpec(e, inner)
+			if t.Name == "" && t.Raw == nil {
+				return nil, llm.Invalid(param+".toolSpec.name", "A tool needs a name, a non-empty string.")
+			}
+			tools = append(tools, t)
+		case "cachePoint":
+			if mark := cacheControl(inner); mark != nil && last >= 0 && tools[last].CacheControl == nil {
+				tools[last].CacheControl = mark
+				continue
+			}
+			fallthrough
+		default:
+			tools = append(tools, llm.Tool{Raw: e})
+		}
+	}
+	return tools, nil
+}
+
+// decodeToolSpec reads a tool; one with members that nobody modelled is kept
+// as it came.
+func decodeToolSpec(tool, v []byte) (t llm.Tool) {
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "name":
+			t.Name = rawjson.Text(m.Value)
+		case "description":
+			t.Description = rawjson.Text(m.Value)
+		case "inputSchema":
+			if s := rawjson.Get(m.Value, "json"); rawjson.Present(s) {
+				t.Parameters = s
+			}
+		case "strict":
+			if b, ok := rawjson.AsBool(m.Value); ok {
+				t.Strict = &b
+			}
+		default:
+			return llm.Tool{Raw: tool}
+		}
+	}
+	return t
+}
+
+// decodeToolChoice is nil for a choice that nobody modelled.
+func decodeToolChoice(v []byte) *llm.ToolChoice {
+	name, inner, _ := onlyMember(v)
+	switch name {
+	case "auto":
+		return &llm.ToolChoice{Mode: llm.ToolsAuto}
+	case "any":
+		return &llm.ToolChoice{Mode: llm.ToolsRequired}
+	case "tool":
+		if tool := rawjson.Text(rawjson.Get(inner, "name")); tool != "" {
+			return &llm.ToolChoice{Mode: llm.ToolsNamed, Name: tool}
+		}
+	}
+	return nil
+}
+
+// onlyMember is the member of an object that has one alone, beside what is
+// null: how Smithy writes a union.
+func onlyMember(v []byte) (name string, value []byte, ok bool) {
+	n := 0
+	for m := range rawjson.Members(v) {
+		if rawjson.Present(m.Value) {
+			name, value = m.Name(), m.Value
+			n++
+		}
+	}
+	return name, value, n == 1
+}
+
+func integer(v []byte, param string, least, most int64) (*int64, error) {
+	n, ok := rawjson.AsInt(v)
+	if !ok || n < least || n > most {
+		return nil, llm.Invalid(param, fmt.Sprintf("The %s must be an integer from %d to %d.", param, least, most))
+	}
+	return &n, nil
+}
+
+// number keeps the client's own digits. Its range is the provider's to judge.
+func number(v []byte, param string) (*json.Number, error) {
+	if rawjson.KindOf(v) != rawjson.Number {
+		return nil, llm.Invalid(param, "The "+param+" must be a number.")
+	}
+	n := json.Number(v)
+	return &n, nil
+}
+
+func texts(v []byte, param string) (list []string, err error) {
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid(param, "The "+param+" must be an array of strings.")
+	}
+	for i, e := range rawjson.Elements(v) {
+		s, ok := rawjson.AsString(e)
+		if !ok {
+			at := param + "[" + strconv.Itoa(i) + "]"
+			return nil, llm.Invalid(at, "The "+at+" must be a string.")
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}

@@ -1,0 +1,89 @@
+package bedrock
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// Splice appends to dst a body of this format with an output cap where one is
+// to be put in. Every other byte stays, but for top-level fields that the
+// provider refuses: the model and the operation stand in the path. The head is
+// that of Scan.
+func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
+	if q != nil && len(q.Drop) > 0 {
+		body = without(body, q.Drop)
+		h = &llm.Head{Open: bytes.IndexByte(body, '{') + 1, Empty: isEmpty(body)}
+	}
+	if s.MaxOutput <= 0 {
+		return append(dst, body...)
+	}
+	return rawjson.Splice(dst, body, capOutput(body, h, s.MaxOutput))
+}
+
+// capOutput is the edit that puts an output cap in.
+func capOutput(body []byte, h *llm.Head, n int64) rawjson.Edit {
+	limit := strconv.AppendInt(nil, n, 10)
+	alone := append(append([]byte(`{"maxTokens":`), limit...), '}')
+	for m := range rawjson.Members(body) {
+		if !m.Is("inferenceConfig") {
+			continue
+		}
+		if rawjson.KindOf(m.Value) != rawjson.Object {
+			return rawjson.Edit{Start: m.Start, End: m.Start + len(m.Value), Text: alone}
+		}
+		e := rawjson.Set(m.Value, "maxTokens", limit)
+		e.Start += m.Start
+		e.End += m.Start
+		return e
+	}
+	front := append([]byte(`"inferenceConfig":`), alone...)
+	if !h.Empty {
+		front = append(front, ',')
+	}
+	return rawjson.Edit{Start: h.Open, End: h.Open, Text: front}
+}
+
+// without is the body without the members of these names, or itself where it
+// has none of them.
+func without(body []byte, names []string) []byte {
+	drop := func(m rawjson.Member) bool { return slices.Contains(names, m.Name()) }
+	some := false
+	for m := range rawjson.Members(body) {
+		some = some || drop(m)
+	}
+	if !some {
+		return body
+	}
+	out := append(make([]byte, 0, len(body)), '{')
+	for m := range rawjson.Members(body) {
+		if !drop(m) {
+			out = appendMember(out, m.Name(), m.Value)
+		}
+	}
+	return append(out, '}')
+}
+
+func isEmpty(obj []byte) bool {
+	for range rawjson.Members(obj) {
+		return false
+	}
+	return true
+}
+
+// appendMember appends a member to an object that has not been closed.
+func appendMember(dst []byte, name string, value []byte) []byte {
+	return append(appendName(dst, name), value...)
+}
+
+// appendName appends the name of a member to an object that has not been
+// closed.
+func appendName(dst []byte, name string) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	return append(rawjson.AppendString(dst, name), ':')
+}

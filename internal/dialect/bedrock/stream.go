@@ -1,0 +1,260 @@
+package bedrock
+
+import (
+	"errors"
+	"fmt"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/sse"
+)
+
+var (
+	errNotObject = errors.New("bedrock: an event of the stream is not an object")
+	errNotOpen   = errors.New("bedrock: the stream goes on with a tool call that it did not begin")
+)
+
+// The events of ConverseStream, in the order in which they come: a message has
+// blocks, each of which stops before the next one starts or has its first delta.
+const (
+	messageStart = "messageStart"
+	blockStart   = "contentBlockStart"
+	blockDelta   = "contentBlockDelta"
+	blockStop    = "contentBlockStop"
+	messageStop  = "messageStop"
+	metadata     = "metadata"
+)
+
+// Decoder reads one stream of ConverseStream's events.
+type Decoder struct {
+	calls    []openCall
+	finished bool // messageStop came
+	metered  bool // so did metadata
+}
+
+// openCall is a tool call that has begun; its place in the list is its position
+// among the calls.
+type openCall struct {
+	block     int64
+	arguments bool // some of them came
+}
+
+// maxCalls bounds the tool calls that a stream may open.
+const maxCalls = 1024
+
+// NewDecoder decodes one streamed answer.
+func NewDecoder(*llm.Quirks) *Decoder { return &Decoder{} }
+
+// Decode appends the events of one frame to dst. A *llm.Error is an exception
+// that the provider raised in the stream; any other error is a frame that is
+// not the protocol. The stream is done when both its end and its usage have
+// come. Events that nobody knows are passed over.
+func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
+	if isException(frame.Name) || string(frame.Name) == errorName {
+		return dst, streamError(frame)
+	}
+	read := readerOf(frame.Name)
+	if read == nil {
+		return dst, nil
+	}
+	if err := rawjson.Validate(frame.Data, maxDepth); err != nil {
+		return dst, fmt.Errorf("bedrock: an event of the stream is not JSON: %w", err)
+	}
+	if rawjson.KindOf(frame.Data) != rawjson.Object {
+		return dst, errNotObject
+	}
+	return read(d, dst, frame.Data)
+}
+
+type eventReader func(d *Decoder, dst []llm.Event, data []byte) ([]llm.Event, error)
+
+// readerOf is what reads the event of that name; nil for one that says nothing.
+func readerOf(name []byte) eventReader {
+	switch string(name) {
+	case blockDelta:
+		return (*Decoder).delta
+	case blockStart:
+		return (*Decoder).start
+	case blockStop:
+		return (*Decoder).end
+	case messageStart:
+		return (*Decoder).begin
+	case messageStop:
+		return (*Decoder).stop
+	case metadata:
+		return (*Decoder).meter
+	}
+	return nil
+}
+
+// streamError is an exception in the stream. Its name is that of the frame, or
+// stands in the data.
+func streamError(frame sse.Event) *llm.Error {
+	e := DecodeError(frame.Data)
+	if isException(frame.Name) && codeOf(e.Code) == llm.CodeProviderError {
+		e.Code = string(frame.Name)
+	}
+	return exception(e, frame.Data)
+}
+
+func (d *Decoder) begin(dst []llm.Event, _ []byte) ([]llm.Event, error) {
+	return append(dst, llm.Event{Kind: llm.EventStart}), nil
+}
+
+// start opens a tool call, be it one of the provider's own tools, which only
+// requests in this format's words can offer. Blocks of text and thinking have no
+// start.
+func (d *Decoder) start(dst []llm.Event, data []byte) ([]llm.Event, error) {
+	index, inner := blockOf(data, "start")
+	name, v, _ := onlyMember(inner)
+	if name != "toolUse" || len(d.calls) == maxCalls {
+		return dst, nil
+	}
+	tool := llm.ToolDelta{
+		Index: len(d.calls),
+		ID:    rawjson.Text(rawjson.Get(v, "toolUseId")),
+		Name:  rawjson.Text(rawjson.Get(v, "name")),
+	}
+	if tool.ID == "" {
+		tool.ID = madeUpID(tool.Index)
+	}
+	d.calls = append(d.calls, openCall{block: index})
+	return append(dst, llm.Event{Kind: llm.EventToolCall, Tool: tool}), nil
+}
+
+// blockOf is the index of a block, and the member of that name beside it.
+func blockOf(data []byte, name string) (index int64, v []byte) {
+	for m := range rawjson.Members(data) {
+		switch string(m.Key()) {
+		case "contentBlockIndex":
+			index, _ = rawjson.AsInt(m.Value)
+		case name:
+			v = m.Value
+		}
+	}
+	return index, v
+}
+
+// delta reads a piece of a block. One that nobody modelled, such as a citation,
+// is passed on as it came.
+func (d *Decoder) delta(dst []llm.Event, data []byte) ([]llm.Event, error) {
+	index, inner := blockOf(data, "delta")
+	for m := range rawjson.Members(inner) {
+		if !rawjson.Present(m.Value) {
+			continue
+		}
+		switch string(m.Key()) {
+		case "text":
+			return appendPiece(dst, llm.Event{Kind: llm.EventText, Text: rawjson.Text(m.Value)}), nil
+		case "reasoningContent":
+			return appendThoughtPieces(dst, m.Value), nil
+		case "toolUse":
+			return d.input(dst, index, rawjson.Get(m.Value, "input"))
+		}
+		return append(dst, llm.Event{Kind: llm.EventOther, Raw: inner, RawOf: Name}), nil
+	}
+	return dst, nil
+}
+
+func appendPiece(dst []llm.Event, ev llm.Event) []llm.Event {
+	if ev.Text == "" {
+		return dst
+	}
+	return append(dst, ev)
+}
+
+// appendThoughtPieces reads a piece of thinking, in words or encrypted, or its
+// signature.
+func appendThoughtPieces(dst []llm.Event, v []byte) []llm.Event {
+	for m := range rawjson.Members(v) {
+		s := rawjson.Text(m.Value)
+		if s == "" {
+			continue
+		}
+		ev := llm.Event{Kind: llm.EventReasoning}
+		switch string(m.Key()) {
+		case "text":
+			ev.Text = s
+		case "signature":
+			ev.Signature = s
+		case "redactedContent":
+			ev.Redacted = s
+		default:
+			continue
+		}
+		dst = append(dst, ev)
+	}
+	return dst
+}
+
+// input reads a piece of a call's arguments.
+func (d *Decoder) input(dst []llm.Event, block int64, v []byte) ([]llm.Event, error) {
+	i := d.find(block)
+	switch {
+	case i >= 0:
+	case len(d.calls) == maxCalls:
+		return dst, nil
+	default:
+		return dst, errNotOpen
+	}
+	piece := rawjson.Text(v)
+	d.calls[i].arguments = d.calls[i].arguments || piece != ""
+	return appendPiece(dst, llm.Event{Kind: llm.EventToolCall, Text: piece, Tool: llm.ToolDelta{Index: i}}), nil
+}
+
+// find is the position of the call that is a block, -1 for none.
+func (d *Decoder) find(block int64) int {
+	for i := len(d.calls) - 1; i >= 0; i-- {
+		if d.calls[i].block == block {
+			return i
+		}
+	}
+	return -1
+}
+
+// end gives a call its arguments that came without any: no pieces at all stand
+// for an empty object.
+func (d *Decoder) end(dst []llm.Event, data []byte) ([]llm.Event, error) {
+	index, _ := blockOf(data, "")
+	i := d.find(index)
+	if i < 0 || d.calls[i].arguments {
+		return dst, nil
+	}
+	d.calls[i].arguments = true
+	return append(dst, llm.Event{Kind: llm.EventToolCall, Text: "{}", Tool: llm.ToolDelta{Index: i}}), nil
+}
+
+func (d *Decoder) stop(dst []llm.Event, data []byte) ([]llm.Event, error) {
+	reason := finishOf(rawjson.Text(rawjson.Get(data, "stopReason")))
+	if reason == "" {
+		reason = llm.FinishStop
+	}
+	d.finished = true
+	return d.done(append(dst, llm.Event{Kind: llm.EventFinish, Finish: reason})), nil
+}
+
+func (d *Decoder) meter(dst []llm.Event, data []byte) ([]llm.Event, error) {
+	var usage llm.Event
+	var reported bool
+	for m := range rawjson.Members(data) {
+		switch string(m.Key()) {
+		case "usage":
+			usage.Usage, reported = decodeUsage(m.Value)
+		case "serviceTier":
+			usage.Tier = rawjson.Text(rawjson.Get(m.Value, "type"))
+		}
+	}
+	if reported {
+		usage.Kind = llm.EventUsage
+		dst = append(dst, usage)
+	}
+	d.metered = true
+	return d.done(dst), nil
+}
+
+func (d *Decoder) done(dst []llm.Event) []llm.Event {
+	if !d.finished || !d.metered {
+		return dst
+	}
+	return append(dst, llm.Event{Kind: llm.EventDone})
+}

@@ -1,0 +1,161 @@
+package bedrock
+
+import (
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// block is what the block under way holds.
+type block uint8
+
+const (
+	noBlock block = iota
+	textBlock
+	thoughtBlock
+	callBlock
+)
+
+// Encoder writes one stream of ConverseStream's events.
+type Encoder struct {
+	begun bool
+	kind  block
+	index int64   // of the block under way, or of the next one
+	calls []int64 // the block of each tool call
+	data  []byte  // the payload that is being written
+}
+
+// NewEncoder encodes one streamed answer. It has no place for an id or a
+// model, and always tells its usage.
+func NewEncoder(llm.Meta) *Encoder { return &Encoder{} }
+
+// Append writes a piece of the answer, of which there is one choice alone. The
+// first piece follows the start of the message; nothing is written before that.
+func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
+	if ev.Choice != 0 {
+		return dst
+	}
+	switch ev.Kind {
+	case llm.EventText, llm.EventRefusal:
+		if ev.Text != "" {
+			return e.piece(e.open(dst, textBlock), `{"text":`, ev.Text, "}")
+		}
+	case llm.EventReasoning:
+		return e.thought(dst, ev)
+	case llm.EventToolCall:
+		return e.call(dst, ev)
+	case llm.EventOther:
+		if ev.RawOf == Name {
+			dst = e.openDelta(e.open(dst, textBlock))
+			e.data = append(e.data, ev.Raw...)
+			return e.closeDelta(dst)
+		}
+	}
+	return dst
+}
+
+// open stops the block under way, unless it is of that kind.
+func (e *Encoder) open(dst []byte, kind block) []byte {
+	if !e.begun {
+		e.begun = true
+		dst = AppendFrame(dst, messageStart, []byte(`{"role":"assistant"}`))
+	}
+	if e.kind != kind {
+		dst = e.close(dst)
+		e.kind = kind
+	}
+	return dst
+}
+
+// close stops the block under way.
+func (e *Encoder) close(dst []byte) []byte {
+	if e.kind == noBlock {
+		return dst
+	}
+	e.data = append(e.at(e.index), '}')
+	e.kind = noBlock
+	e.index++
+	return AppendFrame(dst, blockStop, e.data)
+}
+
+// at begins a payload about a block.
+func (e *Encoder) at(index int64) []byte {
+	return appendCount(e.data[:0], `{"contentBlockIndex":`, index)
+}
+
+func (e *Encoder) openDelta(dst []byte) []byte {
+	e.data = append(e.at(e.index), `,"delta":`...)
+	return dst
+}
+
+func (e *Encoder) closeDelta(dst []byte) []byte {
+	e.data = append(e.data, '}')
+	return AppendFrame(dst, blockDelta, e.data)
+}
+
+// piece writes a delta that is one string.
+func (e *Encoder) piece(dst []byte, before, text, after string) []byte {
+	dst = e.openDelta(dst)
+	e.data = append(rawjson.AppendString(append(e.data, before...), text), after...)
+	return e.closeDelta(dst)
+}
+
+// thought writes a piece of thinking. Its signature ends the block.
+func (e *Encoder) thought(dst []byte, ev *llm.Event) []byte {
+	if ev.Text != "" {
+		dst = e.piece(e.open(dst, thoughtBlock), `{"reasoningContent":{"text":`, ev.Text, "}}")
+	}
+	if ev.Redacted != "" {
+		dst = e.close(e.piece(e.open(dst, thoughtBlock), `{"reasoningContent":{"redactedContent":`, ev.Redacted, "}}"))
+	}
+	if ev.Signature != "" {
+		dst = e.close(e.piece(e.open(dst, thoughtBlock), `{"reasoningContent":{"signature":`, ev.Signature, "}}"))
+	}
+	return dst
+}
+
+// call opens a tool call, or goes on with one.
+func (e *Encoder) call(dst []byte, ev *llm.Event) []byte {
+	if ev.Tool.ID != "" || ev.Tool.Name != "" {
+		if len(e.calls) == maxCalls {
+			return dst
+		}
+		dst = e.open(e.close(dst), callBlock)
+		e.calls = append(e.calls, e.index)
+		e.data = append(e.at(e.index), `,"start":{"toolUse":{"toolUseId":`...)
+		e.data = rawjson.AppendString(e.data, ev.Tool.ID)
+		e.data = rawjson.AppendString(append(e.data, `,"name":`...), ev.Tool.Name)
+		e.data = append(e.data, "}}}"...)
+		dst = AppendFrame(dst, blockStart, e.data)
+	}
+	if ev.Text == "" || ev.Tool.Index < 0 || ev.Tool.Index >= len(e.calls) {
+		return dst
+	}
+	e.data = append(e.at(e.calls[ev.Tool.Index]), `,"delta":{"toolUse":{"input":`...)
+	e.data = append(rawjson.AppendString(e.data, ev.Text), "}}"...)
+	return e.closeDelta(dst)
+}
+
+// Finish writes the stop reason and, behind it, the usage, which is the end.
+func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
+	dst = e.close(e.open(dst, e.kind))
+	var reason llm.FinishReason
+	if len(f.Finish) > 0 {
+		reason = f.Finish[0]
+	}
+	e.data = rawjson.AppendString(append(e.data[:0], `{"stopReason":`...), stopWord(reason))
+	dst = AppendFrame(dst, messageStop, append(e.data, '}'))
+	e.data = append(e.data[:0], `{"metrics":{"latencyMs":0}`...)
+	if f.Reported || !f.Usage.IsZero() {
+		e.data = appendUsage(append(e.data, `,"usage":`...), &f.Usage, f.Cost)
+	}
+	if f.Attempts > 1 {
+		e.data = appendAttempts(append(e.data, ','), f)
+	}
+	return AppendFrame(dst, metadata, append(e.data, '}'))
+}
+
+// Fail writes an exception. Nothing follows.
+func (e *Encoder) Fail(dst []byte, err *llm.Error) []byte {
+	e.data = rawjson.AppendString(append(e.data[:0], `{"message":`...), err.Message)
+	return AppendFrame(dst, wordsOf(err.Code).inStream, append(e.data, '}'))
+}

@@ -1,0 +1,154 @@
+package bedrock
+
+import (
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// rawUsage is a usage object as its provider wrote it. Absent counts are zero.
+type rawUsage struct {
+	input, output, cached, written, hour int64
+	hasInput, hasOutput, wild            bool
+}
+
+// decodeUsage reads a TokenUsage into the classes. What stands under
+// inputTokens is what no cache had to do with:
+// https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html.
+// It reports false for no object, one without counts, or one with a count that
+// no request can have.
+func decodeUsage(v []byte) (u llm.Usage, ok bool) {
+	if rawjson.KindOf(v) != rawjson.Object {
+		return u, false
+	}
+	var r rawUsage
+	for m := range rawjson.Members(v) {
+		r.read(m)
+	}
+	if r.wild || !r.hasInput && !r.hasOutput {
+		return u, false
+	}
+	r.written = max(r.written, r.hour)
+	u[llm.Input], u[llm.Output] = r.input, r.output
+	u[llm.CacheRead] = r.cached
+	u[llm.CacheWrite], u[llm.CacheWrite1h] = r.written-r.hour, r.hour
+	return u, u.Plausible()
+}
+
+// read reads one member. The names that end in Count are of the time before the
+// others and still stand beside them.
+func (r *rawUsage) read(m rawjson.Member) {
+	switch string(m.Key()) {
+	case "inputTokens":
+		r.hasInput = r.count(&r.input, m.Value)
+	case "outputTokens":
+		r.hasOutput = r.count(&r.output, m.Value)
+	case "cacheReadInputTokens", "cacheReadInputTokenCount":
+		r.count(&r.cached, m.Value)
+	case "cacheWriteInputTokens", "cacheWriteInputTokenCount":
+		r.count(&r.written, m.Value)
+	case "cacheDetails":
+		for _, d := range rawjson.Elements(m.Value) {
+			r.readDetail(d)
+		}
+	}
+}
+
+// readDetail adds up what was written to the cache for an hour. The rest of
+// what was written is for five minutes.
+func (r *rawUsage) readDetail(v []byte) {
+	var n int64
+	if r.count(&n, rawjson.Get(v, "inputTokens")) && rawjson.Text(rawjson.Get(v, "ttl")) == hourTTL {
+		r.hour = min(r.hour+n, maxCount)
+	}
+}
+
+// count reads the larger of two counts of the same thing into n, and reports
+// whether there was one. One that cannot be makes the whole object unbelievable.
+func (r *rawUsage) count(n *int64, v []byte) bool {
+	if !rawjson.Present(v) {
+		return false
+	}
+	c, ok := rawjson.AsInt(v)
+	if !ok || c < 0 || c > maxCount {
+		r.wild = true
+		return false
+	}
+	*n = max(*n, c)
+	return true
+}
+
+// appendUsage writes a TokenUsage, with the cost in US dollars where there is
+// one.
+func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
+	written := u[llm.CacheWrite] + u[llm.CacheWrite1h]
+	dst = appendCount(dst, `{"inputTokens":`, u.InputTokens()-u[llm.CacheRead]-written)
+	dst = appendCount(dst, `,"outputTokens":`, u.OutputTokens())
+	dst = appendCount(dst, `,"totalTokens":`, u.TotalTokens())
+	dst = appendCount(dst, `,"cacheReadInputTokens":`, u[llm.CacheRead])
+	dst = appendCount(dst, `,"cacheWriteInputTokens":`, written)
+	if written > 0 {
+		dst = append(dst, `,"cacheDetails":[`...)
+		if n := u[llm.CacheWrite1h]; n > 0 {
+			dst = append(appendCount(dst, `{"ttl":"1h","inputTokens":`, n), '}')
+		}
+		if n := u[llm.CacheWrite]; n > 0 {
+			if u[llm.CacheWrite1h] > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(appendCount(dst, `{"ttl":"5m","inputTokens":`, n), '}')
+		}
+		dst = append(dst, ']')
+	}
+	if cost != nil {
+		dst = cost.AppendText(append(dst, `,"cost":`...))
+	}
+	return append(dst, '}')
+}
+
+func appendCount(dst []byte, name string, n int64) []byte {
+	return strconv.AppendInt(append(dst, name...), n, 10)
+}
+
+// appendAttempts writes the member that tells of an answer which took more
+// than one attempt.
+func appendAttempts(dst []byte, f *llm.Final) []byte {
+	dst = appendCount(dst, `"weir":{"attempts":`, int64(f.Attempts))
+	dst = append(dst, `,"models":[`...)
+	for i, model := range f.Models {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = rawjson.AppendString(dst, model)
+	}
+	return append(dst, "]}"...)
+}
+
+// Stamp appends to dst a reply, or the data of one stream event, with the cost
+// in its usage object and, after more than one attempt, what was tried. Without
+// a usage object the bytes stay as they are.
+func Stamp(dst, data []byte, f *llm.Final) []byte {
+	var usage rawjson.Member
+	var last int // behind the last member
+	for m := range rawjson.Members(data) {
+		if m.Is("usage") && rawjson.KindOf(m.Value) == rawjson.Object {
+			usage = m
+		}
+		last = m.Start + len(m.Value)
+	}
+	if usage.Value == nil {
+		return append(dst, data...)
+	}
+	edits := make([]rawjson.Edit, 0, 2)
+	if f.Cost != nil {
+		e := rawjson.Set(usage.Value, "cost", f.Cost.AppendText(nil))
+		e.Start += usage.Start
+		e.End += usage.Start
+		edits = append(edits, e)
+	}
+	if f.Attempts > 1 {
+		edits = append(edits, rawjson.Edit{Start: last, End: last, Text: appendAttempts([]byte{','}, f)})
+	}
+	return rawjson.Splice(dst, data, edits...)
+}

@@ -1,0 +1,295 @@
+// Package explain reads what providers say of their own errors. Their words
+// differ less than the rest of their wire formats, and what is fit to be shown
+// is the same for all of them.
+package explain
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// The codes under which all providers' words for these are known.
+const (
+	Context = "context_length_exceeded"
+	Policy  = "content_policy_violation"
+
+	codeBilling = "billing_error" // the gateway's account at the provider has no money left
+)
+
+const (
+	// MaxMessage bounds, in bytes, what is shown of a provider's explanation.
+	MaxMessage = 500
+	// maxDepth is how deep the arrays and objects of a body may nest.
+	maxDepth = 100
+)
+
+// Body reads the provider's explanation from an error body: the object under
+// "error" of OpenAI and Anthropic, Mistral's and FastAPI's "detail", a bare
+// "message", or text under "error". What is not JSON explains nothing.
+func Body(body []byte) llm.ProviderError {
+	if rawjson.Validate(body, maxDepth) != nil {
+		return llm.ProviderError{}
+	}
+	for _, first := range rawjson.Elements(body) { // Gemini's door puts it in an array
+		body = first
+		break
+	}
+	e := explainBody(body)
+	e.Message = Clean(e.Message)
+	e.Code = Code(Clean(e.Code), e.Message)
+	e.Param = Clean(e.Param)
+	return e
+}
+
+// explainBody finds the object that explains and reads it.
+func explainBody(v []byte) (e llm.ProviderError) {
+	inner := rawjson.Get(v, "error")
+	switch rawjson.KindOf(inner) {
+	case rawjson.Object:
+		return explainObject(inner)
+	case rawjson.String:
+		e = explainObject(v)
+		e.Message = rawjson.Text(inner)
+		return e
+	}
+	return explainObject(v)
+}
+
+func explainObject(v []byte) (e llm.ProviderError) {
+	var kind string
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "message", "msg":
+			e = withMessage(e, m.Value)
+		case "detail":
+			if e.Message == "" {
+				e = withMessage(e, m.Value)
+			}
+		case "type":
+			kind = rawjson.Text(m.Value)
+		case "code":
+			e.Code = word(m.Value)
+		case "param":
+			e.Param = rawjson.Text(m.Value)
+		case "innererror": // Azure says there what its code means
+			if s := rawjson.Text(rawjson.Get(m.Value, "code")); s != "" && e.Code == "" {
+				e.Code = s
+			}
+		}
+	}
+	if kind != "" && (e.Code == "" || isNumber(e.Code)) {
+		e.Code = kind
+	}
+	return e
+}
+
+// withMessage reads a message: a string, or a list of what FastAPI found wrong
+// with the request, or an object that holds one of these.
+func withMessage(e llm.ProviderError, v []byte) llm.ProviderError {
+	switch rawjson.KindOf(v) {
+	case rawjson.String:
+		e.Message = rawjson.Text(v)
+	case rawjson.Object:
+		for _, name := range []string{"detail", "message", "msg"} {
+			if inner := rawjson.Get(v, name); rawjson.KindOf(inner) == rawjson.String || rawjson.KindOf(inner) == rawjson.Array {
+				return withMessage(e, inner)
+			}
+		}
+	case rawjson.Array:
+		for i, problem := range rawjson.Elements(v) {
+			where := location(rawjson.Get(problem, "loc"))
+			text := rawjson.Text(rawjson.Get(problem, "msg"))
+			if where != "" {
+				text = where + ": " + text
+			}
+			if i > 0 {
+				text = "; " + text
+			} else {
+				e.Param = where
+			}
+			e.Message += text
+			if len(e.Message) > MaxMessage {
+				break
+			}
+		}
+	}
+	return e
+}
+
+// location writes FastAPI's ["body", "messages", 0, "role"] as messages[0].role.
+func location(v []byte) string {
+	var path string
+	for i, step := range rawjson.Elements(v) {
+		name, ok := rawjson.AsString(step)
+		switch {
+		case !ok:
+			path += "[" + word(step) + "]"
+		case i == 0 && name == "body":
+		case path == "":
+			path = name
+		default:
+			path += "." + name
+		}
+		if len(path) > MaxMessage {
+			break
+		}
+	}
+	return path
+}
+
+// word is a code, which some providers write as a number.
+func word(v []byte) string {
+	if n, ok := rawjson.AsInt(v); ok {
+		return strconv.FormatInt(n, 10)
+	}
+	return rawjson.Text(v)
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.Atoi(s)
+	return err == nil
+}
+
+// Code is the provider's word for its error, but one for all providers where each
+// words a refusal its own way: Context, Policy, a balance that is used up.
+func Code(code, message string) string {
+	lower := strings.ToLower(message)
+	has := func(phrases ...string) bool {
+		for _, p := range phrases {
+			if strings.Contains(lower, p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch code {
+	case "string_above_max_length", "context_window_exceeded", "prompt_too_long", "request_too_large_for_context":
+		return Context
+	case "content_filter", "content_policy", "ResponsibleAIPolicyViolation", "moderation_blocked", "data_inspection_failed":
+		return Policy
+	}
+	switch {
+	case has("context length", "context window", "context_length", "prompt too long", "prompt is too long", "input is too long", "too many tokens in the prompt", "max context", "exceed context limit"):
+		return Context
+	case has("content management policy", "content policy", "usage policies", "safety system", "content filter"):
+		return Policy
+	case has("credit balance is too low"): // Anthropic says so with a 400
+		return codeBilling
+	}
+	return code
+}
+
+// Clean makes a provider's text fit to be shown: one line, at most MaxMessage
+// bytes, and without what looks like a key.
+func Clean(s string) string {
+	if len(s) > 2*MaxMessage { // before the costlier steps
+		s = cut(s, 2*MaxMessage)
+	}
+	words := strings.FieldsFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError
+	})
+	for i, w := range words {
+		if isSecret(w) {
+			words[i] = "[redacted]"
+		}
+	}
+	s = strings.Join(words, " ")
+	if len(s) > MaxMessage {
+		s = cut(s, MaxMessage-len("…")) + "…"
+	}
+	return s
+}
+
+// cut shortens s to at most n bytes, between characters.
+func cut(s string, n int) string {
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// keyPrefixes are how the keys of providers begin.
+var keyPrefixes = []string{"sk-", "sk_", "gsk_", "xai-", "pplx-", "csk-", "AIza", "nvapi-", "hf_", "r8_", "key-", "fw_", "AKIA", "ASIA", "ABSK"}
+
+func isSecret(w string) bool {
+	w = strings.TrimLeft(w, `"'`+"`(<[:")
+	if len(w) < 16 {
+		return false
+	}
+	for _, p := range keyPrefixes {
+		if strings.HasPrefix(w, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// Reported is the error that a provider put into a reply or a stream.
+func Reported(body []byte) *llm.Error {
+	e := Body(body)
+	status, err := strconv.Atoi(word(rawjson.Get(body, "error", "code")))
+	if err != nil {
+		status, _ = strconv.Atoi(word(rawjson.Get(body, "code")))
+	}
+	return Error(e, status)
+}
+
+// Error is what a client is told of an error that a provider reported in place
+// of its answer. Status is the HTTP status that it names; 0 for none.
+func Error(e llm.ProviderError, status int) *llm.Error {
+	out := &llm.Error{Code: codeOf(status, e.Code), Message: e.Message, Param: e.Param}
+	switch {
+	case out.Code == llm.CodeProviderError && isOurs(status, e.Code):
+		out.Message, out.Param = "The provider refused the gateway's own credentials.", ""
+	case out.Message == "":
+		out.Message = "The provider reported an error and did not explain it."
+	}
+	return out
+}
+
+func isOurs(status int, code string) bool {
+	switch code {
+	case "authentication_error", "invalid_api_key", "insufficient_quota", "permission_error", codeBilling:
+		return true
+	}
+	return status == 401 || status == 402 || status == 403
+}
+
+// codeOf maps a status in the body, else the provider's word, as the status of
+// a reply is mapped.
+func codeOf(status int, code string) llm.Code {
+	switch code {
+	case Context, Policy, "invalid_request_error", "invalid_request", "invalid_prompt":
+		return llm.CodeInvalidRequest
+	case "model_not_found", "not_found_error":
+		return llm.CodeModelNotFound
+	case "rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests":
+		return llm.CodeRateLimited
+	case "overloaded", "overloaded_error", "service_unavailable", "server_overloaded", "engine_overloaded_error":
+		return llm.CodeProviderUnavailable
+	case "timeout", "timeout_error":
+		return llm.CodeProviderTimeout
+	case "request_too_large":
+		return llm.CodeRequestTooLarge
+	}
+	switch status {
+	case 400, 422:
+		return llm.CodeInvalidRequest
+	case 404:
+		return llm.CodeModelNotFound
+	case 408, 504:
+		return llm.CodeProviderTimeout
+	case 413:
+		return llm.CodeRequestTooLarge
+	case 429:
+		return llm.CodeRateLimited
+	case 503, 529:
+		return llm.CodeProviderUnavailable
+	}
+	return llm.CodeProviderError
+}

@@ -1,0 +1,74 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+
+	"weir/internal/llm"
+)
+
+// bedrockFamily leaves the exchanges of InvokeModel out, whose bodies are in
+// the words of each model.
+func bedrockFamily() family {
+	return family{
+		dialect: "bedrock",
+		is: func(url string) bool {
+			return strings.HasSuffix(url, "/converse") || strings.HasSuffix(url, "/converse-stream")
+		},
+		expect: expectBedrock,
+		normal: normalBedrock,
+	}
+}
+
+func expectBedrock(t *testing.T, want *answer, expected []byte) {
+	t.Helper()
+	var e struct {
+		Finish string `json:"finish_reason"`
+		Usage  *struct {
+			Input      int64 `json:"inputTokens"`
+			Output     int64 `json:"outputTokens"`
+			Total      int64 `json:"totalTokens"`
+			CacheRead  int64 `json:"cacheReadInputTokens"`
+			CacheWrite int64 `json:"cacheWriteInputTokens"`
+		}
+	}
+	if err := json.Unmarshal(expected, &e); err != nil {
+		t.Fatal(err)
+	}
+	want.Finish = map[string]llm.FinishReason{
+		"end_turn": llm.FinishStop, "stop_sequence": llm.FinishStop, "tool_use": llm.FinishToolCalls,
+		"max_tokens": llm.FinishLength, "model_context_window_exceeded": llm.FinishLength,
+		"guardrail_intervened": llm.FinishContentFilter, "content_filtered": llm.FinishContentFilter,
+		"malformed_model_output": llm.FinishError, "malformed_tool_use": llm.FinishError,
+	}[e.Finish]
+	for i := range want.Calls {
+		if want.Calls[i].Arguments == "" { // the SDK leaves it to its caller what no pieces mean
+			want.Calls[i].Arguments = "{}"
+		}
+	}
+	if e.Usage == nil {
+		return
+	}
+	want.Usage = &llm.Usage{
+		llm.Input: e.Usage.Input, llm.CacheRead: e.Usage.CacheRead, llm.CacheWrite: e.Usage.CacheWrite, llm.Output: e.Usage.Output,
+	}
+	if got := want.Usage.TotalTokens(); got != e.Usage.Total {
+		t.Errorf("the classes add up to %d, and the provider to %d", got, e.Usage.Total)
+	}
+}
+
+// normalBedrock is a request without configuration objects that say nothing.
+func normalBedrock(t *testing.T, body []byte) map[string]any {
+	t.Helper()
+	var v map[string]any
+	if err := json.Unmarshal(body, &v); err != nil {
+		t.Fatal(err)
+	}
+	maps.DeleteFunc(v, func(_ string, member any) bool {
+		object, ok := member.(map[string]any)
+		return ok && len(object) == 0
+	})
+	return v
+}

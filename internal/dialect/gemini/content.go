@@ -1,0 +1,140 @@
+package gemini
+
+import (
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// contentDecoder decodes the contents of one request. Calls without ids get
+// some, and results without ids those of the calls that they answer: the first
+// of that name that has no result yet.
+type contentDecoder struct {
+	calls   int
+	waiting map[string][]string // ids of the calls without a result, by name
+	done    map[string]bool     // ids whose result came by id
+}
+
+func newContentDecoder() *contentDecoder {
+	return &contentDecoder{waiting: map[string][]string{}, done: map[string]bool{}}
+}
+
+func decodeContents(v []byte) ([]llm.Message, error) {
+	if !isList(v) {
+		return nil, llm.Invalid("contents", `The contents must be an array of objects such as {"role": "user", "parts": [{"text": "Hello"}]}.`)
+	}
+	d := newContentDecoder()
+	messages := make([]llm.Message, 0, 4)
+	for i, e := range list(v) {
+		m, err := d.content(e, "contents["+strconv.Itoa(i)+"]")
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, m)
+	}
+	return messages, nil
+}
+
+// content decodes one turn.
+func (d *contentDecoder) content(v []byte, param string) (m llm.Message, err error) {
+	if rawjson.KindOf(v) != rawjson.Object {
+		return m, llm.Invalid(param, "A content must be an object with a role and parts.")
+	}
+	m.Role = llm.RoleUser
+	for f := range rawjson.Members(v) {
+		if !rawjson.Present(f.Value) {
+			continue
+		}
+		switch string(f.Key()) {
+		case "role":
+			m.Role, err = roleOf(rawjson.Text(f.Value), param)
+		case "parts":
+			m.Parts, err = d.parts(f.Value, param+".parts")
+		default:
+			m.Extra = append(m.Extra, llm.Field{Name: f.Name(), Value: f.Value})
+		}
+		if err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+func roleOf(word, param string) (llm.Role, error) {
+	switch word {
+	case "user", "":
+		return llm.RoleUser, nil
+	case "model":
+		return llm.RoleAssistant, nil
+	case "function":
+		return llm.RoleTool, nil
+	case "system":
+		return llm.RoleSystem, nil
+	}
+	return "", llm.Invalid(param+".role", `The role must be "user" or "model".`)
+}
+
+func (d *contentDecoder) parts(v []byte, param string) ([]llm.Part, error) {
+	if !isList(v) {
+		return nil, llm.Invalid(param, `The parts must be an array of objects such as {"text": "Hello"}.`)
+	}
+	parts := make([]llm.Part, 0, 2)
+	for i, e := range list(v) {
+		p, ok := decodePart(e)
+		if !ok {
+			return nil, llm.Invalid(param+"["+strconv.Itoa(i)+"]", `A part must be an object such as {"text": "Hello"}.`)
+		}
+		switch {
+		case p.Call != nil:
+			d.call(p.Call)
+		case p.Result != nil:
+			d.result(p.Result)
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+func (d *contentDecoder) call(c *llm.ToolCall) {
+	if c.ID == "" {
+		c.ID = madeUpID(d.calls)
+	}
+	d.calls++
+	d.waiting[c.Name] = append(d.waiting[c.Name], c.ID)
+}
+
+func (d *contentDecoder) result(r *llm.ToolResult) {
+	if r.CallID != "" {
+		d.done[r.CallID] = true
+		return
+	}
+	ids := d.waiting[r.Name]
+	for len(ids) > 0 && d.done[ids[0]] {
+		ids = ids[1:]
+	}
+	if len(ids) == 0 { // it answers no call; the provider will say so
+		r.CallID = madeUpID(d.calls)
+		d.calls++
+		return
+	}
+	r.CallID, d.waiting[r.Name] = ids[0], ids[1:]
+}
+
+const madeUp = "call_"
+
+func madeUpID(position int) string { return madeUp + strconv.Itoa(position) }
+
+// isMadeUp reports whether an id is one that this package gave to a call
+// without one.
+func isMadeUp(id string) bool {
+	if len(id) <= len(madeUp) || id[:len(madeUp)] != madeUp {
+		return false
+	}
+	for i := len(madeUp); i < len(id); i++ {
+		if !isDigit(id[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,86 @@
+// Package gemini is Google's generateContent, both halves: the format of the
+// Gemini API (https://ai.google.dev/api/generate-content) and of Vertex AI,
+// which differ in address and credentials alone.
+//
+// The names of members are read in both spellings that Google takes, camelCase
+// and the snake_case of its protocol buffers, and written in camelCase.
+//
+// Trees share memory with the bytes that they were decoded from where they hold
+// raw JSON, so they live no longer than those bytes.
+package gemini
+
+import (
+	"net/url"
+	"strings"
+
+	"weir/internal/llm"
+)
+
+// Name is the word for the format in the configuration.
+const Name = "gemini"
+
+const (
+	// maxDepth is how deep the arrays and objects of a body may nest.
+	maxDepth = 100
+	// maxCount keeps token counts where sums and products of them are exact.
+	maxCount = 1 << 40
+	// maxCandidates is the documented limit of candidateCount.
+	maxCandidates = 8
+	// maxChoices bounds the candidates that an answer is believed to have.
+	maxChoices = 128
+	// maxCalls bounds the tool calls of a streamed candidate.
+	maxCalls = 1024
+)
+
+// The methods of a model that are spoken here.
+const (
+	methodWhole  = "generateContent"
+	methodStream = "streamGenerateContent"
+)
+
+// Path is what follows a provider's base URL, which ends with the version
+// (https://generativelanguage.googleapis.com/v1beta) or the publisher
+// (https://LOCATION-aiplatform.googleapis.com/v1/projects/P/locations/L/publishers/google).
+// A stream without alt=sse would be one JSON array.
+func Path(_ llm.Op, model string, stream bool) string {
+	collection := "models/"
+	if strings.HasPrefix(model, collection) || strings.HasPrefix(model, "tunedModels/") {
+		collection = ""
+	}
+	path := "/" + collection + escaped(model) + ":"
+	if stream {
+		return path + methodStream + "?alt=sse"
+	}
+	return path + methodWhole
+}
+
+// escaped is a model's name, which a client may have chosen, as segments of a
+// path that mean nothing else.
+func escaped(model string) string {
+	segments := strings.Split(model, "/")
+	for i, s := range segments {
+		if s == "." || s == ".." {
+			segments[i] = strings.ReplaceAll(s, ".", "%2E")
+			continue
+		}
+		segments[i] = url.PathEscape(s)
+	}
+	return strings.Join(segments, "/")
+}
+
+// isModern reports whether a model is of the third generation or later, by its
+// name. Those want thinking levels in place of budgets, the ids of tool calls,
+// and a thought signature on the first call of every turn.
+func isModern(model string) bool {
+	_, rest, ok := strings.Cut(model, "gemini-")
+	if !ok {
+		return false
+	}
+	at := strings.IndexAny(rest, "0123456789")
+	if at < 0 {
+		return strings.HasSuffix(rest, "-latest")
+	}
+	return at+1 < len(rest) && isDigit(rest[at+1]) || rest[at] >= '3'
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }

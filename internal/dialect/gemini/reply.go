@@ -1,0 +1,238 @@
+package gemini
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+var (
+	errNotObject    = errors.New("gemini: the answer is not an object")
+	errNoCandidates = errors.New("gemini: the reply has no candidates and says no reason for it")
+	errContent      = errors.New("gemini: the content of the answer is not a list of parts")
+)
+
+// DecodeReply reads a whole answer. An *llm.Error is one that Google reported
+// in place of it, and comes with the usage that stood beside it; any other error
+// says that this is not the protocol. A prompt that was blocked is an answer
+// without words that the content filter ended. Raw JSON in the reply shares
+// memory with body.
+func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return nil, fmt.Errorf("gemini: the reply is not JSON: %w", err)
+	}
+	for _, first := range rawjson.Elements(body) { // an error may come as an array of one
+		body = first
+		break
+	}
+	if rawjson.KindOf(body) != rawjson.Object {
+		return nil, errNotObject
+	}
+	r := &llm.Reply{ExtraOf: Name}
+	c := readChunk(body)
+	r.ID, r.Model, r.Tier = rawjson.Text(c.id), rawjson.Text(c.model), rawjson.Text(get(c.usage, "serviceTier"))
+	r.Created = seconds(c.created)
+	r.Usage, r.Reported = decodeUsage(c.usage)
+	if rawjson.Present(c.failure) {
+		return r, reportedError(body)
+	}
+	for position, e := range rawjson.Elements(c.candidates) {
+		choice, searches, err := decodeCandidate(e, position)
+		if err != nil {
+			return nil, err
+		}
+		r.Choices = append(r.Choices, choice)
+		if r.Reported {
+			r.Usage[llm.Searches] += searches
+		}
+	}
+	for m := range rawjson.Members(body) {
+		if !isChunkField(m) && rawjson.Present(m.Value) {
+			r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+		}
+	}
+	if len(r.Choices) == 0 && isBlocked(c.feedback) {
+		r.Choices = []llm.Choice{{Finish: llm.FinishContentFilter, Message: llm.Message{Role: llm.RoleAssistant}}}
+	}
+	if len(r.Choices) == 0 {
+		return nil, errNoCandidates
+	}
+	return r, nil
+}
+
+// chunk is an answer, or a piece of one, by place.
+type chunk struct {
+	id, model, created, candidates []byte
+	usage, feedback, failure       []byte
+}
+
+func readChunk(data []byte) (c chunk) {
+	for m := range rawjson.Members(data) {
+		switch string(spelled(m.Key())) {
+		case "responseId":
+			c.id = m.Value
+		case "modelVersion":
+			c.model = m.Value
+		case "createTime":
+			c.created = m.Value
+		case "candidates":
+			c.candidates = m.Value
+		case "usageMetadata":
+			c.usage = m.Value
+		case "promptFeedback":
+			c.feedback = m.Value
+		case "error":
+			c.failure = m.Value
+		}
+	}
+	return c
+}
+
+// isChunkField tells the members that the tree has a place for. The feedback on
+// a prompt says more than that it was blocked.
+func isChunkField(m rawjson.Member) bool {
+	switch string(spelled(m.Key())) {
+	case "responseId", "modelVersion", "createTime", "candidates", "usageMetadata", "error":
+		return true
+	}
+	return false
+}
+
+func seconds(v []byte) int64 {
+	t, err := time.Parse(time.RFC3339Nano, rawjson.Text(v))
+	if err != nil {
+		return 0
+	}
+	return t.Unix()
+}
+
+// isBlocked reports whether a prompt was blocked, by its feedback.
+func isBlocked(feedback []byte) bool {
+	reason := rawjson.Text(get(feedback, "blockReason"))
+	return reason != "" && reason != "BLOCK_REASON_UNSPECIFIED"
+}
+
+// candidate is a candidate by place.
+type candidate struct {
+	index         int
+	searches      int64 // how many, as its grounding tells
+	parts, finish []byte
+	malformed     bool // its content cannot be
+	other         []llm.Field
+}
+
+// readCandidate takes a candidate apart. Protocol buffers leave an index of 0
+// out.
+func readCandidate(v []byte, position int, keepOther bool) (c candidate) {
+	c.index = position
+	for m := range rawjson.Members(v) {
+		if !rawjson.Present(m.Value) {
+			continue
+		}
+		switch string(spelled(m.Key())) {
+		case "index":
+			if n, ok := rawjson.AsInt(m.Value); ok && n >= 0 && n < maxChoices {
+				c.index = int(n)
+			}
+		case "content":
+			c.parts = get(m.Value, "parts")
+			c.malformed = rawjson.KindOf(m.Value) != rawjson.Object || rawjson.Present(c.parts) && rawjson.KindOf(c.parts) != rawjson.Array
+		case "finishReason":
+			c.finish = m.Value
+		default:
+			if string(spelled(m.Key())) == "groundingMetadata" {
+				c.searches = queries(m.Value)
+			}
+			if keepOther {
+				c.other = append(c.other, llm.Field{Name: m.Name(), Value: m.Value})
+			}
+		}
+	}
+	return c
+}
+
+// queries is how many searches of the web an answer is grounded on, at most
+// maxSearches: https://ai.google.dev/gemini-api/docs/google-search.
+func queries(grounding []byte) (n int64) {
+	for range rawjson.Elements(get(grounding, "webSearchQueries")) {
+		n++
+	}
+	return min(n, maxSearches)
+}
+
+const maxSearches = 1000
+
+func decodeCandidate(v []byte, position int) (_ llm.Choice, searches int64, err error) {
+	c := readCandidate(v, position, true)
+	out := llm.Choice{Index: c.index, Message: llm.Message{Role: llm.RoleAssistant}, Extra: c.other}
+	if c.malformed || rawjson.KindOf(v) != rawjson.Object {
+		return out, 0, errContent
+	}
+	calls := 0
+	for _, e := range rawjson.Elements(c.parts) {
+		p, ok := decodePart(e)
+		if !ok {
+			return out, 0, errContent
+		}
+		if isIdle(&p) {
+			continue
+		}
+		if p.Call != nil {
+			if p.Call.ID == "" {
+				p.Call.ID = madeUpID(calls)
+			}
+			calls++
+		}
+		out.Message.Parts = append(out.Message.Parts, p)
+	}
+	word := rawjson.Text(c.finish)
+	out.Finish = finishOf(word, calls > 0)
+	if word != "" && word != finishWord(out.Finish) {
+		out.Extra = append(out.Extra, llm.Field{Name: "finishReason", Value: c.finish})
+	}
+	return out, c.searches, nil
+}
+
+// isIdle tells a text without words and signature, such as ends a stream.
+func isIdle(p *llm.Part) bool {
+	return p.Text == "" && p.Signature == "" && (p.Kind == llm.PartText || p.Kind == llm.PartReasoning)
+}
+
+// finishOf maps Google's words. One that is not known is no normal end: all but
+// one say why an answer is not what it should be.
+//
+// https://ai.google.dev/api/generate-content#FinishReason
+func finishOf(word string, called bool) llm.FinishReason {
+	switch word {
+	case "", "FINISH_REASON_UNSPECIFIED":
+		return ""
+	case "STOP":
+		if called {
+			return llm.FinishToolCalls
+		}
+		return llm.FinishStop
+	case "MAX_TOKENS", "CONTINUATION":
+		return llm.FinishLength
+	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "JAILBREAK",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
+		return llm.FinishContentFilter
+	}
+	return llm.FinishError
+}
+
+// finishWord is the reason in Google's words. A provider that gave none came to
+// a normal end.
+func finishWord(f llm.FinishReason) string {
+	switch f {
+	case llm.FinishLength:
+		return "MAX_TOKENS"
+	case llm.FinishContentFilter:
+		return "SAFETY"
+	case llm.FinishError:
+		return "OTHER"
+	}
+	return "STOP"
+}

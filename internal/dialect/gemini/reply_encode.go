@@ -1,0 +1,170 @@
+package gemini
+
+import (
+	"encoding/base64"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// finishMalformed is Google's word for a call whose arguments are no object.
+const finishMalformed = "MALFORMED_FUNCTION_CALL"
+
+// EncodeReply appends a GenerateContentResponse to dst.
+func EncodeReply(dst []byte, r *llm.Reply) []byte {
+	r = r.For(Name)
+	dst = append(dst, '{')
+	if !isBlockedReply(r) {
+		dst = append(dst, `"candidates":[`...)
+		for i := range r.Choices {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendCandidate(dst, &r.Choices[i])
+		}
+		dst = append(dst, "],"...)
+	}
+	if r.Reported || !r.Usage.IsZero() {
+		dst = append(appendUsage(append(dst, `"usageMetadata":`...), &r.Usage, r.Cost), ',')
+	}
+	dst = rawjson.AppendString(append(dst, `"modelVersion":`...), r.Model)
+	if r.Created > 0 {
+		dst = append(dst, `,"createTime":"`...)
+		dst = append(time.Unix(r.Created, 0).UTC().AppendFormat(dst, time.RFC3339), '"')
+	}
+	dst = rawjson.AppendString(append(dst, `,"responseId":`...), r.ID)
+	return append(appendFields(dst, r.Extra), '}')
+}
+
+// isBlockedReply tells the answer to a prompt that was blocked, which has no
+// candidates.
+func isBlockedReply(r *llm.Reply) bool {
+	if len(r.Choices) != 1 || len(r.Choices[0].Message.Parts) > 0 {
+		return false
+	}
+	for _, f := range r.Extra {
+		if string(spelled([]byte(f.Name))) == "promptFeedback" {
+			return isBlocked(f.Value)
+		}
+	}
+	return false
+}
+
+func appendFields(dst []byte, extra []llm.Field) []byte {
+	for _, f := range extra {
+		dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
+		dst = append(dst, f.Value...)
+	}
+	return dst
+}
+
+func appendCandidate(dst []byte, c *llm.Choice) []byte {
+	dst = append(dst, `{"content":{"parts":[`...)
+	empty := len(dst)
+	broken := ""
+	for i := range c.Message.Parts {
+		p := &c.Message.Parts[i]
+		if p.Call != nil && broken == "" {
+			if _, ok := object(p.Call.Arguments); !ok {
+				broken = p.Call.Name
+				continue
+			}
+		}
+		dst = appendPart(dst, p)
+	}
+	if len(dst) == empty && c.Finish != llm.FinishContentFilter {
+		dst = append(dst, `{"text":""}`...)
+	}
+	dst = append(dst, `],"role":"model"}`...)
+	dst = appendFinish(dst, c, broken)
+	dst = appendCount(dst, `,"index":`, int64(c.Index))
+	return append(appendFields(dst, c.Extra), '}')
+}
+
+// appendFinish writes the reason, but one that stands among the extras in
+// Google's own word.
+func appendFinish(dst []byte, c *llm.Choice, broken string) []byte {
+	for _, f := range c.Extra {
+		if f.Name == "finishReason" {
+			return dst
+		}
+	}
+	if broken != "" {
+		return appendMalformed(dst, broken)
+	}
+	return rawjson.AppendString(append(dst, `,"finishReason":`...), finishWord(c.Finish))
+}
+
+func appendMalformed(dst []byte, function string) []byte {
+	dst = append(dst, `,"finishReason":"`+finishMalformed+`","finishMessage":`...)
+	return rawjson.AppendString(dst, "The arguments of the call of "+function+" are not a JSON object.")
+}
+
+// appendPart writes a part of an answer, behind a comma where it is not the
+// first. What the format has no word for leaves nothing.
+func appendPart(dst []byte, p *llm.Part) []byte {
+	before := len(dst)
+	if dst[before-1] != '[' {
+		dst = append(dst, ',')
+	}
+	ok := true
+	switch p.Kind {
+	case llm.PartText, llm.PartRefusal:
+		dst = appendText(dst, p.Text, false)
+	case llm.PartReasoning:
+		dst, ok = appendText(dst, p.Text, true), p.Text != "" || isBase64(p.Signature)
+	case llm.PartToolCall:
+		dst = appendCall(dst, p.Call)
+	case llm.PartImage, llm.PartAudio, llm.PartDocument:
+		if dst, ok = appendMedia(append(dst, '{'), p); !ok && p.Text != "" { // the words of a sound
+			dst, ok = appendText(dst[:len(dst)-1], p.Text, false), true
+		}
+	case llm.PartOther:
+		return append(dst, p.Raw...)
+	default:
+		ok = false
+	}
+	if !ok {
+		return dst[:before]
+	}
+	return append(appendFields(appendSigned(dst, p.Signature), p.Extra), '}')
+}
+
+// appendText begins a part of text, or of thinking.
+func appendText(dst []byte, text string, thought bool) []byte {
+	dst = rawjson.AppendString(append(dst, `{"text":`...), text)
+	if thought {
+		dst = append(dst, `,"thought":true`...)
+	}
+	return dst
+}
+
+// appendCall begins a part that calls a function.
+func appendCall(dst []byte, c *llm.ToolCall) []byte {
+	args, _ := object(c.Arguments)
+	dst = append(dst, `{"functionCall":{`...)
+	if c.ID != "" && !isMadeUp(c.ID) {
+		dst = append(rawjson.AppendString(append(dst, `"id":`...), c.ID), ',')
+	}
+	dst = rawjson.AppendString(append(dst, `"name":`...), c.Name)
+	dst = append(append(dst, `,"args":`...), args...)
+	return append(appendFields(dst, c.Extra), '}')
+}
+
+// appendSigned writes the signature of a part, if it is what Google's libraries
+// take for one: bytes in base64.
+func appendSigned(dst []byte, signature string) []byte {
+	if !isBase64(signature) {
+		return dst
+	}
+	return rawjson.AppendString(append(dst, `,"thoughtSignature":`...), signature)
+}
+
+func isBase64(s string) bool {
+	if s == "" {
+		return false
+	}
+	_, err := base64.StdEncoding.DecodeString(s)
+	return err == nil
+}

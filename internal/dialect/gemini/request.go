@@ -1,0 +1,260 @@
+package gemini
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// inConfig begins the names of the Extra fields that stand in the
+// generationConfig.
+const inConfig = "generationConfig."
+
+// DecodeRequest builds the tree of a body that passed Scan. The model and the
+// wish for a stream are not in the body. What nobody modelled goes to the Extra
+// fields; raw JSON shares memory with body. Errors are *llm.Error.
+func DecodeRequest(body []byte) (*llm.Request, error) {
+	r := &llm.Request{ExtraOf: Name}
+	var system []llm.Message
+	var err error
+	for m := range rawjson.Members(body) {
+		if !rawjson.Present(m.Value) {
+			continue
+		}
+		switch key := string(spelled(m.Key())); key {
+		case "contents":
+			r.Messages, err = decodeContents(m.Value)
+		case "systemInstruction":
+			system, err = decodeSystem(m.Value)
+		case "tools":
+			r.Tools, err = decodeTools(m.Value)
+		case "toolConfig":
+			decodeToolConfig(r, m.Value)
+		case "generationConfig":
+			err = decodeConfig(r, m.Value)
+		default:
+			err = addExtra(r, m)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(r.Messages) == 0 {
+		return nil, llm.Invalid("contents", `The contents must be an array of at least one object such as {"role": "user", "parts": [{"text": "Hello"}]}.`)
+	}
+	r.Messages = append(system, r.Messages...)
+	return r, nil
+}
+
+// addExtra keeps a top-level field that nobody modelled. A dot stands in no
+// name of Google's, and here for a field of the generationConfig.
+func addExtra(r *llm.Request, m rawjson.Member) error {
+	name := m.Name()
+	if strings.Contains(name, ".") {
+		return llm.Invalid(name, fmt.Sprintf("There is no field %q.", name))
+	}
+	r.Extra = append(r.Extra, llm.Field{Name: name, Value: m.Value})
+	return nil
+}
+
+func decodeSystem(v []byte) ([]llm.Message, error) {
+	d := newContentDecoder()
+	m, err := d.content(v, "systemInstruction")
+	m.Role = llm.RoleSystem
+	return []llm.Message{m}, err
+}
+
+// decodeConfig reads the generationConfig.
+func decodeConfig(r *llm.Request, v []byte) error {
+	var f formatFields
+	for m := range rawjson.Members(v) {
+		if !rawjson.Present(m.Value) {
+			continue
+		}
+		name := string(spelled(m.Key()))
+		known, err := decodeSampling(r, name, m.Value)
+		if err != nil {
+			return err
+		}
+		switch {
+		case known || f.take(name, m.Value):
+		case name == "thinkingConfig":
+			decodeThinking(r, m.Value)
+		default:
+			r.Extra = append(r.Extra, llm.Field{Name: inConfig + name, Value: m.Value})
+		}
+	}
+	f.decode(r)
+	return nil
+}
+
+func decodeSampling(r *llm.Request, name string, v []byte) (known bool, err error) {
+	switch name {
+	case "maxOutputTokens":
+		r.MaxOutput, err = integer(name, v, 1, maxCount)
+	case "candidateCount":
+		r.Choices, err = integer(name, v, 1, maxCandidates)
+	case "temperature":
+		r.Temperature, err = number(name, v)
+	case "topP":
+		r.TopP, err = number(name, v)
+	case "topK":
+		n, ok := rawjson.AsInt(v) // Vertex AI takes fractions, too
+		r.TopK, known = &n, ok
+		if !ok {
+			r.TopK = nil
+		}
+		return known, nil
+	case "seed":
+		r.Seed, err = integer(name, v, -1<<63, 1<<63-1)
+	case "presencePenalty":
+		r.PresencePenalty, err = number(name, v)
+	case "frequencyPenalty":
+		r.FrequencyPenalty, err = number(name, v)
+	case "stopSequences":
+		r.Stop, err = texts(inConfig+name, v)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+func integer(name string, v []byte, least, most int64) (*int64, error) {
+	n, ok := rawjson.AsInt(v)
+	if !ok || n < least || n > most {
+		return nil, llm.Invalid(inConfig+name, fmt.Sprintf("The %s must be an integer from %d to %d.", name, least, most))
+	}
+	return &n, nil
+}
+
+// number keeps the client's own digits. Its range is the provider's to judge.
+func number(name string, v []byte) (*json.Number, error) {
+	if rawjson.KindOf(v) != rawjson.Number {
+		return nil, llm.Invalid(inConfig+name, "The "+name+" must be a number.")
+	}
+	n := json.Number(v)
+	return &n, nil
+}
+
+func texts(param string, v []byte) (all []string, err error) {
+	if s, ok := rawjson.AsString(v); ok {
+		return []string{s}, nil
+	}
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid(param, "The "+param+" must be an array of strings.")
+	}
+	for i, e := range rawjson.Elements(v) {
+		s, ok := rawjson.AsString(e)
+		if !ok {
+			at := param + "[" + strconv.Itoa(i) + "]"
+			return nil, llm.Invalid(at, "The "+at+" must be a string.")
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// formatFields are the members that together ask for structured output.
+type formatFields struct {
+	mime    []byte
+	schemas []llm.Field // in camelCase, as they came
+}
+
+func (f *formatFields) take(name string, v []byte) bool {
+	switch name {
+	case "responseMimeType":
+		f.mime = v
+	case "responseSchema", "responseJsonSchema", "_responseJsonSchema":
+		f.schemas = append(f.schemas, llm.Field{Name: name, Value: v})
+	default:
+		return false
+	}
+	return true
+}
+
+// decode finds the format that they ask for. The original of a schema in
+// OpenAPI's words stands beside its translation.
+func (f *formatFields) decode(r *llm.Request) {
+	switch mime := rawjson.Text(f.mime); {
+	case mime == mimeText && len(f.schemas) == 0:
+		r.Format = &llm.Format{Kind: llm.FormatText}
+	case mime == mimeJSON && len(f.schemas) == 0:
+		r.Format = &llm.Format{Kind: llm.FormatJSON}
+	case mime == mimeJSON:
+		r.Format = &llm.Format{Kind: llm.FormatSchema}
+		for _, s := range f.schemas {
+			if s.Name != "responseSchema" {
+				r.Format.Schema = json.RawMessage(s.Value)
+			} else if r.Format.Schema == nil {
+				r.Format.Schema = appendJSONSchema(nil, s.Value)
+			}
+		}
+		if len(f.schemas) > 1 || f.schemas[0].Name != "responseJsonSchema" {
+			r.Format.Extra = f.schemas
+		}
+	default: // an enumeration, or what makes no sense
+		if f.mime != nil {
+			r.Extra = append(r.Extra, llm.Field{Name: inConfig + "responseMimeType", Value: f.mime})
+		}
+		for _, s := range f.schemas {
+			r.Extra = append(r.Extra, llm.Field{Name: inConfig + s.Name, Value: s.Value})
+		}
+	}
+}
+
+const (
+	mimeText = "text/plain"
+	mimeJSON = "application/json"
+)
+
+// decodeThinking reads a thinkingConfig: a level, or a budget of which 0 turns
+// thinking off. What has no place in the tree stays behind in a smaller
+// thinkingConfig.
+func decodeThinking(r *llm.Request, v []byte) {
+	o := &llm.ReasoningOptions{}
+	rest := []byte{'{'}
+	for m := range rawjson.Members(v) {
+		switch string(spelled(m.Key())) {
+		case "thinkingLevel":
+			if level := strings.ToLower(rawjson.Text(m.Value)); isLevel(level) {
+				o.Effort = level
+				continue
+			}
+		case "thinkingBudget":
+			n, ok := rawjson.AsInt(m.Value)
+			if ok && n > 0 {
+				o.Budget = n
+				continue
+			}
+			if ok && n == 0 && o.Effort == "" {
+				o.Effort = effortNone
+				continue
+			}
+		}
+		if len(rest) > 1 {
+			rest = append(rest, ',')
+		}
+		rest = append(rawjson.AppendString(rest, string(spelled(m.Key()))), ':')
+		rest = append(rest, m.Value...)
+	}
+	if o.Effort != "" || o.Budget != 0 {
+		r.Reasoning = o
+	}
+	if len(rest) > 1 {
+		r.Extra = append(r.Extra, llm.Field{Name: inConfig + "thinkingConfig", Value: append(rest, '}')})
+	}
+}
+
+const effortNone = "none"
+
+func isLevel(s string) bool {
+	switch s {
+	case "minimal", "low", "medium", "high":
+		return true
+	}
+	return false
+}

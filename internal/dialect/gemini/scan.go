@@ -1,0 +1,150 @@
+package gemini
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// fields and configFields are the members of a request, and of its
+// generationConfig, that are acted on or decide its price.
+var (
+	fields = names{
+		"contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "safetySettings",
+		"cachedContent", "serviceTier", "model",
+	}
+	configFields = names{
+		"candidateCount", "maxOutputTokens", "stopSequences", "thinkingConfig", "responseModalities",
+		"responseMimeType", "responseSchema", "responseJsonSchema", "temperature", "topP", "topK", "seed",
+		"presencePenalty", "frequencyPenalty", "mediaResolution", "routingConfig", "modelSelectionConfig",
+	}
+)
+
+// Scan validates the body as strict JSON and reads its head: the model and
+// whether a stream is wanted from the path, the output cap and the number of
+// candidates from the generationConfig. Whoever could name another model in the
+// body would get round prices and permissions, so nobody can. Errors are
+// *llm.Error.
+func Scan(body []byte, r *http.Request) (llm.Head, error) {
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return llm.Head{}, &llm.Error{
+			Code: llm.CodeInvalidRequest,
+			Message: "We could not parse the JSON body of your request: " + err.Error() +
+				". Send one JSON object with contents.",
+		}
+	}
+	if rawjson.KindOf(body) != rawjson.Object {
+		return llm.Head{}, llm.Invalid("", "The body must be a JSON object with contents.")
+	}
+	h := llm.Head{Choices: 1, Open: bytes.IndexByte(body, '{') + 1, Empty: true}
+	if err := scanPath(&h, r); err != nil {
+		return llm.Head{}, err
+	}
+	var seen uint64
+	for m := range rawjson.Members(body) {
+		h.Empty = false
+		i, err := fields.find(m, &seen)
+		if err != nil {
+			return llm.Head{}, misnamed("", err)
+		}
+		if i < 0 || !rawjson.Present(m.Value) {
+			continue
+		}
+		if err := scanField(&h, fields[i], m.Value); err != nil {
+			return llm.Head{}, err
+		}
+	}
+	return h, nil
+}
+
+// scanPath reads models/{model}:{method}, on Vertex AI behind its publisher. A request that came by no route says
+// nothing there.
+func scanPath(h *llm.Head, r *http.Request) error {
+	if r == nil || r.Pattern == "" {
+		return nil
+	}
+	target := r.PathValue("target")
+	at := max(0, strings.LastIndexByte(target, ':'))
+	model, method := target[:at], strings.TrimPrefix(target[at:], ":")
+	switch {
+	case model == "" || method != methodWhole && method != methodStream:
+		return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such method. Post to models/{model}:generateContent or models/{model}:streamGenerateContent?alt=sse."}
+	case method == methodStream && !wantsEvents(r):
+		return llm.Invalid("alt", "Without alt=sse this method's answer would be one JSON array, which is not served here. Add ?alt=sse to the address.")
+	}
+	if p := r.PathValue("publisher"); p != "" && p != "google" { // so the SDK writes "anthropic/claude"
+		model = p + "/" + model
+	}
+	h.Model = model
+	h.Stream = method == methodStream
+	h.IncludeUsage = h.Stream // it always has it
+	return nil
+}
+
+// wantsEvents reports whether the query asks for server-sent events. $alt is
+// the same parameter: https://cloud.google.com/apis/docs/system-parameters.
+func wantsEvents(r *http.Request) bool {
+	q := r.URL.Query()
+	return q.Get("alt") == "sse" || q.Get("$alt") == "sse"
+}
+
+func scanField(h *llm.Head, name string, v []byte) error {
+	switch name {
+	case "model":
+		return llm.Invalid("model", "The model stands in the address of the request. Leave it out of the body.")
+	case "generationConfig":
+		return scanConfig(h, v)
+	}
+	return nil
+}
+
+func scanConfig(h *llm.Head, v []byte) error {
+	if rawjson.KindOf(v) != rawjson.Object {
+		return llm.Invalid("generationConfig", `The generationConfig must be an object such as {"maxOutputTokens": 100}.`)
+	}
+	var seen uint64
+	for m := range rawjson.Members(v) {
+		i, err := configFields.find(m, &seen)
+		if err != nil {
+			return misnamed("generationConfig.", err)
+		}
+		if i < 0 || !rawjson.Present(m.Value) {
+			continue
+		}
+		switch name := configFields[i]; name {
+		case "maxOutputTokens":
+			h.MaxOutput, err = count(m.Value, name, maxCount)
+		case "candidateCount":
+			h.Choices, err = count(m.Value, name, maxCandidates)
+		case "routingConfig", "modelSelectionConfig":
+			err = llm.Invalid("generationConfig."+name, "The model is chosen by its name in the address alone. Leave the "+name+" out.")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count reads an integer from 1 to most.
+func count(v []byte, name string, most int64) (int64, error) {
+	n, ok := rawjson.AsInt(v)
+	if !ok || n < 1 || n > most {
+		return 0, llm.Invalid("generationConfig."+name, fmt.Sprintf("The %s must be an integer from 1 to %d.", name, most))
+	}
+	return n, nil
+}
+
+// misnamed is the error about a field that stands twice or in another spelling.
+func misnamed(path string, err error) error {
+	e, ok := errors.AsType[*rawjson.NameError](err)
+	if !ok {
+		return err
+	}
+	return llm.Invalid(path+e.Name, "A field name is at fault: "+e.Error()+".")
+}

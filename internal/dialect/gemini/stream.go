@@ -1,0 +1,155 @@
+package gemini
+
+import (
+	"bytes"
+	"fmt"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/sse"
+)
+
+// Decoder reads one stream of GenerateContentResponse objects.
+type Decoder struct {
+	started bool
+	tiered  bool
+	calls   [maxChoices]int16 // how many so far, by candidate
+	// What was told so far, for searches may be told after the tokens.
+	usage    llm.Usage
+	reported bool
+	searches int64
+}
+
+// NewDecoder decodes one streamed answer.
+func NewDecoder(*llm.Quirks) *Decoder { return &Decoder{} }
+
+// Decode appends the events of one frame to dst. A *llm.Error is an error that
+// Google reported in the stream, and comes with the events that stood beside
+// it; any other error is a frame that is not the protocol.
+func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
+	data := bytes.TrimSpace(frame.Data)
+	switch {
+	case len(data) == 0:
+		return dst, nil
+	case string(data) == "[DONE]": // those who took the format over may end with it
+		return append(dst, llm.Event{Kind: llm.EventDone}), nil
+	}
+	if err := rawjson.Validate(data, maxDepth); err != nil {
+		return dst, fmt.Errorf("gemini: a frame of the stream is not JSON: %w", err)
+	}
+	for _, first := range rawjson.Elements(data) { // an error may come as an array of one
+		data = first
+		break
+	}
+	if rawjson.KindOf(data) != rawjson.Object {
+		return dst, errNotObject
+	}
+	c := readChunk(data)
+	dst, err := d.events(dst, &c)
+	if rawjson.Present(c.failure) {
+		return dst, reportedError(data)
+	}
+	return dst, err
+}
+
+func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, err error) {
+	if !d.started && (rawjson.Present(c.id) || rawjson.Present(c.candidates)) {
+		d.started = true
+		dst = append(dst, llm.Event{
+			Kind: llm.EventStart, ID: rawjson.Text(c.id), Model: rawjson.Text(c.model), Created: seconds(c.created),
+		})
+	}
+	found, searches := false, int64(0)
+	for position, e := range rawjson.Elements(c.candidates) {
+		found = true
+		c := readCandidate(e, min(position, maxChoices-1), false)
+		searches += c.searches
+		if dst, err = d.candidate(dst, &c, e); err != nil {
+			return dst, err
+		}
+	}
+	if !found && isBlocked(c.feedback) {
+		dst = append(dst, llm.Event{Kind: llm.EventFinish, Finish: llm.FinishContentFilter})
+	}
+	return d.count(dst, c.usage, searches), nil
+}
+
+// count appends what is told of the usage, or adds to it.
+func (d *Decoder) count(dst []llm.Event, v []byte, searches int64) []llm.Event {
+	usage, ok := decodeUsage(v)
+	if ok {
+		d.usage, d.reported = usage, true
+	}
+	more := searches > d.searches
+	d.searches = max(d.searches, searches)
+	if !ok && (!more || !d.reported) {
+		return dst
+	}
+	d.usage[llm.Searches] = d.searches
+	return append(dst, llm.Event{Kind: llm.EventUsage, Usage: d.usage, Tier: d.tier(v)})
+}
+
+// tier is the service tier, the first time that one is told.
+func (d *Decoder) tier(usage []byte) string {
+	if d.tiered {
+		return ""
+	}
+	tier := rawjson.Text(get(usage, "serviceTier"))
+	d.tiered = tier != ""
+	return tier
+}
+
+func (d *Decoder) candidate(dst []llm.Event, c *candidate, v []byte) ([]llm.Event, error) {
+	if c.malformed || rawjson.KindOf(v) != rawjson.Object {
+		return dst, errContent
+	}
+	for _, e := range rawjson.Elements(c.parts) {
+		p, ok := decodePart(e)
+		if !ok {
+			return dst, errContent
+		}
+		dst = d.part(dst, c.index, &p, e)
+	}
+	if reason := finishOf(rawjson.Text(c.finish), d.calls[c.index] > 0); reason != "" {
+		dst = append(dst, llm.Event{Kind: llm.EventFinish, Choice: c.index, Finish: reason})
+	}
+	return dst, nil
+}
+
+// part appends the events of one part. A call comes whole.
+func (d *Decoder) part(dst []llm.Event, choice int, p *llm.Part, raw []byte) []llm.Event {
+	ev := llm.Event{Choice: choice, Text: p.Text, Signature: p.Signature}
+	switch {
+	case isIdle(p):
+		return dst
+	case p.Kind == llm.PartText:
+		ev.Kind = llm.EventText
+	case p.Kind == llm.PartReasoning:
+		ev.Kind = llm.EventReasoning
+	case p.Kind == llm.PartToolCall:
+		return d.call(dst, choice, p)
+	default:
+		ev = llm.Event{Kind: llm.EventOther, Choice: choice, Raw: raw, RawOf: Name}
+	}
+	return append(dst, ev)
+}
+
+func (d *Decoder) call(dst []llm.Event, choice int, p *llm.Part) []llm.Event {
+	position := int(d.calls[choice])
+	if position == maxCalls {
+		return dst
+	}
+	d.calls[choice]++
+	id := p.Call.ID
+	if id == "" {
+		id = madeUpID(position)
+	}
+	return append(
+		dst,
+		llm.Event{
+			Kind: llm.EventToolCall, Choice: choice, Signature: p.Signature,
+			Tool: llm.ToolDelta{Index: position, ID: id, Name: p.Call.Name},
+		},
+		llm.Event{Kind: llm.EventToolCall, Choice: choice, Text: p.Call.Arguments, Tool: llm.ToolDelta{Index: position}},
+	)
+}

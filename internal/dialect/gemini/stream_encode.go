@@ -1,0 +1,174 @@
+package gemini
+
+import (
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/sse"
+)
+
+// maxArguments bounds, in bytes, the arguments of the calls of one stream, which
+// wait for their end.
+const maxArguments = 8 << 20
+
+// Encoder writes one stream of GenerateContentResponse objects. Calls have no
+// pieces in this format, so they stand in the last object, whole.
+type Encoder struct {
+	tail  []byte // what every object ends with
+	calls []openCall
+	size  int // bytes of arguments so far
+}
+
+// openCall is a call whose arguments still come.
+type openCall struct {
+	choice, index int
+	signature     string
+	call          llm.ToolCall
+	arguments     []byte
+	cut           bool // they are longer than what is kept
+}
+
+// NewEncoder encodes one streamed answer.
+func NewEncoder(m llm.Meta) *Encoder {
+	t := rawjson.AppendString(append(make([]byte, 0, 128), `"modelVersion":`...), m.Model)
+	t = rawjson.AppendString(append(t, `,"responseId":`...), m.ID)
+	return &Encoder{tail: t}
+}
+
+// opening is what every event begins with.
+const opening = `data: {"candidates":[`
+
+// Append writes a piece of the answer. The start has no word here, and calls
+// wait for their end.
+func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
+	if ev.Choice < 0 || ev.Choice >= maxChoices {
+		return dst
+	}
+	switch ev.Kind {
+	case llm.EventText, llm.EventRefusal:
+		return e.text(dst, ev, false)
+	case llm.EventReasoning:
+		return e.text(dst, ev, true)
+	case llm.EventToolCall:
+		e.call(ev)
+	case llm.EventOther:
+		if ev.RawOf == Name {
+			return e.close(append(open(dst), ev.Raw...), ev.Choice)
+		}
+	}
+	return dst
+}
+
+func (e *Encoder) text(dst []byte, ev *llm.Event, thought bool) []byte {
+	if ev.Text == "" && !isBase64(ev.Signature) {
+		return dst
+	}
+	dst = appendText(open(dst), ev.Text, thought)
+	return e.close(append(appendSigned(dst, ev.Signature), '}'), ev.Choice)
+}
+
+// open begins an event with one candidate, up to its first part.
+func open(dst []byte) []byte {
+	return append(append(dst, opening...), `{"content":{"parts":[`...)
+}
+
+// close ends an event behind the last part of its candidate.
+func (e *Encoder) close(dst []byte, choice int) []byte {
+	dst = appendCount(append(dst, `],"role":"model"}`...), `,"index":`, int64(choice))
+	return append(append(append(dst, "}],"...), e.tail...), "}\n\n"...)
+}
+
+// call takes note of a piece of a call.
+func (e *Encoder) call(ev *llm.Event) {
+	c := e.find(ev)
+	if c == nil {
+		return
+	}
+	if c.call.ID == "" {
+		c.call.ID = ev.Tool.ID
+	}
+	if c.call.Name == "" {
+		c.call.Name = ev.Tool.Name
+	}
+	if ev.Signature != "" {
+		c.signature = ev.Signature
+	}
+	if e.size+len(ev.Text) > maxArguments {
+		c.cut = true
+		return
+	}
+	e.size += len(ev.Text)
+	c.arguments = append(c.arguments, ev.Text...)
+}
+
+// find is the call that an event opens or continues; nil for one too many.
+func (e *Encoder) find(ev *llm.Event) *openCall {
+	for i := len(e.calls) - 1; i >= 0; i-- {
+		if c := &e.calls[i]; c.choice == ev.Choice && c.index == ev.Tool.Index {
+			return c
+		}
+	}
+	if len(e.calls) == maxCalls {
+		return nil
+	}
+	e.calls = append(e.calls, openCall{choice: ev.Choice, index: ev.Tool.Index})
+	return &e.calls[len(e.calls)-1]
+}
+
+// Finish writes the last object: the calls and the finish reason of every
+// candidate, and the usage. Nothing follows it.
+func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
+	dst = append(dst, opening...)
+	for i, reason := range f.Finish {
+		if i >= maxChoices {
+			break
+		}
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = e.finish(dst, i, reason)
+	}
+	dst = append(dst, "],"...)
+	if f.Reported || !f.Usage.IsZero() {
+		dst = append(appendUsage(append(dst, `"usageMetadata":`...), &f.Usage, f.Cost), ',')
+	}
+	dst = append(dst, e.tail...)
+	if f.Attempts > 1 {
+		dst = appendAttempts(dst, f)
+	}
+	return append(dst, "}\n\n"...)
+}
+
+// finish writes the last of one candidate. A call whose arguments are no object
+// is left out, and its candidate says so.
+func (e *Encoder) finish(dst []byte, choice int, reason llm.FinishReason) []byte {
+	dst = append(dst, `{"content":{"parts":[`...)
+	empty := len(dst)
+	broken := ""
+	for i := range e.calls {
+		c := &e.calls[i]
+		if c.choice != choice {
+			continue
+		}
+		c.call.Arguments = string(c.arguments)
+		if _, ok := object(c.call.Arguments); !ok || c.cut {
+			broken = c.call.Name
+			continue
+		}
+		dst = appendPart(dst, &llm.Part{Kind: llm.PartToolCall, Call: &c.call, Signature: c.signature})
+	}
+	if len(dst) == empty {
+		dst = append(dst, `{"text":""}`...)
+	}
+	dst = append(dst, `],"role":"model"}`...)
+	if broken != "" {
+		dst = appendMalformed(dst, broken)
+	} else {
+		dst = rawjson.AppendString(append(dst, `,"finishReason":`...), finishWord(reason))
+	}
+	return append(appendCount(dst, `,"index":`, int64(choice)), '}')
+}
+
+// Fail writes an in-band error, which ends the stream.
+func (e *Encoder) Fail(dst []byte, err *llm.Error) []byte {
+	return sse.Append(dst, "", EncodeError(nil, err, ""))
+}

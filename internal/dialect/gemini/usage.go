@@ -1,0 +1,222 @@
+package gemini
+
+import (
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// rawUsage is a usageMetadata by place. Absent counts are zero; the has fields
+// say what stood there.
+type rawUsage struct {
+	prompt, toolUse, cached          int64
+	candidates, thoughts, total      int64
+	audioIn, imageIn, audioOut       int64
+	cachedAudio, cachedImage         int64
+	hasPrompt, hasCandidates, hasAny bool
+	wild                             bool // a count that no request can have
+}
+
+// decodeUsage reads a usageMetadata into the classes, which add up to Google's
+// own total: prompt, tool use, candidates and thoughts, of which the prompt has
+// what a cache served in it. It reports false for no object, one without
+// counts, or one with a count that no request can have.
+//
+// https://ai.google.dev/api/generate-content#UsageMetadata
+func decodeUsage(v []byte) (llm.Usage, bool) {
+	if rawjson.KindOf(v) != rawjson.Object {
+		return llm.Usage{}, false
+	}
+	var r rawUsage
+	for m := range rawjson.Members(v) {
+		r.read(m)
+	}
+	if r.wild || !r.hasAny {
+		return llm.Usage{}, false
+	}
+	u := r.classes()
+	return u, u.Plausible()
+}
+
+func (r *rawUsage) read(m rawjson.Member) {
+	switch string(spelled(m.Key())) {
+	case "promptTokenCount":
+		r.hasPrompt = r.count(&r.prompt, m.Value)
+	case "candidatesTokenCount":
+		r.hasCandidates = r.count(&r.candidates, m.Value)
+	case "totalTokenCount":
+		r.count(&r.total, m.Value)
+	case "cachedContentTokenCount":
+		r.count(&r.cached, m.Value)
+	case "thoughtsTokenCount":
+		r.count(&r.thoughts, m.Value)
+	case "toolUsePromptTokenCount":
+		r.count(&r.toolUse, m.Value)
+	case "promptTokensDetails", "toolUsePromptTokensDetails":
+		r.modalities(m.Value, &r.audioIn, &r.imageIn)
+	case "cacheTokensDetails":
+		r.modalities(m.Value, &r.cachedAudio, &r.cachedImage)
+	case "candidatesTokensDetails":
+		var image int64 // has no class of its own
+		r.modalities(m.Value, &r.audioOut, &image)
+	}
+}
+
+// count reads a count into n and reports whether there was one. One that
+// cannot be makes the whole object unbelievable.
+func (r *rawUsage) count(n *int64, v []byte) bool {
+	if !rawjson.Present(v) {
+		return false
+	}
+	c, ok := rawjson.AsInt(v)
+	if !ok || c < 0 || c > maxCount {
+		r.wild = true
+		return false
+	}
+	*n = c
+	r.hasAny = true
+	return true
+}
+
+// modalities adds the tokens of sounds and images.
+func (r *rawUsage) modalities(v []byte, audio, image *int64) {
+	for _, e := range rawjson.Elements(v) {
+		var kind []byte
+		var n int64
+		for m := range rawjson.Members(e) {
+			switch string(spelled(m.Key())) {
+			case "modality":
+				kind = m.Value
+			case "tokenCount":
+				r.count(&n, m.Value)
+			}
+		}
+		switch string(kind) {
+		case `"AUDIO"`:
+			*audio = min(*audio+n, maxCount)
+		case `"IMAGE"`:
+			*image = min(*image+n, maxCount)
+		}
+	}
+}
+
+// classes parts the totals. A detail larger than what is left of its total is
+// cut to it, so that the sum always holds.
+func (r *rawUsage) classes() llm.Usage {
+	var u llm.Usage
+	input, output := r.totals()
+	u[llm.CacheRead] = min(r.cached, input)
+	left := input - u[llm.CacheRead]
+	u[llm.AudioIn] = min(max(0, r.audioIn-r.cachedAudio), left)
+	left -= u[llm.AudioIn]
+	u[llm.ImageIn] = min(max(0, r.imageIn-r.cachedImage), left)
+	u[llm.Input] = left - u[llm.ImageIn]
+
+	u[llm.Reasoning] = min(r.thoughts, output)
+	left = output - u[llm.Reasoning]
+	u[llm.AudioOut] = min(r.audioOut, left)
+	u[llm.Output] = left - u[llm.AudioOut]
+	return u
+}
+
+// totals are all tokens that went in and came out. Tool use and thoughts stand
+// beside prompt and candidates, unless only so Google's own total comes out. What
+// else that total has more belongs to the part that was not told, else to the
+// prompt.
+func (r *rawUsage) totals() (input, output int64) {
+	input, output = r.prompt+r.toolUse, r.candidates+r.thoughts
+	if r.total == 0 || r.total == input+output {
+		return input, output
+	}
+	switch r.total {
+	case input + r.candidates:
+		return input, r.candidates
+	case r.prompt + output:
+		return r.prompt, output
+	case r.prompt + r.candidates:
+		return r.prompt, r.candidates
+	}
+	if more := r.total - input - output; more > 0 && r.hasPrompt && !r.hasCandidates {
+		output += more
+	} else if more > 0 {
+		input += more
+	}
+	return input, output
+}
+
+// appendUsage writes a usageMetadata, with the cost in US dollars where there is
+// one.
+func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
+	prompt, candidates := u.InputTokens(), u[llm.Output]+u[llm.AudioOut]
+	dst = appendCount(dst, `{"promptTokenCount":`, prompt)
+	dst = appendCount(dst, `,"candidatesTokenCount":`, candidates)
+	dst = appendCount(dst, `,"totalTokenCount":`, u.TotalTokens())
+	if n := u[llm.CacheRead]; n > 0 {
+		dst = appendCount(dst, `,"cachedContentTokenCount":`, n)
+	}
+	if n := u[llm.Reasoning]; n > 0 {
+		dst = appendCount(dst, `,"thoughtsTokenCount":`, n)
+	}
+	audio, image := u[llm.AudioIn], u[llm.ImageIn]
+	dst = appendCount(dst, `,"promptTokensDetails":[{"modality":"TEXT","tokenCount":`, prompt-audio-image)
+	dst = appendModality(dst, `,{"modality":"AUDIO","tokenCount":`, audio)
+	dst = append(appendModality(dst, `,{"modality":"IMAGE","tokenCount":`, image), "}]"...)
+	if n := u[llm.AudioOut]; n > 0 {
+		dst = appendCount(dst, `,"candidatesTokensDetails":[{"modality":"TEXT","tokenCount":`, candidates-n)
+		dst = append(appendModality(dst, `,{"modality":"AUDIO","tokenCount":`, n), "}]"...)
+	}
+	if cost != nil {
+		dst = cost.AppendText(append(dst, `,"cost":`...))
+	}
+	return append(dst, '}')
+}
+
+// appendModality closes the element before it and begins the next, if it counts
+// anything.
+func appendModality(dst []byte, opening string, n int64) []byte {
+	if n == 0 {
+		return dst
+	}
+	return appendCount(append(dst, '}'), opening, n)
+}
+
+func appendCount(dst []byte, name string, n int64) []byte {
+	return strconv.AppendInt(append(dst, name...), n, 10)
+}
+
+// appendAttempts writes the member that tells of an answer which took more
+// than one attempt.
+func appendAttempts(dst []byte, f *llm.Final) []byte {
+	dst = appendCount(dst, `,"weir":{"attempts":`, int64(f.Attempts))
+	dst = appendStrings(append(dst, `,"models":`...), f.Models)
+	return append(dst, '}')
+}
+
+// Stamp appends to dst a reply, or the data of one stream event, with the cost
+// in its usageMetadata and, after more than one attempt, what was tried. Without
+// a usageMetadata the bytes stay as they are.
+func Stamp(dst, data []byte, f *llm.Final) []byte {
+	var usage rawjson.Member
+	var last int // behind the last member
+	for m := range rawjson.Members(data) {
+		if m.Is("usageMetadata") && rawjson.KindOf(m.Value) == rawjson.Object {
+			usage = m
+		}
+		last = m.Start + len(m.Value)
+	}
+	if usage.Value == nil {
+		return append(dst, data...)
+	}
+	edits := make([]rawjson.Edit, 0, 2)
+	if f.Cost != nil {
+		e := rawjson.Set(usage.Value, "cost", f.Cost.AppendText(nil))
+		e.Start += usage.Start
+		e.End += usage.Start
+		edits = append(edits, e)
+	}
+	if f.Attempts > 1 {
+		edits = append(edits, rawjson.Edit{Start: last, End: last, Text: appendAttempts(nil, f)})
+	}
+	return rawjson.Splice(dst, data, edits...)
+}

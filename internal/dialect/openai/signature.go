@@ -1,0 +1,82 @@
+package openai
+
+import (
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// extraContent is where Gemini's thought signatures stand in this format: on a
+// tool call, or on the message or delta for its text. They have to come back in
+// later turns: https://ai.google.dev/gemini-api/docs/thought-signatures.
+const extraContent = "extra_content"
+
+// googleSignature reads the signature of an extra_content, and whether nothing
+// else stands in it. Vertex AI has been seen to name it after itself.
+func googleSignature(v []byte) (signature string, alone bool) {
+	for vendor := range rawjson.Members(v) {
+		if !vendor.Is("google") && !vendor.Is("vertex") {
+			return signature, false
+		}
+		for m := range rawjson.Members(vendor.Value) {
+			if s := rawjson.Text(m.Value); m.Is("thought_signature") && s != "" && signature == "" {
+				signature, alone = s, vendor.Is("google")
+				continue
+			}
+			return signature, false
+		}
+	}
+	return signature, alone
+}
+
+// appendSignature writes it as the last member of an object that is not closed.
+func appendSignature(dst []byte, signature string) []byte {
+	dst = append(dst, `,"extra_content":{"google":{"thought_signature":`...)
+	return append(rawjson.AppendString(dst, signature), "}}"...)
+}
+
+// signText puts a message's signature on its last text; where it has none, on
+// an empty one.
+func signText(parts []llm.Part, signature string) []llm.Part {
+	for i := len(parts) - 1; i >= 0; i-- {
+		if parts[i].Kind == llm.PartText {
+			parts[i].Signature = signature
+			return parts
+		}
+	}
+	return append(parts, llm.Part{Kind: llm.PartText, Signature: signature})
+}
+
+// textSignature is the signature of the last text that has one.
+func textSignature(parts []llm.Part) (signature string) {
+	for i := range parts {
+		if p := &parts[i]; p.Kind == llm.PartText && p.Signature != "" {
+			signature = p.Signature
+		}
+	}
+	return signature
+}
+
+// signEvents puts a delta's signature on the last of its pieces of text; where
+// it has none, on an empty one.
+func signEvents(dst []llm.Event, from, choice int, extra []byte) []llm.Event {
+	signature, _ := googleSignature(extra)
+	if signature == "" {
+		return dst
+	}
+	for i := len(dst) - 1; i >= from; i-- {
+		if dst[i].Kind == llm.EventText {
+			dst[i].Signature = signature
+			return dst
+		}
+	}
+	return append(dst, llm.Event{Kind: llm.EventText, Choice: choice, Signature: signature})
+}
+
+func hasField(fields []llm.Field, name string) bool {
+	for i := range fields {
+		if fields[i].Name == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,45 @@
+package gateway
+
+import (
+	"testing"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/sse"
+)
+
+// TestForwardEnd holds that a frame which ends the stream reaches the client,
+// stamped, where it has more in it than that.
+func TestForwardEnd(t *testing.T) {
+	t.Parallel()
+	var d *dialect.Dialect
+	for _, other := range dialect.All() {
+		if other.Name == "bedrock" {
+			d = other
+		}
+	}
+	cost := llm.Money(5)
+	final := &llm.Final{Cost: &cost}
+	usage := []byte(`{"usage":{"inputTokens":1}}`)
+	tests := []struct {
+		name string
+		kind frameKind
+		data []byte
+		want string
+	}{
+		{"marker alone", frameKind{}, []byte(`{}`), ""},
+		{"finish", frameKind{finish: true}, []byte(`{}`), "raw"},
+		{"usage", frameKind{usage: true}, usage, string(d.Framing.Append(nil, "metadata", d.Stamp(nil, usage, final)))},
+	}
+	for _, tt := range tests {
+		r := relay{
+			call: &call{dialect: d, head: llm.Head{IncludeUsage: true}}, same: true,
+			sum: &tally{choices: 1, done: true, finish: []llm.FinishReason{llm.FinishStop}},
+		}
+		r.forward(sse.Event{Name: []byte("metadata"), Data: tt.data, Raw: []byte("raw")}, tt.kind)
+		r.appendHeld(final)
+		if string(r.out) != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, r.out, tt.want)
+		}
+	}
+}

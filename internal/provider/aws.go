@@ -1,0 +1,210 @@
+package provider
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/processcreds"
+	"github.com/aws/aws-sdk-go-v2/credentials/ssocreds"
+
+	"weir/internal/dialect"
+)
+
+const (
+	// bedrockService is the name of Amazon Bedrock in a signature's scope.
+	bedrockService = "bedrock"
+	// bedrockToken holds an Amazon Bedrock API key. It wins, as in AWS's own
+	// SDKs: https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys-use.html
+	bedrockToken = "AWS_BEARER_TOKEN_BEDROCK"
+)
+
+// awsKeys are what the default chain found.
+type awsKeys struct {
+	aws.Credentials
+	token  string // an Amazon Bedrock API key in place of them
+	region string // of the environment or the profile; empty for none
+}
+
+// awsSigner signs requests to one host.
+type awsSigner struct {
+	signer  *v4.Signer
+	service string
+	content string // the type of each body
+	host    string // as the Host header has it
+	region  string // the host's; empty for that of the credentials
+	now     func() time.Time
+}
+
+// awsIdentity signs each request (AWS Signature Version 4) with the credentials
+// of the SDK's default chain: the environment, a profile with all that it may
+// name, a web identity, the container, the machine.
+func awsIdentity(o *Options) (*identity, error) {
+	client, err := newAWSClient(o)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(o.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	k := newKeeper(o.Now, func(ctx context.Context) (lease[awsKeys], error) { return fetchAWS(ctx, client) })
+	s := &awsSigner{
+		signer: v4.NewSigner(), service: bedrockService, content: contentType,
+		host: strings.TrimSuffix(u.Host, ":"), region: regionOf(u.Hostname()), now: o.Now,
+	}
+	return &identity{
+		sign: func(ctx context.Context, c *Call, target string) ([]dialect.Header, error) {
+			keys, err := k.get(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return s.sign(ctx, &keys, target, c.Body)
+		},
+		secrets: func() []string {
+			var all []string
+			for _, keys := range k.known() {
+				all = append(all, keys.token, keys.SecretAccessKey, keys.SessionToken)
+			}
+			return all
+		},
+		close: k.close,
+	}, nil
+}
+
+// newAWSClient is the SDK's own kind of client, which it gives short timers
+// where it asks the machine's metadata service.
+func newAWSClient(o *Options) (*awshttp.BuildableClient, error) {
+	client, err := newIdentityClient(o)
+	if err != nil {
+		return nil, err
+	}
+	t := client.Transport.(*http.Transport)
+	return awshttp.NewBuildableClient().WithTransportOptions(func(own *http.Transport) {
+		own.Proxy, own.DisableKeepAlives = t.Proxy, true
+		own.TLSClientConfig.RootCAs = t.TLSClientConfig.RootCAs
+	}), nil
+}
+
+// fetchAWS walks the chain from its beginning, so that a changed file counts.
+func fetchAWS(ctx context.Context, client *awshttp.BuildableClient) (lease[awsKeys], error) {
+	if token := strings.TrimSpace(os.Getenv(bedrockToken)); token != "" {
+		return lease[awsKeys]{value: awsKeys{token: token}}, nil
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(client))
+	if err != nil {
+		return lease[awsKeys]{}, explainAWS(err)
+	}
+	c, err := cfg.Credentials.Retrieve(ctx)
+	if err != nil {
+		return lease[awsKeys]{}, explainAWS(err)
+	}
+	l := lease[awsKeys]{value: awsKeys{Credentials: c, region: cfg.Region}}
+	if c.CanExpire {
+		l.end = c.Expires
+	}
+	return l, nil
+}
+
+// awsAnswer is an error that a service of AWS answered with, awsCall is the
+// operation that failed.
+type (
+	awsAnswer interface {
+		error
+		ErrorCode() string
+	}
+	awsCall interface {
+		error
+		Service() string
+		Operation() string
+	}
+)
+
+// explainAWS leaves out what a service or a command answered: it may hold what
+// nobody is to read.
+func explainAWS(err error) error {
+	if _, ok := errors.AsType[*processcreds.ProviderError](err); ok {
+		return errors.New("the profile's credential_process gave none that can be used")
+	}
+	if _, ok := errors.AsType[*ssocreds.InvalidTokenError](err); ok {
+		return errors.New("the profile's sign-in (SSO) has ended; run `aws sso login`")
+	}
+	answer, ok := errors.AsType[awsAnswer](err)
+	if !ok {
+		return err
+	}
+	who := "AWS"
+	if call, ok := errors.AsType[awsCall](err); ok {
+		who = call.Service() + " " + call.Operation()
+	}
+	return fmt.Errorf("%s answered %s", who, errorCode(answer.ErrorCode()))
+}
+
+var errNoRegion = errors.New("the region is not known: set AWS_REGION")
+
+// sign gives the headers of a POST of the body to the target, which is escaped
+// already. Signed are the host, the type of the content, its hash and AWS's own
+// headers: nothing that a proxy on the way may change.
+func (s *awsSigner) sign(ctx context.Context, k *awsKeys, target string, body []byte) ([]dialect.Header, error) {
+	if k.token != "" {
+		return []dialect.Header{{Name: "Authorization", Value: "Bearer " + k.token}}, nil
+	}
+	region := s.region
+	if region == "" {
+		region = k.region
+	}
+	if region == "" {
+		return nil, errNoRegion
+	}
+	r := &http.Request{
+		Method: http.MethodPost,
+		URL:    opaqueURL(s.host, target), // without a scheme, so that the port is signed as it is sent
+		Host:   s.host,
+		Header: http.Header{"Content-Type": {s.content}},
+	}
+	hash := sha256.Sum256(body)
+	err := s.signer.SignHTTP(ctx, k.Credentials, r, hex.EncodeToString(hash[:]), s.service, region, s.now())
+	if err != nil {
+		return nil, err
+	}
+	var signed []dialect.Header
+	for _, name := range []string{"X-Amz-Date", "X-Amz-Security-Token", "Authorization"} {
+		if v := r.Header.Get(name); v != "" {
+			signed = append(signed, dialect.Header{Name: name, Value: v})
+		}
+	}
+	return signed, nil
+}
+
+// opaqueURL has the path of the target byte for byte, as the signer asks for.
+func opaqueURL(host, target string) *url.URL {
+	path, query, _ := strings.Cut(target, "?")
+	return &url.URL{Opaque: "//" + host + path, RawQuery: query}
+}
+
+// regionOf is the region that a host of AWS names, such as
+// bedrock-runtime.eu-central-1.amazonaws.com; empty for none.
+func regionOf(host string) string {
+	if !strings.Contains(host, ".amazonaws.") && !strings.HasSuffix(host, ".api.aws") {
+		return ""
+	}
+	region := regexp.MustCompile(`^[a-z]{2,5}(-[a-z]+)+-[0-9]+$`)
+	for label := range strings.SplitSeq(host, ".") {
+		if region.MatchString(label) {
+			return label
+		}
+	}
+	return ""
+}

@@ -1,0 +1,116 @@
+package provider
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/dialect"
+)
+
+func header(all []dialect.Header, name string) string {
+	for _, h := range all {
+		if h.Name == name {
+			return h.Value
+		}
+	}
+	return ""
+}
+
+// exampleSigner has the credentials and the scope of AWS's published examples.
+func exampleSigner(service, host string) (*awsSigner, *awsKeys) {
+	at := time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC)
+	s := &awsSigner{signer: v4.NewSigner(), service: service, content: contentType, host: host, region: "us-east-1", now: func() time.Time { return at }}
+	return s, &awsKeys{Credentials: aws.Credentials{
+		AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+	}}
+}
+
+// TestSignPublished holds the signature that AWS published in its test suite
+// for Signature Version 4, as post-x-www-form-urlencoded.
+func TestSignPublished(t *testing.T) {
+	t.Parallel()
+	s, k := exampleSigner("service", "example.amazonaws.com")
+	s.content = "application/x-www-form-urlencoded"
+	got, err := s.sign(t.Context(), k, "/", []byte("Param1=value1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []dialect.Header{
+		{Name: "X-Amz-Date", Value: "20150830T123600Z"},
+		{Name: "Authorization", Value: "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, " +
+			"SignedHeaders=content-type;host;x-amz-date, Signature=ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a"},
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("-got +want:\n%s", diff)
+	}
+}
+
+func TestSignedHost(t *testing.T) {
+	t.Parallel()
+	sign := func(host string) string {
+		s, k := exampleSigner("bedrock", host)
+		got, err := s.sign(t.Context(), k, "/model/m/converse", []byte("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return header(got, "Authorization")
+	}
+	if sign("example.amazonaws.com") == sign("example.amazonaws.com:443") {
+		t.Error("the port is sent, and must be signed")
+	}
+}
+
+func TestRegionOf(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]string{
+		"bedrock-runtime.us-east-1.amazonaws.com":                      "us-east-1",
+		"bedrock-runtime-fips.us-gov-west-1.amazonaws.com":             "us-gov-west-1",
+		"bedrock-runtime.cn-northwest-1.amazonaws.com.cn":              "cn-northwest-1",
+		"bedrock-runtime.eusc-de-east-1.amazonaws.eu":                  "eusc-de-east-1",
+		"bedrock-runtime.ap-southeast-2.api.aws":                       "ap-southeast-2",
+		"vpce-0a1b-c2.bedrock-runtime.eu-west-3.vpce.amazonaws.com":    "eu-west-3",
+		"vpce-0a1b-c2-eu-west-3a.bedrock-runtime.eu-west-3.vpce.x.com": "",
+		"bedrock.us-east-1.example.com":                                "",
+		"127.0.0.1":                                                    "",
+		"bedrock.amazonaws.com":                                        "",
+	} {
+		if got := regionOf(host); got != want {
+			t.Errorf("regionOf(%q): got %q, want %q", host, got, want)
+		}
+	}
+}
+
+func TestRegionOfTheCredentials(t *testing.T) {
+	t.Parallel()
+	s, k := exampleSigner("bedrock", "127.0.0.1:9")
+	s.region = ""
+	if _, err := s.sign(t.Context(), k, "/", nil); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
+		t.Errorf("got %v, want an error that says what to set", err)
+	}
+	k.region = "eu-west-1"
+	got, err := s.sign(t.Context(), k, "/", nil)
+	if auth := header(got, "Authorization"); err != nil || !strings.Contains(auth, "/eu-west-1/bedrock/aws4_request") {
+		t.Errorf("got %q, %v", auth, err)
+	}
+}
+
+// BenchmarkSign is what a signature costs a small request, and a large one.
+func BenchmarkSign(b *testing.B) {
+	for name, size := range map[string]int{"1KiB": 1 << 10, "1MiB": 1 << 20} {
+		b.Run("body="+name, func(b *testing.B) {
+			s, k := exampleSigner("bedrock", "bedrock-runtime.us-east-1.amazonaws.com")
+			body := make([]byte, size)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.sign(b.Context(), k, "/model/amazon.nova-lite-v1:0/converse", body); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

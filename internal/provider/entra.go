@@ -1,0 +1,77 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+)
+
+// entraIdentity sends a Microsoft Entra ID token of the default chain: the
+// environment, a workload identity, a managed identity, the command lines.
+// https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
+func entraIdentity(o *Options) (*identity, error) {
+	client, err := newIdentityClient(o)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(o.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	f := &entraFetcher{client: client, scope: entraScope(u.Hostname())}
+	return newBearerIdentity(o, f.fetch), nil
+}
+
+// entraScope is what a token is asked for, in the cloud that the host is of.
+func entraScope(host string) string {
+	domain := "azure.com"
+	for _, sovereign := range []string{"azure.us", "azure.cn"} {
+		if strings.HasSuffix(host, "."+sovereign) {
+			domain = sovereign
+		}
+	}
+	return "https://cognitiveservices." + domain + "/.default"
+}
+
+// entraFetcher has the chain once it was needed: it remembers who in it had a
+// credential.
+type entraFetcher struct {
+	client *http.Client
+	scope  string
+	chain  *azidentity.DefaultAzureCredential
+}
+
+func (f *entraFetcher) fetch(ctx context.Context) (lease[bearer], error) {
+	if f.chain == nil {
+		options := azcore.ClientOptions{Transport: f.client}
+		chain, err := azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: options})
+		if err != nil {
+			return lease[bearer]{}, err
+		}
+		f.chain = chain
+	}
+	token, err := f.chain.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{f.scope}})
+	if err != nil {
+		return lease[bearer]{}, explainEntra(err)
+	}
+	return lease[bearer]{value: bearer{token: token.Token}, end: token.ExpiresOn}, nil
+}
+
+// explainEntra leaves out what the token server answered, all but the number
+// by which Microsoft explains it.
+func explainEntra(err error) error {
+	e, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
+	if !ok || e.RawResponse == nil { // nobody answered
+		return err
+	}
+	number := regexp.MustCompile(`AADSTS[0-9]+`).FindString(err.Error())
+	return fmt.Errorf("the token server (Microsoft Entra ID) answered %d %s", e.RawResponse.StatusCode, number)
+}

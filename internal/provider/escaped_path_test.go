@@ -1,0 +1,54 @@
+package provider_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/provider"
+)
+
+// TestEscapedPath holds that a path which a wire format has escaped goes out as
+// it is: Amazon's signature is over these very bytes.
+func TestEscapedPath(t *testing.T) {
+	overTransports(t, func(t *testing.T, way transport) {
+		var asked, accepts atomic.Value
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked.Store(r.RequestURI)
+			accepts.Store(r.Header.Get("Accept"))
+			w.Header().Set("Content-Type", "application/vnd.amazon.eventstream")
+		}))
+		t.Cleanup(server.Close)
+		all := dialect.All()
+		bedrock := all[slices.IndexFunc(all, func(d *dialect.Dialect) bool { return d.Name == "bedrock" })]
+		o := provider.Options{Name: "acme", BaseURL: server.URL, AllowPrivate: true, Dialect: bedrock, Auth: provider.AuthNone}
+		if way.standard {
+			o.Transport, _ = provider.NewTransport(o)
+		}
+		p, err := provider.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+		for _, model := range []string{
+			"us.amazon.nova-2-lite-v1:0", "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-v2:1",
+			"100% of a/b?#é", "plain",
+		} {
+			c := chat(true)
+			c.Model = model
+			res, err := p.Do(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = res.Body.Close()
+			want := bedrock.Path(llm.OpChat, model, true)
+			if asked.Load() != want || accepts.Load() != bedrock.Framing.ContentType || !res.Streamed {
+				t.Errorf("%q: asked for %v, which accepts %v, streamed %v; want %s", model, asked.Load(), accepts.Load(), res.Streamed, want)
+			}
+		}
+	})
+}
