@@ -110,7 +110,7 @@ func TestReload(t *testing.T) {
 	for _, bad := range []string{
 		strings.Replace(good, "dialect: openai", "dialekt: openai", 1),
 		strings.Replace(good, "shed/echo", "nobody/echo", 1),
-		strings.Replace(good, "dialect: openai", "dialect: cohere", 1),
+		strings.Replace(good, "dialect: openai", "dialect: morse", 1),
 		"providers: [",
 		"", // no file at all
 	} {

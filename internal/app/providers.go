@@ -143,7 +143,7 @@ func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provid
 // catalogue's, or the environment's.
 func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (provider.Options, error) {
 	o := provider.Options{Name: p.Name, Retries: provider.DefaultRetries}
-	if e := catalogue.Find(p.Name); e != nil {
+	if e := catalogue.Speaking(p.Name, p.Dialect); e != nil {
 		found := e.FromEnv(f.options.Getenv)
 		o = e.Options(f.dialect)
 		o.APIKeys, o.BaseURL = found.APIKeys, cmp.Or(found.BaseURL, o.BaseURL)

@@ -5,8 +5,10 @@ import (
 
 	"weir/internal/dialect/anthropic"
 	"weir/internal/dialect/bedrock"
+	"weir/internal/dialect/cohere"
 	"weir/internal/dialect/gemini"
 	"weir/internal/dialect/native"
+	"weir/internal/dialect/ollama"
 	"weir/internal/dialect/openai"
 	"weir/internal/dialect/responses"
 	"weir/internal/llm"
@@ -17,7 +19,7 @@ const endMarker = "data: [DONE]\n\n"
 
 // All are the wire formats, each in one place of this list.
 func All() []*Dialect {
-	return []*Dialect{nativeDialect(), openaiDialect(), responsesDialect(), anthropicDialect(), geminiDialect(), bedrockDialect()}
+	return []*Dialect{nativeDialect(), openaiDialect(), responsesDialect(), anthropicDialect(), geminiDialect(), bedrockDialect(), cohereDialect(), ollamaDialect()}
 }
 
 func nativeDialect() *Dialect {
@@ -165,5 +167,54 @@ func responsesDialect() *Dialect {
 		NewDecoder:    func(q *llm.Quirks) Decoder { return responses.NewDecoder(q) },
 		Stamp:         responses.Stamp,
 		DecodeError:   openai.DecodeError,
+	}
+}
+
+func cohereDialect() *Dialect {
+	return &Dialect{
+		Name:          cohere.Name,
+		Routes:        []Route{{Pattern: "POST /v2/chat", Op: llm.OpChat}},
+		Vendor:        cohere.Name,
+		Framing:       serverSent(),
+		EndMarker:     endMarker,
+		Scan:          cohere.Scan,
+		DecodeRequest: cohere.DecodeRequest,
+		EncodeReply:   cohere.EncodeReply,
+		NewEncoder:    func(m llm.Meta) Encoder { return cohere.NewEncoder(m) },
+		Status:        cohere.Status,
+		EncodeError:   cohere.EncodeError,
+		Path:          cohere.Path,
+		EncodeRequest: cohere.EncodeRequest,
+		Splice:        cohere.Splice,
+		DecodeReply:   cohere.DecodeReply,
+		NewDecoder:    func(q *llm.Quirks) Decoder { return cohere.NewDecoder(q) },
+		Stamp:         cohere.Stamp,
+		DecodeError:   cohere.DecodeError,
+	}
+}
+
+func ollamaDialect() *Dialect {
+	return &Dialect{
+		Name:   ollama.Name,
+		Routes: []Route{{Pattern: "POST /api/chat", Op: llm.OpChat}},
+		Vendor: ollama.Name,
+		Framing: Framing{
+			ContentType: ollama.ContentType,
+			NewReader:   func(src io.Reader, max int) Frames { return ollama.NewReader(src, max) },
+			Append:      ollama.AppendLine,
+		},
+		Scan:          ollama.Scan,
+		DecodeRequest: ollama.DecodeRequest,
+		EncodeReply:   ollama.EncodeReply,
+		NewEncoder:    func(m llm.Meta) Encoder { return ollama.NewEncoder(m) },
+		Status:        ollama.Status,
+		EncodeError:   ollama.EncodeError,
+		Path:          ollama.Path,
+		EncodeRequest: ollama.EncodeRequest,
+		Splice:        ollama.Splice,
+		DecodeReply:   ollama.DecodeReply,
+		NewDecoder:    func(q *llm.Quirks) Decoder { return ollama.NewDecoder(q) },
+		Stamp:         ollama.Stamp,
+		DecodeError:   ollama.DecodeError,
 	}
 }

@@ -21,17 +21,22 @@ var codes = []llm.Code{
 // TestConformance holds what every wire format keeps to.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	routes := map[string]string{}
+	type route struct {
+		pattern string
+		door    bool // what no client speaks to the gateway is spoken to the simulator alone
+	}
+	routes := map[route]string{}
 	for _, d := range dialect.All() {
 		t.Run(d.Name, func(t *testing.T) {
 			if d.Name == "" {
 				t.Error("no name")
 			}
 			for _, r := range d.Routes {
-				if other := routes[r.Pattern]; other != "" || !strings.HasPrefix(r.Pattern, "POST /") || r.Op == "" {
+				place := route{r.Pattern, d.Door}
+				if other := routes[place]; other != "" || !strings.HasPrefix(r.Pattern, "POST /") || r.Op == "" {
 					t.Errorf("route %q of %s: taken by %q, or without method or operation", r.Pattern, d.Name, other)
 				}
-				routes[r.Pattern] = d.Name
+				routes[place] = d.Name
 			}
 			checkHalves(t, d)
 			checkErrors(t, d)
@@ -93,7 +98,7 @@ func TestStatuses(t *testing.T) {
 	native := []int{400, 401, 402, 403, 404, 404, 405, 409, 413, 415, 429, 502, 503, 504, 503, 500}
 	openai := []int{400, 401, 429, 403, 404, 404, 405, 409, 413, 415, 429, 502, 503, 504, 503, 500}
 	anthropic := []int{400, 401, 402, 403, 404, 404, 405, 409, 413, 415, 429, 502, 529, 504, 529, 500}
-	for name, want := range map[string][]int{"native": native, "openai": openai, "anthropic": anthropic, "gemini": openai} {
+	for name, want := range map[string][]int{"native": native, "openai": openai, "anthropic": anthropic, "gemini": openai, "cohere": native, "ollama": native} {
 		for i, code := range codes {
 			if got := byName(t, name).Status(code); got != want[i] {
 				t.Errorf("%s: status of %s: %d, want %d", name, code, got, want[i])

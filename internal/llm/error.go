@@ -2,6 +2,7 @@ package llm
 
 import (
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -46,6 +47,15 @@ func (e *Error) Error() string {
 		s += ": " + e.Err.Error()
 	}
 	return s
+}
+
+// Placed is the message with the parameter at fault before it, unless it names
+// that itself: for wire formats that have no other place for it.
+func (e *Error) Placed() string {
+	if e.Param == "" || strings.Contains(e.Message, e.Param) {
+		return e.Message
+	}
+	return e.Param + ": " + e.Message
 }
 
 // Unwrap is the cause.

@@ -52,6 +52,9 @@ type Entry struct {
 	// alone; what it leaves out is taken from BaseURL.
 	HostEnv string     `json:"host_env,omitempty"`
 	Quirks  llm.Quirks `json:"quirks"`
+	// BaseURLs are where it speaks other wire formats, by their names, where
+	// that is not at BaseURL.
+	BaseURLs map[string]string `json:"base_urls,omitempty"`
 	// PriceSource is the provider's id in the price data; empty for none.
 	PriceSource string `json:"price_source,omitempty"`
 	// DefaultModel is a model of the quick and cheap kind; empty where it

@@ -142,6 +142,7 @@ func TestCatalogueSwitches(t *testing.T) {
 		"OPENROUTER_API_KEY": "openrouter", "PERPLEXITY_API_KEY": "perplexity", "PPLX_API_KEY": "perplexity",
 		"CEREBRAS_API_KEY": "cerebras", "MOONSHOT_API_KEY": "moonshot", "DASHSCOPE_API_KEY": "alibaba",
 		"NVIDIA_API_KEY": "nvidia", "HF_TOKEN": "huggingface", "GEMINI_API_KEY": "gemini", "GOOGLE_API_KEY": "gemini",
+		"COHERE_API_KEY": "cohere", "CO_API_KEY": "cohere",
 		"VLLM_BASE_URL": "vllm", "LMSTUDIO_BASE_URL": "lmstudio", "LLAMACPP_BASE_URL": "llamacpp",
 		"OLLAMA_BASE_URL": "ollama", "OLLAMA_HOST": "ollama",
 		"AZURE_OPENAI_BASE_URL": "azure",
@@ -229,5 +230,32 @@ func TestQuirks(t *testing.T) {
 		if e.Name == "openai" && !cmp.Equal(e.Quirks, llm.Quirks{}) {
 			t.Errorf("openai: got the quirks %+v, want none: it defines the wire format", e.Quirks)
 		}
+	}
+}
+
+func TestCatalogueSpeaking(t *testing.T) {
+	t.Parallel()
+	c := catalogue(t)
+	for _, tt := range []struct {
+		name, dialect, env, base string
+		quirks                   bool
+	}{
+		{"ollama", "", "", "http://127.0.0.1:11434/v1", true},
+		{"ollama", "openai", "", "http://127.0.0.1:11434/v1", true},
+		{"ollama", "ollama", "", "http://127.0.0.1:11434", false},
+		{"ollama", "ollama", "gpu", "http://gpu:11434", false},
+		{"mistral", "anthropic", "", "https://api.mistral.ai/v1", false},
+	} {
+		e := c.Speaking(tt.name, tt.dialect)
+		found := e.FromEnv(environment(map[string]string{"OLLAMA_HOST": tt.env}))
+		if found.BaseURL != tt.base || (e.Quirks.MaxOutputField != "") != tt.quirks {
+			t.Errorf("%s in %q: %q with quirks %+v; want %q with quirks %t", tt.name, tt.dialect, found.BaseURL, e.Quirks, tt.base, tt.quirks)
+		}
+	}
+	if e := c.Find("ollama"); e.Dialect != "openai" || e.Quirks.MaxOutputField == "" {
+		t.Errorf("the entry itself has changed: %+v", e)
+	}
+	if e := c.Speaking("nobody", "ollama"); e != nil {
+		t.Errorf("got %+v, want none", e)
 	}
 }

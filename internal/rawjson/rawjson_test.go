@@ -236,6 +236,22 @@ func TestSpliceAndSet(t *testing.T) {
 	}
 }
 
+func TestRewrite(t *testing.T) {
+	t.Parallel()
+	rename := func(name string) string {
+		return map[string]string{"a": "x", "b": "", "c": "c", "d\n": "\""}[name]
+	}
+	for in, want := range map[string]string{
+		`{"a" : 1, "b":{"a":2},"c": [ 3 ] , "d\n":null}`: `{"x":1,"c":[ 3 ],"\"":null}`,
+		`{"b":1}`: `{}`,
+		` { } `:   `{}`,
+	} {
+		if got := string(rawjson.Rewrite([]byte(in), rename)); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	t.Parallel()
 	names := rawjson.Names{"model", "messages", "max_tokens", "topP"}

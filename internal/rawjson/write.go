@@ -88,3 +88,20 @@ func Set(obj []byte, name string, value []byte) Edit {
 	}
 	return Edit{Start: at, End: at, Text: text}
 }
+
+// Rewrite is the object obj written anew, its members called what rename gives
+// for their names; an empty name leaves one out.
+func Rewrite(obj []byte, rename func(name string) string) []byte {
+	out := append(make([]byte, 0, len(obj)+64), '{')
+	for m := range Members(obj) {
+		name := rename(m.Name())
+		if name == "" {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(AppendString(out, name), ':'), m.Value...)
+	}
+	return append(out, '}')
+}

@@ -237,6 +237,12 @@ func Reported(body []byte) *llm.Error {
 	if err != nil {
 		status, _ = strconv.Atoi(word(rawjson.Get(body, "code")))
 	}
+	return Error(e, status)
+}
+
+// Error is what a client is told of an error that a provider reported in place
+// of its answer. Status is the HTTP status that it names; 0 for none.
+func Error(e llm.ProviderError, status int) *llm.Error {
 	out := &llm.Error{Code: codeOf(status, e.Code), Message: e.Message, Param: e.Param}
 	switch {
 	case out.Code == llm.CodeProviderError && isOurs(status, e.Code):

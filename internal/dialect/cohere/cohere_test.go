@@ -1,0 +1,293 @@
+package cohere_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/dialect/cohere"
+	"weir/internal/llm"
+	"weir/internal/sse"
+)
+
+func TestScan(t *testing.T) {
+	t.Parallel()
+	body := `{"stream":true,"model":"command-a","max_tokens":5,"messages":[]}`
+	got, err := cohere.Scan([]byte(body), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := body[got.ModelSpan.Start:got.ModelSpan.End]; m != `"command-a"` {
+		t.Errorf("the span covers %s", m)
+	}
+	got.ModelSpan = llm.Span{}
+	want := llm.Head{Model: "command-a", Stream: true, IncludeUsage: true, Choices: 1, MaxOutput: 5, Open: 1}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("head of %s (-got +want)\n%s", body, diff)
+	}
+}
+
+func TestPath(t *testing.T) {
+	t.Parallel()
+	if got, want := cohere.Path(llm.OpChat, "command-a", true), "/chat"; got != want {
+		t.Errorf("path %q, want %q", got, want)
+	}
+}
+
+func TestStamp(t *testing.T) {
+	t.Parallel()
+	cost := llm.Money(300_000_000)
+	priced := &llm.Final{Cost: &cost, Attempts: 1}
+	tests := []struct {
+		name, in, want string
+		final          *llm.Final
+	}{
+		{"whole", `{"id":"a","usage" : {"tokens":{}} }`, `{"id":"a","usage" : {"cost":0.3,"tokens":{}} }`, priced},
+		{"event", `{"type":"message-end","delta": {"finish_reason":"COMPLETE", "usage":{}},"id":1}`, `{"type":"message-end","delta": {"finish_reason":"COMPLETE", "usage":{"cost":0.3}},"id":1}`, priced},
+		{"in place of another", `{"usage":{"cost": {"x":1}}}`, `{"usage":{"cost": 0.3}}`, priced},
+		{"null", `{"usage":null}`, `{"usage":null}`, priced},
+		{"none", `{"delta":{"x":1}}`, `{"delta":{"x":1}}`, priced},
+		{"not JSON", `[DONE]`, `[DONE]`, priced},
+		{"unpriced", `{"usage":{}}`, `{"usage":{}}`, &llm.Final{Attempts: 1}},
+		{
+			"attempts", `{"delta":{"usage":{}} }`, `{"delta":{"usage":{"cost":0.3}},"weir":{"attempts":2,"models":["a/x","b/y"]} }`,
+			&llm.Final{Cost: &cost, Attempts: 2, Models: []string{"a/x", "b/y"}},
+		},
+	}
+	for _, tt := range tests {
+		if got := string(cohere.Stamp([]byte(">"), []byte(tt.in), tt.final)); got != ">"+tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestDropped names what a request in another wire format's words loses.
+func TestDropped(t *testing.T) {
+	t.Parallel()
+	r := &llm.Request{
+		ExtraOf: "anthropic", Extra: []llm.Field{{Name: "container", Value: json.RawMessage(`"c"`)}},
+		Reasoning: &llm.ReasoningOptions{Budget: 5000},
+		Messages: []llm.Message{
+			{Role: llm.RoleUser, Parts: []llm.Part{
+				{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "c1", IsError: true, Parts: []llm.Part{{Kind: llm.PartText, Text: "no"}}}},
+				{Kind: llm.PartText, Text: "Hi", CacheControl: json.RawMessage(`{"type":"ephemeral"}`)},
+			}},
+			{Role: llm.RoleAssistant, Parts: []llm.Part{
+				{Kind: llm.PartReasoning, Text: "hm", Signature: "s"},
+				{Kind: llm.PartReasoning, Redacted: "x"},
+				{Kind: llm.PartText, Text: "Yes", Annotations: json.RawMessage(`[]`)},
+				{Kind: llm.PartRefusal, Text: "No"},
+			}},
+			{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "c2"}}}},
+		},
+	}
+	body, dropped, err := cohere.EncodeRequest(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"model":"","messages":[{"role":"tool","tool_call_id":"c1","content":"no"},{"role":"user","content":"Hi"},` +
+		`{"role":"assistant","content":[{"type":"text","text":"Yes"},{"type":"text","text":"No"}]},` +
+		`{"role":"tool","tool_call_id":"c2","content":""}],"thinking":{"type":"enabled","token_budget":5000}}`
+	if diff := cmp.Diff(string(body), want); diff != "" {
+		t.Errorf("body (-got +want)\n%s", diff)
+	}
+	wantDropped := []string{
+		"tool result is_error", "cache_control", "reasoning signature", "reasoning", "redacted reasoning", "annotations", "container",
+	}
+	if diff := cmp.Diff(dropped, wantDropped); diff != "" {
+		t.Errorf("dropped (-got +want)\n%s", diff)
+	}
+}
+
+// TestRefused names what it must not lose.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	part := func(role llm.Role, p llm.Part) *llm.Request {
+		return &llm.Request{Messages: []llm.Message{{Role: role, Parts: []llm.Part{{Kind: llm.PartText, Text: "a"}, p}}}}
+	}
+	for name, r := range map[string]*llm.Request{
+		"image of the assistant": part(llm.RoleAssistant, llm.Part{Kind: llm.PartImage, Media: &llm.Media{URL: "https://example.com/a"}}),
+		"image by file id":       part(llm.RoleUser, llm.Part{Kind: llm.PartImage, Media: &llm.Media{FileID: "f"}}),
+		"sound of the assistant": part(llm.RoleAssistant, llm.Part{Kind: llm.PartAudio, Media: &llm.Media{FileID: "f"}}),
+		"another API's content":  part(llm.RoleUser, llm.Part{Kind: llm.PartOther, Raw: json.RawMessage(`{}`)}),
+	} {
+		_, _, err := cohere.EncodeRequest(r, nil)
+		if e, ok := errors.AsType[*llm.Error](err); !ok || e.Code != llm.CodeInvalidRequest || e.Param != "messages[0].content[1]" {
+			t.Errorf("%s: %v, want a refusal that names the part", name, err)
+		}
+	}
+}
+
+// TestEncodeReply writes answers of any provider in Cohere's words.
+func TestEncodeReply(t *testing.T) {
+	t.Parallel()
+	cost := llm.Money(1_000_000)
+	r := &llm.Reply{
+		ID: "r1", Model: "m", Created: 5, Reported: true, Cost: &cost, ExtraOf: "openai",
+		Extra: []llm.Field{{Name: "system_fingerprint", Value: json.RawMessage(`"f"`)}},
+		Usage: llm.Usage{llm.Input: 4, llm.CacheRead: 6, llm.Output: 3, llm.Reasoning: 2, llm.Searches: 1},
+		Choices: []llm.Choice{{Finish: llm.FinishToolCalls, Logprobs: json.RawMessage(`{}`), Message: llm.Message{Parts: []llm.Part{
+			{Kind: llm.PartReasoning, Text: "hm", Signature: "s"},
+			{Kind: llm.PartReasoning, Redacted: "x"},
+			{Kind: llm.PartText, Text: "Hello", Annotations: json.RawMessage(`[]`)},
+			{Kind: llm.PartRefusal, Text: "No"},
+			{Kind: llm.PartOther, Raw: json.RawMessage(`{}`)},
+			{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: "c1", Name: "f", Arguments: `{"x":1}`, Extra: []llm.Field{{Name: "y", Value: json.RawMessage(`1`)}}}},
+		}}}},
+	}
+	const want = `{"id":"r1","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Hello"},{"type":"text","text":"No"}],` +
+		`"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]},"finish_reason":"TOOL_CALL",` +
+		`"usage":{"billed_units":{"input_tokens":10,"output_tokens":5,"search_units":1},"tokens":{"input_tokens":10,"output_tokens":5,"reasoning_tokens":2},"cached_tokens":6,"cost":0.001}}`
+	if diff := cmp.Diff(string(cohere.EncodeReply(nil, r)), want); diff != "" {
+		t.Errorf("reply (-got +want)\n%s", diff)
+	}
+	const empty = `{"id":"","message":{"role":"assistant"},"finish_reason":"COMPLETE"}`
+	if got := string(cohere.EncodeReply(nil, &llm.Reply{})); got != empty {
+		t.Errorf("a reply without a choice: %s, want %s", got, empty)
+	}
+}
+
+// TestReplyStays holds that an answer in Cohere's own words is written as it
+// was read.
+func TestReplyStays(t *testing.T) {
+	t.Parallel()
+	const reply = `{"id":"r1","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Hi","x":1},{"type":"new"}],` +
+		`"tool_plan":"I will.","tool_calls":[{"id":"f_1","type":"function","function":{"name":"f","arguments":"{}"},"x":1}],"citations":[{"start":0}],"mood":1},` +
+		`"finish_reason":"TOOL_CALL","usage":{"billed_units":{"input_tokens":8,"output_tokens":5},"tokens":{"input_tokens":8,"output_tokens":5,"reasoning_tokens":2},"cached_tokens":0},"logprobs":[],"meta":{}}`
+	r, err := cohere.DecodeReply([]byte(reply), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(cohere.EncodeReply(nil, r)), reply); diff != "" {
+		t.Errorf("(-got +want)\n%s", diff)
+	}
+}
+
+// TestEncoder writes a stream with each kind of piece.
+func TestEncoder(t *testing.T) {
+	t.Parallel()
+	cost := llm.Money(1_000_000)
+	e := cohere.NewEncoder(llm.Meta{ID: "s1"})
+	var out []byte
+	for _, ev := range []llm.Event{
+		{Kind: llm.EventStart, ID: "x"},
+		{Kind: llm.EventReasoning, Text: "hm"},
+		{Kind: llm.EventReasoning, Signature: "s"},
+		{Kind: llm.EventText, Text: "Hel"},
+		{Kind: llm.EventText, Text: "lo", Choice: 1},
+		{Kind: llm.EventRefusal, Text: "No"},
+		{Kind: llm.EventOther, Raw: json.RawMessage(`{"start":0}`), RawOf: "cohere"},
+		{Kind: llm.EventOther, Raw: json.RawMessage(`{}`), RawOf: "openai"},
+		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{ID: "c1", Name: "f"}},
+		{Kind: llm.EventToolCall, Text: `{"x":`},
+		{Kind: llm.EventToolCall, Text: `1}`},
+		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Index: 1, ID: "c2", Name: "g"}, Text: "{}"},
+		{Kind: llm.EventUsage},
+		{Kind: llm.EventFinish},
+	} {
+		out = e.Append(out, &ev)
+	}
+	out = e.Finish(out, &llm.Final{
+		Finish: []llm.FinishReason{llm.FinishToolCalls}, Usage: llm.Usage{llm.Input: 1, llm.Output: 2}, Reported: true,
+		Cost: &cost, Attempts: 2, Models: []string{"a/x", "b/y"},
+	})
+	want := []string{
+		`{"id":"s1","type":"message-start","delta":{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}}`,
+		`{"type":"content-start","index":0,"delta":{"message":{"content":{"type":"thinking","thinking":""}}}}`,
+		`{"type":"content-delta","index":0,"delta":{"message":{"content":{"thinking":"hm"}}}}`,
+		`{"type":"content-end","index":0}`,
+		`{"type":"content-start","index":1,"delta":{"message":{"content":{"type":"text","text":""}}}}`,
+		`{"type":"content-delta","index":1,"delta":{"message":{"content":{"text":"Hel"}}}}`,
+		`{"type":"content-delta","index":1,"delta":{"message":{"content":{"text":"No"}}}}`,
+		`{"type":"citation-start","index":0,"delta":{"message":{"citations":{"start":0}}}}`,
+		`{"type":"citation-end","index":0}`,
+		`{"type":"content-end","index":1}`,
+		`{"type":"tool-call-start","index":0,"delta":{"message":{"tool_calls":{"id":"c1","type":"function","function":{"name":"f","arguments":""}}}}}`,
+		`{"type":"tool-call-delta","index":0,"delta":{"message":{"tool_calls":{"function":{"arguments":"{\"x\":"}}}}}`,
+		`{"type":"tool-call-delta","index":0,"delta":{"message":{"tool_calls":{"function":{"arguments":"1}"}}}}}`,
+		`{"type":"tool-call-end","index":0}`,
+		`{"type":"tool-call-start","index":1,"delta":{"message":{"tool_calls":{"id":"c2","type":"function","function":{"name":"g","arguments":""}}}}}`,
+		`{"type":"tool-call-delta","index":1,"delta":{"message":{"tool_calls":{"function":{"arguments":"{}"}}}}}`,
+		`{"type":"tool-call-end","index":1}`,
+		`{"type":"message-end","id":"s1","delta":{"finish_reason":"TOOL_CALL","usage":{"billed_units":{"input_tokens":1,"output_tokens":2},"tokens":{"input_tokens":1,"output_tokens":2},"cached_tokens":0,"cost":0.001}},"weir":{"attempts":2,"models":["a/x","b/y"]}}`,
+		`[DONE]`,
+	}
+	if diff := cmp.Diff(frames(t, out), want); diff != "" {
+		t.Errorf("stream (-got +want)\n%s", diff)
+	}
+}
+
+func TestEncoderFails(t *testing.T) {
+	t.Parallel()
+	e := cohere.NewEncoder(llm.Meta{ID: "s1"})
+	out := e.Append(nil, &llm.Event{Kind: llm.EventText, Text: "Hel"})
+	failure := e.Fail(nil, &llm.Error{Code: llm.CodeProviderError, Message: "Why.", Param: "p"})
+	want := []string{`{"type":"message-end","delta":{"finish_reason":"ERROR","error":"p: Why."}}`}
+	if diff := cmp.Diff(frames(t, failure), want); diff != "" || len(out) == 0 {
+		t.Errorf("failure (-got +want)\n%s", diff)
+	}
+}
+
+// frames are the data of the events in out, each of which bears its type as its
+// name.
+func frames(t *testing.T, out []byte) (list []string) {
+	t.Helper()
+	r := sse.NewReader(strings.NewReader(string(out)), 1<<20)
+	for {
+		frame, err := r.Next()
+		if err != nil {
+			break
+		}
+		data := string(frame.Data)
+		if data != "[DONE]" && !strings.Contains(data, `"type":"`+string(frame.Name)+`"`) {
+			t.Errorf("the event %q is named %q", data, frame.Name)
+		}
+		if data != "[DONE]" && !json.Valid(frame.Data) {
+			t.Errorf("%q is not JSON", data)
+		}
+		list = append(list, data)
+	}
+	if len(r.Rest()) > 0 {
+		t.Errorf("%q is no whole event", r.Rest())
+	}
+	return list
+}
+
+// TestManyCalls holds that a stream cannot open calls without end.
+func TestManyCalls(t *testing.T) {
+	t.Parallel()
+	d := cohere.NewDecoder(nil)
+	opened := 0
+	for range 3000 {
+		events, err := d.Decode(nil, sse.Event{Data: []byte(`{"type":"tool-call-start","index":5,"delta":{"message":{"tool_calls":{"function":{"name":"f"}}}}}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened += len(events)
+	}
+	if _, err := d.Decode(nil, sse.Event{Data: []byte(`{"type":"tool-call-delta","index":2000}`)}); opened != 1024 || err != nil {
+		t.Errorf("%d calls opened, want 1024; then %v", opened, err)
+	}
+}
+
+// TestPieceAllocations holds the budget of the hot path: the piece's text.
+func TestPieceAllocations(t *testing.T) {
+	d, e := cohere.NewDecoder(nil), cohere.NewEncoder(llm.Meta{ID: "s1"})
+	frame := sse.Event{Name: []byte("content-delta"), Data: []byte(`{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":" scattered"}}}}`)}
+	var events []llm.Event
+	out := make([]byte, 0, 1024)
+	piece := func() {
+		var err error
+		if events, err = d.Decode(events[:0], frame); err != nil || len(events) != 1 {
+			t.Fatal(events, err)
+		}
+		out = e.Append(out[:0], &events[0])
+	}
+	piece()
+	if got := testing.AllocsPerRun(100, piece); got > 1 {
+		t.Errorf("a piece of a stream: %v allocations, want at most 1", got)
+	}
+}

@@ -1,0 +1,99 @@
+package cohere
+
+import (
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// tools writes the tools and the choice among them. A choice of one tool has
+// no word here: it becomes the demand to call a tool, with that one alone on
+// offer.
+func (e *requestEncoder) tools(r *llm.Request) {
+	only := ""
+	if r.ToolChoice != nil && r.ToolChoice.Mode == llm.ToolsNamed {
+		only = r.ToolChoice.Name
+	}
+	n := 0
+	for i := range r.Tools {
+		t := &r.Tools[i]
+		if only != "" && t.Name != only {
+			continue
+		}
+		if t.Raw != nil && !e.own {
+			e.refuse("tools["+strconv.Itoa(i)+"]", "Cohere takes tools that are functions, and no other.")
+			return
+		}
+		switch {
+		case n > 0:
+			e.dst = append(e.dst, ',')
+		case e.key("tools"):
+			e.dst = append(e.dst, '[')
+		default:
+			return
+		}
+		e.tool(t)
+		n++
+	}
+	if n > 0 {
+		e.dst = append(e.dst, ']')
+		e.strict(r.Tools)
+	}
+	e.choice(r.ToolChoice, n)
+	if r.ParallelTools != nil && !*r.ParallelTools && n > 0 {
+		e.drop("parallel_tool_calls")
+	}
+}
+
+func (e *requestEncoder) tool(t *llm.Tool) {
+	if t.Raw != nil {
+		e.dst = append(e.dst, t.Raw...)
+		return
+	}
+	e.dst = rawjson.AppendString(append(e.dst, `{"type":"function","function":{"name":`...), t.Name)
+	if t.Description != "" {
+		e.dst = rawjson.AppendString(append(e.dst, `,"description":`...), t.Description)
+	}
+	switch {
+	case t.Parameters != nil:
+		e.dst = append(append(e.dst, `,"parameters":`...), t.Parameters...)
+	case !e.own: // required here
+		e.dst = append(e.dst, `,"parameters":{"type":"object","properties":{}}`...)
+	}
+	e.dst = append(e.dst, "}}"...)
+}
+
+// strict writes that tool calls keep to their schemas, which is said of all
+// tools at once. Where it is not wanted of all, it is left out.
+func (e *requestEncoder) strict(tools []llm.Tool) {
+	wanted, same := false, tools[0].Strict != nil
+	for i := range tools {
+		s := tools[i].Strict
+		wanted = wanted || s != nil && *s
+		same = same && s != nil && *s == *tools[0].Strict
+	}
+	switch {
+	case same:
+		e.raw("strict_tools", strconv.AppendBool(nil, wanted))
+	case wanted:
+		e.drop("strict")
+	}
+}
+
+func (e *requestEncoder) choice(c *llm.ToolChoice, tools int) {
+	if c == nil {
+		return
+	}
+	switch c.Mode {
+	case llm.ToolsNone:
+		if tools > 0 || e.own {
+			e.str("tool_choice", "NONE")
+		}
+	case llm.ToolsNamed, llm.ToolsRequired:
+		if tools == 0 && !e.own {
+			e.refuse("tool_choice", "The tool_choice asks for a tool that is not among the tools.")
+		}
+		e.str("tool_choice", "REQUIRED")
+	}
+}

@@ -1,0 +1,256 @@
+package cohere
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// planMark is, in the Extra of a thought, how a tool plan is told from other
+// thinking: it goes back where it came from.
+const planMark = "tool_plan"
+
+// message is a message with its members by place.
+type message struct {
+	role, callID, content          []byte
+	toolCalls, toolPlan, citations []byte
+	extra                          []llm.Field
+}
+
+// readMessage takes a message apart. Members that are null count as absent.
+func readMessage(v []byte) (m message) {
+	for f := range rawjson.Members(v) {
+		if !rawjson.Present(f.Value) {
+			continue
+		}
+		if place := m.place(f.Key()); place != nil {
+			*place = f.Value
+		} else {
+			m.extra = append(m.extra, llm.Field{Name: f.Name(), Value: f.Value})
+		}
+	}
+	return m
+}
+
+func (m *message) place(key []byte) *[]byte {
+	switch string(key) {
+	case "role":
+		return &m.role
+	case "tool_call_id":
+		return &m.callID
+	case "content":
+		return &m.content
+	case "tool_calls":
+		return &m.toolCalls
+	case "tool_plan":
+		return &m.toolPlan
+	case "citations":
+		return &m.citations
+	}
+	return nil
+}
+
+func decodeMessages(v []byte) ([]llm.Message, error) {
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid("messages", `The messages must be an array of objects such as {"role": "user", "content": "Hello"}.`)
+	}
+	messages := make([]llm.Message, 0, 4)
+	for i, e := range rawjson.Elements(v) {
+		param := "messages[" + strconv.Itoa(i) + "]"
+		if rawjson.KindOf(e) != rawjson.Object {
+			return nil, llm.Invalid(param, "A message must be an object with a role and content.")
+		}
+		m, err := decodeMessage(readMessage(e), param)
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, m)
+	}
+	return messages, nil
+}
+
+func decodeMessage(m message, param string) (out llm.Message, err error) {
+	out.Extra = m.extra
+	switch rawjson.Text(m.role) {
+	case "system":
+		out.Role = llm.RoleSystem
+	case "user":
+		out.Role = llm.RoleUser
+	case "assistant":
+		out.Role = llm.RoleAssistant
+		return decodeAssistant(out, m, param)
+	case "tool":
+		out.Role = llm.RoleTool
+		return decodeResult(out, m, param)
+	default:
+		return out, llm.Invalid(param+".role", `The role must be "system", "user", "assistant" or "tool".`)
+	}
+	if m.content == nil {
+		return out, llm.Invalid(param+".content", "The content must be a string or an array of content blocks.")
+	}
+	out.Parts, err = decodeContent(m.content, param+".content")
+	return out, err
+}
+
+// decodeAssistant decodes an assistant's turn: thinking and words, the plan,
+// calls, in this order.
+func decodeAssistant(out llm.Message, m message, param string) (llm.Message, error) {
+	parts, err := decodeContent(m.content, param+".content")
+	if err != nil {
+		return out, err
+	}
+	if !cite(parts, m.citations) && m.citations != nil {
+		out.Extra = append(out.Extra, llm.Field{Name: "citations", Value: m.citations})
+	}
+	if plan := rawjson.Text(m.toolPlan); plan != "" {
+		parts = append(parts, llm.Part{
+			Kind: llm.PartReasoning, Text: plan,
+			Extra: []llm.Field{{Name: planMark, Value: json.RawMessage("true")}},
+		})
+	}
+	for i, e := range rawjson.Elements(m.toolCalls) {
+		parts = append(parts, llm.Part{Kind: llm.PartToolCall, Call: decodeCall(e, i)})
+	}
+	out.Parts = parts
+	return out, nil
+}
+
+// cite hangs the citations, which name their content block themselves, on the
+// first text, and reports whether there was one.
+func cite(parts []llm.Part, citations []byte) bool {
+	for i := range parts {
+		if parts[i].Kind == llm.PartText {
+			parts[i].Annotations = citations
+			return true
+		}
+	}
+	return false
+}
+
+func decodeResult(out llm.Message, m message, param string) (llm.Message, error) {
+	if m.content == nil {
+		return out, llm.Invalid(param+".content", "The content of a tool's result must be a string or an array of content blocks.")
+	}
+	content, err := decodeContent(m.content, param+".content")
+	if err != nil {
+		return out, err
+	}
+	result := &llm.ToolResult{CallID: rawjson.Text(m.callID), Parts: content}
+	out.Parts = []llm.Part{{Kind: llm.PartToolResult, Result: result}}
+	return out, nil
+}
+
+// decodeContent is the parts of a content, a string or an array of blocks. An
+// empty string is no part.
+func decodeContent(v []byte, param string) (parts []llm.Part, err error) {
+	if v == nil {
+		return nil, nil
+	}
+	if s, ok := rawjson.AsString(v); ok {
+		if s != "" {
+			parts = append(parts, llm.Part{Kind: llm.PartText, Text: s})
+		}
+		return parts, nil
+	}
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid(param, "The content must be a string or an array of content blocks.")
+	}
+	for i, e := range rawjson.Elements(v) {
+		p, ok := decodePart(e)
+		if !ok {
+			return nil, llm.Invalid(param+"["+strconv.Itoa(i)+"]", `A content block must be an object such as {"type": "text", "text": "Hello"}.`)
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// decodePart reads a content block; one of a type that nobody modelled, such
+// as a document, is kept as it came. It reports false for what is no block.
+func decodePart(v []byte) (p llm.Part, ok bool) {
+	kind := rawjson.Text(rawjson.Get(v, "type"))
+	if kind == "" {
+		return p, false
+	}
+	for m := range rawjson.Members(v) {
+		switch key := string(m.Key()); {
+		case key == "type":
+		case key == kind && (kind == "text" || kind == "thinking"):
+			if p.Text, ok = rawjson.AsString(m.Value); !ok {
+				return p, false
+			}
+			p.Kind = llm.PartText
+			if kind == "thinking" {
+				p.Kind = llm.PartReasoning
+			}
+		case key == kind && kind == "image_url":
+			p.Kind, p.Media = llm.PartImage, decodeImage(m.Value)
+		case rawjson.Present(m.Value):
+			p.Extra = append(p.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+		}
+	}
+	if p.Kind == 0 {
+		return llm.Part{Kind: llm.PartOther, Raw: v}, true
+	}
+	return p, true
+}
+
+func decodeImage(v []byte) *llm.Media {
+	address, ok := rawjson.AsString(v) // some clients give the address alone
+	if !ok {
+		address = rawjson.Text(rawjson.Get(v, "url"))
+	}
+	m := &llm.Media{Detail: rawjson.Text(rawjson.Get(v, "detail"))}
+	if m.MIME, m.Data, ok = cutDataURL(address); !ok {
+		m.URL = address
+	}
+	return m
+}
+
+// cutDataURL takes a base64 data URL (RFC 2397) apart.
+func cutDataURL(s string) (mime, data string, ok bool) {
+	rest, ok := strings.CutPrefix(s, "data:")
+	if !ok {
+		return "", "", false
+	}
+	head, data, ok := strings.Cut(rest, ",")
+	mime, isBase64 := strings.CutSuffix(head, ";base64")
+	if !ok || !isBase64 || mime == "" {
+		return "", "", false
+	}
+	return mime, data, true
+}
+
+// decodeCall reads a tool call. A call without an id gets one by its position.
+func decodeCall(v []byte, position int) *llm.ToolCall {
+	c := &llm.ToolCall{}
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "id":
+			c.ID = rawjson.Text(m.Value)
+		case "function":
+			c.Name = rawjson.Text(rawjson.Get(m.Value, "name"))
+			c.Arguments = rawjson.Text(rawjson.Get(m.Value, "arguments"))
+		case "type":
+		default:
+			c.Extra = append(c.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+		}
+	}
+	if c.ID == "" {
+		c.ID = "call_" + strconv.Itoa(position)
+	}
+	return c
+}
+
+// isPlan tells a tool plan from other thinking.
+func isPlan(p *llm.Part) bool {
+	for _, f := range p.Extra {
+		if f.Name == planMark {
+			return true
+		}
+	}
+	return false
+}

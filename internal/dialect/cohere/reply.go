@@ -1,0 +1,224 @@
+package cohere
+
+import (
+	"errors"
+	"fmt"
+
+	"weir/internal/dialect/explain"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+var (
+	errNoMessage = errors.New("cohere: the reply has no message")
+	errContent   = errors.New("cohere: the reply's content is neither text nor a list of blocks")
+)
+
+// DecodeReply reads a whole answer. An *llm.Error is one that the provider
+// reported in place of it; any other error says that this is not the protocol.
+// Raw JSON in the reply shares memory with body.
+func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return nil, fmt.Errorf("cohere: the reply is not JSON: %w", err)
+	}
+	r := &llm.Reply{ExtraOf: Name}
+	var c llm.Choice
+	var m, failure []byte
+	for f := range rawjson.Members(body) {
+		switch string(f.Key()) {
+		case "id":
+			r.ID = rawjson.Text(f.Value)
+		case "message":
+			m = f.Value
+		case "finish_reason":
+			c.Finish = finishOf(rawjson.Text(f.Value))
+		case "usage":
+			r.Usage, r.Reported = decodeUsage(f.Value)
+		case "logprobs":
+			if rawjson.Present(f.Value) {
+				c.Logprobs = f.Value
+			}
+		case "error":
+			failure = f.Value
+		default:
+			r.Extra = appendExtra(r.Extra, f)
+		}
+	}
+	switch {
+	case rawjson.KindOf(m) == rawjson.Object:
+	case rawjson.Present(m) || rawjson.Present(failure): // an error has its text there
+		return r, explain.Error(DecodeError(body), 0)
+	default:
+		return nil, errNoMessage
+	}
+	var err error
+	if c.Message, err = decodeAnswer(m); err != nil {
+		return nil, err
+	}
+	if c.Finish == llm.FinishStop && hasCall(&c.Message) {
+		c.Finish = llm.FinishToolCalls
+	}
+	r.Choices = []llm.Choice{c}
+	return r, nil
+}
+
+func appendExtra(extra []llm.Field, m rawjson.Member) []llm.Field {
+	if !rawjson.Present(m.Value) {
+		return extra
+	}
+	return append(extra, llm.Field{Name: m.Name(), Value: m.Value})
+}
+
+// decodeAnswer decodes the message of a reply.
+func decodeAnswer(v []byte) (llm.Message, error) {
+	m := readMessage(v)
+	out, err := decodeAssistant(llm.Message{Role: llm.RoleAssistant, Extra: m.extra}, m, "message")
+	if err != nil {
+		return out, errContent // not the caller's fault, so not the caller's error
+	}
+	return out, nil
+}
+
+func hasCall(m *llm.Message) bool {
+	for i := range m.Parts {
+		if m.Parts[i].Kind == llm.PartToolCall {
+			return true
+		}
+	}
+	return false
+}
+
+// finishOf maps Cohere's words, and those of version 1 that this one lacks. A
+// word that nobody listed is taken for a normal end; none at all stays none.
+func finishOf(word string) llm.FinishReason {
+	switch word {
+	case "":
+		return ""
+	case "MAX_TOKENS", "ERROR_LIMIT":
+		return llm.FinishLength
+	case "TOOL_CALL":
+		return llm.FinishToolCalls
+	case "ERROR_TOXIC":
+		return llm.FinishContentFilter
+	case "ERROR", "TIMEOUT", "USER_CANCEL":
+		return llm.FinishError
+	}
+	return llm.FinishStop // COMPLETE, STOP_SEQUENCE
+}
+
+// finishWord is the reason as it is written. A provider that gave none came to
+// a normal end. Filtered content has a word in version 1 alone.
+func finishWord(f llm.FinishReason) string {
+	switch f {
+	case llm.FinishLength:
+		return "MAX_TOKENS"
+	case llm.FinishToolCalls:
+		return "TOOL_CALL"
+	case llm.FinishContentFilter:
+		return "ERROR_TOXIC"
+	case llm.FinishError:
+		return "ERROR"
+	}
+	return "COMPLETE"
+}
+
+// EncodeReply appends a reply object to dst. It has room for one choice.
+func EncodeReply(dst []byte, r *llm.Reply) []byte {
+	r = r.For(Name)
+	var c llm.Choice
+	if len(r.Choices) > 0 {
+		c = r.Choices[0]
+	}
+	dst = rawjson.AppendString(append(dst, `{"id":`...), r.ID)
+	dst = appendAnswer(append(dst, `,"message":`...), &c.Message)
+	dst = rawjson.AppendString(append(dst, `,"finish_reason":`...), finishWord(c.Finish))
+	if r.Reported || !r.Usage.IsZero() {
+		dst = appendUsage(append(dst, `,"usage":`...), &r.Usage, r.Cost)
+	}
+	if c.Logprobs != nil {
+		dst = append(append(dst, `,"logprobs":`...), c.Logprobs...)
+	}
+	return append(appendFields(dst, r.Extra), '}')
+}
+
+// written are the members that an encoded object has already, and that an extra
+// one must not double.
+var written = rawjson.Names{
+	"id", "message", "finish_reason", "usage", "logprobs", "role", "content", "tool_plan", "tool_calls", "type", "function",
+}
+
+func appendFields(dst []byte, extra []llm.Field) []byte {
+	for _, f := range extra {
+		if written.Has(f.Name) {
+			continue
+		}
+		dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
+		dst = append(dst, f.Value...)
+	}
+	return dst
+}
+
+// answer is an assistant's message by member.
+type answer struct {
+	plan      string
+	calls     []*llm.ToolCall
+	citations []byte
+}
+
+// appendAnswer writes thinking and words as blocks in their order. What this
+// format has no word for, such as a refusal, is text.
+func appendAnswer(dst []byte, m *llm.Message) []byte {
+	var a answer
+	dst = append(dst, `{"role":"assistant"`...)
+	empty := len(dst)
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Annotations != nil {
+			a.citations = p.Annotations
+		}
+		switch {
+		case p.Kind == llm.PartToolCall:
+			a.calls = append(a.calls, p.Call)
+			continue
+		case p.Kind == llm.PartReasoning && isPlan(p):
+			a.plan += p.Text
+			continue
+		case p.Kind == llm.PartReasoning && p.Text == "": // a signature, or thinking that nobody may read
+			continue
+		}
+		opening := `,"content":[`
+		if len(dst) > empty {
+			opening = ","
+		}
+		dst = appendBlock(append(dst, opening...), p)
+	}
+	if len(dst) > empty {
+		dst = append(dst, ']')
+	}
+	return append(a.appendRest(dst, m), '}')
+}
+
+func (a *answer) appendRest(dst []byte, m *llm.Message) []byte {
+	if a.plan != "" {
+		dst = rawjson.AppendString(append(dst, `,"tool_plan":`...), a.plan)
+	}
+	if a.calls != nil {
+		dst = appendCalls(append(dst, `,"tool_calls":`...), a.calls, true)
+	}
+	if a.citations != nil {
+		dst = append(append(dst, `,"citations":`...), a.citations...)
+	}
+	return appendFields(dst, m.Extra)
+}
+
+func appendBlock(dst []byte, p *llm.Part) []byte {
+	switch p.Kind {
+	case llm.PartOther:
+		return append(dst, p.Raw...)
+	case llm.PartReasoning:
+		dst = rawjson.AppendString(append(dst, `{"type":"thinking","thinking":`...), p.Text)
+	default:
+		dst = rawjson.AppendString(append(dst, `{"type":"text","text":`...), p.Text)
+	}
+	return append(appendFields(dst, p.Extra), '}')
+}

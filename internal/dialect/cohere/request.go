@@ -1,0 +1,234 @@
+package cohere
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// DecodeRequest builds the tree of a body that passed Scan. What nobody
+// modelled, such as documents and citation_options, goes to the Extra fields;
+// raw JSON shares memory with body. Errors are *llm.Error.
+func DecodeRequest(body []byte) (*llm.Request, error) {
+	r := &llm.Request{ExtraOf: Name}
+	var strict []byte
+	for m := range rawjson.Members(body) {
+		if !rawjson.Present(m.Value) {
+			continue
+		}
+		if m.Is("strict_tools") && rawjson.KindOf(m.Value) == rawjson.Bool {
+			strict = m.Value
+			continue
+		}
+		known, err := decodeField(r, m)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+		}
+	}
+	if len(r.Messages) == 0 {
+		return nil, llm.Invalid("messages", `The messages must be an array of at least one message such as {"role": "user", "content": "Hello"}.`)
+	}
+	if strict != nil {
+		decodeStrict(r, strict)
+	}
+	r.IncludeUsage = r.Stream
+	return r, nil
+}
+
+// decodeStrict says of each tool what this format says of all.
+func decodeStrict(r *llm.Request, v []byte) {
+	if len(r.Tools) == 0 {
+		r.Extra = append(r.Extra, llm.Field{Name: "strict_tools", Value: v})
+		return
+	}
+	strict, _ := rawjson.AsBool(v)
+	for i := range r.Tools {
+		r.Tools[i].Strict = &strict
+	}
+}
+
+// decodeField reads one member and reports whether it has a place in the tree.
+func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
+	switch string(m.Key()) {
+	case "model":
+		r.Model, err = text(m.Value, "model")
+	case "messages":
+		r.Messages, err = decodeMessages(m.Value)
+	case "stream":
+		r.Stream, err = truth(m)
+	case outputCap:
+		r.MaxOutput, err = integer(m, 1)
+	case "tools":
+		r.Tools, err = decodeTools(m.Value)
+	case "tool_choice":
+		r.ToolChoice = decodeToolChoice(m.Value)
+		return r.ToolChoice != nil, nil
+	case "response_format":
+		r.Format, err = decodeFormat(m.Value)
+		return r.Format != nil, err
+	case "thinking":
+		r.Reasoning = decodeThinking(m.Value)
+		return r.Reasoning != nil, nil
+	default:
+		return decodeSampling(r, m)
+	}
+	return true, err
+}
+
+func decodeSampling(r *llm.Request, m rawjson.Member) (known bool, err error) {
+	switch string(m.Key()) {
+	case "temperature":
+		r.Temperature, err = number(m)
+	case "p":
+		r.TopP, err = number(m)
+	case "k":
+		r.TopK, err = integer(m, 0)
+	case "frequency_penalty":
+		r.FrequencyPenalty, err = number(m)
+	case "presence_penalty":
+		r.PresencePenalty, err = number(m)
+	case "seed":
+		n, ok := rawjson.AsInt(m.Value)
+		if !ok { // it may be as large as 2^64-1
+			return false, nil
+		}
+		r.Seed = &n
+	case "stop_sequences":
+		r.Stop, err = stops(m.Value)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+func text(v []byte, param string) (string, error) {
+	s, ok := rawjson.AsString(v)
+	if !ok {
+		return "", llm.Invalid(param, "The "+param+" must be a string.")
+	}
+	return s, nil
+}
+
+func integer(m rawjson.Member, least int64) (*int64, error) {
+	n, ok := rawjson.AsInt(m.Value)
+	if !ok || n < least || n > maxCount {
+		return nil, llm.Invalid(m.Name(), fmt.Sprintf("The %s must be an integer from %d to %d.", m.Name(), least, int64(maxCount)))
+	}
+	return &n, nil
+}
+
+// number keeps the client's own digits. Its range is the provider's to judge.
+func number(m rawjson.Member) (*json.Number, error) {
+	if rawjson.KindOf(m.Value) != rawjson.Number {
+		return nil, llm.Invalid(m.Name(), "The "+m.Name()+" must be a number.")
+	}
+	n := json.Number(m.Value)
+	return &n, nil
+}
+
+func stops(v []byte) ([]string, error) {
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid("stop_sequences", "The stop_sequences must be an array of strings.")
+	}
+	var list []string
+	for i, e := range rawjson.Elements(v) {
+		s, err := text(e, "stop_sequences["+strconv.Itoa(i)+"]")
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// decodeFormat is nil without an error for a kind that nobody modelled. A
+// schema stands beside the type; "schema" is what version 1 called it.
+func decodeFormat(v []byte) (*llm.Format, error) {
+	switch kind := llm.FormatKind(rawjson.Text(rawjson.Get(v, "type"))); kind {
+	case llm.FormatText:
+		return &llm.Format{Kind: kind}, nil
+	case llm.FormatJSON:
+		for _, name := range []string{"json_schema", "schema"} {
+			if schema := rawjson.Get(v, name); rawjson.Present(schema) {
+				return &llm.Format{Kind: llm.FormatSchema, Schema: schema}, nil
+			}
+		}
+		return &llm.Format{Kind: kind}, nil
+	case "":
+		return nil, llm.Invalid("response_format", `The response_format must be an object such as {"type": "json_object"}.`)
+	}
+	return nil, nil
+}
+
+// decodeThinking is nil for what nobody modelled. Thinking that is enabled
+// without a budget has no limit (https://docs.cohere.com/docs/reasoning), so
+// that a high effort is what it means elsewhere.
+func decodeThinking(v []byte) *llm.ReasoningOptions {
+	kind := rawjson.Text(rawjson.Get(v, "type"))
+	budget := rawjson.Get(v, "token_budget")
+	n, ok := rawjson.AsInt(budget)
+	switch {
+	case kind == "disabled" && !rawjson.Present(budget):
+		return &llm.ReasoningOptions{Effort: effortNone}
+	case kind == "enabled" && !rawjson.Present(budget):
+		return &llm.ReasoningOptions{Effort: effortHigh}
+	case (kind == "enabled" || kind == "") && ok && n > 0 && n <= maxCount:
+		return &llm.ReasoningOptions{Budget: n}
+	}
+	return nil
+}
+
+func decodeTools(v []byte) (tools []llm.Tool, err error) {
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid("tools", "The tools must be an array of objects.")
+	}
+	for i, e := range rawjson.Elements(v) {
+		param := "tools[" + strconv.Itoa(i) + "]"
+		if rawjson.KindOf(e) != rawjson.Object {
+			return nil, llm.Invalid(param, "A tool must be an object.")
+		}
+		if rawjson.Text(rawjson.Get(e, "type")) != "function" {
+			tools = append(tools, llm.Tool{Raw: e})
+			continue
+		}
+		tool := decodeFunction(rawjson.Get(e, "function"))
+		if tool.Name == "" {
+			return nil, llm.Invalid(param+".function.name", "A function needs a name, a non-empty string.")
+		}
+		tools = append(tools, tool)
+	}
+	return tools, nil
+}
+
+func decodeFunction(v []byte) (t llm.Tool) {
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "name":
+			t.Name = rawjson.Text(m.Value)
+		case "description":
+			t.Description = rawjson.Text(m.Value)
+		case "parameters":
+			if rawjson.Present(m.Value) {
+				t.Parameters = m.Value
+			}
+		}
+	}
+	return t
+}
+
+// decodeToolChoice is nil for a choice that nobody modelled.
+func decodeToolChoice(v []byte) *llm.ToolChoice {
+	switch rawjson.Text(v) {
+	case "REQUIRED":
+		return &llm.ToolChoice{Mode: llm.ToolsRequired}
+	case "NONE":
+		return &llm.ToolChoice{Mode: llm.ToolsNone}
+	}
+	return nil
+}

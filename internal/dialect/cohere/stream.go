@@ -1,0 +1,189 @@
+package cohere
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"weir/internal/dialect/explain"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/sse"
+)
+
+var (
+	errNotObject = errors.New("cohere: an event of the stream is not an object")
+	errNoCall    = errors.New("cohere: a piece of a tool call that has not begun")
+)
+
+// maxCalls bounds the tool calls that a stream may open; more are passed over.
+const maxCalls = 1024
+
+// Decoder reads one stream of chat events. The answer ends with the event
+// message-end; the "[DONE]" that Cohere sends behind it says nothing more.
+type Decoder struct {
+	calls []int64 // as the provider counts them, in the order in which they began
+}
+
+// NewDecoder decodes one streamed answer.
+func NewDecoder(*llm.Quirks) *Decoder { return &Decoder{} }
+
+// Decode appends the events of one frame to dst. A *llm.Error is an error that
+// the provider reported in the stream, and comes with the events that stood
+// beside it; any other error is a frame that is not the protocol.
+func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
+	data := bytes.TrimSpace(frame.Data)
+	if len(data) == 0 || string(data) == "[DONE]" {
+		return dst, nil
+	}
+	if err := rawjson.Validate(data, maxDepth); err != nil {
+		return dst, fmt.Errorf("cohere: an event of the stream is not JSON: %w", err)
+	}
+	if rawjson.KindOf(data) != rawjson.Object {
+		return dst, errNotObject
+	}
+	e := readEvent(data)
+	if e.kind == nil { // some proxies leave the type to the event's name
+		e.kind = rawjson.AppendString(nil, string(frame.Name))
+	}
+	return d.event(dst, &e, data)
+}
+
+// event is an event's object by place.
+type event struct {
+	kind, id, delta []byte
+	message         []byte // of the delta
+	failure         []byte // what an object has that is an error and no event
+	index           int64
+}
+
+func readEvent(data []byte) (e event) {
+	for m := range rawjson.Members(data) {
+		switch string(m.Key()) {
+		case "type":
+			e.kind = m.Value
+		case "id":
+			e.id = m.Value
+		case "index":
+			e.index, _ = rawjson.AsInt(m.Value)
+		case "delta":
+			e.delta = m.Value
+			e.message = rawjson.Get(m.Value, "message")
+		case "message", "error":
+			e.failure = m.Value
+		}
+	}
+	return e
+}
+
+func (d *Decoder) event(dst []llm.Event, e *event, data []byte) ([]llm.Event, error) {
+	switch string(e.kind) {
+	case `"message-start"`:
+		return append(dst, llm.Event{Kind: llm.EventStart, ID: rawjson.Text(e.id)}), nil
+	case `"content-start"`, `"content-delta"`:
+		return content(dst, rawjson.Get(e.message, "content")), nil
+	case `"tool-plan-delta"`:
+		return piece(dst, llm.EventReasoning, rawjson.Get(e.message, "tool_plan")), nil
+	case `"tool-call-start"`, `"tool-call-delta"`:
+		return d.call(dst, e)
+	case `"citation-start"`:
+		return citation(dst, rawjson.Get(e.message, "citations")), nil
+	case `"message-end"`:
+		return d.messageEnd(dst, e)
+	}
+	if rawjson.Present(e.failure) {
+		return dst, explain.Error(DecodeError(data), 0)
+	}
+	return dst, nil // the ends of blocks, calls and citations, and what is yet to come
+}
+
+func piece(dst []llm.Event, kind llm.EventKind, v []byte) []llm.Event {
+	if text := rawjson.Text(v); text != "" {
+		dst = append(dst, llm.Event{Kind: kind, Text: text})
+	}
+	return dst
+}
+
+// content appends a piece of the words or of the thinking.
+func content(dst []llm.Event, v []byte) []llm.Event {
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "text":
+			dst = piece(dst, llm.EventText, m.Value)
+		case "thinking":
+			dst = piece(dst, llm.EventReasoning, m.Value)
+		}
+	}
+	return dst
+}
+
+func citation(dst []llm.Event, v []byte) []llm.Event {
+	if !rawjson.Present(v) {
+		return dst
+	}
+	return append(dst, llm.Event{Kind: llm.EventOther, Raw: v, RawOf: Name})
+}
+
+// call appends the events of one piece of a tool call: one that opens it, with
+// its id and name, and one with a piece of its arguments.
+func (d *Decoder) call(dst []llm.Event, e *event) ([]llm.Event, error) {
+	v := rawjson.Get(e.message, "tool_calls")
+	position := d.find(e.index)
+	if string(e.kind) == `"tool-call-start"` {
+		if len(d.calls) == maxCalls {
+			return dst, nil
+		}
+		position = len(d.calls)
+		d.calls = append(d.calls, e.index)
+		id := rawjson.Text(rawjson.Get(v, "id"))
+		if id == "" {
+			id = "call_" + strconv.Itoa(position)
+		}
+		name := rawjson.Text(rawjson.Get(v, "function", "name"))
+		dst = append(dst, llm.Event{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Index: position, ID: id, Name: name}})
+	}
+	arguments := rawjson.Text(rawjson.Get(v, "function", "arguments"))
+	switch {
+	case position < 0 && len(d.calls) < maxCalls:
+		return dst, errNoCall
+	case position < 0 || arguments == "":
+		return dst, nil
+	}
+	return append(dst, llm.Event{Kind: llm.EventToolCall, Text: arguments, Tool: llm.ToolDelta{Index: position}}), nil
+}
+
+// find is the position of the newest call of that index, or -1.
+func (d *Decoder) find(index int64) int {
+	for i := len(d.calls) - 1; i >= 0; i-- {
+		if d.calls[i] == index {
+			return i
+		}
+	}
+	return -1
+}
+
+// messageEnd appends the usage and the finish reason. A generation that failed
+// says so there.
+func (d *Decoder) messageEnd(dst []llm.Event, e *event) ([]llm.Event, error) {
+	if usage, ok := decodeUsage(rawjson.Get(e.delta, "usage")); ok {
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage})
+	}
+	word := rawjson.Text(rawjson.Get(e.delta, "finish_reason"))
+	if message := rawjson.Text(rawjson.Get(e.delta, "error")); message != "" {
+		status := 0
+		if word == "TIMEOUT" {
+			status = http.StatusGatewayTimeout
+		}
+		return dst, reported(message, status)
+	}
+	reason := finishOf(word)
+	if reason == llm.FinishStop && len(d.calls) > 0 {
+		reason = llm.FinishToolCalls
+	}
+	if reason != "" {
+		dst = append(dst, llm.Event{Kind: llm.EventFinish, Finish: reason})
+	}
+	return append(dst, llm.Event{Kind: llm.EventDone}), nil
+}

@@ -1,0 +1,155 @@
+package cohere
+
+import (
+	"strconv"
+
+	"weir/internal/dialect/stamp"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// rawUsage is a usage object as its provider wrote it, its counts by place.
+type rawUsage struct {
+	billed, tokens     counts
+	searches, thinking int64
+	wild               bool // a count that no request can have
+}
+
+// counts are one pair of totals, and whether any of the two stood there.
+type counts struct {
+	input, output int64
+	told          bool
+}
+
+// decodeUsage reads a usage object into the classes. It reports false for no
+// object, one without counts, or one with a count that no request can have.
+//
+// Of the two pairs of totals the meter counts billed_units: "the tokens that
+// you're actually billed for". The other pair, tokens, is what the model saw,
+// with what Cohere adds to the prompt and the special tokens that the model
+// writes, for which "you are not charged"
+// (https://docs.cohere.com/v2/docs/how-does-cohere-pricing-work). It counts
+// only where a server, such as one of a private deployment, bills nothing.
+//
+// cached_tokens, "the number of prompt tokens that hit the inference cache", is
+// a part of tokens.input_tokens, the greater part of which may be Cohere's own
+// addition: it is often more than all billed input. No price or discount is
+// documented for it, so that it is no class of its own here: what is billed as
+// input is counted as input, cached or not.
+//
+// reasoning_tokens, which the reference leaves out and the API sends beside
+// tokens.output_tokens, is a part of the billed output.
+func decodeUsage(v []byte) (llm.Usage, bool) {
+	var r rawUsage
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "billed_units":
+			r.read(&r.billed, m.Value)
+		case "tokens":
+			r.read(&r.tokens, m.Value)
+		case "cached_tokens":
+			r.count(new(int64), m.Value)
+		}
+	}
+	total := r.billed
+	if !total.told {
+		total = r.tokens
+	}
+	if r.wild || !total.told {
+		return llm.Usage{}, false
+	}
+	thinking := min(r.thinking, total.output)
+	return llm.Usage{
+		llm.Input: total.input, llm.Output: total.output - thinking, llm.Reasoning: thinking,
+		llm.Searches: r.searches,
+	}, true
+}
+
+func (r *rawUsage) read(c *counts, v []byte) {
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "input_tokens":
+			c.told = r.count(&c.input, m.Value) || c.told
+		case "output_tokens":
+			c.told = r.count(&c.output, m.Value) || c.told
+		case "reasoning_tokens":
+			r.count(&r.thinking, m.Value)
+		case "search_units":
+			r.count(&r.searches, m.Value)
+		}
+	}
+}
+
+// count reads a count into n and reports whether there was one.
+func (r *rawUsage) count(n *int64, v []byte) bool {
+	if !rawjson.Present(v) {
+		return false
+	}
+	c, ok := rawjson.AsInt(v)
+	if !ok || c < 0 || c > maxCount {
+		r.wild = true
+		return false
+	}
+	*n = c
+	return true
+}
+
+// appendUsage writes a usage object, all of it billed, and the cost in US
+// dollars where there is one.
+func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
+	dst = appendCount(dst, `{"billed_units":{"input_tokens":`, u.InputTokens())
+	dst = appendCount(dst, `,"output_tokens":`, u.OutputTokens())
+	if n := u[llm.Searches]; n > 0 {
+		dst = appendCount(dst, `,"search_units":`, n)
+	}
+	dst = appendCount(dst, `},"tokens":{"input_tokens":`, u.InputTokens())
+	dst = appendCount(dst, `,"output_tokens":`, u.OutputTokens())
+	if n := u[llm.Reasoning]; n > 0 {
+		dst = appendCount(dst, `,"reasoning_tokens":`, n)
+	}
+	dst = appendCount(dst, `},"cached_tokens":`, u[llm.CacheRead])
+	if cost != nil {
+		dst = cost.AppendText(append(dst, `,"cost":`...))
+	}
+	return append(dst, '}')
+}
+
+func appendCount(dst []byte, name string, n int64) []byte {
+	return strconv.AppendInt(append(dst, name...), n, 10)
+}
+
+// Stamp appends to dst a reply, or the data of a stream's message-end, with the
+// cost in its usage object and, after more than one attempt, what was tried.
+// Without a usage object the bytes stay as they are.
+func Stamp(dst, data []byte, f *llm.Final) []byte {
+	var usage rawjson.Member
+	var last int // behind the last member
+	for m := range rawjson.Members(data) {
+		switch {
+		case m.Is("usage") && rawjson.KindOf(m.Value) == rawjson.Object:
+			usage = m
+		case m.Is("delta"):
+			for inner := range rawjson.Members(m.Value) {
+				if inner.Is("usage") && rawjson.KindOf(inner.Value) == rawjson.Object {
+					usage = inner
+					usage.Start += m.Start
+				}
+			}
+		}
+		last = m.Start + len(m.Value)
+	}
+	if usage.Value == nil {
+		return append(dst, data...)
+	}
+	edits := make([]rawjson.Edit, 0, 2)
+	if f.Cost != nil {
+		e := rawjson.Set(usage.Value, "cost", f.Cost.AppendText(nil))
+		e.Start += usage.Start
+		e.End += usage.Start
+		edits = append(edits, e)
+	}
+	if f.Attempts > 1 {
+		edits = append(edits, rawjson.Edit{Start: last, End: last, Text: stamp.Attempts([]byte{','}, f)})
+	}
+	return rawjson.Splice(dst, data, edits...)
+}

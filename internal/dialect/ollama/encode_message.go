@@ -1,0 +1,257 @@
+package ollama
+
+import (
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+func (e *requestEncoder) messages(list []llm.Message) {
+	e.key("messages")
+	e.dst = append(e.dst, '[')
+	for i := range list {
+		e.message(&list[i], "messages["+strconv.Itoa(i)+"]")
+	}
+	e.dst = append(e.dst, ']')
+}
+
+// message writes one turn. Each tool's result is a message of its own here,
+// ahead of what else the turn holds.
+func (e *requestEncoder) message(m *llm.Message, param string) {
+	if m.Name != "" {
+		e.drop("name")
+	}
+	results := 0
+	for i := range m.Parts {
+		if r := m.Parts[i].Result; m.Parts[i].Kind == llm.PartToolResult && r != nil {
+			e.result(r, m, param)
+			results++
+		}
+	}
+	if m.Role == llm.RoleTool || results > 0 && results == len(m.Parts) {
+		return
+	}
+	e.open(m.Role)
+	e.parts(m.Parts, m.Role, param)
+	e.close(m)
+}
+
+func (e *requestEncoder) open(role llm.Role) {
+	if e.dst[len(e.dst)-1] != '[' {
+		e.dst = append(e.dst, ',')
+	}
+	e.dst = append(e.dst, `{"role":`...)
+	e.dst = rawjson.AppendString(e.dst, string(role))
+}
+
+// close ends a message, after its members in this format's words.
+func (e *requestEncoder) close(m *llm.Message) {
+	if len(m.Extra) > 0 && !e.own {
+		e.drop("message fields of another API")
+	} else {
+		e.dst = appendFields(e.dst, m.Extra)
+	}
+	e.dst = append(e.dst, '}')
+}
+
+// result writes what a tool gave back. The function's name is what tells the
+// model which call it answers.
+func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message, param string) {
+	e.open(llm.RoleTool)
+	name := r.Name
+	if name == "" && !e.own {
+		name = e.names[r.CallID]
+	}
+	if name != "" {
+		e.member("tool_name")
+		e.dst = rawjson.AppendString(e.dst, name)
+	}
+	if r.CallID != "" {
+		e.member("tool_call_id")
+		e.dst = rawjson.AppendString(e.dst, r.CallID)
+	}
+	if r.IsError {
+		e.drop("tool result is_error")
+	}
+	e.parts(r.Parts, llm.RoleTool, param)
+	if m.Role == llm.RoleTool {
+		e.close(m)
+	} else {
+		e.dst = append(e.dst, '}')
+	}
+}
+
+// parts writes the members of a message that its parts fill: one text, one
+// thought, the images, the calls. Texts of one message are joined, an
+// assistant's as they are, for it may have broken off anywhere.
+func (e *requestEncoder) parts(parts []llm.Part, role llm.Role, param string) {
+	var words, thinking []byte
+	var images []*llm.Media
+	var calls []*llm.ToolCall
+	for i := range parts {
+		p := &parts[i]
+		e.dropMarks(p)
+		switch p.Kind {
+		case llm.PartText, llm.PartRefusal:
+			if len(words) > 0 && role != llm.RoleAssistant {
+				words = append(words, '\n')
+			}
+			words = append(words, p.Text...)
+		case llm.PartReasoning:
+			e.dropSecret(p)
+			thinking = append(thinking, p.Text...)
+		case llm.PartImage:
+			if e.takes(p.Media, param+".content["+strconv.Itoa(i)+"]") {
+				images = append(images, p.Media)
+			}
+		case llm.PartToolCall:
+			calls = append(calls, p.Call)
+		case llm.PartToolResult: // a message of its own
+		default:
+			e.refuse(param+".content["+strconv.Itoa(i)+"]", refusalOf(p.Kind))
+		}
+	}
+	e.member("content")
+	e.dst = rawjson.AppendString(e.dst, string(words))
+	if len(thinking) > 0 {
+		e.member("thinking")
+		e.dst = rawjson.AppendString(e.dst, string(thinking))
+	}
+	e.images(images)
+	e.calls(calls, param)
+}
+
+// dropMarks names what is left out beside a part in another format's words.
+func (e *requestEncoder) dropMarks(p *llm.Part) {
+	if p.CacheControl != nil {
+		e.drop("cache_control")
+	}
+	if len(p.Extra) > 0 {
+		e.drop("content fields of another API")
+	}
+	if p.Annotations != nil {
+		e.drop("annotations")
+	}
+}
+
+// dropSecret names what is lost of thinking that its vendor alone understands.
+func (e *requestEncoder) dropSecret(p *llm.Part) {
+	if p.Signature != "" {
+		e.drop("reasoning signature")
+	}
+	if p.Redacted != "" {
+		e.drop("redacted reasoning")
+	}
+}
+
+// refusalOf says what is not taken, and what would be.
+func refusalOf(kind llm.PartKind) string {
+	switch kind {
+	case llm.PartAudio:
+		return "Ollama takes no audio in a chat: send text or images."
+	case llm.PartDocument:
+		return "Ollama takes no files in a chat: send the document's text."
+	}
+	return "Ollama has no such content: send text or images."
+}
+
+// takes refuses an image that is not there itself: Ollama fetches none.
+func (e *requestEncoder) takes(m *llm.Media, param string) bool {
+	if m == nil || m.Data == "" {
+		e.refuse(param, "Ollama takes images inline alone, as base64 in a data URL: it fetches no address.")
+		return false
+	}
+	if m.Detail != "" {
+		e.drop("detail")
+	}
+	return true
+}
+
+func (e *requestEncoder) images(list []*llm.Media) {
+	if len(list) == 0 {
+		return
+	}
+	e.member("images")
+	e.dst = append(e.dst, '[')
+	for i, m := range list {
+		if i > 0 {
+			e.dst = append(e.dst, ',')
+		}
+		e.dst = rawjson.AppendString(e.dst, m.Data)
+	}
+	e.dst = append(e.dst, ']')
+}
+
+// calls writes an assistant's tool calls, whose arguments have to be an object.
+func (e *requestEncoder) calls(list []*llm.ToolCall, param string) {
+	if len(list) == 0 {
+		return
+	}
+	e.member("tool_calls")
+	e.dst = append(e.dst, '[')
+	for i, c := range list {
+		if i > 0 {
+			e.dst = append(e.dst, ',')
+		}
+		if !isObject(c.Arguments) {
+			e.refuse(param+".tool_calls["+strconv.Itoa(i)+"].function.arguments", "Ollama takes the arguments of a tool call as a JSON object alone.")
+		}
+		if len(c.Extra) > 0 && !e.own {
+			e.drop("tool call fields of another API")
+		}
+		if e.names == nil {
+			e.names = map[string]string{}
+		}
+		e.names[c.ID] = c.Name
+		e.dst = appendCall(e.dst, c, i, e.own)
+	}
+	e.dst = append(e.dst, ']')
+}
+
+// maxArgumentDepth leaves room for what the arguments stand in.
+const maxArgumentDepth = maxDepth - 10
+
+// isObject reports whether arguments are what the format takes. None at all are
+// an empty object.
+func isObject(arguments string) bool {
+	return arguments == "" ||
+		rawjson.Validate([]byte(arguments), maxArgumentDepth) == nil && rawjson.KindOf([]byte(arguments)) == rawjson.Object
+}
+
+// appendCall writes a tool call. Arguments that are no object, which a model
+// may well write, go into a string, so that nobody takes them for any.
+func appendCall(dst []byte, c *llm.ToolCall, index int, own bool) []byte {
+	dst = append(dst, '{')
+	if c.ID != "" {
+		dst = append(rawjson.AppendString(append(dst, `"id":`...), c.ID), ',')
+	}
+	dst = append(dst, `"type":"function","function":{"index":`...)
+	dst = strconv.AppendInt(dst, int64(index), 10)
+	dst = rawjson.AppendString(append(dst, `,"name":`...), c.Name)
+	dst = append(dst, `,"arguments":`...)
+	switch {
+	case c.Arguments == "":
+		dst = append(dst, "{}"...)
+	case isObject(c.Arguments):
+		dst = appendOneLine(dst, c.Arguments)
+	default:
+		dst = rawjson.AppendString(dst, c.Arguments)
+	}
+	dst = append(dst, '}')
+	if own {
+		dst = appendFields(dst, c.Extra)
+	}
+	return append(dst, '}')
+}
+
+// appendOneLine appends JSON text without its line breaks, all of which stand
+// between its tokens: a line is an event here.
+func appendOneLine(dst []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c != '\n' && c != '\r' {
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}

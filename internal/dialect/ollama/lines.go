@@ -1,0 +1,139 @@
+package ollama
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"weir/internal/sse"
+)
+
+// errTooLong says that a line is longer than the reader's bound.
+var errTooLong = errors.New("ollama: a line of the stream is longer than the bound")
+
+const (
+	firstBuffer   = 4 << 10
+	maxEmptyReads = 100 // reads without a byte in a row before the source is given up
+	byteOrderMark = "\xef\xbb\xbf"
+)
+
+// Reader splits a stream into lines, each of which is an event without a name
+// (https://docs.ollama.com/api/streaming). Blank lines are passed over.
+type Reader struct {
+	src   io.Reader
+	max   int
+	buf   []byte
+	start int // where the unread part of buf begins
+	end   int // and ends
+	seen  int // up to where that part holds no line end
+	err   error
+	begun bool // a byte-order mark counts only before anything else
+}
+
+// NewReader reads lines of at most max bytes each, the line end included.
+func NewReader(src io.Reader, max int) *Reader { return &Reader{src: src, max: max} }
+
+// Next is the next line that is not blank. At the end of the stream it returns
+// io.EOF; what stands behind the last line end counts if it may be a whole
+// object.
+func (r *Reader) Next() (sse.Event, error) {
+	for {
+		if end := r.lineEnd(); end > 0 {
+			if ev, ok := r.take(end); ok {
+				return ev, nil
+			}
+			continue
+		}
+		if r.err != nil {
+			return r.last()
+		}
+		if err := r.fill(); err != nil {
+			return sse.Event{}, err
+		}
+	}
+}
+
+// Buffered reports whether another whole line is there without reading on.
+func (r *Reader) Buffered() bool {
+	for {
+		end := r.lineEnd()
+		if end == 0 {
+			return false
+		}
+		if len(bytes.TrimSpace(r.buf[r.start:end])) > 0 {
+			return true
+		}
+		r.start = end
+	}
+}
+
+// lineEnd is the offset behind the next line end, or 0. It looks at every byte
+// once, however small the pieces in which a stream comes.
+func (r *Reader) lineEnd() int {
+	from := max(r.seen, r.start)
+	if i := bytes.IndexByte(r.buf[from:r.end], '\n'); i >= 0 {
+		return from + i + 1
+	}
+	r.seen = r.end
+	return 0
+}
+
+// take is the line that ends there, unless it is blank.
+func (r *Reader) take(end int) (ev sse.Event, ok bool) {
+	ev.Raw = r.buf[r.start:end]
+	ev.Data = ev.Raw
+	if !r.begun {
+		ev.Data = bytes.TrimPrefix(ev.Data, []byte(byteOrderMark))
+	}
+	ev.Data = bytes.TrimSpace(ev.Data)
+	r.start = end
+	r.begun = true
+	return ev, len(ev.Data) > 0
+}
+
+// last is what stands behind the last line end, then the end itself.
+func (r *Reader) last() (sse.Event, error) {
+	rest := bytes.TrimSpace(r.buf[r.start:r.end])
+	if errors.Is(r.err, io.EOF) && len(rest) > 0 && rest[len(rest)-1] == '}' {
+		ev, _ := r.take(r.end)
+		return ev, nil
+	}
+	return sse.Event{}, r.err
+}
+
+// fill reads more of the stream, moving or growing the buffer within the bound.
+func (r *Reader) fill() error {
+	if r.end == len(r.buf) || r.start == r.end {
+		r.discard()
+	}
+	if r.end == len(r.buf) {
+		if len(r.buf) >= r.max {
+			return errTooLong
+		}
+		grown := make([]byte, min(max(2*len(r.buf), firstBuffer), r.max))
+		copy(grown, r.buf[:r.end])
+		r.buf = grown
+	}
+	for range maxEmptyReads {
+		n, err := r.src.Read(r.buf[r.end:])
+		r.end += n
+		r.err = err
+		if n > 0 || err != nil {
+			return nil
+		}
+	}
+	return io.ErrNoProgress
+}
+
+// discard drops what was read.
+func (r *Reader) discard() {
+	r.seen = max(r.seen-r.start, 0)
+	r.end = copy(r.buf, r.buf[r.start:r.end])
+	r.start = 0
+}
+
+// AppendLine writes one event: its data, which holds no line break, as a line.
+// Events have no names here.
+func AppendLine(dst []byte, _ string, data []byte) []byte {
+	return append(append(dst, data...), '\n')
+}

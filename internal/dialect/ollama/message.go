@@ -1,0 +1,206 @@
+package ollama
+
+import (
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// message is a message with its members by place.
+type message struct {
+	role, content, thinking, images []byte
+	toolCalls, toolName, callID     []byte
+	extra                           []llm.Field
+}
+
+// readMessage takes a message apart. Members that are null count as absent;
+// unknown ones are kept only on request.
+func readMessage(v []byte, keepExtra bool) (m message) {
+	for f := range rawjson.Members(v) {
+		if !rawjson.Present(f.Value) {
+			continue
+		}
+		if place := m.place(f.Key()); place != nil {
+			*place = f.Value
+		} else if keepExtra {
+			m.extra = append(m.extra, llm.Field{Name: f.Name(), Value: f.Value})
+		}
+	}
+	return m
+}
+
+func (m *message) place(key []byte) *[]byte {
+	switch string(key) {
+	case "role":
+		return &m.role
+	case "content":
+		return &m.content
+	case "thinking":
+		return &m.thinking
+	case "images":
+		return &m.images
+	case "tool_calls":
+		return &m.toolCalls
+	case "tool_name":
+		return &m.toolName
+	case "tool_call_id":
+		return &m.callID
+	}
+	return nil
+}
+
+// openCall is a tool call that no result has answered yet.
+type openCall struct{ id, name string }
+
+// maxOpen bounds the calls that wait for their results at one time.
+const maxOpen = 1024
+
+// messageDecoder decodes the messages of one request. Calls and results need no
+// ids here, so that those without get one: a call by its position among all
+// calls of the conversation, a result that of the first open call of its name.
+type messageDecoder struct {
+	calls int
+	open  []openCall
+}
+
+func decodeMessages(v []byte) ([]llm.Message, error) {
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid("messages", `The messages must be an array of objects such as {"role": "user", "content": "Hello"}.`)
+	}
+	var d messageDecoder
+	messages := make([]llm.Message, 0, 4)
+	for i, e := range rawjson.Elements(v) {
+		param := "messages[" + strconv.Itoa(i) + "]"
+		if rawjson.KindOf(e) != rawjson.Object {
+			return nil, llm.Invalid(param, "A message must be an object with a role and content.")
+		}
+		m, err := d.decode(readMessage(e, true), param)
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, m)
+	}
+	return messages, nil
+}
+
+func (d *messageDecoder) decode(m message, param string) (out llm.Message, err error) {
+	switch role := strings.ToLower(rawjson.Text(m.role)); role {
+	case "system", "user", "assistant", "tool":
+		out.Role = llm.Role(role)
+	default:
+		return out, llm.Invalid(param+".role", `The role must be "system", "user", "assistant" or "tool".`)
+	}
+	out.Extra = m.extra
+	if out.Parts, err = d.parts(m, param); err != nil || out.Role != llm.RoleTool {
+		return out, err
+	}
+	name := rawjson.Text(m.toolName)
+	result := &llm.ToolResult{Name: name, CallID: d.answered(rawjson.Text(m.callID), name), Parts: out.Parts}
+	out.Parts = []llm.Part{{Kind: llm.PartToolResult, Result: result}}
+	return out, nil
+}
+
+// parts are thinking, words, images and calls, in this order.
+func (d *messageDecoder) parts(m message, param string) (parts []llm.Part, err error) {
+	if s := rawjson.Text(m.thinking); s != "" {
+		parts = append(parts, llm.Part{Kind: llm.PartReasoning, Text: s})
+	}
+	s, ok := rawjson.AsString(m.content)
+	if m.content != nil && !ok {
+		return nil, llm.Invalid(param+".content", "The content must be a string.")
+	}
+	if s != "" {
+		parts = append(parts, llm.Part{Kind: llm.PartText, Text: s})
+	}
+	for i, e := range rawjson.Elements(m.images) {
+		data, ok := rawjson.AsString(e)
+		if !ok || data == "" {
+			return nil, llm.Invalid(param+".images["+strconv.Itoa(i)+"]", "An image must be a string of base64.")
+		}
+		parts = append(parts, llm.Part{Kind: llm.PartImage, Media: &llm.Media{MIME: imageType(data), Data: data}})
+	}
+	for _, e := range rawjson.Elements(m.toolCalls) {
+		parts = append(parts, llm.Part{Kind: llm.PartToolCall, Call: d.call(e)})
+	}
+	return parts, nil
+}
+
+// imageType tells an image's media type by how its base64 begins, for vendors
+// who want it said; empty for none of the usual ones.
+func imageType(data string) string {
+	for _, t := range [...]struct{ begins, mime string }{
+		{"iVBORw0KGgo", "image/png"}, {"/9j/", "image/jpeg"}, {"R0lGOD", "image/gif"}, {"UklGR", "image/webp"},
+	} {
+		if strings.HasPrefix(data, t.begins) {
+			return t.mime
+		}
+	}
+	return ""
+}
+
+func (d *messageDecoder) call(v []byte) *llm.ToolCall {
+	c := readCall(v)
+	if c.ID == "" {
+		c.ID = madeUpID(d.calls)
+	}
+	d.calls++
+	if len(d.open) < maxOpen {
+		d.open = append(d.open, openCall{c.ID, c.Name})
+	}
+	return c
+}
+
+// answered is the id of the call that a result answers: the one it names, else
+// that of the first open call of that name, else of any.
+func (d *messageDecoder) answered(id, name string) string {
+	at := -1
+	for i, c := range d.open {
+		switch {
+		case id != "" && c.id == id, id == "" && c.name == name:
+			return d.answer(i, id)
+		case at < 0 && id == "":
+			at = i
+		}
+	}
+	return d.answer(at, id)
+}
+
+func (d *messageDecoder) answer(at int, id string) string {
+	if at < 0 {
+		return id
+	}
+	id = d.open[at].id
+	d.open = append(d.open[:at], d.open[at+1:]...)
+	return id
+}
+
+// readCall reads a tool call. Its arguments are an object here, and text in the
+// tree. Its index says only where it stands.
+func readCall(v []byte) *llm.ToolCall {
+	c := &llm.ToolCall{}
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "id":
+			c.ID = rawjson.Text(m.Value)
+		case "function":
+			c.Name = rawjson.Text(rawjson.Get(m.Value, "name"))
+			c.Arguments = arguments(rawjson.Get(m.Value, "arguments"))
+		case "type":
+		default:
+			c.Extra = append(c.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+		}
+	}
+	return c
+}
+
+// arguments are the text of an object; some servers put that into a string.
+func arguments(v []byte) string {
+	if s, ok := rawjson.AsString(v); ok || !rawjson.Present(v) {
+		return s
+	}
+	return string(v)
+}
+
+func madeUpID(position int) string { return "call_" + strconv.Itoa(position) }

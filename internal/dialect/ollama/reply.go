@@ -1,0 +1,235 @@
+package ollama
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"weir/internal/dialect/explain"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+var errNoMessage = errors.New("ollama: the reply has no message")
+
+// DecodeReply reads a whole answer. An *llm.Error is one that the provider
+// reported in place of it; any other error says that this is not the protocol.
+// Raw JSON in the reply, such as the durations, shares memory with body.
+func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return nil, fmt.Errorf("ollama: the reply is not JSON: %w", err)
+	}
+	r := &llm.Reply{ExtraOf: Name}
+	a := readAnswer(body, &r.Extra)
+	r.Model, r.Created = rawjson.Text(a.model), a.created()
+	r.Usage, r.Reported = a.usage.classes()
+	if rawjson.Present(a.failure) {
+		return r, explain.Reported(body)
+	}
+	if rawjson.KindOf(a.message) != rawjson.Object {
+		return nil, errNoMessage
+	}
+	c := llm.Choice{Message: decodeAnswer(a.message)}
+	if a.logprobs != nil {
+		c.Logprobs = a.logprobs
+	}
+	if a.done {
+		c.Finish = finishOf(rawjson.Text(a.reason))
+	}
+	if c.Finish == llm.FinishStop && hasCall(&c.Message) {
+		c.Finish = llm.FinishToolCalls // there is no word for it here
+	}
+	r.Choices = []llm.Choice{c}
+	return r, nil
+}
+
+// answer is an answer, or a piece of one, by place.
+type answer struct {
+	model, createdAt, message []byte
+	reason, failure, logprobs []byte
+	done                      bool
+	usage                     usage
+}
+
+// readAnswer takes an answer apart. Members that nobody modelled are kept in
+// extra, where that is not nil.
+func readAnswer(data []byte, extra *[]llm.Field) (a answer) {
+	for m := range rawjson.Members(data) {
+		switch string(m.Key()) {
+		case "model":
+			a.model = m.Value
+		case "created_at":
+			a.createdAt = m.Value
+		case "message":
+			a.message = m.Value
+		case "done":
+			a.done, _ = rawjson.AsBool(m.Value)
+		case "done_reason":
+			a.reason = m.Value
+		case "error":
+			a.failure = m.Value
+		case "logprobs":
+			if rawjson.Present(m.Value) {
+				a.logprobs = m.Value
+			}
+		default:
+			if !a.usage.read(m) && extra != nil && rawjson.Present(m.Value) {
+				*extra = append(*extra, llm.Field{Name: m.Name(), Value: m.Value})
+			}
+		}
+	}
+	return a
+}
+
+// created is the time of the answer in Unix seconds; 0 for none.
+func (a *answer) created() int64 {
+	t, err := time.Parse(time.RFC3339Nano, rawjson.Text(a.createdAt))
+	if err != nil {
+		return 0
+	}
+	return max(t.Unix(), 0) // a Go zero time is long before it
+}
+
+// decodeAnswer decodes the message of a reply. A call without an id gets one by
+// its position.
+func decodeAnswer(v []byte) llm.Message {
+	m := readMessage(v, true)
+	out := llm.Message{Role: llm.RoleAssistant, Extra: m.extra}
+	if s := rawjson.Text(m.thinking); s != "" {
+		out.Parts = append(out.Parts, llm.Part{Kind: llm.PartReasoning, Text: s})
+	}
+	if s := rawjson.Text(m.content); s != "" {
+		out.Parts = append(out.Parts, llm.Part{Kind: llm.PartText, Text: s})
+	}
+	for _, e := range rawjson.Elements(m.images) {
+		if data := rawjson.Text(e); data != "" {
+			out.Parts = append(out.Parts, llm.Part{Kind: llm.PartImage, Media: &llm.Media{MIME: imageType(data), Data: data}})
+		}
+	}
+	for i, e := range rawjson.Elements(m.toolCalls) {
+		call := readCall(e)
+		if call.ID == "" {
+			call.ID = madeUpID(i)
+		}
+		out.Parts = append(out.Parts, llm.Part{Kind: llm.PartToolCall, Call: call})
+	}
+	return out
+}
+
+func hasCall(m *llm.Message) bool {
+	for i := range m.Parts {
+		if m.Parts[i].Kind == llm.PartToolCall {
+			return true
+		}
+	}
+	return false
+}
+
+// finishOf maps Ollama's words, and those that its encoder here has for what
+// Ollama has none. One that nobody listed, or none, is taken for a normal end,
+// since the answer says beside it that it is done.
+func finishOf(word string) llm.FinishReason {
+	switch word {
+	case "length":
+		return llm.FinishLength
+	case "content_filter":
+		return llm.FinishContentFilter
+	case "error":
+		return llm.FinishError
+	}
+	return llm.FinishStop // stop; load and unload, which answer a request without messages
+}
+
+// finishWord is the reason as it is written. A tool call is a normal end.
+func finishWord(f llm.FinishReason) string {
+	switch f {
+	case llm.FinishLength, llm.FinishContentFilter, llm.FinishError:
+		return string(f)
+	}
+	return "stop"
+}
+
+// EncodeReply appends a whole answer to dst. It has room for one choice.
+func EncodeReply(dst []byte, r *llm.Reply) []byte {
+	r = r.For(Name)
+	var c llm.Choice
+	if len(r.Choices) > 0 {
+		c = r.Choices[0]
+	}
+	dst = appendOpening(dst, r.Model, r.Created)
+	dst = appendAnswer(append(dst, `,"message":`...), &c.Message)
+	dst = rawjson.AppendString(append(dst, `,"done":true,"done_reason":`...), finishWord(c.Finish))
+	if r.Reported || !r.Usage.IsZero() {
+		dst = appendUsage(dst, &r.Usage, r.Cost)
+	}
+	if c.Logprobs != nil {
+		dst = append(append(dst, `,"logprobs":`...), c.Logprobs...)
+	}
+	return append(appendFields(dst, r.Extra), '}')
+}
+
+// appendOpening writes what every object of an answer begins with.
+func appendOpening(dst []byte, model string, created int64) []byte {
+	dst = rawjson.AppendString(append(dst, `{"model":`...), model)
+	dst = time.Unix(created, 0).UTC().AppendFormat(append(dst, `,"created_at":"`...), time.RFC3339Nano)
+	return append(dst, '"')
+}
+
+// written are the members that an encoded object has already, and that an extra
+// one must not double.
+var written = rawjson.Names{
+	"model", "created_at", "message", "done", "done_reason", "logprobs",
+	"prompt_eval_count", "prompt_eval_cached_count", "eval_count",
+	"role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id", "id", "type", "function",
+}
+
+func appendFields(dst []byte, extra []llm.Field) []byte {
+	for _, f := range extra {
+		if written.Has(f.Name) {
+			continue
+		}
+		dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
+		dst = append(dst, f.Value...)
+	}
+	return dst
+}
+
+// appendAnswer writes an assistant's message. What this format has no word for,
+// such as a refusal, is content.
+func appendAnswer(dst []byte, m *llm.Message) []byte {
+	var content, thinking []byte
+	var images, calls []byte
+	n := 0
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; p.Kind {
+		case llm.PartReasoning:
+			thinking = append(thinking, p.Text...)
+		case llm.PartToolCall:
+			calls = appendCall(append(calls, ','), p.Call, n, true)
+			n++
+		case llm.PartImage:
+			if p.Media != nil && p.Media.Data != "" {
+				images = rawjson.AppendString(append(images, ','), p.Media.Data)
+			}
+		default:
+			content = append(content, p.Text...)
+		}
+	}
+	dst = rawjson.AppendString(append(dst, `{"role":"assistant","content":`...), string(content))
+	if len(thinking) > 0 {
+		dst = rawjson.AppendString(append(dst, `,"thinking":`...), string(thinking))
+	}
+	dst = appendList(dst, `,"images":`, images)
+	dst = appendList(dst, `,"tool_calls":`, calls)
+	return append(appendFields(dst, m.Extra), '}')
+}
+
+// appendList writes elements, each with a comma before it, as an array; nothing
+// for none.
+func appendList(dst []byte, name string, elements []byte) []byte {
+	if len(elements) == 0 {
+		return dst
+	}
+	dst = append(append(dst, name...), '[')
+	return append(append(dst, elements[1:]...), ']')
+}

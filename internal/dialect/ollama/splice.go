@@ -1,0 +1,48 @@
+package ollama
+
+import (
+	"slices"
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// Splice appends to dst a body of this format with the provider's model name
+// and, among its options, an output cap where one is to be put in. Every other
+// byte stays, but for top-level fields that the provider calls by another name
+// or refuses.
+func Splice(dst, body []byte, _ *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
+	if q != nil && (len(q.Rename) > 0 || len(q.Drop) > 0) {
+		body = rawjson.Rewrite(body, func(name string) string {
+			if slices.Contains(q.Drop, name) {
+				return ""
+			}
+			if other, ok := q.Rename[name]; ok {
+				return other
+			}
+			return name
+		})
+	}
+	model := rawjson.Set(body, "model", rawjson.AppendString(nil, s.Model))
+	if s.MaxOutput <= 0 {
+		return rawjson.Splice(dst, body, model)
+	}
+	body = rawjson.Splice(nil, body, model)
+	return rawjson.Splice(dst, body, limit(body, s.MaxOutput))
+}
+
+// limit is the edit that puts the output cap into the options, which may be
+// absent or null.
+func limit(body []byte, n int64) rawjson.Edit {
+	value := strconv.AppendInt(nil, n, 10)
+	for m := range rawjson.Members(body) {
+		if m.Is(optionsMember) && rawjson.KindOf(m.Value) == rawjson.Object {
+			e := rawjson.Set(m.Value, outputCap, value)
+			e.Start += m.Start
+			e.End += m.Start
+			return e
+		}
+	}
+	return rawjson.Set(body, optionsMember, append(append([]byte(`{"`+outputCap+`":`), value...), '}'))
+}

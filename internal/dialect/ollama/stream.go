@@ -1,0 +1,102 @@
+package ollama
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"weir/internal/dialect/explain"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/sse"
+)
+
+var errNotObject = errors.New("ollama: a line of the stream is not an object")
+
+// maxCalls bounds the tool calls that a stream may open; more are passed over.
+const maxCalls = 1024
+
+// Decoder reads one stream of answer pieces. The last one says that it is done.
+type Decoder struct {
+	started bool
+	calls   int
+}
+
+// NewDecoder decodes one streamed answer.
+func NewDecoder(*llm.Quirks) *Decoder { return &Decoder{} }
+
+// Decode appends the events of one line to dst. A *llm.Error is an error that
+// the provider reported in the stream; any other error is a line that is not
+// the protocol.
+func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
+	data := bytes.TrimSpace(frame.Data)
+	if len(data) == 0 {
+		return dst, nil
+	}
+	if err := rawjson.Validate(data, maxDepth); err != nil {
+		return dst, fmt.Errorf("ollama: a line of the stream is not JSON: %w", err)
+	}
+	if rawjson.KindOf(data) != rawjson.Object {
+		return dst, errNotObject
+	}
+	a := readAnswer(data, nil)
+	if rawjson.Present(a.failure) {
+		return dst, explain.Reported(data)
+	}
+	if !d.started && rawjson.Present(a.message) {
+		d.started = true
+		dst = append(dst, llm.Event{Kind: llm.EventStart, Model: rawjson.Text(a.model), Created: a.created()})
+	}
+	dst = d.message(dst, a.message)
+	if a.done {
+		dst = d.end(dst, &a)
+	}
+	return dst, nil
+}
+
+func (d *Decoder) message(dst []llm.Event, v []byte) []llm.Event {
+	m := readMessage(v, false)
+	if s := rawjson.Text(m.thinking); s != "" {
+		dst = append(dst, llm.Event{Kind: llm.EventReasoning, Text: s})
+	}
+	if s := rawjson.Text(m.content); s != "" {
+		dst = append(dst, llm.Event{Kind: llm.EventText, Text: s})
+	}
+	for _, e := range rawjson.Elements(m.toolCalls) {
+		if d.calls == maxCalls {
+			break
+		}
+		dst = d.call(dst, readCall(e))
+	}
+	if m.images != nil {
+		dst = append(dst, llm.Event{Kind: llm.EventOther, Raw: m.images, RawOf: Name})
+	}
+	return dst
+}
+
+// call appends a tool call, which comes whole.
+func (d *Decoder) call(dst []llm.Event, c *llm.ToolCall) []llm.Event {
+	if c.ID == "" {
+		c.ID = madeUpID(d.calls)
+	}
+	tool := llm.ToolDelta{Index: d.calls, ID: c.ID, Name: c.Name}
+	d.calls++
+	dst = append(dst, llm.Event{Kind: llm.EventToolCall, Tool: tool})
+	if c.Arguments == "" {
+		return dst
+	}
+	return append(dst, llm.Event{Kind: llm.EventToolCall, Text: c.Arguments, Tool: llm.ToolDelta{Index: tool.Index}})
+}
+
+// end appends the usage and the finish reason, which is the end of the stream:
+// the format has no marker behind it.
+func (d *Decoder) end(dst []llm.Event, a *answer) []llm.Event {
+	if usage, ok := a.usage.classes(); ok {
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage})
+	}
+	reason := finishOf(rawjson.Text(a.reason))
+	if reason == llm.FinishStop && d.calls > 0 {
+		reason = llm.FinishToolCalls
+	}
+	return append(dst, llm.Event{Kind: llm.EventFinish, Finish: reason})
+}

@@ -1,0 +1,111 @@
+package ollama
+
+import (
+	"weir/internal/dialect/stamp"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// maxArguments bounds, in bytes, the arguments of all calls of an answer, which
+// are kept until they are whole. What is longer is cut, so that it is no
+// object, and goes out as a string that says so.
+const maxArguments = 8 << 20
+
+// Encoder writes one stream of answer pieces, a line each.
+type Encoder struct {
+	opening []byte // what every line begins with
+	calls   []keptCall
+	kept    int // bytes of arguments in calls
+}
+
+type keptCall struct {
+	id, name  string
+	arguments []byte
+}
+
+// NewEncoder encodes one streamed answer.
+func NewEncoder(m llm.Meta) *Encoder {
+	return &Encoder{opening: appendOpening(make([]byte, 0, 128), m.Model, m.Created)}
+}
+
+// Append writes a piece of the answer. Tool calls are kept for its end: their
+// arguments are an object here, which has no pieces. What is not thinking, such
+// as a refusal, is content, and there is room for one choice.
+func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
+	if ev.Choice != 0 {
+		return dst
+	}
+	switch ev.Kind {
+	case llm.EventText, llm.EventRefusal:
+		return e.text(dst, `"content":`, ev.Text)
+	case llm.EventReasoning:
+		return e.text(dst, `"content":"","thinking":`, ev.Text)
+	case llm.EventToolCall:
+		e.keep(ev)
+	case llm.EventOther: // images
+		if ev.RawOf == Name && ev.Raw != nil {
+			dst = append(append(append(dst, e.opening...), `,"message":{"role":"assistant","content":"","images":`...), ev.Raw...)
+			return append(dst, "},\"done\":false}\n"...)
+		}
+	}
+	return dst
+}
+
+func (e *Encoder) text(dst []byte, name, text string) []byte {
+	if text == "" {
+		return dst
+	}
+	dst = append(append(append(dst, e.opening...), `,"message":{"role":"assistant",`...), name...)
+	return append(rawjson.AppendString(dst, text), "},\"done\":false}\n"...)
+}
+
+func (e *Encoder) keep(ev *llm.Event) {
+	i := ev.Tool.Index
+	if i < 0 || i >= maxCalls {
+		return
+	}
+	for len(e.calls) <= i {
+		e.calls = append(e.calls, keptCall{})
+	}
+	c := &e.calls[i]
+	if ev.Tool.ID != "" || ev.Tool.Name != "" {
+		c.id, c.name = ev.Tool.ID, ev.Tool.Name
+	}
+	n := min(len(ev.Text), maxArguments-e.kept)
+	c.arguments = append(c.arguments, ev.Text[:n]...)
+	e.kept += n
+}
+
+// Finish writes the tool calls, then the last line with the finish reason and
+// the usage. The format has no end marker.
+func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
+	var reason llm.FinishReason
+	if len(f.Finish) > 0 {
+		reason = f.Finish[0]
+	}
+	if len(e.calls) > 0 {
+		dst = append(append(dst, e.opening...), `,"message":{"role":"assistant","content":"","tool_calls":[`...)
+		for i, c := range e.calls {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			call := llm.ToolCall{ID: c.id, Name: c.name, Arguments: string(c.arguments)}
+			dst = appendCall(dst, &call, i, false)
+		}
+		dst = append(dst, "]},\"done\":false}\n"...)
+	}
+	dst = append(append(dst, e.opening...), `,"message":{"role":"assistant","content":""},"done":true,"done_reason":`...)
+	dst = rawjson.AppendString(dst, finishWord(reason))
+	if f.Reported || !f.Usage.IsZero() {
+		dst = appendUsage(dst, &f.Usage, f.Cost)
+	}
+	if f.Attempts > 1 {
+		dst = stamp.Attempts(append(dst, ','), f)
+	}
+	return append(dst, "}\n"...)
+}
+
+// Fail writes an in-band error, which ends the stream.
+func (e *Encoder) Fail(dst []byte, err *llm.Error) []byte {
+	return append(EncodeError(dst, err, ""), '\n')
+}

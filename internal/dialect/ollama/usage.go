@@ -1,0 +1,107 @@
+package ollama
+
+import (
+	"strconv"
+
+	"weir/internal/dialect/stamp"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// usage gathers the counts of an answer, which stand beside its message
+// (https://docs.ollama.com/api/usage).
+type usage struct {
+	prompt, cached, output int64
+	told                   bool // how many tokens the prompt has
+	wild                   bool // a count that no request can have
+}
+
+// read takes a member of the answer and reports whether it is a count.
+func (u *usage) read(m rawjson.Member) bool {
+	switch string(m.Key()) {
+	case "prompt_eval_count":
+		u.told = u.count(&u.prompt, m.Value)
+	case "prompt_eval_cached_count":
+		u.count(&u.cached, m.Value)
+	case "eval_count":
+		u.count(&u.output, m.Value)
+	default:
+		return false
+	}
+	return true
+}
+
+// count reads a count into n and reports whether there was one.
+func (u *usage) count(n *int64, v []byte) bool {
+	if !rawjson.Present(v) {
+		return false
+	}
+	c, ok := rawjson.AsInt(v)
+	if !ok || c < 0 || c > maxCount {
+		u.wild = true
+		return false
+	}
+	*n = c
+	return true
+}
+
+// classes are the counts by class. They count as reported only with that of the
+// prompt: servers of 2024 left it out where the prompt was in their cache
+// (https://github.com/ollama/ollama/pull/5371), and a count that is left out is
+// not zero. Without eval_count, on the other hand, nothing was generated: a
+// zero is never written. What newer servers read from their cache
+// (prompt_eval_cached_count) is a part of prompt_eval_count. Thinking is a part
+// of eval_count, and how much of it nobody tells.
+func (u *usage) classes() (llm.Usage, bool) {
+	if !u.told || u.wild {
+		return llm.Usage{}, false
+	}
+	cached := min(u.cached, u.prompt)
+	return llm.Usage{llm.Input: u.prompt - cached, llm.CacheRead: cached, llm.Output: u.output}, true
+}
+
+// appendUsage writes the counts as further members of an answer, and the cost
+// in US dollars where there is one.
+func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
+	dst = appendCount(dst, `,"prompt_eval_count":`, u.InputTokens())
+	if n := u[llm.CacheRead]; n > 0 {
+		dst = appendCount(dst, `,"prompt_eval_cached_count":`, n)
+	}
+	dst = appendCount(dst, `,"eval_count":`, u.OutputTokens())
+	if cost != nil {
+		dst = cost.AppendText(append(dst, `,"cost":`...))
+	}
+	return dst
+}
+
+func appendCount(dst []byte, name string, n int64) []byte {
+	return strconv.AppendInt(append(dst, name...), n, 10)
+}
+
+// Stamp appends to dst an answer, or the last object of a stream, with the cost
+// and, after more than one attempt, what was tried, behind its last member.
+// Without counts the bytes stay as they are.
+func Stamp(dst, data []byte, f *llm.Final) []byte {
+	var u usage
+	var last int // behind the last member
+	counts := false
+	cost := rawjson.Edit{}
+	for m := range rawjson.Members(data) {
+		counts = u.read(m) || counts
+		last = m.Start + len(m.Value)
+		if m.Is("cost") && f.Cost != nil {
+			cost = rawjson.Edit{Start: m.Start, End: last, Text: f.Cost.AppendText(nil)}
+		}
+	}
+	if !counts {
+		return append(dst, data...)
+	}
+	var text []byte
+	if f.Cost != nil && cost.Text == nil {
+		text = f.Cost.AppendText(append(text, `,"cost":`...))
+	}
+	if f.Attempts > 1 {
+		text = stamp.Attempts(append(text, ','), f)
+	}
+	return rawjson.Splice(dst, data, cost, rawjson.Edit{Start: last, End: last, Text: text})
+}
