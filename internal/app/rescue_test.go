@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"weir/internal/sse"
 )
 
 // teller is a provider that tells one story, word by word. How it does is in
@@ -206,8 +208,15 @@ type vendorStream struct {
 func readVendorStream(t *testing.T, body string) (v vendorStream) {
 	t.Helper()
 	v.ids, v.models = map[string]bool{}, map[string]bool{}
-	rest, whole := strings.CutSuffix(body, "data: [DONE]\n\n")
-	for frame := range strings.SplitSeq(strings.TrimSuffix(rest, "\n\n"), "\n\n") {
+	whole := false
+	for frames := sse.NewReader(strings.NewReader(body), 1<<20); ; {
+		frame, err := frames.Next()
+		if err != nil {
+			break
+		}
+		if whole = string(frame.Data) == "[DONE]"; whole {
+			continue
+		}
 		var piece struct {
 			ID, Model string
 			Error     json.RawMessage
@@ -217,8 +226,8 @@ func readVendorStream(t *testing.T, body string) (v vendorStream) {
 			}
 			Usage struct{ Cost json.Number }
 		}
-		if err := json.Unmarshal([]byte(strings.TrimPrefix(frame, "data: ")), &piece); err != nil {
-			t.Fatalf("frame %q: %v", frame, err)
+		if err := json.Unmarshal(frame.Data, &piece); err != nil {
+			t.Fatalf("frame %q: %v", frame.Data, err)
 		}
 		if piece.Error != nil {
 			v.failed = true

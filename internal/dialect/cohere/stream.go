@@ -182,8 +182,8 @@ func (d *Decoder) messageEnd(dst []llm.Event, e *event) ([]llm.Event, error) {
 	if reason == llm.FinishStop && len(d.calls) > 0 {
 		reason = llm.FinishToolCalls
 	}
-	if reason != "" {
-		dst = append(dst, llm.Event{Kind: llm.EventFinish, Finish: reason})
+	if reason == "" {
+		return dst, nil // no end that anybody could believe
 	}
-	return append(dst, llm.Event{Kind: llm.EventDone}), nil
+	return append(dst, llm.Event{Kind: llm.EventFinish, Finish: reason}, llm.Event{Kind: llm.EventDone}), nil
 }
