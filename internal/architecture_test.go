@@ -16,6 +16,7 @@ var layers = [][]string{
 	{"llm", "rawjson", "sse"},
 	{"dialect/explain", "dialect/stamp"},
 	{"config", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
+	{"dialect/responses"},
 	{"dialect", "pricing", "ledger"},
 	{"provider", "account"},
 	{"route"},

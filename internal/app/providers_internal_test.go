@@ -4,52 +4,14 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/config"
-	"weir/internal/dialect"
-	"weir/internal/llm"
 	"weir/internal/provider"
 )
-
-// notYetSpoken are the wire formats that entries of the catalogue wait for.
-// What is spoken has no place here.
-var notYetSpoken = []string{"bedrock", "gemini"}
-
-// everyDialect also has those that are not yet spoken, as something that can
-// be configured.
-func everyDialect() []*dialect.Dialect {
-	all := dialect.All()
-	for _, name := range notYetSpoken {
-		all = append(all, &dialect.Dialect{Name: name, Path: func(llm.Op, string, bool) string { return "/" }})
-	}
-	return all
-}
-
-func TestCatalogueIsSpoken(t *testing.T) {
-	t.Parallel()
-	catalogue, err := provider.LoadCatalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
-	spoken := func(name string) bool {
-		return slices.ContainsFunc(dialect.All(), func(d *dialect.Dialect) bool { return d.Name == name })
-	}
-	for _, e := range catalogue {
-		if !spoken(e.Dialect) && !slices.Contains(notYetSpoken, e.Dialect) {
-			t.Errorf("%s: nobody speaks %q", e.Name, e.Dialect)
-		}
-	}
-	for _, name := range notYetSpoken {
-		if spoken(name) {
-			t.Errorf("%q is spoken: strike it off the list", name)
-		}
-	}
-}
 
 // TestAuthsAgree holds that what the configuration takes is what there is.
 func TestAuthsAgree(t *testing.T) {
@@ -82,7 +44,6 @@ func lineupOf(t *testing.T, file, env string) (names []string, model, log string
 	var logged bytes.Buffer
 	f := newFleet(&Options{Getenv: func(name string) string { return vars[name] }, Log: slog.New(slog.NewTextHandler(&logged, nil))})
 	defer f.close()
-	f.dialects = everyDialect()
 	table, err := f.table(context.Background(), &cfg)
 	if err != nil {
 		return nil, "", "", err

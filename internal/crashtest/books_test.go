@@ -39,6 +39,7 @@ type life struct {
 // served is a record of the simulator's ledger.
 type served struct {
 	Attempt  string   `json:"attempt"`
+	Dialect  string   `json:"dialect"`
 	Model    string   `json:"model"`
 	Stream   bool     `json:"stream"`
 	Outcome  string   `json:"outcome"`

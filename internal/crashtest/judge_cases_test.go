@@ -53,7 +53,7 @@ func soundBooks() *books {
 			requested: "house/chat", model: "house/chat", price: "v", outcome: end.outcome, provenance: end.provenance,
 			counts: true, stream: true, usage: usage, cost: price.Cost(&usage),
 		})
-		b.served = append(b.served, served{Attempt: id.String(), Model: "chat", Stream: true, Usage: end.served})
+		b.served = append(b.served, served{Attempt: id.String(), Dialect: "openai", Model: "chat", Stream: true, Usage: end.served})
 		b.receipts = append(b.receipts, receipt{
 			order:   order{member: m, door: nativeDoor, model: "house/chat", stream: true},
 			request: id.Request.String(), status: http.StatusOK, attempts: 1, pieces: 5,

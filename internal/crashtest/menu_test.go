@@ -18,9 +18,38 @@ type dish struct {
 	weight int
 }
 
+// doors are the providers of the configuration, which all are the one simulator
+// in different wire formats: their names, by dialect, and where each is spoken.
+func doors() map[string]struct{ provider, path string } {
+	return map[string]struct{ provider, path string }{
+		"openai":    {"house", "/v1"},
+		"responses": {"responding", "/v1"},
+		"anthropic": {"human", "/v1"},
+		"gemini":    {"twin", "/v1beta"},
+		"bedrock":   {"rock", ""},
+		"cohere":    {"coherent", "/v2"},
+		"ollama":    {"llama", ""},
+	}
+}
+
 // menu is the mixture of the load. Most answers take their time, so that every
 // kill finds requests at every stage.
 func menu() []dish {
+	all := houseMenu()
+	for _, door := range doors() {
+		if door.provider != "house" {
+			all = append(all,
+				dish{door.provider + "/chat:ttft=20ms,pace=3ms,tokens=30", 3},
+				dish{door.provider + "/chat:tokens=5", 1},
+				dish{door.provider + "/chat:pace=2ms,tokens=30,fault=cut,at=10", 1},
+			)
+		}
+	}
+	slices.SortFunc(all, func(a, b dish) int { return strings.Compare(a.model, b.model) }) // a seed makes the same load
+	return all
+}
+
+func houseMenu() []dish {
 	return []dish{
 		{"house/chat:tokens=3", 10},
 		{"house/chat:ttft=40ms,pace=3ms,tokens=40", 12},
@@ -51,6 +80,7 @@ func menu() []dish {
 		{"nobody", 3},
 		{"mended", 6},
 		{"torn", 2},
+		{"across", 4},
 	}
 }
 
@@ -64,6 +94,7 @@ func aliases() map[string][]string {
 		"late":   {"house/chat:fault=headers-silence", good},
 		"nobody": {"nowhere/chat", good},
 		"mended": {"house/echo:pace=3ms,fault=cut,at=4", "house/echo:pace=1ms,ttft=5ms"},
+		"across": {"human/echo:pace=3ms,fault=cut,at=4", "rock/echo:pace=2ms,fault=cut,at=9", "twin/echo:pace=1ms"},
 		"torn":   {"house/chat:pace=3ms,tokens=30,fault=stall,at=6", good},
 	}
 }
@@ -155,7 +186,11 @@ func configuration(simulator, data string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "data: %q\ndrain_timeout: 500ms\nproviders:\n", data)
 	const timeouts = "{connect: 1s, first_byte: 1s, idle: 500ms, total: 10s}"
-	fmt.Fprintf(&b, "  house: {dialect: openai, base_url: %q, allow_private: true, api_keys: [one, two], timeouts: %s}\n", "http://"+simulator+"/v1", timeouts)
+	for _, dialect := range slices.Sorted(maps.Keys(doors())) {
+		door := doors()[dialect]
+		fmt.Fprintf(&b, "  %s: {dialect: %s, base_url: %q, allow_private: true, prefill: no, api_keys: [one, two], timeouts: %s}\n",
+			door.provider, dialect, "http://"+simulator+door.path, timeouts)
+	}
 	fmt.Fprintf(&b, "  nowhere: {dialect: openai, base_url: \"http://127.0.0.1:1/v1\", allow_private: true, api_keys: [none], timeouts: %s}\n", timeouts)
 	b.WriteString("aliases:\n")
 	for _, name := range slices.Sorted(maps.Keys(aliases())) {

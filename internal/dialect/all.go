@@ -10,6 +10,7 @@ import (
 	"weir/internal/dialect/native"
 	"weir/internal/dialect/ollama"
 	"weir/internal/dialect/openai"
+	"weir/internal/dialect/responses"
 	"weir/internal/llm"
 )
 
@@ -18,7 +19,7 @@ const endMarker = "data: [DONE]\n\n"
 
 // All are the wire formats, each in one place of this list.
 func All() []*Dialect {
-	return []*Dialect{nativeDialect(), openaiDialect(), anthropicDialect(), geminiDialect(), bedrockDialect(), cohereDialect(), ollamaDialect()}
+	return []*Dialect{nativeDialect(), openaiDialect(), responsesDialect(), anthropicDialect(), geminiDialect(), bedrockDialect(), cohereDialect(), ollamaDialect()}
 }
 
 func nativeDialect() *Dialect {
@@ -142,6 +143,30 @@ func bedrockDialect() *Dialect {
 		NewDecoder:    func(q *llm.Quirks) Decoder { return bedrock.NewDecoder(q) },
 		Stamp:         bedrock.Stamp,
 		DecodeError:   bedrock.DecodeError,
+	}
+}
+
+// responsesDialect is OpenAI's other wire format, with the errors of the first.
+func responsesDialect() *Dialect {
+	return &Dialect{
+		Name:          responses.Name,
+		Routes:        []Route{{Pattern: "POST /v1/responses", Op: llm.OpChat}},
+		Vendor:        openai.Name,
+		KeyHeaders:    []string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"},
+		Framing:       serverSent(),
+		Scan:          responses.Scan,
+		DecodeRequest: responses.DecodeRequest,
+		EncodeReply:   responses.EncodeReply,
+		NewEncoder:    func(m llm.Meta) Encoder { return responses.NewEncoder(m) },
+		Status:        openai.Status,
+		EncodeError:   openai.EncodeError,
+		Path:          responses.Path,
+		EncodeRequest: responses.EncodeRequest,
+		Splice:        responses.Splice,
+		DecodeReply:   responses.DecodeReply,
+		NewDecoder:    func(q *llm.Quirks) Decoder { return responses.NewDecoder(q) },
+		Stamp:         responses.Stamp,
+		DecodeError:   openai.DecodeError,
 	}
 }
 

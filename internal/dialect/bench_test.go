@@ -9,6 +9,7 @@ import (
 	"weir/internal/dialect/gemini"
 	"weir/internal/dialect/native"
 	"weir/internal/dialect/openai"
+	"weir/internal/dialect/responses"
 	"weir/internal/llm"
 	"weir/internal/sse"
 )
@@ -33,6 +34,10 @@ var piece = []byte(`{"id":"chatcmpl-DPTCSiILDqSfGEsai0LaZHmgPpD0W","object":"cha
 var geminiPiece = []byte(`{"candidates": [{"content": {"parts": [{"text": " scattered"}],"role": "model"},"index": 0}],` +
 	`"usageMetadata": {"promptTokenCount": 1117,"candidatesTokenCount": 46,"totalTokenCount": 1297,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 1117}],` +
 	`"thoughtsTokenCount": 134,"serviceTier": "standard"},"modelVersion": "gemini-2.5-flash","responseId": "6r6FarDODNmynsEP8cLCoQk"}`)
+
+// delta is the same piece in the words of Responses.
+var delta = []byte(`{"type":"response.output_text.delta","sequence_number":17,"item_id":"msg_0c5c443c5f7b18da016a2b178030e4819f85f0e6c714d12bfc",` +
+	`"output_index":1,"content_index":0,"delta":" scattered","logprobs":[],"obfuscation":"Sd2"}`)
 
 func scan(tb testing.TB) {
 	if _, err := native.Scan(request, &http.Request{}); err != nil {
@@ -93,6 +98,8 @@ func TestAllocations(t *testing.T) {
 	stream, google := newRelay(piece, openai.NewDecoder(&llm.Quirks{})), newRelay(geminiPiece, gemini.NewDecoder(nil))
 	stream.piece(t)
 	google.piece(t)
+	deltas := newRelay(delta, responses.NewDecoder(&llm.Quirks{}))
+	deltas.piece(t)
 	body := []byte(`{"model":"a","messages":[{"role":"user","content":"Hello"}],"stream":true}`)
 	head, err := openai.Scan(body, nil)
 	if err != nil {
@@ -108,6 +115,7 @@ func TestAllocations(t *testing.T) {
 		{"openai reply to native", 12, func() { answerWhole(t, buf) }},
 		{"openai piece to native", 1, func() { stream.piece(t) }},
 		{"gemini piece to native", 1, func() { google.piece(t) }},
+		{"responses piece to native", 1, func() { deltas.piece(t) }},
 		{"openai scan", 1, func() { _, _ = openai.Scan(body, nil) }},
 		{"openai splice", 4, func() {
 			openai.Splice(scratch, body, &head, llm.Splice{Model: "gpt-4o", Stream: true}, &llm.Quirks{})
@@ -148,6 +156,7 @@ func BenchmarkReply(b *testing.B) {
 func BenchmarkPiece(b *testing.B) {
 	for name, r := range map[string]*relay{
 		"openai": newRelay(piece, openai.NewDecoder(&llm.Quirks{})), "gemini": newRelay(geminiPiece, gemini.NewDecoder(nil)),
+		"responses": newRelay(delta, responses.NewDecoder(&llm.Quirks{})),
 	} {
 		b.Run(name, func(b *testing.B) {
 			r.piece(b)

@@ -61,14 +61,15 @@ func expectAnthropic(t *testing.T, want *answer, expected []byte) {
 	}
 }
 
-// normalAnthropic writes every content as an array and leaves out what is the
-// default.
+// normalAnthropic writes every content as an array and leaves out nulls, empty
+// lists and what is the default.
 func normalAnthropic(t *testing.T, body []byte) map[string]any {
 	t.Helper()
 	var v map[string]any
 	if err := json.Unmarshal(body, &v); err != nil {
 		t.Fatal(err)
 	}
+	v = withoutNulls(v).(map[string]any)
 	if v["stream"] == false {
 		delete(v, "stream")
 	}
@@ -76,14 +77,46 @@ func normalAnthropic(t *testing.T, body []byte) map[string]any {
 	for _, m := range v["messages"].([]any) {
 		asBlocks(m.(map[string]any), "content")
 	}
+	tools, _ := v["tools"].([]any)
+	for _, tool := range tools {
+		if tool := tool.(map[string]any); tool["description"] == "" {
+			delete(tool, "description")
+		}
+	}
+	for _, name := range []string{"tools", "stop_sequences"} {
+		if list, ok := v[name].([]any); ok && len(list) == 0 {
+			delete(v, name)
+		}
+	}
+	return v
+}
+
+func withoutNulls(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if member == nil {
+				delete(v, name)
+			} else {
+				v[name] = withoutNulls(member)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutNulls(v[i])
+		}
+	}
 	return v
 }
 
 func asBlocks(object map[string]any, name string) {
-	if text, ok := object[name].(string); ok {
+	if text, ok := object[name].(string); ok && text != "" {
 		object[name] = []any{map[string]any{"type": "text", "text": text}}
 	}
 	blocks, _ := object[name].([]any)
+	if len(blocks) == 0 {
+		delete(object, name)
+	}
 	for _, b := range blocks {
 		if b := b.(map[string]any); b["type"] == "tool_result" {
 			asBlocks(b, "content")

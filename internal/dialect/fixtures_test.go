@@ -82,7 +82,7 @@ type family struct {
 }
 
 func families() []family {
-	return []family{openaiFamily(), anthropicFamily(), geminiFamily(), bedrockFamily(), cohereFamily(), ollamaFamily()}
+	return []family{openaiFamily(), responsesFamily(), anthropicFamily(), geminiFamily(), bedrockFamily(), cohereFamily(), ollamaFamily()}
 }
 
 // exchange is one recorded exchange.

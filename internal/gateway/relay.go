@@ -113,7 +113,7 @@ func eventsOf(choice *llm.Choice) []llm.Event {
 	calls := 0
 	for i := range choice.Message.Parts {
 		p := &choice.Message.Parts[i]
-		e := llm.Event{Choice: choice.Index, Text: p.Text, Signature: p.Signature}
+		e := llm.Event{Choice: choice.Index, Text: p.Text, Signature: p.Signature, Redacted: p.Redacted}
 		switch p.Kind {
 		case llm.PartText:
 			e.Kind = llm.EventText

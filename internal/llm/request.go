@@ -59,6 +59,9 @@ type Message struct {
 	Name  string // the speaker's name, where the client gave one
 	Parts []Part
 	Extra []Field
+	// Apart is whether a system message, the first, stood beside the
+	// conversation, such as the instructions of OpenAI's Responses.
+	Apart bool
 }
 
 // Text is all text of the message, its parts joined without a separator.

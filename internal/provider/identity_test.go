@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,11 +49,10 @@ func inAnEmptyCloud(t *testing.T, vars map[string]string) {
 	}
 }
 
-// bedrockLike has the model in its path, which needs escaping.
+// bedrockLike has the model in its path, escaped as in the real one.
 func bedrockLike() *dialect.Dialect {
 	d := openaiLike()
-	d.Name = "bedrock"
-	d.Path = func(_ llm.Op, model string, _ bool) string { return "/model/" + url.PathEscape(model) + "/converse" }
+	d.Name, d.Path = "bedrock", dialects("bedrock").Path
 	return d
 }
 

@@ -18,14 +18,19 @@ type turn struct {
 
 // messages writes the system prompt and the conversation.
 func (e *requestEncoder) messages(list []llm.Message) {
+	prompted := e.own && len(list) > 0 && list[0].Role == llm.RoleSystem && len(list[0].Extra) == 0
 	var system []llm.Part
 	var turns []turn
-	if e.own {
-		system, turns = e.ownTurns(list)
-	} else {
+	switch {
+	case prompted:
+		system, turns = list[0].Parts, ownTurns(list[1:])
+	case e.own:
+		turns = ownTurns(list)
+	default:
 		system, turns = e.turns(list)
+		prompted = len(system) > 0
 	}
-	if system != nil && e.key("system") {
+	if prompted && e.key("system") {
 		e.content(system)
 	}
 	e.key("messages")
@@ -44,23 +49,18 @@ func (e *requestEncoder) messages(list []llm.Message) {
 	e.dst = append(e.dst, ']')
 }
 
-// ownTurns takes the messages of a client of this format as they are: the first
-// one is the system prompt if it is a system message, later ones stay where
-// they stand.
-func (e *requestEncoder) ownTurns(list []llm.Message) (system []llm.Part, turns []turn) {
+// ownTurns takes the messages of a client of this format as they are. A system
+// message behind the first stays where it stands.
+func ownTurns(list []llm.Message) (turns []turn) {
 	for i := range list {
 		m := &list[i]
-		if i == 0 && m.Role == llm.RoleSystem {
-			system = slices.Concat([]llm.Part{}, m.Parts)
-			continue
-		}
 		role := m.Role
 		if role == llm.RoleTool {
 			role = llm.RoleUser
 		}
 		turns = append(turns, turn{role: role, parts: m.Parts, extra: m.Extra})
 	}
-	return system, turns
+	return turns
 }
 
 // turns gathers all system messages into the prompt, and joins what one side

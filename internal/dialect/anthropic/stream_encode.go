@@ -49,7 +49,8 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	return dst
 }
 
-// begin writes the event that comes before all others.
+// begin writes the event that comes before all others, and behind it a ping, as
+// the vendor does.
 func (e *Encoder) begin(dst []byte) []byte {
 	if e.begun {
 		return dst
@@ -59,7 +60,7 @@ func (e *Encoder) begin(dst []byte) []byte {
 	dst = appendOpening(dst, e.id, e.model)
 	dst = append(dst, `[],"stop_reason":null,"stop_sequence":null,"usage":`...)
 	dst = appendUsage(dst, &e.start, "", nil)
-	return append(dst, "}}\n\n"...)
+	return append(dst, "}}\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\n"...)
 }
 
 // block opens a block, unless one that may go on is open.

@@ -229,7 +229,8 @@ func isSecret(w string) bool {
 	return false
 }
 
-// Reported is the error that a provider put into a reply or a stream.
+// Reported is the error that a provider put into a reply or a stream: an
+// object with it, or the error itself.
 func Reported(body []byte) *llm.Error {
 	e := Body(body)
 	status, err := strconv.Atoi(word(rawjson.Get(body, "error", "code")))
@@ -254,7 +255,7 @@ func Error(e llm.ProviderError, status int) *llm.Error {
 
 func isOurs(status int, code string) bool {
 	switch code {
-	case "authentication_error", "invalid_api_key", "insufficient_quota", "permission_error", codeBilling:
+	case "authentication_error", "invalid_api_key", "insufficient_quota", "credit_balance_exhausted", "permission_error", codeBilling:
 		return true
 	}
 	return status == 401 || status == 402 || status == 403
@@ -264,7 +265,10 @@ func isOurs(status int, code string) bool {
 // a reply is mapped.
 func codeOf(status int, code string) llm.Code {
 	switch code {
-	case Context, Policy, "invalid_request_error", "invalid_request", "invalid_prompt":
+	case Context, Policy, "invalid_request_error", "invalid_request", "invalid_prompt", "bio_policy",
+		"invalid_image", "invalid_image_format", "invalid_base64_image", "invalid_image_url", "invalid_image_mode",
+		"image_too_large", "image_too_small", "image_file_too_large", "image_parse_error", "image_file_not_found",
+		"image_content_policy_violation", "unsupported_image_media_type", "empty_image_file", "failed_to_download_image":
 		return llm.CodeInvalidRequest
 	case "model_not_found", "not_found_error":
 		return llm.CodeModelNotFound
@@ -272,7 +276,7 @@ func codeOf(status int, code string) llm.Code {
 		return llm.CodeRateLimited
 	case "overloaded", "overloaded_error", "service_unavailable", "server_overloaded", "engine_overloaded_error":
 		return llm.CodeProviderUnavailable
-	case "timeout", "timeout_error":
+	case "timeout", "timeout_error", "vector_store_timeout":
 		return llm.CodeProviderTimeout
 	case "request_too_large":
 		return llm.CodeRequestTooLarge

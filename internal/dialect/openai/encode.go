@@ -211,14 +211,7 @@ func (e *requestEncoder) reasoning(o *llm.ReasoningOptions) {
 	effort := o.Effort
 	if effort == "" && o.Budget > 0 {
 		e.drop("reasoning budget")
-		switch {
-		case o.Budget < mediumBudget:
-			effort = "low"
-		case o.Budget < highBudget:
-			effort = "medium"
-		default:
-			effort = "high"
-		}
+		effort = EffortOf(o.Budget)
 	}
 	if effort == "max" && !e.own { // Anthropic's word; this is the highest that all models know
 		effort = "high"
@@ -226,6 +219,17 @@ func (e *requestEncoder) reasoning(o *llm.ReasoningOptions) {
 	if effort != "" {
 		e.str("reasoning_effort", effort)
 	}
+}
+
+// EffortOf is the reasoning effort nearest to a budget in tokens.
+func EffortOf(budget int64) string {
+	switch {
+	case budget < mediumBudget:
+		return "low"
+	case budget < highBudget:
+		return "medium"
+	}
+	return "high"
 }
 
 func (e *requestEncoder) tools(r *llm.Request) {

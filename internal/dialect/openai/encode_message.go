@@ -309,7 +309,7 @@ func (e *requestEncoder) marks(p *llm.Part) {
 func (e *requestEncoder) image(m *llm.Media) bool {
 	address := m.URL
 	if m.Data != "" {
-		address = dataURL(m.MIME, "image/png", m.Data)
+		address = DataURL(m.MIME, "image/png", m.Data)
 	}
 	if address == "" {
 		e.drop("image by file id")
@@ -364,13 +364,15 @@ func (e *requestEncoder) document(m *llm.Media) bool {
 	} else if m.MIME == "" {
 		e.inner("file_data", m.Data)
 	} else {
-		e.inner("file_data", dataURL(m.MIME, "", m.Data))
+		e.inner("file_data", DataURL(m.MIME, "", m.Data))
 	}
 	e.dst = append(e.dst, '}')
 	return true
 }
 
-func dataURL(mime, otherwise, data string) string {
+// DataURL is the base64 data URL (RFC 2397) of data; of the media type
+// otherwise where none is known.
+func DataURL(mime, otherwise, data string) string {
 	if mime == "" {
 		mime = otherwise
 	}

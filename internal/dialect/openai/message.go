@@ -293,7 +293,7 @@ func decodeImage(v []byte) *llm.Media {
 		address = rawjson.Text(rawjson.Get(v, "url"))
 	}
 	m := &llm.Media{Detail: rawjson.Text(rawjson.Get(v, "detail"))}
-	if m.MIME, m.Data, ok = cutDataURL(address); !ok {
+	if m.MIME, m.Data, ok = CutDataURL(address); !ok {
 		m.URL = address
 	}
 	return m
@@ -306,14 +306,15 @@ func decodeFile(v []byte) *llm.Media {
 	}
 	data := rawjson.Text(rawjson.Get(v, "file_data"))
 	var ok bool
-	if m.MIME, m.Data, ok = cutDataURL(data); !ok {
+	if m.MIME, m.Data, ok = CutDataURL(data); !ok {
 		m.Data = data
 	}
 	return m
 }
 
-// cutDataURL takes a base64 data URL (RFC 2397) apart.
-func cutDataURL(s string) (mime, data string, ok bool) {
+// CutDataURL takes a base64 data URL (RFC 2397) apart. It reports false for
+// what is none.
+func CutDataURL(s string) (mime, data string, ok bool) {
 	rest, ok := strings.CutPrefix(s, "data:")
 	if !ok {
 		return "", "", false

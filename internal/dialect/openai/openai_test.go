@@ -232,6 +232,9 @@ func TestReportedErrors(t *testing.T) {
 		{`{"error":{"type":"overloaded_error"}}`, llm.CodeProviderUnavailable},
 		{`{"error":{"code":"timeout"}}`, llm.CodeProviderTimeout},
 		{`{"error":{"code":"model_not_found"}}`, llm.CodeModelNotFound},
+		{`{"error":{"code":"invalid_image_format"}}`, llm.CodeInvalidRequest},
+		{`{"error":{"code":"vector_store_timeout"}}`, llm.CodeProviderTimeout},
+		{`{"error":{"code":"credit_balance_exhausted","message":"m"}}`, llm.CodeProviderError},
 		{`{"error":"out of memory"}`, llm.CodeProviderError},
 	}
 	for _, tt := range tests {

@@ -34,7 +34,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		case "choices":
 			choices = m.Value
 		case "usage":
-			r.Usage, r.Reported = decodeUsage(m.Value, q)
+			r.Usage, r.Reported = DecodeUsage(m.Value, q)
 		case "service_tier":
 			r.Tier = rawjson.Text(m.Value)
 		case "error":
@@ -45,7 +45,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		}
 	}
 	if !r.Reported {
-		r.Usage, r.Reported = decodeUsage(rawjson.Get(body, "x_groq", "usage"), q)
+		r.Usage, r.Reported = DecodeUsage(rawjson.Get(body, "x_groq", "usage"), q)
 	}
 	if rawjson.Present(failure) {
 		return r, explain.Reported(body)

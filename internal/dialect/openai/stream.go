@@ -58,7 +58,7 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) []llm.Event {
 	for _, choice := range rawjson.Elements(c.choices) {
 		dst = d.choice(dst, choice)
 	}
-	if usage, ok := decodeUsage(c.usage, d.q); ok {
+	if usage, ok := DecodeUsage(c.usage, d.q); ok {
 		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage})
 	}
 	return dst

@@ -17,20 +17,26 @@ type rawUsage struct {
 	hasPrompt, hasCompletion, hasCached, wild bool
 }
 
-// decodeUsage reads a usage object into the classes, which add up to the
-// provider's own totals. It reports false for no object, one without counts,
-// or one with a count that no request can have.
+// DecodeUsage reads a usage object of Chat Completions, or else of Responses,
+// into the classes, which add up to the provider's own totals. It reports false
+// for no object, one without counts, or one with a count that no request can have.
 //
-// https://platform.openai.com/docs/api-reference/chat/object, and what others
+// https://platform.openai.com/docs/api-reference/chat/object,
+// https://platform.openai.com/docs/api-reference/responses/object, and what others
 // add: prompt_cache_hit_tokens (DeepSeek), num_search_queries (Perplexity),
 // num_sources_used (xAI), cache_write_tokens (OpenRouter).
-func decodeUsage(v []byte, q *llm.Quirks) (llm.Usage, bool) {
+func DecodeUsage(v []byte, q *llm.Quirks) (llm.Usage, bool) {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return llm.Usage{}, false
 	}
 	var r rawUsage
 	for m := range rawjson.Members(v) {
 		r.read(m)
+	}
+	if !r.hasPrompt && !r.hasCompletion {
+		for m := range rawjson.Members(v) {
+			r.readResponses(m)
+		}
 	}
 	if r.wild || !r.hasPrompt && !r.hasCompletion {
 		return llm.Usage{}, false
@@ -63,6 +69,25 @@ func (r *rawUsage) read(m rawjson.Member) {
 		r.count(&r.reasoning, m.Value)
 	case "num_search_queries", "num_sources_used":
 		r.count(&r.searches, m.Value)
+	}
+}
+
+// readResponses reads what Responses calls otherwise. Some providers of Chat
+// Completions have these members, too, and leave them at zero.
+func (r *rawUsage) readResponses(m rawjson.Member) {
+	switch string(m.Key()) {
+	case "input_tokens":
+		r.hasPrompt = r.count(&r.prompt, m.Value)
+	case "output_tokens":
+		r.hasCompletion = r.count(&r.completion, m.Value)
+	case "input_tokens_details":
+		for d := range rawjson.Members(m.Value) {
+			r.readPromptDetail(d)
+		}
+	case "output_tokens_details":
+		for d := range rawjson.Members(m.Value) {
+			r.readCompletionDetail(d)
+		}
 	}
 }
 

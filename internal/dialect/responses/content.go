@@ -1,0 +1,141 @@
+package responses
+
+import (
+	"strconv"
+
+	"weir/internal/dialect/openai"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// What a text is called, by who says it.
+const (
+	inputText  = "input_text"
+	outputText = "output_text"
+)
+
+func usualText(role llm.Role) string {
+	if role == llm.RoleAssistant {
+		return outputText
+	}
+	return inputText
+}
+
+// decodeContent reads the parts of a content, a string or an array of parts.
+// An empty string is no part.
+func decodeContent(v []byte, usual, param string) (parts []llm.Part, err error) {
+	if s, ok := rawjson.AsString(v); ok {
+		if s != "" {
+			parts = []llm.Part{{Kind: llm.PartText, Text: s}}
+		}
+		return parts, nil
+	}
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid(param, "The content must be a string or an array of content parts.")
+	}
+	for i, e := range rawjson.Elements(v) {
+		p, ok := decodePart(e, usual)
+		if !ok {
+			return nil, llm.Invalid(param+"["+strconv.Itoa(i)+"]", `A content part must be an object such as {"type": "`+usual+`", "text": "Hello"}.`)
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// decodePart reads a content part; one of a type that nobody modelled is kept
+// as it came. It reports false for what is no part at all.
+func decodePart(v []byte, usual string) (p llm.Part, ok bool) {
+	kind := rawjson.Text(rawjson.Get(v, "type"))
+	switch kind {
+	case "":
+		return p, false
+	case inputText, outputText, "text":
+		p, ok = decodeWords(v, llm.PartText, "text")
+		if kind != usual {
+			p.Extra = append(p.Extra, llm.Field{Name: "type", Value: rawjson.Get(v, "type")})
+		}
+		return p, ok
+	case "refusal":
+		return decodeWords(v, llm.PartRefusal, "refusal")
+	case "input_image":
+		p, ok = decodeMedia(v, llm.PartImage)
+	case "input_file":
+		p, ok = decodeMedia(v, llm.PartDocument)
+	}
+	if !ok {
+		p = llm.Part{Kind: llm.PartOther, Raw: v, Extra: []llm.Field{{Name: markContent, Value: []byte("true")}}}
+	}
+	return p, true
+}
+
+// decodeWords reads a part whose text is in the member of that name.
+func decodeWords(v []byte, kind llm.PartKind, name string) (llm.Part, bool) {
+	p, ok := llm.Part{Kind: kind}, false
+	for m := range rawjson.Members(v) {
+		switch {
+		case m.Is("type"):
+		case m.Is(name):
+			p.Text, ok = rawjson.AsString(m.Value)
+		case m.Is("annotations"):
+			if rawjson.Present(m.Value) {
+				p.Annotations = m.Value
+			}
+		default:
+			p.Extra = appendExtra(p.Extra, m)
+		}
+	}
+	return p, ok
+}
+
+// decodeMedia reads an image or a file. It reports false for one that is in
+// another form than the documented ones.
+func decodeMedia(v []byte, kind llm.PartKind) (llm.Part, bool) {
+	p, ok := llm.Part{Kind: kind, Media: &llm.Media{}}, true
+	for m := range rawjson.Members(v) {
+		if !rawjson.Present(m.Value) || m.Is("type") {
+			continue
+		}
+		if place := mediaField(p.Media, kind, m.Key()); place != nil {
+			var isText bool
+			*place, isText = rawjson.AsString(m.Value)
+			ok = ok && isText
+		} else {
+			p.Extra = append(p.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+		}
+	}
+	inline := &p.Media.Data
+	if kind == llm.PartImage {
+		inline = &p.Media.URL
+	}
+	if mime, data, is := openai.CutDataURL(*inline); is && data != "" {
+		*inline = ""
+		p.Media.MIME, p.Media.Data = mime, data
+	}
+	return p, ok
+}
+
+// mediaField is the place of a member in the tree, or nil.
+func mediaField(m *llm.Media, kind llm.PartKind, key []byte) *string {
+	switch string(key) {
+	case "file_id":
+		return &m.FileID
+	case "detail":
+		return &m.Detail
+	}
+	if kind == llm.PartImage {
+		if string(key) == "image_url" {
+			return &m.URL
+		}
+		return nil
+	}
+	switch string(key) {
+	case "file_url":
+		return &m.URL
+	case "file_data":
+		return &m.Data
+	case "filename":
+		return &m.Name
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+// Package responses is OpenAI's Responses API, both halves: the format at
+// https://platform.openai.com/docs/api-reference/responses and that of those
+// who took it over. Errors are those of Chat Completions, in package openai.
+//
+// A conversation is a list of items here. The assistant's items that follow one
+// another, its messages, its thinking and its calls, are one message of the tree.
+//
+// Trees share memory with the bytes that they were decoded from where they hold
+// raw JSON, so they live no longer than those bytes.
+package responses
+
+import "weir/internal/llm"
+
+// Name is the word for the format in the configuration.
+const Name = "responses"
+
+const (
+	// maxDepth is how deep the arrays and objects of a body may nest.
+	maxDepth = 100
+	// maxCount keeps token counts where sums and products of them are exact.
+	maxCount = 1 << 40
+
+	outputCap = "max_output_tokens"
+)
+
+// The items that are modelled.
+const (
+	itemMessage   = "message"
+	itemReasoning = "reasoning"
+	itemCall      = "function_call"
+	itemResult    = "function_call_output"
+)
+
+// Names of extra fields of a part that stand in no request: they say what of
+// the list of items the tree would not tell.
+const (
+	// markItem is on the first part of an assistant's message: the message's
+	// own fields as an object.
+	markItem = "weir:item"
+	// markContent is on a raw part that is content of a message and no item.
+	markContent = "weir:content"
+)
+
+// Path is what follows a provider's base URL.
+func Path(llm.Op, string, bool) string { return "/responses" }

@@ -1,0 +1,268 @@
+package responses
+
+import (
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// turns makes messages of a list of items: of a request's input, or of a
+// reply's output, whose messages are all the assistant's.
+type turns struct {
+	output   bool
+	messages []llm.Message
+	open     bool // the last message is the assistant's and takes the items that follow
+	calls    int
+}
+
+// add appends parts that are the assistant's.
+func (t *turns) add(parts ...llm.Part) {
+	if !t.open {
+		t.messages = append(t.messages, llm.Message{Role: llm.RoleAssistant})
+		t.open = true
+	}
+	last := &t.messages[len(t.messages)-1]
+	last.Parts = append(last.Parts, parts...)
+}
+
+// message appends a message of its own.
+func (t *turns) message(m llm.Message) {
+	t.messages = append(t.messages, m)
+	t.open = false
+}
+
+// item reads one item. Errors are *llm.Error.
+func (t *turns) item(v []byte, param string) error {
+	if rawjson.KindOf(v) != rawjson.Object {
+		return llm.Invalid(param, `An item must be an object such as {"role": "user", "content": "Hello"}.`)
+	}
+	kind := rawjson.Text(rawjson.Get(v, "type"))
+	if kind == "" && rawjson.Present(rawjson.Get(v, "role")) {
+		kind = itemMessage
+	}
+	switch kind {
+	case itemMessage:
+		return t.said(v, param)
+	case itemReasoning:
+		t.add(decodeReasoning(v))
+	case itemCall:
+		call := decodeCall(v, t.calls)
+		if call.Name == "" {
+			return llm.Invalid(param+".name", "A function call needs a name, a non-empty string.")
+		}
+		t.calls++
+		t.add(llm.Part{Kind: llm.PartToolCall, Call: call})
+	case itemResult:
+		if !t.output {
+			return t.result(v, param)
+		}
+		t.other(kind, v)
+	default:
+		t.other(kind, v)
+	}
+	return nil
+}
+
+// other keeps an item that nobody modelled. What answers the model is no turn
+// of the assistant's.
+func (t *turns) other(kind string, v []byte) {
+	p := llm.Part{Kind: llm.PartOther, Raw: v}
+	if strings.HasSuffix(kind, "_output") || strings.HasSuffix(kind, "_response") {
+		t.message(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{p}})
+		return
+	}
+	t.add(p)
+}
+
+// said reads a message.
+func (t *turns) said(v []byte, param string) error {
+	var content, role []byte
+	var extra []llm.Field
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "type":
+		case "role":
+			role = m.Value
+		case "content":
+			content = m.Value
+		default:
+			extra = appendExtra(extra, m)
+		}
+	}
+	m := llm.Message{Extra: extra, Role: t.role(role)}
+	if m.Role == "" {
+		return llm.Invalid(param+".role", `The role must be "system", "developer", "user" or "assistant".`)
+	}
+	var err error
+	if rawjson.Present(content) || m.Role != llm.RoleAssistant {
+		m.Parts, err = decodeContent(content, usualText(m.Role), param+".content")
+	}
+	switch {
+	case err != nil:
+		return err
+	case m.Role == llm.RoleAssistant && len(m.Parts) > 0:
+		t.spoke(m)
+	default:
+		t.message(m)
+	}
+	return nil
+}
+
+func (t *turns) role(v []byte) llm.Role {
+	if t.output {
+		return llm.RoleAssistant
+	}
+	switch rawjson.Text(v) {
+	case "system", "developer":
+		return llm.RoleSystem
+	case "user":
+		return llm.RoleUser
+	case "assistant":
+		return llm.RoleAssistant
+	}
+	return ""
+}
+
+// spoke appends a message of the assistant to its turn. Its own fields, and
+// that it is one of several, are marked on its first part.
+func (t *turns) spoke(m llm.Message) {
+	again := false
+	if t.open {
+		before := t.messages[len(t.messages)-1].Parts
+		again = len(before) > 0 && isContent(&before[len(before)-1])
+	}
+	if len(m.Extra) > 0 || again {
+		first := &m.Parts[0]
+		first.Extra = append(first.Extra, llm.Field{Name: markItem, Value: appendObject(nil, m.Extra)})
+	}
+	t.add(m.Parts...)
+}
+
+// isContent reports whether a part is content of a message and no item of its
+// own.
+func isContent(p *llm.Part) bool {
+	switch p.Kind {
+	case llm.PartToolCall, llm.PartToolResult, llm.PartReasoning:
+		return false
+	case llm.PartOther:
+		return field(p.Extra, markContent) != nil
+	}
+	return true
+}
+
+// field is the value of an extra field, or nil.
+func field(extra []llm.Field, name string) []byte {
+	for _, f := range extra {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// decodeReasoning reads a thought: its text is the summary and the content.
+// Where they are more than a summary of one piece they are kept as they came,
+// too.
+func decodeReasoning(v []byte) llm.Part {
+	p := llm.Part{Kind: llm.PartReasoning}
+	var summary, content []byte
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "type":
+		case "id":
+			p.Signature = rawjson.Text(m.Value)
+		case "encrypted_content":
+			p.Redacted = rawjson.Text(m.Value)
+		case "summary":
+			summary = m.Value
+		case "content":
+			content = m.Value
+		default:
+			p.Extra = appendExtra(p.Extra, m)
+		}
+	}
+	pieces := thoughts(thoughts(nil, summary), content)
+	p.Text = strings.Join(pieces, "")
+	if len(pieces) > 1 || rawjson.Present(content) {
+		p.Extra = append(p.Extra, llm.Field{Name: "summary", Value: orEmpty(summary)})
+	}
+	if rawjson.Present(content) {
+		p.Extra = append(p.Extra, llm.Field{Name: "content", Value: content})
+	}
+	return p
+}
+
+// thoughts are the texts of a summary, or of a reasoning item's content.
+func thoughts(list []string, v []byte) []string {
+	for _, e := range rawjson.Elements(v) {
+		list = append(list, rawjson.Text(rawjson.Get(e, "text")))
+	}
+	return list
+}
+
+func orEmpty(v []byte) []byte {
+	if rawjson.Present(v) {
+		return v
+	}
+	return []byte("[]")
+}
+
+// decodeCall reads a function call. One without an id gets one by its position.
+func decodeCall(v []byte, position int) *llm.ToolCall {
+	c := &llm.ToolCall{}
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "type":
+		case "call_id":
+			c.ID = rawjson.Text(m.Value)
+		case "name":
+			c.Name = rawjson.Text(m.Value)
+		case "arguments":
+			c.Arguments = arguments(m.Value)
+		default:
+			c.Extra = appendExtra(c.Extra, m)
+		}
+	}
+	if c.ID == "" {
+		c.ID = rawjson.Text(field(c.Extra, "id"))
+	}
+	if c.ID == "" {
+		c.ID = madeUpID(position)
+	}
+	return c
+}
+
+// arguments are JSON text in a string; some providers leave the string out.
+func arguments(v []byte) string {
+	if s, ok := rawjson.AsString(v); ok || !rawjson.Present(v) {
+		return s
+	}
+	return string(v)
+}
+
+func madeUpID(position int) string { return "call_" + strconv.Itoa(position) }
+
+// result reads what a function gave back.
+func (t *turns) result(v []byte, param string) error {
+	p := llm.Part{Kind: llm.PartToolResult, Result: &llm.ToolResult{}}
+	var output []byte
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "type":
+		case "call_id":
+			p.Result.CallID = rawjson.Text(m.Value)
+		case "output":
+			output = m.Value
+		default:
+			p.Extra = appendExtra(p.Extra, m)
+		}
+	}
+	var err error
+	if p.Result.Parts, err = decodeContent(output, inputText, param+".output"); err != nil {
+		return err
+	}
+	t.message(llm.Message{Role: llm.RoleTool, Parts: []llm.Part{p}})
+	return nil
+}

@@ -1,0 +1,223 @@
+package responses
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"weir/internal/dialect/explain"
+	"weir/internal/dialect/openai"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+var (
+	errNoOutput = errors.New("responses: the reply has no output")
+	errOutput   = errors.New("responses: the reply's output is no list of items")
+)
+
+// The states of a response.
+const (
+	statusCompleted  = "completed"
+	statusIncomplete = "incomplete"
+	statusFailed     = "failed"
+	statusCancelled  = "cancelled"
+	statusInProgress = "in_progress"
+	statusQueued     = "queued"
+)
+
+// Why a response is incomplete.
+const (
+	reasonLength = "max_output_tokens"
+	reasonFilter = "content_filter"
+)
+
+// result is a response object by place.
+type result struct {
+	id, model, created, status, tier []byte
+	output, usage, failure, details  []byte
+	toolUsage                        []byte
+	extra                            []llm.Field
+}
+
+// readResult takes a response object apart. Unknown members are kept only on
+// request.
+func readResult(v []byte, keepExtra bool) (r result) {
+	for m := range rawjson.Members(v) {
+		if place := r.place(m.Key()); place != nil {
+			*place = m.Value
+		} else if keepExtra && !m.Is("object") {
+			r.extra = appendExtra(r.extra, m)
+		}
+		if m.Is("tool_usage") {
+			r.toolUsage = m.Value
+		}
+	}
+	return r
+}
+
+func (r *result) place(key []byte) *[]byte {
+	switch string(key) {
+	case "id":
+		return &r.id
+	case "model":
+		return &r.model
+	case "created_at":
+		return &r.created
+	case "status":
+		return &r.status
+	case "service_tier":
+		return &r.tier
+	case "output":
+		return &r.output
+	case "usage":
+		return &r.usage
+	case "error":
+		return &r.failure
+	case "incomplete_details":
+		return &r.details
+	}
+	return nil
+}
+
+// DecodeReply reads a whole answer. An *llm.Error is one that the provider
+// reported in place of it, and comes with the usage that stood beside it; any
+// other error says that this is not the protocol. An answer that is still being
+// made has no finish reason. Raw JSON in the reply shares memory with body.
+func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return nil, fmt.Errorf("responses: the reply is not JSON: %w", err)
+	}
+	v := readResult(body, true)
+	created, _ := rawjson.AsInt(v.created)
+	r := &llm.Reply{
+		ID: rawjson.Text(v.id), Created: created, Model: rawjson.Text(v.model), Tier: rawjson.Text(v.tier),
+		Extra: v.extra, ExtraOf: Name,
+	}
+	r.Usage, r.Reported = v.used(q)
+	if failure := v.failed(body); failure != nil {
+		return r, failure
+	}
+	if rawjson.KindOf(v.output) != rawjson.Array {
+		return nil, errNoOutput
+	}
+	parts, err := decodeOutput(v.output)
+	if err != nil {
+		return nil, err
+	}
+	r.Choices = []llm.Choice{{
+		Finish:  finishOf(rawjson.Text(v.status), v.reason(), acts(v.output)),
+		Message: llm.Message{Role: llm.RoleAssistant, Parts: parts},
+	}}
+	return r, nil
+}
+
+// failed is the error that a response object holds or is, or nil. The object is
+// the one that v was read from.
+func (r *result) failed(object []byte) *llm.Error {
+	status := rawjson.Text(r.status)
+	switch {
+	case rawjson.Present(r.failure):
+		return explain.Reported(object)
+	case status == statusFailed:
+		return &llm.Error{Code: llm.CodeProviderError, Message: "The provider could not complete the answer and did not explain why."}
+	case status == statusCancelled:
+		return &llm.Error{Code: llm.CodeProviderError, Message: "The provider cancelled the answer."}
+	}
+	return nil
+}
+
+func (r *result) reason() string { return rawjson.Text(rawjson.Get(r.details, "reason")) }
+
+// used reads the usage. Searches are counted as the provider counts them where
+// it says how many there were.
+func (r *result) used(q *llm.Quirks) (llm.Usage, bool) {
+	u, ok := openai.DecodeUsage(r.usage, q)
+	if !ok {
+		return u, false
+	}
+	u[llm.Searches] = 0
+	for _, v := range rawjson.Elements(r.output) {
+		u[llm.Searches] += searches(v)
+	}
+	if n, is := rawjson.AsInt(rawjson.Get(r.toolUsage, "web_search", "num_requests")); is && n > 0 && n <= maxCount {
+		u[llm.Searches] = n
+	}
+	return u, true
+}
+
+// searches is how many searches of the web an item stands for. To open a found
+// page, or to look for something on it, is none:
+// https://platform.openai.com/docs/guides/tools-web-search.
+func searches(item []byte) int64 {
+	if rawjson.Text(rawjson.Get(item, "type")) != "web_search_call" || rawjson.Text(rawjson.Get(item, "status")) != statusCompleted {
+		return 0
+	}
+	switch rawjson.Text(rawjson.Get(item, "action", "type")) {
+	case "", "search":
+		return 1
+	}
+	return 0
+}
+
+// decodeOutput reads the items of an answer, in order.
+func decodeOutput(v []byte) (parts []llm.Part, err error) {
+	t := turns{output: true}
+	for _, item := range rawjson.Elements(v) {
+		if t.item(item, "output") != nil {
+			return nil, errOutput // not the caller's fault, so not the caller's error
+		}
+	}
+	for i := range t.messages {
+		parts = append(parts, t.messages[i].Parts...)
+	}
+	return parts, nil
+}
+
+// acts reports whether the output has a call that the client is to answer.
+func acts(output []byte) bool {
+	for _, item := range rawjson.Elements(output) {
+		if isAct(rawjson.Text(rawjson.Get(item, "type"))) {
+			return true
+		}
+	}
+	return false
+}
+
+func isAct(kind string) bool {
+	switch kind {
+	case itemCall, "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request":
+		return true
+	}
+	return false
+}
+
+// finishOf maps the state of a response. One that is still being made has no
+// finish reason.
+func finishOf(status, reason string, acts bool) llm.FinishReason {
+	switch {
+	case status == statusQueued || status == statusInProgress:
+		return ""
+	case status == statusIncomplete && strings.Contains(reason, reasonFilter):
+		return llm.FinishContentFilter
+	case status == statusIncomplete:
+		return llm.FinishLength
+	case acts:
+		return llm.FinishToolCalls
+	}
+	return llm.FinishStop
+}
+
+// stateOf is the status of a response with that finish reason, and why it is
+// incomplete, if it is.
+func stateOf(f llm.FinishReason) (status, reason string) {
+	switch f {
+	case llm.FinishLength:
+		return statusIncomplete, reasonLength
+	case llm.FinishContentFilter:
+		return statusIncomplete, reasonFilter
+	case llm.FinishError:
+		return statusFailed, ""
+	}
+	return statusCompleted, ""
+}

@@ -1,0 +1,282 @@
+package responses
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// Objects of the request whose members that nobody modelled go to the Extra
+// fields one by one, under such a name.
+const (
+	inText      = "text."
+	inReasoning = "reasoning."
+)
+
+// DecodeRequest builds the tree of a body that passed Scan. What nobody
+// modelled goes to the Extra fields; raw JSON shares memory with body. Errors
+// are *llm.Error.
+func DecodeRequest(body []byte) (*llm.Request, error) {
+	r := &llm.Request{ExtraOf: Name, IncludeUsage: true}
+	var input, instructions []byte
+	for m := range rawjson.Members(body) {
+		if !rawjson.Present(m.Value) {
+			continue
+		}
+		switch string(m.Key()) {
+		case "input":
+			input = m.Value
+		case "instructions":
+			instructions = m.Value
+		default:
+			if err := decodeField(r, m); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var err error
+	if r.Messages, err = conversation(instructions, input); err != nil {
+		return nil, err
+	}
+	if n := len(r.Messages); (n == 0 || n == 1 && r.Messages[0].Apart) && !continues(r) {
+		return nil, llm.Invalid("input", `The input must be a string, or an array of at least one item such as {"role": "user", "content": "Hello"}.`)
+	}
+	return r, nil
+}
+
+// continues reports whether what is to be answered stands elsewhere.
+func continues(r *llm.Request) bool {
+	for _, f := range r.Extra {
+		switch f.Name {
+		case "previous_response_id", "conversation", "prompt":
+			return true
+		}
+	}
+	return false
+}
+
+func conversation(instructions, input []byte) ([]llm.Message, error) {
+	var t turns
+	if instructions != nil {
+		s, ok := rawjson.AsString(instructions)
+		if !ok {
+			return nil, llm.Invalid("instructions", "The instructions must be a string.")
+		}
+		t.messages = append(t.messages, llm.Message{
+			Role: llm.RoleSystem, Apart: true, Parts: []llm.Part{{Kind: llm.PartText, Text: s}},
+		})
+	}
+	if s, ok := rawjson.AsString(input); ok {
+		return append(t.messages, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: s}}}), nil
+	}
+	if input != nil && rawjson.KindOf(input) != rawjson.Array {
+		return nil, llm.Invalid("input", `The input must be a string, or an array of items such as {"role": "user", "content": "Hello"}.`)
+	}
+	for i, v := range rawjson.Elements(input) {
+		if err := t.item(v, "input["+strconv.Itoa(i)+"]"); err != nil {
+			return nil, err
+		}
+	}
+	return t.messages, nil
+}
+
+// decodeField reads one member; one without a place in the tree is kept as it
+// came.
+func decodeField(r *llm.Request, m rawjson.Member) (err error) {
+	switch name := string(m.Key()); name {
+	case "model":
+		r.Model, err = text(m)
+	case "stream":
+		r.Stream, err = truth(m)
+	case outputCap:
+		r.MaxOutput, err = limit(m)
+	case "temperature":
+		r.Temperature, err = number(m)
+	case "top_p":
+		r.TopP, err = number(m)
+	case "user":
+		r.User, err = text(m)
+	case "tools":
+		r.Tools, err = decodeTools(m.Value)
+	case "tool_choice":
+		r.ToolChoice = decodeToolChoice(m.Value)
+		if r.ToolChoice == nil {
+			r.Extra = append(r.Extra, llm.Field{Name: name, Value: m.Value})
+		}
+	case "parallel_tool_calls":
+		var b bool
+		b, err = truth(m)
+		r.ParallelTools = &b
+	case "text":
+		err = decodeText(r, m.Value)
+	case "reasoning":
+		err = decodeEffort(r, m.Value)
+	default:
+		if strings.HasPrefix(name, inText) || strings.HasPrefix(name, inReasoning) {
+			return llm.Invalid(name, "There is no field with a dot in its name; put an object inside of the other.")
+		}
+		r.Extra = append(r.Extra, llm.Field{Name: name, Value: m.Value})
+	}
+	return err
+}
+
+func text(m rawjson.Member) (string, error) {
+	s, ok := rawjson.AsString(m.Value)
+	if !ok {
+		return "", llm.Invalid(m.Name(), "The "+m.Name()+" must be a string.")
+	}
+	return s, nil
+}
+
+// number keeps the client's own digits. Its range is the provider's to judge.
+func number(m rawjson.Member) (*json.Number, error) {
+	if rawjson.KindOf(m.Value) != rawjson.Number {
+		return nil, llm.Invalid(m.Name(), "The "+m.Name()+" must be a number.")
+	}
+	n := json.Number(m.Value)
+	return &n, nil
+}
+
+// decodeText reads how the answer's text is to look.
+func decodeText(r *llm.Request, v []byte) (err error) {
+	if rawjson.KindOf(v) != rawjson.Object {
+		return llm.Invalid("text", `The text must be an object such as {"format": {"type": "json_object"}}.`)
+	}
+	for m := range rawjson.Members(v) {
+		if !rawjson.Present(m.Value) {
+			continue
+		}
+		if m.Is("format") {
+			if r.Format, err = decodeFormat(m.Value); err != nil {
+				return err
+			}
+			if r.Format != nil {
+				continue
+			}
+		}
+		r.Extra = append(r.Extra, llm.Field{Name: inText + m.Name(), Value: m.Value})
+	}
+	return nil
+}
+
+// decodeFormat is nil without an error for a kind that nobody modelled.
+func decodeFormat(v []byte) (*llm.Format, error) {
+	kind := llm.FormatKind(rawjson.Text(rawjson.Get(v, "type")))
+	switch kind {
+	case llm.FormatText, llm.FormatJSON, llm.FormatSchema:
+	case "":
+		return nil, llm.Invalid("text.format", `The text.format must be an object such as {"type": "json_object"}.`)
+	default:
+		return nil, nil
+	}
+	f := &llm.Format{Kind: kind}
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "name":
+			f.Name = rawjson.Text(m.Value)
+		case "description":
+			f.Description = rawjson.Text(m.Value)
+		case "schema":
+			f.Schema = m.Value
+		case "strict":
+			f.Strict = optionalBool(m.Value)
+		}
+	}
+	return f, nil
+}
+
+func optionalBool(v []byte) *bool {
+	if b, ok := rawjson.AsBool(v); ok {
+		return &b
+	}
+	return nil
+}
+
+func decodeEffort(r *llm.Request, v []byte) error {
+	if rawjson.KindOf(v) != rawjson.Object {
+		return llm.Invalid("reasoning", `The reasoning must be an object such as {"effort": "low"}.`)
+	}
+	for m := range rawjson.Members(v) {
+		if !rawjson.Present(m.Value) {
+			continue
+		}
+		if !m.Is("effort") {
+			r.Extra = append(r.Extra, llm.Field{Name: inReasoning + m.Name(), Value: m.Value})
+			continue
+		}
+		effort, ok := rawjson.AsString(m.Value)
+		if !ok {
+			return llm.Invalid("reasoning.effort", "The reasoning.effort must be a string.")
+		}
+		r.Reasoning = &llm.ReasoningOptions{Effort: effort}
+	}
+	return nil
+}
+
+func decodeTools(v []byte) ([]llm.Tool, error) {
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid("tools", "The tools must be an array of objects.")
+	}
+	var tools []llm.Tool
+	for i, e := range rawjson.Elements(v) {
+		param := "tools[" + strconv.Itoa(i) + "]"
+		if rawjson.KindOf(e) != rawjson.Object {
+			return nil, llm.Invalid(param, "A tool must be an object.")
+		}
+		if rawjson.Text(rawjson.Get(e, "type")) != "function" {
+			tools = append(tools, llm.Tool{Raw: e})
+			continue
+		}
+		tool := decodeFunction(e)
+		if tool.Name == "" {
+			return nil, llm.Invalid(param+".name", "A function needs a name, a non-empty string.")
+		}
+		tools = append(tools, tool)
+	}
+	return tools, nil
+}
+
+func decodeFunction(v []byte) (t llm.Tool) {
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "type":
+		case "name":
+			t.Name = rawjson.Text(m.Value)
+		case "description":
+			t.Description = rawjson.Text(m.Value)
+		case "parameters":
+			if rawjson.Present(m.Value) {
+				t.Parameters = m.Value
+			}
+		case "strict":
+			t.Strict = optionalBool(m.Value)
+		default:
+			t.Extra = appendExtra(t.Extra, m)
+		}
+	}
+	return t
+}
+
+// decodeToolChoice is nil for a choice that nobody modelled.
+func decodeToolChoice(v []byte) *llm.ToolChoice {
+	switch word := rawjson.Text(v); word {
+	case "none", "auto", "required":
+		return &llm.ToolChoice{Mode: llm.ToolMode(word)}
+	}
+	name := rawjson.Text(rawjson.Get(v, "name"))
+	if name == "" || rawjson.Text(rawjson.Get(v, "type")) != "function" {
+		return nil
+	}
+	return &llm.ToolChoice{Mode: llm.ToolsNamed, Name: name}
+}
+
+// appendExtra keeps a member that nobody modelled. Null counts as absent.
+func appendExtra(extra []llm.Field, m rawjson.Member) []llm.Field {
+	if !rawjson.Present(m.Value) {
+		return extra
+	}
+	return append(extra, llm.Field{Name: m.Name(), Value: m.Value})
+}

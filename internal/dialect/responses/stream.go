@@ -1,0 +1,220 @@
+package responses
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"weir/internal/dialect/explain"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/sse"
+)
+
+var (
+	errNotObject = errors.New("responses: a frame of the stream is not an object")
+	errNoType    = errors.New("responses: a frame of the stream does not say what it is")
+)
+
+// Decoder reads one stream of events:
+// https://platform.openai.com/docs/api-reference/responses-streaming. What the
+// deltas told, the events that close a part, an item and the answer say again;
+// of these the decoder takes what no delta told.
+type Decoder struct {
+	q        *llm.Quirks
+	started  bool
+	pieces   []piece
+	calls    []openCall
+	told     [numKinds]told // of the whole answer
+	secrets  int            // thoughts told in encrypted form
+	searches int64          // of the items that are done
+	acts     bool           // an item that is done asks the client to act
+}
+
+// NewDecoder decodes one streamed answer.
+func NewDecoder(q *llm.Quirks) *Decoder { return &Decoder{q: q} }
+
+// Decode appends the events of one frame to dst. A *llm.Error is an error that
+// the provider reported in the stream, and comes with the events that stood
+// beside it; any other error is a frame that is not the protocol. The end of
+// the answer, its usage and the end of the stream come in one frame; some
+// providers send an end marker after it.
+func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
+	data := bytes.TrimSpace(frame.Data)
+	switch {
+	case string(data) == "[DONE]":
+		return append(dst, llm.Event{Kind: llm.EventDone}), nil
+	case len(data) == 0:
+		return dst, nil
+	}
+	if err := rawjson.Validate(data, maxDepth); err != nil {
+		return dst, fmt.Errorf("responses: a frame of the stream is not JSON: %w", err)
+	}
+	if rawjson.KindOf(data) != rawjson.Object {
+		return dst, errNotObject
+	}
+	e := readEvent(data)
+	if len(e.kind) == 0 {
+		e.kind = frame.Name
+	}
+	switch {
+	case string(e.kind) == "error", rawjson.Present(e.failure):
+		return dst, explain.Reported(data)
+	case len(e.kind) == 0:
+		return dst, errNoType
+	}
+	return d.event(dst, &e)
+}
+
+// event is a frame's object by place.
+type event struct {
+	kind                            []byte // unquoted
+	delta, text, refusal, arguments []byte
+	itemID, name                    []byte
+	item, part, response, failure   []byte
+	output, content, summary        []byte // indexes
+}
+
+func readEvent(data []byte) (e event) {
+	for m := range rawjson.Members(data) {
+		if place := e.place(m.Key()); place != nil {
+			*place = m.Value
+		} else if m.Is("type") {
+			e.kind = word(m.Value)
+		}
+	}
+	return e
+}
+
+// word is the text of a string without escapes, in the string's own memory.
+func word(v []byte) []byte {
+	if rawjson.KindOf(v) != rawjson.String || bytes.IndexByte(v, '\\') >= 0 {
+		return nil
+	}
+	return v[1 : len(v)-1]
+}
+
+func (e *event) place(key []byte) *[]byte {
+	switch string(key) {
+	case "delta":
+		return &e.delta
+	case "text":
+		return &e.text
+	case "refusal":
+		return &e.refusal
+	case "arguments":
+		return &e.arguments
+	case "item_id":
+		return &e.itemID
+	case "name":
+		return &e.name
+	case "item":
+		return &e.item
+	case "part":
+		return &e.part
+	case "response":
+		return &e.response
+	case "error":
+		return &e.failure
+	case "output_index":
+		return &e.output
+	case "content_index":
+		return &e.content
+	case "summary_index":
+		return &e.summary
+	}
+	return nil
+}
+
+// event appends what one event says. One that nobody modelled says nothing that
+// its item will not say again.
+func (d *Decoder) event(dst []llm.Event, e *event) ([]llm.Event, error) {
+	switch string(e.kind) {
+	case "response.output_text.delta":
+		return d.delta(dst, at(kindText, e.output, e.content), e.delta), nil
+	case "response.refusal.delta":
+		return d.delta(dst, at(kindRefusal, e.output, e.content), e.delta), nil
+	case "response.reasoning_summary_text.delta":
+		return d.delta(dst, at(kindSummary, e.output, e.summary), e.delta), nil
+	case "response.reasoning_text.delta":
+		return d.delta(dst, at(kindThought, e.output, e.content), e.delta), nil
+	case "response.function_call_arguments.delta":
+		return d.arguments(dst, e), nil
+	case "response.output_text.done":
+		return d.whole(dst, at(kindText, e.output, e.content), e.text), nil
+	case "response.refusal.done":
+		return d.whole(dst, at(kindRefusal, e.output, e.content), e.refusal), nil
+	case "response.reasoning_summary_text.done":
+		return d.whole(dst, at(kindSummary, e.output, e.summary), e.text), nil
+	case "response.reasoning_text.done":
+		return d.whole(dst, at(kindThought, e.output, e.content), e.text), nil
+	case "response.function_call_arguments.done":
+		return d.closeArguments(dst, e), nil
+	case "response.content_part.done":
+		return d.part(dst, index(e.output), index(e.content), e.part), nil
+	case "response.reasoning_summary_part.done":
+		return d.whole(dst, at(kindSummary, e.output, e.summary), rawjson.Get(e.part, "text")), nil
+	case "response.output_item.added":
+		return d.begin(dst, e), nil
+	case "response.output_item.done":
+		return d.item(dst, index(e.output), e.item), nil
+	}
+	return d.lifecycle(dst, e)
+}
+
+// lifecycle appends what an event about the whole answer says.
+func (d *Decoder) lifecycle(dst []llm.Event, e *event) ([]llm.Event, error) {
+	switch string(e.kind) {
+	case "response.created", "response.queued", "response.in_progress":
+		r := readResult(e.response, false)
+		return d.start(dst, &r), nil
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+	default:
+		return dst, nil
+	}
+	r := readResult(e.response, false)
+	if r.status == nil { // the event's own name says it
+		r.status = rawjson.AppendString(nil, string(e.kind[len("response."):]))
+	}
+	return d.end(d.start(dst, &r), e.response, &r)
+}
+
+// start appends the event with which an answer begins. That a tier is left to
+// the provider is none that it served.
+func (d *Decoder) start(dst []llm.Event, r *result) []llm.Event {
+	if d.started || r.id == nil && r.model == nil {
+		return dst
+	}
+	d.started = true
+	created, _ := rawjson.AsInt(r.created)
+	tier := rawjson.Text(r.tier)
+	if tier == "auto" {
+		tier = ""
+	}
+	return append(dst, llm.Event{
+		Kind: llm.EventStart, Created: created, ID: rawjson.Text(r.id), Model: rawjson.Text(r.model), Tier: tier,
+	})
+}
+
+// end appends what the last event of an answer says: what nothing before it
+// told, the usage, the finish reason.
+func (d *Decoder) end(dst []llm.Event, object []byte, r *result) ([]llm.Event, error) {
+	failure := r.failed(object)
+	if failure == nil {
+		dst = d.rest(dst, r.output)
+	}
+	if usage, ok := r.used(d.q); ok {
+		usage[llm.Searches] = max(usage[llm.Searches], d.searches)
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage})
+	}
+	if failure != nil {
+		return dst, failure
+	}
+	finish := finishOf(rawjson.Text(r.status), r.reason(), d.acts || len(d.calls) > 0 || acts(r.output))
+	if finish == "" {
+		return dst, nil
+	}
+	return append(dst,
+		llm.Event{Kind: llm.EventFinish, Finish: finish, Tier: rawjson.Text(r.tier)},
+		llm.Event{Kind: llm.EventDone}), nil
+}

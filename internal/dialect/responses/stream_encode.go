@@ -1,0 +1,262 @@
+package responses
+
+import (
+	"strconv"
+
+	"weir/internal/dialect/openai"
+	"weir/internal/dialect/stamp"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/sse"
+)
+
+// maxKept bounds, in bytes, what an Encoder keeps of an answer: its last event
+// repeats the whole of it. A longer answer ends there, as incomplete.
+const maxKept = 16 << 20
+
+// itemSize is what an item takes beside its text.
+const itemSize = 512
+
+// Encoder writes one stream of response events, with the whole life of every
+// item. The format has one answer: of several choices the first is written.
+type Encoder struct {
+	object   object
+	begun    bool
+	sequence int64
+	items    []*item
+	open     *item // a message or a thought that goes on; calls are open to the end
+	kept     int
+	full     bool
+}
+
+// NewEncoder encodes one streamed answer.
+func NewEncoder(m llm.Meta) *Encoder {
+	return &Encoder{object: object{id: m.ID, model: m.Model, created: m.Created}}
+}
+
+// Append writes a piece of the answer. The first piece follows the events that
+// open the answer; nothing is written before there is a piece.
+func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
+	if ev.Choice != 0 || e.full {
+		return dst
+	}
+	e.kept += len(ev.Text) + len(ev.Redacted) + len(ev.Raw)
+	if e.kept > maxKept {
+		e.full = true
+		return dst
+	}
+	switch ev.Kind {
+	case llm.EventText, llm.EventRefusal:
+		if ev.Text != "" {
+			dst = e.words(e.begin(dst), ev)
+		}
+	case llm.EventReasoning:
+		dst = e.thought(dst, ev)
+	case llm.EventToolCall:
+		dst = e.call(e.begin(dst), ev)
+	case llm.EventOther:
+		if ev.RawOf == Name && rawjson.KindOf(ev.Raw) == rawjson.Object {
+			dst = e.other(e.begin(dst), ev.Raw)
+		}
+	}
+	return dst
+}
+
+// event begins an event. Its members follow.
+func (e *Encoder) event(dst []byte, kind string) []byte {
+	dst = append(append(append(dst, "event: "...), kind...), "\ndata: {\"type\":\""...)
+	dst = appendCount(append(dst, kind...), `","sequence_number":`, e.sequence)
+	e.sequence++
+	return dst
+}
+
+func closeEvent(dst []byte) []byte { return append(dst, "}\n\n"...) }
+
+// begin writes the events that open an answer, once.
+func (e *Encoder) begin(dst []byte) []byte {
+	if e.begun {
+		return dst
+	}
+	e.begun = true
+	for _, kind := range []string{"response.created", "response.in_progress"} {
+		dst = append(e.event(dst, kind), `,"response":`...)
+		dst = e.object.open(dst, statusInProgress, "")
+		dst = e.object.rest(append(dst, `,"output":[],"usage":null`...))
+		dst = closeEvent(append(dst, '}'))
+	}
+	return dst
+}
+
+// words writes a piece of a message: of its text, or of a refusal.
+func (e *Encoder) words(dst []byte, ev *llm.Event) []byte {
+	if e.open == nil || e.open.kind != llm.EventText {
+		dst = e.close(dst, statusCompleted)
+		e.open = &item{kind: llm.EventText}
+		dst = e.add(dst, e.open)
+	}
+	it := e.open
+	if it.part != ev.Kind {
+		dst = it.openPart(e, it.closePart(e, dst), ev.Kind)
+	}
+	it.text = append(it.text, ev.Text...)
+	kind, more := "response.output_text.delta", `,"logprobs":[]`
+	if ev.Kind == llm.EventRefusal {
+		kind, more = "response.refusal.delta", ""
+	}
+	dst = it.place(e.event(dst, kind), `,"content_index":`)
+	dst = rawjson.AppendString(append(dst, `,"delta":`...), ev.Text)
+	return closeEvent(append(dst, more...))
+}
+
+// thought writes a piece of the thinking, as its summary, which all clients
+// know; or keeps it in encrypted form for the end of its item.
+func (e *Encoder) thought(dst []byte, ev *llm.Event) []byte {
+	if ev.Text == "" && ev.Redacted == "" {
+		return dst
+	}
+	dst = e.begin(dst)
+	if e.open == nil || e.open.kind != llm.EventReasoning {
+		dst = e.close(dst, statusCompleted)
+		e.open = &item{kind: llm.EventReasoning}
+		dst = e.add(dst, e.open)
+	}
+	it := e.open
+	if ev.Redacted != "" {
+		it.redacted = ev.Redacted
+		return e.close(dst, statusCompleted)
+	}
+	if it.part == 0 {
+		dst = it.openPart(e, dst, llm.EventReasoning)
+	}
+	it.text = append(it.text, ev.Text...)
+	dst = it.place(e.event(dst, "response.reasoning_summary_text.delta"), `,"summary_index":`)
+	return closeEvent(rawjson.AppendString(append(dst, `,"delta":`...), ev.Text))
+}
+
+// call opens a function call, or writes a piece of its arguments. Calls stay
+// open to the end: their pieces may take turns.
+func (e *Encoder) call(dst []byte, ev *llm.Event) []byte {
+	dst = e.close(dst, statusCompleted)
+	var it *item
+	for _, other := range e.items {
+		if other.kind == llm.EventToolCall && other.call.Index == ev.Tool.Index {
+			it = other
+		}
+	}
+	if it == nil {
+		it = &item{kind: llm.EventToolCall, call: ev.Tool}
+		dst = e.add(dst, it)
+	}
+	if ev.Text == "" {
+		return dst
+	}
+	it.text = append(it.text, ev.Text...)
+	dst = it.place(e.event(dst, "response.function_call_arguments.delta"), "")
+	return closeEvent(rawjson.AppendString(append(dst, `,"delta":`...), ev.Text))
+}
+
+// other writes an item that nobody modelled. It comes whole.
+func (e *Encoder) other(dst, raw []byte) []byte {
+	it := &item{kind: llm.EventOther, whole: append([]byte(nil), raw...)}
+	return e.done(e.add(e.close(dst, statusCompleted), it), it)
+}
+
+// add begins an item.
+func (e *Encoder) add(dst []byte, it *item) []byte {
+	it.output = len(e.items)
+	it.id = itemID(prefixes[it.kind], e.object.id, it.output)
+	e.items = append(e.items, it)
+	e.kept += itemSize
+	dst = appendCount(e.event(dst, "response.output_item.added"), `,"output_index":`, int64(it.output))
+	return closeEvent(it.append(append(dst, `,"item":`...), statusInProgress))
+}
+
+// close ends the message or the thought that is open.
+func (e *Encoder) close(dst []byte, status string) []byte {
+	it := e.open
+	if it == nil {
+		return dst
+	}
+	e.open = nil
+	dst = it.closePart(e, dst)
+	it.whole = it.append(nil, status)
+	return e.done(dst, it)
+}
+
+// done writes the end of an item.
+func (e *Encoder) done(dst []byte, it *item) []byte {
+	dst = appendCount(e.event(dst, "response.output_item.done"), `,"output_index":`, int64(it.output))
+	return closeEvent(append(append(dst, `,"item":`...), it.whole...))
+}
+
+// Finish writes the ends of all items and of the answer, with all of it.
+func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
+	var finish llm.FinishReason
+	if len(f.Finish) > 0 {
+		finish = f.Finish[0]
+	}
+	if e.full {
+		finish = llm.FinishLength
+	}
+	status, reason := stateOf(finish)
+	dst = e.close(e.begin(dst), itemStatus(status))
+	for _, it := range e.items {
+		if it.whole == nil {
+			dst = it.closeArguments(e, dst)
+			it.whole = it.append(nil, itemStatus(status))
+			dst = e.done(dst, it)
+		}
+	}
+	dst = e.last(dst, status, reason, &llm.Error{Code: llm.CodeProviderError, Message: "The provider could not complete the answer."})
+	if f.Reported || !f.Usage.IsZero() {
+		dst = appendUsage(dst, &f.Usage, f.Cost)
+	} else {
+		dst = append(dst, `,"usage":null`...)
+	}
+	if f.Attempts > 1 {
+		dst = stamp.Attempts(append(dst, ','), f)
+	}
+	return closeEvent(append(dst, '}'))
+}
+
+// last begins the answer's last event, up to its usage.
+func (e *Encoder) last(dst []byte, status, reason string, failure *llm.Error) []byte {
+	dst = append(e.event(dst, "response."+status), `,"response":`...)
+	dst = e.object.open(dst, status, reason)
+	if status == statusFailed {
+		dst = appendFailure(dst, failure)
+	}
+	dst = append(e.object.rest(dst), `,"output":[`...)
+	for i, it := range e.items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if it.whole != nil {
+			dst = append(dst, it.whole...)
+		} else {
+			dst = it.append(dst, statusIncomplete)
+		}
+	}
+	return append(dst, ']')
+}
+
+// Fail writes an in-band error, and ends the answer if it has begun. The error
+// stands in the event twice: flat, as it is documented, and in an object, for
+// which the official clients look.
+func (e *Encoder) Fail(dst []byte, err *llm.Error) []byte {
+	body := rawjson.Get(openai.EncodeError(nil, err, ""), "error")
+	data := append([]byte(`{"type":"error","sequence_number":`), strconv.FormatInt(e.sequence, 10)...)
+	e.sequence++
+	for m := range rawjson.Members(body) {
+		if !m.Is("type") {
+			data = append(rawjson.AppendString(append(data, ','), m.Name()), ':')
+			data = append(data, m.Value...)
+		}
+	}
+	data = append(append(append(data, `,"error":`...), body...), '}')
+	dst = sse.Append(dst, "error", data)
+	if !e.begun {
+		return dst
+	}
+	return closeEvent(append(e.last(dst, statusFailed, "", err), `,"usage":null}`...))
+}
