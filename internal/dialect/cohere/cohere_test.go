@@ -69,10 +69,15 @@ func TestDropped(t *testing.T) {
 	t.Parallel()
 	r := &llm.Request{
 		ExtraOf: "anthropic", Extra: []llm.Field{{Name: "container", Value: json.RawMessage(`"c"`)}},
+		Format: &llm.Format{Kind: llm.FormatJSON, Description: "d", Extra: []llm.Field{{Name: "x", Value: json.RawMessage(`1`)}}},
+		Tools: []llm.Tool{{
+			Name: "f", Parameters: json.RawMessage(`{}`), CacheControl: json.RawMessage(`{}`),
+			Extra: []llm.Field{{Name: "x", Value: json.RawMessage(`1`)}},
+		}},
 		Reasoning: &llm.ReasoningOptions{Budget: 5000},
 		Messages: []llm.Message{
 			{Role: llm.RoleUser, Parts: []llm.Part{
-				{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "c1", IsError: true, Parts: []llm.Part{{Kind: llm.PartText, Text: "no"}}}},
+				{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "c1", IsError: true, Extra: []llm.Field{{Name: "x"}}, Parts: []llm.Part{{Kind: llm.PartText, Text: "no"}}}},
 				{Kind: llm.PartText, Text: "Hi", CacheControl: json.RawMessage(`{"type":"ephemeral"}`)},
 			}},
 			{Role: llm.RoleAssistant, Parts: []llm.Part{
@@ -80,6 +85,7 @@ func TestDropped(t *testing.T) {
 				{Kind: llm.PartReasoning, Redacted: "x"},
 				{Kind: llm.PartText, Text: "Yes", Annotations: json.RawMessage(`[]`)},
 				{Kind: llm.PartRefusal, Text: "No"},
+				{Kind: llm.PartToolCall, Signature: "s", Call: &llm.ToolCall{ID: "c2", Name: "f", Extra: []llm.Field{{Name: "x"}}}},
 			}},
 			{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "c2"}}}},
 		},
@@ -89,13 +95,17 @@ func TestDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"model":"","messages":[{"role":"tool","tool_call_id":"c1","content":"no"},{"role":"user","content":"Hi"},` +
-		`{"role":"assistant","content":[{"type":"text","text":"Yes"},{"type":"text","text":"No"}]},` +
-		`{"role":"tool","tool_call_id":"c2","content":""}],"thinking":{"type":"enabled","token_budget":5000}}`
+		`{"role":"assistant","content":[{"type":"text","text":"Yes"},{"type":"text","text":"No"}],` +
+		`"tool_calls":[{"id":"c2","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
+		`{"role":"tool","tool_call_id":"c2","content":""}],"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],` +
+		`"response_format":{"type":"json_object"},"thinking":{"type":"enabled","token_budget":5000}}`
 	if diff := cmp.Diff(string(body), want); diff != "" {
 		t.Errorf("body (-got +want)\n%s", diff)
 	}
 	wantDropped := []string{
-		"tool result is_error", "cache_control", "reasoning signature", "reasoning", "redacted reasoning", "annotations", "container",
+		"tool result is_error", "tool result fields of another API", "cache_control", "reasoning signature", "reasoning",
+		"redacted reasoning", "annotations", "tool call fields of another API", "tool fields of another API",
+		"response_format.json_schema.description", "response_format fields of another API", "container",
 	}
 	if diff := cmp.Diff(dropped, wantDropped); diff != "" {
 		t.Errorf("dropped (-got +want)\n%s", diff)

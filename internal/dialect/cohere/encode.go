@@ -224,6 +224,12 @@ func (e *requestEncoder) format(f *llm.Format) {
 	if kind == llm.FormatSchema {
 		kind = llm.FormatJSON
 	}
+	if f.Description != "" {
+		e.drop("response_format.json_schema.description")
+	}
+	if len(f.Extra) > 0 {
+		e.drop("response_format fields of another API")
+	}
 	if !e.key("response_format") {
 		return
 	}

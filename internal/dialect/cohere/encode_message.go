@@ -75,6 +75,9 @@ func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message, param string)
 	if r.IsError {
 		e.drop("tool result is_error")
 	}
+	if len(r.Extra) > 0 {
+		e.drop("tool result fields of another API")
+	}
 	e.content(r.Parts, llm.RoleTool, param)
 	if m.Role == llm.RoleTool {
 		e.extra(m.Extra, "message fields of another API")
@@ -89,19 +92,23 @@ func (e *requestEncoder) assistant(parts []llm.Part, param string) {
 	var calls []*llm.ToolCall
 	var citations []byte
 	for i := range parts {
-		switch p := &parts[i]; {
+		p := &parts[i]
+		e.dropProof(p)
+		switch {
 		case p.Kind == llm.PartToolCall:
 			calls = append(calls, p.Call)
-		case p.Kind == llm.PartReasoning && !e.own:
-			e.dropThought(p)
+		case p.Kind == llm.PartReasoning && !e.own: // it means something only to the model that thought it
+			if p.Text != "" {
+				e.drop("reasoning")
+			}
 		case p.Kind == llm.PartReasoning && isPlan(p):
 			plan.WriteString(p.Text)
 		case p.Kind == llm.PartText && p.Text == "" && !e.own: // beside calls, other APIs want it
 		default:
 			blocks = append(blocks, *p)
 		}
-		if a := parts[i].Annotations; a != nil && e.own {
-			citations = a
+		if p.Annotations != nil && e.own {
+			citations = p.Annotations
 		}
 	}
 	if len(blocks) > 0 || len(calls) == 0 && !e.own { // it may be absent
@@ -121,17 +128,14 @@ func (e *requestEncoder) assistant(parts []llm.Part, param string) {
 	}
 }
 
-// dropThought names what is lost of another vendor's thinking: it means
-// something only to the model that thought it.
-func (e *requestEncoder) dropThought(p *llm.Part) {
+// dropProof names what is lost of another vendor's proof of its thinking, which
+// may stand on any part.
+func (e *requestEncoder) dropProof(p *llm.Part) {
 	if p.Signature != "" {
 		e.drop("reasoning signature")
 	}
 	if p.Redacted != "" {
 		e.drop("redacted reasoning")
-	}
-	if p.Text != "" {
-		e.drop("reasoning")
 	}
 }
 

@@ -47,6 +47,9 @@ func (e *requestEncoder) tools(r *llm.Request) {
 }
 
 func (e *requestEncoder) tool(t *llm.Tool) {
+	if t.CacheControl != nil {
+		e.drop("cache_control")
+	}
 	if t.Raw != nil {
 		e.dst = append(e.dst, t.Raw...)
 		return
@@ -61,6 +64,7 @@ func (e *requestEncoder) tool(t *llm.Tool) {
 	case !e.own: // required here
 		e.dst = append(e.dst, `,"parameters":{"type":"object","properties":{}}`...)
 	}
+	e.extra(t.Extra, "tool fields of another API")
 	e.dst = append(e.dst, "}}"...)
 }
 

@@ -217,6 +217,8 @@ func decodeFunction(v []byte) (t llm.Tool) {
 			if rawjson.Present(m.Value) {
 				t.Parameters = m.Value
 			}
+		default:
+			t.Extra = append(t.Extra, llm.Field{Name: m.Name(), Value: m.Value})
 		}
 	}
 	return t

@@ -110,7 +110,7 @@ func tools() *rapid.Generator[llm.Tool] {
 		if rapid.IntRange(0, 4).Draw(t, "kind") == 0 {
 			return llm.Tool{Raw: json.RawMessage(`{"type":"custom","custom":{"name":"g"}}`)}
 		}
-		tool := llm.Tool{Name: names.Draw(t, "name")}
+		tool := llm.Tool{Name: names.Draw(t, "name"), Extra: extras().Draw(t, "extra")}
 		tool.Description = rapid.SampledFrom([]string{"", "does\nthings"}).Draw(t, "description")
 		if p := maybe(objects).Draw(t, "parameters"); p != nil {
 			tool.Parameters = *p

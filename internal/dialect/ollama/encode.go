@@ -186,6 +186,12 @@ func (e *requestEncoder) stop(list []string) {
 // it, how many there are.
 func (e *requestEncoder) answer(r *llm.Request) {
 	if f := r.Format; f != nil {
+		if f.Description != "" {
+			e.drop("response_format.json_schema.description")
+		}
+		if len(f.Extra) > 0 {
+			e.drop("response_format fields of another API")
+		}
 		switch {
 		case f.Kind == llm.FormatSchema && f.Schema != nil:
 			e.raw("format", f.Schema)
@@ -271,6 +277,9 @@ func (e *requestEncoder) tools(r *llm.Request) {
 }
 
 func (e *requestEncoder) tool(t *llm.Tool, i int) {
+	if t.CacheControl != nil {
+		e.drop("cache_control")
+	}
 	if t.Raw != nil {
 		if !e.own {
 			e.refuse("tools["+strconv.Itoa(i)+"]", "Ollama takes tools that are functions, and no other.")
@@ -291,5 +300,6 @@ func (e *requestEncoder) tool(t *llm.Tool, i int) {
 	case !e.own: // required here
 		e.dst = append(e.dst, `,"parameters":{"type":"object","properties":{}}`...)
 	}
+	e.extra(t.Extra, "tool fields of another API")
 	e.dst = append(e.dst, "}}"...)
 }

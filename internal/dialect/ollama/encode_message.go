@@ -47,12 +47,20 @@ func (e *requestEncoder) open(role llm.Role) {
 
 // close ends a message, after its members in this format's words.
 func (e *requestEncoder) close(m *llm.Message) {
-	if len(m.Extra) > 0 && !e.own {
-		e.drop("message fields of another API")
-	} else {
-		e.dst = appendFields(e.dst, m.Extra)
-	}
+	e.extra(m.Extra, "message fields of another API")
 	e.dst = append(e.dst, '}')
+}
+
+// extra writes members in this format's words, and drops those of another.
+func (e *requestEncoder) extra(fields []llm.Field, what string) {
+	if len(fields) > 0 && !e.own {
+		e.drop(what)
+		return
+	}
+	for _, f := range fields {
+		e.member(f.Name)
+		e.dst = append(e.dst, f.Value...)
+	}
 }
 
 // result writes what a tool gave back. The function's name is what tells the
@@ -74,6 +82,9 @@ func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message, param string)
 	if r.IsError {
 		e.drop("tool result is_error")
 	}
+	if len(r.Extra) > 0 {
+		e.drop("tool result fields of another API")
+	}
 	e.parts(r.Parts, llm.RoleTool, param)
 	if m.Role == llm.RoleTool {
 		e.close(m)
@@ -92,6 +103,7 @@ func (e *requestEncoder) parts(parts []llm.Part, role llm.Role, param string) {
 	for i := range parts {
 		p := &parts[i]
 		e.dropMarks(p)
+		e.dropProof(p)
 		switch p.Kind {
 		case llm.PartText, llm.PartRefusal:
 			if len(words) > 0 && role != llm.RoleAssistant {
@@ -99,7 +111,6 @@ func (e *requestEncoder) parts(parts []llm.Part, role llm.Role, param string) {
 			}
 			words = append(words, p.Text...)
 		case llm.PartReasoning:
-			e.dropSecret(p)
 			thinking = append(thinking, p.Text...)
 		case llm.PartImage:
 			if e.takes(p.Media, param+".content["+strconv.Itoa(i)+"]") {
@@ -135,8 +146,9 @@ func (e *requestEncoder) dropMarks(p *llm.Part) {
 	}
 }
 
-// dropSecret names what is lost of thinking that its vendor alone understands.
-func (e *requestEncoder) dropSecret(p *llm.Part) {
+// dropProof names what is lost of another vendor's proof of its thinking, which
+// may stand on any part.
+func (e *requestEncoder) dropProof(p *llm.Part) {
 	if p.Signature != "" {
 		e.drop("reasoning signature")
 	}

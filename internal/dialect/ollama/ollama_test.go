@@ -78,10 +78,15 @@ func TestDropped(t *testing.T) {
 	t.Parallel()
 	r := &llm.Request{
 		ExtraOf: "anthropic", Extra: []llm.Field{{Name: "container", Value: json.RawMessage(`"c"`)}, {Name: "options.seed", Value: json.RawMessage(`1`)}},
+		Format: &llm.Format{Kind: llm.FormatJSON, Description: "d", Extra: []llm.Field{{Name: "x", Value: json.RawMessage(`1`)}}},
+		Tools: []llm.Tool{{
+			Name: "f", Parameters: json.RawMessage(`{}`), CacheControl: json.RawMessage(`{}`),
+			Extra: []llm.Field{{Name: "x", Value: json.RawMessage(`1`)}},
+		}},
 		Reasoning: &llm.ReasoningOptions{Budget: 20000},
 		Messages: []llm.Message{
 			{Role: llm.RoleUser, Parts: []llm.Part{
-				{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "c1", IsError: true, Parts: []llm.Part{{Kind: llm.PartText, Text: "no"}}}},
+				{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "c1", IsError: true, Extra: []llm.Field{{Name: "x"}}, Parts: []llm.Part{{Kind: llm.PartText, Text: "no"}}}},
 				{Kind: llm.PartText, Text: "Hi", CacheControl: json.RawMessage(`{"type":"ephemeral"}`)},
 			}},
 			{Role: llm.RoleAssistant, Parts: []llm.Part{
@@ -89,6 +94,7 @@ func TestDropped(t *testing.T) {
 				{Kind: llm.PartReasoning, Redacted: "x"},
 				{Kind: llm.PartText, Text: "Yes", Annotations: json.RawMessage(`[]`)},
 				{Kind: llm.PartRefusal, Text: "No"},
+				{Kind: llm.PartToolCall, Signature: "s", Call: &llm.ToolCall{ID: "c2", Name: "f", Extra: []llm.Field{{Name: "x"}}}},
 			}},
 			{Role: llm.RoleUser, Parts: []llm.Part{
 				{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "c2"}},
@@ -101,14 +107,17 @@ func TestDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"model":"","messages":[{"role":"tool","tool_call_id":"c1","content":"no"},{"role":"user","content":"Hi"},` +
-		`{"role":"assistant","content":"YesNo","thinking":"hm"},{"role":"tool","tool_call_id":"c2","content":""},` +
-		`{"role":"tool","tool_name":"f","content":""}],"think":"high","stream":false}`
+		`{"role":"assistant","content":"YesNo","thinking":"hm",` +
+		`"tool_calls":[{"id":"c2","type":"function","function":{"index":0,"name":"f","arguments":{}}}]},` +
+		`{"role":"tool","tool_name":"f","tool_call_id":"c2","content":""},{"role":"tool","tool_name":"f","content":""}],` +
+		`"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"format":"json","think":"high","stream":false}`
 	if diff := cmp.Diff(string(body), want); diff != "" {
 		t.Errorf("body (-got +want)\n%s", diff)
 	}
 	wantDropped := []string{
-		"tool result is_error", "cache_control", "reasoning signature", "redacted reasoning", "annotations",
-		"reasoning budget", "container", "options.seed",
+		"tool result is_error", "tool result fields of another API", "cache_control", "reasoning signature", "redacted reasoning",
+		"annotations", "tool call fields of another API", "tool fields of another API",
+		"response_format.json_schema.description", "response_format fields of another API", "reasoning budget", "container", "options.seed",
 	}
 	if diff := cmp.Diff(dropped, wantDropped); diff != "" {
 		t.Errorf("dropped (-got +want)\n%s", diff)
