@@ -130,7 +130,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		c = r.Choices[0]
 	}
 	dst = rawjson.AppendString(append(dst, `{"id":`...), r.ID)
-	dst = appendAnswer(append(dst, `,"message":`...), &c.Message)
+	dst = appendAnswer(append(dst, `,"message":`...), &c.Message, r.ExtraOf == Name)
 	dst = rawjson.AppendString(append(dst, `,"finish_reason":`...), finishWord(c.Finish))
 	if r.Reported || !r.Usage.IsZero() {
 		dst = appendUsage(append(dst, `,"usage":`...), &r.Usage, r.Cost)
@@ -160,6 +160,7 @@ func appendFields(dst []byte, extra []llm.Field) []byte {
 
 // answer is an assistant's message by member.
 type answer struct {
+	own       bool // in this format's words
 	plan      string
 	calls     []*llm.ToolCall
 	citations []byte
@@ -167,8 +168,8 @@ type answer struct {
 
 // appendAnswer writes thinking and words as blocks in their order. What this
 // format has no word for, such as a refusal, is text.
-func appendAnswer(dst []byte, m *llm.Message) []byte {
-	var a answer
+func appendAnswer(dst []byte, m *llm.Message, own bool) []byte {
+	a := answer{own: own}
 	dst = append(dst, `{"role":"assistant"`...)
 	empty := len(dst)
 	for i := range m.Parts {
@@ -203,7 +204,7 @@ func (a *answer) appendRest(dst []byte, m *llm.Message) []byte {
 		dst = rawjson.AppendString(append(dst, `,"tool_plan":`...), a.plan)
 	}
 	if a.calls != nil {
-		dst = appendCalls(append(dst, `,"tool_calls":`...), a.calls, true)
+		dst = appendCalls(append(dst, `,"tool_calls":`...), a.calls, a.own)
 	}
 	if a.citations != nil {
 		dst = append(append(dst, `,"citations":`...), a.citations...)
