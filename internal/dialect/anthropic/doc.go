@@ -5,7 +5,10 @@
 // raw JSON, so they live no longer than those bytes.
 package anthropic
 
-import "weir/internal/llm"
+import (
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+)
 
 const (
 	// Name is the word for the format in the configuration.
@@ -20,9 +23,9 @@ const (
 
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
-	maxDepth = 100
+	maxDepth = parse.MaxDepth
 	// maxCount keeps token counts where sums and products of them are exact.
-	maxCount = 1 << 40
+	maxCount = parse.MaxCount
 	// defaultOutput is the output cap of a request that has none, for the vendor
 	// demands one. Every model since Claude 3.5 can write that much; what more a
 	// model could write is not known here.

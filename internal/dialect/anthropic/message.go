@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"strconv"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -160,7 +161,7 @@ func (b *block) read(m rawjson.Member) error {
 func (b *block) fill(key string, v []byte) (known bool, err error) {
 	switch b.kind + "." + key {
 	case "text.text":
-		b.Text, err = text(v, b.param+".text")
+		b.Text, err = parse.String(v, b.param+".text")
 	case "text.citations":
 		b.Annotations = v
 	case "thinking.thinking":

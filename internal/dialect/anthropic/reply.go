@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"weir/internal/dialect/explain"
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -82,10 +83,7 @@ func (a *answer) choice() (c llm.Choice, err error) {
 		}
 		c.Message.Parts = append(c.Message.Parts, p)
 	}
-	c.Finish = finishOf(a.reason)
-	if c.Finish == llm.FinishStop && hasCall(c.Message.Parts) {
-		c.Finish = llm.FinishToolCalls // servers of other makers may not tell
-	}
+	c.Finish = parse.Finish(finishOf(a.reason), c.Message.Parts) // servers of other makers may not tell of calls
 	// The words that the vocabulary has no place for, for clients of this format.
 	if word := finishWord(c.Finish); word != a.reason && a.reason != "" {
 		c.Extra = append(c.Extra, llm.Field{Name: "stop_reason", Value: rawjson.AppendString(nil, a.reason)})
@@ -97,15 +95,6 @@ func (a *answer) choice() (c llm.Choice, err error) {
 		c.Extra = append(c.Extra, llm.Field{Name: "stop_details", Value: a.stopMore})
 	}
 	return c, nil
-}
-
-func hasCall(parts []llm.Part) bool {
-	for i := range parts {
-		if parts[i].Kind == llm.PartToolCall {
-			return true
-		}
-	}
-	return false
 }
 
 // finishOf maps the vendor's words:

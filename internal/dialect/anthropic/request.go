@@ -1,9 +1,7 @@
 package anthropic
 
 import (
-	"encoding/json"
-	"strconv"
-
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -44,24 +42,24 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
 	case "model":
-		r.Model, err = text(m.Value, "model")
+		r.Model, err = parse.String(m.Value, "model")
 	case "max_tokens":
-		r.MaxOutput, err = optional(m)
+		r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, "max_tokens", 0, maxCount))
 	case "stream":
-		r.Stream, err = truth(m.Value, "stream")
+		r.Stream, err = parse.Bool(m.Value, "stream")
 	case "temperature":
-		r.Temperature, err = number(m)
+		r.Temperature, err = parse.Number(m.Value, "temperature")
 	case "top_p":
-		r.TopP, err = number(m)
+		r.TopP, err = parse.Number(m.Value, "top_p")
 	case "top_k":
-		r.TopK, err = optional(m)
+		r.TopK, err = parse.Pointer(parse.Int(m.Value, "top_k", 0, maxCount))
 	case "stop_sequences":
-		r.Stop, err = stops(m.Value)
+		r.Stop, err = parse.Strings(m.Value, "stop_sequences")
 	case "metadata":
 		r.User = soleUser(m.Value)
 		return r.User != "", nil
 	case "tools":
-		r.Tools, err = decodeTools(m.Value)
+		r.Tools, err = parse.AppendTools(nil, m.Value, "tools", readTool)
 	case "tool_choice":
 		return decodeToolChoice(r, m.Value)
 	default:
@@ -85,42 +83,6 @@ func decodeOutput(r *llm.Request, m rawjson.Member) (known bool, err error) {
 		}
 	}
 	return false, nil
-}
-
-func optional(m rawjson.Member) (*int64, error) {
-	n, err := count(m)
-	return &n, err
-}
-
-func text(v []byte, param string) (string, error) {
-	s, ok := rawjson.AsString(v)
-	if !ok {
-		return "", llm.Invalid(param, "The "+param+" must be a string.")
-	}
-	return s, nil
-}
-
-// number keeps the client's own digits. Its range is the provider's to judge.
-func number(m rawjson.Member) (*json.Number, error) {
-	if rawjson.KindOf(m.Value) != rawjson.Number {
-		return nil, llm.Invalid(m.Name(), "The "+m.Name()+" must be a number.")
-	}
-	n := json.Number(m.Value)
-	return &n, nil
-}
-
-func stops(v []byte) (list []string, err error) {
-	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid("stop_sequences", "The stop_sequences must be an array of strings.")
-	}
-	for i, e := range rawjson.Elements(v) {
-		s, err := text(e, "stop_sequences["+strconv.Itoa(i)+"]")
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, nil
 }
 
 // soleUser is the user id of a metadata object that holds nothing else.
@@ -147,7 +109,7 @@ func decodeOutputConfig(r *llm.Request, v []byte) error {
 		}
 		switch string(m.Key()) {
 		case "effort":
-			word, err := text(m.Value, "output_config.effort")
+			word, err := parse.String(m.Value, "output_config.effort")
 			if err != nil {
 				return err
 			}
@@ -187,26 +149,15 @@ func decodeFormat(v []byte) *llm.Format {
 	return &llm.Format{Kind: llm.FormatSchema, Schema: schema}
 }
 
-func decodeTools(v []byte) (tools []llm.Tool, err error) {
-	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid("tools", "The tools must be an array of objects.")
+func readTool(v []byte, at string) (llm.Tool, error) {
+	if kind := rawjson.Text(rawjson.Get(v, "type")); kind != "" && kind != "custom" {
+		return llm.Tool{Raw: v}, nil // one that the vendor has a schema for, or runs itself
 	}
-	for i, e := range rawjson.Elements(v) {
-		param := "tools[" + strconv.Itoa(i) + "]"
-		if rawjson.KindOf(e) != rawjson.Object {
-			return nil, llm.Invalid(param, "A tool must be an object.")
-		}
-		if kind := rawjson.Text(rawjson.Get(e, "type")); kind != "" && kind != "custom" {
-			tools = append(tools, llm.Tool{Raw: e}) // one that the vendor has a schema for, or runs itself
-			continue
-		}
-		tool := decodeTool(e)
-		if tool.Name == "" {
-			return nil, llm.Invalid(param+".name", "A tool needs a name, a non-empty string.")
-		}
-		tools = append(tools, tool)
+	tool := decodeTool(v)
+	if tool.Name == "" {
+		return tool, llm.Invalid(at+".name", "A tool needs a name, a non-empty string.")
 	}
-	return tools, nil
+	return tool, nil
 }
 
 func decodeTool(v []byte) (t llm.Tool) {
@@ -222,9 +173,7 @@ func decodeTool(v []byte) (t llm.Tool) {
 		case "input_schema":
 			t.Parameters = m.Value
 		case "strict":
-			if b, ok := rawjson.AsBool(m.Value); ok {
-				t.Strict = &b
-			}
+			t.Strict = parse.OptionalBool(m.Value)
 		default:
 			t.Extra = append(t.Extra, llm.Field{Name: m.Name(), Value: m.Value})
 		}

@@ -1,11 +1,9 @@
 package anthropic
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
 	"net/http"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -20,78 +18,30 @@ var fields = rawjson.Names{
 // Scan validates the body as strict JSON and reads its head. A stream always
 // tells its usage. Errors are *llm.Error.
 func Scan(body []byte, _ *http.Request) (llm.Head, error) {
-	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return llm.Head{}, &llm.Error{
-			Code: llm.CodeInvalidRequest,
-			Message: "The request body is not valid JSON: " + err.Error() +
-				". Send one JSON object with a model, max_tokens and messages.",
-		}
+	h, err := parse.Body(body, "The request body is not valid JSON", "with a model, max_tokens and messages")
+	if err != nil {
+		return h, err
 	}
-	if rawjson.KindOf(body) != rawjson.Object {
-		return llm.Head{}, llm.Invalid("", "The body must be a JSON object with a model, max_tokens and messages.")
-	}
-	h := llm.Head{Choices: 1, Open: bytes.IndexByte(body, '{') + 1, Empty: true}
-	var seen rawjson.Seen
-	for m := range rawjson.Members(body) {
-		h.Empty = false
-		if _, err := fields.Find(m, &seen); err != nil {
-			return llm.Head{}, misnamed(err)
-		}
-		if err := scanMember(&h, m); err != nil {
-			return llm.Head{}, err
-		}
+	err = parse.Members(body, fields, "", func(m rawjson.Member) error { return scanMember(&h, m) })
+	if err != nil {
+		return llm.Head{}, err
 	}
 	h.IncludeUsage = h.Stream
 	return h, nil
 }
 
 func scanMember(h *llm.Head, m rawjson.Member) (err error) {
+	if m.Is("model") {
+		return parse.Model(h, m)
+	}
+	if !rawjson.Present(m.Value) {
+		return nil
+	}
 	switch string(m.Key()) {
-	case "model":
-		h.ModelSpan = llm.Span{Start: m.Start, End: m.Start + len(m.Value)}
-		if !rawjson.Present(m.Value) {
-			return nil
-		}
-		name, ok := rawjson.AsString(m.Value)
-		if !ok || name == "" {
-			return llm.Invalid("model", "The model must be a non-empty string.")
-		}
-		h.Model = name
 	case "stream":
-		if rawjson.Present(m.Value) {
-			h.Stream, err = truth(m.Value, "stream")
-		}
-	case "max_tokens":
-		if rawjson.Present(m.Value) {
-			h.MaxOutput, err = count(m)
-		}
+		h.Stream, err = parse.Bool(m.Value, "stream")
+	case "max_tokens": // a cap of 0 asks for nothing but to fill the prompt cache
+		h.MaxOutput, err = parse.Int(m.Value, "max_tokens", 0, maxCount)
 	}
 	return err
-}
-
-func truth(v []byte, param string) (bool, error) {
-	b, ok := rawjson.AsBool(v)
-	if !ok {
-		return false, llm.Invalid(param, "The "+param+" must be true or false.")
-	}
-	return b, nil
-}
-
-// count reads an integer from 0. A cap of 0 asks for nothing but to fill the
-// prompt cache.
-func count(m rawjson.Member) (int64, error) {
-	n, ok := rawjson.AsInt(m.Value)
-	if !ok || n < 0 || n > maxCount {
-		return 0, llm.Invalid(m.Name(), fmt.Sprintf("The %s must be an integer from 0 to %d.", m.Name(), int64(maxCount)))
-	}
-	return n, nil
-}
-
-// misnamed is the error about a field that stands twice or in another case.
-func misnamed(err error) error {
-	e, ok := errors.AsType[*rawjson.NameError](err)
-	if !ok {
-		return err
-	}
-	return llm.Invalid(e.Name, "A field name is at fault: "+e.Error()+".")
 }

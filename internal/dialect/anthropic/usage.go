@@ -3,6 +3,7 @@ package anthropic
 import (
 	"strconv"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -15,11 +16,12 @@ import (
 // https://platform.claude.com/docs/en/build-with-claude/streaming and
 // https://platform.claude.com/docs/en/build-with-claude/prompt-caching.
 type counts struct {
+	parse.Counter
 	input, output, cacheRead, cacheWrite int64
 	cacheWrite5m, cacheWrite1h           int64
 	thinking, searches                   int64
 	beside                               llm.Usage // of compactions, which the totals leave out
-	hasInput, hasOutput, hasWrite, wild  bool
+	hasInput, hasOutput, hasWrite        bool
 }
 
 // add reads a usage object. A count that no request can have makes all of them
@@ -38,20 +40,20 @@ func (c *counts) add(v []byte) (told bool) {
 func (c *counts) read(m rawjson.Member) {
 	switch string(m.Key()) {
 	case "input_tokens":
-		c.hasInput = c.count(&c.input, m.Value) || c.hasInput
+		c.hasInput = c.Count(&c.input, m.Value) || c.hasInput
 	case "output_tokens":
-		c.hasOutput = c.count(&c.output, m.Value)
+		c.hasOutput = c.Count(&c.output, m.Value)
 	case "cache_read_input_tokens":
-		c.count(&c.cacheRead, m.Value)
+		c.Count(&c.cacheRead, m.Value)
 	case "cache_creation_input_tokens":
-		c.hasWrite = c.count(&c.cacheWrite, m.Value) || c.hasWrite
+		c.hasWrite = c.Count(&c.cacheWrite, m.Value) || c.hasWrite
 	case "cache_creation":
-		c.count(&c.cacheWrite5m, rawjson.Get(m.Value, "ephemeral_5m_input_tokens"))
-		c.count(&c.cacheWrite1h, rawjson.Get(m.Value, "ephemeral_1h_input_tokens"))
+		c.Count(&c.cacheWrite5m, rawjson.Get(m.Value, "ephemeral_5m_input_tokens"))
+		c.Count(&c.cacheWrite1h, rawjson.Get(m.Value, "ephemeral_1h_input_tokens"))
 	case "output_tokens_details":
-		c.count(&c.thinking, rawjson.Get(m.Value, "thinking_tokens"))
+		c.Count(&c.thinking, rawjson.Get(m.Value, "thinking_tokens"))
 	case "server_tool_use":
-		c.count(&c.searches, rawjson.Get(m.Value, "web_search_requests"))
+		c.Count(&c.searches, rawjson.Get(m.Value, "web_search_requests"))
 	case "iterations":
 		c.readIterations(m.Value)
 	}
@@ -71,29 +73,15 @@ func (c *counts) readIterations(v []byte) {
 				one.read(m)
 			}
 		}
-		c.wild = c.wild || one.wild
+		c.Wild = c.Wild || one.Wild
 		u := one.classes()
 		c.beside.Add(&u)
 	}
 }
 
-// count reads a count into n and reports whether there was one.
-func (c *counts) count(n *int64, v []byte) bool {
-	if !rawjson.Present(v) {
-		return false
-	}
-	got, ok := rawjson.AsInt(v)
-	if !ok || got < 0 || got > maxCount {
-		c.wild = true
-		return false
-	}
-	*n = got
-	return true
-}
-
 // usage is the counts by class, and whether they are there and can be true.
 func (c *counts) usage() (llm.Usage, bool) {
-	if c.wild || !c.hasInput || !c.hasOutput {
+	if c.Wild || !c.hasInput || !c.hasOutput {
 		return llm.Usage{}, false
 	}
 	u := c.classes()

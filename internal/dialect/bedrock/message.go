@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -14,7 +15,7 @@ func decodeConversation(r *llm.Request, system, messages []byte) (*llm.Request, 
 	if system != nil {
 		parts, err := decodeBlocks(system, true)
 		if err != nil {
-			return nil, under("system", err)
+			return nil, parse.Under("system", err)
 		}
 		if len(parts) > 0 {
 			r.Messages = append(r.Messages, llm.Message{Role: llm.RoleSystem, Parts: parts})
@@ -37,7 +38,7 @@ func decodeMessages(v []byte) ([]llm.Message, error) {
 		}
 		m, err := decodeMessage(e)
 		if err != nil {
-			return nil, under(param, err)
+			return nil, parse.Under(param, err)
 		}
 		messages = append(messages, m)
 	}
@@ -57,7 +58,7 @@ func decodeMessage(v []byte) (out llm.Message, err error) {
 		case "content":
 			content = m.Value
 		default:
-			out.Extra = appendExtra(out.Extra, m)
+			out.Extra = parse.Extra(out.Extra, m)
 		}
 	}
 	switch out.Role {
@@ -66,23 +67,9 @@ func decodeMessage(v []byte) (out llm.Message, err error) {
 		return out, llm.Invalid(".role", `The role must be "user" or "assistant".`)
 	}
 	if out.Parts, err = decodeBlocks(content, true); err != nil {
-		return out, under(".content", err)
+		return out, parse.Under(".content", err)
 	}
 	return out, nil
-}
-
-// under is an error about a parameter that stands within another one.
-func under(param string, err error) error {
-	e := llm.AsError(err)
-	e.Param = param + e.Param
-	return e
-}
-
-func appendExtra(extra []llm.Field, m rawjson.Member) []llm.Field {
-	if !rawjson.Present(m.Value) {
-		return extra
-	}
-	return append(extra, llm.Field{Name: m.Name(), Value: m.Value})
 }
 
 // decodeBlocks reads the blocks of a message, of the system prompt or of a
@@ -104,7 +91,7 @@ func decodeBlocks(v []byte, cached bool) (parts []llm.Part, err error) {
 		}
 		p, err := decodeBlock(e, name, value)
 		if err != nil {
-			return nil, under("["+strconv.Itoa(i)+"]", err)
+			return nil, parse.Under("["+strconv.Itoa(i)+"]", err)
 		}
 		parts = append(parts, p)
 	}
@@ -206,24 +193,15 @@ func decodeToolUse(v []byte) llm.Part {
 		case "name":
 			c.Name = rawjson.Text(m.Value)
 		case "input":
-			c.Arguments = arguments(m.Value)
+			c.Arguments = parse.Arguments(m.Value)
 		default:
-			c.Extra = appendExtra(c.Extra, m)
+			c.Extra = parse.Extra(c.Extra, m)
 		}
 	}
 	if c.Name == "" {
 		return llm.Part{}
 	}
 	return llm.Part{Kind: llm.PartToolCall, Call: c}
-}
-
-// arguments are a JSON document. EncodeReply writes those that are none as a
-// string.
-func arguments(v []byte) string {
-	if s, ok := rawjson.AsString(v); ok || !rawjson.Present(v) {
-		return s
-	}
-	return string(v)
 }
 
 // decodeToolResult reads what a tool gave back. The result of the provider's
@@ -237,11 +215,11 @@ func decodeToolResult(block, v []byte) (p llm.Part, err error) {
 			r.CallID = rawjson.Text(m.Value)
 		case "content":
 			if r.Parts, err = decodeBlocks(m.Value, false); err != nil {
-				return p, under(".toolResult.content", err)
+				return p, parse.Under(".toolResult.content", err)
 			}
 		case "status":
 			if r.IsError = rawjson.Text(m.Value) == statusError; !r.IsError {
-				p.Extra = appendExtra(p.Extra, m)
+				p.Extra = parse.Extra(p.Extra, m)
 			}
 		default:
 			if rawjson.Present(m.Value) {

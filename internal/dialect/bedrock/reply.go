@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -35,7 +36,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 		case "serviceTier":
 			r.Tier = rawjson.Text(rawjson.Get(m.Value, "type"))
 		default:
-			r.Extra = appendExtra(r.Extra, m)
+			r.Extra = parse.Extra(r.Extra, m)
 		}
 	}
 	if rawjson.KindOf(message) != rawjson.Object {
@@ -68,7 +69,7 @@ func decodeAnswer(v []byte) (llm.Message, error) {
 				p = call
 			}
 			if p.Call != nil && p.Call.ID == "" {
-				p.Call.ID = madeUpID(countCalls(out.Parts))
+				p.Call.ID = parse.CallID(countCalls(out.Parts))
 			}
 		case "toolResult": // of the provider's own tool
 		default:
@@ -90,8 +91,6 @@ func countCalls(parts []llm.Part) (n int) {
 	}
 	return n
 }
-
-func madeUpID(position int) string { return fmt.Sprintf("call_%d", position) }
 
 // stopReason reads why generation ended. A word that another one stands for,
 // too, is kept for whoever speaks this format.

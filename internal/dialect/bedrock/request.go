@@ -1,10 +1,9 @@
 package bedrock
 
 import (
-	"encoding/json"
-	"fmt"
 	"strconv"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -80,13 +79,13 @@ func decodeInference(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	param := "inferenceConfig." + m.Name()
 	switch string(m.Key()) {
 	case "maxTokens":
-		r.MaxOutput, err = integer(m.Value, param, 1, maxCount)
+		r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, param, 1, maxCount))
 	case "temperature":
-		r.Temperature, err = number(m.Value, param)
+		r.Temperature, err = parse.Number(m.Value, param)
 	case "topP":
-		r.TopP, err = number(m.Value, param)
+		r.TopP, err = parse.Number(m.Value, param)
 	case "stopSequences":
-		r.Stop, err = texts(m.Value, param)
+		r.Stop, err = parse.Strings(m.Value, param)
 	default:
 		return false, nil
 	}
@@ -240,9 +239,7 @@ func decodeToolSpec(tool, v []byte) (t llm.Tool) {
 				t.Parameters = s
 			}
 		case "strict":
-			if b, ok := rawjson.AsBool(m.Value); ok {
-				t.Strict = &b
-			}
+			t.Strict = parse.OptionalBool(m.Value)
 		default:
 			return llm.Tool{Raw: tool}
 		}
@@ -277,36 +274,4 @@ func onlyMember(v []byte) (name string, value []byte, ok bool) {
 		}
 	}
 	return name, value, n == 1
-}
-
-func integer(v []byte, param string, least, most int64) (*int64, error) {
-	n, ok := rawjson.AsInt(v)
-	if !ok || n < least || n > most {
-		return nil, llm.Invalid(param, fmt.Sprintf("The %s must be an integer from %d to %d.", param, least, most))
-	}
-	return &n, nil
-}
-
-// number keeps the client's own digits. Its range is the provider's to judge.
-func number(v []byte, param string) (*json.Number, error) {
-	if rawjson.KindOf(v) != rawjson.Number {
-		return nil, llm.Invalid(param, "The "+param+" must be a number.")
-	}
-	n := json.Number(v)
-	return &n, nil
-}
-
-func texts(v []byte, param string) (list []string, err error) {
-	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid(param, "The "+param+" must be an array of strings.")
-	}
-	for i, e := range rawjson.Elements(v) {
-		s, ok := rawjson.AsString(e)
-		if !ok {
-			at := param + "[" + strconv.Itoa(i) + "]"
-			return nil, llm.Invalid(at, "The "+at+" must be a string.")
-		}
-		list = append(list, s)
-	}
-	return list, nil
 }

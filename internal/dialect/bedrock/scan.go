@@ -1,12 +1,10 @@
 package bedrock
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -28,44 +26,30 @@ var modelCaps = rawjson.Names{"max_tokens", "max_completion_tokens", "max_gen_le
 // several output caps the largest counts: models differ in which they obey. A
 // stream always tells its usage. Errors are *llm.Error.
 func Scan(body []byte, r *http.Request) (llm.Head, error) {
-	h := llm.Head{Choices: 1}
-	if err := scanTarget(&h, r.PathValue("target")); err != nil {
+	model, stream, err := scanTarget(r.PathValue("target"))
+	if err != nil {
 		return llm.Head{}, err
 	}
-	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return llm.Head{}, &llm.Error{
-			Code: llm.CodeInvalidRequest,
-			Message: "We could not parse the JSON body of your request: " + err.Error() +
-				". Send one JSON object with messages.",
-		}
+	h, err := parse.Body(body, "We could not parse the JSON body of your request", "with messages")
+	if err != nil {
+		return h, err
 	}
-	if rawjson.KindOf(body) != rawjson.Object {
-		return llm.Head{}, llm.Invalid("", "The body must be a JSON object with messages.")
-	}
-	h.Open, h.Empty = bytes.IndexByte(body, '{')+1, true
-	var seen rawjson.Seen
-	for m := range rawjson.Members(body) {
-		h.Empty = false
-		if _, err := fields.Find(m, &seen); err != nil {
-			return llm.Head{}, misnamed("", err)
-		}
-		if err := scanMember(&h, m); err != nil {
-			return llm.Head{}, err
-		}
+	h.Model, h.Stream, h.IncludeUsage = model, stream, stream
+	err = parse.Members(body, fields, "", func(m rawjson.Member) error { return scanMember(&h, m) })
+	if err != nil {
+		return llm.Head{}, err
 	}
 	return h, nil
 }
 
 // scanTarget reads the path behind /model/, unescaped: the model, which may
 // have slashes of its own, and behind the last slash the operation.
-func scanTarget(h *llm.Head, target string) error {
+func scanTarget(target string) (model string, stream bool, err error) {
 	at := strings.LastIndexByte(target, '/')
 	if at < 1 || target[at+1:] != whole && target[at+1:] != streamed {
-		return &llm.Error{Code: llm.CodeNotFound, Message: "There is nothing at this path. Ask at /model/{modelId}/converse or /model/{modelId}/converse-stream."}
+		return "", false, &llm.Error{Code: llm.CodeNotFound, Message: "There is nothing at this path. Ask at /model/{modelId}/converse or /model/{modelId}/converse-stream."}
 	}
-	h.Model, h.Stream = target[:at], target[at+1:] == streamed
-	h.IncludeUsage = h.Stream
-	return nil
+	return target[:at], target[at+1:] == streamed, nil
 }
 
 func scanMember(h *llm.Head, m rawjson.Member) error {
@@ -86,21 +70,14 @@ func scanInference(h *llm.Head, v []byte) error {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return llm.Invalid("inferenceConfig", `The inferenceConfig must be an object such as {"maxTokens": 512}.`)
 	}
-	var seen rawjson.Seen
-	for m := range rawjson.Members(v) {
-		if _, err := inferenceFields.Find(m, &seen); err != nil {
-			return misnamed("inferenceConfig.", err)
-		}
+	return parse.Members(v, inferenceFields, "inferenceConfig.", func(m rawjson.Member) error {
 		if !m.Is("maxTokens") || !rawjson.Present(m.Value) {
-			continue
+			return nil
 		}
-		n, ok := rawjson.AsInt(m.Value)
-		if !ok || n < 1 || n > maxCount {
-			return llm.Invalid("inferenceConfig.maxTokens", fmt.Sprintf("The maxTokens must be an integer from 1 to %d.", int64(maxCount)))
-		}
+		n, err := parse.Int(m.Value, "maxTokens", 1, maxCount)
 		h.MaxOutput = max(h.MaxOutput, n)
-	}
-	return nil
+		return parse.Under("inferenceConfig.", err)
+	})
 }
 
 // scanModelCaps reads what a model may take for its output cap. What is none
@@ -111,13 +88,4 @@ func scanModelCaps(h *llm.Head, v []byte) {
 			h.MaxOutput = max(h.MaxOutput, n)
 		}
 	}
-}
-
-// misnamed is the error about a field that stands twice or in another case.
-func misnamed(path string, err error) error {
-	e, ok := errors.AsType[*rawjson.NameError](err)
-	if !ok {
-		return err
-	}
-	return llm.Invalid(path+e.Name, "A field name is at fault: "+e.Error()+".")
 }

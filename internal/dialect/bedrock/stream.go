@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -116,7 +117,7 @@ func (d *Decoder) start(dst []llm.Event, data []byte) ([]llm.Event, error) {
 		Name:  rawjson.Text(rawjson.Get(v, "name")),
 	}
 	if tool.ID == "" {
-		tool.ID = madeUpID(tool.Index)
+		tool.ID = parse.CallID(tool.Index)
 	}
 	d.calls = append(d.calls, openCall{block: index})
 	return append(dst, llm.Event{Kind: llm.EventToolCall, Tool: tool}), nil

@@ -3,14 +3,16 @@ package bedrock
 import (
 	"strconv"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
 // rawUsage is a usage object as its provider wrote it. Absent counts are zero.
 type rawUsage struct {
+	parse.Counter
 	input, output, cached, written, hour int64
-	hasInput, hasOutput, wild            bool
+	hasInput, hasOutput                  bool
 }
 
 // decodeUsage reads a TokenUsage into the classes. What stands under
@@ -26,7 +28,7 @@ func decodeUsage(v []byte) (u llm.Usage, ok bool) {
 	for m := range rawjson.Members(v) {
 		r.read(m)
 	}
-	if r.wild || !r.hasInput && !r.hasOutput {
+	if r.Wild || !r.hasInput && !r.hasOutput {
 		return u, false
 	}
 	r.written = max(r.written, r.hour)
@@ -65,18 +67,12 @@ func (r *rawUsage) readDetail(v []byte) {
 }
 
 // count reads the larger of two counts of the same thing into n, and reports
-// whether there was one. One that cannot be makes the whole object unbelievable.
+// whether there was one.
 func (r *rawUsage) count(n *int64, v []byte) bool {
-	if !rawjson.Present(v) {
-		return false
-	}
-	c, ok := rawjson.AsInt(v)
-	if !ok || c < 0 || c > maxCount {
-		r.wild = true
-		return false
-	}
+	var c int64
+	told := r.Count(&c, v)
 	*n = max(*n, c)
-	return true
+	return told
 }
 
 // appendUsage writes a TokenUsage, with the cost in US dollars where there is

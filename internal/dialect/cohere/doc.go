@@ -6,16 +6,19 @@
 // raw JSON, so they live no longer than those bytes.
 package cohere
 
-import "weir/internal/llm"
+import (
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+)
 
 // Name is the word for the format in the configuration.
 const Name = "cohere"
 
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
-	maxDepth = 100
+	maxDepth = parse.MaxDepth
 	// maxCount keeps token counts where sums and products of them are exact.
-	maxCount = 1 << 40
+	maxCount = parse.MaxCount
 	// maxStops is the documented limit of stop_sequences.
 	maxStops = 5
 

@@ -2,9 +2,8 @@ package cohere
 
 import (
 	"encoding/json"
-	"strconv"
-	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -54,22 +53,9 @@ func (m *message) place(key []byte) *[]byte {
 }
 
 func decodeMessages(v []byte) ([]llm.Message, error) {
-	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid("messages", `The messages must be an array of objects such as {"role": "user", "content": "Hello"}.`)
-	}
-	messages := make([]llm.Message, 0, 4)
-	for i, e := range rawjson.Elements(v) {
-		param := "messages[" + strconv.Itoa(i) + "]"
-		if rawjson.KindOf(e) != rawjson.Object {
-			return nil, llm.Invalid(param, "A message must be an object with a role and content.")
-		}
-		m, err := decodeMessage(readMessage(e), param)
-		if err != nil {
-			return nil, err
-		}
-		messages = append(messages, m)
-	}
-	return messages, nil
+	return parse.Messages(v, func(v []byte, at string) (llm.Message, error) {
+		return decodeMessage(readMessage(v), at)
+	})
 }
 
 func decodeMessage(m message, param string) (out llm.Message, err error) {
@@ -143,29 +129,12 @@ func decodeResult(out llm.Message, m message, param string) (llm.Message, error)
 	return out, nil
 }
 
-// decodeContent is the parts of a content, a string or an array of blocks. An
-// empty string is no part.
-func decodeContent(v []byte, param string) (parts []llm.Part, err error) {
+// decodeContent is the parts of a content, of which there may be none.
+func decodeContent(v []byte, param string) ([]llm.Part, error) {
 	if v == nil {
 		return nil, nil
 	}
-	if s, ok := rawjson.AsString(v); ok {
-		if s != "" {
-			parts = append(parts, llm.Part{Kind: llm.PartText, Text: s})
-		}
-		return parts, nil
-	}
-	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid(param, "The content must be a string or an array of content blocks.")
-	}
-	for i, e := range rawjson.Elements(v) {
-		p, ok := decodePart(e)
-		if !ok {
-			return nil, llm.Invalid(param+"["+strconv.Itoa(i)+"]", `A content block must be an object such as {"type": "text", "text": "Hello"}.`)
-		}
-		parts = append(parts, p)
-	}
-	return parts, nil
+	return parse.Content{Piece: "block", Text: "text", Part: decodePart}.Append(nil, v, param)
 }
 
 // decodePart reads a content block; one of a type that nobody modelled, such
@@ -187,7 +156,7 @@ func decodePart(v []byte) (p llm.Part, ok bool) {
 				p.Kind = llm.PartReasoning
 			}
 		case key == kind && kind == "image_url":
-			p.Kind, p.Media = llm.PartImage, decodeImage(m.Value)
+			p.Kind, p.Media = llm.PartImage, parse.Image(m.Value)
 		case rawjson.Present(m.Value):
 			p.Extra = append(p.Extra, llm.Field{Name: m.Name(), Value: m.Value})
 		}
@@ -196,32 +165,6 @@ func decodePart(v []byte) (p llm.Part, ok bool) {
 		return llm.Part{Kind: llm.PartOther, Raw: v}, true
 	}
 	return p, true
-}
-
-func decodeImage(v []byte) *llm.Media {
-	address, ok := rawjson.AsString(v) // some clients give the address alone
-	if !ok {
-		address = rawjson.Text(rawjson.Get(v, "url"))
-	}
-	m := &llm.Media{Detail: rawjson.Text(rawjson.Get(v, "detail"))}
-	if m.MIME, m.Data, ok = cutDataURL(address); !ok {
-		m.URL = address
-	}
-	return m
-}
-
-// cutDataURL takes a base64 data URL (RFC 2397) apart.
-func cutDataURL(s string) (mime, data string, ok bool) {
-	rest, ok := strings.CutPrefix(s, "data:")
-	if !ok {
-		return "", "", false
-	}
-	head, data, ok := strings.Cut(rest, ",")
-	mime, isBase64 := strings.CutSuffix(head, ";base64")
-	if !ok || !isBase64 || mime == "" {
-		return "", "", false
-	}
-	return mime, data, true
 }
 
 // decodeCall reads a tool call. A call without an id gets one by its position.
@@ -240,7 +183,7 @@ func decodeCall(v []byte, position int) *llm.ToolCall {
 		}
 	}
 	if c.ID == "" {
-		c.ID = "call_" + strconv.Itoa(position)
+		c.ID = parse.CallID(position)
 	}
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"weir/internal/dialect/explain"
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -41,7 +42,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 		case "error":
 			failure = f.Value
 		default:
-			r.Extra = appendExtra(r.Extra, f)
+			r.Extra = parse.Extra(r.Extra, f)
 		}
 	}
 	switch {
@@ -55,18 +56,9 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	if c.Message, err = decodeAnswer(m); err != nil {
 		return nil, err
 	}
-	if c.Finish == llm.FinishStop && hasCall(&c.Message) {
-		c.Finish = llm.FinishToolCalls
-	}
+	c.Finish = parse.Finish(c.Finish, c.Message.Parts)
 	r.Choices = []llm.Choice{c}
 	return r, nil
-}
-
-func appendExtra(extra []llm.Field, m rawjson.Member) []llm.Field {
-	if !rawjson.Present(m.Value) {
-		return extra
-	}
-	return append(extra, llm.Field{Name: m.Name(), Value: m.Value})
 }
 
 // decodeAnswer decodes the message of a reply.
@@ -77,15 +69,6 @@ func decodeAnswer(v []byte) (llm.Message, error) {
 		return out, errContent // not the caller's fault, so not the caller's error
 	}
 	return out, nil
-}
-
-func hasCall(m *llm.Message) bool {
-	for i := range m.Parts {
-		if m.Parts[i].Kind == llm.PartToolCall {
-			return true
-		}
-	}
-	return false
 }
 
 // finishOf maps Cohere's words, and those of version 1 that this one lacks. A

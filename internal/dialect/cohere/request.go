@@ -1,10 +1,7 @@
 package cohere
 
 import (
-	"encoding/json"
-	"fmt"
-	"strconv"
-
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -57,15 +54,15 @@ func decodeStrict(r *llm.Request, v []byte) {
 func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
 	case "model":
-		r.Model, err = text(m.Value, "model")
+		r.Model, err = parse.String(m.Value, "model")
 	case "messages":
 		r.Messages, err = decodeMessages(m.Value)
 	case "stream":
-		r.Stream, err = truth(m)
+		r.Stream, err = parse.Bool(m.Value, "stream")
 	case outputCap:
-		r.MaxOutput, err = integer(m, 1)
+		r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, outputCap, 1, maxCount))
 	case "tools":
-		r.Tools, err = decodeTools(m.Value)
+		r.Tools, err = parse.AppendTools(nil, m.Value, "tools", decodeTool)
 	case "tool_choice":
 		r.ToolChoice = decodeToolChoice(m.Value)
 		return r.ToolChoice != nil, nil
@@ -84,15 +81,15 @@ func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 func decodeSampling(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
 	case "temperature":
-		r.Temperature, err = number(m)
+		r.Temperature, err = parse.Number(m.Value, "temperature")
 	case "p":
-		r.TopP, err = number(m)
+		r.TopP, err = parse.Number(m.Value, "p")
 	case "k":
-		r.TopK, err = integer(m, 0)
+		r.TopK, err = parse.Pointer(parse.Int(m.Value, "k", 0, maxCount))
 	case "frequency_penalty":
-		r.FrequencyPenalty, err = number(m)
+		r.FrequencyPenalty, err = parse.Number(m.Value, "frequency_penalty")
 	case "presence_penalty":
-		r.PresencePenalty, err = number(m)
+		r.PresencePenalty, err = parse.Number(m.Value, "presence_penalty")
 	case "seed":
 		n, ok := rawjson.AsInt(m.Value)
 		if !ok { // it may be as large as 2^64-1
@@ -100,51 +97,11 @@ func decodeSampling(r *llm.Request, m rawjson.Member) (known bool, err error) {
 		}
 		r.Seed = &n
 	case "stop_sequences":
-		r.Stop, err = stops(m.Value)
+		r.Stop, err = parse.Strings(m.Value, "stop_sequences")
 	default:
 		return false, nil
 	}
 	return true, err
-}
-
-func text(v []byte, param string) (string, error) {
-	s, ok := rawjson.AsString(v)
-	if !ok {
-		return "", llm.Invalid(param, "The "+param+" must be a string.")
-	}
-	return s, nil
-}
-
-func integer(m rawjson.Member, least int64) (*int64, error) {
-	n, ok := rawjson.AsInt(m.Value)
-	if !ok || n < least || n > maxCount {
-		return nil, llm.Invalid(m.Name(), fmt.Sprintf("The %s must be an integer from %d to %d.", m.Name(), least, int64(maxCount)))
-	}
-	return &n, nil
-}
-
-// number keeps the client's own digits. Its range is the provider's to judge.
-func number(m rawjson.Member) (*json.Number, error) {
-	if rawjson.KindOf(m.Value) != rawjson.Number {
-		return nil, llm.Invalid(m.Name(), "The "+m.Name()+" must be a number.")
-	}
-	n := json.Number(m.Value)
-	return &n, nil
-}
-
-func stops(v []byte) ([]string, error) {
-	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid("stop_sequences", "The stop_sequences must be an array of strings.")
-	}
-	var list []string
-	for i, e := range rawjson.Elements(v) {
-		s, err := text(e, "stop_sequences["+strconv.Itoa(i)+"]")
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, nil
 }
 
 // decodeFormat is nil without an error for a kind that nobody modelled. A
@@ -184,44 +141,11 @@ func decodeThinking(v []byte) *llm.ReasoningOptions {
 	return nil
 }
 
-func decodeTools(v []byte) (tools []llm.Tool, err error) {
-	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid("tools", "The tools must be an array of objects.")
+func decodeTool(v []byte, at string) (llm.Tool, error) {
+	if rawjson.Text(rawjson.Get(v, "type")) != "function" {
+		return llm.Tool{Raw: v}, nil
 	}
-	for i, e := range rawjson.Elements(v) {
-		param := "tools[" + strconv.Itoa(i) + "]"
-		if rawjson.KindOf(e) != rawjson.Object {
-			return nil, llm.Invalid(param, "A tool must be an object.")
-		}
-		if rawjson.Text(rawjson.Get(e, "type")) != "function" {
-			tools = append(tools, llm.Tool{Raw: e})
-			continue
-		}
-		tool := decodeFunction(rawjson.Get(e, "function"))
-		if tool.Name == "" {
-			return nil, llm.Invalid(param+".function.name", "A function needs a name, a non-empty string.")
-		}
-		tools = append(tools, tool)
-	}
-	return tools, nil
-}
-
-func decodeFunction(v []byte) (t llm.Tool) {
-	for m := range rawjson.Members(v) {
-		switch string(m.Key()) {
-		case "name":
-			t.Name = rawjson.Text(m.Value)
-		case "description":
-			t.Description = rawjson.Text(m.Value)
-		case "parameters":
-			if rawjson.Present(m.Value) {
-				t.Parameters = m.Value
-			}
-		default:
-			t.Extra = append(t.Extra, llm.Field{Name: m.Name(), Value: m.Value})
-		}
-	}
-	return t
+	return parse.Named(parse.Function(rawjson.Get(v, "function")), at+".function")
 }
 
 // decodeToolChoice is nil for a choice that nobody modelled.

@@ -3,6 +3,7 @@ package cohere
 import (
 	"strconv"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -10,9 +11,9 @@ import (
 
 // rawUsage is a usage object as its provider wrote it, its counts by place.
 type rawUsage struct {
+	parse.Counter
 	billed, tokens     counts
 	searches, thinking int64
-	wild               bool // a count that no request can have
 }
 
 // counts are one pair of totals, and whether any of the two stood there.
@@ -48,14 +49,14 @@ func decodeUsage(v []byte) (llm.Usage, bool) {
 		case "tokens":
 			r.read(&r.tokens, m.Value)
 		case "cached_tokens":
-			r.count(new(int64), m.Value)
+			r.Count(new(int64), m.Value)
 		}
 	}
 	total := r.billed
 	if !total.told {
 		total = r.tokens
 	}
-	if r.wild || !total.told {
+	if r.Wild || !total.told {
 		return llm.Usage{}, false
 	}
 	thinking := min(r.thinking, total.output)
@@ -69,29 +70,15 @@ func (r *rawUsage) read(c *counts, v []byte) {
 	for m := range rawjson.Members(v) {
 		switch string(m.Key()) {
 		case "input_tokens":
-			c.told = r.count(&c.input, m.Value) || c.told
+			c.told = r.Count(&c.input, m.Value) || c.told
 		case "output_tokens":
-			c.told = r.count(&c.output, m.Value) || c.told
+			c.told = r.Count(&c.output, m.Value) || c.told
 		case "reasoning_tokens":
-			r.count(&r.thinking, m.Value)
+			r.Count(&r.thinking, m.Value)
 		case "search_units":
-			r.count(&r.searches, m.Value)
+			r.Count(&r.searches, m.Value)
 		}
 	}
-}
-
-// count reads a count into n and reports whether there was one.
-func (r *rawUsage) count(n *int64, v []byte) bool {
-	if !rawjson.Present(v) {
-		return false
-	}
-	c, ok := rawjson.AsInt(v)
-	if !ok || c < 0 || c > maxCount {
-		r.wild = true
-		return false
-	}
-	*n = c
-	return true
 }
 
 // appendUsage writes a usage object, all of it billed, and the cost in US

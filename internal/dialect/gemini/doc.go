@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 )
 
@@ -21,9 +22,9 @@ const Name = "gemini"
 
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
-	maxDepth = 100
+	maxDepth = parse.MaxDepth
 	// maxCount keeps token counts where sums and products of them are exact.
-	maxCount = 1 << 40
+	maxCount = parse.MaxCount
 	// maxCandidates is the documented limit of candidateCount.
 	maxCandidates = 8
 	// maxChoices bounds the candidates that an answer is believed to have.

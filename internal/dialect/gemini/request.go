@@ -3,9 +3,9 @@ package gemini
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -95,9 +95,9 @@ func decodeConfig(r *llm.Request, v []byte) error {
 func decodeSampling(r *llm.Request, name string, v []byte) (known bool, err error) {
 	switch name {
 	case "maxOutputTokens":
-		r.MaxOutput, err = integer(name, v, 1, maxCount)
+		r.MaxOutput, err = parse.Pointer(integer(name, v, 1, maxCount))
 	case "candidateCount":
-		r.Choices, err = integer(name, v, 1, maxCandidates)
+		r.Choices, err = parse.Pointer(integer(name, v, 1, maxCandidates))
 	case "temperature":
 		r.Temperature, err = number(name, v)
 	case "topP":
@@ -110,7 +110,7 @@ func decodeSampling(r *llm.Request, name string, v []byte) (known bool, err erro
 		}
 		return known, nil
 	case "seed":
-		r.Seed, err = integer(name, v, -1<<63, 1<<63-1)
+		r.Seed, err = parse.Pointer(integer(name, v, -1<<63, 1<<63-1))
 	case "presencePenalty":
 		r.PresencePenalty, err = number(name, v)
 	case "frequencyPenalty":
@@ -123,39 +123,22 @@ func decodeSampling(r *llm.Request, name string, v []byte) (known bool, err erro
 	return true, err
 }
 
-func integer(name string, v []byte, least, most int64) (*int64, error) {
-	n, ok := rawjson.AsInt(v)
-	if !ok || n < least || n > most {
-		return nil, llm.Invalid(inConfig+name, fmt.Sprintf("The %s must be an integer from %d to %d.", name, least, most))
-	}
-	return &n, nil
+// integer and number read an option of the generationConfig.
+func integer(name string, v []byte, least, most int64) (int64, error) {
+	n, err := parse.Int(v, name, least, most)
+	return n, parse.Under(inConfig, err)
 }
 
-// number keeps the client's own digits. Its range is the provider's to judge.
 func number(name string, v []byte) (*json.Number, error) {
-	if rawjson.KindOf(v) != rawjson.Number {
-		return nil, llm.Invalid(inConfig+name, "The "+name+" must be a number.")
-	}
-	n := json.Number(v)
-	return &n, nil
+	n, err := parse.Number(v, name)
+	return n, parse.Under(inConfig, err)
 }
 
-func texts(param string, v []byte) (all []string, err error) {
+func texts(param string, v []byte) ([]string, error) {
 	if s, ok := rawjson.AsString(v); ok {
 		return []string{s}, nil
 	}
-	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid(param, "The "+param+" must be an array of strings.")
-	}
-	for i, e := range rawjson.Elements(v) {
-		s, ok := rawjson.AsString(e)
-		if !ok {
-			at := param + "[" + strconv.Itoa(i) + "]"
-			return nil, llm.Invalid(at, "The "+at+" must be a string.")
-		}
-		all = append(all, s)
-	}
-	return all, nil
+	return parse.Strings(v, param)
 }
 
 // formatFields are the members that together ask for structured output.

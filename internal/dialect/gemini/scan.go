@@ -1,12 +1,10 @@
 package gemini
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -31,26 +29,18 @@ var (
 // body would get round prices and permissions, so nobody can. Errors are
 // *llm.Error.
 func Scan(body []byte, r *http.Request) (llm.Head, error) {
-	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return llm.Head{}, &llm.Error{
-			Code: llm.CodeInvalidRequest,
-			Message: "We could not parse the JSON body of your request: " + err.Error() +
-				". Send one JSON object with contents.",
-		}
+	h, err := parse.Body(body, "We could not parse the JSON body of your request", "with contents")
+	if err != nil {
+		return h, err
 	}
-	if rawjson.KindOf(body) != rawjson.Object {
-		return llm.Head{}, llm.Invalid("", "The body must be a JSON object with contents.")
-	}
-	h := llm.Head{Choices: 1, Open: bytes.IndexByte(body, '{') + 1, Empty: true}
 	if err := scanPath(&h, r); err != nil {
 		return llm.Head{}, err
 	}
 	var seen uint64
 	for m := range rawjson.Members(body) {
-		h.Empty = false
 		i, err := fields.find(m, &seen)
 		if err != nil {
-			return llm.Head{}, misnamed("", err)
+			return llm.Head{}, parse.Misnamed("", err)
 		}
 		if i < 0 || !rawjson.Present(m.Value) {
 			continue
@@ -111,16 +101,16 @@ func scanConfig(h *llm.Head, v []byte) error {
 	for m := range rawjson.Members(v) {
 		i, err := configFields.find(m, &seen)
 		if err != nil {
-			return misnamed("generationConfig.", err)
+			return parse.Misnamed("generationConfig.", err)
 		}
 		if i < 0 || !rawjson.Present(m.Value) {
 			continue
 		}
 		switch name := configFields[i]; name {
 		case "maxOutputTokens":
-			h.MaxOutput, err = count(m.Value, name, maxCount)
+			h.MaxOutput, err = integer(name, m.Value, 1, maxCount)
 		case "candidateCount":
-			h.Choices, err = count(m.Value, name, maxCandidates)
+			h.Choices, err = integer(name, m.Value, 1, maxCandidates)
 		case "routingConfig", "modelSelectionConfig":
 			err = llm.Invalid("generationConfig."+name, "The model is chosen by its name in the address alone. Leave the "+name+" out.")
 		}
@@ -129,22 +119,4 @@ func scanConfig(h *llm.Head, v []byte) error {
 		}
 	}
 	return nil
-}
-
-// count reads an integer from 1 to most.
-func count(v []byte, name string, most int64) (int64, error) {
-	n, ok := rawjson.AsInt(v)
-	if !ok || n < 1 || n > most {
-		return 0, llm.Invalid("generationConfig."+name, fmt.Sprintf("The %s must be an integer from 1 to %d.", name, most))
-	}
-	return n, nil
-}
-
-// misnamed is the error about a field that stands twice or in another spelling.
-func misnamed(path string, err error) error {
-	e, ok := errors.AsType[*rawjson.NameError](err)
-	if !ok {
-		return err
-	}
-	return llm.Invalid(path+e.Name, "A field name is at fault: "+e.Error()+".")
 }

@@ -3,6 +3,7 @@ package gemini
 import (
 	"strconv"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -10,12 +11,12 @@ import (
 // rawUsage is a usageMetadata by place. Absent counts are zero; the has fields
 // say what stood there.
 type rawUsage struct {
+	parse.Counter
 	prompt, toolUse, cached          int64
 	candidates, thoughts, total      int64
 	audioIn, imageIn, audioOut       int64
 	cachedAudio, cachedImage         int64
 	hasPrompt, hasCandidates, hasAny bool
-	wild                             bool // a count that no request can have
 }
 
 // decodeUsage reads a usageMetadata into the classes, which add up to Google's
@@ -32,7 +33,7 @@ func decodeUsage(v []byte) (llm.Usage, bool) {
 	for m := range rawjson.Members(v) {
 		r.read(m)
 	}
-	if r.wild || !r.hasAny {
+	if r.Wild || !r.hasAny {
 		return llm.Usage{}, false
 	}
 	u := r.classes()
@@ -63,20 +64,11 @@ func (r *rawUsage) read(m rawjson.Member) {
 	}
 }
 
-// count reads a count into n and reports whether there was one. One that
-// cannot be makes the whole object unbelievable.
+// count reads a count into n and reports whether there was one.
 func (r *rawUsage) count(n *int64, v []byte) bool {
-	if !rawjson.Present(v) {
-		return false
-	}
-	c, ok := rawjson.AsInt(v)
-	if !ok || c < 0 || c > maxCount {
-		r.wild = true
-		return false
-	}
-	*n = c
-	r.hasAny = true
-	return true
+	told := r.Count(n, v)
+	r.hasAny = r.hasAny || told
+	return told
 }
 
 // modalities adds the tokens of sounds and images.

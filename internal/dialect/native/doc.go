@@ -5,6 +5,3 @@ package native
 
 // Name is the word for the format.
 const Name = "native"
-
-// maxDepth is how deep the arrays and objects of a request may nest.
-const maxDepth = 100

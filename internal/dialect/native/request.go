@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -13,7 +14,7 @@ import (
 const (
 	maxStops = 4
 	// maxCount keeps token counts where sums and products of them are exact.
-	maxCount = 1 << 40
+	maxCount = parse.MaxCount
 )
 
 // DecodeRequest builds the tree of a body that passed Scan. The system
@@ -160,7 +161,7 @@ func decodeMessage(i int, v []byte) (role, prompt string, err error) {
 	var seen rawjson.Seen
 	for m := range rawjson.Members(v) {
 		if _, err := messageFields.Find(m, &seen); err != nil {
-			return "", "", misnamed(at(i, "."), err)
+			return "", "", parse.Misnamed(at(i, "."), err)
 		}
 		switch string(m.Key()) {
 		case "role":

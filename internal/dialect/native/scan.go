@@ -1,13 +1,12 @@
 package native
 
 import (
-	"bytes"
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -18,28 +17,14 @@ var fields = rawjson.Names{"model", "messages", "responsetype", "max_tokens", "t
 // Scan validates the body as strict JSON and reads its head. A stream is
 // wanted when the client accepts text/event-stream. Errors are *llm.Error.
 func Scan(body []byte, r *http.Request) (llm.Head, error) {
-	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return llm.Head{}, &llm.Error{
-			Code:    llm.CodeInvalidRequest,
-			Message: "The body is not valid JSON: " + err.Error() + `. Send one JSON object such as {"messages": [{"role": "user", "prompt": "Hello"}]}.`,
-		}
+	head, err := parse.Body(body, "The body is not valid JSON", `such as {"messages": [{"role": "user", "prompt": "Hello"}]}`)
+	if err != nil {
+		return head, err
 	}
-	if rawjson.KindOf(body) != rawjson.Object {
-		return llm.Head{}, llm.Invalid("", `The body must be a JSON object such as {"messages": [{"role": "user", "prompt": "Hello"}]}.`)
-	}
-	head := llm.Head{
-		Stream: wantsStream(r.Header), Choices: 1, IncludeUsage: true,
-		Open: bytes.IndexByte(body, '{') + 1, Empty: true,
-	}
-	var seen rawjson.Seen
-	for m := range rawjson.Members(body) {
-		head.Empty = false
-		if _, err := fields.Find(m, &seen); err != nil {
-			return llm.Head{}, misnamed("", err)
-		}
-		if err := scanMember(&head, m); err != nil {
-			return llm.Head{}, err
-		}
+	head.Stream, head.IncludeUsage = wantsStream(r.Header), true
+	err = parse.Members(body, fields, "", func(m rawjson.Member) error { return scanMember(&head, m) })
+	if err != nil {
+		return llm.Head{}, err
 	}
 	return head, nil
 }
@@ -104,13 +89,4 @@ func weight(params string) float64 {
 		}
 	}
 	return 1
-}
-
-// misnamed is the error about a field that stands twice or in another case.
-func misnamed(path string, err error) error {
-	e, ok := errors.AsType[*rawjson.NameError](err)
-	if !ok {
-		return err
-	}
-	return llm.Invalid(path+e.Name, "A field name is at fault: "+e.Error()+".")
 }

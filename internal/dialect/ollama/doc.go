@@ -6,7 +6,10 @@
 // raw JSON, so they live no longer than those bytes.
 package ollama
 
-import "weir/internal/llm"
+import (
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+)
 
 // Name is the word for the format in the configuration.
 const Name = "ollama"
@@ -16,9 +19,9 @@ const ContentType = "application/x-ndjson"
 
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
-	maxDepth = 100
+	maxDepth = parse.MaxDepth
 	// maxCount keeps token counts where sums and products of them are exact.
-	maxCount = 1 << 40
+	maxCount = parse.MaxCount
 
 	// optionsMember is the member that holds a model's parameters. The Extra
 	// field of one of them that nobody modelled is named with this prefix.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -66,23 +67,10 @@ type messageDecoder struct {
 }
 
 func decodeMessages(v []byte) ([]llm.Message, error) {
-	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid("messages", `The messages must be an array of objects such as {"role": "user", "content": "Hello"}.`)
-	}
 	var d messageDecoder
-	messages := make([]llm.Message, 0, 4)
-	for i, e := range rawjson.Elements(v) {
-		param := "messages[" + strconv.Itoa(i) + "]"
-		if rawjson.KindOf(e) != rawjson.Object {
-			return nil, llm.Invalid(param, "A message must be an object with a role and content.")
-		}
-		m, err := d.decode(readMessage(e, true), param)
-		if err != nil {
-			return nil, err
-		}
-		messages = append(messages, m)
-	}
-	return messages, nil
+	return parse.Messages(v, func(v []byte, at string) (llm.Message, error) {
+		return d.decode(readMessage(v, true), at)
+	})
 }
 
 func (d *messageDecoder) decode(m message, param string) (out llm.Message, err error) {
@@ -143,7 +131,7 @@ func imageType(data string) string {
 func (d *messageDecoder) call(v []byte) *llm.ToolCall {
 	c := readCall(v)
 	if c.ID == "" {
-		c.ID = madeUpID(d.calls)
+		c.ID = parse.CallID(d.calls)
 	}
 	d.calls++
 	if len(d.open) < maxOpen {
@@ -186,7 +174,7 @@ func readCall(v []byte) *llm.ToolCall {
 			c.ID = rawjson.Text(m.Value)
 		case "function":
 			c.Name = rawjson.Text(rawjson.Get(m.Value, "name"))
-			c.Arguments = arguments(rawjson.Get(m.Value, "arguments"))
+			c.Arguments = parse.Arguments(rawjson.Get(m.Value, "arguments"))
 		case "type":
 		default:
 			c.Extra = append(c.Extra, llm.Field{Name: m.Name(), Value: m.Value})
@@ -194,13 +182,3 @@ func readCall(v []byte) *llm.ToolCall {
 	}
 	return c
 }
-
-// arguments are the text of an object; some servers put that into a string.
-func arguments(v []byte) string {
-	if s, ok := rawjson.AsString(v); ok || !rawjson.Present(v) {
-		return s
-	}
-	return string(v)
-}
-
-func madeUpID(position int) string { return "call_" + strconv.Itoa(position) }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/internal/dialect/explain"
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -36,9 +37,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	if a.done {
 		c.Finish = finishOf(rawjson.Text(a.reason))
 	}
-	if c.Finish == llm.FinishStop && hasCall(&c.Message) {
-		c.Finish = llm.FinishToolCalls // there is no word for it here
-	}
+	c.Finish = parse.Finish(c.Finish, c.Message.Parts) // there is no word for calls here
 	r.Choices = []llm.Choice{c}
 	return r, nil
 }
@@ -109,20 +108,11 @@ func decodeAnswer(v []byte) llm.Message {
 	for i, e := range rawjson.Elements(m.toolCalls) {
 		call := readCall(e)
 		if call.ID == "" {
-			call.ID = madeUpID(i)
+			call.ID = parse.CallID(i)
 		}
 		out.Parts = append(out.Parts, llm.Part{Kind: llm.PartToolCall, Call: call})
 	}
 	return out
-}
-
-func hasCall(m *llm.Message) bool {
-	for i := range m.Parts {
-		if m.Parts[i].Kind == llm.PartToolCall {
-			return true
-		}
-	}
-	return false
 }
 
 // finishOf maps Ollama's words, and those that its encoder here has for what

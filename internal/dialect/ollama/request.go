@@ -2,9 +2,9 @@ package ollama
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -37,13 +37,13 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
 	case "model":
-		r.Model, err = text(m.Value, "model")
+		r.Model, err = parse.String(m.Value, "model")
 	case "messages":
 		r.Messages, err = decodeMessages(m.Value)
 	case "stream":
-		r.Stream, err = truth(m)
+		r.Stream, err = parse.Bool(m.Value, "stream")
 	case "tools":
-		r.Tools, err = decodeTools(m.Value)
+		r.Tools, err = parse.AppendTools(nil, m.Value, "tools", decodeTool)
 	case "format":
 		r.Format, err = decodeFormat(m.Value)
 	case "think":
@@ -84,17 +84,17 @@ func decodeOption(r *llm.Request, m rawjson.Member) (known bool, err error) {
 		}
 		r.MaxOutput = n
 	case "temperature":
-		r.Temperature, err = number(m)
+		r.Temperature, err = number(m.Value, "temperature")
 	case "top_p":
-		r.TopP, err = number(m)
+		r.TopP, err = number(m.Value, "top_p")
 	case "top_k":
 		r.TopK, err = integer(m)
 	case "seed":
 		r.Seed, err = integer(m)
 	case "frequency_penalty":
-		r.FrequencyPenalty, err = number(m)
+		r.FrequencyPenalty, err = number(m.Value, "frequency_penalty")
 	case "presence_penalty":
-		r.PresencePenalty, err = number(m)
+		r.PresencePenalty, err = number(m.Value, "presence_penalty")
 	case "stop":
 		r.Stop, err = stops(m.Value)
 	default:
@@ -103,14 +103,7 @@ func decodeOption(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	return true, err
 }
 
-func text(v []byte, param string) (string, error) {
-	s, ok := rawjson.AsString(v)
-	if !ok {
-		return "", llm.Invalid(param, "The "+param+" must be a string.")
-	}
-	return s, nil
-}
-
+// integer and number read one of the options.
 func integer(m rawjson.Member) (*int64, error) {
 	n, ok := rawjson.AsInt(m.Value)
 	if !ok {
@@ -119,13 +112,9 @@ func integer(m rawjson.Member) (*int64, error) {
 	return &n, nil
 }
 
-// number keeps the client's own digits. Its range is the provider's to judge.
-func number(m rawjson.Member) (*json.Number, error) {
-	if rawjson.KindOf(m.Value) != rawjson.Number {
-		return nil, llm.Invalid(optionPrefix+m.Name(), "The "+m.Name()+" must be a number.")
-	}
-	n := json.Number(m.Value)
-	return &n, nil
+func number(v []byte, name string) (*json.Number, error) {
+	n, err := parse.Number(v, name)
+	return n, parse.Under(optionPrefix, err)
 }
 
 func stops(v []byte) ([]string, error) {
@@ -136,15 +125,7 @@ func stops(v []byte) ([]string, error) {
 	if rawjson.KindOf(v) != rawjson.Array {
 		return nil, llm.Invalid(param, "The stop must be an array of strings.")
 	}
-	var list []string
-	for i, e := range rawjson.Elements(v) {
-		s, err := text(e, param+"["+strconv.Itoa(i)+"]")
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, nil
+	return parse.Strings(v, param)
 }
 
 // decodeFormat reads "json" or a schema. An empty string, which the official
@@ -187,43 +168,10 @@ func decodeThink(v []byte) *llm.ReasoningOptions {
 	return nil
 }
 
-func decodeTools(v []byte) (tools []llm.Tool, err error) {
-	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid("tools", "The tools must be an array of objects.")
+func decodeTool(v []byte, at string) (llm.Tool, error) {
+	function := rawjson.Get(v, "function")
+	if rawjson.KindOf(function) != rawjson.Object {
+		return llm.Tool{Raw: v}, nil
 	}
-	for i, e := range rawjson.Elements(v) {
-		param := "tools[" + strconv.Itoa(i) + "]"
-		if rawjson.KindOf(e) != rawjson.Object {
-			return nil, llm.Invalid(param, "A tool must be an object.")
-		}
-		function := rawjson.Get(e, "function")
-		if rawjson.KindOf(function) != rawjson.Object {
-			tools = append(tools, llm.Tool{Raw: e})
-			continue
-		}
-		tool := decodeFunction(function)
-		if tool.Name == "" {
-			return nil, llm.Invalid(param+".function.name", "A function needs a name, a non-empty string.")
-		}
-		tools = append(tools, tool)
-	}
-	return tools, nil
-}
-
-func decodeFunction(v []byte) (t llm.Tool) {
-	for m := range rawjson.Members(v) {
-		switch string(m.Key()) {
-		case "name":
-			t.Name = rawjson.Text(m.Value)
-		case "description":
-			t.Description = rawjson.Text(m.Value)
-		case "parameters":
-			if rawjson.Present(m.Value) {
-				t.Parameters = m.Value
-			}
-		default:
-			t.Extra = append(t.Extra, llm.Field{Name: m.Name(), Value: m.Value})
-		}
-	}
-	return t
+	return parse.Named(parse.Function(function), at+".function")
 }

@@ -1,10 +1,9 @@
 package ollama
 
 import (
-	"bytes"
-	"errors"
 	"net/http"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -22,46 +21,28 @@ var (
 // stream unless it says otherwise, and every stream ends with its usage. Errors
 // are *llm.Error.
 func Scan(body []byte, _ *http.Request) (llm.Head, error) {
-	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return llm.Head{}, &llm.Error{
-			Code: llm.CodeInvalidRequest,
-			Message: "We could not parse the JSON body of your request: " + err.Error() +
-				". Send one JSON object with a model and messages.",
-		}
+	h, err := parse.Body(body, "We could not parse the JSON body of your request", "with a model and messages")
+	if err != nil {
+		return h, err
 	}
-	if rawjson.KindOf(body) != rawjson.Object {
-		return llm.Head{}, llm.Invalid("", "The body must be a JSON object with a model and messages.")
-	}
-	h := llm.Head{Choices: 1, Stream: true, IncludeUsage: true, Open: bytes.IndexByte(body, '{') + 1, Empty: true}
-	var seen rawjson.Seen
-	for m := range rawjson.Members(body) {
-		h.Empty = false
-		if _, err := fields.Find(m, &seen); err != nil {
-			return llm.Head{}, misnamed("", err)
-		}
-		if err := scanMember(&h, m); err != nil {
-			return llm.Head{}, err
-		}
+	h.Stream, h.IncludeUsage = true, true
+	err = parse.Members(body, fields, "", func(m rawjson.Member) error { return scanMember(&h, m) })
+	if err != nil {
+		return llm.Head{}, err
 	}
 	return h, nil
 }
 
 func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 	if m.Is("model") {
-		h.ModelSpan = llm.Span{Start: m.Start, End: m.Start + len(m.Value)}
+		return parse.Model(h, m)
 	}
 	if !rawjson.Present(m.Value) {
 		return nil
 	}
 	switch string(m.Key()) {
-	case "model":
-		name, ok := rawjson.AsString(m.Value)
-		if !ok || name == "" {
-			return llm.Invalid("model", "The model must be a non-empty string.")
-		}
-		h.Model = name
 	case "stream":
-		h.Stream, err = truth(m)
+		h.Stream, err = parse.Bool(m.Value, "stream")
 	case optionsMember:
 		h.MaxOutput, err = scanOptions(m.Value)
 	}
@@ -74,37 +55,16 @@ func scanOptions(v []byte) (limit int64, err error) {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return 0, llm.Invalid(optionsMember, `The options must be an object such as {"temperature": 0}.`)
 	}
-	var seen rawjson.Seen
-	for m := range rawjson.Members(v) {
-		i, err := optionFields.Find(m, &seen)
-		if err != nil {
-			return 0, misnamed(optionPrefix, err)
-		}
-		if i != 0 || !rawjson.Present(m.Value) {
-			continue
+	err = parse.Members(v, optionFields, optionPrefix, func(m rawjson.Member) error {
+		if !m.Is(outputCap) || !rawjson.Present(m.Value) {
+			return nil
 		}
 		n, ok := rawjson.AsInt(m.Value)
 		if !ok || n > maxCount {
-			return 0, llm.Invalid(optionPrefix+outputCap, "The "+outputCap+" must be an integer.")
+			return llm.Invalid(optionPrefix+outputCap, "The "+outputCap+" must be an integer.")
 		}
 		limit = max(n, 0)
-	}
-	return limit, nil
-}
-
-func truth(m rawjson.Member) (bool, error) {
-	b, ok := rawjson.AsBool(m.Value)
-	if !ok {
-		return false, llm.Invalid(m.Name(), "The "+m.Name()+" must be true or false.")
-	}
-	return b, nil
-}
-
-// misnamed is the error about a field that stands twice or in another case.
-func misnamed(path string, err error) error {
-	e, ok := errors.AsType[*rawjson.NameError](err)
-	if !ok {
-		return err
-	}
-	return llm.Invalid(path+e.Name, "A field name is at fault: "+e.Error()+".")
+		return nil
+	})
+	return limit, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"weir/internal/dialect/explain"
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -77,7 +78,7 @@ func (d *Decoder) message(dst []llm.Event, v []byte) []llm.Event {
 // call appends a tool call, which comes whole.
 func (d *Decoder) call(dst []llm.Event, c *llm.ToolCall) []llm.Event {
 	if c.ID == "" {
-		c.ID = madeUpID(d.calls)
+		c.ID = parse.CallID(d.calls)
 	}
 	tool := llm.ToolDelta{Index: d.calls, ID: c.ID, Name: c.Name}
 	d.calls++

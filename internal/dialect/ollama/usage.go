@@ -3,6 +3,7 @@ package ollama
 import (
 	"strconv"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -11,37 +12,23 @@ import (
 // usage gathers the counts of an answer, which stand beside its message
 // (https://docs.ollama.com/api/usage).
 type usage struct {
+	parse.Counter
 	prompt, cached, output int64
 	told                   bool // how many tokens the prompt has
-	wild                   bool // a count that no request can have
 }
 
 // read takes a member of the answer and reports whether it is a count.
 func (u *usage) read(m rawjson.Member) bool {
 	switch string(m.Key()) {
 	case "prompt_eval_count":
-		u.told = u.count(&u.prompt, m.Value)
+		u.told = u.Count(&u.prompt, m.Value)
 	case "prompt_eval_cached_count":
-		u.count(&u.cached, m.Value)
+		u.Count(&u.cached, m.Value)
 	case "eval_count":
-		u.count(&u.output, m.Value)
+		u.Count(&u.output, m.Value)
 	default:
 		return false
 	}
-	return true
-}
-
-// count reads a count into n and reports whether there was one.
-func (u *usage) count(n *int64, v []byte) bool {
-	if !rawjson.Present(v) {
-		return false
-	}
-	c, ok := rawjson.AsInt(v)
-	if !ok || c < 0 || c > maxCount {
-		u.wild = true
-		return false
-	}
-	*n = c
 	return true
 }
 
@@ -53,7 +40,7 @@ func (u *usage) count(n *int64, v []byte) bool {
 // (prompt_eval_cached_count) is a part of prompt_eval_count. Thinking is a part
 // of eval_count, and how much of it nobody tells.
 func (u *usage) classes() (llm.Usage, bool) {
-	if !u.told || u.wild {
+	if !u.told || u.Wild {
 		return llm.Usage{}, false
 	}
 	cached := min(u.cached, u.prompt)

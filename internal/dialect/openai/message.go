@@ -1,9 +1,7 @@
 package openai
 
 import (
-	"strconv"
-	"strings"
-
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -74,23 +72,10 @@ type messageDecoder struct {
 }
 
 func decodeMessages(v []byte) ([]llm.Message, error) {
-	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid("messages", `The messages must be an array of objects such as {"role": "user", "content": "Hello"}.`)
-	}
 	var d messageDecoder
-	messages := make([]llm.Message, 0, 4)
-	for i, e := range rawjson.Elements(v) {
-		param := "messages[" + strconv.Itoa(i) + "]"
-		if rawjson.KindOf(e) != rawjson.Object {
-			return nil, llm.Invalid(param, "A message must be an object with a role and content.")
-		}
-		m, err := d.decode(readMessage(e, true), param)
-		if err != nil {
-			return nil, err
-		}
-		messages = append(messages, m)
-	}
-	return messages, nil
+	return parse.Messages(v, func(v []byte, at string) (llm.Message, error) {
+		return d.decode(readMessage(v, true), at)
+	})
 }
 
 func (d *messageDecoder) decode(m message, param string) (out llm.Message, err error) {
@@ -200,29 +185,12 @@ func reasoningText(m *message) string {
 	return text
 }
 
-// decodeContent appends the parts of a content, a string or an array of parts.
-// An empty string is no part.
+// decodeContent appends the parts of a content, of which there may be none.
 func decodeContent(parts []llm.Part, v []byte, param string) ([]llm.Part, error) {
 	if v == nil {
 		return parts, nil
 	}
-	if s, ok := rawjson.AsString(v); ok {
-		if s != "" {
-			parts = append(parts, llm.Part{Kind: llm.PartText, Text: s})
-		}
-		return parts, nil
-	}
-	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid(param, "The content must be a string or an array of content parts.")
-	}
-	for i, e := range rawjson.Elements(v) {
-		p, ok := decodePart(e)
-		if !ok {
-			return nil, llm.Invalid(param+"["+strconv.Itoa(i)+"]", `A content part must be an object such as {"type": "text", "text": "Hello"}.`)
-		}
-		parts = append(parts, p)
-	}
-	return parts, nil
+	return parse.Content{Piece: "part", Text: "text", Part: decodePart}.Append(parts, v, param)
 }
 
 // decodePart reads a content part; one of a type that nobody modelled is kept
@@ -264,7 +232,7 @@ func filled(p llm.Part, kind string, v []byte) llm.Part {
 	case "thinking":
 		p.Kind, p.Text = llm.PartReasoning, thinkingText(v)
 	case "image_url":
-		p.Kind, p.Media = llm.PartImage, decodeImage(v)
+		p.Kind, p.Media = llm.PartImage, parse.Image(v)
 	case "input_audio":
 		p.Kind = llm.PartAudio
 		p.Media = &llm.Media{
@@ -287,18 +255,6 @@ func thinkingText(v []byte) string {
 	return text
 }
 
-func decodeImage(v []byte) *llm.Media {
-	address, ok := rawjson.AsString(v) // Mistral takes the address alone, too
-	if !ok {
-		address = rawjson.Text(rawjson.Get(v, "url"))
-	}
-	m := &llm.Media{Detail: rawjson.Text(rawjson.Get(v, "detail"))}
-	if m.MIME, m.Data, ok = CutDataURL(address); !ok {
-		m.URL = address
-	}
-	return m
-}
-
 func decodeFile(v []byte) *llm.Media {
 	m := &llm.Media{
 		Name:   rawjson.Text(rawjson.Get(v, "filename")),
@@ -306,25 +262,10 @@ func decodeFile(v []byte) *llm.Media {
 	}
 	data := rawjson.Text(rawjson.Get(v, "file_data"))
 	var ok bool
-	if m.MIME, m.Data, ok = CutDataURL(data); !ok {
+	if m.MIME, m.Data, ok = parse.CutDataURL(data); !ok {
 		m.Data = data
 	}
 	return m
-}
-
-// CutDataURL takes a base64 data URL (RFC 2397) apart. It reports false for
-// what is none.
-func CutDataURL(s string) (mime, data string, ok bool) {
-	rest, ok := strings.CutPrefix(s, "data:")
-	if !ok {
-		return "", "", false
-	}
-	head, data, ok := strings.Cut(rest, ",")
-	mime, isBase64 := strings.CutSuffix(head, ";base64")
-	if !ok || !isBase64 || mime == "" {
-		return "", "", false
-	}
-	return mime, data, true
 }
 
 // decodeCall reads a tool call. A call without an id gets one by its position.
@@ -337,7 +278,7 @@ func decodeCall(v []byte, position int) llm.Part {
 			c.ID = rawjson.Text(m.Value)
 		case "function":
 			c.Name = rawjson.Text(rawjson.Get(m.Value, "name"))
-			c.Arguments = arguments(rawjson.Get(m.Value, "arguments"))
+			c.Arguments = parse.Arguments(rawjson.Get(m.Value, "arguments"))
 		case "custom":
 			c.Name = rawjson.Text(rawjson.Get(m.Value, "name"))
 			c.Arguments = rawjson.Text(rawjson.Get(m.Value, "input"))
@@ -356,25 +297,15 @@ func decodeCall(v []byte, position int) llm.Part {
 		}
 	}
 	if c.ID == "" {
-		c.ID = madeUpID(position)
+		c.ID = parse.CallID(position)
 	}
 	return p
 }
 
-// arguments are JSON text in a string; some providers leave the string out.
-func arguments(v []byte) string {
-	if s, ok := rawjson.AsString(v); ok || !rawjson.Present(v) {
-		return s
-	}
-	return string(v)
-}
-
 func decodeLegacyCall(v []byte, position int) *llm.ToolCall {
 	return &llm.ToolCall{
-		ID:        madeUpID(position),
+		ID:        parse.CallID(position),
 		Name:      rawjson.Text(rawjson.Get(v, "name")),
-		Arguments: arguments(rawjson.Get(v, "arguments")),
+		Arguments: parse.Arguments(rawjson.Get(v, "arguments")),
 	}
 }
-
-func madeUpID(position int) string { return "call_" + strconv.Itoa(position) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"weir/internal/dialect/explain"
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -41,7 +42,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 			failure = m.Value
 		case "object":
 		default:
-			r.Extra = appendExtra(r.Extra, m)
+			r.Extra = parse.Extra(r.Extra, m)
 		}
 	}
 	if !r.Reported {
@@ -63,13 +64,6 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	return r, nil
 }
 
-func appendExtra(extra []llm.Field, m rawjson.Member) []llm.Field {
-	if !rawjson.Present(m.Value) {
-		return extra
-	}
-	return append(extra, llm.Field{Name: m.Name(), Value: m.Value})
-}
-
 func decodeChoice(v []byte, position int) (llm.Choice, error) {
 	c := llm.Choice{Index: position}
 	var m []byte
@@ -88,7 +82,7 @@ func decodeChoice(v []byte, position int) (llm.Choice, error) {
 				c.Logprobs = f.Value
 			}
 		default:
-			c.Extra = appendExtra(c.Extra, f)
+			c.Extra = parse.Extra(c.Extra, f)
 		}
 	}
 	if rawjson.KindOf(m) != rawjson.Object {
@@ -96,9 +90,7 @@ func decodeChoice(v []byte, position int) (llm.Choice, error) {
 	}
 	var err error
 	c.Message, err = decodeAnswer(m)
-	if c.Finish == llm.FinishStop && hasCall(&c.Message) {
-		c.Finish = llm.FinishToolCalls // some providers call a forced tool with a plain "stop"
-	}
+	c.Finish = parse.Finish(c.Finish, c.Message.Parts) // some providers call a forced tool with a plain "stop"
 	return c, err
 }
 
@@ -136,19 +128,10 @@ func decodeSound(v []byte) llm.Part {
 		case "transcript":
 			p.Text = rawjson.Text(m.Value)
 		default:
-			p.Extra = appendExtra(p.Extra, m)
+			p.Extra = parse.Extra(p.Extra, m)
 		}
 	}
 	return p
-}
-
-func hasCall(m *llm.Message) bool {
-	for i := range m.Parts {
-		if m.Parts[i].Kind == llm.PartToolCall {
-			return true
-		}
-	}
-	return false
 }
 
 // finishOf maps the words of all who speak this format. A word that nobody

@@ -1,10 +1,7 @@
 package openai
 
 import (
-	"encoding/json"
-	"fmt"
-	"strconv"
-
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -36,25 +33,25 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
 	case "model":
-		r.Model, err = text(m.Value, "model")
+		r.Model, err = parse.String(m.Value, "model")
 	case "messages":
 		r.Messages, err = decodeMessages(m.Value)
 	case "stream":
-		r.Stream, err = truth(m)
+		r.Stream, err = parse.Bool(m.Value, "stream")
 	case "stream_options":
 		r.IncludeUsage, err = includeUsage(m.Value)
 	case outputCap:
-		r.MaxOutput, err = integer(m, 1, maxCount)
+		r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, outputCap, 1, maxCount))
 	case legacyOutputCap:
 		if r.MaxOutput == nil {
-			r.MaxOutput, err = integer(m, 1, maxCount)
+			r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, legacyOutputCap, 1, maxCount))
 		}
 	case "n":
-		r.Choices, err = integer(m, 1, maxChoices)
+		r.Choices, err = parse.Pointer(parse.Int(m.Value, "n", 1, maxChoices))
 	case "seed":
-		r.Seed, err = integer(m, -1<<63, 1<<63-1)
+		r.Seed, err = parse.Pointer(parse.Int(m.Value, "seed", -1<<63, 1<<63-1))
 	case "user":
-		r.User, err = text(m.Value, "user")
+		r.User, err = parse.String(m.Value, "user")
 	default:
 		if known, err = decodeSampling(r, m); known || err != nil {
 			return known, err
@@ -67,20 +64,20 @@ func decodeField(r *llm.Request, m rawjson.Member) (known bool, err error) {
 func decodeSampling(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
 	case "temperature":
-		r.Temperature, err = number(m)
+		r.Temperature, err = parse.Number(m.Value, "temperature")
 	case "top_p":
-		r.TopP, err = number(m)
+		r.TopP, err = parse.Number(m.Value, "top_p")
 	case "top_k":
-		r.TopK, err = integer(m, -1, maxCount)
+		r.TopK, err = parse.Pointer(parse.Int(m.Value, "top_k", -1, maxCount))
 	case "frequency_penalty":
-		r.FrequencyPenalty, err = number(m)
+		r.FrequencyPenalty, err = parse.Number(m.Value, "frequency_penalty")
 	case "presence_penalty":
-		r.PresencePenalty, err = number(m)
+		r.PresencePenalty, err = parse.Number(m.Value, "presence_penalty")
 	case "stop":
 		r.Stop, err = stops(m.Value)
 	case "reasoning_effort":
 		r.Reasoning = &llm.ReasoningOptions{}
-		r.Reasoning.Effort, err = text(m.Value, "reasoning_effort")
+		r.Reasoning.Effort, err = parse.String(m.Value, "reasoning_effort")
 	case "response_format":
 		r.Format, err = decodeFormat(m.Value)
 		return r.Format != nil, err
@@ -92,44 +89,21 @@ func decodeSampling(r *llm.Request, m rawjson.Member) (known bool, err error) {
 
 func decodeTools(r *llm.Request, m rawjson.Member) (known bool, err error) {
 	switch string(m.Key()) {
-	case "tools", "functions":
-		r.Tools, err = appendTools(r.Tools, m)
+	case "tools":
+		r.Tools, err = parse.AppendTools(r.Tools, m.Value, "tools", decodeTool)
+	case "functions": // which were there before tools
+		r.Tools, err = parse.AppendTools(r.Tools, m.Value, "functions", func(v []byte, at string) (llm.Tool, error) {
+			return parse.Named(decodeFunction(v), at)
+		})
 	case "tool_choice", "function_call":
 		r.ToolChoice = decodeToolChoice(m.Value)
 		return r.ToolChoice != nil, nil
 	case "parallel_tool_calls":
-		b, err := truth(m)
-		r.ParallelTools = &b
-		return true, err
+		r.ParallelTools, err = parse.Pointer(parse.Bool(m.Value, "parallel_tool_calls"))
 	default:
 		return false, nil
 	}
 	return true, err
-}
-
-func text(v []byte, param string) (string, error) {
-	s, ok := rawjson.AsString(v)
-	if !ok {
-		return "", llm.Invalid(param, "The "+param+" must be a string.")
-	}
-	return s, nil
-}
-
-func integer(m rawjson.Member, least, most int64) (*int64, error) {
-	n, ok := rawjson.AsInt(m.Value)
-	if !ok || n < least || n > most {
-		return nil, llm.Invalid(m.Name(), fmt.Sprintf("The %s must be an integer from %d to %d.", m.Name(), least, most))
-	}
-	return &n, nil
-}
-
-// number keeps the client's own digits. Its range is the provider's to judge.
-func number(m rawjson.Member) (*json.Number, error) {
-	if rawjson.KindOf(m.Value) != rawjson.Number {
-		return nil, llm.Invalid(m.Name(), "The "+m.Name()+" must be a number.")
-	}
-	n := json.Number(m.Value)
-	return &n, nil
 }
 
 func stops(v []byte) ([]string, error) {
@@ -139,15 +113,7 @@ func stops(v []byte) ([]string, error) {
 	if rawjson.KindOf(v) != rawjson.Array {
 		return nil, llm.Invalid("stop", "The stop must be a string or an array of strings.")
 	}
-	var list []string
-	for i, e := range rawjson.Elements(v) {
-		s, err := text(e, "stop["+strconv.Itoa(i)+"]")
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, nil
+	return parse.Strings(v, "stop")
 }
 
 // decodeFormat is nil without an error for a kind that nobody modelled.
@@ -172,45 +138,17 @@ func decodeFormat(v []byte) (*llm.Format, error) {
 		case "schema":
 			f.Schema = m.Value
 		case "strict":
-			f.Strict = optionalBool(m.Value)
+			f.Strict = parse.OptionalBool(m.Value)
 		}
 	}
 	return f, nil
 }
 
-func optionalBool(v []byte) *bool {
-	if b, ok := rawjson.AsBool(v); ok {
-		return &b
+func decodeTool(v []byte, at string) (llm.Tool, error) {
+	if rawjson.Text(rawjson.Get(v, "type")) != "function" {
+		return llm.Tool{Raw: v}, nil
 	}
-	return nil
-}
-
-// appendTools reads tools, or functions, which were there before tools.
-func appendTools(tools []llm.Tool, m rawjson.Member) ([]llm.Tool, error) {
-	if rawjson.KindOf(m.Value) != rawjson.Array {
-		return nil, llm.Invalid(m.Name(), "The "+m.Name()+" must be an array of objects.")
-	}
-	for i, e := range rawjson.Elements(m.Value) {
-		param := m.Name() + "[" + strconv.Itoa(i) + "]"
-		if rawjson.KindOf(e) != rawjson.Object {
-			return nil, llm.Invalid(param, "A tool must be an object.")
-		}
-		def := e
-		if m.Is("tools") {
-			if rawjson.Text(rawjson.Get(e, "type")) != "function" {
-				tools = append(tools, llm.Tool{Raw: e})
-				continue
-			}
-			def = rawjson.Get(e, "function")
-			param += ".function"
-		}
-		tool := decodeFunction(def)
-		if tool.Name == "" {
-			return nil, llm.Invalid(param+".name", "A function needs a name, a non-empty string.")
-		}
-		tools = append(tools, tool)
-	}
-	return tools, nil
+	return parse.Named(decodeFunction(rawjson.Get(v, "function")), at+".function")
 }
 
 func decodeFunction(v []byte) (t llm.Tool) {
@@ -225,7 +163,7 @@ func decodeFunction(v []byte) (t llm.Tool) {
 				t.Parameters = m.Value
 			}
 		case "strict":
-			t.Strict = optionalBool(m.Value)
+			t.Strict = parse.OptionalBool(m.Value)
 		}
 	}
 	return t

@@ -1,11 +1,9 @@
 package openai
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
 	"net/http"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -23,65 +21,45 @@ var streamFields = rawjson.Names{"include_usage"}
 // caps the larger one counts: providers differ in which they obey. Errors are
 // *llm.Error.
 func Scan(body []byte, _ *http.Request) (llm.Head, error) {
-	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return llm.Head{}, &llm.Error{
-			Code: llm.CodeInvalidRequest,
-			Message: "We could not parse the JSON body of your request: " + err.Error() +
-				". Send one JSON object with a model and messages.",
-		}
+	h, err := parse.Body(body, "We could not parse the JSON body of your request", "with a model and messages")
+	if err != nil {
+		return h, err
 	}
-	if rawjson.KindOf(body) != rawjson.Object {
-		return llm.Head{}, llm.Invalid("", "The body must be a JSON object with a model and messages.")
-	}
-	h := llm.Head{Choices: 1, Open: bytes.IndexByte(body, '{') + 1, Empty: true}
-	var seen rawjson.Seen
-	for m := range rawjson.Members(body) {
-		h.Empty = false
-		if _, err := fields.Find(m, &seen); err != nil {
-			return llm.Head{}, misnamed("", err)
-		}
-		if err := scanMember(&h, m); err != nil {
-			return llm.Head{}, err
-		}
+	err = parse.Members(body, fields, "", func(m rawjson.Member) error { return scanMember(&h, m) })
+	if err != nil {
+		return llm.Head{}, err
 	}
 	return h, nil
 }
 
 func scanMember(h *llm.Head, m rawjson.Member) (err error) {
-	span := llm.Span{Start: m.Start, End: m.Start + len(m.Value)}
-	absent := !rawjson.Present(m.Value)
 	switch string(m.Key()) {
 	case "model":
-		h.ModelSpan = span
-		if absent {
-			return nil
-		}
-		name, ok := rawjson.AsString(m.Value)
-		if !ok || name == "" {
-			return llm.Invalid("model", "The model must be a non-empty string.")
-		}
-		h.Model = name
-	case "stream":
-		if absent {
-			return nil
-		}
-		h.Stream, err = truth(m)
+		return parse.Model(h, m)
 	case "stream_options":
-		h.StreamOptionsSpan = span
+		h.StreamOptionsSpan = llm.Span{Start: m.Start, End: m.Start + len(m.Value)}
 		h.IncludeUsage, err = includeUsage(m.Value)
-	case legacyOutputCap, outputCap:
-		if absent {
-			return nil
-		}
-		n, err := count(m, maxCount)
-		h.MaxOutput = max(h.MaxOutput, n)
 		return err
-	case "n":
-		if absent {
-			return nil
-		}
-		h.Choices, err = count(m, maxChoices)
 	}
+	if !rawjson.Present(m.Value) {
+		return nil
+	}
+	switch string(m.Key()) {
+	case "stream":
+		h.Stream, err = parse.Bool(m.Value, "stream")
+	case outputCap:
+		err = raiseCap(h, m.Value, outputCap)
+	case legacyOutputCap:
+		err = raiseCap(h, m.Value, legacyOutputCap)
+	case "n":
+		h.Choices, err = parse.Int(m.Value, "n", 1, maxChoices)
+	}
+	return err
+}
+
+func raiseCap(h *llm.Head, v []byte, name string) error {
+	n, err := parse.Int(v, name, 1, maxCount)
+	h.MaxOutput = max(h.MaxOutput, n)
 	return err
 }
 
@@ -92,43 +70,11 @@ func includeUsage(v []byte) (wanted bool, err error) {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return false, llm.Invalid("stream_options", `The stream_options must be an object such as {"include_usage": true}.`)
 	}
-	var seen rawjson.Seen
-	for m := range rawjson.Members(v) {
-		i, err := streamFields.Find(m, &seen)
-		if err != nil {
-			return false, misnamed("stream_options.", err)
+	err = parse.Members(v, streamFields, "stream_options.", func(m rawjson.Member) (err error) {
+		if m.Is("include_usage") && rawjson.Present(m.Value) {
+			wanted, err = parse.Bool(m.Value, "include_usage")
 		}
-		if i == 0 && rawjson.Present(m.Value) {
-			if wanted, err = truth(m); err != nil {
-				return false, err
-			}
-		}
-	}
-	return wanted, nil
-}
-
-func truth(m rawjson.Member) (bool, error) {
-	b, ok := rawjson.AsBool(m.Value)
-	if !ok {
-		return false, llm.Invalid(m.Name(), "The "+m.Name()+" must be true or false.")
-	}
-	return b, nil
-}
-
-// count reads an integer from 1 to most.
-func count(m rawjson.Member, most int64) (int64, error) {
-	n, ok := rawjson.AsInt(m.Value)
-	if !ok || n < 1 || n > most {
-		return 0, llm.Invalid(m.Name(), fmt.Sprintf("The %s must be an integer from 1 to %d.", m.Name(), most))
-	}
-	return n, nil
-}
-
-// misnamed is the error about a field that stands twice or in another case.
-func misnamed(path string, err error) error {
-	e, ok := errors.AsType[*rawjson.NameError](err)
-	if !ok {
 		return err
-	}
-	return llm.Invalid(path+e.Name, "A field name is at fault: "+e.Error()+".")
+	})
+	return wanted, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"weir/internal/dialect/explain"
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -161,7 +162,7 @@ func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 	if m.functionCall != nil {
 		dst = d.call(dst, choice, callDelta{
 			index: 0, name: rawjson.Text(rawjson.Get(m.functionCall, "name")),
-			arguments: arguments(rawjson.Get(m.functionCall, "arguments")),
+			arguments: parse.Arguments(rawjson.Get(m.functionCall, "arguments")),
 		})
 	}
 	if m.audio != nil {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -38,7 +39,7 @@ func readCall(v []byte) callDelta {
 			c.signature, _ = googleSignature(m.Value)
 		case "function":
 			c.name = rawjson.Text(rawjson.Get(m.Value, "name"))
-			c.arguments = arguments(rawjson.Get(m.Value, "arguments"))
+			c.arguments = parse.Arguments(rawjson.Get(m.Value, "arguments"))
 		case "custom":
 			c.name = rawjson.Text(rawjson.Get(m.Value, "name"))
 			c.arguments = rawjson.Text(rawjson.Get(m.Value, "input"))
@@ -100,7 +101,7 @@ func (d *Decoder) open(choice int, c callDelta) *openCall {
 		position = last.position + 1
 	}
 	if c.id == "" {
-		c.id = madeUpID(position)
+		c.id = parse.CallID(position)
 	}
 	if c.index < 0 {
 		c.index = position

@@ -3,6 +3,7 @@ package openai
 import (
 	"strconv"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -11,10 +12,11 @@ import (
 // rawUsage is a usage object as its provider wrote it, its counts by place.
 // Absent ones are zero; prompt and completion say whether they stood there.
 type rawUsage struct {
-	prompt, completion, total                 int64
-	cached, cacheWrite, audioIn, imageIn      int64
-	reasoning, audioOut, searches             int64
-	hasPrompt, hasCompletion, hasCached, wild bool
+	parse.Counter
+	prompt, completion, total            int64
+	cached, cacheWrite, audioIn, imageIn int64
+	reasoning, audioOut, searches        int64
+	hasPrompt, hasCompletion, hasCached  bool
 }
 
 // DecodeUsage reads a usage object of Chat Completions, or else of Responses,
@@ -38,7 +40,7 @@ func DecodeUsage(v []byte, q *llm.Quirks) (llm.Usage, bool) {
 			r.readResponses(m)
 		}
 	}
-	if r.wild || !r.hasPrompt && !r.hasCompletion {
+	if r.Wild || !r.hasPrompt && !r.hasCompletion {
 		return llm.Usage{}, false
 	}
 	u := r.classes(q)
@@ -48,11 +50,11 @@ func DecodeUsage(v []byte, q *llm.Quirks) (llm.Usage, bool) {
 func (r *rawUsage) read(m rawjson.Member) {
 	switch string(m.Key()) {
 	case "prompt_tokens":
-		r.hasPrompt = r.count(&r.prompt, m.Value)
+		r.hasPrompt = r.Count(&r.prompt, m.Value)
 	case "completion_tokens":
-		r.hasCompletion = r.count(&r.completion, m.Value)
+		r.hasCompletion = r.Count(&r.completion, m.Value)
 	case "total_tokens":
-		r.count(&r.total, m.Value)
+		r.Count(&r.total, m.Value)
 	case "prompt_tokens_details":
 		for d := range rawjson.Members(m.Value) {
 			r.readPromptDetail(d)
@@ -63,12 +65,12 @@ func (r *rawUsage) read(m rawjson.Member) {
 		}
 	case "prompt_cache_hit_tokens", "cached_tokens":
 		if !r.hasCached {
-			r.count(&r.cached, m.Value)
+			r.Count(&r.cached, m.Value)
 		}
 	case "reasoning_tokens":
-		r.count(&r.reasoning, m.Value)
+		r.Count(&r.reasoning, m.Value)
 	case "num_search_queries", "num_sources_used":
-		r.count(&r.searches, m.Value)
+		r.Count(&r.searches, m.Value)
 	}
 }
 
@@ -77,9 +79,9 @@ func (r *rawUsage) read(m rawjson.Member) {
 func (r *rawUsage) readResponses(m rawjson.Member) {
 	switch string(m.Key()) {
 	case "input_tokens":
-		r.hasPrompt = r.count(&r.prompt, m.Value)
+		r.hasPrompt = r.Count(&r.prompt, m.Value)
 	case "output_tokens":
-		r.hasCompletion = r.count(&r.completion, m.Value)
+		r.hasCompletion = r.Count(&r.completion, m.Value)
 	case "input_tokens_details":
 		for d := range rawjson.Members(m.Value) {
 			r.readPromptDetail(d)
@@ -94,38 +96,23 @@ func (r *rawUsage) readResponses(m rawjson.Member) {
 func (r *rawUsage) readPromptDetail(m rawjson.Member) {
 	switch string(m.Key()) {
 	case "cached_tokens":
-		r.hasCached = r.count(&r.cached, m.Value)
+		r.hasCached = r.Count(&r.cached, m.Value)
 	case "cache_write_tokens":
-		r.count(&r.cacheWrite, m.Value)
+		r.Count(&r.cacheWrite, m.Value)
 	case "audio_tokens":
-		r.count(&r.audioIn, m.Value)
+		r.Count(&r.audioIn, m.Value)
 	case "image_tokens":
-		r.count(&r.imageIn, m.Value)
+		r.Count(&r.imageIn, m.Value)
 	}
 }
 
 func (r *rawUsage) readCompletionDetail(m rawjson.Member) {
 	switch string(m.Key()) {
 	case "reasoning_tokens":
-		r.count(&r.reasoning, m.Value)
+		r.Count(&r.reasoning, m.Value)
 	case "audio_tokens":
-		r.count(&r.audioOut, m.Value)
+		r.Count(&r.audioOut, m.Value)
 	}
-}
-
-// count reads a count into n and reports whether there was one. One that
-// cannot be makes the whole object unbelievable.
-func (r *rawUsage) count(n *int64, v []byte) bool {
-	if !rawjson.Present(v) {
-		return false
-	}
-	c, ok := rawjson.AsInt(v)
-	if !ok || c < 0 || c > maxCount {
-		r.wild = true
-		return false
-	}
-	*n = c
-	return true
 }
 
 // classes parts the totals. A detail larger than what is left of its total is

@@ -1,9 +1,7 @@
 package responses
 
 import (
-	"strconv"
-
-	"weir/internal/dialect/openai"
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -21,26 +19,10 @@ func usualText(role llm.Role) string {
 	return inputText
 }
 
-// decodeContent reads the parts of a content, a string or an array of parts.
-// An empty string is no part.
-func decodeContent(v []byte, usual, param string) (parts []llm.Part, err error) {
-	if s, ok := rawjson.AsString(v); ok {
-		if s != "" {
-			parts = []llm.Part{{Kind: llm.PartText, Text: s}}
-		}
-		return parts, nil
-	}
-	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid(param, "The content must be a string or an array of content parts.")
-	}
-	for i, e := range rawjson.Elements(v) {
-		p, ok := decodePart(e, usual)
-		if !ok {
-			return nil, llm.Invalid(param+"["+strconv.Itoa(i)+"]", `A content part must be an object such as {"type": "`+usual+`", "text": "Hello"}.`)
-		}
-		parts = append(parts, p)
-	}
-	return parts, nil
+// decodeContent reads the parts of a content.
+func decodeContent(v []byte, usual, param string) ([]llm.Part, error) {
+	part := func(v []byte) (llm.Part, bool) { return decodePart(v, usual) }
+	return parse.Content{Piece: "part", Text: usual, Part: part}.Append(nil, v, param)
 }
 
 // decodePart reads a content part; one of a type that nobody modelled is kept
@@ -82,7 +64,7 @@ func decodeWords(v []byte, kind llm.PartKind, name string) (llm.Part, bool) {
 				p.Annotations = m.Value
 			}
 		default:
-			p.Extra = appendExtra(p.Extra, m)
+			p.Extra = parse.Extra(p.Extra, m)
 		}
 	}
 	return p, ok
@@ -108,7 +90,7 @@ func decodeMedia(v []byte, kind llm.PartKind) (llm.Part, bool) {
 	if kind == llm.PartImage {
 		inline = &p.Media.URL
 	}
-	if mime, data, is := openai.CutDataURL(*inline); is && data != "" {
+	if mime, data, is := parse.CutDataURL(*inline); is && data != "" {
 		*inline = ""
 		p.Media.MIME, p.Media.Data = mime, data
 	}

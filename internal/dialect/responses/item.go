@@ -1,9 +1,9 @@
 package responses
 
 import (
-	"strconv"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -88,7 +88,7 @@ func (t *turns) said(v []byte, param string) error {
 		case "content":
 			content = m.Value
 		default:
-			extra = appendExtra(extra, m)
+			extra = parse.Extra(extra, m)
 		}
 	}
 	m := llm.Message{Extra: extra, Role: t.role(role)}
@@ -180,7 +180,7 @@ func decodeReasoning(v []byte) llm.Part {
 		case "content":
 			content = m.Value
 		default:
-			p.Extra = appendExtra(p.Extra, m)
+			p.Extra = parse.Extra(p.Extra, m)
 		}
 	}
 	pieces := thoughts(thoughts(nil, summary), content)
@@ -220,29 +220,19 @@ func decodeCall(v []byte, position int) *llm.ToolCall {
 		case "name":
 			c.Name = rawjson.Text(m.Value)
 		case "arguments":
-			c.Arguments = arguments(m.Value)
+			c.Arguments = parse.Arguments(m.Value)
 		default:
-			c.Extra = appendExtra(c.Extra, m)
+			c.Extra = parse.Extra(c.Extra, m)
 		}
 	}
 	if c.ID == "" {
 		c.ID = rawjson.Text(field(c.Extra, "id"))
 	}
 	if c.ID == "" {
-		c.ID = madeUpID(position)
+		c.ID = parse.CallID(position)
 	}
 	return c
 }
-
-// arguments are JSON text in a string; some providers leave the string out.
-func arguments(v []byte) string {
-	if s, ok := rawjson.AsString(v); ok || !rawjson.Present(v) {
-		return s
-	}
-	return string(v)
-}
-
-func madeUpID(position int) string { return "call_" + strconv.Itoa(position) }
 
 // result reads what a function gave back.
 func (t *turns) result(v []byte, param string) error {
@@ -256,7 +246,7 @@ func (t *turns) result(v []byte, param string) error {
 		case "output":
 			output = m.Value
 		default:
-			p.Extra = appendExtra(p.Extra, m)
+			p.Extra = parse.Extra(p.Extra, m)
 		}
 	}
 	var err error

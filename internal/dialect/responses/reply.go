@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/dialect/explain"
 	"weir/internal/dialect/openai"
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -47,7 +48,7 @@ func readResult(v []byte, keepExtra bool) (r result) {
 		if place := r.place(m.Key()); place != nil {
 			*place = m.Value
 		} else if keepExtra && !m.Is("object") {
-			r.extra = appendExtra(r.extra, m)
+			r.extra = parse.Extra(r.extra, m)
 		}
 		if m.Is("tool_usage") {
 			r.toolUsage = m.Value

@@ -1,10 +1,10 @@
 package responses
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -61,9 +61,9 @@ func continues(r *llm.Request) bool {
 func conversation(instructions, input []byte) ([]llm.Message, error) {
 	var t turns
 	if instructions != nil {
-		s, ok := rawjson.AsString(instructions)
-		if !ok {
-			return nil, llm.Invalid("instructions", "The instructions must be a string.")
+		s, err := parse.String(instructions, "instructions")
+		if err != nil {
+			return nil, err
 		}
 		t.messages = append(t.messages, llm.Message{
 			Role: llm.RoleSystem, Apart: true, Parts: []llm.Part{{Kind: llm.PartText, Text: s}},
@@ -88,28 +88,26 @@ func conversation(instructions, input []byte) ([]llm.Message, error) {
 func decodeField(r *llm.Request, m rawjson.Member) (err error) {
 	switch name := string(m.Key()); name {
 	case "model":
-		r.Model, err = text(m)
+		r.Model, err = parse.String(m.Value, name)
 	case "stream":
-		r.Stream, err = truth(m)
+		r.Stream, err = parse.Bool(m.Value, name)
 	case outputCap:
-		r.MaxOutput, err = limit(m)
+		r.MaxOutput, err = parse.Pointer(parse.Int(m.Value, name, 1, maxCount))
 	case "temperature":
-		r.Temperature, err = number(m)
+		r.Temperature, err = parse.Number(m.Value, name)
 	case "top_p":
-		r.TopP, err = number(m)
+		r.TopP, err = parse.Number(m.Value, name)
 	case "user":
-		r.User, err = text(m)
+		r.User, err = parse.String(m.Value, name)
 	case "tools":
-		r.Tools, err = decodeTools(m.Value)
+		r.Tools, err = parse.AppendTools(nil, m.Value, name, decodeTool)
 	case "tool_choice":
 		r.ToolChoice = decodeToolChoice(m.Value)
 		if r.ToolChoice == nil {
 			r.Extra = append(r.Extra, llm.Field{Name: name, Value: m.Value})
 		}
 	case "parallel_tool_calls":
-		var b bool
-		b, err = truth(m)
-		r.ParallelTools = &b
+		r.ParallelTools, err = parse.Pointer(parse.Bool(m.Value, name))
 	case "text":
 		err = decodeText(r, m.Value)
 	case "reasoning":
@@ -121,23 +119,6 @@ func decodeField(r *llm.Request, m rawjson.Member) (err error) {
 		r.Extra = append(r.Extra, llm.Field{Name: name, Value: m.Value})
 	}
 	return err
-}
-
-func text(m rawjson.Member) (string, error) {
-	s, ok := rawjson.AsString(m.Value)
-	if !ok {
-		return "", llm.Invalid(m.Name(), "The "+m.Name()+" must be a string.")
-	}
-	return s, nil
-}
-
-// number keeps the client's own digits. Its range is the provider's to judge.
-func number(m rawjson.Member) (*json.Number, error) {
-	if rawjson.KindOf(m.Value) != rawjson.Number {
-		return nil, llm.Invalid(m.Name(), "The "+m.Name()+" must be a number.")
-	}
-	n := json.Number(m.Value)
-	return &n, nil
 }
 
 // decodeText reads how the answer's text is to look.
@@ -182,17 +163,10 @@ func decodeFormat(v []byte) (*llm.Format, error) {
 		case "schema":
 			f.Schema = m.Value
 		case "strict":
-			f.Strict = optionalBool(m.Value)
+			f.Strict = parse.OptionalBool(m.Value)
 		}
 	}
 	return f, nil
-}
-
-func optionalBool(v []byte) *bool {
-	if b, ok := rawjson.AsBool(v); ok {
-		return &b
-	}
-	return nil
 }
 
 func decodeEffort(r *llm.Request, v []byte) error {
@@ -207,36 +181,20 @@ func decodeEffort(r *llm.Request, v []byte) error {
 			r.Extra = append(r.Extra, llm.Field{Name: inReasoning + m.Name(), Value: m.Value})
 			continue
 		}
-		effort, ok := rawjson.AsString(m.Value)
-		if !ok {
-			return llm.Invalid("reasoning.effort", "The reasoning.effort must be a string.")
+		effort, err := parse.String(m.Value, "reasoning.effort")
+		if err != nil {
+			return err
 		}
 		r.Reasoning = &llm.ReasoningOptions{Effort: effort}
 	}
 	return nil
 }
 
-func decodeTools(v []byte) ([]llm.Tool, error) {
-	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid("tools", "The tools must be an array of objects.")
+func decodeTool(v []byte, at string) (llm.Tool, error) {
+	if rawjson.Text(rawjson.Get(v, "type")) != "function" {
+		return llm.Tool{Raw: v}, nil
 	}
-	var tools []llm.Tool
-	for i, e := range rawjson.Elements(v) {
-		param := "tools[" + strconv.Itoa(i) + "]"
-		if rawjson.KindOf(e) != rawjson.Object {
-			return nil, llm.Invalid(param, "A tool must be an object.")
-		}
-		if rawjson.Text(rawjson.Get(e, "type")) != "function" {
-			tools = append(tools, llm.Tool{Raw: e})
-			continue
-		}
-		tool := decodeFunction(e)
-		if tool.Name == "" {
-			return nil, llm.Invalid(param+".name", "A function needs a name, a non-empty string.")
-		}
-		tools = append(tools, tool)
-	}
-	return tools, nil
+	return parse.Named(decodeFunction(v), at)
 }
 
 func decodeFunction(v []byte) (t llm.Tool) {
@@ -252,9 +210,9 @@ func decodeFunction(v []byte) (t llm.Tool) {
 				t.Parameters = m.Value
 			}
 		case "strict":
-			t.Strict = optionalBool(m.Value)
+			t.Strict = parse.OptionalBool(m.Value)
 		default:
-			t.Extra = appendExtra(t.Extra, m)
+			t.Extra = parse.Extra(t.Extra, m)
 		}
 	}
 	return t
@@ -271,12 +229,4 @@ func decodeToolChoice(v []byte) *llm.ToolChoice {
 		return nil
 	}
 	return &llm.ToolChoice{Mode: llm.ToolsNamed, Name: name}
-}
-
-// appendExtra keeps a member that nobody modelled. Null counts as absent.
-func appendExtra(extra []llm.Field, m rawjson.Member) []llm.Field {
-	if !rawjson.Present(m.Value) {
-		return extra
-	}
-	return append(extra, llm.Field{Name: m.Name(), Value: m.Value})
 }

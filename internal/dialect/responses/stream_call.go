@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -59,7 +60,7 @@ func (d *Decoder) closeArguments(dst []llm.Event, e *event) []llm.Event {
 		return dst // the whole item follows
 	}
 	dst = d.name(dst, i, rawjson.Text(e.name))
-	return d.finish(dst, i, arguments(e.arguments))
+	return d.finish(dst, i, parse.Arguments(e.arguments))
 }
 
 // call appends what a whole item says of a call beyond what was told of it.
@@ -115,7 +116,7 @@ func (d *Decoder) name(dst []llm.Event, i int, name string) []llm.Event {
 	}
 	c.named = true
 	if c.id == "" {
-		c.id = madeUpID(i)
+		c.id = parse.CallID(i)
 	}
 	return append(dst, llm.Event{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Index: i, ID: c.id, Name: name}})
 }

@@ -1,0 +1,135 @@
+package parse
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// Bool reads true or false.
+func Bool(v []byte, name string) (bool, error) {
+	b, ok := rawjson.AsBool(v)
+	if !ok {
+		return false, llm.Invalid(name, "The "+name+" must be true or false.")
+	}
+	return b, nil
+}
+
+// Int reads an integer from least to most.
+func Int(v []byte, name string, least, most int64) (int64, error) {
+	n, ok := rawjson.AsInt(v)
+	if !ok || n < least || n > most {
+		return 0, llm.Invalid(name, fmt.Sprintf("The %s must be an integer from %d to %d.", name, least, most))
+	}
+	return n, nil
+}
+
+// Number keeps the client's own digits. Its range is the provider's to judge.
+func Number(v []byte, name string) (*json.Number, error) {
+	if rawjson.KindOf(v) != rawjson.Number {
+		return nil, llm.Invalid(name, "The "+name+" must be a number.")
+	}
+	n := json.Number(v)
+	return &n, nil
+}
+
+// String reads a string.
+func String(v []byte, name string) (string, error) {
+	s, ok := rawjson.AsString(v)
+	if !ok {
+		return "", llm.Invalid(name, "The "+name+" must be a string.")
+	}
+	return s, nil
+}
+
+// Strings reads an array of strings; nil for an empty one.
+func Strings(v []byte, name string) (list []string, err error) {
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid(name, "The "+name+" must be an array of strings.")
+	}
+	for i, e := range rawjson.Elements(v) {
+		s, ok := rawjson.AsString(e)
+		if !ok {
+			at := name + "[" + strconv.Itoa(i) + "]"
+			return nil, llm.Invalid(at, "The "+at+" must be a string.")
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// Pointer is how the tree holds an option that may be absent.
+func Pointer[T any](v T, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &v, nil
+}
+
+// Extra appends a member that nobody modelled. Null counts as absent.
+func Extra(extra []llm.Field, m rawjson.Member) []llm.Field {
+	if !rawjson.Present(m.Value) {
+		return extra
+	}
+	return append(extra, llm.Field{Name: m.Name(), Value: m.Value})
+}
+
+// OptionalBool is nil for what is neither true nor false.
+func OptionalBool(v []byte) *bool {
+	if b, ok := rawjson.AsBool(v); ok {
+		return &b
+	}
+	return nil
+}
+
+// AppendTools reads an array of tools. To decode one it is given with the name
+// that errors about it are to bear, such as "tools[0]".
+func AppendTools(tools []llm.Tool, v []byte, name string, decode func(v []byte, at string) (llm.Tool, error)) ([]llm.Tool, error) {
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, llm.Invalid(name, "The "+name+" must be an array of objects.")
+	}
+	for i, e := range rawjson.Elements(v) {
+		at := name + "[" + strconv.Itoa(i) + "]"
+		if rawjson.KindOf(e) != rawjson.Object {
+			return nil, llm.Invalid(at, "A tool must be an object.")
+		}
+		tool, err := decode(e, at)
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, tool)
+	}
+	return tools, nil
+}
+
+// Named is the function, which must have a name. An error about it puts path
+// before that.
+func Named(function llm.Tool, path string) (llm.Tool, error) {
+	if function.Name == "" {
+		return function, llm.Invalid(path+".name", "A function needs a name, a non-empty string.")
+	}
+	return function, nil
+}
+
+// Function reads name, description and parameters of a function. What else
+// there is of it stays in its Extra.
+func Function(v []byte) (t llm.Tool) {
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "name":
+			t.Name = rawjson.Text(m.Value)
+		case "description":
+			t.Description = rawjson.Text(m.Value)
+		case "parameters":
+			if rawjson.Present(m.Value) {
+				t.Parameters = m.Value
+			}
+		default:
+			t.Extra = append(t.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+		}
+	}
+	return t
+}

@@ -1,0 +1,32 @@
+package llm
+
+import "net/http"
+
+// statuses are the HTTP statuses of the codes.
+var statuses = map[Code]int{
+	CodeInvalidRequest:      http.StatusBadRequest,
+	CodeAuthentication:      http.StatusUnauthorized,
+	CodeBudgetExceeded:      http.StatusPaymentRequired,
+	CodeForbidden:           http.StatusForbidden,
+	CodeNotFound:            http.StatusNotFound,
+	CodeModelNotFound:       http.StatusNotFound,
+	CodeMethodNotAllowed:    http.StatusMethodNotAllowed,
+	CodeIdempotencyConflict: http.StatusConflict,
+	CodeRequestTooLarge:     http.StatusRequestEntityTooLarge,
+	CodeUnsupportedMedia:    http.StatusUnsupportedMediaType,
+	CodeRateLimited:         http.StatusTooManyRequests,
+	CodeProviderError:       http.StatusBadGateway,
+	CodeProviderUnavailable: http.StatusServiceUnavailable,
+	CodeProviderTimeout:     http.StatusGatewayTimeout,
+	CodeOverloaded:          http.StatusServiceUnavailable,
+	CodeInternal:            http.StatusInternalServerError,
+}
+
+// Status is the HTTP status of the code for wire formats whose vendor has none
+// of its own for it; 500 for a code that nobody listed.
+func (c Code) Status() int {
+	if status, ok := statuses[c]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}
