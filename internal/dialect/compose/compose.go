@@ -13,11 +13,12 @@ import (
 )
 
 // Writer writes the body of a request as one JSON object. An encoder embeds it
-// and begins with New.
+// and begins with New. One without quirks, of Dst and Own alone, writes parts of
+// messages, as replies have them, too: Takes and what asks it are for New's.
 type Writer struct {
 	Dst     []byte      // the body so far
 	Own     bool        // the request's extra fields are in this wire format's words
-	Quirks  *llm.Quirks // never nil
+	Quirks  *llm.Quirks // set by New, then never nil
 	Err     error       // the first thing that can neither be carried nor left out
 	dropped []string
 }
