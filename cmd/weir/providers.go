@@ -42,6 +42,9 @@ func newProviders(env *environment) *cobra.Command {
 	})
 }
 
+// none stands where there is nothing to say, so that columns stay in line.
+const none = "-"
+
 // providerRows are the provider's own row, and one for each model of it that
 // was asked.
 func providerRows(p *route.ProviderCondition) [][]string {
@@ -49,10 +52,10 @@ func providerRows(p *route.ProviderCondition) [][]string {
 	if p.Resting > 0 {
 		keys += fmt.Sprintf(" (%d resting)", p.Resting)
 	}
-	rows := [][]string{{p.Name, string(p.State), keys, "", ""}}
+	rows := [][]string{{p.Name, string(p.State), keys, none, none}}
 	for i := range p.Targets {
 		t := &p.Targets[i]
-		latency := ""
+		latency, failure := none, none
 		if t.LatencyMS > 0 {
 			latency = fmt.Sprintf("%d ms", t.LatencyMS)
 		}
@@ -60,7 +63,10 @@ func providerRows(p *route.ProviderCondition) [][]string {
 		if t.Until != nil {
 			state += " until " + t.Until.Format("15:04:05Z")
 		}
-		rows = append(rows, []string{"  " + t.Target, state, "", latency, t.LastError})
+		if t.LastError != "" {
+			failure = t.LastError
+		}
+		rows = append(rows, []string{"  " + t.Target, state, none, latency, failure})
 	}
 	return rows
 }

@@ -1,9 +1,11 @@
 package app_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestTargetsThatCannot holds that a target which cannot take a request is
@@ -38,5 +40,46 @@ aliases:
 		if got := r.header.Get("X-Weir-Model"); r.status != http.StatusOK || got != test.want {
 			t.Errorf("%s: %d by %q, want it from %q: %.300s", test.name, r.status, got, test.want, r.body)
 		}
+	}
+}
+
+// TestDropped is a request with preferences that its provider's wire format
+// cannot carry: the reply names them. What would change the meaning is refused
+// before anybody is asked.
+func TestDropped(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := open(t, setup{yaml: "providers:" + strings.ReplaceAll(providerYAML("human", up.url), "dialect: openai", "dialect: anthropic") + providerYAML("house", up.url) + `
+aliases:
+  both: {targets: ["human/chat", "house/chat"]}
+prices:
+  human/*: {input: "1", output: "1"}
+`})
+	const preferences = `,"seed":7,"presence_penalty":0.5,"logit_bias":{"1":2}`
+	for _, members := range []string{preferences, preferences + `,"stream":true`} {
+		r := h.do(ask{path: "/v1/chat/completions", body: completion("human/chat", members)})
+		if got := r.header.Get("X-Weir-Dropped"); r.status != http.StatusOK || got != "seed, presence_penalty, logit_bias" && got != "presence_penalty, seed, logit_bias" {
+			t.Errorf("%d, X-Weir-Dropped %q, want the three names", r.status, got)
+		}
+	}
+	if r := h.do(ask{path: "/v1/chat/completions", body: completion("house/chat", preferences)}); r.header["X-Weir-Dropped"] != nil {
+		t.Errorf("X-Weir-Dropped %q where nothing is", r.header["X-Weir-Dropped"])
+	}
+	before := up.Ledger().Totals().Requests
+	r := h.do(ask{path: "/v1/chat/completions", body: completion("human/chat", `,"n":2`)})
+	if r.status != http.StatusBadRequest || !strings.Contains(r.body, `"n"`) || up.Ledger().Totals().Requests != before {
+		t.Errorf("two answers of a format that has one: %d %s, want 400 naming n, and nobody asked", r.status, r.body)
+	}
+	if r := h.do(ask{path: "/v1/chat/completions", body: completion("both", `,"n":2`)}); r.header.Get("X-Weir-Model") != "house/chat" {
+		t.Errorf("two answers of an alias: %d by %q, want them from the target that can", r.status, r.header.Get("X-Weir-Model"))
+	}
+	many := strings.Builder{}
+	for i := range 200_000 {
+		fmt.Fprintf(&many, `,"x%d":1`, i)
+	}
+	began := time.Now()
+	r = h.do(ask{path: "/v1/chat/completions", body: completion("human/chat", many.String())})
+	if took := time.Since(began); r.status != http.StatusOK || took > 10*time.Second || len(r.header.Get("X-Weir-Dropped")) > 8192 {
+		t.Errorf("200,000 unknown fields: %d after %s, with a header of %d bytes", r.status, took, len(r.header.Get("X-Weir-Dropped")))
 	}
 }

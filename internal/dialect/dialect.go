@@ -64,7 +64,8 @@ type Dialect struct {
 	// Headers go with every request, beside the credential.
 	Headers []Header
 	// EncodeRequest writes the body of a request. Dropped names what this wire
-	// format cannot carry and leaves out.
+	// format cannot carry and leaves out: at most 100 names of at most 64 bytes of
+	// printable ASCII.
 	EncodeRequest func(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error)
 	// Prefill is whether its vendor continues a conversation that ends with an
 	// assistant's message behind that message.

@@ -209,9 +209,13 @@ func TestClientThatLeaves(t *testing.T) {
 			chunkHead, chunkHead + "f", chunkHead + "f\r\n" + piece, chunkHead + "f\r\n" + piece + "\r\n",
 			chunkHead + "f\r\n" + piece + "\r\n0\r\nX: ", ok1 + "Content-Length: 9\r\n\r\n{",
 		} {
-			asked, gone := make(chan struct{}), make(chan time.Time, 1)
+			asked, gone := make(chan struct{}, 1), make(chan time.Time, 1)
 			base := rawServer(t, func(c *net.TCPConn) {
-				close(asked)
+				select {
+				case asked <- struct{}{}:
+				default: // a connection that was opened and never used
+					return
+				}
 				sayAndHang(said)(c)
 				gone <- time.Now()
 			})

@@ -212,6 +212,18 @@ func TestAppendString(t *testing.T) {
 	}
 }
 
+func TestAppendLists(t *testing.T) {
+	t.Parallel()
+	for want, list := range map[string][]string{"[]": nil, `["a"]`: {"a"}, `["a","\"",""]`: {"a", `"`, ""}} {
+		if got := string(rawjson.AppendStrings(nil, list)); got != want {
+			t.Errorf("%q is written as %s, want %s", list, got, want)
+		}
+	}
+	if got, want := string(rawjson.AppendCount([]byte("{"), `"n":`, -7)), `{"n":-7`; got != want {
+		t.Errorf("wrote %s, want %s", got, want)
+	}
+}
+
 func TestSpliceAndSet(t *testing.T) {
 	t.Parallel()
 	src := []byte("0123456789")

@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"bytes"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -104,4 +105,22 @@ func Rewrite(obj []byte, rename func(name string) string) []byte {
 		out = append(append(AppendString(out, name), ':'), m.Value...)
 	}
 	return append(out, '}')
+}
+
+// AppendStrings appends list as an array of JSON strings; nil as an empty one.
+func AppendStrings(dst []byte, list []string) []byte {
+	dst = append(dst, '[')
+	for i, s := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendString(dst, s)
+	}
+	return append(dst, ']')
+}
+
+// AppendCount appends n behind the text that stands before it, which is taken
+// as it is: `,"total":`.
+func AppendCount(dst []byte, before string, n int64) []byte {
+	return strconv.AppendInt(append(dst, before...), n, 10)
 }

@@ -36,8 +36,8 @@ type circuit struct {
 	latency  time.Duration   // moving average of the time to the first token; 0 unknown
 	lastErr  string          // of the last failure, fit to be shown
 	lastAt   time.Time       // when that was
-	failures int64           // in all
 	used     time.Time       // when it last got an outcome
+	asked    bool            // somebody had an answer of it
 }
 
 type outcome struct {
@@ -99,7 +99,6 @@ func (c *circuit) failed(now time.Time, why string) (unavailable bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.row++
-	c.failures++
 	c.lastErr, c.lastAt = why, now
 	c.note(now, true)
 	switch {
@@ -127,6 +126,13 @@ func (c *circuit) rest(now time.Time, told, first time.Duration) {
 	}
 }
 
+// answered takes note of an answer that says nothing about the target's health.
+func (c *circuit) answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = true
+}
+
 // undecided ends a request that says nothing about the target.
 func (c *circuit) undecided() {
 	c.mu.Lock()
@@ -141,7 +147,7 @@ func (c *circuit) open(now time.Time, d time.Duration) {
 func (c *circuit) note(now time.Time, failed bool) {
 	c.outcomes[c.next] = outcome{now, failed}
 	c.next = (c.next + 1) % tripOf
-	c.used = now
+	c.used, c.asked = now, true
 }
 
 // often reports whether too many of the last outcomes were failures.

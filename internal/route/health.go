@@ -199,7 +199,7 @@ func (c *circuit) condition(name string, now time.Time) Condition {
 		out.State, out.Until = StateOpen, &until
 	case c.openFor > 0 || c.row > 0:
 		out.State = StateFailing
-	case c.outcomes[(c.next+tripOf-1)%tripOf].at.IsZero():
+	case !c.asked:
 		out.State = StateUnused
 	}
 	return out

@@ -151,6 +151,7 @@ func (p *Plan) Failed(f *provider.Failure, now time.Time) {
 		p.restKey(r, f, now)
 	}
 	if !r.Counts {
+		p.target.answered()
 		p.Release()
 		return
 	}

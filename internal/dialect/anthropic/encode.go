@@ -2,10 +2,10 @@ package anthropic
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -15,27 +15,23 @@ import (
 // format cannot carry and leaves out. What it cannot carry and would change the
 // answer's meaning is an *llm.Error that names it.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	e := requestEncoder{q: q, own: r.ExtraOf == Name, generation: generationOf(r.Model)}
-	if q == nil {
-		e.q = &llm.Quirks{}
-	}
-	if !e.own {
+	e := requestEncoder{generation: generationOf(r.Model)}
+	if r.ExtraOf != Name {
 		if err := e.refuse(r); err != nil {
 			return nil, nil, err
 		}
 	}
+	e.Writer = compose.New(Name, r, q)
 	how := e.plan(r)
-	e.dst = make([]byte, 0, sizeOf(r))
-	e.dst = append(e.dst, '{')
-	e.str("model", r.Model)
-	e.integer("max_tokens", outputCap(r, &how))
+	e.Text("model", r.Model)
+	e.Integer("max_tokens", outputCap(r, &how))
 	e.messages(r.Messages)
 	e.tools(r)
 	e.sampling(r, &how)
 	e.thinking(&how)
 	e.options(r, &how)
 	e.extras(r)
-	return append(e.dst, '}'), e.dropped, nil
+	return e.Close()
 }
 
 // outputCap is the client's, or the default beside what there is to think with.
@@ -47,107 +43,25 @@ func outputCap(r *llm.Request, how *thought) *int64 {
 	return &n
 }
 
-// sizeOf guesses the length of the body, so that it is allocated once.
-func sizeOf(r *llm.Request) int {
-	n := 256 + len(r.Model)
-	for i := range r.Messages {
-		n += 64
-		for j := range r.Messages[i].Parts {
-			p := &r.Messages[i].Parts[j]
-			n += 64 + len(p.Text) + len(p.Text)/16 + len(p.Raw) + len(p.Signature)
-			if p.Media != nil {
-				n += len(p.Media.Data)
-			}
-		}
-	}
-	for i := range r.Tools {
-		n += 96 + len(r.Tools[i].Description) + len(r.Tools[i].Parameters)
-	}
-	return n
-}
-
 type requestEncoder struct {
-	dst        []byte
-	q          *llm.Quirks
-	own        bool // extras are in this format's words
+	compose.Writer
 	generation generation
-	dropped    []string
-}
-
-// drop notes, once, what is left out.
-func (e *requestEncoder) drop(what string) {
-	if !slices.Contains(e.dropped, what) {
-		e.dropped = append(e.dropped, what)
-	}
-}
-
-// key writes a member's name as the provider calls it, and reports whether the
-// provider takes it at all.
-func (e *requestEncoder) key(name string) bool {
-	if slices.Contains(e.q.Drop, name) {
-		e.drop(name)
-		return false
-	}
-	if other, ok := e.q.Rename[name]; ok {
-		name = other
-	}
-	if e.dst[len(e.dst)-1] != '{' {
-		e.dst = append(e.dst, ',')
-	}
-	e.dst = append(rawjson.AppendString(e.dst, name), ':')
-	return true
-}
-
-func (e *requestEncoder) str(name, value string) {
-	if e.key(name) {
-		e.dst = rawjson.AppendString(e.dst, value)
-	}
-}
-
-func (e *requestEncoder) raw(name string, value []byte) {
-	if e.key(name) {
-		e.dst = append(e.dst, value...)
-	}
-}
-
-func (e *requestEncoder) integer(name string, n *int64) {
-	if n != nil && e.key(name) {
-		e.dst = strconv.AppendInt(e.dst, *n, 10)
-	}
-}
-
-// inner writes a member of an object within the body, where the provider's
-// quirks do not reach.
-func (e *requestEncoder) inner(name, value string) {
-	e.dst = append(rawjson.AppendString(append(e.dst, ','), name), ':')
-	e.dst = rawjson.AppendString(e.dst, value)
-}
-
-func (e *requestEncoder) innerRaw(name string, value []byte) {
-	e.dst = append(rawjson.AppendString(append(e.dst, ','), name), ':')
-	e.dst = append(e.dst, value...)
 }
 
 // sampling writes what chooses among the words.
 func (e *requestEncoder) sampling(r *llm.Request, how *thought) {
-	if e.own {
-		e.number("temperature", r.Temperature)
-		e.number("top_p", r.TopP)
-		e.integer("top_k", r.TopK)
+	if e.Own {
+		e.Number("temperature", r.Temperature)
+		e.Number("top_p", r.TopP)
+		e.Integer("top_k", r.TopK)
 	} else {
 		e.temperature(r.Temperature, how)
 		e.nucleus(r, how)
 		e.topK(r.TopK, how)
 		e.penalties(r)
 	}
-	if list := e.stops(r.Stop); len(list) > 0 && e.key("stop_sequences") {
-		e.dst = appendStrings(e.dst, list)
-	}
-}
-
-func (e *requestEncoder) number(name string, n *json.Number) {
-	if n != nil && e.key(name) {
-		e.dst = append(e.dst, *n...)
+	if list := e.stops(r.Stop); len(list) > 0 && e.Key("stop_sequences") {
+		e.Dst = rawjson.AppendStrings(e.Dst, list)
 	}
 }
 
@@ -166,13 +80,13 @@ func (e *requestEncoder) temperature(n *json.Number, how *thought) {
 	switch t, err := n.Float64(); {
 	case e.unsampled(how):
 		if t != 1 || err != nil {
-			e.drop("temperature")
+			e.Drop("temperature")
 		}
 	case t > 1 || err != nil:
-		e.drop("temperature")
-		e.raw("temperature", []byte("1"))
+		e.Drop("temperature")
+		e.Raw("temperature", []byte("1"))
 	default:
-		e.number("temperature", n)
+		e.Number("temperature", n)
 	}
 }
 
@@ -189,43 +103,43 @@ func (e *requestEncoder) nucleus(r *llm.Request, how *thought) {
 	}
 	if e.generation >= firstUnsampled || err != nil || how.on() && p < leastThinkingTopP ||
 		r.Temperature != nil && e.generation >= firstOneSampling {
-		e.drop("top_p")
+		e.Drop("top_p")
 		return
 	}
-	e.number("top_p", r.TopP)
+	e.Number("top_p", r.TopP)
 }
 
 func (e *requestEncoder) topK(n *int64, how *thought) {
 	switch {
 	case n == nil || *n < 0: // some servers' word for no limit
 	case e.unsampled(how):
-		e.drop("top_k")
+		e.Drop("top_k")
 	default:
-		e.integer("top_k", n)
+		e.Integer("top_k", n)
 	}
 }
 
 func (e *requestEncoder) penalties(r *llm.Request) {
 	if r.FrequencyPenalty != nil {
-		e.drop("frequency_penalty")
+		e.Drop("frequency_penalty")
 	}
 	if r.PresencePenalty != nil {
-		e.drop("presence_penalty")
+		e.Drop("presence_penalty")
 	}
 	if r.Seed != nil {
-		e.drop("seed")
+		e.Drop("seed")
 	}
 }
 
 // stops leaves out what holds nothing but white space: the vendor refuses it.
 func (e *requestEncoder) stops(list []string) []string {
-	if e.own {
+	if e.Own {
 		return list
 	}
 	var kept []string
 	for _, s := range list {
 		if strings.TrimSpace(s) == "" {
-			e.drop("stop")
+			e.Drop("stop")
 			continue
 		}
 		kept = append(kept, s)
@@ -233,25 +147,14 @@ func (e *requestEncoder) stops(list []string) []string {
 	return kept
 }
 
-func appendStrings(dst []byte, list []string) []byte {
-	dst = append(dst, '[')
-	for i, s := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendString(dst, s)
-	}
-	return append(dst, ']')
-}
-
 func (e *requestEncoder) options(r *llm.Request, how *thought) {
 	e.outputConfig(r, how)
-	if r.User != "" && e.key("metadata") {
-		e.dst = rawjson.AppendString(append(e.dst, `{"user_id":`...), r.User)
-		e.dst = append(e.dst, '}')
+	if r.User != "" && e.Key("metadata") {
+		e.Dst = rawjson.AppendString(append(e.Dst, `{"user_id":`...), r.User)
+		e.Dst = append(e.Dst, '}')
 	}
 	if r.Stream {
-		e.raw("stream", []byte("true"))
+		e.Raw("stream", []byte("true"))
 	}
 }
 
@@ -264,12 +167,12 @@ func (e *requestEncoder) outputConfig(r *llm.Request, how *thought) {
 	}
 	if f := r.Format; f != nil && f.Kind == llm.FormatSchema {
 		if f.Description != "" {
-			e.drop("response_format description")
+			e.Drop("response_format description")
 		}
 		schema := append([]byte(`{"type":"json_schema","schema":`), orEmpty(f.Schema)...)
 		config = appendMember(config, "format", append(schema, '}'))
 	}
-	if e.own {
+	if e.Own {
 		for _, f := range r.Extra {
 			if f.Name != "output_config" {
 				continue
@@ -280,7 +183,7 @@ func (e *requestEncoder) outputConfig(r *llm.Request, how *thought) {
 		}
 	}
 	if config != nil {
-		e.raw("output_config", append(config, '}'))
+		e.Raw("output_config", append(config, '}'))
 	}
 }
 
@@ -296,54 +199,54 @@ func orEmpty(schema []byte) []byte {
 func (e *requestEncoder) extras(r *llm.Request) {
 	for _, f := range r.Extra {
 		switch {
-		case !e.own && f.Name == "modalities": // text alone, else it was refused
-		case !e.own:
-			e.drop(f.Name)
+		case !e.Own && f.Name == "modalities": // text alone, else it was refused
+		case !e.Own:
+			e.Drop(f.Name)
 		case f.Name != "output_config":
-			e.raw(f.Name, f.Value)
+			e.Raw(f.Name, f.Value)
 		}
 	}
 }
 
 func (e *requestEncoder) tools(r *llm.Request) {
-	if len(r.Tools) == 0 || !e.key("tools") {
-		if e.own {
+	if len(r.Tools) == 0 || !e.Key("tools") {
+		if e.Own {
 			e.toolChoice(r)
 		}
 		return
 	}
-	e.dst = append(e.dst, '[')
+	e.Dst = append(e.Dst, '[')
 	for i := range r.Tools {
 		if i > 0 {
-			e.dst = append(e.dst, ',')
+			e.Dst = append(e.Dst, ',')
 		}
 		e.tool(&r.Tools[i])
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 	e.toolChoice(r)
 }
 
 func (e *requestEncoder) tool(t *llm.Tool) {
 	if t.Raw != nil {
-		e.dst = append(e.dst, t.Raw...)
+		e.Dst = append(e.Dst, t.Raw...)
 		return
 	}
-	e.dst = rawjson.AppendString(append(e.dst, `{"name":`...), t.Name)
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"name":`...), t.Name)
 	if t.Description != "" {
-		e.inner("description", t.Description)
+		e.Inner("description", t.Description)
 	}
-	e.innerRaw("input_schema", e.schema(t.Parameters))
+	e.InnerRaw("input_schema", e.schema(t.Parameters))
 	if t.Strict != nil {
-		e.innerRaw("strict", strconv.AppendBool(nil, *t.Strict))
+		e.InnerRaw("strict", strconv.AppendBool(nil, *t.Strict))
 	}
-	e.extra(t.Extra, "tool fields of another API")
-	e.dst = append(e.dst, '}')
+	e.InnerExtras(t.Extra, "tool fields of another API")
+	e.Dst = append(e.Dst, '}')
 }
 
 // schema is that of a tool's input, which the vendor wants to be an object's.
 func (e *requestEncoder) schema(parameters []byte) []byte {
 	switch {
-	case e.own && parameters != nil:
+	case e.Own && parameters != nil:
 		return parameters
 	case rawjson.KindOf(parameters) != rawjson.Object:
 		return []byte(`{"type":"object","properties":{}}`)
@@ -351,17 +254,6 @@ func (e *requestEncoder) schema(parameters []byte) []byte {
 		return parameters
 	}
 	return rawjson.Splice(nil, parameters, rawjson.Set(parameters, "type", []byte(`"object"`)))
-}
-
-// extra writes members in this format's words, and drops those of another.
-func (e *requestEncoder) extra(fields []llm.Field, what string) {
-	if len(fields) > 0 && !e.own {
-		e.drop(what)
-		return
-	}
-	for _, f := range fields {
-		e.innerRaw(f.Name, f.Value)
-	}
 }
 
 // toolChoice says as well whether several tools may be called at once; that
@@ -372,7 +264,7 @@ func (e *requestEncoder) toolChoice(r *llm.Request) {
 	if c == nil && single {
 		c = &llm.ToolChoice{Mode: llm.ToolsAuto}
 	}
-	if c == nil || !e.key("tool_choice") {
+	if c == nil || !e.Key("tool_choice") {
 		return
 	}
 	kind := string(c.Mode)
@@ -382,12 +274,12 @@ func (e *requestEncoder) toolChoice(r *llm.Request) {
 	case llm.ToolsNamed:
 		kind = "tool"
 	}
-	e.dst = rawjson.AppendString(append(e.dst, `{"type":`...), kind)
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":`...), kind)
 	if c.Mode == llm.ToolsNamed {
-		e.inner("name", c.Name)
+		e.Inner("name", c.Name)
 	}
-	if c.Mode != llm.ToolsNone && (single || e.own && r.ParallelTools != nil) {
-		e.innerRaw("disable_parallel_tool_use", strconv.AppendBool(nil, single))
+	if c.Mode != llm.ToolsNone && (single || e.Own && r.ParallelTools != nil) {
+		e.InnerRaw("disable_parallel_tool_use", strconv.AppendBool(nil, single))
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }

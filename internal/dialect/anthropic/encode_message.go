@@ -18,35 +18,35 @@ type turn struct {
 
 // messages writes the system prompt and the conversation.
 func (e *requestEncoder) messages(list []llm.Message) {
-	prompted := e.own && len(list) > 0 && list[0].Role == llm.RoleSystem && len(list[0].Extra) == 0
+	prompted := e.Own && len(list) > 0 && list[0].Role == llm.RoleSystem && len(list[0].Extra) == 0
 	var system []llm.Part
 	var turns []turn
 	switch {
 	case prompted:
 		system, turns = list[0].Parts, ownTurns(list[1:])
-	case e.own:
+	case e.Own:
 		turns = ownTurns(list)
 	default:
 		system, turns = e.turns(list)
 		prompted = len(system) > 0
 	}
-	if prompted && e.key("system") {
+	if prompted && e.Key("system") {
 		e.content(system)
 	}
-	e.key("messages")
-	e.dst = append(e.dst, '[')
+	e.Key("messages")
+	e.Dst = append(e.Dst, '[')
 	for i := range turns {
 		if i > 0 {
-			e.dst = append(e.dst, ',')
+			e.Dst = append(e.Dst, ',')
 		}
 		t := &turns[i]
-		e.dst = rawjson.AppendString(append(e.dst, `{"role":`...), string(t.role))
-		e.dst = append(e.dst, `,"content":`...)
+		e.Dst = rawjson.AppendString(append(e.Dst, `{"role":`...), string(t.role))
+		e.Dst = append(e.Dst, `,"content":`...)
 		e.content(t.parts)
-		e.extra(t.extra, "message fields of another API")
-		e.dst = append(e.dst, '}')
+		e.InnerExtras(t.extra, "message fields of another API")
+		e.Dst = append(e.Dst, '}')
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 }
 
 // ownTurns takes the messages of a client of this format as they are. A system
@@ -70,10 +70,10 @@ func (e *requestEncoder) turns(list []llm.Message) (system []llm.Part, turns []t
 	for i := range list {
 		m := &list[i]
 		if m.Name != "" {
-			e.drop("name")
+			e.Drop("name")
 		}
 		if len(m.Extra) > 0 {
-			e.drop("message fields of another API")
+			e.Drop("message fields of another API")
 		}
 		parts := e.carried(m.Parts)
 		if len(parts) == 0 {
@@ -106,7 +106,7 @@ func (e *requestEncoder) carried(parts []llm.Part) []llm.Part {
 	for _, p := range parts {
 		switch {
 		case p.Kind == llm.PartReasoning:
-			e.drop("reasoning")
+			e.Drop("reasoning")
 		case says(p):
 			kept = append(kept, p)
 		}
@@ -130,35 +130,35 @@ func isResult(p llm.Part) bool { return p.Kind == llm.PartToolResult }
 // array of blocks.
 func (e *requestEncoder) content(parts []llm.Part) {
 	if len(parts) == 0 {
-		e.dst = append(e.dst, `""`...)
+		e.Dst = append(e.Dst, `""`...)
 		return
 	}
 	if p := &parts[0]; len(parts) == 1 && isWords(p) && !e.marked(p) {
 		e.marks(p)
-		e.dst = rawjson.AppendString(e.dst, p.Text)
+		e.Dst = rawjson.AppendString(e.Dst, p.Text)
 		return
 	}
-	e.dst = append(e.dst, '[')
+	e.Dst = append(e.Dst, '[')
 	for i := range parts {
 		if i > 0 {
-			e.dst = append(e.dst, ',')
+			e.Dst = append(e.Dst, ',')
 		}
 		e.block(&parts[i])
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 }
 
 func isWords(p *llm.Part) bool { return p.Kind == llm.PartText || p.Kind == llm.PartRefusal }
 
 // marked reports whether there is something to be written beside a text.
 func (e *requestEncoder) marked(p *llm.Part) bool {
-	return e.cache(p) != nil || e.own && (p.Annotations != nil || len(p.Extra) > 0)
+	return e.cache(p) != nil || e.Own && (p.Annotations != nil || len(p.Extra) > 0)
 }
 
 // cache is the part's cache mark, which clients of other formats write in this
 // one's words. What is none is left out.
 func (e *requestEncoder) cache(p *llm.Part) []byte {
-	if e.own || rawjson.Text(rawjson.Get(p.CacheControl, "type")) == "ephemeral" {
+	if e.Own || rawjson.Text(rawjson.Get(p.CacheControl, "type")) == "ephemeral" {
 		return p.CacheControl
 	}
 	return nil
@@ -167,18 +167,18 @@ func (e *requestEncoder) cache(p *llm.Part) []byte {
 // marks writes what stands beside the content of any block.
 func (e *requestEncoder) marks(p *llm.Part) {
 	if c := e.cache(p); c != nil {
-		e.innerRaw("cache_control", c)
+		e.InnerRaw("cache_control", c)
 	} else if p.CacheControl != nil {
-		e.drop("cache_control")
+		e.Drop("cache_control")
 	}
-	e.extra(p.Extra, "content fields of another API")
+	e.InnerExtras(p.Extra, "content fields of another API")
 	if p.Annotations == nil {
 		return
 	}
-	if e.own {
-		e.innerRaw("citations", p.Annotations)
+	if e.Own {
+		e.InnerRaw("citations", p.Annotations)
 	} else {
-		e.drop("annotations")
+		e.Drop("annotations")
 	}
 }
 
@@ -186,25 +186,25 @@ func (e *requestEncoder) marks(p *llm.Part) {
 func (e *requestEncoder) block(p *llm.Part) {
 	switch p.Kind {
 	case llm.PartText, llm.PartRefusal:
-		e.dst = rawjson.AppendString(append(e.dst, `{"type":"text","text":`...), p.Text)
+		e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"text","text":`...), p.Text)
 	case llm.PartReasoning:
-		e.dst = appendThinking(e.dst, p)
+		e.Dst = appendThinking(e.Dst, p)
 	case llm.PartImage:
-		e.dst = append(e.dst, `{"type":"image"`...)
+		e.Dst = append(e.Dst, `{"type":"image"`...)
 		e.source(p)
 	case llm.PartDocument:
-		e.dst = append(e.dst, `{"type":"document"`...)
+		e.Dst = append(e.Dst, `{"type":"document"`...)
 		e.source(p)
 	case llm.PartToolCall:
 		e.call(p.Call)
 	case llm.PartToolResult:
 		e.result(p)
 	default:
-		e.dst = append(e.dst, p.Raw...)
+		e.Dst = append(e.Dst, p.Raw...)
 		return
 	}
 	e.marks(p)
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 // appendThinking writes a thinking block up to its closing brace.
@@ -219,35 +219,35 @@ func appendThinking(dst []byte, p *llm.Part) []byte {
 // source writes where an image or a document is from.
 func (e *requestEncoder) source(p *llm.Part) {
 	m := p.Media
-	e.dst = append(e.dst, `,"source":{"type":`...)
+	e.Dst = append(e.Dst, `,"source":{"type":`...)
 	kind := "image/png"
 	if p.Kind == llm.PartDocument {
 		kind = documentType(m)
 	}
 	switch {
 	case m.Data != "" && strings.HasPrefix(kind, "text/"):
-		e.dst = append(e.dst, `"text","media_type":"text/plain"`...)
-		e.inner("data", plain(m.Data))
+		e.Dst = append(e.Dst, `"text","media_type":"text/plain"`...)
+		e.Inner("data", plain(m.Data))
 	case m.Data == "" && m.URL != "":
-		e.dst = append(e.dst, `"url"`...)
-		e.inner("url", m.URL)
+		e.Dst = append(e.Dst, `"url"`...)
+		e.Inner("url", m.URL)
 	case m.Data == "" && m.FileID != "":
-		e.dst = append(e.dst, `"file"`...)
-		e.inner("file_id", m.FileID)
+		e.Dst = append(e.Dst, `"file"`...)
+		e.Inner("file_id", m.FileID)
 	default:
 		if m.MIME != "" {
 			kind = m.MIME
 		}
-		e.dst = append(e.dst, `"base64"`...)
-		e.inner("media_type", kind)
-		e.inner("data", m.Data)
+		e.Dst = append(e.Dst, `"base64"`...)
+		e.Inner("media_type", kind)
+		e.Inner("data", m.Data)
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 	if m.Name != "" && p.Kind == llm.PartDocument {
-		e.inner("title", m.Name)
+		e.Inner("title", m.Name)
 	}
 	if m.Detail != "" && m.Detail != "auto" {
-		e.drop("detail")
+		e.Drop("detail")
 	}
 }
 
@@ -273,10 +273,10 @@ func plain(data string) string {
 }
 
 func (e *requestEncoder) call(c *llm.ToolCall) {
-	e.dst = rawjson.AppendString(append(e.dst, `{"type":"tool_use","id":`...), e.callID(c.ID))
-	e.inner("name", c.Name)
-	e.dst = appendInput(append(e.dst, `,"input":`...), c.Arguments)
-	e.extra(c.Extra, "tool call fields of another API")
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"tool_use","id":`...), e.callID(c.ID))
+	e.Inner("name", c.Name)
+	e.Dst = appendInput(append(e.Dst, `,"input":`...), c.Arguments)
+	e.InnerExtras(c.Extra, "tool call fields of another API")
 }
 
 // appendInput writes the input of a call. Arguments that are no JSON, which a
@@ -294,7 +294,7 @@ func appendInput(dst []byte, arguments string) []byte {
 // callID is a call's id in the letters that the vendor takes: the ids of some
 // others have dots and colons.
 func (e *requestEncoder) callID(id string) string {
-	if e.own {
+	if e.Own {
 		return id
 	}
 	return strings.Map(func(r rune) rune {
@@ -307,18 +307,18 @@ func (e *requestEncoder) callID(id string) string {
 
 func (e *requestEncoder) result(p *llm.Part) {
 	r := p.Result
-	e.dst = rawjson.AppendString(append(e.dst, `{"type":"tool_result","tool_use_id":`...), e.callID(r.CallID))
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"tool_result","tool_use_id":`...), e.callID(r.CallID))
 	parts := r.Parts
-	if !e.own {
+	if !e.Own {
 		parts = e.carried(parts)
 		p.CacheControl = hoisted(p.CacheControl, parts)
 	}
 	if len(parts) > 0 {
-		e.dst = append(e.dst, `,"content":`...)
+		e.Dst = append(e.Dst, `,"content":`...)
 		e.content(parts)
 	}
 	if r.IsError {
-		e.innerRaw("is_error", []byte("true"))
+		e.InnerRaw("is_error", []byte("true"))
 	}
 }
 

@@ -129,7 +129,7 @@ func (e *requestEncoder) plan(r *llm.Request) thought {
 	switch {
 	case o == nil:
 		return thought{}
-	case e.own:
+	case e.Own:
 		return ownPlan(o)
 	case o.Effort == effortNone:
 		return e.planNone(r.Model)
@@ -140,7 +140,7 @@ func (e *requestEncoder) plan(r *llm.Request) thought {
 	case e.generation >= firstThinking || e.generation == foreign:
 		return e.planBudget(r, o)
 	}
-	e.drop("reasoning_effort")
+	e.Drop("reasoning_effort")
 	return thought{}
 }
 
@@ -165,7 +165,7 @@ func ownPlan(o *llm.ReasoningOptions) thought {
 func (e *requestEncoder) planNone(model string) thought {
 	switch {
 	case alwaysThinks(model):
-		e.drop("reasoning_effort")
+		e.Drop("reasoning_effort")
 	case e.generation >= firstAdaptive:
 		return thought{kind: "disabled"}
 	}
@@ -188,10 +188,10 @@ func (e *requestEncoder) planAdaptive(r *llm.Request, o *llm.ReasoningOptions) t
 			t.effort = "high"
 		}
 	case "":
-		e.drop("reasoning budget")
+		e.Drop("reasoning budget")
 		t.effort = effortOf(o.Budget)
 	default:
-		e.drop("reasoning_effort")
+		e.Drop("reasoning_effort")
 		return thought{}
 	}
 	return t
@@ -222,7 +222,7 @@ func (e *requestEncoder) planBudget(r *llm.Request, o *llm.ReasoningOptions) tho
 		budget = min(budget, (*r.MaxOutput-1)/share)
 	}
 	if budget < minBudget || forced(r.ToolChoice) || amidTurn(r.Messages) {
-		e.drop(name)
+		e.Drop(name)
 		return thought{}
 	}
 	return thought{kind: "enabled", budget: budget}
@@ -267,12 +267,12 @@ func amidTurn(list []llm.Message) bool {
 func (e *requestEncoder) thinking(t *thought) {
 	switch {
 	case t.raw != nil:
-		e.raw("thinking", t.raw)
-	case t.kind == "" || !e.key("thinking"):
+		e.Raw("thinking", t.raw)
+	case t.kind == "" || !e.Key("thinking"):
 	case t.kind == "enabled":
-		e.dst = strconv.AppendInt(append(e.dst, `{"type":"enabled","budget_tokens":`...), t.budget, 10)
-		e.dst = append(e.dst, '}')
+		e.Dst = strconv.AppendInt(append(e.Dst, `{"type":"enabled","budget_tokens":`...), t.budget, 10)
+		e.Dst = append(e.Dst, '}')
 	default:
-		e.dst = append(rawjson.AppendString(append(e.dst, `{"type":`...), t.kind), '}')
+		e.Dst = append(rawjson.AppendString(append(e.Dst, `{"type":`...), t.kind), '}')
 	}
 }

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -16,8 +17,8 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	}
 	dst = appendOpening(dst, r.ID, r.Model)
 	dst = append(dst, '[')
-	e := requestEncoder{own: true, dst: dst}
-	first := len(e.dst)
+	e := requestEncoder{Writer: compose.Writer{Own: true, Dst: dst}}
+	first := len(e.Dst)
 	refused := false
 	for i := range c.Message.Parts {
 		p := replyPart(&c.Message.Parts[i])
@@ -25,12 +26,12 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		if p.Kind == 0 {
 			continue
 		}
-		if len(e.dst) > first {
-			e.dst = append(e.dst, ',')
+		if len(e.Dst) > first {
+			e.Dst = append(e.Dst, ',')
 		}
 		e.block(&p)
 	}
-	dst = append(e.dst, ']')
+	dst = append(e.Dst, ']')
 	if refused && c.Finish == llm.FinishStop {
 		c.Finish = llm.FinishContentFilter
 	}

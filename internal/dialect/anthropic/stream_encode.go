@@ -77,7 +77,7 @@ func (e *Encoder) openBlock(dst []byte, kind llm.PartKind) []byte {
 	dst = e.stop(e.begin(dst))
 	e.open, e.signed = kind, false
 	dst = append(dst, "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":"...)
-	dst = appendCount(dst, "", e.blocks)
+	dst = rawjson.AppendCount(dst, "", e.blocks)
 	e.blocks++
 	return append(dst, `,"content_block":`...)
 }
@@ -89,7 +89,7 @@ func (e *Encoder) stop(dst []byte) []byte {
 	}
 	e.open = 0
 	dst = append(dst, "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":"...)
-	return append(appendCount(dst, "", e.blocks-1), "}\n\n"...)
+	return append(rawjson.AppendCount(dst, "", e.blocks-1), "}\n\n"...)
 }
 
 // piece writes a delta of a block with one text.
@@ -100,7 +100,7 @@ func (e *Encoder) piece(dst []byte, block int64, opening, text string) []byte {
 
 func (e *Encoder) openDelta(dst []byte, block int64) []byte {
 	dst = append(dst, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":"...)
-	return append(appendCount(dst, "", block), `,"delta":`...)
+	return append(rawjson.AppendCount(dst, "", block), `,"delta":`...)
 }
 
 func (e *Encoder) text(dst []byte, text string) []byte {
@@ -177,7 +177,7 @@ func (e *Encoder) other(dst, raw []byte) []byte {
 		return dst
 	}
 	data := append(append([]byte(`{"type":"`), name...), `","index":`...)
-	data = append(appendCount(data, "", e.blocks-1), `,"`...)
+	data = append(rawjson.AppendCount(data, "", e.blocks-1), `,"`...)
 	data = append(append(append(data, member...), `":`...), content...)
 	return sse.Append(dst, name, append(data, '}')) // it may have line breaks
 }
@@ -197,9 +197,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	if f.Reported {
 		dst = appendUsage(append(dst, `,"usage":`...), &f.Usage, "", f.Cost)
 	}
-	if f.Attempts > 1 {
-		dst = stamp.Attempts(append(dst, ','), f)
-	}
+	dst = stamp.Attempts(dst, f)
 	dst = append(dst, "}\n\n"...)
 	return append(dst, EndMarker...)
 }

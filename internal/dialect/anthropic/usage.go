@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"strconv"
-
 	"weir/internal/dialect/parse"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
@@ -108,16 +106,16 @@ func (c *counts) classes() llm.Usage {
 // appendUsage writes a usage object, with the cost in US dollars where there is
 // one. What other formats count apart is part of its total here.
 func appendUsage(dst []byte, u *llm.Usage, tier string, cost *llm.Money) []byte {
-	dst = appendCount(dst, `{"input_tokens":`, u[llm.Input]+u[llm.AudioIn]+u[llm.ImageIn])
-	dst = appendCount(dst, `,"cache_creation_input_tokens":`, u[llm.CacheWrite]+u[llm.CacheWrite1h])
-	dst = appendCount(dst, `,"cache_read_input_tokens":`, u[llm.CacheRead])
-	dst = appendCount(dst, `,"cache_creation":{"ephemeral_5m_input_tokens":`, u[llm.CacheWrite])
-	dst = appendCount(dst, `,"ephemeral_1h_input_tokens":`, u[llm.CacheWrite1h])
-	dst = appendCount(dst, `},"output_tokens":`, u.OutputTokens())
-	dst = appendCount(dst, `,"output_tokens_details":{"thinking_tokens":`, u[llm.Reasoning])
+	dst = rawjson.AppendCount(dst, `{"input_tokens":`, u[llm.Input]+u[llm.AudioIn]+u[llm.ImageIn])
+	dst = rawjson.AppendCount(dst, `,"cache_creation_input_tokens":`, u[llm.CacheWrite]+u[llm.CacheWrite1h])
+	dst = rawjson.AppendCount(dst, `,"cache_read_input_tokens":`, u[llm.CacheRead])
+	dst = rawjson.AppendCount(dst, `,"cache_creation":{"ephemeral_5m_input_tokens":`, u[llm.CacheWrite])
+	dst = rawjson.AppendCount(dst, `,"ephemeral_1h_input_tokens":`, u[llm.CacheWrite1h])
+	dst = rawjson.AppendCount(dst, `},"output_tokens":`, u.OutputTokens())
+	dst = rawjson.AppendCount(dst, `,"output_tokens_details":{"thinking_tokens":`, u[llm.Reasoning])
 	dst = append(dst, '}')
 	if n := u[llm.Searches]; n > 0 {
-		dst = append(appendCount(dst, `,"server_tool_use":{"web_search_requests":`, n), '}')
+		dst = append(rawjson.AppendCount(dst, `,"server_tool_use":{"web_search_requests":`, n), '}')
 	}
 	if tier != "" {
 		dst = rawjson.AppendString(append(dst, `,"service_tier":`...), tier)
@@ -128,11 +126,7 @@ func appendUsage(dst []byte, u *llm.Usage, tier string, cost *llm.Money) []byte 
 	return append(dst, '}')
 }
 
-func appendCount(dst []byte, name string, n int64) []byte {
-	return strconv.AppendInt(append(dst, name...), n, 10)
-}
-
 // Stamp appends to dst a reply, or the data of one stream event, with the cost
 // in its usage object and, after more than one attempt, what was tried. Without
 // a usage object the bytes stay as they are.
-func Stamp(dst, data []byte, f *llm.Final) []byte { return stamp.Reply(dst, data, f) }
+func Stamp(dst, data []byte, f *llm.Final) []byte { return stamp.Reply(dst, data, "usage", f) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -15,14 +16,10 @@ import (
 // without. What it cannot carry and would change the meaning is an error, an
 // *llm.Error that names the parameter.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	e := requestEncoder{own: r.ExtraOf == Name, model: r.Model, extra: r.Extra}
-	if q != nil {
-		e.q = *q
-	}
-	if err := e.refuse(r); err != nil {
+	if err := refuse(r, q); err != nil {
 		return nil, nil, err
 	}
-	e.dst = append(make([]byte, 0, sizeOf(r)), '{')
+	e := requestEncoder{Writer: compose.New(Name, r, q), model: r.Model, extra: r.Extra}
 	if err := e.conversation(r.Messages); err != nil {
 		return nil, nil, err
 	}
@@ -35,68 +32,35 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	e.output(r, &t)
 	e.leaveOut(r)
 	for _, f := range e.extra {
-		if e.own {
+		if e.Own {
 			e.raw(f.Name, f.Value)
 		} else {
-			e.drop(f.Name)
+			e.Drop(f.Name)
 		}
 	}
-	return append(e.dst, '}'), e.dropped, nil
-}
-
-// sizeOf guesses the length of the body, so that it is allocated once.
-func sizeOf(r *llm.Request) int {
-	n := 256
-	for i := range r.Messages {
-		n += 64
-		for j := range r.Messages[i].Parts {
-			p := &r.Messages[i].Parts[j]
-			n += 64 + len(p.Text) + len(p.Text)/16
-			if p.Media != nil {
-				n += len(p.Media.Data)
-			}
-		}
-	}
-	for i := range r.Tools {
-		n += 96 + len(r.Tools[i].Description) + len(r.Tools[i].Parameters)
-	}
-	return n
+	return e.Close()
 }
 
 type requestEncoder struct {
-	dst     []byte
-	q       llm.Quirks
-	own     bool // extras are in this format's words
-	model   string
-	extra   []llm.Field // those that are not written yet
-	dropped []string
-	names   map[string]int // how often a document's name was asked for
-}
-
-// maxDropped bounds what is noted of a request with fields without number.
-const maxDropped = 100
-
-// drop notes, once, what is left out.
-func (e *requestEncoder) drop(what string) {
-	if len(e.dropped) < maxDropped && !slices.Contains(e.dropped, what) {
-		e.dropped = append(e.dropped, what)
-	}
+	compose.Writer
+	model string
+	extra []llm.Field    // those that are not written yet
+	names map[string]int // how often a document's name was asked for
 }
 
 // key writes a top-level member's name, and reports whether the provider takes
-// it at all.
+// it at all. Converse has the same names for all models.
 func (e *requestEncoder) key(name string) bool {
-	if slices.Contains(e.q.Drop, name) {
-		e.drop(name)
+	if !e.Takes(name) {
 		return false
 	}
-	e.dst = appendName(e.dst, name)
+	e.Name(name)
 	return true
 }
 
 func (e *requestEncoder) raw(name string, value []byte) {
 	if e.key(name) {
-		e.dst = append(e.dst, value...)
+		e.Dst = append(e.Dst, value...)
 	}
 }
 
@@ -105,14 +69,14 @@ func (e *requestEncoder) raw(name string, value []byte) {
 func (e *requestEncoder) object(name string, inner []byte) {
 	inner = e.withRest(inner, name)
 	if len(inner) > 1 && e.key(name) {
-		e.dst = append(append(e.dst, inner...), '}')
+		e.Dst = append(append(e.Dst, inner...), '}')
 	}
 }
 
 // withRest appends to an object that has not been closed what is left of it
 // among the extras, which then is written.
 func (e *requestEncoder) withRest(obj []byte, name string) []byte {
-	if !e.own {
+	if !e.Own {
 		return obj
 	}
 	for i, f := range e.extra {
@@ -129,7 +93,7 @@ func (e *requestEncoder) withRest(obj []byte, name string) []byte {
 }
 
 // refuse names what Converse has no word for.
-func (e *requestEncoder) refuse(r *llm.Request) error {
+func refuse(r *llm.Request, q *llm.Quirks) error {
 	if r.Choices != nil && *r.Choices > 1 {
 		return llm.Invalid("n", "Amazon Bedrock gives one answer to a request. Leave n out, or ask several times.")
 	}
@@ -140,7 +104,7 @@ func (e *requestEncoder) refuse(r *llm.Request) error {
 		return llm.Invalid("response_format", `Amazon Bedrock has no "json_object" format. Ask for "json_schema" with a schema.`)
 	case len(f.Schema) == 0:
 		return llm.Invalid("response_format", "Amazon Bedrock takes a json_schema with its schema alone. Give one.")
-	case slices.Contains(e.q.Drop, "outputConfig"):
+	case q != nil && slices.Contains(q.Drop, "outputConfig"):
 		return llm.Invalid("response_format", fmt.Sprintf("The model %q takes no schema for its answer. Offer it a tool with that schema, and force it.", r.Model))
 	}
 	return nil
@@ -159,7 +123,7 @@ func (e *requestEncoder) leaveOut(r *llm.Request) {
 		{"parallel_tool_calls", r.ParallelTools != nil && !*r.ParallelTools},
 	} {
 		if p.there {
-			e.drop(p.name)
+			e.Drop(p.name)
 		}
 	}
 }
@@ -175,7 +139,7 @@ func (e *requestEncoder) inference(r *llm.Request, t *thinking) {
 		switch {
 		case n == nil:
 		case t.claude:
-			e.drop(name)
+			e.Drop(name)
 		default:
 			obj = append(appendName(obj, ours), *n...)
 		}
@@ -183,20 +147,9 @@ func (e *requestEncoder) inference(r *llm.Request, t *thinking) {
 	sampling("temperature", "temperature", r.Temperature)
 	sampling("top_p", "topP", r.TopP)
 	if len(r.Stop) > 0 {
-		obj = appendStrings(appendName(obj, "stopSequences"), r.Stop)
+		obj = rawjson.AppendStrings(appendName(obj, "stopSequences"), r.Stop)
 	}
 	e.object("inferenceConfig", obj)
-}
-
-func appendStrings(dst []byte, list []string) []byte {
-	dst = append(dst, '[')
-	for i, s := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendString(dst, s)
-	}
-	return append(dst, ']')
 }
 
 // additional writes the model's own parameters.
@@ -204,13 +157,13 @@ func (e *requestEncoder) additional(r *llm.Request, t *thinking) {
 	obj := []byte{'{'}
 	switch {
 	case r.TopK == nil:
-	case e.own, isClaude(r.Model) && !t.claude:
+	case e.Own, isClaude(r.Model) && !t.claude:
 		obj = strconv.AppendInt(appendName(obj, "top_k"), *r.TopK, 10)
 	case isNova(r.Model):
 		obj = strconv.AppendInt(append(appendName(obj, "inferenceConfig"), `{"topK":`...), *r.TopK, 10)
 		obj = append(obj, '}')
 	default:
-		e.drop("top_k")
+		e.Drop("top_k")
 	}
 	for _, f := range t.fields {
 		obj = appendMember(obj, f.Name, f.Value)
@@ -239,7 +192,7 @@ func (e *requestEncoder) output(r *llm.Request, t *thinking) {
 
 // tools writes the tools and which of them are to be called.
 func (e *requestEncoder) tools(r *llm.Request) error {
-	if !e.own && r.ToolChoice != nil && r.ToolChoice.Mode == llm.ToolsNone {
+	if !e.Own && r.ToolChoice != nil && r.ToolChoice.Mode == llm.ToolsNone {
 		if usesTools(r.Messages) {
 			return llm.Invalid("tool_choice", `Amazon Bedrock cannot be kept from calling tools in a conversation that has tool calls. Leave tool_choice out, or set it to "auto".`)
 		}
@@ -256,7 +209,7 @@ func (e *requestEncoder) tools(r *llm.Request) error {
 		}
 		obj = append(obj, ']')
 	}
-	if r.ToolChoice != nil && (e.own || len(r.Tools) > 0) {
+	if r.ToolChoice != nil && (e.Own || len(r.Tools) > 0) {
 		obj = appendToolChoice(appendName(obj, "toolChoice"), r.ToolChoice)
 	}
 	e.object("toolConfig", obj)
@@ -278,7 +231,7 @@ func usesTools(messages []llm.Message) bool {
 const anyObject = `{"type":"object","properties":{}}`
 
 func (e *requestEncoder) tool(dst []byte, t *llm.Tool, i int) ([]byte, error) {
-	if t.Raw != nil && !e.own {
+	if t.Raw != nil && !e.Own {
 		return dst, llm.Invalid("tools["+strconv.Itoa(i)+"]", "Amazon Bedrock takes tools that are functions alone. Leave this one out.")
 	}
 	if dst[len(dst)-1] != '[' {
@@ -296,7 +249,7 @@ func (e *requestEncoder) tool(dst []byte, t *llm.Tool, i int) ([]byte, error) {
 		dst = append(dst, anyObject...)
 	}
 	dst = append(append(dst, t.Parameters...), '}')
-	if t.Strict != nil && (e.own || *t.Strict) {
+	if t.Strict != nil && (e.Own || *t.Strict) {
 		dst = strconv.AppendBool(append(dst, `,"strict":`...), *t.Strict)
 	}
 	return e.cachePoint(append(dst, "}}"...), t.CacheControl), nil

@@ -31,12 +31,12 @@ func inline(m *llm.Media, what string, at *place) error {
 // source writes where a medium's bytes are, and closes its block.
 func (e *requestEncoder) source(m *llm.Media) {
 	if m.Data != "" {
-		e.dst = rawjson.AppendString(append(e.dst, `,"source":{"bytes":`...), m.Data)
-		e.dst = append(e.dst, "}}}"...)
+		e.Dst = rawjson.AppendString(append(e.Dst, `,"source":{"bytes":`...), m.Data)
+		e.Dst = append(e.Dst, "}}}"...)
 		return
 	}
-	e.dst = rawjson.AppendString(append(e.dst, `,"source":{"s3Location":{"uri":`...), address(m))
-	e.dst = append(e.dst, "}}}}"...)
+	e.Dst = rawjson.AppendString(append(e.Dst, `,"source":{"s3Location":{"uri":`...), address(m))
+	e.Dst = append(e.Dst, "}}}}"...)
 }
 
 func (e *requestEncoder) image(m *llm.Media, at *place) error {
@@ -48,15 +48,15 @@ func (e *requestEncoder) image(m *llm.Media, at *place) error {
 		return llm.Invalid(at.String(), "Amazon Bedrock takes images of the types png, jpeg, gif and webp alone. This one is "+strconv.Quote(cmp.Or(m.MIME, "unknown"))+".")
 	}
 	if m.Detail != "" {
-		e.drop("detail")
+		e.Drop("detail")
 	}
-	e.dst = rawjson.AppendString(append(e.dst, `{"image":{"format":`...), word)
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"image":{"format":`...), word)
 	e.source(m)
 	return nil
 }
 
 func (e *requestEncoder) sound(m *llm.Media, at *place) error {
-	if at.result && !e.own {
+	if at.result && !e.Own {
 		return llm.Invalid(at.String(), "Amazon Bedrock takes no audio in a tool's result.")
 	}
 	if err := inline(m, "sound", at); err != nil {
@@ -66,7 +66,7 @@ func (e *requestEncoder) sound(m *llm.Media, at *place) error {
 	if word == "" {
 		return llm.Invalid(at.String(), "Amazon Bedrock takes audio of types such as mp3, wav, flac, ogg, opus and aac. This one is "+strconv.Quote(cmp.Or(m.Format, m.MIME, "unknown"))+".")
 	}
-	e.dst = rawjson.AppendString(append(e.dst, `{"audio":{"format":`...), word)
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"audio":{"format":`...), word)
 	e.source(m)
 	return nil
 }
@@ -80,11 +80,11 @@ func (e *requestEncoder) document(m *llm.Media, at *place) error {
 		return llm.Invalid(at.String(), "Amazon Bedrock takes documents of the types pdf, csv, doc, docx, xls, xlsx, html, txt and md alone. This one is "+strconv.Quote(cmp.Or(m.MIME, "unknown"))+".")
 	}
 	name := m.Name
-	if !e.own {
+	if !e.Own {
 		name = e.unique(documentName(name))
 	}
-	e.dst = rawjson.AppendString(append(e.dst, `{"document":{"format":`...), word)
-	e.dst = rawjson.AppendString(append(e.dst, `,"name":`...), name)
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"document":{"format":`...), word)
+	e.Dst = rawjson.AppendString(append(e.Dst, `,"name":`...), name)
 	e.source(m)
 	return nil
 }

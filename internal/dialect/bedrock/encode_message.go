@@ -24,15 +24,16 @@ func (e *requestEncoder) conversation(list []llm.Message) error {
 	if err := e.system(list, first); err != nil {
 		return err
 	}
-	e.dst = append(appendName(e.dst, "messages"), '[')
+	e.Name("messages")
+	e.Dst = append(e.Dst, '[')
 	for i := first; i < len(list); {
 		role := roleOf(&list[i])
-		if !e.own && role == string(llm.RoleSystem) {
+		if !e.Own && role == string(llm.RoleSystem) {
 			i++
 			continue
 		}
 		last := i
-		for !e.own && last+1 < len(list) && (roleOf(&list[last+1]) == role || list[last+1].Role == llm.RoleSystem) {
+		for !e.Own && last+1 < len(list) && (roleOf(&list[last+1]) == role || list[last+1].Role == llm.RoleSystem) {
 			last++
 		}
 		if err := e.turn(role, list, i, last); err != nil {
@@ -40,7 +41,7 @@ func (e *requestEncoder) conversation(list []llm.Message) error {
 		}
 		i = last + 1
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 	return nil
 }
 
@@ -54,11 +55,12 @@ func roleOf(m *llm.Message) string {
 // system writes the system prompt: of this format's own messages those before
 // all others.
 func (e *requestEncoder) system(list []llm.Message, first int) error {
-	before := len(e.dst)
-	e.dst = append(appendName(e.dst, "system"), '[')
-	start := len(e.dst)
+	before := len(e.Dst)
+	e.Name("system")
+	e.Dst = append(e.Dst, '[')
+	start := len(e.Dst)
 	for i := range list {
-		if list[i].Role != llm.RoleSystem || e.own && i >= first {
+		if list[i].Role != llm.RoleSystem || e.Own && i >= first {
 			continue
 		}
 		e.speaker(&list[i])
@@ -66,24 +68,22 @@ func (e *requestEncoder) system(list []llm.Message, first int) error {
 			return err
 		}
 	}
-	if len(e.dst) == start {
-		e.dst = e.dst[:before]
+	if len(e.Dst) == start {
+		e.Dst = e.Dst[:before]
 		return nil
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 	return nil
 }
 
 // turn writes the messages from first to last, all of one role, as one. What
 // turns out empty is left out: Converse refuses it.
 func (e *requestEncoder) turn(role string, list []llm.Message, first, last int) error {
-	before := len(e.dst)
-	if e.dst[before-1] != '[' {
-		e.dst = append(e.dst, ',')
-	}
-	e.dst = rawjson.AppendString(append(e.dst, `{"role":`...), role)
-	e.dst = append(e.dst, `,"content":[`...)
-	start := len(e.dst)
+	before := len(e.Dst)
+	e.Element()
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"role":`...), role)
+	e.Dst = append(e.Dst, `,"content":[`...)
+	start := len(e.Dst)
 	for i := first; i <= last; i++ {
 		if list[i].Role == llm.RoleSystem && role != string(llm.RoleSystem) {
 			continue
@@ -93,27 +93,27 @@ func (e *requestEncoder) turn(role string, list []llm.Message, first, last int) 
 			return err
 		}
 	}
-	if len(e.dst) == start && !e.own {
-		e.dst = e.dst[:before]
+	if len(e.Dst) == start && !e.Own {
+		e.Dst = e.Dst[:before]
 		return nil
 	}
-	e.dst = append(e.dst, ']')
-	if e.own {
+	e.Dst = append(e.Dst, ']')
+	if e.Own {
 		for _, f := range list[first].Extra {
-			e.dst = appendMember(e.dst, f.Name, f.Value)
+			e.InnerRaw(f.Name, f.Value)
 		}
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 	return nil
 }
 
 // speaker drops what a message says beside its role and parts.
 func (e *requestEncoder) speaker(m *llm.Message) {
 	if m.Name != "" {
-		e.drop("name")
+		e.Drop("name")
 	}
-	if len(m.Extra) > 0 && !e.own {
-		e.drop("message fields of another API")
+	if len(m.Extra) > 0 && !e.Own {
+		e.Drop("message fields of another API")
 	}
 }
 
@@ -135,23 +135,21 @@ func (e *requestEncoder) blocks(parts []llm.Part, at *place) error {
 		if !at.result {
 			at.part = i
 		}
-		before := len(e.dst)
-		if c := e.dst[before-1]; c != '[' {
-			e.dst = append(e.dst, ',')
-		}
-		start := len(e.dst)
+		before := len(e.Dst)
+		e.Element()
+		start := len(e.Dst)
 		if err := e.block(p, at); err != nil {
 			return err
 		}
-		if len(e.dst) == start {
-			e.dst = e.dst[:before]
+		if len(e.Dst) == start {
+			e.Dst = e.Dst[:before]
 			continue
 		}
 		if at.result && p.CacheControl != nil {
-			e.drop("cache_control")
+			e.Drop("cache_control")
 			continue
 		}
-		e.dst = e.cachePoint(e.dst, p.CacheControl)
+		e.Dst = e.cachePoint(e.Dst, p.CacheControl)
 	}
 	return nil
 }
@@ -162,7 +160,7 @@ func (e *requestEncoder) cachePoint(dst, control []byte) []byte {
 		return dst
 	}
 	if rawjson.Text(rawjson.Get(control, "type")) != "ephemeral" {
-		e.drop("cache_control")
+		e.Drop("cache_control")
 		return dst
 	}
 	dst = append(dst, `,{"cachePoint":{"type":"default"`...)
@@ -175,13 +173,13 @@ func (e *requestEncoder) cachePoint(dst, control []byte) []byte {
 // block writes one part, nothing for one that can be done without.
 func (e *requestEncoder) block(p *llm.Part, at *place) error {
 	if raw := e.exact(p); raw != nil {
-		e.dst = append(e.dst, raw...)
+		e.Dst = append(e.Dst, raw...)
 		return nil
 	}
-	if !e.own && (len(p.Extra) > 0 || p.Annotations != nil) {
-		e.drop("content fields of another API")
+	if !e.Own && (len(p.Extra) > 0 || p.Annotations != nil) {
+		e.Drop("content fields of another API")
 	}
-	if at.system && !e.own && p.Kind != llm.PartText && p.Kind != llm.PartOther {
+	if at.system && !e.Own && p.Kind != llm.PartText && p.Kind != llm.PartOther {
 		return llm.Invalid(at.String(), "Amazon Bedrock takes text alone in system messages. Put the rest into a user's message.")
 	}
 	switch p.Kind {
@@ -200,10 +198,10 @@ func (e *requestEncoder) block(p *llm.Part, at *place) error {
 	case llm.PartToolResult:
 		return e.result(p, at)
 	default:
-		if !e.own {
+		if !e.Own {
 			return llm.Invalid(at.String(), "Amazon Bedrock has no content part of this type. Leave it out.")
 		}
-		e.dst = append(e.dst, p.Raw...)
+		e.Dst = append(e.Dst, p.Raw...)
 	}
 	return nil
 }
@@ -211,7 +209,7 @@ func (e *requestEncoder) block(p *llm.Part, at *place) error {
 // exact is a block of this format as it came, where it says more than the tree
 // can.
 func (e *requestEncoder) exact(p *llm.Part) []byte {
-	if !e.own || p.Kind == llm.PartOther {
+	if !e.Own || p.Kind == llm.PartOther {
 		return nil
 	}
 	if p.Raw != nil || len(p.Extra) != 1 {
@@ -228,11 +226,11 @@ func (e *requestEncoder) exact(p *llm.Part) []byte {
 // Converse refuses one that is blank.
 func (e *requestEncoder) text(p *llm.Part) {
 	switch {
-	case e.own && p.Annotations != nil:
-		e.dst = rawjson.AppendString(append(e.dst, `{"citationsContent":{"content":[{"text":`...), p.Text)
-		e.dst = append(append(append(e.dst, `}],"citations":`...), p.Annotations...), "}}"...)
-	case e.own || strings.TrimSpace(p.Text) != "":
-		e.dst = append(rawjson.AppendString(append(e.dst, `{"text":`...), p.Text), '}')
+	case e.Own && p.Annotations != nil:
+		e.Dst = rawjson.AppendString(append(e.Dst, `{"citationsContent":{"content":[{"text":`...), p.Text)
+		e.Dst = append(append(append(e.Dst, `}],"citations":`...), p.Annotations...), "}}"...)
+	case e.Own || strings.TrimSpace(p.Text) != "":
+		e.Dst = append(rawjson.AppendString(append(e.Dst, `{"text":`...), p.Text), '}')
 	}
 }
 
@@ -240,16 +238,16 @@ func (e *requestEncoder) text(p *llm.Part) {
 // prove to be their own, and of those that others made Claude's alone.
 func (e *requestEncoder) thought(p *llm.Part) {
 	proved := p.Signature != "" || p.Redacted != ""
-	if !e.own && (!proved || !isClaude(e.model)) {
-		e.drop("reasoning")
+	if !e.Own && (!proved || !isClaude(e.model)) {
+		e.Drop("reasoning")
 		return
 	}
 	if p.Redacted != "" {
-		e.dst = rawjson.AppendString(append(e.dst, `{"reasoningContent":{"redactedContent":`...), p.Redacted)
-		e.dst = append(e.dst, "}}"...)
+		e.Dst = rawjson.AppendString(append(e.Dst, `{"reasoningContent":{"redactedContent":`...), p.Redacted)
+		e.Dst = append(e.Dst, "}}"...)
 		return
 	}
-	e.dst = appendThought(e.dst, p)
+	e.Dst = appendThought(e.Dst, p)
 }
 
 func appendThought(dst []byte, p *llm.Part) []byte {
@@ -262,8 +260,8 @@ func appendThought(dst []byte, p *llm.Part) []byte {
 
 // call writes a tool's call, whose arguments have to be an object.
 func (e *requestEncoder) call(c *llm.ToolCall, at *place) error {
-	if e.own {
-		e.dst = appendCall(e.dst, c, c.ID)
+	if e.Own {
+		e.Dst = appendCall(e.Dst, c, c.ID)
 		return nil
 	}
 	input := document(c.Arguments)
@@ -271,9 +269,9 @@ func (e *requestEncoder) call(c *llm.ToolCall, at *place) error {
 		return llm.Invalid(at.String(), "Amazon Bedrock takes a tool call's arguments as a JSON object alone. Those of the call "+strconv.Quote(c.ID)+" are none.")
 	}
 	if len(c.Extra) > 0 {
-		e.drop("tool call fields of another API")
+		e.Drop("tool call fields of another API")
 	}
-	e.dst = appendCall(e.dst, c, callID(c.ID))
+	e.Dst = appendCall(e.Dst, c, callID(c.ID))
 	return nil
 }
 
@@ -328,25 +326,25 @@ func callID(id string) string {
 // result writes what a tool gave back.
 func (e *requestEncoder) result(p *llm.Part, at *place) error {
 	r, id := p.Result, p.Result.CallID
-	if !e.own {
+	if !e.Own {
 		id = callID(id)
 	}
-	e.dst = rawjson.AppendString(append(e.dst, `{"toolResult":{"toolUseId":`...), id)
-	e.dst = append(e.dst, `,"content":[`...)
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"toolResult":{"toolUseId":`...), id)
+	e.Dst = append(e.Dst, `,"content":[`...)
 	within := *at
 	within.result = true
 	if err := e.blocks(r.Parts, &within); err != nil {
 		return err
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 	if r.IsError {
-		e.dst = append(e.dst, `,"status":"error"`...)
+		e.Dst = append(e.Dst, `,"status":"error"`...)
 	}
-	if e.own {
+	if e.Own {
 		for _, f := range p.Extra {
-			e.dst = appendMember(e.dst, f.Name, f.Value)
+			e.InnerRaw(f.Name, f.Value)
 		}
 	}
-	e.dst = append(e.dst, "}}"...)
+	e.Dst = append(e.Dst, "}}"...)
 	return nil
 }

@@ -116,7 +116,7 @@ func (e *requestEncoder) think(r *llm.Request) thinking {
 	switch {
 	case o == nil || o.Effort == "" && o.Budget <= 0:
 		return thinking{}
-	case e.own:
+	case e.Own:
 		return ownThinking(o)
 	}
 	kind, effort := thinkerOf(r.Model), o.Effort
@@ -124,7 +124,7 @@ func (e *requestEncoder) think(r *llm.Request) thinking {
 		return e.budgetThinking(r)
 	}
 	if o.Budget > 0 {
-		e.drop("reasoning budget")
+		e.Drop("reasoning budget")
 		if effort == "" {
 			effort = effortOf(o.Budget)
 		}
@@ -149,7 +149,7 @@ func (e *requestEncoder) effortThinking(r *llm.Request, kind thinker, effort str
 	case kind == thinksOpenAI && effort != effortNone:
 		return thinking{fields: []llm.Field{{Name: "reasoning_effort", Value: []byte(`"` + threeEfforts(effort) + `"`)}}}
 	case r.Reasoning.Effort != "":
-		e.drop("reasoning_effort")
+		e.Drop("reasoning_effort")
 	}
 	return thinking{}
 }
@@ -189,7 +189,7 @@ func (e *requestEncoder) budgetThinking(r *llm.Request) thinking {
 		name, budget = "reasoning_effort", min(budgetOf(r.Reasoning.Effort), room/2)
 	}
 	if budget < leastBudget || forcesTool(r) || calledWithoutThinking(r.Messages) {
-		e.drop(name)
+		e.Drop(name)
 		return thinking{}
 	}
 	return thinking{claude: true, fields: []llm.Field{{Name: "thinking", Value: enabled(budget)}}}
@@ -233,7 +233,7 @@ func claudeEffort(effort string) string {
 func (e *requestEncoder) novaEffort(r *llm.Request, effort string) string {
 	effort = threeEfforts(effort)
 	if effort == "high" && (r.MaxOutput != nil || r.Temperature != nil || r.TopP != nil || r.TopK != nil) {
-		e.drop("reasoning_effort")
+		e.Drop("reasoning_effort")
 		return "medium"
 	}
 	return effort

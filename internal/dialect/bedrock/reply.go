@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -196,7 +197,7 @@ func appendAnswer(dst []byte, parts []llm.Part) []byte {
 // appendAnswerBlock writes one block, nothing for a part that Converse has no
 // word for.
 func appendAnswerBlock(dst []byte, p *llm.Part) []byte {
-	e := requestEncoder{dst: dst, own: true}
+	e := requestEncoder{Writer: compose.Writer{Dst: dst, Own: true}}
 	if raw := e.exact(p); raw != nil {
 		return append(dst, raw...)
 	}
@@ -212,13 +213,13 @@ func appendAnswerBlock(dst []byte, p *llm.Part) []byte {
 	case llm.PartOther:
 		return append(dst, p.Raw...)
 	}
-	return e.dst
+	return e.Dst
 }
 
 // appendAnswerMedia writes an image, or a sound, or of a sound that Converse
 // cannot carry its words.
 func appendAnswerMedia(dst []byte, p *llm.Part) []byte {
-	e := requestEncoder{dst: dst, own: true}
+	e := requestEncoder{Writer: compose.Writer{Dst: dst, Own: true}}
 	var err error
 	switch {
 	case p.Media == nil:
@@ -228,10 +229,10 @@ func appendAnswerMedia(dst []byte, p *llm.Part) []byte {
 		err = e.sound(p.Media, &place{})
 	}
 	if err != nil || p.Media == nil {
-		e.dst = dst
+		e.Dst = dst
 		if p.Text != "" {
 			e.text(p)
 		}
 	}
-	return e.dst
+	return e.Dst
 }

@@ -1,6 +1,7 @@
 package bedrock
 
 import (
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -79,7 +80,7 @@ func (e *Encoder) close(dst []byte) []byte {
 
 // at begins a payload about a block.
 func (e *Encoder) at(index int64) []byte {
-	return appendCount(e.data[:0], `{"contentBlockIndex":`, index)
+	return rawjson.AppendCount(e.data[:0], `{"contentBlockIndex":`, index)
 }
 
 func (e *Encoder) openDelta(dst []byte) []byte {
@@ -148,9 +149,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	if f.Reported || !f.Usage.IsZero() {
 		e.data = appendUsage(append(e.data, `,"usage":`...), &f.Usage, f.Cost)
 	}
-	if f.Attempts > 1 {
-		e.data = appendAttempts(append(e.data, ','), f)
-	}
+	e.data = stamp.Attempts(e.data, f)
 	return AppendFrame(dst, metadata, append(e.data, '}'))
 }
 

@@ -1,9 +1,8 @@
 package bedrock
 
 import (
-	"strconv"
-
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -79,21 +78,21 @@ func (r *rawUsage) count(n *int64, v []byte) bool {
 // one.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	written := u[llm.CacheWrite] + u[llm.CacheWrite1h]
-	dst = appendCount(dst, `{"inputTokens":`, u.InputTokens()-u[llm.CacheRead]-written)
-	dst = appendCount(dst, `,"outputTokens":`, u.OutputTokens())
-	dst = appendCount(dst, `,"totalTokens":`, u.TotalTokens())
-	dst = appendCount(dst, `,"cacheReadInputTokens":`, u[llm.CacheRead])
-	dst = appendCount(dst, `,"cacheWriteInputTokens":`, written)
+	dst = rawjson.AppendCount(dst, `{"inputTokens":`, u.InputTokens()-u[llm.CacheRead]-written)
+	dst = rawjson.AppendCount(dst, `,"outputTokens":`, u.OutputTokens())
+	dst = rawjson.AppendCount(dst, `,"totalTokens":`, u.TotalTokens())
+	dst = rawjson.AppendCount(dst, `,"cacheReadInputTokens":`, u[llm.CacheRead])
+	dst = rawjson.AppendCount(dst, `,"cacheWriteInputTokens":`, written)
 	if written > 0 {
 		dst = append(dst, `,"cacheDetails":[`...)
 		if n := u[llm.CacheWrite1h]; n > 0 {
-			dst = append(appendCount(dst, `{"ttl":"1h","inputTokens":`, n), '}')
+			dst = append(rawjson.AppendCount(dst, `{"ttl":"1h","inputTokens":`, n), '}')
 		}
 		if n := u[llm.CacheWrite]; n > 0 {
 			if u[llm.CacheWrite1h] > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(appendCount(dst, `{"ttl":"5m","inputTokens":`, n), '}')
+			dst = append(rawjson.AppendCount(dst, `{"ttl":"5m","inputTokens":`, n), '}')
 		}
 		dst = append(dst, ']')
 	}
@@ -103,48 +102,7 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	return append(dst, '}')
 }
 
-func appendCount(dst []byte, name string, n int64) []byte {
-	return strconv.AppendInt(append(dst, name...), n, 10)
-}
-
-// appendAttempts writes the member that tells of an answer which took more
-// than one attempt.
-func appendAttempts(dst []byte, f *llm.Final) []byte {
-	dst = appendCount(dst, `"weir":{"attempts":`, int64(f.Attempts))
-	dst = append(dst, `,"models":[`...)
-	for i, model := range f.Models {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendString(dst, model)
-	}
-	return append(dst, "]}"...)
-}
-
 // Stamp appends to dst a reply, or the data of one stream event, with the cost
 // in its usage object and, after more than one attempt, what was tried. Without
 // a usage object the bytes stay as they are.
-func Stamp(dst, data []byte, f *llm.Final) []byte {
-	var usage rawjson.Member
-	var last int // behind the last member
-	for m := range rawjson.Members(data) {
-		if m.Is("usage") && rawjson.KindOf(m.Value) == rawjson.Object {
-			usage = m
-		}
-		last = m.Start + len(m.Value)
-	}
-	if usage.Value == nil {
-		return append(dst, data...)
-	}
-	edits := make([]rawjson.Edit, 0, 2)
-	if f.Cost != nil {
-		e := rawjson.Set(usage.Value, "cost", f.Cost.AppendText(nil))
-		e.Start += usage.Start
-		e.End += usage.Start
-		edits = append(edits, e)
-	}
-	if f.Attempts > 1 {
-		edits = append(edits, rawjson.Edit{Start: last, End: last, Text: appendAttempts([]byte{','}, f)})
-	}
-	return rawjson.Splice(dst, data, edits...)
-}
+func Stamp(dst, data []byte, f *llm.Final) []byte { return stamp.Reply(dst, data, "usage", f) }

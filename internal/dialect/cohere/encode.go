@@ -3,9 +3,9 @@ package cohere
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -15,104 +15,22 @@ import (
 // *llm.Error that names it; dropped names what is left out, or bent to what
 // Cohere takes, for being a preference or in another wire format's words.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	e := requestEncoder{q: q, own: r.ExtraOf == Name}
-	if q == nil {
-		e.q = &llm.Quirks{}
-	}
-	e.dst = append(make([]byte, 0, sizeOf(r)), '{')
-	e.str("model", r.Model)
+	e := requestEncoder{Writer: compose.New(Name, r, q)}
+	e.Text("model", r.Model)
 	e.messages(r.Messages)
 	e.tools(r)
 	e.sampling(r)
 	e.options(r)
-	for _, f := range r.Extra {
-		if e.own {
-			e.raw(f.Name, f.Value)
-		} else {
-			e.drop(f.Name)
-		}
-	}
-	if e.err != nil {
-		return nil, nil, e.err
-	}
-	return append(e.dst, '}'), e.dropped, nil
+	e.Extras(r.Extra)
+	return e.Close()
 }
 
-// sizeOf guesses the length of the body, so that it is allocated once.
-func sizeOf(r *llm.Request) int {
-	n := 256 + len(r.Model)
-	for i := range r.Messages {
-		n += 64
-		for j := range r.Messages[i].Parts {
-			p := &r.Messages[i].Parts[j]
-			n += 64 + len(p.Text) + len(p.Text)/16
-			if p.Media != nil {
-				n += len(p.Media.Data)
-			}
-		}
-	}
-	for i := range r.Tools {
-		n += 96 + len(r.Tools[i].Description) + len(r.Tools[i].Parameters)
-	}
-	return n
-}
-
-type requestEncoder struct {
-	dst     []byte
-	q       *llm.Quirks
-	own     bool // extras are in this format's words
-	dropped []string
-	err     error // the first thing that cannot be carried
-}
-
-// drop notes, once, what is left out.
-func (e *requestEncoder) drop(what string) {
-	if !slices.Contains(e.dropped, what) {
-		e.dropped = append(e.dropped, what)
-	}
-}
-
-// refuse notes what cannot be carried and must not be left out.
-func (e *requestEncoder) refuse(param, message string) {
-	if e.err == nil {
-		e.err = llm.Invalid(param, message)
-	}
-}
-
-// key writes a member's name as the provider calls it, and reports whether the
-// provider takes it at all.
-func (e *requestEncoder) key(name string) bool {
-	if slices.Contains(e.q.Drop, name) {
-		e.drop(name)
-		return false
-	}
-	e.member(renamed(name, e.q))
-	return true
-}
-
-// member writes a name, with the comma that it needs.
-func (e *requestEncoder) member(name string) {
-	if e.dst[len(e.dst)-1] != '{' {
-		e.dst = append(e.dst, ',')
-	}
-	e.dst = append(rawjson.AppendString(e.dst, name), ':')
-}
-
-func (e *requestEncoder) str(name, value string) {
-	if e.key(name) {
-		e.dst = rawjson.AppendString(e.dst, value)
-	}
-}
-
-func (e *requestEncoder) raw(name string, value []byte) {
-	if e.key(name) {
-		e.dst = append(e.dst, value...)
-	}
-}
+type requestEncoder struct{ compose.Writer }
 
 func (e *requestEncoder) sampling(r *llm.Request) {
-	if r.MaxOutput != nil && e.key(outputCap) {
-		e.dst = strconv.AppendInt(e.dst, *r.MaxOutput, 10)
+	if r.MaxOutput != nil && e.Takes(outputCap) {
+		e.Name(renamed(outputCap, e.Quirks))
+		e.Dst = strconv.AppendInt(e.Dst, *r.MaxOutput, 10)
 	}
 	e.number("temperature", "temperature", r.Temperature, "0", "1")
 	e.number("p", "top_p", r.TopP, "0.01", "0.99")
@@ -121,14 +39,14 @@ func (e *requestEncoder) sampling(r *llm.Request) {
 	e.number("presence_penalty", "presence_penalty", r.PresencePenalty, "0", "1")
 	switch {
 	case r.Seed == nil:
-	case *r.Seed < 0 && !e.own:
-		e.drop("seed") // only from 0 to 2^64-1 here
-	case e.key("seed"):
-		e.dst = strconv.AppendInt(e.dst, *r.Seed, 10)
+	case *r.Seed < 0 && !e.Own:
+		e.Drop("seed") // only from 0 to 2^64-1 here
+	default:
+		e.Integer("seed", r.Seed)
 	}
 	e.stops(r.Stop)
 	if r.Choices != nil && *r.Choices > 1 {
-		e.refuse("n", "Cohere gives one answer a request: n must be 1.")
+		e.Refuse("n", "Cohere gives one answer a request: n must be 1.")
 	}
 }
 
@@ -140,14 +58,14 @@ func (e *requestEncoder) number(name, theirs string, n *json.Number, least, most
 		return
 	}
 	value := n.String()
-	if !e.own {
+	if !e.Own {
 		value = within(value, least, most)
 	}
 	if value != n.String() {
-		e.drop(theirs)
+		e.Drop(theirs)
 	}
-	if e.key(name) {
-		e.dst = append(e.dst, value...)
+	if e.Key(name) {
+		e.Dst = append(e.Dst, value...)
 	}
 }
 
@@ -176,30 +94,20 @@ func (e *requestEncoder) topK(n *int64) {
 		return
 	}
 	k := *n
-	if !e.own && (k < 0 || k > maxTopK) {
-		e.drop("top_k")
+	if !e.Own && (k < 0 || k > maxTopK) {
+		e.Drop("top_k")
 		k = min(max(k, 0), maxTopK)
 	}
-	if e.key("k") {
-		e.dst = strconv.AppendInt(e.dst, k, 10)
-	}
+	e.Integer("k", &k)
 }
 
 func (e *requestEncoder) stops(list []string) {
-	if len(list) > maxStops && !e.own {
-		e.refuse("stop", fmt.Sprintf("Cohere takes at most %d stop sequences, not %d.", maxStops, len(list)))
+	if len(list) > maxStops && !e.Own {
+		e.Refuse("stop", fmt.Sprintf("Cohere takes at most %d stop sequences, not %d.", maxStops, len(list)))
 	}
-	if len(list) == 0 || !e.key("stop_sequences") {
-		return
+	if len(list) > 0 && e.Key("stop_sequences") {
+		e.Dst = rawjson.AppendStrings(e.Dst, list)
 	}
-	e.dst = append(e.dst, '[')
-	for i, s := range list {
-		if i > 0 {
-			e.dst = append(e.dst, ',')
-		}
-		e.dst = rawjson.AppendString(e.dst, s)
-	}
-	e.dst = append(e.dst, ']')
 }
 
 func (e *requestEncoder) options(r *llm.Request) {
@@ -210,10 +118,10 @@ func (e *requestEncoder) options(r *llm.Request) {
 		e.thinking(r.Reasoning)
 	}
 	if r.User != "" {
-		e.drop("user")
+		e.Drop("user")
 	}
 	if r.Stream {
-		e.raw("stream", []byte("true"))
+		e.Raw("stream", []byte("true"))
 	}
 }
 
@@ -225,19 +133,19 @@ func (e *requestEncoder) format(f *llm.Format) {
 		kind = llm.FormatJSON
 	}
 	if f.Description != "" {
-		e.drop("response_format.json_schema.description")
+		e.Drop("response_format.json_schema.description")
 	}
 	if len(f.Extra) > 0 {
-		e.drop("response_format fields of another API")
+		e.Drop("response_format fields of another API")
 	}
-	if !e.key("response_format") {
+	if !e.Key("response_format") {
 		return
 	}
-	e.dst = rawjson.AppendString(append(e.dst, `{"type":`...), string(kind))
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":`...), string(kind))
 	if f.Kind == llm.FormatSchema && f.Schema != nil {
-		e.dst = append(append(e.dst, `,"json_schema":`...), f.Schema...)
+		e.Dst = append(append(e.Dst, `,"json_schema":`...), f.Schema...)
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 // The efforts that have a word of their own here.
@@ -261,7 +169,7 @@ func (e *requestEncoder) thinking(o *llm.ReasoningOptions) {
 		case "":
 			return
 		case effortNone:
-			e.raw("thinking", []byte(`{"type":"disabled"}`))
+			e.Raw("thinking", []byte(`{"type":"disabled"}`))
 			return
 		case "minimal", "low":
 			budget = lowBudget
@@ -269,16 +177,16 @@ func (e *requestEncoder) thinking(o *llm.ReasoningOptions) {
 			budget = mediumBudget
 		case effortHigh, "xhigh", "max":
 		default:
-			e.drop("reasoning_effort")
+			e.Drop("reasoning_effort")
 			return
 		}
 	}
-	if !e.key("thinking") {
+	if !e.Key("thinking") {
 		return
 	}
-	e.dst = append(e.dst, `{"type":"enabled"`...)
+	e.Dst = append(e.Dst, `{"type":"enabled"`...)
 	if budget > 0 {
-		e.dst = strconv.AppendInt(append(e.dst, `,"token_budget":`...), budget, 10)
+		e.Dst = strconv.AppendInt(append(e.Dst, `,"token_budget":`...), budget, 10)
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }

@@ -10,12 +10,12 @@ import (
 )
 
 func (e *requestEncoder) messages(list []llm.Message) {
-	e.key("messages")
-	e.dst = append(e.dst, '[')
+	e.Key("messages")
+	e.Dst = append(e.Dst, '[')
 	for i := range list {
 		e.message(&list[i], "messages["+strconv.Itoa(i)+"]")
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 }
 
 // message writes one turn. Each tool's result is a message of its own here,
@@ -31,7 +31,7 @@ func (e *requestEncoder) message(m *llm.Message, param string) {
 		parts = slices.DeleteFunc(slices.Clone(parts), isResult)
 	}
 	if m.Name != "" {
-		e.drop("name")
+		e.Drop("name")
 	}
 	if m.Role == llm.RoleTool || len(parts) == 0 && len(m.Parts) > 0 {
 		return
@@ -42,47 +42,32 @@ func (e *requestEncoder) message(m *llm.Message, param string) {
 	} else {
 		e.content(parts, m.Role, param)
 	}
-	e.extra(m.Extra, "message fields of another API")
-	e.dst = append(e.dst, '}')
+	e.InnerExtras(m.Extra, "message fields of another API")
+	e.Dst = append(e.Dst, '}')
 }
 
 func isResult(p llm.Part) bool { return p.Kind == llm.PartToolResult && p.Result != nil }
 
 func (e *requestEncoder) open(role llm.Role) {
-	if e.dst[len(e.dst)-1] != '[' {
-		e.dst = append(e.dst, ',')
-	}
-	e.dst = append(e.dst, `{"role":`...)
-	e.dst = rawjson.AppendString(e.dst, string(role))
-}
-
-// extra writes members in this format's words, and drops those of another.
-func (e *requestEncoder) extra(fields []llm.Field, what string) {
-	if len(fields) > 0 && !e.own {
-		e.drop(what)
-		return
-	}
-	for _, f := range fields {
-		e.member(f.Name)
-		e.dst = append(e.dst, f.Value...)
-	}
+	e.Element()
+	e.Dst = append(e.Dst, `{"role":`...)
+	e.Dst = rawjson.AppendString(e.Dst, string(role))
 }
 
 func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message, param string) {
 	e.open(llm.RoleTool)
-	e.member("tool_call_id")
-	e.dst = rawjson.AppendString(e.dst, r.CallID)
+	e.Inner("tool_call_id", r.CallID)
 	if r.IsError {
-		e.drop("tool result is_error")
+		e.Drop("tool result is_error")
 	}
 	if len(r.Extra) > 0 {
-		e.drop("tool result fields of another API")
+		e.Drop("tool result fields of another API")
 	}
 	e.content(r.Parts, llm.RoleTool, param)
 	if m.Role == llm.RoleTool {
-		e.extra(m.Extra, "message fields of another API")
+		e.InnerExtras(m.Extra, "message fields of another API")
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 // assistant writes the members of an assistant's turn.
@@ -93,59 +78,46 @@ func (e *requestEncoder) assistant(parts []llm.Part, param string) {
 	var citations []byte
 	for i := range parts {
 		p := &parts[i]
-		e.dropProof(p)
+		e.DropProof(p)
 		switch {
 		case p.Kind == llm.PartToolCall:
 			calls = append(calls, p.Call)
-		case p.Kind == llm.PartReasoning && !e.own: // it means something only to the model that thought it
+		case p.Kind == llm.PartReasoning && !e.Own: // it means something only to the model that thought it
 			if p.Text != "" {
-				e.drop("reasoning")
+				e.Drop("reasoning")
 			}
 		case p.Kind == llm.PartReasoning && isPlan(p):
 			plan.WriteString(p.Text)
-		case p.Kind == llm.PartText && p.Text == "" && !e.own: // beside calls, other APIs want it
+		case p.Kind == llm.PartText && p.Text == "" && !e.Own: // beside calls, other APIs want it
 		default:
 			blocks = append(blocks, *p)
 		}
-		if p.Annotations != nil && e.own {
+		if p.Annotations != nil && e.Own {
 			citations = p.Annotations
 		}
 	}
-	if len(blocks) > 0 || len(calls) == 0 && !e.own { // it may be absent
+	if len(blocks) > 0 || len(calls) == 0 && !e.Own { // it may be absent
 		e.content(blocks, llm.RoleAssistant, param)
 	}
 	if plan.Len() > 0 {
-		e.member("tool_plan")
-		e.dst = rawjson.AppendString(e.dst, plan.String())
+		e.Inner("tool_plan", plan.String())
 	}
 	if len(calls) > 0 {
-		e.member("tool_calls")
+		e.Name("tool_calls")
 		e.calls(calls)
 	}
 	if citations != nil {
-		e.member("citations")
-		e.dst = append(e.dst, citations...)
-	}
-}
-
-// dropProof names what is lost of another vendor's proof of its thinking, which
-// may stand on any part.
-func (e *requestEncoder) dropProof(p *llm.Part) {
-	if p.Signature != "" {
-		e.drop("reasoning signature")
-	}
-	if p.Redacted != "" {
-		e.drop("redacted reasoning")
+		e.InnerRaw("citations", citations)
 	}
 }
 
 func (e *requestEncoder) calls(calls []*llm.ToolCall) {
 	for _, c := range calls {
-		if len(c.Extra) > 0 && !e.own {
-			e.drop("tool call fields of another API")
+		if len(c.Extra) > 0 && !e.Own {
+			e.Drop("tool call fields of another API")
 		}
 	}
-	e.dst = appendCalls(e.dst, calls, e.own)
+	e.Dst = appendCalls(e.Dst, calls, e.Own)
 }
 
 // noArguments is how a call without any is written.
@@ -178,41 +150,41 @@ func appendCalls(dst []byte, calls []*llm.ToolCall, own bool) []byte {
 // content writes the content of a message: a string where it is plain text
 // alone, else an array of blocks.
 func (e *requestEncoder) content(parts []llm.Part, role llm.Role, param string) {
-	e.member("content")
+	e.Name("content")
 	switch {
 	case len(parts) == 0:
-		e.dst = append(e.dst, `""`...)
+		e.Dst = append(e.Dst, `""`...)
 		return
 	case len(parts) == 1 && e.isPlain(&parts[0]):
 		e.dropMarks(&parts[0])
-		e.dst = rawjson.AppendString(e.dst, parts[0].Text)
+		e.Dst = rawjson.AppendString(e.Dst, parts[0].Text)
 		return
 	}
-	e.dst = append(e.dst, '[')
+	e.Dst = append(e.Dst, '[')
 	for i := range parts {
 		if i > 0 {
-			e.dst = append(e.dst, ',')
+			e.Dst = append(e.Dst, ',')
 		}
 		e.part(&parts[i], role, param+".content["+strconv.Itoa(i)+"]")
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 }
 
 // isPlain tells what can be a string. One that is empty would be no block.
 func (e *requestEncoder) isPlain(p *llm.Part) bool {
-	return p.Kind == llm.PartText && (!e.own || len(p.Extra) == 0 && p.Text != "")
+	return p.Kind == llm.PartText && (!e.Own || len(p.Extra) == 0 && p.Text != "")
 }
 
 // dropMarks names what is left out beside a part in another format's words.
 func (e *requestEncoder) dropMarks(p *llm.Part) {
 	if p.CacheControl != nil {
-		e.drop("cache_control")
+		e.Drop("cache_control")
 	}
-	if len(p.Extra) > 0 && !e.own {
-		e.drop("content fields of another API")
+	if len(p.Extra) > 0 && !e.Own {
+		e.Drop("content fields of another API")
 	}
-	if p.Annotations != nil && !e.own {
-		e.drop("annotations")
+	if p.Annotations != nil && !e.Own {
+		e.Drop("annotations")
 	}
 }
 
@@ -220,23 +192,23 @@ func (e *requestEncoder) dropMarks(p *llm.Part) {
 func (e *requestEncoder) part(p *llm.Part, role llm.Role, param string) {
 	switch {
 	case p.Kind == llm.PartText || p.Kind == llm.PartRefusal:
-		e.dst = rawjson.AppendString(append(e.dst, `{"type":"text","text":`...), p.Text)
-	case p.Kind == llm.PartReasoning && e.own:
-		e.dst = rawjson.AppendString(append(e.dst, `{"type":"thinking","thinking":`...), p.Text)
-	case p.Kind == llm.PartImage && (role == llm.RoleUser || e.own):
+		e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"text","text":`...), p.Text)
+	case p.Kind == llm.PartReasoning && e.Own:
+		e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"thinking","thinking":`...), p.Text)
+	case p.Kind == llm.PartImage && (role == llm.RoleUser || e.Own):
 		e.image(p.Media, param)
-	case p.Kind == llm.PartOther && e.own:
-		e.dst = append(e.dst, p.Raw...)
+	case p.Kind == llm.PartOther && e.Own:
+		e.Dst = append(e.Dst, p.Raw...)
 		return
 	default:
-		e.refuse(param, refusalOf(p.Kind))
+		e.Refuse(param, refusalOf(p.Kind))
 		return
 	}
 	e.dropMarks(p)
-	if e.own {
-		e.extra(p.Extra, "")
+	if e.Own {
+		e.InnerExtras(p.Extra, "")
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 // refusalOf says what is not taken, and what would be.
@@ -257,14 +229,14 @@ func (e *requestEncoder) image(m *llm.Media, param string) {
 	if m.Data != "" {
 		address = dataURL(m.MIME, m.Data)
 	}
-	if address == "" && !e.own {
-		e.refuse(param, "Cohere takes an image by its address or inline, not by a file's id.")
+	if address == "" && !e.Own {
+		e.Refuse(param, "Cohere takes an image by its address or inline, not by a file's id.")
 	}
-	e.dst = rawjson.AppendString(append(e.dst, `{"type":"image_url","image_url":{"url":`...), address)
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"image_url","image_url":{"url":`...), address)
 	if m.Detail != "" {
-		e.dst = rawjson.AppendString(append(e.dst, `,"detail":`...), m.Detail)
+		e.Dst = rawjson.AppendString(append(e.Dst, `,"detail":`...), m.Detail)
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 func dataURL(mime, data string) string {

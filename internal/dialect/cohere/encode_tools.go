@@ -21,15 +21,15 @@ func (e *requestEncoder) tools(r *llm.Request) {
 		if only != "" && t.Name != only {
 			continue
 		}
-		if t.Raw != nil && !e.own {
-			e.refuse("tools["+strconv.Itoa(i)+"]", "Cohere takes tools that are functions, and no other.")
+		if t.Raw != nil && !e.Own {
+			e.Refuse("tools["+strconv.Itoa(i)+"]", "Cohere takes tools that are functions, and no other.")
 			return
 		}
 		switch {
 		case n > 0:
-			e.dst = append(e.dst, ',')
-		case e.key("tools"):
-			e.dst = append(e.dst, '[')
+			e.Dst = append(e.Dst, ',')
+		case e.Key("tools"):
+			e.Dst = append(e.Dst, '[')
 		default:
 			return
 		}
@@ -37,35 +37,35 @@ func (e *requestEncoder) tools(r *llm.Request) {
 		n++
 	}
 	if n > 0 {
-		e.dst = append(e.dst, ']')
+		e.Dst = append(e.Dst, ']')
 		e.strict(r.Tools)
 	}
 	e.choice(r.ToolChoice, n)
 	if r.ParallelTools != nil && !*r.ParallelTools && n > 0 {
-		e.drop("parallel_tool_calls")
+		e.Drop("parallel_tool_calls")
 	}
 }
 
 func (e *requestEncoder) tool(t *llm.Tool) {
 	if t.CacheControl != nil {
-		e.drop("cache_control")
+		e.Drop("cache_control")
 	}
 	if t.Raw != nil {
-		e.dst = append(e.dst, t.Raw...)
+		e.Dst = append(e.Dst, t.Raw...)
 		return
 	}
-	e.dst = rawjson.AppendString(append(e.dst, `{"type":"function","function":{"name":`...), t.Name)
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"function","function":{"name":`...), t.Name)
 	if t.Description != "" {
-		e.dst = rawjson.AppendString(append(e.dst, `,"description":`...), t.Description)
+		e.Dst = rawjson.AppendString(append(e.Dst, `,"description":`...), t.Description)
 	}
 	switch {
 	case t.Parameters != nil:
-		e.dst = append(append(e.dst, `,"parameters":`...), t.Parameters...)
-	case !e.own: // required here
-		e.dst = append(e.dst, `,"parameters":{"type":"object","properties":{}}`...)
+		e.Dst = append(append(e.Dst, `,"parameters":`...), t.Parameters...)
+	case !e.Own: // required here
+		e.Dst = append(e.Dst, `,"parameters":{"type":"object","properties":{}}`...)
 	}
-	e.extra(t.Extra, "tool fields of another API")
-	e.dst = append(e.dst, "}}"...)
+	e.InnerExtras(t.Extra, "tool fields of another API")
+	e.Dst = append(e.Dst, "}}"...)
 }
 
 // strict writes that tool calls keep to their schemas, which is said of all
@@ -79,9 +79,9 @@ func (e *requestEncoder) strict(tools []llm.Tool) {
 	}
 	switch {
 	case same:
-		e.raw("strict_tools", strconv.AppendBool(nil, wanted))
+		e.Raw("strict_tools", strconv.AppendBool(nil, wanted))
 	case wanted:
-		e.drop("strict")
+		e.Drop("strict")
 	}
 }
 
@@ -91,13 +91,13 @@ func (e *requestEncoder) choice(c *llm.ToolChoice, tools int) {
 	}
 	switch c.Mode {
 	case llm.ToolsNone:
-		if tools > 0 || e.own {
-			e.str("tool_choice", "NONE")
+		if tools > 0 || e.Own {
+			e.Text("tool_choice", "NONE")
 		}
 	case llm.ToolsNamed, llm.ToolsRequired:
-		if tools == 0 && !e.own {
-			e.refuse("tool_choice", "The tool_choice asks for a tool that is not among the tools.")
+		if tools == 0 && !e.Own {
+			e.Refuse("tool_choice", "The tool_choice asks for a tool that is not among the tools.")
 		}
-		e.str("tool_choice", "REQUIRED")
+		e.Text("tool_choice", "REQUIRED")
 	}
 }

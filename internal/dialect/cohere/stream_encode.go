@@ -140,9 +140,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 		dst = appendUsage(append(dst, `,"usage":`...), &f.Usage, f.Cost)
 	}
 	dst = append(dst, '}')
-	if f.Attempts > 1 {
-		dst = stamp.Attempts(append(dst, ','), f)
-	}
+	dst = stamp.Attempts(dst, f)
 	return append(dst, "}\n\ndata: [DONE]\n\n"...)
 }
 

@@ -1,8 +1,6 @@
 package cohere
 
 import (
-	"strconv"
-
 	"weir/internal/dialect/parse"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
@@ -84,25 +82,21 @@ func (r *rawUsage) read(c *counts, v []byte) {
 // appendUsage writes a usage object, all of it billed, and the cost in US
 // dollars where there is one.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
-	dst = appendCount(dst, `{"billed_units":{"input_tokens":`, u.InputTokens())
-	dst = appendCount(dst, `,"output_tokens":`, u.OutputTokens())
+	dst = rawjson.AppendCount(dst, `{"billed_units":{"input_tokens":`, u.InputTokens())
+	dst = rawjson.AppendCount(dst, `,"output_tokens":`, u.OutputTokens())
 	if n := u[llm.Searches]; n > 0 {
-		dst = appendCount(dst, `,"search_units":`, n)
+		dst = rawjson.AppendCount(dst, `,"search_units":`, n)
 	}
-	dst = appendCount(dst, `},"tokens":{"input_tokens":`, u.InputTokens())
-	dst = appendCount(dst, `,"output_tokens":`, u.OutputTokens())
+	dst = rawjson.AppendCount(dst, `},"tokens":{"input_tokens":`, u.InputTokens())
+	dst = rawjson.AppendCount(dst, `,"output_tokens":`, u.OutputTokens())
 	if n := u[llm.Reasoning]; n > 0 {
-		dst = appendCount(dst, `,"reasoning_tokens":`, n)
+		dst = rawjson.AppendCount(dst, `,"reasoning_tokens":`, n)
 	}
-	dst = appendCount(dst, `},"cached_tokens":`, u[llm.CacheRead])
+	dst = rawjson.AppendCount(dst, `},"cached_tokens":`, u[llm.CacheRead])
 	if cost != nil {
 		dst = cost.AppendText(append(dst, `,"cost":`...))
 	}
 	return append(dst, '}')
-}
-
-func appendCount(dst []byte, name string, n int64) []byte {
-	return strconv.AppendInt(append(dst, name...), n, 10)
 }
 
 // Stamp appends to dst a reply, or the data of a stream's message-end, with the
@@ -125,18 +119,5 @@ func Stamp(dst, data []byte, f *llm.Final) []byte {
 		}
 		last = m.Start + len(m.Value)
 	}
-	if usage.Value == nil {
-		return append(dst, data...)
-	}
-	edits := make([]rawjson.Edit, 0, 2)
-	if f.Cost != nil {
-		e := rawjson.Set(usage.Value, "cost", f.Cost.AppendText(nil))
-		e.Start += usage.Start
-		e.End += usage.Start
-		edits = append(edits, e)
-	}
-	if f.Attempts > 1 {
-		edits = append(edits, rawjson.Edit{Start: last, End: last, Text: stamp.Attempts([]byte{','}, f)})
-	}
-	return rawjson.Splice(dst, data, edits...)
+	return stamp.At(dst, data, usage, last, f)
 }

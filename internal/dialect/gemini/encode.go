@@ -3,10 +3,10 @@ package gemini
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -16,129 +16,59 @@ import (
 // with an *llm.Error instead. Of the quirks, Drop (by OpenAI's names) and
 // NoCallIDs count.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	if q == nil {
-		q = &llm.Quirks{}
-	}
-	e := requestEncoder{q: q, own: r.ExtraOf == Name, model: r.Model, modern: isModern(r.Model), called: map[string]called{}}
-	e.dst = append(make([]byte, 0, sizeOf(r)), '{')
+	e := requestEncoder{Writer: compose.New(Name, r, q), model: r.Model, modern: isModern(r.Model), called: map[string]called{}}
 	e.contents(r.Messages)
 	e.system(r.Messages)
 	e.tools(r)
 	e.config(r)
 	e.extras(r.Extra)
-	if e.err != nil {
-		return nil, nil, e.err
-	}
-	return append(e.dst, '}'), e.dropped, nil
-}
-
-// sizeOf guesses the length of the body, so that it is allocated once.
-func sizeOf(r *llm.Request) int {
-	n := 256
-	for i := range r.Messages {
-		n += 64
-		for j := range r.Messages[i].Parts {
-			p := &r.Messages[i].Parts[j]
-			n += 64 + len(p.Text) + len(p.Text)/16
-			if p.Media != nil {
-				n += len(p.Media.Data)
-			}
-		}
-	}
-	for i := range r.Tools {
-		n += 96 + len(r.Tools[i].Description) + len(r.Tools[i].Parameters)
-	}
-	return n
+	return e.Close()
 }
 
 type requestEncoder struct {
-	dst     []byte
-	q       *llm.Quirks
-	own     bool              // extras are in this format's words
-	model   string            // the provider's name of it
-	modern  bool              // the model is of the third generation or later
-	called  map[string]called // the calls so far, by their ids
-	calls   int
-	dropped []string
-	err     error // the first refusal
+	compose.Writer
+	model  string            // the provider's name of it
+	modern bool              // the model is of the third generation or later
+	called map[string]called // the calls so far, by their ids
+	calls  int
 }
 
-// drop notes, once, what is left out.
-func (e *requestEncoder) drop(what string) {
-	if !slices.Contains(e.dropped, what) {
-		e.dropped = append(e.dropped, what)
-	}
-}
-
-// refuse ends the encoding: what is at that parameter cannot be carried, nor
-// left out.
-func (e *requestEncoder) refuse(param, message string) {
-	if e.err == nil {
-		e.err = llm.Invalid(param, message)
-	}
-}
-
-// key begins a member of the object at hand.
-func (e *requestEncoder) key(name string) {
-	if e.dst[len(e.dst)-1] != '{' {
-		e.dst = append(e.dst, ',')
-	}
-	e.dst = append(rawjson.AppendString(e.dst, name), ':')
-}
-
-func (e *requestEncoder) str(name, value string) {
-	e.key(name)
-	e.dst = rawjson.AppendString(e.dst, value)
-}
-
-func (e *requestEncoder) raw(name string, value []byte) {
-	e.key(name)
-	e.dst = append(e.dst, value...)
-}
-
-// takes reports whether the provider takes the option that OpenAI calls so.
-func (e *requestEncoder) takes(name string) bool {
-	if slices.Contains(e.q.Drop, name) {
-		e.drop(name)
-		return false
-	}
-	return true
-}
-
+// integer writes an option that OpenAI calls otherwise, by whose name the quirks
+// know it.
 func (e *requestEncoder) integer(name, openai string, n *int64) {
-	if n != nil && e.takes(openai) {
-		e.key(name)
-		e.dst = strconv.AppendInt(e.dst, *n, 10)
+	if n != nil && e.Takes(openai) {
+		e.Name(name)
+		e.Dst = strconv.AppendInt(e.Dst, *n, 10)
 	}
 }
 
 func (e *requestEncoder) number(name, openai string, n *json.Number) {
-	if n != nil && e.takes(openai) {
-		e.raw(name, []byte(*n))
+	if n != nil && e.Takes(openai) {
+		e.InnerRaw(name, []byte(*n))
 	}
 }
 
 // config writes the generationConfig, where there is anything in it.
 func (e *requestEncoder) config(r *llm.Request) {
-	before := len(e.dst)
-	e.key("generationConfig")
-	e.dst = append(e.dst, '{')
-	empty := len(e.dst)
+	before := len(e.Dst)
+	e.Name("generationConfig")
+	e.Dst = append(e.Dst, '{')
+	empty := len(e.Dst)
 	e.sampling(r)
 	e.format(r.Format)
 	e.thinking(r)
-	if e.own {
+	if e.Own {
 		for _, f := range r.Extra {
 			if name, ok := strings.CutPrefix(f.Name, inConfig); ok && name != "thinkingConfig" {
-				e.raw(name, f.Value)
+				e.InnerRaw(name, f.Value)
 			}
 		}
 	}
-	if len(e.dst) == empty {
-		e.dst = e.dst[:before]
+	if len(e.Dst) == empty {
+		e.Dst = e.Dst[:before]
 		return
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 func (e *requestEncoder) sampling(r *llm.Request) {
@@ -149,52 +79,41 @@ func (e *requestEncoder) sampling(r *llm.Request) {
 	e.number("presencePenalty", "presence_penalty", r.PresencePenalty)
 	e.number("frequencyPenalty", "frequency_penalty", r.FrequencyPenalty)
 	e.integer("candidateCount", "n", r.Choices)
-	if s := r.Seed; s != nil && !e.own && (*s < math.MinInt32 || *s > math.MaxInt32) {
-		e.drop("seed") // here it has 32 bits
+	if s := r.Seed; s != nil && !e.Own && (*s < math.MinInt32 || *s > math.MaxInt32) {
+		e.Drop("seed") // here it has 32 bits
 	} else {
 		e.integer("seed", "seed", s)
 	}
-	if len(r.Stop) > 0 && e.takes("stop") {
-		e.key("stopSequences")
-		e.dst = appendStrings(e.dst, r.Stop)
+	if len(r.Stop) > 0 && e.Takes("stop") {
+		e.Name("stopSequences")
+		e.Dst = rawjson.AppendStrings(e.Dst, r.Stop)
 	}
 	if r.User != "" {
-		e.drop("user")
+		e.Drop("user")
 	}
-}
-
-func appendStrings(dst []byte, all []string) []byte {
-	dst = append(dst, '[')
-	for i, s := range all {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendString(dst, s)
-	}
-	return append(dst, ']')
 }
 
 // format asks for structured output. A schema is always kept to here, strict or
 // not.
 func (e *requestEncoder) format(f *llm.Format) {
-	if f == nil || f.Kind == llm.FormatText && !e.own {
+	if f == nil || f.Kind == llm.FormatText && !e.Own {
 		return
 	}
 	if f.Kind == llm.FormatText {
-		e.str("responseMimeType", mimeText)
+		e.Inner("responseMimeType", mimeText)
 		return
 	}
-	e.str("responseMimeType", mimeJSON)
+	e.Inner("responseMimeType", mimeJSON)
 	if f.Description != "" {
-		e.drop("response_format.json_schema.description")
+		e.Drop("response_format.json_schema.description")
 	}
 	switch {
-	case e.own && len(f.Extra) > 0:
+	case e.Own && len(f.Extra) > 0:
 		for _, s := range f.Extra {
-			e.raw(s.Name, s.Value)
+			e.InnerRaw(s.Name, s.Value)
 		}
 	case f.Kind == llm.FormatSchema && f.Schema != nil:
-		e.raw("responseJsonSchema", f.Schema)
+		e.InnerRaw("responseJsonSchema", f.Schema)
 	}
 }
 
@@ -210,21 +129,21 @@ const (
 // thinking writes the thinkingConfig. Whoever asks for thinking in another
 // format's words gets to see it, as there.
 func (e *requestEncoder) thinking(r *llm.Request) {
-	rest := thinkingRest(r, e.own)
-	if r.Reasoning == nil && rest == nil || !e.takes("reasoning_effort") {
+	rest := thinkingRest(r, e.Own)
+	if r.Reasoning == nil && rest == nil || !e.Takes("reasoning_effort") {
 		return
 	}
-	e.key("thinkingConfig")
-	e.dst = append(e.dst, '{')
-	if o := r.Reasoning; o != nil && e.own {
+	e.Name("thinkingConfig")
+	e.Dst = append(e.Dst, '{')
+	if o := r.Reasoning; o != nil && e.Own {
 		e.ownThinking(o)
 	} else if o != nil {
 		e.effort(o)
 	}
 	for m := range rawjson.Members(rest) {
-		e.raw(m.Name(), m.Value)
+		e.InnerRaw(m.Name(), m.Value)
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 // thinkingRest is what a thinkingConfig had beside level and budget.
@@ -240,9 +159,9 @@ func thinkingRest(r *llm.Request, own bool) []byte {
 func (e *requestEncoder) ownThinking(o *llm.ReasoningOptions) {
 	budget := o.Budget
 	if o.Effort == effortNone {
-		e.raw("thinkingBudget", []byte{'0'})
+		e.InnerRaw("thinkingBudget", []byte{'0'})
 	} else if o.Effort != "" {
-		e.str("thinkingLevel", strings.ToUpper(o.Effort))
+		e.Inner("thinkingLevel", strings.ToUpper(o.Effort))
 	}
 	if budget > 0 {
 		e.integer("thinkingBudget", "", &budget)
@@ -261,7 +180,7 @@ func (e *requestEncoder) effort(o *llm.ReasoningOptions) {
 		e.integer("thinkingBudget", "", &budget)
 	}
 	if o.Effort != effortNone {
-		e.raw("includeThoughts", []byte("true"))
+		e.InnerRaw("includeThoughts", []byte("true"))
 	}
 }
 
@@ -271,7 +190,7 @@ func (e *requestEncoder) budgetOf(effort string) int64 {
 	switch effort {
 	case effortNone:
 		if strings.Contains(e.model, "-pro") {
-			e.drop("reasoning_effort")
+			e.Drop("reasoning_effort")
 			return leastBudget
 		}
 		return 0
@@ -289,14 +208,14 @@ func (e *requestEncoder) level(effort string) {
 	switch effort {
 	case "":
 	case effortNone:
-		e.drop("reasoning_effort")
-		e.str("thinkingLevel", "LOW")
+		e.Drop("reasoning_effort")
+		e.Inner("thinkingLevel", "LOW")
 	case "minimal", "low":
-		e.str("thinkingLevel", "LOW")
+		e.Inner("thinkingLevel", "LOW")
 	case "medium":
-		e.str("thinkingLevel", "MEDIUM")
+		e.Inner("thinkingLevel", "MEDIUM")
 	default:
-		e.str("thinkingLevel", "HIGH")
+		e.Inner("thinkingLevel", "HIGH")
 	}
 }
 
@@ -306,13 +225,13 @@ func (e *requestEncoder) level(effort string) {
 func (e *requestEncoder) extras(extra []llm.Field) {
 	for _, f := range extra {
 		switch {
-		case e.own && strings.HasPrefix(f.Name, inConfig):
-		case e.own:
-			e.raw(f.Name, f.Value)
+		case e.Own && strings.HasPrefix(f.Name, inConfig):
+		case e.Own:
+			e.InnerRaw(f.Name, f.Value)
 		case isEssential(f):
-			e.refuse(f.Name, "The provider of this model has no way to carry the "+f.Name+" of this request. Leave it out or choose another model.")
+			e.Refuse(f.Name, "The provider of this model has no way to carry the "+f.Name+" of this request. Leave it out or choose another model.")
 		default:
-			e.drop(f.Name)
+			e.Drop(f.Name)
 		}
 	}
 }

@@ -26,25 +26,25 @@ type called struct {
 // contents writes the conversation without what the system says. The results of
 // all calls of a turn stand in one content, as Google asks.
 func (e *requestEncoder) contents(messages []llm.Message) {
-	e.key("contents")
-	e.dst = append(e.dst, '[')
-	empty := len(e.dst)
+	e.Name("contents")
+	e.Dst = append(e.Dst, '[')
+	empty := len(e.Dst)
 	for i := 0; i < len(messages); i++ {
 		m, param := &messages[i], "messages["+strconv.Itoa(i)+"]"
 		if m.Role == llm.RoleSystem {
 			continue
 		}
-		if m.Role == llm.RoleTool && !e.own {
+		if m.Role == llm.RoleTool && !e.Own {
 			var more int
 			m, more = together(messages[i:])
 			i += more
 		}
 		e.content(m, param)
 	}
-	if len(e.dst) == empty {
-		e.refuse("messages", "The provider of this model wants at least one message beside those of the system.")
+	if len(e.Dst) == empty {
+		e.Refuse("messages", "The provider of this model wants at least one message beside those of the system.")
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 }
 
 // together is the first message with the results of those that follow it, and
@@ -67,37 +67,35 @@ func together(messages []llm.Message) (m *llm.Message, more int) {
 
 // content writes one turn.
 func (e *requestEncoder) content(m *llm.Message, param string) {
-	before := len(e.dst)
-	if e.dst[before-1] != '[' {
-		e.dst = append(e.dst, ',')
-	}
-	e.dst = rawjson.AppendString(append(e.dst, `{"role":`...), e.roleWord(m.Role))
-	e.dst = append(e.dst, `,"parts":[`...)
-	empty := len(e.dst)
+	before := len(e.Dst)
+	e.Element()
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"role":`...), e.roleWord(m.Role))
+	e.Dst = append(e.Dst, `,"parts":[`...)
+	empty := len(e.Dst)
 	first := true
 	for _, p := range e.inOrder(m.Parts) {
 		e.part(&p, param, first)
 		first = first && p.Kind != llm.PartToolCall
 	}
-	if len(e.dst) == empty && !e.own {
+	if len(e.Dst) == empty && !e.Own {
 		if m.Role == llm.RoleAssistant { // it said nothing that can be carried
-			e.dst = e.dst[:before]
+			e.Dst = e.Dst[:before]
 			return
 		}
-		e.dst = append(e.dst, `{"text":""}`...)
+		e.Dst = append(e.Dst, `{"text":""}`...)
 	}
-	e.dst = append(e.dst, ']')
-	e.fields(m.Extra, "message fields of another API")
+	e.Dst = append(e.Dst, ']')
+	e.InnerExtras(m.Extra, "message fields of another API")
 	if m.Name != "" {
-		e.drop("name")
+		e.Drop("name")
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 // inOrder is the parts of a turn with the results of calls before the others, in
 // the order of the calls: without ids it says which result is whose.
 func (e *requestEncoder) inOrder(parts []llm.Part) []llm.Part {
-	if e.own || !slices.ContainsFunc(parts, isResult) {
+	if e.Own || !slices.ContainsFunc(parts, isResult) {
 		return parts
 	}
 	rank := func(p *llm.Part) int {
@@ -117,21 +115,10 @@ func (e *requestEncoder) roleWord(r llm.Role) string {
 	switch {
 	case r == llm.RoleAssistant:
 		return "model"
-	case r == llm.RoleTool && e.own:
+	case r == llm.RoleTool && e.Own:
 		return "function"
 	}
 	return "user"
-}
-
-// fields writes members in this format's words, and drops those of another.
-func (e *requestEncoder) fields(extra []llm.Field, what string) {
-	if len(extra) > 0 && !e.own {
-		e.drop(what)
-		return
-	}
-	for _, f := range extra {
-		e.raw(f.Name, f.Value)
-	}
 }
 
 // system writes what the system says, wherever it said it, as one instruction.
@@ -144,69 +131,67 @@ func (e *requestEncoder) system(messages []llm.Message) {
 		}
 		if !begun && len(m.Parts) > 0 {
 			begun = true
-			e.key("systemInstruction")
-			e.dst = append(e.dst, `{"parts":[`...)
+			e.Name("systemInstruction")
+			e.Dst = append(e.Dst, `{"parts":[`...)
 		}
 		for j := range m.Parts {
-			if m.Parts[j].Kind != llm.PartText && !e.own {
+			if m.Parts[j].Kind != llm.PartText && !e.Own {
 				param := "messages[" + strconv.Itoa(i) + "].content"
-				e.refuse(param, "The provider of this model takes text alone in a message of the system.")
+				e.Refuse(param, "The provider of this model takes text alone in a message of the system.")
 			}
 			e.part(&m.Parts[j], "messages["+strconv.Itoa(i)+"]", false)
 		}
 		if m.Name != "" {
-			e.drop("name")
+			e.Drop("name")
 		}
-		if len(m.Extra) > 0 && !e.own {
-			e.drop("message fields of another API")
+		if len(m.Extra) > 0 && !e.Own {
+			e.Drop("message fields of another API")
 		}
 	}
 	if begun {
-		e.dst = append(e.dst, "]}"...)
+		e.Dst = append(e.Dst, "]}"...)
 	}
 }
 
 // part writes one part. First says that the turn has called no function before
 // it.
 func (e *requestEncoder) part(p *llm.Part, param string, first bool) {
-	at := len(e.dst)
-	if e.dst[at-1] != '[' {
-		e.dst = append(e.dst, ',')
-	}
+	at := len(e.Dst)
+	e.Element()
 	signature := p.Signature
 	switch p.Kind {
 	case llm.PartText, llm.PartRefusal:
-		e.dst = rawjson.AppendString(append(e.dst, `{"text":`...), p.Text)
+		e.Dst = rawjson.AppendString(append(e.Dst, `{"text":`...), p.Text)
 	case llm.PartReasoning:
-		if !e.own {
+		if !e.Own {
 			e.dropReasoning(p)
-			e.dst = e.dst[:at]
+			e.Dst = e.Dst[:at]
 			return
 		}
-		e.dst = rawjson.AppendString(append(e.dst, `{"text":`...), p.Text)
-		e.dst = append(e.dst, `,"thought":true`...)
+		e.Dst = rawjson.AppendString(append(e.Dst, `{"text":`...), p.Text)
+		e.Dst = append(e.Dst, `,"thought":true`...)
 	case llm.PartImage, llm.PartAudio, llm.PartDocument:
-		e.dst = append(e.dst, '{')
+		e.Dst = append(e.Dst, '{')
 		e.media(p, param)
 	case llm.PartToolCall:
 		e.call(p.Call, param)
-		if signature == "" && !e.own && e.modern && first {
+		if signature == "" && !e.Own && e.modern && first {
 			signature = noSignature
 		}
 	case llm.PartToolResult:
 		e.result(p.Result, param)
 	default:
-		if !e.own {
-			e.refuse(param+".content", "The provider of this model has no way to carry a content part of this request. Leave it out or choose another model.")
+		if !e.Own {
+			e.Refuse(param+".content", "The provider of this model has no way to carry a content part of this request. Leave it out or choose another model.")
 		}
-		e.dst = append(e.dst, cmp.Or(string(p.Raw), "{}")...)
+		e.Dst = append(e.Dst, cmp.Or(string(p.Raw), "{}")...)
 		return
 	}
 	if signature != "" {
-		e.str("thoughtSignature", signature)
+		e.Inner("thoughtSignature", signature)
 	}
 	e.marks(p)
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 	if p.Kind == llm.PartToolResult {
 		e.mediaBeside(p.Result, param)
 	}
@@ -214,39 +199,34 @@ func (e *requestEncoder) part(p *llm.Part, param string, first bool) {
 
 func (e *requestEncoder) marks(p *llm.Part) {
 	if p.CacheControl != nil {
-		e.drop("cache_control")
+		e.Drop("cache_control")
 	}
-	e.fields(p.Extra, "content fields of another API")
+	e.InnerExtras(p.Extra, "content fields of another API")
 }
 
 // dropReasoning leaves out thinking that another model did, or of which the
 // client kept the words alone.
 func (e *requestEncoder) dropReasoning(p *llm.Part) {
 	if p.Text != "" {
-		e.drop("reasoning")
+		e.Drop("reasoning")
 	}
-	if p.Signature != "" {
-		e.drop("reasoning signature")
-	}
-	if p.Redacted != "" {
-		e.drop("redacted reasoning")
-	}
+	e.DropProof(p)
 }
 
 // call writes a function call. Its arguments are an object here, not text.
 func (e *requestEncoder) call(c *llm.ToolCall, param string) {
 	e.called[c.ID] = called{c.Name, e.calls}
 	e.calls++
-	e.dst = append(e.dst, `{"functionCall":{`...)
+	e.Dst = append(e.Dst, `{"functionCall":{`...)
 	e.id(c.ID)
-	e.str("name", c.Name)
+	e.Inner("name", c.Name)
 	args, ok := object(c.Arguments)
 	if !ok {
-		e.refuse(param+".tool_calls", fmt.Sprintf("The arguments of the call %q are not a JSON object, and the provider of this model takes nothing else.", c.ID))
+		e.Refuse(param+".tool_calls", fmt.Sprintf("The arguments of the call %q are not a JSON object, and the provider of this model takes nothing else.", c.ID))
 	}
-	e.raw("args", []byte(args))
-	e.fields(c.Extra, "tool call fields of another API")
-	e.dst = append(e.dst, '}')
+	e.InnerRaw("args", []byte(args))
+	e.InnerExtras(c.Extra, "tool call fields of another API")
+	e.Dst = append(e.Dst, '}')
 }
 
 // object is the JSON object that a text holds; an empty text, which models
@@ -264,8 +244,8 @@ func object(text string) (string, bool) {
 
 // id writes the id of a call or a result, where the provider wants it.
 func (e *requestEncoder) id(id string) {
-	if id != "" && !isMadeUp(id) && !e.q.NoCallIDs && (e.own || e.modern) {
-		e.str("id", id)
+	if id != "" && !isMadeUp(id) && !e.Quirks.NoCallIDs && (e.Own || e.modern) {
+		e.Inner("id", id)
 	}
 }
 
@@ -273,15 +253,15 @@ func (e *requestEncoder) id(id string) {
 func (e *requestEncoder) result(r *llm.ToolResult, param string) {
 	name := cmp.Or(r.Name, e.called[r.CallID].name)
 	if name == "" {
-		e.refuse(param+".tool_call_id", fmt.Sprintf("No tool call with the id %q comes before this result, and the provider of this model wants the name of its function.", r.CallID))
+		e.Refuse(param+".tool_call_id", fmt.Sprintf("No tool call with the id %q comes before this result, and the provider of this model wants the name of its function.", r.CallID))
 	}
-	e.dst = append(e.dst, `{"functionResponse":{`...)
+	e.Dst = append(e.Dst, `{"functionResponse":{`...)
 	e.id(r.CallID)
-	e.str("name", name)
+	e.Inner("name", name)
 	e.output(r)
 	e.mediaInside(r, param)
-	e.fields(r.Extra, "tool result fields of another API")
-	e.dst = append(e.dst, '}')
+	e.InnerExtras(r.Extra, "tool result fields of another API")
+	e.Dst = append(e.Dst, '}')
 }
 
 // output writes the response object: the original where there is one, else the
@@ -294,21 +274,21 @@ func (e *requestEncoder) output(r *llm.ToolResult) {
 			continue
 		}
 		e.marks(p)
-		if e.own && p.Raw != nil {
-			e.raw("response", p.Raw)
+		if e.Own && p.Raw != nil {
+			e.InnerRaw("response", p.Raw)
 			return
 		}
 		text = append(text, p.Text)
 	}
-	if e.own && len(text) == 0 {
+	if e.Own && len(text) == 0 {
 		return
 	}
-	e.key("response")
-	e.dst = append(e.dst, '{')
+	e.Name("response")
+	e.Dst = append(e.Dst, '{')
 	if r.IsError {
-		e.str("error", strings.Join(text, "\n"))
+		e.Inner("error", strings.Join(text, "\n"))
 	} else {
-		e.str("output", strings.Join(text, "\n"))
+		e.Inner("output", strings.Join(text, "\n"))
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }

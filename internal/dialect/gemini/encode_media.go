@@ -18,29 +18,29 @@ func (e *requestEncoder) media(p *llm.Part, param string) {
 	}
 	address := m.URL
 	switch {
-	case m.Data != "" || e.own && address == "" && m.FileID == "":
-		e.dst = append(e.dst, `"inlineData":{`...)
-		e.str("mimeType", mimeOf(p))
-		e.str("data", m.Data)
-	case address != "" || e.own || isOwnFile(m.FileID):
-		e.dst = append(e.dst, `"fileData":{`...)
-		if mime := cmp.Or(m.MIME, mimeByName(address)); mime != "" && (!e.own || m.MIME != "") {
-			e.str("mimeType", mime)
+	case m.Data != "" || e.Own && address == "" && m.FileID == "":
+		e.Dst = append(e.Dst, `"inlineData":{`...)
+		e.Inner("mimeType", mimeOf(p))
+		e.Inner("data", m.Data)
+	case address != "" || e.Own || isOwnFile(m.FileID):
+		e.Dst = append(e.Dst, `"fileData":{`...)
+		if mime := cmp.Or(m.MIME, mimeByName(address)); mime != "" && (!e.Own || m.MIME != "") {
+			e.Inner("mimeType", mime)
 		}
-		e.str("fileUri", cmp.Or(address, m.FileID))
+		e.Inner("fileUri", cmp.Or(address, m.FileID))
 	default:
-		e.refuse(param+".content", "A file by its id can be read by the provider alone that gave the id. Send the data or an address instead.")
+		e.Refuse(param+".content", "A file by its id can be read by the provider alone that gave the id. Send the data or an address instead.")
 		return
 	}
-	if e.own && m.Name != "" {
-		e.str("displayName", m.Name)
+	if e.Own && m.Name != "" {
+		e.Inner("displayName", m.Name)
 	} else if m.Name != "" {
-		e.drop("filename")
+		e.Drop("filename")
 	}
 	if m.Detail != "" && m.Detail != "auto" {
-		e.drop("detail")
+		e.Drop("detail")
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 // isOwnFile reports whether an id is the address of a file that Google keeps.
@@ -66,7 +66,7 @@ func mimeOf(p *llm.Part) string {
 // mediaInside writes the images and the like that a function gave back, as
 // models since the third generation take them.
 func (e *requestEncoder) mediaInside(r *llm.ToolResult, param string) {
-	if !e.own && !e.modern {
+	if !e.Own && !e.modern {
 		return
 	}
 	begun := false
@@ -77,19 +77,19 @@ func (e *requestEncoder) mediaInside(r *llm.ToolResult, param string) {
 		}
 		if !begun {
 			begun = true
-			e.key("parts")
-			e.dst = append(e.dst, '[')
+			e.Name("parts")
+			e.Dst = append(e.Dst, '[')
 		}
 		e.resultPart(p, param)
 	}
 	if begun {
-		e.dst = append(e.dst, ']')
+		e.Dst = append(e.Dst, ']')
 	}
 }
 
 // mediaBeside writes them as parts of the turn, for older models.
 func (e *requestEncoder) mediaBeside(r *llm.ToolResult, param string) {
-	if e.own || e.modern {
+	if e.Own || e.modern {
 		return
 	}
 	for i := range r.Parts {
@@ -100,19 +100,17 @@ func (e *requestEncoder) mediaBeside(r *llm.ToolResult, param string) {
 }
 
 func (e *requestEncoder) resultPart(p *llm.Part, param string) {
-	if e.dst[len(e.dst)-1] != '[' {
-		e.dst = append(e.dst, ',')
-	}
+	e.Element()
 	switch {
 	case p.Media != nil:
-		e.dst = append(e.dst, '{')
+		e.Dst = append(e.Dst, '{')
 		e.media(p, param)
 		e.marks(p)
-		e.dst = append(e.dst, '}')
-	case e.own && p.Raw != nil:
-		e.dst = append(e.dst, p.Raw...)
+		e.Dst = append(e.Dst, '}')
+	case e.Own && p.Raw != nil:
+		e.Dst = append(e.Dst, p.Raw...)
 	default:
-		e.refuse(param+".content", "The provider of this model has no way to carry a part of a tool's result. Leave it out or choose another model.")
+		e.Refuse(param+".content", "The provider of this model has no way to carry a part of a tool's result. Leave it out or choose another model.")
 	}
 }
 

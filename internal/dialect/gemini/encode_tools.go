@@ -11,21 +11,21 @@ import (
 // tools writes the functions, all in one object, then the server-side tools.
 func (e *requestEncoder) tools(r *llm.Request) {
 	if len(r.Tools) > 0 {
-		e.key("tools")
-		e.dst = append(e.dst, '[')
+		e.Name("tools")
+		e.Dst = append(e.Dst, '[')
 		e.functions(r.Tools)
 		for i := range r.Tools {
 			if raw := r.Tools[i].Raw; raw != nil {
 				e.serverTool(raw, i)
 			}
 		}
-		e.dst = append(e.dst, ']')
+		e.Dst = append(e.Dst, ']')
 	}
-	if !e.own || !slices.ContainsFunc(r.Extra, func(f llm.Field) bool { return f.Name == "toolConfig" }) {
+	if !e.Own || !slices.ContainsFunc(r.Extra, func(f llm.Field) bool { return f.Name == "toolConfig" }) {
 		e.choice(r)
 	}
 	if p := r.ParallelTools; p != nil && !*p && len(r.Tools) > 0 {
-		e.drop("parallel_tool_calls")
+		e.Drop("parallel_tool_calls")
 	}
 }
 
@@ -37,75 +37,75 @@ func (e *requestEncoder) functions(tools []llm.Tool) {
 			continue
 		}
 		if first {
-			e.dst = append(e.dst, `{"functionDeclarations":[`...)
+			e.Dst = append(e.Dst, `{"functionDeclarations":[`...)
 			first = false
 		} else {
-			e.dst = append(e.dst, ',')
+			e.Dst = append(e.Dst, ',')
 		}
 		e.function(t)
 	}
 	if !first {
-		e.dst = append(e.dst, "]}"...)
+		e.Dst = append(e.Dst, "]}"...)
 	}
 }
 
 // function writes a declaration. Its parameters go as JSON Schema, but for
 // those that came in OpenAPI's words.
 func (e *requestEncoder) function(t *llm.Tool) {
-	e.dst = append(e.dst, '{')
-	e.str("name", t.Name)
+	e.Dst = append(e.Dst, '{')
+	e.Inner("name", t.Name)
 	if t.Description != "" {
-		e.str("description", t.Description)
+		e.Inner("description", t.Description)
 	}
 	openAPI := false
 	for _, f := range t.Extra {
-		if !e.own {
-			e.drop("tool fields of another API")
+		if !e.Own {
+			e.Drop("tool fields of another API")
 			break
 		}
 		openAPI = openAPI || f.Name == "parameters"
-		e.raw(f.Name, f.Value)
+		e.InnerRaw(f.Name, f.Value)
 	}
 	if t.Parameters != nil && !openAPI {
-		e.raw("parametersJsonSchema", t.Parameters)
+		e.InnerRaw("parametersJsonSchema", t.Parameters)
 	}
 	if t.Strict != nil && *t.Strict {
-		e.drop("strict")
+		e.Drop("strict")
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 func (e *requestEncoder) serverTool(raw []byte, position int) {
-	if !e.own {
+	if !e.Own {
 		at := "tools[" + strconv.Itoa(position) + "]"
-		e.refuse(at, "The tool "+at+" is not a function, and the provider of this model has no such tool. Leave it out or choose another model.")
+		e.Refuse(at, "The tool "+at+" is not a function, and the provider of this model has no such tool. Leave it out or choose another model.")
 		return
 	}
-	if e.dst[len(e.dst)-1] == '}' {
-		e.dst = append(e.dst, ',')
+	if e.Dst[len(e.Dst)-1] == '}' {
+		e.Dst = append(e.Dst, ',')
 	}
-	e.dst = append(e.dst, raw...)
+	e.Dst = append(e.Dst, raw...)
 }
 
 // choice writes the toolConfig. Elsewhere a choice without tools is an error,
 // or says nothing.
 func (e *requestEncoder) choice(r *llm.Request) {
 	c := r.ToolChoice
-	if c == nil || len(r.Tools) == 0 && !e.own {
+	if c == nil || len(r.Tools) == 0 && !e.Own {
 		return
 	}
-	e.key("toolConfig")
-	e.dst = append(e.dst, `{"functionCallingConfig":{"mode":`...)
+	e.Name("toolConfig")
+	e.Dst = append(e.Dst, `{"functionCallingConfig":{"mode":`...)
 	switch c.Mode {
 	case llm.ToolsNone:
-		e.dst = rawjson.AppendString(e.dst, modeNone)
+		e.Dst = rawjson.AppendString(e.Dst, modeNone)
 	case llm.ToolsRequired:
-		e.dst = rawjson.AppendString(e.dst, modeAny)
+		e.Dst = rawjson.AppendString(e.Dst, modeAny)
 	case llm.ToolsNamed:
-		e.dst = append(rawjson.AppendString(e.dst, modeAny), `,"allowedFunctionNames":[`...)
-		e.dst = append(rawjson.AppendString(e.dst, c.Name), ']')
+		e.Dst = append(rawjson.AppendString(e.Dst, modeAny), `,"allowedFunctionNames":[`...)
+		e.Dst = append(rawjson.AppendString(e.Dst, c.Name), ']')
 	default:
-		e.dst = rawjson.AppendString(e.dst, modeAuto)
+		e.Dst = rawjson.AppendString(e.Dst, modeAuto)
 	}
-	e.dst = append(e.dst, "}}"...)
+	e.Dst = append(e.Dst, "}}"...)
 }

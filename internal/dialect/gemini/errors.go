@@ -66,7 +66,7 @@ const typePrefix = "type.googleapis.com/google.rpc."
 // again, and the request.
 func EncodeError(dst []byte, e *llm.Error, requestID string) []byte {
 	w := wordsOf(e.Code)
-	dst = appendCount(dst, `{"error":{"code":`, int64(w.status))
+	dst = rawjson.AppendCount(dst, `{"error":{"code":`, int64(w.status))
 	dst = rawjson.AppendString(append(dst, `,"message":`...), e.Message)
 	dst = rawjson.AppendString(append(dst, `,"status":`...), w.canonical)
 	dst = append(dst, `,"details":[{"@type":"`+typePrefix+`ErrorInfo","reason":`...)

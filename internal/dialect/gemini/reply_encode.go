@@ -78,7 +78,7 @@ func appendCandidate(dst []byte, c *llm.Choice) []byte {
 	}
 	dst = append(dst, `],"role":"model"}`...)
 	dst = appendFinish(dst, c, broken)
-	dst = appendCount(dst, `,"index":`, int64(c.Index))
+	dst = rawjson.AppendCount(dst, `,"index":`, int64(c.Index))
 	return append(appendFields(dst, c.Extra), '}')
 }
 

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -73,7 +74,7 @@ func open(dst []byte) []byte {
 
 // close ends an event behind the last part of its candidate.
 func (e *Encoder) close(dst []byte, choice int) []byte {
-	dst = appendCount(append(dst, `],"role":"model"}`...), `,"index":`, int64(choice))
+	dst = rawjson.AppendCount(append(dst, `],"role":"model"}`...), `,"index":`, int64(choice))
 	return append(append(append(dst, "}],"...), e.tail...), "}\n\n"...)
 }
 
@@ -132,9 +133,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 		dst = append(appendUsage(append(dst, `"usageMetadata":`...), &f.Usage, f.Cost), ',')
 	}
 	dst = append(dst, e.tail...)
-	if f.Attempts > 1 {
-		dst = appendAttempts(dst, f)
-	}
+	dst = stamp.Attempts(dst, f)
 	return append(dst, "}\n\n"...)
 }
 
@@ -165,7 +164,7 @@ func (e *Encoder) finish(dst []byte, choice int, reason llm.FinishReason) []byte
 	} else {
 		dst = rawjson.AppendString(append(dst, `,"finishReason":`...), finishWord(reason))
 	}
-	return append(appendCount(dst, `,"index":`, int64(choice)), '}')
+	return append(rawjson.AppendCount(dst, `,"index":`, int64(choice)), '}')
 }
 
 // Fail writes an in-band error, which ends the stream.

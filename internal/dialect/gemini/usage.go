@@ -1,9 +1,8 @@
 package gemini
 
 import (
-	"strconv"
-
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -141,21 +140,21 @@ func (r *rawUsage) totals() (input, output int64) {
 // one.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	prompt, candidates := u.InputTokens(), u[llm.Output]+u[llm.AudioOut]
-	dst = appendCount(dst, `{"promptTokenCount":`, prompt)
-	dst = appendCount(dst, `,"candidatesTokenCount":`, candidates)
-	dst = appendCount(dst, `,"totalTokenCount":`, u.TotalTokens())
+	dst = rawjson.AppendCount(dst, `{"promptTokenCount":`, prompt)
+	dst = rawjson.AppendCount(dst, `,"candidatesTokenCount":`, candidates)
+	dst = rawjson.AppendCount(dst, `,"totalTokenCount":`, u.TotalTokens())
 	if n := u[llm.CacheRead]; n > 0 {
-		dst = appendCount(dst, `,"cachedContentTokenCount":`, n)
+		dst = rawjson.AppendCount(dst, `,"cachedContentTokenCount":`, n)
 	}
 	if n := u[llm.Reasoning]; n > 0 {
-		dst = appendCount(dst, `,"thoughtsTokenCount":`, n)
+		dst = rawjson.AppendCount(dst, `,"thoughtsTokenCount":`, n)
 	}
 	audio, image := u[llm.AudioIn], u[llm.ImageIn]
-	dst = appendCount(dst, `,"promptTokensDetails":[{"modality":"TEXT","tokenCount":`, prompt-audio-image)
+	dst = rawjson.AppendCount(dst, `,"promptTokensDetails":[{"modality":"TEXT","tokenCount":`, prompt-audio-image)
 	dst = appendModality(dst, `,{"modality":"AUDIO","tokenCount":`, audio)
 	dst = append(appendModality(dst, `,{"modality":"IMAGE","tokenCount":`, image), "}]"...)
 	if n := u[llm.AudioOut]; n > 0 {
-		dst = appendCount(dst, `,"candidatesTokensDetails":[{"modality":"TEXT","tokenCount":`, candidates-n)
+		dst = rawjson.AppendCount(dst, `,"candidatesTokensDetails":[{"modality":"TEXT","tokenCount":`, candidates-n)
 		dst = append(appendModality(dst, `,{"modality":"AUDIO","tokenCount":`, n), "}]"...)
 	}
 	if cost != nil {
@@ -170,45 +169,12 @@ func appendModality(dst []byte, opening string, n int64) []byte {
 	if n == 0 {
 		return dst
 	}
-	return appendCount(append(dst, '}'), opening, n)
-}
-
-func appendCount(dst []byte, name string, n int64) []byte {
-	return strconv.AppendInt(append(dst, name...), n, 10)
-}
-
-// appendAttempts writes the member that tells of an answer which took more
-// than one attempt.
-func appendAttempts(dst []byte, f *llm.Final) []byte {
-	dst = appendCount(dst, `,"weir":{"attempts":`, int64(f.Attempts))
-	dst = appendStrings(append(dst, `,"models":`...), f.Models)
-	return append(dst, '}')
+	return rawjson.AppendCount(append(dst, '}'), opening, n)
 }
 
 // Stamp appends to dst a reply, or the data of one stream event, with the cost
 // in its usageMetadata and, after more than one attempt, what was tried. Without
 // a usageMetadata the bytes stay as they are.
 func Stamp(dst, data []byte, f *llm.Final) []byte {
-	var usage rawjson.Member
-	var last int // behind the last member
-	for m := range rawjson.Members(data) {
-		if m.Is("usageMetadata") && rawjson.KindOf(m.Value) == rawjson.Object {
-			usage = m
-		}
-		last = m.Start + len(m.Value)
-	}
-	if usage.Value == nil {
-		return append(dst, data...)
-	}
-	edits := make([]rawjson.Edit, 0, 2)
-	if f.Cost != nil {
-		e := rawjson.Set(usage.Value, "cost", f.Cost.AppendText(nil))
-		e.Start += usage.Start
-		e.End += usage.Start
-		edits = append(edits, e)
-	}
-	if f.Attempts > 1 {
-		edits = append(edits, rawjson.Edit{Start: last, End: last, Text: appendAttempts(nil, f)})
-	}
-	return rawjson.Splice(dst, data, edits...)
+	return stamp.Reply(dst, data, "usageMetadata", f)
 }

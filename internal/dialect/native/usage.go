@@ -3,8 +3,8 @@ package native
 import (
 	"strconv"
 
+	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
-	"weir/internal/rawjson"
 )
 
 // appendTokens writes the members of the usage object.
@@ -21,17 +21,5 @@ func appendFinal(dst []byte, f *llm.Final) []byte {
 	if f.Cost != nil {
 		dst = f.Cost.AppendText(append(dst, `,"cost":`...))
 	}
-	dst = append(dst, '}')
-	if f.Attempts <= 1 {
-		return dst
-	}
-	dst = strconv.AppendInt(append(dst, `,"weir":{"attempts":`...), int64(f.Attempts), 10)
-	dst = append(dst, `,"models":[`...)
-	for i, model := range f.Models {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendString(dst, model)
-	}
-	return append(dst, "]}"...)
+	return stamp.Attempts(append(dst, '}'), f)
 }

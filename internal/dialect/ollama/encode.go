@@ -2,10 +2,10 @@ package ollama
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -15,117 +15,39 @@ import (
 // *llm.Error that names it; dropped names what is left out for being a
 // preference or in another wire format's words.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	e := requestEncoder{q: q, own: r.ExtraOf == Name}
-	if q == nil {
-		e.q = &llm.Quirks{}
-	}
-	e.dst = append(make([]byte, 0, sizeOf(r)), '{')
-	e.str("model", r.Model)
+	e := requestEncoder{Writer: compose.New(Name, r, q)}
+	e.Text("model", r.Model)
 	e.messages(r.Messages)
 	e.tools(r)
 	e.answer(r)
 	e.options(r)
 	for _, f := range r.Extra {
 		switch {
-		case !e.own:
-			e.drop(f.Name)
+		case !e.Own:
+			e.Drop(f.Name)
 		case !strings.HasPrefix(f.Name, optionPrefix): // else it stands among the options
-			e.raw(f.Name, f.Value)
+			e.Raw(f.Name, f.Value)
 		}
 	}
-	e.raw("stream", strconv.AppendBool(nil, r.Stream)) // without it, it would be a stream
-	if e.err != nil {
-		return nil, nil, e.err
-	}
-	return append(e.dst, '}'), e.dropped, nil
-}
-
-// sizeOf guesses the length of the body, so that it is allocated once.
-func sizeOf(r *llm.Request) int {
-	n := 256 + len(r.Model)
-	for i := range r.Messages {
-		n += 64
-		for j := range r.Messages[i].Parts {
-			p := &r.Messages[i].Parts[j]
-			n += 64 + len(p.Text) + len(p.Text)/16
-			if p.Media != nil {
-				n += len(p.Media.Data)
-			}
-		}
-	}
-	for i := range r.Tools {
-		n += 96 + len(r.Tools[i].Description) + len(r.Tools[i].Parameters)
-	}
-	return n
+	e.Raw("stream", strconv.AppendBool(nil, r.Stream)) // without it, it would be a stream
+	return e.Close()
 }
 
 type requestEncoder struct {
-	dst     []byte
-	q       *llm.Quirks
-	own     bool // extras are in this format's words
-	dropped []string
-	err     error // the first thing that cannot be carried
+	compose.Writer
 	// names are those of the called functions by the id of the call: a result
 	// is told by the name here.
 	names map[string]string
 }
 
-// drop notes, once, what is left out.
-func (e *requestEncoder) drop(what string) {
-	if !slices.Contains(e.dropped, what) {
-		e.dropped = append(e.dropped, what)
-	}
-}
-
-// refuse notes what cannot be carried and must not be left out.
-func (e *requestEncoder) refuse(param, message string) {
-	if e.err == nil {
-		e.err = llm.Invalid(param, message)
-	}
-}
-
-// key writes a top-level member's name as the provider calls it, and reports
-// whether the provider takes it at all.
-func (e *requestEncoder) key(name string) bool {
-	if slices.Contains(e.q.Drop, name) {
-		e.drop(name)
-		return false
-	}
-	if other, ok := e.q.Rename[name]; ok {
-		name = other
-	}
-	e.member(name)
-	return true
-}
-
-// member writes a name, with the comma that it needs.
-func (e *requestEncoder) member(name string) {
-	if e.dst[len(e.dst)-1] != '{' {
-		e.dst = append(e.dst, ',')
-	}
-	e.dst = append(rawjson.AppendString(e.dst, name), ':')
-}
-
-func (e *requestEncoder) str(name, value string) {
-	if e.key(name) {
-		e.dst = rawjson.AppendString(e.dst, value)
-	}
-}
-
-func (e *requestEncoder) raw(name string, value []byte) {
-	if e.key(name) {
-		e.dst = append(e.dst, value...)
-	}
-}
-
 // options writes the model's parameters.
 func (e *requestEncoder) options(r *llm.Request) {
-	before := len(e.dst)
-	if !e.key(optionsMember) {
+	before := len(e.Dst)
+	if !e.Key(optionsMember) {
 		return
 	}
-	e.dst = append(e.dst, '{')
-	first := len(e.dst)
+	e.Dst = append(e.Dst, '{')
+	first := len(e.Dst)
 	e.integer(outputCap, r.MaxOutput)
 	e.number("temperature", r.Temperature)
 	e.number("top_p", r.TopP)
@@ -135,51 +57,43 @@ func (e *requestEncoder) options(r *llm.Request) {
 	e.integer("seed", r.Seed)
 	e.stop(r.Stop)
 	for _, f := range r.Extra {
-		if name, ok := strings.CutPrefix(f.Name, optionPrefix); ok && e.own && e.option(name) {
-			e.dst = append(e.dst, f.Value...)
+		if name, ok := strings.CutPrefix(f.Name, optionPrefix); ok && e.Own && e.option(name) {
+			e.Dst = append(e.Dst, f.Value...)
 		}
 	}
-	if len(e.dst) == first {
-		e.dst = e.dst[:before]
+	if len(e.Dst) == first {
+		e.Dst = e.Dst[:before]
 		return
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 // option writes an option's name and reports whether the provider takes it.
 func (e *requestEncoder) option(name string) bool {
-	if slices.Contains(e.q.Drop, optionPrefix+name) {
-		e.drop(optionPrefix + name)
+	if !e.Takes(optionPrefix + name) {
 		return false
 	}
-	e.member(name)
+	e.Name(name)
 	return true
 }
 
+// integer writes an option, where there is a value, and number likewise.
 func (e *requestEncoder) integer(name string, n *int64) {
 	if n != nil && e.option(name) {
-		e.dst = strconv.AppendInt(e.dst, *n, 10)
+		e.Dst = strconv.AppendInt(e.Dst, *n, 10)
 	}
 }
 
 func (e *requestEncoder) number(name string, n *json.Number) {
 	if n != nil && e.option(name) {
-		e.dst = append(e.dst, *n...)
+		e.Dst = append(e.Dst, *n...)
 	}
 }
 
 func (e *requestEncoder) stop(list []string) {
-	if len(list) == 0 || !e.option("stop") {
-		return
+	if len(list) > 0 && e.option("stop") {
+		e.Dst = rawjson.AppendStrings(e.Dst, list)
 	}
-	e.dst = append(e.dst, '[')
-	for i, s := range list {
-		if i > 0 {
-			e.dst = append(e.dst, ',')
-		}
-		e.dst = rawjson.AppendString(e.dst, s)
-	}
-	e.dst = append(e.dst, ']')
 }
 
 // answer writes what the answer is to be like: its shape, the thinking before
@@ -187,26 +101,26 @@ func (e *requestEncoder) stop(list []string) {
 func (e *requestEncoder) answer(r *llm.Request) {
 	if f := r.Format; f != nil {
 		if f.Description != "" {
-			e.drop("response_format.json_schema.description")
+			e.Drop("response_format.json_schema.description")
 		}
 		if len(f.Extra) > 0 {
-			e.drop("response_format fields of another API")
+			e.Drop("response_format fields of another API")
 		}
 		switch {
 		case f.Kind == llm.FormatSchema && f.Schema != nil:
-			e.raw("format", f.Schema)
+			e.Raw("format", f.Schema)
 		case f.Kind == llm.FormatSchema || f.Kind == llm.FormatJSON:
-			e.raw("format", []byte(`"json"`))
+			e.Raw("format", []byte(`"json"`))
 		}
 	}
 	if r.Reasoning != nil {
 		e.think(r.Reasoning)
 	}
 	if r.User != "" {
-		e.drop("user")
+		e.Drop("user")
 	}
 	if r.Choices != nil && *r.Choices > 1 {
-		e.refuse("n", "Ollama gives one answer a request: n must be 1.")
+		e.Refuse("n", "Ollama gives one answer a request: n must be 1.")
 	}
 }
 
@@ -223,7 +137,7 @@ const (
 func (e *requestEncoder) think(o *llm.ReasoningOptions) {
 	effort := o.Effort
 	if effort == "" && o.Budget > 0 {
-		e.drop("reasoning budget")
+		e.Drop("reasoning budget")
 		switch {
 		case o.Budget < mediumBudget:
 			effort = effortLow
@@ -236,17 +150,17 @@ func (e *requestEncoder) think(o *llm.ReasoningOptions) {
 	switch effort {
 	case "":
 	case effortNone:
-		e.raw("think", []byte("false"))
+		e.Raw("think", []byte("false"))
 	case effortMedium:
-		e.raw("think", []byte("true"))
+		e.Raw("think", []byte("true"))
 	case "minimal", effortLow:
-		e.str("think", effortLow)
+		e.Text("think", effortLow)
 	case effortHigh:
-		e.str("think", effortHigh)
+		e.Text("think", effortHigh)
 	case "xhigh", effortMax:
-		e.str("think", effortMax)
+		e.Text("think", effortMax)
 	default:
-		e.drop("reasoning_effort")
+		e.Drop("reasoning_effort")
 	}
 }
 
@@ -258,48 +172,48 @@ func (e *requestEncoder) tools(r *llm.Request) {
 		mode = r.ToolChoice.Mode
 	}
 	if mode == llm.ToolsRequired || mode == llm.ToolsNamed {
-		e.refuse("tool_choice", `Ollama cannot be made to call a tool: the tool_choice must be "auto" or "none".`)
+		e.Refuse("tool_choice", `Ollama cannot be made to call a tool: the tool_choice must be "auto" or "none".`)
 	}
-	if len(r.Tools) == 0 || mode == llm.ToolsNone || !e.key("tools") {
+	if len(r.Tools) == 0 || mode == llm.ToolsNone || !e.Key("tools") {
 		return
 	}
-	e.dst = append(e.dst, '[')
+	e.Dst = append(e.Dst, '[')
 	for i := range r.Tools {
 		if i > 0 {
-			e.dst = append(e.dst, ',')
+			e.Dst = append(e.Dst, ',')
 		}
 		e.tool(&r.Tools[i], i)
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 	if r.ParallelTools != nil && !*r.ParallelTools {
-		e.drop("parallel_tool_calls")
+		e.Drop("parallel_tool_calls")
 	}
 }
 
 func (e *requestEncoder) tool(t *llm.Tool, i int) {
 	if t.CacheControl != nil {
-		e.drop("cache_control")
+		e.Drop("cache_control")
 	}
 	if t.Raw != nil {
-		if !e.own {
-			e.refuse("tools["+strconv.Itoa(i)+"]", "Ollama takes tools that are functions, and no other.")
+		if !e.Own {
+			e.Refuse("tools["+strconv.Itoa(i)+"]", "Ollama takes tools that are functions, and no other.")
 		}
-		e.dst = append(e.dst, t.Raw...)
+		e.Dst = append(e.Dst, t.Raw...)
 		return
 	}
 	if t.Strict != nil && *t.Strict {
-		e.drop("strict")
+		e.Drop("strict")
 	}
-	e.dst = rawjson.AppendString(append(e.dst, `{"type":"function","function":{"name":`...), t.Name)
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"function","function":{"name":`...), t.Name)
 	if t.Description != "" {
-		e.dst = rawjson.AppendString(append(e.dst, `,"description":`...), t.Description)
+		e.Dst = rawjson.AppendString(append(e.Dst, `,"description":`...), t.Description)
 	}
 	switch {
 	case t.Parameters != nil:
-		e.dst = append(append(e.dst, `,"parameters":`...), t.Parameters...)
-	case !e.own: // required here
-		e.dst = append(e.dst, `,"parameters":{"type":"object","properties":{}}`...)
+		e.Dst = append(append(e.Dst, `,"parameters":`...), t.Parameters...)
+	case !e.Own: // required here
+		e.Dst = append(e.Dst, `,"parameters":{"type":"object","properties":{}}`...)
 	}
-	e.extra(t.Extra, "tool fields of another API")
-	e.dst = append(e.dst, "}}"...)
+	e.InnerExtras(t.Extra, "tool fields of another API")
+	e.Dst = append(e.Dst, "}}"...)
 }

@@ -8,19 +8,19 @@ import (
 )
 
 func (e *requestEncoder) messages(list []llm.Message) {
-	e.key("messages")
-	e.dst = append(e.dst, '[')
+	e.Key("messages")
+	e.Dst = append(e.Dst, '[')
 	for i := range list {
 		e.message(&list[i], "messages["+strconv.Itoa(i)+"]")
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 }
 
 // message writes one turn. Each tool's result is a message of its own here,
 // ahead of what else the turn holds.
 func (e *requestEncoder) message(m *llm.Message, param string) {
 	if m.Name != "" {
-		e.drop("name")
+		e.Drop("name")
 	}
 	results := 0
 	for i := range m.Parts {
@@ -38,29 +38,15 @@ func (e *requestEncoder) message(m *llm.Message, param string) {
 }
 
 func (e *requestEncoder) open(role llm.Role) {
-	if e.dst[len(e.dst)-1] != '[' {
-		e.dst = append(e.dst, ',')
-	}
-	e.dst = append(e.dst, `{"role":`...)
-	e.dst = rawjson.AppendString(e.dst, string(role))
+	e.Element()
+	e.Dst = append(e.Dst, `{"role":`...)
+	e.Dst = rawjson.AppendString(e.Dst, string(role))
 }
 
 // close ends a message, after its members in this format's words.
 func (e *requestEncoder) close(m *llm.Message) {
-	e.extra(m.Extra, "message fields of another API")
-	e.dst = append(e.dst, '}')
-}
-
-// extra writes members in this format's words, and drops those of another.
-func (e *requestEncoder) extra(fields []llm.Field, what string) {
-	if len(fields) > 0 && !e.own {
-		e.drop(what)
-		return
-	}
-	for _, f := range fields {
-		e.member(f.Name)
-		e.dst = append(e.dst, f.Value...)
-	}
+	e.InnerExtras(m.Extra, "message fields of another API")
+	e.Dst = append(e.Dst, '}')
 }
 
 // result writes what a tool gave back. The function's name is what tells the
@@ -68,28 +54,26 @@ func (e *requestEncoder) extra(fields []llm.Field, what string) {
 func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message, param string) {
 	e.open(llm.RoleTool)
 	name := r.Name
-	if name == "" && !e.own {
+	if name == "" && !e.Own {
 		name = e.names[r.CallID]
 	}
 	if name != "" {
-		e.member("tool_name")
-		e.dst = rawjson.AppendString(e.dst, name)
+		e.Inner("tool_name", name)
 	}
 	if r.CallID != "" {
-		e.member("tool_call_id")
-		e.dst = rawjson.AppendString(e.dst, r.CallID)
+		e.Inner("tool_call_id", r.CallID)
 	}
 	if r.IsError {
-		e.drop("tool result is_error")
+		e.Drop("tool result is_error")
 	}
 	if len(r.Extra) > 0 {
-		e.drop("tool result fields of another API")
+		e.Drop("tool result fields of another API")
 	}
 	e.parts(r.Parts, llm.RoleTool, param)
 	if m.Role == llm.RoleTool {
 		e.close(m)
 	} else {
-		e.dst = append(e.dst, '}')
+		e.Dst = append(e.Dst, '}')
 	}
 }
 
@@ -103,7 +87,7 @@ func (e *requestEncoder) parts(parts []llm.Part, role llm.Role, param string) {
 	for i := range parts {
 		p := &parts[i]
 		e.dropMarks(p)
-		e.dropProof(p)
+		e.DropProof(p)
 		switch p.Kind {
 		case llm.PartText, llm.PartRefusal:
 			if len(words) > 0 && role != llm.RoleAssistant {
@@ -113,21 +97,19 @@ func (e *requestEncoder) parts(parts []llm.Part, role llm.Role, param string) {
 		case llm.PartReasoning:
 			thinking = append(thinking, p.Text...)
 		case llm.PartImage:
-			if e.takes(p.Media, param+".content["+strconv.Itoa(i)+"]") {
+			if e.takesImage(p.Media, param+".content["+strconv.Itoa(i)+"]") {
 				images = append(images, p.Media)
 			}
 		case llm.PartToolCall:
 			calls = append(calls, p.Call)
 		case llm.PartToolResult: // a message of its own
 		default:
-			e.refuse(param+".content["+strconv.Itoa(i)+"]", refusalOf(p.Kind))
+			e.Refuse(param+".content["+strconv.Itoa(i)+"]", refusalOf(p.Kind))
 		}
 	}
-	e.member("content")
-	e.dst = rawjson.AppendString(e.dst, string(words))
+	e.Inner("content", string(words))
 	if len(thinking) > 0 {
-		e.member("thinking")
-		e.dst = rawjson.AppendString(e.dst, string(thinking))
+		e.Inner("thinking", string(thinking))
 	}
 	e.images(images)
 	e.calls(calls, param)
@@ -136,24 +118,13 @@ func (e *requestEncoder) parts(parts []llm.Part, role llm.Role, param string) {
 // dropMarks names what is left out beside a part in another format's words.
 func (e *requestEncoder) dropMarks(p *llm.Part) {
 	if p.CacheControl != nil {
-		e.drop("cache_control")
+		e.Drop("cache_control")
 	}
 	if len(p.Extra) > 0 {
-		e.drop("content fields of another API")
+		e.Drop("content fields of another API")
 	}
 	if p.Annotations != nil {
-		e.drop("annotations")
-	}
-}
-
-// dropProof names what is lost of another vendor's proof of its thinking, which
-// may stand on any part.
-func (e *requestEncoder) dropProof(p *llm.Part) {
-	if p.Signature != "" {
-		e.drop("reasoning signature")
-	}
-	if p.Redacted != "" {
-		e.drop("redacted reasoning")
+		e.Drop("annotations")
 	}
 }
 
@@ -168,14 +139,14 @@ func refusalOf(kind llm.PartKind) string {
 	return "Ollama has no such content: send text or images."
 }
 
-// takes refuses an image that is not there itself: Ollama fetches none.
-func (e *requestEncoder) takes(m *llm.Media, param string) bool {
+// takesImage refuses an image that is not there itself: Ollama fetches none.
+func (e *requestEncoder) takesImage(m *llm.Media, param string) bool {
 	if m == nil || m.Data == "" {
-		e.refuse(param, "Ollama takes images inline alone, as base64 in a data URL: it fetches no address.")
+		e.Refuse(param, "Ollama takes images inline alone, as base64 in a data URL: it fetches no address.")
 		return false
 	}
 	if m.Detail != "" {
-		e.drop("detail")
+		e.Drop("detail")
 	}
 	return true
 }
@@ -184,15 +155,15 @@ func (e *requestEncoder) images(list []*llm.Media) {
 	if len(list) == 0 {
 		return
 	}
-	e.member("images")
-	e.dst = append(e.dst, '[')
+	e.Name("images")
+	e.Dst = append(e.Dst, '[')
 	for i, m := range list {
 		if i > 0 {
-			e.dst = append(e.dst, ',')
+			e.Dst = append(e.Dst, ',')
 		}
-		e.dst = rawjson.AppendString(e.dst, m.Data)
+		e.Dst = rawjson.AppendString(e.Dst, m.Data)
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 }
 
 // calls writes an assistant's tool calls, whose arguments have to be an object.
@@ -200,25 +171,25 @@ func (e *requestEncoder) calls(list []*llm.ToolCall, param string) {
 	if len(list) == 0 {
 		return
 	}
-	e.member("tool_calls")
-	e.dst = append(e.dst, '[')
+	e.Name("tool_calls")
+	e.Dst = append(e.Dst, '[')
 	for i, c := range list {
 		if i > 0 {
-			e.dst = append(e.dst, ',')
+			e.Dst = append(e.Dst, ',')
 		}
 		if !isObject(c.Arguments) {
-			e.refuse(param+".tool_calls["+strconv.Itoa(i)+"].function.arguments", "Ollama takes the arguments of a tool call as a JSON object alone.")
+			e.Refuse(param+".tool_calls["+strconv.Itoa(i)+"].function.arguments", "Ollama takes the arguments of a tool call as a JSON object alone.")
 		}
-		if len(c.Extra) > 0 && !e.own {
-			e.drop("tool call fields of another API")
+		if len(c.Extra) > 0 && !e.Own {
+			e.Drop("tool call fields of another API")
 		}
 		if e.names == nil {
 			e.names = map[string]string{}
 		}
 		e.names[c.ID] = c.Name
-		e.dst = appendCall(e.dst, c, i, e.own)
+		e.Dst = appendCall(e.Dst, c, i, e.Own)
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 }
 
 // maxArgumentDepth leaves room for what the arguments stand in.

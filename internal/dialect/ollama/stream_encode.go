@@ -99,9 +99,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	if f.Reported || !f.Usage.IsZero() {
 		dst = appendUsage(dst, &f.Usage, f.Cost)
 	}
-	if f.Attempts > 1 {
-		dst = stamp.Attempts(append(dst, ','), f)
-	}
+	dst = stamp.Attempts(dst, f)
 	return append(dst, "}\n"...)
 }
 

@@ -1,8 +1,6 @@
 package ollama
 
 import (
-	"strconv"
-
 	"weir/internal/dialect/parse"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
@@ -50,19 +48,15 @@ func (u *usage) classes() (llm.Usage, bool) {
 // appendUsage writes the counts as further members of an answer, and the cost
 // in US dollars where there is one.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
-	dst = appendCount(dst, `,"prompt_eval_count":`, u.InputTokens())
+	dst = rawjson.AppendCount(dst, `,"prompt_eval_count":`, u.InputTokens())
 	if n := u[llm.CacheRead]; n > 0 {
-		dst = appendCount(dst, `,"prompt_eval_cached_count":`, n)
+		dst = rawjson.AppendCount(dst, `,"prompt_eval_cached_count":`, n)
 	}
-	dst = appendCount(dst, `,"eval_count":`, u.OutputTokens())
+	dst = rawjson.AppendCount(dst, `,"eval_count":`, u.OutputTokens())
 	if cost != nil {
 		dst = cost.AppendText(append(dst, `,"cost":`...))
 	}
 	return dst
-}
-
-func appendCount(dst []byte, name string, n int64) []byte {
-	return strconv.AppendInt(append(dst, name...), n, 10)
 }
 
 // Stamp appends to dst an answer, or the last object of a stream, with the cost
@@ -87,8 +81,6 @@ func Stamp(dst, data []byte, f *llm.Final) []byte {
 	if f.Cost != nil && cost.Text == nil {
 		text = f.Cost.AppendText(append(text, `,"cost":`...))
 	}
-	if f.Attempts > 1 {
-		text = stamp.Attempts(append(text, ','), f)
-	}
+	text = stamp.Attempts(text, f)
 	return rawjson.Splice(dst, data, cost, rawjson.Edit{Start: last, End: last, Text: text})
 }

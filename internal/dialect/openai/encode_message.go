@@ -9,12 +9,12 @@ import (
 )
 
 func (e *requestEncoder) messages(list []llm.Message) {
-	e.key("messages")
-	e.dst = append(e.dst, '[')
+	e.Key("messages")
+	e.Dst = append(e.Dst, '[')
 	for i := range list {
 		e.message(&list[i])
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 }
 
 // message writes one turn. Each tool's result is a message of its own here,
@@ -34,7 +34,7 @@ func (e *requestEncoder) message(m *llm.Message) {
 	}
 	e.open(m.Role)
 	if m.Name != "" {
-		e.inner("name", m.Name)
+		e.Inner("name", m.Name)
 	}
 	if m.Role == llm.RoleAssistant {
 		e.assistant(parts, m.Extra)
@@ -47,54 +47,30 @@ func (e *requestEncoder) message(m *llm.Message) {
 func isResult(p llm.Part) bool { return p.Kind == llm.PartToolResult && p.Result != nil }
 
 func (e *requestEncoder) open(role llm.Role) {
-	if e.dst[len(e.dst)-1] != '[' {
-		e.dst = append(e.dst, ',')
-	}
-	e.dst = append(e.dst, `{"role":`...)
-	e.dst = rawjson.AppendString(e.dst, string(role))
+	e.Element()
+	e.Dst = append(e.Dst, `{"role":`...)
+	e.Dst = rawjson.AppendString(e.Dst, string(role))
 }
 
 func (e *requestEncoder) close(m *llm.Message) {
-	e.extra(m.Extra, "message fields of another API")
-	e.dst = append(e.dst, '}')
-}
-
-// extra writes members in this format's words, and drops those of another.
-func (e *requestEncoder) extra(fields []llm.Field, what string) {
-	if len(fields) > 0 && !e.own {
-		e.drop(what)
-		return
-	}
-	for _, f := range fields {
-		e.dst = append(rawjson.AppendString(append(e.dst, ','), f.Name), ':')
-		e.dst = append(e.dst, f.Value...)
-	}
-}
-
-// inner writes a member of an object within the body, where the provider's
-// quirks do not reach.
-func (e *requestEncoder) inner(name, value string) {
-	if e.dst[len(e.dst)-1] != '{' {
-		e.dst = append(e.dst, ',')
-	}
-	e.dst = append(rawjson.AppendString(e.dst, name), ':')
-	e.dst = rawjson.AppendString(e.dst, value)
+	e.InnerExtras(m.Extra, "message fields of another API")
+	e.Dst = append(e.Dst, '}')
 }
 
 func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message) {
 	e.open(llm.RoleTool)
-	e.dst = rawjson.AppendString(append(e.dst, `,"tool_call_id":`...), r.CallID)
+	e.Dst = rawjson.AppendString(append(e.Dst, `,"tool_call_id":`...), r.CallID)
 	if r.Name != "" {
-		e.dst = rawjson.AppendString(append(e.dst, `,"name":`...), r.Name)
+		e.Dst = rawjson.AppendString(append(e.Dst, `,"name":`...), r.Name)
 	}
 	if r.IsError {
-		e.drop("tool result is_error")
+		e.Drop("tool result is_error")
 	}
 	e.content(r.Parts)
 	if m.Role == llm.RoleTool {
 		e.close(m)
 	} else {
-		e.dst = append(e.dst, '}')
+		e.Dst = append(e.Dst, '}')
 	}
 }
 
@@ -111,52 +87,43 @@ func (e *requestEncoder) assistant(parts []llm.Part, extra []llm.Field) {
 		case llm.PartRefusal:
 			refusal.WriteString(p.Text)
 		case llm.PartReasoning:
-			e.signature(p)
+			e.DropProof(p)
 			thinking.WriteString(p.Text)
 		default:
 			words = append(words, *p)
 		}
 	}
 	if len(words) == 0 && (len(calls) > 0 || refusal.Len() > 0) {
-		e.dst = append(e.dst, `,"content":null`...)
+		e.Dst = append(e.Dst, `,"content":null`...)
 	} else {
 		e.content(words)
 	}
-	if thinking.Len() > 0 && e.own {
-		e.inner("reasoning_content", thinking.String())
+	if thinking.Len() > 0 && e.Own {
+		e.Inner("reasoning_content", thinking.String())
 	} else if thinking.Len() > 0 {
-		e.drop("reasoning") // a provider that does not know the field refuses it
+		e.Drop("reasoning") // a provider that does not know the field refuses it
 	}
 	if refusal.Len() > 0 {
-		e.inner("refusal", refusal.String())
+		e.Inner("refusal", refusal.String())
 	}
 	if len(calls) > 0 {
-		e.dst = appendCalls(append(e.dst, `,"tool_calls":`...), calls, e.own)
+		e.Dst = appendCalls(append(e.Dst, `,"tool_calls":`...), calls, e.Own)
 	}
-	if s := textSignature(words); s != "" && !e.own {
-		e.drop("reasoning signature")
+	if s := textSignature(words); s != "" && !e.Own {
+		e.Drop("reasoning signature")
 	} else if s != "" && !hasField(extra, extraContent) {
-		e.dst = appendSignature(e.dst, s)
+		e.Dst = appendSignature(e.Dst, s)
 	}
 }
 
 // dropOfCall notes what a call has in the words of another API.
 func (e *requestEncoder) dropOfCall(p *llm.Part) {
-	if e.own {
+	if e.Own {
 		return
 	}
-	e.signature(p)
+	e.DropProof(p)
 	if len(p.Call.Extra) > 0 && !isCustom(p.Call) {
-		e.drop("tool call fields of another API")
-	}
-}
-
-func (e *requestEncoder) signature(p *llm.Part) {
-	if p.Signature != "" {
-		e.drop("reasoning signature")
-	}
-	if p.Redacted != "" {
-		e.drop("redacted reasoning")
+		e.Drop("tool call fields of another API")
 	}
 }
 
@@ -214,54 +181,42 @@ func isCustom(c *llm.ToolCall) bool {
 // content writes the content of a message: a string where it is plain text
 // alone, which every provider takes, else an array of parts.
 func (e *requestEncoder) content(parts []llm.Part) {
-	e.dst = append(e.dst, `,"content":`...)
+	e.Dst = append(e.Dst, `,"content":`...)
 	if len(parts) == 0 {
-		e.dst = append(e.dst, `""`...)
+		e.Dst = append(e.Dst, `""`...)
 		return
 	}
 	if len(parts) == 1 && e.isPlain(&parts[0]) {
-		e.dst = rawjson.AppendString(e.dst, parts[0].Text)
+		e.Dst = rawjson.AppendString(e.Dst, parts[0].Text)
 		return
 	}
-	e.dst = append(e.dst, '[')
-	first := len(e.dst)
+	e.Dst = append(e.Dst, '[')
+	first := len(e.Dst)
 	for i := range parts {
-		at := len(e.dst)
+		at := len(e.Dst)
 		if at > first {
-			e.dst = append(e.dst, ',')
+			e.Dst = append(e.Dst, ',')
 		}
 		if !e.part(&parts[i]) {
-			e.dst = e.dst[:at]
+			e.Dst = e.Dst[:at]
 		}
 	}
-	if len(e.dst) == first {
-		e.dst = append(e.dst[:first-1], `""`...)
+	if len(e.Dst) == first {
+		e.Dst = append(e.Dst[:first-1], `""`...)
 		return
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 }
 
 func (e *requestEncoder) isPlain(p *llm.Part) bool {
 	if p.Kind != llm.PartText {
 		return false
 	}
-	if e.own {
+	if e.Own {
 		return p.CacheControl == nil && len(p.Extra) == 0
 	}
-	e.dropMarks(p)
+	e.DropMarks(p)
 	return true
-}
-
-func (e *requestEncoder) dropMarks(p *llm.Part) {
-	if p.CacheControl != nil {
-		e.drop("cache_control")
-	}
-	if p.Annotations != nil {
-		e.drop("annotations")
-	}
-	if len(p.Extra) > 0 {
-		e.drop("content fields of another API")
-	}
 }
 
 // part writes one content part and reports whether the format has a word for it.
@@ -269,7 +224,7 @@ func (e *requestEncoder) part(p *llm.Part) bool {
 	ok := true
 	switch p.Kind {
 	case llm.PartText:
-		e.dst = rawjson.AppendString(append(e.dst, `{"type":"text","text":`...), p.Text)
+		e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"text","text":`...), p.Text)
 	case llm.PartImage:
 		ok = e.image(p.Media)
 	case llm.PartAudio:
@@ -277,33 +232,33 @@ func (e *requestEncoder) part(p *llm.Part) bool {
 	case llm.PartDocument:
 		ok = e.document(p.Media)
 	case llm.PartOther:
-		if !e.own {
-			e.drop("content parts of another API")
+		if !e.Own {
+			e.Drop("content parts of another API")
 			return false
 		}
-		e.dst = append(e.dst, p.Raw...)
+		e.Dst = append(e.Dst, p.Raw...)
 		return true
 	default:
-		e.drop("content parts out of place")
+		e.Drop("content parts out of place")
 		return false
 	}
 	if !ok {
 		return false
 	}
 	e.marks(p)
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 	return true
 }
 
 func (e *requestEncoder) marks(p *llm.Part) {
-	if !e.own {
-		e.dropMarks(p)
+	if !e.Own {
+		e.DropMarks(p)
 		return
 	}
 	if p.CacheControl != nil {
-		e.dst = append(append(e.dst, `,"cache_control":`...), p.CacheControl...)
+		e.Dst = append(append(e.Dst, `,"cache_control":`...), p.CacheControl...)
 	}
-	e.extra(p.Extra, "")
+	e.InnerExtras(p.Extra, "")
 }
 
 func (e *requestEncoder) image(m *llm.Media) bool {
@@ -312,28 +267,28 @@ func (e *requestEncoder) image(m *llm.Media) bool {
 		address = DataURL(m.MIME, "image/png", m.Data)
 	}
 	if address == "" {
-		e.drop("image by file id")
+		e.Drop("image by file id")
 		return false
 	}
-	e.dst = rawjson.AppendString(append(e.dst, `{"type":"image_url","image_url":{"url":`...), address)
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"image_url","image_url":{"url":`...), address)
 	if m.Detail != "" {
-		e.dst = rawjson.AppendString(append(e.dst, `,"detail":`...), m.Detail)
+		e.Dst = rawjson.AppendString(append(e.Dst, `,"detail":`...), m.Detail)
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 	return true
 }
 
 func (e *requestEncoder) sound(m *llm.Media) bool {
 	if m.Data == "" {
-		e.drop("audio by address")
+		e.Drop("audio by address")
 		return false
 	}
 	format := m.Format
 	if format == "" {
 		format = soundFormat(m.MIME)
 	}
-	e.dst = rawjson.AppendString(append(e.dst, `{"type":"input_audio","input_audio":{"data":`...), m.Data)
-	e.dst = append(rawjson.AppendString(append(e.dst, `,"format":`...), format), '}')
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"input_audio","input_audio":{"data":`...), m.Data)
+	e.Dst = append(rawjson.AppendString(append(e.Dst, `,"format":`...), format), '}')
 	return true
 }
 
@@ -352,21 +307,21 @@ func soundFormat(mime string) string {
 
 func (e *requestEncoder) document(m *llm.Media) bool {
 	if m.Data == "" && m.FileID == "" {
-		e.drop("document by address")
+		e.Drop("document by address")
 		return false
 	}
-	e.dst = append(e.dst, `{"type":"file","file":{`...)
+	e.Dst = append(e.Dst, `{"type":"file","file":{`...)
 	if m.Name != "" {
-		e.inner("filename", m.Name)
+		e.Inner("filename", m.Name)
 	}
 	if m.FileID != "" {
-		e.inner("file_id", m.FileID)
+		e.Inner("file_id", m.FileID)
 	} else if m.MIME == "" {
-		e.inner("file_data", m.Data)
+		e.Inner("file_data", m.Data)
 	} else {
-		e.inner("file_data", DataURL(m.MIME, "", m.Data))
+		e.Inner("file_data", DataURL(m.MIME, "", m.Data))
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 	return true
 }
 

@@ -156,7 +156,7 @@ func finishOf(word string) llm.FinishReason {
 func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	r = r.For(Name)
 	dst = rawjson.AppendString(append(dst, `{"id":`...), r.ID)
-	dst = appendCount(dst, `,"object":"chat.completion","created":`, r.Created)
+	dst = rawjson.AppendCount(dst, `,"object":"chat.completion","created":`, r.Created)
 	dst = rawjson.AppendString(append(dst, `,"model":`...), r.Model)
 	dst = append(dst, `,"choices":[`...)
 	for i := range r.Choices {
@@ -194,7 +194,7 @@ func appendFields(dst []byte, extra []llm.Field) []byte {
 }
 
 func appendChoice(dst []byte, c *llm.Choice) []byte {
-	dst = appendCount(dst, `{"index":`, int64(c.Index))
+	dst = rawjson.AppendCount(dst, `{"index":`, int64(c.Index))
 	dst = appendAnswer(append(dst, `,"message":`...), &c.Message)
 	dst = append(dst, `,"logprobs":`...)
 	if c.Logprobs == nil {

@@ -18,7 +18,7 @@ type Encoder struct {
 func NewEncoder(m llm.Meta) *Encoder {
 	o := append(make([]byte, 0, 192), `data: {"id":`...)
 	o = rawjson.AppendString(o, m.ID)
-	o = appendCount(o, `,"object":"chat.completion.chunk","created":`, m.Created)
+	o = rawjson.AppendCount(o, `,"object":"chat.completion.chunk","created":`, m.Created)
 	o = rawjson.AppendString(append(o, `,"model":`...), m.Model)
 	return &Encoder{opening: append(o, `,"choices":[`...), usage: m.IncludeUsage}
 }
@@ -62,7 +62,7 @@ func (e *Encoder) signedText(dst []byte, ev *llm.Event) []byte {
 // appendCallDelta writes the tool_calls of a delta: with id, type and name
 // where the call opens, with the arguments alone where it goes on.
 func appendCallDelta(dst []byte, ev *llm.Event) []byte {
-	dst = appendCount(dst, `"tool_calls":[{"index":`, int64(ev.Tool.Index))
+	dst = rawjson.AppendCount(dst, `"tool_calls":[{"index":`, int64(ev.Tool.Index))
 	if ev.Tool.ID != "" || ev.Tool.Name != "" {
 		dst = rawjson.AppendString(append(dst, `,"id":`...), ev.Tool.ID)
 		dst = append(dst, `,"type":"function","function":{"name":`...)
@@ -89,7 +89,7 @@ func (e *Encoder) open(dst []byte, choice int) []byte {
 
 func (e *Encoder) openDelta(dst []byte, choice int) []byte {
 	dst = append(dst, e.opening...)
-	return append(appendCount(dst, `{"index":`, int64(choice)), `,"delta":{`...)
+	return append(rawjson.AppendCount(dst, `{"index":`, int64(choice)), `,"delta":{`...)
 }
 
 func (e *Encoder) closeDelta(dst []byte) []byte {
@@ -120,7 +120,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 		dst = append(e.openDelta(dst, i), `},"logprobs":null,"finish_reason":`...)
 		dst = append(rawjson.AppendString(dst, finishWord(reason)), '}')
 		if !e.usage && i == len(f.Finish)-1 && f.Attempts > 1 {
-			dst = append(stamp.Attempts(append(dst, "],"...), f), "}\n\n"...)
+			dst = append(stamp.Attempts(append(dst, ']'), f), "}\n\n"...)
 		} else {
 			dst = e.closeChunk(dst)
 		}
@@ -128,9 +128,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	if e.usage {
 		dst = append(append(dst, e.opening...), `],"usage":`...)
 		dst = appendUsage(dst, &f.Usage, f.Cost)
-		if f.Attempts > 1 {
-			dst = stamp.Attempts(append(dst, ','), f)
-		}
+		dst = stamp.Attempts(dst, f)
 		dst = append(dst, "}\n\n"...)
 	}
 	return append(dst, "data: [DONE]\n\n"...)

@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"strconv"
-
 	"weir/internal/dialect/parse"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
@@ -152,19 +150,19 @@ func (r *rawUsage) beside(q *llm.Quirks) bool {
 // appendUsage writes a usage object with OpenAI's details and the cost in US
 // dollars where there is one.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
-	dst = appendCount(dst, `{"prompt_tokens":`, u.InputTokens())
-	dst = appendCount(dst, `,"completion_tokens":`, u.OutputTokens())
-	dst = appendCount(dst, `,"total_tokens":`, u.TotalTokens())
-	dst = appendCount(dst, `,"prompt_tokens_details":{"cached_tokens":`, u[llm.CacheRead])
-	dst = appendCount(dst, `,"audio_tokens":`, u[llm.AudioIn])
+	dst = rawjson.AppendCount(dst, `{"prompt_tokens":`, u.InputTokens())
+	dst = rawjson.AppendCount(dst, `,"completion_tokens":`, u.OutputTokens())
+	dst = rawjson.AppendCount(dst, `,"total_tokens":`, u.TotalTokens())
+	dst = rawjson.AppendCount(dst, `,"prompt_tokens_details":{"cached_tokens":`, u[llm.CacheRead])
+	dst = rawjson.AppendCount(dst, `,"audio_tokens":`, u[llm.AudioIn])
 	if n := u[llm.CacheWrite] + u[llm.CacheWrite1h]; n > 0 {
-		dst = appendCount(dst, `,"cache_write_tokens":`, n)
+		dst = rawjson.AppendCount(dst, `,"cache_write_tokens":`, n)
 	}
 	if n := u[llm.ImageIn]; n > 0 {
-		dst = appendCount(dst, `,"image_tokens":`, n)
+		dst = rawjson.AppendCount(dst, `,"image_tokens":`, n)
 	}
-	dst = appendCount(dst, `},"completion_tokens_details":{"reasoning_tokens":`, u[llm.Reasoning])
-	dst = appendCount(dst, `,"audio_tokens":`, u[llm.AudioOut])
+	dst = rawjson.AppendCount(dst, `},"completion_tokens_details":{"reasoning_tokens":`, u[llm.Reasoning])
+	dst = rawjson.AppendCount(dst, `,"audio_tokens":`, u[llm.AudioOut])
 	dst = append(dst, `,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}`...)
 	if cost != nil {
 		dst = cost.AppendText(append(dst, `,"cost":`...))
@@ -172,11 +170,7 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	return append(dst, '}')
 }
 
-func appendCount(dst []byte, name string, n int64) []byte {
-	return strconv.AppendInt(append(dst, name...), n, 10)
-}
-
 // Stamp appends to dst a reply, or the data of one stream event, with the cost
 // in its usage object and, after more than one attempt, what was tried. Without
 // a usage object the bytes stay as they are.
-func Stamp(dst, data []byte, f *llm.Final) []byte { return stamp.Reply(dst, data, f) }
+func Stamp(dst, data []byte, f *llm.Final) []byte { return stamp.Reply(dst, data, "usage", f) }

@@ -1,11 +1,13 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/openai"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -17,122 +19,25 @@ import (
 // turns to come. Dropped names what the format cannot carry and leaves out; what
 // would change the meaning is an error, an *llm.Error that names it.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	e := requestEncoder{q: q, own: r.ExtraOf == Name, of: r.ExtraOf}
-	if q == nil {
-		e.q = &llm.Quirks{}
-	}
-	e.dst = append(make([]byte, 0, sizeOf(r)), '{')
-	e.str("model", r.Model)
+	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf}
+	e.Text("model", r.Model)
 	e.input(r.Messages)
 	e.tools(r)
 	e.sampling(r)
 	e.options(r)
 	e.extra(r.Extra)
-	if e.err != nil {
-		return nil, nil, e.err
-	}
-	return append(e.dst, '}'), e.dropped, nil
-}
-
-// sizeOf guesses the length of the body, so that it is allocated once.
-func sizeOf(r *llm.Request) int {
-	n := 256 + len(r.Model)
-	for i := range r.Messages {
-		n += 64
-		for j := range r.Messages[i].Parts {
-			p := &r.Messages[i].Parts[j]
-			n += 64 + len(p.Text) + len(p.Text)/16 + len(p.Redacted) + len(p.Raw)
-			if p.Media != nil {
-				n += len(p.Media.Data)
-			}
-		}
-	}
-	for i := range r.Tools {
-		n += 96 + len(r.Tools[i].Description) + len(r.Tools[i].Parameters)
-	}
-	return n
+	return e.Close()
 }
 
 type requestEncoder struct {
-	dst     []byte
-	q       *llm.Quirks
-	own     bool   // extras are in this format's words
-	of      string // in whose words they are
-	dropped []string
-	err     error // the first thing that cannot be carried
-}
-
-// drop notes, once, what is left out.
-func (e *requestEncoder) drop(what string) {
-	if !slices.Contains(e.dropped, what) {
-		e.dropped = append(e.dropped, what)
-	}
-}
-
-// refuse notes what cannot be left out.
-func (e *requestEncoder) refuse(param, why string) {
-	if e.err == nil {
-		e.err = llm.Invalid(param, why)
-	}
-}
-
-// key writes a member's name as the provider calls it, and reports whether the
-// provider takes it at all.
-func (e *requestEncoder) key(name string) bool {
-	if slices.Contains(e.q.Drop, name) {
-		e.drop(name)
-		return false
-	}
-	if other, ok := e.q.Rename[name]; ok {
-		name = other
-	}
-	e.name(name)
-	return true
-}
-
-// name writes the name of a member, of the body or of an object within it,
-// where the provider's quirks do not reach.
-func (e *requestEncoder) name(name string) {
-	if e.dst[len(e.dst)-1] != '{' {
-		e.dst = append(e.dst, ',')
-	}
-	e.dst = append(rawjson.AppendString(e.dst, name), ':')
-}
-
-// inner writes a member of an object within the body.
-func (e *requestEncoder) inner(name, value string) {
-	e.name(name)
-	e.dst = rawjson.AppendString(e.dst, value)
-}
-
-func (e *requestEncoder) str(name, value string) {
-	if e.key(name) {
-		e.dst = rawjson.AppendString(e.dst, value)
-	}
-}
-
-func (e *requestEncoder) raw(name string, value []byte) {
-	if e.key(name) {
-		e.dst = append(e.dst, value...)
-	}
-}
-
-func (e *requestEncoder) number(name string, n *json.Number) {
-	if n != nil && e.key(name) {
-		e.dst = append(e.dst, *n...)
-	}
+	compose.Writer
+	of string // in whose words the extras are
 }
 
 func (e *requestEncoder) sampling(r *llm.Request) {
-	limit := outputCap
-	if e.q.MaxOutputField != "" {
-		limit = e.q.MaxOutputField
-	}
-	if r.MaxOutput != nil && e.key(limit) {
-		e.dst = strconv.AppendInt(e.dst, *r.MaxOutput, 10)
-	}
-	e.number("temperature", r.Temperature)
-	e.number("top_p", r.TopP)
+	e.Integer(cmp.Or(e.Quirks.MaxOutputField, outputCap), r.MaxOutput)
+	e.Number("temperature", r.Temperature)
+	e.Number("top_p", r.TopP)
 	for _, other := range []struct {
 		name  string
 		there bool
@@ -144,57 +49,56 @@ func (e *requestEncoder) sampling(r *llm.Request) {
 		{"stop", len(r.Stop) > 0},
 	} {
 		if other.there {
-			e.drop(other.name)
+			e.Drop(other.name)
 		}
 	}
 	if r.Choices != nil && *r.Choices > 1 {
-		e.refuse("n", "The model's API gives one answer at a time. Leave n out, or ask several times.")
+		e.Refuse("n", "The model's API gives one answer at a time. Leave n out, or ask several times.")
 	}
 }
 
 func (e *requestEncoder) options(r *llm.Request) {
 	e.object("text", inText, r.Extra, r.Format != nil, func() { e.format(r.Format) })
 	effort := e.effort(r.Reasoning)
-	e.object("reasoning", inReasoning, r.Extra, effort != "", func() { e.inner("effort", effort) })
+	e.object("reasoning", inReasoning, r.Extra, effort != "", func() { e.Inner("effort", effort) })
 	if r.User != "" {
-		e.str("user", r.User)
+		e.Text("user", r.User)
 	}
 	if r.Stream {
-		e.raw("stream", []byte("true"))
+		e.Raw("stream", []byte("true"))
 	}
-	if !e.own {
-		e.raw("store", []byte("false"))
-		e.raw("include", []byte(`["reasoning.encrypted_content"]`))
+	if !e.Own {
+		e.Raw("store", []byte("false"))
+		e.Raw("include", []byte(`["reasoning.encrypted_content"]`))
 	}
 }
 
 // object writes an object of the body: what is modelled of it, then the extra
 // fields that belong into it.
 func (e *requestEncoder) object(name, prefix string, extra []llm.Field, modelled bool, write func()) {
-	if !e.own {
+	if !e.Own {
 		extra = nil
 	}
 	in := func(f llm.Field) bool { return strings.HasPrefix(f.Name, prefix) }
-	if !modelled && !slices.ContainsFunc(extra, in) || !e.key(name) {
+	if !modelled && !slices.ContainsFunc(extra, in) || !e.Key(name) {
 		return
 	}
-	e.dst = append(e.dst, '{')
+	e.Dst = append(e.Dst, '{')
 	if modelled {
 		write()
 	}
 	for _, f := range extra {
 		if in(f) {
-			e.name(strings.TrimPrefix(f.Name, prefix))
-			e.dst = append(e.dst, f.Value...)
+			e.InnerRaw(strings.TrimPrefix(f.Name, prefix), f.Value)
 		}
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 func (e *requestEncoder) format(f *llm.Format) {
-	e.name("format")
-	e.dst = append(e.dst, '{')
-	e.inner("type", string(f.Kind))
+	e.Name("format")
+	e.Dst = append(e.Dst, '{')
+	e.Inner("type", string(f.Kind))
 	if f.Kind == llm.FormatSchema {
 		name, schema := f.Name, f.Schema
 		if name == "" {
@@ -205,22 +109,21 @@ func (e *requestEncoder) format(f *llm.Format) {
 		}
 		e.function(name, f.Description, "schema", schema, f.Strict)
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 // function writes what a function and a schema have in common.
 func (e *requestEncoder) function(name, description, schemaName string, schema []byte, strict *bool) {
-	e.inner("name", name)
+	e.Inner("name", name)
 	if description != "" {
-		e.inner("description", description)
+		e.Inner("description", description)
 	}
 	if schema != nil {
-		e.name(schemaName)
-		e.dst = append(e.dst, schema...)
+		e.InnerRaw(schemaName, schema)
 	}
 	if strict != nil {
-		e.name("strict")
-		e.dst = strconv.AppendBool(e.dst, *strict)
+		e.Name("strict")
+		e.Dst = strconv.AppendBool(e.Dst, *strict)
 	}
 }
 
@@ -231,30 +134,28 @@ func (e *requestEncoder) effort(o *llm.ReasoningOptions) string {
 		return ""
 	}
 	if o.Effort == "" && o.Budget > 0 {
-		e.drop("reasoning budget")
+		e.Drop("reasoning budget")
 		return openai.EffortOf(o.Budget)
 	}
 	return o.Effort
 }
 
 func (e *requestEncoder) tools(r *llm.Request) {
-	if len(r.Tools) > 0 && e.key("tools") {
-		e.dst = append(e.dst, '[')
+	if len(r.Tools) > 0 && e.Key("tools") {
+		e.Dst = append(e.Dst, '[')
 		for i := range r.Tools {
 			if i > 0 {
-				e.dst = append(e.dst, ',')
+				e.Dst = append(e.Dst, ',')
 			}
 			e.tool(&r.Tools[i], "tools["+strconv.Itoa(i)+"]")
 		}
-		e.dst = append(e.dst, ']')
+		e.Dst = append(e.Dst, ']')
 	}
-	if len(r.Tools) == 0 && !e.own { // a choice without a list is refused
+	if len(r.Tools) == 0 && !e.Own { // a choice without a list is refused
 		return
 	}
 	e.toolChoice(r.ToolChoice)
-	if r.ParallelTools != nil && e.key("parallel_tool_calls") {
-		e.dst = strconv.AppendBool(e.dst, *r.ParallelTools)
-	}
+	e.Truth("parallel_tool_calls", r.ParallelTools)
 }
 
 // noParameters is the schema of a function that takes nothing.
@@ -262,52 +163,51 @@ var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
 
 func (e *requestEncoder) tool(t *llm.Tool, param string) {
 	if t.Raw != nil {
-		if !e.own {
-			e.refuse(param, "This tool is no function, and the model's API has no such tool. Leave it out, or choose a model that has it.")
+		if !e.Own {
+			e.Refuse(param, "This tool is no function, and the model's API has no such tool. Leave it out, or choose a model that has it.")
 		}
-		e.dst = append(e.dst, t.Raw...)
+		e.Dst = append(e.Dst, t.Raw...)
 		return
 	}
 	parameters, strict := t.Parameters, t.Strict
-	if !e.own && strict == nil {
+	if !e.Own && strict == nil {
 		strict = new(bool) // left out it would be strict where it can be, unlike elsewhere
 	}
-	if !e.own && parameters == nil {
+	if !e.Own && parameters == nil {
 		parameters = noParameters
 	}
-	e.dst = append(e.dst, `{"type":"function"`...)
+	e.Dst = append(e.Dst, `{"type":"function"`...)
 	e.function(t.Name, t.Description, "parameters", parameters, strict)
 	e.inside(t.Extra, "tool fields of another API")
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 func (e *requestEncoder) toolChoice(c *llm.ToolChoice) {
-	if c == nil || !e.key("tool_choice") {
+	if c == nil || !e.Key("tool_choice") {
 		return
 	}
 	switch {
 	case c.Mode == llm.ToolsNamed:
-		e.dst = append(rawjson.AppendString(append(e.dst, `{"type":"function","name":`...), c.Name), '}')
-	case c.Mode == llm.ToolsRequired && e.q.RequiredToolChoice != "":
-		e.dst = rawjson.AppendString(e.dst, e.q.RequiredToolChoice)
+		e.Dst = append(rawjson.AppendString(append(e.Dst, `{"type":"function","name":`...), c.Name), '}')
+	case c.Mode == llm.ToolsRequired && e.Quirks.RequiredToolChoice != "":
+		e.Dst = rawjson.AppendString(e.Dst, e.Quirks.RequiredToolChoice)
 	default:
-		e.dst = rawjson.AppendString(e.dst, string(c.Mode))
+		e.Dst = rawjson.AppendString(e.Dst, string(c.Mode))
 	}
 }
 
 // inside writes extra members of an object within the body, and drops those of
 // another wire format.
 func (e *requestEncoder) inside(fields []llm.Field, what string) {
-	if len(fields) > 0 && !e.own {
-		e.drop(what)
+	if len(fields) > 0 && !e.Own {
+		e.Drop(what)
 		return
 	}
 	for _, f := range fields {
 		if f.Name == markItem || f.Name == markContent {
 			continue
 		}
-		e.name(f.Name)
-		e.dst = append(e.dst, f.Value...)
+		e.InnerRaw(f.Name, f.Value)
 	}
 }
 
@@ -316,13 +216,13 @@ func (e *requestEncoder) inside(fields []llm.Field, what string) {
 func (e *requestEncoder) extra(fields []llm.Field) {
 	for _, f := range fields {
 		switch {
-		case !e.own && isDemand(f):
-			e.refuse(f.Name, "The model's API has no such "+f.Name+". Leave it out, or choose a model that has it.")
-		case !e.own:
-			e.drop(f.Name)
+		case !e.Own && isDemand(f):
+			e.Refuse(f.Name, "The model's API has no such "+f.Name+". Leave it out, or choose a model that has it.")
+		case !e.Own:
+			e.Drop(f.Name)
 		case strings.HasPrefix(f.Name, inText), strings.HasPrefix(f.Name, inReasoning): // written with their objects
 		default:
-			e.raw(f.Name, f.Value)
+			e.Raw(f.Name, f.Value)
 		}
 	}
 }

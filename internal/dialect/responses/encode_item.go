@@ -13,23 +13,23 @@ import (
 // instructions, all else as items.
 func (e *requestEncoder) input(list []llm.Message) {
 	if len(list) > 0 && list[0].Apart {
-		e.str("instructions", list[0].Text())
+		e.Text("instructions", list[0].Text())
 		list = list[1:]
 	}
-	if len(list) == 0 && e.own || !e.key("input") {
+	if len(list) == 0 && e.Own || !e.Key("input") {
 		return
 	}
-	e.dst = append(e.dst, '[')
+	e.Dst = append(e.Dst, '[')
 	for i := range list {
 		e.message(&list[i], "messages["+strconv.Itoa(i)+"]")
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 }
 
 // message writes one turn as the items that it consists of.
 func (e *requestEncoder) message(m *llm.Message, param string) {
 	if m.Name != "" {
-		e.drop("name")
+		e.Drop("name")
 	}
 	extra := m.Extra
 	if len(m.Parts) == 0 && m.Role != llm.RoleTool {
@@ -43,7 +43,7 @@ func (e *requestEncoder) message(m *llm.Message, param string) {
 			i++
 			continue
 		case m.Role == llm.RoleTool:
-			e.drop("content parts out of place")
+			e.Drop("content parts out of place")
 		default:
 			e.said(m.Role, extra, m.Parts[i:i+n], param)
 			extra = nil
@@ -64,37 +64,34 @@ func run(parts []llm.Part) int {
 
 // open begins an item.
 func (e *requestEncoder) open() {
-	if e.dst[len(e.dst)-1] != '[' {
-		e.dst = append(e.dst, ',')
-	}
-	e.dst = append(e.dst, '{')
+	e.Element()
+	e.Dst = append(e.Dst, '{')
 }
 
 // said writes a message with its own fields, which an assistant's has on its
 // first part. With such fields it is no short form, and says what it is.
 func (e *requestEncoder) said(role llm.Role, extra []llm.Field, parts []llm.Part, param string) {
 	var own []byte
-	if e.own && len(parts) > 0 {
+	if e.Own && len(parts) > 0 {
 		own = field(parts[0].Extra, markItem)
 	}
-	short := (!e.own || len(extra) == 0) && len(own) <= len("{}")
+	short := (!e.Own || len(extra) == 0) && len(own) <= len("{}")
 	e.open()
 	if !short {
-		e.inner("type", itemMessage)
+		e.Inner("type", itemMessage)
 	}
-	e.inner("role", string(role))
+	e.Inner("role", string(role))
 	e.inside(extra, "message fields of another API")
 	for m := range rawjson.Members(own) {
-		e.name(m.Name())
-		e.dst = append(e.dst, m.Value...)
+		e.InnerRaw(m.Name(), m.Value)
 	}
-	e.name("content")
+	e.Name("content")
 	if short && e.isPlain(parts) {
 		e.plain(parts)
 	} else {
 		e.parts(parts, content{role, param + ".content"})
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 // item writes a part that is an item of its own.
@@ -114,23 +111,21 @@ func (e *requestEncoder) item(p *llm.Part, role llm.Role, param string) {
 // other writes an item that nobody modelled. Of what another model's own tools
 // left in the conversation the answer does not depend.
 func (e *requestEncoder) other(p *llm.Part, role llm.Role, param string) {
-	if !e.own {
+	if !e.Own {
 		if role == llm.RoleAssistant {
-			e.drop("content parts of another API")
+			e.Drop("content parts of another API")
 		} else {
 			e.foreign(param)
 		}
 		return
 	}
-	if e.dst[len(e.dst)-1] != '[' {
-		e.dst = append(e.dst, ',')
-	}
-	e.dst = append(e.dst, p.Raw...)
+	e.Element()
+	e.Dst = append(e.Dst, p.Raw...)
 }
 
 // foreign refuses a part in the words of another wire format.
 func (e *requestEncoder) foreign(param string) {
-	e.refuse(param+".content", "This content is in words that the model's API does not have. Leave it out, or choose a model that takes it.")
+	e.Refuse(param+".content", "This content is in words that the model's API does not have. Leave it out, or choose a model that takes it.")
 }
 
 // isOurs reports whether thinking that came back through another door was made
@@ -140,26 +135,26 @@ func isOurs(p *llm.Part) bool { return p.Redacted != "" && strings.HasPrefix(p.S
 // reasoning writes a thought. To what no provider of this format made, it
 // would only object.
 func (e *requestEncoder) reasoning(p *llm.Part) {
-	if !e.own && !isOurs(p) {
-		e.drop("reasoning")
+	if !e.Own && !isOurs(p) {
+		e.Drop("reasoning")
 		return
 	}
 	e.open()
-	e.inner("type", itemReasoning)
+	e.Inner("type", itemReasoning)
 	if p.Signature != "" {
-		e.inner("id", p.Signature)
+		e.Inner("id", p.Signature)
 	}
 	if field(p.Extra, "summary") == nil {
-		e.name("summary")
-		e.dst = appendSummary(e.dst, p.Text)
+		e.Name("summary")
+		e.Dst = appendSummary(e.Dst, p.Text)
 	}
-	if e.own {
+	if e.Own {
 		e.inside(p.Extra, "")
 	}
 	if p.Redacted != "" {
-		e.inner("encrypted_content", p.Redacted)
+		e.Inner("encrypted_content", p.Redacted)
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 func appendSummary(dst []byte, text string) []byte {
@@ -171,35 +166,35 @@ func appendSummary(dst []byte, text string) []byte {
 }
 
 func (e *requestEncoder) call(c *llm.ToolCall, param string) {
-	if !e.own && rawjson.Text(field(c.Extra, "type")) == "custom" {
-		e.refuse(param+".tool_calls", "A call of a tool that is no function cannot be handed to the model's API.")
+	if !e.Own && rawjson.Text(field(c.Extra, "type")) == "custom" {
+		e.Refuse(param+".tool_calls", "A call of a tool that is no function cannot be handed to the model's API.")
 		return
 	}
 	e.open()
-	e.inner("type", itemCall)
-	e.inner("call_id", c.ID)
-	e.inner("name", c.Name)
-	e.inner("arguments", c.Arguments)
+	e.Inner("type", itemCall)
+	e.Inner("call_id", c.ID)
+	e.Inner("name", c.Name)
+	e.Inner("arguments", c.Arguments)
 	e.inside(c.Extra, "tool call fields of another API")
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 func (e *requestEncoder) result(p *llm.Part, param string) {
 	r := p.Result
 	e.open()
-	e.inner("type", itemResult)
-	e.inner("call_id", r.CallID)
-	e.name("output")
+	e.Inner("type", itemResult)
+	e.Inner("call_id", r.CallID)
+	e.Name("output")
 	if e.isPlain(r.Parts) {
 		e.plain(r.Parts)
 	} else {
 		e.parts(r.Parts, content{llm.RoleTool, param + ".content"})
 	}
 	if r.IsError {
-		e.drop("tool result is_error")
+		e.Drop("tool result is_error")
 	}
 	e.inside(p.Extra, "tool result fields of another API")
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 // content says where parts stand.
@@ -217,7 +212,7 @@ func (e *requestEncoder) isPlain(parts []llm.Part) bool {
 	if len(parts) > 1 || p.Kind != llm.PartText {
 		return false
 	}
-	return !e.own || p.CacheControl == nil && p.Annotations == nil && unmarked(p.Extra) == 0
+	return !e.Own || p.CacheControl == nil && p.Annotations == nil && unmarked(p.Extra) == 0
 }
 
 // unmarked is how many of the fields stood in the part.
@@ -231,131 +226,114 @@ func unmarked(extra []llm.Field) int {
 func (e *requestEncoder) plain(parts []llm.Part) {
 	var s string
 	for i := range parts {
-		e.dropMarks(&parts[i])
+		e.DropMarks(&parts[i])
 		s = parts[i].Text
 	}
-	e.dst = rawjson.AppendString(e.dst, s)
-}
-
-// dropMarks notes what a text of another wire format loses.
-func (e *requestEncoder) dropMarks(p *llm.Part) {
-	if e.own {
-		return
-	}
-	if p.CacheControl != nil {
-		e.drop("cache_control")
-	}
-	if p.Annotations != nil {
-		e.drop("annotations")
-	}
-	if len(p.Extra) > 0 {
-		e.drop("content fields of another API")
-	}
+	e.Dst = rawjson.AppendString(e.Dst, s)
 }
 
 func (e *requestEncoder) parts(list []llm.Part, at content) {
-	e.dst = append(e.dst, '[')
+	e.Dst = append(e.Dst, '[')
 	for i := range list {
 		if i > 0 {
-			e.dst = append(e.dst, ',')
+			e.Dst = append(e.Dst, ',')
 		}
 		e.part(&list[i], at)
 	}
-	e.dst = append(e.dst, ']')
+	e.Dst = append(e.Dst, ']')
 }
 
 // part writes one content part, or refuses it.
 func (e *requestEncoder) part(p *llm.Part, at content) {
 	if p.Kind == llm.PartOther {
-		if !e.own {
+		if !e.Own {
 			e.foreign(at.param)
 		}
-		e.dst = append(e.dst, p.Raw...)
+		e.Dst = append(e.Dst, p.Raw...)
 		return
 	}
-	e.dst = append(e.dst, '{')
+	e.Dst = append(e.Dst, '{')
 	switch p.Kind {
 	case llm.PartText:
-		if !e.own || field(p.Extra, "type") == nil {
-			e.inner("type", usualText(at.role))
+		if !e.Own || field(p.Extra, "type") == nil {
+			e.Inner("type", usualText(at.role))
 		}
-		e.inner("text", p.Text)
+		e.Inner("text", p.Text)
 	case llm.PartRefusal:
-		e.inner("type", "refusal")
-		e.inner("refusal", p.Text)
+		e.Inner("type", "refusal")
+		e.Inner("refusal", p.Text)
 	case llm.PartImage:
 		e.image(p.Media, at)
 	case llm.PartDocument:
 		e.document(p.Media, at)
 	default:
-		e.refuse(at.param, "The model's API takes text, images and documents here. Leave the other content out, or choose a model that takes it.")
+		e.Refuse(at.param, "The model's API takes text, images and documents here. Leave the other content out, or choose a model that takes it.")
 	}
-	if e.own && p.Annotations != nil {
-		e.name("annotations")
-		e.dst = append(e.dst, p.Annotations...)
+	if e.Own && p.Annotations != nil {
+		e.InnerRaw("annotations", p.Annotations)
 	}
-	e.dropMarks(p)
-	if e.own {
+	e.DropMarks(p)
+	if e.Own {
 		e.inside(p.Extra, "")
 	}
-	e.dst = append(e.dst, '}')
+	e.Dst = append(e.Dst, '}')
 }
 
 func (e *requestEncoder) image(m *llm.Media, at content) {
-	e.inner("type", "input_image")
+	e.Inner("type", "input_image")
 	switch {
-	case e.own:
+	case e.Own:
 	case at.role == llm.RoleAssistant:
-		e.refuse(at.param, "The model's API takes no images that the assistant has made. Put the image into a message of the user.")
+		e.Refuse(at.param, "The model's API takes no images that the assistant has made. Put the image into a message of the user.")
 	case m.URL == "" && m.Data == "" && e.of != openai.Name:
-		e.refuse(at.param, "The image is one that another provider keeps. Send it by its address or inline.")
+		e.Refuse(at.param, "The image is one that another provider keeps. Send it by its address or inline.")
 	}
 	if m.Data != "" {
-		e.inner("image_url", openai.DataURL(m.MIME, "image/png", m.Data))
+		e.Inner("image_url", openai.DataURL(m.MIME, "image/png", m.Data))
 	} else if m.URL != "" {
-		e.inner("image_url", m.URL)
+		e.Inner("image_url", m.URL)
 	}
 	if m.FileID != "" {
-		e.inner("file_id", m.FileID)
+		e.Inner("file_id", m.FileID)
 	}
 	if m.Detail != "" {
-		e.inner("detail", m.Detail)
+		e.Inner("detail", m.Detail)
 	}
 }
 
 func (e *requestEncoder) document(m *llm.Media, at content) {
-	e.inner("type", "input_file")
+	e.Inner("type", "input_file")
 	switch {
-	case e.own:
+	case e.Own:
 	case at.role == llm.RoleAssistant:
-		e.refuse(at.param, "The model's API takes no documents that the assistant has made. Put the document into a message of the user.")
+		e.Refuse(at.param, "The model's API takes no documents that the assistant has made. Put the document into a message of the user.")
 	case m.URL == "" && m.Data == "" && e.of != openai.Name:
-		e.refuse(at.param, "The document is one that another provider keeps. Send it by its address or inline.")
+		e.Refuse(at.param, "The document is one that another provider keeps. Send it by its address or inline.")
 	}
 	if name := e.fileName(m); name != "" {
-		e.inner("filename", name)
+		e.Inner("filename", name)
 	}
 	switch {
 	case m.Data != "" && m.MIME == "":
-		e.inner("file_data", m.Data)
+		e.Inner("file_data", m.Data)
 	case m.Data != "":
-		e.inner("file_data", openai.DataURL(m.MIME, "", m.Data))
+		e.Inner("file_data", openai.DataURL(m.MIME, "", m.Data))
 	}
 	if m.URL != "" {
-		e.inner("file_url", m.URL)
+		e.Inner("file_url", m.URL)
 	}
 	if m.FileID != "" {
-		e.inner("file_id", m.FileID)
+		e.Inner("file_id", m.FileID)
 	}
 	if m.Detail != "" {
-		e.inner("detail", m.Detail)
+		e.Inner("detail", m.Detail)
 	}
 }
 
 // fileName is the document's, or one for a document inline, which may not go
 // without.
 func (e *requestEncoder) fileName(m *llm.Media) string {
-	if m.Name != "" || m.Data == "" || e.own {
+	if m.Name != "" || m.Data == "" || e.Own {
 		return m.Name
 	}
 	switch m.MIME {

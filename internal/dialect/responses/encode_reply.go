@@ -114,20 +114,16 @@ func appendFailure(dst []byte, e *llm.Error) []byte {
 // appendUsage writes the usage member with the cost in US dollars where there
 // is one.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
-	dst = appendCount(dst, `,"usage":{"input_tokens":`, u.InputTokens())
-	dst = appendCount(dst, `,"input_tokens_details":{"cached_tokens":`, u[llm.CacheRead])
-	dst = appendCount(dst, `,"cache_write_tokens":`, u[llm.CacheWrite]+u[llm.CacheWrite1h])
-	dst = appendCount(dst, `},"output_tokens":`, u.OutputTokens())
-	dst = appendCount(dst, `,"output_tokens_details":{"reasoning_tokens":`, u[llm.Reasoning])
-	dst = appendCount(dst, `},"total_tokens":`, u.TotalTokens())
+	dst = rawjson.AppendCount(dst, `,"usage":{"input_tokens":`, u.InputTokens())
+	dst = rawjson.AppendCount(dst, `,"input_tokens_details":{"cached_tokens":`, u[llm.CacheRead])
+	dst = rawjson.AppendCount(dst, `,"cache_write_tokens":`, u[llm.CacheWrite]+u[llm.CacheWrite1h])
+	dst = rawjson.AppendCount(dst, `},"output_tokens":`, u.OutputTokens())
+	dst = rawjson.AppendCount(dst, `,"output_tokens_details":{"reasoning_tokens":`, u[llm.Reasoning])
+	dst = rawjson.AppendCount(dst, `},"total_tokens":`, u.TotalTokens())
 	if cost != nil {
 		dst = cost.AppendText(append(dst, `,"cost":`...))
 	}
 	return append(dst, '}')
-}
-
-func appendCount(dst []byte, name string, n int64) []byte {
-	return strconv.AppendInt(append(dst, name...), n, 10)
 }
 
 // itemStatus is the status of the items of a response with that one.

@@ -65,7 +65,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 // event begins an event. Its members follow.
 func (e *Encoder) event(dst []byte, kind string) []byte {
 	dst = append(append(append(dst, "event: "...), kind...), "\ndata: {\"type\":\""...)
-	dst = appendCount(append(dst, kind...), `","sequence_number":`, e.sequence)
+	dst = rawjson.AppendCount(append(dst, kind...), `","sequence_number":`, e.sequence)
 	e.sequence++
 	return dst
 }
@@ -167,7 +167,7 @@ func (e *Encoder) add(dst []byte, it *item) []byte {
 	it.id = itemID(prefixes[it.kind], e.object.id, it.output)
 	e.items = append(e.items, it)
 	e.kept += itemSize
-	dst = appendCount(e.event(dst, "response.output_item.added"), `,"output_index":`, int64(it.output))
+	dst = rawjson.AppendCount(e.event(dst, "response.output_item.added"), `,"output_index":`, int64(it.output))
 	return closeEvent(it.append(append(dst, `,"item":`...), statusInProgress))
 }
 
@@ -185,7 +185,7 @@ func (e *Encoder) close(dst []byte, status string) []byte {
 
 // done writes the end of an item.
 func (e *Encoder) done(dst []byte, it *item) []byte {
-	dst = appendCount(e.event(dst, "response.output_item.done"), `,"output_index":`, int64(it.output))
+	dst = rawjson.AppendCount(e.event(dst, "response.output_item.done"), `,"output_index":`, int64(it.output))
 	return closeEvent(append(append(dst, `,"item":`...), it.whole...))
 }
 
@@ -213,9 +213,7 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 	} else {
 		dst = append(dst, `,"usage":null`...)
 	}
-	if f.Attempts > 1 {
-		dst = stamp.Attempts(append(dst, ','), f)
-	}
+	dst = stamp.Attempts(dst, f)
 	return closeEvent(append(dst, '}'))
 }
 

@@ -30,11 +30,11 @@ var prefixes = map[llm.EventKind]string{
 // the index within the item; empty for none.
 func (it *item) place(dst []byte, name string) []byte {
 	dst = rawjson.AppendString(append(dst, `,"item_id":`...), it.id)
-	dst = appendCount(dst, `,"output_index":`, int64(it.output))
+	dst = rawjson.AppendCount(dst, `,"output_index":`, int64(it.output))
 	if name == "" {
 		return dst
 	}
-	return appendCount(dst, name, int64(it.parts))
+	return rawjson.AppendCount(dst, name, int64(it.parts))
 }
 
 // append writes the item as far as it has come.

@@ -4,24 +4,30 @@
 package stamp
 
 import (
-	"strconv"
-
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
 // Reply appends to dst a reply, or the data of one stream event, with the cost
-// in its usage object and, after more than one attempt, what was tried. Without
-// a usage object the bytes stay as they are.
-func Reply(dst, data []byte, f *llm.Final) []byte {
+// in its usage object, which is the member of that name, and, after more than
+// one attempt, what was tried. Without a usage object the bytes stay as they
+// are.
+func Reply(dst, data []byte, name string, f *llm.Final) []byte {
 	var usage rawjson.Member
 	var last int // behind the last member
 	for m := range rawjson.Members(data) {
-		if m.Is("usage") && rawjson.KindOf(m.Value) == rawjson.Object {
+		if m.Is(name) && rawjson.KindOf(m.Value) == rawjson.Object {
 			usage = m
 		}
 		last = m.Start + len(m.Value)
 	}
+	return At(dst, data, usage, last, f)
+}
+
+// At does the same with a usage object that stands anywhere in data, its place
+// counted from there; last is the place behind the last member. A zero usage
+// leaves the bytes as they are.
+func At(dst, data []byte, usage rawjson.Member, last int, f *llm.Final) []byte {
 	if usage.Value == nil {
 		return append(dst, data...)
 	}
@@ -33,22 +39,17 @@ func Reply(dst, data []byte, f *llm.Final) []byte {
 		edits = append(edits, e)
 	}
 	if f.Attempts > 1 {
-		text := Attempts([]byte{','}, f)
-		edits = append(edits, rawjson.Edit{Start: last, End: last, Text: text})
+		edits = append(edits, rawjson.Edit{Start: last, End: last, Text: Attempts(nil, f)})
 	}
 	return rawjson.Splice(dst, data, edits...)
 }
 
-// Attempts appends the member that tells of an answer which took more than one
-// attempt.
+// Attempts appends, after more than one attempt, a further member that tells of
+// them.
 func Attempts(dst []byte, f *llm.Final) []byte {
-	dst = strconv.AppendInt(append(dst, `"weir":{"attempts":`...), int64(f.Attempts), 10)
-	dst = append(dst, `,"models":[`...)
-	for i, model := range f.Models {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendString(dst, model)
+	if f.Attempts <= 1 {
+		return dst
 	}
-	return append(dst, "]}"...)
+	dst = rawjson.AppendCount(dst, `,"weir":{"attempts":`, int64(f.Attempts))
+	return append(rawjson.AppendStrings(append(dst, `,"models":`...), f.Models), '}')
 }

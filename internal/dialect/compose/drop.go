@@ -1,0 +1,68 @@
+package compose
+
+import (
+	"slices"
+	"strings"
+
+	"weir/internal/llm"
+)
+
+// A request may have fields without number, of any name. What is told of them
+// fits into a header.
+const (
+	maxDropped     = 100 // names
+	maxDroppedName = 64  // bytes
+)
+
+// Drop notes, once, the name of what is left out: of the first hundred names
+// 64 bytes each, in printable ASCII.
+func (w *Writer) Drop(what string) {
+	if len(w.dropped) >= maxDropped {
+		return
+	}
+	if what = printable(what); !slices.Contains(w.dropped, what) {
+		w.dropped = append(w.dropped, what)
+	}
+}
+
+// printable is the beginning of s with a question mark for each character that
+// is not printable ASCII.
+func printable(s string) string {
+	if len(s) > maxDroppedName {
+		s = s[:maxDroppedName]
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s) // never longer than s, and s itself where nothing is to be replaced
+}
+
+// DropMarks notes what is left out beside a part's content, unless it is in this
+// wire format's words.
+func (w *Writer) DropMarks(p *llm.Part) {
+	if w.Own {
+		return
+	}
+	if p.CacheControl != nil {
+		w.Drop("cache_control")
+	}
+	if p.Annotations != nil {
+		w.Drop("annotations")
+	}
+	if len(p.Extra) > 0 {
+		w.Drop("content fields of another API")
+	}
+}
+
+// DropProof notes what is lost of another vendor's proof of its thinking, which
+// may stand on any part.
+func (w *Writer) DropProof(p *llm.Part) {
+	if p.Signature != "" {
+		w.Drop("reasoning signature")
+	}
+	if p.Redacted != "" {
+		w.Drop("redacted reasoning")
+	}
+}
