@@ -14,7 +14,7 @@ const tallyText = 64 << 10
 type tally struct {
 	usage      llm.Usage
 	reported   bool
-	partial    bool // what was reported is of an answer that went on
+	partial    bool // what was reported is of an answer that went on, or has gone on since
 	tier       string
 	status     int
 	choices    int64              // how many were asked for
@@ -39,6 +39,7 @@ func (t *tally) add(e *llm.Event) {
 	if e.Tier != "" {
 		t.tier = e.Tier
 	}
+	before := t.length
 	switch e.Kind {
 	case llm.EventReasoning:
 		t.seeChoice(e.Choice)
@@ -56,6 +57,9 @@ func (t *tally) add(e *llm.Event) {
 		t.usage, t.reported, t.partial = e.Usage, true, e.Partial
 	case llm.EventDone:
 		t.done = true
+	}
+	if t.length > before {
+		t.partial = t.reported // a count is of what came before it
 	}
 }
 

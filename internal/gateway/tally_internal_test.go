@@ -60,4 +60,12 @@ func TestTallyPartial(t *testing.T) {
 	if got.partial || got.usage[llm.Output] != 7 {
 		t.Errorf("after the last: %+v", got)
 	}
+	got.add(&llm.Event{Kind: llm.EventText})
+	if got.partial {
+		t.Errorf("after no words: %+v", got)
+	}
+	got.add(&llm.Event{Kind: llm.EventText, Text: "more"})
+	if !got.partial || got.usage[llm.Output] != 7 {
+		t.Errorf("after words behind the last: %+v", got)
+	}
 }
