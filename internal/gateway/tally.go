@@ -135,6 +135,13 @@ func (t *tally) finishReason() llm.FinishReason {
 	return t.finish[0]
 }
 
+// halfTold says whether only one side was counted: nothing went in, or nothing
+// came out though something was said. Nothing at all is a provider's own word.
+func (t *tally) halfTold() bool {
+	in, out := t.usage.InputTokens(), t.usage.OutputTokens()
+	return in == 0 && out > 0 || in > 0 && out == 0 && t.length > 0
+}
+
 // countOutput counts the tokens of what was said and thought.
 func (t *tally) countOutput() (output, reasoning int64) {
 	return countSaid(t.said), countSaid(t.thought)
