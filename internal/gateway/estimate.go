@@ -32,7 +32,11 @@ func (c *call) estimate(t *tally) llm.Usage {
 	if u.InputTokens() == 0 {
 		u[llm.Input] = c.countInput()
 	}
-	u[llm.Output] += max(0, t.countOutput()-u.OutputTokens())
+	output, reasoning := t.countOutput()
+	more := max(0, output+reasoning-u.OutputTokens())
+	thought := min(more, max(0, reasoning-u[llm.Reasoning]))
+	u[llm.Reasoning] += thought
+	u[llm.Output] += more - thought
 	return u
 }
 

@@ -201,7 +201,7 @@ func (r *relay) run() error {
 func (r *relay) take(frame sse.Event) error {
 	events, err := r.decoder.Decode(r.events[:0], frame)
 	r.events = events
-	f := frameKind{usageOnly: len(events) > 0}
+	f := frameKind{usageOnly: len(events) > 0, empty: len(events) == 0}
 	for i := range events {
 		e := &events[i]
 		passes, failure := r.event(e)
@@ -241,7 +241,7 @@ func (r *relay) event(e *llm.Event) (passes bool, err error) {
 }
 
 // frameKind is what one frame of a provider's stream carries.
-type frameKind struct{ usage, usageOnly, content, finish bool }
+type frameKind struct{ usage, usageOnly, content, finish, empty bool }
 
 func (f *frameKind) note(e *llm.Event) {
 	f.usage = f.usage || e.Kind == llm.EventUsage
@@ -252,13 +252,15 @@ func (f *frameKind) note(e *llm.Event) {
 
 // forward passes a frame on as it came, but keeps back what the settlement
 // has to come before: the end marker, and the usage at the end. In some wire
-// formats the end marker has the usage in it. Words are never kept back.
+// formats the end marker has the usage in it. Behind the answer, a frame that
+// says nothing may have a usage in it that is not believed; the cost of what was
+// counted in its place stands there, too. Words are never kept back.
 func (r *relay) forward(frame sse.Event, f frameKind) {
 	if r.sum.done && !f.usage && !f.finish {
 		return
 	}
 	r.releaseHeld()
-	if f.usage && !f.content && r.sum.whole() {
+	if (f.usage || f.empty) && !f.content && r.sum.whole() {
 		r.held.Name, r.held.Data = bytes.Clone(frame.Name), append(r.held.Data[:0], frame.Data...)
 		r.asked = f.usageOnly && !r.call.head.IncludeUsage
 		return

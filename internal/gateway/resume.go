@@ -248,6 +248,7 @@ func (c *call) resumeWhole(reply *llm.Reply, sum *tally) error {
 			r.out = r.stream.encoder.Append(r.out, &events[i])
 		}
 	}
+	r.sum.partial = false // its usage is of all of it
 	return r.finish()
 }
 

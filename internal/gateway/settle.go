@@ -70,7 +70,7 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 	if !c.believable(t) {
 		s.Usage = llm.Usage{}
 	}
-	if !c.believable(t) || t.partial || !t.whole() {
+	if !c.lastWord(t) || !t.whole() {
 		s.Provenance = ledger.Estimated
 		s.Usage = c.estimate(t)
 	}
@@ -84,7 +84,7 @@ func (c *call) settlementOfWhole(t *tally) ledger.Settlement {
 		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: t.usage, Tier: t.tier,
 		Finish: t.finishReason(), Status: t.status, FirstToken: t.firstToken,
 	}
-	if !c.believable(t) || t.partial {
+	if !c.lastWord(t) {
 		s.Provenance = ledger.Estimated
 		s.Usage = c.estimate(t)
 	}
@@ -103,6 +103,12 @@ const (
 func (c *call) believable(t *tally) bool {
 	bound := c.hold.Attempt().Bound
 	return t != nil && t.reported && t.usage.TotalTokens() <= max(believeAtLeast, believeTimes*bound.TotalTokens())
+}
+
+// lastWord says whether the provider's numbers are all there, and so no
+// estimate.
+func (c *call) lastWord(t *tally) bool {
+	return c.believable(t) && !t.partial && !t.halfTold()
 }
 
 // abandonHold settles what a defect has left open, so that no hold outlives

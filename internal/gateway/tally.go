@@ -14,14 +14,15 @@ const tallyText = 64 << 10
 type tally struct {
 	usage      llm.Usage
 	reported   bool
-	partial    bool // what was reported is of an answer that went on
+	partial    bool // what was reported is of an answer that went on, or has gone on since
 	tier       string
 	status     int
 	choices    int64              // how many were asked for
 	finish     []llm.FinishReason // by choice; empty for one that goes on
 	done       bool               // the end marker came
 	said       []said             // by choice
-	kept       int                // bytes of text in said
+	thought    []said             // likewise, of what is another class of usage
+	kept       int                // bytes of text in said and thought
 	length     int64              // bytes of text in all
 	firstToken time.Duration
 }
@@ -38,11 +39,15 @@ func (t *tally) add(e *llm.Event) {
 	if e.Tier != "" {
 		t.tier = e.Tier
 	}
+	before := t.length
 	switch e.Kind {
-	case llm.EventText, llm.EventReasoning, llm.EventRefusal, llm.EventToolCall:
+	case llm.EventReasoning:
 		t.seeChoice(e.Choice)
-		t.say(e.Choice, e.Text)
-		t.say(e.Choice, e.Tool.Name)
+		t.say(&t.thought, e.Choice, e.Text)
+	case llm.EventText, llm.EventRefusal, llm.EventToolCall:
+		t.seeChoice(e.Choice)
+		t.say(&t.said, e.Choice, e.Text)
+		t.say(&t.said, e.Choice, e.Tool.Name)
 	case llm.EventFinish:
 		t.seeChoice(e.Choice)
 		if e.Choice < len(t.finish) {
@@ -52,6 +57,9 @@ func (t *tally) add(e *llm.Event) {
 		t.usage, t.reported, t.partial = e.Usage, true, e.Partial
 	case llm.EventDone:
 		t.done = true
+	}
+	if t.length > before {
+		t.partial = t.reported // a count is of what came before it
 	}
 }
 
@@ -65,15 +73,15 @@ func (t *tally) seeChoice(n int) {
 	}
 }
 
-func (t *tally) say(choice int, text string) {
+func (t *tally) say(to *[]said, choice int, text string) {
 	if text == "" {
 		return
 	}
 	choice = min(choice, maxChoices-1)
-	for len(t.said) <= choice {
-		t.said = append(t.said, said{})
+	for len(*to) <= choice {
+		*to = append(*to, said{})
 	}
-	s, n := &t.said[choice], min(tallyText-t.kept, len(text))
+	s, n := &(*to)[choice], min(tallyText-t.kept, len(text))
 	s.text = append(s.text, text[:n]...)
 	t.kept += n
 	s.length += int64(len(text))
@@ -88,13 +96,20 @@ func (t *tally) addReply(r *llm.Reply) {
 			t.finish = append(t.finish, r.Choices[i].Finish)
 		}
 		for j := range r.Choices[i].Message.Parts {
-			p := &r.Choices[i].Message.Parts[j]
-			t.say(i, p.Text)
-			if p.Call != nil {
-				t.say(i, p.Call.Name)
-				t.say(i, p.Call.Arguments)
-			}
+			t.addPart(i, &r.Choices[i].Message.Parts[j])
 		}
+	}
+}
+
+func (t *tally) addPart(choice int, p *llm.Part) {
+	to := &t.said
+	if p.Kind == llm.PartReasoning {
+		to = &t.thought
+	}
+	t.say(to, choice, p.Text)
+	if p.Call != nil {
+		t.say(to, choice, p.Call.Name)
+		t.say(to, choice, p.Call.Arguments)
 	}
 }
 
@@ -120,10 +135,21 @@ func (t *tally) finishReason() llm.FinishReason {
 	return t.finish[0]
 }
 
-// countOutput counts the tokens of what was said.
-func (t *tally) countOutput() (tokens int64) {
-	for i := range t.said {
-		s := &t.said[i]
+// halfTold says whether only one side was counted: nothing went in, or nothing
+// came out though something was said. Nothing at all is a provider's own word.
+func (t *tally) halfTold() bool {
+	in, out := t.usage.InputTokens(), t.usage.OutputTokens()
+	return in == 0 && out > 0 || in > 0 && out == 0 && t.length > 0
+}
+
+// countOutput counts the tokens of what was said and thought.
+func (t *tally) countOutput() (output, reasoning int64) {
+	return countSaid(t.said), countSaid(t.thought)
+}
+
+func countSaid(by []said) (tokens int64) {
+	for i := range by {
+		s := &by[i]
 		switch kept := int64(len(s.text)); kept {
 		case s.length:
 			tokens += CountTokens(string(s.text))

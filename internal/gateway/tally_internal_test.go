@@ -19,8 +19,8 @@ func TestTallyCountsChoicesApart(t *testing.T) {
 				got.add(&llm.Event{Kind: llm.EventText, Choice: choice, Text: piece})
 			}
 		}
-		if want := int64(len(pieces) * choices); got.countOutput() != want {
-			t.Errorf("%d choices of %q: got %d tokens, want %d", choices, pieces, got.countOutput(), want)
+		if n, thought := got.countOutput(); n != int64(len(pieces)*choices) || thought != 0 {
+			t.Errorf("%d choices of %q: got %d tokens and %d of thinking, want %d", choices, pieces, n, thought, len(pieces)*choices)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func TestTallyBound(t *testing.T) {
 		t.Errorf("3 choices of %d bytes: got %d bytes kept, want %d", len(text), kept, tallyText)
 	}
 	words := int64(3 * (tallyText/5 + 1))
-	if n := got.countOutput(); n < words*9/10 || n > words*14/10 {
+	if n, _ := got.countOutput(); n < words*9/10 || n > words*14/10 {
 		t.Errorf("3 choices of %d words in all: got %d tokens, want about as many", words, n)
 	}
 	got.add(&llm.Event{Kind: llm.EventText, Choice: maxChoices + 1, Text: "beyond"})
@@ -59,5 +59,13 @@ func TestTallyPartial(t *testing.T) {
 	got.add(&llm.Event{Kind: llm.EventUsage, Usage: llm.Usage{llm.Input: 9, llm.Output: 7}})
 	if got.partial || got.usage[llm.Output] != 7 {
 		t.Errorf("after the last: %+v", got)
+	}
+	got.add(&llm.Event{Kind: llm.EventText})
+	if got.partial {
+		t.Errorf("after no words: %+v", got)
+	}
+	got.add(&llm.Event{Kind: llm.EventText, Text: "more"})
+	if !got.partial || got.usage[llm.Output] != 7 {
+		t.Errorf("after words behind the last: %+v", got)
 	}
 }

@@ -1,0 +1,83 @@
+package app_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// TestMeterAcrossDialects is an answer that one provider begins and another, of
+// another wire format, brings to its end, or gives in its place: all attempts
+// are in the books, and the told cost is theirs together.
+func TestMeterAcrossDialects(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	yaml, prices, aliases := "providers:", "prices:\n", "aliases:\n"
+	names := slices.Sorted(maps.Keys(spoken()))
+	for i, name := range names {
+		p := spokenBy("p-"+name, name, up.url, spoken()[name])
+		if i%2 == 0 {
+			p = strings.Replace(p, "retries: 0", "retries: 0\n    prefill: yes", 1)
+		}
+		yaml += p
+		prices += "  p-" + name + "/*: " + ratesYAML + "\n"
+	}
+	var all []*exchange
+	for i, a := range names {
+		for j, b := range names {
+			if a == b {
+				continue
+			}
+			for k, path := range meterDoors {
+				seed := 7*i + j
+				first := fmt.Sprintf("p-%s/story:fault=cut,at=20,tokens=60,prompt=100,cached=30,seed=%d", a, seed)
+				alias := fmt.Sprintf("from-%s-to-%s-%d", a, b, k)
+				aliases += fmt.Sprintf("  %s: {targets: [%q, \"p-%s/story:tokens=60,prompt=100,cached=30,seed=%d\"]}\n", alias, first, b, seed)
+				for _, stream := range []bool{true, false} {
+					all = append(all, &exchange{metered: metered{model: alias}, dialect: b, path: path, stream: stream})
+				}
+			}
+		}
+	}
+	h := open(t, setup{yaml: yaml + prices + aliases})
+	for _, x := range all {
+		x.reply = h.do(meterAsk(x.path, x.model, "", x.stream))
+	}
+	h.enter(t, up, all)
+	for _, x := range all {
+		x.checkRescued(t, slices.Index(names, x.dialect)%2 == 0)
+	}
+	h.checkUses(t, all)
+}
+
+func (x *exchange) checkRescued(t *testing.T, prefills bool) {
+	t.Helper()
+	if len(x.rows) != 2 {
+		t.Errorf("%s: %d rows: %s", x, len(x.rows), x.reply.body)
+		return
+	}
+	first, last := &x.rows[0], x.last()
+	if first.Provenance != ledger.Estimated || first.Counts || last.Provenance != ledger.Exact || last.Outcome != ledger.OutcomeOK || last.Usage != x.truth() {
+		t.Errorf("%s: %+v, then %+v, truly %v", x, first.Settlement, last.Settlement, x.truth())
+	}
+	if first.Cost != costOf(&first.Usage) || last.Cost != costOf(&last.Usage) {
+		t.Errorf("%s: %+v, then %+v", x, first.Settlement, last.Settlement)
+	}
+	told, u := usageTold(t, x.reply.body, x.stream), last.Usage
+	if x.stream && prefills { // the input of the first, the words of both
+		u = first.Usage
+		u[llm.Output] += last.Usage[llm.Output]
+	}
+	if told == nil || told.tokens != (tokens{u.InputTokens(), u.OutputTokens(), u.TotalTokens()}) {
+		t.Errorf("%s: told %+v, entered %v and %v: %s", x, told, first.Usage, last.Usage, x.reply.body)
+		return
+	}
+	if cost := x.total().String(); (x.stream || x.path != "/v1/chat") && told.Cost.String() != cost || !x.stream && x.reply.header.Get("X-Weir-Cost-USD") != cost {
+		t.Errorf("%s: told it costs %s, %s; want %s", x, told.Cost, x.reply.header.Get("X-Weir-Cost-USD"), cost)
+	}
+}
