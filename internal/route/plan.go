@@ -57,7 +57,7 @@ func (p *Plan) choose(i int, now time.Time) {
 	p.current = i
 	p.asked |= 1 << i
 	target := &p.targets[i]
-	p.target = p.table.health.target(target, now)
+	p.target = p.table.circuitOf(target, now)
 	p.useKey(now, -1)
 	p.table.entryOf(target).budget.request(now)
 }
@@ -121,7 +121,7 @@ func (p *Plan) ready(i int, now time.Time) bool {
 	if !rested || len(p.targets) == 1 {
 		return rested
 	}
-	ok, probe := p.table.health.target(target, now).admit(now)
+	ok, probe := p.table.circuitOf(target, now).admit(now)
 	p.probe = probe
 	return ok
 }
