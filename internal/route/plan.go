@@ -91,6 +91,7 @@ func (p *Plan) useKey(now time.Time, not int) bool {
 // open, or whose keys all rest, is asked only where nothing else is left, and
 // only once a request.
 func (p *Plan) advance(now time.Time, suits func(*Target) bool) bool {
+	p.Release() // whoever is passed over unasked may be probed by another request
 	last := -1
 	for i := range p.targets {
 		if p.asked&(1<<i) != 0 || suits != nil && !suits(&p.targets[i]) {

@@ -3,6 +3,7 @@ package route_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"weir/internal/llm"
 	"weir/internal/route"
@@ -34,5 +35,27 @@ func TestManyWrongNames(t *testing.T) {
 	}
 	if p := w.plan("all"); p.Target().FullName() != "b/m" {
 		t.Errorf("%s is asked first after five failures, want b/m", p.Target().FullName())
+	}
+}
+
+// TestProbeThatIsPassedOver is a request that probes a target and goes on
+// without having asked it, as when its wire format cannot carry the request:
+// the next request probes in its place.
+func TestProbeThatIsPassedOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]route.Alias{"all": {Targets: []string{"a/m", "b/m"}}}, 0)
+	for range 5 {
+		w.walk("a/m", status(500, llm.CodeProviderError))
+	}
+	w.now = w.now.Add(time.Minute)
+	p := w.plan("all")
+	if p.Target().FullName() != "a/m" || !p.Onward(w.now) {
+		t.Fatalf("%s is probed, want a/m", p.Target().FullName())
+	}
+	p.Succeeded(w.now, 0)
+	p.Release()
+	w.now = w.now.Add(time.Hour)
+	if p := w.plan("all"); p.Target().FullName() != "a/m" {
+		t.Errorf("%s is asked first, want a/m to be probed", p.Target().FullName())
 	}
 }
