@@ -127,7 +127,8 @@ func (p *Plan) ready(i int, now time.Time) bool {
 	return ok
 }
 
-// Release ends a plan of whose current target nothing was learnt.
+// Release lets another request probe the current target: of one of which
+// nothing will be learnt, or which has begun to answer.
 func (p *Plan) Release() {
 	if p.probe {
 		p.probe = false
