@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"weir/internal/llm"
 	"weir/internal/rawjson"
+	"weir/internal/route"
 )
 
 // extensions are fields of the service's own that a body of any wire format may
@@ -31,10 +33,18 @@ func (c *call) scanBody() (err error) {
 	return err
 }
 
-// mayExtend is quick to say no.
+// mayExtend is quick to say no. A name may be spelt with escapes.
 func mayExtend(body []byte) bool {
 	for _, name := range extensions {
 		if bytes.Contains(body, []byte(`"`+name+`"`)) {
+			return true
+		}
+	}
+	if !bytes.Contains(body, []byte(`\u00`)) {
+		return false
+	}
+	for m := range rawjson.Members(body) {
+		if extensions.Has(m.Name()) {
 			return true
 		}
 	}
@@ -109,7 +119,7 @@ func (c *call) addFallbacks() error {
 		denied := c.principal.MayUse(name)
 		targets, err := c.table.Targets(nil, name, c.dialect.Vendor)
 		if denied == nil && err == nil {
-			c.targets = append(c.targets, targets...)
+			c.addTargets(targets)
 			continue
 		}
 		if denied == nil {
@@ -120,4 +130,15 @@ func (c *call) addFallbacks() error {
 		return &e
 	}
 	return nil
+}
+
+// addTargets adds those that are not there yet: whoever names a model twice
+// does not have it asked twice.
+func (c *call) addTargets(more []route.Target) {
+	for _, t := range more {
+		same := func(other route.Target) bool { return other.Provider == t.Provider && other.Model == t.Model }
+		if !slices.ContainsFunc(c.targets, same) {
+			c.targets = append(c.targets, t)
+		}
+	}
 }

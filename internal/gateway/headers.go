@@ -28,12 +28,39 @@ type answered struct {
 func (c *call) answered() answered {
 	a := answered{
 		ID: c.idText, Provider: c.target().Provider.Name(), Model: c.tried[len(c.tried)-1],
-		Attempts: len(c.tried), Dropped: strings.Join(c.dropped, ", "),
+		Attempts: len(c.tried), Dropped: droppedHeader(c.dropped),
 	}
 	if c.head.Model != a.Model {
 		a.Requested = c.head.Model
 	}
 	return a
+}
+
+// maxDropped bounds X-Weir-Dropped in bytes.
+const maxDropped = 1 << 10
+
+// droppedHeader lists names that a client may have made up, as far as a header
+// can carry them.
+func droppedHeader(names []string) string {
+	var out strings.Builder
+	for _, name := range names {
+		if out.Len()+len(", ")+len(name) > maxDropped {
+			out.WriteString(", ...")
+			break
+		}
+		if out.Len() > 0 {
+			out.WriteString(", ")
+		}
+		out.WriteString(strings.Map(visible, name))
+	}
+	return out.String()
+}
+
+func visible(r rune) rune {
+	if r <= ' ' || r > '~' || r == ',' {
+		return '?'
+	}
+	return r
 }
 
 func (a *answered) headers(h http.Header, contentType string) {

@@ -22,8 +22,9 @@ type clientStream struct {
 	pending []byte // of an answer that broke off before any of it was sent
 
 	mu     sync.Mutex
-	begun  bool // the headers are out
-	pieces bool // so is some of the answer
+	told   answered // of the attempt under way, for the headers: a keep-alive runs beside what changes the call
+	begun  bool     // the headers are out
+	pieces bool     // so is some of the answer
 	last   time.Time
 	silent *time.Timer
 	closed bool
@@ -33,11 +34,13 @@ type clientStream struct {
 // it: while none of an answer has gone out, with an encoder of its own.
 func (c *call) beginStream() {
 	if c.out == nil {
-		s := &clientStream{call: c, control: http.NewResponseController(c.w), last: c.server.now()}
+		s := &clientStream{call: c, control: http.NewResponseController(c.w), last: c.server.now(), told: c.answered()}
 		c.out = s
 		s.mu.Lock() // the timer may fire before it is assigned
 		s.silent = time.AfterFunc(c.server.timing.KeepAlive, s.keepAlive)
 		s.mu.Unlock()
+	} else {
+		c.out.tell(c.answered())
 	}
 	switch {
 	case !c.out.committed():
@@ -53,6 +56,13 @@ func (c *call) meta() llm.Meta {
 	return llm.Meta{
 		ID: c.idText, Created: c.started.Unix(), Model: c.tried[len(c.tried)-1], IncludeUsage: c.head.IncludeUsage,
 	}
+}
+
+// tell says what the headers are to tell, unless they are out.
+func (s *clientStream) tell(a answered) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = a
 }
 
 // committed says whether some of the answer has gone out. A comment is none.
@@ -99,8 +109,8 @@ func (s *clientStream) send(b []byte) {
 	s.last = c.server.now()
 	if !s.begun {
 		s.begun = true
-		a, h := c.answered(), c.w.Header()
-		a.headers(h, c.dialect.Framing.ContentType)
+		h := c.w.Header()
+		s.told.headers(h, c.dialect.Framing.ContentType)
 		h["Cache-Control"] = []string{"no-cache"}
 		h["X-Accel-Buffering"] = []string{"no"} // nginx's word for: do not hold this back
 		c.w.WriteHeader(http.StatusOK)

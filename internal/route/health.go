@@ -3,15 +3,20 @@ package route
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"weir/internal/provider"
 )
 
-// maxTargets bounds how many targets are remembered: their names are what
-// clients ask for.
-const maxTargets = 4096
+const (
+	// maxTargets bounds how many targets are remembered: their names are what
+	// clients ask for. Those of the aliases come on top.
+	maxTargets = 4096
+	// forgetEvery is how often room is looked for among them.
+	forgetEvery = time.Second
+)
 
 // Event is a change in the health of a target.
 type Event struct {
@@ -30,6 +35,7 @@ type Health struct {
 	targets map[targetID]*circuit
 	keys    map[keyID]*circuit
 	budgets map[string]*retryBudget // by provider
+	forgot  time.Time               // when room was looked for
 }
 
 type (
@@ -48,8 +54,10 @@ func NewHealth(notify func(Event)) *Health {
 	}
 }
 
-// target is the circuit of a target. Beyond the bound, one that nobody keeps.
-func (h *Health) target(t *Target, now time.Time) *circuit {
+// target is the circuit of a target. Beyond the bound, one that nobody keeps,
+// unless the target is one that was configured: what clients make up pushes
+// none of these out.
+func (h *Health) target(t *Target, configured bool, now time.Time) *circuit {
 	id := targetID{t.Provider.Name(), t.Model}
 	h.mu.RLock()
 	c := h.targets[id]
@@ -63,10 +71,12 @@ func (h *Health) target(t *Target, now time.Time) *circuit {
 		return c
 	}
 	c = &circuit{used: now}
-	if len(h.targets) >= maxTargets {
+	if len(h.targets) >= maxTargets && now.Sub(h.forgot) >= forgetEvery {
+		h.forgot = now
 		h.forget(now)
 	}
-	if len(h.targets) < maxTargets {
+	if configured || len(h.targets) < maxTargets {
+		id.model = strings.Clone(id.model) // it may be a slice of something large
 		h.targets[id] = c
 	}
 	return c

@@ -57,7 +57,7 @@ func (p *Plan) choose(i int, now time.Time) {
 	p.current = i
 	p.asked |= 1 << i
 	target := &p.targets[i]
-	p.target = p.table.health.target(target, now)
+	p.target = p.table.circuitOf(target, now)
 	p.useKey(now, -1)
 	p.table.entryOf(target).budget.request(now)
 }
@@ -91,6 +91,7 @@ func (p *Plan) useKey(now time.Time, not int) bool {
 // open, or whose keys all rest, is asked only where nothing else is left, and
 // only once a request.
 func (p *Plan) advance(now time.Time, suits func(*Target) bool) bool {
+	p.Release() // whoever is passed over unasked may be probed by another request
 	last := -1
 	for i := range p.targets {
 		if p.asked&(1<<i) != 0 || suits != nil && !suits(&p.targets[i]) {
@@ -121,12 +122,13 @@ func (p *Plan) ready(i int, now time.Time) bool {
 	if !rested || len(p.targets) == 1 {
 		return rested
 	}
-	ok, probe := p.table.health.target(target, now).admit(now)
+	ok, probe := p.table.circuitOf(target, now).admit(now)
 	p.probe = probe
 	return ok
 }
 
-// Release ends a plan of whose current target nothing was learnt.
+// Release lets another request probe the current target: of one of which
+// nothing will be learnt, or which has begun to answer.
 func (p *Plan) Release() {
 	if p.probe {
 		p.probe = false

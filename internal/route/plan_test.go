@@ -388,7 +388,7 @@ func TestFaultsOfRealAnswers(t *testing.T) {
 		{429, `{"error":{"code":"insufficient_quota","message":"pay"}}`, route.FaultQuota},
 		{402, "", route.FaultQuota},
 		{401, "", route.FaultCredentials},
-		{403, "", route.FaultCredentials},
+		{403, "", route.FaultForbidden},
 		{404, "", route.FaultModel},
 		{400, `{"error":{"message":"no"}}`, route.FaultRequest},
 		{422, "", route.FaultRequest},

@@ -22,7 +22,8 @@ const (
 	FaultOverloaded        // 503, 529
 	FaultLimited           // 429
 	FaultQuota             // 402, or a 429 that no waiting cures
-	FaultCredentials       // 401, 403, or we have none to show
+	FaultCredentials       // 401, or we have none to show
+	FaultForbidden         // 403
 	FaultModel             // 404
 	FaultContext           // the request is longer than the model's context window
 	FaultRequest           // 400, 413, 422, a content policy
@@ -65,7 +66,9 @@ func Rules() []Rule {
 		{Fault: FaultOverloaded, When: "503, 529", Again: true, Onward: true, OnwardFirst: true, Counts: true},
 		{Fault: FaultLimited, When: "429", Again: true, OtherKey: true, Onward: true, OnwardFirst: true, RestsKey: true},
 		{Fault: FaultQuota, When: "402, 429 without money left", OtherKey: true, Onward: true, RestsKey: true, Counts: true},
-		{Fault: FaultCredentials, When: "401, 403, no credentials to show", OtherKey: true, Onward: true, RestsKey: true, Counts: true},
+		{Fault: FaultCredentials, When: "401, no credentials to show", OtherKey: true, Onward: true, RestsKey: true, Counts: true},
+		// It may be the model, or a file in the request, that the key may not have: no reason to keep others from the provider.
+		{Fault: FaultForbidden, When: "403", OtherKey: true, Onward: true, Counts: true},
 		{Fault: FaultModel, When: "404", Onward: true, Counts: true},
 		{Fault: FaultContext, When: "400: longer than the context window", Onward: true, Larger: true},
 		{Fault: FaultRequest, When: "400, 413, 422, a content policy"},
@@ -114,8 +117,10 @@ func FaultOf(f *provider.Failure) Fault {
 
 func faultOfStatus(f *provider.Failure) Fault {
 	switch f.Status {
-	case http.StatusUnauthorized, http.StatusForbidden:
+	case http.StatusUnauthorized:
 		return FaultCredentials
+	case http.StatusForbidden:
+		return FaultForbidden
 	case http.StatusPaymentRequired:
 		return FaultQuota
 	case http.StatusTooManyRequests:
@@ -150,8 +155,10 @@ func faultOfCode(f *provider.Failure) Fault {
 		return FaultLimited
 	case llm.CodeProviderUnavailable, llm.CodeOverloaded:
 		return FaultOverloaded
-	case llm.CodeAuthentication, llm.CodeForbidden:
+	case llm.CodeAuthentication:
 		return FaultCredentials
+	case llm.CodeForbidden:
+		return FaultForbidden
 	case llm.CodeBudgetExceeded:
 		return FaultQuota
 	}

@@ -48,6 +48,7 @@ type Table struct {
 	providers        []*provider.Provider
 	byName           map[string]*entry
 	aliases          map[string]*alias
+	configured       map[targetID]bool // the targets of aliases
 	health           *Health
 	rules            *ruleBook
 	book             *pricing.Book
@@ -64,13 +65,18 @@ type entry struct {
 	budget   *retryBudget
 }
 
+// circuitOf is how the target has fared.
+func (t *Table) circuitOf(target *Target, now time.Time) *circuit {
+	return t.health.target(target, t.configured[targetID{target.Provider.Name(), target.Model}], now)
+}
+
 func (t *Table) entryOf(target *Target) *entry { return t.byName[target.Provider.Name()] }
 
 // NewTable makes a table. The error names what the configuration gets wrong.
 func NewTable(o Options) (*Table, error) {
 	t := &Table{
 		providers: o.Providers, byName: make(map[string]*entry, len(o.Providers)),
-		aliases: make(map[string]*alias, len(o.Aliases)), book: o.Book, namedOnly: o.Listed,
+		aliases: make(map[string]*alias, len(o.Aliases)), configured: map[targetID]bool{}, book: o.Book, namedOnly: o.Listed,
 		defaultModel: o.DefaultModel, defaultMaxOutput: o.DefaultMaxOutput,
 		health: o.Health, rules: newRuleBook(),
 	}
@@ -86,6 +92,9 @@ func NewTable(o Options) (*Table, error) {
 			return nil, fmt.Errorf("aliases.%s: %w", name, err)
 		}
 		t.aliases[name] = resolved
+		for i := range resolved.targets {
+			t.configured[targetID{resolved.targets[i].Provider.Name(), resolved.targets[i].Model}] = true
+		}
 	}
 	if t.defaultModel != "" {
 		if _, err := t.Targets(nil, t.defaultModel, ""); err != nil {

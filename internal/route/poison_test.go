@@ -1,0 +1,61 @@
+package route_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/route"
+)
+
+// TestForbiddenModel is a 403 for one model, which vendors give for a model or
+// a file that the account may not have: whoever asks for such a thing does not
+// keep others from the provider.
+func TestForbiddenModel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]route.Alias{"all": {Targets: []string{"a/m", "b/m"}}}, 0)
+	w.walk("a/not-ours", status(403, llm.CodeProviderError))
+	if p := w.plan("all"); p.Target().FullName() != "a/m" {
+		t.Errorf("%s is asked first, want a/m", p.Target().FullName())
+	}
+}
+
+// TestManyWrongNames is a client that asks for models by thousands of names:
+// those of the aliases are remembered all the same.
+func TestManyWrongNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]route.Alias{"all": {Targets: []string{"a/m", "b/m"}}}, 0)
+	for i := range 5000 {
+		w.walk(fmt.Sprintf("c/%d", i), status(404, llm.CodeModelNotFound))
+	}
+	for range 5 {
+		p := w.plan("all")
+		p.Failed(status(500, llm.CodeProviderError), w.now)
+	}
+	if p := w.plan("all"); p.Target().FullName() != "b/m" {
+		t.Errorf("%s is asked first after five failures, want b/m", p.Target().FullName())
+	}
+}
+
+// TestProbeThatIsPassedOver is a request that probes a target and goes on
+// without having asked it, as when its wire format cannot carry the request:
+// the next request probes in its place.
+func TestProbeThatIsPassedOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]route.Alias{"all": {Targets: []string{"a/m", "b/m"}}}, 0)
+	for range 5 {
+		w.walk("a/m", status(500, llm.CodeProviderError))
+	}
+	w.now = w.now.Add(time.Minute)
+	p := w.plan("all")
+	if p.Target().FullName() != "a/m" || !p.Onward(w.now) {
+		t.Fatalf("%s is probed, want a/m", p.Target().FullName())
+	}
+	p.Succeeded(w.now, 0)
+	p.Release()
+	w.now = w.now.Add(time.Hour)
+	if p := w.plan("all"); p.Target().FullName() != "a/m" {
+		t.Errorf("%s is asked first, want a/m to be probed", p.Target().FullName())
+	}
+}
