@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -33,13 +34,15 @@ func (o *outage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answered(thousand))
 }
 
+var stormSpeed = flag.Int("storm.speed", 30, "how many times as fast the gateway's clock runs")
+
 // TestRetryStorm is a provider that fails for a minute of the gateway's clock,
-// which runs thirty times as fast: retries are at most a tenth of the requests,
+// which runs thirty times as fast unless a flag says otherwise: retries are at most a tenth of the requests,
 // and once it is well again all of its traffic is back within half a minute.
 func TestRetryStorm(t *testing.T) {
 	t.Parallel()
-	const speed = 30
-	const minute = time.Minute / speed
+	speed := time.Duration(*stormSpeed)
+	minute := time.Minute / speed
 	tests := []struct {
 		name       string
 		status     int64

@@ -85,6 +85,7 @@ func geminiDialect() *Dialect {
 		NewEncoder:    func(m llm.Meta) Encoder { return gemini.NewEncoder(m) },
 		Status:        gemini.Status,
 		EncodeError:   gemini.EncodeError,
+		Canonical:     gemini.Canonical,
 		Path:          gemini.Path,
 		EncodeRequest: gemini.EncodeRequest,
 		Splice:        gemini.Splice,

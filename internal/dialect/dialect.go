@@ -59,6 +59,9 @@ type Dialect struct {
 
 	// The client half.
 
+	// Canonical is the one name under which a model that may be named in
+	// several ways is known, priced and allowed; nil where there is one way.
+	Canonical func(model string) string
 	// Path is what follows a provider's base URL.
 	Path func(op llm.Op, model string, stream bool) string
 	// Headers go with every request, beside the credential.

@@ -43,7 +43,7 @@ func (c *call) settlementOf(f *provider.Failure) ledger.Settlement {
 	switch {
 	case !f.Sent():
 		s.Outcome = ledger.OutcomeRefused
-	case c.head.Stream && c.sum.length > 0 || c.believable(c.sum) && !c.sum.usage.IsZero():
+	case c.head.Stream && (c.sum.length > 0 || c.out.committed()) || c.believable(c.sum) && !c.sum.usage.IsZero():
 		return c.settlementOfCut(c.sum, f)
 	case f.Kind == provider.KindStatus || f.Kind == provider.KindInStream:
 		s.Outcome = ledger.OutcomeRejected

@@ -239,7 +239,11 @@ func (b *Book) remember(k key, e *entry) *entry {
 
 // resolve looks a name up in everything there is.
 func (b *Book) resolve(provider, model string) *entry {
-	vendor, m := b.find(b.source(provider), fold(model))
+	name := fold(model)
+	vendor, m := b.find(b.source(provider), name)
+	if same := samePrice(name); m == nil && same != name {
+		vendor, m = b.find(b.source(provider), same)
+	}
 	return b.newEntry(provider, model, vendor, m)
 }
 

@@ -326,3 +326,24 @@ func BenchmarkNewBook(b *testing.B) {
 		newBook(b, pricing.Overrides{})
 	}
 }
+
+// TestOtherSpellings holds that a model costs the same by whatever name it may
+// be asked for.
+func TestOtherSpellings(t *testing.T) {
+	t.Parallel()
+	b, err := pricing.NewBook(pricing.Overrides{Sources: map[string]string{"bedrock": "aws", "openrouter": "openrouter"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ provider, name, same string }{
+		{"bedrock", "amazon.nova-lite-v1:0", "arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-lite-v1:0"},
+		{"bedrock", "us.amazon.nova-lite-v1:0", "arn:aws:bedrock:us-east-1:1:inference-profile/us.amazon.nova-lite-v1:0"},
+		{"openrouter", "openai/gpt-5-mini", "openai/gpt-5-mini:nitro"},
+		{"openrouter", "openai/gpt-5-mini", "openai/gpt-5-mini:online"},
+	} {
+		want, got := b.Price(tt.provider, tt.name, time.Now()), b.Price(tt.provider, tt.same, time.Now())
+		if !want.Known() || !cmp.Equal(got, want) {
+			t.Errorf("%s/%s: got %+v, want that of %s, %+v", tt.provider, tt.same, got, tt.name, want)
+		}
+	}
+}

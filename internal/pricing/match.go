@@ -154,6 +154,25 @@ func spellings(name string) []string {
 	return names
 }
 
+// sameVariants are those of OpenRouter's variants that cost what the model does:
+// https://openrouter.ai/docs/features/provider-routing. What ":online" searches
+// is counted apart.
+var sameVariants = []string{":nitro", ":floor", ":exacto", ":online"}
+
+// samePrice is the name of the model that costs the same as the folded name:
+// that of an Amazon resource name, and the one before a variant.
+func samePrice(name string) string {
+	if strings.HasPrefix(name, "arn:") {
+		return withoutPath(name)
+	}
+	for _, v := range sameVariants {
+		if base, ok := strings.CutSuffix(name, v); ok {
+			return base
+		}
+	}
+	return name
+}
+
 // withoutVariant takes ":free" from "meta/llama:free".
 func withoutVariant(name string) string {
 	if i := strings.LastIndexByte(name, ':'); i > 0 {

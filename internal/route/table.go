@@ -147,7 +147,10 @@ func (t *Table) named(dst []Target, full string) ([]Target, error) {
 	if !ok {
 		return nil, notFound(full, fmt.Sprintf("No provider %q is configured.", name))
 	}
-	if !e.provider.Serves(model) {
+	if canonical := e.provider.Dialect().Canonical; canonical != nil {
+		model = canonical(model)
+	}
+	if model == "" || !e.provider.Serves(model) {
 		return nil, notFound(full, fmt.Sprintf("Provider %q is configured not to serve it.", name))
 	}
 	return append(dst, Target{Provider: e.provider, Model: model}), nil

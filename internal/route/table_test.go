@@ -1,6 +1,7 @@
 package route_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -153,5 +154,30 @@ func TestModels(t *testing.T) {
 	want := []string{"a/sized", "a/windowed", "b/shared", "b/x", "c/shared", "c/y", "fast"}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
+	}
+}
+
+// TestOneNameOfAModel holds that a model which may be named in several ways is
+// known, and so priced and allowed, under one.
+func TestOneNameOfAModel(t *testing.T) {
+	t.Parallel()
+	all := dialect.All()
+	gemini := all[slices.IndexFunc(all, func(d *dialect.Dialect) bool { return d.Name == "gemini" })]
+	p, err := provider.New(provider.Options{Name: "g", Dialect: gemini, BaseURL: "https://g.example.com/v1beta"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := newTable(t, func(o *route.Options) { o.Providers = append(o.Providers, p) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"g/gemini-9", "g/models/gemini-9", "g/models/models/gemini-9"} {
+		targets, err := table.Targets(nil, name, "")
+		if err != nil || targets[0].FullName() != "g/gemini-9" {
+			t.Errorf("%s: got %v, %v, want g/gemini-9", name, targets, err)
+		}
+	}
+	if _, err := table.Targets(nil, "g/models/", ""); err == nil {
+		t.Error("g/models/: got a target, want none")
 	}
 }

@@ -39,6 +39,17 @@ const (
 	methodStream = "streamGenerateContent"
 )
 
+// Canonical is a model's name without the collection that it may begin with.
+// Tuned models are another collection.
+func Canonical(model string) string {
+	for strings.HasPrefix(model, modelsPrefix) {
+		model = strings.TrimPrefix(model, modelsPrefix)
+	}
+	return model
+}
+
+const modelsPrefix = "models/"
+
 // Path is what follows a provider's base URL, which ends with the version
 // (https://generativelanguage.googleapis.com/v1beta) or the publisher
 // (https://LOCATION-aiplatform.googleapis.com/v1/projects/P/locations/L/publishers/google).
