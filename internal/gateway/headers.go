@@ -39,8 +39,8 @@ func (c *call) answered() answered {
 // maxDropped bounds X-Weir-Dropped in bytes.
 const maxDropped = 1 << 10
 
-// droppedHeader lists names that a client may have made up, as far as a header
-// can carry them.
+// droppedHeader lists the names, which are fit for a header each, as far as the
+// bound allows.
 func droppedHeader(names []string) string {
 	var out strings.Builder
 	for _, name := range names {
@@ -51,16 +51,9 @@ func droppedHeader(names []string) string {
 		if out.Len() > 0 {
 			out.WriteString(", ")
 		}
-		out.WriteString(strings.Map(visible, name))
+		out.WriteString(name)
 	}
 	return out.String()
-}
-
-func visible(r rune) rune {
-	if r <= ' ' || r > '~' || r == ',' {
-		return '?'
-	}
-	return r
 }
 
 func (a *answered) headers(h http.Header, contentType string) {

@@ -15,7 +15,7 @@ const (
 )
 
 // Drop notes, once, the name of what is left out: of the first hundred names
-// 64 bytes each, in printable ASCII.
+// 64 bytes each, in printable ASCII and without a comma, for they are listed.
 func (w *Writer) Drop(what string) {
 	if len(w.dropped) >= maxDropped {
 		return
@@ -25,14 +25,14 @@ func (w *Writer) Drop(what string) {
 	}
 }
 
-// printable is the beginning of s with a question mark for each character that
-// is not printable ASCII.
+// printable is the beginning of s with a question mark for each comma, and for
+// each character that is not printable ASCII.
 func printable(s string) string {
 	if len(s) > maxDroppedName {
 		s = s[:maxDroppedName]
 	}
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
+		if r < ' ' || r > '~' || r == ',' {
 			return '?'
 		}
 		return r
