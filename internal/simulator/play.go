@@ -327,6 +327,9 @@ func (c *call) write(b []byte) error {
 		if c.stream || len(b) > 0 || c.drip > 0 {
 			c.flush()
 		}
+		if len(b) == 0 && !c.stream {
+			return nil // the client has all of it, and may leave
+		}
 		if !c.wait(c.drip) || c.r.Context().Err() != nil {
 			return errGone
 		}
