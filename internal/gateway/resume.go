@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -82,7 +81,7 @@ func (c *call) diverged(f *provider.Failure) bool { return errors.Is(f, errDiver
 // mayResume says whether an answer that broke off in this way may go on
 // elsewhere.
 func (c *call) mayResume(f *provider.Failure) bool {
-	return c.words.on && !c.words.other && (c.diverged(f) || route.Continues(f))
+	return c.words.on && !c.words.other && (c.diverged(f) || c.plan.Continues(f))
 }
 
 // resumeElsewhere makes the body by which the next target goes on with the
@@ -91,13 +90,13 @@ func (c *call) resumeElsewhere(f *provider.Failure) []byte {
 	if c.broke == nil {
 		c.broke = f
 	}
-	if !c.mayResume(f) && !c.refusedPrefill(f) {
-		return nil
-	}
-	if c.refusedPrefill(f) {
+	switch {
+	case c.refusedPrefill(f):
 		if body := c.beginAnew(); body != nil {
 			return body
 		}
+	case !c.mayResume(f):
+		return nil
 	}
 	for c.plan.Onward(c.server.now()) {
 		if body := c.goOn(); body != nil {
@@ -138,7 +137,7 @@ func (c *call) goOn() []byte {
 	if err != nil {
 		return nil
 	}
-	c.resumed = &resume{prefill: true, left: c.words.text[len(text):], words: bytes.Clone(c.words.text)}
+	c.resumed = &resume{prefill: true, left: c.words.text[len(text):], words: c.words.text}
 	return body
 }
 
@@ -154,7 +153,7 @@ func (c *call) beginAnew() []byte {
 	if err != nil {
 		return nil
 	}
-	c.resumed = &resume{left: bytes.Clone(c.words.text)}
+	c.resumed = &resume{left: c.words.text}
 	return body
 }
 

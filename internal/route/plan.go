@@ -49,9 +49,6 @@ func (t *Table) Plan(targets []Target, now time.Time) Plan {
 // Target is the one to ask.
 func (p *Plan) Target() *Target { return &p.targets[p.current] }
 
-// Left reports whether another target can still be asked.
-func (p *Plan) Left() bool { return p.asked != 1<<len(p.targets)-1 }
-
 // choose makes a target the current one, with the key whose turn it is.
 func (p *Plan) choose(i int, now time.Time) {
 	p.current = i
@@ -190,6 +187,13 @@ func (p *Plan) After(f *provider.Failure, now time.Time) (pause time.Duration, o
 		}
 	}
 	return 0, p.onward(r, now)
+}
+
+// Continues reports whether an answer that broke off in this way may be
+// continued by another target.
+func (p *Plan) Continues(f *provider.Failure) bool {
+	r := p.table.rules.of(f)
+	return r.Onward && !r.Larger
 }
 
 func (p *Plan) onward(r *Rule, now time.Time) bool {

@@ -132,13 +132,6 @@ func faultOfStatus(f *provider.Failure) Fault {
 	return faultOfCode(f)
 }
 
-// Continues reports whether an answer that broke off in this way may be
-// continued by another target.
-func Continues(f *provider.Failure) bool {
-	fault := FaultOf(f)
-	return slices.ContainsFunc(Rules(), func(r Rule) bool { return r.Fault == fault && r.Onward && !r.Larger })
-}
-
 // moneyWords are the vendors' codes for a 429 that no waiting cures.
 var moneyWords = []string{"insufficient_quota", "billing_hard_limit_reached", "billing_error"}
 
