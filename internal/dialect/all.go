@@ -17,6 +17,12 @@ import (
 // endMarker ends a stream of OpenAI's, and those that took it over.
 const endMarker = "data: [DONE]\n\n"
 
+// keepAlive is a comment, which clients of server-sent events pass over.
+const keepAlive = ": keep-alive\n\n"
+
+// vendorKeyHeaders are where the vendors' SDKs put a key, whichever it is for.
+func vendorKeyHeaders() []string { return []string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"} }
+
 // All are the wire formats, each in one place of this list.
 func All() []*Dialect {
 	return []*Dialect{nativeDialect(), openaiDialect(), responsesDialect(), anthropicDialect(), geminiDialect(), bedrockDialect(), cohereDialect(), ollamaDialect()}
@@ -30,6 +36,7 @@ func nativeDialect() *Dialect {
 			{Pattern: "POST /api/chat", Op: llm.OpChat},
 		},
 		Door:          true,
+		KeepAlive:     keepAlive,
 		Framing:       serverSent(),
 		EndMarker:     endMarker,
 		Scan:          native.Scan,
@@ -46,8 +53,10 @@ func openaiDialect() *Dialect {
 		Name:          openai.Name,
 		Routes:        []Route{{Pattern: "POST /v1/chat/completions", Op: llm.OpChat}},
 		Vendor:        openai.Name,
-		KeyHeaders:    []string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"},
+		KeyHeaders:    vendorKeyHeaders(),
 		Door:          true,
+		IDPrefix:      openai.IDPrefix,
+		KeepAlive:     keepAlive,
 		Framing:       serverSent(),
 		EndMarker:     endMarker,
 		Scan:          openai.Scan,
@@ -77,7 +86,9 @@ func geminiDialect() *Dialect {
 			{Pattern: "POST /v1beta1/publishers/{publisher}/models/{target...}", Op: llm.OpChat},
 		},
 		Vendor:        gemini.Name,
-		KeyHeaders:    []string{"X-Goog-Api-Key"},
+		KeyHeaders:    vendorKeyHeaders(),
+		Door:          true,
+		KeepAlive:     gemini.KeepAlive,
 		Framing:       serverSent(),
 		Scan:          gemini.Scan,
 		DecodeRequest: gemini.DecodeRequest,
@@ -101,7 +112,10 @@ func anthropicDialect() *Dialect {
 		Name:          anthropic.Name,
 		Routes:        []Route{{Pattern: "POST /v1/messages", Op: llm.OpChat}},
 		Vendor:        anthropic.Name,
-		KeyHeaders:    []string{"X-Api-Key"},
+		KeyHeaders:    vendorKeyHeaders(),
+		Door:          true,
+		IDPrefix:      anthropic.IDPrefix,
+		KeepAlive:     anthropic.KeepAlive,
 		Framing:       serverSent(),
 		EndMarker:     anthropic.EndMarker,
 		Scan:          anthropic.Scan,
@@ -153,7 +167,10 @@ func responsesDialect() *Dialect {
 		Name:          responses.Name,
 		Routes:        []Route{{Pattern: "POST /v1/responses", Op: llm.OpChat}},
 		Vendor:        openai.Name,
-		KeyHeaders:    []string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"},
+		KeyHeaders:    vendorKeyHeaders(),
+		Door:          true,
+		IDPrefix:      responses.IDPrefix,
+		KeepAlive:     keepAlive,
 		Framing:       serverSent(),
 		Scan:          responses.Scan,
 		DecodeRequest: responses.DecodeRequest,

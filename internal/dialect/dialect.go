@@ -38,6 +38,12 @@ type Dialect struct {
 	KeyHeaders []string
 	// Framing is how the events of a stream stand in its body.
 	Framing Framing
+	// IDPrefix is what the ids of answers begin with, by which some programs
+	// tell them from others.
+	IDPrefix string
+	// KeepAlive is what goes out in every silence of a stream, and says nothing
+	// to the clients of this wire format.
+	KeepAlive string
 	// EndMarker is what the wire format ends a whole stream with, if anything.
 	EndMarker string
 	// Scan validates the body as strict JSON and reads the head from its bytes

@@ -65,7 +65,7 @@ func (c *call) encodeWhole(dst []byte, from *dialect.Dialect, body []byte, reply
 	if from == c.dialect {
 		return from.Stamp(dst, body, c.final(&tally{}, usage))
 	}
-	reply.ID, reply.Model, reply.Created = c.idText, c.tried[len(c.tried)-1], c.started.Unix()
+	reply.ID, reply.Model, reply.Created = c.dialect.IDPrefix+c.idText, c.tried[len(c.tried)-1], c.started.Unix()
 	reply.Usage, reply.Reported, reply.Cost = *usage, true, c.cost()
 	return c.dialect.EncodeReply(dst, reply)
 }

@@ -7,11 +7,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
-	"weir/internal/sse"
 )
-
-// keepAliveComment is what goes out in every silence of a stream.
-const keepAliveComment = "keep-alive"
 
 // clientStream writes server-sent events to the client. Its headers leave with
 // the first write, so that until then another target can be tried.
@@ -54,7 +50,7 @@ func (c *call) beginStream() {
 // meta is what the gateway's own words in a stream are stamped with.
 func (c *call) meta() llm.Meta {
 	return llm.Meta{
-		ID: c.idText, Created: c.started.Unix(), Model: c.tried[len(c.tried)-1], IncludeUsage: c.head.IncludeUsage,
+		ID: c.dialect.IDPrefix + c.idText, Created: c.started.Unix(), Model: c.tried[len(c.tried)-1], IncludeUsage: c.head.IncludeUsage,
 	}
 }
 
@@ -95,7 +91,7 @@ func (s *clientStream) keepAlive() {
 		s.silent.Reset(wait - quiet)
 		return
 	}
-	s.send(sse.AppendComment(nil, keepAliveComment))
+	s.send([]byte(s.call.dialect.KeepAlive))
 	s.silent.Reset(wait)
 }
 

@@ -17,6 +17,10 @@ const (
 	// vendor refuses a request that does not.
 	VersionHeader = "Anthropic-Version"
 	Version       = "2023-06-01"
+	// IDPrefix is what the ids of answers begin with.
+	IDPrefix = "msg_"
+	// KeepAlive is the vendor's event for silences.
+	KeepAlive = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
 	// EndMarker ends a whole stream.
 	EndMarker = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 )

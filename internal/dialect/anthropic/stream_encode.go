@@ -60,7 +60,7 @@ func (e *Encoder) begin(dst []byte) []byte {
 	dst = appendOpening(dst, e.id, e.model)
 	dst = append(dst, `[],"stop_reason":null,"stop_sequence":null,"usage":`...)
 	dst = appendUsage(dst, &e.start, "", nil)
-	return append(dst, "}}\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\n"...)
+	return append(dst, "}}\n\n"+KeepAlive...)
 }
 
 // block opens a block, unless one that may go on is open.

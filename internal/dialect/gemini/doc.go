@@ -17,8 +17,13 @@ import (
 	"weir/internal/llm"
 )
 
-// Name is the word for the format in the configuration.
-const Name = "gemini"
+const (
+	// Name is the word for the format in the configuration.
+	Name = "gemini"
+	// KeepAlive is a reply without candidates: the vendor's SDKs take a comment
+	// for a broken stream.
+	KeepAlive = "data: {}\n\n"
+)
 
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.

@@ -14,6 +14,9 @@ import (
 // Name is the word for the format in the configuration.
 const Name = "openai"
 
+// IDPrefix is what the ids of answers begin with.
+const IDPrefix = "chatcmpl-"
+
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
 	maxDepth = parse.MaxDepth

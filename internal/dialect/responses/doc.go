@@ -17,6 +17,9 @@ import (
 // Name is the word for the format in the configuration.
 const Name = "responses"
 
+// IDPrefix is what the ids of answers begin with.
+const IDPrefix = "resp_"
+
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
 	maxDepth = parse.MaxDepth

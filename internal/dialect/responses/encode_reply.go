@@ -2,6 +2,7 @@ package responses
 
 import (
 	"strconv"
+	"strings"
 
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -161,7 +162,7 @@ func appendItems(dst []byte, id string, parts []llm.Part, status string) []byte 
 // itemID is the id of an item that has none of its own: the answer's id and
 // the item's place in it.
 func itemID(prefix, id string, place int) string {
-	return prefix + id + "_" + strconv.Itoa(place)
+	return prefix + strings.TrimPrefix(id, IDPrefix) + "_" + strconv.Itoa(place)
 }
 
 // appendFields writes an item's own id and status, or these, and what else it
