@@ -22,12 +22,17 @@ type entrance struct {
 // does not exist.
 func (g *instance) entrances() []entrance {
 	var all []entrance
+	seen := map[string]bool{} // OpenAI's two wire formats have routes in common
 	for _, d := range g.fleet.dialects {
 		if !d.Door {
 			continue
 		}
-		for _, r := range d.Routes {
-			all = append(all, entrance{r.Pattern, account.Chat, g.gateway.Handler(d, r.Op, account.Chat), d})
+		for route, served := range d.Served() {
+			if seen[route] {
+				continue
+			}
+			seen[route] = true
+			all = append(all, entrance{route, account.Chat, g.gateway.Handler(d, served, account.Chat), d})
 		}
 	}
 	return append(all,

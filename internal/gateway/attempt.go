@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"weir/internal/account"
@@ -157,10 +158,13 @@ func (c *call) newAttempt() ledger.Attempt {
 		Requested: c.head.Model, Provider: t.Provider.Name(), Model: t.Model,
 		Opened: now, Arrived: c.started, Stream: c.head.Stream, Price: c.table.Price(t, now),
 	}
+	a.Bound = c.head.Units
 	a.Bound[llm.Input] = int64(len(c.body)) // a token is at least a byte
-	a.Bound[llm.Output] = c.maxOutput(t) * max(1, c.head.Choices)
+	if !c.door.Silent {
+		a.Bound[llm.Output] = c.maxOutput(t) * max(1, c.head.Choices)
+	}
 	a.Bound[llm.Requests] = 1
-	a.Hold = min(ledger.MaxCost, a.Price.Bound(a.Bound[llm.Input], a.Bound[llm.Output]))
+	a.Hold = min(ledger.MaxCost, a.Price.Bound(&a.Bound))
 	return a
 }
 
@@ -215,7 +219,7 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 		c.beginStream()
 	}
 	resp, err := t.Provider.Do(ctx, provider.Call{
-		Op: c.op, Model: t.Model, Stream: c.head.Stream, Body: body,
+		Op: c.door.Op, Model: t.Model, Stream: c.head.Stream, Body: body,
 		AttemptID: c.hold.Attempt().ID.String(), Key: t.Key, Hold: c.hold,
 	})
 	if err != nil {
@@ -230,11 +234,14 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 
 // prepare is the one branch between forwarding bytes and translating a tree.
 func (c *call) prepare(t *route.Target) ([]byte, error) {
-	to := t.Provider.Dialect()
+	to := c.spoken(t)
 	c.dropped = nil
-	if to == c.dialect {
+	switch {
+	case to == c.door:
 		s := llm.Splice{Model: t.Model, Stream: c.head.Stream}
 		return to.Splice(nil, c.body, &c.head, s, t.Provider.Quirks()), nil
+	case !c.offers(t):
+		return nil, llm.Invalid("model", fmt.Sprintf("The provider %q does not offer %s. GET /v1/models lists what there is.", t.Provider.Name(), c.door.Op))
 	}
 	tree, err := c.tree()
 	if err != nil {
@@ -247,7 +254,7 @@ func (c *call) prepare(t *route.Target) ([]byte, error) {
 // encode translates a request for a target.
 func (c *call) encode(t *route.Target, request *llm.Request) ([]byte, error) {
 	request.Model, request.Stream = t.Model, c.head.Stream
-	body, dropped, err := t.Provider.Dialect().EncodeRequest(request, t.Provider.Quirks())
+	body, dropped, err := c.spoken(t).EncodeRequest(request, t.Provider.Quirks())
 	c.dropped = dropped
 	return body, err
 }

@@ -27,7 +27,7 @@ type call struct {
 	w          http.ResponseWriter
 	r          *http.Request
 	dialect    *dialect.Dialect
-	op         llm.Op
+	door       *dialect.Operation // what is asked for
 	permission account.Permission
 	started    time.Time
 
@@ -189,7 +189,7 @@ func checkModel(name string) error {
 // a mistake in it is found before anything is opened in the ledger.
 func (c *call) checkTree() error {
 	for i := range c.targets {
-		if c.targets[i].Provider.Dialect() != c.dialect {
+		if c.spoken(&c.targets[i]) != c.door {
 			_, err := c.tree()
 			return err
 		}
@@ -212,10 +212,22 @@ func (c *call) mayUse() error {
 	return nil
 }
 
+// errNoTree is a request that nobody has to understand.
+var errNoTree = errors.New("gateway: the body is not translated")
+
+// spoken is what is asked for as the target speaks of it; nil where it cannot
+// be asked.
+func (c *call) spoken(t *route.Target) *dialect.Operation {
+	return t.Provider.Dialect().For(c.door.Op)
+}
+
 // tree is the body's tree, decoded once.
 func (c *call) tree() (*llm.Request, error) {
 	if c.request == nil {
-		request, err := c.dialect.DecodeRequest(c.body)
+		if c.door.DecodeRequest == nil {
+			return nil, errNoTree
+		}
+		request, err := c.door.DecodeRequest(c.body)
 		if err != nil {
 			return nil, err
 		}

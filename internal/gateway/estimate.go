@@ -53,6 +53,11 @@ func (c *call) countInput() int64 {
 		tokens += messageOverhead
 		tokens += gather(&text, request.Messages[i].Parts)
 	}
+	if e := request.Embedding; e != nil {
+		for _, s := range e.Texts {
+			tokens += CountTokens(s)
+		}
+	}
 	for i := range request.Tools {
 		text.WriteString(request.Tools[i].Name)
 		text.WriteString(request.Tools[i].Description)

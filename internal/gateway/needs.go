@@ -13,6 +13,10 @@ func (c *call) narrow() error {
 	if len(c.targets) < 2 {
 		return nil
 	}
+	if c.door.Op != llm.OpChat {
+		c.targets = slices.DeleteFunc(c.targets, func(t route.Target) bool { return !c.offers(&t) })
+		return nil
+	}
 	tree, err := c.tree()
 	if err != nil {
 		return err
@@ -55,4 +59,10 @@ func addNeeds(n *route.Needs, parts []llm.Part) {
 			}
 		}
 	}
+}
+
+// offers reports whether the target can be asked for what is asked for.
+func (c *call) offers(t *route.Target) bool {
+	to := c.spoken(t)
+	return to == c.door || to != nil && to.EncodeRequest != nil && c.door.DecodeRequest != nil
 }

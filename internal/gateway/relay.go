@@ -26,7 +26,7 @@ func (c *call) relayWhole(resp *provider.Response) error {
 		return err
 	}
 	t := c.target()
-	from := t.Provider.Dialect()
+	from := c.spoken(t)
 	reply, err := from.DecodeReply(body, t.Provider.Quirks())
 	sum := c.sum
 	sum.status = resp.Status
@@ -61,13 +61,20 @@ func (c *call) relayWhole(resp *provider.Response) error {
 
 // encodeWhole writes the reply as the client reads it: the provider's own
 // bytes where they speak the same, else a translation.
-func (c *call) encodeWhole(dst []byte, from *dialect.Dialect, body []byte, reply *llm.Reply, usage *llm.Usage) []byte {
-	if from == c.dialect {
+func (c *call) encodeWhole(dst []byte, from *dialect.Operation, body []byte, reply *llm.Reply, usage *llm.Usage) []byte {
+	if from == c.door && c.asAsked(reply) {
 		return from.Stamp(dst, body, c.final(&tally{}, usage))
 	}
 	reply.ID, reply.Model, reply.Created = c.dialect.IDPrefix+c.idText, c.tried[len(c.tried)-1], c.started.Unix()
 	reply.Usage, reply.Reported, reply.Cost = *usage, true, c.cost()
-	return c.dialect.EncodeReply(dst, reply)
+	reply.Base64 = c.head.Base64
+	return c.door.EncodeReply(dst, reply)
+}
+
+// asAsked reports whether vectors have the form that the client asked for: not
+// every server that speaks OpenAI's wire format knows both.
+func (c *call) asAsked(reply *llm.Reply) bool {
+	return len(reply.Vectors) == 0 || c.head.Base64 == (reply.Vectors[0].Numbers == nil)
 }
 
 func (c *call) sendWhole(body []byte) error {
@@ -137,9 +144,9 @@ func eventsOf(choice *llm.Choice) []llm.Event {
 // same, the bytes go untouched and the decoder only listens.
 func (c *call) relayStream(resp *provider.Response) error {
 	t := c.target()
-	from := t.Provider.Dialect()
+	from := c.spoken(t)
 	r := relay{
-		call: c, same: from == c.dialect && c.resumed == nil,
+		call: c, same: from == c.door && c.resumed == nil,
 		reader:  from.Framing.NewReader(resp.Body, maxFrame),
 		decoder: from.NewDecoder(t.Provider.Quirks()),
 		stream:  c.out, sum: c.sum,
@@ -281,7 +288,7 @@ func (r *relay) appendHeld(final *llm.Final) {
 	if len(r.held.Data) == 0 || r.asked {
 		return
 	}
-	d, data := r.call.dialect, r.held.Data
+	d, data := r.call.door, r.held.Data
 	if final != nil {
 		data = d.Stamp(nil, data, final)
 	}
@@ -309,7 +316,7 @@ func (r *relay) finish() error {
 		return nil
 	}
 	r.appendHeld(final)
-	r.stream.write(append(r.out, c.dialect.EndMarker...))
+	r.stream.write(append(r.out, c.door.EndMarker...))
 	return nil
 }
 

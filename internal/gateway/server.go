@@ -13,7 +13,6 @@ import (
 	"weir/internal/account"
 	"weir/internal/dialect"
 	"weir/internal/ledger"
-	"weir/internal/llm"
 	"weir/internal/route"
 )
 
@@ -104,11 +103,12 @@ func New(o Options) *Server {
 	return s
 }
 
-// Handler answers the operation op in the dialect d to callers who have the
-// permission.
-func (s *Server) Handler(d *dialect.Dialect, op llm.Op, permission account.Permission) http.Handler {
+// Handler answers the operations of the dialect d that have a route in common
+// to callers who have the permission.
+func (s *Server) Handler(d *dialect.Dialect, served []*dialect.Operation, permission account.Permission) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := &call{server: s, w: w, r: r, dialect: d, op: op, permission: permission, started: s.now().UTC().Truncate(time.Microsecond)}
+		door := dialect.Asked(served, r.URL.Path)
+		c := &call{server: s, w: w, r: r, dialect: d, door: door, permission: permission, started: s.now().UTC().Truncate(time.Microsecond)}
 		c.handle()
 	})
 }

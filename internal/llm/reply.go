@@ -25,6 +25,10 @@ type Reply struct {
 	Created int64 // Unix seconds; 0 when the provider gave none
 	Model   string
 	Choices []Choice
+	// Vectors are the embeddings, by text; nil of a chat.
+	Vectors []Vector
+	// Base64 is whether the client wants them in base64.
+	Base64 bool
 	// Usage counts only where Reported is true: a provider that reports
 	// nothing is not one that reports zero.
 	Usage    Usage

@@ -119,7 +119,11 @@ func (p *Provider) target(c *Call) (string, error) {
 	if !isFieldValue(c.AttemptID) {
 		return "", fmt.Errorf("attempt %q: %w", c.AttemptID, errValue)
 	}
-	path := p.opts.Dialect.Path(c.Op, c.Model, c.Stream)
+	o := p.opts.Dialect.For(c.Op)
+	if o == nil {
+		return "", fmt.Errorf("operation %q: %w", c.Op, errNoPath)
+	}
+	path := o.Path(c.Model, c.Stream)
 	if !strings.HasPrefix(path, "/") { // else it could name another host
 		return "", fmt.Errorf("operation %q: %w", c.Op, errNoPath)
 	}

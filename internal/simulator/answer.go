@@ -43,6 +43,10 @@ func newAnswer(s *spec, req *llm.Request, h uint64, f *fault) *answer {
 		a.prompt = promptTokens(req)
 	}
 	a.cached = min(s.cached, a.prompt)
+	if req.Embedding != nil {
+		a.choices = 0
+		return a
+	}
 	a.think(s)
 	a.speak(s, req)
 	a.resume(toContinue(s, req))

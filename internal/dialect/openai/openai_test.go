@@ -101,7 +101,7 @@ func TestDropped(t *testing.T) {
 
 func TestPath(t *testing.T) {
 	t.Parallel()
-	if got, want := openai.Path(llm.OpChat, "gpt", true), "/chat/completions"; got != want {
+	if got, want := openai.Path("gpt", true), "/chat/completions"; got != want {
 		t.Errorf("path %q, want %q", got, want)
 	}
 }

@@ -31,7 +31,7 @@ func TestScan(t *testing.T) {
 
 func TestPath(t *testing.T) {
 	t.Parallel()
-	if got, want := responses.Path(llm.OpChat, "gpt", true), "/responses"; got != want {
+	if got, want := responses.Path("gpt", true), "/responses"; got != want {
 		t.Errorf("path %q, want %q", got, want)
 	}
 }

@@ -1,0 +1,88 @@
+package dialect
+
+import (
+	"weir/internal/dialect/bedrock"
+	"weir/internal/dialect/cohere"
+	"weir/internal/dialect/gemini"
+	"weir/internal/dialect/ollama"
+	"weir/internal/dialect/openai"
+	"weir/internal/llm"
+)
+
+// What the wire formats can do beside chat.
+
+func openaiOthers() []*Operation {
+	return []*Operation{{
+		Op:            llm.OpEmbed,
+		Silent:        true,
+		Routes:        []string{"POST /v1/embeddings"},
+		Scan:          openai.ScanEmbed,
+		DecodeRequest: openai.DecodeEmbed,
+		EncodeReply:   openai.EncodeVectors,
+		Path:          openai.EmbedPath,
+		EncodeRequest: openai.EncodeEmbed,
+		Splice:        openai.SpliceModel,
+		DecodeReply:   openai.DecodeVectors,
+		Stamp:         openai.Stamp,
+	}}
+}
+
+func geminiOthers() []*Operation {
+	return []*Operation{{
+		Op:            llm.OpEmbed,
+		Silent:        true,
+		Routes:        []string{"POST /v1beta/models/{target...}"},
+		Suffix:        gemini.EmbedSuffix,
+		Scan:          gemini.ScanEmbed,
+		DecodeRequest: gemini.DecodeEmbed,
+		EncodeReply:   gemini.EncodeVectors,
+		Path:          gemini.EmbedPath,
+		EncodeRequest: gemini.EncodeEmbed,
+		Splice:        gemini.SpliceEmbed,
+		DecodeReply:   gemini.DecodeVectors,
+		Stamp:         gemini.Stamp,
+	}}
+}
+
+func bedrockOthers() []*Operation {
+	return []*Operation{{
+		Op:            llm.OpEmbed,
+		Silent:        true,
+		Routes:        []string{"POST /model/{target...}"},
+		Suffix:        bedrock.EmbedSuffix,
+		Scan:          bedrock.ScanEmbed,
+		DecodeRequest: bedrock.DecodeEmbed,
+		EncodeReply:   bedrock.EncodeVectors,
+		Path:          bedrock.EmbedPath,
+		EncodeRequest: bedrock.EncodeEmbed,
+		DecodeReply:   bedrock.DecodeVectors,
+	}}
+}
+
+func cohereOthers() []*Operation {
+	return []*Operation{{
+		Op:            llm.OpEmbed,
+		Silent:        true,
+		Routes:        []string{"POST /v2/embed"},
+		Scan:          cohere.ScanEmbed,
+		DecodeRequest: cohere.DecodeEmbed,
+		EncodeReply:   cohere.EncodeVectors,
+		Path:          cohere.EmbedPath,
+		EncodeRequest: cohere.EncodeEmbed,
+		DecodeReply:   cohere.DecodeVectors,
+	}}
+}
+
+func ollamaOthers() []*Operation {
+	return []*Operation{{
+		Op:            llm.OpEmbed,
+		Silent:        true,
+		Routes:        []string{"POST /api/embed"},
+		Scan:          ollama.ScanEmbed,
+		DecodeRequest: ollama.DecodeEmbed,
+		EncodeReply:   ollama.EncodeVectors,
+		Path:          ollama.EmbedPath,
+		EncodeRequest: ollama.EncodeEmbed,
+		DecodeReply:   ollama.DecodeVectors,
+	}}
+}
