@@ -133,6 +133,7 @@ func anthropicDialect() *Dialect {
 		Headers:     []Header{{Name: anthropic.VersionHeader, Value: anthropic.Version}},
 		Prefill:     true, // up to Claude 4.5
 		DecodeError: anthropic.DecodeError,
+		Others:      anthropicOthers(),
 		Operation: Operation{
 			Op:            llm.OpChat,
 			Routes:        []string{"POST /v1/messages"},

@@ -116,6 +116,8 @@ type Operation struct {
 	Multipart bool
 	// Silent is whether no tokens come out.
 	Silent bool
+	// Free is whether providers charge nothing for it.
+	Free bool
 	// Framing is how the events of a stream stand in its body.
 	Framing Framing
 	// KeepAlive is what goes out in every silence of a stream, and says nothing

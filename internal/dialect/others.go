@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"weir/internal/dialect/anthropic"
 	"weir/internal/dialect/bedrock"
 	"weir/internal/dialect/cohere"
 	"weir/internal/dialect/gemini"
@@ -27,8 +28,40 @@ func openaiOthers() []*Operation {
 	}}
 }
 
+func anthropicOthers() []*Operation {
+	return []*Operation{{
+		Op:            llm.OpCountTokens,
+		Silent:        true,
+		Free:          true,
+		Routes:        []string{"POST /v1/messages/count_tokens"},
+		Scan:          anthropic.Scan,
+		DecodeRequest: anthropic.DecodeRequest,
+		EncodeReply:   anthropic.EncodeCount,
+		Path:          anthropic.CountPath,
+		Splice:        anthropic.SpliceModel,
+		DecodeReply:   anthropic.DecodeCount,
+		Stamp:         unstamped,
+	}}
+}
+
+// unstamped is a reply without a usage.
+func unstamped(dst, data []byte, _ *llm.Final) []byte { return append(dst, data...) }
+
 func geminiOthers() []*Operation {
 	return []*Operation{{
+		Op:            llm.OpCountTokens,
+		Silent:        true,
+		Free:          true,
+		Routes:        []string{"POST /v1beta/models/{target...}"},
+		Suffix:        gemini.CountSuffix,
+		Scan:          gemini.ScanCount,
+		DecodeRequest: gemini.DecodeCounted,
+		EncodeReply:   gemini.EncodeCount,
+		Path:          gemini.CountPath,
+		Splice:        gemini.SpliceCount,
+		DecodeReply:   gemini.DecodeCount,
+		Stamp:         unstamped,
+	}, {
 		Op:            llm.OpEmbed,
 		Silent:        true,
 		Routes:        []string{"POST /v1beta/models/{target...}"},

@@ -159,7 +159,9 @@ func (c *call) newAttempt() ledger.Attempt {
 		Opened: now, Arrived: c.started, Stream: c.head.Stream, Price: c.table.Price(t, now),
 	}
 	a.Bound = c.head.Units
-	a.Bound[llm.Input] = int64(len(c.body)) // a token is at least a byte
+	if !c.door.Free {
+		a.Bound[llm.Input] = int64(len(c.body)) // a token is at least a byte
+	}
 	if !c.door.Silent {
 		a.Bound[llm.Output] = c.maxOutput(t) * max(1, c.head.Choices)
 	}

@@ -98,6 +98,9 @@ func (c *call) run() error {
 	if err := c.route(); err != nil {
 		return err
 	}
+	if c.door.Op == llm.OpCountTokens && !c.offers(&c.targets[0]) {
+		return c.countHere()
+	}
 	replayed, err := c.beginIdempotent()
 	if err != nil || replayed {
 		return err
@@ -189,7 +192,7 @@ func checkModel(name string) error {
 // a mistake in it is found before anything is opened in the ledger.
 func (c *call) checkTree() error {
 	for i := range c.targets {
-		if c.spoken(&c.targets[i]) != c.door {
+		if c.door.DecodeRequest != nil && c.spoken(&c.targets[i]) != c.door {
 			_, err := c.tree()
 			return err
 		}

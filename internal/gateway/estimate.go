@@ -40,9 +40,18 @@ func (c *call) estimate(t *tally) llm.Usage {
 	return u
 }
 
-// countInput counts the tokens of the request. It is never 0: a request that
-// reached a provider has been read.
+// countInput is how many tokens of input are charged where nobody told. It is
+// never 0 of what costs anything: a request that reached a provider has been
+// read.
 func (c *call) countInput() int64 {
+	if c.door.Free {
+		return 0
+	}
+	return c.inputTokens()
+}
+
+// inputTokens counts the tokens of the request.
+func (c *call) inputTokens() int64 {
 	request, err := c.tree()
 	if err != nil {
 		return max(1, int64(len(c.body))/bytesPerToken)

@@ -29,6 +29,8 @@ type Reply struct {
 	Vectors []Vector
 	// Base64 is whether the client wants them in base64.
 	Base64 bool
+	// Counted is the number of input tokens of a request for just that.
+	Counted int64
 	// Usage counts only where Reported is true: a provider that reports
 	// nothing is not one that reports zero.
 	Usage    Usage

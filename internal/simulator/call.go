@@ -201,7 +201,7 @@ func (c *call) spare() {
 
 // run gives the answer that the model name asks for.
 func (c *call) run() {
-	c.answer = newAnswer(c.spec, c.req, c.words(), c.fault)
+	c.answer = newAnswer(c.spec, c.req, c.words(), c.fault, c.o.Silent)
 	if c.fault != nil {
 		c.entry.meet(c.fault.name)
 		c.prepare()
@@ -217,7 +217,9 @@ func (c *call) run() {
 	if instead && c.fault.instead(c) {
 		return
 	}
-	c.entry.consume(c.answer)
+	if !c.o.Free {
+		c.entry.consume(c.answer)
+	}
 	c.play()
 }
 

@@ -302,6 +302,9 @@ func (c *call) reply() *llm.Reply {
 	if e := c.req.Embedding; e != nil {
 		reply.Vectors, reply.Base64 = vectors(e), e.Base64
 	}
+	if c.o.Op == llm.OpCountTokens {
+		reply.Counted = c.answer.prompt
+	}
 	for i := range reply.Choices {
 		reply.Choices[i] = llm.Choice{Index: i, Finish: c.answer.finish, Message: c.answer.message(int64(i))}
 	}
