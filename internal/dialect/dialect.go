@@ -202,6 +202,12 @@ type Decoder interface {
 	Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error)
 }
 
+// Follower is an encoder that can go on behind a stream which another one wrote.
+type Follower interface {
+	// Follow takes note of an event that went out as it came.
+	Follow(frame sse.Event)
+}
+
 // Encoder turns events into a client's stream. All methods append to dst.
 type Encoder interface {
 	// Append writes a piece of the answer: start, text, reasoning, refusal,

@@ -172,6 +172,7 @@ type relay struct {
 	sum     *tally
 	events  []llm.Event
 	out     []byte
+	last    []byte    // of what went out as it came, for whoever has to go on behind it
 	held    sse.Event // the event with the last usage, which waits for the settlement
 	asked   bool      // held is there only because the gateway asked for it
 }
@@ -242,16 +243,15 @@ func (r *relay) event(e *llm.Event) (passes bool, err error) {
 			return false, err
 		}
 	}
-	if r.same || e.Kind != llm.EventStart { // else the client reads the gateway's own
-		c.words.add(e)
-	}
+	c.words.add(e)
 	return true, nil
 }
 
 // frameKind is what one frame of a provider's stream carries.
-type frameKind struct{ usage, usageOnly, content, finish, empty bool }
+type frameKind struct{ start, usage, usageOnly, content, finish, empty bool }
 
 func (f *frameKind) note(e *llm.Event) {
+	f.start = f.start || e.Kind == llm.EventStart
 	f.usage = f.usage || e.Kind == llm.EventUsage
 	f.usageOnly = f.usageOnly && e.Kind == llm.EventUsage
 	f.content = f.content || isPiece(e.Kind)
@@ -274,6 +274,20 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 		return
 	}
 	r.out = append(r.out, frame.Raw...)
+	if f.start || r.call.words.on {
+		r.follow(frame)
+		return
+	}
+	r.last = append(r.last[:0], frame.Data...)
+}
+
+// follow tells the encoder of an event that went out as it came. It has to know
+// of the first and of the last one, to say in the end what went wrong; of each,
+// where an answer that breaks off may go on.
+func (r *relay) follow(frame sse.Event) {
+	if f, ok := r.stream.encoder.(dialect.Follower); ok {
+		f.Follow(frame)
+	}
 }
 
 // releaseHeld passes on what was kept back and was not the last of its kind.
@@ -323,6 +337,9 @@ func (r *relay) finish() error {
 // breakOff sends what is there of an answer that broke off. While the client
 // has seen none of it, it is kept back: another target may begin anew.
 func (r *relay) breakOff() {
+	if len(r.last) > 0 {
+		r.follow(sse.Event{Data: r.last})
+	}
 	switch {
 	case len(r.out) == 0:
 	case r.stream.committed():

@@ -38,12 +38,9 @@ func (c *call) beginStream() {
 	} else {
 		c.out.tell(c.answered())
 	}
-	switch {
-	case !c.out.committed():
+	if !c.out.committed() {
 		c.out.pending, c.words = nil, words{on: c.words.on}
 		c.out.encoder = c.door.NewEncoder(c.meta())
-	case c.words.meta.ID != "": // another provider's bytes went out before
-		c.out.encoder = c.door.NewEncoder(c.words.takeMeta(c.head.IncludeUsage))
 	}
 }
 
