@@ -56,6 +56,9 @@ type Dialect struct {
 	Canonical func(model string) string
 	// Headers go with every request, beside the credential.
 	Headers []Header
+	// Passed are headers of a client's request that go to a provider of this wire
+	// format: the request means something else without them.
+	Passed []string
 	// Prefill is whether its vendor continues a conversation that ends with an
 	// assistant's message behind that message.
 	Prefill bool

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/provider"
@@ -222,7 +224,7 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 	}
 	resp, err := t.Provider.Do(ctx, provider.Call{
 		Op: c.door.Op, Model: t.Model, Stream: c.head.Stream, Body: body,
-		AttemptID: c.hold.Attempt().ID.String(), Key: t.Key, Hold: c.hold,
+		AttemptID: c.hold.Attempt().ID.String(), Header: c.passed(t), Key: t.Key, Hold: c.hold,
 	})
 	if err != nil {
 		return err
@@ -232,6 +234,25 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 		return c.relayStream(resp)
 	}
 	return c.relayWhole(resp)
+}
+
+// passed are the client's headers that go along to the target.
+func (c *call) passed(t *route.Target) []dialect.Header {
+	if t.Provider.Dialect() != c.dialect {
+		return nil
+	}
+	return c.ownHeaders()
+}
+
+// ownHeaders are the client's headers that are for a provider which speaks as
+// it does.
+func (c *call) ownHeaders() (passed []dialect.Header) {
+	for _, name := range c.dialect.Passed {
+		if values := c.r.Header.Values(name); len(values) > 0 {
+			passed = append(passed, dialect.Header{Name: name, Value: strings.Join(values, ",")})
+		}
+	}
+	return passed
 }
 
 // prepare is the one branch between forwarding bytes and translating a tree.

@@ -74,7 +74,7 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 	}
 	claim := IdempotencyClaim{
 		Scope: c.principal.Key().ID, Key: digest(header),
-		Body: digest(c.dialect.Name, string(c.door.Op), strconv.FormatBool(c.head.Stream), c.head.Model, strings.Join(c.fallbacks, " "), strconv.FormatBool(c.noRescue), string(c.body)),
+		Body: digest(c.dialect.Name, string(c.door.Op), strconv.FormatBool(c.head.Stream), c.head.Model, strings.Join(c.fallbacks, " "), strconv.FormatBool(c.noRescue), fmt.Sprint(c.ownHeaders()), string(c.body)),
 	}
 	state, reply, err := c.server.idempotency.Claim(c.r.Context(), claim, idempotencyTTL)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/dialect"
 	"weir/internal/llm"
 )
 
@@ -49,6 +50,8 @@ type Call struct {
 	// AttemptID goes along as X-Client-Request-Id, so that a provider's own
 	// records can be joined with the ledger's.
 	AttemptID string
+	// Header goes along beside the headers of every request.
+	Header []dialect.Header
 	Key       int    // which credential, from 0 to Keys()-1
 	Hold      Permit // required; consumed before anything is sent
 }
@@ -171,6 +174,11 @@ func (x *exchange) headers(c *Call, set func(name, value string)) {
 	set("X-Client-Request-Id", c.AttemptID)
 	for _, h := range p.opts.Dialect.Headers {
 		set(h.Name, h.Value)
+	}
+	for _, h := range c.Header {
+		if isFieldValue(h.Value) {
+			set(h.Name, h.Value)
+		}
 	}
 	if len(p.credentials) > 0 {
 		set(p.header, p.credentials[c.Key].Reveal())
