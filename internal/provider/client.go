@@ -52,8 +52,8 @@ type Call struct {
 	AttemptID string
 	// Header goes along beside the headers of every request.
 	Header []dialect.Header
-	Key       int    // which credential, from 0 to Keys()-1
-	Hold      Permit // required; consumed before anything is sent
+	Key    int    // which credential, from 0 to Keys()-1
+	Hold   Permit // required; consumed before anything is sent
 }
 
 // Response is a provider's answer of a status of success. Body must be closed,
