@@ -25,7 +25,64 @@ func openaiOthers() []*Operation {
 		Splice:        openai.SpliceModel,
 		DecodeReply:   openai.DecodeVectors,
 		Stamp:         openai.Stamp,
-	}}
+	}, {
+		Op:          llm.OpImage,
+		Routes:      []string{"POST /v1/images/generations"},
+		Framing:     serverSent(),
+		KeepAlive:   keepAlive,
+		Scan:        openai.ScanImage,
+		NewEncoder:  func(m llm.Meta) Encoder { return openai.NewMediaEncoder(m) },
+		Path:        openai.ImagePath,
+		Splice:      openai.SpliceModel,
+		DecodeReply: openai.DecodeImages,
+		NewDecoder:  func(q *llm.Quirks) Decoder { return openai.NewMediaDecoder(q) },
+		Stamp:       openai.Stamp,
+	}, {
+		Op:          llm.OpImageEdit,
+		Routes:      []string{"POST /v1/images/edits"},
+		Multipart:   true,
+		Framing:     serverSent(),
+		KeepAlive:   keepAlive,
+		Scan:        openai.ScanImageEdit,
+		NewEncoder:  func(m llm.Meta) Encoder { return openai.NewMediaEncoder(m) },
+		Path:        openai.ImageEditPath,
+		Splice:      openai.SpliceForm,
+		DecodeReply: openai.DecodeImages,
+		NewDecoder:  func(q *llm.Quirks) Decoder { return openai.NewMediaDecoder(q) },
+		Stamp:       openai.Stamp,
+	}, {
+		Op:          llm.OpSpeech,
+		Routes:      []string{"POST /v1/audio/speech"},
+		Silent:      true,
+		Raw:         true,
+		Framing:     serverSent(),
+		KeepAlive:   keepAlive,
+		Scan:        openai.ScanSpeech,
+		NewEncoder:  func(m llm.Meta) Encoder { return openai.NewMediaEncoder(m) },
+		Path:        openai.SpeechPath,
+		Splice:      openai.SpliceModel,
+		DecodeReply: openai.DecodeSound,
+		NewDecoder:  func(q *llm.Quirks) Decoder { return openai.NewMediaDecoder(q) },
+		Stamp:       openai.Stamp,
+	}, transcription(llm.OpTranscription, "transcriptions", openai.TranscriptionPath), transcription(llm.OpTranslation, "translations", openai.TranslationPath)}
+}
+
+func transcription(op llm.Op, name string, path func(string, bool) string) *Operation {
+	return &Operation{
+		Op:          op,
+		Routes:      []string{"POST /v1/audio/" + name},
+		Multipart:   true,
+		Raw:         true,
+		Framing:     serverSent(),
+		KeepAlive:   keepAlive,
+		Scan:        openai.ScanTranscription,
+		NewEncoder:  func(m llm.Meta) Encoder { return openai.NewMediaEncoder(m) },
+		Path:        path,
+		Splice:      openai.SpliceForm,
+		DecodeReply: openai.DecodeTranscript,
+		NewDecoder:  func(q *llm.Quirks) Decoder { return openai.NewMediaDecoder(q) },
+		Stamp:       openai.Stamp,
+	}
 }
 
 func anthropicOthers() []*Operation {
