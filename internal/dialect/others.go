@@ -32,7 +32,7 @@ func openaiOthers() []*Operation {
 		KeepAlive:   keepAlive,
 		Scan:        openai.ScanImage,
 		NewEncoder:  func(m llm.Meta) Encoder { return openai.NewMediaEncoder(m) },
-		Path:        openai.ImagePath,
+		Path:        at("/images/generations"),
 		Splice:      openai.SpliceModel,
 		DecodeReply: openai.DecodeImages,
 		NewDecoder:  func(q *llm.Quirks) Decoder { return openai.NewMediaDecoder(q) },
@@ -45,7 +45,7 @@ func openaiOthers() []*Operation {
 		KeepAlive:   keepAlive,
 		Scan:        openai.ScanImageEdit,
 		NewEncoder:  func(m llm.Meta) Encoder { return openai.NewMediaEncoder(m) },
-		Path:        openai.ImageEditPath,
+		Path:        at("/images/edits"),
 		Splice:      openai.SpliceForm,
 		DecodeReply: openai.DecodeImages,
 		NewDecoder:  func(q *llm.Quirks) Decoder { return openai.NewMediaDecoder(q) },
@@ -59,25 +59,28 @@ func openaiOthers() []*Operation {
 		KeepAlive:   keepAlive,
 		Scan:        openai.ScanSpeech,
 		NewEncoder:  func(m llm.Meta) Encoder { return openai.NewMediaEncoder(m) },
-		Path:        openai.SpeechPath,
+		Path:        at("/audio/speech"),
 		Splice:      openai.SpliceModel,
 		DecodeReply: openai.DecodeSound,
 		NewDecoder:  func(q *llm.Quirks) Decoder { return openai.NewMediaDecoder(q) },
 		Stamp:       openai.Stamp,
-	}, transcription(llm.OpTranscription, "transcriptions", openai.TranscriptionPath), transcription(llm.OpTranslation, "translations", openai.TranslationPath)}
+	}, transcription(llm.OpTranscription, "/audio/transcriptions"), transcription(llm.OpTranslation, "/audio/translations")}
 }
 
-func transcription(op llm.Op, name string, path func(string, bool) string) *Operation {
+// at is a path that is the same for every model.
+func at(path string) func(string, bool) string { return func(string, bool) string { return path } }
+
+func transcription(op llm.Op, path string) *Operation {
 	return &Operation{
 		Op:          op,
-		Routes:      []string{"POST /v1/audio/" + name},
+		Routes:      []string{"POST /v1" + path},
 		Multipart:   true,
 		Raw:         true,
 		Framing:     serverSent(),
 		KeepAlive:   keepAlive,
 		Scan:        openai.ScanTranscription,
 		NewEncoder:  func(m llm.Meta) Encoder { return openai.NewMediaEncoder(m) },
-		Path:        path,
+		Path:        at(path),
 		Splice:      openai.SpliceForm,
 		DecodeReply: openai.DecodeTranscript,
 		NewDecoder:  func(q *llm.Quirks) Decoder { return openai.NewMediaDecoder(q) },

@@ -14,13 +14,6 @@ import (
 // translated to: https://platform.openai.com/docs/api-reference/images and
 // https://platform.openai.com/docs/api-reference/audio.
 
-// What follows a provider's base URL.
-func ImagePath(string, bool) string         { return "/images/generations" }
-func ImageEditPath(string, bool) string     { return "/images/edits" }
-func SpeechPath(string, bool) string        { return "/audio/speech" }
-func TranscriptionPath(string, bool) string { return "/audio/transcriptions" }
-func TranslationPath(string, bool) string   { return "/audio/translations" }
-
 const (
 	// maxImages is the documented limit of n.
 	maxImages = 10
@@ -128,11 +121,11 @@ func ScanSpeech(body []byte, _ *http.Request) (llm.Head, error) {
 func ScanTranscription(body []byte, r *http.Request) (llm.Head, error) {
 	there := false
 	h, err := scanForm(body, r, func(h *llm.Head, p formPart, content []byte) error {
-		switch {
-		case p.name == "file":
+		switch p.name {
+		case "file":
 			there = true
 			h.Units[llm.Milliseconds] = milliseconds(content)
-		case p.name == "prompt":
+		case "prompt":
 			h.Units[llm.Input] += int64(len(content))
 		}
 		return nil
