@@ -15,7 +15,7 @@ import (
 var layers = [][]string{
 	{"llm", "rawjson", "seal", "sse"},
 	{"dialect/compose", "dialect/explain", "dialect/parse", "dialect/stamp"},
-	{"config", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
+	{"config", "conversation", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect/responses"},
 	{"dialect", "pricing", "ledger"},
 	{"provider", "account"},
