@@ -12,7 +12,7 @@ import (
 // KeepResponse keeps a response, in the place of one with the same id. A power
 // cut may take it away, as it takes answers that are on their way.
 func (s *Store) KeepResponse(ctx context.Context, r *conversation.Record) error {
-	return s.write(ctx, s.fast, "keep response", func(tx *sql.Tx) error {
+	return s.writeFast(ctx, "keep response", func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM responses WHERE id = ?", r.ID); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/conversation"
+	"weir/internal/ledger"
 )
 
 // keep keeps a response for a day.
@@ -49,6 +51,8 @@ func wantChain(t *testing.T, f *fixture, id string, most int, want ...string) {
 }
 
 func testResponses(t *testing.T, f *fixture) {
+	j := newTape()
+	apply(t, f, j.next([]ledger.Attempt{attempt(1)})) // responses are kept beside attempts
 	keep(t, f, "a", "", "first")
 	keep(t, f, "b", "a", "second one")
 	keep(t, f, "c", "b", "third")
@@ -77,6 +81,15 @@ func testResponses(t *testing.T, f *fixture) {
 	}
 	wantResponse(t, f, "b", "")
 	wantChain(t, f, "c2", 9, "c2")
+
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if err := f.KeepResponse(left, &conversation.Record{ID: "late"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("keep for nobody: got %v, want context.Canceled", err)
+	}
+	apply(t, f, j.next(nil, entry(1)))
+	keep(t, f, "d", "", "after a batch")
+	wantResponse(t, f, "d", "after a batch")
 }
 
 func wantItem(t *testing.T, f *fixture, item, want string) {
