@@ -113,7 +113,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	g.router = route.NewRouter(table)
 	g.onClose(func() error { g.router.Table().Close(); return nil })
 	g.gateway = gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency,
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
 		Now: o.Now, Log: o.Log,
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency),
 		Timing: o.Timing,

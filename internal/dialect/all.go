@@ -176,6 +176,7 @@ func responsesDialect() *Dialect {
 		DecodeRequest: responses.DecodeRequest,
 		EncodeReply:   responses.EncodeReply,
 		NewEncoder:    func(m llm.Meta) Encoder { return responses.NewEncoder(m) },
+		Kept:          responses.Kept,
 		Status:        openai.Status,
 		EncodeError:   openai.EncodeError,
 		Path:          responses.Path,

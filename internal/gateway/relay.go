@@ -81,6 +81,7 @@ func (c *call) sendWhole(body []byte) error {
 	if err := c.idem.store(c, &a, body); err != nil {
 		c.server.log.Error("a reply was not kept for its Idempotency-Key", "request", c.idText, "err", err)
 	}
+	c.keep(body)
 	c.releaseBody() // whatever time the client takes
 	dialect.WriteBody(c.w, body, c.server.timing.Write)
 	return nil
@@ -103,7 +104,9 @@ func (c *call) streamWhole(reply *llm.Reply, t *tally, usage *llm.Usage) error {
 		}
 	}
 	c.idem.streamed(c)
-	c.out.write(c.out.encoder.Finish(out, c.final(t, usage)))
+	out = c.out.encoder.Finish(out, c.final(t, usage))
+	c.keepEnd(out)
+	c.out.write(out)
 	return nil
 }
 
@@ -266,6 +269,9 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 		r.asked = f.usageOnly && !r.call.head.IncludeUsage
 		return
 	}
+	if f.finish {
+		r.call.keepEvent(frame.Data)
+	}
 	r.out = append(r.out, frame.Raw...)
 }
 
@@ -284,6 +290,7 @@ func (r *relay) appendHeld(final *llm.Final) {
 	d, data := r.call.dialect, r.held.Data
 	if final != nil {
 		data = d.Stamp(nil, data, final)
+		r.call.keepEvent(data)
 	}
 	r.out = d.Framing.Append(r.out, string(r.held.Name), data)
 }
@@ -305,7 +312,10 @@ func (r *relay) finish() error {
 	c.idem.streamed(c)
 	final := c.final(r.sum, c.usageOfAll(&s.Usage))
 	if !r.same {
-		r.stream.write(r.stream.encoder.Finish(r.out, final))
+		sent := len(r.out)
+		r.out = r.stream.encoder.Finish(r.out, final)
+		c.keepEnd(r.out[sent:])
+		r.stream.write(r.out)
 		return nil
 	}
 	r.appendHeld(final)
