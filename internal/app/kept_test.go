@@ -82,7 +82,11 @@ func responded(t testing.TB, r reply) (object string, id string) {
 	t.Helper()
 	object = r.body
 	for event := range strings.SplitSeq(r.body, "\n\n") {
-		if _, data, ok := strings.Cut(event, "event: response.completed\ndata: "); ok {
+		_, data, ok := strings.Cut(event, "event: response.completed\ndata: ")
+		if !ok {
+			_, data, ok = strings.Cut(event, "event: response.incomplete\ndata: ")
+		}
+		if ok {
 			var e struct{ Response json.RawMessage }
 			if err := json.Unmarshal([]byte(data), &e); err != nil {
 				t.Fatalf("event %s: %v", event, err)
@@ -150,6 +154,34 @@ func TestKept(t *testing.T) {
 				wantNowhere(t, k.data, "Zeppelin", "This is a demo", next)
 			})
 		}
+	}
+}
+
+// TestKeptEnds is that an answer is kept in whatever way it ends, and before its
+// end is out; one that breaks off is not.
+func TestKeptEnds(t *testing.T) {
+	t.Parallel()
+	for _, speaks := range []string{"responses", "openai"} {
+		k := openKeeper(t, speaks, "", nil)
+		for _, members := range []string{
+			`"model":"house/chat:usage=missing","input":"Hi"`,
+			`"model":"house/chat:usage=twice","input":"Hi"`,
+			`"model":"house/chat:fault=not-stream","input":"Hi"`,
+			`"model":"house/chat","input":"Hi","max_output_tokens":2`,
+			`"model":"house/reason","input":"Hi"`,
+		} {
+			for _, stream := range []string{"false", "true"} {
+				want, id := responded(t, k.respond(members+`,"stream":`+stream))
+				checkKept(t, k.house, want, id, "null")
+			}
+		}
+		cut := k.respond(`"model":"house/chat:fault=cut,at=5","input":"Hi","stream":true`)
+		_, id, _ := strings.Cut(cut.body, `"response":{"id":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		if id == "" {
+			t.Fatalf("no id in %s", cut.body)
+		}
+		wantOpenAIError(t, k.do(ask{path: "/v1/responses/" + id}), openaiError(404, "", "response_not_found"))
 	}
 }
 
@@ -310,5 +342,23 @@ func TestKeptSDK(t *testing.T) {
 	_, err = client.Responses.Get(t.Context(), second.ID, responses.ResponseGetParams{})
 	if e, ok := errors.AsType[*openai.Error](err); !ok || e.StatusCode != http.StatusNotFound {
 		t.Errorf("get what is deleted: %v, want status 404", err)
+	}
+}
+
+// TestKeptOnce is a request with an Idempotency-Key that goes on from another
+// one: it is replayed, and can itself be gone on from.
+func TestKeptOnce(t *testing.T) {
+	t.Parallel()
+	k := openKeeper(t, "openai", "", nil)
+	_, id := responded(t, k.respond(`"model":"house/chat","input":"One"`))
+	a := keyed("/v1/responses", `{"model":"house/chat","input":"Two","previous_response_id":"`+id+`"}`, "once")
+	first, next := responded(t, k.do(a))
+	again := k.do(a)
+	if again.body != first || again.header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("again: %d %s; want %s", again.status, again.body, first)
+	}
+	responded(t, k.respond(`"model":"house/chat","input":"Three","previous_response_id":"`+next+`"`))
+	if n := len(k.bodies); n != 3 || !strings.Contains(k.last(), "One") || !strings.Contains(k.last(), "Two") {
+		t.Errorf("the provider was asked %d times, at last %s", n, k.last())
 	}
 }
