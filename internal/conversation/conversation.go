@@ -27,8 +27,8 @@ const (
 	// maxItems is how many items of one response can be referred to.
 	maxItems = 4096
 	// atOnce is how many conversations are read at a time: each takes memory of
-	// a few times its size.
-	atOnce = 8
+	// a few times its size, and the database is read by no more at once.
+	atOnce = 4
 )
 
 // ErrNotFound says that the store has no such response, or has it no longer.

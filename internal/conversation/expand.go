@@ -47,26 +47,31 @@ func (s *Service) Expand(ctx context.Context, o Owner, body []byte, reserve Rese
 	if r.previous == "" && !refers(turn.input) {
 		return body, turn, nil
 	}
+	if body, err = s.fill(ctx, &o, body, turn, reserve); err != nil {
+		return nil, nil, err
+	}
+	return body, turn, nil
+}
+
+// fill is the body with all of the turn's conversation as its input.
+func (s *Service) fill(ctx context.Context, o *Owner, body []byte, turn *Turn, reserve Reserve) ([]byte, error) {
 	end, err := s.begin(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer end()
-	var before []content
-	if r.previous != "" {
-		if before, err = s.before(ctx, &o, r.previous); err != nil {
-			return nil, nil, err
-		}
+	before, err := s.before(ctx, o, turn.previous)
+	if err != nil {
+		return nil, err
 	}
-	if err := s.resolve(ctx, &o, turn); err != nil {
-		return nil, nil, err
+	if err := s.resolve(ctx, o, turn); err != nil {
+		return nil, err
 	}
-	items := said(before)
-	items = append(items, turn.input...)
+	items := append(said(before), turn.input...)
 	if err := reserve(sizeOf(body, items)); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return rewrite(body, items), turn, nil
+	return rewrite(body, items), nil
 }
 
 // request is what of a body decides how it is expanded.
@@ -151,8 +156,11 @@ func isReference(raw []byte) bool {
 	return false
 }
 
-// before reads the conversation that a request goes on from.
+// before reads the conversation that a request goes on from, if it does.
 func (s *Service) before(ctx context.Context, o *Owner, previous string) ([]content, error) {
+	if previous == "" {
+		return nil, nil
+	}
 	list, err := s.history(ctx, o, previous)
 	if err != nil {
 		return nil, unfound(err, noPrevious(previous))
@@ -195,11 +203,8 @@ func unfound(err error, missing *llm.Error) error {
 
 // resolve puts the items that are referred to in the places of the references.
 func (s *Service) resolve(ctx context.Context, o *Owner, turn *Turn) error {
-	if !refers(turn.input) {
-		return nil
-	}
 	f := finder{service: s, owner: o, seen: map[string]map[string][]byte{}}
-	var list []item
+	list := make([]item, 0, len(turn.input))
 	for i, it := range turn.input {
 		if isReference(it.raw) {
 			id, ok := rawjson.AsString(rawjson.Get(it.raw, "id"))
@@ -234,26 +239,34 @@ func (f *finder) find(ctx context.Context, id string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := f.seen[name]
-	if items == nil {
-		c, err := f.service.content(ctx, f.owner, name)
-		if err != nil {
+	if f.seen[name] == nil {
+		if err := f.read(ctx, name); err != nil {
 			return nil, err
 		}
-		if f.size += int64(len(c.response)); f.size > maxBytes {
-			return nil, llm.Invalid(inputField, fmt.Sprintf("The items that are referred to stand in responses of more than %d MiB. Send what matters of them as it is.", maxBytes>>20))
-		}
-		items = map[string][]byte{}
-		for _, it := range said([]content{c}) {
-			items[it.id] = it.raw
-		}
-		f.seen[name] = items
 	}
-	raw, ok := items[id]
+	raw, ok := f.seen[name][id]
 	if !ok {
 		return nil, ErrNotFound
 	}
 	return raw, nil
+}
+
+// read reads the items of a response.
+func (f *finder) read(ctx context.Context, name string) error {
+	c, err := f.service.content(ctx, f.owner, name)
+	if err != nil {
+		return err
+	}
+	items := map[string][]byte{}
+	for _, it := range said([]content{c}) {
+		items[it.id] = it.raw
+		f.size += int64(len(it.raw))
+	}
+	if f.size > maxBytes {
+		return llm.Invalid(inputField, fmt.Sprintf("The items that are referred to stand in responses of more than %d MiB. Send what matters of them as it is.", maxBytes>>20))
+	}
+	f.seen[name] = items
+	return nil
 }
 
 // said is what was said in responses, the input and the output of each.

@@ -68,28 +68,38 @@ func (s *Service) InputItems(ctx context.Context, o Owner, id string, p Page) ([
 	if err != nil {
 		return nil, unfound(err, noResponse(id))
 	}
-	var list []item
-	for i := range history {
+	list, more, err := p.of(asked(history))
+	if err != nil {
+		return nil, err
+	}
+	return appendList(nil, list, more), nil
+}
+
+// asked is what the last response of a conversation answers.
+func asked(history []content) (list []item) {
+	last := len(history) - 1
+	for i := range history[:last] {
 		list = append(list, history[i].input...)
-		if i == len(history)-1 {
-			break
-		}
 		for _, v := range rawjson.Elements(history[i].output()) {
 			list = append(list, item{idOf(v), v})
 		}
 	}
+	return append(list, history[last].input...)
+}
+
+// of is the page of a list, and whether more follows. The list is its to change.
+func (p *Page) of(list []item) (page []item, more bool, err error) {
 	if !p.Ascending {
 		slices.Reverse(list)
 	}
 	if p.After != "" {
 		at := slices.IndexFunc(list, func(it item) bool { return it.id == p.After })
 		if at < 0 {
-			return nil, llm.Invalid("after", fmt.Sprintf("Item with id '%s' not found.", shown(p.After)))
+			return nil, false, llm.Invalid("after", fmt.Sprintf("Item with id '%s' not found.", shown(p.After)))
 		}
 		list = list[at+1:]
 	}
-	more := len(list) > p.Limit
-	return appendList(nil, list[:min(p.Limit, len(list))], more), nil
+	return list[:min(p.Limit, len(list))], len(list) > p.Limit, nil
 }
 
 func appendList(dst []byte, list []item, more bool) []byte {
