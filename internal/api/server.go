@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/conversation"
 	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -32,8 +33,12 @@ type Options struct {
 	Router   *route.Router
 	// Native is the dialect whose errors the service's own API speaks.
 	Native *dialect.Dialect
-	Now    func() time.Time
-	Log    *slog.Logger
+	// Kept are the responses of the Responses API, whose errors are in the
+	// words of the dialect Responses.
+	Kept      *conversation.Service
+	Responses *dialect.Dialect
+	Now       func() time.Time
+	Log       *slog.Logger
 }
 
 // Server answers everything that is not a request to a model.
@@ -43,6 +48,8 @@ type Server struct {
 	uses     UsesReader
 	router   *route.Router
 	native   *dialect.Dialect
+	kept     *conversation.Service
+	spoken   *dialect.Dialect // of what is kept
 	now      func() time.Time
 	log      *slog.Logger
 }
@@ -51,7 +58,7 @@ type Server struct {
 func New(o Options) *Server {
 	return &Server{
 		accounts: o.Accounts, ledger: o.Ledger, uses: o.Uses, router: o.Router,
-		native: o.Native, now: o.Now, log: o.Log,
+		native: o.Native, kept: o.Kept, spoken: o.Responses, now: o.Now, log: o.Log,
 	}
 }
 
@@ -60,6 +67,7 @@ type request struct {
 	*http.Request
 	id        string
 	principal *account.Principal // nil where anybody may call
+	token     string             // the caller's key
 	reply     http.Header        // its headers
 }
 
@@ -72,8 +80,15 @@ type endpoint func(r *request) (body []byte, err error)
 // guard lets callers through who have the permission. At the service's own
 // doors a key travels in the Authorization header alone.
 func (s *Server) guard(permission account.Permission, next endpoint) http.Handler {
-	return s.handle(s.native, func(r *request) ([]byte, error) {
-		p, err := s.accounts.Authenticate(r.Context(), account.BearerToken(r.Header))
+	return s.guardDoor(s.native, permission, next)
+}
+
+// guardDoor lets callers through who have the permission, at the door of the
+// dialect d.
+func (s *Server) guardDoor(d *dialect.Dialect, permission account.Permission, next endpoint) http.Handler {
+	return s.handle(d, func(r *request) ([]byte, error) {
+		r.token = account.Token(r.Header, d.KeyHeaders...)
+		p, err := s.accounts.Authenticate(r.Context(), r.token)
 		if err != nil {
 			return nil, err
 		}

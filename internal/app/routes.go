@@ -35,6 +35,13 @@ func (g *instance) entrances() []entrance {
 			all = append(all, entrance{route, account.Chat, g.gateway.Handler(d, served, account.Chat), d})
 		}
 	}
+	responses := g.fleet.dialect("responses")
+	all = append(all,
+		entrance{"GET /v1/responses/{id}", account.Chat, g.api.Response(account.Chat), responses},
+		entrance{"DELETE /v1/responses/{id}", account.Chat, g.api.DeleteResponse(account.Chat), responses},
+		entrance{"GET /v1/responses/{id}/input_items", account.Chat, g.api.ResponseInput(account.Chat), responses},
+		entrance{"POST /v1/responses/{id}/cancel", account.Chat, g.api.CancelResponse(account.Chat), responses},
+	)
 	return append(all,
 		entrance{"GET /v1/uses", account.Uses, g.api.Uses(account.Uses), nil},
 		entrance{"GET /uses", account.Uses, g.api.Uses(account.Uses), nil},

@@ -204,6 +204,7 @@ func responsesDialect() *Dialect {
 			DecodeRequest: responses.DecodeRequest,
 			EncodeReply:   responses.EncodeReply,
 			NewEncoder:    func(m llm.Meta) Encoder { return responses.NewEncoder(m) },
+			Kept:          responses.Kept,
 			Path:          responses.Path,
 			EncodeRequest: responses.EncodeRequest,
 			Splice:        responses.Splice,

@@ -140,6 +140,10 @@ type Operation struct {
 	EncodeReply func(dst []byte, r *llm.Reply) []byte
 	// NewEncoder encodes one streamed answer.
 	NewEncoder func(m llm.Meta) Encoder
+	// Kept is the whole answer in the data of a stream's event, or nil where
+	// that holds none, in a wire format whose answers are kept for requests to
+	// come; a nil function in any other.
+	Kept func(data []byte) []byte
 
 	// The client half.
 

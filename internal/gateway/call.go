@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/conversation"
 	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -39,9 +40,10 @@ type call struct {
 	pooled    *[]byte // where body belongs
 	reserved  int64   // bytes that count for it
 	head      llm.Head
-	fallbacks []string     // models that the request names beside its own
-	noRescue  bool         // it does not want an answer continued elsewhere
-	request   *llm.Request // the body's tree, once somebody asked for it
+	turn      *conversation.Turn // what is to be kept with the answer; nil for nothing
+	fallbacks []string           // models that the request names beside its own
+	noRescue  bool               // it does not want an answer continued elsewhere
+	request   *llm.Request       // the body's tree, once somebody asked for it
 	table     *route.Table
 	targets   []route.Target
 	plan      route.Plan
@@ -95,6 +97,9 @@ func (c *call) run() error {
 	if err := c.scanBody(); err != nil {
 		return err
 	}
+	if err := c.recall(); err != nil {
+		return err
+	}
 	if err := c.route(); err != nil {
 		return err
 	}
@@ -130,13 +135,7 @@ func (c *call) recoverPanic() {
 
 // authenticate finds out who calls and whether they may.
 func (c *call) authenticate() error {
-	c.token = account.BearerToken(c.r.Header)
-	for _, name := range c.dialect.KeyHeaders {
-		if c.token != "" {
-			break
-		}
-		c.token = c.r.Header.Get(name)
-	}
+	c.token = account.Token(c.r.Header, c.dialect.KeyHeaders...)
 	p, err := c.server.accounts.Authenticate(c.r.Context(), c.token)
 	if err != nil {
 		return err

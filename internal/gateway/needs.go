@@ -14,7 +14,7 @@ func (c *call) narrow() error {
 		return nil
 	}
 	if c.door.Op != llm.OpChat {
-		c.keep(func(t route.Target) bool { return c.offers(&t) })
+		c.narrowTo(func(t route.Target) bool { return c.offers(&t) })
 		return nil
 	}
 	tree, err := c.tree()
@@ -22,12 +22,12 @@ func (c *call) narrow() error {
 		return err
 	}
 	needs := needsOf(tree)
-	c.keep(func(t route.Target) bool { return c.table.Suits(&t, &needs) })
+	c.narrowTo(func(t route.Target) bool { return c.table.Suits(&t, &needs) })
 	return nil
 }
 
-// keep leaves out the targets that do not suit, unless none does.
-func (c *call) keep(suits func(route.Target) bool) {
+// narrowTo leaves out the targets that do not suit, unless none does.
+func (c *call) narrowTo(suits func(route.Target) bool) {
 	if slices.ContainsFunc(c.targets, suits) {
 		c.targets = slices.DeleteFunc(c.targets, func(t route.Target) bool { return !suits(t) })
 	}

@@ -94,6 +94,7 @@ func (c *call) sendWhole(body []byte, contentType string) error {
 	if err := c.idem.store(c, &a, body); err != nil {
 		c.server.log.Error("a reply was not kept for its Idempotency-Key", "request", c.idText, "err", err)
 	}
+	c.keep(body)
 	c.releaseBody() // whatever time the client takes
 	dialect.WriteBody(c.w, body, c.server.timing.Write)
 	return nil
@@ -116,7 +117,9 @@ func (c *call) streamWhole(reply *llm.Reply, t *tally, usage *llm.Usage) error {
 		}
 	}
 	c.idem.streamed(c)
-	c.out.write(c.out.encoder.Finish(out, c.final(t, usage)))
+	out = c.out.encoder.Finish(out, c.final(t, usage))
+	c.keepEnd(out)
+	c.out.write(out)
 	return nil
 }
 
@@ -279,6 +282,9 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 		r.asked = f.usageOnly && !r.call.head.IncludeUsage
 		return
 	}
+	if f.finish {
+		r.call.keepEvent(frame.Data)
+	}
 	r.out = append(r.out, frame.Raw...)
 	if f.start || r.call.words.on {
 		r.follow(frame)
@@ -311,6 +317,7 @@ func (r *relay) appendHeld(final *llm.Final) {
 	d, data := r.call.door, r.held.Data
 	if final != nil {
 		data = d.Stamp(nil, data, final)
+		r.call.keepEvent(data)
 	}
 	r.out = d.Framing.Append(r.out, string(r.held.Name), data)
 }
@@ -332,7 +339,10 @@ func (r *relay) finish() error {
 	c.idem.streamed(c)
 	final := c.final(r.sum, c.usageOfAll(&s.Usage))
 	if !r.same {
-		r.stream.write(r.stream.encoder.Finish(r.out, final))
+		sent := len(r.out)
+		r.out = r.stream.encoder.Finish(r.out, final)
+		c.keepEnd(r.out[sent:])
+		r.stream.write(r.out)
 		return nil
 	}
 	r.appendHeld(final)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/conversation"
 	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/route"
@@ -22,6 +23,7 @@ type Options struct {
 	Ledger      *ledger.Ledger
 	Router      *route.Router
 	Idempotency IdempotencyStore
+	Kept        *conversation.Service
 	Now         func() time.Time
 	Log         *slog.Logger
 
@@ -64,6 +66,7 @@ type Server struct {
 	ledger      *ledger.Ledger
 	router      *route.Router
 	idempotency IdempotencyStore
+	kept        *conversation.Service
 	now         func() time.Time
 	log         *slog.Logger
 
@@ -84,7 +87,7 @@ type Server struct {
 // New makes a server.
 func New(o Options) *Server {
 	s := &Server{
-		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency,
+		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept,
 		now: o.Now, log: o.Log, maxBody: o.MaxBody, maxBodies: o.MaxBodies, maxConcurrency: o.MaxConcurrency,
 		timing: o.Timing.withDefaults(),
 	}

@@ -244,3 +244,17 @@ func TestReportedErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorWords is that a mistake may have a code of its own beside its kind.
+func TestErrorWords(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{
+		"":          `{"error":{"message":"M.","type":"invalid_request_error","param":"p","code":"model_not_found"}}`,
+		"not_there": `{"error":{"message":"M.","type":"invalid_request_error","param":"p","code":"not_there"}}`,
+	} {
+		e := &llm.Error{Code: llm.CodeModelNotFound, Message: "M.", Param: "p", Word: word}
+		if got := string(openai.EncodeError(nil, e, "")); got != want {
+			t.Errorf("word %q: %s, want %s", word, got, want)
+		}
+	}
+}
