@@ -131,6 +131,7 @@ func anthropicDialect() *Dialect {
 		Status:      anthropic.Status,
 		EncodeError: anthropic.EncodeError,
 		Headers:     []Header{{Name: anthropic.VersionHeader, Value: anthropic.Version}},
+		IDHeader:    "Request-Id",
 		Passed:      []string{"Anthropic-Beta"},
 		Prefill:     true, // up to Claude 4.5
 		DecodeError: anthropic.DecodeError,

@@ -44,6 +44,9 @@ type Dialect struct {
 	// IDPrefix is what the ids of answers begin with, by which some programs
 	// tell them from others.
 	IDPrefix string
+	// IDHeader is the header, beside X-Request-Id, in which its vendor's SDKs look
+	// for the id of a request; empty for none.
+	IDHeader string
 	// Status is the HTTP status of an error.
 	Status func(c llm.Code) int
 	// EncodeError appends the body of an error reply to dst.
