@@ -37,7 +37,11 @@ type Error struct {
 	Message    string
 	Param      string        // the field or parameter at fault, such as "messages[0].role"; empty for none
 	RetryAfter time.Duration // when to try again; 0 for unknown
-	Err        error
+	// Reason is the one word of Anthropic's wire format for the cause, such as
+	// "thread_not_found", by which its SDKs know what to do; empty for none. The
+	// other wire formats have no place for it.
+	Reason string
+	Err    error
 }
 
 // Error is the code and the message, and the cause where there is one.

@@ -52,7 +52,15 @@ func (p *Provider) statusFailure(status int, h Header, body []byte, model string
 	if callersFault(f.Err.Code) {
 		f.Err.Param = upstream.Param
 	}
+	if !ours(status) {
+		f.Err.Reason = upstream.Reason
+	}
 	return f
+}
+
+// ours tells the statuses that are about the gateway's own credentials.
+func ours(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusPaymentRequired || status == http.StatusForbidden
 }
 
 // statusCode is what a provider's status is to our client when nothing else is
@@ -84,6 +92,9 @@ func (p *Provider) statusMessage(f *Failure, model string) string {
 	case llm.CodeInvalidRequest, llm.CodeRequestTooLarge:
 		return cmp.Or(f.Upstream.Message, fmt.Sprintf("The provider %s refused the request and did not say why.", name))
 	case llm.CodeModelNotFound:
+		if f.Upstream.Reason != "" && f.Upstream.Message != "" { // something else may be what is not found
+			return f.Upstream.Message
+		}
 		return fmt.Sprintf("The provider %s has no model %q.", name, model)
 	case llm.CodeProviderTimeout:
 		return fmt.Sprintf("The provider %s did not answer in time.", name)
@@ -92,10 +103,10 @@ func (p *Provider) statusMessage(f *Failure, model string) string {
 	case llm.CodeProviderUnavailable:
 		return fmt.Sprintf("The provider %s is overloaded or out of service.", name)
 	}
-	switch f.Status {
-	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
+	switch {
+	case ours(f.Status):
 		return fmt.Sprintf("The provider %s refused the gateway's own credentials.", name)
-	case http.StatusOK:
+	case f.Status == http.StatusOK:
 		return fmt.Sprintf("The provider %s answered with an error.", name)
 	}
 	return fmt.Sprintf("The provider %s answered with status %d.", name, f.Status)
