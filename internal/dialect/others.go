@@ -25,7 +25,67 @@ func openaiOthers() []*Operation {
 		Splice:        openai.SpliceModel,
 		DecodeReply:   openai.DecodeVectors,
 		Stamp:         openai.Stamp,
-	}}
+	}, {
+		Op:          llm.OpImage,
+		Routes:      []string{"POST /v1/images/generations"},
+		Framing:     serverSent(),
+		KeepAlive:   keepAlive,
+		Scan:        openai.ScanImage,
+		NewEncoder:  func(m llm.Meta) Encoder { return openai.NewMediaEncoder(m) },
+		Path:        at("/images/generations"),
+		Splice:      openai.SpliceModel,
+		DecodeReply: openai.DecodeImages,
+		NewDecoder:  func(q *llm.Quirks) Decoder { return openai.NewMediaDecoder(q) },
+		Stamp:       openai.Stamp,
+	}, {
+		Op:          llm.OpImageEdit,
+		Routes:      []string{"POST /v1/images/edits"},
+		Multipart:   true,
+		Framing:     serverSent(),
+		KeepAlive:   keepAlive,
+		Scan:        openai.ScanImageEdit,
+		NewEncoder:  func(m llm.Meta) Encoder { return openai.NewMediaEncoder(m) },
+		Path:        at("/images/edits"),
+		Splice:      openai.SpliceForm,
+		DecodeReply: openai.DecodeImages,
+		NewDecoder:  func(q *llm.Quirks) Decoder { return openai.NewMediaDecoder(q) },
+		Stamp:       openai.Stamp,
+	}, {
+		Op:          llm.OpSpeech,
+		Routes:      []string{"POST /v1/audio/speech"},
+		Silent:      true,
+		Raw:         true,
+		Framing:     serverSent(),
+		KeepAlive:   keepAlive,
+		Scan:        openai.ScanSpeech,
+		NewEncoder:  func(m llm.Meta) Encoder { return openai.NewMediaEncoder(m) },
+		Path:        at("/audio/speech"),
+		Splice:      openai.SpliceModel,
+		DecodeReply: openai.DecodeSound,
+		NewDecoder:  func(q *llm.Quirks) Decoder { return openai.NewMediaDecoder(q) },
+		Stamp:       openai.Stamp,
+	}, transcription(llm.OpTranscription, "/audio/transcriptions"), transcription(llm.OpTranslation, "/audio/translations")}
+}
+
+// at is a path that is the same for every model.
+func at(path string) func(string, bool) string { return func(string, bool) string { return path } }
+
+func transcription(op llm.Op, path string) *Operation {
+	return &Operation{
+		Op:          op,
+		Routes:      []string{"POST /v1" + path},
+		Multipart:   true,
+		Raw:         true,
+		Framing:     serverSent(),
+		KeepAlive:   keepAlive,
+		Scan:        openai.ScanTranscription,
+		NewEncoder:  func(m llm.Meta) Encoder { return openai.NewMediaEncoder(m) },
+		Path:        at(path),
+		Splice:      openai.SpliceForm,
+		DecodeReply: openai.DecodeTranscript,
+		NewDecoder:  func(q *llm.Quirks) Decoder { return openai.NewMediaDecoder(q) },
+		Stamp:       openai.Stamp,
+	}
 }
 
 func anthropicOthers() []*Operation {

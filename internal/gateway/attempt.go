@@ -161,7 +161,7 @@ func (c *call) newAttempt() ledger.Attempt {
 		Opened: now, Arrived: c.started, Stream: c.head.Stream, Price: c.table.Price(t, now),
 	}
 	a.Bound = c.head.Units
-	if !c.door.Free {
+	if !c.door.Free && a.Bound.InputTokens() == 0 {
 		a.Bound[llm.Input] = int64(len(c.body)) // a token is at least a byte
 	}
 	if !c.door.Silent {
@@ -224,7 +224,7 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 	}
 	resp, err := t.Provider.Do(ctx, provider.Call{
 		Op: c.door.Op, Model: t.Model, Stream: c.head.Stream, Body: body,
-		AttemptID: c.hold.Attempt().ID.String(), Header: c.passed(t), Key: t.Key, Hold: c.hold,
+		AttemptID: c.hold.Attempt().ID.String(), ContentType: c.formType(), Header: c.passed(t), Key: t.Key, Hold: c.hold,
 	})
 	if err != nil {
 		return err
@@ -242,6 +242,14 @@ func (c *call) passed(t *route.Target) []dialect.Header {
 		return nil
 	}
 	return c.ownHeaders()
+}
+
+// formType is the content type of a request that is a form; empty for JSON.
+func (c *call) formType() string {
+	if !c.door.Multipart {
+		return ""
+	}
+	return c.r.Header.Get("Content-Type")
 }
 
 // ownHeaders are the client's headers that are for a provider which speaks as

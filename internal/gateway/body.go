@@ -25,7 +25,7 @@ const (
 
 // readBody reads the body into a pooled buffer, within the bound.
 func (c *call) readBody() error {
-	if err := checkContentType(c.r.Header.Get("Content-Type")); err != nil {
+	if err := checkContentType(c.r.Header.Get("Content-Type"), c.door.Multipart); err != nil {
 		return err
 	}
 	limit := c.server.maxBody
@@ -108,8 +108,15 @@ func tooLarge(limit int64) error {
 	return &llm.Error{Code: llm.CodeRequestTooLarge, Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", limit)}
 }
 
-// checkContentType takes JSON with any parameters, and no header at all.
-func checkContentType(value string) error {
+// checkContentType takes JSON with any parameters, and no header at all; where
+// a form is wanted, nothing else.
+func checkContentType(value string, form bool) error {
+	if form {
+		if media, _, err := mime.ParseMediaType(value); err == nil && media == "multipart/form-data" {
+			return nil
+		}
+		return &llm.Error{Code: llm.CodeUnsupportedMedia, Message: fmt.Sprintf("The content type %.100q is not understood: send multipart/form-data.", value)}
+	}
 	if value == "" || value == "application/json" {
 		return nil
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"strconv"
@@ -56,7 +57,11 @@ func (c *call) relayWhole(resp *provider.Response) error {
 		}
 	}()
 	*buf = c.encodeWhole((*buf)[:0], from, body, reply, &s.Usage)
-	return c.sendWhole(*buf)
+	contentType := ""
+	if from.Raw {
+		contentType = resp.Header.Get("Content-Type")
+	}
+	return c.sendWhole(*buf, contentType)
 }
 
 // encodeWhole writes the reply as the client reads it: the provider's own
@@ -77,13 +82,14 @@ func (c *call) asAsked(reply *llm.Reply) bool {
 	return len(reply.Vectors) == 0 || c.head.Base64 == (reply.Vectors[0].Numbers == nil)
 }
 
-func (c *call) sendWhole(body []byte) error {
+func (c *call) sendWhole(body []byte, contentType string) error {
 	a := c.answered()
 	if cost := c.cost(); cost != nil {
 		a.Cost = cost.String()
 	}
 	h := c.w.Header()
-	a.headers(h, "application/json")
+	a.Type = contentType
+	a.headers(h, cmp.Or(contentType, "application/json"))
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	if err := c.idem.store(c, &a, body); err != nil {
 		c.server.log.Error("a reply was not kept for its Idempotency-Key", "request", c.idText, "err", err)

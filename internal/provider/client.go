@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,8 @@ type Call struct {
 	// AttemptID goes along as X-Client-Request-Id, so that a provider's own
 	// records can be joined with the ledger's.
 	AttemptID string
+	// ContentType is that of Body; empty for JSON.
+	ContentType string
 	// Header goes along beside the headers of every request.
 	Header []dialect.Header
 	Key    int    // which credential, from 0 to Keys()-1
@@ -93,7 +96,7 @@ func (p *Provider) Do(ctx context.Context, c Call) (*Response, error) {
 		Status: a.status, Header: a.header, Body: &body{x: x, src: a.body},
 		exchange: x, model: c.Model, length: a.length,
 	}
-	if f := r.judge(c.Stream); f != nil {
+	if f := r.judge(c.Stream, p.opts.Dialect.For(c.Op)); f != nil {
 		_ = r.Body.Close()
 		return nil, f
 	}
@@ -163,11 +166,15 @@ func isFieldValue(s string) bool {
 // and where its body ends.
 func (x *exchange) headers(c *Call, set func(name, value string)) {
 	p := x.provider
+	o := p.opts.Dialect.For(c.Op)
 	accept := "application/json"
-	if c.Stream {
-		accept = p.opts.Dialect.Framing.ContentType
+	switch {
+	case c.Stream:
+		accept = o.Framing.ContentType
+	case o.Raw:
+		accept = "*/*"
 	}
-	set("Content-Type", contentType)
+	set("Content-Type", cmp.Or(c.ContentType, contentType))
 	set("Accept", accept)
 	set("Accept-Encoding", "identity")
 	set("User-Agent", p.opts.UserAgent)
@@ -189,7 +196,7 @@ func (x *exchange) headers(c *Call, set func(name, value string)) {
 }
 
 // judge tells an answer to the request from everything else that may come.
-func (r *Response) judge(stream bool) *Failure {
+func (r *Response) judge(stream bool, o *dialect.Operation) *Failure {
 	if r.Status < 200 || r.Status >= 300 {
 		return r.judgeStatus()
 	}
@@ -204,12 +211,12 @@ func (r *Response) judge(stream bool) *Failure {
 	case contentType == "": // the decoder judges what comes
 		r.Streamed = stream
 		return nil
-	case stream && media == r.exchange.provider.opts.Dialect.Framing.ContentType:
+	case stream && media == o.Framing.ContentType:
 		r.Streamed = true
 		return nil
 	case stream && isJSON:
 		return r.hold()
-	case isJSON:
+	case isJSON, o.Raw && !stream && media != "text/html":
 		return nil
 	}
 	return r.protocol("content type %q", contentType)

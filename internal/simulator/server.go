@@ -102,7 +102,7 @@ func (s *Server) route(dialects []*dialect.Dialect) {
 		}
 		f := formOf(&d.Framing)
 		for route, served := range d.Served() {
-			if seen[route] {
+			if seen[route] || served[0].EncodeReply == nil {
 				continue
 			}
 			seen[route] = true
