@@ -4,6 +4,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { APICallError, embedMany, generateObject, generateText, stepCountIs, streamText, tool } from "ai";
 
 import { imageAddress, imageBase64, person, toolArguments, toolName, toolText } from "../lib/question.mjs";
+import { listen } from "../lib/wire.mjs";
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
@@ -15,7 +16,6 @@ const messages = ({ prompt, image }) => [
       : prompt,
   },
 ];
-// The SDK's own usage has the counts alone; the cost is in the reply as it came.
 const usage = (u, cost) => ({ input: u.inputTokens, output: u.outputTokens, cost });
 const all = [400, 401, 403, 404, 429, 502];
 
@@ -34,8 +34,9 @@ const client = (name, door, of, param, options = {}) => ({
     requestID: error.responseHeaders?.["x-request-id"],
   }),
   async whole(x, ask) {
+    const wire = listen(x); // of the usage the SDK keeps the counts alone
     const reply = await generateText({ model: of(x), messages: messages(ask), maxRetries: 0, abortSignal: x.signal, ...options });
-    return { text: reply.text, requestID: reply.response.headers["x-request-id"], ...usage(reply.usage, reply.response.body.usage.cost) };
+    return { text: reply.text, requestID: reply.response.headers["x-request-id"], ...usage(reply.usage, (await wire()).usage.cost) };
   },
   async stream(x, ask) {
     const reply = streamText({ model: of(x), messages: messages(ask), maxRetries: 0, abortSignal: x.signal, includeRawChunks: true, onError() {}, ...options });
@@ -64,7 +65,7 @@ const client = (name, door, of, param, options = {}) => ({
   },
 });
 
-const openai = (x) => createOpenAI({ baseURL: `${x.url}/v1`, apiKey: x.key });
+const openai = (x) => createOpenAI({ baseURL: `${x.url}/v1`, apiKey: x.key, fetch: x.fetch });
 const openaiParam = (data) => data?.error.param;
 const embed = async (x, { input }) => {
   const reply = await embedMany({ model: openai(x).embedding(x.model), values: input, maxRetries: 0 });
@@ -82,7 +83,7 @@ export const aiOpenAIResponses = client("ai, @ai-sdk/openai", "/v1/responses", (
 export const aiAnthropic = client(
   "ai, @ai-sdk/anthropic",
   "/v1/messages",
-  (x) => createAnthropic({ baseURL: `${x.url}/v1`, apiKey: x.key })(x.model),
+  (x) => createAnthropic({ baseURL: `${x.url}/v1`, apiKey: x.key, fetch: x.fetch })(x.model),
   (data) => data?.error.message.split(": ")[0],
   { providerOptions: { anthropic: { structuredOutputMode: "outputFormat" } } },
 );

@@ -5,6 +5,7 @@ import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
 import OpenAI from "openai";
 
 import { imageAddress, imageDataURL, person, toolArguments, toolName, toolText } from "../lib/question.mjs";
+import { listen } from "../lib/wire.mjs";
 
 const configuration = (x) => ({ baseURL: `${x.url}/v1`, fetch: x.fetch });
 const messages = ({ prompt, image }) => [
@@ -38,14 +39,9 @@ const client = (door, responses) => {
     aborted: (error) => error.name === "AbortError",
     told: (error) => ({ status: error.status, param: error.param, message: error.message, requestID: error.requestID }),
     async whole(x, ask) {
-      let wire; // of a whole reply from /v1/responses LangChain keeps the counts alone
-      x.fetch = async (...request) => {
-        const response = await fetch(...request);
-        wire = response.clone();
-        return response;
-      };
+      const wire = listen(x); // of a whole reply from /v1/responses LangChain keeps the counts alone
       const reply = await model(x).invoke(messages(ask), { signal: x.signal });
-      return { text: reply.text, ...usage(reply), cost: (await wire.json()).usage.cost };
+      return { text: reply.text, ...usage(reply), cost: (await wire()).usage.cost };
     },
     async stream(x, ask) {
       let whole;
