@@ -61,6 +61,11 @@ export const anthropic = {
     const runner = client(x).beta.messages.toolRunner({ ...body(x, ask), tools: [tool], stream: ask.stream, max_iterations: 3 });
     return { text: textOf(await runner.runUntilDone()) };
   },
+  vendor: "anthropic",
+  async count(x, ask) {
+    const { max_tokens: _, ...counted } = body(x, ask);
+    return (await client(x).messages.countTokens(counted)).input_tokens;
+  },
   async structured(x, ask) {
     const reply = await client(x).messages.parse({ ...body(x, ask), output_config: { format: zodOutputFormat(person) } });
     return reply.parsed_output;

@@ -63,6 +63,10 @@ export const genai = {
       });
     }
   },
+  vendor: "gemini",
+  async count(x, ask) {
+    return (await client(x).models.countTokens({ model: x.model, contents: contents(ask) })).totalTokens;
+  },
   async structured(x, ask) {
     const config = { responseMimeType: "application/json", responseJsonSchema: personSchema };
     const reply = await client(x).models.generateContent({ model: x.model, contents: contents(ask), config });

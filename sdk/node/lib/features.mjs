@@ -1,7 +1,7 @@
 // What programs do with a model, each thing once, for every client alike.
 //
-// A client is a table of functions: whole, stream, abortable, loop, structured
-// and embed ask a model, told reads an error, broken and aborted know the SDK's
+// A client is a table of functions: whole, stream, abortable, loop, structured,
+// embed and count ask a model, told reads an error, broken and aborted know the SDK's
 // words for a stream that fails and for an abort, and classes are its own error
 // classes by status. The x that each gets says whom to ask: url, key,
 // model, and a signal that may abort.
@@ -21,6 +21,7 @@ export const features = [
   { name: "image by URL", run: (t) => image(t, "address") },
   { name: "embedding", run: (t) => embed(t, ["one text"]), has: (client) => client.embed },
   { name: "embeddings at once", run: (t) => embed(t, ["one text", "another text"]), has: (client) => client.embed },
+  { name: "token count", run: count, has: (client) => client.count },
   { name: "error classes", run: errors },
   { name: "error in a stream", run: errorsInStream },
   { name: "abort", run: abort },
@@ -98,6 +99,15 @@ async function embed(t, input) {
     if ("input" in got) assert.equal(got.input, record.usage.input, "tokens");
     if ("cost" in got) assert.equal(Math.round(got.cost * 1e9), nano.input * record.usage.input, "usage.cost in nano-dollars");
   }
+}
+
+// count asks how long a request is: of the vendor's own kind of provider it has to
+// be what the request is then charged for, of others it is an estimate.
+async function count(t) {
+  const got = await t.client.count(t.ask("echo"), { prompt });
+  const charged = (await t.client.whole(t.ask("echo"), { prompt })).input;
+  if (t.provider === t.client.vendor) assert.equal(got, charged, "tokens");
+  assert.ok(Number.isInteger(got) && got > 0 && got < 2 * charged, `${got} tokens, charged are ${charged}`);
 }
 
 // errors wants the SDK's own class for each status, whether a stream was asked
