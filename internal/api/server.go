@@ -106,7 +106,7 @@ func (s *Server) handle(d *dialect.Dialect, next endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := uuid.Must(uuid.NewV7()).String()
 		h := w.Header()
-		dialect.CommonHeaders(h, id)
+		d.CommonHeaders(h, id, s.now())
 		h.Set("Content-Type", "application/json")
 		status := http.StatusOK
 		body, err := next(&request{Request: r, id: id, reply: h})

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"weir/internal/llm"
 	"weir/internal/sse"
@@ -48,6 +49,9 @@ type Dialect struct {
 	Status func(c llm.Code) int
 	// EncodeError appends the body of an error reply to dst.
 	EncodeError func(dst []byte, e *llm.Error, requestID string) []byte
+	// ReplyHeaders sets what the vendor has on every reply, errors too, beside
+	// what every wire format has; nil for nothing.
+	ReplyHeaders func(h http.Header, requestID string, now time.Time)
 
 	// The client half.
 

@@ -87,10 +87,9 @@ func (c *call) sendWhole(body []byte, contentType string) error {
 	if cost := c.cost(); cost != nil {
 		a.Cost = cost.String()
 	}
-	h := c.w.Header()
 	a.Type = contentType
-	a.headers(h, cmp.Or(contentType, "application/json"))
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	c.answerHeaders(&a, cmp.Or(contentType, "application/json"))
+	c.w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
 	if err := c.idem.store(c, &a, body); err != nil {
 		c.server.log.Error("a reply was not kept for its Idempotency-Key", "request", c.idText, "err", err)
 	}
