@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"weir/internal/llm"
@@ -30,6 +31,7 @@ func features() []feature {
 		{"image by URL", checkAddress},
 		{"thinking shown", checkThinking},
 		{"thinking sent back", checkThinkingBack},
+		{"embeddings", checkEmbeddings},
 		{"error classes", checkErrors},
 		{"error in mid-stream", checkBrokenStream},
 		{"abort", checkAbort},
@@ -250,6 +252,25 @@ func checkThinkingBack(c *cell) error {
 		case !there:
 			c.t.Errorf("stream %t: it is gone, and X-Weir-Dropped says %q: %s", stream, dropped, c.sent())
 		}
+	}
+	return nil
+}
+
+func checkEmbeddings(c *cell) error {
+	if c.client.embed == nil {
+		return lacks("The vendor's API has no embeddings.")
+	}
+	call, _ := c.listen(sdkCall{ctx: c.t.Context(), key: c.house.key})
+	got, err := c.client.embed(call, c.model("chat"), []string{"Hello", "Good evening"})
+	if err != nil {
+		return err
+	}
+	if len(got.vectors) != 2 || len(got.vectors[0]) != 3 || len(got.vectors[1]) != 3 || slices.Equal(got.vectors[0], got.vectors[1]) {
+		c.t.Errorf("got %v, want two vectors of three numbers", got.vectors)
+	}
+	truth := c.served().Usage
+	if c.client.door != "gemini" && (got.in != truth.InputTokens() || got.cost != costOf(&truth).String()) {
+		c.t.Errorf("told %d tokens at %s, truly %v", got.in, got.cost, truth)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func geminiSDK() *sdkClient {
-	return &sdkClient{door: "gemini", ask: askGemini, raised: raisedGemini, words: map[string]raised{
+	return &sdkClient{door: "gemini", ask: askGemini, embed: embedGemini, raised: raisedGemini, words: map[string]raised{
 		// https://ai.google.dev/gemini-api/docs/troubleshooting
 		"too long":         {status: 400, kind: "INVALID_ARGUMENT"},
 		"bad key":          {status: 401, kind: "UNAUTHENTICATED"},
@@ -101,6 +101,29 @@ func askGemini(c sdkCall, q sdkQuestion) (h heard, err error) {
 		h.addGemini(r, turn, &q)
 	}
 	return h, nil
+}
+
+func embedGemini(c sdkCall, model string, texts []string) (e embedded, err error) {
+	client, err := geminiClient(c)
+	if err != nil {
+		return e, err
+	}
+	var contents []*genai.Content
+	for _, text := range texts {
+		contents = append(contents, genai.NewContentFromText(text, genai.RoleUser))
+	}
+	got, err := client.Models.EmbedContent(c.ctx, model, contents, &genai.EmbedContentConfig{OutputDimensionality: genai.Ptr[int32](3)})
+	if err != nil {
+		return e, err
+	}
+	for _, v := range got.Embeddings {
+		var numbers []float64
+		for _, n := range v.Values {
+			numbers = append(numbers, float64(n))
+		}
+		e.vectors = append(e.vectors, numbers)
+	}
+	return e, nil
 }
 
 // addGemini adds a whole answer, or a piece of a streamed one.

@@ -32,7 +32,7 @@ func weatherSchema() map[string]any {
 const weatherResult = "rain"
 
 func openaiSDK() *sdkClient {
-	return &sdkClient{door: "openai", ask: askOpenAI, raised: raisedOpenAI, words: openaiWords()}
+	return &sdkClient{door: "openai", ask: askOpenAI, embed: embedOpenAI, raised: raisedOpenAI, words: openaiWords()}
 }
 
 // openaiWords are those of https://platform.openai.com/docs/guides/error-codes.
@@ -151,6 +151,21 @@ func heardOpenAI(m *openai.ChatCompletion) heard {
 		h.calls = append(h.calls, called{call.ID, call.Function.Name, call.Function.Arguments})
 	}
 	return h
+}
+
+func embedOpenAI(c sdkCall, model string, texts []string) (e embedded, err error) {
+	client := openaiClient(c)
+	got, err := client.Embeddings.New(c.ctx, openai.EmbeddingNewParams{
+		Model: model, Dimensions: openai.Int(3), Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: texts},
+	})
+	if err != nil {
+		return e, err
+	}
+	for _, v := range got.Data {
+		e.vectors = append(e.vectors, v.Embedding)
+	}
+	e.in, e.cost = got.Usage.PromptTokens, got.Usage.JSON.ExtraFields["cost"].Raw()
+	return e, nil
 }
 
 // withThought adds what the SDK has no field for.

@@ -16,7 +16,7 @@ import (
 // limit is a cell that a wire format cannot have, and what is said of it: a
 // part of the gateway's own 400, or of what it leaves out.
 type limit struct {
-	door, provider, feature string // no door for all of them
+	door, provider, feature string // no door for all but the provider's own, no provider for all
 	says                    string
 }
 
@@ -24,6 +24,9 @@ type limit struct {
 const leftOut = "left out of the next turn"
 
 var limits = []limit{
+	{door: "anthropic", feature: "embeddings", says: "has no embeddings"},
+	{provider: "anthropic", feature: "embeddings", says: "does not offer embeddings"},
+	{provider: "bedrock", feature: "embeddings", says: "embeds one text a request"},
 	{provider: "bedrock", feature: "image by URL", says: "Amazon Bedrock does not fetch images by address"},
 	{provider: "ollama", feature: "image by URL", says: "Ollama takes images inline alone"},
 	{provider: "openai", feature: "thinking sent back", says: leftOut},
@@ -34,13 +37,13 @@ var limits = []limit{
 	{provider: "cohere", feature: "thinking sent back", says: leftOut},
 }
 
-// limitOf is the limit that is known of a cell, or nil. Where both sides speak
-// the same there is none.
+// limitOf is the limit that is known of a cell, or nil.
 func limitOf(door, provider, feature string) *limit {
 	i := slices.IndexFunc(limits, func(l limit) bool {
-		return (l.door == "" || l.door == door) && l.provider == provider && l.feature == feature
+		atDoor := l.door == door || l.door == "" && door != provider
+		return atDoor && (l.provider == "" || l.provider == provider) && l.feature == feature
 	})
-	if i < 0 || door == provider {
+	if i < 0 {
 		return nil
 	}
 	return &limits[i]
@@ -109,10 +112,11 @@ func (c *cell) said(err error) string {
 	if !ok {
 		return ""
 	}
-	if r.param != "" && !strings.Contains(r.message, r.param) {
-		return "400, " + r.param + ": " + r.message
+	message := strings.ReplaceAll(r.message, `"p-`, `"`) // what the provider is called here
+	if r.param != "" && !strings.Contains(message, r.param) {
+		message = r.param + ": " + message
 	}
-	return "400, " + r.message
+	return "400, " + message
 }
 
 func (r *results) limited() (n int) {

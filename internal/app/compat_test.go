@@ -25,6 +25,9 @@ type sdkClient struct {
 	door string // the dialect that it speaks
 	// ask asks one question. The error is the SDK's own.
 	ask func(c sdkCall, q sdkQuestion) (heard, error)
+	// embed asks for a vector of three numbers for each text; nil where the
+	// vendor's API has no such thing.
+	embed func(c sdkCall, model string, texts []string) (embedded, error)
 	// raised reads the SDK's own error class; false for any other error.
 	raised func(err error) (raised, bool)
 	// words are the vendor's words for the errors that every door has.
@@ -69,6 +72,13 @@ type heard struct {
 	turn          any    // the SDK's own record of the answer, to be sent back
 	header        http.Header
 	requests      int64 // how many the SDK sent
+}
+
+// embedded is what an SDK made of an answer with vectors.
+type embedded struct {
+	vectors [][]float64
+	in      int64  // tokens; 0 where the SDK has no place for them
+	cost    string // as of heard
 }
 
 // raised is an error as an SDK tells it. In a table, an empty field says
@@ -188,13 +198,19 @@ func (c *cell) ask(q sdkQuestion) (heard, error) {
 
 func (c *cell) call(call sdkCall, q sdkQuestion) (heard, error) {
 	c.t.Helper()
-	listen := &tap{RoundTripper: c.house.client.Transport}
-	call.url, call.client = c.house.url, &http.Client{Transport: listen, Timeout: patience}
+	call, listen := c.listen(call)
 	got, err := c.client.ask(call, q)
 	listen.mu.Lock()
 	defer listen.mu.Unlock()
 	got.header, got.requests = listen.header, listen.requests.Load()
 	return got, err
+}
+
+// listen completes a call with a client whose replies are overheard.
+func (c *cell) listen(call sdkCall) (sdkCall, *tap) {
+	listen := &tap{RoundTripper: c.house.client.Transport}
+	call.url, call.client = c.house.url, &http.Client{Transport: listen, Timeout: patience}
+	return call, listen
 }
 
 // served is the provider's own record of this cell's last request.
