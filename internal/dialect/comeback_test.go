@@ -71,6 +71,10 @@ func eventsOf(parts []llm.Part) (events []llm.Event) {
 			events = append(events, llm.Event{Kind: llm.EventToolCall, Tool: tool, Signature: p.Signature, Maker: p.Maker},
 				llm.Event{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Index: calls}, Text: p.Call.Arguments})
 			calls++
+		case llm.PartRefusal:
+			events = append(events, llm.Event{Kind: llm.EventRefusal, Text: p.Text})
+		case llm.PartImage:
+			events = append(events, llm.Event{Kind: llm.EventOther, Media: p.Media})
 		}
 	}
 	return events

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"weir/internal/dialect/proof"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -87,7 +86,7 @@ func (e *Encoder) proof(dst []byte, ev *llm.Event) []byte {
 		return dst
 	}
 	dst = append(e.open(dst, ev.Choice), `"reasoning_details":[`...)
-	dst, t.told = appendThought(dst, &p, t.told, !proof.IsForeign(ev.Maker, Name))
+	dst, t.told = appendThought(dst, &p, t.told, !isKnown(ev.Maker))
 	return e.closeDelta(append(dst, ']'))
 }
 

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -187,9 +188,11 @@ func secretOf(v []byte) string { return rawjson.Text(rawjson.Get(v, "encrypted_c
 // secret appends a thought in encrypted form.
 func (d *Decoder) secret(dst []llm.Event, v []byte, secret string) []llm.Event {
 	d.secrets++
-	return append(dst, llm.Event{
-		Kind: llm.EventReasoning, Redacted: secret, Signature: rawjson.Text(rawjson.Get(v, "id")), Maker: Name,
-	})
+	ev := llm.Event{Kind: llm.EventReasoning, Redacted: secret, Signature: rawjson.Text(rawjson.Get(v, "id")), Maker: Name}
+	if sealed, ok := proof.Open(secret); ok && sealed.Maker == Name {
+		ev.Signature, ev.Redacted = sealed.Signature, sealed.Redacted
+	}
+	return append(dst, ev)
 }
 
 // rest appends what the whole answer says beyond all that was told. By then the
