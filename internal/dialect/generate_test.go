@@ -303,6 +303,12 @@ func embellish(t *rapid.T, d *dialect.Dialect, r *llm.Request) {
 		if m := &r.Messages[i]; m.Role == llm.RoleUser && len(m.Parts) > 0 && rapid.Bool().Draw(t, "message") {
 			embellishMessage(t, d, m)
 		}
+		if m := &r.Messages[i]; m.Role == llm.RoleAssistant && d.Name == "openai" && rapid.Bool().Draw(t, "thinks") {
+			m.Parts = append([]llm.Part{{Kind: llm.PartReasoning, Text: words.Draw(t, "thought")}}, m.Parts...)
+			if rapid.Bool().Draw(t, "signed") { // in the format of a router
+				m.Parts[0].Signature, m.Parts[0].Maker = base64s.Draw(t, "signature"), "a-format-v1"
+			}
+		}
 	}
 }
 

@@ -51,12 +51,10 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	case llm.EventToolCall:
 		return e.toolCall(dst, ev)
 	case llm.EventOther:
-		switch {
-		case ev.RawOf == Name:
+		if ev.RawOf == Name {
 			return e.other(dst, ev.Raw)
-		default:
-			return e.text(dst, ev.Words())
 		}
+		return e.text(dst, ev.Words())
 	}
 	return dst
 }

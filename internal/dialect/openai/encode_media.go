@@ -10,7 +10,7 @@ func (e *requestEncoder) image(m *llm.Media) bool {
 	if m.Data != "" {
 		address = DataURL(m.MIME, "image/png", m.Data)
 	}
-	if address == "" {
+	if address == "" && !e.Own {
 		e.refuse("The image is one that another provider keeps. Send it by its address or inline.")
 		return false
 	}
@@ -23,7 +23,7 @@ func (e *requestEncoder) image(m *llm.Media) bool {
 }
 
 func (e *requestEncoder) sound(m *llm.Media) bool {
-	if m.Data == "" {
+	if m.Data == "" && !e.Own {
 		e.refuse("The model's API takes sounds inline alone. Send the data, in base64.")
 		return false
 	}
@@ -54,7 +54,7 @@ func (e *requestEncoder) document(m *llm.Media) bool {
 	case m.Data == "" && m.FileID != "" && e.of != Name && e.of != "responses":
 		e.refuse("The document is one that another provider keeps. Send it inline.")
 		return false
-	case m.Data == "" && m.FileID == "":
+	case m.Data == "" && m.FileID == "" && !e.Own:
 		e.refuse("The model's API takes documents inline alone. Send the data, in base64.")
 		return false
 	}

@@ -138,6 +138,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"a","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:a;base64,x"}}]}],"tools":[{}]}`))
 	f.Add([]byte(`{"messages":[{"role":"assistant","function_call":{}},{"role":"function"}],"stream":true,"n":2}`))
 	f.Add([]byte(`{"Max_Tokens":1}`))
+	f.Add([]byte(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]},{"role":"assistant","reasoning_details":[{"type":"reasoning.text","text":"a","signature":"weir1.gemini.0.1.s"}],"images":[{"image_url":"x"}]}]}`))
 	q := &llm.Quirks{MaxOutputField: "max_tokens", Rename: map[string]string{"seed": "random_seed"}, Drop: []string{"user"}}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		head, err := openai.Scan(body, nil)

@@ -13,10 +13,11 @@ type Encoder struct {
 	usage   bool   // the client asked for usage
 	begun   [maxChoices]bool
 	thought map[int]*openThought // by choice
+	kept    int                  // bytes of all of them
 	images  int64
 }
 
-// maxThought bounds, in bytes, the thinking of a choice that is kept for its
+// maxThought bounds, in bytes, the thinking of all choices that is kept for its
 // proof, beside which it stands once more. A longer one goes without.
 const maxThought = 4 << 20
 
@@ -72,15 +73,17 @@ func (e *Encoder) proof(dst []byte, ev *llm.Event) []byte {
 		}
 		e.thought[ev.Choice] = t
 	}
-	t.long = t.long || len(t.text)+len(ev.Text) > maxThought
+	t.long = t.long || e.kept+len(ev.Text) > maxThought
 	if !t.long {
 		t.text = append(t.text, ev.Text...)
+		e.kept += len(ev.Text)
 	}
 	if ev.Signature == "" && ev.Redacted == "" {
 		return dst
 	}
 	p := llm.Part{Kind: llm.PartReasoning, Text: string(t.text), Signature: ev.Signature, Redacted: ev.Redacted, Maker: ev.Maker}
 	long := t.long
+	e.kept -= len(t.text)
 	t.text, t.long = t.text[:0], false
 	if long {
 		return dst

@@ -95,9 +95,11 @@ func (t *turns) item(v []byte, param string) error {
 		}
 		t.other(kind, v)
 	default:
-		if p := picture(v); t.output && p != nil {
-			t.add(llm.Part{Kind: llm.PartImage, Media: p, Raw: v})
-			return nil
+		if t.output {
+			if p := picture(v); p != nil {
+				t.add(llm.Part{Kind: llm.PartImage, Media: p, Raw: v})
+				return nil
+			}
 		}
 		t.other(kind, v)
 	}
@@ -107,7 +109,7 @@ func (t *turns) item(v []byte, param string) error {
 // picture is the image that an item holds, or nil:
 // https://platform.openai.com/docs/guides/tools-image-generation.
 func picture(item []byte) *llm.Media {
-	if string(word(rawjson.Get(item, "type"))) != itemImage {
+	if rawjson.Text(rawjson.Get(item, "type")) != itemImage {
 		return nil
 	}
 	data := rawjson.Text(rawjson.Get(item, "result"))
