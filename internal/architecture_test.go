@@ -14,7 +14,7 @@ import (
 // layers are the packages, each of which may import what lies below it alone.
 var layers = [][]string{
 	{"llm", "rawjson", "seal", "sse"},
-	{"dialect/compose", "dialect/explain", "dialect/parse", "dialect/stamp"},
+	{"dialect/compose", "dialect/explain", "dialect/parse", "dialect/proof", "dialect/stamp"},
 	{"config", "conversation", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect/responses"},
 	{"dialect", "pricing", "ledger"},

@@ -231,6 +231,9 @@ func checkThinkingBack(c *cell) error {
 	if signs[c.provider] {
 		model, sign = model+",signed", signatureStart
 	}
+	if c.provider == "bedrock" { // of whose models Claude alone signs
+		model = "anthropic.claude-sim/" + model
+	}
 	for _, stream := range []bool{false, true} {
 		q := sdkQuestion{model: c.model(model), think: true, stream: stream}
 		first, err := c.ask(q)

@@ -20,7 +20,8 @@ type limit struct {
 	says                    string
 }
 
-// leftOut is what is said of thinking that another wire format cannot carry.
+// leftOut is what is said of thinking that no vendor has signed, and none but
+// its own door gives back.
 const leftOut = "left out of the next turn"
 
 var limits = []limit{
@@ -31,9 +32,6 @@ var limits = []limit{
 	{provider: "ollama", feature: "image by URL", says: "Ollama takes images inline alone"},
 	{provider: "openai", feature: "thinking sent back", says: leftOut},
 	{provider: "responses", feature: "thinking sent back", says: leftOut},
-	{provider: "anthropic", feature: "thinking sent back", says: leftOut},
-	{provider: "gemini", feature: "thinking sent back", says: leftOut},
-	{provider: "bedrock", feature: "thinking sent back", says: leftOut},
 	{provider: "cohere", feature: "thinking sent back", says: leftOut},
 }
 

@@ -89,9 +89,9 @@ func TestGeminiSDKSignatures(t *testing.T) {
 		ID: "r1", Model: "gemini-x", Created: 1700000000, Reported: true,
 		Usage: llm.Usage{llm.Input: 4, llm.CacheRead: 6, llm.AudioIn: 5, llm.Output: 3, llm.Reasoning: 2},
 		Choices: []llm.Choice{{Finish: llm.FinishToolCalls, Message: llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{
-			{Kind: llm.PartReasoning, Text: "Hm.", Signature: "QUJD"},
-			{Kind: llm.PartText, Text: "Let me look.", Signature: "REVG"},
-			{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: "x7", Name: "f", Arguments: `{"a":1}`}, Signature: "R0hJ"},
+			{Kind: llm.PartReasoning, Text: "Hm.", Signature: "QUJD", Maker: "gemini"},
+			{Kind: llm.PartText, Text: "Let me look.", Signature: "REVG", Maker: "gemini"},
+			{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: "x7", Name: "f", Arguments: `{"a":1}`}, Signature: "R0hJ", Maker: "gemini"},
 			{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: "x8", Name: "f", Arguments: `{}`}},
 		}}}},
 	}

@@ -128,7 +128,7 @@ func eventsOf(choice *llm.Choice) []llm.Event {
 	calls := 0
 	for i := range choice.Message.Parts {
 		p := &choice.Message.Parts[i]
-		e := llm.Event{Choice: choice.Index, Text: p.Text, Signature: p.Signature, Redacted: p.Redacted}
+		e := llm.Event{Choice: choice.Index, Text: p.Text, Signature: p.Signature, Redacted: p.Redacted, Maker: p.Maker}
 		switch p.Kind {
 		case llm.PartText:
 			e.Kind = llm.EventText
@@ -140,6 +140,8 @@ func eventsOf(choice *llm.Choice) []llm.Event {
 			e.Kind, e.Text = llm.EventToolCall, p.Call.Arguments
 			e.Tool = llm.ToolDelta{Index: calls, ID: p.Call.ID, Name: p.Call.Name}
 			calls++
+		case llm.PartImage, llm.PartAudio, llm.PartDocument:
+			e.Kind, e.Media = llm.EventOther, p.Media
 		default:
 			continue
 		}

@@ -94,7 +94,7 @@ const (
 	EventToolCall                       // Tool opens a call (ID, Name; Signature) or continues it (Text: a piece of the arguments)
 	EventFinish                         // Finish
 	EventUsage                          // Usage so far, the last one counts
-	EventOther                          // a piece that nobody modelled, in Raw
+	EventOther                          // a piece that nobody modelled, in Raw; of one that shows or says something, Media or Text has it, too
 	EventDone                           // the wire format's end marker
 )
 
@@ -111,12 +111,23 @@ type Event struct {
 
 	Signature string
 	Redacted  string // thinking that the provider gave in encrypted form only
+	Maker     string // of thinking and of a Signature: as in Part
 	Tool      ToolDelta
 	Finish    FinishReason
 	Usage     Usage
 	Partial   bool // EventUsage: counts of an answer that goes on, not yet the provider's last
 	Raw       json.RawMessage
 	RawOf     string // the wire format in whose words Raw is
+	Media     *Media // EventOther: an image or a sound
+}
+
+// Words are what an encoder of another wire format can tell of an EventOther that
+// it has no place for; empty for nothing.
+func (e *Event) Words() string {
+	if e.Media != nil && e.Text == "" {
+		return e.Media.Unshown()
+	}
+	return e.Text
 }
 
 // ToolDelta says which tool call an event belongs to.

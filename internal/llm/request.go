@@ -1,6 +1,9 @@
 package llm
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // Role says who speaks in a message.
 type Role string
@@ -107,6 +110,10 @@ type Part struct {
 	// tool call, too. A text may then be empty.
 	Signature string
 	Redacted  string // reasoning: thinking that the provider gave in encrypted form only
+	// Maker is the wire format of the vendor whose model thought or signed this,
+	// such as "anthropic": its signature is worth something there alone. Empty for
+	// nobody known.
+	Maker string
 
 	Media *Media    // image, audio, document
 	Call  *ToolCall // tool call
@@ -129,6 +136,26 @@ type Media struct {
 	Format string // a sound's format word where the client gave that, such as "wav"
 	Name   string // a document's file name
 	Detail string // an image's detail: low, high, auto
+}
+
+// Unshown are words in place of a medium, for an API that has no place for one.
+func (m *Media) Unshown() string {
+	kind := cmp.Or(m.MIME, "unknown type")
+	switch {
+	case m.URL != "":
+		return "[The model answered with a file (" + kind + "): " + m.URL + "]"
+	default:
+		return "[The model answered with a file (" + kind + "), which this API cannot show.]"
+	}
+}
+
+// Words are what an encoder of a wire format without a place for the part can
+// tell of it: its text, else what it is.
+func (p *Part) Words() string {
+	if p.Text == "" && p.Media != nil {
+		return p.Media.Unshown()
+	}
+	return p.Text
 }
 
 // Tool is a function that the model may call, or a server-side tool in Raw.

@@ -11,7 +11,8 @@ import (
 	"weir/internal/llm"
 )
 
-// spec is a model name, read: BASE or BASE:OPTION,OPTION=VALUE,…
+// spec is a model name, read: BASE or BASE:OPTION,OPTION=VALUE,… A path may
+// stand before it, as in the names of many vendors' models: us.anthropic.claude/BASE.
 type spec struct {
 	name string // as it was asked for
 	base string
@@ -78,6 +79,7 @@ func parseSpec(name string) (*spec, error) {
 		return nil, llm.Invalid("model", fmt.Sprintf("The model name is longer than %d bytes.", maxName))
 	}
 	base, options, some := strings.Cut(name, ":")
+	base = base[strings.LastIndexByte(base, '/')+1:]
 	if !slices.Contains(baseNames(), base) {
 		return nil, &llm.Error{
 			Code: llm.CodeModelNotFound, Param: "model",

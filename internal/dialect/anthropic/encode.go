@@ -239,6 +239,7 @@ func (e *requestEncoder) tool(t *llm.Tool) {
 	if t.Strict != nil {
 		e.InnerRaw("strict", strconv.AppendBool(nil, *t.Strict))
 	}
+	e.mark(t.CacheControl)
 	e.InnerExtras(t.Extra, "tool fields of another API")
 	e.Dst = append(e.Dst, '}')
 }

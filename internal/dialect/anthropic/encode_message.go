@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -23,9 +24,9 @@ func (e *requestEncoder) messages(list []llm.Message) {
 	var turns []turn
 	switch {
 	case prompted:
-		system, turns = list[0].Parts, ownTurns(list[1:])
+		system, turns = list[0].Parts, e.ownTurns(list[1:])
 	case e.Own:
-		turns = ownTurns(list)
+		turns = e.ownTurns(list)
 	default:
 		system, turns = e.turns(list)
 		prompted = len(system) > 0
@@ -51,16 +52,36 @@ func (e *requestEncoder) messages(list []llm.Message) {
 
 // ownTurns takes the messages of a client of this format as they are. A system
 // message behind the first stays where it stands.
-func ownTurns(list []llm.Message) (turns []turn) {
+func (e *requestEncoder) ownTurns(list []llm.Message) (turns []turn) {
 	for i := range list {
 		m := &list[i]
 		role := m.Role
 		if role == llm.RoleTool {
 			role = llm.RoleUser
 		}
-		turns = append(turns, turn{role: role, parts: m.Parts, extra: m.Extra})
+		turns = append(turns, turn{role: role, parts: e.proved(m.Parts), extra: m.Extra})
 	}
 	return turns
+}
+
+// proved is the parts of a client of this format without what another vendor's
+// model thought.
+func (e *requestEncoder) proved(parts []llm.Part) []llm.Part {
+	foreign := false
+	for i := range parts {
+		if p := &parts[i]; p.Kind != llm.PartReasoning {
+			e.DropProof(p)
+		} else if proof.IsForeign(p.Maker, Name) {
+			foreign = true
+			e.Drop("reasoning")
+		}
+	}
+	if !foreign {
+		return parts
+	}
+	return slices.DeleteFunc(slices.Clone(parts), func(p llm.Part) bool {
+		return p.Kind == llm.PartReasoning && proof.IsForeign(p.Maker, Name)
+	})
 }
 
 // turns gathers all system messages into the prompt, and joins what one side
@@ -100,18 +121,28 @@ func (e *requestEncoder) turns(list []llm.Message) (system []llm.Part, turns []t
 }
 
 // carried is the parts that the vendor takes: no empty text, and no thinking
-// without a proof of its own.
+// without a proof of the vendor's own.
 func (e *requestEncoder) carried(parts []llm.Part) []llm.Part {
 	kept := make([]llm.Part, 0, len(parts))
 	for _, p := range parts {
 		switch {
+		case p.Kind == llm.PartReasoning && e.recalls(p):
+			kept = append(kept, p)
 		case p.Kind == llm.PartReasoning:
 			e.Drop("reasoning")
 		case says(p):
+			e.DropProof(&p)
 			kept = append(kept, p)
 		}
 	}
 	return kept
+}
+
+// recalls reports whether the model takes a thought back: one of its vendor's, of
+// which there is the proof.
+func (e *requestEncoder) recalls(p llm.Part) bool {
+	return p.Kind == llm.PartReasoning && p.Maker == Name && (p.Signature != "" || p.Redacted != "") &&
+		(e.generation >= firstThinking || e.generation == foreign)
 }
 
 func resultsFirst(a, b llm.Part) int {
@@ -152,25 +183,30 @@ func isWords(p *llm.Part) bool { return p.Kind == llm.PartText || p.Kind == llm.
 
 // marked reports whether there is something to be written beside a text.
 func (e *requestEncoder) marked(p *llm.Part) bool {
-	return e.cache(p) != nil || e.Own && (p.Annotations != nil || len(p.Extra) > 0)
+	return e.cache(p.CacheControl) != nil || e.Own && (p.Annotations != nil || len(p.Extra) > 0)
 }
 
-// cache is the part's cache mark, which clients of other formats write in this
-// one's words. What is none is left out.
-func (e *requestEncoder) cache(p *llm.Part) []byte {
-	if e.Own || rawjson.Text(rawjson.Get(p.CacheControl, "type")) == "ephemeral" {
-		return p.CacheControl
+// cache is a cache mark, which clients of other formats write in this one's
+// words. What is none is left out.
+func (e *requestEncoder) cache(mark []byte) []byte {
+	if e.Own || rawjson.Text(rawjson.Get(mark, "type")) == "ephemeral" {
+		return mark
 	}
 	return nil
 }
 
-// marks writes what stands beside the content of any block.
-func (e *requestEncoder) marks(p *llm.Part) {
-	if c := e.cache(p); c != nil {
+// mark writes a cache mark.
+func (e *requestEncoder) mark(mark []byte) {
+	if c := e.cache(mark); c != nil {
 		e.InnerRaw("cache_control", c)
-	} else if p.CacheControl != nil {
+	} else if mark != nil {
 		e.Drop("cache_control")
 	}
+}
+
+// marks writes what stands beside the content of any block.
+func (e *requestEncoder) marks(p *llm.Part) {
+	e.mark(p.CacheControl)
 	e.InnerExtras(p.Extra, "content fields of another API")
 	if p.Annotations == nil {
 		return

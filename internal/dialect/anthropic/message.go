@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -72,13 +73,21 @@ func decodeContent(v []byte, param string, within bool) (parts []llm.Part, err e
 	if rawjson.KindOf(v) != rawjson.Array {
 		return nil, llm.Invalid(param, "The content must be a string or an array of content blocks.")
 	}
+	var loose []proof.Loose
 	for i, e := range rawjson.Elements(v) {
 		p, err := decodeBlock(e, param+"["+strconv.Itoa(i)+"]", within)
 		if err != nil {
 			return nil, err
 		}
+		if p.Kind == llm.PartReasoning {
+			if of, is := proof.Read(&p, Name); is {
+				loose = append(loose, proof.Loose{Proof: of, Behind: len(parts)})
+				continue
+			}
+		}
 		parts = append(parts, p)
 	}
+	proof.Attach(parts, loose)
 	return parts, nil
 }
 
@@ -108,6 +117,8 @@ func decodeBlock(v []byte, param string, within bool) (llm.Part, error) {
 		return other(v), nil
 	}
 	switch b.Kind {
+	case llm.PartReasoning:
+		b.Maker = Name
 	case llm.PartToolCall:
 		b.Call = &llm.ToolCall{}
 	case llm.PartToolResult:

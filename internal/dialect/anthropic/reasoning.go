@@ -221,7 +221,7 @@ func (e *requestEncoder) planBudget(r *llm.Request, o *llm.ReasoningOptions) tho
 	if r.MaxOutput != nil {
 		budget = min(budget, (*r.MaxOutput-1)/share)
 	}
-	if budget < minBudget || forced(r.ToolChoice) || amidTurn(r.Messages) {
+	if budget < minBudget || forced(r.ToolChoice) || e.amidTurn(r.Messages) {
 		e.Drop(name)
 		return thought{}
 	}
@@ -250,17 +250,17 @@ func forced(c *llm.ToolChoice) bool {
 }
 
 // amidTurn reports whether the answer goes on with what the assistant said, or
-// with calls that it made.
-func amidTurn(list []llm.Message) bool {
+// with calls that it made without the thinking before them.
+func (e *requestEncoder) amidTurn(list []llm.Message) bool {
+	acted := false
 	for i := len(list) - 1; i >= 0; i-- {
-		switch {
-		case list[i].Role == llm.RoleAssistant:
-			return i == len(list)-1
-		case slices.ContainsFunc(list[i].Parts, isResult):
-			return true
+		m := &list[i]
+		acted = acted || slices.ContainsFunc(m.Parts, isResult)
+		if m.Role == llm.RoleAssistant {
+			return i == len(list)-1 || acted && !slices.ContainsFunc(m.Parts, e.recalls)
 		}
 	}
-	return false
+	return acted
 }
 
 // thinking writes the plan's members.

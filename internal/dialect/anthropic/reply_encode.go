@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"weir/internal/dialect/compose"
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -18,18 +19,11 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	dst = appendOpening(dst, r.ID, r.Model)
 	dst = append(dst, '[')
 	e := requestEncoder{Writer: compose.Writer{Own: true, Dst: dst}}
-	first := len(e.Dst)
 	refused := false
 	for i := range c.Message.Parts {
 		p := replyPart(&c.Message.Parts[i])
 		refused = refused || p.Kind == llm.PartRefusal
-		if p.Kind == 0 {
-			continue
-		}
-		if len(e.Dst) > first {
-			e.Dst = append(e.Dst, ',')
-		}
-		e.block(&p)
+		e.answer(&p)
 	}
 	dst = append(e.Dst, ']')
 	if refused && c.Finish == llm.FinishStop {
@@ -41,6 +35,38 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		dst = appendUsage(dst, &r.Usage, tierWord(r.Tier, own), r.Cost)
 	}
 	return append(appendFields(dst, r.Extra), '}')
+}
+
+// answer writes a part of an answer. What another vendor signed of a text or a
+// call stands beside it, as thinking that nobody may read.
+func (e *requestEncoder) answer(p *llm.Part) {
+	signed := llm.Part{Kind: llm.PartReasoning, Redacted: proof.SealLoose(p)}
+	if p.Kind == llm.PartToolCall && signed.Redacted != "" {
+		e.Element()
+		e.block(&signed)
+	}
+	if p.Kind != 0 {
+		e.Element()
+		e.block(p)
+	}
+	if p.Kind == llm.PartText && signed.Redacted != "" {
+		e.Element()
+		e.block(&signed)
+	}
+}
+
+// sealed is a thought as this format can have it: with another vendor's proof as
+// one string.
+func sealed(p *llm.Part) llm.Part {
+	switch {
+	case !proof.IsForeign(p.Maker, Name):
+		return *p
+	case p.Text != "":
+		return llm.Part{Kind: p.Kind, Text: p.Text, Signature: proof.SealPart(p)}
+	case p.Signature != "" || p.Redacted != "":
+		return llm.Part{Kind: p.Kind, Redacted: proof.SealPart(p)}
+	}
+	return llm.Part{}
 }
 
 // appendOpening writes a message object up to its content.
@@ -59,11 +85,19 @@ func replyPart(p *llm.Part) llm.Part {
 		if p.Text != "" {
 			return *p
 		}
-	case llm.PartAudio:
+		if p.Signature != "" { // of no words
+			return llm.Part{Kind: llm.PartReasoning, Redacted: proof.SealLoose(p)}
+		}
+	case llm.PartAudio, llm.PartImage, llm.PartDocument:
 		if p.Text != "" {
 			return llm.Part{Kind: llm.PartText, Text: p.Text}
 		}
-	case llm.PartReasoning, llm.PartOther:
+		if p.Media != nil {
+			return llm.Part{Kind: llm.PartText, Text: p.Media.Unshown()}
+		}
+	case llm.PartReasoning:
+		return sealed(p)
+	case llm.PartOther:
 		return *p
 	case llm.PartToolCall:
 		if p.Call != nil {

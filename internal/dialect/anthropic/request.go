@@ -179,6 +179,8 @@ func decodeTool(v []byte) (t llm.Tool) {
 			t.Parameters = m.Value
 		case "strict":
 			t.Strict = parse.OptionalBool(m.Value)
+		case "cache_control":
+			t.CacheControl = m.Value
 		default:
 			t.Extra = append(t.Extra, llm.Field{Name: m.Name(), Value: m.Value})
 		}

@@ -5,15 +5,21 @@ import (
 	"slices"
 	"strconv"
 
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
 // Splice appends to dst a body of this format with the provider's model name,
-// and with an output cap where one is to be put in. Every other byte stays, but for top-level fields that the
-// provider calls by another name or refuses. The head is that of Scan.
+// and with an output cap where one is to be put in. Every other byte stays, but
+// for top-level fields that the provider calls by another name or refuses, and
+// for what other vendors' models thought. The head is that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	span, open, empty := h.ModelSpan, h.Open, h.Empty
+	if stripped := proof.Strip(body, "messages", withoutForeign); len(stripped) != len(body) {
+		body = stripped
+		span = find(body, "model")
+	}
 	if q != nil && quirky(body, q) {
 		body = requirk(body, q)
 		span, open, empty = find(body, "model"), 1, len(body) == len("{}")
@@ -42,6 +48,16 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	}
 	slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
 	return rawjson.Splice(dst, body, edits...)
+}
+
+// withoutForeign is a message without the thoughts of another vendor's model.
+func withoutForeign(message []byte) []byte {
+	return proof.EditMember(message, "content", func(block []byte) []byte {
+		if proof.IsSealed(rawjson.Text(rawjson.Get(block, "signature"))) || proof.IsSealed(rawjson.Text(rawjson.Get(block, "data"))) {
+			return nil
+		}
+		return block
+	})
 }
 
 func replace(s llm.Span, text []byte) rawjson.Edit {

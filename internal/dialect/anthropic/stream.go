@@ -162,6 +162,11 @@ func (d *Decoder) open(dst []llm.Event, f *streamFrame, data []byte) []llm.Event
 		b.kind = llm.PartReasoning
 		dst = piece(dst, llm.EventReasoning, rawjson.Get(f.block, "thinking"))
 		dst = signature(dst, rawjson.Get(f.block, "signature"))
+	case "redacted_thinking":
+		b.kind = llm.PartReasoning
+		if s := rawjson.Text(rawjson.Get(f.block, "data")); s != "" {
+			dst = append(dst, llm.Event{Kind: llm.EventReasoning, Redacted: s, Maker: Name})
+		}
 	case "tool_use":
 		if d.calls == maxBlocks {
 			return dst
@@ -195,14 +200,14 @@ func (d *Decoder) input(dst []llm.Event, b *openBlock, v []byte) []llm.Event {
 
 func piece(dst []llm.Event, kind llm.EventKind, v []byte) []llm.Event {
 	if s := rawjson.Text(v); s != "" {
-		dst = append(dst, llm.Event{Kind: kind, Text: s})
+		dst = append(dst, llm.Event{Kind: kind, Text: s, Maker: Name})
 	}
 	return dst
 }
 
 func signature(dst []llm.Event, v []byte) []llm.Event {
 	if s := rawjson.Text(v); s != "" {
-		dst = append(dst, llm.Event{Kind: llm.EventReasoning, Signature: s})
+		dst = append(dst, llm.Event{Kind: llm.EventReasoning, Signature: s, Maker: Name})
 	}
 	return dst
 }

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"weir/internal/dialect/proof"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -15,9 +16,16 @@ type Encoder struct {
 	begun     bool
 	open      llm.PartKind // kind of the open block; zero for none
 	signed    bool         // the open block of thinking has its signature
+	maker     string       // of the open block of thinking
 	blocks    int64        // begun so far; the last of them is the open one
-	calls     []int64      // the blocks of the calls, by position
+	calls     []call       // by position
 	refused   bool
+}
+
+// call is a tool call of the stream; its block is -1 until it is opened.
+type call struct {
+	block int64
+	id    string
 }
 
 // NewEncoder encodes one streamed answer.
@@ -33,7 +41,8 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	case llm.EventStart:
 		e.start = ev.Usage
 	case llm.EventText:
-		return e.text(dst, ev.Text)
+		dst = e.text(dst, ev.Text)
+		return e.signature(dst, ev, proof.OfText)
 	case llm.EventRefusal:
 		e.refused = true
 		return e.text(dst, ev.Text)
@@ -45,6 +54,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 		if ev.RawOf == Name {
 			return e.other(dst, ev.Raw)
 		}
+		return e.text(dst, ev.Words())
 	}
 	return dst
 }
@@ -87,6 +97,9 @@ func (e *Encoder) stop(dst []byte) []byte {
 	if e.open == 0 {
 		return dst
 	}
+	if e.open == llm.PartReasoning && !e.signed && proof.IsForeign(e.maker, Name) {
+		dst = e.sign(dst, proof.Seal(proof.Proof{Maker: e.maker})) // so that it is known for what it is when it comes back
+	}
 	e.open = 0
 	dst = append(dst, "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":"...)
 	return append(rawjson.AppendCount(dst, "", e.blocks-1), "}\n\n"...)
@@ -111,24 +124,59 @@ func (e *Encoder) text(dst []byte, text string) []byte {
 	return e.piece(dst, e.blocks-1, `{"type":"text_delta","text":`, text)
 }
 
-// thinking writes a piece of thinking or its signature, behind which a block
-// of thinking does not go on.
+// thinking writes a piece of thinking or its proof, behind which a block of
+// thinking does not go on. Another vendor's proof is written as one string.
 func (e *Encoder) thinking(dst []byte, ev *llm.Event) []byte {
-	if ev.Text == "" && ev.Signature == "" {
-		return dst
+	if ev.Text != "" {
+		dst = e.openThinking(dst, ev.Maker)
+		dst = e.piece(dst, e.blocks-1, `{"type":"thinking_delta","thinking":`, ev.Text)
 	}
+	signature, redacted := ev.Signature, ev.Redacted
+	if proof.IsForeign(ev.Maker, Name) && (signature != "" || redacted != "") {
+		signature, redacted = proof.Seal(proof.Proof{Maker: ev.Maker, Signature: signature, Redacted: redacted}), ""
+		if e.open != llm.PartReasoning || e.signed { // it is of no words
+			signature, redacted = "", signature
+		}
+	}
+	if signature != "" {
+		dst = e.sign(e.openThinking(dst, ev.Maker), signature)
+	}
+	if redacted != "" {
+		dst = e.redacted(dst, redacted)
+	}
+	return dst
+}
+
+// openThinking opens a block of thinking, unless one that may go on is open.
+func (e *Encoder) openThinking(dst []byte, maker string) []byte {
 	if e.signed {
 		dst = e.stop(dst)
 	}
 	dst = e.block(dst, llm.PartReasoning, `{"type":"thinking","thinking":"","signature":""}`)
-	if ev.Text != "" {
-		dst = e.piece(dst, e.blocks-1, `{"type":"thinking_delta","thinking":`, ev.Text)
-	}
-	if ev.Signature != "" {
-		e.signed = true
-		dst = e.piece(dst, e.blocks-1, `{"type":"signature_delta","signature":`, ev.Signature)
-	}
+	e.maker = maker
 	return dst
+}
+
+// sign ends the thinking of the open block.
+func (e *Encoder) sign(dst []byte, signature string) []byte {
+	e.signed = true
+	return e.piece(dst, e.blocks-1, `{"type":"signature_delta","signature":`, signature)
+}
+
+// redacted writes a block of thinking that nobody may read.
+func (e *Encoder) redacted(dst []byte, data string) []byte {
+	dst = e.openBlock(dst, llm.PartReasoning)
+	e.signed = true
+	dst = rawjson.AppendString(append(dst, `{"type":"redacted_thinking","data":`...), data)
+	return e.stop(append(dst, "}}\n\n"...))
+}
+
+// signature writes what another vendor signed of a text or a call.
+func (e *Encoder) signature(dst []byte, ev *llm.Event, of string) []byte {
+	if ev.Signature == "" {
+		return dst
+	}
+	return e.redacted(dst, proof.Seal(proof.Proof{Maker: ev.Maker, Of: of, Signature: ev.Signature}))
 }
 
 // toolCall opens a call or continues one. Providers that let calls take turns
@@ -139,19 +187,23 @@ func (e *Encoder) toolCall(dst []byte, ev *llm.Event) []byte {
 		return dst
 	}
 	for len(e.calls) <= at {
-		e.calls = append(e.calls, -1)
+		e.calls = append(e.calls, call{block: -1})
 	}
-	if e.calls[at] < 0 {
+	if e.calls[at].block < 0 {
+		e.calls[at].id = ev.Tool.ID
+	}
+	dst = e.signature(dst, ev, proof.OfCall+e.calls[at].id)
+	if e.calls[at].block < 0 {
 		dst = e.openBlock(dst, llm.PartToolCall)
 		dst = rawjson.AppendString(append(dst, `{"type":"tool_use","id":`...), ev.Tool.ID)
 		dst = rawjson.AppendString(append(dst, `,"name":`...), ev.Tool.Name)
 		dst = append(dst, `,"input":{}}`+"}\n\n"...)
-		e.calls[at] = e.blocks - 1
+		e.calls[at].block = e.blocks - 1
 	}
 	if ev.Text == "" {
 		return dst
 	}
-	return e.piece(dst, e.calls[at], `{"type":"input_json_delta","partial_json":`, ev.Text)
+	return e.piece(dst, e.calls[at].block, `{"type":"input_json_delta","partial_json":`, ev.Text)
 }
 
 // other writes a frame of this format that nobody modelled, under the number

@@ -152,7 +152,7 @@ func TestForeignReply(t *testing.T) {
 		}}}, {}},
 	}
 	const want = `{"metrics":{"latencyMs":0},"output":{"message":{"role":"assistant","content":[` +
-		`{"reasoningContent":{"reasoningText":{"text":"Hm."}}},{"text":"Hi"},{"text":"No"},{"text":"Said"},{"audio":{"format":"wav","source":{"bytes":"AAAA"}}},` +
+		`{"reasoningContent":{"reasoningText":{"text":"Hm."}}},{"text":"Hi"},{"text":"No"},{"text":"[The model answered with a file (unknown type): https://example.com/a.png]"},{"text":"Said"},{"audio":{"format":"wav","source":{"bytes":"AAAA"}}},` +
 		`{"toolUse":{"toolUseId":"c1","name":"f","input":"{\"x\":"}},{"toolUse":{"toolUseId":"c2","name":"f","input":{}}}]}},"stopReason":"malformed_model_output",` +
 		`"usage":{"inputTokens":5,"outputTokens":5,"totalTokens":12,"cacheReadInputTokens":0,"cacheWriteInputTokens":2,"cacheDetails":[{"ttl":"5m","inputTokens":2}],"cost":0.00125}}`
 	if diff := cmp.Diff(string(bedrock.EncodeReply(nil, r)), want); diff != "" {

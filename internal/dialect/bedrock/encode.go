@@ -240,6 +240,9 @@ func (e *requestEncoder) tool(dst []byte, t *llm.Tool, i int) ([]byte, error) {
 	if t.Raw != nil {
 		return e.cachePoint(append(dst, t.Raw...), t.CacheControl), nil
 	}
+	if len(t.Extra) > 0 {
+		e.Drop("tool fields of another API")
+	}
 	dst = rawjson.AppendString(append(dst, `{"toolSpec":{"name":`...), t.Name)
 	if t.Description != "" {
 		dst = rawjson.AppendString(append(dst, `,"description":`...), t.Description)

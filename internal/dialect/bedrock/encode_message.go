@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -182,6 +183,9 @@ func (e *requestEncoder) block(p *llm.Part, at *place) error {
 	if at.system && !e.Own && p.Kind != llm.PartText && p.Kind != llm.PartOther {
 		return llm.Invalid(at.String(), "Amazon Bedrock takes text alone in system messages. Put the rest into a user's message.")
 	}
+	if p.Kind != llm.PartReasoning {
+		e.DropProof(p)
+	}
 	switch p.Kind {
 	case llm.PartText, llm.PartRefusal:
 		e.text(p)
@@ -234,11 +238,15 @@ func (e *requestEncoder) text(p *llm.Part) {
 	}
 }
 
+// maker is who made the thinking that Converse tells, as far as there is a proof
+// of it: Claude alone signs it, and takes its signatures back wherever it runs.
+// https://platform.claude.com/docs/en/build-with-claude/extended-thinking.
+const maker = "anthropic"
+
 // thought writes a block of thinking. Models take back alone what they can
 // prove to be their own, and of those that others made Claude's alone.
 func (e *requestEncoder) thought(p *llm.Part) {
-	proved := p.Signature != "" || p.Redacted != ""
-	if !e.Own && (!proved || !isClaude(e.model)) {
+	if proof.IsForeign(p.Maker, maker) || !e.Own && !e.recalls(p) {
 		e.Drop("reasoning")
 		return
 	}
@@ -248,6 +256,14 @@ func (e *requestEncoder) thought(p *llm.Part) {
 		return
 	}
 	e.Dst = appendThought(e.Dst, p)
+}
+
+// recalls reports whether the model takes a thought back.
+func (e *requestEncoder) recalls(p *llm.Part) bool { return isProved(p) && isClaude(e.model) }
+
+// isProved reports whether Claude can tell a thought for its own.
+func isProved(p *llm.Part) bool {
+	return p.Kind == llm.PartReasoning && p.Maker == maker && (p.Signature != "" || p.Redacted != "")
 }
 
 func appendThought(dst []byte, p *llm.Part) []byte {

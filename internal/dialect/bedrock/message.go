@@ -136,10 +136,10 @@ func decodeReasoning(v []byte) (p llm.Part) {
 	switch name {
 	case "redactedContent":
 		if s := rawjson.Text(inner); s != "" {
-			return llm.Part{Kind: llm.PartReasoning, Redacted: s}
+			return llm.Part{Kind: llm.PartReasoning, Redacted: s, Maker: maker}
 		}
 	case "reasoningText":
-		p.Kind = llm.PartReasoning
+		p.Kind, p.Maker = llm.PartReasoning, maker
 		for m := range rawjson.Members(inner) {
 			switch string(m.Key()) {
 			case "text":

@@ -208,7 +208,7 @@ func calledWithoutThinking(messages []llm.Message) bool {
 		}
 		calls := false
 		for _, p := range messages[i].Parts {
-			if p.Kind == llm.PartReasoning && (p.Signature != "" || p.Redacted != "") {
+			if isProved(&p) {
 				return false
 			}
 			calls = calls || p.Kind == llm.PartToolCall

@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -205,7 +206,12 @@ func appendAnswerBlock(dst []byte, p *llm.Part) []byte {
 	case llm.PartText, llm.PartRefusal:
 		e.text(p)
 	case llm.PartReasoning:
-		e.thought(p)
+		if proof.IsForeign(p.Maker, maker) {
+			p = &llm.Part{Kind: p.Kind, Text: p.Text} // what others signed is nothing here
+		}
+		if p.Text != "" || p.Redacted != "" || p.Signature != "" {
+			e.thought(p)
+		}
 	case llm.PartToolCall:
 		return appendCall(dst, p.Call, p.Call.ID)
 	case llm.PartImage, llm.PartAudio:
@@ -230,8 +236,11 @@ func appendAnswerMedia(dst []byte, p *llm.Part) []byte {
 	}
 	if err != nil || p.Media == nil {
 		e.Dst = dst
-		if p.Text != "" {
+		switch {
+		case p.Text != "":
 			e.text(p)
+		case p.Media != nil:
+			e.text(&llm.Part{Text: p.Media.Unshown()})
 		}
 	}
 	return e.Dst

@@ -172,7 +172,7 @@ func appendThoughtPieces(dst []llm.Event, v []byte) []llm.Event {
 		if s == "" {
 			continue
 		}
-		ev := llm.Event{Kind: llm.EventReasoning}
+		ev := llm.Event{Kind: llm.EventReasoning, Maker: maker}
 		switch string(m.Key()) {
 		case "text":
 			ev.Text = s

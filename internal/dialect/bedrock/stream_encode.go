@@ -50,6 +50,9 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 			e.data = append(e.data, ev.Raw...)
 			return e.closeDelta(dst)
 		}
+		if text := ev.Words(); text != "" {
+			return e.piece(e.open(dst, textBlock), `{"text":`, text, "}")
+		}
 	}
 	return dst
 }

@@ -25,6 +25,7 @@ func (e *requestEncoder) message(m *llm.Message, param string) {
 	if slices.ContainsFunc(parts, isResult) {
 		for i := range parts {
 			if isResult(parts[i]) {
+				e.dropMarks(&parts[i])
 				e.result(parts[i].Result, m, param)
 			}
 		}

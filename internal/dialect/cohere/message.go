@@ -93,7 +93,7 @@ func decodeAssistant(out llm.Message, m message, param string) (llm.Message, err
 	}
 	if plan := rawjson.Text(m.toolPlan); plan != "" {
 		parts = append(parts, llm.Part{
-			Kind: llm.PartReasoning, Text: plan,
+			Kind: llm.PartReasoning, Text: plan, Maker: Name,
 			Extra: []llm.Field{{Name: planMark, Value: json.RawMessage("true")}},
 		})
 	}
@@ -153,7 +153,7 @@ func decodePart(v []byte) (p llm.Part, ok bool) {
 			}
 			p.Kind = llm.PartText
 			if kind == "thinking" {
-				p.Kind = llm.PartReasoning
+				p.Kind, p.Maker = llm.PartReasoning, Name
 			}
 		case key == kind && kind == "image_url":
 			p.Kind, p.Media = llm.PartImage, parse.Image(m.Value)

@@ -202,7 +202,7 @@ func appendBlock(dst []byte, p *llm.Part) []byte {
 	case llm.PartReasoning:
 		dst = rawjson.AppendString(append(dst, `{"type":"thinking","thinking":`...), p.Text)
 	default:
-		dst = rawjson.AppendString(append(dst, `{"type":"text","text":`...), p.Text)
+		dst = rawjson.AppendString(append(dst, `{"type":"text","text":`...), p.Words())
 	}
 	return append(appendFields(dst, p.Extra), '}')
 }

@@ -101,7 +101,11 @@ func (d *Decoder) event(dst []llm.Event, e *event, data []byte) ([]llm.Event, er
 
 func piece(dst []llm.Event, kind llm.EventKind, v []byte) []llm.Event {
 	if text := rawjson.Text(v); text != "" {
-		dst = append(dst, llm.Event{Kind: kind, Text: text})
+		ev := llm.Event{Kind: kind, Text: text}
+		if kind == llm.EventReasoning {
+			ev.Maker = Name
+		}
+		dst = append(dst, ev)
 	}
 	return dst
 }

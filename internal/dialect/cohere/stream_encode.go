@@ -114,9 +114,13 @@ func (e *Encoder) closeCall(dst []byte) []byte {
 	return append(e.openAt(dst, "tool-call-end", int64(index)), "}\n\n"...)
 }
 
-// citation writes a citation that a decoder of this format gave.
+// citation writes a citation that a decoder of this format gave; of what else
+// there is, the words.
 func (e *Encoder) citation(dst []byte, ev *llm.Event) []byte {
-	if ev.RawOf != Name || ev.Raw == nil {
+	if ev.RawOf != Name {
+		return e.text(dst, llm.EventText, ev.Words())
+	}
+	if ev.Raw == nil {
 		return dst
 	}
 	dst = e.openAt(dst, "citation-start", e.citations)

@@ -3,6 +3,7 @@ package gemini
 import (
 	"strconv"
 
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -85,6 +86,11 @@ func (d *contentDecoder) parts(v []byte, param string) ([]llm.Part, error) {
 		if !ok {
 			return nil, llm.Invalid(param+"["+strconv.Itoa(i)+"]", `A part must be an object such as {"text": "Hello"}.`)
 		}
+		if p.Kind == llm.PartReasoning {
+			if parts, ok = appendThought(parts, &p); ok {
+				continue
+			}
+		}
 		switch {
 		case p.Call != nil:
 			d.call(p.Call)
@@ -94,6 +100,23 @@ func (d *contentDecoder) parts(v []byte, param string) ([]llm.Part, error) {
 		parts = append(parts, p)
 	}
 	return parts, nil
+}
+
+// appendThought appends a thought that another vendor's model had. Its proof
+// came sealed, in a stream behind the pieces of its text. It reports false for a
+// thought of Google's own.
+func appendThought(parts []llm.Part, p *llm.Part) ([]llm.Part, bool) {
+	s, ok := proof.OpenBase64(standardBase64(p.Signature))
+	if !ok {
+		return parts, false
+	}
+	p.Maker, p.Signature, p.Redacted = s.Maker, s.Signature, s.Redacted
+	first := len(parts)
+	for first > 0 && parts[first-1].Kind == llm.PartReasoning && parts[first-1].Maker == Name && parts[first-1].Signature == "" {
+		first--
+		p.Text = parts[first].Text + p.Text
+	}
+	return append(parts[:first], *p), true
 }
 
 func (d *contentDecoder) call(c *llm.ToolCall) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -159,11 +160,15 @@ func (e *requestEncoder) part(p *llm.Part, param string, first bool) {
 	at := len(e.Dst)
 	e.Element()
 	signature := p.Signature
+	if proof.IsForeign(p.Maker, Name) && p.Kind != llm.PartReasoning {
+		e.DropProof(p)
+		signature = ""
+	}
 	switch p.Kind {
 	case llm.PartText, llm.PartRefusal:
 		e.Dst = rawjson.AppendString(append(e.Dst, `{"text":`...), p.Text)
 	case llm.PartReasoning:
-		if !e.Own {
+		if proof.IsForeign(p.Maker, Name) || !e.Own && (p.Maker != Name || signature == "") {
 			e.dropReasoning(p)
 			e.Dst = e.Dst[:at]
 			return
@@ -200,6 +205,9 @@ func (e *requestEncoder) part(p *llm.Part, param string, first bool) {
 func (e *requestEncoder) marks(p *llm.Part) {
 	if p.CacheControl != nil {
 		e.Drop("cache_control")
+	}
+	if p.Annotations != nil {
+		e.Drop("annotations")
 	}
 	e.InnerExtras(p.Extra, "content fields of another API")
 }

@@ -52,6 +52,9 @@ func (e *requestEncoder) functions(tools []llm.Tool) {
 // function writes a declaration. Its parameters go as JSON Schema, but for
 // those that came in OpenAPI's words.
 func (e *requestEncoder) function(t *llm.Tool) {
+	if t.CacheControl != nil {
+		e.Drop("cache_control")
+	}
 	e.Dst = append(e.Dst, '{')
 	e.Inner("name", t.Name)
 	if t.Description != "" {

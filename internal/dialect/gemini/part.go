@@ -72,12 +72,15 @@ func decodePart(v []byte) (llm.Part, bool) {
 	case raw.inline != nil || raw.file != nil:
 		p.Kind, p.Media = raw.media()
 	case thought && (raw.text != nil || p.Signature != ""):
-		p.Kind = llm.PartReasoning
+		p.Kind, p.Maker = llm.PartReasoning, Name
 	case raw.text != nil || p.Signature != "":
 		p.Kind = llm.PartText
 	}
 	if p.Kind == 0 {
 		return llm.Part{Kind: llm.PartOther, Raw: v}, true
+	}
+	if p.Signature != "" {
+		p.Maker = Name
 	}
 	return p, true
 }

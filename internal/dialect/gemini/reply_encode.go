@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"time"
 
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -113,7 +114,7 @@ func appendPart(dst []byte, p *llm.Part) []byte {
 	case llm.PartText, llm.PartRefusal:
 		dst = appendText(dst, p.Text, false)
 	case llm.PartReasoning:
-		dst, ok = appendText(dst, p.Text, true), p.Text != "" || isBase64(p.Signature)
+		dst, ok = appendText(dst, p.Text, true), p.Text != "" || signatureOf(p.Maker, p.Signature, p.Redacted) != ""
 	case llm.PartToolCall:
 		dst = appendCall(dst, p.Call)
 	case llm.PartImage, llm.PartAudio, llm.PartDocument:
@@ -128,7 +129,7 @@ func appendPart(dst []byte, p *llm.Part) []byte {
 	if !ok {
 		return dst[:before]
 	}
-	return append(appendFields(appendSigned(dst, p.Signature), p.Extra), '}')
+	return append(appendFields(appendSigned(dst, signatureOf(p.Maker, p.Signature, p.Redacted)), p.Extra), '}')
 }
 
 // appendText begins a part of text, or of thinking.
@@ -152,10 +153,20 @@ func appendCall(dst []byte, c *llm.ToolCall) []byte {
 	return append(appendFields(dst, c.Extra), '}')
 }
 
-// appendSigned writes the signature of a part, if it is what Google's libraries
-// take for one: bytes in base64.
+// signatureOf is the signature of a part: Google's own if it is what Google's
+// libraries take for one, bytes in base64, and another vendor's proof sealed.
+func signatureOf(maker, signature, redacted string) string {
+	switch {
+	case proof.IsForeign(maker, Name):
+		return proof.Base64(proof.Seal(proof.Proof{Maker: maker, Signature: signature, Redacted: redacted}))
+	case isBase64(signature):
+		return signature
+	}
+	return ""
+}
+
 func appendSigned(dst []byte, signature string) []byte {
-	if !isBase64(signature) {
+	if signature == "" {
 		return dst
 	}
 	return rawjson.AppendString(append(dst, `,"thoughtSignature":`...), signature)

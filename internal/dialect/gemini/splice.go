@@ -3,14 +3,17 @@ package gemini
 import (
 	"strconv"
 
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
 // Splice appends to dst a body of this format with an output cap where one is
 // to be put in. The model and the wish for a stream stand in the path, and every
-// stream has its usage, so nothing else changes. The head is that of Scan.
+// stream has its usage, so nothing else changes, but that what other vendors'
+// models thought is left out. The head is that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
+	body = proof.Strip(body, "contents", withoutForeign)
 	if s.MaxOutput <= 0 {
 		return append(dst, body...)
 	}
@@ -25,6 +28,16 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
 		text = append(text, ',')
 	}
 	return rawjson.Splice(dst, body, rawjson.Edit{Start: h.Open, End: h.Open, Text: text})
+}
+
+// withoutForeign is a content without the thoughts of another vendor's model.
+func withoutForeign(content []byte) []byte {
+	return proof.EditMember(content, "parts", func(part []byte) []byte {
+		if _, ok := proof.OpenBase64(standardBase64(rawjson.Text(get(part, "thoughtSignature")))); ok {
+			return nil
+		}
+		return part
+	})
 }
 
 // capConfig puts the cap into a generationConfig, which may be null.

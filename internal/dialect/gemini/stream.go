@@ -118,7 +118,7 @@ func (d *Decoder) candidate(dst []llm.Event, c *candidate, v []byte) ([]llm.Even
 
 // part appends the events of one part. A call comes whole.
 func (d *Decoder) part(dst []llm.Event, choice int, p *llm.Part, raw []byte) []llm.Event {
-	ev := llm.Event{Choice: choice, Text: p.Text, Signature: p.Signature}
+	ev := llm.Event{Choice: choice, Text: p.Text, Signature: p.Signature, Maker: p.Maker}
 	switch {
 	case isIdle(p):
 		return dst
@@ -129,7 +129,7 @@ func (d *Decoder) part(dst []llm.Event, choice int, p *llm.Part, raw []byte) []l
 	case p.Kind == llm.PartToolCall:
 		return d.call(dst, choice, p)
 	default:
-		ev = llm.Event{Kind: llm.EventOther, Choice: choice, Raw: raw, RawOf: Name}
+		ev = llm.Event{Kind: llm.EventOther, Choice: choice, Raw: raw, RawOf: Name, Media: p.Media}
 	}
 	return append(dst, ev)
 }
@@ -147,7 +147,7 @@ func (d *Decoder) call(dst []llm.Event, choice int, p *llm.Part) []llm.Event {
 	return append(
 		dst,
 		llm.Event{
-			Kind: llm.EventToolCall, Choice: choice, Signature: p.Signature,
+			Kind: llm.EventToolCall, Choice: choice, Signature: p.Signature, Maker: p.Maker,
 			Tool: llm.ToolDelta{Index: position, ID: id, Name: p.Call.Name},
 		},
 		llm.Event{Kind: llm.EventToolCall, Choice: choice, Text: p.Call.Arguments, Tool: llm.ToolDelta{Index: position}},

@@ -1,6 +1,8 @@
 package gemini
 
 import (
+	"cmp"
+
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -60,16 +62,26 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 		if ev.RawOf == Name {
 			return e.close(append(open(dst), ev.Raw...), ev.Choice)
 		}
+		if ev.Media != nil {
+			if dst, ok := appendMedia(append(open(dst), '{'), &llm.Part{Kind: cmp.Or(mediaKind(ev.Media.MIME), llm.PartImage), Media: ev.Media}); ok {
+				return e.close(append(dst, '}'), ev.Choice)
+			}
+		}
+		return e.text(dst, &llm.Event{Choice: ev.Choice, Text: ev.Words()}, false)
 	}
 	return dst
 }
 
 func (e *Encoder) text(dst []byte, ev *llm.Event, thought bool) []byte {
-	if ev.Text == "" && !isBase64(ev.Signature) {
+	var signature string
+	if ev.Signature != "" || ev.Redacted != "" {
+		signature = signatureOf(ev.Maker, ev.Signature, ev.Redacted)
+	}
+	if ev.Text == "" && signature == "" {
 		return dst
 	}
 	dst = appendText(open(dst), ev.Text, thought)
-	return e.close(append(appendSigned(dst, ev.Signature), '}'), ev.Choice)
+	return e.close(append(appendSigned(dst, signature), '}'), ev.Choice)
 }
 
 // open begins an event with one candidate, up to its first part.

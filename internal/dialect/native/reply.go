@@ -37,13 +37,14 @@ func appendChoice(dst []byte, c *llm.Choice) []byte {
 	return append(dst, '}')
 }
 
-// content is what the user reads: text, a refusal, or the words of a sound.
+// content is what the user reads: text, a refusal, the words of a sound, or words
+// that there is an image.
 func content(m *llm.Message) string {
 	var s string
 	for i := range m.Parts {
 		switch m.Parts[i].Kind {
-		case llm.PartText, llm.PartRefusal, llm.PartAudio:
-			s += m.Parts[i].Text
+		case llm.PartText, llm.PartRefusal, llm.PartAudio, llm.PartImage, llm.PartDocument:
+			s += m.Parts[i].Words()
 		}
 	}
 	return s

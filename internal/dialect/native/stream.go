@@ -25,10 +25,13 @@ func NewEncoder(m llm.Meta) *Encoder {
 // Append writes a piece of what the user reads. Thinking and tool calls have
 // no place in this format.
 func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
-	if ev.Kind != llm.EventText && ev.Kind != llm.EventRefusal || ev.Text == "" {
-		return dst
+	switch ev.Kind {
+	case llm.EventText, llm.EventRefusal, llm.EventOther:
+		if text := ev.Words(); text != "" {
+			return e.piece(dst, ev.Choice, text)
+		}
 	}
-	return e.piece(dst, ev.Choice, ev.Text)
+	return dst
 }
 
 func (e *Encoder) piece(dst []byte, choice int, text string) []byte {

@@ -25,6 +25,7 @@ func (e *requestEncoder) message(m *llm.Message, param string) {
 	results := 0
 	for i := range m.Parts {
 		if r := m.Parts[i].Result; m.Parts[i].Kind == llm.PartToolResult && r != nil {
+			e.dropMarks(&m.Parts[i])
 			e.result(r, m, param)
 			results++
 		}

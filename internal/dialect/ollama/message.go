@@ -93,7 +93,7 @@ func (d *messageDecoder) decode(m message, param string) (out llm.Message, err e
 // parts are thinking, words, images and calls, in this order.
 func (d *messageDecoder) parts(m message, param string) (parts []llm.Part, err error) {
 	if s := rawjson.Text(m.thinking); s != "" {
-		parts = append(parts, llm.Part{Kind: llm.PartReasoning, Text: s})
+		parts = append(parts, llm.Part{Kind: llm.PartReasoning, Text: s, Maker: Name})
 	}
 	s, ok := rawjson.AsString(m.content)
 	if m.content != nil && !ok {

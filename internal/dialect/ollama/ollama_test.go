@@ -185,7 +185,7 @@ func TestEncoder(t *testing.T) {
 		{Kind: llm.EventText, Text: "Hel"},
 		{Kind: llm.EventText, Text: "lo", Choice: 1},
 		{Kind: llm.EventRefusal, Text: "No"},
-		{Kind: llm.EventOther, Raw: json.RawMessage(`["AAAA"]`), RawOf: "ollama"},
+		{Kind: llm.EventOther, Media: &llm.Media{Data: "AAAA"}},
 		{Kind: llm.EventOther, Raw: json.RawMessage(`{}`), RawOf: "openai"},
 		{Kind: llm.EventToolCall, Tool: llm.ToolDelta{ID: "c1", Name: "f"}},
 		{Kind: llm.EventToolCall, Text: "{\"x\":\n"},

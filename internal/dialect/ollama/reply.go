@@ -95,7 +95,7 @@ func decodeAnswer(v []byte) llm.Message {
 	m := readMessage(v, true)
 	out := llm.Message{Role: llm.RoleAssistant, Extra: m.extra}
 	if s := rawjson.Text(m.thinking); s != "" {
-		out.Parts = append(out.Parts, llm.Part{Kind: llm.PartReasoning, Text: s})
+		out.Parts = append(out.Parts, llm.Part{Kind: llm.PartReasoning, Text: s, Maker: Name})
 	}
 	if s := rawjson.Text(m.content); s != "" {
 		out.Parts = append(out.Parts, llm.Part{Kind: llm.PartText, Text: s})
@@ -200,9 +200,11 @@ func appendAnswer(dst []byte, m *llm.Message) []byte {
 		case llm.PartImage:
 			if p.Media != nil && p.Media.Data != "" {
 				images = rawjson.AppendString(append(images, ','), p.Media.Data)
+			} else {
+				content = append(content, p.Words()...)
 			}
 		default:
-			content = append(content, p.Text...)
+			content = append(content, p.Words()...)
 		}
 	}
 	dst = rawjson.AppendString(append(dst, `{"role":"assistant","content":`...), string(content))

@@ -58,7 +58,7 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 func (d *Decoder) message(dst []llm.Event, v []byte) []llm.Event {
 	m := readMessage(v, false)
 	if s := rawjson.Text(m.thinking); s != "" {
-		dst = append(dst, llm.Event{Kind: llm.EventReasoning, Text: s})
+		dst = append(dst, llm.Event{Kind: llm.EventReasoning, Text: s, Maker: Name})
 	}
 	if s := rawjson.Text(m.content); s != "" {
 		dst = append(dst, llm.Event{Kind: llm.EventText, Text: s})
@@ -69,8 +69,9 @@ func (d *Decoder) message(dst []llm.Event, v []byte) []llm.Event {
 		}
 		dst = d.call(dst, readCall(e))
 	}
-	if m.images != nil {
-		dst = append(dst, llm.Event{Kind: llm.EventOther, Raw: m.images, RawOf: Name})
+	for _, e := range rawjson.Elements(m.images) {
+		data := rawjson.Text(e)
+		dst = append(dst, llm.Event{Kind: llm.EventOther, Raw: e, RawOf: Name, Media: &llm.Media{MIME: imageType(data), Data: data}})
 	}
 	return dst
 }

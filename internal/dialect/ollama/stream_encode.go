@@ -43,10 +43,11 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	case llm.EventToolCall:
 		e.keep(ev)
 	case llm.EventOther: // images
-		if ev.RawOf == Name && ev.Raw != nil {
-			dst = append(append(append(dst, e.opening...), `,"message":{"role":"assistant","content":"","images":`...), ev.Raw...)
-			return append(dst, "},\"done\":false}\n"...)
+		if m := ev.Media; m != nil && m.Data != "" {
+			dst = append(append(dst, e.opening...), `,"message":{"role":"assistant","content":"","images":[`...)
+			return append(rawjson.AppendString(dst, m.Data), "]},\"done\":false}\n"...)
 		}
+		return e.text(dst, `"content":`, ev.Words())
 	}
 	return dst
 }

@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"strconv"
+	"strings"
 
 	"weir/internal/dialect/compose"
 	"weir/internal/llm"
@@ -14,7 +15,7 @@ import (
 // format cannot carry; what stood in another wire format's words is dropped,
 // too.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	e := requestEncoder{Writer: compose.New(Name, r, q)}
+	e := requestEncoder{Writer: compose.New(Name, r, q), of: r.ExtraOf}
 	e.Text("model", r.Model)
 	e.messages(r.Messages)
 	e.tools(r)
@@ -24,7 +25,12 @@ func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string
 	return e.Close()
 }
 
-type requestEncoder struct{ compose.Writer }
+type requestEncoder struct {
+	compose.Writer
+	of    string     // in whose words the extras are
+	param string     // the message that is being written
+	show  []llm.Part // what results of tools show, for the next message of the user
+}
 
 func (e *requestEncoder) sampling(r *llm.Request) {
 	e.Integer(cmp.Or(e.Quirks.MaxOutputField, outputCap), r.MaxOutput)
@@ -70,6 +76,9 @@ func (e *requestEncoder) format(f *llm.Format) {
 			name = "answer" // the format asks for one
 		}
 		e.named(name, f.Description, "schema", f.Schema, f.Strict)
+		e.Dst = e.Dst[:len(e.Dst)-1]
+		e.InnerExtras(f.Extra, "response_format fields of another API")
+		e.Dst = append(e.Dst, '}')
 	}
 	e.Dst = append(e.Dst, '}')
 }
@@ -127,39 +136,60 @@ func EffortOf(budget int64) string {
 }
 
 func (e *requestEncoder) tools(r *llm.Request) {
-	before := len(e.Dst)
-	if len(r.Tools) == 0 || !e.Key("tools") {
+	if len(r.Tools) == 0 || !e.Key("tools") { // an empty list is refused, and so is a choice without one
 		return
 	}
 	e.Dst = append(e.Dst, '[')
-	first := len(e.Dst)
 	for i := range r.Tools {
-		t := &r.Tools[i]
-		if t.Raw != nil && !e.Own {
-			e.Drop("tools that are not functions")
-			continue
-		}
-		if len(e.Dst) > first {
+		if i > 0 {
 			e.Dst = append(e.Dst, ',')
 		}
-		if t.Raw != nil {
-			e.Dst = append(e.Dst, t.Raw...)
-			continue
-		}
-		if len(t.Extra) > 0 && !e.Own {
-			e.Drop("tool fields of another API")
-		}
-		e.Dst = append(e.Dst, `{"type":"function","function":`...)
-		e.named(t.Name, t.Description, "parameters", t.Parameters, t.Strict)
-		e.Dst = append(e.Dst, '}')
-	}
-	if len(e.Dst) == first { // an empty list is refused, and so is a choice without one
-		e.Dst = e.Dst[:before]
-		return
+		e.tool(&r.Tools[i], "tools["+strconv.Itoa(i)+"]")
 	}
 	e.Dst = append(e.Dst, ']')
 	e.toolChoice(r.ToolChoice)
 	e.Truth("parallel_tool_calls", r.ParallelTools)
+}
+
+// besideFunction begins the names of the Extra fields of a tool that stand beside
+// its function.
+const besideFunction = "tool."
+
+func (e *requestEncoder) tool(t *llm.Tool, param string) {
+	switch {
+	case t.Raw != nil && !e.Own:
+		e.Refuse(param, "This tool is no function, and the model's API has no such tool. Leave it out, or choose a model that has it.")
+		return
+	case t.Raw != nil:
+		e.Dst = append(e.Dst, t.Raw...)
+		return
+	}
+	e.Dst = append(e.Dst, `{"type":"function","function":`...)
+	e.named(t.Name, t.Description, "parameters", t.Parameters, t.Strict)
+	if !e.Own {
+		if t.CacheControl != nil {
+			e.Drop("cache_control")
+		}
+		e.InnerExtras(t.Extra, "tool fields of another API")
+		e.Dst = append(e.Dst, '}')
+		return
+	}
+	e.Dst = e.Dst[:len(e.Dst)-1]
+	for _, f := range t.Extra {
+		if !strings.HasPrefix(f.Name, besideFunction) {
+			e.InnerRaw(f.Name, f.Value)
+		}
+	}
+	e.Dst = append(e.Dst, '}')
+	for _, f := range t.Extra {
+		if name, ok := strings.CutPrefix(f.Name, besideFunction); ok {
+			e.InnerRaw(name, f.Value)
+		}
+	}
+	if t.CacheControl != nil {
+		e.InnerRaw("cache_control", t.CacheControl)
+	}
+	e.Dst = append(e.Dst, '}')
 }
 
 func (e *requestEncoder) toolChoice(c *llm.ToolChoice) {

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"weir/internal/llm"
@@ -12,26 +13,33 @@ func (e *requestEncoder) messages(list []llm.Message) {
 	e.Key("messages")
 	e.Dst = append(e.Dst, '[')
 	for i := range list {
+		e.param = "messages[" + strconv.Itoa(i) + "]"
 		e.message(&list[i])
 	}
+	e.shown()
 	e.Dst = append(e.Dst, ']')
 }
 
 // message writes one turn. Each tool's result is a message of its own here,
-// ahead of what else the turn holds.
+// ahead of what else the turn holds. What results show stands behind all of them.
 func (e *requestEncoder) message(m *llm.Message) {
 	parts := m.Parts
 	if slices.ContainsFunc(parts, isResult) {
 		for i := range parts {
 			if isResult(parts[i]) {
-				e.result(parts[i].Result, m)
+				e.result(&parts[i], m)
 			}
 		}
 		parts = slices.DeleteFunc(slices.Clone(parts), isResult)
 	}
-	if m.Role == llm.RoleTool || len(parts) == 0 && len(m.Parts) > 0 {
+	if m.Role == llm.RoleTool {
+		e.outOfPlace(parts)
 		return
 	}
+	if len(parts) == 0 && len(m.Parts) > 0 {
+		return
+	}
+	e.shown()
 	e.open(m.Role)
 	if m.Name != "" {
 		e.Inner("name", m.Name)
@@ -42,6 +50,13 @@ func (e *requestEncoder) message(m *llm.Message) {
 		e.content(parts)
 	}
 	e.close(m)
+}
+
+// outOfPlace notes parts that stand beside results, where nothing else may.
+func (e *requestEncoder) outOfPlace(parts []llm.Part) {
+	for range parts {
+		e.Drop("content parts out of place")
+	}
 }
 
 func isResult(p llm.Part) bool { return p.Kind == llm.PartToolResult && p.Result != nil }
@@ -57,7 +72,8 @@ func (e *requestEncoder) close(m *llm.Message) {
 	e.Dst = append(e.Dst, '}')
 }
 
-func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message) {
+func (e *requestEncoder) result(p *llm.Part, m *llm.Message) {
+	r := p.Result
 	e.open(llm.RoleTool)
 	e.Dst = rawjson.AppendString(append(e.Dst, `,"tool_call_id":`...), r.CallID)
 	if r.Name != "" {
@@ -66,7 +82,15 @@ func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message) {
 	if r.IsError {
 		e.Drop("tool result is_error")
 	}
-	e.content(r.Parts)
+	if len(p.Extra)+len(r.Extra) > 0 {
+		e.Drop("tool result fields of another API")
+	}
+	e.content(e.said(r))
+	if p.CacheControl != nil && e.Own {
+		e.InnerRaw("cache_control", p.CacheControl)
+	} else if p.CacheControl != nil {
+		e.Drop("cache_control")
+	}
 	if m.Role == llm.RoleTool {
 		e.close(m)
 	} else {
@@ -74,45 +98,128 @@ func (e *requestEncoder) result(r *llm.ToolResult, m *llm.Message) {
 	}
 }
 
-// assistant writes the members of an assistant's turn but those in extra.
-func (e *requestEncoder) assistant(parts []llm.Part, extra []llm.Field) {
-	words := make([]llm.Part, 0, len(parts))
-	var refusal, thinking strings.Builder
-	var calls []*llm.Part
+// said is what a result says. What it shows, which the vendor takes from the user
+// alone, waits for the next message that is none of a tool's.
+func (e *requestEncoder) said(r *llm.ToolResult) []llm.Part {
+	shows := func(p llm.Part) bool { return p.Media != nil }
+	if e.Own || !slices.ContainsFunc(r.Parts, shows) {
+		return r.Parts
+	}
+	e.show = append(e.show, llm.Part{Kind: llm.PartText, Text: "What the tool call " + r.CallID + " gave back:"})
+	for _, p := range r.Parts {
+		if shows(p) {
+			e.show = append(e.show, p)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(r.Parts), shows)
+}
+
+// shown writes what the results before it show, as a message of the user.
+func (e *requestEncoder) shown() {
+	if len(e.show) == 0 {
+		return
+	}
+	parts := e.show
+	e.show = nil
+	e.open(llm.RoleUser)
+	e.content(parts)
+	e.Dst = append(e.Dst, '}')
+}
+
+// turn is what an assistant says, by member.
+type turn struct {
+	words, calls, thoughts, images []*llm.Part
+	refusal                        strings.Builder
+}
+
+func (e *requestEncoder) readTurn(parts []llm.Part) *turn {
+	t := &turn{}
 	for i := range parts {
 		switch p := &parts[i]; p.Kind {
 		case llm.PartToolCall:
 			e.dropOfCall(p)
-			calls = append(calls, p)
+			t.calls = append(t.calls, p)
 		case llm.PartRefusal:
-			refusal.WriteString(p.Text)
+			t.refusal.WriteString(p.Text)
 		case llm.PartReasoning:
-			e.DropProof(p)
-			thinking.WriteString(p.Text)
+			t.thoughts = append(t.thoughts, p)
+		case llm.PartImage:
+			t.images = append(t.images, p)
+		case llm.PartOther:
+			if e.Own {
+				t.words = append(t.words, p)
+			} else { // of what another model's own tools left the answer does not depend
+				e.Drop("content parts of another API")
+			}
 		default:
-			words = append(words, *p)
+			t.words = append(t.words, p)
 		}
 	}
-	if len(words) == 0 && (len(calls) > 0 || refusal.Len() > 0) {
+	return t
+}
+
+// assistant writes the members of an assistant's turn but those in extra.
+func (e *requestEncoder) assistant(parts []llm.Part, extra []llm.Field) {
+	t := e.readTurn(parts)
+	words := make([]llm.Part, 0, len(t.words))
+	for _, p := range t.words {
+		words = append(words, *p)
+	}
+	if len(words) == 0 && (len(t.calls) > 0 || t.refusal.Len() > 0) {
 		e.Dst = append(e.Dst, `,"content":null`...)
 	} else {
 		e.content(words)
 	}
-	if thinking.Len() > 0 && e.Own {
-		e.Inner("reasoning_content", thinking.String())
-	} else if thinking.Len() > 0 {
-		e.Drop("reasoning") // a provider that does not know the field refuses it
+	e.thoughts(t)
+	e.imagesOf(t)
+	if t.refusal.Len() > 0 {
+		e.Inner("refusal", t.refusal.String())
 	}
-	if refusal.Len() > 0 {
-		e.Inner("refusal", refusal.String())
-	}
-	if len(calls) > 0 {
-		e.Dst = appendCalls(append(e.Dst, `,"tool_calls":`...), calls, e.Own)
+	if len(t.calls) > 0 {
+		e.Dst = appendCalls(append(e.Dst, `,"tool_calls":`...), t.calls, e.Own)
 	}
 	if s := textSignature(words); s != "" && !e.Own {
 		e.Drop("reasoning signature")
 	} else if s != "" && !hasField(extra, extraContent) {
 		e.Dst = appendSignature(e.Dst, s)
+	}
+}
+
+// thoughts writes the thinking. A provider that does not know the fields refuses
+// them, so only a client of this format's own has them written.
+func (e *requestEncoder) thoughts(t *turn) {
+	kept := t.thoughts[:0]
+	for _, p := range t.thoughts {
+		if e.Own && !isKnown(p.Maker) {
+			kept = append(kept, p)
+			continue
+		}
+		e.DropProof(p)
+		if p.Text != "" {
+			e.Drop("reasoning")
+		}
+	}
+	var text string
+	proved := false
+	for _, p := range kept {
+		text += p.Text
+		proved = proved || p.Signature != "" || p.Redacted != ""
+	}
+	if proved {
+		e.Dst = appendDetails(e.Dst, kept, 0, true)
+	} else if text != "" {
+		e.Inner("reasoning_content", text)
+	}
+}
+
+// imagesOf writes the images that an assistant made.
+func (e *requestEncoder) imagesOf(t *turn) {
+	switch {
+	case len(t.images) == 0:
+	case e.Own:
+		e.Dst = appendImages(e.Dst, t.images)
+	default:
+		e.Refuse(e.param+".content", "The model's API takes no images that the assistant has made. Put the image into a message of the user.")
 	}
 }
 
@@ -122,6 +229,7 @@ func (e *requestEncoder) dropOfCall(p *llm.Part) {
 		return
 	}
 	e.DropProof(p)
+	e.DropMarks(p)
 	if len(p.Call.Extra) > 0 && !isCustom(p.Call) {
 		e.Drop("tool call fields of another API")
 	}
@@ -161,6 +269,9 @@ func appendCallExtra(dst []byte, p *llm.Part) []byte {
 			dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
 			dst = append(dst, f.Value...)
 		}
+	}
+	if p.CacheControl != nil {
+		dst = append(append(dst, `,"cache_control":`...), p.CacheControl...)
 	}
 	if p.Signature != "" && !hasField(p.Call.Extra, extraContent) {
 		dst = appendSignature(dst, p.Signature)
@@ -219,6 +330,8 @@ func (e *requestEncoder) isPlain(p *llm.Part) bool {
 	return true
 }
 
+func (e *requestEncoder) refuse(message string) { e.Refuse(e.param+".content", message) }
+
 // part writes one content part and reports whether the format has a word for it.
 func (e *requestEncoder) part(p *llm.Part) bool {
 	ok := true
@@ -233,7 +346,7 @@ func (e *requestEncoder) part(p *llm.Part) bool {
 		ok = e.document(p.Media)
 	case llm.PartOther:
 		if !e.Own {
-			e.Drop("content parts of another API")
+			e.refuse("This content is in words that the model's API does not have. Leave it out, or choose a model that takes it.")
 			return false
 		}
 		e.Dst = append(e.Dst, p.Raw...)
@@ -259,77 +372,4 @@ func (e *requestEncoder) marks(p *llm.Part) {
 		e.Dst = append(append(e.Dst, `,"cache_control":`...), p.CacheControl...)
 	}
 	e.InnerExtras(p.Extra, "")
-}
-
-func (e *requestEncoder) image(m *llm.Media) bool {
-	address := m.URL
-	if m.Data != "" {
-		address = DataURL(m.MIME, "image/png", m.Data)
-	}
-	if address == "" {
-		e.Drop("image by file id")
-		return false
-	}
-	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"image_url","image_url":{"url":`...), address)
-	if m.Detail != "" {
-		e.Dst = rawjson.AppendString(append(e.Dst, `,"detail":`...), m.Detail)
-	}
-	e.Dst = append(e.Dst, '}')
-	return true
-}
-
-func (e *requestEncoder) sound(m *llm.Media) bool {
-	if m.Data == "" {
-		e.Drop("audio by address")
-		return false
-	}
-	format := m.Format
-	if format == "" {
-		format = soundFormat(m.MIME)
-	}
-	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"input_audio","input_audio":{"data":`...), m.Data)
-	e.Dst = append(rawjson.AppendString(append(e.Dst, `,"format":`...), format), '}')
-	return true
-}
-
-// soundFormat is OpenAI's word for a sound's media type.
-func soundFormat(mime string) string {
-	switch mime {
-	case "audio/mpeg", "audio/mp3":
-		return "mp3"
-	case "audio/flac", "audio/x-flac":
-		return "flac"
-	case "audio/ogg":
-		return "ogg"
-	}
-	return "wav"
-}
-
-func (e *requestEncoder) document(m *llm.Media) bool {
-	if m.Data == "" && m.FileID == "" {
-		e.Drop("document by address")
-		return false
-	}
-	e.Dst = append(e.Dst, `{"type":"file","file":{`...)
-	if m.Name != "" {
-		e.Inner("filename", m.Name)
-	}
-	if m.FileID != "" {
-		e.Inner("file_id", m.FileID)
-	} else if m.MIME == "" {
-		e.Inner("file_data", m.Data)
-	} else {
-		e.Inner("file_data", DataURL(m.MIME, "", m.Data))
-	}
-	e.Dst = append(e.Dst, '}')
-	return true
-}
-
-// DataURL is the base64 data URL (RFC 2397) of data; of the media type
-// otherwise where none is known.
-func DataURL(mime, otherwise, data string) string {
-	if mime == "" {
-		mime = otherwise
-	}
-	return "data:" + mime + ";base64," + data
 }

@@ -11,8 +11,10 @@ type message struct {
 	role, name, callID                    []byte
 	content, refusal                      []byte
 	reasoningContent, reasoning, thoughts []byte
+	blocks, images                        []byte
 	toolCalls, functionCall               []byte
 	audio, annotations, extraContent      []byte
+	cacheControl                          []byte
 	extra                                 []llm.Field
 }
 
@@ -50,6 +52,12 @@ func (m *message) place(key []byte) *[]byte {
 		return &m.reasoning
 	case "reasoning_details":
 		return &m.thoughts
+	case "thinking_blocks":
+		return &m.blocks
+	case "images":
+		return &m.images
+	case "cache_control":
+		return &m.cacheControl
 	case "tool_calls":
 		return &m.toolCalls
 	case "function_call":
@@ -103,7 +111,21 @@ func (d *messageDecoder) decode(m message, param string) (out llm.Message, err e
 		return out, llm.Invalid(param+".content", "The content must be a string or an array of content parts.")
 	}
 	out.Parts, err = decodeContent(nil, m.content, param+".content")
-	return out, err
+	return marked(out, m.cacheControl), err
+}
+
+// marked is the message with the cache mark that stood beside its content, as
+// several routers have it: on its last part, unless that has one.
+func marked(out llm.Message, mark []byte) llm.Message {
+	last := len(out.Parts) - 1
+	switch {
+	case mark == nil:
+	case last >= 0 && out.Parts[last].CacheControl == nil:
+		out.Parts[last].CacheControl = mark
+	default:
+		out.Extra = append(out.Extra, llm.Field{Name: "cache_control", Value: mark})
+	}
+	return out
 }
 
 // assistant decodes an assistant's turn: thinking, words, calls, in this order.
@@ -131,6 +153,11 @@ func (d *messageDecoder) assistant(out llm.Message, m message, param string) (ll
 		d.legacyID, d.calls = call.ID, d.calls+1
 		parts = append(parts, llm.Part{Kind: llm.PartToolCall, Call: call})
 	}
+	for _, e := range rawjson.Elements(m.images) {
+		if image := parse.Image(rawjson.Get(e, "image_url")); image.URL != "" || image.Data != "" {
+			parts = append(parts, llm.Part{Kind: llm.PartImage, Media: image})
+		}
+	}
 	if m.audio != nil {
 		out.Extra = append(out.Extra, llm.Field{Name: "audio", Value: m.audio})
 	}
@@ -138,7 +165,7 @@ func (d *messageDecoder) assistant(out llm.Message, m message, param string) (ll
 		out.Extra = append(out.Extra, llm.Field{Name: "annotations", Value: m.annotations})
 	}
 	out.Parts = parts
-	return out, nil
+	return marked(out, m.cacheControl), nil
 }
 
 func decodeResult(out llm.Message, m message, callID, param string) (llm.Message, error) {
@@ -149,40 +176,8 @@ func decodeResult(out llm.Message, m message, callID, param string) (llm.Message
 	out.Role = llm.RoleTool
 	result := &llm.ToolResult{CallID: callID, Name: out.Name, Parts: content}
 	out.Name = ""
-	out.Parts = []llm.Part{{Kind: llm.PartToolResult, Result: result}}
+	out.Parts = []llm.Part{{Kind: llm.PartToolResult, Result: result, CacheControl: m.cacheControl}}
 	return out, nil
-}
-
-// reasoningParts is the thinking of a message. Providers say the same under
-// several names at once, so the first of them counts.
-func reasoningParts(m *message) (parts []llm.Part) {
-	text, signature := reasoningText(m), ""
-	for _, e := range rawjson.Elements(m.thoughts) {
-		if s := rawjson.Text(rawjson.Get(e, "signature")); s != "" {
-			signature = s
-		}
-		if s := rawjson.Text(rawjson.Get(e, "data")); s != "" {
-			parts = append(parts, llm.Part{Kind: llm.PartReasoning, Redacted: s})
-		}
-	}
-	if text == "" && signature == "" {
-		return parts
-	}
-	return append(parts, llm.Part{Kind: llm.PartReasoning, Text: text, Signature: signature})
-}
-
-func reasoningText(m *message) string {
-	if s := rawjson.Text(m.reasoningContent); s != "" {
-		return s
-	}
-	if s := rawjson.Text(m.reasoning); s != "" {
-		return s
-	}
-	var text string
-	for _, e := range rawjson.Elements(m.thoughts) {
-		text += rawjson.Text(rawjson.Get(e, "text")) + rawjson.Text(rawjson.Get(e, "summary"))
-	}
-	return text
 }
 
 // decodeContent appends the parts of a content, of which there may be none.
@@ -287,9 +282,16 @@ func decodeCall(v []byte, position int) llm.Part {
 				c.Extra = append(c.Extra, llm.Field{Name: "type", Value: m.Value})
 			}
 		case "index":
+		case "cache_control":
+			if rawjson.Present(m.Value) {
+				p.CacheControl = m.Value
+			}
 		case extraContent:
 			var alone bool
-			if p.Signature, alone = googleSignature(m.Value); !alone {
+			if p.Signature, alone = googleSignature(m.Value); p.Signature != "" {
+				p.Maker = google
+			}
+			if !alone {
 				c.Extra = append(c.Extra, llm.Field{Name: extraContent, Value: m.Value})
 			}
 		default:

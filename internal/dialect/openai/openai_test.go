@@ -64,17 +64,18 @@ func TestDropped(t *testing.T) {
 	r := &llm.Request{
 		ExtraOf: "anthropic", Extra: []llm.Field{{Name: "container", Value: json.RawMessage(`"c"`)}},
 		TopK: &k, MaxOutput: &n, Reasoning: &llm.ReasoningOptions{Budget: 5000},
-		Tools: []llm.Tool{{Raw: json.RawMessage(`{"type":"web_search"}`)}},
 		Messages: []llm.Message{
 			{Role: llm.RoleUser, Parts: []llm.Part{
 				{Kind: llm.PartToolResult, Result: &llm.ToolResult{CallID: "c1", IsError: true, Parts: []llm.Part{{Kind: llm.PartText, Text: "no"}}}},
 				{Kind: llm.PartText, Text: "Hi", CacheControl: json.RawMessage(`{"type":"ephemeral"}`)},
 			}},
 			{Role: llm.RoleAssistant, Parts: []llm.Part{
-				{Kind: llm.PartReasoning, Text: "hm", Signature: "s"}, {Kind: llm.PartReasoning, Redacted: "x"}, {Kind: llm.PartText, Text: "Yes"},
+				{Kind: llm.PartReasoning, Text: "hm", Signature: "s"},
+				{Kind: llm.PartReasoning, Redacted: "x"},
+				{Kind: llm.PartText, Text: "Yes"},
+				{Kind: llm.PartOther, Raw: json.RawMessage(`{"type":"server_tool_use"}`)},
 			}},
 			{Role: llm.RoleUser, Parts: []llm.Part{
-				{Kind: llm.PartDocument, Media: &llm.Media{URL: "https://example.com/a.pdf"}},
 				{Kind: llm.PartImage, Media: &llm.Media{MIME: "image/gif", Data: "AAAA"}},
 				{Kind: llm.PartAudio, Media: &llm.Media{MIME: "audio/mpeg", Data: "BBBB"}},
 			}},
@@ -91,11 +92,38 @@ func TestDropped(t *testing.T) {
 		t.Errorf("body (-got +want)\n%s", diff)
 	}
 	wantDropped := []string{
-		"tool result is_error", "cache_control", "reasoning signature", "redacted reasoning", "reasoning",
-		"document by address", "tools that are not functions", "top_k", "reasoning budget", "container",
+		"tool result is_error", "cache_control", "content parts of another API",
+		"reasoning signature", "reasoning", "redacted reasoning", "top_k", "reasoning budget", "container",
 	}
 	if diff := cmp.Diff(dropped, wantDropped); diff != "" {
 		t.Errorf("dropped (-got +want)\n%s", diff)
+	}
+}
+
+// TestRefused holds what would change the answer if it were left out.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	user := func(p llm.Part) *llm.Request {
+		return &llm.Request{ExtraOf: "anthropic", Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{p}}}}
+	}
+	image := llm.Part{Kind: llm.PartImage, Media: &llm.Media{MIME: "image/png", Data: "AAAA"}}
+	tests := []struct {
+		name, param string
+		r           *llm.Request
+	}{
+		{"a tool that is no function", "tools[0]", &llm.Request{ExtraOf: "anthropic", Tools: []llm.Tool{{Raw: json.RawMessage(`{"type":"web_search"}`)}}}},
+		{"a part of another API", "messages[0].content", user(llm.Part{Kind: llm.PartOther, Raw: json.RawMessage(`{"type":"search_result"}`)})},
+		{"a document by address", "messages[0].content", user(llm.Part{Kind: llm.PartDocument, Media: &llm.Media{URL: "https://example.com/a.pdf"}})},
+		{"a document of another provider", "messages[0].content", user(llm.Part{Kind: llm.PartDocument, Media: &llm.Media{FileID: "file_1"}})},
+		{"an image of another provider", "messages[0].content", user(llm.Part{Kind: llm.PartImage, Media: &llm.Media{FileID: "file_1"}})},
+		{"a sound by address", "messages[0].content", user(llm.Part{Kind: llm.PartAudio, Media: &llm.Media{URL: "https://example.com/a.mp3"}})},
+		{"an image that the assistant made", "messages[0].content", &llm.Request{ExtraOf: "gemini", Messages: []llm.Message{{Role: llm.RoleAssistant, Parts: []llm.Part{image}}}}},
+	}
+	for _, tt := range tests {
+		_, _, err := openai.EncodeRequest(tt.r, nil)
+		if got, ok := errors.AsType[*llm.Error](err); !ok || got.Param != tt.param || got.Code != llm.CodeInvalidRequest {
+			t.Errorf("%s: got %v, want it refused as %s", tt.name, err, tt.param)
+		}
 	}
 }
 
@@ -110,6 +138,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"a","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:a;base64,x"}}]}],"tools":[{}]}`))
 	f.Add([]byte(`{"messages":[{"role":"assistant","function_call":{}},{"role":"function"}],"stream":true,"n":2}`))
 	f.Add([]byte(`{"Max_Tokens":1}`))
+	f.Add([]byte(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]},{"role":"assistant","reasoning_details":[{"type":"reasoning.text","text":"a","signature":"weir1.gemini.0.1.s"}],"images":[{"image_url":"x"}]}]}`))
 	q := &llm.Quirks{MaxOutputField: "max_tokens", Rename: map[string]string{"seed": "random_seed"}, Drop: []string{"user"}}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		head, err := openai.Scan(body, nil)

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -108,6 +109,11 @@ func decodeAnswer(v []byte) (llm.Message, error) {
 		out.Parts = append(out.Parts, decodeSound(audio))
 	}
 	for i := range out.Parts {
+		if p := &out.Parts[i]; p.Kind == llm.PartReasoning && p.Maker == "" {
+			p.Maker = Name
+		}
+	}
+	for i := range out.Parts {
 		if out.Parts[i].Kind == llm.PartText && annotations != nil {
 			out.Parts[i].Annotations = annotations
 			break
@@ -154,6 +160,7 @@ func finishOf(word string) llm.FinishReason {
 
 // EncodeReply appends a chat.completion object to dst.
 func EncodeReply(dst []byte, r *llm.Reply) []byte {
+	own := r.ExtraOf == Name
 	r = r.For(Name)
 	dst = rawjson.AppendString(append(dst, `{"id":`...), r.ID)
 	dst = rawjson.AppendCount(dst, `,"object":"chat.completion","created":`, r.Created)
@@ -163,7 +170,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendChoice(dst, &r.Choices[i])
+		dst = appendChoice(dst, &r.Choices[i], own)
 	}
 	dst = append(dst, ']')
 	if r.Reported || !r.Usage.IsZero() {
@@ -179,7 +186,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 // of another wire format must not double.
 var written = rawjson.Names{
 	"id", "object", "created", "model", "choices", "usage", "service_tier", "error",
-	"index", "message", "finish_reason", "logprobs", "role", "content", "refusal", "tool_calls", "audio",
+	"index", "message", "finish_reason", "logprobs", "role", "content", "refusal", "tool_calls", "audio", "images",
 }
 
 func appendFields(dst []byte, extra []llm.Field) []byte {
@@ -193,9 +200,9 @@ func appendFields(dst []byte, extra []llm.Field) []byte {
 	return dst
 }
 
-func appendChoice(dst []byte, c *llm.Choice) []byte {
+func appendChoice(dst []byte, c *llm.Choice, own bool) []byte {
 	dst = rawjson.AppendCount(dst, `{"index":`, int64(c.Index))
-	dst = appendAnswer(append(dst, `,"message":`...), &c.Message)
+	dst = appendAnswer(append(dst, `,"message":`...), &c.Message, own)
 	dst = append(dst, `,"logprobs":`...)
 	if c.Logprobs == nil {
 		dst = append(dst, "null"...)
@@ -218,8 +225,8 @@ func finishWord(f llm.FinishReason) string {
 // answer is an assistant's message by member.
 type answer struct {
 	text, refusal, reasoning string
-	hasText                  bool
-	calls                    []*llm.Part
+	hasText, proved          bool
+	thoughts, calls, images  []*llm.Part
 	sound                    *llm.Part
 	annotations              []byte
 }
@@ -236,16 +243,22 @@ func readAnswer(m *llm.Message) (a answer) {
 			a.refusal += p.Text
 		case llm.PartReasoning:
 			a.reasoning += p.Text
+			a.proved = a.proved || p.Signature != "" || p.Redacted != ""
+			a.thoughts = append(a.thoughts, p)
 		case llm.PartToolCall:
 			a.calls = append(a.calls, p)
 		case llm.PartAudio:
 			a.sound = p
+		case llm.PartImage, llm.PartDocument:
+			if p.Media != nil {
+				a.images = append(a.images, p)
+			}
 		}
 	}
 	return a
 }
 
-func appendAnswer(dst []byte, m *llm.Message) []byte {
+func appendAnswer(dst []byte, m *llm.Message, own bool) []byte {
 	a := readAnswer(m)
 	dst = append(dst, `{"role":"assistant","content":`...)
 	if a.hasText || a.calls == nil && a.refusal == "" && a.sound == nil {
@@ -260,6 +273,12 @@ func appendAnswer(dst []byte, m *llm.Message) []byte {
 	if a.reasoning != "" {
 		dst = rawjson.AppendString(append(dst, `,"reasoning_content":`...), a.reasoning)
 	}
+	if a.proved {
+		dst = appendDetails(dst, a.thoughts, 0, own)
+	}
+	if a.images != nil {
+		dst = appendImages(dst, a.images)
+	}
 	if a.calls != nil {
 		dst = appendCalls(append(dst, `,"tool_calls":`...), a.calls, true)
 	}
@@ -270,6 +289,28 @@ func appendAnswer(dst []byte, m *llm.Message) []byte {
 		dst = appendSound(append(dst, `,"audio":`...), a.sound)
 	}
 	return append(appendFields(dst, m.Extra), '}')
+}
+
+// appendImages writes the images of an answer, as OpenRouter has them:
+// https://openrouter.ai/docs/guides/overview/multimodal/image-generation.
+func appendImages(dst []byte, images []*llm.Part) []byte {
+	dst = append(dst, `,"images":[`...)
+	for i, p := range images {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendImage(dst, p.Media, int64(i))
+	}
+	return append(dst, ']')
+}
+
+func appendImage(dst []byte, m *llm.Media, index int64) []byte {
+	address := cmp.Or(m.URL, m.FileID)
+	if m.Data != "" {
+		address = DataURL(m.MIME, "image/png", m.Data)
+	}
+	dst = rawjson.AppendString(append(dst, `{"type":"image_url","image_url":{"url":`...), address)
+	return append(rawjson.AppendCount(dst, `},"index":`, index), '}')
 }
 
 func appendSound(dst []byte, p *llm.Part) []byte {

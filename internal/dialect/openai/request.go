@@ -144,6 +144,8 @@ func decodeFormat(v []byte) (*llm.Format, error) {
 			f.Schema = m.Value
 		case "strict":
 			f.Strict = parse.OptionalBool(m.Value)
+		default:
+			f.Extra = parse.Extra(f.Extra, m)
 		}
 	}
 	return f, nil
@@ -153,7 +155,17 @@ func decodeTool(v []byte, at string) (llm.Tool, error) {
 	if rawjson.Text(rawjson.Get(v, "type")) != "function" {
 		return llm.Tool{Raw: v}, nil
 	}
-	return parse.Named(decodeFunction(rawjson.Get(v, "function")), at+".function")
+	tool := decodeFunction(rawjson.Get(v, "function"))
+	for m := range rawjson.Members(v) {
+		switch {
+		case !rawjson.Present(m.Value), m.Is("type"), m.Is("function"):
+		case m.Is("cache_control"):
+			tool.CacheControl = m.Value
+		default:
+			tool.Extra = append(tool.Extra, llm.Field{Name: besideFunction + m.Name(), Value: m.Value})
+		}
+	}
+	return parse.Named(tool, at+".function")
 }
 
 func decodeFunction(v []byte) (t llm.Tool) {
@@ -169,6 +181,12 @@ func decodeFunction(v []byte) (t llm.Tool) {
 			}
 		case "strict":
 			t.Strict = parse.OptionalBool(m.Value)
+		case "cache_control": // where some routers have it
+			if rawjson.Present(m.Value) {
+				t.CacheControl = m.Value
+			}
+		default:
+			t.Extra = parse.Extra(t.Extra, m)
 		}
 	}
 	return t

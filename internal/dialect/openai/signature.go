@@ -10,6 +10,9 @@ import (
 // later turns: https://ai.google.dev/gemini-api/docs/thought-signatures.
 const extraContent = "extra_content"
 
+// google is who makes these signatures: the wire format of the vendor.
+const google = "gemini"
+
 // googleSignature reads the signature of an extra_content, and whether nothing
 // else stands in it. Vertex AI has been seen to name it after itself.
 func googleSignature(v []byte) (signature string, alone bool) {
@@ -39,11 +42,11 @@ func appendSignature(dst []byte, signature string) []byte {
 func signText(parts []llm.Part, signature string) []llm.Part {
 	for i := len(parts) - 1; i >= 0; i-- {
 		if parts[i].Kind == llm.PartText {
-			parts[i].Signature = signature
+			parts[i].Signature, parts[i].Maker = signature, google
 			return parts
 		}
 	}
-	return append(parts, llm.Part{Kind: llm.PartText, Signature: signature})
+	return append(parts, llm.Part{Kind: llm.PartText, Signature: signature, Maker: google})
 }
 
 // textSignature is the signature of the last text that has one.
@@ -65,11 +68,11 @@ func signEvents(dst []llm.Event, from, choice int, extra []byte) []llm.Event {
 	}
 	for i := len(dst) - 1; i >= from; i-- {
 		if dst[i].Kind == llm.EventText {
-			dst[i].Signature = signature
+			dst[i].Signature, dst[i].Maker = signature, google
 			return dst
 		}
 	}
-	return append(dst, llm.Event{Kind: llm.EventText, Choice: choice, Signature: signature})
+	return append(dst, llm.Event{Kind: llm.EventText, Choice: choice, Signature: signature, Maker: google})
 }
 
 func hasField(fields []llm.Field, name string) bool {

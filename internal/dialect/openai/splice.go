@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -12,10 +13,16 @@ import (
 // Splice appends to dst a body of this format with the provider's model name,
 // a request for usage where it is a stream, and an output cap where one is to
 // be put in. Every other byte stays, but for top-level fields that the
-// provider calls by another name or refuses. The head is that of Scan.
+// provider calls by another name or refuses, and for the proofs of what other
+// vendors' models thought. The head is that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	if q == nil {
 		q = &llm.Quirks{}
+	}
+	if stripped := proof.Strip(body, "messages", withoutForeign); len(stripped) != len(body) {
+		other := *h
+		other.ModelSpan, other.StreamOptionsSpan = Find(stripped, "model"), Find(stripped, "stream_options")
+		body, h = stripped, &other
 	}
 	if quirky(body, q) {
 		body = requirk(body, q)
@@ -38,7 +45,7 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	}
 	if s.MaxOutput > 0 {
 		limit := strconv.AppendInt(nil, s.MaxOutput, 10)
-		if span := find(body, capField(q)); span.Present() {
+		if span := Find(body, capField(q)); span.Present() {
 			edits = append(edits, replace(span, limit))
 		} else {
 			front = append(rawjson.AppendString(front, capField(q)), ':')
@@ -53,6 +60,26 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	}
 	slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
 	return rawjson.Splice(dst, body, edits...)
+}
+
+// withoutForeign is a message without the proofs of another vendor, and without
+// the list of them where that has no others.
+func withoutForeign(message []byte) []byte {
+	stripped := proof.EditMember(message, "reasoning_details", func(v []byte) []byte {
+		if d := readDetail(v); proof.IsSealed(d.signature) || proof.IsSealed(d.data) {
+			return nil
+		}
+		return v
+	})
+	if stripped != nil {
+		return stripped
+	}
+	return rawjson.Rewrite(message, func(name string) string {
+		if name == "reasoning_details" {
+			return ""
+		}
+		return name
+	})
 }
 
 func replace(s llm.Span, text []byte) rawjson.Edit {
@@ -79,8 +106,8 @@ func capField(q *llm.Quirks) string {
 	return outputCap
 }
 
-// find is where the value of a top-level member stands.
-func find(body []byte, name string) llm.Span {
+// Find is where the value of a top-level member stands.
+func Find(body []byte, name string) llm.Span {
 	for m := range rawjson.Members(body) {
 		if m.Is(name) {
 			return llm.Span{Start: m.Start, End: m.Start + len(m.Value)}
@@ -152,7 +179,7 @@ func capOf(body []byte) string {
 func relocate(body []byte) *llm.Head {
 	return &llm.Head{
 		Open: 1, Empty: len(body) == 2,
-		ModelSpan:         find(body, "model"),
-		StreamOptionsSpan: find(body, "stream_options"),
+		ModelSpan:         Find(body, "model"),
+		StreamOptionsSpan: Find(body, "stream_options"),
 	}
 }

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -18,6 +19,7 @@ var errNotObject = errors.New("openai: a frame of the stream is not an object")
 type Decoder struct {
 	q       *llm.Quirks
 	started bool
+	plain   [maxChoices]bool // its thinking is told as a string
 	calls   []openCall
 }
 
@@ -140,13 +142,8 @@ func (d *Decoder) choice(dst []llm.Event, v []byte) []llm.Event {
 
 func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 	m := readMessage(v, false)
-	if text := reasoningText(&m); text != "" {
-		dst = append(dst, llm.Event{Kind: llm.EventReasoning, Choice: choice, Text: text})
-	}
-	for _, thought := range rawjson.Elements(m.thoughts) {
-		if s := rawjson.Text(rawjson.Get(thought, "signature")); s != "" {
-			dst = append(dst, llm.Event{Kind: llm.EventReasoning, Choice: choice, Signature: s})
-		}
+	if m.reasoningContent != nil || m.reasoning != nil || m.thoughts != nil {
+		dst = d.reasoning(dst, choice, &m)
 	}
 	from := len(dst)
 	dst = content(dst, choice, m.content)
@@ -166,7 +163,35 @@ func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 		})
 	}
 	if m.audio != nil {
-		dst = append(dst, llm.Event{Kind: llm.EventOther, Choice: choice, Raw: m.audio, RawOf: Name})
+		dst = append(dst, llm.Event{
+			Kind: llm.EventOther, Choice: choice, Raw: m.audio, RawOf: Name, Text: rawjson.Text(rawjson.Get(m.audio, "transcript")),
+		})
+	}
+	for _, e := range rawjson.Elements(m.images) {
+		dst = append(dst, llm.Event{Kind: llm.EventOther, Choice: choice, Media: parse.Image(rawjson.Get(e, "image_url"))})
+	}
+	return dst
+}
+
+// reasoning appends the thinking of a delta, and its proofs. A text that was told
+// as a string stands once more among the details.
+func (d *Decoder) reasoning(dst []llm.Event, choice int, m *message) []llm.Event {
+	text := plainReasoning(m)
+	d.plain[choice] = d.plain[choice] || text != ""
+	if !d.plain[choice] {
+		text = reasoningText(m)
+	}
+	if text != "" {
+		dst = append(dst, llm.Event{Kind: llm.EventReasoning, Choice: choice, Text: text, Maker: Name})
+	}
+	for _, e := range rawjson.Elements(m.thoughts) {
+		if s := readDetail(e); s.signature != "" || s.data != "" {
+			ev := llm.Event{Kind: llm.EventReasoning, Choice: choice, Signature: s.signature, Redacted: s.data, Maker: cmp.Or(makerOf(s.format), Name)}
+			if s.data != "" {
+				ev.Signature = s.id
+			}
+			dst = append(dst, ev)
+		}
 	}
 	return dst
 }
@@ -189,7 +214,7 @@ func content(dst []llm.Event, choice int, v []byte) []llm.Event {
 		case p.Kind == llm.PartText:
 			ev.Kind = llm.EventText
 		case p.Kind == llm.PartReasoning:
-			ev.Kind = llm.EventReasoning
+			ev.Kind, ev.Maker = llm.EventReasoning, Name
 		default:
 			ev.Kind, ev.Raw, ev.RawOf = llm.EventOther, e, Name
 		}

@@ -58,7 +58,7 @@ func (d *Decoder) call(dst []llm.Event, choice int, c callDelta) []llm.Event {
 		}
 		open = d.open(choice, c)
 		dst = append(dst, llm.Event{
-			Kind: llm.EventToolCall, Choice: choice, Signature: c.signature,
+			Kind: llm.EventToolCall, Choice: choice, Signature: c.signature, Maker: makerOfCall(c.signature),
 			Tool: llm.ToolDelta{Index: open.position, ID: open.id, Name: c.name},
 		})
 		c.signature = ""
@@ -67,9 +67,17 @@ func (d *Decoder) call(dst []llm.Event, choice int, c callDelta) []llm.Event {
 		return dst
 	}
 	return append(dst, llm.Event{
-		Kind: llm.EventToolCall, Choice: choice, Text: c.arguments, Signature: c.signature,
+		Kind: llm.EventToolCall, Choice: choice, Text: c.arguments, Signature: c.signature, Maker: makerOfCall(c.signature),
 		Tool: llm.ToolDelta{Index: open.position},
 	})
+}
+
+// makerOfCall is who made the signature of a call; nobody where there is none.
+func makerOfCall(signature string) string {
+	if signature == "" {
+		return ""
+	}
+	return google
 }
 
 // find is the call that a delta continues, or nil.

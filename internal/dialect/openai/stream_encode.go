@@ -9,10 +9,25 @@ import (
 
 // Encoder writes one stream of chat.completion.chunk objects.
 type Encoder struct {
-	opening  []byte // what every event begins with
-	usage    bool   // the client asked for usage
-	begun    [maxChoices]bool
+	opening []byte // what every event begins with
+	usage   bool   // the client asked for usage
+	begun   [maxChoices]bool
+	thought map[int]*openThought // by choice
+	kept    int                  // bytes of all of them
+	images  int64
+
 	followed bool // the opening is that of another's stream
+}
+
+// maxThought bounds, in bytes, the thinking of all choices that is kept for its
+// proof, beside which it stands once more. A longer one goes without.
+const maxThought = 4 << 20
+
+// openThought is the thinking of a choice that has no proof yet.
+type openThought struct {
+	text []byte
+	long bool  // it is longer than what is kept
+	told int64 // details so far
 }
 
 // NewEncoder encodes one streamed answer.
@@ -41,12 +56,60 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 		}
 		return e.text(dst, ev, `"content":`)
 	case llm.EventReasoning:
-		return e.text(dst, ev, `"reasoning_content":`)
+		return e.proof(e.text(dst, ev, `"reasoning_content":`), ev)
 	case llm.EventRefusal:
 		return e.text(dst, ev, `"refusal":`)
 	case llm.EventToolCall:
 		dst = appendCallDelta(e.open(dst, ev.Choice), ev)
 		return e.closeDelta(dst)
+	case llm.EventOther:
+		return e.other(dst, ev)
+	}
+	return dst
+}
+
+// proof takes note of a piece of thinking, and writes the whole thought with its
+// proof, if this is it.
+func (e *Encoder) proof(dst []byte, ev *llm.Event) []byte {
+	t := e.thought[ev.Choice]
+	if t == nil {
+		t = &openThought{}
+		if e.thought == nil {
+			e.thought = map[int]*openThought{}
+		}
+		e.thought[ev.Choice] = t
+	}
+	t.long = t.long || e.kept+len(ev.Text) > maxThought
+	if !t.long {
+		t.text = append(t.text, ev.Text...)
+		e.kept += len(ev.Text)
+	}
+	if ev.Signature == "" && ev.Redacted == "" {
+		return dst
+	}
+	p := llm.Part{Kind: llm.PartReasoning, Text: string(t.text), Signature: ev.Signature, Redacted: ev.Redacted, Maker: ev.Maker}
+	long := t.long
+	e.kept -= len(t.text)
+	t.text, t.long = t.text[:0], false
+	if long {
+		return dst
+	}
+	dst = append(e.open(dst, ev.Choice), `"reasoning_details":[`...)
+	dst, t.told = appendThought(dst, &p, t.told, !isKnown(ev.Maker))
+	return e.closeDelta(append(dst, ']'))
+}
+
+// other writes an image, or in place of what has no word here words.
+func (e *Encoder) other(dst []byte, ev *llm.Event) []byte {
+	switch {
+	case ev.Media != nil && (ev.Media.Data != "" || ev.Media.URL != ""):
+		dst = append(e.open(dst, ev.Choice), `"images":[`...)
+		dst = appendImage(dst, ev.Media, e.images)
+		e.images++
+		return e.closeDelta(append(dst, ']'))
+	case ev.RawOf == Name && ev.Text == "":
+	case ev.RawOf != Name:
+		return e.text(dst, &llm.Event{Choice: ev.Choice, Text: ev.Words()}, `"content":`)
 	}
 	return dst
 }

@@ -34,6 +34,7 @@ const (
 	itemReasoning = "reasoning"
 	itemCall      = "function_call"
 	itemResult    = "function_call_output"
+	itemImage     = "image_generation_call"
 )
 
 // Names of extra fields of a part that stand in no request: they say what of

@@ -169,6 +169,9 @@ func (e *requestEncoder) tool(t *llm.Tool, param string) {
 		e.Dst = append(e.Dst, t.Raw...)
 		return
 	}
+	if t.CacheControl != nil {
+		e.Drop("cache_control")
+	}
 	parameters, strict := t.Parameters, t.Strict
 	if !e.Own && strict == nil {
 		strict = new(bool) // left out it would be strict where it can be, unlike elsewhere

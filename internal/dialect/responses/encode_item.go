@@ -2,9 +2,9 @@ package responses
 
 import (
 	"strconv"
-	"strings"
 
 	"weir/internal/dialect/openai"
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -32,6 +32,11 @@ func (e *requestEncoder) message(m *llm.Message, param string) {
 		e.Drop("name")
 	}
 	extra := m.Extra
+	for i := range m.Parts {
+		if p := &m.Parts[i]; p.Kind != llm.PartReasoning {
+			e.DropProof(p)
+		}
+	}
 	if len(m.Parts) == 0 && m.Role != llm.RoleTool {
 		e.said(m.Role, extra, nil, param)
 	}
@@ -129,13 +134,13 @@ func (e *requestEncoder) foreign(param string) {
 }
 
 // isOurs reports whether thinking that came back through another door was made
-// by a provider of this format: its signature is the item's id.
-func isOurs(p *llm.Part) bool { return p.Redacted != "" && strings.HasPrefix(p.Signature, "rs_") }
+// by a provider of this format, and has the proof of it.
+func isOurs(p *llm.Part) bool { return p.Maker == Name && p.Redacted != "" }
 
 // reasoning writes a thought. To what no provider of this format made, it
 // would only object.
 func (e *requestEncoder) reasoning(p *llm.Part) {
-	if !e.Own && !isOurs(p) {
+	if proof.IsForeign(p.Maker, Name) || !e.Own && !isOurs(p) {
 		e.Drop("reasoning")
 		return
 	}
@@ -192,6 +197,9 @@ func (e *requestEncoder) result(p *llm.Part, param string) {
 	}
 	if r.IsError {
 		e.Drop("tool result is_error")
+	}
+	if p.CacheControl != nil {
+		e.Drop("cache_control")
 	}
 	e.inside(p.Extra, "tool result fields of another API")
 	e.Dst = append(e.Dst, '}')

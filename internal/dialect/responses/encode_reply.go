@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -135,28 +136,94 @@ func itemStatus(status string) string {
 	return status
 }
 
+// items are the items of an answer while they are written.
+type items struct {
+	dst        []byte
+	id, status string
+	count      int
+}
+
+// next begins an item, and is its id.
+func (w *items) next(prefix string) string {
+	if w.count > 0 {
+		w.dst = append(w.dst, ',')
+	}
+	w.count++
+	return itemID(prefix, w.id, w.count-1)
+}
+
 // appendItems writes the parts of an answer as items.
 func appendItems(dst []byte, id string, parts []llm.Part, status string) []byte {
-	for n := 0; len(parts) > 0; n++ {
-		if n > 0 {
-			dst = append(dst, ',')
-		}
-		if said := run(parts); said > 0 {
-			dst = appendMessage(dst, parts[:said], itemID("msg_", id, n), status)
-			parts = parts[said:]
+	w := items{dst: dst, id: id, status: status}
+	for len(parts) > 0 {
+		if n := spoken(parts); n > 0 {
+			w.dst = appendMessage(w.dst, parts[:n], w.next("msg_"), status)
+			w.loose(&parts[n-1])
+			parts = parts[n:]
 			continue
 		}
-		switch p := &parts[0]; p.Kind {
-		case llm.PartReasoning:
-			dst = appendThought(dst, p, itemID("rs_", id, n))
-		case llm.PartToolCall:
-			dst = appendCall(dst, p.Call, itemID("fc_", id, n), status)
-		default:
-			dst = append(dst, p.Raw...)
-		}
+		w.part(&parts[0])
 		parts = parts[1:]
 	}
-	return dst
+	return w.dst
+}
+
+// spoken is how many of the parts are the content of one message. A signed text
+// ends it, so that its proof can follow.
+func spoken(parts []llm.Part) int {
+	n := run(parts)
+	for i := range n {
+		switch p := &parts[i]; {
+		case isPicture(p):
+			return i
+		case p.Signature != "":
+			return i + 1
+		}
+	}
+	return n
+}
+
+// isPicture reports whether a part is an item of its own: an image that is there
+// itself.
+func isPicture(p *llm.Part) bool {
+	return p.Kind == llm.PartImage && p.Media != nil && p.Media.Data != ""
+}
+
+// part writes a part that is an item of its own. A call stands behind its proof.
+func (w *items) part(p *llm.Part) {
+	switch {
+	case p.Kind == llm.PartReasoning:
+		id := w.next("rs_")
+		w.dst = appendThought(w.dst, p, id)
+	case p.Kind == llm.PartToolCall:
+		w.loose(p)
+		id := w.next("fc_")
+		w.dst = appendCall(w.dst, p.Call, id, w.status)
+	case p.Raw != nil:
+		w.next("")
+		w.dst = append(w.dst, p.Raw...)
+	case isPicture(p):
+		id := w.next("ig_")
+		w.dst = appendPicture(w.dst, p.Media, id)
+	}
+}
+
+// loose writes what another vendor signed of a text or a call, as thinking that
+// nobody may read.
+func (w *items) loose(p *llm.Part) {
+	if sealed := proof.SealLoose(p); sealed != "" {
+		id := w.next("rs_")
+		w.dst = appendThought(w.dst, &llm.Part{Redacted: sealed}, id)
+	}
+}
+
+// appendPicture writes an image as the tool of this format gives one.
+func appendPicture(dst []byte, m *llm.Media, id string) []byte {
+	dst = rawjson.AppendString(append(dst, `{"type":"image_generation_call","id":`...), id)
+	if format, ok := strings.CutPrefix(m.MIME, "image/"); ok {
+		dst = rawjson.AppendString(append(dst, `,"output_format":`...), format)
+	}
+	return append(rawjson.AppendString(append(dst, `,"status":"completed","result":`...), m.Data), '}')
 }
 
 // itemID is the id of an item that has none of its own: the answer's id and
@@ -186,7 +253,11 @@ func appendFields(dst []byte, own []llm.Field, id, status string) []byte {
 }
 
 func appendThought(dst []byte, p *llm.Part, id string) []byte {
-	if p.Signature != "" {
+	redacted := p.Redacted
+	switch {
+	case proof.IsForeign(p.Maker, Name):
+		redacted = proof.SealPart(p)
+	case p.Signature != "":
 		id = p.Signature
 	}
 	dst = rawjson.AppendString(append(dst, `{"type":"reasoning","id":`...), id)
@@ -197,8 +268,8 @@ func appendThought(dst []byte, p *llm.Part, id string) []byte {
 		dst = append(rawjson.AppendString(append(dst, ','), f.Name), ':')
 		dst = append(dst, f.Value...)
 	}
-	if p.Redacted != "" {
-		dst = rawjson.AppendString(append(dst, `,"encrypted_content":`...), p.Redacted)
+	if redacted != "" {
+		dst = rawjson.AppendString(append(dst, `,"encrypted_content":`...), redacted)
 	}
 	return append(dst, '}')
 }
@@ -250,7 +321,11 @@ func appendPart(dst []byte, p *llm.Part) []byte {
 			dst = append(dst, f.Value...)
 		}
 	}
-	return append(rawjson.AppendString(append(dst, `,"text":`...), p.Text), '}')
+	text := p.Text
+	if text == "" && p.Media != nil {
+		text = p.Media.Unshown()
+	}
+	return append(rawjson.AppendString(append(dst, `,"text":`...), text), '}')
 }
 
 func appendRefusal(dst []byte, text string) []byte {

@@ -13,6 +13,8 @@ import (
 )
 
 func FuzzRequest(f *testing.F) {
+	f.Add([]byte("{\"input\":[{},{\"type\":\"")) // which Scan refuses
+	f.Add([]byte(`{"input":[{"type":"reasoning","id":"rs_0190f5c8-0000-7000-8000-000000000000_0","summary":[],"encrypted_content":"weir1.gemini.4.1.texts"},{"type":"image_generation_call","result":"AAAA"}]}`))
 	f.Add([]byte(`{"model":"a","input":[{"role":"user","content":[{"type":"input_image","image_url":"data:a;base64,x"},{"type":"x"}]}],"tools":[{"type":"function","name":"f","x":1}]}`))
 	f.Add([]byte(`{"input":[{"type":"reasoning","id":"rs","summary":[{"text":"a"},{"text":"b"}],"content":[]},{"type":"message","id":"m","role":"assistant","content":[{"type":"input_text","text":"x"},{"type":"refusal","refusal":"y"}]},{"role":"assistant","content":"z"}]}`))
 	f.Add([]byte(`{"input":[{"type":"function_call","id":"a","name":"f"},{"type":"function_call_output","output":[{"type":"input_file","file_data":"data:"}]},{"type":"x_output"},{"id":"y"}],"stream":true,"text":{"format":{"type":"text"},"x":1}}`))

@@ -1,9 +1,11 @@
 package responses
 
 import (
+	"cmp"
 	"strings"
 
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -15,6 +17,39 @@ type turns struct {
 	messages []llm.Message
 	open     bool // the last message is the assistant's and takes the items that follow
 	calls    int
+	loose    []loose
+}
+
+// loose is a proof that belongs to a part of a message, the one of that number.
+type loose struct {
+	proof.Loose
+	message int
+}
+
+// end is the messages, once all items are read.
+func (t *turns) end() []llm.Message {
+	for _, l := range t.loose {
+		if l.message < len(t.messages) {
+			proof.Attach(t.messages[l.message].Parts, []proof.Loose{l.Loose})
+		}
+	}
+	return t.messages
+}
+
+// thought adds a thought, or takes note of another vendor's proof that stands in
+// place of one.
+func (t *turns) thought(p llm.Part) {
+	of, is := proof.Read(&p, Name)
+	if !is {
+		t.add(p)
+		return
+	}
+	l := loose{proof.Loose{Proof: of}, len(t.messages)}
+	if t.open {
+		l.message--
+		l.Behind = len(t.messages[l.message].Parts)
+	}
+	t.loose = append(t.loose, l)
 }
 
 // add appends parts that are the assistant's.
@@ -46,7 +81,7 @@ func (t *turns) item(v []byte, param string) error {
 	case itemMessage:
 		return t.said(v, param)
 	case itemReasoning:
-		t.add(decodeReasoning(v))
+		t.thought(decodeReasoning(v))
 	case itemCall:
 		call := decodeCall(v, t.calls)
 		if call.Name == "" {
@@ -60,9 +95,28 @@ func (t *turns) item(v []byte, param string) error {
 		}
 		t.other(kind, v)
 	default:
+		if t.output {
+			if p := picture(v); p != nil {
+				t.add(llm.Part{Kind: llm.PartImage, Media: p, Raw: v})
+				return nil
+			}
+		}
 		t.other(kind, v)
 	}
 	return nil
+}
+
+// picture is the image that an item holds, or nil:
+// https://platform.openai.com/docs/guides/tools-image-generation.
+func picture(item []byte) *llm.Media {
+	if rawjson.Text(rawjson.Get(item, "type")) != itemImage {
+		return nil
+	}
+	data := rawjson.Text(rawjson.Get(item, "result"))
+	if data == "" {
+		return nil
+	}
+	return &llm.Media{MIME: "image/" + cmp.Or(rawjson.Text(rawjson.Get(item, "output_format")), "png"), Data: data}
 }
 
 // other keeps an item that nobody modelled. What answers the model is no turn

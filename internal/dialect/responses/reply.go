@@ -169,8 +169,8 @@ func decodeOutput(v []byte) (parts []llm.Part, err error) {
 			return nil, errOutput // not the caller's fault, so not the caller's error
 		}
 	}
-	for i := range t.messages {
-		parts = append(parts, t.messages[i].Parts...)
+	for _, m := range t.end() {
+		parts = append(parts, m.Parts...)
 	}
 	return parts, nil
 }

@@ -80,7 +80,7 @@ func conversation(instructions, input []byte) ([]llm.Message, error) {
 			return nil, err
 		}
 	}
-	return t.messages, nil
+	return t.end(), nil
 }
 
 // decodeField reads one member; one without a place in the tree is kept as it

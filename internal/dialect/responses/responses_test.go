@@ -79,7 +79,7 @@ func TestForeign(t *testing.T) {
 			}},
 			{Role: llm.RoleAssistant, Parts: []llm.Part{
 				{Kind: llm.PartReasoning, Text: "hm", Signature: "s"},
-				{Kind: llm.PartReasoning, Text: "ours", Signature: "rs_1", Redacted: "gAAA"},
+				{Kind: llm.PartReasoning, Text: "ours", Signature: "rs_1", Redacted: "gAAA", Maker: "responses"},
 				{Kind: llm.PartOther, Raw: json.RawMessage(`{"type":"server_tool_use"}`)},
 				{Kind: llm.PartText, Text: "Yes"},
 				{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: "c2", Name: "f", Arguments: "{}"}},

@@ -1,19 +1,22 @@
 package responses
 
 import (
+	"bytes"
 	"maps"
 	"strconv"
 
 	"weir/internal/dialect/openai"
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
 // Splice appends to dst a body of this format with the provider's model name,
 // and an output cap where one is to be put in. Every other byte stays, but for
-// top-level fields that the provider calls by another name or refuses. The head
-// is that of Scan.
+// top-level fields that the provider calls by another name or refuses, and for
+// what other vendors' models thought. The head is that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
+	body, h = withoutForeign(body, h)
 	model := llm.Splice{Model: s.Model} // the usage of a stream comes unasked
 	if s.MaxOutput <= 0 {
 		return openai.Splice(dst, body, h, model, renamed(q))
@@ -21,6 +24,54 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	body = openai.Splice(nil, body, h, model, renamed(q))
 	limit := strconv.AppendInt(nil, s.MaxOutput, 10)
 	return rawjson.Splice(dst, body, rawjson.Set(body, capField(q), limit))
+}
+
+// withoutForeign is a body without the thoughts of another vendor's model, which
+// are those of which the gateway made the item, and the head of it.
+func withoutForeign(body []byte, h *llm.Head) ([]byte, *llm.Head) {
+	if !hasMadeUp(body) {
+		return body, h
+	}
+	stripped := proof.EditMember(body, "input", func(item []byte) []byte {
+		if rawjson.Text(rawjson.Get(item, "type")) == itemReasoning && isMadeUp(rawjson.Text(rawjson.Get(item, "id"))) {
+			return nil
+		}
+		return item
+	})
+	if stripped == nil || len(stripped) == len(body) {
+		return body, h
+	}
+	other := *h
+	other.ModelSpan, other.StreamOptionsSpan = openai.Find(stripped, "model"), openai.Find(stripped, "stream_options")
+	return stripped, &other
+}
+
+// hasMadeUp reports whether a body may have such an item.
+func hasMadeUp(body []byte) bool {
+	for rest := body; ; {
+		at := bytes.Index(rest, []byte(`"rs_`))
+		if at < 0 {
+			return false
+		}
+		rest = rest[at+1:]
+		if isMadeUp(string(rest[:min(len(rest), madeUpLength)])) {
+			return true
+		}
+	}
+}
+
+// madeUpLength is that of the beginning of an item's id by which the gateway's
+// own are known.
+const madeUpLength = len("rs_") + len("00000000-0000-7000-8000-000000000000_")
+
+// isMadeUp reports whether the gateway gave an item its id, in which a UUID of
+// version 7 (RFC 9562) stands. The vendor's own are of hexadecimal digits alone.
+func isMadeUp(id string) bool {
+	if len(id) < madeUpLength || id[:3] != "rs_" {
+		return false
+	}
+	id = id[len("rs_"):]
+	return id[8] == '-' && id[13] == '-' && id[14] == '7' && id[18] == '-' && id[23] == '-' && id[36] == '_'
 }
 
 // renamed are the quirks with the output cap's other name among the others,

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"weir/internal/dialect/openai"
+	"weir/internal/dialect/proof"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -40,7 +41,10 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 	if ev.Choice != 0 || e.full {
 		return dst
 	}
-	e.kept += len(ev.Text) + len(ev.Redacted) + len(ev.Raw)
+	e.kept += len(ev.Text) + len(ev.Redacted) + len(ev.Raw) + len(ev.Signature)
+	if ev.Media != nil {
+		e.kept += len(ev.Media.Data)
+	}
 	if e.kept > maxKept {
 		e.full = true
 		return dst
@@ -50,14 +54,13 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 		if ev.Text != "" {
 			dst = e.words(e.begin(dst), ev)
 		}
+		dst = e.loose(dst, ev, proof.OfText)
 	case llm.EventReasoning:
 		dst = e.thought(dst, ev)
 	case llm.EventToolCall:
 		dst = e.call(e.begin(dst), ev)
 	case llm.EventOther:
-		if ev.RawOf == Name && rawjson.KindOf(ev.Raw) == rawjson.Object {
-			dst = e.other(e.begin(dst), ev.Raw)
-		}
+		dst = e.other(dst, ev)
 	}
 	return dst
 }
@@ -111,7 +114,13 @@ func (e *Encoder) words(dst []byte, ev *llm.Event) []byte {
 // thought writes a piece of the thinking, as its summary, which all clients
 // know; or keeps it in encrypted form for the end of its item.
 func (e *Encoder) thought(dst []byte, ev *llm.Event) []byte {
-	if ev.Text == "" && ev.Redacted == "" {
+	redacted := ev.Redacted
+	if ev.Signature != "" && (redacted != "" || proof.IsForeign(ev.Maker, Name)) { // with the id that it was signed for, which is not the item's here
+		redacted = proof.Seal(proof.Proof{Maker: ev.Maker, Signature: ev.Signature, Redacted: redacted})
+	} else if redacted != "" && proof.IsForeign(ev.Maker, Name) {
+		redacted = proof.Seal(proof.Proof{Maker: ev.Maker, Redacted: redacted})
+	}
+	if ev.Text == "" && redacted == "" {
 		return dst
 	}
 	dst = e.begin(dst)
@@ -120,17 +129,36 @@ func (e *Encoder) thought(dst []byte, ev *llm.Event) []byte {
 		e.open = &item{kind: llm.EventReasoning}
 		dst = e.add(dst, e.open)
 	}
-	it := e.open
-	if ev.Redacted != "" {
-		it.redacted = ev.Redacted
+	if ev.Text != "" {
+		dst = e.summary(dst, ev.Text)
+	}
+	if redacted != "" {
+		e.open.redacted = redacted
 		return e.close(dst, statusCompleted)
 	}
+	return dst
+}
+
+// summary writes a piece of the thinking that is open.
+func (e *Encoder) summary(dst []byte, text string) []byte {
+	it := e.open
 	if it.part == 0 {
 		dst = it.openPart(e, dst, llm.EventReasoning)
 	}
-	it.text = append(it.text, ev.Text...)
+	it.text = append(it.text, text...)
 	dst = it.place(e.event(dst, "response.reasoning_summary_text.delta"), `,"summary_index":`)
-	return closeEvent(rawjson.AppendString(append(dst, `,"delta":`...), ev.Text))
+	return closeEvent(rawjson.AppendString(append(dst, `,"delta":`...), text))
+}
+
+// loose writes what another vendor signed of a text or a call, as thinking that
+// nobody may read.
+func (e *Encoder) loose(dst []byte, ev *llm.Event, of string) []byte {
+	if ev.Signature == "" {
+		return dst
+	}
+	dst = e.close(e.begin(dst), statusCompleted)
+	e.open = &item{kind: llm.EventReasoning, redacted: proof.Seal(proof.Proof{Maker: ev.Maker, Of: of, Signature: ev.Signature})}
+	return e.close(e.add(dst, e.open), statusCompleted)
 }
 
 // call opens a function call, or writes a piece of its arguments. Calls stay
@@ -143,6 +171,11 @@ func (e *Encoder) call(dst []byte, ev *llm.Event) []byte {
 			it = other
 		}
 	}
+	id := ev.Tool.ID
+	if it != nil {
+		id = it.call.ID
+	}
+	dst = e.loose(dst, ev, proof.OfCall+id)
 	if it == nil {
 		it = &item{kind: llm.EventToolCall, call: ev.Tool}
 		dst = e.add(dst, it)
@@ -155,9 +188,23 @@ func (e *Encoder) call(dst []byte, ev *llm.Event) []byte {
 	return closeEvent(rawjson.AppendString(append(dst, `,"delta":`...), ev.Text))
 }
 
-// other writes an item that nobody modelled. It comes whole.
-func (e *Encoder) other(dst, raw []byte) []byte {
-	it := &item{kind: llm.EventOther, whole: append([]byte(nil), raw...)}
+// other writes an item that nobody modelled, an image, or words in place of what
+// has none. It comes whole.
+func (e *Encoder) other(dst []byte, ev *llm.Event) []byte {
+	it := &item{kind: llm.EventOther}
+	switch own := ev.RawOf == Name; {
+	case own && rawjson.KindOf(ev.Raw) == rawjson.Object:
+		it.whole = append([]byte(nil), ev.Raw...)
+	case own:
+		return dst
+	case ev.Media != nil && ev.Media.Data != "":
+		it.whole = appendPicture(nil, ev.Media, itemID("ig_", e.object.id, len(e.items)))
+	case ev.Words() != "":
+		return e.words(e.begin(dst), &llm.Event{Kind: llm.EventText, Text: ev.Words()})
+	default:
+		return dst
+	}
+	dst = e.begin(dst)
 	return e.done(e.add(e.close(dst, statusCompleted), it), it)
 }
 

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -118,7 +119,11 @@ func (d *Decoder) tell(dst []llm.Event, kind uint8, s string) []llm.Event {
 		return dst
 	}
 	d.told[kind].add(s)
-	return append(dst, llm.Event{Kind: eventKinds[kind], Text: s})
+	ev := llm.Event{Kind: eventKinds[kind], Text: s}
+	if ev.Kind == llm.EventReasoning {
+		ev.Maker = Name
+	}
+	return append(dst, ev)
 }
 
 // part appends what a whole content part says beyond its deltas.
@@ -159,7 +164,7 @@ func (d *Decoder) item(dst []llm.Event, output int64, v []byte) []llm.Event {
 	default:
 		d.searches += searches(v)
 		if kind != "" {
-			dst = append(dst, llm.Event{Kind: llm.EventOther, Raw: v, RawOf: Name})
+			dst = append(dst, llm.Event{Kind: llm.EventOther, Raw: v, RawOf: Name, Media: picture(v)})
 		}
 	}
 	return dst
@@ -183,9 +188,11 @@ func secretOf(v []byte) string { return rawjson.Text(rawjson.Get(v, "encrypted_c
 // secret appends a thought in encrypted form.
 func (d *Decoder) secret(dst []llm.Event, v []byte, secret string) []llm.Event {
 	d.secrets++
-	return append(dst, llm.Event{
-		Kind: llm.EventReasoning, Redacted: secret, Signature: rawjson.Text(rawjson.Get(v, "id")),
-	})
+	ev := llm.Event{Kind: llm.EventReasoning, Redacted: secret, Signature: rawjson.Text(rawjson.Get(v, "id")), Maker: Name}
+	if sealed, ok := proof.Open(secret); ok && sealed.Maker == Name {
+		ev.Signature, ev.Redacted = sealed.Signature, sealed.Redacted
+	}
+	return append(dst, ev)
 }
 
 // rest appends what the whole answer says beyond all that was told. By then the

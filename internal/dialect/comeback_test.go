@@ -1,0 +1,272 @@
+package dialect_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+)
+
+// answers are what a provider of that wire format says: thinking as its vendor
+// signs it, words, calls.
+func answers(d *dialect.Dialect) *rapid.Generator[[]llm.Part] {
+	return rapid.Custom(func(t *rapid.T) (parts []llm.Part) {
+		maker := d.Name
+		if d.Name == "bedrock" {
+			maker = "anthropic"
+		}
+		most := 2
+		if maker != "anthropic" && maker != "responses" && maker != "gemini" { // thoughts without a proof are one
+			most = 1
+		}
+		for range rapid.IntRange(0, most).Draw(t, "thoughts") {
+			parts = append(parts, thought(t, maker))
+		}
+		text := llm.Part{Kind: llm.PartText, Text: words.Draw(t, "text")}
+		signs := d.Name == "gemini" && rapid.Bool().Draw(t, "signs")
+		if signs {
+			text.Signature, text.Maker = base64s.Draw(t, "signature"), "gemini"
+		}
+		parts = append(parts, text)
+		for i := range rapid.IntRange(0, 2).Draw(t, "calls") {
+			c := call(t, i)
+			c.Call.Extra, c.Call.Arguments, c.Signature, c.Maker = nil, `{"x":1}`, "", ""
+			if signs && i == 0 {
+				c.Signature, c.Maker = base64s.Draw(t, "signature"), "gemini"
+			}
+			parts = append(parts, c)
+		}
+		return parts
+	})
+}
+
+// eventsOf is an answer as the pieces of a stream, as its vendor's decoder gives
+// them.
+func eventsOf(parts []llm.Part) (events []llm.Event) {
+	calls := 0
+	for i := range parts {
+		p := &parts[i]
+		half := len(p.Text) / 2
+		for half > 0 && !utf8.RuneStart(p.Text[half]) {
+			half--
+		}
+		switch p.Kind {
+		case llm.PartReasoning:
+			events = append(events, inPieces(llm.EventReasoning, p, half)...)
+			if p.Maker != "gemini" && (p.Signature != "" || p.Redacted != "") {
+				events = append(events, llm.Event{Kind: llm.EventReasoning, Signature: p.Signature, Redacted: p.Redacted, Maker: p.Maker})
+			}
+		case llm.PartText:
+			events = append(events, inPieces(llm.EventText, p, half)...)
+		case llm.PartToolCall:
+			tool := llm.ToolDelta{Index: calls, ID: p.Call.ID, Name: p.Call.Name}
+			events = append(events, llm.Event{Kind: llm.EventToolCall, Tool: tool, Signature: p.Signature, Maker: p.Maker},
+				llm.Event{Kind: llm.EventToolCall, Tool: llm.ToolDelta{Index: calls}, Text: p.Call.Arguments})
+			calls++
+		case llm.PartRefusal:
+			events = append(events, llm.Event{Kind: llm.EventRefusal, Text: p.Text})
+		case llm.PartImage:
+			events = append(events, llm.Event{Kind: llm.EventOther, Media: p.Media})
+		}
+	}
+	return events
+}
+
+// inPieces is a text in two pieces, of which the second has Google's signature.
+func inPieces(kind llm.EventKind, p *llm.Part, half int) (events []llm.Event) {
+	maker := p.Maker
+	for _, s := range []string{p.Text[:half], p.Text[half:]} {
+		if s != "" {
+			events = append(events, llm.Event{Kind: kind, Text: s, Maker: maker})
+		}
+	}
+	if n := len(events); n > 0 && p.Maker == "gemini" {
+		events[n-1].Signature = p.Signature
+	}
+	return events
+}
+
+// TestThinkingComesBack holds, for every door and every provider, that a client
+// that gives the assistant's message back as it got it, whole or streamed, gives
+// the provider its own proofs back, each on the part that it belongs to; that
+// another vendor's provider gets none of them; and that none is left in a body
+// that goes untouched to a provider of the door's own wire format.
+func TestThinkingComesBack(t *testing.T) {
+	t.Parallel()
+	for _, door := range doors() {
+		for _, provider := range providers() {
+			if takeBack[door.Name] == nil || provider.Name == door.Name {
+				continue
+			}
+			t.Run(door.Name+"/"+provider.Name, func(t *testing.T) {
+				t.Parallel()
+				rapid.Check(t, func(t *rapid.T) {
+					said := answers(provider).Draw(t, "answer")
+					stream := rapid.Bool().Draw(t, "stream")
+					c := comeback{t, door, conversationOf(t, door, provider, said, stream)}
+					c.reaches(provider, said)
+					for _, other := range providers() {
+						c.spares(other, provider, said)
+					}
+					c.untouched(provider, said)
+				})
+			})
+		}
+	}
+}
+
+// comeback is a request that a client makes of an answer.
+type comeback struct {
+	t    *rapid.T
+	door *dialect.Dialect
+	body []byte
+}
+
+// proofs are the thoughts and the signed parts of a message.
+func proofs(parts []llm.Part) (list []llm.Part) {
+	for _, p := range parts {
+		const none = "skip_thought_signature_validator" // Google's word for a call that no model of Google's made
+		if p.Kind == llm.PartReasoning || p.Signature != "" && p.Signature != none {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// strongest is the model of a provider that takes most back.
+func strongest(d *dialect.Dialect) string { return modelsOf(d)[0] }
+
+func (c comeback) tree(model string) *llm.Request {
+	r := decoded(c.t, c.door, c.body)
+	r.Model = model
+	return r
+}
+
+// reaches holds that the provider gets its own proofs back.
+func (c comeback) reaches(provider *dialect.Dialect, said []llm.Part) {
+	body, dropped, err := provider.EncodeRequest(c.tree(strongest(provider)), &llm.Quirks{})
+	if err != nil {
+		c.t.Fatalf("of %s: refused: %v", c.body, err)
+	}
+	var got []llm.Part
+	r := decoded(c.t, provider, body)
+	for i := range r.Messages {
+		if m := &r.Messages[i]; m.Role == llm.RoleAssistant {
+			got = append(got, proofs(m.Parts)...)
+		}
+	}
+	if want := proofs(said); provider.Name != "openai" && provider.Name != "cohere" { // which take no thinking back
+		if diff := cmp.Diff(got, want); diff != "" {
+			c.t.Fatalf("%s came as %s, dropped %q (-got +want)\n%s", c.body, body, dropped, diff)
+		}
+	}
+}
+
+// spares holds that another vendor's provider takes the conversation, and gets no
+// proof.
+func (c comeback) spares(other, provider *dialect.Dialect, said []llm.Part) {
+	body, _, err := other.EncodeRequest(c.tree(strongest(other)), &llm.Quirks{})
+	if err != nil {
+		c.t.Fatalf("%s: of %s: refused: %v", other.Name, c.body, err)
+	}
+	if other.Name == provider.Name || isClaude(other) && isClaude(provider) {
+		return
+	}
+	c.lacks(body, said)
+}
+
+func (c comeback) lacks(body []byte, said []llm.Part) {
+	for _, p := range proofs(said) {
+		if c.door.Name == "openai" && p.Kind != llm.PartReasoning {
+			continue // Google has a place of its own in OpenAI's format
+		}
+		for _, s := range []string{p.Signature, p.Redacted} {
+			if s != "" && bytes.Contains(body, []byte(`"`+s+`"`)) || bytes.Contains(body, []byte("weir1.")) || bytes.Contains(body, []byte("d2VpcjEu")) {
+				c.t.Fatalf("%s holds the proof %q", body, s)
+			}
+		}
+	}
+}
+
+// untouched holds that a provider of the door's own wire format gets no other
+// vendor's proof, though its bytes are the client's.
+func (c comeback) untouched(provider *dialect.Dialect, said []llm.Part) {
+	head, err := c.door.Scan(c.body, arrived(c.door))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	body := c.door.Splice(nil, c.body, &head, llm.Splice{Model: "m"}, &llm.Quirks{})
+	if _, err := c.door.Scan(body, arrived(c.door)); err != nil {
+		c.t.Fatalf("%s became %s: %v", c.body, body, err)
+	}
+	if !isClaude(c.door) || !isClaude(provider) {
+		c.lacks(body, said)
+	}
+}
+
+// isClaude reports whether a provider signs as Claude does, wherever it runs.
+func isClaude(d *dialect.Dialect) bool { return d.Name == "anthropic" || d.Name == "bedrock" }
+
+// conversationOf is the next request of a client that has got that answer.
+func conversationOf(t *rapid.T, door, provider *dialect.Dialect, said []llm.Part, stream bool) []byte {
+	client := takeBack[door.Name]
+	const id = "0190f5c8-0000-7000-8000-000000000000"
+	var answer any
+	if stream {
+		enc := door.NewEncoder(llm.Meta{ID: door.IDPrefix + id, Model: "m"})
+		var out []byte
+		for _, ev := range eventsOf(said) {
+			out = enc.Append(out, &ev)
+		}
+		out = enc.Finish(out, &llm.Final{Finish: []llm.FinishReason{llm.FinishStop}})
+		answer = client.stream(chunksOf(t, door, out))
+	} else {
+		reply := llm.Reply{ID: door.IDPrefix + id, Model: "m", ExtraOf: provider.Name, Choices: []llm.Choice{{
+			Finish: llm.FinishStop, Message: llm.Message{Role: llm.RoleAssistant, Parts: said},
+		}}}
+		answer = client.whole(object(t, door.EncodeReply(nil, &reply)))
+	}
+	var ids []string
+	for i := range said {
+		if c := said[i].Call; c != nil {
+			ids = append(ids, c.ID)
+		}
+	}
+	body, err := json.Marshal(client.body(answer, ids))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+func object(t *rapid.T, data []byte) (m map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal(data, &m); err != nil {
+		t.Fatalf("%v in %s", err, data)
+	}
+	return m
+}
+
+func chunksOf(t *rapid.T, d *dialect.Dialect, stream []byte) (chunks []map[string]any) {
+	frames := d.Framing.NewReader(bytes.NewReader(stream), 1<<20)
+	for {
+		f, err := frames.Next()
+		if errors.Is(err, io.EOF) {
+			return chunks
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(f.Data) != "[DONE]" {
+			chunks = append(chunks, object(t, f.Data))
+		}
+	}
+}

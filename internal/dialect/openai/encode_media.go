@@ -1,0 +1,83 @@
+package openai
+
+import (
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+func (e *requestEncoder) image(m *llm.Media) bool {
+	address := m.URL
+	if m.Data != "" {
+		address = DataURL(m.MIME, "image/png", m.Data)
+	}
+	if address == "" && !e.Own {
+		e.refuse("The image is one that another provider keeps. Send it by its address or inline.")
+		return false
+	}
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"image_url","image_url":{"url":`...), address)
+	if m.Detail != "" {
+		e.Dst = rawjson.AppendString(append(e.Dst, `,"detail":`...), m.Detail)
+	}
+	e.Dst = append(e.Dst, '}')
+	return true
+}
+
+func (e *requestEncoder) sound(m *llm.Media) bool {
+	if m.Data == "" && !e.Own {
+		e.refuse("The model's API takes sounds inline alone. Send the data, in base64.")
+		return false
+	}
+	format := m.Format
+	if format == "" {
+		format = soundFormat(m.MIME)
+	}
+	e.Dst = rawjson.AppendString(append(e.Dst, `{"type":"input_audio","input_audio":{"data":`...), m.Data)
+	e.Dst = append(rawjson.AppendString(append(e.Dst, `,"format":`...), format), '}')
+	return true
+}
+
+// soundFormat is OpenAI's word for a sound's media type.
+func soundFormat(mime string) string {
+	switch mime {
+	case "audio/mpeg", "audio/mp3":
+		return "mp3"
+	case "audio/flac", "audio/x-flac":
+		return "flac"
+	case "audio/ogg":
+		return "ogg"
+	}
+	return "wav"
+}
+
+func (e *requestEncoder) document(m *llm.Media) bool {
+	switch {
+	case m.Data == "" && m.FileID != "" && e.of != Name && e.of != "responses":
+		e.refuse("The document is one that another provider keeps. Send it inline.")
+		return false
+	case m.Data == "" && m.FileID == "" && !e.Own:
+		e.refuse("The model's API takes documents inline alone. Send the data, in base64.")
+		return false
+	}
+	e.Dst = append(e.Dst, `{"type":"file","file":{`...)
+	if m.Name != "" {
+		e.Inner("filename", m.Name)
+	}
+	if m.FileID != "" {
+		e.Inner("file_id", m.FileID)
+	} else if m.MIME == "" {
+		e.Inner("file_data", m.Data)
+	} else {
+		e.Inner("file_data", DataURL(m.MIME, "", m.Data))
+	}
+	e.Dst = append(e.Dst, '}')
+	return true
+}
+
+// DataURL is the base64 data URL (RFC 2397) of data; of the media type
+// otherwise where none is known.
+func DataURL(mime, otherwise, data string) string {
+	if mime == "" {
+		mime = otherwise
+	}
+	return "data:" + mime + ";base64," + data
+}
