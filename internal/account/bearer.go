@@ -15,3 +15,16 @@ func BearerToken(h http.Header) string {
 	}
 	return strings.TrimSpace(v[len(scheme):])
 }
+
+// Token is the key that a request carries: the token of its Authorization
+// header or, without one, the first of these headers that holds anything.
+func Token(h http.Header, others []string) string {
+	token := BearerToken(h)
+	for _, name := range others {
+		if token != "" {
+			break
+		}
+		token = h.Get(name)
+	}
+	return token
+}

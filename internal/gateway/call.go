@@ -127,13 +127,7 @@ func (c *call) recoverPanic() {
 
 // authenticate finds out who calls and whether they may.
 func (c *call) authenticate() error {
-	c.token = account.BearerToken(c.r.Header)
-	for _, name := range c.dialect.KeyHeaders {
-		if c.token != "" {
-			break
-		}
-		c.token = c.r.Header.Get(name)
-	}
+	c.token = account.Token(c.r.Header, c.dialect.KeyHeaders)
 	p, err := c.server.accounts.Authenticate(c.r.Context(), c.token)
 	if err != nil {
 		return err
