@@ -32,26 +32,30 @@ type Options struct {
 	Router   *route.Router
 	// Native is the dialect whose errors the service's own API speaks.
 	Native *dialect.Dialect
-	Now    func() time.Time
-	Log    *slog.Logger
+	// Anthropic and Gemini are those whose clients list models in a way of
+	// their own.
+	Anthropic, Gemini *dialect.Dialect
+	Now               func() time.Time
+	Log               *slog.Logger
 }
 
 // Server answers everything that is not a request to a model.
 type Server struct {
-	accounts *account.Service
-	ledger   *ledger.Ledger
-	uses     UsesReader
-	router   *route.Router
-	native   *dialect.Dialect
-	now      func() time.Time
-	log      *slog.Logger
+	accounts          *account.Service
+	ledger            *ledger.Ledger
+	uses              UsesReader
+	router            *route.Router
+	native            *dialect.Dialect
+	anthropic, gemini *dialect.Dialect
+	now               func() time.Time
+	log               *slog.Logger
 }
 
 // New makes a server.
 func New(o Options) *Server {
 	return &Server{
 		accounts: o.Accounts, ledger: o.Ledger, uses: o.Uses, router: o.Router,
-		native: o.Native, now: o.Now, log: o.Log,
+		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, now: o.Now, log: o.Log,
 	}
 }
 
@@ -69,11 +73,12 @@ const writeWithin = 30 * time.Second
 // endpoint answers a request with a JSON body, or with an error.
 type endpoint func(r *request) (body []byte, err error)
 
-// guard lets callers through who have the permission. At the service's own
-// doors a key travels in the Authorization header alone.
-func (s *Server) guard(permission account.Permission, next endpoint) http.Handler {
-	return s.handle(s.native, func(r *request) ([]byte, error) {
-		p, err := s.accounts.Authenticate(r.Context(), account.BearerToken(r.Header))
+// guard lets callers through who have the permission. Their key travels where
+// the dialect d has it: at the service's own doors in the Authorization header
+// alone.
+func (s *Server) guard(d *dialect.Dialect, permission account.Permission, next endpoint) http.Handler {
+	return s.handle(d, func(r *request) ([]byte, error) {
+		p, err := s.accounts.Authenticate(r.Context(), account.Token(r.Header, d.KeyHeaders))
 		if err != nil {
 			return nil, err
 		}

@@ -30,10 +30,14 @@ func (g *instance) entrances() []entrance {
 			all = append(all, entrance{r.Pattern, account.Chat, g.gateway.Handler(d, r.Op, account.Chat), d})
 		}
 	}
+	gemini := g.fleet.dialect("gemini")
 	return append(all,
 		entrance{"GET /v1/uses", account.Uses, g.api.Uses(account.Uses), nil},
 		entrance{"GET /uses", account.Uses, g.api.Uses(account.Uses), nil},
 		entrance{"GET /v1/models", account.Chat, g.api.Models(account.Chat), nil},
+		entrance{"GET /v1/models/{id...}", account.Chat, g.api.Model(account.Chat), nil},
+		entrance{"GET /v1beta/models", account.Chat, g.api.GeminiModels(account.Chat), gemini},
+		entrance{"GET /v1beta/models/{target...}", account.Chat, g.api.GeminiModel(account.Chat), gemini},
 		entrance{"GET /livez", "", g.api.Live(), nil},
 		entrance{"GET /readyz", "", g.api.Ready(g.draining.Load), nil},
 		entrance{"GET /setup/{token}", "", g.api.Setup(), nil},
@@ -60,7 +64,7 @@ func (g *instance) handler() http.Handler {
 	nothing := g.api.NotFound()
 	mux.Handle("/", nothing)
 	return g.gateway.Bounded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path.Clean(r.URL.Path) != r.URL.Path { // the mux would redirect, in words of its own
+		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped { // the mux would redirect, in words of its own
 			nothing.ServeHTTP(w, r)
 			return
 		}
