@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,8 +36,10 @@ type Options struct {
 	// Anthropic and Gemini are those whose clients list models in a way of
 	// their own.
 	Anthropic, Gemini *dialect.Dialect
-	Now               func() time.Time
-	Log               *slog.Logger
+	// Version is that of the program.
+	Version string
+	Now     func() time.Time
+	Log     *slog.Logger
 }
 
 // Server answers everything that is not a request to a model.
@@ -47,6 +50,7 @@ type Server struct {
 	router            *route.Router
 	native            *dialect.Dialect
 	anthropic, gemini *dialect.Dialect
+	document          func() (*document, error) // made when it is first asked for
 	now               func() time.Time
 	log               *slog.Logger
 }
@@ -56,6 +60,7 @@ func New(o Options) *Server {
 	return &Server{
 		accounts: o.Accounts, ledger: o.Ledger, uses: o.Uses, router: o.Router,
 		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, now: o.Now, log: o.Log,
+		document: sync.OnceValues(func() (*document, error) { return newDocument(o.Version) }),
 	}
 }
 

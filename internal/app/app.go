@@ -119,7 +119,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	g.api = api.New(api.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store, Router: g.router,
 		Native: g.fleet.dialect("native"), Anthropic: g.fleet.dialect("anthropic"), Gemini: g.fleet.dialect("gemini"),
-		Now: o.Now, Log: o.Log,
+		Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	return g, nil
 }

@@ -38,6 +38,7 @@ func (g *instance) entrances() []entrance {
 		entrance{"GET /v1/models/{id...}", account.Chat, g.api.Model(account.Chat), nil},
 		entrance{"GET /v1beta/models", account.Chat, g.api.GeminiModels(account.Chat), gemini},
 		entrance{"GET /v1beta/models/{target...}", account.Chat, g.api.GeminiModel(account.Chat), gemini},
+		entrance{"GET /openapi.json", "", g.api.Document(), nil},
 		entrance{"GET /livez", "", g.api.Live(), nil},
 		entrance{"GET /readyz", "", g.api.Ready(g.draining.Load), nil},
 		entrance{"GET /setup/{token}", "", g.api.Setup(), nil},
