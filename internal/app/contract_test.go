@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -28,14 +27,13 @@ type contract struct {
 // contractURL is the document's base for references within it.
 const contractURL = "https://weir.test/openapi.json"
 
-func newContract(t testing.TB, tree map[string]any) *contract {
-	t.Helper()
+func newContract(tree map[string]any) (*contract, error) {
 	c := &contract{tree: tree, compiler: jsonschema.NewCompiler(), compiled: map[string]*jsonschema.Schema{}}
 	c.compiler.DefaultDraft(jsonschema.Draft2020)
 	if err := c.compiler.AddResource(contractURL, tree); err != nil {
-		t.Fatalf("the document: %v", err)
+		return nil, fmt.Errorf("the document: %w", err)
 	}
-	return c
+	return c, nil
 }
 
 // pointer is a JSON pointer in a fragment.

@@ -13,7 +13,7 @@ import (
 )
 
 // document is the OpenAPI document as a program gets it, without a key.
-func (h *house) document() (text string, tree map[string]any) {
+func (h *house) document() (text string, c *contract) {
 	h.t.Helper()
 	r := h.do(ask{path: "/openapi.json", key: noKey})
 	if r.status != http.StatusOK || r.header.Get("Content-Type") != "application/json" {
@@ -23,7 +23,10 @@ func (h *house) document() (text string, tree map[string]any) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return r.body, v.(map[string]any)
+	if c, err = newContract(v.(map[string]any)); err != nil {
+		h.t.Fatal(err)
+	}
+	return r.body, c
 }
 
 // TestDocumentIsOpenAPI holds the document against OpenAPI 3.1, with its
@@ -31,7 +34,7 @@ func (h *house) document() (text string, tree map[string]any) {
 func TestDocumentIsOpenAPI(t *testing.T) {
 	t.Parallel()
 	h := open(t, setup{yaml: housed("http://127.0.0.1:1")})
-	text, tree := h.document()
+	text, c := h.document()
 	if err := validOpenAPI(t, text); err != nil {
 		t.Errorf("the document: got %v", err)
 	}
@@ -50,14 +53,13 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 			t.Errorf("the document with %s in place of %s: got it taken for valid", to, from)
 		}
 	}
-	c := newContract(t, tree)
-	for _, name := range slices.Sorted(maps.Keys(tree["components"].(map[string]any)["schemas"].(map[string]any))) {
+	for _, name := range slices.Sorted(maps.Keys(c.tree["components"].(map[string]any)["schemas"].(map[string]any))) {
 		if _, err := c.schema(pointer("components", "schemas", name)); err != nil {
 			t.Error(err)
 		}
 	}
-	if tree["info"].(map[string]any)["version"] != "test" {
-		t.Errorf("version: got %v, want the program's", tree["info"])
+	if c.tree["info"].(map[string]any)["version"] != "test" {
+		t.Errorf("version: got %v, want the program's", c.tree["info"])
 	}
 }
 
@@ -74,8 +76,7 @@ func validOpenAPI(t *testing.T, text string) error {
 func TestDocumentIsKept(t *testing.T) {
 	t.Parallel()
 	h := open(t, setup{yaml: housed("http://127.0.0.1:1")})
-	_, tree := h.document()
-	c := newContract(t, tree)
+	_, c := h.document()
 	first := h.do(ask{path: "/openapi.json", key: noKey})
 	tag := first.header.Get("ETag")
 	for etag, want := range map[string]int{tag: http.StatusNotModified, `"x", ` + tag: http.StatusNotModified, "W/" + tag: http.StatusNotModified, `"x"`: http.StatusOK} {
@@ -97,8 +98,7 @@ func TestDocumentIsKept(t *testing.T) {
 func TestContractRefuses(t *testing.T) {
 	t.Parallel()
 	h, _ := openHoused(t)
-	_, tree := h.document()
-	c := newContract(t, tree)
+	_, c := h.document()
 	good, streamed := h.chat("house/echo"), h.stream("house/echo")
 	for name, r := range map[string]reply{"whole": good, "stream": streamed} {
 		if err := c.check(r, "paths", "/v1/chat", "post", "responses", "200"); err != nil {

@@ -53,8 +53,8 @@ func TestRepliesKeepToDocument(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := open(t, setup{yaml: everyDialect(up.url) + "max_body: 64KiB\n"})
-	_, tree := h.document()
-	q := &inquest{contract: newContract(t, tree), h: h, seen: map[string]bool{}}
+	_, c := h.document()
+	q := &inquest{contract: c, h: h, seen: map[string]bool{}}
 	t.Run("replies", func(t *testing.T) {
 		for i, f := range fronts() {
 			t.Run(f.path, func(t *testing.T) {
