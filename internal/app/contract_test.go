@@ -2,8 +2,8 @@ package app_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -133,7 +133,7 @@ func (c *contract) checkEvents(place, body string) error {
 		}
 	}
 	if events == 0 {
-		return io.ErrUnexpectedEOF
+		return errors.New("no events")
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (c *contract) checkHeader(values, at []string) error {
 	case !ok:
 		return fmt.Errorf("nothing stands at %s", pointer(where...))
 	case len(values) == 0 && header["required"] == true:
-		return http.ErrNotSupported
+		return errors.New("it is missing")
 	case len(values) == 0:
 		return nil
 	}

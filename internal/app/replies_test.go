@@ -33,6 +33,11 @@ func (q *inquest) hold(t *testing.T, a ask, path string, want int) reply {
 	if err := q.check(r, "paths", path, method, "responses", fmt.Sprint(r.status)); err != nil {
 		t.Errorf("%s %s: %v\n%s", method, a.path, err, r.body)
 	}
+	if a.body != "" && r.status == http.StatusOK {
+		if err := q.violation(pointer("paths", path, "post", "requestBody", "content", "application/json", "schema"), a.body); err != nil {
+			t.Errorf("%s: the document refuses a request that was answered: %v\n%s", path, err, a.body)
+		}
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.seen[fmt.Sprintf("%s %s %d", method, path, r.status)] = true
