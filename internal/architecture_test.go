@@ -13,9 +13,9 @@ import (
 
 // layers are the packages, each of which may import what lies below it alone.
 var layers = [][]string{
-	{"llm", "rawjson", "sse"},
+	{"llm", "rawjson", "seal", "sse"},
 	{"dialect/compose", "dialect/explain", "dialect/parse", "dialect/stamp"},
-	{"config", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
+	{"config", "conversation", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect/responses"},
 	{"dialect", "pricing", "ledger"},
 	{"provider", "account"},

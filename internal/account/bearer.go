@@ -5,6 +5,19 @@ import (
 	"strings"
 )
 
+// Token is the token of the Authorization header, else of the first of the
+// other headers that is there; empty if there is none.
+func Token(h http.Header, others ...string) string {
+	token := BearerToken(h)
+	for _, name := range others {
+		if token != "" {
+			break
+		}
+		token = h.Get(name)
+	}
+	return token
+}
+
 // BearerToken is the token of an Authorization header, empty if there is none
 // (RFC 6750; the scheme's case does not count).
 func BearerToken(h http.Header) string {
@@ -14,17 +27,4 @@ func BearerToken(h http.Header) string {
 		return ""
 	}
 	return strings.TrimSpace(v[len(scheme):])
-}
-
-// Token is the key that a request carries: the token of its Authorization
-// header or, without one, the first of these headers that holds anything.
-func Token(h http.Header, others []string) string {
-	token := BearerToken(h)
-	for _, name := range others {
-		if token != "" {
-			break
-		}
-		token = h.Get(name)
-	}
-	return token
 }

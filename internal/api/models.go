@@ -77,13 +77,13 @@ func byVersion(anthropics, others http.Handler) http.Handler {
 }
 
 func (s *Server) allModels(permission account.Permission, shape *modelShape) http.Handler {
-	return s.guard(shape.errors, permission, func(r *request) ([]byte, error) {
+	return s.guardDoor(shape.errors, permission, func(r *request) ([]byte, error) {
 		return shape.list(r, s.visible(r.principal))
 	})
 }
 
 func (s *Server) oneModel(permission account.Permission, shape *modelShape, wildcard string) http.Handler {
-	return s.guard(shape.errors, permission, func(r *request) ([]byte, error) {
+	return s.guardDoor(shape.errors, permission, func(r *request) ([]byte, error) {
 		m, err := findModel(s.visible(r.principal), r.PathValue(wildcard), shape.vendor)
 		if err != nil {
 			return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/conversation"
 	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -36,6 +37,10 @@ type Options struct {
 	// Anthropic and Gemini are those whose clients list models in a way of
 	// their own.
 	Anthropic, Gemini *dialect.Dialect
+	// Kept are the responses of the Responses API, whose errors are in the
+	// words of the dialect Responses.
+	Kept      *conversation.Service
+	Responses *dialect.Dialect
 	// Version is that of the program.
 	Version string
 	Now     func() time.Time
@@ -50,6 +55,8 @@ type Server struct {
 	router            *route.Router
 	native            *dialect.Dialect
 	anthropic, gemini *dialect.Dialect
+	kept              *conversation.Service
+	spoken            *dialect.Dialect          // of what is kept
 	document          func() (*document, error) // made when it is first asked for
 	now               func() time.Time
 	log               *slog.Logger
@@ -59,7 +66,7 @@ type Server struct {
 func New(o Options) *Server {
 	return &Server{
 		accounts: o.Accounts, ledger: o.Ledger, uses: o.Uses, router: o.Router,
-		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, now: o.Now, log: o.Log,
+		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, kept: o.Kept, spoken: o.Responses, now: o.Now, log: o.Log,
 		document: sync.OnceValues(func() (*document, error) { return newDocument(o.Version) }),
 	}
 }
@@ -69,6 +76,7 @@ type request struct {
 	*http.Request
 	id        string
 	principal *account.Principal // nil where anybody may call
+	token     string             // the caller's key
 	reply     http.Header        // its headers
 }
 
@@ -78,12 +86,18 @@ const writeWithin = 30 * time.Second
 // endpoint answers a request with a JSON body, or with an error.
 type endpoint func(r *request) (body []byte, err error)
 
-// guard lets callers through who have the permission. Their key travels where
-// the dialect d has it: at the service's own doors in the Authorization header
-// alone.
-func (s *Server) guard(d *dialect.Dialect, permission account.Permission, next endpoint) http.Handler {
+// guard lets callers through who have the permission. At the service's own
+// doors a key travels in the Authorization header alone.
+func (s *Server) guard(permission account.Permission, next endpoint) http.Handler {
+	return s.guardDoor(s.native, permission, next)
+}
+
+// guardDoor lets callers through who have the permission, at the door of the
+// dialect d.
+func (s *Server) guardDoor(d *dialect.Dialect, permission account.Permission, next endpoint) http.Handler {
 	return s.handle(d, func(r *request) ([]byte, error) {
-		p, err := s.accounts.Authenticate(r.Context(), account.Token(r.Header, d.KeyHeaders))
+		r.token = account.Token(r.Header, d.KeyHeaders...)
+		p, err := s.accounts.Authenticate(r.Context(), r.token)
 		if err != nil {
 			return nil, err
 		}

@@ -30,7 +30,7 @@ const (
 
 // Uses answers GET /v1/uses: the usage of the caller's account.
 func (s *Server) Uses(permission account.Permission) http.Handler {
-	return s.guard(s.native, permission, s.reportUses)
+	return s.guard(permission, s.reportUses)
 }
 
 func (s *Server) reportUses(r *request) ([]byte, error) {

@@ -17,6 +17,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/api"
 	"weir/internal/config"
+	"weir/internal/conversation"
 	"weir/internal/gateway"
 	"weir/internal/ledger"
 	"weir/internal/route"
@@ -81,6 +82,7 @@ type instance struct {
 	fleet    *fleet
 
 	idempotency *idempotency
+	kept        *conversation.Service
 	router      *route.Router
 	gateway     *gateway.Server
 	api         *api.Server
@@ -111,7 +113,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	g.router = route.NewRouter(table)
 	g.onClose(func() error { g.router.Table().Close(); return nil })
 	g.gateway = gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency,
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
 		Now: o.Now, Log: o.Log,
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency),
 		Timing: o.Timing,
@@ -119,6 +121,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	g.api = api.New(api.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store, Router: g.router,
 		Native: g.fleet.dialect("native"), Anthropic: g.fleet.dialect("anthropic"), Gemini: g.fleet.dialect("gemini"),
+		Kept: g.kept, Responses: g.fleet.dialect("responses"),
 		Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	return g, nil
@@ -139,13 +142,16 @@ func (g *instance) close() error {
 // openData opens the database and the journal.
 func (g *instance) openData(ctx context.Context) error {
 	o := g.options
-	db, err := OpenStore(ctx, &o.Config, o.Log)
+	where := storeOptions(&o.Config, o.Log)
+	where.Clock = o.Now
+	db, err := store.Open(ctx, where)
 	if err != nil {
 		return err
 	}
 	g.store = db
 	g.onClose(db.Close)
 	g.accounts = account.NewService(db, o.Now, o.Log)
+	g.kept = conversation.New(conversation.Options{Store: db, Now: o.Now, TTL: o.Config.Retention.Responses})
 	journal := ledger.Options{
 		Dir: filepath.Join(o.Config.Data, "journal"), Store: db,
 		Strict: o.Config.Durability == "strict",
@@ -279,6 +285,9 @@ func (g *instance) retain(ctx context.Context) {
 		}
 		if _, err := g.store.IdempotencySweep(ctx); err != nil && ctx.Err() == nil {
 			g.options.Log.Error("expired replies could not be deleted", "err", err)
+		}
+		if _, err := g.store.SweepResponses(ctx); err != nil && ctx.Err() == nil {
+			g.options.Log.Error("expired responses could not be deleted", "err", err)
 		}
 	}
 }

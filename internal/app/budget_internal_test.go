@@ -73,7 +73,10 @@ func (s *sink) isWhole(t testing.TB, name string) {
 }
 
 // pipeline is a gateway before a canned provider.
-func pipeline(t testing.TB, c canned) (g *instance, key string) {
+func pipeline(t testing.TB, c canned) (g *instance, key string) { return pipelineOf(t, c, "openai") }
+
+// pipelineOf is a gateway before a canned provider of that wire format.
+func pipelineOf(t testing.TB, c canned, wire string) (g *instance, key string) {
 	g = newInstance(t)
 	key = newKey(t, g, "hot")
 	store := deafStore{make(chan struct{})}
@@ -90,7 +93,7 @@ func pipeline(t testing.TB, c canned) (g *instance, key string) {
 		}
 	})
 	p, err := provider.New(provider.Options{
-		Name: "house", Dialect: g.fleet.dialect("openai"), BaseURL: "http://canned.invalid/v1",
+		Name: "house", Dialect: g.fleet.dialect(wire), BaseURL: "http://canned.invalid/v1",
 		APIKeys: []llm.Secret{llm.NewSecret("sk-canned")}, Transport: c,
 	})
 	if err != nil {

@@ -22,15 +22,27 @@ type entrance struct {
 // does not exist.
 func (g *instance) entrances() []entrance {
 	var all []entrance
+	seen := map[string]bool{} // OpenAI's two wire formats have routes in common
 	for _, d := range g.fleet.dialects {
 		if !d.Door {
 			continue
 		}
-		for _, r := range d.Routes {
-			all = append(all, entrance{r.Pattern, account.Chat, g.gateway.Handler(d, r.Op, account.Chat), d})
+		for route, served := range d.Served() {
+			if seen[route] {
+				continue
+			}
+			seen[route] = true
+			all = append(all, entrance{route, account.Chat, g.gateway.Handler(d, served, account.Chat), d})
 		}
 	}
 	gemini := g.fleet.dialect("gemini")
+	responses := g.fleet.dialect("responses")
+	all = append(all,
+		entrance{"GET /v1/responses/{id}", account.Chat, g.api.Response(account.Chat), responses},
+		entrance{"DELETE /v1/responses/{id}", account.Chat, g.api.DeleteResponse(account.Chat), responses},
+		entrance{"GET /v1/responses/{id}/input_items", account.Chat, g.api.ResponseInput(account.Chat), responses},
+		entrance{"POST /v1/responses/{id}/cancel", account.Chat, g.api.CancelResponse(account.Chat), responses},
+	)
 	return append(all,
 		entrance{"GET /v1/uses", account.Uses, g.api.Uses(account.Uses), nil},
 		entrance{"GET /uses", account.Uses, g.api.Uses(account.Uses), nil},

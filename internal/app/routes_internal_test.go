@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/config"
+	"weir/internal/dialect"
 	"weir/internal/llm"
 )
 
@@ -124,7 +125,7 @@ func TestDefectInRequest(t *testing.T) {
 	key := newKey(t, g, "unlucky")
 	broken := *g.fleet.dialect("native")
 	broken.Scan = func([]byte, *http.Request) (llm.Head, error) { panic("the secret of the house") }
-	handler := g.gateway.Handler(&broken, llm.OpChat, account.Chat)
+	handler := g.gateway.Handler(&broken, []*dialect.Operation{&broken.Operation}, account.Chat)
 	w := knock(g, handler, "POST /v1/chat", key)
 	if body := w.Body.String(); w.Code != 500 || !strings.Contains(body, `"INTERNAL_ERROR"`) || strings.Contains(body, "secret") {
 		t.Errorf("got %d %s, want a 500 that does not say why", w.Code, body)

@@ -163,6 +163,8 @@ type Outbound struct {
 type Retention struct {
 	// Requests is the life of request rows, at least one day.
 	Requests time.Duration `yaml:"requests"`
+	// Responses is the life of what the Responses API keeps; 0 keeps none.
+	Responses time.Duration `yaml:"responses"`
 }
 
 // Telemetry is where metrics are served.
@@ -196,7 +198,7 @@ func Default() Config {
 		DefaultMaxOutput: 8192,
 		MaxConcurrency:   4096,
 		MaxBody:          32 << 20,
-		Retention:        Retention{Requests: 90 * day},
+		Retention:        Retention{Requests: 90 * day, Responses: 30 * day},
 		DrainTimeout:     30 * time.Second,
 		Log:              Log{Level: "info", Format: "auto"},
 	}

@@ -28,6 +28,7 @@ func TestEveryPlainKeyIsAVariable(t *testing.T) {
 		"WEIR_OUTBOUND_PROXY":       "http://p:1",
 		"WEIR_OUTBOUND_CA_FILE":     "ca.pem",
 		"WEIR_RETENTION_REQUESTS":   "30d",
+		"WEIR_RETENTION_RESPONSES":  "0d",
 		"WEIR_TELEMETRY_LISTEN":     ":9090",
 		"WEIR_WEBHOOKS":             "{allow_private: true}",
 		"WEIR_DRAIN_TIMEOUT":        "5s",
@@ -48,6 +49,7 @@ func TestEveryPlainKeyIsAVariable(t *testing.T) {
 	want.TLS = config.TLS{Cert: "c.pem", Key: "k.pem"}
 	want.Outbound = config.Outbound{Proxy: llm.NewSecret("http://p:1"), CAFile: "ca.pem"}
 	want.Retention.Requests = 30 * 24 * time.Hour
+	want.Retention.Responses = 0
 	want.Telemetry.Listen, want.Webhooks.AllowPrivate = ":9090", true
 	want.DrainTimeout, want.Log.Level = 5*time.Second, "debug"
 	want.Aliases = map[string]config.Alias{"fast": {Targets: []string{"a/b", "c/d"}, Strategy: "fallback"}}

@@ -106,7 +106,7 @@ public_url: ""
 trusted_proxies: []
 tls: {cert: "", key: ""}
 outbound: {proxy: "", ca_file: ""}
-retention: {requests: 90d}
+retention: {requests: 90d, responses: 30d}
 max_body: 32MiB
 telemetry: {listen: ""}
 insecure_http: false

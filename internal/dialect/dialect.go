@@ -11,22 +11,27 @@ package dialect
 import (
 	"io"
 	"net/http"
+	"strings"
 
 	"weir/internal/llm"
 	"weir/internal/sse"
 )
 
-// Dialect is one wire format. A nil function means that the wire format has no
-// such half; tests range over All and hold the rest to one conformance.
+// Dialect is one wire format: how a vendor says who asks, what went wrong and
+// what its models are called, and its chat. A nil function means that the wire
+// format has no such half; tests range over All and hold the rest to one
+// conformance.
 type Dialect struct {
 	// Name is the word for it in the configuration and in the catalogue.
 	Name string
 
+	// Operation is its chat.
+	Operation
+	// Others are what it can do beside chat.
+	Others []*Operation
+
 	// The server half.
 
-	// Routes are the ServeMux patterns at which it is spoken. A wildcard
-	// {target...} in one is what Scan reads the model from.
-	Routes []Route
 	// Door is whether clients may speak it to the gateway; otherwise its
 	// server half is the simulator's alone.
 	Door bool
@@ -36,11 +41,88 @@ type Dialect struct {
 	// KeyHeaders are the headers, beside Authorization, in which a client of
 	// this wire format may send its key.
 	KeyHeaders []string
-	// Framing is how the events of a stream stand in its body.
-	Framing Framing
 	// IDPrefix is what the ids of answers begin with, by which some programs
 	// tell them from others.
 	IDPrefix string
+	// Status is the HTTP status of an error.
+	Status func(c llm.Code) int
+	// EncodeError appends the body of an error reply to dst.
+	EncodeError func(dst []byte, e *llm.Error, requestID string) []byte
+
+	// The client half.
+
+	// Canonical is the one name under which a model that may be named in
+	// several ways is known, priced and allowed; nil where there is one way.
+	Canonical func(model string) string
+	// Headers go with every request, beside the credential.
+	Headers []Header
+	// Passed are headers of a client's request that go to a provider of this wire
+	// format: the request means something else without them.
+	Passed []string
+	// Prefill is whether its vendor continues a conversation that ends with an
+	// assistant's message behind that message.
+	Prefill bool
+	// DecodeError reads the provider's explanation from an error body of any
+	// shape. The message is fit to be shown; empty when there is none.
+	DecodeError func(body []byte) llm.ProviderError
+}
+
+// For is the operation of the wire format; nil where it has none such.
+func (d *Dialect) For(op llm.Op) *Operation {
+	if op == llm.OpChat {
+		return &d.Operation
+	}
+	for _, o := range d.Others {
+		if o.Op == op {
+			return o
+		}
+	}
+	return nil
+}
+
+// Served are the operations that have a server half, by route.
+func (d *Dialect) Served() map[string][]*Operation {
+	served := map[string][]*Operation{}
+	for _, o := range append([]*Operation{&d.Operation}, d.Others...) {
+		for _, route := range o.Routes {
+			served[route] = append(served[route], o)
+		}
+	}
+	return served
+}
+
+// Asked is the one of a route's operations that a request asks for.
+func Asked(served []*Operation, path string) *Operation {
+	for _, o := range served {
+		if o.Suffix != "" && strings.HasSuffix(path, o.Suffix) {
+			return o
+		}
+	}
+	return served[0]
+}
+
+// Operation is one thing that can be asked for in a wire format, and its codec.
+// Two wire formats share one where it is the same in both. One without
+// DecodeRequest is not translated: it goes to providers that speak the same.
+type Operation struct {
+	Op llm.Op
+
+	// The server half.
+
+	// Routes are the ServeMux patterns at which it is asked for. A wildcard
+	// {target...} in one is what Scan reads the model from.
+	Routes []string
+	// Suffix is what the path of a request ends with, where several operations
+	// have a route in common; empty for the one that has the rest.
+	Suffix string
+	// Multipart is whether a request is multipart/form-data instead of JSON.
+	Multipart bool
+	// Silent is whether no tokens come out.
+	Silent bool
+	// Free is whether providers charge nothing for it.
+	Free bool
+	// Framing is how the events of a stream stand in its body.
+	Framing Framing
 	// KeepAlive is what goes out in every silence of a stream, and says nothing
 	// to the clients of this wire format.
 	KeepAlive string
@@ -58,30 +140,24 @@ type Dialect struct {
 	EncodeReply func(dst []byte, r *llm.Reply) []byte
 	// NewEncoder encodes one streamed answer.
 	NewEncoder func(m llm.Meta) Encoder
-	// Status is the HTTP status of an error.
-	Status func(c llm.Code) int
-	// EncodeError appends the body of an error reply to dst.
-	EncodeError func(dst []byte, e *llm.Error, requestID string) []byte
+	// Kept is the whole answer in the data of a stream's event, or nil where
+	// that holds none, in a wire format whose answers are kept for requests to
+	// come; a nil function in any other.
+	Kept func(data []byte) []byte
 
 	// The client half.
 
-	// Canonical is the one name under which a model that may be named in
-	// several ways is known, priced and allowed; nil where there is one way.
-	Canonical func(model string) string
 	// Path is what follows a provider's base URL.
-	Path func(op llm.Op, model string, stream bool) string
-	// Headers go with every request, beside the credential.
-	Headers []Header
+	Path func(model string, stream bool) string
 	// EncodeRequest writes the body of a request. Dropped names what this wire
 	// format cannot carry and leaves out: at most 100 names of at most 64 bytes of
 	// printable ASCII.
 	EncodeRequest func(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error)
-	// Prefill is whether its vendor continues a conversation that ends with an
-	// assistant's message behind that message.
-	Prefill bool
 	// Splice appends to dst a body of this same wire format with nothing
 	// changed but what the gateway must change.
 	Splice func(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte
+	// Raw is whether a whole answer may be of another type than JSON.
+	Raw bool
 	// DecodeReply reads a whole answer. An *llm.Error is one that the provider
 	// reported in place of it, and may come with the usage beside it; any other
 	// error means that it did not keep to its protocol.
@@ -92,15 +168,6 @@ type Dialect struct {
 	// usage completed by what the gateway charged. Without a usage object the
 	// bytes stay as they are.
 	Stamp func(dst, data []byte, f *llm.Final) []byte
-	// DecodeError reads the provider's explanation from an error body of any
-	// shape. The message is fit to be shown; empty when there is none.
-	DecodeError func(body []byte) llm.ProviderError
-}
-
-// Route is a pattern of net/http.ServeMux and the operation behind it.
-type Route struct {
-	Pattern string
-	Op      llm.Op
 }
 
 // Header is one header of a request.
@@ -140,6 +207,12 @@ type Decoder interface {
 	// that the provider reported in the stream; any other error is a frame
 	// that is not the protocol.
 	Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error)
+}
+
+// Follower is an encoder that can go on behind a stream which another one wrote.
+type Follower interface {
+	// Follow takes note of an event that went out as it came.
+	Follow(frame sse.Event)
 }
 
 // Encoder turns events into a client's stream. All methods append to dst.

@@ -31,17 +31,40 @@ func TestConformance(t *testing.T) {
 			if d.Name == "" {
 				t.Error("no name")
 			}
-			for _, r := range d.Routes {
-				place := route{r.Pattern, d.Door}
-				if other := routes[place]; other != "" || !strings.HasPrefix(r.Pattern, "POST /") || r.Op == "" {
-					t.Errorf("route %q of %s: taken by %q, or without method or operation", r.Pattern, d.Name, other)
+			for pattern, served := range d.Served() {
+				place := route{pattern, d.Door}
+				if other := routes[place]; other != "" && !isShared(served) || !strings.HasPrefix(pattern, "POST /") {
+					t.Errorf("route %q of %s: taken by %q, or without method", pattern, d.Name, other)
 				}
+				checkSuffixes(t, served)
 				routes[place] = d.Name
 			}
 			checkHalves(t, d)
 			checkErrors(t, d)
 			checkEnds(t, d)
 		})
+	}
+}
+
+// isShared reports whether all of a route's operations are those of OpenAI's
+// two wire formats.
+func isShared(served []*dialect.Operation) bool {
+	return len(served) == 1 && served[0].Op != llm.OpChat
+}
+
+// checkSuffixes holds that one operation of a route has the paths that no other
+// one has.
+func checkSuffixes(t *testing.T, served []*dialect.Operation) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, o := range served {
+		if o.Op == "" || seen[o.Suffix] {
+			t.Errorf("the operation %q: the suffix %q is taken", o.Op, o.Suffix)
+		}
+		seen[o.Suffix] = true
+		if got := dialect.Asked(served, "/v1/x"+o.Suffix); got != o {
+			t.Errorf("the suffix %q asks for %q, want %q", o.Suffix, got.Op, o.Op)
+		}
 	}
 }
 

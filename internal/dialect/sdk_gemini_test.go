@@ -23,7 +23,7 @@ func geminiServer(t *testing.T, answer *llm.Reply, failure *llm.Error) (*genai.C
 	d, asked := byName(t, "gemini"), &[]*llm.Request{}
 	mux := http.NewServeMux()
 	for _, route := range d.Routes {
-		mux.HandleFunc(route.Pattern, func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
 				t.Error(err)

@@ -3,9 +3,12 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/provider"
@@ -157,10 +160,15 @@ func (c *call) newAttempt() ledger.Attempt {
 		Requested: c.head.Model, Provider: t.Provider.Name(), Model: t.Model,
 		Opened: now, Arrived: c.started, Stream: c.head.Stream, Price: c.table.Price(t, now),
 	}
-	a.Bound[llm.Input] = int64(len(c.body)) // a token is at least a byte
-	a.Bound[llm.Output] = c.maxOutput(t) * max(1, c.head.Choices)
+	a.Bound = c.head.Units
+	if !c.door.Free && a.Bound.InputTokens() == 0 {
+		a.Bound[llm.Input] = int64(len(c.body)) // a token is at least a byte
+	}
+	if !c.door.Silent {
+		a.Bound[llm.Output] = c.maxOutput(t) * max(1, c.head.Choices)
+	}
 	a.Bound[llm.Requests] = 1
-	a.Hold = min(ledger.MaxCost, a.Price.Bound(a.Bound[llm.Input], a.Bound[llm.Output]))
+	a.Hold = min(ledger.MaxCost, a.Price.Bound(&a.Bound))
 	return a
 }
 
@@ -215,8 +223,8 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 		c.beginStream()
 	}
 	resp, err := t.Provider.Do(ctx, provider.Call{
-		Op: c.op, Model: t.Model, Stream: c.head.Stream, Body: body,
-		AttemptID: c.hold.Attempt().ID.String(), Key: t.Key, Hold: c.hold,
+		Op: c.door.Op, Model: t.Model, Stream: c.head.Stream, Body: body,
+		AttemptID: c.hold.Attempt().ID.String(), ContentType: c.formType(), Header: c.passed(t), Key: t.Key, Hold: c.hold,
 	})
 	if err != nil {
 		return err
@@ -228,13 +236,43 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 	return c.relayWhole(resp)
 }
 
+// passed are the client's headers that go along to the target.
+func (c *call) passed(t *route.Target) []dialect.Header {
+	if t.Provider.Dialect() != c.dialect {
+		return nil
+	}
+	return c.ownHeaders()
+}
+
+// formType is the content type of a request that is a form; empty for JSON.
+func (c *call) formType() string {
+	if !c.door.Multipart {
+		return ""
+	}
+	return c.r.Header.Get("Content-Type")
+}
+
+// ownHeaders are the client's headers that are for a provider which speaks as
+// it does.
+func (c *call) ownHeaders() (passed []dialect.Header) {
+	for _, name := range c.dialect.Passed {
+		if values := c.r.Header.Values(name); len(values) > 0 {
+			passed = append(passed, dialect.Header{Name: name, Value: strings.Join(values, ",")})
+		}
+	}
+	return passed
+}
+
 // prepare is the one branch between forwarding bytes and translating a tree.
 func (c *call) prepare(t *route.Target) ([]byte, error) {
-	to := t.Provider.Dialect()
+	to := c.spoken(t)
 	c.dropped = nil
-	if to == c.dialect {
+	switch {
+	case to == c.door:
 		s := llm.Splice{Model: t.Model, Stream: c.head.Stream}
 		return to.Splice(nil, c.body, &c.head, s, t.Provider.Quirks()), nil
+	case !c.offers(t):
+		return nil, llm.Invalid("model", fmt.Sprintf("The provider %q does not offer %s. GET /v1/models lists what there is.", t.Provider.Name(), c.door.Op))
 	}
 	tree, err := c.tree()
 	if err != nil {
@@ -247,7 +285,7 @@ func (c *call) prepare(t *route.Target) ([]byte, error) {
 // encode translates a request for a target.
 func (c *call) encode(t *route.Target, request *llm.Request) ([]byte, error) {
 	request.Model, request.Stream = t.Model, c.head.Stream
-	body, dropped, err := t.Provider.Dialect().EncodeRequest(request, t.Provider.Quirks())
+	body, dropped, err := c.spoken(t).EncodeRequest(request, t.Provider.Quirks())
 	c.dropped = dropped
 	return body, err
 }

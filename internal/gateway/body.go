@@ -25,7 +25,7 @@ const (
 
 // readBody reads the body into a pooled buffer, within the bound.
 func (c *call) readBody() error {
-	if err := checkContentType(c.r.Header.Get("Content-Type")); err != nil {
+	if err := checkContentType(c.r.Header.Get("Content-Type"), c.door.Multipart); err != nil {
 		return err
 	}
 	limit := c.server.maxBody
@@ -47,7 +47,7 @@ func (c *call) readBody() error {
 	case errors.Is(err, errTooLarge):
 		return tooLarge(limit)
 	case errors.Is(err, errBodies):
-		return &llm.Error{Code: llm.CodeOverloaded, Message: "The gateway is at its limit of request bodies in flight. Try again shortly.", RetryAfter: time.Second}
+		return crowded()
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		c.w.Header().Set("Connection", "close")
 		return &llm.Error{Code: llm.CodeInvalidRequest, Message: fmt.Sprintf("The request body did not arrive within %s.", c.server.timing.BodyRead), Err: err}
@@ -84,11 +84,8 @@ func (c *call) readBounded(buf []byte, limit int64) ([]byte, error) {
 		if len(buf) == cap(buf) {
 			buf = append(buf, 0)[:len(buf)]
 		}
-		if more := int64(cap(buf)) - c.reserved; more > 0 {
-			c.reserved += more
-			if c.server.inBodies.Add(more) > c.server.maxBodies {
-				return buf, errBodies
-			}
+		if more := int64(cap(buf)) - c.reserved; more > 0 && !c.takeRoom(more) {
+			return buf, errBodies
 		}
 		n, err := c.r.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -104,12 +101,38 @@ func (c *call) readBounded(buf []byte, limit int64) ([]byte, error) {
 	}
 }
 
+// takeRoom counts n bytes more for the call, until it ends, and reports whether
+// all bodies together are within their bound.
+func (c *call) takeRoom(n int64) bool {
+	c.reserved += n
+	return c.server.inBodies.Add(n) <= c.server.maxBodies
+}
+
+// reserve is takeRoom with an error for the client.
+func (c *call) reserve(n int64) error {
+	if !c.takeRoom(n) {
+		return crowded()
+	}
+	return nil
+}
+
+func crowded() error {
+	return &llm.Error{Code: llm.CodeOverloaded, Message: "The gateway is at its limit of request bodies in flight. Try again shortly.", RetryAfter: time.Second}
+}
+
 func tooLarge(limit int64) error {
 	return &llm.Error{Code: llm.CodeRequestTooLarge, Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", limit)}
 }
 
-// checkContentType takes JSON with any parameters, and no header at all.
-func checkContentType(value string) error {
+// checkContentType takes JSON with any parameters, and no header at all; where
+// a form is wanted, nothing else.
+func checkContentType(value string, form bool) error {
+	if form {
+		if media, _, err := mime.ParseMediaType(value); err == nil && media == "multipart/form-data" {
+			return nil
+		}
+		return &llm.Error{Code: llm.CodeUnsupportedMedia, Message: fmt.Sprintf("The content type %.100q is not understood: send multipart/form-data.", value)}
+	}
 	if value == "" || value == "application/json" {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/conversation"
 	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -27,7 +28,7 @@ type call struct {
 	w          http.ResponseWriter
 	r          *http.Request
 	dialect    *dialect.Dialect
-	op         llm.Op
+	door       *dialect.Operation // what is asked for
 	permission account.Permission
 	started    time.Time
 
@@ -39,9 +40,10 @@ type call struct {
 	pooled    *[]byte // where body belongs
 	reserved  int64   // bytes that count for it
 	head      llm.Head
-	fallbacks []string     // models that the request names beside its own
-	noRescue  bool         // it does not want an answer continued elsewhere
-	request   *llm.Request // the body's tree, once somebody asked for it
+	turn      *conversation.Turn // what is to be kept with the answer; nil for nothing
+	fallbacks []string           // models that the request names beside its own
+	noRescue  bool               // it does not want an answer continued elsewhere
+	request   *llm.Request       // the body's tree, once somebody asked for it
 	table     *route.Table
 	targets   []route.Target
 	plan      route.Plan
@@ -95,8 +97,14 @@ func (c *call) run() error {
 	if err := c.scanBody(); err != nil {
 		return err
 	}
+	if err := c.recall(); err != nil {
+		return err
+	}
 	if err := c.route(); err != nil {
 		return err
+	}
+	if c.door.Op == llm.OpCountTokens && !c.offers(&c.targets[0]) {
+		return c.countHere()
 	}
 	replayed, err := c.beginIdempotent()
 	if err != nil || replayed {
@@ -127,7 +135,7 @@ func (c *call) recoverPanic() {
 
 // authenticate finds out who calls and whether they may.
 func (c *call) authenticate() error {
-	c.token = account.Token(c.r.Header, c.dialect.KeyHeaders)
+	c.token = account.Token(c.r.Header, c.dialect.KeyHeaders...)
 	p, err := c.server.accounts.Authenticate(c.r.Context(), c.token)
 	if err != nil {
 		return err
@@ -183,7 +191,7 @@ func checkModel(name string) error {
 // a mistake in it is found before anything is opened in the ledger.
 func (c *call) checkTree() error {
 	for i := range c.targets {
-		if c.targets[i].Provider.Dialect() != c.dialect {
+		if c.door.DecodeRequest != nil && c.spoken(&c.targets[i]) != c.door {
 			_, err := c.tree()
 			return err
 		}
@@ -206,10 +214,22 @@ func (c *call) mayUse() error {
 	return nil
 }
 
+// errNoTree is a request that nobody has to understand.
+var errNoTree = errors.New("gateway: the body is not translated")
+
+// spoken is what is asked for as the target speaks of it; nil where it cannot
+// be asked.
+func (c *call) spoken(t *route.Target) *dialect.Operation {
+	return t.Provider.Dialect().For(c.door.Op)
+}
+
 // tree is the body's tree, decoded once.
 func (c *call) tree() (*llm.Request, error) {
 	if c.request == nil {
-		request, err := c.dialect.DecodeRequest(c.body)
+		if c.door.DecodeRequest == nil {
+			return nil, errNoTree
+		}
+		request, err := c.door.DecodeRequest(c.body)
 		if err != nil {
 			return nil, err
 		}

@@ -25,12 +25,15 @@ const (
 // estimate is the usage of an answer of which the provider did not give the
 // last numbers. Those that it gave are believed, as far as they go.
 func (c *call) estimate(t *tally) llm.Usage {
-	var u llm.Usage
+	u := c.units()
 	if c.believable(t) {
 		u = t.usage
 	}
-	if u.InputTokens() == 0 {
+	if u.InputTokens() == 0 && c.head.Units.IsZero() {
 		u[llm.Input] = c.countInput()
+	}
+	if !c.head.Units.IsZero() && u.InputTokens() == 0 {
+		return u // nothing of it is charged by tokens
 	}
 	output, reasoning := t.countOutput()
 	more := max(0, output+reasoning-u.OutputTokens())
@@ -40,9 +43,50 @@ func (c *call) estimate(t *tally) llm.Usage {
 	return u
 }
 
-// countInput counts the tokens of the request. It is never 0: a request that
-// reached a provider has been read.
+// units is what a request that is not for words is charged for where nobody
+// told: by characters or seconds where its model has a price for these, or none
+// at all, else by tokens.
+func (c *call) units() llm.Usage {
+	u, price := c.head.Units, c.hold.Attempt().Price
+	for _, class := range []llm.Class{llm.Characters, llm.Milliseconds} {
+		switch {
+		case u[class] == 0:
+		case price.Rates[class] > 0 || !price.Known():
+			clear(u[:llm.NumTokens])
+		default:
+			u[class] = 0
+		}
+	}
+	return u
+}
+
+// inputUsage is what an attempt is charged for that may have been served, and
+// of whose answer nothing came.
+func (c *call) inputUsage() llm.Usage {
+	u := c.units()
+	if c.head.Units.IsZero() {
+		u[llm.Input] = c.countInput()
+	}
+	for class := range u {
+		if llm.Class(class).IsOutput() || llm.Class(class) == llm.Images {
+			u[class] = 0
+		}
+	}
+	return u
+}
+
+// countInput is how many tokens of input are charged where nobody told. It is
+// never 0 of what costs anything: a request that reached a provider has been
+// read.
 func (c *call) countInput() int64 {
+	if c.door.Free {
+		return 0
+	}
+	return c.inputTokens()
+}
+
+// inputTokens counts the tokens of the request.
+func (c *call) inputTokens() int64 {
 	request, err := c.tree()
 	if err != nil {
 		return max(1, int64(len(c.body))/bytesPerToken)
@@ -52,6 +96,11 @@ func (c *call) countInput() int64 {
 	for i := range request.Messages {
 		tokens += messageOverhead
 		tokens += gather(&text, request.Messages[i].Parts)
+	}
+	if e := request.Embedding; e != nil {
+		for _, s := range e.Texts {
+			tokens += CountTokens(s)
+		}
 	}
 	for i := range request.Tools {
 		text.WriteString(request.Tools[i].Name)

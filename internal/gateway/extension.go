@@ -21,7 +21,7 @@ const maxFallbacks = 8
 // scanBody reads the head of the body, and takes the service's own fields out
 // of it.
 func (c *call) scanBody() (err error) {
-	if c.head, err = c.dialect.Scan(c.body, c.r); err != nil || !mayExtend(c.body) {
+	if c.head, err = c.door.Scan(c.body, c.r); err != nil || c.door.Multipart || !mayExtend(c.body) {
 		return err
 	}
 	cut, err := c.takeExtensions()
@@ -29,7 +29,7 @@ func (c *call) scanBody() (err error) {
 		return err
 	}
 	c.body = cut
-	c.head, err = c.dialect.Scan(c.body, c.r)
+	c.head, err = c.door.Scan(c.body, c.r)
 	return err
 }
 

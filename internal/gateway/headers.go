@@ -22,6 +22,7 @@ type answered struct {
 	Requested string `json:"requested,omitempty"` // where it is another than Model
 	Attempts  int    `json:"attempts"`
 	Cost      string `json:"cost,omitempty"`    // in dollars, where it is known before the body
+	Type      string `json:"type,omitempty"`    // of the body, where it is not JSON
 	Dropped   string `json:"dropped,omitempty"` // names of what the provider's wire format cannot carry
 }
 

@@ -2,12 +2,9 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -16,6 +13,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/seal"
 )
 
 const (
@@ -73,8 +71,8 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 		return false, llm.Invalid("Idempotency-Key", fmt.Sprintf("The header is longer than %d characters.", maxIdempotencyKey))
 	}
 	claim := IdempotencyClaim{
-		Scope: c.principal.Key().ID, Key: digest(header),
-		Body: digest(c.dialect.Name, string(c.op), strconv.FormatBool(c.head.Stream), c.head.Model, strings.Join(c.fallbacks, " "), strconv.FormatBool(c.noRescue), string(c.body)),
+		Scope: c.principal.Key().ID, Key: seal.Digest(header),
+		Body: seal.Digest(c.dialect.Name, string(c.door.Op), strconv.FormatBool(c.head.Stream), c.head.Model, strings.Join(c.fallbacks, " "), strconv.FormatBool(c.noRescue), fmt.Sprint(c.ownHeaders()), string(c.body)),
 	}
 	state, reply, err := c.server.idempotency.Claim(c.r.Context(), claim, idempotencyTTL)
 	if err != nil {
@@ -114,7 +112,7 @@ func (c *call) replay(claim *IdempotencyClaim, sealed []byte) error {
 		return fmt.Errorf("read a kept reply: %w", err)
 	}
 	h := c.w.Header()
-	first.headers(h, "application/json")
+	first.headers(h, cmp.Or(first.Type, "application/json"))
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Idempotent-Replayed", "true")
 	dialect.WriteBody(c.w, body, c.server.timing.Write)
@@ -175,21 +173,5 @@ func (i *idempotent) release(c *call) {
 // Idempotency-Key can derive: the database alone gives nothing away.
 func (c *call) sealer(claim *IdempotencyClaim) (cipher.AEAD, error) {
 	secret := c.token + "\n" + c.r.Header.Get("Idempotency-Key")
-	key, err := hkdf.Key(sha256.New, []byte(secret), []byte(claim.Scope+claim.Key), "weir idempotency v1", 32)
-	if err != nil {
-		return nil, fmt.Errorf("derive a key: %w", err)
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, fmt.Errorf("make a cipher: %w", err)
-	}
-	return cipher.NewGCMWithRandomNonce(block)
-}
-
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		_, _ = fmt.Fprintf(h, "%d:%s", len(p), p) // a hash never gives an error
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	return seal.New(secret, claim.Scope+claim.Key, "weir idempotency v1")
 }

@@ -13,16 +13,24 @@ func (c *call) narrow() error {
 	if len(c.targets) < 2 {
 		return nil
 	}
+	if c.door.Op != llm.OpChat {
+		c.narrowTo(func(t route.Target) bool { return c.offers(&t) })
+		return nil
+	}
 	tree, err := c.tree()
 	if err != nil {
 		return err
 	}
 	needs := needsOf(tree)
-	suits := func(t route.Target) bool { return c.table.Suits(&t, &needs) }
+	c.narrowTo(func(t route.Target) bool { return c.table.Suits(&t, &needs) })
+	return nil
+}
+
+// narrowTo leaves out the targets that do not suit, unless none does.
+func (c *call) narrowTo(suits func(route.Target) bool) {
 	if slices.ContainsFunc(c.targets, suits) {
 		c.targets = slices.DeleteFunc(c.targets, func(t route.Target) bool { return !suits(t) })
 	}
-	return nil
 }
 
 // needsOf is what a request asks of a model.
@@ -55,4 +63,10 @@ func addNeeds(n *route.Needs, parts []llm.Part) {
 			}
 		}
 	}
+}
+
+// offers reports whether the target can be asked for what is asked for.
+func (c *call) offers(t *route.Target) bool {
+	to := c.spoken(t)
+	return to == c.door || to != nil && to.EncodeRequest != nil && c.door.DecodeRequest != nil
 }

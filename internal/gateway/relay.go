@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"strconv"
@@ -26,7 +27,7 @@ func (c *call) relayWhole(resp *provider.Response) error {
 		return err
 	}
 	t := c.target()
-	from := t.Provider.Dialect()
+	from := c.spoken(t)
 	reply, err := from.DecodeReply(body, t.Provider.Quirks())
 	sum := c.sum
 	sum.status = resp.Status
@@ -56,31 +57,44 @@ func (c *call) relayWhole(resp *provider.Response) error {
 		}
 	}()
 	*buf = c.encodeWhole((*buf)[:0], from, body, reply, &s.Usage)
-	return c.sendWhole(*buf)
+	contentType := ""
+	if from.Raw {
+		contentType = resp.Header.Get("Content-Type")
+	}
+	return c.sendWhole(*buf, contentType)
 }
 
 // encodeWhole writes the reply as the client reads it: the provider's own
 // bytes where they speak the same, else a translation.
-func (c *call) encodeWhole(dst []byte, from *dialect.Dialect, body []byte, reply *llm.Reply, usage *llm.Usage) []byte {
-	if from == c.dialect {
+func (c *call) encodeWhole(dst []byte, from *dialect.Operation, body []byte, reply *llm.Reply, usage *llm.Usage) []byte {
+	if from == c.door && c.asAsked(reply) {
 		return from.Stamp(dst, body, c.final(&tally{}, usage))
 	}
 	reply.ID, reply.Model, reply.Created = c.dialect.IDPrefix+c.idText, c.tried[len(c.tried)-1], c.started.Unix()
 	reply.Usage, reply.Reported, reply.Cost = *usage, true, c.cost()
-	return c.dialect.EncodeReply(dst, reply)
+	reply.Base64 = c.head.Base64
+	return c.door.EncodeReply(dst, reply)
 }
 
-func (c *call) sendWhole(body []byte) error {
+// asAsked reports whether vectors have the form that the client asked for: not
+// every server that speaks OpenAI's wire format knows both.
+func (c *call) asAsked(reply *llm.Reply) bool {
+	return len(reply.Vectors) == 0 || c.head.Base64 == (reply.Vectors[0].Numbers == nil)
+}
+
+func (c *call) sendWhole(body []byte, contentType string) error {
 	a := c.answered()
 	if cost := c.cost(); cost != nil {
 		a.Cost = cost.String()
 	}
 	h := c.w.Header()
-	a.headers(h, "application/json")
+	a.Type = contentType
+	a.headers(h, cmp.Or(contentType, "application/json"))
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	if err := c.idem.store(c, &a, body); err != nil {
 		c.server.log.Error("a reply was not kept for its Idempotency-Key", "request", c.idText, "err", err)
 	}
+	c.keep(body)
 	c.releaseBody() // whatever time the client takes
 	dialect.WriteBody(c.w, body, c.server.timing.Write)
 	return nil
@@ -103,7 +117,9 @@ func (c *call) streamWhole(reply *llm.Reply, t *tally, usage *llm.Usage) error {
 		}
 	}
 	c.idem.streamed(c)
-	c.out.write(c.out.encoder.Finish(out, c.final(t, usage)))
+	out = c.out.encoder.Finish(out, c.final(t, usage))
+	c.keepEnd(out)
+	c.out.write(out)
 	return nil
 }
 
@@ -137,9 +153,9 @@ func eventsOf(choice *llm.Choice) []llm.Event {
 // same, the bytes go untouched and the decoder only listens.
 func (c *call) relayStream(resp *provider.Response) error {
 	t := c.target()
-	from := t.Provider.Dialect()
+	from := c.spoken(t)
 	r := relay{
-		call: c, same: from == c.dialect && c.resumed == nil,
+		call: c, same: from == c.door && c.resumed == nil,
 		reader:  from.Framing.NewReader(resp.Body, maxFrame),
 		decoder: from.NewDecoder(t.Provider.Quirks()),
 		stream:  c.out, sum: c.sum,
@@ -165,6 +181,7 @@ type relay struct {
 	sum     *tally
 	events  []llm.Event
 	out     []byte
+	last    []byte    // of what went out as it came, for whoever has to go on behind it
 	held    sse.Event // the event with the last usage, which waits for the settlement
 	asked   bool      // held is there only because the gateway asked for it
 }
@@ -235,16 +252,15 @@ func (r *relay) event(e *llm.Event) (passes bool, err error) {
 			return false, err
 		}
 	}
-	if r.same || e.Kind != llm.EventStart { // else the client reads the gateway's own
-		c.words.add(e)
-	}
+	c.words.add(e)
 	return true, nil
 }
 
 // frameKind is what one frame of a provider's stream carries.
-type frameKind struct{ usage, usageOnly, content, finish, empty bool }
+type frameKind struct{ start, usage, usageOnly, content, finish, empty bool }
 
 func (f *frameKind) note(e *llm.Event) {
+	f.start = f.start || e.Kind == llm.EventStart
 	f.usage = f.usage || e.Kind == llm.EventUsage
 	f.usageOnly = f.usageOnly && e.Kind == llm.EventUsage
 	f.content = f.content || isPiece(e.Kind)
@@ -266,7 +282,24 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 		r.asked = f.usageOnly && !r.call.head.IncludeUsage
 		return
 	}
+	if f.finish {
+		r.call.keepEvent(frame.Data)
+	}
 	r.out = append(r.out, frame.Raw...)
+	if f.start || r.call.words.on {
+		r.follow(frame)
+		return
+	}
+	r.last = append(r.last[:0], frame.Data...)
+}
+
+// follow tells the encoder of an event that went out as it came. It has to know
+// of the first and of the last one, to say in the end what went wrong; of each,
+// where an answer that breaks off may go on.
+func (r *relay) follow(frame sse.Event) {
+	if f, ok := r.stream.encoder.(dialect.Follower); ok {
+		f.Follow(frame)
+	}
 }
 
 // releaseHeld passes on what was kept back and was not the last of its kind.
@@ -281,9 +314,10 @@ func (r *relay) appendHeld(final *llm.Final) {
 	if len(r.held.Data) == 0 || r.asked {
 		return
 	}
-	d, data := r.call.dialect, r.held.Data
+	d, data := r.call.door, r.held.Data
 	if final != nil {
 		data = d.Stamp(nil, data, final)
+		r.call.keepEvent(data)
 	}
 	r.out = d.Framing.Append(r.out, string(r.held.Name), data)
 }
@@ -305,17 +339,23 @@ func (r *relay) finish() error {
 	c.idem.streamed(c)
 	final := c.final(r.sum, c.usageOfAll(&s.Usage))
 	if !r.same {
-		r.stream.write(r.stream.encoder.Finish(r.out, final))
+		sent := len(r.out)
+		r.out = r.stream.encoder.Finish(r.out, final)
+		c.keepEnd(r.out[sent:])
+		r.stream.write(r.out)
 		return nil
 	}
 	r.appendHeld(final)
-	r.stream.write(append(r.out, c.dialect.EndMarker...))
+	r.stream.write(append(r.out, c.door.EndMarker...))
 	return nil
 }
 
 // breakOff sends what is there of an answer that broke off. While the client
 // has seen none of it, it is kept back: another target may begin anew.
 func (r *relay) breakOff() {
+	if len(r.last) > 0 {
+		r.follow(sse.Event{Data: r.last})
+	}
 	switch {
 	case len(r.out) == 0:
 	case r.stream.committed():

@@ -20,8 +20,7 @@ const maxWords = 256 << 10
 type words struct {
 	on    bool // somebody may have to go on from them
 	text  []byte
-	other bool     // there was something that nobody can go on from
-	meta  llm.Meta // with which the stream began, as the client read it
+	other bool // there was something that nobody can go on from
 }
 
 // add takes note of what is sent.
@@ -30,10 +29,6 @@ func (w *words) add(e *llm.Event) {
 		return
 	}
 	switch e.Kind {
-	case llm.EventStart:
-		if w.meta.ID == "" {
-			w.meta = llm.Meta{ID: e.ID, Created: e.Created, Model: e.Model}
-		}
 	case llm.EventText:
 		if e.Choice != 0 || len(w.text)+len(e.Text) > maxWords {
 			w.other = true
@@ -43,15 +38,6 @@ func (w *words) add(e *llm.Event) {
 	case llm.EventRefusal, llm.EventToolCall, llm.EventOther:
 		w.other = true
 	}
-}
-
-// takeMeta is how an encoder of the gateway goes on with a stream that went out
-// as its provider wrote it. It is taken once: the encoder stays.
-func (w *words) takeMeta(usage bool) llm.Meta {
-	m := w.meta
-	w.meta = llm.Meta{}
-	m.IncludeUsage = usage
-	return m
 }
 
 // resume is how an attempt goes on with an answer that another one began.
@@ -283,5 +269,5 @@ func (c *call) keepUsage(u *llm.Usage, wentOn bool) {
 
 // rescues says whether an answer that breaks off is to be continued elsewhere.
 func (c *call) rescues() bool {
-	return c.head.Stream && c.head.Choices == 1 && !c.noRescue && len(c.targets) > 1 && c.table.Rescues(c.head.Model)
+	return c.door.Op == llm.OpChat && c.head.Stream && c.head.Choices == 1 && !c.noRescue && len(c.targets) > 1 && c.table.Rescues(c.head.Model)
 }

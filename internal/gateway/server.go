@@ -11,9 +11,9 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/conversation"
 	"weir/internal/dialect"
 	"weir/internal/ledger"
-	"weir/internal/llm"
 	"weir/internal/route"
 )
 
@@ -23,6 +23,7 @@ type Options struct {
 	Ledger      *ledger.Ledger
 	Router      *route.Router
 	Idempotency IdempotencyStore
+	Kept        *conversation.Service
 	Now         func() time.Time
 	Log         *slog.Logger
 
@@ -65,6 +66,7 @@ type Server struct {
 	ledger      *ledger.Ledger
 	router      *route.Router
 	idempotency IdempotencyStore
+	kept        *conversation.Service
 	now         func() time.Time
 	log         *slog.Logger
 
@@ -85,7 +87,7 @@ type Server struct {
 // New makes a server.
 func New(o Options) *Server {
 	s := &Server{
-		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency,
+		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept,
 		now: o.Now, log: o.Log, maxBody: o.MaxBody, maxBodies: o.MaxBodies, maxConcurrency: o.MaxConcurrency,
 		timing: o.Timing.withDefaults(),
 	}
@@ -104,11 +106,12 @@ func New(o Options) *Server {
 	return s
 }
 
-// Handler answers the operation op in the dialect d to callers who have the
-// permission.
-func (s *Server) Handler(d *dialect.Dialect, op llm.Op, permission account.Permission) http.Handler {
+// Handler answers the operations of the dialect d that have a route in common
+// to callers who have the permission.
+func (s *Server) Handler(d *dialect.Dialect, served []*dialect.Operation, permission account.Permission) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := &call{server: s, w: w, r: r, dialect: d, op: op, permission: permission, started: s.now().UTC().Truncate(time.Microsecond)}
+		door := dialect.Asked(served, r.URL.Path)
+		c := &call{server: s, w: w, r: r, dialect: d, door: door, permission: permission, started: s.now().UTC().Truncate(time.Microsecond)}
 		c.handle()
 	})
 }

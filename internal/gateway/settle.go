@@ -49,7 +49,7 @@ func (c *call) settlementOf(f *provider.Failure) ledger.Settlement {
 		s.Outcome = ledger.OutcomeRejected
 	default:
 		s.Provenance = ledger.Estimated
-		s.Usage[llm.Input] = c.countInput()
+		s.Usage = c.inputUsage()
 		if c.gone() {
 			s.Outcome = ledger.OutcomeClientGone
 		}
@@ -85,8 +85,10 @@ func (c *call) settlementOfWhole(t *tally) ledger.Settlement {
 		Finish: t.finishReason(), Status: t.status, FirstToken: t.firstToken,
 	}
 	if !c.lastWord(t) {
-		s.Provenance = ledger.Estimated
 		s.Usage = c.estimate(t)
+		if s.Usage[llm.Characters] == 0 { // these are as many as they are
+			s.Provenance = ledger.Estimated
+		}
 	}
 	s.Usage[llm.Requests] = 1
 	return s
@@ -119,6 +121,6 @@ func (c *call) abandonHold() {
 	}
 	c.reached = true
 	s := ledger.Settlement{Outcome: ledger.OutcomeFailed, Provenance: ledger.Estimated, Code: llm.CodeInternal}
-	s.Usage[llm.Input] = c.countInput()
+	s.Usage = c.inputUsage()
 	c.settle(s)
 }

@@ -38,12 +38,9 @@ func (c *call) beginStream() {
 	} else {
 		c.out.tell(c.answered())
 	}
-	switch {
-	case !c.out.committed():
+	if !c.out.committed() {
 		c.out.pending, c.words = nil, words{on: c.words.on}
-		c.out.encoder = c.dialect.NewEncoder(c.meta())
-	case c.words.meta.ID != "": // another provider's bytes went out before
-		c.out.encoder = c.dialect.NewEncoder(c.words.takeMeta(c.head.IncludeUsage))
+		c.out.encoder = c.door.NewEncoder(c.meta())
 	}
 }
 
@@ -91,7 +88,7 @@ func (s *clientStream) keepAlive() {
 		s.silent.Reset(wait - quiet)
 		return
 	}
-	s.send([]byte(s.call.dialect.KeepAlive))
+	s.send([]byte(s.call.door.KeepAlive))
 	s.silent.Reset(wait)
 }
 
@@ -106,7 +103,7 @@ func (s *clientStream) send(b []byte) {
 	if !s.begun {
 		s.begun = true
 		h := c.w.Header()
-		s.told.headers(h, c.dialect.Framing.ContentType)
+		s.told.headers(h, c.door.Framing.ContentType)
 		h["Cache-Control"] = []string{"no-cache"}
 		h["X-Accel-Buffering"] = []string{"no"} // nginx's word for: do not hold this back
 		c.w.WriteHeader(http.StatusOK)

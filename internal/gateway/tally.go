@@ -91,6 +91,9 @@ func (t *tally) say(to *[]said, choice int, text string) {
 // addReply takes note of a whole answer.
 func (t *tally) addReply(r *llm.Reply) {
 	t.usage, t.reported, t.tier, t.done = r.Usage, r.Reported, r.Tier, true
+	if len(r.Choices) == 0 { // no chat, so there is nothing that could be cut short
+		t.finish = append(t.finish, llm.FinishStop)
+	}
 	for i := range r.Choices {
 		if len(t.finish) < maxChoices {
 			t.finish = append(t.finish, r.Choices[i].Finish)

@@ -76,7 +76,7 @@ func testAttempt(id uuid.UUID, n uint16) Attempt {
 			Tiers: []llm.Tier{{Above: 200_000, Rates: llm.Rates{llm.Input: 6}}},
 		},
 	}
-	a.Hold = a.Price.Bound(100, 10)
+	a.Hold = a.Price.Bound(&llm.Usage{llm.Input: 100, llm.Output: 10, llm.Requests: 1})
 	a.Arrived = a.Opened.Add(-time.Second)
 	return a
 }

@@ -38,6 +38,11 @@ type Error struct {
 	Param      string        // the field or parameter at fault, such as "messages[0].role"; empty for none
 	RetryAfter time.Duration // when to try again; 0 for unknown
 	Err        error
+
+	// Word is the vendor's own code for the mistake, such as
+	// "previous_response_not_found", for wire formats with more codes than there
+	// are here; empty for none.
+	Word string
 }
 
 // Error is the code and the message, and the cause where there is one.

@@ -1,11 +1,20 @@
 package llm
 
-// Op is what a request asks a provider to do. Operations are values, never a
-// method each.
+// Op is what a request asks a provider to do, as people call it. Operations are
+// values, never a method each.
 type Op string
 
-// OpChat is a chat completion: messages in, an assistant's message out.
-const OpChat Op = "chat"
+// The operations.
+const (
+	OpChat          Op = "chat"               // messages in, an assistant's message out
+	OpEmbed         Op = "embeddings"         // texts in, a vector for each out
+	OpCountTokens   Op = "token counting"     // messages in, how many tokens they are out
+	OpImage         Op = "image generation"   // a description in, images out
+	OpImageEdit     Op = "image editing"      // images and a description in, images out
+	OpSpeech        Op = "speech"             // a text in, sound out
+	OpTranscription Op = "transcription"      // sound in, its words out
+	OpTranslation   Op = "speech translation" // sound in, its words in English out
+)
 
 // Span is a half-open range of bytes in a body; its zero value is "absent".
 type Span struct{ Start, End int }
@@ -21,6 +30,11 @@ type Head struct {
 	MaxOutput    int64  // the client's cap on output tokens; 0 when absent
 	Choices      int64  // how many answers are asked for; at least 1
 	IncludeUsage bool   // the client of a stream asked for its usage
+	Base64       bool   // the client asked for vectors in base64
+	// Units is what of the request itself is charged for and is not text: the
+	// images that are asked for, the characters to be spoken; of a recording the
+	// most that it can be.
+	Units Usage
 
 	ModelSpan         Span // the value of the model field, quotes included
 	StreamOptionsSpan Span // the value of the stream-options field

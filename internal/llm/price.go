@@ -46,12 +46,14 @@ func (p *Price) Cost(u *Usage) Money {
 }
 
 // Bound is an upper bound of what a request can cost that has at most so many
-// tokens of input and of output, whichever class and tier they fall in.
-func (p *Price) Bound(input, output int64) Money {
+// tokens of input and of output, whichever class and tier they fall in, and of
+// every other class no more than is given.
+func (p *Price) Bound(most *Usage) Money {
 	if !p.Known() {
 		return 0
 	}
-	var most Money
+	input, output := most.InputTokens(), most.OutputTokens()
+	var bound Money
 	for i := -1; i < len(p.Tiers); i++ {
 		r := &p.Rates
 		if i >= 0 {
@@ -60,12 +62,13 @@ func (p *Price) Bound(input, output int64) Money {
 			}
 			r = &p.Tiers[i].Rates
 		}
-		u := Usage{Requests: 1}
+		u := *most
+		clear(u[:NumTokens])
 		u[r.dearest(Input, firstOutput)] = input
 		u[r.dearest(firstOutput, Class(NumTokens))] = output
-		most = max(most, r.cost(&u))
+		bound = max(bound, r.cost(&u))
 	}
-	return most
+	return bound
 }
 
 func (p *Price) ratesFor(input int64) *Rates {

@@ -130,7 +130,7 @@ func TestBoundHolds(t *testing.T) {
 			u[llm.Input] += inLeft
 			u[llm.Output] += outLeft
 		}
-		if got, bound := p.Cost(&u), p.Bound(input, output); got > bound {
+		if got, bound := p.Cost(&u), p.Bound(&llm.Usage{llm.Input: input, llm.Output: output, llm.Requests: 1}); got > bound {
 			t.Fatalf("%+v for %v: got %d, want at most the bound %d of %d in, %d out", p, u, got, bound, input, output)
 		}
 	})
@@ -241,7 +241,7 @@ func TestBoundTable(t *testing.T) {
 		{"saturates", p, math.MaxInt64, math.MaxInt64, math.MaxInt64},
 	}
 	for _, tt := range tests {
-		if got := tt.price.Bound(tt.input, tt.output); got != tt.want {
+		if got := tt.price.Bound(&llm.Usage{llm.Input: tt.input, llm.Output: tt.output, llm.Requests: 1}); got != tt.want {
 			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
 		}
 	}

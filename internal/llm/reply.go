@@ -25,6 +25,12 @@ type Reply struct {
 	Created int64 // Unix seconds; 0 when the provider gave none
 	Model   string
 	Choices []Choice
+	// Vectors are the embeddings, by text; nil of a chat.
+	Vectors []Vector
+	// Base64 is whether the client wants them in base64.
+	Base64 bool
+	// Counted is the number of input tokens of a request for just that.
+	Counted int64
 	// Usage counts only where Reported is true: a provider that reports
 	// nothing is not one that reports zero.
 	Usage    Usage

@@ -40,6 +40,10 @@ type Request struct {
 	Stream       bool
 	IncludeUsage bool
 
+	// Embedding is what is asked for in place of an answer to Messages; nil of a
+	// chat.
+	Embedding *Embedding
+
 	// Extra holds top-level fields that nobody modelled, in their order. They
 	// are in the words of the wire format named by ExtraOf and are given only
 	// to a provider that speaks it.

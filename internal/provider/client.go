@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/dialect"
 	"weir/internal/llm"
 )
 
@@ -49,8 +51,12 @@ type Call struct {
 	// AttemptID goes along as X-Client-Request-Id, so that a provider's own
 	// records can be joined with the ledger's.
 	AttemptID string
-	Key       int    // which credential, from 0 to Keys()-1
-	Hold      Permit // required; consumed before anything is sent
+	// ContentType is that of Body; empty for JSON.
+	ContentType string
+	// Header goes along beside the headers of every request.
+	Header []dialect.Header
+	Key    int    // which credential, from 0 to Keys()-1
+	Hold   Permit // required; consumed before anything is sent
 }
 
 // Response is a provider's answer of a status of success. Body must be closed,
@@ -90,7 +96,7 @@ func (p *Provider) Do(ctx context.Context, c Call) (*Response, error) {
 		Status: a.status, Header: a.header, Body: &body{x: x, src: a.body},
 		exchange: x, model: c.Model, length: a.length,
 	}
-	if f := r.judge(c.Stream); f != nil {
+	if f := r.judge(c.Stream, p.opts.Dialect.For(c.Op)); f != nil {
 		_ = r.Body.Close()
 		return nil, f
 	}
@@ -119,7 +125,11 @@ func (p *Provider) target(c *Call) (string, error) {
 	if !isFieldValue(c.AttemptID) {
 		return "", fmt.Errorf("attempt %q: %w", c.AttemptID, errValue)
 	}
-	path := p.opts.Dialect.Path(c.Op, c.Model, c.Stream)
+	o := p.opts.Dialect.For(c.Op)
+	if o == nil {
+		return "", fmt.Errorf("operation %q: %w", c.Op, errNoPath)
+	}
+	path := o.Path(c.Model, c.Stream)
 	if !strings.HasPrefix(path, "/") { // else it could name another host
 		return "", fmt.Errorf("operation %q: %w", c.Op, errNoPath)
 	}
@@ -156,17 +166,26 @@ func isFieldValue(s string) bool {
 // and where its body ends.
 func (x *exchange) headers(c *Call, set func(name, value string)) {
 	p := x.provider
+	o := p.opts.Dialect.For(c.Op)
 	accept := "application/json"
-	if c.Stream {
-		accept = p.opts.Dialect.Framing.ContentType
+	switch {
+	case c.Stream:
+		accept = o.Framing.ContentType
+	case o.Raw:
+		accept = "*/*"
 	}
-	set("Content-Type", contentType)
+	set("Content-Type", cmp.Or(c.ContentType, contentType))
 	set("Accept", accept)
 	set("Accept-Encoding", "identity")
 	set("User-Agent", p.opts.UserAgent)
 	set("X-Client-Request-Id", c.AttemptID)
 	for _, h := range p.opts.Dialect.Headers {
 		set(h.Name, h.Value)
+	}
+	for _, h := range c.Header {
+		if isFieldValue(h.Value) {
+			set(h.Name, h.Value)
+		}
 	}
 	if len(p.credentials) > 0 {
 		set(p.header, p.credentials[c.Key].Reveal())
@@ -177,7 +196,7 @@ func (x *exchange) headers(c *Call, set func(name, value string)) {
 }
 
 // judge tells an answer to the request from everything else that may come.
-func (r *Response) judge(stream bool) *Failure {
+func (r *Response) judge(stream bool, o *dialect.Operation) *Failure {
 	if r.Status < 200 || r.Status >= 300 {
 		return r.judgeStatus()
 	}
@@ -192,12 +211,12 @@ func (r *Response) judge(stream bool) *Failure {
 	case contentType == "": // the decoder judges what comes
 		r.Streamed = stream
 		return nil
-	case stream && media == r.exchange.provider.opts.Dialect.Framing.ContentType:
+	case stream && media == o.Framing.ContentType:
 		r.Streamed = true
 		return nil
 	case stream && isJSON:
 		return r.hold()
-	case isJSON:
+	case isJSON, o.Raw && !stream && media != "text/html":
 		return nil
 	}
 	return r.protocol("content type %q", contentType)

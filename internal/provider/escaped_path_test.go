@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"weir/internal/dialect"
-	"weir/internal/llm"
 	"weir/internal/provider"
 )
 
@@ -45,7 +44,7 @@ func TestEscapedPath(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = res.Body.Close()
-			want := bedrock.Path(llm.OpChat, model, true)
+			want := bedrock.Path(model, true)
 			if asked.Load() != want || accepts.Load() != bedrock.Framing.ContentType || !res.Streamed {
 				t.Errorf("%q: asked for %v, which accepts %v, streamed %v; want %s", model, asked.Load(), accepts.Load(), res.Streamed, want)
 			}

@@ -75,13 +75,10 @@ const patience = 20 * time.Second
 // openaiLike is as much of a wire format as the client needs.
 func openaiLike() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name:    "openai",
-		Framing: dialect.Framing{ContentType: "text/event-stream"},
-		Path: func(op llm.Op, _ string, _ bool) string {
-			if op != llm.OpChat {
-				return ""
-			}
-			return "/chat/completions"
+		Name: "openai",
+		Operation: dialect.Operation{
+			Framing: dialect.Framing{ContentType: "text/event-stream"},
+			Path:    func(string, bool) string { return "/chat/completions" },
 		},
 		DecodeError: func(body []byte) llm.ProviderError {
 			text := func(name string) string { return rawjson.Text(rawjson.Get(body, "error", name)) }

@@ -278,7 +278,7 @@ func TestDialIsAborted(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), tc.patience)
 			defer cancel()
 			begun := time.Now()
-			if _, f := readAll(p.Do(ctx, Call{Hold: leave{}})); f == nil || f.Kind != tc.want || f.Sent() {
+			if _, f := readAll(p.Do(ctx, Call{Op: llm.OpChat, Hold: leave{}})); f == nil || f.Kind != tc.want || f.Sent() {
 				t.Errorf("got %v, sent %t; want %v, not sent", f, f.Sent(), tc.want)
 			}
 			if took := time.Since(begun); took > late/2 {
@@ -335,7 +335,7 @@ func TestBrokenWrite(t *testing.T) {
 			idle := &p.wire.(*plain).idle
 			c := &broken{reading{data: []byte(tc.gives), cut: 100}, tc.takes}
 			idle.put(&plainConn{Conn: c, kill: func() {}, raw: quiet{}, nowErr: errNothingNow})
-			got, f := readAll(p.Do(t.Context(), Call{Hold: leave{}, Body: make([]byte, tc.body)}))
+			got, f := readAll(p.Do(t.Context(), Call{Op: llm.OpChat, Hold: leave{}, Body: make([]byte, tc.body)}))
 			if string(got) != tc.answer || requests.Load() != tc.requests {
 				t.Errorf("got %q, %v, %d requests; want %q, %d", got, f, requests.Load(), tc.answer, tc.requests)
 			}
@@ -365,7 +365,7 @@ func readAll(r *Response, err error) ([]byte, *Failure) {
 func newInternal(t *testing.T, o Options) *Provider {
 	t.Helper()
 	o.Name = "acme"
-	o.Dialect = &dialect.Dialect{Path: func(llm.Op, string, bool) string { return "/" }}
+	o.Dialect = &dialect.Dialect{Operation: dialect.Operation{Path: func(string, bool) string { return "/" }}}
 	p, err := New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -337,7 +337,7 @@ func TestNoInjection(t *testing.T) {
 		t.Cleanup(server.Close)
 		o := provider.Options{
 			Name: "acme", BaseURL: server.URL + "/v1beta/", AllowPrivate: true, APIKeys: []llm.Secret{llm.NewSecret(testKey)},
-			Dialect: &dialect.Dialect{Name: "x", Path: func(_ llm.Op, model string, _ bool) string { return "/models/" + model + ":go?alt=sse" }},
+			Dialect: &dialect.Dialect{Name: "x", Operation: dialect.Operation{Path: func(model string, _ bool) string { return "/models/" + model + ":go?alt=sse" }}},
 		}
 		if way.standard {
 			o.Transport, _ = provider.NewTransport(o)

@@ -36,13 +36,17 @@ const (
 )
 
 // newAnswer decides what a request is told, with the fault that meets it, or
-// nil.
-func newAnswer(s *spec, req *llm.Request, h uint64, f *fault) *answer {
+// nil. A silent answer has no words.
+func newAnswer(s *spec, req *llm.Request, h uint64, f *fault, silent bool) *answer {
 	a := &answer{hash: h, choices: choicesOf(s, req), prompt: s.prompt, finish: llm.FinishStop}
 	if a.prompt == unset {
 		a.prompt = promptTokens(req)
 	}
 	a.cached = min(s.cached, a.prompt)
+	if silent {
+		a.choices = 0
+		return a
+	}
 	a.think(s)
 	a.speak(s, req)
 	a.resume(toContinue(s, req))

@@ -19,6 +19,7 @@ import (
 type call struct {
 	s      *Server
 	d      *dialect.Dialect
+	o      *dialect.Operation // what is asked for
 	w      wire
 	r      *http.Request
 	key    string // fingerprint
@@ -72,8 +73,8 @@ var errPlace = errors.New("the answer breaks off here")
 var errGone = errors.New("the client is gone")
 
 // serve answers one request of a dialect.
-func (s *Server) serve(d *dialect.Dialect, f form, w http.ResponseWriter, r *http.Request) {
-	c := &call{s: s, d: d, form: f, r: r, key: fingerprint(keyOf(r)), place: unset, limit: unset, hash: s.seed}
+func (s *Server) serve(d *dialect.Dialect, o *dialect.Operation, f form, w http.ResponseWriter, r *http.Request) {
+	c := &call{s: s, d: d, o: o, form: f, r: r, key: fingerprint(keyOf(r)), place: unset, limit: unset, hash: s.seed}
 	if m, ok := w.(*memory); ok {
 		c.w = m
 	} else {
@@ -123,7 +124,7 @@ func (c *call) read(buf *[]byte) error {
 		return nil
 	}
 	var err error
-	if c.head, err = c.d.Scan(c.body, c.r); err != nil {
+	if c.head, err = c.o.Scan(c.body, c.r); err != nil {
 		return err
 	}
 	c.stream = c.head.Stream
@@ -138,7 +139,7 @@ func (c *call) read(buf *[]byte) error {
 			return err
 		}
 	}
-	if c.req, err = c.d.DecodeRequest(c.body); err != nil {
+	if c.req, err = c.o.DecodeRequest(c.body); err != nil {
 		return err
 	}
 	if c.spec.signed {
@@ -200,7 +201,7 @@ func (c *call) spare() {
 
 // run gives the answer that the model name asks for.
 func (c *call) run() {
-	c.answer = newAnswer(c.spec, c.req, c.words(), c.fault)
+	c.answer = newAnswer(c.spec, c.req, c.words(), c.fault, c.o.Silent)
 	if c.fault != nil {
 		c.entry.meet(c.fault.name)
 		c.prepare()
@@ -216,7 +217,9 @@ func (c *call) run() {
 	if instead && c.fault.instead(c) {
 		return
 	}
-	c.entry.consume(c.answer)
+	if !c.o.Free {
+		c.entry.consume(c.answer)
+	}
 	c.play()
 }
 

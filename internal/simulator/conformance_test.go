@@ -56,11 +56,11 @@ func (c client) ask(model string, stream bool, more ...llm.Message) said {
 // path is that of the route which what the client half calls belongs to: a base
 // URL may stand before it.
 func (c client) path(model string, stream bool) string {
-	path := c.d.Path(llm.OpChat, model, stream)
+	path := c.d.Path(model, stream)
 	first, _, _ := strings.Cut(path[1:], "/")
-	for _, r := range c.d.Routes {
-		pattern := strings.TrimPrefix(r.Pattern, "POST ")
-		if before, _, ok := strings.Cut(pattern, "/"+first); ok && r.Op == llm.OpChat {
+	for _, route := range c.d.Routes {
+		pattern := strings.TrimPrefix(route, "POST ")
+		if before, _, ok := strings.Cut(pattern, "/"+first); ok {
 			return before + path
 		}
 	}

@@ -236,7 +236,7 @@ func (c *call) playWhole() error {
 	reply := c.reply()
 	buf := c.s.buffer()
 	defer c.s.release(buf)
-	body := c.d.EncodeReply((*buf)[:0], reply)
+	body := c.o.EncodeReply((*buf)[:0], reply)
 	*buf = body
 	c.s.memo.keep(c, reply, body)
 	body, raw := amendBody(body, c.spec.usage)
@@ -298,6 +298,12 @@ func (c *call) reply() *llm.Reply {
 		ID: c.replyID(), Created: c.s.clock().Unix(), Model: c.spec.name,
 		Usage: c.told(), Reported: c.spec.usage != usageMissing,
 		Choices: make([]llm.Choice, c.answer.choices),
+	}
+	if e := c.req.Embedding; e != nil {
+		reply.Vectors, reply.Base64 = vectors(e), e.Base64
+	}
+	if c.o.Op == llm.OpCountTokens {
+		reply.Counted = c.answer.prompt
 	}
 	for i := range reply.Choices {
 		reply.Choices[i] = llm.Choice{Index: i, Finish: c.answer.finish, Message: c.answer.message(int64(i))}

@@ -22,6 +22,11 @@ func promptTokens(req *llm.Request) int64 {
 		text, media := weigh(req.Messages[i].Parts)
 		n += tokensPerMessage + quarter(text) + tokensPerMedia*media
 	}
+	if req.Embedding != nil {
+		for _, text := range req.Embedding.Texts {
+			n += quarter(len(text))
+		}
+	}
 	for i := range req.Tools {
 		t := &req.Tools[i]
 		n += tokensPerTool + quarter(len(t.Name)+len(t.Description)+len(t.Parameters)+len(t.Raw))

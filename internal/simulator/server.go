@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"weir/internal/dialect"
-	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
@@ -96,15 +95,20 @@ func New(o Options) *Server {
 }
 
 func (s *Server) route(dialects []*dialect.Dialect) {
+	seen := map[string]bool{} // OpenAI's two wire formats have routes in common
 	for _, d := range dialects {
 		if d.Name == nativeDialect {
 			continue
 		}
 		f := formOf(&d.Framing)
-		for _, r := range d.Routes {
-			if r.Op == llm.OpChat {
-				s.mux.HandleFunc(r.Pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(d, f, w, r) })
+		for route, served := range d.Served() {
+			if seen[route] || served[0].EncodeReply == nil {
+				continue
 			}
+			seen[route] = true
+			s.mux.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
+				s.serve(d, dialect.Asked(served, r.URL.Path), f, w, r)
+			})
 		}
 	}
 	s.mux.HandleFunc("GET /v1/models", s.serveModels)

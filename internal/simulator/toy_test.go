@@ -107,16 +107,19 @@ func toyDialects() []*dialect.Dialect {
 
 func (t *toy) dialect() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name: t.name, Routes: []dialect.Route{{Pattern: t.route, Op: llm.OpChat}},
-		Framing: t.framing, EndMarker: t.marker,
-		Scan: t.scan, DecodeRequest: decodeToy,
-		EncodeReply: t.encodeReply,
-		NewEncoder:  func(llm.Meta) dialect.Encoder { return &toyEncoder{t: t} },
-		Status:      func(llm.Code) int { return http.StatusBadRequest },
+		Name: t.name,
+		Operation: dialect.Operation{
+			Op: llm.OpChat, Routes: []string{t.route},
+			Framing: t.framing, EndMarker: t.marker,
+			Scan: t.scan, DecodeRequest: decodeToy,
+			EncodeReply: t.encodeReply,
+			NewEncoder:  func(llm.Meta) dialect.Encoder { return &toyEncoder{t: t} },
+			NewDecoder:  func(*llm.Quirks) dialect.Decoder { return toyDecoder{} },
+		},
+		Status: func(llm.Code) int { return http.StatusBadRequest },
 		EncodeError: func(dst []byte, e *llm.Error, _ string) []byte {
 			return append(rawjson.AppendString(append(dst, `{"error":{"code":400,"message":`...), e.Message), `}}`...)
 		},
-		NewDecoder: func(*llm.Quirks) dialect.Decoder { return toyDecoder{} },
 	}
 }
 

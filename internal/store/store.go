@@ -135,7 +135,27 @@ func (s *Store) write(ctx context.Context, db *sql.DB, doing string, fn func(tx 
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	defer release()
-	tx, err := db.BeginTx(ctx, nil)
+	begin := func(ctx context.Context) (*sql.Tx, error) { return db.BeginTx(ctx, nil) }
+	return transact(ctx, begin, doing, fn)
+}
+
+// writeFast is write on the connection of fast, which the applier holds.
+func (s *Store) writeFast(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
+	release, err := s.acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	defer release()
+	b := &s.applier.bulk
+	if err := transact(ctx, b.begin, doing, fn); err != nil {
+		return errors.Join(err, b.close())
+	}
+	return nil
+}
+
+// transact runs fn in a transaction, for whoever may write.
+func transact(ctx context.Context, begin func(context.Context) (*sql.Tx, error), doing string, fn func(tx *sql.Tx) error) error {
+	tx, err := begin(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: begin: %w", doing, err)
 	}

@@ -37,7 +37,7 @@ func TestScan(t *testing.T) {
 
 func TestPath(t *testing.T) {
 	t.Parallel()
-	if got, want := anthropic.Path(llm.OpChat, "claude", true), "/messages"; got != want {
+	if got, want := anthropic.Path("claude", true), "/messages"; got != want {
 		t.Errorf("path %q, want %q", got, want)
 	}
 }

@@ -7,7 +7,6 @@ package anthropic
 
 import (
 	"weir/internal/dialect/parse"
-	"weir/internal/llm"
 )
 
 const (
@@ -37,4 +36,4 @@ const (
 )
 
 // Path is what follows a provider's base URL.
-func Path(llm.Op, string, bool) string { return "/messages" }
+func Path(string, bool) string { return "/messages" }

@@ -54,9 +54,9 @@ func TestTargets(t *testing.T) {
 		{"/model/m/converse-stream", "m", true},
 		{"/model/us.amazon.nova-2-lite-v1%3A0/converse", "us.amazon.nova-2-lite-v1:0", false},
 		{"/model/us.amazon.nova-2-lite-v1:0/converse", "us.amazon.nova-2-lite-v1:0", false},
-		{bedrock.Path(llm.OpChat, arn, true), arn, true},
-		{bedrock.Path(llm.OpChat, "chat:fault=cut,at=3", false), "chat:fault=cut,at=3", false},
-		{bedrock.Path(llm.OpChat, "100% of a/b?#é", false), "100% of a/b?#é", false},
+		{bedrock.Path(arn, true), arn, true},
+		{bedrock.Path("chat:fault=cut,at=3", false), "chat:fault=cut,at=3", false},
+		{bedrock.Path("100% of a/b?#é", false), "100% of a/b?#é", false},
 		{"/model/converse", "", false},
 		{"/model/", "", false},
 		{"/model//converse", "", false},
@@ -82,11 +82,11 @@ func TestPath(t *testing.T) {
 		"arn:aws:bedrock:eu:1:x-profile/ab": "/model/arn%3Aaws%3Abedrock%3Aeu%3A1%3Ax-profile%2Fab/converse",
 		"a_b~c d?e#f%é":                     "/model/a_b~c%20d%3Fe%23f%25%C3%A9/converse",
 	} {
-		got := bedrock.Path(llm.OpChat, model, false)
+		got := bedrock.Path(model, false)
 		if got != want {
 			t.Errorf("path of %q: %s, want %s", model, got, want)
 		}
-		if stream := bedrock.Path(llm.OpChat, model, true); stream != want+"-stream" {
+		if stream := bedrock.Path(model, true); stream != want+"-stream" {
 			t.Errorf("path of a stream of %q: %s", model, stream)
 		}
 		u, err := url.Parse("https://host" + got)

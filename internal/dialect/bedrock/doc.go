@@ -9,7 +9,6 @@ package bedrock
 
 import (
 	"weir/internal/dialect/parse"
-	"weir/internal/llm"
 )
 
 // Name is the word for the format in the configuration.
@@ -31,7 +30,7 @@ const (
 // Path is what follows a provider's base URL, which is the host alone. The
 // model's id is one segment and escaped as the AWS SDKs do, for the signature
 // is over the path as it is sent: ":" is %3A, and the "/" of an ARN is %2F.
-func Path(_ llm.Op, model string, stream bool) string {
+func Path(model string, stream bool) string {
 	const prefix = "/model/"
 	dst := make([]byte, 0, len(prefix)+3*len(model)+len("/")+len(streamed))
 	dst = append(appendSegment(append(dst, prefix...), model), '/')

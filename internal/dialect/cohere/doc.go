@@ -8,7 +8,6 @@ package cohere
 
 import (
 	"weir/internal/dialect/parse"
-	"weir/internal/llm"
 )
 
 // Name is the word for the format in the configuration.
@@ -26,4 +25,4 @@ const (
 )
 
 // Path is what follows a provider's base URL.
-func Path(llm.Op, string, bool) string { return "/chat" }
+func Path(string, bool) string { return "/chat" }

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"weir/internal/dialect/parse"
-	"weir/internal/llm"
 )
 
 const (
@@ -59,16 +58,21 @@ const modelsPrefix = "models/"
 // (https://generativelanguage.googleapis.com/v1beta) or the publisher
 // (https://LOCATION-aiplatform.googleapis.com/v1/projects/P/locations/L/publishers/google).
 // A stream without alt=sse would be one JSON array.
-func Path(_ llm.Op, model string, stream bool) string {
-	collection := "models/"
-	if strings.HasPrefix(model, collection) || strings.HasPrefix(model, "tunedModels/") {
-		collection = ""
-	}
-	path := "/" + collection + escaped(model) + ":"
+func Path(model string, stream bool) string {
+	path := modelPath(model) + ":"
 	if stream {
 		return path + methodStream + "?alt=sse"
 	}
 	return path + methodWhole
+}
+
+// modelPath is where a model stands. Tuned models are another collection.
+func modelPath(model string) string {
+	collection := modelsPrefix
+	if strings.HasPrefix(model, collection) || strings.HasPrefix(model, "tunedModels/") {
+		collection = ""
+	}
+	return "/" + collection + escaped(model)
 }
 
 // escaped is a model's name, which a client may have chosen, as segments of a

@@ -85,7 +85,7 @@ func TestPath(t *testing.T) {
 		{"../cachedContents/x", false, "/models/%2E%2E/cachedContents/x:generateContent"},
 		{"a b?c#d%2e/.", false, "/models/a%20b%3Fc%23d%252e/%2E:generateContent"},
 	} {
-		if got := gemini.Path(llm.OpChat, tt.model, tt.stream); got != tt.want {
+		if got := gemini.Path(tt.model, tt.stream); got != tt.want {
 			t.Errorf("path of %q: %q, want %q", tt.model, got, tt.want)
 		}
 	}

@@ -23,13 +23,16 @@ var (
 	}
 )
 
+// complaint begins what is said of a body that is no JSON.
+const complaint = "We could not parse the JSON body of your request"
+
 // Scan validates the body as strict JSON and reads its head: the model and
 // whether a stream is wanted from the path, the output cap and the number of
 // candidates from the generationConfig. Whoever could name another model in the
 // body would get round prices and permissions, so nobody can. Errors are
 // *llm.Error.
 func Scan(body []byte, r *http.Request) (llm.Head, error) {
-	h, err := parse.Body(body, "We could not parse the JSON body of your request", "with contents")
+	h, err := parse.Body(body, complaint, "with contents")
 	if err != nil {
 		return h, err
 	}

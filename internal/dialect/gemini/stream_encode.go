@@ -17,6 +17,8 @@ type Encoder struct {
 	tail  []byte // what every object ends with
 	calls []openCall
 	size  int // bytes of arguments so far
+
+	followed bool // the tail is that of another's stream
 }
 
 // openCall is a call whose arguments still come.
@@ -30,9 +32,12 @@ type openCall struct {
 
 // NewEncoder encodes one streamed answer.
 func NewEncoder(m llm.Meta) *Encoder {
-	t := rawjson.AppendString(append(make([]byte, 0, 128), `"modelVersion":`...), m.Model)
-	t = rawjson.AppendString(append(t, `,"responseId":`...), m.ID)
-	return &Encoder{tail: t}
+	return &Encoder{tail: tail(m.ID, m.Model)}
+}
+
+func tail(id, model string) []byte {
+	t := rawjson.AppendString(append(make([]byte, 0, 128), `"modelVersion":`...), model)
+	return rawjson.AppendString(append(t, `,"responseId":`...), id)
 }
 
 // opening is what every event begins with.

@@ -8,7 +8,6 @@ package ollama
 
 import (
 	"weir/internal/dialect/parse"
-	"weir/internal/llm"
 )
 
 // Name is the word for the format in the configuration.
@@ -31,4 +30,4 @@ const (
 )
 
 // Path is what follows a provider's base URL.
-func Path(llm.Op, string, bool) string { return "/api/chat" }
+func Path(string, bool) string { return "/api/chat" }

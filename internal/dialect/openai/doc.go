@@ -8,7 +8,6 @@ package openai
 
 import (
 	"weir/internal/dialect/parse"
-	"weir/internal/llm"
 )
 
 // Name is the word for the format in the configuration.
@@ -30,4 +29,4 @@ const (
 )
 
 // Path is what follows a provider's base URL.
-func Path(llm.Op, string, bool) string { return "/chat/completions" }
+func Path(string, bool) string { return "/chat/completions" }

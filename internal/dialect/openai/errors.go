@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"net/http"
 
 	"weir/internal/dialect/explain"
@@ -53,7 +54,7 @@ func EncodeError(dst []byte, e *llm.Error, _ string) []byte {
 	dst = rawjson.AppendString(append(dst, `{"error":{"message":`...), e.Message)
 	dst = rawjson.AppendString(append(dst, `,"type":`...), w.kind)
 	dst = appendOrNull(append(dst, `,"param":`...), e.Param)
-	dst = appendOrNull(append(dst, `,"code":`...), w.code)
+	dst = appendOrNull(append(dst, `,"code":`...), cmp.Or(e.Word, w.code))
 	return append(dst, "}}"...)
 }
 

@@ -101,7 +101,7 @@ func TestDropped(t *testing.T) {
 
 func TestPath(t *testing.T) {
 	t.Parallel()
-	if got, want := openai.Path(llm.OpChat, "gpt", true), "/chat/completions"; got != want {
+	if got, want := openai.Path("gpt", true), "/chat/completions"; got != want {
 		t.Errorf("path %q, want %q", got, want)
 	}
 }
@@ -241,6 +241,20 @@ func TestReportedErrors(t *testing.T) {
 		_, err := openai.DecodeReply([]byte(tt.body), nil)
 		if e, ok := errors.AsType[*llm.Error](err); !ok || e.Code != tt.want || e.Message == "" {
 			t.Errorf("%s: %v, want %s with a message", tt.body, err, tt.want)
+		}
+	}
+}
+
+// TestErrorWords is that a mistake may have a code of its own beside its kind.
+func TestErrorWords(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{
+		"":          `{"error":{"message":"M.","type":"invalid_request_error","param":"p","code":"model_not_found"}}`,
+		"not_there": `{"error":{"message":"M.","type":"invalid_request_error","param":"p","code":"not_there"}}`,
+	} {
+		e := &llm.Error{Code: llm.CodeModelNotFound, Message: "M.", Param: "p", Word: word}
+		if got := string(openai.EncodeError(nil, e, "")); got != want {
+			t.Errorf("word %q: %s, want %s", word, got, want)
 		}
 	}
 }

@@ -9,18 +9,23 @@ import (
 
 // Encoder writes one stream of chat.completion.chunk objects.
 type Encoder struct {
-	opening []byte // what every event begins with
-	usage   bool   // the client asked for usage
-	begun   [maxChoices]bool
+	opening  []byte // what every event begins with
+	usage    bool   // the client asked for usage
+	begun    [maxChoices]bool
+	followed bool // the opening is that of another's stream
 }
 
 // NewEncoder encodes one streamed answer.
 func NewEncoder(m llm.Meta) *Encoder {
+	return &Encoder{opening: opening(m.ID, m.Model, m.Created), usage: m.IncludeUsage}
+}
+
+func opening(id, model string, created int64) []byte {
 	o := append(make([]byte, 0, 192), `data: {"id":`...)
-	o = rawjson.AppendString(o, m.ID)
-	o = rawjson.AppendCount(o, `,"object":"chat.completion.chunk","created":`, m.Created)
-	o = rawjson.AppendString(append(o, `,"model":`...), m.Model)
-	return &Encoder{opening: append(o, `,"choices":[`...), usage: m.IncludeUsage}
+	o = rawjson.AppendString(o, id)
+	o = rawjson.AppendCount(o, `,"object":"chat.completion.chunk","created":`, created)
+	o = rawjson.AppendString(append(o, `,"model":`...), model)
+	return append(o, `,"choices":[`...)
 }
 
 // Append writes a piece of the answer. The first piece of a choice follows a

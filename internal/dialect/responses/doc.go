@@ -11,7 +11,6 @@ package responses
 
 import (
 	"weir/internal/dialect/parse"
-	"weir/internal/llm"
 )
 
 // Name is the word for the format in the configuration.
@@ -48,4 +47,4 @@ const (
 )
 
 // Path is what follows a provider's base URL.
-func Path(llm.Op, string, bool) string { return "/responses" }
+func Path(string, bool) string { return "/responses" }

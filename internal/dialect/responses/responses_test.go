@@ -31,7 +31,7 @@ func TestScan(t *testing.T) {
 
 func TestPath(t *testing.T) {
 	t.Parallel()
-	if got, want := responses.Path(llm.OpChat, "gpt", true), "/responses"; got != want {
+	if got, want := responses.Path("gpt", true), "/responses"; got != want {
 		t.Errorf("path %q, want %q", got, want)
 	}
 }
@@ -288,5 +288,24 @@ func TestEncoderBound(t *testing.T) {
 	end := enc.Finish(nil, &llm.Final{Finish: []llm.FinishReason{llm.FinishStop}})
 	if wrote > 17<<20 || !strings.Contains(string(end), "event: response.incomplete") {
 		t.Errorf("%d bytes of deltas, and no incomplete answer", wrote)
+	}
+}
+
+// TestKept finds the answer in the event that ends a stream.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]string{
+		`{"type":"response.completed","response":{"id":"resp_1"}}`: `{"id":"resp_1"}`,
+		`{"response": {"a":1} ,"type":"response.incomplete"}`:      `{"a":1}`,
+		`{"type":"response.failed","response":{"id":"resp_1"}}`:    "",
+		`{"type":"response.created","response":{"id":"resp_1"}}`:   "",
+		`{"type":"response.completed"}`:                            "",
+		`{"delta":"{\"type\":\"response.completed\"}","type":"x"}`: "",
+		`[DONE]`: "",
+		``:       "",
+	} {
+		if got := string(responses.Kept([]byte(data))); got != want {
+			t.Errorf("%s: got %s, want %s", data, got, want)
+		}
 	}
 }

@@ -37,6 +37,9 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Retain", testRetain},
 		{"Idempotency", testIdempotency},
 		{"IdempotencyOwners", testIdempotencyOwners},
+		{"Responses", testResponses},
+		{"ResponseItems", testResponseItems},
+		{"ResponsesExpire", testResponsesExpire},
 		{"Writers", testWriters},
 		{"Cancelled", testCancelled},
 	}

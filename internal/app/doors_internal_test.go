@@ -1,0 +1,118 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+)
+
+// doorAsks is a request for a stream at every door.
+var doorAsks = map[string]struct{ path, body string }{
+	"native":    {"/v1/chat", `{"model":"house/m","messages":[{"role":"user","prompt":"Hello!"}]}`},
+	"openai":    {"/v1/chat/completions", `{"model":"house/m","messages":[{"role":"user","content":"Hello!"}],"stream":true,"stream_options":{"include_usage":true}}`},
+	"responses": {"/v1/responses", `{"model":"house/m","input":"Hello!","stream":true,"store":false}`},
+	"anthropic": {"/v1/messages", `{"model":"house/m","max_tokens":2000,"messages":[{"role":"user","content":"Hello!"}],"stream":true}`},
+	"gemini":    {"/v1beta/models/house/m:streamGenerateContent?alt=sse", `{"contents":[{"role":"user","parts":[{"text":"Hello!"}]}]}`},
+}
+
+// told is a stream of so many pieces as a provider of the wire format writes
+// it, each piece in an event of its own.
+func told(d *dialect.Dialect, pieces int) canned {
+	e := d.NewEncoder(llm.Meta{ID: d.IDPrefix + "0123456789", Created: 1_700_000_000, Model: "m", IncludeUsage: true})
+	var body []byte
+	body = e.Append(body, &llm.Event{Kind: llm.EventStart, ID: "1", Model: "m", Usage: llm.Usage{llm.Input: 9}})
+	for range pieces {
+		body = e.Append(body, &llm.Event{Kind: llm.EventText, Text: " help"})
+	}
+	body = e.Finish(body, &llm.Final{
+		Finish: []llm.FinishReason{llm.FinishStop}, Reported: true, Attempts: 1,
+		Usage: llm.Usage{llm.Input: 9, llm.Output: int64(pieces)},
+	})
+	return canned{http.Header{"Content-Type": {d.Framing.ContentType}}, string(body)}
+}
+
+// crossing is a door and a provider of a wire format behind it.
+type crossing struct {
+	handler http.Handler
+	out     *sink
+	request *http.Request
+	body    *strings.Reader
+	text    string
+}
+
+func newCrossing(t testing.TB, door, from string, pieces int) *crossing {
+	t.Helper()
+	var d *dialect.Dialect
+	for _, one := range dialect.All() {
+		if one.Name == from {
+			d = one
+		}
+	}
+	g, key := pipelineOf(t, told(d, pieces), from)
+	a := doorAsks[door]
+	u, err := url.Parse(a.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &crossing{handler: g.handler(), out: &sink{header: http.Header{}}, body: strings.NewReader(a.body), text: a.body}
+	c.request = &http.Request{
+		Method: http.MethodPost, URL: u, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}},
+		Body:   io.NopCloser(c.body), ContentLength: int64(len(a.body)), RequestURI: a.path,
+	}
+	if door == "native" {
+		c.request.Header.Set("Accept", "text/event-stream")
+	}
+	c.cross()
+	c.out.isWhole(t, door+" from "+from)
+	return c
+}
+
+func (c *crossing) cross() {
+	c.out.reset()
+	c.body.Reset(c.text)
+	c.handler.ServeHTTP(c.out, c.request)
+}
+
+// providersSpeak are the wire formats of providers.
+var providersSpeak = []string{"openai", "responses", "anthropic", "gemini", "bedrock", "cohere", "ollama"}
+
+// TestPieceAllocations is what a piece of a stream may take from the heap at
+// each door, whoever wrote it: its text, and next to nothing else.
+func TestPieceAllocations(t *testing.T) {
+	const few, many = 10, 1010
+	for door := range doorAsks {
+		for _, from := range providersSpeak {
+			small, large := newCrossing(t, door, from, few), newCrossing(t, door, from, many)
+			got := (testing.AllocsPerRun(5, large.cross) - testing.AllocsPerRun(5, small.cross)) / (many - few)
+			t.Logf("%s from %s: %.2f a piece", door, from, got)
+			if got > 1.1 {
+				t.Errorf("%s from %s: %.2f allocations a piece, want one, of its text", door, from, got)
+			}
+		}
+	}
+}
+
+// BenchmarkCrossing is the CPU of a piece at each door, of a provider of each
+// wire format: where both are the same it passes as it is.
+func BenchmarkCrossing(b *testing.B) {
+	const pieces = 1000
+	for _, door := range []string{"native", "openai", "responses", "anthropic", "gemini"} {
+		for _, from := range providersSpeak {
+			b.Run(fmt.Sprintf("%s/%s", door, from), func(b *testing.B) {
+				c := newCrossing(b, door, from, pieces)
+				b.ReportAllocs()
+				for b.Loop() {
+					c.cross()
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/pieces, "ns/piece")
+			})
+		}
+	}
+}

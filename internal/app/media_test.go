@@ -1,0 +1,226 @@
+package app_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+
+	"weir/internal/account"
+)
+
+// studio is a provider of images and sound in OpenAI's wire format. What it
+// answers is in the model's name.
+type studio struct {
+	t    *testing.T
+	last string // the request's body, its boundary left out
+}
+
+func (s *studio) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.t.Error(err)
+	}
+	s.last = string(body)
+	if _, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); params["boundary"] != "" {
+		s.last = strings.ReplaceAll(s.last, params["boundary"], "BOUNDARY")
+	}
+	say := func(contentType, text string) {
+		w.Header().Set("Content-Type", contentType)
+		_, _ = io.WriteString(w, text)
+	}
+	const tokens = `"usage":{"total_tokens":150,"input_tokens":50,"output_tokens":100,"input_tokens_details":{"text_tokens":10,"image_tokens":40}}`
+	switch what := r.URL.Path + " "; {
+	case strings.Contains(s.last, "paint-stream"):
+		say("text/event-stream", "event: image_generation.partial_image\ndata: {\"type\":\"image_generation.partial_image\",\"b64_json\":\"AA==\",\"next_year\":1}\n\n"+
+			"event: image_generation.completed\ndata: {\"type\":\"image_generation.completed\",\"b64_json\":\"AA==\","+tokens+"}\n\n")
+	case strings.Contains(s.last, "paint-tokens"):
+		say("application/json", `{"created":1,"data":[{"b64_json":"AA=="}],`+tokens+`}`)
+	case what == "/v1/images/generations ", what == "/v1/images/edits ":
+		say("application/json", `{"created":1,"data":[{"b64_json":"AA=="},{"b64_json":"AA=="}]}`)
+	case what == "/v1/audio/speech ":
+		say("audio/mpeg", "\xff\xfbsound")
+	case strings.Contains(s.last, "write-seconds"):
+		say("application/json", `{"text":"Hello there","usage":{"type":"duration","seconds":3}}`)
+	case strings.Contains(s.last, "write-tokens"):
+		say("application/json", `{"text":"Hello there","usage":{"type":"tokens","input_tokens":14,"input_token_details":{"text_tokens":4,"audio_tokens":10},"output_tokens":2,"total_tokens":16}}`)
+	default:
+		say("text/plain; charset=utf-8", "Hello there\n")
+	}
+}
+
+const studioYAML = `
+prices:
+  house/paint: {image: "0.04"}
+  house/paint-tokens: {input: "5", image_in: "10", output: "40"}
+  house/paint-stream: {input: "5", image_in: "10", output: "40"}
+  house/read: {character: "0.000015"}
+  house/read-tokens: {input: "0.60", output: "12"}
+  house/write-seconds: {second: "0.0001"}
+  house/write-tokens: {input: "2.50", audio_in: "6", output: "10"}
+  house/write-text: {second: "0.0001"}
+`
+
+func openStudio(t *testing.T) (*studio, *house) {
+	s := &studio{t: t}
+	ts := httptest.NewServer(s)
+	t.Cleanup(ts.Close)
+	yaml, _, _ := strings.Cut(dialectYAML("openai", ts.URL+"/v1"), "prices:")
+	return s, open(t, setup{yaml: yaml + studioYAML})
+}
+
+// wav is a recording of so many seconds of silence.
+func wav(seconds int) []byte {
+	const rate = 8000
+	var b bytes.Buffer
+	b.WriteString("RIFF____WAVEfmt ")
+	for _, v := range []any{uint32(16), uint16(1), uint16(1), uint32(rate), uint32(rate), uint16(1), uint16(8)} {
+		_ = binary.Write(&b, binary.LittleEndian, v)
+	}
+	b.WriteString("data")
+	_ = binary.Write(&b, binary.LittleEndian, uint32(seconds*rate))
+	b.Write(make([]byte, seconds*rate))
+	return b.Bytes()
+}
+
+// TestMedia asks for images, speech and transcripts by the vendor's SDK, and
+// holds what each is charged: by what the provider told, or by characters and
+// seconds.
+func TestMedia(t *testing.T) {
+	t.Parallel()
+	studio, h := openStudio(t)
+	sdk := openai.NewClient(option.WithBaseURL(h.url+"/v1"), option.WithAPIKey(h.key), option.WithMaxRetries(0))
+	write := func(model string, format openai.AudioResponseFormat) func() (string, error) {
+		return func() (string, error) {
+			r, err := sdk.Audio.Transcriptions.New(t.Context(), openai.AudioTranscriptionNewParams{
+				Model: openai.AudioModel(model), ResponseFormat: format,
+				File: openai.File(bytes.NewReader(wav(2)), "a.wav", "audio/wav"),
+			})
+			if err != nil {
+				return "", err
+			}
+			return r.Text, nil
+		}
+	}
+	paint := func(model string) func() (string, error) {
+		return func() (string, error) {
+			r, err := sdk.Images.Generate(t.Context(), openai.ImageGenerateParams{Model: openai.ImageModel(model), Prompt: "A weir", N: openai.Int(2)})
+			if err != nil {
+				return "", err
+			}
+			return r.Data[0].B64JSON, nil
+		}
+	}
+	read := func(model string) func() (string, error) {
+		return func() (string, error) {
+			r, err := sdk.Audio.Speech.New(t.Context(), openai.AudioSpeechNewParams{Model: openai.SpeechModel(model), Input: "Füße", Voice: openai.AudioSpeechNewParamsVoiceUnion{OfString: openai.String("alloy")}})
+			if err != nil {
+				return "", err
+			}
+			defer r.Body.Close()
+			if got := r.Header.Get("Content-Type"); got != "audio/mpeg" {
+				return "", fmt.Errorf("content type %q", got)
+			}
+			text, err := io.ReadAll(r.Body)
+			return string(text), err
+		}
+	}
+	for _, tt := range []struct {
+		model, want, cost string
+		ask               func() (string, error)
+	}{
+		{"house/paint", "AA==", "0.08", paint("house/paint")},                              // 2 images
+		{"house/paint-tokens", "AA==", "0.00445", paint("house/paint-tokens")},             // 10, 40 of images, 100 out
+		{"house/read", "\xff\xfbsound", "0.00006", read("house/read")},                     // 4 characters
+		{"house/read-tokens", "\xff\xfbsound", "0.0000726", read("house/read-tokens")},     // 1 token in, 6 of sound out
+		{"house/write-seconds", "Hello there", "0.0003", write("house/write-seconds", "")}, // told 3 seconds
+		{"house/write-tokens", "Hello there", "0.00009", write("house/write-tokens", "")},  // 4, 10 of sound, 2 out
+	} {
+		got, err := tt.ask()
+		if err != nil || got != tt.want {
+			t.Errorf("%s: got %q, %v; want %q", tt.model, got, err, tt.want)
+			continue
+		}
+		if strings.Contains(studio.last, "house/") {
+			t.Errorf("%s: the provider was asked %q", tt.model, studio.last)
+		}
+		page := h.uses("?model=" + tt.model)
+		if cost := page.Total.Cost.String(); cost != tt.cost || page.Total.Requests != "1" {
+			t.Errorf("%s: cost %s, want %s; %+v", tt.model, cost, tt.cost, page)
+		}
+	}
+}
+
+// transcribe is a form with a recording and other fields.
+func (h *house) transcribe(path string, file []byte, fields ...string) reply {
+	h.t.Helper()
+	var b bytes.Buffer
+	form := multipart.NewWriter(&b)
+	for i := 0; i+1 < len(fields); i += 2 {
+		_ = form.WriteField(fields[i], fields[i+1])
+	}
+	if file != nil {
+		part, err := form.CreateFormFile("file", "a.wav")
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		_, _ = part.Write(file)
+	}
+	_ = form.Close()
+	r := h.request(ask{path: path, body: b.String()})
+	r.Header.Set("Content-Type", form.FormDataContentType())
+	return h.send(r)
+}
+
+// TestTranscriptAsText is an answer that tells nothing of what it cost: the
+// recording does.
+func TestTranscriptAsText(t *testing.T) {
+	t.Parallel()
+	_, h := openStudio(t)
+	r := h.transcribe("/v1/audio/translations", wav(2), "model", "house/write-text", "response_format", "text")
+	if r.status != http.StatusOK || r.body != "Hello there\n" || !strings.HasPrefix(r.header.Get("Content-Type"), "text/plain") || r.header.Get("X-Weir-Cost-USD") != "0.0002" {
+		t.Errorf("status %d, %q, %v", r.status, r.body, r.header)
+	}
+}
+
+// TestImageStream relays the events as they came, but for the cost.
+func TestImageStream(t *testing.T) {
+	t.Parallel()
+	_, h := openStudio(t)
+	r := h.do(ask{path: "/v1/images/generations", body: `{"model":"house/paint-stream","prompt":"A weir","stream":true}`})
+	if r.status != http.StatusOK || !strings.Contains(r.body, `"next_year":1`) || strings.Count(r.body, `"cost":0.00445`) != 1 || !strings.Contains(r.body, "event: image_generation.completed\n") {
+		t.Errorf("status %d, %s", r.status, r.body)
+	}
+}
+
+// TestMediaRefused holds what is told of requests that cannot be served.
+func TestMediaRefused(t *testing.T) {
+	t.Parallel()
+	_, h := openStudio(t)
+	want := func(what string, r reply, status int, text string) {
+		t.Helper()
+		if r.status != status || !strings.Contains(r.body, text) {
+			t.Errorf("%s: status %d, %s; want %d, %s", what, r.status, r.body, status, text)
+		}
+	}
+	post := func(path, body string) reply { return h.do(ask{path: path, body: body}) }
+	want("no prompt", post("/v1/images/generations", `{"model":"house/paint"}`), 400, `"param":"prompt"`)
+	want("many images", post("/v1/images/generations", `{"model":"house/paint","prompt":"x","n":11}`), 400, `"param":"n"`)
+	want("no input", post("/v1/audio/speech", `{"model":"house/read","voice":"alloy"}`), 400, `"param":"input"`)
+	want("JSON for a form", post("/v1/audio/transcriptions", `{"model":"house/write-text"}`), 415, "multipart/form-data")
+	want("no file", h.transcribe("/v1/audio/transcriptions", nil, "model", "house/write-text"), 400, `"param":"file"`)
+	want("two models", h.transcribe("/v1/audio/transcriptions", wav(1), "model", "house/write-text", "model", "house/x"), 400, `"param":"model"`)
+	want("no model", h.transcribe("/v1/audio/transcriptions", wav(1)), 400, `"param":"model"`)
+	limited := h.newKey(account.KeyOptions{Account: "default", Models: []string{"house/read"}})
+	r := h.do(ask{path: "/v1/images/generations", body: `{"model":"house/paint","prompt":"x"}`, key: limited})
+	want("a model that the key may not use", r, 403, "insufficient_permissions")
+}

@@ -1,0 +1,140 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/responses"
+	"google.golang.org/genai"
+)
+
+// storyteller asks at a door for the story, as a stream, by the vendor's SDK.
+type storyteller func(t *testing.T, h *house, model string) (text, id string, err error)
+
+const question = "Tell me a story"
+
+var storytellers = map[string]storyteller{
+	"openai": func(t *testing.T, h *house, model string) (string, string, error) {
+		c := openai.NewClient(option.WithBaseURL(h.url+"/v1"), option.WithAPIKey(h.key), option.WithMaxRetries(0))
+		s := c.Chat.Completions.NewStreaming(t.Context(), openai.ChatCompletionNewParams{
+			Model: model, Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(question)},
+		})
+		var acc openai.ChatCompletionAccumulator
+		for s.Next() {
+			if !acc.AddChunk(s.Current()) {
+				return "", "", fmt.Errorf("the chunk does not fit: %s", s.Current().RawJSON())
+			}
+		}
+		if s.Err() != nil {
+			return "", "", s.Err()
+		}
+		return acc.Choices[0].Message.Content, acc.ID, nil
+	},
+	"responses": func(t *testing.T, h *house, model string) (string, string, error) {
+		c := openai.NewClient(option.WithBaseURL(h.url+"/v1"), option.WithAPIKey(h.key), option.WithMaxRetries(0))
+		s := c.Responses.NewStreaming(t.Context(), responses.ResponseNewParams{
+			Model: model, Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(question)},
+		})
+		var deltas, id string
+		var last responses.Response
+		sequence := int64(-1)
+		for s.Next() {
+			e := s.Current()
+			if e.SequenceNumber != sequence+1 {
+				return "", "", fmt.Errorf("the event %d follows on %d", e.SequenceNumber, sequence)
+			}
+			sequence = e.SequenceNumber
+			switch e.Type {
+			case "response.created":
+				id = e.Response.ID
+			case "response.output_text.delta":
+				deltas += e.Delta
+			case "response.completed":
+				last = e.Response
+			}
+		}
+		if s.Err() != nil {
+			return "", "", s.Err()
+		}
+		if last.ID != id || last.OutputText() != deltas {
+			return "", "", fmt.Errorf("the last event says %s %q, the others %s %q", last.ID, last.OutputText(), id, deltas)
+		}
+		return deltas, id, nil
+	},
+	"anthropic": func(t *testing.T, h *house, model string) (string, string, error) {
+		c := anthropic.NewClient(anthropicoption.WithBaseURL(h.url), anthropicoption.WithAPIKey(h.key), anthropicoption.WithMaxRetries(0))
+		s := c.Messages.NewStreaming(t.Context(), anthropic.MessageNewParams{
+			Model: anthropic.Model(model), MaxTokens: 500, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(question))},
+		})
+		var m anthropic.Message
+		for s.Next() {
+			if err := m.Accumulate(s.Current()); err != nil {
+				return "", "", err
+			}
+		}
+		if s.Err() != nil {
+			return "", "", s.Err()
+		}
+		if len(m.Content) != 1 {
+			return "", "", fmt.Errorf("%d blocks", len(m.Content))
+		}
+		return m.Content[0].Text, m.ID, nil
+	},
+	"gemini": func(t *testing.T, h *house, model string) (string, string, error) {
+		c, err := genai.NewClient(t.Context(), &genai.ClientConfig{
+			APIKey: h.key, Backend: genai.BackendGeminiAPI, HTTPClient: &http.Client{}, HTTPOptions: genai.HTTPOptions{BaseURL: h.url},
+		})
+		if err != nil {
+			return "", "", err
+		}
+		var text, id string
+		for r, err := range c.Models.GenerateContentStream(t.Context(), model, genai.Text(question), nil) {
+			if err != nil {
+				return "", "", err
+			}
+			if id != "" && r.ResponseID != id {
+				return "", "", fmt.Errorf("the id %s becomes %s", id, r.ResponseID)
+			}
+			text, id = text+r.Text(), r.ResponseID
+		}
+		return text, id, nil
+	},
+}
+
+// TestRescueAtEveryDoor lets a stream die half-way whose bytes went out as they
+// came, or in translation, and continue at another provider. The vendor's own
+// SDK must take it for one answer, and for that of a provider that never failed.
+func TestRescueAtEveryDoor(t *testing.T) {
+	t.Parallel()
+	before := map[string]string{"openai": "/v1", "responses": "/v1", "anthropic": "/v1", "gemini": "/v1beta"}
+	for door, tell := range storytellers {
+		for first := range before {
+			for second := range before {
+				t.Run(fmt.Sprintf("%s from %s to %s", door, first, second), func(t *testing.T) {
+					t.Parallel()
+					up := newUpstream(t)
+					one := strings.Replace(dialectYAML(first, up.url+before[first]), "house:", "one:", 1)
+					two := strings.Replace(dialectYAML(second, up.url+before[second]), "house:", "two:", 1)
+					one, _, _ = strings.Cut(one, "prices:")
+					two, _, _ = strings.Cut(two, "prices:")
+					_, two, _ = strings.Cut(two, "providers:")
+					h := open(t, setup{yaml: one + two + "\naliases:\n  tale: {targets: [\"one/story:fault=cut,at=9\", \"two/story\"]}\n  safe: {targets: [\"two/story\"]}\n"})
+					want, _, err := tell(t, h, "safe")
+					if err != nil || len(want) < 50 {
+						t.Fatalf("without a fault: %q, %v", want, err)
+					}
+					got, id, err := tell(t, h, "tale")
+					if err != nil || got != want || id == "" {
+						t.Errorf("got %q, %q, %v; want %q", got, id, err, want)
+					}
+				})
+			}
+		}
+	}
+}

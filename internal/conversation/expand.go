@@ -1,0 +1,330 @@
+package conversation
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+const (
+	inputField    = "input"
+	previousField = "previous_response_id"
+)
+
+// Turn is what is remembered of a request until it is answered. It shares
+// memory with the request's body.
+type Turn struct {
+	previous string
+	input    []item
+	keep     bool
+}
+
+// Reserve asks for room for n bytes more, which a request takes as long as it
+// lives. Its error is for the client.
+type Reserve func(n int64) error
+
+// Expand puts what came before a request into its input: all of the response
+// that it goes on from and of those before, and the items that it refers to. The
+// body has passed the scan of its wire format; where there is nothing to put
+// in, it is returned as it is. All other members keep their bytes and their
+// order; instructions of earlier requests are not carried over. Errors are
+// *llm.Error, but for the store's own.
+func (s *Service) Expand(ctx context.Context, o Owner, body []byte, reserve Reserve) ([]byte, *Turn, error) {
+	r, err := readRequest(body)
+	if err != nil {
+		return nil, nil, err
+	}
+	turn := &Turn{previous: r.previous, keep: r.store && s.ttl > 0}
+	if turn.input, err = inputItems(r.input); err != nil {
+		return nil, nil, err
+	}
+	if r.previous == "" && !refers(turn.input) {
+		return body, turn, nil
+	}
+	if body, err = s.fill(ctx, &o, body, turn, reserve); err != nil {
+		return nil, nil, err
+	}
+	return body, turn, nil
+}
+
+// fill is the body with all of the turn's conversation as its input.
+func (s *Service) fill(ctx context.Context, o *Owner, body []byte, turn *Turn, reserve Reserve) ([]byte, error) {
+	end, err := s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	before, err := s.before(ctx, o, turn.previous)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.resolve(ctx, o, turn); err != nil {
+		return nil, err
+	}
+	items := append(said(before), turn.input...)
+	if err := reserve(sizeOf(body, items)); err != nil {
+		return nil, err
+	}
+	return rewrite(body, items), nil
+}
+
+// request is what of a body decides how it is expanded.
+type request struct {
+	previous string
+	input    []byte
+	store    bool
+}
+
+func readRequest(body []byte) (request, error) {
+	r := request{store: true}
+	for m := range rawjson.Members(body) {
+		if !rawjson.Present(m.Value) {
+			continue
+		}
+		if err := r.member(m); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func (r *request) member(m rawjson.Member) (err error) {
+	switch string(m.Key()) {
+	case inputField:
+		r.input = m.Value
+	case "store":
+		r.store, err = parse.Bool(m.Value, "store")
+	case previousField:
+		if r.previous, err = parse.String(m.Value, previousField); err == nil && r.previous == "" {
+			err = llm.Invalid(previousField, "The id of the previous response is empty. Leave the field out to begin a conversation.")
+		}
+	case "background":
+		background, invalid := parse.Bool(m.Value, "background")
+		if err = invalid; background {
+			err = llm.Invalid("background", "Responses are not made in the background here. Leave background out; an answer that takes long can be streamed.")
+		}
+	case "conversation":
+		err = llm.Invalid("conversation", "There are no conversation objects here. Leave conversation out, and go on from a response by its id as previous_response_id.")
+	}
+	return err
+}
+
+// inputItems is a request's input as items. A string is a message of the user.
+func inputItems(input []byte) ([]item, error) {
+	switch rawjson.KindOf(input) {
+	case rawjson.Invalid:
+		return nil, nil // there is none
+	case rawjson.String:
+		raw := append([]byte(`{"type":"message","role":"user","content":[{"type":"input_text","text":`), bytes.TrimSpace(input)...)
+		return []item{{raw: append(raw, "}]}"...)}}, nil
+	case rawjson.Array:
+	default:
+		return nil, llm.Invalid(inputField, `The input must be a string, or an array of items such as {"role": "user", "content": "Hello"}.`)
+	}
+	var list []item
+	for _, v := range rawjson.Elements(input) {
+		list = append(list, item{raw: v})
+	}
+	return list, nil
+}
+
+// refers reports whether some item stands for another one.
+func refers(list []item) bool {
+	for _, it := range list {
+		if isReference(it.raw) {
+			return true
+		}
+	}
+	return false
+}
+
+// isReference reports whether an item stands for another one. Its type may be
+// left out.
+func isReference(raw []byte) bool {
+	switch kindOf(raw) {
+	case "item_reference":
+		return true
+	case "":
+		return !rawjson.Present(rawjson.Get(raw, "role")) && rawjson.Present(rawjson.Get(raw, "id"))
+	}
+	return false
+}
+
+// before reads the conversation that a request goes on from, if it does.
+func (s *Service) before(ctx context.Context, o *Owner, previous string) ([]content, error) {
+	if previous == "" {
+		return nil, nil
+	}
+	list, err := s.history(ctx, o, previous)
+	if err != nil {
+		return nil, unfound(err, noPrevious(previous))
+	}
+	if first := &list[0]; first.previous != "" {
+		return nil, noPrevious(first.previous)
+	}
+	return list, nil
+}
+
+// noPrevious is in the vendor's words, by which programs know it.
+func noPrevious(id string) *llm.Error {
+	return &llm.Error{
+		Code: llm.CodeInvalidRequest, Param: previousField, Word: "previous_response_not_found",
+		Message: fmt.Sprintf("Previous response with id '%s' not found.", shown(id)),
+	}
+}
+
+func noItem(id string) *llm.Error {
+	return llm.Invalid(inputField, fmt.Sprintf("Item with id '%s' not found.", shown(id)))
+}
+
+// maxShown bounds, in bytes, what an error repeats of an id.
+const maxShown = 100
+
+func shown(id string) string {
+	if len(id) > maxShown {
+		id = id[:maxShown] + "..."
+	}
+	return id
+}
+
+// unfound is the error for the client where something was not found.
+func unfound(err error, missing *llm.Error) error {
+	if errors.Is(err, ErrNotFound) {
+		return missing
+	}
+	return err
+}
+
+// resolve puts the items that are referred to in the places of the references.
+func (s *Service) resolve(ctx context.Context, o *Owner, turn *Turn) error {
+	f := finder{service: s, owner: o, seen: map[string]map[string][]byte{}}
+	list := make([]item, 0, len(turn.input))
+	for i, it := range turn.input {
+		if isReference(it.raw) {
+			id, ok := rawjson.AsString(rawjson.Get(it.raw, "id"))
+			if !ok {
+				return llm.Invalid(inputField+"["+strconv.Itoa(i)+"].id", "A reference needs the id of an item, a string.")
+			}
+			raw, err := f.find(ctx, id)
+			if err != nil {
+				return unfound(err, noItem(id))
+			}
+			it = item{id, raw}
+		}
+		if it.raw != nil {
+			list = append(list, it)
+		}
+	}
+	turn.input = list
+	return nil
+}
+
+// finder finds items of earlier responses, each of which it reads once.
+type finder struct {
+	service *Service
+	owner   *Owner
+	seen    map[string]map[string][]byte // the items of a response by their ids
+	size    int64
+}
+
+// find is an item as it may stand in an input; nil for one that is left out.
+func (f *finder) find(ctx context.Context, id string) ([]byte, error) {
+	name, err := f.service.store.ResponseOfItem(ctx, f.owner.name(id))
+	if err != nil {
+		return nil, err
+	}
+	if f.seen[name] == nil {
+		if err := f.read(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	raw, ok := f.seen[name][id]
+	if !ok {
+		return nil, ErrNotFound
+	}
+	return raw, nil
+}
+
+// read reads the items of a response.
+func (f *finder) read(ctx context.Context, name string) error {
+	c, err := f.service.content(ctx, f.owner, name)
+	if err != nil {
+		return err
+	}
+	items := map[string][]byte{}
+	for _, it := range said([]content{c}) {
+		items[it.id] = it.raw
+		f.size += int64(len(it.raw))
+	}
+	if f.size > maxBytes {
+		return llm.Invalid(inputField, fmt.Sprintf("The items that are referred to stand in responses of more than %d MiB. Send what matters of them as it is.", maxBytes>>20))
+	}
+	f.seen[name] = items
+	return nil
+}
+
+// said is what was said in responses, the input and the output of each.
+func said(list []content) (items []item) {
+	for i := range list {
+		items = append(items, list[i].input...)
+		items = append(items, replay(list[i].output())...)
+	}
+	return items
+}
+
+// sizeOf is how long a body with these items can get.
+func sizeOf(body []byte, items []item) int64 {
+	size := int64(len(body)) + int64(len(inputField)) + 8
+	for _, it := range items {
+		size += int64(len(it.raw)) + 1
+	}
+	return size
+}
+
+// rewrite is the body with these items as its input, and nothing to go on from.
+func rewrite(body []byte, items []item) []byte {
+	out := append(make([]byte, 0, sizeOf(body, items)), '{')
+	done := false
+	for m := range rawjson.Members(body) {
+		switch {
+		case m.Is(previousField):
+		case m.Is(inputField):
+			out, done = appendInput(out, items), true
+		default:
+			out = append(append(rawjson.AppendString(comma(out), m.Name()), ':'), m.Value...)
+		}
+	}
+	if !done {
+		out = appendInput(out, items)
+	}
+	return append(out, '}')
+}
+
+// comma separates members of the object that dst ends with.
+func comma(dst []byte) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	return dst
+}
+
+func appendInput(dst []byte, items []item) []byte {
+	dst = append(rawjson.AppendString(comma(dst), inputField), ":["...)
+	more := false
+	for _, it := range items {
+		if it.raw == nil {
+			continue
+		}
+		if more {
+			dst = append(dst, ',')
+		}
+		dst, more = append(dst, it.raw...), true
+	}
+	return append(dst, ']')
+}

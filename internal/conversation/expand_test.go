@@ -1,0 +1,213 @@
+package conversation_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/llm"
+)
+
+func TestNothingToExpand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, body := range []string{
+		`{"model":"m","input":"Hi"}`,
+		` { "input" : [ {"role":"user","content":"Hi"}, 3, "x" ] , "previous_response_id" : null, "conversation": null, "background": false}`,
+		`{"model":"m"}`,
+		`{"input":[]}`,
+		`{"input":[{"role":"user","id":"msg_1","content":"Hi"},{"type":"message","id":"x"}]}`,
+	} {
+		in := []byte(body)
+		out, turn, err := w.Expand(t.Context(), owner("a"), in, func(int64) error { t.Error("room was asked for"); return nil })
+		if err != nil || turn == nil || string(out) != body || &out[0] != &in[0] {
+			t.Errorf("%s: got %s, %v; want the same bytes", body, out, err)
+		}
+	}
+}
+
+func TestChain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.turn(`{"model":"m","instructions":"Be brief.","input":"One"}`, answer("resp_1", says("msg_1", "First")))
+	got := w.turn(`{"model":"m","input":[{"role":"user","content":"Two"}], "previous_response_id":"resp_1","tools": [ ] }`, answer("resp_2", says("msg_2", "Second")))
+	want := `{"model":"m","input":[` + asks("One") + `,` + says("msg_1", "First") + `,{"role":"user","content":"Two"}],"tools":[ ]}`
+	if got != want {
+		t.Errorf("second request: got\n%s\nwant\n%s", got, want)
+	}
+	got = w.turn(`{"previous_response_id":"resp_2","model":"m"}`, answer("resp_3", ""))
+	want = `{"model":"m","input":[` + asks("One") + `,` + says("msg_1", "First") + `,{"role":"user","content":"Two"},` + says("msg_2", "Second") + `]}`
+	if got != want {
+		t.Errorf("a request without input: got\n%s\nwant\n%s", got, want)
+	}
+	branch, _ := w.expand(`{"previous_response_id":"resp_1","input":"Otherwise"}`)
+	if want := `{"input":[` + asks("One") + `,` + says("msg_1", "First") + `,` + asks("Otherwise") + `]}`; branch != want {
+		t.Errorf("another way on: got\n%s\nwant\n%s", branch, want)
+	}
+}
+
+func TestItemReference(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	call := `{"id":"fc_1","type":"function_call","status":"completed","call_id":"c1","name":"f","arguments":"{}"}`
+	w.turn(`{"input":[{"id":"msg_u","role":"user","content":"One"}]}`, answer("resp_1", says("msg_1", "First")+","+call))
+	got := w.turn(`{"model":"m","input":[{"type":"item_reference","id":"msg_1"},{"role":"user","content":"x"},{"id":"fc_1"},{"type":null,"id":"msg_u"}]}`, answer("resp_2", ""))
+	want := `{"model":"m","input":[` + says("msg_1", "First") + `,{"role":"user","content":"x"},` + call + `,{"id":"msg_u","role":"user","content":"One"}]}`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if _, err := w.Delete(t.Context(), owner("a"), "resp_1"); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := w.expand(`{"input":[{"id":"msg_1"}]}`); got != `{"input":[`+says("msg_1", "First")+`]}` {
+		t.Errorf("what a later response was made of: got %s", got)
+	}
+	if _, err := w.Delete(t.Context(), owner("a"), "resp_2"); err != nil {
+		t.Fatal(err)
+	}
+	for body, param := range map[string]string{
+		`{"input":[{"id":"msg_1"}]}`:                                    "input",
+		`{"input":["x",{"type":"item_reference","id":3}]}`:              "input[1].id",
+		`{"input":[{"type":"item_reference"}]}`:                         "input[0].id",
+		`{"input":[{"type":"item_reference","id":"msg_of_nobody"}]}`:    "input",
+		`{"input":[{"id":"msg_1","type":"item_reference","role":"x"}]}`: "input",
+	} {
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room)
+		if e := llm.AsError(err); err == nil || e.Code != llm.CodeInvalidRequest || e.Param != param {
+			t.Errorf("%s: got %v, want a mistake in %s", body, err, param)
+		}
+	}
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_1"}]}`), room)
+	wantError(t, err, llm.Invalid("input", "Item with id 'msg_1' not found."))
+}
+
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.turn(`{"input":"One"}`, answer("resp_1", says("msg_1", "First")))
+	for body, param := range map[string]string{
+		`{"input":"x","background":true}`:                              "background",
+		`{"input":"x","background":1}`:                                 "background",
+		`{"input":"x","conversation":"conv_1"}`:                        "conversation",
+		`{"input":"x","conversation":{"id":"conv_1"}}`:                 "conversation",
+		`{"input":"x","store":"no"}`:                                   "store",
+		`{"input":"x","previous_response_id":7}`:                       "previous_response_id",
+		`{"input":"x","previous_response_id":""}`:                      "previous_response_id",
+		`{"input":7,"previous_response_id":"resp_1"}`:                  "input",
+		`{"input":{"role":"user"},"previous_response_id":"resp_1"}`:    "input",
+		`{"input":"x","previous_response_id":"resp_of_somebody_else"}`: "previous_response_id",
+	} {
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room)
+		if e := llm.AsError(err); err == nil || e.Code != llm.CodeInvalidRequest || e.Param != param || e.Message == "" {
+			t.Errorf("%s: got %v, want a mistake in %s", body, err, param)
+		}
+	}
+	long := strings.Repeat("x", 1<<20)
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"previous_response_id":"`+long+`"}`), room)
+	if e := llm.AsError(err); len(e.Message) > 1<<10 || e.Word != "previous_response_not_found" {
+		t.Errorf("a long id: %d bytes of message, %q", len(e.Message), e.Word)
+	}
+}
+
+// TestRoom is that the room for a conversation is asked for before it is taken.
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.turn(`{"input":"One"}`, answer("resp_1", says("msg_1", "First")))
+	full := errors.New("full")
+	var asked int64
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"previous_response_id":"resp_1"}`), func(n int64) error {
+		asked = n
+		return full
+	})
+	body, _ := w.expand(`{"previous_response_id":"resp_1"}`)
+	if !errors.Is(err, full) || asked < int64(len(body)) || asked > int64(len(body)+100) {
+		t.Errorf("asked for %d bytes of %d: %v", asked, len(body), err)
+	}
+}
+
+// TestLimits is a conversation with more turns, or more bytes, than are gone on
+// from.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const tooLong = "The conversation is longer than 1000 responses or 64 MiB. Begin a new one, with what matters of this one as its input."
+	id := ""
+	for range 3 {
+		next := "resp_large" + id
+		w.turn(`{`+previous(id)+`"input":"`+strings.Repeat("x", 22<<20)+`"}`, answer(next, ""))
+		id = next
+	}
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous(id)+`"input":"More"}`), room)
+	wantError(t, err, llm.Invalid("previous_response_id", tooLong))
+
+	_, turn := w.expand(`{"input":"` + strings.Repeat("x", 65<<20) + `"}`)
+	if err := w.Keep(t.Context(), owner("a"), turn, []byte(answer("resp_huge", ""))); err == nil {
+		t.Error("a response of 65 MiB was kept")
+	}
+}
+
+// previous is the member of a request that goes on from a response.
+func previous(id string) string {
+	if id == "" {
+		return ""
+	}
+	return `"previous_response_id":"` + id + `",`
+}
+
+func TestManyTurns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	// A conversation that goes round in a circle, as one of a provider whose
+	// ids come twice may.
+	w.turn(`{"input":"One"}`, answer("resp_1", says("msg_1", "First")))
+	w.turn(`{`+previous("resp_1")+`"input":"Two"}`, answer("resp_2", says("msg_2", "Second")))
+	w.turn(`{`+previous("resp_2")+`"input":"Three"}`, answer("resp_1", says("msg_3", "Third")))
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_1")+`"input":"More"}`), room)
+	if e := llm.AsError(err); e.Param != "previous_response_id" || !strings.Contains(e.Message, "longer than 1000 responses") {
+		t.Errorf("got %v, want a conversation that is too long", err)
+	}
+}
+
+func TestStoreFalse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.turn(`{"input":"One"}`, answer("resp_1", says("msg_1", "First")))
+	got := w.turn(`{"input":"Two","store":false,"previous_response_id":"resp_1"}`, answer("resp_2", says("msg_2", "Second")))
+	if want := `{"input":[` + asks("One") + `,` + says("msg_1", "First") + `,` + asks("Two") + `],"store":false}`; got != want {
+		t.Errorf("a request that is not kept may go on from one that is: got %s, want %s", got, want)
+	}
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_2")+`"input":"x"}`), room)
+	wantError(t, err, lost("resp_2"))
+	_, err = w.Get(t.Context(), owner("a"), "resp_2")
+	wantError(t, err, gone("resp_2"))
+	_, _, err = w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_2"}]}`), room)
+	wantError(t, err, llm.Invalid("input", "Item with id 'msg_2' not found."))
+}
+
+// TestKeepNothing is a service that keeps none.
+func TestKeepNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Service = w.open(0)
+	w.turn(`{"input":"One","store":true}`, answer("resp_1", says("msg_1", "First")))
+	_, err := w.Get(t.Context(), owner("a"), "resp_1")
+	wantError(t, err, gone("resp_1"))
+}
+
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.turn(`{"input":"One"}`, answer("resp_1", says("msg_1", "First")))
+	w.advance(ttl - time.Second)
+	w.turn(`{`+previous("resp_1")+`"input":"Two"}`, answer("resp_2", says("msg_2", "Second")))
+	w.advance(time.Second)
+	_, err := w.Get(t.Context(), owner("a"), "resp_1")
+	wantError(t, err, gone("resp_1"))
+	if _, err := w.Get(t.Context(), owner("a"), "resp_2"); err != nil {
+		t.Errorf("the younger one: %v", err)
+	}
+	_, _, err = w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_2")+`"input":"x"}`), room)
+	wantError(t, err, lost("resp_1"))
+}

@@ -1,0 +1,76 @@
+package conversation
+
+import (
+	"context"
+	"fmt"
+
+	"weir/internal/rawjson"
+)
+
+// Keep keeps a response, which is whole and as the client gets it, with the
+// input that it answers. Without a turn, or where the request wants nothing kept,
+// it does nothing.
+func (s *Service) Keep(ctx context.Context, o Owner, turn *Turn, response []byte) error {
+	id := idOf(response)
+	if turn == nil || !turn.keep || id == "" {
+		return nil
+	}
+	for i := range turn.input {
+		turn.input[i].name()
+	}
+	c := content{previous: turn.previous, input: turn.input, response: completed(response, turn.previous)}
+	name, text := o.name(id), c.encode()
+	if len(text) > maxBytes {
+		return fmt.Errorf("a response of %d bytes is not kept: at most %d are", len(text), maxBytes)
+	}
+	b, err := box(&o, name)
+	if err != nil {
+		return err
+	}
+	now := s.now()
+	r := &Record{
+		Scope: o.Scope, ID: name, Items: c.names(&o), Created: now, Expires: now.Add(s.ttl),
+		Sealed: b.Seal(nil, nil, text, []byte(name)),
+	}
+	if turn.previous != "" {
+		r.Previous = o.name(turn.previous)
+	}
+	return s.store.KeepResponse(ctx, r)
+}
+
+// name gives an item an id, unless it has one.
+func (it *item) name() {
+	if it.id == "" {
+		it.id = idOf(it.raw)
+	}
+	if it.id == "" {
+		it.id = newID(it.raw)
+	}
+}
+
+// names are the stored ids of as many items as can be referred to: of the
+// answer, then of the input.
+func (c *content) names(o *Owner) (names []string) {
+	add := func(id string) {
+		if id != "" && len(names) < maxItems {
+			names = append(names, o.name(id))
+		}
+	}
+	for _, v := range rawjson.Elements(c.output()) {
+		add(idOf(v))
+	}
+	for _, it := range c.input {
+		add(it.id)
+	}
+	return names
+}
+
+// completed is the response with what its provider could not know of it: that
+// it is kept, and which one it goes on from.
+func completed(response []byte, previous string) []byte {
+	response = rawjson.Splice(nil, response, rawjson.Set(response, "store", []byte("true")))
+	if previous == "" {
+		return response
+	}
+	return rawjson.Splice(nil, response, rawjson.Set(response, previousField, rawjson.AppendString(nil, previous)))
+}

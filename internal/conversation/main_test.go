@@ -1,0 +1,127 @@
+package conversation_test
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/conversation"
+	"weir/internal/llm"
+	"weir/internal/store"
+)
+
+// ttl is how long the tests' services keep a response.
+const ttl = 30 * 24 * time.Hour
+
+// world is a service on a real database, with a clock that stands still.
+type world struct {
+	t    testing.TB
+	path string
+	*conversation.Service
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{t: t, path: filepath.Join(t.TempDir(), "weir.db"), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	w.Service = w.open(ttl)
+	return w
+}
+
+// open makes another service on the same database, as another node would.
+func (w *world) open(ttl time.Duration) *conversation.Service {
+	w.t.Helper()
+	db, err := store.Open(context.Background(), store.Options{Path: w.path, Clock: w.clock})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	return conversation.New(conversation.Options{Store: db, Now: w.clock, TTL: ttl})
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) advance(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+func owner(name string) conversation.Owner {
+	return conversation.Owner{Scope: "key_" + name, Token: llm.NewSecret("wk_" + name)}
+}
+
+func room(int64) error { return nil }
+
+// expand is what becomes of a request.
+func (w *world) expand(body string) (string, *conversation.Turn) {
+	w.t.Helper()
+	got, turn, err := w.Expand(context.Background(), owner("a"), []byte(body), room)
+	if err != nil {
+		w.t.Fatalf("expand %s: %v", body, err)
+	}
+	if !json.Valid(got) {
+		w.t.Fatalf("expand %s: %s is not JSON", body, got)
+	}
+	return string(got), turn
+}
+
+// turn takes a request and its answer, and returns what the provider saw.
+func (w *world) turn(request, response string) string {
+	w.t.Helper()
+	body, turn := w.expand(request)
+	if err := w.Keep(context.Background(), owner("a"), turn, []byte(response)); err != nil {
+		w.t.Fatalf("keep %s: %v", response, err)
+	}
+	return body
+}
+
+// answer is a response of that id with these items.
+func answer(id, output string) string {
+	return `{"id":"` + id + `","object":"response","status":"completed","store":false,"output":[` + output + `],"previous_response_id":null}`
+}
+
+// says is the item of an assistant's message.
+func says(id, text string) string {
+	return `{"id":"` + id + `","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"` + text + `","annotations":[]}]}`
+}
+
+// asks is what a string of input becomes.
+func asks(text string) string {
+	return `{"type":"message","role":"user","content":[{"type":"input_text","text":"` + text + `"}]}`
+}
+
+// wantError checks an error that a client sees.
+func wantError(t testing.TB, err error, want *llm.Error) {
+	t.Helper()
+	e := llm.AsError(err)
+	if err == nil || e.Code != want.Code || e.Message != want.Message || e.Param != want.Param || e.Word != want.Word {
+		t.Errorf("got %+v (%v), want %+v", e, err, want)
+	}
+}
+
+// lost is the error for a conversation that cannot be gone on with.
+func lost(id string) *llm.Error {
+	return &llm.Error{
+		Code: llm.CodeInvalidRequest, Param: "previous_response_id", Word: "previous_response_not_found",
+		Message: "Previous response with id '" + id + "' not found.",
+	}
+}
+
+// gone is the error for a response that is not there.
+func gone(id string) *llm.Error {
+	return &llm.Error{Code: llm.CodeNotFound, Word: "response_not_found", Message: "Response with id '" + id + "' not found."}
+}

@@ -1,0 +1,43 @@
+package anthropic
+
+import (
+	"errors"
+	"fmt"
+
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// CountPath is what follows a provider's base URL
+// (https://platform.claude.com/docs/en/api/messages-count-tokens).
+func CountPath(string, bool) string { return "/messages/count_tokens" }
+
+// SpliceModel is Splice where nothing but the model's name is to change.
+func SpliceModel(dst, body []byte, h *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
+	model := rawjson.AppendString(nil, s.Model)
+	if h.ModelSpan.Present() {
+		return rawjson.Splice(dst, body, replace(h.ModelSpan, model))
+	}
+	return rawjson.Splice(dst, body, rawjson.Set(body, "model", model))
+}
+
+var errNoCount = errors.New("anthropic: the reply has no input_tokens")
+
+// DecodeCount is DecodeReply for a count of tokens, which costs nothing.
+func DecodeCount(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return nil, fmt.Errorf("anthropic: the reply is not JSON: %w", err)
+	}
+	r := &llm.Reply{Reported: true}
+	var c parse.Counter
+	if !c.Count(&r.Counted, rawjson.Get(body, "input_tokens")) {
+		return nil, errNoCount
+	}
+	return r, nil
+}
+
+// EncodeCount is EncodeReply for a count of tokens.
+func EncodeCount(dst []byte, r *llm.Reply) []byte {
+	return append(rawjson.AppendCount(dst, `{"input_tokens":`, r.Counted), '}')
+}

@@ -1,0 +1,91 @@
+package cohere
+
+import (
+	"fmt"
+	"net/http"
+
+	"weir/internal/dialect/compose"
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+var embedFields = rawjson.Names{"model", "texts", "embedding_types", "output_dimension"}
+
+// inputType is what the format wants to know of the texts, and others never
+// say: to be searched, in which every use but a query's is well served.
+const inputType = "search_document"
+
+// EmbedPath is what follows a provider's base URL
+// (https://docs.cohere.com/reference/embed).
+func EmbedPath(string, bool) string { return "/embed" }
+
+// ScanEmbed is Scan for a request for embeddings.
+func ScanEmbed(body []byte, _ *http.Request) (llm.Head, error) {
+	h, err := parse.Body(body, "We could not parse the JSON body of your request", "with a model and texts")
+	if err != nil {
+		return h, err
+	}
+	err = parse.Members(body, embedFields, "", func(m rawjson.Member) error {
+		if m.Is("model") {
+			return parse.Model(&h, m)
+		}
+		return nil
+	})
+	if err != nil {
+		return llm.Head{}, err
+	}
+	return h, nil
+}
+
+// DecodeEmbed is DecodeRequest for a request for embeddings.
+func DecodeEmbed(body []byte) (*llm.Request, error) {
+	r := &llm.Request{ExtraOf: Name, Embedding: &llm.Embedding{}}
+	var err error
+	if r.Embedding.Texts, err = parse.Texts(rawjson.Get(body, "texts"), "texts"); err != nil {
+		return nil, err
+	}
+	r.Model = rawjson.Text(rawjson.Get(body, "model"))
+	if v := rawjson.Get(body, "output_dimension"); rawjson.Present(v) {
+		r.Embedding.Dimensions, err = parse.Pointer(parse.Int(v, "output_dimension", 1, maxCount))
+	}
+	return r, err
+}
+
+// EncodeEmbed is EncodeRequest for a request for embeddings.
+func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
+	w := compose.New(Name, r, q)
+	w.Text("model", r.Model)
+	w.Raw("texts", rawjson.AppendStrings(nil, r.Embedding.Texts))
+	w.Text("input_type", inputType)
+	w.Raw("embedding_types", []byte(`["float"]`))
+	w.Integer("output_dimension", r.Embedding.Dimensions)
+	if r.User != "" {
+		w.Drop("user")
+	}
+	w.Extras(r.Extra)
+	return w.Close()
+}
+
+// DecodeVectors is DecodeReply for embeddings.
+func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return nil, fmt.Errorf("cohere: the reply is not JSON: %w", err)
+	}
+	r := &llm.Reply{ExtraOf: Name}
+	r.Usage, r.Reported = decodeUsage(rawjson.Get(body, "meta"))
+	var err error
+	r.Vectors, err = parse.Vectors(rawjson.Get(body, "embeddings", "float"), "")
+	if err != nil {
+		return r, fmt.Errorf("cohere: %w", err)
+	}
+	return r, nil
+}
+
+// EncodeVectors is EncodeReply for embeddings.
+func EncodeVectors(dst []byte, r *llm.Reply) []byte {
+	dst = rawjson.AppendString(append(dst, `{"id":`...), r.ID)
+	dst = compose.Vectors(append(dst, `,"embeddings":{"float":`...), r.Vectors, "", "")
+	dst = rawjson.AppendCount(dst, `},"texts":[],"meta":{"api_version":{"version":"2"},"billed_units":{"input_tokens":`, r.Usage.InputTokens())
+	return append(dst, `}},"response_type":"embeddings_by_type"}`...)
+}

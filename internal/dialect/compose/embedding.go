@@ -1,0 +1,37 @@
+package compose
+
+import (
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// Vectors appends vectors of numbers as the elements of an array, each behind
+// and before what it is wrapped in. A vector that is none is written as an
+// empty one.
+func Vectors(dst []byte, vectors []llm.Vector, before, after string) []byte {
+	dst = append(dst, '[')
+	for i := range vectors {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, before...)
+		numbers, err := vectors[i].AppendNumbers(nil)
+		if err != nil {
+			numbers = []byte("[]")
+		}
+		dst = append(append(dst, numbers...), after...)
+	}
+	return append(dst, ']')
+}
+
+// Dimensions appends the member of that name, where a number of dimensions is
+// asked for.
+func Dimensions(dst []byte, name string, n *int64) []byte {
+	if n == nil {
+		return dst
+	}
+	dst = append(rawjson.AppendString(append(dst, ','), name), ':')
+	return strconv.AppendInt(dst, *n, 10)
+}

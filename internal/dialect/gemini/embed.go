@@ -1,0 +1,156 @@
+package gemini
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"weir/internal/dialect/compose"
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// EmbedSuffix is what the path of a request for embeddings ends with.
+const EmbedSuffix = ":batchEmbedContents"
+
+// EmbedPath is what follows a provider's base URL
+// (https://ai.google.dev/api/embeddings#method:-models.batchembedcontents).
+func EmbedPath(model string, _ bool) string { return modelPath(model) + EmbedSuffix }
+
+// ScanEmbed is Scan for a request for embeddings. Its requests name a model
+// each, which must be that of the path.
+func ScanEmbed(body []byte, r *http.Request) (llm.Head, error) {
+	h, err := parse.Body(body, complaint, "with requests")
+	if err != nil {
+		return h, err
+	}
+	if h.Model = strings.TrimSuffix(r.PathValue("target"), EmbedSuffix); h.Model == "" {
+		return llm.Head{}, llm.Invalid("model", "The address names no model: models/{model}"+EmbedSuffix+".")
+	}
+	if !isList(rawjson.Get(body, "requests")) {
+		return llm.Head{}, llm.Invalid("requests", `The requests must be an array of objects such as {"content": {"parts": [{"text": "Hello"}]}}.`)
+	}
+	for i, one := range rawjson.Elements(rawjson.Get(body, "requests")) {
+		if m := rawjson.Text(get(one, "model")); m != "" && Canonical(m) != Canonical(h.Model) {
+			at := "requests[" + strconv.Itoa(i) + "].model"
+			return llm.Head{}, llm.Invalid(at, "The "+at+" is not the model of the address.")
+		}
+	}
+	return h, nil
+}
+
+// DecodeEmbed is DecodeRequest for a request for embeddings. The options of the
+// first text are those of all.
+func DecodeEmbed(body []byte) (*llm.Request, error) {
+	r := &llm.Request{ExtraOf: Name, Embedding: &llm.Embedding{}}
+	for i, one := range rawjson.Elements(rawjson.Get(body, "requests")) {
+		at := "requests[" + strconv.Itoa(i) + "]"
+		if i == parse.MaxTexts {
+			return nil, llm.Invalid("requests", "There are more than "+strconv.Itoa(parse.MaxTexts)+" requests. Send them in several.")
+		}
+		text, err := contentText(get(one, "content"), at)
+		if err != nil {
+			return nil, err
+		}
+		r.Embedding.Texts = append(r.Embedding.Texts, text)
+		if i > 0 {
+			continue
+		}
+		for m := range rawjson.Members(one) {
+			if err := embedOption(r, m, at); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return r, nil
+}
+
+func embedOption(r *llm.Request, m rawjson.Member, at string) (err error) {
+	switch name := string(spelled(m.Key())); {
+	case name == "model", name == "content", !rawjson.Present(m.Value):
+	case name == "outputDimensionality":
+		r.Embedding.Dimensions, err = parse.Pointer(parse.Int(m.Value, at+"."+name, 1, maxCount))
+	default:
+		r.Extra = append(r.Extra, llm.Field{Name: name, Value: m.Value})
+	}
+	return err
+}
+
+func contentText(content []byte, at string) (string, error) {
+	var text strings.Builder
+	for i, p := range rawjson.Elements(get(content, "parts")) {
+		s, ok := rawjson.AsString(get(p, "text"))
+		if !ok {
+			part := at + ".content.parts[" + strconv.Itoa(i) + "]"
+			return "", llm.Invalid(part, "The "+part+" is no text, and the provider of this model embeds nothing else.")
+		}
+		text.WriteString(s)
+	}
+	if text.Len() == 0 {
+		return "", llm.Invalid(at+".content", "The "+at+".content has no text.")
+	}
+	return text.String(), nil
+}
+
+// EncodeEmbed is EncodeRequest for a request for embeddings.
+func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
+	w := compose.New(Name, r, q)
+	w.Name("requests")
+	w.Dst = append(w.Dst, '[')
+	for _, text := range r.Embedding.Texts {
+		w.Element()
+		w.Dst = rawjson.AppendString(append(w.Dst, `{"model":`...), modelsPrefix+Canonical(r.Model))
+		w.Dst = rawjson.AppendString(append(w.Dst, `,"content":{"parts":[{"text":`...), text)
+		w.Dst = compose.Dimensions(append(w.Dst, "}]}"...), "outputDimensionality", r.Embedding.Dimensions)
+		w.InnerExtras(r.Extra, "embedding options of another API")
+		w.Dst = append(w.Dst, '}')
+	}
+	w.Dst = append(w.Dst, ']')
+	if r.User != "" {
+		w.Drop("user")
+	}
+	return w.Close()
+}
+
+// SpliceEmbed is Splice for a request for embeddings: with the model's name in
+// each of its requests.
+func SpliceEmbed(dst, body []byte, _ *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
+	model := rawjson.AppendString(nil, modelsPrefix+Canonical(s.Model))
+	requests := []byte{'['}
+	for i, one := range rawjson.Elements(rawjson.Get(body, "requests")) {
+		if i > 0 {
+			requests = append(requests, ',')
+		}
+		requests = rawjson.Splice(requests, one, rawjson.Set(one, "model", model))
+	}
+	return rawjson.Splice(dst, body, rawjson.Set(body, "requests", append(requests, ']')))
+}
+
+// DecodeVectors is DecodeReply for embeddings. The Gemini API does not tell
+// what they cost; Vertex AI does.
+func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return nil, fmt.Errorf("gemini: the reply is not JSON: %w", err)
+	}
+	r := &llm.Reply{ExtraOf: Name}
+	r.Usage, r.Reported = decodeUsage(get(body, "usageMetadata"))
+	var err error
+	r.Vectors, err = parse.Vectors(rawjson.Get(body, "embeddings"), "values")
+	if err != nil {
+		return r, fmt.Errorf("gemini: %w", err)
+	}
+	return r, nil
+}
+
+// EncodeVectors is EncodeReply for embeddings.
+func EncodeVectors(dst []byte, r *llm.Reply) []byte {
+	dst = compose.Vectors(append(dst, `{"embeddings":`...), r.Vectors, `{"values":`, "}")
+	dst = rawjson.AppendCount(dst, `,"usageMetadata":{"promptTokenCount":`, r.Usage.InputTokens())
+	dst = rawjson.AppendCount(dst, `,"totalTokenCount":`, r.Usage.InputTokens())
+	if r.Cost != nil {
+		dst = r.Cost.AppendText(append(dst, `,"cost":`...))
+	}
+	return append(dst, "}}"...)
+}

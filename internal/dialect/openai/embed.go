@@ -1,0 +1,183 @@
+package openai
+
+import (
+	"fmt"
+	"net/http"
+
+	"weir/internal/dialect/compose"
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// embedFields are the members of a request for embeddings that are acted on.
+var embedFields = rawjson.Names{"model", "input", "encoding_format", "dimensions"}
+
+// maxDimensions bounds what may be asked for: no model has as many.
+const maxDimensions = 1 << 20
+
+// EmbedPath is what follows a provider's base URL
+// (https://platform.openai.com/docs/api-reference/embeddings).
+func EmbedPath(string, bool) string { return "/embeddings" }
+
+// ScanEmbed is Scan for a request for embeddings.
+func ScanEmbed(body []byte, _ *http.Request) (llm.Head, error) {
+	h, err := parse.Body(body, complaint, "with a model and input")
+	if err != nil {
+		return h, err
+	}
+	err = parse.Members(body, embedFields, "", func(m rawjson.Member) (err error) {
+		switch {
+		case m.Is("model"):
+			err = parse.Model(&h, m)
+		case m.Is("encoding_format") && rawjson.Present(m.Value):
+			h.Base64, err = inBase64(m.Value)
+		}
+		return err
+	})
+	if err != nil {
+		return llm.Head{}, err
+	}
+	if input := rawjson.Get(body, "input"); !isInput(input) {
+		return llm.Head{}, llm.Invalid("input", "The input must be a non-empty string, or a non-empty array of strings, or of the tokens of texts.")
+	}
+	return h, nil
+}
+
+// isInput reports whether there is anything to embed. Tokens are the provider's
+// to judge.
+func isInput(v []byte) bool {
+	if s, ok := rawjson.AsString(v); ok {
+		return s != ""
+	}
+	if rawjson.KindOf(v) == rawjson.Array {
+		for range rawjson.Elements(v) {
+			return true
+		}
+	}
+	return false
+}
+
+func inBase64(v []byte) (bool, error) {
+	switch rawjson.Text(v) {
+	case "float":
+		return false, nil
+	case "base64":
+		return true, nil
+	}
+	return false, llm.Invalid("encoding_format", `The encoding_format must be "float" or "base64".`)
+}
+
+// DecodeEmbed is DecodeRequest for a request for embeddings. Texts that are
+// given as tokens have no meaning elsewhere, and are refused.
+func DecodeEmbed(body []byte) (*llm.Request, error) {
+	r := &llm.Request{ExtraOf: Name, Embedding: &llm.Embedding{}}
+	for m := range rawjson.Members(body) {
+		if !rawjson.Present(m.Value) {
+			continue
+		}
+		var err error
+		switch string(m.Key()) {
+		case "model":
+			r.Model, err = parse.String(m.Value, "model")
+		case "input":
+			r.Embedding.Texts, err = texts(m.Value)
+		case "encoding_format":
+			r.Embedding.Base64, err = inBase64(m.Value)
+		case "dimensions":
+			r.Embedding.Dimensions, err = parse.Pointer(parse.Int(m.Value, "dimensions", 1, maxDimensions))
+		case "user":
+			r.User, err = parse.String(m.Value, "user")
+		default:
+			r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: m.Value})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func texts(v []byte) ([]string, error) {
+	for _, e := range rawjson.Elements(v) {
+		if k := rawjson.KindOf(e); k == rawjson.Number || k == rawjson.Array {
+			return nil, llm.Invalid("input", "The input is of tokens, which only providers of OpenAI's own models understand. Send the texts themselves for this one.")
+		}
+		break
+	}
+	return parse.Texts(v, "input")
+}
+
+// EncodeEmbed is EncodeRequest for a request for embeddings.
+func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
+	w := compose.New(Name, r, q)
+	w.Text("model", r.Model)
+	w.Raw("input", rawjson.AppendStrings(nil, r.Embedding.Texts))
+	w.Integer("dimensions", r.Embedding.Dimensions)
+	if r.Embedding.Base64 {
+		w.Text("encoding_format", "base64")
+	}
+	if r.User != "" {
+		w.Text("user", r.User)
+	}
+	w.Extras(r.Extra)
+	return w.Close()
+}
+
+// DecodeVectors is DecodeReply for embeddings. An answer that costs nothing but
+// its input tells no more than that.
+func DecodeVectors(body []byte, q *llm.Quirks) (*llm.Reply, error) {
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return nil, fmt.Errorf("openai: the reply is not JSON: %w", err)
+	}
+	r := &llm.Reply{ExtraOf: Name, Model: rawjson.Text(rawjson.Get(body, "model"))}
+	r.Usage, r.Reported = DecodeUsage(rawjson.Get(body, "usage"), q)
+	var err error
+	r.Vectors, err = parse.Vectors(rawjson.Get(body, "data"), "embedding")
+	if err != nil {
+		return r, fmt.Errorf("openai: %w", err)
+	}
+	return r, nil
+}
+
+// EncodeVectors is EncodeReply for embeddings.
+func EncodeVectors(dst []byte, r *llm.Reply) []byte {
+	dst = append(dst, `{"object":"list","data":[`...)
+	for i := range r.Vectors {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = rawjson.AppendCount(dst, `{"object":"embedding","index":`, int64(i))
+		dst = append(appendVector(append(dst, `,"embedding":`...), &r.Vectors[i], r.Base64), '}')
+	}
+	dst = rawjson.AppendString(append(dst, `],"model":`...), r.Model)
+	dst = rawjson.AppendCount(dst, `,"usage":{"prompt_tokens":`, r.Usage.InputTokens())
+	dst = rawjson.AppendCount(dst, `,"total_tokens":`, r.Usage.InputTokens())
+	if r.Cost != nil {
+		dst = r.Cost.AppendText(append(dst, `,"cost":`...))
+	}
+	return append(dst, "}}"...)
+}
+
+// appendVector writes a vector in the form that is wanted, or as it came where
+// it has no such form.
+func appendVector(dst []byte, v *llm.Vector, inBase64 bool) []byte {
+	if inBase64 {
+		if out, err := v.AppendBase64(append(dst, '"')); err == nil {
+			return append(out, '"')
+		}
+	}
+	if out, err := v.AppendNumbers(dst); err == nil {
+		return out
+	}
+	return rawjson.AppendString(dst, v.Base64)
+}
+
+// SpliceModel is Splice where nothing but the model's name is to change.
+func SpliceModel(dst, body []byte, h *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
+	model := rawjson.AppendString(nil, s.Model)
+	if h.ModelSpan.Present() {
+		return rawjson.Splice(dst, body, replace(h.ModelSpan, model))
+	}
+	return rawjson.Splice(dst, body, rawjson.Set(body, "model", model))
+}

@@ -1,0 +1,216 @@
+package openai
+
+import (
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// Images, speech and transcription have one wire format, which nothing is
+// translated to: https://platform.openai.com/docs/api-reference/images and
+// https://platform.openai.com/docs/api-reference/audio.
+
+const (
+	// maxImages is the documented limit of n.
+	maxImages = 10
+	// imageTokens is more than any model counts for an image that it is given.
+	imageTokens = 16 << 10
+	// tokensPerSecond is what the models that count sound in tokens take a
+	// second of it for.
+	tokensPerSecond = 10
+	// spokenTokens are those of a thousand characters that are read out: 15 of
+	// them a second, and 21 tokens a second.
+	spokenTokens = 1400
+)
+
+var (
+	imageFields  = rawjson.Names{"model", "prompt", "n", "stream", "size", "quality"}
+	speechFields = rawjson.Names{"model", "input", "voice", "stream_format", "response_format"}
+)
+
+// ScanImage is Scan for a request for images.
+func ScanImage(body []byte, _ *http.Request) (llm.Head, error) {
+	h, err := parse.Body(body, complaint, "with a model and a prompt")
+	if err != nil {
+		return h, err
+	}
+	prompt := ""
+	err = parse.Members(body, imageFields, "", func(m rawjson.Member) (err error) {
+		switch {
+		case m.Is("model"):
+			err = parse.Model(&h, m)
+		case !rawjson.Present(m.Value):
+		case m.Is("prompt"):
+			prompt, err = parse.String(m.Value, "prompt")
+		case m.Is("n"):
+			h.Choices, err = parse.Int(m.Value, "n", 1, maxImages)
+		case m.Is("stream"):
+			h.Stream, err = parse.Bool(m.Value, "stream")
+		}
+		return err
+	})
+	if err == nil && prompt == "" {
+		err = llm.Invalid("prompt", "The prompt must be a non-empty string.")
+	}
+	if err != nil {
+		return llm.Head{}, err
+	}
+	h.Units[llm.Images], h.Units[llm.Input] = h.Choices, int64(len(prompt))
+	return h, nil
+}
+
+// ScanImageEdit is Scan for a form with images that are to be changed.
+func ScanImageEdit(body []byte, r *http.Request) (llm.Head, error) {
+	images := 0
+	h, err := scanForm(body, r, func(h *llm.Head, p formPart, content []byte) (err error) {
+		switch {
+		case p.isFile:
+			images++
+			h.Units[llm.ImageIn] += imageTokens
+		case p.name == "prompt":
+			h.Units[llm.Input] += int64(len(content))
+		case p.name == "n":
+			h.Choices, err = parse.Int(content, "n", 1, maxImages)
+		}
+		return err
+	})
+	if err == nil && images == 0 {
+		err = llm.Invalid("image", "The form needs an image, as a file.")
+	}
+	h.Units[llm.Images] = h.Choices
+	return h, err
+}
+
+// ScanSpeech is Scan for a text that is to be read out. What a vendor that
+// counts tokens would count is estimated.
+func ScanSpeech(body []byte, _ *http.Request) (llm.Head, error) {
+	h, err := parse.Body(body, complaint, "with a model, input and voice")
+	if err != nil {
+		return h, err
+	}
+	text := ""
+	err = parse.Members(body, speechFields, "", func(m rawjson.Member) (err error) {
+		switch {
+		case m.Is("model"):
+			err = parse.Model(&h, m)
+		case m.Is("input"):
+			text, err = parse.String(m.Value, "input")
+		case m.Is("stream_format"):
+			h.Stream = rawjson.Text(m.Value) == "sse"
+		}
+		return err
+	})
+	if err == nil && text == "" {
+		err = llm.Invalid("input", "The input must be a non-empty string.")
+	}
+	if err != nil {
+		return llm.Head{}, err
+	}
+	n := int64(utf8.RuneCountInString(text))
+	h.Units[llm.Characters], h.Units[llm.Input] = n, (n+3)/4
+	h.Units[llm.AudioOut] = (n*spokenTokens + 999) / 1000
+	return h, nil
+}
+
+// ScanTranscription is Scan for a form with a recording that is to be written
+// down.
+func ScanTranscription(body []byte, r *http.Request) (llm.Head, error) {
+	there := false
+	h, err := scanForm(body, r, func(h *llm.Head, p formPart, content []byte) error {
+		switch p.name {
+		case "file":
+			there = true
+			h.Units[llm.Milliseconds] = milliseconds(content)
+		case "prompt":
+			h.Units[llm.Input] += int64(len(content))
+		}
+		return nil
+	})
+	if err == nil && !there {
+		err = llm.Invalid("file", "The form needs a recording, as its file.")
+	}
+	h.Units[llm.AudioIn] = (h.Units[llm.Milliseconds]*tokensPerSecond + 999) / 1000
+	return h, err
+}
+
+// DecodeImages is DecodeReply for images. They are counted, whatever else is
+// told of them.
+func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
+	r := &llm.Reply{ExtraOf: Name, Reported: true}
+	r.Usage, _ = DecodeUsage(mediaUsage(rawjson.Get(body, "usage")), q)
+	for range rawjson.Elements(rawjson.Get(body, "data")) {
+		r.Usage[llm.Images]++
+	}
+	return r, nil
+}
+
+// DecodeSound is DecodeReply for a text that was read out: it tells nothing.
+func DecodeSound([]byte, *llm.Quirks) (*llm.Reply, error) { return &llm.Reply{ExtraOf: Name}, nil }
+
+// DecodeTranscript is DecodeReply for what was written down: the vendor tells
+// tokens, or seconds, or in some formats nothing.
+func DecodeTranscript(body []byte, q *llm.Quirks) (*llm.Reply, error) {
+	r := &llm.Reply{ExtraOf: Name}
+	text := string(body)
+	if rawjson.Validate(body, maxDepth) == nil {
+		text = rawjson.Text(rawjson.Get(body, "text"))
+		r.Usage, r.Reported = transcriptUsage(body, q)
+	}
+	words := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: text}}}
+	r.Choices = []llm.Choice{{Finish: llm.FinishStop, Message: words}}
+	return r, nil
+}
+
+func transcriptUsage(body []byte, q *llm.Quirks) (u llm.Usage, reported bool) {
+	usage := rawjson.Get(body, "usage")
+	for _, length := range [][]byte{rawjson.Get(usage, "seconds"), rawjson.Get(body, "duration")} {
+		if ms, ok := millisOf(length); ok {
+			u[llm.Milliseconds] = ms
+			return u, true
+		}
+	}
+	return DecodeUsage(mediaUsage(usage), q)
+}
+
+// millisOf reads a number of seconds, which may have a fraction and may be a
+// string, as the vendor's own are.
+func millisOf(v []byte) (int64, bool) {
+	s := string(v)
+	if t, ok := rawjson.AsString(v); ok {
+		s = t
+	}
+	whole, fraction, _ := strings.Cut(s, ".")
+	n, ok := rawjson.AsInt([]byte(whole))
+	if !ok || n < 0 || n > maxCount/1000 {
+		return 0, false
+	}
+	ms := int64(0)
+	for i, unit := 0, int64(100); i < len(fraction) && unit > 0; i, unit = i+1, unit/10 {
+		if fraction[i] < '0' || fraction[i] > '9' {
+			return 0, false
+		}
+		ms += unit * int64(fraction[i]-'0')
+	}
+	return n*1000 + ms, true
+}
+
+// mediaUsage is a usage object whose details have the names that they have in
+// chats: for images and sound they are in the singular.
+func mediaUsage(v []byte) []byte {
+	if rawjson.KindOf(v) != rawjson.Object {
+		return v
+	}
+	return rawjson.Rewrite(v, func(name string) string {
+		switch name {
+		case "input_token_details":
+			return "input_tokens_details"
+		case "output_token_details":
+			return "output_tokens_details"
+		}
+		return name
+	})
+}

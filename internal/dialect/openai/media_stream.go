@@ -1,0 +1,73 @@
+package openai
+
+import (
+	"strings"
+
+	"weir/internal/dialect/explain"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/sse"
+)
+
+// MediaDecoder reads one stream of images, of sound, or of what is written
+// down.
+type MediaDecoder struct {
+	quirks *llm.Quirks
+	images llm.Usage // of those that are done
+}
+
+// NewMediaDecoder decodes one stream.
+func NewMediaDecoder(q *llm.Quirks) *MediaDecoder { return &MediaDecoder{quirks: q} }
+
+// Decode appends the events of one frame: pieces, which nobody looks into, and
+// at the end what was used.
+func (d *MediaDecoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
+	if string(frame.Data) == "[DONE]" {
+		return append(dst, llm.Event{Kind: llm.EventDone}), nil
+	}
+	if err := rawjson.Validate(frame.Data, maxDepth); err != nil {
+		return dst, err
+	}
+	kind := rawjson.Text(rawjson.Get(frame.Data, "type"))
+	if kind == "error" || rawjson.Present(rawjson.Get(frame.Data, "error")) {
+		return dst, explain.Reported(frame.Data)
+	}
+	if !strings.HasSuffix(kind, ".completed") && !strings.HasSuffix(kind, ".done") {
+		return append(dst, llm.Event{Kind: llm.EventOther, Raw: frame.Data, RawOf: Name}), nil
+	}
+	u, told := transcriptUsage(frame.Data, d.quirks)
+	if strings.HasPrefix(kind, "image_") {
+		return d.image(dst, &u), nil
+	}
+	if told {
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: u})
+	}
+	return append(dst, llm.Event{Kind: llm.EventFinish, Finish: llm.FinishStop}, llm.Event{Kind: llm.EventDone}), nil
+}
+
+// image appends what there is to say of an image that is done. Others may
+// follow.
+func (d *MediaDecoder) image(dst []llm.Event, u *llm.Usage) []llm.Event {
+	n := int(d.images[llm.Images])
+	u[llm.Images] = 1
+	d.images.Add(u)
+	return append(dst, llm.Event{Kind: llm.EventUsage, Usage: d.images}, llm.Event{Kind: llm.EventFinish, Choice: n, Finish: llm.FinishStop})
+}
+
+// MediaEncoder tells of a stream that broke off. Nothing else is ever written
+// but what a provider wrote.
+type MediaEncoder struct{}
+
+// NewMediaEncoder ends one stream.
+func NewMediaEncoder(llm.Meta) *MediaEncoder { return &MediaEncoder{} }
+
+// Append writes nothing.
+func (*MediaEncoder) Append(dst []byte, _ *llm.Event) []byte { return dst }
+
+// Finish writes nothing.
+func (*MediaEncoder) Finish(dst []byte, _ *llm.Final) []byte { return dst }
+
+// Fail writes an in-band error.
+func (*MediaEncoder) Fail(dst []byte, err *llm.Error) []byte {
+	return sse.Append(dst, "error", EncodeError(nil, err, ""))
+}

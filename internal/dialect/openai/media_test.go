@@ -1,0 +1,145 @@
+package openai_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+
+	"weir/internal/dialect/openai"
+	"weir/internal/llm"
+)
+
+// recordingForm is a form with a recording.
+func recordingForm(t testing.TB, file []byte) ([]byte, *http.Request) {
+	t.Helper()
+	var b bytes.Buffer
+	form := multipart.NewWriter(&b)
+	_ = form.WriteField("model", "whisper-1")
+	part, err := form.CreateFormFile("file", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = part.Write(file)
+	_ = form.Close()
+	return b.Bytes(), &http.Request{Header: http.Header{"Content-Type": {form.FormDataContentType()}}}
+}
+
+func packed(parts ...any) []byte {
+	var b bytes.Buffer
+	for _, p := range parts {
+		switch p := p.(type) {
+		case string:
+			b.WriteString(p)
+		case []byte:
+			b.Write(p)
+		default:
+			_ = binary.Write(&b, binary.BigEndian, p)
+		}
+	}
+	return b.Bytes()
+}
+
+// little is a number as little-endian bytes.
+func little(v any) []byte {
+	var b bytes.Buffer
+	_ = binary.Write(&b, binary.LittleEndian, v)
+	return b.Bytes()
+}
+
+// TestRecordings reads how long recordings are.
+func TestRecordings(t *testing.T) {
+	t.Parallel()
+	filler := make([]byte, 20_000)
+	// 128 kbit/s at 44.1 kHz: 417 bytes a frame of 1,152 samples.
+	frame := append([]byte{0xff, 0xfb, 0x90, 0x00}, make([]byte, 413)...)
+	for _, tt := range []struct {
+		name string
+		file []byte
+		want int64
+	}{
+		{"wav", packed("RIFF____WAVEfmt ", little(uint32(16)), little([]uint16{1, 1}), little([]uint32{8000, 8000}), little([]uint16{1, 8}), "data", little(uint32(12_000)), filler[:12_000]), 1500},
+		{"wav of a live recording", packed("RIFF____WAVEfmt ", little(uint32(16)), little([]uint16{1, 1}), little([]uint32{8000, 8000}), little([]uint16{1, 8}), "data", little(uint32(0xffffffff)), filler[:4000]), 500},
+		{"wav that lies", packed("RIFF____WAVEfmt ", little(uint32(16)), little([]uint16{1, 1}), little([]uint32{1, 1}), little([]uint16{1, 8}), "data", little(uint32(12_000)), filler[:12_000]), 12_044},
+		{"flac", packed("fLaC", []byte{0, 0, 0, 34}, make([]byte, 10), uint64(44_100)<<44|uint64(66_150), filler), 1500},
+		{"opus", packed("OggS", make([]byte, 24), "OpusHead", filler, "OggS", []byte{0, 4}, little(uint64(96_000)), filler[:20]), 2000},
+		{"vorbis", packed("OggS", make([]byte, 24), "\x01vorbis", make([]byte, 5), little(uint32(22_050)), filler, "OggS", []byte{0, 4}, little(uint64(22_050)), filler[:20]), 1000},
+		{"mp4", packed("\x00\x00\x00\x18ftypM4A ", filler, "mvhd", uint32(0), uint64(0), uint32(600), uint32(1500), filler[:40]), 2500},
+		{"mp3", bytes.Repeat(frame, 40), 1044},
+		{"mp3 behind a tag", packed("ID3\x04\x00\x00\x00\x00\x01\x00", filler[:128], bytes.Repeat(frame, 40)), 1044},
+		{"unknown", packed("\x1aE\xdf\xa3", filler[:9996]), 10_000},
+		{"nothing", nil, 0},
+	} {
+		body, r := recordingForm(t, tt.file)
+		h, err := openai.ScanTranscription(body, r)
+		if got := h.Units[llm.Milliseconds]; err != nil || got != tt.want || h.Model != "whisper-1" {
+			t.Errorf("%s: got %d ms, %v; want %d", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+// TestForms refuses what is no form.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	good, r := recordingForm(t, []byte("x"))
+	for name, body := range map[string][]byte{
+		"empty": nil, "cut": good[:len(good)-10], "no parts": []byte("hello"), "head alone": good[:40],
+		"too many": append(bytes.Repeat(good[:bytes.LastIndex(good, []byte("--"))-2-len(strings.TrimPrefix(r.Header.Get("Content-Type"), "multipart/form-data; boundary="))-4], 60), good...),
+	} {
+		if _, err := openai.ScanTranscription(body, r); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := openai.ScanTranscription(good, &http.Request{Header: http.Header{}}); err == nil {
+		t.Error("no boundary: no error")
+	}
+	h, err := openai.ScanTranscription(good, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spliced := openai.SpliceForm(nil, good, &h, llm.Splice{Model: "large"}, nil)
+	if want := strings.Replace(string(good), "whisper-1", "large", 1); string(spliced) != want {
+		t.Errorf("spliced: %q, want %q", spliced, want)
+	}
+	h.ModelSpan = llm.Span{}
+	added := openai.SpliceForm(nil, good, &h, llm.Splice{Model: "large"}, nil)
+	if !strings.Contains(string(added), "name=\"model\"\r\n\r\nlarge\r\n--") || !bytes.HasSuffix(added, good) {
+		t.Errorf("added: %q", added)
+	}
+}
+
+// FuzzForm holds that whatever comes is parted or refused, and that a form that
+// was parted keeps its length but for the model's name.
+func FuzzForm(f *testing.F) {
+	good, r := recordingForm(f, []byte("RIFF____WAVEfmt "))
+	f.Add(good)
+	f.Add(append(good[:60:60], "\xff\xfb\x90\x00 fLaC OggS ftyp mvhd"...))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		h, err := openai.ScanTranscription(body, r)
+		if err != nil {
+			return
+		}
+		if ms := h.Units[llm.Milliseconds]; ms < 0 || ms > int64(len(body)) {
+			t.Errorf("%d ms of %d bytes", ms, len(body))
+		}
+		if out := openai.SpliceForm(nil, body, &h, llm.Splice{Model: h.Model}, nil); h.ModelSpan.Present() && !bytes.Equal(out, body) {
+			t.Errorf("got %q, want %q", out, body)
+		}
+	})
+}
+
+// FuzzRecording holds that no recording takes the reader out of its bounds.
+func FuzzRecording(f *testing.F) {
+	for _, magic := range []string{"RIFF____WAVEfmt ", "fLaC", "OggS", "\x00\x00\x00\x18ftypmvhd", "ID3\x04\x00\x00\x7f\x7f\x7f\x7f", "\xff\xfb\x90\x00"} {
+		f.Add(packed(magic, make([]byte, 64)))
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		body, r := recordingForm(t, file)
+		h, err := openai.ScanTranscription(body, r)
+		if ms := h.Units[llm.Milliseconds]; err == nil && (ms < 0 || ms > int64(len(file))) {
+			t.Errorf("%d ms of %d bytes", ms, len(file))
+		}
+	})
+}

@@ -1,0 +1,77 @@
+package parse
+
+import (
+	"errors"
+	"strconv"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// MaxTexts bounds the texts of one request for embeddings: OpenAI's limit, the
+// highest of all vendors.
+const MaxTexts = 2048
+
+// Texts reads a string, or an array of 1 to MaxTexts strings, none of them
+// empty.
+func Texts(v []byte, name string) ([]string, error) {
+	if s, ok := rawjson.AsString(v); ok && s != "" {
+		return []string{s}, nil
+	}
+	var texts []string
+	if rawjson.KindOf(v) == rawjson.Array {
+		for i, e := range rawjson.Elements(v) {
+			s, ok := rawjson.AsString(e)
+			at := name + "[" + strconv.Itoa(i) + "]"
+			switch {
+			case !ok || s == "":
+				return nil, llm.Invalid(at, "The "+at+" must be a non-empty string.")
+			case i == MaxTexts:
+				return nil, llm.Invalid(name, "The "+name+" has more than "+strconv.Itoa(MaxTexts)+" texts. Send them in several requests.")
+			}
+			texts = append(texts, s)
+		}
+	}
+	if len(texts) == 0 {
+		return nil, llm.Invalid(name, "The "+name+" must be a non-empty string or an array of at least one.")
+	}
+	return texts, nil
+}
+
+var errNoVectors = errors.New("the reply has no vectors")
+
+// Vectors reads an array of vectors of numbers. To read one that is wrapped in
+// an object, name its member; empty for none.
+func Vectors(v []byte, member string) ([]llm.Vector, error) {
+	var all []llm.Vector
+	for _, e := range rawjson.Elements(v) {
+		if member != "" {
+			e = rawjson.Get(e, member)
+		}
+		vector, err := Vector(e)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, vector)
+	}
+	if len(all) == 0 {
+		return nil, errNoVectors
+	}
+	return all, nil
+}
+
+// Vector reads a vector: an array of numbers, or a string of base64.
+func Vector(v []byte) (llm.Vector, error) {
+	if s, ok := rawjson.AsString(v); ok {
+		return llm.Vector{Base64: s}, nil
+	}
+	if rawjson.KindOf(v) != rawjson.Array {
+		return llm.Vector{}, errNoVectors
+	}
+	for _, e := range rawjson.Elements(v) {
+		if rawjson.KindOf(e) != rawjson.Number {
+			return llm.Vector{}, errors.New("a vector of the reply is not of numbers")
+		}
+	}
+	return llm.Vector{Numbers: v}, nil
+}

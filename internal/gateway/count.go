@@ -1,0 +1,25 @@
+package gateway
+
+import (
+	"strconv"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+)
+
+// countHere answers a request for a count of tokens that the provider of the
+// model does not count in the client's wire format: by the vocabulary that
+// estimates are made with. The provider is not asked.
+func (c *call) countHere() error {
+	if _, err := c.tree(); err != nil {
+		return err
+	}
+	body := c.door.EncodeReply(nil, &llm.Reply{Counted: c.inputTokens()})
+	h := c.w.Header()
+	dialect.CommonHeaders(h, c.idText)
+	h["Content-Type"] = []string{"application/json"}
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	h["X-Weir-Estimated"] = []string{"true"}
+	dialect.WriteBody(c.w, body, c.server.timing.Write)
+	return nil
+}

@@ -1,0 +1,77 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"weir/internal/conversation"
+	"weir/internal/llm"
+)
+
+// keepWithin is how long an answer waits to be kept.
+const keepWithin = 5 * time.Second
+
+// recall puts what the request goes on from into its body, where answers of its
+// wire format are kept.
+func (c *call) recall() error {
+	if c.door.Kept == nil {
+		return nil
+	}
+	body, turn, err := c.server.kept.Expand(c.r.Context(), c.owner(), c.body, c.reserve)
+	if _, told := errors.AsType[*llm.Error](err); err != nil && !told {
+		return &llm.Error{Code: llm.CodeOverloaded, Message: "What the request goes on from cannot be read right now. Try again shortly.", RetryAfter: time.Second, Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	c.turn = turn
+	if &body[0] == &c.body[0] {
+		return nil // nothing was put in
+	}
+	c.body = body
+	c.head, err = c.door.Scan(c.body, c.r)
+	return err
+}
+
+// owner is to whom the answer belongs.
+func (c *call) owner() conversation.Owner {
+	return conversation.Owner{Scope: c.principal.Key().ID, Token: llm.NewSecret(c.token)}
+}
+
+// keep keeps a whole answer before the client has its end, so that the next
+// request finds it. Of what cannot be kept the client gets its answer all the
+// same.
+func (c *call) keep(answer []byte) {
+	if c.turn == nil || answer == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
+	defer cancel()
+	if err := c.server.kept.Keep(ctx, c.owner(), c.turn, answer); err != nil {
+		c.server.log.Error("a response was not kept", "request", c.idText, "err", err)
+	}
+}
+
+// keepEvent keeps the answer that the data of an event holds, if any.
+func (c *call) keepEvent(data []byte) {
+	if c.turn != nil {
+		c.keep(c.door.Kept(data))
+	}
+}
+
+// keepEnd keeps the answer that stands in the end of a stream.
+func (c *call) keepEnd(stream []byte) {
+	if c.turn == nil {
+		return
+	}
+	events := c.door.Framing.NewReader(bytes.NewReader(stream), len(stream)+1)
+	for {
+		event, err := events.Next()
+		if err != nil {
+			return
+		}
+		c.keepEvent(event.Data)
+	}
+}

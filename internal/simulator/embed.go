@@ -1,0 +1,34 @@
+package simulator
+
+import (
+	"strconv"
+
+	"weir/internal/llm"
+)
+
+const (
+	usualDimensions = 8
+	maxDimensions   = 4096
+)
+
+// vectors are those of the texts: of equal texts the same, of others others.
+func vectors(e *llm.Embedding) []llm.Vector {
+	n := int64(usualDimensions)
+	if e.Dimensions != nil {
+		n = min(*e.Dimensions, maxDimensions)
+	}
+	all := make([]llm.Vector, len(e.Texts))
+	for i, text := range e.Texts {
+		h := hash(0, []byte(text))
+		numbers := []byte{'['}
+		for j := range n {
+			if j > 0 {
+				numbers = append(numbers, ',')
+			}
+			at := mix(h + uint64(j))
+			numbers = strconv.AppendFloat(numbers, float64(float32(at>>40)/(1<<23)-1), 'g', -1, 32)
+		}
+		all[i].Numbers = append(numbers, ']')
+	}
+	return all
+}
