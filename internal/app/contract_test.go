@@ -109,6 +109,9 @@ func (c *contract) check(r reply, response ...string) error {
 		return nil
 	}
 	media, _, _ := mime.ParseMediaType(r.header.Get("Content-Type"))
+	if kind, _, _ := strings.Cut(media, "/"); content[kind+"/*"] != nil && content[media] == nil {
+		media = kind + "/*"
+	}
 	if _, ok := content[media]; !ok {
 		return fmt.Errorf("nothing is said of the content type %q", media)
 	}

@@ -14,6 +14,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/config"
 	"weir/internal/dialect"
+	"weir/internal/dialect/gemini"
 	"weir/internal/llm"
 )
 
@@ -141,7 +142,14 @@ func documented(pattern string) []string {
 	path = strings.NewReplacer("{$}", "", "{target...}", "{model}", "...}", "}").Replace(path)
 	method = strings.ToLower(method)
 	if method == "post" && strings.HasSuffix(path, "/{model}") { // Google's methods stand behind the model's name
-		return []string{method + " " + path + ":generateContent", method + " " + path + ":streamGenerateContent"}
+		methods := []string{":generateContent", ":streamGenerateContent"}
+		if strings.HasPrefix(path, "/v1beta/") {
+			methods = append(methods, gemini.CountSuffix, gemini.EmbedSuffix)
+		}
+		for i := range methods {
+			methods[i] = method + " " + path + methods[i]
+		}
+		return methods
 	}
 	return []string{method + " " + path}
 }

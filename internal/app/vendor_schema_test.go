@@ -116,6 +116,23 @@ func TestErrorsKeepToVendorsDocument(t *testing.T) {
 	}
 }
 
+// TestEmbeddingsKeepToVendorsDocument does it with vectors, of providers of
+// every wire format that has them.
+func TestEmbeddingsKeepToVendorsDocument(t *testing.T) {
+	t.Parallel()
+	c := openVendorContract(t)
+	up := newUpstream(t)
+	h := open(t, setup{yaml: everyDialect(up.url)})
+	for _, name := range []string{"openai", "gemini", "bedrock", "cohere", "ollama"} {
+		for _, more := range []string{"", `,"encoding_format":"float"`} {
+			a := ask{path: "/v1/embeddings", body: fmt.Sprintf(`{"model":"%s-house/chat","input":"A weir"%s}`, name, more)}
+			if err := c.refusal(a.path, h.wantOK(t, a)); err != nil {
+				t.Errorf("%s: %v", a.body, err)
+			}
+		}
+	}
+}
+
 // recordedAnswers are exchanges with real providers, by the wire format in
 // which they came.
 func recordedAnswers(t *testing.T) map[string][]recordedAnswer {
