@@ -58,5 +58,9 @@ prices: ## Take the newest prices and abilities of models, and test them
 docs: ## Write the pages about providers
 	$(GO) test ./internal/provider -count=1 -run TestPages -update
 
+.PHONY: node
+node: ## Run the SDKs for Node against the gateway; UPDATE=--update writes docs/compatibility.md
+	cd sdk/node && npm ci --no-progress --loglevel=error && npm test -- $(UPDATE)
+
 .PHONY: check
-check: tidy lint race crash ## Everything that CI runs
+check: tidy lint race crash node ## Everything that CI runs

@@ -27,12 +27,16 @@ func TestPassedHeaders(t *testing.T) {
 		r := h.request(ask{path: "/v1/messages", body: `{"model":"house/x","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]}`})
 		r.Header.Add("Anthropic-Beta", "one")
 		r.Header.Add("Anthropic-Beta", "two")
+		r.Header.Set("Anthropic-Version", "2026-10-21")
 		r.Header.Set("Cookie", "session=secret")
 		r.Header.Set("X-Forwarded-For", "192.0.2.1")
 		if reply := h.send(r); reply.status != http.StatusOK {
 			t.Fatalf("%s: status %d, %s", wire, reply.status, reply.body)
 		}
 		asked := <-got
+		if version := asked.Values("Anthropic-Version"); wire == "anthropic" && (len(version) != 1 || version[0] != "2026-10-21") {
+			t.Errorf("the provider was sent the versions %v", version)
+		}
 		if beta := asked.Get("Anthropic-Beta"); beta != want || asked.Get("Cookie") != "" || asked.Get("X-Forwarded-For") != "" {
 			t.Errorf("%s: the provider was sent %v", wire, asked)
 		}

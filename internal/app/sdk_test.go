@@ -135,7 +135,7 @@ func TestSDKErrors(t *testing.T) {
 		{"no permission", onlyUses, "house/echo", 403, "invalid_request_error", "insufficient_permissions", ""},
 		{"no such provider", h.key, "nobody/x", 404, "invalid_request_error", "model_not_found", "model"},
 		{"no such bare model", h.key, "gpt-nothing", 404, "invalid_request_error", "model_not_found", "model"},
-		{"bad request upstream", h.key, "house/chat:fault=context-length", 400, "invalid_request_error", "", ""},
+		{"bad request upstream", h.key, "house/chat:fault=context-length", 400, "invalid_request_error", "context_length_exceeded", ""},
 		{"rate limit upstream", h.key, "house/chat:status=429,retry_after=1", 429, "rate_limit_error", "rate_limit_exceeded", ""},
 		{"upstream's own credentials", h.key, "house/chat:status=401", 502, "server_error", "provider_error", ""},
 		{"upstream down", h.key, "house/chat:status=503", 503, "server_error", "provider_unavailable", ""},

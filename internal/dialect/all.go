@@ -100,6 +100,7 @@ func geminiDialect() *Dialect {
 			Op: llm.OpChat,
 			Routes: []string{
 				"POST /v1beta/models/{target...}",
+				"POST /v1/models/{target...}", // the SDK for Node from 3.0 on
 				// Vertex AI's, the last for those who have an API key.
 				"POST /v1/projects/{project}/locations/{location}/publishers/{publisher}/models/{target...}",
 				"POST /v1beta1/projects/{project}/locations/{location}/publishers/{publisher}/models/{target...}",
@@ -131,7 +132,8 @@ func anthropicDialect() *Dialect {
 		Status:      anthropic.Status,
 		EncodeError: anthropic.EncodeError,
 		Headers:     []Header{{Name: anthropic.VersionHeader, Value: anthropic.Version}},
-		Passed:      []string{"Anthropic-Beta"},
+		IDHeader:    "Request-Id",
+		Passed:      []string{anthropic.VersionHeader, "Anthropic-Beta"},
 		Prefill:     true, // up to Claude 4.5
 		DecodeError: anthropic.DecodeError,
 		Others:      anthropicOthers(),

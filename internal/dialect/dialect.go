@@ -44,6 +44,9 @@ type Dialect struct {
 	// IDPrefix is what the ids of answers begin with, by which some programs
 	// tell them from others.
 	IDPrefix string
+	// IDHeader is the header, beside X-Request-Id, in which its vendor's SDKs look
+	// for the id of a request; empty for none.
+	IDHeader string
 	// Status is the HTTP status of an error.
 	Status func(c llm.Code) int
 	// EncodeError appends the body of an error reply to dst.
@@ -54,7 +57,8 @@ type Dialect struct {
 	// Canonical is the one name under which a model that may be named in
 	// several ways is known, priced and allowed; nil where there is one way.
 	Canonical func(model string) string
-	// Headers go with every request, beside the credential.
+	// Headers go with every request, beside the credential, unless the client's
+	// own that are passed are in their places.
 	Headers []Header
 	// Passed are headers of a client's request that go to a provider of this wire
 	// format: the request means something else without them.

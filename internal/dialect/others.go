@@ -112,7 +112,7 @@ func geminiOthers() []*Operation {
 		Op:            llm.OpCountTokens,
 		Silent:        true,
 		Free:          true,
-		Routes:        []string{"POST /v1beta/models/{target...}"},
+		Routes:        []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"},
 		Suffix:        gemini.CountSuffix,
 		Scan:          gemini.ScanCount,
 		DecodeRequest: gemini.DecodeCounted,
@@ -124,7 +124,7 @@ func geminiOthers() []*Operation {
 	}, {
 		Op:            llm.OpEmbed,
 		Silent:        true,
-		Routes:        []string{"POST /v1beta/models/{target...}"},
+		Routes:        []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"},
 		Suffix:        gemini.EmbedSuffix,
 		Scan:          gemini.ScanEmbed,
 		DecodeRequest: gemini.DecodeEmbed,

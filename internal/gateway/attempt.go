@@ -256,8 +256,9 @@ func (c *call) formType() string {
 // it does.
 func (c *call) ownHeaders() (passed []dialect.Header) {
 	for _, name := range c.dialect.Passed {
-		if values := c.r.Header.Values(name); len(values) > 0 {
-			passed = append(passed, dialect.Header{Name: name, Value: strings.Join(values, ",")})
+		value := strings.Join(c.r.Header.Values(name), ",")
+		if value != "" && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
+			passed = append(passed, dialect.Header{Name: name, Value: value})
 		}
 	}
 	return passed

@@ -39,9 +39,9 @@ type Error struct {
 	RetryAfter time.Duration // when to try again; 0 for unknown
 	Err        error
 
-	// Word is the vendor's own code for the mistake, such as
-	// "previous_response_not_found", for wire formats with more codes than there
-	// are here; empty for none.
+	// Word is the vendor's own word for the cause, such as
+	// "previous_response_not_found" or "thread_not_found", by which its SDKs and
+	// programs know what to do; empty for none.
 	Word string
 }
 

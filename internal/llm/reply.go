@@ -157,6 +157,7 @@ type ProviderError struct {
 	Message string // its explanation, safe to show; empty when it gave none
 	Code    string // its own code or type, such as "context_length_exceeded"
 	Param   string // the parameter it names
+	Word    string // for the cause, where it has a finer one than Code: at most 64 letters a to z, digits and underscores
 	// Status is the HTTP status that the error should have come with, where a
 	// provider has another for it: Gemini says 400 of a wrong key. 0 otherwise.
 	Status int

@@ -53,7 +53,8 @@ type Call struct {
 	AttemptID string
 	// ContentType is that of Body; empty for JSON.
 	ContentType string
-	// Header goes along beside the headers of every request.
+	// Header goes along beside the headers of every request, or in the place of
+	// those that are the wire format's own.
 	Header []dialect.Header
 	Key    int    // which credential, from 0 to Keys()-1
 	Hold   Permit // required; consumed before anything is sent
@@ -122,6 +123,11 @@ func (p *Provider) target(c *Call) (string, error) {
 	if c.Key < 0 || c.Key >= p.Keys() {
 		return "", fmt.Errorf("key %d of %d: %w", c.Key, p.Keys(), errNoKey)
 	}
+	for _, h := range c.Header {
+		if !isFieldValue(h.Value) {
+			return "", fmt.Errorf("header %s: %w", h.Name, errValue)
+		}
+	}
 	if !isFieldValue(c.AttemptID) {
 		return "", fmt.Errorf("attempt %q: %w", c.AttemptID, errValue)
 	}
@@ -180,12 +186,12 @@ func (x *exchange) headers(c *Call, set func(name, value string)) {
 	set("User-Agent", p.opts.UserAgent)
 	set("X-Client-Request-Id", c.AttemptID)
 	for _, h := range p.opts.Dialect.Headers {
-		set(h.Name, h.Value)
-	}
-	for _, h := range c.Header {
-		if isFieldValue(h.Value) {
+		if !slices.ContainsFunc(c.Header, func(own dialect.Header) bool { return own.Name == h.Name }) {
 			set(h.Name, h.Value)
 		}
+	}
+	for _, h := range c.Header {
+		set(h.Name, h.Value)
 	}
 	if len(p.credentials) > 0 {
 		set(p.header, p.credentials[c.Key].Reveal())

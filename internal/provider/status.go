@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -52,7 +53,19 @@ func (p *Provider) statusFailure(status int, h Header, body []byte, model string
 	if callersFault(f.Err.Code) {
 		f.Err.Param = upstream.Param
 	}
+	switch {
+	case ours(status):
+	case upstream.Code == explain.Context, upstream.Code == explain.Policy:
+		f.Err.Word = upstream.Code // every provider's word for these, by now
+	default:
+		f.Err.Word = upstream.Word
+	}
 	return f
+}
+
+// ours tells the statuses that are about the gateway's own credentials.
+func ours(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusPaymentRequired || status == http.StatusForbidden
 }
 
 // statusCode is what a provider's status is to our client when nothing else is
@@ -84,6 +97,9 @@ func (p *Provider) statusMessage(f *Failure, model string) string {
 	case llm.CodeInvalidRequest, llm.CodeRequestTooLarge:
 		return cmp.Or(f.Upstream.Message, fmt.Sprintf("The provider %s refused the request and did not say why.", name))
 	case llm.CodeModelNotFound:
+		if f.Upstream.Word != "" && f.Upstream.Message != "" { // something else may be what is not found
+			return f.Upstream.Message
+		}
 		return fmt.Sprintf("The provider %s has no model %q.", name, model)
 	case llm.CodeProviderTimeout:
 		return fmt.Sprintf("The provider %s did not answer in time.", name)
@@ -92,10 +108,10 @@ func (p *Provider) statusMessage(f *Failure, model string) string {
 	case llm.CodeProviderUnavailable:
 		return fmt.Sprintf("The provider %s is overloaded or out of service.", name)
 	}
-	switch f.Status {
-	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
+	switch {
+	case ours(f.Status):
 		return fmt.Sprintf("The provider %s refused the gateway's own credentials.", name)
-	case http.StatusOK:
+	case f.Status == http.StatusOK:
 		return fmt.Sprintf("The provider %s answered with an error.", name)
 	}
 	return fmt.Sprintf("The provider %s answered with status %d.", name, f.Status)

@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/dialect/anthropic"
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 	"weir/internal/sse"
 )
 
@@ -32,6 +33,43 @@ func TestScan(t *testing.T) {
 	}
 	if got, err := anthropic.Scan([]byte(`{"stream":null,"model":null,"max_tokens":null}`), nil); err != nil || got.Stream || got.IncludeUsage || got.Model != "" {
 		t.Errorf("nulls: %+v, %v", got, err)
+	}
+}
+
+// TestThread is a conversation that the vendor holds between requests. Nobody
+// else has it: the SDKs send all of it again when they are told so in these words.
+func TestThread(t *testing.T) {
+	t.Parallel()
+	const messages = `"model":"claude","max_tokens":5,"messages":[{"role":"user","content":"Hi"}]`
+	for _, thread := range []string{`{"type":"create"}`, `{"type":"continue","previous_message_id":"msg_1"}`} {
+		_, err := anthropic.DecodeRequest([]byte(`{` + messages + `,"thread":` + thread + `}`))
+		e, ok := errors.AsType[*llm.Error](err)
+		if !ok || e.Code != llm.CodeInvalidRequest || e.Param != "thread" {
+			t.Fatalf("%s: got %v, want an invalid request that names thread", thread, err)
+		}
+		body := anthropic.EncodeError(nil, e, "req-1")
+		if got, want := rawjson.Text(rawjson.Get(body, "error", "details", "error_code")), "thread_unsupported_request"; got != want {
+			t.Errorf("%s: error_code %q, want %q: %s", thread, got, want, body)
+		}
+		if got, want := anthropic.DecodeError(body).Word, "thread_unsupported_request"; got != want {
+			t.Errorf("%s: read back %q, want %q", body, got, want)
+		}
+	}
+	if _, err := anthropic.DecodeRequest([]byte(`{` + messages + `,"thread":null}`)); err != nil {
+		t.Errorf("no thread: %v", err)
+	}
+}
+
+func TestErrorCode(t *testing.T) {
+	t.Parallel()
+	if body := anthropic.EncodeError(nil, llm.Invalid("model", "No."), ""); rawjson.Present(rawjson.Get(body, "error", "details")) {
+		t.Errorf("details without a reason: %s", body)
+	}
+	for _, code := range []string{``, `5`, `null`, `"a b"`, `"sk-Secret"`, `"` + strings.Repeat("a", 65) + `"`} {
+		body := `{"type":"error","error":{"type":"invalid_request_error","message":"No.","details":{"error_code":` + code + `}}}`
+		if got := anthropic.DecodeError([]byte(body)).Word; got != "" {
+			t.Errorf("%s: reason %q, want none", body, got)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"net/http"
+	"strings"
 
 	"weir/internal/dialect/explain"
 	"weir/internal/llm"
@@ -52,15 +53,25 @@ func wordsOf(c llm.Code) words {
 // Status is the HTTP status of an error; 500 for a code that nobody listed.
 func Status(c llm.Code) int { return wordsOf(c).status }
 
+// threadUnsupported is the reason at which the vendor's SDKs leave threads be and
+// send the whole conversation
+// (https://platform.claude.com/docs/en/build-with-claude/message-threads).
+const threadUnsupported = "thread_unsupported_request"
+
 // EncodeError appends the body of an error reply to dst. The parameter at fault
-// has no place of its own in it and stands before the message.
+// has no place of its own in it and stands before the message. The word is what
+// the vendor's SDKs choose their exception class by.
 func EncodeError(dst []byte, e *llm.Error, requestID string) []byte {
 	message := e.Message
 	if e.Param != "" {
 		message = e.Param + ": " + message
 	}
 	dst = rawjson.AppendString(append(dst, `{"type":"error","error":{"type":`...), wordsOf(e.Code).kind)
-	dst = append(rawjson.AppendString(append(dst, `,"message":`...), message), '}')
+	dst = rawjson.AppendString(append(dst, `,"message":`...), message)
+	if e.Word != "" {
+		dst = append(rawjson.AppendString(append(dst, `,"details":{"error_code":`...), e.Word), '}')
+	}
+	dst = append(dst, '}')
 	if requestID != "" {
 		dst = rawjson.AppendString(append(dst, `,"request_id":`...), requestID)
 	}
@@ -68,4 +79,19 @@ func EncodeError(dst []byte, e *llm.Error, requestID string) []byte {
 }
 
 // DecodeError reads the provider's explanation from an error body of any shape.
-func DecodeError(body []byte) llm.ProviderError { return explain.Body(body) }
+func DecodeError(body []byte) llm.ProviderError {
+	e := explain.Body(body)
+	if e.Code == "" {
+		return e // not JSON, or nobody's error
+	}
+	if reason := rawjson.Text(rawjson.Get(body, "error", "details", "error_code")); isReason(reason) {
+		e.Word = reason
+	}
+	return e
+}
+
+// isReason tells a word of the vendor's from text that was put in its place.
+func isReason(s string) bool {
+	const longest = 64
+	return len(s) <= longest && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
+}

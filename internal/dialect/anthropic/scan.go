@@ -12,7 +12,7 @@ import (
 var fields = rawjson.Names{
 	"model", "messages", "system", "max_tokens", "stream", "tools", "tool_choice", "thinking",
 	"output_config", "output_format", "service_tier", "speed", "inference_geo",
-	"temperature", "top_p", "top_k", "stop_sequences",
+	"temperature", "top_p", "top_k", "stop_sequences", "thread",
 }
 
 // Scan validates the body as strict JSON and reads its head. A stream always

@@ -1,0 +1,78 @@
+package app_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"weir/internal/rawjson"
+)
+
+// message is a request at Anthropic's door.
+func message(model, members string) ask {
+	return ask{path: "/v1/messages", body: `{"model":"house/` + model + `","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]` + members + "}"}
+}
+
+// refusing is a provider of Anthropic's wire format that answers with the status
+// for which the model is named, and says why.
+func refusing(t *testing.T) string {
+	t.Helper()
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		status, _ := strconv.Atoi(rawjson.Text(rawjson.Get(body, "model")))
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, `{"type":"error","error":{"type":"not_found_error","message":"No such thread.","details":{"error_code":"thread_not_found"}}}`)
+	}))
+	t.Cleanup(ts.Close)
+	return ts.URL
+}
+
+// TestAnthropicReason holds that the word by which Anthropic's SDKs choose an
+// exception class reaches them, but for what is between the provider and us.
+func TestAnthropicReason(t *testing.T) {
+	t.Parallel()
+	h := open(t, setup{yaml: dialectYAML("anthropic", refusing(t)+"/v1")})
+	for status, want := range map[int]string{400: "thread_not_found", 404: "thread_not_found", 409: "thread_not_found", 401: "", 402: "", 403: ""} {
+		r := h.do(message(fmt.Sprint(status), ""))
+		if got := rawjson.Text(rawjson.Get([]byte(r.body), "error", "details", "error_code")); got != want {
+			t.Errorf("%d: error_code %q, want %q: %s", status, got, want, r.body)
+		}
+	}
+	if r := h.do(message("404", "")); r.status != http.StatusNotFound || !strings.Contains(r.body, "No such thread.") {
+		t.Errorf("404: got %d, %s; want the provider's own words", r.status, r.body)
+	}
+}
+
+// TestAnthropicThread asks a provider that holds no conversations to hold one:
+// the SDKs then send all of it.
+func TestAnthropicThread(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	for _, wire := range []string{"openai", "anthropic"} {
+		h := open(t, setup{yaml: dialectYAML(wire, up.url+"/v1")})
+		r := h.do(message("echo", `,"thread":{"type":"create"}`))
+		if got := rawjson.Text(rawjson.Get([]byte(r.body), "error", "details", "error_code")); r.status != http.StatusBadRequest || got != "thread_unsupported_request" {
+			t.Errorf("%s: got %d, %s; want 400 and thread_unsupported_request", wire, r.status, r.body)
+		}
+	}
+}
+
+// TestAnthropicRequestID is the header in which Anthropic's SDKs look.
+func TestAnthropicRequestID(t *testing.T) {
+	t.Parallel()
+	h, _ := openHoused(t)
+	for _, model := range []string{"echo", "chat:status=500"} {
+		r := h.do(message(model, ""))
+		if got, want := r.header.Get("Request-Id"), r.header.Get("X-Request-Id"); got != want || got == "" {
+			t.Errorf("%s: Request-Id %q, want %q", model, got, want)
+		}
+	}
+	if r := h.do(ask{path: "/v1/chat/completions", body: `{"model":"house/echo","messages":[{"role":"user","content":"Hi"}]}`}); r.header.Get("Request-Id") != "" {
+		t.Errorf("OpenAI's door: Request-Id %q, want none", r.header.Get("Request-Id"))
+	}
+}

@@ -1,0 +1,29 @@
+package app_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestGeminiPaths asks at the paths of both versions of Gemini's API: the SDK for
+// Node has gone over to v1 with its version 3, the others are at v1beta.
+func TestGeminiPaths(t *testing.T) {
+	t.Parallel()
+	h, _ := openHoused(t)
+	const contents = `{"contents":[{"role":"user","parts":[{"text":"Hi"}]}]}`
+	methods := map[string]struct{ body, want string }{
+		":generateContent":               {contents, `"text":"Hi"`},
+		":streamGenerateContent?alt=sse": {contents, `"text":"Hi"`},
+		":countTokens":                   {contents, `"totalTokens":`},
+		":batchEmbedContents":            {`{"requests":[{"content":{"parts":[{"text":"Hi"}]}}]}`, `"embeddings":`},
+	}
+	for _, version := range []string{"v1", "v1beta"} {
+		for method, door := range methods {
+			path := "/" + version + "/models/house/echo" + method
+			if r := h.do(ask{path: path, body: door.body}); r.status != http.StatusOK || !strings.Contains(r.body, door.want) {
+				t.Errorf("%s: got %d, %s; want 200 and %s", path, r.status, r.body, door.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,69 @@
+// The table in docs/compatibility.md, from the outcomes of the cells alone.
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+
+const page = new URL("../../../docs/compatibility.md", import.meta.url);
+const begin = "<!-- node:begin -->\n";
+const end = "<!-- node:end -->\n";
+
+/** Holds the page against the cells. */
+export async function compare(cells) {
+  const { inside } = await read();
+  assert.equal(inside, await render(cells), "docs/compatibility.md is not what the SDKs did: see the difference, and write it with `npm test -- --update` in sdk/node");
+}
+
+/** Writes the cells into the page. */
+export async function write(cells) {
+  const { before, behind } = await read();
+  await writeFile(page, before + (await render(cells)) + behind);
+}
+
+async function read() {
+  const text = await readFile(page, "utf8");
+  const from = text.indexOf(begin) + begin.length;
+  const to = text.indexOf(end);
+  assert.ok(from >= begin.length && to >= from, `docs/compatibility.md needs the lines ${begin}and ${end}`);
+  return { before: text.slice(0, from), inside: text.slice(from, to), behind: text.slice(to) };
+}
+
+async function render(cells) {
+  const notes = []; // reasons, in the order in which they are first met
+  const parts = [];
+  for (const [client, rows] of group(cells, (c) => c.client)) {
+    parts.push(`### ${await title(client)}\n\n${section(rows, notes)}`);
+  }
+  const reasons = notes.map((reason, i) => `${i + 1}. ${reason}\n`).join("");
+  return `\n${parts.join("\n")}\n${reasons}\n`;
+}
+
+function section(cells, notes) {
+  const columns = [...new Set(cells.map((c) => c.feature.name))];
+  const lines = [`| provider | ${columns.join(" | ")} |`, "|---".repeat(columns.length + 1) + "|"];
+  for (const [provider, row] of group(cells, (c) => c.provider)) {
+    lines.push(`| ${provider} | ${row.map((cell) => word(cell, notes)).join(" | ")} |`);
+  }
+  return lines.join("\n") + "\n";
+}
+
+function word(cell, notes) {
+  if (!cell.reason) return cell.outcome;
+  if (!notes.includes(cell.reason)) notes.push(cell.reason);
+  return `${cell.outcome} (${notes.indexOf(cell.reason) + 1})`;
+}
+
+// title is the packages of a client with their versions, and its door.
+async function title(client) {
+  const packages = await Promise.all(client.name.split(", ").map(async (name) => `${name} ${await version(name)}`));
+  return `${packages.join(", ")} at \`${client.door}\``;
+}
+
+async function version(name) {
+  const file = new URL(`../node_modules/${name}/package.json`, import.meta.url);
+  return JSON.parse(await readFile(file, "utf8")).version;
+}
+
+function group(list, key) {
+  const groups = new Map();
+  for (const item of list) groups.set(key(item), [...(groups.get(key(item)) ?? []), item]);
+  return groups;
+}

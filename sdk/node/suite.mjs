@@ -1,0 +1,49 @@
+// The official SDKs for Node as clients of the gateway, each before a provider of
+// every wire format. Every outcome goes into docs/compatibility.md: with --update
+// it is written, without it has to be there already.
+import "./lib/node18.mjs";
+import { after, before, describe, it } from "node:test";
+
+import { aiAnthropic, aiOpenAIChat, aiOpenAIResponses } from "./clients/ai.mjs";
+import { anthropic } from "./clients/anthropic.mjs";
+import { genai } from "./clients/genai.mjs";
+import { langchainChat, langchainResponses } from "./clients/langchain.mjs";
+import { openaiChat, openaiResponses } from "./clients/openai.mjs";
+import { Cell } from "./lib/cell.mjs";
+import { features } from "./lib/features.mjs";
+import { openHouse, providers } from "./lib/house.mjs";
+import { compare, write } from "./lib/table.mjs";
+
+const clients = [openaiChat, openaiResponses, anthropic, genai, aiOpenAIChat, aiOpenAIResponses, aiAnthropic, langchainChat, langchainResponses];
+const limit = 170_000; // ms for everything
+const patience = 30_000; // ms for one cell
+
+const watchdog = setTimeout(() => {
+  console.error(`The suite did not end within ${limit / 1000} s.`);
+  process.exit(1);
+}, limit);
+
+let house;
+const cells = [];
+
+before(async () => (house = await openHouse()), { timeout: limit });
+after(async () => {
+  await house?.close();
+  clearTimeout(watchdog);
+});
+
+for (const client of clients) {
+  describe(`${client.name} at ${client.door}`, { concurrency: 4 }, () => {
+    after(() => house?.forget());
+    for (const provider of providers) {
+      for (const feature of features.filter((f) => !f.has || f.has(client))) {
+        const cell = new Cell(client, provider, feature);
+        cells.push(cell);
+        it(`${client.name} at ${client.door}, ${provider}: ${feature.name}`, { timeout: patience }, () => cell.run(house));
+      }
+    }
+  });
+}
+
+const table = process.argv.includes("--update") ? write : compare;
+it("docs/compatibility.md", () => table(cells));
