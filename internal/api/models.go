@@ -48,10 +48,10 @@ func (s *Server) Models(permission account.Permission) http.Handler {
 	return byVersion(s.allModels(permission, s.anthropicModels()), s.allModels(permission, s.ownModels()))
 }
 
-// Model answers GET /v1/models/{id...}: one of those that Models lists, by its
+// Model answers GET /v1/models/{target...}: one of those that Models lists, by its
 // full name, its alias or, without a slash, as at the vendor's door.
 func (s *Server) Model(permission account.Permission) http.Handler {
-	return byVersion(s.oneModel(permission, s.anthropicModels(), "id"), s.oneModel(permission, s.ownModels(), "id"))
+	return byVersion(s.oneModel(permission, s.anthropicModels()), s.oneModel(permission, s.ownModels()))
 }
 
 // GeminiModels answers GET /v1beta/models, which is Gemini's list.
@@ -61,7 +61,7 @@ func (s *Server) GeminiModels(permission account.Permission) http.Handler {
 
 // GeminiModel answers GET /v1beta/models/{target...}, one of that list.
 func (s *Server) GeminiModel(permission account.Permission) http.Handler {
-	return s.oneModel(permission, s.geminiModels(), "target")
+	return s.oneModel(permission, s.geminiModels())
 }
 
 // byVersion tells Anthropic's clients from others by the header that each of
@@ -82,9 +82,9 @@ func (s *Server) allModels(permission account.Permission, shape *modelShape) htt
 	})
 }
 
-func (s *Server) oneModel(permission account.Permission, shape *modelShape, wildcard string) http.Handler {
+func (s *Server) oneModel(permission account.Permission, shape *modelShape) http.Handler {
 	return s.guardDoor(shape.errors, permission, func(r *request) ([]byte, error) {
-		m, err := findModel(s.visible(r.principal), r.PathValue(wildcard), shape.vendor)
+		m, err := findModel(s.visible(r.principal), r.PathValue("target"), shape.vendor)
 		if err != nil {
 			return nil, err
 		}

@@ -21,18 +21,20 @@ type beside struct {
 	form            bool
 }
 
-const googleMethods = "/v1beta/models/{model}"
-
 func besides() []beside {
 	const image, speech = `{"model":"%s","prompt":"A weir"}`, `{"model":"%s","voice":"alloy","input":"A weir"}`
 	return []beside{
 		{path: "/v1/embeddings", good: `{"model":"%s","input":["A weir","A dam"]}`, bad: `{"model":"%s"}`, models: []string{
 			"openai-house/chat", "gemini-house/chat", "cohere-house/chat", "ollama-house/chat",
 		}},
-		{path: googleMethods + ":batchEmbedContents", good: `{"requests":[{"model":"models/%s","content":{"parts":[{"text":"A weir"}]}}]}`, bad: `{"x":"%s"}`, models: []string{
+		{path: "/v1beta/models/{model}:batchEmbedContents", good: `{"requests":[{"model":"models/%s","content":{"parts":[{"text":"A weir"}]}}]}`, bad: `{"x":"%s"}`, models: []string{
 			"gemini-house/chat", "openai-house/chat",
 		}},
-		{path: googleMethods + ":countTokens", good: `{"contents":[{"parts":[{"text":"A weir"}]}],"x":"%s"}`, bad: `[%q]`, models: []string{"gemini-house/chat"}},
+		{path: "/v1beta/models/{model}:countTokens", good: `{"contents":[{"parts":[{"text":"A weir"}]}],"x":"%s"}`, bad: `[%q]`, models: []string{"gemini-house/chat"}},
+		{path: "/v1/models/{model}:batchEmbedContents", good: `{"requests":[{"model":"models/%s","content":{"parts":[{"text":"A weir"}]}}]}`, bad: `{"x":"%s"}`, models: []string{
+			"gemini-house/chat", "openai-house/chat",
+		}},
+		{path: "/v1/models/{model}:countTokens", good: `{"contents":[{"parts":[{"text":"A weir"}]}],"x":"%s"}`, bad: `[%q]`, models: []string{"gemini-house/chat"}},
 		{path: "/v1/messages/count_tokens", good: `{"model":"%s","messages":[{"role":"user","content":"A weir"}]}`, bad: `["%s"]`, models: []string{"anthropic-house/chat"}},
 		{path: "/v1/images/generations", good: image, bad: `{"model":"%s"}`, models: []string{"studio/paint", "studio/paint-tokens", "studio/paint-stream"}},
 		{path: "/v1/audio/speech", good: speech, bad: `{"model":"%s"}`, models: []string{"studio/read"}},

@@ -24,11 +24,15 @@ func fronts() []front {
 		{path: "/v1/messages", wrong: "AnthropicFailure", body: messageBody},
 	}
 	for _, path := range []string{
-		"/v1beta/models/{model}", "/v1beta1/publishers/{publisher}/models/{model}",
+		"/v1beta/models/{model}", "/v1/models/{model}", "/v1beta1/publishers/{publisher}/models/{model}",
 		"/v1/projects/{project}/locations/{location}/publishers/{publisher}/models/{model}",
 		"/v1beta1/projects/{project}/locations/{location}/publishers/{publisher}/models/{model}",
 	} {
-		all = append(all, front{path: path + ":generateContent", streamed: path + ":streamGenerateContent", wrong: "GeminiFailure", body: contentsBody})
+		wrong := "GeminiFailure"
+		if path == "/v1/models/{model}" {
+			wrong = "MethodNotAllowed" // the path is the service's own, too
+		}
+		all = append(all, front{path: path + ":generateContent", streamed: path + ":streamGenerateContent", wrong: wrong, body: contentsBody})
 	}
 	return all
 }

@@ -266,8 +266,8 @@ func (q *inquest) models(t *testing.T) {
 		list, one, query string
 		header           []string
 	}{
-		{"/v1/models", "/v1/models/{id}", "limit=0", nil},
-		{"/v1/models", "/v1/models/{id}", "limit=0", anthropics},
+		{"/v1/models", "/v1/models/{model}", "limit=0", nil},
+		{"/v1/models", "/v1/models/{model}", "limit=0", anthropics},
 		{"/v1beta/models", "/v1beta/models/{model}", "pageSize=-1", nil},
 	} {
 		one := func(name string) string { return tt.list + "/" + name }

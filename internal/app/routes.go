@@ -47,7 +47,7 @@ func (g *instance) entrances() []entrance {
 		entrance{"GET /v1/uses", account.Uses, g.api.Uses(account.Uses), nil},
 		entrance{"GET /uses", account.Uses, g.api.Uses(account.Uses), nil},
 		entrance{"GET /v1/models", account.Chat, g.api.Models(account.Chat), nil},
-		entrance{"GET /v1/models/{id...}", account.Chat, g.api.Model(account.Chat), nil},
+		entrance{"GET /v1/models/{target...}", account.Chat, g.api.Model(account.Chat), nil},
 		entrance{"GET /v1beta/models", account.Chat, g.api.GeminiModels(account.Chat), gemini},
 		entrance{"GET /v1beta/models/{target...}", account.Chat, g.api.GeminiModel(account.Chat), gemini},
 		entrance{"GET /openapi.json", "", g.api.Document(), nil},

@@ -143,7 +143,7 @@ func documented(pattern string) []string {
 	method = strings.ToLower(method)
 	if method == "post" && strings.HasSuffix(path, "/{model}") { // Google's methods stand behind the model's name
 		methods := []string{":generateContent", ":streamGenerateContent"}
-		if strings.HasPrefix(path, "/v1beta/") {
+		if !strings.Contains(path, "/publishers/") { // Vertex AI's paths take chat alone
 			methods = append(methods, gemini.CountSuffix, gemini.EmbedSuffix)
 		}
 		for i := range methods {

@@ -210,7 +210,7 @@ func (c *vendorContract) refusal(path string, r reply) error {
 func vendorSchemas() map[string]string {
 	return map[string]string{
 		"/v1/chat/completions": "CreateChatCompletionResponse", "/v1/chat/completions stream": "CreateChatCompletionStreamResponse",
-		"/v1/responses": "Response", "/v1/embeddings": "CreateEmbeddingResponse", "/v1/models": "ListModelsResponse", "/v1/models/{id}": "Model", "error": "ErrorResponse",
+		"/v1/responses": "Response", "/v1/embeddings": "CreateEmbeddingResponse", "/v1/models": "ListModelsResponse", "/v1/models/{model}": "Model", "error": "ErrorResponse",
 	}
 }
 

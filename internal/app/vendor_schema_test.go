@@ -109,7 +109,7 @@ func TestErrorsKeepToVendorsDocument(t *testing.T) {
 			}
 		}
 	}
-	for path, where := range map[string]string{"/v1/models": "/v1/models", "/v1/models/second-0-true": "/v1/models/{id}", "/v1/models/one%2Ftwin": "/v1/models/{id}"} {
+	for path, where := range map[string]string{"/v1/models": "/v1/models", "/v1/models/second-0-true": "/v1/models/{model}", "/v1/models/one%2Ftwin": "/v1/models/{model}"} {
 		if err := c.refusal(where, h.wantOK(t, ask{path: path})); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
