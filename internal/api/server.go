@@ -115,7 +115,7 @@ func (s *Server) handle(d *dialect.Dialect, next endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := uuid.Must(uuid.NewV7()).String()
 		h := w.Header()
-		dialect.CommonHeaders(h, id)
+		d.CommonHeaders(h, id, s.now())
 		h.Set("Content-Type", "application/json")
 		status := http.StatusOK
 		body, err := next(&request{Request: r, id: id, reply: h})
@@ -139,10 +139,15 @@ func (s *Server) logFailure(id string, r *http.Request, e *llm.Error) {
 	log("request failed", "request", id, "path", r.URL.Path, "code", string(e.Code), "err", e)
 }
 
-// NotFound answers where there is nothing.
-func (s *Server) NotFound() http.Handler {
-	return s.handle(s.native, func(*request) ([]byte, error) {
-		return nil, &llm.Error{Code: llm.CodeNotFound, Message: "There is nothing at this path. POST /v1/chat, GET /v1/uses and GET /v1/models are what programs use."}
+// NotFound answers where there is nothing. The dialect is that of the door
+// beside; nil for the service's own.
+func (s *Server) NotFound(d *dialect.Dialect) http.Handler {
+	message := "There is nothing at this path. GET /v1/models lists what there is to be asked."
+	if d == nil {
+		d, message = s.native, "There is nothing at this path. POST /v1/chat, GET /v1/uses and GET /v1/models are what programs use."
+	}
+	return s.handle(d, func(*request) ([]byte, error) {
+		return nil, &llm.Error{Code: llm.CodeNotFound, Message: message}
 	})
 }
 

@@ -58,6 +58,33 @@ func (g *instance) entrances() []entrance {
 	)
 }
 
+// surroundings are the paths around the vendors' doors where nothing is, which
+// is said in the vendor's words: behind a door, and where a version of the path
+// is the vendor's alone, all of that.
+func (g *instance) surroundings() map[string]*dialect.Dialect {
+	all := map[string]*dialect.Dialect{}
+	for _, d := range g.fleet.dialects {
+		if !d.Door || d.Vendor == "" {
+			continue
+		}
+		for _, r := range d.Routes {
+			_, path, _ := strings.Cut(r, " ")
+			front, _, wild := strings.Cut(path, "{")
+			version, _, _ := strings.Cut(path[1:], "/")
+			switch {
+			case version != "v1":
+				all["/"+version+"/"] = d
+			case wild && path != front+"{target...}":
+				all[front] = d
+			case wild: // the route has all that is there
+			default:
+				all[path+"/"] = d
+			}
+		}
+	}
+	return all
+}
+
 // handler is the service's router. At a path that is taken, another method
 // gets a 405 that says which are right.
 func (g *instance) handler() http.Handler {
@@ -74,7 +101,10 @@ func (g *instance) handler() http.Handler {
 		}
 		mux.Handle(path, g.api.MethodNotAllowed(spoken[path], allowed...))
 	}
-	nothing := g.api.NotFound()
+	for around, d := range g.surroundings() {
+		mux.Handle(around, g.api.NotFound(d))
+	}
+	nothing := g.api.NotFound(nil)
 	mux.Handle("/", nothing)
 	return g.gateway.Bounded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped { // the mux would redirect, in words of its own

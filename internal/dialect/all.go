@@ -124,19 +124,19 @@ func geminiDialect() *Dialect {
 
 func anthropicDialect() *Dialect {
 	return &Dialect{
-		Name:        anthropic.Name,
-		Vendor:      anthropic.Name,
-		KeyHeaders:  vendorKeyHeaders(),
-		Door:        true,
-		IDPrefix:    anthropic.IDPrefix,
-		Status:      anthropic.Status,
-		EncodeError: anthropic.EncodeError,
-		Headers:     []Header{{Name: anthropic.VersionHeader, Value: anthropic.Version}},
-		IDHeader:    "Request-Id",
-		Passed:      []string{anthropic.VersionHeader, "Anthropic-Beta"},
-		Prefill:     true, // up to Claude 4.5
-		DecodeError: anthropic.DecodeError,
-		Others:      anthropicOthers(),
+		Name:         anthropic.Name,
+		Vendor:       anthropic.Name,
+		KeyHeaders:   vendorKeyHeaders(),
+		Door:         true,
+		IDPrefix:     anthropic.IDPrefix,
+		Status:       anthropic.Status,
+		EncodeError:  anthropic.EncodeError,
+		Headers:      []Header{{Name: anthropic.VersionHeader, Value: anthropic.Version}},
+		ReplyHeaders: anthropic.ReplyHeaders,
+		Passed:       []string{anthropic.VersionHeader, "Anthropic-Beta"},
+		Prefill:      true, // up to Claude 4.5
+		DecodeError:  anthropic.DecodeError,
+		Others:       anthropicOthers(),
 		Operation: Operation{
 			Op:            llm.OpChat,
 			Routes:        []string{"POST /v1/messages"},

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"weir/internal/llm"
 	"weir/internal/sse"
@@ -44,13 +45,13 @@ type Dialect struct {
 	// IDPrefix is what the ids of answers begin with, by which some programs
 	// tell them from others.
 	IDPrefix string
-	// IDHeader is the header, beside X-Request-Id, in which its vendor's SDKs look
-	// for the id of a request; empty for none.
-	IDHeader string
 	// Status is the HTTP status of an error.
 	Status func(c llm.Code) int
 	// EncodeError appends the body of an error reply to dst.
 	EncodeError func(dst []byte, e *llm.Error, requestID string) []byte
+	// ReplyHeaders sets what the vendor has on every reply, errors too, beside
+	// what every wire format has; nil for nothing.
+	ReplyHeaders func(h http.Header, requestID string, now time.Time)
 
 	// The client half.
 

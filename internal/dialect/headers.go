@@ -17,12 +17,16 @@ var rateLimitHeaders = [...]string{
 // zero is the value of a rate-limit header while there is no limit.
 var zero = []string{"0"}
 
-// CommonHeaders sets what every reply has, in whatever wire format. The map is
-// written directly: the names are as they are to appear.
-func CommonHeaders(h http.Header, requestID string) {
+// CommonHeaders sets what every reply has, in whatever wire format, and what its
+// vendor has beside that. The map is written directly: the names are as they are
+// to appear.
+func (d *Dialect) CommonHeaders(h http.Header, requestID string, now time.Time) {
 	h["X-Request-Id"] = []string{requestID}
 	for _, name := range rateLimitHeaders {
 		h[name] = zero
+	}
+	if d.ReplyHeaders != nil {
+		d.ReplyHeaders(h, requestID, now)
 	}
 }
 

@@ -94,7 +94,7 @@ func anthropicOthers() []*Operation {
 		Silent:        true,
 		Free:          true,
 		Routes:        []string{"POST /v1/messages/count_tokens"},
-		Scan:          anthropic.Scan,
+		Scan:          anthropic.ScanCount,
 		DecodeRequest: anthropic.DecodeRequest,
 		EncodeReply:   anthropic.EncodeCount,
 		Path:          anthropic.CountPath,

@@ -283,8 +283,12 @@ func (c *call) prepare(t *route.Target) ([]byte, error) {
 	return c.encode(t, &request)
 }
 
-// encode translates a request for a target.
+// encode translates a request for a target. An output cap of 0, which fills
+// Anthropic's prompt cache and asks for no answer, means nothing elsewhere.
 func (c *call) encode(t *route.Target, request *llm.Request) ([]byte, error) {
+	if request.MaxOutput != nil && *request.MaxOutput == 0 && t.Provider.Dialect() != c.dialect {
+		return nil, llm.Invalid("max_tokens", "The max_tokens must be at least 1 for this model: 0 is understood by Anthropic alone.")
+	}
 	request.Model, request.Stream = t.Model, c.head.Stream
 	body, dropped, err := c.spoken(t).EncodeRequest(request, t.Provider.Quirks())
 	c.dropped = dropped

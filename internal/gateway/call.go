@@ -75,9 +75,6 @@ var errGone = errors.New("gateway: the client left")
 func (c *call) handle() {
 	c.id = newID()
 	c.idText = c.id.String()
-	if name := c.dialect.IDHeader; name != "" {
-		c.w.Header()[name] = []string{c.idText}
-	}
 	defer c.finish()
 	defer c.recoverPanic()
 	if err := c.run(); err != nil {

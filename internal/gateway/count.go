@@ -16,7 +16,7 @@ func (c *call) countHere() error {
 	}
 	body := c.door.EncodeReply(nil, &llm.Reply{Counted: c.inputTokens()})
 	h := c.w.Header()
-	dialect.CommonHeaders(h, c.idText)
+	c.dialect.CommonHeaders(h, c.idText, c.server.now())
 	h["Content-Type"] = []string{"application/json"}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	h["X-Weir-Estimated"] = []string{"true"}

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"errors"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -57,8 +56,11 @@ func droppedHeader(names []string) string {
 	return out.String()
 }
 
-func (a *answered) headers(h http.Header, contentType string) {
-	dialect.CommonHeaders(h, a.ID)
+// answerHeaders sets the headers of an answer, by this attempt or, replayed, by
+// an earlier one.
+func (c *call) answerHeaders(a *answered, contentType string) {
+	h := c.w.Header()
+	c.dialect.CommonHeaders(h, a.ID, c.server.now())
 	values := []string{contentType, a.Provider, a.Model, strconv.Itoa(a.Attempts), a.Requested, a.Cost, a.Dropped}
 	h["Content-Type"] = values[0:1:1]
 	h["X-Weir-Provider"] = values[1:2:2]
@@ -84,7 +86,7 @@ func (c *call) fail(err error) {
 		return
 	}
 	h := c.w.Header()
-	dialect.CommonHeaders(h, c.idText)
+	c.dialect.CommonHeaders(h, c.idText, c.server.now())
 	h["Content-Type"] = []string{"application/json"}
 	if n := len(c.tried); n > 0 {
 		h["X-Weir-Attempts"] = []string{strconv.Itoa(n)}

@@ -112,7 +112,7 @@ func (c *call) replay(claim *IdempotencyClaim, sealed []byte) error {
 		return fmt.Errorf("read a kept reply: %w", err)
 	}
 	h := c.w.Header()
-	first.headers(h, cmp.Or(first.Type, "application/json"))
+	c.answerHeaders(&first, cmp.Or(first.Type, "application/json"))
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Idempotent-Replayed", "true")
 	dialect.WriteBody(c.w, body, c.server.timing.Write)

@@ -87,10 +87,9 @@ func (c *call) sendWhole(body []byte, contentType string) error {
 	if cost := c.cost(); cost != nil {
 		a.Cost = cost.String()
 	}
-	h := c.w.Header()
 	a.Type = contentType
-	a.headers(h, cmp.Or(contentType, "application/json"))
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	c.answerHeaders(&a, cmp.Or(contentType, "application/json"))
+	c.w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
 	if err := c.idem.store(c, &a, body); err != nil {
 		c.server.log.Error("a reply was not kept for its Idempotency-Key", "request", c.idText, "err", err)
 	}
@@ -184,6 +183,7 @@ type relay struct {
 	last    []byte    // of what went out as it came, for whoever has to go on behind it
 	held    sse.Event // the event with the last usage, which waits for the settlement
 	asked   bool      // held is there only because the gateway asked for it
+	end     []byte    // the provider's own end marker, which waits for the same
 }
 
 // run relays until the answer is whole. Its error is what broke it off.
@@ -271,13 +271,17 @@ func (f *frameKind) note(e *llm.Event) {
 // has to come before: the end marker, and the usage at the end. In some wire
 // formats the end marker has the usage in it. Behind the answer, a frame that
 // says nothing may have a usage in it that is not believed; the cost of what was
-// counted in its place stands there, too. Words are never kept back.
+// counted in its place stands there, too. Words are kept back only where the
+// event that ends the answer has them and the usage, as Gemini's last one does:
+// nothing but the end of the body follows it.
 func (r *relay) forward(frame sse.Event, f frameKind) {
 	if r.sum.done && !f.usage && !f.finish {
+		r.end = r.call.door.Framing.Append(nil, string(frame.Name), frame.Data)
 		return
 	}
 	r.releaseHeld()
-	if (f.usage || f.empty) && !f.content && r.sum.whole() {
+	last := f.usage && f.finish
+	if (f.usage || f.empty) && (last || !f.content) && r.sum.whole() {
 		r.held.Name, r.held.Data = bytes.Clone(frame.Name), append(r.held.Data[:0], frame.Data...)
 		r.asked = f.usageOnly && !r.call.head.IncludeUsage
 		return
@@ -346,7 +350,10 @@ func (r *relay) finish() error {
 		return nil
 	}
 	r.appendHeld(final)
-	r.stream.write(append(r.out, c.door.EndMarker...))
+	if r.end == nil {
+		r.end = []byte(c.door.EndMarker)
+	}
+	r.stream.write(append(r.out, r.end...))
 	return nil
 }
 

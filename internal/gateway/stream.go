@@ -103,7 +103,7 @@ func (s *clientStream) send(b []byte) {
 	if !s.begun {
 		s.begun = true
 		h := c.w.Header()
-		s.told.headers(h, c.door.Framing.ContentType)
+		c.answerHeaders(&s.told, c.door.Framing.ContentType)
 		h["Cache-Control"] = []string{"no-cache"}
 		h["X-Accel-Buffering"] = []string{"no"} // nginx's word for: do not hold this back
 		c.w.WriteHeader(http.StatusOK)

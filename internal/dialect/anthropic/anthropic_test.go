@@ -31,8 +31,13 @@ func TestScan(t *testing.T) {
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("head of %s (-got +want)\n%s", body, diff)
 	}
-	if got, err := anthropic.Scan([]byte(`{"stream":null,"model":null,"max_tokens":null}`), nil); err != nil || got.Stream || got.IncludeUsage || got.Model != "" {
+	if got, err := anthropic.ScanCount([]byte(`{"stream":null,"model":null,"max_tokens":null}`), nil); err != nil || got.Stream || got.IncludeUsage || got.Model != "" {
 		t.Errorf("nulls: %+v, %v", got, err)
+	}
+	for _, without := range []string{`{"model":"claude"}`, `{"max_tokens":null}`} {
+		if _, err := anthropic.Scan([]byte(without), nil); err == nil || llm.AsError(err).Param != "max_tokens" {
+			t.Errorf("%s: %v, want an error about max_tokens", without, err)
+		}
 	}
 }
 

@@ -188,6 +188,9 @@ func decodeTool(v []byte) (t llm.Tool) {
 
 // decodeToolChoice reports false for a choice that nobody modelled.
 func decodeToolChoice(r *llm.Request, v []byte) (known bool, err error) {
+	if rawjson.KindOf(v) != rawjson.Object {
+		return false, llm.Invalid("tool_choice", `The tool_choice must be an object such as {"type": "auto"}.`)
+	}
 	c := llm.ToolChoice{}
 	switch rawjson.Text(rawjson.Get(v, "type")) {
 	case "auto":

@@ -16,8 +16,19 @@ var fields = rawjson.Names{
 }
 
 // Scan validates the body as strict JSON and reads its head. A stream always
-// tells its usage. Errors are *llm.Error.
-func Scan(body []byte, _ *http.Request) (llm.Head, error) {
+// tells its usage. The output cap is required, as the vendor does. Errors are
+// *llm.Error.
+func Scan(body []byte, r *http.Request) (llm.Head, error) {
+	h, err := ScanCount(body, r)
+	if err == nil && !rawjson.Present(rawjson.Get(body, "max_tokens")) {
+		err = llm.Invalid("max_tokens", "Field required: the most tokens that the answer may have, such as 1024.")
+	}
+	return h, err
+}
+
+// ScanCount is Scan for a request for a count of tokens, which needs no output
+// cap.
+func ScanCount(body []byte, _ *http.Request) (llm.Head, error) {
 	h, err := parse.Body(body, "The request body is not valid JSON", "with a model, max_tokens and messages")
 	if err != nil {
 		return h, err

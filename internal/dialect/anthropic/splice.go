@@ -10,8 +10,7 @@ import (
 )
 
 // Splice appends to dst a body of this format with the provider's model name,
-// and with an output cap where it has none: the one that is to be put in, else
-// the default. Every other byte stays, but for top-level fields that the
+// and with an output cap where one is to be put in. Every other byte stays, but for top-level fields that the
 // provider calls by another name or refuses. The head is that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	span, open, empty := h.ModelSpan, h.Open, h.Empty
@@ -27,8 +26,8 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	} else {
 		front = append(append(append(front, `"model":`...), model...), ',')
 	}
-	if most := capFor(body, s); most > 0 {
-		limit := strconv.AppendInt(nil, most, 10)
+	if s.MaxOutput > 0 {
+		limit := strconv.AppendInt(nil, s.MaxOutput, 10)
 		if span := find(body, "max_tokens"); span.Present() {
 			edits = append(edits, replace(span, limit))
 		} else {
@@ -43,21 +42,6 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	}
 	slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
 	return rawjson.Splice(dst, body, edits...)
-}
-
-// capFor is the output cap to be put in; 0 to leave the body's own.
-func capFor(body []byte, s llm.Splice) int64 {
-	if s.MaxOutput > 0 {
-		return s.MaxOutput
-	}
-	if rawjson.Present(rawjson.Get(body, "max_tokens")) {
-		return 0
-	}
-	budget, _ := rawjson.AsInt(rawjson.Get(body, "thinking", "budget_tokens"))
-	if budget < 0 || budget > maxCount {
-		budget = 0 // the vendor says what is wrong with it
-	}
-	return defaultOutput + budget
 }
 
 func replace(s llm.Span, text []byte) rawjson.Edit {

@@ -33,6 +33,9 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		case "tools":
 			r.Tools, err = decodeTools(m.Value)
 		case "toolConfig":
+			if rawjson.KindOf(m.Value) != rawjson.Object {
+				return nil, llm.Invalid(key, `The toolConfig must be an object such as {"functionCallingConfig": {"mode": "AUTO"}}.`)
+			}
 			decodeToolConfig(r, m.Value)
 		case "generationConfig":
 			err = decodeConfig(r, m.Value)

@@ -96,8 +96,9 @@ func decodeTools(r *llm.Request, m rawjson.Member) (known bool, err error) {
 			return parse.Named(decodeFunction(v), at)
 		})
 	case "tool_choice", "function_call":
-		r.ToolChoice = decodeToolChoice(m.Value)
-		return r.ToolChoice != nil, nil
+		if r.ToolChoice = decodeToolChoice(m.Value); r.ToolChoice == nil {
+			return false, parse.CheckChoice(m.Value, m.Name())
+		}
 	case "parallel_tool_calls":
 		r.ParallelTools, err = parse.Pointer(parse.Bool(m.Value, "parallel_tool_calls"))
 	default:
@@ -128,8 +129,12 @@ func decodeFormat(v []byte) (*llm.Format, error) {
 	default:
 		return nil, nil
 	}
+	wanted := rawjson.Get(v, "json_schema")
+	if rawjson.KindOf(wanted) != rawjson.Object {
+		return nil, llm.Invalid("response_format.json_schema", `A response_format of type "json_schema" needs a json_schema, an object such as {"name": "answer", "schema": {"type": "object"}}.`)
+	}
 	f := &llm.Format{Kind: kind}
-	for m := range rawjson.Members(rawjson.Get(v, "json_schema")) {
+	for m := range rawjson.Members(wanted) {
 		switch string(m.Key()) {
 		case "name":
 			f.Name = rawjson.Text(m.Value)

@@ -75,7 +75,7 @@ func includeUsage(v []byte) (wanted bool, err error) {
 	}
 	err = parse.Members(v, streamFields, "stream_options.", func(m rawjson.Member) (err error) {
 		if m.Is("include_usage") && rawjson.Present(m.Value) {
-			wanted, err = parse.Bool(m.Value, "include_usage")
+			wanted, err = parse.Bool(m.Value, "stream_options.include_usage")
 		}
 		return err
 	})

@@ -114,6 +114,15 @@ func Named(function llm.Tool, path string) (llm.Tool, error) {
 	return function, nil
 }
 
+// CheckChoice refuses what is no wish about tools: neither one of OpenAI's words,
+// which the caller knows, nor an object, which may be one that nobody modelled.
+func CheckChoice(v []byte, name string) error {
+	if rawjson.KindOf(v) == rawjson.Object {
+		return nil
+	}
+	return llm.Invalid(name, "The "+name+` must be "none", "auto" or "required", or an object that names a tool.`)
+}
+
 // Function reads name, description and parameters of a function. What else
 // there is of it stays in its Extra.
 func Function(v []byte) (t llm.Tool) {

@@ -104,6 +104,7 @@ func decodeField(r *llm.Request, m rawjson.Member) (err error) {
 	case "tool_choice":
 		r.ToolChoice = decodeToolChoice(m.Value)
 		if r.ToolChoice == nil {
+			err = parse.CheckChoice(m.Value, name)
 			r.Extra = append(r.Extra, llm.Field{Name: name, Value: m.Value})
 		}
 	case "parallel_tool_calls":
@@ -165,6 +166,9 @@ func decodeFormat(v []byte) (*llm.Format, error) {
 		case "strict":
 			f.Strict = parse.OptionalBool(m.Value)
 		}
+	}
+	if kind == llm.FormatSchema && rawjson.KindOf(f.Schema) != rawjson.Object {
+		return nil, llm.Invalid("text.format.schema", `A text.format of type "json_schema" needs a schema, an object such as {"type": "object"}.`)
 	}
 	return f, nil
 }

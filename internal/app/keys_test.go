@@ -1,0 +1,142 @@
+package app_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"weir/internal/account"
+)
+
+// keyring is a key for each thing that can be said of one.
+type keyring map[string]string
+
+func newKeyring(h *house) keyring {
+	h.t.Helper()
+	k := keyring{
+		"good": h.key, "none": "", "malformed": "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789", "unknown": strangersKey(),
+		"revoked":           h.newKey(account.KeyOptions{Account: "default", Label: "revoked"}),
+		"no permission":     h.newKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Uses}}),
+		"model not allowed": h.newKey(account.KeyOptions{Account: "default", Models: []string{"house/chat"}}),
+	}
+	h.administer(func(ctx context.Context, s *account.Service) error {
+		_, err := s.CreateAccount(ctx, "stopped")
+		return err
+	})
+	k["suspended"] = h.newKey(account.KeyOptions{Account: "stopped"})
+	h.administer(func(ctx context.Context, s *account.Service) error {
+		if _, err := s.Suspend(ctx, "stopped"); err != nil {
+			return err
+		}
+		keys, err := s.Keys(ctx, "default")
+		for _, key := range keys {
+			if err == nil && key.Label == "revoked" {
+				_, err = s.RevokeKey(ctx, key.ID)
+			}
+		}
+		return err
+	})
+	return k
+}
+
+// keyOutcomes are what becomes of a request with each key of a keyring, in the
+// words of a door's SDK; empty for an answer.
+var keyOutcomes = map[string]string{
+	"good": "", "none": "bad key", "malformed": "bad key", "unknown": "bad key", "revoked": "bad key",
+	"suspended": "no permission", "no permission": "no permission", "model not allowed": "no permission",
+}
+
+// keyCarriers are the headers in which the vendors' SDKs send a key.
+var keyCarriers = []struct{ name, before string }{
+	{"Authorization", "Bearer "}, {"X-Api-Key", ""}, {"Api-Key", ""}, {"X-Goog-Api-Key", ""},
+}
+
+// TestKeysAtVendorsDoors is every key in every header at every vendor's door:
+// one policy for all, told in the vendor's words.
+func TestKeysAtVendorsDoors(t *testing.T) {
+	t.Parallel()
+	h, up := openHoused(t)
+	keys := newKeyring(h)
+	words := map[string]map[string]raised{}
+	for _, client := range sdkClients() {
+		words[client.door] = client.words
+	}
+	answers := 0
+	for _, door := range vendorDoors() {
+		for _, carrier := range keyCarriers {
+			for what, outcome := range keyOutcomes {
+				a := door.ask("house/echo", false)
+				a.key, a.header = noKey, []string{carrier.name, carrier.before + keys[what]}
+				r := h.do(a)
+				if outcome == "" {
+					if answers++; r.status != http.StatusOK {
+						t.Errorf("%s, %s in %s: %d %s", door.path, what, carrier.name, r.status, r.body)
+					}
+					continue
+				}
+				e, want := readVendorError(t, door.dialect, r), words[door.dialect][outcome]
+				if r.status != want.status || e.kind != want.kind || e.code != want.code {
+					t.Errorf("%s, %s in %s: got %d %q %q, want %+v: %s", door.path, what, carrier.name, r.status, e.kind, e.code, want, r.body)
+				}
+				if challenge := r.header.Get("WWW-Authenticate"); (challenge == "Bearer") != (want.status == http.StatusUnauthorized) {
+					t.Errorf("%s, %s in %s: WWW-Authenticate %q with status %d", door.path, what, carrier.name, challenge, r.status)
+				}
+			}
+		}
+	}
+	if n := len(up.records(t)); n != answers {
+		t.Errorf("%d requests reached the provider, want the %d that were allowed", n, answers)
+	}
+}
+
+// TestKeysAtOwnDoors is the same at the service's own doors, where a key counts
+// in the Authorization header alone.
+func TestKeysAtOwnDoors(t *testing.T) {
+	t.Parallel()
+	h, _ := openHoused(t)
+	keys := newKeyring(h)
+	for _, door := range []ask{{path: "/v1/chat", body: hello("house/echo")}, {path: "/v1/uses"}} {
+		for _, carrier := range keyCarriers {
+			for what, outcome := range keyOutcomes {
+				if door.path == "/v1/uses" && (what == "no permission" || what == "model not allowed") {
+					outcome = "" // that of chat, and no model is asked
+				}
+				a := door
+				a.key, a.header = noKey, []string{carrier.name, carrier.before + keys[what]}
+				r := h.do(a)
+				switch {
+				case carrier.name != "Authorization" || outcome == "bad key":
+					wantError(t, r, http.StatusUnauthorized, "AUTHENTICATION_ERROR")
+				case outcome == "no permission":
+					wantError(t, r, http.StatusForbidden, "FORBIDDEN")
+				case r.status != http.StatusOK:
+					t.Errorf("%s, %s in %s: %d %s", door.path, what, carrier.name, r.status, r.body)
+				}
+			}
+		}
+	}
+}
+
+// TestTwoKeys is a request with a key in two headers, as some programs send it:
+// the Authorization header counts, where there is a key in it.
+func TestTwoKeys(t *testing.T) {
+	t.Parallel()
+	h, _ := openHoused(t)
+	for _, door := range vendorDoors() {
+		for _, test := range []struct {
+			authorization, other string
+			want                 int
+		}{
+			{"Bearer " + h.key, strangersKey(), http.StatusOK},
+			{"Bearer " + strangersKey(), h.key, http.StatusUnauthorized},
+			{"Bearer ", h.key, http.StatusOK},
+			{"Basic abc", h.key, http.StatusOK},
+		} {
+			a := door.ask("house/echo", false)
+			a.key, a.header = noKey, []string{"Authorization", test.authorization, "X-Api-Key", test.other}
+			if r := h.do(a); r.status != test.want {
+				t.Errorf("%s with %.12q and another key: status %d, want %d: %s", door.path, test.authorization, r.status, test.want, r.body)
+			}
+		}
+	}
+}
