@@ -3,19 +3,148 @@ package api
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/dialect"
+	"weir/internal/dialect/anthropic"
+	"weir/internal/dialect/openai"
 	"weir/internal/ledger"
+	"weir/internal/llm"
 	"weir/internal/route"
 )
 
+// modelShape is how the clients of one vendor ask for models, and read what
+// they get.
+type modelShape struct {
+	// errors is the dialect of its errors, and of where its clients put a key.
+	errors *dialect.Dialect
+	// vendor is the provider whose models may be named without it.
+	vendor string
+	list   func(r *request, visible []route.Model) ([]byte, error)
+	one    func(m *route.Model) ([]byte, error)
+}
+
+func (s *Server) ownModels() *modelShape {
+	return &modelShape{errors: s.native, vendor: openai.Name, list: listModels, one: oneModel}
+}
+
+func (s *Server) anthropicModels() *modelShape {
+	return &modelShape{errors: s.anthropic, vendor: s.anthropic.Vendor, list: listAnthropicModels, one: oneAnthropicModel}
+}
+
+func (s *Server) geminiModels() *modelShape {
+	return &modelShape{errors: s.gemini, vendor: s.gemini.Vendor, list: listGeminiModels, one: oneGeminiModel}
+}
+
 // Models answers GET /v1/models: what the caller's key may use, in the shape
 // of OpenAI's list (https://platform.openai.com/docs/api-reference/models/list)
-// with more fields beside it.
+// with more fields beside it, or in Anthropic's for its clients.
 func (s *Server) Models(permission account.Permission) http.Handler {
-	return s.guard(permission, s.listModels)
+	return byVersion(s.allModels(permission, s.anthropicModels()), s.allModels(permission, s.ownModels()))
+}
+
+// Model answers GET /v1/models/{target...}: one of those that Models lists, by its
+// full name, its alias or, without a slash, as at the vendor's door.
+func (s *Server) Model(permission account.Permission) http.Handler {
+	return byVersion(s.oneModel(permission, s.anthropicModels()), s.oneModel(permission, s.ownModels()))
+}
+
+// GeminiModels answers GET /v1beta/models, which is Gemini's list.
+func (s *Server) GeminiModels(permission account.Permission) http.Handler {
+	return s.allModels(permission, s.geminiModels())
+}
+
+// GeminiModel answers GET /v1beta/models/{target...}, one of that list.
+func (s *Server) GeminiModel(permission account.Permission) http.Handler {
+	return s.oneModel(permission, s.geminiModels())
+}
+
+// byVersion tells Anthropic's clients from others by the header that each of
+// their requests has.
+func byVersion(anthropics, others http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get(anthropic.VersionHeader) != "" {
+			anthropics.ServeHTTP(w, r)
+			return
+		}
+		others.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) allModels(permission account.Permission, shape *modelShape) http.Handler {
+	return s.guardDoor(shape.errors, permission, func(r *request) ([]byte, error) {
+		return shape.list(r, s.visible(r.principal))
+	})
+}
+
+func (s *Server) oneModel(permission account.Permission, shape *modelShape) http.Handler {
+	return s.guardDoor(shape.errors, permission, func(r *request) ([]byte, error) {
+		m, err := findModel(s.visible(r.principal), r.PathValue("target"), shape.vendor)
+		if err != nil {
+			return nil, err
+		}
+		return shape.one(m)
+	})
+}
+
+// visible are the models that the caller may use, by name.
+func (s *Server) visible(p *account.Principal) []route.Model {
+	all := s.router.Table().Models(s.now())
+	return slices.DeleteFunc(all, func(m route.Model) bool { return p.MayUse(m.Name) != nil })
+}
+
+// findModel finds one of the models by name. What a key may not use is not
+// among them, and so is told from what does not exist by nobody.
+func findModel(visible []route.Model, id, vendor string) (*route.Model, error) {
+	if m := modelNamed(visible, id); m != nil {
+		return m, nil
+	}
+	if id == "" || strings.Contains(id, "/") {
+		return nil, noModel(id)
+	}
+	if m := modelNamed(visible, vendor+"/"+id); m != nil {
+		return m, nil
+	}
+	return soleModel(visible, id)
+}
+
+func modelNamed(sorted []route.Model, name string) *route.Model {
+	i, ok := slices.BinarySearchFunc(sorted, name, func(m route.Model, name string) int { return cmp.Compare(m.Name, name) })
+	if !ok {
+		return nil
+	}
+	return &sorted[i]
+}
+
+// soleModel is the model of that name of the one provider that has it.
+func soleModel(visible []route.Model, id string) (*route.Model, error) {
+	var found *route.Model
+	var names []string
+	for i := range visible {
+		if _, model, _ := strings.Cut(visible[i].Name, "/"); model == id {
+			found = &visible[i]
+			names = append(names, found.Name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return nil, noModel(id)
+	case 1:
+		return found, nil
+	}
+	return nil, llm.Invalid("model", fmt.Sprintf("%.200q is ambiguous: choose one of %s.", id, strings.Join(names, ", ")))
+}
+
+func noModel(id string) error {
+	return &llm.Error{
+		Code: llm.CodeModelNotFound, Param: "model",
+		Message: fmt.Sprintf("The model %.200q is not among those that this key may use. The same address without it lists them.", id),
+	}
 }
 
 type modelList struct {
@@ -34,23 +163,32 @@ type modelEntry struct {
 	route.View
 }
 
-func (s *Server) listModels(r *request) ([]byte, error) {
-	list := modelList{Object: "list", Data: []modelEntry{}}
-	for _, m := range s.router.Table().Models(s.now()) {
-		if r.principal.MayUse(m.Name) == nil {
-			list.Data = append(list.Data, modelEntryOf(&m))
-		}
+func listModels(_ *request, visible []route.Model) ([]byte, error) {
+	list := modelList{Object: "list", Data: make([]modelEntry, 0, len(visible))}
+	for i := range visible {
+		list.Data = append(list.Data, modelEntryOf(&visible[i]))
 	}
 	return json.Marshal(list)
 }
+
+func oneModel(m *route.Model) ([]byte, error) { return json.Marshal(modelEntryOf(m)) }
 
 func modelEntryOf(m *route.Model) modelEntry {
 	e := modelEntry{
 		ID: m.Name, Object: "model", OwnedBy: cmp.Or(m.Provider, "alias"),
 		ContextWindow: m.Context, MaxOutput: m.MaxOutput, View: m.View(),
 	}
-	if day, err := time.Parse(ledger.DateLayout, m.Checked); err == nil {
+	if day := checkedDay(m); !day.IsZero() {
 		e.Created = day.Unix()
 	}
 	return e
+}
+
+// checkedDay is the day of what is known of the model; zero for none.
+func checkedDay(m *route.Model) time.Time {
+	day, err := time.Parse(ledger.DateLayout, m.Checked)
+	if err != nil {
+		return time.Time{}
+	}
+	return day
 }

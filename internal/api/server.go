@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,32 +34,40 @@ type Options struct {
 	Router   *route.Router
 	// Native is the dialect whose errors the service's own API speaks.
 	Native *dialect.Dialect
+	// Anthropic and Gemini are those whose clients list models in a way of
+	// their own.
+	Anthropic, Gemini *dialect.Dialect
 	// Kept are the responses of the Responses API, whose errors are in the
 	// words of the dialect Responses.
 	Kept      *conversation.Service
 	Responses *dialect.Dialect
-	Now       func() time.Time
-	Log       *slog.Logger
+	// Version is that of the program.
+	Version string
+	Now     func() time.Time
+	Log     *slog.Logger
 }
 
 // Server answers everything that is not a request to a model.
 type Server struct {
-	accounts *account.Service
-	ledger   *ledger.Ledger
-	uses     UsesReader
-	router   *route.Router
-	native   *dialect.Dialect
-	kept     *conversation.Service
-	spoken   *dialect.Dialect // of what is kept
-	now      func() time.Time
-	log      *slog.Logger
+	accounts          *account.Service
+	ledger            *ledger.Ledger
+	uses              UsesReader
+	router            *route.Router
+	native            *dialect.Dialect
+	anthropic, gemini *dialect.Dialect
+	kept              *conversation.Service
+	spoken            *dialect.Dialect          // of what is kept
+	document          func() (*document, error) // made when it is first asked for
+	now               func() time.Time
+	log               *slog.Logger
 }
 
 // New makes a server.
 func New(o Options) *Server {
 	return &Server{
 		accounts: o.Accounts, ledger: o.Ledger, uses: o.Uses, router: o.Router,
-		native: o.Native, kept: o.Kept, spoken: o.Responses, now: o.Now, log: o.Log,
+		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, kept: o.Kept, spoken: o.Responses, now: o.Now, log: o.Log,
+		document: sync.OnceValues(func() (*document, error) { return newDocument(o.Version) }),
 	}
 }
 

@@ -120,7 +120,9 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	})
 	g.api = api.New(api.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store, Router: g.router,
-		Native: g.fleet.dialect("native"), Kept: g.kept, Responses: g.fleet.dialect("responses"), Now: o.Now, Log: o.Log,
+		Native: g.fleet.dialect("native"), Anthropic: g.fleet.dialect("anthropic"), Gemini: g.fleet.dialect("gemini"),
+		Kept: g.kept, Responses: g.fleet.dialect("responses"),
+		Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	return g, nil
 }

@@ -35,6 +35,7 @@ func (g *instance) entrances() []entrance {
 			all = append(all, entrance{route, account.Chat, g.gateway.Handler(d, served, account.Chat), d})
 		}
 	}
+	gemini := g.fleet.dialect("gemini")
 	responses := g.fleet.dialect("responses")
 	all = append(all,
 		entrance{"GET /v1/responses/{id}", account.Chat, g.api.Response(account.Chat), responses},
@@ -46,6 +47,10 @@ func (g *instance) entrances() []entrance {
 		entrance{"GET /v1/uses", account.Uses, g.api.Uses(account.Uses), nil},
 		entrance{"GET /uses", account.Uses, g.api.Uses(account.Uses), nil},
 		entrance{"GET /v1/models", account.Chat, g.api.Models(account.Chat), nil},
+		entrance{"GET /v1/models/{target...}", account.Chat, g.api.Model(account.Chat), nil},
+		entrance{"GET /v1beta/models", account.Chat, g.api.GeminiModels(account.Chat), gemini},
+		entrance{"GET /v1beta/models/{target...}", account.Chat, g.api.GeminiModel(account.Chat), gemini},
+		entrance{"GET /openapi.json", "", g.api.Document(), nil},
 		entrance{"GET /livez", "", g.api.Live(), nil},
 		entrance{"GET /readyz", "", g.api.Ready(g.draining.Load), nil},
 		entrance{"GET /setup/{token}", "", g.api.Setup(), nil},
@@ -102,7 +107,7 @@ func (g *instance) handler() http.Handler {
 	nothing := g.api.NotFound(nil)
 	mux.Handle("/", nothing)
 	return g.gateway.Bounded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path.Clean(r.URL.Path) != r.URL.Path { // the mux would redirect, in words of its own
+		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped { // the mux would redirect, in words of its own
 			nothing.ServeHTTP(w, r)
 			return
 		}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,12 +14,13 @@ import (
 	"weir/internal/account"
 	"weir/internal/config"
 	"weir/internal/dialect"
+	"weir/internal/dialect/gemini"
 	"weir/internal/llm"
 )
 
 // public is every pattern that asks for no key. A new one has to be put here,
 // by hand.
-var public = []string{"GET /livez", "GET /readyz", "GET /setup/{token}", "GET /{$}"}
+var public = []string{"GET /livez", "GET /readyz", "GET /setup/{token}", "GET /{$}", "GET /openapi.json"}
 
 // newInstance builds a gateway that does not listen.
 func newInstance(t testing.TB) *instance {
@@ -131,5 +133,66 @@ func TestDefectInRequest(t *testing.T) {
 	}
 	if n := g.gateway.InFlight(); n != 0 {
 		t.Errorf("%d requests in flight, want none", n)
+	}
+}
+
+// documented are the paths at which the OpenAPI document has a pattern.
+func documented(pattern string) []string {
+	method, path, _ := strings.Cut(pattern, " ")
+	path = strings.NewReplacer("{$}", "", "{target...}", "{model}", "...}", "}").Replace(path)
+	method = strings.ToLower(method)
+	if method == "post" && strings.HasSuffix(path, "/{model}") { // Google's methods stand behind the model's name
+		methods := []string{":generateContent", ":streamGenerateContent"}
+		if !strings.Contains(path, "/publishers/") { // Vertex AI's paths take chat alone
+			methods = append(methods, gemini.CountSuffix, gemini.EmbedSuffix)
+		}
+		for i := range methods {
+			methods[i] = method + " " + path + methods[i]
+		}
+		return methods
+	}
+	return []string{method + " " + path}
+}
+
+// TestDocumentListsEntrances is that the OpenAPI document lists what there is,
+// and nothing else, and asks for a key where one is asked for.
+func TestDocumentListsEntrances(t *testing.T) {
+	t.Parallel()
+	g := newInstance(t)
+	var document struct {
+		Paths map[string]map[string]struct{ Security *[]map[string]any }
+	}
+	body := knock(g, g.handler(), "GET /openapi.json", "").Body.Bytes()
+	if err := json.Unmarshal(body, &document); err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]bool{}
+	for path, item := range document.Paths {
+		for method := range item {
+			said[method+" "+path] = true
+		}
+	}
+	for _, e := range g.entrances() {
+		for _, place := range documented(e.pattern) {
+			if !said[place] {
+				t.Errorf("%s: got no %s in the document", e.pattern, place)
+				continue
+			}
+			delete(said, place)
+			method, path, _ := strings.Cut(place, " ")
+			keys := 1 // Bearer, where the document says nothing
+			if security := document.Paths[path][method].Security; security != nil {
+				keys = len(*security)
+			}
+			if open := keys == 0; open != (e.permission == "") {
+				t.Errorf("%s: permission %q, but open in the document: %t", place, e.permission, open)
+			}
+			if e.dialect != nil && keys != 1+len(e.dialect.KeyHeaders) {
+				t.Errorf("%s: got %d ways for a key in the document, want Bearer and %q", place, keys, e.dialect.KeyHeaders)
+			}
+		}
+	}
+	for place := range said {
+		t.Errorf("%s: got it in the document, and there is no such entrance", place)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"weir/internal/dialect/explain"
 	"weir/internal/dialect/parse"
@@ -176,10 +177,24 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	if r.Reported || !r.Usage.IsZero() {
 		dst = appendUsage(append(dst, `,"usage":`...), &r.Usage, r.Cost)
 	}
-	if r.Tier != "" {
-		dst = rawjson.AppendString(append(dst, `,"service_tier":`...), r.Tier)
+	if tier := TierWord(r.Tier, r.ExtraOf == Name); tier != "" {
+		dst = rawjson.AppendString(append(dst, `,"service_tier":`...), tier)
 	}
 	return append(appendFields(dst, r.Extra), '}')
+}
+
+// TierWord is a service tier in OpenAI's words, of which there are few; empty
+// where none says it. An own one is as OpenAI, or who speaks as it does, said it.
+func TierWord(tier string, own bool) string {
+	switch {
+	case own:
+		return tier
+	case tier == "standard": // Anthropic's and Google's
+		return "default"
+	case slices.Contains([]string{"auto", "default", "flex", "scale", "priority", "fast"}, tier):
+		return tier
+	}
+	return ""
 }
 
 // written are the members that an encoded object has already, and the extras

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/openai"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -18,7 +19,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		c = r.Choices[0]
 	}
 	status, reason := stateOf(c.Finish)
-	o := object{id: r.ID, model: r.Model, created: r.Created, tier: r.Tier, extra: r.Extra}
+	o := object{id: r.ID, model: r.Model, created: r.Created, tier: openai.TierWord(r.Tier, r.ExtraOf == Name), extra: r.Extra}
 	dst = o.open(dst, status, reason)
 	if status == statusFailed {
 		dst = appendFailure(dst, &llm.Error{Code: llm.CodeProviderError, Message: "The provider could not complete the answer."})

@@ -1,0 +1,159 @@
+package api
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+)
+
+//go:embed openapi/*.yaml
+var documentFiles embed.FS
+
+// document is the OpenAPI 3.1 document as it is served.
+type document struct {
+	body []byte
+	etag string
+}
+
+// Document answers GET /openapi.json: what this gateway answers to, in
+// OpenAPI's words (https://spec.openapis.org/oas/v3.1.0).
+func (s *Server) Document() http.Handler { return http.HandlerFunc(s.serveDocument) }
+
+func (s *Server) serveDocument(w http.ResponseWriter, r *http.Request) {
+	d, err := s.document()
+	if err != nil {
+		s.handle(s.native, func(*request) ([]byte, error) { return nil, llm.AsError(err) }).ServeHTTP(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "public, no-cache") // to be kept, and asked for again by its ETag
+	h.Set("ETag", d.etag)
+	if strings.Contains(r.Header.Get("If-None-Match"), d.etag) { // a list of tags, which are too long to be part of another
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Length", strconv.Itoa(len(d.body)))
+	dialect.WriteBody(w, d.body, writeWithin)
+}
+
+// newDocument joins the files of the document, which tell of one subject each.
+func newDocument(version string) (*document, error) {
+	var whole yaml.MapSlice
+	for _, name := range []string{"base", "chat", "uses", "models", "openai", "responses", "media", "anthropic", "gemini", "service", "errors"} {
+		text, err := documentFiles.ReadFile("openapi/" + name + ".yaml")
+		if err != nil {
+			return nil, fmt.Errorf("openapi: %w", err)
+		}
+		var part yaml.MapSlice
+		if err := yaml.UnmarshalWithOptions(text, &part, yaml.UseOrderedMap()); err != nil {
+			return nil, fmt.Errorf("openapi: %s: %w", name, err)
+		}
+		if whole, err = joinObjects(whole, part); err != nil {
+			return nil, fmt.Errorf("openapi: %s: %w", name, err)
+		}
+	}
+	return encodeDocument(setVersion(whole, version))
+}
+
+// joinObjects adds the members of b to those of a, object by object. What
+// begins with "x-" is for the YAML alone.
+func joinObjects(a, b yaml.MapSlice) (yaml.MapSlice, error) {
+	for _, m := range b {
+		if strings.HasPrefix(fmt.Sprint(m.Key), "x-") {
+			continue
+		}
+		i := slices.IndexFunc(a, func(have yaml.MapItem) bool { return have.Key == m.Key })
+		if i < 0 {
+			a = append(a, m)
+			continue
+		}
+		mine, ok := a[i].Value.(yaml.MapSlice)
+		theirs, also := m.Value.(yaml.MapSlice)
+		if !ok || !also {
+			return nil, fmt.Errorf("%v stands twice", m.Key)
+		}
+		joined, err := joinObjects(mine, theirs)
+		if err != nil {
+			return nil, fmt.Errorf("%v: %w", m.Key, err)
+		}
+		a[i].Value = joined
+	}
+	return a, nil
+}
+
+func setVersion(whole yaml.MapSlice, version string) yaml.MapSlice {
+	for _, m := range whole {
+		info, _ := m.Value.(yaml.MapSlice)
+		for i := range info {
+			if m.Key == "info" && info[i].Key == "version" {
+				info[i].Value = version
+			}
+		}
+	}
+	return whole
+}
+
+func encodeDocument(whole yaml.MapSlice) (*document, error) {
+	var b bytes.Buffer
+	if err := writeOrdered(&b, whole); err != nil {
+		return nil, fmt.Errorf("openapi: %w", err)
+	}
+	sum := sha256.Sum256(b.Bytes())
+	return &document{body: b.Bytes(), etag: `"` + hex.EncodeToString(sum[:12]) + `"`}, nil
+}
+
+// writeOrdered writes a value as JSON, with the members of objects in their
+// order.
+func writeOrdered(b *bytes.Buffer, v any) error {
+	switch v := v.(type) {
+	case yaml.MapSlice:
+		return writeObject(b, v)
+	case []any:
+		b.WriteByte('[')
+		for i, e := range v {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			if err := writeOrdered(b, e); err != nil {
+				return err
+			}
+		}
+		b.WriteByte(']')
+		return nil
+	}
+	text, err := json.Marshal(v)
+	b.Write(text)
+	return err
+}
+
+func writeObject(b *bytes.Buffer, v yaml.MapSlice) error {
+	b.WriteByte('{')
+	for i, m := range v {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := json.Marshal(fmt.Sprint(m.Key))
+		if err != nil {
+			return err
+		}
+		b.Write(append(name, ':'))
+		if err := writeOrdered(b, m.Value); err != nil {
+			return err
+		}
+	}
+	b.WriteByte('}')
+	return nil
+}

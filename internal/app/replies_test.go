@@ -1,0 +1,289 @@
+package app_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"weir/internal/account"
+)
+
+// inquest holds replies against the document, and notes of what.
+type inquest struct {
+	*contract
+	h    *house
+	mu   sync.Mutex
+	seen map[string]bool // "post /v1/chat 200"
+}
+
+func (q *inquest) hold(t *testing.T, a ask, path string, want int) reply {
+	t.Helper()
+	r := q.h.do(a)
+	method := "get"
+	switch {
+	case a.method != "":
+		method = strings.ToLower(a.method)
+	case a.body != "":
+		method = "post"
+	}
+	if r.status != want {
+		t.Errorf("%s %s: status %d, want %d: %s", method, a.path, r.status, want, r.body)
+	}
+	if err := q.check(r, "paths", path, method, "responses", fmt.Sprint(r.status)); err != nil {
+		t.Errorf("%s %s: %v\n%s", method, a.path, err, r.body)
+	}
+	if strings.HasPrefix(a.body, "{") && r.status == http.StatusOK {
+		if err := q.violation(pointer("paths", path, "post", "requestBody", "content", "application/json", "schema"), a.body); err != nil {
+			t.Errorf("%s: the document refuses a request that was answered: %v\n%s", path, err, a.body)
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.seen[fmt.Sprintf("%s %s %d", method, path, r.status)] = true
+	return r
+}
+
+// unreachable are statuses that the document promises, and that a test from
+// outside cannot bring about.
+var unreachable = map[string]string{
+	"402": "there are no budgets yet",
+	"500": "no defect is known",
+}
+
+// TestRepliesKeepToDocument holds live replies of every path and status against
+// the document: every kind of answer of every provider's wire format, and every
+// error.
+func TestRepliesKeepToDocument(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := open(t, setup{yaml: strings.Replace(everyDialect(up.url), "providers:", "providers:"+studioProvider(t), 1) + "max_body: 64KiB\n"})
+	_, c := h.document()
+	q := &inquest{contract: c, h: h, seen: map[string]bool{}}
+	t.Run("replies", func(t *testing.T) {
+		for i, f := range fronts() {
+			t.Run(f.path, func(t *testing.T) {
+				t.Parallel()
+				q.answers(t, &f)
+				q.again(t, &f, i)
+				q.failures(t, &f, i)
+			})
+		}
+		t.Run("beside chat", func(t *testing.T) {
+			t.Parallel()
+			q.besideChat(t)
+			q.kept(t)
+			q.media(t)
+		})
+		t.Run("own", func(t *testing.T) { t.Parallel(); q.own(t) })
+		t.Run("models", func(t *testing.T) { t.Parallel(); q.models(t) })
+	})
+	q.missed(t)
+}
+
+// everyDialect is a configuration with a provider of each wire format; for each
+// front two whose failures are nobody else's matter, and an alias of which the
+// first target fails; and two providers of one model.
+func everyDialect(url string) string {
+	yaml, prices, aliases := "providers:", "prices:\n", "aliases:\n"
+	for name, path := range spoken() {
+		yaml += strings.NewReplacer("dialect: openai", "dialect: "+name, url+"/v1", url+path).Replace(providerYAML(name+"-house", url))
+		prices += "  " + name + `-house/*: {input: "0.15", output: "0.60"}` + "\n"
+	}
+	for i := range fronts() {
+		for _, stream := range []bool{false, true} {
+			yaml += hasty(providerYAML(bad(i, stream), url), "700ms", "20s")
+			aliases += fmt.Sprintf("  %s: {targets: [\"openai-house/chat:status=500,tokens=%d\", openai-house/echo]}\n", second(i, stream), strings.Count(aliases, "\n"))
+		}
+	}
+	for _, name := range []string{"one", "other"} {
+		yaml += providerYAML(name, url) + "    models: [twin]\n"
+	}
+	return yaml + prices + aliases
+}
+
+// bad is the provider whose failures a front may have.
+func bad(i int, stream bool) string { return fmt.Sprintf("bad-%d-%t", i, stream) }
+
+// second is an alias whose second target answers. Each has a first one of its
+// own, since one that has failed is not asked again for a while.
+func second(i int, stream bool) string { return fmt.Sprintf("second-%d-%t", i, stream) }
+
+// missed tells of statuses in the document that no reply had.
+func (q *inquest) missed(t *testing.T) {
+	t.Helper()
+	for path, item := range q.tree["paths"].(map[string]any) {
+		for method := range item.(map[string]any) {
+			responses, _ := q.walk("paths", path, method, "responses")
+			for status := range responses.(map[string]any) {
+				if _, ok := unreachable[status]; !ok && !q.seen[method+" "+path+" "+status] && !isShut(path, status) {
+					t.Errorf("%s %s: no reply of status %s was seen", method, path, status)
+				}
+			}
+		}
+	}
+}
+
+// isShut is a status of which other tests see to: where nothing is asked of a
+// provider, 503 is a database or a journal that is away; and what is beside chat
+// goes through the same pipeline, with the same errors.
+func isShut(path, status string) bool {
+	asksModel := slices.ContainsFunc(fronts(), func(f front) bool { return f.path == path || f.streamed == path })
+	tried := []string{"200", "400", "401", "403", "404"}
+	return !asksModel && (status == "503" || status == "529") || path == "/openapi.json" && status == "304" ||
+		isBesideChat(path) && !slices.Contains(tried, status)
+}
+
+// answers asks for whole answers and streams of every kind.
+func (q *inquest) answers(t *testing.T, f *front) {
+	for _, dialect := range slices.Sorted(maps.Keys(spoken())) {
+		for _, tt := range []struct{ kind, model string }{
+			{"plain", "echo"},
+			{"plain", "reason"},
+			{"plain", "chat:fault=refusal"},
+			{"plain", "chat:fault=content-filter"},
+			{"plain", "chat:cached=8,prompt=20,unicode"},
+			{"plain", "chat:usage=missing"},
+			{"tools", "tools:calls=2"},
+			{"schema", "json"},
+			{"two", "chat:n=2"},
+		} {
+			if tt.kind == "two" && (!strings.Contains(f.path, "completions") || dialect != "openai" && dialect != "gemini") {
+				continue // elsewhere a request has one answer
+			}
+			for _, stream := range []bool{false, true} {
+				a, path := f.ask(tt.kind, dialect+"-house/"+tt.model, stream)
+				q.hold(t, a, path, http.StatusOK)
+			}
+		}
+	}
+}
+
+// again asks with a fallback, twice with one Idempotency-Key, and for streams
+// that break off.
+func (q *inquest) again(t *testing.T, f *front, i int) {
+	for _, stream := range []bool{false, true} {
+		a, path := f.ask("plain", second(i, stream), stream)
+		if r := q.hold(t, a, path, http.StatusOK); stream && !strings.Contains(r.body, `"weir":{"attempts":2`) {
+			t.Errorf("%s: got no attempts in %s", a.path, r.body)
+		}
+		a, path = f.ask("plain", "openai-house/echo", stream)
+		a.header = append(a.header, "Idempotency-Key", fmt.Sprintf("%d %t", i, stream))
+		q.hold(t, a, path, http.StatusOK)
+		if !stream {
+			if r := q.hold(t, a, path, http.StatusOK); r.header.Get("Idempotent-Replayed") != "true" {
+				t.Errorf("%s: got no replay", a.path)
+			}
+		}
+		a.body = strings.Replace(a.body, "Say", "Tell", 1)
+		q.hold(t, a, path, http.StatusConflict)
+	}
+	for _, fault := range []string{"cut", "error-event"} {
+		a, path := f.ask("plain", bad(i, true)+"/chat:at=5,fault="+fault, true)
+		if r := q.hold(t, a, path, http.StatusOK); !strings.Contains(r.body, "error") && !strings.Contains(r.body, "fail") {
+			t.Errorf("%s: got no failure in %s", a.path, r.body)
+		}
+	}
+}
+
+// failures asks for what is refused, and of providers that fail.
+func (q *inquest) failures(t *testing.T, f *front, i int) {
+	onlyUses := q.h.newKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Uses}})
+	for _, stream := range []bool{false, true} {
+		good, path := f.ask("plain", "openai-house/echo", stream)
+		with := func(change func(*ask)) ask { a := good; change(&a); return a }
+		q.hold(t, with(func(a *ask) { a.body = "{" }), path, http.StatusBadRequest)
+		q.hold(t, with(func(a *ask) { a.key = "wk_wrong" }), path, http.StatusUnauthorized)
+		q.hold(t, with(func(a *ask) { a.key = onlyUses }), path, http.StatusForbidden)
+		q.hold(t, with(func(a *ask) { a.body += strings.Repeat(" ", 64<<10) }), path, http.StatusRequestEntityTooLarge)
+		q.hold(t, with(func(a *ask) { a.header = append(slices.Clone(a.header), "Content-Type", "text/xml") }), path, http.StatusUnsupportedMediaType)
+		down := http.StatusServiceUnavailable
+		if f.path == "/v1/messages" {
+			down = 529
+		}
+		for _, tt := range []struct {
+			model  string
+			status int
+		}{
+			{"nobody/x", http.StatusNotFound},
+			{bad(i, stream) + "/nothing", http.StatusNotFound},
+			{bad(i, stream) + "/chat:fault=context-length", http.StatusBadRequest},
+			{bad(i, stream) + "/chat:status=413", http.StatusRequestEntityTooLarge},
+			{bad(i, stream) + "/chat:status=500", http.StatusBadGateway},
+			{bad(i, stream) + "/chat:status=503", down},
+			{bad(i, stream) + "/chat:fault=silence", http.StatusGatewayTimeout},
+			{bad(i, stream) + "/chat:status=429,retry_after=7", http.StatusTooManyRequests},
+		} {
+			a, path := f.ask("plain", tt.model, stream)
+			q.hold(t, a, path, tt.status)
+		}
+		r := q.h.do(with(func(a *ask) { a.method = http.MethodPut }))
+		if err := q.check(r, "components", "responses", f.wrong); err != nil || r.status != http.StatusMethodNotAllowed {
+			t.Errorf("PUT %s: %d, %v", good.path, r.status, err)
+		}
+	}
+}
+
+// own asks at the service's own paths, but for chat.
+func (q *inquest) own(t *testing.T) {
+	onlyChat := q.h.newKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Chat}})
+	q.h.chat("openai-house/echo")
+	for _, path := range []string{"/v1/uses", "/uses"} {
+		r := q.hold(t, ask{path: path}, path, http.StatusOK)
+		if !strings.Contains(r.body, `"model":"openai-house/echo"`) {
+			t.Errorf("%s: got no entry in %s", path, r.body)
+		}
+		q.hold(t, ask{path: path + "?start_date=2001-01-01&end_date=2001-01-02&limit=1&offset=3"}, path, http.StatusOK)
+		q.hold(t, ask{path: path + "?limit=0"}, path, http.StatusBadRequest)
+		q.hold(t, ask{path: path, key: noKey}, path, http.StatusUnauthorized)
+		q.hold(t, ask{path: path, key: onlyChat}, path, http.StatusForbidden)
+		large := q.h.do(ask{method: http.MethodGet, path: path, body: strings.Repeat(" ", 65<<10)})
+		if err := q.check(large, "paths", path, "get", "responses", "413"); err != nil || large.status != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s with a large body: %d, %v", path, large.status, err)
+		}
+		q.mu.Lock()
+		q.seen["get "+path+" 413"] = true
+		q.mu.Unlock()
+	}
+	for _, path := range []string{"/", "/livez", "/readyz", "/openapi.json"} {
+		q.hold(t, ask{path: path, key: noKey}, path, http.StatusOK)
+	}
+	q.hold(t, ask{path: "/readyz?verbose", key: noKey}, "/readyz", http.StatusOK)
+	q.hold(t, ask{path: "/setup/x", key: noKey}, "/setup/{token}", http.StatusOK)
+	if err := q.check(q.h.do(ask{path: "/nothing"}), "components", "responses", "NotFound"); err != nil {
+		t.Errorf("a path that is not there: %v", err)
+	}
+}
+
+// models lists and asks for models in each shape.
+func (q *inquest) models(t *testing.T) {
+	onlyUses := q.h.newKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Uses}})
+	anthropics := []string{"Anthropic-Version", "2023-06-01"}
+	for _, tt := range []struct {
+		list, one, query string
+		header           []string
+	}{
+		{"/v1/models", "/v1/models/{model}", "limit=0", nil},
+		{"/v1/models", "/v1/models/{model}", "limit=0", anthropics},
+		{"/v1beta/models", "/v1beta/models/{model}", "pageSize=-1", nil},
+	} {
+		one := func(name string) string { return tt.list + "/" + name }
+		q.hold(t, ask{path: tt.list, header: tt.header}, tt.list, http.StatusOK)
+		q.hold(t, ask{path: one("second-0-true"), header: tt.header}, tt.one, http.StatusOK)
+		q.hold(t, ask{path: one("nothing"), header: tt.header}, tt.one, http.StatusNotFound)
+		q.hold(t, ask{path: one("twin"), header: tt.header}, tt.one, http.StatusBadRequest)
+		for _, key := range []struct {
+			key    string
+			status int
+		}{{noKey, http.StatusUnauthorized}, {onlyUses, http.StatusForbidden}} {
+			q.hold(t, ask{path: tt.list, header: tt.header, key: key.key}, tt.list, key.status)
+			q.hold(t, ask{path: one("second-0-true"), header: tt.header, key: key.key}, tt.one, key.status)
+		}
+		if tt.header != nil || tt.list == "/v1beta/models" {
+			q.hold(t, ask{path: tt.list + "?" + tt.query, header: tt.header}, tt.list, http.StatusBadRequest)
+		}
+	}
+}
