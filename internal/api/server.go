@@ -144,7 +144,7 @@ func (s *Server) logFailure(id string, r *http.Request, e *llm.Error) {
 func (s *Server) NotFound(d *dialect.Dialect) http.Handler {
 	message := "There is nothing at this path. GET /v1/models lists what there is to be asked."
 	if d == nil {
-		d, message = s.native, "There is nothing at this path. POST /v1/chat, GET /v1/uses and GET /v1/models are what programs use."
+		d, message = s.native, "There is nothing at this path. The base URL of an OpenAI client ends with /v1, that of an Anthropic or Google one does not; GET /openapi.json lists every path."
 	}
 	return s.handle(d, func(*request) ([]byte, error) {
 		return nil, &llm.Error{Code: llm.CodeNotFound, Message: message}

@@ -139,7 +139,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	body := hello("house/chat:tokens=3000") // long replies fill what the kernel holds soon
+	body := hello("house/chat:tokens=50000") // long replies fill what the kernel holds soon
 	request := fmt.Sprintf("POST /v1/chat HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", h.key, len(body), body)
 	if err := conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
