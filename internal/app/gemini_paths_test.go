@@ -27,3 +27,20 @@ func TestGeminiPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestGeminiMethods asks for methods that are not served, and is told which are.
+func TestGeminiMethods(t *testing.T) {
+	t.Parallel()
+	h, _ := openHoused(t)
+	for _, target := range []string{"house/echo:embedContent", "house/echo:predict", "house/echo"} {
+		r := h.do(ask{path: "/v1beta/models/" + target, body: `{}`})
+		if r.status != http.StatusNotFound {
+			t.Errorf("%s: got %d, %s; want 404", target, r.status, r.body)
+		}
+		for _, method := range []string{":generateContent", ":streamGenerateContent?alt=sse", ":countTokens", ":batchEmbedContents"} {
+			if !strings.Contains(r.body, method) {
+				t.Errorf("%s: got %s; want it to name %s", target, r.body, method)
+			}
+		}
+	}
+}

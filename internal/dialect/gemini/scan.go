@@ -66,7 +66,7 @@ func scanPath(h *llm.Head, r *http.Request) error {
 	model, method := target[:at], strings.TrimPrefix(target[at:], ":")
 	switch {
 	case model == "" || method != methodWhole && method != methodStream:
-		return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such method. Post to models/{model}:generateContent or models/{model}:streamGenerateContent?alt=sse."}
+		return noSuchMethod(r)
 	case method == methodStream && !wantsEvents(r):
 		return llm.Invalid("alt", "Without alt=sse this method's answer would be one JSON array, which is not served here. Add ?alt=sse to the address.")
 	}
@@ -77,6 +77,17 @@ func scanPath(h *llm.Head, r *http.Request) error {
 	h.Stream = method == methodStream
 	h.IncludeUsage = h.Stream // it always has it
 	return nil
+}
+
+// noSuchMethod names the methods that the request's path has: Vertex AI's have
+// but two of them.
+func noSuchMethod(r *http.Request) *llm.Error {
+	rest := ""
+	if r.PathValue("publisher") == "" {
+		rest = ", " + CountSuffix + ", " + EmbedSuffix
+	}
+	return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such method. Post to models/{model} with one of these behind it: " +
+		":generateContent, :streamGenerateContent?alt=sse" + rest + "."}
 }
 
 // wantsEvents reports whether the query asks for server-sent events. $alt is
