@@ -123,6 +123,9 @@ func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provid
 		}
 		o := e.Options(f.dialect)
 		o.APIKeys, o.BaseURL = found.APIKeys, found.BaseURL
+		if found.Moved {
+			o.Also = nil
+		}
 		named[e.Name], ambient[e.Name] = true, found.Ambient
 		all = append(all, o)
 	}
@@ -147,6 +150,9 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 		found := e.FromEnv(f.options.Getenv)
 		o = e.Options(f.dialect)
 		o.APIKeys, o.BaseURL = found.APIKeys, cmp.Or(found.BaseURL, o.BaseURL)
+		if found.Moved {
+			o.Also = nil
+		}
 		if o.BaseURL == "" && p.BaseURL == "" {
 			return o, fmt.Errorf("providers.%s.base_url: missing; set it, or %s in the environment", p.Name, strings.Join(found.Missing, " and "))
 		}
@@ -162,8 +168,15 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 	if o.Dialect == nil {
 		o.Dialect = f.dialect("openai")
 	}
-	if p.BaseURL != "" {
-		o.BaseURL, o.AllowPrivate = p.BaseURL, false
+	if p.BaseURL != "" { // whoever is there may speak less
+		o.BaseURL, o.AllowPrivate, o.Also = p.BaseURL, false, nil
+	}
+	for _, name := range p.Also {
+		d := f.dialect(name)
+		if d == nil || d.Path == nil {
+			return o, fmt.Errorf("providers.%s.also: %q is not spoken by this version; it speaks %s", p.Name, name, strings.Join(f.clientDialects(), ", "))
+		}
+		o.Also = append(o.Also, d)
 	}
 	if p.Auth != "" {
 		o.Auth = provider.Auth(p.Auth)
@@ -202,6 +215,7 @@ func (f *fleet) complete(o *provider.Options, cfg *config.Config) {
 func (f *fleet) demoOptions() provider.Options {
 	return provider.Options{
 		Name: demoName, Dialect: f.dialect("openai"), BaseURL: demoBaseURL,
+		Also: []*dialect.Dialect{f.dialect("responses"), f.dialect("anthropic")},
 		Auth: provider.AuthNone, Transport: f.demo.RoundTripper(), Retries: provider.DefaultRetries,
 	}
 }

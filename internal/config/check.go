@@ -162,6 +162,9 @@ func (l *loader) checkProvider(p *Provider) {
 	if p.Dialect != "" {
 		l.checkWord(join(path, "dialect"), p.Dialect, Dialects())
 	}
+	for i, also := range p.Also {
+		l.checkWord(join(path, "also")+"["+strconv.Itoa(i)+"]", also, Dialects())
+	}
 	if p.BaseURL != "" {
 		p.BaseURL = l.checkHTTP(join(path, "base_url"), p.BaseURL, "put the key in `api_keys`")
 	}

@@ -84,6 +84,8 @@ type Provider struct {
 	// BaseURL is http or https, without credentials, query, fragment or a
 	// slash at its end.
 	BaseURL string `yaml:"base_url,omitempty"`
+	// Also are further wire formats that it speaks at BaseURL.
+	Also []string `yaml:"also,omitempty"`
 	// AllowPrivate allows private and loopback addresses.
 	AllowPrivate bool `yaml:"allow_private,omitempty"`
 	// Auth is one of Auths.

@@ -223,7 +223,7 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 		c.beginStream()
 	}
 	resp, err := t.Provider.Do(ctx, provider.Call{
-		Op: c.door.Op, Model: t.Model, Stream: c.head.Stream, Body: body,
+		Dialect: c.speaking(t), Op: c.door.Op, Model: t.Model, Stream: c.head.Stream, Body: body,
 		AttemptID: c.hold.Attempt().ID.String(), ContentType: c.formType(), Header: c.passed(t), Key: t.Key, Hold: c.hold,
 	})
 	if err != nil {
@@ -238,7 +238,7 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 
 // passed are the client's headers that go along to the target.
 func (c *call) passed(t *route.Target) []dialect.Header {
-	if t.Provider.Dialect() != c.dialect {
+	if c.speaking(t) != c.dialect {
 		return nil
 	}
 	return c.ownHeaders()
@@ -271,7 +271,7 @@ func (c *call) prepare(t *route.Target) ([]byte, error) {
 	switch {
 	case to == c.door:
 		s := llm.Splice{Model: t.Model, Stream: c.head.Stream}
-		return to.Splice(nil, c.body, &c.head, s, t.Provider.Quirks()), nil
+		return to.Splice(nil, c.body, &c.head, s, c.quirks(t)), nil
 	case !c.offers(t):
 		return nil, llm.Invalid("model", fmt.Sprintf("The provider %q does not offer %s. GET /v1/models lists what there is.", t.Provider.Name(), c.door.Op))
 	}
@@ -286,11 +286,11 @@ func (c *call) prepare(t *route.Target) ([]byte, error) {
 // encode translates a request for a target. An output cap of 0, which fills
 // Anthropic's prompt cache and asks for no answer, means nothing elsewhere.
 func (c *call) encode(t *route.Target, request *llm.Request) ([]byte, error) {
-	if request.MaxOutput != nil && *request.MaxOutput == 0 && t.Provider.Dialect() != c.dialect {
+	if request.MaxOutput != nil && *request.MaxOutput == 0 && c.speaking(t) != c.dialect {
 		return nil, llm.Invalid("max_tokens", "The max_tokens must be at least 1 for this model: 0 is understood by Anthropic alone.")
 	}
 	request.Model, request.Stream = t.Model, c.head.Stream
-	body, dropped, err := c.spoken(t).EncodeRequest(request, t.Provider.Quirks())
+	body, dropped, err := c.spoken(t).EncodeRequest(request, c.quirks(t))
 	c.dropped = dropped
 	return body, err
 }

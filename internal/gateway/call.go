@@ -220,8 +220,14 @@ var errNoTree = errors.New("gateway: the body is not translated")
 // spoken is what is asked for as the target speaks of it; nil where it cannot
 // be asked.
 func (c *call) spoken(t *route.Target) *dialect.Operation {
-	return t.Provider.Dialect().For(c.door.Op)
+	return c.speaking(t).For(c.door.Op)
 }
+
+// speaking is the wire format in which the target is asked.
+func (c *call) speaking(t *route.Target) *dialect.Dialect { return t.Provider.Speaking(c.dialect) }
+
+// quirks are the target's departures from it.
+func (c *call) quirks(t *route.Target) *llm.Quirks { return t.Provider.Quirks(c.speaking(t)) }
 
 // tree is the body's tree, decoded once.
 func (c *call) tree() (*llm.Request, error) {

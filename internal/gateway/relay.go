@@ -28,7 +28,7 @@ func (c *call) relayWhole(resp *provider.Response) error {
 	}
 	t := c.target()
 	from := c.spoken(t)
-	reply, err := from.DecodeReply(body, t.Provider.Quirks())
+	reply, err := from.DecodeReply(body, c.quirks(t))
 	sum := c.sum
 	sum.status = resp.Status
 	if reply != nil { // some of it there is even beside an error
@@ -158,7 +158,7 @@ func (c *call) relayStream(resp *provider.Response) error {
 	r := relay{
 		call: c, same: from == c.door && c.resumed == nil,
 		reader:  from.Framing.NewReader(resp.Body, maxFrame),
-		decoder: from.NewDecoder(t.Provider.Quirks()),
+		decoder: from.NewDecoder(c.quirks(t)),
 		stream:  c.out, sum: c.sum,
 	}
 	r.sum.status = resp.Status

@@ -105,7 +105,7 @@ func (c *call) refusedPrefill(f *provider.Failure) bool {
 func (c *call) goOn() []byte {
 	t := c.target()
 	tree, err := c.tree()
-	if err != nil || !t.Provider.Prefills() {
+	if err != nil || !t.Provider.Prefills(c.speaking(t)) {
 		return nil
 	}
 	text := strings.TrimRightFunc(string(c.words.text), unicode.IsSpace) // Anthropic refuses white space at the end

@@ -30,7 +30,9 @@ type Entry struct {
 	BaseURL      string                 `json:"base_url"`
 	Placeholders map[string]Placeholder `json:"placeholders,omitempty"`
 	Dialect      string                 `json:"dialect"` // the name of its wire format
-	Auth         Auth                   `json:"auth"`
+	// Also are the names of further ones that it speaks at BaseURL.
+	Also []string `json:"also,omitempty"`
+	Auth Auth     `json:"auth"`
 	// Local is a server of one's own: it needs no key, and private addresses
 	// are where it lives.
 	Local bool `json:"local,omitempty"`
@@ -137,9 +139,19 @@ func (e *Entry) Options(dialects func(name string) *dialect.Dialect) Options {
 		Auth:         e.Auth,
 		AllowPrivate: e.Local,
 		Quirks:       e.Quirks,
+		Also:         also(e.Also, dialects),
 		PriceSource:  e.PriceSource,
 		Retries:      DefaultRetries,
 	}
+}
+
+func also(names []string, dialects func(string) *dialect.Dialect) (all []*dialect.Dialect) {
+	for _, name := range names {
+		if d := dialects(name); d != nil {
+			all = append(all, d)
+		}
+	}
+	return all
 }
 
 // Found is what the environment says about a provider.
@@ -154,6 +166,8 @@ type Found struct {
 	// BaseURL is the entry's own where the environment names no other; empty
 	// where Missing is not.
 	BaseURL string
+	// Moved is whether the environment names another address than the vendor's.
+	Moved bool
 	// Missing are the variables without which nobody knows the base URL.
 	Missing []string
 }
@@ -169,9 +183,9 @@ func (e *Entry) FromEnv(getenv func(string) string) Found {
 		}
 	}
 	if u := strings.TrimSpace(getenv(e.BaseURLEnv)); u != "" {
-		f.BaseURL, f.On, f.Missing = e.withPath(u), e.Local, nil
+		f.BaseURL, f.On, f.Missing, f.Moved = e.withPath(u), e.Local, nil, true
 	} else if host := e.host(getenv); host != "" {
-		f.BaseURL, f.On = completeURL(host, e.BaseURL), e.Local
+		f.BaseURL, f.On, f.Moved = completeURL(host, e.BaseURL), e.Local, true
 	}
 	if e.Local {
 		return f

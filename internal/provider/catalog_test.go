@@ -86,7 +86,7 @@ func TestCatalogueConforms(t *testing.T) {
 		}
 		if p, err := provider.New(o); err != nil {
 			t.Errorf("%s: %v", e.Name, err)
-		} else if diff := cmp.Diff(*p.Quirks(), e.Quirks); diff != "" {
+		} else if diff := cmp.Diff(*p.Quirks(p.Dialect()), e.Quirks); diff != "" {
 			t.Errorf("%s: quirks (-got +want):\n%s", e.Name, diff)
 		}
 	}

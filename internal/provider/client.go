@@ -42,9 +42,11 @@ type Permit interface {
 
 // Call is one attempt.
 type Call struct {
-	Op     llm.Op
-	Model  string // the provider's name of the model
-	Stream bool
+	// Dialect is one that the provider speaks; nil for its usual one.
+	Dialect *dialect.Dialect
+	Op      llm.Op
+	Model   string // the provider's name of the model
+	Stream  bool
 	// Body is the request in the provider's wire format. It may still be read
 	// after Do has returned, so it is never to be changed or used again.
 	Body []byte
@@ -73,6 +75,7 @@ type Response struct {
 	Streamed bool
 
 	exchange *exchange
+	dialect  *dialect.Dialect
 	model    string
 	length   int64 // of Body; -1 for unknown
 }
@@ -80,6 +83,9 @@ type Response struct {
 // Do makes one attempt. Every error is a *Failure. When ctx is cancelled the
 // exchange is aborted at once, at any point of it.
 func (p *Provider) Do(ctx context.Context, c Call) (*Response, error) {
+	if c.Dialect == nil {
+		c.Dialect = p.opts.Dialect
+	}
 	target, err := p.target(&c)
 	if err == nil {
 		err = c.Hold.Use()
@@ -95,9 +101,9 @@ func (p *Provider) Do(ctx context.Context, c Call) (*Response, error) {
 	}
 	r := &Response{
 		Status: a.status, Header: a.header, Body: &body{x: x, src: a.body},
-		exchange: x, model: c.Model, length: a.length,
+		exchange: x, dialect: c.Dialect, model: c.Model, length: a.length,
 	}
-	if f := r.judge(c.Stream, p.opts.Dialect.For(c.Op)); f != nil {
+	if f := r.judge(c.Stream, c.Dialect.For(c.Op)); f != nil {
 		_ = r.Body.Close()
 		return nil, f
 	}
@@ -131,7 +137,7 @@ func (p *Provider) target(c *Call) (string, error) {
 	if !isFieldValue(c.AttemptID) {
 		return "", fmt.Errorf("attempt %q: %w", c.AttemptID, errValue)
 	}
-	o := p.opts.Dialect.For(c.Op)
+	o := c.Dialect.For(c.Op)
 	if o == nil {
 		return "", fmt.Errorf("operation %q: %w", c.Op, errNoPath)
 	}
@@ -172,7 +178,7 @@ func isFieldValue(s string) bool {
 // and where its body ends.
 func (x *exchange) headers(c *Call, set func(name, value string)) {
 	p := x.provider
-	o := p.opts.Dialect.For(c.Op)
+	o := c.Dialect.For(c.Op)
 	accept := "application/json"
 	switch {
 	case c.Stream:
@@ -185,7 +191,7 @@ func (x *exchange) headers(c *Call, set func(name, value string)) {
 	set("Accept-Encoding", "identity")
 	set("User-Agent", p.opts.UserAgent)
 	set("X-Client-Request-Id", c.AttemptID)
-	for _, h := range p.opts.Dialect.Headers {
+	for _, h := range c.Dialect.Headers {
 		if !slices.ContainsFunc(c.Header, func(own dialect.Header) bool { return own.Name == h.Name }) {
 			set(h.Name, h.Value)
 		}
@@ -239,7 +245,7 @@ func (r *Response) judgeStatus() *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok && f.Kind == KindCanceled {
 		return f
 	}
-	return r.exchange.provider.statusFailure(r.Status, r.Header, text, r.model)
+	return r.statusFailure(text)
 }
 
 // hold reads the whole reply, so that it can be judged, and keeps it as Body.
@@ -268,7 +274,7 @@ func (r *Response) ReadAll() ([]byte, error) {
 func (r *Response) readAll() ([]byte, *Failure) {
 	text, f := r.readBounded(r.exchange.provider.opts.MaxReply)
 	if f == nil && isErrorBody(text) {
-		f = r.exchange.provider.statusFailure(r.Status, r.Header, text, r.model)
+		f = r.statusFailure(text)
 	}
 	return text, f
 }

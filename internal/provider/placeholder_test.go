@@ -23,6 +23,7 @@ func TestClouds(t *testing.T) {
 		return provider.Found{On: true, Ambient: true, BaseURL: base}
 	}
 	on := func(base string) provider.Found { return provider.Found{On: true, BaseURL: base} }
+	moved := func(base string) provider.Found { return provider.Found{On: true, BaseURL: base, Moved: true} }
 	lacks := func(is provider.Found, variable string) provider.Found {
 		is.Missing = []string{variable}
 		return is
@@ -46,7 +47,7 @@ func TestClouds(t *testing.T) {
 		{"bedrock", "AWS_WEB_IDENTITY_TOKEN_FILE=/t AWS_ROLE_ARN=r AWS_REGION=us-east-1", ambient(us)},
 		{"bedrock", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI=/c AWS_REGION=us-east-1", ambient(us)},
 		{"bedrock", "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://c AWS_REGION=us-east-1", ambient(us)},
-		{"bedrock", "AWS_BEARER_TOKEN_BEDROCK=k AWS_ENDPOINT_URL_BEDROCK_RUNTIME=https://vpce.example", on("https://vpce.example")},
+		{"bedrock", "AWS_BEARER_TOKEN_BEDROCK=k AWS_ENDPOINT_URL_BEDROCK_RUNTIME=https://vpce.example", moved("https://vpce.example")},
 
 		{"vertex", "", lacks(off, "GOOGLE_CLOUD_PROJECT")},
 		{"vertex", "GOOGLE_CLOUD_PROJECT=p", provider.Found{BaseURL: "https://aiplatform." + vertex + "global/publishers/google"}},
@@ -63,7 +64,7 @@ func TestClouds(t *testing.T) {
 		{"azure", "AZURE_OPENAI_ENDPOINT=https://r.openai.azure.com/ AZURE_OPENAI_API_KEY=k", on(azure)},
 		{"azure", "AZURE_OPENAI_ENDPOINT=https://r.openai.azure.com/openai/v1/", on(azure)},
 		{"azure", "AZURE_OPENAI_API_KEY=k", lacks(on(""), "AZURE_OPENAI_ENDPOINT")},
-		{"azure", "AZURE_OPENAI_BASE_URL=" + azure, on(azure)},
+		{"azure", "AZURE_OPENAI_BASE_URL=" + azure, moved(azure)},
 	} {
 		env := map[string]string{}
 		for v := range strings.FieldsSeq(tc.env) {

@@ -38,6 +38,9 @@ type Options struct {
 	// Name is the <provider> of <provider>/<model-name>.
 	Name    string
 	Dialect *dialect.Dialect
+	// Also are further wire formats that it speaks, at the same address and with
+	// the same credential. Of quirks none is known there.
+	Also []*dialect.Dialect
 	// BaseURL is an http or https address, the API's version included.
 	BaseURL string
 	// APIKeys may be empty for a server that asks for none, and for a scheme
@@ -92,10 +95,11 @@ const (
 // Provider is one configured provider. It does not change once it is made;
 // its methods may be called concurrently.
 type Provider struct {
-	opts   Options
-	origin string // the base URL up to its path
-	prefix string // its path, without a slash at the end
-	wire   wire
+	opts        Options
+	otherQuirks llm.Quirks // of the wire formats in Also
+	origin      string     // the base URL up to its path
+	prefix      string     // its path, without a slash at the end
+	wire        wire
 
 	header      string       // of the scheme, carries a key
 	credentials []llm.Secret // its values, one for every key; none where none is sent
@@ -228,16 +232,32 @@ func hideUser(s string) string {
 // Name is the <provider> of <provider>/<model-name>.
 func (p *Provider) Name() string { return p.opts.Name }
 
-// Dialect is the wire format that the provider speaks.
+// Dialect is the wire format that the provider is asked in, where nothing
+// speaks for another.
 func (p *Provider) Dialect() *dialect.Dialect { return p.opts.Dialect }
 
-// Quirks are the provider's departures from it. They are not to be changed.
-func (p *Provider) Quirks() *llm.Quirks { return &p.opts.Quirks }
+// Speaking is the wire format to ask the provider in for a client that speaks
+// the one given: the same, where it can.
+func (p *Provider) Speaking(client *dialect.Dialect) *dialect.Dialect {
+	if slices.Contains(p.opts.Also, client) {
+		return client
+	}
+	return p.opts.Dialect
+}
+
+// Quirks are the provider's departures from a wire format that it speaks. They
+// are not to be changed.
+func (p *Provider) Quirks(d *dialect.Dialect) *llm.Quirks {
+	if d == p.opts.Dialect {
+		return &p.opts.Quirks
+	}
+	return &p.otherQuirks
+}
 
 // Prefills reports whether a conversation that ends with an assistant's message
-// is continued behind that message.
-func (p *Provider) Prefills() bool {
-	return p.opts.Quirks.Prefill == "yes" || p.opts.Quirks.Prefill == "" && p.opts.Dialect.Prefill
+// is continued behind that message, in a wire format that the provider speaks.
+func (p *Provider) Prefills(d *dialect.Dialect) bool {
+	return p.opts.Quirks.Prefill == "yes" || p.opts.Quirks.Prefill == "" && d.Prefill
 }
 
 // BaseURL is the provider's address as it was configured.

@@ -109,7 +109,7 @@ func TestAccessors(t *testing.T) {
 		t.Errorf("got the timeouts %+v, want %+v", p.Timeouts(), want)
 	}
 	if p.Name() != "acme" || p.Keys() != 2 || p.Retries() != 2 || p.PriceSource() != "acme-prices" ||
-		p.BaseURL() != o.BaseURL || p.Dialect().Name != "openai" || p.Quirks().MaxOutputField != "max_tokens" {
+		p.BaseURL() != o.BaseURL || p.Dialect().Name != "openai" || p.Quirks(p.Dialect()).MaxOutputField != "max_tokens" {
 		t.Errorf("got %q, %d keys, %d retries, %q, %q", p.Name(), p.Keys(), p.Retries(), p.PriceSource(), p.BaseURL())
 	}
 	bare := newProvider(t, provider.Options{BaseURL: o.BaseURL, APIKeys: []llm.Secret{}})

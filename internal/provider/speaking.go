@@ -11,7 +11,7 @@ func (c Catalogue) Speaking(name, dialect string) *Entry {
 		return e
 	}
 	other := *e
-	other.Dialect, other.Quirks = dialect, llm.Quirks{}
+	other.Dialect, other.Also, other.Quirks = dialect, nil, llm.Quirks{}
 	if base, ok := e.BaseURLs[dialect]; ok {
 		other.BaseURL = base
 	}

@@ -29,9 +29,10 @@ const (
 )
 
 // statusFailure is the failure of an answer with an error status.
-func (p *Provider) statusFailure(status int, h Header, body []byte, model string) *Failure {
+func (r *Response) statusFailure(body []byte) *Failure {
+	p, status, h := r.exchange.provider, r.Status, r.Header
 	var upstream llm.ProviderError
-	if decode := p.opts.Dialect.DecodeError; decode != nil && h.Get("Content-Encoding") == "" {
+	if decode := r.dialect.DecodeError; decode != nil && h.Get("Content-Encoding") == "" {
 		upstream = decode(body)
 		upstream.Message = p.redact(upstream.Message)
 	}
@@ -46,7 +47,7 @@ func (p *Provider) statusFailure(status int, h Header, body []byte, model string
 	f := &Failure{Kind: KindStatus, Status: status, RetryAfter: after, Upstream: upstream, sent: true}
 	f.Err = &llm.Error{
 		Code:       statusCode(status),
-		Message:    p.statusMessage(f, model),
+		Message:    p.statusMessage(f, r.model),
 		RetryAfter: after,
 		Err:        fmt.Errorf("provider %s: status %d: %s", p.opts.Name, status, cmp.Or(upstream.Message, "no explanation")),
 	}

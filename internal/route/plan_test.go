@@ -413,7 +413,7 @@ func TestFaultsOfRealAnswers(t *testing.T) {
 		if err == nil {
 			var body []byte
 			if body, err = resp.ReadAll(); err == nil {
-				_, err = p.Dialect().DecodeReply(body, p.Quirks())
+				_, err = p.Dialect().DecodeReply(body, p.Quirks(p.Dialect()))
 			}
 		}
 		if got := route.FaultOf(p.Judge(err)); got != test.want {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -20,7 +21,7 @@ func (e *requestEncoder) refuse(r *llm.Request) error {
 	}
 	for i := range r.Tools {
 		if r.Tools[i].Raw != nil {
-			return llm.Invalid("tools["+strconv.Itoa(i)+"]", "A tool that is not a function cannot be carried to Anthropic's Messages API from another API.")
+			return compose.ForeignTool(r.Tools[i].Raw, i)
 		}
 	}
 	for _, f := range r.Extra {

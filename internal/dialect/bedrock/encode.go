@@ -232,7 +232,7 @@ const anyObject = `{"type":"object","properties":{}}`
 
 func (e *requestEncoder) tool(dst []byte, t *llm.Tool, i int) ([]byte, error) {
 	if t.Raw != nil && !e.Own {
-		return dst, llm.Invalid("tools["+strconv.Itoa(i)+"]", "Amazon Bedrock takes tools that are functions alone. Leave this one out.")
+		return dst, compose.ForeignTool(t.Raw, i)
 	}
 	if dst[len(dst)-1] != '[' {
 		dst = append(dst, ',')

@@ -22,7 +22,7 @@ func (e *requestEncoder) tools(r *llm.Request) {
 			continue
 		}
 		if t.Raw != nil && !e.Own {
-			e.Refuse("tools["+strconv.Itoa(i)+"]", "Cohere takes tools that are functions, and no other.")
+			e.RefuseTool(t.Raw, i)
 			return
 		}
 		switch {

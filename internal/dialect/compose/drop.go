@@ -1,10 +1,14 @@
 package compose
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 )
 
 // A request may have fields without number, of any name. What is told of them
@@ -37,6 +41,25 @@ func printable(s string) string {
 		}
 		return r
 	}, s) // never longer than s, and s itself where nothing is to be replaced
+}
+
+// ForeignTool is the error about a tool of another API that is no function, at
+// that place of the request's tools. It names the tool by what its vendor calls
+// its type.
+func ForeignTool(raw []byte, place int) error {
+	at := "tools[" + strconv.Itoa(place) + "]"
+	kind := rawjson.Text(rawjson.Get(raw, "type"))
+	for m := range rawjson.Members(raw) {
+		kind = cmp.Or(kind, m.Name()) // Gemini's is the name of its one member
+	}
+	return llm.Invalid(at, fmt.Sprintf("The tool %s is of the type %q, which the provider of this model does not have. Leave it out, or choose a model that has it.", at, printable(kind)))
+}
+
+// RefuseTool refuses a tool of another API that is no function.
+func (w *Writer) RefuseTool(raw []byte, place int) {
+	if w.Err == nil {
+		w.Err = ForeignTool(raw, place)
+	}
 }
 
 // DropMarks notes what is left out beside a part's content, unless it is in this

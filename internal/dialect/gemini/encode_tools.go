@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"slices"
-	"strconv"
 
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -80,8 +79,7 @@ func (e *requestEncoder) function(t *llm.Tool) {
 
 func (e *requestEncoder) serverTool(raw []byte, position int) {
 	if !e.Own {
-		at := "tools[" + strconv.Itoa(position) + "]"
-		e.Refuse(at, "The tool "+at+" is not a function, and the provider of this model has no such tool. Leave it out or choose another model.")
+		e.RefuseTool(raw, position)
 		return
 	}
 	if e.Dst[len(e.Dst)-1] == '}' {

@@ -196,7 +196,7 @@ func (e *requestEncoder) tool(t *llm.Tool, i int) {
 	}
 	if t.Raw != nil {
 		if !e.Own {
-			e.Refuse("tools["+strconv.Itoa(i)+"]", "Ollama takes tools that are functions, and no other.")
+			e.RefuseTool(t.Raw, i)
 		}
 		e.Dst = append(e.Dst, t.Raw...)
 		return

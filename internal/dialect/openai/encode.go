@@ -144,7 +144,7 @@ func (e *requestEncoder) tools(r *llm.Request) {
 		if i > 0 {
 			e.Dst = append(e.Dst, ',')
 		}
-		e.tool(&r.Tools[i], "tools["+strconv.Itoa(i)+"]")
+		e.tool(&r.Tools[i], i)
 	}
 	e.Dst = append(e.Dst, ']')
 	e.toolChoice(r.ToolChoice)
@@ -155,10 +155,10 @@ func (e *requestEncoder) tools(r *llm.Request) {
 // its function.
 const besideFunction = "tool."
 
-func (e *requestEncoder) tool(t *llm.Tool, param string) {
+func (e *requestEncoder) tool(t *llm.Tool, place int) {
 	switch {
 	case t.Raw != nil && !e.Own:
-		e.Refuse(param, "This tool is no function, and the model's API has no such tool. Leave it out, or choose a model that has it.")
+		e.RefuseTool(t.Raw, place)
 		return
 	case t.Raw != nil:
 		e.Dst = append(e.Dst, t.Raw...)

@@ -147,7 +147,7 @@ func (e *requestEncoder) tools(r *llm.Request) {
 			if i > 0 {
 				e.Dst = append(e.Dst, ',')
 			}
-			e.tool(&r.Tools[i], "tools["+strconv.Itoa(i)+"]")
+			e.tool(&r.Tools[i], i)
 		}
 		e.Dst = append(e.Dst, ']')
 	}
@@ -161,10 +161,10 @@ func (e *requestEncoder) tools(r *llm.Request) {
 // noParameters is the schema of a function that takes nothing.
 var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
 
-func (e *requestEncoder) tool(t *llm.Tool, param string) {
+func (e *requestEncoder) tool(t *llm.Tool, place int) {
 	if t.Raw != nil {
 		if !e.Own {
-			e.Refuse(param, "This tool is no function, and the model's API has no such tool. Leave it out, or choose a model that has it.")
+			e.RefuseTool(t.Raw, place)
 		}
 		e.Dst = append(e.Dst, t.Raw...)
 		return
