@@ -25,6 +25,16 @@ type Turn struct {
 	keep     bool
 }
 
+// Echo is what the answer says of the turn, whoever gives it: whether it is kept,
+// and what it goes on from.
+func (t *Turn) Echo() []llm.Field {
+	echo := []llm.Field{{Name: "store", Value: strconv.AppendBool(nil, t.keep)}}
+	if t.previous != "" {
+		echo = append(echo, llm.Field{Name: previousField, Value: rawjson.AppendString(nil, t.previous)})
+	}
+	return echo
+}
+
 // Reserve asks for room for n bytes more, which a request takes as long as it
 // lives. Its error is for the client.
 type Reserve func(n int64) error

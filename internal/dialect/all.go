@@ -206,6 +206,7 @@ func responsesDialect() *Dialect {
 			DecodeRequest: responses.DecodeRequest,
 			EncodeReply:   responses.EncodeReply,
 			NewEncoder:    func(m llm.Meta) Encoder { return responses.NewEncoder(m) },
+			Echo:          responses.Echo,
 			Kept:          responses.Kept,
 			Path:          responses.Path,
 			EncodeRequest: responses.EncodeRequest,

@@ -145,6 +145,8 @@ type Operation struct {
 	EncodeReply func(dst []byte, r *llm.Reply) []byte
 	// NewEncoder encodes one streamed answer.
 	NewEncoder func(m llm.Meta) Encoder
+	// Echo is what of a request's body its answer repeats; nil for nothing.
+	Echo func(body []byte) []llm.Field
 	// Kept is the whole answer in the data of a stream's event, or nil where
 	// that holds none, in a wire format whose answers are kept for requests to
 	// come; a nil function in any other.

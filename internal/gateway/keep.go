@@ -35,6 +35,18 @@ func (c *call) recall() error {
 	return err
 }
 
+// echo is what of the request its answer repeats.
+func (c *call) echo() []llm.Field {
+	if c.door.Echo == nil {
+		return nil
+	}
+	echo := c.door.Echo(c.body)
+	if c.turn != nil {
+		echo = append(echo, c.turn.Echo()...)
+	}
+	return echo
+}
+
 // owner is to whom the answer belongs.
 func (c *call) owner() conversation.Owner {
 	return conversation.Owner{Scope: c.principal.Key().ID, Token: llm.NewSecret(c.token)}

@@ -72,7 +72,7 @@ func (c *call) encodeWhole(dst []byte, from *dialect.Operation, body []byte, rep
 	}
 	reply.ID, reply.Model, reply.Created = c.dialect.IDPrefix+c.idText, c.tried[len(c.tried)-1], c.started.Unix()
 	reply.Usage, reply.Reported, reply.Cost = *usage, true, c.cost()
-	reply.Base64 = c.head.Base64
+	reply.Base64, reply.Echo = c.head.Base64, c.echo()
 	return c.door.EncodeReply(dst, reply)
 }
 

@@ -47,7 +47,7 @@ func (c *call) beginStream() {
 // meta is what the gateway's own words in a stream are stamped with.
 func (c *call) meta() llm.Meta {
 	return llm.Meta{
-		ID: c.dialect.IDPrefix + c.idText, Created: c.started.Unix(), Model: c.tried[len(c.tried)-1], IncludeUsage: c.head.IncludeUsage,
+		ID: c.dialect.IDPrefix + c.idText, Created: c.started.Unix(), Model: c.tried[len(c.tried)-1], IncludeUsage: c.head.IncludeUsage, Echo: c.echo(),
 	}
 }
 

@@ -29,6 +29,9 @@ type Reply struct {
 	Vectors []Vector
 	// Base64 is whether the client wants them in base64.
 	Base64 bool
+	// Echo are members of the request that the answer repeats, in the words of the
+	// client's wire format.
+	Echo []Field
 	// Counted is the number of input tokens of a request for just that.
 	Counted int64
 	// Usage counts only where Reported is true: a provider that reports
@@ -150,10 +153,11 @@ type Final struct {
 
 // Meta is what a stream's encoder stamps on every piece.
 type Meta struct {
-	ID           string // the request's id
-	Created      int64  // Unix seconds
-	Model        string // <provider>/<model-name>
-	IncludeUsage bool   // the client asked for usage in the stream
+	ID           string  // the request's id
+	Created      int64   // Unix seconds
+	Model        string  // <provider>/<model-name>
+	IncludeUsage bool    // the client asked for usage in the stream
+	Echo         []Field // as in Reply
 }
 
 // Splice says what changes in a body that is otherwise forwarded untouched.

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,7 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		c = r.Choices[0]
 	}
 	status, reason := stateOf(c.Finish)
-	o := object{id: r.ID, model: r.Model, created: r.Created, tier: openai.TierWord(r.Tier, r.ExtraOf == Name), extra: r.Extra}
+	o := object{id: r.ID, model: r.Model, created: r.Created, tier: openai.TierWord(r.Tier, r.ExtraOf == Name), extra: withEcho(r)}
 	dst = o.open(dst, status, reason)
 	if status == statusFailed {
 		dst = appendFailure(dst, &llm.Error{Code: llm.CodeProviderError, Message: "The provider could not complete the answer."})
@@ -33,6 +34,18 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		dst = append(dst, `,"usage":null`...)
 	}
 	return append(o.rest(dst), '}')
+}
+
+// withEcho is what there is of a response beside what every wire format has: of
+// the request what the response repeats, and what its provider said.
+func withEcho(r *llm.Reply) []llm.Field {
+	all := slices.Clone(r.Echo)
+	for _, f := range r.Extra {
+		if field(r.Echo, f.Name) == nil {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // object is what is the same in every response object of one answer.

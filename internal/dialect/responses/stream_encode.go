@@ -32,7 +32,7 @@ type Encoder struct {
 
 // NewEncoder encodes one streamed answer.
 func NewEncoder(m llm.Meta) *Encoder {
-	return &Encoder{object: object{id: m.ID, model: m.Model, created: m.Created}}
+	return &Encoder{object: object{id: m.ID, model: m.Model, created: m.Created, extra: m.Echo}}
 }
 
 // Append writes a piece of the answer. The first piece follows the events that

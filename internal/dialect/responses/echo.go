@@ -1,0 +1,25 @@
+package responses
+
+import (
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// echoed are the members of a request that its response repeats
+// (https://platform.openai.com/docs/api-reference/responses/object). Whether it is
+// kept, and what it goes on from, is not the body's to say; tools it has in a fuller
+// form than requests.
+var echoed = rawjson.Names{
+	"instructions", outputCap, "max_tool_calls", "metadata", "parallel_tool_calls", "prompt_cache_key", "reasoning",
+	"safety_identifier", "temperature", "text", "top_logprobs", "top_p", "truncation", "user",
+}
+
+// Echo is what of a request's body its response repeats.
+func Echo(body []byte) (echo []llm.Field) {
+	for m := range rawjson.Members(body) {
+		if name := m.Name(); rawjson.Present(m.Value) && echoed.Has(name) {
+			echo = append(echo, llm.Field{Name: name, Value: m.Value})
+		}
+	}
+	return echo
+}
