@@ -35,13 +35,15 @@ func ScanEmbed(body []byte, r *http.Request) (llm.Head, error) {
 	if err := sameModel(&h, body); err != nil {
 		return llm.Head{}, err
 	}
-	if !isList(rawjson.Get(body, "requests")) {
-		return llm.Head{}, llm.Invalid("requests", `The requests must be an array of objects such as {"content": {"parts": [{"text": "Hello"}]}}.`)
-	}
-	for i, one := range rawjson.Elements(rawjson.Get(body, "requests")) {
+	requests, n := rawjson.Get(body, "requests"), 0
+	for i, one := range rawjson.Elements(requests) {
 		if err := scanOne(&h, one); err != nil {
 			return llm.Head{}, parse.Under("requests["+strconv.Itoa(i)+"].", err)
 		}
+		n++
+	}
+	if n == 0 {
+		return llm.Head{}, llm.Invalid("requests", `The requests must be a non-empty array of objects such as {"content": {"parts": [{"text": "Hello"}]}}.`)
 	}
 	return h, nil
 }
