@@ -149,3 +149,25 @@ func FuzzRecording(f *testing.F) {
 		}
 	})
 }
+
+// TestSpeechUnits counts all that is read for a speech: how it is to be spoken,
+// too.
+func TestSpeechUnits(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		body              string
+		characters, input int64
+	}{
+		{`{"model":"m","input":"Füße","voice":"alloy"}`, 4, 1},
+		{`{"model":"m","input":"Füße","voice":"alloy","instructions":"Slowly, as if it were late."}`, 4, 8},
+		{`{"model":"m","input":"Füße","instructions":null}`, 4, 1},
+	} {
+		h, err := openai.ScanSpeech([]byte(tt.body), nil)
+		if got := h.Units; err != nil || got[llm.Characters] != tt.characters || got[llm.Input] != tt.input {
+			t.Errorf("%s: got %v, %v; want %d characters, %d tokens", tt.body, got, err, tt.characters, tt.input)
+		}
+	}
+	if _, err := openai.ScanSpeech([]byte(`{"model":"m","input":"x","instructions":"a","instructions":"b"}`), nil); err == nil {
+		t.Error("instructions twice: no error")
+	}
+}
