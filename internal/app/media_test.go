@@ -23,6 +23,7 @@ import (
 type studio struct {
 	t    *testing.T
 	last string // the request's body, its boundary left out
+	kind string // its content type
 }
 
 func (s *studio) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +31,7 @@ func (s *studio) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.t.Error(err)
 	}
-	s.last = string(body)
+	s.last, s.kind = string(body), r.Header.Get("Content-Type")
 	if _, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); params["boundary"] != "" {
 		s.last = strings.ReplaceAll(s.last, params["boundary"], "BOUNDARY")
 	}
@@ -189,6 +190,22 @@ func TestTranscriptAsText(t *testing.T) {
 	r := h.transcribe("/v1/audio/translations", wav(2), "model", "house/write-text", "response_format", "text")
 	if r.status != http.StatusOK || r.body != "Hello there\n" || !strings.HasPrefix(r.header.Get("Content-Type"), "text/plain") || r.header.Get("X-Weir-Cost-USD") != "0.0002" {
 		t.Errorf("status %d, %q, %v", r.status, r.body, r.header)
+	}
+}
+
+// TestFormType tells the provider of the boundary alone, whatever the client says
+// beside it.
+func TestFormType(t *testing.T) {
+	t.Parallel()
+	studio, h := openStudio(t)
+	body := "--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nhouse/write-text\r\n" +
+		"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nx\r\n--b--\r\n"
+	for _, kind := range []string{"multipart/form-data; charset=utf-7; boundary=b", "multipart/form-data; boundary*=UTF-8''%62"} {
+		r := h.request(ask{path: "/v1/audio/transcriptions", body: body})
+		r.Header.Set("Content-Type", kind)
+		if got := h.send(r); got.status != http.StatusOK || studio.kind != "multipart/form-data; boundary=b" {
+			t.Errorf("%s: status %d, %s; the provider was told %q", kind, got.status, got.body, studio.kind)
+		}
 	}
 }
 

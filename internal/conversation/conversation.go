@@ -24,8 +24,12 @@ const (
 	maxTurns = 1000
 	// maxBytes bounds all that is read of a conversation, as it is kept.
 	maxBytes = 64 << 20
-	// maxItems is how many items of one response can be referred to.
+	// maxItems is how many items of one response can be referred to, and how many
+	// items one request may refer to: each is looked up.
 	maxItems = 4096
+	// maxInput is how many items a request may have itself: the shortest take
+	// many times their size.
+	maxInput = 1 << 16
 	// atOnce is how many conversations are read at a time: each takes memory of
 	// a few times its size, and the database is read by no more at once.
 	atOnce = 4

@@ -138,11 +138,24 @@ func inputItems(input []byte) ([]item, error) {
 		return nil, llm.Invalid(inputField, `The input must be a string, or an array of items such as {"role": "user", "content": "Hello"}.`)
 	}
 	var list []item
-	for _, v := range rawjson.Elements(input) {
+	for i, v := range rawjson.Elements(input) {
+		if i == maxInput {
+			return nil, llm.Invalid(inputField, fmt.Sprintf("The input has more than %d items. Join some of them.", maxInput))
+		}
+		if err := parse.Members(v, itemFields, "", anyMember); err != nil {
+			return nil, parse.Under(inputField+"["+strconv.Itoa(i)+"].", err)
+		}
 		list = append(list, item{raw: v})
 	}
 	return list, nil
 }
+
+// itemFields decide whether an item stands for another one. A provider that
+// reads another one of two such fields would look it up among all that the
+// gateway's own key has there, whichever of the gateway's clients it belongs to.
+var itemFields = rawjson.Names{"type", "id", "role"}
+
+func anyMember(rawjson.Member) error { return nil }
 
 // refers reports whether some item stands for another one.
 func refers(list []item) bool {
@@ -214,12 +227,16 @@ func unfound(err error, missing *llm.Error) error {
 // resolve puts the items that are referred to in the places of the references.
 func (s *Service) resolve(ctx context.Context, o *Owner, turn *Turn) error {
 	f := finder{service: s, owner: o, seen: map[string]map[string][]byte{}}
+	references := 0
 	list := make([]item, 0, len(turn.input))
 	for i, it := range turn.input {
 		if isReference(it.raw) {
 			id, ok := rawjson.AsString(rawjson.Get(it.raw, "id"))
 			if !ok {
 				return llm.Invalid(inputField+"["+strconv.Itoa(i)+"].id", "A reference needs the id of an item, a string.")
+			}
+			if references++; references > maxItems {
+				return llm.Invalid(inputField, fmt.Sprintf("The input refers to more than %d items. Send some of them as they are.", maxItems))
 			}
 			raw, err := f.find(ctx, id)
 			if err != nil {

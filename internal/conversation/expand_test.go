@@ -82,6 +82,49 @@ func TestItemReference(t *testing.T) {
 	wantError(t, err, llm.Invalid("input", "Item with id 'msg_1' not found."))
 }
 
+// TestItemsInOneWay refuses items that another parser may take for references:
+// it would find them where the gateway's own key finds them, whoever's they are.
+func TestItemsInOneWay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for body, param := range map[string]string{
+		`{"input":[{"type":"message","type":"item_reference","id":"msg_1"}]}`:                     "input[0].type",
+		`{"input":["x",{"role":"user","content":"x","Type":"item_reference","id":"msg_1"}]}`:      "input[1].type",
+		`{"input":[{"type":"item_reference","id":"msg_1","id":"msg_2"}]}`:                         "input[0].id",
+		`{"input":[{"id":"msg_1","role":"user","role":null}]}`:                                    "input[0].role",
+		`{"input":[{"role":"user","content":"x","type":"message","t\u0079pe":"item_reference"}]}`: "input[0].type",
+	} {
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room)
+		if e := llm.AsError(err); err == nil || e.Code != llm.CodeInvalidRequest || e.Param != param {
+			t.Errorf("%s: got %v, want a mistake in %s", body, err, param)
+		}
+	}
+}
+
+// TestMostItems bounds what an input makes the gateway remember and look up.
+func TestMostItems(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.turn(`{"input":"One"}`, answer("resp_1", says("msg_1", "First")))
+	const reference = `{"id":"msg_1"}`
+	for _, tt := range []struct {
+		item string
+		n    int
+		ok   bool
+	}{
+		{"0", 1 << 16, true},
+		{"0", 1<<16 + 1, false},
+		{reference, 4096, true},
+		{reference, 4097, false},
+	} {
+		body := `{"input":[` + strings.Repeat(tt.item+",", tt.n-1) + tt.item + `]}`
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room)
+		if e := llm.AsError(err); (err == nil) != tt.ok || err != nil && e.Param != "input" {
+			t.Errorf("%d of %s: got %v, want it taken: %v", tt.n, tt.item, err, tt.ok)
+		}
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

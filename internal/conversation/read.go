@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -14,11 +15,16 @@ import (
 // https://platform.openai.com/docs/api-reference/responses/get. One that is not
 // there, or not the owner's, is an *llm.Error.
 func (s *Service) Get(ctx context.Context, o Owner, id string) ([]byte, error) {
+	end, err := s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	c, err := s.content(ctx, &o, o.name(id))
 	if err != nil {
 		return nil, unfound(err, noResponse(id))
 	}
-	return c.response, nil
+	return bytes.Clone(c.response), nil // its input may be many times as long
 }
 
 // Delete deletes the response of that id, and says so in the vendor's words:
@@ -34,6 +40,11 @@ func (s *Service) Delete(ctx context.Context, o Owner, id string) ([]byte, error
 // Cancel refuses: only what is made in the background could be cancelled
 // (https://platform.openai.com/docs/api-reference/responses/cancel).
 func (s *Service) Cancel(ctx context.Context, o Owner, id string) error {
+	end, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	if _, err := s.store.Response(ctx, o.name(id)); err != nil {
 		return unfound(err, noResponse(id))
 	}

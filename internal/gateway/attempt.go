@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mime"
 	"strings"
 	"time"
 
@@ -244,12 +245,15 @@ func (c *call) passed(t *route.Target) []dialect.Header {
 	return c.ownHeaders()
 }
 
-// formType is the content type of a request that is a form; empty for JSON.
+// formType is the content type of a request that is a form; empty for JSON. It
+// says the boundary alone, and in one way: a charset, or a boundary that is
+// encoded, would have the provider read another form than was read here.
 func (c *call) formType() string {
 	if !c.door.Multipart {
 		return ""
 	}
-	return c.r.Header.Get("Content-Type")
+	media, params, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	return mime.FormatMediaType(media, map[string]string{"boundary": params["boundary"]})
 }
 
 // ownHeaders are the client's headers that are for a provider which speaks as

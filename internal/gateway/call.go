@@ -178,11 +178,17 @@ func (c *call) route() error {
 // maxModel bounds a model's name, in bytes.
 const maxModel = 256
 
-// checkModel takes names that can stand in a header, a table and the ledger.
+// checkModel takes names that can stand in a header, a table, the ledger and an
+// address: "." and ".." lead elsewhere there, even where they are escaped.
 func checkModel(name string) error {
 	odd := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError }
 	if len(name) > maxModel || strings.ContainsFunc(name, odd) {
 		return llm.Invalid("model", fmt.Sprintf("The model's name is longer than %d bytes or has white space or control characters in it.", maxModel))
+	}
+	for segment := range strings.SplitSeq(name, "/") {
+		if segment == "." || segment == ".." {
+			return llm.Invalid("model", `The model's name has "." or ".." between its slashes.`)
+		}
 	}
 	return nil
 }

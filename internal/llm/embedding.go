@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Embedding is a request for the vectors of texts.
@@ -49,9 +50,13 @@ func (v *Vector) AppendNumbers(dst []byte) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// AppendBase64 appends the vector as base64, without quotes.
+// AppendBase64 appends the vector as base64, without quotes. What a provider
+// called base64 is an error where it could end the string that it is put in.
 func (v *Vector) AppendBase64(dst []byte) ([]byte, error) {
 	if v.Numbers == nil {
+		if strings.ContainsFunc(v.Base64, isNotBase64) {
+			return dst, errVector
+		}
 		return append(dst, v.Base64...), nil
 	}
 	var numbers []float32
@@ -63,4 +68,10 @@ func (v *Vector) AppendBase64(dst []byte) ([]byte, error) {
 		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(f))
 	}
 	return base64.StdEncoding.AppendEncode(dst, raw), nil
+}
+
+// isNotBase64 reports whether a character is none of the standard alphabet
+// (RFC 4648, section 4) or its padding.
+func isNotBase64(c rune) bool {
+	return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != '+' && c != '/' && c != '='
 }

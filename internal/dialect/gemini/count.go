@@ -31,8 +31,17 @@ func ScanCount(body []byte, r *http.Request) (llm.Head, error) {
 	if h.Model = strings.TrimSuffix(r.PathValue("target"), CountSuffix); h.Model == "" {
 		return llm.Head{}, llm.Invalid("model", "The address names no model: models/{model}"+CountSuffix+".")
 	}
-	if m := rawjson.Text(get(get(body, wholeRequest), "model")); m != "" && Canonical(m) != Canonical(h.Model) {
-		return llm.Head{}, llm.Invalid(wholeRequest+".model", "The "+wholeRequest+".model is not the model of the address.")
+	if err := (names{"contents", wholeRequest, "model"}).once(body, ""); err != nil {
+		return llm.Head{}, err
+	}
+	if err := fields.once(get(body, wholeRequest), wholeRequest+"."); err != nil {
+		return llm.Head{}, err
+	}
+	if err := sameModel(&h, body); err != nil {
+		return llm.Head{}, err
+	}
+	if err := sameModel(&h, get(body, wholeRequest)); err != nil {
+		return llm.Head{}, parse.Under(wholeRequest+".", err)
 	}
 	return h, nil
 }

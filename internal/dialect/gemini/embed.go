@@ -29,16 +29,47 @@ func ScanEmbed(body []byte, r *http.Request) (llm.Head, error) {
 	if h.Model = strings.TrimSuffix(r.PathValue("target"), EmbedSuffix); h.Model == "" {
 		return llm.Head{}, llm.Invalid("model", "The address names no model: models/{model}"+EmbedSuffix+".")
 	}
-	if !isList(rawjson.Get(body, "requests")) {
-		return llm.Head{}, llm.Invalid("requests", `The requests must be an array of objects such as {"content": {"parts": [{"text": "Hello"}]}}.`)
+	if err := (names{"requests", "model"}).once(body, ""); err != nil {
+		return llm.Head{}, err
 	}
-	for i, one := range rawjson.Elements(rawjson.Get(body, "requests")) {
-		if m := rawjson.Text(get(one, "model")); m != "" && Canonical(m) != Canonical(h.Model) {
-			at := "requests[" + strconv.Itoa(i) + "].model"
-			return llm.Head{}, llm.Invalid(at, "The "+at+" is not the model of the address.")
+	if err := sameModel(&h, body); err != nil {
+		return llm.Head{}, err
+	}
+	requests, n := rawjson.Get(body, "requests"), 0
+	for i, one := range rawjson.Elements(requests) {
+		if err := scanOne(&h, one); err != nil {
+			return llm.Head{}, parse.Under("requests["+strconv.Itoa(i)+"].", err)
 		}
+		n++
+	}
+	if n == 0 {
+		return llm.Head{}, llm.Invalid("requests", `The requests must be a non-empty array of objects such as {"content": {"parts": [{"text": "Hello"}]}}.`)
 	}
 	return h, nil
+}
+
+// embedFields are the members of a request for one embedding that decide what
+// is embedded, and by which model.
+var embedFields = names{"model", "content", "outputDimensionality"}
+
+func scanOne(h *llm.Head, one []byte) error {
+	if err := embedFields.once(one, ""); err != nil {
+		return err
+	}
+	if err := (names{"parts"}).once(get(one, "content"), "content."); err != nil {
+		return err
+	}
+	return sameModel(h, one)
+}
+
+// sameModel refuses an object that names another model than the address, which
+// alone decides.
+func sameModel(h *llm.Head, obj []byte) error {
+	m := rawjson.Get(obj, "model")
+	if rawjson.Present(m) && Canonical(rawjson.Text(m)) != Canonical(h.Model) {
+		return llm.Invalid("model", "The model is not that of the address, which alone decides. Leave it out.")
+	}
+	return nil
 }
 
 // DecodeEmbed is DecodeRequest for a request for embeddings. The options of the

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/rawjson"
 )
 
@@ -80,6 +81,18 @@ func (n names) find(m rawjson.Member, seen *uint64) (int, error) {
 		return i, nil
 	}
 	return -1, nil
+}
+
+// once refuses an object in which one of the names stands twice or in another
+// spelling. An error puts path before the name.
+func (n names) once(obj []byte, path string) error {
+	var seen uint64
+	for m := range rawjson.Members(obj) {
+		if _, err := n.find(m, &seen); err != nil {
+			return parse.Misnamed(path, err)
+		}
+	}
+	return nil
 }
 
 // isAlike reports whether a key is the name but for case and underscores.

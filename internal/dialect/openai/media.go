@@ -29,7 +29,7 @@ const (
 
 var (
 	imageFields  = rawjson.Names{"model", "prompt", "n", "stream", "size", "quality"}
-	speechFields = rawjson.Names{"model", "input", "voice", "stream_format", "response_format"}
+	speechFields = rawjson.Names{"model", "input", "voice", "instructions", "stream_format", "response_format"}
 )
 
 // ScanImage is Scan for a request for images.
@@ -92,13 +92,15 @@ func ScanSpeech(body []byte, _ *http.Request) (llm.Head, error) {
 	if err != nil {
 		return h, err
 	}
-	text := ""
+	text, how := "", ""
 	err = parse.Members(body, speechFields, "", func(m rawjson.Member) (err error) {
 		switch {
 		case m.Is("model"):
 			err = parse.Model(&h, m)
 		case m.Is("input"):
 			text, err = parse.String(m.Value, "input")
+		case m.Is("instructions") && rawjson.Present(m.Value):
+			how, err = parse.String(m.Value, "instructions")
 		case m.Is("stream_format"):
 			h.Stream = rawjson.Text(m.Value) == "sse"
 		}
@@ -111,7 +113,7 @@ func ScanSpeech(body []byte, _ *http.Request) (llm.Head, error) {
 		return llm.Head{}, err
 	}
 	n := int64(utf8.RuneCountInString(text))
-	h.Units[llm.Characters], h.Units[llm.Input] = n, (n+3)/4
+	h.Units[llm.Characters], h.Units[llm.Input] = n, (n+int64(utf8.RuneCountInString(how))+3)/4
 	h.Units[llm.AudioOut] = (n*spokenTokens + 999) / 1000
 	return h, nil
 }

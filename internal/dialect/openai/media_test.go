@@ -63,6 +63,12 @@ func TestRecordings(t *testing.T) {
 		{"wav", packed("RIFF____WAVEfmt ", little(uint32(16)), little([]uint16{1, 1}), little([]uint32{8000, 8000}), little([]uint16{1, 8}), "data", little(uint32(12_000)), filler[:12_000]), 1500},
 		{"wav of a live recording", packed("RIFF____WAVEfmt ", little(uint32(16)), little([]uint16{1, 1}), little([]uint32{8000, 8000}), little([]uint16{1, 8}), "data", little(uint32(0xffffffff)), filler[:4000]), 500},
 		{"wav that lies", packed("RIFF____WAVEfmt ", little(uint32(16)), little([]uint16{1, 1}), little([]uint32{1, 1}), little([]uint16{1, 8}), "data", little(uint32(12_000)), filler[:12_000]), 12_044},
+		{"wav of a false rate", packed("RIFF____WAVEfmt ", little(uint32(16)), little([]uint16{1, 1}), little([]uint32{8000, 12_000_000}), little([]uint16{1, 8}), "data", little(uint32(12_000)), filler[:12_000]), 1500},
+		{"wav of ADPCM", packed("RIFF____WAVEfmt ", little(uint32(16)), little([]uint16{17, 1}), little([]uint32{8000, 4000}), little([]uint16{1, 4}), "data", little(uint32(6000)), filler[:6000]), 1500},
+		{"wav of ADPCM of a false rate", packed("RIFF____WAVEfmt ", little(uint32(16)), little([]uint16{17, 1}), little([]uint32{8000, 6_000_000}), little([]uint16{1, 4}), "data", little(uint32(6400)), filler[:6400]), 100},
+		{"flac of a false length", packed("fLaC", []byte{0, 0, 0, 34}, make([]byte, 10), uint64(8_000)<<44|uint64(15)<<36|uint64(1), filler, filler), 2501},
+		{"opus with a false end", packed("OggS", make([]byte, 24), "OpusHead", filler, "OggS", []byte{0, 4}, little(uint64(48)), filler[:20]), 313},
+		{"mp3 with something between", append(append(bytes.Repeat(frame, 10), "\x00\xffTAG\xff"...), bytes.Repeat(frame, 30)...), 1044},
 		{"flac", packed("fLaC", []byte{0, 0, 0, 34}, make([]byte, 10), uint64(44_100)<<44|uint64(66_150), filler), 1500},
 		{"opus", packed("OggS", make([]byte, 24), "OpusHead", filler, "OggS", []byte{0, 4}, little(uint64(96_000)), filler[:20]), 2000},
 		{"vorbis", packed("OggS", make([]byte, 24), "\x01vorbis", make([]byte, 5), little(uint32(22_050)), filler, "OggS", []byte{0, 4}, little(uint64(22_050)), filler[:20]), 1000},
@@ -142,4 +148,26 @@ func FuzzRecording(f *testing.F) {
 			t.Errorf("%d ms of %d bytes", ms, len(file))
 		}
 	})
+}
+
+// TestSpeechUnits counts all that is read for a speech: how it is to be spoken,
+// too.
+func TestSpeechUnits(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		body              string
+		characters, input int64
+	}{
+		{`{"model":"m","input":"Füße","voice":"alloy"}`, 4, 1},
+		{`{"model":"m","input":"Füße","voice":"alloy","instructions":"Slowly, as if it were late."}`, 4, 8},
+		{`{"model":"m","input":"Füße","instructions":null}`, 4, 1},
+	} {
+		h, err := openai.ScanSpeech([]byte(tt.body), nil)
+		if got := h.Units; err != nil || got[llm.Characters] != tt.characters || got[llm.Input] != tt.input {
+			t.Errorf("%s: got %v, %v; want %d characters, %d tokens", tt.body, got, err, tt.characters, tt.input)
+		}
+	}
+	if _, err := openai.ScanSpeech([]byte(`{"model":"m","input":"x","instructions":"a","instructions":"b"}`), nil); err == nil {
+		t.Error("instructions twice: no error")
+	}
 }

@@ -20,56 +20,62 @@ type formPart struct {
 	content llm.Span
 }
 
-// form parts a body. Errors are *llm.Error.
+// form parts a body. Parsers differ in what they make of a form that is out of
+// the ordinary, and what this one reads must be what a provider obeys: such a
+// form is refused. Errors are *llm.Error.
 func form(body []byte, r *http.Request) ([]formPart, error) {
-	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	boundary := params["boundary"]
-	if err != nil || boundary == "" || len(boundary) > 70 {
-		return nil, llm.Invalid("", "The content type of a form names its boundary: multipart/form-data; boundary=...")
+	boundary, err := boundaryOf(r)
+	if err != nil {
+		return nil, err
 	}
-	delimiter := []byte("\r\n--" + boundary)
-	at := 0
-	if bytes.HasPrefix(body, delimiter[2:]) {
-		at = len(delimiter) - 2
-	} else if at = bytes.Index(body, delimiter) + len(delimiter); at < len(delimiter) {
+	if !bytes.HasPrefix(body, boundary) {
 		return nil, errForm()
 	}
+	delimiter := append([]byte("\r\n"), boundary...)
 	var parts []formPart
-	for !bytes.HasPrefix(body[at:], []byte("--")) {
-		head := bytes.Index(body[at:], []byte("\r\n\r\n"))
+	at := len(boundary)
+	for bytes.HasPrefix(body[at:], []byte("\r\n")) {
+		start := at + len("\r\n")
+		head := bytes.Index(body[start:], []byte("\r\n\r\n"))
 		if head < 0 || len(parts) == maxParts {
 			return nil, errForm()
 		}
-		start := at + head + len("\r\n\r\n")
+		p, err := partHead(string(body[start : start+min(head, maxHead+1)]))
+		if err != nil {
+			return nil, err
+		}
+		start += head + len("\r\n\r\n")
 		length := bytes.Index(body[start:], delimiter)
 		if length < 0 {
 			return nil, errForm()
 		}
-		p := disposition(string(body[at:start]))
 		p.content = llm.Span{Start: start, End: start + length}
 		parts = append(parts, p)
 		at = start + length + len(delimiter)
 	}
+	end := string(body[at:])
+	if end != "--" && end != "--\r\n" || bytes.Count(body, boundary) != len(parts)+1 {
+		return nil, errForm()
+	}
 	return parts, nil
 }
 
-func errForm() error {
-	return llm.Invalid("", "The body is not a form of at most 100 parts as multipart/form-data, or breaks off before its end.")
+// boundaryOf is what the lines between the parts of a form begin with, of the
+// characters of RFC 2046, section 5.1.1.
+func boundaryOf(r *http.Request) ([]byte, error) {
+	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	boundary := params["boundary"]
+	odd := func(c rune) bool {
+		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("'()+_,-./:=?", c)
+	}
+	if err != nil || boundary == "" || len(boundary) > 70 || strings.ContainsFunc(boundary, odd) {
+		return nil, llm.Invalid("", "The content type of a form names its boundary: multipart/form-data; boundary=...")
+	}
+	return []byte("--" + boundary), nil
 }
 
-// disposition reads what a part is from its head.
-func disposition(head string) (p formPart) {
-	for line := range strings.Lines(head) {
-		name, value, ok := strings.Cut(line, ":")
-		if !ok || !strings.EqualFold(strings.TrimSpace(name), "Content-Disposition") {
-			continue
-		}
-		if _, params, err := mime.ParseMediaType(strings.TrimSpace(value)); err == nil {
-			_, p.isFile = params["filename"]
-			p.name = params["name"]
-		}
-	}
-	return p
+func errForm() error {
+	return llm.Invalid("", "The body is not a form of at most 100 parts as multipart/form-data, breaks off before its end, or has its boundary or something else where none belongs.")
 }
 
 // scanForm reads the head of a form, and hands the other fields and the files
@@ -83,11 +89,8 @@ func scanForm(body []byte, r *http.Request, read func(h *llm.Head, p formPart, c
 	seen := map[string]bool{}
 	for _, p := range parts {
 		content := body[p.content.Start:p.content.End]
-		if name := strings.ToLower(p.name); !p.isFile && formFields[name] {
-			if name != p.name || seen[name] {
-				return llm.Head{}, llm.Invalid(name, "The field "+name+" stands twice, or in another case.")
-			}
-			seen[name] = true
+		if err := checkField(&p, seen); err != nil {
+			return llm.Head{}, err
 		}
 		if err := scanPart(&h, p, content); err != nil {
 			return llm.Head{}, err
@@ -99,8 +102,27 @@ func scanForm(body []byte, r *http.Request, read func(h *llm.Head, p formPart, c
 	return h, nil
 }
 
-// formFields are the fields of forms that are acted on.
-var formFields = map[string]bool{"model": true, "stream": true, "n": true}
+// formFields are the fields of forms that are acted on, and whether they are
+// files.
+var formFields = map[string]bool{"model": false, "stream": false, "n": false, "file": true}
+
+// checkField refuses a field that is acted on where it may be taken for another
+// one or another for it: frameworks read "model[]" as a model, too.
+func checkField(p *formPart, seen map[string]bool) error {
+	name, _, _ := strings.Cut(strings.ToLower(p.name), "[")
+	isFile, acted := formFields[name]
+	switch {
+	case !acted:
+	case name != p.name || seen[name]:
+		return llm.Invalid(name, "The field "+name+" stands twice, or in another spelling.")
+	case isFile && !p.isFile:
+		return llm.Invalid(name, "The field "+name+" must be a file, with a filename.")
+	case !isFile && p.isFile:
+		return llm.Invalid(name, "The field "+name+" must be no file: leave the filename out.")
+	}
+	seen[name] = true
+	return nil
+}
 
 func scanPart(h *llm.Head, p formPart, content []byte) (err error) {
 	switch {
@@ -111,7 +133,9 @@ func scanPart(h *llm.Head, p formPart, content []byte) (err error) {
 			err = llm.Invalid("model", "The model must be a non-empty string.")
 		}
 	case p.name == "stream":
-		h.Stream = string(content) == "true"
+		if h.Stream = string(content) == "true"; !h.Stream && string(content) != "false" {
+			err = llm.Invalid("stream", "The stream must be true or false.")
+		}
 	}
 	return err
 }
@@ -123,9 +147,7 @@ func SpliceForm(dst, body []byte, h *llm.Head, s llm.Splice, _ *llm.Quirks) []by
 		dst = append(append(dst, body[:h.ModelSpan.Start]...), s.Model...)
 		return append(dst, body[h.ModelSpan.End:]...)
 	}
-	at := bytes.Index(body, []byte("--"))
-	line, _, _ := bytes.Cut(body[at:], []byte("\r\n"))
-	dst = append(append(dst, body[:at]...), line...)
-	dst = append(append(dst, "\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\n"...), s.Model...)
-	return append(append(dst, "\r\n"...), body[at:]...)
+	line, _, _ := bytes.Cut(body, []byte("\r\n"))
+	dst = append(append(dst, line...), "\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\n"...)
+	return append(append(append(dst, s.Model...), "\r\n"...), body...)
 }

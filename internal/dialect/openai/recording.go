@@ -10,9 +10,14 @@ import (
 // length nobody can read off it: no one sends speech more densely packed.
 const unknownRate = 1000
 
+// densestSound is how many bytes a second of compressed sound has at most: 512
+// kbit/s, which Opus cannot reach.
+const densestSound = 64_000
+
 // milliseconds is how long a recording is, as its container says: WAV, FLAC,
 // Ogg with Opus or Vorbis, MP4 (M4A) and MP3. Of another one, and of one that
-// lies, it is the most that so many bytes can be.
+// lies, it is the most that so many bytes can be. What decoders pass over is
+// believed no further than sound can be dense: whoever is charged wrote it.
 func milliseconds(b []byte) int64 {
 	most := int64(len(b)) * 1000 / unknownRate
 	ms := int64(0)
@@ -23,7 +28,7 @@ func milliseconds(b []byte) int64 {
 	case string(b[:4]) == "fLaC":
 		ms = flacLength(b[4:])
 	case string(b[:4]) == "OggS":
-		ms = oggLength(b)
+		ms = max(oggLength(b), int64(len(b))*1000/densestSound)
 	case string(b[4:8]) == "ftyp":
 		ms = mp4Length(b)
 	case b[0] == 0xff && b[1]&0xe0 == 0xe0, string(b[:3]) == "ID3":
@@ -53,8 +58,8 @@ func wavLength(b []byte) int64 {
 		size := uint64(binary.LittleEndian.Uint32(b[4:]))
 		kind, rest := string(b[:4]), b[8:]
 		switch {
-		case kind == "fmt " && len(rest) >= 12:
-			rate = uint64(binary.LittleEndian.Uint32(rest[8:]))
+		case kind == "fmt " && len(rest) >= 16:
+			rate = wavRate(rest)
 		case kind == "data":
 			return scaled(min(size, uint64(len(rest))), rate) // a live recording has no size
 		}
@@ -67,13 +72,29 @@ func wavLength(b []byte) int64 {
 	return 0
 }
 
-// flacLength reads the STREAMINFO block (RFC 9639, section 8.2).
+// wavRate is the bytes a second of a format. Of sound that is not compressed
+// they follow from what decoders obey.
+func wavRate(format []byte) uint64 {
+	const pcm, float, extensible = 1, 3, 0xfffe
+	word := func(at int) uint64 { return uint64(binary.LittleEndian.Uint16(format[at:])) }
+	second := func(at int) uint64 { return uint64(binary.LittleEndian.Uint32(format[at:])) }
+	switch word(0) {
+	case pcm, float, extensible:
+		channels, samples, bits := word(2), second(4), word(14)
+		return channels * samples * ((bits + 7) / 8)
+	}
+	return min(second(8), densestSound)
+}
+
+// flacLength reads the STREAMINFO block (RFC 9639, section 8.2). The same sound
+// without compression takes no less.
 func flacLength(b []byte) int64 {
 	if len(b) < 22 || b[0]&0x7f != 0 {
 		return 0
 	}
 	info := binary.BigEndian.Uint64(b[14:])
-	return scaled(info&(1<<36-1), info>>44)
+	rate, channels, bits := info>>44, info>>41&7+1, info>>36&31+1
+	return max(scaled(info&(1<<36-1), rate), scaled(uint64(len(b)), rate*channels*((bits+7)/8)))
 }
 
 // oggLength reads the position of the last page (RFC 3533, section 6): in
@@ -113,22 +134,28 @@ var (
 	mp3Samples = [4][4]uint64{{11025, 12000, 8000}, {}, {22050, 24000, 16000}, {44100, 48000, 32000}}
 )
 
-// mp3Length adds up the frames.
+// mp3Length adds up the frames, and passes over what stands between them as
+// decoders do.
 func mp3Length(b []byte) int64 {
 	if string(b[:3]) == "ID3" {
 		size := int(b[6])<<21 | int(b[7])<<14 | int(b[8])<<7 | int(b[9])
 		b = b[min(len(b), size+10):]
 	}
-	var samples, rate uint64
+	var length uint64 // in nanoseconds
 	for len(b) >= 4 {
-		size, n, r := mp3Frame(b)
+		size, samples, rate := mp3Frame(b)
 		if size == 0 {
-			break
+			next := bytes.IndexByte(b[1:], 0xff)
+			b = b[1+max(next, 0):]
+			if next < 0 {
+				break
+			}
+			continue
 		}
-		samples, rate = samples+n, r
+		length += samples * 1e9 / rate
 		b = b[min(len(b), size):]
 	}
-	return scaled(samples, rate)
+	return int64(length / 1e6)
 }
 
 // mp3Frame is the bytes of a frame, its samples, and their rate; 0 where there

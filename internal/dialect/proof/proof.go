@@ -130,16 +130,6 @@ func Read(p *llm.Part, format string) (of Proof, loose bool) {
 	return sealed, sealed.Of != ""
 }
 
-// Attach gives loose proofs to the parts of the message that they belong to.
-// What belongs to none is left out.
-func Attach(parts []llm.Part, loose []Loose) {
-	for i := range loose {
-		if p := owner(parts, &loose[i]); p != nil {
-			p.Signature, p.Maker = loose[i].Signature, loose[i].Maker
-		}
-	}
-}
-
 // Loose is a proof of a part of a message that stood apart from it, behind so
 // many of the parts.
 type Loose struct {
@@ -147,21 +137,48 @@ type Loose struct {
 	Behind int
 }
 
-// owner is the part that a proof belongs to, or nil.
-func owner(parts []llm.Part, l *Loose) *llm.Part {
-	id, isCall := strings.CutPrefix(l.Of, OfCall)
+// Attach gives loose proofs to the parts of the message that they belong to.
+// What belongs to none is left out. It looks at each part once: a client may
+// send a hundred thousand of both.
+func Attach(parts []llm.Part, loose []Loose) {
+	if len(loose) == 0 {
+		return
+	}
+	of := ownersIn(parts)
+	for i := range loose {
+		if p := of.find(&loose[i]); p != nil {
+			p.Signature, p.Maker = loose[i].Signature, loose[i].Maker
+		}
+	}
+}
+
+// owners are the parts of a message that a proof can belong to.
+type owners struct {
+	calls map[string]*llm.Part // the first of each id
+	texts []*llm.Part          // by the number of parts before: the last text of these
+}
+
+func ownersIn(parts []llm.Part) owners {
+	o := owners{map[string]*llm.Part{}, make([]*llm.Part, 1, len(parts)+1)}
 	for i := range parts {
-		if p := &parts[i]; isCall && p.Kind == llm.PartToolCall && p.Call.ID == id {
-			return p
+		p, text := &parts[i], o.texts[i]
+		switch p.Kind {
+		case llm.PartText:
+			text = p
+		case llm.PartToolCall:
+			if o.calls[p.Call.ID] == nil {
+				o.calls[p.Call.ID] = p
+			}
 		}
+		o.texts = append(o.texts, text)
 	}
-	if isCall {
-		return nil
+	return o
+}
+
+// find is the part that a proof belongs to, or nil.
+func (o *owners) find(l *Loose) *llm.Part {
+	if id, isCall := strings.CutPrefix(l.Of, OfCall); isCall {
+		return o.calls[id]
 	}
-	for i := min(l.Behind, len(parts)) - 1; i >= 0; i-- {
-		if parts[i].Kind == llm.PartText {
-			return &parts[i]
-		}
-	}
-	return nil
+	return o.texts[min(l.Behind, len(o.texts)-1)]
 }

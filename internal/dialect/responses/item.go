@@ -17,12 +17,13 @@ type turns struct {
 	messages []llm.Message
 	open     bool // the last message is the assistant's and takes the items that follow
 	calls    int
-	loose    []loose
+	loose    []loose // by message
 }
 
-// loose is a proof that belongs to a part of a message, the one of that number.
+// loose are the proofs that belong to parts of a message, the one of that
+// number.
 type loose struct {
-	proof.Loose
+	proofs  []proof.Loose
 	message int
 }
 
@@ -30,7 +31,7 @@ type loose struct {
 func (t *turns) end() []llm.Message {
 	for _, l := range t.loose {
 		if l.message < len(t.messages) {
-			proof.Attach(t.messages[l.message].Parts, []proof.Loose{l.Loose})
+			proof.Attach(t.messages[l.message].Parts, l.proofs)
 		}
 	}
 	return t.messages
@@ -44,12 +45,16 @@ func (t *turns) thought(p llm.Part) {
 		t.add(p)
 		return
 	}
-	l := loose{proof.Loose{Proof: of}, len(t.messages)}
+	l, message := proof.Loose{Proof: of}, len(t.messages)
 	if t.open {
-		l.message--
-		l.Behind = len(t.messages[l.message].Parts)
+		message--
+		l.Behind = len(t.messages[message].Parts)
 	}
-	t.loose = append(t.loose, l)
+	if n := len(t.loose); n == 0 || t.loose[n-1].message != message {
+		t.loose = append(t.loose, loose{message: message})
+	}
+	last := &t.loose[len(t.loose)-1]
+	last.proofs = append(last.proofs, l)
 }
 
 // add appends parts that are the assistant's.

@@ -1,0 +1,91 @@
+package openai
+
+import (
+	"regexp"
+	"strings"
+
+	"weir/internal/llm"
+)
+
+// maxHead bounds the head of a part, in bytes.
+const maxHead = 8 << 10
+
+var (
+	// headField is a line of a head (RFC 9112, section 5), which is not folded.
+	headField = regexp.MustCompile(`^([A-Za-z0-9-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)$`)
+	// parameter is one of a Content-Disposition (RFC 7578, section 4.2), in quotes
+	// or not. There are no escapes: parsers differ in what these mean.
+	parameter = regexp.MustCompile(`^[ \t]*;[ \t]*(name|filename|filename\*)=(?:"([^"\\]*)"|([^"\\;,\s]+))[ \t]*`)
+	// fieldName is the name of a field.
+	fieldName = regexp.MustCompile(`^[A-Za-z0-9._-]+(\[[A-Za-z0-9._-]*\])*$`)
+)
+
+// partHead reads what a part is from the lines of its head. Only heads are taken
+// that every parser reads in the same way. Errors are *llm.Error.
+func partHead(head string) (p formPart, err error) {
+	if len(head) > maxHead {
+		return p, errHead()
+	}
+	disposed := false
+	for line := range strings.SplitSeq(head, "\r\n") {
+		field := headField.FindStringSubmatch(line)
+		if field == nil {
+			return p, errHead()
+		}
+		switch name, value := strings.ToLower(field[1]), field[2]; {
+		case name == "content-transfer-encoding" && !isPlain(value):
+			return p, errHead()
+		case name != "content-disposition":
+		case disposed:
+			return p, errHead()
+		default:
+			disposed = true
+			if p, err = disposition(value); err != nil {
+				return p, err
+			}
+		}
+	}
+	if !disposed {
+		return p, errHead()
+	}
+	return p, nil
+}
+
+// isPlain reports whether content of that transfer encoding is what it is.
+func isPlain(encoding string) bool {
+	switch strings.ToLower(strings.TrimSpace(encoding)) {
+	case "binary", "8bit", "7bit":
+		return true
+	}
+	return false
+}
+
+// disposition reads a name, and whether it is that of a file.
+func disposition(value string) (p formPart, err error) {
+	const kind = "form-data"
+	if len(value) < len(kind) || !strings.EqualFold(value[:len(kind)], kind) {
+		return p, errHead()
+	}
+	seen := map[string]bool{}
+	for rest := value[len(kind):]; rest != ""; {
+		m := parameter.FindStringSubmatch(rest)
+		if m == nil || seen[m[1]] {
+			return p, errHead()
+		}
+		seen[m[1]] = true
+		if m[1] == "name" {
+			p.name = m[2] + m[3]
+		}
+		rest = rest[len(m[0]):]
+	}
+	p.isFile = seen["filename"] || seen["filename*"]
+	if !fieldName.MatchString(p.name) {
+		return p, errHead()
+	}
+	return p, nil
+}
+
+func errHead() error {
+	return llm.Invalid("", `A part of the form has a head that is not understood. Each needs one line such as `+
+		`Content-Disposition: form-data; name="model", and for a file filename="...": nothing in it is escaped, encoded or folded, and a name is of letters, digits, "_", "-", "." and brackets.`)
+}
