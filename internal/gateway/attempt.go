@@ -160,7 +160,7 @@ func (c *call) newAttempt() ledger.Attempt {
 		Requested: c.head.Model, Provider: t.Provider.Name(), Model: t.Model,
 		Opened: now, Arrived: c.started, Stream: c.head.Stream, Price: c.table.Price(t, now),
 	}
-	a.Bound = c.head.Units
+	a.Bound = c.head.Most
 	if !c.door.Free && a.Bound.InputTokens() == 0 {
 		a.Bound[llm.Input] = int64(len(c.body)) // a token is at least a byte
 	}

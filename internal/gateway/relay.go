@@ -47,8 +47,11 @@ func (c *call) relayWhole(resp *provider.Response) error {
 	c.plan.Succeeded(c.server.now(), 0)
 	s := c.settlementOfWhole(sum)
 	c.settle(s)
-	if c.head.Stream {
+	if c.head.Stream && c.door.DecodeRequest != nil {
 		return c.streamWhole(reply, sum, &s.Usage)
+	}
+	if c.head.Stream && !c.out.withdraw() {
+		return c.streamAsCame(body, from, &s.Usage)
 	}
 	buf := c.server.encoders.Get().(*[]byte)
 	defer func() {
