@@ -167,7 +167,7 @@ func (c *call) newAttempt() ledger.Attempt {
 	if !c.door.Silent {
 		a.Bound[llm.Output] = c.maxOutput(t) * max(1, c.head.Choices)
 	}
-	a.Bound[llm.Requests] = 1
+	a.Bound[llm.Requests] = c.requests()
 	a.Hold = min(ledger.MaxCost, a.Price.Bound(&a.Bound))
 	return a
 }

@@ -74,8 +74,17 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 		s.Provenance = ledger.Estimated
 		s.Usage = c.estimate(t)
 	}
-	s.Usage[llm.Requests] = 1
+	s.Usage[llm.Requests] = c.requests()
 	return s
+}
+
+// requests is how many requests an attempt is charged as, where its model has a
+// price for them.
+func (c *call) requests() int64 {
+	if c.door.Free {
+		return 0
+	}
+	return 1
 }
 
 // settlementOfWhole says how a whole answer ends.
@@ -90,7 +99,7 @@ func (c *call) settlementOfWhole(t *tally) ledger.Settlement {
 			s.Provenance = ledger.Estimated
 		}
 	}
-	s.Usage[llm.Requests] = 1
+	s.Usage[llm.Requests] = c.requests()
 	return s
 }
 
