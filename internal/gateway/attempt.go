@@ -164,6 +164,9 @@ func (c *call) newAttempt() ledger.Attempt {
 	if !c.door.Free && a.Bound.InputTokens() == 0 {
 		a.Bound[llm.Input] = int64(len(c.body)) // a token is at least a byte
 	}
+	if c.resumed != nil && c.resumed.prefill {
+		a.Bound[llm.Input] += int64(len(c.words.text)) // to go on behind
+	}
 	if !c.door.Silent {
 		a.Bound[llm.Output] = c.maxOutput(t) * max(1, c.head.Choices)
 	}
