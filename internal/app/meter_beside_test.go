@@ -75,7 +75,6 @@ func TestFallbackBesideChat(t *testing.T) {
 func TestReplayBesideChat(t *testing.T) {
 	t.Parallel()
 	h := openMedia(t)
-	form := h.formRequest("/v1/audio/transcriptions", "file", wav(2), "model", "house/rounded")
 	for name, ask := range map[string]func() *http.Request{
 		"images": func() *http.Request {
 			return h.request(keyed("/v1/images/generations", `{"model":"house/paint-untold","prompt":"A weir"}`, "images"))
@@ -83,9 +82,8 @@ func TestReplayBesideChat(t *testing.T) {
 		"speech": func() *http.Request {
 			return h.request(keyed("/v1/audio/speech", `{"model":"house/sound","voice":"alloy","input":"Hello"}`, "speech"))
 		},
-		"transcription": func() *http.Request {
-			r := form.Clone(t.Context())
-			r.Body, _ = form.GetBody()
+		"transcription": func() *http.Request { // with another boundary each time, as SDKs send it again
+			r := h.formRequest("/v1/audio/transcriptions", "file", wav(2), "model", "house/rounded")
 			r.Header.Set("Idempotency-Key", "transcription")
 			return r
 		},
@@ -99,6 +97,11 @@ func TestReplayBesideChat(t *testing.T) {
 				t.Errorf("%s: %s %q, then %q", name, header, want, got)
 			}
 		}
+	}
+	other := h.formRequest("/v1/audio/transcriptions", "file", wav(1), "model", "house/rounded")
+	other.Header.Set("Idempotency-Key", "transcription")
+	if r := h.send(other); r.status != http.StatusConflict {
+		t.Errorf("another recording: %d %s", r.status, r.body)
 	}
 	if page := h.uses(""); page.Total.Requests != "3" {
 		t.Errorf("used %+v, want 3 requests", page.Total)
