@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -223,4 +224,67 @@ func TestNoStreamBehindComments(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %s", tt.contentType, body, err, tt.want)
 		}
 	}
+}
+
+// TestMediaLeft lets clients hang up when their provider has all of a request: the
+// recording may have been heard, and the text read; no image or sound has come.
+func TestMediaLeft(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	ts := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(ts.Close)
+	h := open(t, setup{yaml: "providers:" + providerYAML("house", ts.URL) + "prices:\n  house/heard: " + soundTime + "\n  house/read: {character: \"0.00001\"}\n  house/drawn: {image: \"0.04\"}\n"})
+	say := func(path, members string) *http.Request { return h.request(ask{path: path, body: "{" + members + "}"}) }
+	for _, tt := range []struct {
+		model, cost string
+		priced      bool
+		r           *http.Request
+	}{
+		{"house/heard", "0.0002", true, h.formRequest("/v1/audio/transcriptions", "file", wav(2), "model", "house/heard")},
+		{"house/free", "0", false, h.formRequest("/v1/audio/transcriptions", "file", wav(2), "model", "house/free")},
+		{"house/read", "0.00005", true, say("/v1/audio/speech", `"model":"house/read","voice":"alloy","input":"Hello"`)},
+		{"house/drawn", "0", true, say("/v1/images/generations", `"model":"house/drawn","prompt":"A weir","n":2`)},
+	} {
+		ctx, leave := context.WithCancel(t.Context())
+		go func() {
+			<-asked
+			leave()
+		}()
+		if resp, err := h.client.Do(tt.r.WithContext(ctx)); err == nil {
+			t.Fatalf("%s: answered with %d", tt.model, resp.StatusCode)
+		}
+		var got ledger.Entry
+		await(t, "the row of "+tt.model, func() bool {
+			got = h.entryOf(t, tt.model)
+			return got.Counts
+		})
+		if got.Outcome != ledger.OutcomeClientGone || got.Provenance != ledger.Estimated || got.Cost.String() != tt.cost || got.Price.Known() != tt.priced || got.Hold < got.Cost {
+			t.Errorf("%s: held $%s, %+v; want a cost of $%s", tt.model, got.Hold, got.Settlement, tt.cost)
+		}
+	}
+	h.verify(t)
+}
+
+// entryOf is the last attempt of a model, if there is one.
+func (h *house) entryOf(t *testing.T, model string) (found ledger.Entry) {
+	t.Helper()
+	data, err := app.OpenData(t.Context(), h.config(), discard())
+	if err != nil {
+		t.Fatalf("open data: %v", err)
+	}
+	defer data.Close()
+	err = data.Export(t.Context(), "", "", "", func(e *ledger.Entry) error {
+		if e.FullModel() == model {
+			found = *e
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("export: %v", err)
+	}
+	return found
 }
