@@ -20,7 +20,8 @@ func TestCountTokens(t *testing.T) {
 			t.Run(name+" at "+provider, func(t *testing.T) {
 				t.Parallel()
 				up := newUpstream(t)
-				h := open(t, setup{yaml: dialectYAML(provider, up.url+before)})
+				yaml := strings.Replace(dialectYAML(provider, up.url+before), `output: "0.60"`, `output: "0.60", request: "0.01"`, 1)
+				h := open(t, setup{yaml: yaml})
 				r := h.do(ask{path: door.path, body: door.body})
 				estimated := r.header.Get("X-Weir-Estimated") == "true"
 				if r.status != http.StatusOK || !strings.HasPrefix(r.body, door.answer) || estimated != (name != provider) {

@@ -164,13 +164,25 @@ func TestMedia(t *testing.T) {
 // transcribe is a form with a recording and other fields.
 func (h *house) transcribe(path string, file []byte, fields ...string) reply {
 	h.t.Helper()
+	return h.multipart(path, "file", file, fields...)
+}
+
+// multipart is a form with a file of that name, unless it is nil, and other
+// fields.
+func (h *house) multipart(path, name string, file []byte, fields ...string) reply {
+	h.t.Helper()
+	return h.send(h.formRequest(path, name, file, fields...))
+}
+
+func (h *house) formRequest(path, name string, file []byte, fields ...string) *http.Request {
+	h.t.Helper()
 	var b bytes.Buffer
 	form := multipart.NewWriter(&b)
 	for i := 0; i+1 < len(fields); i += 2 {
 		_ = form.WriteField(fields[i], fields[i+1])
 	}
 	if file != nil {
-		part, err := form.CreateFormFile("file", "a.wav")
+		part, err := form.CreateFormFile(name, "a.wav")
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -179,7 +191,7 @@ func (h *house) transcribe(path string, file []byte, fields ...string) reply {
 	_ = form.Close()
 	r := h.request(ask{path: path, body: b.String()})
 	r.Header.Set("Content-Type", form.FormDataContentType())
-	return h.send(r)
+	return r
 }
 
 // TestTranscriptAsText is an answer that tells nothing of what it cost: the

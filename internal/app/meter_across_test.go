@@ -27,14 +27,15 @@ func TestMeterAcrossDialects(t *testing.T) {
 		yaml += p
 		prices += "  p-" + name + "/*: " + ratesYAML + "\n"
 	}
+	doors := slices.Concat(meterDoors, slices.Sorted(maps.Keys(tellingDoors)))
 	var all []*exchange
 	for i, a := range names {
 		for j, b := range names {
 			if a == b {
 				continue
 			}
-			for k, path := range meterDoors {
-				seed := 7*i + j
+			for k, path := range doors {
+				seed := 100*k + 7*i + j
 				first := fmt.Sprintf("p-%s/story:fault=cut,at=20,tokens=60,prompt=100,cached=30,seed=%d", a, seed)
 				alias := fmt.Sprintf("from-%s-to-%s-%d", a, b, k)
 				aliases += fmt.Sprintf("  %s: {targets: [%q, \"p-%s/story:tokens=60,prompt=100,cached=30,seed=%d\"]}\n", alias, first, b, seed)
@@ -53,6 +54,7 @@ func TestMeterAcrossDialects(t *testing.T) {
 		x.checkRescued(t, slices.Index(names, x.dialect)%2 == 0)
 	}
 	h.checkUses(t, all)
+	h.verify(t)
 }
 
 func (x *exchange) checkRescued(t *testing.T, prefills bool) {
@@ -68,7 +70,7 @@ func (x *exchange) checkRescued(t *testing.T, prefills bool) {
 	if first.Cost != costOf(&first.Usage) || last.Cost != costOf(&last.Usage) {
 		t.Errorf("%s: %+v, then %+v", x, first.Settlement, last.Settlement)
 	}
-	told, u := usageTold(t, x.reply.body, x.stream), last.Usage
+	told, u := x.told(t), last.Usage
 	if x.stream && prefills { // the input of the first, the words of both
 		u = first.Usage
 		u[llm.Output] += last.Usage[llm.Output]

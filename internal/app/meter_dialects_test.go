@@ -147,6 +147,11 @@ func (x *exchange) String() string {
 
 // meterAsk is a request for a model at a door.
 func meterAsk(path, model, members string, stream bool) ask {
+	if all := fronts(); tellingDoors[path] != "" {
+		f := &all[slices.IndexFunc(all, func(f front) bool { return f.path == path })]
+		a, _ := f.ask("", model, stream)
+		return a
+	}
 	a := ask{path: path}
 	switch {
 	case path == "/v1/chat":

@@ -114,13 +114,22 @@ func usageTold(t *testing.T, body string, stream bool) (u *toldUsage) {
 	return u
 }
 
+// told is the usage that the client was told last; nil for none.
+func (x *exchange) told(t *testing.T) *toldUsage {
+	t.Helper()
+	if dialect := tellingDoors[x.path]; dialect != "" {
+		return vendorTold(dialect, x.reply.body)
+	}
+	return usageTold(t, x.reply.body, x.stream)
+}
+
 // checkTold holds what the client was told against the books. Between ends that
 // speak the same, usage goes through as its provider wrote it: where that is
 // not believed, only the cost is of the books.
 func (x *exchange) checkTold(t *testing.T) {
 	t.Helper()
-	same := x.dialect == "openai" && x.path != "/v1/chat"
-	told, u := usageTold(t, x.reply.body, x.stream), x.last().Usage
+	same := x.dialect == "openai" && x.path == "/v1/chat/completions" || x.dialect == tellingDoors[x.path]
+	told, u := x.told(t), x.last().Usage
 	switch {
 	case x.broken:
 		if told != nil && told.Cost != "" || x.reply.header.Get("X-Weir-Cost-USD") != "" {

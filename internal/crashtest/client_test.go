@@ -5,6 +5,7 @@ package crashtest_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -32,11 +33,6 @@ type order struct {
 	leaveBefore time.Duration // how long it waits for all of the answer; 0 for as long as it takes
 }
 
-const (
-	nativeDoor = "/v1/chat"
-	openaiDoor = "/v1/chat/completions"
-)
-
 // receipt is what the client knows of one request when it is over.
 type receipt struct {
 	order
@@ -45,46 +41,13 @@ type receipt struct {
 	status       int    // 0 where no header came
 	attempts     int    // X-Weir-Attempts, or what the last piece of a stream says; 0 where neither did
 	replayed     bool
+	counted      bool // by the gateway itself: no provider was asked
 	whole        bool // all of the answer came: its end marker, or as many bytes as were promised
 	failed       bool // an error event ended the stream
 	left         bool // the client hung up
 	pieces       int64
 	usage        *tokens
 	cost         *llm.Money
-}
-
-// tokens is usage as clients read it.
-type tokens struct {
-	Prompt     int64      `json:"prompt_tokens"`
-	Completion int64      `json:"completion_tokens"`
-	Total      int64      `json:"total_tokens"`
-	Cost       *llm.Money `json:"cost"`
-}
-
-// body is the request in the words of its door.
-func (o *order) body() []byte {
-	text := "content"
-	if o.door == nativeDoor {
-		text = "prompt"
-	}
-	body := map[string]any{"model": o.model, "messages": []map[string]string{{"role": "user", text: o.prompt}}}
-	if o.maxTokens > 0 {
-		body["max_tokens"] = o.maxTokens
-	}
-	if o.choices > 0 && o.door == openaiDoor {
-		body["n"] = o.choices
-	}
-	if o.stream && o.door == openaiDoor {
-		body["stream"] = true
-		if o.wantUsage {
-			body["stream_options"] = map[string]bool{"include_usage": true}
-		}
-	}
-	b, err := json.Marshal(body)
-	if err != nil {
-		panic(err) // strings and numbers
-	}
-	return b
 }
 
 func (o *order) header() http.Header {
@@ -108,7 +71,7 @@ func ask(ctx context.Context, client *http.Client, base string, o order) (got re
 		timer := time.AfterFunc(o.leaveBefore, leave)
 		defer timer.Stop()
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+base+o.door, bytes.NewReader(o.body()))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+base+o.path(), bytes.NewReader(o.body()))
 	if err != nil {
 		panic(err) // the address is one that answered
 	}
@@ -129,6 +92,7 @@ func (got *receipt) read(resp *http.Response, leave func()) {
 	got.status, got.request = resp.StatusCode, h.Get("X-Request-Id")
 	got.attempts, _ = strconv.Atoi(h.Get("X-Weir-Attempts")) // absent is 0
 	got.replayed = h.Get("Idempotent-Replayed") == "true"
+	got.counted = h.Get("X-Weir-Estimated") == "true"
 	if cost, err := llm.ParseMoney(h.Get("X-Weir-Cost-USD")); err == nil {
 		got.cost = &cost
 	}
@@ -137,13 +101,11 @@ func (got *receipt) read(resp *http.Response, leave func()) {
 		return
 	}
 	body, err := io.ReadAll(resp.Body)
-	var reply struct {
-		Usage *tokens `json:"usage"`
-	}
+	var reply piece
 	if err != nil || json.Unmarshal(body, &reply) != nil {
 		return
 	}
-	got.whole, got.usage = true, reply.Usage
+	got.whole, got.usage = true, reply.used()
 }
 
 // readStream reads events up to the end marker, or until the client leaves.
@@ -170,34 +132,20 @@ func (got *receipt) readStream(body io.Reader, leave func()) {
 }
 
 func (got *receipt) event(data []byte) {
-	var e struct {
-		Error   json.RawMessage `json:"error"`
-		Choices []struct {
-			Delta struct {
-				Content string `json:"content"`
-			} `json:"delta"`
-		} `json:"choices"`
-		Usage *tokens `json:"usage"`
-		Weir  *struct {
-			Attempts int `json:"attempts"`
-		} `json:"weir"`
-	}
-	if json.Unmarshal(data, &e) != nil {
+	var p piece
+	if json.Unmarshal(data, &p) != nil {
 		return
 	}
-	if e.Weir != nil {
-		got.attempts = e.Weir.Attempts // the header left before the last of them
+	if weir := cmp.Or(p.Weir, p.Response.Weir); weir != nil {
+		got.attempts = weir.Attempts // the header left before the last of them
 	}
-	got.failed = got.failed || e.Error != nil
-	for i := range e.Choices {
-		if e.Choices[i].Delta.Content != "" {
-			got.pieces++
-		}
-	}
-	if e.Usage != nil {
-		got.usage = e.Usage
-		if e.Usage.Cost != nil {
-			got.cost = e.Usage.Cost
+	got.failed = got.failed || p.failed()
+	got.whole = got.whole || p.last()
+	got.pieces += p.words()
+	if u := p.used(); u != nil {
+		got.usage = u
+		if u.Cost != nil {
+			got.cost = u.Cost
 		}
 	}
 }

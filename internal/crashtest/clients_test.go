@@ -38,6 +38,10 @@ func (v *verdict) receipt(c *receipt) {
 	}
 	v.leaked(c, rows)
 	switch {
+	case c.counted:
+		if len(rows) > 0 {
+			v.add(untrue, "%s: %s", c, rows[0])
+		}
 	case c.whole && c.status == http.StatusOK:
 		v.answered(c, rows)
 	case c.whole || c.failed:
@@ -65,7 +69,7 @@ func (v *verdict) answered(c *receipt, rows []*row) {
 	if u := c.usage; u != nil && (u.Prompt != r.usage.InputTokens() || u.Completion != r.usage.OutputTokens() || u.Total != r.usage.TotalTokens()) {
 		v.add(untrue, "%s: told %+v: %s", c, *u, r)
 	}
-	if asked := !c.stream || c.wantUsage; c.usage == nil && (c.door == nativeDoor || reported && asked) {
+	if c.usage == nil && (c.door == nativeDoor || reported && c.tellsUsage()) {
 		v.add(untrue, "%s: told no usage: %s", c, r)
 	}
 	v.toldCost(c, rows)

@@ -194,7 +194,7 @@ func (v *verdict) estimated(r *row, s *served, truth *llm.Usage) {
 	if s.Reported != nil && r.outcome == ledger.OutcomeOK {
 		v.add(inexact, "%s: the provider says %+v, and nobody took it", r, *s)
 	}
-	if r.usage.InputTokens() <= 0 {
+	if r.usage.InputTokens() <= 0 && !slices.Contains(counting(), r.model) {
 		v.add(emptyEstimate, "%s", r)
 	}
 	got, want := r.usage.OutputTokens(), truth.OutputTokens()

@@ -142,11 +142,8 @@ func (l *load) insist(ctx context.Context, o order) {
 // that does not wait for the end.
 func (l *load) order(rng *rand.Rand) order {
 	o := order{
-		member: &l.members[rng.IntN(len(l.members))], model: choose(rng), door: nativeDoor,
+		member: &l.members[rng.IntN(len(l.members))], model: choose(rng), door: chooseDoor(rng),
 		stream: rng.IntN(100) < 60, wantUsage: rng.IntN(2) == 0, prompt: prompt(rng),
-	}
-	if rng.IntN(2) == 0 {
-		o.door = openaiDoor
 	}
 	if rng.IntN(100) < 12 {
 		o.maxTokens = 5 + rng.IntN(40)
@@ -154,8 +151,9 @@ func (l *load) order(rng *rand.Rand) order {
 	if rng.IntN(100) < 8 {
 		o.choices = 2 + rng.IntN(3)
 	}
+	o.suit(rng)
 	switch n := rng.IntN(100); {
-	case n < 8:
+	case n < 8 && o.door != countDoor:
 		o.key = fmt.Sprintf("key-%016x", rng.Uint64())
 	case n < 20 && o.stream:
 		o.leaveAfter = 1 + rng.IntN(15)

@@ -99,6 +99,11 @@ func aliases() map[string][]string {
 	}
 }
 
+// counting are the models whose tokens are counted: by their provider, for
+// nothing, and by the gateway, because theirs does not do it in those words.
+// Nothing else is asked of them.
+func counting() []string { return []string{"human/chat:tokens=2", "twin/chat:tokens=2"} }
+
 // unpriced is the one model that has no price.
 const unpriced = "house/echo:pace=2ms"
 
@@ -109,6 +114,9 @@ func models() []string {
 		if strings.Contains(d.model, "/") {
 			all[d.model] = true
 		}
+	}
+	for _, model := range counting() {
+		all[model] = true
 	}
 	for _, targets := range aliases() {
 		for _, model := range targets {
@@ -132,6 +140,9 @@ func priceOf(model string) priceList {
 		{"input": "0.1537", "output": "0.6113"},
 		{"input": "2.5003", "output": "10.0007", "cache_read": "0.2501", "reasoning": "12.0009"},
 		{"input": "0.0799", "output": "0.3201", "request": "0.000013"},
+	}
+	if slices.Contains(counting(), model) {
+		return lists[2] // a count is free, whatever a request costs
 	}
 	return lists[slices.Index(models(), model)%len(lists)]
 }

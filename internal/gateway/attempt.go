@@ -161,14 +161,17 @@ func (c *call) newAttempt() ledger.Attempt {
 		Requested: c.head.Model, Provider: t.Provider.Name(), Model: t.Model,
 		Opened: now, Arrived: c.started, Stream: c.head.Stream, Price: c.table.Price(t, now),
 	}
-	a.Bound = c.head.Units
+	a.Bound = c.head.Most
 	if !c.door.Free && a.Bound.InputTokens() == 0 {
 		a.Bound[llm.Input] = int64(len(c.body)) // a token is at least a byte
+	}
+	if c.resumed != nil && c.resumed.prefill {
+		a.Bound[llm.Input] += int64(len(c.words.text)) // to go on behind
 	}
 	if !c.door.Silent {
 		a.Bound[llm.Output] = c.maxOutput(t) * max(1, c.head.Choices)
 	}
-	a.Bound[llm.Requests] = 1
+	a.Bound[llm.Requests] = c.requests()
 	a.Hold = min(ledger.MaxCost, a.Price.Bound(&a.Bound))
 	return a
 }

@@ -20,20 +20,31 @@ const (
 	// mediaTokens stands for an image, a sound or a document: what a small
 	// image costs at the large vendors.
 	mediaTokens = 255
+	// madeTokens stands for an image that was made: a square one of medium quality
+	// (https://platform.openai.com/docs/guides/image-generation).
+	madeTokens = 1056
 )
 
 // estimate is the usage of an answer of which the provider did not give the
 // last numbers. Those that it gave are believed, as far as they go.
 func (c *call) estimate(t *tally) llm.Usage {
 	u := c.units()
-	if c.believable(t) {
+	if c.believable(t) && c.inPrice(t) {
 		u = t.usage
 	}
-	if u.InputTokens() == 0 && c.head.Units.IsZero() {
+	switch {
+	case c.head.Units.IsZero() && u.InputTokens() == 0:
 		u[llm.Input] = c.countInput()
-	}
-	if !c.head.Units.IsZero() && u.InputTokens() == 0 {
+	case c.head.Units.IsZero():
+	case u.InputTokens() == 0:
+		u[llm.Images] = min(u[llm.Images], t.usage[llm.Images])
 		return u // nothing of it is charged by tokens
+	case u[llm.Images] > 0:
+		u[llm.Images] = t.usage[llm.Images]
+		if u.OutputTokens() == 0 {
+			u[llm.Output] = madeTokens * u[llm.Images]
+		}
+		return u
 	}
 	output, reasoning := t.countOutput()
 	more := max(0, output+reasoning-u.OutputTokens())
@@ -44,16 +55,16 @@ func (c *call) estimate(t *tally) llm.Usage {
 }
 
 // units is what a request that is not for words is charged for where nobody
-// told: by characters or seconds where its model has a price for these, or none
-// at all, else by tokens.
+// told: by images, characters or seconds where its model has a price for these,
+// or none at all, else by tokens.
 func (c *call) units() llm.Usage {
-	u, price := c.head.Units, c.hold.Attempt().Price
-	for _, class := range []llm.Class{llm.Characters, llm.Milliseconds} {
+	u, price := c.head.Units, &c.hold.Attempt().Price
+	for _, class := range []llm.Class{llm.Images, llm.Characters, llm.Milliseconds} {
 		switch {
 		case u[class] == 0:
 		case price.Rates[class] > 0 || !price.Known():
 			clear(u[:llm.NumTokens])
-		default:
+		case class != llm.Images: // these are counted all the same
 			u[class] = 0
 		}
 	}

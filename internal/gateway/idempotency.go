@@ -7,6 +7,7 @@ import (
 	"crypto/cipher"
 	"encoding/json"
 	"fmt"
+	"mime"
 	"strconv"
 	"strings"
 	"time"
@@ -72,7 +73,7 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 	}
 	claim := IdempotencyClaim{
 		Scope: c.principal.Key().ID, Key: seal.Digest(header),
-		Body: seal.Digest(c.dialect.Name, string(c.door.Op), strconv.FormatBool(c.head.Stream), c.head.Model, strings.Join(c.fallbacks, " "), strconv.FormatBool(c.noRescue), fmt.Sprint(c.ownHeaders()), string(c.body)),
+		Body: seal.Digest(c.dialect.Name, string(c.door.Op), strconv.FormatBool(c.head.Stream), c.head.Model, strings.Join(c.fallbacks, " "), strconv.FormatBool(c.noRescue), fmt.Sprint(c.ownHeaders()), string(c.content())),
 	}
 	state, reply, err := c.server.idempotency.Claim(c.r.Context(), claim, idempotencyTTL)
 	if err != nil {
@@ -90,6 +91,16 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 		return false, conflict("The Idempotency-Key was used with a stream or a very large reply, which has ended; these are not replayed. Use a new key.")
 	}
 	return false, conflict("The first request with this Idempotency-Key is still running. Try again when it has ended.")
+}
+
+// content is the body, but for the boundary between the parts of a form, which
+// is another one whenever a client writes the same form again.
+func (c *call) content() []byte {
+	_, params, err := mime.ParseMediaType(c.formType())
+	if err != nil || params["boundary"] == "" {
+		return c.body
+	}
+	return bytes.ReplaceAll(c.body, []byte("--"+params["boundary"]), []byte("--"))
 }
 
 func conflict(message string) error {

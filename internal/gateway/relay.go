@@ -47,8 +47,11 @@ func (c *call) relayWhole(resp *provider.Response) error {
 	c.plan.Succeeded(c.server.now(), 0)
 	s := c.settlementOfWhole(sum)
 	c.settle(s)
-	if c.head.Stream {
+	if c.head.Stream && c.door.DecodeRequest != nil {
 		return c.streamWhole(reply, sum, &s.Usage)
+	}
+	if c.head.Stream && !c.out.withdraw() {
+		return c.streamAsCame(body, from, &s.Usage)
 	}
 	buf := c.server.encoders.Get().(*[]byte)
 	defer func() {
@@ -271,9 +274,9 @@ func (f *frameKind) note(e *llm.Event) {
 
 // forward passes a frame on as it came, but keeps back what the settlement
 // has to come before: the end marker, and the usage at the end. In some wire
-// formats the end marker has the usage in it. Behind the answer, a frame that
-// says nothing may have a usage in it that is not believed; the cost of what was
-// counted in its place stands there, too. Words are kept back only where the
+// formats the end marker has the usage in it. The end of the answer, or a frame
+// behind it that says nothing, may have a usage in it that is not believed; the
+// cost of what was counted in its place stands there, too. Words are kept back only where the
 // event that ends the answer has them and the usage, as Gemini's last one does:
 // nothing but the end of the body follows it.
 func (r *relay) forward(frame sse.Event, f frameKind) {
@@ -282,8 +285,9 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 		return
 	}
 	r.releaseHeld()
-	last := f.usage && f.finish
-	if (f.usage || f.empty) && (last || !f.content) && r.sum.whole() {
+	told := f.usage || f.finish && r.hasUsage(frame.Data)
+	last := told && f.finish
+	if (told || f.empty) && (last || !f.content) && r.sum.whole() {
 		r.held.Name, r.held.Data = bytes.Clone(frame.Name), append(r.held.Data[:0], frame.Data...)
 		r.asked = f.usageOnly && !r.call.head.IncludeUsage
 		return
@@ -297,6 +301,11 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 		return
 	}
 	r.last = append(r.last[:0], frame.Data...)
+}
+
+// hasUsage reports whether there is a usage to put the cost in, believed or not.
+func (r *relay) hasUsage(data []byte) bool {
+	return len(r.call.door.Stamp(nil, data, &llm.Final{Attempts: 2})) > len(data)
 }
 
 // follow tells the encoder of an event that went out as it came. It has to know

@@ -74,8 +74,17 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 		s.Provenance = ledger.Estimated
 		s.Usage = c.estimate(t)
 	}
-	s.Usage[llm.Requests] = 1
+	s.Usage[llm.Requests] = c.requests()
 	return s
+}
+
+// requests is how many requests an attempt is charged as, where its model has a
+// price for them.
+func (c *call) requests() int64 {
+	if c.door.Free {
+		return 0
+	}
+	return 1
 }
 
 // settlementOfWhole says how a whole answer ends.
@@ -90,27 +99,42 @@ func (c *call) settlementOfWhole(t *tally) ledger.Settlement {
 			s.Provenance = ledger.Estimated
 		}
 	}
-	s.Usage[llm.Requests] = 1
+	s.Usage[llm.Requests] = c.requests()
 	return s
 }
 
-// believeTimes and believeAtLeast say how far beyond its bound, in tokens, an
-// attempt's numbers may lie and still be taken for the provider's.
+// How far beyond its bound an attempt's numbers may lie and still be taken for
+// the provider's: so many times, or as much as these.
 const (
-	believeTimes   = 100
-	believeAtLeast = 1 << 20
+	believeTimes    = 100
+	believeTokens   = 1 << 20
+	believeSearches = 10_000
+	believeMillis   = 3_600_000
 )
 
 // believable says whether the provider gave numbers that can be true.
 func (c *call) believable(t *tally) bool {
+	if t == nil || !t.reported {
+		return false
+	}
 	bound := c.hold.Attempt().Bound
-	return t != nil && t.reported && t.usage.TotalTokens() <= max(believeAtLeast, believeTimes*bound.TotalTokens())
+	return t.usage.TotalTokens() <= max(believeTokens, believeTimes*bound.TotalTokens()) &&
+		t.usage[llm.Searches] <= believeSearches &&
+		t.usage[llm.Milliseconds] <= max(believeMillis, believeTimes*bound[llm.Milliseconds])
 }
 
 // lastWord says whether the provider's numbers are all there, and so no
 // estimate.
 func (c *call) lastWord(t *tally) bool {
-	return c.believable(t) && !t.partial && !t.halfTold()
+	return c.believable(t) && c.inPrice(t) && !t.partial && !t.halfTold()
+}
+
+// inPrice says whether the provider's numbers are of something that its model
+// has a price for. Some tell seconds where the price is of tokens, or the other
+// way round, which would be for nothing. No numbers but zeros are its own word.
+func (c *call) inPrice(t *tally) bool {
+	price, units := &c.hold.Attempt().Price, c.units()
+	return t.usage.IsZero() || price.Cost(&t.usage) > 0 || price.Cost(&units) == 0
 }
 
 // abandonHold settles what a defect has left open, so that no hold outlives

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"sync"
 	"time"
@@ -135,6 +137,19 @@ func (s *clientStream) fail(e *llm.Error) bool {
 	return true
 }
 
+// withdraw gives the answer up to be sent whole, and reports whether nothing of a
+// stream has gone out. Some models leave the wish for a stream unheard
+// (https://platform.openai.com/docs/api-reference/audio/createTranscription).
+func (s *clientStream) withdraw() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.begun {
+		s.closed = true
+		s.silent.Stop()
+	}
+	return !s.begun
+}
+
 // close ends the keep-alives and gives the connection back without a deadline.
 func (s *clientStream) close() {
 	if s == nil {
@@ -147,4 +162,18 @@ func (s *clientStream) close() {
 	if s.begun {
 		_ = s.control.SetWriteDeadline(noDeadline)
 	}
+}
+
+// streamAsCame answers a stream's request, of which comments have gone out, with
+// a whole answer that nobody translates: as one event, if it is JSON.
+func (c *call) streamAsCame(body []byte, from *dialect.Operation, usage *llm.Usage) error {
+	var line bytes.Buffer // without line breaks
+	if json.Compact(&line, body) != nil {
+		c.out.fail(&llm.Error{Code: llm.CodeProviderError, Message: "The model gives no streams, and what it gave cannot be sent as one. Ask without a stream."})
+		return nil
+	}
+	c.idem.streamed(c)
+	data := from.Stamp(nil, line.Bytes(), c.final(&tally{}, usage))
+	c.out.write(append(c.door.Framing.Append(nil, "", data), c.door.EndMarker...))
+	return nil
 }

@@ -31,10 +31,12 @@ type Head struct {
 	Choices      int64  // how many answers are asked for; at least 1
 	IncludeUsage bool   // the client of a stream asked for its usage
 	Base64       bool   // the client asked for vectors in base64
-	// Units is what of the request itself is charged for and is not text: the
-	// images that are asked for, the characters to be spoken; of a recording the
-	// most that it can be.
+	// Units is what a request that is not for words is charged for where nobody
+	// tells: the images that are asked for, the characters to be spoken, the
+	// length of a recording, and what these are in tokens. Zero for words.
 	Units Usage
+	// Most is the most that it can be of each, whoever counts.
+	Most Usage
 
 	ModelSpan         Span // the value of the model field, quotes included
 	StreamOptionsSpan Span // the value of the stream-options field

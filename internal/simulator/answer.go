@@ -42,11 +42,11 @@ func newAnswer(s *spec, req *llm.Request, h uint64, f *fault, silent bool) *answ
 	if a.prompt == unset {
 		a.prompt = promptTokens(req)
 	}
-	a.cached = min(s.cached, a.prompt)
-	if silent {
+	if silent { // no wire format tells of a cache for these
 		a.choices = 0
 		return a
 	}
+	a.cached = min(s.cached, a.prompt)
 	a.think(s)
 	a.speak(s, req)
 	a.resume(toContinue(s, req))

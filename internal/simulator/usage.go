@@ -39,11 +39,14 @@ var usagePaths = [][]string{
 	{"usageMetadata"},     // Gemini's
 	{"prompt_eval_count"}, // Ollama's
 	{"eval_count"},
+	{"meta", "billed_units"}, // Cohere's embeddings
+	{"inputTextTokenCount"},  // Bedrock's embeddings
 }
 
 // usageMembers are the last names of those paths, as they stand in JSON text.
 var usageMembers = [][]byte{
 	[]byte(`"usage":`), []byte(`"usageMetadata":`), []byte(`"prompt_eval_count":`), []byte(`"eval_count":`),
+	[]byte(`"billed_units":`), []byte(`"inputTextTokenCount":`),
 }
 
 // tellsUsage reports whether the end of a stream, as an encoder writes it,

@@ -17,19 +17,30 @@ import (
 const (
 	// maxImages is the documented limit of n.
 	maxImages = 10
-	// imageTokens is more than any model counts for an image that it is given.
-	imageTokens = 16 << 10
+	// imageTokens is what a model counts for an image that it is given, as a rule;
+	// mostImageTokens is more than any does.
+	imageTokens     = 600
+	mostImageTokens = 16 << 10
 	// tokensPerSecond is what the models that count sound in tokens take a
-	// second of it for.
+	// second of it for, and twice that more than any does.
 	tokensPerSecond = 10
 	// spokenTokens are those of a thousand characters that are read out: 15 of
-	// them a second, and 21 tokens a second.
-	spokenTokens = 1400
+	// them a second, and 21 tokens a second. Nobody takes a second for each of
+	// them, and mostPause for what is around.
+	spokenTokens     = 1400
+	mostSpokenTokens = 21_000
+	mostPause        = 420
+	// aroundPrompt is more than any model counts in tokens beside the prompt
+	// itself.
+	aroundPrompt = 100
+	// moreMillis is how much longer a recording may be found than it says: vendors
+	// round up to seconds, and codecs add silence.
+	moreMillis = 2000
 )
 
 var (
 	imageFields  = rawjson.Names{"model", "prompt", "n", "stream", "size", "quality"}
-	speechFields = rawjson.Names{"model", "input", "voice", "instructions", "stream_format", "response_format"}
+	speechFields = rawjson.Names{"model", "input", "instructions", "voice", "stream_format", "response_format"}
 )
 
 // ScanImage is Scan for a request for images.
@@ -59,7 +70,8 @@ func ScanImage(body []byte, _ *http.Request) (llm.Head, error) {
 	if err != nil {
 		return llm.Head{}, err
 	}
-	h.Units[llm.Images], h.Units[llm.Input] = h.Choices, int64(len(prompt))
+	h.Units[llm.Images], h.Units[llm.Input] = h.Choices, tokensOf(prompt)
+	h.Most[llm.Images], h.Most[llm.Input] = h.Choices, int64(len(prompt)+aroundPrompt)
 	return h, nil
 }
 
@@ -71,8 +83,10 @@ func ScanImageEdit(body []byte, r *http.Request) (llm.Head, error) {
 		case p.isFile:
 			images++
 			h.Units[llm.ImageIn] += imageTokens
+			h.Most[llm.ImageIn] += mostImageTokens
 		case p.name == "prompt":
-			h.Units[llm.Input] += int64(len(content))
+			h.Units[llm.Input] += tokensOf(string(content))
+			h.Most[llm.Input] += int64(len(content))
 		case p.name == "n":
 			h.Choices, err = parse.Int(content, "n", 1, maxImages)
 		}
@@ -81,7 +95,8 @@ func ScanImageEdit(body []byte, r *http.Request) (llm.Head, error) {
 	if err == nil && images == 0 {
 		err = llm.Invalid("image", "The form needs an image, as a file.")
 	}
-	h.Units[llm.Images] = h.Choices
+	h.Units[llm.Images], h.Most[llm.Images] = h.Choices, h.Choices
+	h.Most[llm.Input] += aroundPrompt
 	return h, err
 }
 
@@ -92,7 +107,7 @@ func ScanSpeech(body []byte, _ *http.Request) (llm.Head, error) {
 	if err != nil {
 		return h, err
 	}
-	text, how := "", ""
+	text, manner := "", ""
 	err = parse.Members(body, speechFields, "", func(m rawjson.Member) (err error) {
 		switch {
 		case m.Is("model"):
@@ -100,7 +115,7 @@ func ScanSpeech(body []byte, _ *http.Request) (llm.Head, error) {
 		case m.Is("input"):
 			text, err = parse.String(m.Value, "input")
 		case m.Is("instructions") && rawjson.Present(m.Value):
-			how, err = parse.String(m.Value, "instructions")
+			manner, err = parse.String(m.Value, "instructions")
 		case m.Is("stream_format"):
 			h.Stream = rawjson.Text(m.Value) == "sse"
 		}
@@ -113,10 +128,15 @@ func ScanSpeech(body []byte, _ *http.Request) (llm.Head, error) {
 		return llm.Head{}, err
 	}
 	n := int64(utf8.RuneCountInString(text))
-	h.Units[llm.Characters], h.Units[llm.Input] = n, (n+int64(utf8.RuneCountInString(how))+3)/4
+	h.Units[llm.Characters], h.Units[llm.Input] = n, tokensOf(text)+tokensOf(manner)
 	h.Units[llm.AudioOut] = (n*spokenTokens + 999) / 1000
+	h.Most[llm.Characters], h.Most[llm.Input] = n, int64(len(text)+len(manner)+aroundPrompt)
+	h.Most[llm.AudioOut] = n*mostSpokenTokens/1000 + mostPause
 	return h, nil
 }
+
+// tokensOf is about how many tokens a text is.
+func tokensOf(text string) int64 { return int64(utf8.RuneCountInString(text)+3) / 4 }
 
 // ScanTranscription is Scan for a form with a recording that is to be written
 // down.
@@ -128,7 +148,8 @@ func ScanTranscription(body []byte, r *http.Request) (llm.Head, error) {
 			there = true
 			h.Units[llm.Milliseconds] = milliseconds(content)
 		case "prompt":
-			h.Units[llm.Input] += int64(len(content))
+			h.Units[llm.Input] += tokensOf(string(content))
+			h.Most[llm.Input] += int64(len(content))
 		}
 		return nil
 	})
@@ -136,6 +157,9 @@ func ScanTranscription(body []byte, r *http.Request) (llm.Head, error) {
 		err = llm.Invalid("file", "The form needs a recording, as its file.")
 	}
 	h.Units[llm.AudioIn] = (h.Units[llm.Milliseconds]*tokensPerSecond + 999) / 1000
+	h.Most[llm.Milliseconds] = h.Units[llm.Milliseconds] + moreMillis
+	h.Most[llm.AudioIn] = 2 * h.Most[llm.Milliseconds] * tokensPerSecond / 1000
+	h.Most[llm.Input] += aroundPrompt
 	return h, err
 }
 
@@ -167,15 +191,18 @@ func DecodeTranscript(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	return r, nil
 }
 
+// transcriptUsage reads what was used. A transcript by speakers has a duration
+// beside its tokens, which alone are charged.
 func transcriptUsage(body []byte, q *llm.Quirks) (u llm.Usage, reported bool) {
 	usage := rawjson.Get(body, "usage")
-	for _, length := range [][]byte{rawjson.Get(usage, "seconds"), rawjson.Get(body, "duration")} {
-		if ms, ok := millisOf(length); ok {
-			u[llm.Milliseconds] = ms
-			return u, true
-		}
+	if u[llm.Milliseconds], reported = millisOf(rawjson.Get(usage, "seconds")); reported {
+		return u, true
 	}
-	return DecodeUsage(mediaUsage(usage), q)
+	if told, ok := DecodeUsage(mediaUsage(usage), q); ok {
+		return told, true
+	}
+	u[llm.Milliseconds], reported = millisOf(rawjson.Get(body, "duration"))
+	return u, reported
 }
 
 // millisOf reads a number of seconds, which may have a fraction and may be a

@@ -19,8 +19,8 @@ type MediaDecoder struct {
 // NewMediaDecoder decodes one stream.
 func NewMediaDecoder(q *llm.Quirks) *MediaDecoder { return &MediaDecoder{quirks: q} }
 
-// Decode appends the events of one frame: pieces, which nobody looks into, and
-// at the end what was used.
+// Decode appends the events of one frame: pieces, of which only words are looked
+// into, and at the end what was used.
 func (d *MediaDecoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
 	if string(frame.Data) == "[DONE]" {
 		return append(dst, llm.Event{Kind: llm.EventDone}), nil
@@ -31,6 +31,9 @@ func (d *MediaDecoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, er
 	kind := rawjson.Text(rawjson.Get(frame.Data, "type"))
 	if kind == "error" || rawjson.Present(rawjson.Get(frame.Data, "error")) {
 		return dst, explain.Reported(frame.Data)
+	}
+	if kind == "transcript.text.delta" { // its words are counted, should nobody tell what they cost
+		return append(dst, llm.Event{Kind: llm.EventText, Text: rawjson.Text(rawjson.Get(frame.Data, "delta"))}), nil
 	}
 	if !strings.HasSuffix(kind, ".completed") && !strings.HasSuffix(kind, ".done") {
 		return append(dst, llm.Event{Kind: llm.EventOther, Raw: frame.Data, RawOf: Name}), nil
