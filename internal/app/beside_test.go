@@ -30,9 +30,15 @@ func besides() []beside {
 		{path: "/v1beta/models/{model}:batchEmbedContents", good: `{"requests":[{"model":"models/%s","content":{"parts":[{"text":"A weir"}]}}]}`, bad: `{"x":"%s"}`, models: []string{
 			"gemini-house/chat", "openai-house/chat",
 		}},
+		{path: "/v1beta/models/{model}:embedContent", good: `{"model":"models/%s","content":{"parts":[{"text":"A weir"}]}}`, bad: `{"x":"%s"}`, models: []string{
+			"gemini-house/chat", "bedrock-house/chat",
+		}},
 		{path: "/v1beta/models/{model}:countTokens", good: `{"contents":[{"parts":[{"text":"A weir"}]}],"x":"%s"}`, bad: `[%q]`, models: []string{"gemini-house/chat"}},
 		{path: "/v1/models/{model}:batchEmbedContents", good: `{"requests":[{"model":"models/%s","content":{"parts":[{"text":"A weir"}]}}]}`, bad: `{"x":"%s"}`, models: []string{
 			"gemini-house/chat", "openai-house/chat",
+		}},
+		{path: "/v1/models/{model}:embedContent", good: `{"model":"models/%s","content":{"parts":[{"text":"A weir"}]}}`, bad: `{"x":"%s"}`, models: []string{
+			"gemini-house/chat", "bedrock-house/chat",
 		}},
 		{path: "/v1/models/{model}:countTokens", good: `{"contents":[{"parts":[{"text":"A weir"}]}],"x":"%s"}`, bad: `[%q]`, models: []string{"gemini-house/chat"}},
 		{path: "/v1/messages/count_tokens", good: `{"model":"%s","messages":[{"role":"user","content":"A weir"}]}`, bad: `["%s"]`, models: []string{"anthropic-house/chat"}},

@@ -3,6 +3,7 @@ package app_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,5 +107,34 @@ func TestNoEmbeddings(t *testing.T) {
 	r := h.do(vendorEmbed(`{"model":"house/chat","input":"Hello"}`))
 	if r.status != http.StatusBadRequest || !strings.Contains(r.body, "does not offer embeddings") {
 		t.Errorf("status %d, %s", r.status, r.body)
+	}
+}
+
+// TestEmbedContent asks at Gemini's door for one vector, which is the same as
+// that of several.
+func TestEmbedContent(t *testing.T) {
+	t.Parallel()
+	for name, prefix := range embedders {
+		up := newUpstream(t)
+		h := open(t, setup{yaml: dialectYAML(name, up.url+prefix)})
+		const content = `"content":{"parts":[{"text":"Hello"}]},"outputDimensionality":3`
+		var one struct {
+			Embedding     struct{ Values []float32 }
+			UsageMetadata struct {
+				Prompt int64       `json:"promptTokenCount"`
+				Cost   json.Number `json:"cost"`
+			}
+		}
+		var many struct{ Embeddings []struct{ Values []float32 } }
+		first := h.do(ask{path: "/v1beta/models/house/chat:embedContent", body: `{"model":"models/house/chat",` + content + `}`})
+		second := h.do(ask{path: "/v1beta/models/house/chat:batchEmbedContents", body: `{"requests":[{"model":"models/house/chat",` + content + `}]}`})
+		if json.Unmarshal([]byte(first.body), &one) != nil || json.Unmarshal([]byte(second.body), &many) != nil || len(many.Embeddings) != 1 ||
+			len(one.Embedding.Values) != 3 || !slices.Equal(one.Embedding.Values, many.Embeddings[0].Values) || one.UsageMetadata.Prompt == 0 || one.UsageMetadata.Cost == "" {
+			t.Errorf("%s: %s, %s", name, first.body, second.body)
+		}
+		wrong := h.do(ask{path: "/v1beta/models/house/chat:embedContent", body: `{"content":{"parts":[{"inlineData":{}}]}}`})
+		if wrong.status != http.StatusBadRequest || !strings.Contains(wrong.body, "content.parts[0]") || strings.Contains(wrong.body, "requests") {
+			t.Errorf("%s: status %d, %s", name, wrong.status, wrong.body)
+		}
 	}
 }

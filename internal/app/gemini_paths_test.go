@@ -32,7 +32,7 @@ func TestGeminiPaths(t *testing.T) {
 func TestGeminiMethods(t *testing.T) {
 	t.Parallel()
 	h, _ := openHoused(t)
-	for _, target := range []string{"house/echo:embedContent", "house/echo:predict", "house/echo"} {
+	for _, target := range []string{"house/echo:generateAnswer", "house/echo:predict", "house/echo"} {
 		r := h.do(ask{path: "/v1beta/models/" + target, body: `{}`})
 		if r.status != http.StatusNotFound {
 			t.Errorf("%s: got %d, %s; want 404", target, r.status, r.body)

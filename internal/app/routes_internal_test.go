@@ -144,7 +144,7 @@ func documented(pattern string) []string {
 	if method == "post" && strings.HasSuffix(path, "/{model}") { // Google's methods stand behind the model's name
 		methods := []string{":generateContent", ":streamGenerateContent"}
 		if !strings.Contains(path, "/publishers/") { // Vertex AI's paths take chat alone
-			methods = append(methods, gemini.CountSuffix, gemini.EmbedSuffix)
+			methods = append(methods, gemini.CountSuffix, gemini.EmbedOneSuffix, gemini.EmbedSuffix)
 		}
 		for i := range methods {
 			methods[i] = method + " " + path + methods[i]

@@ -134,6 +134,14 @@ func geminiOthers() []*Operation {
 		Splice:        gemini.SpliceEmbed,
 		DecodeReply:   gemini.DecodeVectors,
 		Stamp:         gemini.Stamp,
+	}, { // one by one, at the door alone
+		Op:            llm.OpEmbed,
+		Silent:        true,
+		Routes:        []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"},
+		Suffix:        gemini.EmbedOneSuffix,
+		Scan:          gemini.ScanEmbedOne,
+		DecodeRequest: gemini.DecodeEmbedOne,
+		EncodeReply:   gemini.EncodeVector,
 	}}
 }
 

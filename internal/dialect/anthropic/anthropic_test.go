@@ -432,3 +432,14 @@ func checkFrames(t *testing.T, out []byte) {
 		t.Fatalf("%q is no whole event, or %d blocks are open", r.Rest(), open)
 	}
 }
+
+// TestSpeed refuses the answers whose price nobody here knows.
+func TestSpeed(t *testing.T) {
+	t.Parallel()
+	for speed, param := range map[string]string{`"fast"`: "speed", `5`: "speed", `"standard"`: "", `null`: ""} {
+		_, err := anthropic.Scan([]byte(`{"model":"claude","max_tokens":5,"messages":[],"speed":`+speed+`}`), nil)
+		if err == nil && param != "" || err != nil && llm.AsError(err).Param != param {
+			t.Errorf("speed %s: %v, want an error about %q", speed, err, param)
+		}
+	}
+}

@@ -49,6 +49,10 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 		return nil
 	}
 	switch string(m.Key()) {
+	case "speed": // https://platform.claude.com/docs/en/build-with-claude/fast-mode
+		if rawjson.Text(m.Value) != "standard" {
+			err = llm.Invalid("speed", `The speed must be "standard": faster answers have prices that are not known here.`)
+		}
 	case "stream":
 		h.Stream, err = parse.Bool(m.Value, "stream")
 	case "max_tokens": // a cap of 0 asks for nothing but to fill the prompt cache

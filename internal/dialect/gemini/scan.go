@@ -84,7 +84,7 @@ func scanPath(h *llm.Head, r *http.Request) error {
 func noSuchMethod(r *http.Request) *llm.Error {
 	rest := ""
 	if r.PathValue("publisher") == "" {
-		rest = ", " + CountSuffix + ", " + EmbedSuffix
+		rest = ", " + CountSuffix + ", " + EmbedOneSuffix + ", " + EmbedSuffix
 	}
 	return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such method. Post to models/{model} with one of these behind it: " +
 		":generateContent, :streamGenerateContent?alt=sse" + rest + "."}

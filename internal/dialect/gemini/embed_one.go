@@ -1,0 +1,58 @@
+package gemini
+
+import (
+	"net/http"
+	"strings"
+
+	"weir/internal/dialect/compose"
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// EmbedOneSuffix is what the path of a request for one embedding ends with
+// (https://ai.google.dev/api/embeddings#method:-models.embedcontent). Providers are
+// asked for it by EmbedSuffix.
+const EmbedOneSuffix = ":embedContent"
+
+// ScanEmbedOne is Scan for a request for one embedding.
+func ScanEmbedOne(body []byte, r *http.Request) (llm.Head, error) {
+	h, err := parse.Body(body, complaint, "with content")
+	if err != nil {
+		return h, err
+	}
+	if h.Model = strings.TrimSuffix(r.PathValue("target"), EmbedOneSuffix); h.Model == "" {
+		return llm.Head{}, llm.Invalid("model", "The address names no model: models/{model}"+EmbedOneSuffix+".")
+	}
+	return h, scanOne(&h, body)
+}
+
+// firstRequest is where the one request stands among several.
+const firstRequest = "requests[0]."
+
+// DecodeEmbedOne is DecodeRequest for a request for one embedding.
+func DecodeEmbedOne(body []byte) (*llm.Request, error) {
+	r, err := DecodeEmbed(append(append([]byte(`{"requests":[`), body...), "]}"...))
+	if err == nil {
+		return r, nil
+	}
+	e := *llm.AsError(err)
+	e.Param = strings.TrimPrefix(e.Param, firstRequest)
+	e.Message = strings.ReplaceAll(e.Message, firstRequest, "")
+	return nil, &e
+}
+
+// EncodeVector is EncodeReply for one embedding.
+func EncodeVector(dst []byte, r *llm.Reply) []byte {
+	if len(r.Vectors) == 0 {
+		return append(dst, `{"embedding":{}}`...)
+	}
+	one := compose.Vectors(nil, r.Vectors[:1], `{"values":`, "}")
+	dst = append(append(dst, `{"embedding":`...), one[1:len(one)-1]...)
+	dst = rawjson.AppendCount(dst, `,"usageMetadata":{"promptTokenCount":`, r.Usage.InputTokens())
+	dst = rawjson.AppendCount(dst, `,"totalTokenCount":`, r.Usage.InputTokens())
+	if r.Cost != nil {
+		dst = r.Cost.AppendText(append(dst, `,"cost":`...))
+	}
+	return append(dst, "}}"...)
+}
