@@ -10,8 +10,6 @@ import (
 	"weir/internal/rawjson"
 )
 
-var embedFields = rawjson.Names{"model", "texts", "embedding_types", "output_dimension"}
-
 // inputType is what the format wants to know of the texts, and others never
 // say: to be searched, in which every use but a query's is well served.
 const inputType = "search_document"
@@ -20,37 +18,14 @@ const inputType = "search_document"
 // (https://docs.cohere.com/reference/embed).
 func EmbedPath(string, bool) string { return "/embed" }
 
+// embedding is where a request for embeddings says what.
+var embedding = parse.Embedding{Format: Name, Texts: "texts", Dimensions: "output_dimension"}
+
 // ScanEmbed is Scan for a request for embeddings.
-func ScanEmbed(body []byte, _ *http.Request) (llm.Head, error) {
-	h, err := parse.Body(body, "We could not parse the JSON body of your request", "with a model and texts")
-	if err != nil {
-		return h, err
-	}
-	err = parse.Members(body, embedFields, "", func(m rawjson.Member) error {
-		if m.Is("model") {
-			return parse.Model(&h, m)
-		}
-		return nil
-	})
-	if err != nil {
-		return llm.Head{}, err
-	}
-	return h, nil
-}
+func ScanEmbed(body []byte, _ *http.Request) (llm.Head, error) { return embedding.Scan(body) }
 
 // DecodeEmbed is DecodeRequest for a request for embeddings.
-func DecodeEmbed(body []byte) (*llm.Request, error) {
-	r := &llm.Request{ExtraOf: Name, Embedding: &llm.Embedding{}}
-	var err error
-	if r.Embedding.Texts, err = parse.Texts(rawjson.Get(body, "texts"), "texts"); err != nil {
-		return nil, err
-	}
-	r.Model = rawjson.Text(rawjson.Get(body, "model"))
-	if v := rawjson.Get(body, "output_dimension"); rawjson.Present(v) {
-		r.Embedding.Dimensions, err = parse.Pointer(parse.Int(v, "output_dimension", 1, maxCount))
-	}
-	return r, err
-}
+func DecodeEmbed(body []byte) (*llm.Request, error) { return embedding.Decode(body) }
 
 // EncodeEmbed is EncodeRequest for a request for embeddings.
 func EncodeEmbed(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {

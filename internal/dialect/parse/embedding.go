@@ -38,6 +38,45 @@ func Texts(v []byte, name string) ([]string, error) {
 	return texts, nil
 }
 
+// Embedding is where the requests for embeddings of a wire format say what, by
+// the names of members beside "model".
+type Embedding struct {
+	Format            string // the name of the wire format
+	Texts, Dimensions string
+}
+
+// Scan validates a body and reads its head.
+func (e *Embedding) Scan(body []byte) (llm.Head, error) {
+	h, err := Body(body, "We could not parse the JSON body of your request", "with a model and "+e.Texts)
+	if err != nil {
+		return h, err
+	}
+	err = Members(body, rawjson.Names{"model", e.Texts, e.Dimensions}, "", func(m rawjson.Member) error {
+		if m.Is("model") {
+			return Model(&h, m)
+		}
+		return nil
+	})
+	if err != nil {
+		return llm.Head{}, err
+	}
+	return h, nil
+}
+
+// Decode builds the tree of a body that passed Scan.
+func (e *Embedding) Decode(body []byte) (*llm.Request, error) {
+	r := &llm.Request{ExtraOf: e.Format, Embedding: &llm.Embedding{}}
+	var err error
+	if r.Embedding.Texts, err = Texts(rawjson.Get(body, e.Texts), e.Texts); err != nil {
+		return nil, err
+	}
+	r.Model = rawjson.Text(rawjson.Get(body, "model"))
+	if v := rawjson.Get(body, e.Dimensions); rawjson.Present(v) {
+		r.Embedding.Dimensions, err = Pointer(Int(v, e.Dimensions, 1, MaxCount))
+	}
+	return r, err
+}
+
 var errNoVectors = errors.New("the reply has no vectors")
 
 // Vectors reads an array of vectors of numbers. To read one that is wrapped in
