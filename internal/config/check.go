@@ -315,6 +315,9 @@ func (l *loader) checkAliases(c *Config) {
 		if strings.Contains(name, "/") || !isModelName(name) {
 			l.report(path, "an alias is one word without a slash, not %s", strconv.Quote(clip(name, maxQuote)))
 		}
+		if at := strings.IndexByte(name, '*'); at >= 0 && at < len(name)-1 {
+			l.report(path, "an asterisk stands for the rest of a name, so it comes last, as in `claude-*`, not in %s", ticks(name))
+		}
 		if len(a.Targets) == 0 {
 			l.report(path, "the alias %s needs `targets`, such as [openai/gpt-5-mini]", ticks(name))
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -50,6 +51,23 @@ func (t *Table) resolve(a *Alias) (*alias, error) {
 		out.total += weight
 	}
 	return out, nil
+}
+
+// alias is the one of that name, or else the longest with an asterisk in the
+// place of its end; nil for none. Full names are no aliases.
+func (t *Table) alias(model string) *alias {
+	if a, ok := t.aliases[model]; ok || strings.Contains(model, "/") {
+		return a
+	}
+	var found *alias
+	longest := -1
+	for name, a := range t.aliases {
+		prefix, open := strings.CutSuffix(name, "*")
+		if open && len(prefix) > longest && strings.HasPrefix(model, prefix) {
+			found, longest = a, len(prefix)
+		}
+	}
+	return found
 }
 
 // order appends the targets in the order in which one request tries them.
@@ -113,6 +131,6 @@ func (h *Health) latencyOf(t *Target) time.Duration {
 // Rescues reports whether an answer to a request for that model, or for any
 // model with fallbacks of its own, is continued elsewhere when it dies.
 func (t *Table) Rescues(model string) bool {
-	a, ok := t.aliases[model]
-	return !ok || !a.noRescue
+	a := t.alias(model)
+	return a == nil || !a.noRescue
 }

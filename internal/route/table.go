@@ -116,12 +116,14 @@ func (t *Table) Close() {
 // none.
 func (t *Table) DefaultModel() string { return t.defaultModel }
 
-// Targets appends to dst who can answer for the model, in order. At a vendor's
+// Targets appends to dst who can answer for the model, in order. An alias that
+// ends with an asterisk is one for all names that begin as it does, of several
+// the longest. At a vendor's
 // door, which is the name of its provider, a name without a slash is an alias,
 // else that vendor's model, else that of the one provider that lists it. The
 // error is a *llm.Error.
 func (t *Table) Targets(dst []Target, model, door string) ([]Target, error) {
-	if a, ok := t.aliases[model]; ok {
+	if a := t.alias(model); a != nil {
 		return a.order(dst, t.health), nil
 	}
 	if strings.Contains(model, "/") {

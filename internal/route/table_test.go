@@ -181,3 +181,33 @@ func TestOneNameOfAModel(t *testing.T) {
 		t.Error("g/models/: got a target, want none")
 	}
 }
+
+// TestOpenAliases is an alias for all names that begin alike.
+func TestOpenAliases(t *testing.T) {
+	t.Parallel()
+	table, err := newTable(t, func(o *route.Options) {
+		o.Aliases = map[string]route.Alias{
+			"claude-*":       {Targets: []string{"a/any"}},
+			"claude-haiku-*": {Targets: []string{"a/small"}, NoRescue: true},
+			"claude-haiku-1": {Targets: []string{"a/one"}},
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for model, want := range map[string]string{
+		"claude-opus-4-8": "a/any", "claude-": "a/any", "claude-haiku-4-5": "a/small", "claude-haiku-1": "a/one",
+		"gpt-5": "", "a/claude-x": "a/claude-x",
+	} {
+		got, err := table.Targets(nil, model, "")
+		switch {
+		case want == "" && err == nil:
+			t.Errorf("%s: got %s, want an error", model, got[0].FullName())
+		case want != "" && (err != nil || got[0].FullName() != want):
+			t.Errorf("%s: got %v, %v, want %s", model, got, err, want)
+		}
+	}
+	if table.Rescues("claude-haiku-4-5") || !table.Rescues("claude-opus-4-8") {
+		t.Error("the options of an open alias do not count")
+	}
+}
