@@ -122,10 +122,7 @@ func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provid
 			continue
 		}
 		o := e.Options(f.dialect)
-		o.APIKeys, o.BaseURL = found.APIKeys, found.BaseURL
-		if found.Moved {
-			o.Also = nil
-		}
+		found.Into(&o)
 		named[e.Name], ambient[e.Name] = true, found.Ambient
 		all = append(all, o)
 	}
@@ -149,10 +146,7 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 	if e := catalogue.Speaking(p.Name, p.Dialect); e != nil {
 		found := e.FromEnv(f.options.Getenv)
 		o = e.Options(f.dialect)
-		o.APIKeys, o.BaseURL = found.APIKeys, cmp.Or(found.BaseURL, o.BaseURL)
-		if found.Moved {
-			o.Also = nil
-		}
+		found.Into(&o)
 		if o.BaseURL == "" && p.BaseURL == "" {
 			return o, fmt.Errorf("providers.%s.base_url: missing; set it, or %s in the environment", p.Name, strings.Join(found.Missing, " and "))
 		}

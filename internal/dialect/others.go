@@ -4,6 +4,7 @@ import (
 	"weir/internal/dialect/anthropic"
 	"weir/internal/dialect/bedrock"
 	"weir/internal/dialect/cohere"
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/gemini"
 	"weir/internal/dialect/ollama"
 	"weir/internal/dialect/openai"
@@ -22,7 +23,7 @@ func openaiOthers() []*Operation {
 		EncodeReply:   openai.EncodeVectors,
 		Path:          openai.EmbedPath,
 		EncodeRequest: openai.EncodeEmbed,
-		Splice:        openai.SpliceModel,
+		Splice:        compose.SpliceModel,
 		DecodeReply:   openai.DecodeVectors,
 		Stamp:         openai.Stamp,
 	}, {
@@ -33,7 +34,7 @@ func openaiOthers() []*Operation {
 		Scan:        openai.ScanImage,
 		NewEncoder:  func(m llm.Meta) Encoder { return openai.NewMediaEncoder(m) },
 		Path:        at("/images/generations"),
-		Splice:      openai.SpliceModel,
+		Splice:      compose.SpliceModel,
 		DecodeReply: openai.DecodeImages,
 		NewDecoder:  func(q *llm.Quirks) Decoder { return openai.NewMediaDecoder(q) },
 		Stamp:       openai.Stamp,
@@ -60,7 +61,7 @@ func openaiOthers() []*Operation {
 		Scan:        openai.ScanSpeech,
 		NewEncoder:  func(m llm.Meta) Encoder { return openai.NewMediaEncoder(m) },
 		Path:        at("/audio/speech"),
-		Splice:      openai.SpliceModel,
+		Splice:      compose.SpliceModel,
 		DecodeReply: openai.DecodeSound,
 		NewDecoder:  func(q *llm.Quirks) Decoder { return openai.NewMediaDecoder(q) },
 		Stamp:       openai.Stamp,
@@ -98,7 +99,7 @@ func anthropicOthers() []*Operation {
 		DecodeRequest: anthropic.DecodeRequest,
 		EncodeReply:   anthropic.EncodeCount,
 		Path:          anthropic.CountPath,
-		Splice:        anthropic.SpliceModel,
+		Splice:        compose.SpliceModel,
 		DecodeReply:   anthropic.DecodeCount,
 		Stamp:         unstamped,
 	}}

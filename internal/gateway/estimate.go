@@ -32,26 +32,40 @@ func (c *call) estimate(t *tally) llm.Usage {
 	if c.believable(t) && c.inPrice(t) {
 		u = t.usage
 	}
-	switch {
-	case c.head.Units.IsZero() && u.InputTokens() == 0:
+	if !c.head.Units.IsZero() {
+		c.estimateUnits(&u, t)
+		return u
+	}
+	if u.InputTokens() == 0 {
 		u[llm.Input] = c.countInput()
-	case c.head.Units.IsZero():
-	case u.InputTokens() == 0:
+	}
+	addCounted(&u, t)
+	return u
+}
+
+// estimateUnits completes the usage of a request that is not for words by what
+// there is of its answer.
+func (c *call) estimateUnits(u *llm.Usage, t *tally) {
+	switch {
+	case u.InputTokens() == 0: // nothing of it is charged by tokens
 		u[llm.Images] = min(u[llm.Images], t.usage[llm.Images])
-		return u // nothing of it is charged by tokens
 	case u[llm.Images] > 0:
 		u[llm.Images] = t.usage[llm.Images]
 		if u.OutputTokens() == 0 {
 			u[llm.Output] = madeTokens * u[llm.Images]
 		}
-		return u
+	default:
+		addCounted(u, t)
 	}
+}
+
+// addCounted adds what was counted of the words beyond what was told of them.
+func addCounted(u *llm.Usage, t *tally) {
 	output, reasoning := t.countOutput()
 	more := max(0, output+reasoning-u.OutputTokens())
 	thought := min(more, max(0, reasoning-u[llm.Reasoning]))
 	u[llm.Reasoning] += thought
 	u[llm.Output] += more - thought
-	return u
 }
 
 // units is what a request that is not for words is charged for where nobody

@@ -133,6 +133,9 @@ func (c *call) lastWord(t *tally) bool {
 // has a price for. Some tell seconds where the price is of tokens, or the other
 // way round, which would be for nothing. No numbers but zeros are its own word.
 func (c *call) inPrice(t *tally) bool {
+	if c.head.Units.IsZero() {
+		return true
+	}
 	price, units := &c.hold.Attempt().Price, c.units()
 	return t.usage.IsZero() || price.Cost(&t.usage) > 0 || price.Cost(&units) == 0
 }

@@ -1,5 +1,7 @@
 package llm
 
+import "slices"
+
 // Quirks says, as data, how a provider departs from the wire format that it
 // otherwise speaks. The zero value departs in nothing.
 type Quirks struct {
@@ -27,4 +29,16 @@ type Quirks struct {
 	// message is continued behind that message, "no" where it is not, and empty
 	// where it is as the wire format's vendor does.
 	Prefill string `json:"prefill,omitempty"`
+}
+
+// NameOf is what the provider calls a top-level field of a request; empty for one
+// that it refuses.
+func (q *Quirks) NameOf(field string) string {
+	if slices.Contains(q.Drop, field) {
+		return ""
+	}
+	if other, ok := q.Rename[field]; ok {
+		return other
+	}
+	return field
 }

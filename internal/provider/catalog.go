@@ -172,6 +172,15 @@ type Found struct {
 	Missing []string
 }
 
+// Into puts what was found into the options of the provider. Whoever is at
+// another address than the vendor's may speak less.
+func (f *Found) Into(o *Options) {
+	o.APIKeys, o.BaseURL = f.APIKeys, cmp.Or(f.BaseURL, o.BaseURL)
+	if f.Moved {
+		o.Also = nil
+	}
+}
+
 // FromEnv looks for the provider in the environment. Getenv is os.Getenv.
 func (e *Entry) FromEnv(getenv func(string) string) Found {
 	var f Found

@@ -13,15 +13,6 @@ import (
 // (https://platform.claude.com/docs/en/api/messages-count-tokens).
 func CountPath(string, bool) string { return "/messages/count_tokens" }
 
-// SpliceModel is Splice where nothing but the model's name is to change.
-func SpliceModel(dst, body []byte, h *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
-	model := rawjson.AppendString(nil, s.Model)
-	if h.ModelSpan.Present() {
-		return rawjson.Splice(dst, body, replace(h.ModelSpan, model))
-	}
-	return rawjson.Splice(dst, body, rawjson.Set(body, "model", model))
-}
-
 var errNoCount = errors.New("anthropic: the reply has no input_tokens")
 
 // DecodeCount is DecodeReply for a count of tokens, which costs nothing.

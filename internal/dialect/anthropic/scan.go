@@ -20,7 +20,7 @@ var fields = rawjson.Names{
 // *llm.Error.
 func Scan(body []byte, r *http.Request) (llm.Head, error) {
 	h, err := ScanCount(body, r)
-	if err == nil && !rawjson.Present(rawjson.Get(body, "max_tokens")) {
+	if err == nil && h.MaxOutput == 0 && !rawjson.Present(rawjson.Get(body, "max_tokens")) {
 		err = llm.Invalid("max_tokens", "Field required: the most tokens that the answer may have, such as 1024.")
 	}
 	return h, err

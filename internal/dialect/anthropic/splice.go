@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -18,24 +19,24 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	span, open, empty := h.ModelSpan, h.Open, h.Empty
 	if stripped := proof.Strip(body, "messages", withoutForeign); len(stripped) != len(body) {
 		body = stripped
-		span = find(body, "model")
+		span = compose.Find(body, "model")
 	}
 	if q != nil && quirky(body, q) {
-		body = requirk(body, q)
-		span, open, empty = find(body, "model"), 1, len(body) == len("{}")
+		body = rawjson.Rewrite(body, q.NameOf)
+		span, open, empty = compose.Find(body, "model"), 1, len(body) == len("{}")
 	}
 	edits := make([]rawjson.Edit, 0, 3)
 	var front []byte // members that are put in front of the others
 	model := rawjson.AppendString(nil, s.Model)
 	if span.Present() {
-		edits = append(edits, replace(span, model))
+		edits = append(edits, compose.Replace(span, model))
 	} else {
 		front = append(append(append(front, `"model":`...), model...), ',')
 	}
 	if s.MaxOutput > 0 {
 		limit := strconv.AppendInt(nil, s.MaxOutput, 10)
-		if span := find(body, "max_tokens"); span.Present() {
-			edits = append(edits, replace(span, limit))
+		if span := compose.Find(body, "max_tokens"); span.Present() {
+			edits = append(edits, compose.Replace(span, limit))
 		} else {
 			front = append(append(append(front, `"max_tokens":`...), limit...), ',')
 		}
@@ -60,55 +61,15 @@ func withoutForeign(message []byte) []byte {
 	})
 }
 
-func replace(s llm.Span, text []byte) rawjson.Edit {
-	return rawjson.Edit{Start: s.Start, End: s.End, Text: text}
-}
-
-// find is where the value of a top-level member stands.
-func find(body []byte, name string) llm.Span {
-	for m := range rawjson.Members(body) {
-		if m.Is(name) {
-			return llm.Span{Start: m.Start, End: m.Start + len(m.Value)}
-		}
-	}
-	return llm.Span{}
-}
-
 // quirky reports whether the provider would stumble over the body.
 func quirky(body []byte, q *llm.Quirks) bool {
 	if len(q.Rename) == 0 && len(q.Drop) == 0 {
 		return false
 	}
 	for m := range rawjson.Members(body) {
-		if name := quirkOf(m, q); name != m.Name() {
+		if name := m.Name(); q.NameOf(name) != name {
 			return true
 		}
 	}
 	return false
-}
-
-// quirkOf is the member's name in the provider's words; empty leaves it out.
-func quirkOf(m rawjson.Member, q *llm.Quirks) string {
-	name := m.Name()
-	if slices.Contains(q.Drop, name) {
-		return ""
-	}
-	if other, ok := q.Rename[name]; ok {
-		return other
-	}
-	return name
-}
-
-// requirk writes the body anew in the provider's words.
-func requirk(body []byte, q *llm.Quirks) []byte {
-	var out []byte
-	for m := range rawjson.Members(body) {
-		if name := quirkOf(m, q); name != "" {
-			out = appendMember(out, name, m.Value)
-		}
-	}
-	if out == nil {
-		return []byte("{}")
-	}
-	return append(out, '}')
 }

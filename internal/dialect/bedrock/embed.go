@@ -26,7 +26,7 @@ func isCohere(model string) bool { return strings.Contains(model, "cohere.") }
 
 // ScanEmbed is Scan for a request for embeddings.
 func ScanEmbed(body []byte, r *http.Request) (llm.Head, error) {
-	h, err := parse.Body(body, "We could not parse the JSON body of your request", "with inputText")
+	h, err := parse.Body(body, parse.Complaint, "with inputText")
 	h.Model = strings.TrimSuffix(r.PathValue("target"), EmbedSuffix)
 	return h, err
 }

@@ -30,7 +30,7 @@ func Scan(body []byte, r *http.Request) (llm.Head, error) {
 	if err != nil {
 		return llm.Head{}, err
 	}
-	h, err := parse.Body(body, "We could not parse the JSON body of your request", "with messages")
+	h, err := parse.Body(body, parse.Complaint, "with messages")
 	if err != nil {
 		return h, err
 	}

@@ -17,25 +17,12 @@ var fields = rawjson.Names{
 // Scan validates the body as strict JSON and reads its head. Every stream ends
 // with its usage here, so the client need not ask for it. Errors are *llm.Error.
 func Scan(body []byte, _ *http.Request) (llm.Head, error) {
-	h, err := parse.Body(body, "We could not parse the JSON body of your request", "with a model and messages")
-	if err != nil {
-		return h, err
-	}
-	h.IncludeUsage = true
-	err = parse.Members(body, fields, "", func(m rawjson.Member) error { return scanMember(&h, m) })
-	if err != nil {
-		return llm.Head{}, err
-	}
-	return h, nil
+	h, err := parse.Scan(body, parse.Complaint, "with a model and messages", fields, scanMember)
+	h.IncludeUsage = err == nil
+	return h, err
 }
 
 func scanMember(h *llm.Head, m rawjson.Member) (err error) {
-	if m.Is("model") {
-		return parse.Model(h, m)
-	}
-	if !rawjson.Present(m.Value) {
-		return nil
-	}
 	switch string(m.Key()) {
 	case "stream":
 		h.Stream, err = parse.Bool(m.Value, "stream")

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
@@ -24,12 +23,9 @@ func CountPath(model string, _ bool) string { return modelPath(model) + CountSuf
 
 // ScanCount is Scan for a request for a count of tokens.
 func ScanCount(body []byte, r *http.Request) (llm.Head, error) {
-	h, err := parse.Body(body, complaint, "with contents")
+	h, err := scanMethod(body, r, CountSuffix, "with contents")
 	if err != nil {
 		return h, err
-	}
-	if h.Model = strings.TrimSuffix(r.PathValue("target"), CountSuffix); h.Model == "" {
-		return llm.Head{}, llm.Invalid("model", "The address names no model: models/{model}"+CountSuffix+".")
 	}
 	if err := (names{"contents", wholeRequest, "model"}).once(body, ""); err != nil {
 		return llm.Head{}, err

@@ -22,12 +22,9 @@ func EmbedPath(model string, _ bool) string { return modelPath(model) + EmbedSuf
 // ScanEmbed is Scan for a request for embeddings. Its requests name a model
 // each, which must be that of the path.
 func ScanEmbed(body []byte, r *http.Request) (llm.Head, error) {
-	h, err := parse.Body(body, complaint, "with requests")
+	h, err := scanMethod(body, r, EmbedSuffix, "with requests")
 	if err != nil {
 		return h, err
-	}
-	if h.Model = strings.TrimSuffix(r.PathValue("target"), EmbedSuffix); h.Model == "" {
-		return llm.Head{}, llm.Invalid("model", "The address names no model: models/{model}"+EmbedSuffix+".")
 	}
 	if err := (names{"requests", "model"}).once(body, ""); err != nil {
 		return llm.Head{}, err

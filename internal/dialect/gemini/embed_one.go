@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"weir/internal/dialect/compose"
-	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -17,12 +16,9 @@ const EmbedOneSuffix = ":embedContent"
 
 // ScanEmbedOne is Scan for a request for one embedding.
 func ScanEmbedOne(body []byte, r *http.Request) (llm.Head, error) {
-	h, err := parse.Body(body, complaint, "with content")
+	h, err := scanMethod(body, r, EmbedOneSuffix, "with content")
 	if err != nil {
 		return h, err
-	}
-	if h.Model = strings.TrimSuffix(r.PathValue("target"), EmbedOneSuffix); h.Model == "" {
-		return llm.Head{}, llm.Invalid("model", "The address names no model: models/{model}"+EmbedOneSuffix+".")
 	}
 	return h, scanOne(&h, body)
 }

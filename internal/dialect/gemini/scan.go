@@ -23,16 +23,13 @@ var (
 	}
 )
 
-// complaint begins what is said of a body that is no JSON.
-const complaint = "We could not parse the JSON body of your request"
-
 // Scan validates the body as strict JSON and reads its head: the model and
 // whether a stream is wanted from the path, the output cap and the number of
 // candidates from the generationConfig. Whoever could name another model in the
 // body would get round prices and permissions, so nobody can. Errors are
 // *llm.Error.
 func Scan(body []byte, r *http.Request) (llm.Head, error) {
-	h, err := parse.Body(body, complaint, "with contents")
+	h, err := parse.Body(body, parse.Complaint, "with contents")
 	if err != nil {
 		return h, err
 	}
@@ -95,6 +92,19 @@ func noSuchMethod(r *http.Request) *llm.Error {
 func wantsEvents(r *http.Request) bool {
 	q := r.URL.Query()
 	return q.Get("alt") == "sse" || q.Get("$alt") == "sse"
+}
+
+// scanMethod begins the scan of a request for a method beside chat, whose
+// suffix stands behind the model in the path.
+func scanMethod(body []byte, r *http.Request, suffix, holding string) (llm.Head, error) {
+	h, err := parse.Body(body, parse.Complaint, holding)
+	if err != nil {
+		return h, err
+	}
+	if h.Model = strings.TrimSuffix(r.PathValue("target"), suffix); h.Model == "" {
+		return llm.Head{}, llm.Invalid("model", "The address names no model: models/{model}"+suffix+".")
+	}
+	return h, nil
 }
 
 func scanField(h *llm.Head, name string, v []byte) error {

@@ -21,7 +21,7 @@ var (
 // stream unless it says otherwise, and every stream ends with its usage. Errors
 // are *llm.Error.
 func Scan(body []byte, _ *http.Request) (llm.Head, error) {
-	h, err := parse.Body(body, "We could not parse the JSON body of your request", "with a model and messages")
+	h, err := parse.Body(body, parse.Complaint, "with a model and messages")
 	if err != nil {
 		return h, err
 	}

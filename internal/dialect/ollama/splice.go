@@ -1,7 +1,6 @@
 package ollama
 
 import (
-	"slices"
 	"strconv"
 
 	"weir/internal/llm"
@@ -14,15 +13,7 @@ import (
 // or refuses.
 func Splice(dst, body []byte, _ *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	if q != nil && (len(q.Rename) > 0 || len(q.Drop) > 0) {
-		body = rawjson.Rewrite(body, func(name string) string {
-			if slices.Contains(q.Drop, name) {
-				return ""
-			}
-			if other, ok := q.Rename[name]; ok {
-				return other
-			}
-			return name
-		})
+		body = rawjson.Rewrite(body, q.NameOf)
 	}
 	model := rawjson.Set(body, "model", rawjson.AppendString(nil, s.Model))
 	if s.MaxOutput <= 0 {

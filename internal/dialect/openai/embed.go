@@ -22,21 +22,14 @@ func EmbedPath(string, bool) string { return "/embeddings" }
 
 // ScanEmbed is Scan for a request for embeddings.
 func ScanEmbed(body []byte, _ *http.Request) (llm.Head, error) {
-	h, err := parse.Body(body, complaint, "with a model and input")
-	if err != nil {
-		return h, err
-	}
-	err = parse.Members(body, embedFields, "", func(m rawjson.Member) (err error) {
-		switch {
-		case m.Is("model"):
-			err = parse.Model(&h, m)
-		case m.Is("encoding_format") && rawjson.Present(m.Value):
+	h, err := parse.Scan(body, parse.Complaint, "with a model and input", embedFields, func(h *llm.Head, m rawjson.Member) (err error) {
+		if m.Is("encoding_format") {
 			h.Base64, err = inBase64(m.Value)
 		}
 		return err
 	})
 	if err != nil {
-		return llm.Head{}, err
+		return h, err
 	}
 	if input := rawjson.Get(body, "input"); !isInput(input) {
 		return llm.Head{}, llm.Invalid("input", "The input must be a non-empty string, or a non-empty array of strings, or of the tokens of texts.")
@@ -171,13 +164,4 @@ func appendVector(dst []byte, v *llm.Vector, inBase64 bool) []byte {
 		return out
 	}
 	return rawjson.AppendString(dst, v.Base64)
-}
-
-// SpliceModel is Splice where nothing but the model's name is to change.
-func SpliceModel(dst, body []byte, h *llm.Head, s llm.Splice, _ *llm.Quirks) []byte {
-	model := rawjson.AppendString(nil, s.Model)
-	if h.ModelSpan.Present() {
-		return rawjson.Splice(dst, body, replace(h.ModelSpan, model))
-	}
-	return rawjson.Splice(dst, body, rawjson.Set(body, "model", model))
 }

@@ -45,16 +45,9 @@ var (
 
 // ScanImage is Scan for a request for images.
 func ScanImage(body []byte, _ *http.Request) (llm.Head, error) {
-	h, err := parse.Body(body, complaint, "with a model and a prompt")
-	if err != nil {
-		return h, err
-	}
 	prompt := ""
-	err = parse.Members(body, imageFields, "", func(m rawjson.Member) (err error) {
+	h, err := parse.Scan(body, parse.Complaint, "with a model and a prompt", imageFields, func(h *llm.Head, m rawjson.Member) (err error) {
 		switch {
-		case m.Is("model"):
-			err = parse.Model(&h, m)
-		case !rawjson.Present(m.Value):
 		case m.Is("prompt"):
 			prompt, err = parse.String(m.Value, "prompt")
 		case m.Is("n"):
@@ -103,7 +96,7 @@ func ScanImageEdit(body []byte, r *http.Request) (llm.Head, error) {
 // ScanSpeech is Scan for a text that is to be read out. What a vendor that
 // counts tokens would count is estimated.
 func ScanSpeech(body []byte, _ *http.Request) (llm.Head, error) {
-	h, err := parse.Body(body, complaint, "with a model, input and voice")
+	h, err := parse.Body(body, parse.Complaint, "with a model, input and voice")
 	if err != nil {
 		return h, err
 	}

@@ -15,16 +15,13 @@ var fields = rawjson.Names{
 	"temperature", "top_p", "stop", "best_of",
 }
 
-// complaint is the vendor's word for what is no JSON.
-const complaint = "We could not parse the JSON body of your request"
-
 var streamFields = rawjson.Names{"include_usage"}
 
 // Scan validates the body as strict JSON and reads its head. Of two output
 // caps the larger one counts: providers differ in which they obey. Errors are
 // *llm.Error.
 func Scan(body []byte, _ *http.Request) (llm.Head, error) {
-	h, err := parse.Body(body, complaint, "with a model and messages")
+	h, err := parse.Body(body, parse.Complaint, "with a model and messages")
 	if err != nil {
 		return h, err
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -21,7 +22,7 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	}
 	if stripped := proof.Strip(body, "messages", withoutForeign); len(stripped) != len(body) {
 		other := *h
-		other.ModelSpan, other.StreamOptionsSpan = Find(stripped, "model"), Find(stripped, "stream_options")
+		other.ModelSpan, other.StreamOptionsSpan = compose.Find(stripped, "model"), compose.Find(stripped, "stream_options")
 		body, h = stripped, &other
 	}
 	if quirky(body, q) {
@@ -32,7 +33,7 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	var front []byte // members that are put in front of the others
 	model := rawjson.AppendString(nil, s.Model)
 	if h.ModelSpan.Present() {
-		edits = append(edits, replace(h.ModelSpan, model))
+		edits = append(edits, compose.Replace(h.ModelSpan, model))
 	} else {
 		front = append(append(append(front, `"model":`...), model...), ',')
 	}
@@ -45,8 +46,8 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	}
 	if s.MaxOutput > 0 {
 		limit := strconv.AppendInt(nil, s.MaxOutput, 10)
-		if span := Find(body, capField(q)); span.Present() {
-			edits = append(edits, replace(span, limit))
+		if span := compose.Find(body, capField(q)); span.Present() {
+			edits = append(edits, compose.Replace(span, limit))
 		} else {
 			front = append(rawjson.AppendString(front, capField(q)), ':')
 			front = append(append(front, limit...), ',')
@@ -82,16 +83,12 @@ func withoutForeign(message []byte) []byte {
 	})
 }
 
-func replace(s llm.Span, text []byte) rawjson.Edit {
-	return rawjson.Edit{Start: s.Start, End: s.End, Text: text}
-}
-
 // askForUsage changes the stream options, which may be null, and keeps what
 // else they hold.
 func askForUsage(body []byte, s llm.Span) rawjson.Edit {
 	options := body[s.Start:s.End]
 	if rawjson.KindOf(options) != rawjson.Object {
-		return replace(s, []byte(`{"include_usage":true}`))
+		return compose.Replace(s, []byte(`{"include_usage":true}`))
 	}
 	e := rawjson.Set(options, "include_usage", []byte("true"))
 	e.Start += s.Start
@@ -104,16 +101,6 @@ func capField(q *llm.Quirks) string {
 		return q.MaxOutputField
 	}
 	return outputCap
-}
-
-// Find is where the value of a top-level member stands.
-func Find(body []byte, name string) llm.Span {
-	for m := range rawjson.Members(body) {
-		if m.Is(name) {
-			return llm.Span{Start: m.Start, End: m.Start + len(m.Value)}
-		}
-	}
-	return llm.Span{}
 }
 
 // quirky reports whether the provider would stumble over the body.
@@ -179,7 +166,7 @@ func capOf(body []byte) string {
 func relocate(body []byte) *llm.Head {
 	return &llm.Head{
 		Open: 1, Empty: len(body) == 2,
-		ModelSpan:         Find(body, "model"),
-		StreamOptionsSpan: Find(body, "stream_options"),
+		ModelSpan:         compose.Find(body, "model"),
+		StreamOptionsSpan: compose.Find(body, "stream_options"),
 	}
 }

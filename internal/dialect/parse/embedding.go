@@ -47,20 +47,8 @@ type Embedding struct {
 
 // Scan validates a body and reads its head.
 func (e *Embedding) Scan(body []byte) (llm.Head, error) {
-	h, err := Body(body, "We could not parse the JSON body of your request", "with a model and "+e.Texts)
-	if err != nil {
-		return h, err
-	}
-	err = Members(body, rawjson.Names{"model", e.Texts, e.Dimensions}, "", func(m rawjson.Member) error {
-		if m.Is("model") {
-			return Model(&h, m)
-		}
-		return nil
-	})
-	if err != nil {
-		return llm.Head{}, err
-	}
-	return h, nil
+	names := rawjson.Names{"model", e.Texts, e.Dimensions}
+	return Scan(body, Complaint, "with a model and "+e.Texts, names, func(*llm.Head, rawjson.Member) error { return nil })
 }
 
 // Decode builds the tree of a body that passed Scan.

@@ -37,6 +37,33 @@ func Body(body []byte, complaint, holding string) (llm.Head, error) {
 	return h, nil
 }
 
+// Complaint is what most vendors say of a body that is no JSON.
+const Complaint = "We could not parse the JSON body of your request"
+
+// Scan reads the head of a request whose body names its model, and hands each
+// other member to read that is neither absent nor null. Complaint and holding are
+// as in Body, names as in Members. It takes room from the heap for the head: the
+// doors of chat, which are asked most, do the same on their own.
+func Scan(body []byte, complaint, holding string, names rawjson.Names, read func(*llm.Head, rawjson.Member) error) (llm.Head, error) {
+	h, err := Body(body, complaint, holding)
+	if err != nil {
+		return h, err
+	}
+	err = Members(body, names, "", func(m rawjson.Member) error {
+		switch {
+		case m.Is("model"):
+			return Model(&h, m)
+		case rawjson.Present(m.Value):
+			return read(&h, m)
+		}
+		return nil
+	})
+	if err != nil {
+		return llm.Head{}, err
+	}
+	return h, nil
+}
+
 // Members hands each member of an object to read, until that fails. None of the
 // names may stand twice or in another case; an error about one puts path before
 // it.

@@ -18,7 +18,7 @@ var fields = rawjson.Names{
 // Scan validates the body as strict JSON and reads its head. A stream always
 // tells its usage here. Errors are *llm.Error.
 func Scan(body []byte, _ *http.Request) (llm.Head, error) {
-	h, err := parse.Body(body, "We could not parse the JSON body of your request", "with a model and input")
+	h, err := parse.Body(body, parse.Complaint, "with a model and input")
 	if err != nil {
 		return h, err
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strconv"
 
+	"weir/internal/dialect/compose"
 	"weir/internal/dialect/openai"
 	"weir/internal/dialect/proof"
 	"weir/internal/llm"
@@ -42,7 +43,7 @@ func withoutForeign(body []byte, h *llm.Head) ([]byte, *llm.Head) {
 		return body, h
 	}
 	other := *h
-	other.ModelSpan, other.StreamOptionsSpan = openai.Find(stripped, "model"), openai.Find(stripped, "stream_options")
+	other.ModelSpan, other.StreamOptionsSpan = compose.Find(stripped, "model"), compose.Find(stripped, "stream_options")
 	return stripped, &other
 }
 
