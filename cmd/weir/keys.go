@@ -93,9 +93,9 @@ func newKeysCreate(env *environment) *cobra.Command {
 	flags.StringSliceVar(&permissions, "permission", nil, "what it may do: chat, uses (default both)")
 	flags.StringArrayVar(&o.Models, "model", nil, "pattern of models it may use, may be repeated (default all)")
 	flags.DurationVar(&o.ExpiresIn, "expires", 0, "how long it lives, such as 720h (default for ever)")
-	flags.Int64Var(&o.RPM, "rpm", 0, "requests a minute (default no limit)")
-	flags.Int64Var(&o.TPM, "tpm", 0, "tokens a minute (default no limit)")
-	flags.Int64Var(&o.Concurrency, "concurrency", 0, "requests at a time (default no limit)")
+	flags.Int64Var(&o.Limits.RPM, "rpm", 0, "requests a minute (default no limit)")
+	flags.Int64Var(&o.Limits.TPM, "tpm", 0, "tokens a minute (default no limit)")
+	flags.Int64Var(&o.Limits.Concurrency, "concurrency", 0, "requests at a time (default no limit)")
 	flags.StringVar(&usd, "budget-usd", "", "budget in US dollars")
 	flags.StringVar(&period, "budget-period", "", "of the budget: day, month or total")
 	_ = cmd.MarkFlagRequired("account") // the flags are defined above

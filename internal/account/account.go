@@ -39,8 +39,24 @@ type Account struct {
 	Name      string // unique; 1 to 64 letters, digits, dashes, underscores, dots
 	Suspended bool   // none of its keys may do anything
 	OnHangup  Hangup
+	Limits    Limits
 	Budget    Budget
+	Credit    *Credit   // nil for an account that does not pay beforehand
 	Created   time.Time // UTC, whole microseconds
+}
+
+// Limits are what may be asked for in any 60 seconds, and at a time; 0 for no
+// limit.
+type Limits struct {
+	RPM         int64 // requests a minute
+	TPM         int64 // tokens a minute, of input and output
+	Concurrency int64 // requests at a time
+}
+
+// Credit is what an account has paid beforehand.
+type Credit struct {
+	Paid llm.Money // all that was ever paid in
+	From llm.Money // what the account had spent in all when the first of it came
 }
 
 // Permission is something that a key may do.
@@ -63,8 +79,6 @@ type Key struct {
 	Created     time.Time  // UTC, whole microseconds
 	Expires     *time.Time // nil for never
 	Revoked     *time.Time // nil while it is good
-	RPM         int64      // requests a minute; 0 for no limit of its own
-	TPM         int64      // tokens a minute; 0 for no limit of its own
-	Concurrency int64      // requests at a time; 0 for no limit of its own
+	Limits      Limits
 	Budget      Budget
 }

@@ -108,6 +108,14 @@ func (s *Service) SetBudget(ctx context.Context, nameOrID string, b Budget) (Acc
 	return s.update(ctx, nameOrID, Update{Budget: &b})
 }
 
+// SetLimits gives the account limits; the zero Limits takes them away.
+func (s *Service) SetLimits(ctx context.Context, nameOrID string, l Limits) (Account, error) {
+	if err := checkLimits(l); err != nil {
+		return Account{}, err
+	}
+	return s.update(ctx, nameOrID, Update{Limits: &l})
+}
+
 // SetOnHangup says what happens to answers whose client leaves.
 func (s *Service) SetOnHangup(ctx context.Context, nameOrID string, h Hangup) (Account, error) {
 	if h != HangupCancel && h != HangupDrain {

@@ -101,9 +101,9 @@ func TestKeyOptions(t *testing.T) {
 		{"model twice", func(o *account.KeyOptions) { o.Models = []string{"a", "a"} }, "models"},
 		{"too many models", func(o *account.KeyOptions) { o.Models = make([]string, 101) }, "models"},
 		{"expired", func(o *account.KeyOptions) { o.ExpiresIn = -time.Second }, "expires"},
-		{"rpm", func(o *account.KeyOptions) { o.RPM = -1 }, "rpm"},
-		{"tpm", func(o *account.KeyOptions) { o.TPM = -1 }, "tpm"},
-		{"concurrency", func(o *account.KeyOptions) { o.Concurrency = -1 }, "concurrency"},
+		{"rpm", func(o *account.KeyOptions) { o.Limits.RPM = -1 }, "rpm"},
+		{"tpm", func(o *account.KeyOptions) { o.Limits.TPM = -1 }, "tpm"},
+		{"concurrency", func(o *account.KeyOptions) { o.Limits.Concurrency = -1 }, "concurrency"},
 		{"budget", func(o *account.KeyOptions) { o.Budget.Limit = 1 }, "period"},
 		{"account", func(o *account.KeyOptions) { o.Account = "nobody" }, "account"},
 	} {

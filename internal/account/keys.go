@@ -27,9 +27,7 @@ type KeyOptions struct {
 	Permissions []Permission
 	Models      []string      // see Principal.MayUse; empty for all
 	ExpiresIn   time.Duration // from now; 0 for never
-	RPM         int64         // requests a minute; 0 for no limit
-	TPM         int64         // tokens a minute; 0 for no limit
-	Concurrency int64         // requests at a time; 0 for no limit
+	Limits      Limits
 	Budget      Budget
 }
 
@@ -59,7 +57,7 @@ func (o *KeyOptions) key(account string, now time.Time) Key {
 	k := Key{
 		ID: newID(), AccountID: account, Label: o.Label,
 		Permissions: slices.Clone(o.Permissions), Models: slices.Clone(o.Models), Created: now,
-		RPM: o.RPM, TPM: o.TPM, Concurrency: o.Concurrency, Budget: o.Budget,
+		Limits: o.Limits, Budget: o.Budget,
 	}
 	if len(k.Permissions) == 0 {
 		k.Permissions = []Permission{Chat, Uses}
@@ -76,9 +74,7 @@ func (o *KeyOptions) check() error {
 		checkPermissions(o.Permissions),
 		checkModels(o.Models),
 		checkExpiry(o.ExpiresIn),
-		checkLimit("rpm", o.RPM),
-		checkLimit("tpm", o.TPM),
-		checkLimit("concurrency", o.Concurrency),
+		checkLimits(o.Limits),
 		checkBudget(o.Budget),
 	)
 }
@@ -137,6 +133,10 @@ func checkExpiry(d time.Duration) error {
 		return llm.Invalid("expires", fmt.Sprintf("A key expires between now and a hundred years from now, not after %s.", d))
 	}
 	return nil
+}
+
+func checkLimits(l Limits) error {
+	return firstOf(checkLimit("rpm", l.RPM), checkLimit("tpm", l.TPM), checkLimit("concurrency", l.Concurrency))
 }
 
 func checkLimit(param string, n int64) error {

@@ -68,6 +68,7 @@ type Update struct {
 	Suspended *bool
 	OnHangup  *Hangup
 	Budget    *Budget
+	Limits    *Limits
 }
 
 // ChangeKind says what a change was made to.

@@ -8,20 +8,40 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/llm"
 )
 
-const accountColumns = "id, name, suspended, on_hangup, budget, budget_period, created"
+const accountColumns = "id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, credit, credit_from, created"
 
-func scanAccount(row scanner) (a account.Account, err error) {
-	var created int64
-	err = row.Scan(accountDest(&a, &created)...)
-	a.Created = fromMicros(created)
-	return a, err
+// accountRow is a row of accountColumns, before what is encoded in it is read.
+type accountRow struct {
+	account.Account
+	credit, from sql.NullInt64
+	created      int64
 }
 
-// accountDest are the places to scan accountColumns into.
-func accountDest(a *account.Account, created *int64) []any {
-	return []any{&a.ID, &a.Name, &a.Suspended, &a.OnHangup, &a.Budget.Limit, &a.Budget.Period, created}
+func (r *accountRow) dest() []any {
+	return []any{
+		&r.ID, &r.Name, &r.Suspended, &r.OnHangup, &r.Budget.Limit, &r.Budget.Period,
+		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.credit, &r.from, &r.created,
+	}
+}
+
+func (r *accountRow) account() account.Account {
+	a := r.Account
+	a.Created = fromMicros(r.created)
+	if r.credit.Valid {
+		a.Credit = &account.Credit{Paid: llm.Money(r.credit.Int64), From: llm.Money(r.from.Int64)}
+	}
+	return a
+}
+
+func scanAccount(row scanner) (account.Account, error) {
+	var r accountRow
+	if err := row.Scan(r.dest()...); err != nil {
+		return account.Account{}, err
+	}
+	return r.account(), nil
 }
 
 // Accounts are all accounts by name; or the one of that name or id, if there
@@ -62,8 +82,11 @@ func (s *Store) Bootstrap(ctx context.Context, a account.Account) (created bool,
 
 // insertAccount adds an account if the condition holds.
 func (s *Store) insertAccount(ctx context.Context, tx *sql.Tx, a *account.Account, condition string, args ...any) (bool, error) {
-	result, err := tx.ExecContext(ctx, "INSERT INTO accounts ("+accountColumns+") SELECT ?, ?, ?, ?, ?, ?, ? "+condition,
-		append([]any{a.ID, a.Name, number(a.Suspended), string(a.OnHangup), int64(a.Budget.Limit), string(a.Budget.Period), micros(a.Created)}, args...)...)
+	result, err := tx.ExecContext(ctx, "INSERT INTO accounts (id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, created)"+
+		" SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "+condition, append([]any{
+		a.ID, a.Name, number(a.Suspended), string(a.OnHangup), int64(a.Budget.Limit), string(a.Budget.Period),
+		a.Limits.RPM, a.Limits.TPM, a.Limits.Concurrency, micros(a.Created),
+	}, args...)...)
 	if err != nil {
 		return false, err
 	}
@@ -76,7 +99,7 @@ func (s *Store) insertAccount(ctx context.Context, tx *sql.Tx, a *account.Accoun
 // UpdateAccount changes the account of that id and returns it as it is then;
 // or account.ErrNotFound.
 func (s *Store) UpdateAccount(ctx context.Context, id string, u account.Update) (a account.Account, err error) {
-	var suspended, hangup, limit, period any // NULL leaves a column as it is
+	var suspended, hangup, limit, period, rpm, tpm, concurrency any // NULL leaves a column as it is
 	if u.Suspended != nil {
 		suspended = number(*u.Suspended)
 	}
@@ -86,10 +109,14 @@ func (s *Store) UpdateAccount(ctx context.Context, id string, u account.Update) 
 	if u.Budget != nil {
 		limit, period = int64(u.Budget.Limit), string(u.Budget.Period)
 	}
+	if l := u.Limits; l != nil {
+		rpm, tpm, concurrency = l.RPM, l.TPM, l.Concurrency
+	}
 	err = s.write(ctx, s.sure, "update account", func(tx *sql.Tx) error {
 		row := tx.QueryRowContext(ctx, "UPDATE accounts SET suspended = coalesce(?, suspended), on_hangup = coalesce(?, on_hangup),"+
-			" budget = coalesce(?, budget), budget_period = coalesce(?, budget_period) WHERE id = ? RETURNING "+accountColumns,
-			suspended, hangup, limit, period, id)
+			" budget = coalesce(?, budget), budget_period = coalesce(?, budget_period),"+
+			" rpm = coalesce(?, rpm), tpm = coalesce(?, tpm), concurrency = coalesce(?, concurrency) WHERE id = ? RETURNING "+accountColumns,
+			suspended, hangup, limit, period, rpm, tpm, concurrency, id)
 		if a, err = scanAccount(row); err != nil {
 			return orNotFound(err)
 		}

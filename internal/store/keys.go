@@ -23,7 +23,7 @@ type keyRow struct {
 func (r *keyRow) dest() []any {
 	return []any{
 		&r.ID, &r.AccountID, &r.Label, &r.Last4, &r.permissions, &r.models, &r.created, &r.expires, &r.revoked,
-		&r.RPM, &r.TPM, &r.Concurrency, &r.Budget.Limit, &r.Budget.Period,
+		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.Budget.Limit, &r.Budget.Period,
 	}
 }
 
@@ -59,20 +59,20 @@ func scanKey(row scanner) (account.Key, error) {
 // too, and its account; or account.ErrNotFound.
 func (s *Store) KeyByHash(ctx context.Context, hash account.Hash) (a account.Account, k account.Key, err error) {
 	var (
-		r       keyRow
-		created int64
+		r   keyRow
+		row accountRow
 	)
-	err = s.read.QueryRowContext(ctx, "SELECT a.id, a.name, a.suspended, a.on_hangup, a.budget, a.budget_period, a.created,"+
+	err = s.read.QueryRowContext(ctx, "SELECT a.id, a.name, a.suspended, a.on_hangup, a.budget, a.budget_period, a.rpm, a.tpm, a.concurrency,"+
+		" a.credit, a.credit_from, a.created,"+
 		" k.id, k.account, k.label, k.last4, k.permissions, k.models, k.created, k.expires, k.revoked,"+
 		" k.rpm, k.tpm, k.concurrency, k.budget, k.budget_period"+
 		" FROM keys k JOIN accounts a ON a.id = k.account WHERE k.hash = ?", hash.String()).
-		Scan(append(accountDest(&a, &created), r.dest()...)...)
+		Scan(append(row.dest(), r.dest()...)...)
 	if err != nil {
 		return a, k, fmt.Errorf("read key: %w", orNotFound(err))
 	}
-	a.Created = fromMicros(created)
 	k, err = r.key()
-	return a, k, err
+	return row.account(), k, err
 }
 
 // Keys are the keys of the account of that id, oldest first.
@@ -98,7 +98,7 @@ func (s *Store) CreateKey(ctx context.Context, k account.Key, hash account.Hash)
 	return s.write(ctx, s.sure, "create key", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+", hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			k.ID, k.AccountID, k.Label, k.Last4, permissions, models, micros(k.Created), microsOrNil(k.Expires), microsOrNil(k.Revoked),
-			k.RPM, k.TPM, k.Concurrency, int64(k.Budget.Limit), string(k.Budget.Period), hash.String())
+			k.Limits.RPM, k.Limits.TPM, k.Limits.Concurrency, int64(k.Budget.Limit), string(k.Budget.Period), hash.String())
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ func newKey(id, accountID string) account.Key {
 		ID: id, AccountID: accountID, Label: "über label", Last4: "abcd",
 		Permissions: []account.Permission{account.Chat}, Models: []string{"openai/*", "fast"},
 		Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Expires: new(time.Date(2027, 1, 1, 0, 0, 0, 1000, time.UTC)),
-		RPM: 1, TPM: 2, Concurrency: 3, Budget: account.Budget{Limit: 5 * llm.USD, Period: account.PeriodMonth},
+		Limits: account.Limits{RPM: 1, TPM: 2, Concurrency: 3}, Budget: account.Budget{Limit: 5 * llm.USD, Period: account.PeriodMonth},
 	}
 }
 
@@ -52,8 +52,9 @@ func testAccounts(t *testing.T, f *fixture) {
 	}
 	budget := account.Budget{Limit: 3 * llm.USD, Period: account.PeriodDay}
 	changed := newAccount("b")
-	changed.Suspended, changed.OnHangup, changed.Budget = true, account.HangupDrain, budget
-	for _, u := range []account.Update{{Suspended: new(true)}, {OnHangup: new(account.HangupDrain)}, {Budget: &budget}} {
+	limits := account.Limits{RPM: 4, TPM: 5, Concurrency: 6}
+	changed.Suspended, changed.OnHangup, changed.Budget, changed.Limits = true, account.HangupDrain, budget, limits
+	for _, u := range []account.Update{{Suspended: new(true)}, {OnHangup: new(account.HangupDrain)}, {Budget: &budget}, {Limits: &limits}} {
 		if _, err := f.UpdateAccount(t.Context(), "acc_b", u); err != nil {
 			t.Fatalf("update %+v: %v", u, err)
 		}

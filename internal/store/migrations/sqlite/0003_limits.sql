@@ -1,0 +1,75 @@
+-- +goose Up
+
+-- Limits of an account, as keys have them; 0 for none. Credit is what was ever
+-- paid in beforehand, NULL for an account that does not pay so; it counts from
+-- what was spent when the first of it came.
+ALTER TABLE accounts ADD COLUMN rpm INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE accounts ADD COLUMN tpm INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE accounts ADD COLUMN concurrency INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE accounts ADD COLUMN credit INTEGER;
+ALTER TABLE accounts ADD COLUMN credit_from INTEGER NOT NULL DEFAULT 0;
+
+-- Each payment into an account's credit, and each correction of one.
+CREATE TABLE credits (
+    id      TEXT    NOT NULL PRIMARY KEY,
+    account TEXT    NOT NULL REFERENCES accounts (id),
+    amount  INTEGER NOT NULL,
+    who     TEXT    NOT NULL,
+    at      INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX credits_account ON credits (account, at);
+
+-- What was spent by an account or a key on a day, as each journal has it. The
+-- number 0 stands for what no journal has: corrections, and the time before
+-- this table.
+CREATE TABLE balances (
+    scope   TEXT    NOT NULL, -- account or key id
+    day     INTEGER NOT NULL,
+    journal INTEGER NOT NULL,
+    spent   INTEGER NOT NULL,
+    PRIMARY KEY (scope, day, journal)
+) WITHOUT ROWID;
+
+INSERT INTO balances (scope, day, journal, spent)
+    SELECT account, period, 0, sum(cost) FROM rollup_day GROUP BY account, period HAVING sum(cost) <> 0
+    UNION ALL SELECT key, period, 0, sum(cost) FROM rollup_day GROUP BY key, period HAVING sum(cost) <> 0;
+
+-- How much of a budget each journal's node may come to in a period. What all
+-- nodes may come to never passes the budget.
+CREATE TABLE slices (
+    scope   TEXT    NOT NULL, -- account or key id
+    period  INTEGER NOT NULL, -- yyyymmdd, yyyymm, or 0 for all time
+    journal INTEGER NOT NULL,
+    granted INTEGER NOT NULL, -- nano-USD, with what the node has spent in the period
+    wanted  INTEGER NOT NULL, -- when the node last found too little left; 0 for never
+    PRIMARY KEY (scope, period, journal)
+) WITHOUT ROWID;
+
+CREATE INDEX slices_wanted ON slices (wanted) WHERE wanted > 0;
+CREATE INDEX slices_journal ON slices (journal);
+
+-- The nodes that share this database. A node spends slices only while it is
+-- certain that its row says it may.
+CREATE TABLE nodes (
+    journal INTEGER NOT NULL PRIMARY KEY,
+    name    TEXT    NOT NULL, -- of its host
+    address TEXT    NOT NULL, -- where it listens
+    version TEXT    NOT NULL,
+    started INTEGER NOT NULL,
+    seen    INTEGER NOT NULL, -- its last heartbeat
+    until   INTEGER NOT NULL, -- how long it may go on spending slices
+    stopped INTEGER           -- when it said that it stops
+) WITHOUT ROWID;
+
+-- What is to be told to whoever asks for it, written with what it tells. An id
+-- follows from the event, so that it is there once.
+CREATE TABLE events (
+    id      TEXT    NOT NULL PRIMARY KEY,
+    type    TEXT    NOT NULL,
+    account TEXT    NOT NULL, -- account id
+    at      INTEGER NOT NULL,
+    body    TEXT    NOT NULL  -- JSON object
+) WITHOUT ROWID;
+
+CREATE INDEX events_at ON events (at);
