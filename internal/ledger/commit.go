@@ -5,21 +5,23 @@ import (
 	"runtime"
 )
 
-// Append writes records and returns when they are written; in strict mode when
-// they are synced. After it, keep more bytes must be left in reserved room,
-// else nothing is written and the error is ErrFull.
-func (j *Journal) Append(records []byte, keep int64) error {
+// Append writes records and returns when they are written, in strict mode when
+// they are synced, with the position behind them. After it, keep more bytes
+// must be left in reserved room, else nothing is written and the error is
+// ErrFull.
+func (j *Journal) Append(records []byte, keep int64) (Position, error) {
 	j.mu.Lock()
 	if err := j.admit(int64(len(records)), keep); err != nil {
 		j.mu.Unlock()
-		return err
+		return 0, err
 	}
-	g := j.join(records)
+	g, behind := j.join(records)
 	if !j.leading {
 		j.leading = true
 		j.mu.Unlock()
 		runtime.Gosched() // let whoever is ready join the group
-		return j.lead(g)
+		j.lead(g)
+		return g.at + behind, g.err
 	}
 	if g.done == nil {
 		g.done, g.lead = make(chan struct{}), make(chan struct{}, 1)
@@ -27,10 +29,10 @@ func (j *Journal) Append(records []byte, keep int64) error {
 	j.mu.Unlock()
 	select {
 	case <-g.done:
-		return g.err
 	case <-g.lead:
-		return j.lead(g)
+		j.lead(g)
 	}
+	return g.at + behind, g.err
 }
 
 // admit says whether so many bytes may be written. It holds j.mu.
@@ -56,7 +58,9 @@ func (j *Journal) room(keep int64) error {
 	return j.admit(0, keep)
 }
 
-func (j *Journal) join(records []byte) *group {
+// join adds records to the group that is written next, and says where in it
+// they end.
+func (j *Journal) join(records []byte) (g *group, behind Position) {
 	if j.pending == nil {
 		j.pending = &group{}
 		if n := len(j.buffers); n > 0 {
@@ -65,17 +69,17 @@ func (j *Journal) join(records []byte) *group {
 	}
 	j.pending.buf = append(j.pending.buf, records...)
 	j.queued += int64(len(records))
-	return j.pending
+	return j.pending, Position(len(j.pending.buf))
 }
 
 // lead writes the group g, which nobody can join any more once it is taken,
 // and passes the lead to the group that formed meanwhile.
-func (j *Journal) lead(g *group) error {
+func (j *Journal) lead(g *group) {
 	j.mu.Lock()
 	j.pending = nil
 	j.mu.Unlock()
 
-	g.err = j.write(g.buf)
+	g.at, g.err = j.write(g.buf)
 
 	j.mu.Lock()
 	j.queued -= int64(len(g.buf))
@@ -91,12 +95,11 @@ func (j *Journal) lead(g *group) error {
 	if g.done != nil {
 		close(g.done)
 	}
-	return g.err
 }
 
 // write puts one group into the current segment or, if it does not fit there,
-// into the next one. Only the leader calls it.
-func (j *Journal) write(buf []byte) error {
+// into the next one, and says where it begins. Only the leader calls it.
+func (j *Journal) write(buf []byte) (Position, error) {
 	j.point("journal.before_write")
 	j.mu.Lock()
 	cur := j.segs[len(j.segs)-1]
@@ -105,12 +108,12 @@ func (j *Journal) write(buf []byte) error {
 	if int64(cur.end-cur.base)+int64(len(buf)) > j.segmentSize {
 		next, nextFile, err := j.rotate(&cur)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		cur, file = next, nextFile
 	}
 	if _, err := file.WriteAt(buf, int64(cur.end-cur.base)); err != nil {
-		return fmt.Errorf("write journal: %w", err) // the next write goes to the same place
+		return 0, fmt.Errorf("write journal: %w", err) // the next write goes to the same place
 	}
 	end := cur.end + Position(len(buf))
 	j.mu.Lock()
@@ -119,10 +122,10 @@ func (j *Journal) write(buf []byte) error {
 	j.written.Store(int64(end))
 	j.point("journal.after_write")
 	if j.strict {
-		return j.Sync()
+		return cur.end, j.Sync()
 	}
 	signal(j.dirty)
-	return nil
+	return cur.end, nil
 }
 
 // rotate makes the spare segment the current one.

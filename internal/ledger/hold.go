@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -55,16 +56,20 @@ func (h *Hold) Settle(s Settlement) (*llm.Money, error) {
 		return nil, errSettled
 	}
 	h.complete(&s)
-	var err error
+	var (
+		at  Position
+		err error
+	)
 	for try := range settleTries {
 		if try > 0 {
 			time.Sleep(settlePause << try)
 		}
-		if err = h.ledger.append(nil, &s, h.attempt.ID); err == nil {
+		if at, err = h.ledger.append(nil, &s, h.attempt.ID); err == nil {
+			h.ledger.spend(&h.attempt, s.Cost, at, nil)
 			break
 		}
 	}
-	if err != nil {
+	if err != nil { // what it holds of budgets it holds on
 		h.ledger.log.Error("a settlement could not be written; the attempt will be unknown after a restart",
 			"attempt", h.attempt.ID.String(), "cost_usd", s.Cost.String(), "err", err)
 	}
@@ -74,17 +79,24 @@ func (h *Hold) Settle(s Settlement) (*llm.Money, error) {
 // Next settles the attempt, which does not count for its request, and opens
 // the one that follows, in one write. When there is no room for the next one
 // nothing is written, and this attempt is still to be settled. The cost is that
-// of the settled one, as Settle returns it.
+// of the settled one, as Settle returns it. Where the next attempt has a claim,
+// it was made with this one as Need.After.
 func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 	if h.settled.Load() {
 		return nil, nil, errSettled
 	}
+	if err := next.checkClaim(); err != nil {
+		return nil, nil, err
+	}
 	h.complete(&s)
 	s.Counts = false
-	if err := h.ledger.append(&next, &s, h.attempt.ID); err != nil {
+	at, err := h.ledger.append(&next, &s, h.attempt.ID)
+	if err != nil {
+		next.Claim.Release()
 		return nil, nil, err
 	}
 	h.settled.Store(true)
+	h.ledger.spend(&h.attempt, s.Cost, at, next.Claim)
 	return &Hold{ledger: h.ledger, attempt: next}, h.cost(&s), nil
 }
 
@@ -98,9 +110,34 @@ const maxTier = 64
 // complete fills in what follows from the attempt, and bounds what a provider
 // may have made up.
 func (h *Hold) complete(s *Settlement) {
-	s.Cost = min(h.attempt.Price.Cost(&s.Usage), MaxCost)
+	s.Cost = h.costOf(s)
 	s.Tier = strings.ToValidUTF8(s.Tier[:min(len(s.Tier), maxTier)], "")
 	s.Duration = max(0, h.ledger.now().Sub(h.attempt.Opened))
+}
+
+// costOf is what the attempt costs when it is settled so.
+func (h *Hold) costOf(s *Settlement) llm.Money {
+	if s == nil {
+		return h.attempt.Hold
+	}
+	return min(h.attempt.Price.Cost(&s.Usage), MaxCost)
+}
+
+// checkClaim refuses an attempt that may cost more than it has claimed.
+func (a *Attempt) checkClaim() error {
+	if a.Claim == nil || a.Hold <= a.Claim.amount {
+		return nil
+	}
+	a.Claim.Release()
+	return fmt.Errorf("ledger: attempt %s may cost %s and has claimed %s", a.ID, a.Hold, a.Claim.amount)
+}
+
+// spend books what an attempt has cost against the budgets that this node has
+// slices of.
+func (l *Ledger) spend(a *Attempt, cost llm.Money, at Position, next *Claim) {
+	if p, ok := l.purses.Load(a.Account); ok {
+		p.(*purse).settle(a, cost, at, next)
+	}
 }
 
 // cost is what the attempt costs: nil without a price.

@@ -82,6 +82,7 @@ type group struct {
 	buf  []byte
 	done chan struct{} // closed when written; nil while nobody but the leader waits
 	lead chan struct{} // holds the right to write this group, once it may be written
+	at   Position      // where it was written
 	err  error
 }
 

@@ -37,6 +37,10 @@ type Store interface {
 type Options struct {
 	Dir   string // where the journal lives; made when it is not there
 	Store Store
+	// Leases deals out budgets; nil where there are none. Node is this node to
+	// the others; its Journal is filled in.
+	Leases Leases
+	Node   Node
 	// Strict waits for the disk before a request goes on. Otherwise a record
 	// is written before the request goes on and synced at most 10 ms later.
 	Strict      bool
@@ -58,6 +62,13 @@ type Ledger struct {
 	log     *slog.Logger
 	fault   func(string)
 	unlock  func() error
+
+	leases     Leases
+	purses     sync.Map // *purse by account id
+	valid      atomic.Pointer[validity]
+	alive      atomic.Int64
+	membership membership
+	loading    sync.RWMutex // held to write by who takes away slices that nobody has loaded
 
 	open    atomic.Int64 // attempts opened here and not settled
 	prices  sync.Map     // price versions that this epoch's journal holds
@@ -93,6 +104,9 @@ func New(ctx context.Context, o Options) (*Ledger, error) {
 		return nil, errors.Join(err, lock.Unlock())
 	}
 	l.unlock = lock.Unlock
+	if err := l.join(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("tell the database of this node: %w", err), l.journal.close(), lock.Unlock())
+	}
 	l.start()
 	return l, nil
 }
@@ -123,8 +137,11 @@ func openOn(ctx context.Context, disk Disk, id uuid.UUID, o Options) (*Ledger, e
 	}
 	l := &Ledger{
 		journal: j, now: o.Now, log: o.Log, fault: o.Fault,
+		leases: o.Leases, membership: membership{node: o.Node},
 		proj: newProjector(j, o.Store, o.Log, o.Fault, o.Now),
 	}
+	l.membership.node.Journal = id
+	l.membership.node.Started = o.Now().UTC()
 	l.buffers.New = func() any { b := make([]byte, 0, 512); return &b }
 	return l, nil
 }
@@ -176,6 +193,7 @@ func (l *Ledger) start() {
 	l.cancel = cancel
 	l.running.Go(func() { l.journal.run(ctx) })
 	l.running.Go(func() { l.proj.run(ctx) })
+	l.running.Go(func() { l.attend(ctx) })
 }
 
 // Close projects what is left, as far as ctx allows, and closes the journal.
@@ -184,6 +202,9 @@ func (l *Ledger) Close(ctx context.Context) error {
 	err := l.Flush(ctx)
 	l.cancel()
 	l.running.Wait()
+	if err == nil {
+		err = l.leave(ctx)
+	}
 	return errors.Join(err, l.proj.close(), l.journal.close(), l.unlock())
 }
 
@@ -219,15 +240,19 @@ func (l *Ledger) Lost() int64 { return l.journal.lost.Load() }
 // Open writes that an attempt begins. The hold that it returns is the right to
 // call the provider, once. An error is a *llm.Error: there is no room.
 func (l *Ledger) Open(a Attempt) (*Hold, error) {
-	if err := l.append(&a, nil, AttemptID{}); err != nil {
+	if err := a.checkClaim(); err != nil {
+		return nil, err
+	}
+	if _, err := l.append(&a, nil, AttemptID{}); err != nil {
+		a.Claim.Release()
 		return nil, err
 	}
 	return &Hold{ledger: l, attempt: a}, nil
 }
 
 // append writes the open of a, if there is one, and the settlement of settled,
-// if there is one, together.
-func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) error {
+// if there is one, together, and returns the position behind them.
+func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) (at Position, err error) {
 	buf := l.buffers.Get().(*[]byte)
 	defer l.buffers.Put(buf)
 	b := (*buf)[:0]
@@ -245,12 +270,12 @@ func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) error {
 		b = appendSettle(b, settled, s)
 	}
 	*buf = b
-	err := checkFrames(b)
+	err = checkFrames(b)
 	if err == nil {
-		err = l.journal.Append(b, keep)
+		at, err = l.journal.Append(b, keep)
 	}
 	if errors.Is(err, ErrFull) && l.journal.prepare() == nil {
-		err = l.journal.Append(b, keep) // the next segment was only not reserved yet
+		at, err = l.journal.Append(b, keep) // the next segment was only not reserved yet
 	}
 	if err == nil && a != nil && a.Price.Known() {
 		l.prices.LoadOrStore(a.Price.Version, true)
@@ -259,9 +284,9 @@ func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) error {
 		l.open.Add(-1)
 	}
 	if err == nil {
-		return nil
+		return at, nil
 	}
-	return &llm.Error{
+	return 0, &llm.Error{
 		Code:       llm.CodeOverloaded,
 		Message:    "This request cannot be metered right now, so it was not sent. Try again shortly.",
 		RetryAfter: spareRetry,

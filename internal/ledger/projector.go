@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -39,7 +40,8 @@ type projector struct {
 	open   map[AttemptID]Attempt
 	batch  Batch
 
-	kick chan struct{} // somebody waits for a flush
+	kick  chan struct{} // somebody waits for a flush
+	stale atomic.Bool   // the database has gone back
 
 	mu      sync.Mutex
 	done    Position      // how far the database is
@@ -114,6 +116,9 @@ func (p *projector) step(ctx context.Context) (more bool, err error) {
 // load takes position and open attempts from the database, at the start and
 // after every failure.
 func (p *projector) load(ctx context.Context) error {
+	if p.stale.Swap(false) {
+		p.loaded = false
+	}
 	if p.loaded {
 		return nil
 	}
@@ -132,6 +137,9 @@ func (p *projector) load(ctx context.Context) error {
 		p.open[a.ID] = a
 	}
 	p.reader.seek(pos)
+	p.mu.Lock()
+	p.done = pos // it may have gone back
+	p.mu.Unlock()
 	p.loaded = true
 	return nil
 }
@@ -292,6 +300,22 @@ func (p *projector) flush(ctx context.Context, target Position) error {
 		case <-moved:
 		}
 	}
+}
+
+// position is how far the database is, as far as is known.
+func (p *projector) position() Position {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.done
+}
+
+// wentBack has the projector go on from where the database is.
+func (p *projector) wentBack(to Position) {
+	p.mu.Lock()
+	p.done = min(p.done, to)
+	p.mu.Unlock()
+	p.stale.Store(true)
+	signal(p.kick)
 }
 
 func (p *projector) lag() (int64, error) {

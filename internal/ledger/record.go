@@ -54,6 +54,9 @@ type Attempt struct {
 	// reachable rates. An attempt of unknown outcome is settled at both.
 	Bound llm.Usage
 	Hold  llm.Money
+	// Claim is the room in budgets that the attempt takes up until it is
+	// settled; nil where there is no budget. It is not in the journal.
+	Claim *Claim
 }
 
 // FullModel is "<provider>/<model-name>", the model's name in every report.

@@ -255,7 +255,7 @@ func (w *world) settleOne() {
 	h.complete(&s)
 	tr := w.truth[h.attempt.ID]
 	h.settled.Store(true)
-	if err := w.ledger.append(nil, &s, h.attempt.ID); err != nil {
+	if _, err := w.ledger.append(nil, &s, h.attempt.ID); err != nil {
 		tr.maybe = &s
 		return
 	}

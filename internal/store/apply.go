@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -82,18 +83,19 @@ var errSettledBefore = errors.New("an attempt of the batch is settled already")
 
 // applier applies batches. It is used by whoever may write.
 type applier struct {
-	bulk bulk
-	log  *slog.Logger
-	sums buckets // by hour, of the batch at hand
+	bulk  bulk
+	log   *slog.Logger
+	sums  buckets // by hour, of the batch at hand
+	clock func() time.Time
 
-	prices, opened, settled *insertion
-	hours, days             *rollup
+	prices, opened, settled, balances *insertion
+	hours, days                       *rollup
 }
 
-func newApplier(db *sql.DB, log *slog.Logger) *applier {
+func newApplier(db *sql.DB, clock func() time.Time, log *slog.Logger) *applier {
 	return &applier{
-		bulk: bulk{db: db}, log: log,
-		prices: insertPrices(), opened: insertOpened(), settled: insertSettled(),
+		bulk: bulk{db: db}, clock: clock, log: log,
+		prices: insertPrices(), opened: insertOpened(), settled: insertSettled(), balances: insertBalances(),
 		hours: newRollup("rollup_hour"), days: newRollup("rollup_day"),
 	}
 }
@@ -113,7 +115,7 @@ func (a *applier) apply(ctx context.Context, b *ledger.Batch, settle settler) er
 	}
 	// A statement that can be interrupted costs a goroutine each time. ctx
 	// still ends the transaction.
-	if err := a.write(context.WithoutCancel(ctx), journal, b, settle); err != nil {
+	if err := a.write(context.WithoutCancel(ctx), tx, journal, b, settle); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
@@ -142,7 +144,7 @@ func move(ctx context.Context, tx *sql.Tx, b *ledger.Batch) (number int64, err e
 	return number, nil
 }
 
-func (a *applier) write(ctx context.Context, journal int64, b *ledger.Batch, settle settler) error {
+func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledger.Batch, settle settler) error {
 	if err := a.price(ctx, b.Prices); err != nil {
 		return fmt.Errorf("prices: %w", err)
 	}
@@ -158,6 +160,9 @@ func (a *applier) write(ctx context.Context, journal int64, b *ledger.Batch, set
 	}
 	if err := a.days.add(ctx, &a.bulk, a.sums.days()); err != nil {
 		return fmt.Errorf("rollups of days: %w", err)
+	}
+	if err := a.balance(ctx, tx, journal, a.clock()); err != nil {
+		return fmt.Errorf("balances: %w", err)
 	}
 	return nil
 }

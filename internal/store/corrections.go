@@ -89,6 +89,13 @@ func (s *Store) correct(ctx context.Context, tx *sql.Tx, day int64, c *correctio
 			return err
 		}
 	}
+	m := balancesOf(buckets{c.bucket: c.sums()})
+	for _, name := range m.sorted() {
+		_, err := tx.ExecContext(ctx, insertBalances().sql(1), name.scope, name.day, noJournal, int64(m[name]))
+		if err != nil {
+			return fmt.Errorf("balance: %w", err)
+		}
+	}
 	return nil
 }
 

@@ -59,6 +59,14 @@ type engine struct {
 	// check refuses a database program that is too old, and reports whether
 	// prepare has to run whatever the schema is.
 	check func(ctx context.Context, db *sql.DB) (unready bool, err error)
+	// shared says that other nodes may use the database. The next three are nil
+	// where none can: lock keeps others from what has that name until the
+	// transaction ends, now is the time by the database's clock in microseconds,
+	// incarnation changes when commits may have been lost.
+	shared      bool
+	lock        func(ctx context.Context, tx *sql.Tx, name string) error
+	now         func(ctx context.Context, q querier) (int64, error)
+	incarnation func(ctx context.Context, q querier) (string, error)
 	// noTable reports whether err says that a table is missing.
 	noTable func(err error) bool
 }
@@ -93,7 +101,7 @@ func (o *Options) connect(e *engine) (*Store, error) {
 	if s.read, s.fast, s.sure, err = e.open(); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	s.applier = newApplier(s.fast, s.log)
+	s.applier = newApplier(s.fast, s.clock, s.log)
 	return s, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/ledger"
+	"weir/internal/llm"
 )
 
 const (
@@ -128,6 +129,9 @@ func (v *verifier) day(ctx context.Context, day int64) error {
 		return err
 	}
 	v.result.Rollups += int64(len(rolledDays) + len(rolledHours))
+	if err := v.balances(ctx, day, days); err != nil {
+		return err
+	}
 	v.compare("day", days, rolledDays)
 	if len(checkpoint) > 0 { // which has no hours: the day's must add up
 		v.compare("hour", days, rolledHours.days())
@@ -172,6 +176,41 @@ func (v *verifier) cost(ctx context.Context, e *ledger.Entry) error {
 	if err != nil || want != e.Cost {
 		b := bucketOf(&e.Attempt)
 		v.differ("row", &b, what, int64(want), int64(e.Cost))
+	}
+	return nil
+}
+
+// balances compares what the balances of a day say with what its rows say.
+func (v *verifier) balances(ctx context.Context, day int64, days buckets) error {
+	want, have := balances{}, balances{}
+	for b, s := range days {
+		want[scopeDay{b.account, day}] += llm.Money(s[measureCost])
+		want[scopeDay{b.key, day}] += llm.Money(s[measureCost])
+	}
+	rows, err := v.tx.QueryContext(ctx, "SELECT scope, sum(spent) FROM balances WHERE day = ? GROUP BY scope", day)
+	err = each(rows, err, func(row scanner) (n struct {
+		scope string
+		spent llm.Money
+	}, err error,
+	) {
+		return n, row.Scan(&n.scope, &n.spent)
+	}, func(n *struct {
+		scope string
+		spent llm.Money
+	},
+	) error {
+		have[scopeDay{n.scope, day}] = n.spent
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	all := maps.Clone(want)
+	maps.Copy(all, have)
+	for _, name := range all.sorted() {
+		if want[name] != have[name] {
+			v.differ("balance", &bucket{period: day, account: name.scope}, "spent", int64(want[name]), int64(have[name]))
+		}
 	}
 	return nil
 }

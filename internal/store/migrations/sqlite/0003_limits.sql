@@ -31,6 +31,8 @@ CREATE TABLE balances (
     PRIMARY KEY (scope, day, journal)
 ) WITHOUT ROWID;
 
+CREATE INDEX balances_day ON balances (day);
+
 INSERT INTO balances (scope, day, journal, spent)
     SELECT account, period, 0, sum(cost) FROM rollup_day GROUP BY account, period HAVING sum(cost) <> 0
     UNION ALL SELECT key, period, 0, sum(cost) FROM rollup_day GROUP BY key, period HAVING sum(cost) <> 0;
@@ -59,7 +61,8 @@ CREATE TABLE nodes (
     started INTEGER NOT NULL,
     seen    INTEGER NOT NULL, -- its last heartbeat
     until   INTEGER NOT NULL, -- how long it may go on spending slices
-    stopped INTEGER           -- when it said that it stops
+    stopped INTEGER,          -- when it said that it stops
+    incarnation TEXT NOT NULL -- of the database in which it has told what it holds
 ) WITHOUT ROWID;
 
 -- What is to be told to whoever asks for it, written with what it tells. An id

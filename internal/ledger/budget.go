@@ -1,0 +1,162 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/llm"
+)
+
+// Period is the stretch of time that a budget is for, in UTC.
+type Period string
+
+// The periods.
+const (
+	PeriodDay   Period = "day"
+	PeriodMonth Period = "month"
+	PeriodTotal Period = "total"
+)
+
+// Number names the period that a moment is in: yyyymmdd, yyyymm, or 0 for all
+// time. No two kinds of period have a number in common.
+func (p Period) Number(t time.Time) int64 {
+	year, month, day := t.UTC().Date()
+	switch p {
+	case PeriodDay:
+		return int64(year)*1e4 + int64(month)*100 + int64(day)
+	case PeriodMonth:
+		return int64(year)*100 + int64(month)
+	}
+	return 0
+}
+
+// firstDayNumber is the least number of a day: those of months are less.
+const firstDayNumber = 1e7
+
+// PeriodOf is the kind of period that has that number.
+func PeriodOf(number int64) Period {
+	switch {
+	case number == 0:
+		return PeriodTotal
+	case number < firstDayNumber:
+		return PeriodMonth
+	}
+	return PeriodDay
+}
+
+// DaysOf are the first and the last day, as yyyymmdd, of the period with that
+// number.
+func DaysOf(number int64) (first, last int64) {
+	switch PeriodOf(number) {
+	case PeriodDay:
+		return number, number
+	case PeriodMonth:
+		return number * 100, number*100 + 99
+	}
+	return 0, 99_99_99_99
+}
+
+// Ends is when the period that a moment is in is over; false for all time.
+func (p Period) Ends(t time.Time) (time.Time, bool) {
+	year, month, day := t.UTC().Date()
+	switch p {
+	case PeriodDay:
+		return time.Date(year, month, day+1, 0, 0, 0, 0, time.UTC), true
+	case PeriodMonth:
+		return time.Date(year, month+1, 1, 0, 0, 0, 0, time.UTC), true
+	}
+	return time.Time{}, false
+}
+
+// Budget is what an account or a key may spend in a period. An account's
+// credit is a budget for all time: what was paid in beforehand, on top of what
+// was spent before.
+type Budget struct {
+	Scope  string // account or key id
+	Of     string // "account" or "API key", for people
+	Period Period
+	Limit  llm.Money
+}
+
+// BudgetID names what nodes share of a budget: its scope and its period.
+type BudgetID struct {
+	Scope  string
+	Period int64 // see Period.Number
+}
+
+// Leases is the database as it deals out slices of budgets to nodes. What all
+// nodes may come to, by their slices, never passes a budget's limit.
+type Leases interface {
+	// Lease changes the slice that a journal's node has of a budget.
+	Lease(ctx context.Context, r LeaseRequest) (Lease, error)
+	// Reconcile takes back what earlier lives of the journal's node had leased
+	// and not spent. The journal is in the database up to its present epoch.
+	Reconcile(ctx context.Context, journal uuid.UUID) error
+	// Beat says that the node is alive, and tells what it has to know of the
+	// others.
+	Beat(ctx context.Context, n Node) (Beat, error)
+	// Leave says that the node stops, and gives back its slices.
+	Leave(ctx context.Context, journal uuid.UUID) error
+}
+
+// LeaseRequest asks for a slice. The node may come to Used and what it is
+// granted beyond that.
+type LeaseRequest struct {
+	Journal uuid.UUID
+	Budget  BudgetID
+	// Used is what the node's attempts of the period have come to, with those
+	// under way at their holds. Unknown says that it is not known yet: then it
+	// is what the database has.
+	Used    llm.Money
+	Unknown bool
+	// Least is how much more is needed; when it is not to be had, nothing more
+	// is granted. Most is how much would be of use. Both zero gives back
+	// everything that is not used.
+	Least, Most llm.Money
+}
+
+// GivesBack reports whether nothing more is asked for.
+func (r *LeaseRequest) GivesBack() bool { return r.Least == 0 && r.Most == 0 }
+
+// Lease is the answer to a LeaseRequest.
+type Lease struct {
+	Limit   llm.Money // the budget's; 0 when there is none any more
+	Granted llm.Money // what the node's attempts of the period may come to
+	// Spent is what the database has of this journal's in the period, up to At.
+	Spent llm.Money
+	At    Position
+	// Left is what nobody has. Idle is what other live nodes have and had not
+	// spent when the database last heard of them: they give back what they do
+	// not hold when they see that it is wanted.
+	Left, Idle llm.Money
+}
+
+// Node is a gateway process to the others.
+type Node struct {
+	Journal uuid.UUID
+	Name    string // of its host
+	Address string // where it listens
+	Version string
+	Started time.Time
+	// Incarnation of the database in which the node has told all that it holds;
+	// empty leaves what the database has of that.
+	Incarnation string
+}
+
+// Beat is what a node has to know of the others.
+type Beat struct {
+	// Alive is how many nodes are, this one too; at least 1.
+	Alive int
+	// For is how long from before the question on the node may spend its
+	// slices; 0 for ever, where no other node can be.
+	For time.Duration
+	// Wanted are the budgets of which some node found too little left.
+	Wanted []BudgetID
+	// At is how far the database is in this node's journal.
+	At Position
+	// Incarnation changes when the database may have lost commits: a standby
+	// took over. Told is the one in which the node has told all that it holds.
+	Incarnation, Told string
+}

@@ -1,0 +1,316 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/llm"
+)
+
+// hub is the database that simulated nodes share. After every commit it checks
+// that what all nodes may come to is within each budget.
+type hub struct {
+	mu     sync.Mutex
+	now    func() time.Time
+	limits map[string]llm.Money // by scope; each for all time
+	state  hubState
+	saved  *hubState
+	down   bool
+	broken error // the first commit that passed a budget
+
+	ignoreOthers bool // negative control: a slice is dealt as if there were no others
+	spentOnly    bool // negative control: what others hold and have not spent does not count
+}
+
+// hubState is what a standby may have less of.
+type hubState struct {
+	position    map[uuid.UUID]Position
+	open        map[AttemptID]Attempt
+	rows        map[AttemptID]Entry
+	journalOf   map[AttemptID]uuid.UUID
+	slices      map[BudgetID]map[uuid.UUID]llm.Money
+	wanted      map[BudgetID]map[uuid.UUID]time.Time
+	nodes       map[uuid.UUID]hubNode
+	incarnation int
+}
+
+type hubNode struct {
+	seen, until time.Time
+	stopped     bool
+	incarnation string
+}
+
+func newHub(now func() time.Time, limits map[string]llm.Money) *hub {
+	return &hub{now: now, limits: limits, state: hubState{
+		position: map[uuid.UUID]Position{}, open: map[AttemptID]Attempt{}, rows: map[AttemptID]Entry{},
+		journalOf: map[AttemptID]uuid.UUID{}, slices: map[BudgetID]map[uuid.UUID]llm.Money{},
+		wanted: map[BudgetID]map[uuid.UUID]time.Time{}, nodes: map[uuid.UUID]hubNode{},
+	}}
+}
+
+func (s *hubState) clone() *hubState {
+	c := *s
+	c.position, c.open, c.rows, c.journalOf = maps.Clone(s.position), maps.Clone(s.open), maps.Clone(s.rows), maps.Clone(s.journalOf)
+	c.nodes = maps.Clone(s.nodes)
+	c.slices, c.wanted = map[BudgetID]map[uuid.UUID]llm.Money{}, map[BudgetID]map[uuid.UUID]time.Time{}
+	for id, m := range s.slices {
+		c.slices[id] = maps.Clone(m)
+	}
+	for id, m := range s.wanted {
+		c.wanted[id] = maps.Clone(m)
+	}
+	return &c
+}
+
+// spent is what a journal has spent of a budget, as far as the hub knows.
+func (s *hubState) spent(id BudgetID, journal uuid.UUID) (sum llm.Money) {
+	for at, e := range s.rows {
+		if s.journalOf[at] == journal && (e.Account == id.Scope || e.Key == id.Scope) {
+			sum += e.Cost
+		}
+	}
+	return sum
+}
+
+// charge is what a journal may come to.
+func (h *hub) charge(id BudgetID, journal uuid.UUID) llm.Money {
+	spent := h.state.spent(id, journal)
+	if h.spentOnly {
+		return spent
+	}
+	return max(spent, h.state.slices[id][journal])
+}
+
+// check is called after every commit. Until every node has told a standby that
+// took over what it holds, the hub cannot know.
+func (h *hub) check() {
+	for _, n := range h.state.nodes {
+		if n.incarnation != fmt.Sprint(h.state.incarnation) {
+			return
+		}
+	}
+	for id := range h.state.slices {
+		sum := llm.Money(0)
+		for journal := range h.state.position {
+			sum += max(h.state.spent(id, journal), h.state.slices[id][journal])
+		}
+		if sum > h.limits[id.Scope] && h.broken == nil {
+			h.broken = fmt.Errorf("nodes may come to %v of budget %v, whose limit is %v", sum, id, h.limits[id.Scope])
+		}
+	}
+}
+
+// hubConn is one life of a node's way to the hub.
+type hubConn struct {
+	hub  *hub
+	dead atomic.Bool
+}
+
+var errHub = errors.New("the hub is away")
+
+// use runs fn alone.
+func (c *hubConn) use(fn func(*hubState) error) error {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	if c.hub.down || c.dead.Load() {
+		return errHub
+	}
+	err := fn(&c.hub.state)
+	if err == nil {
+		c.hub.check()
+	}
+	return err
+}
+
+func (c *hubConn) Position(_ context.Context, journal uuid.UUID) (pos Position, err error) {
+	err = c.use(func(s *hubState) error { pos = s.position[journal]; return nil })
+	return pos, err
+}
+
+func (c *hubConn) OpenAttempts(_ context.Context, journal uuid.UUID) (list []Attempt, err error) {
+	err = c.use(func(s *hubState) error {
+		for id, a := range s.open {
+			if s.journalOf[id] == journal {
+				list = append(list, a)
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+func (c *hubConn) Durable(context.Context) error { return nil }
+
+func (c *hubConn) Apply(_ context.Context, b *Batch) error {
+	return c.use(func(s *hubState) error {
+		if b.From != s.position[b.Journal] {
+			return ErrMoved
+		}
+		for _, a := range b.Opened {
+			s.open[a.ID], s.journalOf[a.ID] = a, b.Journal
+		}
+		for _, e := range b.Settled {
+			delete(s.open, e.ID)
+			s.rows[e.ID], s.journalOf[e.ID] = e, b.Journal
+		}
+		s.position[b.Journal] = b.To
+		return nil
+	})
+}
+
+func (c *hubConn) Lease(_ context.Context, r LeaseRequest) (l Lease, err error) {
+	err = c.use(func(s *hubState) error {
+		for _, n := range s.nodes {
+			if r.Least > 0 && !n.stopped && n.until.After(c.hub.now()) && n.incarnation != fmt.Sprint(s.incarnation) {
+				return errors.New("not every node has told what it holds")
+			}
+		}
+		l = c.hub.deal(&r)
+		return nil
+	})
+	return l, err
+}
+
+// deal is what the database does to a slice.
+func (h *hub) deal(r *LeaseRequest) Lease {
+	s, id := &h.state, r.Budget
+	if s.slices[id] == nil {
+		s.slices[id], s.wanted[id] = map[uuid.UUID]llm.Money{}, map[uuid.UUID]time.Time{}
+	}
+	spent := s.spent(id, r.Journal)
+	used := r.Used
+	if r.Unknown {
+		used = spent
+	}
+	var others, idle llm.Money
+	contended := false
+	for journal := range s.position {
+		if journal == r.Journal {
+			continue
+		}
+		if !h.ignoreOthers {
+			others += h.charge(id, journal)
+		}
+		if n := s.nodes[journal]; !n.stopped && h.now().Sub(n.seen) < 3*time.Second {
+			idle += max(0, s.slices[id][journal]-s.spent(id, journal))
+		}
+		contended = contended || h.now().Sub(s.wanted[id][journal]) < 2*time.Second
+	}
+	limit := h.limits[id.Scope]
+	left := max(0, limit-others-used)
+	granted := s.slices[id][r.Journal]
+	delete(s.wanted[id], r.Journal)
+	switch {
+	case r.Least == 0 && r.Most == 0:
+		granted = used
+	case left < r.Least:
+		s.wanted[id][r.Journal] = h.now()
+	case contended:
+		granted = max(granted, used+r.Least)
+	default:
+		granted = max(granted, used+max(min(left, r.Most), left/6))
+	}
+	s.slices[id][r.Journal] = granted
+	if _, there := s.position[r.Journal]; !there {
+		s.position[r.Journal] = 0
+	}
+	return Lease{
+		Limit: limit, Granted: granted, Spent: spent, At: s.position[r.Journal],
+		Left: max(0, limit-others-max(granted, used)), Idle: idle,
+	}
+}
+
+func (c *hubConn) Reconcile(_ context.Context, journal uuid.UUID) error {
+	return c.use(func(s *hubState) error {
+		for id, m := range s.slices {
+			if _, has := m[journal]; has {
+				m[journal] = s.spent(id, journal)
+				delete(s.wanted[id], journal)
+			}
+		}
+		return nil
+	})
+}
+
+func (c *hubConn) Beat(_ context.Context, n Node) (b Beat, err error) {
+	err = c.use(func(s *hubState) error {
+		now, told := c.hub.now(), n.Incarnation
+		if old, there := s.nodes[n.Journal]; told == "" && there {
+			told = old.incarnation
+		} else if told == "" {
+			told = fmt.Sprint(s.incarnation)
+		}
+		s.nodes[n.Journal] = hubNode{seen: now, until: now.Add(time.Minute), incarnation: told}
+		b = Beat{For: time.Minute, At: s.position[n.Journal], Incarnation: fmt.Sprint(s.incarnation), Told: told}
+		for _, o := range s.nodes {
+			if !o.stopped && now.Sub(o.seen) < 3*time.Second {
+				b.Alive++
+			}
+		}
+		for id, m := range s.wanted {
+			for journal, at := range m {
+				if s.slices[id][n.Journal] > 0 && journal != n.Journal && now.Sub(at) < 2*time.Second && !slices.Contains(b.Wanted, id) {
+					b.Wanted = append(b.Wanted, id)
+				}
+			}
+		}
+		return nil
+	})
+	return b, err
+}
+
+func (c *hubConn) Leave(ctx context.Context, journal uuid.UUID) error {
+	if err := c.Reconcile(ctx, journal); err != nil {
+		return err
+	}
+	return c.use(func(s *hubState) error {
+		n := s.nodes[journal]
+		n.stopped = true
+		s.nodes[journal] = n
+		return nil
+	})
+}
+
+// save and rewind are what an asynchronous standby does when it takes over: it
+// lacks the last commits.
+func (h *hub) save() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.saved = h.state.clone()
+}
+
+func (h *hub) rewind() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.saved == nil {
+		return
+	}
+	incarnation := h.state.incarnation + 1
+	h.state = *h.saved.clone()
+	h.state.incarnation = incarnation
+	h.saved = nil
+}
+
+func (h *hub) setDown(down bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.down = down
+}
+
+// total is what all attempts have cost.
+func (h *hub) total() (sum llm.Money, open int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.state.rows {
+		sum += e.Cost
+	}
+	return sum, len(h.state.open)
+}

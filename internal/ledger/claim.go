@@ -1,0 +1,325 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"weir/internal/llm"
+)
+
+const (
+	// claimTries bounds how often a claim is tried again after a lease: others
+	// may have been quicker each time.
+	claimTries = 16
+	// leaseLimit bounds one lease, with the wait for the projector before it.
+	leaseLimit = 2 * time.Second
+	// refusedFor is how long it is believed that a budget has no more.
+	refusedFor = 250 * time.Millisecond
+	// failedFor is how long the database is not asked again after an error.
+	failedFor = 250 * time.Millisecond
+	// wantedFor is how long a node waits for others to give back what they do
+	// not need, and wantedPause how long between two looks.
+	wantedFor   = 800 * time.Millisecond
+	wantedPause = 50 * time.Millisecond
+	// unlimited is the slice of a budget that is no more.
+	unlimited = math.MaxInt64 / 2
+)
+
+// Need is the room that an attempt needs.
+type Need struct {
+	Account string    // id
+	Budgets []Budget  // all that the attempt counts against; none: there is always room
+	At      time.Time // when the client's request came
+	Least   llm.Money // what the attempt costs at most when it may say little
+	Most    llm.Money // what it costs at most when it may say all it can
+	// After is the attempt that this one follows, and Settles how that one will
+	// be settled: what it frees serves the next one. Nil for a first attempt.
+	After   *Hold
+	Settles *Settlement
+}
+
+// Claim holds room in all the budgets, as much as there is between Least and
+// Most, or none: then the error is a *llm.Error with CodeBudgetExceeded. When
+// nobody can say, because the database that deals out the budgets is away, the
+// code is CodeOverloaded. The claim belongs into an Attempt, or is released.
+func (l *Ledger) Claim(ctx context.Context, n Need) (*Claim, error) {
+	if len(n.Budgets) == 0 {
+		return nil, nil
+	}
+	if l.leases == nil {
+		return nil, errors.New("ledger: there are budgets, and nothing that deals them out")
+	}
+	n.Least = min(max(n.Least, 1), MaxCost) // something, so that a budget that is spent refuses
+	n.Most = min(max(n.Most, n.Least), MaxCost)
+	p := l.purse(n.Account)
+	asked := map[*slice]bool{}
+	for range claimTries {
+		claim, lacking, err := l.take(p, &n, asked)
+		if lacking == nil || err != nil {
+			return claim, err
+		}
+		asked[lacking] = true
+		if err := l.lease(ctx, p, lacking, &n); err != nil {
+			return nil, err
+		}
+	}
+	return nil, l.away(errors.New("other requests were quicker each time"))
+}
+
+// purse is that of an account, made when it is not there.
+func (l *Ledger) purse(account string) *purse {
+	if p, ok := l.purses.Load(account); ok {
+		return p.(*purse)
+	}
+	p, _ := l.purses.LoadOrStore(account, &purse{slices: map[BudgetID]*slice{}})
+	return p.(*purse)
+}
+
+// take claims what there is on this node. Where that is too little, lacking is
+// a slice of which more is to be leased first, if it was not asked for yet;
+// where no more is to be had, it is an error.
+func (l *Ledger) take(p *purse, n *Need, asked map[*slice]bool) (claim *Claim, lacking *slice, err error) {
+	now := l.now()
+	if !l.valid.Load().covers(now) {
+		return nil, nil, l.away(errUnsure)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	claim = &Claim{purse: p, amount: n.Most, slices: make([]*slice, 0, len(n.Budgets))}
+	freed := MaxCost
+	for i := range n.Budgets {
+		s := p.slice(&n.Budgets[i], n.At, now)
+		free := n.freed(s)
+		room := s.room() + free
+		switch {
+		case room >= n.Most:
+		case room >= n.Least && (s.full || asked[s]):
+		case room < n.Least && now.Before(s.until) && n.Least >= s.refused:
+			return nil, nil, exceeded(s, n)
+		default:
+			return nil, s, nil
+		}
+		freed = min(freed, free)
+		claim.amount = min(claim.amount, room)
+		claim.slices = append(claim.slices, s)
+	}
+	claim.extra = max(0, claim.amount-freed)
+	for _, s := range claim.slices {
+		s.held += claim.extra
+	}
+	return claim, nil, nil
+}
+
+// freed is what the attempt before frees of a slice.
+func (n *Need) freed(s *slice) llm.Money {
+	if n.After == nil {
+		return 0
+	}
+	return n.After.attempt.Claim.freed(s, n.After.costOf(n.Settles))
+}
+
+var errUnsure = errors.New("this node has not heard from the database for so long that its slices may be another's")
+
+// away is what a client is told when nobody can say what a budget has left.
+func (l *Ledger) away(err error) error {
+	return &llm.Error{
+		Code:       llm.CodeOverloaded,
+		Message:    "The budget that this request counts against cannot be checked right now. Try again in a second.",
+		RetryAfter: time.Second,
+		Err:        err,
+	}
+}
+
+// exceeded is what a client is told when its budget has no room.
+func exceeded(s *slice, n *Need) error {
+	b := &s.budget
+	what := fmt.Sprintf("The budget of this %s, $%s in all, has no room for this request.", b.Of, b.Limit)
+	if b.Period != PeriodTotal {
+		what = fmt.Sprintf("The budget of this %s, $%s per %s, has no room for this request.", b.Of, b.Limit, b.Period)
+	}
+	if ends, ok := b.Period.Ends(n.At); ok {
+		what += fmt.Sprintf(" A new %s begins at %s.", b.Period, ends.Format(time.RFC3339))
+	}
+	return &llm.Error{
+		Code:    llm.CodeBudgetExceeded,
+		Message: what,
+		Err:     fmt.Errorf("budget of %s %s: at least %s is needed", b.Of, b.Scope, n.Least),
+	}
+}
+
+// lease gets more of the slice, or waits for whoever is getting it.
+func (l *Ledger) lease(ctx context.Context, p *purse, s *slice, n *Need) error {
+	p.mu.Lock()
+	if busy := s.leasing; busy != nil {
+		p.mu.Unlock()
+		return l.await(ctx, busy)
+	}
+	if now := l.now(); now.Sub(s.failed) < failedFor {
+		p.mu.Unlock()
+		return l.away(errors.New("the database gave an error a moment ago"))
+	}
+	s.leasing = make(chan struct{})
+	p.mu.Unlock()
+	// Others wait for it: it does not end with this request alone.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseLimit)
+	defer cancel()
+	err := l.leaseMore(ctx, p, s, n)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(s.leasing)
+	s.leasing = nil
+	if err == nil {
+		return nil
+	}
+	s.failed = l.now()
+	if s.known && s.room()+n.freed(s) >= n.Least {
+		return nil // it does without
+	}
+	if !s.known {
+		s.late = nil
+		delete(p.slices, s.id)
+	}
+	l.log.Warn("a budget could not be leased", "scope", s.id.Scope, "period", s.id.Period, "err", err)
+	return l.away(err)
+}
+
+func (l *Ledger) await(ctx context.Context, busy <-chan struct{}) error {
+	timer := time.NewTimer(leaseLimit + time.Second)
+	defer timer.Stop()
+	select {
+	case <-busy:
+		return nil
+	case <-ctx.Done():
+		return l.away(ctx.Err())
+	case <-timer.C:
+		return l.away(context.DeadlineExceeded)
+	}
+}
+
+// leaseMore asks the database, several times where other nodes may give back
+// something meanwhile.
+func (l *Ledger) leaseMore(ctx context.Context, p *purse, s *slice, n *Need) error {
+	if err := l.settleUp(ctx, s); err != nil {
+		return err
+	}
+	if s.takeChanged(p) { // what was leased under another limit does not count
+		if err := l.yield(ctx, p, s); err != nil {
+			return err
+		}
+	}
+	deadline := l.now().Add(wantedFor)
+	for {
+		got, err := l.leaseOnce(ctx, p, s, l.more(p, s, n))
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		enough, spare := s.room()+n.freed(s) >= n.Least, s.room() > 0
+		last := got.Idle == 0 && !(spare && l.alive.Load() > 1) || !l.now().Before(deadline)
+		if !enough && last {
+			s.refused, s.until = n.Least, l.now().Add(refusedFor)
+		}
+		p.mu.Unlock()
+		if enough || last {
+			return nil
+		}
+		if err := l.giveBack(ctx, p, s); err != nil { // together it may be enough for somebody
+			return err
+		}
+		if !sleep(ctx, wantedPause) {
+			return ctx.Err()
+		}
+	}
+}
+
+// leaseOnce asks the database, and takes note of the answer.
+func (l *Ledger) leaseOnce(ctx context.Context, p *purse, s *slice, r LeaseRequest) (Lease, error) {
+	l.loading.RLock()
+	defer l.loading.RUnlock()
+	got, err := l.leases.Lease(ctx, r)
+	if err != nil {
+		return got, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.leased(&got)
+	return got, nil
+}
+
+// more is the request for what is needed.
+func (l *Ledger) more(p *purse, s *slice, n *Need) LeaseRequest {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	free := n.freed(s)
+	return LeaseRequest{
+		Journal: l.journal.id, Budget: s.id, Used: s.inUse(), Unknown: !s.known,
+		Least: max(1, n.Least-free), Most: max(1, n.Most-free),
+	}
+}
+
+// giveBack returns what the node does not use of a slice. Nothing is claimed of
+// it meanwhile, and nothing after an error: it may be another node's by then.
+func (l *Ledger) giveBack(ctx context.Context, p *purse, s *slice) error {
+	p.mu.Lock()
+	spare := s.room() > 0
+	p.mu.Unlock()
+	if !spare {
+		return nil
+	}
+	return l.yield(ctx, p, s)
+}
+
+// yield tells the database that the node may come to no more than it uses.
+func (l *Ledger) yield(ctx context.Context, p *purse, s *slice) error {
+	p.mu.Lock()
+	s.granted, s.full = s.inUse(), false
+	r := LeaseRequest{Journal: l.journal.id, Budget: s.id, Used: s.granted}
+	p.mu.Unlock()
+	_, err := l.leases.Lease(ctx, r)
+	return err
+}
+
+// settleUp makes sure that the database knows all that this journal had before
+// the slice began to count.
+func (l *Ledger) settleUp(ctx context.Context, s *slice) error {
+	if s.known { // only whoever leases changes it
+		return nil
+	}
+	if err := l.Flush(ctx); err != nil {
+		return err
+	}
+	return l.reconcileOnce(ctx)
+}
+
+// leased takes note of a lease.
+func (s *slice) leased(got *Lease) {
+	if !s.known {
+		s.known, s.spent = true, got.Spent
+		for _, late := range s.late {
+			if late.at > got.At {
+				s.spent += late.cost
+			}
+		}
+		s.late = nil
+	}
+	s.granted, s.full = max(s.granted, got.Granted), got.Left <= 0
+	if got.Limit == 0 {
+		s.granted = unlimited
+	}
+	s.until, s.failed = time.Time{}, time.Time{}
+}
+
+// sleep waits, unless ctx ends before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,325 @@
+package ledger
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	// beatEvery is how often a node says that it is alive, where there can be
+	// others, and sees what they want.
+	beatEvery = 250 * time.Millisecond
+	// sweepEvery is how often slices are looked through that nobody uses.
+	sweepEvery = 10 * time.Second
+	// idleFor is how long a slice is kept that nobody uses.
+	idleFor = time.Minute
+	// beatMargin is how long before its time is up a node stops to spend its
+	// slices: for clocks that do not run alike, and for what is under way.
+	beatMargin = 5 * time.Second
+)
+
+// validity is how long this node's slices may be spent.
+type validity struct {
+	forever bool
+	until   time.Time
+}
+
+// covers reports whether they may be at that time. Nil covers nothing.
+func (v *validity) covers(now time.Time) bool {
+	return v != nil && (v.forever || now.Before(v.until))
+}
+
+// membership is what a ledger knows of being one of several nodes.
+type membership struct {
+	node Node
+	err  error // what the last one gave
+
+	mu         sync.Mutex
+	reconciled bool
+}
+
+// Alive is how many nodes share the database, this one too; at least 1.
+func (l *Ledger) Alive() int { return max(1, int(l.alive.Load())) }
+
+// join makes the node known before it serves.
+func (l *Ledger) join(ctx context.Context) error {
+	if l.leases == nil {
+		l.valid.Store(&validity{forever: true})
+		return nil
+	}
+	asked := l.now()
+	got, err := l.leases.Beat(ctx, l.membership.node)
+	if err == nil {
+		l.hear(asked, got)
+	}
+	return err
+}
+
+// hear takes note of what a question brought that was asked then.
+func (l *Ledger) hear(asked time.Time, got Beat) {
+	l.alive.Store(int64(got.Alive))
+	l.valid.Store(&validity{forever: got.For == 0, until: asked.Add(got.For - beatMargin)})
+}
+
+// attend keeps the node known, gives back what others want and what nobody
+// uses, until ctx ends.
+func (l *Ledger) attend(ctx context.Context) {
+	if l.leases == nil {
+		return
+	}
+	every := beatEvery
+	if l.valid.Load().forever {
+		every = sweepEvery
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	l.recover(ctx)
+	swept := l.now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if every == beatEvery {
+			l.beatLogged(ctx)
+		}
+		if now := l.now(); now.Sub(swept) >= sweepEvery {
+			swept = now
+			l.sweep(ctx)
+		}
+	}
+}
+
+// recover gives back what earlier lives had leased, as soon as the database has
+// all that they did.
+func (l *Ledger) recover(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaseLimit)
+	defer cancel()
+	err := l.Flush(ctx)
+	if err == nil {
+		err = l.reconcileOnce(ctx)
+	}
+	if err != nil { // the first lease does it
+		l.log.Warn("what was leased of budgets before the start is not given back yet", "err", err)
+	}
+}
+
+// beatLogged is a beat, with an outage logged once.
+func (l *Ledger) beatLogged(ctx context.Context) {
+	m := &l.membership
+	ctx, cancel := context.WithTimeout(ctx, leaseLimit)
+	defer cancel()
+	err := l.beat(ctx)
+	if ctx.Err() != nil && err == nil {
+		err = ctx.Err()
+	}
+	switch {
+	case err != nil && m.err == nil:
+		l.log.Error("the database does not hear this node; its slices of budgets last a while", "err", err)
+	case err == nil && m.err != nil:
+		l.log.Info("the database hears this node again")
+	}
+	m.err = err
+}
+
+// beat tells the others of this node, and does what they ask for.
+func (l *Ledger) beat(ctx context.Context) error {
+	m := &l.membership
+	asked, had := l.now(), l.proj.position()
+	got, err := l.leases.Beat(ctx, m.node)
+	if err != nil {
+		return err
+	}
+	if got.At < had {
+		l.proj.wentBack(got.At)
+	}
+	if got.Told != got.Incarnation {
+		if got, err = l.tell(ctx, got.Incarnation); err != nil {
+			return err
+		}
+	}
+	l.hear(asked, got)
+	for _, id := range got.Wanted {
+		l.yieldWanted(ctx, id)
+	}
+	return nil
+}
+
+// tell brings a database that may have lost commits up to what this node has
+// spent and holds.
+func (l *Ledger) tell(ctx context.Context, incarnation string) (Beat, error) {
+	m := &l.membership
+	l.log.Warn("the database has changed hands; this node tells it what it holds", "incarnation", incarnation)
+	if err := l.Flush(ctx); err != nil {
+		return Beat{}, err
+	}
+	if err := l.leases.Reconcile(ctx, l.journal.id); err != nil {
+		return Beat{}, err
+	}
+	if err := l.assert(ctx); err != nil {
+		return Beat{}, err
+	}
+	told := m.node
+	told.Incarnation = incarnation
+	return l.leases.Beat(ctx, told)
+}
+
+// eachSlice calls fn with every slice, under no lock.
+func (l *Ledger) eachSlice(fn func(*purse, *slice)) {
+	l.purses.Range(func(_, v any) bool {
+		p := v.(*purse)
+		p.mu.Lock()
+		all := make([]*slice, 0, len(p.slices))
+		for _, s := range p.slices {
+			all = append(all, s)
+		}
+		p.mu.Unlock()
+		for _, s := range all {
+			fn(p, s)
+		}
+		return true
+	})
+}
+
+// alone runs fn as the only one that leases the slice, and reports whether it
+// did: not where somebody does already, or the slice is not in use yet.
+func (l *Ledger) alone(p *purse, s *slice, fn func() error) (ran bool, err error) {
+	p.mu.Lock()
+	if s.leasing != nil || !s.known {
+		p.mu.Unlock()
+		return false, nil
+	}
+	s.leasing = make(chan struct{})
+	p.mu.Unlock()
+	err = fn()
+	p.mu.Lock()
+	close(s.leasing)
+	s.leasing = nil
+	p.mu.Unlock()
+	return true, err
+}
+
+// yieldWanted gives back what is not used of a budget of which another node
+// found too little left.
+func (l *Ledger) yieldWanted(ctx context.Context, id BudgetID) {
+	found := false
+	l.eachSlice(func(p *purse, s *slice) {
+		if s.id != id {
+			return
+		}
+		found = true
+		if _, err := l.alone(p, s, func() error { return l.giveBack(ctx, p, s) }); err != nil {
+			l.log.Warn("a slice of a budget could not be given back", "scope", id.Scope, "err", err)
+		}
+	})
+	if found {
+		return
+	}
+	if err := l.yieldUnknown(ctx, id); err != nil {
+		l.log.Warn("a slice of a budget could not be given back", "scope", id.Scope, "err", err)
+	}
+}
+
+// yieldUnknown gives back a slice that the database has and this life of the
+// node does not know of: the answer to a lease was lost.
+func (l *Ledger) yieldUnknown(ctx context.Context, id BudgetID) error {
+	if err := l.Flush(ctx); err != nil {
+		return err
+	}
+	if err := l.reconcileOnce(ctx); err != nil {
+		return err
+	}
+	l.loading.Lock()
+	defer l.loading.Unlock()
+	known := false
+	l.eachSlice(func(_ *purse, s *slice) { known = known || s.id == id && s.known })
+	if known {
+		return nil
+	}
+	_, err := l.leases.Lease(ctx, LeaseRequest{Journal: l.journal.id, Budget: id, Unknown: true})
+	return err
+}
+
+// assert tells a database that may have lost commits what this node has spent
+// and holds of each budget.
+func (l *Ledger) assert(ctx context.Context) (err error) {
+	l.eachSlice(func(p *purse, s *slice) {
+		if err == nil {
+			err = l.assertOne(ctx, p, s)
+		}
+	})
+	return err
+}
+
+// assertOne waits for a lease that is under way: it may be one of those that
+// were lost.
+func (l *Ledger) assertOne(ctx context.Context, p *purse, s *slice) error {
+	for {
+		p.mu.Lock()
+		busy, known := s.leasing, s.known
+		p.mu.Unlock()
+		if busy == nil && !known {
+			return nil
+		}
+		if busy != nil {
+			if err := l.await(ctx, busy); err != nil {
+				return err
+			}
+			continue
+		}
+		if ran, err := l.alone(p, s, func() error { return l.yield(ctx, p, s) }); ran {
+			return err
+		}
+	}
+}
+
+// sweep gives back and forgets what nobody has used for a while.
+func (l *Ledger) sweep(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaseLimit)
+	defer cancel()
+	now := l.now()
+	idle := func(p *purse, s *slice) bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return s.held == 0 && now.Sub(s.used) >= idleFor
+	}
+	l.eachSlice(func(p *purse, s *slice) {
+		if !idle(p, s) {
+			return
+		}
+		if _, err := l.alone(p, s, func() error { return l.giveBack(ctx, p, s) }); err != nil {
+			return // it may be needed to give it back later
+		}
+		p.mu.Lock()
+		if s.held == 0 && s.leasing == nil && s.room() <= 0 && p.slices[s.id] == s {
+			delete(p.slices, s.id)
+		}
+		p.mu.Unlock()
+	})
+}
+
+// reconcileOnce takes back, once in this life, what earlier lives of the node
+// had leased and not spent. All they did is in the database.
+func (l *Ledger) reconcileOnce(ctx context.Context) error {
+	m := &l.membership
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reconciled {
+		return nil
+	}
+	if err := l.leases.Reconcile(ctx, l.journal.id); err != nil {
+		return err
+	}
+	m.reconciled = true
+	return nil
+}
+
+// leave gives back everything, once all is settled that was under way.
+func (l *Ledger) leave(ctx context.Context) error {
+	if l.leases == nil {
+		return nil
+	}
+	return l.leases.Leave(ctx, l.journal.id)
+}

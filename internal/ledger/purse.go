@@ -1,0 +1,156 @@
+package ledger
+
+import (
+	"sync"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// purse is what an account and its keys may still spend on this node.
+type purse struct {
+	mu     sync.Mutex
+	slices map[BudgetID]*slice
+}
+
+// slice is this node's part of a budget in a period. It is guarded by the lock
+// of its purse.
+type slice struct {
+	id     BudgetID
+	budget Budget // as the last request had it
+
+	known   bool      // spent is what it says; until then late has what was settled
+	late    []spend   // settled since somebody asked what was spent
+	granted llm.Money // what spent and held may come to
+	spent   llm.Money // what this journal's attempts of the period have cost
+	held    llm.Money // what those under way may cost, as far as they hold it here
+	full    bool      // nobody has any more to give, but what other nodes hold
+
+	changed bool          // the budget was changed since the last lease; of whoever leases
+	leasing chan struct{} // closed when the lease under way has ended; nil for none
+	failed  time.Time     // when the database last gave an error; zero for never since
+	refused llm.Money     // there was not so much to be had,
+	until   time.Time     // which is believed until then
+	used    time.Time     // when it last was
+}
+
+// spend is a settlement, by its place in the journal.
+type spend struct {
+	at   Position
+	cost llm.Money
+}
+
+// room is what may still be claimed.
+func (s *slice) room() llm.Money {
+	if !s.known {
+		return 0
+	}
+	return s.granted - s.spent - s.held
+}
+
+// inUse is what the node cannot give back.
+func (s *slice) inUse() llm.Money { return s.spent + s.held }
+
+// takeChanged reports whether the budget was changed since it last did.
+func (s *slice) takeChanged(p *purse) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	changed := s.changed
+	s.changed = false
+	return changed
+}
+
+// Claim is room in budgets, held for an attempt that is about to be opened. The
+// attempt carries it. A nil Claim holds nothing.
+type Claim struct {
+	purse  *purse
+	slices []*slice
+	amount llm.Money // held in each of them, once the attempt before is settled
+	extra  llm.Money // of it, what is held already
+}
+
+// Amount is how much the attempt may cost.
+func (c *Claim) Amount() llm.Money {
+	if c == nil {
+		return MaxCost
+	}
+	return c.amount
+}
+
+// Release gives the room back, of an attempt that is not opened.
+func (c *Claim) Release() {
+	if c == nil {
+		return
+	}
+	c.purse.mu.Lock()
+	defer c.purse.mu.Unlock()
+	for _, s := range c.slices {
+		s.held -= c.extra
+	}
+	c.slices = nil
+}
+
+// freed is how much of the slice a hold frees when it is settled at that cost.
+func (c *Claim) freed(s *slice, cost llm.Money) llm.Money {
+	if c != nil {
+		for _, mine := range c.slices {
+			if mine == s {
+				return c.amount - cost
+			}
+		}
+	}
+	return -cost
+}
+
+// settle books what an attempt has cost, whether it held room or not: the
+// attempt was settled at that place in the journal, and next, nil for none, was
+// opened with it.
+func (p *purse) settle(a *Attempt, cost llm.Money, at Position, next *Claim) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.each(a, func(s *slice) {
+		if s.known {
+			s.spent += cost
+		} else {
+			s.late = append(s.late, spend{at, cost})
+		}
+	})
+	if c := a.Claim; c != nil {
+		for _, s := range c.slices {
+			s.held -= c.amount
+		}
+		c.slices = nil
+	}
+	if next != nil {
+		for _, s := range next.slices {
+			s.held += next.amount - next.extra
+		}
+		next.extra = next.amount
+	}
+}
+
+// each calls fn with every slice that the attempt counts against.
+func (p *purse) each(a *Attempt, fn func(*slice)) {
+	for _, scope := range [...]string{a.Account, a.Key} {
+		for _, period := range [...]Period{PeriodDay, PeriodMonth, PeriodTotal} {
+			if s := p.slices[BudgetID{scope, period.Number(a.Arrived)}]; s != nil {
+				fn(s)
+			}
+		}
+	}
+}
+
+// slice is the slice of a budget at a moment, made when it is not there.
+func (p *purse) slice(b *Budget, at, now time.Time) *slice {
+	id := BudgetID{b.Scope, b.Period.Number(at)}
+	s := p.slices[id]
+	if s == nil {
+		s = &slice{id: id, budget: *b}
+		p.slices[id] = s
+	}
+	if s.budget.Limit != b.Limit { // somebody changed it
+		s.budget, s.granted, s.changed, s.full, s.until = *b, s.inUse(), s.known, false, time.Time{}
+	}
+	s.used = now
+	return s
+}

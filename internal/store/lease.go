@@ -1,0 +1,277 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// errUnsettled says that the database lost commits a moment ago, and that not
+// all nodes have told it yet what they hold.
+var errUnsettled = errors.New("the database has changed hands, and not every node has told it yet what it holds of budgets")
+
+// wantedFor is how long a node's want is seen by others.
+const wantedFor = 2 * time.Second
+
+// Lease changes the slice that a journal's node has of a budget: see
+// ledger.Leases. What all nodes may come to is, of each, what it was granted or
+// has spent, whichever is more; and what no journal has.
+func (s *Store) Lease(ctx context.Context, r ledger.LeaseRequest) (l ledger.Lease, err error) {
+	err = s.writeLease(ctx, "lease "+r.Budget.Scope, func(tx *sql.Tx) error {
+		if err := s.lockBudget(ctx, tx, r.Budget); err != nil {
+			return err
+		}
+		now, err := s.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if !r.GivesBack() {
+			if err := s.checkSettled(ctx, tx, now); err != nil {
+				return err
+			}
+		}
+		l.Limit, err = budgetLimit(ctx, tx, r.Budget)
+		if err != nil {
+			return err
+		}
+		shares, err := s.shares(ctx, tx, r, now)
+		if err != nil {
+			return err
+		}
+		return shares.deal(ctx, tx, &r, &l)
+	})
+	return l, err
+}
+
+// writeLease runs fn in a transaction. Where the database is this node's alone
+// a lease may be lost in a power cut: the next life reconciles it.
+func (s *Store) writeLease(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
+	if s.engine.shared {
+		return s.write(ctx, s.sure, doing, fn)
+	}
+	return s.writeFast(ctx, doing, fn)
+}
+
+// lockBudget keeps others from dealing out the same budget.
+func (s *Store) lockBudget(ctx context.Context, tx *sql.Tx, b ledger.BudgetID) error {
+	if s.engine.lock == nil { // there is one writer at a time
+		return nil
+	}
+	return s.engine.lock(ctx, tx, fmt.Sprintf("budget %s %d", b.Scope, b.Period))
+}
+
+// now is the time by the clock that all nodes share.
+func (s *Store) now(ctx context.Context, q querier) (int64, error) {
+	if s.engine.now == nil {
+		return micros(s.clock()), nil
+	}
+	return s.engine.now(ctx, q)
+}
+
+// checkSettled refuses to deal out anything while a live node has not told a
+// database that may have lost commits what it holds.
+func (s *Store) checkSettled(ctx context.Context, tx *sql.Tx, now int64) error {
+	if s.engine.incarnation == nil {
+		return nil
+	}
+	current, err := s.engine.incarnation(ctx, tx)
+	if err != nil {
+		return err
+	}
+	var behind int64
+	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM nodes WHERE until > ? AND stopped IS NULL AND incarnation <> ?", now, current).Scan(&behind)
+	if err == nil && behind > 0 {
+		err = errUnsettled
+	}
+	return err
+}
+
+// budgetLimit is what a scope may come to in a period; 0 for no limit.
+func budgetLimit(ctx context.Context, q querier, b ledger.BudgetID) (llm.Money, error) {
+	var (
+		limit        llm.Money
+		period       ledger.Period
+		credit, from sql.NullInt64
+	)
+	err := q.QueryRowContext(ctx, "SELECT budget, budget_period, credit, credit_from FROM accounts WHERE id = ?"+
+		" UNION ALL SELECT budget, budget_period, NULL, 0 FROM keys WHERE id = ?", b.Scope, b.Scope).Scan(&limit, &period, &credit, &from)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read budget: %w", err)
+	}
+	asked := ledger.PeriodOf(b.Period)
+	if period != asked {
+		limit = 0
+	}
+	if paid := llm.Money(credit.Int64 + from.Int64); credit.Valid && asked == ledger.PeriodTotal && (limit == 0 || paid < limit) {
+		limit = max(1, paid) // credit that is spent is a limit too
+	}
+	return limit, nil
+}
+
+// shares is what the nodes have of a budget.
+type shares struct {
+	limit   llm.Money
+	own     int64 // this journal's number
+	alive   int64 // nodes
+	spent   llm.Money
+	granted llm.Money
+	at      ledger.Position
+	others  llm.Money // what all others may come to
+	idle    llm.Money // of it, what live ones have not spent
+	wanted  bool      // another node found too little left, a moment ago
+	now     int64
+}
+
+// shares reads, in one statement and so as of one moment, what each journal has
+// spent and was granted.
+func (s *Store) shares(ctx context.Context, tx *sql.Tx, r ledger.LeaseRequest, now int64) (*shares, error) {
+	sh := &shares{now: now, alive: 1}
+	var err error
+	if sh.own, err = journalNumber(ctx, tx, r.Journal); err != nil {
+		return nil, err
+	}
+	if s.engine.shared {
+		if sh.alive, err = countAlive(ctx, tx, now); err != nil {
+			return nil, err
+		}
+	}
+	first, last := ledger.DaysOf(r.Budget.Period)
+	rows, err := tx.QueryContext(ctx, "SELECT b.journal, sum(b.spent), sum(b.granted), max(b.wanted),"+
+		" (SELECT position FROM journals WHERE number = ?),"+
+		" (SELECT count(*) FROM nodes n WHERE n.journal = b.journal AND n.seen > ? AND n.stopped IS NULL)"+
+		" FROM (SELECT journal, spent, 0 AS granted, 0 AS wanted FROM balances WHERE scope = ? AND day BETWEEN ? AND ?"+
+		" UNION ALL SELECT journal, 0, granted, wanted FROM slices WHERE scope = ? AND period = ?"+
+		" UNION ALL SELECT number, 0, 0, 0 FROM journals WHERE number = ?) AS b GROUP BY b.journal",
+		sh.own, now-aliveFor.Microseconds(), r.Budget.Scope, first, last, r.Budget.Scope, r.Budget.Period, sh.own)
+	err = each(rows, err, scanShare(&sh.at), func(one *share) error {
+		sh.add(one)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read slices: %w", err)
+	}
+	return sh, nil
+}
+
+// share is what one journal has of a budget.
+type share struct {
+	journal, wanted int64
+	spent, granted  llm.Money
+	alive           bool
+}
+
+func scanShare(at *ledger.Position) func(scanner) (share, error) {
+	return func(row scanner) (s share, err error) {
+		return s, row.Scan(&s.journal, &s.spent, &s.granted, &s.wanted, at, &s.alive)
+	}
+}
+
+func (sh *shares) add(one *share) {
+	if one.journal == sh.own {
+		sh.spent, sh.granted = one.spent, one.granted
+		return
+	}
+	sh.others += max(one.spent, one.granted)
+	if one.journal == noJournal { // corrections may be negative
+		sh.others += one.spent - max(one.spent, one.granted)
+	}
+	if one.alive {
+		sh.idle += max(0, one.granted-one.spent)
+	}
+	sh.wanted = sh.wanted || one.wanted > sh.now-wantedFor.Microseconds()
+}
+
+// noJournal is the number of what is in the balances and in no journal.
+const noJournal = 0
+
+// deal decides what the node may come to, and writes it. A request for more
+// never takes anything away, so that the node may go on while it waits for the
+// answer.
+func (sh *shares) deal(ctx context.Context, tx *sql.Tx, r *ledger.LeaseRequest, l *ledger.Lease) error {
+	used := r.Used
+	if r.Unknown {
+		used = sh.spent
+	}
+	l.Spent, l.At, l.Idle = sh.spent, sh.at, sh.idle
+	granted, wanted := sh.granted, int64(0)
+	left := max(0, l.Limit-sh.others-used)
+	switch {
+	case r.GivesBack(), l.Limit == 0:
+		granted = used
+	case left < r.Least:
+		wanted = sh.now
+	default:
+		granted = max(granted, used+sh.portion(r, left))
+	}
+	l.Granted = granted
+	l.Left = max(0, l.Limit-sh.others-max(granted, used))
+	_, err := tx.ExecContext(ctx, "INSERT INTO slices (scope, period, journal, granted, wanted) VALUES (?, ?, ?, ?, ?)"+
+		" ON CONFLICT (scope, period, journal) DO UPDATE SET granted = excluded.granted, wanted = excluded.wanted",
+		r.Budget.Scope, r.Budget.Period, sh.own, int64(granted), wanted)
+	return err
+}
+
+// portion is how much of what is left a node gets: all of it when it is alone,
+// else a part that leaves the others as much, and while one of them found too
+// little no more than is needed.
+func (sh *shares) portion(r *ledger.LeaseRequest, left llm.Money) llm.Money {
+	most := min(left, r.Most)
+	switch {
+	case sh.alive <= 1:
+		return left
+	case sh.wanted:
+		return r.Least
+	}
+	return max(most, left/llm.Money(2*sh.alive))
+}
+
+// journalNumber is the number of a journal, which it gets when it has none.
+func journalNumber(ctx context.Context, tx *sql.Tx, journal uuid.UUID) (number int64, err error) {
+	_, err = tx.ExecContext(ctx, "INSERT INTO journals (journal, position) VALUES (?, 0) ON CONFLICT (journal) DO NOTHING", journal.String())
+	if err == nil {
+		err = tx.QueryRowContext(ctx, "SELECT number FROM journals WHERE journal = ?", journal.String()).Scan(&number)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read journal number: %w", err)
+	}
+	return number, nil
+}
+
+// Reconcile takes back what earlier lives of the journal's node had leased and
+// not spent.
+func (s *Store) Reconcile(ctx context.Context, journal uuid.UUID) error {
+	return s.writeLease(ctx, "reconcile slices", func(tx *sql.Tx) error {
+		number, err := journalNumber(ctx, tx, journal)
+		if err != nil {
+			return err
+		}
+		return reconcile(ctx, tx, number)
+	})
+}
+
+// reconcile brings the slices of a journal down to what it has spent.
+func reconcile(ctx context.Context, tx *sql.Tx, number int64) error {
+	_, err := tx.ExecContext(ctx, "UPDATE slices SET wanted = 0, granted = coalesce((SELECT sum(b.spent) FROM balances b"+
+		" WHERE b.scope = slices.scope AND b.journal = slices.journal AND b.day BETWEEN"+
+		" CASE WHEN slices.period = 0 THEN 0 WHEN slices.period < ? THEN slices.period * 100 ELSE slices.period END AND"+
+		" CASE WHEN slices.period = 0 THEN ? WHEN slices.period < ? THEN slices.period * 100 + 99 ELSE slices.period END), 0)"+
+		" WHERE journal = ?", firstDayNumber, lastDay, firstDayNumber, number)
+	if err != nil {
+		return fmt.Errorf("reconcile slices: %w", err)
+	}
+	return nil
+}
+
+// firstDayNumber is the least number of a period that is a day: those of months
+// are less.
+const firstDayNumber = 10_000_000

@@ -1,0 +1,178 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
+)
+
+const (
+	// aliveFor is how long after its last heartbeat a node is taken to be alive.
+	aliveFor = 3 * time.Second
+	// slicesFor is how long after it a node may spend its slices.
+	slicesFor = 3 * time.Minute
+	// keepNodes is how long a node that has stopped is listed.
+	keepNodes = 24 * time.Hour
+)
+
+// Beat says that a node is alive: see ledger.Leases. Where the database is the
+// node's alone, that says it all.
+func (s *Store) Beat(ctx context.Context, n ledger.Node) (b ledger.Beat, err error) {
+	err = s.writeLease(ctx, "node's heartbeat", func(tx *sql.Tx) error {
+		now, err := s.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		number, err := journalNumber(ctx, tx, n.Journal)
+		if err != nil {
+			return err
+		}
+		var current string
+		if s.engine.incarnation != nil {
+			if current, err = s.engine.incarnation(ctx, tx); err != nil {
+				return err
+			}
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO nodes (journal, name, address, version, started, seen, until, stopped, incarnation)"+
+			" VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (journal) DO UPDATE SET name = excluded.name, address = excluded.address,"+
+			" version = excluded.version, started = excluded.started, seen = excluded.seen, until = excluded.until, stopped = NULL,"+
+			" incarnation = CASE WHEN ? = '' THEN nodes.incarnation ELSE excluded.incarnation END",
+			number, n.Name, n.Address, n.Version, micros(n.Started), now, now+slicesFor.Microseconds(), cmp.Or(n.Incarnation, current), n.Incarnation)
+		if err != nil {
+			return err
+		}
+		b = ledger.Beat{Alive: 1, Incarnation: current, Told: current}
+		if !s.engine.shared {
+			return nil
+		}
+		return s.beat(ctx, tx, now, number, &b)
+	})
+	return b, err
+}
+
+// beat reads what a node has to know of the others.
+func (s *Store) beat(ctx context.Context, tx *sql.Tx, now, number int64, b *ledger.Beat) (err error) {
+	b.For = slicesFor
+	alive, err := countAlive(ctx, tx, now)
+	if err != nil {
+		return err
+	}
+	b.Alive = int(alive)
+	err = tx.QueryRowContext(ctx, "SELECT j.position, n.incarnation FROM journals j JOIN nodes n ON n.journal = j.number WHERE j.number = ?", number).
+		Scan(&b.At, &b.Told)
+	if err != nil {
+		return err
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT s.scope, s.period FROM slices s WHERE s.wanted > ? AND s.wanted > 0 AND s.journal <> ?"+
+		" AND EXISTS (SELECT 1 FROM slices o WHERE o.scope = s.scope AND o.period = s.period AND o.journal = ? AND o.granted > 0)",
+		now-wantedFor.Microseconds(), number, number)
+	b.Wanted, err = collect(rows, err, func(row scanner) (id ledger.BudgetID, err error) {
+		return id, row.Scan(&id.Scope, &id.Period)
+	})
+	return err
+}
+
+// countAlive is how many nodes are alive.
+func countAlive(ctx context.Context, q querier, now int64) (n int64, err error) {
+	err = q.QueryRowContext(ctx, "SELECT count(*) FROM nodes WHERE seen > ? AND stopped IS NULL", now-aliveFor.Microseconds()).Scan(&n)
+	return max(1, n), err
+}
+
+// Leave says that a node stops, and gives back its slices: all that it did is
+// in the database.
+func (s *Store) Leave(ctx context.Context, journal uuid.UUID) error {
+	return s.writeLease(ctx, "node leaves", func(tx *sql.Tx) error {
+		now, err := s.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		number, err := journalNumber(ctx, tx, journal)
+		if err != nil {
+			return err
+		}
+		if err := reconcile(ctx, tx, number); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE nodes SET stopped = ?, until = ? WHERE journal = ?", now, now, number)
+		return err
+	})
+}
+
+// Node is a gateway process that shares the database.
+type Node struct {
+	ledger.Node
+	Seen    time.Time
+	Stopped *time.Time // nil for one that has not said that it stops
+	Alive   bool
+	Left    int64 // slices that it has and has not spent
+}
+
+// Nodes are the nodes, alive and not, by their start.
+func (s *Store) Nodes(ctx context.Context) ([]Node, error) {
+	now, err := s.now(ctx, s.read)
+	if err != nil {
+		return nil, fmt.Errorf("read nodes: %w", err)
+	}
+	rows, err := s.read.QueryContext(ctx, "SELECT j.journal, n.name, n.address, n.version, n.started, n.seen, n.stopped, n.incarnation"+
+		" FROM nodes n JOIN journals j ON j.number = n.journal ORDER BY n.started, n.journal")
+	list, err := collect(rows, err, func(row scanner) (n Node, err error) {
+		var (
+			journal       string
+			started, seen int64
+			stopped       sql.NullInt64
+		)
+		err = row.Scan(&journal, &n.Name, &n.Address, &n.Version, &started, &seen, &stopped, &n.Incarnation)
+		if err != nil {
+			return n, err
+		}
+		n.Started, n.Seen, n.Stopped = fromMicros(started), fromMicros(seen), optionalTime(stopped)
+		n.Alive = n.Stopped == nil && (!s.engine.shared || seen > now-aliveFor.Microseconds())
+		n.Journal, err = uuid.Parse(journal)
+		return n, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read nodes: %w", err)
+	}
+	return list, nil
+}
+
+// Why a node cannot be forgotten.
+var (
+	ErrNoNode    = errors.New("there is no such node")
+	ErrNodeAlive = errors.New("the node may still be spending: stop it first, and wait three minutes after it was last heard of")
+)
+
+// ForgetNode gives up a node that will never come back, with its journal:
+// what it had leased of budgets and not reported is free again, and what it
+// spent of that and did not report is lost.
+func (s *Store) ForgetNode(ctx context.Context, journal uuid.UUID) error {
+	return s.write(ctx, s.sure, "forget node", func(tx *sql.Tx) error {
+		now, err := s.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		var number, until int64
+		err = tx.QueryRowContext(ctx, "SELECT n.journal, n.until FROM nodes n JOIN journals j ON j.number = n.journal WHERE j.journal = ?",
+			journal.String()).Scan(&number, &until)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return ErrNoNode
+		case err != nil:
+			return err
+		case until > now:
+			return ErrNodeAlive
+		}
+		if err := reconcile(ctx, tx, number); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "DELETE FROM nodes WHERE journal = ?", number)
+		return err
+	})
+}
