@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/app"
+	"weir/internal/ledger"
 	"weir/internal/llm"
 )
 
@@ -152,8 +153,8 @@ func parseBudget(usd, period string) (account.Budget, error) {
 	if err != nil || limit <= 0 {
 		return account.Budget{}, usageError{fmt.Errorf("a budget is a positive amount of US dollars such as 5 or 0.25; got %q", usd)}
 	}
-	switch p := account.Period(period); p {
-	case account.PeriodDay, account.PeriodMonth, account.PeriodTotal:
+	switch p := ledger.Period(period); p {
+	case ledger.PeriodDay, ledger.PeriodMonth, ledger.PeriodTotal:
 		return account.Budget{Limit: limit, Period: p}, nil
 	}
 	return account.Budget{}, usageError{fmt.Errorf("a budget's period is day, month or total; got %q", period)}

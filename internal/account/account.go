@@ -3,6 +3,7 @@ package account
 import (
 	"time"
 
+	"weir/internal/ledger"
 	"weir/internal/llm"
 )
 
@@ -17,20 +18,10 @@ const (
 	HangupDrain  Hangup = "drain"
 )
 
-// Period is the stretch of time that a budget is for, in UTC.
-type Period string
-
-// The periods.
-const (
-	PeriodDay   Period = "day"
-	PeriodMonth Period = "month"
-	PeriodTotal Period = "total"
-)
-
 // Budget is what may be spent in a period. The zero value is no budget.
 type Budget struct {
-	Limit  llm.Money // 0 for no budget
-	Period Period    // empty for no budget
+	Limit  llm.Money     // 0 for no budget
+	Period ledger.Period // empty for no budget
 }
 
 // Account is what usage belongs to.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"weir/internal/ledger"
 	"weir/internal/llm"
 )
 
@@ -116,6 +117,36 @@ func (s *Service) SetLimits(ctx context.Context, nameOrID string, l Limits) (Acc
 	return s.update(ctx, nameOrID, Update{Limits: &l})
 }
 
+// AddCredit adds to what the account has paid beforehand; less than 0 takes some
+// away again. The first credit counts from what the account has spent until
+// then; what it may spend from there on is its credit. By is who added it. The
+// error is a *llm.Error with CodeInvalidRequest for 0, and for more taken away
+// than was paid.
+func (s *Service) AddCredit(ctx context.Context, nameOrID string, amount llm.Money, by string) (Account, error) {
+	if amount == 0 {
+		return Account{}, llm.Invalid("usd", "Credit is an amount of US dollars other than 0.")
+	}
+	a, err := s.Account(ctx, nameOrID)
+	if err != nil {
+		return Account{}, err
+	}
+	a, err = s.store.AddCredit(ctx, CreditEntry{ID: newID(), AccountID: a.ID, Amount: amount, By: by, At: s.now()})
+	if errors.Is(err, ErrOverdrawn) {
+		return Account{}, llm.Invalid("usd", fmt.Sprintf("The account has not paid $%s; no more can be taken away than was paid in.", -amount))
+	}
+	if err != nil {
+		return Account{}, fmt.Errorf("add credit: %w", err)
+	}
+	s.cache.forgetIDs(map[string]bool{a.ID: true})
+	return a, nil
+}
+
+// EndCredit lets the account spend without paying beforehand, as one that never
+// had credit.
+func (s *Service) EndCredit(ctx context.Context, nameOrID string) (Account, error) {
+	return s.update(ctx, nameOrID, Update{EndCredit: true})
+}
+
 // SetOnHangup says what happens to answers whose client leaves.
 func (s *Service) SetOnHangup(ctx context.Context, nameOrID string, h Hangup) (Account, error) {
 	if h != HangupCancel && h != HangupDrain {
@@ -142,8 +173,8 @@ func checkBudget(b Budget) error {
 		return nil
 	case b.Limit <= 0:
 		return llm.Invalid("budget", fmt.Sprintf("A budget is more than 0 US dollars; this one is %s.", b.Limit))
-	case b.Period != PeriodDay && b.Period != PeriodMonth && b.Period != PeriodTotal:
-		return llm.Invalid("period", fmt.Sprintf("%q is not a budget's period. Use %q, %q or %q.", b.Period, PeriodDay, PeriodMonth, PeriodTotal))
+	case b.Period != ledger.PeriodDay && b.Period != ledger.PeriodMonth && b.Period != ledger.PeriodTotal:
+		return llm.Invalid("period", fmt.Sprintf("%q is not a budget's period. Use %q, %q or %q.", b.Period, ledger.PeriodDay, ledger.PeriodMonth, ledger.PeriodTotal))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/ledger"
 	"weir/internal/llm"
 )
 
@@ -30,7 +31,7 @@ func TestAccountNames(t *testing.T) {
 func TestAccountChanges(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	budget := account.Budget{Limit: 5 * llm.USD, Period: account.PeriodMonth}
+	budget := account.Budget{Limit: 5 * llm.USD, Period: ledger.PeriodMonth}
 	if a, err := h.SetBudget(t.Context(), "acme", budget); err != nil || a.Budget != budget {
 		t.Errorf("set budget: got %+v, %v; want %+v", a.Budget, err, budget)
 	}
@@ -45,8 +46,8 @@ func TestAccountChanges(t *testing.T) {
 		t.Errorf("resume by id: got %+v, %v; want not suspended", b, err)
 	}
 	for what, err := range map[string]error{
-		"no limit":  second(h.SetBudget(t.Context(), "acme", account.Budget{Period: account.PeriodDay})),
-		"negative":  second(h.SetBudget(t.Context(), "acme", account.Budget{Limit: -1, Period: account.PeriodDay})),
+		"no limit":  second(h.SetBudget(t.Context(), "acme", account.Budget{Period: ledger.PeriodDay})),
+		"negative":  second(h.SetBudget(t.Context(), "acme", account.Budget{Limit: -1, Period: ledger.PeriodDay})),
 		"no period": second(h.SetBudget(t.Context(), "acme", account.Budget{Limit: 1})),
 		"year":      second(h.SetBudget(t.Context(), "acme", account.Budget{Limit: 1, Period: "year"})),
 		"hang-up":   second(h.SetOnHangup(t.Context(), "acme", "explode")),

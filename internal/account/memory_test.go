@@ -119,8 +119,30 @@ func (m *memory) UpdateAccount(_ context.Context, id string, u account.Update) (
 	if u.Budget != nil {
 		a.Budget = *u.Budget
 	}
+	if u.EndCredit {
+		a.Credit = nil
+	}
 	m.changed(account.ChangedAccount, id)
 	return *a, err
+}
+
+func (m *memory) AddCredit(_ context.Context, e account.CreditEntry) (account.Account, error) {
+	leave, err := m.enter()
+	defer leave()
+	i := slices.IndexFunc(m.accounts, func(a account.Account) bool { return a.ID == e.AccountID })
+	if i < 0 {
+		return account.Account{}, cmp.Or(err, account.ErrNotFound)
+	}
+	c := account.Credit{Paid: e.Amount}
+	if had := m.accounts[i].Credit; had != nil {
+		c.Paid += had.Paid
+	}
+	if c.Paid < 0 {
+		return account.Account{}, account.ErrOverdrawn
+	}
+	m.accounts[i].Credit = &c
+	m.changed(account.ChangedAccount, e.AccountID)
+	return m.accounts[i], err
 }
 
 func (m *memory) CreateKey(_ context.Context, k account.Key, hash account.Hash) error {

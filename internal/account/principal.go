@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/ledger"
 	"weir/internal/llm"
 )
 
@@ -14,6 +15,40 @@ import (
 type Principal struct {
 	account *Account
 	key     *Key
+	budgets []ledger.Budget
+}
+
+// newPrincipal is the holder of a key.
+func newPrincipal(a *Account, k *Key) *Principal {
+	return &Principal{account: a, key: k, budgets: budgetsOf(a, k)}
+}
+
+// budgetsOf are the budgets that a key's requests count against. Credit is a
+// budget for all time; with another one for all time the less of both.
+func budgetsOf(a *Account, k *Key) (all []ledger.Budget) {
+	if b := a.Budget; b.Limit > 0 {
+		all = append(all, ledger.Budget{Scope: a.ID, Of: "account", Period: b.Period, Limit: b.Limit})
+	}
+	if a.Credit != nil {
+		total := max(1, a.Credit.From+a.Credit.Paid) // a budget of 0 would be none
+		if len(all) > 0 && all[0].Period == ledger.PeriodTotal {
+			all[0].Limit = min(all[0].Limit, total)
+		} else {
+			all = append(all, ledger.Budget{Scope: a.ID, Of: "account", Period: ledger.PeriodTotal, Limit: total})
+		}
+	}
+	if b := k.Budget; b.Limit > 0 {
+		all = append(all, ledger.Budget{Scope: k.ID, Of: "API key", Period: b.Period, Limit: b.Limit})
+	}
+	return all
+}
+
+// Budgets are what the caller's requests count against; none for no limit.
+func (p *Principal) Budgets() []ledger.Budget {
+	if p == nil {
+		return nil
+	}
+	return p.budgets
 }
 
 // Account is the caller's account; nil for the zero value.

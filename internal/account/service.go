@@ -76,7 +76,7 @@ func (s *Service) lookUp(ctx context.Context, token string, hash *Hash) (*Princi
 			Err:        fmt.Errorf("look up API key: %w", err),
 		}
 	}
-	p := &Principal{account: &account, key: &key}
+	p := newPrincipal(&account, &key)
 	s.cache.put(hash, generation, p)
 	return p, nil
 }

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"weir/internal/llm"
 )
 
 // What a Store says of a row that should or should not be there.
 var (
 	ErrNotFound = errors.New("account: not found")
 	ErrExists   = errors.New("account: exists already")
+	// ErrOverdrawn says that more credit would be taken away than there is.
+	ErrOverdrawn = errors.New("account: not so much credit was paid in")
 )
 
 // Store is where accounts and keys live. Every change it makes is in its feed
@@ -40,6 +44,9 @@ type AccountStore interface {
 	// UpdateAccount changes the account of that id and returns it as it is
 	// then; or ErrNotFound.
 	UpdateAccount(ctx context.Context, id string, u Update) (Account, error)
+	// AddCredit adds to the credit of an account and returns it as it is then;
+	// ErrOverdrawn when the credit would come to less than 0.
+	AddCredit(ctx context.Context, e CreditEntry) (Account, error)
 }
 
 // KeyStore administers keys.
@@ -69,6 +76,16 @@ type Update struct {
 	OnHangup  *Hangup
 	Budget    *Budget
 	Limits    *Limits
+	EndCredit bool
+}
+
+// CreditEntry is a payment into an account's credit, or a correction of one.
+type CreditEntry struct {
+	ID        string // UUID, version 7
+	AccountID string
+	Amount    llm.Money // other than 0
+	By        string
+	At        time.Time
 }
 
 // ChangeKind says what a change was made to.

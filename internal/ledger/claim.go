@@ -218,7 +218,8 @@ func (l *Ledger) leaseMore(ctx context.Context, p *purse, s *slice, n *Need) err
 		}
 		p.mu.Lock()
 		enough, spare := s.room()+n.freed(s) >= n.Least, s.room() > 0
-		last := got.Idle == 0 && !(spare && l.alive.Load() > 1) || !l.now().Before(deadline)
+		more := got.Idle > 0 || spare && l.Alive() > 1 // may come back from others, or find its use there
+		last := !more || !l.now().Before(deadline)
 		if !enough && last {
 			s.refused, s.until = n.Least, l.now().Add(refusedFor)
 		}

@@ -112,8 +112,12 @@ func (s *Store) UpdateAccount(ctx context.Context, id string, u account.Update) 
 	if l := u.Limits; l != nil {
 		rpm, tpm, concurrency = l.RPM, l.TPM, l.Concurrency
 	}
+	end := ""
+	if u.EndCredit {
+		end = " credit = NULL, credit_from = 0,"
+	}
 	err = s.write(ctx, s.sure, "update account", func(tx *sql.Tx) error {
-		row := tx.QueryRowContext(ctx, "UPDATE accounts SET suspended = coalesce(?, suspended), on_hangup = coalesce(?, on_hangup),"+
+		row := tx.QueryRowContext(ctx, "UPDATE accounts SET"+end+" suspended = coalesce(?, suspended), on_hangup = coalesce(?, on_hangup),"+
 			" budget = coalesce(?, budget), budget_period = coalesce(?, budget_period),"+
 			" rpm = coalesce(?, rpm), tpm = coalesce(?, tpm), concurrency = coalesce(?, concurrency) WHERE id = ? RETURNING "+accountColumns,
 			suspended, hangup, limit, period, rpm, tpm, concurrency, id)
@@ -121,6 +125,29 @@ func (s *Store) UpdateAccount(ctx context.Context, id string, u account.Update) 
 			return orNotFound(err)
 		}
 		return s.changed(ctx, tx, account.ChangedAccount, id)
+	})
+	return a, err
+}
+
+// AddCredit adds to the credit of an account and returns it as it is then. The
+// first credit counts from what was spent until then.
+func (s *Store) AddCredit(ctx context.Context, e account.CreditEntry) (a account.Account, err error) {
+	err = s.write(ctx, s.sure, "add credit", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO credits (id, account, amount, who, at) VALUES (?, ?, ?, ?, ?)",
+			e.ID, e.AccountID, int64(e.Amount), e.By, micros(e.At))
+		if err != nil {
+			return err
+		}
+		row := tx.QueryRowContext(ctx, "UPDATE accounts SET credit = coalesce(credit, 0) + ?,"+
+			" credit_from = CASE WHEN credit IS NULL THEN (SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = accounts.id) ELSE credit_from END"+
+			" WHERE id = ? RETURNING "+accountColumns, int64(e.Amount), e.AccountID)
+		if a, err = scanAccount(row); err != nil {
+			return orNotFound(err)
+		}
+		if a.Credit.Paid < 0 {
+			return account.ErrOverdrawn
+		}
+		return s.changed(ctx, tx, account.ChangedAccount, e.AccountID)
 	})
 	return a, err
 }

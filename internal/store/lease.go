@@ -120,7 +120,6 @@ func budgetLimit(ctx context.Context, q querier, b ledger.BudgetID) (llm.Money, 
 
 // shares is what the nodes have of a budget.
 type shares struct {
-	limit   llm.Money
 	own     int64 // this journal's number
 	alive   int64 // nodes
 	spent   llm.Money

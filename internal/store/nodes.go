@@ -18,8 +18,6 @@ const (
 	aliveFor = 3 * time.Second
 	// slicesFor is how long after it a node may spend its slices.
 	slicesFor = 3 * time.Minute
-	// keepNodes is how long a node that has stopped is listed.
-	keepNodes = 24 * time.Hour
 )
 
 // Beat says that a node is alive: see ledger.Leases. Where the database is the

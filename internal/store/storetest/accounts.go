@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/account"
+	"weir/internal/ledger"
 	"weir/internal/llm"
 )
 
@@ -26,7 +27,7 @@ func newKey(id, accountID string) account.Key {
 		ID: id, AccountID: accountID, Label: "über label", Last4: "abcd",
 		Permissions: []account.Permission{account.Chat}, Models: []string{"openai/*", "fast"},
 		Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Expires: new(time.Date(2027, 1, 1, 0, 0, 0, 1000, time.UTC)),
-		Limits: account.Limits{RPM: 1, TPM: 2, Concurrency: 3}, Budget: account.Budget{Limit: 5 * llm.USD, Period: account.PeriodMonth},
+		Limits: account.Limits{RPM: 1, TPM: 2, Concurrency: 3}, Budget: account.Budget{Limit: 5 * llm.USD, Period: ledger.PeriodMonth},
 	}
 }
 
@@ -50,7 +51,7 @@ func testAccounts(t *testing.T, f *fixture) {
 	if got, err := f.Accounts(t.Context(), ""); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("all accounts: err %v\n%s", err, cmp.Diff(got, want))
 	}
-	budget := account.Budget{Limit: 3 * llm.USD, Period: account.PeriodDay}
+	budget := account.Budget{Limit: 3 * llm.USD, Period: ledger.PeriodDay}
 	changed := newAccount("b")
 	limits := account.Limits{RPM: 4, TPM: 5, Concurrency: 6}
 	changed.Suspended, changed.OnHangup, changed.Budget, changed.Limits = true, account.HangupDrain, budget, limits
