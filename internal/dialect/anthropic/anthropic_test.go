@@ -298,7 +298,7 @@ func FuzzRequest(f *testing.F) {
 		for _, q := range []*llm.Quirks{nil, quirks} {
 			spliced := anthropic.Splice(nil, body, &head, llm.Splice{Model: "m", Stream: true, MaxOutput: 9}, q)
 			again, err := anthropic.Scan(spliced, nil)
-			if err != nil && head.Model != "" || err == nil && (again.Model != "m" || again.MaxOutput != 9) {
+			if err != nil && head.Model != "" || err == nil && (again.Model != "m" || again.MaxOutput != head.MaxOutput) { // which is there
 				t.Fatalf("Splice(%q) = %q: model %q, cap %d, %v", body, spliced, again.Model, again.MaxOutput, err)
 			}
 		}
