@@ -31,7 +31,7 @@ func newProvider(t *testing.T, name string, keys int, models ...string) *provide
 
 func newTable(t *testing.T, change func(*route.Options)) (*route.Table, error) {
 	t.Helper()
-	book, err := pricing.NewBook(pricing.Overrides{Models: map[string]pricing.ModelOverride{"a/sized": {MaxOutput: 100}, "a/windowed": {Context: 2000}}})
+	book, err := pricing.NewBook(pricing.Overrides{Models: map[string]pricing.ModelOverride{"a/sized": {MaxOutput: 100}, "a/windowed": {Context: 2000}, "a/wide": {Context: 200_000}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +108,25 @@ func TestKeysTakeTurns(t *testing.T) {
 	}
 	if diff := cmp.Diff(used, map[int]int{0: 3, 1: 3, 2: 3}); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
+	}
+}
+
+// TestOutputCap holds what is put in where the client gives no cap: never as much
+// as a window, in which the input has to find room, too.
+func TestOutputCap(t *testing.T) {
+	t.Parallel()
+	for model, want := range map[string]int64{"sized": 100, "windowed": 2000, "wide": 8192, "unknown": 8192} {
+		table, err := newTable(t, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		targets, err := table.Targets(nil, "a/"+model, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := table.OutputCap(&targets[0]); got != want {
+			t.Errorf("%s: a cap of %d, want %d", model, got, want)
+		}
 	}
 }
 
