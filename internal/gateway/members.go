@@ -62,6 +62,7 @@ var shownParts = rawjson.Names{
 	"custom_tool_call", "custom_tool_call_output", "local_shell_call", "local_shell_call_output", "shell_call",
 	"shell_call_output", "apply_patch_call", "apply_patch_call_output", // Responses
 	"server_tool_use", "mcp_tool_use", "search_result", // Anthropic
+	"custom", // Chat Completions, a call of such a tool
 }
 
 // clientTools are how the types begin, by wire format, of tools that the vendor

@@ -16,6 +16,9 @@ import (
 // reading is what of a request decides how much a provider reads and works for
 // it, beside the bytes of its body.
 type reading struct {
+	own  bool // what nobody modelled of it reaches the target
+	kept bool // a thought in it may stand for one that the provider has kept
+
 	hidden bool  // there is input whose size the body does not show
 	calls  int64 // of tools that the provider runs itself, at most
 
@@ -53,12 +56,12 @@ func (c *call) read(t *route.Target) reading {
 	for i := range tree.Tools {
 		r.tool(&tree.Tools[i], tree.ExtraOf)
 	}
-	own := tree.ExtraOf == c.speaking(t).Name
+	r.own, r.kept = tree.ExtraOf == c.speaking(t).Name, c.door.Kept != nil
 	for i := range tree.Messages {
-		r.hidden = r.hidden || own && carries(tree.Messages[i].Extra)
-		r.parts(tree.Messages[i].Parts, own)
+		r.hidden = r.hidden || r.own && carries(tree.Messages[i].Extra)
+		r.parts(tree.Messages[i].Parts)
 	}
-	if own {
+	if r.own {
 		r.members(tree, c.quirks(t))
 	}
 	if searchesUnasked(t.Model) {
@@ -90,19 +93,19 @@ func usesOf(raw []byte) int64 {
 }
 
 // parts takes note of what stands in a message or in the result of a tool.
-func (r *reading) parts(parts []llm.Part, own bool) {
+func (r *reading) parts(parts []llm.Part) {
 	for i := range parts {
 		p := &parts[i]
-		r.hidden = r.hidden || own && carries(p.Extra)
+		r.hidden = r.hidden || r.own && carries(p.Extra)
 		switch {
 		case p.Kind == llm.PartOther:
 			r.hidden = r.hidden || !isShown(p.Raw)
 		case p.Media != nil:
 			r.media(p.Kind, p.Media)
 		case p.Result != nil:
-			r.parts(p.Result.Parts, own)
-		case p.Kind == llm.PartReasoning && p.Text == "" && p.Redacted == "" && p.Signature != "":
-			r.hidden = true // it may stand for what the provider has kept
+			r.parts(p.Result.Parts)
+		case p.Kind == llm.PartReasoning && r.kept && p.Signature != "" && p.Redacted == "":
+			r.hidden = true // the provider has kept it, by its id
 		}
 	}
 }

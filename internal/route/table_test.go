@@ -31,7 +31,7 @@ func newProvider(t *testing.T, name string, keys int, models ...string) *provide
 
 func newTable(t *testing.T, change func(*route.Options)) (*route.Table, error) {
 	t.Helper()
-	book, err := pricing.NewBook(pricing.Overrides{Models: map[string]pricing.ModelOverride{"a/sized": {MaxOutput: 100}, "a/windowed": {Context: 2000}, "a/wide": {Context: 200_000}}})
+	book, err := pricing.NewBook(pricing.Overrides{Models: map[string]pricing.ModelOverride{"a/sized": {MaxOutput: 100}, "a/windowed": {Context: 2000}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,11 +115,17 @@ func TestKeysTakeTurns(t *testing.T) {
 // as a window, in which the input has to find room, too.
 func TestOutputCap(t *testing.T) {
 	t.Parallel()
+	book, err := pricing.NewBook(pricing.Overrides{Models: map[string]pricing.ModelOverride{
+		"a/sized": {MaxOutput: 100}, "a/windowed": {Context: 2000}, "a/wide": {Context: 200_000},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := newTable(t, func(o *route.Options) { o.Book = book })
+	if err != nil {
+		t.Fatal(err)
+	}
 	for model, want := range map[string]int64{"sized": 100, "windowed": 2000, "wide": 8192, "unknown": 8192} {
-		table, err := newTable(t, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
 		targets, err := table.Targets(nil, "a/"+model, "")
 		if err != nil {
 			t.Fatal(err)
