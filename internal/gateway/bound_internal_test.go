@@ -274,6 +274,7 @@ func TestBoundOfOutput(t *testing.T) {
 		{"a null", asked{door: "responses", body: `{"max_output_tokens":null,"input":"Hi"}`, sizes: sized()}, 256, mostText, 1, true},
 		{"Anthropic's 0", asked{door: "anthropic", body: `{"max_tokens":0,` + hi, sizes: sized()}, 0, 0, 1, false},
 		{"the provider's own field", asked{door: "openai", body: `{"limit":70,` + hi, sizes: sized(), quirks: llm.Quirks{MaxOutputField: "limit"}}, 70, 70, 1, false},
+		{"the provider's own field, oddly", asked{door: "openai", body: `{"limit":"70",` + hi, sizes: sized(), quirks: llm.Quirks{MaxOutputField: "limit"}}, mostText, mostText, 1, false},
 		{"vectors", asked{door: "openai", op: llm.OpEmbed, body: `{"input":"Hi"}`, sizes: sized()}, 0, 0, 1, false},
 		{"images", asked{door: "openai", op: llm.OpImage, body: `{"prompt":"Hi","n":2}`, sizes: sized()}, mostText, mostText, 2, false},
 	}

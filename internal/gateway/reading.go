@@ -164,7 +164,10 @@ func (r *reading) members(tree *llm.Request, q *llm.Quirks) {
 		n, isInt := rawjson.AsInt(f.Value)
 		switch {
 		case q.MaxOutputField != "" && f.Name == q.MaxOutputField:
-			r.limit, r.capped = max(r.limit, n, 1), true
+			if !isInt || n < 0 { // none that could be trusted
+				n = maxUnknown
+			}
+			r.limit, r.capped = max(r.limit, n), true
 		case name == "maxtoolcalls":
 			if isInt && n >= 0 {
 				total = n
