@@ -161,17 +161,7 @@ func (c *call) newAttempt() ledger.Attempt {
 		Requested: c.head.Model, Provider: t.Provider.Name(), Model: t.Model,
 		Opened: now, Arrived: c.started, Stream: c.head.Stream, Price: c.table.Price(t, now),
 	}
-	a.Bound = c.head.Most
-	if !c.door.Free && a.Bound.InputTokens() == 0 {
-		a.Bound[llm.Input] = int64(len(c.body)) // a token is at least a byte
-	}
-	if c.resumed != nil && c.resumed.prefill {
-		a.Bound[llm.Input] += int64(len(c.words.text)) // to go on behind
-	}
-	if !c.door.Silent {
-		a.Bound[llm.Output] = c.maxOutput(t) * max(1, c.head.Choices)
-	}
-	a.Bound[llm.Requests] = c.requests()
+	a.Bound = c.bound(t, bookkeeping)
 	a.Hold = min(ledger.MaxCost, a.Price.Bound(&a.Bound))
 	return a
 }
@@ -183,14 +173,19 @@ const maxUnknown = 1 << 20
 // maxOutput is the most output tokens that one choice can have: the client's
 // cap or the model's, whichever is less.
 func (c *call) maxOutput(t *route.Target) int64 {
-	most, known := c.table.MaxOutput(t)
-	switch {
-	case c.head.MaxOutput == 0:
+	if c.head.MaxOutput == 0 {
+		most, _ := c.table.MaxOutput(t)
 		return most
-	case known:
-		return min(c.head.MaxOutput, most)
 	}
-	return min(c.head.MaxOutput, maxUnknown)
+	return c.capped(t, c.head.MaxOutput)
+}
+
+// capped is the most output tokens that a choice can have under the client's cap.
+func (c *call) capped(t *route.Target, limit int64) int64 {
+	if most, known := c.table.MaxOutput(t); known {
+		return min(limit, most)
+	}
+	return min(limit, maxUnknown)
 }
 
 // open opens the first attempt.
@@ -277,7 +272,7 @@ func (c *call) prepare(t *route.Target) ([]byte, error) {
 	c.dropped = nil
 	switch {
 	case to == c.door:
-		s := llm.Splice{Model: t.Model, Stream: c.head.Stream}
+		s := llm.Splice{Model: t.Model, Stream: c.head.Stream, MaxOutput: c.cap}
 		return to.Splice(nil, c.body, &c.head, s, c.quirks(t)), nil
 	case !c.offers(t):
 		return nil, llm.Invalid("model", fmt.Sprintf("The provider %q does not offer %s. GET /v1/models lists what there is.", t.Provider.Name(), c.door.Op))
@@ -290,11 +285,15 @@ func (c *call) prepare(t *route.Target) ([]byte, error) {
 	return c.encode(t, &request)
 }
 
-// encode translates a request for a target. An output cap of 0, which fills
+// encode translates a request for a target, with the cap that is put in where
+// the client gave none. An output cap of 0, which fills
 // Anthropic's prompt cache and asks for no answer, means nothing elsewhere.
 func (c *call) encode(t *route.Target, request *llm.Request) ([]byte, error) {
 	if request.MaxOutput != nil && *request.MaxOutput == 0 && c.speaking(t) != c.dialect {
 		return nil, llm.Invalid("max_tokens", "The max_tokens must be at least 1 for this model: 0 is understood by Anthropic alone.")
+	}
+	if request.MaxOutput == nil && c.cap > 0 {
+		request.MaxOutput = &c.cap
 	}
 	request.Model, request.Stream = t.Model, c.head.Stream
 	body, dropped, err := c.spoken(t).EncodeRequest(request, c.quirks(t))

@@ -51,6 +51,7 @@ type call struct {
 	oneTarget [1]route.Target // room for targets, which is nearly always enough
 	idem      *idempotent     // nil without an Idempotency-Key
 
+	cap     int64        // output tokens of each answer, put in for the current target where the client gave no cap; 0 for nothing
 	hold    *ledger.Hold // of the attempt under way
 	sum     *tally       // what came of it
 	reached bool         // some attempt reached its provider

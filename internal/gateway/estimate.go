@@ -3,8 +3,6 @@ package gateway
 import (
 	"strings"
 
-	"github.com/tiktoken-go/tokenizer"
-
 	"weir/internal/llm"
 )
 
@@ -160,11 +158,9 @@ func CountTokens(text string) int64 {
 		return 0
 	}
 	head := text[:min(len(text), countAtMost)]
-	tokens := int64(len(head)) / bytesPerToken
-	if codec, err := tokenizer.Get(tokenizer.O200kBase); err == nil {
-		if n, err := codec.Count(head); err == nil {
-			tokens = int64(n)
-		}
+	tokens, ok := countTokens(head)
+	if !ok {
+		tokens = int64(len(head)) / bytesPerToken
 	}
 	return max(1, tokens*int64(len(text))/int64(len(head)))
 }

@@ -208,6 +208,20 @@ func (t *Table) MaxOutput(target *Target) (tokens int64, known bool) {
 	return t.defaultMaxOutput, false
 }
 
+// OutputCap is the output cap, in tokens, for a request to the target that has
+// none: the most that its model gives, or the configured stand-in where nobody
+// knows that, within the context window.
+func (t *Table) OutputCap(target *Target) int64 {
+	info, _ := t.book.Model(target.Provider.Name(), target.Model)
+	switch {
+	case info.MaxOutput > 0:
+		return info.MaxOutput
+	case info.Context > 0:
+		return min(t.defaultMaxOutput, info.Context)
+	}
+	return t.defaultMaxOutput
+}
+
 // Model is one that the table can route to, for listings.
 type Model struct {
 	Name       string // "<provider>/<model-name>", or an alias

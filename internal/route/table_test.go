@@ -111,6 +111,31 @@ func TestKeysTakeTurns(t *testing.T) {
 	}
 }
 
+// TestOutputCap holds what is put in where the client gives no cap: never as much
+// as a window, in which the input has to find room, too.
+func TestOutputCap(t *testing.T) {
+	t.Parallel()
+	book, err := pricing.NewBook(pricing.Overrides{Models: map[string]pricing.ModelOverride{
+		"a/sized": {MaxOutput: 100}, "a/windowed": {Context: 2000}, "a/wide": {Context: 200_000},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := newTable(t, func(o *route.Options) { o.Book = book })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for model, want := range map[string]int64{"sized": 100, "windowed": 2000, "wide": 8192, "unknown": 8192} {
+		targets, err := table.Targets(nil, "a/"+model, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := table.OutputCap(&targets[0]); got != want {
+			t.Errorf("%s: a cap of %d, want %d", model, got, want)
+		}
+	}
+}
+
 func TestMaxOutput(t *testing.T) {
 	t.Parallel()
 	table, err := newTable(t, nil)

@@ -41,6 +41,26 @@ func TestScan(t *testing.T) {
 	}
 }
 
+// TestSpliceCap puts a cap into a request that came through another door than
+// the one which demands it.
+func TestSpliceCap(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`{"model":"a","messages":[]}`:                        `{"max_tokens":9,"model":"m","messages":[]}`,
+		`{"model":"a", "max_tokens" : null , "messages":[]}`: `{"model":"m", "max_tokens" : 9 , "messages":[]}`,
+		`{"model":"a","max_tokens":0,"messages":[]}`:         `{"model":"m","max_tokens":0,"messages":[]}`,
+		`{"model":"a","max_tokens":5,"messages":[]}`:         `{"model":"m","max_tokens":5,"messages":[]}`,
+	} {
+		head, err := anthropic.ScanCount([]byte(in), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := anthropic.Splice(nil, []byte(in), &head, llm.Splice{Model: "m", MaxOutput: 9}, nil); string(got) != want {
+			t.Errorf("%s: got %s, want %s", in, got, want)
+		}
+	}
+}
+
 // TestThread is a conversation that the vendor holds between requests. Nobody
 // else has it: the SDKs send all of it again when they are told so in these words.
 func TestThread(t *testing.T) {
@@ -298,7 +318,7 @@ func FuzzRequest(f *testing.F) {
 		for _, q := range []*llm.Quirks{nil, quirks} {
 			spliced := anthropic.Splice(nil, body, &head, llm.Splice{Model: "m", Stream: true, MaxOutput: 9}, q)
 			again, err := anthropic.Scan(spliced, nil)
-			if err != nil && head.Model != "" || err == nil && (again.Model != "m" || again.MaxOutput != 9) {
+			if err != nil && head.Model != "" || err == nil && (again.Model != "m" || again.MaxOutput != head.MaxOutput) { // which is there
 				t.Fatalf("Splice(%q) = %q: model %q, cap %d, %v", body, spliced, again.Model, again.MaxOutput, err)
 			}
 		}

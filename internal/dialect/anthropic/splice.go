@@ -12,7 +12,7 @@ import (
 )
 
 // Splice appends to dst a body of this format with the provider's model name,
-// and with an output cap where one is to be put in. Every other byte stays, but
+// and with an output cap where one is to be put in and there is none. Every other byte stays, but
 // for top-level fields that the provider calls by another name or refuses, and
 // for what other vendors' models thought. The head is that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
@@ -33,12 +33,13 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	} else {
 		front = append(append(append(front, `"model":`...), model...), ',')
 	}
-	if s.MaxOutput > 0 {
+	if s.MaxOutput > 0 && !rawjson.Present(rawjson.Get(body, capField)) { // 0 is a cap, too
 		limit := strconv.AppendInt(nil, s.MaxOutput, 10)
-		if span := compose.Find(body, "max_tokens"); span.Present() {
+		if span := compose.Find(body, capField); span.Present() {
 			edits = append(edits, compose.Replace(span, limit))
 		} else {
-			front = append(append(append(front, `"max_tokens":`...), limit...), ',')
+			front = append(rawjson.AppendString(front, capField), ':')
+			front = append(append(front, limit...), ',')
 		}
 	}
 	if empty {
@@ -50,6 +51,9 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
 	return rawjson.Splice(dst, body, edits...)
 }
+
+// capField is the output cap.
+const capField = "max_tokens"
 
 // withoutForeign is a message without the thoughts of another vendor's model.
 func withoutForeign(message []byte) []byte {

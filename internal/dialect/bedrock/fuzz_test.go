@@ -2,6 +2,7 @@ package bedrock_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -30,7 +31,7 @@ func FuzzRequest(f *testing.F) {
 		for _, q := range []*llm.Quirks{nil, q} {
 			spliced := bedrock.Splice(nil, body, &head, llm.Splice{Model: "m", MaxOutput: 9}, q)
 			again, err := bedrock.Scan(spliced, at(target))
-			if err != nil || again.MaxOutput < 9 {
+			if err != nil || again.MaxOutput != cmp.Or(head.MaxOutput, 9) {
 				t.Fatalf("Splice(%q) = %q: cap %d, %v", body, spliced, again.MaxOutput, err)
 			}
 		}

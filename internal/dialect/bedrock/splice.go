@@ -10,15 +10,16 @@ import (
 )
 
 // Splice appends to dst a body of this format with an output cap where one is
-// to be put in. Every other byte stays, but for top-level fields that the
+// to be put in and the client gave none. Every other byte stays, but for top-level fields that the
 // provider refuses: the model and the operation stand in the path. The head is
 // that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
+	given := h.MaxOutput > 0
 	if q != nil && len(q.Drop) > 0 {
 		body = without(body, q.Drop)
 		h = &llm.Head{Open: bytes.IndexByte(body, '{') + 1, Empty: isEmpty(body)}
 	}
-	if s.MaxOutput <= 0 {
+	if s.MaxOutput <= 0 || given {
 		return append(dst, body...)
 	}
 	return rawjson.Splice(dst, body, capOutput(body, h, s.MaxOutput))

@@ -9,9 +9,9 @@ import (
 )
 
 // Splice appends to dst a body of this format with the provider's model name
-// and an output cap where one is to be put in. Every other byte stays, but for
+// and an output cap where one is to be put in and the client gave none. Every other byte stays, but for
 // top-level fields that the provider calls by another name or refuses.
-func Splice(dst, body []byte, _ *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
+func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	if q == nil {
 		q = &llm.Quirks{}
 	}
@@ -24,7 +24,7 @@ func Splice(dst, body []byte, _ *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 		})
 	}
 	model := rawjson.Set(body, renamed("model", q), rawjson.AppendString(nil, s.Model))
-	if s.MaxOutput <= 0 {
+	if s.MaxOutput <= 0 || h.MaxOutput > 0 {
 		return rawjson.Splice(dst, body, model)
 	}
 	body = rawjson.Splice(nil, body, model)

@@ -292,7 +292,11 @@ func FuzzRequest(f *testing.F) {
 			return
 		}
 		spliced := gemini.Splice(nil, body, &head, llm.Splice{Model: "m", Stream: true, MaxOutput: 9}, nil)
-		if again, err := gemini.Scan(spliced, nil); err != nil || again.MaxOutput != 9 {
+		want := head.MaxOutput
+		if want == 0 {
+			want = 9
+		}
+		if again, err := gemini.Scan(spliced, nil); err != nil || again.MaxOutput != want {
 			t.Fatalf("Splice(%q) = %q: cap %d, %v", body, spliced, again.MaxOutput, err)
 		}
 		checkStable(t, body)

@@ -1,6 +1,7 @@
 package ollama_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -28,7 +29,7 @@ func FuzzRequest(f *testing.F) {
 		for _, q := range []*llm.Quirks{nil, q} {
 			spliced := ollama.Splice(nil, body, &head, llm.Splice{Model: "m", Stream: true, MaxOutput: 9}, q)
 			again, err := ollama.Scan(spliced, nil)
-			if err != nil || again.Model != "m" || again.MaxOutput != 9 || again.Stream != head.Stream {
+			if err != nil || again.Model != "m" || again.MaxOutput != cmp.Or(head.MaxOutput, 9) || again.Stream != head.Stream {
 				t.Fatalf("Splice(%q) = %q: head %+v, %v", body, spliced, again, err)
 			}
 		}

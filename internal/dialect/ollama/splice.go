@@ -8,15 +8,15 @@ import (
 )
 
 // Splice appends to dst a body of this format with the provider's model name
-// and, among its options, an output cap where one is to be put in. Every other
-// byte stays, but for top-level fields that the provider calls by another name
+// and, among its options, an output cap where one is to be put in and the client
+// gave none. Every other byte stays, but for top-level fields that the provider calls by another name
 // or refuses.
-func Splice(dst, body []byte, _ *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
+func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	if q != nil && (len(q.Rename) > 0 || len(q.Drop) > 0) {
 		body = rawjson.Rewrite(body, q.NameOf)
 	}
 	model := rawjson.Set(body, "model", rawjson.AppendString(nil, s.Model))
-	if s.MaxOutput <= 0 {
+	if s.MaxOutput <= 0 || h.MaxOutput > 0 {
 		return rawjson.Splice(dst, body, model)
 	}
 	body = rawjson.Splice(nil, body, model)

@@ -151,8 +151,12 @@ func FuzzRequest(f *testing.F) {
 		}
 		for _, q := range []*llm.Quirks{nil, q} {
 			spliced := openai.Splice(nil, body, &head, llm.Splice{Model: "m", Stream: true, MaxOutput: 9}, q)
+			want := head.MaxOutput
+			if want == 0 {
+				want = 9
+			}
 			again, err := openai.Scan(spliced, nil)
-			if err != nil && head.Model != "" || err == nil && again.Model != "m" {
+			if err != nil && head.Model != "" || err == nil && (again.Model != "m" || q == nil && again.MaxOutput != want) {
 				t.Fatalf("Splice(%q) = %q: model %q, %v", body, spliced, again.Model, err)
 			}
 		}

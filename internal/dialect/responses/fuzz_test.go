@@ -2,6 +2,7 @@ package responses_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -32,7 +33,7 @@ func FuzzRequest(f *testing.F) {
 		for _, q := range []*llm.Quirks{nil, q} {
 			spliced := responses.Splice(nil, body, &head, llm.Splice{Model: "m", Stream: true, MaxOutput: 9}, q)
 			again, err := responses.Scan(spliced, nil)
-			if err != nil && head.Model != "" || err == nil && again.Model != "m" {
+			if err != nil && head.Model != "" || err == nil && (again.Model != "m" || q == nil && again.MaxOutput != cmp.Or(head.MaxOutput, 9)) {
 				t.Fatalf("Splice(%q) = %q: model %q, %v", body, spliced, again.Model, err)
 			}
 		}

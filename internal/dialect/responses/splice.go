@@ -13,16 +13,19 @@ import (
 )
 
 // Splice appends to dst a body of this format with the provider's model name,
-// and an output cap where one is to be put in. Every other byte stays, but for
+// and an output cap where one is to be put in and the client gave none. Every other byte stays, but for
 // top-level fields that the provider calls by another name or refuses, and for
 // what other vendors' models thought. The head is that of Scan.
 func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	body, h = withoutForeign(body, h)
 	model := llm.Splice{Model: s.Model} // the usage of a stream comes unasked
-	if s.MaxOutput <= 0 {
+	if s.MaxOutput <= 0 || h.MaxOutput > 0 {
 		return openai.Splice(dst, body, h, model, renamed(q))
 	}
 	body = openai.Splice(nil, body, h, model, renamed(q))
+	if rawjson.Present(rawjson.Get(body, capField(q))) {
+		return append(dst, body...) // the provider's own name for it
+	}
 	limit := strconv.AppendInt(nil, s.MaxOutput, 10)
 	return rawjson.Splice(dst, body, rawjson.Set(body, capField(q), limit))
 }

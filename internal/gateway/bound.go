@@ -1,0 +1,178 @@
+package gateway
+
+import (
+	"math"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/route"
+)
+
+// precision is how much work goes into finding what an attempt can cost at most.
+type precision uint8
+
+const (
+	// bookkeeping is for an account without a budget: bytes for tokens and the
+	// cap, found without a look into the body. It misses what the body does not
+	// show.
+	bookkeeping precision = iota
+	// coarse is a true bound: bytes for tokens, and all that the body does not
+	// show at the most that it can be.
+	coarse
+	// fine is a true bound, too, with text counted in place of its bytes, and
+	// images without theirs: for what coarse would refuse.
+	fine
+)
+
+const (
+	// unknownWindow is the context window, in tokens, of a model that nobody
+	// knows: the largest that is usual.
+	unknownWindow = 1 << 20
+	// longWindow is that of a Claude that is asked for it in a header:
+	// https://platform.claude.com/docs/en/build-with-claude/context-windows.
+	longWindow     = 1_000_000
+	longWindowBeta = "context-1m"
+
+	// aroundRequest are the tokens that a vendor puts around any request: a
+	// preamble, the day, what an answer must look like.
+	aroundRequest = 1024
+	// aroundTools are those that it puts in where there are tools. Anthropic's, the
+	// longest that is told, has up to 804:
+	// https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview.
+	aroundTools = 1024
+	// aroundVendorTool are those of a tool whose description the vendor writes,
+	// although the client runs it, such as a text editor.
+	aroundVendorTool = 2048
+
+	// aroundSound is what a recording counts at least.
+	aroundSound = 512
+	// soundBytes is how many bytes of base64 a token of sound has at least: no
+	// recording of a kind whose length its bytes show has less than 1,000 bytes a
+	// second, and nobody counts more than 40 tokens for that.
+	soundBytes = 32
+
+	// mostImage is more tokens than a model counts for an image, however few bytes
+	// that has, and mostImageMini is what GPT-4o mini does, which is far from all
+	// others: https://platform.openai.com/docs/guides/images-vision.
+	mostImage     = 16 << 10
+	mostImageMini = 2833 + 8*5667
+
+	// mostCalls is how many calls of a tool that it runs itself a provider makes
+	// for one request which says no number. It is Anthropic's own limit
+	// (https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools);
+	// OpenAI has none but max_tool_calls.
+	mostCalls = 10
+)
+
+// bound is the most that an attempt at the target can use, so that no price of
+// it is above Price.Bound of this. It holds the injected cap of c.cap, if any.
+func (c *call) bound(t *route.Target, how precision) llm.Usage {
+	if how == bookkeeping {
+		return c.boundBooks(t)
+	}
+	k := c.claim(t, how)
+	switch {
+	case !k.open:
+		return k.bound(k.most)
+	case c.cap > 0:
+		return k.bound(c.cap)
+	}
+	return k.bound(max(k.most, c.maxOutput(t))) // nothing stops the model
+}
+
+// boundBooks is the bound for an account without a budget.
+func (c *call) boundBooks(t *route.Target) llm.Usage {
+	u := c.shown()
+	if !c.door.Silent {
+		u[llm.Output] = times(c.maxOutput(t), max(1, c.head.Choices))
+	}
+	return u
+}
+
+// shown is the bound of the input as far as the body shows it.
+func (c *call) shown() llm.Usage {
+	u := c.head.Most
+	if !c.door.Free && u.InputTokens() == 0 {
+		u[llm.Input] = int64(len(c.body)) // a token is at least a byte
+	}
+	u[llm.Input] += c.prefilled()
+	u[llm.Requests] = c.requests()
+	return u
+}
+
+// prefilled is the bound of the words that the attempt is to go on behind.
+func (c *call) prefilled() int64 {
+	if c.resumed == nil || !c.resumed.prefill {
+		return 0
+	}
+	return int64(len(c.words.text))
+}
+
+// boundBeside is the bound of all but the words of the answers.
+func (c *call) boundBeside(t *route.Target, how precision, r *reading) llm.Usage {
+	u := c.shown()
+	if c.door.Op != llm.OpChat {
+		c.boundOther(t, how, &u)
+		return u
+	}
+	n := c.boundShown(t, how, r)
+	if r.hidden || r.calls > 0 {
+		n = max(n, c.window(t)) // more does not fit
+	}
+	// Whoever calls a tool of the provider's reads all that there is once more.
+	u[llm.Input] = times(n, 1+r.calls)
+	u[llm.Searches] = r.calls
+	u[llm.Output] = r.predicted
+	return u
+}
+
+// boundOther completes the bound of what is no chat. Of images, speech and
+// recordings the head says it all.
+func (c *call) boundOther(t *route.Target, how precision, u *llm.Usage) {
+	if c.door.Op != llm.OpEmbed {
+		return
+	}
+	if _, err := c.tree(); err != nil { // it may be of more than texts
+		u[llm.Input] = max(u[llm.Input], c.window(t))
+	} else if how == fine {
+		u[llm.Input] = tokensAtMost(c.body, sameVocabulary(t.Model)) + aroundRequest
+	}
+}
+
+// boundShown is the most tokens that the visible input of a chat can be.
+func (c *call) boundShown(t *route.Target, how precision, r *reading) int64 {
+	n := int64(len(c.body))
+	if how == fine {
+		n = tokensAtMost(r.without(c.body), sameVocabulary(t.Model)) + r.written + r.sound
+	}
+	return n + c.prefilled() + aroundRequest + r.around + r.schemas + r.images*imageTokens(t.Model)
+}
+
+// window is the target's context window in tokens.
+func (c *call) window(t *route.Target) int64 {
+	n := c.table.Context(t)
+	if n == 0 {
+		n = unknownWindow
+	}
+	for _, h := range c.passed(t) {
+		if strings.Contains(h.Value, longWindowBeta) {
+			n = max(n, longWindow)
+		}
+	}
+	return n
+}
+
+func imageTokens(model string) int64 {
+	if strings.Contains(model, "4o-mini") {
+		return mostImageMini
+	}
+	return mostImage
+}
+
+// times is the product of two counts, or the largest one.
+func times(a, b int64) int64 {
+	if a > 0 && b > math.MaxInt64/a {
+		return math.MaxInt64
+	}
+	return a * b
+}

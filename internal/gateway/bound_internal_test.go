@@ -1,0 +1,331 @@
+package gateway
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/pricing"
+	"weir/internal/provider"
+	"weir/internal/route"
+)
+
+// asked is a request on its way to one target.
+type asked struct {
+	door, target string // wire formats; the target's is the door's where it is empty
+	op           llm.Op // empty for a chat
+	model        string // the target's; empty for one that nobody knows
+	body         string
+	header       http.Header
+	sizes        pricing.ModelOverride
+	price        pricing.PriceOverride
+	quirks       llm.Quirks
+}
+
+// failer is what a test of any kind can do.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Cleanup(f func())
+	Context() context.Context
+}
+
+func spokenOf(tb failer, name string) *dialect.Dialect {
+	tb.Helper()
+	for _, d := range dialect.All() {
+		if d.Name == name {
+			return d
+		}
+	}
+	tb.Fatal("there is no wire format", name)
+	return nil
+}
+
+// newAsked is the call of a request as it stands before its first attempt, and
+// the target.
+func newAsked(tb failer, a asked) (*call, *route.Target) {
+	tb.Helper()
+	all := map[string]*dialect.Dialect{}
+	for _, d := range dialect.All() { // of one list: wire formats are the same by their address
+		all[d.Name] = d
+	}
+	if a.target == "" {
+		a.target = a.door
+	}
+	if a.model == "" {
+		a.model = "m"
+	}
+	if a.price == nil {
+		a.price = pricing.PriceOverride{"input": "1", "output": "2", "search": "0.01"}
+	}
+	p, err := provider.New(provider.Options{Name: "house", Dialect: all[a.target], BaseURL: "https://house.example.com/v1", Quirks: a.quirks})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(p.Close)
+	book, err := pricing.NewBook(pricing.Overrides{
+		Prices: map[string]pricing.PriceOverride{"house/*": a.price},
+		Models: map[string]pricing.ModelOverride{"house/*": a.sizes},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	table, err := route.NewTable(route.Options{Providers: []*provider.Provider{p}, Book: book, DefaultMaxOutput: 8192})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r := httptest.NewRequestWithContext(tb.Context(), http.MethodPost, "/", nil)
+	r.Header = a.header
+	if a.door == "gemini" {
+		r.Pattern = "POST /v1beta/models/{target...}"
+		r.SetPathValue("target", a.model+":generateContent")
+	}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	c := &call{server: &Server{now: func() time.Time { return now }}, r: r, dialect: all[a.door], body: []byte(a.body), table: table, started: now}
+	if c.door = &all[a.door].Operation; a.op != "" {
+		c.door = all[a.door].For(a.op)
+	}
+	if c.head, err = c.door.Scan(c.body, r); err != nil {
+		tb.Fatal(a.body, err)
+	}
+	target := &route.Target{Provider: p, Model: a.model}
+	return c, target
+}
+
+const (
+	window   = 100_000
+	mostText = 1000
+)
+
+func sized() pricing.ModelOverride {
+	return pricing.ModelOverride{Context: window, MaxOutput: mostText}
+}
+
+// wave is the beginning of a recording of that many samples a second, and more.
+func wave(rate uint16) string {
+	b := append([]byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00"), byte(rate), byte(rate>>8), 0, 0)
+	return base64.StdEncoding.EncodeToString(append(b, make([]byte, 3200)...))
+}
+
+// TestBoundOfInput holds what is held of the input: bytes for what the body
+// shows, with the vendors' own words around it, and the context window for what
+// it does not show, once and again for each call of a tool that the provider
+// runs.
+func TestBoundOfInput(t *testing.T) {
+	t.Parallel()
+	png := strings.Repeat("iVBORw0K", 100)
+	const (
+		shown    = -1                // the bytes of the body, and what is around
+		working  = window * (1 + 10) // with tools that say no number
+		oneImage = shown - mostImage // and so on
+		tools    = shown - aroundTools
+	)
+	tests := []struct {
+		name, door, body string
+		want             int64 // of input tokens; negative for so many less one beyond those that are shown
+		searches         int64
+	}{
+		{"text", "openai", `{"messages":[{"role":"user","content":"Hi"}]}`, shown, 0},
+		{"known fields", "openai", `{"store":true,"service_tier":"flex","logit_bias":{"1":2},"metadata":{"a":"b"},"messages":[{"role":"user","content":"Hi"}]}`, shown, 0},
+		{"an unknown field", "openai", `{"new_thing":"x","messages":[{"role":"user","content":"Hi"}]}`, window, 0},
+		{"an unknown field that is null", "openai", `{"new_thing":null,"messages":[{"role":"user","content":"Hi"}]}`, shown, 0},
+		{"an image inline", "openai", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + png + `"}}]}]}`, oneImage, 0},
+		{"an image elsewhere", "openai", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}]}]}`, window, 0},
+		{"a file by its id", "openai", `{"messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"file-1"}}]}]}`, window, 0},
+		{"a document inline", "openai", `{"messages":[{"role":"user","content":[{"type":"file","file":{"file_data":"data:application/pdf;base64,AAAA"}}]}]}`, window, 0},
+		{"a recording", "openai", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"mp3","data":"` + png + `"}}]}]}`, shown - aroundSound, 0},
+		{"a wave", "openai", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"wav","data":"` + wave(8000) + `"}}]}]}`, shown - aroundSound, 0},
+		{"a wave of few samples", "openai", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"wav","data":"` + wave(1) + `"}}]}]}`, window, 0},
+		{"a recording of another kind", "openai", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"flac","data":"AAAA"}}]}]}`, window, 0},
+		{"a part that nobody knows", "openai", `{"messages":[{"role":"user","content":[{"type":"video_url","video_url":{"url":"https://example.com/v"}}]}]}`, window, 0},
+		{"a sound of before", "openai", `{"messages":[{"role":"assistant","audio":{"id":"audio_1"}},{"role":"user","content":"Hi"}]}`, window, 0},
+		{"a call of a custom tool", "openai", `{"messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c2","type":"custom","custom":{"name":"g","input":"raw text"}}]},{"role":"user","content":"Hi"}]}`, shown, 0},
+		{"functions", "openai", `{"tools":[{"type":"function","function":{"name":"f"}}],"messages":[{"role":"user","content":"Hi"}]}`, tools, 0},
+		{"a schema", "openai", `{"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}],"messages":[{"role":"user","content":"Hi"}]}`, tools - int64(len(`{"type":"object"}`)), 0},
+		{"a search", "openai", `{"web_search_options":{},"messages":[{"role":"user","content":"Hi"}]}`, working, 10},
+		{"xAI's search", "openai", `{"search_parameters":{"mode":"on"},"messages":[{"role":"user","content":"Hi"}]}`, working, 10},
+
+		{"text", "responses", `{"input":"Hi"}`, shown, 0},
+		{"an image elsewhere", "responses", `{"input":[{"role":"user","content":[{"type":"input_image","image_url":"https://example.com/a.png"}]}]}`, window, 0},
+		{"an image by its id", "responses", `{"input":[{"role":"user","content":[{"type":"input_image","file_id":"file-1"}]}]}`, window, 0},
+		{"a file elsewhere", "responses", `{"input":[{"role":"user","content":[{"type":"input_file","file_url":"https://example.com/a.pdf"}]}]}`, window, 0},
+		{"what went before", "responses", `{"previous_response_id":"resp_1","input":"Hi"}`, window, 0},
+		{"a conversation", "responses", `{"conversation":"conv_1","input":"Hi"}`, window, 0},
+		{"a stored prompt", "responses", `{"prompt":{"id":"pmpt_1"}}`, working, 10},
+		{"an item that stands for another", "responses", `{"input":[{"type":"item_reference","id":"msg_1"}]}`, window, 0},
+		{"a thought that is kept", "responses", `{"input":[{"type":"reasoning","id":"rs_1","summary":[]},{"role":"user","content":"Hi"}]}`, window, 0},
+		{"a thought that is kept, summed up", "responses", `{"input":[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"I look."}]},{"role":"user","content":"Hi"}]}`, window, 0},
+		{"a thought in full", "responses", `{"input":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"},{"role":"user","content":"Hi"}]}`, shown, 0},
+		{"the output of a custom tool", "responses", `{"input":[{"type":"custom_tool_call_output","call_id":"c","output":"x"}]}`, shown, 0},
+		{"an image as the output of a custom tool", "responses", `{"input":[{"type":"custom_tool_call_output","call_id":"c","output":[{"type":"input_image","image_url":"https://example.com/a"}]}]}`, window, 0},
+		{"a search", "responses", `{"tools":[{"type":"web_search"}],"input":"Hi"}`, working, 10},
+		{"three calls at most", "responses", `{"tools":[{"type":"web_search"},{"type":"code_interpreter","container":{"type":"auto"}}],"max_tool_calls":3,"input":"Hi"}`, window * 4, 3},
+		{"a tool that nobody knows", "responses", `{"tools":[{"type":"crystal_ball"}],"input":"Hi"}`, working, 10},
+		{"a tool of the client's", "responses", `{"tools":[{"type":"local_shell"}],"input":"Hi"}`, tools - aroundVendorTool - int64(len(`{"type":"local_shell"}`)), 0},
+
+		{"text", "anthropic", `{"max_tokens":9,"messages":[{"role":"user","content":"Hi"}]}`, shown, 0},
+		{"an image inline", "anthropic", `{"max_tokens":9,"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + png + `"}}]}]}`, oneImage, 0},
+		{"an image in a result", "anthropic", `{"max_tokens":9,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + png + `"}}]}]}]}`, oneImage, 0},
+		{"an image elsewhere", "anthropic", `{"max_tokens":9,"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://example.com/a"}}]}]}`, window, 0},
+		{"a file by its id", "anthropic", `{"max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"file_1"}}]}]}`, window, 0},
+		{"a PDF inline", "anthropic", `{"max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"}}]}]}`, window, 0},
+		{"a text inline", "anthropic", `{"max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"Hi"}}]}]}`, shown, 0},
+		{"a thought with its signature", "anthropic", `{"max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"c2ln"},{"type":"text","text":"Yes"}]},{"role":"user","content":"Hi"}]}`, shown, 0},
+		{"a thread", "anthropic", `{"thread":"t","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]}`, working, 10},
+		{"a file for a container", "anthropic", `{"max_tokens":9,"messages":[{"role":"user","content":[{"type":"container_upload","file_id":"f"}]}]}`, window, 0},
+		{"a search with a number", "anthropic", `{"max_tokens":9,"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":2}],"messages":[{"role":"user","content":"Hi"}]}`, window * 3, 2},
+		{"a search", "anthropic", `{"max_tokens":9,"tools":[{"type":"web_search_20250305","name":"web_search"}],"messages":[{"role":"user","content":"Hi"}]}`, working, 10},
+		{"tools elsewhere", "anthropic", `{"max_tokens":9,"mcp_servers":[{"type":"url","url":"https://example.com"}],"messages":[{"role":"user","content":"Hi"}]}`, working, 10},
+		{"a tool of the client's", "anthropic", `{"max_tokens":9,"tools":[{"type":"bash_20250124","name":"bash"}],"messages":[{"role":"user","content":"Hi"}]}`, tools - aroundVendorTool - int64(len(`{"type":"bash_20250124","name":"bash"}`)), 0},
+		{"thoughts that are forgotten", "anthropic", `{"max_tokens":9,"context_management":{"edits":[{"type":"clear_thinking_20251015"}]},"messages":[{"role":"user","content":"Hi"}]}`, shown, 0},
+		{"a conversation that is summed up", "anthropic", `{"max_tokens":9,"context_management":{"edits":[{"type":"compact_20260112"}]},"messages":[{"role":"user","content":"Hi"}]}`, working, 10},
+
+		{"text", "gemini", `{"contents":[{"parts":[{"text":"Hi"}]}]}`, shown, 0},
+		{"an image inline", "gemini", `{"contents":[{"parts":[{"inline_data":{"mime_type":"image/png","data":"` + png + `"}}]}]}`, oneImage, 0},
+		{"a file", "gemini", `{"contents":[{"parts":[{"fileData":{"mimeType":"image/png","fileUri":"https://example.com/a"}}]}]}`, window, 0},
+		{"a video inline", "gemini", `{"contents":[{"parts":[{"inlineData":{"mimeType":"video/mp4","data":"AAAA"}}]}]}`, window, 0},
+		{"cached content", "gemini", `{"cached_content":"cachedContents/1","contents":[{"parts":[{"text":"Hi"}]}]}`, window, 0},
+		{"code that ran", "gemini", `{"contents":[{"parts":[{"executableCode":{"code":"1"}}]}]}`, shown, 0},
+		{"code that ran, and a file", "gemini", `{"contents":[{"parts":[{"executableCode":{"code":"1"},"fileData":{"fileUri":"https://example.com/a"}}]}]}`, window, 0},
+		{"a search", "gemini", `{"tools":[{"google_search":{}}],"contents":[{"parts":[{"text":"Hi"}]}]}`, working, 10},
+
+		{"text", "native", `{"messages":[{"role":"user","prompt":"Hi"}]}`, shown, 0},
+	}
+	for _, tt := range tests {
+		target := tt.door
+		if target == "native" {
+			target = "openai"
+		}
+		c, to := newAsked(t, asked{door: tt.door, target: target, body: tt.body, sizes: sized()})
+		want := tt.want
+		if want < 0 {
+			want = int64(len(tt.body)) + aroundRequest + shown - want
+		}
+		u := c.bound(to, coarse)
+		if got := u.InputTokens(); got != want || u[llm.Searches] != tt.searches {
+			t.Errorf("%s, %s: %d tokens of input and %d searches, want %d and %d: %s", tt.door, tt.name, got, u[llm.Searches], want, tt.searches, tt.body)
+		}
+		if books := c.bound(to, bookkeeping); books.InputTokens() != int64(len(tt.body)) {
+			t.Errorf("%s, %s: without a budget %d tokens of input, want the bytes, %d", tt.door, tt.name, books.InputTokens(), len(tt.body))
+		}
+	}
+}
+
+// TestBoundElsewhere holds that what is in the words of the client's wire format
+// counts for nothing where it does not go, and what is known of models and
+// headers.
+func TestBoundElsewhere(t *testing.T) {
+	t.Parallel()
+	const hi = `"messages":[{"role":"user","content":"Hi"}]}`
+	tests := []struct {
+		name string
+		asked
+		want int64 // of input tokens
+	}{
+		{"a field that does not go there", asked{door: "openai", target: "anthropic", body: `{"new_thing":"x",` + hi, sizes: sized()}, int64(len(`{"new_thing":"x",`+hi)) + aroundRequest},
+		{"a window that nobody knows", asked{door: "openai", body: `{"new_thing":"x",` + hi}, unknownWindow},
+		{"a longer window by a header", asked{door: "anthropic", body: `{"max_tokens":1,"new_thing":"x",` + hi, sizes: sized(), header: http.Header{"Anthropic-Beta": {"other,context-1m-2025-08-07"}}}, longWindow},
+		{"a model that searches by itself", asked{door: "openai", model: "gpt-4o-search-preview", body: "{" + hi, sizes: sized()}, 11 * window},
+		{"an image for the model that counts most", asked{
+			door: "openai", model: "gpt-4o-mini", sizes: sized(),
+			body: `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`,
+		}, int64(len(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`)) + aroundRequest + mostImageMini},
+		{"vectors", asked{door: "openai", op: llm.OpEmbed, body: `{"input":"Hi"}`, sizes: sized()}, int64(len(`{"input":"Hi"}`))},
+	}
+	for _, tt := range tests {
+		c, to := newAsked(t, tt.asked)
+		if u := c.bound(to, coarse); u.InputTokens() != tt.want {
+			t.Errorf("%s: %d tokens of input, want %d", tt.name, u.InputTokens(), tt.want)
+		}
+	}
+}
+
+// TestBoundOfOutput holds what is held of the answers, and which of the caps is
+// open for another.
+func TestBoundOfOutput(t *testing.T) {
+	t.Parallel()
+	const hi = `"messages":[{"role":"user","content":"Hi"}]}`
+	only := func(context, output int64) pricing.ModelOverride {
+		return pricing.ModelOverride{Context: context, MaxOutput: output}
+	}
+	tests := []struct {
+		name string
+		asked
+		least, most, answers int64
+		open                 bool
+	}{
+		{"the client's cap", asked{door: "openai", body: `{"max_tokens":50,` + hi, sizes: sized()}, 50, 50, 1, false},
+		{"beyond what the model writes", asked{door: "openai", body: `{"max_tokens":5000,` + hi, sizes: sized()}, mostText, mostText, 1, false},
+		{"three answers", asked{door: "openai", body: `{"max_tokens":50,"n":3,` + hi, sizes: sized()}, 50, 50, 3, false},
+		{"the best of five", asked{door: "openai", body: `{"max_tokens":50,"n":3,"best_of":5,` + hi, sizes: sized()}, 50, 50, 5, false},
+		{"three of Gemini", asked{door: "gemini", body: `{"generation_config":{"candidate_count":3},"contents":[{"parts":[{"text":"Hi"}]}]}`, sizes: sized()}, 256, mostText, 3, true},
+		{"none", asked{door: "openai", body: "{" + hi, sizes: sized()}, 256, mostText, 1, true},
+		{"none, of a model of short answers", asked{door: "openai", body: "{" + hi, sizes: only(window, 100)}, 100, 100, 1, true},
+		{"none, of a model that nobody knows", asked{door: "openai", body: "{" + hi}, 256, 8192, 1, true},
+		{"none, of a model with a known window", asked{door: "openai", body: "{" + hi, sizes: only(window, 0)}, 256, 8192, 1, true},
+		{"none, and a window that is small", asked{door: "openai", model: "gpt-5", body: "{" + hi, sizes: only(4000, 4000)}, 256, 4000 - aroundRequest - 14, 1, true},
+		{"none, and a window that is full", asked{door: "openai", body: `{"messages":[{"role":"user","content":"` + strings.Repeat("Hi ", 9000) + `"}]}`, sizes: only(4000, 4000)}, 256, 256, 1, true},
+		{"a null", asked{door: "responses", body: `{"max_output_tokens":null,"input":"Hi"}`, sizes: sized()}, 256, mostText, 1, true},
+		{"Anthropic's 0", asked{door: "anthropic", body: `{"max_tokens":0,` + hi, sizes: sized()}, 0, 0, 1, false},
+		{"the provider's own field", asked{door: "openai", body: `{"limit":70,` + hi, sizes: sized(), quirks: llm.Quirks{MaxOutputField: "limit"}}, 70, 70, 1, false},
+		{"the provider's own field, oddly", asked{door: "openai", body: `{"limit":"70",` + hi, sizes: sized(), quirks: llm.Quirks{MaxOutputField: "limit"}}, mostText, mostText, 1, false},
+		{"vectors", asked{door: "openai", op: llm.OpEmbed, body: `{"input":"Hi"}`, sizes: sized()}, 0, 0, 1, false},
+		{"images", asked{door: "openai", op: llm.OpImage, body: `{"prompt":"Hi","n":2}`, sizes: sized()}, mostText, mostText, 2, false},
+	}
+	for _, tt := range tests {
+		c, to := newAsked(t, tt.asked)
+		for _, how := range []precision{coarse, fine} {
+			k := c.claim(to, how)
+			if k.least != tt.least || k.most != tt.most || k.answers != tt.answers || k.open != tt.open {
+				t.Errorf("%s: from %d to %d tokens for each of %d answers, open %t; want %d, %d, %d, %t", tt.name, k.least, k.most, k.answers, k.open, tt.least, tt.most, tt.answers, tt.open)
+			}
+		}
+		if u := c.bound(to, coarse); !tt.open && u.OutputTokens() != tt.most*tt.answers {
+			t.Errorf("%s: %d tokens of output, want %d", tt.name, u.OutputTokens(), tt.most*tt.answers)
+		}
+	}
+	c, to := newAsked(t, asked{door: "openai", body: `{"max_tokens":50,"prediction":{"type":"content","content":"x"},` + hi, sizes: sized()})
+	if u := c.bound(to, coarse); u.OutputTokens() != 50+int64(len(`{"type":"content","content":"x"}`)) {
+		t.Errorf("an answer that is foretold: %d tokens of output", u.OutputTokens())
+	}
+}
+
+// TestUnpriced holds what cannot be asked for under a budget.
+func TestUnpriced(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ door, target, members, param string }{
+		{"openai", "openai", ``, ""},
+		{"openai", "openai", `"service_tier":"flex",`, ""},
+		{"openai", "openai", `"service_tier":null,`, ""},
+		{"openai", "openai", `"service_tier":"priority",`, "service_tier"},
+		{"openai", "anthropic", `"service_tier":"priority",`, ""},
+		{"openai", "openai", `"service_tier":7,`, "service_tier"},
+		{"openai", "openai", `"models":["dear"],`, "models"},
+		{"responses", "responses", `"service_tier":"priority",`, "service_tier"},
+		{"responses", "responses", `"tools":[{"type":"image_generation"}],`, "tools"},
+		{"anthropic", "anthropic", `"max_tokens":1,"service_tier":"standard_only",`, ""},
+		{"anthropic", "anthropic", `"max_tokens":1,"inference_geo":"us",`, "inference_geo"},
+		{"gemini", "gemini", `"service_tier":"priority",`, "service_tier"},
+		{"gemini", "gemini", `"serviceTier":"SERVICE_TIER_STANDARD",`, ""},
+	}
+	for _, tt := range tests {
+		rest := map[string]string{"responses": `"input":"Hi"}`, "gemini": `"contents":[{"parts":[{"text":"Hi"}]}]}`}[tt.door]
+		if rest == "" {
+			rest = `"messages":[{"role":"user","content":"Hi"}]}`
+		}
+		c, to := newAsked(t, asked{door: tt.door, target: tt.target, body: "{" + tt.members + rest})
+		got := ""
+		if err := c.unpriced(to); err != nil {
+			got = llm.AsError(err).Param
+		}
+		if got != tt.param {
+			t.Errorf("%s to %s, %s: refused %q, want %q", tt.door, tt.target, tt.members, got, tt.param)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"math"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/route"
+)
+
+// leastOutput is the shortest answer, in tokens, that is worth asking for under
+// a budget that does not afford more.
+const leastOutput = 256
+
+// claim is what an attempt needs of a budget: so much for certain, and for each
+// of its answers from least to most tokens of output.
+type claim struct {
+	price   llm.Price
+	fixed   llm.Usage // the bound of all but the answers
+	answers int64     // how many there are, each of which may be as long as the cap
+	least   int64
+	most    int64
+	open    bool // nobody gave a cap: one is to be put in, of what is granted
+}
+
+// claim finds what an attempt at the target needs. Coarse or fine, it is never
+// too little; fine looks closer and takes longer.
+func (c *call) claim(t *route.Target, how precision) claim {
+	r := reading{answers: max(1, c.head.Choices)}
+	if c.door.Op == llm.OpChat {
+		r = c.read(t)
+	}
+	k := claim{price: c.table.Price(t, c.server.now()), fixed: c.boundBeside(t, how, &r), answers: r.answers}
+	switch {
+	case c.door.Silent:
+	case c.door.Op != llm.OpChat:
+		k.most = c.maxOutput(t)
+	case r.capped:
+		k.most = c.capped(t, r.limit)
+	default:
+		k.open, k.most = true, c.roomFor(t, &r)
+		k.least = min(leastOutput, k.most)
+		return k
+	}
+	k.least = k.most
+	return k
+}
+
+// roomFor is the largest cap to put in for the target: what its model can write,
+// and less where the input leaves less of the context window, for providers
+// refuse a cap that reaches beyond it.
+func (c *call) roomFor(t *route.Target, r *reading) int64 {
+	most, window := c.table.OutputCap(t), c.table.Context(t)
+	if window == 0 || most+c.boundShown(t, coarse, r) <= window {
+		return most
+	}
+	room := window - c.boundShown(t, fine, r)
+	return max(min(leastOutput, most), min(most, room))
+}
+
+// bound is what is used at most where each answer has at most so many tokens.
+func (k *claim) bound(output int64) llm.Usage {
+	u := k.fixed
+	n := times(output, k.answers)
+	u[llm.Output] += min(n, math.MaxInt64-u[llm.Output])
+	return u
+}
+
+// cost is the bound in money.
+func (k *claim) cost(output int64) llm.Money {
+	u := k.bound(output)
+	return min(ledger.MaxCost, k.price.Bound(&u))
+}
+
+// amounts are what to ask a budget for: with less than the first the attempt is
+// not to be made, and more than the second it cannot cost.
+func (k *claim) amounts() (least, most llm.Money) { return k.cost(k.least), k.cost(k.most) }
+
+// within is the longest answer, in tokens, whose bound is within the amount: what
+// c.cap is to be where the claim is open. It is false where not even the shortest
+// is.
+func (k *claim) within(amount llm.Money) (output int64, ok bool) {
+	if k.cost(k.least) > amount {
+		return 0, false
+	}
+	lo, hi := k.least, k.most // cost(lo) is within, what is above hi is not asked for
+	for lo < hi {
+		middle := lo + (hi-lo+1)/2
+		if k.cost(middle) <= amount {
+			lo = middle
+		} else {
+			hi = middle - 1
+		}
+	}
+	return lo, true
+}
+
+// capFor is the cap to put into the request for an amount that was granted, 0
+// where the client gave one. It is false where the amount does not suffice.
+func (k *claim) capFor(amount llm.Money) (limit int64, ok bool) {
+	limit, ok = k.within(amount)
+	if !k.open {
+		limit = 0
+	}
+	return limit, ok
+}

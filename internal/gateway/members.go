@@ -1,0 +1,152 @@
+package gateway
+
+import (
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// What a request may have in the words of its own wire format, that the tree does
+// not model and that goes to a provider as it came. Names are without their
+// underscores and in lower case. Who is not on one of these lists may carry input
+// that the body does not show, and is held at the context window.
+
+// shownMembers are the top-level fields, by wire format, that add nothing to the
+// input beyond their own bytes, and have the provider do nothing.
+var shownMembers = map[string]rawjson.Names{
+	"openai": {
+		"store", "metadata", "logprobs", "toplogprobs", "logitbias", "servicetier", "safetyidentifier", "promptcachekey",
+		"promptcacheretention", "verbosity", "modalities", "audio", "responseformat", "toolchoice", "functioncall",
+		// of servers and vendors that speak alike
+		"repetitionpenalty", "minp", "topa", "mintokens", "stoptokenids", "ignoreeos", "skipspecialtokens", "randomseed",
+		"safeprompt", "promptmode", "guidedjson", "guidedregex", "guidedchoice", "guidedgrammar", "thinking", "enablethinking",
+		"thinkingbudget", "reasoning", "includereasoning", "reasoningformat", "chattemplatekwargs", "addgenerationprompt",
+		"continuefinalmessage", "usage", "keepalive",
+	},
+	"responses": {
+		"store", "metadata", "include", "truncation", "servicetier", "safetyidentifier", "promptcachekey",
+		"promptcacheretention", "toplogprobs", "streamoptions", "background", "toolchoice", "clientmetadata", "verbosity",
+		"contextmanagement",
+	},
+	"anthropic": {
+		"metadata", "servicetier", "inferencegeo", "speed", "outputconfig", "outputformat", "cachecontrol", "toolchoice",
+		"contextmanagement",
+	},
+	"gemini": {"safetysettings", "servicetier", "labels", "store", "toolconfig"},
+}
+
+// shownPrefixes begin the names of the members of objects whose members are none
+// of input: they say how to answer.
+var shownPrefixes = []string{"text.", "reasoning.", "generationconfig."}
+
+// working are the fields that have a provider search or call tools of its own:
+// OpenAI's, xAI's, OpenRouter's, Alibaba's, Perplexity's, Groq's and Anthropic's;
+// and its stored prompts, which may have tools.
+var working = rawjson.Names{
+	"websearchoptions", "searchparameters", "plugins", "enablesearch", "searchoptions", "websearch", "compoundcustom",
+	"mcpservers", "container", "prompt",
+}
+
+// shownInside are the fields of messages and of their parts that add nothing to
+// the input beyond their own bytes.
+var shownInside = rawjson.Names{
+	"id", "type", "status", "phase", "name", "annotations", "logprobs", "citations", "context", "title", "caller", "detail",
+	"prefix", "cachecontrol", "extracontent", "reasoningcontent", "refusal", "index", "videometadata", "mediaresolution",
+	"partmetadata", "thought", "summary", "content", "weir:item", "weir:content",
+}
+
+// shownParts are the types of parts and items that are told in full, though
+// nobody modelled them.
+var shownParts = rawjson.Names{
+	"custom_tool_call", "custom_tool_call_output", "local_shell_call", "local_shell_call_output", "shell_call",
+	"shell_call_output", "apply_patch_call", "apply_patch_call_output", // Responses
+	"server_tool_use", "mcp_tool_use", "search_result", // Anthropic
+	"custom", // Chat Completions, a call of such a tool
+}
+
+// clientTools are how the types begin, by wire format, of tools that the vendor
+// describes and the client runs.
+var clientTools = map[string][]string{
+	"openai":    {"custom"},
+	"responses": {"custom", "local_shell", "apply_patch", "computer"},
+	"anthropic": {"bash_", "text_editor_", "computer_", "memory_"},
+	"gemini":    {"computerUse"},
+}
+
+// usualTiers are the words, by the name of the field, with which a request costs
+// what its model does, or less.
+var usualTiers = map[string][]string{
+	"servicetier":  {"auto", "default", "flex", "ondemand", "standard", "standardonly", "unspecified", "servicetierstandard", "servicetierflex", "servicetierunspecified"},
+	"inferencegeo": {"global"},
+	"speed":        {"standard"},
+	"models":       {}, // further models to choose from, whatever they cost
+}
+
+// searching are pieces of the names of models that search without being asked.
+var searching = []string{"search-preview", "search-api", "sonar", "deep-research", "groq/compound"}
+
+// plain is a field's name without regard to its spelling.
+func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
+
+func isShownMember(name, format string) bool {
+	for _, prefix := range shownPrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return shownMembers[format].Has(name)
+}
+
+// carries says whether fields of a message or a part may carry input that the
+// body does not show.
+func carries(extra []llm.Field) bool {
+	for _, f := range extra {
+		if !shownInside.Has(plain(f.Name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// codeParts are the members of a part of Gemini's that tells of code which its
+// provider ran.
+var codeParts = rawjson.Names{"executablecode", "codeexecutionresult", "thought", "thoughtsignature"}
+
+// isShown says whether a part that nobody modelled is told in full: of a type
+// that is known to be, and without parts of its own.
+func isShown(raw []byte) bool {
+	code := true
+	for m := range rawjson.Members(raw) {
+		if k := rawjson.KindOf(m.Value); m.Is("output") && k != rawjson.String && rawjson.Present(m.Value) {
+			return false
+		}
+		code = code && codeParts.Has(plain(m.Name()))
+	}
+	return code || shownParts.Has(rawjson.Text(rawjson.Get(raw, "type")))
+}
+
+// isClients says whether a tool that is no function is run by the client.
+func isClients(raw []byte, format string) bool {
+	kind := rawjson.Text(rawjson.Get(raw, "type"))
+	if kind == "" {
+		for m := range rawjson.Members(raw) { // Gemini's is the name of its one member
+			kind = m.Name()
+		}
+	}
+	for _, prefix := range clientTools[format] {
+		if strings.HasPrefix(kind, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func searchesUnasked(model string) bool {
+	for _, piece := range searching {
+		if strings.Contains(model, piece) {
+			return true
+		}
+	}
+	return false
+}

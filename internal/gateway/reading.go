@@ -1,0 +1,253 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+	"weir/internal/route"
+)
+
+// reading is what of a request decides how much a provider reads and works for
+// it, beside the bytes of its body.
+type reading struct {
+	own  bool // what nobody modelled of it reaches the target
+	kept bool // a thought in it may stand for one that the provider has kept
+
+	hidden bool  // there is input whose size the body does not show
+	calls  int64 // of tools that the provider runs itself, at most
+
+	answers int64
+	limit   int64 // the client's cap on each
+	capped  bool  // it gave one
+
+	around    int64    // tokens of the vendor's own words
+	schemas   int64    // bytes of what tools take, which some templates write out wider
+	predicted int64    // bytes of an answer that is foretold: what of it is wrong is charged as output
+	images    int64    // how many there are
+	inline    []string // media in base64, in the order of the body
+	written   int64    // bytes of what of these is text
+	sound     int64    // tokens of what of these is a recording
+}
+
+// read finds what a request is for the target. What is in the words of the
+// client's wire format reaches only a target that speaks it.
+func (c *call) read(t *route.Target) reading {
+	r := reading{answers: max(1, c.head.Choices), limit: c.head.MaxOutput, capped: c.head.MaxOutput > 0}
+	tree, err := c.tree()
+	if err != nil { // nobody here understands it, and a provider may
+		r.hidden, r.calls = true, mostCalls
+		return r
+	}
+	if tree.MaxOutput != nil && !r.capped { // 0
+		r.limit, r.capped = *tree.MaxOutput, true
+	}
+	if tree.Format != nil {
+		r.schemas += int64(len(tree.Format.Schema))
+	}
+	if len(tree.Tools) > 0 {
+		r.around += aroundTools
+	}
+	for i := range tree.Tools {
+		r.tool(&tree.Tools[i], tree.ExtraOf)
+	}
+	r.own, r.kept = tree.ExtraOf == c.speaking(t).Name, c.door.Kept != nil
+	for i := range tree.Messages {
+		r.hidden = r.hidden || r.own && carries(tree.Messages[i].Extra)
+		r.parts(tree.Messages[i].Parts)
+	}
+	if r.own {
+		r.members(tree, c.quirks(t))
+	}
+	if searchesUnasked(t.Model) {
+		r.calls = max(r.calls, mostCalls)
+	}
+	return r
+}
+
+// tool takes note of one. A tool of a type that nobody knows is one that the
+// provider runs.
+func (r *reading) tool(t *llm.Tool, format string) {
+	r.schemas += int64(len(t.Parameters))
+	switch {
+	case t.Raw == nil:
+	case isClients(t.Raw, format):
+		r.schemas += int64(len(t.Raw))
+		r.around += aroundVendorTool
+	default:
+		r.calls += usesOf(t.Raw)
+	}
+}
+
+// usesOf is how often the provider may use a tool of its own for one request.
+func usesOf(raw []byte) int64 {
+	if n, ok := rawjson.AsInt(rawjson.Get(raw, "max_uses")); ok && n >= 0 && n <= maxUnknown {
+		return n
+	}
+	return mostCalls
+}
+
+// parts takes note of what stands in a message or in the result of a tool.
+func (r *reading) parts(parts []llm.Part) {
+	for i := range parts {
+		p := &parts[i]
+		r.hidden = r.hidden || r.own && carries(p.Extra)
+		switch {
+		case p.Kind == llm.PartOther:
+			r.hidden = r.hidden || !isShown(p.Raw)
+		case p.Media != nil:
+			r.media(p.Kind, p.Media)
+		case p.Result != nil:
+			r.parts(p.Result.Parts)
+		case p.Kind == llm.PartReasoning && r.kept && p.Signature != "" && p.Redacted == "":
+			r.hidden = true // the provider has kept it, by its id
+		}
+	}
+}
+
+// media takes note of an image, a sound or a document. Where it is not in the
+// body, and where its bytes say nothing of its length, its size is not shown.
+func (r *reading) media(kind llm.PartKind, m *llm.Media) {
+	if m.Data != "" {
+		r.inline = append(r.inline, m.Data)
+	}
+	switch {
+	case m.Data == "" || m.URL != "" || m.FileID != "":
+		r.hidden = true
+	case kind == llm.PartImage:
+		r.images++
+	case kind == llm.PartAudio && isMeasured(m):
+		r.around += aroundSound
+		r.sound += int64(len(m.Data)) / soundBytes
+	case strings.HasPrefix(m.MIME, "text/"):
+		r.written += int64(len(m.Data)) // more than the text itself
+	default: // a page of a document takes a few bytes or many
+		r.hidden = true
+	}
+}
+
+// isMeasured says whether a recording is of a kind that has at least so many
+// bytes a second that they bound its length. One that says of itself that it has
+// less, or may be silence in no bytes at all, is not.
+func isMeasured(m *llm.Media) bool {
+	_, subtype, _ := strings.Cut(m.MIME, "/")
+	switch strings.TrimPrefix(strings.ToLower(cmp.Or(m.Format, subtype)), "x-") {
+	case "mp3", "mpeg", "pcm16":
+		return true
+	case "wav":
+		return waveRate(m.Data) >= 2000
+	}
+	return false
+}
+
+// waveRate is how many samples a second a WAVE file in base64 says to have; 0
+// where it does not say so at its beginning.
+func waveRate(data string) uint32 {
+	const need = 28 // bytes, up to the end of the rate
+	head, err := base64.StdEncoding.DecodeString(data[:min(len(data), (need+2)/3*4)])
+	if err != nil || len(head) < need || string(head[:4]) != "RIFF" || string(head[8:16]) != "WAVEfmt " {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(head[24:])
+}
+
+// members takes note of the top-level fields that nobody modelled.
+func (r *reading) members(tree *llm.Request, q *llm.Quirks) {
+	total := int64(-1)
+	for _, f := range tree.Extra {
+		name := plain(f.Name)
+		n, isInt := rawjson.AsInt(f.Value)
+		switch {
+		case q.MaxOutputField != "" && f.Name == q.MaxOutputField:
+			if !isInt || n < 0 { // none that could be trusted
+				n = maxUnknown
+			}
+			r.limit, r.capped = max(r.limit, n), true
+		case name == "maxtoolcalls":
+			if isInt && n >= 0 {
+				total = n
+			}
+		case name == "bestof":
+			r.answers = max(r.answers, min(n, maxUnknown))
+		case name == "prediction":
+			r.predicted += int64(len(f.Value))
+		case working.Has(name) || name == "contextmanagement" && bytes.Contains(f.Value, []byte("compact")):
+			r.calls += mostCalls
+		case !isShownMember(name, tree.ExtraOf):
+			r.hidden = true
+		}
+	}
+	if total >= 0 {
+		r.calls = min(r.calls, total)
+	}
+}
+
+const (
+	// leastCut is the shortest medium, in bytes of base64, that is worth taking
+	// out of the text that is counted.
+	leastCut = 256
+	// mostMissed is how many media may be written otherwise than they were read,
+	// and so not be found, before no more are looked for.
+	mostMissed = 16
+)
+
+// without is the body without the media that it holds inline. What is not found
+// in it stays.
+func (r *reading) without(body []byte) []byte {
+	var out []byte
+	missed := 0
+	for _, data := range r.inline {
+		if len(data) < leastCut || missed == mostMissed {
+			continue
+		}
+		at := bytes.Index(body, []byte(data))
+		if at < 0 {
+			missed++
+			continue
+		}
+		out = append(out, body[:at]...)
+		body = body[at+len(data):]
+	}
+	if out == nil {
+		return body
+	}
+	return append(out, body...)
+}
+
+// unpriced is the error for a request whose price at the target is not known
+// here, although that of its model is: under a budget it cannot be made. Prices
+// have no service tiers: OpenAI's priority costs about twice as much as the usual
+// one (https://platform.openai.com/docs/pricing), and would be held and charged
+// too low.
+func (c *call) unpriced(t *route.Target) error {
+	if c.door.Multipart || c.speaking(t) != c.dialect {
+		return nil // no such thing reaches the target
+	}
+	for m := range rawjson.Members(c.body) {
+		name := plain(m.Name())
+		usual, decides := usualTiers[name]
+		switch {
+		case !rawjson.Present(m.Value):
+		case decides && !slices.Contains(usual, plain(rawjson.Text(m.Value))):
+			return llm.Invalid(m.Name(), "The price of such a request is not known here, so that no budget can be kept with it. Leave "+m.Name()+" out.")
+		case name == "tools" && paints(m.Value):
+			return llm.Invalid("tools", `The price of images that a tool makes is not known here, so that no budget can be kept with it. Leave the tool "image_generation" out, or ask for images alone.`)
+		}
+	}
+	return nil
+}
+
+// paints says whether some of the tools makes images.
+func paints(tools []byte) bool {
+	for _, tool := range rawjson.Elements(tools) {
+		if rawjson.Text(rawjson.Get(tool, "type")) == "image_generation" {
+			return true
+		}
+	}
+	return false
+}

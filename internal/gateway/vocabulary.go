@@ -1,0 +1,69 @@
+package gateway
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tiktoken-go/tokenizer"
+)
+
+// sharedVocabulary are how the names of models begin that count by the
+// vocabulary which is here.
+var sharedVocabulary = []string{"gpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "gpt-oss", "chatgpt-4o", "o1", "o3", "o4"}
+
+// sameVocabulary says whether a model counts by the vocabulary which is here. Its
+// name may have a vendor before it.
+func sameVocabulary(model string) bool {
+	name := model[strings.LastIndexByte(model, '/')+1:]
+	for _, prefix := range sharedVocabulary {
+		if rest, ok := strings.CutPrefix(name, prefix); ok && (rest == "" || rest[0] == '-' || rest[0] == '.') {
+			return true
+		}
+	}
+	return false
+}
+
+// tokensAtMost is the most tokens that a text, as it stands in a body, can be.
+//
+// By the same vocabulary it is what is counted and an eighth, for what the
+// escapes of JSON and the vendor's own marks move. By another it is twice what is
+// counted, and at least one for two bytes, for those split words and white space
+// more finely; with one for each digit and for each byte beyond ASCII, which some
+// count alone. What lies beyond countAtMost counts by its bytes, as does all of
+// it where that is less.
+func tokensAtMost(text []byte, same bool) int64 {
+	head := text[:min(len(text), countAtMost)]
+	rest := int64(len(text) - len(head))
+	n, ok := countTokens(string(head))
+	size := int64(len(head))
+	switch {
+	case !ok:
+		return size + rest
+	case same:
+		n += n / 8
+	default:
+		n = max(2*n, size/2) + alone(head)
+	}
+	return min(n, size) + rest
+}
+
+// alone is how many bytes of a text are digits or no ASCII.
+func alone(text []byte) (n int64) {
+	for _, b := range text {
+		if b >= utf8.RuneSelf || b >= '0' && b <= '9' {
+			n++
+		}
+	}
+	return n
+}
+
+// countTokens counts the tokens of a text by the o200k vocabulary. It reports
+// false where that cannot be.
+func countTokens(text string) (int64, bool) {
+	codec, err := tokenizer.Get(tokenizer.O200kBase)
+	if err != nil {
+		return 0, false
+	}
+	n, err := codec.Count(text)
+	return int64(n), err == nil
+}

@@ -1,0 +1,101 @@
+package gateway
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/tiktoken-go/tokenizer"
+	"pgregory.net/rapid"
+)
+
+func TestSameVocabulary(t *testing.T) {
+	t.Parallel()
+	for model, want := range map[string]bool{
+		"gpt-4o": true, "gpt-4o-mini": true, "gpt-5.1": true, "openai/gpt-oss-120b": true, "o3-mini": true, "o1": true,
+		"gpt-4": false, "gpt-4-turbo": false, "gpt-3.5-turbo": false, "o1x": false, "claude-opus-4-5": false, "": false, "my-gpt-4o": false,
+	} {
+		if got := sameVocabulary(model); got != want {
+			t.Errorf("%q: %t, want %t", model, got, want)
+		}
+	}
+}
+
+// TestTokensAtMost holds the bound of a text as it stands in a body against what
+// vocabularies count of the text itself: that of newer models by the narrow
+// margin, and older ones by the wide margin.
+func TestTokensAtMost(t *testing.T) {
+	t.Parallel()
+	vocabularies := map[tokenizer.Encoding]bool{tokenizer.O200kBase: true, tokenizer.Cl100kBase: false, tokenizer.P50kBase: false}
+	codecs := map[tokenizer.Encoding]tokenizer.Codec{}
+	for name := range vocabularies {
+		codec, err := tokenizer.Get(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		codecs[name] = codec
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(
+			texts(),
+			rapid.Map(rapid.SliceOfN(rapid.StringMatching(`[ \t\n]{0,60}[a-z(){};=<>"\\]{0,9}`), 0, 30), func(list []string) string { return strings.Join(list, "") }),
+			rapid.SampledFrom([]string{strings.Repeat("<|endoftext|>", 50), strings.Repeat("=", 700), strings.Repeat("\n", 700), strings.Repeat("aGVsbG8gd29ybGQ", 60), strings.Repeat("日本語", 90)}),
+		).Draw(t, "text")
+		body, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, same := range vocabularies {
+			n, err := codecs[name].Count(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := tokensAtMost(body, same); got < int64(n) || got > int64(len(body)) {
+				t.Fatalf("%s: at most %d tokens of %q, want from %d to %d", name, got, text, n, len(body))
+			}
+		}
+	})
+}
+
+// TestTokensAtMostOfMuch holds that what is too much to be counted counts by its
+// bytes.
+func TestTokensAtMostOfMuch(t *testing.T) {
+	t.Parallel()
+	text := []byte(strings.Repeat("many words ", 60_000))
+	beyond := int64(len(text) - countAtMost)
+	for _, same := range []bool{false, true} {
+		if got := tokensAtMost(text, same); got < beyond+countAtMost/8 || got > beyond+countAtMost {
+			t.Errorf("same vocabulary %t: at most %d tokens, want those of the first %d bytes and the other %d", same, got, countAtMost, beyond)
+		}
+	}
+}
+
+// TestFineIsCloser holds what a closer look takes off: of text about three
+// quarters, of an image all of its bytes.
+func TestFineIsCloser(t *testing.T) {
+	t.Parallel()
+	picture := strings.Repeat("iVBORw0KGgo9", 20_000)
+	words := strings.Repeat("some words that people write ", 1000)
+	tests := []struct {
+		name, door, body string
+		least, most      int64 // of input tokens
+	}{
+		{"text", "openai", `{"messages":[{"role":"user","content":"` + words + `"}]}`, 5000, 8000},
+		{"an image", "openai", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + picture + `"}},{"type":"text","text":"` + words + `"}]}]}`, 5000 + mostImage, 8000 + mostImage},
+		{"the same image twice", "responses", `{"input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,` + picture + `"},{"type":"input_image","image_url":"data:image/png;base64,` + picture + `"}]}]}`, 2 * mostImage, 2*mostImage + 1200},
+		{"an image, and its bytes as a text", "anthropic", `{"max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"` + picture + `"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + picture + `"}}]}]}`, mostImage + int64(len(picture))/4, mostImage + int64(len(picture)) + 1200},
+		{"an image in another alphabet", "gemini", `{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":"-_` + picture + `--"}}]}]}`, mostImage + int64(len(picture))/4, mostImage + int64(len(picture)) + 1200},
+		{"a recording", "openai", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"mp3","data":"` + picture + `"}}]}]}`, int64(len(picture)) / soundBytes, int64(len(picture))/soundBytes + aroundSound + 1200},
+		{"a text in base64", "gemini", `{"contents":[{"parts":[{"inlineData":{"mimeType":"text/plain","data":"` + picture + `"}}]}]}`, int64(len(picture)), int64(len(picture)) + 1200},
+	}
+	for _, tt := range tests {
+		c, to := newAsked(t, asked{door: tt.door, model: "gpt-5", body: tt.body, sizes: sized()})
+		u := c.bound(to, fine)
+		if got := u.InputTokens(); got < tt.least || got > tt.most {
+			t.Errorf("%s: %d tokens of input, want from %d to %d", tt.name, got, tt.least, tt.most)
+		}
+		if u := c.bound(to, coarse); u.InputTokens() < tt.least {
+			t.Errorf("%s: %d tokens of input at a glance, want at least %d", tt.name, u.InputTokens(), tt.least)
+		}
+	}
+}
