@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -153,7 +154,8 @@ func (g *instance) openData(ctx context.Context) error {
 	g.accounts = account.NewService(db, o.Now, o.Log)
 	g.kept = conversation.New(conversation.Options{Store: db, Now: o.Now, TTL: o.Config.Retention.Responses})
 	journal := ledger.Options{
-		Dir: filepath.Join(o.Config.Data, "journal"), Store: db,
+		Dir: filepath.Join(o.Config.Data, "journal"), Store: db, Leases: db,
+		Node:   ledger.Node{Name: hostname(), Address: o.Config.Listen, Version: o.Version},
 		Strict: o.Config.Durability == "strict",
 		Now:    o.Now, Log: o.Log,
 	}
@@ -170,6 +172,15 @@ func (g *instance) openData(ctx context.Context) error {
 	})
 	g.idempotency, err = newIdempotency(ctx, db, g.ledger.Journal().String())
 	return err
+}
+
+// hostname is the machine's name, for people.
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return name
 }
 
 // OpenStore opens the database that the configuration names.

@@ -40,6 +40,7 @@ func (c *call) forward() error {
 		}
 		failure := c.target().Provider.Judge(err)
 		settlement := c.settlementOf(failure)
+		c.settling = &settlement
 		wentOn := c.resumed != nil && c.resumed.prefill
 		if body = c.next(ctx, failure); body != nil && c.openNext(settlement) == nil {
 			c.keepUsage(&settlement.Usage, wentOn)
@@ -90,11 +91,12 @@ func (c *call) pause(ctx context.Context, d time.Duration) bool {
 }
 
 // prepareAny makes the body for the current target, or for the next one whose
-// wire format can carry the request. The error is that of the first.
+// wire format can carry the request and that the caller's budgets afford. The
+// error is that of the first.
 func (c *call) prepareAny() ([]byte, error) {
 	var first error
 	for {
-		body, err := c.prepare(c.target())
+		body, err := c.ask(c.target())
 		if err == nil {
 			return body, nil
 		}
@@ -161,7 +163,12 @@ func (c *call) newAttempt() ledger.Attempt {
 		Requested: c.head.Model, Provider: t.Provider.Name(), Model: t.Model,
 		Opened: now, Arrived: c.started, Stream: c.head.Stream, Price: c.table.Price(t, now),
 	}
-	a.Bound = c.bound(t, bookkeeping)
+	if c.room == nil {
+		a.Bound = c.bound(t, bookkeeping)
+	} else {
+		a.Price, a.Bound = c.wanted.price, c.wanted.granted(c.cap)
+		a.Claim, c.room = c.room, nil
+	}
 	a.Hold = min(ledger.MaxCost, a.Price.Bound(&a.Bound))
 	return a
 }
@@ -264,6 +271,14 @@ func (c *call) ownHeaders() (passed []dialect.Header) {
 		}
 	}
 	return passed
+}
+
+// ask claims room for an attempt at the target, and makes the body for it.
+func (c *call) ask(t *route.Target) ([]byte, error) {
+	if err := c.afford(t); err != nil {
+		return nil, err
+	}
+	return c.prepare(t)
 }
 
 // prepare is the one branch between forwarding bytes and translating a tree.

@@ -70,7 +70,7 @@ func (c *call) bound(t *route.Target, how precision) llm.Usage {
 	if how == bookkeeping {
 		return c.boundBooks(t)
 	}
-	k := c.claim(t, how)
+	k := c.demand(t, how)
 	switch {
 	case !k.open:
 		return k.bound(k.most)

@@ -281,7 +281,7 @@ func TestBoundOfOutput(t *testing.T) {
 	for _, tt := range tests {
 		c, to := newAsked(t, tt.asked)
 		for _, how := range []precision{coarse, fine} {
-			k := c.claim(to, how)
+			k := c.demand(to, how)
 			if k.least != tt.least || k.most != tt.most || k.answers != tt.answers || k.open != tt.open {
 				t.Errorf("%s: from %d to %d tokens for each of %d answers, open %t; want %d, %d, %d, %t", tt.name, k.least, k.most, k.answers, k.open, tt.least, tt.most, tt.answers, tt.open)
 			}

@@ -51,7 +51,11 @@ type call struct {
 	oneTarget [1]route.Target // room for targets, which is nearly always enough
 	idem      *idempotent     // nil without an Idempotency-Key
 
-	cap     int64        // output tokens of each answer, put in for the current target where the client gave no cap; 0 for nothing
+	cap      int64              // output tokens of each answer, put in for the current target where the client gave no cap; 0 for nothing
+	room     *ledger.Claim      // for the attempt that is to be opened; nil without a budget
+	wanted   demand             // what it was claimed for
+	settling *ledger.Settlement // how the attempt under way will be settled, once it has failed
+
 	hold    *ledger.Hold // of the attempt under way
 	sum     *tally       // what came of it
 	reached bool         // some attempt reached its provider
@@ -117,6 +121,7 @@ func (c *call) run() error {
 // finish gives back what the call holds, whatever became of it.
 func (c *call) finish() {
 	defer c.server.inFlight.Add(-1) // last: a stop closes the ledger and the database then
+	c.giveUpRoom()
 	c.abandonHold()
 	c.idem.release(c)
 	c.releaseBody()

@@ -119,12 +119,16 @@ func (c *call) goOn() []byte {
 	if most := request.MaxOutput; most != nil { // the cap is for both together
 		request.MaxOutput = new(max(1, *most-CountTokens(text)))
 	}
-	body, err := c.encode(t, &request)
-	if err != nil {
-		return nil
-	}
+	before := c.resumed
 	c.resumed = &resume{prefill: true, left: c.words.text[len(text):], words: c.words.text}
-	return body
+	if err = c.afford(t); err == nil {
+		var body []byte
+		if body, err = c.encode(t, &request); err == nil {
+			return body
+		}
+	}
+	c.resumed = before
+	return nil
 }
 
 // beginAnew asks the current target for an answer of its own. Where tools may
@@ -135,11 +139,13 @@ func (c *call) beginAnew() []byte {
 	if err != nil || len(tree.Tools) > 0 || hasLogprobs(tree) {
 		return nil
 	}
-	body, err := c.prepare(c.target())
+	before := c.resumed
+	c.resumed = &resume{left: c.words.text}
+	body, err := c.ask(c.target())
 	if err != nil {
+		c.resumed = before
 		return nil
 	}
-	c.resumed = &resume{left: c.words.text}
 	return body
 }
 

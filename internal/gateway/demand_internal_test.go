@@ -22,8 +22,8 @@ import (
 )
 
 // claims are any that there can be.
-func claims() *rapid.Generator[claim] {
-	return rapid.Custom(func(t *rapid.T) claim {
+func claims() *rapid.Generator[demand] {
+	return rapid.Custom(func(t *rapid.T) demand {
 		rate := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 1<<20), rapid.Int64Range(0, 1<<50))
 		rates := func() (r llm.Rates) {
 			for c := range r {
@@ -31,7 +31,7 @@ func claims() *rapid.Generator[claim] {
 			}
 			return r
 		}
-		k := claim{price: llm.Price{Version: "v", Rates: rates()}, answers: rapid.Int64Range(1, 128).Draw(t, "answers"), open: true}
+		k := demand{price: llm.Price{Version: "v", Rates: rates()}, answers: rapid.Int64Range(1, 128).Draw(t, "answers"), open: true}
 		for above := int64(0); rapid.Bool().Draw(t, "tier"); {
 			above += rapid.Int64Range(1, 300_000).Draw(t, "above")
 			k.price.Tiers = append(k.price.Tiers, llm.Tier{Above: above, Rates: rates()})
@@ -48,7 +48,7 @@ func claims() *rapid.Generator[claim] {
 
 // checkCaps holds that the cap of an amount is the largest whose bound is within
 // it.
-func checkCaps(t *rapid.T, capFor func(k *claim, amount llm.Money) (int64, bool)) error {
+func checkCaps(t *rapid.T, capFor func(k *demand, amount llm.Money) (int64, bool)) error {
 	k := claims().Draw(t, "claim")
 	least, most := k.amounts()
 	amount := rapid.OneOf(
@@ -77,7 +77,7 @@ func checkCaps(t *rapid.T, capFor func(k *claim, amount llm.Money) (int64, bool)
 func TestCapFor(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		if err := checkCaps(t, (*claim).capFor); err != nil {
+		if err := checkCaps(t, (*demand).capFor); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -89,7 +89,7 @@ func TestCapForChecked(t *testing.T) {
 	for _, off := range []int64{-1, 1} {
 		found := false
 		rapid.Check(t, func(t *rapid.T) {
-			err := checkCaps(t, func(k *claim, amount llm.Money) (int64, bool) {
+			err := checkCaps(t, func(k *demand, amount llm.Money) (int64, bool) {
 				limit, ok := k.capFor(amount)
 				return limit + off, ok
 			})
@@ -106,7 +106,7 @@ func TestCapForChecked(t *testing.T) {
 func TestClientsCap(t *testing.T) {
 	t.Parallel()
 	c, to := newAsked(t, asked{door: "openai", body: `{"max_tokens":1000000,"messages":[{"role":"user","content":"Hi"}]}`})
-	k := c.claim(to, coarse)
+	k := c.demand(to, coarse)
 	least, most := k.amounts()
 	if least != most {
 		t.Errorf("claims from %d to %d, want one amount", least, most)
@@ -300,7 +300,7 @@ var errNotAsked = errors.New("the target cannot be asked for that")
 // its way with the call.
 func checkServed(tb failer, sim *simulator.Server, a asked, how precision, share int64, spoil func(*call)) error {
 	c, to := newAsked(tb, a)
-	k := c.claim(to, how)
+	k := c.demand(to, how)
 	least, most := k.amounts()
 	amount := least + (most-least)*llm.Money(share)/100
 	var ok bool

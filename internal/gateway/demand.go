@@ -12,9 +12,9 @@ import (
 // a budget that does not afford more.
 const leastOutput = 256
 
-// claim is what an attempt needs of a budget: so much for certain, and for each
+// demand is what an attempt needs of a budget: so much for certain, and for each
 // of its answers from least to most tokens of output.
-type claim struct {
+type demand struct {
 	price   llm.Price
 	fixed   llm.Usage // the bound of all but the answers
 	answers int64     // how many there are, each of which may be as long as the cap
@@ -23,14 +23,14 @@ type claim struct {
 	open    bool // nobody gave a cap: one is to be put in, of what is granted
 }
 
-// claim finds what an attempt at the target needs. Coarse or fine, it is never
+// demand finds what an attempt at the target needs. Coarse or fine, it is never
 // too little; fine looks closer and takes longer.
-func (c *call) claim(t *route.Target, how precision) claim {
+func (c *call) demand(t *route.Target, how precision) demand {
 	r := reading{answers: max(1, c.head.Choices)}
 	if c.door.Op == llm.OpChat {
 		r = c.read(t)
 	}
-	k := claim{price: c.table.Price(t, c.server.now()), fixed: c.boundBeside(t, how, &r), answers: r.answers}
+	k := demand{price: c.table.Price(t, c.server.now()), fixed: c.boundBeside(t, how, &r), answers: r.answers}
 	switch {
 	case c.door.Silent:
 	case c.door.Op != llm.OpChat:
@@ -59,27 +59,35 @@ func (c *call) roomFor(t *route.Target, r *reading) int64 {
 }
 
 // bound is what is used at most where each answer has at most so many tokens.
-func (k *claim) bound(output int64) llm.Usage {
+func (k *demand) bound(output int64) llm.Usage {
 	u := k.fixed
 	n := times(output, k.answers)
 	u[llm.Output] += min(n, math.MaxInt64-u[llm.Output])
 	return u
 }
 
+// granted is the bound of an attempt with that cap put in; 0 for none.
+func (k *demand) granted(limit int64) llm.Usage {
+	if k.open {
+		return k.bound(limit)
+	}
+	return k.bound(k.most)
+}
+
 // cost is the bound in money.
-func (k *claim) cost(output int64) llm.Money {
+func (k *demand) cost(output int64) llm.Money {
 	u := k.bound(output)
 	return min(ledger.MaxCost, k.price.Bound(&u))
 }
 
 // amounts are what to ask a budget for: with less than the first the attempt is
 // not to be made, and more than the second it cannot cost.
-func (k *claim) amounts() (least, most llm.Money) { return k.cost(k.least), k.cost(k.most) }
+func (k *demand) amounts() (least, most llm.Money) { return k.cost(k.least), k.cost(k.most) }
 
 // within is the longest answer, in tokens, whose bound is within the amount: what
 // c.cap is to be where the claim is open. It is false where not even the shortest
 // is.
-func (k *claim) within(amount llm.Money) (output int64, ok bool) {
+func (k *demand) within(amount llm.Money) (output int64, ok bool) {
 	if k.cost(k.least) > amount {
 		return 0, false
 	}
@@ -97,7 +105,7 @@ func (k *claim) within(amount llm.Money) (output int64, ok bool) {
 
 // capFor is the cap to put into the request for an amount that was granted, 0
 // where the client gave one. It is false where the amount does not suffice.
-func (k *claim) capFor(amount llm.Money) (limit int64, ok bool) {
+func (k *demand) capFor(amount llm.Money) (limit int64, ok bool) {
 	limit, ok = k.within(amount)
 	if !k.open {
 		limit = 0
