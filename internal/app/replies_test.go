@@ -232,7 +232,7 @@ func (q *inquest) own(t *testing.T) {
 	onlyChat := q.h.newKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Chat}})
 	q.h.chat("openai-house/echo")
 	for _, path := range []string{"/v1/uses", "/uses"} {
-		r := q.hold(t, ask{path: path}, path, http.StatusOK)
+		r := q.hold(t, ask{path: path + "?limit=1000"}, path, http.StatusOK)
 		if !strings.Contains(r.body, `"model":"openai-house/echo"`) {
 			t.Errorf("%s: got no entry in %s", path, r.body)
 		}
