@@ -34,11 +34,12 @@ type accountView struct {
 	OnHangup  string `json:"on_hangup"`
 	BudgetUSD string `json:"budget_usd,omitempty"`
 	Period    string `json:"budget_period,omitempty"`
+	limitsView
 	Created   string `json:"created"`
 }
 
 func viewAccount(a *account.Account) accountView {
-	v := accountView{ID: a.ID, Name: a.Name, Status: "active", OnHangup: string(a.OnHangup), Created: a.Created.Format(time.RFC3339)}
+	v := accountView{ID: a.ID, Name: a.Name, Status: "active", OnHangup: string(a.OnHangup), Created: a.Created.Format(time.RFC3339), limitsView: limitsView(a.Limits)}
 	if a.Suspended {
 		v.Status = "suspended"
 	}
@@ -53,10 +54,10 @@ func (v *accountView) row() []string {
 	if v.BudgetUSD != "" {
 		budget = "$" + v.BudgetUSD + " per " + v.Period
 	}
-	return []string{v.Name, v.ID, v.Status, v.OnHangup, budget, v.Created}
+	return []string{v.Name, v.ID, v.Status, v.OnHangup, v.cell(), budget, v.Created}
 }
 
-var accountHeads = []string{"NAME", "ID", "STATUS", "ON HANG-UP", "BUDGET", "CREATED"}
+var accountHeads = []string{"NAME", "ID", "STATUS", "ON HANG-UP", "LIMITS", "BUDGET", "CREATED"}
 
 func (env *environment) printAccounts(all ...account.Account) error {
 	views := make([]accountView, 0, len(all))
@@ -85,7 +86,7 @@ func newAccounts(env *environment) *cobra.Command {
 		accountChange(env, "resume NAME", "Let a suspended account go on", func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
 			return d.Accounts.Resume(cmd.Context(), name)
 		}),
-		newAccountsHangup(env),
+		newAccountsHangup(env), newAccountsLimits(env),
 	)
 }
 

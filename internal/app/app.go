@@ -20,6 +20,7 @@ import (
 	"weir/internal/conversation"
 	"weir/internal/gateway"
 	"weir/internal/ledger"
+	"weir/internal/ratelimit"
 	"weir/internal/route"
 	"weir/internal/store"
 )
@@ -83,6 +84,7 @@ type instance struct {
 
 	idempotency *idempotency
 	kept        *conversation.Service
+	limits      *ratelimit.Limiter
 	router      *route.Router
 	gateway     *gateway.Server
 	api         *api.Server
@@ -112,8 +114,11 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	}
 	g.router = route.NewRouter(table)
 	g.onClose(func() error { g.router.Table().Close(); return nil })
+	if err := g.openLimits(); err != nil {
+		return g, err
+	}
 	g.gateway = gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept, Limits: g.limits,
 		Now: o.Now, Log: o.Log,
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency),
 		Timing: o.Timing,
@@ -121,7 +126,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	g.api = api.New(api.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store, Router: g.router,
 		Native: g.fleet.dialect("native"), Anthropic: g.fleet.dialect("anthropic"), Gemini: g.fleet.dialect("gemini"),
-		Kept: g.kept, Responses: g.fleet.dialect("responses"),
+		Kept: g.kept, Limits: g.limits, Responses: g.fleet.dialect("responses"),
 		Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	return g, nil
@@ -210,6 +215,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	defer running.Wait()
 	defer stop()
 	running.Go(func() { g.accounts.Watch(background) })
+	running.Go(func() { g.limits.Run(background) })
 	running.Go(func() { g.reload(background) })
 	running.Go(func() { g.retain(background) })
 	running.Go(func() { g.reportHealth(background) })
@@ -293,7 +299,7 @@ func (g *instance) retain(ctx context.Context) {
 }
 
 // reload puts the changed configuration in force, as far as it can change
-// while the gateway runs: providers, models, prices, aliases.
+// while the gateway runs: providers, models, prices, aliases, limits.
 func (g *instance) reload(ctx context.Context) {
 	for {
 		select {
@@ -305,7 +311,7 @@ func (g *instance) reload(ctx context.Context) {
 			g.options.Log.Error("the new configuration is wrong; the old one stays", "err", err)
 			continue
 		}
-		g.options.Log.Info("configuration reloaded: providers, models, prices and aliases are in force; the rest needs a restart")
+		g.options.Log.Info("configuration reloaded: providers, models, prices, aliases and limits are in force; the rest needs a restart")
 	}
 }
 
@@ -320,6 +326,7 @@ func (g *instance) reloadOnce(ctx context.Context) error {
 	}
 	old := g.router.Table()
 	g.router.Use(table)
+	g.limits.Use(policyOf(&cfg))
 	old.Close()
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/provider"
+	"weir/internal/ratelimit"
 	"weir/internal/route"
 )
 
@@ -50,6 +51,9 @@ type call struct {
 	dropped   []string        // what the wire format of the attempt under way cannot carry
 	oneTarget [1]route.Target // room for targets, which is nearly always enough
 	idem      *idempotent     // nil without an Idempotency-Key
+
+	limited ratelimit.Reservation // what it has taken of its caller's limits
+	used    int64                 // tokens of all attempts
 
 	hold    *ledger.Hold // of the attempt under way
 	sum     *tally       // what came of it
@@ -103,6 +107,9 @@ func (c *call) run() error {
 	if err := c.route(); err != nil {
 		return err
 	}
+	if err := c.reserveLimits(); err != nil {
+		return err
+	}
 	if c.door.Op == llm.OpCountTokens && !c.offers(&c.targets[0]) {
 		return c.countHere()
 	}
@@ -117,6 +124,7 @@ func (c *call) run() error {
 func (c *call) finish() {
 	defer c.server.inFlight.Add(-1) // last: a stop closes the ledger and the database then
 	c.abandonHold()
+	c.settleLimits()
 	c.idem.release(c)
 	c.releaseBody()
 }
