@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -68,6 +69,11 @@ func newAccountsLimits(env *environment) *cobra.Command {
 		"limits.per_account of the configuration holds."
 	cmd.Example = "  weir accounts limits research --rpm 600 --tpm 200000\n  weir accounts limits research --concurrency 0"
 	limitFlags(cmd, &l, "; 0 for no limit")
-	cmd.MarkFlagsOneRequired("rpm", "tpm", "concurrency")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("rpm") || cmd.Flags().Changed("tpm") || cmd.Flags().Changed("concurrency") {
+			return nil
+		}
+		return usageError{errors.New("say which limit: --rpm, --tpm or --concurrency, and 0 to take it away")}
+	}
 	return cmd
 }

@@ -18,6 +18,9 @@ const (
 	// renewEvery is how often a node says which slots it holds. They are free a
 	// minute after it said so last.
 	renewEvery = 15 * time.Second
+	// anewAfter is after how many probes in vain another connection is made, by
+	// the address as it resolves then.
+	anewAfter = 20
 )
 
 // run keeps in touch until ctx ends.
@@ -35,7 +38,7 @@ func (v *remote) run(ctx context.Context) {
 func (v *remote) keep(ctx context.Context) {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
-	ticks := 0
+	ticks, missed := 0, 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -48,7 +51,11 @@ func (v *remote) keep(ctx context.Context) {
 		case open && v.probe(ctx) == nil && v.answersInTime(ctx):
 			v.renew(ctx)
 			v.breaker.close(v.now())
+			missed = 0
 		case open:
+			if missed++; missed%anewAfter == 0 {
+				v.close()
+			}
 		case ticks%int(renewEvery/probeEvery) == 0:
 			v.renew(ctx)
 		case ticks%int(checkEvery/probeEvery) == 0:

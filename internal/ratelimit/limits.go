@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"cmp"
 	"time"
 
 	"weir/internal/account"
@@ -18,8 +17,20 @@ type Limits struct {
 
 // or is the limits, with those of the defaults where there are none.
 func (l Limits) or(defaults Limits) Limits {
-	return Limits{cmp.Or(l.RPM, defaults.RPM), cmp.Or(l.TPM, defaults.TPM), cmp.Or(l.Concurrency, defaults.Concurrency)}
+	if l.RPM == 0 {
+		l.RPM = defaults.RPM
+	}
+	if l.TPM == 0 {
+		l.TPM = defaults.TPM
+	}
+	if l.Concurrency == 0 {
+		l.Concurrency = defaults.Concurrency
+	}
+	return l
 }
+
+// some says whether there is any.
+func (l *Limits) some() bool { return l.RPM|l.TPM|l.Concurrency != 0 }
 
 // share is what one of so many nodes may give of the limits: at least 1.
 func (l Limits) share(nodes int64) Limits {
@@ -69,7 +80,7 @@ const (
 // any.
 func (p *Policy) limits(c *Caller) (all [numRanks]Limits, some bool) {
 	all = [numRanks]Limits{c.KeyLimits.or(p.PerKey), c.AccountLimits.or(p.PerAccount), p.Installation}
-	return all, all != [numRanks]Limits{}
+	return all, all[ofKey].some() || all[ofAccount].some() || all[ofInstallation].some()
 }
 
 // id names the caller's window at a rank.

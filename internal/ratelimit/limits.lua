@@ -62,10 +62,11 @@ local function load(key)
 end
 
 local function add(w, n, t)
+  local fresh = w.bn == 0 and w.bt == 0
   w.n, w.t, w.bn, w.bt = w.n + n, w.t + t, w.bn + n, w.bt + t
   w.first, w.last = math.min(w.first, sec), math.max(w.last, sec)
   redis.call('HSET', w.key, 'first', w.first, 'last', w.last, 'n', w.n, 't', w.t, 'n' .. sec, w.bn, 't' .. sec, w.bt)
-  redis.call('EXPIRE', w.key, SPAN + SKEW)
+  if fresh then redis.call('EXPIRE', w.key, SPAN + SKEW) end
 end
 
 -- wait is how long it is until so many fewer are in a window.

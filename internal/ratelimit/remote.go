@@ -76,8 +76,9 @@ func (v *remote) connect() error {
 	return nil
 }
 
+// close gives the connection back. The next probe makes another.
 func (v *remote) close() {
-	if client := v.client.Load(); client != nil {
+	if client := v.client.Swap(nil); client != nil {
 		(*client).Close()
 	}
 }

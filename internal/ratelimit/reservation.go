@@ -29,8 +29,8 @@ type level struct {
 	used   usage  // of all, with this
 }
 
-// limits says whether the level has any.
-func (l *level) limited() bool { return l.limits != Limits{} }
+// limited says whether the level has any.
+func (l *level) limited() bool { return l.limits.some() }
 
 // Asked says whether some limit holds for the request, and was asked.
 func (r *Reservation) Asked() bool { return r.limiter != nil }
