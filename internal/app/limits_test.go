@@ -136,7 +136,7 @@ func wantRefused(t *testing.T, r reply) nativeError {
 // of them.
 func TestConcurrencyLimit(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, up := openHoused(t)
 	key := h.newKey(account.KeyOptions{Account: "default", Limits: account.Limits{Concurrency: 2}})
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
@@ -150,11 +150,14 @@ func TestConcurrencyLimit(t *testing.T) {
 		})
 	}
 	again := ask{path: "/v1/chat", body: hello("house/echo"), key: key}
-	var refused reply
 	await(t, "two requests that run", func() bool {
-		refused = h.do(again)
-		return refused.status == http.StatusTooManyRequests
+		n := 0
+		for range up.Ledger().Records(0) {
+			n++
+		}
+		return n == 2
 	})
+	refused := h.do(again)
 	e := wantRefused(t, refused)
 	if want := "This API key is limited to 2 requests at a time. Try again in 1 second."; e.Message != want || refused.header.Get("Retry-After") != "1" {
 		t.Errorf("got %q, Retry-After %s; want %q and 1", e.Message, refused.header.Get("Retry-After"), want)
