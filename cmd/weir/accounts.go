@@ -35,7 +35,7 @@ type accountView struct {
 	BudgetUSD string `json:"budget_usd,omitempty"`
 	Period    string `json:"budget_period,omitempty"`
 	limitsView
-	Created   string `json:"created"`
+	Created string `json:"created"`
 }
 
 func viewAccount(a *account.Account) accountView {

@@ -41,6 +41,8 @@ type Options struct {
 	// Journal is for tests: it changes what the ledger is made of; nil for
 	// nothing.
 	Journal func(*ledger.Options)
+	// Limits is for tests, likewise of what holds the limits; nil for nothing.
+	Limits func(*ratelimit.Options)
 	// Ready is told the address once the gateway answers; nil for nobody.
 	Ready func(addr string)
 	// Timing and Now are for tests: the pipeline's timers, where they are not

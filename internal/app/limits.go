@@ -8,7 +8,11 @@ import (
 // openLimits makes what holds requests to their limits.
 func (g *instance) openLimits() (err error) {
 	o := g.options
-	g.limits, err = ratelimit.New(ratelimit.Options{Policy: policyOf(&o.Config), Valkey: o.Config.Valkey, Now: o.Now, Log: o.Log})
+	limits := ratelimit.Options{Policy: policyOf(&o.Config), Valkey: o.Config.Valkey, Now: o.Now, Log: o.Log}
+	if o.Limits != nil {
+		o.Limits(&limits)
+	}
+	g.limits, err = ratelimit.New(limits)
 	if err == nil {
 		g.onClose(g.limits.Close)
 	}

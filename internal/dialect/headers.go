@@ -43,17 +43,21 @@ func (d *Dialect) LimitHeaders(h http.Header, now time.Time, left *llm.Standing)
 		}
 		h[names.limit] = []string{strconv.FormatInt(a.Limit, 10)}
 		h[names.remaining] = []string{strconv.FormatInt(a.Remaining, 10)}
-		h[names.reset] = []string{wholeSeconds(a.Reset)}
+		h[names.reset] = []string{d.reset(a.Reset)}
 	}
 	if d.ReplyLimits != nil {
 		d.ReplyLimits(h, now, left)
 	}
 }
 
-// wholeSeconds is a duration as OpenAI writes it, such as 1s or 6m0s, rounded
-// up.
-func wholeSeconds(d time.Duration) string {
-	return ((d + time.Second - 1) / time.Second * time.Second).String()
+// reset is a duration, rounded up: in seconds at the service's own door, and at
+// the vendors' as OpenAI writes it, such as 1s or 6m0s.
+func (d *Dialect) reset(after time.Duration) string {
+	seconds := (after + time.Second - 1) / time.Second
+	if d.Vendor == "" {
+		return strconv.FormatInt(int64(seconds), 10)
+	}
+	return (seconds * time.Second).String()
 }
 
 // ErrorHeaders sets what belongs to an error, in whatever wire format.

@@ -9,11 +9,19 @@ import (
 )
 
 // UseServerTime makes the script take the time from two keys in place of the
-// server's clock.
-func (l *Limiter) UseServerTime() {
-	text := strings.Replace(limitsLua, "redis.call('TIME')", "redis.call('MGET', 'weir:{limits}:now:s', 'weir:{limits}:now:us')", 1)
-	if text == limitsLua {
-		panic("the script does not ask for the time as it did")
+// server's clock, with other changes.
+func (l *Limiter) UseServerTime(changes ...string) {
+	l.Alter(append(changes, "redis.call('TIME')", "redis.call('MGET', 'weir:{limits}:now:s', 'weir:{limits}:now:us')")...)
+}
+
+// Alter puts other words in the script in place of some, in pairs.
+func (l *Limiter) Alter(changes ...string) {
+	text := limitsLua
+	for i := 0; i < len(changes); i += 2 {
+		if !strings.Contains(text, changes[i]) {
+			panic("the script does not say " + changes[i])
+		}
+		text = strings.Replace(text, changes[i], changes[i+1], 1)
 	}
 	l.remote.lua = valkey.NewLuaScript(text)
 }

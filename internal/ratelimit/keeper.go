@@ -73,7 +73,7 @@ func (v *remote) probe(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := v.call(ctx, patience, probeScript())
+	_, err := v.call(ctx, max(patience, v.timeout), probeScript())
 	return err
 }
 
@@ -108,7 +108,7 @@ func (v *remote) renew(ctx context.Context) {
 		for _, c := range batch {
 			s.op(c.key, "h", c.member)
 		}
-		if _, err := v.call(ctx, patience, s); err != nil {
+		if _, err := v.call(ctx, max(patience, v.timeout), s); err != nil {
 			if ctx.Err() == nil {
 				v.breaker.trip(err)
 			}
@@ -157,7 +157,7 @@ func (v *remote) tell(ctx context.Context) bool {
 	if n == 0 {
 		return true
 	}
-	if _, err := v.call(ctx, patience, s); err != nil {
+	if _, err := v.call(ctx, max(patience, v.timeout), s); err != nil {
 		v.outbox.dropped.Add(int64(n))
 		v.breaker.trip(err)
 		return false

@@ -72,7 +72,7 @@ func inMemory(t *testing.T) maker {
 
 // onValkey makes limiters on one real server, which takes the time from the
 // clock of the last one.
-func onValkey(t *testing.T) maker {
+func onValkey(t *testing.T, changes ...string) maker {
 	server := redistest.Start(t)
 	var last *ratelimit.Limiter
 	return func(p ratelimit.Policy) rig {
@@ -80,21 +80,21 @@ func onValkey(t *testing.T) maker {
 			_ = last.Close()
 		}
 		server.Do("FLUSHALL")
-		r := onServer(t, server, p)
+		r := onServer(t, server, p, changes...)
 		last = r.limiter
 		return r
 	}
 }
 
 // onServer is a node on a server that takes its time from the node's clock.
-func onServer(t *testing.T, server *redistest.Server, p ratelimit.Policy) rig {
+func onServer(t *testing.T, server *redistest.Server, p ratelimit.Policy, changes ...string) rig {
 	c := newClock()
 	c.tell = func(now time.Time) {
 		server.Do(fmt.Sprintf("MSET weir:{limits}:now:s %d weir:{limits}:now:us %d", now.Unix(), now.Nanosecond()/1000))
 	}
 	c.advance(0)
 	l := newLimiter(t, ratelimit.Options{Policy: p, Valkey: server.URL(), Timeout: patience, Now: c.Now})
-	l.UseServerTime()
+	l.UseServerTime(changes...)
 	c.moved = l.Renew // in time, as Run does it
 	return rig{l, l, c}
 }
