@@ -29,7 +29,7 @@ type level struct {
 	used   usage  // of all, with this
 }
 
-// limited says whether the level has any.
+// limited says whether the level has any limits.
 func (l *level) limited() bool { return l.limits.some() }
 
 // Asked says whether some limit holds for the request, and was asked.
