@@ -19,7 +19,7 @@ var layers = [][]string{
 	{"dialect/responses"},
 	{"dialect", "pricing", "ledger"},
 	{"provider", "account"},
-	{"route"},
+	{"route", "ratelimit"},
 	{"gateway", "api", "store", "simulator"},
 	{"app"},
 }
@@ -31,6 +31,8 @@ var soleImporters = map[string][]string{
 	"modernc.org/sqlite":     {"weir/internal/store"},
 	"database/sql":           {"weir/internal/store"},
 	"github.com/spf13/cobra": {"weir/cmd/weir"},
+
+	"github.com/valkey-io/valkey-go": {"weir/internal/ratelimit"},
 
 	"github.com/aws/aws-sdk-go-v2/config":              {"weir/internal/provider"},
 	"golang.org/x/oauth2":                              {"weir/internal/provider"},

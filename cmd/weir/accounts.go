@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -35,11 +36,13 @@ type accountView struct {
 	OnHangup  string `json:"on_hangup"`
 	BudgetUSD string `json:"budget_usd,omitempty"`
 	Period    string `json:"budget_period,omitempty"`
-	Created   string `json:"created"`
+	limitsView
+	spendView
+	Created string `json:"created"`
 }
 
-func viewAccount(a *account.Account) accountView {
-	v := accountView{ID: a.ID, Name: a.Name, Status: "active", OnHangup: string(a.OnHangup), Created: a.Created.Format(time.RFC3339)}
+func viewAccount(a *account.Account, s app.Standing) accountView {
+	v := accountView{ID: a.ID, Name: a.Name, Status: "active", OnHangup: string(a.OnHangup), Created: a.Created.Format(time.RFC3339), limitsView: limitsView(a.Limits), spendView: viewSpend(a, s)}
 	if a.Suspended {
 		v.Status = "suspended"
 	}
@@ -50,28 +53,36 @@ func viewAccount(a *account.Account) accountView {
 }
 
 func (v *accountView) row() []string {
-	budget := "none"
-	if v.BudgetUSD != "" {
-		budget = "$" + v.BudgetUSD + " per " + v.Period
+	credit := "none"
+	if v.CreditUSD != "" {
+		credit = "$" + v.LeftUSD + " of $" + v.CreditUSD
 	}
-	return []string{v.Name, v.ID, v.Status, v.OnHangup, budget, v.Created}
+	return []string{v.Name, v.ID, v.Status, v.OnHangup, v.cell(), budgetText(v.BudgetUSD, v.Period, v.SpentUSD), credit, v.Created}
 }
 
-var accountHeads = []string{"NAME", "ID", "STATUS", "ON HANG-UP", "BUDGET", "CREATED"}
+var accountHeads = []string{"NAME", "ID", "STATUS", "ON HANG-UP", "LIMITS", "BUDGET", "CREDIT LEFT", "CREATED"}
 
-func (env *environment) printAccounts(all ...account.Account) error {
+func (env *environment) printAccounts(ctx context.Context, d *app.Data, all ...account.Account) error {
 	views := make([]accountView, 0, len(all))
 	for i := range all {
-		views = append(views, viewAccount(&all[i]))
+		standing, err := d.Standing(ctx, &all[i])
+		if err != nil {
+			return err
+		}
+		views = append(views, viewAccount(&all[i], standing))
 	}
 	return list(env, views, accountHeads, (*accountView).row)
 }
 
-func (env *environment) printAccount(a account.Account) error {
-	if env.asJSON {
-		return printJSON(env.stdout, viewAccount(&a))
+func (env *environment) printAccount(ctx context.Context, d *app.Data, a account.Account) error {
+	if !env.asJSON {
+		return env.printAccounts(ctx, d, a)
 	}
-	return env.printAccounts(a)
+	standing, err := d.Standing(ctx, &a)
+	if err != nil {
+		return err
+	}
+	return printJSON(env.stdout, viewAccount(&a, standing))
 }
 
 func newAccounts(env *environment) *cobra.Command {
@@ -86,7 +97,7 @@ func newAccounts(env *environment) *cobra.Command {
 		accountChange(env, "resume NAME", "Let a suspended account go on", func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
 			return d.Accounts.Resume(cmd.Context(), name)
 		}),
-		newAccountsHangup(env),
+		newAccountsHangup(env), newAccountsLimits(env), newAccountsBudget(env), newAccountsCredit(env),
 	)
 }
 
@@ -108,7 +119,7 @@ func accountChange(env *environment, use, short string, do func(*cobra.Command, 
 				if err != nil {
 					return err
 				}
-				return env.printAccount(a)
+				return env.printAccount(cmd.Context(), d, a)
 			})
 		},
 	})
@@ -123,7 +134,7 @@ func newAccountsList(env *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return env.printAccounts(all...)
+				return env.printAccounts(cmd.Context(), d, all...)
 			})
 		},
 	})

@@ -23,12 +23,13 @@ type keyView struct {
 	Models      []string `json:"models,omitempty"`
 	Expires     string   `json:"expires,omitempty"`
 	Revoked     string   `json:"revoked,omitempty"`
+	limitsView
 }
 
 func viewKey(accountName string, k *account.Key) keyView {
 	v := keyView{
 		ID: k.ID, Label: k.Label, Account: accountName, Created: k.Created.Format(time.RFC3339),
-		Last4: k.Last4, Status: "active", Models: k.Models,
+		Last4: k.Last4, Status: "active", Models: k.Models, limitsView: limitsView(k.Limits),
 	}
 	for _, p := range k.Permissions {
 		v.Permissions = append(v.Permissions, string(p))
@@ -50,10 +51,10 @@ func (v *keyView) row() []string {
 	if len(v.Models) > 0 {
 		models = strings.Join(v.Models, ",")
 	}
-	return []string{v.ID, v.Label, "…" + v.Last4, v.Status, strings.Join(v.Permissions, ","), models, v.Expires, v.Created}
+	return []string{v.ID, v.Label, "…" + v.Last4, v.Status, strings.Join(v.Permissions, ","), models, v.cell(), v.Expires, v.Created}
 }
 
-var keyHeads = []string{"ID", "LABEL", "KEY", "STATUS", "MAY", "MODELS", "EXPIRES", "CREATED"}
+var keyHeads = []string{"ID", "LABEL", "KEY", "STATUS", "MAY", "MODELS", "LIMITS", "EXPIRES", "CREATED"}
 
 func newKeys(env *environment) *cobra.Command {
 	return group("keys", "API keys of an account", newKeysCreate(env), newKeysList(env), newKeysRevoke(env))
@@ -93,9 +94,7 @@ func newKeysCreate(env *environment) *cobra.Command {
 	flags.StringSliceVar(&permissions, "permission", nil, "what it may do: chat, uses (default both)")
 	flags.StringArrayVar(&o.Models, "model", nil, "pattern of models it may use, may be repeated (default all)")
 	flags.DurationVar(&o.ExpiresIn, "expires", 0, "how long it lives, such as 720h (default for ever)")
-	flags.Int64Var(&o.Limits.RPM, "rpm", 0, "requests a minute (default no limit)")
-	flags.Int64Var(&o.Limits.TPM, "tpm", 0, "tokens a minute (default no limit)")
-	flags.Int64Var(&o.Limits.Concurrency, "concurrency", 0, "requests at a time (default no limit)")
+	limitFlags(cmd, &o.Limits, " (default no limit)")
 	flags.StringVar(&usd, "budget-usd", "", "budget in US dollars")
 	flags.StringVar(&period, "budget-period", "", "of the budget: day, month or total")
 	_ = cmd.MarkFlagRequired("account") // the flags are defined above

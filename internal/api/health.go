@@ -62,6 +62,13 @@ func (s *Server) checks(draining bool) []check {
 	if _, err := s.ledger.Lag(); err != nil {
 		checks[2].problem = "away; usage is kept in the journal"
 	}
+	if s.limits.Shared() {
+		c := check{name: "valkey", tolerable: true}
+		if s.limits.Degraded() != nil {
+			c.problem = "away; rate limits are held from memory, at this node's share"
+		}
+		checks = append(checks, c)
+	}
 	for _, p := range s.router.Table().Providers(s.now()) {
 		c := check{name: "provider " + p.Name, tolerable: true}
 		if p.State == route.StateOpen {

@@ -18,6 +18,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/ratelimit"
 	"weir/internal/route"
 )
 
@@ -37,6 +38,8 @@ type Options struct {
 	// Anthropic and Gemini are those whose clients list models in a way of
 	// their own.
 	Anthropic, Gemini *dialect.Dialect
+	// Limits tells callers what they have left.
+	Limits *ratelimit.Limiter
 	// Kept are the responses of the Responses API, whose errors are in the
 	// words of the dialect Responses.
 	Kept      *conversation.Service
@@ -56,6 +59,7 @@ type Server struct {
 	native            *dialect.Dialect
 	anthropic, gemini *dialect.Dialect
 	kept              *conversation.Service
+	limits            *ratelimit.Limiter
 	spoken            *dialect.Dialect          // of what is kept
 	document          func() (*document, error) // made when it is first asked for
 	now               func() time.Time
@@ -66,7 +70,7 @@ type Server struct {
 func New(o Options) *Server {
 	return &Server{
 		accounts: o.Accounts, ledger: o.Ledger, uses: o.Uses, router: o.Router,
-		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, kept: o.Kept, spoken: o.Responses, now: o.Now, log: o.Log,
+		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, kept: o.Kept, limits: o.Limits, spoken: o.Responses, now: o.Now, log: o.Log,
 		document: sync.OnceValues(func() (*document, error) { return newDocument(o.Version) }),
 	}
 }
@@ -101,6 +105,8 @@ func (s *Server) guardDoor(d *dialect.Dialect, permission account.Permission, ne
 		if err != nil {
 			return nil, err
 		}
+		left := s.limits.Standing(ratelimit.CallerOf(p))
+		d.LimitHeaders(r.reply, s.now(), &left)
 		if err := p.May(permission); err != nil {
 			return nil, err
 		}
@@ -115,7 +121,7 @@ func (s *Server) handle(d *dialect.Dialect, next endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := uuid.Must(uuid.NewV7()).String()
 		h := w.Header()
-		d.CommonHeaders(h, id, s.now())
+		d.CommonHeaders(h, id, s.now(), &llm.Standing{})
 		h.Set("Content-Type", "application/json")
 		status := http.StatusOK
 		body, err := next(&request{Request: r, id: id, reply: h})

@@ -21,6 +21,7 @@ import (
 	"weir/internal/conversation"
 	"weir/internal/gateway"
 	"weir/internal/ledger"
+	"weir/internal/ratelimit"
 	"weir/internal/route"
 	"weir/internal/store"
 )
@@ -41,6 +42,8 @@ type Options struct {
 	// Journal is for tests: it changes what the ledger is made of; nil for
 	// nothing.
 	Journal func(*ledger.Options)
+	// Limits is for tests, likewise of what holds the limits; nil for nothing.
+	Limits func(*ratelimit.Options)
 	// Ready is told the address once the gateway answers; nil for nobody.
 	Ready func(addr string)
 	// Timing and Now are for tests: the pipeline's timers, where they are not
@@ -84,6 +87,7 @@ type instance struct {
 
 	idempotency *idempotency
 	kept        *conversation.Service
+	limits      *ratelimit.Limiter
 	router      *route.Router
 	gateway     *gateway.Server
 	api         *api.Server
@@ -113,8 +117,11 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	}
 	g.router = route.NewRouter(table)
 	g.onClose(func() error { g.router.Table().Close(); return nil })
+	if err := g.openLimits(); err != nil {
+		return g, err
+	}
 	g.gateway = gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept, Limits: g.limits,
 		Now: o.Now, Log: o.Log,
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency),
 		Timing: o.Timing,
@@ -122,7 +129,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	g.api = api.New(api.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store, Router: g.router,
 		Native: g.fleet.dialect("native"), Anthropic: g.fleet.dialect("anthropic"), Gemini: g.fleet.dialect("gemini"),
-		Kept: g.kept, Responses: g.fleet.dialect("responses"),
+		Kept: g.kept, Limits: g.limits, Responses: g.fleet.dialect("responses"),
 		Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	return g, nil
@@ -221,6 +228,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	defer running.Wait()
 	defer stop()
 	running.Go(func() { g.accounts.Watch(background) })
+	running.Go(func() { g.limits.Run(background) })
 	running.Go(func() { g.reload(background) })
 	running.Go(func() { g.retain(background) })
 	running.Go(func() { g.reportHealth(background) })
@@ -304,7 +312,7 @@ func (g *instance) retain(ctx context.Context) {
 }
 
 // reload puts the changed configuration in force, as far as it can change
-// while the gateway runs: providers, models, prices, aliases.
+// while the gateway runs: providers, models, prices, aliases, limits.
 func (g *instance) reload(ctx context.Context) {
 	for {
 		select {
@@ -316,7 +324,7 @@ func (g *instance) reload(ctx context.Context) {
 			g.options.Log.Error("the new configuration is wrong; the old one stays", "err", err)
 			continue
 		}
-		g.options.Log.Info("configuration reloaded: providers, models, prices and aliases are in force; the rest needs a restart")
+		g.options.Log.Info("configuration reloaded: providers, models, prices, aliases and limits are in force; the rest needs a restart")
 	}
 }
 
@@ -331,6 +339,7 @@ func (g *instance) reloadOnce(ctx context.Context) error {
 	}
 	old := g.router.Table()
 	g.router.Use(table)
+	g.limits.Use(policyOf(&cfg))
 	old.Close()
 	return nil
 }

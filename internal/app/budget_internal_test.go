@@ -19,6 +19,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/pricing"
 	"weir/internal/provider"
+	"weir/internal/ratelimit"
 	"weir/internal/route"
 )
 
@@ -109,7 +110,7 @@ func pipelineOf(t testing.TB, c canned, wire string) (g *instance, key string) {
 	}
 	g.router.Use(table)
 	g.gateway = gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: meter, Router: g.router, Idempotency: g.idempotency, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Accounts: g.accounts, Ledger: meter, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	return g, key
 }
@@ -132,21 +133,26 @@ func TestAllocationBudget(t *testing.T) {
 	stream := func(pieces int) canned { return canned{sseHeader, strings.Repeat(onePiece, pieces) + lastPieces} }
 	native := `{"model":"house/m","messages":[{"role":"system","prompt":"Be brief."},{"role":"user","prompt":"Hello!"}]}`
 	vendor := `{"model":"house/m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hello!"}]`
+	many := ratelimit.Limits{RPM: 1 << 40, TPM: 1 << 40, Concurrency: 1 << 40}
+	none, plenty := ratelimit.Policy{}, ratelimit.Policy{Installation: many, PerKey: many, PerAccount: many}
 	tests := []struct {
 		name, path, body, accept string
 		provider                 canned
 		most                     float64
+		limits                   ratelimit.Policy
 	}{
-		{"native, whole", "/v1/chat", native, "", canned{jsonHeader, wholeReply}, 92},
-		{"native, stream of 10", "/v1/chat", native, "text/event-stream", stream(10), 115},
-		{"native, stream of 1000", "/v1/chat", native, "text/event-stream", stream(1000), 1130},
-		{"vendor, whole", "/v1/chat/completions", vendor + "}", "", canned{jsonHeader, wholeReply}, 92},
-		{"vendor, stream of 10", "/v1/chat/completions", vendor + `,"stream":true}`, "", stream(10), 115},
-		{"vendor, stream of 1000", "/v1/chat/completions", vendor + `,"stream":true}`, "", stream(1000), 1130},
+		{"native, whole", "/v1/chat", native, "", canned{jsonHeader, wholeReply}, 92, none},
+		{"native, stream of 10", "/v1/chat", native, "text/event-stream", stream(10), 115, none},
+		{"native, stream of 1000", "/v1/chat", native, "text/event-stream", stream(1000), 1130, none},
+		{"vendor, whole", "/v1/chat/completions", vendor + "}", "", canned{jsonHeader, wholeReply}, 92, none},
+		{"vendor, stream of 10", "/v1/chat/completions", vendor + `,"stream":true}`, "", stream(10), 115, none},
+		{"vendor, stream of 1000", "/v1/chat/completions", vendor + `,"stream":true}`, "", stream(1000), 1130, none},
+		{"vendor, whole, limited", "/v1/chat/completions", vendor + "}", "", canned{jsonHeader, wholeReply}, 104, plenty},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			g, key := pipeline(t, test.provider)
+			g.limits.Use(test.limits)
 			handler := g.handler()
 			w := &sink{header: http.Header{}}
 			body := strings.NewReader(test.body)

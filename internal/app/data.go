@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/google/uuid"
+
 	"weir/internal/account"
 	"weir/internal/api"
 	"weir/internal/config"
@@ -56,6 +58,44 @@ func (d *Data) Uses(ctx context.Context, accountName string, params map[string]s
 	}
 	page, err = d.store.Uses(ctx, q)
 	return q, page, err
+}
+
+// Standing is how an account's budgets stand, as far as requests are settled.
+type Standing struct {
+	Spent      llm.Money // of its budget, in the present period
+	CreditLeft llm.Money // of what it has paid beforehand
+}
+
+// Standing is how the account's budgets stand.
+func (d *Data) Standing(ctx context.Context, a *account.Account) (s Standing, err error) {
+	if a.Budget.Limit > 0 {
+		if s.Spent, err = d.store.Spent(ctx, a.ID, a.Budget.Period.Number(time.Now())); err != nil {
+			return s, err
+		}
+	}
+	if a.Credit != nil {
+		spent, err := d.store.Spent(ctx, a.ID, ledger.PeriodTotal.Number(time.Now()))
+		if err != nil {
+			return s, err
+		}
+		s.CreditLeft = a.Credit.Paid + a.Credit.From - spent
+	}
+	return s, nil
+}
+
+// Node is a gateway process that shares the database.
+type Node = store.Node
+
+// Nodes are the gateway processes that share the database.
+func (d *Data) Nodes(ctx context.Context) ([]Node, error) { return d.store.Nodes(ctx) }
+
+// ForgetNode gives up a node that will never come back.
+func (d *Data) ForgetNode(ctx context.Context, journal uuid.UUID) error {
+	err := d.store.ForgetNode(ctx, journal)
+	if errors.Is(err, store.ErrNoNode) {
+		return fmt.Errorf("there is no node %s: weir nodes list shows them", journal)
+	}
+	return err
 }
 
 // Verify recomputes every sum from the rows. Gap is how much of the journal

@@ -22,6 +22,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/gateway"
 	"weir/internal/ledger"
+	"weir/internal/ratelimit"
 	"weir/internal/simulator"
 )
 
@@ -38,6 +39,7 @@ type setup struct {
 	now    func() time.Time // nil for time.Now
 
 	journal func(*ledger.Options)
+	limits  func(*ratelimit.Options)
 }
 
 // house is a gateway that runs, as a program sees it.
@@ -120,7 +122,7 @@ func (h *house) start(s setup) {
 	h.cancel, h.done = cancel, make(chan struct{})
 	o := app.Options{
 		Config: h.config(), Reload: h.load, Hangups: h.hangups, Getenv: func(string) string { return "" },
-		Stdout: h.out, Stderr: h.log, Version: "test", Timing: s.timing, Now: s.now, Journal: s.journal,
+		Stdout: h.out, Stderr: h.log, Version: "test", Timing: s.timing, Now: s.now, Journal: s.journal, Limits: s.limits,
 		Log:   slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Ready: func(addr string) { ready <- addr },
 	}

@@ -59,9 +59,9 @@ func (l *loader) checkStores(c *Config) {
 }
 
 func (l *loader) checkNumbers(c *Config) {
-	l.checkRange("limits.rpm", c.Limits.RPM, 0)
-	l.checkRange("limits.tpm", c.Limits.TPM, 0)
-	l.checkRange("limits.concurrency", c.Limits.Concurrency, 0)
+	l.checkLimits("limits", Limits{c.Limits.RPM, c.Limits.TPM, c.Limits.Concurrency})
+	l.checkLimits("limits.per_key", c.Limits.PerKey)
+	l.checkLimits("limits.per_account", c.Limits.PerAccount)
 	l.checkRange("default_max_output", c.DefaultMaxOutput, 1)
 	l.checkRange("max_concurrency", int64(c.MaxConcurrency), 1)
 	if c.MaxBody < minBody || c.MaxBody > maxBody {
@@ -76,6 +76,12 @@ func (l *loader) checkNumbers(c *Config) {
 	if c.Retention.Responses < 0 {
 		l.report("retention.responses", "`retention.responses` must not be negative; 0s keeps none")
 	}
+}
+
+func (l *loader) checkLimits(path string, limits Limits) {
+	l.checkRange(join(path, "rpm"), limits.RPM, 0)
+	l.checkRange(join(path, "tpm"), limits.TPM, 0)
+	l.checkRange(join(path, "concurrency"), limits.Concurrency, 0)
 }
 
 func (l *loader) checkRange(path string, n, least int64) {

@@ -37,8 +37,9 @@ type Config struct {
 	Prices map[string]map[string]string `yaml:"prices"`
 	// Aliases are by name; a name holds no slash.
 	Aliases map[string]Alias `yaml:"aliases"`
-	// Limits are the defaults of the installation.
-	Limits Limits `yaml:"limits"`
+	// Limits are those of the installation as a whole, and what keys and
+	// accounts have that have none of their own.
+	Limits InstallationLimits `yaml:"limits"`
 	// MaxConcurrency is how many requests are in flight on this node, at least
 	// 1, before it sheds load.
 	MaxConcurrency int `yaml:"max_concurrency"`
@@ -144,6 +145,17 @@ type Limits struct {
 	RPM         int64 `yaml:"rpm"`
 	TPM         int64 `yaml:"tpm"`
 	Concurrency int64 `yaml:"concurrency"`
+}
+
+// InstallationLimits are Limits of all requests together, and defaults.
+type InstallationLimits struct {
+	RPM         int64 `yaml:"rpm"`
+	TPM         int64 `yaml:"tpm"`
+	Concurrency int64 `yaml:"concurrency"`
+	// PerKey and PerAccount hold for each key and each account, number by number
+	// where it has none of its own.
+	PerKey     Limits `yaml:"per_key"`
+	PerAccount Limits `yaml:"per_account"`
 }
 
 // TLS names the files of a certificate and its key, both or neither.

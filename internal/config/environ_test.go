@@ -29,6 +29,7 @@ func TestEveryPlainKeyIsAVariable(t *testing.T) {
 		"WEIR_OUTBOUND_CA_FILE":     "ca.pem",
 		"WEIR_RETENTION_REQUESTS":   "30d",
 		"WEIR_RETENTION_RESPONSES":  "0d",
+		"WEIR_LIMITS_PER_KEY_TPM":   "9000",
 		"WEIR_TELEMETRY_LISTEN":     ":9090",
 		"WEIR_WEBHOOKS":             "{allow_private: true}",
 		"WEIR_DRAIN_TIMEOUT":        "5s",
@@ -43,6 +44,7 @@ func TestEveryPlainKeyIsAVariable(t *testing.T) {
 	want := config.Default()
 	want.Database, want.Valkey = llm.NewSecret("postgres://u:$p@h/d"), llm.NewSecret("redis://h")
 	want.Durability, want.DefaultModel, want.DefaultMaxOutput = "strict", "a/b", 5
+	want.Limits.PerKey.TPM = 9000
 	want.Limits.RPM, want.MaxConcurrency, want.MaxBody = 60, 9, 1<<20
 	want.PublicURL, want.InsecureHTTP = "https://w.example", true
 	want.TrustedProxies = got.TrustedProxies

@@ -133,6 +133,7 @@ func anthropicDialect() *Dialect {
 		EncodeError:  anthropic.EncodeError,
 		Headers:      []Header{{Name: anthropic.VersionHeader, Value: anthropic.Version}},
 		ReplyHeaders: anthropic.ReplyHeaders,
+		ReplyLimits:  anthropic.ReplyLimits,
 		Passed:       []string{anthropic.VersionHeader, "Anthropic-Beta"},
 		Prefill:      true, // up to Claude 4.5
 		DecodeError:  anthropic.DecodeError,

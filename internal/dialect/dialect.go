@@ -51,7 +51,10 @@ type Dialect struct {
 	EncodeError func(dst []byte, e *llm.Error, requestID string) []byte
 	// ReplyHeaders sets what the vendor has on every reply, errors too, beside
 	// what every wire format has; nil for nothing.
-	ReplyHeaders func(h http.Header, requestID string, now time.Time)
+	ReplyHeaders func(h http.Header, requestID string)
+	// ReplyLimits sets the vendor's own headers of what the caller has left; nil
+	// for none.
+	ReplyLimits func(h http.Header, now time.Time, left *llm.Standing)
 
 	// The client half.
 

@@ -8,10 +8,15 @@ import (
 	"weir/internal/llm"
 )
 
-// rateLimitHeaders stand on every reply of the API, 0 where there is no limit.
-var rateLimitHeaders = [...]string{
-	"X-RateLimit-Limit-Requests", "X-RateLimit-Remaining-Requests", "X-RateLimit-Reset-Requests",
-	"X-RateLimit-Limit-Tokens", "X-RateLimit-Remaining-Tokens", "X-RateLimit-Reset-Tokens",
+// limitHeaders stand on every reply of the API: what is allowed a minute, what
+// is left of that, and when all of it is there again, 0 where there is no limit
+// (https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers).
+var limitHeaders = [...]struct {
+	limit, remaining, reset string
+	of                      func(*llm.Standing) *llm.Allowance
+}{
+	{"X-RateLimit-Limit-Requests", "X-RateLimit-Remaining-Requests", "X-RateLimit-Reset-Requests", func(s *llm.Standing) *llm.Allowance { return &s.Requests }},
+	{"X-RateLimit-Limit-Tokens", "X-RateLimit-Remaining-Tokens", "X-RateLimit-Reset-Tokens", func(s *llm.Standing) *llm.Allowance { return &s.Tokens }},
 }
 
 // zero is the value of a rate-limit header while there is no limit.
@@ -19,15 +24,40 @@ var zero = []string{"0"}
 
 // CommonHeaders sets what every reply has, in whatever wire format, and what its
 // vendor has beside that. The map is written directly: the names are as they are
-// to appear.
-func (d *Dialect) CommonHeaders(h http.Header, requestID string, now time.Time) {
+// to appear. What the caller has left is all zeros for nobody and for no limit.
+func (d *Dialect) CommonHeaders(h http.Header, requestID string, now time.Time, left *llm.Standing) {
 	h["X-Request-Id"] = []string{requestID}
-	for _, name := range rateLimitHeaders {
-		h[name] = zero
-	}
+	d.LimitHeaders(h, now, left)
 	if d.ReplyHeaders != nil {
-		d.ReplyHeaders(h, requestID, now)
+		d.ReplyHeaders(h, requestID)
 	}
+}
+
+// LimitHeaders sets those of CommonHeaders that tell what the caller has left.
+func (d *Dialect) LimitHeaders(h http.Header, now time.Time, left *llm.Standing) {
+	for i := range limitHeaders {
+		names, a := &limitHeaders[i], limitHeaders[i].of(left)
+		if a.Limit == 0 {
+			h[names.limit], h[names.remaining], h[names.reset] = zero, zero, zero
+			continue
+		}
+		h[names.limit] = []string{strconv.FormatInt(a.Limit, 10)}
+		h[names.remaining] = []string{strconv.FormatInt(a.Remaining, 10)}
+		h[names.reset] = []string{d.reset(a.Reset)}
+	}
+	if d.ReplyLimits != nil {
+		d.ReplyLimits(h, now, left)
+	}
+}
+
+// reset is a duration, rounded up: in seconds at the service's own door, and at
+// the vendors' as OpenAI writes it, such as 1s or 6m0s.
+func (d *Dialect) reset(after time.Duration) string {
+	seconds := (after + time.Second - 1) / time.Second
+	if d.Vendor == "" {
+		return strconv.FormatInt(int64(seconds), 10)
+	}
+	return (seconds * time.Second).String()
 }
 
 // ErrorHeaders sets what belongs to an error, in whatever wire format.

@@ -215,6 +215,7 @@ func (c *call) openNext(s ledger.Settlement) error {
 		return err
 	}
 	c.charge(cost)
+	c.used += s.Usage.TotalTokens()
 	c.hold = next
 	c.tried = append(c.tried, a.FullModel())
 	return nil

@@ -19,6 +19,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/provider"
+	"weir/internal/ratelimit"
 	"weir/internal/route"
 )
 
@@ -50,6 +51,9 @@ type call struct {
 	dropped   []string        // what the wire format of the attempt under way cannot carry
 	oneTarget [1]route.Target // room for targets, which is nearly always enough
 	idem      *idempotent     // nil without an Idempotency-Key
+
+	limited ratelimit.Reservation // what it has taken of its caller's limits
+	used    int64                 // tokens of all attempts
 
 	cap      int64              // output tokens of each answer, put in for the current target where the client gave no cap; 0 for nothing
 	room     *ledger.Claim      // for the attempt that is to be opened; nil without a budget
@@ -108,6 +112,9 @@ func (c *call) run() error {
 	if err := c.route(); err != nil {
 		return err
 	}
+	if err := c.reserveLimits(); err != nil {
+		return err
+	}
 	if c.door.Op == llm.OpCountTokens && !c.offers(&c.targets[0]) {
 		return c.countHere()
 	}
@@ -123,6 +130,7 @@ func (c *call) finish() {
 	defer c.server.inFlight.Add(-1) // last: a stop closes the ledger and the database then
 	c.giveUpRoom()
 	c.abandonHold()
+	c.settleLimits()
 	c.idem.release(c)
 	c.releaseBody()
 }

@@ -16,7 +16,8 @@ func (c *call) countHere() error {
 	}
 	body := c.door.EncodeReply(nil, &llm.Reply{Counted: c.inputTokens()})
 	h := c.w.Header()
-	c.dialect.CommonHeaders(h, c.idText, c.server.now())
+	c.settleLimits()
+	c.commonHeaders(h, c.idText)
 	h["Content-Type"] = []string{"application/json"}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	h["X-Weir-Estimated"] = []string{"true"}

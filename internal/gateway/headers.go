@@ -60,7 +60,7 @@ func droppedHeader(names []string) string {
 // an earlier one.
 func (c *call) answerHeaders(a *answered, contentType string) {
 	h := c.w.Header()
-	c.dialect.CommonHeaders(h, a.ID, c.server.now())
+	c.commonHeaders(h, a.ID)
 	values := []string{contentType, a.Provider, a.Model, strconv.Itoa(a.Attempts), a.Requested, a.Cost, a.Dropped}
 	h["Content-Type"] = values[0:1:1]
 	h["X-Weir-Provider"] = values[1:2:2]
@@ -82,11 +82,12 @@ func (c *call) answerHeaders(a *answered, contentType string) {
 func (c *call) fail(err error) {
 	e := llm.AsError(err)
 	c.logFailure(e)
+	c.settleLimits() // the client may ask again as soon as it has read this
 	if c.out.fail(e) {
 		return
 	}
 	h := c.w.Header()
-	c.dialect.CommonHeaders(h, c.idText, c.server.now())
+	c.commonHeaders(h, c.idText)
 	h["Content-Type"] = []string{"application/json"}
 	if n := len(c.tried); n > 0 {
 		h["X-Weir-Attempts"] = []string{strconv.Itoa(n)}

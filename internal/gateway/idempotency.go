@@ -122,6 +122,7 @@ func (c *call) replay(claim *IdempotencyClaim, sealed []byte) error {
 	if err := json.Unmarshal(head, &first); err != nil {
 		return fmt.Errorf("read a kept reply: %w", err)
 	}
+	c.settleLimits()
 	h := c.w.Header()
 	c.answerHeaders(&first, cmp.Or(first.Type, "application/json"))
 	h.Set("Content-Length", strconv.Itoa(len(body)))

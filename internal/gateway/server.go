@@ -14,6 +14,7 @@ import (
 	"weir/internal/conversation"
 	"weir/internal/dialect"
 	"weir/internal/ledger"
+	"weir/internal/ratelimit"
 	"weir/internal/route"
 )
 
@@ -24,6 +25,7 @@ type Options struct {
 	Router      *route.Router
 	Idempotency IdempotencyStore
 	Kept        *conversation.Service
+	Limits      *ratelimit.Limiter
 	Now         func() time.Time
 	Log         *slog.Logger
 
@@ -67,6 +69,7 @@ type Server struct {
 	router      *route.Router
 	idempotency IdempotencyStore
 	kept        *conversation.Service
+	limits      *ratelimit.Limiter
 	now         func() time.Time
 	log         *slog.Logger
 
@@ -87,7 +90,7 @@ type Server struct {
 // New makes a server.
 func New(o Options) *Server {
 	s := &Server{
-		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept,
+		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept, limits: o.Limits,
 		now: o.Now, log: o.Log, maxBody: o.MaxBody, maxBodies: o.MaxBodies, maxConcurrency: o.MaxConcurrency,
 		timing: o.Timing.withDefaults(),
 	}

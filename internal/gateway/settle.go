@@ -13,6 +13,8 @@ func (c *call) settle(s ledger.Settlement) {
 	s.Counts = c.reached
 	cost, _ := c.hold.Settle(s)
 	c.charge(cost)
+	c.used += s.Usage.TotalTokens()
+	c.settleLimits()
 }
 
 // charge adds the cost of an attempt, nil for one without a price, to the

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/account"
+	"weir/internal/app"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+func newAccountsBudget(env *environment) *cobra.Command {
+	var usd, period string
+	var none bool
+	cmd := accountChange(env, "budget NAME", "Give an account a budget, which is never passed",
+		func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
+			if none {
+				return d.Accounts.SetBudget(cmd.Context(), name, account.Budget{})
+			}
+			if usd == "" || period == "" {
+				return account.Account{}, usageError{errors.New("a budget is an amount and a period, such as --usd 5 --period month; --none takes it away")}
+			}
+			b, err := parseBudget(usd, period)
+			if err != nil {
+				return account.Account{}, err
+			}
+			return d.Accounts.SetBudget(cmd.Context(), name, b)
+		})
+	cmd.Long = "Give an account a budget in US dollars for each UTC day, each UTC month, or in total.\n" +
+		"What a request may cost is held before it is sent, so that the sum of what was spent\n" +
+		"never passes the budget, on however many nodes. What was spent in the period already counts."
+	cmd.Example = "  weir accounts budget research --usd 5 --period day\n  weir accounts budget research --none"
+	cmd.Flags().StringVar(&usd, "usd", "", "US dollars, such as 5 or 0.25")
+	cmd.Flags().StringVar(&period, "period", "", "day, month or total")
+	cmd.Flags().BoolVar(&none, "none", false, "take the budget away")
+	cmd.MarkFlagsMutuallyExclusive("none", "usd")
+	cmd.MarkFlagsMutuallyExclusive("none", "period")
+	return cmd
+}
+
+func newAccountsCredit(env *environment) *cobra.Command {
+	var usd string
+	var end bool
+	cmd := accountChange(env, "credit NAME", "Add credit that an account has paid beforehand",
+		func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
+			if end {
+				return d.Accounts.EndCredit(cmd.Context(), name)
+			}
+			amount, err := llm.ParseMoney(usd)
+			if err != nil || amount == 0 {
+				return account.Account{}, usageError{fmt.Errorf("credit is an amount of US dollars such as 20, or -5 to take some away; got %q", usd)}
+			}
+			return d.Accounts.AddCredit(cmd.Context(), name, amount, whoAmI())
+		})
+	cmd.Long = "Add credit that an account has paid beforehand. From the first of it on the account\n" +
+		"spends its credit and no more; what it had spent before does not count. A budget counts beside it."
+	cmd.Example = "  weir accounts credit research --usd 20\n  weir accounts credit research --end"
+	cmd.Flags().StringVar(&usd, "usd", "", "US dollars; less than 0 takes some away")
+	cmd.Flags().BoolVar(&end, "end", false, "let the account spend without credit, as before the first")
+	cmd.MarkFlagsMutuallyExclusive("end", "usd")
+	cmd.MarkFlagsOneRequired("end", "usd")
+	return cmd
+}
+
+// spendView is how an account's budgets stand.
+type spendView struct {
+	SpentUSD  string `json:"budget_spent_usd,omitempty"`
+	CreditUSD string `json:"credit_usd,omitempty"`
+	LeftUSD   string `json:"credit_left_usd,omitempty"`
+}
+
+func viewSpend(a *account.Account, s app.Standing) spendView {
+	var v spendView
+	if a.Budget.Limit > 0 {
+		v.SpentUSD = s.Spent.String()
+	}
+	if a.Credit != nil {
+		v.CreditUSD, v.LeftUSD = a.Credit.Paid.String(), s.CreditLeft.String()
+	}
+	return v
+}
+
+// budgetText is a budget for people.
+func budgetText(limit, period, spent string) string {
+	if limit == "" {
+		return "none"
+	}
+	text := "$" + limit
+	if period != string(ledger.PeriodTotal) {
+		text += " per " + period
+	}
+	if spent != "" {
+		text += ", $" + spent + " spent"
+	}
+	return text
+}

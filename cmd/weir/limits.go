@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/account"
+	"weir/internal/app"
+)
+
+// limitsView are limits as listings show them; what is 0 is no limit and left
+// out.
+type limitsView struct {
+	RPM         int64 `json:"rpm,omitempty"`
+	TPM         int64 `json:"tpm,omitempty"`
+	Concurrency int64 `json:"concurrency,omitempty"`
+}
+
+// cell is the limits in a table.
+func (v limitsView) cell() string {
+	var all []string
+	for _, l := range []struct {
+		n    int64
+		unit string
+	}{{v.RPM, "rpm"}, {v.TPM, "tpm"}, {v.Concurrency, "at a time"}} {
+		if l.n > 0 {
+			all = append(all, fmt.Sprintf("%d %s", l.n, l.unit))
+		}
+	}
+	if len(all) == 0 {
+		return "none"
+	}
+	return strings.Join(all, ", ")
+}
+
+// limitFlags defines the flags of limits.
+func limitFlags(cmd *cobra.Command, l *account.Limits, otherwise string) {
+	flags := cmd.Flags()
+	flags.Int64Var(&l.RPM, "rpm", 0, "requests a minute"+otherwise)
+	flags.Int64Var(&l.TPM, "tpm", 0, "tokens a minute, of input and output"+otherwise)
+	flags.Int64Var(&l.Concurrency, "concurrency", 0, "requests at a time"+otherwise)
+}
+
+func newAccountsLimits(env *environment) *cobra.Command {
+	var l account.Limits
+	cmd := accountChange(env, "limits NAME", "Limit what an account may ask for, within a second",
+		func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
+			a, err := d.Accounts.Account(cmd.Context(), name)
+			if err != nil {
+				return a, err
+			}
+			flags := cmd.Flags()
+			if !flags.Changed("rpm") {
+				l.RPM = a.Limits.RPM
+			}
+			if !flags.Changed("tpm") {
+				l.TPM = a.Limits.TPM
+			}
+			if !flags.Changed("concurrency") {
+				l.Concurrency = a.Limits.Concurrency
+			}
+			return d.Accounts.SetLimits(cmd.Context(), name, l)
+		})
+	cmd.Long = "Limit what all keys of an account together may ask for in any 60 seconds, and at a time.\n" +
+		"0 takes a limit away; what is not named stays. Where an account has no limit of its own,\n" +
+		"limits.per_account of the configuration holds."
+	cmd.Example = "  weir accounts limits research --rpm 600 --tpm 200000\n  weir accounts limits research --concurrency 0"
+	limitFlags(cmd, &l, "; 0 for no limit")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("rpm") || cmd.Flags().Changed("tpm") || cmd.Flags().Changed("concurrency") {
+			return nil
+		}
+		return usageError{errors.New("say which limit: --rpm, --tpm or --concurrency, and 0 to take it away")}
+	}
+	return cmd
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"weir/internal/app"
+)
+
+// nodeView is a node as listings show it.
+type nodeView struct {
+	ID      string `json:"id"`
+	Host    string `json:"host"`
+	Address string `json:"address"`
+	Version string `json:"version"`
+	Status  string `json:"status"`
+	Started string `json:"started"`
+	Seen    string `json:"seen"`
+}
+
+func viewNode(n *app.Node) nodeView {
+	v := nodeView{
+		ID: n.Journal.String(), Host: n.Name, Address: n.Address, Version: n.Version, Status: "silent",
+		Started: n.Started.Format(time.RFC3339), Seen: n.Seen.Format(time.RFC3339),
+	}
+	switch {
+	case n.Stopped != nil:
+		v.Status = "stopped"
+	case n.Alive:
+		v.Status = "alive"
+	}
+	return v
+}
+
+func (v *nodeView) row() []string {
+	return []string{v.ID, v.Host, v.Address, v.Version, v.Status, v.Started, v.Seen}
+}
+
+func newNodes(env *environment) *cobra.Command {
+	return group("nodes", "The gateways that share a database", newNodesList(env), newNodesForget(env))
+}
+
+func newNodesList(env *environment) *cobra.Command {
+	return env.jsonFlag(&cobra.Command{
+		Use: "list", Short: "List the nodes, and when each was last heard of", Example: "  weir nodes list --json", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				all, err := d.Nodes(cmd.Context())
+				if err != nil {
+					return err
+				}
+				views := make([]nodeView, len(all))
+				for i := range all {
+					views[i] = viewNode(&all[i])
+				}
+				return list(env, views, []string{"ID", "HOST", "ADDRESS", "VERSION", "STATUS", "STARTED", "LAST HEARD OF"}, (*nodeView).row)
+			})
+		},
+	})
+}
+
+func newNodesForget(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "forget ID", Short: "Give up a node whose disk is lost, and free what it had leased of budgets",
+		Long: "Give up a node that will never come back with its data directory. What it had leased of budgets\n" +
+			"and not reported is free again; what it spent of that and did not report is lost to the ledger.\n" +
+			"A node that starts again with its data directory needs none of this.",
+		Example: "  weir nodes forget 01a2b3c4-0000-7000-8000-000000000000", Args: oneArg("the node's id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := uuid.Parse(args[0])
+			if err != nil {
+				return usageError{fmt.Errorf("%q is not a node's id: weir nodes list shows them", args[0])}
+			}
+			return env.withData(cmd, func(d *app.Data) error {
+				return d.ForgetNode(cmd.Context(), id)
+			})
+		},
+	}
+}

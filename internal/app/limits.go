@@ -1,0 +1,30 @@
+package app
+
+import (
+	"weir/internal/config"
+	"weir/internal/ratelimit"
+)
+
+// openLimits makes what holds requests to their limits.
+func (g *instance) openLimits() (err error) {
+	o := g.options
+	limits := ratelimit.Options{Nodes: g.ledger.Alive, Policy: policyOf(&o.Config), Valkey: o.Config.Valkey, Now: o.Now, Log: o.Log}
+	if o.Limits != nil {
+		o.Limits(&limits)
+	}
+	g.limits, err = ratelimit.New(limits)
+	if err == nil {
+		g.onClose(g.limits.Close)
+	}
+	return err
+}
+
+// policyOf are the limits that the configuration sets.
+func policyOf(cfg *config.Config) ratelimit.Policy {
+	l := &cfg.Limits
+	return ratelimit.Policy{
+		Installation: ratelimit.Limits{RPM: l.RPM, TPM: l.TPM, Concurrency: l.Concurrency},
+		PerKey:       ratelimit.Limits(l.PerKey),
+		PerAccount:   ratelimit.Limits(l.PerAccount),
+	}
+}

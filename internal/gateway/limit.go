@@ -1,0 +1,56 @@
+package gateway
+
+import (
+	"net/http"
+
+	"weir/internal/llm"
+	"weir/internal/ratelimit"
+)
+
+// defaultOutput is how many tokens of answer are reserved where the client gives
+// no cap: most answers are shorter, and what a longer one has beyond it counts
+// when it is there.
+const defaultOutput = 1024
+
+// reserveLimits takes what the request needs of the limits of its key, of its
+// account and of the installation: all of it or nothing.
+func (c *call) reserveLimits() error {
+	return c.server.limits.Reserve(c.r.Context(), &c.limited, ratelimit.CallerOf(c.principal), c.estimateTokens())
+}
+
+// estimateTokens is how many tokens are reserved for the request.
+func (c *call) estimateTokens() int64 {
+	if c.door.Free {
+		return 0
+	}
+	output := int64(0)
+	if !c.door.Silent {
+		output = c.head.MaxOutput
+		if most, _ := c.table.MaxOutput(&c.targets[0]); output == 0 {
+			output = min(defaultOutput, most)
+		}
+	}
+	return ratelimit.Estimate(int64(len(c.body)), output, c.head.Choices)
+}
+
+// settleLimits counts what was really used in place of what was reserved, once,
+// before the client can know that its request has ended.
+func (c *call) settleLimits() { c.limited.Settle(c.used) }
+
+// commonHeaders sets what every reply has.
+func (c *call) commonHeaders(h http.Header, id string) {
+	left := c.standing()
+	c.dialect.CommonHeaders(h, id, c.server.now(), &left)
+}
+
+// standing is what the caller has left: as it was told when the request was let
+// in, or as it is known here where it did not come so far.
+func (c *call) standing() llm.Standing {
+	switch {
+	case c.limited.Asked():
+		return c.limited.Standing()
+	case c.principal != nil:
+		return c.server.limits.Standing(ratelimit.CallerOf(c.principal))
+	}
+	return llm.Standing{}
+}

@@ -1,0 +1,14 @@
+package llm
+
+import "time"
+
+// Allowance is how much may be asked for in any 60 seconds. Its zero value is
+// no limit.
+type Allowance struct {
+	Limit     int64         // 0 for none
+	Remaining int64         // 0 to Limit
+	Reset     time.Duration // from now until all of Limit is there again
+}
+
+// Standing is what a caller has left, at the level of its limits that has least.
+type Standing struct{ Requests, Tokens Allowance }

@@ -1,0 +1,56 @@
+package ratelimit
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// breaker says whether Valkey is asked. It opens at the first call that fails
+// or does not come in time, so that the next request does not wait, and closes
+// when a probe has come in time.
+type breaker struct {
+	log     *slog.Logger
+	outages atomic.Int64
+	opened  atomic.Bool
+	// unsure is until when, in the limiter's time, this node asks its own memory
+	// as well: for a window after Valkey came back, maybe empty.
+	unsure atomic.Int64
+
+	mu    sync.Mutex
+	cause error
+}
+
+func (b *breaker) state(now time.Duration) (open, unsure bool) {
+	return b.opened.Load(), now < time.Duration(b.unsure.Load())
+}
+
+// trip opens the breaker.
+func (b *breaker) trip(cause error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.opened.Load() {
+		return
+	}
+	b.cause = cause
+	b.opened.Store(true)
+	b.outages.Add(1)
+	b.log.Warn("Valkey is away; rate limits are held from memory, at this node's share", "err", cause)
+}
+
+// close ends an outage.
+func (b *breaker) close(now time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unsure.Store(int64(now + span*time.Second))
+	b.cause = nil
+	b.opened.Store(false)
+	b.log.Info("Valkey is back; rate limits are shared again")
+}
+
+func (b *breaker) problem() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cause
+}

@@ -1,0 +1,205 @@
+package ratelimit_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/llm"
+	"weir/internal/ratelimit"
+)
+
+// each runs a test over each kind of limiter.
+func each(t *testing.T, test func(t *testing.T, make maker)) {
+	t.Parallel()
+	for name, make := range makers(t) {
+		t.Run(name, func(t *testing.T) { test(t, make) })
+	}
+}
+
+// TestAllAtOnce is that all of a limit can be used at once, by many, and nothing
+// beyond it.
+func TestAllAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, make maker) {
+		r := make(ratelimit.Policy{Installation: ratelimit.Limits{RPM: 37}, PerKey: ratelimit.Limits{RPM: 30}})
+		if got := race(t, 200, func(i int) asker { return r }); got != 37 {
+			t.Errorf("%d of 200 at once were admitted, want 37", got)
+		}
+		if s := r.limiter.Stats(); s.Admitted != 37 || s.Refused != 163 || s.Alone != 0 || s.Degraded {
+			t.Errorf("stats %+v, want 37 admitted, 163 refused, nobody alone", s)
+		}
+	})
+}
+
+// race asks so many times at once, from two keys, and counts what was admitted.
+func race(t *testing.T, n int, of func(i int) asker) (admitted int) {
+	var all sync.WaitGroup
+	var count atomic.Int64
+	for i := range n {
+		all.Go(func() {
+			var r ratelimit.Reservation
+			if ok, _ := ask(t, of(i), &r, ratelimit.Caller{Key: fmt.Sprint("k", i%2), Account: "a"}, 1); ok {
+				count.Add(1)
+			}
+			r.Settle(1)
+		})
+	}
+	all.Wait()
+	return int(count.Load())
+}
+
+// TestRefusedTakesNothing is that a request which one level refuses leaves the
+// others as they were, and that the error says which it was.
+func TestRefusedTakesNothing(t *testing.T) {
+	each(t, func(t *testing.T, make maker) {
+		for _, test := range []struct {
+			name                       string
+			key, account, installation ratelimit.Limits
+			words                      string
+		}{
+			{"key", ratelimit.Limits{RPM: 1}, ratelimit.Limits{RPM: 9}, ratelimit.Limits{RPM: 9, TPM: 90}, "This API key is limited to 1 request a minute."},
+			{"account", ratelimit.Limits{RPM: 9}, ratelimit.Limits{TPM: 20}, ratelimit.Limits{RPM: 9, TPM: 90}, "This account is limited to 20 tokens a minute, and 15 are reserved for this request."},
+			{"installation", ratelimit.Limits{RPM: 9}, ratelimit.Limits{RPM: 9}, ratelimit.Limits{Concurrency: 1}, "This installation is limited to 1 request at a time."},
+		} {
+			r := make(ratelimit.Policy{Installation: test.installation})
+			c := ratelimit.Caller{Key: "k", Account: "a", KeyLimits: test.key, AccountLimits: test.account}
+			var first, second ratelimit.Reservation
+			if ok, _ := ask(t, r, &first, c, 15); !ok {
+				t.Fatalf("%s: the first request was refused", test.name)
+			}
+			before := first.Standing()
+			for range 5 {
+				err := r.Reserve(t.Context(), &second, c, 15)
+				if err == nil || !strings.HasPrefix(llm.AsError(err).Message, test.words) {
+					t.Errorf("%s: got %v, want %q", test.name, err, test.words)
+				}
+			}
+			if diff := cmp.Diff(second.Standing(), before); diff != "" {
+				t.Errorf("%s: a refusal has taken something (-got +want):\n%s", test.name, diff)
+			}
+		}
+	})
+}
+
+// TestStanding is what headers are made of: the level with the least left, with
+// what was really used once that is known.
+func TestStanding(t *testing.T) {
+	each(t, func(t *testing.T, make maker) {
+		r := make(ratelimit.Policy{Installation: ratelimit.Limits{RPM: 10, TPM: 1000}, PerAccount: ratelimit.Limits{RPM: 5}})
+		c := ratelimit.Caller{Key: "k", Account: "a", KeyLimits: ratelimit.Limits{RPM: 7, TPM: 2000}}
+		var one, two ratelimit.Reservation
+		ask(t, r, &one, c, 400)
+		want := llm.Standing{
+			Requests: llm.Allowance{Limit: 5, Remaining: 4, Reset: 61 * time.Second},
+			Tokens:   llm.Allowance{Limit: 1000, Remaining: 600, Reset: 61 * time.Second},
+		}
+		if diff := cmp.Diff(one.Standing(), want); diff != "" {
+			t.Errorf("reserved (-got +want):\n%s", diff)
+		}
+		one.Settle(50)
+		r.limiter.Tell()
+		want.Tokens.Remaining = 950
+		if diff := cmp.Diff(one.Standing(), want); diff != "" {
+			t.Errorf("settled (-got +want):\n%s", diff)
+		}
+		r.clock.advance(20 * time.Second)
+		ask(t, r, &two, c, 5000) // as much as there is, and no more
+		if two.Standing() != (llm.Standing{
+			Requests: llm.Allowance{Limit: 5, Remaining: 4, Reset: 41 * time.Second},
+			Tokens:   llm.Allowance{Limit: 1000, Remaining: 950, Reset: 41 * time.Second},
+		}) {
+			t.Errorf("refused: got %+v", two.Standing())
+		}
+		if got := r.limiter.Standing(c); got != two.Standing() {
+			t.Errorf("without asking: got %+v, want %+v", got, two.Standing())
+		}
+		if got := r.limiter.Standing(ratelimit.Caller{Key: "new", Account: "b"}).Requests; got != (llm.Allowance{Limit: 5, Remaining: 5}) {
+			t.Errorf("somebody new: got %+v, want 5 of 5", got)
+		}
+		r.limiter.Use(ratelimit.Policy{})
+		if got := r.limiter.Standing(ratelimit.Caller{Key: "new"}); got != (llm.Standing{}) {
+			t.Errorf("no limits any more: got %+v, want none", got)
+		}
+	})
+}
+
+// TestLarge is that a request beyond all there is has its turn, and only when
+// nothing else was asked.
+func TestLarge(t *testing.T) {
+	each(t, func(t *testing.T, make maker) {
+		r := make(ratelimit.Policy{Installation: ratelimit.Limits{TPM: 100}})
+		var large, small ratelimit.Reservation
+		if ok, _ := ask(t, r, &large, ratelimit.Caller{}, 1<<62); !ok {
+			t.Fatal("a request beyond the limit is never admitted")
+		}
+		large.Settle(250)
+		r.limiter.Tell()
+		r.clock.advance(30 * time.Second)
+		if ok, wait := ask(t, r, &small, ratelimit.Caller{}, 1); ok || wait != 31*time.Second {
+			t.Errorf("beside 250 of 100: admitted %v, wait %v; want 31s", ok, wait)
+		}
+		r.clock.advance(31 * time.Second)
+		if ok, _ := ask(t, r, &small, ratelimit.Caller{}, 1); !ok {
+			t.Error("refused when all is over")
+		}
+	})
+}
+
+// TestUnlimited is that nobody is asked where nothing is limited.
+func TestUnlimited(t *testing.T) {
+	each(t, func(t *testing.T, make maker) {
+		r := make(ratelimit.Policy{})
+		var one ratelimit.Reservation
+		if ok, _ := ask(t, r, &one, ratelimit.Caller{Key: "k", Account: "a"}, 1); !ok {
+			t.Error("refused")
+		}
+		one.Settle(1)
+		if s := r.limiter.Stats(); s.Windows != 0 || s.Admitted != 0 || one.Asked() {
+			t.Errorf("stats %+v, asked %v: want nothing", s, one.Asked())
+		}
+	})
+}
+
+// TestForgets is that windows which nobody uses are forgotten, and that one in
+// use is not.
+func TestForgets(t *testing.T) {
+	t.Parallel()
+	r := inMemory(t)(ratelimit.Policy{PerKey: ratelimit.Limits{RPM: 9, Concurrency: 1}})
+	var held ratelimit.Reservation
+	ask(t, r, &held, ratelimit.Caller{Key: "held"}, 1)
+	most := 0
+	for i := range 40 {
+		for j := range 1000 {
+			var one ratelimit.Reservation
+			ask(t, r, &one, ratelimit.Caller{Key: fmt.Sprint(i, " ", j)}, 1)
+			one.Settle(1)
+		}
+		most = max(most, r.limiter.Stats().Windows)
+		r.clock.advance(61 * time.Second)
+	}
+	if most > 3*(1000+ratelimit.SweepAt) {
+		t.Errorf("%d windows at most for 1000 keys a minute", most)
+	}
+	var again ratelimit.Reservation
+	if ok, _ := ask(t, r, &again, ratelimit.Caller{Key: "held"}, 1); ok {
+		t.Error("the window of a request that runs was forgotten")
+	}
+}
+
+// TestAllocations is that a limited request takes nothing from the heap, once
+// its windows are there.
+func TestAllocations(t *testing.T) {
+	r := inMemory(t)(ratelimit.Policy{Installation: ratelimit.Limits{RPM: 1 << 40, TPM: 1 << 40, Concurrency: 9}, PerKey: ratelimit.Limits{RPM: 1 << 40}, PerAccount: ratelimit.Limits{TPM: 1 << 40}})
+	var one ratelimit.Reservation
+	if allocs := testing.AllocsPerRun(200, func() {
+		ask(t, r.limiter, &one, ratelimit.Caller{Key: "k", Account: "a"}, 10)
+		one.Settle(10)
+	}); allocs != 0 {
+		t.Errorf("%v allocations, want none", allocs)
+	}
+}

@@ -1,0 +1,65 @@
+package ratelimit
+
+import (
+	"fmt"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// limited is what a limit counts.
+type limited int
+
+const (
+	theRequests limited = iota + 1
+	theTokens
+	theSlots
+)
+
+// busyRetry is when to try again where nobody knows: as soon as another request
+// of the same caller has ended.
+const busyRetry = time.Second
+
+// refusal is the limit for which a request would have to wait longest; its
+// zero value is none.
+type refusal struct {
+	who  rank
+	what limited
+	wait time.Duration
+}
+
+func (n *refusal) note(who rank, what limited, wait time.Duration) {
+	if wait > n.wait {
+		*n = refusal{who, what, wait}
+	}
+}
+
+// err tells the client.
+func (n *refusal) err(r *Reservation) error {
+	who := [numRanks]string{"This API key", "This account", "This installation"}[n.who]
+	l := &r.levels[n.who]
+	text := ""
+	switch n.what {
+	case theRequests:
+		text = fmt.Sprintf("%s is limited to %s a minute.", who, counted(l.limits.RPM, "request"))
+	case theTokens:
+		text = fmt.Sprintf("%s is limited to %s a minute, and %s are reserved for this request.", who, counted(l.limits.TPM, "token"), fmt.Sprint(l.tokens))
+	case theSlots:
+		text = fmt.Sprintf("%s is limited to %s at a time.", who, counted(l.limits.Concurrency, "request"))
+	}
+	if l.limits != r.own[n.who] {
+		text += " That is this node's share, while the limits' store is away or just back."
+	}
+	seconds := int64((n.wait + time.Second - 1) / time.Second)
+	return &llm.Error{
+		Code: llm.CodeRateLimited, RetryAfter: n.wait,
+		Message: fmt.Sprintf("%s Try again in %s.", text, counted(seconds, "second")),
+	}
+}
+
+func counted(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,222 @@
+package ratelimit
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/valkey-io/valkey-go"
+)
+
+//go:embed limits.lua
+var limitsLua string
+
+const (
+	defaultTimeout = 50 * time.Millisecond
+	// connectWithin bounds a connection and its handshake, which no request
+	// waits for.
+	connectWithin = time.Second
+	// keyPrefix has the hash tag that keeps all keys on one node of a cluster,
+	// as a script wants it
+	// (https://valkey.io/topics/cluster-spec/#hash-tags).
+	keyPrefix = "weir:{limits}:"
+)
+
+// remote is the counters on Valkey.
+type remote struct {
+	options valkey.ClientOption
+	timeout time.Duration
+	now     func() time.Duration
+	lua     *valkey.Lua
+	node    string
+	members atomic.Uint64
+	breaker breaker
+	outbox  *outbox
+	client  atomic.Pointer[valkey.Client]
+
+	slots sync.Mutex
+	held  map[string][]string // keys of sets of slots, by member
+}
+
+func newRemote(o *Options, now func() time.Duration) (*remote, error) {
+	options, err := valkey.ParseURL(o.Valkey.Reveal())
+	if err != nil {
+		return nil, errors.New("ratelimit: the URL of Valkey is not one: it has to be redis://[[user]:password@]host[:port][/database]")
+	}
+	options.Dialer.Timeout = cmp.Or(options.Dialer.Timeout, connectWithin)
+	options.ConnWriteTimeout = cmp.Or(options.ConnWriteTimeout, connectWithin)
+	options.DisableRetry, options.DisableCache, options.AlwaysPipelining = true, true, true
+	options.PipelineMultiplex = -1 // one connection, so that what is said first is heard first
+	options.ClientName = "weir"
+	v := &remote{
+		options: options, timeout: cmp.Or(o.Timeout, defaultTimeout), now: now,
+		lua: valkey.NewLuaScript(limitsLua), node: uuid.NewString()[:13] + ":",
+		breaker: breaker{log: o.Log}, outbox: newOutbox(), held: map[string][]string{},
+	}
+	if err := v.connect(); err != nil {
+		v.breaker.trip(err)
+	}
+	return v, nil
+}
+
+// connect makes the client, which connects again by itself from then on.
+func (v *remote) connect() error {
+	client, err := valkey.NewClient(v.options)
+	if err != nil {
+		return fmt.Errorf("connect to Valkey: %w", err)
+	}
+	v.client.Store(&client)
+	return nil
+}
+
+// close gives the connection back. The next probe makes another.
+func (v *remote) close() {
+	if client := v.client.Swap(nil); client != nil {
+		(*client).Close()
+	}
+}
+
+var errNotConnected = errors.New("ratelimit: not connected to Valkey")
+
+// answerHead is how many numbers there are in an answer before those of the
+// levels, and answerLevel how many each of these has.
+const answerHead, answerLevel = 4, 3
+
+// call runs the script: by its hash, and by its text where the server has not
+// seen it, as after a restart.
+func (v *remote) call(ctx context.Context, within time.Duration, s *script) ([]int64, error) {
+	client := v.client.Load()
+	if client == nil {
+		return nil, errNotConnected
+	}
+	// A client that leaves is no sign that Valkey is away.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	defer cancel()
+	answer, err := v.lua.Exec(ctx, *client, s.keys, s.args).AsIntSlice()
+	if err == nil && len(answer) < answerHead {
+		err = fmt.Errorf("an answer of %d numbers", len(answer))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask Valkey: %w", err)
+	}
+	return answer, nil
+}
+
+// name names the slots of a reservation, where it takes any.
+func (v *remote) name(r *Reservation) {
+	for i := range r.own {
+		if r.own[i].Concurrency > 0 {
+			r.member = v.node + strconv.FormatUint(v.members.Add(1), 36)
+			return
+		}
+	}
+}
+
+// reserve takes what the request needs of all levels, or nothing.
+func (v *remote) reserve(ctx context.Context, r *Reservation) (no refusal, err error) {
+	s := script{keys: make([]string, 0, 2*numRanks), args: make([]string, 0, answerHead+4*numRanks)}
+	carried := v.outbox.take(maxCarried, &s)
+	ranks := v.write(r, &s)
+	answer, err := v.call(ctx, v.timeout, &s)
+	if err == nil && len(answer) < answerHead+answerLevel*len(ranks) {
+		err = fmt.Errorf("ask Valkey: an answer of %d numbers", len(answer))
+	}
+	if err != nil {
+		v.outbox.dropped.Add(int64(carried))
+		return no, err
+	}
+	for i, rank := range ranks {
+		n := answer[answerHead+answerLevel*i:]
+		reset := n[2] * int64(time.Microsecond)
+		r.levels[rank].used = usage{requests: n[0], tokens: n[1], resetRequests: reset, resetTokens: reset}
+	}
+	if who := answer[0]; who > 0 && int(who) <= len(ranks) {
+		return refusal{who: ranks[who-1], what: limited(answer[1]), wait: time.Duration(answer[2]) * time.Microsecond}, nil
+	}
+	r.at = answer[3]
+	return no, nil
+}
+
+// write writes the operation r for the levels that are limited, and returns
+// these.
+func (v *remote) write(r *Reservation, s *script) []rank {
+	ranks := make([]rank, 0, numRanks)
+	for i := range r.levels {
+		if r.levels[i].limited() {
+			ranks = append(ranks, rank(i))
+		}
+	}
+	s.args = append(s.args, "r", r.member, strconv.Itoa(len(ranks)))
+	for _, rank := range ranks {
+		l := &r.levels[rank]
+		s.keys = append(s.keys, windowKey(rank, &r.caller), slotsKey(rank, &r.caller))
+		for _, n := range []int64{l.limits.RPM, l.limits.TPM, l.limits.Concurrency, l.asked} {
+			s.args = append(s.args, strconv.FormatInt(n, 10))
+		}
+	}
+	return ranks
+}
+
+func windowKey(r rank, c *Caller) string { return keyPrefix + "w:" + rankNames[r] + c.id(r) }
+func slotsKey(r rank, c *Caller) string  { return keyPrefix + "c:" + rankNames[r] + c.id(r) }
+
+// rankNames stand in keys.
+var rankNames = [numRanks]string{"key:", "account:", "all"}
+
+// settle tells Valkey, some time, what has become of a request.
+func (v *remote) settle(r *Reservation, tokens int64) {
+	var changes [numRanks]change
+	n := 0
+	for i := range r.levels {
+		l, rank := &r.levels[i], rank(i)
+		if r.at != 0 && r.own[i].TPM > 0 && tokens != l.asked {
+			changes[n] = change{key: windowKey(rank, &r.caller), second: r.at, refund: max(0, l.asked-tokens), excess: max(0, tokens-l.asked)}
+			n++
+		}
+	}
+	v.outbox.put(changes[:n]...)
+	v.free(r)
+}
+
+// free gives the slots back, which an unanswered question may have taken too.
+func (v *remote) free(r *Reservation) {
+	if r.member == "" {
+		return
+	}
+	v.slots.Lock()
+	delete(v.held, r.member)
+	v.slots.Unlock()
+	for _, key := range slotsKeys(r) {
+		v.outbox.put(change{key: key, member: r.member})
+	}
+}
+
+// slotsKeys are the keys of the sets in which the request has a slot.
+func slotsKeys(r *Reservation) []string {
+	keys := make([]string, 0, numRanks)
+	for i := range r.own {
+		if r.own[i].Concurrency > 0 {
+			keys = append(keys, slotsKey(rank(i), &r.caller))
+		}
+	}
+	return keys
+}
+
+// hold notes the slots of an admitted request, which this node has to say that
+// it holds as long as it does.
+func (v *remote) hold(r *Reservation) {
+	if r.member == "" {
+		return
+	}
+	keys := slotsKeys(r)
+	v.slots.Lock()
+	v.held[r.member] = keys
+	v.slots.Unlock()
+}

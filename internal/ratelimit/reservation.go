@@ -1,0 +1,199 @@
+package ratelimit
+
+import (
+	"time"
+
+	"weir/internal/llm"
+)
+
+// Reservation is what one request has taken of its limits. Its zero value has
+// taken nothing. It belongs to one goroutine.
+type Reservation struct {
+	limiter *Limiter // nil where nothing limits the request
+	caller  Caller
+	own     [numRanks]Limits // as they are for all nodes together
+	levels  [numRanks]level
+	taken   bool // and not settled
+
+	at     int64  // seconds of the server's clock at which it counted there; 0 where it did not
+	member string // the name of the request's slots there; empty for none
+}
+
+// level is one rank of a reservation.
+type level struct {
+	window *window
+	limits Limits // in force: a node's share, where it is alone
+	second int64  // of the bucket
+	tokens int64  // taken of it
+	asked  int64  // tokens that Valkey is asked for
+	used   usage  // of all, with this
+}
+
+// limited says whether the level has any limits.
+func (l *level) limited() bool { return l.limits.some() }
+
+// Asked says whether some limit holds for the request, and was asked.
+func (r *Reservation) Asked() bool { return r.limiter != nil }
+
+// Standing is what the caller had left when the request was admitted or
+// refused, with what has been settled since. Nothing limited is all zeros.
+func (r *Reservation) Standing() llm.Standing { return standing(&r.levels) }
+
+// enforce sets the limits by which the request is judged, and what it takes of
+// each: no more than there is at all, so that a large request has its turn too.
+func (r *Reservation) enforce(nodes int64, tokens int64) {
+	for i := range r.levels {
+		l := &r.levels[i]
+		l.limits = r.own[i].share(nodes)
+		l.asked = tokens
+		if l.limits.TPM > 0 {
+			l.asked = min(tokens, l.limits.TPM)
+		}
+		if !r.taken {
+			l.tokens = l.asked
+		}
+	}
+}
+
+// lock locks the windows of all limited levels, always in the same order.
+func (r *Reservation) lock(m *memory, now time.Duration) {
+	for i := range r.levels {
+		if l := &r.levels[i]; l.limited() {
+			l.window = m.lock(subject{rank(i), r.caller.id(rank(i))}, now)
+		}
+	}
+}
+
+func (r *Reservation) unlock() {
+	for i := range r.levels {
+		if l := &r.levels[i]; l.limited() {
+			l.window.mu.Unlock()
+		}
+	}
+}
+
+// reserve takes what the request needs from the windows of this node, or
+// nothing.
+func (r *Reservation) reserve(m *memory, now time.Duration) (no refusal) {
+	r.lock(m, now)
+	defer r.unlock()
+	for i := range r.levels {
+		l := &r.levels[i]
+		if !l.limited() {
+			continue
+		}
+		l.used = l.window.usage(now)
+		l.judge(now, rank(i), &no)
+	}
+	if no.wait == 0 {
+		r.take(now)
+	}
+	return no
+}
+
+// judge notes in no for what the request would have to wait longest.
+func (l *level) judge(now time.Duration, who rank, no *refusal) {
+	w := l.window
+	if l.limits.RPM > 0 {
+		no.note(who, theRequests, w.wait(now, w.requests+1-l.limits.RPM, theRequests))
+	}
+	if l.limits.TPM > 0 {
+		no.note(who, theTokens, w.wait(now, plus(w.tokens, l.tokens)-l.limits.TPM, theTokens))
+	}
+	if l.limits.Concurrency > 0 && w.inFlight >= l.limits.Concurrency {
+		no.note(who, theSlots, busyRetry)
+	}
+}
+
+// take counts the request in its windows, which are locked.
+func (r *Reservation) take(now time.Duration) {
+	for i := range r.levels {
+		l := &r.levels[i]
+		if !l.limited() {
+			continue
+		}
+		l.second = l.window.add(now, 1, l.tokens)
+		l.window.inFlight++
+		if r.at == 0 {
+			l.used = l.window.usage(now)
+		}
+	}
+	r.taken = true
+}
+
+// record counts in this node's windows what was admitted elsewhere, and what is
+// known from there.
+func (r *Reservation) record(m *memory, now time.Duration, admitted bool) {
+	r.lock(m, now)
+	defer r.unlock()
+	for i := range r.levels {
+		if l := &r.levels[i]; l.limited() {
+			l.window.shared, l.window.told = l.used, now
+		}
+	}
+	if admitted && !r.taken {
+		r.take(now)
+	}
+}
+
+// giveBack undoes a reservation that came to nothing.
+func (r *Reservation) giveBack() {
+	for i := range r.levels {
+		l := &r.levels[i]
+		if !l.limited() {
+			continue
+		}
+		l.window.mu.Lock()
+		l.window.takeBack(l.second, 1, l.tokens)
+		l.window.inFlight--
+		l.window.mu.Unlock()
+	}
+	r.taken = false
+}
+
+// Settle ends the reservation, the first time it is called: the tokens that
+// were really used count in place of those that were taken, those beyond from
+// now. The request is no longer one at a time.
+func (r *Reservation) Settle(tokens int64) {
+	if !r.taken {
+		return
+	}
+	r.taken = false
+	tokens = min(maxTokens, max(0, tokens))
+	now := r.limiter.elapsed()
+	for i := range r.levels {
+		l := &r.levels[i]
+		if !l.limited() {
+			continue
+		}
+		refund, excess := max(0, l.tokens-tokens), max(0, tokens-l.tokens)
+		l.window.mu.Lock()
+		l.window.advance(now)
+		l.window.takeBack(l.second, 0, refund)
+		if excess > 0 {
+			l.window.add(now, 0, excess)
+		}
+		l.window.inFlight--
+		l.window.mu.Unlock()
+		l.used.tokens = max(0, l.used.tokens+tokens-l.asked)
+	}
+	if r.limiter.remote != nil {
+		r.limiter.remote.settle(r, tokens)
+	}
+}
+
+// Estimate is how many tokens are taken for a request before anybody knows: a
+// quarter of its bytes, and as many as it can get as an answer, of each of the
+// choices that it asks for. It is at least 1.
+func Estimate(bytes, output, choices int64) int64 {
+	output, choices = min(maxTokens, max(0, output)), min(maxChoices, max(1, choices))
+	return min(maxTokens, max(1, bytes/bytesPerToken+output*choices))
+}
+
+const (
+	bytesPerToken = 4 // a common ratio
+	// maxTokens is the most that is believed of one request; sums of it are
+	// exact wherever they are counted.
+	maxTokens  = 1 << 40
+	maxChoices = 1 << 10
+)
