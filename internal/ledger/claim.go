@@ -55,11 +55,14 @@ func (l *Ledger) Claim(ctx context.Context, n Need) (*Claim, error) {
 	n.Least = min(max(n.Least, 1), MaxCost) // something, so that a budget that is spent refuses
 	n.Most = min(max(n.Most, n.Least), MaxCost)
 	p := l.purse(n.Account)
-	asked := map[*slice]bool{}
+	var asked map[*slice]bool
 	for range claimTries {
 		claim, lacking, err := l.take(p, &n, asked)
 		if lacking == nil || err != nil {
 			return claim, err
+		}
+		if asked == nil {
+			asked = map[*slice]bool{}
 		}
 		asked[lacking] = true
 		if err := l.lease(ctx, p, lacking, &n); err != nil {

@@ -236,9 +236,10 @@ func (sh *shares) portion(r *ledger.LeaseRequest, left llm.Money) llm.Money {
 
 // journalNumber is the number of a journal, which it gets when it has none.
 func journalNumber(ctx context.Context, tx *sql.Tx, journal uuid.UUID) (number int64, err error) {
-	_, err = tx.ExecContext(ctx, "INSERT INTO journals (journal, position) VALUES (?, 0) ON CONFLICT (journal) DO NOTHING", journal.String())
-	if err == nil {
-		err = tx.QueryRowContext(ctx, "SELECT number FROM journals WHERE journal = ?", journal.String()).Scan(&number)
+	err = tx.QueryRowContext(ctx, "SELECT number FROM journals WHERE journal = ?", journal.String()).Scan(&number)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = tx.QueryRowContext(ctx, "INSERT INTO journals (journal, position) VALUES (?, 0)"+
+			" ON CONFLICT (journal) DO UPDATE SET position = journals.position RETURNING number", journal.String()).Scan(&number)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read journal number: %w", err)
