@@ -16,10 +16,11 @@ const bulkRows = 64
 // stay prepared: one for each insertion and each power of two of rows. It is
 // used by whoever holds Store.writing.
 type bulk struct {
-	db    *sql.DB
-	conn  *sql.Conn // nil until it is needed, and after an error
-	ready map[*insertion]*[7]*sql.Stmt
-	args  []any
+	db     *sql.DB
+	arrays bool      // rows go in as arrays, one for each column
+	conn   *sql.Conn // nil until it is needed, and after an error
+	ready  map[*insertion]*[7]*sql.Stmt
+	args   []any
 }
 
 // insertion is an INSERT statement: the text before and behind its rows of
@@ -51,6 +52,9 @@ func (b *bulk) begin(ctx context.Context) (*sql.Tx, error) {
 // insert inserts n rows, whose values bind appends, and returns how many rows
 // the statements touched. It belongs into the transaction of begin.
 func (b *bulk) insert(ctx context.Context, in *insertion, n int, bind func(dst []any, row int) []any) (touched int64, err error) {
+	if b.arrays {
+		return b.insertArrays(ctx, in, n, bind)
+	}
 	for done := 0; done < n; {
 		size := min(bulkRows, 1<<(bits.Len(uint(n-done))-1))
 		b.args = b.args[:0]

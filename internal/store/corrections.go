@@ -84,12 +84,11 @@ func (s *Store) correct(ctx context.Context, tx *sql.Tx, day int64, c *correctio
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return errors.Join(err, ErrResolved)
 	}
-	for table, b := range map[string]bucket{"rollup_hour": c.bucket, "rollup_day": c.bucket.ofDay()} {
-		if err := newRollup(table).addOne(ctx, tx, b, c.sums()); err != nil {
-			return err
-		}
+	// Hours before days, as batches do: nobody waits for somebody who waits.
+	if err := newRollup("rollup_hour").addOne(ctx, tx, c.bucket, c.sums()); err != nil {
+		return err
 	}
-	return nil
+	return newRollup("rollup_day").addOne(ctx, tx, c.bucket.ofDay(), c.sums())
 }
 
 // readCorrections reads the corrections of attempts of those days.

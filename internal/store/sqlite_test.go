@@ -91,10 +91,10 @@ func TestOptions(t *testing.T) {
 		options store.Options
 		want    string
 	}{
-		{store.Options{URL: "postgres://localhost/weir"}, "PostgreSQL support is not built into"},
-		{store.Options{URL: "postgresql://localhost/weir"}, "PostgreSQL support is not built into"},
-		{store.Options{URL: "mysql://localhost/weir"}, `scheme "mysql"`},
-		{store.Options{URL: "weir.db"}, "not a URL"},
+		{store.Options{URL: llm.NewSecret("postgres://u:hid%den@localhost:port/weir")}, "not of the form postgres://"},
+		{store.Options{URL: llm.NewSecret("postgresql://u:hidden@localhost/weir?sslmode=hidden")}, "sslmode is invalid"},
+		{store.Options{URL: llm.NewSecret("mysql://localhost/weir")}, `scheme "mysql"`},
+		{store.Options{URL: llm.NewSecret("weir.db")}, "not a URL"},
 		{store.Options{}, "no path"},
 		{store.Options{Path: "/dev/null/weir.db"}, "not a directory"},
 	} {
