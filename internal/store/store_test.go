@@ -24,13 +24,20 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, applyForever(context.Background(), path, os.Getenv("WEIR_TEST_JOURNAL")))
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if err := postgres.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-		os.Exit(code)
-	}), goleak.IgnoreTopFunction("os/exec.(*Cmd).Wait"), goleak.IgnoreTopFunction("weir/internal/store/pgtest.(*Server).launch.func1"))
+	goleak.VerifyTestMain(tests{m})
+}
+
+// tests end the server behind them.
+type tests struct{ *testing.M }
+
+// Run runs the tests.
+func (t tests) Run() int {
+	code := t.M.Run()
+	if err := postgres.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
 }
 
 // engines are the databases that a store can be on. Each call of one gives an
