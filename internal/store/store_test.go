@@ -20,8 +20,9 @@ var postgres pgtest.Shared
 
 // TestMain is also the main of the process that TestKilled kills.
 func TestMain(m *testing.M) {
-	if path := os.Getenv("WEIR_TEST_APPLY"); path != "" {
-		fmt.Fprintln(os.Stderr, applyForever(context.Background(), path, os.Getenv("WEIR_TEST_JOURNAL")))
+	if journal := os.Getenv("WEIR_TEST_JOURNAL"); journal != "" {
+		o := store.Options{Path: os.Getenv("WEIR_TEST_APPLY"), URL: llm.NewSecret(os.Getenv("WEIR_TEST_URL"))}
+		fmt.Fprintln(os.Stderr, applyForever(context.Background(), o, journal))
 		os.Exit(1)
 	}
 	goleak.VerifyTestMain(tests{m})
@@ -50,6 +51,25 @@ func engines() map[string]func(testing.TB) store.Options {
 		"PostgreSQL": func(t testing.TB) store.Options {
 			return store.Options{URL: llm.NewSecret(postgres.Database(t))}
 		},
+	}
+}
+
+// engineOf are the options' engine.
+func engineOf(o store.Options) func(testing.TB) store.Options {
+	if o.URL.IsZero() {
+		return engines()["SQLite"]
+	}
+	return engines()["PostgreSQL"]
+}
+
+// everywhere runs a test on each engine, with an empty database.
+func everywhere(t *testing.T, test func(t *testing.T, o store.Options)) {
+	t.Helper()
+	for name, backend := range engines() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, backend(t))
+		})
 	}
 }
 
