@@ -111,7 +111,7 @@ func postgresCheck(ctx context.Context, db *sql.DB) (unready bool, err error) {
 	var version int
 	var half bool
 	const query = "SELECT current_setting('server_version_num')::bigint, to_regclass(?) IS NOT NULL"
-	if err := db.QueryRowContext(ctx, query, "moving").Scan(&version, &half); err != nil {
+	if err := db.QueryRowContext(ctx, query, moveTable).Scan(&version, &half); err != nil {
 		return false, err
 	}
 	if version < oldestPostgres {

@@ -18,10 +18,15 @@ import (
 // postgres is the server of the tests in this package.
 var postgres pgtest.Shared
 
-// TestMain is also the main of the process that TestKilled kills.
+// TestMain is also the main of the processes that tests kill.
 func TestMain(m *testing.M) {
+	url := llm.NewSecret(os.Getenv("WEIR_TEST_URL"))
+	if path := os.Getenv("WEIR_TEST_MOVE"); path != "" {
+		fmt.Fprintln(os.Stderr, moveSlowly(context.Background(), store.Options{Path: path}, store.Options{URL: url}))
+		os.Exit(1)
+	}
 	if journal := os.Getenv("WEIR_TEST_JOURNAL"); journal != "" {
-		o := store.Options{Path: os.Getenv("WEIR_TEST_APPLY"), URL: llm.NewSecret(os.Getenv("WEIR_TEST_URL"))}
+		o := store.Options{Path: os.Getenv("WEIR_TEST_APPLY"), URL: url}
 		fmt.Fprintln(os.Stderr, applyForever(context.Background(), o, journal))
 		os.Exit(1)
 	}
