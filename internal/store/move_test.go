@@ -270,4 +270,3 @@ func moveSlowly(ctx context.Context, from, to store.Options) error {
 		time.Sleep(20 * time.Millisecond) // the one before is dead, the server has not noticed
 	}
 }
-
