@@ -79,10 +79,13 @@ func newServer() (*Server, error) {
 	return s, nil
 }
 
-// programs is the directory of the newest server that is installed.
+// programs is the directory of the server's programs: those in the path, or
+// the newest that Debian has installed.
 func programs() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		return filepath.Dir(path), nil
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			return filepath.Dir(path), nil
+		}
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is sound
 	if len(found) == 0 {
