@@ -40,8 +40,6 @@ func sqliteEngine(path string) (*engine, error) {
 		prepare: func(ctx context.Context) (*sql.DB, func() error, error) { return sqlitePrepare(ctx, path) },
 		check:   sqliteCheck,
 		noTable: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
-
-		daysAtOnce: 1,
 	}, nil
 }
 

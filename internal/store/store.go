@@ -85,7 +85,8 @@ type engine struct {
 	// twice reports whether err says that one statement had a row twice; nil
 	// where it may.
 	twice func(err error) bool
-	// daysAtOnce is how many days of a rollup one query adds up.
+	// daysAtOnce is how many days of a rollup one query adds up; 0 for each by
+	// itself.
 	daysAtOnce int
 }
 

@@ -110,26 +110,18 @@ func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, e *engine, limit, off
 	return page, err
 }
 
-// days adds up each day: as many at once as the engine can go through without
-// sorting.
+// days adds up each day that has rows.
 func (f *usesFilter) days(ctx context.Context, tx *sql.Tx, e *engine) ([]usesDay, error) {
 	days, err := daysOf(ctx, tx, "rollup_day", "period", f.from, f.to)
 	if err != nil {
 		return nil, err
 	}
-	ctx = e.within(ctx)
+	if e.daysAtOnce == 0 {
+		return f.eachDay(ctx, tx, days)
+	}
 	var list []usesDay
-	var stmt *sql.Stmt
-	size := 0
 	for some := range slices.Chunk(days, e.daysAtOnce) {
-		if len(some) != size {
-			if stmt, err = tx.PrepareContext(ctx, f.daysQuery(len(some))); err != nil {
-				return nil, err
-			}
-			defer stmt.Close() // two at most
-			size = len(some)
-		}
-		part, err := f.addUp(ctx, stmt, some)
+		part, err := f.manyDays(ctx, tx, some)
 		if err != nil {
 			return nil, err
 		}
@@ -138,23 +130,44 @@ func (f *usesFilter) days(ctx context.Context, tx *sql.Tx, e *engine) ([]usesDay
 	return list, nil
 }
 
-// daysQuery adds up that many days.
-func (f *usesFilter) daysQuery(days int) string {
-	where, _ := f.where()
-	return "SELECT period, count(*), sum(tokens), sum(requests), sum(cost) FROM" +
-		" (SELECT r.period AS period, sum(r.tokens) AS tokens, sum(r.requests) AS requests, sum(r.cost) AS cost" +
-		" FROM rollup_day r WHERE r.period IN (?" + strings.Repeat(", ?", days-1) + ") AND " + where +
-		" GROUP BY r.period, r.model) AS entries GROUP BY period ORDER BY period DESC"
+// eachDay adds up each day by itself: the rows of one lie in the order in
+// which they are grouped, those of many would have to be sorted. It is for an
+// engine that is in this process: elsewhere each query takes a way there.
+func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]usesDay, error) {
+	where, args := f.where()
+	stmt, err := tx.PrepareContext(ctx, "SELECT count(*), coalesce(sum(tokens), 0), coalesce(sum(requests), 0), coalesce(sum(cost), 0) FROM"+
+		" (SELECT sum(r.tokens) AS tokens, sum(r.requests) AS requests, sum(r.cost) AS cost"+
+		" FROM rollup_day r WHERE r.period = ? AND "+where+" GROUP BY r.model) AS entries")
+	if err != nil {
+		return nil, err
+	}
+	defer stmt.Close()
+	// A query that can be interrupted costs a goroutine, more than the query.
+	// ctx still ends the transaction.
+	ctx = context.WithoutCancel(ctx)
+	list := make([]usesDay, len(days))
+	for i, day := range days {
+		d := &list[i]
+		d.day = day
+		err := stmt.QueryRowContext(ctx, append([]any{day}, args...)...).Scan(&d.entries, &d.total.Tokens, &d.total.Requests, &d.total.Cost)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
-// addUp runs the query of days.
-func (f *usesFilter) addUp(ctx context.Context, stmt *sql.Stmt, days []int64) ([]usesDay, error) {
-	_, args := f.where()
+// manyDays adds up days with one query.
+func (f *usesFilter) manyDays(ctx context.Context, tx *sql.Tx, days []int64) ([]usesDay, error) {
+	where, args := f.where()
 	named := make([]any, 0, len(days)+len(args))
 	for _, day := range days {
 		named = append(named, day)
 	}
-	rows, err := stmt.QueryContext(ctx, append(named, args...)...)
+	rows, err := tx.QueryContext(ctx, "SELECT period, count(*), sum(tokens), sum(requests), sum(cost) FROM"+
+		" (SELECT r.period AS period, sum(r.tokens) AS tokens, sum(r.requests) AS requests, sum(r.cost) AS cost"+
+		" FROM rollup_day r WHERE r.period IN (?"+strings.Repeat(", ?", len(days)-1)+") AND "+where+
+		" GROUP BY r.period, r.model) AS entries GROUP BY period ORDER BY period DESC", append(named, args...)...)
 	return collect(rows, err, func(row scanner) (d usesDay, err error) {
 		err = row.Scan(&d.day, &d.entries, &d.total.Tokens, &d.total.Requests, &d.total.Cost)
 		return d, err
