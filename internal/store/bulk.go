@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"math/bits"
 	"strings"
@@ -37,15 +38,21 @@ func (in *insertion) sql(rows int) string {
 	return in.head + strings.Repeat(row+",", rows-1) + row + in.tail
 }
 
-// begin starts a transaction on the connection.
+// begin starts a transaction on the connection, or on another one when it was
+// cut since it was used.
 func (b *bulk) begin(ctx context.Context) (*sql.Tx, error) {
-	if b.conn == nil {
-		conn, err := b.db.Conn(ctx)
-		if err != nil {
-			return nil, err
+	if b.conn != nil {
+		tx, err := b.conn.BeginTx(ctx, nil)
+		if !errors.Is(err, driver.ErrBadConn) {
+			return tx, err
 		}
-		b.conn, b.ready = conn, map[*insertion]*[7]*sql.Stmt{}
+		_ = b.close() // it is broken, which is known
 	}
+	conn, err := b.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.conn, b.ready = conn, map[*insertion]*[7]*sql.Stmt{}
 	return b.conn.BeginTx(ctx, nil)
 }
 

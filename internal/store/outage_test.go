@@ -133,6 +133,31 @@ func TestServerKilled(t *testing.T) {
 	p.exactly(t, s)
 }
 
+// TestServerRestarted restarts the server while nobody uses the store, which
+// then works at once.
+func TestServerRestarted(t *testing.T) {
+	t.Parallel()
+	server := pgtest.New(t)
+	s := open(t, at(server.URL(serverDatabase(t, server))))
+	p := &projector{store: s, journal: uuid.New()}
+	p.until(t, 10, 10*time.Second)
+	for range 3 {
+		if err := errors.Join(server.Down(), server.Up()); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.step(t.Context()); err != nil {
+			t.Errorf("the first batch after a restart: %v", err)
+		}
+		if _, err := s.Position(t.Context(), p.journal); err != nil {
+			t.Errorf("the first query after a restart: %v", err)
+		}
+		if err := s.Durable(t.Context()); err != nil {
+			t.Errorf("the first lasting commit after a restart: %v", err)
+		}
+	}
+	p.exactly(t, s)
+}
+
 // TestServerFrozen stops the server's processes: every call ends when its
 // caller says, and works again when the server does.
 func TestServerFrozen(t *testing.T) {

@@ -49,7 +49,7 @@ const (
 // Settings of a session. A server that lost its client ends the transaction,
 // and with it the locks, within a minute.
 const (
-	sessionOfAll  = "SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; "
+	sessionOfAll  = "SET jit = off; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; "
 	sessionWrites = sessionOfAll + "SET idle_in_transaction_session_timeout = '60s'; SET lock_timeout = '20s'; SET statement_timeout = '55s'; "
 	// A commit without waiting for the disk
 	// (https://www.postgresql.org/docs/current/wal-async-commit.html): a crash

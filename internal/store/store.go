@@ -102,7 +102,7 @@ func (e *engine) within(ctx context.Context) context.Context {
 const (
 	// maxRetries is how often a transaction that lost against another one is
 	// tried again, after a pause that doubles.
-	maxRetries = 8
+	maxRetries = 6
 	retryPause = 2 * time.Millisecond
 )
 
