@@ -26,11 +26,13 @@ var layers = [][]string{
 
 // soleImporters names who alone may import a package.
 var soleImporters = map[string][]string{
-	"weir/internal/config":   {"weir/internal/app", "weir/cmd/weir"},
-	"weir/internal/store":    {"weir/internal/app"},
-	"modernc.org/sqlite":     {"weir/internal/store"},
-	"database/sql":           {"weir/internal/store"},
-	"github.com/spf13/cobra": {"weir/cmd/weir"},
+	"weir/internal/config":           {"weir/internal/app", "weir/cmd/weir"},
+	"weir/internal/store":            {"weir/internal/app"},
+	"modernc.org/sqlite":             {"weir/internal/store"},
+	"database/sql":                   {"weir/internal/store"},
+	"github.com/jackc/pgx/v5":        {"weir/internal/store", "weir/internal/store/pgtest"},
+	"github.com/jackc/pgx/v5/stdlib": {"weir/internal/store"},
+	"github.com/spf13/cobra":         {"weir/cmd/weir"},
 
 	"github.com/valkey-io/valkey-go": {"weir/internal/ratelimit"},
 

@@ -1,26 +1,70 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"weir/internal/store/pgtest"
 )
 
 // TestMain runs the tests, or the real command when a script calls weir.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"weir": main})
+	testscript.Main(tests{m}, map[string]func(){"weir": main})
+}
+
+// postgres is the server of the tests in this package.
+var postgres pgtest.Shared
+
+// tests end the server behind them.
+type tests struct{ *testing.M }
+
+// Run runs the tests.
+func (t tests) Run() int {
+	code := t.M.Run()
+	if err := postgres.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
 }
 
 // TestScripts runs the scripts in testdata. Beside testscript's own commands
 // they have those of script_test.go.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	runScripts(t, "testdata", nil)
+}
+
+// TestPostgresScripts runs the scripts that use PostgreSQL. $DATABASE is the
+// URL of an empty database, for one script alone.
+func TestPostgresScripts(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/postgres/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("got %d scripts, %v; want some", len(files), err)
+	}
+	databases := map[string]string{}
+	for _, file := range files {
+		databases[strings.TrimSuffix(filepath.Base(file), ".txtar")] = postgres.Database(t)
+	}
+	t.Run("all", func(t *testing.T) { runScripts(t, "testdata/postgres", databases) })
+}
+
+// runScripts runs the scripts of a directory. Databases are by their names.
+func runScripts(t *testing.T, dir string, databases map[string]string) {
+	t.Helper()
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command takes a second longer
+			env.Setenv("DATABASE", databases[strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")])
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

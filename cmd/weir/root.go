@@ -68,7 +68,7 @@ func newRoot(env *environment) *cobra.Command {
 	flags.StringVar(&env.dataDir, "data", "", "data directory (default ./weir-data)")
 	root.AddCommand(
 		newServe(env), newAccounts(env), newKeys(env), newUses(env), newModels(env), newProviders(env), newLedger(env), newNodes(env),
-		newSimulate(env), newConfig(env), newMigrate(env), newVersion(env),
+		newSimulate(env), newConfig(env), newMigrate(env), newMove(env), newVersion(env),
 	)
 	completeCobra(root)
 	return root

@@ -196,7 +196,7 @@ func OpenStore(ctx context.Context, cfg *config.Config, log *slog.Logger) (*stor
 }
 
 func storeOptions(cfg *config.Config, log *slog.Logger) store.Options {
-	return store.Options{Path: filepath.Join(cfg.Data, "weir.db"), URL: cfg.Database.Reveal(), Log: log}
+	return store.Options{Path: filepath.Join(cfg.Data, "weir.db"), URL: cfg.Database, Log: log}
 }
 
 func (g *instance) listen(ctx context.Context) (net.Listener, error) {

@@ -36,7 +36,7 @@ func (l *loader) environment(cfg *Config) {
 // environment variables").
 func isForeign(name, value string) bool {
 	switch name {
-	case "WEIR_CONFIG", "WEIR_TEST_REQUIRE":
+	case "WEIR_CONFIG", "WEIR_MOVE_TO", "WEIR_TEST_REQUIRE", "WEIR_TEST_POSTGRES":
 		return true
 	case "WEIR_PORT":
 		return strings.Contains(value, "://")

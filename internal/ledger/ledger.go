@@ -85,30 +85,41 @@ const settleRoom = 1 << 10
 // starts to project. What a dead process left open is settled as unknown when
 // the projector comes to it.
 func New(ctx context.Context, o Options) (*Ledger, error) {
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make journal directory: %w", err)
-	}
-	lock := flock.New(filepath.Join(o.Dir, "lock"))
-	held, err := lock.TryLock()
+	unlock, err := Lock(o.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("lock journal: %w", err)
-	}
-	if !held {
-		return nil, fmt.Errorf("another weir serve runs on %s: stop it first, or give this one another data directory", filepath.Dir(o.Dir))
+		return nil, err
 	}
 	if o.Disk == nil {
 		o.Disk = Directory(o.Dir)
 	}
 	l, err := openLedger(ctx, o.Disk, o)
 	if err != nil {
-		return nil, errors.Join(err, lock.Unlock())
+		return nil, errors.Join(err, unlock())
 	}
-	l.unlock = lock.Unlock
+	l.unlock = unlock
 	if err := l.join(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("tell the database of this node: %w", err), l.journal.close(), lock.Unlock())
+		return nil, errors.Join(fmt.Errorf("tell the database of this node: %w", err), l.journal.close(), unlock())
 	}
 	l.start()
 	return l, nil
+}
+
+// Lock keeps other processes from opening the journal in dir, which is made
+// where it is not there, until unlock is called. It is an error when one has it
+// open.
+func Lock(dir string) (unlock func() error, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make journal directory: %w", err)
+	}
+	lock := flock.New(filepath.Join(dir, "lock"))
+	held, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock journal: %w", err)
+	}
+	if !held {
+		return nil, fmt.Errorf("another weir serve runs on %s: stop it first, or give this one another data directory", filepath.Dir(dir))
+	}
+	return lock.Unlock, nil
 }
 
 // openLedger opens the journal without starting anything.

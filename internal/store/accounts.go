@@ -82,6 +82,9 @@ func (s *Store) Bootstrap(ctx context.Context, a account.Account) (created bool,
 
 // insertAccount adds an account if the condition holds.
 func (s *Store) insertAccount(ctx context.Context, tx *sql.Tx, a *account.Account, condition string, args ...any) (bool, error) {
+	if err := s.inTurn(ctx, tx); err != nil { // the condition is about what others add
+		return false, err
+	}
 	result, err := tx.ExecContext(ctx, "INSERT INTO accounts (id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, created)"+
 		" SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "+condition, append([]any{
 		a.ID, a.Name, number(a.Suspended), string(a.OnHangup), int64(a.Budget.Limit), string(a.Budget.Period),

@@ -65,10 +65,13 @@ func (s *Store) Apply(ctx context.Context, b *ledger.Batch) error {
 		return fmt.Errorf("apply batch: %w", err)
 	}
 	defer release()
-	err = s.applier.apply(ctx, b, s.applier.settle)
-	if errors.Is(err, errSettledBefore) {
-		err = s.applier.apply(ctx, b, s.applier.settleEach)
-	}
+	err = s.repeat(ctx, func() error {
+		err := s.applier.apply(ctx, b, s.applier.settle)
+		if errors.Is(err, errSettledBefore) {
+			err = s.applier.apply(ctx, b, s.applier.settleEach)
+		}
+		return err
+	})
 	if err == nil {
 		return nil
 	}
@@ -83,18 +86,19 @@ var errSettledBefore = errors.New("an attempt of the batch is settled already")
 
 // applier applies batches. It is used by whoever may write.
 type applier struct {
-	bulk  bulk
-	log   *slog.Logger
-	sums  buckets // by hour, of the batch at hand
-	clock func() time.Time
+	engine *engine
+	bulk   bulk
+	log    *slog.Logger
+	clock  func() time.Time
+	sums   buckets // by hour, of the batch at hand
 
 	prices, opened, settled, balances *insertion
 	hours, days                       *rollup
 }
 
-func newApplier(db *sql.DB, clock func() time.Time, log *slog.Logger) *applier {
+func newApplier(e *engine, db *sql.DB, clock func() time.Time, log *slog.Logger) *applier {
 	return &applier{
-		bulk: bulk{db: db}, clock: clock, log: log,
+		engine: e, bulk: bulk{db: db, arrays: e.arrays}, clock: clock, log: log,
 		prices: insertPrices(), opened: insertOpened(), settled: insertSettled(), balances: insertBalances(),
 		hours: newRollup("rollup_hour"), days: newRollup("rollup_day"),
 	}
@@ -113,9 +117,7 @@ func (a *applier) apply(ctx context.Context, b *ledger.Batch, settle settler) er
 	if err != nil {
 		return err
 	}
-	// A statement that can be interrupted costs a goroutine each time. ctx
-	// still ends the transaction.
-	if err := a.write(context.WithoutCancel(ctx), tx, journal, b, settle); err != nil {
+	if err := a.write(a.engine.within(ctx), tx, journal, b, settle); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
@@ -125,19 +127,19 @@ func (a *applier) apply(ctx context.Context, b *ledger.Batch, settle settler) er
 }
 
 // move sets the journal's position to the end of the batch and returns the
-// journal's number.
+// journal's number. The position is compared and set by one statement, which
+// waits for whoever has set it and not committed: of two connections that
+// apply one batch, as when the first was given up and lives on, one alone does.
 func move(ctx context.Context, tx *sql.Tx, b *ledger.Batch) (number int64, err error) {
-	var pos ledger.Position
-	err = tx.QueryRowContext(ctx, "SELECT position FROM journals WHERE journal = ?", b.Journal.String()).Scan(&pos)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("read position: %w", err)
+	err = tx.QueryRowContext(ctx, "UPDATE journals SET position = ? WHERE journal = ? AND position = ? RETURNING number",
+		int64(b.To), b.Journal.String(), int64(b.From)).Scan(&number)
+	if errors.Is(err, sql.ErrNoRows) && b.From == 0 {
+		err = tx.QueryRowContext(ctx, "INSERT INTO journals (journal, position) VALUES (?, ?)"+
+			" ON CONFLICT (journal) DO NOTHING RETURNING number", b.Journal.String(), int64(b.To)).Scan(&number)
 	}
-	if pos != b.From {
-		return 0, fmt.Errorf("%w: it is at %d, the batch begins at %d", ledger.ErrMoved, pos, b.From)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("%w: the batch begins at %d, where it is not", ledger.ErrMoved, b.From)
 	}
-	err = tx.QueryRowContext(ctx, "INSERT INTO journals (journal, position) VALUES (?, ?)"+
-		" ON CONFLICT (journal) DO UPDATE SET position = excluded.position RETURNING number",
-		b.Journal.String(), int64(b.To)).Scan(&number)
 	if err != nil {
 		return 0, fmt.Errorf("write position: %w", err)
 	}
@@ -181,7 +183,7 @@ func (a *applier) settle(ctx context.Context, journal int64, list []ledger.Entry
 	touched, err := a.bulk.insert(ctx, a.settled, len(list), func(dst []any, i int) []any {
 		return bindEntry(dst, journal, &list[i].Attempt, &list[i].Settlement)
 	})
-	if err == nil && touched != int64(len(list)) {
+	if err == nil && touched != int64(len(list)) || err != nil && a.engine.twice != nil && a.engine.twice(err) {
 		err = errSettledBefore
 	}
 	for i := range list {

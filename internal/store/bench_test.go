@@ -4,7 +4,6 @@ package store_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -52,16 +51,21 @@ func benchEntry(r *rand.Rand, at time.Time, accounts, models int) ledger.Entry {
 	}
 }
 
+// BenchmarkApply writes batches as the projector makes them under load, and
+// tells what an attempt costs: on PostgreSQL in this process alone.
 func BenchmarkApply(b *testing.B) {
-	for _, accounts := range []int{1, 20, 200} {
-		b.Run(fmt.Sprintf("accounts=%d", accounts), func(b *testing.B) { benchmarkApply(b, accounts) })
+	for name, backend := range engines() {
+		for _, accounts := range []int{1, 20, 200} {
+			b.Run(fmt.Sprintf("%s/accounts=%d", name, accounts), func(b *testing.B) { benchmarkApply(b, backend(b), accounts, false) })
+		}
+		b.Run(name+"/accounts=200/opened-before", func(b *testing.B) { benchmarkApply(b, backend(b), 200, true) })
 	}
 }
 
-func benchmarkApply(b *testing.B, accounts int) {
+func benchmarkApply(b *testing.B, o store.Options, accounts int, before bool) {
 	const size, models = 1000, 4
 	ctx := context.Background()
-	s, err := store.Open(ctx, store.Options{Path: filepath.Join(b.TempDir(), "weir.db")})
+	s, err := store.Open(ctx, o)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -70,24 +74,32 @@ func benchmarkApply(b *testing.B, accounts int) {
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	batch := &ledger.Batch{Journal: uuid.New()}
 	var spent time.Duration
+	var open []ledger.Entry
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
 		batch.From, batch.To = batch.To, batch.To+1
-		batch.Settled = batch.Settled[:0]
+		batch.Settled = append(batch.Settled[:0], open...)
+		batch.Opened, open = batch.Opened[:0], open[:0]
 		for range size {
 			at = at.Add(20 * time.Millisecond)
-			batch.Settled = append(batch.Settled, benchEntry(r, at, accounts, models))
+			e := benchEntry(r, at, accounts, models)
+			if before { // a batch opens what the next one settles
+				batch.Opened, open = append(batch.Opened, e.Attempt), append(open, e)
+				continue
+			}
+			batch.Settled = append(batch.Settled, e)
 		}
 		b.StartTimer()
-		before := cpu(b)
+		used := cpu(b)
 		if err := s.Apply(ctx, batch); err != nil {
 			b.Fatal(err)
 		}
-		spent += cpu(b) - before
+		spent += cpu(b) - used
 	}
 	b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N*size)/1000, "cpu-µs/attempt")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size)/1000, "µs/attempt")
+	b.ReportMetric(float64(b.N*size)/b.Elapsed().Seconds(), "attempts/s")
 }
 
 func BenchmarkOpen(b *testing.B) {
@@ -104,50 +116,66 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// seedRollups fills the rollup of days: so many keys and models for each of
-// the accounts on each of the days, with requests in each row.
-func seedRollups(b *testing.B, path string, accounts, days, models, keys, requests int) {
+// shape is of a year of rollups: so many keys and models for each of the
+// accounts on each day, with requests in each row.
+type shape struct{ accounts, models, keys, requests int }
+
+// seedRollups fills the rollup of days.
+func seedRollups(b *testing.B, o store.Options, s shape) {
 	b.Helper()
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		b.Fatal(err)
+	numbers, date, pad := "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)",
+		"cast(strftime('%Y%m%d', '2025-11-21', '+' || d.i || ' days') AS INTEGER)", "printf('%016d', a.i)"
+	if !o.URL.IsZero() {
+		numbers, date, pad = "WITH n AS (SELECT i FROM generate_series(0, 1000) AS i)",
+			"to_char(date '2025-11-21' + d.i, 'YYYYMMDD')::bigint", "lpad(a.i::text, 16, '0')"
 	}
+	db := behind(b, o)
 	defer db.Close()
-	_, err = db.ExecContext(b.Context(), `
-		WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-		INSERT INTO rollup_day (period, account, model, key, provider, requests, cost, tokens, attempts, use_input, use_cache_read, use_output)
-		SELECT cast(strftime('%Y%m%d', '2025-11-21', '+' || d.i || ' days') AS INTEGER), printf('acc_%016d', a.i),
-			printf('openai/model-%d-2026-05', m.i), printf('key_%016d%d', a.i, k.i), 'openai', ?5, ?5 * 12345, ?5 * 2000, ?5, ?5 * 1200, ?5 * 500, ?5 * 300
+	insert := fmt.Sprintf(`INSERT INTO rollup_day (period, account, model, key, provider, requests, cost, tokens, attempts, use_input, use_cache_read, use_output)
+		%s SELECT %s, 'acc_' || %s, 'openai/model-' || m.i || '-2026-05', 'key_' || %s || k.i, 'openai',
+			%[5]d, %[5]d * 12345, %[5]d * 2000, %[5]d, %[5]d * 1200, %[5]d * 500, %[5]d * 300
 		FROM n d CROSS JOIN n a CROSS JOIN n m CROSS JOIN n k
-		WHERE d.i < ?2 AND a.i < ?1 AND m.i < ?3 AND k.i < ?4`, accounts, days, models, keys, requests)
-	if err != nil {
-		b.Fatal(err)
+		WHERE d.i < 365 AND a.i < %[6]d AND m.i < %[7]d AND k.i < %[8]d`, numbers, date, pad, pad, s.requests, s.accounts, s.models, s.keys)
+	statements := []string{insert, "ANALYZE"}
+	if !o.URL.IsZero() {
+		statements[1] = "VACUUM ANALYZE" // as autovacuum does
+	}
+	for _, statement := range statements {
+		if _, err := db.ExecContext(b.Context(), statement); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
 // BenchmarkUses reads pages over the rollups of a year: of 200 accounts that
 // made 10 million requests together, and of 20 that made as many each.
 func BenchmarkUses(b *testing.B) {
-	for _, shape := range []struct{ accounts, models, keys, requests int }{{200, 10, 2, 7}, {20, 30, 4, 230}} {
-		path := filepath.Join(b.TempDir(), "weir.db")
-		s, err := store.Open(b.Context(), store.Options{Path: path})
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer s.Close()
-		seedRollups(b, path, shape.accounts, 365, shape.models, shape.keys, shape.requests)
-		for _, offset := range []int{0, 3000} {
-			q := ledger.UsesQuery{Account: "acc_0000000000000012", Limit: 100, Offset: offset}
-			b.Run(fmt.Sprintf("rows=%d/offset=%d", 365*shape.models*shape.keys, offset), func(b *testing.B) {
-				before := cpu(b)
-				for b.Loop() {
-					page, err := s.Uses(b.Context(), q)
-					if err != nil || page.Count != 365*shape.models || len(page.Uses) != 100 {
-						b.Fatalf("got %d entries of %d, err %v; want 100 of %d", len(page.Uses), page.Count, err, 365*shape.models)
-					}
+	for name, backend := range engines() {
+		for _, shape := range []shape{{200, 10, 2, 7}, {20, 30, 4, 230}} {
+			b.Run(fmt.Sprintf("%s/rows=%d", name, 365*shape.models*shape.keys), func(b *testing.B) {
+				o := backend(b)
+				s, err := store.Open(b.Context(), o)
+				if err != nil {
+					b.Fatal(err)
 				}
-				b.ReportMetric(float64(cpu(b)-before)/float64(b.N)/1e6, "cpu-ms/page")
+				defer s.Close()
+				seedRollups(b, o, shape)
+				for _, offset := range []int{0, 3000} {
+					b.Run(fmt.Sprintf("offset=%d", offset), func(b *testing.B) { benchmarkUses(b, s, shape, offset) })
+				}
 			})
 		}
 	}
+}
+
+func benchmarkUses(b *testing.B, s *store.Store, of shape, offset int) {
+	q := ledger.UsesQuery{Account: "acc_0000000000000012", Limit: 100, Offset: offset}
+	before := cpu(b)
+	for b.Loop() {
+		page, err := s.Uses(b.Context(), q)
+		if err != nil || page.Count != 365*of.models || len(page.Uses) != 100 {
+			b.Fatalf("got %d entries of %d, err %v; want 100 of %d", len(page.Uses), page.Count, err, 365*of.models)
+		}
+	}
+	b.ReportMetric(float64(cpu(b)-before)/float64(b.N)/1e6, "cpu-ms/page")
 }

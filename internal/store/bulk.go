@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"math/bits"
 	"strings"
@@ -16,10 +17,11 @@ const bulkRows = 64
 // stay prepared: one for each insertion and each power of two of rows. It is
 // used by whoever holds Store.writing.
 type bulk struct {
-	db    *sql.DB
-	conn  *sql.Conn // nil until it is needed, and after an error
-	ready map[*insertion]*[7]*sql.Stmt
-	args  []any
+	db     *sql.DB
+	arrays bool      // rows go in as arrays, one for each column
+	conn   *sql.Conn // nil until it is needed, and after an error
+	ready  map[*insertion]*[7]*sql.Stmt
+	args   []any
 }
 
 // insertion is an INSERT statement: the text before and behind its rows of
@@ -36,21 +38,30 @@ func (in *insertion) sql(rows int) string {
 	return in.head + strings.Repeat(row+",", rows-1) + row + in.tail
 }
 
-// begin starts a transaction on the connection.
+// begin starts a transaction on the connection, or on another one when it was
+// cut since it was used.
 func (b *bulk) begin(ctx context.Context) (*sql.Tx, error) {
-	if b.conn == nil {
-		conn, err := b.db.Conn(ctx)
-		if err != nil {
-			return nil, err
+	if b.conn != nil {
+		tx, err := b.conn.BeginTx(ctx, nil)
+		if !errors.Is(err, driver.ErrBadConn) {
+			return tx, err
 		}
-		b.conn, b.ready = conn, map[*insertion]*[7]*sql.Stmt{}
+		_ = b.close() // it is broken, which is known
 	}
+	conn, err := b.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.conn, b.ready = conn, map[*insertion]*[7]*sql.Stmt{}
 	return b.conn.BeginTx(ctx, nil)
 }
 
 // insert inserts n rows, whose values bind appends, and returns how many rows
 // the statements touched. It belongs into the transaction of begin.
 func (b *bulk) insert(ctx context.Context, in *insertion, n int, bind func(dst []any, row int) []any) (touched int64, err error) {
+	if b.arrays {
+		return b.insertArrays(ctx, in, n, bind)
+	}
 	for done := 0; done < n; {
 		size := min(bulkRows, 1<<(bits.Len(uint(n-done))-1))
 		b.args = b.args[:0]

@@ -18,7 +18,12 @@ const (
 
 // changed adds to the feed of changes, and forgets what is old there. The last
 // change before this one stays, since whoever has read up to it looks for it.
+// Changes take their places in turn: else one that commits late would stand
+// before one that was read already, and nobody would see it.
 func (s *Store) changed(ctx context.Context, tx *sql.Tx, kind account.ChangeKind, id string) error {
+	if err := s.inTurn(ctx, tx); err != nil {
+		return err
+	}
 	now := s.clock()
 	_, err := tx.ExecContext(ctx, "DELETE FROM changes WHERE at < ? AND seq < (SELECT max(seq) FROM changes)", micros(now.Add(-keepChanges)))
 	if err == nil {

@@ -84,10 +84,12 @@ func (s *Store) correct(ctx context.Context, tx *sql.Tx, day int64, c *correctio
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return errors.Join(err, ErrResolved)
 	}
-	for table, b := range map[string]bucket{"rollup_hour": c.bucket, "rollup_day": c.bucket.ofDay()} {
-		if err := newRollup(table).addOne(ctx, tx, b, c.sums()); err != nil {
-			return err
-		}
+	// Hours before days, as batches do: nobody waits for somebody who waits.
+	if err := newRollup("rollup_hour").addOne(ctx, tx, c.bucket, c.sums()); err != nil {
+		return err
+	}
+	if err := newRollup("rollup_day").addOne(ctx, tx, c.bucket.ofDay(), c.sums()); err != nil {
+		return err
 	}
 	m := balancesOf(buckets{c.bucket: c.sums()})
 	for _, name := range m.sorted() {

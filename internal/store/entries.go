@@ -58,7 +58,7 @@ func (s *Store) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Entry
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	tx, err := s.read.BeginTx(ctx, nil)
+	tx, err := s.moment(ctx)
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}

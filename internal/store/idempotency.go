@@ -38,6 +38,7 @@ var ErrIdempotencyLost = errors.New("the idempotent request is not held by this 
 func (s *Store) IdempotencyBegin(ctx context.Context, c IdempotencyClaim, ttl time.Duration) (state IdempotencyState, reply []byte, err error) {
 	err = s.write(ctx, s.sure, "begin idempotent request", func(tx *sql.Tx) error {
 		now := s.clock()
+		state, reply = "", nil
 		result, err := tx.ExecContext(ctx, "INSERT INTO idempotency (scope, key, body, state, node, epoch, expires) VALUES (?, ?, ?, ?, ?, ?, ?)"+
 			" ON CONFLICT (scope, key) DO UPDATE SET body = excluded.body, state = excluded.state, node = excluded.node,"+
 			" epoch = excluded.epoch, reply = NULL, expires = excluded.expires WHERE idempotency.expires <= ?",

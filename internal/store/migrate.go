@@ -56,7 +56,7 @@ func (s *Store) MigrationStatus(ctx context.Context) (MigrationStatus, error) {
 		return MigrationStatus{}, err
 	}
 	status := MigrationStatus{Target: target}
-	const query = "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied = 1"
+	const query = "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied"
 	err = s.read.QueryRowContext(ctx, query).Scan(&status.Current)
 	if err != nil && !s.engine.noTable(err) {
 		return status, fmt.Errorf("read schema version: %w", err)

@@ -67,6 +67,26 @@ func (b priceBook) fill(ctx context.Context, q querier, p *llm.Price) error {
 	return nil
 }
 
+// load reads all prices there are. A connection to PostgreSQL cannot ask for
+// one while it gives rows.
+func (b priceBook) load(ctx context.Context, q querier) error {
+	rows, err := q.QueryContext(ctx, "SELECT version, rates, tiers FROM prices")
+	err = each(rows, err, func(row scanner) (llm.Price, error) {
+		var version, rates, tiers string
+		if err := row.Scan(&version, &rates, &tiers); err != nil {
+			return llm.Price{}, err
+		}
+		return decodePrice(version, rates, tiers)
+	}, func(p *llm.Price) error {
+		b[p.Version] = p
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read prices: %w", err)
+	}
+	return nil
+}
+
 func readPrice(ctx context.Context, q querier, version string) (*llm.Price, error) {
 	var rates, tiers string
 	err := q.QueryRowContext(ctx, "SELECT rates, tiers FROM prices WHERE version = ?", version).Scan(&rates, &tiers)

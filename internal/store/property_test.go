@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -25,19 +23,17 @@ import (
 // and verify finds nothing.
 func TestRollups(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "weir.db")
-	if err := open(t, path).Close(); err != nil {
+	everywhere(t, testRollups)
+}
+
+func testRollups(t *testing.T, o store.Options) {
+	if err := open(t, o).Close(); err != nil {
 		t.Fatal(err)
 	}
-	empty, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	backup := newBackup(t, o)
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &machine{path: path, model: newModel()}
-		if err := os.WriteFile(path, empty, 0o600); err != nil {
-			rt.Fatal(err)
-		}
+		m := &machine{options: o, backup: backup, model: newModel()}
+		backup.clear(rt)
 		m.open(rt)
 		defer func() { m.store.Close() }()
 		m.tapes[0].journal, m.tapes[1].journal = uuid.UUID{1}, uuid.UUID{2}
@@ -72,20 +68,21 @@ func newModel() model {
 }
 
 type machine struct {
-	path  string
-	store *store.Store
+	options store.Options
+	backup  backup
+	store   *store.Store
 	model
 	tapes [2]struct {
 		journal uuid.UUID
 		batches []*ledger.Batch
 	}
-	drawn     int    // attempts so far
-	saved     []byte // a copy of the database
+	drawn     int  // attempts so far
+	saved     bool // there is a copy of the database
 	savedRows map[ledger.AttemptID]ledger.Settlement
 }
 
 func (m *machine) open(rt *rapid.T) {
-	s, err := store.Open(rt.Context(), store.Options{Path: m.path})
+	s, err := store.Open(rt.Context(), m.options)
 	if err != nil {
 		rt.Fatalf("open: %v", err)
 	}
@@ -230,26 +227,28 @@ func (m *machine) retain(rt *rapid.T) {
 
 // snapshot copies the database, as a backup would.
 func (m *machine) snapshot(rt *rapid.T) {
-	m.close(rt)
-	b, err := os.ReadFile(m.path)
-	if err != nil {
-		rt.Fatal(err)
+	m.beside(rt, m.backup.save)
+	m.saved, m.savedRows = true, maps.Clone(m.corrected)
+}
+
+// beside runs something that wants the database for itself, where it does.
+func (m *machine) beside(rt *rapid.T, do func(*rapid.T)) {
+	if m.backup.live {
+		do(rt)
+		return
 	}
-	m.saved, m.savedRows = b, maps.Clone(m.corrected)
+	m.close(rt)
+	do(rt)
 	m.open(rt)
 }
 
 // restore puts the copy back, and applies the journals from where it stands.
 func (m *machine) restore(rt *rapid.T) {
-	if m.saved == nil {
+	if !m.saved {
 		return
 	}
-	m.close(rt)
-	if err := os.WriteFile(m.path, m.saved, 0o600); err != nil {
-		rt.Fatal(err)
-	}
+	m.beside(rt, m.backup.restore)
 	m.corrected = maps.Clone(m.savedRows)
-	m.open(rt)
 	for _, tape := range m.tapes {
 		at, err := m.store.Position(rt.Context(), tape.journal)
 		if err != nil {

@@ -13,16 +13,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
 	"time"
 
 	"github.com/pressly/goose/v3"
+
+	"weir/internal/llm"
 )
 
 // Options says where the database is.
 type Options struct {
 	Path  string           // the SQLite file; made when it is not there
-	URL   string           // of another database; empty for SQLite at Path
+	URL   llm.Secret       // postgres:// or postgresql://; empty for SQLite at Path
 	Clock func() time.Time // nil for time.Now
 	Log   *slog.Logger     // nil for none
 }
@@ -34,13 +37,14 @@ type Store struct {
 	log    *slog.Logger
 
 	// read is a pool of connections that see commits as they are made. fast
-	// and sure have one connection each, which writes. A commit on fast is
-	// there for every process at once but may be lost in a power cut, which is
-	// enough for what the journal can repeat; a commit on sure is on the disk,
-	// and everything committed before it is too.
+	// and sure are for writing. A commit on fast is there for every process at
+	// once but may be lost in a power cut, which is enough for what the journal
+	// can repeat; a commit on sure is on the disk, and everything committed
+	// before it is too.
 	read, fast, sure *sql.DB
-	// writing is held by whoever writes: waiting here is fair and costs
-	// nothing, waiting for SQLite's own lock is sleeping and trying again.
+	// writing is held by whoever applies a batch and, where the engine has one
+	// writer, by whoever writes: waiting here is fair and costs nothing,
+	// waiting for SQLite's own lock is sleeping and trying again.
 	writing chan struct{}
 	applier *applier
 }
@@ -69,7 +73,46 @@ type engine struct {
 	incarnation func(ctx context.Context, q querier) (string, error)
 	// noTable reports whether err says that a table is missing.
 	noTable func(err error) bool
+
+	// manyWriters says that transactions which write may run at once.
+	manyWriters bool
+	// again reports whether err says that a transaction lost against another
+	// one, and has done nothing; nil where there is no other one.
+	again func(err error) bool
+	// inTurn makes transactions that call it commit one after the other; nil
+	// where all do. What is read after it has all that the earlier ones wrote.
+	inTurn func(ctx context.Context, tx *sql.Tx) error
+	// snapshot are the options of a transaction that sees one moment.
+	snapshot *sql.TxOptions
+	// interrupts says that a statement has to be told of its context, because
+	// the database may be away. It costs a goroutine, more than a statement of
+	// SQLite's does.
+	interrupts bool
+	// arrays says that rows are inserted from arrays, one for each column.
+	arrays bool
+	// twice reports whether err says that one statement had a row twice; nil
+	// where it may.
+	twice func(err error) bool
+	// daysAtOnce is how many days of a rollup one query adds up; 0 for each by
+	// itself.
+	daysAtOnce int
 }
+
+// within is the context of a statement in a transaction that ctx ends: one
+// that nothing interrupts, where interrupting costs more than it is worth.
+func (e *engine) within(ctx context.Context) context.Context {
+	if e.interrupts {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
+}
+
+const (
+	// maxRetries is how often a transaction that lost against another one is
+	// tried again, after a pause that doubles.
+	maxRetries = 6
+	retryPause = 2 * time.Millisecond
+)
 
 // Open opens the database and brings its schema up to date. Any number of
 // processes may do so at once. A schema newer than this program is refused.
@@ -101,19 +144,19 @@ func (o *Options) connect(e *engine) (*Store, error) {
 	if s.read, s.fast, s.sure, err = e.open(); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	s.applier = newApplier(s.fast, s.clock, s.log)
+	s.applier = newApplier(e, s.fast, s.clock, s.log)
 	return s, nil
 }
 
 func (o *Options) engine() (*engine, error) {
-	scheme, _, isURL := strings.Cut(o.URL, "://")
+	scheme, _, isURL := strings.Cut(o.URL.Reveal(), "://")
 	switch {
 	case scheme == "postgres" || scheme == "postgresql":
-		return nil, errors.New("PostgreSQL support is not built into this version of weir: leave the database setting empty to use SQLite in the data directory")
+		return postgresEngine(o.URL)
 	case isURL:
-		return nil, fmt.Errorf("database URL with the scheme %q: not a database that weir knows; leave the setting empty to use SQLite in the data directory", scheme)
-	case o.URL != "":
-		return nil, errors.New("the database setting is not a URL: leave it empty to use SQLite in the data directory")
+		return nil, fmt.Errorf("database URL with the scheme %q: not a database that weir knows; give a postgres:// URL, or leave the setting empty to use SQLite in the data directory", scheme)
+	case !o.URL.IsZero():
+		return nil, errors.New("the database setting is not a URL: give a postgres:// URL, or leave it empty to use SQLite in the data directory")
 	case o.Path == "":
 		return nil, errors.New("no path for the database is given")
 	}
@@ -135,20 +178,28 @@ func (s *Store) acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// write runs fn in a transaction on one of the writing pools. Doing names the
-// operation in errors.
+// write runs fn in a transaction on one of the writing pools, and once more
+// when it lost against another transaction. Doing names the operation in
+// errors.
 func (s *Store) write(ctx context.Context, db *sql.DB, doing string, fn func(tx *sql.Tx) error) error {
+	begin := func(ctx context.Context) (*sql.Tx, error) { return db.BeginTx(ctx, nil) }
+	if s.engine.manyWriters {
+		return s.repeat(ctx, func() error { return transact(ctx, begin, doing, fn) })
+	}
 	release, err := s.acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	defer release()
-	begin := func(ctx context.Context) (*sql.Tx, error) { return db.BeginTx(ctx, nil) }
 	return transact(ctx, begin, doing, fn)
 }
 
-// writeFast is write on the connection of fast, which the applier holds.
+// writeFast is write on the pool of fast, whose connection the applier holds
+// where there is one.
 func (s *Store) writeFast(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
+	if s.engine.manyWriters {
+		return s.write(ctx, s.fast, doing, fn)
+	}
 	release, err := s.acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
@@ -159,6 +210,40 @@ func (s *Store) writeFast(ctx context.Context, doing string, fn func(tx *sql.Tx)
 		return errors.Join(err, b.close())
 	}
 	return nil
+}
+
+// repeat runs a transaction until it has not lost against another one.
+func (s *Store) repeat(ctx context.Context, run func() error) error {
+	pause := retryPause
+	for try := 1; ; try++ {
+		err := run()
+		if err == nil || s.engine.again == nil || !s.engine.again(err) || try == maxRetries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, context.Cause(ctx))
+		case <-time.After(pause + rand.N(pause)):
+		}
+		pause *= 2
+	}
+}
+
+// inTurn makes transactions that call it commit one after the other.
+func (s *Store) inTurn(ctx context.Context, tx *sql.Tx) error {
+	if s.engine.inTurn == nil {
+		return nil
+	}
+	if err := s.engine.inTurn(ctx, tx); err != nil {
+		return fmt.Errorf("wait for other writers: %w", err)
+	}
+	return nil
+}
+
+// moment begins a transaction that sees the database as of one moment and
+// changes nothing.
+func (s *Store) moment(ctx context.Context) (*sql.Tx, error) {
+	return s.read.BeginTx(ctx, s.engine.snapshot)
 }
 
 // transact runs fn in a transaction, for whoever may write.

@@ -9,22 +9,81 @@ import (
 
 	"go.uber.org/goleak"
 
+	"weir/internal/llm"
 	"weir/internal/store"
+	"weir/internal/store/pgtest"
 	"weir/internal/store/storetest"
 )
 
-// TestMain is also the main of the process that TestKilled kills.
+// postgres is the server of the tests in this package.
+var postgres pgtest.Shared
+
+// TestMain is also the main of the processes that tests kill.
 func TestMain(m *testing.M) {
-	if path := os.Getenv("WEIR_TEST_APPLY"); path != "" {
-		fmt.Fprintln(os.Stderr, applyForever(context.Background(), path, os.Getenv("WEIR_TEST_JOURNAL")))
+	url := llm.NewSecret(os.Getenv("WEIR_TEST_URL"))
+	if path := os.Getenv("WEIR_TEST_MOVE"); path != "" {
+		fmt.Fprintln(os.Stderr, moveSlowly(context.Background(), store.Options{Path: path}, store.Options{URL: url}))
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m)
+	if journal := os.Getenv("WEIR_TEST_JOURNAL"); journal != "" {
+		o := store.Options{Path: os.Getenv("WEIR_TEST_APPLY"), URL: url}
+		fmt.Fprintln(os.Stderr, applyForever(context.Background(), o, journal))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(tests{m})
 }
 
-func TestSQLite(t *testing.T) {
+// tests end the server behind them.
+type tests struct{ *testing.M }
+
+// Run runs the tests.
+func (t tests) Run() int {
+	code := t.M.Run()
+	if err := postgres.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
+}
+
+// engines are the databases that a store can be on. Each call of one gives an
+// empty one, which is gone after the test.
+func engines() map[string]func(testing.TB) store.Options {
+	return map[string]func(testing.TB) store.Options{
+		"SQLite": func(t testing.TB) store.Options {
+			return store.Options{Path: filepath.Join(t.TempDir(), "data", "weir.db")}
+		},
+		"PostgreSQL": func(t testing.TB) store.Options {
+			return store.Options{URL: llm.NewSecret(postgres.Database(t))}
+		},
+	}
+}
+
+// engineOf are the options' engine.
+func engineOf(o store.Options) func(testing.TB) store.Options {
+	if o.URL.IsZero() {
+		return engines()["SQLite"]
+	}
+	return engines()["PostgreSQL"]
+}
+
+// everywhere runs a test on each engine, with an empty database.
+func everywhere(t *testing.T, test func(t *testing.T, o store.Options)) {
+	t.Helper()
+	for name, backend := range engines() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, backend(t))
+		})
+	}
+}
+
+func TestConformance(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) store.Options {
-		return store.Options{Path: filepath.Join(t.TempDir(), "data", "weir.db")}
-	})
+	for name, backend := range engines() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, func(t *testing.T) store.Options { return backend(t) })
+		})
+	}
 }

@@ -23,12 +23,12 @@ func (s *Store) Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, 
 	if err != nil {
 		return ledger.UsesPage{}, fmt.Errorf("read uses: %w", err)
 	}
-	tx, err := s.read.BeginTx(ctx, nil)
+	tx, err := s.moment(ctx)
 	if err != nil {
 		return ledger.UsesPage{}, fmt.Errorf("read uses: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // nothing was written
-	page, err := f.page(ctx, tx, q.Limit, q.Offset)
+	page, err := f.page(ctx, tx, s.engine, q.Limit, q.Offset)
 	if err != nil {
 		return page, fmt.Errorf("read uses: %w", err)
 	}
@@ -84,8 +84,8 @@ type usesDay struct {
 }
 
 // page first adds up each day, and then reads the days that the page is of.
-func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, limit, offset int) (page ledger.UsesPage, err error) {
-	days, err := f.days(ctx, tx)
+func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, e *engine, limit, offset int) (page ledger.UsesPage, err error) {
+	days, err := f.days(ctx, tx, e)
 	if err != nil {
 		return page, err
 	}
@@ -110,13 +110,30 @@ func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, limit, offset int) (p
 	return page, err
 }
 
-// days adds up each day by itself: the rows of one lie in the order in which
-// they are grouped, those of many would have to be sorted.
-func (f *usesFilter) days(ctx context.Context, tx *sql.Tx) ([]usesDay, error) {
+// days adds up each day that has rows.
+func (f *usesFilter) days(ctx context.Context, tx *sql.Tx, e *engine) ([]usesDay, error) {
 	days, err := daysOf(ctx, tx, "rollup_day", "period", f.from, f.to)
 	if err != nil {
 		return nil, err
 	}
+	if e.daysAtOnce == 0 {
+		return f.eachDay(ctx, tx, days)
+	}
+	var list []usesDay
+	for some := range slices.Chunk(days, e.daysAtOnce) {
+		part, err := f.manyDays(ctx, tx, some)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, part...)
+	}
+	return list, nil
+}
+
+// eachDay adds up each day by itself: the rows of one lie in the order in
+// which they are grouped, those of many would have to be sorted. It is for an
+// engine that is in this process: elsewhere each query takes a way there.
+func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]usesDay, error) {
 	where, args := f.where()
 	stmt, err := tx.PrepareContext(ctx, "SELECT count(*), coalesce(sum(tokens), 0), coalesce(sum(requests), 0), coalesce(sum(cost), 0) FROM"+
 		" (SELECT sum(r.tokens) AS tokens, sum(r.requests) AS requests, sum(r.cost) AS cost"+
@@ -138,6 +155,23 @@ func (f *usesFilter) days(ctx context.Context, tx *sql.Tx) ([]usesDay, error) {
 		}
 	}
 	return list, nil
+}
+
+// manyDays adds up days with one query.
+func (f *usesFilter) manyDays(ctx context.Context, tx *sql.Tx, days []int64) ([]usesDay, error) {
+	where, args := f.where()
+	named := make([]any, 0, len(days)+len(args))
+	for _, day := range days {
+		named = append(named, day)
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT period, count(*), sum(tokens), sum(requests), sum(cost) FROM"+
+		" (SELECT r.period AS period, sum(r.tokens) AS tokens, sum(r.requests) AS requests, sum(r.cost) AS cost"+
+		" FROM rollup_day r WHERE r.period IN (?"+strings.Repeat(", ?", len(days)-1)+") AND "+where+
+		" GROUP BY r.period, r.model) AS entries GROUP BY period ORDER BY period DESC", append(named, args...)...)
+	return collect(rows, err, func(row scanner) (d usesDay, err error) {
+		err = row.Scan(&d.day, &d.entries, &d.total.Tokens, &d.total.Requests, &d.total.Cost)
+		return d, err
+	})
 }
 
 // entries reads the entries of those days. They are named one by one, because

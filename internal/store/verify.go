@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,7 +24,7 @@ const (
 // as of one moment. It tells progress, in rows, every thousand rows; progress
 // may be nil. At most the first thousand differences are listed.
 func (s *Store) Verify(ctx context.Context, progress func(done, total int64)) (ledger.Verification, error) {
-	tx, err := s.read.BeginTx(ctx, nil)
+	tx, err := s.moment(ctx)
 	if err != nil {
 		return ledger.Verification{}, fmt.Errorf("verify: %w", err)
 	}
@@ -52,6 +51,9 @@ type verifier struct {
 }
 
 func (v *verifier) run(ctx context.Context) error {
+	if err := v.book.load(ctx, v.tx); err != nil {
+		return err
+	}
 	if err := v.estimate(ctx); err != nil {
 		return err
 	}
@@ -155,29 +157,31 @@ func (v *verifier) rows(ctx context.Context, day int64) (buckets, error) {
 		}
 		v.result.Unknown += number(e.Provenance == ledger.Unknown)
 		hours.addEntry(e)
-		return v.cost(ctx, e)
+		v.cost(e)
+		return nil
 	})
 	return hours, err
 }
 
 // cost compares what a row says that it cost with what its price says.
-func (v *verifier) cost(ctx context.Context, e *ledger.Entry) error {
-	err := v.book.fill(ctx, v.tx, &e.Price)
-	if err != nil && !errors.Is(err, errNoPrice) {
-		return err
+func (v *verifier) cost(e *ledger.Entry) {
+	want, what := llm.Money(0), "cost of attempt "+e.ID.String()
+	price, missing := &e.Price, false
+	if e.Price.Known() {
+		price, missing = v.book[e.Price.Version], v.book[e.Price.Version] == nil
 	}
-	want, what := e.Price.Cost(&e.Usage), "cost of attempt "+e.ID.String()
+	if missing {
+		what += ", whose price " + e.Price.Version + " is missing"
+	} else {
+		want = price.Cost(&e.Usage)
+	}
 	if e.Provenance == ledger.Unknown {
 		want = e.Hold
 	}
-	if err != nil {
-		what = "cost of attempt " + e.ID.String() + ", whose price " + e.Price.Version + " is missing"
-	}
-	if err != nil || want != e.Cost {
+	if missing || want != e.Cost {
 		b := bucketOf(&e.Attempt)
 		v.differ("row", &b, what, int64(want), int64(e.Cost))
 	}
-	return nil
 }
 
 // balances compares what the balances of a day say with what its rows say.

@@ -40,6 +40,13 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Responses", testResponses},
 		{"ResponseItems", testResponseItems},
 		{"ResponsesExpire", testResponsesExpire},
+		{"Balances", testBalances},
+		{"Credit", testCredit},
+		{"Lease", testLease},
+		{"Leases", testLeases},
+		{"Nodes", testNodes},
+		{"Wanted", testWanted},
+		{"Thresholds", testThresholds},
 		{"Writers", testWriters},
 		{"Cancelled", testCancelled},
 	}

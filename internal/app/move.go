@@ -1,0 +1,44 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"weir/internal/config"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/store"
+)
+
+// MoveOptions say where an installation is moved to.
+type MoveOptions struct {
+	To       llm.Secret // a postgres:// URL
+	Progress func(done, total int64)
+	Log      *slog.Logger
+}
+
+// Move copies an installation's SQLite database to PostgreSQL and returns how
+// many rows it has, and how many of them an interrupted move had brought. The
+// journal stays where it is and goes on. No gateway may run meanwhile.
+func Move(ctx context.Context, cfg config.Config, o MoveOptions) (rows, kept int64, err error) {
+	if !cfg.Database.IsZero() {
+		return 0, 0, errors.New("`database` is set, so this installation is not on SQLite: there is nothing to move")
+	}
+	d := Data{cfg: cfg}
+	from := storeOptions(&cfg, o.Log)
+	unlock, err := ledger.Lock(d.journalDir())
+	if err != nil {
+		return 0, 0, fmt.Errorf("a move needs the journal for itself: %w", err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	id, _, err := ledger.Identity(d.journalDir())
+	if err != nil {
+		return 0, 0, err
+	}
+	m, err := store.Move(ctx, store.MoveOptions{
+		From: from, To: store.Options{URL: o.To, Log: o.Log}, ID: id.String(), Progress: o.Progress,
+	})
+	return m.Rows, m.Kept, err
+}

@@ -1,0 +1,331 @@
+package store_test
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/store"
+)
+
+func open(t *testing.T, o store.Options) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), o)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// tamper runs SQL behind the store's back.
+func tamper(t *testing.T, o store.Options, statement string) {
+	t.Helper()
+	db := behind(t, o)
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// behind opens the database without the store. The drivers are the store's.
+func behind(t testing.TB, o store.Options) *sql.DB {
+	t.Helper()
+	driver, name := "sqlite", o.Path
+	if !o.URL.IsZero() {
+		driver, name = "pgx", o.URL.Reveal()
+	}
+	db, err := sql.Open(driver, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func settled(at time.Time, n int) ledger.Entry {
+	return ledger.Entry{
+		Attempt: ledger.Attempt{
+			ID:      ledger.AttemptID{Request: uuid.NewSHA1(uuid.Nil, fmt.Append(nil, n)), N: 1},
+			Account: "a", Key: "k", Requested: "p/m", Provider: "p", Model: "m", Opened: at, Arrived: at,
+			Price: llm.Price{Version: "v1"},
+		},
+		Settlement: ledger.Settlement{
+			Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Counts: true,
+			Usage: llm.Usage{llm.Input: 10, llm.Output: 2}, Cost: 3,
+		},
+	}
+}
+
+func batchOf(journal uuid.UUID, from ledger.Position, list ...ledger.Entry) *ledger.Batch {
+	return &ledger.Batch{
+		Journal: journal, From: from, To: from + 1, Settled: list,
+		Prices: []ledger.PriceRecord{{Version: "v1", Rates: llm.Rates{llm.Input: 200, llm.Output: 500}}},
+	}
+}
+
+func TestMigrations(t *testing.T) {
+	t.Parallel()
+	everywhere(t, testMigrations)
+}
+
+func testMigrations(t *testing.T, o store.Options) {
+	absent := store.Options{Path: filepath.Join(t.TempDir(), "weir.db")}
+	if !o.URL.IsZero() {
+		absent = store.Options{URL: llm.NewSecret(strings.Replace(o.URL.Reveal(), "weir_test_", "absent_", 1))}
+	}
+	if _, err := store.CheckMigrations(t.Context(), absent); err == nil {
+		t.Error("check where there is no database: got no error, want one")
+	}
+	if err := os.MkdirAll(filepath.Dir(o.Path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tamper(t, o, "SELECT 1") // it makes SQLite's file
+	status, err := store.CheckMigrations(t.Context(), o)
+	if err != nil || !status.Pending() || status.Current != 0 {
+		t.Errorf("check an empty database: got %+v, %v; want all pending", status, err)
+	}
+	s := open(t, o)
+	if status, err = s.MigrationStatus(t.Context()); err != nil || status.Pending() || status.Current != status.Target || status.Target == 0 {
+		t.Errorf("status once open: got %+v, %v; want nothing pending", status, err)
+	}
+	tamper(t, o, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)")
+	if _, err := store.Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "newer weir") {
+		t.Errorf("open a newer database: got %v, want an error that says so", err)
+	}
+}
+
+// TestOpenAtOnce has many processes start on an empty database.
+func TestOpenAtOnce(t *testing.T) {
+	t.Parallel()
+	everywhere(t, testOpenAtOnce)
+}
+
+func testOpenAtOnce(t *testing.T, o store.Options) {
+	var all sync.WaitGroup
+	for i := range 12 {
+		all.Go(func() {
+			s, err := store.Open(t.Context(), o)
+			if err != nil {
+				t.Errorf("open %d: %v", i, err)
+				return
+			}
+			a := account.Account{ID: fmt.Sprint(i), Name: fmt.Sprint(i)}
+			if err := s.CreateAccount(t.Context(), a); err != nil {
+				t.Errorf("create %d: %v", i, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Errorf("close %d: %v", i, err)
+			}
+		})
+	}
+	all.Wait()
+	if list, err := open(t, o).Accounts(t.Context(), ""); len(list) != 12 || err != nil {
+		t.Errorf("got %d accounts, %v; want 12", len(list), err)
+	}
+}
+
+// TestVerifyFinds changes one thing behind the store's back, each time.
+func TestVerifyFinds(t *testing.T) {
+	t.Parallel()
+	everywhere(t, testVerifyFinds)
+}
+
+func testVerifyFinds(t *testing.T, o store.Options) {
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for _, test := range []struct{ name, statement, want string }{
+		{"a day's cost", "UPDATE rollup_day SET cost = cost + 1", "day cost"},
+		{"an hour's tokens", "UPDATE rollup_hour SET tokens = 0", "hour tokens"},
+		{"an hour of a day with a checkpoint", "UPDATE rollup_hour SET attempts = 9 WHERE period = 2026110112", "hour attempts"},
+		{"a class", "UPDATE rollup_day SET use_output = use_output - 1, use_reasoning = 1", "day use_reasoning"},
+		{"a rollup that is gone", "DELETE FROM rollup_day", "day requests"},
+		{"a rollup of nothing", "INSERT INTO rollup_day (period, account, model, key, provider, requests) VALUES (20260101, 'a', 'p/m', 'k', 'p', 1)", "day requests"},
+		{"a rollup of another key", "UPDATE rollup_day SET key = 'l'", "day requests"},
+		{"a row's cost", "UPDATE attempts SET cost = cost + 1", "row cost of attempt"},
+		{"a row's usage", `UPDATE attempts SET settlement = replace(settlement, '"usage":{', '"usage":{"search":9,')`, "hour use_search"},
+		{"a row that is gone", "DELETE FROM attempts", "day requests"},
+		{"a row that is open again", "UPDATE attempts SET outcome = 'open'", "day requests"},
+		{"a row on another day", "UPDATE attempts SET opened = opened - 86400000000", "hour requests"},
+		{"a price", `UPDATE prices SET rates = '{"input":300,"output":500}'`, "row cost of attempt"},
+		{"a price that is gone", "DELETE FROM prices", "is missing"},
+		{"a checkpoint", "UPDATE checkpoints SET requests = 9", "day requests"},
+		{"a correction", "DELETE FROM corrections", "day unknown"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			o := engineOf(o)(t)
+			s := open(t, o)
+			lost := settled(at, 2)
+			lost.Outcome, lost.Provenance, lost.Hold = ledger.OutcomeUnknown, ledger.Unknown, lost.Cost
+			old := settled(at.AddDate(0, 0, -20), 3)
+			if err := s.Apply(t.Context(), batchOf(uuid.New(), 0, settled(at, 1), lost, old)); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Resolve(t.Context(), lost.ID, 0, true, "me"); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := s.Retain(t.Context(), at); n != 1 || err != nil {
+				t.Fatalf("retain: got %d, %v; want 1", n, err)
+			}
+			if v, err := s.Verify(t.Context(), nil); err != nil || len(v.Differences) > 0 {
+				t.Fatalf("before: got %+v, %v; want no difference", v.Differences, err)
+			}
+			tamper(t, o, test.statement)
+			v, err := s.Verify(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var found []string
+			for _, d := range v.Differences {
+				found = append(found, d.Rollup+" "+d.What)
+			}
+			if !strings.Contains(strings.Join(found, "\n"), test.want) {
+				t.Errorf("after %s: got %q, want %q among them", test.statement, found, test.want)
+			}
+		})
+	}
+}
+
+// TestKilled kills a process that applies batches, over and over: what it
+// said was applied is there, and the rollups fit the rows.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	everywhere(t, testKilled)
+}
+
+func testKilled(t *testing.T, o store.Options) {
+	journal := uuid.New()
+	for round := range 4 {
+		told := applyUntilKilled(t, o, journal, 5+3*round)
+		s, err := store.Open(t.Context(), o)
+		if err != nil {
+			t.Fatalf("open after the kill: %v", err)
+		}
+		pos, err := s.Position(t.Context(), journal)
+		if err != nil || pos < told {
+			t.Errorf("position: got %d, %v; want at least %d", pos, err, told)
+		}
+		v, err := s.Verify(t.Context(), nil)
+		if err != nil || len(v.Differences) > 0 || v.Rows != int64(pos)*killedRows {
+			t.Errorf("verify: got %d rows, %+v, %v; want %d and no difference", v.Rows, v.Differences, err, int64(pos)*killedRows)
+		}
+		s.Close()
+	}
+}
+
+const killedRows = 200 // of a batch
+
+func applyUntilKilled(t *testing.T, o store.Options, journal uuid.UUID, batches int) (told ledger.Position) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), "WEIR_TEST_APPLY="+o.Path, "WEIR_TEST_URL="+o.URL.Reveal(), "WEIR_TEST_JOURNAL="+journal.String())
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for n := 0; n < batches && lines.Scan(); n++ {
+		if _, err := fmt.Sscanf(lines.Text(), "applied %d", &told); err != nil {
+			t.Fatalf("the child said %q", lines.Text())
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it says that it was killed
+	if told == 0 {
+		t.Fatal("the child applied nothing")
+	}
+	return told
+}
+
+// applyForever is the process that TestKilled kills.
+func applyForever(ctx context.Context, o store.Options, journal string) error {
+	s, err := store.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	id := uuid.MustParse(journal)
+	pos, err := s.Position(ctx, id)
+	if err != nil {
+		return err
+	}
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for ; ; pos++ {
+		var list []ledger.Entry
+		for i := range killedRows {
+			list = append(list, settled(at, int(pos)*killedRows+i))
+		}
+		if err := s.Apply(ctx, batchOf(id, pos, list...)); err != nil {
+			return err
+		}
+		fmt.Printf("applied %d\n", pos+1)
+	}
+}
+
+// TestTwoNodes revokes, suspends and creates in one process, and asks another.
+func TestTwoNodes(t *testing.T) {
+	t.Parallel()
+	everywhere(t, testTwoNodes)
+}
+
+func testTwoNodes(t *testing.T, o store.Options) {
+	quiet := slog.New(slog.DiscardHandler)
+	cli, node := account.NewService(open(t, o), time.Now, quiet), account.NewService(open(t, o), time.Now, quiet)
+	ctx, stop := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() { node.Watch(ctx) })
+	defer watching.Wait()
+	defer stop()
+
+	// within waits until what the node says of a token is what is wanted.
+	within := func(token, want, when string) {
+		t.Helper()
+		got, limit := "", time.Now().Add(time.Second)
+		for got != want {
+			if time.Now().After(limit) {
+				t.Fatalf("a second after %s: got %q, want %q", when, got, want)
+			}
+			p, err := node.Authenticate(ctx, token)
+			if err == nil {
+				err = p.May(account.Chat)
+			}
+			if got = "ok"; err != nil {
+				got = string(llm.AsError(err).Code)
+			}
+		}
+	}
+	do := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(cli.CreateAccount(ctx, "acme"))
+	k, token, err := cli.CreateKey(ctx, account.KeyOptions{Account: "acme", Label: "test"})
+	do(nil, err)
+	within(token.Reveal(), "ok", "the key was made")
+	do(cli.Suspend(ctx, "acme"))
+	within(token.Reveal(), "FORBIDDEN", "the account was suspended")
+	do(cli.Resume(ctx, "acme"))
+	within(token.Reveal(), "ok", "the account was resumed")
+	do(cli.RevokeKey(ctx, k.ID))
+	within(token.Reveal(), "AUTHENTICATION_ERROR", "the key was revoked")
+}

@@ -1,0 +1,230 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// moveRows and moveBytes bound one transaction of a move.
+	moveRows  = 5000
+	moveBytes = 8 << 20
+	// moveTable holds how far a move is, in the database that it fills. Nobody
+	// else opens a database that has it.
+	moveTable = "moving"
+)
+
+// MoveOptions say what is moved where.
+type MoveOptions struct {
+	From Options // of SQLite
+	To   Options // of PostgreSQL
+	// ID tells this installation from others: a move that was interrupted is
+	// taken up again by the same one alone.
+	ID string
+	// Progress is told how many rows of all are there; nil for nobody.
+	Progress func(done, total int64)
+}
+
+// Moved is what a move did.
+type Moved struct {
+	Tables int
+	Rows   int64
+	Kept   int64 // of Rows, how many an earlier, interrupted move had brought
+}
+
+// Why a database cannot be moved into.
+var (
+	ErrNotEmpty   = errors.New("the database that is to be filled has data of its own: give an empty one")
+	ErrMoving     = errors.New("another weir move fills that database right now")
+	errMoveTarget = errors.New("an installation can be moved to PostgreSQL alone: give a postgres:// URL")
+)
+
+// Move copies an installation from SQLite to PostgreSQL, and compares what is
+// there at the end. Nobody else can write to the SQLite database meanwhile; it
+// stays as it is. A move that was interrupted, by a kill too, goes on where it
+// was; when the installation was used in between, it begins again. The error
+// is ErrNotEmpty or ErrMoving when the other database is not free.
+func Move(ctx context.Context, o MoveOptions) (m Moved, err error) {
+	if o.To.URL.IsZero() {
+		return m, errMoveTarget
+	}
+	target, err := o.To.engine()
+	if err != nil {
+		return m, err
+	}
+	if err := o.From.exists(); err != nil {
+		return m, err
+	}
+	source, err := Open(ctx, o.From)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	mv := &mover{options: o, log: source.log}
+	if err := mv.run(ctx, source, target); err != nil {
+		return mv.moved, fmt.Errorf("move to PostgreSQL: %w", err)
+	}
+	return mv.moved, nil
+}
+
+func (o *Options) exists() error {
+	e, err := o.engine()
+	if err != nil {
+		return err
+	}
+	if err := e.exists(); err != nil {
+		return fmt.Errorf("there is nothing to move: %w", err)
+	}
+	return nil
+}
+
+// table is a table of the source.
+type table struct {
+	name    string
+	columns []string
+	types   []string // INTEGER, TEXT, BLOB
+	key     []string // columns of the primary key
+	rows    int64
+}
+
+// readTables lists the tables in the order in which they were made: one that
+// refers to another comes after it.
+func readTables(ctx context.Context, tx *sql.Tx) ([]table, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'table'"+
+		" AND name NOT LIKE 'sqlite~_%' ESCAPE '~' AND name <> 'goose_db_version' ORDER BY rowid")
+	tables, err := collect(rows, err, func(row scanner) (t table, err error) {
+		return t, row.Scan(&t.name)
+	})
+	for i := range tables {
+		if err == nil {
+			err = tables[i].read(ctx, tx)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the tables: %w", err)
+	}
+	return tables, nil
+}
+
+func (t *table) read(ctx context.Context, tx *sql.Tx) error {
+	rows, err := tx.QueryContext(ctx, "SELECT name, type, pk FROM pragma_table_info(?) ORDER BY cid", t.name)
+	type column struct {
+		name, kind string
+		key        int
+	}
+	keys := map[int]string{}
+	err = each(rows, err, func(row scanner) (c column, err error) {
+		return c, row.Scan(&c.name, &c.kind, &c.key)
+	}, func(c *column) error {
+		t.columns, t.types = append(t.columns, c.name), append(t.types, c.kind)
+		keys[c.key] = c.name
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := 1; keys[i] != ""; i++ {
+		t.key = append(t.key, keys[i])
+	}
+	return tx.QueryRowContext(ctx, "SELECT count(*) FROM "+t.name).Scan(&t.rows)
+}
+
+// after selects the rows behind a place, which is values of the primary key.
+func (t *table) after(ctx context.Context, tx *sql.Tx, place []any) (*sql.Rows, error) {
+	key, where := strings.Join(t.key, ", "), ""
+	if len(place) > 0 {
+		where = " WHERE (" + key + ") > (?" + strings.Repeat(", ?", len(place)-1) + ")"
+	}
+	query := "SELECT " + strings.Join(t.columns, ", ") + " FROM " + t.name + where + " ORDER BY " + key + " LIMIT ?"
+	return tx.QueryContext(ctx, query, append(place, moveRows)...)
+}
+
+// portion is some rows of a table, as pgx takes them for COPY.
+type portion struct {
+	table *table
+	rows  *sql.Rows
+
+	values []any
+	count  int64
+	bytes  int
+	err    error
+}
+
+var _ pgx.CopyFromSource = (*portion)(nil)
+
+// Next reads a row.
+func (p *portion) Next() bool {
+	if p.err != nil || p.bytes > moveBytes || !p.rows.Next() {
+		return false
+	}
+	values := make([]any, len(p.table.columns))
+	dest := make([]any, len(values))
+	for i := range values {
+		dest[i] = &values[i]
+	}
+	if p.err = p.rows.Scan(dest...); p.err != nil {
+		return false
+	}
+	for _, v := range values {
+		switch v := v.(type) {
+		case string:
+			p.bytes += len(v)
+		case []byte:
+			p.bytes += len(v)
+		}
+	}
+	p.values = values
+	p.count++
+	return true
+}
+
+// Values is the row that Next has read.
+func (p *portion) Values() ([]any, error) { return p.values, nil }
+
+// Err is why Next gave no more.
+func (p *portion) Err() error { return errors.Join(p.err, p.rows.Err()) }
+
+// place is the primary key of the last row that was read, as it is kept.
+func (p *portion) place() (string, error) {
+	key := make([]any, 0, len(p.table.key))
+	for _, name := range p.table.key {
+		for i, column := range p.table.columns {
+			if column == name {
+				key = append(key, p.values[i])
+			}
+		}
+	}
+	b, err := json.Marshal(key)
+	return string(b), err
+}
+
+// parsePlace reads what place wrote: whole numbers and texts.
+func parsePlace(text string) ([]any, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var list []any
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&list); err != nil {
+		return nil, fmt.Errorf("the place %q in a table: %w", text, err)
+	}
+	for i, v := range list {
+		number, ok := v.(json.Number)
+		if !ok {
+			continue
+		}
+		n, err := number.Int64()
+		if err != nil {
+			return nil, fmt.Errorf("the place %q in a table: %w", text, err)
+		}
+		list[i] = n
+	}
+	return list, nil
+}

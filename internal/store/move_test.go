@@ -1,0 +1,272 @@
+package store_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/conversation"
+	"weir/internal/ledger"
+	"weir/internal/store"
+)
+
+// movable is an installation with something in most tables, and how many
+// attempts it has.
+func movable(t *testing.T, o store.Options, attempts int) (journal uuid.UUID) {
+	t.Helper()
+	s, err := store.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	journal = uuid.New()
+	var list []ledger.Entry
+	for i := range attempts {
+		e := settled(at.AddDate(0, 0, -(i%3)), i)
+		e.Model = []string{"m", "é", "Z", "a/b"}[i%4]
+		list = append(list, e)
+	}
+	lost := settled(at, attempts)
+	lost.Outcome, lost.Provenance, lost.Hold = ledger.OutcomeUnknown, ledger.Unknown, lost.Cost
+	b := batchOf(journal, 0, append(list, lost)...)
+	open := settled(at, attempts+1)
+	b.Opened = []ledger.Attempt{open.Attempt}
+	a := account.Account{ID: "acc_a", Name: "a", Created: at}
+	k := account.Key{ID: "key_1", AccountID: a.ID, Label: "über", Created: at, Expires: new(at.AddDate(9, 0, 0))}
+	for what, err := range map[string]error{
+		"apply":   s.Apply(t.Context(), b),
+		"resolve": s.Resolve(t.Context(), lost.ID, 7, false, "me"),
+		"account": s.CreateAccount(t.Context(), a),
+		"key":     s.CreateKey(t.Context(), k, account.Hash{1}),
+		"keep": s.KeepResponse(t.Context(), &conversation.Record{
+			Scope: k.ID, ID: "r", Items: []string{"x"}, Created: at, Expires: at.AddDate(9, 0, 0), Sealed: []byte{0, 255, 7},
+		}),
+	} {
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	return journal
+}
+
+// told is what a database says of an installation.
+type told struct {
+	Accounts []account.Account
+	Keys     []account.Key
+	Uses     ledger.UsesPage
+	Export   []ledger.Entry
+	Open     []ledger.Attempt
+	Position ledger.Position
+	Changes  account.Changes
+	Response string
+	Verified ledger.Verification
+}
+
+func ask(t *testing.T, o store.Options, journal uuid.UUID) (w told) {
+	t.Helper()
+	s := open(t, o)
+	check := func(err error) {
+		if err != nil {
+			t.Helper()
+			t.Fatal(err)
+		}
+	}
+	var err error
+	ctx := t.Context()
+	w.Accounts, err = s.Accounts(ctx, "")
+	check(err)
+	w.Keys, err = s.Keys(ctx, "acc_a")
+	check(err)
+	w.Uses, err = s.Uses(ctx, ledger.UsesQuery{Account: "a", Limit: 1000})
+	check(err)
+	check(s.Export(ctx, store.ExportQuery{}, func(e *ledger.Entry) error {
+		w.Export = append(w.Export, *e)
+		return nil
+	}))
+	w.Open, err = s.OpenAttempts(ctx, journal)
+	check(err)
+	w.Position, err = s.Position(ctx, journal)
+	check(err)
+	w.Changes, err = s.Changes(ctx, 0)
+	check(err)
+	sealed, err := s.Response(ctx, "r")
+	check(err)
+	w.Response = fmt.Sprint(sealed)
+	w.Verified, err = s.Verify(ctx, nil)
+	check(err)
+	return w
+}
+
+func TestMove(t *testing.T) {
+	t.Parallel()
+	from, to := engines()["SQLite"](t), engines()["PostgreSQL"](t)
+	journal := movable(t, from, 12_000)
+	last := int64(0)
+	moved, err := store.Move(t.Context(), store.MoveOptions{From: from, To: to, ID: "i", Progress: func(done, total int64) {
+		if done <= last || done > total {
+			t.Errorf("progress: got %d of %d after %d", done, total, last)
+		}
+		last = done
+	}})
+	if err != nil || moved.Rows != last || moved.Kept != 0 {
+		t.Fatalf("move: got %+v, %v; the progress ended at %d", moved, err, last)
+	}
+	want, got := ask(t, from, journal), ask(t, to, journal)
+	if diff := cmp.Diff(got, want); diff != "" || len(got.Verified.Differences) > 0 || got.Verified.Rows != 12_002 {
+		t.Errorf("what was moved differs, or does not add up: %+v (-got +want)\n%s", got.Verified, diff)
+	}
+	// It goes on: numbers that the database gives are not those that it has.
+	s := open(t, to)
+	if err := s.Apply(t.Context(), batchOf(uuid.New(), 0, settled(time.Now(), -1))); err != nil {
+		t.Errorf("a new journal: %v", err)
+	}
+	if err := s.Apply(t.Context(), batchOf(journal, want.Position, settled(time.Now(), -2))); err != nil {
+		t.Errorf("the old journal: %v", err)
+	}
+	if _, err := s.RevokeKey(t.Context(), "key_1", time.Now()); err != nil {
+		t.Errorf("revoke: %v", err)
+	}
+	if c, err := s.Changes(t.Context(), want.Changes.Last); err != nil || c.Lost || len(c.List) != 1 {
+		t.Errorf("the feed after the move: got %+v, %v; want one change more", c, err)
+	}
+	if _, err := store.Move(t.Context(), store.MoveOptions{From: from, To: to, ID: "i"}); !errors.Is(err, store.ErrNotEmpty) {
+		t.Errorf("move again: got %v, want ErrNotEmpty", err)
+	}
+}
+
+// TestMoveIsTakenUp kills the process that moves, over and over.
+func TestMoveIsTakenUp(t *testing.T) {
+	t.Parallel()
+	from, to := engines()["SQLite"](t), engines()["PostgreSQL"](t)
+	journal := movable(t, from, 40_000)
+	for kill := range 3 {
+		moveUntilKilled(t, from, to, 2+kill)
+		if _, err := store.Open(t.Context(), to); err == nil || !strings.Contains(err.Error(), "weir move") {
+			t.Errorf("open what is half moved: got %v, want an error that says what to do", err)
+		}
+		stranger := filepath.Join(t.TempDir(), "weir.db")
+		open(t, store.Options{Path: stranger})
+		_, err := store.Move(t.Context(), store.MoveOptions{From: store.Options{Path: stranger}, To: to, ID: "another"})
+		if !errors.Is(err, store.ErrNotEmpty) {
+			t.Errorf("another installation: got %v, want ErrNotEmpty", err)
+		}
+	}
+	var moved store.Moved
+	until := time.Now().Add(20 * time.Second) // the dead process's connection may live a moment longer
+	for {
+		var err error
+		moved, err = store.Move(t.Context(), store.MoveOptions{From: from, To: to, ID: "i"})
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, store.ErrMoving) || time.Now().After(until) {
+			t.Fatalf("the last move: %v", err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if moved.Kept == 0 || moved.Kept >= moved.Rows {
+		t.Errorf("got %+v, want some rows kept from the moves that were killed", moved)
+	}
+	if diff := cmp.Diff(ask(t, to, journal), ask(t, from, journal)); diff != "" {
+		t.Errorf("what was moved differs (-got +want)\n%s", diff)
+	}
+}
+
+// TestMoveBeginsAgain uses the installation after a move was interrupted.
+func TestMoveBeginsAgain(t *testing.T) {
+	t.Parallel()
+	from, to := engines()["SQLite"](t), engines()["PostgreSQL"](t)
+	journal := movable(t, from, 9_000)
+	ctx, stop := context.WithCancel(t.Context())
+	_, err := store.Move(ctx, store.MoveOptions{From: from, To: to, ID: "i", Progress: func(int64, int64) { stop() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("an interrupted move: got %v, want Canceled", err)
+	}
+	s := open(t, from)
+	if err := s.Apply(t.Context(), batchOf(journal, 1, settled(time.Now(), -1))); err != nil {
+		t.Fatal(err)
+	}
+	moved, err := store.Move(t.Context(), store.MoveOptions{From: from, To: to, ID: "i"})
+	if err != nil || moved.Kept != 0 {
+		t.Fatalf("move: got %+v, %v; want nothing kept", moved, err)
+	}
+	if diff := cmp.Diff(ask(t, to, journal), ask(t, from, journal)); diff != "" {
+		t.Errorf("what was moved differs (-got +want)\n%s", diff)
+	}
+}
+
+// TestMoveComparesAndHolds changes the copy behind the mover's back, and
+// writes to SQLite beside it.
+func TestMoveComparesAndHolds(t *testing.T) {
+	t.Parallel()
+	from, to := engines()["SQLite"](t), engines()["PostgreSQL"](t)
+	movable(t, from, 9_000)
+	beside := open(t, from)
+	sabotaged := false
+	_, err := store.Move(t.Context(), store.MoveOptions{From: from, To: to, ID: "i", Progress: func(done, _ int64) {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if !sabotaged {
+			if err := beside.CreateAccount(ctx, account.Account{ID: "late", Name: "late"}); err == nil {
+				t.Error("an account was made beside the move, which will not bring it")
+			}
+		}
+		if done > 5000 && !sabotaged {
+			sabotaged = true
+			tamper(t, to, "UPDATE attempts SET cost = cost + 1 WHERE n = 1 AND request = (SELECT min(request) FROM attempts)")
+		}
+	}})
+	if err == nil || !strings.Contains(err.Error(), "attempts: the copy differs: the sum of cost") {
+		t.Errorf("move with a copy that was changed: got %v, want an error that says where", err)
+	}
+}
+
+func moveUntilKilled(t *testing.T, from, to store.Options, portions int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), "WEIR_TEST_MOVE="+from.Path, "WEIR_TEST_URL="+to.URL.Reveal())
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines, n := bufio.NewScanner(out), 0
+	for n < portions && lines.Scan() {
+		n++
+	}
+	_ = cmd.Process.Kill() // it may be over
+	_ = cmd.Wait()
+	if n < portions {
+		t.Fatalf("the child moved %d portions, want %d before it is killed", n, portions)
+	}
+}
+
+// moveSlowly is the process that moveUntilKilled kills.
+func moveSlowly(ctx context.Context, from, to store.Options) error {
+	tell := func(done, total int64) {
+		fmt.Println(done, total)
+		time.Sleep(20 * time.Millisecond)
+	}
+	for {
+		_, err := store.Move(ctx, store.MoveOptions{From: from, To: to, ID: "i", Progress: tell})
+		if !errors.Is(err, store.ErrMoving) {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond) // the one before is dead, the server has not noticed
+	}
+}

@@ -1,0 +1,263 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/store"
+	"weir/internal/store/pgtest"
+)
+
+// quick bounds a call that a test expects to fail or to work at once.
+const quick = 2 * time.Second
+
+// serverDatabase makes a database of a server of the test's own.
+func serverDatabase(t *testing.T, s *pgtest.Server) string {
+	t.Helper()
+	if err := s.Exec(t.Context(), "postgres", "CREATE DATABASE weir"); err != nil {
+		t.Fatal(err)
+	}
+	return "weir"
+}
+
+func at(url string) store.Options { return store.Options{URL: llm.NewSecret(url)} }
+
+// projector applies a tape of batches of one attempt, as the ledger's does:
+// after an error it asks the database where it is.
+type projector struct {
+	store    *store.Store
+	journal  uuid.UUID
+	pos      ledger.Position
+	failures int
+}
+
+func (p *projector) step(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, quick)
+	defer cancel()
+	err := p.store.Apply(ctx, batchOf(p.journal, p.pos, settled(time.Unix(1_800_000_000, 0), int(p.pos))))
+	if err == nil {
+		p.pos++
+		return nil
+	}
+	p.failures++
+	pos, perr := p.store.Position(ctx, p.journal)
+	if perr != nil {
+		return errors.Join(err, perr)
+	}
+	p.pos = pos
+	return err
+}
+
+// until steps until the tape is applied up to pos.
+func (p *projector) until(t *testing.T, pos ledger.Position, limit time.Duration) {
+	t.Helper()
+	end := time.Now().Add(limit)
+	for p.pos < pos {
+		if err := p.step(t.Context()); err != nil {
+			if time.Now().After(end) {
+				t.Fatalf("at %d of %d after %s: %v", p.pos, pos, limit, err)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+}
+
+// exactly fails the test unless every attempt of the tape is there once.
+func (p *projector) exactly(t *testing.T, s *store.Store) {
+	t.Helper()
+	v, err := s.Verify(t.Context(), nil)
+	if err != nil || len(v.Differences) > 0 || v.Rows != int64(p.pos) {
+		t.Errorf("verify: got %d rows, %+v, %v; want %d and no difference", v.Rows, v.Differences, err, p.pos)
+	}
+	page, err := s.Uses(t.Context(), ledger.UsesQuery{Account: "a", Limit: 10})
+	if err != nil || page.Total.Requests != int64(p.pos) {
+		t.Errorf("uses: got %+v, %v; want %d requests", page.Total, err, p.pos)
+	}
+}
+
+// TestCutCommits cuts connections while they commit, 200 times: before the
+// server hears of it, while it does, and before the client hears the answer.
+func TestCutCommits(t *testing.T) {
+	t.Parallel()
+	server := pgtest.New(t)
+	name := serverDatabase(t, server)
+	proxy := pgtest.NewProxy(t, server.Addr())
+	s := open(t, at(proxy.URL(name)))
+	p := &projector{store: s, journal: uuid.New()}
+	for round := range 200 {
+		proxy.CutCommits([]pgtest.Cut{pgtest.CutBefore, pgtest.CutAtCommit, pgtest.CutAnswer}[round%3], 1)
+		p.until(t, p.pos+2, 20*time.Second)
+	}
+	proxy.CutCommits(pgtest.CutNever, 0)
+	if proxy.Cuts() != 200 || p.failures < 200 {
+		t.Errorf("got %d cuts and %d failures, want 200", proxy.Cuts(), p.failures)
+	}
+	p.exactly(t, open(t, at(server.URL(name))))
+}
+
+// TestServerKilled kills the server under a projector, and brings it back.
+func TestServerKilled(t *testing.T) {
+	t.Parallel()
+	server := pgtest.New(t)
+	s := open(t, at(server.URL(serverDatabase(t, server))))
+	p := &projector{store: s, journal: uuid.New()}
+	for _, end := range []func() error{server.Kill, server.Down, server.Kill} {
+		p.until(t, p.pos+50, 10*time.Second)
+		if err := s.Durable(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		durable := p.pos
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := p.step(t.Context()); err == nil || time.Since(began) > 2*quick {
+			t.Errorf("a batch while the server is gone: got %v after %s, want an error in good time", err, time.Since(began))
+		}
+		if err := server.Up(); err != nil {
+			t.Fatal(err)
+		}
+		if pos, err := s.Position(t.Context(), p.journal); err != nil || pos < durable {
+			t.Errorf("position behind a kill: got %d, %v; want at least %d, which was durable", pos, err, durable)
+		}
+		p.until(t, p.pos+50, 5*time.Second)
+	}
+	p.exactly(t, s)
+}
+
+// TestServerRestarted restarts the server while nobody uses the store, which
+// then works at once.
+func TestServerRestarted(t *testing.T) {
+	t.Parallel()
+	server := pgtest.New(t)
+	s := open(t, at(server.URL(serverDatabase(t, server))))
+	p := &projector{store: s, journal: uuid.New()}
+	p.until(t, 10, 10*time.Second)
+	for range 3 {
+		if err := errors.Join(server.Down(), server.Up()); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.step(t.Context()); err != nil {
+			t.Errorf("the first batch after a restart: %v", err)
+		}
+		if _, err := s.Position(t.Context(), p.journal); err != nil {
+			t.Errorf("the first query after a restart: %v", err)
+		}
+		if err := s.Durable(t.Context()); err != nil {
+			t.Errorf("the first lasting commit after a restart: %v", err)
+		}
+	}
+	p.exactly(t, s)
+}
+
+// TestServerFrozen stops the server's processes: every call ends when its
+// caller says, and works again when the server does.
+func TestServerFrozen(t *testing.T) {
+	t.Parallel()
+	server := pgtest.New(t)
+	s := open(t, at(server.URL(serverDatabase(t, server))))
+	p := &projector{store: s, journal: uuid.New()}
+	p.until(t, 10, 10*time.Second)
+	if err := server.Freeze(); err != nil {
+		t.Skipf("processes cannot be frozen here: %v", err)
+	}
+	for name, call := range map[string]func(context.Context) error{
+		"Position": func(ctx context.Context) error { _, err := s.Position(ctx, p.journal); return err },
+		"Apply": func(ctx context.Context) error {
+			return s.Apply(ctx, batchOf(p.journal, p.pos, settled(time.Now(), 99)))
+		},
+		"Durable": s.Durable,
+		"Uses": func(ctx context.Context) error {
+			_, err := s.Uses(ctx, ledger.UsesQuery{Account: "a", Limit: 1})
+			return err
+		},
+		"CreateAccount": func(ctx context.Context) error { return s.CreateAccount(ctx, account.Account{ID: "x", Name: "x"}) },
+		"Verify":        func(ctx context.Context) error { _, err := s.Verify(ctx, nil); return err },
+		"Changes":       func(ctx context.Context) error { _, err := s.Changes(ctx, 0); return err },
+	} {
+		for range 2 { // on a connection that is there, and on a new one
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			began := time.Now()
+			err := call(ctx)
+			cancel()
+			if err == nil || time.Since(began) > quick {
+				t.Errorf("%s on a frozen server: got %v after %s, want an error at its deadline", name, err, time.Since(began))
+			}
+		}
+	}
+	if err := server.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	p.until(t, p.pos+10, 10*time.Second)
+	p.exactly(t, s)
+}
+
+// TestFailover kills the primary and promotes its standby.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	primary := pgtest.New(t)
+	name := serverDatabase(t, primary)
+	standby, err := primary.Standby()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { standby.Close() })
+	both := strings.Replace(primary.URL(name), primary.Addr(), standby.Addr()+","+primary.Addr(), 1)
+	s := open(t, at(both)) // finds the primary, though it is named last
+	p := &projector{store: s, journal: uuid.New()}
+	p.until(t, 100, 10*time.Second)
+	if _, err := store.Open(t.Context(), at(standby.URL(name))); err == nil {
+		t.Error("open a standby: got no error, want one")
+	}
+	if err := primary.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := standby.Promote(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	p.until(t, 200, 10*time.Second)
+	t.Logf("the standby is used %s after it was promoted", time.Since(began))
+	p.exactly(t, s)
+}
+
+// TestReadOnly has a server refuse to write on connections that are open, as a
+// primary that was demoted does, and take it up again.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	server := pgtest.New(t)
+	s := open(t, at(server.URL(serverDatabase(t, server))))
+	p := &projector{store: s, journal: uuid.New()}
+	p.until(t, 10, 10*time.Second)
+	readOnly := func(value string) {
+		t.Helper()
+		for _, statement := range []string{"ALTER SYSTEM SET default_transaction_read_only = " + value, "SELECT pg_reload_conf()"} {
+			if err := server.Exec(t.Context(), "postgres", statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	readOnly("on")
+	for end := time.Now().Add(10 * time.Second); p.step(t.Context()) == nil; {
+		if time.Now().After(end) {
+			t.Fatal("a server that is read-only takes batches")
+		}
+	}
+	if err := s.CreateAccount(t.Context(), account.Account{ID: "x", Name: "x"}); err == nil {
+		t.Error("create an account on a server that is read-only: got no error, want one")
+	}
+	readOnly("off")
+	p.until(t, p.pos+10, 10*time.Second)
+	if err := s.CreateAccount(t.Context(), account.Account{ID: "x", Name: "x"}); err != nil {
+		t.Errorf("create an account: %v", err)
+	}
+	p.exactly(t, s)
+}

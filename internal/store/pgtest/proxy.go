@@ -1,0 +1,206 @@
+package pgtest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+)
+
+// Cut says when a Proxy cuts a connection that commits.
+type Cut int
+
+// When a connection is cut.
+const (
+	CutNever    Cut = iota
+	CutBefore       // the server never hears of the commit
+	CutAtCommit     // right behind the commit: it may be heard
+	CutAnswer       // the server has committed, and the client never hears of it
+)
+
+// Proxy stands between clients and a server, and cuts connections at moments
+// that a test picks. It reads the protocol, so clients must not encrypt.
+type Proxy struct {
+	listener net.Listener
+	target   string
+	running  sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	refuse bool
+	plan   Cut
+	left   int // connections that are still to be cut
+	cuts   int
+	links  map[*link]bool
+}
+
+// link is one connection through the proxy.
+type link struct{ client, server net.Conn }
+
+func (l *link) close() { _ = errors.Join(l.client.Close(), l.server.Close()) } // once more does no harm
+
+// NewProxy starts a proxy to the server at HOST:PORT, which ends with the test.
+func NewProxy(t testing.TB, target string) *Proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{listener: listener, target: target, links: map[*link]bool{}}
+	p.running.Go(p.accept)
+	t.Cleanup(p.close)
+	return p
+}
+
+// URL is that of a database of the server, by way of the proxy.
+func (p *Proxy) URL(database string) string {
+	u := url.URL{Scheme: "postgres", User: url.User(user), Host: p.listener.Addr().String(), Path: "/" + database, RawQuery: "sslmode=disable"}
+	return u.String()
+}
+
+// Target sends new connections to another server.
+func (p *Proxy) Target(addr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = addr
+}
+
+// CutCommits cuts the next n connections that commit.
+func (p *Proxy) CutCommits(plan Cut, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.plan, p.left = plan, n
+}
+
+// Cuts is how many connections CutCommits has cut so far.
+func (p *Proxy) Cuts() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cuts
+}
+
+// Refuse closes what is open, and all that comes until it is called with false.
+func (p *Proxy) Refuse(refuse bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = refuse
+	if refuse {
+		p.drop()
+	}
+}
+
+// drop closes all connections. The lock is held.
+func (p *Proxy) drop() {
+	for l := range p.links {
+		l.close()
+	}
+}
+
+func (p *Proxy) close() {
+	p.mu.Lock()
+	p.closed = true
+	_ = p.listener.Close() // it ends accept
+	p.drop()
+	p.mu.Unlock()
+	p.running.Wait()
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.running.Go(func() { p.serve(client) })
+	}
+}
+
+func (p *Proxy) serve(client net.Conn) {
+	defer client.Close()
+	p.mu.Lock()
+	target, refuse := p.target, p.refuse || p.closed
+	p.mu.Unlock()
+	if refuse {
+		return
+	}
+	server, err := net.Dial("tcp", target)
+	if err != nil {
+		return
+	}
+	l := &link{client, server}
+	defer l.close()
+	p.mu.Lock()
+	if p.refuse || p.closed {
+		p.mu.Unlock()
+		return
+	}
+	p.links[l] = true
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.links, l)
+	}()
+	var both sync.WaitGroup
+	both.Go(func() { p.relay(l, l.client, l.server, p.request) })
+	both.Go(func() { p.relay(l, l.server, l.client, p.answer) })
+	both.Wait()
+}
+
+// relay copies until an end closes or look says that it is time to cut: it
+// gives how much still goes on.
+func (p *Proxy) relay(l *link, from io.Reader, to io.Writer, look func(b []byte) (pass int, cut bool)) {
+	defer l.close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		pass, cut := look(buf[:n])
+		if pass > 0 {
+			if _, err := to.Write(buf[:pass]); err != nil {
+				return
+			}
+		}
+		if err != nil || cut {
+			return
+		}
+	}
+}
+
+// request looks at what a client says. A transaction's end is a message of its
+// own, which comes in one piece.
+func (p *Proxy) request(b []byte) (int, bool) {
+	at := bytes.Index(bytes.ToLower(b), []byte("commit\x00"))
+	if at < 0 {
+		return len(b), false
+	}
+	switch {
+	case p.take(CutBefore):
+		return 0, true
+	case p.take(CutAtCommit):
+		return len(b), true
+	}
+	return len(b), false
+}
+
+// answer looks at what the server says.
+func (p *Proxy) answer(b []byte) (int, bool) {
+	if bytes.Contains(b, []byte("COMMIT\x00")) && p.take(CutAnswer) {
+		return 0, true
+	}
+	return len(b), false
+}
+
+// take reports whether a connection is to be cut at this moment.
+func (p *Proxy) take(plan Cut) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.plan != plan || p.left == 0 {
+		return false
+	}
+	p.left--
+	p.cuts++
+	return true
+}

@@ -1,0 +1,261 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/store"
+)
+
+// costing is the n-th attempt, settled at a cost.
+func costing(n int, cost llm.Money) ledger.Entry {
+	e := entry(n)
+	e.Usage = llm.Usage{llm.Output: int64(cost)}
+	e.Price = llm.Price{Version: "dollar@1", Rates: llm.Rates{llm.Output: 1000}}
+	e.Cost = e.Price.Cost(&e.Usage)
+	return e
+}
+
+func (j *tape) costing(settled ...ledger.Entry) *ledger.Batch {
+	b := j.next(nil, settled...)
+	b.Prices = append(b.Prices, ledger.PriceRecord{Version: "dollar@1", Rates: llm.Rates{llm.Output: 1000}})
+	return b
+}
+
+// month and day are the numbers of the periods that noon is in.
+const (
+	theMonth = 202611
+	theDay   = 20261121
+)
+
+func spent(t *testing.T, f *fixture, scope string, period int64, want llm.Money) {
+	t.Helper()
+	if got, err := f.Spent(t.Context(), scope, period); got != want || err != nil {
+		t.Errorf("spent by %s in %d: got %v, %v; want %v", scope, period, got, err, want)
+	}
+}
+
+func testBalances(t *testing.T, f *fixture) {
+	j, other := newTape(), newTape()
+	apply(t, f, j.costing(costing(1, 30), costing(2, 12)))
+	apply(t, f, other.costing(costing(3, 8)))
+	yesterday := costing(4, 100)
+	yesterday.Arrived = noon.Add(-24 * time.Hour)
+	yesterday.Opened = yesterday.Arrived
+	apply(t, f, j.costing(yesterday))
+	for period, want := range map[int64]llm.Money{theDay: 50, theDay - 1: 100, theMonth: 150, 0: 150, theMonth - 1: 0} {
+		spent(t, f, "acc_a", period, want)
+		spent(t, f, "key_a", period, want)
+	}
+	u := unknown(5)
+	u.Hold, u.Cost = 1000, 1000
+	apply(t, f, j.costing(u))
+	if err := f.Resolve(t.Context(), u.ID, 40, false, "test"); err != nil {
+		t.Fatal(err)
+	}
+	spent(t, f, "acc_a", theDay, 90)
+	if v := verified(t, f); v.Rows != 5 {
+		t.Errorf("verified %d rows, want 5", v.Rows)
+	}
+}
+
+func testCredit(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	apply(t, f, newTape().costing(costing(1, 30)))
+	add := func(amount llm.Money) (account.Account, error) {
+		return f.AddCredit(t.Context(), account.CreditEntry{ID: uuid.NewString(), AccountID: "acc_a", Amount: amount, By: "test", At: f.now})
+	}
+	for _, tt := range []struct {
+		amount, paid llm.Money
+	}{{20, 20}, {5, 25}, {-10, 15}} {
+		got, err := add(tt.amount)
+		if err != nil || got.Credit == nil || *got.Credit != (account.Credit{Paid: tt.paid, From: 30}) {
+			t.Errorf("credit of %v: got %+v, %v; want %v from 30", tt.amount, got.Credit, err, tt.paid)
+		}
+	}
+	if _, err := add(-16); !errors.Is(err, account.ErrOverdrawn) {
+		t.Errorf("more taken away than paid: got %v, want ErrOverdrawn", err)
+	}
+	if got, err := f.Accounts(t.Context(), "a"); err != nil || got[0].Credit.Paid != 15 {
+		t.Errorf("after what was refused: got %+v, %v; want 15 paid", got[0].Credit, err)
+	}
+	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: uuid.New(), Budget: ledger.BudgetID{Scope: "acc_a"}, Least: 1, Most: 100}); l.Limit != 45 || l.Granted != 15 {
+		t.Errorf("leased %+v, want a limit of 45 of which 15 are left", l)
+	}
+	if got, err := f.UpdateAccount(t.Context(), "acc_a", account.Update{EndCredit: true}); err != nil || got.Credit != nil {
+		t.Errorf("credit ended: got %+v, %v; want none", got.Credit, err)
+	}
+}
+
+func lease(t *testing.T, s *store.Store, r ledger.LeaseRequest) ledger.Lease {
+	t.Helper()
+	l, err := s.Lease(t.Context(), r)
+	if err != nil {
+		t.Fatalf("lease %+v: %v", r, err)
+	}
+	return l
+}
+
+// budgeted makes the account a with a budget, and nodes that are alive.
+func budgeted(t *testing.T, f *fixture, limit llm.Money, period ledger.Period, nodes ...uuid.UUID) {
+	t.Helper()
+	create(t, f, "a")
+	if _, err := f.UpdateAccount(t.Context(), "acc_a", account.Update{Budget: &account.Budget{Limit: limit, Period: period}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		if _, err := f.Beat(t.Context(), ledger.Node{Journal: n, Name: "host", Address: "here", Version: "1", Started: f.now}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func testLease(t *testing.T, f *fixture) {
+	a, b := uuid.New(), uuid.New()
+	budgeted(t, f, 1000, ledger.PeriodMonth, a, b)
+	id := ledger.BudgetID{Scope: "acc_a", Period: theMonth}
+	j := &tape{journal: a}
+	apply(t, f, j.costing(costing(1, 100)))
+	first := lease(t, f.Store, ledger.LeaseRequest{Journal: a, Budget: id, Unknown: true, Least: 10, Most: 200})
+	if first.Spent != 100 || first.At != 100 || first.Limit != 1000 || first.Granted < 300 {
+		t.Errorf("first lease: got %+v, want 100 spent at 100 and 300 or more", first)
+	}
+	second := lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: id, Unknown: true, Least: 1001 - first.Granted, Most: 2000})
+	if second.Granted != 0 {
+		t.Errorf("more than is left: got %+v, want nothing", second)
+	}
+	rest := 1000 - first.Granted
+	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: id, Least: rest, Most: rest}); l.Granted != rest || rest > 0 && l.Left != 0 {
+		t.Errorf("all that is left: got %+v, want %v", l, rest)
+	}
+	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: a, Budget: id, Used: 150}); l.Granted != 150 {
+		t.Errorf("given back: got %+v, want 150", l)
+	}
+	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: id, Used: rest, Least: 850 - rest, Most: 850 - rest}); l.Granted != 850 {
+		t.Errorf("what was given back: got %+v, want 850", l)
+	}
+	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: ledger.BudgetID{Scope: "acc_a", Period: theDay}, Least: 1, Most: 1}); l.Limit != 0 {
+		t.Errorf("another period: got %+v, want no limit", l)
+	}
+	if err := f.Reconcile(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: a, Budget: id, Used: 150, Least: 850, Most: 850}); l.Granted != 1000 {
+		t.Errorf("after the other node was reconciled: got %+v, want all", l)
+	}
+}
+
+// testLeases has many nodes lease and give back at once: what they may come to
+// is never more than the limit.
+func testLeases(t *testing.T, f *fixture) {
+	const limit, rounds = 1000, 25
+	nodes := []uuid.UUID{uuid.New(), uuid.New(), uuid.New(), uuid.New()}
+	budgeted(t, f, limit, ledger.PeriodTotal, nodes...)
+	id := ledger.BudgetID{Scope: "acc_a"}
+	var may atomic.Int64 // what all nodes may come to, at most
+	var all sync.WaitGroup
+	for i, n := range nodes {
+		s := f.open(t)
+		all.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(i), 7))
+			granted := llm.Money(0)
+			for range rounds {
+				used := llm.Money(rng.Int64N(int64(granted) + 1))
+				r := ledger.LeaseRequest{Journal: n, Budget: id, Used: used, Least: 1 + llm.Money(rng.IntN(300))}
+				r.Most = r.Least + llm.Money(rng.IntN(300))
+				if rng.IntN(2) == 0 {
+					r.Least, r.Most = 0, 0
+					may.Add(int64(used - granted)) // before: what is given back is not used any more
+				}
+				l, err := s.Lease(t.Context(), r)
+				if err != nil {
+					t.Errorf("lease: %v", err)
+					return
+				}
+				if r.GivesBack() {
+					granted = used
+					continue
+				}
+				if sum := may.Add(int64(l.Granted - granted)); sum > limit {
+					t.Errorf("the nodes may come to %d of a limit of %d", sum, limit)
+				}
+				granted = l.Granted
+			}
+		})
+	}
+	all.Wait()
+}
+
+func testNodes(t *testing.T, f *fixture) {
+	a, b := uuid.New(), uuid.New()
+	n := ledger.Node{Journal: a, Name: "host-a", Address: "10.0.0.1:8080", Version: "1", Started: noon}
+	beat, err := f.Beat(t.Context(), n)
+	if err != nil || beat.Alive != 1 || beat.Told != beat.Incarnation {
+		t.Errorf("the first beat: got %+v, %v", beat, err)
+	}
+	if list, err := f.Nodes(t.Context()); err != nil || len(list) != 1 || !list[0].Alive || list[0].Name != "host-a" || list[0].Journal != a {
+		t.Errorf("nodes: got %+v, %v", list, err)
+	}
+	shared := beat.For > 0
+	if beat, err := f.Beat(t.Context(), ledger.Node{Journal: b, Name: "host-b", Started: noon}); err != nil || shared && beat.Alive != 2 {
+		t.Errorf("a second node: got %+v, %v", beat, err)
+	}
+	if err := f.ForgetNode(t.Context(), a); !errors.Is(err, store.ErrNodeAlive) {
+		t.Errorf("forget a node that is alive: got %v, want ErrNodeAlive", err)
+	}
+	if err := f.Leave(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if beat, err := f.Beat(t.Context(), ledger.Node{Journal: b, Name: "host-b", Started: noon}); err != nil || beat.Alive != 1 {
+		t.Errorf("after the other left: got %+v, %v; want one alive", beat, err)
+	}
+	if err := f.ForgetNode(t.Context(), a); err != nil {
+		t.Errorf("forget a node that has left: %v", err)
+	}
+	if err := f.ForgetNode(t.Context(), a); !errors.Is(err, store.ErrNoNode) {
+		t.Errorf("forget it again: got %v, want ErrNoNode", err)
+	}
+}
+
+func testWanted(t *testing.T, f *fixture) {
+	a, b := uuid.New(), uuid.New()
+	budgeted(t, f, 100, ledger.PeriodTotal, a, b)
+	id := ledger.BudgetID{Scope: "acc_a"}
+	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: a, Budget: id, Least: 80, Most: 80}); l.Granted < 80 {
+		t.Fatalf("got %+v, want 80", l)
+	}
+	lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: id, Least: 50, Most: 50})
+	beat, err := f.Beat(t.Context(), ledger.Node{Journal: a, Started: noon})
+	if err != nil || beat.For > 0 && (len(beat.Wanted) != 1 || beat.Wanted[0] != id) {
+		t.Errorf("got %+v, %v; want it to say that the budget is wanted", beat, err)
+	}
+	beat, err = f.Beat(t.Context(), ledger.Node{Journal: b, Started: noon})
+	if err != nil || len(beat.Wanted) != 0 {
+		t.Errorf("whoever wants it: got %+v, %v; want nothing", beat, err)
+	}
+}
+
+func testThresholds(t *testing.T, f *fixture) {
+	budgeted(t, f, 100, ledger.PeriodMonth)
+	j := newTape()
+	for i, cost := range []llm.Money{40, 20, 1, 30, 20} {
+		apply(t, f, j.costing(costing(i, cost)))
+	}
+	text := f.logged()
+	for _, percent := range []int{50, 80, 95, 100} {
+		if n := strings.Count(text, fmt.Sprintf("percent=%d ", percent)); n != 1 {
+			t.Errorf("%d %% was told %d times, want once: %s", percent, n, text)
+		}
+	}
+}
