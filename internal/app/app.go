@@ -22,6 +22,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/route"
 	"weir/internal/store"
+	"weir/internal/telemetry"
 )
 
 // Options is what Run needs beside the configuration.
@@ -80,6 +81,7 @@ type instance struct {
 	accounts *account.Service
 	ledger   *ledger.Ledger
 	fleet    *fleet
+	metrics  *telemetry.Metrics
 
 	idempotency *idempotency
 	kept        *conversation.Service
@@ -95,7 +97,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	g = &instance{options: o}
+	g = &instance{options: o, metrics: telemetry.New(o.Version)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.close())
@@ -114,7 +116,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	g.onClose(func() error { g.router.Table().Close(); return nil })
 	g.gateway = gateway.New(gateway.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
-		Now: o.Now, Log: o.Log,
+		Now: o.Now, Log: o.Log, Metrics: g.metrics,
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency),
 		Timing: o.Timing,
 	})
@@ -124,6 +126,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 		Kept: g.kept, Responses: g.fleet.dialect("responses"),
 		Version: o.Version, Now: o.Now, Log: o.Log,
 	})
+	g.measure()
 	return g, nil
 }
 
@@ -204,6 +207,10 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 		}
 		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
+	metrics, err := g.listenTelemetry(ctx)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var running sync.WaitGroup
@@ -213,6 +220,10 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	running.Go(func() { g.reload(background) })
 	running.Go(func() { g.retain(background) })
 	running.Go(func() { g.reportHealth(background) })
+	running.Go(func() { g.gateway.Watch(background) })
+	if metrics != nil {
+		running.Go(func() { g.serveTelemetry(background, metrics) })
+	}
 
 	failed := make(chan error, 1)
 	running.Go(func() { failed <- serveOn(server, listener) })

@@ -20,7 +20,7 @@ import (
 
 // public is every pattern that asks for no key. A new one has to be put here,
 // by hand.
-var public = []string{"GET /livez", "GET /readyz", "GET /setup/{token}", "GET /{$}", "GET /openapi.json"}
+var public = []string{"GET /livez", "GET /readyz", "GET /setup/{token}", "GET /{$}", "GET /openapi.json", "GET /metrics"}
 
 // newInstance builds a gateway that does not listen.
 func newInstance(t testing.TB) *instance {
@@ -126,7 +126,7 @@ func TestDefectInRequest(t *testing.T) {
 	key := newKey(t, g, "unlucky")
 	broken := *g.fleet.dialect("native")
 	broken.Scan = func([]byte, *http.Request) (llm.Head, error) { panic("the secret of the house") }
-	handler := g.gateway.Handler(&broken, []*dialect.Operation{&broken.Operation}, account.Chat)
+	handler := g.gateway.Handler("POST /v1/chat", &broken, []*dialect.Operation{&broken.Operation}, account.Chat)
 	w := knock(g, handler, "POST /v1/chat", key)
 	if body := w.Body.String(); w.Code != 500 || !strings.Contains(body, `"INTERNAL_ERROR"`) || strings.Contains(body, "secret") {
 		t.Errorf("got %d %s, want a 500 that does not say why", w.Code, body)

@@ -20,6 +20,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/provider"
 	"weir/internal/route"
+	"weir/internal/telemetry"
 )
 
 // call is one request on its way through the pipeline.
@@ -31,6 +32,10 @@ type call struct {
 	door       *dialect.Operation // what is asked for
 	permission account.Permission
 	started    time.Time
+	counted    *telemetry.Route
+	admitted   bool // and has to leave
+	status     int  // of the answer; 0 for 200
+	own        ownTime
 
 	id        uuid.UUID
 	idText    string
@@ -85,8 +90,8 @@ func (c *call) handle() {
 // run takes the request through the pipeline. An error means that no byte of
 // an answer has gone out yet.
 func (c *call) run() error {
-	if n := c.server.inFlight.Add(1); n > c.server.maxConcurrency {
-		return &llm.Error{Code: llm.CodeOverloaded, Message: "The gateway is at its limit of requests in flight. Try again shortly.", RetryAfter: time.Second}
+	if err := c.enter(); err != nil {
+		return err
 	}
 	if err := c.authenticate(); err != nil {
 		return err
@@ -94,8 +99,12 @@ func (c *call) run() error {
 	if err := c.readBody(); err != nil {
 		return err
 	}
+	c.own.begin(c.server.now())
 	if err := c.scanBody(); err != nil {
 		return err
+	}
+	if c.head.Stream && !c.server.admission.takesStreams() {
+		return c.shed(telemetry.Memory)
 	}
 	if err := c.recall(); err != nil {
 		return err
@@ -115,7 +124,7 @@ func (c *call) run() error {
 
 // finish gives back what the call holds, whatever became of it.
 func (c *call) finish() {
-	defer c.server.inFlight.Add(-1) // last: a stop closes the ledger and the database then
+	defer c.leave() // last: a stop closes the ledger and the database then
 	c.abandonHold()
 	c.idem.release(c)
 	c.releaseBody()

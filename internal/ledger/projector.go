@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -38,6 +39,8 @@ type projector struct {
 	loaded bool // reader and open are those of the database
 	open   map[AttemptID]Attempt
 	batch  Batch
+
+	unknown atomic.Int64 // attempts that the database has as unknown since the start
 
 	kick chan struct{} // somebody waits for a flush
 
@@ -254,6 +257,11 @@ func (p *projector) apply(ctx context.Context) error {
 		return fmt.Errorf("project the journal: %w", err)
 	}
 	p.point("project.after_commit")
+	for i := range p.batch.Settled {
+		if p.batch.Settled[i].Settlement.Outcome == OutcomeUnknown {
+			p.unknown.Add(1)
+		}
+	}
 	p.mu.Lock()
 	p.done = p.batch.To
 	close(p.moved)

@@ -1,0 +1,184 @@
+package gateway
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/telemetry"
+)
+
+const (
+	// queueWait is the longest that a request waits for a place. A refusal is
+	// worth something only while the client can still go elsewhere.
+	queueWait = 10 * time.Millisecond
+	// queueShare of the limit may wait, and minQueue at least: about as many as
+	// come free within queueWait where answers take tenths of a second.
+	queueShare = 8
+	minQueue   = 8
+	// reserveShare of the limit is kept from batch requests.
+	reserveShare = 8
+	// interactiveRetry and batchRetry are when a refused client is told to try
+	// again.
+	interactiveRetry = time.Second
+	batchRetry       = 5 * time.Second
+)
+
+// priorityOf is the priority that the client gives its request. Only "batch" is
+// another than interactive: a word that nobody knows is a hint that is not
+// understood, and as such no reason to fail the request (RFC 9218 section 4).
+func priorityOf(h http.Header) telemetry.Priority {
+	if values := h["X-Weir-Priority"]; len(values) > 0 && strings.EqualFold(strings.TrimSpace(values[0]), "batch") {
+		return telemetry.Batch
+	}
+	return telemetry.Interactive
+}
+
+// admission decides who comes into the pipeline: never more than the limit at a
+// time, batch requests not into its last part, and fewer while the machine
+// cannot keep up. It decides before anything is read or looked up, for what a
+// refusal costs is taken from the others.
+type admission struct {
+	limit  int64 // in flight
+	batch  int64 // in flight, beyond which no batch request comes in
+	places int   // in the queue
+
+	mu       sync.Mutex
+	inFlight int64
+	queue    []*waiter // the first has waited longest
+	strain   strain
+	owed     [telemetry.Priorities]float64 // refusals, in parts of one
+	memory   memoryLevel
+}
+
+// waiter is an interactive request that waits for a place. Batch requests do
+// not wait: those who send them have time to come again.
+type waiter struct {
+	in chan struct{} // closed when it has its place
+}
+
+// newAdmission makes an admission. The floor is how many requests in flight are
+// never too many for the machine.
+func newAdmission(limit, floor int64) *admission {
+	reserve := limit / reserveShare
+	if limit > 1 {
+		reserve = max(reserve, 1)
+	}
+	return &admission{limit: limit, batch: limit - reserve, places: int(max(limit/queueShare, minQueue)), strain: strain{floor: floor}}
+}
+
+// enter lets a request in, perhaps after a short wait, or says why not. Who was
+// let in has to leave.
+func (a *admission) enter(p telemetry.Priority) telemetry.Reason {
+	a.mu.Lock()
+	if reason := a.strained(p); reason != telemetry.NotShed {
+		a.mu.Unlock()
+		return reason
+	}
+	most := a.limit
+	if p == telemetry.Batch {
+		most = a.batch
+	}
+	switch {
+	case a.inFlight < most:
+		a.inFlight++
+		a.mu.Unlock()
+		return telemetry.NotShed
+	case p == telemetry.Batch || len(a.queue) >= a.places:
+		a.mu.Unlock()
+		return telemetry.Concurrency
+	}
+	w := &waiter{in: make(chan struct{})}
+	a.queue = append(a.queue, w)
+	a.mu.Unlock()
+	return a.await(w)
+}
+
+// strained is why the machine takes no such request now.
+func (a *admission) strained(p telemetry.Priority) telemetry.Reason {
+	if a.memory == memoryFull || a.memory == memoryTight && p == telemetry.Batch {
+		return telemetry.Memory
+	}
+	if share := a.strain.share(p); share > 0 && a.inFlight >= a.strain.floor {
+		if a.owed[p] += share; a.owed[p] >= 1 {
+			a.owed[p]--
+			return telemetry.CPU
+		}
+	}
+	return telemetry.NotShed
+}
+
+// await waits for a place that somebody leaves.
+func (a *admission) await(w *waiter) telemetry.Reason {
+	timer := time.NewTimer(queueWait)
+	defer timer.Stop()
+	select {
+	case <-w.in:
+		return telemetry.NotShed
+	case <-timer.C:
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i := slices.Index(a.queue, w); i >= 0 {
+		a.queue = slices.Delete(a.queue, i, i+1)
+		return telemetry.Concurrency
+	}
+	return telemetry.NotShed // the place came at the same moment
+}
+
+// leave gives a place back: to the one who has waited longest, if there is one.
+func (a *admission) leave() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.queue) == 0 {
+		a.inFlight--
+		return
+	}
+	close(a.queue[0].in)
+	a.queue = slices.Delete(a.queue, 0, 1)
+}
+
+// adjust takes note of how the machine fares.
+func (a *admission) adjust(m condition) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.strain.adjust(m.late)
+	a.memory = levelOf(m.memory)
+}
+
+// holding is how many are in, and how many wait.
+func (a *admission) holding() (inFlight, waiting int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.inFlight, int64(len(a.queue))
+}
+
+// takesStreams is whether there is memory for another answer that comes in
+// pieces, which keeps what it holds for long.
+func (a *admission) takesStreams() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.memory == memoryAmple
+}
+
+// refusal is what a refused client is told.
+func refusal(reason telemetry.Reason, p telemetry.Priority) *llm.Error {
+	e := &llm.Error{
+		Code: llm.CodeOverloaded, Err: errShed, RetryAfter: interactiveRetry,
+		Message: "The gateway is at its limit of requests in flight. Try again shortly.",
+	}
+	switch reason {
+	case telemetry.CPU:
+		e.Message = "The gateway gets more requests than it can work on. Try again shortly."
+	case telemetry.Memory:
+		e.Message = "The gateway is short of memory. Try again shortly."
+	}
+	if p == telemetry.Batch {
+		e.RetryAfter = batchRetry
+		e.Message = "The gateway is busy and takes no batch requests now. Try again later, or without X-Weir-Priority: batch."
+	}
+	return e
+}
