@@ -196,3 +196,29 @@ func TestDocumentListsEntrances(t *testing.T) {
 		t.Errorf("%s: got it in the document, and there is no such entrance", place)
 	}
 }
+
+// TestMetricsAreGuarded is that the metrics are open on loopback alone.
+func TestMetricsAreGuarded(t *testing.T) {
+	t.Parallel()
+	for address, open := range map[string]bool{
+		"127.0.0.1:8080": true, "[::1]:8080": true, "localhost:8080": true,
+		":8080": false, "0.0.0.0:8080": false, "192.0.2.1:8080": false, "gateway.example:8080": false,
+	} {
+		g := newInstance(t)
+		g.options.Config.Listen = address
+		handler := g.handler()
+		want := http.StatusUnauthorized
+		if open {
+			want = http.StatusOK
+		}
+		if got := knock(g, handler, metricsPattern, "").Code; got != want {
+			t.Errorf("listening on %s, nobody: got %d, want %d", address, got, want)
+		}
+		if got := knock(g, handler, metricsPattern, newKey(t, g, "reader", account.Uses)).Code; got != http.StatusOK {
+			t.Errorf("listening on %s, a key for usage: got %d, want 200", address, got)
+		}
+		if got := knock(g, handler, metricsPattern, newKey(t, g, "chatter", account.Chat)).Code; !open && got != http.StatusForbidden {
+			t.Errorf("listening on %s, a key for chat: got %d, want 403", address, got)
+		}
+	}
+}

