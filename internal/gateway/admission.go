@@ -107,13 +107,24 @@ func (a *admission) strained(p telemetry.Priority) telemetry.Reason {
 	if a.memory == memoryFull || a.memory == memoryTight && p == telemetry.Batch {
 		return telemetry.Memory
 	}
-	if share := a.strain.share(p); share > 0 && a.inFlight >= a.strain.floor {
-		if a.owed[p] += share; a.owed[p] >= 1 {
-			a.owed[p]--
-			return telemetry.CPU
-		}
+	if p == telemetry.Batch && a.pays(p) {
+		return telemetry.CPU
 	}
 	return telemetry.NotShed
+}
+
+// pays is whether this one is among those that are refused because the process
+// cannot keep up.
+func (a *admission) pays(p telemetry.Priority) bool {
+	share := a.strain.share(p)
+	if share == 0 || a.inFlight < a.strain.floor {
+		return false
+	}
+	if a.owed[p] += share; a.owed[p] < 1 {
+		return false
+	}
+	a.owed[p]--
+	return true
 }
 
 // await waits for a place that somebody leaves.
@@ -161,12 +172,20 @@ func (a *admission) holding() (inFlight, waiting int64) {
 	return a.inFlight, int64(len(a.queue))
 }
 
-// takesStreams is whether there is memory for another answer that comes in
-// pieces, which keeps what it holds for long.
-func (a *admission) takesStreams() bool {
+// takesStream is asked once more for an answer that comes in pieces: it keeps
+// what it holds for long, and its pieces are far more work than a refusal. That
+// of a whole answer is so little that to refuse an interactive one, for the sake
+// of the processor, would cost about half of what it saves.
+func (a *admission) takesStream(p telemetry.Priority) telemetry.Reason {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.memory == memoryAmple
+	switch {
+	case a.memory != memoryAmple:
+		return telemetry.Memory
+	case p == telemetry.Interactive && a.pays(p):
+		return telemetry.CPU
+	}
+	return telemetry.NotShed
 }
 
 // refusal is what a refused client is told.

@@ -157,8 +157,10 @@ func (s *story) told(sabotage func(a *admission)) (wrong string) {
 				return "a batch request took the last place"
 			case reason == telemetry.NotShed && step.priority == telemetry.Batch && level >= 1:
 				return "a batch request came in while interactive ones are refused"
-			case reason == telemetry.CPU && step.priority == telemetry.Interactive && level <= 1:
-				return "an interactive request was refused while batch requests come in"
+			case reason == telemetry.CPU && step.priority == telemetry.Interactive:
+				return "an interactive request was refused at the door for the processor"
+			case step.priority == telemetry.Interactive && level <= 1 && a.takesStream(step.priority) == telemetry.CPU:
+				return "an interactive stream was refused while batch requests come in"
 			}
 		}
 		if sabotage != nil {

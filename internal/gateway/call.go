@@ -103,8 +103,8 @@ func (c *call) run() error {
 	if err := c.scanBody(); err != nil {
 		return err
 	}
-	if c.head.Stream && !c.server.admission.takesStreams() {
-		return c.shed(telemetry.Memory)
+	if err := c.enterStream(); err != nil {
+		return err
 	}
 	if err := c.recall(); err != nil {
 		return err

@@ -26,8 +26,9 @@ const (
 	strainDown = 0.05
 	maxStrain  = 1.9
 	// floorPerCPU is how many requests in flight, for each processor, are never
-	// too many: with fewer, they are not what keeps the process busy.
-	floorPerCPU = 16
+	// too many: all of them together are less work than lateLimit, so that it is
+	// something else that the process waits for, and no refusal would help.
+	floorPerCPU = 128
 	// fewWaits is how many waits say nothing.
 	fewWaits = 20
 	// sayEvery is how often the log tells of requests that are refused.
@@ -38,7 +39,8 @@ const (
 var errShed = errors.New("gateway: shed")
 
 // strain is how much too much there is to do: 0 nothing, up to 1 the share of
-// batch requests that is refused, and what is above 1 the share of the others.
+// batch requests that is refused, and what is above 1 the share of the other
+// streams.
 // It rises quickly and falls slowly, and rests between half the limit and the
 // limit, so that it does not swing.
 type strain struct {

@@ -53,7 +53,7 @@ func TestStrainedShare(t *testing.T) {
 	fill(t, a, 10)
 	refused := 0
 	for range 100 {
-		if a.enter(telemetry.Interactive) == telemetry.CPU {
+		if a.takesStream(telemetry.Interactive) == telemetry.CPU {
 			refused++
 		}
 	}
@@ -77,18 +77,18 @@ func TestMemoryLevels(t *testing.T) {
 	for _, test := range []struct {
 		share              float64
 		interactive, batch telemetry.Reason
-		streams            bool
+		streams            telemetry.Reason
 	}{
-		{0, telemetry.NotShed, telemetry.NotShed, true},
-		{0.84, telemetry.NotShed, telemetry.NotShed, true},
-		{0.85, telemetry.NotShed, telemetry.Memory, false},
-		{0.95, telemetry.Memory, telemetry.Memory, false},
+		{0, telemetry.NotShed, telemetry.NotShed, telemetry.NotShed},
+		{0.84, telemetry.NotShed, telemetry.NotShed, telemetry.NotShed},
+		{0.85, telemetry.NotShed, telemetry.Memory, telemetry.Memory},
+		{0.95, telemetry.Memory, telemetry.Memory, telemetry.Memory},
 	} {
 		a := newAdmission(8, 8)
 		a.adjust(condition{memory: test.share})
-		interactive, batch, streams := a.enter(telemetry.Interactive), a.enter(telemetry.Batch), a.takesStreams()
+		interactive, batch, streams := a.enter(telemetry.Interactive), a.enter(telemetry.Batch), a.takesStream(telemetry.Interactive)
 		if interactive != test.interactive || batch != test.batch || streams != test.streams {
-			t.Errorf("at %.2f: got %q, %q, streams %t; want %q, %q, streams %t",
+			t.Errorf("at %.2f: got %q, %q, streams %q; want %q, %q, streams %q",
 				test.share, interactive, batch, streams, test.interactive, test.batch, test.streams)
 		}
 	}

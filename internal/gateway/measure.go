@@ -22,6 +22,17 @@ func (c *call) enter() error {
 	return nil
 }
 
+// enterStream asks again, once it is known that the answer is a stream.
+func (c *call) enterStream() error {
+	if !c.head.Stream {
+		return nil
+	}
+	if reason := c.server.admission.takesStream(priorityOf(c.r.Header)); reason != telemetry.NotShed {
+		return c.shed(reason)
+	}
+	return nil
+}
+
 // shed is the refusal of a request for which there is no room.
 func (c *call) shed(reason telemetry.Reason) error {
 	p := priorityOf(c.r.Header)
