@@ -20,6 +20,9 @@ const (
 	// come free within queueWait where answers take tenths of a second.
 	queueShare = 8
 	minQueue   = 8
+	// expectShare is how much of what is seen goes into what is expected with
+	// each look: the last two seconds count most.
+	expectShare = 0.05
 	// interactiveRetry and batchRetry are when a refused client is told to try
 	// again.
 	interactiveRetry = time.Second
@@ -47,6 +50,8 @@ type admission struct {
 
 	mu       sync.Mutex
 	inFlight int64
+	batches  int64   // of them
+	expected float64 // how many places the interactive requests are likely to want
 	queue    []*waiter // the first has waited longest
 	strain   strain
 	owed     [telemetry.Priorities]float64 // refusals, in parts of one
@@ -83,16 +88,19 @@ func (a *admission) enter(p telemetry.Priority) telemetry.Reason {
 		a.mu.Unlock()
 		return reason
 	}
-	most := a.limit
-	if p == telemetry.Batch {
-		most = a.batch
-	}
-	switch {
-	case a.inFlight < most:
+	switch room := a.room(p); {
+	case room:
 		a.inFlight++
+		if p == telemetry.Batch {
+			a.batches++
+		}
 		a.mu.Unlock()
 		return telemetry.NotShed
-	case p == telemetry.Batch || len(a.queue) >= a.places:
+	case p == telemetry.Batch:
+		a.mu.Unlock()
+		return telemetry.Concurrency
+	case len(a.queue) >= a.places:
+		a.missed()
 		a.mu.Unlock()
 		return telemetry.Concurrency
 	}
@@ -101,6 +109,20 @@ func (a *admission) enter(p telemetry.Priority) telemetry.Reason {
 	a.mu.Unlock()
 	return a.await(w)
 }
+
+// room is whether there is a place at once. Batch requests take those that the
+// others leave, but not those that the others are likely to want in a moment:
+// answers that began together end together, and whoever asks most often would
+// get all their places.
+func (a *admission) room(p telemetry.Priority) bool {
+	if p == telemetry.Batch {
+		return a.inFlight < a.batch && float64(a.batches) < float64(a.limit)-a.expected
+	}
+	return a.inFlight < a.limit
+}
+
+// missed takes note of an interactive request that found no place.
+func (a *admission) missed() { a.expected = min(a.expected+1, float64(a.limit)) }
 
 // strained is why the machine takes no such request now.
 func (a *admission) strained(p telemetry.Priority) telemetry.Reason {
@@ -140,15 +162,19 @@ func (a *admission) await(w *waiter) telemetry.Reason {
 	defer a.mu.Unlock()
 	if i := slices.Index(a.queue, w); i >= 0 {
 		a.queue = slices.Delete(a.queue, i, i+1)
+		a.missed()
 		return telemetry.Concurrency
 	}
 	return telemetry.NotShed // the place came at the same moment
 }
 
 // leave gives a place back: to the one who has waited longest, if there is one.
-func (a *admission) leave() {
+func (a *admission) leave(p telemetry.Priority) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if p == telemetry.Batch {
+		a.batches--
+	}
 	if len(a.queue) == 0 {
 		a.inFlight--
 		return
@@ -163,6 +189,7 @@ func (a *admission) adjust(m condition) {
 	defer a.mu.Unlock()
 	a.strain.adjust(m.late)
 	a.memory = levelOf(m.memory)
+	a.expected += expectShare * (float64(a.inFlight-a.batches) - a.expected)
 }
 
 // holding is how many are in, and how many wait.

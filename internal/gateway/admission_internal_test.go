@@ -82,7 +82,7 @@ func TestQueue(t *testing.T) {
 			t.Errorf("batch: got %q after %s, want concurrency at once", got, time.Since(began))
 		}
 		for want := range 2 {
-			a.leave()
+			a.leave(telemetry.Interactive)
 			if got := <-order; got != want {
 				t.Errorf("got the waiter %d let in, want %d", got, want)
 			}
@@ -98,6 +98,36 @@ func TestQueue(t *testing.T) {
 			t.Errorf("got %d in flight and %d waiting, want 2 and 0", inFlight, waiting)
 		}
 	})
+}
+
+// TestExpected is that batch requests do not take the places that interactive
+// ones are likely to want in a moment, and get them back when these stay away.
+func TestExpected(t *testing.T) {
+	t.Parallel()
+	a := newAdmission(100, 100)
+	fill(t, a, 60)
+	for range 100 {
+		a.adjust(condition{})
+	}
+	for range 60 {
+		a.leave(telemetry.Interactive)
+	}
+	got := 0
+	for a.enter(telemetry.Batch) == telemetry.NotShed {
+		got++
+	}
+	if got != 41 { // 59.6 are expected
+		t.Errorf("after 60 interactive requests: got %d batch requests in, want 41", got)
+	}
+	for range 100 {
+		a.adjust(condition{})
+	}
+	for a.enter(telemetry.Batch) == telemetry.NotShed {
+		got++
+	}
+	if got != 90 {
+		t.Errorf("ten seconds after them: got %d batch requests in, want 90", got)
+	}
 }
 
 // step is one thing that happens to an admission: a request comes, one leaves,
@@ -134,12 +164,13 @@ func drawStory(rt *rapid.T) story {
 func (s *story) told(sabotage func(a *admission)) (wrong string) {
 	a := newAdmission(s.limit, 0)
 	in := int64(0)
+	var who []telemetry.Priority // is in
 	for _, step := range s.steps {
 		switch level := a.strain.level; step.kind {
 		case 2:
 			if in > 0 {
-				a.leave()
-				in--
+				a.leave(who[0])
+				in, who = in-1, who[1:]
 			}
 		case 3:
 			for range step.looks {
@@ -148,7 +179,7 @@ func (s *story) told(sabotage func(a *admission)) (wrong string) {
 		default:
 			reason := a.enter(step.priority)
 			if reason == telemetry.NotShed {
-				in++
+				in, who = in+1, append(who, step.priority)
 			}
 			switch {
 			case in > s.limit:
@@ -170,10 +201,10 @@ func (s *story) told(sabotage func(a *admission)) (wrong string) {
 			return "the number in flight is not that of those who are in"
 		}
 	}
-	for range in {
-		a.leave()
+	for _, p := range who {
+		a.leave(p)
 	}
-	if inFlight, waiting := a.holding(); inFlight != 0 || waiting != 0 {
+	if inFlight, waiting := a.holding(); inFlight != 0 || waiting != 0 || a.batches != 0 {
 		return "something was not given back"
 	}
 	return ""
@@ -242,12 +273,24 @@ func TestManyAtOnce(t *testing.T) {
 				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 				}
 				in.Add(-1)
-				a.leave()
+				a.leave(telemetry.Priority(i % 2))
 			}
 		})
 	}
 	all.Wait()
 	if inFlight, waiting := a.holding(); most.Load() > limit || inFlight != 0 || waiting != 0 {
 		t.Errorf("at most %d at once, then %d in flight and %d waiting; want at most %d, 0 and 0", most.Load(), inFlight, waiting, limit)
+	}
+}
+
+// BenchmarkAdmission is what coming in and leaving costs.
+func BenchmarkAdmission(b *testing.B) {
+	a := newAdmission(defaultMaxConcurrency, floor())
+	header := http.Header{"Content-Type": {"application/json"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if a.enter(priorityOf(header)) == telemetry.NotShed {
+			a.leave(telemetry.Interactive)
+		}
 	}
 }

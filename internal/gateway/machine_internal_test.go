@@ -64,7 +64,7 @@ func TestStrainedShare(t *testing.T) {
 		t.Errorf("batch: got %q, want cpu", got)
 	}
 	for inFlight, _ := a.holding(); inFlight > 9; inFlight, _ = a.holding() {
-		a.leave()
+		a.leave(telemetry.Interactive)
 	}
 	if got := a.enter(telemetry.Batch); got != telemetry.NotShed {
 		t.Errorf("below the floor: got %q, want it let in", got)

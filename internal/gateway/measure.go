@@ -51,7 +51,7 @@ func (c *call) leave() {
 		c.server.metrics.Overhead(took)
 	}
 	if c.admitted {
-		c.server.admission.leave()
+		c.server.admission.leave(priorityOf(c.r.Header))
 	}
 }
 
