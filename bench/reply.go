@@ -16,7 +16,7 @@ type reply struct {
 	// body is given the content of the answer, in order; nil for nobody.
 	body func(p []byte)
 
-	status  int
+	status int
 	// retryAfter is whether the head says when to try again.
 	retryAfter bool
 

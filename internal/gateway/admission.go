@@ -15,7 +15,7 @@ import (
 const (
 	// queueWait is the longest that a request waits for a place. A refusal is
 	// worth something only while the client can still go elsewhere.
-	queueWait = 15 * time.Millisecond
+	queueWait = 12 * time.Millisecond
 	// queueShare of the limit may wait, and minQueue at least: about as many as
 	// come free within queueWait where answers take tenths of a second.
 	queueShare = 8
@@ -50,8 +50,8 @@ type admission struct {
 
 	mu       sync.Mutex
 	inFlight int64
-	batches  int64   // of them
-	expected float64 // how many places the interactive requests are likely to want
+	batches  int64     // of them
+	expected float64   // how many places the interactive requests are likely to want
 	queue    []*waiter // the first has waited longest
 	strain   strain
 	owed     [telemetry.Priorities]float64 // refusals, in parts of one
