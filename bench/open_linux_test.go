@@ -35,8 +35,9 @@ func TestOpenLoop(t *testing.T) {
 	if r.LastRefusal != 0 {
 		t.Errorf("the last interactive refusal: got %v s, want none", r.LastRefusal)
 	}
-	server.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	r = runOpenLoad(t, "--target", strings.TrimPrefix(server.URL, "http://"), "--open", "--rate", "400", "--conns", "64", "--duration", "200ms")
+	broken := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	t.Cleanup(broken.Close)
+	r = runOpenLoad(t, "--target", strings.TrimPrefix(broken.URL, "http://"), "--open", "--rate", "400", "--conns", "64", "--duration", "200ms")
 	if i := r.Interactive; i.Sent == 0 || i.Failed != i.Sent || r.Failure == "" {
 		t.Errorf("a server that breaks off: got %+v, want all failed", r)
 	}

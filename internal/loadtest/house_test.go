@@ -101,6 +101,7 @@ func (h *house) run(cmd *exec.Cmd) string {
 	h.t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Run(); err != nil {
 		h.t.Fatalf("%s: %v\n%s%s", cmd, err, &stdout, &stderr)
 	}
@@ -151,6 +152,7 @@ func (h *house) start(name, words string, cmd *exec.Cmd) *process {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // should the test itself be killed
 	if err := cmd.Start(); err != nil {
 		h.t.Fatalf("start %s: %v", cmd, err)
 	}
