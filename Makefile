@@ -2,6 +2,7 @@ GO ?= go
 GOLANGCI_VERSION := v2.15.0
 BIN := $(CURDIR)/bin
 KILLS ?= 30
+LOAD ?= 10
 
 .DEFAULT_GOAL := help
 
@@ -39,6 +40,10 @@ tidy: ## Check that go.mod is current
 crash: ## Kill the gateway KILLS times under load and join both ledgers
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestCrash' -crash.kills=$(KILLS)
 
+.PHONY: overload
+overload: ## Give a gateway three times what it can do, for LOAD seconds each
+	$(GO) test ./internal/loadtest -count=1 -v -timeout 30m -load.strict -load.seconds=$(LOAD)
+
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME each
 	./.ci/fuzz $(or $(FUZZTIME),10s)
@@ -63,4 +68,4 @@ node: ## Run the SDKs for Node against the gateway; UPDATE=--update writes docs/
 	cd sdk/node && npm ci --no-progress --loglevel=error && npm test -- $(UPDATE)
 
 .PHONY: check
-check: tidy lint race crash node ## Everything that CI runs
+check: tidy lint race crash overload node ## Everything that CI runs

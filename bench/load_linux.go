@@ -29,7 +29,9 @@ type loadOptions struct {
 	ramp     time.Duration // in which the connections are opened
 	warm     time.Duration // before the window
 	duration time.Duration // of the window
-	rate     int           // requests a second on one connection; 0 for as many as go
+	rate     int           // requests a second; 0 for as many as go
+	open     bool          // at that rate on all connections, whatever the answers do; else on one
+	batch    float64       // the share of requests that are of the priority batch, 0 to 1
 	pid      int           // the process whose CPU time and memory are read; 0 for none
 }
 
@@ -58,6 +60,13 @@ func loadCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if err != nil {
 		return err
 	}
+	if o.open {
+		result, err := runOpen(ctx, o)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(stdout).Encode(result)
+	}
 	run := runLoop
 	if o.rate > 0 {
 		run = runPaced
@@ -81,7 +90,9 @@ func loadFlags(args []string, stderr io.Writer) (*loadOptions, error) {
 	fs.DurationVar(&o.ramp, "ramp", 0, "time in which the connections are opened")
 	fs.DurationVar(&o.warm, "warm", 200*time.Millisecond, "time before the window")
 	fs.DurationVar(&o.duration, "duration", 3*time.Second, "the window, 1ms to 1m")
-	fs.IntVar(&o.rate, "rate", 0, "requests a second on one connection, to 10000 (default as many as go)")
+	fs.IntVar(&o.rate, "rate", 0, "requests a second on one connection, to 10000; with --open on all, to 100000 (default as many as go)")
+	fs.BoolVar(&o.open, "open", false, "send at the rate, at random times, whatever the answers do")
+	fs.Float64Var(&o.batch, "batch", 0, "with --open, the share of requests with X-Weir-Priority: batch, 0 to 1")
 	fs.IntVar(&o.pid, "pid", 0, "process whose CPU time and memory are read")
 	if err := parse(fs, args, stderr); err != nil {
 		return nil, err
@@ -105,7 +116,11 @@ func (o *loadOptions) check() error {
 		err = errors.New("--duration must be 1ms to 1m")
 	case o.warm < 0 || o.ramp < 0 || o.warm+o.ramp > time.Minute:
 		err = errors.New("--warm and --ramp together must be at most 1m")
-	case o.rate < 0 || o.rate > 10_000:
+	case o.open && (o.rate < 1 || o.rate > 100_000 || o.stream):
+		err = errors.New("--open takes a --rate of 1 to 100000 and no --stream")
+	case o.batch < 0 || o.batch > 1:
+		err = errors.New("--batch must be 0 to 1")
+	case !o.open && (o.rate < 0 || o.rate > 10_000):
 		err = errors.New("--rate must be at most 10000")
 	case o.rate > 0 && o.stream:
 		err = errors.New("--rate and --stream exclude each other")

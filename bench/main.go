@@ -24,7 +24,7 @@ const usage = `bench measures the gateway beside nginx on loopback.
 
   bench run  [--gateway PATH] [--short] [--json] [--dir DIR]
   bench mock --listen 127.0.0.1:PORT
-  bench load --target 127.0.0.1:PORT [--door chat|completions] [--conns N] [--duration D] [--rate N] [--stream --model s50d10ms]
+  bench load --target 127.0.0.1:PORT [--door chat|completions] [--conns N] [--duration D] [--rate N [--open [--batch SHARE]]] [--stream --model s50d10ms]
 
 Each takes --help.
 `

@@ -9,12 +9,16 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 )
 
 // maxRequest bounds a request, head and body.
 const maxRequest = 64 << 10
+
+// maxWait bounds what the name of a model makes a reply wait.
+const maxWait = 10 * time.Second
 
 func mockCommand(ctx context.Context, args []string, stderr io.Writer) error {
 	fs := flag.NewFlagSet("bench mock", flag.ContinueOnError)
@@ -113,6 +117,7 @@ func (m *mock) serve(conn net.Conn) {
 
 func (m *mock) answer(conn net.Conn, body []byte) error {
 	if !bytes.Contains(body, []byte(`"stream":true`)) {
+		time.Sleep(parseWait(modelOf(body)))
 		_, err := conn.Write(m.replies.whole)
 		return err
 	}
@@ -121,6 +126,16 @@ func (m *mock) answer(conn net.Conn, body []byte) error {
 		return &badRequest{err.Error()}
 	}
 	return m.stream(conn, s)
+}
+
+// parseWait is how long a whole reply is waited for: 100 ms for the model
+// w100ms, not at all for any other name.
+func parseWait(model string) time.Duration {
+	text, ok := strings.CutPrefix(model, "w")
+	if d, err := time.ParseDuration(text); ok && err == nil {
+		return min(max(d, 0), maxWait)
+	}
+	return 0
 }
 
 // modelOf is the model of a request, as far as needed to read the shape of it.

@@ -16,7 +16,10 @@ type reply struct {
 	// body is given the content of the answer, in order; nil for nobody.
 	body func(p []byte)
 
-	status  int
+	status int
+	// retryAfter is whether the head says when to try again.
+	retryAfter bool
+
 	state   replyState
 	carry   []byte // the unfinished head or line
 	left    int64  // bytes of content, or of the chunk, yet to come
@@ -109,7 +112,7 @@ func (r *reply) begin(head []byte) (done bool, err error) {
 	if len(first) < 12 || !bytes.HasPrefix(first, []byte("HTTP/1.1 ")) {
 		return false, fmt.Errorf("not an HTTP/1.1 answer: %.60q", first)
 	}
-	r.status, r.left, r.chunked = int(digits(first[9:12])), -1, false
+	r.status, r.left, r.chunked, r.retryAfter = int(digits(first[9:12])), -1, false, false
 	for len(fields) > 0 {
 		var field []byte
 		field, fields, _ = bytes.Cut(fields, lineEnd)
@@ -136,6 +139,8 @@ func (r *reply) field(field []byte) {
 		r.left = digits(value)
 	case len(name) == len("Transfer-Encoding") && bytes.EqualFold(name, []byte("Transfer-Encoding")):
 		r.chunked = bytes.EqualFold(value, []byte("chunked"))
+	case len(name) == len("Retry-After") && bytes.EqualFold(name, []byte("Retry-After")):
+		r.retryAfter = digits(value) > 0
 	}
 }
 

@@ -13,8 +13,21 @@ const socketTimeout = 5 * time.Second
 
 var errBlocked = errors.New("the socket would block")
 
+// dialTries is how often a connection is begun that a signal interrupts, such as
+// those by which Go takes turns.
+const dialTries = 5
+
 // dial opens a connection, with a bound on each of its operations.
 func dial(to netip.AddrPort) (fd int, err error) {
+	for range dialTries {
+		if fd, err = dialOnce(to); !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	return fd, err
+}
+
+func dialOnce(to netip.AddrPort) (fd int, err error) {
 	fd, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, fmt.Errorf("socket: %w", err)

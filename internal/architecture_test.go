@@ -18,7 +18,7 @@ var layers = [][]string{
 	{"config", "conversation", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect/responses"},
 	{"dialect", "pricing", "ledger"},
-	{"provider", "account"},
+	{"provider", "account", "telemetry"},
 	{"route", "ratelimit"},
 	{"gateway", "api", "store", "simulator"},
 	{"app"},
@@ -35,6 +35,8 @@ var soleImporters = map[string][]string{
 	"github.com/spf13/cobra":         {"weir/cmd/weir"},
 
 	"github.com/valkey-io/valkey-go": {"weir/internal/ratelimit"},
+
+	"github.com/prometheus/client_golang/prometheus": {"weir/internal/telemetry"},
 
 	"github.com/aws/aws-sdk-go-v2/config":              {"weir/internal/provider"},
 	"golang.org/x/oauth2":                              {"weir/internal/provider"},

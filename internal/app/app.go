@@ -24,6 +24,7 @@ import (
 	"weir/internal/ratelimit"
 	"weir/internal/route"
 	"weir/internal/store"
+	"weir/internal/telemetry"
 )
 
 // Options is what Run needs beside the configuration.
@@ -84,6 +85,7 @@ type instance struct {
 	accounts *account.Service
 	ledger   *ledger.Ledger
 	fleet    *fleet
+	metrics  *telemetry.Metrics
 
 	idempotency *idempotency
 	kept        *conversation.Service
@@ -100,7 +102,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	g = &instance{options: o}
+	g = &instance{options: o, metrics: telemetry.New(o.Version)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.close())
@@ -122,7 +124,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	}
 	g.gateway = gateway.New(gateway.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept, Limits: g.limits,
-		Now: o.Now, Log: o.Log,
+		Now: o.Now, Log: o.Log, Metrics: g.metrics,
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency),
 		Timing: o.Timing,
 	})
@@ -132,6 +134,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 		Kept: g.kept, Limits: g.limits, Responses: g.fleet.dialect("responses"),
 		Version: o.Version, Now: o.Now, Log: o.Log,
 	})
+	g.measure()
 	return g, nil
 }
 
@@ -222,6 +225,10 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 		}
 		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
+	metrics, err := g.listenTelemetry(ctx)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var running sync.WaitGroup
@@ -232,6 +239,10 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	running.Go(func() { g.reload(background) })
 	running.Go(func() { g.retain(background) })
 	running.Go(func() { g.reportHealth(background) })
+	running.Go(func() { g.gateway.Watch(background) })
+	if metrics != nil {
+		running.Go(func() { g.serveTelemetry(background, metrics) })
+	}
 
 	failed := make(chan error, 1)
 	running.Go(func() { failed <- serveOn(server, listener) })

@@ -40,7 +40,7 @@ func TestKeptNowhere(t *testing.T) {
 		Now:  time.Now, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	d := g.fleet.dialect("responses")
-	handler := server.Handler(d, []*dialect.Operation{&d.Operation}, account.Chat)
+	handler := server.Handler("POST /v1/responses", d, []*dialect.Operation{&d.Operation}, account.Chat)
 	for _, test := range []struct {
 		members string
 		status  int

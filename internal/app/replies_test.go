@@ -248,7 +248,7 @@ func (q *inquest) own(t *testing.T) {
 		q.seen["get "+path+" 413"] = true
 		q.mu.Unlock()
 	}
-	for _, path := range []string{"/", "/livez", "/readyz", "/openapi.json"} {
+	for _, path := range []string{"/", "/livez", "/readyz", "/metrics", "/openapi.json"} {
 		q.hold(t, ask{path: path, key: noKey}, path, http.StatusOK)
 	}
 	q.hold(t, ask{path: "/readyz?verbose", key: noKey}, "/readyz", http.StatusOK)

@@ -32,9 +32,10 @@ func (g *instance) entrances() []entrance {
 				continue
 			}
 			seen[route] = true
-			all = append(all, entrance{route, account.Chat, g.gateway.Handler(d, served, account.Chat), d})
+			all = append(all, entrance{route, account.Chat, g.gateway.Handler(routeOf(route), d, served, account.Chat), d})
 		}
 	}
+	counting := len(all) // these count their requests themselves
 	gemini := g.fleet.dialect("gemini")
 	responses := g.fleet.dialect("responses")
 	all = append(all,
@@ -43,7 +44,8 @@ func (g *instance) entrances() []entrance {
 		entrance{"GET /v1/responses/{id}/input_items", account.Chat, g.api.ResponseInput(account.Chat), responses},
 		entrance{"POST /v1/responses/{id}/cancel", account.Chat, g.api.CancelResponse(account.Chat), responses},
 	)
-	return append(all,
+	all = append(all, g.metricsEntrance()...)
+	all = append(all,
 		entrance{"GET /v1/uses", account.Uses, g.api.Uses(account.Uses), nil},
 		entrance{"GET /uses", account.Uses, g.api.Uses(account.Uses), nil},
 		entrance{"GET /v1/models", account.Chat, g.api.Models(account.Chat), nil},
@@ -56,6 +58,11 @@ func (g *instance) entrances() []entrance {
 		entrance{"GET /setup/{token}", "", g.api.Setup(), nil},
 		entrance{"GET /{$}", "", g.api.Home(), nil},
 	)
+	for i := range all[counting:] {
+		e := &all[counting+i]
+		e.handler = g.counted(routeOf(e.pattern), e.handler)
+	}
+	return all
 }
 
 // surroundings are the paths around the vendors' doors where nothing is, which
@@ -99,12 +106,12 @@ func (g *instance) handler() http.Handler {
 		if slices.Contains(allowed, http.MethodGet) {
 			allowed = append(allowed, http.MethodHead)
 		}
-		mux.Handle(path, g.api.MethodNotAllowed(spoken[path], allowed...))
+		mux.Handle(path, g.counted(otherRoute, g.api.MethodNotAllowed(spoken[path], allowed...)))
 	}
 	for around, d := range g.surroundings() {
-		mux.Handle(around, g.api.NotFound(d))
+		mux.Handle(around, g.counted(otherRoute, g.api.NotFound(d)))
 	}
-	nothing := g.api.NotFound(nil)
+	nothing := g.counted(otherRoute, g.api.NotFound(nil))
 	mux.Handle("/", nothing)
 	return g.gateway.Bounded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped { // the mux would redirect, in words of its own

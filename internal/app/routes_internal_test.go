@@ -20,7 +20,7 @@ import (
 
 // public is every pattern that asks for no key. A new one has to be put here,
 // by hand.
-var public = []string{"GET /livez", "GET /readyz", "GET /setup/{token}", "GET /{$}", "GET /openapi.json"}
+var public = []string{"GET /livez", "GET /readyz", "GET /setup/{token}", "GET /{$}", "GET /openapi.json", "GET /metrics"}
 
 // newInstance builds a gateway that does not listen.
 func newInstance(t testing.TB) *instance {
@@ -126,7 +126,7 @@ func TestDefectInRequest(t *testing.T) {
 	key := newKey(t, g, "unlucky")
 	broken := *g.fleet.dialect("native")
 	broken.Scan = func([]byte, *http.Request) (llm.Head, error) { panic("the secret of the house") }
-	handler := g.gateway.Handler(&broken, []*dialect.Operation{&broken.Operation}, account.Chat)
+	handler := g.gateway.Handler("POST /v1/chat", &broken, []*dialect.Operation{&broken.Operation}, account.Chat)
 	w := knock(g, handler, "POST /v1/chat", key)
 	if body := w.Body.String(); w.Code != 500 || !strings.Contains(body, `"INTERNAL_ERROR"`) || strings.Contains(body, "secret") {
 		t.Errorf("got %d %s, want a 500 that does not say why", w.Code, body)
@@ -194,5 +194,31 @@ func TestDocumentListsEntrances(t *testing.T) {
 	}
 	for place := range said {
 		t.Errorf("%s: got it in the document, and there is no such entrance", place)
+	}
+}
+
+// TestMetricsAreGuarded is that the metrics are open on loopback alone.
+func TestMetricsAreGuarded(t *testing.T) {
+	t.Parallel()
+	for address, open := range map[string]bool{
+		"127.0.0.1:8080": true, "[::1]:8080": true, "localhost:8080": true,
+		":8080": false, "0.0.0.0:8080": false, "192.0.2.1:8080": false, "gateway.example:8080": false,
+	} {
+		g := newInstance(t)
+		g.options.Config.Listen = address
+		handler := g.handler()
+		want := http.StatusUnauthorized
+		if open {
+			want = http.StatusOK
+		}
+		if got := knock(g, handler, metricsPattern, "").Code; got != want {
+			t.Errorf("listening on %s, nobody: got %d, want %d", address, got, want)
+		}
+		if got := knock(g, handler, metricsPattern, newKey(t, g, "reader", account.Uses)).Code; got != http.StatusOK {
+			t.Errorf("listening on %s, a key for usage: got %d, want 200", address, got)
+		}
+		if got := knock(g, handler, metricsPattern, newKey(t, g, "chatter", account.Chat)).Code; !open && got != http.StatusForbidden {
+			t.Errorf("listening on %s, a key for chat: got %d, want 403", address, got)
+		}
 	}
 }

@@ -214,6 +214,7 @@ func (c *call) openNext(s ledger.Settlement) error {
 	if err != nil {
 		return err
 	}
+	c.count(&s, cost)
 	c.charge(cost)
 	c.used += s.Usage.TotalTokens()
 	c.hold = next
@@ -229,6 +230,7 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 	if c.head.Stream {
 		c.beginStream()
 	}
+	c.own.asked(c.server.now())
 	resp, err := t.Provider.Do(ctx, provider.Call{
 		Dialect: c.speaking(t), Op: c.door.Op, Model: t.Model, Stream: c.head.Stream, Body: body,
 		AttemptID: c.hold.Attempt().ID.String(), ContentType: c.formType(), Header: c.passed(t), Key: t.Key, Hold: c.hold,

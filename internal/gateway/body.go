@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/telemetry"
 )
 
 const (
@@ -47,7 +48,7 @@ func (c *call) readBody() error {
 	case errors.Is(err, errTooLarge):
 		return tooLarge(limit)
 	case errors.Is(err, errBodies):
-		return crowded()
+		return c.crowded()
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		c.w.Header().Set("Connection", "close")
 		return &llm.Error{Code: llm.CodeInvalidRequest, Message: fmt.Sprintf("The request body did not arrive within %s.", c.server.timing.BodyRead), Err: err}
@@ -111,12 +112,13 @@ func (c *call) takeRoom(n int64) bool {
 // reserve is takeRoom with an error for the client.
 func (c *call) reserve(n int64) error {
 	if !c.takeRoom(n) {
-		return crowded()
+		return c.crowded()
 	}
 	return nil
 }
 
-func crowded() error {
+func (c *call) crowded() error {
+	c.server.metrics.Shed(telemetry.Bodies, priorityOf(c.r.Header))
 	return &llm.Error{Code: llm.CodeOverloaded, Message: "The gateway is at its limit of request bodies in flight. Try again shortly.", RetryAfter: time.Second}
 }
 

@@ -21,6 +21,7 @@ import (
 	"weir/internal/provider"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
+	"weir/internal/telemetry"
 )
 
 // call is one request on its way through the pipeline.
@@ -32,6 +33,10 @@ type call struct {
 	door       *dialect.Operation // what is asked for
 	permission account.Permission
 	started    time.Time
+	counted    *telemetry.Route
+	admitted   bool // and has to leave
+	status     int  // of the answer; 0 for 200
+	own        ownTime
 
 	id        uuid.UUID
 	idText    string
@@ -94,8 +99,8 @@ func (c *call) handle() {
 // run takes the request through the pipeline. An error means that no byte of
 // an answer has gone out yet.
 func (c *call) run() error {
-	if n := c.server.inFlight.Add(1); n > c.server.maxConcurrency {
-		return &llm.Error{Code: llm.CodeOverloaded, Message: "The gateway is at its limit of requests in flight. Try again shortly.", RetryAfter: time.Second}
+	if err := c.enter(); err != nil {
+		return err
 	}
 	if err := c.authenticate(); err != nil {
 		return err
@@ -103,7 +108,11 @@ func (c *call) run() error {
 	if err := c.readBody(); err != nil {
 		return err
 	}
+	c.own.begin(c.server.now())
 	if err := c.scanBody(); err != nil {
+		return err
+	}
+	if err := c.enterStream(); err != nil {
 		return err
 	}
 	if err := c.recall(); err != nil {
@@ -127,7 +136,7 @@ func (c *call) run() error {
 
 // finish gives back what the call holds, whatever became of it.
 func (c *call) finish() {
-	defer c.server.inFlight.Add(-1) // last: a stop closes the ledger and the database then
+	defer c.leave() // last: a stop closes the ledger and the database then
 	c.giveUpRoom()
 	c.abandonHold()
 	c.settleLimits()

@@ -86,6 +86,9 @@ func (c *call) fail(err error) {
 	if c.out.fail(e) {
 		return
 	}
+	if c.status = c.dialect.Status(e.Code); errors.Is(err, errGone) {
+		c.status = statusGone
+	}
 	h := c.w.Header()
 	c.commonHeaders(h, c.idText)
 	h["Content-Type"] = []string{"application/json"}
@@ -129,7 +132,11 @@ func (c *call) logFailure(e *llm.Error) {
 		if !errors.Is(e, errGone) {
 			log = c.server.log.Error
 		}
-	case llm.CodeProviderError, llm.CodeProviderTimeout, llm.CodeProviderUnavailable, llm.CodeOverloaded:
+	case llm.CodeOverloaded:
+		if !errors.Is(e, errShed) { // of which there are too many to tell of each
+			log = c.server.log.Warn
+		}
+	case llm.CodeProviderError, llm.CodeProviderTimeout, llm.CodeProviderUnavailable:
 		log = c.server.log.Warn
 	}
 	var model string

@@ -23,6 +23,7 @@ const (
 // relayWhole passes on a whole reply, once it is settled.
 func (c *call) relayWhole(resp *provider.Response) error {
 	body, err := resp.ReadAll()
+	c.own.answered(c.server.now())
 	if err != nil {
 		return err
 	}

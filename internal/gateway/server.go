@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -16,9 +17,11 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
+	"weir/internal/telemetry"
 )
 
-// Options is what a Server is made of. All but the limits are required.
+// Options is what a Server is made of. All but the metrics and the limits are
+// required.
 type Options struct {
 	Accounts    *account.Service
 	Ledger      *ledger.Ledger
@@ -28,6 +31,7 @@ type Options struct {
 	Limits      *ratelimit.Limiter
 	Now         func() time.Time
 	Log         *slog.Logger
+	Metrics     *telemetry.Metrics // nil for some of its own
 
 	MaxBody        int64 // bytes of a request body; 0 for 32 MiB
 	MaxBodies      int64 // bytes of all bodies in flight; 0 for 16 times MaxBody
@@ -73,15 +77,15 @@ type Server struct {
 	now         func() time.Time
 	log         *slog.Logger
 
-	maxBody        int64
-	maxBodies      int64
-	maxConcurrency int64
-	timing         Timing
+	metrics   *telemetry.Metrics
+	admission *admission
+	maxBody   int64
+	maxBodies int64
+	timing    Timing
 
 	stopping context.Context // ends when answers are no longer read on
 	stop     context.CancelFunc
 
-	inFlight atomic.Int64
 	inBodies atomic.Int64 // bytes
 	bodies   sync.Pool    // of *[]byte
 	encoders sync.Pool    // of *[]byte, for replies
@@ -91,8 +95,8 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept, limits: o.Limits,
-		now: o.Now, log: o.Log, maxBody: o.MaxBody, maxBodies: o.MaxBodies, maxConcurrency: o.MaxConcurrency,
-		timing: o.Timing.withDefaults(),
+		now: o.Now, log: o.Log, maxBody: o.MaxBody, maxBodies: o.MaxBodies,
+		metrics: o.Metrics, timing: o.Timing.withDefaults(),
 	}
 	if s.maxBody == 0 {
 		s.maxBody = defaultMaxBody
@@ -100,9 +104,10 @@ func New(o Options) *Server {
 	if s.maxBodies == 0 {
 		s.maxBodies = defaultMaxBodies * s.maxBody
 	}
-	if s.maxConcurrency == 0 {
-		s.maxConcurrency = defaultMaxConcurrency
+	if s.metrics == nil {
+		s.metrics = telemetry.New("")
 	}
+	s.admission = newAdmission(cmp.Or(o.MaxConcurrency, defaultMaxConcurrency), floor())
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.bodies.New = func() any { return new([]byte) }
 	s.encoders.New = func() any { return new([]byte) }
@@ -110,11 +115,13 @@ func New(o Options) *Server {
 }
 
 // Handler answers the operations of the dialect d that have a route in common
-// to callers who have the permission.
-func (s *Server) Handler(d *dialect.Dialect, served []*dialect.Operation, permission account.Permission) http.Handler {
+// to callers who have the permission. They count for the pattern at which it
+// is.
+func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.Operation, permission account.Permission) http.Handler {
+	counted := s.metrics.Route(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		door := dialect.Asked(served, r.URL.Path)
-		c := &call{server: s, w: w, r: r, dialect: d, door: door, permission: permission, started: s.now().UTC().Truncate(time.Microsecond)}
+		c := &call{server: s, w: w, r: r, dialect: d, door: door, permission: permission, counted: counted, started: s.now().UTC().Truncate(time.Microsecond)}
 		c.handle()
 	})
 }
@@ -124,7 +131,16 @@ func (s *Server) Handler(d *dialect.Dialect, served []*dialect.Operation, permis
 func (s *Server) Stop() { s.stop() }
 
 // InFlight is how many requests are in the pipeline.
-func (s *Server) InFlight() int64 { return s.inFlight.Load() }
+func (s *Server) InFlight() int64 {
+	inFlight, _ := s.admission.holding()
+	return inFlight
+}
+
+// Waiting is how many requests wait to come into the pipeline.
+func (s *Server) Waiting() int64 {
+	_, waiting := s.admission.holding()
+	return waiting
+}
 
 // newID is a request's id.
 func newID() uuid.UUID {

@@ -12,6 +12,7 @@ import (
 func (c *call) settle(s ledger.Settlement) {
 	s.Counts = c.reached
 	cost, _ := c.hold.Settle(s)
+	c.count(&s, cost)
 	c.charge(cost)
 	c.used += s.Usage.TotalTokens()
 	c.settleLimits()

@@ -248,6 +248,10 @@ func (l *Ledger) Problem() error {
 // start; 0 on a sound disk.
 func (l *Ledger) Lost() int64 { return l.journal.lost.Load() }
 
+// Unknown is how many attempts were settled as unknown since the start, for a
+// process that had died.
+func (l *Ledger) Unknown() int64 { return l.proj.unknown.Load() }
+
 // Open writes that an attempt begins. The hold that it returns is the right to
 // call the provider, once. An error is a *llm.Error: there is no room.
 func (l *Ledger) Open(a Attempt) (*Hold, error) {

@@ -40,6 +40,8 @@ type projector struct {
 	open   map[AttemptID]Attempt
 	batch  Batch
 
+	unknown atomic.Int64 // attempts that the database has as unknown since the start
+
 	kick  chan struct{} // somebody waits for a flush
 	stale atomic.Bool   // the database has gone back
 
@@ -262,6 +264,11 @@ func (p *projector) apply(ctx context.Context) error {
 		return fmt.Errorf("project the journal: %w", err)
 	}
 	p.point("project.after_commit")
+	for i := range p.batch.Settled {
+		if p.batch.Settled[i].Settlement.Outcome == OutcomeUnknown {
+			p.unknown.Add(1)
+		}
+	}
 	p.mu.Lock()
 	p.done = p.batch.To
 	close(p.moved)

@@ -1,0 +1,48 @@
+package app
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+
+	"weir/internal/gateway"
+)
+
+// BenchmarkRefusal is the CPU of one request that is refused because the
+// gateway is full, from the router to the last write, without sockets.
+func BenchmarkRefusal(b *testing.B) {
+	g, key := pipeline(b, canned{http.Header{"Content-Type": {"application/json"}}, wholeReply})
+	g.gateway = gateway.New(gateway.Options{
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Now: g.options.Now, Log: g.options.Log, MaxConcurrency: 1,
+	})
+	handler := g.handler()
+	body, never := io.Pipe() // of the request that takes the only place
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		r := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: "/v1/chat"}, Header: http.Header{"Authorization": {"Bearer " + key}}, Body: body}
+		handler.ServeHTTP(&sink{header: http.Header{}}, r)
+	}()
+	defer func() { never.Close(); <-served }()
+	for g.gateway.InFlight() == 0 {
+		runtime.Gosched()
+	}
+	out := &sink{header: http.Header{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "/v1/chat", io.NopCloser(strings.NewReader("{}")))
+		if err != nil {
+			b.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+key)
+		r.Header.Set("X-Weir-Priority", "batch")
+		out.reset()
+		handler.ServeHTTP(out, r)
+	}
+	if out.status != http.StatusServiceUnavailable {
+		b.Fatalf("got %d, want 503", out.status)
+	}
+}

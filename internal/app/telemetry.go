@@ -1,0 +1,151 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/route"
+)
+
+// metricsPattern is where the metrics are.
+const metricsPattern = "GET /metrics"
+
+// measure registers what the parts of the gateway tell of themselves.
+func (g *instance) measure() {
+	m := g.metrics
+	m.Gauge("weir_requests_in_flight", "Requests in the pipeline.", func() float64 { return float64(g.gateway.InFlight()) })
+	m.Gauge("weir_requests_waiting", "Requests that wait to come into the pipeline.", func() float64 { return float64(g.gateway.Waiting()) })
+	m.Gauge("weir_holds_open", "Attempts that are open in the ledger.", func() float64 { return float64(g.ledger.InFlight()) })
+	m.Gauge("weir_ledger_lag_bytes", "Bytes of the journal that the database does not have yet.", func() float64 {
+		lag, _ := g.ledger.Lag()
+		return float64(lag)
+	})
+	m.Gauge("weir_ledger_database_up", "1 while the database takes the journal, else 0.", func() float64 {
+		if _, err := g.ledger.Lag(); err != nil {
+			return 0
+		}
+		return 1
+	})
+	m.Counter("weir_ledger_unknown_total", "Attempts that were settled as unknown, for their process had died.", func() float64 { return float64(g.ledger.Unknown()) })
+	m.Gauge("weir_journal_lost_bytes", "Bytes of the journal that could not be read back since the start.", func() float64 { return float64(g.ledger.Lost()) })
+	m.Gauge("weir_nodes_alive", "Nodes that share the database, this one too.", func() float64 { return float64(g.ledger.Alive()) })
+	m.Gauge("weir_ratelimit_degraded", "1 while limits are kept in memory because Valkey does not answer, else 0.", func() float64 {
+		if g.limits.Degraded() != nil {
+			return 1
+		}
+		return 0
+	})
+	m.Counter("weir_ratelimit_refused_total", "Requests that a limit refused.", func() float64 { return float64(g.limits.Stats().Refused) })
+	m.Counter("weir_ratelimit_alone_total", "Requests that were decided from memory because Valkey did not answer.", func() float64 { return float64(g.limits.Stats().Alone) })
+	m.GaugeBy("weir_provider_circuit_open", "provider", "1 while all targets of the provider that were asked are passed over, else 0.", g.circuits)
+}
+
+func (g *instance) circuits(tell func(provider string, n float64)) {
+	for _, p := range g.router.Table().Providers(g.options.Now()) {
+		open := 0.0
+		if p.State == route.StateOpen {
+			open = 1
+		}
+		tell(p.Name, open)
+	}
+}
+
+// metricsEntrance is the metrics on the main listener: open to the machine
+// itself, where it listens to nobody else, and else to keys that may read usage.
+// There is none where the metrics have a listener of their own.
+func (g *instance) metricsEntrance() []entrance {
+	cfg := &g.options.Config
+	if cfg.Telemetry.Listen != "" {
+		return nil
+	}
+	permission := account.Uses
+	if onLoopback(cfg.Listen) {
+		permission = ""
+	}
+	return []entrance{{metricsPattern, permission, g.api.Metrics(permission, g.metrics.Handler()), nil}}
+}
+
+// onLoopback is whether nobody but this machine can reach the address.
+func onLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	at, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && at.IsLoopback()
+}
+
+// listenTelemetry opens the listener of the metrics; nil without one.
+func (g *instance) listenTelemetry(ctx context.Context) (net.Listener, error) {
+	address := g.options.Config.Telemetry.Listen
+	if address == "" {
+		return nil, nil
+	}
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for metrics: %w: choose another telemetry.listen", err)
+	}
+	g.options.Log.Info("metrics are served", "url", "http://"+listener.Addr().String()+"/metrics")
+	return listener, nil
+}
+
+// serveTelemetry answers for metrics and health on a listener of their own until
+// ctx ends.
+func (g *instance) serveTelemetry(ctx context.Context, listener net.Listener) {
+	mux := http.NewServeMux()
+	mux.Handle(metricsPattern, g.metrics.Handler())
+	mux.Handle("GET /livez", g.api.Live())
+	mux.Handle("GET /readyz", g.api.Ready(g.draining.Load))
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: idleTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+	}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := serveOn(server, listener); err != nil {
+		g.options.Log.Error("metrics are not served any more", "err", err)
+	}
+}
+
+// counted counts the requests to a handler for a route of the service. Those to
+// models count themselves.
+func (g *instance) counted(pattern string, next http.Handler) http.Handler {
+	counters := g.metrics.Route(pattern)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		started := time.Now()
+		seen := &witness{ResponseWriter: w, status: http.StatusOK}
+		next.ServeHTTP(seen, r)
+		counters.Done(seen.status, time.Since(started))
+	})
+}
+
+// witness sees the status of an answer.
+type witness struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader is http.ResponseWriter's.
+func (w *witness) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *witness) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// routeOf is the path of a pattern as the metrics have it.
+func routeOf(pattern string) string {
+	_, path, _ := strings.Cut(pattern, " ")
+	return path
+}
+
+// otherRoute counts whatever is at no pattern.
+const otherRoute = "other"

@@ -1,0 +1,104 @@
+package app_test
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestMetrics is what the metrics tell after some requests, and what not.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	h, _ := openHoused(t)
+	h.mustAnswer(h.chat("house/echo"))
+	h.stream("house/chat")
+	h.chat("house/chat:status=500")
+	h.do(ask{path: "/nothing/here"})
+	r := h.do(ask{path: "/metrics", key: noKey})
+	if r.status != http.StatusOK || !strings.HasPrefix(r.header.Get("Content-Type"), "text/plain") {
+		t.Fatalf("got %d %q, want the metrics", r.status, r.header.Get("Content-Type"))
+	}
+	for _, want := range []string{
+		`weir_http_requests_total{class="2xx",route="/v1/chat"} 2`,
+		`weir_http_requests_total{class="5xx",route="/v1/chat"} 1`,
+		`weir_http_requests_total{class="4xx",route="other"} 1`,
+		`weir_http_request_duration_seconds_count{route="/v1/chat"} 3`,
+		`weir_upstream_attempts_total{outcome="ok",provider="house"} 2`,
+		`weir_upstream_attempts_total{outcome="rejected",provider="house"} 1`,
+		`weir_upstream_first_token_seconds_count{provider="house"} 1`,
+		`weir_gateway_overhead_seconds_count 3`,
+		`weir_shed_total{priority="batch",reason="concurrency"} 0`,
+		`weir_provider_circuit_open{provider="house"} 0`,
+		`weir_build_info{goversion="go`,
+		"weir_holds_open 0\n", "weir_requests_in_flight 0\n", "weir_requests_waiting 0\n",
+		"weir_ledger_database_up 1\n", "weir_ledger_unknown_total 0\n", "weir_journal_lost_bytes 0\n",
+		"weir_ledger_lag_bytes ", "weir_tokens_total{class=\"output\"} ", "weir_cost_nanousd_total ", "go_goroutines ", "process_cpu_seconds_total ",
+	} {
+		if !strings.Contains(r.body, want) {
+			t.Errorf("no %q in the metrics", want)
+		}
+	}
+	for _, secret := range []string{h.key, upstreamKey, "default", "echo", "weir_cost_nanousd_total 0\n", "weir_tokens_total{class=\"output\"} 0\n"} {
+		if strings.Contains(r.body, secret) {
+			t.Errorf("got %q in the metrics, want no such thing there", secret)
+		}
+	}
+	if t.Failed() {
+		t.Log(r.body)
+	}
+}
+
+// TestMetricsElsewhere is a listener of their own.
+func TestMetricsElsewhere(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	up := newUpstream(t)
+	h := open(t, setup{yaml: "telemetry: {listen: \"" + address + "\"}\n" + housed(up.url)})
+	if r := h.do(ask{path: "/metrics", key: noKey}); r.status != http.StatusNotFound {
+		t.Errorf("on the main listener: got %d, want 404", r.status)
+	}
+	for path, want := range map[string]int{"/metrics": 200, "/livez": 200, "/readyz": 200, "/v1/uses": 404, "/": 404} {
+		resp, err := h.client.Get("http://" + address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s on the metrics' listener: got %d, want %d", path, resp.StatusCode, want)
+		}
+	}
+}
+
+// TestOverloadOfBatch is that a full gateway still answers for itself, and what
+// it tells those whom it refuses.
+func TestOverloadOfBatch(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := open(t, setup{yaml: "max_concurrency: 2\n" + housed(up.url)})
+	first := make(chan reply)
+	go func() { first <- h.chat("house/echo:ttft=500ms") }()
+	await(t, "the first request", func() bool { return len(up.Ledger().Totals().Outcomes) > 0 })
+	body := `{"model":"house/echo","messages":[{"role":"user","prompt":"Hello!"}]}`
+	batch := ask{path: "/v1/chat", body: body, header: []string{"X-Weir-Priority", "batch"}}
+	r := h.do(batch)
+	wantError(t, r, 503, "OVERLOADED")
+	if got := r.header.Get("Retry-After"); got != "5" {
+		t.Errorf("batch: got Retry-After %q, want 5", got)
+	}
+	for _, path := range []string{"/livez", "/readyz", "/metrics", "/v1/uses"} {
+		if r := h.do(ask{path: path}); r.status != http.StatusOK {
+			t.Errorf("%s of a full gateway: got %d, want 200", path, r.status)
+		}
+	}
+	h.mustAnswer(h.do(ask{path: "/v1/chat", body: body, header: []string{"X-Weir-Priority", "unheard of"}}))
+	h.mustAnswer(<-first)
+	h.mustAnswer(h.do(batch))
+}

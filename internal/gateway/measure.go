@@ -1,0 +1,91 @@
+package gateway
+
+import (
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/telemetry"
+)
+
+// statusGone is what a request counts as whose client left, after nginx's word
+// for it.
+const statusGone = 499
+
+// enter takes a place in the pipeline.
+func (c *call) enter() error {
+	reason := c.server.admission.enter(priorityOf(c.r.Header))
+	if reason != telemetry.NotShed {
+		return c.shed(reason)
+	}
+	c.admitted = true
+	return nil
+}
+
+// enterStream asks again, once it is known that the answer is a stream.
+func (c *call) enterStream() error {
+	if !c.head.Stream {
+		return nil
+	}
+	if reason := c.server.admission.takesStream(priorityOf(c.r.Header)); reason != telemetry.NotShed {
+		return c.shed(reason)
+	}
+	return nil
+}
+
+// shed is the refusal of a request for which there is no room.
+func (c *call) shed(reason telemetry.Reason) error {
+	p := priorityOf(c.r.Header)
+	c.server.metrics.Shed(reason, p)
+	return refusal(reason, p)
+}
+
+// leave gives the place back and counts the request.
+func (c *call) leave() {
+	if c.status == 0 {
+		c.status = 200
+	}
+	now := c.server.now()
+	c.counted.Done(c.status, now.Sub(c.started))
+	if took, ok := c.own.took(now); ok {
+		c.server.metrics.Overhead(took)
+	}
+	if c.admitted {
+		c.server.admission.leave(priorityOf(c.r.Header))
+	}
+}
+
+// count counts an attempt that has ended.
+func (c *call) count(s *ledger.Settlement, cost *llm.Money) {
+	c.server.metrics.Attempt(c.hold.Attempt().Provider, s, cost)
+}
+
+// ownTime is the time of a request that its provider does not take. Pauses
+// between attempts, and attempts that are repeated, count as the provider's.
+type ownTime struct {
+	read time.Time // the body was in
+	ask  time.Time // the provider was asked first
+	got  time.Time // a whole answer of it was in; zero for a stream
+}
+
+func (o *ownTime) begin(now time.Time) { o.read = now }
+
+func (o *ownTime) asked(now time.Time) {
+	if o.ask.IsZero() {
+		o.ask = now
+	}
+}
+
+func (o *ownTime) answered(now time.Time) { o.got = now }
+
+// took is how long it was, when the answer ended now; not ok for a request that
+// no provider was asked for.
+func (o *ownTime) took(now time.Time) (d time.Duration, ok bool) {
+	if o.ask.IsZero() {
+		return 0, false
+	}
+	if d = o.ask.Sub(o.read); !o.got.IsZero() {
+		d += now.Sub(o.got)
+	}
+	return d, true
+}

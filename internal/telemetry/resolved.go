@@ -1,0 +1,100 @@
+package telemetry
+
+import (
+	"maps"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"weir/internal/ledger"
+)
+
+// The classes of statuses, by the first digit.
+const (
+	firstClass = 2
+	lastClass  = 5
+)
+
+// Route counts the requests at one route of the service. What nobody asks for
+// is in no list: its counters are made for the first request.
+type Route struct {
+	metrics  *Metrics
+	pattern  string
+	counters atomic.Pointer[routeCounters]
+}
+
+type routeCounters struct {
+	classes [lastClass + 1]prometheus.Counter
+	seconds prometheus.Observer
+}
+
+// Route is the counters of the route with that pattern, which is one of a list
+// in the program, never a path that a client has asked for.
+func (m *Metrics) Route(pattern string) *Route {
+	return &Route{metrics: m, pattern: pattern}
+}
+
+// resolve makes the counters; made twice at a time they are the same.
+func (r *Route) resolve() *routeCounters {
+	c := &routeCounters{seconds: r.metrics.seconds.WithLabelValues(r.pattern)}
+	for i := firstClass; i <= lastClass; i++ {
+		c.classes[i] = r.metrics.requests.WithLabelValues(r.pattern, strconv.Itoa(i)+"xx")
+	}
+	r.counters.Store(c)
+	return c
+}
+
+// Done counts a request that was answered with that HTTP status.
+func (r *Route) Done(status int, took time.Duration) {
+	c := r.counters.Load()
+	if c == nil {
+		c = r.resolve()
+	}
+	c.classes[min(max(status/100, firstClass), lastClass)].Inc()
+	c.seconds.Observe(max(took, 0).Seconds())
+}
+
+// providerCounters count the attempts at one provider.
+type providerCounters struct {
+	outcomes map[ledger.Outcome]prometheus.Counter
+	first    prometheus.Observer
+}
+
+// outcomes are those that an attempt of a living process can have.
+func outcomes() []ledger.Outcome {
+	return []ledger.Outcome{
+		ledger.OutcomeOK, ledger.OutcomeRefused, ledger.OutcomeRejected, ledger.OutcomeFailed, ledger.OutcomeCut, ledger.OutcomeClientGone,
+	}
+}
+
+// provider is the counters of a configured provider. They are made when the
+// first attempt at it has ended, for a reload may bring new ones.
+func (m *Metrics) provider(name string) *providerCounters {
+	if p, ok := (*m.providers.Load())[name]; ok {
+		return p
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p, ok := (*m.providers.Load())[name]; ok {
+		return p
+	}
+	p := &providerCounters{outcomes: map[ledger.Outcome]prometheus.Counter{}, first: m.first.WithLabelValues(name)}
+	for _, o := range outcomes() {
+		p.outcomes[o] = m.attempts.WithLabelValues(name, string(o))
+	}
+	all := maps.Clone(*m.providers.Load())
+	all[name] = p
+	m.providers.Store(&all)
+	return p
+}
+
+func (p *providerCounters) ended(s *ledger.Settlement) {
+	if counter, ok := p.outcomes[s.Outcome]; ok {
+		counter.Inc()
+	}
+	if s.FirstToken > 0 {
+		p.first.Observe(s.FirstToken.Seconds())
+	}
+}

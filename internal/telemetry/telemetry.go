@@ -1,0 +1,171 @@
+// Package telemetry is what the gateway counts of itself, for Prometheus
+// (https://prometheus.io/docs/instrumenting/exposition_formats/).
+//
+// The label sets are bounded: routes, classes of statuses, configured
+// providers, outcomes, classes of tokens. No account, no key and no model is a
+// label, so that nothing here grows with what clients send, or tells of them.
+//
+// What is counted for every request is resolved beforehand, and costs an atomic
+// addition and no allocation.
+package telemetry
+
+import (
+	"net/http"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// Metrics is the registry of one gateway, with all that it counts itself.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	attempts *prometheus.CounterVec
+	first    *prometheus.HistogramVec
+	overhead prometheus.Histogram
+	tokens   [llm.NumTokens]prometheus.Counter
+	cost     prometheus.Counter
+	shed     [Reasons][Priorities]atomic.Uint64
+
+	mu        sync.Mutex // of those who add to providers
+	providers atomic.Pointer[map[string]*providerCounters]
+}
+
+// longBuckets are for what a model's answer takes, shortBuckets for what the
+// gateway itself takes; in seconds.
+func longBuckets() []float64 {
+	return []float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
+}
+
+func shortBuckets() []float64 {
+	return []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .1, .5}
+}
+
+// New makes a registry for the program of that version.
+func New(version string) *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_http_requests_total", Help: "Requests answered, by route and class of status; 4xx has those whose client left, too.",
+		}, []string{"route", "class"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "weir_http_request_duration_seconds", Help: "Time from a request's head to the end of its answer, by route.", Buckets: longBuckets(),
+		}, []string{"route"}),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_upstream_attempts_total", Help: "Attempts at a provider that have ended, by how.",
+		}, []string{"provider", "outcome"}),
+		first: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "weir_upstream_first_token_seconds", Help: "Time from an attempt's opening to the first piece of a stream.", Buckets: longBuckets(),
+		}, []string{"provider"}),
+		overhead: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "weir_gateway_overhead_seconds", Help: "Time from the end of a request's body to its answer's end, less the time at the provider; of a stream, only until the provider is asked.", Buckets: shortBuckets(),
+		}),
+		cost: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "weir_cost_nanousd_total", Help: "Cost of all attempts that have ended, in billionths of a US dollar.",
+		}),
+	}
+	m.providers.Store(&map[string]*providerCounters{})
+	tokens := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "weir_tokens_total", Help: "Tokens of all attempts that have ended, by class."}, []string{"class"})
+	for c := range m.tokens {
+		m.tokens[c] = tokens.WithLabelValues(llm.Class(c).String())
+	}
+	m.registry.MustRegister(m.requests, m.seconds, m.attempts, m.first, m.overhead, tokens, m.cost,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registerShed()
+	m.registerBuild(version)
+	return m
+}
+
+func (m *Metrics) registerShed() {
+	for r := range Reasons {
+		for p := range Priorities {
+			if r == NotShed {
+				continue
+			}
+			m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+				Name: "weir_shed_total", Help: "Requests that were refused because the gateway is overloaded.",
+				ConstLabels: prometheus.Labels{"reason": r.String(), "priority": p.String()},
+			}, func() float64 { return float64(m.shed[r][p].Load()) }))
+		}
+	}
+}
+
+func (m *Metrics) registerBuild(version string) {
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "weir_build_info", Help: "1, with the version of the program and of Go.",
+		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
+	})
+	build.Set(1)
+	m.registry.MustRegister(build)
+}
+
+// scrapes is how many may read at a time, and scrapeTimeout for how long.
+const (
+	scrapes       = 4
+	scrapeTimeout = 10 * time.Second
+)
+
+// Handler answers with everything that is registered.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapes, Timeout: scrapeTimeout, EnableOpenMetrics: true})
+}
+
+// Gauge registers a number that goes up and down and is asked for when somebody
+// reads. The name is in Prometheus' form, with its unit at the end.
+func (m *Metrics) Gauge(name, help string, now func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, now))
+}
+
+// Counter registers a number that only grows and is asked for when somebody
+// reads. Its name ends with _total.
+func (m *Metrics) Counter(name, help string, now func() float64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, now))
+}
+
+// GaugeBy registers a gauge with one label, whose values, a bounded number of
+// them, are told when somebody reads.
+func (m *Metrics) GaugeBy(name, label, help string, now func(tell func(value string, n float64))) {
+	m.registry.MustRegister(&family{prometheus.NewDesc(name, help, []string{label}, nil), now})
+}
+
+// family is the gauge of GaugeBy.
+type family struct {
+	desc *prometheus.Desc
+	now  func(tell func(value string, n float64))
+}
+
+// Describe is prometheus.Collector's.
+func (f *family) Describe(to chan<- *prometheus.Desc) { to <- f.desc }
+
+// Collect is prometheus.Collector's.
+func (f *family) Collect(to chan<- prometheus.Metric) {
+	f.now(func(value string, n float64) {
+		to <- prometheus.MustNewConstMetric(f.desc, prometheus.GaugeValue, n, value)
+	})
+}
+
+// Overhead counts what one request took of the gateway's own time.
+func (m *Metrics) Overhead(d time.Duration) { m.overhead.Observe(max(d, 0).Seconds()) }
+
+// Attempt counts an attempt that has ended; the cost is nil without a price.
+func (m *Metrics) Attempt(provider string, s *ledger.Settlement, cost *llm.Money) {
+	m.provider(provider).ended(s)
+	for c, counter := range m.tokens {
+		if n := s.Usage[c]; n > 0 {
+			counter.Add(float64(n))
+		}
+	}
+	if cost != nil && *cost > 0 {
+		m.cost.Add(float64(*cost))
+	}
+}

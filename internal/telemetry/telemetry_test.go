@@ -1,0 +1,93 @@
+package telemetry_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/telemetry"
+)
+
+// read is what a scrape gets.
+func read(t testing.TB, m *telemetry.Metrics) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK {
+		t.Fatalf("got %d %s, want 200", w.Code, w.Body)
+	}
+	return w.Body.String()
+}
+
+func settlement() *ledger.Settlement {
+	return &ledger.Settlement{
+		Outcome: ledger.OutcomeOK, FirstToken: 300 * time.Millisecond,
+		Usage: llm.Usage{llm.Input: 7, llm.Output: 11, llm.Requests: 1},
+	}
+}
+
+// TestCounts is what each call adds, and that two gateways share nothing.
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	m, other := telemetry.New("1.2.3"), telemetry.New("1.2.3")
+	cost := llm.Money(1_500)
+	m.Attempt("house", settlement(), &cost)
+	m.Attempt("house", settlement(), nil)
+	m.Shed(telemetry.CPU, telemetry.Batch)
+	m.Overhead(-time.Second)
+	r := m.Route("/v1/chat")
+	for _, status := range []int{200, 201, 404, 499, 503, 0, 999} {
+		r.Done(status, time.Millisecond)
+	}
+	m.Gauge("weir_own", "Of a test.", func() float64 { return 42 })
+	m.GaugeBy("weir_by", "what", "Of a test.", func(tell func(string, float64)) { tell("a", 1); tell("b", 2) })
+	text, others := read(t, m), read(t, other)
+	for _, want := range []string{
+		`weir_upstream_attempts_total{outcome="ok",provider="house"} 2`, `weir_upstream_first_token_seconds_count{provider="house"} 2`,
+		`weir_tokens_total{class="input"} 14`, `weir_tokens_total{class="output"} 22`, "weir_cost_nanousd_total 1500\n",
+		`weir_shed_total{priority="batch",reason="cpu"} 1`, `weir_shed_total{priority="interactive",reason="cpu"} 0`,
+		`weir_http_requests_total{class="2xx",route="/v1/chat"} 3`, `weir_http_requests_total{class="4xx",route="/v1/chat"} 2`,
+		`weir_http_requests_total{class="5xx",route="/v1/chat"} 2`, "weir_gateway_overhead_seconds_sum 0\n",
+		"weir_own 42\n", `weir_by{what="a"} 1`, `weir_by{what="b"} 2`, `version="1.2.3"`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in the metrics:\n%s", want, text)
+		}
+		if strings.Contains(others, want) && !strings.HasSuffix(want, " 0\n") && !strings.HasSuffix(want, " 0") && !strings.HasPrefix(want, "version") {
+			t.Errorf("got %q in the metrics of another gateway", want)
+		}
+	}
+	if got := m.AllShed(); got != 1 {
+		t.Errorf("refused in all: got %d, want 1", got)
+	}
+}
+
+// TestNoAllocation is that counting what every request counts takes nothing
+// from the heap.
+func TestNoAllocation(t *testing.T) {
+	m, s, cost := telemetry.New("test"), settlement(), llm.Money(5)
+	r := m.Route("/v1/chat")
+	if got := testing.AllocsPerRun(100, func() { count(m, r, s, &cost) }); got > 0 {
+		t.Errorf("got %v allocations a request, want 0", got)
+	}
+}
+
+func count(m *telemetry.Metrics, r *telemetry.Route, s *ledger.Settlement, cost *llm.Money) {
+	m.Attempt("house", s, cost)
+	m.Overhead(time.Millisecond)
+	r.Done(http.StatusOK, time.Second)
+}
+
+// BenchmarkRequest is what a request's metrics cost.
+func BenchmarkRequest(b *testing.B) {
+	m, s, cost := telemetry.New("test"), settlement(), llm.Money(5)
+	r := m.Route("/v1/chat")
+	b.ReportAllocs()
+	for b.Loop() {
+		count(m, r, s, &cost)
+	}
+}
