@@ -29,9 +29,11 @@ func (b *bulk) insertArrays(ctx context.Context, in *insertion, n int, bind func
 			b.ready[in] = set
 		}
 		if set[0] == nil {
-			if set[0], err = b.conn.PrepareContext(ctx, in.fromArrays(columns)); err != nil {
+			stmt, err := b.conn.PrepareContext(ctx, in.fromArrays(columns)) //nolint:sqlclosecheck // it stays prepared until close
+			if err != nil {
 				return touched, err
 			}
+			set[0] = stmt
 		}
 		result, err := set[0].ExecContext(ctx, columns...)
 		if err != nil {

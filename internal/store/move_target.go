@@ -208,7 +208,7 @@ func (m *mover) copyTable(ctx context.Context, t *table) error {
 
 // copyPortion copies some rows and the place behind them in one transaction.
 func (m *mover) copyPortion(ctx context.Context, t *table, place []any) (n int64, next string, err error) {
-	rows, err := t.after(ctx, m.tx, place)
+	rows, err := t.after(ctx, m.tx, place) //nolint:rowserrcheck // portion.Err checks it
 	if err != nil {
 		return 0, "", err
 	}

@@ -103,7 +103,7 @@ func ask(t *testing.T, o store.Options, journal uuid.UUID) (w told) {
 	check(err)
 	sealed, err := s.Response(ctx, "r")
 	check(err)
-	w.Response = fmt.Sprint(sealed)
+	w.Response = string(sealed)
 	w.Verified, err = s.Verify(ctx, nil)
 	check(err)
 	return w

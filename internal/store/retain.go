@@ -33,7 +33,7 @@ func (s *Store) Retain(ctx context.Context, before time.Time) (deleted int64, er
 				return deleted, err
 			}
 			deleted += n
-			more = n == retainRows
+			more = n > 0 // fewer than asked for says that others delete too
 		}
 	}
 	return deleted, nil

@@ -119,7 +119,7 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) serve(client net.Conn) {
-	defer client.Close()
+	defer func() { _ = client.Close() }() // once more does no harm
 	p.mu.Lock()
 	target, refuse := p.target, p.refuse || p.closed
 	p.mu.Unlock()

@@ -105,9 +105,8 @@ func freePort() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer l.Close()
 	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
+	if err := errors.Join(err, l.Close()); err != nil {
 		return 0, err
 	}
 	return strconv.Atoi(port)
@@ -161,7 +160,7 @@ func (s *Server) launch() error {
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }() // the server has its own
 	s.cmd = s.command("postgres", "-D", s.data(), "-p", strconv.Itoa(s.port), "-h", "127.0.0.1", "-k", s.dir, "-F",
 		"-c", "max_connections=300", "-c", "shared_buffers=64MB", "-c", "log_min_messages=fatal", "-c", "max_wal_size=4GB")
 	s.cmd.Stdout, s.cmd.Stderr = log, log

@@ -194,6 +194,21 @@ func testEntries(t *testing.T, f *fixture) {
 	}
 }
 
+// testTexts has what a client or a provider may put into a text, which must
+// not hold up the journal.
+func testTexts(t *testing.T, f *fixture) {
+	e := entry(1)
+	e.Requested, e.Tier = "a\x00b \u2028 'é' ? $1", "\x00\x01\"\\"
+	apply(t, f, newTape().next([]ledger.Attempt{attempt(2)}, e))
+	if got, ok, err := f.Attempt(t.Context(), e.ID); !ok || err != nil || !cmp.Equal(got, e) {
+		t.Errorf("found %v, err %v\n%s", ok, err, cmp.Diff(got, e))
+	}
+	torn := entry(3)
+	torn.Tier = "\xff"
+	apply(t, f, newTape().next(nil, torn))
+	verified(t, f)
+}
+
 func testMidnight(t *testing.T, f *fixture) {
 	before, after := entry(1), entry(2)
 	before.Opened = time.Date(2026, 11, 20, 23, 59, 59, 999999000, time.UTC)

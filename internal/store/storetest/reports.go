@@ -3,6 +3,8 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -223,5 +225,47 @@ func testRetain(t *testing.T, f *fixture) {
 	after := uses(t, f, ledger.UsesQuery{Account: "acc_a"})
 	if after.Total.Requests != before.Total.Requests+1 || after.Total.Cost != before.Total.Cost+settled.Cost {
 		t.Errorf("got %+v, want %+v and one request more", after.Total, before.Total)
+	}
+}
+
+// testRetainAtOnce has nodes delete the same rows while another one settles.
+func testRetainAtOnce(t *testing.T, f *fixture) {
+	const old, late = 2300, 40
+	j := newTape()
+	var opened []ledger.Attempt
+	var list []ledger.Entry
+	for i := range old + late {
+		e := entry(i)
+		e.Opened = noon.AddDate(0, 0, -5)
+		e.Arrived = e.Opened
+		if i < late {
+			opened = append(opened, e.Attempt)
+		}
+		list = append(list, e)
+	}
+	apply(t, f, j.next(opened, list[late:]...))
+	var deleted atomic.Int64
+	var nodes sync.WaitGroup
+	for range 3 {
+		s := f.open(t)
+		nodes.Go(func() {
+			n, err := s.Retain(t.Context(), noon)
+			if err != nil {
+				t.Errorf("retain: %v", err)
+			}
+			deleted.Add(n)
+		})
+	}
+	nodes.Go(func() {
+		for i := range late {
+			if err := f.Apply(t.Context(), j.next(nil, list[i])); err != nil {
+				t.Errorf("apply: %v", err)
+			}
+		}
+	})
+	nodes.Wait()
+	v := verified(t, f)
+	if deleted.Load()+v.Rows != old+late || deleted.Load() < old {
+		t.Errorf("got %d deleted and %d left, want %d in all", deleted.Load(), v.Rows, old+late)
 	}
 }
