@@ -1,0 +1,34 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"flag"
+	"testing"
+)
+
+var nodesFlag = flag.Bool("nodes.long", false, "take the long form of the tests over several nodes")
+
+// form is how long the tests over several nodes take.
+type form struct {
+	races int // of each kind
+}
+
+func theForm() form {
+	if *nodesFlag {
+		return form{races: 20}
+	}
+	return form{races: 2}
+}
+
+// TestNodes runs three gateways over one database, and breaks them and what
+// they share.
+func TestNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short")
+	}
+	ctx, cancel := deadline(t)
+	defer cancel()
+	bin := build(ctx, t, t.ArtifactDir())
+	t.Run("Race", func(t *testing.T) { testRaces(ctx, t, bin) })
+}
