@@ -313,6 +313,9 @@ func (g *instance) retain(ctx context.Context) {
 		if deleted > 0 {
 			g.options.Log.Info("old request rows deleted; their sums are kept", "rows", deleted)
 		}
+		if err := g.store.RetainBudgets(ctx, before); err != nil && ctx.Err() == nil {
+			g.options.Log.Error("slices of budgets whose time is over could not be deleted", "err", err)
+		}
 		if _, err := g.store.IdempotencySweep(ctx); err != nil && ctx.Err() == nil {
 			g.options.Log.Error("expired replies could not be deleted", "err", err)
 		}

@@ -75,7 +75,9 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 		Scope: c.principal.Key().ID, Key: seal.Digest(header),
 		Body: seal.Digest(c.dialect.Name, string(c.door.Op), strconv.FormatBool(c.head.Stream), c.head.Model, strings.Join(c.fallbacks, " "), strconv.FormatBool(c.noRescue), fmt.Sprint(c.ownHeaders()), string(c.content())),
 	}
-	state, reply, err := c.server.idempotency.Claim(c.r.Context(), claim, idempotencyTTL)
+	ctx, cancel := context.WithTimeout(c.r.Context(), keepWithin)
+	defer cancel()
+	state, reply, err := c.server.idempotency.Claim(ctx, claim, idempotencyTTL)
 	if err != nil {
 		return false, &llm.Error{Code: llm.CodeOverloaded, Message: "The Idempotency-Key cannot be checked right now. Try again shortly.", RetryAfter: time.Second, Err: err}
 	}
@@ -149,7 +151,8 @@ func (i *idempotent) store(c *call, a *answered, body []byte) error {
 		return err
 	}
 	sealed := box.Seal(nil, nil, bytes.Join([][]byte{head, body}, []byte{'\n'}), []byte(i.claim.Body))
-	ctx := context.WithoutCancel(c.r.Context())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
+	defer cancel()
 	if err := c.server.idempotency.Keep(ctx, i.claim, sealed); err != nil {
 		return err
 	}
@@ -162,7 +165,8 @@ func (i *idempotent) streamed(c *call) {
 	if i == nil {
 		return
 	}
-	ctx := context.WithoutCancel(c.r.Context())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
+	defer cancel()
 	if err := c.server.idempotency.Keep(ctx, i.claim, nil); err != nil {
 		c.server.log.Error("the end of a stream was not noted for its Idempotency-Key", "request", c.idText, "err", err)
 		return
@@ -175,7 +179,8 @@ func (i *idempotent) release(c *call) {
 	if i == nil || i.ended {
 		return
 	}
-	ctx := context.WithoutCancel(c.r.Context())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
+	defer cancel()
 	if err := c.server.idempotency.Forget(ctx, i.claim); err != nil {
 		c.server.log.Error("an Idempotency-Key was not released", "request", c.idText, "err", err)
 	}

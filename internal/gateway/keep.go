@@ -10,7 +10,8 @@ import (
 	"weir/internal/llm"
 )
 
-// keepWithin is how long an answer waits to be kept.
+// keepWithin is how long a request waits for the database, where what it goes
+// on from or what is kept of it is.
 const keepWithin = 5 * time.Second
 
 // recall puts what the request goes on from into its body, where answers of its
@@ -19,7 +20,9 @@ func (c *call) recall() error {
 	if c.door.Kept == nil {
 		return nil
 	}
-	body, turn, err := c.server.kept.Expand(c.r.Context(), c.owner(), c.body, c.reserve)
+	ctx, cancel := context.WithTimeout(c.r.Context(), keepWithin)
+	defer cancel()
+	body, turn, err := c.server.kept.Expand(ctx, c.owner(), c.body, c.reserve)
 	if _, told := errors.AsType[*llm.Error](err); err != nil && !told {
 		return &llm.Error{Code: llm.CodeOverloaded, Message: "What the request goes on from cannot be read right now. Try again shortly.", RetryAfter: time.Second, Err: err}
 	}

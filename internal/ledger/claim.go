@@ -98,6 +98,8 @@ func (l *Ledger) take(p *purse, n *Need, asked map[*slice]bool) (claim *Claim, l
 		free := n.freed(s)
 		room := s.room() + free
 		switch {
+		case s.changed && !asked[s]:
+			return nil, s, nil
 		case room >= n.Most:
 		case room >= n.Least && (s.full || asked[s]):
 		case room < n.Least && now.Before(s.until) && n.Least >= s.refused:

@@ -265,7 +265,7 @@ func (p *projector) apply(ctx context.Context) error {
 	}
 	p.point("project.after_commit")
 	for i := range p.batch.Settled {
-		if p.batch.Settled[i].Settlement.Outcome == OutcomeUnknown {
+		if p.batch.Settled[i].Outcome == OutcomeUnknown {
 			p.unknown.Add(1)
 		}
 	}

@@ -39,6 +39,22 @@ func (s *Store) Retain(ctx context.Context, before time.Time) (deleted int64, er
 	return deleted, nil
 }
 
+// RetainBudgets forgets slices of budgets whose period is over, and events that
+// were told before the moment.
+func (s *Store) RetainBudgets(ctx context.Context, before time.Time) error {
+	// An attempt of yesterday may still be under way, so may one of last month.
+	now := s.clock().UTC()
+	day, month := ledger.PeriodDay.Number(now.AddDate(0, 0, -2)), ledger.PeriodMonth.Number(now.AddDate(0, -2, 0))
+	return s.write(ctx, s.sure, "forget old slices", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "DELETE FROM slices WHERE period > 0 AND (period < ? AND period < ? OR period >= ? AND period < ?)",
+			month, firstDayNumber, firstDayNumber, day)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "DELETE FROM events WHERE at < ?", micros(before))
+		}
+		return err
+	})
+}
+
 // retainSome deletes the day's first settled rows. What it adds up is what it
 // deleted, whoever deletes or settles beside it.
 func retainSome(ctx context.Context, tx *sql.Tx, day int64, checkpoints *rollup) (n int64, err error) {

@@ -246,6 +246,32 @@ func testWanted(t *testing.T, f *fixture) {
 	}
 }
 
+func testRetainBudgets(t *testing.T, f *fixture) {
+	a, b := uuid.New(), uuid.New()
+	create(t, f, "a")
+	for kind, kept := range map[ledger.Period]map[int64]bool{
+		ledger.PeriodDay:   {20261121: true, 20261119: true, 20261118: false, 20251231: false},
+		ledger.PeriodMonth: {202611: true, 202609: true, 202608: false, 202512: false},
+		ledger.PeriodTotal: {0: true},
+	} {
+		if _, err := f.UpdateAccount(t.Context(), "acc_a", account.Update{Budget: &account.Budget{Limit: 100, Period: kind}}); err != nil {
+			t.Fatal(err)
+		}
+		for period := range kept {
+			lease(t, f.Store, ledger.LeaseRequest{Journal: a, Budget: ledger.BudgetID{Scope: "acc_a", Period: period}, Used: 7})
+		}
+		if err := f.RetainBudgets(t.Context(), f.now); err != nil {
+			t.Fatal(err)
+		}
+		for period, is := range kept {
+			l := lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: ledger.BudgetID{Scope: "acc_a", Period: period}, Least: 1, Most: 1})
+			if there := l.Granted+l.Left == 93; there != is {
+				t.Errorf("slice of period %d: kept is %t, want %t: %+v", period, there, is, l)
+			}
+		}
+	}
+}
+
 func testThresholds(t *testing.T, f *fixture) {
 	budgeted(t, f, 100, ledger.PeriodMonth)
 	j := newTape()

@@ -1,0 +1,133 @@
+package ledger
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/internal/llm"
+)
+
+func TestPeriods(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 12, 31, 23, 59, 59, 0, time.FixedZone("behind", -3600)) // a new year in UTC
+	for period, want := range map[Period]struct {
+		number, first, last int64
+		ends                string
+	}{
+		PeriodDay:   {20270101, 20270101, 20270101, "2027-01-02T00:00:00Z"},
+		PeriodMonth: {202701, 20270100, 20270199, "2027-02-01T00:00:00Z"},
+		PeriodTotal: {0, 0, 99999999, ""},
+	} {
+		number := period.Number(at)
+		first, last := DaysOf(number)
+		ends, over := period.Ends(at)
+		if number != want.number || first != want.first || last != want.last || PeriodOf(number) != period {
+			t.Errorf("%s: got %d from %d to %d of kind %s, want %+v", period, number, first, last, PeriodOf(number), want)
+		}
+		if over != (want.ends != "") || over && ends.Format(time.RFC3339) != want.ends {
+			t.Errorf("%s: ends %v %v, want %q", period, ends, over, want.ends)
+		}
+	}
+}
+
+// alone is a node that has a budget of that limit to itself.
+func alone(t *testing.T, limit llm.Money) (*Ledger, *hub, func()) {
+	t.Helper()
+	f := newFleet(1)
+	f.hub.limits = map[string]llm.Money{fleetAccount: limit, fleetKey: limit}
+	f.nodes = f.nodes[:1]
+	if err := f.nodes[0].boot(t.Context(), f.hub); err != nil {
+		t.Fatal(err)
+	}
+	return f.nodes[0].life.ledger, f.hub, f.stop
+}
+
+func accountNeed(limit, amount llm.Money) Need {
+	return Need{
+		Account: fleetAccount, At: time.Now(), Least: amount, Most: amount,
+		Budgets: []Budget{{Scope: fleetAccount, Of: "account", Period: PeriodTotal, Limit: limit}},
+	}
+}
+
+// TestBudgetChanged holds that a budget counts from the first request on that
+// knows of it, whatever was leased before.
+func TestBudgetChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, stop := alone(t, 100)
+		defer stop()
+		held, err := l.Claim(t.Context(), accountNeed(100, 10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.limits[fleetAccount] = 50
+		if _, err := l.Claim(t.Context(), accountNeed(50, 41)); !isExceeded(err) {
+			t.Errorf("41 of a budget lowered to 50, of which 10 are held: got %v, want it exceeded", err)
+		}
+		if _, err := l.Claim(t.Context(), accountNeed(50, 40)); err != nil {
+			t.Errorf("40 of it: %v", err)
+		}
+		h.limits[fleetAccount] = 70
+		if _, err := l.Claim(t.Context(), accountNeed(70, 20)); err != nil {
+			t.Errorf("20 more after it was raised by 20: %v", err)
+		}
+		if _, err := l.Claim(t.Context(), accountNeed(70, 1)); !isExceeded(err) {
+			t.Errorf("one more: got %v, want it exceeded", err)
+		}
+		held.Release()
+		if _, err := l.Claim(t.Context(), accountNeed(70, 10)); err != nil {
+			t.Errorf("after a claim was released: %v", err)
+		}
+		h.limits[fleetAccount] = 0
+		if _, err := l.Claim(t.Context(), accountNeed(71, 1000)); err != nil {
+			t.Errorf("after the budget was taken away: %v", err)
+		}
+	})
+}
+
+// TestBudgetAway holds that a node spends what it has leased while the database
+// is away, for as long as its slices last, and no longer.
+func TestBudgetAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, stop := alone(t, 100)
+		defer stop()
+		if _, err := l.Claim(t.Context(), accountNeed(100, 10)); err != nil {
+			t.Fatal(err)
+		}
+		h.setDown(true)
+		time.Sleep(10 * time.Second)
+		granted := h.state.slices[BudgetID{Scope: fleetAccount}][l.journal.id]
+		if _, err := l.Claim(t.Context(), accountNeed(100, granted-10)); err != nil {
+			t.Errorf("the rest of the slice of %v: %v", granted, err)
+		}
+		if _, err := l.Claim(t.Context(), accountNeed(100, 1)); !isAway(err) {
+			t.Errorf("more than the slice: got %v, want to be told to try again", err)
+		}
+		other := accountNeed(100, 1)
+		other.Account = "another"
+		other.Budgets[0].Scope = "another"
+		if _, err := l.Claim(t.Context(), other); !isAway(err) {
+			t.Errorf("another account's budget: got %v, want to be told to try again", err)
+		}
+		h.setDown(false)
+		time.Sleep(time.Second)
+		if _, err := l.Claim(t.Context(), accountNeed(100, 1)); err != nil {
+			t.Errorf("after the database came back: %v", err)
+		}
+		h.setDown(true)
+		time.Sleep(2 * time.Minute)
+		if _, err := l.Claim(t.Context(), accountNeed(100, 1)); !isAway(err) {
+			t.Errorf("after the time of the slices: got %v, want to be told to try again", err)
+		}
+		h.setDown(false)
+	})
+}
+
+func isCode(err error, code llm.Code) bool {
+	e, ok := errors.AsType[*llm.Error](err)
+	return ok && e.Code == code
+}
+
+func isExceeded(err error) bool { return isCode(err, llm.CodeBudgetExceeded) }
+func isAway(err error) bool     { return isCode(err, llm.CodeOverloaded) }
