@@ -3,6 +3,7 @@
 package crashtest_test
 
 import (
+	"context"
 	"flag"
 	"testing"
 )
@@ -16,9 +17,9 @@ type form struct {
 
 func theForm() form {
 	if *nodesFlag {
-		return form{races: 20}
+		return form{races: 10}
 	}
-	return form{races: 2}
+	return form{races: 1}
 }
 
 // TestNodes runs three gateways over one database, and breaks them and what
@@ -30,5 +31,9 @@ func TestNodes(t *testing.T) {
 	ctx, cancel := deadline(t)
 	defer cancel()
 	bin := build(ctx, t, t.ArtifactDir())
-	t.Run("Race", func(t *testing.T) { testRaces(ctx, t, bin) })
+	for name, test := range map[string]func(context.Context, *testing.T, string){
+		"Race": testRaces, "Forgetful": testForgetful,
+	} {
+		t.Run(name, func(t *testing.T) { test(ctx, t, bin) })
+	}
 }

@@ -20,6 +20,8 @@ const (
 	racers = 1000
 	// leaves is how long the client waits that does not wait for its answer.
 	leaves = 300 * time.Millisecond
+	// knownWithin is how long a node may take to know what happened on another.
+	knownWithin = 2 * time.Second
 	// leastAnswer is what an answer of the fewest tokens that are worth asking
 	// for costs at the provider words, for which a dollar is a thousand.
 	leastAnswer = 256 * llm.USD / 1000
@@ -88,10 +90,31 @@ func testRaces(ctx context.Context, t *testing.T, bin string) {
 			f.race(&r, fmt.Sprintf("%s-%d", r.name, i))
 		}
 	}
+	f.overbilled()
 	f.awaitQuiet()
 	f.stopAll()
 	f.nothingHeld()
 	f.sound()
+}
+
+// testForgetful lets the database forget what it has dealt out. The race must
+// find that out.
+func testForgetful(ctx context.Context, t *testing.T, bin string) {
+	f := newFleet(ctx, t, &founding{bin: bin, seed: seed(), nodes: 3, server: newServer(t), yaml: raceYAML})
+	defer f.close()
+	f.watch()
+	f.query(`CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.granted := 0; RETURN NEW; END $$;
+		CREATE TRIGGER forget BEFORE INSERT OR UPDATE ON slices FOR EACH ROW EXECUTE FUNCTION forget()`)
+	r := races()[0]
+	m := f.wealthy("forgotten", r.limit)
+	got := f.hold(&r, &m)
+	f.settled(&m)
+	spent, peak, passed := f.spent(&m), f.peak(m.account), f.overdrawn("'"+m.account+"'")
+	t.Logf("with a database that forgets slices: spent $%s of $%s, at most $%s settled and held, %d commits beyond the budget: %s", spent, r.limit, peak, passed, got)
+	if spent <= r.limit || peak <= r.limit || passed == 0 {
+		t.Errorf("a database that forgets slices was not found out: spent $%s of $%s, peak $%s, %d commits beyond the budget", spent, r.limit, peak, passed)
+	}
+	f.stopAll()
 }
 
 // racing is what the clients of a race came to.
@@ -109,31 +132,85 @@ func (g *racing) String() string {
 func (f *fleet) race(r *race, name string) {
 	f.t.Helper()
 	m := f.wealthy(name, r.limit)
+	got := f.hold(r, &m)
+	rest := f.fill(&m, r.bodies[0])
+	f.settled(&m)
+	spent, peak := f.spent(&m), f.peak(m.account)
+	looked := f.neverOverdrawn(f.t, m.account)
+	f.t.Logf("%s: spent $%s of $%s, at most $%s settled and held: %s, %d after it; %d commits looked at", name, spent, r.limit, peak, got, rest, looked)
+	if spent > r.limit || r.limit-spent > r.most {
+		f.t.Errorf("%s: spent $%s, want $%s and at most $%s less: %s", name, spent, r.limit, r.most, got)
+	}
+	if peak > r.limit {
+		f.t.Errorf("%s: what was settled and held came to $%s, want at most $%s", name, peak, r.limit)
+	}
+	if r.kills == 0 && got.away.Load() > 0 || got.other.Load() > 0 {
+		f.t.Errorf("%s: got %s, want no others", name, got)
+	}
+}
+
+// hold sends all requests, and kills nodes meanwhile.
+func (f *fleet) hold(r *race, m *member) *racing {
+	f.t.Helper()
 	got := &racing{}
 	var clients sync.WaitGroup
 	for i := range racers {
-		n := f.nodes[i%len(f.nodes)]
-		base, body := n.base(), r.bodies[i%len(r.bodies)]
-		clients.Go(func() { f.run1(got, base, &m, body) })
+		base, body := f.nodes[i%len(f.nodes)].base(), r.bodies[i%len(r.bodies)]
+		clients.Go(func() { f.client1(got, base, m, body) })
 	}
 	for range r.kills {
 		time.Sleep(between(f.rng, 20*time.Millisecond, 400*time.Millisecond))
 		f.nodes[f.rng.IntN(len(f.nodes))].restart()
 	}
 	clients.Wait()
-	rest := f.fill(&m, r.bodies[0])
+	return got
+}
+
+// spent is what the database has of an account.
+func (f *fleet) spent(m *member) llm.Money {
+	f.t.Helper()
+	return llm.Money(f.count("SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = '" + m.account + "'"))
+}
+
+// overbilled has a provider bill more than it was asked for while every node has
+// a slice: no more is let in on any of them, and the budget is passed by that one
+// request at most.
+func (f *fleet) overbilled() {
+	f.t.Helper()
+	const limit = llm.USD / 2
+	m := f.wealthy("overbilled", limit)
+	const small = `{"model":"greedy/chat","max_tokens":50,"messages":[{"role":"user","content":"Hi"}]}`
+	const over = `{"model":"greedy/chat:usage=over","max_tokens":50,"messages":[{"role":"user","content":"Hi"}]}`
+	for _, body := range []string{small, over} {
+		for _, n := range f.nodes {
+			if status, answer := f.chat(n.base(), &m, body, patience); status != http.StatusOK {
+				f.t.Fatalf("node %d: %d %s", n.number, status, answer)
+			}
+			if body == over {
+				break
+			}
+		}
+	}
+	billed, more := time.Now(), 0
+	for _, n := range f.nodes {
+		f.eventually(fmt.Sprintf("node %d lets in no more", n.number), patience, func() bool {
+			status, _ := f.chat(n.base(), &m, small, patience)
+			if status == http.StatusOK {
+				more++
+			}
+			return status == http.StatusTooManyRequests
+		})
+	}
+	took := time.Since(billed).Round(time.Millisecond)
 	f.settled(&m)
-	spent := llm.Money(f.count("SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = '" + m.account + "'"))
-	looked := f.neverOverdrawn(f.t, m.account)
-	f.t.Logf("%s: spent $%s of $%s: %s, %d after it; %d commits looked at", name, spent, r.limit, got, rest, looked)
-	if spent > r.limit || r.limit-spent > r.most {
-		f.t.Errorf("%s: spent $%s, want $%s and at most $%s less: %s", name, spent, r.limit, r.most, got)
+	cost := llm.Money(f.count("SELECT max(cost) FROM attempts WHERE account = '" + m.account + "'"))
+	spent := f.spent(&m)
+	f.t.Logf("billed more than asked: $%s of $%s, of which $%s by one request; all nodes refuse %s later, after %d more", spent, limit, cost, took, more)
+	if spent > limit+cost {
+		f.t.Errorf("spent $%s, want at most $%s and the one request of $%s", spent, limit, cost)
 	}
-	if r.kills == 0 && got.other.Load()+got.away.Load() > 0 || got.other.Load() > 0 {
-		f.t.Errorf("%s: got %s, want no others", name, got)
-	}
-	if peak := f.peak(m.account); peak > r.limit {
-		f.t.Errorf("%s: what was settled and held came to $%s, want at most $%s", name, peak, r.limit)
+	if took > knownWithin {
+		f.t.Errorf("all nodes refuse after %s, want it within %s", took, knownWithin)
 	}
 }
 
@@ -152,8 +229,8 @@ func (f *fleet) wealthy(name string, limit llm.Money) member {
 	return m
 }
 
-// run1 is one client of a race.
-func (f *fleet) run1(got *racing, base string, m *member, body string) {
+// client1 is one client of a race.
+func (f *fleet) client1(got *racing, base string, m *member, body string) {
 	limit := patience
 	if strings.Contains(body, "ttft=3s") {
 		limit = leaves
