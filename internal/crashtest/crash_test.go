@@ -72,7 +72,7 @@ func (h *house) crash(seed uint64, plans []plan) *books {
 	h.t.Helper()
 	working, rest := context.WithCancel(h.ctx)
 	defer rest()
-	load := newLoad(h.gate, h.members)
+	load := newLoad(h.members, h.gate)
 	load.begin(working, seed)
 	for _, p := range plans {
 		h.live(p)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -85,12 +86,12 @@ func testRaces(ctx context.Context, t *testing.T, bin string) {
 	f := newFleet(ctx, t, &founding{bin: bin, seed: seed(), nodes: 3, server: newServer(t), yaml: raceYAML})
 	defer f.close()
 	f.watch()
+	f.overbilled()
 	for i := range theForm().races {
 		for _, r := range races() {
 			f.race(&r, fmt.Sprintf("%s-%d", r.name, i))
 		}
 	}
-	f.overbilled()
 	f.awaitQuiet()
 	f.stopAll()
 	f.nothingHeld()
@@ -192,7 +193,7 @@ func (f *fleet) overbilled() {
 		}
 	}
 	billed, more := time.Now(), 0
-	for _, n := range f.nodes {
+	for _, n := range slices.Backward(f.nodes) { // who knows of it is asked last
 		f.eventually(fmt.Sprintf("node %d lets in no more", n.number), patience, func() bool {
 			status, _ := f.chat(n.base(), &m, small, patience)
 			if status == http.StatusOK {
