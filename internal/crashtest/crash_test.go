@@ -190,10 +190,15 @@ func (h *house) complaints() (all []string) {
 		}
 		for line := range strings.Lines(string(text)) {
 			failed := strings.Contains(line, `"level":"ERROR"`) && !strings.Contains(line, `"msg":"request failed"`)
-			if failed || strings.Contains(line, "panic: ") || strings.HasPrefix(line, "weir: ") {
+			if failed || isCrash(line) {
 				all = append(all, fmt.Sprintf("%s: %.400s", filepath.Base(name), line))
 			}
 		}
 	}
 	return all
+}
+
+// isCrash reports whether a line of the log is the end of its process.
+func isCrash(line string) bool {
+	return strings.Contains(line, "panic: ") || strings.HasPrefix(line, "weir: ")
 }

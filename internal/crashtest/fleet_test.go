@@ -3,6 +3,7 @@
 package crashtest_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -34,6 +35,7 @@ type node struct {
 	fleet   *fleet
 	number  int
 	dir     string
+	env     []string
 	gate    *gate
 	process *process
 	ready   time.Time // when the process first answered
@@ -46,7 +48,7 @@ type founding struct {
 	seed   uint64
 	nodes  int
 	server *pgtest.Server
-	url    string                       // of the database, where the server's own is not it
+	url    string                       // by which nodes reach the database; empty for the server's own
 	valkey string                       // URL; empty for none
 	yaml   func(provider string) string // all of the configuration but where data is
 }
@@ -55,16 +57,11 @@ type founding struct {
 func newFleet(ctx context.Context, t *testing.T, o *founding) *fleet {
 	t.Helper()
 	f := &fleet{house: bareHouse(ctx, t, o.seed, o.bin), server: o.server}
-	if o.url == "" {
-		o.url = o.server.URL(database)
-	}
-	f.env = []string{"WEIR_DATABASE=" + o.url, "WEIR_DATA=" + f.dir}
-	if o.valkey != "" {
-		f.env = append(f.env, "WEIR_VALKEY="+o.valkey)
-	}
+	f.env = []string{"WEIR_DATA=" + f.dir, "WEIR_DATABASE=" + o.server.URL(database)}
 	f.configure(o.yaml(f.provider))
 	for number := range o.nodes {
 		n := &node{fleet: f, number: number, gate: newGate(), dir: filepath.Join(f.dir, fmt.Sprintf("node-%d", number))}
+		n.env = []string{"WEIR_DATA=" + n.dir, "WEIR_DATABASE=" + cmp.Or(o.url, o.server.URL(database)), "WEIR_VALKEY=" + o.valkey}
 		if err := os.Mkdir(n.dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +70,14 @@ func newFleet(ctx context.Context, t *testing.T, o *founding) *fleet {
 	for _, n := range f.nodes {
 		n.start()
 	}
+	f.gate = f.nodes[0].gate
 	return f
+}
+
+// follow takes another server for the one that has the database.
+func (f *fleet) follow(s *pgtest.Server) {
+	f.server = s
+	f.env = append(f.env, "WEIR_DATABASE="+s.URL(database))
 }
 
 // newServer is a server of the test's own with an empty database.
@@ -101,8 +105,7 @@ func (n *node) launch(env ...string) {
 	f := n.fleet
 	f.t.Helper()
 	cmd := f.command("serve", "--listen", "127.0.0.1:0")
-	cmd.Env = append(cmd.Env, "WEIR_DATA="+n.dir)
-	cmd.Env = append(cmd.Env, env...)
+	cmd.Env = append(slices.Concat(cmd.Env, n.env), env...)
 	log := filepath.Join(f.dir, fmt.Sprintf("node-%d-life-%03d.log", n.number, len(n.lives)))
 	f.logs = append(f.logs, log)
 	n.process = start(f.t, cmd, log, "listening")
