@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -158,5 +159,23 @@ func TestBudgetCrowd(t *testing.T) {
 				t.Fatalf("claim %d of %d: %v", i, crowd, err)
 			}
 		}
+	})
+}
+
+// TestBeatAtStop holds that a beat which a stop cuts short is no outage.
+func TestBeatAtStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, stop := alone(t, 100)
+		defer stop()
+		h.setDown(true)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if l.beatLogged(ctx); l.membership.err != nil {
+			t.Errorf("a beat of a node that stops: got %v noted as an outage, want nothing", l.membership.err)
+		}
+		if l.beatLogged(t.Context()); l.membership.err == nil {
+			t.Error("a beat while the database is away: got nothing noted, want an outage")
+		}
+		h.setDown(false)
 	})
 }
