@@ -17,13 +17,16 @@ type form struct {
 	outage time.Duration // of the database
 	gap    time.Duration // between the end of a primary and its standby's beginning
 	cuts   int           // of connections
+	asking time.Duration // of a limit's clients
+	before time.Duration // how long Valkey works, each time,
+	broken time.Duration // and how long it does not
 }
 
 func theForm() form {
 	if *nodesFlag {
-		return form{races: 20, outage: time.Minute, gap: 5 * time.Second, cuts: 200}
+		return form{races: 20, outage: time.Minute, gap: 5 * time.Second, cuts: 200, asking: 190 * time.Second, before: 10 * time.Second, broken: 20 * time.Second}
 	}
-	return form{races: 1, outage: 8 * time.Second, gap: time.Second, cuts: 20}
+	return form{races: 1, outage: 8 * time.Second, gap: time.Second, cuts: 20, asking: 64 * time.Second, before: 4 * time.Second, broken: 4 * time.Second}
 }
 
 // TestNodes runs three gateways over one database, and breaks them and what
@@ -47,4 +50,19 @@ func TestNodes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(ctx, t, bin) })
 	}
+	t.Run("Together", func(t *testing.T) { // which wait more than they work
+		for _, c := range []struct {
+			name string
+			test func(ctx context.Context, t *testing.T, bin string)
+		}{
+			{"Limit", testLimit},
+			{"Valkey", testValkey},
+			{"Accounts", testAccounts},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				c.test(ctx, t, bin)
+			})
+		}
+	})
 }

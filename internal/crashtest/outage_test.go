@@ -126,7 +126,7 @@ func (s *storm) calm() {
 	for _, n := range s.nodes {
 		n.start()
 	}
-	b := &books{receipts: receipts}
+	b := &books{receipts: receipts, outage: true}
 	s.readUses(b)
 	s.stopAll()
 	s.gather(b)

@@ -218,15 +218,23 @@ func (f *fleet) overbilled() {
 // wealthy is a key of a new account with a budget.
 func (f *fleet) wealthy(name string, limit llm.Money) member {
 	f.t.Helper()
+	return f.newcomer(name, []string{"budget", "--usd", limit.String(), "--period", "total"})
+}
+
+// newcomer is a key of a new account, for which each of the settings was made,
+// that all nodes know.
+func (f *fleet) newcomer(name string, settings ...[]string) member {
+	f.t.Helper()
 	f.join(name, false)
-	f.run("accounts", "budget", name, "--usd", limit.String(), "--period", "total")
+	for _, s := range settings {
+		f.run(slices.Concat([]string{"accounts", s[0], name}, s[1:])...)
+	}
 	m := f.members[len(f.members)-1]
-	for _, n := range f.nodes { // which all know it, and its budget, from now on
+	for _, n := range f.nodes {
 		f.eventually("the key is known", patience, func() bool {
 			return f.get("http://"+n.base()+"/v1/models", http.Header{"Authorization": {"Bearer " + m.token}}, nil) == nil
 		})
 	}
-	time.Sleep(time.Second)
 	return m
 }
 
@@ -253,23 +261,29 @@ func (f *fleet) client1(got *racing, base string, m *member, body string) {
 // chat makes a request at OpenAI's door, and returns its status, or 0 where none
 // came within the limit, and the answer.
 func (f *fleet) chat(base string, m *member, body string, limit time.Duration) (status int, answer string) {
+	status, answer, _ = f.converse(base, m, body, limit)
+	return status, answer
+}
+
+// converse is chat with the header of the answer.
+func (f *fleet) converse(base string, m *member, body string, limit time.Duration) (status int, answer string, header http.Header) {
 	ctx, cancel := context.WithTimeout(f.ctx, limit)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+base+openaiDoor, strings.NewReader(body))
 	if err != nil {
-		return 0, err.Error()
+		return 0, err.Error(), nil
 	}
 	r.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + m.token}}
 	resp, err := f.client.Do(r)
 	if err != nil {
-		return 0, err.Error()
+		return 0, err.Error(), nil
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return 0, err.Error()
+		return 0, err.Error(), nil
 	}
-	return resp.StatusCode, string(text)
+	return resp.StatusCode, string(text), resp.Header
 }
 
 // fill asks node after node until each of them refuses in turn, and returns how
