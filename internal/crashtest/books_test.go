@@ -25,7 +25,6 @@ type books struct {
 	prices   map[string]llm.Price
 	verified verification
 	logged   []string // what the gateway itself found to be wrong
-	outage   bool     // the database was away: an Idempotency-Key cannot be checked then, nor be released
 }
 
 // life is one process of the gateway. It is over when the books are read.

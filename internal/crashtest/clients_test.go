@@ -145,7 +145,6 @@ func (v *verdict) replays() {
 		}
 		before := first[c.key]
 		switch {
-		case v.books.outage && c.attempts == 0 && (c.status == http.StatusServiceUnavailable || c.status == http.StatusConflict):
 		case before == nil && c.status == http.StatusOK:
 			first[c.key] = c
 		case c.stream && c.status == http.StatusConflict:
