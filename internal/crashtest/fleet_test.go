@@ -156,7 +156,7 @@ func (n *node) verify() verification {
 	n.fleet.t.Helper()
 	cmd := n.fleet.command("ledger", "verify", "--json")
 	cmd.Env = append(cmd.Env, "WEIR_DATA="+n.dir)
-	return n.fleet.house.verify(cmd)
+	return n.fleet.verify(cmd)
 }
 
 // base is where the node answers, HOST:PORT.
