@@ -40,6 +40,10 @@ tidy: ## Check that go.mod is current
 crash: ## Kill the gateway KILLS times under load and join both ledgers
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestCrash' -crash.kills=$(KILLS)
 
+.PHONY: nodes
+nodes: ## Break three gateways over one database, and what they share, at length
+	$(GO) test ./internal/crashtest -count=1 -v -timeout 40m -run 'TestNodes' -nodes.long
+
 .PHONY: overload
 overload: ## Give a gateway three times what it can do, for LOAD seconds each
 	$(GO) test ./internal/loadtest -count=1 -v -timeout 30m -load.strict -load.seconds=$(LOAD)

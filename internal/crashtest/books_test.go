@@ -30,6 +30,7 @@ type books struct {
 // life is one process of the gateway. It is over when the books are read.
 type life struct {
 	plan         plan
+	node         int // of several gateways, which one
 	strict       bool
 	began, ended time.Time
 	ready        time.Time // zero where it died before it answered
@@ -90,6 +91,7 @@ type use struct {
 // row is an attempt in the gateway's ledger.
 type row struct {
 	id                                    ledger.AttemptID
+	node                                  int // of several gateways, which one opened it
 	opened                                time.Time
 	account, key, requested, model, price string
 	outcome                               ledger.Outcome

@@ -19,6 +19,7 @@ import (
 
 // order is one request as it is to be made.
 type order struct {
+	gate      *gate // to the gateway that is asked
 	member    *member
 	door      string // the path
 	model     string

@@ -5,7 +5,6 @@ package crashtest_test
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -99,7 +98,7 @@ func (v *verdict) leaked(c *receipt, rows []*row) {
 		return
 	}
 	for _, r := range rows {
-		i := slices.IndexFunc(v.books.lives, func(l life) bool { return !r.opened.Before(l.began) && !r.opened.After(l.ended) })
+		i := lifeOf(v.books.lives, r)
 		if r.outcome == ledger.OutcomeUnknown && i >= 0 && v.books.lives[i].ended.Sub(c.ended) > longestLeave {
 			v.add(unexplained, "%s: its client left at %s, the kill came at %s", r, clock(c.ended), clock(v.books.lives[i].ended))
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -71,7 +72,7 @@ func (h *house) crash(seed uint64, plans []plan) *books {
 	h.t.Helper()
 	working, rest := context.WithCancel(h.ctx)
 	defer rest()
-	load := newLoad(h.gate, h.members)
+	load := newLoad(h.members, h.gate)
 	load.begin(working, seed)
 	for _, p := range plans {
 		h.live(p)
@@ -89,7 +90,7 @@ func (h *house) read() *books {
 	h.t.Helper()
 	h.awaitQuiet()
 	process := h.serve(plan{})
-	at := h.awaitReady(process)
+	at := h.awaitReady(process, h.gate)
 	if at.IsZero() {
 		h.t.Fatalf("the gateway does not start for the last time; see %s", process.log)
 	}
@@ -100,18 +101,26 @@ func (h *house) read() *books {
 		h.t.Errorf("last stop: %v", err)
 	}
 	all.lives = append(h.lives, life{plan: plan{kind: gracious}, began: process.started, ready: at, ended: process.ended, killed: process.wasKilled()})
+	all.rows = h.exported()
 	var err error
-	if all.rows, err = readRows(bytes.NewReader(h.run("ledger", "export", "--format", "csv"))); err != nil {
-		h.t.Fatalf("weir ledger export: %v", err)
-	}
 	if err := h.get("http://"+h.provider+"/ledger", nil, &all.served); err != nil {
 		h.t.Fatal(err)
 	}
 	if all.prices, err = prices(); err != nil {
 		h.t.Fatal(err)
 	}
-	all.verified, all.logged = h.verify(), h.complaints()
+	all.verified, all.logged = h.verify(h.command("ledger", "verify", "--json")), h.complaints()
 	return all
+}
+
+// exported is the gateway's ledger.
+func (h *house) exported() []row {
+	h.t.Helper()
+	rows, err := readRows(bytes.NewReader(h.run("ledger", "export", "--format", "csv")))
+	if err != nil {
+		h.t.Fatalf("weir ledger export: %v", err)
+	}
+	return rows
 }
 
 // awaitQuiet waits until the provider has nothing under way.
@@ -158,9 +167,8 @@ func (h *house) readUses(into *books) {
 
 // verify is what "weir ledger verify" says, whose exit code is 1 where there
 // are differences.
-func (h *house) verify() (v verification) {
+func (h *house) verify(cmd *exec.Cmd) (v verification) {
 	h.t.Helper()
-	cmd := h.command("ledger", "verify", "--json")
 	out, err := cmd.Output()
 	if jsonErr := json.Unmarshal(out, &v); jsonErr != nil {
 		h.t.Fatalf("weir ledger verify: %v, %v: %s", err, jsonErr, out)
@@ -182,10 +190,15 @@ func (h *house) complaints() (all []string) {
 		}
 		for line := range strings.Lines(string(text)) {
 			failed := strings.Contains(line, `"level":"ERROR"`) && !strings.Contains(line, `"msg":"request failed"`)
-			if failed || strings.Contains(line, "panic: ") || strings.HasPrefix(line, "weir: ") {
+			if failed || isCrash(line) {
 				all = append(all, fmt.Sprintf("%s: %.400s", filepath.Base(name), line))
 			}
 		}
 	}
 	return all
+}
+
+// isCrash reports whether a line of the log is the end of its process.
+func isCrash(line string) bool {
+	return strings.Contains(line, "panic: ") || strings.HasPrefix(line, "weir: ")
 }

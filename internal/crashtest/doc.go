@@ -14,4 +14,12 @@
 // which only a build with the tag "faultpoints" has. A second test switches
 // part of the journal off, and fails unless the first one's questions find
 // that out.
+//
+// The rest is about several gateways over one PostgreSQL and one Valkey: races
+// for a budget that affords few requests, with kills and with a database that
+// forgets; PostgreSQL stopped, failed over and cut off in the middle of commits
+// under load; a limit that all share, Valkey killed, frozen and emptied; and
+// changes that each has to know within a second.
+//
+//	go test ./internal/crashtest -run TestNodes -v -timeout 40m -nodes.long
 package crashtest

@@ -25,6 +25,7 @@ type house struct {
 	t         *testing.T
 	ctx       context.Context
 	dir, bin  string
+	env       []string // of every process of the gateway
 	rng       *rand.Rand
 	simulator *process
 	provider  string // the simulator's address
@@ -45,31 +46,42 @@ type member struct {
 // newHouse builds the binary, starts the provider and makes the accounts.
 func newHouse(ctx context.Context, t *testing.T, seed uint64) *house {
 	t.Helper()
-	h := &house{
-		t: t, ctx: ctx, dir: t.ArtifactDir(), rng: rand.New(rand.NewPCG(seed, 0)),
-		gate: newGate(), client: &http.Client{Transport: &http.Transport{}},
-	}
-	h.bin = build(ctx, t, h.dir)
-	h.simulator = start(t, h.command("simulate", "--listen", "127.0.0.1:0"), filepath.Join(h.dir, "simulator.log"), "simulating")
-	select {
-	case h.provider = <-h.simulator.address:
-	case <-time.After(patience):
-		t.Fatalf("the simulator does not start; see %s", h.simulator.log)
-	}
-	text := configuration(h.provider, filepath.Join(h.dir, "data"))
-	if err := os.WriteFile(filepath.Join(h.dir, "weir.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	h := bareHouse(ctx, t, seed, build(ctx, t, t.ArtifactDir()))
+	h.configure(configuration(h.provider, filepath.Join(h.dir, "data")))
 	h.join("patient", true)
 	h.join("hasty", false)
 	h.join("hasty", false)
 	return h
 }
 
+// bareHouse starts the provider, and nothing else.
+func bareHouse(ctx context.Context, t *testing.T, seed uint64, bin string) *house {
+	t.Helper()
+	h := &house{
+		t: t, ctx: ctx, dir: t.ArtifactDir(), bin: bin, rng: rand.New(rand.NewPCG(seed, 0)),
+		gate: newGate(), client: &http.Client{Transport: &http.Transport{}},
+	}
+	h.simulator = start(t, h.command("simulate", "--listen", "127.0.0.1:0"), filepath.Join(h.dir, "simulator.log"), "simulating")
+	select {
+	case h.provider = <-h.simulator.address:
+	case <-time.After(patience):
+		t.Fatalf("the simulator does not start; see %s", h.simulator.log)
+	}
+	return h
+}
+
+// configure writes the configuration.
+func (h *house) configure(text string) {
+	h.t.Helper()
+	if err := os.WriteFile(filepath.Join(h.dir, "weir.yaml"), []byte(text), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // command is weir with these arguments, in the directory of its configuration.
 func (h *house) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(h.ctx, h.bin, args...)
-	cmd.Dir, cmd.Env = h.dir, environ()
+	cmd.Dir, cmd.Env = h.dir, environ(h.env...)
 	return cmd
 }
 

@@ -73,10 +73,7 @@ type verdict struct {
 
 // judge joins the books by attempt and asks everything that must hold.
 func judge(b *books) *verdict {
-	v := &verdict{
-		books: b, found: map[fault][]string{},
-		attempts: map[ledger.AttemptID]*attempt{}, requests: map[uuid.UUID][]*row{},
-	}
+	v := newVerdict(b)
 	v.join()
 	for _, id := range slices.SortedFunc(maps.Keys(v.attempts), compareIDs) {
 		v.attempt(id, v.attempts[id])
@@ -92,6 +89,13 @@ func judge(b *books) *verdict {
 	v.totals()
 	v.rest()
 	return v
+}
+
+func newVerdict(b *books) *verdict {
+	return &verdict{
+		books: b, found: map[fault][]string{},
+		attempts: map[ledger.AttemptID]*attempt{}, requests: map[uuid.UUID][]*row{},
+	}
 }
 
 func compareIDs(a, b ledger.AttemptID) int {
@@ -227,7 +231,7 @@ func (v *verdict) unknown(r *row, truth *llm.Usage) {
 // does. The row's duration reaches to the start that found it open, and is cut
 // to milliseconds.
 func unexplainedBy(lives []life, r *row) string {
-	at := slices.IndexFunc(lives, func(l life) bool { return !r.opened.Before(l.began) && !r.opened.After(l.ended) })
+	at := lifeOf(lives, r)
 	if at < 0 {
 		return "no process was alive when it was opened"
 	}
@@ -237,6 +241,9 @@ func unexplainedBy(lives []life, r *row) string {
 	found := r.opened.Add(r.duration)
 	for i := at + 1; i < len(lives); i++ {
 		l := &lives[i]
+		if l.node != r.node {
+			continue
+		}
 		until := l.ready
 		if until.IsZero() {
 			until = l.ended // another start may have to do it
@@ -249,6 +256,14 @@ func unexplainedBy(lives []life, r *row) string {
 		}
 	}
 	return fmt.Sprintf("the start after process %d did not settle it", at)
+}
+
+// lifeOf is the life in which the row was opened; -1 for none. Those of a node
+// are in their order.
+func lifeOf(lives []life, r *row) int {
+	return slices.IndexFunc(lives, func(l life) bool {
+		return l.node == r.node && !r.opened.Before(l.began) && !r.opened.After(l.ended)
+	})
 }
 
 // counted asks for one row a request that counts: the last one, of a request

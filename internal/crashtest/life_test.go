@@ -87,7 +87,7 @@ func (h *house) live(p plan) {
 	h.t.Helper()
 	process := h.serve(p)
 	ready := make(chan time.Time, 1)
-	go func() { ready <- h.awaitReady(process) }()
+	go func() { ready <- h.awaitReady(process, h.gate) }()
 	if p.kind == inStart {
 		process.endsWithin(p.after)
 		process.kill()
@@ -129,8 +129,8 @@ func (h *house) serve(p plan) *process {
 func (h *house) strict() bool { return len(h.lives)%3 == 1 }
 
 // awaitReady is when the gateway first answered; zero when it died before it
-// did. From then on the load goes there.
-func (h *house) awaitReady(p *process) (at time.Time) {
+// did. From then on the gate leads there.
+func (h *house) awaitReady(p *process, g *gate) (at time.Time) {
 	var base string
 	select {
 	case base = <-p.address:
@@ -146,7 +146,7 @@ func (h *house) awaitReady(p *process) (at time.Time) {
 		}
 	}
 	at = time.Now()
-	h.gate.open(base)
+	g.open(base)
 	return at
 }
 

@@ -64,7 +64,7 @@ func (g *gate) pass(ctx context.Context) string {
 
 // load is workers that keep asking.
 type load struct {
-	gate    *gate
+	gates   []*gate // a request goes to any of them
 	client  *http.Client
 	members []member
 	running sync.WaitGroup
@@ -73,8 +73,8 @@ type load struct {
 	receipts []receipt
 }
 
-func newLoad(g *gate, members []member) *load {
-	return &load{gate: g, members: members, client: &http.Client{Transport: &http.Transport{
+func newLoad(members []member, gates ...*gate) *load {
+	return &load{gates: gates, members: members, client: &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: 2 * workers, DisableCompression: true, ResponseHeaderTimeout: patience,
 	}}}
 }
@@ -108,7 +108,7 @@ func (l *load) work(ctx context.Context, rng *rand.Rand) {
 
 // once makes the request when there is somebody to answer.
 func (l *load) once(ctx context.Context, o order) (got receipt) {
-	base := l.gate.pass(ctx)
+	base := o.gate.pass(ctx)
 	if base == "" {
 		return got
 	}
@@ -142,6 +142,7 @@ func (l *load) insist(ctx context.Context, o order) {
 // that does not wait for the end.
 func (l *load) order(rng *rand.Rand) order {
 	o := order{
+		gate:   l.gates[rng.IntN(len(l.gates))],
 		member: &l.members[rng.IntN(len(l.members))], model: choose(rng), door: chooseDoor(rng),
 		stream: rng.IntN(100) < 60, wantUsage: rng.IntN(2) == 0, prompt: prompt(rng),
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -116,6 +117,7 @@ func build(ctx context.Context, t *testing.T, dir string) string {
 // environ is what the processes get of the environment: nothing that could
 // switch on a provider or change a setting.
 func environ(more ...string) []string {
+	more = slices.Clone(more)
 	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
 		more = append(more, name+"="+os.Getenv(name))
 	}

@@ -18,6 +18,7 @@ import (
 // hub is the database that simulated nodes share. After every commit it checks
 // that what all nodes may come to is within each budget.
 type hub struct {
+	slow   time.Duration // how long each lease takes
 	mu     sync.Mutex
 	now    func() time.Time
 	limits map[string]llm.Money // by scope; each for all time
@@ -167,6 +168,7 @@ func (c *hubConn) Apply(_ context.Context, b *Batch) error {
 }
 
 func (c *hubConn) Lease(_ context.Context, r LeaseRequest) (l Lease, err error) {
+	time.Sleep(c.hub.slow)
 	err = c.use(func(s *hubState) error {
 		for _, n := range s.nodes {
 			if r.Least > 0 && !n.stopped && n.until.After(c.hub.now()) && n.incarnation != fmt.Sprint(s.incarnation) {

@@ -1,10 +1,13 @@
 package ledger
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/uuid"
 
 	"weir/internal/llm"
 )
@@ -131,3 +134,48 @@ func isCode(err error, code llm.Code) bool {
 
 func isExceeded(err error) bool { return isCode(err, llm.CodeBudgetExceeded) }
 func isAway(err error) bool     { return isCode(err, llm.CodeOverloaded) }
+
+// TestBudgetCrowd holds that a claim is not turned away from a budget that has
+// room, however many others want some of it at once.
+func TestBudgetCrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const crowd = 300
+		l, h, stop := alone(t, crowd)
+		defer stop()
+		if _, err := l.Claim(t.Context(), accountNeed(crowd, 1)); err != nil {
+			t.Fatal(err)
+		}
+		h.state.wanted[BudgetID{Scope: fleetAccount}][uuid.UUID{9}] = time.Now() // so that each lease is for one claim
+		h.state.position[uuid.UUID{9}], h.slow = 0, time.Millisecond
+		errs := make(chan error, crowd)
+		for range crowd - 1 {
+			go func() {
+				_, err := l.Claim(t.Context(), accountNeed(crowd, 1))
+				errs <- err
+			}()
+		}
+		for i := range crowd - 1 {
+			if err := <-errs; err != nil {
+				t.Fatalf("claim %d of %d: %v", i, crowd, err)
+			}
+		}
+	})
+}
+
+// TestBeatAtStop holds that a beat which a stop cuts short is no outage.
+func TestBeatAtStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, stop := alone(t, 100)
+		defer stop()
+		h.setDown(true)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if l.beatLogged(ctx); l.membership.err != nil {
+			t.Errorf("a beat of a node that stops: got %v noted as an outage, want nothing", l.membership.err)
+		}
+		if l.beatLogged(t.Context()); l.membership.err == nil {
+			t.Error("a beat while the database is away: got nothing noted, want an outage")
+		}
+		h.setDown(false)
+	})
+}

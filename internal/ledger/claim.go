@@ -11,9 +11,11 @@ import (
 )
 
 const (
-	// claimTries bounds how often a claim is tried again after a lease: others
-	// may have been quicker each time.
-	claimTries = 16
+	// claimTries and claimFor bound how often and how long a claim is tried again
+	// after a lease: others may have been quicker each time, as many as there
+	// are requests at once.
+	claimTries = 1000
+	claimFor   = 5 * time.Second
 	// leaseLimit bounds one lease, with the wait for the projector before it.
 	leaseLimit = 2 * time.Second
 	// refusedFor is how long it is believed that a budget has no more.
@@ -56,7 +58,8 @@ func (l *Ledger) Claim(ctx context.Context, n Need) (*Claim, error) {
 	n.Most = min(max(n.Most, n.Least), MaxCost)
 	p := l.purse(n.Account)
 	var asked map[*slice]bool
-	for range claimTries {
+	began := l.now()
+	for tries := 0; tries < claimTries && l.now().Sub(began) < claimFor; tries++ {
 		claim, lacking, err := l.take(p, &n, asked)
 		if lacking == nil || err != nil {
 			return claim, err

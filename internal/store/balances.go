@@ -67,7 +67,7 @@ func (a *applier) balance(ctx context.Context, tx *sql.Tx, journal int64, now ti
 	if err != nil {
 		return err
 	}
-	return a.notice(ctx, tx, names, now)
+	return a.notice(ctx, tx, names, journal, now)
 }
 
 // thresholds are the parts of a budget, in percent, at which somebody is told.
@@ -83,7 +83,7 @@ type budgetRow struct {
 
 // notice writes an event for each threshold that a budget of those scopes has
 // reached, once for each limit and period.
-func (a *applier) notice(ctx context.Context, tx *sql.Tx, names []scopeDay, now time.Time) error {
+func (a *applier) notice(ctx context.Context, tx *sql.Tx, names []scopeDay, journal int64, now time.Time) error {
 	for some := range slices.Chunk(names, bulkRows) {
 		days := map[string][]int64{}
 		ids := make([]any, 0, len(some))
@@ -98,7 +98,7 @@ func (a *applier) notice(ctx context.Context, tx *sql.Tx, names []scopeDay, now 
 			return fmt.Errorf("read budgets: %w", err)
 		}
 		for i := range list {
-			if err := a.noticeOne(ctx, tx, &list[i], days[list[i].id], now); err != nil {
+			if err := a.noticeOne(ctx, tx, &list[i], days[list[i].id], journal, now); err != nil {
 				return fmt.Errorf("budget of %s: %w", list[i].id, err)
 			}
 		}
@@ -118,16 +118,16 @@ func budgetRows(ctx context.Context, tx *sql.Tx, ids []any) ([]budgetRow, error)
 	})
 }
 
-func (a *applier) noticeOne(ctx context.Context, tx *sql.Tx, b *budgetRow, days []int64, now time.Time) error {
+func (a *applier) noticeOne(ctx context.Context, tx *sql.Tx, b *budgetRow, days []int64, journal int64, now time.Time) error {
 	if b.limit > 0 {
 		for _, number := range periodsOf(b.period, days) {
-			if err := a.noticePeriod(ctx, tx, b, number, b.limit, 0, now); err != nil {
+			if err := a.noticePeriod(ctx, tx, b, number, b.limit, 0, journal, now); err != nil {
 				return err
 			}
 		}
 	}
 	if b.credit.Valid {
-		return a.noticePeriod(ctx, tx, b, 0, llm.Money(b.credit.Int64), llm.Money(b.from.Int64), now)
+		return a.noticePeriod(ctx, tx, b, 0, llm.Money(b.credit.Int64), llm.Money(b.from.Int64), journal, now)
 	}
 	return nil
 }
@@ -149,9 +149,9 @@ func periodsOf(p ledger.Period, days []int64) (numbers []int64) {
 	return numbers
 }
 
-// noticePeriod writes the events of one budget in one period; from is what does
-// not count of what was spent in it.
-func (a *applier) noticePeriod(ctx context.Context, tx *sql.Tx, b *budgetRow, number int64, limit, from llm.Money, now time.Time) error {
+// noticePeriod writes the events of one budget in one period, to which a batch of
+// the journal added; from is what does not count of what was spent in it.
+func (a *applier) noticePeriod(ctx context.Context, tx *sql.Tx, b *budgetRow, number int64, limit, from llm.Money, journal int64, now time.Time) error {
 	first, last := ledger.DaysOf(number)
 	var spent llm.Money
 	err := tx.QueryRowContext(ctx, "SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = ? AND day BETWEEN ? AND ?", b.id, first, last).Scan(&spent)
@@ -159,6 +159,11 @@ func (a *applier) noticePeriod(ctx context.Context, tx *sql.Tx, b *budgetRow, nu
 		return err
 	}
 	spent -= from
+	if spent > limit {
+		if err := a.callBack(ctx, tx, b.id, number, journal); err != nil {
+			return err
+		}
+	}
 	for _, percent := range thresholds {
 		if spent < limit/100*llm.Money(percent) {
 			break
@@ -175,6 +180,22 @@ func (a *applier) noticePeriod(ctx context.Context, tx *sql.Tx, b *budgetRow, nu
 		}
 	}
 	return nil
+}
+
+// callBack has all other nodes give back what they have of a budget that is
+// passed, because a provider billed more than it was asked for: so nobody spends
+// any more of it.
+func (a *applier) callBack(ctx context.Context, tx *sql.Tx, scope string, number, journal int64) error {
+	if !a.engine.shared {
+		return nil
+	}
+	now, err := a.engine.now(ctx, tx)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO slices (scope, period, journal, granted, wanted) VALUES (?, ?, ?, 0, ?)"+
+		" ON CONFLICT (scope, period, journal) DO UPDATE SET wanted = excluded.wanted", scope, number, journal, now)
+	return err
 }
 
 // budgetEvent says that a budget has reached a threshold.

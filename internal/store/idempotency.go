@@ -77,9 +77,35 @@ func (s *Store) IdempotencyForget(ctx context.Context, c IdempotencyClaim) error
 	return s.idempotency(ctx, "forget idempotent request", c, "DELETE FROM idempotency")
 }
 
-// idempotency runs a statement on the row that the claim holds.
+// endTries is how often the end of a claim is told, and endPause how long between
+// two times: a connection may be cut before its answer comes, and the answer to a
+// client is ready and waits for it.
+const (
+	endTries = 3
+	endPause = 50 * time.Millisecond
+)
+
+// idempotency runs a statement on the row that the claim holds, and again where
+// the database gave an error.
 func (s *Store) idempotency(ctx context.Context, doing string, c IdempotencyClaim, statement string, args ...any) error {
 	args = append(args, c.Scope, c.Key, c.Node, c.Epoch, string(IdempotencyRunning))
+	for try := 1; ; try++ {
+		err := s.endIdempotent(ctx, doing, statement, args)
+		switch lost := errors.Is(err, ErrIdempotencyLost); {
+		case lost && try > 1: // the time before was heard
+			return nil
+		case err == nil, lost, try == endTries:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, context.Cause(ctx))
+		case <-time.After(endPause):
+		}
+	}
+}
+
+func (s *Store) endIdempotent(ctx context.Context, doing, statement string, args []any) error {
 	return s.write(ctx, s.sure, doing, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, statement+" WHERE scope = ? AND key = ? AND node = ? AND epoch = ? AND state = ?", args...)
 		if err != nil {

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,49 @@ func TestCutCommits(t *testing.T) {
 		t.Errorf("got %d cuts and %d failures, want 200", proxy.Cuts(), p.failures)
 	}
 	p.exactly(t, open(t, at(server.URL(name))))
+}
+
+// TestCutIdempotent cuts connections while the end of an idempotent request is
+// committed: the reply is kept all the same, or the claim given up.
+func TestCutIdempotent(t *testing.T) {
+	t.Parallel()
+	server := pgtest.New(t)
+	name := serverDatabase(t, server)
+	proxy := pgtest.NewProxy(t, server.Addr())
+	s := open(t, at(proxy.URL(name)))
+	begin := func(c store.IdempotencyClaim) (store.IdempotencyState, []byte) {
+		t.Helper()
+		state, reply, err := s.IdempotencyBegin(t.Context(), c, time.Hour)
+		if err != nil {
+			t.Fatalf("begin %s: %v", c.Key, err)
+		}
+		return state, reply
+	}
+	for i, cut := range []pgtest.Cut{pgtest.CutBefore, pgtest.CutAtCommit, pgtest.CutAnswer} {
+		for what, end := range map[string]struct {
+			do    func(store.IdempotencyClaim) error
+			want  store.IdempotencyState
+			reply string
+		}{
+			"kept":     {func(c store.IdempotencyClaim) error { return s.IdempotencyFinish(t.Context(), c, []byte("reply")) }, store.IdempotencyDone, "reply"},
+			"streamed": {func(c store.IdempotencyClaim) error { return s.IdempotencyFinish(t.Context(), c, nil) }, store.IdempotencyDoneStream, ""},
+			"given up": {func(c store.IdempotencyClaim) error { return s.IdempotencyForget(t.Context(), c) }, store.IdempotencyNew, ""},
+		} {
+			c := store.IdempotencyClaim{Scope: "k", Key: fmt.Sprint(what, i), Body: "b", Node: "n", Epoch: "e"}
+			begin(c)
+			proxy.CutCommits(cut, 1)
+			if err := end.do(c); err != nil {
+				t.Errorf("%s, cut %d: %v", what, cut, err)
+			}
+			proxy.CutCommits(pgtest.CutNever, 0)
+			if state, reply := begin(c); state != end.want || string(reply) != end.reply {
+				t.Errorf("%s, cut %d: then got %s with %q, want %s with %q", what, cut, state, reply, end.want, end.reply)
+			}
+		}
+	}
+	if proxy.Cuts() != 9 {
+		t.Errorf("got %d cuts, want 9", proxy.Cuts())
+	}
 }
 
 // TestServerKilled kills the server under a projector, and brings it back.

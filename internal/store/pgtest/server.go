@@ -202,6 +202,27 @@ func (s *Server) Exec(ctx context.Context, database, statement string) error {
 	return execute(ctx, s.URL(database), statement)
 }
 
+// Query runs statements in one of the server's databases and returns the rows of
+// the last one, each value as text; NULL is empty.
+func (s *Server) Query(ctx context.Context, database, statements string) (rows [][]string, err error) {
+	conn, err := pgx.Connect(ctx, s.URL(database))
+	if err != nil {
+		return nil, err
+	}
+	results, err := conn.PgConn().Exec(ctx, statements).ReadAll()
+	if err := errors.Join(err, conn.Close(ctx)); err != nil || len(results) == 0 {
+		return nil, err
+	}
+	for _, row := range results[len(results)-1].Rows {
+		texts := make([]string, len(row))
+		for i, value := range row {
+			texts[i] = string(value)
+		}
+		rows = append(rows, texts)
+	}
+	return rows, nil
+}
+
 func execute(ctx context.Context, url, statement string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

@@ -246,6 +246,28 @@ func testWanted(t *testing.T, f *fixture) {
 	}
 }
 
+// testPassed holds that the other nodes hear of a budget that is passed, so that
+// they give back what they have of it.
+func testPassed(t *testing.T, f *fixture) {
+	a, b := uuid.New(), uuid.New()
+	budgeted(t, f, 100, ledger.PeriodMonth, a, b)
+	id := ledger.BudgetID{Scope: "acc_a", Period: theMonth}
+	j := &tape{journal: a}
+	for _, n := range []uuid.UUID{a, b} {
+		lease(t, f.Store, ledger.LeaseRequest{Journal: n, Budget: id, Least: 10, Most: 10})
+	}
+	for n, want := range []int{0, 1} {
+		apply(t, f, j.costing(costing(n+1, 60)))
+		beat, err := f.Beat(t.Context(), ledger.Node{Journal: b, Started: noon})
+		if err != nil || beat.For > 0 && len(beat.Wanted) != want {
+			t.Errorf("after %d of 100 were spent: got %+v, %v; want %d budgets wanted", 60*(n+1), beat, err, want)
+		}
+	}
+	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: id, Least: 1, Most: 1}); l.Left != 0 {
+		t.Errorf("of a budget that is passed: got %+v, want nothing left", l)
+	}
+}
+
 func testRetainBudgets(t *testing.T, f *fixture) {
 	a, b := uuid.New(), uuid.New()
 	create(t, f, "a")

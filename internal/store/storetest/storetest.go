@@ -48,6 +48,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Leases", testLeases},
 		{"Nodes", testNodes},
 		{"Wanted", testWanted},
+		{"Passed", testPassed},
 		{"RetainBudgets", testRetainBudgets},
 		{"Thresholds", testThresholds},
 		{"Writers", testWriters},

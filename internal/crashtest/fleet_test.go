@@ -1,0 +1,259 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/store/pgtest"
+)
+
+// database is the name of the one that the nodes of a fleet share.
+const database = "weir"
+
+// fleet is gateways that share a database, and one provider.
+type fleet struct {
+	*house
+	server *pgtest.Server // that has the database; after a failover the new one
+	nodes  []*node
+}
+
+// node is one gateway: a data directory, and the process that runs on it.
+type node struct {
+	fleet   *fleet
+	number  int
+	dir     string
+	env     []string
+	gate    *gate
+	process *process
+	ready   time.Time // when the process first answered
+	lives   []life
+}
+
+// founding is what a fleet is made of.
+type founding struct {
+	bin    string
+	seed   uint64
+	nodes  int
+	server *pgtest.Server
+	url    string                       // by which nodes reach the database; empty for the server's own
+	valkey string                       // URL; empty for none
+	yaml   func(provider string) string // all of the configuration but where data is
+}
+
+// newFleet starts a provider and the nodes.
+func newFleet(ctx context.Context, t *testing.T, o *founding) *fleet {
+	t.Helper()
+	f := &fleet{house: bareHouse(ctx, t, o.seed, o.bin), server: o.server}
+	f.env = []string{"WEIR_DATA=" + f.dir, "WEIR_DATABASE=" + o.server.URL(database)}
+	f.configure(o.yaml(f.provider))
+	for number := range o.nodes {
+		n := &node{fleet: f, number: number, gate: newGate(), dir: filepath.Join(f.dir, fmt.Sprintf("node-%d", number))}
+		n.env = []string{"WEIR_DATA=" + n.dir, "WEIR_DATABASE=" + cmp.Or(o.url, o.server.URL(database)), "WEIR_VALKEY=" + o.valkey}
+		if err := os.Mkdir(n.dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		f.nodes = append(f.nodes, n)
+	}
+	for _, n := range f.nodes {
+		n.start()
+	}
+	f.gate = f.nodes[0].gate
+	return f
+}
+
+// follow takes another server for the one that has the database.
+func (f *fleet) follow(s *pgtest.Server) {
+	f.server = s
+	f.env = append(f.env, "WEIR_DATABASE="+s.URL(database))
+}
+
+// newServer is a server of the test's own with an empty database.
+func newServer(t *testing.T) *pgtest.Server {
+	t.Helper()
+	s := pgtest.New(t)
+	if err := s.Exec(t.Context(), "postgres", "CREATE DATABASE "+database); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// start starts the node's process and waits until it answers.
+func (n *node) start(env ...string) {
+	f := n.fleet
+	f.t.Helper()
+	n.launch(env...)
+	if n.ready = f.awaitReady(n.process, n.gate); n.ready.IsZero() {
+		f.t.Fatalf("node %d does not start; see %s", n.number, n.process.log)
+	}
+}
+
+// launch starts the node's process.
+func (n *node) launch(env ...string) {
+	f := n.fleet
+	f.t.Helper()
+	cmd := f.command("serve", "--listen", "127.0.0.1:0")
+	cmd.Env = append(slices.Concat(cmd.Env, n.env), env...)
+	log := filepath.Join(f.dir, fmt.Sprintf("node-%d-life-%03d.log", n.number, len(n.lives)))
+	f.logs = append(f.logs, log)
+	n.process = start(f.t, cmd, log, "listening")
+}
+
+// kill is kill -9.
+func (n *node) kill() {
+	n.process.kill()
+	n.over(atMoment)
+}
+
+// stop is SIGTERM.
+func (n *node) stop() {
+	n.fleet.t.Helper()
+	n.gate.shut()
+	if err := n.process.stop(); err != nil {
+		n.fleet.t.Errorf("node %d: %v", n.number, err)
+	}
+	n.over(gracious)
+}
+
+// over writes down the life that has ended.
+func (n *node) over(how ending) {
+	n.gate.shut()
+	n.lives = append(n.lives, life{
+		plan: plan{kind: how}, node: n.number,
+		began: n.process.started, ready: n.ready, ended: n.process.ended, killed: n.process.wasKilled(),
+	})
+}
+
+// restart is kill -9, and a new process.
+func (n *node) restart() {
+	n.fleet.t.Helper()
+	n.kill()
+	n.start()
+}
+
+// stopAll stops every node, which closes all books.
+func (f *fleet) stopAll() {
+	f.t.Helper()
+	for _, n := range f.nodes {
+		n.stop()
+	}
+}
+
+// verify is what "weir ledger verify" says beside the node's journal.
+func (n *node) verify() verification {
+	n.fleet.t.Helper()
+	cmd := n.fleet.command("ledger", "verify", "--json")
+	cmd.Env = append(cmd.Env, "WEIR_DATA="+n.dir)
+	return n.fleet.verify(cmd)
+}
+
+// base is where the node answers, HOST:PORT.
+func (n *node) base() string { return n.gate.pass(n.fleet.ctx) }
+
+// metric is a figure of the node's own.
+func (n *node) metric(name string) float64 {
+	n.fleet.t.Helper()
+	text, err := n.read("/metrics")
+	if err != nil {
+		n.fleet.t.Fatalf("metrics of node %d: %v", n.number, err)
+	}
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, name+" "); ok {
+			value, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+			if err != nil {
+				n.fleet.t.Fatalf("metric %s: %v", line, err)
+			}
+			return value
+		}
+	}
+	n.fleet.t.Fatalf("node %d has no metric %s", n.number, name)
+	return 0
+}
+
+// read is what the node answers to a GET, whatever its status.
+func (n *node) read(path string) (string, error) {
+	r, err := http.NewRequestWithContext(n.fleet.ctx, http.MethodGet, "http://"+n.base()+path, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := n.fleet.client.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return string(text), err
+}
+
+// query runs SQL in the fleet's database.
+func (f *fleet) query(statements string) [][]string {
+	f.t.Helper()
+	rows, err := f.server.Query(f.ctx, database, statements)
+	if err != nil {
+		f.t.Fatalf("%s: %v", statements, err)
+	}
+	return rows
+}
+
+// number is the one value that a query gives.
+func (f *fleet) count(query string) int64 {
+	f.t.Helper()
+	rows := f.query(query)
+	if len(rows) != 1 || len(rows[0]) != 1 {
+		f.t.Fatalf("%s: got %q, want one value", query, rows)
+	}
+	n, err := strconv.ParseInt(rows[0][0], 10, 64)
+	if err != nil {
+		f.t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// journals is the number of each node's journal in the database.
+func (f *fleet) journals() map[string]int {
+	f.t.Helper()
+	all := map[string]int{}
+	for _, n := range f.nodes {
+		id, ok, err := ledger.Identity(filepath.Join(n.dir, "journal"))
+		if err != nil || !ok {
+			f.t.Fatalf("node %d has no journal: %v", n.number, err)
+		}
+		for _, row := range f.query("SELECT number FROM journals WHERE journal = '" + id.String() + "'") {
+			all[row[0]] = n.number
+		}
+	}
+	return all
+}
+
+// allLives are those of all nodes, each node's in their order.
+func (f *fleet) allLives() (all []life) {
+	for _, n := range f.nodes {
+		all = append(all, n.lives...)
+	}
+	return slices.Clip(all)
+}
+
+// eventually waits until ask says that it is so.
+func (f *fleet) eventually(what string, limit time.Duration, ask func() bool) time.Duration {
+	f.t.Helper()
+	began := time.Now()
+	for !ask() {
+		if time.Since(began) > limit {
+			f.t.Fatalf("not within %s: %s", limit, what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return time.Since(began)
+}

@@ -1,0 +1,78 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"context"
+	"flag"
+	"testing"
+	"time"
+)
+
+var nodesFlag = flag.Bool("nodes.long", false, "take the long form of the tests over several nodes")
+
+// form is how long the tests over several nodes take.
+type form struct {
+	races  int           // of each kind
+	outage time.Duration // of the database
+	gap    time.Duration // between the end of a primary and its standby's beginning
+	cuts   int           // of connections
+	asking time.Duration // of a limit's clients
+	before time.Duration // how long Valkey works, each time,
+	broken time.Duration // and how long it does not
+	added  time.Duration // what that may add to an answer's time, at p99
+}
+
+// theForm is the long one, or one for machines that have more to do.
+func theForm() form {
+	if *nodesFlag {
+		return form{
+			races: 20, outage: time.Minute, gap: 5 * time.Second, cuts: 200, asking: 190 * time.Second,
+			before: 10 * time.Second, broken: 20 * time.Second, added: 10 * time.Millisecond,
+		}
+	}
+	return form{
+		races: 1, outage: 8 * time.Second, gap: time.Second, cuts: 20, asking: 64 * time.Second,
+		before: 4 * time.Second, broken: 4 * time.Second, added: 200 * time.Millisecond,
+	}
+}
+
+// TestNodes runs three gateways over one database, and breaks them and what
+// they share.
+func TestNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short")
+	}
+	ctx, cancel := deadline(t)
+	defer cancel()
+	bin := build(ctx, t, t.ArtifactDir())
+	t.Run("All", func(t *testing.T) {
+		t.Run("Limit", func(t *testing.T) { // which waits more than it works
+			t.Parallel()
+			testLimit(ctx, t, bin)
+		})
+		t.Run("Rest", func(t *testing.T) {
+			t.Parallel()
+			testRest(ctx, t, bin)
+		})
+	})
+}
+
+// testRest is one test after the other, each of which has the machine to do its
+// work.
+func testRest(ctx context.Context, t *testing.T, bin string) {
+	for _, c := range []struct {
+		name string
+		test func(ctx context.Context, t *testing.T, bin string)
+	}{
+		{"Race", testRaces},
+		{"Forgetful", testForgetful},
+		{"Stopped", testStopped},
+		{"Failover", testFailover},
+		{"Cut", testCut},
+		{"Accounts", testAccounts},
+		{"Valkey", testValkey},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(ctx, t, bin) })
+	}
+}
