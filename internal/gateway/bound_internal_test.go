@@ -279,6 +279,7 @@ func TestBoundOfOutput(t *testing.T) {
 		{"the provider's own field, oddly", asked{door: "openai", body: `{"limit":"70",` + hi, sizes: sized(), quirks: llm.Quirks{MaxOutputField: "limit"}}, mostText, mostText, 1, false},
 		{"vectors", asked{door: "openai", op: llm.OpEmbed, body: `{"input":"Hi"}`, sizes: sized()}, 0, 0, 1, false},
 		{"images", asked{door: "openai", op: llm.OpImage, body: `{"prompt":"Hi","n":2}`, sizes: sized()}, mostText, mostText, 2, false},
+		{"images, of a model that nobody knows", asked{door: "openai", op: llm.OpImage, body: `{"prompt":"Hi","n":2}`}, mostMade, mostMade, 2, false},
 	}
 	for _, tt := range tests {
 		c, to := newAsked(t, tt.asked)
