@@ -101,7 +101,12 @@ func (s *Service) Resume(ctx context.Context, nameOrID string) (Account, error) 
 	return s.update(ctx, nameOrID, Update{Suspended: new(false)})
 }
 
-// SetBudget gives the account a budget; the zero Budget takes it away.
+// maxAmount bounds budgets and credit, so that sums with what was spent fit: a
+// billion dollars.
+const maxAmount = 1_000_000_000 * llm.USD
+
+// SetBudget gives the account a budget, of at most a billion dollars; the zero
+// Budget takes it away.
 func (s *Service) SetBudget(ctx context.Context, nameOrID string, b Budget) (Account, error) {
 	if err := checkBudget(b); err != nil {
 		return Account{}, err
@@ -120,8 +125,8 @@ func (s *Service) SetLimits(ctx context.Context, nameOrID string, l Limits) (Acc
 // AddCredit adds to what the account has paid beforehand; less than 0 takes some
 // away again. The first credit counts from what the account has spent until
 // then; what it may spend from there on is its credit. By is who added it. The
-// error is a *llm.Error with CodeInvalidRequest for 0, and for more taken away
-// than was paid.
+// error is a *llm.Error with CodeInvalidRequest for 0, for more taken away than was
+// paid, and for more than a billion dollars in all.
 func (s *Service) AddCredit(ctx context.Context, nameOrID string, amount llm.Money, by string) (Account, error) {
 	if amount == 0 {
 		return Account{}, llm.Invalid("usd", "Credit is an amount of US dollars other than 0.")
@@ -129,6 +134,13 @@ func (s *Service) AddCredit(ctx context.Context, nameOrID string, amount llm.Mon
 	a, err := s.Account(ctx, nameOrID)
 	if err != nil {
 		return Account{}, err
+	}
+	paid := llm.Money(0)
+	if a.Credit != nil {
+		paid = a.Credit.Paid
+	}
+	if amount > maxAmount-paid {
+		return Account{}, llm.Invalid("usd", fmt.Sprintf("Credit comes to at most $%s in all; the account has paid $%s.", maxAmount, paid))
 	}
 	a, err = s.store.AddCredit(ctx, CreditEntry{ID: newID(), AccountID: a.ID, Amount: amount, By: by, At: s.now()})
 	if errors.Is(err, ErrOverdrawn) {
@@ -173,6 +185,8 @@ func checkBudget(b Budget) error {
 		return nil
 	case b.Limit <= 0:
 		return llm.Invalid("budget", fmt.Sprintf("A budget is more than 0 US dollars; this one is %s.", b.Limit))
+	case b.Limit > maxAmount:
+		return llm.Invalid("budget", fmt.Sprintf("A budget is at most $%s; this one is %s.", maxAmount, b.Limit))
 	case b.Period != ledger.PeriodDay && b.Period != ledger.PeriodMonth && b.Period != ledger.PeriodTotal:
 		return llm.Invalid("period", fmt.Sprintf("%q is not a budget's period. Use %q, %q or %q.", b.Period, ledger.PeriodDay, ledger.PeriodMonth, ledger.PeriodTotal))
 	}

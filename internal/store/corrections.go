@@ -44,8 +44,8 @@ func (c *correction) sums() *sums {
 // is who decided. The error is ErrNoAttempt, ErrKnown or ErrResolved when
 // there is nothing to decide.
 func (s *Store) Resolve(ctx context.Context, id ledger.AttemptID, cost llm.Money, release bool, by string) error {
-	if cost < 0 {
-		return fmt.Errorf("resolve attempt %s: cost %s is negative", id, cost)
+	if cost < 0 || cost > ledger.MaxCost { // what no attempt costs, and sums could not hold
+		return fmt.Errorf("resolve attempt %s: a cost of %s is not from 0 to %s", id, cost, ledger.MaxCost)
 	}
 	return s.write(ctx, s.sure, "resolve attempt "+id.String(), func(tx *sql.Tx) error {
 		e, day, err := findAttempt(ctx, tx, id)
