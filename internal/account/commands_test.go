@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,8 @@ func TestAccountChanges(t *testing.T) {
 		"negative":  second(h.SetBudget(t.Context(), "acme", account.Budget{Limit: -1, Period: ledger.PeriodDay})),
 		"no period": second(h.SetBudget(t.Context(), "acme", account.Budget{Limit: 1})),
 		"year":      second(h.SetBudget(t.Context(), "acme", account.Budget{Limit: 1, Period: "year"})),
+		"too much":  second(h.SetBudget(t.Context(), "acme", account.Budget{Limit: math.MaxInt64, Period: ledger.PeriodTotal})),
+		"credit":    second(h.AddCredit(t.Context(), "acme", math.MaxInt64, "test")),
 		"hang-up":   second(h.SetOnHangup(t.Context(), "acme", "explode")),
 		"no name":   second(h.Account(t.Context(), "")),
 	} {

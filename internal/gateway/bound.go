@@ -57,6 +57,11 @@ const (
 	mostImage     = 16 << 10
 	mostImageMini = 2833 + 8*5667
 
+	// mostMade is more tokens than a model that nobody knows makes of an image, or
+	// writes of a recording: there is no cap to put in. The largest image that is
+	// told of has 6240 (https://platform.openai.com/docs/guides/image-generation).
+	mostMade = 16 << 10
+
 	// mostCalls is how many calls of a tool that it runs itself a provider makes
 	// for one request which says no number. It is Anthropic's own limit
 	// (https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools);

@@ -166,6 +166,8 @@ func TestBoundOfInput(t *testing.T) {
 		{"an image as the output of a custom tool", "responses", `{"input":[{"type":"custom_tool_call_output","call_id":"c","output":[{"type":"input_image","image_url":"https://example.com/a"}]}]}`, window, 0},
 		{"a search", "responses", `{"tools":[{"type":"web_search"}],"input":"Hi"}`, working, 10},
 		{"three calls at most", "responses", `{"tools":[{"type":"web_search"},{"type":"code_interpreter","container":{"type":"auto"}}],"max_tool_calls":3,"input":"Hi"}`, window * 4, 3},
+		{"a cap that OpenAI does not know", "responses", `{"tools":[{"type":"web_search","max_uses":0}],"input":"Hi"}`, working, 10},
+		{"a cap that chats do not know", "openai", `{"web_search_options":{},"max_tool_calls":0,"messages":[{"role":"user","content":"Hi"}]}`, working, 10},
 		{"a tool that nobody knows", "responses", `{"tools":[{"type":"crystal_ball"}],"input":"Hi"}`, working, 10},
 		{"a tool of the client's", "responses", `{"tools":[{"type":"local_shell"}],"input":"Hi"}`, tools - aroundVendorTool - int64(len(`{"type":"local_shell"}`)), 0},
 
@@ -277,6 +279,7 @@ func TestBoundOfOutput(t *testing.T) {
 		{"the provider's own field, oddly", asked{door: "openai", body: `{"limit":"70",` + hi, sizes: sized(), quirks: llm.Quirks{MaxOutputField: "limit"}}, mostText, mostText, 1, false},
 		{"vectors", asked{door: "openai", op: llm.OpEmbed, body: `{"input":"Hi"}`, sizes: sized()}, 0, 0, 1, false},
 		{"images", asked{door: "openai", op: llm.OpImage, body: `{"prompt":"Hi","n":2}`, sizes: sized()}, mostText, mostText, 2, false},
+		{"images, of a model that nobody knows", asked{door: "openai", op: llm.OpImage, body: `{"prompt":"Hi","n":2}`}, mostMade, mostMade, 2, false},
 	}
 	for _, tt := range tests {
 		c, to := newAsked(t, tt.asked)
@@ -313,6 +316,11 @@ func TestUnpriced(t *testing.T) {
 		{"anthropic", "anthropic", `"max_tokens":1,"inference_geo":"us",`, "inference_geo"},
 		{"gemini", "gemini", `"service_tier":"priority",`, "service_tier"},
 		{"gemini", "gemini", `"serviceTier":"SERVICE_TIER_STANDARD",`, ""},
+		// what the reading here takes for one thing and another for a dearer one
+		{"openai", "openai", `"tools":[{"type":"custom","type":"web_search"}],`, "type"},
+		{"openai", "anthropic", `"tools":[{"type":"custom","type":"web_search"}],`, ""},
+		{"responses", "responses", `"tools":[{"type":"function","name":"f","\u0074ype":"web_search"}],`, "type"},
+		{"anthropic", "anthropic", `"max_tokens":1,"system":[{"type":"search_result","type":"document","source":{"type":"url","url":"https://example.com/a"}}],`, "type"},
 	}
 	for _, tt := range tests {
 		rest := map[string]string{"responses": `"input":"Hi"}`, "gemini": `"contents":[{"parts":[{"text":"Hi"}]}]}`}[tt.door]

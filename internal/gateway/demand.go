@@ -34,7 +34,7 @@ func (c *call) demand(t *route.Target, how precision) demand {
 	switch {
 	case c.door.Silent:
 	case c.door.Op != llm.OpChat:
-		k.most = c.maxOutput(t)
+		k.most = c.mostMade(t)
 	case r.capped:
 		k.most = c.capped(t, r.limit)
 	default:
@@ -44,6 +44,15 @@ func (c *call) demand(t *route.Target, how precision) demand {
 	}
 	k.least = k.most
 	return k
+}
+
+// mostMade is the most tokens of an image or a transcript, which no cap is put in
+// for: the configured stand-in for one bounds nothing.
+func (c *call) mostMade(t *route.Target) int64 {
+	if most, known := c.table.MaxOutput(t); known {
+		return most
+	}
+	return max(mostMade, c.maxOutput(t))
 }
 
 // roomFor is the largest cap to put in for the target: what its model can write,

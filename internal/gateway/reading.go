@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -80,13 +81,14 @@ func (r *reading) tool(t *llm.Tool, format string) {
 		r.schemas += int64(len(t.Raw))
 		r.around += aroundVendorTool
 	default:
-		r.calls += usesOf(t.Raw)
+		r.calls += usesOf(t.Raw, format)
 	}
 }
 
 // usesOf is how often the provider may use a tool of its own for one request.
-func usesOf(raw []byte) int64 {
-	if n, ok := rawjson.AsInt(rawjson.Get(raw, "max_uses")); ok && n >= 0 && n <= maxUnknown {
+// The cap is Anthropic's: others pass over what they do not know.
+func usesOf(raw []byte, format string) int64 {
+	if n, ok := rawjson.AsInt(rawjson.Get(raw, "max_uses")); ok && format == "anthropic" && n >= 0 && n <= maxUnknown {
 		return n
 	}
 	return mostCalls
@@ -168,8 +170,8 @@ func (r *reading) members(tree *llm.Request, q *llm.Quirks) {
 				n = maxUnknown
 			}
 			r.limit, r.capped = max(r.limit, n), true
-		case name == "maxtoolcalls":
-			if isInt && n >= 0 {
+		case name == "maxtoolcalls": // chats have none
+			if tree.ExtraOf == "responses" && isInt && n >= 0 {
 				total = n
 			}
 		case name == "bestof":
@@ -227,6 +229,9 @@ func (r *reading) without(body []byte) []byte {
 func (c *call) unpriced(t *route.Target) error {
 	if c.door.Multipart || c.speaking(t) != c.dialect {
 		return nil // no such thing reaches the target
+	}
+	if name, twice := rawjson.Repeated(c.body); twice {
+		return llm.Invalid(name, fmt.Sprintf("%q stands twice in one object of the body. Which of the two a provider obeys is not known here, so that no budget can be kept with it. Give it once.", name))
 	}
 	for m := range rawjson.Members(c.body) {
 		name := plain(m.Name())

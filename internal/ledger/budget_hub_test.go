@@ -25,7 +25,8 @@ type hub struct {
 	state  hubState
 	saved  *hubState
 	down   bool
-	broken error // the first commit that passed a budget
+	broken error         // the first commit that passed a budget
+	late   chan struct{} // the answer to the next lease waits for it; nil for none
 
 	ignoreOthers bool // negative control: a slice is dealt as if there were no others
 	spentOnly    bool // negative control: what others hold and have not spent does not count
@@ -178,6 +179,13 @@ func (c *hubConn) Lease(_ context.Context, r LeaseRequest) (l Lease, err error) 
 		l = c.hub.deal(&r)
 		return nil
 	})
+	c.hub.mu.Lock()
+	late := c.hub.late
+	c.hub.late = nil
+	c.hub.mu.Unlock()
+	if late != nil {
+		<-late
+	}
 	return l, err
 }
 
@@ -305,6 +313,13 @@ func (h *hub) setDown(down bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.down = down
+}
+
+// setLimit changes the budget of the account.
+func (h *hub) setLimit(limit llm.Money) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.limits[fleetAccount] = limit
 }
 
 // total is what all attempts have cost.

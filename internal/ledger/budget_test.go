@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,6 +125,123 @@ func TestBudgetAway(t *testing.T) {
 			t.Errorf("after the time of the slices: got %v, want to be told to try again", err)
 		}
 		h.setDown(false)
+	})
+}
+
+// TestBudgetComesBack holds that a budget which was taken away and is given again
+// counts, though a node was told meanwhile that there is none.
+func TestBudgetComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, stop := alone(t, 0)
+		defer stop()
+		held, err := l.Claim(t.Context(), accountNeed(2000, 3000))
+		if err != nil {
+			t.Fatalf("a budget that is no more: %v", err)
+		}
+		held.Release()
+		h.setLimit(2000)
+		time.Sleep(goneFor)
+		if _, err := l.Claim(t.Context(), accountNeed(2000, 2001)); !isExceeded(err) {
+			t.Errorf("2001 of 2000: got %v, want it exceeded", err)
+		}
+		if _, err := l.Claim(t.Context(), accountNeed(2000, 2000)); err != nil {
+			t.Errorf("2000 of it: %v", err)
+		}
+	})
+}
+
+// TestBudgetChangedWhileLeased holds that what a node is granted under a limit
+// does not count once a request knows of another.
+func TestBudgetChangedWhileLeased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, stop := alone(t, 100)
+		defer stop()
+		answer := make(chan struct{})
+		h.mu.Lock()
+		h.late = answer
+		h.mu.Unlock()
+		first := accountNeed(100, 90)
+		p := l.purse(fleetAccount)
+		_, lacking, err := l.take(p, &first, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var running sync.WaitGroup
+		running.Go(func() { // as Claim does, which somebody interrupts after it
+			if err := l.lease(t.Context(), p, lacking, &first); err != nil {
+				t.Errorf("the first lease: %v", err)
+			}
+		})
+		synctest.Wait() // the database has granted it under the old limit
+		h.setLimit(20)
+		second := accountNeed(20, 10)
+		second.Most = 90
+		running.Go(func() {
+			if c, err := l.Claim(t.Context(), second); err != nil || c.Amount() > 20 {
+				t.Errorf("a claim of a budget that was lowered to 20: got %v, %v, want at most that", c.Amount(), err)
+			}
+		})
+		synctest.Wait()
+		close(answer)
+		running.Wait()
+	})
+}
+
+// TestSettledWhileLeased holds that what the database has counted already is not
+// counted again.
+func TestSettledWhileLeased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _, stop := alone(t, 100)
+		defer stop()
+		now := time.Now()
+		hold, err := l.Open(Attempt{ID: AttemptID{Request: uuid.UUID{1}, N: 1}, Account: fleetAccount, Key: fleetKey, Opened: now, Arrived: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := Settlement{Outcome: OutcomeOK, Provenance: Exact, Cost: 40}
+		at, err := l.append(nil, &s, hold.attempt.ID) // as Settle does, which somebody interrupts here
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Claim(t.Context(), accountNeed(100, 10)); err != nil {
+			t.Fatal(err)
+		}
+		l.spend(&hold.attempt, s.Cost, at, nil)
+		if _, err := l.Claim(t.Context(), accountNeed(100, 50)); err != nil {
+			t.Errorf("50 of 100, of which 40 are spent and 10 are held: %v", err)
+		}
+		if _, err := l.Claim(t.Context(), accountNeed(100, 1)); !isExceeded(err) {
+			t.Errorf("one more: got %v, want it exceeded", err)
+		}
+	})
+}
+
+// TestNextAfterSettled holds that a claim is released whose attempt cannot
+// follow one that is settled.
+func TestNextAfterSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _, stop := alone(t, 100)
+		defer stop()
+		now := time.Now()
+		first := Attempt{ID: AttemptID{Request: uuid.UUID{1}, N: 1}, Account: fleetAccount, Key: fleetKey, Opened: now, Arrived: now}
+		hold, err := l.Open(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := hold.Settle(Settlement{Outcome: OutcomeOK, Provenance: Exact}); err != nil {
+			t.Fatal(err)
+		}
+		next := first
+		next.ID.N = 2
+		if next.Claim, err = l.Claim(t.Context(), accountNeed(100, 100)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := hold.Next(Settlement{}, next); !errors.Is(err, errSettled) {
+			t.Errorf("next after a settlement: got %v, want %v", err, errSettled)
+		}
+		if _, err := l.Claim(t.Context(), accountNeed(100, 100)); err != nil {
+			t.Errorf("all of the budget after that: %v", err)
+		}
 	})
 }
 

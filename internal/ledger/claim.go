@@ -26,8 +26,10 @@ const (
 	// not need, and wantedPause how long between two looks.
 	wantedFor   = 800 * time.Millisecond
 	wantedPause = 50 * time.Millisecond
-	// unlimited is the slice of a budget that is no more.
+	// unlimited is the slice of a budget that is no more, and goneFor how long
+	// that is believed: whoever still asks after that knows of one.
 	unlimited = math.MaxInt64 / 2
+	goneFor   = time.Second
 )
 
 // Need is the room that an attempt needs.
@@ -227,8 +229,8 @@ func (l *Ledger) leaseMore(ctx context.Context, p *purse, s *slice, n *Need) err
 		p.mu.Lock()
 		enough, spare := s.room()+n.freed(s) >= n.Least, s.room() > 0
 		more := got.Idle > 0 || spare && l.Alive() > 1 // may come back from others, or find its use there
-		last := !more || !l.now().Before(deadline)
-		if !enough && last {
+		last := !more || s.changed || !l.now().Before(deadline)
+		if !enough && last && !s.changed {
 			s.refused, s.until = n.Least, l.now().Add(refusedFor)
 		}
 		p.mu.Unlock()
@@ -254,7 +256,7 @@ func (l *Ledger) leaseOnce(ctx context.Context, p *purse, s *slice, r LeaseReque
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.leased(&got)
+	s.leased(&got, l.now())
 	return got, nil
 }
 
@@ -303,10 +305,11 @@ func (l *Ledger) settleUp(ctx context.Context, s *slice) error {
 	return l.reconcileOnce(ctx)
 }
 
-// leased takes note of a lease.
-func (s *slice) leased(got *Lease) {
+// leased takes note of a lease. What was granted while the budget was changed
+// may be of the old one: it is leased anew.
+func (s *slice) leased(got *Lease, now time.Time) {
 	if !s.known {
-		s.known, s.spent = true, got.Spent
+		s.known, s.spent, s.since = true, got.Spent, got.At
 		for _, late := range s.late {
 			if late.at > got.At {
 				s.spent += late.cost
@@ -314,11 +317,14 @@ func (s *slice) leased(got *Lease) {
 		}
 		s.late = nil
 	}
-	s.granted, s.full = max(s.granted, got.Granted), got.Left <= 0
-	if got.Limit == 0 {
-		s.granted = unlimited
-	}
 	s.until, s.failed = time.Time{}, time.Time{}
+	if s.changed {
+		return
+	}
+	s.granted, s.full = max(s.granted, got.Granted), got.Left <= 0
+	if s.gone = (time.Time{}); got.Limit == 0 {
+		s.granted, s.gone = unlimited, now
+	}
 }
 
 // sleep waits, unless ctx ends before.

@@ -83,6 +83,7 @@ func (h *Hold) Settle(s Settlement) (*llm.Money, error) {
 // it was made with this one as Need.After.
 func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 	if h.settled.Load() {
+		next.Claim.Release()
 		return nil, nil, errSettled
 	}
 	if err := next.checkClaim(); err != nil {

@@ -107,15 +107,17 @@ func (l *Ledger) recover(ctx context.Context) {
 }
 
 // beatLogged is a beat, with an outage logged once.
-func (l *Ledger) beatLogged(ctx context.Context) {
+func (l *Ledger) beatLogged(stop context.Context) {
 	m := &l.membership
-	ctx, cancel := context.WithTimeout(ctx, leaseLimit)
+	ctx, cancel := context.WithTimeout(stop, leaseLimit)
 	defer cancel()
 	err := l.beat(ctx)
 	if ctx.Err() != nil && err == nil {
 		err = ctx.Err()
 	}
 	switch {
+	case stop.Err() != nil: // nobody is away: this node stops
+		return
 	case err != nil && m.err == nil:
 		l.log.Error("the database does not hear this node; its slices of budgets last a while", "err", err)
 	case err == nil && m.err != nil:

@@ -23,6 +23,7 @@ type slice struct {
 	late    []spend   // settled since somebody asked what was spent
 	granted llm.Money // what spent and held may come to
 	spent   llm.Money // what this journal's attempts of the period have cost
+	since   Position  // what was settled up to there is in spent by what the database said
 	held    llm.Money // what those under way may cost, as far as they hold it here
 	full    bool      // nobody has any more to give, but what other nodes hold
 
@@ -32,6 +33,7 @@ type slice struct {
 	refused llm.Money     // there was not so much to be had,
 	until   time.Time     // which is believed until then
 	used    time.Time     // when it last was
+	gone    time.Time     // when the database said that the budget is no more; zero while it is
 }
 
 // spend is a settlement, by its place in the journal.
@@ -109,10 +111,11 @@ func (p *purse) settle(a *Attempt, cost llm.Money, at Position, next *Claim) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.each(a, func(s *slice) {
-		if s.known {
-			s.spent += cost
-		} else {
+		switch {
+		case !s.known:
 			s.late = append(s.late, spend{at, cost})
+		case at > s.since:
+			s.spent += cost
 		}
 	})
 	if c := a.Claim; c != nil {
@@ -148,8 +151,10 @@ func (p *purse) slice(b *Budget, at, now time.Time) *slice {
 		s = &slice{id: id, budget: *b}
 		p.slices[id] = s
 	}
-	if s.budget.Limit != b.Limit { // somebody changed it
-		s.budget, s.granted, s.changed, s.full, s.until = *b, s.inUse(), s.known, false, time.Time{}
+	back := !s.gone.IsZero() && now.Sub(s.gone) >= goneFor
+	if s.budget.Limit != b.Limit || back { // somebody changed it
+		s.budget, s.granted, s.full, s.until, s.gone = *b, s.inUse(), false, time.Time{}, time.Time{}
+		s.changed = s.known || s.leasing != nil
 	}
 	s.used = now
 	return s

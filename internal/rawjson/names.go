@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,3 +69,54 @@ func mayVary(key []byte) bool {
 
 // Has reports whether the name is one of them, in this spelling.
 func (n Names) Has(name string) bool { return slices.Contains(n, name) }
+
+// Repeated is the first name that stands twice in one and the same object of v,
+// however deep, without regard to escapes. V is valid JSON of bounded depth.
+func Repeated(v []byte) (name string, twice bool) {
+	switch KindOf(v) {
+	case Array:
+		for _, e := range Elements(v) {
+			if name, twice = Repeated(e); twice {
+				return name, true
+			}
+		}
+	case Object:
+		var had keys
+		for m := range Members(v) {
+			if key := m.Key(); !had.add(key) {
+				return string(key), true
+			}
+			if name, twice = Repeated(m.Value); twice {
+				return name, true
+			}
+		}
+	}
+	return "", false
+}
+
+// keys are names of one object. Few are compared each with each.
+type keys struct {
+	few  [8][]byte
+	n    int
+	many map[string]bool
+}
+
+// add reports whether the name was not there yet.
+func (k *keys) add(key []byte) bool {
+	for _, other := range k.few[:k.n] {
+		if bytes.Equal(key, other) {
+			return false
+		}
+	}
+	if k.n < len(k.few) {
+		k.few[k.n] = key
+		k.n++
+		return true
+	}
+	if k.many == nil {
+		k.many = map[string]bool{}
+	}
+	before := len(k.many)
+	k.many[string(key)] = true
+	return len(k.many) > before
+}

@@ -297,6 +297,25 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func TestRepeated(t *testing.T) {
+	t.Parallel()
+	long := `"a":0,"b":0,"c":0,"d":0,"e":0,"f":0,"g":0,"h":0,"i":0,"j":0`
+	for in, want := range map[string]string{
+		`{}`: "", `7`: "", `{"a":1,"A":2}`: "", `[{"a":1},{"a":{"a":1}}]`: "", "{" + long + "}": "",
+		`{"a":1,"a":1}`:                 "a",
+		`{"a":1,"\u0061":1}`:            "a",
+		`{"x":[0,{"b":{"c":1,"c":2}}]}`: "c",
+		"{" + long + `,"j":1}`:          "j",
+		"{" + long + `,"a":1}`:          "a",
+		"{" + long + `,"":[],"":[]}`:    "",
+	} {
+		got, twice := rawjson.Repeated([]byte(in))
+		if got != want || twice != (want != "" || strings.Contains(in, `"":[],"":`)) {
+			t.Errorf("Repeated(%s): %q, %t, want %q", in, got, twice, want)
+		}
+	}
+}
+
 func FuzzValidate(f *testing.F) {
 	for _, s := range []string{`{"a":[1,2.5e-3,"\u00e9",null]}`, `"\ud800"`, "\"12345678\x1f\"", `[[[]]]`, ` 1 `, "\xff"} {
 		f.Add([]byte(s))

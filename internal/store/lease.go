@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -261,15 +262,22 @@ func (s *Store) Reconcile(ctx context.Context, journal uuid.UUID) error {
 
 // reconcile brings the slices of a journal down to what it has spent.
 func reconcile(ctx context.Context, tx *sql.Tx, number int64) error {
-	_, err := tx.ExecContext(ctx, "UPDATE slices SET wanted = 0, granted = coalesce((SELECT sum(b.spent) FROM balances b"+
-		" WHERE b.scope = slices.scope AND b.journal = slices.journal AND b.day BETWEEN"+
-		" CASE WHEN slices.period = 0 THEN 0 WHEN slices.period < ? THEN slices.period * 100 ELSE slices.period END AND"+
-		" CASE WHEN slices.period = 0 THEN ? WHEN slices.period < ? THEN slices.period * 100 + 99 ELSE slices.period END), 0)"+
-		" WHERE journal = ?", firstDayNumber, lastDay, firstDayNumber, number)
+	_, err := tx.ExecContext(ctx, "UPDATE slices SET wanted = 0, granted = "+spentOf("slices")+" WHERE journal = ?",
+		firstDayNumber, lastDay, firstDayNumber, number)
 	if err != nil {
 		return fmt.Errorf("reconcile slices: %w", err)
 	}
 	return nil
+}
+
+// spentOf is an expression for what the journal of a slice, a row of that name,
+// has spent of it. Its arguments are firstDayNumber, lastDay and firstDayNumber.
+func spentOf(slice string) string {
+	const expression = "coalesce((SELECT sum(b.spent) FROM balances b" +
+		" WHERE b.scope = o.scope AND b.journal = o.journal AND b.day BETWEEN" +
+		" CASE WHEN o.period = 0 THEN 0 WHEN o.period < ? THEN o.period * 100 ELSE o.period END AND" +
+		" CASE WHEN o.period = 0 THEN ? WHEN o.period < ? THEN o.period * 100 + 99 ELSE o.period END), 0)"
+	return strings.ReplaceAll(expression, "o.", slice+".")
 }
 
 // firstDayNumber is the least number of a period that is a day: those of months

@@ -70,8 +70,8 @@ func (s *Store) beat(ctx context.Context, tx *sql.Tx, now, number int64, b *ledg
 		return err
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT s.scope, s.period FROM slices s WHERE s.wanted > ? AND s.wanted > 0 AND s.journal <> ?"+
-		" AND EXISTS (SELECT 1 FROM slices o WHERE o.scope = s.scope AND o.period = s.period AND o.journal = ? AND o.granted > 0)",
-		now-wantedFor.Microseconds(), number, number)
+		" AND EXISTS (SELECT 1 FROM slices o WHERE o.scope = s.scope AND o.period = s.period AND o.journal = ? AND o.granted > "+spentOf("o")+")",
+		now-wantedFor.Microseconds(), number, number, firstDayNumber, lastDay, firstDayNumber)
 	b.Wanted, err = collect(rows, err, func(row scanner) (id ledger.BudgetID, err error) {
 		return id, row.Scan(&id.Scope, &id.Period)
 	})

@@ -244,6 +244,13 @@ func testWanted(t *testing.T, f *fixture) {
 	if err != nil || len(beat.Wanted) != 0 {
 		t.Errorf("whoever wants it: got %+v, %v; want nothing", beat, err)
 	}
+	// Of what it has left it gives back all but what it has spent.
+	apply(t, f, (&tape{journal: a}).costing(costing(1, 30)))
+	lease(t, f.Store, ledger.LeaseRequest{Journal: a, Budget: id, Used: 30})
+	lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: id, Least: 1000, Most: 1000})
+	if beat, err := f.Beat(t.Context(), ledger.Node{Journal: a, Started: noon}); err != nil || len(beat.Wanted) > 0 {
+		t.Errorf("a node that has nothing to give: got %v wanted, %v; want nothing", beat.Wanted, err)
+	}
 }
 
 // testPassed holds that the other nodes hear of a budget that is passed, so that

@@ -130,8 +130,11 @@ func testResolve(t *testing.T, f *fixture) {
 			t.Errorf("resolve %d, release %v: got %v, want %v", test.n, test.release, err, test.want)
 		}
 	}
-	if err := f.Resolve(t.Context(), attempt(2).ID, -1, false, "me"); err == nil {
-		t.Error("a negative cost: got no error, want one")
+	for _, cost := range []llm.Money{-1, ledger.MaxCost + 1} {
+		err := f.Resolve(t.Context(), attempt(2).ID, cost, false, "me")
+		if err == nil || errors.Is(err, store.ErrResolved) {
+			t.Errorf("a cost of %s: got %v, want one about it", cost, err)
+		}
 	}
 	e, u := entry(1), unknown(2)
 	want := ledger.Totals{Tokens: 35 + u.Usage.TotalTokens(), Requests: 3, Cost: e.Cost + 77}
