@@ -84,6 +84,9 @@ func (s *Store) Apply(ctx context.Context, b *ledger.Batch) error {
 // errSettledBefore says that a batch settles what is settled.
 var errSettledBefore = errors.New("an attempt of the batch is settled already")
 
+// maxTold is how many events are remembered at most.
+const maxTold = 1 << 16
+
 // applier applies batches. It is used by whoever may write.
 type applier struct {
 	engine *engine
@@ -91,6 +94,13 @@ type applier struct {
 	log    *slog.Logger
 	clock  func() time.Time
 	sums   buckets // by hour, of the batch at hand
+	// told are events of budgets that the database has; telling those that the
+	// batch at hand writes, by their names. They count for the batch of that
+	// journal that begins there.
+	journal uuid.UUID
+	at      ledger.Position
+	told    map[string]bool
+	telling []string
 
 	prices, opened, settled, balances *insertion
 	hours, days                       *rollup
@@ -117,13 +127,29 @@ func (a *applier) apply(ctx context.Context, b *ledger.Batch, settle settler) er
 	if err != nil {
 		return err
 	}
+	a.telling = a.telling[:0]
+	if b.Journal != a.journal || b.From != a.at { // the first batch, or a database that went back and lost some
+		a.told = nil
+	}
 	if err := a.write(a.engine.within(ctx), tx, journal, b, settle); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+	a.remember(b)
 	return nil
+}
+
+// remember takes note of the events that were committed with a batch.
+func (a *applier) remember(b *ledger.Batch) {
+	a.journal, a.at = b.Journal, b.To
+	if a.told == nil || len(a.told)+len(a.telling) > maxTold {
+		a.told = make(map[string]bool, len(a.telling))
+	}
+	for _, name := range a.telling {
+		a.told[name] = true
+	}
 }
 
 // move sets the journal's position to the end of the batch and returns the

@@ -84,52 +84,82 @@ type budgetRow struct {
 // notice writes an event for each threshold that a budget of those scopes has
 // reached, once for each limit and period.
 func (a *applier) notice(ctx context.Context, tx *sql.Tx, names []scopeDay, now time.Time) error {
-	for some := range slices.Chunk(names, bulkRows) {
-		days := map[string][]int64{}
-		ids := make([]any, 0, len(some))
-		for _, n := range some {
-			if days[n.scope] == nil {
-				ids = append(ids, n.scope)
-			}
-			days[n.scope] = append(days[n.scope], n.day)
+	days := map[string][]int64{}
+	var ids []string
+	for _, n := range names {
+		if days[n.scope] == nil {
+			ids = append(ids, n.scope)
 		}
-		list, err := budgetRows(ctx, tx, ids)
-		if err != nil {
-			return fmt.Errorf("read budgets: %w", err)
-		}
-		for i := range list {
-			if err := a.noticeOne(ctx, tx, &list[i], days[list[i].id], now); err != nil {
-				return fmt.Errorf("budget of %s: %w", list[i].id, err)
-			}
+		days[n.scope] = append(days[n.scope], n.day)
+	}
+	list, err := a.budgetRows(ctx, tx, ids)
+	if err != nil {
+		return fmt.Errorf("read budgets: %w", err)
+	}
+	var all []standing
+	for i := range list {
+		all = append(all, list[i].standings(days[list[i].id])...)
+	}
+	if err := a.spentOf(ctx, tx, all); err != nil {
+		return fmt.Errorf("read what was spent of budgets: %w", err)
+	}
+	for i := range all {
+		if err := a.tellOf(ctx, tx, &all[i], now); err != nil {
+			return fmt.Errorf("budget of %s: %w", all[i].id, err)
 		}
 	}
 	return nil
 }
 
 // budgetRows are the budgets that those scopes have.
-func budgetRows(ctx context.Context, tx *sql.Tx, ids []any) ([]budgetRow, error) {
-	in := " IN (?" + strings.Repeat(", ?", len(ids)-1) + ")"
+func (a *applier) budgetRows(ctx context.Context, tx *sql.Tx, ids []string) (list []budgetRow, err error) {
+	if a.engine.arrays {
+		return budgetRowsIn(ctx, tx, " = ANY (?)", ids)
+	}
+	for some := range slices.Chunk(ids, bulkRows) {
+		args := make([]any, len(some))
+		for i, id := range some {
+			args[i] = id
+		}
+		part, err := budgetRowsIn(ctx, tx, " IN (?"+strings.Repeat(", ?", len(some)-1)+")", args...)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, part...)
+	}
+	return list, nil
+}
+
+func budgetRowsIn(ctx context.Context, tx *sql.Tx, in string, args ...any) ([]budgetRow, error) {
 	rows, err := tx.QueryContext(ctx, "SELECT id, id, budget, budget_period, credit, credit_from FROM accounts"+
 		" WHERE id"+in+" AND (budget > 0 OR credit IS NOT NULL)"+
 		" UNION ALL SELECT id, account, budget, budget_period, NULL, 0 FROM keys WHERE id"+in+" AND budget > 0",
-		slices.Concat(ids, ids)...)
+		slices.Concat(args, args)...)
 	return collect(rows, err, func(row scanner) (b budgetRow, err error) {
 		return b, row.Scan(&b.id, &b.account, &b.limit, &b.period, &b.credit, &b.from)
 	})
 }
 
-func (a *applier) noticeOne(ctx context.Context, tx *sql.Tx, b *budgetRow, days []int64, now time.Time) error {
+// standing is how one budget stands in one period.
+type standing struct {
+	*budgetRow
+	number      int64     // of the period
+	limit, from llm.Money // from is what does not count of what was spent
+	spent       llm.Money
+}
+
+// standings are those of the budget in the periods that those days are in, with
+// nothing spent.
+func (b *budgetRow) standings(days []int64) (list []standing) {
 	if b.limit > 0 {
 		for _, number := range periodsOf(b.period, days) {
-			if err := a.noticePeriod(ctx, tx, b, number, b.limit, 0, now); err != nil {
-				return err
-			}
+			list = append(list, standing{budgetRow: b, number: number, limit: b.limit})
 		}
 	}
 	if b.credit.Valid {
-		return a.noticePeriod(ctx, tx, b, 0, llm.Money(b.credit.Int64), llm.Money(b.from.Int64), now)
+		list = append(list, standing{budgetRow: b, limit: llm.Money(b.credit.Int64), from: llm.Money(b.from.Int64)})
 	}
-	return nil
+	return list
 }
 
 // periodsOf are the numbers of the periods that those days are in.
@@ -149,26 +179,66 @@ func periodsOf(p ledger.Period, days []int64) (numbers []int64) {
 	return numbers
 }
 
-// noticePeriod writes the events of one budget in one period; from is what does
-// not count of what was spent in it.
-func (a *applier) noticePeriod(ctx context.Context, tx *sql.Tx, b *budgetRow, number int64, limit, from llm.Money, now time.Time) error {
-	first, last := ledger.DaysOf(number)
-	var spent llm.Money
-	err := tx.QueryRowContext(ctx, "SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = ? AND day BETWEEN ? AND ?", b.id, first, last).Scan(&spent)
+// spentOf fills in what was spent: with one query for all where each takes a way
+// to the database.
+func (a *applier) spentOf(ctx context.Context, tx *sql.Tx, all []standing) error {
+	if len(all) == 0 {
+		return nil
+	}
+	if a.engine.arrays {
+		return spentOfMany(ctx, tx, all)
+	}
+	stmt, err := tx.PrepareContext(ctx, "SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = ? AND day BETWEEN ? AND ?")
 	if err != nil {
 		return err
 	}
-	spent -= from
+	defer stmt.Close()
+	for i := range all {
+		s := &all[i]
+		first, last := ledger.DaysOf(s.number)
+		if err := stmt.QueryRowContext(ctx, s.id, first, last).Scan(&s.spent); err != nil {
+			return err
+		}
+		s.spent -= s.from
+	}
+	return nil
+}
+
+func spentOfMany(ctx context.Context, tx *sql.Tx, all []standing) error {
+	scopes := make([]string, len(all))
+	firsts, lasts := make([]int64, len(all)), make([]int64, len(all))
+	for i := range all {
+		scopes[i] = all[i].id
+		firsts[i], lasts[i] = ledger.DaysOf(all[i].number)
+		all[i].spent = -all[i].from
+	}
+	type sum struct {
+		place int
+		spent llm.Money
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT q.place, (SELECT coalesce(sum(b.spent), 0) FROM balances b"+
+		" WHERE b.scope = q.scope AND b.day BETWEEN q.first_day AND q.last_day)"+
+		" FROM unnest(?::text[], ?::bigint[], ?::bigint[]) WITH ORDINALITY AS q (scope, first_day, last_day, place)", scopes, firsts, lasts)
+	return each(rows, err, func(row scanner) (s sum, err error) {
+		return s, row.Scan(&s.place, &s.spent)
+	}, func(s *sum) error {
+		all[s.place-1].spent += s.spent
+		return nil
+	})
+}
+
+// tellOf writes the events of the thresholds that a budget has reached.
+func (a *applier) tellOf(ctx context.Context, tx *sql.Tx, s *standing, now time.Time) error {
 	for _, percent := range thresholds {
-		if spent < limit/100*llm.Money(percent) {
+		if s.spent < s.limit/100*llm.Money(percent) {
 			break
 		}
 		e := budgetEvent{
-			Account: b.account, Scope: "account", Period: string(ledger.PeriodOf(number)), Number: number,
-			LimitUSD: limit.String(), SpentUSD: spent.String(), Percent: percent, Credit: b.credit.Valid && number == 0,
+			Account: s.account, Scope: "account", Period: string(ledger.PeriodOf(s.number)), Number: s.number,
+			LimitUSD: s.limit.String(), SpentUSD: s.spent.String(), Percent: percent, Credit: s.credit.Valid && s.number == 0,
 		}
-		if b.id != b.account {
-			e.Scope, e.Key = "key", b.id
+		if s.id != s.account {
+			e.Scope, e.Key = "key", s.id
 		}
 		if err := a.tell(ctx, tx, &e, now); err != nil {
 			return err
@@ -190,9 +260,14 @@ type budgetEvent struct {
 	Percent  int64  `json:"threshold_percent"`
 }
 
-// tell writes the event, if it is not there.
+// tell writes the event, if it is not there. What is remembered to be there
+// costs nothing: a budget goes on to be used when it has reached a threshold.
 func (a *applier) tell(ctx context.Context, tx *sql.Tx, e *budgetEvent, now time.Time) error {
 	name := strings.Join([]string{"budget", e.Account, e.Key, e.LimitUSD, strconv.FormatInt(e.Number, 10), strconv.FormatInt(e.Percent, 10)}, "/")
+	if a.told[name] {
+		return nil
+	}
+	a.telling = append(a.telling, name)
 	body, err := json.Marshal(e)
 	if err != nil {
 		return err
