@@ -92,13 +92,14 @@ func (a *applier) notice(ctx context.Context, tx *sql.Tx, names []scopeDay, now 
 		}
 		days[n.scope] = append(days[n.scope], n.day)
 	}
-	list, err := a.budgetRows(ctx, tx, ids)
-	if err != nil {
+	if err := a.learnBudgets(ctx, tx, ids); err != nil {
 		return fmt.Errorf("read budgets: %w", err)
 	}
 	var all []standing
-	for i := range list {
-		all = append(all, list[i].standings(days[list[i].id])...)
+	for _, id := range ids {
+		if b := a.budgets[id]; b != nil {
+			all = a.appendStandings(all, b, days[id])
+		}
 	}
 	if err := a.spentOf(ctx, tx, all); err != nil {
 		return fmt.Errorf("read what was spent of budgets: %w", err)
@@ -107,6 +108,33 @@ func (a *applier) notice(ctx context.Context, tx *sql.Tx, names []scopeDay, now 
 		if err := a.tellOf(ctx, tx, &all[i], now); err != nil {
 			return fmt.Errorf("budget of %s: %w", all[i].id, err)
 		}
+	}
+	return nil
+}
+
+// learnBudgets reads which budgets those scopes have, where that is not known
+// since the last change to any account or key.
+func (a *applier) learnBudgets(ctx context.Context, tx *sql.Tx, ids []string) error {
+	var place int64 // in the feed, which has every change in the order of commits
+	if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM changes").Scan(&place); err != nil {
+		return err
+	}
+	if a.budgets == nil || place != a.learnt || len(a.budgets)+len(ids) > maxBudgets {
+		a.budgets, a.learnt = make(map[string]*budgetRow, len(ids)), place
+	}
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { _, known := a.budgets[id]; return known })
+	if len(ids) == 0 {
+		return nil
+	}
+	list, err := a.budgetRows(ctx, tx, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		a.budgets[id] = nil
+	}
+	for i := range list {
+		a.budgets[list[i].id] = &list[i]
 	}
 	return nil
 }
@@ -143,40 +171,54 @@ func budgetRowsIn(ctx context.Context, tx *sql.Tx, in string, args ...any) ([]bu
 // standing is how one budget stands in one period.
 type standing struct {
 	*budgetRow
-	number      int64     // of the period
-	limit, from llm.Money // from is what does not count of what was spent
-	spent       llm.Money
+	limited
+	from  llm.Money // what does not count of what was spent
+	next  llm.Money // when there is something to tell
+	spent llm.Money // with from
 }
 
-// standings are those of the budget in the periods that those days are in, with
-// nothing spent.
-func (b *budgetRow) standings(days []int64) (list []standing) {
+// limited names what each threshold is told of once.
+type limited struct {
+	scope  string
+	number int64 // of the period
+	limit  llm.Money
+}
+
+// appendStandings appends those of a budget in the periods that those days are
+// in, but for what all is told of.
+func (a *applier) appendStandings(all []standing, b *budgetRow, days []int64) []standing {
 	if b.limit > 0 {
-		for _, number := range periodsOf(b.period, days) {
-			list = append(list, standing{budgetRow: b, number: number, limit: b.limit})
+		for i, day := range days {
+			number := numberOf(b.period, day)
+			if i == 0 || number != numberOf(b.period, days[i-1]) {
+				all = a.appendStanding(all, b, limited{b.id, number, b.limit}, 0)
+			}
 		}
 	}
 	if b.credit.Valid {
-		list = append(list, standing{budgetRow: b, limit: llm.Money(b.credit.Int64), from: llm.Money(b.from.Int64)})
+		all = a.appendStanding(all, b, limited{b.id, 0, llm.Money(b.credit.Int64)}, llm.Money(b.from.Int64))
 	}
-	return list
+	return all
 }
 
-// periodsOf are the numbers of the periods that those days are in.
-func periodsOf(p ledger.Period, days []int64) (numbers []int64) {
-	for _, day := range days {
-		number := day
-		switch p {
-		case ledger.PeriodMonth:
-			number = day / 100
-		case ledger.PeriodTotal:
-			number = 0
-		}
-		if !slices.Contains(numbers, number) {
-			numbers = append(numbers, number)
+func (a *applier) appendStanding(all []standing, b *budgetRow, of limited, from llm.Money) []standing {
+	for _, percent := range thresholds {
+		if percent > a.told[of] {
+			return append(all, standing{budgetRow: b, limited: of, from: from, next: from + of.limit/100*llm.Money(percent)})
 		}
 	}
-	return numbers
+	return all
+}
+
+// numberOf is the number of the period that a day is in.
+func numberOf(p ledger.Period, day int64) int64 {
+	switch p {
+	case ledger.PeriodMonth:
+		return day / 100
+	case ledger.PeriodTotal:
+		return 0
+	}
+	return day
 }
 
 // spentOf fills in what was spent: with one query for all where each takes a way
@@ -199,43 +241,51 @@ func (a *applier) spentOf(ctx context.Context, tx *sql.Tx, all []standing) error
 		if err := stmt.QueryRowContext(ctx, s.id, first, last).Scan(&s.spent); err != nil {
 			return err
 		}
-		s.spent -= s.from
 	}
 	return nil
 }
 
+// spentOfMany leaves 0 where there is nothing to tell.
 func spentOfMany(ctx context.Context, tx *sql.Tx, all []standing) error {
 	scopes := make([]string, len(all))
-	firsts, lasts := make([]int64, len(all)), make([]int64, len(all))
+	firsts, lasts, nexts := make([]int64, len(all)), make([]int64, len(all)), make([]int64, len(all))
 	for i := range all {
-		scopes[i] = all[i].id
+		scopes[i], nexts[i] = all[i].id, int64(all[i].next)
 		firsts[i], lasts[i] = ledger.DaysOf(all[i].number)
-		all[i].spent = -all[i].from
 	}
 	type sum struct {
 		place int
 		spent llm.Money
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT q.place, (SELECT coalesce(sum(b.spent), 0) FROM balances b"+
-		" WHERE b.scope = q.scope AND b.day BETWEEN q.first_day AND q.last_day)"+
-		" FROM unnest(?::text[], ?::bigint[], ?::bigint[]) WITH ORDINALITY AS q (scope, first_day, last_day, place)", scopes, firsts, lasts)
+	rows, err := tx.QueryContext(ctx, "SELECT place, spent FROM (SELECT q.place, q.next, (SELECT coalesce(sum(b.spent), 0) FROM balances b"+
+		" WHERE b.scope = q.scope AND b.day BETWEEN q.first_day AND q.last_day) AS spent"+
+		" FROM unnest(?::text[], ?::bigint[], ?::bigint[], ?::bigint[]) WITH ORDINALITY AS q (scope, first_day, last_day, next, place)) AS s"+
+		" WHERE spent >= next", scopes, firsts, lasts, nexts)
 	return each(rows, err, func(row scanner) (s sum, err error) {
 		return s, row.Scan(&s.place, &s.spent)
 	}, func(s *sum) error {
-		all[s.place-1].spent += s.spent
+		all[s.place-1].spent = s.spent
 		return nil
 	})
 }
 
-// tellOf writes the events of the thresholds that a budget has reached.
+// tellOf writes the events of the thresholds that a budget has reached and that
+// are not known to be told.
 func (a *applier) tellOf(ctx context.Context, tx *sql.Tx, s *standing, now time.Time) error {
+	if s.spent < s.next {
+		return nil
+	}
+	spent := s.spent - s.from
 	for _, percent := range thresholds {
-		if s.spent < s.limit/100*llm.Money(percent) {
+		if spent < s.limited.limit/100*llm.Money(percent) {
 			break
+		}
+		if percent <= a.told[s.limited] {
+			continue
 		}
 		e := budgetEvent{
 			Account: s.account, Scope: "account", Period: string(ledger.PeriodOf(s.number)), Number: s.number,
-			LimitUSD: s.limit.String(), SpentUSD: s.spent.String(), Percent: percent, Credit: s.credit.Valid && s.number == 0,
+			LimitUSD: s.limited.limit.String(), SpentUSD: spent.String(), Percent: percent, Credit: s.credit.Valid && s.number == 0,
 		}
 		if s.id != s.account {
 			e.Scope, e.Key = "key", s.id
@@ -243,6 +293,7 @@ func (a *applier) tellOf(ctx context.Context, tx *sql.Tx, s *standing, now time.
 		if err := a.tell(ctx, tx, &e, now); err != nil {
 			return err
 		}
+		a.telling = append(a.telling, telling{s.limited, percent})
 	}
 	return nil
 }
@@ -260,14 +311,9 @@ type budgetEvent struct {
 	Percent  int64  `json:"threshold_percent"`
 }
 
-// tell writes the event, if it is not there. What is remembered to be there
-// costs nothing: a budget goes on to be used when it has reached a threshold.
+// tell writes the event, if it is not there.
 func (a *applier) tell(ctx context.Context, tx *sql.Tx, e *budgetEvent, now time.Time) error {
 	name := strings.Join([]string{"budget", e.Account, e.Key, e.LimitUSD, strconv.FormatInt(e.Number, 10), strconv.FormatInt(e.Percent, 10)}, "/")
-	if a.told[name] {
-		return nil
-	}
-	a.telling = append(a.telling, name)
 	body, err := json.Marshal(e)
 	if err != nil {
 		return err

@@ -29,6 +29,12 @@ func testThresholds(t *testing.T, o store.Options) {
 		if i == 6 {
 			s = open(t, o) // another process remembers nothing
 		}
+		if i == 8 { // the store has learnt that it has none
+			budget := account.Budget{Limit: 100, Period: ledger.PeriodDay}
+			if _, err := s.UpdateAccount(t.Context(), "none", account.Update{Budget: &budget}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		var list []ledger.Entry
 		for _, of := range []string{"month", "credit", "none"} {
 			e := settled(at, 100*i+len(of))
@@ -39,8 +45,11 @@ func testThresholds(t *testing.T, o store.Options) {
 			t.Fatal(err)
 		}
 		var want []string
-		for _, of := range []string{"credit ", "key key of month", "month "} {
+		for _, of := range []string{"credit ", "key key of month", "month ", "none "} {
 			spent := 10 * (i + 1)
+			if of == "none " && i < 8 {
+				continue
+			}
 			if of == "credit " {
 				spent += 45 // before, which does not count, and an amount that does
 			}
