@@ -7,6 +7,9 @@
 // The figures that noise moves least are quotients of one run: requests per CPU
 // second of the process, and their ratio to nginx. Absolute ones compare
 // nothing but the two columns they stand beside.
+//
+// It also fills a database as a busy year does, and measures what reports take
+// there: go run ./bench seed, go run ./bench reports.
 package main
 
 import (
@@ -24,6 +27,8 @@ const usage = `bench measures the gateway beside nginx on loopback.
 
   bench run  [--gateway PATH] [--short] [--json] [--dir DIR]
   bench mock --listen 127.0.0.1:PORT
+  bench seed --database postgres://… | --data DIR [--requests N] [--rows N] [--days N] [--accounts N]
+  bench reports --database postgres://… | --data DIR [--rounds N]
   bench load --target 127.0.0.1:PORT [--door chat|completions] [--conns N] [--duration D] [--rate N [--open [--batch SHARE]]] [--stream --model s50d10ms]
 
 Each takes --help.
@@ -53,7 +58,7 @@ func command() int {
 
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("%w: say run, mock or load", errUsage)
+		return fmt.Errorf("%w: say run, mock, load, seed or reports", errUsage)
 	}
 	switch name, rest := args[0], args[1:]; name {
 	case "run":
@@ -62,11 +67,15 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return mockCommand(ctx, rest, stderr)
 	case "load":
 		return loadCommand(ctx, rest, stdout, stderr)
+	case "seed":
+		return seedCommand(ctx, rest, stdout, stderr)
+	case "reports":
+		return reportsCommand(ctx, rest, stdout, stderr)
 	case "help", "-h", "--help":
 		_, err := io.WriteString(stdout, usage)
 		return err
 	default:
-		return fmt.Errorf("%w: there is no %q: say run, mock or load", errUsage, name)
+		return fmt.Errorf("%w: there is no %q: say run, mock, load, seed or reports", errUsage, name)
 	}
 }
 

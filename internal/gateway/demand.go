@@ -101,6 +101,9 @@ func (k *demand) within(amount llm.Money) (output int64, ok bool) {
 		return 0, false
 	}
 	lo, hi := k.least, k.most // cost(lo) is within, what is above hi is not asked for
+	if k.cost(hi) <= amount { // as is usual
+		return hi, true
+	}
 	for lo < hi {
 		middle := lo + (hi-lo+1)/2
 		if k.cost(middle) <= amount {

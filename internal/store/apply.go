@@ -84,6 +84,18 @@ func (s *Store) Apply(ctx context.Context, b *ledger.Batch) error {
 // errSettledBefore says that a batch settles what is settled.
 var errSettledBefore = errors.New("an attempt of the batch is settled already")
 
+// telling is a threshold, in percent, of which there is an event.
+type telling struct {
+	of      limited
+	percent int64
+}
+
+// maxTold and maxBudgets are how many events and budgets are remembered at most.
+const (
+	maxTold    = 1 << 16
+	maxBudgets = 1 << 17
+)
+
 // applier applies batches. It is used by whoever may write.
 type applier struct {
 	engine *engine
@@ -91,6 +103,17 @@ type applier struct {
 	log    *slog.Logger
 	clock  func() time.Time
 	sums   buckets // by hour, of the batch at hand
+	// told is the highest threshold of each budget that the database has an event
+	// of; telling are those of which the batch at hand writes one. They count for
+	// the batch of that journal that begins there.
+	journal uuid.UUID
+	at      ledger.Position
+	told    map[limited]int64
+	telling []telling
+	// budgets are those of accounts and keys by id, nil for none, as they were
+	// when the feed of changes was at learnt.
+	budgets map[string]*budgetRow
+	learnt  int64
 
 	prices, opened, settled, balances *insertion
 	hours, days                       *rollup
@@ -117,13 +140,29 @@ func (a *applier) apply(ctx context.Context, b *ledger.Batch, settle settler) er
 	if err != nil {
 		return err
 	}
+	a.telling = a.telling[:0]
+	if b.Journal != a.journal || b.From != a.at { // the first batch, or a database that went back and lost some
+		a.told, a.budgets = nil, nil
+	}
 	if err := a.write(a.engine.within(ctx), tx, journal, b, settle); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+	a.remember(b)
 	return nil
+}
+
+// remember takes note of the events that were committed with a batch.
+func (a *applier) remember(b *ledger.Batch) {
+	a.journal, a.at = b.Journal, b.To
+	if a.told == nil || len(a.told)+len(a.telling) > maxTold {
+		a.told = make(map[limited]int64, len(a.telling))
+	}
+	for _, t := range a.telling {
+		a.told[t.of] = t.percent
+	}
 }
 
 // move sets the journal's position to the end of the batch and returns the

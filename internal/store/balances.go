@@ -73,6 +73,10 @@ func (a *applier) balance(ctx context.Context, tx *sql.Tx, journal int64, now ti
 // thresholds are the parts of a budget, in percent, at which somebody is told.
 var thresholds = [...]int64{50, 80, 95, 100}
 
+// passed stands behind the last threshold: a provider has billed more than it was
+// asked for, and the other nodes have been told.
+const passed = 101
+
 // budgetRow is a budget with whose it is.
 type budgetRow struct {
 	id, account  string
@@ -84,102 +88,225 @@ type budgetRow struct {
 // notice writes an event for each threshold that a budget of those scopes has
 // reached, once for each limit and period.
 func (a *applier) notice(ctx context.Context, tx *sql.Tx, names []scopeDay, journal int64, now time.Time) error {
-	for some := range slices.Chunk(names, bulkRows) {
-		days := map[string][]int64{}
-		ids := make([]any, 0, len(some))
-		for _, n := range some {
-			if days[n.scope] == nil {
-				ids = append(ids, n.scope)
-			}
-			days[n.scope] = append(days[n.scope], n.day)
+	days := map[string][]int64{}
+	var ids []string
+	for _, n := range names {
+		if days[n.scope] == nil {
+			ids = append(ids, n.scope)
 		}
-		list, err := budgetRows(ctx, tx, ids)
-		if err != nil {
-			return fmt.Errorf("read budgets: %w", err)
+		days[n.scope] = append(days[n.scope], n.day)
+	}
+	if err := a.learnBudgets(ctx, tx, ids); err != nil {
+		return fmt.Errorf("read budgets: %w", err)
+	}
+	var all []standing
+	for _, id := range ids {
+		if b := a.budgets[id]; b != nil {
+			all = a.appendStandings(all, b, days[id])
 		}
-		for i := range list {
-			if err := a.noticeOne(ctx, tx, &list[i], days[list[i].id], journal, now); err != nil {
-				return fmt.Errorf("budget of %s: %w", list[i].id, err)
-			}
+	}
+	if err := a.spentOf(ctx, tx, all); err != nil {
+		return fmt.Errorf("read what was spent of budgets: %w", err)
+	}
+	for i := range all {
+		if err := a.tellOf(ctx, tx, &all[i], journal, now); err != nil {
+			return fmt.Errorf("budget of %s: %w", all[i].id, err)
 		}
+	}
+	return nil
+}
+
+// learnBudgets reads which budgets those scopes have, where that is not known
+// since the last change to any account or key.
+func (a *applier) learnBudgets(ctx context.Context, tx *sql.Tx, ids []string) error {
+	var place int64 // in the feed, which has every change in the order of commits
+	if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM changes").Scan(&place); err != nil {
+		return err
+	}
+	if a.budgets == nil || place != a.learnt || len(a.budgets)+len(ids) > maxBudgets {
+		a.budgets, a.learnt = make(map[string]*budgetRow, len(ids)), place
+	}
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { _, known := a.budgets[id]; return known })
+	if len(ids) == 0 {
+		return nil
+	}
+	list, err := a.budgetRows(ctx, tx, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		a.budgets[id] = nil
+	}
+	for i := range list {
+		a.budgets[list[i].id] = &list[i]
 	}
 	return nil
 }
 
 // budgetRows are the budgets that those scopes have.
-func budgetRows(ctx context.Context, tx *sql.Tx, ids []any) ([]budgetRow, error) {
-	in := " IN (?" + strings.Repeat(", ?", len(ids)-1) + ")"
+func (a *applier) budgetRows(ctx context.Context, tx *sql.Tx, ids []string) (list []budgetRow, err error) {
+	if a.engine.arrays {
+		return budgetRowsIn(ctx, tx, " = ANY (?)", ids)
+	}
+	for some := range slices.Chunk(ids, bulkRows) {
+		args := make([]any, len(some))
+		for i, id := range some {
+			args[i] = id
+		}
+		part, err := budgetRowsIn(ctx, tx, " IN (?"+strings.Repeat(", ?", len(some)-1)+")", args...)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, part...)
+	}
+	return list, nil
+}
+
+func budgetRowsIn(ctx context.Context, tx *sql.Tx, in string, args ...any) ([]budgetRow, error) {
 	rows, err := tx.QueryContext(ctx, "SELECT id, id, budget, budget_period, credit, credit_from FROM accounts"+
 		" WHERE id"+in+" AND (budget > 0 OR credit IS NOT NULL)"+
 		" UNION ALL SELECT id, account, budget, budget_period, NULL, 0 FROM keys WHERE id"+in+" AND budget > 0",
-		slices.Concat(ids, ids)...)
+		slices.Concat(args, args)...)
 	return collect(rows, err, func(row scanner) (b budgetRow, err error) {
 		return b, row.Scan(&b.id, &b.account, &b.limit, &b.period, &b.credit, &b.from)
 	})
 }
 
-func (a *applier) noticeOne(ctx context.Context, tx *sql.Tx, b *budgetRow, days []int64, journal int64, now time.Time) error {
+// standing is how one budget stands in one period.
+type standing struct {
+	*budgetRow
+	limited
+	from  llm.Money // what does not count of what was spent
+	next  llm.Money // when there is something to tell
+	spent llm.Money // with from
+}
+
+// limited names what each threshold is told of once.
+type limited struct {
+	scope  string
+	number int64 // of the period
+	limit  llm.Money
+}
+
+// appendStandings appends those of a budget in the periods that those days are
+// in, but for what all is told of.
+func (a *applier) appendStandings(all []standing, b *budgetRow, days []int64) []standing {
 	if b.limit > 0 {
-		for _, number := range periodsOf(b.period, days) {
-			if err := a.noticePeriod(ctx, tx, b, number, b.limit, 0, journal, now); err != nil {
-				return err
+		for i, day := range days {
+			number := numberOf(b.period, day)
+			if i == 0 || number != numberOf(b.period, days[i-1]) {
+				all = a.appendStanding(all, b, limited{b.id, number, b.limit}, 0)
 			}
 		}
 	}
 	if b.credit.Valid {
-		return a.noticePeriod(ctx, tx, b, 0, llm.Money(b.credit.Int64), llm.Money(b.from.Int64), journal, now)
+		all = a.appendStanding(all, b, limited{b.id, 0, llm.Money(b.credit.Int64)}, llm.Money(b.from.Int64))
+	}
+	return all
+}
+
+func (a *applier) appendStanding(all []standing, b *budgetRow, of limited, from llm.Money) []standing {
+	for _, percent := range thresholds {
+		if percent > a.told[of] {
+			return append(all, standing{budgetRow: b, limited: of, from: from, next: from + of.limit/100*llm.Money(percent)})
+		}
+	}
+	if a.told[of] < passed {
+		all = append(all, standing{budgetRow: b, limited: of, from: from, next: from + of.limit + 1})
+	}
+	return all
+}
+
+// numberOf is the number of the period that a day is in.
+func numberOf(p ledger.Period, day int64) int64 {
+	switch p {
+	case ledger.PeriodMonth:
+		return day / 100
+	case ledger.PeriodTotal:
+		return 0
+	}
+	return day
+}
+
+// spentOf fills in what was spent: with one query for all where each takes a way
+// to the database.
+func (a *applier) spentOf(ctx context.Context, tx *sql.Tx, all []standing) error {
+	if len(all) == 0 {
+		return nil
+	}
+	if a.engine.arrays {
+		return spentOfMany(ctx, tx, all)
+	}
+	stmt, err := tx.PrepareContext(ctx, "SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = ? AND day BETWEEN ? AND ?")
+	if err != nil {
+		return err
+	}
+	defer stmt.Close()
+	for i := range all {
+		s := &all[i]
+		first, last := ledger.DaysOf(s.number)
+		if err := stmt.QueryRowContext(ctx, s.id, first, last).Scan(&s.spent); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// periodsOf are the numbers of the periods that those days are in.
-func periodsOf(p ledger.Period, days []int64) (numbers []int64) {
-	for _, day := range days {
-		number := day
-		switch p {
-		case ledger.PeriodMonth:
-			number = day / 100
-		case ledger.PeriodTotal:
-			number = 0
-		}
-		if !slices.Contains(numbers, number) {
-			numbers = append(numbers, number)
-		}
+// spentOfMany leaves 0 where there is nothing to tell.
+func spentOfMany(ctx context.Context, tx *sql.Tx, all []standing) error {
+	scopes := make([]string, len(all))
+	firsts, lasts, nexts := make([]int64, len(all)), make([]int64, len(all)), make([]int64, len(all))
+	for i := range all {
+		scopes[i], nexts[i] = all[i].id, int64(all[i].next)
+		firsts[i], lasts[i] = ledger.DaysOf(all[i].number)
 	}
-	return numbers
+	type sum struct {
+		place int
+		spent llm.Money
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT place, spent FROM (SELECT q.place, q.next, (SELECT coalesce(sum(b.spent), 0) FROM balances b"+
+		" WHERE b.scope = q.scope AND b.day BETWEEN q.first_day AND q.last_day) AS spent"+
+		" FROM unnest(?::text[], ?::bigint[], ?::bigint[], ?::bigint[]) WITH ORDINALITY AS q (scope, first_day, last_day, next, place)) AS s"+
+		" WHERE spent >= next", scopes, firsts, lasts, nexts)
+	return each(rows, err, func(row scanner) (s sum, err error) {
+		return s, row.Scan(&s.place, &s.spent)
+	}, func(s *sum) error {
+		all[s.place-1].spent = s.spent
+		return nil
+	})
 }
 
-// noticePeriod writes the events of one budget in one period, to which a batch of
-// the journal added; from is what does not count of what was spent in it.
-func (a *applier) noticePeriod(ctx context.Context, tx *sql.Tx, b *budgetRow, number int64, limit, from llm.Money, journal int64, now time.Time) error {
-	first, last := ledger.DaysOf(number)
-	var spent llm.Money
-	err := tx.QueryRowContext(ctx, "SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = ? AND day BETWEEN ? AND ?", b.id, first, last).Scan(&spent)
-	if err != nil {
-		return err
+// tellOf writes the events of the thresholds that a budget has reached and that
+// are not known to be told, and has the other nodes stop where it is passed.
+func (a *applier) tellOf(ctx context.Context, tx *sql.Tx, s *standing, journal int64, now time.Time) error {
+	if s.spent < s.next {
+		return nil
 	}
-	spent -= from
-	if spent > limit {
-		if err := a.callBack(ctx, tx, b.id, number, journal); err != nil {
-			return err
-		}
-	}
+	spent := s.spent - s.from
 	for _, percent := range thresholds {
-		if spent < limit/100*llm.Money(percent) {
+		if spent < s.limited.limit/100*llm.Money(percent) {
 			break
 		}
-		e := budgetEvent{
-			Account: b.account, Scope: "account", Period: string(ledger.PeriodOf(number)), Number: number,
-			LimitUSD: limit.String(), SpentUSD: spent.String(), Percent: percent, Credit: b.credit.Valid && number == 0,
+		if percent <= a.told[s.limited] {
+			continue
 		}
-		if b.id != b.account {
-			e.Scope, e.Key = "key", b.id
+		e := budgetEvent{
+			Account: s.account, Scope: "account", Period: string(ledger.PeriodOf(s.number)), Number: s.number,
+			LimitUSD: s.limited.limit.String(), SpentUSD: spent.String(), Percent: percent, Credit: s.credit.Valid && s.number == 0,
+		}
+		if s.id != s.account {
+			e.Scope, e.Key = "key", s.id
 		}
 		if err := a.tell(ctx, tx, &e, now); err != nil {
 			return err
 		}
+		a.telling = append(a.telling, telling{s.limited, percent})
 	}
-	return nil
+	if spent <= s.limited.limit {
+		return nil
+	}
+	a.telling = append(a.telling, telling{s.limited, passed})
+	return a.callBack(ctx, tx, s.id, s.number, journal)
 }
 
 // callBack has all other nodes give back what they have of a budget that is

@@ -4,6 +4,7 @@ package store_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"weir/internal/account"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -59,6 +61,47 @@ func BenchmarkApply(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/accounts=%d", name, accounts), func(b *testing.B) { benchmarkApply(b, backend(b), accounts, false) })
 		}
 		b.Run(name+"/accounts=200/opened-before", func(b *testing.B) { benchmarkApply(b, backend(b), 200, true) })
+	}
+}
+
+// BenchmarkApplyBudgets is BenchmarkApply for 1,000 accounts, of which so many
+// have budgets, as their keys do. Half of them are beyond every threshold.
+func BenchmarkApplyBudgets(b *testing.B) {
+	for name, backend := range engines() {
+		for _, budgets := range []int{0, 100, 1000} {
+			b.Run(fmt.Sprintf("%s/budgets=%d", name, budgets), func(b *testing.B) {
+				o := backend(b)
+				makeBenchBudgets(b, o, 1000, budgets)
+				benchmarkApply(b, o, 1000, false)
+			})
+		}
+	}
+}
+
+func makeBenchBudgets(b *testing.B, o store.Options, accounts, budgets int) {
+	b.Helper()
+	s, err := store.Open(b.Context(), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	for n := range accounts {
+		a := account.Account{ID: fmt.Sprintf("acc_%016d", n), Name: fmt.Sprint("account-", n)}
+		k := account.Key{ID: fmt.Sprintf("key_%016d", n), AccountID: a.ID}
+		if n < budgets {
+			a.Budget = account.Budget{Limit: llm.USD * 1_000_000, Period: ledger.PeriodMonth}
+			if n%2 == 0 {
+				a.Budget.Limit = 1000 // nano-USD
+			}
+			k.Budget = a.Budget
+		}
+		err := s.CreateAccount(b.Context(), a)
+		if err == nil {
+			err = s.CreateKey(b.Context(), k, account.Hash(sha256.Sum256([]byte(k.ID))))
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

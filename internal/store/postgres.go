@@ -71,7 +71,7 @@ func postgresEngine(target llm.Secret) (*engine, error) {
 	}
 	return &engine{
 		migrations: "migrations/postgres", dialect: goose.DialectPostgres,
-		arrays: true, manyWriters: true, interrupts: true, daysAtOnce: 500,
+		arrays: true, manyWriters: true, interrupts: true, daysTogether: true,
 		snapshot: &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 		exists:   func() error { return nil }, // the first query says so
 		open:     func() (read, fast, sure *sql.DB, err error) { read, fast, sure = postgresPools(config); return },

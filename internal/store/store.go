@@ -93,9 +93,9 @@ type engine struct {
 	// twice reports whether err says that one statement had a row twice; nil
 	// where it may.
 	twice func(err error) bool
-	// daysAtOnce is how many days of a rollup one query adds up; 0 for each by
-	// itself.
-	daysAtOnce int
+	// daysTogether says that one query adds up all days of a rollup, and not one
+	// for each.
+	daysTogether bool
 }
 
 // within is the context of a statement in a transaction that ctx ends: one

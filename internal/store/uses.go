@@ -110,24 +110,16 @@ func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, e *engine, limit, off
 	return page, err
 }
 
-// days adds up each day that has rows.
+// days adds up each day that has rows, the newest first.
 func (f *usesFilter) days(ctx context.Context, tx *sql.Tx, e *engine) ([]usesDay, error) {
+	if e.daysTogether {
+		return f.allDays(ctx, tx)
+	}
 	days, err := daysOf(ctx, tx, "rollup_day", "period", f.from, f.to)
 	if err != nil {
 		return nil, err
 	}
-	if e.daysAtOnce == 0 {
-		return f.eachDay(ctx, tx, days)
-	}
-	var list []usesDay
-	for some := range slices.Chunk(days, e.daysAtOnce) {
-		part, err := f.manyDays(ctx, tx, some)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, part...)
-	}
-	return list, nil
+	return f.eachDay(ctx, tx, days)
 }
 
 // eachDay adds up each day by itself: the rows of one lie in the order in
@@ -157,17 +149,12 @@ func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]u
 	return list, nil
 }
 
-// manyDays adds up days with one query.
-func (f *usesFilter) manyDays(ctx context.Context, tx *sql.Tx, days []int64) ([]usesDay, error) {
+// allDays adds up all days with one query. An index of the account's rows has
+// them in the order in which they are grouped.
+func (f *usesFilter) allDays(ctx context.Context, tx *sql.Tx) ([]usesDay, error) {
 	where, args := f.where()
-	named := make([]any, 0, len(days)+len(args))
-	for _, day := range days {
-		named = append(named, day)
-	}
-	rows, err := tx.QueryContext(ctx, "SELECT period, count(*), sum(tokens), sum(requests), sum(cost) FROM"+
-		" (SELECT r.period AS period, sum(r.tokens) AS tokens, sum(r.requests) AS requests, sum(r.cost) AS cost"+
-		" FROM rollup_day r WHERE r.period IN (?"+strings.Repeat(", ?", len(days)-1)+") AND "+where+
-		" GROUP BY r.period, r.model) AS entries GROUP BY period ORDER BY period DESC", append(named, args...)...)
+	rows, err := tx.QueryContext(ctx, "SELECT r.period, count(DISTINCT r.model), sum(r.tokens), sum(r.requests), sum(r.cost)"+
+		" FROM rollup_day r WHERE "+where+" AND r.period BETWEEN ? AND ? GROUP BY r.period ORDER BY r.period DESC", append(args, f.from, f.to)...)
 	return collect(rows, err, func(row scanner) (d usesDay, err error) {
 		err = row.Scan(&d.day, &d.entries, &d.total.Tokens, &d.total.Requests, &d.total.Cost)
 		return d, err

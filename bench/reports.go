@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/api"
+	"weir/internal/ledger"
+	"weir/internal/store"
+)
+
+// asking measures what the reports of a seeded database take.
+type asking struct {
+	store        *store.Store
+	all, large   []string // account ids
+	budgeted     []string
+	from, to     string // the last year of it
+	month, until string // its last whole month
+	journal      uuid.UUID
+	rand         *rand.Rand
+}
+
+func reportsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	fs := flag.NewFlagSet("bench reports", flag.ContinueOnError)
+	var at place
+	at.flags(fs)
+	rounds := fs.Int("rounds", 500, "how often each is asked, of accounts at `random`")
+	end := fs.String("end", "2026-11-21", "`date` behind the last day, as bench seed had it")
+	if err := parse(fs, args, stderr); err != nil {
+		return err
+	}
+	o, err := at.options()
+	if err != nil {
+		return err
+	}
+	last, err := time.Parse(time.DateOnly, *end)
+	if err != nil || *rounds < 1 {
+		return fmt.Errorf("%w: --end is a date such as 2026-11-21, --rounds 1 or more", errUsage)
+	}
+	a := &asking{journal: uuid.NewSHA1(uuid.NameSpaceURL, []byte("weir:bench:reports")), rand: rand.New(rand.NewPCG(3, 4))}
+	a.span(last)
+	if a.store, err = store.Open(ctx, o); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.store.Close()) }()
+	if err := a.learn(ctx); err != nil {
+		return err
+	}
+	return a.measure(ctx, *rounds, stdout, stderr)
+}
+
+func (a *asking) span(end time.Time) {
+	month := time.Date(end.Year(), end.Month(), 1, 0, 0, 0, 0, time.UTC)
+	a.from, a.to = end.AddDate(-1, 0, 0).Format(time.DateOnly), end.AddDate(0, 0, -1).Format(time.DateOnly)
+	a.month, a.until = month.AddDate(0, -1, 0).Format(time.DateOnly), month.AddDate(0, 0, -1).Format(time.DateOnly)
+}
+
+func (a *asking) learn(ctx context.Context) error {
+	list, err := a.store.Accounts(ctx, "")
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		a.all = append(a.all, list[i].ID)
+		if i%largeEvery == 0 {
+			a.large = append(a.large, list[i].ID)
+		}
+		if list[i].Budget.Limit > 0 {
+			a.budgeted = append(a.budgeted, list[i].ID)
+		}
+	}
+	if len(a.all) == 0 || len(a.budgeted) == 0 || a.all[0] != accountID(0) {
+		return errors.New("the database was not filled by bench seed")
+	}
+	return nil
+}
+
+// question is one kind of report.
+type question struct {
+	name string
+	of   []string // accounts
+	ask  func(ctx context.Context, account string) error
+}
+
+func (a *asking) questions() []question {
+	year := ledger.UsesQuery{From: a.from, To: a.to, Limit: 100}
+	deep, model, month, thousand := year, year, year, year
+	deep.Offset, model.Model, month.From, month.To, thousand.Limit = 9000, modelName(7), a.month, a.until, 1000
+	all := ledger.UsesQuery{Limit: 100}
+	return []question{
+		{"uses, no dates, first page, any account", a.all, a.uses(all)},
+		{"uses, no dates, first page, large account", a.large, a.uses(all)},
+		{"uses, a year, first page, any account", a.all, a.uses(year)},
+		{"uses, a year, first page, large account", a.large, a.uses(year)},
+		{"uses, a year, 1,000 entries, large account", a.large, a.uses(thousand)},
+		{"uses, a year, from entry 9,000, large account", a.large, a.uses(deep)},
+		{"uses, a year of one model, large account", a.large, a.uses(model)},
+		{"uses, a month, any account", a.all, a.uses(month)},
+		{"uses, a month, large account", a.large, a.uses(month)},
+		{"balance of the month", a.budgeted, func(ctx context.Context, id string) error {
+			_, err := a.store.Spent(ctx, id, 202611)
+			return err
+		}},
+		{"balance of all time, as credit asks it", a.all, func(ctx context.Context, id string) error {
+			_, err := a.store.Spent(ctx, id, 0)
+			return err
+		}},
+		{"keys of any account", a.all, a.keys},
+		{"keys of a large account, 204", a.large, a.keys},
+		{"a key by its hash, with its account", a.all, func(ctx context.Context, id string) error {
+			_, _, err := a.store.KeyByHash(ctx, account.Hash(sha256.Sum256([]byte(keyOf(id)))))
+			return err
+		}},
+		{"lease of a month's budget, little left", a.budgeted, a.lease},
+		{"heartbeat of a node", a.all[:1], func(ctx context.Context, _ string) error {
+			_, err := a.store.Beat(ctx, ledger.Node{Journal: a.journal, Name: "bench", Started: time.Now()})
+			return err
+		}},
+		{"list of nodes", a.all[:1], func(ctx context.Context, _ string) error {
+			_, err := a.store.Nodes(ctx)
+			return err
+		}},
+	}
+}
+
+// keyOf is the first key of an account.
+func keyOf(id string) string {
+	var n int
+	_, _ = fmt.Sscanf(id, "00000000-0000-7000-8000-%d", &n) // another one has no such key, which the query says
+	return keyID(n, 0)
+}
+
+// uses asks as GET /v1/uses does, and writes the reply.
+func (a *asking) uses(q ledger.UsesQuery) func(context.Context, string) error {
+	return func(ctx context.Context, id string) error {
+		q.Account = id
+		page, err := a.store.Uses(ctx, q)
+		if err == nil && page.Count == 0 {
+			err = errors.New("no usage: is --end what bench seed had?")
+		}
+		if err == nil {
+			_, err = api.EncodeUses(q, page)
+		}
+		return err
+	}
+}
+
+func (a *asking) keys(ctx context.Context, id string) error {
+	list, err := a.store.Keys(ctx, id)
+	if err == nil && len(list) == 0 {
+		err = errors.New("no keys")
+	}
+	return err
+}
+
+// lease asks for a nano-dollar more than nothing, as a node does near a limit.
+func (a *asking) lease(ctx context.Context, id string) error {
+	_, err := a.store.Lease(ctx, ledger.LeaseRequest{
+		Journal: a.journal, Budget: ledger.BudgetID{Scope: id, Period: 202611}, Unknown: true, Least: 1, Most: 1,
+	})
+	return err
+}
+
+func (a *asking) measure(ctx context.Context, rounds int, stdout, stderr io.Writer) error {
+	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "%d times each, of accounts at random\tp50 ms\tp99 ms\tmost ms\n", rounds)
+	questions := a.questions()
+	progress := newBar(stderr, "questions")
+	for i := range questions {
+		q := &questions[i]
+		var h histogram
+		for range rounds {
+			began := time.Now()
+			if err := q.ask(ctx, q.of[a.rand.IntN(len(q.of))]); err != nil {
+				return fmt.Errorf("%s: %w", q.name, err)
+			}
+			h.add(int64(time.Since(began)))
+		}
+		fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.2f\n", q.name, ms(h.quantile(0.5)), ms(h.quantile(0.99)), ms(time.Duration(h.max)))
+		progress.show(int64(i+1), int64(len(questions)))
+	}
+	progress.done()
+	return t.Flush()
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

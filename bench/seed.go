@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/store"
+)
+
+// place is where a database is.
+type place struct{ database, data string }
+
+func (p *place) flags(fs *flag.FlagSet) {
+	fs.StringVar(&p.database, "database", "", "`URL` of a PostgreSQL database, postgres://…")
+	fs.StringVar(&p.data, "data", "", "`directory` with an SQLite database, as weir serve --data has it")
+}
+
+func (p *place) options() (o store.Options, err error) {
+	if (p.database == "") == (p.data == "") {
+		return o, fmt.Errorf("%w: give either --database URL or --data DIR", errUsage)
+	}
+	o.Log = slog.New(slog.DiscardHandler)
+	if p.database != "" {
+		o.URL = llm.NewSecret(p.database)
+		return o, nil
+	}
+	o.Path = filepath.Join(p.data, "weir.db")
+	return o, nil
+}
+
+// seedBatch is how many attempts go in at once, as many as the projector
+// writes at once under load.
+const seedBatch = 1000
+
+func seedCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := flag.NewFlagSet("bench seed", flag.ContinueOnError)
+	var at place
+	at.flags(fs)
+	var s year
+	fs.Int64Var(&s.Requests, "requests", 100_000_000, "`requests` in all, which the rollups stand for")
+	fs.Int64Var(&s.Rows, "rows", 5_000_000, "of them, how many, the last, have `rows` of their own")
+	fs.IntVar(&s.Days, "days", 365, "`days` over which they came")
+	fs.IntVar(&s.Accounts, "accounts", 2000, "`accounts`: a hundredth of them large, a tenth middling")
+	end := fs.String("end", "2026-11-21", "`date` behind the last day")
+	if err := parse(fs, args, stderr); err != nil {
+		return err
+	}
+	o, err := at.options()
+	if err != nil {
+		return err
+	}
+	if s.End, err = time.Parse(time.DateOnly, *end); err != nil {
+		return fmt.Errorf("%w: --end is a date such as 2026-11-21", errUsage)
+	}
+	if err := s.check(); err != nil {
+		return err
+	}
+	seed := &seeding{year: s, options: o, progress: stderr}
+	if err := seed.run(ctx); err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(stdout, seed.summary())
+	return err
+}
+
+func (s *year) check() error {
+	const most = 10_000_000_000
+	switch {
+	case s.Requests < 1 || s.Requests > most:
+		return fmt.Errorf("%w: --requests is from 1 to %d", errUsage, int64(most))
+	case s.Rows < 0 || s.Rows > s.Requests:
+		return fmt.Errorf("%w: --rows is from 0 to as many as there are requests", errUsage)
+	case s.Days < 1 || s.Days > 3650:
+		return fmt.Errorf("%w: --days is from 1 to 3650", errUsage)
+	case s.Accounts < 1 || s.Accounts > 1_000_000:
+		return fmt.Errorf("%w: --accounts is from 1 to 1000000", errUsage)
+	case s.history() == 0 && s.Rows < s.Requests:
+		return fmt.Errorf("%w: there is no day left for the requests without rows: give more --days or fewer --rows", errUsage)
+	}
+	return nil
+}
+
+// seeding fills a database: first accounts, keys and prices, then day by day
+// what retention has left of days gone by, then the rows of the last days, as a
+// gateway applies them. Each step is a transaction that says how far it is.
+type seeding struct {
+	year
+	options  store.Options
+	store    *store.Store
+	writer   writer
+	users    []user
+	progress io.Writer
+	rowsTook time.Duration
+	rowsDone int64
+}
+
+func (s *seeding) run(ctx context.Context) (err error) {
+	if s.store, err = store.Open(ctx, s.options); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.store.Close()) }()
+	if s.writer, err = openWriter(ctx, s.options); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.writer.close()) }()
+	s.users = s.year.users()
+	for _, step := range []func(context.Context) error{s.claim, s.people, s.past, s.recent, s.writer.tidy} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errOther = errors.New("the database has other data in it, or that of another shape: give an empty one, or the flags that it was begun with")
+
+// claim refuses a database with anything that this command did not write.
+func (s *seeding) claim(ctx context.Context) error {
+	journals, err := s.writer.texts(ctx, "SELECT journal FROM journals")
+	if err != nil {
+		return err
+	}
+	for _, j := range journals {
+		if j != s.journal("history").String() && j != s.journal("rows").String() {
+			return errOther
+		}
+	}
+	if len(journals) > 0 {
+		return nil
+	}
+	accounts, err := s.store.Accounts(ctx, "")
+	if err != nil {
+		return err
+	}
+	if len(accounts) > 0 {
+		return errOther
+	}
+	return s.store.Apply(ctx, &ledger.Batch{Journal: s.journal("history"), Prices: prices()})
+}
+
+// people makes accounts and keys that are not there.
+func (s *seeding) people(ctx context.Context) error {
+	there, err := s.store.Accounts(ctx, "")
+	if err != nil {
+		return err
+	}
+	bar := newBar(s.progress, "accounts")
+	from := max(0, len(there)-1) // the keys of the last one may be missing
+	for n := from; n < s.Accounts; n++ {
+		if err := s.person(ctx, n); err != nil {
+			return err
+		}
+		bar.show(int64(n+1), int64(s.Accounts))
+	}
+	bar.done()
+	return nil
+}
+
+func (s *seeding) person(ctx context.Context, n int) error {
+	z := sizeOf(n)
+	a := account.Account{ID: accountID(n), Name: fmt.Sprintf("account-%06d", n), OnHangup: account.HangupCancel, Created: s.first()}
+	if n%budgetEvery == 0 {
+		a.Budget = account.Budget{Limit: llm.Money(z.weight*int64(z.keys*z.models)) * llm.USD, Period: ledger.PeriodMonth}
+	}
+	if err := s.store.CreateAccount(ctx, a); err != nil && !errors.Is(err, account.ErrExists) {
+		return err
+	}
+	there, err := s.store.Keys(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	for k := len(there); k < z.keys+z.idle; k++ {
+		key := account.Key{
+			ID: keyID(n, k), AccountID: a.ID, Label: fmt.Sprintf("key %d", k), Last4: "0000",
+			Permissions: []account.Permission{account.Chat, account.Uses},
+			Created:     s.first().Add(time.Duration(k) * time.Microsecond),
+		}
+		if err := s.store.CreateKey(ctx, key, account.Hash(sha256.Sum256([]byte(key.ID)))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// past writes the days of which only sums are left.
+func (s *seeding) past(ctx context.Context) error {
+	journal := s.journal("history")
+	done, err := s.store.Position(ctx, journal)
+	if err != nil {
+		return err
+	}
+	bar := newBar(s.progress, "days of sums")
+	for day := int(done); day < s.history(); day++ {
+		if err := s.writer.day(ctx, journal.String(), day, s.sheets(day)); err != nil {
+			return fmt.Errorf("day %d: %w", day, err)
+		}
+		bar.show(int64(day+1), int64(s.history()))
+	}
+	bar.done()
+	return nil
+}
+
+// recent applies the attempts that have rows.
+func (s *seeding) recent(ctx context.Context) error {
+	journal := s.journal("rows")
+	done, err := s.store.Position(ctx, journal)
+	if err != nil {
+		return err
+	}
+	bar, who, began := newBar(s.progress, "rows"), newPicker(s.users), time.Now()
+	for n := int64(done); n < s.Rows; {
+		b := &ledger.Batch{Journal: journal, From: ledger.Position(n)}
+		r := rand.New(rand.NewPCG(1, uint64(n)))
+		for ; n < min(s.Rows, int64(b.From)+seedBatch); n++ {
+			b.Settled = append(b.Settled, s.entry(r, who, n))
+		}
+		b.To = ledger.Position(n)
+		if err := s.store.Apply(ctx, b); err != nil {
+			return err
+		}
+		s.rowsDone, s.rowsTook = n-int64(done), time.Since(began)
+		bar.show(n, s.Rows)
+	}
+	bar.done()
+	return nil
+}
+
+func (s *seeding) summary() string {
+	keys := 0
+	for n := range s.Accounts {
+		keys += sizeOf(n).keys + sizeOf(n).idle
+	}
+	text := fmt.Sprintf("%d requests of %d accounts with %d keys and %d models on %d days: %d sums a day.\n%d days have sums alone, with checkpoints, as after retention; the last %d have %d rows.\n",
+		s.Requests, s.Accounts, keys, models, s.Days, len(s.users), s.history(), s.rowDays(), s.Rows)
+	if s.rowsDone > 0 {
+		text += fmt.Sprintf("%d rows took %.0f s: %.0f a second.\n", s.rowsDone, s.rowsTook.Seconds(), float64(s.rowsDone)/s.rowsTook.Seconds())
+	}
+	return text + "Rows, checkpoints, rollups, balances and prices agree: weir ledger verify finds no difference.\n"
+}

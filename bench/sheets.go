@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"weir/internal/store"
+)
+
+// sheet is rows of a table. A nil in the column journal stands for the number
+// of the journal.
+type sheet struct {
+	table   string
+	columns []string
+	rows    [][]any
+}
+
+func rollupColumns() []string {
+	return []string{
+		"period", "account", "model", "key", "provider", "requests", "attempts", "cost", "tokens",
+		"use_input", "use_cache_read", "use_output",
+	}
+}
+
+func rollupRow(period int64, u *user, f *figures) []any {
+	return []any{
+		period, u.account, u.model, u.key, u.provider, f.requests, f.requests, f.cost, f.input + f.cached + f.output,
+		f.input, f.cached, f.output,
+	}
+}
+
+// sheets are what is left of a day of the history: its rollups, a checkpoint in
+// place of its rows, and what it added to the balances.
+func (s *seeding) sheets(day int) []sheet {
+	r := rand.New(rand.NewPCG(2, uint64(day)))
+	date := s.first().AddDate(0, 0, day)
+	number := int64(date.Year())*1e4 + int64(date.Month())*100 + int64(date.Day())
+	hours, days := sheet{"rollup_hour", rollupColumns(), nil}, sheet{"rollup_day", rollupColumns(), nil}
+	spent := map[string]int64{}
+	for i, n := range s.dayRequests(r, s.users, day) {
+		if n == 0 {
+			continue
+		}
+		u, first, sum := &s.users[i], r.Int64N(24), figures{}
+		for h := range min(n, hoursADay) {
+			part := n/hoursADay + (n%hoursADay)*(1-h)
+			if n < hoursADay {
+				part = n
+			}
+			f := figuresOf(r, u, part)
+			sum.add(f)
+			hours.rows = append(hours.rows, rollupRow(number*100+(first+h*7)%24, u, &f))
+		}
+		days.rows = append(days.rows, rollupRow(number, u, &sum))
+		spent[u.account] += sum.cost
+		spent[u.key] += sum.cost
+	}
+	balances := sheet{"balances", []string{"scope", "day", "journal", "spent"}, nil}
+	for scope, cost := range spent {
+		if cost != 0 {
+			balances.rows = append(balances.rows, []any{scope, number, nil, cost})
+		}
+	}
+	// Requests come in no order of accounts.
+	r.Shuffle(len(days.rows), func(i, j int) { days.rows[i], days.rows[j] = days.rows[j], days.rows[i] })
+	r.Shuffle(len(hours.rows), func(i, j int) { hours.rows[i], hours.rows[j] = hours.rows[j], hours.rows[i] })
+	return []sheet{hours, days, {"checkpoints", days.columns, days.rows}, balances}
+}
+
+// writer writes many rows at once.
+type writer interface {
+	texts(ctx context.Context, query string) ([]string, error)
+	// day writes the sheets and moves the journal from that day to the next, in
+	// one transaction.
+	day(ctx context.Context, journal string, day int, sheets []sheet) error
+	// tidy leaves the tables as a database does by itself in time.
+	tidy(ctx context.Context) error
+	close() error
+}
+
+func openWriter(ctx context.Context, o store.Options) (writer, error) {
+	if !o.URL.IsZero() {
+		conn, err := pgx.Connect(ctx, o.URL.Reveal())
+		return copier{conn}, err
+	}
+	u := url.URL{Scheme: "file", Path: o.Path, RawQuery: "_busy_timeout=10000&_txlock=immediate&_synchronous=NORMAL"}
+	db, err := sql.Open("sqlite", u.String())
+	return inserter{db}, err
+}
+
+var errElsewhere = errors.New("somebody else writes to the database: run one command at a time")
+
+// copier writes to PostgreSQL.
+type copier struct{ conn *pgx.Conn }
+
+func (c copier) close() error { return c.conn.Close(context.Background()) }
+
+func (c copier) texts(ctx context.Context, query string) ([]string, error) {
+	rows, err := c.conn.Query(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+func (c copier) day(ctx context.Context, journal string, day int, sheets []sheet) error {
+	return pgx.BeginFunc(ctx, c.conn, func(tx pgx.Tx) error {
+		var number int64
+		err := tx.QueryRow(ctx, "UPDATE journals SET position = $1 WHERE journal = $2 AND position = $3 RETURNING number", day+1, journal, day).Scan(&number)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return errElsewhere
+		}
+		for _, s := range sheets {
+			if err == nil {
+				s.number(number)
+				_, err = tx.CopyFrom(ctx, pgx.Identifier{s.table}, s.columns, pgx.CopyFromRows(s.rows))
+			}
+		}
+		return err
+	})
+}
+
+func (c copier) tidy(ctx context.Context) error {
+	_, err := c.conn.Exec(ctx, "VACUUM ANALYZE")
+	return err
+}
+
+func (s *sheet) number(journal int64) {
+	for _, row := range s.rows {
+		for i := range row {
+			if row[i] == nil {
+				row[i] = journal
+			}
+		}
+	}
+}
+
+// inserter writes to SQLite.
+type inserter struct{ db *sql.DB }
+
+func (w inserter) close() error { return w.db.Close() }
+
+func (w inserter) texts(ctx context.Context, query string) (list []string, err error) {
+	rows, err := w.db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		list = append(list, text)
+	}
+	return list, rows.Err()
+}
+
+func (w inserter) day(ctx context.Context, journal string, day int, sheets []sheet) error {
+	tx, err := w.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	var number int64
+	err = tx.QueryRowContext(ctx, "UPDATE journals SET position = ? WHERE journal = ? AND position = ? RETURNING number", day+1, journal, day).Scan(&number)
+	if errors.Is(err, sql.ErrNoRows) {
+		return errElsewhere
+	}
+	if err != nil {
+		return err
+	}
+	for i := range sheets {
+		sheets[i].number(number)
+		if err := sheets[i].insert(context.WithoutCancel(ctx), tx); err != nil { // the transaction ends with ctx
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// insertRows is how many rows one statement inserts.
+const insertRows = 64
+
+func (s *sheet) insert(ctx context.Context, tx *sql.Tx) error {
+	row := "(?" + strings.Repeat(",?", len(s.columns)-1) + ")"
+	text := func(rows int) string {
+		return fmt.Sprintf("INSERT INTO %s (%s) VALUES %s%s", s.table, strings.Join(s.columns, ", "), row, strings.Repeat(","+row, rows-1))
+	}
+	many, err := tx.PrepareContext(ctx, text(insertRows))
+	if err != nil {
+		return err
+	}
+	defer many.Close()
+	args := make([]any, 0, insertRows*len(s.columns))
+	for from := 0; from < len(s.rows); from += insertRows {
+		some := s.rows[from:min(from+insertRows, len(s.rows))]
+		args = args[:0]
+		for _, r := range some {
+			args = append(args, r...)
+		}
+		if len(some) == insertRows {
+			_, err = many.ExecContext(ctx, args...)
+		} else {
+			_, err = tx.ExecContext(ctx, text(len(some)), args...)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.table, err)
+		}
+	}
+	return nil
+}
+
+func (w inserter) tidy(ctx context.Context) error {
+	_, err := w.db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	return err
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// year is the installation that a seeded database stands for. Everything in it
+// follows from its fields, so that a second run finds what the first one wrote.
+type year struct {
+	Requests, Rows int64 // in all; of them, those with a row of their own, the last
+	Days           int
+	Accounts       int
+	End            time.Time // midnight behind the last day, UTC
+}
+
+// A hundredth of the accounts are large, a tenth middling, the rest small. Each
+// of an account's busy keys asks each of its models every day.
+const (
+	models      = 30
+	largeEvery  = 100
+	mediumEvery = 10
+	idleKeys    = 200 // that a large account has beside the busy ones
+	budgetEvery = 4   // accounts, of which one has a budget a month
+	hoursADay   = 2   // in which a key asks a model
+)
+
+// size is what accounts of a size have.
+type size struct {
+	models, keys, idle int
+	weight             int64 // requests of a key to a model, beside those of others
+}
+
+func sizeOf(account int) size {
+	switch {
+	case account%largeEvery == 0:
+		return size{models, 4, idleKeys, 8}
+	case account%mediumEvery == 0:
+		return size{8, 2, 0, 2}
+	}
+	return size{2, 1, 0, 1}
+}
+
+// user is a key that asks a model.
+type user struct {
+	account, key, model, provider string
+	price                         *ledger.PriceRecord
+	weight                        int64
+}
+
+func accountID(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
+
+func keyID(account, n int) string { return fmt.Sprintf("00000000-0000-7000-9%03d-%012d", n, account) }
+
+// prices are those of the models, from $0.10 to $3 a million tokens.
+func prices() []ledger.PriceRecord {
+	list := make([]ledger.PriceRecord, models)
+	for i := range list {
+		rate := int64(i+1) * 100_000 // pico-USD
+		list[i] = ledger.PriceRecord{
+			Version: modelName(i) + "@1",
+			Rates:   llm.Rates{llm.Input: rate, llm.CacheRead: rate / 10, llm.Output: 4 * rate},
+		}
+	}
+	return list
+}
+
+func providerOf(model int) string {
+	return [...]string{"openai", "anthropic", "gemini", "house"}[model%4]
+}
+
+func modelName(model int) string {
+	return fmt.Sprintf("%s/model-%02d-2026-05", providerOf(model), model)
+}
+
+// users are all keys that ask a model, by account.
+func (s *year) users() []user {
+	priced := prices()
+	var list []user
+	for a := range s.Accounts {
+		z := sizeOf(a)
+		for m := range z.models {
+			at := (a + m) % models
+			for k := range z.keys {
+				list = append(list, user{accountID(a), keyID(a, k), modelName(at), providerOf(at), &priced[at], z.weight})
+			}
+		}
+	}
+	return list
+}
+
+// rowDays is on how many days, the last, requests have rows.
+func (s *year) rowDays() int {
+	if s.Rows == 0 {
+		return 0
+	}
+	return int(min(int64(s.Days), max(1, (s.Rows*int64(s.Days)+s.Requests-1)/s.Requests)))
+}
+
+// history is how many days have rollups and no rows.
+func (s *year) history() int { return s.Days - s.rowDays() }
+
+func (s *year) first() time.Time { return s.End.AddDate(0, 0, -s.Days) }
+
+// journal is the identity under which a part of the data is written. Another
+// shape has another one.
+func (s *year) journal(part string) uuid.UUID {
+	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "weir:bench:%s:%d:%d:%d:%d:%d", part, s.Requests, s.Rows, s.Days, s.Accounts, s.End.Unix()))
+}
+
+// figures are what some requests add to a rollup.
+type figures struct{ requests, cost, input, cached, output int64 }
+
+func (f *figures) add(o figures) {
+	f.requests += o.requests
+	f.cost += o.cost
+	f.input += o.input
+	f.cached += o.cached
+	f.output += o.output
+}
+
+// figuresOf are those of n requests of a user.
+func figuresOf(r *rand.Rand, u *user, n int64) figures {
+	usage := llm.Usage{llm.Input: n * (200 + r.Int64N(1500)), llm.CacheRead: n * r.Int64N(1000), llm.Output: n * (50 + r.Int64N(500))}
+	return figures{n, int64(costOf(u, &usage)), usage[llm.Input], usage[llm.CacheRead], usage[llm.Output]}
+}
+
+func costOf(u *user, usage *llm.Usage) llm.Money {
+	p := llm.Price{Version: u.price.Version, Rates: u.price.Rates}
+	return p.Cost(usage)
+}
+
+// dayRequests are how many requests each user makes on a day of the history.
+func (s *year) dayRequests(r *rand.Rand, users []user, day int) []int64 {
+	all := s.Requests - s.Rows
+	days := int64(s.history())
+	quota := all*int64(day+1)/days - all*int64(day)/days
+	weights, total := make([]int64, len(users)), int64(0)
+	for i := range users {
+		weights[i] = users[i].weight * (50 + r.Int64N(101)) // a day is half to one and a half of the mean
+		total += weights[i]
+	}
+	before, given := int64(0), int64(0)
+	for i, w := range weights {
+		before += w
+		upTo := int64(float64(quota) * float64(before) / float64(total))
+		if i == len(weights)-1 {
+			upTo = quota
+		}
+		weights[i], given = upTo-given, upTo
+	}
+	return weights
+}
+
+// picker draws users by their weight.
+type picker struct {
+	users []user
+	upTo  []int64
+}
+
+func newPicker(users []user) *picker {
+	p := &picker{users: users, upTo: make([]int64, len(users))}
+	sum := int64(0)
+	for i := range users {
+		sum += users[i].weight
+		p.upTo[i] = sum
+	}
+	return p
+}
+
+func (p *picker) pick(r *rand.Rand) *user {
+	n := r.Int64N(p.upTo[len(p.upTo)-1])
+	lo, hi := 0, len(p.upTo)-1
+	for lo < hi {
+		if middle := (lo + hi) / 2; n < p.upTo[middle] {
+			hi = middle
+		} else {
+			lo = middle + 1
+		}
+	}
+	return &p.users[lo]
+}
+
+// entry is the settled attempt with that number, of all that have rows.
+func (s *year) entry(r *rand.Rand, p *picker, n int64) ledger.Entry {
+	u := p.pick(r)
+	span := time.Duration(s.rowDays()) * 24 * time.Hour
+	at := s.End.Add(-span + time.Duration(float64(span)*float64(n)/float64(s.Rows))).Truncate(time.Microsecond)
+	usage := llm.Usage{llm.Input: 200 + r.Int64N(1500), llm.CacheRead: r.Int64N(1000), llm.Output: 50 + r.Int64N(500)}
+	bound := llm.Usage{llm.Input: 2000, llm.Output: 4096}
+	return ledger.Entry{
+		Attempt: ledger.Attempt{
+			ID:      ledger.AttemptID{Request: requestID(at, r), N: 1},
+			Account: u.account, Key: u.key, Requested: u.model, Provider: u.provider, Model: u.model[len(u.provider)+1:],
+			Opened: at, Arrived: at, Stream: n%3 != 0, Price: llm.Price{Version: u.price.Version}, Bound: bound, Hold: costOf(u, &bound),
+		},
+		Settlement: ledger.Settlement{
+			Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Counts: true, Finish: llm.FinishStop, Status: 200, Usage: usage, Cost: costOf(u, &usage),
+			FirstToken: time.Duration(100+r.IntN(900)) * time.Millisecond, Duration: time.Duration(1+r.IntN(20)) * time.Second,
+		},
+	}
+}
+
+// requestID is a UUID of version 7 of that moment.
+func requestID(at time.Time, r *rand.Rand) (id uuid.UUID) {
+	binary.BigEndian.PutUint64(id[:], uint64(at.UnixMilli())<<16|0x7000|r.Uint64N(1<<12))
+	binary.BigEndian.PutUint64(id[8:], 1<<63|r.Uint64()>>2)
+	return id
+}

@@ -1,0 +1,167 @@
+package app
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/gateway"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/ratelimit"
+)
+
+// lender is a database that takes what comes until it is deaf, and lends
+// whatever a budget has.
+type lender struct {
+	deafStore
+	deaf *atomic.Bool
+}
+
+func (l lender) Apply(ctx context.Context, b *ledger.Batch) error {
+	if l.deaf.Load() {
+		return l.deafStore.Apply(ctx, b)
+	}
+	return nil
+}
+
+func (lender) Lease(context.Context, ledger.LeaseRequest) (ledger.Lease, error) {
+	return ledger.Lease{Limit: 1 << 60, Granted: 1 << 60}, nil
+}
+func (lender) Reconcile(context.Context, uuid.UUID) error { return nil }
+func (lender) Beat(context.Context, ledger.Node) (ledger.Beat, error) {
+	return ledger.Beat{Alive: 1}, nil
+}
+func (lender) Leave(context.Context, uuid.UUID) error { return nil }
+
+// guarded is a gateway that holds its caller to something.
+type guarded struct {
+	name    string
+	handler http.Handler
+	out     *sink
+	request *http.Request
+	body    *strings.Reader
+	text    string
+}
+
+func newGuarded(b *testing.B, name, body string, limits ratelimit.Policy, budget account.Budget) *guarded {
+	b.Helper()
+	g, _ := pipeline(b, canned{http.Header{"Content-Type": {"application/json"}}, wholeReply})
+	lend := lender{deafStore{make(chan struct{})}, new(atomic.Bool)}
+	meter, err := ledger.New(b.Context(), ledger.Options{
+		Dir: filepath.Join(b.TempDir(), "journal"), Store: lend, Leases: lend, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		close(lend.closed)
+		if err := meter.Close(context.Background()); err != nil {
+			b.Error(err)
+		}
+	})
+	g.gateway = gateway.New(gateway.Options{
+		Accounts: g.accounts, Ledger: meter, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	g.limits.Use(limits)
+	ctx := b.Context()
+	if _, err := g.accounts.CreateAccount(ctx, "guarded"); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := g.accounts.SetBudget(ctx, "guarded", budget); err != nil {
+		b.Fatal(err)
+	}
+	_, token, err := g.accounts.CreateKey(ctx, account.KeyOptions{Account: "guarded", Label: "test", Budget: budget})
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := &guarded{name: name, handler: g.handler(), out: &sink{header: http.Header{}}, body: strings.NewReader(body), text: body}
+	w.request = &http.Request{
+		Method: http.MethodPost, URL: &url.URL{Path: "/v1/chat/completions"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Authorization": {"Bearer " + token.Reveal()}, "Content-Type": {"application/json"}},
+		Body:   io.NopCloser(w.body), ContentLength: int64(len(body)), RequestURI: "/v1/chat/completions",
+	}
+	w.ask()
+	w.out.isWhole(b, name)
+	lend.deaf.Store(true)
+	return w
+}
+
+func (w *guarded) ask() {
+	w.out.reset()
+	w.body.Reset(w.text)
+	w.handler.ServeHTTP(w.out, w.request)
+}
+
+// BenchmarkHolds is what limits and budgets add to the CPU of a request, from
+// the router to the last write without sockets: with limits of the
+// installation, the account and the key, with budgets of account and key, and
+// with all of them. They take turns with a request that nothing holds back, so
+// that the difference holds on a busy machine: it is the median of the rounds.
+func BenchmarkHolds(b *testing.B) {
+	many := ratelimit.Limits{RPM: 1 << 40, TPM: 1 << 40, Concurrency: 1 << 40}
+	limits := ratelimit.Policy{Installation: many, PerKey: many, PerAccount: many}
+	budget := account.Budget{Limit: 1_000_000 * llm.USD, Period: ledger.PeriodMonth}
+	for _, body := range []struct{ name, text string }{
+		{"short", `{"model":"house/m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hello!"}]}`},
+		{"short, capped", `{"model":"house/m","max_tokens":100,"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hello!"}]}`},
+		{"8 KB", `{"model":"house/m","messages":[{"role":"user","content":"` + strings.Repeat("Tell me more. ", 600) + `"}]}`},
+	} {
+		b.Run(body.name, func(b *testing.B) {
+			all := []*guarded{
+				newGuarded(b, "nothing", body.text, ratelimit.Policy{}, account.Budget{}),
+				newGuarded(b, "limits", body.text, limits, account.Budget{}),
+				newGuarded(b, "budgets", body.text, ratelimit.Policy{}, budget),
+				newGuarded(b, "both", body.text, limits, budget),
+			}
+			took := make([][]float64, len(all))
+			for b.Loop() {
+				for i, w := range all {
+					took[i] = append(took[i], w.round(b))
+				}
+			}
+			median := func(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)/2] }
+			base := median(took[0])
+			b.ReportMetric(base/1000, "µs/request")
+			for i, w := range all[1:] {
+				more := make([]float64, len(took[0]))
+				for r := range more {
+					more[r] = took[i+1][r] - took[0][r]
+				}
+				b.ReportMetric(median(more)/1000, "µs-more-"+w.name)
+				b.ReportMetric(100*median(more)/base, "%-"+w.name)
+			}
+		})
+	}
+}
+
+// round is the CPU in nanoseconds of one of many requests.
+func (w *guarded) round(b *testing.B) float64 {
+	const requests = 500
+	before := cpuNanos(b)
+	for range requests {
+		w.ask()
+	}
+	w.out.isWhole(b, w.name)
+	return float64(cpuNanos(b)-before) / requests
+}
+
+func cpuNanos(b *testing.B) int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
+}

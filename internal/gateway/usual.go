@@ -1,0 +1,84 @@
+package gateway
+
+import (
+	"weir/internal/rawjson"
+	"weir/internal/route"
+)
+
+// Most requests are texts of roles and numbers. That they are shows without
+// their tree, whose decoding would be most of what a budget costs a request.
+
+// usualMembers are the top-level fields of such a request, by wire format. A
+// value of theirs holds no input but text: it is none of an array or an object,
+// but for the messages and the stream's options.
+var usualMembers = map[string]rawjson.Names{
+	"openai":    {"model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "temperature", "top_p"},
+	"anthropic": {"model", "messages", "max_tokens", "system", "stream", "temperature", "top_p"},
+}
+
+var (
+	usualRoles = rawjson.Names{"system", "developer", "user", "assistant"}
+	capMembers = rawjson.Names{"max_tokens", "max_completion_tokens"}
+)
+
+// readUsual is read for a request of texts alone that goes to the target as it
+// came. It reports false for any other.
+func (c *call) readUsual(t *route.Target) (r reading, ok bool) {
+	names := usualMembers[c.dialect.Name]
+	if c.request != nil || names == nil || c.door.Multipart || c.spoken(t) != c.door || searchesUnasked(t.Model) {
+		return r, false
+	}
+	messages, caps := false, 0
+	for m := range rawjson.Members(c.body) {
+		kind := rawjson.KindOf(m.Value)
+		switch key := string(m.Key()); {
+		case !names.Has(key):
+			return r, false
+		case key == "messages":
+			messages = true
+			if !areTexts(m.Value) {
+				return r, false
+			}
+		case key == "stream_options":
+		case kind == rawjson.Object || kind == rawjson.Array:
+			return r, false
+		case capMembers.Has(key):
+			caps++
+		}
+	}
+	if !messages || caps > 1 || (caps == 1) != (c.head.MaxOutput > 0) { // a cap of 0, or one that is none
+		return r, false
+	}
+	return reading{
+		own: true, kept: c.door.Kept != nil,
+		answers: max(1, c.head.Choices), limit: c.head.MaxOutput, capped: caps == 1,
+	}, true
+}
+
+// areTexts says whether messages have roles that everybody knows and texts, and
+// nothing else.
+func areTexts(messages []byte) bool {
+	if rawjson.KindOf(messages) != rawjson.Array {
+		return false
+	}
+	some := false
+	for _, message := range rawjson.Elements(messages) {
+		if rawjson.KindOf(message) != rawjson.Object {
+			return false
+		}
+		some = true
+		for m := range rawjson.Members(message) {
+			switch {
+			case rawjson.KindOf(m.Value) != rawjson.String:
+				return false
+			case m.Is("content"):
+			case !m.Is("role") || !isRole(m.Value):
+				return false
+			}
+		}
+	}
+	return some
+}
+
+// isRole says whether a string is one of the usual roles, spelt plainly.
+func isRole(v []byte) bool { return usualRoles.Has(string(v[1 : len(v)-1])) }

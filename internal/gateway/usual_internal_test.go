@@ -1,0 +1,90 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// TestUsualReading holds which requests are read without their tree.
+func TestUsualReading(t *testing.T) {
+	t.Parallel()
+	const hi = `"messages":[{"role":"user","content":"Hi"}]`
+	tests := []struct {
+		name string
+		of   asked
+		want bool
+	}{
+		{"texts", asked{body: `{` + hi + `}`}, true},
+		{"with a cap", asked{body: `{"max_tokens":5,` + hi + `}`}, true},
+		{"a stream", asked{body: `{"stream":true,"stream_options":{"include_usage":true},"temperature":0.5,` + hi + `}`}, true},
+		{"Anthropic's", asked{door: "anthropic", body: `{"max_tokens":5,"system":"Be brief.",` + hi + `}`}, true},
+		{"two caps", asked{body: `{"max_tokens":5,"max_completion_tokens":9,` + hi + `}`}, false},
+		{"a cap of 0", asked{door: "anthropic", body: `{"max_tokens":0,` + hi + `}`}, false},
+		{"a cap of null", asked{body: `{"max_tokens":null,` + hi + `}`}, false},
+		{"several answers", asked{body: `{"n":3,` + hi + `}`}, false},
+		{"tools", asked{body: `{"tools":[],` + hi + `}`}, false},
+		{"something unknown", asked{body: `{"conversation":"c",` + hi + `}`}, false},
+		{"a name with an escape", asked{body: `{"\u0074ools":[{"type":"web_search"}],` + hi + `}`}, false},
+		{"parts", asked{body: `{"messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}]}`}, false},
+		{"an unknown field of a message", asked{body: `{"messages":[{"role":"user","content":"Hi","file_id":"f"}]}`}, false},
+		{"a tool's result", asked{body: `{"messages":[{"role":"tool","tool_call_id":"c","content":"Hi"}]}`}, false},
+		{"no messages", asked{body: `{"messages":[]}`}, false},
+		{"blocks of system", asked{door: "anthropic", body: `{"max_tokens":5,"system":[{"type":"text","text":"x"}],` + hi + `}`}, false},
+		{"OpenAI's system", asked{body: `{"system":"x",` + hi + `}`}, false},
+		{"a model that searches", asked{model: "sonar", body: `{` + hi + `}`}, false},
+		{"another wire format", asked{target: "anthropic", body: `{` + hi + `}`}, false},
+		{"a door without a list", asked{door: "responses", body: `{"input":"Hi"}`}, false},
+	}
+	for _, test := range tests {
+		if test.of.door == "" {
+			test.of.door = "openai"
+		}
+		c, to := newAsked(t, test.of)
+		if _, got := c.readUsual(to); got != test.want {
+			t.Errorf("%s: %s: got %t, want %t", test.name, test.of.body, got, test.want)
+		}
+	}
+}
+
+// TestUsualReadingIsRight holds that what is read without the tree is what the
+// tree says, of requests of usual and of odd pieces.
+func TestUsualReadingIsRight(t *testing.T) {
+	t.Parallel()
+	members := []string{
+		`"temperature":1`, `"top_p":0.5`, `"stream":true`, `"max_tokens":7`, `"max_completion_tokens":9`, `"max_tokens":0`, `"max_tokens":null`,
+		`"stream_options":{"include_usage":true}`, `"system":"Be brief."`, `"system":[{"type":"text","text":"x"}]`, `"n":2`, `"best_of":4`,
+		`"prediction":{"type":"content","content":"abc"}`, `"web_search_options":{}`, `"tools":[{"type":"web_search_20250305","name":"web_search"}]`,
+		`"container":"c"`, `"temperature":{"file_id":"f"}`, `"user":"u"`, `"seed":4`, `"plugins":[{"id":"web"}]`, `"Max_Tokens":8`,
+	}
+	messages := []string{
+		`{"role":"user","content":"Hi"}`, `{"role":"system","content":"Be brief."}`, `{"content":"a\nb","role":"assistant"}`, `{"role":"developer","content":""}`,
+		`{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.com/i.png"}}]}`, `{"role":"assistant","content":null}`,
+		`{"role":"user","content":"Hi","audio":{"id":"a"}}`, `{"role":"user"}`, `{"role":"tool","content":"x","tool_call_id":"1"}`, `"Hi"`, `{"role":"user","content":5}`,
+	}
+	usual := 0
+	rapid.Check(t, func(t *rapid.T) {
+		parts := rapid.SliceOfNDistinct(rapid.SampledFrom(members), 0, 4, func(s string) string { name, _, _ := strings.Cut(s, ":"); return name }).Draw(t, "members")
+		some := rapid.SliceOfN(rapid.SampledFrom(messages), 0, 3).Draw(t, "messages")
+		body := "{" + strings.Join(append(parts, `"messages":[`+strings.Join(some, ",")+`]`), ",") + "}"
+		a := asked{door: rapid.SampledFrom([]string{"openai", "anthropic"}).Draw(t, "door"), body: body}
+		if _, err := spokenOf(t, a.door).Scan([]byte(body), nil); err != nil {
+			t.Skip("refused at the door:", err)
+		}
+		c, to := newAsked(t, a)
+		got, ok := c.readUsual(to)
+		if _, err := c.tree(); err != nil || !ok {
+			return // nobody understands it: there is nothing to compare
+		}
+		usual++
+		want := c.read(to) // by the tree, which is there now
+		if diff := cmp.Diff(got, want, cmp.AllowUnexported(reading{})); diff != "" {
+			t.Fatalf("%s: %s (-got +want):\n%s", a.door, body, diff)
+		}
+	})
+	if usual == 0 {
+		t.Error("no request was usual")
+	}
+}

@@ -1,0 +1,139 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/store"
+)
+
+// TestThresholds has budgets of accounts and keys, and a credit, reach their
+// thresholds: each is told once, whoever applies what comes next.
+func TestThresholds(t *testing.T) {
+	t.Parallel()
+	everywhere(t, testThresholds)
+}
+
+func testThresholds(t *testing.T, o store.Options) {
+	s := open(t, o)
+	makeBudgets(t, s)
+	journal, at := uuid.New(), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for i := range 10 { // each costs 10, of budgets of 100
+		if i == 6 {
+			s = open(t, o) // another process remembers nothing
+		}
+		if i == 8 { // the store has learnt that it has none
+			budget := account.Budget{Limit: 100, Period: ledger.PeriodDay}
+			if _, err := s.UpdateAccount(t.Context(), "none", account.Update{Budget: &budget}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var list []ledger.Entry
+		for _, of := range []string{"month", "credit", "none"} {
+			e := settled(at, 100*i+len(of))
+			e.Account, e.Key, e.Cost = of, "key of "+of, 10
+			list = append(list, e)
+		}
+		if err := s.Apply(t.Context(), batchOf(journal, ledger.Position(i), list...)); err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, of := range []string{"credit ", "key key of month", "month ", "none "} {
+			spent := 10 * (i + 1)
+			if of == "none " && i < 8 {
+				continue
+			}
+			if of == "credit " {
+				spent += 45 // before, which does not count, and an amount that does
+			}
+			for _, percent := range []int{50, 80, 95, 100} {
+				if spent >= percent {
+					want = append(want, fmt.Sprintf("%s %d", of, percent))
+				}
+			}
+		}
+		if diff := cmp.Diff(toldEvents(t, o), want); diff != "" {
+			t.Errorf("after %d batches (-got +want):\n%s", i+1, diff)
+		}
+	}
+	// A database that has lost commits is told again.
+	tamper(t, o, "DELETE FROM events")
+	tamper(t, o, "UPDATE journals SET position = 9")
+	e := settled(at, 5000)
+	e.Account, e.Key, e.Cost = "month", "key of month", 10
+	if err := s.Apply(t.Context(), batchOf(journal, 9, e)); err != nil {
+		t.Fatal(err)
+	}
+	if got := toldEvents(t, o); len(got) != 8 {
+		t.Errorf("after the database went back: got %q, want all 8 of the account and its key", got)
+	}
+}
+
+// makeBudgets makes an account and a key with budgets of 100 nano-USD, one with
+// as much credit, of which 45 are spent, and one with nothing.
+func makeBudgets(t *testing.T, s *store.Store) {
+	t.Helper()
+	budget := account.Budget{Limit: 100, Period: ledger.PeriodMonth}
+	for _, name := range []string{"month", "credit", "none"} {
+		a, k := account.Account{ID: name, Name: name}, account.Key{ID: "key of " + name, AccountID: name}
+		if name == "month" {
+			a.Budget, k.Budget = budget, budget
+		}
+		if err := s.CreateAccount(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.CreateKey(t.Context(), k, account.Hash{byte(len(name))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, spent := range []llm.Money{30, 45} { // before the credit, and of it
+		e := settled(time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC), 9000+i)
+		e.Account, e.Key, e.Cost = "credit", "key of credit", spent
+		if err := s.Apply(t.Context(), batchOf(uuid.New(), 0, e)); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if _, err := s.AddCredit(t.Context(), account.CreditEntry{ID: "c", AccountID: "credit", Amount: 100, By: "me"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// toldEvents are the events, by whose budget it is and the threshold.
+func toldEvents(t *testing.T, o store.Options) (list []string) {
+	t.Helper()
+	db := behind(t, o)
+	defer db.Close()
+	member := func(name string) string {
+		if o.URL.IsZero() {
+			return "coalesce(json_extract(body, '$." + name + "'), '')"
+		}
+		return "coalesce(body::json ->> '" + name + "', '')"
+	}
+	rows, err := db.QueryContext(t.Context(), "SELECT CASE WHEN "+member("key")+" = '' THEN account ELSE 'key' END, "+member("key")+
+		", CAST("+member("threshold_percent")+" AS INTEGER) FROM events ORDER BY 1, 3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var whose, key string
+		var percent int
+		if err := rows.Scan(&whose, &key, &percent); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, fmt.Sprintf("%s %s %d", whose, key, percent))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
