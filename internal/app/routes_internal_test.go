@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -197,28 +198,30 @@ func TestDocumentListsEntrances(t *testing.T) {
 	}
 }
 
-// TestMetricsAreGuarded is that the metrics are open on loopback alone.
+// TestMetricsAreGuarded is that the metrics are on the main listener only where
+// nobody but the machine itself can ask for them.
 func TestMetricsAreGuarded(t *testing.T) {
 	t.Parallel()
-	for address, open := range map[string]bool{
-		"127.0.0.1:8080": true, "[::1]:8080": true, "localhost:8080": true,
-		":8080": false, "0.0.0.0:8080": false, "192.0.2.1:8080": false, "gateway.example:8080": false,
+	for _, tt := range []struct {
+		address string
+		proxies []netip.Prefix
+		want    int
+	}{
+		{"127.0.0.1:8080", nil, http.StatusOK},
+		{"[::1]:8080", nil, http.StatusOK},
+		{"localhost:8080", nil, http.StatusOK},
+		{"127.0.0.1:8080", []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, http.StatusNotFound},
+		{":8080", nil, http.StatusNotFound},
+		{"0.0.0.0:8080", nil, http.StatusNotFound},
+		{"192.0.2.1:8080", nil, http.StatusNotFound},
+		{"gateway.example:8080", nil, http.StatusNotFound},
 	} {
 		g := newInstance(t)
-		g.options.Config.Listen = address
-		handler := g.handler()
-		want := http.StatusUnauthorized
-		if open {
-			want = http.StatusOK
-		}
-		if got := knock(g, handler, metricsPattern, "").Code; got != want {
-			t.Errorf("listening on %s, nobody: got %d, want %d", address, got, want)
-		}
-		if got := knock(g, handler, metricsPattern, newKey(t, g, "reader", account.Uses)).Code; got != http.StatusOK {
-			t.Errorf("listening on %s, a key for usage: got %d, want 200", address, got)
-		}
-		if got := knock(g, handler, metricsPattern, newKey(t, g, "chatter", account.Chat)).Code; !open && got != http.StatusForbidden {
-			t.Errorf("listening on %s, a key for chat: got %d, want 403", address, got)
+		g.options.Config.Listen, g.options.Config.TrustedProxies = tt.address, tt.proxies
+		for name, key := range map[string]string{"nobody": "", "a key for usage": newKey(t, g, "reader", account.Uses)} {
+			if got := knock(g, g.handler(), metricsPattern, key).Code; got != tt.want {
+				t.Errorf("listening on %s, proxies %v, %s: got %d, want %d", tt.address, tt.proxies, name, got, tt.want)
+			}
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"weir/internal/account"
 	"weir/internal/route"
 )
 
@@ -56,19 +55,15 @@ func (g *instance) circuits(tell func(provider string, n float64)) {
 	}
 }
 
-// metricsEntrance is the metrics on the main listener: open to the machine
-// itself, where it listens to nobody else, and else to keys that may read usage.
-// There is none where the metrics have a listener of their own.
+// metricsEntrance is the metrics on the main listener, which only the machine
+// itself can reach. Elsewhere they would show every account what all others do,
+// and there is none, nor where the metrics have a listener of their own.
 func (g *instance) metricsEntrance() []entrance {
 	cfg := &g.options.Config
-	if cfg.Telemetry.Listen != "" {
+	if cfg.Telemetry.Listen != "" || !onLoopback(cfg.Listen) || len(cfg.TrustedProxies) > 0 {
 		return nil
 	}
-	permission := account.Uses
-	if onLoopback(cfg.Listen) {
-		permission = ""
-	}
-	return []entrance{{metricsPattern, permission, g.api.Metrics(permission, g.metrics.Handler()), nil}}
+	return []entrance{{metricsPattern, "", g.metrics.Handler(), nil}}
 }
 
 // onLoopback is whether nobody but this machine can reach the address.
