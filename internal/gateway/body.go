@@ -33,6 +33,11 @@ func (c *call) readBody() error {
 	if c.r.ContentLength > limit {
 		return tooLarge(limit)
 	}
+	sender := c.principal.Account().ID
+	if err := c.server.senders.begin(sender); err != nil {
+		return err
+	}
+	defer c.server.senders.end(sender)
 	c.pooled = c.server.bodies.Get().(*[]byte)
 	buf := (*c.pooled)[:0]
 	if want := min(int(c.r.ContentLength)+1, believeLength); cap(buf) < want {

@@ -79,6 +79,7 @@ type Server struct {
 
 	metrics   *telemetry.Metrics
 	admission *admission
+	senders   *senders
 	maxBody   int64
 	maxBodies int64
 	timing    Timing
@@ -107,7 +108,8 @@ func New(o Options) *Server {
 	if s.metrics == nil {
 		s.metrics = telemetry.New("")
 	}
-	s.admission = newAdmission(cmp.Or(o.MaxConcurrency, defaultMaxConcurrency), floor())
+	places := cmp.Or(o.MaxConcurrency, defaultMaxConcurrency)
+	s.admission, s.senders = newAdmission(places, floor()), newSenders(places)
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.bodies.New = func() any { return new([]byte) }
 	s.encoders.New = func() any { return new([]byte) }

@@ -231,7 +231,7 @@ func (l *Ledger) leaseMore(ctx context.Context, p *purse, s *slice, n *Need) err
 		more := got.Idle > 0 || spare && l.Alive() > 1 // may come back from others, or find its use there
 		last := !more || s.changed || !l.now().Before(deadline)
 		if !enough && last && !s.changed {
-			s.refused, s.until = n.Least, l.now().Add(refusedFor)
+			s.refused, s.until = max(1, s.room()+got.Left+1), l.now().Add(refusedFor)
 		}
 		p.mu.Unlock()
 		if enough || last {
