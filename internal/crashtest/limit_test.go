@@ -105,14 +105,28 @@ func testLimit(ctx context.Context, t *testing.T, bin string) {
 	windows := int(theForm().asking / (window + time.Second))
 	want := sharedRPM * (windows + 1)
 	t.Logf("%d let in within %s at a limit of %d a minute; at most %d in any minute", len(all), theForm().asking, sharedRPM, most(all))
-	if got := most(all); got > sharedRPM {
-		t.Errorf("%d let in within a minute, want at most %d", got, sharedRPM)
+	allowed := sharedRPM
+	if alone := f.alone(); alone > 0 { // the machine had so much to do that Valkey's answer took too long
+		t.Logf("%v requests were decided from memory: one limit more is allowed", alone)
+		allowed += sharedRPM
+	}
+	if got := most(all); got > allowed {
+		t.Errorf("%d let in within a minute, want at most %d", got, allowed)
 	}
 	if len(all) < want*9/10 {
 		t.Errorf("%d let in, want at least nine in ten of %d", len(all), want)
 	}
 	f.stopAll()
 	f.sound()
+}
+
+// alone is how many requests the nodes decided without Valkey.
+func (f *fleet) alone() (n float64) {
+	f.t.Helper()
+	for _, one := range f.nodes {
+		n += one.metric("weir_ratelimit_alone_total")
+	}
+	return n
 }
 
 // testValkey kills, freezes and empties Valkey under load.

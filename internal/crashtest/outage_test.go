@@ -56,6 +56,7 @@ func newStorm(ctx context.Context, t *testing.T, o *founding) *storm {
 	s.thrifty = s.wealthy("thrifty", 1000*llm.USD)
 	s.join("newcomer", false)
 	s.newcomer = s.members[5]
+	time.Sleep(toldWithin) // a change that a node hears of makes it look the key up again
 	for _, n := range s.nodes {
 		for _, m := range []*member{&s.known, &s.thrifty} {
 			if status, answer := s.chat(n.base(), m, plainChat, patience); status != http.StatusOK {

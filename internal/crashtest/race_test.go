@@ -244,7 +244,7 @@ func (f *fleet) client1(got *racing, base string, m *member, body string) {
 	if strings.Contains(body, "ttft=3s") {
 		limit = leaves
 	}
-	switch status, _ := f.chat(base, m, body, limit); status {
+	switch status, answer := f.chat(base, m, body, limit); status {
 	case 0:
 		got.left.Add(1)
 	case http.StatusOK:
@@ -255,6 +255,7 @@ func (f *fleet) client1(got *racing, base string, m *member, body string) {
 		got.away.Add(1)
 	default:
 		got.other.Add(1)
+		f.t.Logf("%s: got %d %s", body, status, answer)
 	}
 }
 
