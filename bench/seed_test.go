@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"testing"
+
+	"weir/internal/account"
+	"weir/internal/store"
+)
+
+// TestSeed has a small year seeded, by a command that is broken off and run
+// again: all of it is there, and every sum agrees with the rows.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	args := []string{"--data", dir, "--requests", "20000", "--rows", "5000", "--days", "8", "--accounts", "20"}
+	ctx, cancel := context.WithCancel(t.Context())
+	broken := breaker{cancel, new(int)}
+	if err := seedCommand(ctx, args, io.Discard, broken); err == nil {
+		t.Error("the seeding that is broken off: got no error")
+	}
+	for range 2 { // the second time nothing is left to do
+		if err := seedCommand(t.Context(), args, io.Discard, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := openSeeded(t, dir)
+	v, err := s.Verify(t.Context(), nil)
+	if err != nil || len(v.Differences) > 0 || v.Rows != 5000 {
+		t.Errorf("verify: got %d rows, %d differences, %v; want 5000 and none", v.Rows, len(v.Differences), err)
+	}
+	if err := seedCommand(t.Context(), append(args, "--days", "9"), io.Discard, io.Discard); !errors.Is(err, errOther) {
+		t.Errorf("another shape: got %v, want %v", err, errOther)
+	}
+	if err := reportsCommand(t.Context(), []string{"--data", dir, "--rounds", "1", "--end", "2026-12-05"}, io.Discard, io.Discard); err != nil {
+		t.Errorf("reports: %v", err)
+	}
+}
+
+// breaker is a terminal at which somebody breaks off after three lines.
+type breaker struct {
+	cancel context.CancelFunc
+	lines  *int
+}
+
+func (b breaker) Write(p []byte) (int, error) {
+	if *b.lines++; *b.lines == 3 {
+		b.cancel()
+	}
+	return len(p), nil
+}
+
+func openSeeded(t *testing.T, dir string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "weir.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// TestSeedRefuses holds that data of others stay as they are.
+func TestSeedRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openSeeded(t, dir)
+	if err := s.CreateAccount(t.Context(), account.Account{ID: "theirs", Name: "theirs"}); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--data", dir, "--requests", "10", "--rows", "5", "--days", "3", "--accounts", "2"}
+	if err := seedCommand(t.Context(), args, io.Discard, io.Discard); !errors.Is(err, errOther) {
+		t.Errorf("got %v, want %v", err, errOther)
+	}
+	if list, err := s.Accounts(t.Context(), ""); err != nil || len(list) != 1 {
+		t.Errorf("got %d accounts, %v; want one", len(list), err)
+	}
+}
