@@ -23,10 +23,15 @@ func sameVocabulary(model string) bool {
 	return false
 }
 
+// aroundText are the tokens by which a text can have more without its quotes:
+// those join what they touch.
+const aroundText = 4
+
 // tokensAtMost is the most tokens that a text, as it stands in a body, can be.
 //
 // By the same vocabulary it is what is counted and an eighth, for what the
-// escapes of JSON and the vendor's own marks move. By another it is twice what is
+// escapes of JSON and the vendor's own marks move, and a few where the text meets
+// its quotes. By another it is twice what is
 // counted, and at least one for two bytes, for those split words and white space
 // more finely; with one for each digit and for each byte beyond ASCII, which some
 // count alone. What lies beyond countAtMost counts by its bytes, as does all of
@@ -40,7 +45,7 @@ func tokensAtMost(text []byte, same bool) int64 {
 	case !ok:
 		return size + rest
 	case same:
-		n += n / 8
+		n += n/8 + aroundText
 	default:
 		n = max(2*n, size/2) + alone(head)
 	}
