@@ -271,7 +271,7 @@ func TestBoundOfOutput(t *testing.T) {
 		{"none, of a model of short answers", asked{door: "openai", body: "{" + hi, sizes: only(window, 100)}, 100, 100, 1, true},
 		{"none, of a model that nobody knows", asked{door: "openai", body: "{" + hi}, 256, 8192, 1, true},
 		{"none, of a model with a known window", asked{door: "openai", body: "{" + hi, sizes: only(window, 0)}, 256, 8192, 1, true},
-		{"none, and a window that is small", asked{door: "openai", model: "gpt-5", body: "{" + hi, sizes: only(4000, 4000)}, 256, 4000 - aroundRequest - 14, 1, true},
+		{"none, and a window that is small", asked{door: "openai", model: "gpt-5", body: "{" + hi, sizes: only(4000, 4000)}, 256, 4000 - aroundRequest - aroundText - 14, 1, true},
 		{"none, and a window that is full", asked{door: "openai", body: `{"messages":[{"role":"user","content":"` + strings.Repeat("Hi ", 9000) + `"}]}`, sizes: only(4000, 4000)}, 256, 256, 1, true},
 		{"a null", asked{door: "responses", body: `{"max_output_tokens":null,"input":"Hi"}`, sizes: sized()}, 256, mostText, 1, true},
 		{"Anthropic's 0", asked{door: "anthropic", body: `{"max_tokens":0,` + hi, sizes: sized()}, 0, 0, 1, false},
