@@ -32,15 +32,15 @@ func (p Period) Number(t time.Time) int64 {
 	return 0
 }
 
-// firstDayNumber is the least number of a day: those of months are less.
-const firstDayNumber = 1e7
+// FirstDayNumber is the least number of a day: those of months are less.
+const FirstDayNumber int64 = 10_000_000
 
 // PeriodOf is the kind of period that has that number.
 func PeriodOf(number int64) Period {
 	switch {
 	case number == 0:
 		return PeriodTotal
-	case number < firstDayNumber:
+	case number < FirstDayNumber:
 		return PeriodMonth
 	}
 	return PeriodDay

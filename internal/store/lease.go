@@ -177,14 +177,15 @@ func scanShare(at *ledger.Position) func(scanner) (share, error) {
 }
 
 func (sh *shares) add(one *share) {
-	if one.journal == sh.own {
+	switch one.journal {
+	case sh.own:
 		sh.spent, sh.granted = one.spent, one.granted
+		return
+	case noJournal: // which has no slices; corrections may be negative
+		sh.others += one.spent
 		return
 	}
 	sh.others += max(one.spent, one.granted)
-	if one.journal == noJournal { // corrections may be negative
-		sh.others += one.spent - max(one.spent, one.granted)
-	}
 	if one.alive {
 		sh.idle += max(0, one.granted-one.spent)
 	}
@@ -263,7 +264,7 @@ func (s *Store) Reconcile(ctx context.Context, journal uuid.UUID) error {
 // reconcile brings the slices of a journal down to what it has spent.
 func reconcile(ctx context.Context, tx *sql.Tx, number int64) error {
 	_, err := tx.ExecContext(ctx, "UPDATE slices SET wanted = 0, granted = "+spentOf("slices")+" WHERE journal = ?",
-		firstDayNumber, lastDay, firstDayNumber, number)
+		ledger.FirstDayNumber, lastDay, ledger.FirstDayNumber, number)
 	if err != nil {
 		return fmt.Errorf("reconcile slices: %w", err)
 	}
@@ -271,7 +272,7 @@ func reconcile(ctx context.Context, tx *sql.Tx, number int64) error {
 }
 
 // spentOf is an expression for what the journal of a slice, a row of that name,
-// has spent of it. Its arguments are firstDayNumber, lastDay and firstDayNumber.
+// has spent of it. Its arguments are ledger.FirstDayNumber, lastDay and ledger.FirstDayNumber.
 func spentOf(slice string) string {
 	const expression = "coalesce((SELECT sum(b.spent) FROM balances b" +
 		" WHERE b.scope = o.scope AND b.journal = o.journal AND b.day BETWEEN" +
@@ -279,7 +280,3 @@ func spentOf(slice string) string {
 		" CASE WHEN o.period = 0 THEN ? WHEN o.period < ? THEN o.period * 100 + 99 ELSE o.period END), 0)"
 	return strings.ReplaceAll(expression, "o.", slice+".")
 }
-
-// firstDayNumber is the least number of a period that is a day: those of months
-// are less.
-const firstDayNumber = 10_000_000

@@ -71,7 +71,7 @@ func (s *Store) beat(ctx context.Context, tx *sql.Tx, now, number int64, b *ledg
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT s.scope, s.period FROM slices s WHERE s.wanted > ? AND s.wanted > 0 AND s.journal <> ?"+
 		" AND EXISTS (SELECT 1 FROM slices o WHERE o.scope = s.scope AND o.period = s.period AND o.journal = ? AND o.granted > "+spentOf("o")+")",
-		now-wantedFor.Microseconds(), number, number, firstDayNumber, lastDay, firstDayNumber)
+		now-wantedFor.Microseconds(), number, number, ledger.FirstDayNumber, lastDay, ledger.FirstDayNumber)
 	b.Wanted, err = collect(rows, err, func(row scanner) (id ledger.BudgetID, err error) {
 		return id, row.Scan(&id.Scope, &id.Period)
 	})
@@ -110,7 +110,6 @@ type Node struct {
 	Seen    time.Time
 	Stopped *time.Time // nil for one that has not said that it stops
 	Alive   bool
-	Left    int64 // slices that it has and has not spent
 }
 
 // Nodes are the nodes, alive and not, by their start.

@@ -47,7 +47,7 @@ func (s *Store) RetainBudgets(ctx context.Context, before time.Time) error {
 	day, month := ledger.PeriodDay.Number(now.AddDate(0, 0, -2)), ledger.PeriodMonth.Number(now.AddDate(0, -2, 0))
 	return s.write(ctx, s.sure, "forget old slices", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM slices WHERE period > 0 AND (period < ? AND period < ? OR period >= ? AND period < ?)",
-			month, firstDayNumber, firstDayNumber, day)
+			month, ledger.FirstDayNumber, ledger.FirstDayNumber, day)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, "DELETE FROM events WHERE at < ?", micros(before))
 		}

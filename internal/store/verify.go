@@ -192,18 +192,14 @@ func (v *verifier) balances(ctx context.Context, day int64, days buckets) error 
 		want[scopeDay{b.key, day}] += llm.Money(s[measureCost])
 	}
 	rows, err := v.tx.QueryContext(ctx, "SELECT scope, sum(spent) FROM balances WHERE day = ? GROUP BY scope", day)
-	err = each(rows, err, func(row scanner) (n struct {
+	type balance struct {
 		scope string
 		spent llm.Money
-	}, err error,
-	) {
-		return n, row.Scan(&n.scope, &n.spent)
-	}, func(n *struct {
-		scope string
-		spent llm.Money
-	},
-	) error {
-		have[scopeDay{n.scope, day}] = n.spent
+	}
+	err = each(rows, err, func(row scanner) (b balance, err error) {
+		return b, row.Scan(&b.scope, &b.spent)
+	}, func(b *balance) error {
+		have[scopeDay{b.scope, day}] = b.spent
 		return nil
 	})
 	if err != nil {
