@@ -164,7 +164,7 @@ func (c *call) newAttempt() ledger.Attempt {
 		Opened: now, Arrived: c.started, Stream: c.head.Stream, Price: c.table.Price(t, now),
 	}
 	if c.room == nil {
-		a.Bound = c.bound(t, bookkeeping)
+		a.Bound = c.boundBooks(t)
 	} else {
 		a.Price, a.Bound = c.wanted.price, c.wanted.granted(c.cap)
 		a.Claim, c.room = c.room, nil

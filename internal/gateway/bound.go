@@ -8,17 +8,14 @@ import (
 	"weir/internal/route"
 )
 
-// precision is how much work goes into finding what an attempt can cost at most.
+// precision is how much work goes into finding what an attempt can cost at most
+// under a budget.
 type precision uint8
 
 const (
-	// bookkeeping is for an account without a budget: bytes for tokens and the
-	// cap, found without a look into the body. It misses what the body does not
-	// show.
-	bookkeeping precision = iota
 	// coarse is a true bound: bytes for tokens, and all that the body does not
 	// show at the most that it can be.
-	coarse
+	coarse precision = iota
 	// fine is a true bound, too, with text counted in place of its bytes, and
 	// images without theirs: for what coarse would refuse.
 	fine
@@ -69,23 +66,9 @@ const (
 	mostCalls = 10
 )
 
-// bound is the most that an attempt at the target can use, so that no price of
-// it is above Price.Bound of this. It holds the injected cap of c.cap, if any.
-func (c *call) bound(t *route.Target, how precision) llm.Usage {
-	if how == bookkeeping {
-		return c.boundBooks(t)
-	}
-	k := c.demand(t, how)
-	switch {
-	case !k.open:
-		return k.bound(k.most)
-	case c.cap > 0:
-		return k.bound(c.cap)
-	}
-	return k.bound(max(k.most, c.maxOutput(t))) // nothing stops the model
-}
-
-// boundBooks is the bound for an account without a budget.
+// boundBooks is the bound for an account without a budget, for bookkeeping: bytes
+// for tokens and the cap, found without a look into the body. It misses what the
+// body does not show.
 func (c *call) boundBooks(t *route.Target) llm.Usage {
 	u := c.shown()
 	if !c.door.Silent {

@@ -213,10 +213,20 @@ func TestBoundOfInput(t *testing.T) {
 		if got := u.InputTokens(); got != want || u[llm.Searches] != tt.searches {
 			t.Errorf("%s, %s: %d tokens of input and %d searches, want %d and %d: %s", tt.door, tt.name, got, u[llm.Searches], want, tt.searches, tt.body)
 		}
-		if books := c.bound(to, bookkeeping); books.InputTokens() != int64(len(tt.body)) {
+		if books := c.boundBooks(to); books.InputTokens() != int64(len(tt.body)) {
 			t.Errorf("%s, %s: without a budget %d tokens of input, want the bytes, %d", tt.door, tt.name, books.InputTokens(), len(tt.body))
 		}
 	}
+}
+
+// bound is the most that an attempt at the target can use: what is demanded of a
+// budget for it, with the injected cap of c.cap, if any.
+func (c *call) bound(t *route.Target, how precision) llm.Usage {
+	k := c.demand(t, how)
+	if k.open && c.cap == 0 { // nothing stops the model
+		return k.bound(max(k.most, c.maxOutput(t)))
+	}
+	return k.granted(c.cap)
 }
 
 // TestBoundElsewhere holds that what is in the words of the client's wire format
