@@ -40,6 +40,11 @@ tidy: ## Check that go.mod is current
 crash: ## Kill the gateway KILLS times under load and join both ledgers
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestCrash' -crash.kills=$(KILLS)
 
+.PHONY: outages
+outages: ## Take from gateways what they need: the database, its primary, Valkey, the processor
+	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestNodes/All/(Limit|Rest/(Stopped|Failover|Valkey))' -nodes.outages
+	$(GO) test ./internal/loadtest -count=1 -v -run 'TestOverloadCPU' -load.cpu
+
 .PHONY: nodes
 nodes: ## Break three gateways over one database, and what they share, at length
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 40m -run 'TestNodes' -nodes.long
@@ -72,4 +77,4 @@ node: ## Run the SDKs for Node against the gateway; UPDATE=--update writes docs/
 	cd sdk/node && npm ci --no-progress --loglevel=error && npm test -- $(UPDATE)
 
 .PHONY: check
-check: tidy lint race crash node ## Everything that CI runs
+check: tidy lint race crash outages node ## Everything that CI runs

@@ -22,18 +22,20 @@ type sheet struct {
 	rows    [][]any
 }
 
-func rollupColumns() []string {
-	return []string{
-		"period", "account", "model", "key", "provider", "requests", "attempts", "cost", "tokens",
-		"use_input", "use_cache_read", "use_output",
-	}
-}
+func rollupColumns() []string { return append(usesColumns(), "key", "provider") }
 
 func rollupRow(period int64, u *user, f *figures) []any {
-	return []any{
-		period, u.account, u.model, u.key, u.provider, f.requests, f.requests, f.cost, f.input + f.cached + f.output,
-		f.input, f.cached, f.output,
-	}
+	return append(usesRow(period, [2]string{u.account, u.model}, f), u.key, u.provider)
+}
+
+// usesColumns are those of a rollup without keys.
+func usesColumns() []string {
+	return []string{"period", "account", "model", "requests", "attempts", "cost", "tokens", "use_input", "use_cache_read", "use_output"}
+}
+
+// usesRow is a row of it, of an account and a model.
+func usesRow(period int64, of [2]string, f *figures) []any {
+	return []any{period, of[0], of[1], f.requests, f.requests, f.cost, f.input + f.cached + f.output, f.input, f.cached, f.output}
 }
 
 // sheets are what is left of a day of the history: its rollups, a checkpoint in
@@ -43,7 +45,7 @@ func (s *seeding) sheets(day int) []sheet {
 	date := s.first().AddDate(0, 0, day)
 	number := int64(date.Year())*1e4 + int64(date.Month())*100 + int64(date.Day())
 	hours, days := sheet{"rollup_hour", rollupColumns(), nil}, sheet{"rollup_day", rollupColumns(), nil}
-	spent := map[string]int64{}
+	uses, spent := map[[2]string]*figures{}, map[string]int64{}
 	for i, n := range s.dayRequests(r, s.users, day) {
 		if n == 0 {
 			continue
@@ -59,8 +61,17 @@ func (s *seeding) sheets(day int) []sheet {
 			hours.rows = append(hours.rows, rollupRow(number*100+(first+h*7)%24, u, &f))
 		}
 		days.rows = append(days.rows, rollupRow(number, u, &sum))
+		entry := [2]string{u.account, u.model}
+		if uses[entry] == nil {
+			uses[entry] = &figures{}
+		}
+		uses[entry].add(sum)
 		spent[u.account] += sum.cost
 		spent[u.key] += sum.cost
+	}
+	unkeyed := sheet{"rollup_uses", usesColumns(), nil}
+	for entry, sum := range uses {
+		unkeyed.rows = append(unkeyed.rows, usesRow(number, entry, sum))
 	}
 	balances := sheet{"balances", []string{"scope", "day", "journal", "spent"}, nil}
 	for scope, cost := range spent {
@@ -71,7 +82,7 @@ func (s *seeding) sheets(day int) []sheet {
 	// Requests come in no order of accounts.
 	r.Shuffle(len(days.rows), func(i, j int) { days.rows[i], days.rows[j] = days.rows[j], days.rows[i] })
 	r.Shuffle(len(hours.rows), func(i, j int) { hours.rows[i], hours.rows[j] = hours.rows[j], hours.rows[i] })
-	return []sheet{hours, days, {"checkpoints", days.columns, days.rows}, balances}
+	return []sheet{hours, days, unkeyed, {"checkpoints", days.columns, days.rows}, balances}
 }
 
 // writer writes many rows at once.

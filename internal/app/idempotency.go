@@ -37,7 +37,7 @@ func newIdempotency(ctx context.Context, db *store.Store, node string) (*idempot
 }
 
 func (i *idempotency) claim(c gateway.IdempotencyClaim) store.IdempotencyClaim {
-	return store.IdempotencyClaim{Scope: c.Scope, Key: c.Key, Body: c.Body, Node: i.node, Epoch: i.epoch}
+	return store.IdempotencyClaim{Scope: c.Scope, Key: c.Key, Body: c.Body, Request: c.Request, Node: i.node, Epoch: i.epoch}
 }
 
 // Claim makes the claim, unless there is one.

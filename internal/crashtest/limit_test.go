@@ -131,6 +131,7 @@ func (f *fleet) alone() (n float64) {
 
 // testValkey kills, freezes and empties Valkey under load.
 func testValkey(ctx context.Context, t *testing.T, bin string) {
+	outages(t)
 	f, valkey := newLimited(ctx, t, bin)
 	defer f.close()
 	steady := f.limited("steady", "1000000")

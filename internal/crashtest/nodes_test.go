@@ -9,7 +9,10 @@ import (
 	"time"
 )
 
-var nodesFlag = flag.Bool("nodes.long", false, "take the long form of the tests over several nodes")
+var (
+	nodesFlag   = flag.Bool("nodes.long", false, "take the long form of the tests over several nodes")
+	outagesFlag = flag.Bool("nodes.outages", false, "take away what the nodes share, too, which takes a minute or two")
+)
 
 // form is how long the tests over several nodes take.
 type form struct {
@@ -48,6 +51,7 @@ func TestNodes(t *testing.T) {
 	bin := build(ctx, t, t.ArtifactDir())
 	t.Run("All", func(t *testing.T) {
 		t.Run("Limit", func(t *testing.T) { // which waits more than it works
+			outages(t)
 			t.Parallel()
 			testLimit(ctx, t, bin)
 		})
@@ -67,12 +71,20 @@ func testRest(ctx context.Context, t *testing.T, bin string) {
 	}{
 		{"Race", testRaces},
 		{"Forgetful", testForgetful},
-		{"Stopped", testStopped},
-		{"Failover", testFailover},
 		{"Cut", testCut},
 		{"Accounts", testAccounts},
+		{"Stopped", testStopped},
+		{"Failover", testFailover},
 		{"Valkey", testValkey},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(ctx, t, bin) })
+	}
+}
+
+// outages leaves out what takes long where nobody asked for it.
+func outages(t *testing.T) {
+	t.Helper()
+	if !*outagesFlag && !*nodesFlag {
+		t.Skip("takes a minute or two: make outages runs it")
 	}
 }

@@ -19,18 +19,22 @@ func (c *call) afford(t *route.Target) error {
 	if len(budgets) == 0 || c.door.Free {
 		return nil
 	}
-	if err := c.unpriced(t); err != nil {
-		return err
+	r, usual := c.readUsual(t)
+	if !usual {
+		if err := c.unpriced(t); err != nil {
+			return err
+		}
+		r = c.read(t)
 	}
-	err := c.affordAs(t, budgets, coarse)
+	err := c.affordAs(t, budgets, &r, coarse)
 	if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeBudgetExceeded && c.wanted.price.Known() {
-		return c.affordAs(t, budgets, fine)
+		return c.affordAs(t, budgets, &r, fine)
 	}
 	return err
 }
 
-func (c *call) affordAs(t *route.Target, budgets []ledger.Budget, how precision) error {
-	c.wanted = c.demand(t, how)
+func (c *call) affordAs(t *route.Target, budgets []ledger.Budget, r *reading, how precision) error {
+	c.wanted = c.demand(t, r, how)
 	if !c.wanted.price.Known() {
 		return &llm.Error{
 			Code: llm.CodeBudgetExceeded, Param: "model",

@@ -222,7 +222,7 @@ func TestBoundOfInput(t *testing.T) {
 // bound is the most that an attempt at the target can use: what is demanded of a
 // budget for it, with the injected cap of c.cap, if any.
 func (c *call) bound(t *route.Target, how precision) llm.Usage {
-	k := c.demand(t, how)
+	k := demandOf(c, t, how)
 	if k.open && c.cap == 0 { // nothing stops the model
 		return k.bound(max(k.most, c.maxOutput(t)))
 	}
@@ -294,7 +294,7 @@ func TestBoundOfOutput(t *testing.T) {
 	for _, tt := range tests {
 		c, to := newAsked(t, tt.asked)
 		for _, how := range []precision{coarse, fine} {
-			k := c.demand(to, how)
+			k := demandOf(c, to, how)
 			if k.least != tt.least || k.most != tt.most || k.answers != tt.answers || k.open != tt.open {
 				t.Errorf("%s: from %d to %d tokens for each of %d answers, open %t; want %d, %d, %d, %t", tt.name, k.least, k.most, k.answers, k.open, tt.least, tt.most, tt.answers, tt.open)
 			}

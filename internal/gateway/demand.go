@@ -25,12 +25,8 @@ type demand struct {
 
 // demand finds what an attempt at the target needs. Coarse or fine, it is never
 // too little; fine looks closer and takes longer.
-func (c *call) demand(t *route.Target, how precision) demand {
-	r := reading{answers: max(1, c.head.Choices)}
-	if c.door.Op == llm.OpChat {
-		r = c.read(t)
-	}
-	k := demand{price: c.table.Price(t, c.server.now()), fixed: c.boundBeside(t, how, &r), answers: r.answers}
+func (c *call) demand(t *route.Target, r *reading, how precision) demand {
+	k := demand{price: c.table.Price(t, c.server.now()), fixed: c.boundBeside(t, how, r), answers: r.answers}
 	switch {
 	case c.door.Silent:
 	case c.door.Op != llm.OpChat:
@@ -38,7 +34,7 @@ func (c *call) demand(t *route.Target, how precision) demand {
 	case r.capped:
 		k.most = c.capped(t, r.limit)
 	default:
-		k.open, k.most = true, c.roomFor(t, &r)
+		k.open, k.most = true, c.roomFor(t, r)
 		k.least = min(leastOutput, k.most)
 		return k
 	}

@@ -18,6 +18,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/pricing"
 	"weir/internal/rawjson"
+	"weir/internal/route"
 	"weir/internal/simulator"
 )
 
@@ -106,7 +107,7 @@ func TestCapForChecked(t *testing.T) {
 func TestClientsCap(t *testing.T) {
 	t.Parallel()
 	c, to := newAsked(t, asked{door: "openai", body: `{"max_tokens":1000000,"messages":[{"role":"user","content":"Hi"}]}`})
-	k := c.demand(to, coarse)
+	k := demandOf(c, to, coarse)
 	least, most := k.amounts()
 	if least != most {
 		t.Errorf("claims from %d to %d, want one amount", least, most)
@@ -300,7 +301,7 @@ var errNotAsked = errors.New("the target cannot be asked for that")
 // its way with the call.
 func checkServed(tb failer, sim *simulator.Server, a asked, how precision, share int64, spoil func(*call)) error {
 	c, to := newAsked(tb, a)
-	k := c.demand(to, how)
+	k := demandOf(c, to, how)
 	least, most := k.amounts()
 	amount := least + (most-least)*llm.Money(share)/100
 	var ok bool
@@ -349,4 +350,13 @@ func serve(sim *simulator.Server, d *dialect.Dialect, model string, body []byte)
 		return *last.Reported, nil
 	}
 	return last.Usage, nil
+}
+
+// demandOf is what an attempt at the target needs.
+func demandOf(c *call, to *route.Target, how precision) demand {
+	r, usual := c.readUsual(to)
+	if !usual {
+		r = c.read(to)
+	}
+	return c.demand(to, &r, how)
 }

@@ -38,9 +38,10 @@ const (
 
 // IdempotencyClaim is a request's claim on its Idempotency-Key.
 type IdempotencyClaim struct {
-	Scope string // the API key's id
-	Key   string // the header, hashed, in hexadecimal
-	Body  string // what was asked, hashed, in hexadecimal
+	Scope   string // the API key's id
+	Key     string // the header, hashed, in hexadecimal
+	Body    string // what was asked, hashed, in hexadecimal
+	Request string // the request's id
 }
 
 // IdempotencyStore keeps the claims of all nodes.
@@ -72,7 +73,7 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 		return false, llm.Invalid("Idempotency-Key", fmt.Sprintf("The header is longer than %d characters.", maxIdempotencyKey))
 	}
 	claim := IdempotencyClaim{
-		Scope: c.principal.Key().ID, Key: seal.Digest(header),
+		Scope: c.principal.Key().ID, Key: seal.Digest(header), Request: c.id.String(),
 		Body: seal.Digest(c.dialect.Name, string(c.door.Op), strconv.FormatBool(c.head.Stream), c.head.Model, strings.Join(c.fallbacks, " "), strconv.FormatBool(c.noRescue), fmt.Sprint(c.ownHeaders()), string(c.content())),
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), keepWithin)

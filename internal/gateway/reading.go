@@ -39,10 +39,10 @@ type reading struct {
 // read finds what a request is for the target. What is in the words of the
 // client's wire format reaches only a target that speaks it.
 func (c *call) read(t *route.Target) reading {
-	if r, ok := c.readUsual(t); ok {
+	r := reading{answers: max(1, c.head.Choices), limit: c.head.MaxOutput, capped: c.head.MaxOutput > 0}
+	if c.door.Op != llm.OpChat {
 		return r
 	}
-	r := reading{answers: max(1, c.head.Choices), limit: c.head.MaxOutput, capped: c.head.MaxOutput > 0}
 	tree, err := c.tree()
 	if err != nil { // nobody here understands it, and a provider may
 		r.hidden, r.calls = true, mostCalls

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/route"
 )
@@ -22,17 +23,19 @@ var (
 )
 
 // readUsual is read for a request of texts alone that goes to the target as it
-// came. It reports false for any other.
+// came. It reports false for any other, and for one with a name that stands twice
+// in an object.
 func (c *call) readUsual(t *route.Target) (r reading, ok bool) {
 	names := usualMembers[c.dialect.Name]
-	if c.request != nil || names == nil || c.door.Multipart || c.spoken(t) != c.door || searchesUnasked(t.Model) {
+	if c.request != nil || names == nil || c.door.Op != llm.OpChat || c.door.Multipart || c.spoken(t) != c.door || searchesUnasked(t.Model) {
 		return r, false
 	}
+	var had rawjson.Keys
 	messages, caps := false, 0
 	for m := range rawjson.Members(c.body) {
-		kind := rawjson.KindOf(m.Value)
+		kind, twice := rawjson.KindOf(m.Value), !had.Add(m.Key())
 		switch key := string(m.Key()); {
-		case !names.Has(key):
+		case twice || !names.Has(key):
 			return r, false
 		case key == "messages":
 			messages = true
@@ -40,6 +43,9 @@ func (c *call) readUsual(t *route.Target) (r reading, ok bool) {
 				return r, false
 			}
 		case key == "stream_options":
+			if _, twice := rawjson.Repeated(m.Value); twice {
+				return r, false
+			}
 		case kind == rawjson.Object || kind == rawjson.Array:
 			return r, false
 		case capMembers.Has(key):
@@ -63,21 +69,33 @@ func areTexts(messages []byte) bool {
 	}
 	some := false
 	for _, message := range rawjson.Elements(messages) {
-		if rawjson.KindOf(message) != rawjson.Object {
+		if some = isText(message); !some {
 			return false
-		}
-		some = true
-		for m := range rawjson.Members(message) {
-			switch {
-			case rawjson.KindOf(m.Value) != rawjson.String:
-				return false
-			case m.Is("content"):
-			case !m.Is("role") || !isRole(m.Value):
-				return false
-			}
 		}
 	}
 	return some
+}
+
+// isText says whether a message is one of a usual role with a text, each given at
+// most once.
+func isText(message []byte) bool {
+	if rawjson.KindOf(message) != rawjson.Object {
+		return false
+	}
+	role, content := false, false
+	for m := range rawjson.Members(message) {
+		had := &content
+		if m.Is("role") {
+			had = &role
+		} else if !m.Is("content") {
+			return false
+		}
+		if *had || rawjson.KindOf(m.Value) != rawjson.String || had == &role && !isRole(m.Value) {
+			return false
+		}
+		*had = true
+	}
+	return true
 }
 
 // isRole says whether a string is one of the usual roles, spelt plainly.

@@ -22,6 +22,8 @@ func TestUsualReading(t *testing.T) {
 		{"a stream", asked{body: `{"stream":true,"stream_options":{"include_usage":true},"temperature":0.5,` + hi + `}`}, true},
 		{"Anthropic's", asked{door: "anthropic", body: `{"max_tokens":5,"system":"Be brief.",` + hi + `}`}, true},
 		{"two caps", asked{body: `{"max_tokens":5,"max_completion_tokens":9,` + hi + `}`}, false},
+		{"a name that stands twice in a message", asked{body: `{"messages":[{"role":"user","content":"Hi","content":"Ho"}]}`}, false},
+		{"a name that stands twice in the options", asked{body: `{"stream_options":{"a":1,"a":2},` + hi + `}`}, false},
 		{"a cap of 0", asked{door: "anthropic", body: `{"max_tokens":0,` + hi + `}`}, false},
 		{"a cap of null", asked{body: `{"max_tokens":null,` + hi + `}`}, false},
 		{"several answers", asked{body: `{"n":3,` + hi + `}`}, false},
@@ -75,6 +77,9 @@ func TestUsualReadingIsRight(t *testing.T) {
 		}
 		c, to := newAsked(t, a)
 		got, ok := c.readUsual(to)
+		if err := c.unpriced(to); ok && err != nil {
+			t.Fatalf("%s: %s is usual, and has no price: %v", a.door, body, err)
+		}
 		if _, err := c.tree(); err != nil || !ok {
 			return // nobody understands it: there is nothing to compare
 		}

@@ -82,7 +82,7 @@ func (l *Ledger) purse(account string) *purse {
 	if p, ok := l.purses.Load(account); ok {
 		return p.(*purse)
 	}
-	p, _ := l.purses.LoadOrStore(account, &purse{slices: map[BudgetID]*slice{}})
+	p, _ := l.purses.LoadOrStore(account, &purse{scopes: map[string][]*slice{}})
 	return p.(*purse)
 }
 
@@ -168,7 +168,11 @@ func (l *Ledger) lease(ctx context.Context, p *purse, s *slice, n *Need) error {
 		return l.await(ctx, busy)
 	}
 	if now := l.now(); now.Sub(s.failed) < failedFor {
+		enough := s.enough(n)
 		p.mu.Unlock()
+		if enough {
+			return nil // it does without
+		}
 		return l.away(errors.New("the database gave an error a moment ago"))
 	}
 	s.leasing = make(chan struct{})
@@ -185,12 +189,12 @@ func (l *Ledger) lease(ctx context.Context, p *purse, s *slice, n *Need) error {
 		return nil
 	}
 	s.failed = l.now()
-	if s.known && s.room()+n.freed(s) >= n.Least {
+	if s.enough(n) {
 		return nil // it does without
 	}
 	if !s.known {
 		s.late = nil
-		delete(p.slices, s.id)
+		p.forget(s)
 	}
 	l.log.Warn("a budget could not be leased", "scope", s.id.Scope, "period", s.id.Period, "err", err)
 	return l.away(err)
@@ -227,7 +231,7 @@ func (l *Ledger) leaseMore(ctx context.Context, p *purse, s *slice, n *Need) err
 			return err
 		}
 		p.mu.Lock()
-		enough, spare := s.room()+n.freed(s) >= n.Least, s.room() > 0
+		enough, spare := s.enough(n), s.room() > 0
 		more := got.Idle > 0 || spare && l.Alive() > 1 // may come back from others, or find its use there
 		last := !more || s.changed || !l.now().Before(deadline)
 		if !enough && last && !s.changed {
@@ -304,6 +308,9 @@ func (l *Ledger) settleUp(ctx context.Context, s *slice) error {
 	}
 	return l.reconcileOnce(ctx)
 }
+
+// enough reports whether there is room for the least that is needed.
+func (s *slice) enough(n *Need) bool { return s.known && s.room()+n.freed(s) >= n.Least }
 
 // leased takes note of a lease. What was granted while the budget was changed
 // may be of the old one: it is leased anew.

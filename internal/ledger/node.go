@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -143,9 +145,7 @@ func (l *Ledger) beat(ctx context.Context) error {
 		}
 	}
 	l.hear(asked, got)
-	for _, id := range got.Wanted {
-		l.yieldWanted(ctx, id)
-	}
+	l.yieldWanted(ctx, got.Wanted)
 	return nil
 }
 
@@ -173,10 +173,7 @@ func (l *Ledger) eachSlice(fn func(*purse, *slice)) {
 	l.purses.Range(func(_, v any) bool {
 		p := v.(*purse)
 		p.mu.Lock()
-		all := make([]*slice, 0, len(p.slices))
-		for _, s := range p.slices {
-			all = append(all, s)
-		}
+		all := slices.Concat(slices.Collect(maps.Values(p.scopes))...)
 		p.mu.Unlock()
 		for _, s := range all {
 			fn(p, s)
@@ -203,24 +200,30 @@ func (l *Ledger) alone(p *purse, s *slice, fn func() error) (ran bool, err error
 	return true, err
 }
 
-// yieldWanted gives back what is not used of a budget of which another node
-// found too little left.
-func (l *Ledger) yieldWanted(ctx context.Context, id BudgetID) {
-	found := false
-	l.eachSlice(func(p *purse, s *slice) {
-		if s.id != id {
-			return
-		}
-		found = true
-		if _, err := l.alone(p, s, func() error { return l.giveBack(ctx, p, s) }); err != nil {
-			l.log.Warn("a slice of a budget could not be given back", "scope", id.Scope, "err", err)
-		}
-	})
-	if found {
+// yieldWanted gives back what is not used of budgets of which another node found
+// too little left.
+func (l *Ledger) yieldWanted(ctx context.Context, ids []BudgetID) {
+	if len(ids) == 0 {
 		return
 	}
-	if err := l.yieldUnknown(ctx, id); err != nil {
-		l.log.Warn("a slice of a budget could not be given back", "scope", id.Scope, "err", err)
+	failed := func(id BudgetID, err error) {
+		if err != nil {
+			l.log.Warn("a slice of a budget could not be given back", "scope", id.Scope, "err", err)
+		}
+	}
+	found := map[BudgetID]bool{}
+	l.eachSlice(func(p *purse, s *slice) {
+		if !slices.Contains(ids, s.id) {
+			return
+		}
+		found[s.id] = true
+		_, err := l.alone(p, s, func() error { return l.giveBack(ctx, p, s) })
+		failed(s.id, err)
+	})
+	for _, id := range ids {
+		if !found[id] {
+			failed(id, l.yieldUnknown(ctx, id))
+		}
 	}
 }
 
@@ -295,8 +298,8 @@ func (l *Ledger) sweep(ctx context.Context) {
 			return // it may be needed to give it back later
 		}
 		p.mu.Lock()
-		if s.held == 0 && s.leasing == nil && s.room() <= 0 && p.slices[s.id] == s {
-			delete(p.slices, s.id)
+		if s.held == 0 && s.leasing == nil && s.room() <= 0 {
+			p.forget(s)
 		}
 		p.mu.Unlock()
 	})

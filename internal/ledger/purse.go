@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 // purse is what an account and its keys may still spend on this node.
 type purse struct {
 	mu     sync.Mutex
-	slices map[BudgetID]*slice
+	scopes map[string][]*slice // each has few: the periods of now, and what is left of those before
 }
 
 // slice is this node's part of a budget in a period. It is guarded by the lock
@@ -134,22 +135,41 @@ func (p *purse) settle(a *Attempt, cost llm.Money, at Position, next *Claim) {
 
 // each calls fn with every slice that the attempt counts against.
 func (p *purse) each(a *Attempt, fn func(*slice)) {
+	day := PeriodDay.Number(a.Arrived)
 	for _, scope := range [...]string{a.Account, a.Key} {
-		for _, period := range [...]Period{PeriodDay, PeriodMonth, PeriodTotal} {
-			if s := p.slices[BudgetID{scope, period.Number(a.Arrived)}]; s != nil {
+		for _, s := range p.scopes[scope] {
+			if first, last := DaysOf(s.id.Period); first <= day && day <= last {
 				fn(s)
 			}
 		}
 	}
 }
 
+// find is the slice of that name; nil where there is none.
+func (p *purse) find(id BudgetID) *slice {
+	for _, s := range p.scopes[id.Scope] {
+		if s.id == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// forget drops the slice, unless that is done already.
+func (p *purse) forget(s *slice) {
+	left := slices.DeleteFunc(p.scopes[s.id.Scope], func(other *slice) bool { return other == s })
+	if p.scopes[s.id.Scope] = left; len(left) == 0 {
+		delete(p.scopes, s.id.Scope)
+	}
+}
+
 // slice is the slice of a budget at a moment, made when it is not there.
 func (p *purse) slice(b *Budget, at, now time.Time) *slice {
 	id := BudgetID{b.Scope, b.Period.Number(at)}
-	s := p.slices[id]
+	s := p.find(id)
 	if s == nil {
 		s = &slice{id: id, budget: *b}
-		p.slices[id] = s
+		p.scopes[id.Scope] = append(p.scopes[id.Scope], s)
 	}
 	back := !s.gone.IsZero() && now.Sub(s.gone) >= goneFor
 	if s.budget.Limit != b.Limit || back { // somebody changed it

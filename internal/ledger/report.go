@@ -53,7 +53,7 @@ type UsesPage struct {
 
 // Difference is a place where the rollups do not say what the rows say.
 type Difference struct {
-	Rollup  string // which rollup: "day" or "hour"
+	Rollup  string // "hour", "day" or "uses" (days without keys); "row" or "balance"
 	Account string
 	Period  string // the date, or the hour as RFC 3339
 	Model   string

@@ -12,7 +12,7 @@ const (
 	// and checkEvery how often one that is there is asked whether it still is,
 	// for it may be that nobody else asks.
 	probeEvery = 200 * time.Millisecond
-	checkEvery = time.Second
+	checkEvery = 400 * time.Millisecond
 	// patience is how long what no request waits for may take.
 	patience = 500 * time.Millisecond
 	// renewEvery is how often a node says which slots it holds. They are free a

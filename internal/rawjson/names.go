@@ -81,9 +81,9 @@ func Repeated(v []byte) (name string, twice bool) {
 			}
 		}
 	case Object:
-		var had keys
+		var had Keys
 		for m := range Members(v) {
-			if key := m.Key(); !had.add(key) {
+			if key := m.Key(); !had.Add(key) {
 				return string(key), true
 			}
 			if name, twice = Repeated(m.Value); twice {
@@ -94,15 +94,16 @@ func Repeated(v []byte) (name string, twice bool) {
 	return "", false
 }
 
-// keys are names of one object. Few are compared each with each.
-type keys struct {
+// Keys are names of one object. Few are compared each with each. They share
+// memory with the object.
+type Keys struct {
 	few  [8][]byte
 	n    int
 	many map[string]bool
 }
 
-// add reports whether the name was not there yet.
-func (k *keys) add(key []byte) bool {
+// Add reports whether the name was not there yet.
+func (k *Keys) Add(key []byte) bool {
 	for _, other := range k.few[:k.n] {
 		if bytes.Equal(key, other) {
 			return false

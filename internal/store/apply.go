@@ -116,14 +116,14 @@ type applier struct {
 	learnt  int64
 
 	prices, opened, settled, balances *insertion
-	hours, days                       *rollup
+	hours, days, uses                 *rollup
 }
 
 func newApplier(e *engine, db *sql.DB, clock func() time.Time, log *slog.Logger) *applier {
 	return &applier{
 		engine: e, bulk: bulk{db: db, arrays: e.arrays}, clock: clock, log: log,
 		prices: insertPrices(), opened: insertOpened(), settled: insertSettled(), balances: insertBalances(),
-		hours: newRollup("rollup_hour"), days: newRollup("rollup_day"),
+		hours: newRollup(tableHours), days: newRollup(tableDays), uses: newRollup(tableUses),
 	}
 }
 
@@ -199,8 +199,12 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	if err := a.hours.add(ctx, &a.bulk, a.sums); err != nil {
 		return fmt.Errorf("rollups of hours: %w", err)
 	}
-	if err := a.days.add(ctx, &a.bulk, a.sums.days()); err != nil {
+	days := a.sums.days()
+	if err := a.days.add(ctx, &a.bulk, days); err != nil {
 		return fmt.Errorf("rollups of days: %w", err)
+	}
+	if err := a.uses.add(ctx, &a.bulk, days.uses()); err != nil {
+		return fmt.Errorf("rollups of uses: %w", err)
 	}
 	if err := a.balance(ctx, tx, journal, a.clock()); err != nil {
 		return fmt.Errorf("balances: %w", err)

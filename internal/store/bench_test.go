@@ -159,11 +159,11 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// shape is of a year of rollups: so many keys and models for each of the
-// accounts on each day, with requests in each row.
-type shape struct{ accounts, models, keys, requests int }
+// shape is of a year of rollups: so many models for each of the accounts on each
+// day, with requests in each row.
+type shape struct{ accounts, models, requests int }
 
-// seedRollups fills the rollup of days.
+// seedRollups fills the rollup that usage is read from.
 func seedRollups(b *testing.B, o store.Options, s shape) {
 	b.Helper()
 	numbers, date, pad := "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)",
@@ -174,11 +174,11 @@ func seedRollups(b *testing.B, o store.Options, s shape) {
 	}
 	db := behind(b, o)
 	defer db.Close()
-	insert := fmt.Sprintf(`INSERT INTO rollup_day (period, account, model, key, provider, requests, cost, tokens, attempts, use_input, use_cache_read, use_output)
-		%s SELECT %s, 'acc_' || %s, 'openai/model-' || m.i || '-2026-05', 'key_' || %s || k.i, 'openai',
-			%[5]d, %[5]d * 12345, %[5]d * 2000, %[5]d, %[5]d * 1200, %[5]d * 500, %[5]d * 300
-		FROM n d CROSS JOIN n a CROSS JOIN n m CROSS JOIN n k
-		WHERE d.i < 365 AND a.i < %[6]d AND m.i < %[7]d AND k.i < %[8]d`, numbers, date, pad, pad, s.requests, s.accounts, s.models, s.keys)
+	insert := fmt.Sprintf(`INSERT INTO rollup_uses (period, account, model, requests, cost, tokens, attempts, use_input, use_cache_read, use_output)
+		%s SELECT %s, 'acc_' || %s, 'openai/model-' || m.i || '-2026-05',
+			%[4]d, %[4]d * 12345, %[4]d * 2000, %[4]d, %[4]d * 1200, %[4]d * 500, %[4]d * 300
+		FROM n d CROSS JOIN n a CROSS JOIN n m
+		WHERE d.i < 365 AND a.i < %[5]d AND m.i < %[6]d`, numbers, date, pad, s.requests, s.accounts, s.models)
 	statements := []string{insert, "ANALYZE"}
 	if !o.URL.IsZero() {
 		statements[1] = "VACUUM ANALYZE" // as autovacuum does
@@ -194,8 +194,8 @@ func seedRollups(b *testing.B, o store.Options, s shape) {
 // made 10 million requests together, and of 20 that made as many each.
 func BenchmarkUses(b *testing.B) {
 	for name, backend := range engines() {
-		for _, shape := range []shape{{200, 10, 2, 7}, {20, 30, 4, 230}} {
-			b.Run(fmt.Sprintf("%s/rows=%d", name, 365*shape.models*shape.keys), func(b *testing.B) {
+		for _, shape := range []shape{{200, 10, 14}, {20, 30, 920}} {
+			b.Run(fmt.Sprintf("%s/rows=%d", name, 365*shape.models), func(b *testing.B) {
 				o := backend(b)
 				s, err := store.Open(b.Context(), o)
 				if err != nil {

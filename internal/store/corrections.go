@@ -84,12 +84,15 @@ func (s *Store) correct(ctx context.Context, tx *sql.Tx, day int64, c *correctio
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return errors.Join(err, ErrResolved)
 	}
-	// Hours before days, as batches do: nobody waits for somebody who waits.
-	if err := newRollup("rollup_hour").addOne(ctx, tx, c.bucket, c.sums()); err != nil {
-		return err
-	}
-	if err := newRollup("rollup_day").addOne(ctx, tx, c.bucket.ofDay(), c.sums()); err != nil {
-		return err
+	// In the order of batches: nobody waits for somebody who waits.
+	inDay := b.ofDay()
+	for _, to := range []struct {
+		table  string
+		bucket bucket
+	}{{tableHours, *b}, {tableDays, inDay}, {tableUses, inDay.ofUses()}} {
+		if err := newRollup(to.table).addOne(ctx, tx, to.bucket, c.sums()); err != nil {
+			return fmt.Errorf("%s: %w", to.table, err)
+		}
 	}
 	m := balancesOf(buckets{c.bucket: c.sums()})
 	for _, name := range m.sorted() {

@@ -22,43 +22,55 @@ const (
 
 // IdempotencyClaim is one request that carries an idempotency key.
 type IdempotencyClaim struct {
-	Scope string // the API key's id
-	Key   string // a hash of the idempotency key
-	Body  string // a hash of the request's body
-	Node  string // who runs it: the journal's id
-	Epoch string // which life of the node: another one each time it starts
+	Scope   string // the API key's id
+	Key     string // a hash of the idempotency key
+	Body    string // a hash of the request's body
+	Request string // its id, which no other claim has
+	Node    string // who runs it: the journal's id
+	Epoch   string // which life of the node: another one each time it starts
 }
 
 // ErrIdempotencyLost says that a claim is not the caller's any more.
-var ErrIdempotencyLost = errors.New("the idempotent request is not held by this node any more")
+var ErrIdempotencyLost = errors.New("the idempotent request does not hold its key any more")
 
 // IdempotencyBegin claims a request until now + ttl and tells its state: new
 // when it is the caller's, who must then finish or forget it. Reply is what
 // IdempotencyFinish was given.
 func (s *Store) IdempotencyBegin(ctx context.Context, c IdempotencyClaim, ttl time.Duration) (state IdempotencyState, reply []byte, err error) {
-	err = s.write(ctx, s.sure, "begin idempotent request", func(tx *sql.Tx) error {
-		now := s.clock()
-		state, reply = "", nil
-		result, err := tx.ExecContext(ctx, "INSERT INTO idempotency (scope, key, body, state, node, epoch, expires) VALUES (?, ?, ?, ?, ?, ?, ?)"+
-			" ON CONFLICT (scope, key) DO UPDATE SET body = excluded.body, state = excluded.state, node = excluded.node,"+
-			" epoch = excluded.epoch, reply = NULL, expires = excluded.expires WHERE idempotency.expires <= ?",
-			c.Scope, c.Key, c.Body, string(IdempotencyRunning), c.Node, c.Epoch, micros(now.Add(ttl)), micros(now))
-		if err != nil {
+	err = idempotently(ctx, func(again bool) error {
+		return s.write(ctx, s.sure, "begin idempotent request", func(tx *sql.Tx) (err error) {
+			state, reply, err = c.begin(ctx, tx, s.clock(), ttl, again)
 			return err
-		}
-		if n, err := result.RowsAffected(); err != nil || n > 0 {
-			state = IdempotencyNew
-			return err
-		}
-		var body string
-		err = tx.QueryRowContext(ctx, "SELECT body, state, reply FROM idempotency WHERE scope = ? AND key = ?", c.Scope, c.Key).
-			Scan(&body, &state, &reply)
-		if err == nil && body != c.Body {
-			state, reply = IdempotencyConflict, nil
-		}
-		return err
+		})
 	})
 	return state, reply, err
+}
+
+// begin claims the request. Again says that it may have been claimed before
+// without an answer.
+func (c *IdempotencyClaim) begin(ctx context.Context, tx *sql.Tx, now time.Time, ttl time.Duration, again bool) (state IdempotencyState, reply []byte, err error) {
+	result, err := tx.ExecContext(ctx, "INSERT INTO idempotency (scope, key, body, state, request, node, epoch, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"+
+		" ON CONFLICT (scope, key) DO UPDATE SET body = excluded.body, state = excluded.state, request = excluded.request, node = excluded.node,"+
+		" epoch = excluded.epoch, reply = NULL, expires = excluded.expires WHERE idempotency.expires <= ?",
+		c.Scope, c.Key, c.Body, string(IdempotencyRunning), c.Request, c.Node, c.Epoch, micros(now.Add(ttl)), micros(now))
+	if err != nil {
+		return "", nil, err
+	}
+	if n, err := result.RowsAffected(); err != nil || n > 0 {
+		return IdempotencyNew, nil, err
+	}
+	var body, request string
+	err = tx.QueryRowContext(ctx, "SELECT body, state, request, reply FROM idempotency WHERE scope = ? AND key = ?", c.Scope, c.Key).
+		Scan(&body, &state, &request, &reply)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case again && request == c.Request:
+		return IdempotencyNew, nil, nil
+	case body != c.Body:
+		return IdempotencyConflict, nil, nil
+	}
+	return state, reply, nil
 }
 
 // IdempotencyFinish keeps the reply, which the caller has encrypted and
@@ -77,37 +89,47 @@ func (s *Store) IdempotencyForget(ctx context.Context, c IdempotencyClaim) error
 	return s.idempotency(ctx, "forget idempotent request", c, "DELETE FROM idempotency")
 }
 
-// endTries is how often the end of a claim is told, and endPause how long between
-// two times: a connection may be cut before its answer comes, and the answer to a
-// client is ready and waits for it.
+// claimTries is how often the begin or the end of a claim is told, and claimPause
+// how long between two times: a connection may be cut before its answer comes, and
+// a client waits for it.
 const (
-	endTries = 3
-	endPause = 50 * time.Millisecond
+	claimTries = 3
+	claimPause = 50 * time.Millisecond
 )
 
-// idempotency runs a statement on the row that the claim holds, and again where
-// the database gave an error.
-func (s *Store) idempotency(ctx context.Context, doing string, c IdempotencyClaim, statement string, args ...any) error {
-	args = append(args, c.Scope, c.Key, c.Node, c.Epoch, string(IdempotencyRunning))
+// idempotently runs do, and again where the database gave an error: then what it
+// did before may have been heard all the same.
+func idempotently(ctx context.Context, do func(again bool) error) error {
 	for try := 1; ; try++ {
-		err := s.endIdempotent(ctx, doing, statement, args)
-		switch lost := errors.Is(err, ErrIdempotencyLost); {
-		case lost && try > 1: // the time before was heard
-			return nil
-		case err == nil, lost, try == endTries:
+		err := do(try > 1)
+		if err == nil || errors.Is(err, ErrIdempotencyLost) || try == claimTries {
 			return err
+		}
+		if ctx.Err() != nil {
+			return errors.Join(err, context.Cause(ctx))
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(err, context.Cause(ctx))
-		case <-time.After(endPause):
+		case <-time.After(claimPause):
 		}
 	}
 }
 
+// idempotency runs a statement on the row that the claim holds.
+func (s *Store) idempotency(ctx context.Context, doing string, c IdempotencyClaim, statement string, args ...any) error {
+	args = append(args, c.Scope, c.Key, c.Request, string(IdempotencyRunning))
+	return idempotently(ctx, func(again bool) error {
+		err := s.endIdempotent(ctx, doing, statement, args)
+		if again && errors.Is(err, ErrIdempotencyLost) { // the time before was heard
+			return nil
+		}
+		return err
+	})
+}
+
 func (s *Store) endIdempotent(ctx context.Context, doing, statement string, args []any) error {
 	return s.write(ctx, s.sure, doing, func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, statement+" WHERE scope = ? AND key = ? AND node = ? AND epoch = ? AND state = ?", args...)
+		result, err := tx.ExecContext(ctx, statement+" WHERE scope = ? AND key = ? AND request = ? AND state = ?", args...)
 		if err != nil {
 			return err
 		}

@@ -104,8 +104,9 @@ func TestCutCommits(t *testing.T) {
 	p.exactly(t, open(t, at(server.URL(name))))
 }
 
-// TestCutIdempotent cuts connections while the end of an idempotent request is
-// committed: the reply is kept all the same, or the claim given up.
+// TestCutIdempotent cuts connections while the begin of an idempotent request is
+// committed, and its end: the claim is made all the same, by one request, and the
+// reply kept or the claim given up.
 func TestCutIdempotent(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
@@ -130,20 +131,29 @@ func TestCutIdempotent(t *testing.T) {
 			"streamed": {func(c store.IdempotencyClaim) error { return s.IdempotencyFinish(t.Context(), c, nil) }, store.IdempotencyDoneStream, ""},
 			"given up": {func(c store.IdempotencyClaim) error { return s.IdempotencyForget(t.Context(), c) }, store.IdempotencyNew, ""},
 		} {
-			c := store.IdempotencyClaim{Scope: "k", Key: fmt.Sprint(what, i), Body: "b", Node: "n", Epoch: "e"}
-			begin(c)
+			c := store.IdempotencyClaim{Scope: "k", Key: fmt.Sprint(what, i), Body: "b", Request: fmt.Sprint(what, i, "first"), Node: "n", Epoch: "e"}
+			proxy.CutCommits(cut, 1)
+			if state, _ := begin(c); state != store.IdempotencyNew {
+				t.Errorf("%s, cut %d: the first got %s", what, cut, state)
+			}
+			second := c
+			second.Request = fmt.Sprint(what, i, "second")
+			proxy.CutCommits(cut, 1)
+			if state, _ := begin(second); state != store.IdempotencyRunning {
+				t.Errorf("%s, cut %d: the second got %s", what, cut, state)
+			}
 			proxy.CutCommits(cut, 1)
 			if err := end.do(c); err != nil {
 				t.Errorf("%s, cut %d: %v", what, cut, err)
 			}
 			proxy.CutCommits(pgtest.CutNever, 0)
-			if state, reply := begin(c); state != end.want || string(reply) != end.reply {
+			if state, reply := begin(second); state != end.want || string(reply) != end.reply {
 				t.Errorf("%s, cut %d: then got %s with %q, want %s with %q", what, cut, state, reply, end.want, end.reply)
 			}
 		}
 	}
-	if proxy.Cuts() != 9 {
-		t.Errorf("got %d cuts, want 9", proxy.Cuts())
+	if proxy.Cuts() != 27 {
+		t.Errorf("got %d cuts, want 27", proxy.Cuts())
 	}
 }
 

@@ -21,7 +21,7 @@ func (s *Store) Retain(ctx context.Context, before time.Time) (deleted int64, er
 	if err != nil {
 		return 0, fmt.Errorf("delete old attempts: %w", err)
 	}
-	checkpoints := newRollup("checkpoints")
+	checkpoints := newRollup(tableCheckpoints)
 	for _, day := range days {
 		for more := true; more; {
 			var n int64

@@ -71,6 +71,9 @@ func (b bucket) ofDay() bucket {
 	return b
 }
 
+// ofUses is the bucket without what a table without keys has not.
+func (b bucket) ofUses() bucket { return bucket{period: b.period, account: b.account, model: b.model} }
+
 // bucketOf is the hour's bucket of an attempt: that in which its request came.
 func bucketOf(a *ledger.Attempt) bucket {
 	return bucket{hourOf(a.Arrived), a.Account, a.FullModel(), a.Key, a.Provider}
@@ -121,19 +124,34 @@ func (m buckets) add(b bucket, s *sums) {
 func (m buckets) addEntry(e *ledger.Entry) { m.add(bucketOf(&e.Attempt), sumsOf(e)) }
 
 // days folds hours into days.
-func (m buckets) days() buckets {
-	days := make(buckets, len(m))
+func (m buckets) days() buckets { return m.folded(bucket.ofDay) }
+
+// uses folds the keys of an account together.
+func (m buckets) uses() buckets { return m.folded(bucket.ofUses) }
+
+func (m buckets) folded(fold func(bucket) bucket) buckets {
+	into := make(buckets, len(m))
 	for b, s := range m {
-		days.add(b.ofDay(), s)
+		into.add(fold(b), s)
 	}
-	return days
+	return into
 }
 
 // sorted are the names in the order of a table's primary key.
 func (m buckets) sorted() []bucket { return slices.SortedFunc(maps.Keys(m), compareBuckets) }
 
+// The tables of sums.
+const (
+	tableHours       = "rollup_hour"
+	tableDays        = "rollup_day"
+	tableUses        = "rollup_uses" // days without keys
+	tableCheckpoints = "checkpoints" // days of deleted rows
+)
+
 // rollup is a table of sums by bucket.
 type rollup struct {
+	table        string
+	keyed        bool
 	usual, all   []int // measures
 	narrow, wide *insertion
 }
@@ -142,30 +160,33 @@ type rollup struct {
 // rows are 0, and each value costs: rows that add to the usual measures alone
 // have a narrower insertion.
 func newRollup(table string) *rollup {
-	r := &rollup{usual: []int{
+	r := &rollup{table: table, keyed: table != tableUses, usual: []int{
 		measureRequests, measureCost, measureTokens, measureAttempts,
 		measureUsage + int(llm.Input), measureUsage + int(llm.CacheRead), measureUsage + int(llm.Output), measureUsage + int(llm.Requests),
 	}}
 	for m := range numMeasures {
 		r.all = append(r.all, m)
 	}
-	r.narrow, r.wide = addTo(table, r.usual), addTo(table, r.all)
+	r.narrow, r.wide = r.addTo(r.usual), r.addTo(r.all)
 	return r
 }
 
-// addTo is the insertion that adds those measures to a table.
-func addTo(table string, measures []int) *insertion {
+// addTo is the insertion that adds those measures to the table.
+func (r *rollup) addTo(measures []int) *insertion {
 	names := measureColumns()
-	columns := []string{"period", "account", "model", "key", "provider"}
+	columns, key := []string{"period", "account", "model"}, "period, account, model"
+	if r.keyed {
+		columns, key = append(columns, "key", "provider"), key+", key"
+	}
 	var add []string
 	for _, m := range measures {
 		columns = append(columns, names[m])
-		add = append(add, names[m]+" = "+table+"."+names[m]+" + excluded."+names[m])
+		add = append(add, names[m]+" = "+r.table+"."+names[m]+" + excluded."+names[m])
 	}
 	return &insertion{
-		head:    "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES ",
+		head:    "INSERT INTO " + r.table + " (" + strings.Join(columns, ", ") + ") VALUES ",
 		columns: len(columns),
-		tail:    " ON CONFLICT (period, account, model, key) DO UPDATE SET " + strings.Join(add, ", "),
+		tail:    " ON CONFLICT (" + key + ") DO UPDATE SET " + strings.Join(add, ", "),
 	}
 }
 
@@ -189,21 +210,24 @@ func (r *rollup) add(ctx context.Context, into *bulk, m buckets) error {
 
 // addOne adds sums to one row of the table.
 func (r *rollup) addOne(ctx context.Context, tx *sql.Tx, b bucket, s *sums) error {
-	_, err := tx.ExecContext(ctx, r.wide.sql(1), b.bind(nil, s, r.all)...)
+	_, err := tx.ExecContext(ctx, r.wide.sql(1), r.bind(nil, &b, s, r.all)...)
 	return err
 }
 
 func (r *rollup) write(ctx context.Context, into *bulk, m buckets, names []bucket, measures []int, in *insertion) error {
 	slices.SortFunc(names, compareBuckets)
 	_, err := into.insert(ctx, in, len(names), func(dst []any, i int) []any {
-		return names[i].bind(dst, m[names[i]], measures)
+		return r.bind(dst, &names[i], m[names[i]], measures)
 	})
 	return err
 }
 
 // bind appends the values of an addition of those measures.
-func (b *bucket) bind(dst []any, s *sums, measures []int) []any {
-	dst = append(dst, b.period, b.account, b.model, b.key, b.provider)
+func (r *rollup) bind(dst []any, b *bucket, s *sums, measures []int) []any {
+	dst = append(dst, b.period, b.account, b.model)
+	if r.keyed {
+		dst = append(dst, b.key, b.provider)
+	}
 	for _, m := range measures {
 		dst = append(dst, s[m])
 	}
@@ -217,4 +241,27 @@ func (s *sums) within(measures []int) bool {
 		rest[m] = 0
 	}
 	return rest == sums{}
+}
+
+// read reads the rows between two periods.
+func (r *rollup) read(ctx context.Context, q querier, from, to int64) (buckets, error) {
+	columns := "period, account, model, '' AS key, '' AS provider"
+	if r.keyed {
+		columns = "period, account, model, key, provider"
+	}
+	rows, err := q.QueryContext(ctx, "SELECT "+columns+", "+strings.Join(measureColumns(), ", ")+
+		" FROM "+r.table+" WHERE period BETWEEN ? AND ?", from, to)
+	m := buckets{}
+	type row struct {
+		bucket
+		sums
+	}
+	err = each(rows, err, func(from scanner) (r row, err error) {
+		err = from.Scan(append([]any{&r.period, &r.account, &r.model, &r.key, &r.provider}, r.dest()...)...)
+		return r, err
+	}, func(r *row) error {
+		m[r.bucket] = &r.sums
+		return nil
+	})
+	return m, err
 }

@@ -17,7 +17,7 @@ const (
 	lastDay  = 9999_12_31
 )
 
-// Uses is a page of an account's usage. It reads the rollup of days alone.
+// Uses is a page of an account's usage. It reads the rollup without keys alone.
 func (s *Store) Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error) {
 	f, err := newUsesFilter(q)
 	if err != nil {
@@ -115,21 +115,20 @@ func (f *usesFilter) days(ctx context.Context, tx *sql.Tx, e *engine) ([]usesDay
 	if e.daysTogether {
 		return f.allDays(ctx, tx)
 	}
-	days, err := daysOf(ctx, tx, "rollup_day", "period", f.from, f.to)
+	days, err := daysOf(ctx, tx, tableUses, "period", f.from, f.to)
 	if err != nil {
 		return nil, err
 	}
 	return f.eachDay(ctx, tx, days)
 }
 
-// eachDay adds up each day by itself: the rows of one lie in the order in
-// which they are grouped, those of many would have to be sorted. It is for an
-// engine that is in this process: elsewhere each query takes a way there.
+// eachDay adds up each day by itself: an account's rows of one lie together,
+// between two days lie those of all others. It is for an engine that is in this
+// process: elsewhere each query takes a way there.
 func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]usesDay, error) {
 	where, args := f.where()
-	stmt, err := tx.PrepareContext(ctx, "SELECT count(*), coalesce(sum(tokens), 0), coalesce(sum(requests), 0), coalesce(sum(cost), 0) FROM"+
-		" (SELECT sum(r.tokens) AS tokens, sum(r.requests) AS requests, sum(r.cost) AS cost"+
-		" FROM rollup_day r WHERE r.period = ? AND "+where+" GROUP BY r.model) AS entries")
+	stmt, err := tx.PrepareContext(ctx, "SELECT count(*), coalesce(sum(r.tokens), 0), coalesce(sum(r.requests), 0), coalesce(sum(r.cost), 0)"+
+		" FROM rollup_uses r WHERE r.period = ? AND "+where)
 	if err != nil {
 		return nil, err
 	}
@@ -153,8 +152,8 @@ func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]u
 // them in the order in which they are grouped.
 func (f *usesFilter) allDays(ctx context.Context, tx *sql.Tx) ([]usesDay, error) {
 	where, args := f.where()
-	rows, err := tx.QueryContext(ctx, "SELECT r.period, count(DISTINCT r.model), sum(r.tokens), sum(r.requests), sum(r.cost)"+
-		" FROM rollup_day r WHERE "+where+" AND r.period BETWEEN ? AND ? GROUP BY r.period ORDER BY r.period DESC", append(args, f.from, f.to)...)
+	rows, err := tx.QueryContext(ctx, "SELECT r.period, count(*), sum(r.tokens), sum(r.requests), sum(r.cost)"+
+		" FROM rollup_uses r WHERE "+where+" AND r.period BETWEEN ? AND ? GROUP BY r.period ORDER BY r.period DESC", append(args, f.from, f.to)...)
 	return collect(rows, err, func(row scanner) (d usesDay, err error) {
 		err = row.Scan(&d.day, &d.entries, &d.total.Tokens, &d.total.Requests, &d.total.Cost)
 		return d, err
@@ -165,12 +164,9 @@ func (f *usesFilter) allDays(ctx context.Context, tx *sql.Tx) ([]usesDay, error)
 // between two days lie the rows of all accounts.
 func (f *usesFilter) entries(ctx context.Context, tx *sql.Tx, days []any, limit, offset int) ([]ledger.Use, error) {
 	where, args := f.where()
-	query := "SELECT r.period, r.model"
-	for _, column := range measureColumns() {
-		query += ", sum(r." + column + ")"
-	}
-	query += " FROM rollup_day r WHERE r.period IN (?" + strings.Repeat(", ?", len(days)-1) + ") AND " + where +
-		" GROUP BY r.period, r.model ORDER BY r.period DESC, r.model LIMIT ? OFFSET ?"
+	query := "SELECT r.period, r.model, r." + strings.Join(measureColumns(), ", r.") +
+		" FROM rollup_uses r WHERE r.period IN (?" + strings.Repeat(", ?", len(days)-1) + ") AND " + where +
+		" ORDER BY r.period DESC, r.model LIMIT ? OFFSET ?"
 	rows, err := tx.QueryContext(ctx, query, slices.Concat(days, args, []any{limit, offset})...)
 	return collect(rows, err, scanUse)
 }

@@ -87,9 +87,10 @@ func (v *verifier) days(ctx context.Context) ([]int64, error) {
 	}{
 		{"attempts", "day", 1},
 		{"corrections", "day", 1},
-		{"checkpoints", "period", 1},
-		{"rollup_day", "period", 1},
-		{"rollup_hour", "period", 100},
+		{tableCheckpoints, "period", 1},
+		{tableUses, "period", 1},
+		{tableDays, "period", 1},
+		{tableHours, "period", 100},
 	} {
 		periods, err := daysOf(ctx, v.tx, t.table, t.column, firstDay, lastDay*t.perDay)
 		if err != nil {
@@ -114,7 +115,7 @@ func (v *verifier) day(ctx context.Context, day int64) error {
 	for i := range corrections {
 		hours.add(corrections[i].bucket, corrections[i].sums())
 	}
-	checkpoint, err := readRollup(ctx, v.tx, "checkpoints", day, day)
+	checkpoint, err := newRollup(tableCheckpoints).read(ctx, v.tx, day, day)
 	if err != nil {
 		return err
 	}
@@ -122,19 +123,24 @@ func (v *verifier) day(ctx context.Context, day int64) error {
 	for b, s := range checkpoint {
 		days.add(b, s)
 	}
-	rolledDays, err := readRollup(ctx, v.tx, "rollup_day", day, day)
+	rolledDays, err := newRollup(tableDays).read(ctx, v.tx, day, day)
 	if err != nil {
 		return err
 	}
-	rolledHours, err := readRollup(ctx, v.tx, "rollup_hour", day*100, day*100+99)
+	rolledUses, err := newRollup(tableUses).read(ctx, v.tx, day, day)
 	if err != nil {
 		return err
 	}
-	v.result.Rollups += int64(len(rolledDays) + len(rolledHours))
+	rolledHours, err := newRollup(tableHours).read(ctx, v.tx, day*100, day*100+99)
+	if err != nil {
+		return err
+	}
+	v.result.Rollups += int64(len(rolledDays) + len(rolledUses) + len(rolledHours))
 	if err := v.balances(ctx, day, days); err != nil {
 		return err
 	}
 	v.compare("day", days, rolledDays)
+	v.compare("uses", days.uses(), rolledUses)
 	if len(checkpoint) > 0 { // which has no hours: the day's must add up
 		v.compare("hour", days, rolledHours.days())
 	} else {
@@ -245,26 +251,4 @@ func (v *verifier) differ(rollup string, b *bucket, what string, rows, rolled in
 		Rollup: rollup, Account: b.account, Period: periodText(b.period), Model: b.model, Key: b.key,
 		What: what, Rows: rows, Rolled: rolled, Checked: v.now,
 	})
-}
-
-// readRollup reads the rows of a table of sums between two periods.
-func readRollup(ctx context.Context, q querier, table string, from, to int64) (buckets, error) {
-	query := "SELECT period, account, model, key, provider"
-	for _, column := range measureColumns() {
-		query += ", " + column
-	}
-	rows, err := q.QueryContext(ctx, query+" FROM "+table+" WHERE period BETWEEN ? AND ?", from, to)
-	m := buckets{}
-	type row struct {
-		bucket
-		sums
-	}
-	err = each(rows, err, func(from scanner) (r row, err error) {
-		err = from.Scan(append([]any{&r.period, &r.account, &r.model, &r.key, &r.provider}, r.dest()...)...)
-		return r, err
-	}, func(r *row) error {
-		m[r.bucket] = &r.sums
-		return nil
-	})
-	return m, err
 }

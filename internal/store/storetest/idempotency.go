@@ -72,7 +72,7 @@ func testIdempotencyOwners(t *testing.T, f *fixture) {
 	begin(t, f, elsewhere, store.IdempotencyRunning, "")
 	begin(t, f, done, store.IdempotencyDone, "reply")
 	heir := dead
-	heir.Epoch = "2"
+	heir.Epoch, heir.Request = "2", "2"
 	begin(t, f, heir, store.IdempotencyNew, "")
 	if err := f.IdempotencyFinish(t.Context(), dead, []byte("late")); !errors.Is(err, store.ErrIdempotencyLost) {
 		t.Errorf("a dead owner finishes: got %v, want ErrIdempotencyLost", err)

@@ -175,8 +175,8 @@ func testVerify(t *testing.T, f *fixture) {
 			t.Errorf("got %+v, want a difference of a row of acc_a", d)
 		}
 	}
-	if v.Rows != 6 || v.Open != 1 || v.Unknown != 1 || v.Rollups != 2 || last != 6 || total != 6 {
-		t.Errorf("got %+v, progress %d of %d; want 6 rows, 1 open, 1 unknown, 2 rollups", v, last, total)
+	if v.Rows != 6 || v.Open != 1 || v.Unknown != 1 || v.Rollups != 3 || last != 6 || total != 6 {
+		t.Errorf("got %+v, progress %d of %d; want 6 rows, 1 open, 1 unknown, 3 rollups", v, last, total)
 	}
 }
 

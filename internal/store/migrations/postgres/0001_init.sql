@@ -180,10 +180,6 @@ CREATE TABLE rollup_day (
     PRIMARY KEY (period, account, model, key)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);
 
--- A year of an account's usage is read from here alone, where vacuum has been:
--- its rows in the table lie one on a page.
-CREATE INDEX rollup_day_account ON rollup_day (account, period, model) INCLUDE (tokens, requests, cost);
-
 -- What retention deleted of a day's attempts, added up. verify goes on from it.
 CREATE TABLE checkpoints (
     period             BIGINT NOT NULL,

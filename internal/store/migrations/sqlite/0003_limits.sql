@@ -20,6 +20,9 @@ CREATE TABLE credits (
 
 CREATE INDEX credits_account ON credits (account, at);
 
+-- Which request runs: a node that got no answer to its claim knows it by this.
+ALTER TABLE idempotency ADD COLUMN request TEXT NOT NULL DEFAULT '';
+
 -- What was spent by an account or a key on a day, as each journal has it. The
 -- number 0 stands for what no journal has: corrections, and the time before
 -- this table.
@@ -36,6 +39,48 @@ CREATE INDEX balances_day ON balances (day);
 INSERT INTO balances (scope, day, journal, spent)
     SELECT account, period, 0, sum(cost) FROM rollup_day GROUP BY account, period HAVING sum(cost) <> 0
     UNION ALL SELECT key, period, 0, sum(cost) FROM rollup_day GROUP BY key, period HAVING sum(cost) <> 0;
+
+-- Sums of days without keys, a quarter of the rows or less: what reports of usage
+-- read.
+CREATE TABLE rollup_uses (
+    period             INTEGER NOT NULL,
+    account            TEXT    NOT NULL,
+    model              TEXT    NOT NULL, -- provider/model
+    requests           INTEGER NOT NULL DEFAULT 0,
+    cost               INTEGER NOT NULL DEFAULT 0,
+    tokens             INTEGER NOT NULL DEFAULT 0, -- of all classes
+    attempts           INTEGER NOT NULL DEFAULT 0,
+    errors             INTEGER NOT NULL DEFAULT 0, -- refused, rejected, failed, cut
+    unpriced           INTEGER NOT NULL DEFAULT 0,
+    estimated          INTEGER NOT NULL DEFAULT 0,
+    unknown            INTEGER NOT NULL DEFAULT 0,
+    use_input          INTEGER NOT NULL DEFAULT 0,
+    use_cache_read     INTEGER NOT NULL DEFAULT 0,
+    use_cache_write    INTEGER NOT NULL DEFAULT 0,
+    use_cache_write_1h INTEGER NOT NULL DEFAULT 0,
+    use_audio_in       INTEGER NOT NULL DEFAULT 0,
+    use_image_in       INTEGER NOT NULL DEFAULT 0,
+    use_output         INTEGER NOT NULL DEFAULT 0,
+    use_reasoning      INTEGER NOT NULL DEFAULT 0,
+    use_audio_out      INTEGER NOT NULL DEFAULT 0,
+    use_request        INTEGER NOT NULL DEFAULT 0,
+    use_search         INTEGER NOT NULL DEFAULT 0,
+    use_image          INTEGER NOT NULL DEFAULT 0,
+    use_character      INTEGER NOT NULL DEFAULT 0,
+    use_millisecond    INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (period, account, model)
+) WITHOUT ROWID;
+
+INSERT INTO rollup_uses (period, account, model,
+        requests, cost, tokens, attempts, errors, unpriced, estimated, unknown, use_input, use_cache_read,
+        use_cache_write, use_cache_write_1h, use_audio_in, use_image_in, use_output, use_reasoning, use_audio_out,
+        use_request, use_search, use_image, use_character, use_millisecond)
+    SELECT period, account, model,
+        sum(requests), sum(cost), sum(tokens), sum(attempts), sum(errors), sum(unpriced), sum(estimated),
+        sum(unknown), sum(use_input), sum(use_cache_read), sum(use_cache_write), sum(use_cache_write_1h),
+        sum(use_audio_in), sum(use_image_in), sum(use_output), sum(use_reasoning), sum(use_audio_out),
+        sum(use_request), sum(use_search), sum(use_image), sum(use_character), sum(use_millisecond)
+    FROM rollup_day GROUP BY period, account, model;
 
 -- How much of a budget each journal's node may come to in a period. What all
 -- nodes may come to never passes the budget.
