@@ -13,14 +13,14 @@ import (
 
 // layers are the packages, each of which may import what lies below it alone.
 var layers = [][]string{
-	{"llm", "rawjson", "seal", "sse"},
+	{"audit", "llm", "rawjson", "seal", "sse"},
 	{"dialect/compose", "dialect/explain", "dialect/parse", "dialect/proof", "dialect/stamp"},
 	{"config", "conversation", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect/responses"},
 	{"dialect", "pricing", "ledger"},
 	{"provider", "account", "telemetry"},
-	{"route", "ratelimit"},
-	{"gateway", "api", "store", "simulator"},
+	{"people", "route", "ratelimit"},
+	{"dashboard", "gateway", "api", "store", "simulator"},
 	{"app"},
 }
 
@@ -39,7 +39,8 @@ var soleImporters = map[string][]string{
 	"github.com/prometheus/client_golang/prometheus": {"weir/internal/telemetry"},
 
 	"github.com/aws/aws-sdk-go-v2/config":              {"weir/internal/provider"},
-	"golang.org/x/oauth2":                              {"weir/internal/provider"},
+	"golang.org/x/oauth2":                              {"weir/internal/people", "weir/internal/provider"},
+	"github.com/coreos/go-oidc/v3/oidc":                {"weir/internal/people"},
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity": {"weir/internal/provider"},
 }
 

@@ -1,0 +1,164 @@
+// Package audit says who did what to what: the entries of the audit log, and the
+// chain of hashes that shows whether one was changed or taken out afterwards.
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Kind says what sort of actor somebody is.
+type Kind string
+
+// The kinds.
+const (
+	User    Kind = "user"    // a person who is signed in
+	Key     Kind = "key"     // an API key
+	Command Kind = "command" // somebody at the command line
+	System  Kind = "system"  // the gateway itself
+	Nobody  Kind = "nobody"  // somebody who is not signed in, yet
+)
+
+// Actor is who does something.
+type Actor struct {
+	Kind    Kind   `json:"kind"`
+	ID      string `json:"id,omitempty"`      // of the user or the key
+	Name    string `json:"name,omitempty"`    // e-mail, label of the key, or login name
+	Address string `json:"address,omitempty"` // from which it came: an IP address
+	Request string `json:"request,omitempty"` // id
+}
+
+// Gateway is the actor of what nobody asked for.
+func Gateway() Actor { return Actor{Kind: System, Name: "weir"} }
+
+// Object is what something was done to.
+type Object struct {
+	Kind string `json:"kind"` // account, key, user, member, …
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+// Action says what was done: a kind of object and a verb in the past tense.
+type Action string
+
+// The actions.
+const (
+	AccountCreated   Action = "account.created"
+	AccountChanged   Action = "account.changed"
+	AccountSuspended Action = "account.suspended"
+	AccountResumed   Action = "account.resumed"
+	AccountCredited  Action = "account.credited"
+	KeyCreated       Action = "key.created"
+	KeyRevoked       Action = "key.revoked"
+	AttemptResolved  Action = "attempt.resolved"
+	UserCreated      Action = "user.created"
+	UserChanged      Action = "user.changed"
+	MemberInvited    Action = "member.invited"
+	MemberAdded      Action = "member.added"
+	MemberChanged    Action = "member.changed"
+	MemberRemoved    Action = "member.removed"
+	OperatorInvited  Action = "operator.invited"
+	OperatorAdded    Action = "operator.added"
+	OperatorRemoved  Action = "operator.removed"
+	PasswordChanged  Action = "password.changed"
+	PasswordForgot   Action = "password.reset_requested"
+	SessionStarted   Action = "session.started"
+	SessionEnded     Action = "session.ended"
+)
+
+// Entry is one line of the log. Before and After are JSON objects of what was
+// changed; a secret is in them as a fingerprint, never itself.
+type Entry struct {
+	Seq     int64           `json:"seq"` // from 1, without a gap
+	At      time.Time       `json:"at"`  // UTC, whole microseconds
+	Actor   Actor           `json:"actor"`
+	Action  Action          `json:"action"`
+	Object  Object          `json:"object"`
+	Account string          `json:"account,omitempty"` // id of the account that it concerns
+	Before  json.RawMessage `json:"before,omitempty"`
+	After   json.RawMessage `json:"after,omitempty"`
+	Hash    Hash            `json:"hash"`
+}
+
+// Hash is a SHA-256 over an entry and the hash of the one before it.
+type Hash [sha256.Size]byte
+
+// String is the hash in hexadecimal.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// MarshalText is String.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads what String gives.
+func (h *Hash) UnmarshalText(text []byte) error {
+	b, err := hex.DecodeString(string(text))
+	if err != nil || len(b) != len(h) {
+		return fmt.Errorf("audit: %q is not a SHA-256 in hexadecimal", text)
+	}
+	copy(h[:], b)
+	return nil
+}
+
+// HashAfter is the hash of the entry where before is that of the one before it;
+// the first one's is zero. It is the SHA-256 of a JSON array: the hash before,
+// the place, the time in microseconds since 1970, the actor, the action, the
+// object, the account, and what there was before and after.
+func (e *Entry) HashAfter(before Hash) (Hash, error) {
+	text, err := json.Marshal([]any{
+		before, e.Seq, e.At.UnixMicro(), e.Actor, e.Action, e.Object, e.Account, orNull(e.Before), orNull(e.After),
+	})
+	return sha256.Sum256(text), err
+}
+
+// orNull is JSON as it was given, as a text: a database may not keep its spaces.
+func orNull(raw json.RawMessage) any {
+	if raw == nil {
+		return nil
+	}
+	return string(bytes.TrimSpace(raw))
+}
+
+// Query selects entries, the newest first.
+type Query struct {
+	Account string    // id; empty for all
+	Actor   string    // id or name; empty for all
+	Action  Action    // or the beginning of some, as "key."; empty for all
+	Object  string    // id; empty for all
+	From    time.Time // zero for no bound
+	To      time.Time // not included; zero for no bound
+	Before  int64     // only places below that; 0 for no bound
+	Limit   int       // at least 1
+}
+
+// Verification is the result of a look at the whole chain.
+type Verification struct {
+	Entries int64
+	Head    Hash // of the last entry: keep it elsewhere, and a later look can tell that the log goes on from it
+	// Broken is the place of the first entry whose hash is not what it should be,
+	// or before which one is missing; 0 for none.
+	Broken int64
+}
+
+// Chain looks at entries in the order of their places.
+type Chain struct {
+	Verification
+	found bool
+}
+
+// Add looks at the next entry. It reports false where the chain is broken.
+func (c *Chain) Add(e *Entry) bool {
+	if c.found {
+		return false
+	}
+	want, err := e.HashAfter(c.Head)
+	if err != nil || want != e.Hash || e.Seq != c.Entries+1 {
+		c.found, c.Broken = true, e.Seq
+		return false
+	}
+	c.Entries, c.Head = e.Seq, e.Hash
+	return true
+}

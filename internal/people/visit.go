@@ -1,0 +1,25 @@
+package people
+
+import (
+	"net/http"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+)
+
+// Visit is one request of somebody, as its route lets it in.
+type Visit struct {
+	*Visitor                  // nil where the route is open to everybody and nobody is signed in
+	Account  *account.Account // that the path names; nil where it names none
+	Origin   Origin
+	By       audit.Actor // for the audit log
+}
+
+// Route is one pattern of the dashboard or of the administration, with the right
+// that it asks. Whoever lacks it never comes to Serve. A path value {account} is
+// the name or the id of an account, which Visit.Account then is.
+type Route struct {
+	Pattern string // as http.ServeMux has it, with the method
+	Right   Right  // Open for everybody
+	Serve   func(w http.ResponseWriter, r *http.Request, v *Visit)
+}

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"weir/internal/audit"
+)
+
+// record adds an entry to the audit log, in the transaction of what it tells.
+// Entries take their places in turn.
+func (s *Store) record(ctx context.Context, tx *sql.Tx, e audit.Entry) error {
+	if err := s.inTurn(ctx, tx); err != nil {
+		return err
+	}
+	var before audit.Hash
+	var last string
+	err := tx.QueryRowContext(ctx, "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1").Scan(&e.Seq, &last)
+	if err == nil {
+		err = before.UnmarshalText([]byte(last))
+	} else if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	e.Seq++
+	e.At = fromMicros(micros(s.clock()))
+	if err == nil {
+		e.Hash, err = e.HashAfter(before)
+	}
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "INSERT INTO audit ("+auditColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			e.Seq, micros(e.At), string(e.Actor.Kind), e.Actor.ID, e.Actor.Name, e.Actor.Address, e.Actor.Request, string(e.Action),
+			e.Object.Kind, e.Object.ID, e.Object.Name, e.Account, orNull(e.Before), orNull(e.After), e.Hash.String())
+	}
+	if err != nil {
+		return fmt.Errorf("write audit log: %w", err)
+	}
+	return nil
+}
+
+const auditColumns = "seq, at, actor_kind, actor_id, actor_name, address, request, action, object_kind, object_id, object_name, account, was, became, hash"
+
+func orNull(raw json.RawMessage) any {
+	if raw == nil {
+		return nil
+	}
+	return string(raw)
+}
+
+func scanAudit(row scanner) (e audit.Entry, err error) {
+	var at int64
+	var was, became sql.NullString
+	var hash string
+	err = row.Scan(&e.Seq, &at, &e.Actor.Kind, &e.Actor.ID, &e.Actor.Name, &e.Actor.Address, &e.Actor.Request, &e.Action,
+		&e.Object.Kind, &e.Object.ID, &e.Object.Name, &e.Account, &was, &became, &hash)
+	if err != nil {
+		return e, err
+	}
+	e.At = fromMicros(at)
+	if was.Valid {
+		e.Before = json.RawMessage(was.String)
+	}
+	if became.Valid {
+		e.After = json.RawMessage(became.String)
+	}
+	return e, e.Hash.UnmarshalText([]byte(hash))
+}
+
+// Audit is the entries of the audit log that a query selects, the newest first.
+func (s *Store) Audit(ctx context.Context, q audit.Query) ([]audit.Entry, error) {
+	where, args := []string{"1 = 1"}, []any(nil)
+	add := func(condition string, values ...any) {
+		where, args = append(where, condition), append(args, values...)
+	}
+	if q.Account != "" {
+		add("account = ?", q.Account)
+	}
+	if q.Actor != "" {
+		add("(actor_id = ? OR actor_name = ?)", q.Actor, q.Actor)
+	}
+	if q.Action != "" {
+		add("substr(action, 1, ?) = ?", int64(len(q.Action)), string(q.Action))
+	}
+	if q.Object != "" {
+		add("object_id = ?", q.Object)
+	}
+	if !q.From.IsZero() {
+		add("at >= ?", micros(q.From))
+	}
+	if !q.To.IsZero() {
+		add("at < ?", micros(q.To))
+	}
+	if q.Before > 0 {
+		add("seq < ?", q.Before)
+	}
+	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit WHERE "+strings.Join(where, " AND ")+" ORDER BY seq DESC LIMIT ?",
+		append(args, int64(max(1, q.Limit)))...)
+	list, err := collect(rows, err, scanAudit)
+	if err != nil {
+		return nil, fmt.Errorf("read audit log: %w", err)
+	}
+	return list, nil
+}
+
+// VerifyAudit looks at the whole audit log, as of one moment: whether each entry
+// follows from the one before it.
+func (s *Store) VerifyAudit(ctx context.Context) (audit.Verification, error) {
+	var chain audit.Chain
+	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit ORDER BY seq")
+	err = each(rows, err, scanAudit, func(e *audit.Entry) error {
+		chain.Add(e)
+		return nil
+	})
+	if err != nil {
+		return chain.Verification, fmt.Errorf("verify audit log: %w", err)
+	}
+	return chain.Verification, nil
+}

@@ -1,0 +1,24 @@
+-- +goose Up
+
+-- Who did what to what, written with what was done. Each row's hash is over it and
+-- over the hash of the row before.
+CREATE TABLE audit (
+    seq         INTEGER NOT NULL PRIMARY KEY,
+    at          INTEGER NOT NULL,
+    actor_kind  TEXT    NOT NULL,
+    actor_id    TEXT    NOT NULL,
+    actor_name  TEXT    NOT NULL,
+    address     TEXT    NOT NULL,
+    request     TEXT    NOT NULL,
+    action      TEXT    NOT NULL,
+    object_kind TEXT    NOT NULL,
+    object_id   TEXT    NOT NULL,
+    object_name TEXT    NOT NULL,
+    account     TEXT    NOT NULL, -- account id, '' for none
+    was         TEXT   , -- JSON object, or NULL
+    became      TEXT   , -- JSON object, or NULL
+    hash        TEXT    NOT NULL  -- SHA-256, hexadecimal
+) WITHOUT ROWID;
+
+CREATE INDEX audit_account ON audit (account, seq);
+CREATE INDEX audit_object ON audit (object_id, seq);
