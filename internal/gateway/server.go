@@ -128,6 +128,20 @@ func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.O
 	})
 }
 
+// HandlerAs answers the operation of the dialect d to a caller who is known
+// already, and comes without a key: whoever mounts it has found out who that is.
+// Such a request has no Idempotency-Key, whose replies are sealed with the
+// caller's key.
+func (s *Server) HandlerAs(pattern string, d *dialect.Dialect, door *dialect.Operation) func(http.ResponseWriter, *http.Request, *account.Principal) {
+	counted := s.metrics.Route(pattern)
+	return func(w http.ResponseWriter, r *http.Request, p *account.Principal) {
+		r.Header.Del("Idempotency-Key")
+		c := &call{server: s, w: w, r: r, dialect: d, door: door, permission: account.Chat, counted: counted, started: s.now().UTC().Truncate(time.Microsecond)}
+		c.known = p
+		c.handle()
+	}
+}
+
 // Stop ends the reading of answers whose clients have left, so that they
 // settle at once.
 func (s *Server) Stop() { s.stop() }

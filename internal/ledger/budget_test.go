@@ -128,6 +128,29 @@ func TestBudgetAway(t *testing.T) {
 	})
 }
 
+// TestBudgetEnoughWhileAway holds that a request for which there is enough is not
+// refused because another one, for which there was not, found the database away.
+func TestBudgetEnoughWhileAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, stop := alone(t, 100)
+		defer stop()
+		if _, err := l.Claim(t.Context(), accountNeed(100, 10)); err != nil {
+			t.Fatal(err)
+		}
+		left := h.state.slices[BudgetID{Scope: fleetAccount}][l.journal.id] - 10
+		h.setDown(true)
+		if _, err := l.Claim(t.Context(), accountNeed(100, left+1)); !isAway(err) {
+			t.Errorf("one more than the %s that are left: got %v, want to be told to try again", left, err)
+		}
+		more := accountNeed(100, left)
+		more.Most = left + 1
+		if c, err := l.Claim(t.Context(), more); err != nil || c.Amount() != left {
+			t.Errorf("what is left or more, right after: got %s, %v, want %s", c.Amount(), err, left)
+		}
+		h.setDown(false)
+	})
+}
+
 // TestBudgetComesBack holds that a budget which was taken away and is given again
 // counts, though a node was told meanwhile that there is none.
 func TestBudgetComesBack(t *testing.T) {

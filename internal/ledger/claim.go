@@ -160,19 +160,29 @@ func exceeded(s *slice, n *Need) error {
 	}
 }
 
-// lease gets more of the slice, or waits for whoever is getting it.
+// lease gets more of the slice, or waits for whoever is getting it. Where that
+// fails, a request for which there is enough does without.
 func (l *Ledger) lease(ctx context.Context, p *purse, s *slice, n *Need) error {
+	err := l.leaseInTurn(ctx, p, s, n)
+	if err == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.enough(n) {
+		return nil
+	}
+	return err
+}
+
+func (l *Ledger) leaseInTurn(ctx context.Context, p *purse, s *slice, n *Need) error {
 	p.mu.Lock()
 	if busy := s.leasing; busy != nil {
 		p.mu.Unlock()
 		return l.await(ctx, busy)
 	}
 	if now := l.now(); now.Sub(s.failed) < failedFor {
-		enough := s.enough(n)
 		p.mu.Unlock()
-		if enough {
-			return nil // it does without
-		}
 		return l.away(errors.New("the database gave an error a moment ago"))
 	}
 	s.leasing = make(chan struct{})
@@ -189,9 +199,6 @@ func (l *Ledger) lease(ctx context.Context, p *purse, s *slice, n *Need) error {
 		return nil
 	}
 	s.failed = l.now()
-	if s.enough(n) {
-		return nil // it does without
-	}
 	if !s.known {
 		s.late = nil
 		p.forget(s)

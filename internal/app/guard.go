@@ -1,0 +1,124 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// refusal answers whoever may not come in.
+type refusal func(w http.ResponseWriter, r *http.Request, v *people.Visit, err error)
+
+// guard lets in whoever has the right that the route asks. It is the one place
+// that decides so, for pages and for the administration.
+type guard struct {
+	origin   origin
+	insecure bool // people may sign in over plain http from anywhere
+	accounts *account.Service
+	people   *people.Service
+	session  func(*http.Request) string // the secret of the browser's session; empty for none
+	keys     bool                       // an operator's key will do, too
+	crossing *http.CrossOriginProtection
+	refuse   refusal
+}
+
+// handler is the route behind the guard.
+func (g *guard) handler(route people.Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := uuid.Must(uuid.NewV7()).String()
+		w.Header().Set("X-Request-Id", id)
+		v := &people.Visit{Origin: people.Origin{Address: g.origin.client(r).String(), Agent: r.UserAgent(), Request: id}}
+		if err := g.admit(r, &route, v); err != nil {
+			g.refuse(w, r, v, err)
+			return
+		}
+		route.Serve(w, r, v)
+	})
+}
+
+// admit finds out who comes, to which account, and whether they may.
+func (g *guard) admit(r *http.Request, route *people.Route, v *people.Visit) (err error) {
+	if v.Visitor, err = g.visitor(r, v.Origin); err != nil {
+		return err
+	}
+	v.By = v.Actor(v.Origin)
+	if route.Right == people.Open {
+		return nil
+	}
+	if err := v.May(people.SignedIn, ""); err != nil {
+		return err
+	}
+	accountID := ""
+	if name := r.PathValue("account"); name != "" {
+		a, err := g.accounts.Account(r.Context(), name)
+		if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeNotFound {
+			err = cmp.Or(v.May(route.Right, ""), err) // as one that is somebody else's
+		}
+		if err != nil {
+			return err
+		}
+		v.Account, accountID = &a, a.ID
+	}
+	if err := v.May(route.Right, accountID); err != nil {
+		v.Account = nil
+		return err
+	}
+	return nil
+}
+
+// visitor is who comes: by an operator's key, where one will do, or by a session,
+// of which nothing is believed that another site had a browser send.
+func (g *guard) visitor(r *http.Request, from people.Origin) (*people.Visitor, error) {
+	if g.keys && r.Header.Get("Authorization") != "" {
+		return g.keyHolder(r)
+	}
+	if !g.insecure && !g.origin.isPrivate(r) {
+		return nil, &llm.Error{
+			Code:    llm.CodeForbidden,
+			Message: "Signing in over plain http would show passwords and sessions to everybody on the way. Use https: set tls in the configuration, or public_url and trusted_proxies behind a proxy that has it; insecure_http: true does without.",
+		}
+	}
+	if err := g.crossing.Check(r); err != nil {
+		return nil, &llm.Error{Code: llm.CodeForbidden, Message: "This request came from another site. Open the page here and try again.", Err: fmt.Errorf("cross-origin: %w", err)}
+	}
+	return g.people.Visitor(r.Context(), g.session(r), from)
+}
+
+// keyHolder is an operator's key. A key that is none is refused before anybody
+// learns what there is.
+func (g *guard) keyHolder(r *http.Request) (*people.Visitor, error) {
+	p, err := g.accounts.Authenticate(r.Context(), account.Token(r.Header))
+	if err != nil {
+		return nil, err
+	}
+	if err := p.May(account.Admin); err != nil {
+		return nil, err
+	}
+	return people.KeyHolder(p.Key()), nil
+}
+
+// newCrossing is the protection against requests that another site has a browser
+// make. Behind a proxy the browser's address of the gateway is the public one.
+func newCrossing(public string) (*http.CrossOriginProtection, error) {
+	crossing := http.NewCrossOriginProtection()
+	if public == "" {
+		return crossing, nil
+	}
+	origin := public
+	if scheme, rest, ok := strings.Cut(public, "://"); ok {
+		host, _, _ := strings.Cut(rest, "/")
+		origin = scheme + "://" + host
+	}
+	if err := crossing.AddTrustedOrigin(origin); err != nil {
+		return nil, fmt.Errorf("public_url: %w", err)
+	}
+	return crossing, nil
+}
