@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/conversation"
 	"weir/internal/ledger"
 	"weir/internal/store"
@@ -47,9 +48,9 @@ func movable(t *testing.T, o store.Options, attempts int) (journal uuid.UUID) {
 	k := account.Key{ID: "key_1", AccountID: a.ID, Label: "über", Created: at, Expires: new(at.AddDate(9, 0, 0))}
 	for what, err := range map[string]error{
 		"apply":   s.Apply(t.Context(), b),
-		"resolve": s.Resolve(t.Context(), lost.ID, 7, false, "me"),
-		"account": s.CreateAccount(t.Context(), a),
-		"key":     s.CreateKey(t.Context(), k, account.Hash{1}),
+		"resolve": s.Resolve(t.Context(), audit.Gateway(), lost.ID, 7, false),
+		"account": s.CreateAccount(t.Context(), audit.Gateway(), a),
+		"key":     s.CreateKey(t.Context(), audit.Gateway(), k, account.Hash{1}),
 		"keep": s.KeepResponse(t.Context(), &conversation.Record{
 			Scope: k.ID, ID: "r", Items: []string{"x"}, Created: at, Expires: at.AddDate(9, 0, 0), Sealed: []byte{0, 255, 7},
 		}),
@@ -71,6 +72,8 @@ type told struct {
 	Position ledger.Position
 	Changes  account.Changes
 	Response string
+	Audit    []audit.Entry
+	Chain    audit.Verification
 	Verified ledger.Verification
 }
 
@@ -104,6 +107,10 @@ func ask(t *testing.T, o store.Options, journal uuid.UUID) (w told) {
 	sealed, err := s.Response(ctx, "r")
 	check(err)
 	w.Response = string(sealed)
+	w.Audit, err = s.Audit(ctx, audit.Query{Limit: 1000})
+	check(err)
+	w.Chain, err = s.VerifyAudit(ctx, audit.Hash{})
+	check(err)
 	w.Verified, err = s.Verify(ctx, nil)
 	check(err)
 	return w
@@ -127,6 +134,9 @@ func TestMove(t *testing.T) {
 	if diff := cmp.Diff(got, want); diff != "" || len(got.Verified.Differences) > 0 || got.Verified.Rows != 12_002 {
 		t.Errorf("what was moved differs, or does not add up: %+v (-got +want)\n%s", got.Verified, diff)
 	}
+	if len(got.Audit) != 3 || !got.Chain.Whole() {
+		t.Errorf("the audit log: got %d entries, %+v; want 3 of a whole chain", len(got.Audit), got.Chain)
+	}
 	// It goes on: numbers that the database gives are not those that it has.
 	s := open(t, to)
 	if err := s.Apply(t.Context(), batchOf(uuid.New(), 0, settled(time.Now(), -1))); err != nil {
@@ -135,8 +145,11 @@ func TestMove(t *testing.T) {
 	if err := s.Apply(t.Context(), batchOf(journal, want.Position, settled(time.Now(), -2))); err != nil {
 		t.Errorf("the old journal: %v", err)
 	}
-	if _, err := s.RevokeKey(t.Context(), "key_1", time.Now()); err != nil {
+	if _, err := s.RevokeKey(t.Context(), audit.Gateway(), "key_1", time.Now()); err != nil {
 		t.Errorf("revoke: %v", err)
+	}
+	if v, err := s.VerifyAudit(t.Context(), want.Chain.Head); err != nil || !v.Whole() || v.Entries != 4 {
+		t.Errorf("the audit log after the move: got %+v, %v; want that it goes on", v, err)
 	}
 	if c, err := s.Changes(t.Context(), want.Changes.Last); err != nil || c.Lost || len(c.List) != 1 {
 		t.Errorf("the feed after the move: got %+v, %v; want one change more", c, err)
@@ -219,7 +232,7 @@ func TestMoveComparesAndHolds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		if !sabotaged {
-			if err := beside.CreateAccount(ctx, account.Account{ID: "late", Name: "late"}); err == nil {
+			if err := beside.CreateAccount(ctx, audit.Gateway(), account.Account{ID: "late", Name: "late"}); err == nil {
 				t.Error("an account was made beside the move, which will not bring it")
 			}
 		}
