@@ -105,9 +105,9 @@ func (g *guard) keyHolder(r *http.Request) (*people.Visitor, error) {
 	return people.KeyHolder(p.Key()), nil
 }
 
-// newCrossing is the protection against requests that another site has a browser
+// newCrossOrigin is the protection against requests that another site has a browser
 // make. Behind a proxy the browser's address of the gateway is the public one.
-func newCrossing(public string) (*http.CrossOriginProtection, error) {
+func newCrossOrigin(public string) (*http.CrossOriginProtection, error) {
 	crossing := http.NewCrossOriginProtection()
 	if public == "" {
 		return crossing, nil
