@@ -104,8 +104,8 @@ type RequestSummary struct {
 	// Of all attempts, with what was corrected later.
 	Usage      llm.Usage
 	Cost       llm.Money
-	Unpriced   bool       // some of it has no price and adds 0 to Cost
-	Provenance Provenance // the worst of them; empty while all are open
+	Unpriced   bool          // some of it has no price and adds 0 to Cost
+	Provenance Provenance    // the worst of them; empty while all are open
 	FirstToken time.Duration // from the arrival to the first piece; 0 when none came
 	Duration   time.Duration // from the arrival to the end of the last attempt; 0 while it is under way
 }
@@ -170,7 +170,7 @@ type RequestDetail struct {
 
 // AttemptDetail is an attempt with what was corrected later.
 type AttemptDetail struct {
-	Entry // as it was settled, or opened
+	Entry       // as it was settled, or opened
 	Corrections []Correction
 	// Lines are how the cost came about: their amounts add up to that of
 	// Corrected. Only Request fills them in.

@@ -100,6 +100,9 @@ func newLook(q *ledger.RequestsQuery) (*look, error) {
 	if q.Limit < 1 || q.Limit > ledger.MaxRequests {
 		return nil, fmt.Errorf("a limit of %d is not from 1 to %d", q.Limit, ledger.MaxRequests)
 	}
+	if q.Ended != ledger.EndedAny && q.Ended != ledger.EndedOK && q.Ended != ledger.EndedError {
+		return nil, fmt.Errorf("requests that ended %q: say %q, %q, or nothing for all", q.Ended, ledger.EndedOK, ledger.EndedError)
+	}
 	f, err := newUsesFilter(ledger.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
 		return nil, err

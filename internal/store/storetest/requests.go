@@ -116,7 +116,7 @@ func testRequests(t *testing.T, f *fixture) {
 			t.Errorf("%s: next %q (-got +want):\n%s", test.name, next, diff)
 		}
 	}
-	for _, q := range []ledger.RequestsQuery{{}, {Limit: ledger.MaxRequests + 1}, {Limit: 1, From: "soon"}, {Limit: 1, After: ledger.RequestCursor{Date: "soon"}}} {
+	for _, q := range []ledger.RequestsQuery{{}, {Limit: ledger.MaxRequests + 1}, {Limit: 1, From: "soon"}, {Limit: 1, Ended: "well"}, {Limit: 1, After: ledger.RequestCursor{Date: "soon"}}} {
 		if _, _, err := f.Requests(t.Context(), q); err == nil {
 			t.Errorf("%+v: got no error, want one", q)
 		}
@@ -238,8 +238,10 @@ func testRequest(t *testing.T, f *fixture) {
 	}
 	correction := ledger.Correction{Kind: "resolved", Cost: 7 - lost.Hold, By: "me", At: f.clock()}
 	other := ledger.AttemptDetail{Entry: nameless, Lines: []ledger.CostLine{
-		{What: ledger.LineUsage, Class: llm.Input, Count: 10}, {What: ledger.LineUsage, Class: llm.CacheRead, Count: 5},
-		{What: ledger.LineUsage, Class: llm.Output, Count: 20}, {What: ledger.LineOther, Amount: nameless.Cost},
+		{What: ledger.LineUsage, Class: llm.Input, Count: 10},
+		{What: ledger.LineUsage, Class: llm.CacheRead, Count: 5},
+		{What: ledger.LineUsage, Class: llm.Output, Count: 20},
+		{What: ledger.LineOther, Amount: nameless.Cost},
 	}}
 	other.Price = llm.Price{Version: "nobody knows"}
 	for _, want := range [][]ledger.AttemptDetail{
