@@ -18,7 +18,7 @@ const (
 	// mostLooked is how many attempts one page of requests looks through, where a
 	// key, a model or an end is asked for that is rare. The next page goes on from
 	// there.
-	mostLooked = 10_000
+	mostLooked = 5_000
 	// firstLook is how many attempts are read at first for each request wanted.
 	firstLook = 2
 )

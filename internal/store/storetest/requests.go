@@ -165,7 +165,7 @@ func testRequestsPages(t *testing.T, f *fixture) {
 // testRequestsRare looks for the one request of a key behind so many others that
 // more than one page is needed.
 func testRequestsRare(t *testing.T, f *fixture) {
-	const others = 11_000
+	const others = 6_000
 	rare := came(0)
 	rare.Key = "key_rare"
 	list := []ledger.Entry{rare}
