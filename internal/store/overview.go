@@ -102,9 +102,11 @@ func (v *overview) add(r *usedRow) error {
 
 func (v *overview) readSums(ctx context.Context, q querier, where string, args []any) error {
 	rows, err := q.QueryContext(ctx, "SELECT period, model, "+strings.Join(measureColumns(), ", ")+" FROM rollup_uses WHERE "+where, args...)
-	return each(rows, err, func(row scanner) (r usedRow, err error) {
-		var m sums
-		err = row.Scan(append([]any{&r.day, &r.model}, m.dest()...)...)
+	var r usedRow
+	var m sums
+	dest := append([]any{&r.day, &r.model}, m.dest()...) // once: a year has many rows
+	return each(rows, err, func(row scanner) (usedRow, error) {
+		err := row.Scan(dest...)
 		r.Sum = m.reported()
 		return r, err
 	}, v.add)
@@ -120,12 +122,14 @@ func (s *sums) reported() ledger.Sum {
 
 func (v *overview) readSpeeds(ctx context.Context, q querier, where string, args []any) error {
 	rows, err := q.QueryContext(ctx, "SELECT period, model, "+strings.Join(speedColumns(), ", ")+" FROM rollup_speed WHERE "+where, args...)
-	return each(rows, err, func(row scanner) (r usedRow, err error) {
-		dest := []any{&r.day, &r.model}
-		for i := range r.Speed {
-			dest = append(dest, &r.Speed[i])
-		}
-		return r, row.Scan(dest...)
+	var r usedRow
+	dest := []any{&r.day, &r.model}
+	for i := range r.Speed {
+		dest = append(dest, &r.Speed[i])
+	}
+	return each(rows, err, func(row scanner) (usedRow, error) {
+		err := row.Scan(dest...)
+		return r, err
 	}, v.add)
 }
 
