@@ -122,6 +122,31 @@ func (a *asking) questions() []question {
 			return err
 		}},
 		{"lease of a month's budget, little left", a.budgeted, a.lease},
+		{"overview of a month, any account", a.all, a.overview(a.month, a.until)},
+		{"overview of a month, large account", a.large, a.overview(a.month, a.until)},
+		{"overview of a year, large account", a.large, a.overview(a.from, a.to)},
+		{"spending of keys in a month, any account", a.all, a.keySpend(a.month, a.until)},
+		{"spending of keys in a month, large account", a.large, a.keySpend(a.month, a.until)},
+		{"spending of keys in a year, large account", a.large, a.keySpend(a.from, a.to)},
+		{"when keys were used, large account", a.large, func(ctx context.Context, id string) error {
+			_, err := a.store.KeysUsed(ctx, id)
+			return err
+		}},
+		{"requests, first 50, any account", a.all, a.requests(ledger.RequestsQuery{})},
+		{"requests, first 50, large account", a.large, a.requests(ledger.RequestsQuery{})},
+		{"requests, first 50 before a month, large account", a.large, a.requests(ledger.RequestsQuery{To: a.until})},
+		{"requests of one key, first 50, large account", a.large, a.requestsOfKey},
+		{"requests that failed, of which there are none, large account", a.large, a.requests(ledger.RequestsQuery{Ended: ledger.EndedError})},
+		{"new requests, any account", a.all, func(ctx context.Context, id string) error {
+			_, err := a.store.RequestsSince(ctx, id, ledger.RequestCursor{Date: a.to}, 50)
+			return err
+		}},
+		{"newest request, found and read whole, any account", a.all, a.newest},
+		{"overview of all accounts", a.all[:1], a.accounts},
+		{"models without a price in a month", a.all[:1], func(ctx context.Context, _ string) error {
+			_, err := a.store.Unpriced(ctx, a.month, a.until)
+			return err
+		}},
 		{"heartbeat of a node", a.all[:1], func(ctx context.Context, _ string) error {
 			_, err := a.store.Beat(ctx, ledger.Node{Journal: a.journal, Name: "bench", Started: time.Now()})
 			return err
@@ -159,6 +184,53 @@ func (a *asking) keys(ctx context.Context, id string) error {
 	list, err := a.store.Keys(ctx, id)
 	if err == nil && len(list) == 0 {
 		err = errors.New("no keys")
+	}
+	return err
+}
+
+func (a *asking) overview(from, to string) func(context.Context, string) error {
+	return func(ctx context.Context, id string) error {
+		v, err := a.store.Overview(ctx, ledger.OverviewQuery{Account: id, From: from, To: to})
+		if err == nil && len(v.Days) == 0 {
+			err = errors.New("no days")
+		}
+		return err
+	}
+}
+
+func (a *asking) keySpend(from, to string) func(context.Context, string) error {
+	return func(ctx context.Context, id string) error {
+		_, err := a.store.KeySpend(ctx, id, from, to)
+		return err
+	}
+}
+
+// requests asks for a page of 50.
+func (a *asking) requests(q ledger.RequestsQuery) func(context.Context, string) error {
+	return func(ctx context.Context, id string) error {
+		q.Account, q.Limit = id, 50
+		_, _, err := a.store.Requests(ctx, q)
+		return err
+	}
+}
+
+func (a *asking) requestsOfKey(ctx context.Context, id string) error {
+	return a.requests(ledger.RequestsQuery{Key: keyOf(id)})(ctx, id)
+}
+
+func (a *asking) newest(ctx context.Context, id string) error {
+	list, _, err := a.store.Requests(ctx, ledger.RequestsQuery{Account: id, Limit: 1})
+	if err == nil && len(list) > 0 {
+		_, _, err = a.store.Request(ctx, id, list[0].ID)
+	}
+	return err
+}
+
+// accounts asks for all of them, in the last whole month.
+func (a *asking) accounts(ctx context.Context, _ string) error {
+	month, err := time.Parse(time.DateOnly, a.month)
+	if err == nil {
+		_, err = a.store.AccountsOverview(ctx, ledger.PeriodMonth.Number(month))
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -73,6 +74,11 @@ func (s *seeding) sheets(day int) []sheet {
 	for entry, sum := range uses {
 		unkeyed.rows = append(unkeyed.rows, usesRow(number, entry, sum))
 	}
+	speed := sheet{"rollup_speed", []string{"period", "account", "model", "ttft_200", "ttft_400", "ttft_800", "ttft_1600"}, nil}
+	for entry, sum := range uses {
+		half := sum.requests / 2
+		speed.rows = append(speed.rows, []any{number, entry[0], entry[1], half / 2, half - half/2, (sum.requests - half) / 2, sum.requests - half - (sum.requests-half)/2})
+	}
 	balances := sheet{"balances", []string{"scope", "day", "journal", "spent"}, nil}
 	for scope, cost := range spent {
 		if cost != 0 {
@@ -82,7 +88,24 @@ func (s *seeding) sheets(day int) []sheet {
 	// Requests come in no order of accounts.
 	r.Shuffle(len(days.rows), func(i, j int) { days.rows[i], days.rows[j] = days.rows[j], days.rows[i] })
 	r.Shuffle(len(hours.rows), func(i, j int) { hours.rows[i], hours.rows[j] = hours.rows[j], hours.rows[i] })
-	return []sheet{hours, days, unkeyed, {"checkpoints", days.columns, days.rows}, balances}
+	return append(s.used(day, days.rows), hours, days, unkeyed, sheet{"checkpoints", days.columns, days.rows}, balances, speed)
+}
+
+// used is when the keys of a day's sums were used last: of the last day of the
+// history, because a key has one row.
+func (s *seeding) used(day int, rows [][]any) []sheet {
+	if day != s.history()-1 {
+		return nil
+	}
+	at := s.first().AddDate(0, 0, day).Add(12 * time.Hour).UnixMicro()
+	used, there := sheet{"key_used", []string{"key", "at"}, nil}, map[any]bool{}
+	for _, row := range rows {
+		if key := row[len(row)-2]; !there[key] {
+			there[key] = true
+			used.rows = append(used.rows, []any{key, at})
+		}
+	}
+	return []sheet{used}
 }
 
 // writer writes many rows at once.

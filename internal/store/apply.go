@@ -102,7 +102,9 @@ type applier struct {
 	bulk   bulk
 	log    *slog.Logger
 	clock  func() time.Time
-	sums   buckets // by hour, of the batch at hand
+	// sums, by hour, and speeds are of the batch at hand.
+	sums   buckets
+	speeds speeds
 	// told is the highest threshold of each budget that the database has an event
 	// of; telling are those of which the batch at hand writes one. They count for
 	// the batch of that journal that begins there.
@@ -115,14 +117,15 @@ type applier struct {
 	budgets map[string]*budgetRow
 	learnt  int64
 
-	prices, opened, settled, balances *insertion
-	hours, days, uses                 *rollup
+	prices, opened, settled, balances, speed, used *insertion
+	hours, days, uses                              *rollup
 }
 
 func newApplier(e *engine, db *sql.DB, clock func() time.Time, log *slog.Logger) *applier {
 	return &applier{
 		engine: e, bulk: bulk{db: db, arrays: e.arrays}, clock: clock, log: log,
 		prices: insertPrices(), opened: insertOpened(), settled: insertSettled(), balances: insertBalances(),
+		speed: insertSpeeds(), used: insertUsed(),
 		hours: newRollup(tableHours), days: newRollup(tableDays), uses: newRollup(tableUses),
 	}
 }
@@ -192,7 +195,7 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	if err := a.open(ctx, journal, b.Opened); err != nil {
 		return fmt.Errorf("opened attempts: %w", err)
 	}
-	a.sums = make(buckets, len(a.sums))
+	a.sums, a.speeds = make(buckets, len(a.sums)), make(speeds, len(a.speeds))
 	if err := settle(ctx, journal, b.Settled); err != nil {
 		return fmt.Errorf("settled attempts: %w", err)
 	}
@@ -205,6 +208,12 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	}
 	if err := a.uses.add(ctx, &a.bulk, days.uses()); err != nil {
 		return fmt.Errorf("rollups of uses: %w", err)
+	}
+	if err := a.addSpeeds(ctx); err != nil {
+		return fmt.Errorf("rollups of speed: %w", err)
+	}
+	if err := a.use(ctx, b); err != nil {
+		return fmt.Errorf("keys used: %w", err)
 	}
 	if err := a.balance(ctx, tx, journal, a.clock()); err != nil {
 		return fmt.Errorf("balances: %w", err)
@@ -230,7 +239,7 @@ func (a *applier) settle(ctx context.Context, journal int64, list []ledger.Entry
 		err = errSettledBefore
 	}
 	for i := range list {
-		a.sums.addEntry(&list[i])
+		a.count(&list[i])
 	}
 	return err
 }
@@ -250,7 +259,14 @@ func (a *applier) settleEach(ctx context.Context, journal int64, list []ledger.E
 				"account", e.Account, "cost_usd", e.Cost.String())
 			continue
 		}
-		a.sums.addEntry(e)
+		a.count(e)
 	}
 	return nil
+}
+
+// count adds what a settled attempt adds to the rollups.
+func (a *applier) count(e *ledger.Entry) {
+	b := bucketOf(&e.Attempt)
+	a.sums.add(b, sumsOf(e))
+	a.speeds.addEntry(&b, e)
 }

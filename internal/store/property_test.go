@@ -131,10 +131,11 @@ func drawSettlement(rt *rapid.T, a *ledger.Attempt) ledger.Settlement {
 		Outcome:    rapid.SampledFrom([]ledger.Outcome{ledger.OutcomeOK, ledger.OutcomeCut, ledger.OutcomeClientGone, ledger.OutcomeUnknown}).Draw(rt, "outcome"),
 		Provenance: rapid.SampledFrom([]ledger.Provenance{ledger.Exact, ledger.Estimated}).Draw(rt, "provenance"),
 		Counts:     rapid.Bool().Draw(rt, "counts"), Usage: drawUsage(rt, "usage"),
+		FirstToken: time.Duration(rapid.Int64Range(0, 3).Draw(rt, "first token")) * 30 * time.Millisecond,
 	}
 	s.Cost = a.Price.Cost(&s.Usage)
 	if s.Outcome == ledger.OutcomeUnknown {
-		s.Provenance, s.Usage, s.Cost = ledger.Unknown, a.Bound, a.Hold
+		s.Provenance, s.Usage, s.Cost, s.FirstToken = ledger.Unknown, a.Bound, a.Hold, 0
 	}
 	return s
 }
@@ -277,6 +278,7 @@ func (m *machine) check(rt *rapid.T) {
 	if err != nil || len(v.Differences) > 0 {
 		rt.Fatalf("verify: got %+v, %v; want no difference", v.Differences, err)
 	}
+	listed := 0
 	for _, account := range []string{"a", "b"} {
 		got, err := m.store.Uses(rt.Context(), ledger.UsesQuery{Account: account, Limit: 1000})
 		if err != nil {
@@ -285,6 +287,11 @@ func (m *machine) check(rt *rapid.T) {
 		if diff := gocmp.Diff(got, m.uses(account)); diff != "" {
 			rt.Fatalf("uses of %s (-got +want):\n%s", account, diff)
 		}
+		m.checkOverview(rt, account, &got)
+		listed += m.checkRequests(rt, account)
+	}
+	if int64(listed) != v.Rows {
+		rt.Fatalf("requests: got %d attempts, want %d", listed, v.Rows)
 	}
 	for which, tape := range m.tapes {
 		list, err := m.store.OpenAttempts(rt.Context(), tape.journal)

@@ -1,0 +1,91 @@
+package ledger
+
+import (
+	"time"
+
+	"weir/internal/llm"
+)
+
+// MaxReportDays is the most days that an overview or a list of keys' spending
+// goes over.
+const MaxReportDays = 1100
+
+// OverviewQuery selects what an account used. Dates are UTC calendar dates in
+// DateLayout, both inclusive, at most MaxReportDays from first to last.
+type OverviewQuery struct {
+	Account string // account id
+	From    string
+	To      string
+	Model   string // "<provider>/<model-name>"; empty for every model
+}
+
+// Sum adds up settled attempts, with what was corrected later.
+type Sum struct {
+	Usage     llm.Usage
+	Cost      llm.Money
+	Requests  int64
+	Attempts  int64
+	Errors    int64 // attempts that were refused, rejected, failed or cut
+	Unpriced  int64 // attempts without a price, which add 0 to Cost
+	Estimated int64 // attempts whose usage was counted here
+	Unknown   int64 // attempts of unknown outcome that nobody has resolved
+	Speed     Speed // of whole answers alone
+}
+
+// Add adds o to s.
+func (s *Sum) Add(o *Sum) {
+	s.Usage.Add(&o.Usage)
+	s.Cost += o.Cost
+	s.Requests += o.Requests
+	s.Attempts += o.Attempts
+	s.Errors += o.Errors
+	s.Unpriced += o.Unpriced
+	s.Estimated += o.Estimated
+	s.Unknown += o.Unknown
+	s.Speed.Add(&o.Speed)
+}
+
+// DaySum is the sum of a UTC day.
+type DaySum struct {
+	Date string // in DateLayout
+	Sum
+}
+
+// ModelSum is the sum of a model.
+type ModelSum struct {
+	Model string // "<provider>/<model-name>"
+	Sum
+}
+
+// Overview is what an account used between two dates.
+type Overview struct {
+	Days   []DaySum   // every day of the range, the first one first
+	Models []ModelSum // those that were used, the dearest first
+	Total  Sum
+}
+
+// KeySum is what a key used.
+type KeySum struct {
+	Key      string // key id
+	Requests int64
+	Cost     llm.Money
+}
+
+// AccountSum is what an account used in a month.
+type AccountSum struct {
+	Account  string // account id
+	Requests int64
+	Cost     llm.Money
+	Errors   int64     // attempts that were refused, rejected, failed or cut
+	Unpriced int64     // attempts without a price, which add 0 to Cost
+	Used     time.Time // when any of its keys was used last, in any month; zero for never
+}
+
+// UnpricedModel is a model that was used without a price.
+type UnpricedModel struct {
+	Model    string // "<provider>/<model-name>"
+	Attempts int64  // without a price
+	Accounts int64  // that made them
+	First    string // the first and the last date of them, in DateLayout
+	Last     string
+}

@@ -1,0 +1,38 @@
+package llm
+
+// PriceLine is what the usage of one class costs.
+type PriceLine struct {
+	Class  Class
+	Count  int64 // tokens or units, above 0
+	Rate   int64 // pico-dollars each; 0 for what is free
+	Amount Money
+}
+
+// Lines are the arithmetic of Cost: a line for each class that was used, whose
+// amounts add up to it exactly, because each is the difference that it makes to
+// the rounded sum. Above is what the input had to exceed for these rates, 0
+// where no tier holds. An unknown price has no lines.
+func (p *Price) Lines(u *Usage) (lines []PriceLine, above int64) {
+	if !p.Known() {
+		return nil, 0
+	}
+	input := u.InputTokens()
+	for i := range p.Tiers {
+		if input > p.Tiers[i].Above {
+			above = p.Tiers[i].Above
+		}
+	}
+	rates := p.ratesFor(input)
+	var part Usage
+	var before Money
+	for c, n := range u {
+		if n <= 0 {
+			continue
+		}
+		part[c] = n
+		upTo := rates.cost(&part)
+		lines = append(lines, PriceLine{Class(c), n, rates[c], upTo - before})
+		before = upTo
+	}
+	return lines, above
+}

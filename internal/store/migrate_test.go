@@ -1,0 +1,142 @@
+package store_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/pressly/goose/v3"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/store"
+)
+
+// TestBackfill brings a database with attempts from before there were reports of
+// them up to date: the reports are those of a database that always had them.
+func TestBackfill(t *testing.T) {
+	t.Parallel()
+	everywhere(t, testBackfill)
+}
+
+func testBackfill(t *testing.T, o store.Options) {
+	const before = 5 // the last migration without them
+	at := time.Date(2026, 11, 21, 23, 0, 0, 0, time.UTC)
+	var list []ledger.Entry
+	for i, first := range []time.Duration{0, 1, 24999, 25000, 49999, 50000, 400000, 51199999, 51200000, 3600e6} {
+		e := settled(at.Add(time.Duration(i)*time.Hour/5), i)
+		e.FirstToken = first * time.Microsecond
+		list = append(list, e)
+	}
+	failed := settled(at, 100)
+	failed.Outcome, failed.FirstToken = ledger.OutcomeCut, time.Second
+	always := open(t, o)
+	if err := always.CreateAccount(t.Context(), account.Account{ID: "a", Name: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := always.CreateKey(t.Context(), account.Key{ID: "k", AccountID: "a"}, account.Hash{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := always.Apply(t.Context(), batchOf(uuid.New(), 0, append(list, failed)...)); err != nil {
+		t.Fatal(err)
+	}
+	old := engineOf(o)(t)
+	migrateTo(t, old, before)
+	for _, table := range []string{"accounts", "keys", "attempts"} {
+		copyTable(t, o, old, table)
+	}
+	since := open(t, old)
+	got, want := reportsOf(t, since), reportsOf(t, always)
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("reports (-brought up to date +always):\n%s", diff)
+	}
+	if answers := want.Speed[0].Answers() + want.Speed[1].Answers(); answers != 9 {
+		t.Errorf("got %d times to first token, want 9", answers)
+	}
+}
+
+// backfilled are the reports that a migration fills in.
+type backfilled struct {
+	Speed    []ledger.Speed // by day
+	Used     map[string]time.Time
+	Requests []ledger.RequestSummary
+}
+
+func reportsOf(t *testing.T, s *store.Store) (b backfilled) {
+	t.Helper()
+	v, err := s.Overview(t.Context(), ledger.OverviewQuery{Account: "a", From: "2026-11-21", To: "2026-11-22"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range v.Days {
+		b.Speed = append(b.Speed, v.Days[i].Speed)
+	}
+	if b.Used, err = s.KeysUsed(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if b.Requests, _, err = s.Requests(t.Context(), ledger.RequestsQuery{Account: "a", Limit: 100}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// migrateTo makes a database as an older program left it.
+func migrateTo(t *testing.T, o store.Options, version int64) {
+	t.Helper()
+	dir, dialect := "migrations/sqlite", goose.DialectSQLite3
+	if !o.URL.IsZero() {
+		dir, dialect = "migrations/postgres", goose.DialectPostgres
+	} else if err := os.MkdirAll(filepath.Dir(o.Path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	db := behind(t, o)
+	defer db.Close()
+	p, err := goose.NewProvider(dialect, db, os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.UpTo(t.Context(), version); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copyTable copies the rows of a table that both databases have.
+func copyTable(t *testing.T, from, to store.Options, table string) {
+	t.Helper()
+	source := behind(t, from)
+	defer source.Close()
+	rows, err := source.QueryContext(t.Context(), "SELECT * FROM "+table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		values, dest := make([]sql.NullString, len(columns)), make([]any, len(columns))
+		for i := range values {
+			dest[i] = &values[i]
+		}
+		if err := rows.Scan(dest...); err != nil {
+			t.Fatal(err)
+		}
+		literals := make([]string, len(values))
+		for i, v := range values {
+			if literals[i] = "NULL"; v.Valid {
+				literals[i] = "'" + strings.ReplaceAll(v.String, "'", "''") + "'"
+			}
+		}
+		tamper(t, to, fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, strings.Join(columns, ", "), strings.Join(literals, ", ")))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,211 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+var errRange = fmt.Errorf("the dates have to be of the form %s, the first not after the last, at most %d days", ledger.DateLayout, ledger.MaxReportDays)
+
+// daysBetween are all days of a range, as they are stored, as arguments of a
+// query: between the days of an account lie those of all others, so that days
+// are named one by one.
+func daysBetween(from, to string) ([]any, error) {
+	first, err := time.Parse(ledger.DateLayout, from)
+	last, lerr := time.Parse(ledger.DateLayout, to)
+	if err != nil || lerr != nil || last.Before(first) || last.Sub(first) >= ledger.MaxReportDays*24*time.Hour {
+		return nil, fmt.Errorf("dates %q to %q: %w", from, to, errRange)
+	}
+	var days []any
+	for d := first; !d.After(last); d = d.AddDate(0, 0, 1) {
+		days = append(days, dayOf(d))
+	}
+	return days, nil
+}
+
+// among is the condition that a column has one of n values.
+func among(column string, n int) string {
+	return column + " IN (?" + strings.Repeat(", ?", n-1) + ")"
+}
+
+// Overview is what an account used between two dates, by day and by model. It
+// reads rollups alone. It is an error when the range is not one.
+func (s *Store) Overview(ctx context.Context, q ledger.OverviewQuery) (ledger.Overview, error) {
+	days, err := daysBetween(q.From, q.To)
+	if err != nil {
+		return ledger.Overview{}, fmt.Errorf("read overview: %w", err)
+	}
+	v := newOverview(days)
+	where, args := "account = ? AND "+among("period", len(days)), append([]any{q.Account}, days...)
+	if q.Model != "" {
+		where, args = where+" AND model = ?", append(args, q.Model)
+	}
+	tx, err := s.moment(ctx)
+	if err != nil {
+		return ledger.Overview{}, fmt.Errorf("read overview: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // nothing was written
+	ctx = s.engine.within(ctx)
+	if err := v.readSums(ctx, tx, where, args); err != nil {
+		return ledger.Overview{}, fmt.Errorf("read overview: %w", err)
+	}
+	if err := v.readSpeeds(ctx, tx, where, args); err != nil {
+		return ledger.Overview{}, fmt.Errorf("read overview: speed: %w", err)
+	}
+	return v.whole(), nil
+}
+
+// overview adds up rows of days and models.
+type overview struct {
+	ledger.Overview
+	days   map[int64]*ledger.Sum // in Days
+	models map[string]*ledger.Sum
+}
+
+func newOverview(days []any) *overview {
+	v := &overview{days: make(map[int64]*ledger.Sum, len(days)), models: map[string]*ledger.Sum{}}
+	v.Days = make([]ledger.DaySum, len(days))
+	for i, d := range days {
+		day := d.(int64)
+		v.Days[i].Date = dateText(day)
+		v.days[day] = &v.Days[i].Sum
+	}
+	return v
+}
+
+// usedRow is what a day and a model have.
+type usedRow struct {
+	day   int64
+	model string
+	ledger.Sum
+}
+
+func (v *overview) add(r *usedRow) error {
+	m := v.models[r.model]
+	if m == nil {
+		m = &ledger.Sum{}
+		v.models[r.model] = m
+	}
+	m.Add(&r.Sum)
+	v.days[r.day].Add(&r.Sum)
+	v.Total.Add(&r.Sum)
+	return nil
+}
+
+func (v *overview) readSums(ctx context.Context, q querier, where string, args []any) error {
+	rows, err := q.QueryContext(ctx, "SELECT period, model, "+strings.Join(measureColumns(), ", ")+" FROM rollup_uses WHERE "+where, args...)
+	var r usedRow
+	var m sums
+	dest := append([]any{&r.day, &r.model}, m.dest()...) // once: a year has many rows
+	return each(rows, err, func(row scanner) (usedRow, error) {
+		err := row.Scan(dest...)
+		r.Sum = m.reported()
+		return r, err
+	}, v.add)
+}
+
+// reported are the sums in the words of reports.
+func (s *sums) reported() ledger.Sum {
+	return ledger.Sum{
+		Usage: *s.usage(), Cost: llm.Money(s[measureCost]), Requests: s[measureRequests], Attempts: s[measureAttempts],
+		Errors: s[measureErrors], Unpriced: s[measureUnpriced], Estimated: s[measureEstimated], Unknown: s[measureUnknown],
+	}
+}
+
+func (v *overview) readSpeeds(ctx context.Context, q querier, where string, args []any) error {
+	rows, err := q.QueryContext(ctx, "SELECT period, model, "+strings.Join(speedColumns(), ", ")+" FROM rollup_speed WHERE "+where, args...)
+	var r usedRow
+	dest := []any{&r.day, &r.model}
+	for i := range r.Speed {
+		dest = append(dest, &r.Speed[i])
+	}
+	return each(rows, err, func(row scanner) (usedRow, error) {
+		err := row.Scan(dest...)
+		return r, err
+	}, v.add)
+}
+
+// whole lists the models, the dearest first.
+func (v *overview) whole() ledger.Overview {
+	for name, sum := range v.models {
+		v.Models = append(v.Models, ledger.ModelSum{Model: name, Sum: *sum})
+	}
+	slices.SortFunc(v.Models, func(a, b ledger.ModelSum) int {
+		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Model, b.Model))
+	})
+	return v.Overview
+}
+
+// KeySpend is what each key of an account used between two dates, as
+// OverviewQuery has them, the dearest first; keys without use are not in it.
+func (s *Store) KeySpend(ctx context.Context, account, from, to string) ([]ledger.KeySum, error) {
+	days, err := daysBetween(from, to)
+	if err != nil {
+		return nil, fmt.Errorf("read spending of keys: %w", err)
+	}
+	rows, err := s.read.QueryContext(ctx, "SELECT key, sum(requests), sum(cost) FROM rollup_day WHERE account = ? AND "+
+		among("period", len(days))+" GROUP BY key ORDER BY 3 DESC, 2 DESC, 1", append([]any{account}, days...)...)
+	list, err := collect(rows, err, func(row scanner) (k ledger.KeySum, err error) {
+		return k, row.Scan(&k.Key, &k.Requests, &k.Cost)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read spending of keys: %w", err)
+	}
+	return list, nil
+}
+
+var errMonth = errors.New("not a month, which is yyyymm")
+
+// AccountsOverview is what every account there is used in a month, yyyymm, the
+// dearest first.
+func (s *Store) AccountsOverview(ctx context.Context, month int64) ([]ledger.AccountSum, error) {
+	if ledger.PeriodOf(month) != ledger.PeriodMonth {
+		return nil, fmt.Errorf("read overview of accounts: %d: %w", month, errMonth)
+	}
+	first, last := ledger.DaysOf(month)
+	rows, err := s.read.QueryContext(ctx, "SELECT a.id, coalesce(u.requests, 0), coalesce(u.cost, 0), coalesce(u.errors, 0), coalesce(u.unpriced, 0),"+
+		" (SELECT coalesce(max(w.at), 0) FROM keys k JOIN key_used w ON w.key = k.id WHERE k.account = a.id)"+
+		" FROM accounts a LEFT JOIN (SELECT account, sum(requests) AS requests, sum(cost) AS cost, sum(errors) AS errors, sum(unpriced) AS unpriced"+
+		" FROM rollup_uses WHERE period BETWEEN ? AND ? GROUP BY account) AS u ON u.account = a.id"+
+		" ORDER BY 3 DESC, 2 DESC, 1", first, last)
+	list, err := collect(rows, err, func(row scanner) (a ledger.AccountSum, err error) {
+		var used int64
+		if err = row.Scan(&a.Account, &a.Requests, &a.Cost, &a.Errors, &a.Unpriced, &used); err == nil && used > 0 {
+			a.Used = fromMicros(used)
+		}
+		return a, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read overview of accounts: %w", err)
+	}
+	return list, nil
+}
+
+// Unpriced are the models that were used without a price between two dates, as
+// UsesQuery has them, by name.
+func (s *Store) Unpriced(ctx context.Context, from, to string) ([]ledger.UnpricedModel, error) {
+	f, err := newUsesFilter(ledger.UsesQuery{From: from, To: to})
+	if err != nil {
+		return nil, fmt.Errorf("read models without a price: %w", err)
+	}
+	rows, err := s.read.QueryContext(ctx, "SELECT model, sum(unpriced), count(DISTINCT account), min(period), max(period)"+
+		" FROM rollup_uses WHERE unpriced > 0 AND period BETWEEN ? AND ? GROUP BY model ORDER BY model", f.from, f.to)
+	list, err := collect(rows, err, func(row scanner) (m ledger.UnpricedModel, err error) {
+		var first, last int64
+		err = row.Scan(&m.Model, &m.Attempts, &m.Accounts, &first, &last)
+		m.First, m.Last = dateText(first), dateText(last)
+		return m, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read models without a price: %w", err)
+	}
+	return list, nil
+}

@@ -1,0 +1,112 @@
+package store_test
+
+import (
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// checkOverview has the sums of an overview and of the keys be those of the uses.
+func (m *machine) checkOverview(rt *rapid.T, account string, uses *ledger.UsesPage) {
+	q := ledger.OverviewQuery{Account: account, From: "2026-11-18", To: "2026-11-23"}
+	v, err := m.store.Overview(rt.Context(), q)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	var days, models ledger.Sum
+	for i := range v.Days {
+		days.Add(&v.Days[i].Sum)
+	}
+	for i := range v.Models {
+		models.Add(&v.Models[i].Sum)
+	}
+	if days != v.Total || models != v.Total {
+		rt.Fatalf("overview of %s: got %+v in all, the days %+v, the models %+v", account, v.Total, days, models)
+	}
+	for i := range uses.Uses {
+		u := &uses.Uses[i]
+		for d := range v.Days {
+			if v.Days[d].Date == u.Date {
+				v.Days[d].Usage.Add(negative(u.Usage))
+				v.Days[d].Requests, v.Days[d].Cost = v.Days[d].Requests-u.Requests, v.Days[d].Cost-u.Cost
+			}
+		}
+	}
+	for d := range v.Days {
+		if s := &v.Days[d].Sum; s.Requests != 0 || s.Cost != 0 || !s.Usage.IsZero() {
+			rt.Fatalf("overview of %s on %s: got %+v more than the uses have", account, v.Days[d].Date, s)
+		}
+	}
+	keys, err := m.store.KeySpend(rt.Context(), account, q.From, q.To)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	got := ledger.Totals{Tokens: uses.Total.Tokens}
+	for _, k := range keys {
+		got.Requests, got.Cost = got.Requests+k.Requests, got.Cost+k.Cost
+	}
+	if got != uses.Total {
+		rt.Fatalf("keys of %s: got %+v, want %+v", account, got, uses.Total)
+	}
+	if want := m.speed(account); v.Total.Speed != want {
+		rt.Fatalf("speed of %s: got %v, want %v", account, v.Total.Speed, want)
+	}
+}
+
+func negative(u llm.Usage) *llm.Usage {
+	for c := range u {
+		u[c] = -u[c]
+	}
+	return &u
+}
+
+// speed counts the model's times to first token.
+func (m *machine) speed(account string) (s ledger.Speed) {
+	for _, id := range m.settled {
+		if e := m.attempts[id]; e.Account == account && e.Outcome == ledger.OutcomeOK && e.FirstToken > 0 {
+			s.Count(e.FirstToken)
+		}
+	}
+	return s
+}
+
+// checkRequests has the requests that are kept, read page by page, cost what the
+// model says of each, and the lines of each add up to it. It returns how many
+// attempts they have.
+func (m *machine) checkRequests(rt *rapid.T, account string) (attempts int) {
+	q := ledger.RequestsQuery{Account: account, Limit: 3}
+	for more := true; more; {
+		page, next, err := m.store.Requests(rt.Context(), q)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for i := range page {
+			m.checkRequest(rt, account, &page[i])
+			attempts += page[i].Attempts
+		}
+		q.After, more = next, next != ledger.RequestCursor{}
+	}
+	return attempts
+}
+
+func (m *machine) checkRequest(rt *rapid.T, account string, r *ledger.RequestSummary) {
+	d, there, err := m.store.Request(rt.Context(), account, r.ID)
+	if err != nil || !there {
+		rt.Fatalf("request %s: got %v, %v; want it", r.ID, there, err)
+	}
+	if diff := gocmp.Diff(d.RequestSummary, *r); diff != "" {
+		rt.Fatalf("request %s in short (-alone +in the list):\n%s", r.ID, diff)
+	}
+	var lines, want llm.Money
+	for i := range d.Parts {
+		for _, l := range d.Parts[i].Lines {
+			lines += l.Amount
+		}
+		want += m.attempts[d.Parts[i].ID].Cost + m.corrected[d.Parts[i].ID].Cost
+	}
+	if r.Cost != want || lines != want {
+		rt.Fatalf("request %s: got a cost of %s, lines of %s; want %s", r.ID, r.Cost, lines, want)
+	}
+}

@@ -1,0 +1,324 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+const (
+	// mostLooked is how many attempts one page of requests looks through, where a
+	// key, a model or an end is asked for that is rare. The next page goes on from
+	// there.
+	mostLooked = 5_000
+	// firstLook is how many attempts are read at first for each request wanted.
+	firstLook = 2
+)
+
+// errNoRequest says that there is no such request.
+var errNoRequest = errors.New("there is no such request")
+
+// Requests is a page of an account's requests, the newest first, and where the
+// next one begins: no place when there is none. A page may have fewer requests
+// than its limit, even none, and a next one all the same: what was asked for is
+// rare, and there is more to look through. Requests of days that retention has
+// taken are not there.
+func (s *Store) Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor, error) {
+	l, err := newLook(&q)
+	if err != nil {
+		return nil, ledger.RequestCursor{}, fmt.Errorf("read requests: %w", err)
+	}
+	list, err := s.look(ctx, l)
+	if err != nil {
+		return nil, ledger.RequestCursor{}, fmt.Errorf("read requests: %w", err)
+	}
+	return list, l.next(), nil
+}
+
+// RequestsSince are the newest requests of an account behind a place, the newest
+// first, 1 to ledger.MaxRequests. Those of another node may come later than
+// their ids say, and one that is under way will change: whoever follows asks
+// from a little before, and replaces what it has.
+func (s *Store) RequestsSince(ctx context.Context, account string, after ledger.RequestCursor, limit int) ([]ledger.RequestSummary, error) {
+	l, err := newLook(&ledger.RequestsQuery{Account: account, Limit: limit})
+	if err != nil {
+		return nil, fmt.Errorf("read new requests: %w", err)
+	}
+	if l.above, err = spotOf(after, math.MaxUint16+1, l.above); err != nil {
+		return nil, fmt.Errorf("read new requests: %w", err)
+	}
+	list, err := s.look(ctx, l)
+	if err != nil {
+		return nil, fmt.Errorf("read new requests: %w", err)
+	}
+	return list, nil
+}
+
+// spot is a place between attempts, in the order of their primary key.
+type spot struct {
+	day     int64
+	request string
+	n       int64
+}
+
+// spotOf is the place before the n-th attempt of a request.
+func spotOf(c ledger.RequestCursor, n int64, none spot) (spot, error) {
+	if c == (ledger.RequestCursor{}) {
+		return none, nil
+	}
+	day, err := parseDate(c.Date, 0)
+	return spot{day, c.ID.String(), n}, err
+}
+
+// looked is what is looked at of an attempt.
+type looked struct {
+	spot
+	key, model, outcome, opening string
+}
+
+// look goes down through an account's attempts, and finds requests.
+type look struct {
+	q            *ledger.RequestsQuery
+	above, below spot // the attempts that are left are between
+	last         looked
+	matches      bool // the request of last is of the model asked for
+	seen         int  // attempts
+	found        []spot
+	done         bool // the page is there
+	ended        bool // there are no more
+}
+
+func newLook(q *ledger.RequestsQuery) (*look, error) {
+	if q.Limit < 1 || q.Limit > ledger.MaxRequests {
+		return nil, fmt.Errorf("a limit of %d is not from 1 to %d", q.Limit, ledger.MaxRequests)
+	}
+	if q.Ended != ledger.EndedAny && q.Ended != ledger.EndedOK && q.Ended != ledger.EndedError {
+		return nil, fmt.Errorf("requests that ended %q: say %q, %q, or nothing for all", q.Ended, ledger.EndedOK, ledger.EndedError)
+	}
+	f, err := newUsesFilter(ledger.UsesQuery{From: q.From, To: q.To})
+	if err != nil {
+		return nil, err
+	}
+	l := &look{q: q, above: spot{day: f.from}, below: spot{day: f.to + 1}}
+	after, err := spotOf(q.After, 0, l.below)
+	if err == nil && after.day < l.below.day {
+		l.below = after
+	}
+	return l, err
+}
+
+// look reads pieces that double until there is a page.
+func (s *Store) look(ctx context.Context, l *look) ([]ledger.RequestSummary, error) {
+	tx, err := s.moment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing was written
+	for size := firstLook * (l.q.Limit + 1); !l.done; size *= 2 {
+		if err := l.piece(ctx, tx, min(size, max(mostLooked-l.seen, firstLook)+1)); err != nil {
+			return nil, err
+		}
+	}
+	parts, err := attemptsOf(ctx, tx, l.found)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]ledger.RequestSummary, len(parts))
+	for i := range parts {
+		list[i] = ledger.Summarize(parts[i])
+	}
+	return list, nil
+}
+
+// piece looks at the next attempts.
+func (l *look) piece(ctx context.Context, tx *sql.Tx, size int) error {
+	a, b := &l.above, &l.below
+	rows, err := tx.QueryContext(ctx, "SELECT day, request, n, key, model, outcome, opening FROM attempts"+
+		" WHERE account = ? AND (day, request, n) > (?, ?, ?) AND (day, request, n) < (?, ?, ?)"+
+		" ORDER BY day DESC, request DESC, n DESC LIMIT ?",
+		l.q.Account, a.day, a.request, a.n, b.day, b.request, b.n, size)
+	read := 0
+	err = each(rows, err, func(row scanner) (r looked, err error) {
+		read++
+		return r, row.Scan(&r.day, &r.request, &r.n, &r.key, &r.model, &r.outcome, &r.opening)
+	}, l.take)
+	if errors.Is(err, errEnough) {
+		l.done = true
+		return nil
+	}
+	if err == nil && read < size {
+		l.finish()
+		l.done, l.ended = true, true
+	}
+	return err
+}
+
+// errEnough ends the reading of a piece.
+var errEnough = errors.New("the page is there")
+
+// take looks at an attempt. The last one of a request comes first, so that a
+// request is whole where the next one begins.
+func (l *look) take(r *looked) error {
+	if r.request != l.last.request || r.day != l.last.day {
+		l.finish()
+		if len(l.found) >= l.q.Limit || l.seen >= mostLooked {
+			return errEnough
+		}
+		l.last, l.matches = *r, false
+	}
+	l.seen++
+	l.below = r.spot
+	if l.q.Model == "" || r.model == l.q.Model {
+		l.matches = true
+		return nil
+	}
+	var a ledger.Attempt
+	if err := decodeOpening(r.opening, &a); err != nil {
+		return err
+	}
+	l.matches = l.matches || a.Requested == l.q.Model
+	return nil
+}
+
+// finish decides about the request whose attempts were all looked at.
+func (l *look) finish() {
+	r := &l.last
+	if r.request != "" && l.matches && (l.q.Key == "" || r.key == l.q.Key) && l.q.Ended.Has(ledger.Outcome(r.outcome)) {
+		l.found = append(l.found, r.spot)
+	}
+	l.last = looked{}
+}
+
+// next is where the next page begins.
+func (l *look) next() ledger.RequestCursor {
+	if l.ended {
+		return ledger.RequestCursor{}
+	}
+	id, err := uuid.Parse(l.below.request)
+	if err != nil {
+		return ledger.RequestCursor{}
+	}
+	return ledger.RequestCursor{Date: dateText(l.below.day), ID: id}
+}
+
+// attemptsOf reads the attempts of requests, with their corrections, in the
+// order of the requests and of their numbers.
+func attemptsOf(ctx context.Context, tx *sql.Tx, requests []spot) ([][]ledger.AttemptDetail, error) {
+	if len(requests) == 0 {
+		return nil, nil
+	}
+	with, args := wanted(requests)
+	rows, err := tx.QueryContext(ctx, with+" SELECT a."+strings.ReplaceAll(attemptColumns, ", ", ", a.")+
+		" FROM wanted w, attempts a WHERE a.day = w.day AND a.request = w.request ORDER BY a.day DESC, a.request DESC, a.n", args...)
+	entries, err := collect(rows, err, scanEntry)
+	if err != nil {
+		return nil, err
+	}
+	corrections, err := correctionsOf(ctx, tx, with, args)
+	if err != nil {
+		return nil, err
+	}
+	var list [][]ledger.AttemptDetail
+	for i := range entries {
+		e := ledger.AttemptDetail{Entry: entries[i], Corrections: corrections[entries[i].ID]}
+		if i == 0 || e.ID.Request != entries[i-1].ID.Request {
+			list = append(list, nil)
+		}
+		list[len(list)-1] = append(list[len(list)-1], e)
+	}
+	return list, nil
+}
+
+// wanted is a table of requests to join.
+func wanted(requests []spot) (with string, args []any) {
+	const row = "(cast(? AS BIGINT), cast(? AS TEXT))"
+	for _, r := range requests {
+		args = append(args, r.day, r.request)
+	}
+	return "WITH wanted (day, request) AS (VALUES " + row + strings.Repeat(", "+row, len(requests)-1) + ")", args
+}
+
+func correctionsOf(ctx context.Context, tx *sql.Tx, with string, args []any) (map[ledger.AttemptID][]ledger.Correction, error) {
+	type row struct {
+		id ledger.AttemptID
+		ledger.Correction
+	}
+	rows, err := tx.QueryContext(ctx, with+" SELECT c.request, c.n, c.kind, c.usage, c.cost, c.who, c.at"+
+		" FROM wanted w, corrections c WHERE c.day = w.day AND c.request = w.request ORDER BY c.at, c.kind", args...)
+	all := map[ledger.AttemptID][]ledger.Correction{}
+	err = each(rows, err, func(from scanner) (r row, err error) {
+		var request, usage string
+		var at int64
+		if err = from.Scan(&request, &r.id.N, &r.Kind, &usage, &r.Cost, &r.By, &at); err != nil {
+			return r, err
+		}
+		r.At = fromMicros(at)
+		if r.id.Request, err = uuid.Parse(request); err != nil {
+			return r, fmt.Errorf("correction of attempt %q: %w", request, err)
+		}
+		counts, err := decodeCounts(usage)
+		r.Usage = llm.Usage(counts)
+		return r, err
+	}, func(r *row) error {
+		all[r.id] = append(all[r.id], r.Correction)
+		return nil
+	})
+	return all, err
+}
+
+// Request is a request of an account with all its attempts, their prices and
+// the arithmetic of what they cost; false when the account has no such request,
+// or retention has taken it.
+func (s *Store) Request(ctx context.Context, account string, id uuid.UUID) (ledger.RequestDetail, bool, error) {
+	d, err := s.request(ctx, account, id)
+	if errors.Is(err, errNoRequest) {
+		return ledger.RequestDetail{}, false, nil
+	}
+	if err != nil {
+		return ledger.RequestDetail{}, false, fmt.Errorf("read request %s: %w", id, err)
+	}
+	return d, true, nil
+}
+
+func (s *Store) request(ctx context.Context, account string, id uuid.UUID) (d ledger.RequestDetail, err error) {
+	tx, err := s.moment(ctx)
+	if err != nil {
+		return d, err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing was written
+	days, err := daysOf(ctx, tx, "attempts", "day", firstDay, lastDay)
+	if err != nil {
+		return d, err
+	}
+	on := make([]spot, len(days))
+	for i, day := range days {
+		on[i] = spot{day: day, request: id.String()}
+	}
+	parts, err := attemptsOf(ctx, tx, on)
+	if err != nil {
+		return d, err
+	}
+	if len(parts) == 0 || parts[0][0].Account != account {
+		return d, errNoRequest
+	}
+	d.Parts = parts[0]
+	book := priceBook{}
+	for i := range d.Parts {
+		a := &d.Parts[i]
+		// Without its price the cost is told as what nothing explains.
+		if err := book.fill(ctx, tx, &a.Price); err != nil && !errors.Is(err, errNoPrice) {
+			return d, err
+		}
+		a.Explain()
+	}
+	d.RequestSummary = ledger.Summarize(d.Parts)
+	return d, nil
+}

@@ -1,0 +1,68 @@
+package store
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/internal/ledger"
+)
+
+const tableSpeed = "rollup_speed"
+
+// speedColumns are the columns of the buckets of a ledger.Speed.
+func speedColumns() []string {
+	columns := make([]string, ledger.NumSpeeds)
+	for i := range columns {
+		columns[i] = "ttft_" + strconv.FormatInt(ledger.SpeedBound(i).Milliseconds(), 10)
+	}
+	columns[ledger.NumSpeeds-1] = "ttft_more"
+	return columns
+}
+
+// speeds are times to first token by day, account and model.
+type speeds map[bucket]*ledger.Speed
+
+// addEntry counts a whole answer that began with a first piece.
+func (m speeds) addEntry(hour *bucket, e *ledger.Entry) {
+	if e.Outcome != ledger.OutcomeOK || e.FirstToken.Microseconds() <= 0 {
+		return
+	}
+	b := hour.ofDay().ofUses()
+	s := m[b]
+	if s == nil {
+		s = &ledger.Speed{}
+		m[b] = s
+	}
+	s.Count(e.FirstToken)
+}
+
+func insertSpeeds() *insertion {
+	columns := speedColumns()
+	set := make([]string, len(columns))
+	for i, c := range columns {
+		set[i] = c + " = " + tableSpeed + "." + c + " + excluded." + c
+	}
+	return &insertion{
+		head:    "INSERT INTO " + tableSpeed + " (period, account, model, " + strings.Join(columns, ", ") + ") VALUES ",
+		columns: 3 + len(columns),
+		tail:    " ON CONFLICT (period, account, model) DO UPDATE SET " + strings.Join(set, ", "),
+	}
+}
+
+// addSpeeds adds what the batch's answers took, in the order of the table's
+// primary key.
+func (a *applier) addSpeeds(ctx context.Context) error {
+	names := slices.SortedFunc(maps.Keys(a.speeds), compareBuckets)
+	_, err := a.bulk.insert(ctx, a.speed, len(names), func(dst []any, i int) []any {
+		b := &names[i]
+		dst = append(dst, b.period, b.account, b.model)
+		for _, n := range a.speeds[*b] {
+			dst = append(dst, n)
+		}
+		return dst
+	})
+	return err
+}

@@ -1,0 +1,239 @@
+package storetest
+
+import (
+	"crypto/sha256"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// sumOfEntry is what one entry adds to an overview.
+func sumOfEntry(e *ledger.Entry) ledger.Sum {
+	s := ledger.Sum{Usage: e.Usage, Cost: e.Cost, Attempts: 1}
+	if e.Counts {
+		s.Requests = 1
+	}
+	if !e.Price.Known() {
+		s.Unpriced = 1
+	}
+	if e.Outcome == ledger.OutcomeOK && e.FirstToken > 0 {
+		s.Speed.Count(e.FirstToken)
+	}
+	return s
+}
+
+func plus(sums ...ledger.Sum) (s ledger.Sum) {
+	for i := range sums {
+		s.Add(&sums[i])
+	}
+	return s
+}
+
+func overview(t *testing.T, f *fixture, q ledger.OverviewQuery) ledger.Overview {
+	t.Helper()
+	v, err := f.Overview(t.Context(), q)
+	if err != nil {
+		t.Fatalf("overview %+v: %v", q, err)
+	}
+	return v
+}
+
+func testOverview(t *testing.T, f *fixture) {
+	today, slow, old, failed, guessed, lost := entry(1), entry(2), entry(3), entry(4), entry(5), unknown(6)
+	slow.Key, slow.FirstToken = "key_b", 90*time.Second
+	old.Opened, old.Arrived = noon.AddDate(0, 0, -2), noon.AddDate(0, 0, -2)
+	failed.Outcome, failed.Counts, failed.Usage, failed.Cost = ledger.OutcomeFailed, false, llm.Usage{}, 0
+	guessed.Model, guessed.Provenance, guessed.Price, guessed.Cost, guessed.FirstToken = "aa", ledger.Estimated, llm.Price{}, 0, 0
+	foreign, before := entry(7), entry(8)
+	foreign.Account = "acc_b"
+	before.Opened, before.Arrived = noon.AddDate(0, 0, -4), noon.AddDate(0, 0, -4)
+	apply(t, f, newTape().next([]ledger.Attempt{attempt(9)}, today, slow, old, failed, guessed, lost, foreign, before))
+	if err := f.Resolve(t.Context(), lost.ID, 77, false, "me"); err != nil {
+		t.Fatal(err)
+	}
+	lost.Cost = 77 // as it is corrected, so that it is not unknown any more
+
+	failure, guess := sumOfEntry(&failed), sumOfEntry(&guessed)
+	failure.Errors, guess.Estimated = 1, 1
+	gpt := plus(sumOfEntry(&today), sumOfEntry(&slow), failure, sumOfEntry(&lost))
+	past := sumOfEntry(&old)
+	want := ledger.Overview{
+		Days:   []ledger.DaySum{{Date: "2026-11-19", Sum: past}, {Date: "2026-11-20"}, {Date: "2026-11-21", Sum: plus(gpt, guess)}},
+		Models: []ledger.ModelSum{{Model: "openai/org/gpt", Sum: plus(gpt, past)}, {Model: "openai/aa", Sum: guess}},
+		Total:  plus(gpt, past, guess),
+	}
+	q := ledger.OverviewQuery{Account: "acc_a", From: "2026-11-19", To: "2026-11-21"}
+	got := overview(t, f, q)
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("overview (-got +want):\n%s", diff)
+	}
+	if speed := got.Total.Speed; speed.Answers() != 3 || speed.Median() > 25*time.Millisecond {
+		t.Errorf("speed: got %v, want three answers, two of them below 25 ms", speed)
+	}
+	q.Model = "openai/aa"
+	want = ledger.Overview{
+		Days:   []ledger.DaySum{{Date: "2026-11-19"}, {Date: "2026-11-20"}, {Date: "2026-11-21", Sum: guess}},
+		Models: []ledger.ModelSum{{Model: "openai/aa", Sum: guess}},
+		Total:  guess,
+	}
+	if diff := cmp.Diff(overview(t, f, q), want); diff != "" {
+		t.Errorf("overview of a model (-got +want):\n%s", diff)
+	}
+}
+
+func testReportRanges(t *testing.T, f *fixture) {
+	for _, test := range []struct {
+		from, to string
+		days     int // 0 for an error
+	}{
+		{"2026-11-21", "2026-11-21", 1},
+		{"2024-01-01", "2024-12-31", 366},
+		{"2023-11-19", "2026-11-22", 1100},
+		{"2023-11-18", "2026-11-22", 0},
+		{"2026-11-21", "2026-11-20", 0},
+		{"", "2026-11-21", 0},
+		{"2026-11-21", "today", 0},
+	} {
+		got, err := f.Overview(t.Context(), ledger.OverviewQuery{Account: "acc_a", From: test.from, To: test.to})
+		if len(got.Days) != test.days || (err == nil) != (test.days > 0) {
+			t.Errorf("overview of %q to %q: got %d days, %v; want %d", test.from, test.to, len(got.Days), err, test.days)
+		}
+		if _, err := f.KeySpend(t.Context(), "acc_a", test.from, test.to); (err == nil) != (test.days > 0) {
+			t.Errorf("spending of keys from %q to %q: got %v; want days %d", test.from, test.to, err, test.days)
+		}
+	}
+}
+
+func testKeySpend(t *testing.T, f *fixture) {
+	first, other, second, foreign, early := entry(1), entry(2), entry(3), entry(4), entry(5)
+	second.Key, second.Model = "key_b", "m"
+	second.Usage, second.Cost = llm.Usage{llm.Output: 900}, 540_000
+	foreign.Account, foreign.Key = "acc_b", "key_c"
+	early.Opened, early.Arrived = noon.AddDate(0, 0, -1), noon.AddDate(0, 0, -1)
+	other.Model = "m"
+	apply(t, f, newTape().next(nil, first, other, second, foreign, early))
+	for from, want := range map[string][]ledger.KeySum{
+		"2026-11-21": {{Key: "key_b", Requests: 1, Cost: 540_000}, {Key: "key_a", Requests: 2, Cost: 2 * first.Cost}},
+		"2026-11-20": {{Key: "key_b", Requests: 1, Cost: 540_000}, {Key: "key_a", Requests: 3, Cost: 3 * first.Cost}},
+	} {
+		got, err := f.KeySpend(t.Context(), "acc_a", from, "2026-11-21")
+		if diff := cmp.Diff(got, want); diff != "" || err != nil {
+			t.Errorf("from %s: %v (-got +want):\n%s", from, err, diff)
+		}
+	}
+}
+
+func createKey(t *testing.T, f *fixture, k account.Key) {
+	t.Helper()
+	if err := f.CreateKey(t.Context(), k, account.Hash(sha256.Sum256([]byte(k.ID)))); err != nil {
+		t.Fatalf("create key %s: %v", k.ID, err)
+	}
+}
+
+func testKeysUsed(t *testing.T, f *fixture) {
+	create(t, f, "a", "b")
+	for _, id := range []string{"key_a", "key_b", "key_idle"} {
+		createKey(t, f, newKey(id, "acc_a"))
+	}
+	createKey(t, f, newKey("key_c", "acc_b"))
+	late, foreign := entry(1), entry(2)
+	late.Opened = noon.Add(2 * time.Hour)
+	foreign.Key, foreign.Account = "key_c", "acc_b"
+	open := attempt(3)
+	open.Key = "key_b"
+	apply(t, f, newTape().next([]ledger.Attempt{open}, late, foreign, entry(4)))
+	apply(t, f, newTape().next(nil, entry(5))) // of a journal that is behind
+	got, err := f.KeysUsed(t.Context(), "acc_a")
+	want := map[string]time.Time{"key_a": late.Opened, "key_b": open.Opened}
+	if diff := cmp.Diff(got, want); diff != "" || err != nil {
+		t.Errorf("%v (-got +want):\n%s", err, diff)
+	}
+}
+
+func testAccountsOverview(t *testing.T, f *fixture) {
+	create(t, f, "a", "b", "c")
+	createKey(t, f, newKey("key_a", "acc_a"))
+	createKey(t, f, newKey("key_b", "acc_b"))
+	old, dear, failed := entry(1), entry(2), entry(3)
+	old.Opened, old.Arrived = noon.AddDate(0, -1, 0), noon.AddDate(0, -1, 0)
+	dear.Account, dear.Key, dear.Usage = "acc_b", "key_b", llm.Usage{llm.Output: 900}
+	dear.Cost = dear.Price.Cost(&dear.Usage)
+	failed.Account, failed.Key, failed.Outcome, failed.Price, failed.Cost = "acc_b", "key_b", ledger.OutcomeRejected, llm.Price{}, 0
+	apply(t, f, newTape().next(nil, old, dear, failed))
+	for month, want := range map[int64][]ledger.AccountSum{
+		202611: {
+			{Account: "acc_b", Requests: 2, Cost: dear.Cost, Errors: 1, Unpriced: 1, Used: noon},
+			{Account: "acc_a", Used: old.Opened},
+			{Account: "acc_c"},
+		},
+		202610: {
+			{Account: "acc_a", Requests: 1, Cost: old.Cost, Used: old.Opened},
+			{Account: "acc_b", Used: noon},
+			{Account: "acc_c"},
+		},
+	} {
+		got, err := f.AccountsOverview(t.Context(), month)
+		if diff := cmp.Diff(got, want); diff != "" || err != nil {
+			t.Errorf("month %d: %v (-got +want):\n%s", month, err, diff)
+		}
+	}
+	for _, month := range []int64{0, 20261121} {
+		if _, err := f.AccountsOverview(t.Context(), month); err == nil {
+			t.Errorf("month %d: got no error, want one", month)
+		}
+	}
+}
+
+func testUnpriced(t *testing.T, f *fixture) {
+	priced, one, two, late := entry(1), entry(2), entry(3), entry(4)
+	for _, e := range []*ledger.Entry{&one, &two, &late} {
+		e.Price, e.Cost, e.Model = llm.Price{}, 0, "new"
+	}
+	two.Account = "acc_b"
+	late.Opened, late.Arrived = noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1)
+	priced.Model = "new" // it had a price at first
+	apply(t, f, newTape().next(nil, priced, one, two, late, entry(5)))
+	whole := ledger.UnpricedModel{Model: "openai/new", Attempts: 3, Accounts: 2, First: "2026-11-21", Last: "2026-11-22"}
+	last := ledger.UnpricedModel{Model: "openai/new", Attempts: 1, Accounts: 1, First: "2026-11-22", Last: "2026-11-22"}
+	for _, test := range []struct {
+		from, to string
+		want     []ledger.UnpricedModel
+	}{
+		{"", "", []ledger.UnpricedModel{whole}},
+		{"2026-11-22", "", []ledger.UnpricedModel{last}},
+		{"", "2026-11-20", nil},
+	} {
+		got, err := f.Unpriced(t.Context(), test.from, test.to)
+		if diff := cmp.Diff(got, test.want); diff != "" || err != nil {
+			t.Errorf("from %q to %q: %v (-got +want):\n%s", test.from, test.to, err, diff)
+		}
+	}
+	if _, err := f.Unpriced(t.Context(), "soon", ""); err == nil {
+		t.Error("from soon: got no error, want one")
+	}
+}
+
+// testReplayed has a batch settle what is settled: it is counted once.
+func testReplayed(t *testing.T, f *fixture) {
+	j := newTape()
+	batches := []*ledger.Batch{j.next([]ledger.Attempt{attempt(1)}, entry(2)), j.next(nil, entry(1), entry(3))}
+	for _, b := range batches {
+		apply(t, f, b)
+	}
+	again := *batches[1]
+	again.From, again.To = batches[1].To, batches[1].To+1
+	apply(t, f, &again) // what is settled already
+	v := overview(t, f, ledger.OverviewQuery{Account: "acc_a", From: "2026-11-21", To: "2026-11-21"})
+	if n := v.Total.Speed.Answers(); n != 3 || v.Total.Attempts != 3 {
+		t.Errorf("got %d times of %d attempts, want 3 of 3", n, v.Total.Attempts)
+	}
+	list, _, err := f.Requests(t.Context(), ledger.RequestsQuery{Account: "acc_a", Limit: 10})
+	if err != nil || len(list) != 3 {
+		t.Errorf("got %d requests, %v; want 3", len(list), err)
+	}
+}

@@ -1,0 +1,271 @@
+package storetest
+
+import (
+	"encoding/binary"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// came is an entry of a request that came so long after noon, with an id of that
+// moment.
+func came(after time.Duration) ledger.Entry {
+	e := entry(0)
+	e.Arrived = noon.Add(after)
+	e.Opened = e.Arrived
+	binary.BigEndian.PutUint64(e.ID.Request[:], uint64(e.Arrived.UnixMilli())<<16|0x7000)
+	binary.BigEndian.PutUint64(e.ID.Request[8:], 1<<63|uint64(after)&0xffff)
+	return e
+}
+
+// then is the next attempt of the same request, opened later at another model.
+func then(e ledger.Entry, after time.Duration) ledger.Entry {
+	e.ID.N++
+	e.Opened = e.Opened.Add(after)
+	e.Model = "next"
+	return e
+}
+
+func requests(t *testing.T, f *fixture, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor) {
+	t.Helper()
+	if q.Account == "" {
+		q.Account = "acc_a"
+	}
+	if q.Limit == 0 {
+		q.Limit = 10
+	}
+	list, next, err := f.Requests(t.Context(), q)
+	if err != nil {
+		t.Fatalf("requests %+v: %v", q, err)
+	}
+	return list, next
+}
+
+func ids(list []ledger.RequestSummary) []uuid.UUID {
+	var all []uuid.UUID
+	for i := range list {
+		all = append(all, list[i].ID)
+	}
+	return all
+}
+
+func testRequests(t *testing.T, f *fixture) {
+	plain, failed := came(0), came(time.Minute)
+	failed.Outcome, failed.Counts, failed.Usage, failed.Cost, failed.FirstToken = ledger.OutcomeRejected, false, llm.Usage{}, 0, 0
+	failed.Status, failed.Code = 429, llm.CodeRateLimited
+	rescued := then(failed, 2*time.Second)
+	rescued.Settlement = plain.Settlement
+	rescued.Provenance, rescued.Price, rescued.Cost = ledger.Estimated, llm.Price{}, 0
+	lost := unknown(0)
+	lost.ID, lost.Arrived, lost.Opened, lost.Key = came(2*time.Minute).ID, came(2*time.Minute).Arrived, came(2*time.Minute).Arrived, "key_b"
+	running := came(24 * time.Hour).Attempt
+	foreign := came(time.Second)
+	foreign.Account = "acc_b"
+	apply(t, f, newTape().next([]ledger.Attempt{running}, plain, failed, rescued, lost, foreign))
+	if err := f.Resolve(t.Context(), lost.ID, 5, false, "me"); err != nil {
+		t.Fatal(err)
+	}
+	first := ledger.RequestSummary{
+		ID: plain.ID.Request, Arrived: plain.Arrived, Key: "key_a", Requested: "fast", Model: "openai/org/gpt",
+		Outcome: ledger.OutcomeOK, Status: 200, Stream: true, Attempts: 1, Usage: plain.Usage, Cost: plain.Cost,
+		Provenance: ledger.Exact, FirstToken: plain.FirstToken, Duration: plain.Duration,
+	}
+	second := first
+	second.ID, second.Arrived, second.Model, second.Attempts = failed.ID.Request, failed.Arrived, "openai/next", 2
+	second.Cost, second.Unpriced, second.Provenance = 0, true, ledger.Estimated
+	second.FirstToken, second.Duration = 2*time.Second+plain.FirstToken, 2*time.Second+plain.Duration
+	third := first
+	third.ID, third.Arrived, third.Key, third.Outcome = lost.ID.Request, lost.Arrived, "key_b", ledger.OutcomeUnknown
+	third.Status, third.Usage, third.Cost, third.Provenance, third.FirstToken, third.Duration = 0, lost.Usage, 5, ledger.Unknown, 0, 0
+	fourth := ledger.RequestSummary{
+		ID: running.ID.Request, Arrived: running.Arrived, Key: "key_a", Requested: "fast", Model: "openai/org/gpt",
+		Outcome: ledger.OutcomeOpen, Stream: true, Attempts: 1,
+	}
+	for _, test := range []struct {
+		name  string
+		query ledger.RequestsQuery
+		want  []ledger.RequestSummary
+	}{
+		{"all", ledger.RequestsQuery{}, []ledger.RequestSummary{fourth, third, second, first}},
+		{"ok", ledger.RequestsQuery{Ended: ledger.EndedOK}, []ledger.RequestSummary{second, first}},
+		{"errors", ledger.RequestsQuery{Ended: ledger.EndedError}, []ledger.RequestSummary{third}},
+		{"a key", ledger.RequestsQuery{Key: "key_b"}, []ledger.RequestSummary{third}},
+		{"the model of a first attempt", ledger.RequestsQuery{Model: "openai/org/gpt"}, []ledger.RequestSummary{fourth, third, second, first}},
+		{"the model that answered", ledger.RequestsQuery{Model: "openai/next"}, []ledger.RequestSummary{second}},
+		{"as it was asked for", ledger.RequestsQuery{Model: "fast", Key: "key_b"}, []ledger.RequestSummary{third}},
+		{"no such model", ledger.RequestsQuery{Model: "slow"}, nil},
+		{"from", ledger.RequestsQuery{From: "2026-11-22"}, []ledger.RequestSummary{fourth}},
+		{"to", ledger.RequestsQuery{To: "2026-11-21"}, []ledger.RequestSummary{third, second, first}},
+		{"to a day without any", ledger.RequestsQuery{To: "2026-11-20"}, nil},
+		{"after the third", ledger.RequestsQuery{After: third.Cursor()}, []ledger.RequestSummary{second, first}},
+		{"after one of a later day", ledger.RequestsQuery{After: fourth.Cursor(), To: "2026-11-21"}, []ledger.RequestSummary{third, second, first}},
+		{"as many as there are", ledger.RequestsQuery{Limit: 4}, []ledger.RequestSummary{fourth, third, second, first}},
+		{"nobody", ledger.RequestsQuery{Account: "acc_x"}, nil},
+	} {
+		got, next := requests(t, f, test.query)
+		if len(got) == 0 {
+			got = nil
+		}
+		if diff := cmp.Diff(got, test.want); diff != "" || next != (ledger.RequestCursor{}) {
+			t.Errorf("%s: next %q (-got +want):\n%s", test.name, next, diff)
+		}
+	}
+	for _, q := range []ledger.RequestsQuery{{}, {Limit: ledger.MaxRequests + 1}, {Limit: 1, From: "soon"}, {Limit: 1, Ended: "well"}, {Limit: 1, After: ledger.RequestCursor{Date: "soon"}}} {
+		if _, _, err := f.Requests(t.Context(), q); err == nil {
+			t.Errorf("%+v: got no error, want one", q)
+		}
+	}
+}
+
+// testRequestsPages reads the same requests with pages of every size.
+func testRequestsPages(t *testing.T, f *fixture) {
+	var list []ledger.Entry
+	for i := range 60 {
+		e := came(time.Duration(i) * 30 * time.Minute)
+		list = append(list, e)
+		for range i % 4 {
+			e = then(e, time.Second)
+			list = append(list, e)
+		}
+	}
+	apply(t, f, newTape().next(nil, list...))
+	for _, query := range []ledger.RequestsQuery{{}, {Model: "openai/next"}} {
+		query.Limit = 100
+		all, _ := requests(t, f, query)
+		if want := map[string]int{"": 60, "openai/next": 45}[query.Model]; len(all) != want {
+			t.Fatalf("model %q: got %d requests, want %d", query.Model, len(all), want)
+		}
+		if !slices.IsSortedFunc(all, func(a, b ledger.RequestSummary) int { return b.Arrived.Compare(a.Arrived) }) {
+			t.Error("got requests in another order, want the newest first")
+		}
+		for _, limit := range []int{1, 2, 7, 44, 45, 59, 60, 61} {
+			query.Limit, query.After = limit, ledger.RequestCursor{}
+			var got []ledger.RequestSummary
+			for more := true; more && len(got) <= len(all); {
+				page, next := requests(t, f, query)
+				if len(page) > limit {
+					t.Fatalf("got a page of %d, want at most %d", len(page), limit)
+				}
+				got = append(got, page...)
+				query.After, more = next, next != ledger.RequestCursor{}
+			}
+			if diff := cmp.Diff(got, all); diff != "" {
+				t.Errorf("model %q, pages of %d (-got +want):\n%s", query.Model, limit, diff)
+			}
+		}
+	}
+}
+
+// testRequestsRare looks for the one request of a key behind so many others that
+// more than one page is needed.
+func testRequestsRare(t *testing.T, f *fixture) {
+	const others = 6_000
+	rare := came(0)
+	rare.Key = "key_rare"
+	list := []ledger.Entry{rare}
+	for i := range others {
+		list = append(list, came(time.Duration(i+1)*time.Second))
+	}
+	apply(t, f, newTape().next(nil, list...))
+	q := ledger.RequestsQuery{Key: "key_rare"}
+	var found []ledger.RequestSummary
+	pages := 0
+	for more := true; more && pages < 5; pages++ {
+		var page []ledger.RequestSummary
+		page, q.After = requests(t, f, q)
+		found, more = append(found, page...), q.After != ledger.RequestCursor{}
+	}
+	if len(found) != 1 || found[0].ID != rare.ID.Request || pages != 2 {
+		t.Errorf("got %d requests on %d pages, want the one of the key on the second", len(found), pages)
+	}
+}
+
+func testRequestsSince(t *testing.T, f *fixture) {
+	var list []ledger.Entry
+	var all []uuid.UUID // the newest first
+	for i := range 9 {
+		e := came(time.Duration(i-4) * 6 * time.Hour)
+		list = append(list, e, then(e, time.Second))
+		all = slices.Insert(all, 0, e.ID.Request)
+	}
+	foreign := came(time.Hour)
+	foreign.Account = "acc_b"
+	apply(t, f, newTape().next(nil, append(list, foreign)...))
+	page, _ := requests(t, f, ledger.RequestsQuery{})
+	for _, test := range []struct {
+		after ledger.RequestCursor
+		limit int
+		want  []uuid.UUID
+	}{
+		{ledger.RequestCursor{}, 3, all[:3]},
+		{page[0].Cursor(), 3, nil},
+		{page[2].Cursor(), 10, all[:2]},
+		{page[7].Cursor(), 3, all[:3]},
+		{ledger.RequestCursorAt(noon), 10, all[:5]},
+		{ledger.RequestCursorAt(noon.Add(time.Second)), 10, all[:4]},
+	} {
+		got, err := f.RequestsSince(t.Context(), "acc_a", test.after, test.limit)
+		if diff := cmp.Diff(ids(got), test.want); diff != "" || err != nil {
+			t.Errorf("since %s, %d: %v (-got +want):\n%s", test.after, test.limit, err, diff)
+		}
+	}
+	for _, limit := range []int{0, ledger.MaxRequests + 1} {
+		if _, err := f.RequestsSince(t.Context(), "acc_a", ledger.RequestCursor{}, limit); err == nil {
+			t.Errorf("a limit of %d: got no error, want one", limit)
+		}
+	}
+}
+
+func usageLine(c llm.Class, count, rate int64, amount llm.Money) ledger.CostLine {
+	return ledger.CostLine{What: ledger.LineUsage, Class: c, Count: count, Rate: rate, Amount: amount}
+}
+
+func testRequest(t *testing.T, f *fixture) {
+	long, second, lost, nameless := came(0), then(came(0), time.Second), came(time.Minute), came(2*time.Minute)
+	long.Usage = llm.Usage{llm.Input: 999, llm.CacheRead: 3, llm.Output: 1}
+	long.Cost = long.Price.Cost(&long.Usage)
+	lost.Settlement = unknown(0).Settlement
+	nameless.Price.Version = "nobody knows"
+	apply(t, f, newTape().next(nil, long, second, lost, nameless))
+	if err := f.Resolve(t.Context(), lost.ID, 7, false, "me"); err != nil {
+		t.Fatal(err)
+	}
+	correction := ledger.Correction{Kind: "resolved", Cost: 7 - lost.Hold, By: "me", At: f.clock()}
+	other := ledger.AttemptDetail{Entry: nameless, Lines: []ledger.CostLine{
+		{What: ledger.LineUsage, Class: llm.Input, Count: 10},
+		{What: ledger.LineUsage, Class: llm.CacheRead, Count: 5},
+		{What: ledger.LineUsage, Class: llm.Output, Count: 20},
+		{What: ledger.LineOther, Amount: nameless.Cost},
+	}}
+	other.Price = llm.Price{Version: "nobody knows"}
+	for _, want := range [][]ledger.AttemptDetail{
+		{{Entry: long, Tier: 1000, Lines: []ledger.CostLine{
+			usageLine(llm.Input, 999, 300_000, 299_700), usageLine(llm.CacheRead, 3, 0, 0), usageLine(llm.Output, 1, 1_200_000, 1200),
+		}}, {Entry: second, Lines: []ledger.CostLine{
+			usageLine(llm.Input, 10, 150_000, 1500), usageLine(llm.CacheRead, 5, 15_000, 75), usageLine(llm.Output, 20, 600_000, 12_000),
+		}}},
+		{{Entry: lost, Corrections: []ledger.Correction{correction}, Lines: []ledger.CostLine{
+			{What: ledger.LineHold, Amount: lost.Hold}, {What: ledger.LineCorrection, Amount: 7 - lost.Hold},
+		}}},
+		{other},
+	} {
+		got, there, err := f.Request(t.Context(), "acc_a", want[0].ID.Request)
+		if diff := cmp.Diff(got.Parts, want); diff != "" || !there || err != nil {
+			t.Errorf("request %s: %v, %v (-got +want):\n%s", want[0].ID, there, err, diff)
+		}
+		if diff := cmp.Diff(got.RequestSummary, ledger.Summarize(want)); diff != "" {
+			t.Errorf("request %s in short (-got +want):\n%s", want[0].ID, diff)
+		}
+	}
+	for account, id := range map[string]uuid.UUID{"acc_b": long.ID.Request, "acc_a": came(time.Hour).ID.Request} {
+		if got, there, err := f.Request(t.Context(), account, id); there || err != nil {
+			t.Errorf("request %s of %s: got %+v, %v; want none", id, account, got, err)
+		}
+	}
+}

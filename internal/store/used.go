@@ -1,0 +1,64 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"weir/internal/ledger"
+)
+
+// insertUsed only moves forward: a journal that is behind, or that is applied
+// again, has older times.
+func insertUsed() *insertion {
+	return &insertion{
+		head:    "INSERT INTO key_used (key, at) VALUES ",
+		columns: 2,
+		tail:    " ON CONFLICT (key) DO UPDATE SET at = excluded.at WHERE key_used.at < excluded.at",
+	}
+}
+
+// use notes when the keys of a batch were used last.
+func (a *applier) use(ctx context.Context, b *ledger.Batch) error {
+	used := map[string]int64{}
+	for i := range b.Opened {
+		note(used, &b.Opened[i])
+	}
+	for i := range b.Settled {
+		note(used, &b.Settled[i].Attempt)
+	}
+	keys := slices.Sorted(maps.Keys(used))
+	_, err := a.bulk.insert(ctx, a.used, len(keys), func(dst []any, i int) []any {
+		return append(dst, keys[i], used[keys[i]])
+	})
+	return err
+}
+
+func note(used map[string]int64, a *ledger.Attempt) {
+	if at := micros(a.Opened); at > used[a.Key] {
+		used[a.Key] = at
+	}
+}
+
+// KeysUsed is when each key of an account, by id, was used last: when its last
+// attempt was opened. Keys that never were are not in it.
+func (s *Store) KeysUsed(ctx context.Context, account string) (map[string]time.Time, error) {
+	type use struct {
+		key string
+		at  int64
+	}
+	rows, err := s.read.QueryContext(ctx, "SELECT u.key, u.at FROM keys k JOIN key_used u ON u.key = k.id WHERE k.account = ?", account)
+	used := map[string]time.Time{}
+	err = each(rows, err, func(row scanner) (u use, err error) {
+		return u, row.Scan(&u.key, &u.at)
+	}, func(u *use) error {
+		used[u.key] = fromMicros(u.at)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read when keys were used: %w", err)
+	}
+	return used, nil
+}
