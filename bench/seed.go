@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -173,7 +174,7 @@ func (s *seeding) person(ctx context.Context, n int) error {
 	if n%budgetEvery == 0 {
 		a.Budget = account.Budget{Limit: llm.Money(z.weight*int64(z.keys*z.models)) * llm.USD, Period: ledger.PeriodMonth}
 	}
-	if err := s.store.CreateAccount(ctx, a); err != nil && !errors.Is(err, account.ErrExists) {
+	if err := s.store.CreateAccount(ctx, audit.Gateway(), a); err != nil && !errors.Is(err, account.ErrExists) {
 		return err
 	}
 	there, err := s.store.Keys(ctx, a.ID)
@@ -186,7 +187,7 @@ func (s *seeding) person(ctx context.Context, n int) error {
 			Permissions: []account.Permission{account.Chat, account.Uses},
 			Created:     s.first().Add(time.Duration(k) * time.Microsecond),
 		}
-		if err := s.store.CreateKey(ctx, key, account.Hash(sha256.Sum256([]byte(key.ID)))); err != nil {
+		if err := s.store.CreateKey(ctx, audit.Gateway(), key, account.Hash(sha256.Sum256([]byte(key.ID)))); err != nil {
 			return err
 		}
 	}

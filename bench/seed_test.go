@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/store"
 )
 
@@ -72,7 +73,7 @@ func TestSeedRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := openSeeded(t, dir)
-	if err := s.CreateAccount(t.Context(), account.Account{ID: "theirs", Name: "theirs"}); err != nil {
+	if err := s.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "theirs", Name: "theirs"}); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{"--data", dir, "--requests", "10", "--rows", "5", "--days", "3", "--accounts", "2"}

@@ -92,10 +92,10 @@ func newAccounts(env *environment) *cobra.Command {
 			return d.Accounts.Account(cmd.Context(), name)
 		}),
 		accountChange(env, "suspend NAME", "Refuse all requests of an account, within a second", func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
-			return d.Accounts.Suspend(cmd.Context(), name)
+			return d.Accounts.Suspend(cmd.Context(), actor(), name)
 		}),
 		accountChange(env, "resume NAME", "Let a suspended account go on", func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
-			return d.Accounts.Resume(cmd.Context(), name)
+			return d.Accounts.Resume(cmd.Context(), actor(), name)
 		}),
 		newAccountsHangup(env), newAccountsLimits(env), newAccountsBudget(env), newAccountsCredit(env),
 	)
@@ -103,7 +103,7 @@ func newAccounts(env *environment) *cobra.Command {
 
 func newAccountsCreate(env *environment) *cobra.Command {
 	return accountChange(env, "create NAME", "Make an account", func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
-		return d.Accounts.CreateAccount(cmd.Context(), name)
+		return d.Accounts.CreateAccount(cmd.Context(), actor(), name)
 	})
 }
 
@@ -144,7 +144,7 @@ func newAccountsHangup(env *environment) *cobra.Command {
 	var what string
 	cmd := accountChange(env, "hangup NAME", "Say what happens to an answer when its client leaves",
 		func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
-			return d.Accounts.SetOnHangup(cmd.Context(), name, account.Hangup(what))
+			return d.Accounts.SetOnHangup(cmd.Context(), actor(), name, account.Hangup(what))
 		})
 	cmd.Long = "Say what happens to a provider's answer when its client leaves before the end:\n" +
 		"cancel stops it, and it is metered as far as it was counted; drain reads it to its end,\n" +

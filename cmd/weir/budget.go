@@ -18,7 +18,7 @@ func newAccountsBudget(env *environment) *cobra.Command {
 	cmd := accountChange(env, "budget NAME", "Give an account a budget, which is never passed",
 		func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
 			if none {
-				return d.Accounts.SetBudget(cmd.Context(), name, account.Budget{})
+				return d.Accounts.SetBudget(cmd.Context(), actor(), name, account.Budget{})
 			}
 			if usd == "" || period == "" {
 				return account.Account{}, usageError{errors.New("a budget is an amount and a period, such as --usd 5 --period month; --none takes it away")}
@@ -27,7 +27,7 @@ func newAccountsBudget(env *environment) *cobra.Command {
 			if err != nil {
 				return account.Account{}, err
 			}
-			return d.Accounts.SetBudget(cmd.Context(), name, b)
+			return d.Accounts.SetBudget(cmd.Context(), actor(), name, b)
 		})
 	cmd.Long = "Give an account a budget in US dollars for each UTC day, each UTC month, or in total.\n" +
 		"What a request may cost is held before it is sent, so that the sum of what was spent\n" +
@@ -47,13 +47,13 @@ func newAccountsCredit(env *environment) *cobra.Command {
 	cmd := accountChange(env, "credit NAME", "Add credit that an account has paid beforehand",
 		func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
 			if end {
-				return d.Accounts.EndCredit(cmd.Context(), name)
+				return d.Accounts.EndCredit(cmd.Context(), actor(), name)
 			}
 			amount, err := llm.ParseMoney(usd)
 			if err != nil || amount == 0 {
 				return account.Account{}, usageError{fmt.Errorf("credit is an amount of US dollars such as 20, or -5 to take some away; got %q", usd)}
 			}
-			return d.Accounts.AddCredit(cmd.Context(), name, amount, whoAmI())
+			return d.Accounts.AddCredit(cmd.Context(), actor(), name, amount)
 		})
 	cmd.Long = "Add credit that an account has paid beforehand. From the first of it on the account\n" +
 		"spends its credit and no more; what it had spent before does not count. A budget counts beside it."

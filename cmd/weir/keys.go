@@ -79,7 +79,7 @@ func newKeysCreate(env *environment) *cobra.Command {
 			}
 			o.Budget = budget
 			return env.withData(cmd, func(d *app.Data) error {
-				_, token, err := d.Accounts.CreateKey(cmd.Context(), o)
+				_, token, err := d.Accounts.CreateKey(cmd.Context(), actor(), o)
 				if err != nil {
 					return err
 				}
@@ -91,7 +91,7 @@ func newKeysCreate(env *environment) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.Account, "account", "", "name of the account")
 	flags.StringVar(&o.Label, "label", "", "what the key is for")
-	flags.StringSliceVar(&permissions, "permission", nil, "what it may do: chat, uses (default both)")
+	flags.StringSliceVar(&permissions, "permission", nil, "what it may do: chat, uses (default both), admin for the whole installation")
 	flags.StringArrayVar(&o.Models, "model", nil, "pattern of models it may use, may be repeated (default all)")
 	flags.DurationVar(&o.ExpiresIn, "expires", 0, "how long it lives, such as 720h (default for ever)")
 	limitFlags(cmd, &o.Limits, " (default no limit)")
@@ -132,7 +132,7 @@ func newKeysRevoke(env *environment) *cobra.Command {
 		Example: "  weir keys revoke " + "ID", Args: oneArg("the key's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.withData(cmd, func(d *app.Data) error {
-				k, err := d.Accounts.RevokeKey(cmd.Context(), args[0])
+				k, err := d.Accounts.RevokeKey(cmd.Context(), actor(), args[0])
 				if err != nil {
 					return err
 				}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os/user"
 
 	"github.com/spf13/cobra"
 
@@ -122,7 +121,7 @@ func newLedgerResolve(env *environment) *cobra.Command {
 				}
 			}
 			return env.withData(cmd, func(d *app.Data) error {
-				return d.Resolve(cmd.Context(), id, cost, release, whoAmI())
+				return d.Resolve(cmd.Context(), actor(), id, cost, release)
 			})
 		},
 	}
@@ -131,10 +130,3 @@ func newLedgerResolve(env *environment) *cobra.Command {
 	return cmd
 }
 
-// whoAmI is the name under which a correction is kept.
-func whoAmI() string {
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return "command line: " + u.Username
-	}
-	return "command line"
-}

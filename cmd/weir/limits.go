@@ -62,7 +62,7 @@ func newAccountsLimits(env *environment) *cobra.Command {
 			if !flags.Changed("concurrency") {
 				l.Concurrency = a.Limits.Concurrency
 			}
-			return d.Accounts.SetLimits(cmd.Context(), name, l)
+			return d.Accounts.SetLimits(cmd.Context(), actor(), name, l)
 		})
 	cmd.Long = "Limit what all keys of an account together may ask for in any 60 seconds, and at a time.\n" +
 		"0 takes a limit away; what is not named stays. Where an account has no limit of its own,\n" +

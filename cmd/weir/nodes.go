@@ -75,7 +75,7 @@ func newNodesForget(env *environment) *cobra.Command {
 				return usageError{fmt.Errorf("%q is not a node's id: weir nodes list shows them", args[0])}
 			}
 			return env.withData(cmd, func(d *app.Data) error {
-				return d.ForgetNode(cmd.Context(), id)
+				return d.ForgetNode(cmd.Context(), actor(), id)
 			})
 		},
 	}

@@ -53,10 +53,12 @@ type Credit struct {
 // Permission is something that a key may do.
 type Permission string
 
-// The permissions. A key has both unless it was made with less.
+// The permissions. A key has the first two unless it was made with others; the
+// third one is given to a key by name alone, and contains no other.
 const (
-	Chat Permission = "chat" // send messages to models
-	Uses Permission = "uses" // read the account's usage
+	Chat  Permission = "chat"  // send messages to models
+	Uses  Permission = "uses"  // read the account's usage
+	Admin Permission = "admin" // administer the whole installation through /admin/v1
 )
 
 // Key is an API key as it is kept: everything but the secret.
@@ -72,4 +74,5 @@ type Key struct {
 	Revoked     *time.Time // nil while it is good
 	Limits      Limits
 	Budget      Budget
+	Creator     string // id of the user who made it; empty for none
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -25,12 +26,12 @@ const (
 
 // CreateAccount adds an account. The error is a *llm.Error with
 // CodeInvalidRequest when the name is taken or not one.
-func (s *Service) CreateAccount(ctx context.Context, name string) (Account, error) {
+func (s *Service) CreateAccount(ctx context.Context, by audit.Actor, name string) (Account, error) {
 	if err := checkName(name); err != nil {
 		return Account{}, err
 	}
 	a := s.newAccount(name)
-	err := s.store.CreateAccount(ctx, a)
+	err := s.store.CreateAccount(ctx, by, a)
 	if errors.Is(err, ErrExists) {
 		return Account{}, llm.Invalid("name", fmt.Sprintf("An account named %q exists already. Choose another name.", name))
 	}
@@ -92,13 +93,13 @@ func notFound(what, name string) error {
 }
 
 // Suspend stops the account: its keys may do nothing until Resume.
-func (s *Service) Suspend(ctx context.Context, nameOrID string) (Account, error) {
-	return s.update(ctx, nameOrID, Update{Suspended: new(true)})
+func (s *Service) Suspend(ctx context.Context, by audit.Actor, nameOrID string) (Account, error) {
+	return s.update(ctx, by, nameOrID, Update{Suspended: new(true)})
 }
 
 // Resume ends a suspension.
-func (s *Service) Resume(ctx context.Context, nameOrID string) (Account, error) {
-	return s.update(ctx, nameOrID, Update{Suspended: new(false)})
+func (s *Service) Resume(ctx context.Context, by audit.Actor, nameOrID string) (Account, error) {
+	return s.update(ctx, by, nameOrID, Update{Suspended: new(false)})
 }
 
 // maxAmount bounds budgets and credit, so that sums with what was spent fit: a
@@ -107,27 +108,27 @@ const maxAmount = 1_000_000_000 * llm.USD
 
 // SetBudget gives the account a budget, of at most a billion dollars; the zero
 // Budget takes it away.
-func (s *Service) SetBudget(ctx context.Context, nameOrID string, b Budget) (Account, error) {
+func (s *Service) SetBudget(ctx context.Context, by audit.Actor, nameOrID string, b Budget) (Account, error) {
 	if err := checkBudget(b); err != nil {
 		return Account{}, err
 	}
-	return s.update(ctx, nameOrID, Update{Budget: &b})
+	return s.update(ctx, by, nameOrID, Update{Budget: &b})
 }
 
 // SetLimits gives the account limits; the zero Limits takes them away.
-func (s *Service) SetLimits(ctx context.Context, nameOrID string, l Limits) (Account, error) {
+func (s *Service) SetLimits(ctx context.Context, by audit.Actor, nameOrID string, l Limits) (Account, error) {
 	if err := checkLimits(l); err != nil {
 		return Account{}, err
 	}
-	return s.update(ctx, nameOrID, Update{Limits: &l})
+	return s.update(ctx, by, nameOrID, Update{Limits: &l})
 }
 
 // AddCredit adds to what the account has paid beforehand; less than 0 takes some
 // away again. The first credit counts from what the account has spent until
-// then; what it may spend from there on is its credit. By is who added it. The
-// error is a *llm.Error with CodeInvalidRequest for 0, for more taken away than was
-// paid, and for more than a billion dollars in all.
-func (s *Service) AddCredit(ctx context.Context, nameOrID string, amount llm.Money, by string) (Account, error) {
+// then; what it may spend from there on is its credit. The error is a *llm.Error
+// with CodeInvalidRequest for 0, for more taken away than was paid, and for more
+// than a billion dollars in all.
+func (s *Service) AddCredit(ctx context.Context, by audit.Actor, nameOrID string, amount llm.Money) (Account, error) {
 	if amount == 0 {
 		return Account{}, llm.Invalid("usd", "Credit is an amount of US dollars other than 0.")
 	}
@@ -142,7 +143,7 @@ func (s *Service) AddCredit(ctx context.Context, nameOrID string, amount llm.Mon
 	if amount > maxAmount-paid {
 		return Account{}, llm.Invalid("usd", fmt.Sprintf("Credit comes to at most $%s in all; the account has paid $%s.", maxAmount, paid))
 	}
-	a, err = s.store.AddCredit(ctx, CreditEntry{ID: newID(), AccountID: a.ID, Amount: amount, By: by, At: s.now()})
+	a, err = s.store.AddCredit(ctx, by, CreditEntry{ID: newID(), AccountID: a.ID, Amount: amount, At: s.now()})
 	if errors.Is(err, ErrOverdrawn) {
 		return Account{}, llm.Invalid("usd", fmt.Sprintf("The account has not paid $%s; no more can be taken away than was paid in.", -amount))
 	}
@@ -155,24 +156,24 @@ func (s *Service) AddCredit(ctx context.Context, nameOrID string, amount llm.Mon
 
 // EndCredit lets the account spend without paying beforehand, as one that never
 // had credit.
-func (s *Service) EndCredit(ctx context.Context, nameOrID string) (Account, error) {
-	return s.update(ctx, nameOrID, Update{EndCredit: true})
+func (s *Service) EndCredit(ctx context.Context, by audit.Actor, nameOrID string) (Account, error) {
+	return s.update(ctx, by, nameOrID, Update{EndCredit: true})
 }
 
 // SetOnHangup says what happens to answers whose client leaves.
-func (s *Service) SetOnHangup(ctx context.Context, nameOrID string, h Hangup) (Account, error) {
+func (s *Service) SetOnHangup(ctx context.Context, by audit.Actor, nameOrID string, h Hangup) (Account, error) {
 	if h != HangupCancel && h != HangupDrain {
 		return Account{}, llm.Invalid("on_hangup", fmt.Sprintf("%q is not something to do when a client leaves. Use %q or %q.", h, HangupCancel, HangupDrain))
 	}
-	return s.update(ctx, nameOrID, Update{OnHangup: &h})
+	return s.update(ctx, by, nameOrID, Update{OnHangup: &h})
 }
 
-func (s *Service) update(ctx context.Context, nameOrID string, u Update) (Account, error) {
+func (s *Service) update(ctx context.Context, by audit.Actor, nameOrID string, u Update) (Account, error) {
 	a, err := s.Account(ctx, nameOrID)
 	if err != nil {
 		return Account{}, err
 	}
-	if a, err = s.store.UpdateAccount(ctx, a.ID, u); err != nil {
+	if a, err = s.store.UpdateAccount(ctx, by, a.ID, u); err != nil {
 		return Account{}, fmt.Errorf("change account: %w", err)
 	}
 	s.cache.forgetIDs(map[string]bool{a.ID: true})
@@ -195,9 +196,9 @@ func checkBudget(b Budget) error {
 
 // Bootstrap makes the account DefaultName if there is no account at all, and
 // reports whether it did: true once a database, however many nodes start.
-func (s *Service) Bootstrap(ctx context.Context) (Account, bool, error) {
+func (s *Service) Bootstrap(ctx context.Context, by audit.Actor) (Account, bool, error) {
 	a := s.newAccount(DefaultName)
-	created, err := s.store.Bootstrap(ctx, a)
+	created, err := s.store.Bootstrap(ctx, by, a)
 	if err != nil {
 		return Account{}, false, fmt.Errorf("make the first account: %w", err)
 	}
@@ -209,10 +210,10 @@ func (s *Service) Bootstrap(ctx context.Context) (Account, bool, error) {
 
 // CreateSetupToken makes the secret of a one-time set-up link, which is good
 // for seven days. Only its hash is kept.
-func (s *Service) CreateSetupToken(ctx context.Context) (llm.Secret, error) {
+func (s *Service) CreateSetupToken(ctx context.Context, by audit.Actor) (llm.Secret, error) {
 	token := randomText(setupDigits)
 	now := s.now()
-	if err := s.store.CreateSetupToken(ctx, sha256.Sum256([]byte(token)), now, now.Add(setupFor)); err != nil {
+	if err := s.store.CreateSetupToken(ctx, by, sha256.Sum256([]byte(token)), now, now.Add(setupFor)); err != nil {
 		return llm.Secret{}, fmt.Errorf("create set-up token: %w", err)
 	}
 	return llm.NewSecret(token), nil

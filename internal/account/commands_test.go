@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -17,12 +18,12 @@ func TestAccountNames(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for _, name := range []string{"a", "A-b_c.9", strings.Repeat("x", 64)} {
-		if a, err := h.CreateAccount(t.Context(), name); err != nil || a.Name != name || uuid.Validate(a.ID) != nil {
+		if a, err := h.CreateAccount(t.Context(), audit.Gateway(), name); err != nil || a.Name != name || uuid.Validate(a.ID) != nil {
 			t.Errorf("%q: got %+v, %v; want it made", name, a, err)
 		}
 	}
 	for _, name := range []string{"", strings.Repeat("x", 65), "a b", "a/b", "ä", "acme", "01a1fcbf-d020-7aa2-b877-c174480a97f9"} {
-		_, err := h.CreateAccount(t.Context(), name)
+		_, err := h.CreateAccount(t.Context(), audit.Gateway(), name)
 		if e := llm.AsError(err); e.Code != llm.CodeInvalidRequest || e.Param != "name" {
 			t.Errorf("%q: got %v, want INVALID_REQUEST about its name", name, err)
 		}
@@ -33,34 +34,34 @@ func TestAccountChanges(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	budget := account.Budget{Limit: 5 * llm.USD, Period: ledger.PeriodMonth}
-	if a, err := h.SetBudget(t.Context(), "acme", budget); err != nil || a.Budget != budget {
+	if a, err := h.SetBudget(t.Context(), audit.Gateway(), "acme", budget); err != nil || a.Budget != budget {
 		t.Errorf("set budget: got %+v, %v; want %+v", a.Budget, err, budget)
 	}
-	if a, err := h.SetOnHangup(t.Context(), "acme", account.HangupDrain); err != nil || a.OnHangup != account.HangupDrain {
+	if a, err := h.SetOnHangup(t.Context(), audit.Gateway(), "acme", account.HangupDrain); err != nil || a.OnHangup != account.HangupDrain {
 		t.Errorf("set on hang-up: got %q, %v; want drain", a.OnHangup, err)
 	}
-	a, err := h.Suspend(t.Context(), "acme")
+	a, err := h.Suspend(t.Context(), audit.Gateway(), "acme")
 	if err != nil || !a.Suspended || a.Budget != budget {
 		t.Errorf("suspend: got %+v, %v; want suspended, budget kept", a, err)
 	}
-	if b, err := h.Resume(t.Context(), a.ID); err != nil || b.Suspended {
+	if b, err := h.Resume(t.Context(), audit.Gateway(), a.ID); err != nil || b.Suspended {
 		t.Errorf("resume by id: got %+v, %v; want not suspended", b, err)
 	}
 	for what, err := range map[string]error{
-		"no limit":  second(h.SetBudget(t.Context(), "acme", account.Budget{Period: ledger.PeriodDay})),
-		"negative":  second(h.SetBudget(t.Context(), "acme", account.Budget{Limit: -1, Period: ledger.PeriodDay})),
-		"no period": second(h.SetBudget(t.Context(), "acme", account.Budget{Limit: 1})),
-		"year":      second(h.SetBudget(t.Context(), "acme", account.Budget{Limit: 1, Period: "year"})),
-		"too much":  second(h.SetBudget(t.Context(), "acme", account.Budget{Limit: math.MaxInt64, Period: ledger.PeriodTotal})),
-		"credit":    second(h.AddCredit(t.Context(), "acme", math.MaxInt64, "test")),
-		"hang-up":   second(h.SetOnHangup(t.Context(), "acme", "explode")),
+		"no limit":  second(h.SetBudget(t.Context(), audit.Gateway(), "acme", account.Budget{Period: ledger.PeriodDay})),
+		"negative":  second(h.SetBudget(t.Context(), audit.Gateway(), "acme", account.Budget{Limit: -1, Period: ledger.PeriodDay})),
+		"no period": second(h.SetBudget(t.Context(), audit.Gateway(), "acme", account.Budget{Limit: 1})),
+		"year":      second(h.SetBudget(t.Context(), audit.Gateway(), "acme", account.Budget{Limit: 1, Period: "year"})),
+		"too much":  second(h.SetBudget(t.Context(), audit.Gateway(), "acme", account.Budget{Limit: math.MaxInt64, Period: ledger.PeriodTotal})),
+		"credit":    second(h.AddCredit(t.Context(), audit.Gateway(), "acme", math.MaxInt64)),
+		"hang-up":   second(h.SetOnHangup(t.Context(), audit.Gateway(), "acme", "explode")),
 		"no name":   second(h.Account(t.Context(), "")),
 	} {
 		if code(err) != llm.CodeInvalidRequest {
 			t.Errorf("%s: got %v, want INVALID_REQUEST", what, err)
 		}
 	}
-	if err := second(h.Suspend(t.Context(), "nobody")); code(err) != llm.CodeNotFound {
+	if err := second(h.Suspend(t.Context(), audit.Gateway(), "nobody")); code(err) != llm.CodeNotFound {
 		t.Errorf("suspend nobody: got %v, want NOT_FOUND", err)
 	}
 }
@@ -77,7 +78,7 @@ func TestCreateKey(t *testing.T) {
 	if list, err := h.Keys(t.Context(), "acme"); err != nil || len(list) != 1 || list[0].ID != k.ID {
 		t.Errorf("keys: got %+v, %v; want %s", list, err, k.ID)
 	}
-	if err := second(h.RevokeKey(t.Context(), "key_0")); code(err) != llm.CodeNotFound {
+	if err := second(h.RevokeKey(t.Context(), audit.Gateway(), "key_0")); code(err) != llm.CodeNotFound {
 		t.Errorf("revoke an unknown key: got %v, want NOT_FOUND", err)
 	}
 }
@@ -113,7 +114,7 @@ func TestKeyOptions(t *testing.T) {
 	} {
 		o := account.KeyOptions{Account: "acme", Label: "label"}
 		test.change(&o)
-		_, token, err := h.CreateKey(t.Context(), o)
+		_, token, err := h.CreateKey(t.Context(), audit.Gateway(), o)
 		switch {
 		case test.param == "" && (err != nil || token.IsZero()):
 			t.Errorf("%s: got %v, want a key", test.name, err)

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"weir/internal/audit"
 	"weir/internal/llm"
 )
 
@@ -29,12 +30,13 @@ type KeyOptions struct {
 	ExpiresIn   time.Duration // from now; 0 for never
 	Limits      Limits
 	Budget      Budget
+	Creator     string // id of the user who makes it; empty for none
 }
 
 // CreateKey adds a key and returns it with its token, which nobody can see
-// again. Without permissions it gets all. The error is a *llm.Error with
+// again. Without permissions it gets Chat and Uses. The error is a *llm.Error with
 // CodeInvalidRequest or CodeNotFound where the options are at fault.
-func (s *Service) CreateKey(ctx context.Context, o KeyOptions) (Key, llm.Secret, error) {
+func (s *Service) CreateKey(ctx context.Context, by audit.Actor, o KeyOptions) (Key, llm.Secret, error) {
 	if err := o.check(); err != nil {
 		return Key{}, llm.Secret{}, err
 	}
@@ -45,7 +47,7 @@ func (s *Service) CreateKey(ctx context.Context, o KeyOptions) (Key, llm.Secret,
 	token := newToken()
 	k := o.key(a.ID, s.now())
 	k.Last4 = token.Reveal()[tokenLength-4:]
-	if err := s.store.CreateKey(ctx, k, hashOf(token.Reveal())); err != nil {
+	if err := s.store.CreateKey(ctx, by, k, hashOf(token.Reveal())); err != nil {
 		return Key{}, llm.Secret{}, fmt.Errorf("create key: %w", err)
 	}
 	s.cache.forgetIDs(map[string]bool{k.ID: true})
@@ -57,7 +59,7 @@ func (o *KeyOptions) key(account string, now time.Time) Key {
 	k := Key{
 		ID: newID(), AccountID: account, Label: o.Label,
 		Permissions: slices.Clone(o.Permissions), Models: slices.Clone(o.Models), Created: now,
-		Limits: o.Limits, Budget: o.Budget,
+		Limits: o.Limits, Budget: o.Budget, Creator: o.Creator,
 	}
 	if len(k.Permissions) == 0 {
 		k.Permissions = []Permission{Chat, Uses}
@@ -102,8 +104,8 @@ func checkLabel(label string) error {
 
 func checkPermissions(list []Permission) error {
 	for i, p := range list {
-		if p != Chat && p != Uses {
-			return llm.Invalid("permissions", fmt.Sprintf("%q is not a permission. Use %q or %q.", p, Chat, Uses))
+		if p != Chat && p != Uses && p != Admin {
+			return llm.Invalid("permissions", fmt.Sprintf("%q is not a permission. Use %q, %q or %q.", p, Chat, Uses, Admin))
 		}
 		if slices.Contains(list[:i], p) {
 			return llm.Invalid("permissions", fmt.Sprintf("The permission %q is given twice.", p))
@@ -160,10 +162,70 @@ func (s *Service) Keys(ctx context.Context, account string) ([]Key, error) {
 	return list, nil
 }
 
+// Key is the key of that id, revoked and expired ones too. The error is a
+// *llm.Error with CodeNotFound when there is none.
+func (s *Service) Key(ctx context.Context, id string) (Key, error) {
+	k, err := s.store.Key(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return Key{}, notFound("key", id)
+	}
+	if err != nil {
+		return Key{}, fmt.Errorf("find key: %w", err)
+	}
+	return k, nil
+}
+
+// UpdateKey changes what is not nil of a key. The error is a *llm.Error with
+// CodeNotFound when there is no such key, and with CodeInvalidRequest for a revoked
+// one and where what it is to become is at fault.
+func (s *Service) UpdateKey(ctx context.Context, by audit.Actor, id string, u KeyUpdate) (Key, error) {
+	if err := u.check(s.now()); err != nil {
+		return Key{}, err
+	}
+	k, err := s.store.UpdateKey(ctx, by, id, u)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return Key{}, notFound("key", id)
+	case errors.Is(err, ErrRevoked):
+		return Key{}, llm.Invalid("key", fmt.Sprintf("The key %q is revoked, which is for good. Make another one.", id))
+	case err != nil:
+		return Key{}, fmt.Errorf("change key: %w", err)
+	}
+	s.cache.forgetIDs(map[string]bool{k.ID: true})
+	return k, nil
+}
+
+func (u *KeyUpdate) check(now time.Time) error {
+	var errs []error
+	if u.Label != nil {
+		errs = append(errs, checkLabel(*u.Label))
+	}
+	if u.Models != nil {
+		errs = append(errs, checkModels(*u.Models))
+	}
+	if u.Expires != nil && !u.Expires.IsZero() {
+		errs = append(errs, checkExpiresAt(*u.Expires, now))
+	}
+	if u.Limits != nil {
+		errs = append(errs, checkLimits(*u.Limits))
+	}
+	if u.Budget != nil {
+		errs = append(errs, checkBudget(*u.Budget))
+	}
+	return firstOf(errs...)
+}
+
+func checkExpiresAt(at, now time.Time) error {
+	if !at.After(now) || at.After(now.Add(maxLifetime)) {
+		return llm.Invalid("expires", fmt.Sprintf("A key expires between now and a hundred years from now, not at %s.", at.UTC().Format(time.RFC3339)))
+	}
+	return nil
+}
+
 // RevokeKey makes the key useless for ever; to do it again changes nothing.
 // The error is a *llm.Error with CodeNotFound when there is no such key.
-func (s *Service) RevokeKey(ctx context.Context, id string) (Key, error) {
-	k, err := s.store.RevokeKey(ctx, id, s.now())
+func (s *Service) RevokeKey(ctx context.Context, by audit.Actor, id string) (Key, error) {
+	k, err := s.store.RevokeKey(ctx, by, id, s.now())
 	if errors.Is(err, ErrNotFound) {
 		return Key{}, notFound("key", id)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 )
 
 var errAway = errors.New("the database is away")
@@ -91,7 +92,7 @@ func (m *memory) Accounts(_ context.Context, nameOrID string) (list []account.Ac
 	return list, err
 }
 
-func (m *memory) CreateAccount(_ context.Context, a account.Account) error {
+func (m *memory) CreateAccount(_ context.Context, _ audit.Actor, a account.Account) error {
 	leave, err := m.enter()
 	defer leave()
 	if slices.ContainsFunc(m.accounts, func(b account.Account) bool { return a.Name == b.Name }) {
@@ -102,7 +103,7 @@ func (m *memory) CreateAccount(_ context.Context, a account.Account) error {
 	return err
 }
 
-func (m *memory) UpdateAccount(_ context.Context, id string, u account.Update) (account.Account, error) {
+func (m *memory) UpdateAccount(_ context.Context, _ audit.Actor, id string, u account.Update) (account.Account, error) {
 	leave, err := m.enter()
 	defer leave()
 	i := slices.IndexFunc(m.accounts, func(a account.Account) bool { return a.ID == id })
@@ -126,7 +127,7 @@ func (m *memory) UpdateAccount(_ context.Context, id string, u account.Update) (
 	return *a, err
 }
 
-func (m *memory) AddCredit(_ context.Context, e account.CreditEntry) (account.Account, error) {
+func (m *memory) AddCredit(_ context.Context, _ audit.Actor, e account.CreditEntry) (account.Account, error) {
 	leave, err := m.enter()
 	defer leave()
 	i := slices.IndexFunc(m.accounts, func(a account.Account) bool { return a.ID == e.AccountID })
@@ -145,7 +146,7 @@ func (m *memory) AddCredit(_ context.Context, e account.CreditEntry) (account.Ac
 	return m.accounts[i], err
 }
 
-func (m *memory) CreateKey(_ context.Context, k account.Key, hash account.Hash) error {
+func (m *memory) CreateKey(_ context.Context, _ audit.Actor, k account.Key, hash account.Hash) error {
 	leave, err := m.enter()
 	defer leave()
 	m.keys[hash] = k
@@ -164,7 +165,41 @@ func (m *memory) Keys(_ context.Context, accountID string) (list []account.Key, 
 	return list, err
 }
 
-func (m *memory) RevokeKey(_ context.Context, id string, at time.Time) (account.Key, error) {
+func (m *memory) Key(_ context.Context, id string) (account.Key, error) {
+	leave, err := m.enter()
+	defer leave()
+	for _, k := range m.keys {
+		if k.ID == id {
+			return k, err
+		}
+	}
+	return account.Key{}, cmp.Or(err, account.ErrNotFound)
+}
+
+func (m *memory) UpdateKey(_ context.Context, _ audit.Actor, id string, u account.KeyUpdate) (account.Key, error) {
+	leave, err := m.enter()
+	defer leave()
+	for hash, k := range m.keys {
+		if k.ID != id {
+			continue
+		}
+		if k.Revoked != nil {
+			return k, account.ErrRevoked
+		}
+		if u.Label != nil {
+			k.Label = *u.Label
+		}
+		if u.Models != nil {
+			k.Models = *u.Models
+		}
+		m.keys[hash] = k
+		m.changed(account.ChangedKey, id)
+		return k, err
+	}
+	return account.Key{}, cmp.Or(err, account.ErrNotFound)
+}
+
+func (m *memory) RevokeKey(_ context.Context, _ audit.Actor, id string, at time.Time) (account.Key, error) {
 	leave, err := m.enter()
 	defer leave()
 	for hash, k := range m.keys {
@@ -178,7 +213,7 @@ func (m *memory) RevokeKey(_ context.Context, id string, at time.Time) (account.
 	return account.Key{}, cmp.Or(err, account.ErrNotFound)
 }
 
-func (m *memory) Bootstrap(_ context.Context, a account.Account) (bool, error) {
+func (m *memory) Bootstrap(_ context.Context, _ audit.Actor, a account.Account) (bool, error) {
 	leave, err := m.enter()
 	defer leave()
 	if len(m.accounts) > 0 {
@@ -188,7 +223,7 @@ func (m *memory) Bootstrap(_ context.Context, a account.Account) (bool, error) {
 	return true, err
 }
 
-func (m *memory) CreateSetupToken(_ context.Context, hash account.Hash, _, expires time.Time) error {
+func (m *memory) CreateSetupToken(_ context.Context, _ audit.Actor, hash account.Hash, _, expires time.Time) error {
 	leave, err := m.enter()
 	defer leave()
 	m.setups[hash] = expires

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/llm"
 )
 
@@ -30,7 +31,7 @@ func newHouse(tb testing.TB) house {
 	tb.Helper()
 	h := house{store: newMemory(), log: &strings.Builder{}}
 	h.Service = h.another()
-	if _, err := h.CreateAccount(tb.Context(), "acme"); err != nil {
+	if _, err := h.CreateAccount(tb.Context(), audit.Gateway(), "acme"); err != nil {
 		tb.Fatal(err)
 	}
 	return h
@@ -44,7 +45,7 @@ func (h house) another() *account.Service {
 func (h house) key(tb testing.TB, o account.KeyOptions) (account.Key, string) {
 	tb.Helper()
 	o.Account, o.Label = "acme", "test"
-	k, token, err := h.CreateKey(tb.Context(), o)
+	k, token, err := h.CreateKey(tb.Context(), audit.Gateway(), o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestRefusalsAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
 		revoked, revokedToken := h.key(t, account.KeyOptions{})
-		if _, err := h.RevokeKey(t.Context(), revoked.ID); err != nil {
+		if _, err := h.RevokeKey(t.Context(), audit.Gateway(), revoked.ID); err != nil {
 			t.Fatal(err)
 		}
 		_, expired := h.key(t, account.KeyOptions{ExpiresIn: time.Hour})
@@ -203,9 +204,9 @@ func TestWatch(t *testing.T) {
 			}
 		}
 		may("", "at first")
-		do(h.Suspend(t.Context(), "acme"))
+		do(h.Suspend(t.Context(), audit.Gateway(), "acme"))
 		may(llm.CodeForbidden, "suspended")
-		do(h.Resume(t.Context(), "acme"))
+		do(h.Resume(t.Context(), audit.Gateway(), "acme"))
 		may("", "resumed")
 
 		h.store.set(func() { h.store.away = true })
@@ -214,7 +215,7 @@ func TestWatch(t *testing.T) {
 		h.store.set(func() { h.store.away = false })
 		time.Sleep(time.Second)
 
-		do(h.RevokeKey(t.Context(), k.ID))
+		do(h.RevokeKey(t.Context(), audit.Gateway(), k.ID))
 		h.store.set(func() { h.store.cut = int64(len(h.store.changes)) }) // before anybody read of it
 		may(llm.CodeAuthentication, "revoked, and the feed does not say so")
 		stop()
@@ -282,7 +283,7 @@ func TestBootstrap(t *testing.T) {
 	t.Parallel()
 	s := account.NewService(newMemory(), time.Now, slog.New(slog.DiscardHandler))
 	for _, want := range []bool{true, false} {
-		a, created, err := s.Bootstrap(t.Context())
+		a, created, err := s.Bootstrap(t.Context(), audit.Gateway())
 		if err != nil || created != want || (a.Name == account.DefaultName) != want {
 			t.Errorf("got %+v, %v, %v; want created %v", a, created, err, want)
 		}
@@ -293,7 +294,7 @@ func TestSetupToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		token, err := h.CreateSetupToken(t.Context())
+		token, err := h.CreateSetupToken(t.Context(), audit.Gateway())
 		if err != nil || len(token.Reveal()) != 43 {
 			t.Fatalf("got a token of %d characters, %v; want 43", len(token.Reveal()), err)
 		}

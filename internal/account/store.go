@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"weir/internal/audit"
 	"weir/internal/llm"
 )
 
@@ -14,10 +15,13 @@ var (
 	ErrExists   = errors.New("account: exists already")
 	// ErrOverdrawn says that more credit would be taken away than there is.
 	ErrOverdrawn = errors.New("account: not so much credit was paid in")
+	// ErrRevoked says that the key is revoked, and stays as it is.
+	ErrRevoked = errors.New("account: the key is revoked")
 )
 
 // Store is where accounts and keys live. Every change it makes is in its feed
-// of changes, written in the same transaction.
+// of changes, and in the audit log as that of the actor, written in the same
+// transaction.
 type Store interface {
 	LookupStore
 	AccountStore
@@ -40,34 +44,39 @@ type AccountStore interface {
 	// there is one.
 	Accounts(ctx context.Context, nameOrID string) ([]Account, error)
 	// CreateAccount adds an account; ErrExists when its name is taken.
-	CreateAccount(ctx context.Context, a Account) error
+	CreateAccount(ctx context.Context, by audit.Actor, a Account) error
 	// UpdateAccount changes the account of that id and returns it as it is
-	// then; or ErrNotFound.
-	UpdateAccount(ctx context.Context, id string, u Update) (Account, error)
+	// then; or ErrNotFound. What is so already is no change.
+	UpdateAccount(ctx context.Context, by audit.Actor, id string, u Update) (Account, error)
 	// AddCredit adds to the credit of an account and returns it as it is then;
 	// ErrOverdrawn when the credit would come to less than 0.
-	AddCredit(ctx context.Context, e CreditEntry) (Account, error)
+	AddCredit(ctx context.Context, by audit.Actor, e CreditEntry) (Account, error)
 }
 
 // KeyStore administers keys.
 type KeyStore interface {
 	// CreateKey adds a key whose token has that hash.
-	CreateKey(ctx context.Context, k Key, hash Hash) error
+	CreateKey(ctx context.Context, by audit.Actor, k Key, hash Hash) error
 	// Keys are the keys of the account of that id, oldest first.
 	Keys(ctx context.Context, accountID string) ([]Key, error)
+	// Key is the key of that id, revoked and expired ones too; or ErrNotFound.
+	Key(ctx context.Context, id string) (Key, error)
+	// UpdateKey changes the key of that id and returns it as it is then; or
+	// ErrNotFound, or ErrRevoked. What is so already is no change.
+	UpdateKey(ctx context.Context, by audit.Actor, id string, u KeyUpdate) (Key, error)
 	// RevokeKey revokes the key of that id, unless it is revoked, and returns
 	// it as it is then; or ErrNotFound.
-	RevokeKey(ctx context.Context, id string, at time.Time) (Key, error)
+	RevokeKey(ctx context.Context, by audit.Actor, id string, at time.Time) (Key, error)
 }
 
 // SetupStore serves the first start.
 type SetupStore interface {
 	// Bootstrap adds the account if there is none at all, and reports whether
 	// it did. Of many callers at once one is told so.
-	Bootstrap(ctx context.Context, a Account) (bool, error)
+	Bootstrap(ctx context.Context, by audit.Actor, a Account) (bool, error)
 	// CreateSetupToken keeps the hash of a token that is good once, until it
 	// expires.
-	CreateSetupToken(ctx context.Context, hash Hash, created, expires time.Time) error
+	CreateSetupToken(ctx context.Context, by audit.Actor, hash Hash, created, expires time.Time) error
 }
 
 // Update changes the fields of an account that are not nil.
@@ -79,12 +88,20 @@ type Update struct {
 	EndCredit bool
 }
 
+// KeyUpdate changes the fields of a key that are not nil.
+type KeyUpdate struct {
+	Label   *string    // 1 to 100 printable characters
+	Models  *[]string  // see Principal.MayUse; empty for all
+	Expires *time.Time // after now; the zero time for never
+	Limits  *Limits
+	Budget  *Budget
+}
+
 // CreditEntry is a payment into an account's credit, or a correction of one.
 type CreditEntry struct {
 	ID        string // UUID, version 7
 	AccountID string
 	Amount    llm.Money // other than 0
-	By        string
 	At        time.Time
 }
 

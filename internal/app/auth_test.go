@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 )
 
 // doors are the protected operations, each with a request that is good.
@@ -37,7 +38,7 @@ func TestUnauthenticated(t *testing.T) {
 		keys, err := s.Keys(ctx, "default")
 		for _, k := range keys {
 			if k.Label == "to be revoked" {
-				_, err = s.RevokeKey(ctx, k.ID)
+				_, err = s.RevokeKey(ctx, audit.Gateway(), k.ID)
 			}
 		}
 		return err
@@ -139,12 +140,12 @@ func TestForbidden(t *testing.T) {
 	t.Parallel()
 	h, up := openHoused(t)
 	h.administer(func(ctx context.Context, s *account.Service) error {
-		_, err := s.CreateAccount(ctx, "stopped")
+		_, err := s.CreateAccount(ctx, audit.Gateway(), "stopped")
 		return err
 	})
 	stopped := h.newKey(account.KeyOptions{Account: "stopped"})
 	h.administer(func(ctx context.Context, s *account.Service) error {
-		_, err := s.Suspend(ctx, "stopped")
+		_, err := s.Suspend(ctx, audit.Gateway(), "stopped")
 		return err
 	})
 	onlyUses := h.newKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Uses}})

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/app"
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -28,7 +29,7 @@ default_model: house/chat
 func (h *house) setBudget(usd llm.Money, period ledger.Period) {
 	h.t.Helper()
 	h.administer(func(ctx context.Context, s *account.Service) error {
-		_, err := s.SetBudget(ctx, account.DefaultName, account.Budget{Limit: usd, Period: period})
+		_, err := s.SetBudget(ctx, audit.Gateway(), account.DefaultName, account.Budget{Limit: usd, Period: period})
 		return err
 	})
 	time.Sleep(time.Second) // as long as it may take until a running gateway knows it
@@ -156,7 +157,7 @@ func TestBudgetRefusals(t *testing.T) {
 		t.Errorf("after the budget was raised: got %d %s, want 200", r.status, r.body)
 	}
 	h.administer(func(ctx context.Context, s *account.Service) error {
-		_, err := s.SetBudget(ctx, account.DefaultName, account.Budget{})
+		_, err := s.SetBudget(ctx, audit.Gateway(), account.DefaultName, account.Budget{})
 		return err
 	})
 	await(t, "a request without a budget", func() bool { return h.chat("house/chat").status == 200 })
@@ -216,7 +217,7 @@ func TestCredit(t *testing.T) {
 func (h *house) credit(usd llm.Money) {
 	h.t.Helper()
 	h.administer(func(ctx context.Context, s *account.Service) error {
-		_, err := s.AddCredit(ctx, account.DefaultName, usd, "test")
+		_, err := s.AddCredit(ctx, audit.Gateway(), account.DefaultName, usd)
 		return err
 	})
 	time.Sleep(time.Second)

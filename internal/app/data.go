@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/api"
+	"weir/internal/audit"
 	"weir/internal/config"
 	"weir/internal/dialect"
 	"weir/internal/ledger"
@@ -90,8 +91,8 @@ type Node = store.Node
 func (d *Data) Nodes(ctx context.Context) ([]Node, error) { return d.store.Nodes(ctx) }
 
 // ForgetNode gives up a node that will never come back.
-func (d *Data) ForgetNode(ctx context.Context, journal uuid.UUID) error {
-	err := d.store.ForgetNode(ctx, journal)
+func (d *Data) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UUID) error {
+	err := d.store.ForgetNode(ctx, by, journal)
 	if errors.Is(err, store.ErrNoNode) {
 		return fmt.Errorf("there is no node %s: weir nodes list shows them", journal)
 	}
@@ -139,8 +140,8 @@ func (d *Data) Export(ctx context.Context, accountName, from, to string, fn func
 }
 
 // Resolve decides what an attempt of unknown outcome cost.
-func (d *Data) Resolve(ctx context.Context, id ledger.AttemptID, cost llm.Money, release bool, by string) error {
-	return d.store.Resolve(ctx, id, cost, release, by)
+func (d *Data) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID, cost llm.Money, release bool) error {
+	return d.store.Resolve(ctx, by, id, cost, release)
 }
 
 // Migration is where the schema of a database stands.

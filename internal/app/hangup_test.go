@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/gateway"
 	"weir/internal/simulator"
 )
@@ -114,7 +115,7 @@ func TestDrain(t *testing.T) {
 	up := newUpstream(t)
 	h := open(t, setup{yaml: housed(up.url), timing: gateway.Timing{DrainAnswer: 1500 * time.Millisecond}})
 	h.administer(func(ctx context.Context, s *account.Service) error {
-		_, err := s.SetOnHangup(ctx, "default", account.HangupDrain)
+		_, err := s.SetOnHangup(ctx, audit.Gateway(), "default", account.HangupDrain)
 		return err
 	})
 	for _, lines := range []int{0, 5} {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/gateway"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -77,13 +78,13 @@ func newGuarded(b *testing.B, name, body string, limits ratelimit.Policy, budget
 	})
 	g.limits.Use(limits)
 	ctx := b.Context()
-	if _, err := g.accounts.CreateAccount(ctx, "guarded"); err != nil {
+	if _, err := g.accounts.CreateAccount(ctx, audit.Gateway(), "guarded"); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := g.accounts.SetBudget(ctx, "guarded", budget); err != nil {
+	if _, err := g.accounts.SetBudget(ctx, audit.Gateway(), "guarded", budget); err != nil {
 		b.Fatal(err)
 	}
-	_, token, err := g.accounts.CreateKey(ctx, account.KeyOptions{Account: "guarded", Label: "test", Budget: budget})
+	_, token, err := g.accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: "guarded", Label: "test", Budget: budget})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/app"
+	"weir/internal/audit"
 	"weir/internal/config"
 	"weir/internal/dialect"
 	"weir/internal/gateway"
@@ -178,7 +179,7 @@ func (h *house) newKey(o account.KeyOptions) (token string) {
 		o.Label = "test"
 	}
 	h.administer(func(ctx context.Context, s *account.Service) error {
-		_, secret, err := s.CreateKey(ctx, o)
+		_, secret, err := s.CreateKey(ctx, audit.Gateway(), o)
 		token = secret.Reveal()
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 )
 
 // keyring is a key for each thing that can be said of one.
@@ -20,18 +21,18 @@ func newKeyring(h *house) keyring {
 		"model not allowed": h.newKey(account.KeyOptions{Account: "default", Models: []string{"house/chat"}}),
 	}
 	h.administer(func(ctx context.Context, s *account.Service) error {
-		_, err := s.CreateAccount(ctx, "stopped")
+		_, err := s.CreateAccount(ctx, audit.Gateway(), "stopped")
 		return err
 	})
 	k["suspended"] = h.newKey(account.KeyOptions{Account: "stopped"})
 	h.administer(func(ctx context.Context, s *account.Service) error {
-		if _, err := s.Suspend(ctx, "stopped"); err != nil {
+		if _, err := s.Suspend(ctx, audit.Gateway(), "stopped"); err != nil {
 			return err
 		}
 		keys, err := s.Keys(ctx, "default")
 		for _, key := range keys {
 			if err == nil && key.Label == "revoked" {
-				_, err = s.RevokeKey(ctx, key.ID)
+				_, err = s.RevokeKey(ctx, audit.Gateway(), key.ID)
 			}
 		}
 		return err

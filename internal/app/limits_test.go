@@ -18,6 +18,7 @@ import (
 	"google.golang.org/genai"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/ratelimit"
 	"weir/internal/ratelimit/redistest"
 )
@@ -266,7 +267,7 @@ func TestLimitsChange(t *testing.T) {
 	h.hangups <- struct{}{}
 	await(t, "the reloaded limit", func() bool { return limit() == "800" })
 	h.administer(func(ctx context.Context, s *account.Service) error {
-		_, err := s.SetLimits(ctx, "default", account.Limits{RPM: 700})
+		_, err := s.SetLimits(ctx, audit.Gateway(), "default", account.Limits{RPM: 700})
 		return err
 	})
 	await(t, "the account's limit", func() bool { return limit() == "700" })

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/config"
 	"weir/internal/dialect"
 	"weir/internal/dialect/gemini"
@@ -47,10 +48,10 @@ func newInstance(t testing.TB) *instance {
 // newKey makes a key of a new account.
 func newKey(t testing.TB, g *instance, name string, permissions ...account.Permission) string {
 	t.Helper()
-	if _, err := g.accounts.CreateAccount(context.Background(), name); err != nil {
+	if _, err := g.accounts.CreateAccount(context.Background(), audit.Gateway(), name); err != nil {
 		t.Fatal(err)
 	}
-	_, token, err := g.accounts.CreateKey(context.Background(), account.KeyOptions{Account: name, Label: "test", Permissions: permissions})
+	_, token, err := g.accounts.CreateKey(context.Background(), audit.Gateway(), account.KeyOptions{Account: name, Label: "test", Permissions: permissions})
 	if err != nil {
 		t.Fatal(err)
 	}

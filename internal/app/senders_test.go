@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 )
 
 // TestSlowSenders holds that an account which sends as slowly as it can takes no
@@ -18,7 +19,7 @@ func TestSlowSenders(t *testing.T) {
 	up := newUpstream(t)
 	h := open(t, setup{yaml: housed(up.url) + fmt.Sprintf("max_concurrency: %d\n", places)})
 	h.administer(func(ctx context.Context, s *account.Service) error {
-		_, err := s.CreateAccount(ctx, "slow")
+		_, err := s.CreateAccount(ctx, audit.Gateway(), "slow")
 		return err
 	})
 	slow := h.newKey(account.KeyOptions{Account: "slow"})

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 )
 
 // clock is a clock that runs, and can be set forward.
@@ -234,7 +235,7 @@ func TestUsesOfOthers(t *testing.T) {
 	t.Parallel()
 	h, _ := openHoused(t)
 	h.administer(func(ctx context.Context, s *account.Service) error {
-		_, err := s.CreateAccount(ctx, "other")
+		_, err := s.CreateAccount(ctx, audit.Gateway(), "other")
 		return err
 	})
 	other := h.newKey(account.KeyOptions{Account: "other"})

@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/config"
 )
 
@@ -22,7 +23,7 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 	if g.options.Ready != nil {
 		g.options.Ready(addr.String())
 	}
-	acc, first, err := g.accounts.Bootstrap(ctx)
+	acc, first, err := g.accounts.Bootstrap(ctx, audit.Gateway())
 	if err != nil || !first {
 		return err
 	}
@@ -50,13 +51,13 @@ func isLoopback(addr net.Addr) bool {
 // welcome prints the set-up link and, where only this machine can read along,
 // a first key with a command that uses it.
 func (g *instance) welcome(ctx context.Context, acc account.Account, base string, loopback bool) error {
-	setup, err := g.accounts.CreateSetupToken(ctx)
+	setup, err := g.accounts.CreateSetupToken(ctx, audit.Gateway())
 	if err != nil {
 		return err
 	}
 	text := fmt.Sprintf("\nWelcome to Weir.\n\nSet up the dashboard, once:\n  %s/setup/%s\n", base, setup.Reveal())
 	if loopback {
-		_, token, err := g.accounts.CreateKey(ctx, account.KeyOptions{Account: acc.ID, Label: "first key"})
+		_, token, err := g.accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: acc.ID, Label: "first key"})
 		if err != nil {
 			return err
 		}

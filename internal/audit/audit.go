@@ -4,10 +4,12 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -32,6 +34,11 @@ type Actor struct {
 	Request string `json:"request,omitempty"` // id
 }
 
+// String is the actor as one line of text: the kind, and the name or else the id.
+func (a Actor) String() string {
+	return strings.TrimRight(string(a.Kind)+" "+cmp.Or(a.Name, a.ID), " ")
+}
+
 // Gateway is the actor of what nobody asked for.
 func Gateway() Actor { return Actor{Kind: System, Name: "weir"} }
 
@@ -53,8 +60,11 @@ const (
 	AccountResumed   Action = "account.resumed"
 	AccountCredited  Action = "account.credited"
 	KeyCreated       Action = "key.created"
+	KeyChanged       Action = "key.changed"
 	KeyRevoked       Action = "key.revoked"
 	AttemptResolved  Action = "attempt.resolved"
+	NodeForgotten    Action = "node.forgotten"
+	SetupLinkCreated Action = "setup_link.created"
 	UserCreated      Action = "user.created"
 	UserChanged      Action = "user.changed"
 	MemberInvited    Action = "member.invited"
@@ -136,29 +146,43 @@ type Query struct {
 
 // Verification is the result of a look at the whole chain.
 type Verification struct {
-	Entries int64
-	Head    Hash // of the last entry: keep it elsewhere, and a later look can tell that the log goes on from it
+	Entries int64 // that follow one from the other, from the first on
+	Head    Hash  // of the last of them: keep it elsewhere, and a later look can tell that the log goes on from it
 	// Broken is the place of the first entry whose hash is not what it should be,
 	// or before which one is missing; 0 for none.
 	Broken int64
+	// GoesOn says that the head of an earlier look is that of one of these entries;
+	// true where none was given.
+	GoesOn bool
 }
+
+// Whole reports whether nothing is wrong.
+func (v *Verification) Whole() bool { return v.Broken == 0 && v.GoesOn }
 
 // Chain looks at entries in the order of their places.
 type Chain struct {
 	Verification
-	found bool
+	from Hash
 }
 
-// Add looks at the next entry. It reports false where the chain is broken.
+// NewChain looks for entries from the first on, and for the one whose hash was the
+// head of an earlier look; zero for none.
+func NewChain(from Hash) *Chain {
+	return &Chain{from: from, Verification: Verification{GoesOn: from == Hash{}}}
+}
+
+// Add looks at the next entry. It reports false where the chain is broken; what
+// comes after that is not looked at.
 func (c *Chain) Add(e *Entry) bool {
-	if c.found {
+	if c.Broken != 0 {
 		return false
 	}
 	want, err := e.HashAfter(c.Head)
 	if err != nil || want != e.Hash || e.Seq != c.Entries+1 {
-		c.found, c.Broken = true, e.Seq
+		c.Broken = max(e.Seq, 1)
 		return false
 	}
 	c.Entries, c.Head = e.Seq, e.Hash
+	c.GoesOn = c.GoesOn || e.Hash == c.from
 	return true
 }

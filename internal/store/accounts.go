@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/llm"
 )
 
@@ -60,9 +61,9 @@ func (s *Store) Accounts(ctx context.Context, nameOrID string) ([]account.Accoun
 }
 
 // CreateAccount adds an account; account.ErrExists when its name is taken.
-func (s *Store) CreateAccount(ctx context.Context, a account.Account) error {
+func (s *Store) CreateAccount(ctx context.Context, by audit.Actor, a account.Account) error {
 	return s.write(ctx, s.sure, "create account", func(tx *sql.Tx) error {
-		created, err := s.insertAccount(ctx, tx, &a, "WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE name = ?)", a.Name)
+		created, err := s.insertAccount(ctx, tx, by, &a, "WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE name = ?)", a.Name)
 		if err == nil && !created {
 			err = account.ErrExists
 		}
@@ -72,16 +73,16 @@ func (s *Store) CreateAccount(ctx context.Context, a account.Account) error {
 
 // Bootstrap adds the account if there is none at all, and reports whether it
 // did.
-func (s *Store) Bootstrap(ctx context.Context, a account.Account) (created bool, err error) {
+func (s *Store) Bootstrap(ctx context.Context, by audit.Actor, a account.Account) (created bool, err error) {
 	err = s.write(ctx, s.sure, "create first account", func(tx *sql.Tx) error {
-		created, err = s.insertAccount(ctx, tx, &a, "WHERE NOT EXISTS (SELECT 1 FROM accounts)")
+		created, err = s.insertAccount(ctx, tx, by, &a, "WHERE NOT EXISTS (SELECT 1 FROM accounts)")
 		return err
 	})
 	return created, err
 }
 
 // insertAccount adds an account if the condition holds.
-func (s *Store) insertAccount(ctx context.Context, tx *sql.Tx, a *account.Account, condition string, args ...any) (bool, error) {
+func (s *Store) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a *account.Account, condition string, args ...any) (bool, error) {
 	if err := s.inTurn(ctx, tx); err != nil { // the condition is about what others add
 		return false, err
 	}
@@ -96,12 +97,12 @@ func (s *Store) insertAccount(ctx context.Context, tx *sql.Tx, a *account.Accoun
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return false, err
 	}
-	return true, s.changed(ctx, tx, account.ChangedAccount, a.ID)
+	return true, s.noteAccount(ctx, tx, by, audit.AccountCreated, nil, a)
 }
 
 // UpdateAccount changes the account of that id and returns it as it is then;
 // or account.ErrNotFound.
-func (s *Store) UpdateAccount(ctx context.Context, id string, u account.Update) (a account.Account, err error) {
+func (s *Store) UpdateAccount(ctx context.Context, by audit.Actor, id string, u account.Update) (a account.Account, err error) {
 	var suspended, hangup, limit, period, rpm, tpm, concurrency any // NULL leaves a column as it is
 	if u.Suspended != nil {
 		suspended = number(*u.Suspended)
@@ -120,6 +121,10 @@ func (s *Store) UpdateAccount(ctx context.Context, id string, u account.Update) 
 		end = " credit = NULL, credit_from = 0,"
 	}
 	err = s.write(ctx, s.sure, "update account", func(tx *sql.Tx) error {
+		before, err := s.accountInTurn(ctx, tx, id)
+		if err != nil {
+			return err
+		}
 		row := tx.QueryRowContext(ctx, "UPDATE accounts SET"+end+" suspended = coalesce(?, suspended), on_hangup = coalesce(?, on_hangup),"+
 			" budget = coalesce(?, budget), budget_period = coalesce(?, budget_period),"+
 			" rpm = coalesce(?, rpm), tpm = coalesce(?, tpm), concurrency = coalesce(?, concurrency) WHERE id = ? RETURNING "+accountColumns,
@@ -127,17 +132,41 @@ func (s *Store) UpdateAccount(ctx context.Context, id string, u account.Update) 
 		if a, err = scanAccount(row); err != nil {
 			return orNotFound(err)
 		}
-		return s.changed(ctx, tx, account.ChangedAccount, id)
+		return s.noteAccount(ctx, tx, by, updateAction(&before, &a), &before, &a)
 	})
 	return a, err
 }
 
+// accountInTurn is the account of that id, which no other transaction changes
+// until this one ends; or account.ErrNotFound.
+func (s *Store) accountInTurn(ctx context.Context, tx *sql.Tx, id string) (account.Account, error) {
+	if err := s.inTurn(ctx, tx); err != nil {
+		return account.Account{}, err
+	}
+	a, err := scanAccount(tx.QueryRowContext(ctx, "SELECT "+accountColumns+" FROM accounts WHERE id = ?", id))
+	return a, orNotFound(err)
+}
+
+func updateAction(before, after *account.Account) audit.Action {
+	switch {
+	case before.Suspended == after.Suspended:
+		return audit.AccountChanged
+	case after.Suspended:
+		return audit.AccountSuspended
+	}
+	return audit.AccountResumed
+}
+
 // AddCredit adds to the credit of an account and returns it as it is then. The
 // first credit counts from what was spent until then.
-func (s *Store) AddCredit(ctx context.Context, e account.CreditEntry) (a account.Account, err error) {
+func (s *Store) AddCredit(ctx context.Context, by audit.Actor, e account.CreditEntry) (a account.Account, err error) {
 	err = s.write(ctx, s.sure, "add credit", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO credits (id, account, amount, who, at) VALUES (?, ?, ?, ?, ?)",
-			e.ID, e.AccountID, int64(e.Amount), e.By, micros(e.At))
+		before, err := s.accountInTurn(ctx, tx, e.AccountID)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO credits (id, account, amount, who, at) VALUES (?, ?, ?, ?, ?)",
+			e.ID, e.AccountID, int64(e.Amount), by.String(), micros(e.At))
 		if err != nil {
 			return err
 		}
@@ -150,17 +179,22 @@ func (s *Store) AddCredit(ctx context.Context, e account.CreditEntry) (a account
 		if a.Credit.Paid < 0 {
 			return account.ErrOverdrawn
 		}
-		return s.changed(ctx, tx, account.ChangedAccount, e.AccountID)
+		return s.noteAccount(ctx, tx, by, audit.AccountCredited, &before, &a)
 	})
 	return a, err
 }
 
 // CreateSetupToken keeps the hash of a token that is good once, until it
 // expires.
-func (s *Store) CreateSetupToken(ctx context.Context, hash account.Hash, created, expires time.Time) error {
+func (s *Store) CreateSetupToken(ctx context.Context, by audit.Actor, hash account.Hash, created, expires time.Time) error {
 	return s.write(ctx, s.sure, "create set-up token", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO setup_tokens (hash, created, expires) VALUES (?, ?, ?)",
 			hash.String(), micros(created), micros(expires))
+		if err != nil {
+			return err
+		}
+		e := audit.Entry{Actor: by, Action: audit.SetupLinkCreated, Object: audit.Object{Kind: "setup_link"}}
+		_, err = s.note(ctx, tx, e, nil, facts{"expires": timeFact(&expires)})
 		return err
 	})
 }

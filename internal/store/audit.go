@@ -69,9 +69,9 @@ func scanAudit(row scanner) (e audit.Entry, err error) {
 	return e, e.Hash.UnmarshalText([]byte(hash))
 }
 
-// Audit is the entries of the audit log that a query selects, the newest first.
-func (s *Store) Audit(ctx context.Context, q audit.Query) ([]audit.Entry, error) {
-	where, args := []string{"1 = 1"}, []any(nil)
+// auditWhere is the condition of a query, with its arguments.
+func auditWhere(q *audit.Query) (condition string, args []any) {
+	where := []string{"1 = 1"}
 	add := func(condition string, values ...any) {
 		where, args = append(where, condition), append(args, values...)
 	}
@@ -96,7 +96,13 @@ func (s *Store) Audit(ctx context.Context, q audit.Query) ([]audit.Entry, error)
 	if q.Before > 0 {
 		add("seq < ?", q.Before)
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit WHERE "+strings.Join(where, " AND ")+" ORDER BY seq DESC LIMIT ?",
+	return strings.Join(where, " AND "), args
+}
+
+// Audit is the entries of the audit log that a query selects, the newest first.
+func (s *Store) Audit(ctx context.Context, q audit.Query) ([]audit.Entry, error) {
+	where, args := auditWhere(&q)
+	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit WHERE "+where+" ORDER BY seq DESC LIMIT ?",
 		append(args, int64(max(1, q.Limit)))...)
 	list, err := collect(rows, err, scanAudit)
 	if err != nil {
@@ -105,10 +111,22 @@ func (s *Store) Audit(ctx context.Context, q audit.Query) ([]audit.Entry, error)
 	return list, nil
 }
 
+// ExportAudit calls fn with every entry of the audit log that a query selects, as
+// of one moment, the oldest first. The query's limit does not count.
+func (s *Store) ExportAudit(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error {
+	where, args := auditWhere(&q)
+	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit WHERE "+where+" ORDER BY seq", args...)
+	if err := each(rows, err, scanAudit, fn); err != nil {
+		return fmt.Errorf("export audit log: %w", err)
+	}
+	return nil
+}
+
 // VerifyAudit looks at the whole audit log, as of one moment: whether each entry
-// follows from the one before it.
-func (s *Store) VerifyAudit(ctx context.Context) (audit.Verification, error) {
-	var chain audit.Chain
+// follows from the one before it, and whether the head of an earlier look is among
+// them; zero for none.
+func (s *Store) VerifyAudit(ctx context.Context, from audit.Hash) (audit.Verification, error) {
+	chain := audit.NewChain(from)
 	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit ORDER BY seq")
 	err = each(rows, err, scanAudit, func(e *audit.Entry) error {
 		chain.Add(e)

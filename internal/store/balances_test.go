@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -31,7 +32,7 @@ func testThresholds(t *testing.T, o store.Options) {
 		}
 		if i == 8 { // the store has learnt that it has none
 			budget := account.Budget{Limit: 100, Period: ledger.PeriodDay}
-			if _, err := s.UpdateAccount(t.Context(), "none", account.Update{Budget: &budget}); err != nil {
+			if _, err := s.UpdateAccount(t.Context(), audit.Gateway(), "none", account.Update{Budget: &budget}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -86,10 +87,10 @@ func makeBudgets(t *testing.T, s *store.Store) {
 		if name == "month" {
 			a.Budget, k.Budget = budget, budget
 		}
-		if err := s.CreateAccount(t.Context(), a); err != nil {
+		if err := s.CreateAccount(t.Context(), audit.Gateway(), a); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.CreateKey(t.Context(), k, account.Hash{byte(len(name))}); err != nil {
+		if err := s.CreateKey(t.Context(), audit.Gateway(), k, account.Hash{byte(len(name))}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,7 +101,7 @@ func makeBudgets(t *testing.T, s *store.Store) {
 			t.Fatal(err)
 		}
 		if i == 0 {
-			if _, err := s.AddCredit(t.Context(), account.CreditEntry{ID: "c", AccountID: "credit", Amount: 100, By: "me"}); err != nil {
+			if _, err := s.AddCredit(t.Context(), audit.Gateway(), account.CreditEntry{ID: "c", AccountID: "credit", Amount: 100}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -95,9 +96,9 @@ func makeBenchBudgets(b *testing.B, o store.Options, accounts, budgets int) {
 			}
 			k.Budget = a.Budget
 		}
-		err := s.CreateAccount(b.Context(), a)
+		err := s.CreateAccount(b.Context(), audit.Gateway(), a)
 		if err == nil {
-			err = s.CreateKey(b.Context(), k, account.Hash(sha256.Sum256([]byte(k.ID))))
+			err = s.CreateKey(b.Context(), audit.Gateway(), k, account.Hash(sha256.Sum256([]byte(k.ID))))
 		}
 		if err != nil {
 			b.Fatal(err)

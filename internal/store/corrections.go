@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -40,10 +41,9 @@ func (c *correction) sums() *sums {
 
 // Resolve decides by hand what an attempt of unknown outcome cost: a row that
 // corrects it, and the rollups, in one transaction. Its usage stays, unless
-// release says that the provider served nothing; then cost does not count. By
-// is who decided. The error is ErrNoAttempt, ErrKnown or ErrResolved when
+// release says that the provider served nothing; then cost does not count. The error is ErrNoAttempt, ErrKnown or ErrResolved when
 // there is nothing to decide.
-func (s *Store) Resolve(ctx context.Context, id ledger.AttemptID, cost llm.Money, release bool, by string) error {
+func (s *Store) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID, cost llm.Money, release bool) error {
 	if cost < 0 || cost > ledger.MaxCost { // what no attempt costs, and sums could not hold
 		return fmt.Errorf("resolve attempt %s: a cost of %s is not from 0 to %s", id, cost, ledger.MaxCost)
 	}
@@ -64,11 +64,23 @@ func (s *Store) Resolve(ctx context.Context, id ledger.AttemptID, cost llm.Money
 				c.usage[class] = -n
 			}
 		}
-		if err := s.correct(ctx, tx, day, c, by); err != nil {
+		if err := s.correct(ctx, tx, day, c, by.String()); err != nil {
+			return err
+		}
+		entry := audit.Entry{Actor: by, Action: audit.AttemptResolved, Object: audit.Object{Kind: "attempt", ID: id.String()}, Account: e.Account}
+		before, after := c.factsOf(&e)
+		if _, err := s.note(ctx, tx, entry, before, after); err != nil {
 			return err
 		}
 		return s.changed(ctx, tx, account.ChangedAttempt, id.String())
 	})
+}
+
+// factsOf are what counts of an attempt without and with the correction.
+func (c *correction) factsOf(e *ledger.Entry) (before, after facts) {
+	tokens := e.Usage.TotalTokens()
+	return facts{"resolved": false, "cost_usd": e.Cost.String(), "tokens": tokens},
+		facts{"resolved": true, "cost_usd": (e.Cost + c.cost).String(), "tokens": tokens + c.usage.TotalTokens()}
 }
 
 func (s *Store) correct(ctx context.Context, tx *sql.Tx, day int64, c *correction, by string) error {

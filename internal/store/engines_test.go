@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -124,7 +125,7 @@ func testOpenAtOnce(t *testing.T, o store.Options) {
 				return
 			}
 			a := account.Account{ID: fmt.Sprint(i), Name: fmt.Sprint(i)}
-			if err := s.CreateAccount(t.Context(), a); err != nil {
+			if err := s.CreateAccount(t.Context(), audit.Gateway(), a); err != nil {
 				t.Errorf("create %d: %v", i, err)
 			}
 			if err := s.Close(); err != nil {
@@ -177,7 +178,7 @@ func testVerifyFinds(t *testing.T, o store.Options) {
 			if err := s.Apply(t.Context(), batchOf(uuid.New(), 0, settled(at, 1), lost, old)); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Resolve(t.Context(), lost.ID, 0, true, "me"); err != nil {
+			if err := s.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true); err != nil {
 				t.Fatal(err)
 			}
 			if n, err := s.Retain(t.Context(), at); n != 1 || err != nil {
@@ -321,14 +322,14 @@ func testTwoNodes(t *testing.T, o store.Options) {
 			t.Fatal(err)
 		}
 	}
-	do(cli.CreateAccount(ctx, "acme"))
-	k, token, err := cli.CreateKey(ctx, account.KeyOptions{Account: "acme", Label: "test"})
+	do(cli.CreateAccount(ctx, audit.Gateway(), "acme"))
+	k, token, err := cli.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: "acme", Label: "test"})
 	do(nil, err)
 	within(token.Reveal(), "ok", "the key was made")
-	do(cli.Suspend(ctx, "acme"))
+	do(cli.Suspend(ctx, audit.Gateway(), "acme"))
 	within(token.Reveal(), "FORBIDDEN", "the account was suspended")
-	do(cli.Resume(ctx, "acme"))
+	do(cli.Resume(ctx, audit.Gateway(), "acme"))
 	within(token.Reveal(), "ok", "the account was resumed")
-	do(cli.RevokeKey(ctx, k.ID))
+	do(cli.RevokeKey(ctx, audit.Gateway(), k.ID))
 	within(token.Reveal(), "AUTHENTICATION_ERROR", "the key was revoked")
 }

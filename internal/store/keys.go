@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 )
 
-const keyColumns = "id, account, label, last4, permissions, models, created, expires, revoked, rpm, tpm, concurrency, budget, budget_period"
+const keyColumns = "id, account, label, last4, permissions, models, created, expires, revoked, rpm, tpm, concurrency, budget, budget_period, creator"
 
 // keyRow is a row of keyColumns, before what is encoded in it is read.
 type keyRow struct {
@@ -23,7 +24,7 @@ type keyRow struct {
 func (r *keyRow) dest() []any {
 	return []any{
 		&r.ID, &r.AccountID, &r.Label, &r.Last4, &r.permissions, &r.models, &r.created, &r.expires, &r.revoked,
-		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.Budget.Limit, &r.Budget.Period,
+		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.Budget.Limit, &r.Budget.Period, &r.Creator,
 	}
 }
 
@@ -65,7 +66,7 @@ func (s *Store) KeyByHash(ctx context.Context, hash account.Hash) (a account.Acc
 	err = s.read.QueryRowContext(ctx, "SELECT a.id, a.name, a.suspended, a.on_hangup, a.budget, a.budget_period, a.rpm, a.tpm, a.concurrency,"+
 		" a.credit, a.credit_from, a.created,"+
 		" k.id, k.account, k.label, k.last4, k.permissions, k.models, k.created, k.expires, k.revoked,"+
-		" k.rpm, k.tpm, k.concurrency, k.budget, k.budget_period"+
+		" k.rpm, k.tpm, k.concurrency, k.budget, k.budget_period, k.creator"+
 		" FROM keys k JOIN accounts a ON a.id = k.account WHERE k.hash = ?", hash.String()).
 		Scan(append(row.dest(), r.dest()...)...)
 	if err != nil {
@@ -86,7 +87,7 @@ func (s *Store) Keys(ctx context.Context, accountID string) ([]account.Key, erro
 }
 
 // CreateKey adds a key whose token has that hash.
-func (s *Store) CreateKey(ctx context.Context, k account.Key, hash account.Hash) error {
+func (s *Store) CreateKey(ctx context.Context, by audit.Actor, k account.Key, hash account.Hash) error {
 	permissions, err := jsonList(k.Permissions)
 	if err != nil {
 		return err
@@ -96,14 +97,89 @@ func (s *Store) CreateKey(ctx context.Context, k account.Key, hash account.Hash)
 		return err
 	}
 	return s.write(ctx, s.sure, "create key", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+", hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		_, err := tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+", hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			k.ID, k.AccountID, k.Label, k.Last4, permissions, models, micros(k.Created), microsOrNil(k.Expires), microsOrNil(k.Revoked),
-			k.Limits.RPM, k.Limits.TPM, k.Limits.Concurrency, int64(k.Budget.Limit), string(k.Budget.Period), hash.String())
+			k.Limits.RPM, k.Limits.TPM, k.Limits.Concurrency, int64(k.Budget.Limit), string(k.Budget.Period), k.Creator, hash.String())
 		if err != nil {
 			return err
 		}
-		return s.changed(ctx, tx, account.ChangedKey, k.ID)
+		return s.noteKey(ctx, tx, by, audit.KeyCreated, nil, &k)
 	})
+}
+
+// Key is the key of that id, revoked and expired ones too; or
+// account.ErrNotFound.
+func (s *Store) Key(ctx context.Context, id string) (account.Key, error) {
+	k, err := keyOf(ctx, s.read, id)
+	if err != nil {
+		return k, fmt.Errorf("read key: %w", err)
+	}
+	return k, nil
+}
+
+func keyOf(ctx context.Context, q querier, id string) (account.Key, error) {
+	k, err := scanKey(q.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE id = ?", id))
+	return k, orNotFound(err)
+}
+
+// keyInTurn is the key of that id, which no other transaction changes until this
+// one ends; or account.ErrNotFound.
+func (s *Store) keyInTurn(ctx context.Context, tx *sql.Tx, id string) (account.Key, error) {
+	if err := s.inTurn(ctx, tx); err != nil {
+		return account.Key{}, err
+	}
+	return keyOf(ctx, tx, id)
+}
+
+// UpdateKey changes the key of that id and returns it as it is then; or
+// account.ErrNotFound, or account.ErrRevoked.
+func (s *Store) UpdateKey(ctx context.Context, by audit.Actor, id string, u account.KeyUpdate) (k account.Key, err error) {
+	err = s.write(ctx, s.sure, "update key", func(tx *sql.Tx) error {
+		before, err := s.keyInTurn(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if before.Revoked != nil {
+			return account.ErrRevoked
+		}
+		to := updated(before, &u)
+		models, err := jsonList(to.Models)
+		if err != nil {
+			return err
+		}
+		row := tx.QueryRowContext(ctx, "UPDATE keys SET label = ?, models = ?, expires = ?, rpm = ?, tpm = ?, concurrency = ?,"+
+			" budget = ?, budget_period = ? WHERE id = ? RETURNING "+keyColumns,
+			to.Label, models, microsOrNil(to.Expires), to.Limits.RPM, to.Limits.TPM, to.Limits.Concurrency,
+			int64(to.Budget.Limit), string(to.Budget.Period), id)
+		if k, err = scanKey(row); err != nil {
+			return err
+		}
+		return s.noteKey(ctx, tx, by, audit.KeyChanged, &before, &k)
+	})
+	return k, err
+}
+
+// updated is a key as an update makes it.
+func updated(k account.Key, u *account.KeyUpdate) account.Key {
+	if u.Label != nil {
+		k.Label = *u.Label
+	}
+	if u.Models != nil {
+		k.Models = *u.Models
+	}
+	if u.Expires != nil {
+		k.Expires = u.Expires
+		if u.Expires.IsZero() {
+			k.Expires = nil
+		}
+	}
+	if u.Limits != nil {
+		k.Limits = *u.Limits
+	}
+	if u.Budget != nil {
+		k.Budget = *u.Budget
+	}
+	return k
 }
 
 // jsonList is a list as it is stored; nil is an empty one.
@@ -117,13 +193,17 @@ func jsonList[T ~string](list []T) (string, error) {
 
 // RevokeKey revokes the key of that id, unless it is revoked, and returns it
 // as it is then; or account.ErrNotFound.
-func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (k account.Key, err error) {
+func (s *Store) RevokeKey(ctx context.Context, by audit.Actor, id string, at time.Time) (k account.Key, err error) {
 	err = s.write(ctx, s.sure, "revoke key", func(tx *sql.Tx) error {
-		row := tx.QueryRowContext(ctx, "UPDATE keys SET revoked = coalesce(revoked, ?) WHERE id = ? RETURNING "+keyColumns, micros(at), id)
-		if k, err = scanKey(row); err != nil {
-			return orNotFound(err)
+		if k, err = s.keyInTurn(ctx, tx, id); err != nil || k.Revoked != nil {
+			return err
 		}
-		return s.changed(ctx, tx, account.ChangedKey, id)
+		before := k
+		row := tx.QueryRowContext(ctx, "UPDATE keys SET revoked = ? WHERE id = ? RETURNING "+keyColumns, micros(at), id)
+		if k, err = scanKey(row); err != nil {
+			return err
+		}
+		return s.noteKey(ctx, tx, by, audit.KeyRevoked, &before, &k)
 	})
 	return k, err
 }

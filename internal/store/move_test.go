@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/conversation"
 	"weir/internal/ledger"
 	"weir/internal/store"
@@ -47,9 +48,9 @@ func movable(t *testing.T, o store.Options, attempts int) (journal uuid.UUID) {
 	k := account.Key{ID: "key_1", AccountID: a.ID, Label: "über", Created: at, Expires: new(at.AddDate(9, 0, 0))}
 	for what, err := range map[string]error{
 		"apply":   s.Apply(t.Context(), b),
-		"resolve": s.Resolve(t.Context(), lost.ID, 7, false, "me"),
-		"account": s.CreateAccount(t.Context(), a),
-		"key":     s.CreateKey(t.Context(), k, account.Hash{1}),
+		"resolve": s.Resolve(t.Context(), audit.Gateway(), lost.ID, 7, false),
+		"account": s.CreateAccount(t.Context(), audit.Gateway(), a),
+		"key":     s.CreateKey(t.Context(), audit.Gateway(), k, account.Hash{1}),
 		"keep": s.KeepResponse(t.Context(), &conversation.Record{
 			Scope: k.ID, ID: "r", Items: []string{"x"}, Created: at, Expires: at.AddDate(9, 0, 0), Sealed: []byte{0, 255, 7},
 		}),
@@ -135,7 +136,7 @@ func TestMove(t *testing.T) {
 	if err := s.Apply(t.Context(), batchOf(journal, want.Position, settled(time.Now(), -2))); err != nil {
 		t.Errorf("the old journal: %v", err)
 	}
-	if _, err := s.RevokeKey(t.Context(), "key_1", time.Now()); err != nil {
+	if _, err := s.RevokeKey(t.Context(), audit.Gateway(), "key_1", time.Now()); err != nil {
 		t.Errorf("revoke: %v", err)
 	}
 	if c, err := s.Changes(t.Context(), want.Changes.Last); err != nil || c.Lost || len(c.List) != 1 {
@@ -219,7 +220,7 @@ func TestMoveComparesAndHolds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		if !sabotaged {
-			if err := beside.CreateAccount(ctx, account.Account{ID: "late", Name: "late"}); err == nil {
+			if err := beside.CreateAccount(ctx, audit.Gateway(), account.Account{ID: "late", Name: "late"}); err == nil {
 				t.Error("an account was made beside the move, which will not bring it")
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"weir/internal/audit"
 	"weir/internal/ledger"
 )
 
@@ -150,15 +151,16 @@ var (
 // ForgetNode gives up a node that will never come back, with its journal:
 // what it had leased of budgets and not reported is free again, and what it
 // spent of that and did not report is lost.
-func (s *Store) ForgetNode(ctx context.Context, journal uuid.UUID) error {
+func (s *Store) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UUID) error {
 	return s.write(ctx, s.sure, "forget node", func(tx *sql.Tx) error {
 		now, err := s.now(ctx, tx)
 		if err != nil {
 			return err
 		}
 		var number, until int64
-		err = tx.QueryRowContext(ctx, "SELECT n.journal, n.until FROM nodes n JOIN journals j ON j.number = n.journal WHERE j.journal = ?",
-			journal.String()).Scan(&number, &until)
+		var name, address string
+		err = tx.QueryRowContext(ctx, "SELECT n.journal, n.until, n.name, n.address FROM nodes n JOIN journals j ON j.number = n.journal WHERE j.journal = ?",
+			journal.String()).Scan(&number, &until, &name, &address)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return ErrNoNode
@@ -170,7 +172,11 @@ func (s *Store) ForgetNode(ctx context.Context, journal uuid.UUID) error {
 		if err := reconcile(ctx, tx, number); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "DELETE FROM nodes WHERE journal = ?", number)
+		if _, err = tx.ExecContext(ctx, "DELETE FROM nodes WHERE journal = ?", number); err != nil {
+			return err
+		}
+		e := audit.Entry{Actor: by, Action: audit.NodeForgotten, Object: audit.Object{Kind: "node", ID: journal.String(), Name: name}}
+		_, err = s.note(ctx, tx, e, facts{"address": address}, nil)
 		return err
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -237,7 +238,7 @@ func TestServerFrozen(t *testing.T) {
 			_, err := s.Uses(ctx, ledger.UsesQuery{Account: "a", Limit: 1})
 			return err
 		},
-		"CreateAccount": func(ctx context.Context) error { return s.CreateAccount(ctx, account.Account{ID: "x", Name: "x"}) },
+		"CreateAccount": func(ctx context.Context) error { return s.CreateAccount(ctx, audit.Gateway(), account.Account{ID: "x", Name: "x"}) },
 		"Verify":        func(ctx context.Context) error { _, err := s.Verify(ctx, nil); return err },
 		"Changes":       func(ctx context.Context) error { _, err := s.Changes(ctx, 0); return err },
 	} {
@@ -309,12 +310,12 @@ func TestReadOnly(t *testing.T) {
 			t.Fatal("a server that is read-only takes batches")
 		}
 	}
-	if err := s.CreateAccount(t.Context(), account.Account{ID: "x", Name: "x"}); err == nil {
+	if err := s.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "x", Name: "x"}); err == nil {
 		t.Error("create an account on a server that is read-only: got no error, want one")
 	}
 	readOnly("off")
 	p.until(t, p.pos+10, 10*time.Second)
-	if err := s.CreateAccount(t.Context(), account.Account{ID: "x", Name: "x"}); err != nil {
+	if err := s.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "x", Name: "x"}); err != nil {
 		t.Errorf("create an account: %v", err)
 	}
 	p.exactly(t, s)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -87,7 +88,7 @@ func testFeedIsWhole(t *testing.T, o store.Options) {
 		all.Go(func() {
 			for i := range each {
 				id := fmt.Sprintf("acc_%d_%d", w, i)
-				if err := s.CreateAccount(t.Context(), account.Account{ID: id, Name: id}); err != nil {
+				if err := s.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: id, Name: id}); err != nil {
 					t.Errorf("create %s: %v", id, err)
 				}
 			}
@@ -130,7 +131,7 @@ func TestManyAppliers(t *testing.T) {
 					t.Errorf("node %d, batch %d: %v", node, i, err)
 					return
 				}
-				if err := s.Resolve(t.Context(), list[0].ID, 1, false, "me"); err != nil {
+				if err := s.Resolve(t.Context(), audit.Gateway(), list[0].ID, 1, false); err != nil {
 					t.Errorf("resolve: %v", err)
 				}
 			}

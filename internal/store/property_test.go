@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -200,7 +201,7 @@ func (m *machine) resolve(rt *rapid.T) {
 	}
 	e := m.attempts[rapid.SampledFrom(m.settled).Draw(rt, "attempt")]
 	release, cost := rapid.Bool().Draw(rt, "release"), llm.Money(rapid.Int64Range(0, 100).Draw(rt, "cost"))
-	err := m.store.Resolve(rt.Context(), e.ID, cost, release, "me")
+	err := m.store.Resolve(rt.Context(), audit.Gateway(), e.ID, cost, release)
 	_, before := m.corrected[e.ID]
 	_, kept, ferr := m.store.Attempt(rt.Context(), e.ID)
 	switch {

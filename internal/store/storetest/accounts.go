@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -34,7 +35,7 @@ func newKey(id, accountID string) account.Key {
 func create(t *testing.T, f *fixture, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		if err := f.CreateAccount(t.Context(), newAccount(name)); err != nil {
+		if err := f.CreateAccount(t.Context(), audit.Gateway(), newAccount(name)); err != nil {
 			t.Fatalf("create account %s: %v", name, err)
 		}
 	}
@@ -44,7 +45,7 @@ func testAccounts(t *testing.T, f *fixture) {
 	create(t, f, "b", "a")
 	twin := newAccount("a")
 	twin.ID = "acc_other"
-	if err := f.CreateAccount(t.Context(), twin); !errors.Is(err, account.ErrExists) {
+	if err := f.CreateAccount(t.Context(), audit.Gateway(), twin); !errors.Is(err, account.ErrExists) {
 		t.Errorf("create a second account of one name: got %v, want ErrExists", err)
 	}
 	want := []account.Account{newAccount("a"), newAccount("b")}
@@ -56,7 +57,7 @@ func testAccounts(t *testing.T, f *fixture) {
 	limits := account.Limits{RPM: 4, TPM: 5, Concurrency: 6}
 	changed.Suspended, changed.OnHangup, changed.Budget, changed.Limits = true, account.HangupDrain, budget, limits
 	for _, u := range []account.Update{{Suspended: new(true)}, {OnHangup: new(account.HangupDrain)}, {Budget: &budget}, {Limits: &limits}} {
-		if _, err := f.UpdateAccount(t.Context(), "acc_b", u); err != nil {
+		if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_b", u); err != nil {
 			t.Fatalf("update %+v: %v", u, err)
 		}
 	}
@@ -65,7 +66,7 @@ func testAccounts(t *testing.T, f *fixture) {
 			t.Errorf("account %s: err %v\n%s", name, err, cmp.Diff(got, []account.Account{changed}))
 		}
 	}
-	if _, err := f.UpdateAccount(t.Context(), "nobody", account.Update{}); !errors.Is(err, account.ErrNotFound) {
+	if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "nobody", account.Update{}); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("update nobody: got %v, want ErrNotFound", err)
 	}
 }
@@ -77,13 +78,13 @@ func testKeys(t *testing.T, f *fixture) {
 		ID: "key_2", AccountID: "acc_a", Label: "x", Last4: "wxyz", Permissions: []account.Permission{}, Models: []string{},
 		Created: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC),
 	}
-	if err := f.CreateKey(t.Context(), bare, account.Hash{}); err != nil {
+	if err := f.CreateKey(t.Context(), audit.Gateway(), bare, account.Hash{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.CreateKey(t.Context(), full, hash); err != nil {
+	if err := f.CreateKey(t.Context(), audit.Gateway(), full, hash); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.CreateKey(t.Context(), newKey("key_3", "nobody"), account.Hash{1}); err == nil {
+	if err := f.CreateKey(t.Context(), audit.Gateway(), newKey("key_3", "nobody"), account.Hash{1}); err == nil {
 		t.Error("a key of an account that is not there: got no error, want one")
 	}
 	if got, err := f.Keys(t.Context(), "acc_a"); err != nil || !cmp.Equal(got, []account.Key{full, bare}) {
@@ -98,11 +99,11 @@ func testKeys(t *testing.T, f *fixture) {
 	}
 	first := time.Date(2026, 5, 5, 5, 5, 5, 0, time.UTC)
 	for _, at := range []time.Time{first, first.Add(time.Hour)} {
-		if got, err := f.RevokeKey(t.Context(), "key_1", at); err != nil || got.Revoked == nil || !got.Revoked.Equal(first) {
+		if got, err := f.RevokeKey(t.Context(), audit.Gateway(), "key_1", at); err != nil || got.Revoked == nil || !got.Revoked.Equal(first) {
 			t.Errorf("revoke at %v: got %v, %v; want revoked at %v", at, got.Revoked, err, first)
 		}
 	}
-	if _, err := f.RevokeKey(t.Context(), "key_9", first); !errors.Is(err, account.ErrNotFound) {
+	if _, err := f.RevokeKey(t.Context(), audit.Gateway(), "key_9", first); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("revoke an unknown key: got %v, want ErrNotFound", err)
 	}
 }
@@ -115,7 +116,7 @@ func testBootstrap(t *testing.T, f *fixture) {
 		nodes.Go(func() {
 			a := newAccount("default")
 			a.ID += string(rune('0' + i))
-			created, err := node.Bootstrap(t.Context(), a)
+			created, err := node.Bootstrap(t.Context(), audit.Gateway(), a)
 			if err != nil {
 				t.Errorf("bootstrap: %v", err)
 			}
@@ -132,10 +133,10 @@ func testBootstrap(t *testing.T, f *fixture) {
 }
 
 func testSetupToken(t *testing.T, f *fixture) {
-	if err := f.CreateSetupToken(t.Context(), account.Hash{1}, f.now, f.now.Add(time.Hour)); err != nil {
+	if err := f.CreateSetupToken(t.Context(), audit.Gateway(), account.Hash{1}, f.now, f.now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.CreateSetupToken(t.Context(), account.Hash{1}, f.now, f.now.Add(time.Hour)); err == nil {
+	if err := f.CreateSetupToken(t.Context(), audit.Gateway(), account.Hash{1}, f.now, f.now.Add(time.Hour)); err == nil {
 		t.Error("the same token twice: got no error, want one")
 	}
 }
@@ -145,10 +146,10 @@ func testChanges(t *testing.T, f *fixture) {
 		t.Errorf("an empty feed: got %+v, %v; want nothing", got, err)
 	}
 	create(t, f, "a")
-	if err := f.CreateKey(t.Context(), newKey("key_1", "acc_a"), account.Hash{}); err != nil {
+	if err := f.CreateKey(t.Context(), audit.Gateway(), newKey("key_1", "acc_a"), account.Hash{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.RevokeKey(t.Context(), "key_1", f.now); err != nil {
+	if _, err := f.RevokeKey(t.Context(), audit.Gateway(), "key_1", f.now); err != nil {
 		t.Fatal(err)
 	}
 	all := []account.Change{{Seq: 1, Kind: account.ChangedAccount, ID: "acc_a"}, {Seq: 2, Kind: account.ChangedKey, ID: "key_1"}, {Seq: 3, Kind: account.ChangedKey, ID: "key_1"}}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -61,7 +62,7 @@ func testBalances(t *testing.T, f *fixture) {
 	u := unknown(5)
 	u.Hold, u.Cost = 1000, 1000
 	apply(t, f, j.costing(u))
-	if err := f.Resolve(t.Context(), u.ID, 40, false, "test"); err != nil {
+	if err := f.Resolve(t.Context(), audit.Gateway(), u.ID, 40, false); err != nil {
 		t.Fatal(err)
 	}
 	spent(t, f, "acc_a", theDay, 90)
@@ -74,7 +75,7 @@ func testCredit(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	apply(t, f, newTape().costing(costing(1, 30)))
 	add := func(amount llm.Money) (account.Account, error) {
-		return f.AddCredit(t.Context(), account.CreditEntry{ID: uuid.NewString(), AccountID: "acc_a", Amount: amount, By: "test", At: f.now})
+		return f.AddCredit(t.Context(), audit.Gateway(), account.CreditEntry{ID: uuid.NewString(), AccountID: "acc_a", Amount: amount, At: f.now})
 	}
 	for _, tt := range []struct {
 		amount, paid llm.Money
@@ -93,7 +94,7 @@ func testCredit(t *testing.T, f *fixture) {
 	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: uuid.New(), Budget: ledger.BudgetID{Scope: "acc_a"}, Least: 1, Most: 100}); l.Limit != 45 || l.Granted != 15 {
 		t.Errorf("leased %+v, want a limit of 45 of which 15 are left", l)
 	}
-	if got, err := f.UpdateAccount(t.Context(), "acc_a", account.Update{EndCredit: true}); err != nil || got.Credit != nil {
+	if got, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a", account.Update{EndCredit: true}); err != nil || got.Credit != nil {
 		t.Errorf("credit ended: got %+v, %v; want none", got.Credit, err)
 	}
 }
@@ -111,7 +112,7 @@ func lease(t *testing.T, s *store.Store, r ledger.LeaseRequest) ledger.Lease {
 func budgeted(t *testing.T, f *fixture, limit llm.Money, period ledger.Period, nodes ...uuid.UUID) {
 	t.Helper()
 	create(t, f, "a")
-	if _, err := f.UpdateAccount(t.Context(), "acc_a", account.Update{Budget: &account.Budget{Limit: limit, Period: period}}); err != nil {
+	if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a", account.Update{Budget: &account.Budget{Limit: limit, Period: period}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range nodes {
@@ -211,7 +212,7 @@ func testNodes(t *testing.T, f *fixture) {
 	if beat, err := f.Beat(t.Context(), ledger.Node{Journal: b, Name: "host-b", Started: noon}); err != nil || shared && beat.Alive != 2 {
 		t.Errorf("a second node: got %+v, %v", beat, err)
 	}
-	if err := f.ForgetNode(t.Context(), a); !errors.Is(err, store.ErrNodeAlive) {
+	if err := f.ForgetNode(t.Context(), audit.Gateway(), a); !errors.Is(err, store.ErrNodeAlive) {
 		t.Errorf("forget a node that is alive: got %v, want ErrNodeAlive", err)
 	}
 	if err := f.Leave(t.Context(), a); err != nil {
@@ -220,10 +221,10 @@ func testNodes(t *testing.T, f *fixture) {
 	if beat, err := f.Beat(t.Context(), ledger.Node{Journal: b, Name: "host-b", Started: noon}); err != nil || beat.Alive != 1 {
 		t.Errorf("after the other left: got %+v, %v; want one alive", beat, err)
 	}
-	if err := f.ForgetNode(t.Context(), a); err != nil {
+	if err := f.ForgetNode(t.Context(), audit.Gateway(), a); err != nil {
 		t.Errorf("forget a node that has left: %v", err)
 	}
-	if err := f.ForgetNode(t.Context(), a); !errors.Is(err, store.ErrNoNode) {
+	if err := f.ForgetNode(t.Context(), audit.Gateway(), a); !errors.Is(err, store.ErrNoNode) {
 		t.Errorf("forget it again: got %v, want ErrNoNode", err)
 	}
 }
@@ -283,7 +284,7 @@ func testRetainBudgets(t *testing.T, f *fixture) {
 		ledger.PeriodMonth: {202611: true, 202609: true, 202608: false, 202512: false},
 		ledger.PeriodTotal: {0: true},
 	} {
-		if _, err := f.UpdateAccount(t.Context(), "acc_a", account.Update{Budget: &account.Budget{Limit: 100, Period: kind}}); err != nil {
+		if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a", account.Update{Budget: &account.Budget{Limit: 100, Period: kind}}); err != nil {
 			t.Fatal(err)
 		}
 		for period := range kept {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -243,7 +244,7 @@ func testWriters(t *testing.T, f *fixture) {
 	}()
 	go func() {
 		for i := range batches {
-			if err := f.CreateAccount(t.Context(), newAccount(fmt.Sprint("n", i))); err != nil {
+			if err := f.CreateAccount(t.Context(), audit.Gateway(), newAccount(fmt.Sprint("n", i))); err != nil {
 				done <- fmt.Errorf("create account %d: %w", i, err)
 				return
 			}
@@ -269,7 +270,7 @@ func testCancelled(t *testing.T, f *fixture) {
 	if err := f.Apply(ctx, batch); !errors.Is(err, context.Canceled) {
 		t.Errorf("apply: got %v, want Canceled", err)
 	}
-	if err := f.CreateAccount(ctx, newAccount("a")); !errors.Is(err, context.Canceled) {
+	if err := f.CreateAccount(ctx, audit.Gateway(), newAccount("a")); !errors.Is(err, context.Canceled) {
 		t.Errorf("create account: got %v, want Canceled", err)
 	}
 	apply(t, f, batch)

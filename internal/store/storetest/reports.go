@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -125,13 +126,13 @@ func testResolve(t *testing.T, f *fixture) {
 		{4, true, store.ErrKnown},
 		{5, true, store.ErrNoAttempt},
 	} {
-		err := f.Resolve(t.Context(), attempt(test.n).ID, 77, test.release, "me")
+		err := f.Resolve(t.Context(), audit.Gateway(), attempt(test.n).ID, 77, test.release)
 		if !errors.Is(err, test.want) {
 			t.Errorf("resolve %d, release %v: got %v, want %v", test.n, test.release, err, test.want)
 		}
 	}
 	for _, cost := range []llm.Money{-1, ledger.MaxCost + 1} {
-		err := f.Resolve(t.Context(), attempt(2).ID, cost, false, "me")
+		err := f.Resolve(t.Context(), audit.Gateway(), attempt(2).ID, cost, false)
 		if err == nil || errors.Is(err, store.ErrResolved) {
 			t.Errorf("a cost of %s: got %v, want one about it", cost, err)
 		}
@@ -197,7 +198,7 @@ func testRetain(t *testing.T, f *fixture) {
 	lost.Opened = open.Opened
 	lost.Arrived = lost.Opened
 	apply(t, f, j.next([]ledger.Attempt{open}, append(list, lost)...))
-	if err := f.Resolve(t.Context(), lost.ID, 0, true, "me"); err != nil {
+	if err := f.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true); err != nil {
 		t.Fatal(err)
 	}
 	before := uses(t, f, ledger.UsesQuery{Account: "acc_a"})

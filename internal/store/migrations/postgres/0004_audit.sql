@@ -22,3 +22,6 @@ CREATE TABLE audit (
 
 CREATE INDEX audit_account ON audit (account, seq);
 CREATE INDEX audit_object ON audit (object_id, seq);
+
+-- Who made a key.
+ALTER TABLE keys ADD COLUMN creator TEXT COLLATE "C" NOT NULL DEFAULT ''; -- user id, '' for none

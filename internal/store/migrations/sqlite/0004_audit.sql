@@ -15,10 +15,13 @@ CREATE TABLE audit (
     object_id   TEXT    NOT NULL,
     object_name TEXT    NOT NULL,
     account     TEXT    NOT NULL, -- account id, '' for none
-    was         TEXT   , -- JSON object, or NULL
-    became      TEXT   , -- JSON object, or NULL
+    was         TEXT,            -- JSON object, or NULL
+    became      TEXT,            -- JSON object, or NULL
     hash        TEXT    NOT NULL  -- SHA-256, hexadecimal
 ) WITHOUT ROWID;
 
 CREATE INDEX audit_account ON audit (account, seq);
 CREATE INDEX audit_object ON audit (object_id, seq);
+
+-- Who made a key.
+ALTER TABLE keys ADD COLUMN creator TEXT NOT NULL DEFAULT ''; -- user id, '' for none
