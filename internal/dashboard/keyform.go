@@ -56,7 +56,10 @@ func newKeyPageOf(v *people.Visit, f *form) newKeyPage {
 	p.Permissions = f.field(Field{Name: "permissions", Label: "It may", Kind: "checkbox", Choices: permissionChoices(v)})
 	p.Expiry = f.field(Field{Name: "expires", Label: "Expires", Choices: []Choice{
 		{Value: "never", Label: "Never", Chosen: true},
-		{Value: "30d", Label: "In 30 days"}, {Value: "90d", Label: "In 90 days"}, {Value: "1y", Label: "In a year"}, {Value: "date", Label: "At the date beside"},
+		{Value: "30d", Label: "In 30 days"},
+		{Value: "90d", Label: "In 90 days"},
+		{Value: "1y", Label: "In a year"},
+		{Value: "date", Label: "At the date beside"},
 	}})
 	p.Date = f.field(Field{Name: "date", Label: "Date", Kind: "date", Optional: true, Short: true})
 	p.Models = f.field(Field{Name: "models", Label: "Names and patterns", Lines: 3, Hint: "One model, alias or pattern a line, such as openai/*. Empty for all."})

@@ -143,11 +143,22 @@ func standing(v *people.Visit) string {
 // their own browser by; it proves nothing.
 func browser(agent string) string {
 	return named(agent, "Unknown browser", [][2]string{
-		{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"FxiOS/", "Firefox"}, {"CriOS/", "Chrome"},
-		{"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"},
+		{"Edg/", "Edge"},
+		{"OPR/", "Opera"},
+		{"Firefox/", "Firefox"},
+		{"FxiOS/", "Firefox"},
+		{"CriOS/", "Chrome"},
+		{"Chrome/", "Chrome"},
+		{"Safari/", "Safari"},
+		{"curl/", "curl"},
 	}) + named(agent, "", [][2]string{
-		{"iPhone", " on iPhone"}, {"iPad", " on iPad"}, {"Android", " on Android"}, {"Windows", " on Windows"},
-		{"Mac OS X", " on macOS"}, {"CrOS", " on ChromeOS"}, {"Linux", " on Linux"},
+		{"iPhone", " on iPhone"},
+		{"iPad", " on iPad"},
+		{"Android", " on Android"},
+		{"Windows", " on Windows"},
+		{"Mac OS X", " on macOS"},
+		{"CrOS", " on ChromeOS"},
+		{"Linux", " on Linux"},
 	})
 }
 
