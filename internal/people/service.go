@@ -2,10 +2,19 @@ package people
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"log/slog"
-	"net/url"
+	"net/mail"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
 
 	"weir/internal/audit"
 	"weir/internal/llm"
@@ -19,88 +28,163 @@ type Options struct {
 	Mail      *Mail         // nil: links are shown to whoever asks for them
 	OIDC      *OIDC         // nil for none
 	PublicURL func() string // such as https://weir.example.com, for links and single sign-on
-	Idle      time.Duration // after which a session that is not used is over; 0 for 12 hours
-	Absolute  time.Duration // after which every session is over; 0 for 7 days
+	// Idle is after what time a session that nobody uses is over, and Absolute
+	// after what time every one is; 0 for 12 hours and 7 days. People sign in
+	// again at work each morning at the latest after a weekend, and a session that
+	// was stolen does not live on unused (OWASP ASVS 5, section 7.3).
+	Idle, Absolute time.Duration
 }
 
-// Store is where people live.
-type Store interface{}
+const (
+	defaultIdle     = 12 * time.Hour
+	defaultAbsolute = 7 * 24 * time.Hour
+	inviteFor       = 7 * 24 * time.Hour
+	resetFor        = time.Hour
+	tokenBytes      = 32
+	maxEmail        = 254 // bytes; RFC 5321, section 4.5.3.1.3
+	maxName         = 100 // characters
+	maxAgent        = 256 // bytes of it that are kept
+)
 
-// Mail sends mail.
-type Mail struct{}
+// Service lets people in, and administers who may do what. All its methods may
+// be called at once. Errors are *llm.Error where people should read them.
+type Service struct {
+	store          Store
+	clock          func() time.Time
+	log            *slog.Logger
+	mail           *Mail
+	oidc           *OIDC
+	publicURL      func() string
+	idle, absolute time.Duration
+	hasher         hasher
+	forgotten      chan forgotten
+}
 
-// OIDC is an OpenID Connect provider.
-type OIDC struct{}
+// New makes a service. Mail that Forgot promises goes out only while Run runs.
+func New(o Options) *Service {
+	s := &Service{
+		store: o.Store, clock: o.Now, log: o.Log, mail: o.Mail, oidc: o.OIDC, publicURL: o.PublicURL,
+		idle: o.Idle, absolute: o.Absolute, hasher: newHasher(), forgotten: make(chan forgotten, maxForgotten),
+	}
+	if s.idle <= 0 {
+		s.idle = defaultIdle
+	}
+	if s.absolute <= 0 {
+		s.absolute = defaultAbsolute
+	}
+	return s
+}
 
-// Service lets people in.
-type Service struct{ Options }
+// now is the time as it is kept: UTC, whole microseconds.
+func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
-var errLater = errors.New("people: comes with the next commit")
+// newID is an id of version 7 (RFC 9562), which sorts by the time it was made.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// New makes a service.
-func New(o Options) *Service { return &Service{o} }
+// newToken is a secret of 256 random bits, in base64url, and its hash. A plain
+// hash is enough for so many.
+func newToken() (llm.Secret, Hash) {
+	b := make([]byte, tokenBytes)
+	_, _ = rand.Read(b) // never fails: see crypto/rand
+	text := base64.RawURLEncoding.EncodeToString(b)
+	return llm.NewSecret(text), hashOf(text)
+}
 
-func (s *Service) Fresh(ctx context.Context) (bool, error)              { return false, errLater }
-func (s *Service) Link(ctx context.Context, token string) (Link, error) { return Link{}, errLater }
-func (s *Service) SetUp(ctx context.Context, token string, p Person, o Origin) (llm.Secret, error) {
-	return llm.Secret{}, errLater
+func hashOf(token string) Hash { return sha256.Sum256([]byte(token)) }
+
+// maxToken bounds what is looked up at all; set-up links and others have 43
+// characters.
+const maxToken = 64
+
+// Fresh reports whether nobody has set up yet: there is no operator.
+func (s *Service) Fresh(ctx context.Context) (bool, error) {
+	has, err := s.store.HasOperator(ctx)
+	if err != nil {
+		return false, fmt.Errorf("look for an operator: %w", err)
+	}
+	return !has, nil
 }
-func (s *Service) SignIn(ctx context.Context, email string, password llm.Secret, o Origin) (llm.Secret, error) {
-	return llm.Secret{}, errLater
+
+// Link is what a one-time link is for. The error is a *llm.Error with
+// CodeNotFound when it is not good, or not any more.
+func (s *Service) Link(ctx context.Context, token string) (Link, error) {
+	if token == "" || len(token) > maxToken {
+		return Link{}, badLink()
+	}
+	l, err := s.store.LinkByHash(ctx, hashOf(token), s.now())
+	if errors.Is(err, ErrNotFound) {
+		return Link{}, badLink()
+	}
+	if err != nil {
+		return Link{}, fmt.Errorf("look for a link: %w", err)
+	}
+	return l, nil
 }
-func (s *Service) Visitor(ctx context.Context, session string, o Origin) (*Visitor, error) {
-	return nil, errLater
+
+// linkOf is a link of that kind.
+func (s *Service) linkOf(ctx context.Context, token string, kind LinkKind) (Link, error) {
+	l, err := s.Link(ctx, token)
+	if err == nil && l.Kind != kind {
+		return Link{}, badLink()
+	}
+	return l, err
 }
-func (s *Service) SignOut(ctx context.Context, v *Visitor, o Origin) error { return errLater }
-func (s *Service) Sessions(ctx context.Context, v *Visitor) ([]Session, error) {
-	return nil, errLater
+
+func badLink() error {
+	return &llm.Error{Code: llm.CodeNotFound, Message: "This link is not good, or not any more: it was used, it is too old, or a newer one took its place. Ask for a new one."}
 }
-func (s *Service) EndSession(ctx context.Context, v *Visitor, id string, o Origin) error {
-	return errLater
+
+// used says that a link was used up, or its user made, while somebody filled in
+// the form.
+func used(doing string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrNotFound):
+		return badLink()
+	case errors.Is(err, ErrExists):
+		return llm.Invalid("email", "Somebody with this e-mail address is here already. Sign in.")
+	}
+	return fmt.Errorf("%s: %w", doing, err)
 }
-func (s *Service) EndOtherSessions(ctx context.Context, v *Visitor, o Origin) error { return errLater }
-func (s *Service) ChangeName(ctx context.Context, v *Visitor, name string, o Origin) error {
-	return errLater
+
+// checkEmail is an e-mail address in its one form, lower case, or what is wrong
+// with it.
+func checkEmail(text string) (string, error) {
+	email := normalEmail(text)
+	a, err := mail.ParseAddress(email)
+	if err != nil || a.Address != email || len(email) > maxEmail || strings.ContainsFunc(email, unicode.IsSpace) {
+		return "", llm.Invalid("email", "This is not an e-mail address such as ada@example.com.")
+	}
+	return email, nil
 }
-func (s *Service) ChangePassword(ctx context.Context, v *Visitor, current, next llm.Secret, o Origin) (llm.Secret, error) {
-	return llm.Secret{}, errLater
+
+func normalEmail(text string) string { return strings.ToLower(strings.TrimSpace(text)) }
+
+// checkPersonName is somebody's name without spaces around it; it may be empty.
+func checkPersonName(text string) (string, error) {
+	name := strings.TrimSpace(text)
+	if n := utf8.RuneCountInString(name); n > maxName {
+		return "", llm.Invalid("name", fmt.Sprintf("A name has at most %d characters; this one has %d.", maxName, n))
+	}
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return "", llm.Invalid("name", "The name has a character that cannot be shown.")
+	}
+	return name, nil
 }
-func (s *Service) Invite(ctx context.Context, by audit.Actor, i Invitation) (llm.Secret, Invitation, error) {
-	return llm.Secret{}, i, errLater
+
+// actorOf is a user as the audit log names them.
+func actorOf(u *User, o Origin) audit.Actor {
+	return audit.Actor{Kind: audit.User, ID: u.ID, Name: u.Email, Address: o.Address, Request: o.Request}
 }
-func (s *Service) Invitations(ctx context.Context, accountID string) ([]Invitation, error) {
-	return nil, errLater
-}
-func (s *Service) CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error {
-	return errLater
-}
-func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) (llm.Secret, error) {
-	return llm.Secret{}, errLater
-}
-func (s *Service) Forgot(ctx context.Context, email string, o Origin) error { return errLater }
-func (s *Service) ResetLink(ctx context.Context, by audit.Actor, userID string) (llm.Secret, error) {
-	return llm.Secret{}, errLater
-}
-func (s *Service) Reset(ctx context.Context, token string, next llm.Secret, o Origin) (llm.Secret, error) {
-	return llm.Secret{}, errLater
-}
-func (s *Service) Users(ctx context.Context) ([]User, error) { return nil, errLater }
-func (s *Service) Members(ctx context.Context, accountID string) ([]Membership, error) {
-	return nil, errLater
-}
-func (s *Service) SetRole(ctx context.Context, by audit.Actor, accountID, userID string, r Role) error {
-	return errLater
-}
-func (s *Service) RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error {
-	return errLater
-}
-func (s *Service) SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error {
-	return errLater
-}
-func (s *Service) SSO() string { return "" }
-func (s *Service) StartOIDC(ctx context.Context, next string) (address string, state llm.Secret, err error) {
-	return "", llm.Secret{}, errLater
-}
-func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values, o Origin) (session llm.Secret, next string, err error) {
-	return llm.Secret{}, "", errLater
+
+// newSession is a session of that user, and its token.
+func (s *Service) newSession(userID, method string, o Origin) (llm.Secret, NewSession) {
+	token, hash := newToken()
+	now := s.now()
+	agent := strings.ToValidUTF8(o.Agent, "")
+	return token, NewSession{Token: hash, Session: Session{
+		ID: newID(), UserID: userID, Method: method, Address: o.Address, Agent: strings.ToValidUTF8(agent[:min(len(agent), maxAgent)], ""),
+		Created: now, Seen: now, Expires: now.Add(s.absolute),
+	}}
 }
