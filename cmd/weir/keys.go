@@ -23,13 +23,14 @@ type keyView struct {
 	Models      []string `json:"models,omitempty"`
 	Expires     string   `json:"expires,omitempty"`
 	Revoked     string   `json:"revoked,omitempty"`
+	Creator     string   `json:"creator,omitempty"`
 	limitsView
 }
 
 func viewKey(accountName string, k *account.Key) keyView {
 	v := keyView{
 		ID: k.ID, Label: k.Label, Account: accountName, Created: k.Created.Format(time.RFC3339),
-		Last4: k.Last4, Status: "active", Models: k.Models, limitsView: limitsView(k.Limits),
+		Last4: k.Last4, Status: "active", Models: k.Models, Creator: k.Creator, limitsView: limitsView(k.Limits),
 	}
 	for _, p := range k.Permissions {
 		v.Permissions = append(v.Permissions, string(p))

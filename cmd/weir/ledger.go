@@ -129,4 +129,3 @@ func newLedgerResolve(env *environment) *cobra.Command {
 	cmd.Flags().BoolVar(&release, "release", false, "it cost nothing")
 	return cmd
 }
-

@@ -98,7 +98,8 @@ func TestKeyOptions(t *testing.T) {
 		{"too long a label", func(o *account.KeyOptions) { o.Label = strings.Repeat("ü", 101) }, "label"},
 		{"label with a line end", func(o *account.KeyOptions) { o.Label = "a\nb" }, "label"},
 		{"label that is not UTF-8", func(o *account.KeyOptions) { o.Label = "a\xff" }, "label"},
-		{"permission", func(o *account.KeyOptions) { o.Permissions = []account.Permission{"admin"} }, "permissions"},
+		{"permission", func(o *account.KeyOptions) { o.Permissions = []account.Permission{"fly"} }, "permissions"},
+		{"admin", func(o *account.KeyOptions) { o.Permissions = []account.Permission{account.Admin} }, ""},
 		{"permission twice", func(o *account.KeyOptions) { o.Permissions = []account.Permission{"chat", "chat"} }, "permissions"},
 		{"models", func(o *account.KeyOptions) { o.Models = []string{"a/*", "fast"} }, ""},
 		{"empty model", func(o *account.KeyOptions) { o.Models = []string{""} }, "models"},
@@ -120,6 +121,70 @@ func TestKeyOptions(t *testing.T) {
 			t.Errorf("%s: got %v, want a key", test.name, err)
 		case test.param != "" && (err == nil || llm.AsError(err).Param != test.param):
 			t.Errorf("%s: got %v, want an error about %q", test.name, err, test.param)
+		}
+	}
+}
+
+func TestUpdateKey(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	k, token := h.key(t, account.KeyOptions{Models: []string{"a/*"}, Creator: "user_1"})
+	if p, err := h.Authenticate(t.Context(), token); err != nil || p.MayUse("b/m") == nil {
+		t.Fatalf("at first: got %v, want a key that may not use b/m", err)
+	}
+	got, err := h.UpdateKey(t.Context(), audit.Gateway(), k.ID, account.KeyUpdate{Label: new("new"), Models: new([]string{"b/*"})})
+	if err != nil || got.Label != "new" || got.Creator != "user_1" {
+		t.Errorf("got %+v, %v; want the label new, and its creator", got, err)
+	}
+	if p, err := h.Authenticate(t.Context(), token); err != nil || p.MayUse("b/m") != nil {
+		t.Errorf("at once: got %v, want a key that may use b/m", err)
+	}
+	if one, err := h.Key(t.Context(), k.ID); err != nil || one.Label != "new" {
+		t.Errorf("key: got %+v, %v; want the label new", one, err)
+	}
+	if err := second(h.Key(t.Context(), "key_0")); code(err) != llm.CodeNotFound {
+		t.Errorf("an unknown key: got %v, want NOT_FOUND", err)
+	}
+	for param, u := range map[string]account.KeyUpdate{
+		"label": {Label: new("")}, "models": {Models: new([]string{""})}, "expires": {Expires: new(time.Now())},
+		"rpm": {Limits: &account.Limits{RPM: -1}}, "budget": {Budget: &account.Budget{Limit: -1}},
+	} {
+		if err := second(h.UpdateKey(t.Context(), audit.Gateway(), k.ID, u)); err == nil || llm.AsError(err).Param != param {
+			t.Errorf("%+v: got %v, want an error about %s", u, err, param)
+		}
+	}
+	if err := second(h.UpdateKey(t.Context(), audit.Gateway(), "key_0", account.KeyUpdate{})); code(err) != llm.CodeNotFound {
+		t.Errorf("change an unknown key: got %v, want NOT_FOUND", err)
+	}
+	if err := second(h.RevokeKey(t.Context(), audit.Gateway(), k.ID)); err != nil {
+		t.Fatal(err)
+	}
+	if err := second(h.UpdateKey(t.Context(), audit.Gateway(), k.ID, account.KeyUpdate{Label: new("x")})); code(err) != llm.CodeInvalidRequest {
+		t.Errorf("change a revoked key: got %v, want INVALID_REQUEST", err)
+	}
+}
+
+// TestAdminIsGivenByName is that no key administers the installation by chance.
+func TestAdminIsGivenByName(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, test := range []struct {
+		given                   []account.Permission
+		mayChat, mayUse, mayRun bool
+	}{
+		{nil, true, true, false},
+		{[]account.Permission{account.Admin}, false, false, true},
+		{[]account.Permission{account.Admin, account.Chat}, true, false, true},
+	} {
+		_, token := h.key(t, account.KeyOptions{Permissions: test.given})
+		p, err := h.Authenticate(t.Context(), token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for permission, want := range map[account.Permission]bool{account.Chat: test.mayChat, account.Uses: test.mayUse, account.Admin: test.mayRun} {
+			if err := p.May(permission); (err == nil) != want {
+				t.Errorf("a key made with %q: may %s: got %v, want %v", test.given, permission, err, want)
+			}
 		}
 	}
 }

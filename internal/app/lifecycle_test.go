@@ -67,9 +67,18 @@ func TestChangesFromElsewhere(t *testing.T) {
 		change func(ctx context.Context, s *account.Service) error
 		status int
 	}{
-		{"suspend", func(ctx context.Context, s *account.Service) error { _, err := s.Suspend(ctx, audit.Gateway(), "default"); return err }, 403},
-		{"resume", func(ctx context.Context, s *account.Service) error { _, err := s.Resume(ctx, audit.Gateway(), "default"); return err }, 200},
-		{"revoke", func(ctx context.Context, s *account.Service) error { _, err := s.RevokeKey(ctx, audit.Gateway(), key.ID); return err }, 401},
+		{"suspend", func(ctx context.Context, s *account.Service) error {
+			_, err := s.Suspend(ctx, audit.Gateway(), "default")
+			return err
+		}, 403},
+		{"resume", func(ctx context.Context, s *account.Service) error {
+			_, err := s.Resume(ctx, audit.Gateway(), "default")
+			return err
+		}, 200},
+		{"revoke", func(ctx context.Context, s *account.Service) error {
+			_, err := s.RevokeKey(ctx, audit.Gateway(), key.ID)
+			return err
+		}, 401},
 	}
 	h.mustAnswer(h.do(ask{path: "/v1/chat", body: hello("house/echo"), key: token}))
 	for _, step := range steps {

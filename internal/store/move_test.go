@@ -72,6 +72,8 @@ type told struct {
 	Position ledger.Position
 	Changes  account.Changes
 	Response string
+	Audit    []audit.Entry
+	Chain    audit.Verification
 	Verified ledger.Verification
 }
 
@@ -105,6 +107,10 @@ func ask(t *testing.T, o store.Options, journal uuid.UUID) (w told) {
 	sealed, err := s.Response(ctx, "r")
 	check(err)
 	w.Response = string(sealed)
+	w.Audit, err = s.Audit(ctx, audit.Query{Limit: 1000})
+	check(err)
+	w.Chain, err = s.VerifyAudit(ctx, audit.Hash{})
+	check(err)
 	w.Verified, err = s.Verify(ctx, nil)
 	check(err)
 	return w
@@ -128,6 +134,9 @@ func TestMove(t *testing.T) {
 	if diff := cmp.Diff(got, want); diff != "" || len(got.Verified.Differences) > 0 || got.Verified.Rows != 12_002 {
 		t.Errorf("what was moved differs, or does not add up: %+v (-got +want)\n%s", got.Verified, diff)
 	}
+	if len(got.Audit) != 3 || !got.Chain.Whole() {
+		t.Errorf("the audit log: got %d entries, %+v; want 3 of a whole chain", len(got.Audit), got.Chain)
+	}
 	// It goes on: numbers that the database gives are not those that it has.
 	s := open(t, to)
 	if err := s.Apply(t.Context(), batchOf(uuid.New(), 0, settled(time.Now(), -1))); err != nil {
@@ -138,6 +147,9 @@ func TestMove(t *testing.T) {
 	}
 	if _, err := s.RevokeKey(t.Context(), audit.Gateway(), "key_1", time.Now()); err != nil {
 		t.Errorf("revoke: %v", err)
+	}
+	if v, err := s.VerifyAudit(t.Context(), want.Chain.Head); err != nil || !v.Whole() || v.Entries != 4 {
+		t.Errorf("the audit log after the move: got %+v, %v; want that it goes on", v, err)
 	}
 	if c, err := s.Changes(t.Context(), want.Changes.Last); err != nil || c.Lost || len(c.List) != 1 {
 		t.Errorf("the feed after the move: got %+v, %v; want one change more", c, err)

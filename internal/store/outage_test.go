@@ -238,9 +238,11 @@ func TestServerFrozen(t *testing.T) {
 			_, err := s.Uses(ctx, ledger.UsesQuery{Account: "a", Limit: 1})
 			return err
 		},
-		"CreateAccount": func(ctx context.Context) error { return s.CreateAccount(ctx, audit.Gateway(), account.Account{ID: "x", Name: "x"}) },
-		"Verify":        func(ctx context.Context) error { _, err := s.Verify(ctx, nil); return err },
-		"Changes":       func(ctx context.Context) error { _, err := s.Changes(ctx, 0); return err },
+		"CreateAccount": func(ctx context.Context) error {
+			return s.CreateAccount(ctx, audit.Gateway(), account.Account{ID: "x", Name: "x"})
+		},
+		"Verify":  func(ctx context.Context) error { _, err := s.Verify(ctx, nil); return err },
+		"Changes": func(ctx context.Context) error { _, err := s.Changes(ctx, 0); return err },
 	} {
 		for range 2 { // on a connection that is there, and on a new one
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

@@ -227,6 +227,10 @@ func testNodes(t *testing.T, f *fixture) {
 	if err := f.ForgetNode(t.Context(), audit.Gateway(), a); !errors.Is(err, store.ErrNoNode) {
 		t.Errorf("forget it again: got %v, want ErrNoNode", err)
 	}
+	want := audit.Object{Kind: "node", ID: a.String(), Name: "host-a"}
+	if e := logged(t, f, audit.Query{Limit: 9}); len(e) != 1 || e[0].Action != audit.NodeForgotten || e[0].Object != want || string(e[0].Before) != `{"address":"10.0.0.1:8080"}` {
+		t.Errorf("audit log: got %+v, want one entry about %+v", e, want)
+	}
 }
 
 func testWanted(t *testing.T, f *fixture) {
