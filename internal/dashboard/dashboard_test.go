@@ -25,9 +25,11 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // says who comes.
 type site struct {
 	dashboard   *dashboard.Server
+	people      *people.Service
 	accounts    *account.Service
 	acme, other account.Account
-	visitor     *people.Visitor
+	visitor     *people.Visitor // whoever the cookie says, where it is nil
+	cookie      string          // that the browser has
 	url         string
 	client      *http.Client
 }
@@ -46,8 +48,9 @@ func newSite(t *testing.T, insecure bool) *site {
 			t.Fatal(err)
 		}
 	}
+	s.people = people.New(people.Options{Store: db, Now: clock, Log: log, PublicURL: func() string { return "https://weir.example.com" }})
 	s.dashboard, err = dashboard.New(dashboard.Options{
-		People: people.New(people.Options{Now: clock, Log: log}), Accounts: s.accounts, Insecure: insecure,
+		People: s.people, Accounts: s.accounts, Insecure: insecure,
 		PublicURL: func(*http.Request) string { return "https://weir.example.com" }, Now: clock, Log: log, Version: "test",
 	})
 	if err != nil {
@@ -66,14 +69,15 @@ func (s *site) handler() http.Handler {
 	for _, route := range s.dashboard.Routes() {
 		mux.HandleFunc(route.Pattern, func(w http.ResponseWriter, r *http.Request) {
 			v := &people.Visit{Visitor: s.visitor, Origin: people.Origin{Address: "192.0.2.7", Request: "0199-request"}}
-			id := ""
-			for _, a := range []*account.Account{&s.acme, &s.other} {
-				if a.Name == r.PathValue("account") {
-					v.Account, id = a, a.ID
-				}
+			if v.Visitor == nil {
+				v.Visitor, _ = s.people.Visitor(r.Context(), s.dashboard.Session(r), v.Origin)
 			}
-			v.By = s.visitor.Actor(v.Origin)
-			if err := s.visitor.May(route.Right, id); err != nil {
+			id := ""
+			if a, err := s.accounts.Account(r.Context(), r.PathValue("account")); err == nil {
+				v.Account, id = &a, a.ID
+			}
+			v.By = v.Actor(v.Origin)
+			if err := v.May(route.Right, id); err != nil {
 				s.dashboard.Refuse(w, r, v, err)
 				return
 			}
@@ -104,6 +108,9 @@ func (s *site) send(t *testing.T, method, path string, form url.Values, header h
 	if form != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
+	if s.cookie != "" {
+		r.Header.Set("Cookie", s.cookie)
+	}
 	for key, values := range header {
 		r.Header[key] = values
 	}
@@ -115,6 +122,9 @@ func (s *site) send(t *testing.T, method, path string, form url.Values, header h
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if set, _, _ := strings.Cut(resp.Header.Get("Set-Cookie"), ";"); strings.HasPrefix(set, "weir=") {
+		s.cookie = set
 	}
 	return answer{resp.StatusCode, resp.Header, string(text)}
 }

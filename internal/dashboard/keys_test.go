@@ -155,9 +155,16 @@ func TestRevoke(t *testing.T) {
 			if c.elsew {
 				of = s.other
 			}
+			beside := s.key(t, s.acme, c.creator)
 			k := s.key(t, of, c.creator)
 			got := s.send(t, "POST", "/accounts/"+c.of+"/keys/"+k.ID+"/revoke", url.Values{}, nil)
-			revoked := s.keys(t, of)[0].Revoked != nil
+			revoked := false
+			for _, one := range append(s.keys(t, s.acme), s.keys(t, s.other)...) {
+				if one.ID == beside.ID && one.Revoked != nil {
+					t.Error("the key beside: got it revoked")
+				}
+				revoked = revoked || one.ID == k.ID && one.Revoked != nil
+			}
 			if got.status != c.want || revoked != (c.want == http.StatusSeeOther) {
 				t.Errorf("got %d, revoked %v, want %d", got.status, revoked, c.want)
 			}

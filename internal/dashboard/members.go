@@ -69,8 +69,7 @@ func membersPath(v *people.Visit) string { return accountPath(v.Account.Name) + 
 func (s *Server) invite(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
 	token, i, err := s.options.People.Invite(r.Context(), v.By, people.Invitation{
-		Email: strings.TrimSpace(r.PostFormValue("email")), AccountID: v.Account.ID, AccountName: v.Account.Name,
-		Role: people.Role(r.PostFormValue("role")), By: nameOf(v.User().Name, v.User().Email),
+		Email: strings.TrimSpace(r.PostFormValue("email")), AccountID: v.Account.ID, Role: people.Role(r.PostFormValue("role")),
 	})
 	if token.IsZero() && f.refuse(err) {
 		return s.showMembers(w, r, v, f, nil)

@@ -213,7 +213,7 @@ func TestPages(t *testing.T) {
 	for _, one := range samples(s) {
 		t.Run(one.name, func(t *testing.T) {
 			text := render(t, s, one)
-			for _, fault := range check(text) {
+			for _, fault := range Check(text) {
 				t.Errorf("got a page that %s", fault)
 			}
 			if strings.Contains(text, "<script>") || strings.Contains(text, "<img src=x") {

@@ -17,8 +17,8 @@ type document struct {
 	broken   []string
 }
 
-// check is what is wrong with a page by the rules of the house.
-func check(text string) []string {
+// Check is what is wrong with a page by the rules of the house.
+func Check(text string) []string {
 	d := document{ids: map[string]int{}}
 	root, err := html.Parse(strings.NewReader(text))
 	if err != nil {
@@ -273,7 +273,7 @@ func words(n *html.Node) string {
 func TestRules(t *testing.T) {
 	t.Parallel()
 	const whole = `<!doctype html><html lang="en"><head><title>Keys · Weir</title></head><body><main id="main"><h1>Keys</h1>%s</main><footer></footer></body></html>`
-	if got := check(fmt.Sprintf(whole, `<p>Nothing wrong.</p>`)); len(got) > 0 {
+	if got := Check(fmt.Sprintf(whole, `<p>Nothing wrong.</p>`)); len(got) > 0 {
 		t.Fatalf("a page without a fault: got %q", got)
 	}
 	for _, inside := range []string{
@@ -284,12 +284,12 @@ func TestRules(t *testing.T) {
 		`<table><caption>x</caption><tr><th>x</th></tr></table>`, `<i id="x"></i><i id="x"></i>`, `<i aria-describedby="x"></i>`, `<svg></svg>`,
 		`<nav></nav>`, `<section></section>`, `<fieldset></fieldset>`, `<main></main>`, `<iframe></iframe>`, `<a href="#ZgotmplZ" id="ZgotmplZ">x</a>`,
 	} {
-		if got := check(fmt.Sprintf(whole, inside)); len(got) == 0 {
+		if got := Check(fmt.Sprintf(whole, inside)); len(got) == 0 {
 			t.Errorf("%s: got no fault", inside)
 		}
 	}
 	for _, page := range []string{"", "<p>x", fmt.Sprintf(whole, "")[1:], strings.Replace(fmt.Sprintf(whole, ""), `lang="en"`, "", 1), strings.Replace(fmt.Sprintf(whole, ""), " · Weir", "", 1)} {
-		if got := check(page); len(got) == 0 {
+		if got := Check(page); len(got) == 0 {
 			t.Errorf("%s: got no fault", page)
 		}
 	}

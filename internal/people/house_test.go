@@ -60,7 +60,7 @@ func newHouse(t testing.TB, change ...func(*people.Options)) *house {
 func (h *house) newAccount(name string) account.Account {
 	h.t.Helper()
 	a := account.Account{ID: "acc_" + name, Name: name, OnHangup: account.HangupCancel, Created: h.now}
-	if err := h.store.CreateAccount(h.ctx, a); err != nil {
+	if err := h.store.CreateAccount(h.ctx, audit.Gateway(), a); err != nil {
 		h.t.Fatal(err)
 	}
 	return a
@@ -113,7 +113,7 @@ func (h *house) setUp(email string) *people.Visitor {
 func (h *house) setupLink() string {
 	h.t.Helper()
 	s := account.NewService(h.store, h.clock, slog.New(slog.DiscardHandler))
-	token, err := s.CreateSetupToken(h.ctx)
+	token, err := s.CreateSetupToken(h.ctx, audit.Gateway())
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -384,7 +384,7 @@ func TestMembers(t *testing.T) {
 	if u, err := h.User(h.ctx, "ada@example.com"); err != nil || u.Operator {
 		t.Errorf("a user without an account: got %+v, %v; want them here, no operator", u, err)
 	}
-	if v, err := h.store.VerifyAudit(h.ctx); err != nil || v.Broken != 0 {
+	if v, err := h.store.VerifyAudit(h.ctx, audit.Hash{}); err != nil || v.Broken != 0 {
 		t.Errorf("audit log: got %+v, %v; want it whole", v, err)
 	}
 }
