@@ -159,6 +159,10 @@ func (d *document) control(n *html.Node) {
 		if attr(n, "aria-label") == "" && attr(n, "aria-labelledby") == "" {
 			d.fault("<%s> has no name", n.Data)
 		}
+	case "pre", "div", "span", "p":
+		if attr(n, "aria-label") != "" && attr(n, "role") == "" {
+			d.fault("<%s> has a name without a role", n.Data)
+		}
 	case "svg":
 		if attr(n, "aria-hidden") != "true" && attr(n, "aria-label") == "" && !hiddenAbove(n) {
 			d.fault("a picture is neither named nor hidden")
@@ -282,7 +286,7 @@ func TestRules(t *testing.T) {
 		`<button>x</button>`, `<a href="/x"></a>`, `<a href="//x.example">x</a>`, `<a href="https://x.example">x</a>`, `<a href="#x">x</a>`, `<a href="x">x</a>`,
 		`<a href="javascript:x">x</a>`, `<form action="/x"></form>`, `<form method="post"><form method="post"></form></form>`, `<table><tr><th scope="col">x</th></tr></table>`,
 		`<table><caption>x</caption><tr><th>x</th></tr></table>`, `<i id="x"></i><i id="x"></i>`, `<i aria-describedby="x"></i>`, `<svg></svg>`,
-		`<nav></nav>`, `<section></section>`, `<fieldset></fieldset>`, `<main></main>`, `<iframe></iframe>`, `<a href="#ZgotmplZ" id="ZgotmplZ">x</a>`,
+		`<nav></nav>`, `<section></section>`, `<fieldset></fieldset>`, `<pre aria-label="x">x</pre>`, `<main></main>`, `<iframe></iframe>`, `<a href="#ZgotmplZ" id="ZgotmplZ">x</a>`,
 	} {
 		if got := Check(fmt.Sprintf(whole, inside)); len(got) == 0 {
 			t.Errorf("%s: got no fault", inside)
