@@ -34,7 +34,7 @@ type site struct {
 	client      *http.Client
 }
 
-func newSite(t *testing.T, insecure bool) *site {
+func newSite(t *testing.T, insecure bool, change ...func(*people.Options)) *site {
 	t.Helper()
 	clock, log := func() time.Time { return now }, slog.New(slog.DiscardHandler)
 	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "weir.db"), Clock: clock, Log: log})
@@ -48,7 +48,11 @@ func newSite(t *testing.T, insecure bool) *site {
 			t.Fatal(err)
 		}
 	}
-	s.people = people.New(people.Options{Store: db, Now: clock, Log: log, PublicURL: func() string { return "https://weir.example.com" }})
+	o := people.Options{Store: db, Now: clock, Log: log, PublicURL: func() string { return "https://weir.example.com" }}
+	for _, c := range change {
+		c(&o)
+	}
+	s.people = people.New(o)
 	s.dashboard, err = dashboard.New(dashboard.Options{
 		People: s.people, Accounts: s.accounts, Insecure: insecure,
 		PublicURL: func(*http.Request) string { return "https://weir.example.com" }, Now: clock, Log: log, Version: "test",

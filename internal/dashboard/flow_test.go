@@ -5,10 +5,14 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/dashboard"
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/people/oidctest"
 )
 
 const password = "four quiet rivers meet"
@@ -182,6 +186,45 @@ func TestSignIn(t *testing.T) {
 		}
 	}
 	t.Error("30 wrong passwords: got no 429 with Retry-After")
+}
+
+// TestSingleSignOn goes to a provider and back, to where somebody wanted to be.
+func TestSingleSignOn(t *testing.T) {
+	t.Parallel()
+	provider, err := oidctest.Start(oidctest.Person{Subject: "s-grace", Email: "grace@example.com", Verified: true, Name: "Grace"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(provider.Close)
+	sso, err := people.NewOIDC(people.OIDCOptions{
+		Issuer: provider.URL, ClientID: oidctest.ClientID, ClientSecret: llm.NewSecret(oidctest.ClientSecret), Name: "Example ID", SignUp: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sso.Close)
+	s := newSite(t, true, func(o *people.Options) { o.OIDC, o.Now = sso, time.Now })
+	s.see(t, "/sign-in?next=%2Fdesign", "Continue with Example ID", `href="/oidc/start?next=%2Fdesign"`)
+	start := s.send(t, "GET", "/oidc/start?next=%2Fdesign", nil, nil)
+	state, _, _ := strings.Cut(start.header.Get("Set-Cookie"), ";")
+	query, err := provider.SignIn(start.header.Get("Location"), "s-grace")
+	if err != nil || !strings.HasPrefix(state, "weir-oidc=") {
+		t.Fatalf("start: got %d, the cookie %q, %v", start.status, state, err)
+	}
+	back := "/oidc/callback?" + query.Encode()
+	if got := s.send(t, "GET", back, nil, nil); got.status != http.StatusUnprocessableEntity {
+		t.Errorf("another browser: got %d, want 422", got.status)
+	}
+	got := s.send(t, "GET", back, nil, http.Header{"Cookie": {state}})
+	if got.status != http.StatusSeeOther || got.header.Get("Location") != "/design" {
+		t.Fatalf("callback: got %d to %q, want 303 to /design: %s", got.status, got.header.Get("Location"), between(got.text, "<main", "</main>"))
+	}
+	for _, set := range got.header.Values("Set-Cookie") {
+		if strings.HasPrefix(set, "weir=") {
+			s.cookie, _, _ = strings.Cut(set, ";")
+		}
+	}
+	s.see(t, "/me", "grace@example.com", "You have none: you come in by single sign-on.")
 }
 
 // TestSingleSignOnIsNotThere where nobody set it up.
