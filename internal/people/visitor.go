@@ -106,3 +106,8 @@ func (v *Visitor) Actor(o Origin) audit.Actor {
 	}
 	return a
 }
+
+// NewVisitor is somebody who came in with a session, or without one.
+func NewVisitor(u User, s *Session, in []Membership) *Visitor {
+	return &Visitor{user: &u, session: s, in: in}
+}

@@ -70,6 +70,12 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Thresholds", testThresholds},
 		{"Writers", testWriters},
 		{"Cancelled", testCancelled},
+		{"People", testPeople},
+		{"PeopleAudit", testPeopleAudit},
+		{"PeopleSessions", testPeopleSessions},
+		{"Links", testLinks},
+		{"Arrive", testArrive},
+		{"Throttle", testThrottle},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,0 +1,110 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/people"
+)
+
+// Options is what a Server is made of.
+type Options struct {
+	People   *people.Service
+	Accounts *account.Service
+	// KeysUsed is when each key of an account, by id, was last used; nil where
+	// nobody knows.
+	KeysUsed func(ctx context.Context, accountID string) (map[string]time.Time, error)
+	// PublicURL is the address at which the gateway is reached, without a slash
+	// at its end: for snippets and links that people send to one another.
+	PublicURL func(*http.Request) string
+	// DefaultModel is the model that answers where none is named; nil for none.
+	DefaultModel func() string
+	Insecure     bool // cookies go over plain http too
+	Version      string
+	Now          func() time.Time
+	Log          *slog.Logger
+}
+
+// Server serves the pages. All its methods may be called at once.
+type Server struct {
+	options Options
+	assets  *assets
+	pages   map[string]*template.Template
+	cross   *http.CrossOriginProtection
+	has     map[string]bool // patterns there are, for the navigation
+	once    once
+}
+
+// New makes a server, with its templates parsed.
+func New(o Options) (*Server, error) {
+	s := &Server{options: o, cross: http.NewCrossOriginProtection(), has: map[string]bool{}}
+	var err error
+	if s.assets, err = readAssets(); err != nil {
+		return nil, fmt.Errorf("dashboard: assets: %w", err)
+	}
+	if s.pages, err = s.parse(); err != nil {
+		return nil, fmt.Errorf("dashboard: pages: %w", err)
+	}
+	for _, r := range s.Routes() {
+		s.has[r.Pattern] = true
+	}
+	return s, nil
+}
+
+// Routes are the pages, each with the right that it asks.
+func (s *Server) Routes() []people.Route {
+	var all []people.Route
+	for _, of := range [][]people.Route{
+		s.assetRoutes(), s.homeRoutes(), s.signRoutes(), s.oidcRoutes(), s.linkRoutes(), s.meRoutes(),
+		s.overviewRoutes(), s.keyRoutes(), s.newKeyRoutes(), s.memberRoutes(), s.designRoutes(),
+	} {
+		all = append(all, of...)
+	}
+	return all
+}
+
+// maxForm is how long what a form sends may be, in bytes.
+const maxForm = 64 << 10
+
+// serve answers a request, or says what stood against it.
+type serve func(w http.ResponseWriter, r *http.Request, v *people.Visit) error
+
+// route is a route whose errors become pages. What comes by POST is a form, of
+// this site alone; it is read and bounded here.
+func (s *Server) route(pattern string, right people.Right, h serve) people.Route {
+	return people.Route{Pattern: pattern, Right: right, Serve: func(w http.ResponseWriter, r *http.Request, v *people.Visit) {
+		guard(w.Header())
+		err := s.readForm(w, r)
+		if err == nil {
+			err = h(w, r, v)
+		}
+		if err != nil {
+			s.Refuse(w, r, v, err)
+		}
+	}}
+}
+
+func (s *Server) readForm(w http.ResponseWriter, r *http.Request) error {
+	if r.Method != http.MethodPost {
+		return nil
+	}
+	if err := s.cross.Check(r); err != nil {
+		return errForeign
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return formError(err)
+	}
+	return nil
+}
+
+// goTo answers a form with the page that comes after it.
+func goTo(w http.ResponseWriter, r *http.Request, path string) error {
+	http.Redirect(w, r, path, http.StatusSeeOther)
+	return nil
+}

@@ -1,0 +1,152 @@
+package dashboard_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/dashboard"
+	"weir/internal/people"
+	"weir/internal/store"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// site is a dashboard over a database of its own, with two accounts, where a test
+// says who comes.
+type site struct {
+	dashboard   *dashboard.Server
+	people      *people.Service
+	accounts    *account.Service
+	acme, other account.Account
+	visitor     *people.Visitor // whoever the cookie says, where it is nil
+	cookie      string          // that the browser has
+	url         string
+	client      *http.Client
+}
+
+func newSite(t *testing.T, insecure bool, change ...func(*people.Options)) *site {
+	t.Helper()
+	clock, log := func() time.Time { return now }, slog.New(slog.DiscardHandler)
+	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "weir.db"), Clock: clock, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	s := &site{accounts: account.NewService(db, clock, log)}
+	for name, to := range map[string]*account.Account{"acme": &s.acme, "other": &s.other} {
+		if *to, err = s.accounts.CreateAccount(t.Context(), audit.Gateway(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := people.Options{Store: db, Now: clock, Log: log, PublicURL: func() string { return "https://weir.example.com" }}
+	for _, c := range change {
+		c(&o)
+	}
+	s.people = people.New(o)
+	s.dashboard, err = dashboard.New(dashboard.Options{
+		People: s.people, Accounts: s.accounts, Insecure: insecure,
+		PublicURL: func(*http.Request) string { return "https://weir.example.com" }, Now: clock, Log: log, Version: "test",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s.handler())
+	t.Cleanup(server.Close)
+	s.url, s.client = server.URL, server.Client()
+	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return s
+}
+
+// handler lets in who the test says, by the rights of the routes.
+func (s *site) handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, route := range s.dashboard.Routes() {
+		mux.HandleFunc(route.Pattern, func(w http.ResponseWriter, r *http.Request) {
+			v := &people.Visit{Visitor: s.visitor, Origin: people.Origin{Address: "192.0.2.7", Request: "0199-request"}}
+			if v.Visitor == nil {
+				v.Visitor, _ = s.people.Visitor(r.Context(), s.dashboard.Session(r), v.Origin)
+			}
+			id := ""
+			if a, err := s.accounts.Account(r.Context(), r.PathValue("account")); err == nil {
+				v.Account, id = &a, a.ID
+			}
+			v.By = v.Actor(v.Origin)
+			if err := v.May(route.Right, id); err != nil {
+				s.dashboard.Refuse(w, r, v, err)
+				return
+			}
+			route.Serve(w, r, v)
+		})
+	}
+	return mux
+}
+
+// come makes the next requests those of a user with that role in acme.
+func (s *site) come(id string, role people.Role) {
+	u := people.User{ID: id, Email: id + "@example.com", Operator: role == ""}
+	s.visitor = people.NewVisitor(u, &people.Session{ID: "s-" + id}, []people.Membership{{AccountID: s.acme.ID, AccountName: "acme", Role: role}})
+}
+
+type answer struct {
+	status int
+	header http.Header
+	text   string
+}
+
+func (s *site) send(t *testing.T, method, path string, form url.Values, header http.Header) answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if s.cookie != "" {
+		r.Header.Set("Cookie", s.cookie)
+	}
+	for key, values := range header {
+		r.Header[key] = values
+	}
+	resp, err := s.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set, _, _ := strings.Cut(resp.Header.Get("Set-Cookie"), ";"); strings.HasPrefix(set, "weir=") {
+		s.cookie = set
+	}
+	return answer{resp.StatusCode, resp.Header, string(text)}
+}
+
+func (s *site) keys(t *testing.T, of account.Account) []account.Key {
+	t.Helper()
+	all, err := s.accounts.Keys(context.Background(), of.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func (s *site) key(t *testing.T, of account.Account, creator string) account.Key {
+	t.Helper()
+	k, _, err := s.accounts.CreateKey(t.Context(), audit.Gateway(), account.KeyOptions{Account: of.ID, Label: "key of " + creator, Creator: creator})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}

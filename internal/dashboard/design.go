@@ -1,0 +1,74 @@
+package dashboard
+
+import (
+	"html/template"
+	"net/http"
+	"time"
+
+	"weir/internal/people"
+)
+
+// designPage shows every component, with made-up values.
+type designPage struct {
+	Colours  []string
+	Tiles    []Tile
+	Badges   []Badge
+	Fields   []Field
+	Choices  Field
+	Problems []Problem
+	Confirm  Confirm
+	Code     Code
+	Empty    Empty
+	Views    []Link
+	Filters  Filters
+	Pager    Pager
+	Chart    Chart
+	Icons    []string
+	Now      time.Time
+}
+
+func (s *Server) designRoutes() []people.Route {
+	return []people.Route{s.route("GET /design", people.SignedIn, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		return s.show(w, r, v, page{name: "design", title: "Design", data: designPageOf(s.options.Now())})
+	})}
+}
+
+func designPageOf(now time.Time) designPage {
+	return designPage{
+		Colours: []string{"paper", "wash", "ink", "soft", "line", "edge", "accent", "accent-deep", "accent-wash", "good", "warn", "bad", "river", "data-1", "data-2", "data-3", "data-4", "data-5", "data-6"},
+		Tiles:   []Tile{{"Spend", "$1,204.18", "this month"}, {"Requests", "86,112", "of which 214 failed"}, {"Tokens", "48.2 M", "in and out"}, {"First token", "412 ms", "median; 95 % within 1.3 s"}},
+		Badges:  []Badge{{"good", "Active"}, {"warn", "Resting"}, {"bad", "Suspended"}, {"off", "Revoked"}, {"", "Unknown"}},
+		Fields: []Field{
+			{Name: "d-label", Label: "Label", Kind: "text", Hint: "What it is for, such as “nightly report”.", Required: true},
+			{Name: "d-rpm", Label: "Requests a minute", Kind: "text", Value: "many", Error: "A limit is a whole number such as 600. Leave it empty for none.", Short: true},
+			{Name: "d-period", Label: "Period", Choices: []Choice{{Value: "month", Label: "a month", Chosen: true}, {Value: "day", Label: "a day"}}},
+			{Name: "d-models", Label: "Models", Lines: 3, Optional: true, Value: "openai/*"},
+		},
+		Choices: Field{Name: "d-may", Label: "It may", Kind: "checkbox", Choices: []Choice{
+			{Value: "chat", Label: "Chat", Note: "Send messages to models", Chosen: true}, {Value: "uses", Label: "Uses", Note: "Read what the account used"},
+		}},
+		Problems: []Problem{{"A limit is a whole number such as 600. Leave it empty for none.", "#f-d-rpm"}},
+		Confirm:  Confirm{Ident: "d-confirm", Button: "Revoke", Object: "the example", Title: "Revoke this key?", Text: "A question before what cannot be undone. This one does nothing.", Action: "/theme", Verb: "Revoke the key"},
+		Code:     Code{Ident: "d-code", Label: "curl", Text: curlOf("https://weir.example.com", "$WEIR_KEY", "")},
+		Empty:    Empty{Icon: "keys", Title: "No key yet", Text: "What would be here, and what to do for it to be.", Action: "The next step", Href: "#empty"},
+		Views:    []Link{{Label: "Active 3", Href: "#views", Current: true}, {Label: "Revoked 1", Href: "#views"}},
+		Filters: Filters{Action: "/design", Label: "Filters", Reset: "/design", Fields: []Field{
+			{Name: "from", ID: "d-from", Label: "From", Kind: "date", Value: now.UTC().Format(time.DateOnly)}, {Name: "model", ID: "d-model", Label: "Model", Kind: "text"},
+		}},
+		Pager: Pager{Newer: "#pager", Older: "#pager", Shown: "26 to 50"},
+		Chart: Chart{
+			Title: "Spend by day", Summary: "A week, $29.00 in all", Legend: []string{"openai/gpt-5-mini", "anthropic/claude-haiku-4-5"}, Picture: designChart,
+			Columns: []string{"Day", "Spend"}, Rows: [][]string{{"Monday", "$5.00"}, {"Tuesday", "$9.00"}, {"Wednesday", "$15.00"}},
+		},
+		Icons: []string{"overview", "keys", "usage", "requests", "playground", "models", "webhooks", "members", "accounts", "providers", "prices", "audit", "system", "settings"},
+		Now:   now.Add(-3 * time.Hour),
+	}
+}
+
+// designChart is what a chart's picture is made of: bars by the classes d1 to
+// d6, lines by l1 and l2, axes by axis and base, words as text.
+const designChart template.HTML = `<svg viewBox="0 0 720 180" role="img" aria-label="Spend rose from 5 to 15 dollars a day">
+<path class="axis" d="M40 20H720M40 85H720"/><path class="base" d="M40 150H720"/>
+<text x="0" y="24">$16</text><text x="0" y="89">$8</text><text x="0" y="154">$0</text>
+<path class="d1" d="M90 125h60v25h-60zM310 105h60v45h-60zM530 70h60v80h-60z"/><path class="d2" d="M90 110h60v14h-60zM310 78h60v26h-60zM530 30h60v39h-60z"/>
+<text x="96" y="170">Monday</text><text x="316" y="170">Tuesday</text><text x="530" y="170">Wednesday</text></svg>`

@@ -1,0 +1,17 @@
+package dashboard
+
+// done is what a page says was done, by the word of the query "done". A word
+// that is not here says nothing, so that no link can make a page say what it
+// likes.
+var done = map[string]string{
+	"key-revoked":          "The key is revoked. Whoever uses it is refused within a second.",
+	"key-made":             "This form had been sent already: its key is in the list. A key is shown once; if it was not kept, revoke it and generate another.",
+	"name-changed":         "Your name is changed.",
+	"password-changed":     "Your password is changed, and you are signed out everywhere else.",
+	"session-ended":        "That session is ended.",
+	"sessions-ended":       "You are signed out everywhere but here.",
+	"role-changed":         "The role is changed.",
+	"member-removed":       "They are no longer a member.",
+	"invitation-cancelled": "The invitation is cancelled: its link leads nowhere now.",
+	"signed-out":           "You are signed out.",
+}

@@ -1,0 +1,130 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"weir/internal/llm"
+)
+
+var errForeign = &llm.Error{
+	Code:    llm.CodeForbidden,
+	Message: "This form came from another site, and was not followed. Open the page here and send it again.",
+}
+
+func formError(err error) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &llm.Error{Code: llm.CodeRequestTooLarge, Message: "This form is longer than the 64 KiB that forms may have.", Err: err}
+	}
+	return &llm.Error{Code: llm.CodeInvalidRequest, Message: "This form cannot be read.", Err: err}
+}
+
+// form is what somebody typed, and what is wrong with it. The zero value is an
+// empty form.
+type form struct {
+	values  url.Values
+	wrong   map[string]string // by the field's name
+	general []string          // of no field
+	fields  []string          // that were made, in order
+	wait    time.Duration     // before it may be sent again; 0 for none
+}
+
+// sent is the form of a request that came by POST.
+func sent(r *http.Request) *form { return &form{values: r.PostForm} }
+
+// refuse puts an error at its field. It reports whether the error is one of
+// what was typed; another one is not the form's to show.
+func (f *form) refuse(err error) bool {
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok {
+		return false
+	}
+	switch e.Code {
+	case llm.CodeInvalidRequest, llm.CodeAuthentication, llm.CodeRateLimited, llm.CodeForbidden, llm.CodeNotFound:
+	default:
+		return false
+	}
+	if e.Code == llm.CodeRateLimited {
+		f.wait = max(e.RetryAfter, time.Second)
+	}
+	if e.Param == "" {
+		f.general = append(f.general, e.Message)
+		return true
+	}
+	f.mistake(e.Param, e.Message)
+	return true
+}
+
+// mistake says what is wrong with a field; the first thing said stands.
+func (f *form) mistake(name, text string) {
+	if f.wrong == nil {
+		f.wrong = map[string]string{}
+	}
+	if f.wrong[name] == "" {
+		f.wrong[name] = text
+	}
+}
+
+func (f *form) bad() bool { return len(f.wrong)+len(f.general) > 0 }
+
+// status is the page's: 422 for a form that was not taken, 429 for one that was
+// sent too often.
+func (f *form) status() int {
+	switch {
+	case f.wait > 0:
+		return http.StatusTooManyRequests
+	case f.bad():
+		return http.StatusUnprocessableEntity
+	}
+	return http.StatusOK
+}
+
+// field is a field with what was typed into it, but for a password, and with
+// what is wrong with it. Before anything was sent it keeps the value and the
+// choices that it comes with.
+func (f *form) field(x Field) Field {
+	f.fields = append(f.fields, x.Name)
+	x.Error = f.wrong[x.Name]
+	if x.Kind == "" {
+		x.Kind = "text"
+	}
+	if f.values == nil {
+		return x
+	}
+	if x.Kind != "password" {
+		x.Value = f.values.Get(x.Name)
+	}
+	for i := range x.Choices {
+		x.Choices[i].Chosen = slices.Contains(f.values[x.Name], x.Choices[i].Value)
+	}
+	return x
+}
+
+// problems is all that is wrong, in the order of the fields. Call it after all
+// fields are made: what is wrong with one that the page does not have is said
+// without a link.
+func (f *form) problems() []Problem {
+	var all []Problem
+	for _, text := range f.general {
+		all = append(all, Problem{Text: text})
+	}
+	for _, name := range f.fields {
+		if text := f.wrong[name]; text != "" {
+			all = append(all, Problem{Text: text, Href: "#f-" + name})
+		}
+	}
+	for name, text := range f.wrong {
+		if !slices.Contains(f.fields, name) {
+			all = append(all, Problem{Text: text})
+		}
+	}
+	return all
+}
+
+// secret is what was typed into a field for a password.
+func secret(r *http.Request, name string) llm.Secret {
+	return llm.NewSecret(r.PostFormValue(name))
+}

@@ -1,0 +1,214 @@
+package dashboard
+
+import (
+	"crypto/rand"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// newKeyPage is the form of a new key.
+type newKeyPage struct {
+	Back              string
+	Once              string // name of this form, so that it is followed once
+	Label             Field
+	Permissions       Field
+	Expiry, Date      Field
+	Models            Field
+	Limits            []Field
+	Budget            []Field
+	ModelsOpen, Bound bool // what is rarely used stands open, for something is wrong or was typed there
+	Problems          []Problem
+}
+
+// keyShownPage shows a key, this once.
+type keyShownPage struct {
+	Label    string
+	Token    string
+	Back     string
+	Snippets []Code
+}
+
+func (s *Server) newKeyRoutes() []people.Route {
+	return []people.Route{
+		s.route("GET /accounts/{account}/keys/new", people.Use, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			return s.showNewKey(w, r, v, &form{})
+		}),
+		s.route("POST /accounts/{account}/keys/new", people.Use, s.makeKey),
+	}
+}
+
+func (s *Server) showNewKey(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	return s.show(w, r, v, page{name: "key-new", title: "Generate New Key", status: f.status(), data: newKeyPageOf(v, f)})
+}
+
+func newKeyPageOf(v *people.Visit, f *form) newKeyPage {
+	p := newKeyPage{Back: accountPath(v.Account.Name) + "/keys", Once: rand.Text()}
+	p.Label = f.field(Field{Name: "label", Label: "Label", Hint: "What it is for, such as “nightly report”.", Required: true, First: true, Max: 100})
+	p.Permissions = f.field(Field{Name: "permissions", Label: "It may", Kind: "checkbox", Choices: permissionChoices(v)})
+	p.Expiry = f.field(Field{Name: "expires", Label: "Expires", Choices: []Choice{
+		{Value: "never", Label: "Never", Chosen: true},
+		{Value: "30d", Label: "In 30 days"},
+		{Value: "90d", Label: "In 90 days"},
+		{Value: "1y", Label: "In a year"},
+		{Value: "date", Label: "At the date beside"},
+	}})
+	p.Date = f.field(Field{Name: "date", Label: "Date", Kind: "date", Optional: true, Short: true})
+	p.Models = f.field(Field{Name: "models", Label: "Names and patterns", Lines: 3, Hint: "One model, alias or pattern a line, such as openai/*. Empty for all."})
+	for _, l := range limitNames {
+		p.Limits = append(p.Limits, f.field(Field{Name: l.name, Label: l.label, Mode: "numeric", Example: "no limit", Short: true, Max: 19}))
+	}
+	p.Budget = []Field{
+		f.field(Field{Name: "budget", Label: "Budget in US dollars", Mode: "decimal", Example: "no budget", Short: true, Max: 24}),
+		f.field(Field{Name: "period", Label: "Period", Choices: []Choice{
+			{Value: string(ledger.PeriodMonth), Label: "a month", Chosen: true}, {Value: string(ledger.PeriodDay), Label: "a day"}, {Value: string(ledger.PeriodTotal), Label: "in total"},
+		}}),
+	}
+	p.Problems = f.problems()
+	p.ModelsOpen = p.Models.Value != "" || p.Models.Error != ""
+	for _, x := range append(p.Limits, p.Budget...) {
+		p.Bound = p.Bound || x.Error != "" || x.Value != "" && x.Choices == nil
+	}
+	return p
+}
+
+// permissionChoices are what the visitor may let a key do. A key that administers
+// the installation is for operators to make.
+func permissionChoices(v *people.Visit) []Choice {
+	all := []Choice{
+		{Value: string(account.Chat), Label: "Chat", Note: "Send messages to models", Chosen: true},
+		{Value: string(account.Uses), Label: "Uses", Note: "Read what the account used", Chosen: true},
+	}
+	if v.Operator() {
+		all = append(all, Choice{Value: string(account.Admin), Label: "Admin", Note: "Administer the whole installation, by /admin/v1"})
+	}
+	return all
+}
+
+// limitNames are the limits, as the form names them.
+var limitNames = []struct {
+	name, label string
+	of          func(*account.Limits) *int64
+}{
+	{"rpm", "Requests a minute", func(l *account.Limits) *int64 { return &l.RPM }},
+	{"tpm", "Tokens a minute", func(l *account.Limits) *int64 { return &l.TPM }},
+	{"concurrency", "Requests at a time", func(l *account.Limits) *int64 { return &l.Concurrency }},
+}
+
+func (s *Server) makeKey(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	f := sent(r)
+	o := keyOptionsOf(f, permissionChoices(v), s.options.Now())
+	o.Account, o.Creator = v.Account.ID, v.User().ID
+	if f.bad() {
+		return s.showNewKey(w, r, v, f)
+	}
+	name := onceName(v, r.PostForm)
+	if !s.once.first(name, s.options.Now()) {
+		return goTo(w, r, accountPath(v.Account.Name)+"/keys?done=key-made")
+	}
+	k, token, err := s.options.Accounts.CreateKey(r.Context(), v.By, o)
+	if err != nil {
+		s.once.forget(name)
+		if f.refuse(err) {
+			return s.showNewKey(w, r, v, f)
+		}
+		return err
+	}
+	p := keyShownPage{Label: k.Label, Token: token.Reveal(), Back: accountPath(v.Account.Name) + "/keys"}
+	p.Snippets = snippetsOf(s.options.PublicURL(r), p.Token, s.modelFor(&k))
+	return s.show(w, r, v, page{name: "key-shown", title: "Your new key", data: p})
+}
+
+// onceName is the name of a form that somebody sends; empty where it has none
+// of ours.
+func onceName(v *people.Visit, values url.Values) string {
+	name := values.Get("once")
+	if name == "" || len(name) > 64 {
+		return ""
+	}
+	return v.User().ID + " " + name
+}
+
+// keyOptionsOf reads the form. What cannot be read is said at its field; what
+// the values mean is for account to judge. A key gets no permission but those
+// allowed.
+func keyOptionsOf(f *form, allowed []Choice, now time.Time) account.KeyOptions {
+	o := account.KeyOptions{Label: strings.TrimSpace(f.values.Get("label"))}
+	for _, p := range f.values["permissions"] {
+		if !slices.ContainsFunc(allowed, func(c Choice) bool { return c.Value == p }) {
+			f.mistake("permissions", "Choose what the key may do from the list.")
+		}
+		o.Permissions = append(o.Permissions, account.Permission(p))
+	}
+	if len(o.Permissions) == 0 {
+		f.mistake("permissions", "A key that may do nothing is of no use. Choose at least one.")
+	}
+	o.Models = strings.Fields(strings.ReplaceAll(f.values.Get("models"), ",", " "))
+	o.ExpiresIn = expiryOf(f, now)
+	for _, l := range limitNames {
+		*l.of(&o.Limits) = wholeOf(f, l.name)
+	}
+	o.Budget = budgetOf(f)
+	return o
+}
+
+// wholeOf is a whole number that may be left out; people part thousands.
+func wholeOf(f *form, name string) int64 {
+	text := strings.NewReplacer(",", "", " ", "", "_", "").Replace(f.values.Get(name))
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		f.mistake(name, "A limit is a whole number such as 600. Leave it empty for none.")
+		return 0
+	}
+	return n
+}
+
+func budgetOf(f *form) account.Budget {
+	text := strings.TrimPrefix(strings.ReplaceAll(strings.TrimSpace(f.values.Get("budget")), ",", ""), "$")
+	if text == "" {
+		return account.Budget{}
+	}
+	limit, err := llm.ParseMoney(text)
+	if err != nil || limit <= 0 {
+		f.mistake("budget", "A budget is an amount of US dollars such as 25 or 0.50. Leave it empty for none.")
+		return account.Budget{}
+	}
+	return account.Budget{Limit: limit, Period: ledger.Period(f.values.Get("period"))}
+}
+
+// expiryOf is the time until a key expires; 0 for never. A date counts to its
+// end, in UTC.
+func expiryOf(f *form, now time.Time) time.Duration {
+	const oneDay = 24 * time.Hour
+	switch choice := f.values.Get("expires"); choice {
+	case "", "never":
+		return 0
+	case "30d":
+		return 30 * oneDay
+	case "90d":
+		return 90 * oneDay
+	case "1y":
+		return 365 * oneDay
+	case "date":
+		date, err := time.Parse(time.DateOnly, f.values.Get("date"))
+		end := date.Add(oneDay)
+		if err != nil || !end.After(now) || end.Year() > now.Year()+99 {
+			f.mistake("date", "Give a date from today on, such as "+now.AddDate(0, 1, 0).UTC().Format(time.DateOnly)+".")
+			return 0
+		}
+		return end.Sub(now)
+	}
+	f.mistake("expires", "Choose when the key expires from the list.")
+	return 0
+}

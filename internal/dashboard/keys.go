@@ -1,0 +1,224 @@
+package dashboard
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// keysPage is the list of an account's keys.
+type keysPage struct {
+	Suspended bool
+	CanMake   bool
+	NewPath   string
+	Views     []Link
+	Keys      []keyRow
+	Empty     Empty
+	Used      bool // when keys were last used is known
+}
+
+// keyRow is a key in the list.
+type keyRow struct {
+	ID, Label, Last4 string
+	Badge            Badge
+	By               string // who made it; empty for nobody who is known
+	Permissions      string
+	Models           []string
+	Bounds           []string // limits and budget
+	Created          time.Time
+	Expires          *time.Time
+	Used             *time.Time
+	Past             bool // revoked or expired
+	CanRevoke        bool
+	Revoke           Confirm
+}
+
+func (s *Server) keyRoutes() []people.Route {
+	return []people.Route{
+		s.route("GET /accounts/{account}/keys", people.Read, s.keys),
+		s.route("POST /accounts/{account}/keys/{id}/revoke", people.Use, s.revokeKey),
+	}
+}
+
+func (s *Server) keys(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	all, err := s.options.Accounts.Keys(r.Context(), v.Account.ID)
+	if err != nil {
+		return err
+	}
+	var used map[string]time.Time
+	if s.options.KeysUsed != nil {
+		if used, err = s.options.KeysUsed(r.Context(), v.Account.ID); err != nil {
+			return err
+		}
+	}
+	makers, err := s.makers(r, v)
+	if err != nil {
+		return err
+	}
+	p := s.keysPageOf(v, all, r.URL.Query().Get("show") == "past")
+	p.Used = s.options.KeysUsed != nil
+	for i := range p.Keys {
+		k := &p.Keys[i]
+		k.By = makers[k.By]
+		if at, ok := used[k.ID]; ok {
+			k.Used = &at
+		}
+	}
+	return s.show(w, r, v, page{name: "keys", title: "API Keys", data: p})
+}
+
+// makers are the names of the account's members, by id.
+func (s *Server) makers(r *http.Request, v *people.Visit) (map[string]string, error) {
+	members, err := s.options.People.Members(r.Context(), v.Account.ID)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for _, m := range members {
+		names[m.UserID] = nameOf(m.Name, m.Email)
+	}
+	return names, nil
+}
+
+// nameOf is how people know somebody.
+func nameOf(name, email string) string {
+	if name != "" {
+		return name
+	}
+	return email
+}
+
+// keysPageOf is the page without what is known of the keys elsewhere. The keys
+// that are good come newest first; past ones have a view of their own.
+func (s *Server) keysPageOf(v *people.Visit, all []account.Key, past bool) keysPage {
+	base := accountPath(v.Account.Name) + "/keys"
+	p := keysPage{
+		Suspended: v.Account.Suspended, CanMake: v.May(people.Use, v.Account.ID) == nil, NewPath: base + "/new",
+	}
+	count := [2]int64{}
+	for i := len(all) - 1; i >= 0; i-- {
+		k := &all[i]
+		isPast := s.state(k) != good
+		if isPast {
+			count[1]++
+		} else {
+			count[0]++
+		}
+		if isPast == past {
+			p.Keys = append(p.Keys, s.keyRowOf(v, base, k))
+		}
+	}
+	if count[1] > 0 {
+		p.Views = []Link{
+			{Label: "Active " + number(count[0]), Href: base, Current: !past},
+			{Label: "Revoked and expired " + number(count[1]), Href: base + "?show=past", Current: past},
+		}
+	}
+	p.Empty = Empty{Icon: "keys", Title: "No key yet", Text: "A program says by its key which account it is of. Generate one, and the page after it shows how to use it."}
+	if p.CanMake {
+		p.Empty.Action, p.Empty.Href = "Generate New Key", p.NewPath
+	} else {
+		p.Empty.Text = "A program says by its key which account it is of. Owners and members of the account can generate one."
+	}
+	return p
+}
+
+func (s *Server) keyRowOf(v *people.Visit, base string, k *account.Key) keyRow {
+	row := keyRow{
+		ID: k.ID, Label: k.Label, Last4: k.Last4, By: k.Creator, Models: k.Models, Bounds: boundsOf(k.Limits, k.Budget),
+		Created: k.Created, Expires: k.Expires, Permissions: permissionsOf(k.Permissions),
+	}
+	switch s.state(k) {
+	case revoked:
+		row.Badge, row.Past = Badge{"off", "Revoked"}, true
+	case expired:
+		row.Badge, row.Past = Badge{"off", "Expired"}, true
+	default:
+		row.Badge = Badge{"good", "Active"}
+	}
+	row.CanRevoke = k.Revoked == nil && mayRevoke(v, k)
+	row.Revoke = Confirm{
+		Ident: "revoke-" + k.ID, Button: "Revoke", Object: k.Label, Title: "Revoke this key?",
+		Text:   "“" + k.Label + "”, which ends in " + k.Last4 + ", will be refused within a second, wherever it is used. This cannot be undone.",
+		Action: base + "/" + k.ID + "/revoke", Verb: "Revoke the key",
+	}
+	return row
+}
+
+func permissionsOf(list []account.Permission) string {
+	var words []string
+	for _, p := range list {
+		words = append(words, string(p))
+	}
+	return strings.Join(words, ", ")
+}
+
+// boundsOf says what limits and a budget allow, one thing a line.
+func boundsOf(l account.Limits, b account.Budget) []string {
+	var all []string
+	for _, one := range []struct {
+		n    int64
+		unit string
+	}{{l.RPM, "requests/min"}, {l.TPM, "tokens/min"}, {l.Concurrency, "at a time"}} {
+		if one.n > 0 {
+			all = append(all, number(one.n)+" "+one.unit)
+		}
+	}
+	if b.Limit > 0 {
+		all = append(all, budgetText(b))
+	}
+	return all
+}
+
+func budgetText(b account.Budget) string {
+	switch b.Period {
+	case ledger.PeriodDay:
+		return dollars(b.Limit) + " a day"
+	case ledger.PeriodMonth:
+		return dollars(b.Limit) + " a month"
+	}
+	return dollars(b.Limit) + " in total"
+}
+
+// mayRevoke reports whether the visitor may revoke the key: their own, or any
+// where they manage the account.
+func mayRevoke(v *people.Visit, k *account.Key) bool {
+	if v.May(people.Manage, k.AccountID) == nil {
+		return true
+	}
+	u := v.User()
+	return u != nil && k.Creator == u.ID && v.May(people.Use, k.AccountID) == nil
+}
+
+func (s *Server) revokeKey(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	k, err := s.keyOf(r, v)
+	if err != nil {
+		return err
+	}
+	if !mayRevoke(v, k) {
+		return &llm.Error{Code: llm.CodeForbidden, Message: "Members may revoke the keys that they made; owners may revoke all."}
+	}
+	if _, err := s.options.Accounts.RevokeKey(r.Context(), v.By, k.ID); err != nil {
+		return err
+	}
+	return goTo(w, r, accountPath(v.Account.Name)+"/keys?done=key-revoked")
+}
+
+// keyOf is the key of the visit's account that the path names.
+func (s *Server) keyOf(r *http.Request, v *people.Visit) (*account.Key, error) {
+	all, err := s.options.Accounts.Keys(r.Context(), v.Account.ID)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if all[i].ID == r.PathValue("id") {
+			return &all[i], nil
+		}
+	}
+	return nil, &llm.Error{Code: llm.CodeNotFound, Message: "There is no such key in this account."}
+}

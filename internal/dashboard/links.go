@@ -1,0 +1,143 @@
+package dashboard
+
+import (
+	"net/http"
+
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// linkPage is where a one-time link leads: to make oneself known, or to choose
+// a password.
+type linkPage struct {
+	Title, Text, Verb string
+	Email             string // whom the link is for; empty where it is asked for
+	Known             bool   // they have a user and give their password
+	Fields            []Field
+	Problems          []Problem
+}
+
+// linkUse is what is done with a link of a kind.
+type linkUse func(r *http.Request, token string, v *people.Visit) (llm.Secret, error)
+
+func (s *Server) linkRoutes() []people.Route {
+	all := []people.Route{
+		s.route("GET /forgot", people.Open, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			return s.showForgot(w, r, v, &form{}, false)
+		}),
+		s.route("POST /forgot", people.Open, s.forgot),
+	}
+	all = append(all, s.linkRoute("/setup/{token}", people.SetupLink, s.setUp)...)
+	all = append(all, s.linkRoute("/invite/{token}", people.InviteLink, s.accept)...)
+	return append(all, s.linkRoute("/reset/{token}", people.ResetLink, s.reset)...)
+}
+
+// linkRoute is the page of a kind of link, and what its form does: whoever uses
+// the link is signed in afterwards.
+func (s *Server) linkRoute(pattern string, kind people.LinkKind, use linkUse) []people.Route {
+	return []people.Route{
+		s.route("GET "+pattern, people.Open, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			return s.showLink(w, r, v, kind, &form{})
+		}),
+		s.route("POST "+pattern, people.Open, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			f := sent(r)
+			session, err := use(r, r.PathValue("token"), v)
+			if f.refuse(err) {
+				return s.showLink(w, r, v, kind, f)
+			}
+			if err != nil {
+				return err
+			}
+			s.startSession(w, session)
+			return goTo(w, r, "/")
+		}),
+	}
+}
+
+// showLink shows what a link is for. One that is used up, over, or of another
+// kind is not found.
+func (s *Server) showLink(w http.ResponseWriter, r *http.Request, v *people.Visit, kind people.LinkKind, f *form) error {
+	link, err := s.options.People.Link(r.Context(), r.PathValue("token"))
+	if llm.AsError(err).Code == llm.CodeNotFound && err != nil || err == nil && link.Kind != kind {
+		return &llm.Error{Code: llm.CodeNotFound, Message: "This link is not good any more: it was used, it is too old, or it is not whole. Ask for a new one."}
+	}
+	if err != nil {
+		return err
+	}
+	p := linkPageOf(link, f)
+	return s.show(w, r, v, page{name: "link", title: p.Title, bare: true, status: f.status(), data: p})
+}
+
+func linkPageOf(link people.Link, f *form) linkPage {
+	p := linkPage{Email: link.Email, Known: link.Known}
+	name := Field{Name: "name", Label: "Name", Hint: "As others see you.", Complete: "name", Optional: true, Max: 100}
+	password := Field{Name: "password", Label: "Password", Kind: "password", Hint: "At least 8 characters. A few words that do not belong together are better than one with signs in it.", Complete: "new-password", Required: true, Max: 256}
+	switch {
+	case link.Kind == people.SetupLink:
+		p.Title, p.Text, p.Verb = "Set up Weir", "You are the first one here. You will be the operator of this installation, and the owner of its first account.", "Set up"
+		email := Field{Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true, First: true, Max: 254}
+		p.Fields = []Field{f.field(email), f.field(name), f.field(password)}
+	case link.Kind == people.ResetLink:
+		p.Title, p.Text, p.Verb = "Choose a new password", "You will be signed out everywhere else.", "Change the password"
+		password.Label, password.First = "New password", true
+		p.Fields = []Field{f.field(password)}
+	case link.Known:
+		p.Title, p.Text, p.Verb = invitedTo(link.Invitation), "You are known here already. Give your password to accept.", "Accept"
+		p.Fields = []Field{f.field(Field{Name: "password", Label: "Password", Kind: "password", Complete: "current-password", Required: true, First: true, Max: 256})}
+	default:
+		p.Title, p.Text, p.Verb = invitedTo(link.Invitation), "Choose a password, and you are in.", "Accept and sign in"
+		name.First = true
+		p.Fields = []Field{f.field(name), f.field(password)}
+	}
+	p.Problems = f.problems()
+	return p
+}
+
+func invitedTo(i *people.Invitation) string {
+	switch {
+	case i == nil:
+		return "You are invited"
+	case i.Operator && i.AccountName == "":
+		return "Become an operator"
+	}
+	return "Join " + i.AccountName
+}
+
+func (s *Server) setUp(r *http.Request, token string, v *people.Visit) (llm.Secret, error) {
+	return s.options.People.SetUp(r.Context(), token, personOf(r), v.Origin)
+}
+
+func (s *Server) accept(r *http.Request, token string, v *people.Visit) (llm.Secret, error) {
+	return s.options.People.Accept(r.Context(), token, personOf(r), v.Origin)
+}
+
+func (s *Server) reset(r *http.Request, token string, v *people.Visit) (llm.Secret, error) {
+	return s.options.People.Reset(r.Context(), token, secret(r, "password"), v.Origin)
+}
+
+func personOf(r *http.Request) people.Person {
+	return people.Person{Email: r.PostFormValue("email"), Name: r.PostFormValue("name"), Password: secret(r, "password")}
+}
+
+// forgotPage asks for an address, and then says the same of each.
+type forgotPage struct {
+	Sent     bool
+	Email    Field
+	Problems []Problem
+}
+
+func (s *Server) forgot(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	f := sent(r)
+	err := s.options.People.Forgot(r.Context(), r.PostFormValue("email"), v.Origin)
+	if err != nil && !f.refuse(err) {
+		return err
+	}
+	return s.showForgot(w, r, v, f, err == nil)
+}
+
+func (s *Server) showForgot(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, sent bool) error {
+	p := forgotPage{Sent: sent}
+	p.Email = f.field(Field{Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true, First: true, Max: 254})
+	p.Problems = f.problems()
+	return s.show(w, r, v, page{name: "forgot", title: "Forgot your password?", bare: true, status: f.status(), data: p})
+}

@@ -1,0 +1,173 @@
+package dashboard
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"weir/internal/people"
+)
+
+// mePage is what is somebody's own: name, password, sessions.
+type mePage struct {
+	Email, Intro string
+	Name         Field
+	HasPassword  bool
+	Passwords    []Field
+	Sessions     []sessionRow
+	Others       bool // there are other sessions than this one
+	Problems     []Problem
+}
+
+// sessionRow is a browser that is signed in.
+type sessionRow struct {
+	Browser, Address string
+	Way              string // how it signed in
+	Since, Seen      time.Time
+	Here             bool
+	End              Confirm
+}
+
+func (s *Server) meRoutes() []people.Route {
+	return []people.Route{
+		s.route("GET /me", people.SignedIn, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			return s.showMe(w, r, v, &form{})
+		}),
+		s.route("POST /me/name/change", people.SignedIn, s.changeName),
+		s.route("POST /me/password/change", people.SignedIn, s.changePassword),
+		s.route("POST /me/sessions/{id}/end", people.SignedIn, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			if err := s.options.People.EndSession(r.Context(), v.Visitor, r.PathValue("id"), v.Origin); err != nil {
+				return err
+			}
+			return goTo(w, r, "/me?done=session-ended")
+		}),
+		s.route("POST /me/sessions/end", people.SignedIn, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			if err := s.options.People.EndOtherSessions(r.Context(), v.Visitor, v.Origin); err != nil {
+				return err
+			}
+			return goTo(w, r, "/me?done=sessions-ended")
+		}),
+	}
+}
+
+func (s *Server) changeName(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	f := sent(r)
+	err := s.options.People.ChangeName(r.Context(), v.Visitor, r.PostFormValue("name"), v.Origin)
+	if f.refuse(err) {
+		return s.showMe(w, r, v, f)
+	}
+	if err != nil {
+		return err
+	}
+	return goTo(w, r, "/me?done=name-changed")
+}
+
+func (s *Server) changePassword(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	f := sent(r)
+	session, err := s.options.People.ChangePassword(r.Context(), v.Visitor, secret(r, "current"), secret(r, "password"), v.Origin)
+	if f.refuse(err) {
+		return s.showMe(w, r, v, f)
+	}
+	if err != nil {
+		return err
+	}
+	s.startSession(w, session)
+	return goTo(w, r, "/me?done=password-changed")
+}
+
+func (s *Server) showMe(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	sessions, err := s.options.People.Sessions(r.Context(), v.Visitor)
+	if err != nil {
+		return err
+	}
+	u := v.User()
+	p := mePage{Email: u.Email, HasPassword: u.Password, Intro: standing(v)}
+	p.Name = f.field(Field{Name: "name", Label: "Name", Hint: "As others see you.", Value: u.Name, Complete: "name", Max: 100})
+	if !f.values.Has("name") {
+		p.Name.Value = u.Name // another form of the page was sent
+	}
+	p.Passwords = []Field{
+		f.field(Field{Name: "current", Label: "Current password", Kind: "password", Complete: "current-password", Required: true, Max: 256}),
+		f.field(Field{Name: "password", Label: "New password", Kind: "password", Hint: "At least 8 characters. You will be signed out everywhere else.", Complete: "new-password", Required: true, Max: 256}),
+	}
+	p.Problems = f.problems()
+	current := ""
+	if here := v.Session(); here != nil {
+		current = here.ID
+	}
+	for _, one := range sessions {
+		p.Sessions = append(p.Sessions, sessionRowOf(one, current))
+	}
+	p.Others = len(sessions) > 1
+	return s.show(w, r, v, page{name: "me", title: "Your profile", status: f.status(), data: p})
+}
+
+func sessionRowOf(one people.Session, current string) sessionRow {
+	row := sessionRow{
+		Browser: browser(one.Agent), Address: one.Address, Way: ways[one.Method],
+		Since: one.Created, Seen: one.Seen, Here: one.ID == current,
+	}
+	row.End = Confirm{
+		Ident: "end-" + one.ID, Button: "End", Object: "the session of " + row.Browser, Title: "End this session?",
+		Text:   row.Browser + " at " + one.Address + " will have to sign in again.",
+		Action: "/me/sessions/" + one.ID + "/end", Verb: "End the session",
+	}
+	return row
+}
+
+// ways are the methods of a session in words.
+var ways = map[string]string{
+	"password": "with a password", "invitation": "by an invitation", "reset": "by a reset link",
+	"setup": "by the set-up link", "oidc": "by single sign-on",
+}
+
+// standing says in a sentence what somebody is here.
+func standing(v *people.Visit) string {
+	var in []string
+	for _, m := range v.Memberships() {
+		in = append(in, string(m.Role)+" of "+m.AccountName)
+	}
+	text := strings.Join(in, ", ")
+	switch {
+	case v.Operator() && text == "":
+		return "Operator of this installation"
+	case v.Operator():
+		return "Operator of this installation, " + text
+	case text == "":
+		return "A member of no account"
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// browser is what a User-Agent header says in a few words, for somebody to know
+// their own browser by; it proves nothing.
+func browser(agent string) string {
+	return named(agent, "Unknown browser", [][2]string{
+		{"Edg/", "Edge"},
+		{"OPR/", "Opera"},
+		{"Firefox/", "Firefox"},
+		{"FxiOS/", "Firefox"},
+		{"CriOS/", "Chrome"},
+		{"Chrome/", "Chrome"},
+		{"Safari/", "Safari"},
+		{"curl/", "curl"},
+	}) + named(agent, "", [][2]string{
+		{"iPhone", " on iPhone"},
+		{"iPad", " on iPad"},
+		{"Android", " on Android"},
+		{"Windows", " on Windows"},
+		{"Mac OS X", " on macOS"},
+		{"CrOS", " on ChromeOS"},
+		{"Linux", " on Linux"},
+	})
+}
+
+// named is the second of the first pair whose first is in the text.
+func named(text, otherwise string, pairs [][2]string) string {
+	for _, p := range pairs {
+		if strings.Contains(text, p[0]) {
+			return p[1]
+		}
+	}
+	return otherwise
+}

@@ -1,0 +1,207 @@
+package dashboard
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/people"
+)
+
+// membersPage is an account, and who is in it.
+type membersPage struct {
+	Name        string
+	Badge       Badge
+	Bounds      []Fact
+	CanManage   bool
+	Members     []memberRow
+	Invitations []invitationRow
+	InvitePath  string
+	Invite      []Field
+	Invited     *invited // whom this very form invited
+	Problems    []Problem
+}
+
+// Fact is something that is known, by its name.
+type Fact struct{ Label, Value string }
+
+// memberRow is a member in the list.
+type memberRow struct {
+	Name, Email string
+	Role        people.Role
+	Since       time.Time
+	You         bool
+	RolePath    string
+	RoleField   Field
+	Remove      Confirm
+}
+
+// invitationRow is an invitation that nobody accepted yet.
+type invitationRow struct {
+	Email, By string
+	Role      people.Role
+	Expires   time.Time
+	Cancel    Confirm
+}
+
+// invited is an invitation with its link, which is shown this once.
+type invited struct {
+	Email  string
+	Link   string
+	Unsent bool // there is mail, and it failed
+}
+
+func (s *Server) memberRoutes() []people.Route {
+	return []people.Route{
+		s.route("GET /accounts/{account}/members", people.Read, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			return s.showMembers(w, r, v, &form{}, nil)
+		}),
+		s.route("POST /accounts/{account}/members/invite", people.Manage, s.invite),
+		s.route("POST /accounts/{account}/members/{user}/role", people.Manage, s.setRole),
+		s.route("POST /accounts/{account}/members/{user}/remove", people.Manage, s.removeMember),
+		s.route("POST /accounts/{account}/invitations/{id}/cancel", people.Manage, s.cancelInvitation),
+	}
+}
+
+func membersPath(v *people.Visit) string { return accountPath(v.Account.Name) + "/members" }
+
+func (s *Server) invite(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	f := sent(r)
+	token, i, err := s.options.People.Invite(r.Context(), v.By, people.Invitation{
+		Email: strings.TrimSpace(r.PostFormValue("email")), AccountID: v.Account.ID, Role: people.Role(r.PostFormValue("role")),
+	})
+	if token.IsZero() && f.refuse(err) {
+		return s.showMembers(w, r, v, f, nil)
+	}
+	if token.IsZero() {
+		return err
+	}
+	if err != nil { // the invitation stands; its mail did not go out
+		s.options.Log.WarnContext(r.Context(), "invitation was not mailed", "request_id", v.Origin.Request, "err", err)
+	}
+	return s.showMembers(w, r, v, &form{}, &invited{
+		Email: i.Email, Link: s.options.PublicURL(r) + "/invite/" + token.Reveal(), Unsent: err != nil,
+	})
+}
+
+// formOf does what a form of the page asks for. What is refused is said on the
+// page.
+func (s *Server) formOf(w http.ResponseWriter, r *http.Request, v *people.Visit, word string, err error) error {
+	f := &form{}
+	switch {
+	case f.refuse(err):
+		return s.showMembers(w, r, v, f, nil)
+	case err != nil:
+		return err
+	}
+	return goTo(w, r, membersPath(v)+"?done="+word)
+}
+
+func (s *Server) setRole(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	role := people.Role(r.PostFormValue("role"))
+	err := s.options.People.SetRole(r.Context(), v.By, v.Account.ID, r.PathValue("user"), role)
+	return s.formOf(w, r, v, "role-changed", err)
+}
+
+func (s *Server) removeMember(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	err := s.options.People.RemoveMember(r.Context(), v.By, v.Account.ID, r.PathValue("user"))
+	return s.formOf(w, r, v, "member-removed", err)
+}
+
+func (s *Server) cancelInvitation(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	err := s.options.People.CancelInvitation(r.Context(), v.By, v.Account.ID, r.PathValue("id"))
+	return s.formOf(w, r, v, "invitation-cancelled", err)
+}
+
+func (s *Server) showMembers(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, just *invited) error {
+	members, err := s.options.People.Members(r.Context(), v.Account.ID)
+	if err != nil {
+		return err
+	}
+	p := membersPageOf(v, members, f)
+	p.Invited = just
+	if p.CanManage {
+		invitations, err := s.options.People.Invitations(r.Context(), v.Account.ID)
+		if err != nil {
+			return err
+		}
+		for _, i := range invitations {
+			p.Invitations = append(p.Invitations, invitationRowOf(v, i))
+		}
+	}
+	return s.show(w, r, v, page{name: "members", title: "Account", status: f.status(), data: p})
+}
+
+func membersPageOf(v *people.Visit, members []people.Membership, f *form) membersPage {
+	p := membersPage{
+		Name: v.Account.Name, Badge: Badge{"good", "Active"}, Bounds: factsOf(v.Account),
+		CanManage: v.May(people.Manage, v.Account.ID) == nil, InvitePath: membersPath(v) + "/invite",
+	}
+	if v.Account.Suspended {
+		p.Badge = Badge{"bad", "Suspended"}
+	}
+	for _, m := range members {
+		p.Members = append(p.Members, memberRowOf(v, m))
+	}
+	p.Invite = []Field{
+		f.field(Field{Name: "email", Label: "E-mail", Kind: "email", Complete: "off", Required: true, Max: 254}),
+		f.field(Field{Name: "role", Label: "Role", Choices: roleChoices(people.Member)}),
+	}
+	p.Problems = f.problems()
+	return p
+}
+
+// factsOf is what holds for the account.
+func factsOf(a *account.Account) []Fact {
+	facts := []Fact{{"Budget", "None"}, {"Limits", "None of its own"}}
+	if a.Budget.Limit > 0 {
+		facts[0].Value = budgetText(a.Budget)
+	}
+	if bounds := boundsOf(a.Limits, account.Budget{}); len(bounds) > 0 {
+		facts[1].Value = strings.Join(bounds, ", ")
+	}
+	if a.Credit != nil {
+		facts = append(facts, Fact{"Paid beforehand", dollars(a.Credit.Paid)})
+	}
+	return append(facts, Fact{"Since", day(a.Created)}, Fact{"Id", a.ID})
+}
+
+func memberRowOf(v *people.Visit, m people.Membership) memberRow {
+	path := membersPath(v) + "/" + m.UserID
+	name := nameOf(m.Name, m.Email)
+	row := memberRow{
+		Name: name, Email: m.Email, Role: m.Role, Since: m.Since, RolePath: path + "/role",
+		RoleField: Field{Name: "role", ID: "role-" + m.UserID, Label: "Role of " + name, Choices: roleChoices(m.Role)},
+	}
+	row.You = v.User() != nil && v.User().ID == m.UserID
+	row.Remove = Confirm{
+		Ident: "remove-" + m.UserID, Button: "Remove", Object: name, Title: "Remove " + name + "?",
+		Text:   "They will not see this account any more. Keys that they made stay good: revoke those beside, if they are to end too.",
+		Action: path + "/remove", Verb: "Remove the member",
+	}
+	return row
+}
+
+// roleChoices are the roles, with that one chosen.
+func roleChoices(chosen people.Role) []Choice {
+	all := []Choice{
+		{Value: string(people.Owner), Label: "Owner", Note: "Manages members, keys and webhooks"},
+		{Value: string(people.Member), Label: "Member", Note: "Makes keys of their own and uses the playground"},
+		{Value: string(people.Viewer), Label: "Viewer", Note: "Sees usage and requests"},
+	}
+	for i := range all {
+		all[i].Chosen = all[i].Value == string(chosen)
+	}
+	return all
+}
+
+func invitationRowOf(v *people.Visit, i people.Invitation) invitationRow {
+	row := invitationRow{Email: i.Email, By: i.By, Role: i.Role, Expires: i.Expires}
+	row.Cancel = Confirm{
+		Ident: "cancel-" + i.ID, Button: "Cancel", Object: "the invitation of " + i.Email, Title: "Cancel this invitation?",
+		Text:   "The link that " + i.Email + " has will lead nowhere.",
+		Action: accountPath(v.Account.Name) + "/invitations/" + i.ID + "/cancel", Verb: "Cancel the invitation",
+	}
+	return row
+}

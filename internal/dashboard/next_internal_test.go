@@ -1,0 +1,125 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+func TestLocalPath(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/": "/", "/me": "/me", "/accounts/a%2Fb/keys?show=past&x=%2F%2F#f": "/accounts/a%2Fb/keys?show=past&x=%2F%2F#f", "/a//b": "/a//b", "/?u=https://x.example": "/?u=https://x.example",
+		"": "/", "me": "/", "//x.example": "/", "///x.example": "/", `/\x.example`: "/", `\\x.example`: "/", `/\/x.example`: "/", "https://x.example/": "/", "https:x.example": "/",
+		"javascript:alert(1)": "/", "/\t/x.example": "/", "\t//x.example": "/", "/\n/x.example": "/", " //x.example": "/", "/%": "/", "data:text/html,x": "/", "@x.example": "/", "/a b": "/", "?x": "/",
+	} {
+		if got := localPath(path); got != want {
+			t.Errorf("%q: got %q, want %q", path, got, want)
+		}
+	}
+}
+
+// FuzzLocalPath holds whatever comes to the site that it came to, as a browser
+// reads it: with a backslash for a slash, and without tabs and line breaks.
+func FuzzLocalPath(f *testing.F) {
+	for _, seed := range []string{"/me", "//x", `/\x`, "/\t/x", "https://x", "/..//x", "/.//x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		base := &url.URL{Scheme: "https", Host: "weir.example.com", Path: "/sign-in"}
+		w := httptest.NewRecorder()
+		http.Redirect(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/sign-in", nil), localPath(path), http.StatusSeeOther)
+		location := strings.NewReplacer(`\`, "/", "\t", "", "\r", "", "\n", "").Replace(w.Header().Get("Location"))
+		to, err := base.Parse(location)
+		if err != nil || to.Host != base.Host || to.Scheme != "https" || to.User != nil {
+			t.Errorf("%q: got %v, %v, want one of this site", path, to, err)
+		}
+	})
+}
+
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	for m, want := range map[llm.Money]string{
+		0: "$0.00", 5 * llm.USD: "$5.00", llm.USD / 2: "$0.50", 301_030_000: "$0.30103", 1: "$0.000000001",
+		1_234_567 * llm.USD: "$1,234,567.00", -12 * llm.USD: "-$12.00", 999 * llm.USD: "$999.00",
+	} {
+		if got := dollars(m); got != want {
+			t.Errorf("dollars of %d: got %q, want %q", m, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567"} {
+		if got := number(n); got != want {
+			t.Errorf("number of %d: got %q, want %q", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{
+		0: "just now", time.Minute: "1 minute ago", 59 * time.Minute: "59 minutes ago", 25 * time.Hour: "1 day ago",
+		-2 * time.Hour: "in 2 hours", 40 * 24 * time.Hour: "12 Oct 2026",
+	} {
+		if got := between(testTime, testTime.Add(-d)); got != want {
+			t.Errorf("%s before: got %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestBrowser(t *testing.T) {
+	t.Parallel()
+	for agent, want := range map[string]string{
+		"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36":                                   "Chrome on Linux",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/19.0 Mobile/15E148 Safari/604.1": "Safari on iPhone",
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/156.0 Safari/537.36 Edg/156.0":                                       "Edge on Windows",
+		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:140.0) Gecko/20100101 Firefox/140.0":                                                    "Firefox on macOS",
+		"": "Unknown browser", "<b>": "Unknown browser",
+	} {
+		if got := browser(agent); got != want {
+			t.Errorf("%q: got %q, want %q", agent, got, want)
+		}
+	}
+}
+
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	var o once
+	if !o.first("a", testTime) || o.first("a", testTime.Add(onceFor-1)) || !o.first("a", testTime.Add(onceFor)) {
+		t.Error("a form that came again: got it followed, or one after an hour not")
+	}
+	o.forget("a")
+	if !o.first("a", testTime) || !o.first("", testTime) || !o.first("", testTime) {
+		t.Error("a form in vain, or without a name: got it not followed")
+	}
+	for i := range 2 * onceMax {
+		o.first(string(rune(i+1)), testTime)
+	}
+	if got := len(o.seen); got > onceMax {
+		t.Errorf("forms remembered: got %d, want at most %d", got, onceMax)
+	}
+}
+
+// TestNavigation shows each what they may see, and where they are.
+func TestNavigation(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	for _, p := range accountPlaces {
+		s.has["GET /accounts/{account}"+p.path] = true
+	}
+	for _, p := range operatorPlaces {
+		s.has["GET "+p.path] = true
+	}
+	for role, want := range map[people.Role][2]int{people.Viewer: {6, 0}, people.Member: {7, 0}, people.Owner: {8, 0}, "": {8, 7}} {
+		_, groups := s.navigation("/accounts/acme/requests/0199", visitOf(role))
+		if len(groups[0].Links) != want[0] || (len(groups) > 1) != (want[1] > 0) || len(groups) > 1 && len(groups[1].Links) != want[1] {
+			t.Errorf("%q: got %v, want %v links", role, groups, want)
+		}
+		for _, l := range groups[0].Links {
+			if l.Current != (l.Label == "Requests") {
+				t.Errorf("%q, %s: got current %v", role, l.Label, l.Current)
+			}
+		}
+	}
+}

@@ -1,0 +1,329 @@
+package dashboard
+
+import (
+	"flag"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+var pagesTo = flag.String("pages.out", "", "write the sample pages and the assets into this directory, to look at them")
+
+// maxPage is how many bytes a page may have, with all that it loads.
+const maxPage = 150 << 10
+
+// hostile is a name that somebody chose to do harm.
+const hostile = `</title><script>alert(1)</script>"'><img src=x onerror=alert(1)>`
+
+var testTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func newServer(t *testing.T) *Server {
+	t.Helper()
+	s, err := New(Options{
+		People:    people.New(people.Options{Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler)}),
+		PublicURL: func(*http.Request) string { return "https://weir.example.com" },
+		Version:   "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// visitOf is a visit of somebody of that role to the account acme; an empty role
+// is an operator's.
+func visitOf(role people.Role) *people.Visit {
+	u := people.User{ID: "0199-user", Email: "ada@example.com", Name: "Ada Lovelace", Operator: role == "", Password: true}
+	var in []people.Membership
+	if role != "" {
+		in = []people.Membership{
+			{AccountID: "acc-1", AccountName: "acme", UserID: u.ID, Email: u.Email, Name: u.Name, Role: role, Since: testTime.AddDate(0, -3, 0)},
+			{AccountID: "acc-2", AccountName: "research", UserID: u.ID, Email: u.Email, Name: u.Name, Role: people.Viewer, Since: testTime},
+		}
+	}
+	session := &people.Session{ID: "s-1", UserID: u.ID}
+	return &people.Visit{
+		Visitor: people.NewVisitor(u, session, in),
+		Account: &account.Account{ID: "acc-1", Name: "acme", Created: testTime.AddDate(0, -4, 0), Limits: account.Limits{RPM: 600}, Budget: account.Budget{Limit: 250 * llm.USD, Period: ledger.PeriodMonth}},
+		Origin:  people.Origin{Address: "192.0.2.7", Request: "0199a0b0-0000-7000-8000-000000000001"},
+	}
+}
+
+// sample is a page with made-up values.
+type sample struct {
+	name string // of the file, when it is written
+	path string
+	role people.Role
+	page page
+}
+
+// samples are every page, in the states that it has.
+func samples(s *Server) []sample {
+	all := []sample{}
+	add := func(name, path string, role people.Role, p page) { all = append(all, sample{name, path, role, p}) }
+	all = append(all, waysIn(s)...)
+	all = append(all, keySamples(s)...)
+	all = append(all, memberSamples()...)
+	all = append(all, meSamples()...)
+	add("overview", "/accounts/acme", people.Owner, page{name: "overview", title: "Overview", data: overviewPage{
+		CanMake: true, KeysPath: "/accounts/acme/keys", MembersAt: "/accounts/acme/members", UsesAt: "GET https://weir.example.com/v1/uses",
+		Curl: Code{Ident: "first-call", Label: "A first call", Text: curlOf("https://weir.example.com", "$WEIR_KEY", "")},
+	}})
+	add("overview-key", "/accounts/acme", people.Viewer, page{name: "overview", title: "Overview", data: overviewPage{
+		Suspended: true, HasKey: true, KeysPath: "/accounts/acme/keys", MembersAt: "/accounts/acme/members", UsesAt: "GET https://weir.example.com/v1/uses",
+		Curl: Code{Ident: "first-call", Label: "A first call", Text: "curl"},
+	}})
+	add("design", "/design", "", page{name: "design", title: "Design", data: designPageOf(testTime)})
+	add("error", "/nothing", people.Viewer, page{name: "error", title: "There is nothing here", data: errorPage{Title: "There is nothing here", Text: hostile, Request: "0199", Home: "Back to the start"}})
+	add("error-door", "/nothing", people.Viewer, page{name: "error", title: "There is nothing here", bare: true, data: errorPage{Title: "There is nothing here", Text: "There is no such page.", Home: "Back to the start"}})
+	return all
+}
+
+func waysIn(s *Server) []sample {
+	fields := func(f *form) (Field, Field) {
+		return f.field(Field{Name: "email", Label: "E-mail", Kind: "email", Required: true}), f.field(Field{Name: "password", Label: "Password", Kind: "password", Required: true})
+	}
+	email, password := fields(&form{})
+	wrong := &form{values: url.Values{"email": {hostile}, "password": {"canary-of-a-password"}}}
+	wrong.refuse(&llm.Error{Code: llm.CodeAuthentication, Message: "The e-mail address or the password is not right."})
+	email2, password2 := fields(wrong)
+	sign := func(p signInPage) page { return page{name: "sign-in", title: "Sign in", bare: true, data: p} }
+	all := []sample{
+		{"sign-in", "/sign-in", "", sign(signInPage{SSO: "Example", SSOPath: "/oidc/start?next=%2F", Next: "/", Email: email, Password: password})},
+		{"sign-in-wrong", "/sign-in", "", sign(signInPage{Fresh: true, Next: "/", Email: email2, Password: password2, Problems: wrong.problems()})},
+		{"forgot", "/forgot", "", page{name: "forgot", title: "Forgot your password?", bare: true, data: forgotPage{Email: email}}},
+		{"forgot-sent", "/forgot", "", page{name: "forgot", title: "Forgot your password?", bare: true, data: forgotPage{Sent: true}}},
+	}
+	for name, link := range map[string]people.Link{
+		"setup": {Kind: people.SetupLink}, "reset": {Kind: people.ResetLink, Email: "ada@example.com"},
+		"invite":          {Kind: people.InviteLink, Email: "ada@example.com", Invitation: &people.Invitation{AccountName: "acme"}},
+		"invite-known":    {Kind: people.InviteLink, Email: "ada@example.com", Known: true, Invitation: &people.Invitation{AccountName: hostile}},
+		"invite-operator": {Kind: people.InviteLink, Email: "ada@example.com", Invitation: &people.Invitation{Operator: true}},
+	} {
+		f := &form{}
+		if name == "setup" {
+			f = &form{values: url.Values{"email": {"ada"}, "name": {hostile}, "password": {"canary-of-a-password"}}}
+			f.mistake("email", "This is not an e-mail address such as ada@example.com.")
+			f.mistake("password", "A password has at least 8 characters; this one has 5.")
+		}
+		p := linkPageOf(link, f)
+		all = append(all, sample{name, "/x/token", "", page{name: "link", title: p.Title, bare: true, data: p}})
+	}
+	return all
+}
+
+func keySamples(s *Server) []sample {
+	at := testTime
+	keys := []account.Key{
+		{ID: "k-0", AccountID: "acc-1", Label: "old laptop", Last4: "aaaa", Permissions: []account.Permission{"chat"}, Created: at.AddDate(0, -3, 0), Revoked: &at},
+		{ID: "k-1", AccountID: "acc-1", Label: hostile, Last4: "9xQe", Permissions: []account.Permission{"chat", "uses"}, Created: at.AddDate(0, 0, -12), Creator: "0199-user", Models: []string{"openai/*", "anthropic/claude-haiku-4-5", hostile}},
+		{ID: "k-2", AccountID: "acc-1", Label: "nightly report", Last4: "Zk3d", Permissions: []account.Permission{"chat", "uses"}, Created: at.Add(-3 * time.Hour), Expires: new(at.AddDate(0, 0, 30)), Limits: account.Limits{RPM: 60, TPM: 200_000, Concurrency: 4}, Budget: account.Budget{Limit: 25 * llm.USD, Period: ledger.PeriodMonth}},
+		{ID: "k-3", AccountID: "acc-1", Label: "website chat", Last4: "p0Qw", Permissions: []account.Permission{"chat"}, Created: at.Add(-40 * time.Minute)},
+	}
+	var all []sample
+	for _, one := range []struct {
+		name string
+		role people.Role
+		keys []account.Key
+		past bool
+	}{{"keys", people.Owner, keys, false}, {"keys-member", people.Member, keys, true}, {"keys-empty", people.Member, nil, false}, {"keys-viewer", people.Viewer, nil, false}, {"keys-operator", "", keys, false}} {
+		p := s.keysPageOf(visitOf(one.role), one.keys, one.past)
+		p.Used = one.role != people.Member
+		for i := range p.Keys {
+			if i > 0 {
+				p.Keys[i].Used = &at
+			}
+			p.Keys[i].By = "Ada Lovelace"
+		}
+		all = append(all, sample{one.name, "/accounts/acme/keys", one.role, page{name: "keys", title: "API Keys", data: p}})
+	}
+	wrong := &form{values: url.Values{"label": {hostile}, "rpm": {"many"}, "budget": {"much"}, "expires": {"date"}, "models": {hostile}, "period": {"day"}}}
+	keyOptionsOf(wrong, permissionChoices(visitOf(people.Member)), testTime)
+	wrong.refuse(llm.Invalid("models", "That is not a model pattern."))
+	wrong.refuse(llm.Invalid("elsewhere", "Something of no field."))
+	newKey := func(f *form) page {
+		return page{name: "key-new", title: "Generate New Key", data: newKeyPageOf(visitOf(people.Member), f)}
+	}
+	shown := keyShownPage{Label: hostile, Token: "wk_ThisIsNoKeyButAsLongAsOneWouldBe0000000000000000", Back: "/accounts/acme/keys"}
+	shown.Snippets = snippetsOf("https://weir.example.com", shown.Token, "openai/gpt-5-mini")
+	return append(all,
+		sample{"key-new", "/accounts/acme/keys/new", people.Member, newKey(&form{})},
+		sample{"key-new-wrong", "/accounts/acme/keys/new", people.Member, newKey(wrong)},
+		sample{"key-shown", "/accounts/acme/keys/new", people.Member, page{name: "key-shown", title: "Your new key", data: shown}},
+	)
+}
+
+func memberSamples() []sample {
+	members := []people.Membership{
+		{UserID: "0199-user", Email: "ada@example.com", Name: "Ada Lovelace", Role: people.Owner, Since: testTime.AddDate(0, -3, 0)},
+		{UserID: "u-2", Email: "grace@example.com", Role: people.Member, Since: testTime.AddDate(0, 0, -9)},
+		{UserID: "u-3", Email: "mallory@example.com", Name: hostile, Role: people.Viewer, Since: testTime.Add(-time.Hour)},
+	}
+	var all []sample
+	for _, role := range []people.Role{people.Owner, people.Member, ""} {
+		v := visitOf(role)
+		f := &form{}
+		if role == "" {
+			v.Account.Suspended, v.Account.Credit, v.Account.Budget, v.Account.Limits = true, &account.Credit{Paid: 5000 * llm.USD}, account.Budget{}, account.Limits{}
+			f = &form{values: url.Values{"email": {"grace"}}}
+			f.mistake("email", "This is not an e-mail address such as ada@example.com.")
+		}
+		p := membersPageOf(v, members, f)
+		if role == people.Owner {
+			p.Invited = &invited{Email: "edsger@example.com", Link: "https://weir.example.com/invite/Hq2b8mC0_tNOTREAL", Unsent: true}
+			p.Invitations = []invitationRow{invitationRowOf(v, people.Invitation{ID: "i-1", Email: "edsger@example.com", Role: people.Member, By: hostile, Expires: testTime.AddDate(0, 0, 7)})}
+		}
+		all = append(all, sample{"members-" + string(role), "/accounts/acme/members", role, page{name: "members", title: "Account", data: p}})
+	}
+	return append(all, sample{"members-none", "/accounts/acme/members", "", page{name: "members", title: "Account", data: membersPageOf(visitOf(""), nil, &form{})}})
+}
+
+func meSamples() []sample {
+	v := visitOf(people.Owner)
+	p := mePage{Email: v.User().Email, Intro: standing(v), HasPassword: true, Others: true, Name: Field{Name: "name", Label: "Name", Value: hostile, Kind: "text"}}
+	p.Passwords = []Field{{Name: "current", Label: "Current password", Kind: "password"}, {Name: "password", Label: "New password", Kind: "password", Hint: "At least 8 characters."}}
+	p.Sessions = []sessionRow{
+		sessionRowOf(people.Session{ID: "s-1", Method: "password", Address: "192.0.2.7", Agent: "Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0 Safari/537.36", Created: testTime.Add(-2 * time.Hour), Seen: testTime}, "s-1"),
+		sessionRowOf(people.Session{ID: "s-2", Method: "oidc", Address: "2001:db8::1", Agent: hostile, Created: testTime.AddDate(0, 0, -3), Seen: testTime.AddDate(0, 0, -1)}, "s-1"),
+	}
+	return []sample{
+		{"me", "/me", people.Owner, page{name: "me", title: "Your profile", data: p}},
+		{"me-sso", "/me", "", page{name: "me", title: "Your profile", data: mePage{Email: "ada@example.com", Intro: "Operator", Name: p.Name}}},
+	}
+}
+
+// TestPages holds every template to the rules, in every state that it has.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	shown := map[string]bool{}
+	for _, one := range samples(s) {
+		t.Run(one.name, func(t *testing.T) {
+			text := render(t, s, one)
+			for _, fault := range Check(text) {
+				t.Errorf("got a page that %s", fault)
+			}
+			if strings.Contains(text, "<script>") || strings.Contains(text, "<img src=x") {
+				t.Error("got what a hostile name says as it is, want it escaped")
+			}
+			if strings.Contains(text, "canary-of-a-password") {
+				t.Error("got a password that was typed, want it gone")
+			}
+			if got := len(text) + s.weight(); got > maxPage {
+				t.Errorf("size: got %d bytes with assets, want at most %d", got, maxPage)
+			}
+			write(t, one.name+".html", []byte(text))
+		})
+		shown[one.page.name] = true
+	}
+	for name := range maps.Keys(s.pages) {
+		if !shown[name] {
+			t.Errorf("the page %s is in no sample: add it, so that it is held to the rules", name)
+		}
+	}
+	for name, content := range s.assets.content {
+		write(t, s.assets.path(name), content)
+	}
+}
+
+// weight is how many bytes all assets have.
+func (s *Server) weight() int {
+	n := 0
+	for _, content := range s.assets.content {
+		n += len(content)
+	}
+	return n
+}
+
+func render(t *testing.T, s *Server, one sample) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, one.path, nil)
+	if err := s.show(w, r, visitOf(one.role), one.page); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Header().Get("Content-Security-Policy"); got != policy {
+		t.Errorf("policy: got %q, want %q", got, policy)
+	}
+	if got := w.Header().Get("Cache-Control"); got != "no-store" {
+		t.Errorf("Cache-Control: got %q, want no-store", got)
+	}
+	return w.Body.String()
+}
+
+// write keeps a file to look at, where somebody asks for it.
+func write(t *testing.T, name string, content []byte) {
+	t.Helper()
+	if *pagesTo == "" {
+		return
+	}
+	path := filepath.Join(*pagesTo, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestContrast measures the colours that stand on one another, in light and in
+// dark: 4.5 for words and 3 for the edges of controls and for data (WCAG 2.2,
+// 1.4.3 and 1.4.11).
+func TestContrast(t *testing.T) {
+	t.Parallel()
+	text, err := files.ReadFile("assets/css/10-tokens.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), ":root")
+	light, system, dark := tokens(blocks[1]), tokens(blocks[2]), tokens(blocks[3])
+	for name, value := range dark {
+		if system[name] != value {
+			t.Errorf("--%s: got %s where the system is dark, want %s as where dark is chosen", name, system[name], value)
+		}
+		if light[name] == "" {
+			t.Errorf("--%s: got it in dark alone", name)
+		}
+	}
+	for theme, colours := range map[string]map[string]string{"light": light, "dark": dark} {
+		for _, pair := range contrasts() {
+			got := contrast(t, colours[pair.on], colours[pair.over])
+			if got < pair.least {
+				t.Errorf("%s: --%s on --%s: got a contrast of %.2f, want %.1f", theme, pair.over, pair.on, got, pair.least)
+			}
+		}
+	}
+}
+
+type contrastPair struct {
+	over, on string
+	least    float64
+}
+
+func contrasts() []contrastPair {
+	var all []contrastPair
+	for _, word := range []string{"ink", "soft", "accent", "accent-deep", "good", "warn", "bad"} {
+		all = append(all, contrastPair{word, "paper", 4.5}, contrastPair{word, "wash", 4.5})
+	}
+	for _, kind := range []string{"accent", "good", "warn", "bad"} {
+		all = append(all, contrastPair{"ink", kind + "-wash", 4.5}, contrastPair{kind, kind + "-wash", 4.5})
+	}
+	for i := range 6 {
+		all = append(all, contrastPair{fmt.Sprintf("data-%d", i+1), "paper", 3})
+	}
+	return append(all, contrastPair{"soft", "accent-wash", 4.5}, contrastPair{"accent-deep", "accent-wash", 4.5}, contrastPair{"accent-ink", "accent", 4.5},
+		contrastPair{"accent-ink", "accent-deep", 4.5}, contrastPair{"river-ink", "river", 4.5}, contrastPair{"edge", "paper", 3}, contrastPair{"edge", "wash", 3}, contrastPair{"ink", "line", 4.5})
+}

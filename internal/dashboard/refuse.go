@@ -1,0 +1,71 @@
+package dashboard
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// errorPage is what the page of an error shows.
+type errorPage struct {
+	Title, Text string
+	Request     string // id, by which the log has more
+	Home        string // label of the way out
+}
+
+// outcomes say what an error is to people: its status and its title. A code
+// that is not here is a fault of ours.
+var outcomes = map[llm.Code]struct {
+	status int
+	title  string
+}{
+	llm.CodeInvalidRequest:   {http.StatusBadRequest, "That was not understood"},
+	llm.CodeAuthentication:   {http.StatusUnauthorized, "Sign in first"},
+	llm.CodeForbidden:        {http.StatusForbidden, "That is not yours to do"},
+	llm.CodeNotFound:         {http.StatusNotFound, "There is nothing here"},
+	llm.CodeMethodNotAllowed: {http.StatusMethodNotAllowed, "Not this way"},
+	llm.CodeRequestTooLarge:  {http.StatusRequestEntityTooLarge, "That is too long"},
+	llm.CodeRateLimited:      {http.StatusTooManyRequests, "Too many tries"},
+	llm.CodeOverloaded:       {http.StatusServiceUnavailable, "Busy for a moment"},
+}
+
+// Refuse answers with the page of an error. Who would have to be signed in first
+// is sent to sign in, and comes back afterwards. V may be nil.
+func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit, err error) {
+	e := llm.AsError(err)
+	if e.Code == llm.CodeAuthentication {
+		guard(w.Header())
+		http.Redirect(w, r, signInPath(r), http.StatusSeeOther)
+		return
+	}
+	out, known := outcomes[e.Code]
+	if !known {
+		out.status, out.title = http.StatusInternalServerError, "Something went wrong"
+	}
+	data := errorPage{Title: out.title, Text: e.Message, Home: "Back to the start"}
+	if v != nil {
+		data.Request = v.Origin.Request
+	}
+	if out.status >= http.StatusInternalServerError {
+		s.options.Log.ErrorContext(r.Context(), "page failed", "path", r.URL.Path, "request_id", data.Request, "err", err)
+	}
+	retryAfter(w, e.RetryAfter)
+	bare := v == nil || v.User() == nil
+	if failed := s.show(w, r, v, page{name: "error", title: out.title, bare: bare, status: out.status, data: data}); failed != nil {
+		s.options.Log.ErrorContext(r.Context(), "page of an error failed", "err", errors.Join(err, failed))
+		http.Error(w, e.Message, out.status)
+	}
+}
+
+// retryAfter says in whole seconds when to try again (RFC 9110, 10.2.3); nothing
+// for 0.
+func retryAfter(w http.ResponseWriter, d time.Duration) {
+	if d > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(d.Seconds()))))
+	}
+}

@@ -1,0 +1,41 @@
+package dashboard
+
+import (
+	"net/http"
+
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// theme is the choice of colours that the browser keeps: light, dark, or empty
+// for what the system prefers.
+func (s *Server) theme(r *http.Request) string {
+	switch t := s.cookie(r, themeCookie); t {
+	case "light", "dark":
+		return t
+	}
+	return ""
+}
+
+func themes(chosen string) []Choice {
+	if chosen == "" {
+		chosen = "auto"
+	}
+	all := []Choice{{Value: "auto", Label: "Auto"}, {Value: "light", Label: "Light"}, {Value: "dark", Label: "Dark"}}
+	for i := range all {
+		all[i].Chosen = all[i].Value == chosen
+	}
+	return all
+}
+
+func (s *Server) chooseTheme(w http.ResponseWriter, r *http.Request, _ *people.Visit) error {
+	switch t := r.PostFormValue("theme"); t {
+	case "light", "dark":
+		s.setCookie(w, themeCookie, t, keepFor)
+	case "auto":
+		s.dropCookie(w, themeCookie)
+	default:
+		return llm.Invalid("theme", "A theme is light, dark or auto.")
+	}
+	return goTo(w, r, localPath(r.PostFormValue("back")))
+}

@@ -1,0 +1,132 @@
+package dashboard
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+
+	"weir/internal/people"
+)
+
+// view is what a template sees.
+type view struct {
+	Frame Frame
+	Page  any
+}
+
+// Frame is what stands around a page.
+type Frame struct {
+	Title    string // of the page, the first words of the window's
+	Account  string // name of the account that the page is of; empty for none
+	Path     string // of the page, to come back to
+	Bare     bool   // without navigation: a way in
+	Theme    string // light, dark, or empty for what the browser prefers
+	Themes   []Choice
+	Accounts []Link // of the visitor
+	Nav      []NavGroup
+	Name     string // of the visitor
+	Email    string // of the visitor; empty for nobody
+	Version  string
+	Done     string   // what was done just now
+	Scripts  []string // names of modules among the assets
+}
+
+// FullTitle is the window's title.
+func (f Frame) FullTitle() string {
+	if f.Account != "" {
+		return f.Title + " · " + f.Account + " · Weir"
+	}
+	return f.Title + " · Weir"
+}
+
+// page is what a handler has to show.
+type page struct {
+	name    string   // of the template
+	title   string   // of the window
+	bare    bool     // without navigation
+	status  int      // 0 for 200
+	scripts []string // beside copy.js
+	data    any
+}
+
+// show answers with a page. Nothing is sent before all of it is there.
+func (s *Server) show(w http.ResponseWriter, r *http.Request, v *people.Visit, p page) error {
+	text, err := s.execute(p.name, view{Frame: s.frame(r, v, p), Page: p.data})
+	if err != nil {
+		return err
+	}
+	guard(w.Header())
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if p.status != 0 {
+		w.WriteHeader(p.status)
+	}
+	_, _ = w.Write(text) // a client that is gone does not need it
+	return nil
+}
+
+func (s *Server) execute(name string, v view) ([]byte, error) {
+	t, ok := s.pages[name]
+	if !ok {
+		return nil, fmt.Errorf("dashboard: there is no page %q", name)
+	}
+	var out bytes.Buffer
+	if err := t.ExecuteTemplate(&out, "layout", v); err != nil {
+		return nil, fmt.Errorf("dashboard: page %s: %w", name, err)
+	}
+	return out.Bytes(), nil
+}
+
+func (s *Server) frame(r *http.Request, v *people.Visit, p page) Frame {
+	f := Frame{
+		Title: p.title, Path: r.URL.Path, Bare: p.bare, Version: s.options.Version, Theme: s.theme(r),
+		Done: done[r.URL.Query().Get("done")], Scripts: append([]string{"copy.js"}, p.scripts...),
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		f.Path = "/" // what a form answered is not there to come back to
+	}
+	f.Themes = themes(f.Theme)
+	if v == nil || v.User() == nil || p.bare {
+		return f
+	}
+	f.Name, f.Email = v.User().Name, v.User().Email
+	if v.Account != nil {
+		f.Account = v.Account.Name
+	}
+	f.Accounts, f.Nav = s.navigation(r.URL.Path, v)
+	return f
+}
+
+// parse reads every template of pages/, each with all of parts/.
+func (s *Server) parse() (map[string]*template.Template, error) {
+	parts, err := template.New("").Funcs(s.functions()).ParseFS(files, "parts/*.html")
+	if err != nil {
+		return nil, err
+	}
+	names, err := fs.Glob(files, "pages/*.html")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*template.Template{}
+	for _, name := range names {
+		t, err := parts.Clone()
+		if err == nil {
+			t, err = t.ParseFS(files, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[strings.TrimSuffix(path.Base(name), ".html")] = t
+	}
+	return all, nil
+}
+
+func (s *Server) functions() template.FuncMap {
+	return template.FuncMap{
+		"asset": s.assets.path, "icon": icon, "gauge": gauge, "ago": s.ago, "moment": moment, "rfc3339": rfc3339,
+		"badge": func(kind, text string) Badge { return Badge{kind, text} }, "day": day, "number": number, "dollars": dollars, "inc": func(i int) int { return i + 1 },
+	}
+}

@@ -1,0 +1,180 @@
+package people_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// house is a service over a real database, with a clock that stands still.
+type house struct {
+	*people.Service
+	store   *store.Store
+	account account.Account // named default
+	ctx     context.Context
+	t       testing.TB
+
+	mu  sync.Mutex
+	now time.Time
+	log bytes.Buffer
+}
+
+const publicURL = "https://weir.example.com"
+
+func newHouse(t testing.TB, change ...func(*people.Options)) *house {
+	t.Helper()
+	h := &house{t: t, ctx: t.Context(), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	log := slog.New(slog.NewTextHandler(h, nil))
+	db, err := store.Open(h.ctx, store.Options{Path: filepath.Join(t.TempDir(), "weir.db"), Clock: h.clock, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	h.store = db
+	h.account = h.newAccount("default")
+	o := people.Options{Store: db, Now: h.clock, Log: log, PublicURL: func() string { return publicURL }}
+	for _, c := range change {
+		c(&o)
+	}
+	h.Service = people.New(o)
+	return h
+}
+
+// newAccount adds an account behind the services' back.
+func (h *house) newAccount(name string) account.Account {
+	h.t.Helper()
+	a := account.Account{ID: "acc_" + name, Name: name, OnHangup: account.HangupCancel, Created: h.now}
+	if err := h.store.CreateAccount(h.ctx, audit.Gateway(), a); err != nil {
+		h.t.Fatal(err)
+	}
+	return a
+}
+
+func (h *house) clock() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}
+
+func (h *house) advance(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
+
+// Write takes what is logged.
+func (h *house) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.log.Write(p)
+}
+
+// Who and from where.
+var (
+	home     = people.Origin{Address: "192.0.2.1", Agent: "Browser/1", Request: "req_1"}
+	stranger = people.Origin{Address: "198.51.100.7", Agent: "Robot/1"}
+)
+
+const goodPassword = "a few words in a row"
+
+func secret(text string) llm.Secret { return llm.NewSecret(text) }
+
+func person(email string) people.Person {
+	return people.Person{Email: email, Name: "Ada", Password: secret(goodPassword)}
+}
+
+// setUp makes the first operator and gives their session.
+func (h *house) setUp(email string) *people.Visitor {
+	h.t.Helper()
+	link := h.setupLink()
+	session, err := h.SetUp(h.ctx, link, person(email), home)
+	if err != nil {
+		h.t.Fatalf("set up: %v", err)
+	}
+	return h.visitor(session)
+}
+
+func (h *house) setupLink() string {
+	h.t.Helper()
+	s := account.NewService(h.store, h.clock, slog.New(slog.DiscardHandler))
+	token, err := s.CreateSetupToken(h.ctx, audit.Gateway())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return token.Reveal()
+}
+
+// visitor is whose session it is, which must be good.
+func (h *house) visitor(session llm.Secret) *people.Visitor {
+	h.t.Helper()
+	v, err := h.Visitor(h.ctx, session.Reveal(), home)
+	if err != nil || v == nil {
+		h.t.Fatalf("visitor: got %v, %v; want somebody", v, err)
+	}
+	return v
+}
+
+// gone fails when a session is still good.
+func (h *house) gone(session llm.Secret, why string) {
+	h.t.Helper()
+	if v, err := h.Visitor(h.ctx, session.Reveal(), home); v != nil || err != nil {
+		h.t.Errorf("a session after %s: got %v, %v; want nobody", why, v, err)
+	}
+}
+
+// join makes a member of the account default.
+func (h *house) join(by audit.Actor, email string, r people.Role) *people.Visitor {
+	h.t.Helper()
+	token, _, err := h.Invite(h.ctx, by, people.Invitation{Email: email, AccountID: h.account.ID, Role: r})
+	if err != nil {
+		h.t.Fatalf("invite %s: %v", email, err)
+	}
+	session, err := h.Accept(h.ctx, token.Reveal(), person(""), home)
+	if err != nil {
+		h.t.Fatalf("accept as %s: %v", email, err)
+	}
+	return h.visitor(session)
+}
+
+// wantCode fails when an error has another code.
+func wantCode(t testing.TB, doing string, err error, want llm.Code) {
+	t.Helper()
+	if err == nil || llm.AsError(err).Code != want {
+		t.Errorf("%s: got %v, want %s", doing, err, want)
+	}
+}
+
+// actions are what the audit log says was done, the oldest first, with the
+// object.
+func (h *house) actions() string {
+	h.t.Helper()
+	list, err := h.store.Audit(h.ctx, audit.Query{Limit: 1000})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var all []string
+	for i := len(list) - 1; i >= 0; i-- {
+		name := list[i].Object.Name
+		if list[i].Object.Kind == "session" {
+			name = "-"
+		}
+		all = append(all, fmt.Sprintf("%s %s by %s", list[i].Action, name, list[i].Actor.Name))
+	}
+	return strings.Join(all, "\n")
+}

@@ -1,0 +1,158 @@
+package people
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"weir/internal/llm"
+)
+
+// identity is what the provider says of somebody.
+type identity struct {
+	subject string
+	email   string // verified; empty for none
+	name    string
+	groups  []string
+}
+
+const maxSubject = 255 // characters; OpenID Connect Core 1.0, section 2
+
+func refused(err error) error {
+	return &llm.Error{Code: llm.CodeForbidden, Message: "What the provider of single sign-on answered cannot be trusted. Begin again.", Err: err}
+}
+
+// identify turns a code into who it is.
+func (p *OIDC) identify(ctx context.Context, f *flow, code, publicURL string) (*identity, error) {
+	ctx, cancel := p.during(ctx)
+	defer cancel()
+	found, err := p.provider(ctx)
+	if err != nil {
+		return nil, &llm.Error{Code: llm.CodeProviderUnavailable, Message: "The provider of single sign-on does not answer as it should. Try again in a moment.", Err: err}
+	}
+	token, err := p.config(found, publicURL).Exchange(ctx, code, oauth2.VerifierOption(f.Verifier))
+	if err != nil {
+		return nil, refused(exchangeError(err))
+	}
+	raw, ok := token.Extra("id_token").(string)
+	if !ok {
+		return nil, refused(errors.New("no id_token"))
+	}
+	id, err := found.Verifier(&oidc.Config{ClientID: p.options.ClientID}).Verify(ctx, raw)
+	switch {
+	case err != nil:
+		return nil, refused(err)
+	case id.Nonce != f.Nonce:
+		return nil, refused(errors.New("another nonce"))
+	case id.Subject == "" || len(id.Subject) > maxSubject:
+		return nil, refused(errors.New("a subject without 1 to 255 characters"))
+	}
+	var c claims
+	if err := id.Claims(&c); err != nil {
+		return nil, refused(err)
+	}
+	if err := p.askMore(ctx, found, token, id.Subject, c); err != nil {
+		return nil, refused(err)
+	}
+	return p.identityOf(id.Subject, c), nil
+}
+
+// exchangeError is the error without what the provider answered: it may hold
+// the code.
+func exchangeError(err error) error {
+	if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		return fmt.Errorf("exchange the code: %.100q", e.ErrorCode)
+	}
+	return err
+}
+
+// claims are what a provider says of somebody, as it wrote it.
+type claims map[string]json.RawMessage
+
+// askMore asks for claims that the token does not carry: some providers give
+// e-mail and groups to whoever asks alone.
+func (p *OIDC) askMore(ctx context.Context, found *oidc.Provider, token *oauth2.Token, subject string, c claims) error {
+	_, email := c["email"]
+	_, groups := c[p.options.GroupsClaim]
+	if found.UserInfoEndpoint() == "" || email && (groups || !p.mapsGroups()) {
+		return nil
+	}
+	info, err := found.UserInfo(ctx, oauth2.StaticTokenSource(token))
+	if err != nil {
+		return err
+	}
+	if info.Subject != subject { // OpenID Connect Core 1.0, section 5.3.2
+		return errors.New("the user info is somebody else's")
+	}
+	var more claims
+	if err := info.Claims(&more); err != nil {
+		return err
+	}
+	for name, value := range more {
+		if _, has := c[name]; !has {
+			c[name] = value
+		}
+	}
+	return nil
+}
+
+func (p *OIDC) mapsGroups() bool { return len(p.options.Operators)+len(p.options.Accounts) > 0 }
+
+func (p *OIDC) identityOf(subject string, c claims) *identity {
+	who := &identity{subject: subject, groups: c.list(p.options.GroupsClaim)}
+	if verified := string(c["email_verified"]); verified == "true" || verified == `"true"` {
+		if email, err := checkEmail(c.text("email")); err == nil {
+			who.email = email
+		}
+	}
+	if name, err := checkPersonName(c.text("name")); err == nil {
+		who.name = name
+	}
+	return who
+}
+
+// text is a claim that is a string.
+func (c claims) text(name string) string {
+	var s string
+	if json.Unmarshal(c[name], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// list is a claim that is a list of strings, or one.
+func (c claims) list(name string) []string {
+	var many []string
+	if json.Unmarshal(c[name], &many) == nil {
+		return many
+	}
+	if one := c.text(name); one != "" {
+		return []string{one}
+	}
+	return nil
+}
+
+// grants are the roles of somebody in these groups.
+func (p *OIDC) grants(groups []string) Grants {
+	in := func(of []string) bool {
+		return slices.ContainsFunc(of, func(g string) bool { return slices.Contains(groups, g) })
+	}
+	g := Grants{Roles: map[string]Role{}}
+	if len(p.options.Operators) > 0 {
+		g.Operator = new(in(p.options.Operators))
+	}
+	for name, of := range p.options.Accounts {
+		g.Roles[name] = ""
+		for _, role := range []Role{Viewer, Member, Owner} { // the highest one counts
+			if in(of[role]) {
+				g.Roles[name] = role
+			}
+		}
+	}
+	return g
+}

@@ -1,0 +1,158 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"weir/internal/audit"
+	"weir/internal/llm"
+)
+
+// SetUp makes the first operator, who owns the account account.DefaultName, and
+// gives a session. The token is the set-up link's, which is used up.
+func (s *Service) SetUp(ctx context.Context, token string, p Person, o Origin) (llm.Secret, error) {
+	if _, err := s.linkOf(ctx, token, SetupLink); err != nil {
+		return llm.Secret{}, err
+	}
+	email, err := checkEmail(p.Email)
+	if err != nil {
+		return llm.Secret{}, err
+	}
+	session, a, err := s.newcomer(ctx, token, email, p, BySetup, o)
+	if err != nil {
+		return llm.Secret{}, err
+	}
+	return session, used("set up", s.store.UseSetup(ctx, a))
+}
+
+// newcomer is the admission of somebody who is not here yet.
+func (s *Service) newcomer(ctx context.Context, token, email string, p Person, method string, o Origin) (session llm.Secret, a Admission, err error) {
+	u := User{ID: newID(), Email: email, Password: true, Created: s.now()}
+	if u.Name, err = checkPersonName(p.Name); err != nil {
+		return session, a, err
+	}
+	if err := checkPassword(p.Password, email); err != nil {
+		return session, a, err
+	}
+	hash, err := s.hasher.hash(ctx, p.Password)
+	if err != nil {
+		return session, a, err
+	}
+	session, n := s.newSession(u.ID, method, o)
+	return session, Admission{Link: hashOf(token), User: u, Password: hash, Session: &n, By: actorOf(&u, o), At: s.now()}, nil
+}
+
+// checkRole refuses what is no role.
+func checkRole(r Role) error {
+	if _, ok := rights[r]; !ok {
+		return llm.Invalid("role", fmt.Sprintf("%q is not a role. Use %q, %q or %q.", r, Owner, Member, Viewer))
+	}
+	return nil
+}
+
+// Invite makes an invitation to an account, or of an operator, which is good for
+// 7 days, and returns its token for the link /invite/TOKEN. Where there is mail,
+// the link is mailed too; when that fails, the invitation stands and is returned
+// with the error. An earlier invitation of the same person to the same place
+// ends. Of i, only Email, AccountID, Role and Operator count.
+func (s *Service) Invite(ctx context.Context, by audit.Actor, i Invitation) (llm.Secret, Invitation, error) {
+	email, err := checkEmail(i.Email)
+	if err != nil {
+		return llm.Secret{}, i, err
+	}
+	switch {
+	case i.Operator:
+		i.AccountID, i.Role = "", ""
+	case i.AccountID == "":
+		return llm.Secret{}, i, llm.Invalid("account", "The invitation names no account.")
+	default:
+		if err := checkRole(i.Role); err != nil {
+			return llm.Secret{}, i, err
+		}
+	}
+	token, hash := newToken()
+	now := s.now()
+	i.ID, i.Email, i.By, i.Created, i.Expires = newID(), email, by.Name, now, now.Add(inviteFor)
+	i, err = s.store.Invite(ctx, by, i, hash)
+	switch {
+	case errors.Is(err, ErrExists):
+		return llm.Secret{}, i, llm.Invalid("email", email+" is there already.")
+	case errors.Is(err, ErrNotFound):
+		return llm.Secret{}, i, &llm.Error{Code: llm.CodeNotFound, Message: "There is no such account.", Param: "account"}
+	case err != nil:
+		return llm.Secret{}, i, fmt.Errorf("invite: %w", err)
+	}
+	return token, i, s.mailInvitation(ctx, &i, token)
+}
+
+// Invitations are those of an account that nobody used yet, the newest first; of
+// operators where accountID is empty.
+func (s *Service) Invitations(ctx context.Context, accountID string) ([]Invitation, error) {
+	list, err := s.store.Invitations(ctx, accountID, s.now())
+	if err != nil {
+		return nil, fmt.Errorf("list invitations: %w", err)
+	}
+	return list, nil
+}
+
+// CancelInvitation takes an invitation to an account back; of an operator where
+// accountID is empty. The error is a *llm.Error with CodeNotFound for none.
+func (s *Service) CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error {
+	err := s.store.CancelInvitation(ctx, by, accountID, id)
+	if errors.Is(err, ErrNotFound) {
+		return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such invitation, or it was used."}
+	}
+	if err != nil {
+		return fmt.Errorf("cancel invitation: %w", err)
+	}
+	return nil
+}
+
+// Accept takes up an invitation and gives a session. Somebody new is made a user
+// of the invitation's address, with p's name and password; somebody who is known
+// gives their password. The e-mail address in p does not count.
+func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) (llm.Secret, error) {
+	l, err := s.linkOf(ctx, token, InviteLink)
+	if err != nil {
+		return llm.Secret{}, err
+	}
+	var session llm.Secret
+	var a Admission
+	if l.Known {
+		session, a, err = s.comeback(ctx, token, l.Email, p.Password, o)
+	} else {
+		session, a, err = s.newcomer(ctx, token, l.Email, p, ByInvitation, o)
+	}
+	if err != nil {
+		return llm.Secret{}, err
+	}
+	return session, used("accept invitation", s.store.UseInvitation(ctx, a))
+}
+
+// comeback is the admission of somebody who is a user already: the link alone
+// would let in whoever invited them.
+func (s *Service) comeback(ctx context.Context, token, email string, password llm.Secret, o Origin) (session llm.Secret, a Admission, err error) {
+	l, err := s.authenticate(ctx, email, password, o)
+	if err != nil {
+		return session, a, err
+	}
+	session, n := s.newSession(l.ID, ByInvitation, o)
+	return session, Admission{Link: hashOf(token), User: l.User, Session: &n, By: actorOf(&l.User, o), At: s.now()}, nil
+}
+
+// Join takes up an invitation of somebody who is signed in. The error is a
+// *llm.Error with CodeForbidden when it is for another address.
+func (s *Service) Join(ctx context.Context, v *Visitor, token string, o Origin) error {
+	if err := v.May(SignedIn, ""); err != nil {
+		return err
+	}
+	l, err := s.linkOf(ctx, token, InviteLink)
+	if err != nil {
+		return err
+	}
+	if l.Email != v.user.Email {
+		return &llm.Error{Code: llm.CodeForbidden, Message: fmt.Sprintf("This invitation is for %s, and you are signed in as %s. Sign out first.", l.Email, v.user.Email)}
+	}
+	return used("accept invitation", s.store.UseInvitation(ctx, Admission{Link: hashOf(token), User: *v.user, By: v.Actor(o), At: s.now()}))
+}

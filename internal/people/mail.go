@@ -1,0 +1,190 @@
+package people
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"mime"
+	"mime/quotedprintable"
+	"net"
+	"net/mail"
+	"net/smtp"
+	"strings"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// How the connection to a mail server is protected.
+const (
+	MailStartTLS = "starttls" // begins plain, and is refused when it stays so
+	MailTLS      = "tls"      // from the first byte
+	MailPlain    = "none"
+)
+
+const mailTimeout = 15 * time.Second // for one mail
+
+// MailOptions say how mail is sent (RFC 5321).
+type MailOptions struct {
+	Addr     string // host:port
+	Username string // empty for no authentication
+	Password llm.Secret
+	From     string // an address, with or without a name
+	TLS      string // MailStartTLS where empty
+}
+
+// Mail sends mail through one server.
+type Mail struct {
+	options MailOptions
+	host    string
+	from    *mail.Address
+}
+
+// NewMail makes a sender, and asks the server nothing.
+func NewMail(o MailOptions) (*Mail, error) {
+	host, _, err := net.SplitHostPort(o.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("smtp: %q is not host:port", o.Addr)
+	}
+	from, err := mail.ParseAddress(o.From)
+	if err != nil {
+		return nil, fmt.Errorf("smtp: %q is not an e-mail address", o.From)
+	}
+	if o.TLS == "" {
+		o.TLS = MailStartTLS
+	}
+	return &Mail{options: o, host: host, from: from}, nil
+}
+
+// Send sends a text to an address, within 15 seconds.
+func (m *Mail) Send(ctx context.Context, to, subject, text string) error {
+	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
+	defer cancel()
+	letter, err := m.letter(to, subject, text)
+	if err != nil {
+		return err
+	}
+	conn, err := m.dial(ctx)
+	if err != nil {
+		return fmt.Errorf("reach mail server: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) }) // ends what waits for the server
+	defer stop()
+	c, err := smtp.NewClient(conn, m.host)
+	if err != nil {
+		return errors.Join(fmt.Errorf("reach mail server: %w", err), conn.Close())
+	}
+	defer c.Close() //nolint:errcheck // closed twice after Quit
+	if err := m.talk(c, to, letter); err != nil {
+		return fmt.Errorf("send mail: %w", err)
+	}
+	return nil
+}
+
+func (m *Mail) dial(ctx context.Context) (net.Conn, error) {
+	if m.options.TLS == MailTLS {
+		return (&tls.Dialer{Config: m.tls()}).DialContext(ctx, "tcp", m.options.Addr)
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", m.options.Addr)
+}
+
+func (m *Mail) tls() *tls.Config {
+	return &tls.Config{ServerName: m.host, MinVersion: tls.VersionTLS12}
+}
+
+// talk hands a letter over.
+func (m *Mail) talk(c *smtp.Client, to string, letter []byte) error {
+	if m.options.TLS == MailStartTLS {
+		if err := c.StartTLS(m.tls()); err != nil {
+			return err
+		}
+	}
+	if m.options.Username != "" { // refused by net/smtp on a plain connection beyond this machine
+		if err := c.Auth(smtp.PlainAuth("", m.options.Username, m.options.Password.Reveal(), m.host)); err != nil {
+			return err
+		}
+	}
+	if err := c.Mail(m.from.Address); err != nil {
+		return err
+	}
+	if err := c.Rcpt(to); err != nil {
+		return err
+	}
+	w, err := c.Data()
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(letter); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return c.Quit()
+}
+
+// letter is a mail as it is sent (RFC 5322), marked as one that nobody wrote
+// (RFC 3834).
+func (m *Mail) letter(to, subject, text string) ([]byte, error) {
+	_, domain, _ := strings.Cut(m.from.Address, "@")
+	var b bytes.Buffer
+	for _, h := range [][2]string{
+		{"From", m.from.String()},
+		{"To", (&mail.Address{Address: to}).String()},
+		{"Subject", mime.QEncoding.Encode("utf-8", subject)},
+		{"Date", time.Now().UTC().Format(time.RFC1123Z)},
+		{"Message-ID", "<" + rand.Text() + "@" + domain + ">"},
+		{"MIME-Version", "1.0"},
+		{"Content-Type", "text/plain; charset=utf-8"},
+		{"Content-Transfer-Encoding", "quoted-printable"},
+		{"Auto-Submitted", "auto-generated"},
+	} {
+		if strings.ContainsAny(h[1], "\r\n") && h[0] != "Subject" {
+			return nil, fmt.Errorf("mail: the header %s has a line break", h[0])
+		}
+		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
+	}
+	b.WriteString("\r\n")
+	q := quotedprintable.NewWriter(&b)
+	if _, err := q.Write([]byte(strings.ReplaceAll(text, "\n", "\r\n"))); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), q.Close()
+}
+
+// mailInvitation mails an invitation's link, where there is mail.
+func (s *Service) mailInvitation(ctx context.Context, i *Invitation, token llm.Secret) error {
+	if s.mail == nil {
+		return nil
+	}
+	where := "to operate this installation of Weir"
+	if !i.Operator {
+		where = fmt.Sprintf("to the account %s", i.AccountName)
+	}
+	by := ""
+	if i.By != "" {
+		by = " by " + i.By
+	}
+	return s.send(ctx, i.Email, "Your invitation to Weir", fmt.Sprintf("You are invited%s %s.\n\nOpen this link, once, until %s:\n\n%s\n\nIf you did not expect this, do nothing.\n",
+		by, where, i.Expires.Format("2 January 2006, 15:04 UTC"), s.linkTo("/invite/", token)))
+}
+
+// mailReset mails a link for a new password.
+func (s *Service) mailReset(ctx context.Context, email string, token llm.Secret) error {
+	return s.send(ctx, email, "A new password for Weir", fmt.Sprintf("Somebody, you we hope, asked for a new password for %s.\n\nOpen this link, once, within an hour:\n\n%s\n\nIf it was not you, do nothing: your password stays as it is.\n",
+		email, s.linkTo("/reset/", token)))
+}
+
+func (s *Service) linkTo(path string, token llm.Secret) string {
+	return strings.TrimRight(s.publicURL(), "/") + path + token.Reveal()
+}
+
+func (s *Service) send(ctx context.Context, to, subject, text string) error {
+	if err := s.mail.Send(ctx, to, subject, text); err != nil {
+		return &llm.Error{Code: llm.CodeProviderError, Message: "The mail could not be sent. Hand the link over yourself, or look at the settings of smtp.", Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package people_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"mime/quotedprintable"
+	"net"
+	"net/mail"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// postbox is a mail server on loopback that keeps what it gets.
+type postbox struct {
+	net.Listener
+	letters chan string
+	refuse  bool
+	calls   sync.WaitGroup
+}
+
+func newPostbox(t *testing.T) *postbox {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &postbox{Listener: l, letters: make(chan string, 10)}
+	p.calls.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.calls.Go(func() { p.serve(conn) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); p.calls.Wait() })
+	return p
+}
+
+// serve speaks as much of SMTP as a letter needs.
+func (p *postbox) serve(conn net.Conn) {
+	defer conn.Close()
+	fmt.Fprint(conn, "220 here\r\n")
+	lines := bufio.NewReader(conn)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return
+		}
+		switch verb, _, _ := strings.Cut(strings.TrimSpace(line), " "); {
+		case verb == "DATA":
+			fmt.Fprint(conn, "354 go on\r\n")
+			var letter strings.Builder
+			for line != ".\r\n" {
+				if line, err = lines.ReadString('\n'); err != nil {
+					return
+				}
+				letter.WriteString(line)
+			}
+			p.letters <- letter.String()
+			fmt.Fprint(conn, "250 kept\r\n")
+		case verb == "RCPT" && p.refuse:
+			fmt.Fprint(conn, "550 nobody\r\n")
+		case verb == "QUIT":
+			fmt.Fprint(conn, "221 bye\r\n")
+			return
+		default:
+			fmt.Fprint(conn, "250 ok\r\n")
+		}
+	}
+}
+
+// letter is the next letter: its headers and its text.
+func (p *postbox) letter(t *testing.T) (*mail.Message, string) {
+	t.Helper()
+	select {
+	case raw := <-p.letters:
+		m, err := mail.ReadMessage(strings.NewReader(raw))
+		if err != nil {
+			t.Fatalf("letter %q: %v", raw, err)
+		}
+		text, err := io.ReadAll(quotedprintable.NewReader(m.Body))
+		if err != nil {
+			t.Fatalf("letter %q: %v", raw, err)
+		}
+		return m, string(text)
+	case <-time.After(10 * time.Second):
+		t.Fatal("no letter came within 10 s")
+		return nil, ""
+	}
+}
+
+func withMail(t *testing.T, p *postbox, how string) func(*people.Options) {
+	t.Helper()
+	m, err := people.NewMail(people.MailOptions{Addr: p.Addr().String(), From: "Weir <weir@example.com>", TLS: how})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(o *people.Options) { o.Mail = m }
+}
+
+func TestMail(t *testing.T) {
+	t.Parallel()
+	post := newPostbox(t)
+	h := newHouse(t, withMail(t, post, people.MailPlain))
+	ada := h.setUp("ada@example.com")
+	if !h.Mails() {
+		t.Error("mails: got false, want true")
+	}
+	token, _, err := h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: h.account.ID, Role: people.Member})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, text := post.letter(t)
+	if m.Header.Get("To") != "<bob@example.com>" || m.Header.Get("From") != `"Weir" <weir@example.com>` || !strings.Contains(text, publicURL+"/invite/"+token.Reveal()) || !strings.Contains(text, "account default") {
+		t.Errorf("invitation: got %v\n%s\nwant it to Bob, with the link", m.Header, text)
+	}
+	ctx, stop := context.WithCancel(h.ctx)
+	var running sync.WaitGroup
+	running.Go(func() { h.Run(ctx) })
+	defer running.Wait()
+	defer stop()
+	for _, email := range []string{"nobody@example.com", "ADA@example.com"} {
+		if err := h.Forgot(h.ctx, email, home); err != nil {
+			t.Errorf("forgot as %s: got %v, want no error", email, err)
+		}
+	}
+	m, text = post.letter(t)
+	link := regexp.MustCompile(`/reset/(\S+)`).FindStringSubmatch(text)
+	if m.Header.Get("To") != "<ada@example.com>" || link == nil {
+		t.Fatalf("the first letter: got %v\n%s\nwant one to Ada with a link", m.Header, text)
+	}
+	session, err := h.Reset(h.ctx, link[1], secret("quite another one"), home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.visitor(session)
+	wantCode(t, "forgot as what is no address", h.Forgot(h.ctx, "x", home), llm.CodeInvalidRequest)
+	for range 3 {
+		err = h.Forgot(h.ctx, "ada@example.com", home)
+	}
+	wantCode(t, "forgot again and again", err, llm.CodeRateLimited)
+}
+
+// TestMailFails has mail that cannot be sent: whoever invited learns it and has
+// the link all the same.
+func TestMailFails(t *testing.T) {
+	t.Parallel()
+	post := newPostbox(t)
+	post.refuse = true
+	bob := people.Invitation{Email: "bob@example.com", Role: people.Member}
+	for name, how := range map[string]string{"refused": people.MailPlain, "no TLS where it is asked for": people.MailStartTLS} {
+		h := newHouse(t, withMail(t, post, how))
+		ada := h.setUp("ada@example.com")
+		bob.AccountID = h.account.ID
+		token, i, err := h.Invite(h.ctx, ada.Actor(home), bob)
+		wantCode(t, name, err, llm.CodeProviderError)
+		if _, err := h.Link(h.ctx, token.Reveal()); err != nil || i.ID == "" {
+			t.Errorf("%s: got link %v, %+v; want the invitation all the same", name, err, i)
+		}
+	}
+}
+
+func TestMailOptions(t *testing.T) {
+	t.Parallel()
+	for _, o := range []people.MailOptions{{Addr: "host", From: "a@b.example"}, {Addr: "host:25", From: "nobody"}} {
+		if _, err := people.NewMail(o); err == nil {
+			t.Errorf("%+v: got no error, want one", o)
+		}
+	}
+}

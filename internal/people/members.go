@@ -1,0 +1,78 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"weir/internal/audit"
+	"weir/internal/llm"
+)
+
+// Users are all users, by e-mail.
+func (s *Service) Users(ctx context.Context) ([]User, error) {
+	list, err := s.store.Users(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list users: %w", err)
+	}
+	return list, nil
+}
+
+// User is the user of that id or e-mail. The error is a *llm.Error with
+// CodeNotFound when there is none.
+func (s *Service) User(ctx context.Context, idOrEmail string) (User, error) {
+	l, err := s.store.Login(ctx, normalEmail(idOrEmail))
+	if errors.Is(err, ErrNotFound) {
+		return User{}, noUser()
+	}
+	if err != nil {
+		return User{}, fmt.Errorf("find user: %w", err)
+	}
+	return l.User, nil
+}
+
+// Members are the members of the account of that id, by e-mail.
+func (s *Service) Members(ctx context.Context, accountID string) ([]Membership, error) {
+	list, err := s.store.Members(ctx, accountID)
+	if err != nil {
+		return nil, fmt.Errorf("list members: %w", err)
+	}
+	return list, nil
+}
+
+// SetRole changes what a member is in an account. The error is a *llm.Error:
+// CodeNotFound for no member, CodeInvalidRequest for the last owner, who stays one.
+func (s *Service) SetRole(ctx context.Context, by audit.Actor, accountID, userID string, r Role) error {
+	if err := checkRole(r); err != nil {
+		return err
+	}
+	return changed("change role", "role", "This is the last owner of the account. Make somebody else an owner first.",
+		s.store.SetRole(ctx, by, accountID, userID, r))
+}
+
+// RemoveMember takes a member out of an account, with the errors of SetRole. The
+// user stays, whatever they are a member of.
+func (s *Service) RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error {
+	return changed("remove member", "user", "This is the last owner of the account. Make somebody else an owner first.",
+		s.store.RemoveMember(ctx, by, accountID, userID))
+}
+
+// SetOperator makes a user an operator, or none. The error is a *llm.Error:
+// CodeNotFound for no user, CodeInvalidRequest for the last operator, who stays one.
+func (s *Service) SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error {
+	return changed("change operator", "user", "This is the last operator. Make somebody else an operator first.",
+		s.store.SetOperator(ctx, by, userID, on))
+}
+
+// changed says for people why a change was not made.
+func changed(doing, param, last string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrLast):
+		return llm.Invalid(param, last)
+	case errors.Is(err, ErrNotFound):
+		return noUser()
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

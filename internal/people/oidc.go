@@ -1,0 +1,313 @@
+package people
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"weir/internal/llm"
+	"weir/internal/seal"
+)
+
+// OIDCOptions say who signs people in: an OpenID Connect provider
+// (OpenID Connect Core 1.0, Discovery 1.0).
+type OIDCOptions struct {
+	Issuer       string
+	ClientID     string
+	ClientSecret llm.Secret // what is kept in the browser meanwhile is sealed with it
+	Name         string     // on the button; empty for "single sign-on"
+	Scopes       []string   // none for openid, profile and email
+	GroupsClaim  string     // empty for "groups"
+	// Operators are the groups of operators; none: groups say nothing of them.
+	Operators []string
+	// Accounts are the groups of each role, by name of the account. Whoever is in
+	// none of an account's groups leaves it.
+	Accounts map[string]map[Role][]string
+	// SignUp lets everybody in whom the provider knows, and not only whoever is a
+	// user or invited.
+	SignUp bool
+	Proxy  string // http or https URL; empty for none
+	CAFile string // PEM of authorities beside the system's; empty for none
+}
+
+const (
+	oidcTimeout   = 10 * time.Second // for each question to the provider
+	oidcMaxBody   = 1 << 20
+	oidcMaxHeader = 64 << 10
+	flowFor       = 10 * time.Minute // for signing in at the provider
+	maxFlow       = 4096             // bytes, of what the browser keeps
+	maxNext       = 1024
+	callbackPath  = "/oidc/callback"
+)
+
+// OIDC is an OpenID Connect provider. What it says of itself is asked for when
+// it is needed first, and again until it answers.
+type OIDC struct {
+	options OIDCOptions
+	client  *http.Client
+	found   chan *oidc.Provider // holds it, or nil; taken by whoever looks
+}
+
+// NewOIDC makes a provider, and asks it nothing.
+func NewOIDC(o OIDCOptions) (*OIDC, error) {
+	if o.Name == "" {
+		o.Name = "single sign-on"
+	}
+	if len(o.Scopes) == 0 {
+		o.Scopes = []string{oidc.ScopeOpenID, "profile", "email"}
+	}
+	if o.GroupsClaim == "" {
+		o.GroupsClaim = "groups"
+	}
+	transport, err := oidcTransport(&o)
+	if err != nil {
+		return nil, err
+	}
+	p := &OIDC{options: o, found: make(chan *oidc.Provider, 1), client: &http.Client{
+		Timeout: oidcTimeout, Transport: bounded{transport},
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return errors.New("the provider of single sign-on redirects where it should answer")
+		},
+	}}
+	p.found <- nil
+	return p, nil
+}
+
+func oidcTransport(o *OIDCOptions) (*http.Transport, error) {
+	t := &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: oidcTimeout}).DialContext,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: oidcTimeout, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: oidcMaxHeader,
+		DisableKeepAlives: true, // a question now and then
+	}
+	if o.Proxy != "" {
+		u, err := url.Parse(o.Proxy)
+		if err != nil {
+			return nil, errors.New("outbound.proxy is not a URL")
+		}
+		t.Proxy = http.ProxyURL(u)
+	}
+	if o.CAFile == "" {
+		return t, nil
+	}
+	pem, err := os.ReadFile(o.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("outbound.ca_file: %w", err)
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("outbound.ca_file: %s has no certificate", o.CAFile)
+	}
+	t.TLSClientConfig.RootCAs = roots
+	return t, nil
+}
+
+// bounded cuts what a server answers.
+type bounded struct{ next http.RoundTripper }
+
+// RoundTrip answers with at most 1 MiB.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := b.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	res.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(res.Body, oidcMaxBody), res.Body}
+	return res, nil
+}
+
+// Close lets go of connections.
+func (p *OIDC) Close() { p.client.CloseIdleConnections() }
+
+// provider is what the provider says of itself.
+func (p *OIDC) provider(ctx context.Context) (*oidc.Provider, error) {
+	var known *oidc.Provider
+	select {
+	case known = <-p.found:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { p.found <- known }()
+	if known != nil {
+		return known, nil
+	}
+	found, err := oidc.NewProvider(ctx, p.options.Issuer)
+	if err != nil {
+		return nil, fmt.Errorf("discover %s: %w", p.options.Issuer, err)
+	}
+	known = found
+	return known, nil
+}
+
+// during is the context of a talk with the provider.
+func (p *OIDC) during(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, 2*oidcTimeout)
+	return oidc.ClientContext(ctx, p.client), cancel
+}
+
+// flow is what the browser keeps, sealed, while somebody is at the provider.
+type flow struct {
+	State    string    `json:"state"`
+	Nonce    string    `json:"nonce"`
+	Verifier string    `json:"verifier"` // of PKCE (RFC 7636)
+	Next     string    `json:"next"`
+	Until    time.Time `json:"until"`
+}
+
+// seal makes a text of a flow that only this installation can read.
+func (p *OIDC) seal(f *flow) (llm.Secret, error) {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return llm.Secret{}, err
+	}
+	box, err := seal.New(p.options.ClientSecret.Reveal(), p.options.Issuer, "single sign-on")
+	if err != nil {
+		return llm.Secret{}, err
+	}
+	return llm.NewSecret(base64.RawURLEncoding.EncodeToString(box.Seal(nil, nil, text, nil))), nil
+}
+
+// open reads what seal made, unless it is too old.
+func (p *OIDC) open(text string, now time.Time) (f flow, err error) {
+	if len(text) > maxFlow {
+		return f, errors.New("too long")
+	}
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return f, err
+	}
+	box, err := seal.New(p.options.ClientSecret.Reveal(), p.options.Issuer, "single sign-on")
+	if err != nil {
+		return f, err
+	}
+	plain, err := box.Open(nil, nil, sealed, nil)
+	if err != nil {
+		return f, err
+	}
+	if err := json.Unmarshal(plain, &f); err != nil {
+		return f, err
+	}
+	if !now.Before(f.Until) {
+		return f, errors.New("too old")
+	}
+	return f, nil
+}
+
+func (p *OIDC) config(found *oidc.Provider, publicURL string) *oauth2.Config {
+	return &oauth2.Config{
+		ClientID: p.options.ClientID, ClientSecret: p.options.ClientSecret.Reveal(),
+		Endpoint: found.Endpoint(), RedirectURL: strings.TrimRight(publicURL, "/") + callbackPath, Scopes: p.options.Scopes,
+	}
+}
+
+// SSO is the name of single sign-on on its button; empty for none.
+func (s *Service) SSO() string {
+	if s.oidc == nil {
+		return ""
+	}
+	return s.oidc.options.Name
+}
+
+func noSSO() error {
+	return &llm.Error{Code: llm.CodeNotFound, Message: "There is no single sign-on here."}
+}
+
+// StartOIDC is where the browser goes to sign in, and what it keeps meanwhile, in
+// a cookie of ten minutes that FinishOIDC wants back. Next is the path to go to
+// afterwards; one that leads elsewhere counts as "/".
+func (s *Service) StartOIDC(ctx context.Context, next string) (address string, state llm.Secret, err error) {
+	if s.oidc == nil {
+		return "", state, noSSO()
+	}
+	ctx, cancel := s.oidc.during(ctx)
+	defer cancel()
+	found, err := s.oidc.provider(ctx)
+	if err != nil {
+		return "", state, &llm.Error{Code: llm.CodeProviderUnavailable, Message: "The provider of single sign-on does not answer as it should. Try again in a moment.", Err: err}
+	}
+	f := flow{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Next: localPath(next), Until: s.now().Add(flowFor)}
+	if state, err = s.oidc.seal(&f); err != nil {
+		return "", state, fmt.Errorf("begin single sign-on: %w", err)
+	}
+	return s.oidc.config(found, s.publicURL()).AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)), state, nil
+}
+
+// localPath is a path of this service.
+func localPath(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || len(next) > maxNext || u.IsAbs() || u.Host != "" || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.Contains(next, `\`) {
+		return "/"
+	}
+	return next
+}
+
+// FinishOIDC lets somebody in who comes back from the provider. State is what
+// StartOIDC gave the browser, query what the provider sends along. The error is a
+// *llm.Error with CodeForbidden for somebody who is neither known nor invited,
+// and for an address that the provider has not verified.
+func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values, o Origin) (session llm.Secret, next string, err error) {
+	if s.oidc == nil {
+		return session, "", noSSO()
+	}
+	f, err := s.oidc.open(state, s.now())
+	if err == nil && subtle.ConstantTimeCompare([]byte(f.State), []byte(query.Get("state"))) != 1 {
+		err = errors.New("the states differ")
+	}
+	if err == nil && query.Has("iss") && query.Get("iss") != s.oidc.options.Issuer { // RFC 9207
+		err = errors.New("the answer is another provider's")
+	}
+	if err != nil {
+		return session, "", &llm.Error{Code: llm.CodeInvalidRequest, Message: "This sign-in was not begun in this browser, or more than ten minutes ago. Begin again.", Err: err}
+	}
+	if word := query.Get("error"); word != "" {
+		return session, "", &llm.Error{Code: llm.CodeForbidden, Message: "The provider of single sign-on did not let you in.", Err: fmt.Errorf("%.200q: %.500q", word, query.Get("error_description"))}
+	}
+	who, err := s.oidc.identify(ctx, &f, query.Get("code"), s.publicURL())
+	if err != nil {
+		return session, "", err
+	}
+	session, err = s.arrive(ctx, who, o)
+	return session, f.Next, err
+}
+
+// arrive makes a session of an identity.
+func (s *Service) arrive(ctx context.Context, who *identity, o Origin) (llm.Secret, error) {
+	token, n := s.newSession("", ByOIDC, o)
+	by := (*Visitor)(nil).Actor(o)
+	_, err := s.store.Arrive(ctx, Arrival{
+		Issuer: s.oidc.options.Issuer, Subject: who.subject, Email: who.email, Name: who.name, NewID: newID(),
+		SignUp: s.oidc.options.SignUp, Grants: s.oidc.grants(who.groups), Session: n, By: by,
+	})
+	switch {
+	case err == nil:
+		return token, nil
+	case errors.Is(err, ErrNotFound) && who.email == "":
+		return llm.Secret{}, &llm.Error{Code: llm.CodeForbidden, Message: "The provider of single sign-on does not say that it has verified your e-mail address, so nobody can know whose it is."}
+	case errors.Is(err, ErrNotFound):
+		return llm.Secret{}, &llm.Error{Code: llm.CodeForbidden, Message: fmt.Sprintf("%s is not a user here. Ask for an invitation.", who.email)}
+	case errors.Is(err, ErrTaken):
+		return llm.Secret{}, &llm.Error{Code: llm.CodeForbidden, Message: fmt.Sprintf("%s belongs to a user who came with another identity of the same provider. Ask an operator.", who.email)}
+	}
+	return llm.Secret{}, fmt.Errorf("sign in by single sign-on: %w", err)
+}

@@ -1,0 +1,282 @@
+package people_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"maps"
+	"net/url"
+	"testing"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/people/oidctest"
+)
+
+var (
+	bobby = oidctest.Person{Subject: "s-bob", Email: "Bob@example.com", Verified: true, Name: "Bob"}
+	eve   = oidctest.Person{Subject: "s-eve", Email: "eve@example.com", Verified: false, Name: "Eve"}
+)
+
+// newSSO is a house with single sign-on.
+func newSSO(t *testing.T, change ...func(*people.OIDCOptions)) (*house, *oidctest.Server) {
+	t.Helper()
+	idp, err := oidctest.Start(bobby, eve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(idp.Close)
+	o := people.OIDCOptions{Issuer: idp.URL, ClientID: oidctest.ClientID, ClientSecret: secret(oidctest.ClientSecret), Name: "Example ID"}
+	for _, c := range change {
+		c(&o)
+	}
+	sso, err := people.NewOIDC(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sso.Close)
+	return newHouse(t, func(o *people.Options) { o.OIDC = sso }), idp
+}
+
+// come signs somebody in at the provider and lets them come back.
+func (h *house) come(idp *oidctest.Server, subject string) (llm.Secret, string, error) {
+	h.t.Helper()
+	address, state, err := h.StartOIDC(h.ctx, "/accounts/default?x=1")
+	if err != nil {
+		h.t.Fatalf("start: %v", err)
+	}
+	back, err := idp.SignIn(address, subject)
+	if err != nil {
+		h.t.Fatalf("at the provider: %v", err)
+	}
+	return h.FinishOIDC(h.ctx, state.Reveal(), back, home)
+}
+
+func TestOIDC(t *testing.T) {
+	t.Parallel()
+	h, idp := newSSO(t)
+	ada := h.setUp("ada@example.com")
+	if h.SSO() != "Example ID" {
+		t.Errorf("name: got %q, want Example ID", h.SSO())
+	}
+	_, _, err := h.come(idp, "s-bob")
+	wantCode(t, "somebody who is not invited", err, llm.CodeForbidden)
+	if _, _, err := h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: h.account.ID, Role: people.Member}); err != nil {
+		t.Fatal(err)
+	}
+	session, next, err := h.come(idp, "s-bob")
+	if err != nil || next != "/accounts/default?x=1" {
+		t.Fatalf("come: got next %q, %v; want where it began", next, err)
+	}
+	v := h.visitor(session)
+	if u := v.User(); u.Email != "bob@example.com" || u.Name != "Bob" || u.Password || v.Role(h.account.ID) != people.Member || v.Session().Method != people.ByOIDC {
+		t.Errorf("got %+v as %q by %s; want Bob without a password, member, by oidc", u, v.Role(h.account.ID), v.Session().Method)
+	}
+	// From now on the subject counts, whatever becomes of the address.
+	moved := bobby
+	moved.Email, moved.Verified = "robert@example.com", nil
+	idp.Put(moved)
+	session, _, err = h.come(idp, "s-bob")
+	if err != nil || h.visitor(session).User().ID != v.User().ID {
+		t.Errorf("with another address: got %v; want the same user", err)
+	}
+	idp.Put(oidctest.Person{Subject: "s-new", Email: "bob@example.com", Verified: true})
+	_, _, err = h.come(idp, "s-new")
+	wantCode(t, "somebody who got Bob's old address", err, llm.CodeForbidden)
+	if idp.Asked("/.well-known/openid-configuration") != 1 {
+		t.Errorf("discovery: got %d, want 1", idp.Asked("/.well-known/openid-configuration"))
+	}
+}
+
+func TestOIDCUnverified(t *testing.T) {
+	t.Parallel()
+	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
+	h.setUp("eve@example.com")
+	for _, verified := range []any{nil, false, "false", "yes", 1} {
+		p := eve
+		p.Verified = verified
+		idp.Put(p)
+		_, _, err := h.come(idp, "s-eve")
+		wantCode(t, "an address that is not verified", err, llm.CodeForbidden)
+	}
+	p := eve
+	p.Verified, p.Thin = "true", true
+	idp.Put(p)
+	session, _, err := h.come(idp, "s-eve")
+	if err != nil || !h.visitor(session).Operator() {
+		t.Errorf("a verified address in the user info: got %v; want the operator", err)
+	}
+	if v := h.visitor(session); !v.User().Password {
+		t.Error("the operator who set up: got no password any more, want it kept")
+	}
+}
+
+// TestOIDCSquatter has an owner invite somebody and use the link themselves: when
+// the true one comes, what the squatter chose is good for nothing.
+func TestOIDCSquatter(t *testing.T) {
+	t.Parallel()
+	h, idp := newSSO(t)
+	ada := h.setUp("ada@example.com")
+	owner := h.join(ada.Actor(home), "mallory@example.com", people.Owner)
+	h.join(owner.Actor(stranger), "bob@example.com", people.Viewer)
+	squatter, err := h.SignIn(h.ctx, "bob@example.com", secret(goodPassword), stranger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, _, err := h.come(idp, "s-bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.visitor(session)
+	h.gone(squatter, "the true one came")
+	_, err = h.SignIn(h.ctx, "bob@example.com", secret(goodPassword), stranger)
+	wantCode(t, "the squatter's password", err, llm.CodeAuthentication)
+}
+
+func TestOIDCGroups(t *testing.T) {
+	t.Parallel()
+	h, idp := newSSO(t, func(o *people.OIDCOptions) {
+		o.SignUp, o.GroupsClaim, o.Operators = true, "groups", []string{"admins"}
+		o.Accounts = map[string]map[people.Role][]string{
+			"default": {people.Owner: {"leads"}, people.Member: {"devs"}, people.Viewer: {"all"}},
+			"absent":  {people.Owner: {"all"}},
+		}
+	})
+	other := h.newAccount("other")
+	ada := h.setUp("ada@example.com")
+	for _, test := range []struct {
+		groups   []string
+		operator bool
+		role     people.Role
+	}{
+		{[]string{"all", "devs"}, false, people.Member},
+		{[]string{"devs", "leads", "admins"}, true, people.Owner},
+		{[]string{"all"}, false, people.Viewer},
+		{nil, false, ""},
+	} {
+		p := bobby
+		p.Groups = test.groups
+		idp.Put(p)
+		session, _, err := h.come(idp, "s-bob")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := h.visitor(session)
+		if v.Operator() != test.operator || v.Role(h.account.ID) != test.role {
+			t.Errorf("groups %v: got operator %v, role %q; want %v, %q", test.groups, v.Operator(), v.Role(h.account.ID), test.operator, test.role)
+		}
+		if test.role != people.Member {
+			continue
+		}
+		token, _, err := h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: other.ID, Role: people.Viewer})
+		if err == nil {
+			err = h.Join(h.ctx, v, token.Reveal(), home)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if list, err := h.Members(h.ctx, other.ID); err != nil || len(list) != 1 {
+		t.Errorf("an account that no group names: got %+v, %v; want Bob in it still", list, err)
+	}
+	idp.Put(oidctest.Person{Subject: "s-ada", Email: "ada@example.com", Verified: true})
+	session, _, err := h.come(idp, "s-ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := h.visitor(session); !v.Operator() || v.Role(h.account.ID) != people.Owner {
+		t.Errorf("the last operator and owner, in no group: got operator %v, %q; want both kept", v.Operator(), v.Role(h.account.ID))
+	}
+}
+
+// TestOIDCForged changes each thing that a forger could.
+func TestOIDCForged(t *testing.T) {
+	t.Parallel()
+	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := func(name string, value any) func(map[string]any) {
+		return func(c map[string]any) { c[name] = value }
+	}
+	for name, spoil := range map[string]func(map[string]any){
+		"another nonce": claim("nonce", "x"), "another audience": claim("aud", "somebody"), "another issuer": claim("iss", "https://evil.example"),
+		"too old": claim("exp", time.Now().Add(-time.Hour).Unix()), "no subject": claim("sub", ""),
+	} {
+		idp.Spoil = spoil
+		_, _, err := h.come(idp, "s-bob")
+		wantCode(t, name, err, llm.CodeForbidden)
+	}
+	idp.Spoil, idp.SignWith = nil, other
+	_, _, err = h.come(idp, "s-bob")
+	wantCode(t, "another key", err, llm.CodeForbidden)
+	idp.SignWith = nil
+
+	address, state, _ := h.StartOIDC(h.ctx, "/")
+	back, err := idp.SignIn(address, "s-bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, foreign, _ := h.StartOIDC(h.ctx, "/")
+	with := func(key, value string) url.Values {
+		q := maps.Clone(back)
+		q.Set(key, value)
+		return q
+	}
+	for _, test := range []struct {
+		name, state string
+		query       url.Values
+		want        llm.Code
+	}{
+		{"another browser's state", foreign.Reveal(), back, llm.CodeInvalidRequest},
+		{"no state", "", back, llm.CodeInvalidRequest},
+		{"a state that is none", "AAAA", back, llm.CodeInvalidRequest},
+		{"another state in the query", state.Reveal(), with("state", "x"), llm.CodeInvalidRequest},
+		{"another issuer in the query", state.Reveal(), with("iss", "https://evil.example"), llm.CodeInvalidRequest},
+		{"a refusal", state.Reveal(), with("error", "access_denied"), llm.CodeForbidden},
+		{"another code", state.Reveal(), with("code", "x"), llm.CodeForbidden},
+	} {
+		_, _, err := h.FinishOIDC(h.ctx, test.state, test.query, home)
+		wantCode(t, test.name, err, test.want)
+	}
+	if _, _, err := h.FinishOIDC(h.ctx, state.Reveal(), back, home); err != nil {
+		t.Errorf("the true one: %v", err)
+	}
+	_, _, err = h.FinishOIDC(h.ctx, state.Reveal(), back, home)
+	wantCode(t, "the same once more", err, llm.CodeForbidden)
+	h.advance(10 * time.Minute)
+	_, _, err = h.FinishOIDC(h.ctx, state.Reveal(), back, home)
+	wantCode(t, "ten minutes later", err, llm.CodeInvalidRequest)
+}
+
+func TestOIDCNext(t *testing.T) {
+	t.Parallel()
+	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
+	for next, want := range map[string]string{
+		"/me": "/me", "": "/", "//evil.example": "/", "https://evil.example/": "/", `/\evil.example`: "/", "me": "/", "/a?b=c": "/a?b=c", "javascript:alert(1)": "/",
+	} {
+		address, state, err := h.StartOIDC(h.ctx, next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := idp.SignIn(address, "s-bob")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got, err := h.FinishOIDC(h.ctx, state.Reveal(), back, home); got != want || err != nil {
+			t.Errorf("next %q: got %q, %v; want %q", next, got, err, want)
+		}
+	}
+}
+
+// TestOIDCAway starts while the provider is away, and works once it is back.
+func TestOIDCAway(t *testing.T) {
+	t.Parallel()
+	h, _ := newSSO(t, func(o *people.OIDCOptions) { o.Issuer = "http://127.0.0.1:1" })
+	_, _, err := h.StartOIDC(h.ctx, "/")
+	wantCode(t, "a provider that is away", err, llm.CodeProviderUnavailable)
+	_, _, err = newHouse(t).StartOIDC(h.ctx, "/")
+	wantCode(t, "no single sign-on", err, llm.CodeNotFound)
+}

@@ -1,0 +1,148 @@
+package people
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"runtime"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+
+	"weir/internal/llm"
+)
+
+// What a password may be: OWASP ASVS 5, section 6.2. There are no rules about
+// what characters it has.
+const (
+	minPassword = 8   // characters
+	maxPassword = 256 // characters
+	maxBytes    = 4 * maxPassword
+)
+
+// commonPasswords are those that are guessed first, one a line, in lower case.
+//
+//go:embed passwords.txt
+var commonPasswords string
+
+// checkPassword says what is wrong with a password that somebody chooses.
+func checkPassword(password llm.Secret, email string) error {
+	text := password.Reveal()
+	switch n := utf8.RuneCountInString(text); {
+	case !utf8.ValidString(text):
+		return llm.Invalid("password", "The password is not text in UTF-8.")
+	case n < minPassword:
+		return llm.Invalid("password", fmt.Sprintf("A password has at least %d characters; this one has %d. A few words in a row are easy to remember.", minPassword, n))
+	case n > maxPassword:
+		return llm.Invalid("password", fmt.Sprintf("A password has at most %d characters; this one has %d.", maxPassword, n))
+	}
+	lower := strings.ToLower(text)
+	local, _, _ := strings.Cut(email, "@")
+	if lower == email || lower == local {
+		return llm.Invalid("password", "This password is your e-mail address. Choose one that nobody guesses.")
+	}
+	if strings.Contains("\n"+commonPasswords, "\n"+lower+"\n") {
+		return llm.Invalid("password", "This password is one of those that are guessed first. Choose another one.")
+	}
+	return nil
+}
+
+// The parameters of argon2id, from the Password Storage Cheat Sheet of OWASP:
+// 19 MiB, two passes, one lane.
+const (
+	hashMemory = 19 << 10 // KiB
+	hashPasses = 2
+	hashLanes  = 1
+	hashSize   = 32 // bytes
+	saltSize   = 16 // bytes
+)
+
+// phc is a hash in the string format of the Password Hashing Competition.
+type phc struct {
+	memory, passes uint32
+	lanes          uint8
+	salt, key      []byte
+}
+
+const phcFormat = "$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s"
+
+func (p *phc) String() string {
+	return fmt.Sprintf(phcFormat, p.memory, p.passes, p.lanes,
+		base64.RawStdEncoding.EncodeToString(p.salt), base64.RawStdEncoding.EncodeToString(p.key))
+}
+
+// parsePHC reads a hash. What is not one of ours gives a hash that no password
+// has and that costs the same.
+func parsePHC(text string) (p phc, ok bool) {
+	parts := strings.Split(text, "$")
+	const fields = 6
+	if len(parts) == fields && parts[1] == "argon2id" && parts[2] == "v=19" {
+		_, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &p.memory, &p.passes, &p.lanes)
+		salt, err2 := base64.RawStdEncoding.DecodeString(parts[4])
+		key, err3 := base64.RawStdEncoding.DecodeString(parts[5])
+		p.salt, p.key = salt, key
+		if err == nil && err2 == nil && err3 == nil && p.sane() {
+			return p, true
+		}
+	}
+	return phc{hashMemory, hashPasses, hashLanes, make([]byte, saltSize), make([]byte, hashSize)}, false
+}
+
+// sane bounds what a hash from the database may cost.
+func (p *phc) sane() bool {
+	const most = 16 // times what we ask for
+	return p.memory > 0 && p.memory <= most*hashMemory && p.passes > 0 && p.passes <= most*hashPasses &&
+		p.lanes > 0 && p.lanes <= most && len(p.key) >= saltSize && len(p.key) <= 4*hashSize
+}
+
+// weak reports whether a hash should be made again.
+func (p *phc) weak() bool {
+	return p.memory < hashMemory || p.passes < hashPasses || len(p.key) < hashSize
+}
+
+// hasher makes and compares hashes, as many at once as there are cores: each
+// takes 19 MiB and a core for some hundredths of a second.
+type hasher struct{ slots chan struct{} }
+
+func newHasher() hasher { return hasher{make(chan struct{}, runtime.GOMAXPROCS(0))} }
+
+// derive is the key of a password, once it is its turn.
+func (h hasher) derive(ctx context.Context, password llm.Secret, p *phc) ([]byte, error) {
+	select {
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for the turn to hash a password: %w", context.Cause(ctx))
+	}
+	text := password.Reveal()
+	text = text[:min(len(text), maxBytes+1)] // a longer one is nobody's
+	return argon2.IDKey([]byte(text), p.salt, p.passes, p.memory, p.lanes, uint32(len(p.key))), nil
+}
+
+// hash is a new hash of a password.
+func (h hasher) hash(ctx context.Context, password llm.Secret) (llm.Secret, error) {
+	p := phc{hashMemory, hashPasses, hashLanes, make([]byte, saltSize), make([]byte, hashSize)}
+	_, _ = rand.Read(p.salt) // never fails: see crypto/rand
+	key, err := h.derive(ctx, password, &p)
+	if err != nil {
+		return llm.Secret{}, err
+	}
+	p.key = key
+	return llm.NewSecret(p.String()), nil
+}
+
+// verify reports whether it is the password of that hash, and whether the hash
+// should be made again. Without a hash it takes as long and is false.
+func (h hasher) verify(ctx context.Context, password, stored llm.Secret) (ok, weak bool, err error) {
+	p, known := parsePHC(stored.Reveal())
+	key, err := h.derive(ctx, password, &p)
+	if err != nil {
+		return false, false, err
+	}
+	same := subtle.ConstantTimeCompare(key, p.key) == 1
+	return known && same, p.weak(), nil
+}

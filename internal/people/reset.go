@@ -1,0 +1,131 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/llm"
+)
+
+const (
+	// maxForgotten is how many mails wait to be sent.
+	maxForgotten = 100
+	forgotLimit  = 30 * time.Second // for each of them
+)
+
+// forgotten is somebody who asked for a new password.
+type forgotten struct {
+	email  string
+	origin Origin
+}
+
+// Mails reports whether links are mailed. Else whoever forgot their password has
+// to ask an operator.
+func (s *Service) Mails() bool { return s.mail != nil }
+
+// Forgot mails a link for a new password to that address, if it is a user's and
+// there is mail. The answer does not tell which, nor does the time it takes:
+// both are found out later, in Run. The error is a *llm.Error:
+// CodeRateLimited when it is asked too often.
+func (s *Service) Forgot(ctx context.Context, email string, o Origin) error {
+	email, err := checkEmail(email)
+	if err != nil {
+		return err
+	}
+	if err := s.try(ctx, forgotMarks(email, o.Address)); err != nil {
+		return err
+	}
+	if s.mail == nil {
+		return nil
+	}
+	select {
+	case s.forgotten <- forgotten{email, o}:
+		return nil
+	default:
+		return &llm.Error{Code: llm.CodeOverloaded, RetryAfter: time.Minute, Message: "Too many mails wait to be sent. Try again in a minute."}
+	}
+}
+
+// Run mails what Forgot promised, one after the other, until ctx ends.
+func (s *Service) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case f := <-s.forgotten:
+			if err := s.remind(ctx, f); err != nil && ctx.Err() == nil {
+				s.log.Error("a link for a new password could not be mailed", "err", err)
+			}
+		}
+	}
+}
+
+// remind mails one link.
+func (s *Service) remind(ctx context.Context, f forgotten) error {
+	ctx, cancel := context.WithTimeout(ctx, forgotLimit)
+	defer cancel()
+	l, err := s.store.Login(ctx, f.email)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	nobody := audit.Actor{Kind: audit.Nobody, Address: f.origin.Address, Request: f.origin.Request}
+	token, err := s.newReset(ctx, nobody, l.ID, true)
+	if err != nil {
+		return err
+	}
+	return s.mailReset(ctx, l.Email, token)
+}
+
+// ResetLink is the token of a link for a new password of that user, good for an
+// hour, for an operator to hand over: /reset/TOKEN. The error is a *llm.Error
+// with CodeNotFound when there is no such user.
+func (s *Service) ResetLink(ctx context.Context, by audit.Actor, userID string) (llm.Secret, error) {
+	token, err := s.newReset(ctx, by, userID, false)
+	if errors.Is(err, ErrNotFound) {
+		return token, noUser()
+	}
+	return token, err
+}
+
+func noUser() error {
+	return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such user.", Param: "user"}
+}
+
+func (s *Service) newReset(ctx context.Context, by audit.Actor, userID string, mailed bool) (llm.Secret, error) {
+	token, hash := newToken()
+	now := s.now()
+	err := s.store.CreateReset(ctx, by, NewReset{UserID: userID, Mailed: mailed, Created: now, Expires: now.Add(resetFor)}, hash)
+	if err != nil {
+		return llm.Secret{}, fmt.Errorf("make a link for a new password: %w", err)
+	}
+	return token, nil
+}
+
+// Reset gives the user of the link a new password, ends all their sessions and
+// gives a new one.
+func (s *Service) Reset(ctx context.Context, token string, next llm.Secret, o Origin) (llm.Secret, error) {
+	l, err := s.linkOf(ctx, token, ResetLink)
+	if err != nil {
+		return llm.Secret{}, err
+	}
+	if err := checkPassword(next, l.Email); err != nil {
+		return llm.Secret{}, err
+	}
+	login, err := s.store.Login(ctx, l.Email)
+	if err != nil {
+		return llm.Secret{}, used("find user", err)
+	}
+	hash, err := s.hasher.hash(ctx, next)
+	if err != nil {
+		return llm.Secret{}, err
+	}
+	session, n := s.newSession(login.ID, ByReset, o)
+	a := Admission{Link: hashOf(token), User: login.User, Password: hash, Session: &n, By: actorOf(&login.User, o), At: s.now()}
+	return session, used("reset password", s.store.UseReset(ctx, a))
+}

@@ -1,0 +1,444 @@
+package people_test
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"weir/internal/audit"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+func TestSetUp(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	if fresh, err := h.Fresh(h.ctx); !fresh || err != nil {
+		t.Errorf("fresh at first: got %v, %v; want true", fresh, err)
+	}
+	link := h.setupLink()
+	l, err := h.Link(h.ctx, link)
+	if err != nil || l.Kind != people.SetupLink || l.Known {
+		t.Errorf("link: got %+v, %v; want a set-up link", l, err)
+	}
+	for _, p := range []people.Person{
+		{Email: "ada", Password: secret(goodPassword)},
+		{Email: "ada@example.com", Password: secret("short")},
+		{Email: "ada@example.com", Password: secret("Password123")},
+		{Email: "ada@example.com", Password: secret("ADA@example.com")},
+		{Email: "ada@example.com", Password: secret(strings.Repeat("x", 257))},
+		{Email: "ada@example.com", Name: strings.Repeat("x", 101), Password: secret(goodPassword)},
+	} {
+		_, err := h.SetUp(h.ctx, link, p, home)
+		wantCode(t, "set up with a mistake", err, llm.CodeInvalidRequest)
+	}
+	session, err := h.SetUp(h.ctx, link, person(" Ada@Example.com "), home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := h.visitor(session)
+	if u := v.User(); u.Email != "ada@example.com" || !u.Operator || !u.Password || v.Role(h.account.ID) != people.Owner {
+		t.Errorf("the first user: got %+v, role %q; want an operator who owns default", u, v.Role(h.account.ID))
+	}
+	if fresh, err := h.Fresh(h.ctx); fresh || err != nil {
+		t.Errorf("fresh afterwards: got %v, %v; want false", fresh, err)
+	}
+	_, err = h.SetUp(h.ctx, link, person("eve@example.com"), stranger)
+	wantCode(t, "set up twice", err, llm.CodeNotFound)
+	want := "user.created ada@example.com by ada@example.com\noperator.added ada@example.com by ada@example.com\n" +
+		"member.added ada@example.com by ada@example.com\nsession.started - by ada@example.com"
+	if got := h.actions(); !strings.HasSuffix(got, want) {
+		t.Errorf("audit log:\n%s", cmp.Diff(got, want))
+	}
+}
+
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.setUp("ada@example.com")
+	_, err := h.SignIn(h.ctx, "ada@example.com", secret("another few words"), home)
+	wantCode(t, "a wrong password", err, llm.CodeAuthentication)
+	wrong := err.Error()
+	_, err = h.SignIn(h.ctx, "eve@example.com", secret(goodPassword), home)
+	if wantCode(t, "an unknown user", err, llm.CodeAuthentication); err.Error() != wrong {
+		t.Errorf("an unknown user: got %q, want the words for a wrong password, %q", err, wrong)
+	}
+	one, err := h.SignIn(h.ctx, "ADA@example.com", secret(goodPassword), home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, _ := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
+	if one.Equal(two) || len(one.Reveal()) != 43 {
+		t.Errorf("tokens: got two that are the same, or of %d characters; want other ones of 43", len(one.Reveal()))
+	}
+	v := h.visitor(one)
+	if list, err := h.Sessions(h.ctx, v); len(list) != 3 || err != nil {
+		t.Errorf("sessions: got %d, %v; want 3", len(list), err)
+	}
+	if err := h.EndSession(h.ctx, v, h.visitor(two).Session().ID, home); err != nil {
+		t.Error(err)
+	}
+	h.gone(two, "it was ended from another one")
+	wantCode(t, "end a session that is none", h.EndSession(h.ctx, v, "nothing", home), llm.CodeNotFound)
+	wantCode(t, "end no session", h.EndSession(h.ctx, v, "", home), llm.CodeNotFound)
+	if err := h.EndOtherSessions(h.ctx, v, home); err != nil {
+		t.Error(err)
+	}
+	if list, err := h.Sessions(h.ctx, v); len(list) != 1 || err != nil || list[0].ID != v.Session().ID {
+		t.Errorf("sessions after the others ended: got %+v, %v; want this one", list, err)
+	}
+	if err := h.SignOut(h.ctx, v, home); err != nil {
+		t.Error(err)
+	}
+	h.gone(one, "sign-out")
+	for _, bad := range []string{"", "x", strings.Repeat("x", 43), strings.Repeat("x", 5000)} {
+		if v, err := h.Visitor(h.ctx, bad, home); v != nil || err != nil {
+			t.Errorf("visitor of %.10q: got %v, %v; want nobody", bad, v, err)
+		}
+	}
+}
+
+func TestSessionsOfOthers(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ada := h.setUp("ada@example.com")
+	eve := h.join(ada.Actor(home), "eve@example.com", people.Member)
+	wantCode(t, "end somebody else's session", h.EndSession(h.ctx, eve, ada.Session().ID, home), llm.CodeNotFound)
+	if err := h.EndOtherSessions(h.ctx, eve, home); err != nil {
+		t.Error(err)
+	}
+	if list, err := h.Sessions(h.ctx, ada); len(list) != 1 || err != nil {
+		t.Errorf("sessions of another user: got %d, %v; want 1", len(list), err)
+	}
+}
+
+func TestSessionsEnd(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(o *people.Options) { o.Idle, o.Absolute = time.Hour, 3*time.Hour })
+	h.setUp("ada@example.com")
+	sign := func() llm.Secret {
+		session, err := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return session
+	}
+	idle := sign()
+	h.advance(59 * time.Minute)
+	h.visitor(idle) // which keeps it
+	h.advance(59 * time.Minute)
+	h.visitor(idle)
+	h.advance(time.Hour)
+	h.gone(idle, "an hour without use")
+	used := sign()
+	for range 5 {
+		h.advance(30 * time.Minute)
+		h.visitor(used)
+	}
+	h.advance(30 * time.Minute)
+	h.gone(used, "three hours")
+}
+
+func TestSeen(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	v := h.setUp("ada@example.com")
+	session, _ := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
+	begun := h.clock()
+	for _, test := range []struct{ after, want time.Duration }{{59 * time.Second, 0}, {time.Second, time.Minute}, {30 * time.Second, time.Minute}} {
+		h.advance(test.after)
+		if _, err := h.Visitor(h.ctx, session.Reveal(), stranger); err != nil {
+			t.Fatal(err)
+		}
+		list, err := h.Sessions(h.ctx, v)
+		if err != nil || len(list) != 2 || !list[0].Seen.Equal(begun.Add(test.want)) {
+			t.Errorf("seen: got %+v, %v; want %v after the beginning", list, err, test.want)
+		}
+	}
+	users, err := h.Users(h.ctx)
+	if err != nil || len(users) != 1 || users[0].Seen == nil || !users[0].Seen.Equal(begun.Add(time.Minute)) {
+		t.Errorf("users: got %+v, %v; want one seen a minute after the beginning", users, err)
+	}
+}
+
+func TestPasswordChange(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	v := h.setUp("ada@example.com")
+	old, _ := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
+	_, err := h.ChangePassword(h.ctx, v, secret("not this one, no"), secret("quite another one"), home)
+	wantCode(t, "with a wrong current password", err, llm.CodeInvalidRequest)
+	_, err = h.ChangePassword(h.ctx, v, secret(goodPassword), secret("12345678"), home)
+	wantCode(t, "to a common password", err, llm.CodeInvalidRequest)
+	link, err := h.ResetLink(h.ctx, v.Actor(home), v.User().ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := h.ChangePassword(h.ctx, v, secret(goodPassword), secret("quite another one"), home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.gone(old, "a password change")
+	h.visitor(fresh)
+	_, err = h.Reset(h.ctx, link.Reveal(), secret("a third password"), stranger)
+	wantCode(t, "a link from before the password change", err, llm.CodeNotFound)
+	_, err = h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
+	wantCode(t, "the old password", err, llm.CodeAuthentication)
+	if _, err := h.SignIn(h.ctx, "ada@example.com", secret("quite another one"), home); err != nil {
+		t.Errorf("the new password: %v", err)
+	}
+	if err := h.ChangeName(h.ctx, v, " Ada Lovelace ", home); err != nil {
+		t.Error(err)
+	}
+	if u, err := h.User(h.ctx, "ada@example.com"); err != nil || u.Name != "Ada Lovelace" {
+		t.Errorf("user: got %+v, %v; want the new name", u, err)
+	}
+}
+
+// TestRehash signs in with a hash of weaker parameters, which is made anew.
+func TestRehash(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	v := h.setUp("ada@example.com")
+	before, _ := h.store.Login(h.ctx, v.User().ID)
+	// argon2id of "correct horse" with m=1024, t=1, p=1 and the salt of 16 zeros.
+	weak := weakHash("correct horse")
+	if err := h.store.Rehash(h.ctx, v.User().ID, before.Hash, weak); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := h.SignIn(h.ctx, "ada@example.com", secret("correct horse"), home); err != nil {
+			t.Fatal(err)
+		}
+		after, err := h.store.Login(h.ctx, v.User().ID)
+		if err != nil || !strings.HasPrefix(after.Hash.Reveal(), "$argon2id$v=19$m=19456,t=2,p=1$") {
+			t.Errorf("the hash after sign-in: got %.40q, %v; want one with the parameters of now", after.Hash.Reveal(), err)
+		}
+	}
+}
+
+func TestInvitations(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ada := h.setUp("ada@example.com")
+	by := ada.Actor(home)
+	invite := func(i people.Invitation) (string, error) {
+		token, _, err := h.Invite(h.ctx, by, i)
+		return token.Reveal(), err
+	}
+	for _, test := range []struct {
+		i    people.Invitation
+		want llm.Code
+	}{
+		{people.Invitation{Email: "no address", AccountID: h.account.ID, Role: people.Member}, llm.CodeInvalidRequest},
+		{people.Invitation{Email: "a@b.example\r\nBcc: x@y.example", AccountID: h.account.ID, Role: people.Member}, llm.CodeInvalidRequest},
+		{people.Invitation{Email: "bob@example.com", AccountID: h.account.ID, Role: "king"}, llm.CodeInvalidRequest},
+		{people.Invitation{Email: "bob@example.com", Role: people.Member}, llm.CodeInvalidRequest},
+		{people.Invitation{Email: "bob@example.com", AccountID: "nothing", Role: people.Member}, llm.CodeNotFound},
+		{people.Invitation{Email: "ada@example.com", AccountID: h.account.ID, Role: people.Member}, llm.CodeInvalidRequest},
+		{people.Invitation{Email: "ada@example.com", Operator: true}, llm.CodeInvalidRequest},
+	} {
+		_, err := invite(test.i)
+		wantCode(t, "invite "+test.i.Email, err, test.want)
+	}
+	bob := people.Invitation{Email: "Bob@example.com", AccountID: h.account.ID, Role: people.Viewer}
+	first, _ := invite(bob)
+	second, err := invite(bob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.Link(h.ctx, first)
+	wantCode(t, "a link that a newer one replaced", err, llm.CodeNotFound)
+	l, err := h.Link(h.ctx, second)
+	if err != nil || l.Kind != people.InviteLink || l.Known || l.Email != "bob@example.com" || l.Invitation.AccountName != "default" {
+		t.Errorf("link: got %+v, %v; want Bob's to default", l, err)
+	}
+	_, err = h.Reset(h.ctx, second, secret(goodPassword), stranger)
+	wantCode(t, "an invitation as a link for a password", err, llm.CodeNotFound)
+	session, err := h.Accept(h.ctx, second, people.Person{Email: "eve@example.com", Name: "Bob", Password: secret(goodPassword)}, home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := h.visitor(session)
+	if v.User().Email != "bob@example.com" || v.Role(h.account.ID) != people.Viewer || v.Operator() {
+		t.Errorf("who accepted: got %+v as %q; want Bob, a viewer", v.User(), v.Role(h.account.ID))
+	}
+	_, err = h.Accept(h.ctx, second, person(""), stranger)
+	wantCode(t, "accept twice", err, llm.CodeNotFound)
+}
+
+func TestInvitationsOfKnown(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ada := h.setUp("ada@example.com")
+	bob := h.join(ada.Actor(home), "bob@example.com", people.Member)
+	other := h.newAccount("other")
+	token, i, err := h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: other.ID, Role: people.Owner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := h.Invitations(h.ctx, other.ID); err != nil || !cmp.Equal(list, []people.Invitation{i}) {
+		t.Errorf("invitations: %v\n%s", err, cmp.Diff(list, []people.Invitation{i}))
+	}
+	_, err = h.Accept(h.ctx, token.Reveal(), people.Person{Password: secret("what the inviter chose")}, stranger)
+	wantCode(t, "accept as a known user without their password", err, llm.CodeAuthentication)
+	wantCode(t, "join as somebody else", h.Join(h.ctx, ada, token.Reveal(), home), llm.CodeForbidden)
+	if err := h.Join(h.ctx, bob, token.Reveal(), home); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := h.Members(h.ctx, other.ID); err != nil || len(list) != 1 || list[0].Role != people.Owner {
+		t.Errorf("members: got %+v, %v; want Bob, owner", list, err)
+	}
+	operator, i, err := h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: "bob@example.com", Operator: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "cancel under another account", h.CancelInvitation(h.ctx, ada.Actor(home), other.ID, i.ID), llm.CodeNotFound)
+	session, err := h.Accept(h.ctx, operator.Reveal(), people.Person{Password: secret(goodPassword)}, home)
+	if err != nil || !h.visitor(session).Operator() {
+		t.Errorf("accept to be an operator: got %v; want an operator", err)
+	}
+	_, i, _ = h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: "carl@example.com", Operator: true})
+	if err := h.CancelInvitation(h.ctx, ada.Actor(home), "", i.ID); err != nil {
+		t.Error(err)
+	}
+	if list, err := h.Invitations(h.ctx, ""); len(list) != 0 || err != nil {
+		t.Errorf("invitations of operators: got %+v, %v; want none", list, err)
+	}
+}
+
+func TestLinksExpire(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ada := h.setUp("ada@example.com")
+	invitation, _, _ := h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: h.account.ID, Role: people.Member})
+	reset, err := h.ResetLink(h.ctx, ada.Actor(home), ada.User().ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.advance(time.Hour)
+	_, err = h.Reset(h.ctx, reset.Reveal(), secret("quite another one"), home)
+	wantCode(t, "a link for a password after an hour", err, llm.CodeNotFound)
+	h.advance(7*24*time.Hour - time.Hour)
+	_, err = h.Accept(h.ctx, invitation.Reveal(), person(""), home)
+	wantCode(t, "an invitation after 7 days", err, llm.CodeNotFound)
+	_, err = h.ResetLink(h.ctx, ada.Actor(home), "nobody")
+	wantCode(t, "a link for nobody", err, llm.CodeNotFound)
+}
+
+func TestReset(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ada := h.setUp("ada@example.com")
+	old, _ := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
+	link, err := h.ResetLink(h.ctx, audit.Actor{Kind: audit.Command, Name: "root"}, ada.User().ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.Reset(h.ctx, link.Reveal(), secret("password1"), home)
+	wantCode(t, "reset to a common password", err, llm.CodeInvalidRequest)
+	session, err := h.Reset(h.ctx, link.Reveal(), secret("quite another one"), home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.visitor(session)
+	h.gone(old, "a reset")
+	_, err = h.Reset(h.ctx, link.Reveal(), secret("a third password"), stranger)
+	wantCode(t, "a link twice", err, llm.CodeNotFound)
+	_, err = h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
+	wantCode(t, "the old password", err, llm.CodeAuthentication)
+}
+
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ada := h.setUp("ada@example.com")
+	by := ada.Actor(home)
+	bob := h.join(by, "bob@example.com", people.Member)
+	wantCode(t, "the last owner steps down", h.SetRole(h.ctx, by, h.account.ID, ada.User().ID, people.Viewer), llm.CodeInvalidRequest)
+	wantCode(t, "the last owner leaves", h.RemoveMember(h.ctx, by, h.account.ID, ada.User().ID), llm.CodeInvalidRequest)
+	wantCode(t, "the last operator", h.SetOperator(h.ctx, by, ada.User().ID, false), llm.CodeInvalidRequest)
+	wantCode(t, "a role that is none", h.SetRole(h.ctx, by, h.account.ID, bob.User().ID, "king"), llm.CodeInvalidRequest)
+	wantCode(t, "somebody who is no member", h.SetRole(h.ctx, by, h.account.ID, "nobody", people.Owner), llm.CodeNotFound)
+	wantCode(t, "nobody as operator", h.SetOperator(h.ctx, by, "nobody", true), llm.CodeNotFound)
+	for _, do := range []func() error{
+		func() error { return h.SetRole(h.ctx, by, h.account.ID, bob.User().ID, people.Owner) },
+		func() error { return h.SetRole(h.ctx, by, h.account.ID, ada.User().ID, people.Member) },
+		func() error { return h.SetOperator(h.ctx, by, bob.User().ID, true) },
+		func() error { return h.SetOperator(h.ctx, by, ada.User().ID, false) },
+		func() error { return h.RemoveMember(h.ctx, by, h.account.ID, ada.User().ID) },
+	} {
+		if err := do(); err != nil {
+			t.Error(err)
+		}
+	}
+	list, err := h.Members(h.ctx, h.account.ID)
+	if err != nil || len(list) != 1 || list[0].Email != "bob@example.com" || list[0].Role != people.Owner {
+		t.Errorf("members: got %+v, %v; want Bob, owner", list, err)
+	}
+	if u, err := h.User(h.ctx, "ada@example.com"); err != nil || u.Operator {
+		t.Errorf("a user without an account: got %+v, %v; want them here, no operator", u, err)
+	}
+	if v, err := h.store.VerifyAudit(h.ctx, audit.Hash{}); err != nil || v.Broken != 0 {
+		t.Errorf("audit log: got %+v, %v; want it whole", v, err)
+	}
+}
+
+// TestLinkOnce uses one link many times at once, of each kind: one wins.
+func TestLinkOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ada := h.setUp("ada@example.com")
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		kind := rapid.SampledFrom([]people.LinkKind{people.SetupLink, people.InviteLink, people.ResetLink}).Draw(rt, "kind")
+		racers := rapid.IntRange(2, 5).Draw(rt, "racers")
+		email := strings.Repeat("x", n) + "@example.com"
+		var token string
+		switch kind {
+		case people.SetupLink:
+			token = h.setupLink()
+		case people.InviteLink:
+			s, _, err := h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: email, AccountID: h.account.ID, Role: people.Member})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			token = s.Reveal()
+		case people.ResetLink:
+			s, err := h.ResetLink(h.ctx, ada.Actor(home), ada.User().ID)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			token = s.Reveal()
+		}
+		var won atomic.Int64
+		var all sync.WaitGroup
+		for i := range racers {
+			all.Go(func() {
+				var err error
+				switch kind {
+				case people.SetupLink:
+					_, err = h.SetUp(h.ctx, token, person(strings.Repeat("s", i+1)+email), home)
+				case people.InviteLink:
+					_, err = h.Accept(h.ctx, token, person(""), home)
+				case people.ResetLink:
+					_, err = h.Reset(h.ctx, token, secret(goodPassword), home)
+				}
+				if err == nil {
+					won.Add(1)
+				} else if c := llm.AsError(err).Code; c != llm.CodeNotFound && c != llm.CodeAuthentication && c != llm.CodeInvalidRequest {
+					rt.Errorf("%s: got %v, want a refusal", kind, err)
+				}
+			})
+		}
+		if all.Wait(); won.Load() != 1 {
+			rt.Errorf("%s used by %d at once: got %d winners, want 1", kind, racers, won.Load())
+		}
+	})
+}

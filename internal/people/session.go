@@ -1,0 +1,216 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// touchEvery is how exactly it is known when a session was last used.
+const touchEvery = time.Minute
+
+// How a session began.
+const (
+	ByPassword   = "password"
+	ByInvitation = "invitation"
+	ByReset      = "reset"
+	BySetup      = "setup"
+	ByOIDC       = "oidc"
+)
+
+// SignIn is a new session of whoever knows the password. The error is a
+// *llm.Error: CodeAuthentication for an address that is not known and for a
+// wrong password alike, which take the same time, and CodeRateLimited with
+// RetryAfter after many of them.
+func (s *Service) SignIn(ctx context.Context, email string, password llm.Secret, o Origin) (llm.Secret, error) {
+	email = normalEmail(email)
+	l, err := s.authenticate(ctx, email, password, o)
+	if err != nil {
+		return llm.Secret{}, err
+	}
+	token, n := s.newSession(l.ID, ByPassword, o)
+	if err := s.store.StartSession(ctx, actorOf(&l.User, o), n); err != nil {
+		return llm.Secret{}, fmt.Errorf("start session: %w", err)
+	}
+	return token, nil
+}
+
+// authenticate is the user of that address, whose password it is. An attempt
+// counts before it is looked at, so that many at once are no way round.
+func (s *Service) authenticate(ctx context.Context, email string, password llm.Secret, o Origin) (Login, error) {
+	marks := signInMarks(email, o.Address)
+	if err := s.try(ctx, marks); err != nil {
+		return Login{}, err
+	}
+	l, err := s.store.Login(ctx, email)
+	if errors.Is(err, ErrNotFound) || err == nil && l.Email != email { // an id is no address
+		l, err = Login{}, nil
+	}
+	if err != nil {
+		return Login{}, fmt.Errorf("look for a user: %w", err)
+	}
+	ok, weak, err := s.hasher.verify(ctx, password, l.Hash)
+	switch {
+	case err != nil:
+		return Login{}, err
+	case !ok:
+		return Login{}, &llm.Error{Code: llm.CodeAuthentication, Message: "The e-mail address or the password is not right."}
+	}
+	if err := s.store.PassSignIn(ctx, marks, s.now()); err != nil {
+		return Login{}, fmt.Errorf("count attempt to sign in: %w", err)
+	}
+	if weak {
+		s.rehash(ctx, &l, password)
+	}
+	return l, nil
+}
+
+// rehash makes the hash anew with the parameters of now. That it fails keeps
+// nobody out.
+func (s *Service) rehash(ctx context.Context, l *Login, password llm.Secret) {
+	hash, err := s.hasher.hash(ctx, password)
+	if err == nil {
+		err = s.store.Rehash(ctx, l.ID, l.Hash, hash)
+	}
+	if err != nil {
+		s.log.Warn("a password's hash could not be renewed", "user", l.ID, "err", err)
+	}
+}
+
+// Visitor is whose session has that token; nil without an error for none, and
+// for one that is over.
+func (s *Service) Visitor(ctx context.Context, session string, o Origin) (*Visitor, error) {
+	if session == "" || len(session) > maxToken {
+		return nil, nil
+	}
+	v, err := s.store.VisitorBySession(ctx, hashOf(session))
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for a session: %w", err)
+	}
+	now := s.now()
+	if s.over(v.session, now) {
+		return nil, nil
+	}
+	if now.Sub(v.session.Seen) >= touchEvery {
+		v.session.Seen, v.session.Address = now, o.Address
+		if err := s.store.TouchSession(ctx, *v.session); err != nil {
+			s.log.Warn("it could not be noted that a session is used", "session", v.session.ID, "err", err)
+		}
+	}
+	return v, nil
+}
+
+func (s *Service) over(n *Session, now time.Time) bool {
+	return !now.Before(n.Expires) || !now.Before(n.Seen.Add(s.idle))
+}
+
+// SignOut ends the visitor's session.
+func (s *Service) SignOut(ctx context.Context, v *Visitor, o Origin) error {
+	if v.Session() == nil {
+		return nil
+	}
+	if _, err := s.store.EndSessions(ctx, v.Actor(o), v.user.ID, Ending{Only: v.session.ID}); err != nil {
+		return fmt.Errorf("sign out: %w", err)
+	}
+	return nil
+}
+
+// Sessions are the visitor's own, that are not over, the one used last first.
+func (s *Service) Sessions(ctx context.Context, v *Visitor) ([]Session, error) {
+	if err := v.May(SignedIn, ""); err != nil {
+		return nil, err
+	}
+	list, err := s.store.Sessions(ctx, v.user.ID)
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	now := s.now()
+	return slices.DeleteFunc(list, func(n Session) bool { return s.over(&n, now) }), nil
+}
+
+// EndSession ends one of the visitor's own sessions. The error is a *llm.Error
+// with CodeNotFound when it is none of theirs.
+func (s *Service) EndSession(ctx context.Context, v *Visitor, id string, o Origin) error {
+	if err := v.May(SignedIn, ""); err != nil {
+		return err
+	}
+	n := 0
+	var err error
+	if id != "" { // which would be all
+		n, err = s.store.EndSessions(ctx, v.Actor(o), v.user.ID, Ending{Only: id})
+	}
+	if err != nil {
+		return fmt.Errorf("end session: %w", err)
+	}
+	if n == 0 {
+		return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such session of yours, or it is over."}
+	}
+	return nil
+}
+
+// EndOtherSessions ends all sessions of the visitor but this one.
+func (s *Service) EndOtherSessions(ctx context.Context, v *Visitor, o Origin) error {
+	if err := v.May(SignedIn, ""); err != nil {
+		return err
+	}
+	e := Ending{}
+	if v.session != nil {
+		e.Except = v.session.ID
+	}
+	if _, err := s.store.EndSessions(ctx, v.Actor(o), v.user.ID, e); err != nil {
+		return fmt.Errorf("end sessions: %w", err)
+	}
+	return nil
+}
+
+// ChangeName gives the visitor a name, of at most 100 characters.
+func (s *Service) ChangeName(ctx context.Context, v *Visitor, name string, o Origin) error {
+	if err := v.May(SignedIn, ""); err != nil {
+		return err
+	}
+	name, err := checkPersonName(name)
+	if err != nil {
+		return err
+	}
+	if err := s.store.RenameUser(ctx, v.Actor(o), v.user.ID, name); err != nil {
+		return fmt.Errorf("change name: %w", err)
+	}
+	return nil
+}
+
+// ChangePassword ends all sessions of the visitor and gives a new one. A wrong
+// current password counts as an attempt to sign in.
+func (s *Service) ChangePassword(ctx context.Context, v *Visitor, current, next llm.Secret, o Origin) (llm.Secret, error) {
+	if err := v.May(SignedIn, ""); err != nil {
+		return llm.Secret{}, err
+	}
+	u := v.user
+	if !u.Password {
+		return llm.Secret{}, llm.Invalid("current", "You have no password; you come in by single sign-on. A link for a new password gives you one.")
+	}
+	if err := checkPassword(next, u.Email); err != nil {
+		return llm.Secret{}, err
+	}
+	if _, err := s.authenticate(ctx, u.Email, current, o); err != nil {
+		if e := llm.AsError(err); e.Code == llm.CodeAuthentication {
+			return llm.Secret{}, llm.Invalid("current", "This is not your current password.")
+		}
+		return llm.Secret{}, err
+	}
+	hash, err := s.hasher.hash(ctx, next)
+	if err != nil {
+		return llm.Secret{}, err
+	}
+	token, n := s.newSession(u.ID, ByPassword, o)
+	if err := s.store.SetPassword(ctx, v.Actor(o), hash, n); err != nil {
+		return llm.Secret{}, fmt.Errorf("change password: %w", err)
+	}
+	return token, nil
+}

@@ -1,0 +1,174 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/llm"
+)
+
+// What a Store says of what should or should not be there.
+var (
+	ErrNotFound = errors.New("people: not found")
+	ErrExists   = errors.New("people: exists already")
+	// ErrLast says that nobody would be left: the last owner of an account, or
+	// the last operator.
+	ErrLast = errors.New("people: the last one")
+	// ErrTaken says that somebody else of the same provider of identities came
+	// with this e-mail address before.
+	ErrTaken = errors.New("people: the address belongs to another identity")
+)
+
+// Hash is the SHA-256 of a secret that is kept as nothing else.
+type Hash = account.Hash
+
+// Login is a user with the password, as a PHC string; empty for none.
+type Login struct {
+	User
+	Hash llm.Secret
+}
+
+// NewSession is a session that begins, and the hash of its token.
+type NewSession struct {
+	Session
+	Token Hash
+}
+
+// Admission is somebody who comes in by a one-time link.
+type Admission struct {
+	Link     Hash       // which is used up
+	User     User       // whose ID is new, or that of a user who is there
+	Password llm.Secret // PHC string; empty where it stays as it is
+	Session  *NewSession
+	By       audit.Actor
+	At       time.Time
+}
+
+// Arrival is somebody who comes in by single sign-on.
+type Arrival struct {
+	Issuer, Subject string
+	Email           string // which the provider has verified; empty for none
+	Name            string
+	NewID           string // of the user, where one is made
+	SignUp          bool   // whoever is not known and not invited may come in too
+	Grants          Grants
+	Session         NewSession // without its user
+	By              audit.Actor
+}
+
+// Grants are the roles that groups give. What they do not name stays as it is.
+type Grants struct {
+	Operator *bool
+	Roles    map[string]Role // by name of the account; empty for none
+}
+
+// Ending selects sessions of a user that end.
+type Ending struct {
+	Only   string // id; empty for all
+	Except string // id; empty for none
+}
+
+// NewReset is a link by which a user gets a new password.
+type NewReset struct {
+	UserID           string
+	Mailed           bool // to the user: whoever uses it has the address
+	Created, Expires time.Time
+}
+
+// Store is where people live. Every change is in the audit log, written in the
+// same transaction.
+type Store interface {
+	UserStore
+	MemberStore
+	SessionStore
+	LinkStore
+	AttemptStore
+}
+
+// UserStore keeps users.
+type UserStore interface {
+	// HasOperator reports whether there is any operator.
+	HasOperator(ctx context.Context) (bool, error)
+	// Login is the user of that id or e-mail; or ErrNotFound.
+	Login(ctx context.Context, idOrEmail string) (Login, error)
+	// Users are all users, by e-mail.
+	Users(ctx context.Context) ([]User, error)
+	// RenameUser changes the name of a user; or ErrNotFound.
+	RenameUser(ctx context.Context, by audit.Actor, id, name string) error
+	// SetPassword gives a user a password, ends all sessions and starts one.
+	SetPassword(ctx context.Context, by audit.Actor, hash llm.Secret, n NewSession) error
+	// Rehash replaces the hash of a password by another one of the same
+	// password, unless it changed meanwhile.
+	Rehash(ctx context.Context, userID string, old, hash llm.Secret) error
+	// SetOperator makes a user an operator or none; ErrLast, ErrNotFound.
+	SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error
+}
+
+// MemberStore keeps who is in which account.
+type MemberStore interface {
+	// Members are the members of an account, by e-mail.
+	Members(ctx context.Context, accountID string) ([]Membership, error)
+	// SetRole changes the role of a member; ErrLast, ErrNotFound.
+	SetRole(ctx context.Context, by audit.Actor, accountID, userID string, r Role) error
+	// RemoveMember takes a member out of an account; ErrLast, ErrNotFound.
+	RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error
+}
+
+// SessionStore keeps sessions.
+type SessionStore interface {
+	// StartSession starts a session, and forgets those whose time is over.
+	StartSession(ctx context.Context, by audit.Actor, n NewSession) error
+	// VisitorBySession is whose session has that token, over or not; or
+	// ErrNotFound.
+	VisitorBySession(ctx context.Context, token Hash) (*Visitor, error)
+	// TouchSession notes when and from where a session was last used.
+	TouchSession(ctx context.Context, s Session) error
+	// Sessions are the sessions of a user, the one used last first.
+	Sessions(ctx context.Context, userID string) ([]Session, error)
+	// EndSessions ends sessions of a user and returns how many.
+	EndSessions(ctx context.Context, by audit.Actor, userID string, e Ending) (int, error)
+}
+
+// LinkStore keeps one-time links, and lets in whoever uses one. Of all who use
+// one at once, one succeeds and the others get ErrNotFound.
+type LinkStore interface {
+	// Invite adds an invitation, in place of an earlier one of the same person to
+	// the same place, and returns it with the name of its account. ErrExists when
+	// the person is there already, ErrNotFound when the account is not.
+	Invite(ctx context.Context, by audit.Actor, i Invitation, link Hash) (Invitation, error)
+	// Invitations are those of an account that nobody used, the newest first; of
+	// operators where it is empty.
+	Invitations(ctx context.Context, accountID string, now time.Time) ([]Invitation, error)
+	// CancelInvitation takes an invitation back; or ErrNotFound.
+	CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error
+	// CreateReset adds a link for a new password; ErrNotFound without the user.
+	CreateReset(ctx context.Context, by audit.Actor, r NewReset, link Hash) error
+	// LinkByHash is a link that is good; or ErrNotFound.
+	LinkByHash(ctx context.Context, link Hash, now time.Time) (Link, error)
+	// UseSetup makes the first operator, owner of the account account.DefaultName;
+	// ErrExists when the address is a user's already.
+	UseSetup(ctx context.Context, a Admission) error
+	// UseInvitation makes the user, where there is none, and does what the
+	// invitation says. Without a session none is started.
+	UseInvitation(ctx context.Context, a Admission) error
+	// UseReset changes the password and ends all sessions of the user.
+	UseReset(ctx context.Context, a Admission) error
+	// Arrive lets in somebody who comes by single sign-on, takes up the
+	// invitations of a verified address, and makes roles follow groups, but for
+	// the last operator and the last owner of an account, who stay. ErrNotFound
+	// for somebody who is neither known nor invited, ErrTaken.
+	Arrive(ctx context.Context, a Arrival) (User, error)
+}
+
+// AttemptStore counts attempts to sign in, for all nodes together.
+type AttemptStore interface {
+	// TrySignIn counts an attempt as failed in all marks, unless one of them says
+	// to wait: then it counts nothing, and returns how long. Where the first mark
+	// has seen a success lately, the others do not make it wait.
+	TrySignIn(ctx context.Context, marks []Mark, now time.Time) (wait time.Duration, err error)
+	// PassSignIn takes back what TrySignIn counted, because it was a success.
+	PassSignIn(ctx context.Context, marks []Mark, now time.Time) error
+}

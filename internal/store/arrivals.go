@@ -1,0 +1,173 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"maps"
+	"slices"
+
+	"weir/internal/audit"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// Arrive lets in somebody who comes by single sign-on.
+func (s *Store) Arrive(ctx context.Context, a people.Arrival) (u people.User, err error) {
+	err = s.changePeople(ctx, "sign in by single sign-on", func(tx *sql.Tx) error {
+		var known bool
+		if u, known, err = userByIdentity(ctx, tx, &a); err == nil && !known {
+			u, err = s.introduce(ctx, tx, &a)
+		}
+		if err != nil {
+			return err
+		}
+		if a.Email == u.Email {
+			if err := s.takeUpAll(ctx, tx, &a, &u); err != nil {
+				return err
+			}
+		}
+		if err := s.grant(ctx, tx, &a, &u); err != nil {
+			return err
+		}
+		n := a.Session
+		n.UserID = u.ID
+		return s.startSession(ctx, tx, arriving(&a, &u), n)
+	})
+	return u, err
+}
+
+// arriving is the actor of what an arrival does.
+func arriving(a *people.Arrival, u *people.User) audit.Actor {
+	by := a.By
+	by.Kind, by.ID, by.Name = audit.User, u.ID, u.Email
+	return by
+}
+
+func userByIdentity(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, bool, error) {
+	l, err := scanLogin(tx.QueryRowContext(ctx, "SELECT "+userColumns+" FROM identities i JOIN users u ON u.id = i.who WHERE i.issuer = ? AND i.subject = ?",
+		a.Issuer, a.Subject))
+	if errors.Is(err, people.ErrNotFound) {
+		return people.User{}, false, nil
+	}
+	return l.User, err == nil, err
+}
+
+// introduce finds the user of the verified address, or makes one, and keeps who
+// they are for the provider: from then on the address does not count.
+func (s *Store) introduce(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, error) {
+	if a.Email == "" {
+		return people.User{}, people.ErrNotFound
+	}
+	l, err := loginOf(ctx, tx, a.Email)
+	switch {
+	case err == nil:
+		err = s.meet(ctx, tx, a, &l.User)
+	case errors.Is(err, people.ErrNotFound):
+		l.User, err = s.welcome(ctx, tx, a)
+	}
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "INSERT INTO identities (issuer, subject, who, created) VALUES (?, ?, ?, ?)",
+			a.Issuer, a.Subject, l.ID, micros(a.Session.Created))
+	}
+	return l.User, err
+}
+
+// meet sees whether a user may be who arrives. Where nobody has proven yet that
+// the address was theirs, somebody may have come first who has it not: what they
+// chose as a password does not open the door any more, nor do their sessions.
+func (s *Store) meet(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
+	var others int64
+	var proven bool
+	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM identities WHERE issuer = ? AND who = ?", a.Issuer, u.ID).Scan(&others)
+	if err == nil && others > 0 {
+		err = people.ErrTaken
+	}
+	if err == nil {
+		err = tx.QueryRowContext(ctx, "SELECT proven FROM users WHERE id = ?", u.ID).Scan(&proven)
+	}
+	if err != nil || proven {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE users SET proven = 1 WHERE id = ?", u.ID); err != nil {
+		return err
+	}
+	u.Password = false
+	return s.setPassword(ctx, tx, arriving(a, u), u.ID, llm.Secret{})
+}
+
+// welcome makes a user of whoever may come in.
+func (s *Store) welcome(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, error) {
+	u := people.User{ID: a.NewID, Email: a.Email, Name: a.Name, Created: a.Session.Created}
+	if !a.SignUp {
+		var invited int64
+		err := tx.QueryRowContext(ctx, "SELECT count(*) FROM invitations WHERE email = ? AND used IS NULL AND expires > ?", a.Email, micros(a.Session.Created)).Scan(&invited)
+		if err != nil {
+			return u, err
+		}
+		if invited == 0 {
+			return u, people.ErrNotFound
+		}
+	}
+	return u, s.addUser(ctx, tx, arriving(a, &u), &u, llm.Secret{}, true)
+}
+
+// takeUpAll takes up all invitations of an address that is verified.
+func (s *Store) takeUpAll(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
+	rows, err := tx.QueryContext(ctx, invitationQuery+"i.email = ? ORDER BY i.id", micros(a.Session.Created), u.Email)
+	list, err := collect(rows, err, scanInvitation)
+	for i := range list {
+		if err == nil {
+			err = s.takeUp(ctx, tx, arriving(a, u), &list[i].Invitation, u, a.Session.Created)
+		}
+	}
+	return err
+}
+
+// grant makes roles follow groups. The last operator and the last owner of an
+// account stay: somebody has to be able to mend a mistake in the groups.
+func (s *Store) grant(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
+	by := arriving(a, u)
+	if on := a.Grants.Operator; on != nil {
+		err := s.setOperator(ctx, tx, by, u.ID, *on)
+		if errors.Is(err, people.ErrLast) {
+			s.log.Warn("the groups of the last operator do not make them one; they stay one", "user", u.Email)
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Grants.Roles)) {
+		if err := s.grantRole(ctx, tx, a, u, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) grantRole(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User, name string) error {
+	role := a.Grants.Roles[name]
+	id, err := accountNamed(ctx, tx, name)
+	if errors.Is(err, people.ErrNotFound) {
+		s.log.Warn("the configuration gives roles in an account that is not there", "account", name)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m, err := memberOf(ctx, tx, id, u.ID)
+	switch {
+	case err == nil:
+		err = s.setRole(ctx, tx, arriving(a, u), &m, role)
+	case errors.Is(err, people.ErrNotFound) && role != "":
+		err = s.join(ctx, tx, arriving(a, u), id, u, role, a.Session.Created)
+	case errors.Is(err, people.ErrNotFound):
+		err = nil
+	}
+	if errors.Is(err, people.ErrLast) {
+		s.log.Warn("the groups of the last owner of an account give another role; they stay owner", "user", u.Email, "account", name)
+		err = nil
+	}
+	return err
+}

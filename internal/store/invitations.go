@@ -1,0 +1,267 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/people"
+)
+
+const invitationQuery = "SELECT i.id, i.email, i.account, coalesce(a.name, ''), i.role, i.operator, i.inviter, i.created, i.expires, i.trusted" +
+	" FROM invitations i LEFT JOIN accounts a ON a.id = i.account WHERE i.used IS NULL AND i.expires > ? AND "
+
+// invitationRow is an invitation, and whether an operator made it.
+type invitationRow struct {
+	people.Invitation
+	trusted bool
+}
+
+func scanInvitation(row scanner) (i invitationRow, err error) {
+	var created, expires int64
+	err = row.Scan(&i.ID, &i.Email, &i.AccountID, &i.AccountName, &i.Role, &i.Operator, &i.By, &created, &expires, &i.trusted)
+	i.Created, i.Expires = fromMicros(created), fromMicros(expires)
+	return i, noPerson(err)
+}
+
+// Invite adds an invitation, in place of an earlier one of the same person to the
+// same place.
+func (s *Store) Invite(ctx context.Context, by audit.Actor, i people.Invitation, link people.Hash) (people.Invitation, error) {
+	err := s.changePeople(ctx, "invite", func(tx *sql.Tx) error {
+		if err := inviteWhere(ctx, tx, &i); err != nil {
+			return err
+		}
+		trusted, err := isTrusted(ctx, tx, by)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "DELETE FROM invitations WHERE used IS NULL AND email = ? AND account = ? AND operator = ?", i.Email, i.AccountID, number(i.Operator))
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO invitations (id, hash, email, account, role, operator, inviter, trusted, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			i.ID, link.String(), i.Email, i.AccountID, string(i.Role), number(i.Operator), i.By, number(trusted), micros(i.Created), micros(i.Expires))
+		if err != nil {
+			return err
+		}
+		n := entry{action: audit.MemberInvited, object: invitationObject(&i), account: i.AccountID, after: map[string]any{"role": i.Role}}
+		if i.Operator {
+			n.action, n.after = audit.OperatorInvited, nil
+		}
+		return s.noteBy(ctx, tx, by, n)
+	})
+	return i, err
+}
+
+func invitationObject(i *people.Invitation) audit.Object {
+	return audit.Object{Kind: "invitation", ID: i.ID, Name: i.Email}
+}
+
+// inviteWhere finds the name of the account, and refuses to invite somebody who
+// is there.
+func inviteWhere(ctx context.Context, tx *sql.Tx, i *people.Invitation) error {
+	there := "SELECT count(*) FROM users WHERE email = ? AND operator = 1"
+	args := []any{i.Email}
+	if !i.Operator {
+		err := tx.QueryRowContext(ctx, "SELECT name FROM accounts WHERE id = ?", i.AccountID).Scan(&i.AccountName)
+		if err != nil {
+			return noPerson(err)
+		}
+		there, args = "SELECT count(*) FROM members m JOIN users u ON u.id = m.who WHERE u.email = ? AND m.account = ?", append(args, i.AccountID)
+	}
+	var n int64
+	if err := tx.QueryRowContext(ctx, there, args...).Scan(&n); err != nil {
+		return err
+	}
+	if n > 0 {
+		return people.ErrExists
+	}
+	return nil
+}
+
+// isTrusted reports whether the actor administers the whole installation. Who an
+// account's owner invites may not be who the address says.
+func isTrusted(ctx context.Context, tx *sql.Tx, by audit.Actor) (bool, error) {
+	if by.Kind != audit.User {
+		return by.Kind != audit.Nobody, nil
+	}
+	l, err := loginOf(ctx, tx, by.ID)
+	if errors.Is(err, people.ErrNotFound) {
+		return false, nil
+	}
+	return l.Operator, err
+}
+
+// Invitations are those of an account that nobody used, the newest first.
+func (s *Store) Invitations(ctx context.Context, accountID string, now time.Time) ([]people.Invitation, error) {
+	rows, err := s.read.QueryContext(ctx, invitationQuery+"i.account = ? ORDER BY i.created DESC, i.id DESC", micros(now), accountID)
+	list, err := collect(rows, err, func(row scanner) (people.Invitation, error) {
+		i, err := scanInvitation(row)
+		return i.Invitation, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read invitations: %w", err)
+	}
+	return list, nil
+}
+
+// CancelInvitation takes an invitation back; or people.ErrNotFound.
+func (s *Store) CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error {
+	return s.changePeople(ctx, "cancel invitation", func(tx *sql.Tx) error {
+		i := people.Invitation{ID: id}
+		err := tx.QueryRowContext(ctx, "DELETE FROM invitations WHERE id = ? AND account = ? AND used IS NULL RETURNING email", id, accountID).Scan(&i.Email)
+		if err != nil {
+			return noPerson(err)
+		}
+		return s.noteBy(ctx, tx, by, entry{action: audit.InvitationCancelled, object: invitationObject(&i), account: accountID})
+	})
+}
+
+// CreateReset adds a link for a new password.
+func (s *Store) CreateReset(ctx context.Context, by audit.Actor, r people.NewReset, link people.Hash) error {
+	return s.changePeople(ctx, "create reset", func(tx *sql.Tx) error {
+		l, err := loginOf(ctx, tx, r.UserID)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "DELETE FROM resets WHERE expires <= ?", micros(r.Created)); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO resets (hash, who, mailed, created, expires) VALUES (?, ?, ?, ?, ?)",
+			link.String(), l.ID, number(r.Mailed), micros(r.Created), micros(r.Expires))
+		if err != nil {
+			return err
+		}
+		return s.noteBy(ctx, tx, by, entry{action: audit.PasswordForgot, object: userObject(&l.User), after: map[string]any{"mailed": r.Mailed}})
+	})
+}
+
+// LinkByHash is a link that is good; or people.ErrNotFound.
+func (s *Store) LinkByHash(ctx context.Context, link people.Hash, now time.Time) (l people.Link, err error) {
+	for _, find := range []func(context.Context, people.Hash, time.Time) (people.Link, error){s.inviteLink, s.resetLink, s.setupLink} {
+		if l, err = find(ctx, link, now); !errors.Is(err, people.ErrNotFound) {
+			break
+		}
+	}
+	if err != nil {
+		return people.Link{}, fmt.Errorf("read link: %w", err)
+	}
+	return l, nil
+}
+
+func (s *Store) inviteLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
+	i, err := scanInvitation(s.read.QueryRowContext(ctx, invitationQuery+"i.hash = ?", micros(now), link.String()))
+	if err != nil {
+		return people.Link{}, err
+	}
+	_, err = loginOf(ctx, s.read, i.Email)
+	known := err == nil
+	if errors.Is(err, people.ErrNotFound) {
+		err = nil
+	}
+	return people.Link{Kind: people.InviteLink, Email: i.Email, Known: known, Invitation: &i.Invitation, Expires: i.Expires}, err
+}
+
+func (s *Store) resetLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
+	l := people.Link{Kind: people.ResetLink, Known: true}
+	var expires int64
+	err := s.read.QueryRowContext(ctx, "SELECT u.email, r.expires FROM resets r JOIN users u ON u.id = r.who WHERE r.hash = ? AND r.expires > ?",
+		link.String(), micros(now)).Scan(&l.Email, &expires)
+	l.Expires = fromMicros(expires)
+	return l, noPerson(err)
+}
+
+func (s *Store) setupLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
+	var expires int64
+	err := s.read.QueryRowContext(ctx, "SELECT expires FROM setup_tokens WHERE hash = ? AND used IS NULL AND expires > ?",
+		link.String(), micros(now)).Scan(&expires)
+	return people.Link{Kind: people.SetupLink, Expires: fromMicros(expires)}, noPerson(err)
+}
+
+// UseSetup makes the first operator, owner of the account account.DefaultName.
+func (s *Store) UseSetup(ctx context.Context, a people.Admission) error {
+	return s.changePeople(ctx, "set up", func(tx *sql.Tx) error {
+		n, err := affected(tx.ExecContext(ctx, "UPDATE setup_tokens SET used = ? WHERE hash = ? AND used IS NULL AND expires > ?",
+			micros(a.At), a.Link.String(), micros(a.At)))
+		if err == nil && n == 0 {
+			err = people.ErrNotFound
+		}
+		if err == nil {
+			err = s.addUser(ctx, tx, a.By, &a.User, a.Password, true)
+		}
+		if err == nil {
+			err = s.setOperator(ctx, tx, a.By, a.User.ID, true)
+		}
+		if err != nil {
+			return err
+		}
+		id, err := accountNamed(ctx, tx, account.DefaultName)
+		if err == nil {
+			err = s.join(ctx, tx, a.By, id, &a.User, people.Owner, a.At)
+		}
+		if err != nil && !errors.Is(err, people.ErrNotFound) { // an installation may have another first account
+			return err
+		}
+		return s.startSession(ctx, tx, a.By, *a.Session)
+	})
+}
+
+func accountNamed(ctx context.Context, tx *sql.Tx, name string) (id string, err error) {
+	err = tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE name = ?", name).Scan(&id)
+	return id, noPerson(err)
+}
+
+// UseInvitation makes the user, where there is none, and does what the
+// invitation says.
+func (s *Store) UseInvitation(ctx context.Context, a people.Admission) error {
+	return s.changePeople(ctx, "use invitation", func(tx *sql.Tx) error {
+		i, err := scanInvitation(tx.QueryRowContext(ctx, invitationQuery+"i.hash = ?", micros(a.At), a.Link.String()))
+		if err != nil {
+			return err
+		}
+		if !a.Password.IsZero() {
+			if err := s.addUser(ctx, tx, a.By, &a.User, a.Password, i.trusted); err != nil {
+				return err
+			}
+		}
+		if err := s.takeUp(ctx, tx, a.By, &i.Invitation, &a.User, a.At); err != nil || a.Session == nil {
+			return err
+		}
+		return s.startSession(ctx, tx, a.By, *a.Session)
+	})
+}
+
+// takeUp uses an invitation up.
+func (s *Store) takeUp(ctx context.Context, tx *sql.Tx, by audit.Actor, i *people.Invitation, u *people.User, at time.Time) error {
+	if _, err := tx.ExecContext(ctx, "UPDATE invitations SET used = ? WHERE id = ?", micros(at), i.ID); err != nil {
+		return err
+	}
+	if i.Operator {
+		return s.setOperator(ctx, tx, by, u.ID, true)
+	}
+	return s.join(ctx, tx, by, i.AccountID, u, i.Role, at)
+}
+
+// UseReset changes the password and ends all sessions of the user. A link that
+// was mailed proves the address.
+func (s *Store) UseReset(ctx context.Context, a people.Admission) error {
+	return s.changePeople(ctx, "use reset", func(tx *sql.Tx) error {
+		var mailed int64
+		err := tx.QueryRowContext(ctx, "DELETE FROM resets WHERE hash = ? AND who = ? AND expires > ? RETURNING mailed",
+			a.Link.String(), a.User.ID, micros(a.At)).Scan(&mailed)
+		if err == nil && mailed != 0 {
+			_, err = tx.ExecContext(ctx, "UPDATE users SET proven = 1 WHERE id = ?", a.User.ID)
+		}
+		if err != nil {
+			return noPerson(err)
+		}
+		if err := s.setPassword(ctx, tx, a.By, a.User.ID, a.Password); err != nil {
+			return err
+		}
+		return s.startSession(ctx, tx, a.By, *a.Session)
+	})
+}

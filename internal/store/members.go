@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/people"
+)
+
+const memberQuery = "SELECT m.account, a.name, m.who, u.email, u.name, m.role, m.since" +
+	" FROM members m JOIN accounts a ON a.id = m.account JOIN users u ON u.id = m.who WHERE "
+
+func scanMember(row scanner) (m people.Membership, err error) {
+	var since int64
+	err = row.Scan(&m.AccountID, &m.AccountName, &m.UserID, &m.Email, &m.Name, &m.Role, &since)
+	m.Since = fromMicros(since)
+	return m, err
+}
+
+// Members are the members of an account, by e-mail.
+func (s *Store) Members(ctx context.Context, accountID string) ([]people.Membership, error) {
+	rows, err := s.read.QueryContext(ctx, memberQuery+"m.account = ? ORDER BY u.email", accountID)
+	list, err := collect(rows, err, scanMember)
+	if err != nil {
+		return nil, fmt.Errorf("read members: %w", err)
+	}
+	return list, nil
+}
+
+// memberships are the accounts of a user, by name.
+func (s *Store) memberships(ctx context.Context, userID string) ([]people.Membership, error) {
+	rows, err := s.read.QueryContext(ctx, memberQuery+"m.who = ? ORDER BY a.name", userID)
+	return collect(rows, err, scanMember)
+}
+
+func memberOf(ctx context.Context, tx *sql.Tx, accountID, userID string) (people.Membership, error) {
+	m, err := scanMember(tx.QueryRowContext(ctx, memberQuery+"m.account = ? AND m.who = ?", accountID, userID))
+	return m, noPerson(err)
+}
+
+func memberObject(m *people.Membership) audit.Object {
+	return audit.Object{Kind: "member", ID: m.UserID, Name: m.Email}
+}
+
+// SetRole changes the role of a member.
+func (s *Store) SetRole(ctx context.Context, by audit.Actor, accountID, userID string, r people.Role) error {
+	return s.changePeople(ctx, "change role", func(tx *sql.Tx) error {
+		m, err := memberOf(ctx, tx, accountID, userID)
+		if err != nil {
+			return err
+		}
+		return s.setRole(ctx, tx, by, &m, r)
+	})
+}
+
+// RemoveMember takes a member out of an account.
+func (s *Store) RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error {
+	return s.changePeople(ctx, "remove member", func(tx *sql.Tx) error {
+		m, err := memberOf(ctx, tx, accountID, userID)
+		if err != nil {
+			return err
+		}
+		return s.setRole(ctx, tx, by, &m, "")
+	})
+}
+
+// setRole changes the role of a member, who leaves with an empty one.
+func (s *Store) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *people.Membership, r people.Role) error {
+	if m.Role == r {
+		return nil
+	}
+	if m.Role == people.Owner {
+		if err := otherOwner(ctx, tx, m); err != nil {
+			return err
+		}
+	}
+	n := entry{action: audit.MemberRemoved, object: memberObject(m), account: m.AccountID, before: map[string]any{"role": m.Role}}
+	var err error
+	if r == "" {
+		_, err = tx.ExecContext(ctx, "DELETE FROM members WHERE account = ? AND who = ?", m.AccountID, m.UserID)
+	} else {
+		n.action, n.after = audit.MemberChanged, map[string]any{"role": r}
+		_, err = tx.ExecContext(ctx, "UPDATE members SET role = ? WHERE account = ? AND who = ?", string(r), m.AccountID, m.UserID)
+	}
+	if err != nil {
+		return err
+	}
+	return s.noteBy(ctx, tx, by, n)
+}
+
+// otherOwner is people.ErrLast when the account has no owner but this one.
+func otherOwner(ctx context.Context, tx *sql.Tx, m *people.Membership) error {
+	var others int64
+	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM members WHERE account = ? AND role = 'owner' AND who <> ?", m.AccountID, m.UserID).Scan(&others)
+	if err == nil && others == 0 {
+		return people.ErrLast
+	}
+	return err
+}
+
+// join makes a user a member of an account, unless they are.
+func (s *Store) join(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID string, u *people.User, r people.Role, at time.Time) error {
+	_, err := memberOf(ctx, tx, accountID, u.ID)
+	if !errors.Is(err, people.ErrNotFound) {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO members (account, who, role, since) VALUES (?, ?, ?, ?)", accountID, u.ID, string(r), micros(at))
+	if err != nil {
+		return err
+	}
+	m := people.Membership{UserID: u.ID, Email: u.Email}
+	return s.noteBy(ctx, tx, by, entry{action: audit.MemberAdded, object: memberObject(&m), account: accountID, after: map[string]any{"role": r}})
+}

@@ -1,0 +1,88 @@
+-- +goose Up
+
+-- Users are people who sign in. Proven says that whoever made the user had the
+-- address, or the trust of an operator.
+CREATE TABLE users (
+    id       TEXT    NOT NULL PRIMARY KEY,
+    email    TEXT    NOT NULL UNIQUE, -- lower case
+    name     TEXT    NOT NULL,
+    operator INTEGER NOT NULL,
+    password TEXT    NOT NULL, -- PHC string, '' for none
+    proven   INTEGER NOT NULL,
+    created  INTEGER NOT NULL,
+    seen     INTEGER           -- when a session was last used
+) WITHOUT ROWID;
+
+-- Who a user is for a provider of OpenID Connect.
+CREATE TABLE identities (
+    issuer  TEXT    NOT NULL,
+    subject TEXT    NOT NULL,
+    who     TEXT    NOT NULL REFERENCES users (id),
+    created INTEGER NOT NULL,
+    PRIMARY KEY (issuer, subject),
+    UNIQUE (issuer, who)
+) WITHOUT ROWID;
+
+CREATE TABLE members (
+    account TEXT    NOT NULL REFERENCES accounts (id),
+    who     TEXT    NOT NULL REFERENCES users (id),
+    role    TEXT    NOT NULL, -- owner, member, viewer
+    since   INTEGER NOT NULL,
+    PRIMARY KEY (account, who)
+) WITHOUT ROWID;
+
+CREATE INDEX members_who ON members (who);
+
+CREATE TABLE sessions (
+    id      TEXT    NOT NULL PRIMARY KEY,
+    hash    TEXT    NOT NULL UNIQUE, -- SHA-256 of the token, hexadecimal
+    who     TEXT    NOT NULL REFERENCES users (id),
+    method  TEXT    NOT NULL,
+    address TEXT    NOT NULL,
+    agent   TEXT    NOT NULL,
+    created INTEGER NOT NULL,
+    seen    INTEGER NOT NULL,
+    expires INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX sessions_who ON sessions (who);
+CREATE INDEX sessions_expires ON sessions (expires);
+
+CREATE TABLE invitations (
+    id       TEXT    NOT NULL PRIMARY KEY,
+    hash     TEXT    NOT NULL UNIQUE, -- SHA-256 of the token, hexadecimal
+    email    TEXT    NOT NULL,
+    account  TEXT    NOT NULL, -- id; '' for an operator's
+    role     TEXT    NOT NULL,
+    operator INTEGER NOT NULL,
+    inviter  TEXT    NOT NULL, -- who invited, for people
+    trusted  INTEGER NOT NULL, -- by an operator
+    created  INTEGER NOT NULL,
+    expires  INTEGER NOT NULL,
+    used     INTEGER
+) WITHOUT ROWID;
+
+CREATE INDEX invitations_email ON invitations (email);
+CREATE INDEX invitations_account ON invitations (account, created);
+
+-- Links for a new password.
+CREATE TABLE resets (
+    hash    TEXT    NOT NULL PRIMARY KEY, -- SHA-256 of the token, hexadecimal
+    who     TEXT    NOT NULL REFERENCES users (id),
+    mailed  INTEGER NOT NULL,
+    created INTEGER NOT NULL,
+    expires INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX resets_who ON resets (who);
+
+-- Attempts to sign in, counted by hashes of what they have in common.
+CREATE TABLE throttles (
+    scope    TEXT    NOT NULL PRIMARY KEY,
+    failures INTEGER NOT NULL,
+    until    INTEGER NOT NULL, -- nobody may try before
+    at       INTEGER NOT NULL, -- of the last failure
+    known    INTEGER NOT NULL  -- of the last success, 0 for none
+) WITHOUT ROWID;
+
+CREATE INDEX throttles_at ON throttles (at);

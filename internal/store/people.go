@@ -1,0 +1,238 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"weir/internal/audit"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// entry is an entry of the audit log about people, before its objects are
+// encoded; nil for what there is not.
+type entry struct {
+	action        audit.Action
+	object        audit.Object
+	account       string
+	before, after map[string]any
+}
+
+// noteBy adds an entry to the audit log.
+func (s *Store) noteBy(ctx context.Context, tx *sql.Tx, by audit.Actor, n entry) error {
+	e := audit.Entry{Actor: by, Action: n.action, Object: n.object, Account: n.account}
+	var err error
+	if n.before != nil {
+		e.Before, err = json.Marshal(n.before)
+	}
+	if n.after != nil && err == nil {
+		e.After, err = json.Marshal(n.after)
+	}
+	if err != nil {
+		return err
+	}
+	return s.record(ctx, tx, e)
+}
+
+// changePeople runs fn in a transaction that no other change of people runs
+// beside: what it finds is so until it ends.
+func (s *Store) changePeople(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
+	return s.write(ctx, s.sure, doing, func(tx *sql.Tx) error {
+		if err := s.inTurn(ctx, tx); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+func userObject(u *people.User) audit.Object {
+	return audit.Object{Kind: "user", ID: u.ID, Name: u.Email}
+}
+
+const userColumns = "u.id, u.email, u.name, u.operator, u.password, u.created, u.seen"
+
+// userRow is a row of userColumns, before what is encoded in it is read.
+type userRow struct {
+	people.User
+	hash    string
+	created int64
+	seen    sql.NullInt64
+}
+
+func (r *userRow) dest() []any {
+	return []any{&r.ID, &r.Email, &r.Name, &r.Operator, &r.hash, &r.created, &r.seen}
+}
+
+func (r *userRow) login() people.Login {
+	l := people.Login{User: r.User, Hash: llm.NewSecret(r.hash)}
+	l.Password, l.Created, l.Seen = r.hash != "", fromMicros(r.created), optionalTime(r.seen)
+	return l
+}
+
+func scanLogin(row scanner) (people.Login, error) {
+	var r userRow
+	if err := row.Scan(r.dest()...); err != nil {
+		return people.Login{}, noPerson(err)
+	}
+	return r.login(), nil
+}
+
+// noPerson says in the words of people that a row is not there.
+func noPerson(err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return people.ErrNotFound
+	}
+	return err
+}
+
+// HasOperator reports whether there is any operator.
+func (s *Store) HasOperator(ctx context.Context) (has bool, err error) {
+	err = s.read.QueryRowContext(ctx, "SELECT count(*) > 0 FROM users WHERE operator = 1").Scan(&has)
+	if err != nil {
+		return false, fmt.Errorf("read users: %w", err)
+	}
+	return has, nil
+}
+
+// Login is the user of that id or e-mail; or people.ErrNotFound.
+func (s *Store) Login(ctx context.Context, idOrEmail string) (people.Login, error) {
+	l, err := loginOf(ctx, s.read, idOrEmail)
+	if err != nil {
+		return l, fmt.Errorf("read user: %w", err)
+	}
+	return l, nil
+}
+
+func loginOf(ctx context.Context, q querier, idOrEmail string) (people.Login, error) {
+	return scanLogin(q.QueryRowContext(ctx, "SELECT "+userColumns+" FROM users u WHERE u.id = ? OR u.email = ?", idOrEmail, idOrEmail))
+}
+
+// Users are all users, by e-mail.
+func (s *Store) Users(ctx context.Context) ([]people.User, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT "+userColumns+" FROM users u ORDER BY u.email")
+	list, err := collect(rows, err, func(row scanner) (people.User, error) {
+		l, err := scanLogin(row)
+		return l.User, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read users: %w", err)
+	}
+	return list, nil
+}
+
+// RenameUser changes the name of a user; or people.ErrNotFound.
+func (s *Store) RenameUser(ctx context.Context, by audit.Actor, id, name string) error {
+	return s.changePeople(ctx, "rename user", func(tx *sql.Tx) error {
+		l, err := loginOf(ctx, tx, id)
+		if err != nil || l.Name == name {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE users SET name = ? WHERE id = ?", name, l.ID); err != nil {
+			return err
+		}
+		return s.noteBy(ctx, tx, by, entry{
+			action: audit.UserChanged, object: userObject(&l.User),
+			before: map[string]any{"name": l.Name}, after: map[string]any{"name": name},
+		})
+	})
+}
+
+// SetPassword gives the user of the session a password, ends all other sessions
+// and starts this one.
+func (s *Store) SetPassword(ctx context.Context, by audit.Actor, hash llm.Secret, n people.NewSession) error {
+	return s.changePeople(ctx, "set password", func(tx *sql.Tx) error {
+		if err := s.setPassword(ctx, tx, by, n.UserID, hash); err != nil {
+			return err
+		}
+		return s.startSession(ctx, tx, by, n)
+	})
+}
+
+// setPassword changes the password, or takes it away, and ends what came with
+// the old one: sessions, and links for a new one.
+func (s *Store) setPassword(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string, hash llm.Secret) error {
+	l, err := loginOf(ctx, tx, userID)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "UPDATE users SET password = ? WHERE id = ?", hash.Reveal(), l.ID)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM resets WHERE who = ?", l.ID); err != nil {
+		return err
+	}
+	ended, err := affected(tx.ExecContext(ctx, "DELETE FROM sessions WHERE who = ?", l.ID))
+	if err != nil {
+		return err
+	}
+	return s.noteBy(ctx, tx, by, entry{
+		action: audit.PasswordChanged, object: userObject(&l.User),
+		before: map[string]any{"password": l.Password}, after: map[string]any{"password": !hash.IsZero(), "sessions_ended": ended},
+	})
+}
+
+// affected is how many rows a statement changed.
+func affected(result sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// Rehash replaces the hash of a password by another one of the same password,
+// unless it changed meanwhile.
+func (s *Store) Rehash(ctx context.Context, userID string, old, hash llm.Secret) error {
+	return s.write(ctx, s.sure, "renew hash of password", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE users SET password = ? WHERE id = ? AND password = ?", hash.Reveal(), userID, old.Reveal())
+		return err
+	})
+}
+
+// SetOperator makes a user an operator or none.
+func (s *Store) SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error {
+	return s.changePeople(ctx, "change operator", func(tx *sql.Tx) error { return s.setOperator(ctx, tx, by, userID, on) })
+}
+
+func (s *Store) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string, on bool) error {
+	l, err := loginOf(ctx, tx, userID)
+	if err != nil || l.Operator == on {
+		return err
+	}
+	var others int64
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM users WHERE operator = 1 AND id <> ?", l.ID).Scan(&others); err != nil {
+		return err
+	}
+	if !on && others == 0 {
+		return people.ErrLast
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE users SET operator = ? WHERE id = ?", number(on), l.ID); err != nil {
+		return err
+	}
+	action := audit.OperatorRemoved
+	if on {
+		action = audit.OperatorAdded
+	}
+	return s.noteBy(ctx, tx, by, entry{action: action, object: userObject(&l.User)})
+}
+
+// addUser adds a user; people.ErrExists when the address is one's already.
+func (s *Store) addUser(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people.User, hash llm.Secret, proven bool) error {
+	_, err := loginOf(ctx, tx, u.Email)
+	if err == nil {
+		return people.ErrExists
+	}
+	if !errors.Is(err, people.ErrNotFound) {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO users (id, email, name, operator, password, proven, created) VALUES (?, ?, ?, 0, ?, ?, ?)",
+		u.ID, u.Email, u.Name, hash.Reveal(), number(proven), micros(u.Created))
+	if err != nil {
+		return err
+	}
+	return s.noteBy(ctx, tx, by, entry{action: audit.UserCreated, object: userObject(u), after: map[string]any{
+		"email": u.Email, "name": u.Name, "password": !hash.IsZero(),
+	}})
+}

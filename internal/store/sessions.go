@@ -1,0 +1,119 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"weir/internal/audit"
+	"weir/internal/people"
+)
+
+const sessionColumns = "s.id, s.who, s.method, s.address, s.agent, s.created, s.seen, s.expires"
+
+// sessionRow is a row of sessionColumns, before its times are read.
+type sessionRow struct {
+	people.Session
+	created, seen, expires int64
+}
+
+func (r *sessionRow) dest() []any {
+	return []any{&r.ID, &r.UserID, &r.Method, &r.Address, &r.Agent, &r.created, &r.seen, &r.expires}
+}
+
+func (r *sessionRow) session() people.Session {
+	n := r.Session
+	n.Created, n.Seen, n.Expires = fromMicros(r.created), fromMicros(r.seen), fromMicros(r.expires)
+	return n
+}
+
+func scanSession(row scanner) (people.Session, error) {
+	var r sessionRow
+	err := row.Scan(r.dest()...)
+	return r.session(), err
+}
+
+// StartSession starts a session, and forgets those whose time is over.
+func (s *Store) StartSession(ctx context.Context, by audit.Actor, n people.NewSession) error {
+	return s.changePeople(ctx, "start session", func(tx *sql.Tx) error { return s.startSession(ctx, tx, by, n) })
+}
+
+func (s *Store) startSession(ctx context.Context, tx *sql.Tx, by audit.Actor, n people.NewSession) error {
+	if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE expires <= ?", micros(n.Created)); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, "INSERT INTO sessions (id, hash, who, method, address, agent, created, seen, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		n.ID, n.Token.String(), n.UserID, n.Method, n.Address, n.Agent, micros(n.Created), micros(n.Seen), micros(n.Expires))
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "UPDATE users SET seen = ? WHERE id = ?", micros(n.Seen), n.UserID)
+	}
+	if err != nil {
+		return err
+	}
+	return s.noteBy(ctx, tx, by, entry{action: audit.SessionStarted, object: sessionObject(&n.Session), after: map[string]any{
+		"method": n.Method, "agent": n.Agent,
+	}})
+}
+
+func sessionObject(n *people.Session) audit.Object { return audit.Object{Kind: "session", ID: n.ID} }
+
+// VisitorBySession is whose session has that token, over or not; or
+// people.ErrNotFound.
+func (s *Store) VisitorBySession(ctx context.Context, token people.Hash) (*people.Visitor, error) {
+	var r sessionRow
+	var u userRow
+	err := s.read.QueryRowContext(ctx, "SELECT "+sessionColumns+", "+userColumns+" FROM sessions s JOIN users u ON u.id = s.who WHERE s.hash = ?", token.String()).
+		Scan(append(r.dest(), u.dest()...)...)
+	if err != nil {
+		return nil, fmt.Errorf("read session: %w", noPerson(err))
+	}
+	in, err := s.memberships(ctx, u.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read memberships: %w", err)
+	}
+	return people.NewVisitor(u.login().User, new(r.session()), in), nil
+}
+
+// TouchSession notes when and from where a session was last used.
+func (s *Store) TouchSession(ctx context.Context, n people.Session) error {
+	return s.writeFast(ctx, "touch session", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE sessions SET seen = ?, address = ? WHERE id = ? AND seen < ?", micros(n.Seen), n.Address, n.ID, micros(n.Seen))
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "UPDATE users SET seen = ? WHERE id = ? AND seen < ?", micros(n.Seen), n.UserID, micros(n.Seen))
+		}
+		return err
+	})
+}
+
+// Sessions are the sessions of a user, the one used last first.
+func (s *Store) Sessions(ctx context.Context, userID string) ([]people.Session, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT "+sessionColumns+" FROM sessions s WHERE s.who = ? ORDER BY s.seen DESC, s.id", userID)
+	list, err := collect(rows, err, scanSession)
+	if err != nil {
+		return nil, fmt.Errorf("read sessions: %w", err)
+	}
+	return list, nil
+}
+
+// EndSessions ends sessions of a user and returns how many.
+func (s *Store) EndSessions(ctx context.Context, by audit.Actor, userID string, e people.Ending) (ended int, err error) {
+	err = s.changePeople(ctx, "end sessions", func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, "SELECT "+sessionColumns+" FROM sessions s WHERE s.who = ? AND (? = '' OR s.id = ?) AND s.id <> ? ORDER BY s.id",
+			userID, e.Only, e.Only, e.Except)
+		list, err := collect(rows, err, scanSession)
+		if err != nil {
+			return err
+		}
+		ended = len(list)
+		for i := range list {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE id = ?", list[i].ID); err != nil {
+				return err
+			}
+			if err := s.noteBy(ctx, tx, by, entry{action: audit.SessionEnded, object: sessionObject(&list[i])}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return ended, err
+}

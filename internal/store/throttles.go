@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"weir/internal/people"
+)
+
+// errWait undoes what an attempt has counted before a mark said to wait.
+var errWait = errors.New("wait")
+
+// TrySignIn counts an attempt as failed in all marks, unless one of them says to
+// wait: then it counts nothing, and returns how long.
+func (s *Store) TrySignIn(ctx context.Context, marks []people.Mark, now time.Time) (wait time.Duration, err error) {
+	err = s.write(ctx, s.sure, "count attempt to sign in", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "DELETE FROM throttles WHERE at < ? AND known < ?",
+			micros(now.Add(-people.FailuresFor)), micros(now.Add(-people.KnownFor)))
+		if err != nil {
+			return err
+		}
+		wait = 0
+		known := false
+		for i := range marks {
+			w, k, err := countFailure(ctx, tx, &marks[i], now)
+			if err != nil {
+				return err
+			}
+			if i == 0 || !known {
+				wait = max(wait, w)
+			}
+			known = known || i == 0 && k
+		}
+		if wait > 0 {
+			return errWait
+		}
+		return nil
+	})
+	if errors.Is(err, errWait) {
+		return wait, nil
+	}
+	return 0, err
+}
+
+// countFailure counts one failure in a mark, and returns how long it says to
+// wait and whether it has seen a success lately. The insertion locks the row, so
+// that whoever comes at once waits and finds the new count.
+func countFailure(ctx context.Context, tx *sql.Tx, m *people.Mark, now time.Time) (wait time.Duration, known bool, err error) {
+	var failures, until, success int64
+	err = tx.QueryRowContext(ctx, "INSERT INTO throttles (scope, failures, until, at, known) VALUES (?, 1, 0, ?, 0)"+
+		" ON CONFLICT (scope) DO UPDATE SET failures = CASE WHEN throttles.at < ? THEN 1 ELSE throttles.failures + 1 END, at = excluded.at"+
+		" RETURNING failures, until, known", m.Scope, micros(now), micros(now.Add(-people.FailuresFor))).Scan(&failures, &until, &success)
+	if err != nil {
+		return 0, false, err
+	}
+	_, err = tx.ExecContext(ctx, "UPDATE throttles SET until = ? WHERE scope = ?", micros(now.Add(m.Delay(failures))), m.Scope)
+	return fromMicros(until).Sub(now), success > micros(now.Add(-people.KnownFor)), err
+}
+
+// PassSignIn takes back what TrySignIn counted, because it was a success.
+func (s *Store) PassSignIn(ctx context.Context, marks []people.Mark, now time.Time) error {
+	return s.write(ctx, s.sure, "count sign-in", func(tx *sql.Tx) error {
+		for i := range marks {
+			m := &marks[i]
+			var err error
+			if m.Shared {
+				_, err = tx.ExecContext(ctx, "UPDATE throttles SET failures = failures - 1 WHERE scope = ? AND failures > 0", m.Scope)
+			} else {
+				_, err = tx.ExecContext(ctx, "UPDATE throttles SET failures = 0, until = 0, known = ? WHERE scope = ?", micros(now), m.Scope)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
