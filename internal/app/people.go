@@ -22,7 +22,7 @@ func newPeople(cfg *config.Config, db *store.Store, now func() time.Time, log *s
 		o.PublicURL = func() string { return cfg.PublicURL }
 	}
 	if m := cfg.SMTP; m.Addr != "" {
-		o.Mail, err = people.NewMail(people.MailOptions{Addr: m.Addr, Username: m.Username, Password: m.Password, From: m.From, TLS: m.TLS})
+		o.Mail, err = people.NewMail(people.MailOptions{Addr: m.Addr, Username: m.Username, Password: m.Password, From: m.From, TLS: m.TLS, CAFile: cfg.Outbound.CAFile})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -175,9 +175,13 @@ func (s *Store) resetLink(ctx context.Context, link people.Hash, now time.Time) 
 	return l, noPerson(err)
 }
 
+// setupGood is when a set-up link is good. Once there is an operator, none is: it
+// may stand in a log.
+const setupGood = "hash = ? AND used IS NULL AND expires > ? AND NOT EXISTS (SELECT 1 FROM users WHERE operator = 1)"
+
 func (s *Store) setupLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
 	var expires int64
-	err := s.read.QueryRowContext(ctx, "SELECT expires FROM setup_tokens WHERE hash = ? AND used IS NULL AND expires > ?",
+	err := s.read.QueryRowContext(ctx, "SELECT expires FROM setup_tokens WHERE "+setupGood,
 		link.String(), micros(now)).Scan(&expires)
 	return people.Link{Kind: people.SetupLink, Expires: fromMicros(expires)}, noPerson(err)
 }
@@ -185,7 +189,7 @@ func (s *Store) setupLink(ctx context.Context, link people.Hash, now time.Time) 
 // UseSetup makes the first operator, owner of the account account.DefaultName.
 func (s *Store) UseSetup(ctx context.Context, a people.Admission) error {
 	return s.changePeople(ctx, "set up", func(tx *sql.Tx) error {
-		n, err := affected(tx.ExecContext(ctx, "UPDATE setup_tokens SET used = ? WHERE hash = ? AND used IS NULL AND expires > ?",
+		n, err := affected(tx.ExecContext(ctx, "UPDATE setup_tokens SET used = ? WHERE "+setupGood,
 			micros(a.At), a.Link.String(), micros(a.At)))
 		if err == nil && n == 0 {
 			err = people.ErrNotFound

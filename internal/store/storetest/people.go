@@ -195,8 +195,11 @@ func testPeopleSessions(t *testing.T, f *fixture) {
 		e    people.Ending
 		want int
 	}{
-		{"nobody", people.Ending{}, 0}, {ann.ID, people.Ending{Only: "nothing"}, 0}, {ann.ID, people.Ending{Only: "s1"}, 1},
-		{ann.ID, people.Ending{Except: "s2"}, 2}, {ann.ID, people.Ending{}, 1},
+		{"nobody", people.Ending{}, 0},
+		{ann.ID, people.Ending{Only: "nothing"}, 0},
+		{ann.ID, people.Ending{Only: "s1"}, 1},
+		{ann.ID, people.Ending{Except: "s2"}, 2},
+		{ann.ID, people.Ending{}, 1},
 	} {
 		if n, err := f.EndSessions(t.Context(), root, test.user, test.e); n != test.want || err != nil {
 			t.Errorf("end %+v of %s: got %d, %v; want %d", test.e, test.user, n, err, test.want)
@@ -323,7 +326,9 @@ func testArrive(t *testing.T, f *fixture) {
 		t.Errorf("another subject with Ann's address: got %v, want ErrTaken", err)
 	}
 	for _, test := range []struct{ role, want people.Role }{{people.Owner, people.Owner}, {people.Viewer, people.Owner}, {"", people.Owner}} {
-		_, err := arrive("ann", "", func(a *people.Arrival) { a.Grants.Roles = map[string]people.Role{"a": test.role, "absent": people.Owner} })
+		_, err := arrive("ann", "", func(a *people.Arrival) {
+			a.Grants.Roles = map[string]people.Role{"a": test.role, "absent": people.Owner}
+		})
 		list, err2 := f.Members(t.Context(), "acc_a")
 		if err != nil || err2 != nil || len(list) != 1 || list[0].Role != test.want {
 			t.Errorf("groups give %q to the last owner: got %+v, %v, %v; want %q", test.role, list, err, err2, test.want)
