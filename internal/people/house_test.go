@@ -27,7 +27,7 @@ type house struct {
 	*people.Service
 	store   *store.Store
 	account account.Account // named default
-	dir     string // of the database
+	dir     string          // of the database
 	ctx     context.Context
 	t       testing.TB
 

@@ -121,6 +121,25 @@ func (s *Store) CancelInvitation(ctx context.Context, by audit.Actor, accountID,
 	})
 }
 
+// withdraw takes back the open invitations that somebody made who has not the
+// right to any more: to one account, or all where it is empty. Else a link made
+// beforehand would let them in again.
+func (s *Store) withdraw(ctx context.Context, tx *sql.Tx, by audit.Actor, inviter, accountID string) error {
+	rows, err := tx.QueryContext(ctx, "DELETE FROM invitations WHERE used IS NULL AND inviter = ? AND (? = '' OR account = ?) RETURNING id, email, account",
+		inviter, accountID, accountID)
+	list, err := collect(rows, err, func(row scanner) (i people.Invitation, err error) {
+		err = row.Scan(&i.ID, &i.Email, &i.AccountID)
+		return i, err
+	})
+	for k := range list {
+		if err == nil {
+			i := &list[k]
+			err = s.note(ctx, tx, by, entry{action: audit.InvitationCancelled, object: invitationObject(i), account: i.AccountID})
+		}
+	}
+	return err
+}
+
 // CreateReset adds a link for a new password.
 func (s *Store) CreateReset(ctx context.Context, by audit.Actor, r people.NewReset, link people.Hash) error {
 	return s.changePeople(ctx, "create reset", func(tx *sql.Tx) error {
