@@ -3,6 +3,7 @@ package people
 import (
 	"fmt"
 
+	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
 )
@@ -27,11 +28,12 @@ var rights = map[Role][]Right{
 	Viewer: {Read},
 }
 
-// Visitor is somebody who is signed in. Its zero value, and nil, may do nothing.
+// Visitor is somebody who is signed in, or a program with an operator's key. Its zero value, and nil, may do nothing.
 type Visitor struct {
 	user    *User
 	session *Session
 	in      []Membership
+	key     *account.Key // of a program in an operator's place; then there is no user
 }
 
 // User is who it is; nil for the zero value.
@@ -59,7 +61,17 @@ func (v *Visitor) Memberships() []Membership {
 }
 
 // Operator reports whether the visitor administers the installation.
-func (v *Visitor) Operator() bool { return v != nil && v.user != nil && v.user.Operator }
+func (v *Visitor) Operator() bool {
+	return v != nil && (v.key != nil || v.user != nil && v.user.Operator)
+}
+
+// Key is the operator's key that came in place of a person; nil for a person.
+func (v *Visitor) Key() *account.Key {
+	if v == nil {
+		return nil
+	}
+	return v.key
+}
 
 // Role is what the visitor is in an account; empty for nothing.
 func (v *Visitor) Role(accountID string) Role {
@@ -79,9 +91,9 @@ func (v *Visitor) May(right Right, accountID string) error {
 	switch {
 	case right == Open:
 		return nil
-	case v == nil || v.user == nil:
+	case v == nil || v.user == nil && v.key == nil:
 		return &llm.Error{Code: llm.CodeAuthentication, Message: "Nobody is signed in."}
-	case right == SignedIn, v.user.Operator:
+	case right == SignedIn, v.Operator():
 		return nil
 	case right == Operate:
 		return &llm.Error{Code: llm.CodeForbidden, Message: "Only operators may do this."}
@@ -103,6 +115,8 @@ func (v *Visitor) Actor(o Origin) audit.Actor {
 	a := audit.Actor{Kind: audit.Nobody, Address: o.Address, Request: o.Request}
 	if u := v.User(); u != nil {
 		a.Kind, a.ID, a.Name = audit.User, u.ID, u.Email
+	} else if k := v.Key(); k != nil {
+		a.Kind, a.ID, a.Name = audit.Key, k.ID, k.Label
 	}
 	return a
 }
@@ -111,3 +125,7 @@ func (v *Visitor) Actor(o Origin) audit.Actor {
 func NewVisitor(u User, s *Session, in []Membership) *Visitor {
 	return &Visitor{user: &u, session: s, in: in}
 }
+
+// KeyHolder is a program with an operator's key: one that was found good, and has
+// the permission account.Admin.
+func KeyHolder(k *account.Key) *Visitor { return &Visitor{key: k} }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -53,7 +54,7 @@ func testOverview(t *testing.T, f *fixture) {
 	foreign.Account = "acc_b"
 	before.Opened, before.Arrived = noon.AddDate(0, 0, -4), noon.AddDate(0, 0, -4)
 	apply(t, f, newTape().next([]ledger.Attempt{attempt(9)}, today, slow, old, failed, guessed, lost, foreign, before))
-	if err := f.Resolve(t.Context(), lost.ID, 77, false, "me"); err != nil {
+	if err := f.Resolve(t.Context(), audit.Gateway(), lost.ID, 77, false); err != nil {
 		t.Fatal(err)
 	}
 	lost.Cost = 77 // as it is corrected, so that it is not unknown any more
