@@ -14,6 +14,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/store"
 )
@@ -37,10 +38,10 @@ func testBackfill(t *testing.T, o store.Options) {
 	failed := settled(at, 100)
 	failed.Outcome, failed.FirstToken = ledger.OutcomeCut, time.Second
 	always := open(t, o)
-	if err := always.CreateAccount(t.Context(), account.Account{ID: "a", Name: "a"}); err != nil {
+	if err := always.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "a", Name: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := always.CreateKey(t.Context(), account.Key{ID: "k", AccountID: "a"}, account.Hash{}); err != nil {
+	if err := always.CreateKey(t.Context(), audit.Gateway(), account.Key{ID: "k", AccountID: "a"}, account.Hash{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := always.Apply(t.Context(), batchOf(uuid.New(), 0, append(list, failed)...)); err != nil {

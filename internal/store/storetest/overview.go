@@ -131,7 +131,7 @@ func testKeySpend(t *testing.T, f *fixture) {
 
 func createKey(t *testing.T, f *fixture, k account.Key) {
 	t.Helper()
-	if err := f.CreateKey(t.Context(), k, account.Hash(sha256.Sum256([]byte(k.ID)))); err != nil {
+	if err := f.CreateKey(t.Context(), audit.Gateway(), k, account.Hash(sha256.Sum256([]byte(k.ID)))); err != nil {
 		t.Fatalf("create key %s: %v", k.ID, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -68,7 +69,7 @@ func testRequests(t *testing.T, f *fixture) {
 	foreign := came(time.Second)
 	foreign.Account = "acc_b"
 	apply(t, f, newTape().next([]ledger.Attempt{running}, plain, failed, rescued, lost, foreign))
-	if err := f.Resolve(t.Context(), lost.ID, 5, false, "me"); err != nil {
+	if err := f.Resolve(t.Context(), audit.Gateway(), lost.ID, 5, false); err != nil {
 		t.Fatal(err)
 	}
 	first := ledger.RequestSummary{
@@ -233,7 +234,7 @@ func testRequest(t *testing.T, f *fixture) {
 	lost.Settlement = unknown(0).Settlement
 	nameless.Price.Version = "nobody knows"
 	apply(t, f, newTape().next(nil, long, second, lost, nameless))
-	if err := f.Resolve(t.Context(), lost.ID, 7, false, "me"); err != nil {
+	if err := f.Resolve(t.Context(), audit.Gateway(), lost.ID, 7, false); err != nil {
 		t.Fatal(err)
 	}
 	correction := ledger.Correction{Kind: "resolved", Cost: 7 - lost.Hold, By: "me", At: f.clock()}
