@@ -20,6 +20,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/people"
 	"weir/internal/pricing"
 	"weir/internal/route"
 	"weir/internal/simulator"
@@ -30,8 +31,10 @@ import (
 // gateway.
 type Data struct {
 	Accounts *account.Service
+	People   *people.Service
 	store    *store.Store
 	cfg      config.Config
+	release  func() // what People holds
 }
 
 // OpenData opens the database that the configuration names, and makes it where
@@ -41,11 +44,18 @@ func OpenData(ctx context.Context, cfg config.Config, log *slog.Logger) (*Data, 
 	if err != nil {
 		return nil, err
 	}
-	return &Data{Accounts: account.NewService(db, time.Now, log), store: db, cfg: cfg}, nil
+	d := &Data{Accounts: account.NewService(db, time.Now, log), store: db, cfg: cfg}
+	if d.People, d.release, err = newPeople(&d.cfg, db, time.Now, log, d.BaseURL); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return d, nil
 }
 
 // Close closes the database.
-func (d *Data) Close() error { return d.store.Close() }
+func (d *Data) Close() error {
+	d.release()
+	return d.store.Close()
+}
 
 // Uses is the usage of the account of that name, by the parameters of
 // GET /v1/uses.

@@ -37,7 +37,7 @@ func baseURL(cfg *config.Config, addr net.Addr) string {
 		scheme = "https"
 	}
 	host, port, err := net.SplitHostPort(addr.String())
-	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
 		return scheme + "://" + net.JoinHostPort("localhost", port)
 	}
 	return scheme + "://" + addr.String()

@@ -50,6 +50,7 @@ func (l *loader) check(c *Config) {
 	l.checkPrices(c)
 	l.checkAliases(c)
 	l.checkDefaultModel(c)
+	l.checkPeople(c)
 }
 
 func (l *loader) checkStores(c *Config) {

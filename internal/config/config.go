@@ -54,6 +54,12 @@ type Config struct {
 	TLS TLS `yaml:"tls"`
 	// InsecureHTTP lets people sign in over plain http beyond loopback.
 	InsecureHTTP bool `yaml:"insecure_http"`
+	// Sessions is how long people stay signed in.
+	Sessions Sessions `yaml:"sessions"`
+	// OIDC is who signs people in beside passwords; nobody without an issuer.
+	OIDC OIDC `yaml:"oidc"`
+	// SMTP is how mail is sent; not at all without an address.
+	SMTP SMTP `yaml:"smtp"`
 	// Outbound is how providers are reached.
 	Outbound Outbound `yaml:"outbound"`
 	// Retention is how long data lives.
@@ -201,6 +207,55 @@ type Log struct {
 	Format string `yaml:"format"`
 }
 
+// Sessions is how long people stay signed in.
+type Sessions struct {
+	// Idle is how long a session lives that nobody uses, from one minute.
+	Idle time.Duration `yaml:"idle"`
+	// Absolute is how long a session lives at the longest, at least as long.
+	Absolute time.Duration `yaml:"absolute"`
+}
+
+// OIDC is an OpenID Connect provider. It is empty, or has an issuer, a client id
+// and a client secret.
+type OIDC struct {
+	// Issuer is an https URL; http on this machine, and with insecure_http.
+	Issuer       string     `yaml:"issuer"`
+	ClientID     string     `yaml:"client_id"`
+	ClientSecret llm.Secret `yaml:"client_secret"`
+	// Name is on the button.
+	Name string `yaml:"name"`
+	// Scopes are asked for, openid among them.
+	Scopes []string `yaml:"scopes"`
+	// GroupsClaim is where the provider says in which groups somebody is.
+	GroupsClaim string `yaml:"groups_claim"`
+	// Operators are the groups whose people are operators; none: groups say
+	// nothing of operators.
+	Operators []string `yaml:"operators,omitempty"`
+	// Accounts are the groups of each role, by name of the account.
+	Accounts map[string]RoleGroups `yaml:"accounts"`
+	// SignUp lets in everybody whom the provider knows.
+	SignUp bool `yaml:"sign_up"`
+}
+
+// RoleGroups are the groups whose people have a role in an account.
+type RoleGroups struct {
+	Owner  []string `yaml:"owner,omitempty"`
+	Member []string `yaml:"member,omitempty"`
+	Viewer []string `yaml:"viewer,omitempty"`
+}
+
+// SMTP is a mail server. It is empty, or has an address and a sender.
+type SMTP struct {
+	// Addr is host:port.
+	Addr     string     `yaml:"addr"`
+	Username string     `yaml:"username"`
+	Password llm.Secret `yaml:"password"`
+	// From is an e-mail address, with or without a name.
+	From string `yaml:"from"`
+	// TLS is "starttls", "tls" or "none".
+	TLS string `yaml:"tls"`
+}
+
 const day = 24 * time.Hour
 
 // Default is the configuration where nobody says anything.
@@ -213,6 +268,9 @@ func Default() Config {
 		MaxConcurrency:   4096,
 		MaxBody:          32 << 20,
 		Retention:        Retention{Requests: 90 * day, Responses: 30 * day},
+		Sessions:         Sessions{Idle: 12 * time.Hour, Absolute: 7 * day},
+		OIDC:             OIDC{Name: "single sign-on", Scopes: []string{"openid", "profile", "email"}, GroupsClaim: "groups"},
+		SMTP:             SMTP{TLS: "starttls"},
 		DrainTimeout:     30 * time.Second,
 		Log:              Log{Level: "info", Format: "auto"},
 	}

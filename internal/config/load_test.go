@@ -110,6 +110,18 @@ retention: {requests: 90d, responses: 30d}
 max_body: 32MiB
 telemetry: {listen: ""}
 insecure_http: false
+sessions: {idle: 12h, absolute: 7d}
+oidc:
+  issuer: https://id.example.com/realms/x/
+  client_id: weir
+  client_secret: hidden
+  name: Example
+  scopes: [openid, email]
+  groups_claim: roles
+  operators: [admins]
+  accounts: {default: {owner: [leads], viewer: [all, others]}}
+  sign_up: true
+smtp: {addr: mail.example.com:587, username: weir, password: hidden, from: Weir <weir@example.com>, tls: starttls}
 webhooks: {allow_private: false}
 drain_timeout: 30s
 log: {level: info, format: auto}
@@ -137,6 +149,12 @@ func whole() config.Config {
 		"fast": {Targets: []string{"house/small", "openai/gpt-5-mini"}, Strategy: "fallback"},
 	}
 	want.TrustedProxies = []netip.Prefix{}
+	want.OIDC = config.OIDC{
+		Issuer: "https://id.example.com/realms/x/", ClientID: "weir", ClientSecret: llm.NewSecret("hidden"), Name: "Example",
+		Scopes: []string{"openid", "email"}, GroupsClaim: "roles", Operators: []string{"admins"}, SignUp: true,
+		Accounts: map[string]config.RoleGroups{"default": {Owner: []string{"leads"}, Viewer: []string{"all", "others"}}},
+	}
+	want.SMTP = config.SMTP{Addr: "mail.example.com:587", Username: "weir", Password: llm.NewSecret("hidden"), From: "Weir <weir@example.com>", TLS: "starttls"}
 	return want
 }
 

@@ -42,7 +42,11 @@ func writeKey(out *bytes.Buffer, key string, v reflect.Value, indent string) {
 	fmt.Fprintf(out, "%s%s:", indent, quoteYAML(key))
 	switch shapeOf(v.Type()) {
 	case scalarShape:
-		fmt.Fprintf(out, " %s\n", scalarYAML(v, hideURL))
+		hide := llm.Secret.String
+		if slices.Contains(secretURLs(), key) {
+			hide = hideURL
+		}
+		fmt.Fprintf(out, " %s\n", scalarYAML(v, hide))
 	case listShape:
 		items := make([]string, v.Len())
 		for i := range items {
@@ -60,6 +64,9 @@ func writeKey(out *bytes.Buffer, key string, v reflect.Value, indent string) {
 		out.Write(block.Bytes())
 	}
 }
+
+// secretURLs are the keys whose secret is a URL, of which the rest is shown.
+func secretURLs() []string { return []string{"database", "valkey", "proxy"} }
 
 // scalarYAML is one value; hide says what is shown of a secret.
 func scalarYAML(v reflect.Value, hide func(llm.Secret) string) string {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"weir/internal/config"
+	"weir/internal/llm"
 )
 
 func TestRedactedHidesSecrets(t *testing.T) {
@@ -13,6 +14,8 @@ func TestRedactedHidesSecrets(t *testing.T) {
 database: postgres://weir:canary@db.example/weir?sslmode=require&sslpassword=canary
 valkey: redis://canary@cache.example:6379/0
 outbound: {proxy: "http://me:canary@proxy.example:3128"}
+oidc: {issuer: https://id.example, client_id: weir, client_secret: "https://h/canary"}
+smtp: {addr: "mail.example:587", username: weir, password: "https://h/canary", from: weir@example.com}
 providers:
   a: {api_keys: [canary-1, "https://h/canary"]}
 `}})
@@ -24,6 +27,8 @@ providers:
 		`database: "postgres://weir:xxxxx@db.example/weir?sslmode=require&sslpassword=xxxxx"`,
 		`valkey: "redis://xxxxx@cache.example:6379/0"`,
 		`  proxy: "http://me:xxxxx@proxy.example:3128"`,
+		`  client_secret: "[redacted]"`,
+		`  password: "[redacted]"`,
 		`    api_keys: ["[redacted]", "[redacted]"]`,
 	} {
 		if !strings.Contains(got, want+"\n") {
@@ -65,6 +70,9 @@ max_body: 1025
 		t.Errorf("providers of %s: want -, got +\n%s", shown, d)
 	}
 	got.Providers, want.Providers = nil, nil
+	for _, c := range []*config.Config{&got, &want} { // which are not shown
+		c.OIDC.ClientSecret, c.SMTP.Password = llm.Secret{}, llm.Secret{}
+	}
 	if d := diff(got, want); d != "" {
 		t.Errorf("Load(%s): want -, got +\n%s", shown, d)
 	}

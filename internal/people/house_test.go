@@ -27,6 +27,7 @@ type house struct {
 	*people.Service
 	store   *store.Store
 	account account.Account // named default
+	dir     string          // of the database
 	ctx     context.Context
 	t       testing.TB
 
@@ -39,9 +40,9 @@ const publicURL = "https://weir.example.com"
 
 func newHouse(t testing.TB, change ...func(*people.Options)) *house {
 	t.Helper()
-	h := &house{t: t, ctx: t.Context(), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	h := &house{t: t, dir: t.TempDir(), ctx: t.Context(), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	log := slog.New(slog.NewTextHandler(h, nil))
-	db, err := store.Open(h.ctx, store.Options{Path: filepath.Join(t.TempDir(), "weir.db"), Clock: h.clock, Log: log})
+	db, err := store.Open(h.ctx, store.Options{Path: filepath.Join(h.dir, "weir.db"), Clock: h.clock, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"mime"
@@ -34,6 +35,7 @@ type MailOptions struct {
 	Password llm.Secret
 	From     string // an address, with or without a name
 	TLS      string // MailStartTLS where empty
+	CAFile   string // PEM of authorities beside the system's; empty for none
 }
 
 // Mail sends mail through one server.
@@ -41,6 +43,7 @@ type Mail struct {
 	options MailOptions
 	host    string
 	from    *mail.Address
+	roots   *x509.CertPool // nil for the system's
 }
 
 // NewMail makes a sender, and asks the server nothing.
@@ -56,7 +59,11 @@ func NewMail(o MailOptions) (*Mail, error) {
 	if o.TLS == "" {
 		o.TLS = MailStartTLS
 	}
-	return &Mail{options: o, host: host, from: from}, nil
+	roots, err := authorities(o.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	return &Mail{options: o, host: host, from: from, roots: roots}, nil
 }
 
 // Send sends a text to an address, within 15 seconds.
@@ -92,7 +99,7 @@ func (m *Mail) dial(ctx context.Context) (net.Conn, error) {
 }
 
 func (m *Mail) tls() *tls.Config {
-	return &tls.Config{ServerName: m.host, MinVersion: tls.VersionTLS12}
+	return &tls.Config{ServerName: m.host, RootCAs: m.roots, MinVersion: tls.VersionTLS12}
 }
 
 // talk hands a letter over.
@@ -152,7 +159,10 @@ func (m *Mail) letter(to, subject, text string) ([]byte, error) {
 	if _, err := q.Write([]byte(strings.ReplaceAll(text, "\n", "\r\n"))); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), q.Close()
+	if err := q.Close(); err != nil { // which writes the last line
+		return nil, err
+	}
+	return b.Bytes(), nil
 }
 
 // mailInvitation mails an invitation's link, where there is mail.

@@ -3,11 +3,18 @@ package people_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"mime"
 	"mime/quotedprintable"
 	"net"
+	"net/http/httptest"
 	"net/mail"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -23,26 +30,32 @@ type postbox struct {
 	net.Listener
 	letters chan string
 	refuse  bool
+	tls     *tls.Config // offers STARTTLS
+	lock    sync.Mutex
+	heard   []string // of the lines
 	calls   sync.WaitGroup
 }
 
-func newPostbox(t *testing.T) *postbox {
+func newPostbox(t *testing.T, change ...func(*postbox)) *postbox {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &postbox{Listener: l, letters: make(chan string, 10)}
+	for _, c := range change {
+		c(p)
+	}
 	p.calls.Go(func() {
 		for {
-			conn, err := l.Accept()
+			conn, err := p.Accept()
 			if err != nil {
 				return
 			}
 			p.calls.Go(func() { p.serve(conn) })
 		}
 	})
-	t.Cleanup(func() { l.Close(); p.calls.Wait() })
+	t.Cleanup(func() { p.Close(); p.calls.Wait() })
 	return p
 }
 
@@ -56,7 +69,24 @@ func (p *postbox) serve(conn net.Conn) {
 		if err != nil {
 			return
 		}
+		p.lock.Lock()
+		p.heard = append(p.heard, strings.TrimSpace(line))
+		p.lock.Unlock()
 		switch verb, _, _ := strings.Cut(strings.TrimSpace(line), " "); {
+		case verb == "EHLO":
+			fmt.Fprint(conn, "250-here\r\n250-AUTH PLAIN\r\n")
+			if p.tls != nil {
+				fmt.Fprint(conn, "250-STARTTLS\r\n")
+			}
+			fmt.Fprint(conn, "250 8BITMIME\r\n")
+		case verb == "AUTH":
+			fmt.Fprint(conn, "235 welcome\r\n")
+		case verb == "STARTTLS" && p.tls == nil:
+			fmt.Fprint(conn, "502 not here\r\n")
+		case verb == "STARTTLS":
+			fmt.Fprint(conn, "220 go on\r\n")
+			conn = tls.Server(conn, p.tls)
+			lines = bufio.NewReader(conn)
 		case verb == "DATA":
 			fmt.Fprint(conn, "354 go on\r\n")
 			var letter strings.Builder
@@ -66,7 +96,7 @@ func (p *postbox) serve(conn net.Conn) {
 				}
 				letter.WriteString(line)
 			}
-			p.letters <- letter.String()
+			p.letters <- strings.TrimSuffix(letter.String(), ".\r\n")
 			fmt.Fprint(conn, "250 kept\r\n")
 		case verb == "RCPT" && p.refuse:
 			fmt.Fprint(conn, "550 nobody\r\n")
@@ -167,6 +197,80 @@ func TestMailFails(t *testing.T) {
 		if _, err := h.Link(h.ctx, token.Reveal()); err != nil || i.ID == "" {
 			t.Errorf("%s: got link %v, %+v; want the invitation all the same", name, err, i)
 		}
+	}
+}
+
+// TestMailTLS sends a letter over TLS that begins at once, and over TLS that
+// begins after a plain greeting: the password goes over neither before that.
+func TestMailTLS(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(nil) // for its certificate, which is of 127.0.0.1
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	pemText := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(file, pemText, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := &tls.Config{Certificates: server.TLS.Certificates}
+	for _, how := range []string{people.MailStartTLS, people.MailTLS} {
+		post := newPostbox(t, func(p *postbox) {
+			if how == people.MailTLS {
+				p.Listener = tls.NewListener(p.Listener, config)
+			} else {
+				p.tls = config
+			}
+		})
+		o := people.MailOptions{Addr: post.Addr().String(), From: "weir@example.com", Username: "weir", Password: secret("of the server"), TLS: how}
+		unknown, err := people.NewMail(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unknown.Send(t.Context(), "ada@example.com", "Übung", "é"); err == nil {
+			t.Errorf("%s with a certificate nobody knows: got no error, want one", how)
+		}
+		post.lock.Lock()
+		if said := strings.Join(post.heard, "\n"); strings.Contains(said, "AUTH") {
+			t.Errorf("%s with a certificate nobody knows: got %q, want no password", how, said)
+		}
+		post.lock.Unlock()
+		o.CAFile = file
+		m, err := people.NewMail(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Send(t.Context(), "ada@example.com", "Übung", "é"); err != nil {
+			t.Fatalf("%s: %v", how, err)
+		}
+		letter, text := post.letter(t)
+		subject, err := new(mime.WordDecoder).DecodeHeader(letter.Header.Get("Subject"))
+		if subject != "Übung" || strings.TrimSpace(text) != "é" || err != nil {
+			t.Errorf("%s: got %q, %q, %v; want what was sent", how, subject, text, err)
+		}
+		post.lock.Lock()
+		if said := strings.Join(post.heard, "\n"); !strings.Contains(said, "AUTH PLAIN "+base64.StdEncoding.EncodeToString([]byte("\x00weir\x00of the server"))) {
+			t.Errorf("%s: got %q, want the password", how, said)
+		}
+		post.lock.Unlock()
+	}
+}
+
+// TestMailSilent sends to a server that says nothing: the sender gives up with
+// its context.
+func TestMailSilent(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // which nobody accepts from
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	m, err := people.NewMail(people.MailOptions{Addr: l.Addr().String(), From: "weir@example.com", TLS: people.MailPlain})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := m.Send(ctx, "ada@example.com", "x", "x"); err == nil {
+		t.Error("a silent server: got no error, want one")
 	}
 }
 

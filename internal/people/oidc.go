@@ -103,10 +103,17 @@ func oidcTransport(o *OIDCOptions) (*http.Transport, error) {
 		}
 		t.Proxy = http.ProxyURL(u)
 	}
-	if o.CAFile == "" {
-		return t, nil
+	var err error
+	t.TLSClientConfig.RootCAs, err = authorities(o.CAFile)
+	return t, err
+}
+
+// authorities are the system's and those of the file; nil for the system's alone.
+func authorities(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
 	}
-	pem, err := os.ReadFile(o.CAFile)
+	pem, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("outbound.ca_file: %w", err)
 	}
@@ -115,10 +122,9 @@ func oidcTransport(o *OIDCOptions) (*http.Transport, error) {
 		roots = x509.NewCertPool()
 	}
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("outbound.ca_file: %s has no certificate", o.CAFile)
+		return nil, fmt.Errorf("outbound.ca_file: %s has no certificate", file)
 	}
-	t.TLSClientConfig.RootCAs = roots
-	return t, nil
+	return roots, nil
 }
 
 // bounded cuts what a server answers.

@@ -4,7 +4,10 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"testing"
 	"time"
@@ -271,12 +274,34 @@ func TestOIDCNext(t *testing.T) {
 	}
 }
 
-// TestOIDCAway starts while the provider is away, and works once it is back.
+// TestOIDCAway starts while the provider answers anything but what it should, and
+// works once it does.
 func TestOIDCAway(t *testing.T) {
 	t.Parallel()
-	h, _ := newSSO(t, func(o *people.OIDCOptions) { o.Issuer = "http://127.0.0.1:1" })
-	_, _, err := h.StartOIDC(h.ctx, "/")
-	wantCode(t, "a provider that is away", err, llm.CodeProviderUnavailable)
-	_, _, err = newHouse(t).StartOIDC(h.ctx, "/")
+	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
+	defer elsewhere.Close()
+	for name, answer := range map[string]http.HandlerFunc{
+		"an error":       func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"a redirect":     func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) },
+		"another issuer": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"issuer": "https://evil.example"}`) },
+		"without end": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"issuer": "`)
+			for i := 0; i < 8<<20; i += 1 << 10 {
+				if _, err := w.Write(make([]byte, 1<<10)); err != nil {
+					return
+				}
+			}
+		},
+	} {
+		idp.Instead(answer)
+		_, _, err := h.StartOIDC(h.ctx, "/")
+		wantCode(t, name, err, llm.CodeProviderUnavailable)
+	}
+	idp.Instead(nil)
+	if _, _, err := h.come(idp, "s-bob"); err != nil {
+		t.Errorf("once it is back: %v", err)
+	}
+	_, _, err := newHouse(t).StartOIDC(h.ctx, "/")
 	wantCode(t, "no single sign-on", err, llm.CodeNotFound)
 }

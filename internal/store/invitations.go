@@ -121,6 +121,25 @@ func (s *Store) CancelInvitation(ctx context.Context, by audit.Actor, accountID,
 	})
 }
 
+// withdraw takes back the open invitations that somebody made who has not the
+// right to any more: to one account, or all where it is empty. Else a link made
+// beforehand would let them in again.
+func (s *Store) withdraw(ctx context.Context, tx *sql.Tx, by audit.Actor, inviter, accountID string) error {
+	rows, err := tx.QueryContext(ctx, "DELETE FROM invitations WHERE used IS NULL AND inviter = ? AND (? = '' OR account = ?) RETURNING id, email, account",
+		inviter, accountID, accountID)
+	list, err := collect(rows, err, func(row scanner) (i people.Invitation, err error) {
+		err = row.Scan(&i.ID, &i.Email, &i.AccountID)
+		return i, err
+	})
+	for k := range list {
+		if err == nil {
+			i := &list[k]
+			err = s.noteBy(ctx, tx, by, entry{action: audit.InvitationCancelled, object: invitationObject(i), account: i.AccountID})
+		}
+	}
+	return err
+}
+
 // CreateReset adds a link for a new password.
 func (s *Store) CreateReset(ctx context.Context, by audit.Actor, r people.NewReset, link people.Hash) error {
 	return s.changePeople(ctx, "create reset", func(tx *sql.Tx) error {
@@ -175,9 +194,13 @@ func (s *Store) resetLink(ctx context.Context, link people.Hash, now time.Time) 
 	return l, noPerson(err)
 }
 
+// setupGood is when a set-up link is good. Once there is an operator, none is: it
+// may stand in a log.
+const setupGood = "hash = ? AND used IS NULL AND expires > ? AND NOT EXISTS (SELECT 1 FROM users WHERE operator = 1)"
+
 func (s *Store) setupLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
 	var expires int64
-	err := s.read.QueryRowContext(ctx, "SELECT expires FROM setup_tokens WHERE hash = ? AND used IS NULL AND expires > ?",
+	err := s.read.QueryRowContext(ctx, "SELECT expires FROM setup_tokens WHERE "+setupGood,
 		link.String(), micros(now)).Scan(&expires)
 	return people.Link{Kind: people.SetupLink, Expires: fromMicros(expires)}, noPerson(err)
 }
@@ -185,7 +208,7 @@ func (s *Store) setupLink(ctx context.Context, link people.Hash, now time.Time) 
 // UseSetup makes the first operator, owner of the account account.DefaultName.
 func (s *Store) UseSetup(ctx context.Context, a people.Admission) error {
 	return s.changePeople(ctx, "set up", func(tx *sql.Tx) error {
-		n, err := affected(tx.ExecContext(ctx, "UPDATE setup_tokens SET used = ? WHERE hash = ? AND used IS NULL AND expires > ?",
+		n, err := affected(tx.ExecContext(ctx, "UPDATE setup_tokens SET used = ? WHERE "+setupGood,
 			micros(a.At), a.Link.String(), micros(a.At)))
 		if err == nil && n == 0 {
 			err = people.ErrNotFound

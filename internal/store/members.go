@@ -86,6 +86,9 @@ func (s *Store) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *peop
 		n.action, n.after = audit.MemberChanged, map[string]any{"role": r}
 		_, err = tx.ExecContext(ctx, "UPDATE members SET role = ? WHERE account = ? AND who = ?", string(r), m.AccountID, m.UserID)
 	}
+	if err == nil && m.Role == people.Owner {
+		err = s.withdraw(ctx, tx, by, m.Email, m.AccountID)
+	}
 	if err != nil {
 		return err
 	}

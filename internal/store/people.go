@@ -211,9 +211,12 @@ func (s *Store) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, use
 	if _, err := tx.ExecContext(ctx, "UPDATE users SET operator = ? WHERE id = ?", number(on), l.ID); err != nil {
 		return err
 	}
-	action := audit.OperatorRemoved
-	if on {
-		action = audit.OperatorAdded
+	action := audit.OperatorAdded
+	if !on {
+		action = audit.OperatorRemoved
+		if err := s.withdraw(ctx, tx, by, l.Email, ""); err != nil {
+			return err
+		}
 	}
 	return s.noteBy(ctx, tx, by, entry{action: action, object: userObject(&l.User)})
 }

@@ -57,6 +57,7 @@ type Server struct {
 	codes  map[string]grant
 	tokens map[string]string // subjects by access token
 	asked  map[string]int    // by path
+	away   http.HandlerFunc
 }
 
 // grant is what a code stands for.
@@ -84,7 +85,12 @@ func Start(everybody ...Person) (*Server, error) {
 	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.asked[r.URL.Path]++
+		away := s.away
 		s.mu.Unlock()
+		if away != nil {
+			away(w, r)
+			return
+		}
 		mux.ServeHTTP(w, r)
 	}))
 	s.URL = s.server.URL
@@ -99,6 +105,13 @@ func (s *Server) Put(p Person) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.people[p.Subject] = p
+}
+
+// Instead answers all requests in the provider's place, until it is nil.
+func (s *Server) Instead(h http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = h
 }
 
 // Asked is how often a path was asked for.

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/user"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/app"
+	"weir/internal/audit"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// whoami is whoever runs this command, for the audit log.
+func whoami() audit.Actor {
+	a := audit.Actor{Kind: audit.Command, Name: "unknown"}
+	if u, err := user.Current(); err == nil {
+		a.ID, a.Name = u.Uid, u.Username
+	}
+	return a
+}
+
+// memberView is a member as listings show it.
+type memberView struct {
+	ID      string `json:"id"`
+	Email   string `json:"email"`
+	Name    string `json:"name,omitempty"`
+	Account string `json:"account,omitempty"`
+	Role    string `json:"role"`
+	Created string `json:"created"`
+	Seen    string `json:"seen,omitempty"`
+}
+
+var memberHeads = []string{"E-MAIL", "ID", "NAME", "ROLE", "SINCE"}
+
+func (v *memberView) row() []string {
+	return []string{v.Email, v.ID, v.Name, v.Role, v.Created}
+}
+
+func viewMember(m *people.Membership) memberView {
+	return memberView{ID: m.UserID, Email: m.Email, Name: m.Name, Account: m.AccountName, Role: string(m.Role), Created: m.Since.Format(time.RFC3339)}
+}
+
+func viewOperator(u *people.User) memberView {
+	v := memberView{ID: u.ID, Email: u.Email, Name: u.Name, Role: "operator", Created: u.Created.Format(time.RFC3339)}
+	if u.Seen != nil {
+		v.Seen = u.Seen.Format(time.RFC3339)
+	}
+	return v
+}
+
+func newMembers(env *environment) *cobra.Command {
+	return group("members", "People who sign in, and their roles in an account", newMembersInvite(env), newMembersList(env), newMembersRemove(env))
+}
+
+// accountFlag is the flag that names an account.
+func accountFlag(cmd *cobra.Command, name *string) *cobra.Command {
+	cmd.Flags().StringVar(name, "account", "", "name of the account")
+	_ = cmd.MarkFlagRequired("account") // the flag is defined one line above
+	return cmd
+}
+
+func newMembersInvite(env *environment) *cobra.Command {
+	var account, role string
+	cmd := &cobra.Command{
+		Use: "invite EMAIL", Short: "Invite somebody to an account and print the link, which is good once, for 7 days",
+		Example: "  weir members invite ada@example.com --account default --role owner", Args: oneArg("the e-mail address"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				a, err := d.Accounts.Account(cmd.Context(), account)
+				if err != nil {
+					return err
+				}
+				return env.invite(cmd.Context(), d, people.Invitation{Email: args[0], AccountID: a.ID, Role: people.Role(role)})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&role, "role", string(people.Member), "owner (manages members and keys), member (makes keys) or viewer (sees usage)")
+	return accountFlag(cmd, &account)
+}
+
+// invite prints the link of an invitation, alone. That it could not be mailed is
+// said too, and no failure: whoever runs the command has the link.
+func (env *environment) invite(ctx context.Context, d *app.Data, i people.Invitation) error {
+	token, _, err := d.People.Invite(ctx, whoami(), i)
+	if token.IsZero() {
+		return err
+	}
+	if err != nil {
+		fmt.Fprintf(env.stderr, "the link could not be mailed: %v\n", llm.AsError(err).Err)
+	}
+	_, err = fmt.Fprintln(env.stdout, d.BaseURL()+"/invite/"+token.Reveal())
+	return err
+}
+
+func newMembersList(env *environment) *cobra.Command {
+	var account string
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "list", Short: "List the members of an account", Example: "  weir members list --account default", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				a, err := d.Accounts.Account(cmd.Context(), account)
+				if err != nil {
+					return err
+				}
+				members, err := d.People.Members(cmd.Context(), a.ID)
+				if err != nil {
+					return err
+				}
+				views := make([]memberView, 0, len(members))
+				for i := range members {
+					views = append(views, viewMember(&members[i]))
+				}
+				return list(env, views, memberHeads, (*memberView).row)
+			})
+		},
+	})
+	return accountFlag(cmd, &account)
+}
+
+func newMembersRemove(env *environment) *cobra.Command {
+	var account string
+	cmd := &cobra.Command{
+		Use: "remove EMAIL", Short: "Take somebody out of an account, at once",
+		Example: "  weir members remove ada@example.com --account default", Args: oneArg("the e-mail address"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				a, err := d.Accounts.Account(cmd.Context(), account)
+				if err != nil {
+					return err
+				}
+				u, err := d.People.User(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return d.People.RemoveMember(cmd.Context(), whoami(), a.ID, u.ID)
+			})
+		},
+	}
+	return accountFlag(cmd, &account)
+}
+
+func newOperators(env *environment) *cobra.Command {
+	return group("operators", "People who administer the whole installation", newOperatorsAdd(env), newOperatorsList(env), newOperatorsRemove(env))
+}
+
+func newOperatorsAdd(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "add EMAIL", Short: "Make somebody an operator; who is no user yet is invited, and the link printed",
+		Example: "  weir operators add ada@example.com", Args: oneArg("the e-mail address"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				u, err := d.People.User(cmd.Context(), args[0])
+				if err != nil && llm.AsError(err).Code == llm.CodeNotFound {
+					return env.invite(cmd.Context(), d, people.Invitation{Email: args[0], Operator: true})
+				}
+				if err != nil {
+					return err
+				}
+				return d.People.SetOperator(cmd.Context(), whoami(), u.ID, true)
+			})
+		},
+	}
+}
+
+func newOperatorsList(env *environment) *cobra.Command {
+	return env.jsonFlag(&cobra.Command{
+		Use: "list", Short: "List the operators", Example: "  weir operators list", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				users, err := d.People.Users(cmd.Context())
+				if err != nil {
+					return err
+				}
+				views := []memberView{}
+				for i := range users {
+					if users[i].Operator {
+						views = append(views, viewOperator(&users[i]))
+					}
+				}
+				return list(env, views, memberHeads, (*memberView).row)
+			})
+		},
+	})
+}
+
+func newOperatorsRemove(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "remove EMAIL", Short: "Take an operator's rights away, at once",
+		Example: "  weir operators remove ada@example.com", Args: oneArg("the e-mail address"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				u, err := d.People.User(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return d.People.SetOperator(cmd.Context(), whoami(), u.ID, false)
+			})
+		},
+	}
+}

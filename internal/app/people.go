@@ -1,0 +1,68 @@
+package app
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"weir/internal/config"
+	"weir/internal/people"
+	"weir/internal/store"
+)
+
+// newPeople makes the service that lets people in, as the configuration says.
+// Base is the address for links where public_url is empty. Close lets go of what
+// it holds.
+func newPeople(cfg *config.Config, db *store.Store, now func() time.Time, log *slog.Logger, base func() string) (s *people.Service, closer func(), err error) {
+	o := people.Options{
+		Store: db, Now: now, Log: log, PublicURL: base,
+		Idle: cfg.Sessions.Idle, Absolute: cfg.Sessions.Absolute,
+	}
+	if cfg.PublicURL != "" {
+		o.PublicURL = func() string { return cfg.PublicURL }
+	}
+	if m := cfg.SMTP; m.Addr != "" {
+		o.Mail, err = people.NewMail(people.MailOptions{Addr: m.Addr, Username: m.Username, Password: m.Password, From: m.From, TLS: m.TLS, CAFile: cfg.Outbound.CAFile})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	if cfg.OIDC.Issuer == "" {
+		return people.New(o), func() {}, nil
+	}
+	if o.OIDC, err = people.NewOIDC(oidcOptions(cfg)); err != nil {
+		return nil, nil, fmt.Errorf("oidc: %w", err)
+	}
+	return people.New(o), o.OIDC.Close, nil
+}
+
+func oidcOptions(cfg *config.Config) people.OIDCOptions {
+	c := &cfg.OIDC
+	o := people.OIDCOptions{
+		Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: c.ClientSecret, Name: c.Name, Scopes: c.Scopes,
+		GroupsClaim: c.GroupsClaim, Operators: c.Operators, Accounts: map[string]map[people.Role][]string{}, SignUp: c.SignUp,
+		Proxy: cfg.Outbound.Proxy.Reveal(), CAFile: cfg.Outbound.CAFile,
+	}
+	for name, g := range c.Accounts {
+		o.Accounts[name] = map[people.Role][]string{people.Owner: g.Owner, people.Member: g.Member, people.Viewer: g.Viewer}
+	}
+	return o
+}
+
+// listened is the address of cfg.Listen, for commands beside a gateway.
+type listened string
+
+// Network is always TCP.
+func (listened) Network() string { return "tcp" }
+
+// String is host:port.
+func (l listened) String() string { return string(l) }
+
+// BaseURL is the address that links carry: public_url, or else what the gateway
+// listens on, as it is reached from this machine.
+func (d *Data) BaseURL() string {
+	if d.cfg.PublicURL != "" {
+		return d.cfg.PublicURL
+	}
+	return baseURL(&d.cfg, listened(d.cfg.Listen))
+}

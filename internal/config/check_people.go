@@ -1,0 +1,96 @@
+package config
+
+import (
+	"maps"
+	"net"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// checkPeople reports what is wrong with how people sign in.
+func (l *loader) checkPeople(c *Config) {
+	if c.Sessions.Idle < time.Minute {
+		l.report("sessions.idle", "`sessions.idle` must be at least 1m")
+	}
+	if c.Sessions.Absolute < c.Sessions.Idle {
+		l.report("sessions.absolute", "`sessions.absolute` must be at least `sessions.idle`, which is %s", formatDuration(c.Sessions.Idle))
+	}
+	l.checkOIDC(c)
+	l.checkSMTP(&c.SMTP)
+}
+
+func (l *loader) checkOIDC(c *Config) {
+	o := &c.OIDC
+	if o.Issuer == "" {
+		for key, set := range map[string]bool{
+			"client_id": o.ClientID != "", "client_secret": !o.ClientSecret.IsZero(), "operators": len(o.Operators) > 0, "accounts": len(o.Accounts) > 0,
+		} {
+			if set {
+				l.report(join("oidc", key), "`oidc.%s` needs `oidc.issuer`, such as https://id.example.com", key)
+			}
+		}
+		return
+	}
+	l.checkIssuer(o.Issuer, c.InsecureHTTP)
+	if o.ClientID == "" {
+		l.report("oidc", "`oidc` needs `client_id`")
+	}
+	if o.ClientSecret.IsZero() {
+		l.report("oidc", "`oidc` needs `client_secret`")
+	}
+	if !slices.Contains(o.Scopes, "openid") {
+		l.report("oidc.scopes", "`oidc.scopes` must have openid among them")
+	}
+	if o.GroupsClaim == "" {
+		l.report("oidc.groups_claim", "`oidc.groups_claim` must be the name of a claim, such as groups")
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Accounts)) {
+		if g := o.Accounts[name]; len(g.Owner)+len(g.Member)+len(g.Viewer) == 0 {
+			l.report(join("oidc.accounts", name), "the account %s needs groups for `owner`, `member` or `viewer`", strconv.Quote(clip(name, maxQuote)))
+		}
+	}
+}
+
+// checkIssuer wants the URL as the provider writes it: a slash at its end counts.
+func (l *loader) checkIssuer(issuer string, insecure bool) {
+	const path = "oidc.issuer"
+	before := len(l.problems)
+	l.checkHTTP(path, issuer, "they stand in `client_id` and `client_secret`")
+	u, err := url.Parse(issuer)
+	if err == nil && len(l.problems) == before && u.Scheme != "https" && !insecure && !isLoopbackHost(u.Hostname()) {
+		l.report(path, "`%s` must be an https URL: over plain http anybody on the way could sign in as anybody", path)
+	}
+}
+
+func isLoopbackHost(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && a.IsLoopback()
+}
+
+func (l *loader) checkSMTP(s *SMTP) {
+	l.checkWord("smtp.tls", s.TLS, []string{"starttls", "tls", "none"})
+	if s.Addr == "" {
+		if s.From != "" || s.Username != "" {
+			l.report("smtp", "`smtp` needs `addr`, such as mail.example.com:587")
+		}
+		return
+	}
+	host, port, err := net.SplitHostPort(s.Addr)
+	if err != nil || host == "" || !isHost(host) || !isPort(port) {
+		l.report("smtp.addr", "`smtp.addr` must be host:port such as mail.example.com:587, not %s", l.quote("smtp.addr", s.Addr))
+	}
+	if _, err := mail.ParseAddress(s.From); err != nil {
+		l.report("smtp.from", "`smtp.from` must be an e-mail address such as weir@example.com, not %s", l.quote("smtp.from", s.From))
+	}
+	if (s.Username == "") != s.Password.IsZero() {
+		l.report("smtp", "`smtp` needs both `username` and `password`, or neither")
+	}
+	if s.TLS == "none" && s.Username != "" && !isLoopbackHost(host) {
+		l.report("smtp.tls", "`smtp.tls` must not be none where a password is sent: it would go over the network as it is")
+	}
+}
