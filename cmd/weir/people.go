@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/app"
-	"weir/internal/audit"
 	"weir/internal/llm"
 	"weir/internal/people"
 )
