@@ -3,25 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"os/user"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"weir/internal/app"
-	"weir/internal/audit"
 	"weir/internal/llm"
 	"weir/internal/people"
 )
-
-// whoami is whoever runs this command, for the audit log.
-func whoami() audit.Actor {
-	a := audit.Actor{Kind: audit.Command, Name: "unknown"}
-	if u, err := user.Current(); err == nil {
-		a.ID, a.Name = u.Uid, u.Username
-	}
-	return a
-}
 
 // memberView is a member as listings show it.
 type memberView struct {
@@ -85,7 +74,7 @@ func newMembersInvite(env *environment) *cobra.Command {
 // invite prints the link of an invitation, alone. That it could not be mailed is
 // said too, and no failure: whoever runs the command has the link.
 func (env *environment) invite(ctx context.Context, d *app.Data, i people.Invitation) error {
-	token, _, err := d.People.Invite(ctx, whoami(), i)
+	token, _, err := d.People.Invite(ctx, actor(), i)
 	if token.IsZero() {
 		return err
 	}
@@ -136,7 +125,7 @@ func newMembersRemove(env *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return d.People.RemoveMember(cmd.Context(), whoami(), a.ID, u.ID)
+				return d.People.RemoveMember(cmd.Context(), actor(), a.ID, u.ID)
 			})
 		},
 	}
@@ -160,7 +149,7 @@ func newOperatorsAdd(env *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return d.People.SetOperator(cmd.Context(), whoami(), u.ID, true)
+				return d.People.SetOperator(cmd.Context(), actor(), u.ID, true)
 			})
 		},
 	}
@@ -197,7 +186,7 @@ func newOperatorsRemove(env *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return d.People.SetOperator(cmd.Context(), whoami(), u.ID, false)
+				return d.People.SetOperator(cmd.Context(), actor(), u.ID, false)
 			})
 		},
 	}
