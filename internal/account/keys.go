@@ -235,3 +235,26 @@ func (s *Service) RevokeKey(ctx context.Context, by audit.Actor, id string) (Key
 	s.cache.forgetIDs(map[string]bool{k.ID: true})
 	return k, nil
 }
+
+// PlaygroundLabel is the label of the keys that Playground makes.
+const PlaygroundLabel = "Playground"
+
+// Playground is the caller for what somebody who is signed in asks models in the
+// dashboard: the account's key that stands for them there, made when there is none.
+// Its secret was never shown to anybody. User is their id.
+func (s *Service) Playground(ctx context.Context, by audit.Actor, a *Account, user string) (*Principal, error) {
+	keys, err := s.Keys(ctx, a.ID)
+	if err != nil {
+		return nil, err
+	}
+	for i := range keys {
+		if k := &keys[i]; k.Label == PlaygroundLabel && k.Creator == user && k.Revoked == nil && len(k.Permissions) == 1 && k.Permissions[0] == Chat {
+			return newPrincipal(a, k), nil
+		}
+	}
+	k, _, err := s.CreateKey(ctx, by, KeyOptions{Account: a.ID, Label: PlaygroundLabel, Permissions: []Permission{Chat}, Creator: user})
+	if err != nil {
+		return nil, err
+	}
+	return newPrincipal(a, &k), nil
+}

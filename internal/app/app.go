@@ -19,8 +19,10 @@ import (
 	"weir/internal/api"
 	"weir/internal/config"
 	"weir/internal/conversation"
+	"weir/internal/dashboard"
 	"weir/internal/gateway"
 	"weir/internal/ledger"
+	"weir/internal/people"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
 	"weir/internal/store"
@@ -83,6 +85,7 @@ type instance struct {
 	options  *Options
 	store    *store.Store
 	accounts *account.Service
+	people   *people.Service
 	ledger   *ledger.Ledger
 	fleet    *fleet
 	metrics  *telemetry.Metrics
@@ -93,6 +96,9 @@ type instance struct {
 	router      *route.Router
 	gateway     *gateway.Server
 	api         *api.Server
+	dashboard   *dashboard.Server
+	crossing    *http.CrossOriginProtection
+	base        atomic.Pointer[string] // the address by which this machine reaches it, once it listens
 	draining    atomic.Bool
 	closers     []func() error
 }
@@ -134,6 +140,9 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 		Kept: g.kept, Limits: g.limits, Responses: g.fleet.dialect("responses"),
 		Version: o.Version, Now: o.Now, Log: o.Log,
 	})
+	if err := g.openDashboard(); err != nil {
+		return g, err
+	}
 	g.measure()
 	return g, nil
 }
@@ -240,6 +249,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	running.Go(func() { g.retain(background) })
 	running.Go(func() { g.reportHealth(background) })
 	running.Go(func() { g.gateway.Watch(background) })
+	running.Go(func() { g.people.Run(background) })
 	if metrics != nil {
 		running.Go(func() { g.serveTelemetry(background, metrics) })
 	}

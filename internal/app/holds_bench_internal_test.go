@@ -47,8 +47,8 @@ func (lender) Beat(context.Context, ledger.Node) (ledger.Beat, error) {
 }
 func (lender) Leave(context.Context, uuid.UUID) error { return nil }
 
-// guarded is a gateway that holds its caller to something.
-type guarded struct {
+// held is a gateway that holds its caller to something.
+type held struct {
 	name    string
 	handler http.Handler
 	out     *sink
@@ -57,7 +57,7 @@ type guarded struct {
 	text    string
 }
 
-func newGuarded(b *testing.B, name, body string, limits ratelimit.Policy, budget account.Budget) *guarded {
+func newHeld(b *testing.B, name, body string, limits ratelimit.Policy, budget account.Budget) *held {
 	b.Helper()
 	g, _ := pipeline(b, canned{http.Header{"Content-Type": {"application/json"}}, wholeReply})
 	lend := lender{deafStore{make(chan struct{})}, new(atomic.Bool)}
@@ -88,7 +88,7 @@ func newGuarded(b *testing.B, name, body string, limits ratelimit.Policy, budget
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := &guarded{name: name, handler: g.handler(), out: &sink{header: http.Header{}}, body: strings.NewReader(body), text: body}
+	w := &held{name: name, handler: g.handler(), out: &sink{header: http.Header{}}, body: strings.NewReader(body), text: body}
 	w.request = &http.Request{
 		Method: http.MethodPost, URL: &url.URL{Path: "/v1/chat/completions"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Authorization": {"Bearer " + token.Reveal()}, "Content-Type": {"application/json"}},
@@ -100,7 +100,7 @@ func newGuarded(b *testing.B, name, body string, limits ratelimit.Policy, budget
 	return w
 }
 
-func (w *guarded) ask() {
+func (w *held) ask() {
 	w.out.reset()
 	w.body.Reset(w.text)
 	w.handler.ServeHTTP(w.out, w.request)
@@ -121,11 +121,11 @@ func BenchmarkHolds(b *testing.B) {
 		{"8 KB", `{"model":"house/m","messages":[{"role":"user","content":"` + strings.Repeat("Tell me more. ", 600) + `"}]}`},
 	} {
 		b.Run(body.name, func(b *testing.B) {
-			all := []*guarded{
-				newGuarded(b, "nothing", body.text, ratelimit.Policy{}, account.Budget{}),
-				newGuarded(b, "limits", body.text, limits, account.Budget{}),
-				newGuarded(b, "budgets", body.text, ratelimit.Policy{}, budget),
-				newGuarded(b, "both", body.text, limits, budget),
+			all := []*held{
+				newHeld(b, "nothing", body.text, ratelimit.Policy{}, account.Budget{}),
+				newHeld(b, "limits", body.text, limits, account.Budget{}),
+				newHeld(b, "budgets", body.text, ratelimit.Policy{}, budget),
+				newHeld(b, "both", body.text, limits, budget),
 			}
 			took := make([][]float64, len(all))
 			for b.Loop() {
@@ -149,7 +149,7 @@ func BenchmarkHolds(b *testing.B) {
 }
 
 // round is the CPU in nanoseconds of one of many requests.
-func (w *guarded) round(b *testing.B) float64 {
+func (w *held) round(b *testing.B) float64 {
 	const requests = 500
 	before := cpuNanos(b)
 	for range requests {

@@ -8,12 +8,14 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/dialect"
+	"weir/internal/people"
 )
 
 // entrance is one pattern of the service, with who may come in.
 type entrance struct {
 	pattern    string
-	permission account.Permission // empty: anybody
+	permission account.Permission // of a key; empty: anybody, or whoever has the right
+	right      people.Right       // of whoever is signed in; empty where people do not come
 	handler    http.Handler
 	dialect    *dialect.Dialect // whose errors are spoken there; nil for the service's own
 }
@@ -32,32 +34,31 @@ func (g *instance) entrances() []entrance {
 				continue
 			}
 			seen[route] = true
-			all = append(all, entrance{route, account.Chat, g.gateway.Handler(routeOf(route), d, served, account.Chat), d})
+			all = append(all, entrance{pattern: route, permission: account.Chat, handler: g.gateway.Handler(routeOf(route), d, served, account.Chat), dialect: d})
 		}
 	}
 	counting := len(all) // these count their requests themselves
 	gemini := g.fleet.dialect("gemini")
 	responses := g.fleet.dialect("responses")
 	all = append(all,
-		entrance{"GET /v1/responses/{id}", account.Chat, g.api.Response(account.Chat), responses},
-		entrance{"DELETE /v1/responses/{id}", account.Chat, g.api.DeleteResponse(account.Chat), responses},
-		entrance{"GET /v1/responses/{id}/input_items", account.Chat, g.api.ResponseInput(account.Chat), responses},
-		entrance{"POST /v1/responses/{id}/cancel", account.Chat, g.api.CancelResponse(account.Chat), responses},
+		entrance{pattern: "GET /v1/responses/{id}", permission: account.Chat, handler: g.api.Response(account.Chat), dialect: responses},
+		entrance{pattern: "DELETE /v1/responses/{id}", permission: account.Chat, handler: g.api.DeleteResponse(account.Chat), dialect: responses},
+		entrance{pattern: "GET /v1/responses/{id}/input_items", permission: account.Chat, handler: g.api.ResponseInput(account.Chat), dialect: responses},
+		entrance{pattern: "POST /v1/responses/{id}/cancel", permission: account.Chat, handler: g.api.CancelResponse(account.Chat), dialect: responses},
 	)
 	all = append(all, g.metricsEntrance()...)
 	all = append(all,
-		entrance{"GET /v1/uses", account.Uses, g.api.Uses(account.Uses), nil},
-		entrance{"GET /uses", account.Uses, g.api.Uses(account.Uses), nil},
-		entrance{"GET /v1/models", account.Chat, g.api.Models(account.Chat), nil},
-		entrance{"GET /v1/models/{target...}", account.Chat, g.api.Model(account.Chat), nil},
-		entrance{"GET /v1beta/models", account.Chat, g.api.GeminiModels(account.Chat), gemini},
-		entrance{"GET /v1beta/models/{target...}", account.Chat, g.api.GeminiModel(account.Chat), gemini},
-		entrance{"GET /openapi.json", "", g.api.Document(), nil},
-		entrance{"GET /livez", "", g.api.Live(), nil},
-		entrance{"GET /readyz", "", g.api.Ready(g.draining.Load), nil},
-		entrance{"GET /setup/{token}", "", g.api.Setup(), nil},
-		entrance{"GET /{$}", "", g.api.Home(), nil},
+		entrance{pattern: "GET /v1/uses", permission: account.Uses, handler: g.api.Uses(account.Uses)},
+		entrance{pattern: "GET /uses", permission: account.Uses, handler: g.api.Uses(account.Uses)},
+		entrance{pattern: "GET /v1/models", permission: account.Chat, handler: g.api.Models(account.Chat)},
+		entrance{pattern: "GET /v1/models/{target...}", permission: account.Chat, handler: g.api.Model(account.Chat)},
+		entrance{pattern: "GET /v1beta/models", permission: account.Chat, handler: g.api.GeminiModels(account.Chat), dialect: gemini},
+		entrance{pattern: "GET /v1beta/models/{target...}", permission: account.Chat, handler: g.api.GeminiModel(account.Chat), dialect: gemini},
+		entrance{pattern: "GET /openapi.json", handler: g.api.Document()},
+		entrance{pattern: "GET /livez", handler: g.api.Live()},
+		entrance{pattern: "GET /readyz", handler: g.api.Ready(g.draining.Load)},
 	)
+	all = append(all, g.pages()...)
 	for i := range all[counting:] {
 		e := &all[counting+i]
 		e.handler = g.counted(routeOf(e.pattern), e.handler)
@@ -111,7 +112,7 @@ func (g *instance) handler() http.Handler {
 	for around, d := range g.surroundings() {
 		mux.Handle(around, g.counted(otherRoute, g.api.NotFound(d)))
 	}
-	nothing := g.counted(otherRoute, g.api.NotFound(nil))
+	nothing := g.counted(otherRoute, g.elsewhere())
 	mux.Handle("/", nothing)
 	return g.gateway.Bounded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped { // the mux would redirect, in words of its own

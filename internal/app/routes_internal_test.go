@@ -22,7 +22,7 @@ import (
 
 // public is every pattern that asks for no key. A new one has to be put here,
 // by hand.
-var public = []string{"GET /livez", "GET /readyz", "GET /setup/{token}", "GET /{$}", "GET /openapi.json", "GET /metrics"}
+var public = []string{"GET /livez", "GET /readyz", "GET /openapi.json", "GET /metrics"}
 
 // newInstance builds a gateway that does not listen.
 func newInstance(t testing.TB) *instance {
@@ -88,6 +88,9 @@ func TestEveryEntranceIsGuarded(t *testing.T) {
 			t.Errorf("%s stands twice", e.pattern)
 		}
 		seen[e.pattern] = true
+		if e.right != "" { // TestWhoMayDoWhat has these
+			continue
+		}
 		if isPublic := slices.Contains(public, e.pattern); isPublic != (e.permission == "") {
 			t.Errorf("%s: permission %q, public %v: a pattern has a permission or stands in the list", e.pattern, e.permission, isPublic)
 		}
@@ -175,6 +178,9 @@ func TestDocumentListsEntrances(t *testing.T) {
 		}
 	}
 	for _, e := range g.entrances() {
+		if e.right != "" && !strings.Contains(e.pattern, " /admin/") { // a page
+			continue
+		}
 		for _, place := range documented(e.pattern) {
 			if !said[place] {
 				t.Errorf("%s: got no %s in the document", e.pattern, place)

@@ -63,7 +63,7 @@ func (g *instance) metricsEntrance() []entrance {
 	if cfg.Telemetry.Listen != "" || !onLoopback(cfg.Listen) || len(cfg.TrustedProxies) > 0 {
 		return nil
 	}
-	return []entrance{{metricsPattern, "", g.metrics.Handler(), nil}}
+	return []entrance{{pattern: metricsPattern, handler: g.metrics.Handler()}}
 }
 
 // onLoopback is whether nobody but this machine can reach the address.

@@ -17,6 +17,7 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 		g.options.Log.Warn("configuration", "warning", w)
 	}
 	base := baseURL(&g.options.Config, addr)
+	g.base.Store(&base)
 	if _, err := fmt.Fprintf(g.options.Stderr, "listening on %s\n", base); err != nil {
 		return err
 	}

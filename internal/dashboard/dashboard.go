@@ -24,10 +24,15 @@ type Options struct {
 	PublicURL func(*http.Request) string
 	// DefaultModel is the model that answers where none is named; nil for none.
 	DefaultModel func() string
-	Insecure     bool // cookies go over plain http too
-	Version      string
-	Now          func() time.Time
-	Log          *slog.Logger
+	// Chat takes a request in the words of POST /v1/chat/completions through the
+	// pipeline for that caller; nil for no playground. Models are the names that
+	// can be asked; nil for none.
+	Chat     func(http.ResponseWriter, *http.Request, *account.Principal)
+	Models   func() []string
+	Insecure bool // cookies go over plain http too
+	Version  string
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // Server serves the pages. All its methods may be called at once.
@@ -61,7 +66,7 @@ func (s *Server) Routes() []people.Route {
 	var all []people.Route
 	for _, of := range [][]people.Route{
 		s.assetRoutes(), s.homeRoutes(), s.signRoutes(), s.oidcRoutes(), s.linkRoutes(), s.meRoutes(),
-		s.overviewRoutes(), s.keyRoutes(), s.newKeyRoutes(), s.memberRoutes(), s.designRoutes(),
+		s.overviewRoutes(), s.keyRoutes(), s.newKeyRoutes(), s.memberRoutes(), s.playgroundRoutes(), s.designRoutes(),
 	} {
 		all = append(all, of...)
 	}

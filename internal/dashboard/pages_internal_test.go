@@ -86,6 +86,9 @@ func samples(s *Server) []sample {
 		Suspended: true, HasKey: true, KeysPath: "/accounts/acme/keys", MembersAt: "/accounts/acme/members", UsesAt: "GET https://weir.example.com/v1/uses",
 		Curl: Code{Ident: "first-call", Label: "A first call", Text: "curl"},
 	}})
+	add("playground", "/accounts/acme/playground", people.Member, page{name: "playground", title: "Playground", scripts: []string{"playground.js"}, data: playgroundPage{
+		Base: "https://weir.example.com", Path: "/accounts/acme/playground", Models: []string{"openai/gpt-5-mini", hostile}, Chosen: hostile, Panes: []int{1, 2},
+	}})
 	add("design", "/design", "", page{name: "design", title: "Design", data: designPageOf(testTime)})
 	add("error", "/nothing", people.Viewer, page{name: "error", title: "There is nothing here", data: errorPage{Title: "There is nothing here", Text: hostile, Request: "0199", Home: "Back to the start"}})
 	add("error-door", "/nothing", people.Viewer, page{name: "error", title: "There is nothing here", bare: true, data: errorPage{Title: "There is nothing here", Text: "There is no such page.", Home: "Back to the start"}})

@@ -1,0 +1,123 @@
+package app
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"weir/internal/account"
+	"weir/internal/dashboard"
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// openDashboard makes what people use: the service that lets them in, and the
+// pages.
+func (g *instance) openDashboard() (err error) {
+	cfg := &g.options.Config
+	var release func()
+	g.people, release, err = newPeople(cfg, g.store, g.options.Now, g.options.Log, g.address)
+	if err != nil {
+		return err
+	}
+	g.onClose(func() error { release(); return nil })
+	if g.crossing, err = newCrossOrigin(cfg.PublicURL); err != nil {
+		return err
+	}
+	o := dashboard.Options{
+		People: g.people, Accounts: g.accounts, KeysUsed: g.store.KeysUsed,
+		PublicURL:    func(r *http.Request) string { from := originOf(cfg); return from.base(r) },
+		DefaultModel: func() string { return g.router.Table().DefaultModel() },
+		Insecure:     isPlain(g), Chat: g.chatAs(), Models: g.modelNames,
+		Version: g.options.Version, Now: g.options.Now, Log: g.options.Log,
+	}
+	g.dashboard, err = dashboard.New(o)
+	return err
+}
+
+// address is where the gateway is reached from this machine, for links where
+// there is no public_url.
+func (g *instance) address() string {
+	if base := g.base.Load(); base != nil {
+		return *base
+	}
+	return baseURL(&g.options.Config, listened(g.options.Config.Listen))
+}
+
+// isPlain reports whether browsers reach the gateway over plain http.
+func isPlain(g *instance) bool {
+	cfg := &g.options.Config
+	return cfg.TLS.Cert == "" && !strings.HasPrefix(cfg.PublicURL, "https://") && len(cfg.TrustedProxies) == 0
+}
+
+// playgroundDoor is the pattern whose operation the playground speaks.
+const playgroundDoor = "POST /v1/chat/completions"
+
+// chatAs takes a request of the playground through the pipeline, for somebody who
+// is signed in.
+func (g *instance) chatAs() func(http.ResponseWriter, *http.Request, *account.Principal) {
+	d := g.fleet.dialect("openai")
+	return g.gateway.HandlerAs("POST /accounts/{account}/playground", d, dialect.Asked(d.Served()[playgroundDoor], "/v1/chat/completions"))
+}
+
+// modelNames are the models that can be asked here, for somebody to choose from.
+func (g *instance) modelNames() []string {
+	var names []string
+	for _, m := range g.router.Table().Models(g.options.Now()) {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// guard is what stands before the pages.
+func (g *instance) guard() *guard {
+	return &guard{
+		origin: originOf(&g.options.Config), insecure: g.options.Config.InsecureHTTP,
+		accounts: g.accounts, people: g.people, session: g.dashboard.Session, crossing: g.crossing, refuse: g.dashboard.Refuse,
+	}
+}
+
+// guarded is a route that people use, and what stands before it.
+type guarded struct {
+	route people.Route
+	guard *guard
+}
+
+// peopled are all routes that people use.
+func (g *instance) peopled() []guarded {
+	var all []guarded
+	pages := g.guard()
+	for _, r := range g.dashboard.Routes() {
+		all = append(all, guarded{r, pages})
+	}
+	return all
+}
+
+// pages are their entrances.
+func (g *instance) pages() []entrance {
+	var all []entrance
+	for _, p := range g.peopled() {
+		all = append(all, entrance{pattern: p.route.Pattern, right: p.route.Right, handler: p.guard.handler(p.route)})
+	}
+	return all
+}
+
+// elsewhere answers where there is nothing: a browser with a page, and programs in
+// the words of the service.
+func (g *instance) elsewhere() http.Handler {
+	service := g.api.NotFound(nil)
+	guard := g.guard()
+	page := guard.handler(people.Route{Right: people.Open, Serve: func(w http.ResponseWriter, r *http.Request, v *people.Visit) {
+		g.dashboard.Refuse(w, r, v, &llm.Error{Code: llm.CodeNotFound, Message: "There is no such page."})
+	}})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		version, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		program := strings.HasPrefix(version, "v1") || version == "admin" || version == "api"
+		if !program && r.Method == http.MethodGet && strings.Contains(cmp.Or(r.Header.Get("Accept"), "*/*"), "text/html") {
+			page.ServeHTTP(w, r)
+			return
+		}
+		service.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,318 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// town is a gateway with people and keys of every kind, in the account acme.
+type town struct {
+	*instance
+	sessions map[string]string // by who has it
+	keys     map[string]string
+}
+
+const townAccount = "acme"
+
+func newTown(t *testing.T) *town {
+	t.Helper()
+	g := newInstance(t)
+	h := &town{instance: g, sessions: map[string]string{}, keys: map[string]string{}}
+	ctx, gate := t.Context(), audit.Gateway()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, err := g.accounts.Bootstrap(ctx, gate)
+	must(err)
+	setup, err := g.accounts.CreateSetupToken(ctx, gate)
+	must(err)
+	from := people.Origin{Address: "127.0.0.1"}
+	operator, err := g.people.SetUp(ctx, setup.Reveal(), person("operator"), from)
+	must(err)
+	h.sessions["operator"] = operator.Reveal()
+	for _, name := range []string{townAccount, "elsewhere", "asleep"} {
+		_, err := g.accounts.CreateAccount(ctx, gate, name)
+		must(err)
+	}
+	for who, in := range map[string]people.Invitation{
+		"viewer": {Role: people.Viewer}, "member": {Role: people.Member}, "owner": {Role: people.Owner},
+		"signed out": {Role: people.Owner}, "idle for long": {Role: people.Owner}, "removed": {Role: people.Owner},
+		"owner of another account": {Role: people.Owner, AccountName: "elsewhere"},
+	} {
+		h.sessions[who] = h.invite(ctx, t, who, in)
+	}
+	h.end(ctx, t)
+	h.makeKeys(ctx, t)
+	return h
+}
+
+func person(who string) people.Person {
+	return people.Person{Email: strings.ReplaceAll(who, " ", ".") + "@example.com", Name: who, Password: llm.NewSecret("a long pass phrase of " + who)}
+}
+
+// invite lets somebody in, and returns their session.
+func (h *town) invite(ctx context.Context, t *testing.T, who string, i people.Invitation) string {
+	t.Helper()
+	name := i.AccountName
+	if name == "" {
+		name = townAccount
+	}
+	a, err := h.accounts.Account(ctx, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.AccountID, i.AccountName, i.Email = a.ID, a.Name, person(who).Email
+	link, _, err := h.people.Invite(ctx, audit.Gateway(), i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := h.people.Accept(ctx, link.Reveal(), person(who), people.Origin{Address: "127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session.Reveal()
+}
+
+// end makes bad what is to be bad of the sessions.
+func (h *town) end(ctx context.Context, t *testing.T) {
+	t.Helper()
+	from := people.Origin{Address: "127.0.0.1"}
+	v, err := h.people.Visitor(ctx, h.sessions["signed out"], from)
+	if err == nil {
+		err = h.people.SignOut(ctx, v, from)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, err := h.people.Visitor(ctx, h.sessions["removed"], from)
+	if err == nil {
+		err = h.people.RemoveMember(ctx, audit.Gateway(), gone.Memberships()[0].AccountID, gone.User().ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(h.sessions, "idle for long") // internal/people has the clock for that
+	h.sessions["nobody"], h.sessions["made up"] = "", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+}
+
+func (h *town) makeKeys(ctx context.Context, t *testing.T) {
+	t.Helper()
+	for who, o := range map[string]account.KeyOptions{
+		"chat": {Permissions: []account.Permission{account.Chat}}, "uses": {Permissions: []account.Permission{account.Uses}},
+		"both": {}, "admin": {Permissions: []account.Permission{account.Admin}}, "revoked": {Permissions: []account.Permission{account.Chat, account.Uses, account.Admin}},
+		"expiring": {ExpiresIn: 24 * time.Hour}, "suspended": {Account: "asleep", Permissions: []account.Permission{account.Chat, account.Uses, account.Admin}},
+	} {
+		if o.Account == "" {
+			o.Account = townAccount
+		}
+		o.Label = who
+		k, token, err := h.accounts.CreateKey(ctx, audit.Gateway(), o)
+		if err == nil && who == "revoked" {
+			_, err = h.accounts.RevokeKey(ctx, audit.Gateway(), k.ID)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.keys[who] = token.Reveal()
+	}
+	if _, err := h.accounts.Suspend(ctx, audit.Gateway(), "asleep"); err != nil {
+		t.Fatal(err)
+	}
+	h.keys["made up"] = "wk_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+}
+
+var wildcard = regexp.MustCompile(`\{[^}]*\}`)
+
+// request is one to a pattern, from this machine.
+func townRequest(pattern string) *http.Request {
+	method, path, _ := strings.Cut(pattern, " ")
+	path = strings.NewReplacer("{account}", townAccount, "{$}", "").Replace(path)
+	r := httptest.NewRequest(method, wildcard.ReplaceAllString(path, "x"), strings.NewReader(""))
+	r.RemoteAddr, r.Host = "127.0.0.1:40000", "localhost"
+	return r
+}
+
+// mayPages says, by itself, who has which right.
+var mayPages = map[people.Right][]string{
+	people.Open:     nil, // everybody
+	people.SignedIn: {"viewer", "member", "owner", "operator", "owner of another account", "removed"},
+	people.Read:     {"viewer", "member", "owner", "operator"},
+	people.Use:      {"member", "owner", "operator"},
+	people.Manage:   {"owner", "operator"},
+	people.Operate:  {"operator"},
+}
+
+// TestWhoMayDoWhat asks for every route that people use as everybody: with each
+// session, and with each key in each place where a key or a session may stand. Who
+// comes in is told by a mark in place of the page.
+func TestWhoMayDoWhat(t *testing.T) {
+	t.Parallel()
+	h := newTown(t)
+	const mark = http.StatusTeapot
+	count := 0
+	for _, of := range h.peopled() {
+		route := of.route
+		allowed, known := mayPages[route.Right]
+		if !known {
+			t.Errorf("%s asks for the right %q, which nobody is known to have", route.Pattern, route.Right)
+		}
+		route.Serve = func(w http.ResponseWriter, _ *http.Request, _ *people.Visit) { w.WriteHeader(mark) }
+		mux := http.NewServeMux()
+		mux.Handle(route.Pattern, of.guard.handler(route))
+		ask := func(who string, r *http.Request, want bool) {
+			t.Helper()
+			w := httptest.NewRecorder()
+			mux.ServeHTTP(w, r)
+			count++
+			if got := w.Code == mark; got != want {
+				t.Errorf("%s by %s: let in %t (%d), want %t", route.Pattern, who, got, w.Code, want)
+			}
+		}
+		for who, session := range h.sessions {
+			r := townRequest(route.Pattern)
+			h.signIn(r, session)
+			ask("the session of "+who, r, route.Right == people.Open || slices.Contains(allowed, who))
+			if r.Method == http.MethodGet {
+				continue
+			}
+			for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
+				forged := townRequest(route.Pattern)
+				h.signIn(forged, session)
+				forged.Header.Set(name, value)
+				ask("another site with the session of "+who, forged, false)
+			}
+		}
+		for who, key := range h.keys {
+			for place, put := range keyPlaces(h) {
+				r := townRequest(route.Pattern)
+				put(r, key)
+				admin := of.guard.keys && place == "Authorization" && who == "admin"
+				bad := of.guard.keys && place == "Authorization" && !admin // a key that is none is refused, whatever the right
+				ask("the key "+who+" in "+place, r, admin || route.Right == people.Open && !bad)
+			}
+		}
+	}
+	if count < 1000 {
+		t.Errorf("got %d requests, want more than 1000", count)
+	}
+	t.Logf("%d requests", count)
+}
+
+// keyPlaces are where somebody may try to put a key.
+func keyPlaces(h *town) map[string]func(*http.Request, string) {
+	places := map[string]func(*http.Request, string){
+		"Authorization": func(r *http.Request, key string) { r.Header.Set("Authorization", "Bearer "+key) },
+		"a cookie":      func(r *http.Request, key string) { h.signIn(r, key) },
+		"the query":     func(r *http.Request, key string) { r.URL.RawQuery = "key=" + key },
+	}
+	for _, name := range []string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
+		places[name] = func(r *http.Request, key string) { r.Header.Set(name, key) }
+	}
+	return places
+}
+
+// signIn gives the request the cookie of a session.
+func (h *town) signIn(r *http.Request, session string) {
+	if session == "" {
+		return
+	}
+	for _, name := range []string{"weir", "__Host-weir"} {
+		r.AddCookie(&http.Cookie{Name: name, Value: session})
+	}
+}
+
+// TestKeysAtDoors asks at every door for programs as everybody: with each key in
+// each place, and with sessions, which count nowhere there.
+func TestKeysAtDoors(t *testing.T) {
+	t.Parallel()
+	h := newTown(t)
+	handler := h.handler()
+	good := map[account.Permission][]string{account.Chat: {"chat", "both", "expiring"}, account.Uses: {"uses", "both", "expiring"}}
+	for _, e := range h.entrances() {
+		if e.permission == "" {
+			continue
+		}
+		ask := func(who string, r *http.Request, want bool) {
+			t.Helper()
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			if got := w.Code != http.StatusUnauthorized && w.Code != http.StatusForbidden; got != want {
+				t.Errorf("%s by %s: let in %t (%d), want %t", e.pattern, who, got, w.Code, want)
+			}
+		}
+		var vendors []string
+		if e.dialect != nil {
+			for _, name := range e.dialect.KeyHeaders {
+				vendors = append(vendors, http.CanonicalHeaderKey(name))
+			}
+		}
+		for who, key := range h.keys {
+			for place, put := range keyPlaces(h) {
+				r := townRequest(e.pattern)
+				put(r, key)
+				counts := place == "Authorization" || slices.Contains(vendors, place)
+				ask("the key "+who+" in "+place, r, counts && slices.Contains(good[e.permission], who))
+			}
+		}
+		for who, session := range h.sessions {
+			r := townRequest(e.pattern)
+			h.signIn(r, session)
+			ask("the session of "+who, r, false)
+		}
+	}
+}
+
+// TestPagesAreGuarded is that nobody sees a page of the running router that is not
+// open to everybody.
+func TestPagesAreGuarded(t *testing.T) {
+	t.Parallel()
+	h := newTown(t)
+	handler := h.handler()
+	for _, e := range h.entrances() {
+		if e.right == "" || e.right == people.Open {
+			continue
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, townRequest(e.pattern))
+		if to := w.Header().Get("Location"); w.Code != http.StatusUnauthorized && !(w.Code == http.StatusSeeOther && strings.HasPrefix(to, "/sign-in")) {
+			t.Errorf("%s by nobody: got %d to %q, want to be sent to sign in", e.pattern, w.Code, to)
+		}
+	}
+}
+
+// TestPlainHTTP is that nobody signs in where others could read along.
+func TestPlainHTTP(t *testing.T) {
+	t.Parallel()
+	h := newTown(t)
+	handler := h.handler()
+	for name, change := range map[string]func(*http.Request){
+		"from afar":             func(r *http.Request) { r.RemoteAddr = "192.0.2.1:5000" },
+		"by another name":       func(r *http.Request) { r.Host = "weir.example.com" },
+		"a proxy nobody trusts": func(r *http.Request) { r.RemoteAddr = "192.0.2.1:5000"; r.Header.Set("X-Forwarded-Proto", "https") },
+	} {
+		for _, pattern := range []string{"GET /sign-in", "POST /sign-in", "GET /me"} {
+			r := townRequest(pattern)
+			h.signIn(r, h.sessions["operator"])
+			change(r)
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "https") {
+				t.Errorf("%s, %s: got %d, want 403 that says what would be right", pattern, name, w.Code)
+			}
+		}
+	}
+}
