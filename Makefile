@@ -76,5 +76,14 @@ docs: ## Write the pages about providers
 node: ## Run the SDKs for Node against the gateway; UPDATE=--update writes docs/compatibility.md
 	cd sdk/node && npm ci --no-progress --loglevel=error && npm test -- $(UPDATE)
 
+.PHONY: browser
+browser: ## Drive the dashboard in Chromium
+	cd internal/browsertest && npm ci --no-progress --loglevel=error
+	$(GO) test ./internal/browsertest -count=1 -v -timeout 10m -browser $(if $(SHOTS),-browser.shots=$(abspath $(SHOTS)))
+
+.PHONY: screenshots
+screenshots: ## Drive it, and write a picture of every page to SHOTS (default screenshots)
+	$(MAKE) browser SHOTS=$(or $(SHOTS),screenshots)
+
 .PHONY: check
-check: tidy lint race crash outages node ## Everything that CI runs
+check: tidy lint race crash outages node browser ## Everything that CI runs

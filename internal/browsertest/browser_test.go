@@ -1,0 +1,139 @@
+//go:build unix
+
+package browsertest_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/internal/people/oidctest"
+)
+
+var (
+	browserFlag = flag.Bool("browser", false, "drive Chromium; make browser installs what that takes")
+	shotsFlag   = flag.String("browser.shots", "", "`directory` for screenshots")
+)
+
+// patience bounds the whole run of the browser, and promptness the start of a
+// gateway.
+const (
+	patience   = 8 * time.Minute
+	promptness = 20 * time.Second
+)
+
+// TestDashboard takes a gateway from its set-up link to single sign-on in Chromium.
+func TestDashboard(t *testing.T) {
+	if !*browserFlag {
+		t.Skip("make browser drives Chromium")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	identities, err := oidctest.Start(oidctest.Person{Subject: "s-grace", Email: "grace@example.com", Verified: true, Name: "Grace Hopper", Groups: []string{"engineers"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer identities.Close()
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "weir")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-race=false", "-buildvcs=false", "-o", bin, "weir/cmd/weir").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	base, setup := serve(ctx, t, bin, dir, identities.URL)
+	shots := *shotsFlag
+	if shots != "" {
+		if shots, err = filepath.Abs(shots); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told, err := json.Marshal(map[string]string{"base": base, "setup": setup, "weir": bin, "dir": dir, "shots": shots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := exec.CommandContext(ctx, "node", "suite.mjs", string(told))
+	node.Cancel = func() error { return node.Process.Signal(syscall.SIGTERM) } // so that it ends its browser
+	node.WaitDelay = promptness
+	out, err := node.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Errorf("the browser: %v", err)
+	}
+}
+
+var setupLink = regexp.MustCompile(`http://\S+/setup/\S+`)
+
+// serve runs a gateway until the test ends, and returns its address and its set-up
+// link.
+func serve(ctx context.Context, t *testing.T, bin, dir, issuer string) (base, setup string) {
+	t.Helper()
+	file := filepath.Join(dir, "weir.yaml")
+	config := fmt.Sprintf(`listen: 127.0.0.1:0
+data: %s
+oidc:
+  issuer: %s
+  client_id: %s
+  client_secret: %s
+  name: Example ID
+  sign_up: true
+  accounts: {default: {viewer: [engineers]}}
+`, filepath.Join(dir, "data"), issuer, oidctest.ClientID, oidctest.ClientSecret)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), bin, "serve", "--config", file) // it is asked to stop
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the gateway: %v", err)
+		}
+	})
+	base = find(t, stderr, regexp.MustCompile(`listening on (http://\S+)`))
+	return base, find(t, stdout, setupLink)
+}
+
+// find waits for what a process writes, and reads on so that it can.
+func find(t *testing.T, from io.Reader, what *regexp.Regexp) string {
+	t.Helper()
+	found := make(chan string, 1)
+	go func() { // until the process ends
+		lines := bufio.NewScanner(from)
+		for lines.Scan() {
+			if m := what.FindStringSubmatch(lines.Text()); m != nil {
+				found <- m[len(m)-1]
+			}
+			if strings.Contains(lines.Text(), "level=ERROR") {
+				fmt.Fprintln(os.Stderr, lines.Text())
+			}
+		}
+	}()
+	select {
+	case text := <-found:
+		return text
+	case <-time.After(promptness):
+		t.Fatalf("the gateway said nothing like %s within %s", what, promptness)
+		return ""
+	}
+}

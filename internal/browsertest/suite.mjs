@@ -1,0 +1,251 @@
+// The dashboard as people use it. Steps come in their order: each stands on what
+// the one before left.
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const told = JSON.parse(process.argv[2]);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"],
+});
+process.once("SIGTERM", () => browser.close().finally(() => process.exit(1)));
+
+const faults = []; // what no page may do
+const elsewhere = new Set([new URL(told.base).origin]);
+
+// person is a browser of somebody's own.
+async function person(options = {}) {
+  const context = await browser.newContext({ baseURL: told.base, ...options });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await context.newPage();
+  page.on("console", (m) => m.type() === "error" && !page.expecting?.test(m.text()) && faults.push(`${page.url()}: console: ${m.text()}`));
+  page.on("pageerror", (e) => faults.push(`${page.url()}: ${e}`));
+  page.on("request", (r) => {
+    const { origin, protocol } = new URL(r.url());
+    if (protocol !== "data:" && !elsewhere.has(origin)) faults.push(`${page.url()}: request to ${origin}`);
+  });
+  return page;
+}
+
+async function step(name, run) {
+  const began = Date.now();
+  try {
+    await run();
+    console.log(`ok    ${name} (${Date.now() - began} ms)`);
+  } catch (error) {
+    console.log(`FAIL  ${name}: ${error.stack}`);
+    await browser.close();
+    process.exit(1);
+  }
+}
+
+const shown = (page, text) => page.getByText(text).first().waitFor();
+const heading = (page, text) => page.getByRole("heading", { level: 1, name: text }).waitFor();
+
+async function chat(key, model) {
+  return fetch(`${told.base}/v1/chat`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+    body: JSON.stringify({ ...(model && { model }), messages: [{ role: "user", prompt: "Hello!" }] }),
+  });
+}
+
+// within waits until ask gives what is wanted.
+async function within(ms, what, ask) {
+  const end = Date.now() + ms;
+  for (;;) {
+    if (await ask()) return;
+    assert.ok(Date.now() < end, `${what}: not within ${ms} ms`);
+    await new Promise((next) => setTimeout(next, 25));
+  }
+}
+
+const ada = await person();
+let key = "";
+
+await step("set-up: the one-time link makes the first operator, signed in", async () => {
+  await ada.goto(told.setup);
+  await ada.getByLabel("Name").fill("Ada Lovelace");
+  await ada.getByLabel("E-mail").fill("ada@example.com");
+  await ada.getByLabel("Password", { exact: false }).first().fill("a weir measures a river");
+  await ada.getByRole("button").filter({ hasText: /set up|begin|make|create/i }).first().click();
+  await heading(ada, "Overview");
+  assert.match(ada.url(), /\/accounts\/default/);
+  const again = await person();
+  again.expecting = /404/;
+  const answer = await again.goto(told.setup);
+  assert.equal(answer.status(), 404, "the link is good once");
+  await again.context().close();
+});
+
+await step("a key is generated, shown once, copied, and chats", async () => {
+  await ada.goto("/accounts/default/keys");
+  await ada.getByRole("link", { name: "Generate New Key" }).first().click();
+  await ada.getByLabel("Label").fill("browser");
+  await ada.getByRole("button", { name: "Generate key" }).click();
+  await heading(ada, "Your new key");
+  key = (await ada.locator("#key").textContent()).trim();
+  assert.match(key, /^wk_[0-9A-Za-z]{46}$/);
+  await ada.locator('[data-copy="key"]').click();
+  assert.equal(await ada.evaluate(() => navigator.clipboard.readText()), key);
+  assert.ok((await ada.locator("pre").first().textContent()).includes(told.base), "the snippet carries the real address");
+  const answer = await chat(key);
+  assert.equal(answer.status, 200, await answer.text());
+});
+
+await step("the key is not shown again", async () => {
+  await ada.goto("/accounts/default/keys");
+  await shown(ada, "browser");
+  await ada.reload();
+  const text = await ada.content();
+  assert.ok(!text.includes(key), "no page has the key again");
+  assert.ok(text.includes(key.slice(-4)), "its last four characters tell it from others");
+});
+
+await step("usage and requests show the request", async () => {
+  await within(4000, "usage", async () => {
+    await ada.goto("/accounts/default/usage");
+    return /demo\//.test(await ada.locator("main").textContent());
+  });
+  await ada.goto("/accounts/default/requests");
+  await ada.locator("main a[href*='/requests/']").first().click();
+  await heading(ada, /request/i);
+});
+
+await step("the playground streams from two models side by side", async () => {
+  await ada.goto("/accounts/default/playground");
+  const model = await ada.locator("#model-1").inputValue();
+  await ada.locator("#model-2").fill(model);
+  await ada.locator("#say").fill("Tell me of rivers.");
+  await ada.getByRole("button", { name: "Send" }).click();
+  for (const pane of await ada.locator("[data-pane]").all()) {
+    await pane.locator("[data-figures]").filter({ hasText: /tokens in/ }).waitFor();
+    assert.ok((await pane.locator(".answer").textContent()).length > 5, "there is an answer");
+  }
+  await ada.getByRole("button", { name: "Copy as curl" }).click();
+  assert.match(await ada.evaluate(() => navigator.clipboard.readText()), /^curl http.*chat\/completions/);
+});
+
+let link = "";
+await step("somebody is invited by a link, and comes in with their role", async () => {
+  await ada.goto("/accounts/default/members");
+  await ada.getByLabel("E-mail").fill("bob@example.com");
+  await ada.locator("#f-role").selectOption("member");
+  await ada.getByRole("button", { name: "Invite", exact: true }).click();
+  link = (await ada.locator("#link").textContent()).trim();
+  const bob = await person();
+  await bob.goto(link);
+  await bob.getByLabel("Name").fill("Bob");
+  await bob.getByLabel("Password", { exact: false }).first().fill("the pass phrase of bob");
+  await bob.locator("main button[type=submit]").first().click();
+  await heading(bob, "Overview");
+  bob.expecting = /403/;
+  const refused = await bob.goto("/operator/accounts");
+  assert.equal(refused.status(), 403, "a member is no operator");
+  bob.expecting = undefined;
+  await bob.goto("/accounts/default/keys/new");
+  await bob.getByLabel("Label").fill("bob's");
+  await bob.getByRole("button", { name: "Generate key" }).click();
+  await heading(bob, "Your new key");
+  await bob.getByRole("button", { name: "Sign out" }).first().click();
+  await heading(bob, "Sign in");
+  bob.expecting = /4\d\d/;
+  await bob.getByLabel("E-mail").fill("bob@example.com");
+  await bob.getByLabel("Password").fill("not the pass phrase");
+  await bob.getByRole("button", { name: "Sign in" }).click();
+  await shown(bob, /Please look again|do not match|wrong/i);
+  bob.expecting = undefined;
+  await bob.getByLabel("E-mail").fill("bob@example.com");
+  await bob.getByLabel("Password").fill("the pass phrase of bob");
+  await bob.getByRole("button", { name: "Sign in" }).click();
+  await heading(bob, "Overview");
+  await bob.context().close();
+});
+
+await step("a suspended account answers 403, and a resumed one again", async () => {
+  await ada.goto("/operator/accounts/default");
+  await ada.getByRole("button", { name: /Suspend/ }).first().click();
+  await ada.locator("[popover]:popover-open button[type=submit]").click();
+  await within(1000, "403", async () => (await chat(key)).status === 403);
+  await ada.getByRole("button", { name: /Resume/ }).first().click();
+  const confirm = ada.locator("[popover]:popover-open button[type=submit]");
+  if (await confirm.isVisible().catch(() => false)) await confirm.click();
+  await within(2000, "200", async () => (await chat(key)).status === 200);
+});
+
+await step("single sign-on lets in whom the provider knows, with the role of their group", async () => {
+  const grace = await person();
+  await grace.goto("/sign-in");
+  grace.once("request", () => {});
+  const start = grace.waitForRequest((r) => !r.url().startsWith(told.base));
+  const click = grace.getByRole("link", { name: /Example ID/ }).click();
+  elsewhere.add(new URL((await start).url()).origin);
+  await click;
+  await grace.getByRole("button", { name: "grace@example.com" }).click();
+  await heading(grace, "Overview");
+  assert.equal(await grace.getByRole("link", { name: "Generate New Key" }).count(), 0, "a viewer makes no keys");
+  await grace.context().close();
+});
+
+// tour is every page that there is for an operator who owns the account.
+async function tour() {
+  await ada.goto("/accounts/default");
+  const found = new Set(["/", "/sign-in", "/forgot", "/me", "/design"]);
+  for (const link of await ada.locator("a[href^='/']").all()) {
+    const path = await link.getAttribute("href");
+    if (!path.startsWith("/openapi") && !path.startsWith("/oidc")) found.add(path.split("#")[0]);
+  }
+  found.add("/accounts/default/keys/new");
+  found.add("/operator/accounts/default");
+  await ada.goto("/accounts/default/requests");
+  found.add(await ada.locator("main a[href*='/requests/']").first().getAttribute("href"));
+  return [...found];
+}
+
+await step("every page: axe finds nothing, in light, dark and on a phone", async () => {
+  const state = await ada.context().storageState();
+  const paths = await tour();
+  const wrong = [];
+  if (told.shots) mkdirSync(told.shots, { recursive: true });
+  for (const [name, options] of Object.entries({
+    light: { colorScheme: "light", viewport: { width: 1280, height: 860 } },
+    dark: { colorScheme: "dark", viewport: { width: 1280, height: 860 } },
+    phone: { colorScheme: "light", viewport: { width: 375, height: 760 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 },
+  })) {
+    const page = await person({ ...options, storageState: state });
+    for (const path of paths) {
+      const answer = await page.goto(path);
+      if (answer.status() >= 400) wrong.push(`${path}: ${answer.status()}`);
+      await page.evaluate(axe);
+      const found = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
+      for (const v of found.violations) wrong.push(`${name} ${path}: ${v.impact} ${v.id}: ${v.nodes[0].html.slice(0, 160)}`);
+      const headings = await page.locator("h1").count();
+      if (headings !== 1) wrong.push(`${name} ${path}: ${headings} h1`);
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      if (over > 0) wrong.push(`${name} ${path}: ${over} px too wide`);
+      if (told.shots) {
+        const file = (path === "/" ? "home" : path.slice(1).replace(/[0-9a-f-]{36}/, "one").replaceAll("/", "-")).split("?")[0];
+        await page.screenshot({ path: join(told.shots, `${file}-${name}.png`) });
+      }
+    }
+    await page.context().close();
+  }
+  assert.deepEqual(wrong, []);
+  console.log(`      ${paths.length} pages, three times each`);
+});
+
+await step("a revoked key is refused within a second", async () => {
+  await ada.goto("/accounts/default/keys");
+  const row = ada.locator("tr").filter({ hasText: key.slice(-4) });
+  await row.getByRole("button", { name: /Revoke/ }).click();
+  await ada.locator("[popover]:popover-open button[type=submit]").click();
+  await within(1000, "401", async () => (await chat(key)).status === 401);
+});
+
+await step("no console error, no request to another host", async () => assert.deepEqual(faults, []));
+
+await browser.close();
