@@ -288,7 +288,9 @@ func TestPagesAreGuarded(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, townRequest(e.pattern))
-		if to := w.Header().Get("Location"); w.Code != http.StatusUnauthorized && !(w.Code == http.StatusSeeOther && strings.HasPrefix(to, "/sign-in")) {
+		to := w.Header().Get("Location")
+		sent := w.Code == http.StatusSeeOther && strings.HasPrefix(to, "/sign-in")
+		if w.Code != http.StatusUnauthorized && !sent {
 			t.Errorf("%s by nobody: got %d to %q, want to be sent to sign in", e.pattern, w.Code, to)
 		}
 	}

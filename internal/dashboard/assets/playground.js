@@ -56,13 +56,15 @@ async function* pieces(response) {
 
 const seconds = (ms) => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
+const number = (n) => n.toLocaleString("en");
+
 function figures(pane, usage, first, took) {
   const parts = [];
   if (first) parts.push(`first token after ${seconds(first)}`);
   parts.push(`done after ${seconds(took)}`);
   if (usage) {
-    parts.push(`${usage.prompt_tokens} tokens in, ${usage.completion_tokens} out`);
-    if (first && took > first) parts.push(`${Math.round((usage.completion_tokens * 1000) / (took - first))} tokens/s`);
+    parts.push(`${number(usage.prompt_tokens)} tokens in, ${number(usage.completion_tokens)} out`);
+    if (first && took > first) parts.push(`${number(Math.round((usage.completion_tokens * 1000) / (took - first)))} tokens/s`);
     if (usage.cost !== undefined && usage.cost !== null) parts.push(`$${usage.cost}`);
   }
   pane.figures.textContent = parts.join(" · ");

@@ -1,0 +1,255 @@
+package app_test
+
+import (
+	"context"
+	"io/fs"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/internal/app"
+	"weir/internal/audit"
+)
+
+// canaryYAML has a secret in every place of the configuration that may have one.
+const canaryYAML = `
+oidc: {issuer: "http://127.0.0.1:9/none", client_id: weir, client_secret: canary-oidc-secret-0123456789}
+smtp: {addr: "127.0.0.1:9", username: weir, password: canary-smtp-password-0123456789, from: weir@example.com, tls: none}
+`
+
+const (
+	canaryPassword = "canary password of Ada 0123456789"
+	canaryWrong    = "canary of a wrong password 0123456789"
+	canaryChanged  = "canary of another password 0123456789"
+	canaryPrompt   = "canary-prompt-0123456789"
+)
+
+// browser is somebody's browser.
+type browser struct {
+	h      *house
+	client *http.Client
+}
+
+func (h *house) browser() *browser {
+	h.t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return &browser{h, &http.Client{Jar: jar, Timeout: patience, Transport: h.client.Transport}}
+}
+
+func (b *browser) do(r *http.Request, err error) reply {
+	b.h.t.Helper()
+	if err != nil {
+		b.h.t.Fatal(err)
+	}
+	r.Header.Set("Accept", "text/html")
+	was := b.h.client
+	b.h.client = b.client
+	defer func() { b.h.client = was }()
+	return b.h.send(r)
+}
+
+func (b *browser) get(path string) reply {
+	b.h.t.Helper()
+	return b.do(http.NewRequestWithContext(b.h.t.Context(), http.MethodGet, b.h.url+path, nil))
+}
+
+// post sends a form, with fields as name, value, name, value.
+func (b *browser) post(path string, fields ...string) reply {
+	b.h.t.Helper()
+	form := url.Values{}
+	for i := 0; i+1 < len(fields); i += 2 {
+		form.Add(fields[i], fields[i+1])
+	}
+	r, err := http.NewRequestWithContext(b.h.t.Context(), http.MethodPost, b.h.url+path, strings.NewReader(form.Encode()))
+	if err == nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	return b.do(r, err)
+}
+
+// session is the secret of the browser's session.
+func (b *browser) session() string {
+	u, _ := url.Parse(b.h.url)
+	for _, c := range b.client.Jar.Cookies(u) {
+		if strings.HasSuffix(c.Name, "weir") {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+var (
+	onceField  = regexp.MustCompile(`name="once" value="([^"]+)"`)
+	inviteForm = regexp.MustCompile(`/invite/([A-Za-z0-9_-]+)`)
+	pageLink   = regexp.MustCompile(`href="(/[^"#]*)`)
+)
+
+// TestCanaries puts a secret into every place that may have one, lets people and
+// programs do what they do, well and badly, and looks for the secrets in all that
+// the gateway shows, tells and keeps.
+func TestCanaries(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := open(t, setup{yaml: housed(up.url) + canaryYAML})
+	link := setupForm.FindString(h.out.String())
+	secrets := map[string]string{
+		"the provider's key": upstreamKey, "the secret of single sign-on": "canary-oidc-secret-0123456789", "the password for mail": "canary-smtp-password-0123456789",
+		"a password": canaryPassword, "a wrong password": canaryWrong, "a changed password": canaryChanged, "a prompt": canaryPrompt,
+		"the first key": h.key, "the set-up link": link[strings.LastIndexByte(link, '/')+1:],
+	}
+	ada := h.browser()
+	if r := ada.post(strings.TrimPrefix(link, h.url), "name", "Ada", "email", "ada@example.com", "password", canaryPassword); r.status != http.StatusOK {
+		t.Fatalf("set-up: got %d %s", r.status, r.body)
+	}
+	secrets["the first session"] = ada.session()
+	h.strangers(ada, secrets)
+	h.programs(ada, secrets)
+	if r := ada.post("/me/password/change", "current", canaryPassword, "password", canaryChanged); r.status >= 500 {
+		t.Errorf("another password: got %d", r.status)
+	}
+	secrets["the session after"] = ada.session()
+	for name, s := range secrets {
+		if len(s) < 16 {
+			t.Fatalf("%s is %q, too short to be looked for", name, s)
+		}
+	}
+	for place, text := range h.everything(ada) {
+		for name, secret := range secrets {
+			if strings.Contains(text, secret) || strings.Contains(text, url.QueryEscape(secret)) {
+				t.Errorf("%s shows %s", place, name)
+			}
+		}
+	}
+}
+
+// strangers is what people do, and do wrong.
+func (h *house) strangers(ada *browser, secrets map[string]string) {
+	h.t.Helper()
+	stranger := h.browser()
+	for _, email := range []string{"ada@example.com", "nobody@example.com"} {
+		if r := stranger.post("/sign-in", "email", email, "password", canaryWrong); r.status < 400 {
+			h.t.Errorf("a wrong password of %s: got %d", email, r.status)
+		}
+		stranger.post("/forgot", "email", email)
+	}
+	stranger.post("/reset/"+secrets["the set-up link"], "password", canaryWrong)
+	stranger.get("/oidc/start")
+	stranger.get("/oidc/callback?code=" + canaryPrompt + "&state=" + canaryPrompt)
+	r := ada.post("/accounts/default/members/invite", "email", "bob@example.com", "role", "member")
+	if m := inviteForm.FindStringSubmatch(r.body); m != nil {
+		secrets["an invitation"] = m[1]
+	} else {
+		h.t.Errorf("the invitation: got %d and no link", r.status)
+	}
+}
+
+// programs is what programs do, and do wrong.
+func (h *house) programs(ada *browser, secrets map[string]string) {
+	h.t.Helper()
+	once := onceField.FindStringSubmatch(ada.get("/accounts/default/keys/new").body)
+	if once == nil {
+		h.t.Fatal("the page of a new key has no field once")
+	}
+	shown := ada.post("/accounts/default/keys/new", "once", once[1], "label", "canary", "permissions", "chat", "permissions", "uses", "expires", "never")
+	key := tokenForm.FindString(shown.body)
+	if key == "" {
+		h.t.Fatalf("a new key: got %d and none", shown.status)
+	}
+	secrets["a key"] = key
+	body := `{"model":"house/echo","messages":[{"role":"user","prompt":"` + canaryPrompt + `"}]}`
+	for _, a := range []ask{
+		{path: "/v1/chat", body: body, key: key},
+		{path: "/v1/chat", body: body, key: key, header: []string{"Idempotency-Key", "canary"}},
+		{path: "/v1/chat", body: strings.Replace(body, "echo", "chat:status=500", 1), key: key},
+		{path: "/v1/chat", body: strings.Replace(body, "echo", "chat:status=401", 1), key: key},
+		{path: "/v1/chat", body: body[:len(body)-3], key: key},
+		{path: "/v1/chat", body: body, key: key[:len(key)-2] + "00"},
+		{path: "/v1/chat?key=" + key, body: body, key: noKey},
+		{path: "/v1/responses", body: `{"model":"house/echo","input":"` + canaryPrompt + `"}`, key: key},
+	} {
+		r := h.do(a)
+		for name, secret := range secrets {
+			if name != "a prompt" && strings.Contains(r.body, secret) { // a model may say again what it is told
+				h.t.Errorf("%s answers with %s", a.path, name)
+			}
+		}
+	}
+}
+
+// everything is all that the gateway shows, tells and keeps, by where that is.
+func (h *house) everything(ada *browser) map[string]string {
+	h.t.Helper()
+	all := map[string]string{}
+	for _, path := range []string{"/metrics", "/readyz?verbose", "/openapi.json", "/v1/models", "/v1/uses"} {
+		all[path] = h.do(ask{path: path}).body
+	}
+	todo := []string{"/", "/me", "/design", "/accounts/default/keys/new"}
+	for len(todo) > 0 && len(all) < 200 {
+		path := todo[0]
+		todo = todo[1:]
+		if _, seen := all["the page "+path]; seen || strings.HasPrefix(path, "/assets") || strings.Contains(path, "/tail") {
+			continue
+		}
+		r := ada.get(path)
+		all["the page "+path] = r.body
+		for _, m := range pageLink.FindAllStringSubmatch(r.body, -1) {
+			todo = append(todo, strings.ReplaceAll(m[1], "&amp;", "&"))
+		}
+	}
+	all["the audit log"] = h.audited()
+	if err := h.stop(); err != nil {
+		h.t.Error(err)
+	}
+	all["the log"] = h.log.String()
+	err := filepath.WalkDir(h.data, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all["the file "+filepath.Base(path)] = string(text)
+		return err
+	})
+	if err != nil {
+		h.t.Error(err)
+	}
+	if pages := slices.Collect(func(yield func(string) bool) {
+		for place := range all {
+			if strings.HasPrefix(place, "the page ") && !yield(place) {
+				return
+			}
+		}
+	}); len(pages) < 8 {
+		h.t.Errorf("got %d pages, want all of them: %q", len(pages), pages)
+	}
+	return all
+}
+
+// audited is the whole audit log, as it is exported.
+func (h *house) audited() string {
+	h.t.Helper()
+	data, err := app.OpenData(h.t.Context(), h.config(), discard())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer data.Close()
+	var text strings.Builder
+	err = data.ExportAudit(context.Background(), audit.Query{}, func(e *audit.Entry) error {
+		text.Write(e.Before)
+		text.Write(e.After)
+		text.WriteString(e.Actor.String() + e.Object.Name + e.Object.ID + "\n")
+		return nil
+	})
+	if err != nil || text.Len() == 0 {
+		h.t.Errorf("the audit log: %v, %d bytes", err, text.Len())
+	}
+	return text.String()
+}
