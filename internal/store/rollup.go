@@ -196,11 +196,14 @@ func (r *rollup) addTo(measures []int) *insertion {
 func (r *rollup) add(ctx context.Context, into *bulk, m buckets) error {
 	var narrow, wide []bucket
 	for b, s := range m {
-		if !into.arrays && s.within(r.usual) {
+		if s.within(r.usual) {
 			narrow = append(narrow, b)
 		} else {
 			wide = append(wide, b)
 		}
+	}
+	if into.arrays && len(wide) > 0 {
+		narrow, wide = nil, append(wide, narrow...)
 	}
 	if err := r.write(ctx, into, m, narrow, r.usual, r.narrow); err != nil {
 		return err
