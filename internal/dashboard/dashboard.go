@@ -8,8 +8,13 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
+
 	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/route"
 )
 
 // Options is what a Server is made of.
@@ -24,10 +29,37 @@ type Options struct {
 	PublicURL func(*http.Request) string
 	// DefaultModel is the model that answers where none is named; nil for none.
 	DefaultModel func() string
+	// Reports are what accounts used, and Requests their single requests; nil where
+	// nobody keeps them: then their pages are not there.
+	Reports  Reports
+	Requests Requests
+	// Spent is what an account has spent in a period, by ledger.Period.Number; nil
+	// where nobody knows.
+	Spent func(ctx context.Context, accountID string, period int64) (llm.Money, error)
+	// Flush returns when what is settled so far is in the Reports; nil where it
+	// always is.
+	Flush func(ctx context.Context) error
+	// Models are those that requests can go to, with their prices of now; nil for no
+	// page of them.
+	Models   func() []route.Model
 	Insecure     bool // cookies go over plain http too
 	Version      string
 	Now          func() time.Time
 	Log          *slog.Logger
+}
+
+// Reports are what accounts used. Dates are as ledger.OverviewQuery has them.
+type Reports interface {
+	Overview(ctx context.Context, q ledger.OverviewQuery) (ledger.Overview, error)
+	KeySpend(ctx context.Context, accountID, from, to string) ([]ledger.KeySum, error)
+	Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error)
+}
+
+// Requests are the single requests of accounts, the newest first.
+type Requests interface {
+	Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor, error)
+	RequestsSince(ctx context.Context, accountID string, after ledger.RequestCursor, limit int) ([]ledger.RequestSummary, error)
+	Request(ctx context.Context, accountID string, id uuid.UUID) (ledger.RequestDetail, bool, error)
 }
 
 // Server serves the pages. All its methods may be called at once.
@@ -38,11 +70,13 @@ type Server struct {
 	cross   *http.CrossOriginProtection
 	has     map[string]bool // patterns there are, for the navigation
 	once    once
+	tails   tails
 }
 
 // New makes a server, with its templates parsed.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o, cross: http.NewCrossOriginProtection(), has: map[string]bool{}}
+	s.tails.stopped = make(chan struct{})
 	var err error
 	if s.assets, err = readAssets(); err != nil {
 		return nil, fmt.Errorf("dashboard: assets: %w", err)
@@ -62,6 +96,7 @@ func (s *Server) Routes() []people.Route {
 	for _, of := range [][]people.Route{
 		s.assetRoutes(), s.homeRoutes(), s.signRoutes(), s.oidcRoutes(), s.linkRoutes(), s.meRoutes(),
 		s.overviewRoutes(), s.keyRoutes(), s.newKeyRoutes(), s.memberRoutes(), s.designRoutes(),
+		s.usageRoutes(), s.requestRoutes(), s.modelRoutes(),
 	} {
 		all = append(all, of...)
 	}

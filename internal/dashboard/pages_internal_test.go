@@ -78,11 +78,12 @@ func samples(s *Server) []sample {
 	all = append(all, keySamples(s)...)
 	all = append(all, memberSamples()...)
 	all = append(all, meSamples()...)
-	add("overview", "/accounts/acme", people.Owner, page{name: "overview", title: "Overview", data: overviewPage{
+	all = append(all, usageSamples()...)
+	add("start", "/accounts/acme", people.Owner, page{name: "start", title: "Overview", data: startPage{
 		CanMake: true, KeysPath: "/accounts/acme/keys", MembersAt: "/accounts/acme/members", UsesAt: "GET https://weir.example.com/v1/uses",
 		Curl: Code{Ident: "first-call", Label: "A first call", Text: curlOf("https://weir.example.com", "$WEIR_KEY", "")},
 	}})
-	add("overview-key", "/accounts/acme", people.Viewer, page{name: "overview", title: "Overview", data: overviewPage{
+	add("start-key", "/accounts/acme", people.Viewer, page{name: "start", title: "Overview", data: startPage{
 		Suspended: true, HasKey: true, KeysPath: "/accounts/acme/keys", MembersAt: "/accounts/acme/members", UsesAt: "GET https://weir.example.com/v1/uses",
 		Curl: Code{Ident: "first-call", Label: "A first call", Text: "curl"},
 	}})
