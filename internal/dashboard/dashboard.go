@@ -32,7 +32,7 @@ type Options struct {
 	// Reports are what accounts used, and Requests their single requests; nil where
 	// nobody keeps them: then their pages are not there.
 	Reports  Reports
-	Requests Requests
+	Requests RequestLog
 	// Spent is what an account has spent in a period, by ledger.Period.Number; nil
 	// where nobody knows.
 	Spent func(ctx context.Context, accountID string, period int64) (llm.Money, error)
@@ -42,10 +42,10 @@ type Options struct {
 	// Models are those that requests can go to, with their prices of now; nil for no
 	// page of them.
 	Models   func() []route.Model
-	Insecure     bool // cookies go over plain http too
-	Version      string
-	Now          func() time.Time
-	Log          *slog.Logger
+	Insecure bool // cookies go over plain http too
+	Version  string
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // Reports are what accounts used. Dates are as ledger.OverviewQuery has them.
@@ -55,8 +55,8 @@ type Reports interface {
 	Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error)
 }
 
-// Requests are the single requests of accounts, the newest first.
-type Requests interface {
+// RequestLog has the single requests of accounts, the newest first.
+type RequestLog interface {
 	Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor, error)
 	RequestsSince(ctx context.Context, accountID string, after ledger.RequestCursor, limit int) ([]ledger.RequestSummary, error)
 	Request(ctx context.Context, accountID string, id uuid.UUID) (ledger.RequestDetail, bool, error)

@@ -16,6 +16,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/dashboard"
 	"weir/internal/people"
+	"weir/internal/route"
 	"weir/internal/store"
 )
 
@@ -25,6 +26,7 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // says who comes.
 type site struct {
 	dashboard   *dashboard.Server
+	store       *store.Store
 	people      *people.Service
 	accounts    *account.Service
 	acme, other account.Account
@@ -42,7 +44,7 @@ func newSite(t *testing.T, insecure bool, change ...func(*people.Options)) *site
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	s := &site{accounts: account.NewService(db, clock, log)}
+	s := &site{store: db, accounts: account.NewService(db, clock, log)}
 	for name, to := range map[string]*account.Account{"acme": &s.acme, "other": &s.other} {
 		if *to, err = s.accounts.CreateAccount(t.Context(), audit.Gateway(), name); err != nil {
 			t.Fatal(err)
@@ -55,6 +57,7 @@ func newSite(t *testing.T, insecure bool, change ...func(*people.Options)) *site
 	s.people = people.New(o)
 	s.dashboard, err = dashboard.New(dashboard.Options{
 		People: s.people, Accounts: s.accounts, Insecure: insecure,
+		Reports: db, Requests: db, Spent: db.Spent, Models: func() []route.Model { return models },
 		PublicURL: func(*http.Request) string { return "https://weir.example.com" }, Now: clock, Log: log, Version: "test",
 	})
 	if err != nil {
@@ -62,6 +65,7 @@ func newSite(t *testing.T, insecure bool, change ...func(*people.Options)) *site
 	}
 	server := httptest.NewServer(s.handler())
 	t.Cleanup(server.Close)
+	t.Cleanup(s.dashboard.Stop)
 	s.url, s.client = server.URL, server.Client()
 	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return s

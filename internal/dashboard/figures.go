@@ -63,6 +63,8 @@ func compact(n int64) string {
 // took is how long something took: to a millisecond below ten seconds.
 func took(d time.Duration) string {
 	switch {
+	case d < 50*time.Microsecond:
+		return "0 ms"
 	case d < 10*time.Millisecond:
 		return strconv.FormatFloat(d.Seconds()*1e3, 'f', 1, 64) + " ms"
 	case d < time.Second:

@@ -176,7 +176,7 @@ func sizeText(n int64) string {
 // price fills in what the model costs, in dollars per million tokens.
 func (row *modelRow) price(p *llm.Price) {
 	r := &p.Rates
-	row.In, row.Out = "$"+llm.FormatRate(r[llm.Input]), "$"+llm.FormatRate(r[llm.Output])
+	row.In, row.Out = perMillion(r[llm.Input]), perMillion(r[llm.Output])
 	for i, rate := range r {
 		c := llm.Class(i)
 		if rate != usualRate(r, c) {
@@ -185,7 +185,7 @@ func (row *modelRow) price(p *llm.Price) {
 	}
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
-		row.Tiers = append(row.Tiers, fmt.Sprintf("$%s in, $%s out above %s tokens in", llm.FormatRate(t.Rates[llm.Input]), llm.FormatRate(t.Rates[llm.Output]), compact(t.Above)))
+		row.Tiers = append(row.Tiers, fmt.Sprintf("%s in, %s out above %s tokens in", perMillion(t.Rates[llm.Input]), perMillion(t.Rates[llm.Output]), compact(t.Above)))
 	}
 }
 

@@ -126,9 +126,9 @@ func (s *Server) everUsed(ctx context.Context, accountID string) (bool, error) {
 type spentSums struct {
 	span   span
 	whole  ledger.Overview
-	series []string           // names of the dearest models
-	byDay  [][]ledger.DaySum  // of each of them
-	others bool               // there are more models
+	series []string          // names of the dearest models
+	byDay  [][]ledger.DaySum // of each of them
+	others bool              // there are more models
 	keys   []ledger.KeySum
 }
 

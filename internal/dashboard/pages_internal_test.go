@@ -18,6 +18,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/route"
 )
 
 var pagesTo = flag.String("pages.out", "", "write the sample pages and the assets into this directory, to look at them")
@@ -35,7 +36,8 @@ func newServer(t *testing.T) *Server {
 	s, err := New(Options{
 		People:    people.New(people.Options{Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler)}),
 		PublicURL: func(*http.Request) string { return "https://weir.example.com" },
-		Version:   "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
+		Reports:   struct{ Reports }{}, Requests: struct{ RequestLog }{}, Models: func() []route.Model { return nil },
+		Version: "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

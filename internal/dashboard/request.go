@@ -85,7 +85,7 @@ func requestPageOf(base string, d *ledger.RequestDetail, labels map[string]strin
 	p := requestPage{
 		ID: d.ID.String(), Model: d.Model, Badge: outcomeBadge(d.Outcome), Arrived: d.Arrived,
 		Key: cmp.Or(labels[d.Key], "a key that is gone"), KeyPath: base + "?key=" + d.Key, ListPath: base,
-		Tiles: requestTiles(&d.RequestSummary), Facts: requestFacts(&d.RequestSummary),
+		Tiles: requestTiles(d), Facts: requestFacts(&d.RequestSummary),
 	}
 	shown := d.Parts[:min(len(d.Parts), mostAttempts)]
 	p.Hidden = len(d.Parts) - len(shown)
@@ -96,8 +96,8 @@ func requestPageOf(base string, d *ledger.RequestDetail, labels map[string]strin
 	return p
 }
 
-func requestTiles(d *ledger.RequestSummary) []Tile {
-	cost := Tile{"Cost", amount(d.Cost), dollars(d.Cost) + ", " + provenanceText(d.Provenance)}
+func requestTiles(d *ledger.RequestDetail) []Tile {
+	cost := Tile{"Cost", amount(d.Cost), dollars(d.Cost) + ", " + numbersOfAll(d)}
 	if d.Unpriced {
 		cost.Value, cost.Note = "Unpriced", "at least "+dollars(d.Cost)
 	}
@@ -119,6 +119,28 @@ func provenanceText(p ledger.Provenance) string {
 		return "the most that it can be: nobody saw the end"
 	}
 	return "under way"
+}
+
+// numbersOfAll says where the numbers of a request come from: those of the
+// attempt that is the least certain.
+func numbersOfAll(d *ledger.RequestDetail) string {
+	text := provenanceText(d.Provenance)
+	for i := range d.Parts {
+		if a := &d.Parts[i]; a.Provenance == ledger.Unknown {
+			if text = numbersOf(a); len(a.Corrections) == 0 {
+				break
+			}
+		}
+	}
+	return text
+}
+
+// numbersOf says where the numbers of an attempt come from.
+func numbersOf(a *ledger.AttemptDetail) string {
+	if a.Provenance == ledger.Unknown && len(a.Corrections) > 0 {
+		return "decided by hand: nobody saw the end"
+	}
+	return provenanceText(a.Provenance)
 }
 
 func requestFacts(d *ledger.RequestSummary) []fact {
@@ -156,7 +178,10 @@ func attemptFacts(a *ledger.AttemptDetail) (facts []fact) {
 			facts = append(facts, fact{name, text})
 		}
 	}
-	add("Sent", took(a.Opened.Sub(a.Arrived))+" after the request came")
+	add("Sent", "at once")
+	if after := a.Opened.Sub(a.Arrived); after >= time.Millisecond {
+		facts[0].Text = took(after) + " after the request came"
+	}
 	if a.Outcome == ledger.OutcomeOpen {
 		add("Held", dollars(a.Hold)+", the most that it can cost")
 		return facts
@@ -171,7 +196,7 @@ func attemptFacts(a *ledger.AttemptDetail) (facts []fact) {
 	add("Error", string(a.Code))
 	add("Ended with", string(a.Finish))
 	add("Service tier", a.Settlement.Tier)
-	add("Numbers", provenanceText(a.Provenance))
+	add("Numbers", numbersOf(a))
 	add("Price", cmp.Or(a.Price.Version, "none known"))
 	if a.Tier > 0 {
 		add("Price tier", "of requests with more than "+number(a.Tier)+" input tokens")
@@ -223,10 +248,13 @@ func className(c llm.Class) string {
 // rateText is the price of a class: of a million tokens, or of a unit.
 func rateText(c llm.Class, pico int64) string {
 	if int(c) < llm.NumTokens {
-		return "$" + llm.FormatRate(pico) + " a million"
+		return perMillion(pico) + " a million"
 	}
 	return "$" + llm.FormatUnitRate(pico) + " each"
 }
+
+// perMillion is the price of a million tokens, from pico-dollars a token.
+func perMillion(pico int64) string { return dollars(llm.Money(pico) * 1000) }
 
 // Measures of the picture of a request's way.
 const (

@@ -31,6 +31,7 @@ type requestRow struct {
 	Requested string // what was asked for, where it is another name
 	Key       string
 	Badge     Badge
+	Open      bool // under way: its tokens and its cost come with its end
 	Attempts  int
 	In, Out   int64
 	Cost      llm.Money
@@ -199,7 +200,7 @@ func requestRows(base string, list []ledger.RequestSummary, labels map[string]st
 func requestRowOf(base string, x *ledger.RequestSummary, labels map[string]string) requestRow {
 	row := requestRow{
 		ID: x.ID.String(), Href: base + "/" + x.ID.String(), Arrived: x.Arrived, Model: x.Model, Key: cmp.Or(labels[x.Key], "a key that is gone"),
-		Badge: outcomeBadge(x.Outcome), Attempts: x.Attempts, In: x.Usage.InputTokens(), Out: x.Usage.OutputTokens(),
+		Badge: outcomeBadge(x.Outcome), Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts, In: x.Usage.InputTokens(), Out: x.Usage.OutputTokens(),
 		Cost: x.Cost, Unpriced: x.Unpriced, Doubt: doubtOf(x.Provenance), First: orNone(x.FirstToken), Took: orNone(x.Duration),
 	}
 	if x.Requested != x.Model {
@@ -214,7 +215,7 @@ func doubtOf(p ledger.Provenance) string {
 	case ledger.Estimated:
 		return "estimated"
 	case ledger.Unknown:
-		return "at most"
+		return "not exact"
 	}
 	return ""
 }

@@ -119,4 +119,3 @@ func plainCell(text string) string {
 	}
 	return text
 }
-
