@@ -211,7 +211,8 @@ func manyOK() (all []ledger.Outcome) {
 func modelSamples() []sample {
 	price := sampleRequest(ledger.OutcomeOK).Parts[0].Price
 	models := []route.Model{
-		{Name: "fast", Targets: []string{"openai/gpt-5-mini", "house/small"}}, {Name: hostile, Targets: []string{hostile}},
+		{Name: "fast", Targets: []string{"openai/gpt-5-mini", "house/small"}},
+		{Name: hostile, Targets: []string{hostile}},
 		{Name: "house/" + hostile, Provider: hostile, Price: price, Source: hostile},
 	}
 	for i := range 60 {

@@ -10,19 +10,17 @@ for (const figure of document.querySelectorAll("figure.chart")) {
 
   const out = document.createElement("p");
   out.className = "readout";
-  out.textContent = "\u00a0";
-  plot.before(out);
+  out.hidden = true;
+  figure.append(out);
   let at = -1;
 
   const choose = (index) => {
     slots[at]?.classList.remove("chosen");
     at = index;
     slots[at]?.classList.add("chosen");
+    out.hidden = at < 0;
     out.replaceChildren();
-    if (at < 0) {
-      out.textContent = "\u00a0";
-      return;
-    }
+    if (at < 0) return;
     [...rows[at].cells].forEach((cell, i) => {
       if (i && cell.textContent === "–") return;
       const part = document.createElement("span");
@@ -31,12 +29,14 @@ for (const figure of document.querySelectorAll("figure.chart")) {
       part.append(i ? heads[i] + " " : "", value);
       out.append(part);
     });
+    out.style.top = `${plot.offsetTop}px`;
+    out.classList.toggle("before", at >= slots.length / 2); // beside the bar, not over it
   };
 
   slots.forEach((slot, index) => slot.addEventListener("pointerenter", () => choose(index)));
   plot.addEventListener("pointerleave", () => choose(-1));
   plot.addEventListener("blur", () => choose(-1));
-  plot.addEventListener("focus", () => out.setAttribute("role", "status"));
+  plot.addEventListener("focus", () => out.setAttribute("role", "status"), { once: true });
   plot.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!step) return;
