@@ -76,7 +76,7 @@ type Server struct {
 // New makes a server, with its templates parsed.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o, cross: http.NewCrossOriginProtection(), has: map[string]bool{}}
-	s.tails.stopped = make(chan struct{})
+	s.tails.stopped, s.tails.alive = make(chan struct{}), tailAlive
 	var err error
 	if s.assets, err = readAssets(); err != nil {
 		return nil, fmt.Errorf("dashboard: assets: %w", err)

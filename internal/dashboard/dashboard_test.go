@@ -32,11 +32,12 @@ type site struct {
 	acme, other account.Account
 	visitor     *people.Visitor // whoever the cookie says, where it is nil
 	cookie      string          // that the browser has
+	flush       func() error    // that the dashboard waits for; nil for none
 	url         string
 	client      *http.Client
 }
 
-func newSite(t *testing.T, insecure bool, change ...func(*people.Options)) *site {
+func newSite(t testing.TB, insecure bool, change ...func(*people.Options)) *site {
 	t.Helper()
 	clock, log := func() time.Time { return now }, slog.New(slog.DiscardHandler)
 	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "weir.db"), Clock: clock, Log: log})
@@ -57,7 +58,7 @@ func newSite(t *testing.T, insecure bool, change ...func(*people.Options)) *site
 	s.people = people.New(o)
 	s.dashboard, err = dashboard.New(dashboard.Options{
 		People: s.people, Accounts: s.accounts, Insecure: insecure,
-		Reports: db, Requests: db, Spent: db.Spent, Models: func() []route.Model { return models },
+		Reports: db, Requests: db, Spent: db.Spent, Flush: s.settle, Models: func() []route.Model { return models },
 		PublicURL: func(*http.Request) string { return "https://weir.example.com" }, Now: clock, Log: log, Version: "test",
 	})
 	if err != nil {
@@ -69,6 +70,13 @@ func newSite(t *testing.T, insecure bool, change ...func(*people.Options)) *site
 	s.url, s.client = server.URL, server.Client()
 	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return s
+}
+
+func (s *site) settle(context.Context) error {
+	if s.flush == nil {
+		return nil
+	}
+	return s.flush()
 }
 
 // handler lets in who the test says, by the rights of the routes.
@@ -107,7 +115,7 @@ type answer struct {
 	text   string
 }
 
-func (s *site) send(t *testing.T, method, path string, form url.Values, header http.Header) answer {
+func (s *site) send(t testing.TB, method, path string, form url.Values, header http.Header) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(form.Encode()))
 	if err != nil {

@@ -96,7 +96,7 @@ func requestFields(f *form, keys []account.Key) []Field {
 	ended := []Choice{{Value: "", Label: "Any way"}, {Value: string(ledger.EndedOK), Label: "Answered"}, {Value: string(ledger.EndedError), Label: "Not answered"}}
 	return []Field{
 		f.field(Field{Name: "key", Label: "Key", Choices: choices}),
-		f.field(Field{Name: "model", Label: "Model", Example: "all", Max: maxModelName}),
+		f.field(Field{Name: "model", Label: "Model", Example: "such as openai/gpt-5", Max: maxModelName}),
 		f.field(Field{Name: "ended", Label: "Ended", Choices: ended}),
 		f.field(Field{Name: "start_date", Label: "From", Kind: "date"}),
 		f.field(Field{Name: "end_date", Label: "To", Kind: "date"}),
@@ -166,7 +166,7 @@ func emptyRequests(base string, p *requestsPage) Empty {
 	case p.Pager.Older != "":
 		return Empty{Icon: "requests", Title: "None among those looked through", Text: "What you look for is rare. There are older requests to look through.", Action: "Look further", Href: p.Pager.Older}
 	case p.Filtered || p.Pager.Newest != "":
-		return Empty{Icon: "requests", Title: "No such request", Text: "No request is as the filters say. Requests are kept for a time; their sums stay.", Action: "All requests", Href: base}
+		return Empty{Icon: "requests", Title: "No such request", Text: "No request is as the filters say; a model is named in full, such as openai/gpt-5. Requests are kept for a time; their sums stay.", Action: "All requests", Href: base}
 	}
 	return Empty{Icon: "requests", Title: "No request yet", Text: "Each request shows here with its way, its tokens and what it cost, as soon as it comes."}
 }

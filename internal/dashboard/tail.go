@@ -32,6 +32,7 @@ type tails struct {
 	watching atomic.Int64
 	once     sync.Once
 	stopped  chan struct{}
+	alive    time.Duration // tailAlive, but in tests
 }
 
 // Stop ends the live tails, so that a server that waits for its answers to end
@@ -60,6 +61,9 @@ func (s *Server) tail(w http.ResponseWriter, r *http.Request, v *people.Visit) e
 	}
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("X-Accel-Buffering", "no") // proxies of nginx's kind would hold events back
+	if r.Method == http.MethodHead {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), tailFor)
 	defer cancel()
 	if err := t.run(ctx, func() error { return s.maySee(ctx, r, v) }); err != nil && ctx.Err() == nil {
@@ -100,7 +104,7 @@ func (t *tail) run(ctx context.Context, may func() error) error {
 	if err := t.send(sse.AppendComment(nil, "following")); err != nil {
 		return err
 	}
-	look, alive := time.NewTicker(tailEvery), time.NewTicker(tailAlive)
+	look, alive := time.NewTicker(tailEvery), time.NewTicker(t.server.tails.alive)
 	defer look.Stop()
 	defer alive.Stop()
 	for {

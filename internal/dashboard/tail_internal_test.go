@@ -30,7 +30,7 @@ func (f *following) RequestsSince(_ context.Context, _ string, after ledger.Requ
 }
 
 func newTail(w http.ResponseWriter, from *following) *tail {
-	s := &Server{options: Options{Requests: from, Now: time.Now, Log: slog.New(slog.DiscardHandler)}, tails: tails{stopped: make(chan struct{})}}
+	s := &Server{options: Options{Requests: from, Now: time.Now, Log: slog.New(slog.DiscardHandler)}, tails: tails{stopped: make(chan struct{}), alive: tailAlive}}
 	return &tail{server: s, to: w, control: http.NewResponseController(w), sent: map[uuid.UUID]ledger.RequestSummary{}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -116,5 +117,24 @@ func TestTailRefusesFilters(t *testing.T) {
 	s.come("ada", people.Viewer)
 	if got := s.send(t, "GET", "/accounts/acme/requests/tail?ended=maybe", nil, nil); got.status != http.StatusBadRequest {
 		t.Errorf("got %d, want 400", got.status)
+	}
+}
+
+// TestTailEndsWithTheSession signs out while a tail is open.
+func TestTailEndsWithTheSession(t *testing.T) {
+	t.Parallel()
+	s := founded(t)
+	s.dashboard.LookOften(10 * time.Millisecond)
+	resp := s.follow(t, "/accounts/default/requests/tail")
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("got %d, want 200", resp.StatusCode)
+	}
+	signs := make([]byte, 64) // it goes on while the session is good
+	if _, err := io.ReadFull(resp.Body, signs); err != nil {
+		t.Fatal(err)
+	}
+	s.do(t, "/sign-out", url.Values{}, "/sign-in?done=signed-out")
+	if _, err := io.ReadAll(resp.Body); err != nil {
+		t.Errorf("after signing out: got %v, want the end", err)
 	}
 }

@@ -79,7 +79,7 @@ func (u *usageQuery) fields() []Field {
 	return []Field{
 		u.form.field(Field{Name: "start_date", Label: "From", Kind: "date"}),
 		u.form.field(Field{Name: "end_date", Label: "To", Kind: "date"}),
-		u.form.field(Field{Name: "model", Label: "Model", Example: "all", Max: maxModelName}),
+		u.form.field(Field{Name: "model", Label: "Model", Example: "such as openai/gpt-5", Max: maxModelName}),
 	}
 }
 
@@ -124,7 +124,7 @@ func usagePageOf(base, public string, u *usageQuery, whole *ledger.Overview, use
 	p := usagePage{
 		Filters: Filters{Action: base, Label: "Usage to show", Fields: u.fields(), Reset: base},
 		Used:    uses.Count > 0, Uses: uses.Uses, Total: uses.Total, CSV: base + ".csv?" + u.query(0),
-		Empty: Empty{Icon: "usage", Title: "Nothing was used", Text: "No request of these dates and this model was counted.", Action: "All models, last 30 days", Href: base},
+		Empty: Empty{Icon: "usage", Title: "Nothing was used", Text: "No request of these dates and this model was counted. A model is named in full, such as openai/gpt-5.", Action: "All models, last 30 days", Href: base},
 		Query: Code{Ident: "uses-call", Label: "The same by the API", Text: fmt.Sprintf("curl '%s/v1/uses?%s' \\\n  -H \"Authorization: Bearer $WEIR_KEY\"", public, u.query(u.offset))},
 	}
 	p.Tiles = []Tile{

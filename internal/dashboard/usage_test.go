@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"encoding/binary"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -41,7 +42,7 @@ type journal struct {
 
 func (s *site) journal() *journal { return &journal{site: s, id: uuid.New()} }
 
-func (j *journal) apply(t *testing.T, opened []ledger.Attempt, settled ...ledger.Entry) {
+func (j *journal) apply(t testing.TB, opened []ledger.Attempt, settled ...ledger.Entry) {
 	t.Helper()
 	p := price()
 	b := &ledger.Batch{
@@ -276,5 +277,47 @@ func TestModels(t *testing.T) {
 	got := s.send(t, "GET", "/accounts/acme/models?"+url.Values{"offset": {"x"}}.Encode(), nil, nil)
 	if got.status != http.StatusUnprocessableEntity {
 		t.Errorf("offset=x: got %d, want 422", got.status)
+	}
+}
+
+// TestPagesWaitForWhatIsSettled sees the last request on each page, and a page all
+// the same where it cannot be waited for.
+func TestPagesWaitForWhatIsSettled(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Viewer)
+	j := s.journal()
+	e := used(s.acme, ago(0, 0), "openai/gpt")
+	for _, path := range []string{"", "/usage", "/usage.csv", "/requests", "/requests/" + e.ID.Request.String()} {
+		waited := 0
+		s.flush = func() error {
+			waited++
+			if waited == 1 && path == "" {
+				j.apply(t, nil, e)
+			}
+			return nil
+		}
+		if got := s.send(t, "GET", "/accounts/acme"+path, nil, nil); got.status != http.StatusOK || waited != 1 || !strings.Contains(got.text, "gpt") {
+			t.Errorf("%s: got %d after it waited %d times, want 200 after once, with the request", path, got.status, waited)
+		}
+	}
+	s.flush = func() error { return errors.New("the database is away") }
+	s.see(t, "/accounts/acme", "gpt")
+}
+
+// BenchmarkOverviewPage makes the first page of an account with forty models, of
+// 90 days.
+func BenchmarkOverviewPage(b *testing.B) {
+	s := newSite(b, true)
+	s.come("ada", people.Viewer)
+	var all []ledger.Entry
+	for i := range 40 * 90 {
+		all = append(all, used(s.acme, ago(i/40, time.Duration(i)*time.Millisecond), fmt.Sprintf("openai/gpt-%d", i%40)))
+	}
+	s.journal().apply(b, nil, all...)
+	for b.Loop() {
+		if got := s.send(b, "GET", "/accounts/acme?days=90", nil, nil); got.status != http.StatusOK {
+			b.Fatal(got.status)
+		}
 	}
 }
