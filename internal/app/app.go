@@ -283,6 +283,7 @@ func serveOn(server *http.Server, listener net.Listener) error {
 // drain takes no more requests and waits for those in flight.
 func (g *instance) drain(server *http.Server) error {
 	g.draining.Store(true)
+	g.dashboard.Stop()
 	timeout := g.options.Config.DrainTimeout
 	g.options.Log.Info("stopping", "in_flight", g.gateway.InFlight(), "timeout", timeout)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)

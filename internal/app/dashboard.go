@@ -10,6 +10,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/route"
 )
 
 // openDashboard makes what people use: the service that lets them in, and the
@@ -29,7 +30,8 @@ func (g *instance) openDashboard() (err error) {
 		People: g.people, Accounts: g.accounts, KeysUsed: g.store.KeysUsed,
 		PublicURL:    func(r *http.Request) string { from := originOf(cfg); return from.base(r) },
 		DefaultModel: func() string { return g.router.Table().DefaultModel() },
-		Insecure:     isPlain(g), Chat: g.chatAs(), Models: g.modelNames,
+		Reports:      g.store, Requests: g.store, Spent: g.store.Spent, Flush: g.ledger.Flush,
+		Insecure: isPlain(g), Chat: g.chatAs(), Models: func() []route.Model { return g.router.Table().Models(g.options.Now()) },
 		Version: g.options.Version, Now: g.options.Now, Log: g.options.Log,
 	}
 	g.dashboard, err = dashboard.New(o)
@@ -59,15 +61,6 @@ const playgroundDoor = "POST /v1/chat/completions"
 func (g *instance) chatAs() func(http.ResponseWriter, *http.Request, *account.Principal) {
 	d := g.fleet.dialect("openai")
 	return g.gateway.HandlerAs("POST /accounts/{account}/playground", d, dialect.Asked(d.Served()[playgroundDoor], "/v1/chat/completions"))
-}
-
-// modelNames are the models that can be asked here, for somebody to choose from.
-func (g *instance) modelNames() []string {
-	var names []string
-	for _, m := range g.router.Table().Models(g.options.Now()) {
-		names = append(names, m.Name)
-	}
-	return names
 }
 
 // guard is what stands before the pages.

@@ -8,8 +8,13 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
+
 	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/route"
 )
 
 // Options is what a Server is made of.
@@ -25,14 +30,39 @@ type Options struct {
 	// DefaultModel is the model that answers where none is named; nil for none.
 	DefaultModel func() string
 	// Chat takes a request in the words of POST /v1/chat/completions through the
-	// pipeline for that caller; nil for no playground. Models are the names that
-	// can be asked; nil for none.
-	Chat     func(http.ResponseWriter, *http.Request, *account.Principal)
-	Models   func() []string
+	// pipeline for that caller; nil for no playground.
+	Chat func(http.ResponseWriter, *http.Request, *account.Principal)
+	// Reports are what accounts used, and Requests their single requests; nil where
+	// nobody keeps them: then their pages are not there.
+	Reports  Reports
+	Requests RequestLog
+	// Spent is what an account has spent in a period, by ledger.Period.Number; nil
+	// where nobody knows.
+	Spent func(ctx context.Context, accountID string, period int64) (llm.Money, error)
+	// Flush returns when what is settled so far is in the Reports; nil where it
+	// always is.
+	Flush func(ctx context.Context) error
+	// Models are those that requests can go to, with their prices of now; nil for no
+	// page of them.
+	Models   func() []route.Model
 	Insecure bool // cookies go over plain http too
 	Version  string
 	Now      func() time.Time
 	Log      *slog.Logger
+}
+
+// Reports are what accounts used. Dates are as ledger.OverviewQuery has them.
+type Reports interface {
+	Overview(ctx context.Context, q ledger.OverviewQuery) (ledger.Overview, error)
+	KeySpend(ctx context.Context, accountID, from, to string) ([]ledger.KeySum, error)
+	Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error)
+}
+
+// RequestLog has the single requests of accounts, the newest first.
+type RequestLog interface {
+	Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor, error)
+	RequestsSince(ctx context.Context, accountID string, after ledger.RequestCursor, limit int) ([]ledger.RequestSummary, error)
+	Request(ctx context.Context, accountID string, id uuid.UUID) (ledger.RequestDetail, bool, error)
 }
 
 // Server serves the pages. All its methods may be called at once.
@@ -43,11 +73,13 @@ type Server struct {
 	cross   *http.CrossOriginProtection
 	has     map[string]bool // patterns there are, for the navigation
 	once    once
+	tails   tails
 }
 
 // New makes a server, with its templates parsed.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o, cross: http.NewCrossOriginProtection(), has: map[string]bool{}}
+	s.tails.stopped, s.tails.alive = make(chan struct{}), tailAlive
 	var err error
 	if s.assets, err = readAssets(); err != nil {
 		return nil, fmt.Errorf("dashboard: assets: %w", err)
@@ -67,6 +99,7 @@ func (s *Server) Routes() []people.Route {
 	for _, of := range [][]people.Route{
 		s.assetRoutes(), s.homeRoutes(), s.signRoutes(), s.oidcRoutes(), s.linkRoutes(), s.meRoutes(),
 		s.overviewRoutes(), s.keyRoutes(), s.newKeyRoutes(), s.memberRoutes(), s.playgroundRoutes(), s.designRoutes(),
+		s.usageRoutes(), s.requestRoutes(), s.modelRoutes(),
 	} {
 		all = append(all, of...)
 	}

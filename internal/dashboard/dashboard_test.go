@@ -16,6 +16,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/dashboard"
 	"weir/internal/people"
+	"weir/internal/route"
 	"weir/internal/store"
 )
 
@@ -25,16 +26,18 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // says who comes.
 type site struct {
 	dashboard   *dashboard.Server
+	store       *store.Store
 	people      *people.Service
 	accounts    *account.Service
 	acme, other account.Account
 	visitor     *people.Visitor // whoever the cookie says, where it is nil
 	cookie      string          // that the browser has
+	flush       func() error    // that the dashboard waits for; nil for none
 	url         string
 	client      *http.Client
 }
 
-func newSite(t *testing.T, insecure bool, change ...func(*people.Options)) *site {
+func newSite(t testing.TB, insecure bool, change ...func(*people.Options)) *site {
 	t.Helper()
 	clock, log := func() time.Time { return now }, slog.New(slog.DiscardHandler)
 	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "weir.db"), Clock: clock, Log: log})
@@ -42,7 +45,7 @@ func newSite(t *testing.T, insecure bool, change ...func(*people.Options)) *site
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	s := &site{accounts: account.NewService(db, clock, log)}
+	s := &site{store: db, accounts: account.NewService(db, clock, log)}
 	for name, to := range map[string]*account.Account{"acme": &s.acme, "other": &s.other} {
 		if *to, err = s.accounts.CreateAccount(t.Context(), audit.Gateway(), name); err != nil {
 			t.Fatal(err)
@@ -55,6 +58,7 @@ func newSite(t *testing.T, insecure bool, change ...func(*people.Options)) *site
 	s.people = people.New(o)
 	s.dashboard, err = dashboard.New(dashboard.Options{
 		People: s.people, Accounts: s.accounts, Insecure: insecure,
+		Reports: db, Requests: db, Spent: db.Spent, Flush: s.settle, Models: func() []route.Model { return models },
 		PublicURL: func(*http.Request) string { return "https://weir.example.com" }, Now: clock, Log: log, Version: "test",
 	})
 	if err != nil {
@@ -62,9 +66,17 @@ func newSite(t *testing.T, insecure bool, change ...func(*people.Options)) *site
 	}
 	server := httptest.NewServer(s.handler())
 	t.Cleanup(server.Close)
+	t.Cleanup(s.dashboard.Stop)
 	s.url, s.client = server.URL, server.Client()
 	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return s
+}
+
+func (s *site) settle(context.Context) error {
+	if s.flush == nil {
+		return nil
+	}
+	return s.flush()
 }
 
 // handler lets in who the test says, by the rights of the routes.
@@ -103,7 +115,7 @@ type answer struct {
 	text   string
 }
 
-func (s *site) send(t *testing.T, method, path string, form url.Values, header http.Header) answer {
+func (s *site) send(t testing.TB, method, path string, form url.Values, header http.Header) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(form.Encode()))
 	if err != nil {

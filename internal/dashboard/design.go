@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"weir/internal/llm"
 	"weir/internal/people"
 )
 
@@ -22,6 +23,7 @@ type designPage struct {
 	Views    []Link
 	Filters  Filters
 	Pager    Pager
+	Levels   []Level
 	Chart    Chart
 	Icons    []string
 	Now      time.Time
@@ -29,7 +31,7 @@ type designPage struct {
 
 func (s *Server) designRoutes() []people.Route {
 	return []people.Route{s.route("GET /design", people.SignedIn, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-		return s.show(w, r, v, page{name: "design", title: "Design", data: designPageOf(s.options.Now())})
+		return s.show(w, r, v, page{name: "design", title: "Design", scripts: []string{"chart.js"}, data: designPageOf(s.options.Now())})
 	})}
 }
 
@@ -55,20 +57,23 @@ func designPageOf(now time.Time) designPage {
 		Filters: Filters{Action: "/design", Label: "Filters", Reset: "/design", Fields: []Field{
 			{Name: "from", ID: "d-from", Label: "From", Kind: "date", Value: now.UTC().Format(time.DateOnly)}, {Name: "model", ID: "d-model", Label: "Model", Kind: "text"},
 		}},
-		Pager: Pager{Newer: "#pager", Older: "#pager", Shown: "26 to 50"},
+		Pager:  Pager{Newer: "#pager", Older: "#pager", Shown: "26 to 50"},
+		Levels: []Level{{24, ""}, {51, "good"}, {82, "warn"}, {99, "bad"}},
 		Chart: Chart{
-			Title: "Spend by day", Summary: "A week, $29.00 in all", Legend: []string{"openai/gpt-5-mini", "anthropic/claude-haiku-4-5"}, Picture: designChart,
-			Columns: []string{"Day", "Spend"}, Rows: [][]string{{"Monday", "$5.00"}, {"Tuesday", "$9.00"}, {"Wednesday", "$15.00"}},
+			Title: "Spend by day", Summary: "Three days, $32.00 in all", Legend: []string{"openai/gpt-5-mini", "anthropic/claude-haiku-4-5"}, Picture: designChart(),
+			Columns: []string{"Day", "Spend"}, Rows: [][]string{{"Monday", "$5.00"}, {"Tuesday", "$10.00"}, {"Wednesday", "$17.00"}},
 		},
 		Icons: []string{"overview", "keys", "usage", "requests", "playground", "models", "webhooks", "members", "accounts", "providers", "prices", "audit", "system", "settings"},
 		Now:   now.Add(-3 * time.Hour),
 	}
 }
 
-// designChart is what a chart's picture is made of: bars by the classes d1 to
-// d6, lines by l1 and l2, axes by axis and base, words as text.
-const designChart template.HTML = `<svg viewBox="0 0 720 180" role="img" aria-label="Spend rose from 5 to 15 dollars a day">
-<path class="axis" d="M40 20H720M40 85H720"/><path class="base" d="M40 150H720"/>
-<text x="0" y="24">$16</text><text x="0" y="89">$8</text><text x="0" y="154">$0</text>
-<path class="d1" d="M90 125h60v25h-60zM310 105h60v45h-60zM530 70h60v80h-60z"/><path class="d2" d="M90 110h60v14h-60zM310 78h60v26h-60zM530 30h60v39h-60z"/>
-<text x="96" y="170">Monday</text><text x="316" y="170">Tuesday</text><text x="530" y="170">Wednesday</text></svg>`
+// designChart is a picture of a few bars.
+func designChart() template.HTML {
+	b := bars{label: "Spend rose from 5 to 17 dollars a day", unit: func(n int64) string { return amount(llm.Money(n)) }}
+	for i, name := range []string{"Monday", "Tuesday", "Wednesday"} {
+		n := int64(i + 1)
+		b.stack = append(b.stack, stack{name: name, title: name, values: []int64{n * int64(3*llm.USD), n*n*int64(llm.USD) - n*int64(llm.USD) + 2*int64(llm.USD)}})
+	}
+	return b.picture()
+}

@@ -190,7 +190,6 @@ func budgetOf(f *form) account.Budget {
 // expiryOf is the time until a key expires; 0 for never. A date counts to its
 // end, in UTC.
 func expiryOf(f *form, now time.Time) time.Duration {
-	const oneDay = 24 * time.Hour
 	switch choice := f.values.Get("expires"); choice {
 	case "", "never":
 		return 0

@@ -1,22 +1,64 @@
 package dashboard
 
 import (
+	"context"
+	"fmt"
 	"net/http"
+	"net/url"
+	"time"
 
 	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
 	"weir/internal/people"
 )
 
-// overviewPage is the first page of an account. While nothing was used, it says
-// what comes next.
+// overviewPage is what an account used in a range of dates.
 type overviewPage struct {
-	Suspended bool
-	CanMake   bool // keys
-	HasKey    bool // one that is good
-	KeysPath  string
-	MembersAt string
-	Curl      Code
-	UsesAt    string
+	Suspended  bool
+	Range      string
+	Views      []Link
+	Used       bool // in the range
+	Chart      Chart
+	Tiles      []Tile
+	Notes      []string
+	Models     []modelSpend
+	MoreModels string // where the rest of them is; empty for none
+	Keys       []keySpend
+	KeysPath   string
+	Allowances []allowance
+}
+
+// mostListed is how many models and keys an overview names.
+const mostListed = 8
+
+// modelSpend is what a model was used for.
+type modelSpend struct {
+	Name       string
+	Href       string
+	Level      Level
+	Cost       llm.Money
+	Unpriced   bool
+	Requests   int64
+	Errors     int64
+	Tokens     int64
+	FirstToken string
+}
+
+// keySpend is what a key was used for.
+type keySpend struct {
+	Label, Href string
+	Level       Level
+	Cost        llm.Money
+	Requests    int64
+}
+
+// allowance is a budget, or credit, with what is left of it.
+type allowance struct {
+	Name, Note  string
+	Level       Level
+	Spent, Left llm.Money
+	Limit       llm.Money
 }
 
 func (s *Server) overviewRoutes() []people.Route {
@@ -24,37 +66,283 @@ func (s *Server) overviewRoutes() []people.Route {
 }
 
 func (s *Server) overview(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	keys, err := s.options.Accounts.Keys(r.Context(), v.Account.ID)
+	ctx := r.Context()
+	keys, err := s.options.Accounts.Keys(ctx, v.Account.ID)
 	if err != nil {
 		return err
 	}
-	base := accountPath(v.Account.Name)
-	p := overviewPage{
-		Suspended: v.Account.Suspended, CanMake: v.May(people.Use, v.Account.ID) == nil,
-		KeysPath: base + "/keys", MembersAt: base + "/members", UsesAt: "GET " + s.options.PublicURL(r) + "/v1/uses",
+	now := s.options.Now()
+	chosen, err := chosenSpan(now, r.URL.Query())
+	if err != nil {
+		return err
 	}
-	for i := range keys {
-		p.HasKey = p.HasKey || s.state(&keys[i]) == good
+	if s.options.Reports == nil {
+		return s.start(w, r, v, keys)
 	}
-	p.Curl = Code{Ident: "first-call", Label: "A first call", Text: curlOf(s.options.PublicURL(r), "$WEIR_KEY", "")}
-	return s.show(w, r, v, page{name: "overview", title: "Overview", data: p})
+	s.flush(ctx)
+	sums, err := s.readSums(ctx, v.Account.ID, chosen)
+	if err != nil {
+		return err
+	}
+	if sums.whole.Total.Attempts == 0 {
+		used, err := s.everUsed(ctx, v.Account.ID)
+		if err != nil {
+			return err
+		}
+		if !used {
+			return s.start(w, r, v, keys)
+		}
+	}
+	p := overviewPageOf(v.Account, keys, sums, now)
+	if p.Allowances, err = s.allowances(ctx, v.Account, now); err != nil {
+		return err
+	}
+	return s.show(w, r, v, page{name: "overview", title: "Overview", scripts: []string{"chart.js"}, data: p})
 }
 
-// keyState is whether a key may be used.
-type keyState int
+// flushWait is how long a page waits for what is settled to be in the reports.
+const flushWait = time.Second
 
-const (
-	good keyState = iota
-	expired
-	revoked
-)
-
-func (s *Server) state(k *account.Key) keyState {
-	switch {
-	case k.Revoked != nil:
-		return revoked
-	case k.Expires != nil && !s.options.Now().Before(*k.Expires):
-		return expired
+// flush waits for what is settled to be in the reports. Without that a page
+// shows what there is: it is a little older.
+func (s *Server) flush(ctx context.Context) {
+	if s.options.Flush == nil {
+		return
 	}
-	return good
+	within, cancel := context.WithTimeout(ctx, flushWait)
+	defer cancel()
+	if err := s.options.Flush(within); err != nil && ctx.Err() == nil {
+		s.options.Log.WarnContext(ctx, "a page is shown without what was settled last", "err", err)
+	}
+}
+
+// everUsed reports whether the account has any usage at all.
+func (s *Server) everUsed(ctx context.Context, accountID string) (bool, error) {
+	p, err := s.options.Reports.Uses(ctx, ledger.UsesQuery{Account: accountID, Limit: 1})
+	return p.Count > 0, err
+}
+
+// spentSums are the sums of an overview.
+type spentSums struct {
+	span   span
+	whole  ledger.Overview
+	series []string          // names of the dearest models
+	byDay  [][]ledger.DaySum // of each of them
+	others bool              // there are more models
+	keys   []ledger.KeySum
+}
+
+// readSums reads what an account used, in all and of each of the dearest models.
+func (s *Server) readSums(ctx context.Context, accountID string, of span) (*spentSums, error) {
+	q := ledger.OverviewQuery{Account: accountID, From: of.first(), To: of.last()}
+	x := &spentSums{span: of}
+	var err error
+	if x.whole, err = s.options.Reports.Overview(ctx, q); err != nil {
+		return nil, err
+	}
+	n := min(len(x.whole.Models), maxSeries)
+	if x.others = len(x.whole.Models) > maxSeries; x.others {
+		n--
+	}
+	for i := range n {
+		q.Model = x.whole.Models[i].Model
+		one, err := s.options.Reports.Overview(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		x.series, x.byDay = append(x.series, q.Model), append(x.byDay, one.Days)
+	}
+	x.keys, err = s.options.Reports.KeySpend(ctx, accountID, q.From, q.To)
+	return x, err
+}
+
+// day is what the i-th day cost, by series. What came in between two of the
+// queries may be in one of them alone.
+func (x *spentSums) day(i int) (values []int64) {
+	var known int64
+	for _, days := range x.byDay {
+		cost := max(int64(days[i].Cost), 0)
+		values, known = append(values, cost), known+cost
+	}
+	if x.others {
+		values = append(values, max(int64(x.whole.Days[i].Cost)-known, 0))
+	}
+	return values
+}
+
+func overviewPageOf(a *account.Account, keys []account.Key, x *spentSums, now time.Time) overviewPage {
+	base := accountPath(a.Name)
+	p := overviewPage{
+		Suspended: a.Suspended, Range: x.span.String(), Views: spanLinks(now, base, x.span),
+		Used: x.whole.Total.Attempts > 0, Chart: spendChart(x), Tiles: overviewTiles(&x.whole.Total),
+		Notes: notesOf(&x.whole.Total), Keys: keySpends(base, keys, x), KeysPath: base + "/keys",
+	}
+	for i := range min(len(x.whole.Models), mostListed) {
+		p.Models = append(p.Models, modelSpendOf(base, x, &x.whole.Models[i]))
+	}
+	if more := len(x.whole.Models) - mostListed; more > 0 {
+		p.MoreModels = usagePath(base, x.span, "")
+	}
+	return p
+}
+
+// usagePath is where the usage of a model, or of all, in a range is.
+func usagePath(base string, of span, model string) string {
+	q := url.Values{"start_date": {of.first()}, "end_date": {of.last()}}
+	if model != "" {
+		q.Set("model", model)
+	}
+	return base + "/usage?" + q.Encode()
+}
+
+func modelSpendOf(base string, x *spentSums, m *ledger.ModelSum) modelSpend {
+	return modelSpend{
+		Name: m.Model, Href: usagePath(base, x.span, m.Model), Level: Level{Percent: percent(int64(m.Cost), int64(x.whole.Total.Cost))},
+		Cost: m.Cost, Unpriced: m.Unpriced > 0, Requests: m.Requests, Errors: m.Errors, Tokens: m.Usage.TotalTokens(), FirstToken: orNone(m.Speed.Median()),
+	}
+}
+
+func keySpends(base string, keys []account.Key, x *spentSums) (all []keySpend) {
+	labels := map[string]string{}
+	for i := range keys {
+		labels[keys[i].ID] = keys[i].Label
+	}
+	for _, k := range x.keys[:min(len(x.keys), mostListed)] {
+		label := labels[k.Key]
+		if label == "" {
+			label = "A key that is gone"
+		}
+		q := url.Values{"key": {k.Key}, "start_date": {x.span.first()}, "end_date": {x.span.last()}}
+		all = append(all, keySpend{
+			Label: label, Href: base + "/requests?" + q.Encode(), Level: Level{Percent: percent(int64(k.Cost), int64(x.whole.Total.Cost))},
+			Cost: k.Cost, Requests: k.Requests,
+		})
+	}
+	return all
+}
+
+func overviewTiles(t *ledger.Sum) []Tile {
+	errors := "no attempt failed"
+	if t.Errors > 0 {
+		errors = fmt.Sprintf("%s failed (%d %%)", many(t.Errors, "attempt"), percent(t.Errors, t.Attempts))
+	}
+	speed := "no answer yet"
+	if t.Speed.Answers() > 0 {
+		speed = "median; 95 % within " + took(t.Speed.P95())
+	}
+	spent := "to the last digit"
+	if text := dollars(t.Cost); text != amount(t.Cost) {
+		spent = text + " exactly"
+	}
+	return []Tile{
+		{"Spend", amount(t.Cost), spent},
+		{"Requests", compact(t.Requests), errors},
+		{"Tokens", compact(t.Usage.TotalTokens()), compact(t.Usage.InputTokens()) + " in, " + compact(t.Usage.OutputTokens()) + " out"},
+		{"First token", orNone(t.Speed.Median()), speed},
+	}
+}
+
+// notesOf says what the sums leave open.
+func notesOf(t *ledger.Sum) (notes []string) {
+	if t.Unpriced > 0 {
+		notes = append(notes, fmt.Sprintf("%s of a model without a price: what they cost is not known, and not in the spend.", many(t.Unpriced, "attempt")))
+	}
+	if t.Estimated > 0 {
+		notes = append(notes, fmt.Sprintf("%s counted here, because the provider’s own numbers never came.", many(t.Estimated, "attempt")))
+	}
+	if t.Unknown > 0 {
+		notes = append(notes, fmt.Sprintf("%s of unknown outcome, counted at the most that they can have cost, until an operator decides.", many(t.Unknown, "attempt")))
+	}
+	return notes
+}
+
+// spendChart is the spend by day, in a stack of the dearest models.
+func spendChart(x *spentSums) Chart {
+	total := &x.whole.Total
+	c := Chart{
+		Title: "Spend by day", Summary: fmt.Sprintf("%s, %s in all", x.span, amount(total.Cost)),
+		Legend: x.series, Columns: append([]string{"Day", "Spend", "Requests"}, x.series...),
+	}
+	if x.others {
+		c.Legend, c.Columns = append(c.Legend, "Others"), append(c.Columns, "Others")
+	}
+	b := bars{label: fmt.Sprintf("Spend by day, %s: %s in all", x.span, amount(total.Cost)), unit: func(n int64) string { return amount(llm.Money(n)) }}
+	for i := range x.whole.Days {
+		d := &x.whole.Days[i]
+		date := x.span.from.AddDate(0, 0, i)
+		values := x.day(i)
+		b.stack = append(b.stack, stack{
+			name: date.Format("2 Jan"), values: values,
+			title: fmt.Sprintf("%s: %s, %s", date.Format("2 Jan"), amount(d.Cost), many(d.Requests, "request")),
+		})
+		c.Rows = append(c.Rows, spendRow(day(date), d, values))
+	}
+	c.Picture = b.picture()
+	return c
+}
+
+func spendRow(name string, d *ledger.DaySum, values []int64) []string {
+	row := []string{name, none, none}
+	if d.Attempts > 0 {
+		row[1], row[2] = dollars(d.Cost), number(d.Requests)
+	}
+	for _, v := range values {
+		text := none
+		if v > 0 {
+			text = dollars(llm.Money(v))
+		}
+		row = append(row, text)
+	}
+	return row
+}
+
+// allowances are what the account may still spend.
+func (s *Server) allowances(ctx context.Context, a *account.Account, now time.Time) (all []allowance, err error) {
+	if s.options.Spent == nil {
+		return nil, nil
+	}
+	if b := a.Budget; b.Limit > 0 {
+		spent, err := s.options.Spent(ctx, a.ID, b.Period.Number(now))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, allowanceOf(budgetName(b.Period), budgetNote(b.Period, now), spent, b.Limit))
+	}
+	if c := a.Credit; c != nil {
+		spent, err := s.options.Spent(ctx, a.ID, ledger.PeriodTotal.Number(now))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, allowanceOf("Credit", "paid beforehand", spent-c.From, c.Paid))
+	}
+	return all, nil
+}
+
+func allowanceOf(name, note string, spent, limit llm.Money) allowance {
+	x := allowance{Name: name, Note: note, Spent: spent, Limit: limit, Left: max(limit-spent, 0)}
+	x.Level = Level{Percent: percent(int64(spent), int64(limit)), Kind: "good"}
+	switch {
+	case x.Level.Percent >= 95 || limit <= 0:
+		x.Level.Kind = "bad"
+	case x.Level.Percent >= 80:
+		x.Level.Kind = "warn"
+	}
+	return x
+}
+
+func budgetName(p ledger.Period) string {
+	switch p {
+	case ledger.PeriodDay:
+		return "Budget of today"
+	case ledger.PeriodMonth:
+		return "Budget of the month"
+	}
+	return "Budget in total"
+}
+
+func budgetNote(p ledger.Period, now time.Time) string {
+	if ends, ok := p.Ends(now); ok {
+		return "begins anew on " + day(ends) + ", UTC"
+	}
+	return "for all time"
 }

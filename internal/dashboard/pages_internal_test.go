@@ -18,6 +18,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/route"
 )
 
 var pagesTo = flag.String("pages.out", "", "write the sample pages and the assets into this directory, to look at them")
@@ -35,7 +36,8 @@ func newServer(t *testing.T) *Server {
 	s, err := New(Options{
 		People:    people.New(people.Options{Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler)}),
 		PublicURL: func(*http.Request) string { return "https://weir.example.com" },
-		Version:   "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
+		Reports:   struct{ Reports }{}, Requests: struct{ RequestLog }{}, Models: func() []route.Model { return nil },
+		Version: "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -78,11 +80,12 @@ func samples(s *Server) []sample {
 	all = append(all, keySamples(s)...)
 	all = append(all, memberSamples()...)
 	all = append(all, meSamples()...)
-	add("overview", "/accounts/acme", people.Owner, page{name: "overview", title: "Overview", data: overviewPage{
+	all = append(all, usageSamples()...)
+	add("start", "/accounts/acme", people.Owner, page{name: "start", title: "Overview", data: startPage{
 		CanMake: true, KeysPath: "/accounts/acme/keys", MembersAt: "/accounts/acme/members", UsesAt: "GET https://weir.example.com/v1/uses",
 		Curl: Code{Ident: "first-call", Label: "A first call", Text: curlOf("https://weir.example.com", "$WEIR_KEY", "")},
 	}})
-	add("overview-key", "/accounts/acme", people.Viewer, page{name: "overview", title: "Overview", data: overviewPage{
+	add("start-key", "/accounts/acme", people.Viewer, page{name: "start", title: "Overview", data: startPage{
 		Suspended: true, HasKey: true, KeysPath: "/accounts/acme/keys", MembersAt: "/accounts/acme/members", UsesAt: "GET https://weir.example.com/v1/uses",
 		Curl: Code{Ident: "first-call", Label: "A first call", Text: "curl"},
 	}})

@@ -72,12 +72,21 @@ type Badge struct{ Kind, Text string }
 // Tile is a figure that matters.
 type Tile struct{ Label, Value, Note string }
 
+// Level is how much of a whole there is, in percent from 0 to 100. Kind is good,
+// warn, bad or empty.
+type Level struct {
+	Percent int
+	Kind    string
+}
+
 // Empty is said where there is nothing yet, with the next step. Without Href
 // there is none that the visitor could take.
 type Empty struct{ Icon, Title, Text, Action, Href string }
 
-// Pager leads through a list. Newer and Older are empty where there is no more.
-type Pager struct{ Newer, Older, Shown string }
+// Pager leads through a list: one by time by Newer and Older, another by Previous
+// and Next, which are empty where there is no more. Newest leads to the beginning
+// of a list that can be read one way alone.
+type Pager struct{ Newer, Older, Newest, Previous, Next, Shown string }
 
 // Filters select what a page shows, by GET.
 type Filters struct {

@@ -37,7 +37,9 @@ func (s *Server) playground(w http.ResponseWriter, r *http.Request, v *people.Vi
 		Chosen: chosen, Panes: []int{1, 2},
 	}
 	if s.options.Models != nil {
-		data.Models = s.options.Models()
+		for _, m := range s.options.Models() {
+			data.Models = append(data.Models, m.Name)
+		}
 	}
 	return s.show(w, r, v, page{name: "playground", title: "Playground", scripts: []string{"playground.js"}, data: data})
 }

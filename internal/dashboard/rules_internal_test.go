@@ -57,7 +57,7 @@ func (d *document) fault(format string, a ...any) {
 func (d *document) count(tag string) int {
 	n := 0
 	for _, e := range d.elements {
-		if e.Data == tag {
+		if e.Data == tag && e.Namespace == "" {
 			n++
 		}
 	}
@@ -66,7 +66,7 @@ func (d *document) count(tag string) int {
 
 func (d *document) first(tag string) *html.Node {
 	for _, e := range d.elements {
-		if e.Data == tag {
+		if e.Data == tag && e.Namespace == "" {
 			return e
 		}
 	}

@@ -1,0 +1,103 @@
+package dashboard
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// none stands in a table where there is nothing to say.
+const none = "–"
+
+// amount is an amount of money for a glance: whole cents from a dollar up, four
+// digits that count below. Tables have it with all its digits, from dollars.
+func amount(m llm.Money) string {
+	switch {
+	case m < 0:
+		return "-" + amount(-m)
+	case m >= llm.USD:
+		return dollars(rounded(m, llm.USD/100))
+	}
+	unit := llm.Money(1)
+	for unit*10_000 <= m {
+		unit *= 10
+	}
+	return dollars(rounded(m, unit))
+}
+
+// rounded is the nearest multiple of the unit, half up; the amount is not
+// negative.
+func rounded(m, unit llm.Money) llm.Money {
+	rest := m % unit
+	if m -= rest; rest >= unit-rest {
+		m += unit
+	}
+	return m
+}
+
+// compact is a count for a glance, to three digits from a hundred thousand up.
+func compact(n int64) string {
+	if n < 100_000 {
+		return number(n)
+	}
+	value, unit := float64(n)/1e3, " k"
+	for _, next := range []string{" M", " G", " T"} {
+		if value < 999.5 {
+			break
+		}
+		value, unit = value/1e3, next
+	}
+	places := 0
+	switch {
+	case value < 9.995:
+		places = 2
+	case value < 99.95:
+		places = 1
+	}
+	return strconv.FormatFloat(value, 'f', places, 64) + unit
+}
+
+// took is how long something took: to a millisecond below ten seconds.
+func took(d time.Duration) string {
+	switch {
+	case d < 50*time.Microsecond:
+		return "0 ms"
+	case d < 10*time.Millisecond:
+		return strconv.FormatFloat(d.Seconds()*1e3, 'f', 1, 64) + " ms"
+	case d < time.Second:
+		return strconv.FormatInt(d.Round(time.Millisecond).Milliseconds(), 10) + " ms"
+	case d < time.Minute:
+		return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) + " s"
+	}
+	d = d.Round(time.Second)
+	return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+}
+
+// orNone is the text of a time that something took; none for 0.
+func orNone(d time.Duration) string {
+	if d <= 0 {
+		return none
+	}
+	return took(d)
+}
+
+// percent is a share in whole percent, from 0 to 100. A part that is there is
+// not 0, and one that is not all is not 100.
+func percent(part, whole int64) int {
+	switch {
+	case whole <= 0 || part <= 0:
+		return 0
+	case part >= whole:
+		return 100
+	}
+	return min(max(int(float64(part)/float64(whole)*100+0.5), 1), 99)
+}
+
+// modelName is the name of a model with places at which a line may break.
+func modelName(name string) []string { return strings.SplitAfter(name, "/") }
+
+// clock is the time of day of a moment, to the second.
+func clock(t time.Time) string { return t.UTC().Format("15:04:05") }

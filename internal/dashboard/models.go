@@ -1,0 +1,227 @@
+package dashboard
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/pricing"
+	"weir/internal/route"
+)
+
+// modelsPage lists the models that requests can go to.
+type modelsPage struct {
+	Filters  Filters
+	Problems []Problem
+	Rows     []modelRow
+	Pager    Pager
+	Count    int // that the filters select
+	Default  string
+	Empty    Empty
+}
+
+// modelRow is a model, or an alias.
+type modelRow struct {
+	Ident      string // of its name, to copy
+	Name       string
+	Targets    []string // of an alias
+	Deprecated bool
+	Context    string
+	MaxOutput  string
+	Unpriced   bool
+	Prices     []fact // of classes that have another price than input or output
+	In, Out    string
+	Tiers      []string
+	Source     string
+	Abilities  []ability
+}
+
+// ability is what a model can do, cannot, or nobody knows: yes, no, unknown.
+type ability struct{ Name, Kind string }
+
+// modelsShown is how many models a page has.
+const modelsShown = 40
+
+func (s *Server) modelRoutes() []people.Route {
+	if s.options.Models == nil {
+		return nil
+	}
+	return []people.Route{s.route("GET /accounts/{account}/models", people.Read, s.models)}
+}
+
+func (s *Server) models(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	p := modelsPageOf(accountPath(v.Account.Name)+"/models", s.options.Models(), r.URL.Query())
+	if s.options.DefaultModel != nil {
+		p.Default = s.options.DefaultModel()
+	}
+	status := 0
+	if len(p.Problems) > 0 {
+		status = http.StatusUnprocessableEntity
+	}
+	return s.show(w, r, v, page{name: "models", title: "Models", status: status, data: p})
+}
+
+// modelsPageOf is the page of those that the query selects.
+func modelsPageOf(base string, all []route.Model, q url.Values) modelsPage {
+	f := &form{values: q}
+	offset := f.offset()
+	found := slices.DeleteFunc(slices.Clone(all), func(m route.Model) bool { return !modelMatches(&m, q) })
+	p := modelsPage{Count: len(found), Filters: Filters{Action: base, Label: "Models to show", Reset: base, Fields: []Field{
+		f.field(Field{Name: "q", Label: "Name", Example: "such as haiku", Max: maxModelName}),
+		f.field(Field{Name: "provider", Label: "Provider", Choices: providerChoices(all)}),
+		f.field(Field{Name: "can", Label: "It can", Choices: abilityChoices()}),
+	}}}
+	p.Problems = f.problems()
+	offset = min(offset, len(found))
+	shown := found[offset:min(offset+modelsShown, len(found))]
+	for i := range shown {
+		p.Rows = append(p.Rows, modelRowOf("model-"+strconv.Itoa(i), &shown[i]))
+	}
+	p.Pager = modelsPager(base, q, offset, len(shown), len(found))
+	p.Empty = Empty{Icon: "models", Title: "No such model", Text: "No model that is served here is as the filters say.", Action: "All models", Href: base}
+	if len(all) == 0 {
+		p.Empty = Empty{Icon: "models", Title: "No model is listed", Text: "An operator sets providers up in the configuration; what they serve shows here."}
+	}
+	return p
+}
+
+// modelMatches reports whether each word of q is in the model's name, and it is
+// of the provider, and can do what is asked.
+func modelMatches(m *route.Model, q url.Values) bool {
+	name := strings.ToLower(m.Name)
+	for word := range strings.FieldsSeq(strings.ToLower(q.Get("q"))) {
+		if !strings.Contains(name, word) {
+			return false
+		}
+	}
+	if p := q.Get("provider"); p != "" && p != m.Provider && (p != aliasesOnly || m.Provider != "") {
+		return false
+	}
+	can := q.Get("can")
+	return can == "" || slices.Contains(m.Abilities.List(), pricing.NamedAbility{Name: can, Ability: pricing.Yes})
+}
+
+// aliasesOnly selects aliases, where a provider is chosen: none has such a name.
+const aliasesOnly = "*"
+
+func providerChoices(all []route.Model) []Choice {
+	var names []string
+	for i := range all {
+		names = append(names, all[i].Provider)
+	}
+	slices.Sort(names)
+	choices := []Choice{{Value: "", Label: "All"}}
+	for _, name := range slices.Compact(names) {
+		c := Choice{Value: name, Label: name}
+		if name == "" {
+			c = Choice{Value: aliasesOnly, Label: "Aliases"}
+		}
+		choices = append(choices, c)
+	}
+	return choices
+}
+
+func abilityChoices() []Choice {
+	choices := []Choice{{Value: "", Label: "Anything"}}
+	for _, name := range pricing.AbilityNames() {
+		choices = append(choices, Choice{Value: name, Label: abilityText(name)})
+	}
+	return choices
+}
+
+// abilityText is an ability in a word or two.
+func abilityText(name string) string {
+	switch name {
+	case "documents":
+		return "PDF"
+	case "structured":
+		return "JSON schema"
+	}
+	return name
+}
+
+func modelRowOf(ident string, m *route.Model) modelRow {
+	row := modelRow{Ident: ident, Name: m.Name, Targets: m.Targets}
+	if m.Provider == "" {
+		return row
+	}
+	row.Deprecated, row.Unpriced = m.Deprecated, !m.Price.Known()
+	row.Context, row.MaxOutput = sizeText(m.Context), sizeText(m.MaxOutput)
+	row.Source = m.Source[strings.LastIndexByte(m.Source, '/')+1:]
+	if m.Checked != "" {
+		row.Source += ", " + m.Checked
+	}
+	for _, a := range m.Abilities.List() {
+		row.Abilities = append(row.Abilities, ability{abilityText(a.Name), a.Ability.String()})
+	}
+	if !row.Unpriced {
+		row.price(&m.Price)
+	}
+	return row
+}
+
+// sizeText is a number of tokens; a question mark where nobody knows it.
+func sizeText(n int64) string {
+	if n <= 0 {
+		return "?"
+	}
+	return compact(n)
+}
+
+// price fills in what the model costs, in dollars per million tokens.
+func (row *modelRow) price(p *llm.Price) {
+	r := &p.Rates
+	row.In, row.Out = perMillion(r[llm.Input]), perMillion(r[llm.Output])
+	for i, rate := range r {
+		c := llm.Class(i)
+		if rate != usualRate(r, c) {
+			row.Prices = append(row.Prices, fact{className(c), rateText(c, rate)})
+		}
+	}
+	for i := range p.Tiers {
+		t := &p.Tiers[i]
+		row.Tiers = append(row.Tiers, fmt.Sprintf("%s in, %s out above %s tokens in", perMillion(t.Rates[llm.Input]), perMillion(t.Rates[llm.Output]), compact(t.Above)))
+	}
+}
+
+// usualRate is what a class costs that has no price of its own: that of input or
+// of output, and nothing for what is no token.
+func usualRate(r *llm.Rates, c llm.Class) int64 {
+	switch {
+	case c.IsInput():
+		return r[llm.Input]
+	case c.IsOutput():
+		return r[llm.Output]
+	}
+	return 0
+}
+
+func modelsPager(base string, q url.Values, offset, shown, count int) (p Pager) {
+	to := func(offset int) string {
+		next := url.Values{}
+		for _, name := range []string{"q", "provider", "can"} {
+			if v := q.Get(name); v != "" {
+				next.Set(name, v)
+			}
+		}
+		if offset > 0 {
+			next.Set("offset", strconv.Itoa(offset))
+		}
+		return withQuery(base, next)
+	}
+	if shown > 0 {
+		p.Shown = fmt.Sprintf("%d to %d of %s", offset+1, offset+shown, number(int64(count)))
+	}
+	if offset > 0 {
+		p.Previous = to(max(offset-modelsShown, 0))
+	}
+	if offset+shown < count {
+		p.Next = to(offset + shown)
+	}
+	return p
+}

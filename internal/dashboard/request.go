@@ -1,0 +1,312 @@
+package dashboard
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// requestPage is one request with all its attempts.
+type requestPage struct {
+	ID       string
+	Model    string
+	Badge    Badge
+	Arrived  time.Time
+	Key      string
+	KeyPath  string // its requests
+	ListPath string
+	Tiles    []Tile
+	Facts    []fact
+	Path     Chart
+	Attempts []attemptView
+	Hidden   int // attempts that the page has no room for
+}
+
+// fact is something known, by its name.
+type fact struct{ Name, Text string }
+
+// attemptView is one attempt, with the arithmetic of its cost.
+type attemptView struct {
+	N           int
+	Model       string
+	Badge       Badge
+	Open        bool
+	Facts       []fact
+	Lines       []costRow
+	Cost        string // what the lines add up to
+	Corrections []correctionRow
+}
+
+// costRow is a line of the arithmetic.
+type costRow struct{ What, Count, Rate, Amount string }
+
+// correctionRow is what was decided later.
+type correctionRow struct {
+	By, Text string
+	At       time.Time
+}
+
+// mostAttempts is how many attempts of a request a page shows.
+const mostAttempts = 20
+
+func (s *Server) request(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	gone := &llm.Error{Code: llm.CodeNotFound, Message: "This account has no such request. Requests are kept for a time; what they cost stays in the sums."}
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return gone
+	}
+	s.flush(r.Context())
+	d, there, err := s.options.Requests.Request(r.Context(), v.Account.ID, id)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return gone
+	}
+	keys, err := s.options.Accounts.Keys(r.Context(), v.Account.ID)
+	if err != nil {
+		return err
+	}
+	p := requestPageOf(accountPath(v.Account.Name)+"/requests", &d, labelsOf(keys))
+	return s.show(w, r, v, page{name: "request", title: "Request", data: p})
+}
+
+func requestPageOf(base string, d *ledger.RequestDetail, labels map[string]string) requestPage {
+	p := requestPage{
+		ID: d.ID.String(), Model: d.Model, Badge: outcomeBadge(d.Outcome), Arrived: d.Arrived,
+		Key: cmp.Or(labels[d.Key], "a key that is gone"), KeyPath: base + "?key=" + d.Key, ListPath: base,
+		Tiles: requestTiles(d), Facts: requestFacts(&d.RequestSummary),
+	}
+	shown := d.Parts[:min(len(d.Parts), mostAttempts)]
+	p.Hidden = len(d.Parts) - len(shown)
+	p.Path = pathChart(shown)
+	for i := range shown {
+		p.Attempts = append(p.Attempts, attemptViewOf(&shown[i]))
+	}
+	return p
+}
+
+func requestTiles(d *ledger.RequestDetail) []Tile {
+	cost := Tile{"Cost", amount(d.Cost), dollars(d.Cost) + ", " + numbersOfAll(d)}
+	if d.Unpriced {
+		cost.Value, cost.Note = "Unpriced", "at least "+dollars(d.Cost)
+	}
+	return []Tile{
+		cost,
+		{"Tokens", number(d.Usage.TotalTokens()), number(d.Usage.InputTokens()) + " in, " + number(d.Usage.OutputTokens()) + " out"},
+		{"First token", orNone(d.FirstToken), "from when the request came"},
+		{"Took", orNone(d.Duration), many(int64(d.Attempts), "attempt")},
+	}
+}
+
+func provenanceText(p ledger.Provenance) string {
+	switch p {
+	case ledger.Exact:
+		return "by the provider’s own numbers"
+	case ledger.Estimated:
+		return "counted here: the provider’s numbers never came"
+	case ledger.Unknown:
+		return "the most that it can be: nobody saw the end"
+	}
+	return "under way"
+}
+
+// numbersOfAll says where the numbers of a request come from: those of the
+// attempt that is the least certain.
+func numbersOfAll(d *ledger.RequestDetail) string {
+	text := provenanceText(d.Provenance)
+	for i := range d.Parts {
+		if a := &d.Parts[i]; a.Provenance == ledger.Unknown {
+			if text = numbersOf(a); len(a.Corrections) == 0 {
+				break
+			}
+		}
+	}
+	return text
+}
+
+// numbersOf says where the numbers of an attempt come from.
+func numbersOf(a *ledger.AttemptDetail) string {
+	if a.Provenance == ledger.Unknown && len(a.Corrections) > 0 {
+		return "decided by hand: nobody saw the end"
+	}
+	return provenanceText(a.Provenance)
+}
+
+func requestFacts(d *ledger.RequestSummary) []fact {
+	facts := []fact{{"Asked for", cmp.Or(d.Requested, "no model: the default one")}, {"Answer", "in one piece"}}
+	if d.Stream {
+		facts[1].Text = "as a stream"
+	}
+	if d.Code != "" {
+		facts = append(facts, fact{"Error", string(d.Code)})
+	}
+	return facts
+}
+
+func attemptViewOf(a *ledger.AttemptDetail) attemptView {
+	v := attemptView{N: int(a.ID.N), Model: a.FullModel(), Badge: outcomeBadge(a.Outcome), Open: a.Outcome == ledger.OutcomeOpen, Facts: attemptFacts(a)}
+	if v.Open {
+		return v
+	}
+	_, cost := a.Corrected()
+	v.Cost = dollars(cost)
+	if !a.Price.Known() {
+		v.Cost = "unpriced"
+	}
+	v.Lines = costRows(a)
+	for i := range a.Corrections {
+		c := &a.Corrections[i]
+		v.Corrections = append(v.Corrections, correctionRow{By: c.By, At: c.At, Text: dollars(c.Cost) + " and " + number(c.Usage.TotalTokens()) + " tokens"})
+	}
+	return v
+}
+
+func attemptFacts(a *ledger.AttemptDetail) (facts []fact) {
+	add := func(name, text string) {
+		if text != "" {
+			facts = append(facts, fact{name, text})
+		}
+	}
+	add("Sent", "at once")
+	if after := a.Opened.Sub(a.Arrived); after >= time.Millisecond {
+		facts[0].Text = took(after) + " after the request came"
+	}
+	if a.Outcome == ledger.OutcomeOpen {
+		add("Held", dollars(a.Hold)+", the most that it can cost")
+		return facts
+	}
+	if a.FirstToken > 0 {
+		add("First token", took(a.FirstToken))
+	}
+	add("Took", took(a.Duration))
+	if a.Status > 0 {
+		add("Provider’s status", strconv.Itoa(a.Status))
+	}
+	add("Error", string(a.Code))
+	add("Ended with", string(a.Finish))
+	add("Service tier", a.Settlement.Tier)
+	add("Numbers", numbersOf(a))
+	add("Price", cmp.Or(a.Price.Version, "none known"))
+	if a.Tier > 0 {
+		add("Price tier", "of requests with more than "+number(a.Tier)+" input tokens")
+	}
+	return facts
+}
+
+// costRows are the lines whose amounts add up to what the attempt cost. Without a
+// price they are what was used.
+func costRows(a *ledger.AttemptDetail) (rows []costRow) {
+	priced := map[llm.Class]bool{}
+	for _, l := range a.Lines {
+		rows = append(rows, costRowOf(l))
+		priced[l.Class] = priced[l.Class] || l.What == ledger.LineUsage
+	}
+	if a.Price.Known() && a.Provenance != ledger.Unknown {
+		return rows
+	}
+	var used []costRow
+	for c, n := range a.Usage {
+		if n > 0 && !priced[llm.Class(c)] {
+			used = append(used, costRow{className(llm.Class(c)), number(n), none, none})
+		}
+	}
+	return append(used, rows...)
+}
+
+func costRowOf(l ledger.CostLine) costRow {
+	row := costRow{Count: none, Rate: none, Amount: dollars(l.Amount)}
+	switch l.What {
+	case ledger.LineUsage:
+		row.What, row.Count, row.Rate = className(l.Class), number(l.Count), rateText(l.Class, l.Rate)
+	case ledger.LineHold:
+		row.What = "The most that it can have cost"
+	case ledger.LineCorrection:
+		row.What = "Corrected later"
+	case ledger.LineOther:
+		row.What = "What the price does not explain"
+	}
+	return row
+}
+
+// className is a class of usage for people.
+func className(c llm.Class) string {
+	name := strings.ReplaceAll(c.String(), "_", " ")
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
+// rateText is the price of a class: of a million tokens, or of a unit.
+func rateText(c llm.Class, pico int64) string {
+	if int(c) < llm.NumTokens {
+		return perMillion(pico) + " a million"
+	}
+	return "$" + llm.FormatUnitRate(pico) + " each"
+}
+
+// perMillion is the price of a million tokens, from pico-dollars a token.
+func perMillion(pico int64) string { return dollars(llm.Money(pico) * 1000) }
+
+// Measures of the picture of a request's way.
+const (
+	laneHeight = 40.0
+	laneBar    = 12.0
+)
+
+// pathChart is the way of a request: its attempts one below the other, by when
+// they began and ended.
+func pathChart(parts []ledger.AttemptDetail) Chart {
+	c := Chart{Title: "Its way", Columns: []string{"Attempt", "Model", "Outcome", "Began", "First token", "Ended"}}
+	whole := time.Millisecond
+	for i := range parts {
+		a := &parts[i]
+		began := a.Opened.Sub(a.Arrived)
+		ended := began + a.Duration
+		whole = max(whole, ended)
+		row := []string{strconv.Itoa(int(a.ID.N)), a.FullModel(), outcomeBadge(a.Outcome).Text, took(began), none, none}
+		if a.FirstToken > 0 {
+			row[4] = took(began + a.FirstToken)
+		}
+		if a.Outcome != ledger.OutcomeOpen {
+			row[5] = took(ended)
+		}
+		c.Rows = append(c.Rows, row)
+	}
+	c.Summary = many(int64(len(parts)), "attempt") + ", times from when the request came"
+	c.Picture = pathPicture(parts, whole)
+	return c
+}
+
+func pathPicture(parts []ledger.AttemptDetail, whole time.Duration) template.HTML {
+	height := laneHeight*float64(len(parts)) + 24
+	x := func(d time.Duration) float64 { return float64(max(d, 0)) / float64(whole) * (chartWidth - 2) }
+	var out strings.Builder
+	fmt.Fprintf(&out, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s in %s">`, chartWidth, height, many(int64(len(parts)), "attempt"), took(whole))
+	fmt.Fprintf(&out, `<path class="axis" d="M.5 0V%g"/><path class="axis" d="M%g 0V%g"/><path class="axis" d="M%g 0V%g"/>`, height-20, chartWidth/2, height-20, chartWidth-.5, height-20)
+	for i := range parts {
+		a := &parts[i]
+		began := a.Opened.Sub(a.Arrived)
+		y := laneHeight * float64(i)
+		fmt.Fprintf(&out, `<text class="said" x="%s" y="%g">%d. %s</text>`, tenth(min(x(began), chartWidth/2)+4), y+16, a.ID.N, template.HTMLEscapeString(a.FullModel()))
+		out.WriteString(box("b-"+outcomeKind(a.Outcome), x(began), y+22, max(x(a.Duration), 2), laneBar))
+		if a.FirstToken > 0 {
+			out.WriteString(box("mark", x(began+a.FirstToken), y+20, 2, laneBar+4))
+		}
+	}
+	fmt.Fprintf(&out, `<text x="0" y="%g">0</text><text x="%g" y="%g" text-anchor="middle">%s</text><text x="%g" y="%g" text-anchor="end">%s</text></svg>`,
+		height-4, chartWidth/2, height-4, took(whole/2), chartWidth, height-4, took(whole))
+	return template.HTML(out.String())
+}
+
+// outcomeKind is the kind of badge that an outcome has, by which its bar is
+// drawn.
+func outcomeKind(o ledger.Outcome) string { return cmp.Or(outcomeBadge(o).Kind, "open") }

@@ -1,0 +1,244 @@
+package dashboard
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// requestsPage is a list of an account's requests.
+type requestsPage struct {
+	Filters  Filters
+	Problems []Problem
+	Rows     []requestRow
+	Tail     string // where new ones come from; empty on pages that none would stand on
+	Pager    Pager
+	Filtered bool
+	Empty    Empty
+}
+
+// requestRow is a request in the list.
+type requestRow struct {
+	ID, Href  string
+	Arrived   time.Time
+	Model     string // that answered, or was tried last
+	Requested string // what was asked for, where it is another name
+	Key       string
+	Badge     Badge
+	Open      bool // under way: its tokens and its cost come with its end
+	Attempts  int
+	In, Out   int64
+	Cost      llm.Money
+	Unpriced  bool
+	Doubt     string // of the numbers; empty for none
+	First     string // time to first token
+	Took      string
+}
+
+// requestsShown is how many requests a page has.
+const requestsShown = 50
+
+func (s *Server) requestRoutes() []people.Route {
+	if s.options.Requests == nil {
+		return nil
+	}
+	return []people.Route{
+		s.route("GET /accounts/{account}/requests", people.Read, s.requests),
+		s.route("GET /accounts/{account}/requests/tail", people.Read, s.tail),
+		s.route("GET /accounts/{account}/requests/{id}", people.Read, s.request),
+	}
+}
+
+// requestQuery reads what a list is asked for. What is wrong stands at its field.
+func requestQuery(f *form, accountID string) ledger.RequestsQuery {
+	q := ledger.RequestsQuery{
+		Account: accountID, Key: f.values.Get("key"), Model: f.values.Get("model"), Ended: ledger.Ended(f.values.Get("ended")), Limit: requestsShown,
+	}
+	q.From, q.To = f.bound("start_date"), f.bound("end_date")
+	if q.From != "" && q.To != "" && q.From > q.To {
+		f.mistake("start_date", "The first day is after the last one.")
+	}
+	if len(q.Model) > maxModelName {
+		f.mistake("model", "No model has a name of more than 256 bytes.")
+	}
+	switch q.Ended {
+	case ledger.EndedAny, ledger.EndedOK, ledger.EndedError:
+	default:
+		f.mistake("ended", "Choose how the requests ended from the list.")
+	}
+	after, err := ledger.ParseRequestCursor(f.values.Get("after"))
+	if err != nil {
+		f.mistake("after", "This page of the list is not known. Begin with the newest one.")
+	}
+	q.After = after
+	return q
+}
+
+// bound is a date of a field; empty for none.
+func (f *form) bound(name string) string {
+	if f.values.Get(name) == "" {
+		return ""
+	}
+	return f.date(name, time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)).Format(ledger.DateLayout)
+}
+
+func requestFields(f *form, keys []account.Key) []Field {
+	choices := []Choice{{Value: "", Label: "All keys"}}
+	for i := range keys {
+		choices = append(choices, Choice{Value: keys[i].ID, Label: keys[i].Label + " …" + keys[i].Last4})
+	}
+	ended := []Choice{{Value: "", Label: "Any way"}, {Value: string(ledger.EndedOK), Label: "Answered"}, {Value: string(ledger.EndedError), Label: "Not answered"}}
+	return []Field{
+		f.field(Field{Name: "key", Label: "Key", Choices: choices}),
+		f.field(Field{Name: "model", Label: "Model", Example: "such as openai/gpt-5", Max: maxModelName}),
+		f.field(Field{Name: "ended", Label: "Ended", Choices: ended}),
+		f.field(Field{Name: "start_date", Label: "From", Kind: "date"}),
+		f.field(Field{Name: "end_date", Label: "To", Kind: "date"}),
+	}
+}
+
+func (s *Server) requests(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	keys, err := s.options.Accounts.Keys(r.Context(), v.Account.ID)
+	if err != nil {
+		return err
+	}
+	base := accountPath(v.Account.Name) + "/requests"
+	f := &form{values: r.URL.Query()}
+	q := requestQuery(f, v.Account.ID)
+	p := requestsPage{Filters: Filters{Action: base, Label: "Requests to show", Fields: requestFields(f, shownKeys(keys, q.Key)), Reset: base}, Problems: f.problems()}
+	if f.bad() {
+		return s.show(w, r, v, page{name: "requests", title: "Requests", status: http.StatusUnprocessableEntity, data: p})
+	}
+	s.flush(r.Context())
+	list, next, err := s.options.Requests.Requests(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	p.fill(base, &q, requestRows(base, list, labelsOf(keys)), next, today(s.options.Now()))
+	return s.show(w, r, v, page{name: "requests", title: "Requests", scripts: []string{"tail.js"}, data: p})
+}
+
+// mostKeys is how many keys a list to choose from has: those made last, and the
+// one that is chosen.
+const mostKeys = 100
+
+func shownKeys(keys []account.Key, chosen string) (list []account.Key) {
+	for i := range keys {
+		if i >= len(keys)-mostKeys || keys[i].ID == chosen {
+			list = append(list, keys[i])
+		}
+	}
+	return list
+}
+
+func labelsOf(keys []account.Key) map[string]string {
+	labels := map[string]string{}
+	for i := range keys {
+		labels[keys[i].ID] = keys[i].Label
+	}
+	return labels
+}
+
+func (p *requestsPage) fill(base string, q *ledger.RequestsQuery, rows []requestRow, next ledger.RequestCursor, now time.Time) {
+	chosen := filtersOf(q)
+	p.Rows, p.Filtered = rows, len(chosen) > 0
+	if next != (ledger.RequestCursor{}) {
+		older := filtersOf(q)
+		older.Set("after", next.String())
+		p.Pager.Older = withQuery(base, older)
+	}
+	if q.After != (ledger.RequestCursor{}) {
+		p.Pager.Newest = withQuery(base, chosen)
+	} else if q.To == "" || q.To >= now.Format(ledger.DateLayout) {
+		p.Tail = withQuery(base+"/tail", chosen)
+	}
+	p.Empty = emptyRequests(base, p)
+}
+
+func emptyRequests(base string, p *requestsPage) Empty {
+	switch {
+	case p.Pager.Older != "":
+		return Empty{Icon: "requests", Title: "None among those looked through", Text: "What you look for is rare. There are older requests to look through.", Action: "Look further", Href: p.Pager.Older}
+	case p.Filtered || p.Pager.Newest != "":
+		return Empty{Icon: "requests", Title: "No such request", Text: "No request is as the filters say; a model is named in full, such as openai/gpt-5. Requests are kept for a time; their sums stay.", Action: "All requests", Href: base}
+	}
+	return Empty{Icon: "requests", Title: "No request yet", Text: "Each request shows here with its way, its tokens and what it cost, as soon as it comes."}
+}
+
+// filtersOf are the parameters that select the same.
+func filtersOf(q *ledger.RequestsQuery) url.Values {
+	values := url.Values{}
+	for name, value := range map[string]string{"key": q.Key, "model": q.Model, "ended": string(q.Ended), "start_date": q.From, "end_date": q.To} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	return values
+}
+
+func withQuery(path string, q url.Values) string {
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}
+
+func requestRows(base string, list []ledger.RequestSummary, labels map[string]string) []requestRow {
+	rows := make([]requestRow, len(list))
+	for i := range list {
+		rows[i] = requestRowOf(base, &list[i], labels)
+	}
+	return rows
+}
+
+func requestRowOf(base string, x *ledger.RequestSummary, labels map[string]string) requestRow {
+	row := requestRow{
+		ID: x.ID.String(), Href: base + "/" + x.ID.String(), Arrived: x.Arrived, Model: x.Model, Key: cmp.Or(labels[x.Key], "a key that is gone"),
+		Badge: outcomeBadge(x.Outcome), Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts, In: x.Usage.InputTokens(), Out: x.Usage.OutputTokens(),
+		Cost: x.Cost, Unpriced: x.Unpriced, Doubt: doubtOf(x.Provenance), First: orNone(x.FirstToken), Took: orNone(x.Duration),
+	}
+	if x.Requested != x.Model {
+		row.Requested = x.Requested
+	}
+	return row
+}
+
+// doubtOf says why numbers are not the provider's own.
+func doubtOf(p ledger.Provenance) string {
+	switch p {
+	case ledger.Estimated:
+		return "estimated"
+	case ledger.Unknown:
+		return "not exact"
+	}
+	return ""
+}
+
+// outcomeBadge says how an attempt ended.
+func outcomeBadge(o ledger.Outcome) Badge {
+	switch o {
+	case ledger.OutcomeOpen:
+		return Badge{"", "Under way"}
+	case ledger.OutcomeOK:
+		return Badge{"good", "Answered"}
+	case ledger.OutcomeRefused:
+		return Badge{"bad", "No connection"}
+	case ledger.OutcomeRejected:
+		return Badge{"bad", "Rejected"}
+	case ledger.OutcomeFailed:
+		return Badge{"bad", "Failed"}
+	case ledger.OutcomeCut:
+		return Badge{"bad", "Broke off"}
+	case ledger.OutcomeClientGone:
+		return Badge{"off", "Client left"}
+	case ledger.OutcomeUnknown:
+		return Badge{"warn", "Unknown"}
+	}
+	return Badge{"", string(o)}
+}

@@ -1,0 +1,133 @@
+package dashboard
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+const oneDay = 24 * time.Hour
+
+// span is a range of UTC dates, both inclusive.
+type span struct{ from, to time.Time }
+
+func (p span) first() string { return p.from.Format(ledger.DateLayout) }
+func (p span) last() string  { return p.to.Format(ledger.DateLayout) }
+func (p span) days() int     { return int(p.to.Sub(p.from)/oneDay) + 1 }
+
+// String says the range to people.
+func (p span) String() string {
+	if p.from.Equal(p.to) {
+		return day(p.from)
+	}
+	if p.from.Year() == p.to.Year() {
+		return p.from.Format("2 Jan") + " to " + day(p.to)
+	}
+	return day(p.from) + " to " + day(p.to)
+}
+
+// usualDays is how many days pages show unless they are asked for others.
+const usualDays = 30
+
+func today(now time.Time) time.Time { return now.UTC().Truncate(oneDay) }
+
+// lastDays are so many days to today.
+func lastDays(now time.Time, n int) span {
+	to := today(now)
+	return span{to.AddDate(0, 0, 1-n), to}
+}
+
+const monthLayout = "2006-01"
+
+// monthOf is a month, up to today.
+func monthOf(now, first time.Time) span {
+	last := first.AddDate(0, 1, -1)
+	if t := today(now); t.Before(last) {
+		last = t
+	}
+	return span{first, last}
+}
+
+// chosenSpan is the range that an overview is asked for: days=7, 30 or 90, or
+// month=2026-11.
+func chosenSpan(now time.Time, q url.Values) (span, error) {
+	if text := q.Get("month"); text != "" {
+		first, err := time.Parse(monthLayout, text)
+		if err != nil || first.After(today(now)) || first.Year() < 2000 {
+			return span{}, llm.Invalid("month", fmt.Sprintf("month is %.20q: write one such as %q, not after this one.", text, now.UTC().Format(monthLayout)))
+		}
+		return monthOf(now, first), nil
+	}
+	switch text := q.Get("days"); text {
+	case "":
+		return lastDays(now, usualDays), nil
+	case "7", "30", "90":
+		n, err := strconv.Atoi(text)
+		return lastDays(now, n), err
+	default:
+		return span{}, llm.Invalid("days", fmt.Sprintf("days is %.20q: the overview is of 7, 30 or 90 days, or of a month.", text))
+	}
+}
+
+// spanLinks lead to the ranges of an overview, from the page at that path.
+func spanLinks(now time.Time, path string, chosen span) []Link {
+	var links []Link
+	for _, n := range []int{7, usualDays, 90} {
+		links = append(links, Link{Label: many(int64(n), "day"), Href: path + "?days=" + strconv.Itoa(n), Current: chosen == lastDays(now, n)})
+	}
+	t := now.UTC()
+	for i := range 3 {
+		first := time.Date(t.Year(), t.Month()-time.Month(i), 1, 0, 0, 0, 0, time.UTC)
+		links = append(links, Link{Label: first.Format("January"), Href: path + "?month=" + first.Format(monthLayout), Current: chosen == monthOf(now, first)})
+	}
+	// On some days a month is as long as one of the others: one link is current.
+	seen := false
+	for i := range links {
+		links[i].Current = links[i].Current && !seen
+		seen = seen || links[i].Current
+	}
+	return links
+}
+
+// datesOf reads a range by the names of GET /v1/uses, from a form: dates, of
+// which the UTC date of a timestamp counts. Without them it is of the usual
+// days to the last. What is wrong stands at its field; the range is then the
+// usual one.
+func datesOf(f *form, now time.Time) span {
+	usual := lastDays(now, usualDays)
+	to := f.date("end_date", usual.to)
+	from := f.date("start_date", to.AddDate(0, 0, 1-usualDays))
+	if f.bad() {
+		return usual
+	}
+	chosen := span{from, to}
+	if from.After(to) {
+		f.mistake("start_date", "The first day is after the last one.")
+		return usual
+	}
+	if chosen.days() > ledger.MaxReportDays {
+		f.mistake("start_date", fmt.Sprintf("These are %s days; a report has %s at most.", number(int64(chosen.days())), number(ledger.MaxReportDays)))
+		return usual
+	}
+	return chosen
+}
+
+// date is the date of a field, or the one for an empty field.
+func (f *form) date(name string, usual time.Time) time.Time {
+	text := f.values.Get(name)
+	if text == "" {
+		return usual
+	}
+	if t, err := time.Parse(ledger.DateLayout, text); err == nil && t.Year() > 0 {
+		return t
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t.UTC().Truncate(oneDay)
+	}
+	f.mistake(name, "Give a date such as "+usual.Format(ledger.DateLayout)+".")
+	return usual
+}

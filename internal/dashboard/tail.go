@@ -1,0 +1,212 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/sse"
+)
+
+// Bounds of the live tail.
+const (
+	maxTails    = 32               // on this node
+	tailFor     = 10 * time.Minute // one lasts, and waits for a request to end
+	tailEvery   = time.Second      // what is new is asked for
+	tailAlive   = 15 * time.Second // between signs of life, and looks at the right to see
+	tailLate    = 15 * time.Second // what another node tells may be behind its id
+	tailWait    = 10 * time.Second // a browser may take for a piece
+	mostInPiece = ledger.MaxRequests
+)
+
+// tails are the watchers of a node.
+type tails struct {
+	watching atomic.Int64
+	once     sync.Once
+	stopped  chan struct{}
+	alive    time.Duration // tailAlive, but in tests
+}
+
+// Stop ends the live tails, so that a server that waits for its answers to end
+// can stop: it is for http.Server.RegisterOnShutdown. It may be called again.
+func (s *Server) Stop() { s.tails.once.Do(func() { close(s.tails.stopped) }) }
+
+// tail sends the account's new requests as they come, as server-sent events: a
+// row of the list each, again when it has changed.
+func (s *Server) tail(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	f := &form{values: r.URL.Query()}
+	q := requestQuery(f, v.Account.ID)
+	if f.bad() {
+		return llm.Invalid("", f.problems()[0].Text)
+	}
+	defer s.tails.watching.Add(-1)
+	if s.tails.watching.Add(1) > maxTails {
+		return &llm.Error{Code: llm.CodeOverloaded, Message: "Too many people follow live just now. Try again in a minute.", RetryAfter: time.Minute}
+	}
+	keys, err := s.options.Accounts.Keys(r.Context(), v.Account.ID)
+	if err != nil {
+		return err
+	}
+	t := &tail{
+		server: s, to: w, control: http.NewResponseController(w), query: q,
+		base: accountPath(v.Account.Name) + "/requests", labels: labelsOf(keys), sent: map[uuid.UUID]ledger.RequestSummary{},
+	}
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	w.Header().Set("X-Accel-Buffering", "no") // proxies of nginx's kind would hold events back
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), tailFor)
+	defer cancel()
+	if err := t.run(ctx, func() error { return s.maySee(ctx, r, v) }); err != nil && ctx.Err() == nil {
+		s.options.Log.InfoContext(ctx, "a live tail ended", "account", v.Account.ID, "err", err)
+	}
+	return nil
+}
+
+// maySee reports whether whoever watches still has the right to: a session ends,
+// and so does a role.
+func (s *Server) maySee(ctx context.Context, r *http.Request, v *people.Visit) error {
+	secret := s.Session(r)
+	if secret == "" {
+		return nil // let in without one, for this request alone
+	}
+	now, err := s.options.People.Visitor(ctx, secret, v.Origin)
+	if err != nil {
+		return err
+	}
+	return now.May(people.Read, v.Account.ID)
+}
+
+// tail is what one watcher gets.
+type tail struct {
+	server  *Server
+	to      http.ResponseWriter
+	control *http.ResponseController
+	query   ledger.RequestsQuery
+	base    string
+	labels  map[string]string
+	sent    map[uuid.UUID]ledger.RequestSummary // that may still change
+}
+
+// run follows until the context ends, the server stops, or somebody may no
+// longer see. The browser comes again by itself, but for the event end.
+func (t *tail) run(ctx context.Context, may func() error) error {
+	defer func() { _ = t.control.SetWriteDeadline(time.Time{}) }() // the connection's next answer has its own
+	if err := t.send(sse.AppendComment(nil, "following")); err != nil {
+		return err
+	}
+	look, alive := time.NewTicker(tailEvery), time.NewTicker(t.server.tails.alive)
+	defer look.Stop()
+	defer alive.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return t.send(sse.Append(nil, "end", []byte("time")))
+		case <-t.server.tails.stopped:
+			return nil
+		case <-look.C:
+			err = t.look(ctx)
+		case <-alive.C:
+			if err = may(); err == nil {
+				err = t.send(sse.AppendComment(nil, "alive"))
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+// look sends what is new or has changed, the oldest first.
+func (t *tail) look(ctx context.Context) error {
+	from := t.from()
+	list, err := t.server.options.Requests.RequestsSince(ctx, t.query.Account, ledger.RequestCursorAt(from), mostInPiece)
+	if err != nil {
+		return err
+	}
+	var events []byte
+	for i := len(list) - 1; i >= 0; i-- {
+		x := &list[i]
+		had, again := t.sent[x.ID]
+		t.sent[x.ID] = *x
+		if again && had == *x || !t.wants(x) {
+			continue
+		}
+		row, err := t.row(ctx, x)
+		if err != nil {
+			return err
+		}
+		events = sse.Append(events, "request", row)
+	}
+	t.forget(from)
+	if len(events) == 0 {
+		return nil
+	}
+	return t.send(events)
+}
+
+// from is from when on requests may be new or change: a little before now, and
+// before the first one that was under way.
+func (t *tail) from() time.Time {
+	now := t.server.options.Now()
+	from := now.Add(-tailLate)
+	for _, x := range t.sent {
+		if x.Outcome == ledger.OutcomeOpen && x.Arrived.Before(from) {
+			from = x.Arrived
+		}
+	}
+	if oldest := now.Add(-tailFor); from.Before(oldest) {
+		from = oldest
+	}
+	return from
+}
+
+// forget lets go of what is not looked at any more.
+func (t *tail) forget(from time.Time) {
+	for id, x := range t.sent {
+		if x.Arrived.Before(from) {
+			delete(t.sent, id)
+		}
+	}
+}
+
+// wants reports whether the filters of the list let the request in.
+func (t *tail) wants(x *ledger.RequestSummary) bool {
+	q := &t.query
+	return (q.Key == "" || x.Key == q.Key) && (q.Model == "" || x.Model == q.Model || x.Requested == q.Model) && q.Ended.Has(x.Outcome)
+}
+
+// row is a row of the list. A key that was made since is looked up once more.
+func (t *tail) row(ctx context.Context, x *ledger.RequestSummary) ([]byte, error) {
+	if _, known := t.labels[x.Key]; !known {
+		keys, err := t.server.options.Accounts.Keys(ctx, t.query.Account)
+		if err != nil {
+			return nil, err
+		}
+		t.labels = labelsOf(keys)
+		if _, known := t.labels[x.Key]; !known {
+			t.labels[x.Key] = "" // asked for once
+		}
+	}
+	var row bytes.Buffer
+	err := t.server.pages["requests"].ExecuteTemplate(&row, "request-row", requestRowOf(t.base, x, t.labels))
+	return bytes.ReplaceAll(row.Bytes(), []byte{'\r'}, []byte{' '}), err // a name may have what ends a line of an event
+}
+
+func (t *tail) send(events []byte) error {
+	_ = t.control.SetWriteDeadline(time.Now().Add(tailWait)) // what cannot have one ends with the request
+	if _, err := t.to.Write(events); err != nil {
+		return err
+	}
+	return t.control.Flush()
+}

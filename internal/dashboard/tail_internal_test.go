@@ -1,0 +1,97 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// following is a log of requests that a test writes.
+type following struct {
+	RequestLog
+	list  []ledger.RequestSummary
+	after []ledger.RequestCursor // what was asked for
+}
+
+func (f *following) RequestsSince(_ context.Context, _ string, after ledger.RequestCursor, _ int) ([]ledger.RequestSummary, error) {
+	f.after = append(f.after, after)
+	return f.list, nil
+}
+
+func newTail(w http.ResponseWriter, from *following) *tail {
+	s := &Server{options: Options{Requests: from, Now: time.Now, Log: slog.New(slog.DiscardHandler)}, tails: tails{stopped: make(chan struct{}), alive: tailAlive}}
+	return &tail{server: s, to: w, control: http.NewResponseController(w), sent: map[uuid.UUID]ledger.RequestSummary{}}
+}
+
+// TestTailLastsTenMinutes lets time pass.
+func TestTailLastsTenMinutes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, from := httptest.NewRecorder(), &following{}
+		ctx, cancel := context.WithTimeout(t.Context(), tailFor)
+		defer cancel()
+		began, looks := time.Now(), 0
+		if err := newTail(w, from).run(ctx, func() error { looks++; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		text := w.Body.String()
+		if took := time.Since(began); took != 10*time.Minute || !strings.HasSuffix(text, "event: end\ndata: time\n\n") {
+			t.Errorf("got the end after %s: %q, want it after 10 min, and said", took, text[max(len(text)-100, 0):])
+		}
+		alive := strings.Count(text, ": alive\n\n")
+		if alive < 38 || alive > 40 || looks < alive || len(from.after) < 590 {
+			t.Errorf("got %d signs of life, %d looks at the right and %d at requests, want one in 15 s, and in 1 s", alive, looks, len(from.after))
+		}
+	})
+}
+
+// TestTailEndsWithTheRight ends it for somebody whose session is over.
+func TestTailEndsWithTheRight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, began := httptest.NewRecorder(), time.Now()
+		gone := &llm.Error{Code: llm.CodeAuthentication, Message: "gone"}
+		err := newTail(w, &following{}).run(t.Context(), func() error { return gone })
+		if took := time.Since(began); !errors.Is(err, gone) || took != tailAlive {
+			t.Errorf("got %v after %s, want the end after %s", err, took, tailAlive)
+		}
+	})
+}
+
+// TestTailWaitsForWhatIsUnderWay looks back as far as a request that has not
+// ended, and no further than a tail lasts.
+func TestTailWaitsForWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		x := ledger.RequestSummary{ID: uuid.UUID{1}, Arrived: began, Outcome: ledger.OutcomeOpen, Key: "k"}
+		from := &following{list: []ledger.RequestSummary{x}}
+		tl := newTail(httptest.NewRecorder(), from)
+		tl.query.Ended = ledger.EndedError // one that it shows only once it has ended
+		for range 5 {
+			if err := tl.look(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Minute)
+		}
+		for i, want := range []time.Time{began.Add(-tailLate), began, began, began, began.Add(12*time.Minute - tailFor)} {
+			if got := from.after[i]; got != ledger.RequestCursorAt(want) {
+				t.Errorf("look %d: got from %s, want from %s", i, got, want)
+			}
+		}
+		if len(tl.sent) != 0 {
+			t.Errorf("remembered of long ago: got %d, want 0", len(tl.sent))
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package dashboard_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/people"
+	"weir/internal/sse"
+)
+
+// follow opens a live tail.
+func (s *site) follow(t *testing.T, path string) *http.Response {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.cookie != "" {
+		r.Header.Set("Cookie", s.cookie)
+	}
+	resp, err := s.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	return resp
+}
+
+// next is the next event of a tail, by its name.
+func next(t *testing.T, events *sse.Reader) (name, data string) {
+	t.Helper()
+	for {
+		e, err := events.Next()
+		if err != nil {
+			t.Fatalf("next event: %v", err)
+		}
+		if len(e.Name) > 0 {
+			return string(e.Name), string(e.Data)
+		}
+	}
+}
+
+func TestTail(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Viewer)
+	resp := s.follow(t, "/accounts/acme/requests/tail?model=openai%2Fgpt")
+	if got := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || got != "text/event-stream; charset=utf-8" {
+		t.Fatalf("got %d, %q", resp.StatusCode, got)
+	}
+	events := sse.NewReader(resp.Body, 1<<20)
+	j := s.journal()
+	open := used(s.acme, now.Add(-2*time.Second), "openai/gpt")
+	open.Requested = "fa\r\rst"
+	whole := used(s.acme, now.Add(-time.Second), "openai/gpt")
+	j.apply(t, []ledger.Attempt{open.Attempt}, whole, used(s.other, now, "openai/gpt"), used(s.acme, now, "openai/another"), used(s.acme, now.Add(-time.Hour), "openai/gpt"))
+	for _, want := range []struct {
+		e    ledger.Entry
+		word string
+	}{{open, "Under way"}, {whole, "Answered"}} {
+		name, data := next(t, events)
+		if name != "request" || !strings.HasPrefix(data, `<tr class="leads" id="r-`+want.e.ID.Request.String()) || !strings.Contains(data, want.word) {
+			t.Errorf("got %s %q, want a row of %s with %q", name, data, want.e.ID.Request, want.word)
+		}
+	}
+	j.apply(t, nil, open)
+	if _, data := next(t, events); !strings.Contains(data, open.ID.Request.String()) || !strings.Contains(data, "$0.002275") {
+		t.Errorf("after its end: got %q, want its row once more, with its cost", data)
+	}
+	s.dashboard.Stop()
+	if _, err := io.ReadAll(resp.Body); err != nil {
+		t.Errorf("when the server stops: got %v, want the end", err)
+	}
+}
+
+// TestTailsAreBounded opens as many as there may be, and one more.
+func TestTailsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Viewer)
+	var last *http.Response
+	for i := range 32 {
+		if last = s.follow(t, "/accounts/acme/requests/tail"); last.StatusCode != http.StatusOK {
+			t.Fatalf("the %d-th: got %d, want 200", i+1, last.StatusCode)
+		}
+	}
+	over := s.follow(t, "/accounts/acme/requests/tail")
+	if over.StatusCode != http.StatusServiceUnavailable || over.Header.Get("Retry-After") != "60" {
+		t.Errorf("the 33rd: got %d, Retry-After %q, want 503 and 60", over.StatusCode, over.Header.Get("Retry-After"))
+	}
+	if err := last.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		again := s.follow(t, "/accounts/acme/requests/tail")
+		if again.StatusCode == http.StatusOK {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("after one left: got none in, want the place of the one that left")
+		}
+	}
+}
+
+// TestTailRefusesFilters holds what it is asked for to what the list takes.
+func TestTailRefusesFilters(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Viewer)
+	if got := s.send(t, "GET", "/accounts/acme/requests/tail?ended=maybe", nil, nil); got.status != http.StatusBadRequest {
+		t.Errorf("got %d, want 400", got.status)
+	}
+}
+
+// TestTailEndsWithTheSession signs out while a tail is open.
+func TestTailEndsWithTheSession(t *testing.T) {
+	t.Parallel()
+	s := founded(t)
+	s.dashboard.LookOften(10 * time.Millisecond)
+	resp := s.follow(t, "/accounts/default/requests/tail")
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("got %d, want 200", resp.StatusCode)
+	}
+	signs := make([]byte, 64) // it goes on while the session is good
+	if _, err := io.ReadFull(resp.Body, signs); err != nil {
+		t.Fatal(err)
+	}
+	s.do(t, "/sign-out", url.Values{}, "/sign-in?done=signed-out")
+	if _, err := io.ReadAll(resp.Body); err != nil {
+		t.Errorf("after signing out: got %v, want the end", err)
+	}
+}

@@ -1,0 +1,200 @@
+package dashboard
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/people"
+)
+
+// usagePage is usage by day and model, as GET /v1/uses has it.
+type usagePage struct {
+	Filters  Filters
+	Problems []Problem
+	Chart    Chart
+	Used     bool // anything that the filters select
+	Tiles    []Tile
+	Uses     []ledger.Use
+	Total    ledger.Totals
+	Pager    Pager
+	CSV      string
+	Query    Code
+	Empty    Empty
+}
+
+// usesShown is how many entries a page of usage has.
+const usesShown = 50
+
+func (s *Server) usageRoutes() []people.Route {
+	if s.options.Reports == nil {
+		return nil
+	}
+	return []people.Route{
+		s.route("GET /accounts/{account}/usage", people.Read, s.usage),
+		s.route("GET /accounts/{account}/usage.csv", people.Read, s.usageCSV),
+	}
+}
+
+// usageQuery is what a page of usage is asked for.
+type usageQuery struct {
+	form   *form
+	span   span
+	model  string
+	offset int
+}
+
+// maxModelName is how many bytes the name of a model in a filter may have.
+const maxModelName = 256
+
+func usageQueryOf(q url.Values, now time.Time) *usageQuery {
+	f := &form{values: q}
+	u := &usageQuery{form: f, span: datesOf(f, now), model: q.Get("model")}
+	if len(u.model) > maxModelName {
+		f.mistake("model", "No model has a name of more than 256 bytes.")
+	}
+	u.offset = f.offset()
+	return u
+}
+
+// offset is how many entries of a list are before the page.
+func (f *form) offset() int {
+	text := f.values.Get("offset")
+	n, err := strconv.Atoi(text)
+	if text != "" && (err != nil || n < 0 || n > 1<<31) {
+		f.mistake("offset", "The offset is how many entries to leave out, such as 50.")
+		return 0
+	}
+	return n
+}
+
+// fields are the filters, with what they are now.
+func (u *usageQuery) fields() []Field {
+	if !u.form.bad() {
+		u.form.values = url.Values{"start_date": {u.span.first()}, "end_date": {u.span.last()}, "model": {u.model}}
+	}
+	return []Field{
+		u.form.field(Field{Name: "start_date", Label: "From", Kind: "date"}),
+		u.form.field(Field{Name: "end_date", Label: "To", Kind: "date"}),
+		u.form.field(Field{Name: "model", Label: "Model", Example: "such as openai/gpt-5", Max: maxModelName}),
+	}
+}
+
+// query are the parameters that ask for the same, from another offset.
+func (u *usageQuery) query(offset int) string {
+	q := url.Values{"start_date": {u.span.first()}, "end_date": {u.span.last()}}
+	if u.model != "" {
+		q.Set("model", u.model)
+	}
+	if offset > 0 {
+		q.Set("offset", strconv.Itoa(offset))
+	}
+	return q.Encode()
+}
+
+func (u *usageQuery) uses(accountID string) ledger.UsesQuery {
+	return ledger.UsesQuery{Account: accountID, From: u.span.first(), To: u.span.last(), Model: u.model, Limit: usesShown, Offset: u.offset}
+}
+
+func (s *Server) usage(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	ctx := r.Context()
+	base := accountPath(v.Account.Name) + "/usage"
+	u := usageQueryOf(r.URL.Query(), s.options.Now())
+	if u.form.bad() {
+		p := usagePage{Filters: Filters{Action: base, Label: "Usage to show", Fields: u.fields(), Reset: base}, Problems: u.form.problems()}
+		return s.show(w, r, v, page{name: "usage", title: "Usage", status: http.StatusUnprocessableEntity, data: p})
+	}
+	s.flush(ctx)
+	whole, err := s.options.Reports.Overview(ctx, ledger.OverviewQuery{Account: v.Account.ID, From: u.span.first(), To: u.span.last(), Model: u.model})
+	if err != nil {
+		return err
+	}
+	uses, err := s.options.Reports.Uses(ctx, u.uses(v.Account.ID))
+	if err != nil {
+		return err
+	}
+	p := usagePageOf(base, s.options.PublicURL(r), u, &whole, &uses)
+	return s.show(w, r, v, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p})
+}
+
+func usagePageOf(base, public string, u *usageQuery, whole *ledger.Overview, uses *ledger.UsesPage) usagePage {
+	p := usagePage{
+		Filters: Filters{Action: base, Label: "Usage to show", Fields: u.fields(), Reset: base},
+		Used:    uses.Count > 0, Uses: uses.Uses, Total: uses.Total, CSV: base + ".csv?" + u.query(0),
+		Empty: Empty{Icon: "usage", Title: "Nothing was used", Text: "No request of these dates and this model was counted. A model is named in full, such as openai/gpt-5.", Action: "All models, last 30 days", Href: base},
+		Query: Code{Ident: "uses-call", Label: "The same by the API", Text: fmt.Sprintf("curl '%s/v1/uses?%s' \\\n  -H \"Authorization: Bearer $WEIR_KEY\"", public, u.query(u.offset))},
+	}
+	p.Tiles = []Tile{
+		{"Spend", amount(uses.Total.Cost), dollars(uses.Total.Cost)},
+		{"Requests", compact(uses.Total.Requests), number(uses.Total.Requests)},
+		{"Tokens", compact(uses.Total.Tokens), number(uses.Total.Tokens)},
+	}
+	p.Chart = tokenChart(u.span, whole.Days)
+	p.Pager = u.pager(base, uses)
+	return p
+}
+
+func (u *usageQuery) pager(base string, uses *ledger.UsesPage) (p Pager) {
+	end := u.offset + len(uses.Uses)
+	if len(uses.Uses) > 0 {
+		p.Shown = fmt.Sprintf("%s to %s of %s", number(int64(u.offset+1)), number(int64(end)), number(int64(uses.Count)))
+	}
+	if u.offset > 0 {
+		p.Newer = base + "?" + u.query(max(u.offset-usesShown, 0))
+	}
+	if len(uses.Uses) > 0 && end < uses.Count {
+		p.Older = base + "?" + u.query(end)
+	}
+	return p
+}
+
+// mostBars is how many days are drawn one by one; of more, months are.
+const mostBars = 92
+
+// tokenChart is tokens in and out, by day or by month.
+func tokenChart(of span, days []ledger.DaySum) Chart {
+	c := Chart{Title: "Tokens by day", Legend: []string{"In", "Out"}, Columns: []string{"Day", "In", "Out", "Requests", "Spend"}}
+	layout, long := "2 Jan", "2 Jan 2006"
+	if of.days() > mostBars {
+		c.Title, c.Columns[0] = "Tokens by month", "Month"
+		layout, long = "Jan 06", "January 2006"
+		days = byMonth(days)
+	}
+	var total int64
+	b := bars{unit: compact}
+	for i := range days {
+		d := &days[i]
+		date, _ := time.Parse(ledger.DateLayout, d.Date) // a report's, which has this form
+		in, out := max(d.Usage.InputTokens(), 0), max(d.Usage.OutputTokens(), 0)
+		total += in + out
+		b.stack = append(b.stack, stack{
+			name: date.Format(layout), values: []int64{in, out},
+			title: fmt.Sprintf("%s: %s in, %s out", date.Format(layout), compact(in), compact(out)),
+		})
+		row := []string{date.Format(long), none, none, none, none}
+		if d.Attempts > 0 {
+			row = []string{row[0], number(in), number(out), number(d.Requests), dollars(d.Cost)}
+		}
+		c.Rows = append(c.Rows, row)
+	}
+	c.Summary = fmt.Sprintf("%s, %s tokens in all", of, compact(total))
+	b.label = c.Title + ", " + c.Summary
+	c.Picture = b.picture()
+	return c
+}
+
+// byMonth adds up days of the same month.
+func byMonth(days []ledger.DaySum) (months []ledger.DaySum) {
+	for i := range days {
+		n := len(months)
+		if n == 0 || months[n-1].Date[:len(monthLayout)] != days[i].Date[:len(monthLayout)] {
+			months = append(months, days[i])
+			continue
+		}
+		months[n-1].Add(&days[i].Sum)
+	}
+	return months
+}

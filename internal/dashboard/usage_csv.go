@@ -1,0 +1,121 @@
+package dashboard
+
+import (
+	"context"
+	"encoding/csv"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// usesInPiece is how many entries are read at a time for a file.
+const usesInPiece = 1000
+
+// usageCSV answers with all that a page of usage selects, as a file (RFC 4180).
+// What breaks after its beginning breaks off the connection, so that nobody
+// takes a part for the whole.
+func (s *Server) usageCSV(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	u := usageQueryOf(r.URL.Query(), s.options.Now())
+	if u.form.bad() {
+		return llm.Invalid("", u.form.problems()[0].Text)
+	}
+	s.flush(r.Context())
+	q := u.uses(v.Account.ID)
+	q.Limit, q.Offset = usesInPiece, 0
+	piece, err := s.options.Reports.Uses(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="`+fileName(v.Account.Name, u.span)+`"`)
+	f := &usageFile{to: csv.NewWriter(w), wait: http.NewResponseController(w)}
+	if err := f.writeAll(r.Context(), s.options.Reports, q, piece); err != nil {
+		if r.Context().Err() == nil {
+			s.options.Log.ErrorContext(r.Context(), "a file of usage broke off", "account", v.Account.ID, "err", err)
+		}
+		panic(http.ErrAbortHandler) // the server's way to end an answer that is not whole
+	}
+	return nil
+}
+
+// fileName is the name of the file; names of accounts have nothing that a header
+// or a file system would mind.
+func fileName(account string, of span) string {
+	return "usage-" + account + "-" + of.first() + "-" + of.last() + ".csv"
+}
+
+// usageFile writes entries, each once.
+type usageFile struct {
+	to   *csv.Writer
+	wait *http.ResponseController
+	last ledger.Use // that was written
+}
+
+// pieceWait is how long a client may take for a piece.
+const pieceWait = 30 * time.Second
+
+func (f *usageFile) writeAll(ctx context.Context, from Reports, q ledger.UsesQuery, piece ledger.UsesPage) (err error) {
+	defer func() { _ = f.wait.SetWriteDeadline(time.Time{}) }() // the connection's next answer has its own
+	if err := f.to.Write(usageHead()); err != nil {
+		return err
+	}
+	for {
+		_ = f.wait.SetWriteDeadline(time.Now().Add(pieceWait)) // what cannot have one ends with the request
+		for i := range piece.Uses {
+			if err := f.write(&piece.Uses[i]); err != nil {
+				return err
+			}
+		}
+		f.to.Flush()
+		if err := f.to.Error(); err != nil {
+			return err
+		}
+		if q.Offset += len(piece.Uses); len(piece.Uses) == 0 || q.Offset >= piece.Count {
+			return nil
+		}
+		if piece, err = from.Uses(ctx, q); err != nil {
+			return err
+		}
+	}
+}
+
+// write writes an entry that comes behind the last one. What is used while the
+// file is written moves entries on, never back: none is left out, and what comes
+// again is left out here.
+func (f *usageFile) write(u *ledger.Use) error {
+	if f.last.Date != "" && (u.Date > f.last.Date || u.Date == f.last.Date && u.Model <= f.last.Model) {
+		return nil
+	}
+	f.last = *u
+	return f.to.Write(usageRow(u))
+}
+
+func usageHead() []string {
+	head := []string{"date", "model", "requests", "tokens"}
+	for c := range llm.NumClasses {
+		head = append(head, llm.Class(c).String())
+	}
+	return append(head, "cost_usd", "unpriced")
+}
+
+func usageRow(u *ledger.Use) []string {
+	row := []string{u.Date, plainCell(u.Model), strconv.FormatInt(u.Requests, 10), strconv.FormatInt(u.Usage.TotalTokens(), 10)}
+	for _, n := range u.Usage {
+		row = append(row, strconv.FormatInt(n, 10))
+	}
+	return append(row, u.Cost.String(), strconv.FormatBool(u.Unpriced))
+}
+
+// plainCell is a text that no table takes for a formula: a name that begins like
+// one gets a quotation mark before it.
+func plainCell(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}

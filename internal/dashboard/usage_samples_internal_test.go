@@ -1,0 +1,239 @@
+package dashboard
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/pricing"
+	"weir/internal/route"
+)
+
+// usageSamples are the pages of what an account used.
+func usageSamples() []sample {
+	all := append(overviewSamples(), usesSamples()...)
+	return append(append(all, requestSamples()...), modelSamples()...)
+}
+
+// sampleModels are names of models, one of them hostile.
+func sampleModels(n int) []string {
+	names := []string{"anthropic/claude-sonnet-4-5", "openai/gpt-5", "openai/gpt-5-mini", "gemini/gemini-2.5-flash", "bedrock/anthropic.claude-haiku-4-5-20251001-v1:0", "mistral/" + hostile}
+	for len(names) < n {
+		names = append(names, fmt.Sprintf("openrouter/vendor-%d/some-model-with-a-long-name-%d", len(names), len(names)))
+	}
+	return names[:n]
+}
+
+// sampleSum is made up, and steady.
+func sampleSum(day, model int) ledger.Sum {
+	n := int64((day*7919+model*104729)%97) + 3
+	if day%7 > 4 {
+		n /= 4
+	}
+	s := ledger.Sum{
+		Usage: llm.Usage{llm.Input: n * 41_230 / int64(model+1), llm.CacheRead: n * 9_001, llm.Output: n * 7_421 / int64(model+1)},
+		Cost:  llm.Money(n*41_230_417) / llm.Money(model*model+1), Requests: n * 12, Attempts: n*12 + n/9, Errors: n / 9,
+	}
+	s.Speed[4], s.Speed[5], s.Speed[6], s.Speed[9] = n, n*6, n*2, n/5
+	return s
+}
+
+func sampleSums(of span, models int) *spentSums {
+	x := &spentSums{span: of, others: models > maxSeries}
+	x.whole.Days = make([]ledger.DaySum, of.days())
+	for m, name := range sampleModels(models) {
+		sum := ledger.ModelSum{Model: name}
+		days := make([]ledger.DaySum, of.days())
+		for d := range days {
+			one := sampleSum(d, m)
+			date := of.from.AddDate(0, 0, d).Format(ledger.DateLayout)
+			days[d].Date, x.whole.Days[d].Date, days[d].Sum = date, date, one
+			sum.Add(&one)
+			x.whole.Days[d].Add(&one)
+			x.whole.Total.Add(&one)
+		}
+		x.whole.Models = append(x.whole.Models, sum)
+		if m < maxSeries-1 || models <= maxSeries {
+			x.series, x.byDay = append(x.series, name), append(x.byDay, days)
+		}
+	}
+	return x
+}
+
+func overviewSamples() []sample {
+	keys := []account.Key{{ID: "k-1", Label: hostile}, {ID: "k-2", Label: "nightly report"}, {ID: "k-3", Label: "website chat"}}
+	var all []sample
+	for name, of := range map[string]span{"overview": lastDays(testTime, 30), "overview-7": lastDays(testTime, 7), "overview-90": lastDays(testTime, 90), "overview-month": monthOf(testTime, time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC))} {
+		models := map[string]int{"overview-7": 3}[name]
+		if models == 0 {
+			models = 12
+		}
+		x := sampleSums(of, models)
+		x.whole.Total.Unpriced, x.whole.Total.Estimated, x.whole.Total.Unknown = 3, 1, 1
+		x.whole.Models[2].Unpriced = 3
+		for i, id := range []string{"k-2", "k-1", "gone"} {
+			x.keys = append(x.keys, ledger.KeySum{Key: id, Requests: 100, Cost: x.whole.Total.Cost / llm.Money(i*i+2)})
+		}
+		v := visitOf(people.Owner)
+		v.Account.Suspended = name == "overview-7"
+		p := overviewPageOf(v.Account, keys, x, testTime)
+		p.Allowances = []allowance{
+			allowanceOf("Budget of the month", "begins anew on 1 Dec 2026, UTC", 204*llm.USD, 250*llm.USD),
+			allowanceOf("Credit", "paid beforehand", 4999*llm.USD, 5000*llm.USD),
+		}
+		all = append(all, sample{name, "/accounts/acme", people.Owner, page{name: "overview", title: "Overview", scripts: []string{"chart.js"}, data: p}})
+	}
+	p := overviewPageOf(visitOf(people.Viewer).Account, nil, &spentSums{span: lastDays(testTime, 7)}, testTime)
+	return append(all, sample{"overview-quiet", "/accounts/acme", people.Viewer, page{name: "overview", title: "Overview", data: p}})
+}
+
+func usesSamples() []sample {
+	var all []sample
+	add := func(name string, q url.Values, uses *ledger.UsesPage) {
+		u := usageQueryOf(q, testTime)
+		var p usagePage
+		if u.form.bad() {
+			p = usagePage{Filters: Filters{Action: "/accounts/acme/usage", Label: "Usage to show", Fields: u.fields()}, Problems: u.form.problems()}
+		} else {
+			p = usagePageOf("/accounts/acme/usage", "https://weir.example.com", u, &sampleSums(u.span, 12).whole, uses)
+		}
+		all = append(all, sample{name, "/accounts/acme/usage", people.Viewer, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p}})
+	}
+	uses := &ledger.UsesPage{Count: 360, Total: ledger.Totals{Tokens: 148_211_034, Requests: 86_112, Cost: 1_204_184_311_877}}
+	for i := range usesShown {
+		s := sampleSum(i, i%12)
+		uses.Uses = append(uses.Uses, ledger.Use{Date: testTime.AddDate(0, 0, -i/12).Format(ledger.DateLayout), Model: sampleModels(12)[i%12], Usage: s.Usage, Requests: s.Requests, Cost: s.Cost, Unpriced: i%9 == 2})
+	}
+	add("usage", url.Values{}, uses)
+	add("usage-92", url.Values{"start_date": {"2026-08-22"}, "end_date": {"2026-11-21"}, "offset": {"50"}}, uses)
+	add("usage-years", url.Values{"start_date": {"2023-12-01"}, "end_date": {"2026-11-21"}, "offset": {"50"}, "model": {hostile}}, uses)
+	add("usage-empty", url.Values{"model": {"openai/gpt-5"}}, &ledger.UsesPage{})
+	add("usage-wrong", url.Values{"start_date": {hostile}, "end_date": {"soon"}, "offset": {"-1"}, "model": {hostile}}, nil)
+	return all
+}
+
+// sampleRequest is a request of several attempts, in every state that they have.
+func sampleRequest(outcomes ...ledger.Outcome) ledger.RequestDetail {
+	price := llm.Price{Version: "openai/gpt-5@2026-11-01", Rates: llm.Rates{llm.Input: 1_250_000, llm.CacheRead: 125_000, llm.Output: 10_000_000, llm.Searches: 10_000_000_000}}
+	price.Tiers = []llm.Tier{{Above: 200_000, Rates: llm.Rates{llm.Input: 2_500_000, llm.CacheRead: 250_000, llm.Output: 15_000_000, llm.Searches: 10_000_000_000}}}
+	var d ledger.RequestDetail
+	for i, o := range outcomes {
+		a := ledger.AttemptDetail{Entry: ledger.Entry{Attempt: ledger.Attempt{
+			ID: ledger.AttemptID{Request: uuid.MustParse("0199a0b0-0000-7000-8000-00000000000a"), N: uint16(i + 1)}, Key: "k-1", Requested: "fast",
+			Provider: "openai", Model: "gpt-5", Arrived: testTime, Opened: testTime.Add(time.Duration(i) * 830 * time.Millisecond), Stream: true, Price: price, Hold: 81_204_000,
+		}, Settlement: ledger.Settlement{Outcome: o}}}
+		if i == 1 {
+			a.Model, a.Requested = hostile, hostile
+		}
+		settleSample(&a)
+		a.Explain()
+		d.Parts = append(d.Parts, a)
+	}
+	d.RequestSummary = ledger.Summarize(d.Parts)
+	return d
+}
+
+func settleSample(a *ledger.AttemptDetail) {
+	a.Provenance, a.Duration = ledger.Exact, 812*time.Millisecond
+	switch a.Outcome {
+	case ledger.OutcomeOpen:
+		a.Settlement = ledger.Settlement{Outcome: ledger.OutcomeOpen}
+	case ledger.OutcomeRejected:
+		a.Status, a.Code = 429, llm.CodeRateLimited
+	case ledger.OutcomeUnknown:
+		a.Provenance, a.Cost, a.Usage = ledger.Unknown, a.Hold, llm.Usage{llm.Input: 210, llm.Output: 8192}
+		a.Corrections = []ledger.Correction{{Kind: "resolved", Cost: -a.Hold, Usage: llm.Usage{llm.Input: -210, llm.Output: -8192}, By: "operator " + hostile, At: testTime.Add(time.Hour)}}
+	case ledger.OutcomeCut:
+		a.Price, a.Usage, a.Provenance = llm.Price{}, llm.Usage{llm.Input: 210, llm.Output: 12}, ledger.Estimated
+	default:
+		a.Usage = llm.Usage{llm.Input: 211_034, llm.CacheRead: 1204, llm.Output: 733, llm.Searches: 2}
+		a.Cost, a.Status, a.FirstToken, a.Duration, a.Finish = a.Price.Cost(&a.Usage), 200, 402*time.Millisecond, 2912*time.Millisecond, llm.FinishStop
+	}
+}
+
+func requestSamples() []sample {
+	base, labels := "/accounts/acme/requests", map[string]string{"k-1": hostile}
+	keys := []account.Key{{ID: "k-1", Label: hostile, Last4: "9xQe"}, {ID: "k-2", Label: "nightly report", Last4: "Zk3d"}}
+	var list []ledger.RequestSummary
+	outcomes := []ledger.Outcome{ledger.OutcomeOpen, ledger.OutcomeOK, ledger.OutcomeCut, ledger.OutcomeUnknown, ledger.OutcomeClientGone, ledger.OutcomeRejected, ledger.OutcomeRefused, ledger.OutcomeFailed, ledger.OutcomeOK, "new"}
+	for i := range requestsShown {
+		d := sampleRequest(outcomes[i%len(outcomes)])
+		if i%4 == 1 {
+			d = sampleRequest(ledger.OutcomeRejected, outcomes[i%len(outcomes)])
+		}
+		d.ID[0], d.Arrived = byte(i), testTime.Add(-time.Duration(i*i)*time.Minute)
+		list = append(list, d.RequestSummary)
+	}
+	var all []sample
+	for name, q := range map[string]url.Values{
+		"requests": {}, "requests-page": {"key": {"k-2"}, "model": {hostile}, "ended": {"error"}, "after": {"2026-11-21.0199a0b0-0000-7000-8000-00000000000a"}},
+		"requests-none": {"model": {"openai/gpt-5"}}, "requests-empty": {}, "requests-rare": {"model": {"openai/gpt-5"}},
+		"requests-wrong": {"key": {hostile}, "ended": {"maybe"}, "start_date": {hostile}, "after": {"x"}},
+	} {
+		f := &form{values: q}
+		query := requestQuery(f, "acc-1")
+		p := requestsPage{Filters: Filters{Action: base, Label: "Requests to show", Fields: requestFields(f, keys), Reset: base}, Problems: f.problems()}
+		next := ledger.RequestCursor{Date: "2026-11-20", ID: uuid.UUID{1}}
+		switch name {
+		case "requests", "requests-page":
+			p.fill(base, &query, requestRows(base, list, labels), next, testTime)
+		case "requests-rare":
+			p.fill(base, &query, nil, next, testTime)
+		default:
+			p.fill(base, &query, nil, ledger.RequestCursor{}, testTime)
+		}
+		all = append(all, sample{name, base, people.Viewer, page{name: "requests", title: "Requests", scripts: []string{"tail.js"}, data: p}})
+	}
+	for name, d := range map[string]ledger.RequestDetail{
+		"request": sampleRequest(ledger.OutcomeRejected, ledger.OutcomeCut, ledger.OutcomeOK), "request-open": sampleRequest(ledger.OutcomeOpen),
+		"request-unknown": sampleRequest(ledger.OutcomeUnknown), "request-long": sampleRequest(manyOK()...),
+	} {
+		all = append(all, sample{name, base + "/x", people.Viewer, page{name: "request", title: "Request", data: requestPageOf(base, &d, labels)}})
+	}
+	return all
+}
+
+// manyOK are more attempts than a page shows.
+func manyOK() (all []ledger.Outcome) {
+	for range 30 {
+		all = append(all, ledger.OutcomeOK)
+	}
+	return all
+}
+
+func modelSamples() []sample {
+	price := sampleRequest(ledger.OutcomeOK).Parts[0].Price
+	models := []route.Model{
+		{Name: "fast", Targets: []string{"openai/gpt-5-mini", "house/small"}},
+		{Name: hostile, Targets: []string{hostile}},
+		{Name: "house/" + hostile, Provider: hostile, Price: price, Source: hostile},
+	}
+	for i := range 60 {
+		m := route.Model{
+			Name: "openrouter/vendor/" + strings.Repeat("long-name-", 3) + fmt.Sprint(i), Provider: "openrouter", Context: 1_048_576, MaxOutput: 65_536,
+			Abilities: pricing.Abilities{Images: pricing.Yes, Documents: pricing.No, Tools: pricing.Yes, Structured: pricing.Yes}, Deprecated: i%9 == 3,
+			Source: "github.com/BerriAI/litellm@1.2.3", Checked: "2026-11-20",
+		}
+		if i%5 != 4 {
+			m.Price = price
+		}
+		models = append(models, m)
+	}
+	var all []sample
+	for name, q := range map[string]url.Values{
+		"models": {}, "models-next": {"offset": {"40"}, "q": {"LONG vendor"}, "provider": {"openrouter"}, "can": {"images"}},
+		"models-none": {"q": {hostile + "x"}}, "models-wrong": {"offset": {"many"}}, "models-aliases": {"provider": {aliasesOnly}},
+	} {
+		p := modelsPageOf("/accounts/acme/models", models, q)
+		p.Default = "openai/gpt-5-mini"
+		all = append(all, sample{name, "/accounts/acme/models", people.Viewer, page{name: "models", title: "Models", data: p}})
+	}
+	return append(all, sample{"models-empty", "/accounts/acme/models", people.Viewer, page{name: "models", title: "Models", data: modelsPageOf("/accounts/acme/models", nil, nil)}})
+}

@@ -1,0 +1,323 @@
+package dashboard_test
+
+import (
+	"encoding/binary"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/pricing"
+	"weir/internal/route"
+)
+
+func price() llm.Price {
+	return llm.Price{Version: "openai/gpt@1", Rates: llm.Rates{llm.Input: 1_250_000, llm.CacheRead: 125_000, llm.Output: 10_000_000}}
+}
+
+// models are those that every site serves.
+var models = []route.Model{
+	{Name: "fast", Targets: []string{"openai/gpt", "house/small"}},
+	{Name: "house/small", Provider: "house", Abilities: pricing.Abilities{Images: pricing.No}},
+	{Name: "openai/gpt", Provider: "openai", Context: 400_000, MaxOutput: 128_000, Price: price(), Abilities: pricing.Abilities{Images: pricing.Yes}, Source: "data/prices@1", Checked: "2026-11-20"},
+}
+
+// journal writes what was used into the site's database.
+type journal struct {
+	site *site
+	id   uuid.UUID
+	at   ledger.Position
+}
+
+func (s *site) journal() *journal { return &journal{site: s, id: uuid.New()} }
+
+func (j *journal) apply(t testing.TB, opened []ledger.Attempt, settled ...ledger.Entry) {
+	t.Helper()
+	p := price()
+	b := &ledger.Batch{
+		Journal: j.id, From: j.at, To: j.at + 100, Opened: opened, Settled: settled,
+		Prices: []ledger.PriceRecord{{Version: p.Version, Rates: p.Rates}},
+	}
+	j.at = b.To
+	if err := j.site.store.Apply(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// used is a request of an account that came at that moment, with an id of it.
+func used(of account.Account, at time.Time, model string) ledger.Entry {
+	name, rest, _ := strings.Cut(model, "/")
+	e := ledger.Entry{Attempt: ledger.Attempt{
+		ID: ledger.AttemptID{N: 1}, Account: of.ID, Key: "key-of-" + of.Name, Requested: model, Provider: name, Model: rest,
+		Opened: at, Arrived: at, Price: price(), Hold: 80_000_000,
+	}, Settlement: ledger.Settlement{
+		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: llm.Usage{llm.Input: 1000, llm.CacheRead: 200, llm.Output: 100},
+		Counts: true, Finish: llm.FinishStop, Status: 200, FirstToken: 300 * time.Millisecond, Duration: time.Second,
+	}}
+	e.Cost = e.Price.Cost(&e.Usage)
+	binary.BigEndian.PutUint64(e.ID.Request[:], uint64(at.UnixMilli())<<16|0x7000)
+	binary.BigEndian.PutUint64(e.ID.Request[8:], 1<<63|uint64(at.Nanosecond())&0xffff)
+	return e
+}
+
+// days ago, a little before the hour of the site's clock.
+func ago(days int, more time.Duration) time.Time {
+	return now.AddDate(0, 0, -days).Add(-time.Hour + more)
+}
+
+func TestOverview(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Viewer)
+	s.see(t, "/accounts/acme", "Three steps")
+	k := s.key(t, s.acme, "ada")
+	first := used(s.acme, ago(3, 0), "openai/gpt")
+	first.Key = k.ID
+	failed := used(s.acme, ago(0, time.Minute), "openai/<b>mini")
+	failed.Settlement = ledger.Settlement{Outcome: ledger.OutcomeRejected, Provenance: ledger.Exact, Counts: true, Status: 500}
+	s.journal().apply(t, nil, first, used(s.acme, ago(40, 0), "openai/old"), failed, used(s.other, ago(3, 0), "openai/foreign"))
+
+	text := s.see(t, "/accounts/acme", "$0.002275", "openai/gpt", "openai/&lt;b&gt;mini", k.Label, "1 attempt failed (50 %)", "23 Oct to 21 Nov 2026", "300 ms")
+	for _, not := range []string{"openai/old", "foreign", "<b>mini"} {
+		if strings.Contains(strings.ReplaceAll(text, "<wbr>", ""), not) {
+			t.Errorf("30 days: got %q in it", not)
+		}
+	}
+	s.see(t, "/accounts/acme?days=90", "old", "$0.00455")
+	s.see(t, "/accounts/acme?month=2026-10", "$0.002275", "1 Oct to 31 Oct 2026")
+	s.see(t, "/accounts/acme?month=2026-09", "Nothing was used in these days")
+	for _, query := range []string{"days=31", "days=x", "month=2026-12", "month=x", "month=0001-01"} {
+		if got := s.send(t, "GET", "/accounts/acme?"+query, nil, nil); got.status != http.StatusBadRequest {
+			t.Errorf("%s: got %d, want 400", query, got.status)
+		}
+	}
+	for _, path := range []string{"", "/usage", "/usage.csv", "/requests", "/requests/tail", "/models", "/requests/" + first.ID.Request.String()} {
+		if got := s.send(t, "GET", "/accounts/other"+path, nil, nil); got.status != http.StatusNotFound {
+			t.Errorf("%s of another account: got %d, want 404", path, got.status)
+		}
+	}
+}
+
+// TestWhatIsLeft shows a budget and credit with what is left of them, to the
+// last digit.
+func TestWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Viewer)
+	by := s.visitor.Actor(people.Origin{})
+	if _, err := s.accounts.SetBudget(t.Context(), by, "acme", account.Budget{Limit: llm.USD / 100, Period: ledger.PeriodDay}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.accounts.AddCredit(t.Context(), by, "acme", llm.USD); err != nil {
+		t.Fatal(err)
+	}
+	s.journal().apply(t, nil, used(s.acme, ago(0, 0), "openai/gpt"), used(s.acme, ago(1, 0), "openai/gpt"))
+	s.see(t, "/accounts/acme", "<strong>$0.007725</strong> left of $0.01; $0.002275 spent", "<strong>$0.99545</strong> left of $1.00; $0.00455 spent", "23 %")
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Viewer)
+	s.see(t, "/accounts/acme/usage", "Nothing was used")
+	var all []ledger.Entry
+	for i := range 60 {
+		all = append(all, used(s.acme, ago(i/2, time.Duration(i)), fmt.Sprintf("openai/gpt-%d", i%2)))
+	}
+	s.journal().apply(t, nil, append(all, used(s.other, ago(0, 0), "openai/foreign"))...)
+	first := s.see(t, "/accounts/acme/usage", "1 to 50 of 60", "$0.1365", "offset=50", "start_date=2026-10-23")
+	second := s.see(t, "/accounts/acme/usage?start_date=2026-10-23&end_date=2026-11-21&offset=50", "51 to 60 of 60")
+	if rows := strings.Count(first, `data-th="Tokens in"`) + strings.Count(second, `data-th="Tokens in"`); rows != 60 || strings.Contains(first, "foreign") {
+		t.Errorf("rows of both pages: got %d, want 60 and none of another account", rows)
+	}
+	s.see(t, "/accounts/acme/usage?start_date=2026-11-20&end_date=2026-11-21&model=openai%2Fgpt-1", "1 to 2 of 2", "$0.00455")
+	s.see(t, "/accounts/acme/usage?start_date=2026-11-20T23:00:00-03:00&end_date=2026-11-21", "1 to 2 of 2")
+	for query, field := range map[string]string{
+		"start_date=soon": "start_date", "end_date=2026-02-30": "end_date", "start_date=2026-11-21&end_date=2026-11-20": "start_date",
+		"start_date=2020-01-01": "start_date", "model=" + strings.Repeat("x", 257): "model",
+	} {
+		got := s.send(t, "GET", "/accounts/acme/usage?"+query, nil, nil)
+		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.text, `id="f-`+field+`-error"`) {
+			t.Errorf("%.40s: got %d, want 422 with what is wrong at %s", query, got.status, field)
+		}
+	}
+	if got := s.send(t, "GET", "/accounts/acme/usage?offset=-1", nil, nil); got.status != http.StatusUnprocessableEntity {
+		t.Errorf("offset=-1: got %d, want 422", got.status)
+	}
+}
+
+func TestUsageCSV(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Viewer)
+	evil := used(s.acme, ago(0, 0), "=HYPERLINK(\"x\",\"y\")/gpt")
+	evil.Price, evil.Cost = llm.Price{}, 0
+	s.journal().apply(t, nil, evil, used(s.acme, ago(0, 1), "openai/gpt"), used(s.acme, ago(1, 0), "openai/gpt"), used(s.acme, ago(31, 0), "openai/gpt"), used(s.other, ago(0, 0), "x/y"))
+	got := s.send(t, "GET", "/accounts/acme/usage.csv?start_date=2026-11-01&end_date=2026-11-21", nil, nil)
+	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/csv; charset=utf-8" || got.header.Get("Content-Disposition") != `attachment; filename="usage-acme-2026-11-01-2026-11-21.csv"` {
+		t.Fatalf("got %d, %v", got.status, got.header)
+	}
+	rows, err := csv.NewReader(strings.NewReader(got.text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const classes = ",input,cache_read,cache_write,cache_write_1h,audio_in,image_in,output,reasoning,audio_out,request,search,image,character,millisecond,"
+	counts := ",1000,200,0,0,0,0,100,0,0,0,0,0,0,0,"
+	want := [][]string{
+		strings.Split("date,model,requests,tokens"+classes+"cost_usd,unpriced", ","),
+		append([]string{"2026-11-21", `'=HYPERLINK("x","y")/gpt`}, strings.Split("1,1300"+counts+"0,true", ",")...),
+		strings.Split("2026-11-21,openai/gpt,1,1300"+counts+"0.002275,false", ","),
+		strings.Split("2026-11-20,openai/gpt,1,1300"+counts+"0.002275,false", ","),
+	}
+	if diff := cmp.Diff(rows, want); diff != "" {
+		t.Errorf("rows (-got +want):\n%s", diff)
+	}
+	if got := s.send(t, "GET", "/accounts/acme/usage.csv?start_date=soon", nil, nil); got.status != http.StatusBadRequest {
+		t.Errorf("a date that is none: got %d, want 400", got.status)
+	}
+}
+
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Viewer)
+	s.see(t, "/accounts/acme/requests", "No request yet", `data-tail="/accounts/acme/requests/tail"`)
+	k := s.key(t, s.acme, "ada")
+	var all []ledger.Entry
+	for i := range 120 {
+		e := used(s.acme, ago(i/50, time.Duration(i)*time.Second), fmt.Sprintf("openai/gpt-%d", i%3))
+		if i%10 == 0 {
+			e.Key, e.Outcome = k.ID, ledger.OutcomeCut
+		}
+		all = append(all, e)
+	}
+	s.journal().apply(t, nil, append(all, used(s.other, ago(0, 0), "openai/foreign"))...)
+	for query, want := range map[string]int{"": 120, "key=" + k.ID: 12, "ended=error": 12, "ended=ok": 108, "model=openai%2Fgpt-1": 40, "start_date=2026-11-20&end_date=2026-11-20": 50, "key=none": 0} {
+		seen := map[string]bool{}
+		for path := "/accounts/acme/requests?" + query; path != ""; {
+			text := s.see(t, path)
+			for _, row := range strings.Split(text, `<tr class="leads" id="r-`)[1:] {
+				id, _, _ := strings.Cut(row, `"`)
+				if seen[id] {
+					t.Errorf("%s: got %s twice", query, id)
+				}
+				seen[id] = true
+			}
+			path = ""
+			if older := between(text, `rel="next"`, "Older"); older != "" {
+				before, _, _ := strings.Cut(text, `" rel="next"`)
+				path = strings.ReplaceAll(before[strings.LastIndex(before, `href="`)+len(`href="`):], "&amp;", "&")
+			}
+		}
+		if len(seen) != want {
+			t.Errorf("%q: got %d requests, want %d", query, len(seen), want)
+		}
+	}
+	for _, query := range []string{"ended=maybe", "after=x", "start_date=x", "start_date=2026-11-21&end_date=2026-11-20"} {
+		if got := s.send(t, "GET", "/accounts/acme/requests?"+query, nil, nil); got.status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: got %d, want 422", query, got.status)
+		}
+	}
+}
+
+func TestOneRequest(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Viewer)
+	e := used(s.acme, ago(0, 0), "openai/gpt")
+	e.Requested = "fast"
+	second := e
+	second.ID.N, second.Opened = 2, e.Opened.Add(2*time.Second)
+	e.Settlement = ledger.Settlement{Outcome: ledger.OutcomeUnknown, Provenance: ledger.Unknown, Usage: llm.Usage{llm.Input: 1}, Cost: e.Hold}
+	foreign := used(s.other, ago(0, time.Second), "openai/gpt")
+	s.journal().apply(t, nil, e, second, foreign)
+	path := "/accounts/acme/requests/" + e.ID.Request.String()
+	s.see(t, path, "$0.082275", "$0.08", "$1.25 a million", "$10.00 a million", "<td class=\"num\">$0.002275</td>", "openai/gpt@1", "fast", "the most that it can be")
+	by := s.visitor.Actor(people.Origin{})
+	if err := s.store.Resolve(t.Context(), by, e.ID, 7_000_000, false); err != nil {
+		t.Fatal(err)
+	}
+	s.see(t, path, "-$0.073", "<td class=\"num\">$0.007</td>", "decided by hand", "ada@example.com", "$0.009275")
+	for _, id := range []string{foreign.ID.Request.String(), uuid.Nil.String(), "x"} {
+		if got := s.send(t, "GET", "/accounts/acme/requests/"+id, nil, nil); got.status != http.StatusNotFound {
+			t.Errorf("%s: got %d, want 404", id, got.status)
+		}
+	}
+}
+
+func TestModels(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Viewer)
+	for query, want := range map[string][]string{
+		"": {"fast", "house/small", "openai/gpt"}, "q=GPT": {"openai/gpt"}, "q=open+gp": {"openai/gpt"}, "provider=house": {"house/small"},
+		"provider=*": {"fast"}, "can=images": {"openai/gpt"}, "q=nothing": nil, "offset=2": {"openai/gpt"}, "offset=99": nil,
+	} {
+		text := s.see(t, "/accounts/acme/models?"+query)
+		var got []string
+		for _, row := range strings.Split(text, `<span id="model-`)[1:] {
+			got = append(got, strings.ReplaceAll(between(row, `">`, "</span>"), "<wbr>", ""))
+		}
+		if diff := cmp.Diff(got, want); diff != "" {
+			t.Errorf("%q (-got +want):\n%s", query, diff)
+		}
+	}
+	s.see(t, "/accounts/acme/models", "alias of openai/gpt, house/small", "400 k", "128 k", "$1.25", "Cache read $0.125 a million", "Unpriced", "prices@1, 2026-11-20", "no</span>", "yes</span>", "unknown</span>")
+	got := s.send(t, "GET", "/accounts/acme/models?"+url.Values{"offset": {"x"}}.Encode(), nil, nil)
+	if got.status != http.StatusUnprocessableEntity {
+		t.Errorf("offset=x: got %d, want 422", got.status)
+	}
+}
+
+// TestPagesWaitForWhatIsSettled sees the last request on each page, and a page all
+// the same where it cannot be waited for.
+func TestPagesWaitForWhatIsSettled(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Viewer)
+	j := s.journal()
+	e := used(s.acme, ago(0, 0), "openai/gpt")
+	for _, path := range []string{"", "/usage", "/usage.csv", "/requests", "/requests/" + e.ID.Request.String()} {
+		waited := 0
+		s.flush = func() error {
+			waited++
+			if waited == 1 && path == "" {
+				j.apply(t, nil, e)
+			}
+			return nil
+		}
+		if got := s.send(t, "GET", "/accounts/acme"+path, nil, nil); got.status != http.StatusOK || waited != 1 || !strings.Contains(got.text, "gpt") {
+			t.Errorf("%s: got %d after it waited %d times, want 200 after once, with the request", path, got.status, waited)
+		}
+	}
+	s.flush = func() error { return errors.New("the database is away") }
+	s.see(t, "/accounts/acme", "gpt")
+}
+
+// BenchmarkOverviewPage makes the first page of an account with forty models, of
+// 90 days.
+func BenchmarkOverviewPage(b *testing.B) {
+	s := newSite(b, true)
+	s.come("ada", people.Viewer)
+	var all []ledger.Entry
+	for i := range 40 * 90 {
+		all = append(all, used(s.acme, ago(i/40, time.Duration(i)*time.Millisecond), fmt.Sprintf("openai/gpt-%d", i%40)))
+	}
+	s.journal().apply(b, nil, all...)
+	for b.Loop() {
+		if got := s.send(b, "GET", "/accounts/acme?days=90", nil, nil); got.status != http.StatusOK {
+			b.Fatal(got.status)
+		}
+	}
+}
