@@ -94,6 +94,7 @@ type instance struct {
 	gateway     *gateway.Server
 	api         *api.Server
 	draining    atomic.Bool
+	reloaded    atomic.Pointer[config.Config] // nil until the configuration was read again
 	closers     []func() error
 }
 
@@ -354,6 +355,7 @@ func (g *instance) reloadOnce(ctx context.Context) error {
 	old := g.router.Table()
 	g.router.Use(table)
 	g.limits.Use(policyOf(&cfg))
+	g.reloaded.Store(&cfg)
 	old.Close()
 	return nil
 }

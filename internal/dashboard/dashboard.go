@@ -24,6 +24,8 @@ type Options struct {
 	PublicURL func(*http.Request) string
 	// DefaultModel is the model that answers where none is named; nil for none.
 	DefaultModel func() string
+	// Installation is what pages of operators ask; nil for none of these pages.
+	Installation *Installation
 	Insecure     bool // cookies go over plain http too
 	Version      string
 	Now          func() time.Time
@@ -62,6 +64,7 @@ func (s *Server) Routes() []people.Route {
 	for _, of := range [][]people.Route{
 		s.assetRoutes(), s.homeRoutes(), s.signRoutes(), s.oidcRoutes(), s.linkRoutes(), s.meRoutes(),
 		s.overviewRoutes(), s.keyRoutes(), s.newKeyRoutes(), s.memberRoutes(), s.designRoutes(),
+		s.operatorRoutes(),
 	} {
 		all = append(all, of...)
 	}

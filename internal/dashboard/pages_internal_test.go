@@ -78,6 +78,7 @@ func samples(s *Server) []sample {
 	all = append(all, keySamples(s)...)
 	all = append(all, memberSamples()...)
 	all = append(all, meSamples()...)
+	all = append(all, operatorSamples(s)...)
 	add("overview", "/accounts/acme", people.Owner, page{name: "overview", title: "Overview", data: overviewPage{
 		CanMake: true, KeysPath: "/accounts/acme/keys", MembersAt: "/accounts/acme/members", UsesAt: "GET https://weir.example.com/v1/uses",
 		Curl: Code{Ident: "first-call", Label: "A first call", Text: curlOf("https://weir.example.com", "$WEIR_KEY", "")},

@@ -12,7 +12,7 @@ type Field struct {
 	Hint        string // what is asked for, in a sentence
 	Error       string // what is wrong with the value
 	Value       string
-	Kind        string   // text, email, password, date, number, checkbox or radio
+	Kind        string   // text, email, search, password, date, number, checkbox or radio
 	Choices     []Choice // a list to choose from; with Kind checkbox or radio, boxes
 	Lines       int      // more than 0: a text of several lines, so many of them shown
 	Complete    string   // what a browser may fill in, as HTML's autocomplete has it
@@ -64,6 +64,7 @@ type Confirm struct {
 	Text   string // what will be, then
 	Action string // path that the form goes to
 	Verb   string // of the button that does it
+	Keep   string // of the button that does nothing; empty for "Keep it"
 }
 
 // Badge is a state in a word. Kind is good, warn, bad, off or empty.

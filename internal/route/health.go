@@ -155,7 +155,7 @@ type ProviderCondition struct {
 
 // KeyCondition is how a provider's key fares.
 type KeyCondition struct {
-	Fingerprint string     `json:"fingerprint"`      // last four digits of provider.KeyID
+	Fingerprint string     `json:"fingerprint"`     // last four digits of provider.KeyID
 	Until       *time.Time `json:"until,omitempty"` // when its rest ends; nil while it does not rest
 }
 
