@@ -39,7 +39,7 @@ type auditRow struct {
 	From    string // address
 	Action  audit.Action
 	Object  string
-	Account *Link // that it concerns; nil for none
+	Account *Link // that it concerns; nil for none, and where it is the object
 	Changes []change
 }
 
@@ -239,7 +239,7 @@ func auditRowOf(e *audit.Entry, accounts map[string]string) auditRow {
 		Action: e.Action, Object: strings.TrimSpace(e.Object.Kind + " " + cmp.Or(e.Object.Name, e.Object.ID)),
 		Changes: changesOf(e.Before, e.After),
 	}
-	if name := accounts[e.Account]; name != "" {
+	if name := accounts[e.Account]; name != "" && e.Account != e.Object.ID {
 		row.Account = &Link{Label: name, Href: managePath(name)}
 	}
 	return row

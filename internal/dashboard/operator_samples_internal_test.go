@@ -78,10 +78,11 @@ func providerSamples() []sample {
 	for range mostTargets + 5 {
 		all[2].Targets = append(all[2].Targets, well)
 	}
+	cheap := llm.Rates{llm.Input: 250_000, llm.CacheRead: 25_000, llm.CacheWrite: 250_000, llm.CacheWrite1h: 250_000, llm.AudioIn: 250_000, llm.ImageIn: 250_000, llm.Output: 2_000_000, llm.Reasoning: 2_000_000, llm.AudioOut: 2_000_000}
 	p := providersPageOf(all, map[string]string{"house": "house/small"})
 	p.TryAt, p.TryIn = "/accounts/acme/playground", "acme"
 	models := []route.Model{
-		{Name: "openai/gpt-5-mini", Provider: "openai", Price: llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 250_000, llm.CacheRead: 25_000, llm.Output: 2_000_000}}, Source: "data 1", Checked: "2026-11-01"},
+		{Name: "openai/gpt-5-mini", Provider: "openai", Price: llm.Price{Version: "v", Rates: cheap}, Source: "data 1", Checked: "2026-11-01"},
 		{Name: "openai/" + hostile, Provider: "openai"}, {Name: "openai/old", Provider: "openai", Deprecated: true, Price: llm.Price{Version: "v", Tiers: []llm.Tier{{Above: 200_000}}}, Source: "operator"},
 		{Name: "fast", Targets: []string{"openai/gpt-5-mini"}},
 	}
@@ -243,4 +244,3 @@ func TestYaml(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
-

@@ -33,9 +33,10 @@ var testTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func newServer(t *testing.T) *Server {
 	t.Helper()
 	s, err := New(Options{
-		People:    people.New(people.Options{Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler)}),
-		PublicURL: func(*http.Request) string { return "https://weir.example.com" },
-		Version:   "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
+		People:       people.New(people.Options{Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler)}),
+		PublicURL:    func(*http.Request) string { return "https://weir.example.com" },
+		Installation: &Installation{},
+		Version:      "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -132,8 +132,16 @@ func yamlOf(models []string) string {
 	var b strings.Builder
 	b.WriteString("prices: # US dollars per million tokens; put what the provider asks in place of each ?\n")
 	for _, name := range models {
-		quoted, _ := json.Marshal(name) // a text never fails
-		b.WriteString("  " + string(quoted) + `: {input: "?", output: "?"}` + "\n")
+		b.WriteString("  " + quote(name) + `: {input: "?", output: "?"}` + "\n")
 	}
 	return b.String()
+}
+
+// quote is a text in the double quotes of JSON.
+func quote(text string) string {
+	var b strings.Builder
+	lines := json.NewEncoder(&b)
+	lines.SetEscapeHTML(false)
+	_ = lines.Encode(text) // no text fails to encode
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -25,7 +25,8 @@ type providerPart struct {
 	Ident   string
 	Name    string
 	Badge   Badge
-	Facts   []Fact
+	Dialect string
+	BaseURL string
 	Keys    []providerKey
 	Targets []targetRow
 	More    int64 // targets that are not shown, none of which fares worse
@@ -35,15 +36,15 @@ type providerPart struct {
 // providerKey is how a credential of a provider fares.
 type providerKey struct {
 	Fingerprint string
-	Until       *time.Time // when its rest ends; nil while it does not rest
+	Until       string // when its rest ends; empty while it does not rest
 }
 
 // targetRow is how a model of a provider fares.
 type targetRow struct {
 	Name      string
 	Badge     Badge
-	Until     *time.Time // when it is asked again; nil for at once
-	Failures  int64      // in a row
+	Until     string // when it is tried again; empty for at once
+	Failures  int64  // in a row
 	Latency   string
 	LastError string
 	LastAt    *time.Time
@@ -116,10 +117,10 @@ func providersPageOf(all []route.ProviderCondition, try map[string]string) provi
 func providerPartOf(i int, c *route.ProviderCondition, try string) providerPart {
 	p := providerPart{
 		Ident: "p-" + strconv.Itoa(i), Name: c.Name, Badge: stateBadge(c.State),
-		Facts: []Fact{{"Dialect", c.Dialect}, {"Base URL", c.BaseURL}},
+		Dialect: c.Dialect, BaseURL: c.BaseURL,
 	}
 	for _, k := range c.Credentials {
-		p.Keys = append(p.Keys, providerKey{k.Fingerprint, k.Until})
+		p.Keys = append(p.Keys, providerKey{k.Fingerprint, secondOf(k.Until)})
 	}
 	targets := slices.Clone(c.Targets)
 	slices.SortStableFunc(targets, func(a, b route.Condition) int { return cmp.Compare(severity(b.State), severity(a.State)) })
@@ -135,6 +136,14 @@ func providerPartOf(i int, c *route.ProviderCondition, try string) providerPart 
 	}
 	p.Try = Field{Name: "model", ID: p.Ident + "-try", Label: "Model to try", Kind: "text", Value: try, Example: c.Name + "/…", Required: true, Max: 256, Complete: "off"}
 	return p
+}
+
+// secondOf is a moment of about now to the second; empty for none.
+func secondOf(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format("15:04:05 UTC")
 }
 
 // severity orders states, the worst one last.
@@ -156,7 +165,7 @@ func stateBadge(s route.State) Badge {
 
 func targetRowOf(c *route.Condition) targetRow {
 	row := targetRow{
-		Name: c.Target, Badge: stateBadge(c.State), Until: c.Until, Failures: int64(c.Failures),
+		Name: c.Target, Badge: stateBadge(c.State), Until: secondOf(c.Until), Failures: int64(c.Failures),
 		LastError: c.LastError, LastAt: c.LastAt,
 	}
 	if c.LatencyMS > 0 {
