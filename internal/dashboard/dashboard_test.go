@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 type site struct {
 	dashboard   *dashboard.Server
 	people      *people.Service
+	audit       auditLog
 	accounts    *account.Service
 	acme, other account.Account
 	visitor     *people.Visitor // whoever the cookie says, where it is nil
@@ -52,9 +54,9 @@ func newSite(t *testing.T, insecure bool, change ...func(*people.Options)) *site
 	for _, c := range change {
 		c(&o)
 	}
-	s.people = people.New(o)
+	s.people, s.audit = people.New(o), auditLog{Store: db, fails: new(atomic.Int64)}
 	s.dashboard, err = dashboard.New(dashboard.Options{
-		People: s.people, Accounts: s.accounts, Insecure: insecure,
+		Installation: installationOf(db, s.audit), People: s.people, Accounts: s.accounts, Insecure: insecure,
 		PublicURL: func(*http.Request) string { return "https://weir.example.com" }, Now: clock, Log: log, Version: "test",
 	})
 	if err != nil {
