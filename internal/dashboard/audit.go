@@ -40,12 +40,8 @@ type auditRow struct {
 	Action  audit.Action
 	Object  string
 	Account *Link // that it concerns; nil for none, and where it is the object
-	Changes []change
+	Changes []Change
 }
-
-// change is one value that was changed. Was or Is is empty where there was none
-// or is none any more.
-type change struct{ Name, Was, Is string }
 
 // verified is the result of a look at the whole chain.
 type verified struct {
@@ -246,13 +242,13 @@ func auditRowOf(e *audit.Entry, accounts map[string]string) auditRow {
 }
 
 // changesOf puts what there was beside what there is, by name.
-func changesOf(before, after json.RawMessage) []change {
+func changesOf(before, after json.RawMessage) []Change {
 	was, is := valuesOf(before), valuesOf(after)
 	names := slices.AppendSeq(slices.Collect(maps.Keys(was)), maps.Keys(is))
 	slices.Sort(names)
-	var all []change
+	var all []Change
 	for _, name := range slices.Compact(names) {
-		all = append(all, change{name, valueText(was[name]), valueText(is[name])})
+		all = append(all, Change{name, valueText(was[name]), valueText(is[name])})
 	}
 	return all
 }

@@ -186,13 +186,13 @@ func TestChanges(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		before, after string
-		want          []change
+		want          []Change
 	}{
 		{"", "", nil},
-		{`{"rpm":null}`, `{"rpm":600}`, []change{{"rpm", "", "600"}}},
-		{`{"rpm":600,"a":"x"}`, `{"rpm":60}`, []change{{"a", "x", ""}, {"rpm", "600", "60"}}},
-		{"", `{"models":["a","b"],"on":false,"label":""}`, []change{{"label", "", `""`}, {"models", "", `["a","b"]`}, {"on", "", "false"}}},
-		{`[1]`, `"x"`, []change{{"value", "[1]", "x"}}},
+		{`{"rpm":null}`, `{"rpm":600}`, []Change{{"rpm", "", "600"}}},
+		{`{"rpm":600,"a":"x"}`, `{"rpm":60}`, []Change{{"a", "x", ""}, {"rpm", "600", "60"}}},
+		{"", `{"models":["a","b"],"on":false,"label":""}`, []Change{{"label", "", `""`}, {"models", "", `["a","b"]`}, {"on", "", "false"}}},
+		{`[1]`, `"x"`, []Change{{"value", "[1]", "x"}}},
 	} {
 		got := changesOf(json.RawMessage(c.before), json.RawMessage(c.after))
 		if diff := cmp.Diff(got, c.want); diff != "" {

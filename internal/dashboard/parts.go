@@ -77,6 +77,10 @@ type Tile struct{ Label, Value, Note string }
 // there is none that the visitor could take.
 type Empty struct{ Icon, Title, Text, Action, Href string }
 
+// Change is a value that was changed. Was or Is is empty where there was none, or
+// is none any more.
+type Change struct{ Name, Was, Is string }
+
 // Pager leads through a list. Newer and Older are empty where there is no more.
 type Pager struct{ Newer, Older, Shown string }
 
