@@ -57,8 +57,10 @@ func settingsOf(cfg *config.Config) dashboard.Settings {
 // system is how the installation does, as this node sees it.
 func (g *instance) system(ctx context.Context, started time.Time) (s dashboard.System, err error) {
 	s = dashboard.System{Started: started, Journal: g.journalState(), Versions: []dashboard.Fact{
-		{Label: "Go", Value: runtime.Version()}, {Label: "Platform", Value: runtime.GOOS + "/" + runtime.GOARCH},
-		{Label: "Prices", Value: PriceData()}, {Label: "Abilities of models", Value: AbilityData()},
+		{Label: "Go", Value: runtime.Version()},
+		{Label: "Platform", Value: runtime.GOOS + "/" + runtime.GOARCH},
+		{Label: "Prices", Value: PriceData()},
+		{Label: "Abilities of models", Value: AbilityData()},
 	}}
 	if s.Valkey.Used = g.limits.Shared(); s.Valkey.Used {
 		if err := g.limits.Degraded(); err != nil {

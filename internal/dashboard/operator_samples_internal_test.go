@@ -28,11 +28,13 @@ func operatorSamples(s *Server) []sample {
 func accountSamples() []sample {
 	accounts := []account.Account{
 		{ID: "acc-1", Name: "acme", Budget: account.Budget{Limit: 250 * llm.USD, Period: ledger.PeriodMonth}},
-		{ID: "acc-2", Name: hostile, Suspended: true}, {ID: "acc-3", Name: "research"},
+		{ID: "acc-2", Name: hostile, Suspended: true},
+		{ID: "acc-3", Name: "research"},
 	}
 	sums := []ledger.AccountSum{
 		{Account: "acc-1", Requests: 86_112, Cost: 1204*llm.USD + 18*llm.USD/100, Errors: 214, Used: testTime.Add(-time.Minute)},
-		{Account: "acc-2", Requests: 3, Cost: llm.USD / 1000, Unpriced: 2, Used: testTime.AddDate(0, 0, -3)}, {Account: "acc-3"},
+		{Account: "acc-2", Requests: 3, Cost: llm.USD / 1000, Unpriced: 2, Used: testTime.AddDate(0, 0, -3)},
+		{Account: "acc-3"},
 	}
 	for range most {
 		accounts = append(accounts, account.Account{ID: "acc-n", Name: "one-of-many"})
@@ -69,7 +71,8 @@ func providerSamples() []sample {
 	well := route.Condition{Target: "openai/gpt-5-mini", State: route.StateOK, LatencyMS: 412}
 	all := []route.ProviderCondition{
 		{Name: "openai", Dialect: "openai", BaseURL: "https://api.openai.example/v1", State: route.StateOpen, Keys: 2, Resting: 1, Credentials: []route.KeyCondition{{Fingerprint: "9f3a"}, {Fingerprint: "c01d", Until: &later}}, Targets: []route.Condition{
-			well, {Target: "openai/" + hostile, State: route.StateOpen, Failures: 7, Until: &later, LastError: hostile, LastAt: &before},
+			well,
+			{Target: "openai/" + hostile, State: route.StateOpen, Failures: 7, Until: &later, LastError: hostile, LastAt: &before},
 			{Target: "openai/gpt-5-nano", State: route.StateFailing, Failures: 1, LastError: "503 from the provider", LastAt: &before},
 		}},
 		{Name: "house", Dialect: "openai", BaseURL: "http://127.0.0.1:8000/v1", State: route.StateUnused, Keys: 1},
@@ -83,7 +86,8 @@ func providerSamples() []sample {
 	p.TryAt, p.TryIn = "/accounts/acme/playground", "acme"
 	models := []route.Model{
 		{Name: "openai/gpt-5-mini", Provider: "openai", Price: llm.Price{Version: "v", Rates: cheap}, Source: "data 1", Checked: "2026-11-01"},
-		{Name: "openai/" + hostile, Provider: "openai"}, {Name: "openai/old", Provider: "openai", Deprecated: true, Price: llm.Price{Version: "v", Tiers: []llm.Tier{{Above: 200_000}}}, Source: "operator"},
+		{Name: "openai/" + hostile, Provider: "openai"},
+		{Name: "openai/old", Provider: "openai", Deprecated: true, Price: llm.Price{Version: "v", Tiers: []llm.Tier{{Above: 200_000}}}, Source: "operator"},
 		{Name: "fast", Targets: []string{"openai/gpt-5-mini"}},
 	}
 	prices := pricesPageOf(PriceSources{Data: "data 1.2.3", Day: "2026-11-01", Overrides: map[string]map[string]string{"house/*": {"input": "0.15", "output": "0.60"}}}, models, "openai")
@@ -105,7 +109,8 @@ func userSamples() []sample {
 	seen := testTime.Add(-2 * time.Hour)
 	users := []people.User{
 		{ID: "0199-user", Email: "ada@example.com", Name: "Ada Lovelace", Operator: true, Password: true, Seen: &seen},
-		{ID: "u-2", Email: "grace@example.com"}, {ID: "u-3", Email: "mallory@example.com", Name: hostile, Password: true},
+		{ID: "u-2", Email: "grace@example.com"},
+		{ID: "u-3", Email: "mallory@example.com", Name: hostile, Password: true},
 	}
 	members := []people.Membership{
 		{AccountName: "acme", UserID: "u-2", Role: people.Owner}, {AccountName: hostile, UserID: "u-2", Role: people.Viewer},
@@ -164,8 +169,11 @@ func systemSamples(s *Server) []sample {
 		Database: DatabaseState{Engine: "SQLite 3.50.4", Schema: 21, Current: 21}, Valkey: ValkeyState{Used: true, Problem: "connection refused"},
 	}
 	settings := settingsPageOf(Settings{File: "/etc/weir/weir.yaml", Warnings: []string{hostile}, Values: []Setting{
-		{"listen", `":8080"`}, {"database", `"postgres://weir:xxxxx@db.example/weir"`}, {"providers.openai.api_keys", `["[redacted]"]`},
-		{"prices." + hostile + ".input", "0.15"}, {"limits.rpm", "0"},
+		{"listen", `":8080"`},
+		{"database", `"postgres://weir:xxxxx@db.example/weir"`},
+		{"providers.openai.api_keys", `["[redacted]"]`},
+		{"prices." + hostile + ".input", "0.15"},
+		{"limits.rpm", "0"},
 	}})
 	many := Settings{Values: make([]Setting, mostSettings+1)}
 	for i := range many.Values {
@@ -224,8 +232,11 @@ func TestTrialModels(t *testing.T) {
 	priced := llm.Price{Version: "v"}
 	s.options.Installation = &Installation{Models: func() []route.Model {
 		return []route.Model{
-			{Name: "a/1", Provider: "a"}, {Name: "a/2", Provider: "a", Price: priced, Deprecated: true}, {Name: "a/3", Provider: "a", Price: priced},
-			{Name: "b/1", Provider: "b", Price: priced}, {Name: "fast", Targets: []string{"a/3"}},
+			{Name: "a/1", Provider: "a"},
+			{Name: "a/2", Provider: "a", Price: priced, Deprecated: true},
+			{Name: "a/3", Provider: "a", Price: priced},
+			{Name: "b/1", Provider: "b", Price: priced},
+			{Name: "fast", Targets: []string{"a/3"}},
 		}
 	}}
 	s.options.DefaultModel = func() string { return "b/2" }
