@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"crypto/rand"
 	"net/http"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ type oneAccountPage struct {
 	Budget    []Field
 	HasCredit bool
 	Credit    []Field
+	Once      string // name of the form of the credit, so that it is followed once
 	EndCredit Confirm
 	Hangup    Field
 	Facts     []Fact
@@ -124,7 +126,14 @@ func (s *Server) addCredit(r *http.Request, v *people.Visit, f *accountForms) (*
 	if f.credit.bad() {
 		return f.credit, nil
 	}
+	name := onceName(v, r.PostForm)
+	if !s.once.first(name, s.options.Now()) {
+		return f.credit, nil
+	}
 	_, err := s.options.Accounts.AddCredit(r.Context(), v.By, v.Account.ID, amount)
+	if err != nil {
+		s.once.forget(name)
+	}
 	return f.credit, err
 }
 
@@ -189,7 +198,7 @@ func (s *Server) spentOf(r *http.Request, a *account.Account) ([]Tile, error) {
 func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
 	base, path := managePath(a.Name), accountPath(a.Name)
 	p := oneAccountPage{
-		Name: a.Name, Badge: standingOf(a), Base: base, Suspended: a.Suspended, HasCredit: a.Credit != nil,
+		Name: a.Name, Badge: standingOf(a), Base: base, Suspended: a.Suspended, HasCredit: a.Credit != nil, Once: rand.Text(),
 		Links: []Link{{Label: "Overview", Href: path}, {Label: "API Keys", Href: path + "/keys"}, {Label: "Members", Href: path + "/members"}},
 		Facts: []Fact{{"Id", a.ID}, {"Since", day(a.Created)}},
 		Suspend: Confirm{

@@ -147,6 +147,15 @@ func TestAccountsOfOperators(t *testing.T) {
 	s.refused(t, page+"/credit/add", url.Values{"usd": {"5"}, "way": {"odd"}}, "way")
 	s.do(t, page+"/credit/add", url.Values{"usd": {"20"}, "way": {"add"}}, page+"?done=credit-added")
 	s.do(t, page+"/credit/add", url.Values{"usd": {"5"}, "way": {"take"}}, page+"?done=credit-added")
+	twice := url.Values{"usd": {"9"}, "way": {"take"}, "once": {between(s.see(t, page), `name="once" value="`, `"`)}}
+	for range 2 {
+		s.do(t, page+"/credit/add", twice, page+"?done=credit-added")
+	}
+	s.do(t, page+"/credit/add", url.Values{"usd": {"9"}, "way": {"add"}}, page+"?done=credit-added")
+	again := url.Values{"usd": {"500"}, "way": {"take"}, "once": {between(s.see(t, page), `name="once" value="`, `"`)}}
+	for range 2 { // what was refused may be sent again
+		s.refused(t, page+"/credit/add", again, "usd")
+	}
 	s.see(t, page, "Left of the budget", "$1,000.50 a day", "Left of the credit", "$15.00")
 	s.do(t, page+"/credit/end", url.Values{}, page+"?done=credit-ended")
 	s.do(t, page+"/budget/set", url.Values{"budget": {""}}, page+"?done=budget-set")
