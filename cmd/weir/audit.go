@@ -1,11 +1,7 @@
 package main
 
 import (
-	"encoding/csv"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -112,7 +108,7 @@ func newAuditExport(env *environment) *cobra.Command {
 		Use: "export", Short: "Print every entry, the oldest first",
 		Example: "  weir audit export --format jsonl > audit.jsonl", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			write, ok := auditFormats()[format]
+			write, ok := audit.Exporters()[format]
 			if !ok {
 				return usageError{fmt.Errorf("the format is csv or jsonl; got %q", format)}
 			}
@@ -130,46 +126,6 @@ func newAuditExport(env *environment) *cobra.Command {
 	f.define(cmd)
 	cmd.Flags().StringVar(&format, "format", "csv", "csv, or jsonl: a JSON object a line")
 	return cmd
-}
-
-// auditExporter writes what each yields.
-type auditExporter func(w io.Writer, each func(func(*audit.Entry) error) error) error
-
-func auditFormats() map[string]auditExporter {
-	return map[string]auditExporter{"csv": auditCSV, "jsonl": auditJSONL}
-}
-
-func auditJSONL(w io.Writer, each func(func(*audit.Entry) error) error) error {
-	lines := json.NewEncoder(w)
-	return each(func(e *audit.Entry) error { return lines.Encode(e) })
-}
-
-func auditCSV(w io.Writer, each func(func(*audit.Entry) error) error) error {
-	out := csv.NewWriter(w)
-	err := out.Write([]string{
-		"seq", "at", "actor_kind", "actor_id", "actor_name", "address", "request",
-		"action", "object_kind", "object_id", "object_name", "account", "before", "after", "hash",
-	})
-	if err != nil {
-		return err
-	}
-	err = each(func(e *audit.Entry) error {
-		return out.Write([]string{
-			count(e.Seq), e.At.Format(time.RFC3339Nano), string(e.Actor.Kind), e.Actor.ID, cell(e.Actor.Name), e.Actor.Address, e.Actor.Request,
-			string(e.Action), e.Object.Kind, e.Object.ID, cell(e.Object.Name), e.Account, string(e.Before), string(e.After), e.Hash.String(),
-		})
-	})
-	out.Flush()
-	return errors.Join(err, out.Error())
-}
-
-// cell keeps a name that somebody has chosen from being a formula where the file is
-// opened as a sheet (https://owasp.org/www-community/attacks/CSV_Injection).
-func cell(name string) string {
-	if name != "" && strings.Contains("=+-@\t\r", name[:1]) {
-		return "'" + name
-	}
-	return name
 }
 
 func newAuditVerify(env *environment) *cobra.Command {

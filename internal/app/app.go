@@ -100,6 +100,7 @@ type instance struct {
 	crossing    *http.CrossOriginProtection
 	base        atomic.Pointer[string] // the address by which this machine reaches it, once it listens
 	draining    atomic.Bool
+	reloaded    atomic.Pointer[config.Config] // nil until the configuration was read again
 	closers     []func() error
 }
 
@@ -365,6 +366,7 @@ func (g *instance) reloadOnce(ctx context.Context) error {
 	old := g.router.Table()
 	g.router.Use(table)
 	g.limits.Use(policyOf(&cfg))
+	g.reloaded.Store(&cfg)
 	old.Close()
 	return nil
 }

@@ -31,7 +31,8 @@ func (g *instance) openDashboard() (err error) {
 		PublicURL:    func(r *http.Request) string { from := originOf(cfg); return from.base(r) },
 		DefaultModel: func() string { return g.router.Table().DefaultModel() },
 		Reports:      g.store, Requests: g.store, Spent: g.store.Spent, Flush: g.ledger.Flush,
-		Insecure: isPlain(g), Chat: g.chatAs(), Models: func() []route.Model { return g.router.Table().Models(g.options.Now()) },
+		Installation: g.installation(g.options.Now()),
+		Insecure:     isPlain(g), Chat: g.chatAs(), Models: func() []route.Model { return g.router.Table().Models(g.options.Now()) },
 		Version: g.options.Version, Now: g.options.Now, Log: g.options.Log,
 	}
 	g.dashboard, err = dashboard.New(o)

@@ -142,6 +142,7 @@ type Query struct {
 	From    time.Time // zero for no bound
 	To      time.Time // not included; zero for no bound
 	Before  int64     // only places below that; 0 for no bound
+	After   int64     // only places above that, and of these the nearest; 0 for no bound
 	Limit   int       // at least 1
 }
 

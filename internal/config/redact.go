@@ -21,6 +21,58 @@ func (c Config) Redacted() []byte {
 	return out.Bytes()
 }
 
+// Setting is one value of the configuration by the path of its key, such as
+// providers.openai.base_url, written as Redacted writes it.
+type Setting struct{ Path, Value string }
+
+// Settings are the values of Redacted one by one, in its order.
+func (c Config) Settings() []Setting { return settingsOf(nil, reflect.ValueOf(&c).Elem(), "") }
+
+// settingsOf appends the values of a struct or of a mapping by names.
+func settingsOf(all []Setting, v reflect.Value, path string) []Setting {
+	if shapeOf(v.Type()) == entryShape {
+		for _, name := range entryNames(v) {
+			elem, _ := entry(v, name)
+			all = settingAt(all, path, name, elem)
+		}
+		return all
+	}
+	for f, field := range v.Fields() {
+		key, omitEmpty := tag(f)
+		if key != "" && (!omitEmpty || !field.IsZero()) {
+			all = settingAt(all, path, key, field)
+		}
+	}
+	return all
+}
+
+func settingAt(all []Setting, path, key string, v reflect.Value) []Setting {
+	at := strings.TrimPrefix(path+"."+quoteYAML(key), ".")
+	if s := shapeOf(v.Type()); s == scalarShape || s == listShape {
+		return append(all, Setting{at, valueYAML(key, v)})
+	}
+	before := len(all)
+	if all = settingsOf(all, v, at); len(all) == before {
+		all = append(all, Setting{at, "{}"})
+	}
+	return all
+}
+
+// valueYAML is a scalar or a list, in one line.
+func valueYAML(key string, v reflect.Value) string {
+	if shapeOf(v.Type()) == listShape {
+		items := make([]string, v.Len())
+		for i := range items {
+			items[i] = scalarYAML(v.Index(i), llm.Secret.String)
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	}
+	if slices.Contains(secretURLs(), key) {
+		return scalarYAML(v, hideURL)
+	}
+	return scalarYAML(v, llm.Secret.String)
+}
+
 // writeBlock writes the keys of a struct or of a mapping by names.
 func writeBlock(out *bytes.Buffer, v reflect.Value, indent string) {
 	if shapeOf(v.Type()) == entryShape {
@@ -41,18 +93,8 @@ func writeBlock(out *bytes.Buffer, v reflect.Value, indent string) {
 func writeKey(out *bytes.Buffer, key string, v reflect.Value, indent string) {
 	fmt.Fprintf(out, "%s%s:", indent, quoteYAML(key))
 	switch shapeOf(v.Type()) {
-	case scalarShape:
-		hide := llm.Secret.String
-		if slices.Contains(secretURLs(), key) {
-			hide = hideURL
-		}
-		fmt.Fprintf(out, " %s\n", scalarYAML(v, hide))
-	case listShape:
-		items := make([]string, v.Len())
-		for i := range items {
-			items[i] = scalarYAML(v.Index(i), llm.Secret.String)
-		}
-		fmt.Fprintf(out, " [%s]\n", strings.Join(items, ", "))
+	case scalarShape, listShape:
+		fmt.Fprintf(out, " %s\n", valueYAML(key, v))
 	default:
 		var block bytes.Buffer
 		writeBlock(&block, v, indent+"  ")

@@ -37,6 +37,34 @@ providers:
 	}
 }
 
+// TestSettings reads the values by their paths: all that Redacted has, and no
+// secret.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	cfg := mustLoad(t, world{files: map[string]string{"weir.yaml": `
+database: postgres://weir:canary@db.example/weir
+providers:
+  a: {base_url: https://a.example/v1, api_keys: [canary-1, canary-2], timeouts: {idle: 20s}}
+prices: {"a/x:free": {input: "0.5"}}
+`}})
+	got := map[string]string{}
+	for _, s := range cfg.Settings() {
+		if strings.Contains(s.Value, "canary") {
+			t.Errorf("%s: got the secret in %s", s.Path, s.Value)
+		}
+		got[s.Path] = s.Value
+	}
+	for path, want := range map[string]string{
+		"database": `"postgres://weir:xxxxx@db.example/weir"`, "providers.a.base_url": `"https://a.example/v1"`,
+		"providers.a.api_keys": `["[redacted]", "[redacted]"]`, "providers.a.timeouts.idle": "20s", `prices."a/x:free".input`: `"0.5"`,
+		"aliases": "{}", "trusted_proxies": "[]", "log.level": "info",
+	} {
+		if got[path] != want {
+			t.Errorf("%s: got %q, want %q", path, got[path], want)
+		}
+	}
+}
+
 // What is shown is a configuration: without secrets it is read back as it was.
 func TestRedactedReadsBack(t *testing.T) {
 	t.Parallel()

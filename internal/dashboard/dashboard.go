@@ -44,11 +44,13 @@ type Options struct {
 	Flush func(ctx context.Context) error
 	// Models are those that requests can go to, with their prices of now; nil for no
 	// page of them.
-	Models   func() []route.Model
-	Insecure bool // cookies go over plain http too
-	Version  string
-	Now      func() time.Time
-	Log      *slog.Logger
+	Models func() []route.Model
+	// Installation is what pages of operators ask; nil for none of these pages.
+	Installation *Installation
+	Insecure     bool // cookies go over plain http too
+	Version      string
+	Now          func() time.Time
+	Log          *slog.Logger
 }
 
 // Reports are what accounts used. Dates are as ledger.OverviewQuery has them.
@@ -99,7 +101,7 @@ func (s *Server) Routes() []people.Route {
 	for _, of := range [][]people.Route{
 		s.assetRoutes(), s.homeRoutes(), s.signRoutes(), s.oidcRoutes(), s.linkRoutes(), s.meRoutes(),
 		s.overviewRoutes(), s.keyRoutes(), s.newKeyRoutes(), s.memberRoutes(), s.playgroundRoutes(), s.designRoutes(),
-		s.usageRoutes(), s.requestRoutes(), s.modelRoutes(),
+		s.usageRoutes(), s.requestRoutes(), s.modelRoutes(), s.operatorRoutes(),
 	} {
 		all = append(all, of...)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ type site struct {
 	dashboard   *dashboard.Server
 	store       *store.Store
 	people      *people.Service
+	audit       auditLog
 	accounts    *account.Service
 	acme, other account.Account
 	visitor     *people.Visitor // whoever the cookie says, where it is nil
@@ -55,9 +57,9 @@ func newSite(t testing.TB, insecure bool, change ...func(*people.Options)) *site
 	for _, c := range change {
 		c(&o)
 	}
-	s.people = people.New(o)
+	s.people, s.audit = people.New(o), auditLog{Store: db, fails: new(atomic.Int64)}
 	s.dashboard, err = dashboard.New(dashboard.Options{
-		People: s.people, Accounts: s.accounts, Insecure: insecure,
+		Installation: installationOf(db, s.audit), People: s.people, Accounts: s.accounts, Insecure: insecure,
 		Reports: db, Requests: db, Spent: db.Spent, Flush: s.settle, Models: func() []route.Model { return models },
 		PublicURL: func(*http.Request) string { return "https://weir.example.com" }, Now: clock, Log: log, Version: "test",
 	})

@@ -25,6 +25,7 @@ type designPage struct {
 	Pager    Pager
 	Levels   []Level
 	Chart    Chart
+	Changes  []Change
 	Icons    []string
 	Now      time.Time
 }
@@ -63,8 +64,9 @@ func designPageOf(now time.Time) designPage {
 			Title: "Spend by day", Summary: "Three days, $32.00 in all", Legend: []string{"openai/gpt-5-mini", "anthropic/claude-haiku-4-5"}, Picture: designChart(),
 			Columns: []string{"Day", "Spend"}, Rows: [][]string{{"Monday", "$5.00"}, {"Tuesday", "$10.00"}, {"Wednesday", "$17.00"}},
 		},
-		Icons: []string{"overview", "keys", "usage", "requests", "playground", "models", "webhooks", "members", "accounts", "providers", "prices", "audit", "system", "settings"},
-		Now:   now.Add(-3 * time.Hour),
+		Changes: []Change{{"budget_usd", "25", "250"}, {"label", "", "nightly report"}, {"rpm", "600", ""}},
+		Icons:   []string{"overview", "keys", "usage", "requests", "playground", "models", "webhooks", "members", "accounts", "providers", "prices", "audit", "system", "settings"},
+		Now:     now.Add(-3 * time.Hour),
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/ledger"
-	"weir/internal/llm"
 	"weir/internal/people"
 )
 
@@ -66,12 +65,7 @@ func newKeyPageOf(v *people.Visit, f *form) newKeyPage {
 	for _, l := range limitNames {
 		p.Limits = append(p.Limits, f.field(Field{Name: l.name, Label: l.label, Mode: "numeric", Example: "no limit", Short: true, Max: 19}))
 	}
-	p.Budget = []Field{
-		f.field(Field{Name: "budget", Label: "Budget in US dollars", Mode: "decimal", Example: "no budget", Short: true, Max: 24}),
-		f.field(Field{Name: "period", Label: "Period", Choices: []Choice{
-			{Value: string(ledger.PeriodMonth), Label: "a month", Chosen: true}, {Value: string(ledger.PeriodDay), Label: "a day"}, {Value: string(ledger.PeriodTotal), Label: "in total"},
-		}}),
-	}
+	p.Budget = budgetFields(f, account.Budget{})
 	p.Problems = f.problems()
 	p.ModelsOpen = p.Models.Value != "" || p.Models.Error != ""
 	for _, x := range append(p.Limits, p.Budget...) {
@@ -175,12 +169,12 @@ func wholeOf(f *form, name string) int64 {
 }
 
 func budgetOf(f *form) account.Budget {
-	text := strings.TrimPrefix(strings.ReplaceAll(strings.TrimSpace(f.values.Get("budget")), ",", ""), "$")
+	text := strings.TrimSpace(f.values.Get("budget"))
 	if text == "" {
 		return account.Budget{}
 	}
-	limit, err := llm.ParseMoney(text)
-	if err != nil || limit <= 0 {
+	limit, ok := amountOf(text)
+	if !ok || limit <= 0 {
 		f.mistake("budget", "A budget is an amount of US dollars such as 25 or 0.50. Leave it empty for none.")
 		return account.Budget{}
 	}

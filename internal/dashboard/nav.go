@@ -74,7 +74,7 @@ func (s *Server) navigation(path string, v *people.Visit) ([]Link, []NavGroup) {
 		groups = append(groups, NavGroup{Links: links})
 	}
 	if links := s.places(v, operatorPlaces, "", "", "", path); len(links) > 0 {
-		groups = append(groups, NavGroup{Label: "Operator", Links: links})
+		groups = append(groups, NavGroup{Label: "Installation", Links: links})
 	}
 	return accounts, groups
 }

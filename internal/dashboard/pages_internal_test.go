@@ -34,9 +34,10 @@ var testTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func newServer(t *testing.T) *Server {
 	t.Helper()
 	s, err := New(Options{
-		People:    people.New(people.Options{Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler)}),
-		PublicURL: func(*http.Request) string { return "https://weir.example.com" },
-		Reports:   struct{ Reports }{}, Requests: struct{ RequestLog }{}, Models: func() []route.Model { return nil },
+		People:       people.New(people.Options{Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler)}),
+		PublicURL:    func(*http.Request) string { return "https://weir.example.com" },
+		Installation: &Installation{},
+		Reports:      struct{ Reports }{}, Requests: struct{ RequestLog }{}, Models: func() []route.Model { return nil },
 		Version: "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -81,6 +82,7 @@ func samples(s *Server) []sample {
 	all = append(all, memberSamples()...)
 	all = append(all, meSamples()...)
 	all = append(all, usageSamples()...)
+	all = append(all, operatorSamples(s)...)
 	add("start", "/accounts/acme", people.Owner, page{name: "start", title: "Overview", data: startPage{
 		CanMake: true, KeysPath: "/accounts/acme/keys", MembersAt: "/accounts/acme/members", UsesAt: "GET https://weir.example.com/v1/uses",
 		Curl: Code{Ident: "first-call", Label: "A first call", Text: curlOf("https://weir.example.com", "$WEIR_KEY", "")},

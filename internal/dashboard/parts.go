@@ -12,7 +12,7 @@ type Field struct {
 	Hint        string // what is asked for, in a sentence
 	Error       string // what is wrong with the value
 	Value       string
-	Kind        string   // text, email, password, date, number, checkbox or radio
+	Kind        string   // text, email, search, password, date, number, checkbox or radio
 	Choices     []Choice // a list to choose from; with Kind checkbox or radio, boxes
 	Lines       int      // more than 0: a text of several lines, so many of them shown
 	Complete    string   // what a browser may fill in, as HTML's autocomplete has it
@@ -64,6 +64,7 @@ type Confirm struct {
 	Text   string // what will be, then
 	Action string // path that the form goes to
 	Verb   string // of the button that does it
+	Keep   string // of the button that does nothing; empty for "Keep it"
 }
 
 // Badge is a state in a word. Kind is good, warn, bad, off or empty.
@@ -82,6 +83,10 @@ type Level struct {
 // Empty is said where there is nothing yet, with the next step. Without Href
 // there is none that the visitor could take.
 type Empty struct{ Icon, Title, Text, Action, Href string }
+
+// Change is a value that was changed. Was or Is is empty where there was none, or
+// is none any more.
+type Change struct{ Name, Was, Is string }
 
 // Pager leads through a list: one by time by Newer and Older, another by Previous
 // and Next, which are empty where there is no more. Newest leads to the beginning

@@ -72,6 +72,15 @@ func (c *circuit) ends() time.Time {
 	return c.until
 }
 
+// rests is until when a key rests; nil while it does not.
+func (c *circuit) rests(now time.Time) *time.Time {
+	until := c.ends().UTC()
+	if !now.Before(until) {
+		return nil
+	}
+	return &until
+}
+
 // succeeded takes note of an answer, and reports whether the target had been
 // unavailable.
 func (c *circuit) succeeded(now time.Time, firstToken time.Duration) (recovered bool) {

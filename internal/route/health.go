@@ -149,6 +149,14 @@ type ProviderCondition struct {
 	Keys    int         `json:"keys"`
 	Resting int         `json:"keys_resting"`
 	Targets []Condition `json:"targets"`
+	// Credentials are the keys one by one; none for a provider that asks for no key.
+	Credentials []KeyCondition `json:"credentials,omitempty"`
+}
+
+// KeyCondition is how a provider's key fares.
+type KeyCondition struct {
+	Fingerprint string     `json:"fingerprint"`     // last four digits of provider.KeyID
+	Until       *time.Time `json:"until,omitempty"` // when its rest ends; nil while it does not rest
 }
 
 // Providers is how the table's providers fare, in its order.
@@ -159,9 +167,12 @@ func (t *Table) Providers(now time.Time) []ProviderCondition {
 			Name: p.Name(), Dialect: p.Dialect().Name, BaseURL: p.BaseURL(), State: StateUnused,
 			Keys: p.Keys(), Targets: t.health.conditions(p.Name(), now),
 		}
-		for _, k := range t.byName[p.Name()].keys {
+		for i, k := range t.byName[p.Name()].keys {
 			if !k.usable(now) {
 				c.Resting++
+			}
+			if id := p.KeyID(i); id != "" {
+				c.Credentials = append(c.Credentials, KeyCondition{id[len(id)-4:], k.rests(now)})
 			}
 		}
 		for i := range c.Targets {

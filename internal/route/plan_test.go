@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -200,6 +202,38 @@ func TestKeysRest(t *testing.T) {
 	}
 	if p := w.plan("many/m"); p.Target() == nil {
 		t.Error("no key is asked while all rest")
+	}
+}
+
+// TestKeysShown is which keys are seen to rest, by no more than four digits of
+// what names them, and until when.
+func TestKeysShown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, 2)
+	limited := status(429, llm.CodeRateLimited)
+	limited.RetryAfter = 30 * time.Second
+	p := w.plan("many/m")
+	target, until := *p.Target(), w.now.Add(30*time.Second)
+	p.Failed(limited, w.now)
+	shown := func() route.ProviderCondition {
+		all := w.table.Providers(w.now)
+		return all[slices.IndexFunc(all, func(c route.ProviderCondition) bool { return c.Name == "many" })]
+	}
+	c := shown()
+	if c.Keys != 3 || c.Resting != 1 || len(c.Credentials) != 3 {
+		t.Fatalf("got %+v, want one of three keys at rest", c)
+	}
+	for i, k := range c.Credentials {
+		if id := target.Provider.KeyID(i); len(k.Fingerprint) != 4 || !strings.HasSuffix(id, k.Fingerprint) {
+			t.Errorf("key %d: got the fingerprint %q, want the end of %s", i, k.Fingerprint, id)
+		}
+		if rests := k.Until != nil && k.Until.Equal(until); rests != (i == target.Key) {
+			t.Errorf("key %d: got it at rest until %v, want that of key %d alone, until %s", i, k.Until, target.Key, until)
+		}
+	}
+	w.now = until
+	if c := shown(); c.Resting != 0 || c.Credentials[target.Key].Until != nil {
+		t.Errorf("after the rest: got %+v, want none at rest", c)
 	}
 }
 

@@ -263,6 +263,19 @@ func (t *Table) Models(at time.Time) []Model {
 	return all
 }
 
+// Model is what is known of one model by its full name, whether Models lists it or
+// not; false for a name that no provider serves.
+func (t *Table) Model(full string, at time.Time) (Model, bool) {
+	targets, err := t.named(nil, full)
+	if err != nil {
+		return Model{}, false
+	}
+	p, name := targets[0].Provider.Name(), targets[0].Model
+	info, _ := t.book.Model(p, name)
+	info.ID = name
+	return Listed(p, &pricing.Listing{ModelInfo: info, Price: t.book.Price(p, name, at)}), true
+}
+
 func (t *Table) modelsOf(p *provider.Provider, at time.Time) []Model {
 	known := map[string]pricing.Listing{}
 	var names []string

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"weir/internal/audit"
@@ -96,17 +97,27 @@ func auditWhere(q *audit.Query) (condition string, args []any) {
 	if q.Before > 0 {
 		add("seq < ?", q.Before)
 	}
+	if q.After > 0 {
+		add("seq > ?", q.After)
+	}
 	return strings.Join(where, " AND "), args
 }
 
 // Audit is the entries of the audit log that a query selects, the newest first.
 func (s *Store) Audit(ctx context.Context, q audit.Query) ([]audit.Entry, error) {
 	where, args := auditWhere(&q)
-	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit WHERE "+where+" ORDER BY seq DESC LIMIT ?",
+	order := "seq DESC"
+	if q.After > 0 {
+		order = "seq"
+	}
+	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit WHERE "+where+" ORDER BY "+order+" LIMIT ?",
 		append(args, int64(max(1, q.Limit)))...)
 	list, err := collect(rows, err, scanAudit)
 	if err != nil {
 		return nil, fmt.Errorf("read audit log: %w", err)
+	}
+	if q.After > 0 {
+		slices.Reverse(list)
 	}
 	return list, nil
 }

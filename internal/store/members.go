@@ -31,6 +31,17 @@ func (s *Store) Members(ctx context.Context, accountID string) ([]people.Members
 	return list, nil
 }
 
+// Memberships are all members of all accounts, by the name of the account and
+// their e-mail.
+func (s *Store) Memberships(ctx context.Context) ([]people.Membership, error) {
+	rows, err := s.read.QueryContext(ctx, memberQuery+"1 = 1 ORDER BY a.name, u.email")
+	list, err := collect(rows, err, scanMember)
+	if err != nil {
+		return nil, fmt.Errorf("read members of all accounts: %w", err)
+	}
+	return list, nil
+}
+
 // memberships are the accounts of a user, by name.
 func (s *Store) memberships(ctx context.Context, userID string) ([]people.Membership, error) {
 	rows, err := s.read.QueryContext(ctx, memberQuery+"m.who = ? ORDER BY a.name", userID)

@@ -295,6 +295,8 @@ func testAuditQueries(t *testing.T, f *fixture) {
 		{audit.Query{Limit: 9}, "5 4 3 2 1"},
 		{audit.Query{Limit: 2}, "5 4"},
 		{audit.Query{Limit: 2, Before: 4}, "3 2"},
+		{audit.Query{Limit: 2, After: 2}, "4 3"},
+		{audit.Query{Limit: 9, After: 1, Before: 4, Account: "acc_a"}, "3"},
 		{audit.Query{Limit: 9, Account: "acc_a"}, "5 4 3 1"},
 		{audit.Query{Limit: 9, Actor: "weir"}, "2 1"},
 		{audit.Query{Limit: 9, Actor: "user_1"}, "5 4 3"},

@@ -82,6 +82,9 @@ func testPeople(t *testing.T, f *fixture) {
 		t.Errorf("users: got %+v, %v; want Ann and boss", list, err)
 	}
 	member := people.Membership{AccountID: "acc_a", AccountName: "a", UserID: "user_ann", Email: "ann@x.example", Name: "Ann", Role: people.Owner, Since: f.now}
+	if list, err := f.Memberships(t.Context()); err != nil || !cmp.Equal(list, []people.Membership{member}) {
+		t.Errorf("members of all accounts: got %+v, %v, want %+v", list, err, member)
+	}
 	if list, err := f.Members(t.Context(), "acc_a"); err != nil || !cmp.Equal(list, []people.Membership{member}) {
 		t.Errorf("members: %v\n%s", err, cmp.Diff(list, []people.Membership{member}))
 	}

@@ -24,6 +24,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Bootstrap", testBootstrap},
 		{"SetupToken", testSetupToken},
 		{"Audit", testAudit},
+		{"Version", testVersion},
 		{"AuditFailed", testAuditFailed},
 		{"AuditQueries", testAuditQueries},
 		{"AuditWriters", testAuditWriters},
@@ -138,4 +139,12 @@ func (f *fixture) logged() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.log.String()
+}
+
+// testVersion names the engine and a version of it.
+func testVersion(t *testing.T, f *fixture) {
+	got, err := f.Version(t.Context())
+	if name, version, _ := strings.Cut(got, " "); err != nil || name != "SQLite" && name != "PostgreSQL" || version == "" || version[0] < '1' || version[0] > '9' {
+		t.Errorf("got %q, %v; want the name of the engine and its version", got, err)
+	}
 }

@@ -1,0 +1,104 @@
+package app
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"weir/internal/config"
+	"weir/internal/dashboard"
+	"weir/internal/pricing"
+	"weir/internal/route"
+)
+
+// installation is what the pages of operators ask. Started is when this node did.
+func (g *instance) installation(started time.Time) *dashboard.Installation {
+	return &dashboard.Installation{
+		Spending: g.store.AccountsOverview, Spent: g.store.Spent, Memberships: g.store.Memberships,
+		Providers: func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
+		Models:    func() []route.Model { return g.router.Table().Models(g.options.Now()) },
+		Model:     func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
+		Unpriced:  g.store.Unpriced, Audit: g.store,
+		PriceSources: func() dashboard.PriceSources { return priceSources(g.configInForce().Prices) },
+		System:       func(ctx context.Context) (dashboard.System, error) { return g.system(ctx, started) },
+		Settings:     func() dashboard.Settings { return settingsOf(g.configInForce()) },
+	}
+}
+
+// configInForce is the configuration that counts: what was read again, as far as
+// that can change while the gateway runs, and the rest as it was at the start.
+func (g *instance) configInForce() *config.Config {
+	cfg, now := g.options.Config, g.reloaded.Load()
+	if now == nil {
+		return &cfg
+	}
+	cfg.Providers, cfg.Models, cfg.Prices, cfg.Aliases = now.Providers, now.Models, now.Prices, now.Aliases
+	cfg.DefaultModel, cfg.DefaultMaxOutput, cfg.Limits, cfg.Outbound = now.DefaultModel, now.DefaultMaxOutput, now.Limits, now.Outbound
+	cfg.Warnings = now.Warnings
+	return &cfg
+}
+
+func priceSources(overrides map[string]map[string]string) dashboard.PriceSources {
+	p := dashboard.PriceSources{Overrides: overrides}
+	if book, err := pricing.NewBook(pricing.Overrides{}); err == nil { // the data is embedded, and the tests read it
+		p.Data, p.Day = book.Source(), book.Day()
+	}
+	return p
+}
+
+func settingsOf(cfg *config.Config) dashboard.Settings {
+	s := dashboard.Settings{File: cfg.File, Warnings: cfg.Warnings}
+	for _, value := range cfg.Settings() {
+		s.Values = append(s.Values, dashboard.Setting(value))
+	}
+	return s
+}
+
+// system is how the installation does, as this node sees it.
+func (g *instance) system(ctx context.Context, started time.Time) (s dashboard.System, err error) {
+	s = dashboard.System{Started: started, Journal: g.journalState(), Versions: []dashboard.Fact{
+		{Label: "Go", Value: runtime.Version()},
+		{Label: "Platform", Value: runtime.GOOS + "/" + runtime.GOARCH},
+		{Label: "Prices", Value: PriceData()},
+		{Label: "Abilities of models", Value: AbilityData()},
+	}}
+	if s.Valkey.Used = g.limits.Shared(); s.Valkey.Used {
+		if err := g.limits.Degraded(); err != nil {
+			s.Valkey.Problem = err.Error()
+		}
+	}
+	if s.Database.Engine, err = g.store.Version(ctx); err != nil {
+		return s, err
+	}
+	schema, err := g.store.MigrationStatus(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.Database.Schema, s.Database.Current = schema.Current, schema.Target
+	s.Nodes, err = g.nodes(ctx)
+	return s, err
+}
+
+func (g *instance) journalState() dashboard.JournalState {
+	j := dashboard.JournalState{Lost: g.ledger.Lost(), Open: g.ledger.InFlight(), Unknown: g.ledger.Unknown()}
+	if err := g.ledger.Problem(); err != nil {
+		j.Problem = err.Error()
+	}
+	var err error
+	if j.Behind, err = g.ledger.Lag(); err != nil {
+		j.Database = err.Error()
+	}
+	return j
+}
+
+func (g *instance) nodes(ctx context.Context) (all []dashboard.Node, err error) {
+	list, err := g.store.Nodes(ctx)
+	for i := range list {
+		n := &list[i]
+		all = append(all, dashboard.Node{
+			ID: n.Journal.String(), Name: n.Name, Address: n.Address, Version: n.Version,
+			Started: n.Started, Seen: n.Seen, Stopped: n.Stopped, Alive: n.Alive, Here: n.Journal == g.ledger.Journal(),
+		})
+	}
+	return all, err
+}

@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/config"
+	"weir/internal/dashboard"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// TestInstallation asks a gateway all that the pages of operators ask.
+func TestInstallation(t *testing.T) {
+	t.Parallel()
+	g := newInstance(t)
+	newKey(t, g, "acme")
+	ctx, started := t.Context(), time.Now()
+	i := g.installation(started)
+	if sums, err := i.Spending(ctx, ledger.PeriodMonth.Number(started)); err != nil || len(sums) != 1 {
+		t.Errorf("spending: got %v, %v, want the one account", sums, err)
+	}
+	if all := i.Providers(); len(all) != 1 || all[0].Name != demoName || len(all[0].Credentials) != 0 {
+		t.Errorf("providers: got %+v, want the demo, which asks for no key", all)
+	}
+	listed := i.Models()
+	for name, known := range map[string]bool{demoName + "/" + demoModel: true, demoName + "/not-listed": true, "nobody/x": false, "chat": false} {
+		m, ok := i.Model(name)
+		if ok != known || ok && (m.Name != name || !m.Price.Known()) {
+			t.Errorf("model %s: got %+v, %v, want %v and a price", name, m, ok, known)
+		}
+		for j := range listed {
+			if listed[j].Name == name && listed[j].View().Prices["input"] != m.View().Prices["input"] {
+				t.Errorf("model %s: got another price than in the list", name)
+			}
+		}
+	}
+	if p := i.PriceSources(); p.Data == "" || p.Day == "" {
+		t.Errorf("prices: got %+v, want the data's name and day", p)
+	}
+	s, err := i.System(ctx)
+	if err != nil || len(s.Nodes) != 1 || !s.Nodes[0].Here || !s.Nodes[0].Alive || !strings.HasPrefix(s.Database.Engine, "SQLite 3") ||
+		s.Database.Schema == 0 || s.Database.Schema != s.Database.Current || s.Valkey.Used || s.Journal.Problem+s.Journal.Database != "" {
+		t.Errorf("system: got %+v, %v", s, err)
+	}
+	if v, err := i.Audit.VerifyAudit(ctx, audit.Hash{}); err != nil || !v.Whole() || v.Entries == 0 {
+		t.Errorf("audit log: got %+v, %v", v, err)
+	}
+}
+
+// TestSettingsInForce is that the settings are those that count: what a reload
+// cannot change stays as it was, and no secret is among them.
+func TestSettingsInForce(t *testing.T) {
+	t.Parallel()
+	g := newInstance(t)
+	next := config.Default()
+	next.Listen, next.Data = "192.0.2.1:1", "/elsewhere"
+	next.Prices = map[string]map[string]string{demoName + "/x": {"input": "0.5"}}
+	next.Limits.RPM = 77
+	next.Providers = []config.Provider{{Name: demoName, APIKeys: []llm.Secret{llm.NewSecret("canary")}}}
+	g.options.Reload = func() (config.Config, error) { return next, nil }
+	before := g.installation(time.Now()).Settings()
+	if err := g.reloadOnce(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	i := g.installation(time.Now())
+	after := i.Settings()
+	for path, want := range map[string]string{
+		"listen": value(before, "listen"), "data": value(before, "data"), "limits.rpm": "77",
+		"prices.demo/x.input": `"0.5"`, "providers.demo.api_keys": `["[redacted]"]`,
+	} {
+		if got := value(after, path); got != want || want == "" {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+	if got := i.PriceSources().Overrides[demoName+"/x"]["input"]; got != "0.5" {
+		t.Errorf("prices of the configuration: got %q, want 0.5", got)
+	}
+}
+
+// value is the setting of that path; empty for none.
+func value(s dashboard.Settings, path string) string {
+	at := slices.IndexFunc(s.Values, func(v dashboard.Setting) bool { return v.Path == path })
+	if at < 0 {
+		return ""
+	}
+	return s.Values[at].Value
+}

@@ -1,0 +1,53 @@
+package audit
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Exporter writes all entries that each yields, in their order.
+type Exporter func(w io.Writer, each func(func(*Entry) error) error) error
+
+// Exporters are the formats of an export by name: csv (RFC 4180), and jsonl, a
+// JSON object a line (https://jsonlines.org).
+func Exporters() map[string]Exporter {
+	return map[string]Exporter{"csv": exportCSV, "jsonl": exportLines}
+}
+
+func exportLines(w io.Writer, each func(func(*Entry) error) error) error {
+	lines := json.NewEncoder(w)
+	return each(func(e *Entry) error { return lines.Encode(e) })
+}
+
+func exportCSV(w io.Writer, each func(func(*Entry) error) error) error {
+	out := csv.NewWriter(w)
+	err := out.Write([]string{
+		"seq", "at", "actor_kind", "actor_id", "actor_name", "address", "request",
+		"action", "object_kind", "object_id", "object_name", "account", "before", "after", "hash",
+	})
+	if err != nil {
+		return err
+	}
+	err = each(func(e *Entry) error {
+		return out.Write([]string{
+			strconv.FormatInt(e.Seq, 10), e.At.Format(time.RFC3339Nano), string(e.Actor.Kind), e.Actor.ID, cell(e.Actor.Name), e.Actor.Address, e.Actor.Request,
+			string(e.Action), e.Object.Kind, e.Object.ID, cell(e.Object.Name), e.Account, string(e.Before), string(e.After), e.Hash.String(),
+		})
+	})
+	out.Flush()
+	return errors.Join(err, out.Error())
+}
+
+// cell keeps a name that somebody has chosen from being a formula where the file is
+// opened as a sheet (https://owasp.org/www-community/attacks/CSV_Injection).
+func cell(name string) string {
+	if name != "" && strings.Contains("=+-@\t\r", name[:1]) {
+		return "'" + name
+	}
+	return name
+}

@@ -1,0 +1,52 @@
+package audit_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/audit"
+)
+
+// TestExporters writes entries in both formats. A name that would be a formula in
+// a sheet is none.
+func TestExporters(t *testing.T) {
+	t.Parallel()
+	list := chained(t, 2)
+	list[1].Actor.Name = "=HYPERLINK()"
+	each := func(fn func(*audit.Entry) error) error {
+		return errors.Join(fn(&list[0]), fn(&list[1]))
+	}
+	var csv, lines strings.Builder
+	if err := audit.Exporters()["csv"](&csv, each); err != nil {
+		t.Fatal(err)
+	}
+	const row = `1,2026-11-21T12:00:00.000001Z,user,u,ann@example.com,192.0.2.7,r,key.changed,key,k,<über>,a,"{""rpm"": 1}","{""rpm"":null}",`
+	if got := csv.String(); strings.Count(got, "\n") != 3 || !strings.Contains(got, "\n"+row+list[0].Hash.String()+"\n") || !strings.Contains(got, ",'=HYPERLINK(),") {
+		t.Errorf("csv: got\n%s", got)
+	}
+	if err := audit.Exporters()["jsonl"](&lines, each); err != nil {
+		t.Fatal(err)
+	}
+	var got []audit.Entry
+	for line := range strings.Lines(lines.String()) {
+		var e audit.Entry
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, e)
+	}
+	list[0].Before, list[1].Before = json.RawMessage(`{"rpm":1}`), json.RawMessage(`{"rpm":1}`)
+	if diff := cmp.Diff(list, got); diff != "" {
+		t.Errorf("jsonl (-want +got):\n%s", diff)
+	}
+	gone := errors.New("gone")
+	for name, export := range audit.Exporters() {
+		if err := export(&lines, func(func(*audit.Entry) error) error { return gone }); !errors.Is(err, gone) {
+			t.Errorf("%s: got %v, want the error of the entries", name, err)
+		}
+	}
+}

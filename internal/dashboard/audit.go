@@ -1,0 +1,345 @@
+package dashboard
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// auditPage is the log of who changed what.
+type auditPage struct {
+	Filters  Filters
+	Entries  []auditRow
+	Sought   bool
+	Pager    Pager
+	Exports  []Link
+	Head     Field
+	Verified *verified
+	Problems []Problem
+}
+
+// auditRow is one entry.
+type auditRow struct {
+	Seq     int64
+	At      time.Time
+	Who     string
+	Kind    audit.Kind
+	From    string // address
+	Action  audit.Action
+	Object  string
+	Account *Link // that it concerns; nil for none, and where it is the object
+	Changes []Change
+}
+
+// verified is the result of a look at the whole chain.
+type verified struct {
+	Title, Text string
+	Head        string
+	Whole       bool
+}
+
+const (
+	auditPath  = "/operator/audit"
+	auditShown = 50  // entries on a page
+	maxShown   = 200 // bytes of a value
+)
+
+func (s *Server) auditRoutes() []people.Route {
+	return []people.Route{
+		s.route("GET "+auditPath, people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			return s.showAudit(w, r, v, nil, &form{})
+		}),
+		s.route("GET "+auditPath+"/export", people.Operate, s.exportAudit),
+		s.route("POST "+auditPath+"/verify", people.Operate, s.verifyAudit),
+	}
+}
+
+// auditQuery reads the fields that select entries. What is wrong with them is
+// said in the form.
+func (s *Server) auditQuery(r *http.Request, f *form) (audit.Query, error) {
+	get := func(name string) string { return strings.TrimSpace(f.values.Get(name)) }
+	q := audit.Query{Actor: get("actor"), Action: audit.Action(get("action")), Limit: auditShown + 1}
+	q.From = dateOf(f, "from")
+	if q.To = dateOf(f, "to"); !q.To.IsZero() {
+		q.To = q.To.AddDate(0, 0, 1)
+	}
+	q.Before, q.After = placeOf(get("before")), placeOf(get("after"))
+	name := get("account")
+	if name == "" {
+		return q, nil
+	}
+	a, err := s.options.Accounts.Account(r.Context(), name)
+	if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeNotFound {
+		f.mistake("account", "There is no account of this name or id.")
+		return q, nil
+	}
+	q.Account = a.ID
+	return q, err
+}
+
+func dateOf(f *form, name string) time.Time {
+	text := f.values.Get(name)
+	if text == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		f.mistake(name, "Give a UTC date such as 2026-01-31.")
+	}
+	return t
+}
+
+// placeOf is a place in the log; 0 for what is none.
+func placeOf(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(0, n)
+}
+
+func (s *Server) showAudit(w http.ResponseWriter, r *http.Request, v *people.Visit, done *verified, head *form) error {
+	f := &form{values: r.URL.Query()}
+	q, err := s.auditQuery(r, f)
+	if err != nil {
+		return err
+	}
+	var list []audit.Entry
+	if !f.bad() {
+		if list, err = s.options.Installation.Audit.Audit(r.Context(), q); err != nil {
+			return err
+		}
+	}
+	accounts, err := s.accountNames(r)
+	if err != nil {
+		return err
+	}
+	p := auditPageOf(list, &q, f, accounts)
+	p.Verified = done
+	p.Head = head.field(Field{Name: "head", Label: "Head of an earlier look", Hint: "With it, the look also tells whether entries were cut off at the end since then.", Optional: true, Max: 64, Complete: "off"})
+	p.Problems = append(f.problems(), head.problems()...)
+	return s.show(w, r, v, page{name: "audit", title: "Audit log", status: max(f.status(), head.status()), data: p})
+}
+
+// accountNames are the names of all accounts, by id.
+func (s *Server) accountNames(r *http.Request) (map[string]string, error) {
+	all, err := s.options.Accounts.Accounts(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]string, len(all))
+	for i := range all {
+		names[all[i].ID] = all[i].Name
+	}
+	return names, nil
+}
+
+// auditPageOf shows a list that has one entry more than a page where there are
+// more behind it.
+func auditPageOf(list []audit.Entry, q *audit.Query, f *form, accounts map[string]string) auditPage {
+	more := len(list) > auditShown
+	switch {
+	case more && q.After > 0:
+		list = list[1:]
+	case more:
+		list = list[:auditShown]
+	}
+	p := auditPage{Filters: auditFilters(f), Exports: []Link{
+		{Label: "Export CSV", Href: auditHref("/export", f.values, "format", "csv")},
+		{Label: "Export JSON lines", Href: auditHref("/export", f.values, "format", "jsonl")},
+	}}
+	p.Sought = p.Filters.Reset != ""
+	for i := range list {
+		p.Entries = append(p.Entries, auditRowOf(&list[i], accounts))
+	}
+	if len(list) == 0 {
+		return p
+	}
+	newest, oldest := list[0].Seq, list[len(list)-1].Seq
+	p.Pager.Shown = "Entries " + number(oldest) + " to " + number(newest)
+	if q.Before > 0 || q.After > 0 && more {
+		p.Pager.Newer = auditHref("", f.values, "after", strconv.FormatInt(newest, 10))
+	}
+	if q.After > 0 || more {
+		p.Pager.Older = auditHref("", f.values, "before", strconv.FormatInt(oldest, 10))
+	}
+	return p
+}
+
+// auditHref is a page of the log with what selects its entries, and one thing
+// more.
+func auditHref(path string, values url.Values, key, value string) string {
+	query := url.Values{key: {value}}
+	for _, name := range auditFields {
+		if text := values.Get(name); text != "" {
+			query.Set(name, text)
+		}
+	}
+	return auditPath + path + "?" + query.Encode()
+}
+
+var auditFields = []string{"account", "actor", "action", "from", "to"}
+
+func auditFilters(f *form) Filters {
+	action := f.values.Get("action")
+	x := Filters{Action: auditPath, Label: "Which entries", Fields: []Field{
+		f.field(Field{Name: "account", Label: "Account", Kind: "text", Max: 64, Complete: "off"}),
+		f.field(Field{Name: "actor", Label: "By", Kind: "text", Max: 256, Complete: "off", Example: "e-mail, label or id"}),
+		f.field(Field{Name: "action", Label: "What", Choices: actionChoices(action)}),
+		f.field(Field{Name: "from", Label: "From", Kind: "date"}),
+		f.field(Field{Name: "to", Label: "To", Kind: "date"}),
+	}}
+	if slices.ContainsFunc(auditFields, func(name string) bool { return f.values.Get(name) != "" }) {
+		x.Reset = auditPath
+	}
+	return x
+}
+
+// actionChoices are the kinds of action, and that one where it is something else.
+func actionChoices(chosen string) []Choice {
+	all := []Choice{
+		{Value: "", Label: "Everything"},
+		{Value: "account.", Label: "Accounts"},
+		{Value: "key.", Label: "Keys"},
+		{Value: "member.", Label: "Members"},
+		{Value: "operator.", Label: "Operators"},
+		{Value: "user.", Label: "People"},
+		{Value: "invitation.", Label: "Invitations"},
+		{Value: "password.", Label: "Passwords"},
+		{Value: "session.", Label: "Sessions"},
+		{Value: "attempt.", Label: "Corrections"},
+		{Value: "node.", Label: "Nodes"},
+		{Value: "setup_link.", Label: "Set-up links"},
+	}
+	if chosen != "" && !slices.ContainsFunc(all, func(c Choice) bool { return c.Value == chosen }) {
+		all = append(all, Choice{Value: chosen, Label: chosen})
+	}
+	return all
+}
+
+func auditRowOf(e *audit.Entry, accounts map[string]string) auditRow {
+	row := auditRow{
+		Seq: e.Seq, At: e.At, Who: cmp.Or(e.Actor.Name, e.Actor.ID, "nobody"), Kind: e.Actor.Kind, From: e.Actor.Address,
+		Action: e.Action, Object: strings.TrimSpace(e.Object.Kind + " " + cmp.Or(e.Object.Name, e.Object.ID)),
+		Changes: changesOf(e.Before, e.After),
+	}
+	if name := accounts[e.Account]; name != "" && e.Account != e.Object.ID {
+		row.Account = &Link{Label: name, Href: managePath(name)}
+	}
+	return row
+}
+
+// changesOf puts what there was beside what there is, by name.
+func changesOf(before, after json.RawMessage) []Change {
+	was, is := valuesOf(before), valuesOf(after)
+	names := slices.AppendSeq(slices.Collect(maps.Keys(was)), maps.Keys(is))
+	slices.Sort(names)
+	var all []Change
+	for _, name := range slices.Compact(names) {
+		all = append(all, Change{name, valueText(was[name]), valueText(is[name])})
+	}
+	return all
+}
+
+// valuesOf are the values of a JSON object; of anything else, that as a whole.
+func valuesOf(raw json.RawMessage) map[string]json.RawMessage {
+	if len(raw) == 0 {
+		return nil
+	}
+	var values map[string]json.RawMessage
+	if json.Unmarshal(raw, &values) != nil {
+		return map[string]json.RawMessage{"value": raw}
+	}
+	return values
+}
+
+// valueText is a value as people read it; empty for none.
+func valueText(raw json.RawMessage) string {
+	var text string
+	switch {
+	case len(raw) == 0 || bytes.Equal(raw, []byte("null")):
+		return ""
+	case json.Unmarshal(raw, &text) == nil:
+		text = cmp.Or(text, `""`)
+	default:
+		text = string(raw)
+	}
+	if len(text) > maxShown {
+		return strings.ToValidUTF8(text[:maxShown], "") + "…"
+	}
+	return text
+}
+
+func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	f := sent(r)
+	var from audit.Hash
+	if text := strings.TrimSpace(r.PostFormValue("head")); text != "" && from.UnmarshalText([]byte(text)) != nil {
+		f.mistake("head", "A head is what an earlier look has shown: 64 hexadecimal digits.")
+		return s.showAudit(w, r, v, nil, f)
+	}
+	got, err := s.options.Installation.Audit.VerifyAudit(r.Context(), from)
+	if err != nil {
+		return err
+	}
+	return s.showAudit(w, r, v, verifiedOf(&got), f)
+}
+
+func verifiedOf(v *audit.Verification) *verified {
+	out := &verified{Head: v.Head.String(), Whole: v.Whole()}
+	switch {
+	case v.Broken > 0:
+		out.Title = "The chain is broken at entry " + number(v.Broken) + "."
+		out.Text = "It was changed, or one before it was changed or taken out. The " + number(v.Entries) + " entries before it are whole."
+	case !v.GoesOn:
+		out.Title = "No entry has the head that was given."
+		out.Text = "Entries were taken from the end, or the log was written anew."
+	default:
+		out.Title = "The log is whole: " + number(v.Entries) + " entries, each of which follows from the one before it."
+		out.Text = "Keep the head of the last one where nobody who can write to the database can: a later look tells whether the log goes on from there."
+	}
+	return out
+}
+
+// exportAudit sends all entries that are selected, the oldest first.
+func (s *Server) exportAudit(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	f := &form{values: r.URL.Query()}
+	format := f.values.Get("format")
+	export, ok := audit.Exporters()[format]
+	if !ok {
+		return llm.Invalid("format", "The format of an export is csv or jsonl.")
+	}
+	q, err := s.auditQuery(r, f)
+	if err != nil {
+		return err
+	}
+	if f.bad() {
+		return s.showAudit(w, r, v, nil, &form{})
+	}
+	types := map[string]string{"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
+	out := &download{w: w, name: "weir-audit-" + s.options.Now().UTC().Format(time.DateOnly) + "." + format, contentType: types[format]}
+	defer out.end()
+	q.Before, q.After = 0, 0
+	err = export(out, func(fn func(*audit.Entry) error) error {
+		return s.options.Installation.Audit.ExportAudit(r.Context(), q, fn)
+	})
+	if err == nil && !out.begun { // no entry, and no heads either
+		_, err = out.Write(nil)
+	}
+	if err != nil && out.begun {
+		s.options.Log.ErrorContext(r.Context(), "export of the audit log was cut short", "request_id", v.Origin.Request, "err", err)
+		panic(http.ErrAbortHandler) // so that nobody takes what came for the whole
+	}
+	return err
+}

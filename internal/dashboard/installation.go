@@ -1,0 +1,130 @@
+package dashboard
+
+import (
+	"context"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/route"
+)
+
+// Installation is what the pages of operators ask of the gateway. Nothing in it
+// is nil, and all of it may be asked at once.
+type Installation struct {
+	// Spending is what every account used in a month, yyyymm, the dearest first.
+	Spending func(ctx context.Context, month int64) ([]ledger.AccountSum, error)
+	// Spent is what an account has spent in a period, which is a number as
+	// ledger.Period has it.
+	Spent func(ctx context.Context, accountID string, period int64) (llm.Money, error)
+	// Memberships are all members of all accounts.
+	Memberships func(ctx context.Context) ([]people.Membership, error)
+	// Providers is how the providers fare on this node, in the order of the
+	// configuration.
+	Providers func() []route.ProviderCondition
+	// Models are those of which something is known, by name, with their prices.
+	Models func() []route.Model
+	// Model is what is known of one model by its full name, whether it is listed
+	// or not; false for a name that no provider serves.
+	Model func(name string) (route.Model, bool)
+	// Unpriced are the models that were used without a price between two dates,
+	// both inclusive, in ledger.DateLayout.
+	Unpriced func(ctx context.Context, from, to string) ([]ledger.UnpricedModel, error)
+	// PriceSources says where prices are from.
+	PriceSources func() PriceSources
+	Audit        AuditLog
+	// System is how the installation does, as this node sees it.
+	System func(ctx context.Context) (System, error)
+	// Settings is the configuration in force, without secrets.
+	Settings func() Settings
+}
+
+// AuditLog reads the audit log.
+type AuditLog interface {
+	// Audit is the entries that a query selects, the newest first.
+	Audit(ctx context.Context, q audit.Query) ([]audit.Entry, error)
+	// ExportAudit calls fn with all of them, the oldest first.
+	ExportAudit(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error
+	// VerifyAudit looks at the whole chain, and for the head of an earlier look.
+	VerifyAudit(ctx context.Context, from audit.Hash) (audit.Verification, error)
+}
+
+// PriceSources is where prices are from.
+type PriceSources struct {
+	Data, Day string // name and version of the embedded data, and its date in ledger.DateLayout
+	// Overrides are the operator's own prices, by "<provider>/<model-name>" or
+	// "<provider>/*" and class: decimals of US dollars.
+	Overrides map[string]map[string]string
+}
+
+// System is how the installation does.
+type System struct {
+	Started  time.Time // of this node
+	Journal  JournalState
+	Database DatabaseState
+	Valkey   ValkeyState
+	Nodes    []Node // all that share the database
+	Versions []Fact
+}
+
+// JournalState is how the journal of this node does.
+type JournalState struct {
+	Problem  string // why nothing can be written; empty while it can
+	Behind   int64  // bytes that the database does not have yet
+	Lost     int64  // bytes that could not be read back since the start
+	Open     int64  // attempts that run
+	Unknown  int64  // attempts settled as unknown since the start, for a process that had died
+	Database string // why the database does not take the journal; empty while it does
+}
+
+// DatabaseState is what the database is.
+type DatabaseState struct {
+	Engine          string // name and version
+	Schema, Current int64  // migrations that are applied, and that this version has
+}
+
+// ValkeyState is whether the nodes share rate limits.
+type ValkeyState struct {
+	Used    bool
+	Problem string // why limits are held from memory; empty while they are shared
+}
+
+// Node is a gateway that shares the database.
+type Node struct {
+	ID, Name, Address, Version string
+	Started, Seen              time.Time
+	Stopped                    *time.Time // nil for one that has not said that it stops
+	Alive                      bool
+	Here                       bool // the one that answers
+}
+
+// Settings is the configuration in force.
+type Settings struct {
+	File     string // that was read; empty for none
+	Warnings []string
+	Values   []Setting // in the order of the file
+}
+
+// Setting is one value by the path of its key, such as providers.openai.dialect.
+type Setting struct{ Path, Value string }
+
+// operatorRoutes are the pages of the installation; none where nobody says how
+// it does.
+func (s *Server) operatorRoutes() []people.Route {
+	if s.options.Installation == nil {
+		return nil
+	}
+	var all []people.Route
+	for _, of := range [][]people.Route{
+		s.allAccountRoutes(), s.oneAccountRoutes(), s.providerRoutes(), s.priceRoutes(), s.userRoutes(),
+		s.auditRoutes(), s.systemRoutes(), s.settingRoutes(),
+	} {
+		all = append(all, of...)
+	}
+	return all
+}
+
+// most is how many rows a page of operators shows at once.
+const most = 100

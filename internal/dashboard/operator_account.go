@@ -1,0 +1,260 @@
+package dashboard
+
+import (
+	"crypto/rand"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// oneAccountPage is what an operator sets for an account.
+type oneAccountPage struct {
+	Name      string
+	Badge     Badge
+	Links     []Link
+	Tiles     []Tile
+	Base      string // path of this page
+	Suspended bool
+	Suspend   Confirm
+	Limits    []Field
+	Budget    []Field
+	HasCredit bool
+	Credit    []Field
+	Once      string // name of the form of the credit, so that it is followed once
+	EndCredit Confirm
+	Hangup    Field
+	Facts     []Fact
+	Problems  []Problem
+}
+
+// accountForms are the forms of the page. All but the one that was sent are as
+// the account is.
+type accountForms struct{ limits, budget, credit, hangup *form }
+
+func newAccountForms() *accountForms { return &accountForms{&form{}, &form{}, &form{}, &form{}} }
+
+func (f *accountForms) all() []*form { return []*form{f.limits, f.budget, f.credit, f.hangup} }
+
+func (s *Server) oneAccountRoutes() []people.Route {
+	base := accountsPath + "/{account}"
+	change := func(verb, done string, do accountChange) people.Route {
+		return s.route("POST "+base+"/"+verb, people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			return s.changeAccount(w, r, v, done, do)
+		})
+	}
+	return []people.Route{
+		s.route("GET "+base, people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			return s.showAccount(w, r, v, newAccountForms())
+		}),
+		change("suspend", "account-suspended", s.suspend),
+		change("resume", "account-resumed", s.resume),
+		change("limits/set", "limits-set", s.setLimits),
+		change("budget/set", "budget-set", s.setBudget),
+		change("credit/add", "credit-added", s.addCredit),
+		change("credit/end", "credit-ended", s.endCredit),
+		change("hangup/set", "hangup-set", s.setHangup),
+	}
+}
+
+// accountChange does what a form asks for, and says which one it is. What is
+// wrong with what was typed stands in the form, or is the error.
+type accountChange func(r *http.Request, v *people.Visit, f *accountForms) (*form, error)
+
+func (s *Server) changeAccount(w http.ResponseWriter, r *http.Request, v *people.Visit, done string, do accountChange) error {
+	forms := newAccountForms()
+	f, err := do(r, v, forms)
+	if err != nil && !f.refuse(err) {
+		return err
+	}
+	if f.bad() {
+		return s.showAccount(w, r, v, forms)
+	}
+	return goTo(w, r, managePath(v.Account.Name)+"?done="+done)
+}
+
+func (s *Server) suspend(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
+	_, err := s.options.Accounts.Suspend(r.Context(), v.By, v.Account.ID)
+	return &form{}, err
+}
+
+func (s *Server) resume(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
+	_, err := s.options.Accounts.Resume(r.Context(), v.By, v.Account.ID)
+	return &form{}, err
+}
+
+func (s *Server) setLimits(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
+	f.limits = sent(r)
+	var limits account.Limits
+	for _, l := range limitNames {
+		*l.of(&limits) = wholeOf(f.limits, l.name)
+	}
+	if f.limits.bad() {
+		return f.limits, nil
+	}
+	_, err := s.options.Accounts.SetLimits(r.Context(), v.By, v.Account.ID, limits)
+	return f.limits, err
+}
+
+func (s *Server) setBudget(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
+	f.budget = sent(r)
+	b := budgetOf(f.budget)
+	if f.budget.bad() {
+		return f.budget, nil
+	}
+	_, err := s.options.Accounts.SetBudget(r.Context(), v.By, v.Account.ID, b)
+	return f.budget, err
+}
+
+func (s *Server) addCredit(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
+	f.credit = sent(r)
+	amount, ok := amountOf(r.PostFormValue("usd"))
+	if !ok || amount <= 0 {
+		f.credit.mistake("usd", "Credit is an amount of US dollars such as 20 or 0.50.")
+	}
+	switch r.PostFormValue("way") {
+	case "add":
+	case "take":
+		amount = -amount
+	default:
+		f.credit.mistake("way", "Choose from the list whether to add or to take away.")
+	}
+	if f.credit.bad() {
+		return f.credit, nil
+	}
+	name := onceName(v, r.PostForm)
+	if !s.once.first(name, s.options.Now()) {
+		return f.credit, nil
+	}
+	_, err := s.options.Accounts.AddCredit(r.Context(), v.By, v.Account.ID, amount)
+	if err != nil {
+		s.once.forget(name)
+	}
+	return f.credit, err
+}
+
+func (s *Server) endCredit(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
+	_, err := s.options.Accounts.EndCredit(r.Context(), v.By, v.Account.ID)
+	return &form{}, err
+}
+
+func (s *Server) setHangup(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
+	f.hangup = sent(r)
+	_, err := s.options.Accounts.SetOnHangup(r.Context(), v.By, v.Account.ID, account.Hangup(r.PostFormValue("on_hangup")))
+	return f.hangup, err
+}
+
+// amountOf is an amount of US dollars as people type it.
+func amountOf(text string) (llm.Money, bool) {
+	m, err := llm.ParseMoney(strings.TrimPrefix(strings.ReplaceAll(strings.TrimSpace(text), ",", ""), "$"))
+	return m, err == nil
+}
+
+func (s *Server) showAccount(w http.ResponseWriter, r *http.Request, v *people.Visit, f *accountForms) error {
+	p := oneAccountPageOf(v.Account, f)
+	spent, err := s.spentOf(r, v.Account)
+	if err != nil {
+		return err
+	}
+	p.Tiles = spent
+	status := http.StatusOK
+	for _, one := range f.all() {
+		status = max(status, one.status())
+	}
+	return s.show(w, r, v, page{name: "operator-account", title: "Manage " + v.Account.Name, status: status, data: p})
+}
+
+// spentOf is what the account has spent of what it may.
+func (s *Server) spentOf(r *http.Request, a *account.Account) ([]Tile, error) {
+	spent := func(p ledger.Period) (llm.Money, error) {
+		return s.options.Installation.Spent(r.Context(), a.ID, p.Number(s.options.Now()))
+	}
+	month, err := spent(ledger.PeriodMonth)
+	if err != nil {
+		return nil, err
+	}
+	tiles := []Tile{{"Spend", cents(month), "this month"}}
+	if a.Budget.Limit > 0 {
+		used, err := spent(a.Budget.Period)
+		if err != nil {
+			return nil, err
+		}
+		tiles = append(tiles, Tile{"Left of the budget", cents(a.Budget.Limit - used), "of " + budgetText(a.Budget)})
+	}
+	if a.Credit != nil {
+		total, err := spent(ledger.PeriodTotal)
+		if err != nil {
+			return nil, err
+		}
+		tiles = append(tiles, Tile{"Left of the credit", cents(a.Credit.Paid + a.Credit.From - total), "of " + dollars(a.Credit.Paid)})
+	}
+	return tiles, nil
+}
+
+func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
+	base, path := managePath(a.Name), accountPath(a.Name)
+	p := oneAccountPage{
+		Name: a.Name, Badge: standingOf(a), Base: base, Suspended: a.Suspended, HasCredit: a.Credit != nil, Once: rand.Text(),
+		Links: []Link{{Label: "Overview", Href: path}, {Label: "API Keys", Href: path + "/keys"}, {Label: "Members", Href: path + "/members"}},
+		Facts: []Fact{{"Id", a.ID}, {"Since", day(a.Created)}},
+		Suspend: Confirm{
+			Ident: "suspend", Button: "Suspend", Object: a.Name, Title: "Suspend " + a.Name + "?", Keep: "Leave it",
+			Text:   "All its keys are refused within a second, until you resume it. What runs now goes on to its end.",
+			Action: base + "/suspend", Verb: "Suspend the account",
+		},
+		EndCredit: Confirm{
+			Ident: "end-credit", Button: "End credit", Object: "of " + a.Name, Title: "End the credit of " + a.Name + "?",
+			Text:   "The account then spends without paying beforehand, as one that never had credit. What it has left is forgotten.",
+			Action: base + "/credit/end", Verb: "End the credit",
+		},
+	}
+	limits := a.Limits
+	for _, l := range limitNames {
+		p.Limits = append(p.Limits, f.limits.field(Field{Name: l.name, Label: l.label, Mode: "numeric", Example: "no limit", Short: true, Max: 19, Value: wholeText(*l.of(&limits))}))
+	}
+	p.Budget = budgetFields(f.budget, a.Budget)
+	p.Credit = []Field{
+		f.credit.field(Field{Name: "usd", Label: "US dollars", Mode: "decimal", Example: "20", Short: true, Max: 24}),
+		f.credit.field(Field{Name: "way", Label: "What to do", Choices: []Choice{{Value: "add", Label: "Add to the credit", Chosen: true}, {Value: "take", Label: "Take away"}}}),
+	}
+	p.Hangup = f.hangup.field(Field{Name: "on_hangup", Label: "When a client leaves before the end", Kind: "radio", Choices: []Choice{
+		{Value: string(account.HangupCancel), Label: "Cancel", Note: "The provider is stopped; it costs what was counted until then", Chosen: a.OnHangup == account.HangupCancel},
+		{Value: string(account.HangupDrain), Label: "Drain", Note: "The answer is read to its end, for at most 30 seconds, for the provider’s own numbers", Chosen: a.OnHangup == account.HangupDrain},
+	}})
+	for _, one := range f.all() {
+		p.Problems = append(p.Problems, one.problems()...)
+	}
+	return p
+}
+
+// wholeText is a limit as it is typed; empty for none.
+func wholeText(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// budgetFields are the two fields of a budget, with what it is.
+func budgetFields(f *form, b account.Budget) []Field {
+	limit, period := "", b.Period
+	if b.Limit > 0 {
+		limit = b.Limit.String()
+	} else {
+		period = ledger.PeriodMonth
+	}
+	choices := []Choice{
+		{Value: string(ledger.PeriodMonth), Label: "a month"}, {Value: string(ledger.PeriodDay), Label: "a day"}, {Value: string(ledger.PeriodTotal), Label: "in total"},
+	}
+	for i := range choices {
+		choices[i].Chosen = choices[i].Value == string(period)
+	}
+	return []Field{
+		f.field(Field{Name: "budget", Label: "Budget in US dollars", Mode: "decimal", Example: "no budget", Short: true, Max: 24, Value: limit}),
+		f.field(Field{Name: "period", Label: "Period", Choices: choices}),
+	}
+}

@@ -1,0 +1,182 @@
+package dashboard
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// allAccountsPage is the list of all accounts.
+type allAccountsPage struct {
+	Tiles    []Tile
+	Filters  Filters
+	Accounts []accountRow
+	Shown    string // when there are more than are shown
+	Sought   bool   // only some are asked for
+	New      Field
+	Problems []Problem
+}
+
+// accountRow is an account in the list.
+type accountRow struct {
+	Name, Path, Manage string
+	Badge              Badge
+	Spend, Budget      string
+	Requests, Errors   int64
+	Unpriced           bool
+	Used               *time.Time // nil for never
+}
+
+const accountsPath = "/operator/accounts"
+
+// managePath is where an operator sets what holds for an account.
+func managePath(name string) string {
+	return accountsPath + strings.TrimPrefix(accountPath(name), "/accounts")
+}
+
+func (s *Server) allAccountRoutes() []people.Route {
+	return []people.Route{
+		s.route("GET "+accountsPath, people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			return s.showAllAccounts(w, r, v, &form{})
+		}),
+		s.route("POST "+accountsPath+"/create", people.Operate, s.createAccount),
+	}
+}
+
+func (s *Server) createAccount(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	f := sent(r)
+	a, err := s.options.Accounts.CreateAccount(r.Context(), v.By, strings.TrimSpace(r.PostFormValue("name")))
+	if f.refuse(err) {
+		return s.showAllAccounts(w, r, v, f)
+	}
+	if err != nil {
+		return err
+	}
+	return goTo(w, r, managePath(a.Name)+"?done=account-created")
+}
+
+func (s *Server) showAllAccounts(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	all, err := s.options.Accounts.Accounts(r.Context())
+	if err != nil {
+		return err
+	}
+	month := ledger.PeriodMonth.Number(s.options.Now())
+	sums, err := s.options.Installation.Spending(r.Context(), month)
+	if err != nil {
+		return err
+	}
+	p := allAccountsPageOf(all, sums, strings.TrimSpace(r.URL.Query().Get("q")), f)
+	return s.show(w, r, v, page{name: "operator-accounts", title: "Accounts", status: f.status(), data: p})
+}
+
+// allAccountsPageOf lists the accounts in the order of what they spent, the
+// dearest first.
+func allAccountsPageOf(all []account.Account, sums []ledger.AccountSum, sought string, f *form) allAccountsPage {
+	byID := make(map[string]*account.Account, len(all))
+	for i := range all {
+		byID[all[i].ID] = &all[i]
+	}
+	p := allAccountsPage{Sought: sought != "", Tiles: accountTiles(all, sums)}
+	found := int64(0)
+	for i := range sums {
+		a := byID[sums[i].Account]
+		if a == nil || !matches(sought, a.Name, a.ID) {
+			continue
+		}
+		if found++; found <= most {
+			p.Accounts = append(p.Accounts, accountRowOf(a, &sums[i]))
+		}
+	}
+	p.Shown = shownOf(found, "accounts, the dearest first. Search for others.")
+	p.Filters = searchOf(accountsPath, "Search accounts", "Name or id", sought)
+	p.New = f.field(Field{Name: "name", Label: "Name", Hint: "Letters, digits, dash, underscore and dot.", Required: true, Max: 64, Complete: "off"})
+	p.Problems = f.problems()
+	return p
+}
+
+// matches reports whether one of the texts has in it what is sought, in capitals
+// or not.
+func matches(sought string, texts ...string) bool {
+	sought = strings.ToLower(sought)
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), sought) })
+}
+
+// shownOf says how much of a list is shown; empty for all of it.
+func shownOf(found int64, of string) string {
+	if found <= most {
+		return ""
+	}
+	return number(most) + " of " + number(found) + " " + of
+}
+
+// searchOf is a field to search in a list.
+func searchOf(path, label, field, sought string) Filters {
+	f := Filters{Action: path, Label: label, Fields: []Field{{Name: "q", Label: field, Kind: "search", Value: sought, Max: 256}}}
+	if sought != "" {
+		f.Reset = path
+	}
+	return f
+}
+
+func accountTiles(all []account.Account, sums []ledger.AccountSum) []Tile {
+	var spend llm.Money
+	var requests, errors, used, suspended int64
+	for i := range sums {
+		spend, requests, errors = spend+sums[i].Cost, requests+sums[i].Requests, errors+sums[i].Errors
+		if sums[i].Requests > 0 {
+			used++
+		}
+	}
+	for i := range all {
+		if all[i].Suspended {
+			suspended++
+		}
+	}
+	return []Tile{
+		{"Spend", cents(spend), "this month, of all accounts"},
+		{"Requests", number(requests), "this month"},
+		{"Failed attempts", number(errors), "this month"},
+		{"Accounts", number(int64(len(all))), number(used) + " used this month, " + number(suspended) + " suspended"},
+	}
+}
+
+func accountRowOf(a *account.Account, sum *ledger.AccountSum) accountRow {
+	row := accountRow{
+		Name: a.Name, Path: accountPath(a.Name), Manage: managePath(a.Name), Badge: standingOf(a),
+		Spend: cents(sum.Cost), Requests: sum.Requests, Errors: sum.Errors, Unpriced: sum.Unpriced > 0,
+	}
+	if a.Budget.Limit > 0 {
+		row.Budget = budgetText(a.Budget)
+	}
+	if !sum.Used.IsZero() {
+		row.Used = &sum.Used
+	}
+	return row
+}
+
+func standingOf(a *account.Account) Badge {
+	if a.Suspended {
+		return Badge{"bad", "Suspended"}
+	}
+	return Badge{"good", "Active"}
+}
+
+// cents is an amount to the cent, for where many stand below one another; what
+// is less than a cent is said to be.
+func cents(m llm.Money) string {
+	const cent = llm.USD / 100
+	if m > 0 && m < cent {
+		return "< $0.01"
+	}
+	rounded := (m + cent/2) / cent * cent
+	if m < 0 {
+		rounded = (m - cent/2) / cent * cent
+	}
+	return dollars(rounded)
+}

@@ -1,0 +1,257 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/route"
+)
+
+// operatorSamples are the pages of operators.
+func operatorSamples(s *Server) []sample {
+	all := append(accountSamples(), providerSamples()...)
+	all = append(all, userSamples()...)
+	all = append(all, auditSamples()...)
+	return append(all, systemSamples(s)...)
+}
+
+func accountSamples() []sample {
+	accounts := []account.Account{
+		{ID: "acc-1", Name: "acme", Budget: account.Budget{Limit: 250 * llm.USD, Period: ledger.PeriodMonth}},
+		{ID: "acc-2", Name: hostile, Suspended: true},
+		{ID: "acc-3", Name: "research"},
+	}
+	sums := []ledger.AccountSum{
+		{Account: "acc-1", Requests: 86_112, Cost: 1204*llm.USD + 18*llm.USD/100, Errors: 214, Used: testTime.Add(-time.Minute)},
+		{Account: "acc-2", Requests: 3, Cost: llm.USD / 1000, Unpriced: 2, Used: testTime.AddDate(0, 0, -3)},
+		{Account: "acc-3"},
+	}
+	for range most {
+		accounts = append(accounts, account.Account{ID: "acc-n", Name: "one-of-many"})
+		sums = append(sums, ledger.AccountSum{Account: "acc-n"})
+	}
+	wrong := &form{values: url.Values{"name": {hostile}}}
+	wrong.mistake("name", "The account name has a character other than letters, digits, dash, underscore and dot.")
+	list := func(p allAccountsPage) page { return page{name: "operator-accounts", title: "Accounts", data: p} }
+	owing := newAccountForms()
+	owing.limits = &form{values: url.Values{"rpm": {"many"}}}
+	wholeOf(owing.limits, "rpm")
+	owing.credit = &form{values: url.Values{"usd": {hostile}, "way": {"take"}}}
+	owing.credit.mistake("usd", "Credit is an amount of US dollars such as 20 or 0.50.")
+	owing.hangup.mistake("on_hangup", "That is not something to do when a client leaves.")
+	a := visitOf("").Account
+	b := account.Account{ID: "acc-2", Name: "research", Suspended: true, Credit: &account.Credit{Paid: 20 * llm.USD}, OnHangup: account.HangupDrain, Created: testTime}
+	one := func(a *account.Account, f *accountForms) page {
+		p := oneAccountPageOf(a, f)
+		p.Tiles = []Tile{{"Spend", "$41.07", "this month"}, {"Left of the budget", "$208.93", "of $250.00 a month"}}
+		return page{name: "operator-account", title: "Manage " + a.Name, data: p}
+	}
+	return []sample{
+		{"operator-accounts", "/operator/accounts", "", list(allAccountsPageOf(accounts[:3], sums[:3], "", &form{}))},
+		{"operator-accounts-many", "/operator/accounts", "", list(allAccountsPageOf(accounts, sums, hostile[:0], wrong))},
+		{"operator-accounts-none", "/operator/accounts", "", list(allAccountsPageOf(accounts, sums, "nobody has this", &form{}))},
+		{"operator-accounts-empty", "/operator/accounts", "", list(allAccountsPageOf(nil, nil, "", &form{}))},
+		{"operator-account", "/operator/accounts/acme", "", one(a, newAccountForms())},
+		{"operator-account-wrong", "/operator/accounts/research", "", one(&b, owing)},
+	}
+}
+
+func providerSamples() []sample {
+	later, before := testTime.Add(40*time.Second), testTime.Add(-time.Minute)
+	well := route.Condition{Target: "openai/gpt-5-mini", State: route.StateOK, LatencyMS: 412}
+	all := []route.ProviderCondition{
+		{Name: "openai", Dialect: "openai", BaseURL: "https://api.openai.example/v1", State: route.StateOpen, Keys: 2, Resting: 1, Credentials: []route.KeyCondition{{Fingerprint: "9f3a"}, {Fingerprint: "c01d", Until: &later}}, Targets: []route.Condition{
+			well,
+			{Target: "openai/" + hostile, State: route.StateOpen, Failures: 7, Until: &later, LastError: hostile, LastAt: &before},
+			{Target: "openai/gpt-5-nano", State: route.StateFailing, Failures: 1, LastError: "503 from the provider", LastAt: &before},
+		}},
+		{Name: "house", Dialect: "openai", BaseURL: "http://127.0.0.1:8000/v1", State: route.StateUnused, Keys: 1},
+		{Name: "busy", Dialect: "anthropic", BaseURL: "https://api.anthropic.example", State: route.StateOK, Keys: 1, Credentials: []route.KeyCondition{{Fingerprint: "77aa"}}},
+	}
+	for range mostTargets + 5 {
+		all[2].Targets = append(all[2].Targets, well)
+	}
+	cheap := llm.Rates{llm.Input: 250_000, llm.CacheRead: 25_000, llm.CacheWrite: 250_000, llm.CacheWrite1h: 250_000, llm.AudioIn: 250_000, llm.ImageIn: 250_000, llm.Output: 2_000_000, llm.Reasoning: 2_000_000, llm.AudioOut: 2_000_000}
+	p := providersPageOf(all, map[string]string{"house": "house/small"})
+	p.TryAt, p.TryIn = "/accounts/acme/playground", "acme"
+	models := []route.Model{
+		{Name: "openai/gpt-5-mini", Provider: "openai", Price: llm.Price{Version: "v", Rates: cheap}, Source: "data 1", Checked: "2026-11-01"},
+		{Name: "openai/" + hostile, Provider: "openai"},
+		{Name: "openai/old", Provider: "openai", Deprecated: true, Price: llm.Price{Version: "v", Tiers: []llm.Tier{{Above: 200_000}}}, Source: "operator"},
+		{Name: "fast", Targets: []string{"openai/gpt-5-mini"}},
+	}
+	prices := pricesPageOf(PriceSources{Data: "data 1.2.3", Day: "2026-11-01", Overrides: map[string]map[string]string{"house/*": {"input": "0.15", "output": "0.60"}}}, models, "openai")
+	prices.Unpriced = []unpricedRow{
+		{ledger.UnpricedModel{Model: "house/" + hostile, Attempts: 1204, Accounts: 3, First: "2026-11-02", Last: "2026-11-21"}, false},
+		{ledger.UnpricedModel{Model: "house/small", Attempts: 4, Accounts: 1, First: "2026-11-02", Last: "2026-11-03"}, true},
+	}
+	prices.Yaml = Code{Ident: "yaml", Label: "Prices to fill in", Text: yamlOf([]string{"house/" + hostile})}
+	return []sample{
+		{"providers", "/operator/providers", "", page{name: "providers", title: "Providers", data: p}},
+		{"providers-empty", "/operator/providers", "", page{name: "providers", title: "Providers", data: providersPageOf(nil, nil)}},
+		{"prices", "/operator/prices", "", page{name: "prices", title: "Prices", data: prices}},
+		{"prices-well", "/operator/prices", "", page{name: "prices", title: "Prices", data: pricesPageOf(PriceSources{Data: "data", Day: "2026-11-01"}, models, "nothing has this")}},
+	}
+}
+
+func userSamples() []sample {
+	v := visitOf("")
+	seen := testTime.Add(-2 * time.Hour)
+	users := []people.User{
+		{ID: "0199-user", Email: "ada@example.com", Name: "Ada Lovelace", Operator: true, Password: true, Seen: &seen},
+		{ID: "u-2", Email: "grace@example.com"},
+		{ID: "u-3", Email: "mallory@example.com", Name: hostile, Password: true},
+	}
+	members := []people.Membership{
+		{AccountName: "acme", UserID: "u-2", Role: people.Owner}, {AccountName: hostile, UserID: "u-2", Role: people.Viewer},
+	}
+	p := usersPageOf(v, users, members, "", &form{})
+	p.Invited = &invited{Email: "edsger@example.com", Link: "https://weir.example.com/invite/Hq2b8mC0_tNOTREAL", Unsent: true}
+	p.Invitations = []invitationRow{operatorInvitationOf(people.Invitation{ID: "i-1", Email: "edsger@example.com", By: hostile, Expires: testTime.AddDate(0, 0, 7)})}
+	wrong := &form{values: url.Values{"email": {hostile}}}
+	wrong.mistake("email", "This is not an e-mail address such as ada@example.com.")
+	q := usersPageOf(v, users, members, "research", wrong)
+	q.Reset = &resetMade{Email: hostile, Link: "https://weir.example.com/reset/Hq2b8mC0_tNOTREAL"}
+	return []sample{
+		{"operator-people", "/operator/people", "", page{name: "operator-people", title: "People", data: p}},
+		{"operator-people-reset", "/operator/people", "", page{name: "operator-people", title: "People", data: q}},
+	}
+}
+
+func auditSamples() []sample {
+	by := audit.Actor{Kind: audit.User, ID: "0199-user", Name: "ada@example.com", Address: "192.0.2.7"}
+	list := []audit.Entry{
+		{Seq: 1204, At: testTime.Add(-time.Minute), Actor: by, Action: audit.AccountChanged, Object: audit.Object{Kind: "account", ID: "acc-1", Name: "acme"}, Account: "acc-1", Before: json.RawMessage(`{"budget_usd":"25","rpm":null}`), After: json.RawMessage(`{"budget_usd":"250","rpm":600}`)},
+		{Seq: 1203, At: testTime.Add(-time.Hour), Actor: audit.Actor{Kind: audit.Command, Name: hostile}, Action: audit.KeyCreated, Object: audit.Object{Kind: "key", Name: hostile}, Account: "acc-1", After: json.RawMessage(`{"label":"` + strings.Repeat("a", 300) + `","permissions":["chat","uses"]}`)},
+		{Seq: 1202, At: testTime.AddDate(0, -2, 0), Actor: audit.Actor{Kind: audit.Nobody}, Action: audit.KeyRevoked, Object: audit.Object{Kind: "key", ID: "k-1"}},
+	}
+	accounts := map[string]string{"acc-1": "acme"}
+	p := auditPageOf(list, &audit.Query{Before: 1300, After: 1}, &form{values: url.Values{}}, accounts)
+	p.Verified = verifiedOf(&audit.Verification{Entries: 1204, GoesOn: true})
+	wrong := &form{values: url.Values{"from": {hostile}, "action": {hostile}}}
+	dateOf(wrong, "from")
+	q := auditPageOf(nil, &audit.Query{}, wrong, accounts)
+	q.Verified, q.Problems = verifiedOf(&audit.Verification{Entries: 7, Broken: 8, GoesOn: true}), wrong.problems()
+	e := auditPageOf(nil, &audit.Query{}, &form{values: url.Values{}}, accounts)
+	e.Verified = verifiedOf(&audit.Verification{Entries: 7})
+	head := Field{Name: "head", Label: "Head of an earlier look", Kind: "text", Optional: true}
+	p.Head, q.Head, e.Head = head, head, head
+	return []sample{
+		{"audit", "/operator/audit", "", page{name: "audit", title: "Audit log", data: p}},
+		{"audit-wrong", "/operator/audit", "", page{name: "audit", title: "Audit log", data: q}},
+		{"audit-empty", "/operator/audit", "", page{name: "audit", title: "Audit log", data: e}},
+	}
+}
+
+func systemSamples(s *Server) []sample {
+	at := testTime
+	well := System{
+		Started: testTime.AddDate(0, 0, -3), Database: DatabaseState{Engine: "PostgreSQL 17.2", Schema: 21, Current: 21}, Valkey: ValkeyState{Used: true},
+		Nodes: []Node{
+			{ID: "0199a0b0-0000-7000-8000-000000000001", Name: "river-1", Address: ":8080", Version: "1.2.3", Started: at.AddDate(0, 0, -3), Seen: at, Alive: true, Here: true},
+			{ID: "0199a0b0-0000-7000-8000-000000000002", Name: hostile, Address: ":8080", Version: "1.2.2", Started: at, Seen: at.Add(-time.Hour)},
+			{ID: "0199a0b0-0000-7000-8000-000000000003", Name: "river-3", Address: ":8080", Version: "1.2.2", Started: at, Seen: at, Stopped: &at},
+		},
+		Versions: []Fact{{"Go", "go1.26"}, {"Prices", "data 1.2.3 of 2026-11-01"}},
+	}
+	ill := System{
+		Started: testTime, Journal: JournalState{Problem: "the disk is full", Behind: 30 << 20, Lost: 12 << 10, Open: 3, Unknown: 1, Database: hostile},
+		Database: DatabaseState{Engine: "SQLite 3.50.4", Schema: 21, Current: 21}, Valkey: ValkeyState{Used: true, Problem: "connection refused"},
+	}
+	settings := settingsPageOf(Settings{File: "/etc/weir/weir.yaml", Warnings: []string{hostile}, Values: []Setting{
+		{"listen", `":8080"`},
+		{"database", `"postgres://weir:xxxxx@db.example/weir"`},
+		{"providers.openai.api_keys", `["[redacted]"]`},
+		{"prices." + hostile + ".input", "0.15"},
+		{"limits.rpm", "0"},
+	}})
+	many := Settings{Values: make([]Setting, mostSettings+1)}
+	for i := range many.Values {
+		many.Values[i] = Setting{"prices.openai/gpt-5-mini.input", "0.15"}
+	}
+	show := func(name string, x *System) sample {
+		return sample{name, "/operator/system", "", page{name: "system", title: "System", data: systemPageOf(x, s.options.Version, testTime)}}
+	}
+	return []sample{
+		show("system", &well), show("system-ill", &ill),
+		{"settings", "/operator/settings", "", page{name: "settings", title: "Settings", data: settings}},
+		{"settings-many", "/operator/settings", "", page{name: "settings", title: "Settings", data: settingsPageOf(many)}},
+	}
+}
+
+// TestChanges puts what there was beside what there is.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		before, after string
+		want          []Change
+	}{
+		{"", "", nil},
+		{`{"rpm":null}`, `{"rpm":600}`, []Change{{"rpm", "", "600"}}},
+		{`{"rpm":600,"a":"x"}`, `{"rpm":60}`, []Change{{"a", "x", ""}, {"rpm", "600", "60"}}},
+		{"", `{"models":["a","b"],"on":false,"label":""}`, []Change{{"label", "", `""`}, {"models", "", `["a","b"]`}, {"on", "", "false"}}},
+		{`[1]`, `"x"`, []Change{{"value", "[1]", "x"}}},
+	} {
+		got := changesOf(json.RawMessage(c.before), json.RawMessage(c.after))
+		if diff := cmp.Diff(got, c.want); diff != "" {
+			t.Errorf("%s to %s (-got +want):\n%s", c.before, c.after, diff)
+		}
+	}
+	long := valueText(json.RawMessage(`"` + strings.Repeat("é", maxShown) + `"`))
+	if len(long) > maxShown+len("…") || !strings.HasSuffix(long, "é…") {
+		t.Errorf("a long value: got %q, want it cut between characters", long)
+	}
+}
+
+// TestCents rounds, and does not show what is less than a cent as nothing.
+func TestCents(t *testing.T) {
+	t.Parallel()
+	for m, want := range map[llm.Money]string{
+		0: "$0.00", 1: "< $0.01", llm.USD / 100: "$0.01", llm.USD / 200 * 3: "$0.02", 1204*llm.USD + llm.USD/1000*184: "$1,204.18", -llm.USD / 1000 * 15: "-$0.02",
+	} {
+		if got := cents(m); got != want {
+			t.Errorf("%s: got %s, want %s", m, got, want)
+		}
+	}
+}
+
+// TestTrialModels prefers the default model, and one that has a price.
+func TestTrialModels(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	priced := llm.Price{Version: "v"}
+	s.options.Installation = &Installation{Models: func() []route.Model {
+		return []route.Model{
+			{Name: "a/1", Provider: "a"},
+			{Name: "a/2", Provider: "a", Price: priced, Deprecated: true},
+			{Name: "a/3", Provider: "a", Price: priced},
+			{Name: "b/1", Provider: "b", Price: priced},
+			{Name: "fast", Targets: []string{"a/3"}},
+		}
+	}}
+	s.options.DefaultModel = func() string { return "b/2" }
+	if diff := cmp.Diff(s.trialModels(), map[string]string{"a": "a/3", "b": "b/2"}); diff != "" {
+		t.Errorf("got -, want +:\n%s", diff)
+	}
+}
+
+// TestYaml writes names that clients made up so that no line is theirs.
+func TestYaml(t *testing.T) {
+	t.Parallel()
+	got := yamlOf([]string{"a/x:free", "a/\"\n  evil: {}"})
+	want := "prices: # US dollars per million tokens; put what the provider asks in place of each ?\n" +
+		`  "a/x:free": {input: "?", output: "?"}` + "\n" + `  "a/\"\n  evil: {}": {input: "?", output: "?"}` + "\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,388 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/dashboard"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/route"
+	"weir/internal/store"
+)
+
+var errAway = errors.New("the database is away, canary")
+
+// auditLog is the store's, which fails after so many entries of an export where
+// that is more than 0.
+type auditLog struct {
+	*store.Store
+	fails *atomic.Int64
+}
+
+func (l auditLog) ExportAudit(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error {
+	n := int64(0)
+	return l.Store.ExportAudit(ctx, q, func(e *audit.Entry) error {
+		if n++; n == l.fails.Load() {
+			return errAway
+		}
+		return fn(e)
+	})
+}
+
+// installationOf is one over a real database, with a provider that was asked.
+func installationOf(db *store.Store, log dashboard.AuditLog) *dashboard.Installation {
+	until := now.Add(40 * time.Second)
+	priced := route.Model{Name: "house/large", Provider: "house", Price: llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 250_000}}, Source: "operator"}
+	return &dashboard.Installation{
+		Spending: db.AccountsOverview, Spent: db.Spent, Memberships: db.Memberships, Audit: log,
+		Providers: func() []route.ProviderCondition {
+			return []route.ProviderCondition{{
+				Name: "house", Dialect: "openai", BaseURL: "http://house.example/v1", State: route.StateOpen, Credentials: []route.KeyCondition{{Fingerprint: "9f3a", Until: &until}},
+				Targets: []route.Condition{{Target: "house/large", State: route.StateOpen, Until: &until, Failures: 5, LastError: "503 from the provider"}},
+			}}
+		},
+		Models: func() []route.Model { return []route.Model{priced} },
+		Model: func(name string) (route.Model, bool) {
+			if name == priced.Name {
+				return priced, true
+			}
+			return route.Model{Name: name, Provider: "house"}, strings.HasPrefix(name, "house/")
+		},
+		Unpriced: func(_ context.Context, from, to string) ([]ledger.UnpricedModel, error) {
+			if from != "2026-10-23" || to != "2026-11-21" {
+				return nil, fmt.Errorf("from %s to %s: want 30 days", from, to)
+			}
+			return []ledger.UnpricedModel{{Model: "house/new", Attempts: 1204, Accounts: 1, First: "2026-11-02", Last: to}, {Model: "house/large", Attempts: 1, Accounts: 1, First: to, Last: to}}, nil
+		},
+		PriceSources: func() dashboard.PriceSources {
+			return dashboard.PriceSources{Data: "data 1.2.3", Day: "2026-11-01", Overrides: map[string]map[string]string{"house/large": {"input": "0.25"}}}
+		},
+		System: func(ctx context.Context) (dashboard.System, error) {
+			version, err := db.Version(ctx)
+			return dashboard.System{Started: now.Add(-time.Hour), Database: dashboard.DatabaseState{Engine: version}, Journal: dashboard.JournalState{Behind: 20 << 10}}, err
+		},
+		Settings: func() dashboard.Settings {
+			return dashboard.Settings{File: "weir.yaml", Values: []dashboard.Setting{{Path: "providers.house.api_keys", Value: `["[redacted]"]`}}}
+		},
+	}
+}
+
+// TestOperatorsAlone sends everybody else away from every page of operators.
+func TestOperatorsAlone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	n := 0
+	for _, r := range s.dashboard.Routes() {
+		method, path, _ := strings.Cut(r.Pattern, " ")
+		if !strings.HasPrefix(path, "/operator") {
+			continue
+		}
+		n++
+		path = strings.NewReplacer("{account}", "acme", "{user}", "u", "{id}", "i").Replace(path)
+		for _, role := range []people.Role{people.Owner, people.Member, people.Viewer} {
+			s.come("ada", role)
+			if got := s.send(t, method, path, url.Values{}, nil); got.status != http.StatusForbidden {
+				t.Errorf("%s of %s: got %d, want 403", r.Pattern, role, got.status)
+			}
+		}
+		s.visitor = nil
+		if got := s.send(t, method, path, url.Values{}, nil); !strings.HasPrefix(got.header.Get("Location"), "/sign-in") {
+			t.Errorf("%s of nobody: got %d to %q, want sign-in", r.Pattern, got.status, got.header.Get("Location"))
+		}
+	}
+	if n < 20 {
+		t.Errorf("got %d routes of operators, want them all looked at", n)
+	}
+	s.come("ada", people.Owner)
+	if text := s.see(t, "/accounts/acme"); strings.Contains(text, "Installation") {
+		t.Error("an owner: got the links of operators")
+	}
+}
+
+// TestAccountsOfOperators makes an account, and sets all that there is to set.
+func TestAccountsOfOperators(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", "")
+	s.see(t, "/operator/accounts", "Installation", ">acme<", ">other<", "$0.00")
+	if text := s.see(t, "/operator/accounts?q=ACM", ">acme<"); strings.Contains(text, ">other<") {
+		t.Error("search for ACM: got other, too")
+	}
+	s.see(t, "/operator/accounts?q=nobody", "No account has that")
+	s.refused(t, "/operator/accounts/create", url.Values{"name": {"a b"}}, "name")
+	s.refused(t, "/operator/accounts/create", url.Values{"name": {"acme"}}, "name")
+	s.do(t, "/operator/accounts/create", url.Values{"name": {" research "}}, "/operator/accounts/research?done=account-created")
+	const page = "/operator/accounts/research"
+	s.see(t, page+"?done=account-created", "The account is created.", "Suspend")
+
+	s.refused(t, page+"/limits/set", url.Values{"rpm": {"many"}}, "rpm")
+	s.do(t, page+"/limits/set", url.Values{"rpm": {"1,200"}, "tpm": {""}, "concurrency": {"4"}}, page+"?done=limits-set")
+	if got := s.account(t, "research").Limits; got != (account.Limits{RPM: 1200, Concurrency: 4}) {
+		t.Errorf("limits: got %+v", got)
+	}
+	s.refused(t, page+"/budget/set", url.Values{"budget": {"-1"}, "period": {"day"}}, "budget")
+	s.refused(t, page+"/budget/set", url.Values{"budget": {"5"}, "period": {"year"}}, "period")
+	s.do(t, page+"/budget/set", url.Values{"budget": {"$1,000.50"}, "period": {"day"}}, page+"?done=budget-set")
+	text := s.refused(t, page+"/credit/add", url.Values{"usd": {"much"}, "way": {"add"}}, "usd")
+	if !strings.Contains(text, `value="1200"`) || !strings.Contains(text, `value="1000.5"`) {
+		t.Error("a mistake in one form: want the others as the account is")
+	}
+	s.refused(t, page+"/credit/add", url.Values{"usd": {"5"}, "way": {"take"}}, "usd")
+	s.refused(t, page+"/credit/add", url.Values{"usd": {"5"}, "way": {"odd"}}, "way")
+	s.do(t, page+"/credit/add", url.Values{"usd": {"20"}, "way": {"add"}}, page+"?done=credit-added")
+	s.do(t, page+"/credit/add", url.Values{"usd": {"5"}, "way": {"take"}}, page+"?done=credit-added")
+	twice := url.Values{"usd": {"9"}, "way": {"take"}, "once": {between(s.see(t, page), `name="once" value="`, `"`)}}
+	for range 2 {
+		s.do(t, page+"/credit/add", twice, page+"?done=credit-added")
+	}
+	s.do(t, page+"/credit/add", url.Values{"usd": {"9"}, "way": {"add"}}, page+"?done=credit-added")
+	again := url.Values{"usd": {"500"}, "way": {"take"}, "once": {between(s.see(t, page), `name="once" value="`, `"`)}}
+	for range 2 { // what was refused may be sent again
+		s.refused(t, page+"/credit/add", again, "usd")
+	}
+	s.see(t, page, "Left of the budget", "$1,000.50 a day", "Left of the credit", "$15.00")
+	s.do(t, page+"/credit/end", url.Values{}, page+"?done=credit-ended")
+	s.do(t, page+"/budget/set", url.Values{"budget": {""}}, page+"?done=budget-set")
+	s.refused(t, page+"/hangup/set", url.Values{"on_hangup": {"wait"}}, "on_hangup")
+	s.do(t, page+"/hangup/set", url.Values{"on_hangup": {"drain"}}, page+"?done=hangup-set")
+	s.do(t, page+"/suspend", url.Values{}, page+"?done=account-suspended")
+	if a := s.account(t, "research"); !a.Suspended || a.OnHangup != account.HangupDrain || a.Budget != (account.Budget{}) || a.Credit != nil {
+		t.Errorf("the account: got %+v", a)
+	}
+	s.see(t, page, "Suspended", "Resume the account")
+	s.do(t, page+"/resume", url.Values{}, page+"?done=account-resumed")
+	if s.account(t, "research").Suspended {
+		t.Error("resumed: got it suspended still")
+	}
+}
+
+func (s *site) account(t *testing.T, name string) account.Account {
+	t.Helper()
+	a, err := s.accounts.Account(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestPeopleOfOperators invites another operator, hands over a link for a
+// password, and leaves one operator at least.
+func TestPeopleOfOperators(t *testing.T) {
+	t.Parallel()
+	s := founded(t)
+	ada := s.cookie
+	s.see(t, "/operator/people", "ada@example.com", "(you)", "Operator", ">default<", "Password")
+	s.see(t, "/operator/people?q=nobody", "Nobody has that")
+	s.refused(t, "/operator/people/invite", url.Values{"email": {"grace"}}, "email")
+	text := s.send(t, "POST", "/operator/people/invite", url.Values{"email": {"grace@example.com"}}, nil).text
+	link := strings.TrimPrefix(between(text, `<code id="link">`, `</code>`), "https://weir.example.com")
+	list := s.see(t, "/operator/people", "grace@example.com", "Not accepted yet")
+	if strings.Contains(list, link) {
+		t.Error("the link of the invitation: got it a second time")
+	}
+	cancel := between(list, `action="/operator/people/invitations/`, `"`)
+	s.do(t, "/operator/people/invitations/"+cancel, url.Values{}, "/operator/people?done=invitation-cancelled")
+	s.refused(t, "/operator/people/invitations/"+cancel, url.Values{}, "")
+	text = s.send(t, "POST", "/operator/people/invite", url.Values{"email": {"grace@example.com"}}, nil).text
+	link = strings.TrimPrefix(between(text, `<code id="link">`, `</code>`), "https://weir.example.com")
+
+	me := s.user(t, "ada@example.com")
+	if text := s.refused(t, "/operator/people/"+me.ID+"/demote", url.Values{}, ""); !strings.Contains(text, "last operator") {
+		t.Error("the last operator: want to be told so")
+	}
+	s.cookie = ""
+	s.do(t, link, url.Values{"name": {"Grace"}, "password": {password}}, "/")
+	grace := s.user(t, "grace@example.com")
+	s.see(t, "/operator/people", "Grace")
+	s.do(t, "/operator/people/"+me.ID+"/demote", url.Values{}, "/operator/people?done=operator-removed")
+	if got := s.send(t, "GET", "/operator/people", nil, http.Header{"Cookie": {ada}}); got.status != http.StatusForbidden {
+		t.Errorf("ada, who is no operator any more: got %d, want 403", got.status)
+	}
+	s.do(t, "/operator/people/"+me.ID+"/promote", url.Values{}, "/operator/people?done=operator-added")
+	s.refused(t, "/operator/people/0199-nobody/promote", url.Values{}, "")
+	s.refused(t, "/operator/people/0199-nobody/reset", url.Values{}, "")
+	reset := s.send(t, "POST", "/operator/people/"+me.ID+"/reset", url.Values{}, nil).text
+	s.do(t, "/operator/people/"+grace.ID+"/demote", url.Values{}, "/")
+	s.cookie = ""
+	s.do(t, strings.TrimPrefix(between(reset, `<code id="link">`, `</code>`), "https://weir.example.com"), url.Values{"password": {"another quiet river"}}, "/")
+	s.see(t, "/operator/people", "ada@example.com")
+}
+
+func (s *site) user(t *testing.T, email string) people.User {
+	t.Helper()
+	u, err := s.people.User(t.Context(), email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+var entryPlace = regexp.MustCompile(`UTC, ([0-9,]+)</small>`)
+
+// places are those of the entries on a page.
+func places(text string) (all []string) {
+	for _, m := range entryPlace.FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	return all
+}
+
+// hrefOf is where the link of that relation leads; empty for none.
+func hrefOf(text, rel string) string {
+	m := regexp.MustCompile(`href="([^"]*)" rel="` + rel + `"`).FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	return strings.ReplaceAll(m[1], "&amp;", "&")
+}
+
+// TestAuditPages goes from the newest entry to the oldest one and back, and sees
+// each once.
+func TestAuditPages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", "")
+	for i := range 119 { // and the two accounts
+		s.key(t, []account.Account{s.acme, s.other}[i%2], "ada")
+	}
+	for query, want := range map[string]int{"": 121, "?account=acme&action=key.": 60} {
+		var down, up []string
+		page, last := "/operator/audit"+query, ""
+		for page != "" {
+			text := s.see(t, page)
+			down = append(down, places(text)...)
+			page, last = hrefOf(text, "next"), page
+		}
+		for page = last; page != ""; {
+			text := s.see(t, page)
+			up = append(slices.Clone(places(text)), up...)
+			page = hrefOf(text, "prev")
+		}
+		if len(down) != want || !slices.Equal(down, up) || len(slices.Compact(slices.Sorted(slices.Values(down)))) != want {
+			t.Errorf("%q: got %d entries down and %d up, want %d, each once", query, len(down), len(up), want)
+		}
+	}
+}
+
+// TestAuditLog selects entries, exports and verifies them.
+func TestAuditLog(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", "")
+	s.do(t, "/operator/accounts/acme/budget/set", url.Values{"budget": {"5"}, "period": {"day"}}, "/operator/accounts/acme?done=budget-set")
+	s.do(t, "/operator/accounts/acme/budget/set", url.Values{"budget": {"7"}, "period": {"day"}}, "/operator/accounts/acme?done=budget-set")
+	s.see(t, "/operator/audit", "account.changed", "<del>5</del> <ins>7</ins>", "ada@example.com", "192.0.2.7", "weir")
+	for query, want := range map[string]int{
+		"?actor=ada@example.com": 2, "?account=acme": 3, "?account=" + s.other.ID: 1, "?action=account.created": 2, "?from=2026-11-21&to=2026-11-21": 4, "?to=2026-11-20": 0, "?from=2026-11-22": 0, "?action=%27": 0,
+	} {
+		if got := len(places(s.see(t, "/operator/audit"+query))); got != want {
+			t.Errorf("%s: got %d entries, want %d", query, got, want)
+		}
+	}
+	for query, field := range map[string]string{"?from=soon": "from", "?to=2026-02-30": "to", "?account=nobody": "account"} {
+		for _, path := range []string{"", "/export"} {
+			got := s.send(t, "GET", "/operator/audit"+path+query+"&format=csv", nil, nil)
+			if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.text, `id="f-`+field+`-error"`) {
+				t.Errorf("%s%s: got %d, want 422 and what is wrong at %s", path, query, got.status, field)
+			}
+		}
+	}
+	s.exports(t)
+	text := s.send(t, "POST", "/operator/audit/verify", url.Values{}, nil).text
+	head := between(text, `<code id="head">`, `</code>`)
+	if !strings.Contains(text, "The log is whole: 4 entries") || len(head) != 64 {
+		t.Errorf("verify: got no whole log, or no head: %q", head)
+	}
+	for given, want := range map[string]string{head: "The log is whole", strings.Repeat("ab", 32): "No entry has the head that was given."} {
+		if got := s.send(t, "POST", "/operator/audit/verify", url.Values{"head": {given}}, nil); !strings.Contains(got.text, want) || len(dashboard.Check(got.text)) > 0 {
+			t.Errorf("verify from %s: got no %q", given, want)
+		}
+	}
+	s.refused(t, "/operator/audit/verify", url.Values{"head": {"abc"}}, "head")
+}
+
+func (s *site) exports(t *testing.T) {
+	t.Helper()
+	got := s.send(t, "GET", "/operator/audit/export?format=csv&account=acme", nil, nil)
+	rows, err := csv.NewReader(strings.NewReader(got.text)).ReadAll()
+	if err != nil || len(rows) != 4 || rows[0][0] != "seq" || rows[3][13] != `{"budget_usd":"7"}` {
+		t.Errorf("csv: got %v, %v", rows, err)
+	}
+	for key, want := range map[string]string{
+		"Content-Type": "text/csv; charset=utf-8", "Content-Disposition": "attachment; filename=weir-audit-2026-11-21.csv", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+	} {
+		if got := got.header.Get(key); got != want {
+			t.Errorf("%s: got %q, want %q", key, got, want)
+		}
+	}
+	lines := s.send(t, "GET", "/operator/audit/export?format=jsonl", nil, nil)
+	if n := strings.Count(lines.text, "\n"); n != 4 || lines.header.Get("Content-Type") != "application/jsonl" {
+		t.Errorf("jsonl: got %d lines of %s, want 4", n, lines.header.Get("Content-Type"))
+	}
+	none := s.send(t, "GET", "/operator/audit/export?format=jsonl&actor=nobody", nil, nil)
+	if none.status != http.StatusOK || none.text != "" || none.header.Get("Content-Disposition") == "" {
+		t.Errorf("nothing to export: got %d %q, want an empty file", none.status, none.text)
+	}
+	if got := s.send(t, "GET", "/operator/audit/export?format=xml", nil, nil); got.status != http.StatusBadRequest {
+		t.Errorf("xml: got %d, want 400", got.status)
+	}
+}
+
+// TestExportCutShort breaks off the connection when the database fails behind the
+// first piece, so that nobody takes half a log for the whole; and before it says
+// so on a page.
+func TestExportCutShort(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", "")
+	s.key(t, s.acme, "ada")
+	s.audit.fails.Store(3)
+	r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/operator/audit/export?format=jsonl", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := s.client.Do(r); err == nil {
+		got, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err == nil || bytes.Contains(got, []byte("canary")) {
+			t.Errorf("got %q without an error, want the connection broken off", got)
+		}
+	}
+	s.audit.fails.Store(1)
+	got := s.send(t, "GET", "/operator/audit/export?format=jsonl", nil, nil)
+	if got.status != http.StatusInternalServerError || strings.Contains(got.text, "canary") || got.header.Get("Content-Disposition") != "" {
+		t.Errorf("before the first piece: got %d, want the page of an error", got.status)
+	}
+}
+
+// TestInstallation looks at the pages that only show.
+func TestInstallation(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", "")
+	s.see(t, "/operator/providers", "http://house.example/v1", "…9f3a", "12:00:40 UTC", "Unavailable", "503 from the provider")
+	s.see(t, "/operator/prices", "house/new", "1,204", `&#34;house/new&#34;: {input: &#34;?&#34;`, "Has a price now", "data 1.2.3", "input $0.25")
+	if text := s.see(t, "/operator/prices?q=house/new", "No price"); strings.Contains(text, `&#34;house/large&#34;: {`) {
+		t.Error("a model that has a price by now: got it among those to fill in")
+	}
+	s.see(t, "/operator/prices?q=large", "$0.25", "operator")
+	s.see(t, "/operator/prices?q=none", "No model of that name is known.")
+	s.see(t, "/operator/system", "SQLite 3.", "20 KiB of the journal", "Not used", "1 hour ago")
+	s.see(t, "/operator/settings", "weir.yaml", "providers.house.api_keys", "[redacted]")
+}

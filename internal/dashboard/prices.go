@@ -1,0 +1,147 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/people"
+	"weir/internal/route"
+)
+
+// pricesPage is what models cost, and which have no price.
+type pricesPage struct {
+	Sources   PriceSources
+	Unpriced  []unpricedRow
+	Yaml      Code
+	Filters   Filters
+	Sought    bool
+	Models    []priceRow
+	Shown     string
+	Overrides []overrideRow
+}
+
+// unpricedRow is a model that was used without a price.
+type unpricedRow struct {
+	ledger.UnpricedModel
+	Since bool // it has a price by now, for what comes
+}
+
+// priceRow is what a model costs, in US dollars for a million tokens.
+type priceRow struct {
+	Name          string
+	Badge         *Badge // where there is something to say
+	Input, Output string
+	Others        []string // classes that cost otherwise
+	Source        string
+	Checked       string
+}
+
+// overrideRow is a price of the operator's.
+type overrideRow struct {
+	Name  string
+	Rates []string
+}
+
+// unpricedDays is how far back models without a price are looked for.
+const unpricedDays = 30
+
+func (s *Server) priceRoutes() []people.Route {
+	return []people.Route{s.route("GET /operator/prices", people.Operate, s.prices)}
+}
+
+func (s *Server) prices(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	now := s.options.Now().UTC()
+	unpriced, err := s.options.Installation.Unpriced(r.Context(), now.AddDate(0, 0, 1-unpricedDays).Format(time.DateOnly), now.Format(time.DateOnly))
+	if err != nil {
+		return err
+	}
+	sought := strings.TrimSpace(r.URL.Query().Get("q"))
+	p := pricesPageOf(s.options.Installation.PriceSources(), s.options.Installation.Models(), sought)
+	if m, ok := s.options.Installation.Model(sought); ok && !slices.ContainsFunc(p.Models, func(x priceRow) bool { return x.Name == m.Name }) {
+		p.Models = slices.Insert(p.Models, 0, priceRowOf(&m))
+	}
+	var without []string
+	for _, u := range unpriced {
+		m, ok := s.options.Installation.Model(u.Model)
+		row := unpricedRow{UnpricedModel: u, Since: ok && m.Price.Known()}
+		if p.Unpriced = append(p.Unpriced, row); !row.Since {
+			without = append(without, u.Model)
+		}
+	}
+	p.Unpriced = p.Unpriced[:min(len(p.Unpriced), most)]
+	p.Yaml = Code{Ident: "yaml", Label: "Prices to fill in, for weir.yaml", Text: yamlOf(without[:min(len(without), most)])}
+	return s.show(w, r, v, page{name: "prices", title: "Prices", data: p})
+}
+
+func pricesPageOf(from PriceSources, all []route.Model, sought string) pricesPage {
+	p := pricesPage{Sources: from, Sought: sought != "", Filters: searchOf("/operator/prices", "Search models", "Model", sought)}
+	found := int64(0)
+	for i := range all {
+		if m := &all[i]; p.Sought && m.Provider != "" && matches(sought, m.Name) {
+			if found++; found <= most {
+				p.Models = append(p.Models, priceRowOf(m))
+			}
+		}
+	}
+	p.Shown = shownOf(found, "models, by name. Search for others.")
+	for _, name := range slices.Sorted(maps.Keys(from.Overrides)) {
+		rates := from.Overrides[name]
+		row := overrideRow{Name: name}
+		for _, class := range slices.Sorted(maps.Keys(rates)) {
+			row.Rates = append(row.Rates, class+" $"+rates[class])
+		}
+		p.Overrides = append(p.Overrides, row)
+	}
+	return p
+}
+
+func priceRowOf(m *route.Model) priceRow {
+	v := m.View()
+	row := priceRow{Name: m.Name, Source: v.Source, Checked: v.Checked}
+	switch {
+	case v.Unpriced:
+		row.Badge = &Badge{"warn", "No price"}
+		return row
+	case v.Deprecated:
+		row.Badge = &Badge{"off", "Deprecated"}
+	}
+	row.Input, row.Output = v.Prices["input"], v.Prices["output"]
+	for _, class := range slices.Sorted(maps.Keys(v.Prices)) {
+		if rate := v.Prices[class]; class != "input" && class != "output" && rate != row.Input && rate != row.Output {
+			row.Others = append(row.Others, class+" $"+rate)
+		}
+	}
+	if n := len(v.PriceTiers); n > 0 {
+		row.Others = append(row.Others, "dearer above "+number(v.PriceTiers[0].Above)+" tokens")
+	}
+	return row
+}
+
+// yamlOf is what to write into the configuration for models without a price. The
+// names are in the double quotes of JSON, which YAML 1.2 reads as its own: they
+// come from clients.
+func yamlOf(models []string) string {
+	if len(models) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("prices: # US dollars per million tokens; put what the provider asks in place of each ?\n")
+	for _, name := range models {
+		b.WriteString("  " + quote(name) + `: {input: "?", output: "?"}` + "\n")
+	}
+	return b.String()
+}
+
+// quote is a text in the double quotes of JSON.
+func quote(text string) string {
+	var b strings.Builder
+	lines := json.NewEncoder(&b)
+	lines.SetEscapeHTML(false)
+	_ = lines.Encode(text) // no text fails to encode
+	return strings.TrimSuffix(b.String(), "\n")
+}

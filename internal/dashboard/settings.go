@@ -1,0 +1,55 @@
+package dashboard
+
+import (
+	"net/http"
+	"strings"
+
+	"weir/internal/people"
+)
+
+// settingsPage is the configuration in force.
+type settingsPage struct {
+	File     string
+	Warnings []string
+	Groups   []settingGroup
+	Shown    string
+}
+
+// settingGroup is the settings below one key.
+type settingGroup struct {
+	Ident, Name string
+	Values      []Setting
+}
+
+// mostSettings bounds what the page lists: models and prices may be many.
+const mostSettings = 500
+
+func (s *Server) settingRoutes() []people.Route {
+	return []people.Route{s.route("GET /operator/settings", people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		return s.show(w, r, v, page{name: "settings", title: "Settings", data: settingsPageOf(s.options.Installation.Settings())})
+	})}
+}
+
+// settingsPageOf puts what has no group of its own first.
+func settingsPageOf(x Settings) settingsPage {
+	p := settingsPage{File: x.File, Warnings: x.Warnings, Groups: []settingGroup{{Ident: "s-", Name: "The gateway"}}}
+	if n := len(x.Values); n > mostSettings {
+		p.Shown = "The first " + number(mostSettings) + " of " + number(int64(n)) + " values: weir config show prints all."
+		x.Values = x.Values[:mostSettings]
+	}
+	at := map[string]int{}
+	for _, value := range x.Values {
+		name, _, inner := strings.Cut(value.Path, ".")
+		if !inner {
+			p.Groups[0].Values = append(p.Groups[0].Values, value)
+			continue
+		}
+		if _, ok := at[name]; !ok {
+			at[name] = len(p.Groups)
+			p.Groups = append(p.Groups, settingGroup{Ident: "s-" + name, Name: name})
+		}
+		g := &p.Groups[at[name]]
+		g.Values = append(g.Values, value)
+	}
+	return p
+}

@@ -1,0 +1,127 @@
+package dashboard
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"weir/internal/people"
+)
+
+// systemPage is how the installation does.
+type systemPage struct {
+	Parts    []systemPart
+	Nodes    []nodeRow
+	Versions []Fact
+}
+
+// systemPart is something that the gateway needs.
+type systemPart struct {
+	Name  string
+	Badge Badge
+	Facts []string
+}
+
+// nodeRow is a gateway that shares the database.
+type nodeRow struct {
+	Node
+	Badge Badge
+}
+
+func (s *Server) systemRoutes() []people.Route {
+	return []people.Route{s.route("GET /operator/system", people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		state, err := s.options.Installation.System(r.Context())
+		if err != nil {
+			return err
+		}
+		return s.show(w, r, v, page{name: "system", title: "System", data: systemPageOf(&state, s.options.Version, s.options.Now())})
+	})}
+}
+
+func systemPageOf(x *System, version string, now time.Time) systemPage {
+	p := systemPage{Parts: []systemPart{
+		{"This node", Badge{"good", "Runs"}, []string{"Since " + moment(x.Started) + ", " + between(now, x.Started)}},
+		journalPart(&x.Journal), projectorPart(&x.Journal), databasePart(&x.Database, x.Journal.Database), valkeyPart(&x.Valkey),
+	}}
+	for _, n := range x.Nodes {
+		p.Nodes = append(p.Nodes, nodeRow{n, nodeBadge(&n)})
+	}
+	p.Versions = append([]Fact{{"Weir", version}}, x.Versions...)
+	return p
+}
+
+func journalPart(j *JournalState) systemPart {
+	p := systemPart{"Journal", Badge{"good", "Takes all"}, []string{many(j.Open, "attempt") + " under way"}}
+	if j.Problem != "" {
+		p.Badge = Badge{"bad", "Cannot be written"}
+		p.Facts = append(p.Facts, j.Problem)
+	}
+	if j.Lost > 0 {
+		p.Badge = cmp.Or(failing(p.Badge), Badge{"warn", "Damaged"})
+		p.Facts = append(p.Facts, bytesText(j.Lost)+" could not be read back; the log says where")
+	}
+	if j.Unknown > 0 {
+		p.Facts = append(p.Facts, many(j.Unknown, "attempt")+" settled as unknown since the start")
+	}
+	return p
+}
+
+// failing is a badge that says so already, else none.
+func failing(b Badge) Badge {
+	if b.Kind == "bad" {
+		return b
+	}
+	return Badge{}
+}
+
+func databasePart(d *DatabaseState, away string) systemPart {
+	p := systemPart{"Database", Badge{"good", "Takes the journal"}, []string{d.Engine, "Schema " + number(d.Schema) + " of " + number(d.Current)}}
+	if away != "" {
+		p.Badge = Badge{"bad", "Away"}
+		p.Facts = append(p.Facts, away, "What is used is kept in the journal meanwhile")
+	}
+	return p
+}
+
+// projectorPart is how far the database is behind the journal.
+func projectorPart(j *JournalState) systemPart {
+	p := systemPart{"Projector", Badge{"good", "Up to date"}, []string{"The database has all of the journal"}}
+	if j.Behind > 0 {
+		p.Badge, p.Facts[0] = Badge{"good", "Catches up"}, bytesText(j.Behind)+" of the journal are not in the database yet"
+	}
+	if j.Database != "" {
+		p.Badge = Badge{"warn", "Waits for the database"}
+	}
+	return p
+}
+
+func valkeyPart(x *ValkeyState) systemPart {
+	switch {
+	case !x.Used:
+		return systemPart{"Valkey", Badge{"off", "Not used"}, []string{"Rate limits are held in memory, by each node for itself"}}
+	case x.Problem != "":
+		return systemPart{"Valkey", Badge{"warn", "Away"}, []string{x.Problem, "Rate limits are held from memory, at this node’s share"}}
+	}
+	return systemPart{"Valkey", Badge{"good", "Answers"}, []string{"Rate limits are shared by all nodes"}}
+}
+
+func nodeBadge(n *Node) Badge {
+	switch {
+	case n.Stopped != nil:
+		return Badge{"off", "Stopped"}
+	case n.Alive:
+		return Badge{"good", "Alive"}
+	}
+	return Badge{"warn", "Silent"}
+}
+
+// bytesText is a number of bytes in the unit that fits it.
+func bytesText(n int64) string {
+	switch {
+	case n < 10<<10:
+		return many(n, "byte")
+	case n < 10<<20:
+		return number(n>>10) + " KiB"
+	}
+	return number(n>>20) + " MiB"
+}
