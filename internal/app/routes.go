@@ -97,17 +97,20 @@ func (g *instance) surroundings() map[string]*dialect.Dialect {
 // gets a 405 that says which are right.
 func (g *instance) handler() http.Handler {
 	mux := http.NewServeMux()
-	methods, spoken := map[string][]string{}, map[string]*dialect.Dialect{}
+	methods, first := map[string][]string{}, map[string]entrance{}
 	for _, e := range g.entrances() {
 		mux.Handle(e.pattern, e.handler)
 		method, path, _ := strings.Cut(e.pattern, " ")
-		methods[path], spoken[path] = append(methods[path], method), e.dialect
+		methods[path], first[path] = append(methods[path], method), e
 	}
 	for path, allowed := range methods {
 		if slices.Contains(allowed, http.MethodGet) {
 			allowed = append(allowed, http.MethodHead)
 		}
-		mux.Handle(path, g.counted(otherRoute, g.api.MethodNotAllowed(spoken[path], allowed...)))
+		refused := g.counted(otherRoute, g.api.MethodNotAllowed(first[path].dialect, allowed...))
+		for _, method := range otherMethods(first[path].right != "", allowed) {
+			mux.Handle(method+path, refused)
+		}
 	}
 	for around, d := range g.surroundings() {
 		mux.Handle(around, g.counted(otherRoute, g.api.NotFound(d)))
@@ -121,4 +124,19 @@ func (g *instance) handler() http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	}))
+}
+
+// otherMethods begin the patterns of all methods but those that are allowed: one
+// pattern without a method, or, for people's paths, which stand side by side as
+// {id} and a word do, one for each method.
+func otherMethods(people bool, allowed []string) (begin []string) {
+	if !people {
+		return []string{""}
+	}
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
+		if !slices.Contains(allowed, method) {
+			begin = append(begin, method+" ")
+		}
+	}
+	return begin
 }
