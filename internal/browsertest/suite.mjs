@@ -157,7 +157,7 @@ await step("somebody is invited by a link, and comes in with their role", async 
   await bob.getByLabel("E-mail").fill("bob@example.com");
   await bob.getByLabel("Password").fill("not the pass phrase");
   await bob.getByRole("button", { name: "Sign in" }).click();
-  await shown(bob, /Please look again|do not match|wrong/i);
+  await shown(bob, /is not right/);
   bob.expecting = undefined;
   await bob.getByLabel("E-mail").fill("bob@example.com");
   await bob.getByLabel("Password").fill("the pass phrase of bob");
