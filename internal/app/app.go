@@ -21,6 +21,7 @@ import (
 	"weir/internal/conversation"
 	"weir/internal/gateway"
 	"weir/internal/ledger"
+	"weir/internal/people"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
 	"weir/internal/store"
@@ -83,6 +84,8 @@ type instance struct {
 	options  *Options
 	store    *store.Store
 	accounts *account.Service
+	people   *people.Service
+	session  func(*http.Request) string // the secret of a browser's session; empty for none
 	ledger   *ledger.Ledger
 	fleet    *fleet
 	metrics  *telemetry.Metrics
@@ -93,8 +96,10 @@ type instance struct {
 	router      *route.Router
 	gateway     *gateway.Server
 	api         *api.Server
-	draining    atomic.Bool
-	closers     []func() error
+
+	administration []entrance
+	draining       atomic.Bool
+	closers        []func() error
 }
 
 // build makes all parts, in the order in which they need each other.
@@ -122,6 +127,9 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	if err := g.openLimits(); err != nil {
 		return g, err
 	}
+	if err := g.openPeople(); err != nil {
+		return g, err
+	}
 	g.gateway = gateway.New(gateway.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept, Limits: g.limits,
 		Now: o.Now, Log: o.Log, Metrics: g.metrics,
@@ -132,8 +140,11 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store, Router: g.router,
 		Native: g.fleet.dialect("native"), Anthropic: g.fleet.dialect("anthropic"), Gemini: g.fleet.dialect("gemini"),
 		Kept: g.kept, Limits: g.limits, Responses: g.fleet.dialect("responses"),
-		Version: o.Version, Now: o.Now, Log: o.Log,
+		Admin: g.adminOptions(), Version: o.Version, Now: o.Now, Log: o.Log,
 	})
+	if g.administration, err = g.adminEntrances(); err != nil {
+		return g, err
+	}
 	g.measure()
 	return g, nil
 }

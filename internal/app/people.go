@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"weir/internal/config"
@@ -34,6 +35,18 @@ func newPeople(cfg *config.Config, db *store.Store, now func() time.Time, log *s
 		return nil, nil, fmt.Errorf("oidc: %w", err)
 	}
 	return people.New(o), o.OIDC.Close, nil
+}
+
+// openPeople makes the service that lets people in, for this gateway.
+func (g *instance) openPeople() error {
+	cfg := &g.options.Config
+	service, closer, err := newPeople(cfg, g.store, g.options.Now, g.options.Log, func() string { return baseURL(cfg, listened(cfg.Listen)) })
+	if err != nil {
+		return err
+	}
+	g.people, g.session = service, func(*http.Request) string { return "" }
+	g.onClose(func() error { closer(); return nil })
+	return nil
 }
 
 func oidcOptions(cfg *config.Config) people.OIDCOptions {

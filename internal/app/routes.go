@@ -62,7 +62,7 @@ func (g *instance) entrances() []entrance {
 		e := &all[counting+i]
 		e.handler = g.counted(routeOf(e.pattern), e.handler)
 	}
-	return all
+	return append(all, g.administration...)
 }
 
 // surroundings are the paths around the vendors' doors where nothing is, which
@@ -106,16 +106,26 @@ func (g *instance) handler() http.Handler {
 		if slices.Contains(allowed, http.MethodGet) {
 			allowed = append(allowed, http.MethodHead)
 		}
-		mux.Handle(path, g.counted(otherRoute, g.api.MethodNotAllowed(spoken[path], allowed...)))
+		refuse := g.api.MethodNotAllowed(spoken[path], allowed...)
+		if isAdmin(path) {
+			refuse = g.api.AdminMethodNotAllowed(allowed...)
+		}
+		mux.Handle(path, g.counted(otherRoute, refuse))
 	}
 	for around, d := range g.surroundings() {
 		mux.Handle(around, g.counted(otherRoute, g.api.NotFound(d)))
 	}
-	nothing := g.counted(otherRoute, g.api.NotFound(nil))
+	nothing, noAdmin := g.counted(otherRoute, g.api.NotFound(nil)), g.counted(otherRoute, g.api.AdminNotFound())
 	mux.Handle("/", nothing)
+	mux.Handle(adminPath, noAdmin)
+	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // which the mux would redirect, too
 	return g.gateway.Bounded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped { // the mux would redirect, in words of its own
-			nothing.ServeHTTP(w, r)
+			if isAdmin(escaped) {
+				noAdmin.ServeHTTP(w, r)
+			} else {
+				nothing.ServeHTTP(w, r)
+			}
 			return
 		}
 		mux.ServeHTTP(w, r)
