@@ -46,7 +46,7 @@ type newKeyView struct {
 func (s *Server) viewKey(k *account.Key, used map[string]time.Time) keyView {
 	v := keyView{
 		ID: k.ID, AccountID: k.AccountID, Label: k.Label, Last4: k.Last4, State: "active",
-		Permissions: k.Permissions, Models: slices.Concat([]string{}, k.Models), Limits: limitsView(k.Limits), Budget: viewBudget(k.Budget),
+		Permissions: k.Permissions, Models: append([]string{}, k.Models...), Limits: limitsView(k.Limits), Budget: viewBudget(k.Budget),
 		CreatedBy: orNull(k.Creator), Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
 	}
 	if k.Revoked != nil {
