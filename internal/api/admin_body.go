@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -93,7 +92,7 @@ func count(dst *int64) func(at string, v []byte) error {
 		if isNull(v) {
 			n, ok = 0, true
 		}
-		if !ok || n < 0 || n > math.MaxInt64/2 {
+		if !ok || n < 0 {
 			return wrongKind(at, "an integer from 0, for no limit")
 		}
 		*dst = n

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/llm"
@@ -114,6 +115,9 @@ func (s *Server) makeOperator(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	u, err := s.admin.People.User(r.Context(), email)
+	if err == nil && !strings.EqualFold(u.Email, strings.TrimSpace(email)) { // it was an id
+		return answer{}, wrongKind("email", "an e-mail address such as ada@example.com")
+	}
 	switch {
 	case err != nil && llm.AsError(err).Code != llm.CodeNotFound:
 		return answer{}, err
