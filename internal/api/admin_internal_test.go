@@ -209,6 +209,10 @@ func TestOnceIsSealed(t *testing.T) {
 	if a, err := s.once(thief, nil); err == nil || a.Body != nil {
 		t.Errorf("another secret: got %s, want nothing", a.Body)
 	}
+	thief.Header.Del("Authorization")
+	if _, err := s.once(thief, nil); !errors.Is(err, errNoSecret) {
+		t.Errorf("no secret: got %v, want %v", err, errNoSecret)
+	}
 }
 
 // TestPages goes through lists that lose members meanwhile, and meets everybody

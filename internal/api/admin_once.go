@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/cipher"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -55,16 +56,39 @@ type ClaimStore interface {
 
 // once makes the call, once for each Idempotency-Key within 24 hours, and answers
 // the same to it again. It goes on when the client leaves, who asks again.
-func (s *Server) once(r *adminRequest, call adminCall) (answer, error) {
+func (s *Server) once(r *adminRequest, call adminCall) (a answer, err error) {
 	header := r.Header.Get("Idempotency-Key")
 	if header == "" {
 		return call(r)
 	}
-	if len(header) > maxClaimKey {
-		return answer{}, llm.Invalid("Idempotency-Key", fmt.Sprintf("The header is longer than %d characters.", maxClaimKey))
+	c, err := s.newClaim(r, header)
+	if err != nil {
+		return a, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminWait)
 	defer cancel()
+	kept, err := c.begin(ctx)
+	if err != nil {
+		return a, err
+	}
+	if kept != nil {
+		return *kept, nil
+	}
+	r.Request = r.WithContext(ctx)
+	a, err = call(r)
+	s.endClaim(ctx, c, &a, err)
+	return a, err
+}
+
+// newClaim is the claim of a request with that Idempotency-Key.
+func (s *Server) newClaim(r *adminRequest, header string) (*claim, error) {
+	if len(header) > maxClaimKey {
+		return nil, llm.Invalid("Idempotency-Key", fmt.Sprintf("The header is longer than %d characters.", maxClaimKey))
+	}
+	secret, err := s.secretOf(r)
+	if err != nil {
+		return nil, err
+	}
 	c := &claim{
 		Claim: Claim{
 			Scope: scopeOf(r), Key: seal.Digest(header), Request: r.visit.Origin.Request,
@@ -72,25 +96,8 @@ func (s *Server) once(r *adminRequest, call adminCall) (answer, error) {
 		},
 		store: s.admin.Claims,
 	}
-	var err error
-	if c.box, err = seal.New(s.secretOf(r)+"\n"+header, c.Scope+c.Key, "weir administration v1"); err != nil {
-		return answer{}, err
-	}
-	kept, err := c.begin(ctx)
-	if kept != nil || err != nil {
-		return orZero(kept), err
-	}
-	r.Request = r.WithContext(ctx)
-	a, err := call(r)
-	s.endClaim(ctx, c, &a, err)
-	return a, err
-}
-
-func orZero(a *answer) answer {
-	if a == nil {
-		return answer{}
-	}
-	return *a
+	c.box, err = seal.New(secret+"\n"+header, c.Scope+c.Key, "weir administration v1")
+	return c, err
 }
 
 // scopeOf names the caller: one's keys are not another's. A person is known by
@@ -103,12 +110,20 @@ func scopeOf(r *adminRequest) string {
 }
 
 // secretOf is what the caller alone has.
-func (s *Server) secretOf(r *adminRequest) string {
-	if r.visit.Key() != nil {
-		return account.Token(r.Header)
+func (s *Server) secretOf(r *adminRequest) (string, error) {
+	secret := account.Token(r.Header)
+	if r.visit.Key() == nil {
+		secret = s.admin.Session(r.Request)
 	}
-	return s.admin.Session(r.Request)
+	if secret == "" {
+		return "", errNoSecret
+	}
+	return secret, nil
 }
+
+// errNoSecret says that somebody came in without anything that only they have,
+// which is a defect of whoever let them in.
+var errNoSecret = errors.New("the caller has no secret to seal an answer with")
 
 // claim is a call's hold on its Idempotency-Key.
 type claim struct {

@@ -283,7 +283,10 @@ func TestAdministrationExamples(t *testing.T) {
 		for _, m := range regexp.MustCompile(`-X (\w+)`).FindAllStringSubmatch(command, 1) {
 			a.method = m[1]
 		}
-		for _, m := range regexp.MustCompile(`-d '([^']*)'`).FindAllStringSubmatch(command, 1) {
+		if strings.Contains(command, " -d ") {
+			t.Errorf("%s: got -d, which curl sends as a form; want --json", command)
+		}
+		for _, m := range regexp.MustCompile(`--json '([^']*)'`).FindAllStringSubmatch(command, 1) {
 			a.body = m[1]
 		}
 		for _, m := range regexp.MustCompile(`-H '([^:']*): ([^']*)'`).FindAllStringSubmatch(command, -1) {
