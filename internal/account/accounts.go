@@ -109,18 +109,12 @@ const maxAmount = 1_000_000_000 * llm.USD
 // SetBudget gives the account a budget, of at most a billion dollars; the zero
 // Budget takes it away.
 func (s *Service) SetBudget(ctx context.Context, by audit.Actor, nameOrID string, b Budget) (Account, error) {
-	if err := checkBudget(b); err != nil {
-		return Account{}, err
-	}
-	return s.update(ctx, by, nameOrID, Update{Budget: &b})
+	return s.UpdateAccount(ctx, by, nameOrID, Update{Budget: &b})
 }
 
 // SetLimits gives the account limits; the zero Limits takes them away.
 func (s *Service) SetLimits(ctx context.Context, by audit.Actor, nameOrID string, l Limits) (Account, error) {
-	if err := checkLimits(l); err != nil {
-		return Account{}, err
-	}
-	return s.update(ctx, by, nameOrID, Update{Limits: &l})
+	return s.UpdateAccount(ctx, by, nameOrID, Update{Limits: &l})
 }
 
 // AddCredit adds to what the account has paid beforehand; less than 0 takes some
@@ -162,10 +156,38 @@ func (s *Service) EndCredit(ctx context.Context, by audit.Actor, nameOrID string
 
 // SetOnHangup says what happens to answers whose client leaves.
 func (s *Service) SetOnHangup(ctx context.Context, by audit.Actor, nameOrID string, h Hangup) (Account, error) {
-	if h != HangupCancel && h != HangupDrain {
-		return Account{}, llm.Invalid("on_hangup", fmt.Sprintf("%q is not something to do when a client leaves. Use %q or %q.", h, HangupCancel, HangupDrain))
+	return s.UpdateAccount(ctx, by, nameOrID, Update{OnHangup: &h})
+}
+
+// UpdateAccount changes what is not nil of an account, all of it or nothing. The
+// error is a *llm.Error with CodeNotFound when there is no such account, and with
+// CodeInvalidRequest where what it is to become is at fault.
+func (s *Service) UpdateAccount(ctx context.Context, by audit.Actor, nameOrID string, u Update) (Account, error) {
+	if err := u.check(); err != nil {
+		return Account{}, err
 	}
-	return s.update(ctx, by, nameOrID, Update{OnHangup: &h})
+	return s.update(ctx, by, nameOrID, u)
+}
+
+func (u *Update) check() error {
+	var errs []error
+	if u.OnHangup != nil {
+		errs = append(errs, checkHangup(*u.OnHangup))
+	}
+	if u.Budget != nil {
+		errs = append(errs, checkBudget(*u.Budget))
+	}
+	if u.Limits != nil {
+		errs = append(errs, checkLimits(*u.Limits))
+	}
+	return firstOf(errs...)
+}
+
+func checkHangup(h Hangup) error {
+	if h != HangupCancel && h != HangupDrain {
+		return llm.Invalid("on_hangup", fmt.Sprintf("%q is not something to do when a client leaves. Use %q or %q.", h, HangupCancel, HangupDrain))
+	}
+	return nil
 }
 
 func (s *Service) update(ctx context.Context, by audit.Actor, nameOrID string, u Update) (Account, error) {

@@ -61,6 +61,18 @@ func TestAccountChanges(t *testing.T) {
 			t.Errorf("%s: got %v, want INVALID_REQUEST", what, err)
 		}
 	}
+	limits := account.Limits{RPM: 5}
+	u := account.Update{Suspended: new(true), OnHangup: new(account.HangupCancel), Limits: &limits, Budget: &account.Budget{}}
+	if a, err := h.UpdateAccount(t.Context(), audit.Gateway(), "acme", u); err != nil || !a.Suspended || a.OnHangup != account.HangupCancel || a.Limits != limits || a.Budget != (account.Budget{}) {
+		t.Errorf("all at once: got %+v, %v; want %+v", a, err, u)
+	}
+	u = account.Update{Suspended: new(false), Limits: &account.Limits{TPM: -1}}
+	if err := second(h.UpdateAccount(t.Context(), audit.Gateway(), "acme", u)); code(err) != llm.CodeInvalidRequest || llm.AsError(err).Param != "tpm" {
+		t.Errorf("a limit below 0: got %v, want an error about tpm", err)
+	}
+	if a, err := h.Account(t.Context(), "acme"); err != nil || !a.Suspended || a.Limits != limits {
+		t.Errorf("after a change that was refused: got %+v, %v; want nothing of it", a, err)
+	}
 	if err := second(h.Suspend(t.Context(), audit.Gateway(), "nobody")); code(err) != llm.CodeNotFound {
 		t.Errorf("suspend nobody: got %v, want NOT_FOUND", err)
 	}
@@ -75,7 +87,11 @@ func TestCreateKey(t *testing.T) {
 	if k.Last4 != token[len(token)-4:] || len(k.Permissions) != 2 || k.Expires != nil || uuid.Validate(k.ID) != nil {
 		t.Errorf("got %+v, want the last four of the token and all permissions", k)
 	}
-	if list, err := h.Keys(t.Context(), "acme"); err != nil || len(list) != 1 || list[0].ID != k.ID {
+	at := time.Now().Add(time.Hour).Truncate(time.Second)
+	if k, _ := h.key(t, account.KeyOptions{Expires: at}); k.Expires == nil || !k.Expires.Equal(at) {
+		t.Errorf("expires: got %v, want %s", k.Expires, at)
+	}
+	if list, err := h.Keys(t.Context(), "acme"); err != nil || len(list) != 2 || list[0].ID != k.ID {
 		t.Errorf("keys: got %+v, %v; want %s", list, err, k.ID)
 	}
 	if err := second(h.RevokeKey(t.Context(), audit.Gateway(), "key_0")); code(err) != llm.CodeNotFound {
@@ -107,6 +123,8 @@ func TestKeyOptions(t *testing.T) {
 		{"model twice", func(o *account.KeyOptions) { o.Models = []string{"a", "a"} }, "models"},
 		{"too many models", func(o *account.KeyOptions) { o.Models = make([]string, 101) }, "models"},
 		{"expired", func(o *account.KeyOptions) { o.ExpiresIn = -time.Second }, "expires"},
+		{"expired at", func(o *account.KeyOptions) { o.Expires = time.Unix(1, 0) }, "expires"},
+		{"expires too late", func(o *account.KeyOptions) { o.Expires = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC) }, "expires"},
 		{"rpm", func(o *account.KeyOptions) { o.Limits.RPM = -1 }, "rpm"},
 		{"tpm", func(o *account.KeyOptions) { o.Limits.TPM = -1 }, "tpm"},
 		{"concurrency", func(o *account.KeyOptions) { o.Limits.Concurrency = -1 }, "concurrency"},

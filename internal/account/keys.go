@@ -28,6 +28,7 @@ type KeyOptions struct {
 	Permissions []Permission
 	Models      []string      // see Principal.MayUse; empty for all
 	ExpiresIn   time.Duration // from now; 0 for never
+	Expires     time.Time     // the very moment, in place of ExpiresIn; zero where that counts
 	Limits      Limits
 	Budget      Budget
 	Creator     string // id of the user who makes it; empty for none
@@ -37,7 +38,7 @@ type KeyOptions struct {
 // again. Without permissions it gets Chat and Uses. The error is a *llm.Error with
 // CodeInvalidRequest or CodeNotFound where the options are at fault.
 func (s *Service) CreateKey(ctx context.Context, by audit.Actor, o KeyOptions) (Key, llm.Secret, error) {
-	if err := o.check(); err != nil {
+	if err := o.check(s.now()); err != nil {
 		return Key{}, llm.Secret{}, err
 	}
 	a, err := s.Account(ctx, o.Account)
@@ -64,18 +65,25 @@ func (o *KeyOptions) key(account string, now time.Time) Key {
 	if len(k.Permissions) == 0 {
 		k.Permissions = []Permission{Chat, Uses}
 	}
-	if o.ExpiresIn > 0 {
+	if !o.Expires.IsZero() {
+		k.Expires = new(o.Expires.UTC().Truncate(time.Microsecond))
+	} else if o.ExpiresIn > 0 {
 		k.Expires = new(now.Add(o.ExpiresIn).Truncate(time.Microsecond))
 	}
 	return k
 }
 
-func (o *KeyOptions) check() error {
+func (o *KeyOptions) check(now time.Time) error {
+	at := error(nil)
+	if !o.Expires.IsZero() {
+		at = checkExpiresAt(o.Expires, now)
+	}
 	return firstOf(
 		checkLabel(o.Label),
 		checkPermissions(o.Permissions),
 		checkModels(o.Models),
 		checkExpiry(o.ExpiresIn),
+		at,
 		checkLimits(o.Limits),
 		checkBudget(o.Budget),
 	)

@@ -117,6 +117,9 @@ func (m *memory) UpdateAccount(_ context.Context, _ audit.Actor, id string, u ac
 	if u.OnHangup != nil {
 		a.OnHangup = *u.OnHangup
 	}
+	if u.Limits != nil {
+		a.Limits = *u.Limits
+	}
 	if u.Budget != nil {
 		a.Budget = *u.Budget
 	}

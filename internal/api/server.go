@@ -1,5 +1,5 @@
 // Package api is the service's own JSON API around the pipeline: usage,
-// models, health, and what answers where nothing else does.
+// models, administration, health, and what answers where nothing else does.
 package api
 
 import (
@@ -44,6 +44,8 @@ type Options struct {
 	// words of the dialect Responses.
 	Kept      *conversation.Service
 	Responses *dialect.Dialect
+	// Admin is what AdminRoutes work with.
+	Admin AdminOptions
 	// Version is that of the program.
 	Version string
 	Now     func() time.Time
@@ -60,7 +62,8 @@ type Server struct {
 	anthropic, gemini *dialect.Dialect
 	kept              *conversation.Service
 	limits            *ratelimit.Limiter
-	spoken            *dialect.Dialect          // of what is kept
+	spoken            *dialect.Dialect // of what is kept
+	admin             *AdminOptions
 	document          func() (*document, error) // made when it is first asked for
 	now               func() time.Time
 	log               *slog.Logger
@@ -71,6 +74,7 @@ func New(o Options) *Server {
 	return &Server{
 		accounts: o.Accounts, ledger: o.Ledger, uses: o.Uses, router: o.Router,
 		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, kept: o.Kept, limits: o.Limits, spoken: o.Responses, now: o.Now, log: o.Log,
+		admin:    &o.Admin,
 		document: sync.OnceValues(func() (*document, error) { return newDocument(o.Version) }),
 	}
 }

@@ -135,11 +135,14 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency),
 		Timing: o.Timing,
 	})
+	if err := g.openPeople(); err != nil {
+		return g, err
+	}
 	g.api = api.New(api.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store, Router: g.router,
 		Native: g.fleet.dialect("native"), Anthropic: g.fleet.dialect("anthropic"), Gemini: g.fleet.dialect("gemini"),
 		Kept: g.kept, Limits: g.limits, Responses: g.fleet.dialect("responses"),
-		Version: o.Version, Now: o.Now, Log: o.Log,
+		Admin: g.adminOptions(), Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	if err := g.openDashboard(); err != nil {
 		return g, err

@@ -117,7 +117,7 @@ func (c *contract) check(r reply, response ...string) error {
 	}
 	place := pointer(append(slices.Clone(at), "content", media, "schema")...)
 	switch media {
-	case "application/json":
+	case "application/json", "application/problem+json":
 		return c.violation(place, r.body)
 	case "text/event-stream":
 		return c.checkEvents(place, r.body)

@@ -13,29 +13,30 @@ import (
 	"weir/internal/route"
 )
 
-// openDashboard makes what people use: the service that lets them in, and the
-// pages.
-func (g *instance) openDashboard() (err error) {
+// openPeople makes the service that lets people in.
+func (g *instance) openPeople() (err error) {
 	cfg := &g.options.Config
 	var release func()
-	g.people, release, err = newPeople(cfg, g.store, g.options.Now, g.options.Log, g.address)
-	if err != nil {
+	if g.people, release, err = newPeople(cfg, g.store, g.options.Now, g.options.Log, g.address); err != nil {
 		return err
 	}
 	g.onClose(func() error { release(); return nil })
-	if g.crossing, err = newCrossOrigin(cfg.PublicURL); err != nil {
-		return err
-	}
-	o := dashboard.Options{
+	g.crossing, err = newCrossOrigin(cfg.PublicURL)
+	return err
+}
+
+// openDashboard makes the pages.
+func (g *instance) openDashboard() (err error) {
+	from := originOf(&g.options.Config)
+	g.dashboard, err = dashboard.New(dashboard.Options{
 		People: g.people, Accounts: g.accounts, KeysUsed: g.store.KeysUsed,
-		PublicURL:    func(r *http.Request) string { from := originOf(cfg); return from.base(r) },
+		PublicURL: from.base, Insecure: isPlain(g),
 		DefaultModel: func() string { return g.router.Table().DefaultModel() },
+		Models:       func() []route.Model { return g.router.Table().Models(g.options.Now()) },
 		Reports:      g.store, Requests: g.store, Spent: g.store.Spent, Flush: g.ledger.Flush,
-		Installation: g.installation(g.options.Now()),
-		Insecure:     isPlain(g), Chat: g.chatAs(), Models: func() []route.Model { return g.router.Table().Models(g.options.Now()) },
+		Chat: g.chatAs(), Installation: g.installation(g.options.Now()),
 		Version: g.options.Version, Now: g.options.Now, Log: g.options.Log,
-	}
-	g.dashboard, err = dashboard.New(o)
+	})
 	return err
 }
 
@@ -72,6 +73,14 @@ func (g *instance) guard() *guard {
 	}
 }
 
+// adminGuard stands before the administration, where an operator's key will do in
+// a person's place.
+func (g *instance) adminGuard() *guard {
+	guard := g.guard()
+	guard.keys, guard.refuse = true, g.api.RefuseAdmin
+	return guard
+}
+
 // guarded is a route that people use, and what stands before it.
 type guarded struct {
 	route people.Route
@@ -81,9 +90,12 @@ type guarded struct {
 // peopled are all routes that people use.
 func (g *instance) peopled() []guarded {
 	var all []guarded
-	pages := g.guard()
+	pages, admin := g.guard(), g.adminGuard()
 	for _, r := range g.dashboard.Routes() {
 		all = append(all, guarded{r, pages})
+	}
+	for _, r := range g.api.AdminRoutes() {
+		all = append(all, guarded{r, admin})
 	}
 	return all
 }
@@ -92,7 +104,11 @@ func (g *instance) peopled() []guarded {
 func (g *instance) pages() []entrance {
 	var all []entrance
 	for _, p := range g.peopled() {
-		all = append(all, entrance{pattern: p.route.Pattern, right: p.route.Right, handler: p.guard.handler(p.route)})
+		e := entrance{pattern: p.route.Pattern, right: p.route.Right, handler: p.guard.handler(p.route)}
+		if p.guard.keys {
+			e.permission = account.Admin
+		}
+		all = append(all, e)
 	}
 	return all
 }

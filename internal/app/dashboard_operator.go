@@ -75,7 +75,7 @@ func (g *instance) system(ctx context.Context, started time.Time) (s dashboard.S
 		return s, err
 	}
 	s.Database.Schema, s.Database.Current = schema.Current, schema.Target
-	s.Nodes, err = g.nodes(ctx)
+	s.Nodes, err = g.nodesHere(ctx)
 	return s, err
 }
 
@@ -91,7 +91,8 @@ func (g *instance) journalState() dashboard.JournalState {
 	return j
 }
 
-func (g *instance) nodes(ctx context.Context) (all []dashboard.Node, err error) {
+// nodesHere are the gateways that share the database, of which one is this.
+func (g *instance) nodesHere(ctx context.Context) (all []dashboard.Node, err error) {
 	list, err := g.store.Nodes(ctx)
 	for i := range list {
 		n := &list[i]

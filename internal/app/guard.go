@@ -80,6 +80,9 @@ func (g *guard) visitor(r *http.Request, from people.Origin) (*people.Visitor, e
 	if g.keys && r.Header.Get("Authorization") != "" {
 		return g.keyHolder(r)
 	}
+	if g.keys && g.session(r) == "" { // a program that gave nothing away
+		return nil, &llm.Error{Code: llm.CodeAuthentication, Message: `No API key came with this request, and nobody is signed in. Send one with the permission "admin" as "Authorization: Bearer wk_…".`}
+	}
 	if !g.insecure && !g.origin.isPrivate(r) {
 		return nil, &llm.Error{
 			Code:    llm.CodeForbidden,

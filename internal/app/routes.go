@@ -107,19 +107,29 @@ func (g *instance) handler() http.Handler {
 		if slices.Contains(allowed, http.MethodGet) {
 			allowed = append(allowed, http.MethodHead)
 		}
-		refused := g.counted(otherRoute, g.api.MethodNotAllowed(first[path].dialect, allowed...))
+		refuse := g.api.MethodNotAllowed(first[path].dialect, allowed...)
+		if isAdmin(path) {
+			refuse = g.api.AdminMethodNotAllowed(allowed...)
+		}
+		refuse = g.counted(otherRoute, refuse)
 		for _, method := range otherMethods(first[path].right != "", allowed) {
-			mux.Handle(method+path, refused)
+			mux.Handle(method+path, refuse)
 		}
 	}
 	for around, d := range g.surroundings() {
 		mux.Handle(around, g.counted(otherRoute, g.api.NotFound(d)))
 	}
-	nothing := g.counted(otherRoute, g.elsewhere())
+	nothing, noAdmin := g.counted(otherRoute, g.elsewhere()), g.counted(otherRoute, g.api.AdminNotFound())
 	mux.Handle("/", nothing)
+	mux.Handle(adminPath, noAdmin)
+	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // which the mux would redirect, too
 	return g.gateway.Bounded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped { // the mux would redirect, in words of its own
-			nothing.ServeHTTP(w, r)
+			if isAdmin(escaped) {
+				noAdmin.ServeHTTP(w, r)
+			} else {
+				nothing.ServeHTTP(w, r)
+			}
 			return
 		}
 		mux.ServeHTTP(w, r)

@@ -1,0 +1,284 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/audit"
+	"weir/internal/dialect"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/rawjson"
+)
+
+// AdminOptions is what the administration works with. All are required where
+// AdminRoutes are served.
+type AdminOptions struct {
+	People   *people.Service
+	Claims   ClaimStore
+	Requests RequestReader
+	// KeysUsed is when each key of an account, by id, was used last.
+	KeysUsed func(ctx context.Context, accountID string) (map[string]time.Time, error)
+	// Audit is entries of the audit log, the newest first.
+	Audit func(ctx context.Context, q audit.Query) ([]audit.Entry, error)
+	// Unpriced are the models that were used without a price between two dates,
+	// as ledger.UsesQuery has them.
+	Unpriced func(ctx context.Context, from, to string) ([]ledger.UnpricedModel, error)
+	Nodes    func(ctx context.Context) ([]Node, error)
+	// PublicURL is the address at which the gateway is reached, without a slash
+	// at its end, for links.
+	PublicURL func(*http.Request) string
+	// Session is the secret of the browser's session; empty for none.
+	Session func(*http.Request) string
+}
+
+// RequestReader reads the requests of an account from the database.
+type RequestReader interface {
+	Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor, error)
+	Request(ctx context.Context, account string, id uuid.UUID) (ledger.RequestDetail, bool, error)
+}
+
+// Node is a gateway process that shares the database.
+type Node struct {
+	ledger.Node
+	Seen    time.Time
+	Stopped *time.Time // nil for one that has not said that it stops
+	Alive   bool
+}
+
+const (
+	adminRoot = "/admin/v1"
+	// maxAdminBody bounds the body of a request to the administration, in bytes.
+	maxAdminBody = 1 << 20
+	// adminWait bounds what a request to the administration waits for the
+	// database, and how long one goes on whose client has left.
+	adminWait = 30 * time.Second
+)
+
+// AdminRoutes are the calls of the administration, /admin/v1, each with the
+// right that it asks.
+func (s *Server) AdminRoutes() []people.Route {
+	var all []people.Route
+	for _, of := range [][]people.Route{
+		s.adminAccountRoutes(), s.adminKeyRoutes(), s.adminMemberRoutes(), s.adminUsageRoutes(),
+		s.adminPeopleRoutes(), s.adminInstallationRoutes(),
+	} {
+		all = append(all, of...)
+	}
+	return all
+}
+
+// adminRequest is one call of the administration, by somebody who may make it.
+type adminRequest struct {
+	*http.Request
+	visit *people.Visit
+	body  []byte // valid JSON where the method has one
+	query *query
+}
+
+// by is whose change it is, for the audit log.
+func (r *adminRequest) by() audit.Actor { return r.visit.By }
+
+// answer is what a call of the administration answers: JSON, and the path of
+// what was made, if anything was.
+type answer struct {
+	Status   int             `json:"status"`
+	Location string          `json:"location,omitempty"`
+	Body     json.RawMessage `json:"body,omitempty"` // nil for none
+	replayed bool            // it is the one to an earlier request
+}
+
+// adminCall does what a request asks for.
+type adminCall func(r *adminRequest) (answer, error)
+
+// answered is an answer with that status and body, which is marshalled.
+func answered(status int, location string, body any) (answer, error) {
+	text, err := json.Marshal(body)
+	return answer{Status: status, Location: location, Body: text}, err
+}
+
+// found answers with what there is.
+func found(body any) (answer, error) { return answered(http.StatusOK, "", body) }
+
+// created answers with what was made, and is at the path of those steps from now on.
+func created(body any, steps ...string) (answer, error) {
+	return answered(http.StatusCreated, adminRoot+"/"+strings.Join(steps, "/"), body)
+}
+
+// gone answers where nothing is left to be told.
+func gone(err error) (answer, error) { return answer{Status: http.StatusNoContent}, err }
+
+// adminRoute is a call without anything to keep of it. Queries are the names of
+// parameters that it takes in the query string.
+func (s *Server) adminRoute(pattern string, right people.Right, call adminCall, queries ...string) people.Route {
+	method, path, _ := strings.Cut(pattern, " ")
+	return people.Route{Pattern: method + " " + adminRoot + path, Right: right, Serve: func(w http.ResponseWriter, r *http.Request, v *people.Visit) {
+		ctx, cancel := context.WithTimeout(r.Context(), adminWait)
+		defer cancel()
+		a, err := s.callAdmin(&adminRequest{Request: r.WithContext(ctx), visit: v}, queries, call)
+		if err != nil {
+			s.RefuseAdmin(w, r, v, err)
+			return
+		}
+		a.write(w)
+	}}
+}
+
+// adminMake is a call that makes something, once for each Idempotency-Key.
+func (s *Server) adminMake(pattern string, right people.Right, call adminCall) people.Route {
+	return s.adminRoute(pattern, right, func(r *adminRequest) (answer, error) { return s.once(r, call) })
+}
+
+// callAdmin reads what the request says, and makes the call.
+func (s *Server) callAdmin(r *adminRequest, queries []string, call adminCall) (a answer, err error) {
+	if r.query, err = readQuery(r.Request, queries); err != nil {
+		return a, err
+	}
+	if r.Method == http.MethodPost || r.Method == http.MethodPatch {
+		if r.body, err = readAdminBody(r.Request); err != nil {
+			return a, err
+		}
+	}
+	return call(r)
+}
+
+// readAdminBody reads a JSON object within the bound; what else there may be is
+// refused.
+func readAdminBody(r *http.Request) ([]byte, error) {
+	if err := checkAdminMedia(r.Header.Get("Content-Type"), r.Method); err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxAdminBody+1))
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body did not arrive in time.", Err: err}
+	case err != nil:
+		return nil, &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.", Err: err}
+	case len(body) > maxAdminBody:
+		return nil, &llm.Error{Code: llm.CodeRequestTooLarge, Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", maxAdminBody)}
+	}
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return nil, &llm.Error{Code: llm.CodeInvalidRequest, Message: fmt.Sprintf("The body is not valid JSON: %v.", err)}
+	}
+	if rawjson.KindOf(body) != rawjson.Object {
+		return nil, llm.Invalid("", "The body is not a JSON object.")
+	}
+	return body, nil
+}
+
+// mergePatch is the media type of RFC 7396, which a PATCH may declare.
+const mergePatch = "application/merge-patch+json"
+
+// checkAdminMedia takes JSON, and no header at all.
+func checkAdminMedia(value, method string) error {
+	media, _, err := mime.ParseMediaType(value)
+	if value == "" || err == nil && (media == "application/json" || media == mergePatch && method == http.MethodPatch) {
+		return nil
+	}
+	return &llm.Error{Code: llm.CodeUnsupportedMedia, Message: fmt.Sprintf("The content type %.100q is not understood: send application/json.", value)}
+}
+
+// write sends the answer. Nobody on the way keeps it.
+func (a *answer) write(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if a.Location != "" {
+		h.Set("Location", a.Location)
+	}
+	if a.replayed {
+		h.Set("Idempotent-Replayed", "true")
+	}
+	if a.Body != nil {
+		h.Set("Content-Type", "application/json")
+		h.Set("Content-Length", strconv.Itoa(len(a.Body)))
+	}
+	w.WriteHeader(a.Status)
+	dialect.WriteBody(w, a.Body, writeWithin)
+}
+
+// problem is an error in the words of RFC 9457. Its type says no more than the
+// status does; the code does.
+type problem struct {
+	Type      string   `json:"type"`
+	Title     string   `json:"title"`
+	Status    int      `json:"status"`
+	Detail    string   `json:"detail"`
+	Code      llm.Code `json:"code"`
+	Param     *string  `json:"param"`
+	RequestID string   `json:"request_id"`
+}
+
+// RefuseAdmin answers a call of the administration with an error, as RFC 9457 has
+// it, and logs it. V may be nil.
+func (s *Server) RefuseAdmin(w http.ResponseWriter, r *http.Request, v *people.Visit, err error) {
+	e := llm.AsError(err)
+	id := ""
+	if v != nil {
+		id = v.Origin.Request
+	}
+	s.logFailure(id, r, e)
+	status := e.Code.Status()
+	body, err := json.Marshal(problem{
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Message,
+		Code: e.Code, Param: orNull(e.Param), RequestID: id,
+	})
+	if err != nil { // texts and a number: this cannot be
+		s.log.Error("an error could not be told", "request", id, "err", err)
+	}
+	h := w.Header()
+	dialect.ErrorHeaders(h, e)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	dialect.WriteBody(w, body, writeWithin)
+}
+
+// AdminNotFound answers below /admin/v1 where there is nothing.
+func (s *Server) AdminNotFound() http.Handler {
+	return s.refusing(&llm.Error{Code: llm.CodeNotFound, Message: "There is nothing at this path; GET /openapi.json lists every path."})
+}
+
+// AdminMethodNotAllowed answers at a path of the administration that takes other
+// methods alone.
+func (s *Server) AdminMethodNotAllowed(allowed ...string) http.Handler {
+	slices.Sort(allowed)
+	list := strings.Join(allowed, ", ")
+	refuse := s.refusing(&llm.Error{Code: llm.CodeMethodNotAllowed, Message: "This path takes " + list + "."})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", list)
+		refuse.ServeHTTP(w, r)
+	})
+}
+
+// refusing answers everybody with one error.
+func (s *Server) refusing(e *llm.Error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := uuid.Must(uuid.NewV7()).String()
+		w.Header().Set("X-Request-Id", id)
+		s.RefuseAdmin(w, r, &people.Visit{Origin: people.Origin{Request: id}}, e)
+	})
+}
+
+// orNull is a text, or null where it is empty.
+func orNull[T ~string](text T) *T {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

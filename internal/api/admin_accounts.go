@@ -1,0 +1,161 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+func (s *Server) adminAccountRoutes() []people.Route {
+	return []people.Route{
+		s.adminRoute("GET /accounts", people.Operate, s.listAccounts, listing...),
+		s.adminMake("POST /accounts", people.Operate, s.makeAccount),
+		s.adminRoute("GET /accounts/{account}", people.Read, s.showAccount),
+		s.adminRoute("PATCH /accounts/{account}", people.Operate, s.changeAccount),
+		s.adminMake("POST /accounts/{account}/credit", people.Operate, s.addCredit),
+	}
+}
+
+// accountView is an account. Amounts are decimals of US dollars, as everywhere
+// in the administration.
+type accountView struct {
+	ID        string         `json:"id"`
+	Name      string         `json:"name"`
+	Suspended bool           `json:"suspended"`
+	OnHangup  account.Hangup `json:"on_hangup"`
+	Limits    limitsView     `json:"limits"`
+	Budget    *budgetView    `json:"budget"`
+	Credit    *creditView    `json:"credit"`
+	Created   time.Time      `json:"created"`
+}
+
+type limitsView struct {
+	RPM         int64 `json:"rpm"` // 0 for no limit, as all of them
+	TPM         int64 `json:"tpm"`
+	Concurrency int64 `json:"concurrency"`
+}
+
+type budgetView struct {
+	LimitUSD string        `json:"limit_usd"`
+	Period   ledger.Period `json:"period"`
+}
+
+type creditView struct {
+	PaidUSD string `json:"paid_usd"` // all that was ever paid in
+	FromUSD string `json:"from_usd"` // what the account had spent in all when the first of it came
+}
+
+func viewAccount(a *account.Account) accountView {
+	v := accountView{
+		ID: a.ID, Name: a.Name, Suspended: a.Suspended, OnHangup: a.OnHangup,
+		Limits: limitsView(a.Limits), Budget: viewBudget(a.Budget), Created: a.Created,
+	}
+	if c := a.Credit; c != nil {
+		v.Credit = &creditView{PaidUSD: c.Paid.String(), FromUSD: c.From.String()}
+	}
+	return v
+}
+
+func viewBudget(b account.Budget) *budgetView {
+	if b.Limit == 0 {
+		return nil
+	}
+	return &budgetView{LimitUSD: b.Limit.String(), Period: b.Period}
+}
+
+func (s *Server) listAccounts(r *adminRequest) (answer, error) {
+	list, err := s.accounts.Accounts(r.Context())
+	if err != nil {
+		return answer{}, err
+	}
+	return found(pageOf(r.query, list, func(a *account.Account) string { return a.Name }, viewAccount))
+}
+
+func (s *Server) makeAccount(r *adminRequest) (answer, error) {
+	var name string
+	if err := readFields("", r.body, field{"name", text(&name)}); err != nil {
+		return answer{}, err
+	}
+	a, err := s.accounts.CreateAccount(r.Context(), r.by(), name)
+	if err != nil {
+		return answer{}, err
+	}
+	return created(viewAccount(&a), "accounts", a.ID)
+}
+
+func (s *Server) showAccount(r *adminRequest) (answer, error) {
+	return found(viewAccount(r.visit.Account))
+}
+
+// changeAccount changes what is given, all of it or nothing (RFC 7396).
+func (s *Server) changeAccount(r *adminRequest) (answer, error) {
+	a := r.visit.Account
+	var u account.Update
+	limits, budget, hangup := a.Limits, a.Budget, a.OnHangup
+	err := readFields(
+		"", r.body,
+		field{"suspended", flag(&u.Suspended)},
+		field{"on_hangup", text(&hangup)},
+		field{"limits", limitsField(&limits)},
+		field{"budget", budgetField(&budget)},
+		field{"credit", endCreditField(&u.EndCredit)},
+	)
+	if err != nil {
+		return answer{}, err
+	}
+	// What stays as it is is not written: somebody else may be changing it.
+	if hangup != a.OnHangup {
+		u.OnHangup = &hangup
+	}
+	if limits != a.Limits {
+		u.Limits = &limits
+	}
+	if budget != a.Budget {
+		u.Budget = &budget
+	}
+	changed, err := s.accounts.UpdateAccount(r.Context(), r.by(), a.ID, u)
+	if err != nil {
+		return answer{}, inLimits(err)
+	}
+	return found(viewAccount(&changed))
+}
+
+// inLimits names a limit at fault as it is called in a body.
+func inLimits(err error) error {
+	e := llm.AsError(err)
+	if e.Param == "rpm" || e.Param == "tpm" || e.Param == "concurrency" {
+		e.Param = "limits." + e.Param
+	}
+	return err
+}
+
+// endCreditField reads null, which lets an account spend without paying
+// beforehand.
+func endCreditField(dst *bool) func(at string, v []byte) error {
+	return func(at string, v []byte) error {
+		if !isNull(v) {
+			return wrongKind(at, "null, which ends it; to pay in, POST to …/credit")
+		}
+		*dst = true
+		return nil
+	}
+}
+
+func (s *Server) addCredit(r *adminRequest) (answer, error) {
+	var usd llm.Money
+	if err := readFields("", r.body, field{"amount_usd", amount(&usd)}); err != nil {
+		return answer{}, err
+	}
+	a, err := s.accounts.AddCredit(r.Context(), r.by(), r.visit.Account.ID, usd)
+	if e := llm.AsError(err); err != nil && e.Param == "usd" {
+		e.Param = "amount_usd"
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return answered(http.StatusCreated, "", viewAccount(&a))
+}

@@ -1,0 +1,195 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// field is a member of a body, and what reads its value. The value is valid JSON,
+// and at is its path in the body, for errors.
+type field struct {
+	name string
+	read func(at string, v []byte) error
+}
+
+// readFields reads the members of an object. What is none of the fields is
+// refused, with the name that was most likely meant. At is the object's own path,
+// empty for the whole body. The error is a *llm.Error.
+func readFields(at string, object []byte, fields ...field) error {
+	names := make(rawjson.Names, len(fields))
+	for i, f := range fields {
+		names[i] = f.name
+	}
+	var seen rawjson.Seen
+	for m := range rawjson.Members(object) {
+		place := strings.TrimPrefix(at+"."+m.Name(), ".")
+		i, err := names.Find(m, &seen)
+		if err != nil {
+			return llm.Invalid(place, fmt.Sprintf("The field is not well formed: %v.", err))
+		}
+		if i < 0 {
+			return unknownName("field", place, m.Name(), names)
+		}
+		if err := fields[i].read(place, m.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unknownName refuses a name that is none of those there are.
+func unknownName(what, place, name string, names rawjson.Names) error {
+	hint := "There is nothing to be given here."
+	if near, ok := names.Nearest(name); ok {
+		hint = fmt.Sprintf("Did you mean %q?", near)
+	} else if len(names) > 0 {
+		hint = fmt.Sprintf("It is one of %q.", []string(names))
+	}
+	return llm.Invalid(place, fmt.Sprintf("%.100q is not a %s here. %s", name, what, hint))
+}
+
+func wrongKind(at, want string) error {
+	return llm.Invalid(at, fmt.Sprintf("%s is to be %s.", at, want))
+}
+
+// isNull reports whether somebody takes something away.
+func isNull(v []byte) bool { return rawjson.KindOf(v) == rawjson.Null }
+
+// text reads a text.
+func text[T ~string](dst *T) func(at string, v []byte) error {
+	return func(at string, v []byte) error {
+		s, ok := rawjson.AsString(v)
+		if !ok {
+			return wrongKind(at, "a string")
+		}
+		*dst = T(s)
+		return nil
+	}
+}
+
+// flag reads a truth value.
+func flag(dst **bool) func(at string, v []byte) error {
+	return func(at string, v []byte) error {
+		b, ok := rawjson.AsBool(v)
+		if !ok {
+			return wrongKind(at, "true or false")
+		}
+		*dst = &b
+		return nil
+	}
+}
+
+// count reads an integer from 0; null is 0.
+func count(dst *int64) func(at string, v []byte) error {
+	return func(at string, v []byte) error {
+		n, ok := rawjson.AsInt(v)
+		if isNull(v) {
+			n, ok = 0, true
+		}
+		if !ok || n < 0 {
+			return wrongKind(at, "an integer from 0, for no limit")
+		}
+		*dst = n
+		return nil
+	}
+}
+
+// texts reads a list of texts; null is none.
+func texts[T ~string](dst *[]T) func(at string, v []byte) error {
+	return func(at string, v []byte) error {
+		*dst = []T{}
+		if isNull(v) {
+			return nil
+		}
+		if rawjson.KindOf(v) != rawjson.Array {
+			return wrongKind(at, "a list of strings")
+		}
+		for i, e := range rawjson.Elements(v) {
+			var one T
+			if err := text(&one)(fmt.Sprintf("%s[%d]", at, i), e); err != nil {
+				return err
+			}
+			*dst = append(*dst, one)
+		}
+		return nil
+	}
+}
+
+// amount reads US dollars: a text, since many parsers make floats of numbers.
+func amount(dst *llm.Money) func(at string, v []byte) error {
+	return func(at string, v []byte) error {
+		s, ok := rawjson.AsString(v)
+		m, err := llm.ParseMoney(s)
+		if !ok || err != nil {
+			return wrongKind(at, `US dollars as a string with at most nine decimals, such as "12.50"`)
+		}
+		*dst = m
+		return nil
+	}
+}
+
+// instant reads a time of RFC 3339; null is the zero time.
+func instant(dst *time.Time) func(at string, v []byte) error {
+	return func(at string, v []byte) error {
+		if isNull(v) {
+			*dst = time.Time{}
+			return nil
+		}
+		t, err := time.Parse(time.RFC3339, rawjson.Text(v))
+		if err != nil {
+			return wrongKind(at, `a time as RFC 3339 has it, such as "2027-01-31T12:00:00Z", or null`)
+		}
+		*dst = t.UTC()
+		return nil
+	}
+}
+
+// limitsField reads limits: those that are given, where others stay as they are.
+// Null takes all away.
+func limitsField(dst *account.Limits) func(at string, v []byte) error {
+	return func(at string, v []byte) error {
+		if isNull(v) {
+			*dst = account.Limits{}
+			return nil
+		}
+		if rawjson.KindOf(v) != rawjson.Object {
+			return wrongKind(at, "an object with rpm, tpm or concurrency, or null")
+		}
+		return readFields(at, v, field{"rpm", count(&dst.RPM)}, field{"tpm", count(&dst.TPM)}, field{"concurrency", count(&dst.Concurrency)})
+	}
+}
+
+// budgetField reads a budget: what is given of it, where the rest stays as it
+// is. Null takes it away.
+func budgetField(dst *account.Budget) func(at string, v []byte) error {
+	return func(at string, v []byte) error {
+		if isNull(v) {
+			*dst = account.Budget{}
+			return nil
+		}
+		if rawjson.KindOf(v) != rawjson.Object {
+			return wrongKind(at, "an object with limit_usd and period, or null")
+		}
+		if err := readFields(at, v, field{"limit_usd", amount(&dst.Limit)}, field{"period", text(&dst.Period)}); err != nil {
+			return err
+		}
+		return checkBudgetFields(at, *dst)
+	}
+}
+
+// checkBudgetFields names the field at fault as it is called here.
+func checkBudgetFields(at string, b account.Budget) error {
+	switch {
+	case b.Limit <= 0:
+		return wrongKind(at+".limit_usd", `US dollars above 0, such as "12.50"; without a budget give null in place of all of it`)
+	case b.Period != ledger.PeriodDay && b.Period != ledger.PeriodMonth && b.Period != ledger.PeriodTotal:
+		return wrongKind(at+".period", fmt.Sprintf("%q, %q or %q", ledger.PeriodDay, ledger.PeriodMonth, ledger.PeriodTotal))
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package api
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/route"
+)
+
+func (s *Server) adminInstallationRoutes() []people.Route {
+	return []people.Route{
+		s.adminRoute("GET /audit", people.Operate, s.listAudit, named("account", "actor", "action", "object", "from", "to")...),
+		s.adminRoute("GET /providers", people.Operate, s.listProviders, listing...),
+		s.adminRoute("GET /models/unpriced", people.Operate, s.listUnpriced, named("start_date", "end_date")...),
+		s.adminRoute("GET /nodes", people.Operate, s.listNodes, listing...),
+	}
+}
+
+// auditView is an entry of the audit log.
+type auditView struct {
+	Seq       int64           `json:"seq"`
+	At        time.Time       `json:"at"`
+	Actor     actorView       `json:"actor"`
+	Action    audit.Action    `json:"action"`
+	Object    objectView      `json:"object"`
+	AccountID *string         `json:"account_id"`
+	Before    json.RawMessage `json:"before"` // an object or null, as after
+	After     json.RawMessage `json:"after"`
+	Hash      string          `json:"hash"`
+}
+
+type actorView struct {
+	Kind      audit.Kind `json:"kind"`
+	ID        *string    `json:"id"`
+	Name      *string    `json:"name"`
+	Address   *string    `json:"address"`
+	RequestID *string    `json:"request_id"`
+}
+
+type objectView struct {
+	Kind string  `json:"kind"`
+	ID   *string `json:"id"`
+	Name *string `json:"name"`
+}
+
+func viewEntry(e *audit.Entry) auditView {
+	a, o := &e.Actor, &e.Object
+	return auditView{
+		Seq: e.Seq, At: e.At, Action: e.Action, AccountID: orNull(e.Account), Before: e.Before, After: e.After, Hash: e.Hash.String(),
+		Actor:  actorView{a.Kind, orNull(a.ID), orNull(a.Name), orNull(a.Address), orNull(a.Request)},
+		Object: objectView{o.Kind, orNull(o.ID), orNull(o.Name)},
+	}
+}
+
+func (s *Server) listAudit(r *adminRequest) (answer, error) {
+	q, err := s.auditQuery(r)
+	if err != nil {
+		return answer{}, err
+	}
+	q.Limit = r.query.limit + 1 // one more tells whether there is a next page
+	list, err := s.admin.Audit(r.Context(), q)
+	if err != nil {
+		return answer{}, err
+	}
+	p := listPage[auditView]{Data: []auditView{}}
+	for i := range list {
+		if i == r.query.limit {
+			p.NextCursor = new(sealCursor(strconv.FormatInt(list[i-1].Seq, 10)))
+			break
+		}
+		p.Data = append(p.Data, viewEntry(&list[i]))
+	}
+	return found(p)
+}
+
+// auditQuery is what the query string asks for of the log.
+func (s *Server) auditQuery(r *adminRequest) (q audit.Query, err error) {
+	q = audit.Query{Actor: r.query.get("actor"), Action: audit.Action(r.query.get("action")), Object: r.query.get("object")}
+	if name := r.query.get("account"); name != "" {
+		a, err := s.accounts.Account(r.Context(), name)
+		if err != nil {
+			return q, err
+		}
+		q.Account = a.ID
+	}
+	if q.From, err = r.query.instant("from"); err != nil {
+		return q, err
+	}
+	if q.To, err = r.query.instant("to"); err != nil {
+		return q, err
+	}
+	if !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To) {
+		return q, llm.Invalid("from", "from is not before to.")
+	}
+	if r.query.cursor != "" {
+		if q.Before, err = strconv.ParseInt(r.query.cursor, 10, 64); err != nil || q.Before < 1 || q.Before == math.MaxInt64 {
+			return q, badCursor()
+		}
+	}
+	return q, nil
+}
+
+// providerView is how a provider fares on the node that answers: as its worst
+// target does.
+type providerView struct {
+	Name        string       `json:"name"`
+	Dialect     string       `json:"dialect"`
+	BaseURL     string       `json:"base_url"`
+	State       route.State  `json:"state"`
+	Keys        int          `json:"keys"`
+	KeysResting int          `json:"keys_resting"`
+	Targets     []targetView `json:"targets"` // those that were asked
+}
+
+// targetView is how a model of a provider fares.
+type targetView struct {
+	Model       string      `json:"model"` // "<provider>/<model-name>"
+	State       route.State `json:"state"`
+	Failures    int         `json:"failures"` // in a row
+	Until       *time.Time  `json:"until"`    // when an open circuit may be probed
+	LatencyMS   *int64      `json:"latency_ms"`
+	LastError   *string     `json:"last_error"`
+	LastErrorAt *time.Time  `json:"last_error_at"`
+}
+
+func viewProvider(p *route.ProviderCondition) providerView {
+	v := providerView{
+		Name: p.Name, Dialect: p.Dialect, BaseURL: p.BaseURL, State: p.State,
+		Keys: p.Keys, KeysResting: p.Resting, Targets: []targetView{},
+	}
+	for i := range p.Targets {
+		c := &p.Targets[i]
+		v.Targets = append(v.Targets, targetView{c.Target, c.State, c.Failures, c.Until, unlessZero(c.LatencyMS), orNull(c.LastError), c.LastAt})
+	}
+	return v
+}
+
+func (s *Server) listProviders(r *adminRequest) (answer, error) {
+	list := s.router.Table().Providers(s.now())
+	return found(pageOf(r.query, list, func(p *route.ProviderCondition) string { return p.Name }, viewProvider))
+}
+
+// unpricedView is a model that was used without a price.
+type unpricedView struct {
+	Model     string `json:"model"`
+	Attempts  int64  `json:"attempts"`
+	Accounts  int64  `json:"accounts"`
+	FirstDate string `json:"first_date"` // UTC, as last_date
+	LastDate  string `json:"last_date"`
+}
+
+func (s *Server) listUnpriced(r *adminRequest) (answer, error) {
+	from, to, err := r.query.dates()
+	if err != nil {
+		return answer{}, err
+	}
+	if err := s.settled(r.Context()); err != nil {
+		return answer{}, err
+	}
+	list, err := s.admin.Unpriced(r.Context(), from, to)
+	if err != nil {
+		return answer{}, err
+	}
+	view := func(m *ledger.UnpricedModel) unpricedView {
+		return unpricedView{m.Model, m.Attempts, m.Accounts, m.First, m.Last}
+	}
+	return found(pageOf(r.query, list, func(m *ledger.UnpricedModel) string { return m.Model }, view))
+}
+
+// nodeView is a gateway process that shares the database.
+type nodeView struct {
+	ID      string     `json:"id"` // of its journal
+	Name    string     `json:"name"`
+	Address string     `json:"address"`
+	Version string     `json:"version"`
+	Alive   bool       `json:"alive"`
+	Started time.Time  `json:"started"`
+	Seen    time.Time  `json:"seen"`
+	Stopped *time.Time `json:"stopped"`
+}
+
+func viewNode(n *Node) nodeView {
+	return nodeView{n.Journal.String(), n.Name, n.Address, n.Version, n.Alive, n.Started, n.Seen, n.Stopped}
+}
+
+func (s *Server) listNodes(r *adminRequest) (answer, error) {
+	list, err := s.admin.Nodes(r.Context())
+	if err != nil {
+		return answer{}, err
+	}
+	return found(pageOf(r.query, list, func(n *Node) string { return n.Journal.String() }, viewNode))
+}

@@ -1,0 +1,114 @@
+package api
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// query is what a request gives in the query string.
+type query struct {
+	values url.Values
+	limit  int    // 1 to 1000
+	cursor string // where the page before ended; empty for the first
+}
+
+// listing are the parameters that every list takes.
+var listing = []string{"limit", "cursor"}
+
+const maxCursor = 1024 // bytes, encoded
+
+// readQuery reads the query string: the parameters of these names, each once,
+// and no other, for a filter that is misspelt would select all.
+func readQuery(r *http.Request, names []string) (*query, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, llm.Invalid("", "The query string is not well formed: percent signs are to be written as %25.")
+	}
+	q := &query{values: values}
+	for name, given := range values {
+		if !slices.Contains(names, name) {
+			return nil, unknownName("parameter", name, name, names)
+		}
+		if len(given) > 1 {
+			return nil, llm.Invalid(name, name+" is given twice; give it once.")
+		}
+	}
+	if q.limit, err = readInt("limit", values.Get("limit"), defaultLimit, 1, maxLimit); err != nil {
+		return nil, err
+	}
+	q.cursor, err = openCursor(values.Get("cursor"))
+	return q, err
+}
+
+// get is a parameter; empty for none.
+func (q *query) get(name string) string { return q.values.Get(name) }
+
+// instant is a parameter that is a time of RFC 3339, or a UTC date for its
+// beginning; the zero time for none.
+func (q *query) instant(name string) (time.Time, error) {
+	value := strings.Replace(q.get(name), " ", "+", 1) // an unescaped plus sign reads as a space
+	if value == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.DateOnly, value); err == nil {
+		return t, nil
+	}
+	t, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return time.Time{}, llm.Invalid(name, name+` is to be a UTC date such as "2027-01-31", or a time as RFC 3339 has it.`)
+	}
+	return t.UTC(), nil
+}
+
+// openCursor is what sealCursor was given. Nobody but the lists themselves is
+// to look into one.
+func openCursor(cursor string) (string, error) {
+	place, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(cursor) > maxCursor {
+		return "", badCursor()
+	}
+	return string(place), nil
+}
+
+func sealCursor(place string) string { return base64.RawURLEncoding.EncodeToString([]byte(place)) }
+
+func badCursor() error {
+	return llm.Invalid("cursor", "The cursor is not one of this list: give what next_cursor was, or none for the first page.")
+}
+
+// listPage is a part of a list, and where the next part begins: null at the end.
+type listPage[T any] struct {
+	Data       []T     `json:"data"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+// pageOf is the part of a list that the query asks for, in the order of the keys
+// of its members, of which each has another.
+func pageOf[T, V any](q *query, list []T, key func(*T) string, view func(*T) V) listPage[V] {
+	slices.SortFunc(list, func(a, b T) int { return strings.Compare(key(&a), key(&b)) })
+	p := listPage[V]{Data: []V{}}
+	last := ""
+	for i := range list {
+		k := key(&list[i])
+		if k <= q.cursor && q.cursor != "" {
+			continue
+		}
+		if len(p.Data) == q.limit {
+			p.NextCursor = new(sealCursor(last))
+			break
+		}
+		last = k
+		p.Data = append(p.Data, view(&list[i]))
+	}
+	return p
+}
+
+// named are the names of parameters of a list, with those that every list takes.
+func named(names ...string) rawjson.Names { return append(names, listing...) }

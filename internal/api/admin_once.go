@@ -1,0 +1,198 @@
+package api
+
+import (
+	"context"
+	"crypto/cipher"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/llm"
+	"weir/internal/seal"
+)
+
+const (
+	// claimFor is how long an Idempotency-Key holds, claimWait how long the
+	// database has for each word about it.
+	claimFor  = 24 * time.Hour
+	claimWait = 5 * time.Second
+	// maxClaimKey bounds the header, in bytes.
+	maxClaimKey = 255
+)
+
+// ClaimState says what is known of an Idempotency-Key.
+type ClaimState uint8
+
+// The states.
+const (
+	ClaimNew     ClaimState = iota + 1 // this request is the first, and now runs
+	ClaimRunning                       // the first one still runs
+	ClaimOther                         // it was used with another request
+	ClaimDone                          // the first one's answer is kept
+	ClaimSpent                         // the first one ended, and nobody knows how
+)
+
+// Claim is a request's claim on its Idempotency-Key.
+type Claim struct {
+	Scope   string // the caller
+	Key     string // the header, hashed, in hexadecimal
+	Body    string // what was asked, hashed, in hexadecimal
+	Request string // the request's id
+}
+
+// ClaimStore keeps the claims of all nodes.
+type ClaimStore interface {
+	// Claim makes the claim, unless there is one, and says what it found; the
+	// reply is that of ClaimDone.
+	Claim(ctx context.Context, c Claim, ttl time.Duration) (ClaimState, []byte, error)
+	// Keep ends a claim with its reply; nil where none is known: ClaimSpent.
+	Keep(ctx context.Context, c Claim, reply []byte) error
+	// Forget ends a claim as if it had never been.
+	Forget(ctx context.Context, c Claim) error
+}
+
+// once makes the call, once for each Idempotency-Key within 24 hours, and answers
+// the same to it again. It goes on when the client leaves, who asks again.
+func (s *Server) once(r *adminRequest, call adminCall) (a answer, err error) {
+	header := r.Header.Get("Idempotency-Key")
+	if header == "" {
+		return call(r)
+	}
+	c, err := s.newClaim(r, header)
+	if err != nil {
+		return a, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminWait)
+	defer cancel()
+	kept, err := c.begin(ctx)
+	if err != nil {
+		return a, err
+	}
+	if kept != nil {
+		return *kept, nil
+	}
+	r.Request = r.WithContext(ctx)
+	a, err = call(r)
+	s.endClaim(ctx, c, &a, err)
+	return a, err
+}
+
+// newClaim is the claim of a request with that Idempotency-Key.
+func (s *Server) newClaim(r *adminRequest, header string) (*claim, error) {
+	if len(header) > maxClaimKey {
+		return nil, llm.Invalid("Idempotency-Key", fmt.Sprintf("The header is longer than %d characters.", maxClaimKey))
+	}
+	secret, err := s.secretOf(r)
+	if err != nil {
+		return nil, err
+	}
+	c := &claim{
+		Claim: Claim{
+			Scope: scopeOf(r), Key: seal.Digest(header), Request: r.visit.Origin.Request,
+			Body: seal.Digest(r.Method, r.URL.EscapedPath(), string(r.body)),
+		},
+		store: s.admin.Claims,
+	}
+	c.box, err = seal.New(secret+"\n"+header, c.Scope+c.Key, "weir administration v1")
+	return c, err
+}
+
+// scopeOf names the caller: one's keys are not another's. A person is known by
+// the session, with whose secret the answers are sealed.
+func scopeOf(r *adminRequest) string {
+	if k := r.visit.Key(); k != nil {
+		return "admin/key/" + k.ID
+	}
+	return "admin/session/" + r.visit.Session().ID
+}
+
+// secretOf is what the caller alone has.
+func (s *Server) secretOf(r *adminRequest) (string, error) {
+	secret := account.Token(r.Header)
+	if r.visit.Key() == nil {
+		secret = s.admin.Session(r.Request)
+	}
+	if secret == "" {
+		return "", errNoSecret
+	}
+	return secret, nil
+}
+
+// errNoSecret says that somebody came in without anything that only they have,
+// which is a defect of whoever let them in.
+var errNoSecret = errors.New("the caller has no secret to seal an answer with")
+
+// claim is a call's hold on its Idempotency-Key.
+type claim struct {
+	Claim
+	store ClaimStore
+	box   cipher.AEAD
+}
+
+// begin makes the claim, or gives what was answered to it before.
+func (c *claim) begin(ctx context.Context) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, claimWait)
+	defer cancel()
+	state, sealed, err := c.store.Claim(ctx, c.Claim, claimFor)
+	if err != nil {
+		return nil, &llm.Error{Code: llm.CodeOverloaded, Message: "The Idempotency-Key cannot be checked right now. Try again shortly.", RetryAfter: time.Second, Err: err}
+	}
+	switch state {
+	case ClaimNew:
+		return nil, nil
+	case ClaimDone:
+		return c.open(sealed)
+	case ClaimOther:
+		return nil, claimed("The Idempotency-Key was used with another request. Use a new key for a new request.")
+	case ClaimSpent:
+		return nil, claimed("The first request with this Idempotency-Key failed on our side, and may have been done all the same. Look, and use a new key.")
+	}
+	return nil, claimed("The first request with this Idempotency-Key is still running. Try again when it has ended.")
+}
+
+func claimed(message string) error {
+	return &llm.Error{Code: llm.CodeIdempotencyConflict, Message: message, Param: "Idempotency-Key"}
+}
+
+// open is the answer that was kept.
+func (c *claim) open(sealed []byte) (*answer, error) {
+	text, err := c.box.Open(nil, nil, sealed, []byte(c.Body))
+	if err != nil {
+		return nil, fmt.Errorf("open a kept answer: %w", err)
+	}
+	a := &answer{replayed: true}
+	if err := json.Unmarshal(text, a); err != nil {
+		return nil, fmt.Errorf("read a kept answer: %w", err)
+	}
+	return a, nil
+}
+
+// endClaim keeps the answer. What was refused can be asked for again with the
+// same key; where something failed on our side, nobody knows what was done.
+func (s *Server) endClaim(ctx context.Context, c *claim, a *answer, failed error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimWait)
+	defer cancel()
+	var err error
+	switch {
+	case failed == nil:
+		err = c.keep(ctx, a)
+	case llm.AsError(failed).Code.Status() < http.StatusInternalServerError:
+		err = c.store.Forget(ctx, c.Claim)
+	default:
+		err = c.store.Keep(ctx, c.Claim, nil)
+	}
+	if err != nil { // the key stays as one whose request runs: nothing is done twice
+		s.log.Error("the end of a request was not noted for its Idempotency-Key", "request", c.Request, "err", err)
+	}
+}
+
+func (c *claim) keep(ctx context.Context, a *answer) error {
+	text, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return c.store.Keep(ctx, c.Claim, c.box.Seal(nil, nil, text, []byte(c.Body)))
+}

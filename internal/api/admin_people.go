@@ -1,0 +1,152 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+func (s *Server) adminPeopleRoutes() []people.Route {
+	return []people.Route{
+		s.adminRoute("GET /me", people.SignedIn, s.showMe),
+		s.adminRoute("GET /users", people.Operate, s.listUsers, listing...),
+		s.adminRoute("GET /operators", people.Operate, s.listOperators, listing...),
+		s.adminMake("POST /operators", people.Operate, s.makeOperator),
+		s.adminRoute("DELETE /operators/{user}", people.Operate, s.removeOperator),
+		s.adminRoute("GET /operator-invitations", people.Operate, func(r *adminRequest) (answer, error) {
+			return s.listInvitations(r, "")
+		}, listing...),
+		s.adminRoute("DELETE /operator-invitations/{id}", people.Operate, func(r *adminRequest) (answer, error) {
+			return gone(s.admin.People.CancelInvitation(r.Context(), r.by(), "", r.PathValue("id")))
+		}),
+	}
+}
+
+// meView is whoever asks, and what they may do.
+type meView struct {
+	Kind     string           `json:"kind"` // user or key
+	ID       string           `json:"id"`
+	Name     string           `json:"name"` // of a key its label
+	Email    *string          `json:"email"`
+	Operator bool             `json:"operator"`
+	Rights   []people.Right   `json:"rights"` // in the installation; an operator's are in every account too
+	Accounts []membershipView `json:"accounts"`
+}
+
+// membershipView is an account of somebody.
+type membershipView struct {
+	ID     string         `json:"id"`
+	Name   string         `json:"name"`
+	Role   people.Role    `json:"role"`
+	Rights []people.Right `json:"rights"`
+}
+
+func (s *Server) showMe(r *adminRequest) (answer, error) {
+	v := r.visit
+	me := meView{Kind: "user", Operator: v.Operator(), Rights: []people.Right{people.SignedIn}, Accounts: []membershipView{}}
+	if u := v.User(); u != nil {
+		me.ID, me.Name, me.Email = u.ID, u.Name, &u.Email
+	} else if k := v.Key(); k != nil {
+		me.Kind, me.ID, me.Name = "key", k.ID, k.Label
+	}
+	if me.Operator {
+		me.Rights = append(me.Rights, people.Operate)
+	}
+	for _, m := range v.Memberships() {
+		in := membershipView{ID: m.AccountID, Name: m.AccountName, Role: m.Role, Rights: []people.Right{}}
+		for _, right := range []people.Right{people.Read, people.Use, people.Manage} {
+			if v.May(right, m.AccountID) == nil {
+				in.Rights = append(in.Rights, right)
+			}
+		}
+		me.Accounts = append(me.Accounts, in)
+	}
+	return found(me)
+}
+
+// userView is a person who signs in.
+type userView struct {
+	ID          string     `json:"id"`
+	Email       string     `json:"email"`
+	Name        string     `json:"name"`
+	Operator    bool       `json:"operator"`
+	HasPassword bool       `json:"has_password"`
+	Created     time.Time  `json:"created"`
+	LastSeen    *time.Time `json:"last_seen"`
+}
+
+func viewUser(u *people.User) userView {
+	return userView{ID: u.ID, Email: u.Email, Name: u.Name, Operator: u.Operator, HasPassword: u.Password, Created: u.Created, LastSeen: u.Seen}
+}
+
+func emailOf(u *people.User) string { return u.Email }
+
+func (s *Server) listUsers(r *adminRequest) (answer, error) {
+	list, err := s.admin.People.Users(r.Context())
+	if err != nil {
+		return answer{}, err
+	}
+	return found(pageOf(r.query, list, emailOf, viewUser))
+}
+
+func (s *Server) listOperators(r *adminRequest) (answer, error) {
+	list, err := s.admin.People.Users(r.Context())
+	if err != nil {
+		return answer{}, err
+	}
+	list = slices.DeleteFunc(list, func(u people.User) bool { return !u.Operator })
+	return found(pageOf(r.query, list, emailOf, viewUser))
+}
+
+// newOperatorView is who became an operator, or is invited to be one.
+type newOperatorView struct {
+	Operator   *userView          `json:"operator"`
+	Invitation *newInvitationView `json:"invitation"`
+}
+
+// makeOperator makes a user an operator at once, and invites who is none.
+func (s *Server) makeOperator(r *adminRequest) (answer, error) {
+	var email string
+	if err := readFields("", r.body, field{"email", text(&email)}); err != nil {
+		return answer{}, err
+	}
+	u, err := s.admin.People.User(r.Context(), email)
+	if err == nil && !strings.EqualFold(u.Email, strings.TrimSpace(email)) { // it was an id
+		return answer{}, wrongKind("email", "an e-mail address such as ada@example.com")
+	}
+	switch {
+	case err != nil && llm.AsError(err).Code != llm.CodeNotFound:
+		return answer{}, err
+	case err != nil:
+		i, err := s.invite(r, people.Invitation{Email: email, Operator: true})
+		if err != nil {
+			return answer{}, err
+		}
+		return answered(http.StatusCreated, "", newOperatorView{Invitation: &i})
+	case u.Operator:
+		return answer{}, llm.Invalid("email", u.Email+" is an operator already.")
+	}
+	if err := s.admin.People.SetOperator(r.Context(), r.by(), u.ID, true); err != nil {
+		return answer{}, err
+	}
+	u.Operator = true
+	view := viewUser(&u)
+	return answered(http.StatusCreated, "", newOperatorView{Operator: &view})
+}
+
+// removeOperator takes the installation out of somebody's hands, who stays a
+// user. Who is no operator is not found.
+func (s *Server) removeOperator(r *adminRequest) (answer, error) {
+	u, err := s.admin.People.User(r.Context(), r.PathValue("user"))
+	if err == nil && !u.Operator {
+		err = &llm.Error{Code: llm.CodeNotFound, Message: "There is no such operator.", Param: "user"}
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return gone(s.admin.People.SetOperator(r.Context(), r.by(), u.ID, false))
+}

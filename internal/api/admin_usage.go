@@ -1,0 +1,280 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+func (s *Server) adminUsageRoutes() []people.Route {
+	return []people.Route{
+		s.adminRoute("GET /accounts/{account}/uses", people.Read, s.listUses, named("start_date", "end_date", "model")...),
+		s.adminRoute("GET /accounts/{account}/requests", people.Read, s.listRequests, named("start_date", "end_date", "model", "key", "ended")...),
+		s.adminRoute("GET /accounts/{account}/requests/{id}", people.Read, s.showRequest),
+	}
+}
+
+// useView is what an account used on a date, of a model.
+type useView struct {
+	ID       string `json:"id"`
+	Date     string `json:"date"` // UTC
+	Model    string `json:"model"`
+	Tokens   int64  `json:"tokens"`
+	Requests int64  `json:"requests"`
+	CostUSD  string `json:"cost_usd"`
+	Unpriced bool   `json:"unpriced"` // some of it has no price and adds 0 to the cost
+}
+
+// usesView is a page of usage, with the sums over all that matches.
+type usesView struct {
+	listPage[useView]
+	Total totalView `json:"total"`
+}
+
+type totalView struct {
+	Tokens   int64  `json:"tokens"`
+	Requests int64  `json:"requests"`
+	CostUSD  string `json:"cost_usd"`
+}
+
+// settled waits until the database has what was answered here.
+func (s *Server) settled(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, flushWait)
+	defer cancel()
+	if err := s.ledger.Flush(ctx); err != nil {
+		return &llm.Error{Code: llm.CodeOverloaded, Message: "Usage cannot be read right now. Try again shortly.", RetryAfter: time.Second, Err: err}
+	}
+	return nil
+}
+
+func (s *Server) listUses(r *adminRequest) (answer, error) {
+	q := ledger.UsesQuery{Account: r.visit.Account.ID, Model: r.query.get("model"), Limit: r.query.limit}
+	var err error
+	if q.From, q.To, err = r.query.dates(); err != nil {
+		return answer{}, err
+	}
+	if r.query.cursor != "" { // it is a place in the list: days that pass add to its front
+		if q.Offset, err = strconv.Atoi(r.query.cursor); err != nil || q.Offset < 1 || q.Offset > maxOffset {
+			return answer{}, badCursor()
+		}
+	}
+	if err := s.settled(r.Context()); err != nil {
+		return answer{}, err
+	}
+	uses, err := s.uses.Uses(r.Context(), q)
+	if err != nil {
+		return answer{}, err
+	}
+	t := uses.Total
+	v := usesView{listPage[useView]{Data: []useView{}}, totalView{t.Tokens, t.Requests, t.Cost.String()}}
+	for i := range uses.Uses {
+		u := &uses.Uses[i]
+		v.Data = append(v.Data, useView{u.ID(q.Account), u.Date, u.Model, u.Usage.TotalTokens(), u.Requests, u.Cost.String(), u.Unpriced})
+	}
+	if next := q.Offset + len(v.Data); next < uses.Count && len(v.Data) > 0 {
+		v.NextCursor = new(sealCursor(strconv.Itoa(next)))
+	}
+	return found(v)
+}
+
+// dates are start_date and end_date, both inclusive; empty for no bound.
+func (q *query) dates() (from, to string, err error) {
+	if from, err = readDate("start_date", q.get("start_date")); err != nil {
+		return "", "", err
+	}
+	if to, err = readDate("end_date", q.get("end_date")); err != nil {
+		return "", "", err
+	}
+	if from != "" && to != "" && from > to {
+		return "", "", llm.Invalid("start_date", "start_date is after end_date.")
+	}
+	return from, to, nil
+}
+
+// requestView is a request, with its attempts folded together.
+type requestView struct {
+	ID               string             `json:"id"`
+	Arrived          time.Time          `json:"arrived"`
+	KeyID            string             `json:"key_id"`
+	RequestedModel   string             `json:"requested_model"`
+	Model            string             `json:"model"` // of the last attempt, as outcome, status and error_code
+	Outcome          ledger.Outcome     `json:"outcome"`
+	Status           *int               `json:"status"` // the provider's HTTP status
+	ErrorCode        *llm.Code          `json:"error_code"`
+	Stream           bool               `json:"stream"`
+	AttemptCount     int                `json:"attempt_count"`
+	PromptTokens     int64              `json:"prompt_tokens"`
+	CompletionTokens int64              `json:"completion_tokens"`
+	Usage            map[string]int64   `json:"usage"` // by class
+	CostUSD          string             `json:"cost_usd"`
+	Unpriced         bool               `json:"unpriced"`
+	Provenance       *ledger.Provenance `json:"provenance"`
+	FirstTokenMS     *int64             `json:"first_token_ms"`
+	DurationMS       *int64             `json:"duration_ms"`
+}
+
+func viewRequest(r *ledger.RequestSummary) requestView {
+	return requestView{
+		ID: r.ID.String(), Arrived: r.Arrived, KeyID: r.Key, RequestedModel: r.Requested, Model: r.Model,
+		Outcome: r.Outcome, Status: unlessZero(r.Status), ErrorCode: orNull(r.Code), Stream: r.Stream, AttemptCount: r.Attempts,
+		PromptTokens: r.Usage.InputTokens(), CompletionTokens: r.Usage.OutputTokens(), Usage: viewUsage(&r.Usage),
+		CostUSD: r.Cost.String(), Unpriced: r.Unpriced, Provenance: orNull(r.Provenance),
+		FirstTokenMS: unlessZero(r.FirstToken.Milliseconds()), DurationMS: unlessZero(r.Duration.Milliseconds()),
+	}
+}
+
+// unlessZero is a number, or null where it is 0 because there was none.
+func unlessZero[T int | int64](n T) *T {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+// viewUsage is what was counted, by class; classes without a count are left out.
+func viewUsage(u *llm.Usage) map[string]int64 {
+	counts := map[string]int64{}
+	for c, n := range u {
+		if n != 0 {
+			counts[llm.Class(c).String()] = n
+		}
+	}
+	return counts
+}
+
+func (s *Server) listRequests(r *adminRequest) (answer, error) {
+	q := ledger.RequestsQuery{
+		Account: r.visit.Account.ID, Key: r.query.get("key"), Model: r.query.get("model"),
+		Ended: ledger.Ended(r.query.get("ended")), Limit: min(r.query.limit, ledger.MaxRequests),
+	}
+	if !slices.Contains([]ledger.Ended{ledger.EndedAny, ledger.EndedOK, ledger.EndedError}, q.Ended) {
+		return answer{}, wrongKind("ended", `"ok" or "error", or not there for all`)
+	}
+	var err error
+	if q.From, q.To, err = r.query.dates(); err != nil {
+		return answer{}, err
+	}
+	if q.After, err = ledger.ParseRequestCursor(r.query.cursor); err != nil {
+		return answer{}, badCursor()
+	}
+	if err := s.settled(r.Context()); err != nil {
+		return answer{}, err
+	}
+	list, next, err := s.admin.Requests.Requests(r.Context(), q)
+	if err != nil {
+		return answer{}, err
+	}
+	p := listPage[requestView]{Data: []requestView{}}
+	for i := range list {
+		p.Data = append(p.Data, viewRequest(&list[i]))
+	}
+	if next != (ledger.RequestCursor{}) {
+		p.NextCursor = new(sealCursor(next.String()))
+	}
+	return found(p)
+}
+
+// requestDetailView is a request with its attempts.
+type requestDetailView struct {
+	requestView
+	Attempts []attemptView `json:"attempts"`
+}
+
+// attemptView is one call of a provider, and how its cost came about.
+type attemptView struct {
+	N            int                `json:"n"`
+	Provider     string             `json:"provider"`
+	Model        string             `json:"model"` // the provider's name of it
+	Opened       time.Time          `json:"opened"`
+	Outcome      ledger.Outcome     `json:"outcome"`
+	Status       *int               `json:"status"`
+	ErrorCode    *llm.Code          `json:"error_code"`
+	FinishReason *llm.FinishReason  `json:"finish_reason"`
+	ServiceTier  *string            `json:"service_tier"`
+	Provenance   *ledger.Provenance `json:"provenance"`
+	Usage        map[string]int64   `json:"usage"` // with corrections, as cost_usd
+	CostUSD      string             `json:"cost_usd"`
+	HoldUSD      string             `json:"hold_usd"` // the most that it could have cost
+	PriceVersion *string            `json:"price_version"`
+	PriceTier    *int64             `json:"price_tier_above"` // input tokens
+	Lines        []costLineView     `json:"cost_lines"`
+	Corrections  []correctionView   `json:"corrections"`
+	FirstTokenMS *int64             `json:"first_token_ms"`
+	DurationMS   *int64             `json:"duration_ms"`
+}
+
+// costLineView is a line of the arithmetic of a cost: count times rate, of usage.
+type costLineView struct {
+	Kind      ledger.LineKind `json:"kind"`
+	Class     *string         `json:"class"`
+	Count     *int64          `json:"count"`
+	RateUSD   *string         `json:"rate_usd"` // for one token or unit
+	AmountUSD string          `json:"amount_usd"`
+}
+
+// correctionView is what was decided later about an attempt.
+type correctionView struct {
+	Kind    string           `json:"kind"`
+	Usage   map[string]int64 `json:"usage"` // what it adds, as cost_usd
+	CostUSD string           `json:"cost_usd"`
+	By      string           `json:"by"`
+	At      time.Time        `json:"at"`
+}
+
+func (s *Server) showRequest(r *adminRequest) (answer, error) {
+	none := &llm.Error{Code: llm.CodeNotFound, Message: "There is no such request of this account, or it is older than requests are kept.", Param: "id"}
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return answer{}, none
+	}
+	if err := s.settled(r.Context()); err != nil {
+		return answer{}, err
+	}
+	d, ok, err := s.admin.Requests.Request(r.Context(), r.visit.Account.ID, id)
+	if err != nil {
+		return answer{}, err
+	}
+	if !ok {
+		return answer{}, none
+	}
+	v := requestDetailView{viewRequest(&d.RequestSummary), []attemptView{}}
+	for i := range d.Parts {
+		v.Attempts = append(v.Attempts, viewAttempt(&d.Parts[i]))
+	}
+	return found(v)
+}
+
+func viewAttempt(a *ledger.AttemptDetail) attemptView {
+	usage, cost := a.Corrected()
+	v := attemptView{
+		N: int(a.ID.N), Provider: a.Provider, Model: a.Model, Opened: a.Opened,
+		Outcome: a.Outcome, Status: unlessZero(a.Status), ErrorCode: orNull(a.Code), FinishReason: orNull(a.Finish),
+		ServiceTier: orNull(a.Settlement.Tier), Provenance: orNull(a.Provenance), Usage: viewUsage(&usage), CostUSD: cost.String(),
+		HoldUSD: a.Hold.String(), PriceVersion: orNull(a.Price.Version), PriceTier: unlessZero(a.Tier),
+		Lines: []costLineView{}, Corrections: []correctionView{},
+		FirstTokenMS: unlessZero(a.FirstToken.Milliseconds()), DurationMS: unlessZero(a.Duration.Milliseconds()),
+	}
+	for i := range a.Lines {
+		v.Lines = append(v.Lines, viewLine(&a.Lines[i]))
+	}
+	for i := range a.Corrections {
+		c := &a.Corrections[i]
+		v.Corrections = append(v.Corrections, correctionView{c.Kind, viewUsage(&c.Usage), c.Cost.String(), c.By, c.At})
+	}
+	return v
+}
+
+func viewLine(l *ledger.CostLine) costLineView {
+	v := costLineView{Kind: l.What, AmountUSD: l.Amount.String()}
+	if l.What == ledger.LineUsage {
+		v.Class, v.Count, v.RateUSD = new(l.Class.String()), &l.Count, new(llm.FormatUnitRate(l.Rate))
+	}
+	return v
+}

@@ -1,0 +1,207 @@
+package app
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// staff is a gateway with people in it, each with a session.
+type staff struct {
+	*instance
+	t        *testing.T
+	handler  http.Handler
+	sessions map[string]string // secret, by who it is
+	acme     account.Account
+}
+
+// newStaff has an operator, and of the account acme an owner, two members and a
+// viewer, and an owner of another one.
+func newStaff(t *testing.T) *staff {
+	t.Helper()
+	g := newInstance(t)
+	s := &staff{instance: g, t: t, handler: g.handler(), sessions: map[string]string{"nobody": "", "a bad session": "x"}}
+	ctx := t.Context()
+	for _, name := range []string{account.DefaultName, "acme", "other"} {
+		a, err := g.accounts.CreateAccount(ctx, audit.Gateway(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "acme" {
+			s.acme = a
+		}
+	}
+	link, err := g.accounts.CreateSetupToken(ctx, audit.Gateway())
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := g.people.SetUp(ctx, link.Reveal(), personOf("operator"), people.Origin{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.sessions["operator"] = session.Reveal()
+	for who, role := range map[string]people.Role{"owner": people.Owner, "member": people.Member, "mate": people.Member, "viewer": people.Viewer} {
+		s.join(who, s.acme.ID, role)
+	}
+	other, err := g.accounts.Account(ctx, "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.join("stranger", other.ID, people.Owner)
+	return s
+}
+
+func personOf(who string) people.Person {
+	return people.Person{Email: who + "@example.com", Name: who, Password: llm.NewSecret("four quiet rivers meet")}
+}
+
+// join makes a user with that role in an account.
+func (s *staff) join(who, accountID string, role people.Role) {
+	s.t.Helper()
+	link, _, err := s.people.Invite(s.t.Context(), audit.Gateway(), people.Invitation{Email: who + "@example.com", AccountID: accountID, Role: role})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	session, err := s.people.Accept(s.t.Context(), link.Reveal(), personOf(who), people.Origin{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.sessions[who] = session.Reveal()
+}
+
+// do makes a call as somebody who is signed in.
+func (s *staff) do(who, what, body string, header ...string) *httptest.ResponseRecorder {
+	s.t.Helper()
+	method, path, _ := strings.Cut(what, " ")
+	r := httptest.NewRequestWithContext(s.t.Context(), method, "https://gateway.example/admin/v1"+path, strings.NewReader(body))
+	if secret := s.sessions[who]; secret != "" {
+		r.AddCookie(&http.Cookie{Name: "weir", Value: secret})
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	return w
+}
+
+// want makes a call that is to end with that status.
+func (s *staff) want(status int, who, what, body string, header ...string) map[string]any {
+	s.t.Helper()
+	w := s.do(who, what, body, header...)
+	if w.Code != status {
+		s.t.Errorf("%s, %s %s: got %d %s, want %d", who, what, body, w.Code, w.Body, status)
+	}
+	v := map[string]any{}
+	if text := w.Body.Bytes(); len(text) > 0 && json.Unmarshal(text, &v) != nil {
+		s.t.Errorf("%s, %s: got %s, want JSON", who, what, text)
+	}
+	return v
+}
+
+// TestAdministrationAsksRights is every call by everybody: who lacks its right is
+// refused before it is read.
+func TestAdministrationAsksRights(t *testing.T) {
+	t.Parallel()
+	s := newStaff(t)
+	may := map[people.Right][]string{
+		people.SignedIn: {"operator", "owner", "member", "viewer", "stranger"},
+		people.Read:     {"operator", "owner", "member", "viewer"},
+		people.Use:      {"operator", "owner", "member"},
+		people.Manage:   {"operator", "owner"},
+		people.Operate:  {"operator"},
+	}
+	for _, route := range s.api.AdminRoutes() {
+		method, pattern, _ := strings.Cut(route.Pattern, " ")
+		path := strings.NewReplacer("/admin/v1", "", "{account}", "acme", "{key}", "none", "{user}", "none", "{id}", "none").Replace(pattern)
+		allowed, known := may[route.Right]
+		if !known {
+			t.Errorf("%s: got the right %q, which this test does not know", route.Pattern, route.Right)
+		}
+		for who := range s.sessions {
+			w := s.do(who, method+" "+path, "not JSON")
+			refused := w.Code == http.StatusUnauthorized || w.Code == http.StatusForbidden || strings.Contains(w.Body.String(), "There is no such account")
+			if want := !slices.Contains(allowed, who) && (who != "mate" || !slices.Contains(allowed, "member")); refused != want {
+				t.Errorf("%s by %s: got %d %s, want refused %t", route.Pattern, who, w.Code, w.Body, want)
+			}
+			if refused && w.Header().Get("Content-Type") != "application/problem+json" {
+				t.Errorf("%s by %s: got the refusal as %q", route.Pattern, who, w.Header().Get("Content-Type"))
+			}
+		}
+	}
+	for _, account := range []string{"acme", "nothing"} { // nobody learns what there is
+		if got := s.want(404, "stranger", "GET /accounts/"+account, "")["detail"]; got != "There is no such account, or it is not one of yours." {
+			t.Errorf("%s by a stranger: got %v", account, got)
+		}
+	}
+}
+
+// TestAdministrationOfKeys is who makes, changes and revokes whose keys.
+func TestAdministrationOfKeys(t *testing.T) {
+	t.Parallel()
+	s := newStaff(t)
+	const keys = "/accounts/acme/keys"
+	made := func(who, body string) string {
+		t.Helper()
+		k := s.want(201, who, "POST "+keys, body)
+		id, _ := k["id"].(string)
+		return keys + "/" + id
+	}
+	mine, owners := made("member", `{"label":"mine"}`), made("owner", `{"label":"owners"}`)
+	administrates := made("operator", `{"label":"admin","permissions":["admin"]}`)
+	for _, who := range []string{"member", "owner"} {
+		s.want(403, who, "POST "+keys, `{"label":"x","permissions":["admin"]}`)
+		s.want(403, who, "PATCH "+administrates, `{"expires":null}`)
+	}
+	for _, who := range []string{"mate", "viewer"} {
+		s.want(403, who, "PATCH "+mine, `{"label":"his"}`)
+		s.want(403, who, "DELETE "+mine, "")
+	}
+	s.want(403, "member", "DELETE "+owners, "")
+	s.want(403, "member", "DELETE "+administrates, "")
+	if got := s.want(200, "viewer", "GET "+mine, ""); got["label"] != "mine" || got["state"] != "active" || got["created_by"] == nil {
+		t.Errorf("the member's key: got %v, want it as it was", got)
+	}
+	s.want(200, "member", "PATCH "+mine, `{"label":"yours"}`)
+	s.want(200, "owner", "PATCH "+mine, `{"limits":{"rpm":1}}`)
+	s.want(200, "member", "DELETE "+mine, "")
+	s.want(200, "owner", "DELETE "+administrates, "")
+	s.want(200, "operator", "DELETE "+owners, "")
+	s.want(404, "stranger", "DELETE "+mine, "")
+	s.want(404, "stranger", "DELETE "+strings.Replace(mine, "acme", "other", 1), "")
+}
+
+// TestAdministrationFromElsewhere is a browser that another site sends here with
+// somebody's cookie.
+func TestAdministrationFromElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newStaff(t)
+	s.want(403, "operator", "POST /accounts", `{"name":"theirs"}`, "Sec-Fetch-Site", "cross-site")
+	s.want(403, "operator", "POST /accounts", `{"name":"theirs"}`, "Origin", "https://elsewhere.example")
+	s.want(201, "operator", "POST /accounts", `{"name":"ours"}`, "Sec-Fetch-Site", "same-origin")
+}
+
+// TestAdministrationOnceInASession is what an Idempotency-Key does for people.
+func TestAdministrationOnceInASession(t *testing.T) {
+	t.Parallel()
+	s := newStaff(t)
+	const what, body = "POST /accounts/acme/keys", `{"label":"once"}`
+	first := s.want(201, "member", what, body, "Idempotency-Key", "k")
+	if again := s.want(201, "member", what, body, "Idempotency-Key", "k"); again["key"] != first["key"] || again["id"] != first["id"] {
+		t.Errorf("again: got %v, want %v", again, first)
+	}
+	for _, who := range []string{"mate", "owner"} {
+		if other := s.want(201, who, what, body, "Idempotency-Key", "k"); other["id"] == first["id"] {
+			t.Errorf("%s with the key of somebody else: got their answer", who)
+		}
+	}
+	s.want(403, "viewer", what, body, "Idempotency-Key", "k")
+}

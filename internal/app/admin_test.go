@@ -1,0 +1,308 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"weir/internal/account"
+	"weir/internal/app"
+	"weir/internal/audit"
+	"weir/internal/llm"
+	"weir/internal/people"
+)
+
+// office is a gateway as a program with an operator's key sees it. Every reply
+// is held against the document.
+type office struct {
+	*house
+	contract *contract
+	admin    string          // an operator's key
+	owner    string          // id of the first user, who owns the account default
+	answered map[string]bool // "get /admin/v1/…" of the document, with the status
+}
+
+func openOffice(t *testing.T) *office {
+	t.Helper()
+	h, _ := openHoused(t)
+	_, c := h.document()
+	o := &office{house: h, contract: c, answered: map[string]bool{}}
+	o.admin = h.newKey(account.KeyOptions{Account: account.DefaultName, Label: "operator", Permissions: []account.Permission{account.Admin}})
+	o.owner = h.found("ada@example.com")
+	return o
+}
+
+// found makes the first user, an operator who owns the account default.
+func (h *house) found(email string) (id string) {
+	h.t.Helper()
+	h.withPeople(func(ctx context.Context, d *app.Data) error {
+		link, err := d.Accounts.CreateSetupToken(ctx, audit.Gateway())
+		if err != nil {
+			return err
+		}
+		if _, err := d.People.SetUp(ctx, link.Reveal(), people.Person{Email: email, Name: "Ada", Password: llm.NewSecret("four quiet rivers meet")}, people.Origin{}); err != nil {
+			return err
+		}
+		u, err := d.People.User(ctx, email)
+		id = u.ID
+		return err
+	})
+	return id
+}
+
+// accept takes up the invitation of a link, as a new user.
+func (h *house) accept(link string) {
+	h.t.Helper()
+	_, token, ok := strings.Cut(link, "/invite/")
+	if !ok || !strings.HasPrefix(link, h.url) {
+		h.t.Fatalf("the link %q: got none to %s/invite/", link, h.url)
+	}
+	h.withPeople(func(ctx context.Context, d *app.Data) error {
+		_, err := d.People.Accept(ctx, token, people.Person{Name: "Somebody", Password: llm.NewSecret("seven loud rivers part")}, people.Origin{})
+		return err
+	})
+}
+
+func (h *house) withPeople(do func(ctx context.Context, d *app.Data) error) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	data, err := app.OpenData(ctx, h.config(), discard())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer data.Close()
+	if err := do(ctx, data); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// filled is a path of the document with values in place of its parameters.
+func filled(path string, values []string) string {
+	for _, v := range values {
+		from, to := strings.IndexByte(path, '{'), strings.IndexByte(path, '}')
+		path = path[:from] + v + path[to+1:]
+	}
+	return path
+}
+
+// call makes a call "METHOD /path" of the administration, with a query behind it
+// if need be, and holds the answer against the document.
+func (o *office) call(status int, what, body string, values ...string) map[string]any {
+	o.t.Helper()
+	return o.callAs(o.admin, status, what, body, nil, values...)
+}
+
+func (o *office) callAs(key string, status int, what, body string, header []string, values ...string) map[string]any {
+	o.t.Helper()
+	method, path, _ := strings.Cut(what, " ")
+	path, query, _ := strings.Cut("/admin/v1"+path, "?")
+	r := o.do(ask{method: method, path: filled(path, values) + "?" + query, body: body, key: key, header: header})
+	if r.status != status {
+		o.t.Fatalf("%s %v %s: got %d %s, want %d", what, values, body, r.status, r.body, status)
+	}
+	method = strings.ToLower(method)
+	if err := o.contract.check(r, "paths", path, method, "responses", fmt.Sprint(status)); err != nil {
+		o.t.Errorf("%s: %s: %v", what, r.body, err)
+	}
+	o.answered[fmt.Sprint(method, " ", path, " ", status)] = true
+	out := map[string]any{}
+	if r.body != "" {
+		decode(o.t, r.body, &out)
+	}
+	if r.header.Get("Cache-Control") != "no-store" {
+		o.t.Errorf("%s: got Cache-Control %q, want no-store", what, r.header.Get("Cache-Control"))
+	}
+	return out
+}
+
+// at is a member of an answer, down the names.
+func at(v any, names ...string) string {
+	for _, n := range names {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[n]
+		case []any:
+			i := 0
+			if _, err := fmt.Sscan(n, &i); err != nil || i >= len(x) {
+				return "nothing"
+			}
+			v = x[i]
+		}
+	}
+	return fmt.Sprint(v)
+}
+
+// TestAdministration makes every call of the administration once with success, as
+// the document has it, and sees what it did.
+func TestAdministration(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	o.runAccounts()
+	o.runKeys()
+	o.runPeople()
+	o.runReports()
+	for path, item := range o.contract.tree["paths"].(map[string]any) {
+		if !strings.HasPrefix(path, "/admin/v1/") {
+			continue
+		}
+		for method, operation := range item.(map[string]any) {
+			for status := range operation.(map[string]any)["responses"].(map[string]any) {
+				if what := method + " " + path + " " + status; status < "300" && !o.answered[what] {
+					t.Errorf("%s: got no such answer in this test", what)
+				}
+			}
+		}
+	}
+}
+
+func (o *office) runAccounts() {
+	t := o.t
+	made := o.call(201, "POST /accounts", `{"name":"research"}`)
+	id := at(made, "id")
+	for _, tt := range []struct{ body, name, want string }{
+		{`{"suspended":true}`, "suspended", "true"},
+		{`{"suspended":false,"on_hangup":"drain"}`, "on_hangup", "drain"},
+		{`{"limits":{"rpm":60,"tpm":1000}}`, "limits", "map[concurrency:0 rpm:60 tpm:1000]"},
+		{`{"limits":{"tpm":null,"concurrency":3}}`, "limits", "map[concurrency:3 rpm:60 tpm:0]"},
+		{`{"budget":{"limit_usd":"12.50","period":"month"}}`, "budget", "map[limit_usd:12.5 period:month]"},
+		{`{"budget":{"limit_usd":"0.000000001"}}`, "budget", "map[limit_usd:0.000000001 period:month]"},
+		{`{}`, "budget", "map[limit_usd:0.000000001 period:month]"},
+		{`{"budget":null,"limits":null}`, "budget", "<nil>"},
+	} {
+		if got := at(o.call(200, "PATCH /accounts/{account}", tt.body, "research"), tt.name); got != tt.want {
+			t.Errorf("PATCH %s: got %s %s, want %s", tt.body, tt.name, got, tt.want)
+		}
+	}
+	if got := at(o.call(201, "POST /accounts/{account}/credit", `{"amount_usd":"10.25"}`, id), "credit", "paid_usd"); got != "10.25" {
+		t.Errorf("credit: got %s, want 10.25", got)
+	}
+	if got := at(o.call(200, "PATCH /accounts/{account}", `{"credit":null}`, id), "credit"); got != "<nil>" {
+		t.Errorf("credit that ended: got %s, want none", got)
+	}
+	if got := o.call(200, "GET /accounts/{account}", "", id); at(got, "name") != "research" || at(got, "limits", "rpm") != "0" {
+		t.Errorf("the account: got %v", got)
+	}
+	if got := o.call(200, "GET /accounts", ""); at(got, "data", "1", "name") != "research" {
+		t.Errorf("accounts: got %v, want default and research", got)
+	}
+}
+
+func (o *office) runKeys() {
+	t := o.t
+	const body = `{"label":"nightly","permissions":["chat"],"models":["house/*"],"expires":"2099-01-31T12:00:00+01:00","limits":{"rpm":5},"budget":{"limit_usd":"3","period":"day"}}`
+	made := o.call(201, "POST /accounts/{account}/keys", body, "default")
+	id, token := at(made, "id"), at(made, "key")
+	if at(made, "expires") != "2099-01-31T11:00:00Z" || at(made, "limits", "rpm") != "5" || at(made, "budget", "limit_usd") != "3" || at(made, "permissions") != "[chat]" {
+		t.Errorf("the new key: got %v, want what was asked for: %s", made, body)
+	}
+	if r := o.do(ask{path: "/v1/chat", body: hello("house/echo"), key: token}); r.status != http.StatusOK {
+		t.Errorf("the new key at work: got %d %s", r.status, r.body)
+	}
+	got := o.call(200, "PATCH /accounts/{account}/keys/{key}", `{"label":"weekly","models":null,"expires":null,"limits":{"tpm":7},"budget":{"period":"month"}}`, "default", id)
+	if at(got, "label") != "weekly" || at(got, "models") != "[]" || at(got, "expires") != "<nil>" || at(got, "limits", "rpm") != "5" || at(got, "limits", "tpm") != "7" || at(got, "budget", "period") != "month" || at(got, "budget", "limit_usd") != "3" {
+		t.Errorf("the changed key: got %v", got)
+	}
+	await(t, "the time when the key was last used", func() bool {
+		return at(o.call(200, "GET /accounts/{account}/keys/{key}", "", "default", id), "last_used") != "<nil>"
+	})
+	list := o.do(ask{path: "/admin/v1/accounts/default/keys", key: o.admin})
+	if !strings.Contains(list.body, id) || strings.Contains(list.body, token) || strings.Contains(list.body, `"key"`) {
+		t.Errorf("the keys: got %s, want the new one without its secret", list.body)
+	}
+	o.call(200, "GET /accounts/{account}/keys", "", "default")
+	for range 2 { // again it changes nothing
+		if got := at(o.call(200, "DELETE /accounts/{account}/keys/{key}", "", "default", id), "state"); got != "revoked" {
+			t.Errorf("the revoked key: got %s", got)
+		}
+	}
+	if r := o.do(ask{path: "/v1/uses", key: token}); r.status != http.StatusUnauthorized {
+		t.Errorf("the revoked key at work: got %d, want 401", r.status)
+	}
+	o.call(404, "GET /accounts/{account}/keys/{key}", "", "research", id) // of another account
+	o.call(400, "PATCH /accounts/{account}/keys/{key}", `{"label":"again"}`, "default", id)
+}
+
+func (o *office) runPeople() {
+	t := o.t
+	me := o.call(200, "GET /me", "")
+	if at(me, "kind") != "key" || at(me, "name") != "operator" || at(me, "rights") != "[signed_in operate]" {
+		t.Errorf("me: got %v, want the operator's key", me)
+	}
+	invited := o.call(201, "POST /accounts/{account}/invitations", `{"email":"Bob@example.com","role":"owner"}`, "default")
+	if list := o.call(200, "GET /accounts/{account}/invitations", "", "default"); at(list, "data", "0", "email") != "bob@example.com" || at(list, "data", "0", "link") != "<nil>" {
+		t.Errorf("invitations: got %v, want bob's, without a link", list)
+	}
+	o.accept(at(invited, "link"))
+	members := o.call(200, "GET /accounts/{account}/members", "", "default")
+	bob := at(members, "data", "1", "user_id")
+	if got := at(o.call(200, "PATCH /accounts/{account}/members/{user}", `{"role":"viewer"}`, "default", bob), "role"); got != "viewer" {
+		t.Errorf("bob's role: got %s, want viewer", got)
+	}
+	o.call(400, "PATCH /accounts/{account}/members/{user}", `{"role":"viewer"}`, "default", o.owner) // the last owner
+	o.call(204, "DELETE /accounts/{account}/members/{user}", "", "default", bob)
+	o.call(404, "DELETE /accounts/{account}/members/{user}", "", "default", bob)
+	second := o.call(201, "POST /accounts/{account}/invitations", `{"email":"eve@example.com"}`, "default")
+	if at(second, "role") != "member" {
+		t.Errorf("an invitation without a role: got %s, want member", at(second, "role"))
+	}
+	o.call(204, "DELETE /accounts/{account}/invitations/{id}", "", "default", at(second, "id"))
+	o.call(404, "DELETE /accounts/{account}/invitations/{id}", "", "default", at(second, "id"))
+
+	if got := at(o.call(200, "GET /users", ""), "data", "1", "email"); got != "bob@example.com" {
+		t.Errorf("the second user: got %s, want bob", got)
+	}
+	if got := o.call(201, "POST /operators", `{"email":"bob@example.com"}`); at(got, "operator", "id") != bob || at(got, "invitation") != "<nil>" {
+		t.Errorf("a user who became an operator: got %v", got)
+	}
+	o.call(400, "POST /operators", `{"email":"bob@example.com"}`) // is one
+	if got := at(o.call(200, "GET /operators", ""), "data", "1", "email"); got != "bob@example.com" {
+		t.Errorf("the second operator: got %s, want bob", got)
+	}
+	o.call(204, "DELETE /operators/{user}", "", bob)
+	o.call(404, "DELETE /operators/{user}", "", bob)
+	o.call(400, "DELETE /operators/{user}", "", o.owner) // the last one
+	stranger := o.call(201, "POST /operators", `{"email":"carl@example.com"}`)
+	if got := at(o.call(200, "GET /operator-invitations", ""), "data", "0", "id"); got != at(stranger, "invitation", "id") || at(stranger, "operator") != "<nil>" {
+		t.Errorf("somebody new: got %v, want an invitation", stranger)
+	}
+	o.call(204, "DELETE /operator-invitations/{id}", "", at(stranger, "invitation", "id"))
+}
+
+func (o *office) runReports() {
+	t := o.t
+	said := o.chat("house/echo")
+	if said.status != http.StatusOK {
+		t.Fatalf("chat: got %d %s", said.status, said.body)
+	}
+	id := said.header.Get("X-Request-Id")
+	uses := o.call(200, "GET /accounts/{account}/uses?model=house/echo", "", "default")
+	if at(uses, "data", "0", "requests") != "2" || at(uses, "total", "cost_usd") != at(uses, "data", "0", "cost_usd") || at(uses, "total", "cost_usd") == "0" {
+		t.Errorf("uses: got %v, want two requests with their cost", uses)
+	}
+	list := o.call(200, "GET /accounts/{account}/requests?ended=ok", "", "default")
+	if at(list, "data", "0", "id") != id || at(list, "data", "0", "cost_usd") != said.header.Get("X-Weir-Cost-USD") {
+		t.Errorf("requests: got %v, want %s first, at $%s", list, id, said.header.Get("X-Weir-Cost-USD"))
+	}
+	d := o.call(200, "GET /accounts/{account}/requests/{id}", "", "default", id)
+	if at(d, "attempts", "0", "cost_usd") != said.header.Get("X-Weir-Cost-USD") || at(d, "attempts", "0", "cost_lines", "0", "class") != "input" || at(d, "attempts", "0", "cost_lines", "0", "rate_usd") != "0.00000015" {
+		t.Errorf("the request: got %v, want its arithmetic", d)
+	}
+	o.call(404, "GET /accounts/{account}/requests/{id}", "", "research", id)
+	o.call(404, "GET /accounts/{account}/requests/{id}", "", "default", "x")
+	if got := at(o.call(200, "GET /providers", ""), "data", "0", "targets", "0", "state"); got != "ok" {
+		t.Errorf("the provider: got %s, want ok", got)
+	}
+	if got := at(o.call(200, "GET /nodes", ""), "data", "0", "alive"); got != "true" {
+		t.Errorf("the node: got alive %s", got)
+	}
+	if got := at(o.call(200, "GET /models/unpriced?start_date=2026-01-01", ""), "data"); got != "[]" {
+		t.Errorf("unpriced models: got %s, want none", got)
+	}
+	key := o.call(200, "GET /audit?action=key.revoked&account=default", "")
+	if at(key, "data", "0", "actor", "kind") != "key" || at(key, "data", "0", "actor", "name") != "operator" || at(key, "data", "0", "actor", "address") != "127.0.0.1" || at(key, "data", "1") != "nothing" {
+		t.Errorf("the entry of the revoked key: got %v, want one by the operator's key", key)
+	}
+}
