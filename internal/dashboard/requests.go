@@ -96,7 +96,7 @@ func requestFields(f *form, keys []account.Key) []Field {
 	ended := []Choice{{Value: "", Label: "Any way"}, {Value: string(ledger.EndedOK), Label: "Answered"}, {Value: string(ledger.EndedError), Label: "Not answered"}}
 	return []Field{
 		f.field(Field{Name: "key", Label: "Key", Choices: choices}),
-		f.field(Field{Name: "model", Label: "Model", Example: "such as openai/gpt-5", Max: maxModelName}),
+		f.field(Field{Name: "model", Label: "Model", Example: "provider/model", Max: maxModelName}),
 		f.field(Field{Name: "ended", Label: "Ended", Choices: ended}),
 		f.field(Field{Name: "start_date", Label: "From", Kind: "date"}),
 		f.field(Field{Name: "end_date", Label: "To", Kind: "date"}),

@@ -79,7 +79,7 @@ func (u *usageQuery) fields() []Field {
 	return []Field{
 		u.form.field(Field{Name: "start_date", Label: "From", Kind: "date"}),
 		u.form.field(Field{Name: "end_date", Label: "To", Kind: "date"}),
-		u.form.field(Field{Name: "model", Label: "Model", Example: "such as openai/gpt-5", Max: maxModelName}),
+		u.form.field(Field{Name: "model", Label: "Model", Example: "provider/model", Max: maxModelName}),
 	}
 }
 
