@@ -126,5 +126,9 @@ func (s *Server) operatorRoutes() []people.Route {
 	return all
 }
 
-// most is how many rows a page of operators shows at once.
-const most = 100
+// most is how many rows a page of operators shows at once. People have a form and
+// a question each, and come in fewer.
+const (
+	most       = 100
+	mostPeople = 50
+)

@@ -93,7 +93,7 @@ func allAccountsPageOf(all []account.Account, sums []ledger.AccountSum, sought s
 			p.Accounts = append(p.Accounts, accountRowOf(a, &sums[i]))
 		}
 	}
-	p.Shown = shownOf(found, "accounts, the dearest first. Search for others.")
+	p.Shown = shownOf(found, most, "accounts, the dearest first. Search for others.")
 	p.Filters = searchOf(accountsPath, "Search accounts", "Name or id", sought)
 	p.New = f.field(Field{Name: "name", Label: "Name", Hint: "Letters, digits, dash, underscore and dot.", Required: true, Max: 64, Complete: "off"})
 	p.Problems = f.problems()
@@ -108,11 +108,11 @@ func matches(sought string, texts ...string) bool {
 }
 
 // shownOf says how much of a list is shown; empty for all of it.
-func shownOf(found int64, of string) string {
-	if found <= most {
+func shownOf(found, limit int64, of string) string {
+	if found <= limit {
 		return ""
 	}
-	return number(most) + " of " + number(found) + " " + of
+	return number(limit) + " of " + number(found) + " " + of
 }
 
 // searchOf is a field to search in a list.

@@ -164,12 +164,12 @@ func usersPageOf(v *people.Visit, users []people.User, members []people.Membersh
 			texts = append(texts, tag.Name)
 		}
 		if matches(sought, texts...) {
-			if found++; found <= most {
+			if found++; found <= mostPeople {
 				p.Users = append(p.Users, userRowOf(v, u, in[u.ID]))
 			}
 		}
 	}
-	p.Shown = shownOf(found, "people, by e-mail. Search for others.")
+	p.Shown = shownOf(found, mostPeople, "people, by e-mail. Search for others.")
 	p.Invite = f.field(Field{Name: "email", Label: "E-mail", Kind: "email", Complete: "off", Required: true, Max: 254})
 	p.Problems = f.problems()
 	return p

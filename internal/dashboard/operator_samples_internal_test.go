@@ -3,6 +3,7 @@ package dashboard
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +83,12 @@ func providerSamples() []sample {
 		all[2].Targets = append(all[2].Targets, well)
 	}
 	cheap := llm.Rates{llm.Input: 250_000, llm.CacheRead: 25_000, llm.CacheWrite: 250_000, llm.CacheWrite1h: 250_000, llm.AudioIn: 250_000, llm.ImageIn: 250_000, llm.Output: 2_000_000, llm.Reasoning: 2_000_000, llm.AudioOut: 2_000_000}
+	crowd := slices.Clone(all[2:])
+	for i := range 40 {
+		crowd = append(crowd, crowd[0])
+		crowd[i].Targets = slices.Repeat([]route.Condition{{Target: "openai/gpt-5-nano-2026-11-21", State: route.StateFailing, Failures: 1, LastError: strings.Repeat("503 from the provider ", 4), LastAt: &before}}, mostTargets+1)
+	}
+	many := page{name: "providers", title: "Providers", data: providersPageOf(crowd, nil)}
 	p := providersPageOf(all, map[string]string{"house": "house/small"})
 	p.TryAt, p.TryIn = "/accounts/acme/playground", "acme"
 	models := []route.Model{
@@ -98,6 +105,7 @@ func providerSamples() []sample {
 	prices.Yaml = Code{Ident: "yaml", Label: "Prices to fill in", Text: yamlOf([]string{"house/" + hostile})}
 	return []sample{
 		{"providers", "/operator/providers", "", page{name: "providers", title: "Providers", data: p}},
+		{"providers-many", "/operator/providers", "", many},
 		{"providers-empty", "/operator/providers", "", page{name: "providers", title: "Providers", data: providersPageOf(nil, nil)}},
 		{"prices", "/operator/prices", "", page{name: "prices", title: "Prices", data: prices}},
 		{"prices-well", "/operator/prices", "", page{name: "prices", title: "Prices", data: pricesPageOf(PriceSources{Data: "data", Day: "2026-11-01"}, models, "nothing has this")}},
@@ -122,7 +130,16 @@ func userSamples() []sample {
 	wrong.mistake("email", "This is not an e-mail address such as ada@example.com.")
 	q := usersPageOf(v, users, members, "research", wrong)
 	q.Reset = &resetMade{Email: hostile, Link: "https://weir.example.com/reset/Hq2b8mC0_tNOTREAL"}
+	for range most {
+		users = append(users, people.User{ID: "0199a0b0-0000-7000-8000-000000000001", Email: "somebody.with.a.long.name@mail.example.com", Name: "Somebody With A Long Name", Password: true, Seen: &seen})
+	}
+	for i := range users {
+		users[i].ID += strings.Repeat("x", i)[:min(i, 9)] + string(rune('a'+i%26)) + string(rune('a'+i/26))
+		members = append(members, people.Membership{AccountName: "research-and-development", UserID: users[i].ID, Role: people.Member})
+	}
+	many := page{name: "operator-people", title: "People", data: usersPageOf(v, users, members, "", &form{})}
 	return []sample{
+		{"operator-people-many", "/operator/people", "", many},
 		{"operator-people", "/operator/people", "", page{name: "operator-people", title: "People", data: p}},
 		{"operator-people-reset", "/operator/people", "", page{name: "operator-people", title: "People", data: q}},
 	}

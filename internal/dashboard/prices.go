@@ -88,7 +88,7 @@ func pricesPageOf(from PriceSources, all []route.Model, sought string) pricesPag
 			}
 		}
 	}
-	p.Shown = shownOf(found, "models, by name. Search for others.")
+	p.Shown = shownOf(found, most, "models, by name. Search for others.")
 	for _, name := range slices.Sorted(maps.Keys(from.Overrides)) {
 		rates := from.Overrides[name]
 		row := overrideRow{Name: name}

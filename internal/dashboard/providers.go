@@ -50,7 +50,8 @@ type targetRow struct {
 	LastAt    *time.Time
 }
 
-// mostTargets is how many models of a provider are shown.
+// mostTargets is how many models of a provider are shown; fewer where there are
+// many providers.
 const mostTargets = 20
 
 func (s *Server) providerRoutes() []people.Route {
@@ -108,13 +109,14 @@ func (s *Server) trialModels() map[string]string {
 
 func providersPageOf(all []route.ProviderCondition, try map[string]string) providersPage {
 	var p providersPage
+	room := min(mostTargets, max(1, most/max(1, len(all))))
 	for i := range all {
-		p.Providers = append(p.Providers, providerPartOf(i, &all[i], try[all[i].Name]))
+		p.Providers = append(p.Providers, providerPartOf(i, &all[i], try[all[i].Name], room))
 	}
 	return p
 }
 
-func providerPartOf(i int, c *route.ProviderCondition, try string) providerPart {
+func providerPartOf(i int, c *route.ProviderCondition, try string, room int) providerPart {
 	p := providerPart{
 		Ident: "p-" + strconv.Itoa(i), Name: c.Name, Badge: stateBadge(c.State),
 		Dialect: c.Dialect, BaseURL: c.BaseURL,
@@ -130,8 +132,9 @@ func providerPartOf(i int, c *route.ProviderCondition, try string) providerPart 
 			break
 		}
 	}
-	p.More = int64(max(0, len(targets)-mostTargets))
-	for j := range targets[:min(len(targets), mostTargets)] {
+	room = min(room, len(targets))
+	p.More = int64(len(targets) - room)
+	for j := range targets[:room] {
 		p.Targets = append(p.Targets, targetRowOf(&targets[j]))
 	}
 	p.Try = Field{Name: "model", ID: p.Ident + "-try", Label: "Model to try", Kind: "text", Value: try, Example: c.Name + "/…", Required: true, Max: 256, Complete: "off"}
