@@ -57,7 +57,7 @@ func TestDashboard(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told, err := json.Marshal(map[string]string{"base": base, "setup": setup, "weir": bin, "dir": dir, "shots": shots})
+	told, err := json.Marshal(map[string]string{"base": base, "setup": setup, "issuer": identities.URL, "shots": shots})
 	if err != nil {
 		t.Fatal(err)
 	}
