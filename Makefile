@@ -82,8 +82,9 @@ browser: ## Drive the dashboard in Chromium
 	$(GO) test ./internal/browsertest -count=1 -v -timeout 10m -browser $(if $(SHOTS),-browser.shots=$(abspath $(SHOTS)))
 
 .PHONY: screenshots
-screenshots: ## Drive it, and write a picture of every page to SHOTS (default screenshots)
+screenshots: ## Drive it, and write a picture of every page to SHOTS (default screenshots), and the README's to docs/pictures
 	$(MAKE) browser SHOTS=$(or $(SHOTS),screenshots)
+	$(GO) test ./internal/browsertest -count=1 -v -timeout 10m -browser.pictures=$(abspath docs/pictures)
 
 .PHONY: check
 check: tidy lint race crash outages node browser ## Everything that CI runs

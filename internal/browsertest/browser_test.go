@@ -23,7 +23,9 @@ import (
 
 var (
 	browserFlag = flag.Bool("browser", false, "drive Chromium; make browser installs what that takes")
-	shotsFlag   = flag.String("browser.shots", "", "`directory` for screenshots")
+	shotsFlag   = flag.String("browser.shots", "", "`directory` for screenshots of every page")
+
+	picturesFlag = flag.String("browser.pictures", "", "`directory` for the README's pictures")
 )
 
 // patience bounds the whole run of the browser, and promptness the start of a
@@ -46,10 +48,7 @@ func TestDashboard(t *testing.T) {
 	}
 	defer identities.Close()
 	dir := t.TempDir()
-	bin := filepath.Join(dir, "weir")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-race=false", "-buildvcs=false", "-o", bin, "weir/cmd/weir").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	bin := build(ctx, t, dir)
 	base, setup := serve(ctx, t, bin, dir, identities.URL)
 	shots := *shotsFlag
 	if shots != "" {
@@ -57,11 +56,66 @@ func TestDashboard(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told, err := json.Marshal(map[string]string{"base": base, "setup": setup, "issuer": identities.URL, "shots": shots})
+	drive(ctx, t, "suite.mjs", map[string]string{"base": base, "setup": setup, "issuer": identities.URL, "shots": shots})
+}
+
+// TestPictures takes the README's pictures, of a gateway with two months of use
+// behind it.
+func TestPictures(t *testing.T) {
+	if *picturesFlag == "" {
+		t.Skip("make screenshots takes pictures")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	to, err := filepath.Abs(*picturesFlag)
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := exec.CommandContext(ctx, "node", "suite.mjs", string(told))
+	dir := t.TempDir()
+	bin := build(ctx, t, dir)
+	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tomorrow := time.Now().UTC().AddDate(0, 0, 1).Format(time.DateOnly)
+	run(ctx, t, "go", "run", "weir/bench", "seed", "--data", filepath.Join(dir, "data"),
+		"--requests", "400000", "--rows", "8000", "--days", "60", "--accounts", "12", "--end", tomorrow)
+	file := filepath.Join(dir, "weir.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "listen: 127.0.0.1:0\ndata: %s\n", filepath.Join(dir, "data")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	base := start(ctx, t, bin, file, nil)
+	link := strings.TrimSpace(run(ctx, t, bin, "operators", "add", "ada@example.com", "--config", file))
+	drive(ctx, t, "pictures.mjs", map[string]string{"base": base, "link": link[strings.LastIndex(link, "/invite/"):], "to": to})
+}
+
+// run runs a command to its end, and returns what it writes.
+func run(ctx context.Context, t *testing.T, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, name, args...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", cmd, err, out, stderr.String())
+	}
+	return string(out)
+}
+
+func build(ctx context.Context, t *testing.T, dir string) (bin string) {
+	t.Helper()
+	bin = filepath.Join(dir, "weir")
+	run(ctx, t, "go", "build", "-race=false", "-buildvcs=false", "-o", bin, "weir/cmd/weir")
+	return bin
+}
+
+// drive gives the browser its steps.
+func drive(ctx context.Context, t *testing.T, steps string, of map[string]string) {
+	t.Helper()
+	told, err := json.Marshal(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := exec.CommandContext(ctx, "node", steps, string(told))
 	node.Cancel = func() error { return node.Process.Signal(syscall.SIGTERM) } // so that it ends its browser
 	node.WaitDelay = promptness
 	out, err := node.CombinedOutput()
@@ -91,6 +145,15 @@ oidc:
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	base = start(ctx, t, bin, file, &setup)
+	return base, setup
+}
+
+// start runs a gateway until the test ends, and returns its address; setup, where
+// it is not nil, becomes its set-up link.
+func start(ctx context.Context, t *testing.T, bin, file string, setup *string) (base string) {
+	t.Helper()
+	dir := filepath.Dir(file)
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), bin, "serve", "--config", file) // it is asked to stop
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}
 	stdout, err := cmd.StdoutPipe()
@@ -111,7 +174,10 @@ oidc:
 		}
 	})
 	base = find(t, stderr, regexp.MustCompile(`listening on (http://\S+)`))
-	return base, find(t, stdout, setupLink)
+	if setup != nil {
+		*setup = find(t, stdout, setupLink)
+	}
+	return base
 }
 
 // find waits for what a process writes, and reads on so that it can.

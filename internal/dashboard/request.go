@@ -97,7 +97,8 @@ func requestPageOf(base string, d *ledger.RequestDetail, labels map[string]strin
 }
 
 func requestTiles(d *ledger.RequestDetail) []Tile {
-	cost := Tile{"Cost", amount(d.Cost), dollars(d.Cost) + ", " + numbersOfAll(d)}
+	cost := exactly("Cost", amount(d.Cost), dollars(d.Cost))
+	cost.Note = strings.TrimPrefix(cost.Note+", "+numbersOfAll(d), ", ")
 	if d.Unpriced {
 		cost.Value, cost.Note = "Unpriced", "at least "+dollars(d.Cost)
 	}

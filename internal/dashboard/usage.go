@@ -128,13 +128,21 @@ func usagePageOf(base, public string, u *usageQuery, whole *ledger.Overview, use
 		Query: Code{Ident: "uses-call", Label: "The same by the API", Text: fmt.Sprintf("curl '%s/v1/uses?%s' \\\n  -H \"Authorization: Bearer $WEIR_KEY\"", public, u.query(u.offset))},
 	}
 	p.Tiles = []Tile{
-		{"Spend", amount(uses.Total.Cost), dollars(uses.Total.Cost)},
-		{"Requests", compact(uses.Total.Requests), number(uses.Total.Requests)},
-		{"Tokens", compact(uses.Total.Tokens), number(uses.Total.Tokens)},
+		exactly("Spend", amount(uses.Total.Cost), dollars(uses.Total.Cost)),
+		exactly("Requests", compact(uses.Total.Requests), number(uses.Total.Requests)),
+		exactly("Tokens", compact(uses.Total.Tokens), number(uses.Total.Tokens)),
 	}
 	p.Chart = tokenChart(u.span, whole.Days)
 	p.Pager = u.pager(base, uses)
 	return p
+}
+
+// exactly is a figure in short, with all its digits below where it is shortened.
+func exactly(label, short, whole string) Tile {
+	if short == whole {
+		whole = ""
+	}
+	return Tile{label, short, whole}
 }
 
 func (u *usageQuery) pager(base string, uses *ledger.UsesPage) (p Pager) {
