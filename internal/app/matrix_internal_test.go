@@ -50,7 +50,7 @@ func newTown(t *testing.T) *town {
 	}
 	for who, in := range map[string]people.Invitation{
 		"viewer": {Role: people.Viewer}, "member": {Role: people.Member}, "owner": {Role: people.Owner},
-		"signed out": {Role: people.Owner}, "idle for long": {Role: people.Owner}, "removed": {Role: people.Owner},
+		"signed out": {Role: people.Owner}, "removed": {Role: people.Owner},
 		"owner of another account": {Role: people.Owner, AccountName: "elsewhere"},
 	} {
 		h.sessions[who] = h.invite(ctx, t, who, in)
@@ -105,7 +105,6 @@ func (h *town) end(ctx context.Context, t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	delete(h.sessions, "idle for long") // internal/people has the clock for that
 	h.sessions["nobody"], h.sessions["made up"] = "", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 }
 
@@ -114,7 +113,7 @@ func (h *town) makeKeys(ctx context.Context, t *testing.T) {
 	for who, o := range map[string]account.KeyOptions{
 		"chat": {Permissions: []account.Permission{account.Chat}}, "uses": {Permissions: []account.Permission{account.Uses}},
 		"both": {}, "admin": {Permissions: []account.Permission{account.Admin}}, "revoked": {Permissions: []account.Permission{account.Chat, account.Uses, account.Admin}},
-		"expiring": {ExpiresIn: 24 * time.Hour}, "suspended": {Account: "asleep", Permissions: []account.Permission{account.Chat, account.Uses, account.Admin}},
+		"expiring": {ExpiresIn: 24 * time.Hour}, "expired": {ExpiresIn: time.Millisecond, Permissions: []account.Permission{account.Chat, account.Uses, account.Admin}}, "suspended": {Account: "asleep", Permissions: []account.Permission{account.Chat, account.Uses, account.Admin}},
 	} {
 		if o.Account == "" {
 			o.Account = townAccount
@@ -132,6 +131,7 @@ func (h *town) makeKeys(ctx context.Context, t *testing.T) {
 	if _, err := h.accounts.Suspend(ctx, audit.Gateway(), "asleep"); err != nil {
 		t.Fatal(err)
 	}
+	time.Sleep(2 * time.Millisecond) // until the one is expired
 	h.keys["made up"] = "wk_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 }
 
