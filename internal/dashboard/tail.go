@@ -94,7 +94,7 @@ type tail struct {
 	query   ledger.RequestsQuery
 	base    string
 	labels  map[string]string
-	sent    map[uuid.UUID]ledger.RequestSummary // that may still change
+	sent    map[uuid.UUID]ledger.RequestSummary // the newest, as the last look had them
 }
 
 // run follows until the context ends, the server stops, or somebody may no
@@ -129,15 +129,16 @@ func (t *tail) run(ctx context.Context, may func() error) error {
 
 // look sends what is new or has changed, the oldest first.
 func (t *tail) look(ctx context.Context) error {
-	from := t.from()
-	list, err := t.server.options.Requests.RequestsSince(ctx, t.query.Account, ledger.RequestCursorAt(from), mostInPiece)
+	list, err := t.server.options.Requests.RequestsSince(ctx, t.query.Account, ledger.RequestCursorAt(t.from()), mostInPiece)
 	if err != nil {
 		return err
 	}
 	var events []byte
+	before := t.sent
+	t.sent = make(map[uuid.UUID]ledger.RequestSummary, len(list)) // what is not among the newest any more does not come back
 	for i := len(list) - 1; i >= 0; i-- {
 		x := &list[i]
-		had, again := t.sent[x.ID]
+		had, again := before[x.ID]
 		t.sent[x.ID] = *x
 		if again && had == *x || !t.wants(x) {
 			continue
@@ -148,7 +149,6 @@ func (t *tail) look(ctx context.Context) error {
 		}
 		events = sse.Append(events, "request", row)
 	}
-	t.forget(from)
 	if len(events) == 0 {
 		return nil
 	}
@@ -169,15 +169,6 @@ func (t *tail) from() time.Time {
 		from = oldest
 	}
 	return from
-}
-
-// forget lets go of what is not looked at any more.
-func (t *tail) forget(from time.Time) {
-	for id, x := range t.sent {
-		if x.Arrived.Before(from) {
-			delete(t.sent, id)
-		}
-	}
 }
 
 // wants reports whether the filters of the list let the request in.

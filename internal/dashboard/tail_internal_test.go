@@ -90,8 +90,9 @@ func TestTailWaitsForWhatIsUnderWay(t *testing.T) {
 				t.Errorf("look %d: got from %s, want from %s", i, got, want)
 			}
 		}
-		if len(tl.sent) != 0 {
-			t.Errorf("remembered of long ago: got %d, want 0", len(tl.sent))
+		from.list = nil
+		if err := tl.look(t.Context()); err != nil || len(tl.sent) != 0 {
+			t.Errorf("remembered of what the log does not list: got %d, %v, want 0", len(tl.sent), err)
 		}
 	})
 }
