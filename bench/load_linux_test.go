@@ -59,12 +59,12 @@ func TestLoadOnMock(t *testing.T) {
 	}{
 		{
 			"closed loop",
-			[]string{"--conns", "4", "--duration", "100ms", "--warm", "10ms"},
+			[]string{"--conns", "4", "--duration", "1s", "--warm", "10ms"},
 			func(r *loadResult) bool { return r.Requests > 0 && r.Answers >= r.Requests && r.Latency.P50 > 0 },
 		},
 		{
 			"native door",
-			[]string{"--door", "chat", "--conns", "1", "--duration", "50ms"},
+			[]string{"--door", "chat", "--conns", "1", "--duration", "1s"},
 			func(r *loadResult) bool { return r.Requests > 0 },
 		},
 		{
@@ -76,7 +76,7 @@ func TestLoadOnMock(t *testing.T) {
 		},
 		{
 			"streams",
-			[]string{"--stream", "--model", "s50d0", "--conns", "3", "--duration", "100ms"},
+			[]string{"--stream", "--model", "s50d0", "--conns", "3", "--duration", "1s"},
 			func(r *loadResult) bool {
 				return r.Requests > 0 && r.Pieces >= 25*r.Requests && r.First.P50 > 0 && r.Piece.P50 > 0
 			},
