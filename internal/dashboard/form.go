@@ -10,11 +10,6 @@ import (
 	"weir/internal/llm"
 )
 
-var errForeign = &llm.Error{
-	Code:    llm.CodeForbidden,
-	Message: "This form came from another site, and was not followed. Open the page here and send it again.",
-}
-
 func formError(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &llm.Error{Code: llm.CodeRequestTooLarge, Message: "This form is longer than the 64 KiB that forms may have.", Err: err}
