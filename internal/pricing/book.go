@@ -176,6 +176,14 @@ func (b *Book) Models(provider string, at time.Time) []Listing {
 	return list
 }
 
+// URLs are the pages on which the provider publishes its prices.
+func (b *Book) URLs(provider string) []string {
+	if v := b.vendor(b.source(provider)); v != nil {
+		return slices.Clone(v.URLs)
+	}
+	return nil
+}
+
 // named are the provider's models that the operator names.
 func (b *Book) named(provider string) (names []string) {
 	add := func(full string) {

@@ -206,6 +206,12 @@ func TestProvenance(t *testing.T) {
 			t.Errorf("day: got %q, want a date", day)
 		}
 	}
+	if got := b.URLs("anthropic"); len(got) == 0 || !strings.HasPrefix(got[0], "https://") {
+		t.Errorf("URLs(anthropic): got %q, want an address", got)
+	}
+	if got := b.URLs("house"); got != nil {
+		t.Errorf("URLs(house): got %q, want none", got)
+	}
 	for _, file := range []string{"data/NOTICE", "data/abilities/NOTICE"} {
 		notice, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(notice), "MIT License") || !strings.Contains(string(notice), "Copyright") {
