@@ -157,7 +157,7 @@ func auditSamples() []sample {
 	p := auditPageOf(list, &audit.Query{Before: 1300, After: 1}, &form{values: url.Values{}}, accounts)
 	p.Verified = verifiedOf(&audit.Verification{Entries: 1204, GoesOn: true})
 	wrong := &form{values: url.Values{"from": {hostile}, "action": {hostile}}}
-	dateOf(wrong, "from")
+	wrong.bound("from")
 	q := auditPageOf(nil, &audit.Query{}, wrong, accounts)
 	q.Verified, q.Problems = verifiedOf(&audit.Verification{Entries: 7, Broken: 8, GoesOn: true}), wrong.problems()
 	e := auditPageOf(nil, &audit.Query{}, &form{values: url.Values{}}, accounts)
