@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/app"
+	"weir/internal/ledger"
 )
 
 // nodeView is a node as listings show it.
@@ -21,7 +22,7 @@ type nodeView struct {
 	Seen    string `json:"seen"`
 }
 
-func viewNode(n *app.Node) nodeView {
+func viewNode(n *ledger.KnownNode) nodeView {
 	v := nodeView{
 		ID: n.Journal.String(), Host: n.Name, Address: n.Address, Version: n.Version, Status: "silent",
 		Started: n.Started.Format(time.RFC3339), Seen: n.Seen.Format(time.RFC3339),

@@ -67,11 +67,6 @@ func (p *Principal) Key() *Key {
 	return p.key
 }
 
-// Suspended reports whether the caller's account is suspended, as nobody's is.
-func (p *Principal) Suspended() bool {
-	return p == nil || p.account == nil || p.account.Suspended
-}
-
 // May returns nil when the caller has the permission, and a *llm.Error with
 // CodeForbidden that names what is missing otherwise.
 func (p *Principal) May(permission Permission) error {

@@ -273,8 +273,8 @@ func TestZeroPrincipal(t *testing.T) {
 				t.Errorf("%s %s: got %v, want FORBIDDEN", name, what, err)
 			}
 		}
-		if !p.Suspended() || p.Account() != nil || p.Key() != nil {
-			t.Errorf("%s: got %v, %v, %v; want suspended and nothing", name, p.Suspended(), p.Account(), p.Key())
+		if p.Account() != nil || p.Key() != nil {
+			t.Errorf("%s: got %v, %v; want nothing", name, p.Account(), p.Key())
 		}
 	}
 }

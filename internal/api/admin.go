@@ -37,7 +37,8 @@ type AdminOptions struct {
 	// Unpriced are the models that were used without a price between two dates,
 	// as ledger.UsesQuery has them.
 	Unpriced func(ctx context.Context, from, to string) ([]ledger.UnpricedModel, error)
-	Nodes    func(ctx context.Context) ([]Node, error)
+	// Nodes are the gateways that share the database.
+	Nodes func(ctx context.Context) ([]ledger.KnownNode, error)
 	// PublicURL is the address at which the gateway is reached, without a slash
 	// at its end, for links.
 	PublicURL func(*http.Request) string
@@ -49,14 +50,6 @@ type AdminOptions struct {
 type RequestReader interface {
 	Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor, error)
 	Request(ctx context.Context, account string, id uuid.UUID) (ledger.RequestDetail, bool, error)
-}
-
-// Node is a gateway process that shares the database.
-type Node struct {
-	ledger.Node
-	Seen    time.Time
-	Stopped *time.Time // nil for one that has not said that it stops
-	Alive   bool
 }
 
 const (

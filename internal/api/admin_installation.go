@@ -185,7 +185,7 @@ type nodeView struct {
 	Stopped *time.Time `json:"stopped"`
 }
 
-func viewNode(n *Node) nodeView {
+func viewNode(n *ledger.KnownNode) nodeView {
 	return nodeView{n.Journal.String(), n.Name, n.Address, n.Version, n.Alive, n.Started, n.Seen, n.Stopped}
 }
 
@@ -194,5 +194,5 @@ func (s *Server) listNodes(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return found(pageOf(r.query, list, func(n *Node) string { return n.Journal.String() }, viewNode))
+	return found(pageOf(r.query, list, func(n *ledger.KnownNode) string { return n.Journal.String() }, viewNode))
 }

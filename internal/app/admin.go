@@ -22,20 +22,10 @@ func (g *instance) adminOptions() api.AdminOptions {
 	from := originOf(&g.options.Config)
 	return api.AdminOptions{
 		People: g.people, Claims: adminClaims{g.idempotency}, Requests: g.store,
-		KeysUsed: g.store.KeysUsed, Audit: g.store.Audit, Unpriced: g.store.Unpriced, Nodes: g.nodes,
+		KeysUsed: g.store.KeysUsed, Audit: g.store.Audit, Unpriced: g.store.Unpriced, Nodes: g.store.Nodes,
 		PublicURL: from.base,
 		Session:   func(r *http.Request) string { return g.dashboard.Session(r) },
 	}
-}
-
-// nodes are the gateways that share the database.
-func (g *instance) nodes(ctx context.Context) ([]api.Node, error) {
-	list, err := g.store.Nodes(ctx)
-	all := make([]api.Node, len(list))
-	for i, n := range list {
-		all[i] = api.Node(n)
-	}
-	return all, err
 }
 
 // adminClaims lends the administration the claims of the pipeline.

@@ -95,11 +95,7 @@ func (g *instance) journalState() dashboard.JournalState {
 func (g *instance) nodesHere(ctx context.Context) (all []dashboard.Node, err error) {
 	list, err := g.store.Nodes(ctx)
 	for i := range list {
-		n := &list[i]
-		all = append(all, dashboard.Node{
-			ID: n.Journal.String(), Name: n.Name, Address: n.Address, Version: n.Version,
-			Started: n.Started, Seen: n.Seen, Stopped: n.Stopped, Alive: n.Alive, Here: n.Journal == g.ledger.Journal(),
-		})
+		all = append(all, dashboard.Node{KnownNode: list[i], Here: list[i].Journal == g.ledger.Journal()})
 	}
 	return all, err
 }

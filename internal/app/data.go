@@ -94,11 +94,8 @@ func (d *Data) Standing(ctx context.Context, a *account.Account) (s Standing, er
 	return s, nil
 }
 
-// Node is a gateway process that shares the database.
-type Node = store.Node
-
 // Nodes are the gateway processes that share the database.
-func (d *Data) Nodes(ctx context.Context) ([]Node, error) { return d.store.Nodes(ctx) }
+func (d *Data) Nodes(ctx context.Context) ([]ledger.KnownNode, error) { return d.store.Nodes(ctx) }
 
 // ForgetNode gives up a node that will never come back.
 func (d *Data) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UUID) error {

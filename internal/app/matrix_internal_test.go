@@ -318,3 +318,27 @@ func TestPlainHTTP(t *testing.T) {
 		}
 	}
 }
+
+// TestFormsBehindProxy is that a form of this site is taken behind a proxy that
+// gives the gateway another Host, from a browser that says its origin alone, and
+// that a foreign one is not.
+func TestFormsBehindProxy(t *testing.T) {
+	t.Parallel()
+	g := newInstance(t)
+	g.options.Config.PublicURL = "https://weir.example.com/behind"
+	var err error
+	if g.crossing, err = newCrossOrigin(g.options.Config.PublicURL); err != nil {
+		t.Fatal(err)
+	}
+	handler := g.handler()
+	for origin, want := range map[string]int{"https://weir.example.com": http.StatusSeeOther, "https://evil.example": http.StatusForbidden, "null": http.StatusForbidden} {
+		r := httptest.NewRequest(http.MethodPost, "/theme", strings.NewReader("theme=dark"))
+		r.Host = "gateway.internal"
+		r.Header.Set("Origin", origin)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w := httptest.NewRecorder()
+		if handler.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("a form from %s: got %d, want %d", origin, w.Code, want)
+		}
+	}
+}

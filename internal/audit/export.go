@@ -35,18 +35,19 @@ func exportCSV(w io.Writer, each func(func(*Entry) error) error) error {
 	}
 	err = each(func(e *Entry) error {
 		return out.Write([]string{
-			strconv.FormatInt(e.Seq, 10), e.At.Format(time.RFC3339Nano), string(e.Actor.Kind), e.Actor.ID, cell(e.Actor.Name), e.Actor.Address, e.Actor.Request,
-			string(e.Action), e.Object.Kind, e.Object.ID, cell(e.Object.Name), e.Account, string(e.Before), string(e.After), e.Hash.String(),
+			strconv.FormatInt(e.Seq, 10), e.At.Format(time.RFC3339Nano), string(e.Actor.Kind), e.Actor.ID, PlainCell(e.Actor.Name), e.Actor.Address, e.Actor.Request,
+			string(e.Action), e.Object.Kind, e.Object.ID, PlainCell(e.Object.Name), e.Account, string(e.Before), string(e.After), e.Hash.String(),
 		})
 	})
 	out.Flush()
 	return errors.Join(err, out.Error())
 }
 
-// cell keeps a name that somebody has chosen from being a formula where the file is
-// opened as a sheet (https://owasp.org/www-community/attacks/CSV_Injection).
-func cell(name string) string {
-	if name != "" && strings.Contains("=+-@\t\r", name[:1]) {
+// PlainCell keeps a name that somebody has chosen from being a formula where the
+// file is opened as a sheet (https://owasp.org/www-community/attacks/CSV_Injection):
+// one that begins like one gets a quotation mark before it.
+func PlainCell(name string) string {
+	if name != "" && strings.Contains("=+-@\t\r\n", name[:1]) {
 		return "'" + name
 	}
 	return name

@@ -50,3 +50,12 @@ func TestExporters(t *testing.T) {
 		}
 	}
 }
+
+func TestPlainCell(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"": "", "openai/gpt": "openai/gpt", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@x": "'@x", "\tx": "'\tx", "\rx": "'\rx", "\nx": "'\nx", "é=": "é="} {
+		if got := audit.PlainCell(text); got != want {
+			t.Errorf("PlainCell(%q): got %q, want %q", text, got, want)
+		}
+	}
+}

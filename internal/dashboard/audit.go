@@ -71,8 +71,8 @@ func (s *Server) auditRoutes() []people.Route {
 func (s *Server) auditQuery(r *http.Request, f *form) (audit.Query, error) {
 	get := func(name string) string { return strings.TrimSpace(f.values.Get(name)) }
 	q := audit.Query{Actor: get("actor"), Action: audit.Action(get("action")), Limit: auditShown + 1}
-	q.From = dateOf(f, "from")
-	if q.To = dateOf(f, "to"); !q.To.IsZero() {
+	q.From = f.bound("from")
+	if q.To = f.bound("to"); !q.To.IsZero() {
 		q.To = q.To.AddDate(0, 0, 1)
 	}
 	q.Before, q.After = placeOf(get("before")), placeOf(get("after"))
@@ -87,18 +87,6 @@ func (s *Server) auditQuery(r *http.Request, f *form) (audit.Query, error) {
 	}
 	q.Account = a.ID
 	return q, err
-}
-
-func dateOf(f *form, name string) time.Time {
-	text := f.values.Get(name)
-	if text == "" {
-		return time.Time{}
-	}
-	t, err := time.Parse(time.DateOnly, text)
-	if err != nil {
-		f.mistake(name, "Give a UTC date such as 2026-01-31.")
-	}
-	return t
 }
 
 // placeOf is a place in the log; 0 for what is none.

@@ -72,7 +72,6 @@ type Server struct {
 	options Options
 	assets  *assets
 	pages   map[string]*template.Template
-	cross   *http.CrossOriginProtection
 	has     map[string]bool // patterns there are, for the navigation
 	once    once
 	tails   tails
@@ -80,7 +79,7 @@ type Server struct {
 
 // New makes a server, with its templates parsed.
 func New(o Options) (*Server, error) {
-	s := &Server{options: o, cross: http.NewCrossOriginProtection(), has: map[string]bool{}}
+	s := &Server{options: o, has: map[string]bool{}}
 	s.tails.stopped, s.tails.alive = make(chan struct{}), tailAlive
 	var err error
 	if s.assets, err = readAssets(); err != nil {
@@ -114,12 +113,12 @@ const maxForm = 64 << 10
 // serve answers a request, or says what stood against it.
 type serve func(w http.ResponseWriter, r *http.Request, v *people.Visit) error
 
-// route is a route whose errors become pages. What comes by POST is a form, of
-// this site alone; it is read and bounded here.
+// route is a route whose errors become pages. What comes by POST is a form; it is
+// read and bounded here. That no other site sent it is for whoever lets it in.
 func (s *Server) route(pattern string, right people.Right, h serve) people.Route {
 	return people.Route{Pattern: pattern, Right: right, Serve: func(w http.ResponseWriter, r *http.Request, v *people.Visit) {
 		guard(w.Header())
-		err := s.readForm(w, r)
+		err := readForm(w, r)
 		if err == nil {
 			err = h(w, r, v)
 		}
@@ -129,12 +128,9 @@ func (s *Server) route(pattern string, right people.Right, h serve) people.Route
 	}}
 }
 
-func (s *Server) readForm(w http.ResponseWriter, r *http.Request) error {
+func readForm(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodPost {
 		return nil
-	}
-	if err := s.cross.Check(r); err != nil {
-		return errForeign
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/csv"
 	"math"
-	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
@@ -216,7 +215,7 @@ func TestFileOfUsageHasEachOnce(t *testing.T) {
 		from.all, want = append(from.all, u), append(want, u.Date+" "+u.Model)
 	}
 	w := httptest.NewRecorder()
-	f := &usageFile{to: csv.NewWriter(w), wait: http.NewResponseController(w)}
+	f := &usageFile{to: csv.NewWriter(w)}
 	q := ledger.UsesQuery{Limit: usesInPiece}
 	first, err := from.Uses(t.Context(), q)
 	if err == nil {
@@ -232,14 +231,5 @@ func TestFileOfUsageHasEachOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("entries (-got +want):\n%s", diff)
-	}
-}
-
-func TestPlainCell(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{"": "", "openai/gpt": "openai/gpt", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@x": "'@x", "\tx": "'\tx", "\rx": "'\rx", "é=": "é="} {
-		if got := plainCell(text); got != want {
-			t.Errorf("plainCell(%q): got %q, want %q", text, got, want)
-		}
 	}
 }

@@ -10,11 +10,6 @@ import (
 	"weir/internal/llm"
 )
 
-var errForeign = &llm.Error{
-	Code:    llm.CodeForbidden,
-	Message: "This form came from another site, and was not followed. Open the page here and send it again.",
-}
-
 func formError(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &llm.Error{Code: llm.CodeRequestTooLarge, Message: "This form is longer than the 64 KiB that forms may have.", Err: err}
@@ -80,6 +75,19 @@ func (f *form) status() int {
 		return http.StatusUnprocessableEntity
 	}
 	return http.StatusOK
+}
+
+// followed answers a form that ended so: with the page that comes after it, or
+// with its own, where what is refused is said.
+func followed(w http.ResponseWriter, r *http.Request, to string, err error, again func(*form) error) error {
+	f := &form{}
+	switch {
+	case f.refuse(err):
+		return again(f)
+	case err != nil:
+		return err
+	}
+	return goTo(w, r, to)
 }
 
 // field is a field with what was typed into it, but for a password, and with

@@ -93,11 +93,8 @@ type ValkeyState struct {
 
 // Node is a gateway that shares the database.
 type Node struct {
-	ID, Name, Address, Version string
-	Started, Seen              time.Time
-	Stopped                    *time.Time // nil for one that has not said that it stops
-	Alive                      bool
-	Here                       bool // the one that answers
+	ledger.KnownNode
+	Here bool // the one that answers
 }
 
 // Settings is the configuration in force.

@@ -172,26 +172,6 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-func TestNobodyMakesKeysFromElsewhere(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, true)
-	s.come("ada", people.Owner)
-	for _, header := range []http.Header{
-		{"Sec-Fetch-Site": {"cross-site"}},
-		{"Sec-Fetch-Site": {"same-site"}},
-		{"Origin": {"https://elsewhere.example"}},
-		{"Origin": {"null"}},
-	} {
-		got := s.send(t, "POST", "/accounts/acme/keys/new", newKey(nil), header)
-		if got.status != http.StatusForbidden || len(s.keys(t, s.acme)) != 0 {
-			t.Errorf("%v: got %d and %d keys, want 403 and none", header, got.status, len(s.keys(t, s.acme)))
-		}
-	}
-	if got := s.send(t, "POST", "/accounts/acme/keys/new", newKey(nil), http.Header{"Sec-Fetch-Site": {"same-origin"}}); got.status != http.StatusOK {
-		t.Errorf("from here: got %d, want 200", got.status)
-	}
-}
-
 func TestFormsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)

@@ -57,10 +57,7 @@ func (s *Server) linkRoute(pattern string, kind people.LinkKind, use linkUse) []
 // showLink shows what a link is for. One that is used up, over, or of another
 // kind is not found.
 func (s *Server) showLink(w http.ResponseWriter, r *http.Request, v *people.Visit, kind people.LinkKind, f *form) error {
-	link, err := s.options.People.Link(r.Context(), r.PathValue("token"))
-	if llm.AsError(err).Code == llm.CodeNotFound && err != nil || err == nil && link.Kind != kind {
-		return &llm.Error{Code: llm.CodeNotFound, Message: "This link is not good any more: it was used, it is too old, or it is not whole. Ask for a new one."}
-	}
+	link, err := s.options.People.Link(r.Context(), r.PathValue("token"), kind)
 	if err != nil {
 		return err
 	}

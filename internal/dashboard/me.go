@@ -117,8 +117,8 @@ func sessionRowOf(one people.Session, current string) sessionRow {
 
 // ways are the methods of a session in words.
 var ways = map[string]string{
-	"password": "with a password", "invitation": "by an invitation", "reset": "by a reset link",
-	"setup": "by the set-up link", "oidc": "by single sign-on",
+	people.ByPassword: "with a password", people.ByInvitation: "by an invitation", people.ByReset: "by a reset link",
+	people.BySetup: "by the set-up link", people.ByOIDC: "by single sign-on",
 }
 
 // standing says in a sentence what somebody is here.

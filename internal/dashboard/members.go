@@ -23,9 +23,6 @@ type membersPage struct {
 	Problems    []Problem
 }
 
-// Fact is something that is known, by its name.
-type Fact struct{ Label, Value string }
-
 // memberRow is a member in the list.
 type memberRow struct {
 	Name, Email string
@@ -85,33 +82,25 @@ func (s *Server) invite(w http.ResponseWriter, r *http.Request, v *people.Visit)
 	})
 }
 
-// formOf does what a form of the page asks for. What is refused is said on the
-// page.
-func (s *Server) formOf(w http.ResponseWriter, r *http.Request, v *people.Visit, word string, err error) error {
-	f := &form{}
-	switch {
-	case f.refuse(err):
-		return s.showMembers(w, r, v, f, nil)
-	case err != nil:
-		return err
-	}
-	return goTo(w, r, membersPath(v)+"?done="+word)
+// memberChanged goes on after a form of the page. What is refused is said on it.
+func (s *Server) memberChanged(w http.ResponseWriter, r *http.Request, v *people.Visit, word string, err error) error {
+	return followed(w, r, membersPath(v)+"?done="+word, err, func(f *form) error { return s.showMembers(w, r, v, f, nil) })
 }
 
 func (s *Server) setRole(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	role := people.Role(r.PostFormValue("role"))
 	err := s.options.People.SetRole(r.Context(), v.By, v.Account.ID, r.PathValue("user"), role)
-	return s.formOf(w, r, v, "role-changed", err)
+	return s.memberChanged(w, r, v, "role-changed", err)
 }
 
 func (s *Server) removeMember(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	err := s.options.People.RemoveMember(r.Context(), v.By, v.Account.ID, r.PathValue("user"))
-	return s.formOf(w, r, v, "member-removed", err)
+	return s.memberChanged(w, r, v, "member-removed", err)
 }
 
 func (s *Server) cancelInvitation(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	err := s.options.People.CancelInvitation(r.Context(), v.By, v.Account.ID, r.PathValue("id"))
-	return s.formOf(w, r, v, "invitation-cancelled", err)
+	return s.memberChanged(w, r, v, "invitation-cancelled", err)
 }
 
 func (s *Server) showMembers(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, just *invited) error {
@@ -127,7 +116,7 @@ func (s *Server) showMembers(w http.ResponseWriter, r *http.Request, v *people.V
 			return err
 		}
 		for _, i := range invitations {
-			p.Invitations = append(p.Invitations, invitationRowOf(v, i))
+			p.Invitations = append(p.Invitations, invitationRowOf(accountPath(v.Account.Name)+"/invitations", i))
 		}
 	}
 	return s.show(w, r, v, page{name: "members", title: "Account", status: f.status(), data: p})
@@ -135,11 +124,8 @@ func (s *Server) showMembers(w http.ResponseWriter, r *http.Request, v *people.V
 
 func membersPageOf(v *people.Visit, members []people.Membership, f *form) membersPage {
 	p := membersPage{
-		Name: v.Account.Name, Badge: Badge{"good", "Active"}, Bounds: factsOf(v.Account),
+		Name: v.Account.Name, Badge: standingOf(v.Account), Bounds: factsOf(v.Account),
 		CanManage: v.May(people.Manage, v.Account.ID) == nil, InvitePath: membersPath(v) + "/invite",
-	}
-	if v.Account.Suspended {
-		p.Badge = Badge{"bad", "Suspended"}
 	}
 	for _, m := range members {
 		p.Members = append(p.Members, memberRowOf(v, m))
@@ -196,12 +182,13 @@ func roleChoices(chosen people.Role) []Choice {
 	return all
 }
 
-func invitationRowOf(v *people.Visit, i people.Invitation) invitationRow {
+// invitationRowOf is an invitation of those that have a path each below that one.
+func invitationRowOf(path string, i people.Invitation) invitationRow {
 	row := invitationRow{Email: i.Email, By: i.By, Role: i.Role, Expires: i.Expires}
 	row.Cancel = Confirm{
 		Ident: "cancel-" + i.ID, Button: "Cancel", Object: "the invitation of " + i.Email, Title: "Cancel this invitation?",
 		Text:   "The link that " + i.Email + " has will lead nowhere.",
-		Action: accountPath(v.Account.Name) + "/invitations/" + i.ID + "/cancel", Verb: "Cancel the invitation",
+		Action: path + "/" + i.ID + "/cancel", Verb: "Cancel the invitation",
 	}
 	return row
 }

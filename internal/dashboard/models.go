@@ -34,7 +34,7 @@ type modelRow struct {
 	Context    string
 	MaxOutput  string
 	Unpriced   bool
-	Prices     []fact // of classes that have another price than input or output
+	Prices     []Fact // of classes that have another price than input or output
 	In, Out    string
 	Tiers      []string
 	Source     string
@@ -180,7 +180,7 @@ func (row *modelRow) price(p *llm.Price) {
 	for i, rate := range r {
 		c := llm.Class(i)
 		if rate != usualRate(r, c) {
-			row.Prices = append(row.Prices, fact{className(c), rateText(c, rate)})
+			row.Prices = append(row.Prices, Fact{className(c), rateText(c, rate)})
 		}
 	}
 	for i := range p.Tiers {

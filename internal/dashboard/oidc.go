@@ -2,14 +2,9 @@ package dashboard
 
 import (
 	"net/http"
-	"time"
 
-	"weir/internal/llm"
 	"weir/internal/people"
 )
-
-// oidcFor is how long somebody may take at the provider's page.
-const oidcFor = 10 * time.Minute
 
 // oidcRoutes are the way through single sign-on. The start is a link: browsers
 // hold the addresses that a form leads on to against the policy for forms. It
@@ -22,14 +17,11 @@ func (s *Server) oidcRoutes() []people.Route {
 }
 
 func (s *Server) startOIDC(w http.ResponseWriter, r *http.Request, _ *people.Visit) error {
-	if s.options.People.SSO() == "" {
-		return &llm.Error{Code: llm.CodeNotFound, Message: "Single sign-on is not set up here."}
-	}
-	address, state, err := s.options.People.StartOIDC(r.Context(), localPath(r.URL.Query().Get("next")))
+	address, state, err := s.options.People.StartOIDC(r.Context(), r.URL.Query().Get("next"))
 	if err != nil {
 		return err
 	}
-	s.setCookie(w, oidcCookie, state.Reveal(), oidcFor)
+	s.setCookie(w, oidcCookie, state.Reveal(), people.OIDCFor)
 	return goTo(w, r, address)
 }
 
@@ -49,5 +41,5 @@ func (s *Server) finishOIDC(w http.ResponseWriter, r *http.Request, v *people.Vi
 		return err
 	}
 	s.startSession(w, session)
-	return goTo(w, r, localPath(next))
+	return goTo(w, r, next)
 }

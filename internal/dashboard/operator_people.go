@@ -109,24 +109,17 @@ func (s *Server) setOperator(w http.ResponseWriter, r *http.Request, v *people.V
 			to = "/" // this page is not theirs any more
 		}
 	}
-	return s.followed(w, r, v, to, s.options.People.SetOperator(r.Context(), v.By, id, on))
+	return s.userChanged(w, r, v, to, s.options.People.SetOperator(r.Context(), v.By, id, on))
 }
 
 func (s *Server) cancelOperator(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	err := s.options.People.CancelInvitation(r.Context(), v.By, "", r.PathValue("id"))
-	return s.followed(w, r, v, usersPath+"?done=invitation-cancelled", err)
+	return s.userChanged(w, r, v, usersPath+"?done=invitation-cancelled", err)
 }
 
-// followed goes on after a form of the page. What is refused is said on it.
-func (s *Server) followed(w http.ResponseWriter, r *http.Request, v *people.Visit, to string, err error) error {
-	f := &form{}
-	switch {
-	case f.refuse(err):
-		return s.showUsers(w, r, v, f, madeOnce{})
-	case err != nil:
-		return err
-	}
-	return goTo(w, r, to)
+// userChanged goes on after a form of the page. What is refused is said on it.
+func (s *Server) userChanged(w http.ResponseWriter, r *http.Request, v *people.Visit, to string, err error) error {
+	return followed(w, r, to, err, func(f *form) error { return s.showUsers(w, r, v, f, madeOnce{}) })
 }
 
 func (s *Server) showUsers(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, just madeOnce) error {
@@ -145,7 +138,7 @@ func (s *Server) showUsers(w http.ResponseWriter, r *http.Request, v *people.Vis
 	p := usersPageOf(v, users, members, strings.TrimSpace(r.URL.Query().Get("q")), f)
 	p.Invited, p.Reset = just.invited, just.reset
 	for _, i := range invitations {
-		p.Invitations = append(p.Invitations, operatorInvitationOf(i))
+		p.Invitations = append(p.Invitations, invitationRowOf(usersPath+"/invitations", i))
 	}
 	return s.show(w, r, v, page{name: "operator-people", title: "People", status: f.status(), data: p})
 }
@@ -195,16 +188,6 @@ func userRowOf(v *people.Visit, u *people.User, in []membershipTag) userRow {
 			Text:   "They keep their accounts, and see nothing else any more, at once.",
 			Action: usersPath + "/" + u.ID + "/demote", Verb: "Remove the operator",
 		}
-	}
-	return row
-}
-
-func operatorInvitationOf(i people.Invitation) invitationRow {
-	row := invitationRow{Email: i.Email, By: i.By, Expires: i.Expires}
-	row.Cancel = Confirm{
-		Ident: "cancel-" + i.ID, Button: "Cancel", Object: "the invitation of " + i.Email, Title: "Cancel this invitation?",
-		Text:   "The link that " + i.Email + " has will lead nowhere.",
-		Action: usersPath + "/invitations/" + i.ID + "/cancel", Verb: "Cancel the invitation",
 	}
 	return row
 }

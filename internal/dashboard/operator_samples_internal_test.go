@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"weir/internal/account"
 	"weir/internal/audit"
@@ -125,7 +126,7 @@ func userSamples() []sample {
 	}
 	p := usersPageOf(v, users, members, "", &form{})
 	p.Invited = &invited{Email: "edsger@example.com", Link: "https://weir.example.com/invite/Hq2b8mC0_tNOTREAL", Unsent: true}
-	p.Invitations = []invitationRow{operatorInvitationOf(people.Invitation{ID: "i-1", Email: "edsger@example.com", By: hostile, Expires: testTime.AddDate(0, 0, 7)})}
+	p.Invitations = []invitationRow{invitationRowOf(usersPath+"/invitations", people.Invitation{ID: "i-1", Email: "edsger@example.com", By: hostile, Expires: testTime.AddDate(0, 0, 7)})}
 	wrong := &form{values: url.Values{"email": {hostile}}}
 	wrong.mistake("email", "This is not an e-mail address such as ada@example.com.")
 	q := usersPageOf(v, users, members, "research", wrong)
@@ -156,7 +157,7 @@ func auditSamples() []sample {
 	p := auditPageOf(list, &audit.Query{Before: 1300, After: 1}, &form{values: url.Values{}}, accounts)
 	p.Verified = verifiedOf(&audit.Verification{Entries: 1204, GoesOn: true})
 	wrong := &form{values: url.Values{"from": {hostile}, "action": {hostile}}}
-	dateOf(wrong, "from")
+	wrong.bound("from")
 	q := auditPageOf(nil, &audit.Query{}, wrong, accounts)
 	q.Verified, q.Problems = verifiedOf(&audit.Verification{Entries: 7, Broken: 8, GoesOn: true}), wrong.problems()
 	e := auditPageOf(nil, &audit.Query{}, &form{values: url.Values{}}, accounts)
@@ -175,9 +176,9 @@ func systemSamples(s *Server) []sample {
 	well := System{
 		Started: testTime.AddDate(0, 0, -3), Database: DatabaseState{Engine: "PostgreSQL 17.2", Schema: 21, Current: 21}, Valkey: ValkeyState{Used: true},
 		Nodes: []Node{
-			{ID: "0199a0b0-0000-7000-8000-000000000001", Name: "river-1", Address: ":8080", Version: "1.2.3", Started: at.AddDate(0, 0, -3), Seen: at, Alive: true, Here: true},
-			{ID: "0199a0b0-0000-7000-8000-000000000002", Name: hostile, Address: ":8080", Version: "1.2.2", Started: at, Seen: at.Add(-time.Hour)},
-			{ID: "0199a0b0-0000-7000-8000-000000000003", Name: "river-3", Address: ":8080", Version: "1.2.2", Started: at, Seen: at, Stopped: &at},
+			{KnownNode: ledger.KnownNode{Node: ledger.Node{Journal: uuid.MustParse("0199a0b0-0000-7000-8000-000000000001"), Name: "river-1", Address: ":8080", Version: "1.2.3", Started: at.AddDate(0, 0, -3)}, Seen: at, Alive: true}, Here: true},
+			{KnownNode: ledger.KnownNode{Node: ledger.Node{Journal: uuid.MustParse("0199a0b0-0000-7000-8000-000000000002"), Name: hostile, Address: ":8080", Version: "1.2.2", Started: at}, Seen: at.Add(-time.Hour)}},
+			{KnownNode: ledger.KnownNode{Node: ledger.Node{Journal: uuid.MustParse("0199a0b0-0000-7000-8000-000000000003"), Name: "river-3", Address: ":8080", Version: "1.2.2", Started: at}, Seen: at, Stopped: &at}},
 		},
 		Versions: []Fact{{"Go", "go1.26"}, {"Prices", "data 1.2.3 of 2026-11-01"}},
 	}

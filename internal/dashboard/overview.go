@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -203,18 +204,11 @@ func modelSpendOf(base string, x *spentSums, m *ledger.ModelSum) modelSpend {
 }
 
 func keySpends(base string, keys []account.Key, x *spentSums) (all []keySpend) {
-	labels := map[string]string{}
-	for i := range keys {
-		labels[keys[i].ID] = keys[i].Label
-	}
+	labels := labelsOf(keys)
 	for _, k := range x.keys[:min(len(x.keys), mostListed)] {
-		label := labels[k.Key]
-		if label == "" {
-			label = "A key that is gone"
-		}
 		q := url.Values{"key": {k.Key}, "start_date": {x.span.first()}, "end_date": {x.span.last()}}
 		all = append(all, keySpend{
-			Label: label, Href: base + "/requests?" + q.Encode(), Level: Level{Percent: percent(int64(k.Cost), int64(x.whole.Total.Cost))},
+			Label: cmp.Or(labels[k.Key], "A key that is gone"), Href: base + "/requests?" + q.Encode(), Level: Level{Percent: percent(int64(k.Cost), int64(x.whole.Total.Cost))},
 			Cost: k.Cost, Requests: k.Requests,
 		})
 	}

@@ -192,7 +192,7 @@ func memberSamples() []sample {
 		p := membersPageOf(v, members, f)
 		if role == people.Owner {
 			p.Invited = &invited{Email: "edsger@example.com", Link: "https://weir.example.com/invite/Hq2b8mC0_tNOTREAL", Unsent: true}
-			p.Invitations = []invitationRow{invitationRowOf(v, people.Invitation{ID: "i-1", Email: "edsger@example.com", Role: people.Member, By: hostile, Expires: testTime.AddDate(0, 0, 7)})}
+			p.Invitations = []invitationRow{invitationRowOf("/accounts/acme/invitations", people.Invitation{ID: "i-1", Email: "edsger@example.com", Role: people.Member, By: hostile, Expires: testTime.AddDate(0, 0, 7)})}
 		}
 		all = append(all, sample{"members-" + string(role), "/accounts/acme/members", role, page{name: "members", title: "Account", data: p}})
 	}

@@ -70,6 +70,9 @@ type Confirm struct {
 // Badge is a state in a word. Kind is good, warn, bad, off or empty.
 type Badge struct{ Kind, Text string }
 
+// Fact is something that is known, by its name.
+type Fact struct{ Label, Value string }
+
 // Tile is a figure that matters.
 type Tile struct{ Label, Value, Note string }
 

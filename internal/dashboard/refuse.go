@@ -18,20 +18,15 @@ type errorPage struct {
 	Home        string // label of the way out
 }
 
-// outcomes say what an error is to people: its status and its title. A code
-// that is not here is a fault of ours.
-var outcomes = map[llm.Code]struct {
-	status int
-	title  string
-}{
-	llm.CodeInvalidRequest:   {http.StatusBadRequest, "That was not understood"},
-	llm.CodeAuthentication:   {http.StatusUnauthorized, "Sign in first"},
-	llm.CodeForbidden:        {http.StatusForbidden, "That is not yours to do"},
-	llm.CodeNotFound:         {http.StatusNotFound, "There is nothing here"},
-	llm.CodeMethodNotAllowed: {http.StatusMethodNotAllowed, "Not this way"},
-	llm.CodeRequestTooLarge:  {http.StatusRequestEntityTooLarge, "That is too long"},
-	llm.CodeRateLimited:      {http.StatusTooManyRequests, "Too many tries"},
-	llm.CodeOverloaded:       {http.StatusServiceUnavailable, "Busy for a moment"},
+// titles say what an error is to people. A code that is not here is a fault of
+// ours.
+var titles = map[llm.Code]string{
+	llm.CodeInvalidRequest:  "That was not understood",
+	llm.CodeForbidden:       "That is not yours to do",
+	llm.CodeNotFound:        "There is nothing here",
+	llm.CodeRequestTooLarge: "That is too long",
+	llm.CodeRateLimited:     "Too many tries",
+	llm.CodeOverloaded:      "Busy for a moment",
 }
 
 // Refuse answers with the page of an error. Who would have to be signed in first
@@ -43,22 +38,22 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit,
 		http.Redirect(w, r, signInPath(r), http.StatusSeeOther)
 		return
 	}
-	out, known := outcomes[e.Code]
-	if !known {
-		out.status, out.title = http.StatusInternalServerError, "Something went wrong"
+	status, title := e.Code.Status(), titles[e.Code]
+	if title == "" {
+		status, title = http.StatusInternalServerError, "Something went wrong"
 	}
-	data := errorPage{Title: out.title, Text: e.Message, Home: "Back to the start"}
+	data := errorPage{Title: title, Text: e.Message, Home: "Back to the start"}
 	if v != nil {
 		data.Request = v.Origin.Request
 	}
-	if out.status >= http.StatusInternalServerError {
+	if status >= http.StatusInternalServerError {
 		s.options.Log.ErrorContext(r.Context(), "page failed", "path", r.URL.Path, "request_id", data.Request, "err", err)
 	}
 	retryAfter(w, e.RetryAfter)
 	bare := v == nil || v.User() == nil
-	if failed := s.show(w, r, v, page{name: "error", title: out.title, bare: bare, status: out.status, data: data}); failed != nil {
+	if failed := s.show(w, r, v, page{name: "error", title: title, bare: bare, status: status, data: data}); failed != nil {
 		s.options.Log.ErrorContext(r.Context(), "page of an error failed", "err", errors.Join(err, failed))
-		http.Error(w, e.Message, out.status)
+		http.Error(w, e.Message, status)
 	}
 }
 

@@ -26,14 +26,11 @@ type requestPage struct {
 	KeyPath  string // its requests
 	ListPath string
 	Tiles    []Tile
-	Facts    []fact
+	Facts    []Fact
 	Path     Chart
 	Attempts []attemptView
 	Hidden   int // attempts that the page has no room for
 }
-
-// fact is something known, by its name.
-type fact struct{ Name, Text string }
 
 // attemptView is one attempt, with the arithmetic of its cost.
 type attemptView struct {
@@ -41,7 +38,7 @@ type attemptView struct {
 	Model       string
 	Badge       Badge
 	Open        bool
-	Facts       []fact
+	Facts       []Fact
 	Lines       []costRow
 	Cost        string // what the lines add up to
 	Corrections []correctionRow
@@ -144,13 +141,13 @@ func numbersOf(a *ledger.AttemptDetail) string {
 	return provenanceText(a.Provenance)
 }
 
-func requestFacts(d *ledger.RequestSummary) []fact {
-	facts := []fact{{"Asked for", cmp.Or(d.Requested, "no model: the default one")}, {"Answer", "in one piece"}}
+func requestFacts(d *ledger.RequestSummary) []Fact {
+	facts := []Fact{{"Asked for", cmp.Or(d.Requested, "no model: the default one")}, {"Answer", "in one piece"}}
 	if d.Stream {
-		facts[1].Text = "as a stream"
+		facts[1].Value = "as a stream"
 	}
 	if d.Code != "" {
-		facts = append(facts, fact{"Error", string(d.Code)})
+		facts = append(facts, Fact{"Error", string(d.Code)})
 	}
 	return facts
 }
@@ -173,15 +170,15 @@ func attemptViewOf(a *ledger.AttemptDetail) attemptView {
 	return v
 }
 
-func attemptFacts(a *ledger.AttemptDetail) (facts []fact) {
+func attemptFacts(a *ledger.AttemptDetail) (facts []Fact) {
 	add := func(name, text string) {
 		if text != "" {
-			facts = append(facts, fact{name, text})
+			facts = append(facts, Fact{name, text})
 		}
 	}
 	add("Sent", "at once")
 	if after := a.Opened.Sub(a.Arrived); after >= time.Millisecond {
-		facts[0].Text = took(after) + " after the request came"
+		facts[0].Value = took(after) + " after the request came"
 	}
 	if a.Outcome == ledger.OutcomeOpen {
 		add("Held", dollars(a.Hold)+", the most that it can cost")

@@ -60,7 +60,7 @@ func requestQuery(f *form, accountID string) ledger.RequestsQuery {
 	q := ledger.RequestsQuery{
 		Account: accountID, Key: f.values.Get("key"), Model: f.values.Get("model"), Ended: ledger.Ended(f.values.Get("ended")), Limit: requestsShown,
 	}
-	q.From, q.To = f.bound("start_date"), f.bound("end_date")
+	q.From, q.To = dateText(f.bound("start_date")), dateText(f.bound("end_date"))
 	if q.From != "" && q.To != "" && q.From > q.To {
 		f.mistake("start_date", "The first day is after the last one.")
 	}
@@ -78,14 +78,6 @@ func requestQuery(f *form, accountID string) ledger.RequestsQuery {
 	}
 	q.After = after
 	return q
-}
-
-// bound is a date of a field; empty for none.
-func (f *form) bound(name string) string {
-	if f.values.Get(name) == "" {
-		return ""
-	}
-	return f.date(name, time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)).Format(ledger.DateLayout)
 }
 
 func requestFields(f *form, keys []account.Key) []Field {

@@ -21,7 +21,7 @@ func (s *Server) signRoutes() []people.Route {
 	return []people.Route{
 		s.route("GET /sign-in", people.Open, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 			if v.User() != nil {
-				return goTo(w, r, localPath(r.URL.Query().Get("next")))
+				return goTo(w, r, people.LocalPath(r.URL.Query().Get("next")))
 			}
 			return s.showSignIn(w, r, v, &form{})
 		}),
@@ -35,7 +35,7 @@ func (s *Server) showSignIn(w http.ResponseWriter, r *http.Request, v *people.Vi
 	if err != nil {
 		return err
 	}
-	p := signInPage{Fresh: fresh, SSO: s.options.People.SSO(), Next: localPath(r.FormValue("next"))}
+	p := signInPage{Fresh: fresh, SSO: s.options.People.SSO(), Next: people.LocalPath(r.FormValue("next"))}
 	p.SSOPath = "/oidc/start?next=" + url.QueryEscape(p.Next)
 	p.Email = f.field(Field{Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true, First: true, Max: 254})
 	p.Password = f.field(Field{Name: "password", Label: "Password", Kind: "password", Complete: "current-password", Required: true, Max: 256})
@@ -54,7 +54,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request, v *people.Visit)
 		return err
 	}
 	s.startSession(w, session)
-	return goTo(w, r, localPath(r.PostFormValue("next")))
+	return goTo(w, r, people.LocalPath(r.PostFormValue("next")))
 }
 
 // signOut ends the session. Somebody who has none any more is signed out all

@@ -131,3 +131,19 @@ func (f *form) date(name string, usual time.Time) time.Time {
 	f.mistake(name, "Give a date such as "+usual.Format(ledger.DateLayout)+".")
 	return usual
 }
+
+// bound is the date of a field; the zero time for an empty one.
+func (f *form) bound(name string) time.Time {
+	if f.values.Get(name) == "" {
+		return time.Time{}
+	}
+	return f.date(name, time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC))
+}
+
+// dateText is a bound as queries have it; empty for none.
+func dateText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(ledger.DateLayout)
+}

@@ -37,5 +37,5 @@ func (s *Server) chooseTheme(w http.ResponseWriter, r *http.Request, _ *people.V
 	default:
 		return llm.Invalid("theme", "A theme is light, dark or auto.")
 	}
-	return goTo(w, r, localPath(r.PostFormValue("back")))
+	return goTo(w, r, people.LocalPath(r.PostFormValue("back")))
 }

@@ -5,9 +5,8 @@ import (
 	"encoding/csv"
 	"net/http"
 	"strconv"
-	"strings"
-	"time"
 
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -31,9 +30,9 @@ func (s *Server) usageCSV(w http.ResponseWriter, r *http.Request, v *people.Visi
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="`+fileName(v.Account.Name, u.span)+`"`)
-	f := &usageFile{to: csv.NewWriter(w), wait: http.NewResponseController(w)}
+	out := &download{w: w, name: fileName(v.Account.Name, u.span), contentType: "text/csv; charset=utf-8"}
+	defer out.end()
+	f := &usageFile{to: csv.NewWriter(out)}
 	if err := f.writeAll(r.Context(), s.options.Reports, q, piece); err != nil {
 		if r.Context().Err() == nil {
 			s.options.Log.ErrorContext(r.Context(), "a file of usage broke off", "account", v.Account.ID, "err", err)
@@ -52,20 +51,14 @@ func fileName(account string, of span) string {
 // usageFile writes entries, each once.
 type usageFile struct {
 	to   *csv.Writer
-	wait *http.ResponseController
 	last ledger.Use // that was written
 }
 
-// pieceWait is how long a client may take for a piece.
-const pieceWait = 30 * time.Second
-
 func (f *usageFile) writeAll(ctx context.Context, from Reports, q ledger.UsesQuery, piece ledger.UsesPage) (err error) {
-	defer func() { _ = f.wait.SetWriteDeadline(time.Time{}) }() // the connection's next answer has its own
 	if err := f.to.Write(usageHead()); err != nil {
 		return err
 	}
 	for {
-		_ = f.wait.SetWriteDeadline(time.Now().Add(pieceWait)) // what cannot have one ends with the request
 		for i := range piece.Uses {
 			if err := f.write(&piece.Uses[i]); err != nil {
 				return err
@@ -104,18 +97,9 @@ func usageHead() []string {
 }
 
 func usageRow(u *ledger.Use) []string {
-	row := []string{u.Date, plainCell(u.Model), strconv.FormatInt(u.Requests, 10), strconv.FormatInt(u.Usage.TotalTokens(), 10)}
+	row := []string{u.Date, audit.PlainCell(u.Model), strconv.FormatInt(u.Requests, 10), strconv.FormatInt(u.Usage.TotalTokens(), 10)}
 	for _, n := range u.Usage {
 		row = append(row, strconv.FormatInt(n, 10))
 	}
 	return append(row, u.Cost.String(), strconv.FormatBool(u.Unpriced))
-}
-
-// plainCell is a text that no table takes for a formula: a name that begins like
-// one gets a quotation mark before it.
-func plainCell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }

@@ -165,7 +165,7 @@ func TestUsageCSV(t *testing.T) {
 	evil.Price, evil.Cost = llm.Price{}, 0
 	s.journal().apply(t, nil, evil, used(s.acme, ago(0, 1), "openai/gpt"), used(s.acme, ago(1, 0), "openai/gpt"), used(s.acme, ago(31, 0), "openai/gpt"), used(s.other, ago(0, 0), "x/y"))
 	got := s.send(t, "GET", "/accounts/acme/usage.csv?start_date=2026-11-01&end_date=2026-11-21", nil, nil)
-	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/csv; charset=utf-8" || got.header.Get("Content-Disposition") != `attachment; filename="usage-acme-2026-11-01-2026-11-21.csv"` {
+	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/csv; charset=utf-8" || got.header.Get("Content-Disposition") != "attachment; filename=usage-acme-2026-11-01-2026-11-21.csv" {
 		t.Fatalf("got %d, %v", got.status, got.header)
 	}
 	rows, err := csv.NewReader(strings.NewReader(got.text)).ReadAll()

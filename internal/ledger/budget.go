@@ -145,6 +145,14 @@ type Node struct {
 	Incarnation string
 }
 
+// KnownNode is a node as the database knows it.
+type KnownNode struct {
+	Node
+	Seen    time.Time  // when it was last heard of
+	Stopped *time.Time // nil for one that has not said that it stops
+	Alive   bool
+}
+
 // Beat is what a node has to know of the others.
 type Beat struct {
 	// Alive is how many nodes are, this one too; at least 1.

@@ -12,7 +12,7 @@ import (
 // SetUp makes the first operator, who owns the account account.DefaultName, and
 // gives a session. The token is the set-up link's, which is used up.
 func (s *Service) SetUp(ctx context.Context, token string, p Person, o Origin) (llm.Secret, error) {
-	if _, err := s.linkOf(ctx, token, SetupLink); err != nil {
+	if _, err := s.Link(ctx, token, SetupLink); err != nil {
 		return llm.Secret{}, err
 	}
 	email, err := checkEmail(p.Email)
@@ -113,7 +113,7 @@ func (s *Service) CancelInvitation(ctx context.Context, by audit.Actor, accountI
 // of the invitation's address, with p's name and password; somebody who is known
 // gives their password. The e-mail address in p does not count.
 func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) (llm.Secret, error) {
-	l, err := s.linkOf(ctx, token, InviteLink)
+	l, err := s.Link(ctx, token, InviteLink)
 	if err != nil {
 		return llm.Secret{}, err
 	}
@@ -147,7 +147,7 @@ func (s *Service) Join(ctx context.Context, v *Visitor, token string, o Origin) 
 	if err := v.May(SignedIn, ""); err != nil {
 		return err
 	}
-	l, err := s.linkOf(ctx, token, InviteLink)
+	l, err := s.Link(ctx, token, InviteLink)
 	if err != nil {
 		return err
 	}

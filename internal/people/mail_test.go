@@ -194,7 +194,7 @@ func TestMailFails(t *testing.T) {
 		bob.AccountID = h.account.ID
 		token, i, err := h.Invite(h.ctx, ada.Actor(home), bob)
 		wantCode(t, name, err, llm.CodeProviderError)
-		if _, err := h.Link(h.ctx, token.Reveal()); err != nil || i.ID == "" {
+		if _, err := h.Link(h.ctx, token.Reveal(), people.InviteLink); err != nil || i.ID == "" {
 			t.Errorf("%s: got link %v, %+v; want the invitation all the same", name, err, i)
 		}
 	}

@@ -50,11 +50,13 @@ const (
 	oidcTimeout   = 10 * time.Second // for each question to the provider
 	oidcMaxBody   = 1 << 20
 	oidcMaxHeader = 64 << 10
-	flowFor       = 10 * time.Minute // for signing in at the provider
-	maxFlow       = 4096             // bytes, of what the browser keeps
-	maxNext       = 1024
+	maxFlow       = 4096 // bytes, of what the browser keeps
+	maxNext       = 1024 // bytes, of the path to go to afterwards
 	callbackPath  = "/oidc/callback"
 )
+
+// OIDCFor is how long somebody may take at the provider's page.
+const OIDCFor = 10 * time.Minute
 
 // OIDC is an OpenID Connect provider. What it says of itself is asked for when
 // it is needed first, and again until it answers.
@@ -240,7 +242,7 @@ func noSSO() error {
 }
 
 // StartOIDC is where the browser goes to sign in, and what it keeps meanwhile, in
-// a cookie of ten minutes that FinishOIDC wants back. Next is the path to go to
+// a cookie for OIDCFor that FinishOIDC wants back. Next is the path to go to
 // afterwards; one that leads elsewhere counts as "/".
 func (s *Service) StartOIDC(ctx context.Context, next string) (address string, state llm.Secret, err error) {
 	if s.oidc == nil {
@@ -252,20 +254,14 @@ func (s *Service) StartOIDC(ctx context.Context, next string) (address string, s
 	if err != nil {
 		return "", state, &llm.Error{Code: llm.CodeProviderUnavailable, Message: "The provider of single sign-on does not answer as it should. Try again in a moment.", Err: err}
 	}
-	f := flow{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Next: localPath(next), Until: s.now().Add(flowFor)}
+	if len(next) > maxNext {
+		next = "/"
+	}
+	f := flow{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Next: LocalPath(next), Until: s.now().Add(OIDCFor)}
 	if state, err = s.oidc.seal(&f); err != nil {
 		return "", state, fmt.Errorf("begin single sign-on: %w", err)
 	}
 	return s.oidc.config(found, s.publicURL()).AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)), state, nil
-}
-
-// localPath is a path of this service.
-func localPath(next string) string {
-	u, err := url.Parse(next)
-	if err != nil || len(next) > maxNext || u.IsAbs() || u.Host != "" || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.Contains(next, `\`) {
-		return "/"
-	}
-	return next
 }
 
 // FinishOIDC lets somebody in who comes back from the provider. State is what

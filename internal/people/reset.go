@@ -110,7 +110,7 @@ func (s *Service) newReset(ctx context.Context, by audit.Actor, userID string, m
 // Reset gives the user of the link a new password, ends all their sessions and
 // gives a new one.
 func (s *Service) Reset(ctx context.Context, token string, next llm.Secret, o Origin) (llm.Secret, error) {
-	l, err := s.linkOf(ctx, token, ResetLink)
+	l, err := s.Link(ctx, token, ResetLink)
 	if err != nil {
 		return llm.Secret{}, err
 	}

@@ -105,29 +105,20 @@ func (s *Service) Fresh(ctx context.Context) (bool, error) {
 	return !has, nil
 }
 
-// Link is what a one-time link is for. The error is a *llm.Error with
-// CodeNotFound when it is not good, or not any more.
-func (s *Service) Link(ctx context.Context, token string) (Link, error) {
+// Link is what a one-time link of that kind is for. The error is a *llm.Error with
+// CodeNotFound when it is not good, not any more, or of another kind.
+func (s *Service) Link(ctx context.Context, token string, kind LinkKind) (Link, error) {
 	if token == "" || len(token) > maxToken {
 		return Link{}, badLink()
 	}
 	l, err := s.store.LinkByHash(ctx, hashOf(token), s.now())
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, ErrNotFound) || err == nil && l.Kind != kind {
 		return Link{}, badLink()
 	}
 	if err != nil {
 		return Link{}, fmt.Errorf("look for a link: %w", err)
 	}
 	return l, nil
-}
-
-// linkOf is a link of that kind.
-func (s *Service) linkOf(ctx context.Context, token string, kind LinkKind) (Link, error) {
-	l, err := s.Link(ctx, token)
-	if err == nil && l.Kind != kind {
-		return Link{}, badLink()
-	}
-	return l, err
 }
 
 func badLink() error {

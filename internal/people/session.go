@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"weir/internal/audit"
 	"weir/internal/llm"
 )
 
@@ -169,16 +168,6 @@ func (s *Service) EndOtherSessions(ctx context.Context, v *Visitor, o Origin) er
 		return fmt.Errorf("end sessions: %w", err)
 	}
 	return nil
-}
-
-// EndUserSessions ends all sessions of a user, for an operator, and returns how
-// many there were.
-func (s *Service) EndUserSessions(ctx context.Context, by audit.Actor, userID string) (int, error) {
-	n, err := s.store.EndSessions(ctx, by, userID, Ending{})
-	if err != nil {
-		return 0, fmt.Errorf("end sessions: %w", err)
-	}
-	return n, nil
 }
 
 // ChangeName gives the visitor a name, of at most 100 characters.

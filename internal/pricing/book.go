@@ -134,10 +134,6 @@ func (b *Book) AbilitySource() string { return b.abilities.title() }
 // AbilityDay is the day of AbilitySource.
 func (b *Book) AbilityDay() string { return b.abilities.Day }
 
-// Digest is the SHA-256 of the file that the embedded price data was made
-// from, in hexadecimal.
-func (b *Book) Digest() string { return b.index.SHA256 }
-
 // Price is what the model of that provider costs at that moment, in full: no
 // class waits for a default. The provider is the name in the configuration, or
 // the id of a price source. The price is not Known when neither the operator

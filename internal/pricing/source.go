@@ -23,7 +23,6 @@ type index struct {
 	Source  string         `json:"source"`
 	Version string         `json:"version"`
 	Day     string         `json:"day"`
-	SHA256  string         `json:"sha256"`
 	Vendors map[string]int `json:"providers"` // how many models each has
 }
 

@@ -17,6 +17,17 @@ import (
 // there is none of. No secret is among them, and no hash of one.
 type facts map[string]any
 
+// tell records an entry with these facts, whether they differ or not; nil for none.
+func (s *Store) tell(ctx context.Context, tx *sql.Tx, e audit.Entry, before, after facts) (err error) {
+	if e.Before, err = before.without(nil); err == nil {
+		e.After, err = after.without(nil)
+	}
+	if err != nil {
+		return fmt.Errorf("write audit log: %w", err)
+	}
+	return s.record(ctx, tx, e)
+}
+
 // note records an entry with what differs between before and after, nil for what
 // is not there. It reports false, and records nothing, where nothing differs.
 func (s *Store) note(ctx context.Context, tx *sql.Tx, e audit.Entry, before, after facts) (bool, error) {

@@ -48,11 +48,12 @@ func (s *Store) Invite(ctx context.Context, by audit.Actor, i people.Invitation,
 		if err != nil {
 			return err
 		}
-		n := entry{action: audit.MemberInvited, object: invitationObject(&i), account: i.AccountID, after: map[string]any{"role": i.Role}}
+		e := audit.Entry{Actor: by, Action: audit.OperatorInvited, Object: invitationObject(&i), Account: i.AccountID}
 		if i.Operator {
-			n.action, n.after = audit.OperatorInvited, nil
+			return s.record(ctx, tx, e)
 		}
-		return s.noteBy(ctx, tx, by, n)
+		e.Action = audit.MemberInvited
+		return s.tell(ctx, tx, e, nil, facts{"role": i.Role})
 	})
 	return i, err
 }
@@ -117,7 +118,7 @@ func (s *Store) CancelInvitation(ctx context.Context, by audit.Actor, accountID,
 		if err != nil {
 			return noPerson(err)
 		}
-		return s.noteBy(ctx, tx, by, entry{action: audit.InvitationCancelled, object: invitationObject(&i), account: accountID})
+		return s.record(ctx, tx, audit.Entry{Actor: by, Action: audit.InvitationCancelled, Object: invitationObject(&i), Account: accountID})
 	})
 }
 
@@ -134,7 +135,7 @@ func (s *Store) withdraw(ctx context.Context, tx *sql.Tx, by audit.Actor, invite
 	for k := range list {
 		if err == nil {
 			i := &list[k]
-			err = s.noteBy(ctx, tx, by, entry{action: audit.InvitationCancelled, object: invitationObject(i), account: i.AccountID})
+			err = s.record(ctx, tx, audit.Entry{Actor: by, Action: audit.InvitationCancelled, Object: invitationObject(i), Account: i.AccountID})
 		}
 	}
 	return err
@@ -155,7 +156,8 @@ func (s *Store) CreateReset(ctx context.Context, by audit.Actor, r people.NewRes
 		if err != nil {
 			return err
 		}
-		return s.noteBy(ctx, tx, by, entry{action: audit.PasswordForgot, object: userObject(&l.User), after: map[string]any{"mailed": r.Mailed}})
+		e := audit.Entry{Actor: by, Action: audit.PasswordForgot, Object: userObject(&l.User)}
+		return s.tell(ctx, tx, e, nil, facts{"mailed": r.Mailed})
 	})
 }
 

@@ -89,12 +89,13 @@ func (s *Store) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *peop
 			return err
 		}
 	}
-	n := entry{action: audit.MemberRemoved, object: memberObject(m), account: m.AccountID, before: map[string]any{"role": m.Role}}
+	e := audit.Entry{Actor: by, Action: audit.MemberRemoved, Object: memberObject(m), Account: m.AccountID}
+	var after facts
 	var err error
 	if r == "" {
 		_, err = tx.ExecContext(ctx, "DELETE FROM members WHERE account = ? AND who = ?", m.AccountID, m.UserID)
 	} else {
-		n.action, n.after = audit.MemberChanged, map[string]any{"role": r}
+		e.Action, after = audit.MemberChanged, facts{"role": r}
 		_, err = tx.ExecContext(ctx, "UPDATE members SET role = ? WHERE account = ? AND who = ?", string(r), m.AccountID, m.UserID)
 	}
 	if err == nil && m.Role == people.Owner {
@@ -103,7 +104,7 @@ func (s *Store) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *peop
 	if err != nil {
 		return err
 	}
-	return s.noteBy(ctx, tx, by, n)
+	return s.tell(ctx, tx, e, facts{"role": m.Role}, after)
 }
 
 // otherOwner is people.ErrLast when the account has no owner but this one.
@@ -127,5 +128,6 @@ func (s *Store) join(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID 
 		return err
 	}
 	m := people.Membership{UserID: u.ID, Email: u.Email}
-	return s.noteBy(ctx, tx, by, entry{action: audit.MemberAdded, object: memberObject(&m), account: accountID, after: map[string]any{"role": r}})
+	e := audit.Entry{Actor: by, Action: audit.MemberAdded, Object: memberObject(&m), Account: accountID}
+	return s.tell(ctx, tx, e, nil, facts{"role": r})
 }

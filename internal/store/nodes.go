@@ -105,23 +105,15 @@ func (s *Store) Leave(ctx context.Context, journal uuid.UUID) error {
 	})
 }
 
-// Node is a gateway process that shares the database.
-type Node struct {
-	ledger.Node
-	Seen    time.Time
-	Stopped *time.Time // nil for one that has not said that it stops
-	Alive   bool
-}
-
 // Nodes are the nodes, alive and not, by their start.
-func (s *Store) Nodes(ctx context.Context) ([]Node, error) {
+func (s *Store) Nodes(ctx context.Context) ([]ledger.KnownNode, error) {
 	now, err := s.now(ctx, s.read)
 	if err != nil {
 		return nil, fmt.Errorf("read nodes: %w", err)
 	}
 	rows, err := s.read.QueryContext(ctx, "SELECT j.journal, n.name, n.address, n.version, n.started, n.seen, n.stopped, n.incarnation"+
 		" FROM nodes n JOIN journals j ON j.number = n.journal ORDER BY n.started, n.journal")
-	list, err := collect(rows, err, func(row scanner) (n Node, err error) {
+	list, err := collect(rows, err, func(row scanner) (n ledger.KnownNode, err error) {
 		var (
 			journal       string
 			started, seen int64

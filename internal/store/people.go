@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -11,31 +10,6 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 )
-
-// entry is an entry of the audit log about people, before its objects are
-// encoded; nil for what there is not.
-type entry struct {
-	action        audit.Action
-	object        audit.Object
-	account       string
-	before, after map[string]any
-}
-
-// noteBy adds an entry to the audit log.
-func (s *Store) noteBy(ctx context.Context, tx *sql.Tx, by audit.Actor, n entry) error {
-	e := audit.Entry{Actor: by, Action: n.action, Object: n.object, Account: n.account}
-	var err error
-	if n.before != nil {
-		e.Before, err = json.Marshal(n.before)
-	}
-	if n.after != nil && err == nil {
-		e.After, err = json.Marshal(n.after)
-	}
-	if err != nil {
-		return err
-	}
-	return s.record(ctx, tx, e)
-}
 
 // changePeople runs fn in a transaction that no other change of people runs
 // beside: what it finds is so until it ends.
@@ -133,10 +107,8 @@ func (s *Store) RenameUser(ctx context.Context, by audit.Actor, id, name string)
 		if _, err := tx.ExecContext(ctx, "UPDATE users SET name = ? WHERE id = ?", name, l.ID); err != nil {
 			return err
 		}
-		return s.noteBy(ctx, tx, by, entry{
-			action: audit.UserChanged, object: userObject(&l.User),
-			before: map[string]any{"name": l.Name}, after: map[string]any{"name": name},
-		})
+		e := audit.Entry{Actor: by, Action: audit.UserChanged, Object: userObject(&l.User)}
+		return s.tell(ctx, tx, e, facts{"name": l.Name}, facts{"name": name})
 	})
 }
 
@@ -168,10 +140,8 @@ func (s *Store) setPassword(ctx context.Context, tx *sql.Tx, by audit.Actor, use
 	if err != nil {
 		return err
 	}
-	return s.noteBy(ctx, tx, by, entry{
-		action: audit.PasswordChanged, object: userObject(&l.User),
-		before: map[string]any{"password": l.Password}, after: map[string]any{"password": !hash.IsZero(), "sessions_ended": ended},
-	})
+	e := audit.Entry{Actor: by, Action: audit.PasswordChanged, Object: userObject(&l.User)}
+	return s.tell(ctx, tx, e, facts{"password": l.Password}, facts{"password": !hash.IsZero(), "sessions_ended": ended})
 }
 
 // affected is how many rows a statement changed.
@@ -218,7 +188,7 @@ func (s *Store) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, use
 			return err
 		}
 	}
-	return s.noteBy(ctx, tx, by, entry{action: action, object: userObject(&l.User)})
+	return s.record(ctx, tx, audit.Entry{Actor: by, Action: action, Object: userObject(&l.User)})
 }
 
 // addUser adds a user; people.ErrExists when the address is one's already.
@@ -235,7 +205,6 @@ func (s *Store) addUser(ctx context.Context, tx *sql.Tx, by audit.Actor, u *peop
 	if err != nil {
 		return err
 	}
-	return s.noteBy(ctx, tx, by, entry{action: audit.UserCreated, object: userObject(u), after: map[string]any{
-		"email": u.Email, "name": u.Name, "password": !hash.IsZero(),
-	}})
+	e := audit.Entry{Actor: by, Action: audit.UserCreated, Object: userObject(u)}
+	return s.tell(ctx, tx, e, nil, facts{"email": u.Email, "name": u.Name, "password": !hash.IsZero()})
 }

@@ -50,9 +50,8 @@ func (s *Store) startSession(ctx context.Context, tx *sql.Tx, by audit.Actor, n 
 	if err != nil {
 		return err
 	}
-	return s.noteBy(ctx, tx, by, entry{action: audit.SessionStarted, object: sessionObject(&n.Session), after: map[string]any{
-		"method": n.Method, "agent": n.Agent,
-	}})
+	e := audit.Entry{Actor: by, Action: audit.SessionStarted, Object: sessionObject(&n.Session)}
+	return s.tell(ctx, tx, e, nil, facts{"method": n.Method, "agent": n.Agent})
 }
 
 func sessionObject(n *people.Session) audit.Object { return audit.Object{Kind: "session", ID: n.ID} }
@@ -109,7 +108,7 @@ func (s *Store) EndSessions(ctx context.Context, by audit.Actor, userID string, 
 			if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE id = ?", list[i].ID); err != nil {
 				return err
 			}
-			if err := s.noteBy(ctx, tx, by, entry{action: audit.SessionEnded, object: sessionObject(&list[i])}); err != nil {
+			if err := s.record(ctx, tx, audit.Entry{Actor: by, Action: audit.SessionEnded, Object: sessionObject(&list[i])}); err != nil {
 				return err
 			}
 		}

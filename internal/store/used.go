@@ -24,10 +24,10 @@ func insertUsed() *insertion {
 func (a *applier) use(ctx context.Context, b *ledger.Batch) error {
 	used := map[string]int64{}
 	for i := range b.Opened {
-		note(used, &b.Opened[i])
+		latest(used, &b.Opened[i])
 	}
 	for i := range b.Settled {
-		note(used, &b.Settled[i].Attempt)
+		latest(used, &b.Settled[i].Attempt)
 	}
 	keys := slices.Sorted(maps.Keys(used))
 	_, err := a.bulk.insert(ctx, a.used, len(keys), func(dst []any, i int) []any {
@@ -36,7 +36,8 @@ func (a *applier) use(ctx context.Context, b *ledger.Batch) error {
 	return err
 }
 
-func note(used map[string]int64, a *ledger.Attempt) {
+// latest moves the time of a key on to an attempt of it.
+func latest(used map[string]int64, a *ledger.Attempt) {
 	if at := micros(a.Opened); at > used[a.Key] {
 		used[a.Key] = at
 	}
