@@ -5,6 +5,7 @@ import (
 
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/people/oidctest"
 )
 
 // TestResetOutlivesNoOperator is that links for a new password, which an operator
@@ -28,5 +29,20 @@ func TestResetOutlivesNoOperator(t *testing.T) {
 	wantCode(t, "a link that an operator made who is none any more", err, llm.CodeNotFound)
 	if _, err := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home); err != nil {
 		t.Errorf("the old password: got %v, want it good", err)
+	}
+}
+
+// TestOIDCLooksAlike is that an address whose letters only become others' in lower
+// case is not theirs.
+func TestOIDCLooksAlike(t *testing.T) {
+	t.Parallel()
+	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
+	h.setUp("kim@example.com")
+	for _, email := range []string{"\u212Aim@example.com", "k\u0130m@example.com"} { // the Kelvin sign, a capital I with a dot
+		idp.Put(oidctest.Person{Subject: email, Email: email, Verified: true})
+		session, _, err := h.come(idp, email)
+		if err == nil && h.visitor(session).Operator() {
+			t.Errorf("%q: got let in as kim@example.com", email)
+		}
 	}
 }
