@@ -1,6 +1,7 @@
 package people_test
 
 import (
+	"maps"
 	"testing"
 
 	"weir/internal/llm"
@@ -43,6 +44,31 @@ func TestOIDCLooksAlike(t *testing.T) {
 		session, _, err := h.come(idp, email)
 		if err == nil && h.visitor(session).Operator() {
 			t.Errorf("%q: got let in as kim@example.com", email)
+		}
+	}
+}
+
+// TestOIDCTwoAddresses is that what the user info says of an address does not count
+// for another one in the token, nor the other way round.
+func TestOIDCTwoAddresses(t *testing.T) {
+	t.Parallel()
+	for name, token := range map[string]map[string]any{
+		"unverified in the token":      {"email": "ada@example.com"},
+		"verified without the address": {"email_verified": true},
+	} {
+		h, idp := newSSO(t, func(o *people.OIDCOptions) {
+			o.SignUp, o.Operators = true, []string{"nobody"} // the token has no groups: the user info is asked
+		})
+		h.setUp("ada@example.com")
+		p := oidctest.Person{Subject: "s-eve", Email: "eve@example.com", Verified: true, Thin: true}
+		if token["email"] == nil {
+			p.Email, p.Verified = "ada@example.com", nil
+		}
+		idp.Put(p)
+		idp.Spoil = func(c map[string]any) { maps.Copy(c, token) }
+		session, _, err := h.come(idp, "s-eve")
+		if err == nil && h.visitor(session).User().Email == "ada@example.com" {
+			t.Errorf("%s: got let in as ada@example.com", name)
 		}
 	}
 }
