@@ -44,9 +44,14 @@ func TestLinksAreNotLogged(t *testing.T) {
 		ctx          context.Context
 		method, path string
 	}{
-		{left, http.MethodGet, "/invite/"}, {left, http.MethodPost, "/invite/"},
-		{t.Context(), http.MethodDelete, "/invite/"}, {t.Context(), http.MethodPost, "//invite/"}, {t.Context(), "PROPFIND", "/invite/"},
-		{t.Context(), http.MethodPost, "/invite/x/../"}, {t.Context(), http.MethodPut, "/v1/invite/"}, {t.Context(), http.MethodGet, "/admin/v1/invite/"},
+		{left, http.MethodGet, "/invite/"},
+		{left, http.MethodPost, "/invite/"},
+		{t.Context(), http.MethodDelete, "/invite/"},
+		{t.Context(), http.MethodPost, "//invite/"},
+		{t.Context(), "PROPFIND", "/invite/"},
+		{t.Context(), http.MethodPost, "/invite/x/../"},
+		{t.Context(), http.MethodPut, "/v1/invite/"},
+		{t.Context(), http.MethodGet, "/admin/v1/invite/"},
 	} {
 		r := httptest.NewRequestWithContext(test.ctx, test.method, "https://gateway.example"+test.path+token.Reveal(), nil)
 		handler.ServeHTTP(httptest.NewRecorder(), r)
