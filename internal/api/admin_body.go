@@ -68,6 +68,9 @@ func text[T ~string](dst *T) func(at string, v []byte) error {
 		if !ok {
 			return wrongKind(at, "a string")
 		}
+		if !llm.IsText(s) {
+			return wrongKind(at, "a string without the character U+0000")
+		}
 		*dst = T(s)
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/people"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
 )
@@ -146,7 +147,7 @@ func (s *Server) logFailure(id string, r *http.Request, e *llm.Error) {
 	if e.Code == llm.CodeInternal || e.Code == llm.CodeOverloaded {
 		log = s.log.Error
 	}
-	log("request failed", "request", id, "path", r.URL.Path, "code", string(e.Code), "err", e)
+	log("request failed", "request", id, "path", people.HidePath(r.URL.Path), "code", string(e.Code), "err", e)
 }
 
 // NotFound answers where there is nothing. The dialect is that of the door

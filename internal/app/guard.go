@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -46,6 +48,9 @@ func (g *guard) handler(route people.Route) http.Handler {
 
 // admit finds out who comes, to which account, and whether they may.
 func (g *guard) admit(r *http.Request, route *people.Route, v *people.Visit) (err error) {
+	if err := checkAddress(r.URL); err != nil {
+		return err
+	}
 	if v.Visitor, err = g.visitor(r, v.Origin); err != nil {
 		return err
 	}
@@ -70,6 +75,20 @@ func (g *guard) admit(r *http.Request, route *people.Route, v *people.Visit) (er
 	if err := v.May(route.Right, accountID); err != nil {
 		v.Account = nil
 		return err
+	}
+	return nil
+}
+
+// checkAddress refuses what is no text: nothing has such a name, and PostgreSQL
+// takes none for a question
+// (https://www.postgresql.org/docs/current/datatype-character.html).
+func checkAddress(u *url.URL) error {
+	ok := llm.IsText(u.Path)
+	for name, values := range u.Query() {
+		ok = ok && llm.IsText(name) && !slices.ContainsFunc(values, func(v string) bool { return !llm.IsText(v) })
+	}
+	if !ok {
+		return llm.Invalid("", "The address has bytes that are no text in UTF-8, or the character U+0000.")
 	}
 	return nil
 }

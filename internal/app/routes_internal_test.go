@@ -27,11 +27,17 @@ var public = []string{"GET /livez", "GET /readyz", "GET /openapi.json", "GET /me
 // newInstance builds a gateway that does not listen.
 func newInstance(t testing.TB) *instance {
 	t.Helper()
+	return newLogged(t, slog.New(slog.DiscardHandler))
+}
+
+// newLogged is a gateway that does not listen, with a log.
+func newLogged(t testing.TB, log *slog.Logger) *instance {
+	t.Helper()
 	cfg := config.Default()
 	cfg.Data = t.TempDir()
 	o := &Options{
 		Config: cfg, Getenv: func(string) string { return "" },
-		Stdout: io.Discard, Stderr: io.Discard, Log: slog.New(slog.DiscardHandler),
+		Stdout: io.Discard, Stderr: io.Discard, Log: log,
 	}
 	g, err := build(context.Background(), o)
 	if err != nil {

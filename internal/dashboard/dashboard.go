@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -135,6 +136,11 @@ func readForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
 		return formError(err)
+	}
+	for name, values := range r.PostForm {
+		if !llm.IsText(name) || slices.ContainsFunc(values, func(v string) bool { return !llm.IsText(v) }) {
+			return llm.Invalid("", "The form has bytes that are no text in UTF-8, or the character U+0000.")
+		}
 	}
 	return nil
 }

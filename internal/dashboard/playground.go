@@ -47,6 +47,7 @@ func (s *Server) playground(w http.ResponseWriter, r *http.Request, v *people.Vi
 // play asks a model as a client of the API does, and is metered like one, by a key
 // that stands for whoever is signed in. Errors are those of the API.
 func (s *Server) play(w http.ResponseWriter, r *http.Request, v *people.Visit) {
+	guard(w.Header())
 	user := v.User()
 	if user == nil {
 		s.Refuse(w, r, v, &llm.Error{Code: llm.CodeForbidden, Message: "The playground is for people. Programs have keys."})

@@ -47,7 +47,7 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit,
 		data.Request = v.Origin.Request
 	}
 	if status >= http.StatusInternalServerError {
-		s.options.Log.ErrorContext(r.Context(), "page failed", "path", r.URL.Path, "request_id", data.Request, "err", err)
+		s.options.Log.ErrorContext(r.Context(), "page failed", "path", people.HidePath(r.URL.Path), "request_id", data.Request, "err", err)
 	}
 	retryAfter(w, e.RetryAfter)
 	bare := v == nil || v.User() == nil

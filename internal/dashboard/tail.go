@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,6 +18,7 @@ import (
 // Bounds of the live tail.
 const (
 	maxTails    = 32               // on this node
+	maxTailsOf  = 8                // of them, of one person
 	tailFor     = 10 * time.Minute // one lasts, and waits for a request to end
 	tailEvery   = time.Second      // what is new is asked for
 	tailAlive   = 15 * time.Second // between signs of life, and looks at the right to see
@@ -29,10 +29,40 @@ const (
 
 // tails are the watchers of a node.
 type tails struct {
-	watching atomic.Int64
+	mu       sync.Mutex
+	watching int
+	of       map[string]int // by the id of the watcher
 	once     sync.Once
 	stopped  chan struct{}
 	alive    time.Duration // tailAlive, but in tests
+}
+
+// enter lets somebody watch, until leave, unless there are too many: one person
+// does not take the places of all.
+func (t *tails) enter(who string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.of[who] >= maxTailsOf:
+		return &llm.Error{Code: llm.CodeOverloaded, Message: "You follow live in many places already. Close one of them.", RetryAfter: time.Minute}
+	case t.watching >= maxTails:
+		return &llm.Error{Code: llm.CodeOverloaded, Message: "Too many people follow live just now. Try again in a minute.", RetryAfter: time.Minute}
+	}
+	if t.of == nil {
+		t.of = map[string]int{}
+	}
+	t.watching++
+	t.of[who]++
+	return nil
+}
+
+func (t *tails) leave(who string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.watching--
+	if t.of[who]--; t.of[who] == 0 {
+		delete(t.of, who)
+	}
 }
 
 // Stop ends the live tails, so that a server that waits for its answers to end
@@ -47,10 +77,11 @@ func (s *Server) tail(w http.ResponseWriter, r *http.Request, v *people.Visit) e
 	if f.bad() {
 		return llm.Invalid("", f.problems()[0].Text)
 	}
-	defer s.tails.watching.Add(-1)
-	if s.tails.watching.Add(1) > maxTails {
-		return &llm.Error{Code: llm.CodeOverloaded, Message: "Too many people follow live just now. Try again in a minute.", RetryAfter: time.Minute}
+	who := v.By.ID
+	if err := s.tails.enter(who); err != nil {
+		return err
 	}
+	defer s.tails.leave(who)
 	keys, err := s.options.Accounts.Keys(r.Context(), v.Account.ID)
 	if err != nil {
 		return err

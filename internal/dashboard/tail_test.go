@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -85,13 +86,14 @@ func TestTail(t *testing.T) {
 func TestTailsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
-	s.come("ada", people.Viewer)
 	var last *http.Response
 	for i := range 32 {
+		s.come(fmt.Sprint("viewer-", i/8), people.Viewer)
 		if last = s.follow(t, "/accounts/acme/requests/tail"); last.StatusCode != http.StatusOK {
 			t.Fatalf("the %d-th: got %d, want 200", i+1, last.StatusCode)
 		}
 	}
+	s.come("ada", people.Viewer)
 	over := s.follow(t, "/accounts/acme/requests/tail")
 	if over.StatusCode != http.StatusServiceUnavailable || over.Header.Get("Retry-After") != "60" {
 		t.Errorf("the 33rd: got %d, Retry-After %q, want 503 and 60", over.StatusCode, over.Header.Get("Retry-After"))
@@ -107,6 +109,26 @@ func TestTailsAreBounded(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("after one left: got none in, want the place of the one that left")
 		}
+	}
+}
+
+// TestTailsOfOne is that one person does not take the places of all.
+func TestTailsOfOne(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("mallory", people.Viewer)
+	for i := range 9 {
+		want := http.StatusOK
+		if i == 8 {
+			want = http.StatusServiceUnavailable
+		}
+		if got := s.follow(t, "/accounts/acme/requests/tail").StatusCode; got != want {
+			t.Errorf("the %d-th of one person: got %d, want %d", i+1, got, want)
+		}
+	}
+	s.come("ada", people.Viewer)
+	if got := s.follow(t, "/accounts/acme/requests/tail").StatusCode; got != http.StatusOK {
+		t.Errorf("the first of somebody else: got %d, want 200", got)
 	}
 }
 

@@ -93,6 +93,12 @@ func (p *OIDC) askMore(ctx context.Context, found *oidc.Provider, token *oauth2.
 	if err := info.Claims(&more); err != nil {
 		return err
 	}
+	// What is verified is the address that it was said of, and no other one.
+	if !email {
+		delete(c, "email_verified")
+	} else if more.text("email") != c.text("email") {
+		delete(more, "email_verified")
+	}
 	for name, value := range more {
 		if _, has := c[name]; !has {
 			c[name] = value

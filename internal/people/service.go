@@ -150,7 +150,17 @@ func checkEmail(text string) (string, error) {
 	return email, nil
 }
 
-func normalEmail(text string) string { return strings.ToLower(strings.TrimSpace(text)) }
+// normalEmail is an address in lower case. A letter that would become one of
+// ASCII stays: the Kelvin sign is no k, and whoever has it not the address with
+// one.
+func normalEmail(text string) string {
+	return strings.Map(func(r rune) rune {
+		if lower := unicode.ToLower(r); r < utf8.RuneSelf || lower >= utf8.RuneSelf {
+			return lower
+		}
+		return r
+	}, strings.TrimSpace(text))
+}
 
 // checkPersonName is somebody's name without spaces around it; it may be empty.
 func checkPersonName(text string) (string, error) {

@@ -2,6 +2,7 @@ package people
 
 import (
 	"net/http"
+	"strings"
 
 	"weir/internal/account"
 	"weir/internal/audit"
@@ -22,4 +23,19 @@ type Route struct {
 	Pattern string // as http.ServeMux has it, with the method
 	Right   Right  // Open for everybody
 	Serve   func(w http.ResponseWriter, r *http.Request, v *Visit)
+}
+
+// HidePath is a path as a log may have it: without what stands behind the kind of
+// a one-time link, which is the link's secret.
+func HidePath(path string) string {
+	steps := strings.Split(path, "/")
+	for i, step := range steps {
+		switch LinkKind(step) {
+		case SetupLink, InviteLink, ResetLink:
+			if i+1 < len(steps) {
+				return strings.Join(steps[:i+1], "/") + "/…"
+			}
+		}
+	}
+	return path
 }

@@ -187,6 +187,11 @@ func (s *Store) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, use
 		if err := s.withdraw(ctx, tx, by, l.Email, ""); err != nil {
 			return err
 		}
+		// So would a link for somebody's new password. Only operators have such links
+		// to hand over; whose is whose is not kept, and a new one is soon made.
+		if _, err := tx.ExecContext(ctx, "DELETE FROM resets WHERE mailed = 0"); err != nil {
+			return err
+		}
 	}
 	return s.record(ctx, tx, audit.Entry{Actor: by, Action: action, Object: userObject(&l.User)})
 }

@@ -1,0 +1,82 @@
+package app
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/people"
+)
+
+// TestIdsOfOthers has the owner of an account name what is another one's, by its
+// true id, below the path of their own account: there is nothing, and nothing
+// changes.
+func TestIdsOfOthers(t *testing.T) {
+	t.Parallel()
+	s := newStaff(t)
+	ctx := t.Context()
+	key, _, err := s.accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: "acme", Label: "theirs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, invitation, err := s.people.Invite(ctx, audit.Gateway(), people.Invitation{Email: "new@example.com", AccountID: s.acme.ID, Role: people.Owner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	operators, _, err := s.people.Invite(ctx, audit.Gateway(), people.Invitation{Email: "op@example.com", Operator: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	member, err := s.people.User(ctx, "member@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := s.people.Visitor(ctx, s.sessions["owner"], people.Origin{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range []struct{ what, body string }{
+		{"GET /accounts/other/keys/" + key.ID, ""},
+		{"PATCH /accounts/other/keys/" + key.ID, `{"label":"mine"}`},
+		{"DELETE /accounts/other/keys/" + key.ID, ""},
+		{"PATCH /accounts/other/members/" + member.ID, `{"role":"viewer"}`},
+		{"DELETE /accounts/other/members/" + member.ID, ""},
+		{"DELETE /accounts/other/invitations/" + invitation.ID, ""},
+		{"GET /accounts/" + s.acme.ID, ""},
+		{"GET /accounts/other%2F..%2Facme", ""},
+	} {
+		s.want(http.StatusNotFound, "stranger", call.what, call.body)
+	}
+	for path, want := range map[string]int{
+		"/accounts/other/keys/" + key.ID + "/revoke":                http.StatusNotFound,
+		"/accounts/other/members/" + member.ID + "/role":            http.StatusUnprocessableEntity,
+		"/accounts/other/members/" + member.ID + "/remove":          http.StatusUnprocessableEntity,
+		"/accounts/other/invitations/" + invitation.ID + "/cancel":  http.StatusUnprocessableEntity,
+		"/accounts/" + s.acme.ID + "/keys/" + key.ID + "/revoke":    http.StatusNotFound,
+		"/me/sessions/" + session.Session().ID + "/end":             http.StatusNotFound,
+		"/operator/people/" + member.ID + "/reset":                  http.StatusForbidden,
+		"/operator/people/invitations/" + invitation.ID + "/cancel": http.StatusForbidden,
+	} {
+		if w := s.visit("stranger", http.MethodPost, path, "role=viewer"); w.Code != want {
+			t.Errorf("POST %s: got %d, want %d", path, w.Code, want)
+		}
+	}
+	if k, err := s.accounts.Key(ctx, key.ID); err != nil || k.Revoked != nil || k.Label != "theirs" {
+		t.Errorf("the key: got %+v, %v; want it as it was", k, err)
+	}
+	list, err := s.people.Members(ctx, s.acme.ID)
+	if got := fmt.Sprint(list); err != nil || strings.Count(got, "member@example.com") != 1 || !strings.Contains(got, " member ") {
+		t.Errorf("the members: got %s, %v; want them as they were", got, err)
+	}
+	for _, token := range []string{link.Reveal(), operators.Reveal()} {
+		if _, err := s.people.Link(ctx, token); err != nil {
+			t.Errorf("a link: got %v, want it good", err)
+		}
+	}
+	if v, err := s.people.Visitor(ctx, s.sessions["owner"], people.Origin{}); v.User() == nil || err != nil {
+		t.Errorf("the owner's session: got %v, %v; want it good", v, err)
+	}
+}
