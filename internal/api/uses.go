@@ -114,6 +114,9 @@ func readUsesQuery(r *request) (ledger.UsesQuery, error) {
 // GET /v1/uses. The error is a *llm.Error that names the parameter at fault.
 func ParseUses(accountID string, params map[string]string) (q ledger.UsesQuery, err error) {
 	q = ledger.UsesQuery{Account: accountID, Model: params["model"]}
+	if !llm.IsText(q.Model) {
+		return q, llm.Invalid("model", "The model is no text in UTF-8, or has the character U+0000.")
+	}
 	if q.From, err = readDate("start_date", params["start_date"]); err != nil {
 		return q, err
 	}

@@ -72,7 +72,7 @@ func TestIdsOfOthers(t *testing.T) {
 		t.Errorf("the members: got %s, %v; want them as they were", got, err)
 	}
 	for _, token := range []string{link.Reveal(), operators.Reveal()} {
-		if _, err := s.people.Link(ctx, token); err != nil {
+		if _, err := s.people.Link(ctx, token, people.InviteLink); err != nil {
 			t.Errorf("a link: got %v, want it good", err)
 		}
 	}

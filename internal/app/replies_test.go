@@ -242,6 +242,7 @@ func (q *inquest) own(t *testing.T) {
 		}
 		q.hold(t, ask{path: path + "?start_date=2001-01-01&end_date=2001-01-02&limit=1&offset=3"}, path, http.StatusOK)
 		q.hold(t, ask{path: path + "?limit=0"}, path, http.StatusBadRequest)
+		q.hold(t, ask{path: path + "?model=%00"}, path, http.StatusBadRequest)
 		q.hold(t, ask{path: path, key: noKey}, path, http.StatusUnauthorized)
 		q.hold(t, ask{path: path, key: onlyChat}, path, http.StatusForbidden)
 		large := q.h.do(ask{method: http.MethodGet, path: path, body: strings.Repeat(" ", 65<<10)})

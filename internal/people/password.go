@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
@@ -104,17 +105,26 @@ func (p *phc) weak() bool {
 	return p.memory < hashMemory || p.passes < hashPasses || len(p.key) < hashSize
 }
 
-// hasher makes and compares hashes, as many at once as there are cores: each
-// takes 19 MiB and a core for some hundredths of a second.
+// hashWait is how long somebody waits for their turn.
+const hashWait = 5 * time.Second
+
+// hasher makes and compares hashes, as many at once as there are pairs of cores:
+// each takes 19 MiB and a core for some hundredths of a second, and chat needs
+// cores, too.
 type hasher struct{ slots chan struct{} }
 
-func newHasher() hasher { return hasher{make(chan struct{}, runtime.GOMAXPROCS(0))} }
+func newHasher() hasher { return hasher{make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))} }
 
-// derive is the key of a password, once it is its turn.
+// derive is the key of a password, once it is its turn. The error is a *llm.Error
+// with CodeOverloaded where that does not come.
 func (h hasher) derive(ctx context.Context, password llm.Secret, p *phc) ([]byte, error) {
+	timer := time.NewTimer(hashWait)
+	defer timer.Stop()
 	select {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
+	case <-timer.C:
+		return nil, &llm.Error{Code: llm.CodeOverloaded, Message: "Too many people sign in right now. Try again in a few seconds.", RetryAfter: hashWait}
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the turn to hash a password: %w", context.Cause(ctx))
 	}
