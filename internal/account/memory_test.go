@@ -165,6 +165,7 @@ func (m *memory) Keys(_ context.Context, accountID string) (list []account.Key, 
 			list = append(list, k)
 		}
 	}
+	slices.SortFunc(list, func(a, b account.Key) int { return cmp.Compare(a.ID, b.ID) }) // by the time they were made
 	return list, err
 }
 
