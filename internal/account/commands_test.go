@@ -164,7 +164,7 @@ func TestUpdateKey(t *testing.T) {
 		t.Errorf("an unknown key: got %v, want NOT_FOUND", err)
 	}
 	for param, u := range map[string]account.KeyUpdate{
-		"label": {Label: new("")}, "models": {Models: new([]string{""})}, "expires": {Expires: new(time.Now())},
+		"label": {Label: new("")}, "models": {Models: new([]string{""})}, "expires": {Expires: new(time.Now().Add(-time.Second))},
 		"rpm": {Limits: &account.Limits{RPM: -1}}, "budget": {Budget: &account.Budget{Limit: -1}},
 	} {
 		if err := second(h.UpdateKey(t.Context(), audit.Gateway(), k.ID, u)); err == nil || llm.AsError(err).Param != param {
