@@ -20,7 +20,7 @@ test: ## Run the tests, as a newcomer does
 
 .PHONY: race
 race: ## Run the tests with the race detector, but for those that only start other processes
-	$(GO) test -race $$($(GO) list ./... | grep -v -e /crashtest$$ -e /loadtest$$)
+	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v -e /crashtest$$ -e /loadtest$$)
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run the linters and the formatters' checks
