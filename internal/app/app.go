@@ -47,6 +47,8 @@ type Options struct {
 	Journal func(*ledger.Options)
 	// Limits is for tests, likewise of what holds the limits; nil for nothing.
 	Limits func(*ratelimit.Options)
+	// People is for tests, likewise of what lets people in; nil for nothing.
+	People func(*people.Options)
 	// Ready is told the address once the gateway answers; nil for nobody.
 	Ready func(addr string)
 	// Timing and Now are for tests: the pipeline's timers, where they are not

@@ -17,7 +17,7 @@ import (
 func (g *instance) openPeople() (err error) {
 	cfg := &g.options.Config
 	var release func()
-	if g.people, release, err = newPeople(cfg, g.store, g.options.Now, g.options.Log, g.address); err != nil {
+	if g.people, release, err = newPeople(cfg, g.store, g.options.Now, g.options.Log, g.address, g.options.People); err != nil {
 		return err
 	}
 	g.onClose(func() error { release(); return nil })

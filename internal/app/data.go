@@ -45,7 +45,7 @@ func OpenData(ctx context.Context, cfg config.Config, log *slog.Logger) (*Data, 
 		return nil, err
 	}
 	d := &Data{Accounts: account.NewService(db, time.Now, log), store: db, cfg: cfg}
-	if d.People, d.release, err = newPeople(&d.cfg, db, time.Now, log, d.BaseURL); err != nil {
+	if d.People, d.release, err = newPeople(&d.cfg, db, time.Now, log, d.BaseURL, nil); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return d, nil

@@ -23,6 +23,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/gateway"
 	"weir/internal/ledger"
+	"weir/internal/people"
 	"weir/internal/ratelimit"
 	"weir/internal/simulator"
 )
@@ -123,6 +124,7 @@ func (h *house) start(s setup) {
 	h.cancel, h.done = cancel, make(chan struct{})
 	o := app.Options{
 		Config: h.config(), Reload: h.load, Hangups: h.hangups, Getenv: func(string) string { return "" },
+		People: func(o *people.Options) { o.Light = true },
 		Stdout: h.out, Stderr: h.log, Version: "test", Timing: s.timing, Now: s.now, Journal: s.journal, Limits: s.limits,
 		Log:   slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Ready: func(addr string) { ready <- addr },

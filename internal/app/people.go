@@ -11,15 +11,18 @@ import (
 )
 
 // newPeople makes the service that lets people in, as the configuration says.
-// Base is the address for links where public_url is empty. Close lets go of what
+// Base is the address for links where public_url is empty. Change is for tests. Close lets go of what
 // it holds.
-func newPeople(cfg *config.Config, db *store.Store, now func() time.Time, log *slog.Logger, base func() string) (s *people.Service, closer func(), err error) {
+func newPeople(cfg *config.Config, db *store.Store, now func() time.Time, log *slog.Logger, base func() string, change func(*people.Options)) (s *people.Service, closer func(), err error) {
 	o := people.Options{
 		Store: db, Now: now, Log: log, PublicURL: base,
 		Idle: cfg.Sessions.Idle, Absolute: cfg.Sessions.Absolute,
 	}
 	if cfg.PublicURL != "" {
 		o.PublicURL = func() string { return cfg.PublicURL }
+	}
+	if change != nil {
+		change(&o)
 	}
 	if m := cfg.SMTP; m.Addr != "" {
 		o.Mail, err = people.NewMail(people.MailOptions{Addr: m.Addr, Username: m.Username, Password: m.Password, From: m.From, TLS: m.TLS, CAFile: cfg.Outbound.CAFile})

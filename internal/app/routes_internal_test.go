@@ -18,6 +18,7 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/dialect/gemini"
 	"weir/internal/llm"
+	"weir/internal/people"
 )
 
 // public is every pattern that asks for no key. A new one has to be put here,
@@ -37,6 +38,7 @@ func newLogged(t testing.TB, log *slog.Logger) *instance {
 	cfg.Data = t.TempDir()
 	o := &Options{
 		Config: cfg, Getenv: func(string) string { return "" },
+		People: func(o *people.Options) { o.Light = true },
 		Stdout: io.Discard, Stderr: io.Discard, Log: log,
 	}
 	g, err := build(context.Background(), o)

@@ -13,7 +13,7 @@ import (
 func TestHashWaitIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHasher()
+		h := newHasher(false)
 		for range cap(h.slots) {
 			h.slots <- struct{}{}
 		}

@@ -111,9 +111,18 @@ const hashWait = 5 * time.Second
 // hasher makes and compares hashes, as many at once as there are pairs of cores:
 // each takes 19 MiB and a core for some hundredths of a second, and chat needs
 // cores, too.
-type hasher struct{ slots chan struct{} }
+type hasher struct {
+	slots          chan struct{}
+	memory, passes uint32
+}
 
-func newHasher() hasher { return hasher{make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))} }
+func newHasher(light bool) hasher {
+	h := hasher{make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), hashMemory, hashPasses}
+	if light {
+		h.memory, h.passes = 8, 1
+	}
+	return h
+}
 
 // derive is the key of a password, once it is its turn. The error is a *llm.Error
 // with CodeOverloaded where that does not come.
@@ -135,7 +144,7 @@ func (h hasher) derive(ctx context.Context, password llm.Secret, p *phc) ([]byte
 
 // hash is a new hash of a password.
 func (h hasher) hash(ctx context.Context, password llm.Secret) (llm.Secret, error) {
-	p := phc{hashMemory, hashPasses, hashLanes, make([]byte, saltSize), make([]byte, hashSize)}
+	p := phc{h.memory, h.passes, hashLanes, make([]byte, saltSize), make([]byte, hashSize)}
 	_, _ = rand.Read(p.salt) // never fails: see crypto/rand
 	key, err := h.derive(ctx, password, &p)
 	if err != nil {

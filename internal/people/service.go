@@ -33,6 +33,9 @@ type Options struct {
 	// again at work each morning at the latest after a weekend, and a session that
 	// was stolen does not live on unused (OWASP ASVS 5, section 7.3).
 	Idle, Absolute time.Duration
+	// Light is for tests alone: hashes of passwords cost next to nothing, to make
+	// and to guess.
+	Light bool
 }
 
 const (
@@ -64,7 +67,7 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, clock: o.Now, log: o.Log, mail: o.Mail, oidc: o.OIDC, publicURL: o.PublicURL,
-		idle: o.Idle, absolute: o.Absolute, hasher: newHasher(), forgotten: make(chan forgotten, maxForgotten),
+		idle: o.Idle, absolute: o.Absolute, hasher: newHasher(o.Light), forgotten: make(chan forgotten, maxForgotten),
 	}
 	if s.idle <= 0 {
 		s.idle = defaultIdle
