@@ -259,10 +259,10 @@ func TestMidnight(t *testing.T) {
 	c := &clock{}
 	c.to(midnight(0).Add(-time.Hour))
 	h := open(t, setup{yaml: housed(up.url), now: c.now})
-	c.to(midnight(0).Add(-150 * time.Millisecond))
-	h.stream("house/echo:pace=100ms")
+	c.to(midnight(0).Add(-1500 * time.Millisecond))
+	h.stream("house/echo:pace=600ms")
 	h.mustAnswer(h.chat("house/echo"))
-	want := []string{day(0) + " echo 1", day(-1) + " echo:pace=100ms 1"}
+	want := []string{day(0) + " echo 1", day(-1) + " echo:pace=600ms 1"}
 	if diff := cmp.Diff(want, entries(h.uses(""))); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
