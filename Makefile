@@ -42,7 +42,7 @@ crash: ## Kill the gateway KILLS times under load and join both ledgers
 
 .PHONY: outages
 outages: ## Take from gateways what they need: the database, its primary, Valkey, the processor
-	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestNodes/All/(Limit|Rest/(Stopped|Failover|Valkey))' -nodes.outages
+	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestNodes/All/(Limit|Rest)/(Stopped|Failover|Valkey)' -nodes.outages
 	$(GO) test ./internal/loadtest -count=1 -v -run 'TestOverloadCPU' -load.cpu
 
 .PHONY: nodes
