@@ -127,13 +127,12 @@ func (s *Server) everUsed(ctx context.Context, accountID string) (bool, error) {
 type spentSums struct {
 	span   span
 	whole  ledger.Overview
-	series []string          // names of the dearest models
-	byDay  [][]ledger.DaySum // of each of them
+	series []ledger.ModelSum // the dearest models
 	others bool              // there are more models
 	keys   []ledger.KeySum
 }
 
-// readSums reads what an account used, in all and of each of the dearest models.
+// readSums reads what an account used.
 func (s *Server) readSums(ctx context.Context, accountID string, of span) (*spentSums, error) {
 	q := ledger.OverviewQuery{Account: accountID, From: of.first(), To: of.last()}
 	x := &spentSums{span: of}
@@ -145,24 +144,27 @@ func (s *Server) readSums(ctx context.Context, accountID string, of span) (*spen
 	if x.others = len(x.whole.Models) > maxSeries; x.others {
 		n--
 	}
-	for i := range n {
-		q.Model = x.whole.Models[i].Model
-		one, err := s.options.Reports.Overview(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		x.series, x.byDay = append(x.series, q.Model), append(x.byDay, one.Days)
-	}
+	x.series = x.whole.Models[:n]
 	x.keys, err = s.options.Reports.KeySpend(ctx, accountID, q.From, q.To)
 	return x, err
 }
 
-// day is what the i-th day cost, by series. What came in between two of the
-// queries may be in one of them alone.
+// names are those of the series, with one for all others.
+func (x *spentSums) names() (names []string) {
+	for i := range x.series {
+		names = append(names, x.series[i].Model)
+	}
+	if x.others {
+		names = append(names, "Others")
+	}
+	return names
+}
+
+// day is what the i-th day cost, by series.
 func (x *spentSums) day(i int) (values []int64) {
 	var known int64
-	for _, days := range x.byDay {
-		cost := max(int64(days[i].Cost), 0)
+	for s := range x.series {
+		cost := max(int64(x.series[s].Costs[i]), 0) // a correction may have taken more than there was
 		values, known = append(values, cost), known+cost
 	}
 	if x.others {
@@ -255,10 +257,7 @@ func spendChart(x *spentSums) Chart {
 	total := &x.whole.Total
 	c := Chart{
 		Title: "Spend by day", Summary: fmt.Sprintf("%s, %s in all", x.span, amount(total.Cost)),
-		Legend: x.series, Columns: append([]string{"Day", "Spend", "Requests"}, x.series...),
-	}
-	if x.others {
-		c.Legend, c.Columns = append(c.Legend, "Others"), append(c.Columns, "Others")
+		Legend: x.names(), Columns: append([]string{"Day", "Spend", "Requests"}, x.names()...),
 	}
 	b := bars{label: fmt.Sprintf("Spend by day, %s: %s in all", x.span, amount(total.Cost)), unit: func(n int64) string { return amount(llm.Money(n)) }}
 	for i := range x.whole.Days {

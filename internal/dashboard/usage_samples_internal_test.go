@@ -50,18 +50,17 @@ func sampleSums(of span, models int) *spentSums {
 	x.whole.Days = make([]ledger.DaySum, of.days())
 	for m, name := range sampleModels(models) {
 		sum := ledger.ModelSum{Model: name}
-		days := make([]ledger.DaySum, of.days())
-		for d := range days {
+		for d := range of.days() {
 			one := sampleSum(d, m)
-			date := of.from.AddDate(0, 0, d).Format(ledger.DateLayout)
-			days[d].Date, x.whole.Days[d].Date, days[d].Sum = date, date, one
+			x.whole.Days[d].Date = of.from.AddDate(0, 0, d).Format(ledger.DateLayout)
+			sum.Costs = append(sum.Costs, one.Cost)
 			sum.Add(&one)
 			x.whole.Days[d].Add(&one)
 			x.whole.Total.Add(&one)
 		}
 		x.whole.Models = append(x.whole.Models, sum)
 		if m < maxSeries-1 || models <= maxSeries {
-			x.series, x.byDay = append(x.series, name), append(x.byDay, days)
+			x.series = append(x.series, sum)
 		}
 	}
 	return x

@@ -53,7 +53,8 @@ type DaySum struct {
 
 // ModelSum is the sum of a model.
 type ModelSum struct {
-	Model string // "<provider>/<model-name>"
+	Model string      // "<provider>/<model-name>"
+	Costs []llm.Money // of each day of the range, which add up to the sum's
 	Sum
 }
 

@@ -66,17 +66,17 @@ func (s *Store) Overview(ctx context.Context, q ledger.OverviewQuery) (ledger.Ov
 // overview adds up rows of days and models.
 type overview struct {
 	ledger.Overview
-	days   map[int64]*ledger.Sum // in Days
-	models map[string]*ledger.Sum
+	days   map[int64]int // places in Days
+	models map[string]*ledger.ModelSum
 }
 
 func newOverview(days []any) *overview {
-	v := &overview{days: make(map[int64]*ledger.Sum, len(days)), models: map[string]*ledger.Sum{}}
+	v := &overview{days: make(map[int64]int, len(days)), models: map[string]*ledger.ModelSum{}}
 	v.Days = make([]ledger.DaySum, len(days))
 	for i, d := range days {
 		day := d.(int64)
 		v.Days[i].Date = dateText(day)
-		v.days[day] = &v.Days[i].Sum
+		v.days[day] = i
 	}
 	return v
 }
@@ -89,13 +89,14 @@ type usedRow struct {
 }
 
 func (v *overview) add(r *usedRow) error {
-	m := v.models[r.model]
+	m, day := v.models[r.model], v.days[r.day]
 	if m == nil {
-		m = &ledger.Sum{}
+		m = &ledger.ModelSum{Model: r.model, Costs: make([]llm.Money, len(v.Days))}
 		v.models[r.model] = m
 	}
 	m.Add(&r.Sum)
-	v.days[r.day].Add(&r.Sum)
+	m.Costs[day] += r.Cost
+	v.Days[day].Add(&r.Sum)
 	v.Total.Add(&r.Sum)
 	return nil
 }
@@ -135,8 +136,8 @@ func (v *overview) readSpeeds(ctx context.Context, q querier, where string, args
 
 // whole lists the models, the dearest first.
 func (v *overview) whole() ledger.Overview {
-	for name, sum := range v.models {
-		v.Models = append(v.Models, ledger.ModelSum{Model: name, Sum: *sum})
+	for _, m := range v.models {
+		v.Models = append(v.Models, *m)
 	}
 	slices.SortFunc(v.Models, func(a, b ledger.ModelSum) int {
 		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Model, b.Model))

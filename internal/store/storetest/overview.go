@@ -65,7 +65,10 @@ func testOverview(t *testing.T, f *fixture) {
 	past := sumOfEntry(&old)
 	want := ledger.Overview{
 		Days:   []ledger.DaySum{{Date: "2026-11-19", Sum: past}, {Date: "2026-11-20"}, {Date: "2026-11-21", Sum: plus(gpt, guess)}},
-		Models: []ledger.ModelSum{{Model: "openai/org/gpt", Sum: plus(gpt, past)}, {Model: "openai/aa", Sum: guess}},
+		Models: []ledger.ModelSum{
+			{Model: "openai/org/gpt", Costs: []llm.Money{past.Cost, 0, gpt.Cost}, Sum: plus(gpt, past)},
+			{Model: "openai/aa", Costs: []llm.Money{0, 0, guess.Cost}, Sum: guess},
+		},
 		Total:  plus(gpt, past, guess),
 	}
 	q := ledger.OverviewQuery{Account: "acc_a", From: "2026-11-19", To: "2026-11-21"}
@@ -79,7 +82,7 @@ func testOverview(t *testing.T, f *fixture) {
 	q.Model = "openai/aa"
 	want = ledger.Overview{
 		Days:   []ledger.DaySum{{Date: "2026-11-19"}, {Date: "2026-11-20"}, {Date: "2026-11-21", Sum: guess}},
-		Models: []ledger.ModelSum{{Model: "openai/aa", Sum: guess}},
+		Models: []ledger.ModelSum{{Model: "openai/aa", Costs: make([]llm.Money, 3), Sum: guess}},
 		Total:  guess,
 	}
 	if diff := cmp.Diff(overview(t, f, q), want); diff != "" {
