@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/outbound"
 )
 
 // How the connection to a mail server is protected.
@@ -59,7 +60,7 @@ func NewMail(o MailOptions) (*Mail, error) {
 	if o.TLS == "" {
 		o.TLS = MailStartTLS
 	}
-	roots, err := authorities(o.CAFile)
+	roots, err := outbound.Certificates(o.CAFile)
 	if err != nil {
 		return nil, err
 	}

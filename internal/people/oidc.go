@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -22,6 +20,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"weir/internal/llm"
+	"weir/internal/outbound"
 	"weir/internal/seal"
 )
 
@@ -106,27 +105,8 @@ func oidcTransport(o *OIDCOptions) (*http.Transport, error) {
 		t.Proxy = http.ProxyURL(u)
 	}
 	var err error
-	t.TLSClientConfig.RootCAs, err = authorities(o.CAFile)
+	t.TLSClientConfig.RootCAs, err = outbound.Certificates(o.CAFile)
 	return t, err
-}
-
-// authorities are the system's and those of the file; nil for the system's alone.
-func authorities(file string) (*x509.CertPool, error) {
-	if file == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("outbound.ca_file: %w", err)
-	}
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		roots = x509.NewCertPool()
-	}
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("outbound.ca_file: %s has no certificate", file)
-	}
-	return roots, nil
 }
 
 // bounded cuts what a server answers.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"weir/internal/dialect"
+	"weir/internal/outbound"
 )
 
 // identity shows who the gateway is where no key is configured, by what its
@@ -119,7 +120,7 @@ func isNear(host string) bool {
 		return true
 	}
 	a, err := netip.ParseAddr(host)
-	return err == nil && isLocal(embedded(a.WithZone("")))
+	return err == nil && outbound.IsLocal(outbound.Embedded(a))
 }
 
 const (

@@ -45,7 +45,7 @@ func newPlain(u *url.URL, o *Options) *plain {
 	return &plain{
 		address: net.JoinHostPort(u.Hostname(), port),
 		head:    " HTTP/1.1\r\nHost: " + strings.TrimSuffix(u.Host, ":") + "\r\n",
-		dialer:  net.Dialer{Timeout: o.Timeouts.Connect, Control: guard(o.AllowPrivate)},
+		dialer:  net.Dialer{Timeout: o.Timeouts.Connect, Control: reach(o.AllowPrivate).Control},
 		buffers: sync.Pool{New: func() any { return new(make([]byte, 0, firstBuffer)) }},
 	}
 }

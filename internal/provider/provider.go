@@ -218,7 +218,7 @@ func checkBaseURL(s string, allowPrivate bool) error {
 	case u.RawQuery != "" || u.Fragment != "":
 		return fmt.Errorf(`%q must end with its path, without "?" or "#"`, s)
 	}
-	return checkHost(u.Hostname(), allowPrivate)
+	return reach(allowPrivate).CheckHost(u.Hostname())
 }
 
 // hideUser leaves out of an address what may be a password.

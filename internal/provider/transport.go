@@ -2,14 +2,13 @@ package provider
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
+
+	"weir/internal/outbound"
 )
 
 const (
@@ -24,12 +23,12 @@ const (
 // newTransport is the HTTP client for TLS, HTTP/2 and proxies. RoundTrip is called on it
 // directly, so that no redirect is ever followed.
 func newTransport(o *Options) (*http.Transport, error) {
-	roots, err := certificates(o.CAFile)
+	roots, err := outbound.Certificates(o.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("outbound.ca_file: %w", err)
+		return nil, err
 	}
 	// A proxy is the operator's own, and usually on a private address.
-	dialer := net.Dialer{Timeout: o.Timeouts.Connect, Control: guard(o.AllowPrivate || o.Proxy != "")}
+	dialer := net.Dialer{Timeout: o.Timeouts.Connect, Control: reach(o.AllowPrivate || o.Proxy != "").Control}
 	t := &http.Transport{
 		DialContext:            dialer.DialContext,
 		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
@@ -51,22 +50,10 @@ func newTransport(o *Options) (*http.Transport, error) {
 	return t, nil
 }
 
-// certificates are the system's and those of the file; nil for the system's
-// alone.
-func certificates(file string) (*x509.CertPool, error) {
-	if file == "" {
-		return nil, nil
+// reach is what a provider's addresses may be.
+func reach(allowPrivate bool) outbound.Reach {
+	if allowPrivate {
+		return outbound.Anywhere
 	}
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool() // a system without certificates has the file's
-	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no PEM certificate", file)
-	}
-	return pool, nil
+	return outbound.Public
 }
