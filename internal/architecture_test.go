@@ -13,12 +13,12 @@ import (
 
 // layers are the packages, each of which may import what lies below it alone.
 var layers = [][]string{
-	{"audit", "llm", "outbound", "rawjson", "seal", "sse"},
-	{"dialect/compose", "dialect/explain", "dialect/parse", "dialect/proof", "dialect/stamp"},
+	{"audit", "llm", "outbound", "rawjson", "sse"},
+	{"dialect/compose", "dialect/explain", "dialect/parse", "dialect/proof", "dialect/stamp", "seal"},
 	{"config", "conversation", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect/responses"},
 	{"dialect", "pricing", "ledger"},
-	{"provider", "account", "telemetry"},
+	{"provider", "account", "telemetry", "webhook"},
 	{"people", "route", "ratelimit"},
 	{"dashboard", "gateway", "api", "store", "simulator"},
 	{"app"},
@@ -29,6 +29,7 @@ var soleImporters = map[string][]string{
 	"weir/internal/config":           {"weir/internal/app", "weir/cmd/weir"},
 	"weir/internal/store":            {"weir/internal/app"},
 	"modernc.org/sqlite":             {"weir/internal/store"},
+	"code.dny.dev/ssrf":              {"weir/internal/outbound"},
 	"database/sql":                   {"weir/internal/store"},
 	"github.com/jackc/pgx/v5":        {"weir/internal/store", "weir/internal/store/pgtest"},
 	"github.com/jackc/pgx/v5/stdlib": {"weir/internal/store"},

@@ -27,6 +27,7 @@ import (
 	"weir/internal/route"
 	"weir/internal/store"
 	"weir/internal/telemetry"
+	"weir/internal/webhook"
 )
 
 // Options is what Run needs beside the configuration.
@@ -92,6 +93,10 @@ type instance struct {
 	fleet    *fleet
 	metrics  *telemetry.Metrics
 
+	webhooks  *webhook.Service
+	deliverer *webhook.Deliverer
+	notices   *webhook.Notices
+
 	idempotency *idempotency
 	kept        *conversation.Service
 	limits      *ratelimit.Limiter
@@ -120,7 +125,10 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	if err := g.openData(ctx); err != nil {
 		return g, err
 	}
-	g.fleet = newFleet(o)
+	if err := g.openWebhooks(); err != nil {
+		return g, err
+	}
+	g.fleet = newFleet(o, g.noticeHealth)
 	g.onClose(func() error { g.fleet.close(); return nil })
 	table, err := g.fleet.table(ctx, &o.Config)
 	if err != nil {
@@ -133,7 +141,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	}
 	g.gateway = gateway.New(gateway.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept, Limits: g.limits,
-		Now: o.Now, Log: o.Log, Metrics: g.metrics,
+		Refused: g.noticeRefusal, Now: o.Now, Log: o.Log, Metrics: g.metrics,
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency),
 		Timing: o.Timing,
 	})
@@ -256,6 +264,9 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	running.Go(func() { g.reportHealth(background) })
 	running.Go(func() { g.gateway.Watch(background) })
 	running.Go(func() { g.people.Run(background) })
+	running.Go(func() { g.notices.Run(background) })
+	running.Go(func() { g.keepCalendar(background) })
+	running.Go(func() { g.deliverer.Run(background) })
 	if metrics != nil {
 		running.Go(func() { g.serveTelemetry(background, metrics) })
 	}
@@ -330,7 +341,10 @@ func (g *instance) retain(ctx context.Context) {
 		if deleted > 0 {
 			g.options.Log.Info("old request rows deleted; their sums are kept", "rows", deleted)
 		}
-		if err := g.store.RetainBudgets(ctx, before); err != nil && ctx.Err() == nil {
+		if err := g.store.RetainEvents(ctx, before); err != nil && ctx.Err() == nil {
+			g.options.Log.Error("old events could not be deleted", "err", err)
+		}
+		if err := g.store.RetainBudgets(ctx); err != nil && ctx.Err() == nil {
 			g.options.Log.Error("slices of budgets whose time is over could not be deleted", "err", err)
 		}
 		if _, err := g.store.IdempotencySweep(ctx); err != nil && ctx.Err() == nil {

@@ -174,7 +174,7 @@ func Migrate(ctx context.Context, cfg config.Config, log *slog.Logger, onlyLook 
 // Models is what the configuration can route to; or, of a named provider, what
 // the embedded data knows even where it is not configured.
 func Models(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, providerName string) ([]route.Model, error) {
-	f := newFleet(&Options{Config: cfg, Getenv: getenv, Log: log})
+	f := newFleet(&Options{Config: cfg, Getenv: getenv, Log: log}, nil)
 	defer f.close()
 	table, err := f.table(ctx, &cfg)
 	if err != nil {

@@ -85,7 +85,7 @@ func Providers(ctx context.Context, cfg config.Config, getenv func(string) strin
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, false, err
 	}
-	f := newFleet(&Options{Config: cfg, Getenv: getenv, Log: log})
+	f := newFleet(&Options{Config: cfg, Getenv: getenv, Log: log}, nil)
 	defer f.close()
 	table, err := f.table(ctx, &cfg)
 	if err != nil {

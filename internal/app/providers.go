@@ -31,21 +31,11 @@ type fleet struct {
 	demo     *simulator.Server
 }
 
-func newFleet(o *Options) *fleet {
-	f := &fleet{options: o, dialects: dialect.All()}
-	f.health = route.NewHealth(f.noticeHealth)
+// newFleet makes a fleet. Notify is told how targets fare; nil for nobody.
+func newFleet(o *Options, notify func(route.Event)) *fleet {
+	f := &fleet{options: o, dialects: dialect.All(), health: route.NewHealth(notify)}
 	f.demo = simulator.New(simulator.Options{Dialects: f.dialects, Seed: 1, MaxRecords: 1000})
 	return f
-}
-
-// noticeHealth is told when a target fails for the fifth time in a row, and
-// when it answers again.
-func (f *fleet) noticeHealth(e route.Event) {
-	if e.Available {
-		f.options.Log.Info("provider.recovered", "target", e.Target)
-		return
-	}
-	f.options.Log.Warn("provider.unavailable", "target", e.Target, "reason", e.Reason)
 }
 
 func (f *fleet) close() { f.demo.Close() }

@@ -42,7 +42,7 @@ func lineupOf(t *testing.T, file, env string) (names []string, model, log string
 		t.Fatal(err)
 	}
 	var logged bytes.Buffer
-	f := newFleet(&Options{Getenv: func(name string) string { return vars[name] }, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	f := newFleet(&Options{Getenv: func(name string) string { return vars[name] }, Log: slog.New(slog.NewTextHandler(&logged, nil))}, nil)
 	defer f.close()
 	table, err := f.table(context.Background(), &cfg)
 	if err != nil {

@@ -79,6 +79,11 @@ const (
 	PasswordForgot      Action = "password.reset_requested"
 	SessionStarted      Action = "session.started"
 	SessionEnded        Action = "session.ended"
+	WebhookCreated      Action = "webhook.created"
+	WebhookChanged      Action = "webhook.changed"
+	WebhookRotated      Action = "webhook.secret_rotated"
+	WebhookRemoved      Action = "webhook.removed"
+	SecretsResealed     Action = "secrets.resealed"
 )
 
 // Entry is one line of the log. Before and After are JSON objects of what was

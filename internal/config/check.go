@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"weir/internal/llm"
+	"weir/internal/seal"
 )
 
 const (
@@ -51,6 +52,7 @@ func (l *loader) check(c *Config) {
 	l.checkAliases(c)
 	l.checkDefaultModel(c)
 	l.checkPeople(c)
+	l.checkSecrets(&c.Secrets)
 }
 
 func (l *loader) checkStores(c *Config) {
@@ -376,4 +378,21 @@ func (l *loader) checkDefaultModel(c *Config) {
 		hint = suggest(name, slices.Sorted(maps.Keys(c.Aliases)))
 	}
 	l.report("default_model", "`default_model` must be %s, or an alias, not %s%s", wantFullName, l.quote("default_model", name), hint)
+}
+
+// checkSecrets reports what is wrong with the keys that secrets are sealed with, and
+// tells nothing of them.
+func (l *loader) checkSecrets(s *Secrets) {
+	if !s.Key.IsZero() {
+		if _, err := seal.ParseKey(s.Key.Reveal()); err != nil {
+			l.report("secrets.key", "`secrets.key` is %v", err)
+		}
+	} else if len(s.Previous) > 0 {
+		l.report("secrets.previous", "`secrets.previous` needs `secrets.key`, which replaces them")
+	}
+	for i, old := range s.Previous {
+		if _, err := seal.ParseKey(old.Reveal()); err != nil {
+			l.report(join("secrets.previous", strconv.Itoa(i)), "`secrets.previous` has one that is %v", err)
+		}
+	}
 }

@@ -68,6 +68,8 @@ type Config struct {
 	Telemetry Telemetry `yaml:"telemetry"`
 	// Webhooks is what endpoints may be.
 	Webhooks Webhooks `yaml:"webhooks"`
+	// Secrets is what secrets in the database are sealed with.
+	Secrets Secrets `yaml:"secrets"`
 	// DrainTimeout is how long a graceful stop waits for requests in flight; 0
 	// for not at all.
 	DrainTimeout time.Duration `yaml:"drain_timeout"`
@@ -191,6 +193,15 @@ type Retention struct {
 type Telemetry struct {
 	// Listen is an address, host:port, of its own; empty for the main one.
 	Listen string `yaml:"listen"`
+}
+
+// Secrets is what secrets in the database are sealed with. Keys are 32 random bytes in
+// base64 or hexadecimal digits.
+type Secrets struct {
+	// Key is the key to seal with; empty for one in a file in Data.
+	Key llm.Secret `yaml:"key"`
+	// Previous are keys that Key has replaced, until everything is sealed anew.
+	Previous []llm.Secret `yaml:"previous,omitempty"`
 }
 
 // Webhooks is what webhook endpoints may be.

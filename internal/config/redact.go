@@ -116,6 +116,9 @@ func scalarYAML(v reflect.Value, hide func(llm.Secret) string) string {
 	case string:
 		return quoteYAML(strings.ReplaceAll(x, "$", "$$"))
 	case llm.Secret:
+		if x.IsZero() { // that there is none is no secret
+			return quoteYAML("")
+		}
 		return quoteYAML(strings.ReplaceAll(hide(x), "$", "$$"))
 	case time.Duration:
 		return formatDuration(x)
@@ -133,9 +136,6 @@ func scalarYAML(v reflect.Value, hide func(llm.Secret) string) string {
 // hideURL is a URL without its passwords, so that one sees which database is
 // meant. A user without a password is taken for a token, but for PostgreSQL's.
 func hideURL(s llm.Secret) string {
-	if s.IsZero() {
-		return ""
-	}
 	u, err := url.Parse(s.Reveal())
 	if err != nil || u.Scheme == "" || u.Host == "" {
 		return s.String()

@@ -83,6 +83,9 @@ func (c *call) fail(err error) {
 	e := llm.AsError(err)
 	c.logFailure(e)
 	c.settleLimits() // the client may ask again as soon as it has read this
+	if c.principal != nil && (e.Code == llm.CodeRateLimited || e.Code == llm.CodeBudgetExceeded) {
+		c.server.refused(c.principal, e)
+	}
 	if c.out.fail(e) {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"weir/internal/conversation"
 	"weir/internal/dialect"
 	"weir/internal/ledger"
+	"weir/internal/llm"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
 	"weir/internal/telemetry"
@@ -29,9 +30,12 @@ type Options struct {
 	Idempotency IdempotencyStore
 	Kept        *conversation.Service
 	Limits      *ratelimit.Limiter
-	Now         func() time.Time
-	Log         *slog.Logger
-	Metrics     *telemetry.Metrics // nil for some of its own
+	// Refused is told of requests that a limit or a budget refused, before their
+	// clients are, and must not block; nil for nobody.
+	Refused func(*account.Principal, *llm.Error)
+	Now     func() time.Time
+	Log     *slog.Logger
+	Metrics *telemetry.Metrics // nil for some of its own
 
 	MaxBody        int64 // bytes of a request body; 0 for 32 MiB
 	MaxBodies      int64 // bytes of all bodies in flight; 0 for 16 times MaxBody
@@ -74,6 +78,7 @@ type Server struct {
 	idempotency IdempotencyStore
 	kept        *conversation.Service
 	limits      *ratelimit.Limiter
+	refused     func(*account.Principal, *llm.Error)
 	now         func() time.Time
 	log         *slog.Logger
 
@@ -95,7 +100,7 @@ type Server struct {
 // New makes a server.
 func New(o Options) *Server {
 	s := &Server{
-		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept, limits: o.Limits,
+		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept, limits: o.Limits, refused: o.Refused,
 		now: o.Now, log: o.Log, maxBody: o.MaxBody, maxBodies: o.MaxBodies,
 		metrics: o.Metrics, timing: o.Timing.withDefaults(),
 	}
@@ -104,6 +109,9 @@ func New(o Options) *Server {
 	}
 	if s.maxBodies == 0 {
 		s.maxBodies = defaultMaxBodies * s.maxBody
+	}
+	if s.refused == nil {
+		s.refused = func(*account.Principal, *llm.Error) {}
 	}
 	if s.metrics == nil {
 		s.metrics = telemetry.New("")

@@ -156,8 +156,21 @@ func exceeded(s *slice, n *Need) error {
 	return &llm.Error{
 		Code:    llm.CodeBudgetExceeded,
 		Message: what,
-		Err:     fmt.Errorf("budget of %s %s: at least %s is needed", b.Of, b.Scope, n.Least),
+		Err:     &Exceeded{Budget: *b, At: n.At, Least: n.Least},
 	}
+}
+
+// Exceeded is the cause of a refusal: a budget that has no room, as this node sees
+// it, for what a request needs at least.
+type Exceeded struct {
+	Budget Budget
+	At     time.Time // of the request
+	Least  llm.Money
+}
+
+// Error is for the log.
+func (x *Exceeded) Error() string {
+	return fmt.Sprintf("budget of %s %s: at least %s is needed", x.Budget.Of, x.Budget.Scope, x.Least)
 }
 
 // lease gets more of the slice, or waits for whoever is getting it. Where that

@@ -54,7 +54,31 @@ func (n *refusal) err(r *Reservation) error {
 	return &llm.Error{
 		Code: llm.CodeRateLimited, RetryAfter: n.wait,
 		Message: fmt.Sprintf("%s Try again in %s.", text, counted(seconds, "second")),
+		Err:     n.exceeded(l.limits),
 	}
+}
+
+// Exceeded is the cause of a refusal: the limit that the request would have passed.
+type Exceeded struct {
+	Of    string // "key", "account" or "installation"
+	What  string // "rpm", "tpm" or "concurrency"
+	Limit int64
+}
+
+// Error is for the log.
+func (x *Exceeded) Error() string { return fmt.Sprintf("%s of the %s: %d", x.What, x.Of, x.Limit) }
+
+func (n *refusal) exceeded(l Limits) *Exceeded {
+	x := &Exceeded{Of: [numRanks]string{"key", "account", "installation"}[n.who]}
+	switch n.what {
+	case theRequests:
+		x.What, x.Limit = "rpm", l.RPM
+	case theTokens:
+		x.What, x.Limit = "tpm", l.TPM
+	case theSlots:
+		x.What, x.Limit = "concurrency", l.Concurrency
+	}
+	return x
 }
 
 func counted(n int64, noun string) string {

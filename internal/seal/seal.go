@@ -4,7 +4,6 @@
 package seal
 
 import (
-	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
@@ -24,11 +23,7 @@ func New(secret, salt, purpose string) (cipher.AEAD, error) {
 	if err != nil {
 		return nil, fmt.Errorf("derive a key: %w", err)
 	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, fmt.Errorf("make a cipher: %w", err)
-	}
-	return cipher.NewGCMWithRandomNonce(block)
+	return gcm(key)
 }
 
 // Digest is the SHA-256 of the parts, in hexadecimal. Other parts give another

@@ -102,6 +102,7 @@ type applier struct {
 	bulk   bulk
 	log    *slog.Logger
 	clock  func() time.Time
+	outbox outbox
 	// sums, by hour, and speeds are of the batch at hand.
 	sums   buckets
 	speeds speeds
@@ -112,6 +113,10 @@ type applier struct {
 	at      ledger.Position
 	told    map[limited]int64
 	telling []telling
+	// unpriced are the models of which there is an event that they have no price, and
+	// unpricing those of which the batch at hand writes one.
+	unpriced  map[modelDay]bool
+	unpricing []modelDay
 	// budgets are those of accounts and keys by id, nil for none, as they were
 	// when the feed of changes was at learnt.
 	budgets map[string]*budgetRow
@@ -123,7 +128,7 @@ type applier struct {
 
 func newApplier(e *engine, db *sql.DB, clock func() time.Time, log *slog.Logger) *applier {
 	return &applier{
-		engine: e, bulk: bulk{db: db, arrays: e.arrays}, clock: clock, log: log,
+		engine: e, bulk: bulk{db: db, arrays: e.arrays}, clock: clock, log: log, outbox: outbox{engine: e, clock: clock},
 		prices: insertPrices(), opened: insertOpened(), settled: insertSettled(), balances: insertBalances(),
 		speed: insertSpeeds(), used: insertUsed(),
 		hours: newRollup(tableHours), days: newRollup(tableDays), uses: newRollup(tableUses),
@@ -143,9 +148,9 @@ func (a *applier) apply(ctx context.Context, b *ledger.Batch, settle settler) er
 	if err != nil {
 		return err
 	}
-	a.telling = a.telling[:0]
+	a.telling, a.unpricing = a.telling[:0], a.unpricing[:0]
 	if b.Journal != a.journal || b.From != a.at { // the first batch, or a database that went back and lost some
-		a.told, a.budgets = nil, nil
+		a.told, a.budgets, a.unpriced = nil, nil, nil
 	}
 	if err := a.write(a.engine.within(ctx), tx, journal, b, settle); err != nil {
 		return err
@@ -165,6 +170,12 @@ func (a *applier) remember(b *ledger.Batch) {
 	}
 	for _, t := range a.telling {
 		a.told[t.of] = t.percent
+	}
+	if a.unpriced == nil || len(a.unpriced)+len(a.unpricing) > maxTold {
+		a.unpriced = make(map[modelDay]bool, len(a.unpricing))
+	}
+	for _, m := range a.unpricing {
+		a.unpriced[m] = true
 	}
 }
 
@@ -214,6 +225,9 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	}
 	if err := a.use(ctx, b); err != nil {
 		return fmt.Errorf("keys used: %w", err)
+	}
+	if err := a.tellUnpriced(ctx, tx, days, a.clock()); err != nil {
+		return fmt.Errorf("models without a price: %w", err)
 	}
 	if err := a.balance(ctx, tx, journal, a.clock()); err != nil {
 		return fmt.Errorf("balances: %w", err)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,10 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/webhook"
 )
 
 // scopeDay names a balance of one journal: what an account or a key has spent
@@ -186,6 +184,7 @@ type limited struct {
 	scope  string
 	number int64 // of the period
 	limit  llm.Money
+	credit bool // it is what was paid beforehand
 }
 
 // appendStandings appends those of a budget in the periods that those days are
@@ -195,12 +194,12 @@ func (a *applier) appendStandings(all []standing, b *budgetRow, days []int64) []
 		for i, day := range days {
 			number := numberOf(b.period, day)
 			if i == 0 || number != numberOf(b.period, days[i-1]) {
-				all = a.appendStanding(all, b, limited{b.id, number, b.limit}, 0)
+				all = a.appendStanding(all, b, limited{scope: b.id, number: number, limit: b.limit}, 0)
 			}
 		}
 	}
 	if b.credit.Valid {
-		all = a.appendStanding(all, b, limited{b.id, 0, llm.Money(b.credit.Int64)}, llm.Money(b.from.Int64))
+		all = a.appendStanding(all, b, limited{scope: b.id, limit: llm.Money(b.credit.Int64), credit: true}, llm.Money(b.from.Int64))
 	}
 	return all
 }
@@ -290,14 +289,7 @@ func (a *applier) tellOf(ctx context.Context, tx *sql.Tx, s *standing, journal i
 		if percent <= a.told[s.limited] {
 			continue
 		}
-		e := budgetEvent{
-			Account: s.account, Scope: "account", Period: string(ledger.PeriodOf(s.number)), Number: s.number,
-			LimitUSD: s.limited.limit.String(), SpentUSD: spent.String(), Percent: percent, Credit: s.credit.Valid && s.number == 0,
-		}
-		if s.id != s.account {
-			e.Scope, e.Key = "key", s.id
-		}
-		if err := a.tell(ctx, tx, &e, now); err != nil {
+		if err := a.tell(ctx, tx, s, spent, percent, now); err != nil {
 			return err
 		}
 		a.telling = append(a.telling, telling{s.limited, percent})
@@ -325,37 +317,61 @@ func (a *applier) callBack(ctx context.Context, tx *sql.Tx, scope string, number
 	return err
 }
 
-// budgetEvent says that a budget has reached a threshold.
-type budgetEvent struct {
-	Account  string `json:"account"`       // id
-	Key      string `json:"key,omitempty"` // id, of a key's budget
-	Scope    string `json:"scope"`         // account or key
-	Credit   bool   `json:"credit"`        // it is what was paid beforehand
-	Period   string `json:"period"`        // day, month or total
-	Number   int64  `json:"period_number"` // yyyymmdd, yyyymm or 0
-	LimitUSD string `json:"limit_usd"`
-	SpentUSD string `json:"spent_usd"`
-	Percent  int64  `json:"threshold_percent"`
+// tell writes the event of a threshold, and of the budget's end with the last one,
+// if they are not there.
+func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *standing, spent llm.Money, percent int64, now time.Time) error {
+	e := s.event(webhook.BudgetThreshold, spent, now)
+	e.Data.Threshold = percent
+	e.ID = webhook.IDOf(e.Type, s.id, e.Data.Budget.Of, s.limited.limit.String(), strconv.FormatInt(s.number, 10), strconv.FormatInt(percent, 10))
+	e.Once = e.ID.String()
+	told, err := a.outbox.tell(ctx, tx, &e)
+	if err != nil {
+		return err
+	}
+	if told {
+		a.log.Info("a budget has reached a threshold", "account", s.account, "scope", s.id, "percent", percent,
+			"spent_usd", spent.String(), "limit_usd", s.limited.limit.String(), "period", ledger.PeriodOf(s.number))
+	}
+	if percent < 100 {
+		return nil
+	}
+	_, err = a.outbox.tell(ctx, tx, s.exceeded(spent, now))
+	return err
 }
 
-// tell writes the event, if it is not there.
-func (a *applier) tell(ctx context.Context, tx *sql.Tx, e *budgetEvent, now time.Time) error {
-	name := strings.Join([]string{"budget", e.Account, e.Key, e.LimitUSD, strconv.FormatInt(e.Number, 10), strconv.FormatInt(e.Percent, 10)}, "/")
-	body, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	result, err := tx.ExecContext(ctx, "INSERT INTO events (id, type, account, at, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
-		uuid.NewSHA1(uuid.NameSpaceURL, []byte(name)).String(), "budget.threshold_reached", e.Account, micros(now), string(body))
-	if err != nil {
-		return err
-	}
-	if n, err := result.RowsAffected(); err == nil && n > 0 {
-		a.log.Info("a budget has reached a threshold", "account", e.Account, "key", e.Key, "percent", e.Percent,
-			"spent_usd", e.SpentUSD, "limit_usd", e.LimitUSD, "period", e.Period)
-	}
-	return nil
+// exceeded is the event that says that the budget has no more.
+func (s *standing) exceeded(spent llm.Money, now time.Time) *webhook.Event {
+	e := s.event(webhook.BudgetExceeded, spent, now)
+	e.ID = webhook.IDOf(e.Type, s.id, e.Data.Budget.Of, s.limited.limit.String(), strconv.FormatInt(s.number, 10))
+	e.Once = e.ID.String()
+	return &e
 }
+
+// event is one about the budget. What is told of a period is told again in no other
+// one.
+func (s *standing) event(t webhook.Type, spent llm.Money, now time.Time) webhook.Event {
+	b := webhook.Budget{Of: "account", Period: ledger.PeriodOf(s.number), LimitUSD: s.limited.limit.String(), SpentUSD: spent.String()}
+	e := webhook.Event{Type: t, Account: s.account, At: now, Data: webhook.Data{Budget: &b}}
+	switch {
+	case s.id != s.account:
+		b.Of, e.Data.Key = "key", &webhook.Key{ID: s.id}
+	case s.limited.credit:
+		b.Of = "credit"
+	}
+	if s.number > 0 {
+		first, last := ledger.DaysOf(s.number)
+		if b.Period == ledger.PeriodMonth {
+			first++ // from the month's own number to its first day
+		}
+		from := dateText(first)
+		b.From, e.Until = &from, timeOfDay(last).AddDate(0, 0, keepTold)
+	}
+	return e
+}
+
+// keepTold is for how many days after a period it is known what was told of it: an
+// answer may settle late.
+const keepTold = 40
 
 // Spent is what a scope has spent in a period.
 func (s *Store) Spent(ctx context.Context, scope string, period int64) (spent llm.Money, err error) {

@@ -66,6 +66,7 @@ func testThresholds(t *testing.T, o store.Options) {
 	}
 	// A database that has lost commits is told again.
 	tamper(t, o, "DELETE FROM events")
+	tamper(t, o, "DELETE FROM told")
 	tamper(t, o, "UPDATE journals SET position = 9")
 	e := settled(at, 5000)
 	e.Account, e.Key, e.Cost = "month", "key of month", 10
@@ -113,14 +114,12 @@ func toldEvents(t *testing.T, o store.Options) (list []string) {
 	t.Helper()
 	db := behind(t, o)
 	defer db.Close()
-	member := func(name string) string {
-		if o.URL.IsZero() {
-			return "coalesce(json_extract(body, '$." + name + "'), '')"
-		}
-		return "coalesce(body::json ->> '" + name + "', '')"
+	key, threshold := "coalesce(json_extract(body, '$.data.key.id'), '')", "json_extract(body, '$.data.threshold_percent')"
+	if !o.URL.IsZero() {
+		key, threshold = "coalesce(body::json #>> '{data,key,id}', '')", "body::json #>> '{data,threshold_percent}'"
 	}
-	rows, err := db.QueryContext(t.Context(), "SELECT CASE WHEN "+member("key")+" = '' THEN account ELSE 'key' END, "+member("key")+
-		", CAST("+member("threshold_percent")+" AS INTEGER) FROM events ORDER BY 1, 3")
+	rows, err := db.QueryContext(t.Context(), "SELECT CASE WHEN "+key+" = '' THEN account ELSE 'key' END, "+key+
+		", CAST("+threshold+" AS INTEGER) FROM events WHERE type = 'budget.threshold_reached' ORDER BY 1, 3")
 	if err != nil {
 		t.Fatal(err)
 	}

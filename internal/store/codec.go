@@ -39,6 +39,12 @@ func dateText(day int64) string {
 	return fmt.Sprintf("%04d-%02d-%02d", day/1e4, day/100%100, day%100)
 }
 
+// timeOfDay is when a stored day begins. A day behind the last one of its month is
+// one of the next months.
+func timeOfDay(day int64) time.Time {
+	return time.Date(int(day/1e4), time.Month(day/100%100), int(day%100), 0, 0, 0, 0, time.UTC)
+}
+
 // hourText is a stored hour in RFC 3339.
 func hourText(hour int64) string {
 	return fmt.Sprintf("%sT%02d:00:00Z", dateText(hour/100), hour%100)

@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/webhook"
 )
 
 // facts are what the audit log says of something, by the names that listings have
@@ -86,6 +87,12 @@ func (s *Store) noteAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, act
 	if err != nil || !noted {
 		return err
 	}
+	if action == audit.AccountSuspended || action == audit.AccountResumed {
+		e := webhook.NewEvent(webhook.Type(action), after.ID, s.clock(), webhook.Data{Account: &webhook.Account{ID: after.ID, Name: after.Name}})
+		if _, err := s.outbox.tell(ctx, tx, &e); err != nil {
+			return err
+		}
+	}
 	return s.changed(ctx, tx, account.ChangedAccount, after.ID)
 }
 
@@ -113,7 +120,19 @@ func (s *Store) noteKey(ctx context.Context, tx *sql.Tx, by audit.Actor, action 
 	if err != nil || !noted {
 		return err
 	}
+	if action == audit.KeyCreated || action == audit.KeyRevoked {
+		k := eventKey(after)
+		e := webhook.NewEvent(webhook.Type(action), after.AccountID, s.clock(), webhook.Data{Key: &k})
+		if _, err := s.outbox.tell(ctx, tx, &e); err != nil {
+			return err
+		}
+	}
 	return s.changed(ctx, tx, account.ChangedKey, after.ID)
+}
+
+// eventKey is what events say of a key.
+func eventKey(k *account.Key) webhook.Key {
+	return webhook.Key{ID: k.ID, Label: k.Label, Last4: k.Last4, Expires: k.Expires}
 }
 
 func keyFacts(k *account.Key) facts {

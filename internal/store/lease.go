@@ -70,10 +70,7 @@ func (s *Store) lockBudget(ctx context.Context, tx *sql.Tx, b ledger.BudgetID) e
 
 // now is the time by the clock that all nodes share.
 func (s *Store) now(ctx context.Context, q querier) (int64, error) {
-	if s.engine.now == nil {
-		return micros(s.clock()), nil
-	}
-	return s.engine.now(ctx, q)
+	return s.engine.sharedNow(ctx, q, s.clock)
 }
 
 // checkSettled refuses to deal out anything while a live node has not told a

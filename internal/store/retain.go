@@ -39,20 +39,62 @@ func (s *Store) Retain(ctx context.Context, before time.Time) (deleted int64, er
 	return deleted, nil
 }
 
-// RetainBudgets forgets slices of budgets whose period is over, and events that
-// were told before the moment.
-func (s *Store) RetainBudgets(ctx context.Context, before time.Time) error {
+// RetainBudgets forgets slices of budgets whose period is over.
+func (s *Store) RetainBudgets(ctx context.Context) error {
 	// An attempt of yesterday may still be under way, so may one of last month.
 	now := s.clock().UTC()
 	day, month := ledger.PeriodDay.Number(now.AddDate(0, 0, -2)), ledger.PeriodMonth.Number(now.AddDate(0, -2, 0))
 	return s.write(ctx, s.sure, "forget old slices", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM slices WHERE period > 0 AND (period < ? AND period < ? OR period >= ? AND period < ?)",
 			month, ledger.FirstDayNumber, ledger.FirstDayNumber, day)
-		if err == nil {
-			_, err = tx.ExecContext(ctx, "DELETE FROM events WHERE at < ?", micros(before))
-		}
 		return err
 	})
+}
+
+// keepDeliveries is how long a delivery is kept when it has ended.
+const keepDeliveries = 30 * 24 * time.Hour
+
+// RetainEvents forgets deliveries that ended long ago, those of endpoints that are
+// gone, events from before the moment that nobody is told of any more, and what was
+// told and may be told again.
+func (s *Store) RetainEvents(ctx context.Context, before time.Time) error {
+	now := s.clock()
+	ended, old := micros(now.Add(-keepDeliveries)), micros(before)
+	for _, step := range []struct {
+		query string
+		args  []any
+	}{
+		{"DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE ended < ? LIMIT ?)", []any{ended}},
+		{"DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = webhook) LIMIT ?)", nil},
+		{"DELETE FROM tries WHERE (delivery, n) IN (SELECT delivery, n FROM tries WHERE NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.id = delivery) LIMIT ?)", nil},
+		{"DELETE FROM events WHERE id IN (SELECT id FROM events WHERE at < ? AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.id) LIMIT ?)", []any{old}},
+		{"DELETE FROM told WHERE name IN (SELECT name FROM told WHERE until < ? LIMIT ?)", []any{micros(now)}},
+	} {
+		if err := s.deleteSome(ctx, step.query, step.args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteSome deletes row by row of what a query selects, a few at a time, until none
+// is left. The query's last parameter is how many.
+func (s *Store) deleteSome(ctx context.Context, query string, args []any) error {
+	for more := true; more; {
+		err := s.write(ctx, s.sure, "forget old events", func(tx *sql.Tx) error {
+			result, err := tx.ExecContext(ctx, query, append(args[:len(args):len(args)], int64(retainRows))...)
+			if err != nil {
+				return err
+			}
+			n, err := result.RowsAffected()
+			more = n == retainRows
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // retainSome deletes the day's first settled rows. What it adds up is what it

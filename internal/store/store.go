@@ -47,6 +47,7 @@ type Store struct {
 	// waiting for SQLite's own lock is sleeping and trying again.
 	writing chan struct{}
 	applier *applier
+	outbox  outbox
 }
 
 // engine is what differs between databases.
@@ -107,6 +108,15 @@ func (e *engine) within(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
+// sharedNow is the time, in microseconds, by the clock that all nodes share: that of
+// the database, or else the given one.
+func (e *engine) sharedNow(ctx context.Context, q querier, clock func() time.Time) (int64, error) {
+	if e.now == nil {
+		return micros(clock()), nil
+	}
+	return e.now(ctx, q)
+}
+
 const (
 	// maxRetries is how often a transaction that lost against another one is
 	// tried again, after a pause that doubles.
@@ -144,6 +154,7 @@ func (o *Options) connect(e *engine) (*Store, error) {
 	if s.read, s.fast, s.sure, err = e.open(); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
+	s.outbox = outbox{engine: e, clock: s.clock}
 	s.applier = newApplier(e, s.fast, s.clock, s.log)
 	return s, nil
 }

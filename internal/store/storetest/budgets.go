@@ -294,7 +294,7 @@ func testRetainBudgets(t *testing.T, f *fixture) {
 		for period := range kept {
 			lease(t, f.Store, ledger.LeaseRequest{Journal: a, Budget: ledger.BudgetID{Scope: "acc_a", Period: period}, Used: 7})
 		}
-		if err := f.RetainBudgets(t.Context(), f.now); err != nil {
+		if err := f.RetainBudgets(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for period, is := range kept {

@@ -64,12 +64,12 @@ func testOverview(t *testing.T, f *fixture) {
 	gpt := plus(sumOfEntry(&today), sumOfEntry(&slow), failure, sumOfEntry(&lost))
 	past := sumOfEntry(&old)
 	want := ledger.Overview{
-		Days:   []ledger.DaySum{{Date: "2026-11-19", Sum: past}, {Date: "2026-11-20"}, {Date: "2026-11-21", Sum: plus(gpt, guess)}},
+		Days: []ledger.DaySum{{Date: "2026-11-19", Sum: past}, {Date: "2026-11-20"}, {Date: "2026-11-21", Sum: plus(gpt, guess)}},
 		Models: []ledger.ModelSum{
 			{Model: "openai/org/gpt", Costs: []llm.Money{past.Cost, 0, gpt.Cost}, Sum: plus(gpt, past)},
 			{Model: "openai/aa", Costs: []llm.Money{0, 0, guess.Cost}, Sum: guess},
 		},
-		Total:  plus(gpt, past, guess),
+		Total: plus(gpt, past, guess),
 	}
 	q := ledger.OverviewQuery{Account: "acc_a", From: "2026-11-19", To: "2026-11-21"}
 	got := overview(t, f, q)

@@ -1,0 +1,208 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/config"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/outbound"
+	"weir/internal/ratelimit"
+	"weir/internal/route"
+	"weir/internal/seal"
+	"weir/internal/store"
+	"weir/internal/webhook"
+)
+
+// calendarEvery is how often it is looked whether a day is over or a key expires.
+const calendarEvery = 10 * time.Minute
+
+// openWebhooks makes what tells people's programs of events.
+func (g *instance) openWebhooks() error {
+	o, cfg := g.options, &g.options.Config
+	ring, err := newRing(cfg)
+	if err != nil {
+		return err
+	}
+	roots, err := outbound.Certificates(cfg.Outbound.CAFile)
+	if err != nil {
+		return err
+	}
+	proxy, err := proxyOf(cfg)
+	if err != nil {
+		return err
+	}
+	g.webhooks = newWebhooks(cfg, g.store, ring, o.Now)
+	g.deliverer = webhook.NewDeliverer(webhook.DelivererOptions{
+		Outbox: g.store, Ring: ring.Ring, AllowPrivate: cfg.Webhooks.AllowPrivate, Proxy: proxy, Roots: roots,
+		Version: o.Version, Now: o.Now, Log: o.Log,
+	})
+	g.notices = webhook.NewNotices(webhook.NoticesOptions{
+		Tell: g.store.Tell, TellExceeded: g.store.TellExceeded, Node: hostname(), Now: o.Now, Log: o.Log,
+	})
+	return nil
+}
+
+func newWebhooks(cfg *config.Config, db *store.Store, ring *ring, now func() time.Time) *webhook.Service {
+	return webhook.NewService(webhook.Options{Store: db, Ring: ring.Ring, NewKey: ring.make, AllowPrivate: cfg.Webhooks.AllowPrivate, Now: now})
+}
+
+// noticeRefusal is told of requests that a limit or a budget refused.
+func (g *instance) noticeRefusal(p *account.Principal, e *llm.Error) {
+	if x, ok := errors.AsType[*ratelimit.Exceeded](e); ok {
+		g.notices.RateLimited(p.Account().ID, p.Key().ID, webhook.RateLimit{Of: x.Of, What: x.What, Limit: x.Limit})
+	}
+	if x, ok := errors.AsType[*ledger.Exceeded](e); ok {
+		g.notices.Exceeded(*x)
+	}
+}
+
+// noticeHealth is told when a target fails for the fifth time in a row, and when it
+// answers again.
+func (g *instance) noticeHealth(e route.Event) {
+	provider, model, _ := strings.Cut(e.Target, "/")
+	if e.Available {
+		g.options.Log.Info("provider.recovered", "target", e.Target)
+		g.notices.Provider(webhook.ProviderRecovered, provider, model, "")
+		return
+	}
+	g.options.Log.Warn("provider.unavailable", "target", e.Target, "reason", e.Reason)
+	g.notices.Provider(webhook.ProviderUnavailable, provider, model, e.Reason)
+}
+
+// keepCalendar tells of what comes with time: keys that expire, days that are over.
+func (g *instance) keepCalendar(ctx context.Context) {
+	every := time.NewTicker(calendarEvery)
+	defer every.Stop()
+	for {
+		now := g.options.Now()
+		for doing, tell := range map[string]func(context.Context, time.Time) error{"of expiring keys": g.store.TellExpiring, "of yesterday's usage": g.store.TellUsage} {
+			if err := tell(ctx, now); err != nil && ctx.Err() == nil {
+				g.options.Log.Error("it could not be told "+doing, "err", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+// secretsFile holds the master keys where the configuration names none, the newest
+// one first.
+const secretsFile = "secrets.key"
+
+// ring is the master keys, and where they come from.
+type ring struct {
+	*seal.Ring
+	path string // of the file; empty where the configuration has them
+}
+
+// newRing is the keys of the configuration, or else of the file, which there may not
+// be yet.
+func newRing(cfg *config.Config) (*ring, error) {
+	r := &ring{}
+	load := func() ([]seal.Key, error) { return configuredKeys(&cfg.Secrets) }
+	if cfg.Secrets.Key.IsZero() {
+		r.path = filepath.Join(cfg.Data, secretsFile)
+		load = func() ([]seal.Key, error) { return readKeys(r.path) }
+	}
+	var err error
+	if r.Ring, err = seal.NewRing(load); err != nil {
+		return nil, fmt.Errorf("secrets: %w", err)
+	}
+	return r, nil
+}
+
+func configuredKeys(s *config.Secrets) (keys []seal.Key, err error) {
+	for _, secret := range append([]llm.Secret{s.Key}, s.Previous...) {
+		k, err := seal.ParseKey(secret.Reveal())
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
+
+// readKeys reads a file with a key a line; none where it is not there.
+func readKeys(path string) (keys []seal.Key, err error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		k, err := seal.ParseKey(line)
+		if err != nil {
+			return nil, fmt.Errorf("%s has a line that is %w", path, err)
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
+
+// writeKeys writes the keys to the path: place is os.Rename to replace what is there,
+// and os.Link to leave it.
+func writeKeys(path string, keys []seal.Key, place func(from, to string) error) error {
+	var text strings.Builder
+	text.WriteString("# Secrets in the database are sealed with the first of these keys. Without it they are lost: keep a copy.\n")
+	for _, k := range keys {
+		text.WriteString(k.Text().Reveal() + "\n")
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), secretsFile+".*") // for its owner alone
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text.String())
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = place(f.Name(), path)
+	}
+	if rest := os.Remove(f.Name()); !errors.Is(rest, fs.ErrNotExist) {
+		err = errors.Join(err, rest)
+	}
+	return err
+}
+
+// make makes the first key, where the configuration has none and there is no file. Of
+// two processes that do so at once, one succeeds, and the other takes its key.
+func (r *ring) make() error {
+	if r.path == "" {
+		return nil
+	}
+	err := writeKeys(r.path, []seal.Key{seal.NewKey()}, os.Link)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make %s: %w", secretsFile, err)
+	}
+	return r.Reload()
+}
+
+// proxyOf is the proxy that the configuration names; nil for none.
+func proxyOf(cfg *config.Config) (*url.URL, error) {
+	if cfg.Outbound.Proxy.IsZero() {
+		return nil, nil
+	}
+	u, err := url.Parse(cfg.Outbound.Proxy.Reveal())
+	if err != nil {
+		return nil, errors.New("outbound.proxy is not a URL")
+	}
+	return u, nil
+}

@@ -1,0 +1,196 @@
+package seal
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"weir/internal/llm"
+)
+
+// ErrNoKey says that a text is sealed with a master key that is not at hand.
+var ErrNoKey = errors.New("seal: the master key is not at hand")
+
+// Key is a master key: 32 random bytes.
+type Key struct {
+	name   string
+	secret llm.Secret // the bytes
+}
+
+// NewKey makes a master key.
+func NewKey() Key {
+	b := make([]byte, keySize)
+	_, _ = rand.Read(b) // never gives an error
+	return keyOf(b)
+}
+
+// ParseKey reads a master key: 32 bytes in base64 or hexadecimal digits.
+func ParseKey(text string) (Key, error) {
+	text = strings.TrimSpace(text)
+	for _, decode := range []func(string) ([]byte, error){hex.DecodeString, base64.StdEncoding.DecodeString, base64.RawURLEncoding.DecodeString} {
+		if b, err := decode(text); err == nil && len(b) == keySize && len(bytes.Trim(b, string(b[:1]))) > 0 {
+			return keyOf(b), nil
+		}
+	}
+	return Key{}, errors.New("not a key: 32 random bytes in base64 or hexadecimal digits, as `openssl rand -base64 32` prints them")
+}
+
+func keyOf(b []byte) Key {
+	sum := sha256.Sum256(append([]byte("weir master key "), b...))
+	return Key{name: hex.EncodeToString(sum[:8]), secret: llm.NewSecret(string(b))}
+}
+
+// Name is what a key is known by, which gives nothing of it away: the first 8 bytes
+// of a SHA-256, in hexadecimal digits.
+func (k Key) Name() string { return k.name }
+
+// Text is the key in base64, as ParseKey reads it.
+func (k Key) Text() llm.Secret {
+	return llm.NewSecret(base64.StdEncoding.EncodeToString([]byte(k.secret.Reveal())))
+}
+
+// Ring is the master keys at hand. All its methods may be called at once.
+type Ring struct {
+	load func() ([]Key, error)
+
+	mu   sync.Mutex
+	keys []Key // the first one is to seal with
+}
+
+// NewRing is a ring of the keys that load gives, the newest first. It is called at
+// once, and again when a text turns up that is sealed with none of them: another
+// process may have made a new one.
+func NewRing(load func() ([]Key, error)) (*Ring, error) {
+	r := &Ring{load: load}
+	return r, r.Reload()
+}
+
+// Reload takes the keys that there are now.
+func (r *Ring) Reload() error {
+	keys, err := r.load()
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keys = keys
+	return nil
+}
+
+// Newest is the name of the key to seal with; empty where there is none.
+func (r *Ring) Newest() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.keys) == 0 {
+		return ""
+	}
+	return r.keys[0].name
+}
+
+// key is the key of that name; or ErrNoKey.
+func (r *Ring) key(name string) (Key, error) {
+	for try := range 2 {
+		r.mu.Lock()
+		i := slices.IndexFunc(r.keys, func(k Key) bool { return k.name == name })
+		if i >= 0 {
+			defer r.mu.Unlock()
+			return r.keys[i], nil
+		}
+		r.mu.Unlock()
+		if try == 0 {
+			if err := r.Reload(); err != nil {
+				return Key{}, err
+			}
+		}
+	}
+	return Key{}, fmt.Errorf("%w: it is the one named %s", ErrNoKey, name)
+}
+
+// envelope is the first part of a sealed text.
+const envelope = "v1"
+
+// Seal seals a text with the key of that name, in an envelope: a random key of its
+// own seals the text with AES-256-GCM, and the master key seals that key. About is
+// what the text belongs to; it opens with the same alone.
+func (r *Ring) Seal(name string, text []byte, about string) (string, error) {
+	master, err := r.key(name)
+	if err != nil {
+		return "", err
+	}
+	inner := make([]byte, keySize)
+	_, _ = rand.Read(inner) // never gives an error
+	wrapped, err := sealWith([]byte(master.secret.Reveal()), inner, "key of "+about)
+	if err != nil {
+		return "", err
+	}
+	sealed, err := sealWith(inner, text, about)
+	return strings.Join([]string{envelope, name, wrapped, sealed}, "."), err
+}
+
+// Open opens what Seal has sealed. ErrNoKey says that its master key is not at hand;
+// any other error that the text is not what was sealed, or belongs to something else.
+func (r *Ring) Open(sealed, about string) ([]byte, error) {
+	parts := strings.Split(sealed, ".")
+	if len(parts) != 4 || parts[0] != envelope {
+		return nil, errors.New("seal: not a sealed text")
+	}
+	master, err := r.key(parts[1])
+	if err != nil {
+		return nil, err
+	}
+	inner, err := openWith([]byte(master.secret.Reveal()), parts[2], "key of "+about)
+	if err != nil {
+		return nil, err
+	}
+	return openWith(inner, parts[3], about)
+}
+
+// Reseal seals a sealed text with the newest key.
+func (r *Ring) Reseal(sealed, about string) (string, error) {
+	text, err := r.Open(sealed, about)
+	if err != nil {
+		return "", err
+	}
+	return r.Seal(r.Newest(), text, about)
+}
+
+func sealWith(key, text []byte, about string) (string, error) {
+	box, err := gcm(key)
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(box.Seal(nil, nil, text, []byte(about))), nil
+}
+
+func openWith(key []byte, sealed, about string) ([]byte, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(sealed)
+	if err != nil {
+		return nil, errors.New("seal: not a sealed text")
+	}
+	box, err := gcm(key)
+	if err != nil {
+		return nil, err
+	}
+	text, err := box.Open(nil, nil, raw, []byte(about))
+	if err != nil {
+		return nil, fmt.Errorf("seal: %w", err)
+	}
+	return text, nil
+}
+
+func gcm(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("make a cipher: %w", err)
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}

@@ -1,0 +1,181 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/webhook"
+)
+
+// WaitingWebhooks are the endpoints for which deliveries are due, but for those that
+// are disabled or want to hear nothing for a while.
+func (s *Store) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, error) {
+	now, err := s.now(ctx, s.read)
+	if err != nil {
+		return nil, fmt.Errorf("read due deliveries: %w", err)
+	}
+	rows, err := s.read.QueryContext(ctx, "SELECT id, failing IS NOT NULL FROM webhooks WHERE disabled IS NULL AND rests <= ?"+
+		" AND EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook = webhooks.id AND d.due <= ?) ORDER BY id", now, now)
+	list, err := collect(rows, err, func(row scanner) (w webhook.Waiting, err error) {
+		return w, row.Scan(&w.Webhook, &w.Failing)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read due deliveries: %w", err)
+	}
+	return list, nil
+}
+
+// TakeDeliveries takes at most n due deliveries of an endpoint, those due first
+// before others. Until the lease is over they are due for nobody. The lease may be
+// lost in a power cut: then they are delivered again.
+func (s *Store) TakeDeliveries(ctx context.Context, endpoint string, n int) (jobs []webhook.Job, err error) {
+	err = s.writeFast(ctx, "take deliveries", func(tx *sql.Tx) error {
+		now, err := s.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		jobs, err = takeDue(ctx, tx, endpoint, n, now)
+		if err == nil && len(jobs) > 0 {
+			jobs, err = fillJobs(ctx, tx, jobs, now)
+		}
+		return err
+	})
+	return jobs, err
+}
+
+// takeDue moves the time on at which deliveries are due. The condition stands twice
+// because of two that find the same ones at once: who comes second, sees what the
+// first has written.
+func takeDue(ctx context.Context, tx *sql.Tx, endpoint string, n int, now int64) ([]webhook.Job, error) {
+	rows, err := tx.QueryContext(ctx, "UPDATE deliveries SET due = ?, takes = takes + 1 WHERE due <= ? AND id IN"+
+		" (SELECT id FROM deliveries WHERE webhook = ? AND due <= ? ORDER BY due, id LIMIT ?) RETURNING id, webhook, event, takes, failed, begun",
+		now+webhook.LeaseFor.Microseconds(), now, endpoint, now, int64(n))
+	return collect(rows, err, func(row scanner) (j webhook.Job, err error) {
+		var begun int64
+		err = row.Scan(&j.ID, &j.Webhook, &j.Event, &j.Take, &j.Failed, &begun)
+		j.Age = time.Duration(now-begun) * time.Microsecond
+		return j, err
+	})
+}
+
+// fillJobs adds what is sent, and where; none are left where the endpoint is disabled
+// or gone.
+func fillJobs(ctx context.Context, tx *sql.Tx, jobs []webhook.Job, now int64) ([]webhook.Job, error) {
+	var to webhook.Job
+	var secret, former string
+	var formerUntil int64
+	err := tx.QueryRowContext(ctx, "SELECT url, allow_private, secret, former, former_until FROM webhooks WHERE id = ? AND disabled IS NULL", jobs[0].Webhook).
+		Scan(&to.URL, &to.AllowPrivate, &secret, &former, &formerUntil)
+	if isNone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	to.Secrets = []string{secret}
+	if former != "" && formerUntil > now {
+		to.Secrets = append(to.Secrets, former)
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		j.URL, j.AllowPrivate, j.Secrets = to.URL, to.AllowPrivate, to.Secrets
+		if err := tx.QueryRowContext(ctx, "SELECT body FROM events WHERE id = ?", j.Event).Scan(&j.Payload); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(jobs, func(a, b webhook.Job) int { return strings.Compare(a.ID, b.ID) }) // UUIDv7: the oldest first
+	return jobs, nil
+}
+
+// EndTries writes how tries ended. It may be lost in a power cut: then what was
+// delivered is delivered again.
+func (s *Store) EndTries(ctx context.Context, list []webhook.Outcome) error {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b webhook.Outcome) int { return strings.Compare(a.Job.Webhook, b.Job.Webhook) }) // all lock in one order
+	return s.writeFast(ctx, "write tries", func(tx *sql.Tx) error {
+		now, err := s.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if err := s.endTry(ctx, tx, &list[i], now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s *Store) endTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) error {
+	if o.Undone {
+		_, err := tx.ExecContext(ctx, "UPDATE deliveries SET due = ? WHERE id = ? AND takes = ? AND due IS NOT NULL", now+o.After.Microseconds(), o.Job.ID, o.Job.Take)
+		return err
+	}
+	_, err := tx.ExecContext(ctx, "INSERT INTO tries (delivery, n, at, took, status, error, answer) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (delivery, n) DO NOTHING",
+		o.Job.ID, o.Try.N, micros(o.Try.At), o.Try.Took.Microseconds(), o.Try.Status, o.Try.Error, o.Try.Answer)
+	if err != nil {
+		return err
+	}
+	switch o.State {
+	case webhook.Delivered:
+		_, err = tx.ExecContext(ctx, "UPDATE deliveries SET state = ?, due = NULL, ended = ? WHERE id = ? AND due IS NOT NULL", string(o.State), now, o.Job.ID)
+	case webhook.Failed:
+		_, err = tx.ExecContext(ctx, "UPDATE deliveries SET state = ?, due = NULL, ended = ?, failed = failed + 1 WHERE id = ? AND takes = ? AND due IS NOT NULL",
+			string(o.State), now, o.Job.ID, o.Job.Take)
+	case webhook.Pending:
+		_, err = tx.ExecContext(ctx, "UPDATE deliveries SET due = ?, failed = failed + 1 WHERE id = ? AND takes = ? AND due IS NOT NULL",
+			now+o.After.Microseconds(), o.Job.ID, o.Job.Take)
+	}
+	if err != nil {
+		return err
+	}
+	return s.endpointFares(ctx, tx, o, now)
+}
+
+// endpointFares takes note of how an endpoint fares, and disables one that wants no
+// more events or has failed for long.
+func (s *Store) endpointFares(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) error {
+	if o.State == webhook.Delivered {
+		_, err := tx.ExecContext(ctx, "UPDATE webhooks SET failing = NULL WHERE id = ? AND failing IS NOT NULL", o.Job.Webhook)
+		return err
+	}
+	var since int64
+	err := tx.QueryRowContext(ctx, "UPDATE webhooks SET failing = coalesce(failing, ?), rests = CASE WHEN rests < ? THEN ? ELSE rests END"+
+		" WHERE id = ? AND disabled IS NULL RETURNING failing", now, now+o.Rest.Microseconds(), now+o.Rest.Microseconds(), o.Job.Webhook).Scan(&since)
+	if isNone(err) {
+		return nil // disabled or gone
+	}
+	if err != nil {
+		return err
+	}
+	why := ""
+	switch {
+	case o.Gone:
+		why = "its receiver answered 410: it wants no more events"
+	case now-since >= webhook.DisableAfter.Microseconds():
+		why = fmt.Sprintf("every delivery has failed for %d days", int(webhook.DisableAfter.Hours()/24))
+	default:
+		return nil
+	}
+	return s.disable(ctx, tx, o.Job.Webhook, why)
+}
+
+func (s *Store) disable(ctx context.Context, tx *sql.Tx, id, why string) error {
+	before, err := s.webhookInTurn(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	after := before
+	now := fromMicros(micros(s.clock()))
+	after.Disabled, after.Why = &now, why
+	if _, err := tx.ExecContext(ctx, "UPDATE webhooks SET disabled = ?, why = ? WHERE id = ?", micros(now), why, id); err != nil {
+		return err
+	}
+	s.log.Warn("a webhook endpoint is disabled", "webhook", id, "account", before.Account, "why", why)
+	return s.noteWebhook(ctx, tx, audit.Gateway(), audit.WebhookChanged, &before, &after)
+}

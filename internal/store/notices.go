@@ -1,0 +1,193 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/webhook"
+)
+
+// TellExceeded writes the event of a budget that has refused a request, if what is
+// settled leaves no room for that: what is held only may be given back. It reports
+// whether it did.
+func (s *Store) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bool, err error) {
+	err = s.write(ctx, s.sure, "tell of budget", func(tx *sql.Tx) error {
+		told = false
+		list, err := budgetRowsIn(ctx, tx, " IN (?)", x.Budget.Scope)
+		if err != nil {
+			return err
+		}
+		number := x.Budget.Period.Number(x.At)
+		first, last := ledger.DaysOf(number)
+		var spent llm.Money
+		err = tx.QueryRowContext(ctx, "SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = ? AND day BETWEEN ? AND ?", x.Budget.Scope, first, last).Scan(&spent)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			for _, st := range list[i].standings(number) {
+				if spent-st.from+x.Least <= st.limited.limit {
+					continue
+				}
+				one, err := s.outbox.tell(ctx, tx, st.exceeded(spent-st.from, s.clock()))
+				if err != nil {
+					return err
+				}
+				told = told || one
+			}
+		}
+		return nil
+	})
+	return told, err
+}
+
+// standings are those of a budget row in the period of that number.
+func (b *budgetRow) standings(number int64) (all []standing) {
+	if b.limit > 0 && ledger.PeriodOf(number) == b.period {
+		all = append(all, standing{budgetRow: b, limited: limited{scope: b.id, number: number, limit: b.limit}})
+	}
+	if b.credit.Valid && number == 0 {
+		all = append(all, standing{
+			budgetRow: b, from: llm.Money(b.from.Int64), limited: limited{scope: b.id, limit: llm.Money(b.credit.Int64), credit: true},
+		})
+	}
+	return all
+}
+
+// modelDay is a model that was used without a price, and the day.
+type modelDay struct {
+	model string
+	day   int64
+}
+
+// tellUnpriced writes an event for each model that the batch has used without a
+// price, once a day.
+func (a *applier) tellUnpriced(ctx context.Context, tx *sql.Tx, days buckets, now time.Time) error {
+	for b, sum := range days {
+		at := modelDay{b.model, b.period}
+		if sum[measureUnpriced] == 0 || a.unpriced[at] || slices.Contains(a.unpricing, at) {
+			continue
+		}
+		e := webhook.Event{
+			ID: webhook.IDOf(webhook.ModelUnpriced, b.model, dateText(b.period)), Type: webhook.ModelUnpriced, At: now,
+			Data: webhook.Data{Model: b.model}, Until: timeOfDay(b.period).AddDate(0, 0, keepTold),
+		}
+		e.Once = e.ID.String()
+		if _, err := a.outbox.tell(ctx, tx, &e); err != nil {
+			return err
+		}
+		a.unpricing = append(a.unpricing, at)
+	}
+	return nil
+}
+
+// expiringAhead are how long before a key expires it is told, the last one first.
+func expiringAhead() []time.Duration { return []time.Duration{24 * time.Hour, 7 * 24 * time.Hour} }
+
+// TellExpiring writes an event for each key that will expire soon.
+func (s *Store) TellExpiring(ctx context.Context, now time.Time) error {
+	ahead := expiringAhead()
+	rows, err := s.read.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE expires > ? AND expires <= ? AND revoked IS NULL ORDER BY expires",
+		micros(now), micros(now.Add(ahead[len(ahead)-1])))
+	keys, err := collect(rows, err, scanKey)
+	if err != nil {
+		return fmt.Errorf("read expiring keys: %w", err)
+	}
+	var events []webhook.Event
+	for i := range keys {
+		if e, ok := expiring(&keys[i], now); ok {
+			events = append(events, e)
+		}
+	}
+	return s.tellAll(ctx, events)
+}
+
+// expiring is the event of a key that will expire soon; false where it was made so
+// late that this is no news.
+func expiring(k *account.Key, now time.Time) (webhook.Event, bool) {
+	for _, ahead := range expiringAhead() {
+		from := k.Expires.Add(-ahead)
+		if now.Before(from) || k.Created.After(from) {
+			continue
+		}
+		of := eventKey(k)
+		e := webhook.Event{
+			ID: webhook.IDOf(webhook.KeyExpiring, k.ID, k.Expires.Format(time.RFC3339), ahead.String()), Type: webhook.KeyExpiring,
+			Account: k.AccountID, At: now, Data: webhook.Data{Key: &of}, Until: k.Expires.Add(ahead),
+		}
+		e.Once = e.ID.String()
+		return e, true
+	}
+	return webhook.Event{}, false
+}
+
+const (
+	// usageAfter is how long after the end of a day its usage is told: requests that
+	// came before it have ended by then.
+	usageAfter = time.Hour
+	usageDays  = 3 // that are told late, where no gateway was running
+)
+
+// TellUsage writes an event for each account that was used on a day that is over.
+func (s *Store) TellUsage(ctx context.Context, now time.Time) error {
+	for back := range usageDays {
+		day := dayOf(now.Add(-usageAfter).AddDate(0, 0, -1-back))
+		rows, err := s.read.QueryContext(ctx, "SELECT account, sum(requests), sum(tokens), sum(cost), sum(unpriced) FROM rollup_uses WHERE period = ? GROUP BY account ORDER BY account", day)
+		events, err := collect(rows, err, func(row scanner) (e webhook.Event, err error) {
+			u := webhook.Usage{Date: dateText(day), AsOf: now.UTC().Truncate(time.Microsecond)}
+			var cost llm.Money
+			err = row.Scan(&e.Account, &u.Requests, &u.Tokens, &cost, &u.Unpriced)
+			u.CostUSD = cost.String()
+			e.ID, e.Type, e.At, e.Data = webhook.IDOf(webhook.UsageDaily, e.Account, u.Date), webhook.UsageDaily, now, webhook.Data{Usage: &u}
+			e.Once, e.Until = e.ID.String(), timeOfDay(day).AddDate(0, 0, keepTold)
+			return e, err
+		})
+		if err == nil {
+			err = s.tellAll(ctx, events)
+		}
+		if err != nil {
+			return fmt.Errorf("tell usage of %s: %w", dateText(day), err)
+		}
+	}
+	return nil
+}
+
+const tellRows = 100 // events in one transaction
+
+// tellAll writes those of the events that were not told.
+func (s *Store) tellAll(ctx context.Context, events []webhook.Event) error {
+	for some := range slices.Chunk(events, tellRows) {
+		var news []webhook.Event
+		for i := range some {
+			var until int64
+			err := s.read.QueryRowContext(ctx, "SELECT until FROM told WHERE name = ?", some[i].Once).Scan(&until)
+			if isNone(err) {
+				news = append(news, some[i])
+			} else if err != nil {
+				return err
+			}
+		}
+		if len(news) == 0 {
+			continue
+		}
+		err := s.write(ctx, s.sure, "tell", func(tx *sql.Tx) error {
+			for i := range news {
+				e := news[i]
+				if _, err := s.outbox.tell(ctx, tx, &e); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

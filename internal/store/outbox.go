@@ -1,0 +1,261 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/webhook"
+)
+
+// outbox writes events, in the transactions of what they tell.
+type outbox struct {
+	engine *engine
+	clock  func() time.Time
+}
+
+// tell writes an event and its deliveries, unless it is there or was told. It
+// reports whether it did.
+func (o *outbox) tell(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool, error) {
+	first, err := o.first(ctx, tx, e)
+	if err != nil || !first {
+		return false, err
+	}
+	if first, err = o.write(ctx, tx, e); err != nil || !first {
+		return false, err
+	}
+	endpoints, err := o.audience(ctx, tx, e)
+	if err != nil {
+		return false, err
+	}
+	for i := range endpoints {
+		if err := o.deliver(ctx, tx, e, endpoints[i].ID); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// first reports whether the event is not one that was told, and takes note that it
+// is now.
+func (o *outbox) first(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool, error) {
+	if e.Once == "" {
+		return true, nil
+	}
+	until := int64(never)
+	if !e.Until.IsZero() {
+		until = micros(e.Until)
+	}
+	result, err := tx.ExecContext(ctx, "INSERT INTO told (name, until) VALUES (?, ?)"+
+		" ON CONFLICT (name) DO UPDATE SET until = excluded.until WHERE told.until <= ?", e.Once, until, micros(e.At))
+	if err != nil {
+		return false, fmt.Errorf("take note of event: %w", err)
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
+// never is a time that does not come.
+const never = 1<<63 - 1
+
+// write writes the event, with the names that its ids have now.
+func (o *outbox) write(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool, error) {
+	if err := fillNames(ctx, tx, e); err != nil {
+		return false, fmt.Errorf("write event: %w", err)
+	}
+	payload, err := e.Payload()
+	if err != nil {
+		return false, fmt.Errorf("write event: %w", err)
+	}
+	result, err := tx.ExecContext(ctx, "INSERT INTO events (id, type, account, at, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+		e.ID.String(), string(e.Type), e.Account, micros(e.At), string(payload))
+	if err != nil {
+		return false, fmt.Errorf("write event: %w", err)
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
+// fillNames looks up what an event says of its account and of its key, where their
+// ids alone are known.
+func fillNames(ctx context.Context, tx *sql.Tx, e *webhook.Event) error {
+	if e.Account != "" && e.Data.Account == nil {
+		a := webhook.Account{ID: e.Account}
+		if err := tx.QueryRowContext(ctx, "SELECT name FROM accounts WHERE id = ?", a.ID).Scan(&a.Name); err != nil && !isNone(err) {
+			return err
+		}
+		e.Data.Account = &a
+	}
+	if k := e.Data.Key; k != nil && k.Last4 == "" {
+		full, err := keyOf(ctx, tx, k.ID)
+		if err != nil {
+			return ignoreNotFound(err)
+		}
+		*k = eventKey(&full)
+	}
+	return nil
+}
+
+// audience are the endpoints that are to be told of an event.
+func (o *outbox) audience(ctx context.Context, tx *sql.Tx, e *webhook.Event) ([]webhook.Endpoint, error) {
+	kind, _ := webhook.KindOf(e.Type)
+	where, args := "account = ''", []any(nil)
+	switch {
+	case kind.To == webhook.ToEverybody:
+		where = "1 = 1"
+	case kind.To == webhook.ToAccount:
+		where, args = "(account = '' OR account = ?)", []any{e.Account}
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE disabled IS NULL AND "+where, args...)
+	all, err := collect(rows, err, scanWebhook)
+	if err != nil {
+		return nil, fmt.Errorf("read endpoints: %w", err)
+	}
+	wanting := all[:0]
+	for i := range all {
+		if all[i].Wants(e.Type) {
+			wanting = append(wanting, all[i])
+		}
+	}
+	return wanting, nil
+}
+
+// deliver writes the delivery of an event to an endpoint, which is due at once.
+func (o *outbox) deliver(ctx context.Context, tx *sql.Tx, e *webhook.Event, endpoint string) error {
+	_, err := o.deliverNew(ctx, tx, e, endpoint)
+	return err
+}
+
+func (o *outbox) deliverNew(ctx context.Context, tx *sql.Tx, e *webhook.Event, endpoint string) (id string, err error) {
+	now, err := o.engine.sharedNow(ctx, tx, o.clock)
+	if err != nil {
+		return "", err
+	}
+	id = uuid.Must(uuid.NewV7()).String()
+	_, err = tx.ExecContext(ctx, "INSERT INTO deliveries (id, webhook, event, state, begun, due, takes, failed) VALUES (?, ?, ?, ?, ?, ?, 0, 0)",
+		id, endpoint, e.ID.String(), string(webhook.Pending), now, now)
+	if err != nil {
+		return "", fmt.Errorf("write delivery: %w", err)
+	}
+	return id, nil
+}
+
+// Tell writes an event, and the deliveries to all endpoints that want it.
+func (s *Store) Tell(ctx context.Context, e webhook.Event) error {
+	return s.write(ctx, s.sure, "tell of "+string(e.Type), func(tx *sql.Tx) error {
+		again := e
+		_, err := s.outbox.tell(ctx, tx, &again)
+		return err
+	})
+}
+
+// TellOne writes an event and its delivery to one endpoint, whatever it wants.
+func (s *Store) TellOne(ctx context.Context, endpoint string, e webhook.Event) (delivery string, err error) {
+	err = s.write(ctx, s.sure, "tell one endpoint", func(tx *sql.Tx) error {
+		of, err := webhookOf(ctx, tx, endpoint)
+		if err != nil {
+			return err
+		}
+		if of.Disabled != nil {
+			return webhook.ErrDisabled
+		}
+		again := e
+		if _, err := s.outbox.write(ctx, tx, &again); err != nil {
+			return err
+		}
+		delivery, err = s.outbox.deliverNew(ctx, tx, &again, endpoint)
+		return err
+	})
+	return delivery, err
+}
+
+const deliveryQuery = "SELECT d.id, d.webhook, d.event, e.type, e.at, d.state, d.due, d.ended, t.n, t.at, t.took, t.status, t.error, t.answer" +
+	" FROM deliveries d JOIN events e ON e.id = d.event LEFT JOIN tries t ON t.delivery = d.id" +
+	" AND t.n = (SELECT max(n) FROM tries WHERE delivery = d.id) WHERE "
+
+func scanDelivery(row scanner) (d webhook.Delivery, err error) {
+	var at int64
+	var due, ended, n, tried, took, status sql.NullInt64
+	var problem, answer sql.NullString
+	err = row.Scan(&d.ID, &d.Webhook, &d.Event, &d.Type, &at, &d.State, &due, &ended, &n, &tried, &took, &status, &problem, &answer)
+	d.At, d.Due, d.Ended = fromMicros(at), optionalTime(due), optionalTime(ended)
+	if n.Valid {
+		d.Tries = int(n.Int64)
+		d.Last = &webhook.Try{
+			N: d.Tries, At: fromMicros(tried.Int64), Took: time.Duration(took.Int64) * time.Microsecond,
+			Status: int(status.Int64), Error: problem.String, Answer: answer.String,
+		}
+	}
+	return d, err
+}
+
+// Deliveries are those that a query selects.
+func (s *Store) Deliveries(ctx context.Context, q webhook.DeliveryQuery) ([]webhook.Delivery, error) {
+	where, args := "d.webhook = ?", []any{q.Webhook}
+	if q.State != "" {
+		where, args = where+" AND d.state = ?", append(args, string(q.State))
+	}
+	if q.Before != "" {
+		where, args = where+" AND d.id < ?", append(args, q.Before)
+	}
+	rows, err := s.read.QueryContext(ctx, deliveryQuery+where+" ORDER BY d.id DESC LIMIT ?", append(args, int64(max(1, q.Limit)))...)
+	list, err := collect(rows, err, scanDelivery)
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
+	}
+	return list, nil
+}
+
+// Delivery is the delivery of that id; or webhook.ErrNotFound.
+func (s *Store) Delivery(ctx context.Context, id string) (d webhook.Detail, err error) {
+	if d.Delivery, err = scanDelivery(s.read.QueryRowContext(ctx, deliveryQuery+"d.id = ?", id)); err != nil {
+		return d, noWebhook(err)
+	}
+	err = s.read.QueryRowContext(ctx, "SELECT w.url, e.body FROM webhooks w, events e WHERE w.id = ? AND e.id = ?", d.Webhook, d.Event).Scan(&d.URL, &d.Payload)
+	if err != nil {
+		return d, noWebhook(err)
+	}
+	rows, err := s.read.QueryContext(ctx, "SELECT n, at, took, status, error, answer FROM tries WHERE delivery = ? ORDER BY n", id)
+	d.History, err = collect(rows, err, func(row scanner) (t webhook.Try, err error) {
+		var at, took int64
+		err = row.Scan(&t.N, &at, &took, &t.Status, &t.Error, &t.Answer)
+		t.At, t.Took = fromMicros(at), time.Duration(took)*time.Microsecond
+		return t, err
+	})
+	return d, err
+}
+
+// Redeliver lets a delivery be tried anew, at once. What comes of a try under way is
+// not waited for.
+func (s *Store) Redeliver(ctx context.Context, id string) error {
+	return s.write(ctx, s.sure, "deliver again", func(tx *sql.Tx) error {
+		now, err := s.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		var endpoint string
+		err = tx.QueryRowContext(ctx, "UPDATE deliveries SET state = ?, begun = ?, due = ?, takes = takes + 1, failed = 0, ended = NULL WHERE id = ? RETURNING webhook",
+			string(webhook.Pending), now, now, id).Scan(&endpoint)
+		if err != nil {
+			return noWebhook(err)
+		}
+		of, err := webhookOf(ctx, tx, endpoint)
+		if err == nil && of.Disabled != nil {
+			err = webhook.ErrDisabled
+		}
+		return err
+	})
+}
+
+// typesText is a list of types as it is stored.
+func typesText(types []webhook.Type) (string, error) {
+	if types == nil {
+		types = []webhook.Type{}
+	}
+	text, err := json.Marshal(types)
+	return string(text), err
+}

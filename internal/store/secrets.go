@@ -1,0 +1,69 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"weir/internal/audit"
+	"weir/internal/seal"
+	"weir/internal/webhook"
+)
+
+// Reseal seals all secrets in the database with the newest key of the ring, in one
+// transaction, and returns how many there are.
+func (s *Store) Reseal(ctx context.Context, by audit.Actor, ring *seal.Ring) (n int, err error) {
+	newest := ring.Newest()
+	err = s.write(ctx, s.sure, "seal secrets anew", func(tx *sql.Tx) error {
+		if err := s.inTurn(ctx, tx); err != nil {
+			return err
+		}
+		before, err := masterKey(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if n, err = resealWebhooks(ctx, tx, ring); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO master_key (id, name) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name", newest)
+		if err != nil {
+			return err
+		}
+		return s.tell(ctx, tx, audit.Entry{Actor: by, Action: audit.SecretsResealed, Object: audit.Object{Kind: "secrets"}},
+			facts{"key": orNone(before)}, facts{"key": newest, "secrets": n})
+	})
+	return n, err
+}
+
+// resealWebhooks does so with the secrets of endpoints.
+func resealWebhooks(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, err error) {
+	type row struct{ id, secret, former string }
+	rows, err := tx.QueryContext(ctx, "SELECT id, secret, former FROM webhooks ORDER BY id")
+	all, err := collect(rows, err, func(r scanner) (x row, err error) { return x, r.Scan(&x.id, &x.secret, &x.former) })
+	if err != nil {
+		return 0, err
+	}
+	for _, x := range all {
+		for _, text := range []*string{&x.secret, &x.former} {
+			if *text == "" {
+				continue
+			}
+			if *text, err = ring.Reseal(*text, webhook.SecretOf(x.id)); err != nil {
+				return 0, fmt.Errorf("secret of webhook %s: %w", x.id, err)
+			}
+			n++
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE webhooks SET secret = ?, former = ? WHERE id = ?", x.secret, x.former, x.id); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+// orNone is a text as a fact; nil for none.
+func orNone(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}

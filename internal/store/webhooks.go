@@ -1,0 +1,270 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/webhook"
+)
+
+const webhookColumns = "id, account, url, types, allow_private, former_until, failing, disabled, why, created"
+
+func scanWebhook(row scanner) (e webhook.Endpoint, err error) {
+	var types string
+	var former, created int64
+	var failing, disabled sql.NullInt64
+	err = row.Scan(&e.ID, &e.Account, &e.URL, &types, &e.AllowPrivate, &former, &failing, &disabled, &e.Why, &created)
+	if err != nil {
+		return e, noWebhook(err)
+	}
+	e.Created, e.Failing, e.Disabled = fromMicros(created), optionalTime(failing), optionalTime(disabled)
+	if former > 0 {
+		e.Rotated = optionalTime(sql.NullInt64{Int64: former, Valid: true})
+	}
+	return e, json.Unmarshal([]byte(types), &e.Types)
+}
+
+// noWebhook says in webhook's words that a row is not there.
+func noWebhook(err error) error {
+	if isNone(err) {
+		return webhook.ErrNotFound
+	}
+	return err
+}
+
+// isNone reports whether an error says that there is no row.
+func isNone(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+
+// ignoreNotFound is an error but for account.ErrNotFound.
+func ignoreNotFound(err error) error {
+	if errors.Is(err, account.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+func webhookOf(ctx context.Context, q querier, id string) (webhook.Endpoint, error) {
+	return scanWebhook(q.QueryRowContext(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE id = ?", id))
+}
+
+// Webhook is the endpoint of that id; or webhook.ErrNotFound.
+func (s *Store) Webhook(ctx context.Context, id string) (webhook.Endpoint, error) {
+	e, err := webhookOf(ctx, s.read, id)
+	return s.asOfNow(e), err
+}
+
+// asOfNow forgets what is over.
+func (s *Store) asOfNow(e webhook.Endpoint) webhook.Endpoint {
+	if e.Rotated != nil && !s.clock().Before(*e.Rotated) {
+		e.Rotated = nil
+	}
+	return e
+}
+
+// Webhooks are the endpoints of an account, of the installation where it is empty,
+// in the order in which they were made.
+func (s *Store) Webhooks(ctx context.Context, accountID string) ([]webhook.Endpoint, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE account = ? ORDER BY id", accountID)
+	list, err := collect(rows, err, scanWebhook)
+	if err != nil {
+		return nil, fmt.Errorf("read endpoints: %w", err)
+	}
+	for i := range list {
+		list[i] = s.asOfNow(list[i])
+	}
+	return list, nil
+}
+
+// MasterKey is the name of the master key that secrets are sealed with; newest
+// becomes it where there is none yet.
+func (s *Store) MasterKey(ctx context.Context, newest string) (name string, err error) {
+	err = s.write(ctx, s.sure, "find master key", func(tx *sql.Tx) error {
+		if newest != "" {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO master_key (id, name) VALUES (1, ?) ON CONFLICT (id) DO NOTHING", newest); err != nil {
+				return err
+			}
+		}
+		name, err = masterKey(ctx, tx)
+		return err
+	})
+	return name, err
+}
+
+// masterKey is the name of the master key; empty where nothing is sealed yet.
+func masterKey(ctx context.Context, q querier) (name string, err error) {
+	err = q.QueryRowContext(ctx, "SELECT name FROM master_key WHERE id = 1").Scan(&name)
+	if isNone(err) {
+		err = nil
+	}
+	return name, err
+}
+
+// checkMaster refuses a secret that is sealed with another key than all others are
+// by now.
+func checkMaster(ctx context.Context, tx *sql.Tx, sealed webhook.Sealed) error {
+	name, err := masterKey(ctx, tx)
+	if err == nil && name != sealed.Key {
+		err = webhook.ErrOtherKey
+	}
+	return err
+}
+
+// AddWebhook adds an endpoint.
+func (s *Store) AddWebhook(ctx context.Context, by audit.Actor, e webhook.Endpoint, sealed webhook.Sealed) error {
+	return s.write(ctx, s.sure, "add endpoint", func(tx *sql.Tx) error {
+		if err := s.inTurn(ctx, tx); err != nil {
+			return err
+		}
+		if err := checkMaster(ctx, tx, sealed); err != nil {
+			return err
+		}
+		var n int
+		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM webhooks WHERE account = ?", e.Account).Scan(&n); err != nil {
+			return err
+		}
+		if n >= webhook.MaxEndpoints {
+			return webhook.ErrTooMany
+		}
+		types, err := typesText(e.Types)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO webhooks (id, account, url, types, allow_private, secret, former, former_until, rests, why, created)"+
+			" VALUES (?, ?, ?, ?, ?, ?, '', 0, 0, '', ?)", e.ID, e.Account, e.URL, types, number(e.AllowPrivate), sealed.Text, micros(e.Created))
+		if err != nil {
+			return err
+		}
+		return s.noteWebhook(ctx, tx, by, audit.WebhookCreated, nil, &e)
+	})
+}
+
+// webhookInTurn is the endpoint of that id, which no other transaction changes until
+// this one ends.
+func (s *Store) webhookInTurn(ctx context.Context, tx *sql.Tx, id string) (webhook.Endpoint, error) {
+	if err := s.inTurn(ctx, tx); err != nil {
+		return webhook.Endpoint{}, err
+	}
+	return webhookOf(ctx, tx, id)
+}
+
+// UpdateWebhook changes an endpoint and returns it as it is then.
+func (s *Store) UpdateWebhook(ctx context.Context, by audit.Actor, id string, u webhook.Update) (e webhook.Endpoint, err error) {
+	err = s.write(ctx, s.sure, "update endpoint", func(tx *sql.Tx) error {
+		before, err := s.webhookInTurn(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		e = s.updatedWebhook(before, &u)
+		types, err := typesText(e.Types)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE webhooks SET url = ?, types = ?, allow_private = ?, failing = ?, rests = CASE WHEN ? THEN 0 ELSE rests END,"+
+			" disabled = ?, why = ? WHERE id = ?", e.URL, types, number(e.AllowPrivate), microsOrNil(e.Failing), u.Disabled != nil, microsOrNil(e.Disabled), e.Why, id)
+		if err != nil {
+			return err
+		}
+		return s.noteWebhook(ctx, tx, by, audit.WebhookChanged, &before, &e)
+	})
+	return s.asOfNow(e), err
+}
+
+// updatedWebhook is an endpoint as an update makes it.
+func (s *Store) updatedWebhook(e webhook.Endpoint, u *webhook.Update) webhook.Endpoint {
+	if u.URL != nil {
+		e.URL = *u.URL
+	}
+	if u.Types != nil {
+		e.Types = *u.Types
+	}
+	if u.AllowPrivate != nil {
+		e.AllowPrivate = *u.AllowPrivate
+	}
+	switch {
+	case u.Disabled == nil:
+	case !*u.Disabled:
+		e.Failing, e.Disabled, e.Why = nil, nil, ""
+	case e.Disabled == nil:
+		now := fromMicros(micros(s.clock()))
+		e.Disabled, e.Why = &now, "by hand"
+	}
+	return e
+}
+
+// RemoveWebhook takes an endpoint away with its deliveries.
+func (s *Store) RemoveWebhook(ctx context.Context, by audit.Actor, id string) error {
+	return s.write(ctx, s.sure, "remove endpoint", func(tx *sql.Tx) error {
+		before, err := s.webhookInTurn(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		for _, query := range []string{
+			"DELETE FROM tries WHERE delivery IN (SELECT id FROM deliveries WHERE webhook = ?)",
+			"DELETE FROM deliveries WHERE webhook = ?",
+			"DELETE FROM webhooks WHERE id = ?",
+		} {
+			if _, err := tx.ExecContext(ctx, query, id); err != nil {
+				return err
+			}
+		}
+		return s.noteWebhook(ctx, tx, by, audit.WebhookRemoved, &before, nil)
+	})
+}
+
+// RotateWebhook gives an endpoint another secret. The one before it signs too until
+// the time comes.
+func (s *Store) RotateWebhook(ctx context.Context, by audit.Actor, id string, sealed webhook.Sealed, until time.Time) (e webhook.Endpoint, err error) {
+	err = s.write(ctx, s.sure, "rotate secret of endpoint", func(tx *sql.Tx) error {
+		if e, err = s.webhookInTurn(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := checkMaster(ctx, tx, sealed); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE webhooks SET former = secret, former_until = ?, secret = ? WHERE id = ?", micros(until), sealed.Text, id)
+		if err != nil {
+			return err
+		}
+		at := fromMicros(micros(until))
+		e.Rotated = &at
+		return s.tell(ctx, tx, audit.Entry{Actor: by, Action: audit.WebhookRotated, Object: webhookObject(&e), Account: e.Account},
+			nil, facts{"former_secret_until": timeFact(&at)})
+	})
+	return e, err
+}
+
+func webhookObject(e *webhook.Endpoint) audit.Object {
+	return audit.Object{Kind: "webhook", ID: e.ID, Name: e.URL}
+}
+
+// noteWebhook notes a change of an endpoint. Before is nil for a new one, after for
+// one that is gone.
+func (s *Store) noteWebhook(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before, after *webhook.Endpoint) error {
+	of := after
+	if of == nil {
+		of = before
+	}
+	_, err := s.note(ctx, tx, audit.Entry{Actor: by, Action: action, Object: webhookObject(of), Account: of.Account},
+		webhookFacts(before), webhookFacts(after))
+	return err
+}
+
+func webhookFacts(e *webhook.Endpoint) facts {
+	if e == nil {
+		return nil
+	}
+	f := facts{"url": e.URL, "events": nil, "allow_private": e.AllowPrivate, "disabled": e.Disabled != nil, "why": nil}
+	if len(e.Types) > 0 {
+		f["events"] = e.Types
+	}
+	if e.Why != "" {
+		f["why"] = e.Why
+	}
+	return f
+}

@@ -1,0 +1,140 @@
+// Package webhook tells people's programs what happens, as the Standard Webhooks
+// specification has it (https://www.standardwebhooks.com): events, the endpoints
+// that want to hear of them, signatures, and the delivery that does not give up for
+// three days.
+package webhook
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
+)
+
+// Type is what an event tells.
+type Type string
+
+// The types.
+const (
+	KeyCreated          Type = "key.created"
+	KeyExpiring         Type = "key.expiring"
+	KeyRevoked          Type = "key.revoked"
+	AccountSuspended    Type = "account.suspended"
+	AccountResumed      Type = "account.resumed"
+	BudgetThreshold     Type = "budget.threshold_reached"
+	BudgetExceeded      Type = "budget.exceeded"
+	RateLimitExceeded   Type = "rate_limit.exceeded"
+	UsageDaily          Type = "usage.daily"
+	ProviderUnavailable Type = "provider.unavailable"
+	ProviderRecovered   Type = "provider.recovered"
+	ModelUnpriced       Type = "model.unpriced"
+	Test                Type = "webhook.test"
+)
+
+// Version is that of the payloads. It changes only where a field goes or comes to
+// mean something else; new ones may come at any time.
+const Version = 1
+
+// Event is something that has happened. It is written in the transaction of what it
+// tells, together with its deliveries.
+type Event struct {
+	ID      uuid.UUID // the same at every try, and after a database went back in time
+	Type    Type
+	Account string // id of the account that it concerns; empty for none
+	At      time.Time
+	Data    Data
+	// Once is what the event is told of once until a time comes; empty where it is
+	// told whenever it is written.
+	Once  string
+	Until time.Time
+}
+
+// NewEvent is an event of now. What follows from a key of its own, so that it is
+// told once however often it is found, has IDOf as its ID instead.
+func NewEvent(t Type, account string, at time.Time, d Data) Event {
+	return Event{ID: uuid.Must(uuid.NewV7()), Type: t, Account: account, At: at, Data: d}
+}
+
+// IDOf is the id of an event that follows from what it is of (RFC 9562, version 5).
+func IDOf(t Type, parts ...string) uuid.UUID {
+	text, _ := json.Marshal(append([]string{string(t)}, parts...)) // texts always have a JSON
+	return uuid.NewSHA1(uuid.NameSpaceURL, text)
+}
+
+// Data is what an event tells, in the parts that its type has. Amounts are decimals
+// of US dollars, times RFC 3339 in UTC.
+type Data struct {
+	Account   *Account   `json:"account,omitempty"`
+	Key       *Key       `json:"key,omitempty"`
+	Budget    *Budget    `json:"budget,omitempty"`
+	Threshold int64      `json:"threshold_percent,omitempty"` // 50, 80, 95 or 100
+	RateLimit *RateLimit `json:"rate_limit,omitempty"`
+	Target    *Target    `json:"target,omitempty"`
+	Model     string     `json:"model,omitempty"` // "<provider>/<model-name>"
+	Usage     *Usage     `json:"usage,omitempty"`
+	WebhookID string     `json:"webhook_id,omitempty"`
+}
+
+// Account is the account that an event concerns.
+type Account struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// Key is an API key, without its secret.
+type Key struct {
+	ID      string     `json:"id"`
+	Label   string     `json:"label"`
+	Last4   string     `json:"last4"`
+	Expires *time.Time `json:"expires"`
+}
+
+// Budget is a budget in one of its periods.
+type Budget struct {
+	Of       string        `json:"of"`           // "account", "key", or "credit" for what was paid beforehand
+	Period   ledger.Period `json:"period"`       // "day", "month" or "total"
+	From     *string       `json:"period_start"` // UTC date; null for a total
+	LimitUSD string        `json:"limit_usd"`
+	SpentUSD string        `json:"spent_usd"` // settled, when the event was written
+}
+
+// RateLimit is the limit that a request would have passed.
+type RateLimit struct {
+	Of    string `json:"of"`    // "key", "account" or "installation"
+	What  string `json:"what"`  // "rpm", "tpm" or "concurrency"
+	Limit int64  `json:"limit"` // requests or tokens a minute, or requests at a time
+}
+
+// Target is a model at a provider, as a node found it.
+type Target struct {
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	Node     string `json:"node"`             // that found it so: each looks for itself
+	Reason   string `json:"reason,omitempty"` // of what failed last; provider.unavailable alone
+}
+
+// Usage is what an account used on a UTC day, as far as it was settled by AsOf.
+type Usage struct {
+	Date     string    `json:"date"`
+	AsOf     time.Time `json:"as_of"`
+	Requests int64     `json:"requests"`
+	Tokens   int64     `json:"tokens"`
+	CostUSD  string    `json:"cost_usd"`
+	Unpriced int64     `json:"unpriced_requests"` // whose cost nobody knows
+}
+
+// payload is what is sent.
+type payload struct {
+	ID        uuid.UUID `json:"id"`
+	Type      Type      `json:"type"`
+	Version   int       `json:"version"`
+	Timestamp time.Time `json:"timestamp"` // of the event, not of the try
+	Data      Data      `json:"data"`
+}
+
+// Payload is what every try of the event sends.
+func (e *Event) Payload() ([]byte, error) {
+	return json.Marshal(payload{ID: e.ID, Type: e.Type, Version: Version, Timestamp: e.At.UTC().Truncate(time.Microsecond), Data: e.Data})
+}

@@ -1,0 +1,77 @@
+package webhook
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Audience is whose endpoints are told of an event, beside those of the
+// installation, which are told of all.
+type Audience string
+
+// The audiences.
+const (
+	ToAccount   Audience = "account"   // those of the account that it concerns
+	ToEverybody Audience = "everybody" // those of all accounts
+	ToOperators Audience = "operators" // nobody else's
+)
+
+// Kind is what is to be known of a type.
+type Kind struct {
+	Type    Type
+	To      Audience
+	About   string // when it is told, in a sentence or two
+	Example Event
+}
+
+// Kinds are all types but Test, which nobody subscribes to.
+func Kinds() []Kind {
+	return []Kind{
+		{Type: KeyCreated, To: ToAccount, About: "An API key was created.", Example: example(KeyCreated, Data{Account: acme(), Key: exampleKey()})},
+		{Type: KeyExpiring, To: ToAccount, About: "An API key will expire: told 7 days before and 1 day before, where the key was there by then.", Example: example(KeyExpiring, Data{Account: acme(), Key: exampleKey()})},
+		{Type: KeyRevoked, To: ToAccount, About: "An API key was revoked.", Example: example(KeyRevoked, Data{Account: acme(), Key: exampleKey()})},
+		{Type: AccountSuspended, To: ToAccount, About: "The account was suspended: its keys are refused.", Example: example(AccountSuspended, Data{Account: acme()})},
+		{Type: AccountResumed, To: ToAccount, About: "The account was resumed: its keys are good again.", Example: example(AccountResumed, Data{Account: acme()})},
+		{Type: BudgetThreshold, To: ToAccount, About: "50, 80, 95 or 100 percent of a budget, or of prepaid credit, are spent: once each for a limit and a period.", Example: example(BudgetThreshold, Data{Account: acme(), Budget: exampleBudget("80.12"), Threshold: 80})},
+		{Type: BudgetExceeded, To: ToAccount, About: "A budget, or prepaid credit, is spent, or a request was refused because what is left has no room for it: once for a limit and a period.", Example: example(BudgetExceeded, Data{Account: acme(), Key: exampleKey(), Budget: exampleBudget("99.97")})},
+		{Type: RateLimitExceeded, To: ToAccount, About: "A request was refused because of a limit: at most one event a minute for a key.", Example: example(RateLimitExceeded, Data{Account: acme(), Key: exampleKey(), RateLimit: &RateLimit{Of: "key", What: "rpm", Limit: 60}})},
+		{Type: UsageDaily, To: ToAccount, About: "A UTC day is over on which the account was used: told about an hour later. What settles after that is in the usage reports.", Example: example(UsageDaily, Data{Account: acme(), Usage: &Usage{Date: "2026-11-20", AsOf: exampleTime(), Requests: 1204, Tokens: 3310877, CostUSD: "12.40713"}})},
+		{Type: ProviderUnavailable, To: ToEverybody, About: "A model has failed five times in a row at its provider, as one node found it.", Example: example(ProviderUnavailable, Data{Target: &Target{Provider: "openai", Model: "gpt-5-mini", Node: "weir-1", Reason: "the provider answered 503"}})},
+		{Type: ProviderRecovered, To: ToEverybody, About: "A model that had been unavailable answers again, as the same node found it.", Example: example(ProviderRecovered, Data{Target: &Target{Provider: "openai", Model: "gpt-5-mini", Node: "weir-1"}})},
+		{Type: ModelUnpriced, To: ToOperators, About: "A model was used of which no price is known, so that the cost is not: once a UTC day for a model.", Example: example(ModelUnpriced, Data{Model: "house/experimental"})},
+	}
+}
+
+// KindOf is what is to be known of a type; false for none that can be subscribed to.
+func KindOf(t Type) (Kind, bool) {
+	all := Kinds()
+	i := slices.IndexFunc(all, func(k Kind) bool { return k.Type == t })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return all[i], true
+}
+
+func exampleTime() time.Time { return time.Date(2026, 11, 21, 1, 0, 12, 345678000, time.UTC) }
+
+func example(t Type, d Data) Event {
+	e := Event{ID: uuid.MustParse("019aa39e-51f1-7b3c-9d40-6a2f0c1e8b77"), Type: t, At: exampleTime(), Data: d}
+	if d.Account != nil {
+		e.Account = d.Account.ID
+	}
+	return e
+}
+
+func acme() *Account { return &Account{ID: "019a9e21-7c54-7e0a-8f6d-2b9d5a3c4e10", Name: "acme"} }
+
+func exampleKey() *Key {
+	expires := time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)
+	return &Key{ID: "019a9e22-03b8-7d11-a4c2-91f07e6d5b32", Label: "ci", Last4: "x9Qf", Expires: &expires}
+}
+
+func exampleBudget(spent string) *Budget {
+	from := "2026-11-01"
+	return &Budget{Of: "account", Period: "month", From: &from, LimitUSD: "100", SpentUSD: spent}
+}

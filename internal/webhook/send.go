@@ -1,0 +1,124 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/outbound"
+)
+
+const (
+	maxAnswer  = 4 << 10  // bytes of an answer's body that are kept
+	maxRead    = 64 << 10 // that are read, so that the connection can be used again
+	maxHeaders = 64 << 10
+	idleConns  = 2 // to one host
+	idleFor    = 30 * time.Second
+)
+
+// sender makes the requests.
+type sender struct {
+	// transports are by what may be dialled.
+	transports map[outbound.Reach]*http.Transport
+	agent      string
+}
+
+// newSender makes a sender. A proxy is the operator's own: who it reaches is for it
+// to say.
+func newSender(proxy *url.URL, roots *x509.CertPool, version string) *sender {
+	s := &sender{transports: map[outbound.Reach]*http.Transport{}, agent: "Weir-Webhooks/" + version}
+	for _, reach := range []outbound.Reach{outbound.Public, outbound.Local, outbound.Anywhere} {
+		dialer := net.Dialer{Timeout: tryFor, Control: reach.Control}
+		if proxy != nil {
+			dialer.Control = nil
+		}
+		s.transports[reach] = &http.Transport{
+			DialContext:     dialer.DialContext,
+			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: tryFor,
+			ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxHeaders, DisableCompression: true,
+			MaxIdleConnsPerHost: idleConns, IdleConnTimeout: idleFor,
+		}
+		if proxy != nil {
+			s.transports[reach].Proxy = http.ProxyURL(proxy)
+		}
+	}
+	return s
+}
+
+func (s *sender) close() {
+	for _, t := range s.transports {
+		t.CloseIdleConnections()
+	}
+}
+
+// answer is what a receiver said.
+type answer struct {
+	status     int
+	body       string
+	retryAfter time.Duration // 0 where it did not say
+}
+
+// send makes one try of a job. Redirects are not followed: RoundTrip never does.
+func (s *sender) send(ctx context.Context, j *Job, allowPrivate bool, at time.Time, signature string) (answer, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, tryFor, errLate)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, j.URL, bytes.NewReader(j.Payload))
+	if err != nil {
+		return answer{}, err
+	}
+	r.Header = http.Header{
+		"Content-Type": {"application/json"}, "User-Agent": {s.agent},
+		"Webhook-Id": {j.Event}, "Webhook-Timestamp": {strconv.FormatInt(at.Unix(), 10)}, "Webhook-Signature": {signature},
+	}
+	within := reach(r.URL.Scheme, allowPrivate)
+	if err := within.CheckHost(r.URL.Hostname()); err != nil { // the proxy would not
+		return answer{}, err
+	}
+	response, err := s.transports[within].RoundTrip(r)
+	if err != nil {
+		return answer{}, causeOf(ctx, err)
+	}
+	defer response.Body.Close()
+	a := answer{status: response.StatusCode, retryAfter: retryAfter(response.Header.Get("Retry-After"), at)}
+	begun, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err == nil {
+		_, err = io.CopyN(io.Discard, response.Body, maxRead)
+	}
+	a.body = strings.ReplaceAll(strings.ToValidUTF8(string(begun), "\uFFFD"), "\x00", "\uFFFD")
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return a, causeOf(ctx, err)
+}
+
+var errLate = fmt.Errorf("no whole answer within %s", tryFor)
+
+// causeOf is why the context ended, where that is why something failed.
+func causeOf(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// retryAfter reads the header of that name: seconds, or a date (RFC 9110, section
+// 10.2.3).
+func retryAfter(text string, now time.Time) time.Duration {
+	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
+		return time.Duration(max(0, n)) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
