@@ -77,6 +77,20 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Links", testLinks},
 		{"Arrive", testArrive},
 		{"Throttle", testThrottle},
+		{"Webhooks", testWebhooks},
+		{"WebhookBounds", testWebhookBounds},
+		{"Audience", testAudience},
+		{"Once", testOnce},
+		{"Deliveries", testDeliveries},
+		{"Stale", testStale},
+		{"Takers", testTakers},
+		{"EndpointFares", testEndpointFares},
+		{"Exceeded", testExceeded},
+		{"Expiring", testExpiring},
+		{"UsageDaily", testUsageDaily},
+		{"UnpricedEvents", testUnpricedEvents},
+		{"RetainEvents", testRetainEvents},
+		{"Reseal", testReseal},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
