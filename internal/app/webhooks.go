@@ -47,7 +47,7 @@ func (g *instance) openWebhooks() error {
 		Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	g.notices = webhook.NewNotices(webhook.NoticesOptions{
-		Tell: g.store.Tell, TellExceeded: g.store.TellExceeded, Node: hostname(), Now: o.Now, Log: o.Log,
+		Tell: g.store.Tell, TellExceeded: g.tellExceeded, Node: hostname(), Now: o.Now, Log: o.Log,
 	})
 	return nil
 }
@@ -64,6 +64,15 @@ func (g *instance) noticeRefusal(p *account.Principal, e *llm.Error) {
 	if x, ok := errors.AsType[*ledger.Exceeded](e); ok {
 		g.notices.Exceeded(*x)
 	}
+}
+
+// tellExceeded tells of a budget that is spent, once all that this node has settled
+// is in the database.
+func (g *instance) tellExceeded(ctx context.Context, x ledger.Exceeded) (bool, error) {
+	if err := g.ledger.Flush(ctx); err != nil {
+		return false, err
+	}
+	return g.store.TellExceeded(ctx, x)
 }
 
 // noticeHealth is told when a target fails for the fifth time in a row, and when it
