@@ -26,6 +26,7 @@ type userRow struct {
 	Name, Email string
 	You         bool
 	Operator    bool
+	Unproven    bool // nobody has shown that the address is theirs
 	In          []membershipTag
 	Way         string // how they sign in
 	Seen        *time.Time
@@ -171,7 +172,7 @@ func usersPageOf(v *people.Visit, users []people.User, members []people.Membersh
 func userRowOf(v *people.Visit, u *people.User, in []membershipTag) userRow {
 	name := nameOf(u.Name, u.Email)
 	row := userRow{
-		Name: name, Email: u.Email, Operator: u.Operator, In: in, Way: "Password", Seen: u.Seen,
+		Name: name, Email: u.Email, Operator: u.Operator, Unproven: !u.Proven, In: in, Way: "Password", Seen: u.Seen,
 		You: v.User() != nil && v.User().ID == u.ID, ResetPath: usersPath + "/" + u.ID + "/reset",
 	}
 	if !u.Password {

@@ -111,7 +111,9 @@ func (s *Service) CancelInvitation(ctx context.Context, by audit.Actor, accountI
 
 // Accept takes up an invitation and gives a session. Somebody new is made a user
 // of the invitation's address, with p's name and password; somebody who is known
-// gives their password. The e-mail address in p does not count.
+// gives their password. Where an operator invited a user whose address was not
+// proven, p's password takes the place of the one there was, all sessions end, and
+// the address is proven. The e-mail address in p does not count.
 func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) (llm.Secret, error) {
 	l, err := s.Link(ctx, token, InviteLink)
 	if err != nil {
@@ -119,9 +121,12 @@ func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) 
 	}
 	var session llm.Secret
 	var a Admission
-	if l.Known {
+	switch {
+	case l.Known:
 		session, a, err = s.comeback(ctx, token, l.Email, p.Password, o)
-	} else {
+	case l.Claims:
+		session, a, err = s.renewal(ctx, token, l.Email, p.Password, ByInvitation, o)
+	default:
 		session, a, err = s.newcomer(ctx, token, l.Email, p, ByInvitation, o)
 	}
 	if err != nil {

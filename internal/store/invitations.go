@@ -179,12 +179,13 @@ func (s *Store) inviteLink(ctx context.Context, link people.Hash, now time.Time)
 	if err != nil {
 		return people.Link{}, err
 	}
-	_, err = loginOf(ctx, s.read, i.Email)
-	known := err == nil
+	l, err := loginOf(ctx, s.read, i.Email)
+	claims := err == nil && i.trusted && !l.Proven
+	known := err == nil && !claims
 	if errors.Is(err, people.ErrNotFound) {
 		err = nil
 	}
-	return people.Link{Kind: people.InviteLink, Email: i.Email, Known: known, Invitation: &i.Invitation, Expires: i.Expires}, err
+	return people.Link{Kind: people.InviteLink, Email: i.Email, Known: known, Claims: claims, Invitation: &i.Invitation, Expires: i.Expires}, err
 }
 
 func (s *Store) resetLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
@@ -249,7 +250,7 @@ func (s *Store) UseInvitation(ctx context.Context, a people.Admission) error {
 			return err
 		}
 		if !a.Password.IsZero() {
-			if err := s.addUser(ctx, tx, a.By, &a.User, a.Password, i.trusted); err != nil {
+			if err := s.letIn(ctx, tx, &a, i.trusted); err != nil {
 				return err
 			}
 		}
@@ -258,6 +259,25 @@ func (s *Store) UseInvitation(ctx context.Context, a people.Admission) error {
 		}
 		return s.startSession(ctx, tx, a.By, *a.Session)
 	})
+}
+
+// letIn makes the user of an admission. One who is there gets the password in
+// place of what there was, where an operator's word stands for the proof that was
+// missing: what somebody else may have chosen does not open the door any more.
+func (s *Store) letIn(ctx context.Context, tx *sql.Tx, a *people.Admission, trusted bool) error {
+	l, err := loginOf(ctx, tx, a.User.ID)
+	switch {
+	case errors.Is(err, people.ErrNotFound):
+		return s.addUser(ctx, tx, a.By, &a.User, a.Password, trusted)
+	case err != nil:
+		return err
+	case l.Proven || !trusted:
+		return people.ErrExists
+	}
+	if err := s.prove(ctx, tx, a.By, &l.User); err != nil {
+		return err
+	}
+	return s.setPassword(ctx, tx, a.By, l.ID, a.Password)
 }
 
 // takeUp uses an invitation up.
@@ -271,18 +291,22 @@ func (s *Store) takeUp(ctx context.Context, tx *sql.Tx, by audit.Actor, i *peopl
 	return s.join(ctx, tx, by, i.AccountID, u, i.Role, at)
 }
 
-// UseReset changes the password and ends all sessions of the user. A link that
-// was mailed proves the address.
+// UseReset changes the password and ends all sessions of the user. The link proves
+// the address: it was mailed there, or an operator handed it over.
 func (s *Store) UseReset(ctx context.Context, a people.Admission) error {
 	return s.changePeople(ctx, "use reset", func(tx *sql.Tx) error {
-		var mailed int64
-		err := tx.QueryRowContext(ctx, "DELETE FROM resets WHERE hash = ? AND who = ? AND expires > ? RETURNING mailed",
-			a.Link.String(), a.User.ID, micros(a.At)).Scan(&mailed)
-		if err == nil && mailed != 0 {
-			_, err = tx.ExecContext(ctx, "UPDATE users SET proven = 1 WHERE id = ?", a.User.ID)
-		}
+		var id string
+		err := tx.QueryRowContext(ctx, "DELETE FROM resets WHERE hash = ? AND who = ? AND expires > ? RETURNING who",
+			a.Link.String(), a.User.ID, micros(a.At)).Scan(&id)
 		if err != nil {
 			return noPerson(err)
+		}
+		l, err := loginOf(ctx, tx, id)
+		if err == nil {
+			err = s.prove(ctx, tx, a.By, &l.User)
+		}
+		if err != nil {
+			return err
 		}
 		if err := s.setPassword(ctx, tx, a.By, a.User.ID, a.Password); err != nil {
 			return err

@@ -26,7 +26,7 @@ func userObject(u *people.User) audit.Object {
 	return audit.Object{Kind: "user", ID: u.ID, Name: u.Email}
 }
 
-const userColumns = "u.id, u.email, u.name, u.operator, u.password, u.created, u.seen"
+const userColumns = "u.id, u.email, u.name, u.operator, u.password, u.proven, u.created, u.seen"
 
 // userRow is a row of userColumns, before what is encoded in it is read.
 type userRow struct {
@@ -37,7 +37,7 @@ type userRow struct {
 }
 
 func (r *userRow) dest() []any {
-	return []any{&r.ID, &r.Email, &r.Name, &r.Operator, &r.hash, &r.created, &r.seen}
+	return []any{&r.ID, &r.Email, &r.Name, &r.Operator, &r.hash, &r.Proven, &r.created, &r.seen}
 }
 
 func (r *userRow) login() people.Login {
@@ -175,8 +175,11 @@ func (s *Store) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, use
 	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM users WHERE operator = 1 AND id <> ?", l.ID).Scan(&others); err != nil {
 		return err
 	}
-	if !on && others == 0 {
+	switch {
+	case !on && others == 0:
 		return people.ErrLast
+	case on && !l.Proven:
+		return people.ErrUnproven
 	}
 	if _, err := tx.ExecContext(ctx, "UPDATE users SET operator = ? WHERE id = ?", number(on), l.ID); err != nil {
 		return err
@@ -196,6 +199,19 @@ func (s *Store) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, use
 	return s.record(ctx, tx, audit.Entry{Actor: by, Action: action, Object: userObject(&l.User)})
 }
 
+// prove notes that the address of a user is theirs.
+func (s *Store) prove(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people.User) error {
+	if u.Proven {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE users SET proven = 1 WHERE id = ?", u.ID); err != nil {
+		return err
+	}
+	u.Proven = true
+	e := audit.Entry{Actor: by, Action: audit.UserChanged, Object: userObject(u)}
+	return s.tell(ctx, tx, e, facts{"email_proven": false}, facts{"email_proven": true})
+}
+
 // addUser adds a user; people.ErrExists when the address is one's already.
 func (s *Store) addUser(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people.User, hash llm.Secret, proven bool) error {
 	_, err := loginOf(ctx, tx, u.Email)
@@ -210,6 +226,7 @@ func (s *Store) addUser(ctx context.Context, tx *sql.Tx, by audit.Actor, u *peop
 	if err != nil {
 		return err
 	}
+	u.Proven = proven
 	e := audit.Entry{Actor: by, Action: audit.UserCreated, Object: userObject(u)}
 	return s.tell(ctx, tx, e, nil, facts{"email": u.Email, "name": u.Name, "password": !hash.IsZero()})
 }

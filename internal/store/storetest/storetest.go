@@ -73,6 +73,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Cancelled", testCancelled},
 		{"People", testPeople},
 		{"PeopleAudit", testPeopleAudit},
+		{"Proven", testProven},
 		{"PeopleSessions", testPeopleSessions},
 		{"Links", testLinks},
 		{"Arrive", testArrive},
