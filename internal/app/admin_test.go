@@ -283,6 +283,10 @@ func (o *office) runKeys() {
 		t.Errorf("the revoked key at work: got %d, want 401", r.status)
 	}
 	o.call(404, "GET /accounts/{account}/keys/{key}", "", "research", id) // of another account
+	hers := o.newKey(account.KeyOptions{Account: account.DefaultName, Permissions: []account.Permission{account.Admin}, Creator: o.owner})
+	if got := at(o.callAs(hers, 201, "POST /accounts/{account}/keys", `{"label":"by a key"}`, nil, "default"), "created_by"); got != o.owner {
+		t.Errorf("a key that was made with a key of %s: got created_by %s, want them", o.owner, got)
+	}
 	o.call(400, "PATCH /accounts/{account}/keys/{key}", `{"label":"again"}`, "default", id)
 }
 

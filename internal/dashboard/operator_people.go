@@ -186,7 +186,7 @@ func userRowOf(v *people.Visit, u *people.User, in []membershipTag) userRow {
 	if u.Operator {
 		row.Change = Confirm{
 			Ident: "operator-" + u.ID, Button: "Remove operator", Object: name, Title: "Remove " + name + " as an operator?", Keep: "Leave it",
-			Text:   "They keep their accounts, and see nothing else any more, at once. Keys with the permission admin that they made stay good: revoke those too, if they are to end.",
+			Text:   "They keep their accounts, and see nothing else any more, at once. Keys with the permission admin that they made are revoked, and their open invitations withdrawn.",
 			Action: usersPath + "/" + u.ID + "/demote", Verb: "Remove the operator",
 		}
 	}

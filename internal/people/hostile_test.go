@@ -2,10 +2,14 @@ package people_test
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
+	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -190,5 +194,119 @@ func TestOwnersLinkNeedsThePassword(t *testing.T) {
 	}
 	if _, err := h.Accept(h.ctx, token.Reveal(), person(""), home); err != nil {
 		t.Errorf("with their own password: got %v", err)
+	}
+}
+
+// TestInvitationsEndWithTheirKey is that whoever has lost an operator's key, because
+// it was revoked or its time is over, has no way in by what was made with it.
+func TestInvitationsEndWithTheirKey(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(h *house, keys *account.Service, id string) error{
+		"revoked": func(h *house, keys *account.Service, id string) error {
+			_, err := keys.RevokeKey(h.ctx, audit.Gateway(), id)
+			return err
+		},
+		"its time over": func(h *house, _ *account.Service, _ string) error {
+			h.advance(48 * time.Hour)
+			return nil
+		},
+		"its time made shorter": func(h *house, keys *account.Service, id string) error {
+			_, err := keys.UpdateKey(h.ctx, audit.Gateway(), id, account.KeyUpdate{Expires: new(h.clock().Add(time.Hour))})
+			h.advance(time.Hour)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			ada := h.setUp("ada@example.com")
+			keys := account.NewService(h.store, h.clock, slog.New(slog.DiscardHandler))
+			var links []string
+			var ids []string
+			for _, o := range []account.KeyOptions{
+				{Label: "ada@example.com", ExpiresIn: 48 * time.Hour}, // named as somebody else is
+				{Label: "another"},
+			} {
+				o.Account, o.Permissions = h.account.ID, []account.Permission{account.Admin}
+				k, _, err := keys.CreateKey(h.ctx, audit.Gateway(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids = append(ids, k.ID)
+				by := people.KeyHolder(&k).Actor(stranger)
+				for _, i := range []people.Invitation{{Operator: true}, {AccountID: h.account.ID, Role: people.Owner}} {
+					i.Email = fmt.Sprintf("user%d@example.com", len(links))
+					links = append(links, h.invite(by, i))
+				}
+			}
+			links = append(links, h.invite(ada.Actor(home), people.Invitation{Email: "grace@example.com", Operator: true}))
+			if err := end(h, keys, ids[0]); err != nil {
+				t.Fatal(err)
+			}
+			for i, link := range links {
+				_, err := h.Accept(h.ctx, link, person(""), stranger)
+				if i < 2 {
+					wantCode(t, fmt.Sprintf("link %d, of the key", i), err, llm.CodeNotFound)
+				} else if err != nil {
+					t.Errorf("link %d, of somebody else: %v", i, err)
+				}
+			}
+			if got, want := strings.Count(h.actions(), "invitation.cancelled user"), map[bool]int{true: 2}[name == "revoked"]; got != want {
+				t.Errorf("audit log: got %d invitations cancelled, want %d", got, want)
+			}
+		})
+	}
+}
+
+// invite makes an invitation and gives its token.
+func (h *house) invite(by audit.Actor, i people.Invitation) string {
+	h.t.Helper()
+	token, _, err := h.Invite(h.ctx, by, i)
+	if err != nil {
+		h.t.Fatalf("invite %s: %v", i.Email, err)
+	}
+	return token.Reveal()
+}
+
+// TestDemotedOperatorHasNoKey is that somebody who is no operator any more does not
+// go on by a key that administers the installation, nor by what was made with it.
+func TestDemotedOperatorHasNoKey(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ada := h.setUp("ada@example.com")
+	mallory := h.join(ada.Actor(home), "mallory@example.com", people.Member)
+	if err := h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, true); err != nil {
+		t.Fatal(err)
+	}
+	keys := account.NewService(h.store, h.clock, slog.New(slog.DiscardHandler))
+	made := map[string]account.Key{}
+	for label, o := range map[string]account.KeyOptions{
+		"mallory's, to operate": {Permissions: []account.Permission{account.Chat, account.Admin}, Creator: mallory.User().ID},
+		"mallory's, to chat":    {Creator: mallory.User().ID},
+		"ada's, to operate":     {Permissions: []account.Permission{account.Admin}, Creator: ada.User().ID},
+	} {
+		o.Account, o.Label = h.account.ID, label
+		k, _, err := keys.CreateKey(h.ctx, audit.Gateway(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[label] = k
+	}
+	link := h.invite(people.KeyHolder(new(made["mallory's, to operate"])).Actor(stranger), people.Invitation{Email: "eve@example.com", Operator: true})
+	if err := h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, false); err != nil {
+		t.Fatal(err)
+	}
+	for label, k := range made {
+		now, err := keys.Key(h.ctx, k.ID)
+		if want := label == "mallory's, to operate"; err != nil || (now.Revoked != nil) != want {
+			t.Errorf("%s: got revoked %v, %v; want %v", label, now.Revoked, err, want)
+		}
+	}
+	_, err := h.Accept(h.ctx, link, person(""), stranger)
+	wantCode(t, "a link that was made with the key", err, llm.CodeNotFound)
+	const want = "key.revoked mallory's, to operate by ada@example.com\n" +
+		"invitation.cancelled eve@example.com by ada@example.com\noperator.removed mallory@example.com by ada@example.com"
+	if got := h.actions(); !strings.HasSuffix(got, want) {
+		t.Errorf("audit log: got\n%s\nwant at its end\n%s", got, want)
 	}
 }

@@ -97,7 +97,7 @@ func (s *Store) welcome(ctx context.Context, tx *sql.Tx, a *people.Arrival) (peo
 	u := people.User{ID: a.NewID, Email: a.Email, Name: a.Name, Created: a.Session.Created}
 	if !a.SignUp {
 		var invited int64
-		err := tx.QueryRowContext(ctx, "SELECT count(*) FROM invitations WHERE email = ? AND used IS NULL AND expires > ?", a.Email, micros(a.Session.Created)).Scan(&invited)
+		err := tx.QueryRowContext(ctx, "SELECT count(*)"+openInvitations+"i.email = ?", micros(a.Session.Created), a.Email).Scan(&invited)
 		if err != nil {
 			return u, err
 		}

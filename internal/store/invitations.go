@@ -12,8 +12,15 @@ import (
 	"weir/internal/people"
 )
 
-const invitationQuery = "SELECT i.id, i.email, i.account, coalesce(a.name, ''), i.role, i.operator, i.inviter, i.created, i.expires, i.trusted" +
-	" FROM invitations i LEFT JOIN accounts a ON a.id = i.account WHERE i.used IS NULL AND i.expires > ? AND "
+const (
+	// goodUntil is when an invitation ends: one that was made with a key is not good
+	// for longer than the key.
+	goodUntil = "CASE WHEN k.revoked IS NOT NULL THEN 0 WHEN k.expires < i.expires THEN k.expires ELSE i.expires END"
+	// openInvitations are those that nobody used, and that are good at a time.
+	openInvitations = " FROM invitations i LEFT JOIN keys k ON k.id = i.inviter_id LEFT JOIN accounts a ON a.id = i.account" +
+		" WHERE i.used IS NULL AND " + goodUntil + " > ? AND "
+	invitationQuery = "SELECT i.id, i.email, i.account, coalesce(a.name, ''), i.role, i.operator, i.inviter, i.created, " + goodUntil + ", i.trusted" + openInvitations
+)
 
 // invitationRow is an invitation, and whether an operator made it.
 type invitationRow struct {
@@ -43,8 +50,8 @@ func (s *Store) Invite(ctx context.Context, by audit.Actor, i people.Invitation,
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO invitations (id, hash, email, account, role, operator, inviter, trusted, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			i.ID, link.String(), i.Email, i.AccountID, string(i.Role), number(i.Operator), i.By, number(trusted), micros(i.Created), micros(i.Expires))
+		_, err = tx.ExecContext(ctx, "INSERT INTO invitations (id, hash, email, account, role, operator, inviter, inviter_id, trusted, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			i.ID, link.String(), i.Email, i.AccountID, string(i.Role), number(i.Operator), i.By, by.ID, number(trusted), micros(i.Created), micros(i.Expires))
 		if err != nil {
 			return err
 		}
@@ -122,12 +129,12 @@ func (s *Store) CancelInvitation(ctx context.Context, by audit.Actor, accountID,
 	})
 }
 
-// withdraw takes back the open invitations that somebody made who has not the
-// right to any more: to one account, or all where it is empty. Else a link made
+// withdraw takes back the open invitations that a user or a key made who has not
+// the right to any more: to one account, or all where it is empty. Else a link made
 // beforehand would let them in again.
-func (s *Store) withdraw(ctx context.Context, tx *sql.Tx, by audit.Actor, inviter, accountID string) error {
-	rows, err := tx.QueryContext(ctx, "DELETE FROM invitations WHERE used IS NULL AND inviter = ? AND (? = '' OR account = ?) RETURNING id, email, account",
-		inviter, accountID, accountID)
+func (s *Store) withdraw(ctx context.Context, tx *sql.Tx, by audit.Actor, inviterID, accountID string) error {
+	rows, err := tx.QueryContext(ctx, "DELETE FROM invitations WHERE used IS NULL AND inviter_id = ? AND (? = '' OR account = ?) RETURNING id, email, account",
+		inviterID, accountID, accountID)
 	list, err := collect(rows, err, func(row scanner) (i people.Invitation, err error) {
 		err = row.Scan(&i.ID, &i.Email, &i.AccountID)
 		return i, err

@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
+	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -187,16 +189,40 @@ func (s *Store) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, use
 	action := audit.OperatorAdded
 	if !on {
 		action = audit.OperatorRemoved
-		if err := s.withdraw(ctx, tx, by, l.Email, ""); err != nil {
-			return err
-		}
-		// So would a link for somebody's new password. Only operators have such links
-		// to hand over; whose is whose is not kept, and a new one is soon made.
-		if _, err := tx.ExecContext(ctx, "DELETE FROM resets WHERE mailed = 0"); err != nil {
+		if err := s.closeDoors(ctx, tx, by, l.ID); err != nil {
 			return err
 		}
 	}
 	return s.record(ctx, tx, audit.Entry{Actor: by, Action: action, Object: userObject(&l.User)})
+}
+
+// closeDoors takes away what would let in again somebody who is no operator any
+// more: their open invitations, links for somebody's new password, and keys that
+// administer the installation.
+func (s *Store) closeDoors(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string) error {
+	if err := s.withdraw(ctx, tx, by, userID, ""); err != nil {
+		return err
+	}
+	// Only operators have such links to hand over; whose is whose is not kept, and a
+	// new one is soon made.
+	if _, err := tx.ExecContext(ctx, "DELETE FROM resets WHERE mailed = 0"); err != nil {
+		return err
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE creator = ? AND revoked IS NULL ORDER BY created, id", userID)
+	keys, err := collect(rows, err, scanKey)
+	if err != nil {
+		return err
+	}
+	now := s.clock()
+	for i := range keys {
+		if !slices.Contains(keys[i].Permissions, account.Admin) {
+			continue
+		}
+		if _, err := s.revokeKey(ctx, tx, by, &keys[i], now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prove notes that the address of a user is theirs.
