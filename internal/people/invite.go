@@ -145,19 +145,3 @@ func (s *Service) comeback(ctx context.Context, token, email string, password ll
 	session, n := s.newSession(l.ID, ByInvitation, o)
 	return session, Admission{Link: hashOf(token), User: l.User, Session: &n, By: actorOf(&l.User, o), At: s.now()}, nil
 }
-
-// Join takes up an invitation of somebody who is signed in. The error is a
-// *llm.Error with CodeForbidden when it is for another address.
-func (s *Service) Join(ctx context.Context, v *Visitor, token string, o Origin) error {
-	if err := v.May(SignedIn, ""); err != nil {
-		return err
-	}
-	l, err := s.Link(ctx, token, InviteLink)
-	if err != nil {
-		return err
-	}
-	if l.Email != v.user.Email {
-		return &llm.Error{Code: llm.CodeForbidden, Message: fmt.Sprintf("This invitation is for %s, and you are signed in as %s. Sign out first.", l.Email, v.user.Email)}
-	}
-	return used("accept invitation", s.store.UseInvitation(ctx, Admission{Link: hashOf(token), User: *v.user, By: v.Actor(o), At: s.now()}))
-}

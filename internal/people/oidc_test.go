@@ -172,13 +172,7 @@ func TestOIDCGroups(t *testing.T) {
 		if test.role != people.Member {
 			continue
 		}
-		token, _, err := h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: other.ID, Role: people.Viewer})
-		if err == nil {
-			err = h.Join(h.ctx, v, token.Reveal(), home)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		h.invite(ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: other.ID, Role: people.Viewer}) // he takes it up as he comes next
 	}
 	if list, err := h.Members(h.ctx, other.ID); err != nil || len(list) != 1 {
 		t.Errorf("an account that no group names: got %+v, %v; want Bob in it still", list, err)

@@ -261,7 +261,7 @@ func (s *Store) UseInvitation(ctx context.Context, a people.Admission) error {
 				return err
 			}
 		}
-		if err := s.takeUp(ctx, tx, a.By, &i.Invitation, &a.User, a.At); err != nil || a.Session == nil {
+		if err := s.takeUp(ctx, tx, a.By, &i.Invitation, &a.User, a.At); err != nil {
 			return err
 		}
 		return s.startSession(ctx, tx, a.By, *a.Session)
