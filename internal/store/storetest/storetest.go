@@ -62,6 +62,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"ResponsesExpire", testResponsesExpire},
 		{"Balances", testBalances},
 		{"Credit", testCredit},
+		{"CreditAtOnce", testCreditAtOnce},
 		{"Lease", testLease},
 		{"Leases", testLeases},
 		{"Nodes", testNodes},
