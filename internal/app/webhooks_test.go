@@ -55,6 +55,28 @@ func (h *house) hook(t *testing.T, accountName string, types ...webhook.Type) *h
 		t.Fatal(err)
 	}
 	defer db.Close()
+	s := h.webhooks(t, db)
+	e := webhook.Endpoint{URL: server.URL, Types: types, AllowPrivate: true}
+	if accountName != "" {
+		list, err := db.Accounts(t.Context(), accountName)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("account %s: got %v, %v", accountName, list, err)
+		}
+		e.Account = list[0].ID
+	}
+	_, secret, err := s.Add(t.Context(), audit.Gateway(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.side, err = standardwebhooks.NewWebhook(secret.Reveal()); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// webhooks is the service of a process beside the gateway.
+func (h *house) webhooks(t testing.TB, db *store.Store) *webhook.Service {
+	t.Helper()
 	file := filepath.Join(h.data, "secrets.key")
 	if _, err := os.Stat(file); err != nil {
 		if err := os.WriteFile(file, []byte(seal.NewKey().Text().Reveal()), 0o600); err != nil {
@@ -72,23 +94,7 @@ func (h *house) hook(t *testing.T, accountName string, types ...webhook.Type) *h
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := webhook.NewService(webhook.Options{Store: db, Ring: ring, Now: time.Now})
-	e := webhook.Endpoint{URL: server.URL, Types: types, AllowPrivate: true}
-	if accountName != "" {
-		list, err := db.Accounts(t.Context(), accountName)
-		if err != nil || len(list) != 1 {
-			t.Fatalf("account %s: got %v, %v", accountName, list, err)
-		}
-		e.Account = list[0].ID
-	}
-	_, secret, err := s.Add(t.Context(), audit.Gateway(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if x.side, err = standardwebhooks.NewWebhook(secret.Reveal()); err != nil {
-		t.Fatal(err)
-	}
-	return x
+	return webhook.NewService(webhook.Options{Store: db, Ring: ring, Now: time.Now})
 }
 
 func (x *hooked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
