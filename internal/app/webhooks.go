@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,13 +80,15 @@ func (g *instance) tellExceeded(ctx context.Context, x ledger.Exceeded) (bool, e
 // answers again.
 func (g *instance) noticeHealth(e route.Event) {
 	provider, model, _ := strings.Cut(e.Target, "/")
+	of := webhook.Target{Provider: provider, Model: model, Reason: e.Brief}
+	public := slices.ContainsFunc(g.router.Table().Models(e.At), func(m route.Model) bool { return m.Name == e.Target })
 	if e.Available {
 		g.options.Log.Info("provider.recovered", "target", e.Target)
-		g.notices.Provider(webhook.ProviderRecovered, provider, model, "")
+		g.notices.Provider(webhook.ProviderRecovered, of, public)
 		return
 	}
 	g.options.Log.Warn("provider.unavailable", "target", e.Target, "reason", e.Reason)
-	g.notices.Provider(webhook.ProviderUnavailable, provider, model, e.Reason)
+	g.notices.Provider(webhook.ProviderUnavailable, of, public)
 }
 
 // keepCalendar tells of what comes with time: keys that expire, days that are over.

@@ -252,16 +252,28 @@ func TestWebhooksOfALimit(t *testing.T) {
 func TestWebhooksOfAProvider(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: hasty("providers:"+providerYAML("house", up.url)+pricesYAML, "100ms", "2s")})
-	x := h.hook(t, "default", webhook.ProviderUnavailable, webhook.ProviderRecovered)
-	for range 6 {
-		h.chat("house/chat:status=500")
+	h := open(t, setup{yaml: hasty("providers:"+providerYAML("house", up.url)+pricesYAML+"aliases:\n  broken: {targets: [\"house/chat:status=500\"]}\n", "100ms", "2s")})
+	mine, all := h.hook(t, "default"), h.hook(t, "")
+	for _, model := range []string{"house/chat:status=503", "house/chat:status=500"} { // the first of which nobody lists
+		for range 6 {
+			h.chat(model)
+		}
 	}
-	want := webhook.Target{Provider: "house", Model: "chat:status=500"}
-	e := x.one(webhook.ProviderUnavailable)
-	if got := e.Data.Target; got == nil || got.Provider != want.Provider || got.Model != want.Model || got.Node == "" || got.Reason == "" || e.Data.Account != nil {
-		t.Errorf("got %+v, want %+v with a node and a reason, and no account", e.Data, want)
+	e := mine.one(webhook.ProviderUnavailable)
+	want := &webhook.Target{Provider: "house", Model: "chat:status=500", Node: hostname(t), Reason: "status 500"}
+	if diff := cmp.Diff(e.Data, webhook.Data{Target: want}); diff != "" {
+		t.Errorf("an account is told (-got +want):\n%s", diff)
 	}
+	await(t, "both at the installation's endpoint", func() bool { return len(all.of(webhook.ProviderUnavailable)) == 2 })
+}
+
+func hostname(t *testing.T) string {
+	t.Helper()
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
 
 func TestWebhooksOfAnUnpricedModel(t *testing.T) {
