@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -81,7 +80,7 @@ func (g *instance) tellExceeded(ctx context.Context, x ledger.Exceeded) (bool, e
 func (g *instance) noticeHealth(e route.Event) {
 	provider, model, _ := strings.Cut(e.Target, "/")
 	of := webhook.Target{Provider: provider, Model: model, Reason: e.Brief}
-	public := slices.ContainsFunc(g.router.Table().Models(e.At), func(m route.Model) bool { return m.Name == e.Target })
+	public := g.router.Table().Shows(e.Target, e.At)
 	if e.Available {
 		g.options.Log.Info("provider.recovered", "target", e.Target)
 		g.notices.Provider(webhook.ProviderRecovered, of, public)
