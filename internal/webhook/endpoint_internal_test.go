@@ -64,14 +64,20 @@ func TestCheckURL(t *testing.T) {
 
 func TestCheckTypes(t *testing.T) {
 	t.Parallel()
-	got, err := checkTypes([]Type{UsageDaily, KeyRevoked, KeyCreated, KeyRevoked})
+	got, err := checkTypes("acc", []Type{UsageDaily, KeyRevoked, KeyCreated, KeyRevoked})
 	if diff := cmp.Diff(got, []Type{KeyCreated, KeyRevoked, UsageDaily}); diff != "" || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if _, err := checkTypes([]Type{KeyCreated, "key.made"}); err == nil || !strings.Contains(err.Error(), "key.revoked") || !strings.Contains(err.Error(), "events[1]") && !strings.Contains(err.Error(), "key.made") {
+	if _, err := checkTypes("acc", []Type{KeyCreated, "key.made"}); err == nil || !strings.Contains(err.Error(), "key.revoked") || !strings.Contains(err.Error(), "events[1]") && !strings.Contains(err.Error(), "key.made") {
 		t.Errorf("an unknown event: got %v, want one that lists what there is", err)
 	}
-	if _, err := checkTypes([]Type{Test}); err == nil {
+	if _, err := checkTypes("acc", []Type{Test}); err == nil {
 		t.Error("the test event is subscribed to: got no error, want one")
+	}
+	if _, err := checkTypes("acc", []Type{ModelUnpriced}); err == nil {
+		t.Error("an account asks for what is the operators': got no error, want one")
+	}
+	if _, err := checkTypes("", []Type{ModelUnpriced}); err != nil {
+		t.Errorf("the installation asks for it: %v", err)
 	}
 }
