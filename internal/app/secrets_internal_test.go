@@ -2,7 +2,10 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -11,6 +14,7 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/config"
+	"weir/internal/seal"
 	"weir/internal/webhook"
 )
 
@@ -130,6 +134,60 @@ func TestRotateBeforeSigned(t *testing.T) {
 		if err != nil || !waited {
 			t.Errorf("rotation %d: waited %v, %v; want it to wait and the secrets read before to open", n, waited, err)
 		}
+	}
+}
+
+// TestRotateAgain is that a rotation that was ended halfway has lost nothing, and that
+// another one finishes it.
+func TestRotateAgain(t *testing.T) {
+	t.Parallel()
+	by := audit.Actor{Kind: audit.Command, Name: "test"}
+	for name, begin := range map[string]func(*Data, *ring) error{
+		"before everything was sealed anew": func(_ *Data, r *ring) error {
+			keys, err := readKeys(r.path)
+			return errors.Join(err, writeKeys(r.path, append([]seal.Key{seal.NewKey()}, keys...), os.Rename))
+		},
+		"after everything was sealed anew": func(d *Data, r *ring) error {
+			_, err := d.rotateFile(context.Background(), by, r, func(context.Context) error { return errEnded })
+			if !errors.Is(err, errEnded) || !strings.Contains(err.Error(), "run this again") {
+				return fmt.Errorf("ended: got %w, want to be told to run it again", err)
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := config.Config{Data: t.TempDir()}
+			command, own, service := openKeys(t, &cfg)
+			e, _, err := service.Add(t.Context(), by, webhook.Endpoint{URL: "https://example.com/hook"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := begin(command, own); err != nil {
+				t.Fatal(err)
+			}
+			checkKeys(t, &cfg, e.ID, 2)
+			if _, err := command.RotateSecrets(t.Context(), by); err != nil {
+				t.Fatal(err)
+			}
+			checkKeys(t, &cfg, e.ID, 1)
+		})
+	}
+}
+
+var errEnded = errors.New("ended")
+
+// checkKeys wants so many keys in the file, and that a gateway that starts now can use
+// the endpoint's secret.
+func checkKeys(t *testing.T, cfg *config.Config, id string, want int) {
+	t.Helper()
+	d, r, service := openKeys(t, cfg)
+	keys, err := d.MasterKeys(t.Context())
+	if err != nil || len(keys) != want {
+		t.Errorf("keys: got %+v, %v; want %d", keys, err, want)
+	}
+	if err := useSecrets(t.Context(), d, r, service, id); err != nil {
+		t.Errorf("use secrets with %+v: %v", keys, err)
 	}
 }
 
