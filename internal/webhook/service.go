@@ -127,10 +127,10 @@ func (s *Service) sealed(ctx context.Context, id string, secret llm.Secret, keep
 			return err
 		}
 		text, err := s.options.Ring.Seal(name, []byte(secret.Reveal()), SecretOf(id))
-		if err != nil {
-			return err
+		if err == nil {
+			err = keep(Sealed{Text: text, Key: name})
 		}
-		if err := keep(Sealed{Text: text, Key: name}); try > 0 || !errors.Is(err, ErrOtherKey) {
+		if try > 0 || !errors.Is(err, ErrOtherKey) && !errors.Is(err, seal.ErrNoKey) {
 			return err
 		}
 	}

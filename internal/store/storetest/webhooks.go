@@ -264,7 +264,7 @@ func testDeliveries(t *testing.T, f *fixture) {
 		if err != nil || d.State != want || (d.Due == nil) != (want != webhook.Pending) || (d.Ended == nil) != (want == webhook.Pending) {
 			t.Errorf("delivery %d: got %+v, %v; want %s", i, d.Delivery, err, want)
 		}
-		if tries := 1 - i/4; len(d.History) != tries || d.Delivery.Tries != tries || tries > 0 && *d.Last != d.History[0] {
+		if tries := 1 - i/4; len(d.History) != tries || d.Tries != tries || tries > 0 && *d.Last != d.History[0] {
 			t.Errorf("delivery %d: got tries %+v, the last one %+v; want %d", i, d.History, d.Last, tries)
 		}
 		if i == 0 && (d.History[0] != said || d.URL != "https://example.com/w" || !strings.Contains(string(d.Payload), "x/y")) {
