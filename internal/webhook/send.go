@@ -93,6 +93,9 @@ func (s *sender) send(ctx context.Context, j *Job, allowPrivate bool, at time.Ti
 	}
 	defer func() { _ = response.Body.Close() }() // what matters of it was read
 	a := answer{status: response.StatusCode, retryAfter: retryAfter(response.Header.Get("Retry-After"), at)}
+	if a.status == http.StatusSwitchingProtocols {
+		return a, nil // what follows is the bare connection: reading it would end with no context
+	}
 	begun, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err == nil {
 		_, err = io.CopyN(io.Discard, response.Body, maxRead)
