@@ -248,7 +248,7 @@ func (o *Outcome) judge(j *Job, a *answer, err error) {
 		o.State, o.Gone, o.Try.Error = Failed, true, "the receiver answered 410: it wants no more events"
 		return
 	}
-	o.Try.Error = describe(a, err)
+	o.Try.Error = plain(describe(a, err), maxError) // a receiver's certificate may have a say in it
 	if a.status == 429 || a.status == 503 || a.status == 502 || a.status == 504 {
 		o.Rest = min(a.retryAfter, longestRest)
 	}
@@ -261,7 +261,8 @@ func (o *Outcome) judge(j *Job, a *answer, err error) {
 }
 
 // describe says for people why a try failed. What a name resolves to within the
-// gateway's network is not for everybody who may have an endpoint.
+// gateway's network, and the gateway's own address, are not for everybody who may have
+// an endpoint.
 func describe(a *answer, err error) string {
 	switch {
 	case err == nil && a.status >= 300 && a.status < 400:
@@ -271,8 +272,15 @@ func describe(a *answer, err error) string {
 	case outbound.Refused(err):
 		return "the host is at an address that is not permitted: a private, local or metadata one, or a public one without https"
 	}
+	op, ok := errors.AsType[*net.OpError](err)
+	if ok && op.Op == "proxyconnect" {
+		return "the proxy that deliveries go through could not be reached"
+	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return "the host could not be found"
+	}
+	if ok {
+		return op.Op + ": " + op.Err.Error() // without the addresses
 	}
 	return err.Error()
 }

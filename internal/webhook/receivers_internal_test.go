@@ -3,12 +3,23 @@ package webhook
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
+	"log"
+	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // raw is a receiver that answers one request with what it likes, byte by byte, and
@@ -75,4 +86,85 @@ func TestNobodyHolds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// certified is a receiver with a certificate for those names, which are not its own.
+func certified(t *testing.T, names ...string) (address string, roots *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: names, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL, x509.NewCertPool()
+}
+
+// TestErrorsOfReceivers: what is told of a failed try is bounded and is text, even
+// where a receiver has a hand in it; and it gives nothing of the gateway's network
+// away.
+func TestErrorsOfReceivers(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 2000)
+	names := make([]string, 90)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s%d\x00.test", long, i)
+	}
+	manyNames, roots := certified(t, names...)
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
+	for name, to := range map[string]string{
+		"names in a certificate": strings.Replace(manyNames, "127.0.0.1", "receiver.test", 1),
+		"no status":              raw(t, "HTTP/1.1 2\x00\xff0 "+long+"\r\n\r\n"),
+		"no header":              raw(t, "HTTP/1.1 200 OK\r\n\x00\xff"+long+"\r\n\r\n"),
+		"no protocol":            raw(t, long+"\x00\xff\r\n\r\n"),
+		"no length":              raw(t, "HTTP/1.1 200 OK\r\nContent-Length: \xff"+long+"\r\n\r\n"),
+		"nobody there":           "http://" + strings.Replace(closed.Addr().String(), "127.0.0.1", "receiver.test", 1),
+		"reset":                  strings.Replace(resets(t), "127.0.0.1", "receiver.test", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resolver := newNames(t, map[string][]string{"receiver.test": {"127.0.0.1"}})
+			s := newSender(nil, roots, "test", func(d *net.Dialer) { d.Resolver = resolver })
+			defer s.close()
+			j := &Job{URL: to, AllowPrivate: true, Payload: []byte("{}")}
+			a, err := s.send(t.Context(), j, true, time.Now(), "v1,x")
+			o := Outcome{Job: j}
+			o.judge(j, &a, err)
+			text := o.Try.Error
+			if text == "" || len(text) > maxError || !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+				t.Errorf("got %d bytes, %.300q; want at most %d bytes of text", len(text), text, maxError)
+			}
+			if strings.Contains(text, "127.0.0.1") {
+				t.Errorf("got %.300q, want no address", text)
+			}
+		})
+	}
+}
+
+// resets is a receiver that breaks the connection when a request comes.
+func resets(t *testing.T) (address string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = c.(*net.TCPConn).SetLinger(0)
+		_ = c.Close()
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
 }

@@ -14,12 +14,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"weir/internal/outbound"
 )
 
 const (
 	maxAnswer  = 4 << 10  // bytes of an answer's body that are kept
+	maxError   = 500      // bytes of why a try failed that are kept
 	maxRead    = 64 << 10 // that are read, so that the connection can be used again
 	maxHeaders = 64 << 10
 	idleConns  = 2 // to one host
@@ -100,11 +102,24 @@ func (s *sender) send(ctx context.Context, j *Job, allowPrivate bool, at time.Ti
 	if err == nil {
 		_, err = io.CopyN(io.Discard, response.Body, maxRead)
 	}
-	a.body = strings.ReplaceAll(strings.ToValidUTF8(string(begun), "\uFFFD"), "\x00", "\uFFFD")
+	a.body = plain(string(begun), maxAnswer)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return a, causeOf(ctx, err)
+}
+
+// plain is a text of somebody else's as every database keeps it: UTF-8 without a NUL,
+// of at most so many bytes.
+func plain(text string, most int) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
 }
 
 var errLate = fmt.Errorf("no whole answer within %s", tryFor)
