@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,8 +40,8 @@ type Waiting struct {
 
 // Outbox is the deliveries as nodes take them.
 type Outbox interface {
-	// WaitingWebhooks are the endpoints for which deliveries are due, but for those
-	// that are disabled or want to hear nothing for a while.
+	// WaitingWebhooks are the endpoints for which deliveries are due, in the order of
+	// their ids, but for those that are disabled or want to hear nothing for a while.
 	WaitingWebhooks(ctx context.Context) ([]Waiting, error)
 	// TakeDeliveries takes at most that many due deliveries of an endpoint for
 	// LeaseFor, those due first before others. Nobody else gets them meanwhile.
@@ -71,6 +72,7 @@ type Deliverer struct {
 
 	busy    map[string]int // tries under way, by endpoint
 	running int
+	served  string // the endpoint that was given a slot last
 	ended   chan Outcome
 	unsaid  []Outcome // outcomes that the database does not know yet
 
@@ -179,7 +181,7 @@ func (d *Deliverer) take(ctx context.Context, begin func(*Job)) {
 		d.fail(ctx, err)
 		return
 	}
-	for _, w := range waiting {
+	for _, w := range d.inTurn(waiting) {
 		most := perEndpoint
 		if w.Failing {
 			most = 1
@@ -196,9 +198,20 @@ func (d *Deliverer) take(ctx context.Context, begin func(*Job)) {
 		for i := range jobs {
 			d.running++
 			d.busy[w.Webhook]++
+			d.served = w.Webhook
 			begin(&jobs[i])
 		}
 	}
+}
+
+// inTurn puts those first who come after the one that was served last: many that are
+// slow keep nobody waiting for more than a round.
+func (d *Deliverer) inTurn(waiting []Waiting) []Waiting {
+	i := slices.IndexFunc(waiting, func(w Waiting) bool { return w.Webhook > d.served })
+	if i < 0 {
+		return waiting
+	}
+	return slices.Concat(waiting[i:], waiting[:i])
 }
 
 func (d *Deliverer) fail(ctx context.Context, err error) {

@@ -1,0 +1,57 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+)
+
+// crowd is an outbox of many endpoints that always have something due.
+type crowd struct{ waiting []Waiting }
+
+func (c crowd) WaitingWebhooks(context.Context) ([]Waiting, error) {
+	return append([]Waiting(nil), c.waiting...), nil
+}
+
+func (c crowd) TakeDeliveries(_ context.Context, webhook string, n int) ([]Job, error) {
+	jobs := make([]Job, n)
+	for i := range jobs {
+		jobs[i].Webhook = webhook
+	}
+	return jobs, nil
+}
+
+func (c crowd) EndTries(context.Context, []Outcome) error { return nil }
+
+// TestEverybodysTurn fills all slots with endpoints that are slow, and ends one try
+// after the other: whoever waits has a turn before others have another one.
+func TestEverybodysTurn(t *testing.T) {
+	t.Parallel()
+	var c crowd
+	const endpoints = 3 * slots / perEndpoint
+	for i := range endpoints {
+		c.waiting = append(c.waiting, Waiting{Webhook: fmt.Sprintf("w%04d", i)})
+	}
+	d := NewDeliverer(DelivererOptions{Outbox: c, Log: slog.New(slog.DiscardHandler)})
+	var running []*Job
+	turns := map[string]int{}
+	begin := func(j *Job) {
+		running = append(running, j)
+		turns[j.Webhook]++
+	}
+	d.take(t.Context(), begin)
+	if len(running) != slots {
+		t.Fatalf("got %d tries at once, want %d", len(running), slots)
+	}
+	for range endpoints {
+		d.note(Outcome{Job: running[0], State: Delivered})
+		running = running[1:]
+		d.take(t.Context(), begin)
+	}
+	for _, w := range c.waiting {
+		if turns[w.Webhook] == 0 {
+			t.Fatalf("%s never had a turn, and w0000 had %d", w.Webhook, turns["w0000"])
+		}
+	}
+}
