@@ -32,10 +32,10 @@ func (s *Store) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bool,
 		}
 		for i := range list {
 			for _, st := range list[i].standings(number) {
-				if spent-st.from+x.Least <= st.limited.limit {
+				if spent-st.limited.from+x.Least <= st.limited.limit {
 					continue
 				}
-				one, err := s.outbox.tell(ctx, tx, st.exceeded(spent-st.from, s.clock()))
+				one, err := s.outbox.tell(ctx, tx, st.exceeded(spent-st.limited.from, s.clock()))
 				if err != nil {
 					return err
 				}
@@ -53,9 +53,7 @@ func (b *budgetRow) standings(number int64) (all []standing) {
 		all = append(all, standing{budgetRow: b, limited: limited{scope: b.id, number: number, limit: b.limit}})
 	}
 	if b.credit.Valid && number == 0 {
-		all = append(all, standing{
-			budgetRow: b, from: llm.Money(b.from.Int64), limited: limited{scope: b.id, limit: llm.Money(b.credit.Int64), credit: true},
-		})
+		all = append(all, standing{budgetRow: b, limited: b.prepaid()})
 	}
 	return all
 }
