@@ -22,7 +22,7 @@ type Delivery struct {
 	State   State
 	Due     *time.Time // of the next try; nil where there is none
 	Ended   *time.Time
-	Tries   int // that have ended
+	Tries   int // that have ended; MaxTries for more
 	// Last is the last try; nil before the first one.
 	Last *Try
 }
@@ -32,7 +32,7 @@ type Detail struct {
 	Delivery
 	URL     string // of the endpoint, as it is now
 	Payload []byte
-	History []Try // the first one first
+	History []Try // the last ones, MaxTries at most, in their order
 }
 
 // Try is one request to an endpoint.
