@@ -44,7 +44,7 @@ func (g *instance) openWebhooks() error {
 	g.webhooks = newWebhooks(cfg, g.store, ring, o.Now)
 	g.deliverer = webhook.NewDeliverer(webhook.DelivererOptions{
 		Outbox: g.store, Ring: ring.Ring, AllowPrivate: cfg.Webhooks.AllowPrivate, Proxy: proxy, Roots: roots,
-		Version: o.Version, Now: o.Now, Log: o.Log,
+		Version: o.Version, Log: o.Log,
 	})
 	g.notices = webhook.NewNotices(webhook.NoticesOptions{
 		Tell: g.store.Tell, TellExceeded: g.tellExceeded, Node: hostname(), Now: o.Now, Log: o.Log,

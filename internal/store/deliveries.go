@@ -84,7 +84,7 @@ func fillJobs(ctx context.Context, tx *sql.Tx, jobs []webhook.Job, now int64) ([
 	}
 	for i := range jobs {
 		j := &jobs[i]
-		j.URL, j.AllowPrivate, j.Secrets = to.URL, to.AllowPrivate, to.Secrets
+		j.URL, j.AllowPrivate, j.Secrets, j.At = to.URL, to.AllowPrivate, to.Secrets, fromMicros(now)
 		if err := tx.QueryRowContext(ctx, "SELECT body FROM events WHERE id = ?", j.Event).Scan(&j.Payload); err != nil {
 			return nil, err
 		}

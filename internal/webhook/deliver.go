@@ -60,7 +60,6 @@ type DelivererOptions struct {
 	Proxy        *url.URL       // nil for none
 	Roots        *x509.CertPool // nil for the system's
 	Version      string
-	Now          func() time.Time
 	Log          *slog.Logger
 }
 
@@ -218,18 +217,18 @@ func (d *Deliverer) fail(ctx context.Context, err error) {
 	d.options.Log.DebugContext(ctx, "webhooks that are due could not be read", "err", err)
 }
 
-// try makes one try of a delivery.
+// try makes one try of a delivery. Its time is that of the job: receivers refuse what
+// is minutes off, as the clock of a single node may be.
 func (d *Deliverer) try(ctx context.Context, j *Job) Outcome {
-	at := d.options.Now()
-	o := Outcome{Job: j, Try: Try{N: j.Take, At: at.UTC()}}
-	signature, err := d.sign(j, at)
+	o := Outcome{Job: j, Try: Try{N: j.Take, At: j.At}}
+	signature, err := d.sign(j, j.At)
 	if err != nil {
 		o.Undone, o.After = true, LeaseFor
 		d.options.Log.Error("a webhook could not be signed", "webhook", j.Webhook, "err", err)
 		return o
 	}
 	begun := time.Now()
-	a, err := d.sender.send(ctx, j, j.AllowPrivate || d.options.AllowPrivate, at, signature)
+	a, err := d.sender.send(ctx, j, j.AllowPrivate || d.options.AllowPrivate, j.At, signature)
 	o.Try.Took, o.Try.Status, o.Try.Answer = time.Since(begun), a.status, a.body
 	o.judge(j, &a, err)
 	return o

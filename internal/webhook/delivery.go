@@ -68,6 +68,7 @@ type Job struct {
 	Take    int           // how often it was taken: the number of the try
 	Failed  int           // tries of this round that failed before
 	Age     time.Duration // since it was due first in this round
+	At      time.Time     // when it was taken, by the clock that all nodes share
 }
 
 // Outcome is how a try ended, for the database.
