@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -167,4 +168,61 @@ func resets(t *testing.T) (address string) {
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// TestIdleConnections has a receiver with a name for every delivery: they all lead to
+// it, and few connections stay.
+func TestIdleConnections(t *testing.T) {
+	t.Parallel()
+	for _, http2 := range []bool{false, true} {
+		t.Run(fmt.Sprintf("HTTP/2 %t", http2), func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			open, used := map[net.Conn]bool{}, map[string]bool{}
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				used[r.Proto] = true
+			}))
+			server.EnableHTTP2 = http2
+			server.Config.ConnState = func(c net.Conn, state http.ConnState) {
+				mu.Lock()
+				defer mu.Unlock()
+				open[c] = true
+				if state == http.StateClosed {
+					delete(open, c)
+				}
+			}
+			server.StartTLS()
+			defer server.Close()
+			roots := x509.NewCertPool()
+			roots.AddCert(server.Certificate())
+			const hosts = 3 * maxIdle
+			turns := map[string][]string{}
+			for i := range hosts {
+				turns[fmt.Sprintf("h%d.example.com", i)] = []string{"127.0.0.1"} // the certificate is for *.example.com
+			}
+			resolver := newNames(t, turns)
+			s := newSender(nil, roots, "test", func(d *net.Dialer) { d.Resolver = resolver })
+			defer s.close()
+			_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+			for host := range turns {
+				a, err := s.send(t.Context(), &Job{URL: "https://" + host + ":" + port, Payload: []byte("{}")}, true, time.Now(), "v1,x")
+				if err != nil || a.status != 200 {
+					t.Fatalf("%s: got %+v, %v; want 200", host, a, err)
+				}
+			}
+			n := 0
+			for range 100 {
+				mu.Lock()
+				n = len(open)
+				mu.Unlock()
+				if n <= maxIdle+1 {
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			t.Errorf("%d connections are open after %d deliveries over %v, want %d", n, hosts, used, maxIdle)
+		})
+	}
 }

@@ -24,7 +24,8 @@ const (
 	maxError   = 500      // bytes of why a try failed that are kept
 	maxRead    = 64 << 10 // that are read, so that the connection can be used again
 	maxHeaders = 64 << 10
-	idleConns  = 2 // to one host
+	idleConns  = 2  // to one host
+	maxIdle    = 64 // to all together
 	idleFor    = 30 * time.Second
 )
 
@@ -50,14 +51,22 @@ func newSender(proxy *url.URL, roots *x509.CertPool, version string, change func
 		s.transports[reach] = &http.Transport{
 			DialContext:     dialer.DialContext,
 			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: tryFor,
-			ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxHeaders, DisableCompression: true,
-			MaxIdleConnsPerHost: idleConns, IdleConnTimeout: idleFor,
+			Protocols: http1(), MaxResponseHeaderBytes: maxHeaders, DisableCompression: true,
+			MaxIdleConnsPerHost: idleConns, MaxIdleConns: maxIdle, IdleConnTimeout: idleFor,
 		}
 		if proxy != nil {
 			s.transports[reach].Proxy = http.ProxyURL(proxy)
 		}
 	}
 	return s
+}
+
+// http1 is HTTP/1.1 alone, which every receiver speaks: nothing bounds how many idle
+// connections of HTTP/2 there are, nor what comes over one between two tries.
+func http1() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	return p
 }
 
 func (s *sender) close() {
