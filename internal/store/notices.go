@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/account"
@@ -65,24 +67,34 @@ type modelDay struct {
 }
 
 // tellUnpriced writes an event for each model that the batch has used without a
-// price, once a day.
+// price, once a day. All nodes tell of them in one order, so that none waits for
+// another one that waits for it.
 func (a *applier) tellUnpriced(ctx context.Context, tx *sql.Tx, days buckets, now time.Time) error {
+	var news []modelDay
 	for b, sum := range days {
-		at := modelDay{b.model, b.period}
-		if sum[measureUnpriced] == 0 || a.unpriced[at] || slices.Contains(a.unpricing, at) {
-			continue
+		if at := (modelDay{b.model, b.period}); sum[measureUnpriced] > 0 && sum.used() && !a.unpriced[at] {
+			news = append(news, at)
 		}
+	}
+	slices.SortFunc(news, func(x, y modelDay) int { return cmp.Or(cmp.Compare(x.day, y.day), strings.Compare(x.model, y.model)) })
+	a.unpricing = slices.Compact(news)
+	for _, at := range a.unpricing {
 		e := webhook.Event{
-			ID: webhook.IDOf(webhook.ModelUnpriced, b.model, dateText(b.period)), Type: webhook.ModelUnpriced, At: now,
-			Data: webhook.Data{Model: b.model}, Until: timeOfDay(b.period).AddDate(0, 0, keepTold),
+			ID: webhook.IDOf(webhook.ModelUnpriced, at.model, dateText(at.day)), Type: webhook.ModelUnpriced, At: now,
+			Data: webhook.Data{Model: at.model}, Until: timeOfDay(at.day).AddDate(0, 0, keepTold),
 		}
 		e.Once = e.ID.String()
 		if _, err := a.outbox.tell(ctx, tx, &e); err != nil {
 			return err
 		}
-		a.unpricing = append(a.unpricing, at)
 	}
 	return nil
+}
+
+// used reports whether anything was used: a model that a client made up is asked for,
+// and not used.
+func (s *sums) used() bool {
+	return slices.ContainsFunc(s[measureUsage:], func(n int64) bool { return n != 0 })
 }
 
 // expiringAhead are how long before a key expires it is told, the last one first.

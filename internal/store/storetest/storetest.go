@@ -97,6 +97,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"TriesKept", testTriesKept},
 		{"CreditAgain", testCreditAgain},
 		{"Removed", testRemoved},
+		{"UnpricedOrder", testUnpricedOrder},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -2,16 +2,18 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/ledger"
+	"weir/internal/llm"
 	"weir/internal/webhook"
 )
 
@@ -127,6 +129,34 @@ func testRemoved(t *testing.T, f *fixture) {
 	}
 }
 
-var _ = slices.Sort[[]int]
-var _ = strings.Cut
-var _ = cmp.Diff
+// testUnpricedOrder holds that what is told of many models is told in one order, for
+// another node may tell of the same ones: each would wait for the other. Of a model
+// that does not exist nothing is told, for there are as many as clients make up.
+func testUnpricedOrder(t *testing.T, f *fixture) {
+	endpoint(t, f, "w", "")
+	var list []ledger.Entry
+	for i := range 40 {
+		e := entry(i)
+		e.Model, e.Price.Version, e.Cost, e.Provenance = fmt.Sprintf("odd-%02d", i*7%20), "", 0, ledger.Estimated
+		if e.Key = "key_b"; i%2 == 0 {
+			e.Key = "key_a"
+		}
+		if i >= 20 {
+			e.Model, e.Outcome, e.Status, e.Usage = fmt.Sprintf("made-up-%02d", i), ledger.OutcomeRejected, 404, llm.Usage{}
+		}
+		list = append(list, e)
+	}
+	apply(t, f, newTape().next(nil, list...))
+	var models []string
+	for _, d := range slices.Backward(deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 100})) {
+		detail, err := f.Delivery(t.Context(), d.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, model, _ := strings.Cut(string(detail.Payload), `"model":"`)
+		models = append(models, model)
+	}
+	if !slices.IsSorted(models) || len(models) != 20 || strings.Contains(strings.Join(models, ""), "made-up") {
+		t.Errorf("got %d models, %v; want the 20 that were used, in order", len(models), models)
+	}
+}
