@@ -62,7 +62,7 @@ func (g *instance) noticeRefusal(p *account.Principal, e *llm.Error) {
 		g.notices.RateLimited(p.Account().ID, p.Key().ID, webhook.RateLimit{Of: x.Of, What: x.What, Limit: x.Limit})
 	}
 	if x, ok := errors.AsType[*ledger.Exceeded](e); ok {
-		g.notices.Exceeded(*x)
+		g.notices.Exceeded(p.Account().ID, *x)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 // TellExceeded writes the event of a budget that has refused a request, if what is
 // settled leaves no room for that: what is held only may be given back. It reports
-// whether it did.
+// whether it is told, by now or before.
 func (s *Store) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bool, err error) {
 	err = s.write(ctx, s.sure, "tell of budget", func(tx *sql.Tx) error {
 		told = false
@@ -37,11 +37,10 @@ func (s *Store) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bool,
 				if spent-st.limited.from+x.Least <= st.limited.limit {
 					continue
 				}
-				one, err := s.outbox.tell(ctx, tx, st.exceeded(spent-st.limited.from, s.clock()))
-				if err != nil {
+				if _, err := s.outbox.tell(ctx, tx, st.exceeded(spent-st.limited.from, s.clock())); err != nil {
 					return err
 				}
-				told = told || one
+				told = true
 			}
 		}
 		return nil
