@@ -38,7 +38,7 @@ func newServer(t *testing.T) *Server {
 		People:       people.New(people.Options{Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler)}),
 		PublicURL:    func(*http.Request) string { return "https://weir.example.com" },
 		Installation: &Installation{}, Webhooks: webhook.NewService(webhook.Options{}),
-		Reports:      struct{ Reports }{}, Requests: struct{ RequestLog }{}, Models: func() []route.Model { return nil },
+		Reports: struct{ Reports }{}, Requests: struct{ RequestLog }{}, Models: func() []route.Model { return nil },
 		Version: "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

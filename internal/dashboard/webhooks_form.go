@@ -144,17 +144,20 @@ from standardwebhooks.webhooks import Webhook
 
 receiver = Webhook(os.environ["WEBHOOK_SECRET"])
 # body: what was sent, byte for byte; headers: those of the request
-event = receiver.verify(body, headers)  # raises an error if it is not ours`},
+# an error is raised where it is not from here
+event = receiver.verify(body, headers)`},
 	{Ident: "check-javascript", Label: "JavaScript", Text: `// npm install standardwebhooks
 import { Webhook } from "standardwebhooks";
 
 const receiver = new Webhook(process.env.WEBHOOK_SECRET);
 // body: what was sent, as a string; headers: those of the request
-const event = receiver.verify(body, headers); // throws an error if it is not ours`},
+// an error is thrown where it is not from here
+const event = receiver.verify(body, headers);`},
 	{Ident: "check-go", Label: "Go", Text: `// go get github.com/standard-webhooks/standard-webhooks/libraries
 import standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 receiver, err := standardwebhooks.NewWebhook(os.Getenv("WEBHOOK_SECRET"))
 // body: what was sent, byte for byte
-err = receiver.Verify(body, request.Header) // an error if it is not ours`},
+// an error says that it is not from here
+err = receiver.Verify(body, request.Header)`},
 }
