@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -51,7 +52,7 @@ func csvRow(e *ledger.Entry) []string {
 		cost = e.Cost.String()
 	}
 	row := []string{
-		e.ID.String(), e.Opened.Format(time.RFC3339Nano), e.Account, e.Key, e.Requested, e.FullModel(),
+		e.ID.String(), e.Opened.Format(time.RFC3339Nano), e.Account, e.Key, audit.PlainCell(e.Requested), audit.PlainCell(e.FullModel()),
 		string(e.Outcome), string(e.Provenance), string(e.Finish), strconv.Itoa(e.Status), string(e.Code),
 		strconv.FormatBool(e.Counts), strconv.FormatBool(e.Stream),
 		count(e.FirstToken.Milliseconds()), count(e.Duration.Milliseconds()), e.Price.Version, cost,
@@ -77,7 +78,7 @@ func focusRow(e *ledger.Entry) []string {
 		cost, "weir", "USD", "Usage", "Tokens of " + e.FullModel(),
 		e.Opened.Format(time.RFC3339), e.Opened.Add(max(e.Duration, time.Second)).Format(time.RFC3339),
 		count(e.Usage.TotalTokens()), "Tokens", cost, cost,
-		e.Provider, e.ID.String(), e.Model, "AI and Machine Learning", "Chat", e.Account,
+		audit.PlainCell(e.Provider), e.ID.String(), audit.PlainCell(e.Model), "AI and Machine Learning", "Chat", e.Account,
 		count(e.Usage.InputTokens()), count(e.Usage.OutputTokens()), string(e.Provenance),
 	}
 }

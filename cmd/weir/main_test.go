@@ -69,6 +69,7 @@ func runScripts(t *testing.T, dir string, databases map[string]string) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "keep": keep, "until": until, "signal": send, "request": request, "becomes": becomes, "sql": sqlCommand,
+			"receiver": receiver, "signed": signed, "shows": shows,
 		},
 	})
 }

@@ -137,13 +137,16 @@ func newOperators(env *environment) *cobra.Command {
 }
 
 func newOperatorsAdd(env *environment) *cobra.Command {
-	return &cobra.Command{
+	var invite bool
+	cmd := &cobra.Command{
 		Use: "add EMAIL", Short: "Make somebody an operator; who is no user yet is invited, and the link printed",
+		Long: "Make somebody an operator. Who is no user yet is invited, and the link printed. A user whose address nobody has proven is refused: " +
+			"an account's owner may have invited it and come in their place. With --invite they get a link, whose use proves the address.",
 		Example: "  weir operators add ada@example.com", Args: oneArg("the e-mail address"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.withData(cmd, func(d *app.Data) error {
 				u, err := d.People.User(cmd.Context(), args[0])
-				if err != nil && llm.AsError(err).Code == llm.CodeNotFound {
+				if invite || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
 					return env.invite(cmd.Context(), d, people.Invitation{Email: args[0], Operator: true})
 				}
 				if err != nil {
@@ -153,6 +156,8 @@ func newOperatorsAdd(env *environment) *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&invite, "invite", false, "print a link even for somebody who is a user already")
+	return cmd
 }
 
 func newOperatorsList(env *environment) *cobra.Command {

@@ -73,6 +73,19 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// shows runs a command until a pattern is found in what it prints: shows PATTERN
+// weir nodes list.
+func shows(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: shows PATTERN COMMAND [ARGS]")
+	}
+	pattern := regexp.MustCompile(args[0])
+	poll(ts, strings.Join(args[1:], " ")+" to show "+args[0], func() bool {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		return pattern.MatchString(ts.ReadFile("stdout"))
+	})
+}
+
 // sql changes a database by hand: sql weir-data/weir.db STATEMENT.
 func sqlCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {

@@ -102,9 +102,9 @@ func (s *Service) Resume(ctx context.Context, by audit.Actor, nameOrID string) (
 	return s.update(ctx, by, nameOrID, Update{Suspended: new(false)})
 }
 
-// maxAmount bounds budgets and credit, so that sums with what was spent fit: a
+// MaxAmount bounds budgets and credit, so that sums with what was spent fit: a
 // billion dollars.
-const maxAmount = 1_000_000_000 * llm.USD
+const MaxAmount = 1_000_000_000 * llm.USD
 
 // SetBudget gives the account a budget, of at most a billion dollars; the zero
 // Budget takes it away.
@@ -130,22 +130,29 @@ func (s *Service) AddCredit(ctx context.Context, by audit.Actor, nameOrID string
 	if err != nil {
 		return Account{}, err
 	}
-	paid := llm.Money(0)
-	if a.Credit != nil {
-		paid = a.Credit.Paid
+	if amount <= MaxAmount { // else not even the sum may fit
+		a, err = s.store.AddCredit(ctx, by, CreditEntry{ID: newID(), AccountID: a.ID, Amount: amount, At: s.now()})
+	} else {
+		err = ErrTooMuch
 	}
-	if amount > maxAmount-paid {
-		return Account{}, llm.Invalid("usd", fmt.Sprintf("Credit comes to at most $%s in all; the account has paid $%s.", maxAmount, paid))
-	}
-	a, err = s.store.AddCredit(ctx, by, CreditEntry{ID: newID(), AccountID: a.ID, Amount: amount, At: s.now()})
-	if errors.Is(err, ErrOverdrawn) {
+	switch {
+	case errors.Is(err, ErrOverdrawn):
 		return Account{}, llm.Invalid("usd", fmt.Sprintf("The account has not paid $%s; no more can be taken away than was paid in.", -amount))
-	}
-	if err != nil {
+	case errors.Is(err, ErrTooMuch):
+		return Account{}, llm.Invalid("usd", fmt.Sprintf("Credit comes to at most $%s in all; the account has paid $%s.", MaxAmount, a.paid()))
+	case err != nil:
 		return Account{}, fmt.Errorf("add credit: %w", err)
 	}
 	s.cache.forgetIDs(map[string]bool{a.ID: true})
 	return a, nil
+}
+
+// paid is what the account has paid beforehand, in all.
+func (a *Account) paid() llm.Money {
+	if a.Credit == nil {
+		return 0
+	}
+	return a.Credit.Paid
 }
 
 // EndCredit lets the account spend without paying beforehand, as one that never
@@ -208,8 +215,8 @@ func checkBudget(b Budget) error {
 		return nil
 	case b.Limit <= 0:
 		return llm.Invalid("budget", fmt.Sprintf("A budget is more than 0 US dollars; this one is %s.", b.Limit))
-	case b.Limit > maxAmount:
-		return llm.Invalid("budget", fmt.Sprintf("A budget is at most $%s; this one is %s.", maxAmount, b.Limit))
+	case b.Limit > MaxAmount:
+		return llm.Invalid("budget", fmt.Sprintf("A budget is at most $%s; this one is %s.", MaxAmount, b.Limit))
 	case b.Period != ledger.PeriodDay && b.Period != ledger.PeriodMonth && b.Period != ledger.PeriodTotal:
 		return llm.Invalid("period", fmt.Sprintf("%q is not a budget's period. Use %q, %q or %q.", b.Period, ledger.PeriodDay, ledger.PeriodMonth, ledger.PeriodTotal))
 	}

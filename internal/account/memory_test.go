@@ -144,6 +144,9 @@ func (m *memory) AddCredit(_ context.Context, _ audit.Actor, e account.CreditEnt
 	if c.Paid < 0 {
 		return account.Account{}, account.ErrOverdrawn
 	}
+	if c.Paid > account.MaxAmount {
+		return m.accounts[i], account.ErrTooMuch
+	}
 	m.accounts[i].Credit = &c
 	m.changed(account.ChangedAccount, e.AccountID)
 	return m.accounts[i], err

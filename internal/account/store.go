@@ -15,6 +15,8 @@ var (
 	ErrExists   = errors.New("account: exists already")
 	// ErrOverdrawn says that more credit would be taken away than there is.
 	ErrOverdrawn = errors.New("account: not so much credit was paid in")
+	// ErrTooMuch says that the credit would come to more than MaxAmount.
+	ErrTooMuch = errors.New("account: more credit than there may be")
 	// ErrRevoked says that the key is revoked, and stays as it is.
 	ErrRevoked = errors.New("account: the key is revoked")
 )
@@ -48,8 +50,9 @@ type AccountStore interface {
 	// UpdateAccount changes the account of that id and returns it as it is
 	// then; or ErrNotFound. What is so already is no change.
 	UpdateAccount(ctx context.Context, by audit.Actor, id string, u Update) (Account, error)
-	// AddCredit adds to the credit of an account and returns it as it is then;
-	// ErrOverdrawn when the credit would come to less than 0.
+	// AddCredit adds at most MaxAmount to the credit of an account and returns it as
+	// it is then; ErrOverdrawn when the credit would come to less than 0, and ErrTooMuch
+	// when it would come to more than MaxAmount, with the account as it stays.
 	AddCredit(ctx context.Context, by audit.Actor, e CreditEntry) (Account, error)
 }
 

@@ -116,8 +116,10 @@ func (s *Server) makeKey(r *adminRequest) (answer, error) {
 	if slices.Contains(o.Permissions, account.Admin) && !r.visit.Operator() {
 		return answer{}, &llm.Error{Code: llm.CodeForbidden, Message: `Only operators may give a key the permission "admin".`, Param: "permissions"}
 	}
-	if u := r.visit.User(); u != nil {
+	if u, with := r.visit.User(), r.visit.Key(); u != nil {
 		o.Creator = u.ID
+	} else if with != nil { // whoever made that key made this one, and answers for it
+		o.Creator = with.Creator
 	}
 	k, token, err := s.accounts.CreateKey(r.Context(), r.by(), o)
 	if err != nil {

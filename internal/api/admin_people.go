@@ -75,12 +75,13 @@ type userView struct {
 	Name        string     `json:"name"`
 	Operator    bool       `json:"operator"`
 	HasPassword bool       `json:"has_password"`
+	EmailProven bool       `json:"email_proven"` // that the address is theirs
 	Created     time.Time  `json:"created"`
 	LastSeen    *time.Time `json:"last_seen"`
 }
 
 func viewUser(u *people.User) userView {
-	return userView{ID: u.ID, Email: u.Email, Name: u.Name, Operator: u.Operator, HasPassword: u.Password, Created: u.Created, LastSeen: u.Seen}
+	return userView{ID: u.ID, Email: u.Email, Name: u.Name, Operator: u.Operator, HasPassword: u.Password, EmailProven: u.Proven, Created: u.Created, LastSeen: u.Seen}
 }
 
 func emailOf(u *people.User) string { return u.Email }
@@ -108,10 +109,12 @@ type newOperatorView struct {
 	Invitation *newInvitationView `json:"invitation"`
 }
 
-// makeOperator makes a user an operator at once, and invites who is none.
+// makeOperator makes a user an operator at once, and invites who is none. A user
+// whose address is not proven is refused, unless an invitation is asked for.
 func (s *Server) makeOperator(r *adminRequest) (answer, error) {
 	var email string
-	if err := readFields("", r.body, field{"email", text(&email)}); err != nil {
+	var invite *bool
+	if err := readFields("", r.body, field{"email", text(&email)}, field{"invite", flag(&invite)}); err != nil {
 		return answer{}, err
 	}
 	u, err := s.admin.People.User(r.Context(), email)
@@ -121,7 +124,7 @@ func (s *Server) makeOperator(r *adminRequest) (answer, error) {
 	switch {
 	case err != nil && llm.AsError(err).Code != llm.CodeNotFound:
 		return answer{}, err
-	case err != nil:
+	case err != nil, invite != nil && *invite:
 		i, err := s.invite(r, people.Invitation{Email: email, Operator: true})
 		if err != nil {
 			return answer{}, err
@@ -131,6 +134,9 @@ func (s *Server) makeOperator(r *adminRequest) (answer, error) {
 		return answer{}, llm.Invalid("email", u.Email+" is an operator already.")
 	}
 	if err := s.admin.People.SetOperator(r.Context(), r.by(), u.ID, true); err != nil {
+		if e := llm.AsError(err); e.Param == "user" {
+			e.Param = "email"
+		}
 		return answer{}, err
 	}
 	u.Operator = true

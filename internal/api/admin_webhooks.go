@@ -1,7 +1,6 @@
 package api
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -124,17 +123,7 @@ func webhookUpdate(r *adminRequest, fields ...field) (u webhook.Update, err erro
 	if u.AllowPrivate != nil && *u.AllowPrivate && !r.visit.Operator() {
 		return u, &llm.Error{Code: llm.CodeForbidden, Message: "Only operators may let an endpoint be on a private address.", Param: "allow_private"}
 	}
-	return u, checkAudience(homeOf(r), types)
-}
-
-// checkAudience refuses events that an account's endpoint is never told of.
-func checkAudience(account string, types []webhook.Type) error {
-	for i, t := range types {
-		if k, ok := webhook.KindOf(t); ok && k.To == webhook.ToOperators && account != "" {
-			return llm.Invalid("events["+strconv.Itoa(i)+"]", "Endpoints of accounts are not told of "+string(t)+"; those of the installation are.")
-		}
-	}
-	return nil
+	return u, nil
 }
 
 func (s *Server) makeWebhook(r *adminRequest) (answer, error) {

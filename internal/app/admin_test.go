@@ -65,6 +65,24 @@ func (h *house) accept(link string) {
 	})
 }
 
+// squat makes a user of an address that nobody has proven, as an owner can who
+// uses the link of somebody whom they invite.
+func (h *house) squat(email string) {
+	h.t.Helper()
+	h.withPeople(func(ctx context.Context, d *app.Data) error {
+		a, err := d.Accounts.Account(ctx, account.DefaultName)
+		if err != nil {
+			return err
+		}
+		owner := audit.Actor{Kind: audit.User, ID: "0199-owner", Name: "mallory@example.com"}
+		token, _, err := d.People.Invite(ctx, owner, people.Invitation{Email: email, AccountID: a.ID, Role: people.Viewer})
+		if err == nil {
+			_, err = d.People.Accept(ctx, token.Reveal(), people.Person{Password: llm.NewSecret("seven loud rivers part")}, people.Origin{})
+		}
+		return err
+	})
+}
+
 func (h *house) withPeople(do func(ctx context.Context, d *app.Data) error) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -266,6 +284,10 @@ func (o *office) runKeys() {
 		t.Errorf("the revoked key at work: got %d, want 401", r.status)
 	}
 	o.call(404, "GET /accounts/{account}/keys/{key}", "", "research", id) // of another account
+	hers := o.newKey(account.KeyOptions{Account: account.DefaultName, Permissions: []account.Permission{account.Admin}, Creator: o.owner})
+	if got := at(o.callAs(hers, 201, "POST /accounts/{account}/keys", `{"label":"by a key"}`, nil, "default"), "created_by"); got != o.owner {
+		t.Errorf("a key that was made with a key of %s: got created_by %s, want them", o.owner, got)
+	}
 	o.call(400, "PATCH /accounts/{account}/keys/{key}", `{"label":"again"}`, "default", id)
 }
 
@@ -307,6 +329,21 @@ func (o *office) runPeople() {
 	}
 	o.call(204, "DELETE /operators/{user}", "", bob)
 	o.call(404, "DELETE /operators/{user}", "", bob)
+	if got := at(o.call(200, "GET /users", ""), "data", "1", "email_proven"); got != "true" {
+		t.Errorf("bob, whom an operator invited: got proven %s, want true", got)
+	}
+	again := o.call(201, "POST /operators", `{"email":"bob@example.com","invite":true}`)
+	if at(again, "operator") != "<nil>" || at(again, "invitation", "email") != "bob@example.com" {
+		t.Errorf("a user who is invited to operate: got %v, want an invitation", again)
+	}
+	o.call(204, "DELETE /operator-invitations/{id}", "", at(again, "invitation", "id"))
+	o.squat("cfo@example.com")
+	if got := o.call(400, "POST /operators", `{"email":"cfo@example.com"}`); at(got, "param") != "email" || !strings.Contains(at(got, "detail"), "Nobody has proven") {
+		t.Errorf("a user whose address is not proven: got %v, want a refusal of the email", got)
+	}
+	if got := at(o.call(200, "GET /users", ""), "data", "2", "email_proven"); got != "false" {
+		t.Errorf("the squatter: got proven %s, want false", got)
+	}
 	o.call(400, "DELETE /operators/{user}", "", o.owner) // the last one
 	stranger := o.call(201, "POST /operators", `{"email":"carl@example.com"}`)
 	if got := at(o.call(200, "GET /operator-invitations", ""), "data", "0", "id"); got != at(stranger, "invitation", "id") || at(stranger, "operator") != "<nil>" {

@@ -124,7 +124,7 @@ func TestWebhooksRefuse(t *testing.T) {
 		{"/webhooks", `{"url":"https://example.com/","events":["key.made"]}`, "events[0]", "key.created"},
 		{"/webhooks", `{"url":"https://example.com/","events":"key.created"}`, "events", "a list"},
 		{"/webhooks", `{"url":"https://example.com/","secret":"x"}`, "secret", "not a field"},
-		{"/accounts/default/webhooks", `{"url":"https://example.com/","events":["key.created","model.unpriced"]}`, "events[1]", "those of the installation are"},
+		{"/accounts/default/webhooks", `{"url":"https://example.com/","events":["key.created","model.unpriced"]}`, "events[1]", "installation alone"},
 	} {
 		r := o.do(ask{method: "POST", path: "/admin/v1" + tt.path, body: tt.body, key: o.admin})
 		p := map[string]any{}

@@ -43,13 +43,30 @@ func (o *origin) client(r *http.Request) netip.Addr {
 	addr := peer(r)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && o.trusts(addr); i-- {
-		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
+		hop, ok := hopOf(strings.TrimSpace(hops[i]))
+		if !ok {
 			break
 		}
-		addr = hop.Unmap().WithZone("")
+		addr = hop
 	}
 	return addr
+}
+
+// hopOf is one address of X-Forwarded-For, which some proxies write with the
+// port, or an IPv6 one in brackets as RFC 7239, section 6, has it.
+func hopOf(text string) (netip.Addr, bool) {
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		var with netip.AddrPort
+		with, err = netip.ParseAddrPort(text)
+		addr = with.Addr()
+	}
+	if inner, ok := strings.CutPrefix(text, "["); err != nil && ok {
+		if inner, ok = strings.CutSuffix(inner, "]"); ok {
+			addr, err = netip.ParseAddr(inner)
+		}
+	}
+	return addr.Unmap().WithZone(""), err == nil
 }
 
 // base is the address by which the client has reached the gateway, without a

@@ -47,7 +47,7 @@ func (g *instance) openWebhooks() error {
 		Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	g.notices = webhook.NewNotices(webhook.NoticesOptions{
-		Tell: g.store.Tell, TellExceeded: g.store.TellExceeded, Node: hostname(), Now: o.Now, Log: o.Log,
+		Tell: g.store.Tell, TellExceeded: g.tellExceeded, Node: hostname(), Now: o.Now, Log: o.Log,
 	})
 	return nil
 }
@@ -66,17 +66,28 @@ func (g *instance) noticeRefusal(p *account.Principal, e *llm.Error) {
 	}
 }
 
+// tellExceeded tells of a budget that is spent, once all that this node has settled
+// is in the database.
+func (g *instance) tellExceeded(ctx context.Context, x ledger.Exceeded) (bool, error) {
+	if err := g.ledger.Flush(ctx); err != nil {
+		return false, err
+	}
+	return g.store.TellExceeded(ctx, x)
+}
+
 // noticeHealth is told when a target fails for the fifth time in a row, and when it
 // answers again.
 func (g *instance) noticeHealth(e route.Event) {
 	provider, model, _ := strings.Cut(e.Target, "/")
+	of := webhook.Target{Provider: provider, Model: model, Reason: e.Brief}
+	public := g.router.Table().Shows(e.Target, e.At)
 	if e.Available {
 		g.options.Log.Info("provider.recovered", "target", e.Target)
-		g.notices.Provider(webhook.ProviderRecovered, provider, model, "")
+		g.notices.Provider(webhook.ProviderRecovered, of, public)
 		return
 	}
 	g.options.Log.Warn("provider.unavailable", "target", e.Target, "reason", e.Reason)
-	g.notices.Provider(webhook.ProviderUnavailable, provider, model, e.Reason)
+	g.notices.Provider(webhook.ProviderUnavailable, of, public)
 }
 
 // keepCalendar tells of what comes with time: keys that expire, days that are over.
@@ -157,8 +168,8 @@ func readKeys(path string) (keys []seal.Key, err error) {
 	return keys, nil
 }
 
-// writeKeys writes the keys to the path: place is os.Rename to replace what is there,
-// and os.Link to leave it.
+// writeKeys writes the keys to the path, for good and for whoever may read what is
+// there: place is os.Rename to replace that, and os.Link to leave it.
 func writeKeys(path string, keys []seal.Key, place func(from, to string) error) error {
 	var text strings.Builder
 	text.WriteString("# Secrets in the database are sealed with the first of these keys. Without it they are lost: keep a copy.\n")
@@ -171,15 +182,51 @@ func writeKeys(path string, keys []seal.Key, place func(from, to string) error) 
 	}
 	_, err = f.WriteString(text.String())
 	if err == nil {
+		err = readableAs(f, path)
+	}
+	if err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = place(f.Name(), path)
 	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
 	if rest := os.Remove(f.Name()); !errors.Is(rest, fs.ErrNotExist) {
 		err = errors.Join(err, rest)
 	}
 	return err
+}
+
+// readableAs gives a file to those who may read the one that it is to replace. A
+// first file is its maker's; root makes it for the owner of the directory, as whom
+// the gateway runs.
+func readableAs(f *os.File, path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil:
+		if err := f.Chmod(info.Mode().Perm()); err != nil {
+			return err
+		}
+	case errors.Is(err, fs.ErrNotExist) && os.Geteuid() == 0:
+		info, err = os.Stat(filepath.Dir(path))
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return giveAs(f, info)
+}
+
+// syncDir makes what was placed in a directory outlive a power cut.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // make makes the first key, where the configuration has none and there is no file. Of

@@ -317,6 +317,10 @@ func (s *Server) exportAudit(w http.ResponseWriter, r *http.Request, v *people.V
 	if f.bad() {
 		return s.showAudit(w, r, v, nil, &form{})
 	}
+	if err := s.auditFiles.take(v.By.ID); err != nil {
+		return err
+	}
+	defer s.auditFiles.leave(v.By.ID)
 	types := map[string]string{"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 	out := &download{w: w, name: "weir-audit-" + s.options.Now().UTC().Format(time.DateOnly) + "." + format, contentType: types[format]}
 	defer out.end()

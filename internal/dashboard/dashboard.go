@@ -79,11 +79,17 @@ type Server struct {
 	has     map[string]bool // patterns there are, for the navigation
 	once    once
 	tails   tails
+	// Files that are being downloaded.
+	usageFiles, auditFiles places
 }
 
 // New makes a server, with its templates parsed.
 func New(o Options) (*Server, error) {
-	s := &Server{options: o, has: map[string]bool{}}
+	s := &Server{
+		options: o, has: map[string]bool{},
+		usageFiles: places{most: maxUsageFiles, mostOf: maxUsageFilesOf},
+		auditFiles: places{most: maxAuditFiles, mostOf: maxAuditFiles},
+	}
 	s.tails.stopped, s.tails.alive = make(chan struct{}), tailAlive
 	var err error
 	if s.assets, err = readAssets(); err != nil {

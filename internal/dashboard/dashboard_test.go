@@ -45,6 +45,17 @@ type site struct {
 
 func newSite(t testing.TB, insecure bool, change ...func(*people.Options)) *site {
 	t.Helper()
+	return build(t, insecure, nil, change...)
+}
+
+// newSiteWith is a site whose pages ask something else.
+func newSiteWith(t testing.TB, change func(*dashboard.Options)) *site {
+	t.Helper()
+	return build(t, true, change)
+}
+
+func build(t testing.TB, insecure bool, pages func(*dashboard.Options), change ...func(*people.Options)) *site {
+	t.Helper()
 	clock, log := func() time.Time { return now }, slog.New(slog.DiscardHandler)
 	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "weir.db"), Clock: clock, Log: log})
 	if err != nil {
@@ -67,12 +78,15 @@ func newSite(t testing.TB, insecure bool, change ...func(*people.Options)) *site
 	}
 	s.webhooks = webhook.NewService(webhook.Options{Store: db, Ring: s.ring, Now: clock})
 	s.people, s.audit = people.New(o), auditLog{Store: db, fails: new(atomic.Int64)}
-	s.dashboard, err = dashboard.New(dashboard.Options{
+	d := dashboard.Options{
 		Installation: installationOf(db, s.audit), Webhooks: s.webhooks, People: s.people, Accounts: s.accounts, Insecure: insecure,
 		Reports: db, Requests: db, Spent: db.Spent, Flush: s.settle, Models: func() []route.Model { return models },
 		PublicURL: func(*http.Request) string { return "https://weir.example.com" }, Now: clock, Log: log, Version: "test",
-	})
-	if err != nil {
+	}
+	if pages != nil {
+		pages(&d)
+	}
+	if s.dashboard, err = dashboard.New(d); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(s.handler())

@@ -227,6 +227,37 @@ func TestSingleSignOn(t *testing.T) {
 	s.see(t, "/me", "grace@example.com", "You have none: you come in by single sign-on.")
 }
 
+// TestSingleSignOnTooOften begins again and again, until a page says how long to
+// wait.
+func TestSingleSignOnTooOften(t *testing.T) {
+	t.Parallel()
+	provider, err := oidctest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(provider.Close)
+	sso, err := people.NewOIDC(people.OIDCOptions{Issuer: provider.URL, ClientID: oidctest.ClientID, ClientSecret: llm.NewSecret(oidctest.ClientSecret)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sso.Close)
+	s := newSite(t, true, func(o *people.Options) { o.OIDC = sso })
+	path := "/oidc/start"
+	for range 2 { // the beginning, and the end
+		var got answer
+		for i := range 101 {
+			got = s.send(t, "GET", path, nil, http.Header{"Cookie": {"weir-oidc=forged"}})
+			if i < 100 && got.status == http.StatusTooManyRequests {
+				t.Fatalf("%s: got 429 at %d, want 100 free", path, i+1)
+			}
+		}
+		if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "1" || !strings.Contains(got.text, "Try again in 1 second.") || len(dashboard.Check(got.text)) > 0 {
+			t.Errorf("%s 101 times: got %d, Retry-After %q, want 429 after a second, and a page that says so", path, got.status, got.header.Get("Retry-After"))
+		}
+		path = "/oidc/callback?code=x&state=y"
+	}
+}
+
 // TestSingleSignOnIsNotThere where nobody set it up.
 func TestSingleSignOnIsNotThere(t *testing.T) {
 	t.Parallel()

@@ -211,14 +211,9 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *http.Request, v *people.Vis
 
 // keyOf is the key of the visit's account that the path names.
 func (s *Server) keyOf(r *http.Request, v *people.Visit) (*account.Key, error) {
-	all, err := s.options.Accounts.Keys(r.Context(), v.Account.ID)
-	if err != nil {
-		return nil, err
+	k, err := s.options.Accounts.Key(r.Context(), r.PathValue("id"))
+	if err == nil && k.AccountID != v.Account.ID || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
+		return nil, &llm.Error{Code: llm.CodeNotFound, Message: "There is no such key in this account."}
 	}
-	for i := range all {
-		if all[i].ID == r.PathValue("id") {
-			return &all[i], nil
-		}
-	}
-	return nil, &llm.Error{Code: llm.CodeNotFound, Message: "There is no such key in this account."}
+	return &k, err
 }

@@ -81,6 +81,11 @@ func linkPageOf(link people.Link, f *form) linkPage {
 	case link.Known:
 		p.Title, p.Text, p.Verb = invitedTo(link.Invitation), "You are known here already. Give your password to accept.", "Accept"
 		p.Fields = []Field{f.field(Field{Name: "password", Label: "Password", Kind: "password", Complete: "current-password", Required: true, First: true, Max: 256})}
+	case link.Claims:
+		p.Title, p.Verb = invitedTo(link.Invitation), "Accept and sign in"
+		p.Text = "Somebody has signed in here by this address before, and nobody knows whether it was you. Choose a new password: the one there was is good for nothing any more."
+		password.Label, password.First = "New password", true
+		p.Fields = []Field{f.field(password)}
 	default:
 		p.Title, p.Text, p.Verb = invitedTo(link.Invitation), "Choose a password, and you are in.", "Accept and sign in"
 		name.First = true

@@ -16,8 +16,8 @@ func (s *Server) oidcRoutes() []people.Route {
 	}
 }
 
-func (s *Server) startOIDC(w http.ResponseWriter, r *http.Request, _ *people.Visit) error {
-	address, state, err := s.options.People.StartOIDC(r.Context(), r.URL.Query().Get("next"))
+func (s *Server) startOIDC(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	address, state, err := s.options.People.StartOIDC(r.Context(), r.URL.Query().Get("next"), v.Origin)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type userRow struct {
 	Name, Email string
 	You         bool
 	Operator    bool
+	Unproven    bool // nobody has shown that the address is theirs
 	In          []membershipTag
 	Way         string // how they sign in
 	Seen        *time.Time
@@ -171,7 +172,7 @@ func usersPageOf(v *people.Visit, users []people.User, members []people.Membersh
 func userRowOf(v *people.Visit, u *people.User, in []membershipTag) userRow {
 	name := nameOf(u.Name, u.Email)
 	row := userRow{
-		Name: name, Email: u.Email, Operator: u.Operator, In: in, Way: "Password", Seen: u.Seen,
+		Name: name, Email: u.Email, Operator: u.Operator, Unproven: !u.Proven, In: in, Way: "Password", Seen: u.Seen,
 		You: v.User() != nil && v.User().ID == u.ID, ResetPath: usersPath + "/" + u.ID + "/reset",
 	}
 	if !u.Password {
@@ -185,7 +186,7 @@ func userRowOf(v *people.Visit, u *people.User, in []membershipTag) userRow {
 	if u.Operator {
 		row.Change = Confirm{
 			Ident: "operator-" + u.ID, Button: "Remove operator", Object: name, Title: "Remove " + name + " as an operator?", Keep: "Leave it",
-			Text:   "They keep their accounts, and see nothing else any more, at once. Keys with the permission admin that they made stay good: revoke those too, if they are to end.",
+			Text:   "They keep their accounts, and see nothing else any more, at once. Keys with the permission admin that they made are revoked, and their open invitations withdrawn.",
 			Action: usersPath + "/" + u.ID + "/demote", Verb: "Remove the operator",
 		}
 	}

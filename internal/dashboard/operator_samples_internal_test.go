@@ -117,9 +117,9 @@ func userSamples() []sample {
 	v := visitOf("")
 	seen := testTime.Add(-2 * time.Hour)
 	users := []people.User{
-		{ID: "0199-user", Email: "ada@example.com", Name: "Ada Lovelace", Operator: true, Password: true, Seen: &seen},
+		{ID: "0199-user", Email: "ada@example.com", Name: "Ada Lovelace", Operator: true, Password: true, Proven: true, Seen: &seen},
 		{ID: "u-2", Email: "grace@example.com"},
-		{ID: "u-3", Email: "mallory@example.com", Name: hostile, Password: true},
+		{ID: "u-3", Email: "mallory@example.com", Name: hostile, Password: true, Proven: true},
 	}
 	members := []people.Membership{
 		{AccountName: "acme", UserID: "u-2", Role: people.Owner}, {AccountName: hostile, UserID: "u-2", Role: people.Viewer},

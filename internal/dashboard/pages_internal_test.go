@@ -121,6 +121,7 @@ func waysIn(s *Server) []sample {
 		"setup": {Kind: people.SetupLink}, "reset": {Kind: people.ResetLink, Email: "ada@example.com"},
 		"invite":          {Kind: people.InviteLink, Email: "ada@example.com", Invitation: &people.Invitation{AccountName: "acme"}},
 		"invite-known":    {Kind: people.InviteLink, Email: "ada@example.com", Known: true, Invitation: &people.Invitation{AccountName: hostile}},
+		"invite-claims":   {Kind: people.InviteLink, Email: "ada@example.com", Claims: true, Invitation: &people.Invitation{Operator: true}},
 		"invite-operator": {Kind: people.InviteLink, Email: "ada@example.com", Invitation: &people.Invitation{Operator: true}},
 	} {
 		f := &form{}

@@ -25,7 +25,7 @@ var titles = map[llm.Code]string{
 	llm.CodeForbidden:       "That is not yours to do",
 	llm.CodeNotFound:        "There is nothing here",
 	llm.CodeRequestTooLarge: "That is too long",
-	llm.CodeRateLimited:     "Too many tries",
+	llm.CodeRateLimited:     "Too much at once",
 	llm.CodeOverloaded:      "Busy for a moment",
 }
 

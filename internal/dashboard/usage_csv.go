@@ -23,6 +23,10 @@ func (s *Server) usageCSV(w http.ResponseWriter, r *http.Request, v *people.Visi
 	if u.form.bad() {
 		return llm.Invalid("", u.form.problems()[0].Text)
 	}
+	if err := s.usageFiles.take(v.By.ID); err != nil {
+		return err
+	}
+	defer s.usageFiles.leave(v.By.ID)
 	s.flush(r.Context())
 	q := u.uses(v.Account.ID)
 	q.Limit, q.Offset = usesInPiece, 0

@@ -1,9 +1,16 @@
 package people_test
 
 import (
+	"errors"
+	"fmt"
+	"log/slog"
 	"maps"
+	"strings"
 	"testing"
+	"time"
 
+	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/people/oidctest"
@@ -70,5 +77,236 @@ func TestOIDCTwoAddresses(t *testing.T) {
 		if err == nil && h.visitor(session).User().Email == "ada@example.com" {
 			t.Errorf("%s: got let in as ada@example.com", name)
 		}
+	}
+}
+
+// TestSquatterIsNoOperator has an owner invite an address that is not theirs and
+// use the link themselves. An operator who then makes that address one does not
+// make the squatter one, but whoever uses a link that the operator hands over.
+func TestSquatterIsNoOperator(t *testing.T) {
+	t.Parallel()
+	const squatted, chosen = "cfo@example.com", "words of the true one"
+	for name, test := range map[string]struct {
+		link func(h *house, by audit.Actor, userID string) (llm.Secret, error)
+		use  func(h *house, token string) (llm.Secret, error)
+		made bool // an operator by the link itself
+	}{
+		"a link for a new password": {
+			func(h *house, by audit.Actor, userID string) (llm.Secret, error) {
+				return h.ResetLink(h.ctx, by, userID)
+			},
+			func(h *house, token string) (llm.Secret, error) { return h.Reset(h.ctx, token, secret(chosen), home) },
+			false,
+		},
+		"an operator's invitation to operate": {
+			func(h *house, by audit.Actor, _ string) (llm.Secret, error) {
+				token, _, err := h.Invite(h.ctx, by, people.Invitation{Email: squatted, Operator: true})
+				return token, err
+			},
+			acceptAs(chosen), true,
+		},
+		"an operator's invitation to an account": {
+			func(h *house, by audit.Actor, _ string) (llm.Secret, error) {
+				token, _, err := h.Invite(h.ctx, by, people.Invitation{Email: squatted, AccountID: h.newAccount("other").ID, Role: people.Viewer})
+				return token, err
+			},
+			acceptAs(chosen), false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			ada := h.setUp("ada@example.com")
+			by := ada.Actor(home)
+			mallory := h.join(by, "mallory@example.com", people.Owner)
+			squatter := h.join(mallory.Actor(stranger), squatted, people.Owner)
+			session, err := h.SignIn(h.ctx, squatted, secret(goodPassword), stranger)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := squatter.User().ID
+			if squatter.User().Proven || !mallory.User().Proven || !ada.User().Proven {
+				t.Errorf("proven: got %v of the squatter, %v of who was invited by an operator, %v of who set up; want the last two",
+					squatter.User().Proven, mallory.User().Proven, ada.User().Proven)
+			}
+			wantCode(t, "make the squatter an operator", h.SetOperator(h.ctx, by, id, true), llm.CodeInvalidRequest)
+			if h.visitor(session).Operator() {
+				t.Fatal("the squatter is an operator")
+			}
+			// An owner's invitation proves nothing, and needs the password.
+			again, _, err := h.Invite(h.ctx, mallory.Actor(stranger), people.Invitation{Email: squatted, AccountID: h.account.ID, Role: people.Viewer})
+			if err == nil {
+				_, err = h.Accept(h.ctx, again.Reveal(), person(""), stranger)
+			}
+			wantCode(t, "an owner invites a member", err, llm.CodeInvalidRequest)
+
+			link, err := test.link(h, by, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fresh, err := test.use(h, link.Reveal())
+			if err != nil {
+				t.Fatalf("the true one: %v", err)
+			}
+			h.gone(session, "the true one came")
+			_, err = h.SignIn(h.ctx, squatted, secret(goodPassword), stranger)
+			wantCode(t, "the squatter's password", err, llm.CodeAuthentication)
+			v := h.visitor(fresh)
+			if !v.User().Proven || v.User().ID != id || v.Operator() != test.made {
+				t.Errorf("the true one: got %+v, want the same user, proven, operator %v", v.User(), test.made)
+			}
+			if err := h.SetOperator(h.ctx, by, id, true); err != nil || !h.visitor(fresh).Operator() {
+				t.Errorf("make the true one an operator: got %v", err)
+			}
+			if got, want := h.actions(), "user.changed "+squatted+" by "+squatted; !strings.Contains(got, want) {
+				t.Errorf("audit log: got no %q in\n%s", want, got)
+			}
+		})
+	}
+}
+
+func acceptAs(password string) func(h *house, token string) (llm.Secret, error) {
+	return func(h *house, token string) (llm.Secret, error) {
+		return h.Accept(h.ctx, token, people.Person{Password: secret(password)}, home)
+	}
+}
+
+// TestOwnersLinkNeedsThePassword is that an owner who invites a user to another of
+// their accounts cannot come in as them, proven or not.
+func TestOwnersLinkNeedsThePassword(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ada := h.setUp("ada@example.com")
+	mallory := h.join(ada.Actor(home), "mallory@example.com", people.Owner)
+	bob := h.join(mallory.Actor(home), "bob@example.com", people.Viewer)
+	if err := h.RemoveMember(h.ctx, ada.Actor(home), h.account.ID, bob.User().ID); err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := h.Invite(h.ctx, mallory.Actor(stranger), people.Invitation{Email: "bob@example.com", AccountID: h.account.ID, Role: people.Viewer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.Accept(h.ctx, token.Reveal(), people.Person{Password: secret("what mallory chose")}, stranger)
+	wantCode(t, "with a password of the owner's choice", err, llm.CodeAuthentication)
+	a := h.admission(token, *bob.User()) // behind the service's back
+	if err := h.store.UseInvitation(h.ctx, a); !errors.Is(err, people.ErrExists) {
+		t.Errorf("a new password by an owner's link: got %v, want ErrExists", err)
+	}
+	if _, err := h.Accept(h.ctx, token.Reveal(), person(""), home); err != nil {
+		t.Errorf("with their own password: got %v", err)
+	}
+}
+
+// TestInvitationsEndWithTheirKey is that whoever has lost an operator's key, because
+// it was revoked or its time is over, has no way in by what was made with it.
+func TestInvitationsEndWithTheirKey(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(h *house, keys *account.Service, id string) error{
+		"revoked": func(h *house, keys *account.Service, id string) error {
+			_, err := keys.RevokeKey(h.ctx, audit.Gateway(), id)
+			return err
+		},
+		"its time over": func(h *house, _ *account.Service, _ string) error {
+			h.advance(48 * time.Hour)
+			return nil
+		},
+		"its time made shorter": func(h *house, keys *account.Service, id string) error {
+			_, err := keys.UpdateKey(h.ctx, audit.Gateway(), id, account.KeyUpdate{Expires: new(h.clock().Add(time.Hour))})
+			h.advance(time.Hour)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			ada := h.setUp("ada@example.com")
+			keys := account.NewService(h.store, h.clock, slog.New(slog.DiscardHandler))
+			var links []string
+			var ids []string
+			for _, o := range []account.KeyOptions{
+				{Label: "ada@example.com", ExpiresIn: 48 * time.Hour}, // named as somebody else is
+				{Label: "another"},
+			} {
+				o.Account, o.Permissions = h.account.ID, []account.Permission{account.Admin}
+				k, _, err := keys.CreateKey(h.ctx, audit.Gateway(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids = append(ids, k.ID)
+				by := people.KeyHolder(&k).Actor(stranger)
+				for _, i := range []people.Invitation{{Operator: true}, {AccountID: h.account.ID, Role: people.Owner}} {
+					i.Email = fmt.Sprintf("user%d@example.com", len(links))
+					links = append(links, h.invite(by, i))
+				}
+			}
+			links = append(links, h.invite(ada.Actor(home), people.Invitation{Email: "grace@example.com", Operator: true}))
+			if err := end(h, keys, ids[0]); err != nil {
+				t.Fatal(err)
+			}
+			for i, link := range links {
+				_, err := h.Accept(h.ctx, link, person(""), stranger)
+				if i < 2 {
+					wantCode(t, fmt.Sprintf("link %d, of the key", i), err, llm.CodeNotFound)
+				} else if err != nil {
+					t.Errorf("link %d, of somebody else: %v", i, err)
+				}
+			}
+			if got, want := strings.Count(h.actions(), "invitation.cancelled user"), map[bool]int{true: 2}[name == "revoked"]; got != want {
+				t.Errorf("audit log: got %d invitations cancelled, want %d", got, want)
+			}
+		})
+	}
+}
+
+// invite makes an invitation and gives its token.
+func (h *house) invite(by audit.Actor, i people.Invitation) string {
+	h.t.Helper()
+	token, _, err := h.Invite(h.ctx, by, i)
+	if err != nil {
+		h.t.Fatalf("invite %s: %v", i.Email, err)
+	}
+	return token.Reveal()
+}
+
+// TestDemotedOperatorHasNoKey is that somebody who is no operator any more does not
+// go on by a key that administers the installation, nor by what was made with it.
+func TestDemotedOperatorHasNoKey(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ada := h.setUp("ada@example.com")
+	mallory := h.join(ada.Actor(home), "mallory@example.com", people.Member)
+	if err := h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, true); err != nil {
+		t.Fatal(err)
+	}
+	keys := account.NewService(h.store, h.clock, slog.New(slog.DiscardHandler))
+	made := map[string]account.Key{}
+	for label, o := range map[string]account.KeyOptions{
+		"mallory's, to operate": {Permissions: []account.Permission{account.Chat, account.Admin}, Creator: mallory.User().ID},
+		"mallory's, to chat":    {Creator: mallory.User().ID},
+		"ada's, to operate":     {Permissions: []account.Permission{account.Admin}, Creator: ada.User().ID},
+	} {
+		o.Account, o.Label = h.account.ID, label
+		k, _, err := keys.CreateKey(h.ctx, audit.Gateway(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[label] = k
+	}
+	link := h.invite(people.KeyHolder(new(made["mallory's, to operate"])).Actor(stranger), people.Invitation{Email: "eve@example.com", Operator: true})
+	if err := h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, false); err != nil {
+		t.Fatal(err)
+	}
+	for label, k := range made {
+		now, err := keys.Key(h.ctx, k.ID)
+		if want := label == "mallory's, to operate"; err != nil || (now.Revoked != nil) != want {
+			t.Errorf("%s: got revoked %v, %v; want %v", label, now.Revoked, err, want)
+		}
+	}
+	_, err := h.Accept(h.ctx, link, person(""), stranger)
+	wantCode(t, "a link that was made with the key", err, llm.CodeNotFound)
+	const want = "key.revoked mallory's, to operate by ada@example.com\n" +
+		"invitation.cancelled eve@example.com by ada@example.com\noperator.removed mallory@example.com by ada@example.com"
+	if got := h.actions(); !strings.HasSuffix(got, want) {
+		t.Errorf("audit log: got\n%s\nwant at its end\n%s", got, want)
 	}
 }

@@ -111,7 +111,9 @@ func (s *Service) CancelInvitation(ctx context.Context, by audit.Actor, accountI
 
 // Accept takes up an invitation and gives a session. Somebody new is made a user
 // of the invitation's address, with p's name and password; somebody who is known
-// gives their password. The e-mail address in p does not count.
+// gives their password. Where an operator invited a user whose address was not
+// proven, p's password takes the place of the one there was, all sessions end, and
+// the address is proven. The e-mail address in p does not count.
 func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) (llm.Secret, error) {
 	l, err := s.Link(ctx, token, InviteLink)
 	if err != nil {
@@ -119,9 +121,12 @@ func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) 
 	}
 	var session llm.Secret
 	var a Admission
-	if l.Known {
+	switch {
+	case l.Known:
 		session, a, err = s.comeback(ctx, token, l.Email, p.Password, o)
-	} else {
+	case l.Claims:
+		session, a, err = s.renewal(ctx, token, l.Email, p.Password, ByInvitation, o)
+	default:
 		session, a, err = s.newcomer(ctx, token, l.Email, p, ByInvitation, o)
 	}
 	if err != nil {
@@ -139,20 +144,4 @@ func (s *Service) comeback(ctx context.Context, token, email string, password ll
 	}
 	session, n := s.newSession(l.ID, ByInvitation, o)
 	return session, Admission{Link: hashOf(token), User: l.User, Session: &n, By: actorOf(&l.User, o), At: s.now()}, nil
-}
-
-// Join takes up an invitation of somebody who is signed in. The error is a
-// *llm.Error with CodeForbidden when it is for another address.
-func (s *Service) Join(ctx context.Context, v *Visitor, token string, o Origin) error {
-	if err := v.May(SignedIn, ""); err != nil {
-		return err
-	}
-	l, err := s.Link(ctx, token, InviteLink)
-	if err != nil {
-		return err
-	}
-	if l.Email != v.user.Email {
-		return &llm.Error{Code: llm.CodeForbidden, Message: fmt.Sprintf("This invitation is for %s, and you are signed in as %s. Sign out first.", l.Email, v.user.Email)}
-	}
-	return used("accept invitation", s.store.UseInvitation(ctx, Admission{Link: hashOf(token), User: *v.user, By: v.Actor(o), At: s.now()}))
 }

@@ -223,10 +223,14 @@ func noSSO() error {
 
 // StartOIDC is where the browser goes to sign in, and what it keeps meanwhile, in
 // a cookie for OIDCFor that FinishOIDC wants back. Next is the path to go to
-// afterwards; one that leads elsewhere counts as "/".
-func (s *Service) StartOIDC(ctx context.Context, next string) (address string, state llm.Secret, err error) {
+// afterwards; one that leads elsewhere counts as "/". The error is a *llm.Error:
+// CodeRateLimited with RetryAfter after many from one network.
+func (s *Service) StartOIDC(ctx context.Context, next string, o Origin) (address string, state llm.Secret, err error) {
 	if s.oidc == nil {
 		return "", state, noSSO()
+	}
+	if err := s.try(ctx, oidcMarks("start", o.Address)); err != nil {
+		return "", state, err
 	}
 	ctx, cancel := s.oidc.during(ctx)
 	defer cancel()
@@ -247,10 +251,14 @@ func (s *Service) StartOIDC(ctx context.Context, next string) (address string, s
 // FinishOIDC lets somebody in who comes back from the provider. State is what
 // StartOIDC gave the browser, query what the provider sends along. The error is a
 // *llm.Error with CodeForbidden for somebody who is neither known nor invited,
-// and for an address that the provider has not verified.
+// and for an address that the provider has not verified; CodeRateLimited with
+// RetryAfter after many who did not come in from one network.
 func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values, o Origin) (session llm.Secret, next string, err error) {
 	if s.oidc == nil {
 		return session, "", noSSO()
+	}
+	if err := s.try(ctx, oidcMarks("finish", o.Address)); err != nil {
+		return session, "", err
 	}
 	f, err := s.oidc.open(state, s.now())
 	if err == nil && subtle.ConstantTimeCompare([]byte(f.State), []byte(query.Get("state"))) != 1 {
@@ -269,8 +277,14 @@ func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values
 	if err != nil {
 		return session, "", err
 	}
-	session, err = s.arrive(ctx, who, o)
-	return session, f.Next, err
+	if session, err = s.arrive(ctx, who, o); err != nil {
+		return session, f.Next, err
+	}
+	marks := append(oidcMarks("start", o.Address), oidcMarks("finish", o.Address)...)
+	if err := s.store.PassSignIn(ctx, marks, s.now()); err != nil { // which keeps nobody out who is in
+		s.log.Warn("a sign-in by single sign-on counts as one that failed", "err", err)
+	}
+	return session, f.Next, nil
 }
 
 // arrive makes a session of an identity.

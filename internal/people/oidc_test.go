@@ -45,7 +45,7 @@ func newSSO(t *testing.T, change ...func(*people.OIDCOptions)) (*house, *oidctes
 // come signs somebody in at the provider and lets them come back.
 func (h *house) come(idp *oidctest.Server, subject string) (llm.Secret, string, error) {
 	h.t.Helper()
-	address, state, err := h.StartOIDC(h.ctx, "/accounts/default?x=1")
+	address, state, err := h.StartOIDC(h.ctx, "/accounts/default?x=1", home)
 	if err != nil {
 		h.t.Fatalf("start: %v", err)
 	}
@@ -172,13 +172,7 @@ func TestOIDCGroups(t *testing.T) {
 		if test.role != people.Member {
 			continue
 		}
-		token, _, err := h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: other.ID, Role: people.Viewer})
-		if err == nil {
-			err = h.Join(h.ctx, v, token.Reveal(), home)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		h.invite(ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: other.ID, Role: people.Viewer}) // he takes it up as he comes next
 	}
 	if list, err := h.Members(h.ctx, other.ID); err != nil || len(list) != 1 {
 		t.Errorf("an account that no group names: got %+v, %v; want Bob in it still", list, err)
@@ -217,12 +211,12 @@ func TestOIDCForged(t *testing.T) {
 	wantCode(t, "another key", err, llm.CodeForbidden)
 	idp.SignWith = nil
 
-	address, state, _ := h.StartOIDC(h.ctx, "/")
+	address, state, _ := h.StartOIDC(h.ctx, "/", home)
 	back, err := idp.SignIn(address, "s-bob")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, foreign, _ := h.StartOIDC(h.ctx, "/")
+	_, foreign, _ := h.StartOIDC(h.ctx, "/", home)
 	with := func(key, value string) url.Values {
 		q := maps.Clone(back)
 		q.Set(key, value)
@@ -260,7 +254,7 @@ func TestOIDCNext(t *testing.T) {
 	for next, want := range map[string]string{
 		"/me": "/me", "": "/", "//evil.example": "/", "https://evil.example/": "/", `/\evil.example`: "/", "me": "/", "/a?b=c": "/a?b=c", "javascript:alert(1)": "/",
 	} {
-		address, state, err := h.StartOIDC(h.ctx, next)
+		address, state, err := h.StartOIDC(h.ctx, next, home)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,13 +289,59 @@ func TestOIDCAway(t *testing.T) {
 		},
 	} {
 		idp.Instead(answer)
-		_, _, err := h.StartOIDC(h.ctx, "/")
+		_, _, err := h.StartOIDC(h.ctx, "/", home)
 		wantCode(t, name, err, llm.CodeProviderUnavailable)
 	}
 	idp.Instead(nil)
 	if _, _, err := h.come(idp, "s-bob"); err != nil {
 		t.Errorf("once it is back: %v", err)
 	}
-	_, _, err := newHouse(t).StartOIDC(h.ctx, "/")
+	_, _, err := newHouse(t).StartOIDC(h.ctx, "/", home)
 	wantCode(t, "no single sign-on", err, llm.CodeNotFound)
+}
+
+// TestOIDCThrottle begins, and comes back with what is good for nothing, again and
+// again: the network has to wait, others have not, and whoever comes in is taken back.
+func TestOIDCThrottle(t *testing.T) {
+	t.Parallel()
+	h, idp := newSSO(t, func(o *people.OIDCOptions) { o.SignUp = true })
+	for range 120 { // a whole office comes in
+		if _, _, err := h.come(idp, "s-bob"); err != nil {
+			t.Fatalf("come in again and again: %v", err)
+		}
+	}
+	steps := map[string]func(o people.Origin) error{
+		"begin": func(o people.Origin) error {
+			_, _, err := h.StartOIDC(h.ctx, "/", o)
+			return err
+		},
+		"come back": func(o people.Origin) error {
+			_, _, err := h.FinishOIDC(h.ctx, "forged", url.Values{"code": {"x"}}, o)
+			return err
+		},
+	}
+	for name, step := range steps {
+		waits := 0
+		for i := range 130 {
+			o := people.Origin{Address: fmt.Sprintf("2001:db8:1:2:%x::1", i)} // of one network
+			if err := step(o); err != nil && llm.AsError(err).Code == llm.CodeRateLimited {
+				if waits++; llm.AsError(err).RetryAfter != time.Second {
+					t.Errorf("%s: got %v to wait, want 1 s", name, llm.AsError(err).RetryAfter)
+				}
+			}
+		}
+		if waits != 30 {
+			t.Errorf("%s 130 times: got %d that had to wait, want 30", name, waits)
+		}
+		if err := step(stranger); err != nil && llm.AsError(err).Code == llm.CodeRateLimited {
+			t.Errorf("%s on another network: got %v, want no wait", name, err)
+		}
+		h.advance(time.Second)
+		if err := step(people.Origin{Address: "2001:db8:1:2::9"}); err != nil && llm.AsError(err).Code == llm.CodeRateLimited {
+			t.Errorf("%s a second later: got %v, want no wait", name, err)
+		}
+	}
+	if _, _, err := h.come(idp, "s-bob"); err != nil {
+		t.Errorf("from home meanwhile: %v", err)
+	}
 }

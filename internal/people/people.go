@@ -16,8 +16,12 @@ type User struct {
 	Name     string // as people write it; may be empty
 	Operator bool   // administers the whole installation
 	Password bool   // has one; without it the way in is single sign-on
-	Created  time.Time
-	Seen     *time.Time // when the last session was used; nil for never
+	// Proven says that the address is theirs: they came by what was mailed to it, by
+	// single sign-on, by a link that an operator handed over, or set up. An account's
+	// owner has the links of those who are invited there, and may use one.
+	Proven  bool
+	Created time.Time
+	Seen    *time.Time // when the last session was used; nil for never
 }
 
 // Role is what a member is in an account.
@@ -88,9 +92,12 @@ const (
 
 // Link is a one-time link that is good.
 type Link struct {
-	Kind       LinkKind
-	Email      string // whom it is for; empty for the set-up link
-	Known      bool   // they have a user already
+	Kind  LinkKind
+	Email string // whom it is for; empty for the set-up link
+	Known bool   // they have a user already, whose password they give
+	// Claims says that they have a user whose address nobody has proven, which an
+	// operator's link does: they choose a password in place of the one there is.
+	Claims     bool
 	Invitation *Invitation
 	Expires    time.Time
 }

@@ -108,24 +108,33 @@ func (s *Service) newReset(ctx context.Context, by audit.Actor, userID string, m
 }
 
 // Reset gives the user of the link a new password, ends all their sessions and
-// gives a new one.
+// gives a new one. Their address is proven then: the link was mailed to it, or an
+// operator handed it over.
 func (s *Service) Reset(ctx context.Context, token string, next llm.Secret, o Origin) (llm.Secret, error) {
 	l, err := s.Link(ctx, token, ResetLink)
 	if err != nil {
 		return llm.Secret{}, err
 	}
-	if err := checkPassword(next, l.Email); err != nil {
+	session, a, err := s.renewal(ctx, token, l.Email, next, ByReset, o)
+	if err != nil {
 		return llm.Secret{}, err
 	}
-	login, err := s.store.Login(ctx, l.Email)
+	return session, used("reset password", s.store.UseReset(ctx, a))
+}
+
+// renewal is the admission of a user who gets a new password.
+func (s *Service) renewal(ctx context.Context, token, email string, next llm.Secret, method string, o Origin) (session llm.Secret, a Admission, err error) {
+	if err := checkPassword(next, email); err != nil {
+		return session, a, err
+	}
+	l, err := s.store.Login(ctx, email)
 	if err != nil {
-		return llm.Secret{}, used("find user", err)
+		return session, a, used("find user", err)
 	}
 	hash, err := s.hasher.hash(ctx, next)
 	if err != nil {
-		return llm.Secret{}, err
+		return session, a, err
 	}
-	session, n := s.newSession(login.ID, ByReset, o)
-	a := Admission{Link: hashOf(token), User: login.User, Password: hash, Session: &n, By: actorOf(&login.User, o), At: s.now()}
-	return session, used("reset password", s.store.UseReset(ctx, a))
+	session, n := s.newSession(l.ID, method, o)
+	return session, Admission{Link: hashOf(token), User: l.User, Password: hash, Session: &n, By: actorOf(&l.User, o), At: s.now()}, nil
 }

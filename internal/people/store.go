@@ -20,6 +20,8 @@ var (
 	// ErrTaken says that somebody else of the same provider of identities came
 	// with this e-mail address before.
 	ErrTaken = errors.New("people: the address belongs to another identity")
+	// ErrUnproven says that nobody has proven that the user's address is theirs.
+	ErrUnproven = errors.New("people: the address is not proven")
 )
 
 // Hash is the SHA-256 of a secret that is kept as nothing else.
@@ -103,7 +105,8 @@ type UserStore interface {
 	// Rehash replaces the hash of a password by another one of the same
 	// password, unless it changed meanwhile.
 	Rehash(ctx context.Context, userID string, old, hash llm.Secret) error
-	// SetOperator makes a user an operator or none; ErrLast, ErrNotFound.
+	// SetOperator makes a user an operator or none; ErrLast, ErrNotFound, and
+	// ErrUnproven for one who is not to be one.
 	SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error
 }
 
@@ -152,9 +155,12 @@ type LinkStore interface {
 	// ErrExists when the address is a user's already.
 	UseSetup(ctx context.Context, a Admission) error
 	// UseInvitation makes the user, where there is none, and does what the
-	// invitation says. Without a session none is started.
+	// invitation says. A password for a user who is there is taken where an operator
+	// invited and the address was not proven, which it is then, and ends all
+	// sessions; else it is ErrExists.
 	UseInvitation(ctx context.Context, a Admission) error
-	// UseReset changes the password and ends all sessions of the user.
+	// UseReset changes the password and ends all sessions of the user, whose address
+	// is proven then.
 	UseReset(ctx context.Context, a Admission) error
 	// Arrive lets in somebody who comes by single sign-on, takes up the
 	// invitations of a verified address, and makes roles follow groups, but for

@@ -107,6 +107,15 @@ func (f *Failure) Reason() string {
 	return f.Kind.String() + ": " + f.Err.Message
 }
 
+// Brief is the failure in the gateway's own words, without anything that the
+// provider said: fit to be shown to everybody.
+func (f *Failure) Brief() string {
+	if f.Status > 0 {
+		return fmt.Sprintf("status %d", f.Status)
+	}
+	return f.Kind.String()
+}
+
 func callersFault(c llm.Code) bool {
 	return c == llm.CodeInvalidRequest || c == llm.CodeRequestTooLarge
 }

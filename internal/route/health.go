@@ -22,7 +22,8 @@ const (
 type Event struct {
 	Target    string // "<provider>/<model-name>"
 	Available bool   // it answers again; otherwise it failed for the fifth time in a row
-	Reason    string // of the last failure, fit to be shown
+	Reason    string // of the last failure, fit to be shown to operators
+	Brief     string // the same, fit to be shown to everybody
 	At        time.Time
 }
 

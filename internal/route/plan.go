@@ -156,7 +156,7 @@ func (p *Plan) Failed(f *provider.Failure, now time.Time) {
 	}
 	p.probe = false
 	if p.target.failed(now, f.Reason()) {
-		p.table.health.notify(Event{Target: p.Target().FullName(), Reason: f.Reason(), At: now})
+		p.table.health.notify(Event{Target: p.Target().FullName(), Reason: f.Reason(), Brief: f.Brief(), At: now})
 	}
 }
 

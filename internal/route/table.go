@@ -276,6 +276,17 @@ func (t *Table) Model(full string, at time.Time) (Model, bool) {
 	return Listed(p, &pricing.Listing{ModelInfo: info, Price: t.book.Price(p, name, at)}), true
 }
 
+// Shows reports whether the configuration or a listing names a target: whether it is
+// more than what somebody has asked for.
+func (t *Table) Shows(full string, at time.Time) bool {
+	provider, model, _ := strings.Cut(full, "/")
+	if t.configured[targetID{provider, model}] {
+		return true
+	}
+	e := t.byName[provider]
+	return e != nil && slices.ContainsFunc(t.modelsOf(e.provider, at), func(m Model) bool { return m.Name == full })
+}
+
 func (t *Table) modelsOf(p *provider.Provider, at time.Time) []Model {
 	known := map[string]pricing.Listing{}
 	var names []string

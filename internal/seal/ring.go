@@ -58,12 +58,15 @@ func (k Key) Text() llm.Secret {
 	return llm.NewSecret(base64.StdEncoding.EncodeToString([]byte(k.secret.Reveal())))
 }
 
+func (k Key) is(other Key) bool { return k.name == other.name }
+
 // Ring is the master keys at hand. All its methods may be called at once.
 type Ring struct {
 	load func() ([]Key, error)
 
-	mu   sync.Mutex
-	keys []Key // the first one is to seal with
+	mu     sync.Mutex
+	newest string // name of the key to seal with
+	keys   []Key  // those at hand, and those that once were
 }
 
 // NewRing is a ring of the keys that load gives, the newest first. It is called at
@@ -74,7 +77,9 @@ func NewRing(load func() ([]Key, error)) (*Ring, error) {
 	return r, r.Reload()
 }
 
-// Reload takes the keys that there are now.
+// Reload takes the keys that there are now. Those that are not any more still open
+// what is sealed with them: somebody may have read it before everything was sealed
+// anew.
 func (r *Ring) Reload() error {
 	keys, err := r.load()
 	if err != nil {
@@ -82,6 +87,16 @@ func (r *Ring) Reload() error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.newest = ""
+	if len(keys) > 0 {
+		r.newest = keys[0].name
+	}
+	keys = slices.Clone(keys)
+	for _, k := range r.keys {
+		if !slices.ContainsFunc(keys, k.is) {
+			keys = append(keys, k)
+		}
+	}
 	r.keys = keys
 	return nil
 }
@@ -90,10 +105,7 @@ func (r *Ring) Reload() error {
 func (r *Ring) Newest() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.keys) == 0 {
-		return ""
-	}
-	return r.keys[0].name
+	return r.newest
 }
 
 // key is the key of that name; or ErrNoKey.
@@ -117,6 +129,16 @@ func (r *Ring) key(name string) (Key, error) {
 
 // envelope is the first part of a sealed text.
 const envelope = "v1"
+
+// NameOf is the name of the key that a text is sealed with; empty where it is no
+// sealed text.
+func NameOf(sealed string) string {
+	parts := strings.Split(sealed, ".")
+	if len(parts) != 4 || parts[0] != envelope {
+		return ""
+	}
+	return parts[1]
+}
 
 // Seal seals a text with the key of that name, in an envelope: a random key of its
 // own seals the text with AES-256-GCM, and the master key seals that key. About is

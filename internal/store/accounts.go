@@ -157,8 +157,9 @@ func updateAction(before, after *account.Account) audit.Action {
 	return audit.AccountResumed
 }
 
-// AddCredit adds to the credit of an account and returns it as it is then. The
-// first credit counts from what was spent until then.
+// AddCredit adds to the credit of an account and returns it as it is then, or as it
+// stays where that is account.ErrTooMuch. The first credit counts from what was
+// spent until then.
 func (s *Store) AddCredit(ctx context.Context, by audit.Actor, e account.CreditEntry) (a account.Account, err error) {
 	err = s.write(ctx, s.sure, "add credit", func(tx *sql.Tx) error {
 		before, err := s.accountInTurn(ctx, tx, e.AccountID)
@@ -176,8 +177,12 @@ func (s *Store) AddCredit(ctx context.Context, by audit.Actor, e account.CreditE
 		if a, err = scanAccount(row); err != nil {
 			return orNotFound(err)
 		}
-		if a.Credit.Paid < 0 {
+		switch {
+		case a.Credit.Paid < 0:
 			return account.ErrOverdrawn
+		case a.Credit.Paid > account.MaxAmount:
+			a = before
+			return account.ErrTooMuch
 		}
 		return s.noteAccount(ctx, tx, by, audit.AccountCredited, &before, &a)
 	})

@@ -78,18 +78,14 @@ func (s *Store) introduce(ctx context.Context, tx *sql.Tx, a *people.Arrival) (p
 // chose as a password does not open the door any more, nor do their sessions.
 func (s *Store) meet(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
 	var others int64
-	var proven bool
 	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM identities WHERE issuer = ? AND who = ?", a.Issuer, u.ID).Scan(&others)
 	if err == nil && others > 0 {
 		err = people.ErrTaken
 	}
-	if err == nil {
-		err = tx.QueryRowContext(ctx, "SELECT proven FROM users WHERE id = ?", u.ID).Scan(&proven)
-	}
-	if err != nil || proven {
+	if err != nil || u.Proven {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, "UPDATE users SET proven = 1 WHERE id = ?", u.ID); err != nil {
+	if err := s.prove(ctx, tx, arriving(a, u), u); err != nil {
 		return err
 	}
 	u.Password = false
@@ -101,7 +97,7 @@ func (s *Store) welcome(ctx context.Context, tx *sql.Tx, a *people.Arrival) (peo
 	u := people.User{ID: a.NewID, Email: a.Email, Name: a.Name, Created: a.Session.Created}
 	if !a.SignUp {
 		var invited int64
-		err := tx.QueryRowContext(ctx, "SELECT count(*) FROM invitations WHERE email = ? AND used IS NULL AND expires > ?", a.Email, micros(a.Session.Created)).Scan(&invited)
+		err := tx.QueryRowContext(ctx, "SELECT count(*)"+openInvitations+"i.email = ?", micros(a.Session.Created), a.Email).Scan(&invited)
 		if err != nil {
 			return u, err
 		}

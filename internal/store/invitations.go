@@ -12,8 +12,15 @@ import (
 	"weir/internal/people"
 )
 
-const invitationQuery = "SELECT i.id, i.email, i.account, coalesce(a.name, ''), i.role, i.operator, i.inviter, i.created, i.expires, i.trusted" +
-	" FROM invitations i LEFT JOIN accounts a ON a.id = i.account WHERE i.used IS NULL AND i.expires > ? AND "
+const (
+	// goodUntil is when an invitation ends: one that was made with a key is not good
+	// for longer than the key.
+	goodUntil = "CASE WHEN k.revoked IS NOT NULL THEN 0 WHEN k.expires < i.expires THEN k.expires ELSE i.expires END"
+	// openInvitations are those that nobody used, and that are good at a time.
+	openInvitations = " FROM invitations i LEFT JOIN keys k ON k.id = i.inviter_id LEFT JOIN accounts a ON a.id = i.account" +
+		" WHERE i.used IS NULL AND " + goodUntil + " > ? AND "
+	invitationQuery = "SELECT i.id, i.email, i.account, coalesce(a.name, ''), i.role, i.operator, i.inviter, i.created, " + goodUntil + ", i.trusted" + openInvitations
+)
 
 // invitationRow is an invitation, and whether an operator made it.
 type invitationRow struct {
@@ -43,8 +50,8 @@ func (s *Store) Invite(ctx context.Context, by audit.Actor, i people.Invitation,
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO invitations (id, hash, email, account, role, operator, inviter, trusted, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			i.ID, link.String(), i.Email, i.AccountID, string(i.Role), number(i.Operator), i.By, number(trusted), micros(i.Created), micros(i.Expires))
+		_, err = tx.ExecContext(ctx, "INSERT INTO invitations (id, hash, email, account, role, operator, inviter, inviter_id, trusted, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			i.ID, link.String(), i.Email, i.AccountID, string(i.Role), number(i.Operator), i.By, by.ID, number(trusted), micros(i.Created), micros(i.Expires))
 		if err != nil {
 			return err
 		}
@@ -122,12 +129,12 @@ func (s *Store) CancelInvitation(ctx context.Context, by audit.Actor, accountID,
 	})
 }
 
-// withdraw takes back the open invitations that somebody made who has not the
-// right to any more: to one account, or all where it is empty. Else a link made
+// withdraw takes back the open invitations that a user or a key made who has not
+// the right to any more: to one account, or all where it is empty. Else a link made
 // beforehand would let them in again.
-func (s *Store) withdraw(ctx context.Context, tx *sql.Tx, by audit.Actor, inviter, accountID string) error {
-	rows, err := tx.QueryContext(ctx, "DELETE FROM invitations WHERE used IS NULL AND inviter = ? AND (? = '' OR account = ?) RETURNING id, email, account",
-		inviter, accountID, accountID)
+func (s *Store) withdraw(ctx context.Context, tx *sql.Tx, by audit.Actor, inviterID, accountID string) error {
+	rows, err := tx.QueryContext(ctx, "DELETE FROM invitations WHERE used IS NULL AND inviter_id = ? AND (? = '' OR account = ?) RETURNING id, email, account",
+		inviterID, accountID, accountID)
 	list, err := collect(rows, err, func(row scanner) (i people.Invitation, err error) {
 		err = row.Scan(&i.ID, &i.Email, &i.AccountID)
 		return i, err
@@ -179,12 +186,13 @@ func (s *Store) inviteLink(ctx context.Context, link people.Hash, now time.Time)
 	if err != nil {
 		return people.Link{}, err
 	}
-	_, err = loginOf(ctx, s.read, i.Email)
-	known := err == nil
+	l, err := loginOf(ctx, s.read, i.Email)
+	claims := err == nil && i.trusted && !l.Proven
+	known := err == nil && !claims
 	if errors.Is(err, people.ErrNotFound) {
 		err = nil
 	}
-	return people.Link{Kind: people.InviteLink, Email: i.Email, Known: known, Invitation: &i.Invitation, Expires: i.Expires}, err
+	return people.Link{Kind: people.InviteLink, Email: i.Email, Known: known, Claims: claims, Invitation: &i.Invitation, Expires: i.Expires}, err
 }
 
 func (s *Store) resetLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
@@ -249,15 +257,34 @@ func (s *Store) UseInvitation(ctx context.Context, a people.Admission) error {
 			return err
 		}
 		if !a.Password.IsZero() {
-			if err := s.addUser(ctx, tx, a.By, &a.User, a.Password, i.trusted); err != nil {
+			if err := s.letIn(ctx, tx, &a, i.trusted); err != nil {
 				return err
 			}
 		}
-		if err := s.takeUp(ctx, tx, a.By, &i.Invitation, &a.User, a.At); err != nil || a.Session == nil {
+		if err := s.takeUp(ctx, tx, a.By, &i.Invitation, &a.User, a.At); err != nil {
 			return err
 		}
 		return s.startSession(ctx, tx, a.By, *a.Session)
 	})
+}
+
+// letIn makes the user of an admission. One who is there gets the password in
+// place of what there was, where an operator's word stands for the proof that was
+// missing: what somebody else may have chosen does not open the door any more.
+func (s *Store) letIn(ctx context.Context, tx *sql.Tx, a *people.Admission, trusted bool) error {
+	l, err := loginOf(ctx, tx, a.User.ID)
+	switch {
+	case errors.Is(err, people.ErrNotFound):
+		return s.addUser(ctx, tx, a.By, &a.User, a.Password, trusted)
+	case err != nil:
+		return err
+	case l.Proven || !trusted:
+		return people.ErrExists
+	}
+	if err := s.prove(ctx, tx, a.By, &l.User); err != nil {
+		return err
+	}
+	return s.setPassword(ctx, tx, a.By, l.ID, a.Password)
 }
 
 // takeUp uses an invitation up.
@@ -271,18 +298,22 @@ func (s *Store) takeUp(ctx context.Context, tx *sql.Tx, by audit.Actor, i *peopl
 	return s.join(ctx, tx, by, i.AccountID, u, i.Role, at)
 }
 
-// UseReset changes the password and ends all sessions of the user. A link that
-// was mailed proves the address.
+// UseReset changes the password and ends all sessions of the user. The link proves
+// the address: it was mailed there, or an operator handed it over.
 func (s *Store) UseReset(ctx context.Context, a people.Admission) error {
 	return s.changePeople(ctx, "use reset", func(tx *sql.Tx) error {
-		var mailed int64
-		err := tx.QueryRowContext(ctx, "DELETE FROM resets WHERE hash = ? AND who = ? AND expires > ? RETURNING mailed",
-			a.Link.String(), a.User.ID, micros(a.At)).Scan(&mailed)
-		if err == nil && mailed != 0 {
-			_, err = tx.ExecContext(ctx, "UPDATE users SET proven = 1 WHERE id = ?", a.User.ID)
-		}
+		var id string
+		err := tx.QueryRowContext(ctx, "DELETE FROM resets WHERE hash = ? AND who = ? AND expires > ? RETURNING who",
+			a.Link.String(), a.User.ID, micros(a.At)).Scan(&id)
 		if err != nil {
 			return noPerson(err)
+		}
+		l, err := loginOf(ctx, tx, id)
+		if err == nil {
+			err = s.prove(ctx, tx, a.By, &l.User)
+		}
+		if err != nil {
+			return err
 		}
 		if err := s.setPassword(ctx, tx, a.By, a.User.ID, a.Password); err != nil {
 			return err

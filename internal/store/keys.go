@@ -191,19 +191,28 @@ func jsonList[T ~string](list []T) (string, error) {
 	return string(b), err
 }
 
-// RevokeKey revokes the key of that id, unless it is revoked, and returns it
-// as it is then; or account.ErrNotFound.
+// RevokeKey revokes the key of that id, unless it is revoked, takes back the open
+// invitations that were made with it, and returns it as it is then; or
+// account.ErrNotFound.
 func (s *Store) RevokeKey(ctx context.Context, by audit.Actor, id string, at time.Time) (k account.Key, err error) {
 	err = s.write(ctx, s.sure, "revoke key", func(tx *sql.Tx) error {
 		if k, err = s.keyInTurn(ctx, tx, id); err != nil || k.Revoked != nil {
 			return err
 		}
 		before := k
-		row := tx.QueryRowContext(ctx, "UPDATE keys SET revoked = ? WHERE id = ? RETURNING "+keyColumns, micros(at), id)
-		if k, err = scanKey(row); err != nil {
-			return err
-		}
-		return s.noteKey(ctx, tx, by, audit.KeyRevoked, &before, &k)
+		k, err = s.revokeKey(ctx, tx, by, &before, at)
+		return err
 	})
+	return k, err
+}
+
+func (s *Store) revokeKey(ctx context.Context, tx *sql.Tx, by audit.Actor, before *account.Key, at time.Time) (account.Key, error) {
+	k, err := scanKey(tx.QueryRowContext(ctx, "UPDATE keys SET revoked = ? WHERE id = ? RETURNING "+keyColumns, micros(at), before.ID))
+	if err == nil {
+		err = s.noteKey(ctx, tx, by, audit.KeyRevoked, before, &k)
+	}
+	if err == nil {
+		err = s.withdraw(ctx, tx, by, k.ID, "")
+	}
 	return k, err
 }

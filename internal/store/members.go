@@ -99,7 +99,7 @@ func (s *Store) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *peop
 		_, err = tx.ExecContext(ctx, "UPDATE members SET role = ? WHERE account = ? AND who = ?", string(r), m.AccountID, m.UserID)
 	}
 	if err == nil && m.Role == people.Owner {
-		err = s.withdraw(ctx, tx, by, m.Email, m.AccountID)
+		err = s.withdraw(ctx, tx, by, m.UserID, m.AccountID)
 	}
 	if err != nil {
 		return err

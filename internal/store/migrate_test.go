@@ -141,3 +141,31 @@ func copyTable(t *testing.T, from, to store.Options, table string) {
 		t.Fatal(err)
 	}
 }
+
+// TestInvitersKnown brings a database up to date in which invitations do not say by
+// whose key they were made: the audit log does.
+func TestInvitersKnown(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		const before = 6 // the last migration without it
+		migrateTo(t, o, before)
+		at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+		tamper(t, o, "INSERT INTO accounts (id, name, suspended, on_hangup, budget, budget_period, created) VALUES ('a', 'a', 0, 'cancel', 0, '', 0)")
+		for _, id := range []string{"k1", "k2"} {
+			tamper(t, o, fmt.Sprintf("INSERT INTO keys (id, account, label, last4, permissions, models, created, rpm, tpm, concurrency, budget, budget_period, hash)"+
+				" VALUES ('%s', 'a', 'same', 'last', '[\"admin\"]', '[]', 0, 0, 0, 0, 0, '', '%s')", id, id))
+			tamper(t, o, fmt.Sprintf("INSERT INTO invitations (id, hash, email, account, role, operator, inviter, trusted, created, expires)"+
+				" VALUES ('i%s', 'h%s', '%s@x.example', '', '', 1, 'same', 1, 0, %d)", id, id, id, at.Add(time.Hour).UnixMicro()))
+			tamper(t, o, fmt.Sprintf("INSERT INTO audit (seq, at, actor_kind, actor_id, actor_name, address, request, action, object_kind, object_id, object_name, account, hash)"+
+				" VALUES (%s, 0, 'key', '%s', 'same', '', '', 'operator.invited', 'invitation', 'i%s', '', '', '%064d')", id[1:], id, id, 0))
+		}
+		s := open(t, o)
+		if _, err := s.RevokeKey(t.Context(), audit.Gateway(), "k1", at); err != nil {
+			t.Fatal(err)
+		}
+		list, err := s.Invitations(t.Context(), "", at)
+		if err != nil || len(list) != 1 || list[0].ID != "ik2" {
+			t.Errorf("after a key was revoked: got %+v, %v; want the other's invitation alone", list, err)
+		}
+	})
+}

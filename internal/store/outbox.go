@@ -105,6 +105,7 @@ func (o *outbox) audience(ctx context.Context, tx *sql.Tx, e *webhook.Event) ([]
 	kind, _ := webhook.KindOf(e.Type)
 	where, args := "account = ''", []any(nil)
 	switch {
+	case e.Internal:
 	case kind.To == webhook.ToEverybody:
 		where = "1 = 1"
 	case kind.To == webhook.ToAccount:

@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
+	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -26,7 +28,7 @@ func userObject(u *people.User) audit.Object {
 	return audit.Object{Kind: "user", ID: u.ID, Name: u.Email}
 }
 
-const userColumns = "u.id, u.email, u.name, u.operator, u.password, u.created, u.seen"
+const userColumns = "u.id, u.email, u.name, u.operator, u.password, u.proven, u.created, u.seen"
 
 // userRow is a row of userColumns, before what is encoded in it is read.
 type userRow struct {
@@ -37,7 +39,7 @@ type userRow struct {
 }
 
 func (r *userRow) dest() []any {
-	return []any{&r.ID, &r.Email, &r.Name, &r.Operator, &r.hash, &r.created, &r.seen}
+	return []any{&r.ID, &r.Email, &r.Name, &r.Operator, &r.hash, &r.Proven, &r.created, &r.seen}
 }
 
 func (r *userRow) login() people.Login {
@@ -175,8 +177,11 @@ func (s *Store) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, use
 	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM users WHERE operator = 1 AND id <> ?", l.ID).Scan(&others); err != nil {
 		return err
 	}
-	if !on && others == 0 {
+	switch {
+	case !on && others == 0:
 		return people.ErrLast
+	case on && !l.Proven:
+		return people.ErrUnproven
 	}
 	if _, err := tx.ExecContext(ctx, "UPDATE users SET operator = ? WHERE id = ?", number(on), l.ID); err != nil {
 		return err
@@ -184,16 +189,53 @@ func (s *Store) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, use
 	action := audit.OperatorAdded
 	if !on {
 		action = audit.OperatorRemoved
-		if err := s.withdraw(ctx, tx, by, l.Email, ""); err != nil {
-			return err
-		}
-		// So would a link for somebody's new password. Only operators have such links
-		// to hand over; whose is whose is not kept, and a new one is soon made.
-		if _, err := tx.ExecContext(ctx, "DELETE FROM resets WHERE mailed = 0"); err != nil {
+		if err := s.closeDoors(ctx, tx, by, l.ID); err != nil {
 			return err
 		}
 	}
 	return s.record(ctx, tx, audit.Entry{Actor: by, Action: action, Object: userObject(&l.User)})
+}
+
+// closeDoors takes away what would let in again somebody who is no operator any
+// more: their open invitations, links for somebody's new password, and keys that
+// administer the installation.
+func (s *Store) closeDoors(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string) error {
+	if err := s.withdraw(ctx, tx, by, userID, ""); err != nil {
+		return err
+	}
+	// Only operators have such links to hand over; whose is whose is not kept, and a
+	// new one is soon made.
+	if _, err := tx.ExecContext(ctx, "DELETE FROM resets WHERE mailed = 0"); err != nil {
+		return err
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE creator = ? AND revoked IS NULL ORDER BY created, id", userID)
+	keys, err := collect(rows, err, scanKey)
+	if err != nil {
+		return err
+	}
+	now := s.clock()
+	for i := range keys {
+		if !slices.Contains(keys[i].Permissions, account.Admin) {
+			continue
+		}
+		if _, err := s.revokeKey(ctx, tx, by, &keys[i], now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prove notes that the address of a user is theirs.
+func (s *Store) prove(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people.User) error {
+	if u.Proven {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE users SET proven = 1 WHERE id = ?", u.ID); err != nil {
+		return err
+	}
+	u.Proven = true
+	e := audit.Entry{Actor: by, Action: audit.UserChanged, Object: userObject(u)}
+	return s.tell(ctx, tx, e, facts{"email_proven": false}, facts{"email_proven": true})
 }
 
 // addUser adds a user; people.ErrExists when the address is one's already.
@@ -210,6 +252,7 @@ func (s *Store) addUser(ctx context.Context, tx *sql.Tx, by audit.Actor, u *peop
 	if err != nil {
 		return err
 	}
+	u.Proven = proven
 	e := audit.Entry{Actor: by, Action: audit.UserCreated, Object: userObject(u)}
 	return s.tell(ctx, tx, e, nil, facts{"email": u.Email, "name": u.Name, "password": !hash.IsZero()})
 }

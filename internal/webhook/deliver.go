@@ -77,7 +77,7 @@ type Deliverer struct {
 // NewDeliverer makes a deliverer, which sends nothing before Run.
 func NewDeliverer(o DelivererOptions) *Deliverer {
 	return &Deliverer{
-		options: o, sender: newSender(o.Proxy, o.Roots, o.Version),
+		options: o, sender: newSender(o.Proxy, o.Roots, o.Version, nil),
 		busy: map[string]int{}, ended: make(chan Outcome, slots),
 	}
 }

@@ -96,14 +96,20 @@ func reach(scheme string, allowPrivate bool) outbound.Reach {
 	return outbound.Public
 }
 
-// checkTypes refuses a type that is none, and puts them into the order of Kinds.
-func checkTypes(types []Type) ([]Type, error) {
+// checkTypes refuses a type that an endpoint of the account, of the installation where
+// it is empty, is never told of, and puts the others into the order of Kinds.
+func checkTypes(account string, types []Type) ([]Type, error) {
 	var all []string
 	for _, k := range Kinds() {
-		all = append(all, string(k.Type))
+		if account == "" || k.To != ToOperators {
+			all = append(all, string(k.Type))
+		}
 	}
 	place := func(t Type) int { return slices.Index(all, string(t)) }
 	for i, t := range types {
+		if k, ok := KindOf(t); ok && place(t) < 0 {
+			return nil, llm.Invalid(fmt.Sprintf("events[%d]", i), fmt.Sprintf("Endpoints of the installation alone are told of %q. An account's are told of: %s.", k.Type, strings.Join(all, ", ")))
+		}
 		if place(t) < 0 {
 			return nil, llm.Invalid(fmt.Sprintf("events[%d]", i), fmt.Sprintf("There is no event %q. There are: %s.", t, strings.Join(all, ", ")))
 		}

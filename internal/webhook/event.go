@@ -49,6 +49,8 @@ type Event struct {
 	// told whenever it is written.
 	Once  string
 	Until time.Time
+	// Internal keeps an event from the endpoints of accounts, whatever its type.
+	Internal bool
 }
 
 // NewEvent is an event of now. What follows from a key of its own, so that it is
@@ -112,7 +114,7 @@ type Target struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
 	Node     string `json:"node"`             // that found it so: each looks for itself
-	Reason   string `json:"reason,omitempty"` // of what failed last; provider.unavailable alone
+	Reason   string `json:"reason,omitempty"` // how the last try failed; provider.unavailable alone
 }
 
 // Usage is what an account used on a UTC day, as far as it was settled by AsOf.

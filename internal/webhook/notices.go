@@ -122,8 +122,11 @@ func (n *Notices) Exceeded(x ledger.Exceeded) {
 }
 
 // Provider notices that a model has become unavailable at its provider, or answers
-// again. Reason is fit to be shown.
-func (n *Notices) Provider(t Type, provider, model, reason string) {
-	e := NewEvent(t, "", n.options.Now(), Data{Target: &Target{Provider: provider, Model: model, Node: n.options.Node, Reason: reason}})
+// again. One that is not public, because only clients' requests have named it, is for
+// operators: what one account asks for is not for others.
+func (n *Notices) Provider(t Type, of Target, public bool) {
+	of.Node = n.options.Node
+	e := NewEvent(t, "", n.options.Now(), Data{Target: &of})
+	e.Internal = !public
 	n.put(func(ctx context.Context) error { return n.options.Tell(ctx, e) })
 }

@@ -34,13 +34,16 @@ type sender struct {
 }
 
 // newSender makes a sender. A proxy is the operator's own: who it reaches is for it
-// to say.
-func newSender(proxy *url.URL, roots *x509.CertPool, version string) *sender {
+// to say. Change is for tests: it changes what dials; nil for nothing.
+func newSender(proxy *url.URL, roots *x509.CertPool, version string, change func(*net.Dialer)) *sender {
 	s := &sender{transports: map[outbound.Reach]*http.Transport{}, agent: "Weir-Webhooks/" + version}
 	for _, reach := range []outbound.Reach{outbound.Public, outbound.Local, outbound.Anywhere} {
-		dialer := net.Dialer{Timeout: tryFor, Control: reach.Control}
+		dialer := &net.Dialer{Timeout: tryFor, Control: reach.Control}
 		if proxy != nil {
 			dialer.Control = nil
+		}
+		if change != nil {
+			change(dialer)
 		}
 		s.transports[reach] = &http.Transport{
 			DialContext:     dialer.DialContext,

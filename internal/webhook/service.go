@@ -101,7 +101,7 @@ func (s *Service) Add(ctx context.Context, by audit.Actor, e Endpoint) (Endpoint
 		return e, llm.Secret{}, err
 	}
 	var err error
-	if e.Types, err = checkTypes(e.Types); err != nil {
+	if e.Types, err = checkTypes(e.Account, e.Types); err != nil {
 		return e, llm.Secret{}, err
 	}
 	e.ID, e.Created = uuid.Must(uuid.NewV7()).String(), s.options.Now().UTC().Truncate(time.Microsecond)
@@ -184,7 +184,7 @@ func (s *Service) Change(ctx context.Context, by audit.Actor, id string, u Updat
 		return e, err
 	}
 	if u.Types != nil {
-		types, err := checkTypes(*u.Types)
+		types, err := checkTypes(e.Account, *u.Types)
 		if err != nil {
 			return e, err
 		}

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -96,6 +97,32 @@ func testCredit(t *testing.T, f *fixture) {
 	}
 	if got, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a", account.Update{EndCredit: true}); err != nil || got.Credit != nil {
 		t.Errorf("credit ended: got %+v, %v; want none", got.Credit, err)
+	}
+}
+
+// testCreditAtOnce pays in from many places at once: together they come to no more
+// than credit may.
+func testCreditAtOnce(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	const payers, fit = 8, 3
+	s := account.NewService(f.Store, f.clock, slog.New(slog.DiscardHandler))
+	var paid atomic.Int64
+	var all sync.WaitGroup
+	for range payers {
+		all.Go(func() {
+			_, err := s.AddCredit(t.Context(), audit.Gateway(), "a", 300_000_000*llm.USD)
+			switch e := llm.AsError(err); {
+			case err == nil:
+				paid.Add(1)
+			case e.Code != llm.CodeInvalidRequest || !strings.Contains(e.Message, "at most $1000000000 in all; the account has paid $900000000."):
+				t.Errorf("credit beyond what there may be: got %v, want to be told the most, and what is paid", err)
+			}
+		})
+	}
+	all.Wait()
+	a, err := f.Accounts(t.Context(), "a")
+	if err != nil || paid.Load() != fit || a[0].Credit.Paid != fit*300_000_000*llm.USD {
+		t.Errorf("%d pay $300,000,000 at once: got %d times, %+v, %v; want %d times", payers, paid.Load(), a[0].Credit, err, fit)
 	}
 }
 

@@ -63,7 +63,7 @@ func testPeople(t *testing.T, f *fixture) {
 		t.Errorf("operator at first: got %v, %v; want none", has, err)
 	}
 	boss, ann := admit(t, f, "boss", "", ""), admit(t, f, "ann", "acc_a", people.Owner)
-	want := people.User{ID: "user_ann", Email: "ann@x.example", Name: "Ünï ann", Password: true, Created: f.now, Seen: &f.now}
+	want := people.User{ID: "user_ann", Email: "ann@x.example", Name: "Ünï ann", Password: true, Proven: true, Created: f.now, Seen: &f.now}
 	if diff := cmp.Diff(ann, want); diff != "" || !boss.Operator {
 		t.Errorf("users: operator %v\n%s", boss.Operator, diff)
 	}
@@ -107,6 +107,41 @@ func testPeople(t *testing.T, f *fixture) {
 		if !errors.Is(err, people.ErrNotFound) {
 			t.Errorf("%s: got %v, want ErrNotFound", what, err)
 		}
+	}
+}
+
+// testProven has an owner invite somebody, who is no operator until their address
+// is proven.
+func testProven(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	admit(t, f, "boss", "", "")
+	ann := admit(t, f, "ann", "acc_a", people.Owner)
+	i := people.Invitation{ID: "inv_cy", Email: "cy@x.example", AccountID: "acc_a", Role: people.Member, By: ann.Email, Created: f.now, Expires: f.now.Add(day)}
+	if _, err := f.Invite(t.Context(), audit.Actor{Kind: audit.User, ID: ann.ID, Name: ann.Email}, i, hashNamed(i.ID)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.UseInvitation(t.Context(), admission(f, i.ID, "cy")); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := f.Login(t.Context(), "user_cy"); err != nil || l.Proven {
+		t.Errorf("whom an owner invited: got %+v, %v; want a user who is not proven", l.User, err)
+	}
+	if err := f.SetOperator(t.Context(), root, "user_cy", true); !errors.Is(err, people.ErrUnproven) {
+		t.Errorf("an operator who is not proven: got %v, want ErrUnproven", err)
+	}
+	if err := f.CreateReset(t.Context(), root, people.NewReset{UserID: "user_cy", Created: f.now, Expires: f.now.Add(time.Hour)}, hashNamed("reset")); err != nil {
+		t.Fatal(err)
+	}
+	a := admission(f, "reset", "cy")
+	a.Session.ID, a.Session.Token = "after", hashNamed("after")
+	if err := f.UseReset(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.SetOperator(t.Context(), root, "user_cy", true); err != nil {
+		t.Errorf("an operator who is proven: got %v", err)
+	}
+	if list, err := f.Users(t.Context()); err != nil || len(list) != 3 || !list[2].Proven || !list[2].Operator {
+		t.Errorf("users: got %+v, %v; want Cy proven, an operator", list, err)
 	}
 }
 

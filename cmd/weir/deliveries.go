@@ -1,0 +1,276 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/app"
+	"weir/internal/webhook"
+)
+
+// deliveryView is a delivery as listings show it.
+type deliveryView struct {
+	ID         string `json:"id"`
+	EventID    string `json:"event_id"`
+	Type       string `json:"type"`
+	Timestamp  string `json:"timestamp"` // of the event
+	State      string `json:"state"`
+	Due        string `json:"due,omitempty"`
+	Ended      string `json:"ended,omitempty"`
+	Tries      int    `json:"tries"`
+	LastStatus int    `json:"last_status,omitempty"`
+	LastError  string `json:"last_error,omitempty"`
+}
+
+func viewDelivery(d *webhook.Delivery) deliveryView {
+	v := deliveryView{
+		ID: d.ID, EventID: d.Event, Type: string(d.Type), Timestamp: d.At.Format(time.RFC3339), State: string(d.State),
+		Due: timeText(d.Due), Ended: timeText(d.Ended), Tries: d.Tries,
+	}
+	if d.Last != nil {
+		v.LastStatus, v.LastError = d.Last.Status, d.Last.Error
+	}
+	return v
+}
+
+var deliveryHeads = []string{"ID", "EVENT", "OF", "STATE", "TRIES", "LAST TRY"}
+
+func (v *deliveryView) row() []string {
+	state, last := v.State, none
+	if v.Due != "" {
+		state += ", due " + v.Due
+	}
+	if v.Tries > 0 {
+		last = outcomeText(v.LastStatus, v.LastError)
+	}
+	return []string{v.ID, v.Type, v.Timestamp, state, strconv.Itoa(v.Tries), last}
+}
+
+// outcomeText says what came of a try.
+func outcomeText(status int, problem string) string {
+	switch {
+	case status == 0:
+		return visible(problem)
+	case problem == "":
+		return strconv.Itoa(status)
+	}
+	return strconv.Itoa(status) + ": " + visible(problem)
+}
+
+// visible is a text of somebody else's without what would steer a terminal or break
+// a table.
+func visible(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		if r == ' ' || unicode.IsGraphic(r) {
+			out.WriteRune(r)
+			continue
+		}
+		out.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+	}
+	return out.String()
+}
+
+// visibleLines is the same of a text of many lines.
+func visibleLines(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		lines = append(lines, visible(strings.TrimRight(line, "\r\n")))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func newWebhooksDeliveries(env *environment) *cobra.Command {
+	q := webhook.DeliveryQuery{}
+	var state string
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "deliveries ID", Short: "List what was sent to an endpoint and what waits, the newest first",
+		Example: "  weir webhooks deliveries ID --state failed", Args: oneArg("the endpoint's id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if q.Webhook, q.State = args[0], webhook.State(state); state != "" && !slices.Contains(deliveryStates(), state) {
+				return usageError{fmt.Errorf("--state is %s; got %q", strings.Join(deliveryStates(), ", "), state)}
+			}
+			if q.Limit < 1 || q.Limit > maxDeliveries {
+				return usageError{fmt.Errorf("--limit is from 1 to %d; got %d", maxDeliveries, q.Limit)}
+			}
+			return env.withWebhooks(cmd, func(ctx context.Context, _ *app.Data, s *webhook.Service) error {
+				if _, err := s.Endpoint(ctx, q.Webhook); err != nil {
+					return err
+				}
+				all, err := s.Deliveries(ctx, q)
+				if err != nil {
+					return err
+				}
+				views := make([]deliveryView, len(all))
+				for i := range all {
+					views[i] = viewDelivery(&all[i])
+				}
+				return list(env, views, deliveryHeads, (*deliveryView).row)
+			})
+		},
+	})
+	cmd.Flags().StringVar(&state, "state", "", strings.Join(deliveryStates(), ", ")+" (default all)")
+	cmd.Flags().IntVar(&q.Limit, "limit", 100, "at most so many, 1 to 1000")
+	cmd.Flags().StringVar(&q.Before, "before", "", "id of a delivery; older ones alone")
+	complete(cmd, "state", deliveryStates()...)
+	return cmd
+}
+
+const maxDeliveries = 1000 // in one listing
+
+func deliveryStates() []string {
+	return []string{string(webhook.Pending), string(webhook.Delivered), string(webhook.Failed)}
+}
+
+// detailView is a delivery with what was sent and what came back.
+type detailView struct {
+	deliveryView
+	WebhookID string      `json:"webhook_id"`
+	URL       string      `json:"url"`
+	Request   requestView `json:"request"`
+	History   []tryView   `json:"history"`
+}
+
+// requestView is the request of the last try.
+type requestView struct {
+	Headers map[string]string `json:"headers"`
+	Body    json.RawMessage   `json:"body"`
+}
+
+// tryView is one try.
+type tryView struct {
+	N      int    `json:"n"`
+	At     string `json:"at"`
+	TookMS int64  `json:"took_ms"`
+	Status int    `json:"status,omitempty"`
+	Error  string `json:"error,omitempty"`
+	Answer string `json:"answer,omitempty"`
+}
+
+func (v *tryView) row() []string {
+	return []string{strconv.Itoa(v.N), v.At, strconv.FormatInt(v.TookMS, 10) + " ms", outcomeText(v.Status, v.Error)}
+}
+
+func viewDetail(d *webhook.Detail) detailView {
+	v := detailView{
+		deliveryView: viewDelivery(&d.Delivery), WebhookID: d.Webhook, URL: d.URL,
+		Request: requestView{Headers: map[string]string{"content-type": "application/json", "webhook-id": d.Event}, Body: d.Payload},
+		History: []tryView{},
+	}
+	for _, t := range d.History {
+		v.History = append(v.History, tryView{N: t.N, At: t.At.Format(time.RFC3339), TookMS: t.Took.Milliseconds(), Status: t.Status, Error: t.Error, Answer: t.Answer})
+		v.Request.Headers["webhook-timestamp"] = strconv.FormatInt(t.At.Unix(), 10)
+	}
+	return v
+}
+
+func newWebhooksDelivery(env *environment) *cobra.Command {
+	return env.jsonFlag(&cobra.Command{
+		Use: "delivery DELIVERY", Short: "Show a delivery: what is sent, each try, and what the receiver answered",
+		Example: "  weir webhooks delivery DELIVERY", Args: oneArg("the delivery's id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.withWebhooks(cmd, func(ctx context.Context, _ *app.Data, s *webhook.Service) error {
+				d, err := s.Delivery(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				v := viewDetail(&d)
+				if env.asJSON {
+					return printJSON(env.stdout, v)
+				}
+				return env.printDetail(&v)
+			})
+		},
+	})
+}
+
+// printDetail prints a delivery for people: how it stands, the request, and each try
+// with how the answer began.
+func (env *environment) printDetail(v *detailView) error {
+	w := env.stdout
+	if err := printTable(w, deliveryHeads, [][]string{v.row()}); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nPOST %s\n", v.URL)
+	for _, name := range []string{"content-type", "webhook-id", "webhook-timestamp"} {
+		if value, ok := v.Request.Headers[name]; ok {
+			fmt.Fprintf(w, "%s: %s\n", name, value)
+		}
+	}
+	fmt.Fprintf(w, "\n%s\n", visible(string(v.Request.Body)))
+	for i := range v.History {
+		t := &v.History[i]
+		if _, err := fmt.Fprintf(w, "\ntry %s\n", strings.Join(t.row(), "  ")); err != nil {
+			return err
+		}
+		if t.Answer != "" {
+			fmt.Fprintln(w, visibleLines(t.Answer))
+		}
+	}
+	return nil
+}
+
+func newWebhooksTest(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "test ID", Short: "Send an endpoint an event of the type webhook.test and say what came of it",
+		Long: "Send an endpoint an event of the type webhook.test, whatever events it is told of, and wait for up to\n" +
+			"20 seconds for what comes of it. A running gateway sends it, and tries again as with any event.",
+		Example: "  weir webhooks test ID", Args: oneArg("the endpoint's id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
+				id, err := s.Test(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				sent, err := d.AwaitTry(ctx, id)
+				if err != nil {
+					return err
+				}
+				return env.printOutcome(&sent)
+			})
+		},
+	}
+}
+
+// printOutcome says what came of a delivery's last try; a failure is an error.
+func (env *environment) printOutcome(d *webhook.Detail) error {
+	last := outcomeText(d.Last.Status, d.Last.Error)
+	took := d.Last.Took.Round(time.Millisecond).Milliseconds()
+	if d.State == webhook.Delivered {
+		_, err := fmt.Fprintf(env.stdout, "delivered: %s in %d ms\n", last, took)
+		return err
+	}
+	again := ""
+	if d.Due != nil {
+		again = "; it is tried again at " + timeText(d.Due)
+	}
+	return fmt.Errorf("delivery %s was not taken after %d ms: %s%s", d.ID, took, cmp.Or(last, string(d.State)), again)
+}
+
+func newWebhooksRedeliver(env *environment) *cobra.Command {
+	return env.jsonFlag(&cobra.Command{
+		Use: "redeliver DELIVERY", Short: "Send an event again, with the id that it has; it is tried as if it were new",
+		Example: "  weir webhooks redeliver DELIVERY", Args: oneArg("the delivery's id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.withWebhooks(cmd, func(ctx context.Context, _ *app.Data, s *webhook.Service) error {
+				if err := s.Redeliver(ctx, args[0]); err != nil {
+					return err
+				}
+				d, err := s.Delivery(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return list(env, []deliveryView{viewDelivery(&d.Delivery)}, deliveryHeads, (*deliveryView).row)
+			})
+		},
+	})
+}

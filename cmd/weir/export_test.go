@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"strings"
+	"testing"
+
+	"weir/internal/ledger"
+)
+
+// TestExportIsNoFormula writes names that somebody has chosen, of which no sheet
+// makes a formula; other names stay as they are.
+func TestExportIsNoFormula(t *testing.T) {
+	t.Parallel()
+	for format, write := range exportFormats() {
+		for _, name := range []string{`=HYPERLINK("http://evil.example")`, "+1", "-1", "@SUM(A1)", "\t=1", "plain/model"} {
+			want := name
+			if name != "plain/model" {
+				want = "'" + name
+			}
+			var out bytes.Buffer
+			err := write(&out, func(fn func(*ledger.Entry) error) error {
+				return fn(&ledger.Entry{Attempt: ledger.Attempt{Requested: name, Provider: name, Model: name}})
+			})
+			if err != nil {
+				t.Fatalf("%s: %v", format, err)
+			}
+			rows, err := csv.NewReader(&out).ReadAll()
+			if err != nil || len(rows) != 2 {
+				t.Fatalf("%s: got %v, %v; want a head and a row", format, rows, err)
+			}
+			found := false
+			for i, cell := range rows[1] {
+				if cell != "" && strings.Contains("=+-@\t\r\n", cell[:1]) {
+					t.Errorf("%s, %s: got %q, want no formula", format, rows[0][i], cell)
+				}
+				found = found || cell == want
+			}
+			if !found {
+				t.Errorf("%s: got %q, want %q in it", format, rows[1], want)
+			}
+		}
+	}
+}

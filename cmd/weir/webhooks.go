@@ -1,0 +1,359 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/app"
+	"weir/internal/llm"
+	"weir/internal/webhook"
+)
+
+func newWebhooks(env *environment) *cobra.Command {
+	return group("webhooks", "Endpoints that are told of events, and what became of those",
+		newWebhooksAdd(env), newWebhooksList(env), newWebhooksChange(env),
+		webhookSwitch(env, "enable", "Send events to an endpoint that was disabled again, what waits first", false),
+		webhookSwitch(env, "disable", "Send an endpoint nothing any more, and forget no event that waits", true),
+		newWebhooksRemove(env), newWebhooksRotate(env), newWebhooksTest(env),
+		newWebhooksDeliveries(env), newWebhooksDelivery(env), newWebhooksRedeliver(env),
+	)
+}
+
+// withWebhooks runs do over the data that the command line points to, and what
+// people do with endpoints.
+func (env *environment) withWebhooks(cmd *cobra.Command, do func(context.Context, *app.Data, *webhook.Service) error) error {
+	return env.withData(cmd, func(d *app.Data) error {
+		s, err := d.Webhooks()
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), d, s)
+	})
+}
+
+// webhookView is an endpoint as listings show it.
+type webhookView struct {
+	ID                string   `json:"id"`
+	AccountID         *string  `json:"account_id"` // null for the installation's, and so is the name
+	Account           *string  `json:"account"`
+	URL               string   `json:"url"`
+	Events            []string `json:"events"` // empty for all
+	AllowPrivate      bool     `json:"allow_private"`
+	State             string   `json:"state"`
+	FailingSince      string   `json:"failing_since,omitempty"`
+	DisabledAt        string   `json:"disabled_at,omitempty"`
+	DisabledWhy       string   `json:"disabled_why,omitempty"`
+	FormerSecretUntil string   `json:"former_secret_until,omitempty"`
+	Created           string   `json:"created"`
+	Secret            string   `json:"secret,omitempty"` // once, where it is made
+}
+
+// viewWebhook shows an endpoint of the account of that name; it is empty for the
+// installation's.
+func viewWebhook(e *webhook.Endpoint, account string) webhookView {
+	v := webhookView{
+		ID: e.ID, URL: e.URL, Events: []string{}, AllowPrivate: e.AllowPrivate, State: "active",
+		FailingSince: timeText(e.Failing), DisabledAt: timeText(e.Disabled), DisabledWhy: e.Why, FormerSecretUntil: timeText(e.Rotated),
+		Created: e.Created.Format(time.RFC3339),
+	}
+	if e.Account != "" {
+		v.AccountID, v.Account = &e.Account, &account
+	}
+	for _, t := range e.Types {
+		v.Events = append(v.Events, string(t))
+	}
+	switch {
+	case e.Disabled != nil:
+		v.State = "disabled"
+	case e.Failing != nil:
+		v.State = "failing"
+	}
+	return v
+}
+
+// timeText is a time as listings show it; empty for none.
+func timeText(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.Format(time.RFC3339)
+}
+
+var webhookHeads = []string{"ID", "OF", "URL", "EVENTS", "PRIVATE", "STATE", "CREATED"}
+
+func (v *webhookView) row() []string {
+	of, events, private, state := "the installation", allEvents, "no", v.State
+	if v.Account != nil {
+		of = "account " + *v.Account
+	}
+	if len(v.Events) > 0 {
+		events = strings.Join(v.Events, ",")
+	}
+	if v.AllowPrivate {
+		private = "allowed"
+	}
+	switch {
+	case v.DisabledAt != "":
+		state += " since " + v.DisabledAt + ": " + v.DisabledWhy
+	case v.FailingSince != "":
+		state += " since " + v.FailingSince
+	}
+	return []string{v.ID, of, v.URL, events, private, state, v.Created}
+}
+
+// viewOf is an endpoint with the name of its account.
+func viewOf(ctx context.Context, d *app.Data, e *webhook.Endpoint) (webhookView, error) {
+	if e.Account == "" {
+		return viewWebhook(e, ""), nil
+	}
+	a, err := d.Accounts.Account(ctx, e.Account)
+	return viewWebhook(e, a.Name), err
+}
+
+// allEvents stands for the choice of every event.
+const allEvents = "all"
+
+// eventTypes reads the events that were chosen; none for all.
+func eventTypes(names []string) ([]webhook.Type, error) {
+	if slices.Contains(names, allEvents) {
+		if len(names) > 1 {
+			return nil, usageError{fmt.Errorf("--event %s stands alone; got %s", allEvents, strings.Join(names, ", "))}
+		}
+		return nil, nil
+	}
+	var types []webhook.Type
+	for _, name := range names {
+		types = append(types, webhook.Type(name))
+	}
+	return types, nil
+}
+
+// endpointFlags are those that an endpoint is made and changed with.
+func endpointFlags(cmd *cobra.Command, events *[]string, private *bool) {
+	cmd.Flags().StringSliceVar(events, "event", nil, "event that it is told of, may be repeated; all for every one")
+	cmd.Flags().BoolVar(private, "allow-private", false, "it may be on a loopback or private address, and plain http there")
+	var known []cobra.Completion
+	for _, k := range webhook.Kinds() {
+		known = append(known, cobra.CompletionWithDesc(string(k.Type), k.About))
+	}
+	complete(cmd, "event", append(known, allEvents)...)
+}
+
+// complete offers words for a flag.
+func complete(cmd *cobra.Command, flag string, words ...cobra.Completion) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the caller has just defined it
+}
+
+func newWebhooksAdd(env *environment) *cobra.Command {
+	var account string
+	var events []string
+	var private bool
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "add URL", Short: "Make an endpoint and print its secret, this once",
+		Long: "Make an endpoint and print the secret that its events are signed with, this once.\n" +
+			"It is https, on a public address, where --allow-private does not say otherwise. Without --account it is\n" +
+			"the installation's, which is told of the events of all accounts and of its own.",
+		Example: "  weir webhooks add https://example.com/hooks/weir --account research --event budget.exceeded --event key.created\n" +
+			"  weir webhooks add https://example.com/hooks/weir",
+		Args: oneArg("the endpoint's URL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			types, err := eventTypes(events)
+			if err != nil {
+				return err
+			}
+			return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
+				e := webhook.Endpoint{URL: args[0], Types: types, AllowPrivate: private}
+				if cmd.Flags().Changed("account") {
+					a, err := d.Accounts.Account(ctx, account)
+					if err != nil {
+						return err
+					}
+					e.Account = a.ID
+				}
+				e, secret, err := s.Add(ctx, actor(), e)
+				if err != nil {
+					return err
+				}
+				return env.printSecret(ctx, d, &e, secret)
+			})
+		},
+	})
+	cmd.Flags().StringVar(&account, "account", "", "name of the account whose events it is told of")
+	endpointFlags(cmd, &events, &private)
+	return cmd
+}
+
+// printSecret prints the new secret of an endpoint, alone, and on the side which
+// endpoint that is.
+func (env *environment) printSecret(ctx context.Context, d *app.Data, e *webhook.Endpoint, secret llm.Secret) error {
+	v, err := viewOf(ctx, d, e)
+	if err != nil {
+		return err
+	}
+	if env.asJSON {
+		v.Secret = secret.Reveal()
+		return printJSON(env.stdout, v)
+	}
+	row := v.row()
+	fmt.Fprintf(env.stderr, "webhook endpoint %s of %s; events: %s\n", row[0], row[1], row[3])
+	if v.FormerSecretUntil != "" {
+		fmt.Fprintf(env.stderr, "until %s the secret before this one signs too\n", v.FormerSecretUntil)
+	}
+	if strings.HasPrefix(e.URL, "http:") {
+		fmt.Fprintln(env.stderr, "plain http: events are signed, and readable by whoever is on the way")
+	}
+	_, err = fmt.Fprintln(env.stdout, secret.Reveal())
+	return err
+}
+
+func newWebhooksList(env *environment) *cobra.Command {
+	var account string
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "list", Short: "List endpoints, without their secrets: the installation's, then those of all accounts",
+		Example: "  weir webhooks list\n  weir webhooks list --account research --json", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
+				views, err := webhookViews(ctx, d)
+				if cmd.Flags().Changed("account") {
+					views, err = webhookViewsOf(ctx, d, s, account)
+				}
+				if err != nil {
+					return err
+				}
+				return list(env, views, webhookHeads, (*webhookView).row)
+			})
+		},
+	})
+	cmd.Flags().StringVar(&account, "account", "", "of this account alone")
+	return cmd
+}
+
+func webhookViews(ctx context.Context, d *app.Data) ([]webhookView, error) {
+	all, err := d.AllWebhooks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	accounts, err := d.Accounts.Accounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for i := range accounts {
+		names[accounts[i].ID] = accounts[i].Name
+	}
+	views := make([]webhookView, len(all))
+	for i := range all {
+		views[i] = viewWebhook(&all[i], names[all[i].Account])
+	}
+	return views, nil
+}
+
+func webhookViewsOf(ctx context.Context, d *app.Data, s *webhook.Service, account string) ([]webhookView, error) {
+	a, err := d.Accounts.Account(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.List(ctx, a.ID)
+	views := make([]webhookView, len(all))
+	for i := range all {
+		views[i] = viewWebhook(&all[i], a.Name)
+	}
+	return views, err
+}
+
+// webhookChange is a command that changes the endpoint it names and shows it as it
+// is then.
+func webhookChange(env *environment, use, short string, change func(*cobra.Command) (webhook.Update, error)) *cobra.Command {
+	return env.jsonFlag(&cobra.Command{
+		Use: use + " ID", Short: short, Example: "  weir webhooks " + use + " ID", Args: oneArg("the endpoint's id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			u, err := change(cmd)
+			if err != nil {
+				return err
+			}
+			return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
+				e, err := s.Change(ctx, actor(), args[0], u)
+				if err != nil {
+					return err
+				}
+				v, err := viewOf(ctx, d, &e)
+				if err != nil {
+					return err
+				}
+				return list(env, []webhookView{v}, webhookHeads, (*webhookView).row)
+			})
+		},
+	})
+}
+
+func webhookSwitch(env *environment, use, short string, disabled bool) *cobra.Command {
+	return webhookChange(env, use, short, func(*cobra.Command) (webhook.Update, error) {
+		return webhook.Update{Disabled: &disabled}, nil
+	})
+}
+
+func newWebhooksChange(env *environment) *cobra.Command {
+	var address string
+	var events []string
+	var private bool
+	cmd := webhookChange(env, "change", "Change an endpoint's address or the events that it is told of", func(cmd *cobra.Command) (u webhook.Update, err error) {
+		given := cmd.Flags().Changed
+		if given("url") {
+			u.URL = &address
+		}
+		if given("event") {
+			types, err := eventTypes(events)
+			if err != nil {
+				return u, err
+			}
+			u.Types = &types
+		}
+		if given("allow-private") {
+			u.AllowPrivate = &private
+		}
+		if u == (webhook.Update{}) {
+			return u, usageError{errors.New("say what is to change: --url, --event or --allow-private")}
+		}
+		return u, nil
+	})
+	cmd.Long = "Change an endpoint. Its secret stays. The permission to be on a private address is for one address:\n" +
+		"give it again with a new one."
+	cmd.Example = "  weir webhooks change ID --url https://example.com/hooks/other\n  weir webhooks change ID --event all"
+	cmd.Flags().StringVar(&address, "url", "", "where events are sent")
+	endpointFlags(cmd, &events, &private)
+	return cmd
+}
+
+func newWebhooksRemove(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "remove ID", Short: "Remove an endpoint with its deliveries, for good",
+		Example: "  weir webhooks remove ID", Args: oneArg("the endpoint's id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.withWebhooks(cmd, func(ctx context.Context, _ *app.Data, s *webhook.Service) error {
+				return s.Remove(ctx, actor(), args[0])
+			})
+		},
+	}
+}
+
+func newWebhooksRotate(env *environment) *cobra.Command {
+	return env.jsonFlag(&cobra.Command{
+		Use: "rotate-secret ID", Short: "Give an endpoint another secret and print it, this once; for 24 hours both sign",
+		Example: "  weir webhooks rotate-secret ID", Args: oneArg("the endpoint's id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
+				e, secret, err := s.RotateSecret(ctx, actor(), args[0])
+				if err != nil {
+					return err
+				}
+				return env.printSecret(ctx, d, &e, secret)
+			})
+		},
+	})
+}

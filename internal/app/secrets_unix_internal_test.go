@@ -1,0 +1,67 @@
+//go:build unix
+
+package app
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"weir/internal/seal"
+)
+
+// ownerOf is the user and the group that a file belongs to.
+func ownerOf(info fs.FileInfo) [2]uint32 {
+	s := info.Sys().(*syscall.Stat_t)
+	return [2]uint32{s.Uid, s.Gid}
+}
+
+// TestKeysStayReadable is that who may read the key file still may when another one
+// has taken its place: the command may be run by somebody else than the gateway.
+func TestKeysStayReadable(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), secretsFile)
+	first, second := seal.NewKey(), seal.NewKey()
+	if err := writeKeys(path, []seal.Key{first}, os.Link); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("first file: got %v, %v; want it for its owner alone", info.Mode(), err)
+	}
+	_ = os.Chown(path, 12345, 12345) // root may
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeKeys(path, []seal.Key{second, first}, os.Rename); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.Mode() != after.Mode() || ownerOf(before) != ownerOf(after) {
+		t.Errorf("got %v of %v, want %v of %v", after.Mode(), ownerOf(after), before.Mode(), ownerOf(before))
+	}
+	keys, err := readKeys(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, k := range keys {
+		names = append(names, k.Name())
+	}
+	if want := []string{second.Name(), first.Name()}; !slices.Equal(names, want) {
+		t.Errorf("keys: got %v, want %v", names, want)
+	}
+	left, err := filepath.Glob(path + "*")
+	if err != nil || len(left) != 1 {
+		t.Errorf("files: got %v, %v; want the key file alone", left, err)
+	}
+}

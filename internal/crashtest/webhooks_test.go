@@ -1,0 +1,410 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"weir/internal/seal"
+)
+
+var eventsFlag = flag.Int("webhooks.events", 0, "how many events two nodes deliver; 0 is 600")
+
+// TestWebhooks makes events while gateways are killed, and holds that every one
+// arrives, with one id, however its receiver behaves.
+func TestWebhooks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short")
+	}
+	t.Parallel()
+	ctx, cancel := deadline(t)
+	t.Cleanup(cancel) // when the subtests have ended
+	bin := build(ctx, t, t.ArtifactDir())
+	t.Run("OneNode", func(t *testing.T) {
+		t.Parallel()
+		testHooksKilled(ctx, t, bin)
+	})
+	t.Run("TwoNodes", func(t *testing.T) {
+		t.Parallel()
+		testHooksShared(ctx, t, bin)
+	})
+}
+
+// ear is somebody's program that is told of keys.
+type ear struct {
+	t      *testing.T
+	id     string // of its endpoint
+	url    string
+	side   *standardwebhooks.Webhook
+	answer func(e *ear, id string, times int, w http.ResponseWriter)
+	done   chan struct{} // closed when nobody waits any more
+
+	mu    sync.Mutex
+	came  map[string]int             // by event
+	took  map[string]int             // those that it took
+	of    map[string]map[string]bool // events by key
+	gone  int                        // answers 410
+	wrong int
+}
+
+// listen starts a receiver, and makes an endpoint of the installation for it.
+func (f *fleet) listen(name string, answer func(e *ear, id string, times int, w http.ResponseWriter)) *ear {
+	f.t.Helper()
+	e := &ear{t: f.t, answer: answer, done: make(chan struct{}), came: map[string]int{}, took: map[string]int{}, of: map[string]map[string]bool{}}
+	server := httptest.NewServer(e)
+	f.t.Cleanup(func() { close(e.done); server.Close() })
+	e.url = server.URL + "/" + name
+	secret := strings.TrimSpace(string(f.run("webhooks", "add", e.url, "--event", "key.created", "--allow-private")))
+	for _, listed := range f.hooks() {
+		if listed.URL == e.url {
+			e.id = listed.ID
+		}
+	}
+	var err error
+	if e.side, err = standardwebhooks.NewWebhook(secret); err != nil || e.id == "" {
+		f.t.Fatalf("endpoint %s: secret %q, id %q: %v", e.url, secret, e.id, err)
+	}
+	return e
+}
+
+// hook is an endpoint as the command line lists it.
+type hook struct{ ID, URL, State string }
+
+func (f *fleet) hooks() (all []hook) {
+	f.t.Helper()
+	if err := json.Unmarshal(f.run("webhooks", "list", "--json"), &all); err != nil {
+		f.t.Fatal(err)
+	}
+	return all
+}
+
+func (e *ear) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // its sender was killed
+	}
+	var p struct {
+		ID   string
+		Data struct{ Key struct{ ID string } }
+	}
+	err = e.side.Verify(body, r.Header)
+	if err == nil {
+		err = json.Unmarshal(body, &p)
+	}
+	e.mu.Lock()
+	if err != nil || p.ID == "" || p.ID != r.Header.Get("webhook-id") || p.Data.Key.ID == "" {
+		e.wrong++
+		e.t.Errorf("delivery %s %s: %v", r.Header, body, err)
+	}
+	e.came[p.ID]++
+	if e.of[p.Data.Key.ID] == nil {
+		e.of[p.Data.Key.ID] = map[string]bool{}
+	}
+	e.of[p.Data.Key.ID][p.ID] = true
+	times := e.came[p.ID]
+	e.mu.Unlock()
+	answer := &taker{ResponseWriter: w, status: http.StatusOK}
+	e.answer(e, p.ID, times, answer)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case answer.status < 300:
+		e.took[p.ID]++
+	case answer.status == http.StatusGone:
+		e.gone++
+	}
+}
+
+// taker knows the status of an answer.
+type taker struct {
+	http.ResponseWriter
+	status int
+}
+
+func (t *taker) WriteHeader(status int) {
+	t.status = status
+	t.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (t *taker) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+// missing are how many keys nobody was told of, and checks that each was told of
+// with one id.
+func (e *ear) missing(keys map[string]bool) (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for key := range keys {
+		taken := false
+		for id := range e.of[key] {
+			taken = taken || e.took[id] > 0
+		}
+		if !taken {
+			n++
+		}
+		if len(e.of[key]) > 1 {
+			e.t.Errorf("key %s: told under %d ids, want one", key, len(e.of[key]))
+		}
+	}
+	return n
+}
+
+// again is how many deliveries were taken more than once.
+func (e *ear) again() (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, times := range e.took {
+		n += times - 1
+	}
+	return n
+}
+
+func (e *ear) said() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	requests := 0
+	for _, times := range e.came {
+		requests += times
+	}
+	return fmt.Sprintf("%d requests for %d events, %d taken", requests, len(e.came), len(e.took))
+}
+
+// takes takes everything.
+func takes(*ear, string, int, http.ResponseWriter) {}
+
+// moody fails an event once or twice, in ways that follow from its id: with a 500,
+// with a connection that ends, or by saying nothing until the gateway has had enough.
+func moody(e *ear, id string, times int, w http.ResponseWriter) {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	mood := h.Sum32() % 100
+	switch {
+	case times > 2 || times == 2 && mood%2 == 0:
+	case mood < 15:
+		w.WriteHeader(http.StatusInternalServerError)
+	case mood < 22:
+		panic(http.ErrAbortHandler)
+	case mood < 25 && times == 1:
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-e.done:
+		case <-time.After(20 * time.Second):
+		}
+	}
+}
+
+// leaving takes six events, and then wants no more, and so on.
+func leaving(e *ear, _ string, _ int, w http.ResponseWriter) {
+	e.mu.Lock()
+	n := len(e.took) + e.gone
+	e.mu.Unlock()
+	if n%7 == 6 {
+		w.WriteHeader(http.StatusGone)
+	}
+}
+
+// hookYAML is the configuration; the nodes have one key for secrets.
+func hookYAML(provider string) string {
+	return fmt.Sprintf("drain_timeout: 2s\nsecrets: {key: %q}\n%s", seal.NewKey().Text().Reveal(), strings.TrimPrefix(raceYAML(provider), "drain_timeout: 2s\n"))
+}
+
+// maker makes keys, through any node, and knows those that a node said it made.
+type maker struct {
+	f     *fleet
+	token string
+	mu    sync.Mutex
+	made  map[string]bool
+}
+
+func (f *fleet) newMaker() *maker {
+	f.t.Helper()
+	token := f.run("keys", "create", "--account", "default", "--label", "administers", "--permission", "admin")
+	return &maker{f: f, token: strings.TrimSpace(string(token)), made: map[string]bool{}}
+}
+
+// make makes a key, or not: a node that is killed says nothing.
+func (m *maker) make(n *node) bool {
+	r, err := http.NewRequestWithContext(m.f.ctx, http.MethodPost, "http://"+n.base()+"/admin/v1/accounts/default/keys", bytes.NewReader([]byte(`{"label":"told"}`)))
+	if err != nil {
+		return false
+	}
+	r.Header.Set("Authorization", "Bearer "+m.token)
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := m.f.client.Do(r)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	var k listed
+	if err := json.NewDecoder(resp.Body).Decode(&k); err != nil || resp.StatusCode != http.StatusCreated {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.made[k.ID] = true
+	return true
+}
+
+// keys are all keys that were made, also those of which no node could say so, and
+// checks that none is missing of which one did.
+func (m *maker) keys() map[string]bool {
+	m.f.t.Helper()
+	all := map[string]bool{}
+	for _, k := range m.f.list("keys", "list", "--account", "default") {
+		if k.Label == "told" {
+			all[k.ID] = true
+		}
+	}
+	for id := range m.made {
+		if !all[id] {
+			m.f.t.Errorf("key %s was made, a node said, and is not there", id)
+		}
+	}
+	return all
+}
+
+// testHooksKilled makes keys while the only node is killed again and again.
+func testHooksKilled(ctx context.Context, t *testing.T, bin string) {
+	f := &fleet{house: bareHouse(ctx, t, seed(), bin)}
+	defer f.close()
+	n := &node{fleet: f, gate: newGate(), dir: filepath.Join(f.dir, "data")}
+	f.env = []string{"WEIR_DATA=" + n.dir}
+	f.nodes = []*node{n}
+	if err := os.Mkdir(n.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f.configure(hookYAML(f.provider))
+	n.start()
+	good, bad, leaves := f.listen("takes", takes), f.listen("moody", moody), f.listen("leaving", leaving)
+	m := f.newMaker()
+	stop := m.keepMaking(40)
+	for range kills() {
+		time.Sleep(time.Duration(100+f.rng.IntN(1200)) * time.Millisecond)
+		n.restart()
+	}
+	stop()
+	keys := m.keys()
+	took := f.eventually("every key told to who takes what comes, to who is moody, and to who leaves", 4*time.Minute, func() bool {
+		f.welcomeBack(leaves)
+		time.Sleep(time.Second)
+		return good.missing(keys) == 0 && bad.missing(keys) == 0 && leaves.missing(keys) == 0
+	})
+	n.stop()
+	t.Logf("%d keys, %d kills, all told %s later; takes: %s; moody: %s; leaving: %s, %d times 410", len(keys), len(n.lives)-1, took.Round(time.Second), good.said(), bad.said(), leaves.said(), leaves.gone)
+	f.noComplaints()
+}
+
+// keepMaking makes keys at about that rate a second until stop is called.
+func (m *maker) keepMaking(rate int) (stop func()) {
+	done := make(chan struct{})
+	var making sync.WaitGroup
+	for i := range 4 {
+		making.Go(func() {
+			every := time.NewTicker(4 * time.Second / time.Duration(rate))
+			defer every.Stop()
+			for {
+				select {
+				case <-done:
+					return
+				case <-m.f.ctx.Done():
+					return
+				case <-every.C:
+					m.make(m.f.nodes[i%len(m.f.nodes)])
+				}
+			}
+		})
+	}
+	return func() { close(done); making.Wait() }
+}
+
+// welcomeBack enables the endpoint of a receiver that wanted no more, and sends it
+// again what it did not take.
+func (f *fleet) welcomeBack(e *ear) {
+	f.t.Helper()
+	for _, h := range f.hooks() {
+		if h.ID != e.id || h.State != "disabled" {
+			continue
+		}
+		f.run("webhooks", "enable", e.id)
+		var failed []struct{ ID string }
+		if err := json.Unmarshal(f.run("webhooks", "deliveries", e.id, "--state", "failed", "--limit", "1000", "--json"), &failed); err != nil {
+			f.t.Fatal(err)
+		}
+		for _, d := range failed {
+			cmd := f.command("webhooks", "redeliver", d.ID)
+			_ = cmd.Run() // it may be disabled again by now
+		}
+	}
+}
+
+// noComplaints holds that no node logged an error.
+func (f *fleet) noComplaints() {
+	f.t.Helper()
+	for _, line := range f.complaints() {
+		f.t.Error(line)
+	}
+}
+
+// testHooksShared has two nodes deliver what both make, and counts what came twice.
+func testHooksShared(ctx context.Context, t *testing.T, bin string) {
+	f := newFleet(ctx, t, &founding{bin: bin, seed: seed(), nodes: 2, server: newServer(t), yaml: hookYAML})
+	defer f.close()
+	events := 600
+	if *eventsFlag > 0 {
+		events = *eventsFlag
+	}
+	e := f.listen("takes", takes)
+	m := f.newMaker()
+	begun := time.Now()
+	f.makeAll(m, events)
+	made := time.Since(begun)
+	keys := m.keys()
+	took := f.eventually("every key told", 4*time.Minute, func() bool { return e.missing(keys) == 0 })
+	f.stopAll()
+	again := e.again()
+	t.Logf("%d events made in %s by two nodes, all told %s later: %s, %d twice", len(keys), made.Round(time.Millisecond), took.Round(time.Millisecond), e.said(), again)
+	if again*1000 > len(keys) {
+		t.Errorf("%d of %d deliveries came more than once, want less than 0.1 %%", again, len(keys))
+	}
+	f.noComplaints()
+}
+
+// makeAll makes so many keys through all nodes.
+func (f *fleet) makeAll(m *maker, events int) {
+	f.t.Helper()
+	var making sync.WaitGroup
+	left := make(chan struct{}, events)
+	for range events {
+		left <- struct{}{}
+	}
+	close(left)
+	for i := range 8 {
+		rng := rand.New(rand.NewPCG(f.rng.Uint64(), uint64(i)))
+		making.Go(func() {
+			for range left {
+				for !m.make(f.nodes[rng.IntN(len(f.nodes))]) && f.ctx.Err() == nil {
+					time.Sleep(10 * time.Millisecond)
+				}
+			}
+		})
+	}
+	making.Wait()
+}

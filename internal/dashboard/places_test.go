@@ -1,0 +1,111 @@
+package dashboard_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"weir/internal/audit"
+	"weir/internal/dashboard"
+	"weir/internal/ledger"
+	"weir/internal/people"
+)
+
+// slowReports are those of a database, whose answers about uses wait until the test
+// lets them go.
+type slowReports struct {
+	dashboard.Reports
+	asked chan<- struct{}
+	let   <-chan struct{}
+}
+
+func (s slowReports) Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error) {
+	wait(s.asked, s.let)
+	return s.Reports.Uses(ctx, q)
+}
+
+// slowAudit is the audit log, whose exports wait so too.
+type slowAudit struct {
+	dashboard.AuditLog
+	asked chan<- struct{}
+	let   <-chan struct{}
+}
+
+func (s slowAudit) ExportAudit(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error {
+	wait(s.asked, s.let)
+	return s.AuditLog.ExportAudit(ctx, q, fn)
+}
+
+func wait(asked chan<- struct{}, let <-chan struct{}) {
+	asked <- struct{}{}
+	<-let
+}
+
+// TestFilesAtOnce downloads as many files as there may be at once, of one person and
+// in all: the next one is told to wait, and comes when one has ended.
+func TestFilesAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		path     string
+		who      []string // one after the other, until one is refused
+		says     string
+		operator bool
+	}{
+		{"/accounts/acme/usage.csv", []string{"ada", "ada", "ada"}, "You are downloading other files already.", false},
+		{"/accounts/acme/usage.csv", []string{"ada", "bob", "ada", "bob", "cy"}, "As many files are being downloaded as can be at once.", false},
+		{"/operator/audit/export?format=csv", []string{"ada", "ada", "bob"}, "As many files are being downloaded as can be at once.", true},
+	} {
+		asked, let := make(chan struct{}), make(chan struct{})
+		s := newSiteWith(t, func(o *dashboard.Options) {
+			o.Reports = slowReports{o.Reports, asked, let}
+			o.Installation.Audit = slowAudit{o.Installation.Audit, asked, let}
+		})
+		role := people.Viewer
+		if test.operator {
+			role = ""
+		}
+		done := make(chan int)
+		last := len(test.who) - 1
+		for _, who := range test.who[:last] {
+			s.come(who, role)
+			go func() { done <- s.status(t, test.path) }()
+			<-asked // it has its place
+		}
+		s.come(test.who[last], role)
+		got := s.send(t, "GET", test.path, nil, nil)
+		if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "10" || !strings.Contains(got.text, test.says) || len(dashboard.Check(got.text)) > 0 {
+			t.Errorf("%s by %v: got %d, Retry-After %q, want 429 after 10 seconds, and a page that says %q", test.path, test.who, got.status, got.header.Get("Retry-After"), test.says)
+		}
+		close(let)
+		for range test.who[:last] {
+			if status := <-done; status != http.StatusOK {
+				t.Errorf("%s: got %d, want 200 of all before", test.path, status)
+			}
+		}
+		go func() { <-asked }()
+		if status := s.status(t, test.path); status != http.StatusOK {
+			t.Errorf("%s when all have come: got %d, want 200", test.path, status)
+		}
+	}
+}
+
+// status downloads a file, and is the answer's.
+func (s *site) status(t *testing.T, path string) int {
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	resp, err := s.client.Do(r)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		t.Error(err)
+	}
+	return resp.StatusCode
+}

@@ -1,0 +1,44 @@
+package dashboard_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/people"
+)
+
+// TestAddressNotProven is that somebody whom an owner invited becomes an operator
+// by a link that an operator hands over, and not before.
+func TestAddressNotProven(t *testing.T) {
+	t.Parallel()
+	s := founded(t)
+	ada := s.cookie
+	a := s.account(t, account.DefaultName)
+	owner := audit.Actor{Kind: audit.User, ID: "0199-owner", Name: "mallory@example.com"}
+	token, _, err := s.people.Invite(t.Context(), owner, people.Invitation{Email: "cfo@example.com", AccountID: a.ID, Role: people.Viewer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cookie = ""
+	s.do(t, "/invite/"+token.Reveal(), url.Values{"name": {"Squatter"}, "password": {password}}, "/")
+	s.cookie = ada
+	if n := strings.Count(s.see(t, "/operator/people"), "Address not proven"); n != 1 {
+		t.Errorf("the page of people: got %d addresses that are not proven, want 1", n)
+	}
+	cfo := s.user(t, "cfo@example.com")
+	if text := s.refused(t, "/operator/people/"+cfo.ID+"/promote", url.Values{}, ""); !strings.Contains(text, "Nobody has proven that this address") {
+		t.Error("to make them an operator: want to be told why not")
+	}
+	text := s.send(t, "POST", "/operator/people/invite", url.Values{"email": {"cfo@example.com"}}, nil).text
+	link := strings.TrimPrefix(between(text, `<code id="link">`, `</code>`), "https://weir.example.com")
+	s.cookie = ""
+	s.see(t, link, "Become an operator", "New password", "nobody knows whether it was you")
+	s.refused(t, link, url.Values{"password": {"short"}}, "password")
+	s.do(t, link, url.Values{"password": {"another quiet river"}}, "/")
+	if text := s.see(t, "/operator/people", "cfo@example.com"); strings.Contains(text, "Address not proven") {
+		t.Error("the page of people: got an address that is not proven, want none any more")
+	}
+}
