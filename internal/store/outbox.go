@@ -174,7 +174,8 @@ func (s *Store) TellOne(ctx context.Context, endpoint string, e webhook.Event) (
 	return delivery, err
 }
 
-const deliveryQuery = "SELECT d.id, d.webhook, d.event, e.type, e.at, d.state, d.due, d.ended, t.n, t.at, t.took, t.status, t.error, t.answer" +
+const deliveryQuery = "SELECT d.id, d.webhook, d.event, e.type, e.at, d.state, d.due, d.ended, (SELECT count(*) FROM tries WHERE delivery = d.id)," +
+	" t.n, t.at, t.took, t.status, t.error, t.answer" +
 	" FROM deliveries d JOIN events e ON e.id = d.event LEFT JOIN tries t ON t.delivery = d.id" +
 	" AND t.n = (SELECT max(n) FROM tries WHERE delivery = d.id) WHERE "
 
@@ -182,12 +183,11 @@ func scanDelivery(row scanner) (d webhook.Delivery, err error) {
 	var at int64
 	var due, ended, n, tried, took, status sql.NullInt64
 	var problem, answer sql.NullString
-	err = row.Scan(&d.ID, &d.Webhook, &d.Event, &d.Type, &at, &d.State, &due, &ended, &n, &tried, &took, &status, &problem, &answer)
+	err = row.Scan(&d.ID, &d.Webhook, &d.Event, &d.Type, &at, &d.State, &due, &ended, &d.Tries, &n, &tried, &took, &status, &problem, &answer)
 	d.At, d.Due, d.Ended = fromMicros(at), optionalTime(due), optionalTime(ended)
 	if n.Valid {
-		d.Tries = int(n.Int64)
 		d.Last = &webhook.Try{
-			N: d.Tries, At: fromMicros(tried.Int64), Took: time.Duration(took.Int64) * time.Microsecond,
+			N: int(n.Int64), At: fromMicros(tried.Int64), Took: time.Duration(took.Int64) * time.Microsecond,
 			Status: int(status.Int64), Error: problem.String, Answer: answer.String,
 		}
 	}
