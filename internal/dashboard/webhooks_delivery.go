@@ -102,7 +102,9 @@ func deliveryPageOf(home hookHome, e *webhook.Endpoint, d *webhook.Detail) deliv
 	slices.Reverse(history)
 	p.Hidden = max(0, len(history)-mostTries)
 	for i := range history[:len(history)-p.Hidden] {
-		p.Tries = append(p.Tries, tryViewOf(&history[i], i == 0))
+		v := tryViewOf(&history[i], i == 0)
+		v.N = len(history) - i // its own numbers may have gaps
+		p.Tries = append(p.Tries, v)
 	}
 	return p
 }
@@ -128,7 +130,7 @@ func prettyJSON(text []byte) string {
 }
 
 func tryViewOf(t *webhook.Try, whole bool) tryView {
-	v := tryView{N: t.N, At: t.At, Badge: Badge{"good", "Delivered"}, Facts: []Fact{{"Sent", t.At.UTC().Format("2 Jan 2006, 15:04:05 UTC")}, {"Took", took(t.Took)}}, Answer: t.Answer}
+	v := tryView{At: t.At, Badge: Badge{"good", "Delivered"}, Facts: []Fact{{"Sent", t.At.UTC().Format("2 Jan 2006, 15:04:05 UTC")}, {"Took", took(t.Took)}}, Answer: t.Answer}
 	if t.Status > 0 {
 		v.Facts = append(v.Facts, Fact{"Status", strconv.Itoa(t.Status)})
 	}

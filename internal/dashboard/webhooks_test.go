@@ -250,7 +250,7 @@ func TestDeliveries(t *testing.T) {
 	}
 	s.do(t, page+"/redeliver", nil, page+"?done=webhook-redelivered")
 	s.tried(t, e.ID, webhook.Outcome{State: webhook.Delivered, Try: webhook.Try{Status: 204}})
-	s.see(t, page, "Try 1", "204", "Delivered")
+	s.see(t, page, "Try 1", "Try 2", "204", "Delivered")
 	for range 26 {
 		s.sent(t, e.ID, webhook.Outcome{State: webhook.Failed, Try: webhook.Try{Error: "the host could not be found"}})
 	}
