@@ -36,7 +36,6 @@ type deliveryPage struct {
 // tryView is a try, with what the receiver answered.
 type tryView struct {
 	N      int
-	At     time.Time
 	Badge  Badge
 	Facts  []Fact
 	Answer string // how it began; empty for nothing
@@ -130,7 +129,7 @@ func prettyJSON(text []byte) string {
 }
 
 func tryViewOf(t *webhook.Try, whole bool) tryView {
-	v := tryView{At: t.At, Badge: Badge{"good", "Delivered"}, Facts: []Fact{{"Sent", t.At.UTC().Format("2 Jan 2006, 15:04:05 UTC")}, {"Took", took(t.Took)}}, Answer: t.Answer}
+	v := tryView{Badge: Badge{"good", "Delivered"}, Facts: []Fact{{"Sent", t.At.UTC().Format("2 Jan 2006, 15:04:05 UTC")}, {"Took", took(t.Took)}}, Answer: t.Answer}
 	if t.Status > 0 {
 		v.Facts = append(v.Facts, Fact{"Status", strconv.Itoa(t.Status)})
 	}
