@@ -37,8 +37,8 @@ tidy: ## Check that go.mod is current
 	$(GO) mod verify
 
 .PHONY: crash
-crash: ## Kill the gateway KILLS times under load and join both ledgers
-	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestCrash' -crash.kills=$(KILLS)
+crash: ## Kill the gateway KILLS times under load and join both ledgers, and look for every webhook
+	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestCrash|TestWebhooks' -crash.kills=$(KILLS) -webhooks.events=10000
 
 .PHONY: outages
 outages: ## Take from gateways what they need: the database, its primary, Valkey, the processor

@@ -32,7 +32,7 @@ func newSecretsRotate(env *environment) *cobra.Command {
 				if r.File != "" {
 					where = r.File + " holds it alone: keep a copy of it apart from those of the database"
 				}
-				_, err = fmt.Fprintf(env.stdout, "%d secrets are sealed with the key %s\n%s\n", r.Secrets, r.Key, where)
+				_, err = fmt.Fprintf(env.stdout, "secrets sealed with the key %s: %d\n%s\n", r.Key, r.Secrets, where)
 				return err
 			})
 		},

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -107,7 +108,25 @@ func (d *Data) RotateSecrets(ctx context.Context, by audit.Actor) (result Rotati
 		return result, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	return d.rotateFile(ctx, by, r)
+	return d.rotateFile(ctx, by, r, d.awaitSigned)
+}
+
+// signedFor is how long after it was read a secret is in use at most, by far.
+const signedFor = 2 * time.Second
+
+// awaitSigned waits until no running gateway is about to use a secret that it has
+// read before all were sealed anew. It may need a key for that which it never had.
+func (d *Data) awaitSigned(ctx context.Context) error {
+	err := d.checkRunning(ctx)
+	if errors.Is(err, errNoGateway) {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(signedFor):
+		return err
+	}
 }
 
 // rotateConfigured seals everything with secrets.key.
@@ -146,8 +165,8 @@ func (r *ring) place() string {
 }
 
 // rotateFile puts a new key into the file, seals everything with it, and takes the
-// others out. No other command does so meanwhile.
-func (d *Data) rotateFile(ctx context.Context, by audit.Actor, r *ring) (result Rotation, err error) {
+// others out, which settle waits for. No other command does so meanwhile.
+func (d *Data) rotateFile(ctx context.Context, by audit.Actor, r *ring, settle func(context.Context) error) (result Rotation, err error) {
 	if _, err := d.checkAtHand(ctx, r); err != nil {
 		return result, err
 	}
@@ -173,7 +192,11 @@ func (d *Data) rotateFile(ctx context.Context, by audit.Actor, r *ring) (result 
 	if err != nil {
 		return result, fmt.Errorf("%w: %s holds a new key and the ones before it, so nothing is lost: run this again", err, path)
 	}
-	if err := writeKeys(path, []seal.Key{next}, os.Rename); err != nil {
+	err = settle(ctx)
+	if err == nil {
+		err = writeKeys(path, []seal.Key{next}, os.Rename)
+	}
+	if err != nil {
 		return result, fmt.Errorf("take the former keys out of %s: %w: everything is sealed with its first key, nothing is lost: run this again", path, err)
 	}
 	return Rotation{Key: next.Name(), Secrets: n, File: path}, nil

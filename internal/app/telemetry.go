@@ -42,6 +42,8 @@ func (g *instance) measure() {
 	})
 	m.Counter("weir_ratelimit_refused_total", "Requests that a limit refused.", func() float64 { return float64(g.limits.Stats().Refused) })
 	m.Counter("weir_ratelimit_alone_total", "Requests that were decided from memory because Valkey did not answer.", func() float64 { return float64(g.limits.Stats().Alone) })
+	m.Counter("weir_webhook_delivered_total", "Deliveries of webhooks that a receiver has taken.", func() float64 { return float64(g.deliverer.Stats().Delivered) })
+	m.Counter("weir_webhook_failed_tries_total", "Tries to deliver a webhook that have failed.", func() float64 { return float64(g.deliverer.Stats().Failed) })
 	m.GaugeBy("weir_provider_circuit_open", "provider", "1 while all targets of the provider that were asked are passed over, else 0.", g.circuits)
 }
 

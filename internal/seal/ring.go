@@ -58,15 +58,12 @@ func (k Key) Text() llm.Secret {
 	return llm.NewSecret(base64.StdEncoding.EncodeToString([]byte(k.secret.Reveal())))
 }
 
-func (k Key) is(other Key) bool { return k.name == other.name }
-
 // Ring is the master keys at hand. All its methods may be called at once.
 type Ring struct {
 	load func() ([]Key, error)
 
-	mu     sync.Mutex
-	newest string // name of the key to seal with
-	keys   []Key  // those at hand, and those that once were
+	mu   sync.Mutex
+	keys []Key // the first one is to seal with
 }
 
 // NewRing is a ring of the keys that load gives, the newest first. It is called at
@@ -77,9 +74,7 @@ func NewRing(load func() ([]Key, error)) (*Ring, error) {
 	return r, r.Reload()
 }
 
-// Reload takes the keys that there are now. Those that are not any more still open
-// what is sealed with them: somebody may have read it before everything was sealed
-// anew.
+// Reload takes the keys that there are now.
 func (r *Ring) Reload() error {
 	keys, err := r.load()
 	if err != nil {
@@ -87,16 +82,6 @@ func (r *Ring) Reload() error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.newest = ""
-	if len(keys) > 0 {
-		r.newest = keys[0].name
-	}
-	keys = slices.Clone(keys)
-	for _, k := range r.keys {
-		if !slices.ContainsFunc(keys, k.is) {
-			keys = append(keys, k)
-		}
-	}
 	r.keys = keys
 	return nil
 }
@@ -105,7 +90,10 @@ func (r *Ring) Reload() error {
 func (r *Ring) Newest() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.newest
+	if len(r.keys) == 0 {
+		return ""
+	}
+	return r.keys[0].name
 }
 
 // key is the key of that name; or ErrNoKey.

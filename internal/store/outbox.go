@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -165,6 +166,9 @@ func (s *Store) TellOne(ctx context.Context, endpoint string, e webhook.Event) (
 			return webhook.ErrDisabled
 		}
 		again := e
+		if first, err := s.outbox.first(ctx, tx, &again); err != nil || !first {
+			return cmp.Or(err, webhook.ErrTooSoon)
+		}
 		if _, err := s.outbox.write(ctx, tx, &again); err != nil {
 			return err
 		}
@@ -230,10 +234,14 @@ func (s *Store) Delivery(ctx context.Context, id string) (d webhook.Detail, err 
 	return d, err
 }
 
-// Redeliver lets a delivery be tried anew, at once. What comes of a try under way is
-// not waited for.
-func (s *Store) Redeliver(ctx context.Context, id string) error {
+// Redeliver lets a delivery be tried anew, at once, and not again until the time
+// comes. What comes of a try under way is not waited for.
+func (s *Store) Redeliver(ctx context.Context, id string, until time.Time) error {
 	return s.write(ctx, s.sure, "deliver again", func(tx *sql.Tx) error {
+		first, err := s.outbox.first(ctx, tx, &webhook.Event{Once: "redelivery " + id, At: s.clock(), Until: until})
+		if err != nil || !first {
+			return cmp.Or(err, webhook.ErrTooSoon)
+		}
 		now, err := s.now(ctx, tx)
 		if err != nil {
 			return err

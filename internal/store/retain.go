@@ -59,42 +59,49 @@ const keepDeliveries = 30 * 24 * time.Hour
 // told and may be told again.
 func (s *Store) RetainEvents(ctx context.Context, before time.Time) error {
 	now := s.clock()
-	ended, old := micros(now.Add(-keepDeliveries)), micros(before)
-	for _, step := range []struct {
-		query string
-		args  []any
-	}{
-		{"DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE ended < ? LIMIT ?)", []any{ended}},
-		{"DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = webhook) LIMIT ?)", nil},
-		{"DELETE FROM tries WHERE (delivery, n) IN (SELECT delivery, n FROM tries WHERE NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.id = delivery) LIMIT ?)", nil},
-		{"DELETE FROM events WHERE id IN (SELECT id FROM events WHERE at < ? AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.id) LIMIT ?)", []any{old}},
-		{"DELETE FROM told WHERE name IN (SELECT name FROM told WHERE until < ? LIMIT ?)", []any{micros(now)}},
+	for _, old := range []leftover{
+		{"deliveries", "id", "ended < ?", []any{micros(now.Add(-keepDeliveries))}},
+		{"deliveries", "id", "NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = deliveries.webhook)", nil},
+		{"tries", "delivery", "NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.id = tries.delivery)", nil},
+		{"events", "id", "at < ? AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.id)", []any{micros(before)}},
+		{"told", "name", "until < ?", []any{micros(now)}},
 	} {
-		if err := s.deleteSome(ctx, step.query, step.args); err != nil {
-			return err
+		if err := s.clear(ctx, &old); err != nil {
+			return fmt.Errorf("forget old %s: %w", old.table, err)
 		}
 	}
 	return nil
 }
 
-// deleteSome deletes row by row of what a query selects, a few at a time, until none
-// is left. The query's last parameter is how many.
-func (s *Store) deleteSome(ctx context.Context, query string, args []any) error {
-	for more := true; more; {
-		err := s.write(ctx, s.sure, "forget old events", func(tx *sql.Tx) error {
-			result, err := tx.ExecContext(ctx, query, append(args[:len(args):len(args)], int64(retainRows))...)
-			if err != nil {
-				return err
-			}
-			n, err := result.RowsAffected()
-			more = n == retainRows
+// leftover are rows that nobody needs any more.
+type leftover struct {
+	table, key, where string
+	args              []any
+}
+
+// clear deletes rows, a few at a time. They are looked for before anybody has to
+// wait for the deletion.
+func (s *Store) clear(ctx context.Context, old *leftover) error {
+	for {
+		rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT "+old.key+" FROM "+old.table+" WHERE "+old.where+" LIMIT ?",
+			append(old.args[:len(old.args):len(old.args)], int64(retainRows))...)
+		keys, err := collect(rows, err, func(row scanner) (key any, err error) {
+			var text string
+			err = row.Scan(&text)
+			return text, err
+		})
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		err = s.write(ctx, s.sure, "delete", func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "DELETE FROM "+old.table+" WHERE "+among(old.key, len(keys))+" AND "+old.where,
+				append(keys[:len(keys):len(keys)], old.args...)...)
 			return err
 		})
-		if err != nil {
+		if err != nil || len(keys) < retainRows {
 			return err
 		}
 	}
-	return nil
 }
 
 // retainSome deletes the day's first settled rows. What it adds up is what it

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"weir/internal/llm"
@@ -72,7 +73,15 @@ type Deliverer struct {
 	running int
 	ended   chan Outcome
 	unsaid  []Outcome // outcomes that the database does not know yet
+
+	delivered, failed atomic.Int64
 }
+
+// Stats are the tries of a deliverer since its start.
+type Stats struct{ Delivered, Failed int64 }
+
+// Stats are how its tries have ended.
+func (d *Deliverer) Stats() Stats { return Stats{d.delivered.Load(), d.failed.Load()} }
 
 // NewDeliverer makes a deliverer, which sends nothing before Run.
 func NewDeliverer(o DelivererOptions) *Deliverer {
@@ -126,6 +135,13 @@ func (d *Deliverer) note(o Outcome) {
 			delete(d.busy, o.Job.Webhook)
 		}
 		d.unsaid = append(d.unsaid, o)
+		switch {
+		case o.Undone:
+		case o.State == Delivered:
+			d.delivered.Add(1)
+		default:
+			d.failed.Add(1)
+		}
 		select { // what else has ended goes along
 		case o = <-d.ended:
 		default:

@@ -343,8 +343,8 @@ func TestLostOutbox(t *testing.T) {
 	await(t, "the outcome to be refused", func() bool { return flaky.refused.Load() > 1 })
 	flaky.broken.Store(false)
 	await(t, "the outcome", func() bool { return r.deliveries(hook.ID)[0].State == webhook.Delivered })
-	if n := len(to.came()); n != 1 {
-		t.Errorf("came %d times, want once", n)
+	if n := len(to.came()); n != 1 || d.Stats() != (webhook.Stats{Delivered: 1}) {
+		t.Errorf("came %d times, counted as %+v; want once", n, d.Stats())
 	}
 }
 

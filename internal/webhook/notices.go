@@ -43,14 +43,31 @@ func NewNotices(o NoticesOptions) *Notices {
 	return &Notices{options: o, queue: make(chan func(context.Context) error, maxNotices), known: map[string]time.Time{}}
 }
 
-// Run writes what is noticed until ctx ends.
+// Run writes what is noticed until ctx ends, and then what was noticed before.
 func (n *Notices) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			n.finish(context.WithoutCancel(ctx))
 			return
 		case write := <-n.queue:
 			n.write(ctx, write)
+		}
+	}
+}
+
+// finish writes what waits, within a few seconds, and tries nothing again.
+func (n *Notices) finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, finishFor)
+	defer cancel()
+	for {
+		select {
+		case write := <-n.queue:
+			if err := write(ctx); err != nil {
+				n.options.Log.Warn("an event is lost: the gateway stops", "err", err)
+			}
+		default:
+			return
 		}
 	}
 }

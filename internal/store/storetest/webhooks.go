@@ -295,9 +295,12 @@ func testStale(t *testing.T, f *fixture) {
 	}
 	old := take(t, f, "w", 2)
 	for i := range old {
-		if err := f.Redeliver(t.Context(), old[i].ID); err != nil {
+		if err := f.Redeliver(t.Context(), old[i].ID, noon.Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := f.Redeliver(t.Context(), old[0].ID, noon.Add(time.Hour)); !errors.Is(err, webhook.ErrTooSoon) {
+		t.Errorf("twice at once: got %v, want ErrTooSoon", err)
 	}
 	fresh := take(t, f, "w", 2)
 	if len(fresh) != 2 {
@@ -401,7 +404,7 @@ func testEndpointFares(t *testing.T, f *fixture) {
 	if len(log) != 1 || log[0].Actor != audit.Gateway() || !strings.Contains(string(log[0].After), `"disabled": true`) && !strings.Contains(string(log[0].After), `"disabled":true`) {
 		t.Errorf("audit log: got %+v, want that the gateway disabled it", log)
 	}
-	if err := f.Redeliver(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrDisabled) {
+	if err := f.Redeliver(t.Context(), jobs[0].ID, f.clock()); !errors.Is(err, webhook.ErrDisabled) {
 		t.Errorf("redeliver to it: got %v, want ErrDisabled", err)
 	}
 	if _, err := f.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon, webhook.Data{})); !errors.Is(err, webhook.ErrDisabled) {

@@ -1,0 +1,216 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/config"
+	"weir/internal/seal"
+	"weir/internal/webhook"
+)
+
+func openKeys(t *testing.T, cfg *config.Config) (*Data, *ring, *webhook.Service) {
+	t.Helper()
+	d, err := OpenData(t.Context(), *cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	r, err := newRing(&d.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, r, newWebhooks(&d.cfg, d.store, r, time.Now)
+}
+
+// TestRotateBesideGateway is that a gateway opens every secret that it reads, and
+// makes and rotates others, while the key is replaced under it time and again.
+func TestRotateBesideGateway(t *testing.T) {
+	t.Parallel()
+	cfg := config.Config{Data: t.TempDir()}
+	gateway, ring, service := openKeys(t, &cfg)
+	command, own, _ := openKeys(t, &cfg)
+	by := audit.Actor{Kind: audit.Command, Name: "test"}
+	e, _, err := service.Add(t.Context(), by, webhook.Endpoint{URL: "https://example.com/hook"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	turns := make(chan struct{}) // the gateway has used what it has read
+	running.Go(func() {
+		defer close(turns)
+		for ctx.Err() == nil {
+			if err := useSecrets(t.Context(), gateway, ring, service, e.ID); err != nil {
+				t.Error(err)
+				return
+			}
+			select {
+			case turns <- struct{}{}:
+			case <-ctx.Done():
+			}
+		}
+	})
+	settle := func(context.Context) error {
+		<-turns
+		return nil
+	}
+	for range 30 {
+		if _, err := command.rotateFile(t.Context(), by, own, settle); err != nil {
+			t.Errorf("rotate: %v", err)
+		}
+	}
+	stop()
+	running.Wait()
+	keys, err := gateway.MasterKeys(t.Context())
+	if err != nil || len(keys) != 1 || !keys[0].Seals || keys[0].Secrets != 2 {
+		t.Errorf("keys at the end: got %+v, %v; want one that seals 2 secrets", keys, err)
+	}
+}
+
+// useSecrets takes deliveries of an endpoint, gives it another secret, and then opens
+// those that it has taken, as a try may that comes late.
+func useSecrets(ctx context.Context, d *Data, r *ring, s *webhook.Service, id string) error {
+	jobs, err := takeTest(ctx, d, s, id)
+	if err != nil {
+		return err
+	}
+	if _, _, err := s.RotateSecret(ctx, audit.Actor{Kind: audit.Command, Name: "test"}, id); err != nil {
+		return err
+	}
+	return openSecrets(r, jobs)
+}
+
+// takeTest sends an endpoint a test event, and takes the delivery.
+func takeTest(ctx context.Context, d *Data, s *webhook.Service, id string) ([]webhook.Job, error) {
+	if _, err := s.Test(ctx, id); err != nil {
+		return nil, err
+	}
+	return d.store.TakeDeliveries(ctx, id, 1)
+}
+
+func openSecrets(r *ring, jobs []webhook.Job) error {
+	for _, j := range jobs {
+		for _, sealed := range j.Secrets {
+			if _, err := r.Open(sealed, webhook.SecretOf(j.Webhook)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// TestRotateBeforeSigned is that what a gateway has read before a rotation opens for as
+// long as the rotation waits for it, with a key that the gateway never had before.
+func TestRotateBeforeSigned(t *testing.T) {
+	t.Parallel()
+	cfg := config.Config{Data: t.TempDir()}
+	gateway, ring, service := openKeys(t, &cfg)
+	command, own, _ := openKeys(t, &cfg)
+	by := audit.Actor{Kind: audit.Command, Name: "test"}
+	e, _, err := service.Add(t.Context(), by, webhook.Endpoint{URL: "https://example.com/hook"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 5 {
+		jobs, err := takeTest(t.Context(), gateway, service, e.ID)
+		if err != nil || len(jobs) != 1 {
+			t.Fatalf("rotation %d: took %d deliveries, %v; want 1", n, len(jobs), err)
+		}
+		waited := false
+		_, err = command.rotateFile(t.Context(), by, own, func(context.Context) error {
+			waited = true
+			return openSecrets(ring, jobs)
+		})
+		if err != nil || !waited {
+			t.Errorf("rotation %d: waited %v, %v; want it to wait and the secrets read before to open", n, waited, err)
+		}
+	}
+}
+
+// TestRotateAgain is that a rotation that was ended halfway has lost nothing, and that
+// another one finishes it.
+func TestRotateAgain(t *testing.T) {
+	t.Parallel()
+	by := audit.Actor{Kind: audit.Command, Name: "test"}
+	for name, begin := range map[string]func(*Data, *ring) error{
+		"before everything was sealed anew": func(_ *Data, r *ring) error {
+			keys, err := readKeys(r.path)
+			return errors.Join(err, writeKeys(r.path, append([]seal.Key{seal.NewKey()}, keys...), os.Rename))
+		},
+		"after everything was sealed anew": func(d *Data, r *ring) error {
+			_, err := d.rotateFile(context.Background(), by, r, func(context.Context) error { return errEnded })
+			if !errors.Is(err, errEnded) || !strings.Contains(err.Error(), "run this again") {
+				return fmt.Errorf("ended: got %w, want to be told to run it again", err)
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := config.Config{Data: t.TempDir()}
+			command, own, service := openKeys(t, &cfg)
+			e, _, err := service.Add(t.Context(), by, webhook.Endpoint{URL: "https://example.com/hook"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := begin(command, own); err != nil {
+				t.Fatal(err)
+			}
+			checkKeys(t, &cfg, e.ID, 2)
+			if _, err := command.RotateSecrets(t.Context(), by); err != nil {
+				t.Fatal(err)
+			}
+			checkKeys(t, &cfg, e.ID, 1)
+		})
+	}
+}
+
+var errEnded = errors.New("ended")
+
+// checkKeys wants so many keys in the file, and that a gateway that starts now can use
+// the endpoint's secret.
+func checkKeys(t *testing.T, cfg *config.Config, id string, want int) {
+	t.Helper()
+	d, r, service := openKeys(t, cfg)
+	keys, err := d.MasterKeys(t.Context())
+	if err != nil || len(keys) != want {
+		t.Errorf("keys: got %+v, %v; want %d", keys, err, want)
+	}
+	if err := useSecrets(t.Context(), d, r, service, id); err != nil {
+		t.Errorf("use secrets with %+v: %v", keys, err)
+	}
+}
+
+// TestRotateOnceAtATime is that a second command refuses while one runs.
+func TestRotateOnceAtATime(t *testing.T) {
+	t.Parallel()
+	cfg := config.Config{Data: t.TempDir()}
+	d, _, _ := openKeys(t, &cfg)
+	unlock, err := d.lockKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := audit.Actor{Kind: audit.Command, Name: "test"}
+	if r, err := d.RotateSecrets(t.Context(), by); err == nil || !strings.Contains(err.Error(), "another weir secrets rotate is running") {
+		t.Errorf("beside another one: got %+v, %v; want to be refused", r, err)
+	}
+	if keys, err := readKeys(filepath.Join(cfg.Data, secretsFile)); err != nil || len(keys) > 0 {
+		t.Errorf("the file after that: got %d keys, %v; want none", len(keys), err)
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := d.RotateSecrets(t.Context(), by); err != nil || r.Secrets != 0 {
+		t.Errorf("after the other one: got %+v, %v; want no secret to be sealed", r, err)
+	}
+}
