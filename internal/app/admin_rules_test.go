@@ -208,10 +208,9 @@ func TestAdministrationOnceAtOnce(t *testing.T) {
 func TestAdministrationPages(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
-	hook := at(o.call(201, "POST /webhooks", `{"url":"https://hooks.example.com/weir","events":["provider.recovered"]}`), "id")
+	hook := at(o.call(201, "POST /webhooks", `{"url":"https://hooks.example.com/weir","events":["key.created"]}`), "id")
 	for i := range 5 {
 		o.call(201, "POST /accounts/{account}/webhooks", `{"url":"https://hooks.example.com/weir"}`, "default")
-		o.call(202, "POST /webhooks/{webhook}/test", "", hook)
 		o.call(201, "POST /accounts", fmt.Sprintf(`{"name":"a%d"}`, i))
 		o.call(201, "POST /accounts/{account}/keys", fmt.Sprintf(`{"label":"k%d"}`, i), "default")
 		o.call(201, "POST /accounts/{account}/invitations", fmt.Sprintf(`{"email":"u%d@example.com"}`, i), "default")

@@ -47,7 +47,9 @@ func (s *Server) webhookRoutesAt(base string, right people.Right) []people.Route
 			return s.ableWebhook(w, r, v, false)
 		}),
 		s.route("POST "+one+"/remove", right, s.removeWebhook),
-		s.route("GET "+one+"/deliveries/{delivery}", right, s.delivery),
+		s.route("GET "+one+"/deliveries/{delivery}", right, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			return s.showDelivery(w, r, v, &form{})
+		}),
 		s.route("POST "+one+"/deliveries/{delivery}/redeliver", right, s.redeliver),
 	}
 }

@@ -31,6 +31,7 @@ type deliveryPage struct {
 	Body     Code
 	Tries    []tryView // the newest first
 	Hidden   int       // older tries that the page has no room for
+	Problems []Problem
 }
 
 // tryView is a try, with what the receiver answered.
@@ -67,12 +68,14 @@ func (s *Server) deliveryOf(r *http.Request, v *people.Visit) (webhook.Detail, w
 	return d, e, home, err
 }
 
-func (s *Server) delivery(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (s *Server) showDelivery(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
 	d, e, home, err := s.deliveryOf(r, v)
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, page{name: "webhook-delivery", title: "Delivery", data: deliveryPageOf(home, &e, &d)})
+	p := deliveryPageOf(home, &e, &d)
+	p.Problems = f.problems()
+	return s.show(w, r, v, page{name: "webhook-delivery", title: "Delivery", status: f.status(), data: p})
 }
 
 func (s *Server) redeliver(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
@@ -80,10 +83,9 @@ func (s *Server) redeliver(w http.ResponseWriter, r *http.Request, v *people.Vis
 	if err != nil {
 		return err
 	}
-	if err := s.options.Webhooks.Redeliver(r.Context(), d.ID); err != nil {
-		return err
-	}
-	return goTo(w, r, home.path+"/"+e.ID+"/deliveries/"+d.ID+"?done=webhook-redelivered")
+	err = s.options.Webhooks.Redeliver(r.Context(), d.ID)
+	to := home.path + "/" + e.ID + "/deliveries/" + d.ID + "?done=webhook-redelivered"
+	return followed(w, r, to, err, func(f *form) error { return s.showDelivery(w, r, v, f) })
 }
 
 func deliveryPageOf(home hookHome, e *webhook.Endpoint, d *webhook.Detail) deliveryPage {

@@ -46,10 +46,10 @@ func (s *site) hookNow(t *testing.T, id string) webhook.Endpoint {
 	return e
 }
 
-// sent sends a test event, and lets the try of its delivery end so.
+// sent sends an event, and lets the try of its delivery end so.
 func (s *site) sent(t *testing.T, id string, end webhook.Outcome) (delivery string) {
 	t.Helper()
-	delivery, err := s.webhooks.Test(t.Context(), id)
+	delivery, err := s.store.TellOne(t.Context(), id, webhook.NewEvent(webhook.Test, "", now, webhook.Data{WebhookID: id}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +98,9 @@ func TestWebhookIsAddedAndItsSecretShownOnce(t *testing.T) {
 		}
 	}
 	s.do(t, path+"/test", nil, path+"?done=webhook-tested")
+	if got := s.send(t, "POST", path+"/test", nil, nil); got.status != http.StatusTooManyRequests || !strings.Contains(got.text, "a moment ago") {
+		t.Errorf("another test at once: got %d, want 429", got.status)
+	}
 	s.see(t, path, "webhook.test", "Waiting")
 	job := s.tried(t, want.ID, webhook.Outcome{State: webhook.Delivered, Try: webhook.Try{Status: 204}})
 	if text, err := s.ring.Open(job.Secrets[0], webhook.SecretOf(want.ID)); err != nil || string(text) != secret {
@@ -249,6 +252,9 @@ func TestDeliveries(t *testing.T) {
 		t.Error("what a receiver answered: got it as it is, want it escaped")
 	}
 	s.do(t, page+"/redeliver", nil, page+"?done=webhook-redelivered")
+	if got := s.send(t, "POST", page+"/redeliver", nil, nil); got.status != http.StatusTooManyRequests || !strings.Contains(got.text, "a moment ago") {
+		t.Errorf("sent again twice at once: got %d, want 429", got.status)
+	}
 	s.tried(t, e.ID, webhook.Outcome{State: webhook.Delivered, Try: webhook.Try{Status: 204}})
 	s.see(t, page, "Try 1", "Try 2", "204", "Delivered")
 	for range 26 {
@@ -280,9 +286,7 @@ func TestWebhookIsLookedAfter(t *testing.T) {
 	s.see(t, path, "its receiver answered 410", "Enable the endpoint")
 	s.see(t, path+"/deliveries/"+delivery, "The endpoint is disabled.")
 	s.refused(t, path+"/test", nil, "")
-	if got := s.send(t, "POST", path+"/deliveries/"+delivery+"/redeliver", nil, nil); got.status != http.StatusBadRequest {
-		t.Errorf("sent again while it is disabled: got %d, want 400", got.status)
-	}
+	s.refused(t, path+"/deliveries/"+delivery+"/redeliver", nil, "")
 	s.do(t, path+"/enable", nil, path+"?done=webhook-enabled")
 	s.do(t, path+"/disable", nil, path+"?done=webhook-disabled")
 	if e := s.hookNow(t, e.ID); e.Disabled == nil || e.Why != webhook.ByHand {
