@@ -65,6 +65,7 @@ func (o *office) runWebhooksAt(receiver *hookServer, base string, account ...str
 	}
 	sent := o.call(202, "POST "+one+"/test", ``, of(id)...)
 	delivery := at(sent, "id")
+	o.tooSoon("POST "+one+"/test", of(id)...)
 	if got := (<-receiver.came).Get("Webhook-Id"); got != at(sent, "event_id") {
 		t.Errorf("the event that came: got %s, want %s", got, at(sent, "event_id"))
 	}
