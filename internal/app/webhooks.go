@@ -96,9 +96,9 @@ func (g *instance) keepCalendar(ctx context.Context) {
 	defer every.Stop()
 	for {
 		now := g.options.Now()
-		for doing, tell := range map[string]func(context.Context, time.Time) error{"of expiring keys": g.store.TellExpiring, "of yesterday's usage": g.store.TellUsage} {
+		for of, tell := range map[webhook.Type]func(context.Context, time.Time) error{webhook.KeyExpiring: g.store.TellExpiring, webhook.UsageDaily: g.store.TellUsage} {
 			if err := tell(ctx, now); err != nil && ctx.Err() == nil {
-				g.options.Log.Error("it could not be told "+doing, "err", err)
+				g.options.Log.Error("events that come with time could not be written", "type", of, "err", err)
 			}
 		}
 		select {

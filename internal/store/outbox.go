@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -166,9 +165,6 @@ func (s *Store) TellOne(ctx context.Context, endpoint string, e webhook.Event) (
 			return webhook.ErrDisabled
 		}
 		again := e
-		if first, err := s.outbox.first(ctx, tx, &again); err != nil || !first {
-			return cmp.Or(err, webhook.ErrTooSoon)
-		}
 		if _, err := s.outbox.write(ctx, tx, &again); err != nil {
 			return err
 		}
@@ -178,8 +174,7 @@ func (s *Store) TellOne(ctx context.Context, endpoint string, e webhook.Event) (
 	return delivery, err
 }
 
-const deliveryQuery = "SELECT d.id, d.webhook, d.event, e.type, e.at, d.state, d.due, d.ended, (SELECT count(*) FROM tries WHERE delivery = d.id)," +
-	" t.n, t.at, t.took, t.status, t.error, t.answer" +
+const deliveryQuery = "SELECT d.id, d.webhook, d.event, e.type, e.at, d.state, d.due, d.ended, (SELECT count(*) FROM tries WHERE delivery = d.id), t.n, t.at, t.took, t.status, t.error, t.answer" +
 	" FROM deliveries d JOIN events e ON e.id = d.event LEFT JOIN tries t ON t.delivery = d.id" +
 	" AND t.n = (SELECT max(n) FROM tries WHERE delivery = d.id) WHERE "
 
@@ -234,14 +229,10 @@ func (s *Store) Delivery(ctx context.Context, id string) (d webhook.Detail, err 
 	return d, err
 }
 
-// Redeliver lets a delivery be tried anew, at once, and not again until the time
-// comes. What comes of a try under way is not waited for.
-func (s *Store) Redeliver(ctx context.Context, id string, until time.Time) error {
+// Redeliver lets a delivery be tried anew, at once. What comes of a try under way is
+// not waited for.
+func (s *Store) Redeliver(ctx context.Context, id string) error {
 	return s.write(ctx, s.sure, "deliver again", func(tx *sql.Tx) error {
-		first, err := s.outbox.first(ctx, tx, &webhook.Event{Once: "redelivery " + id, At: s.clock(), Until: until})
-		if err != nil || !first {
-			return cmp.Or(err, webhook.ErrTooSoon)
-		}
 		now, err := s.now(ctx, tx)
 		if err != nil {
 			return err

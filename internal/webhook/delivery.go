@@ -22,7 +22,7 @@ type Delivery struct {
 	State   State
 	Due     *time.Time // of the next try; nil where there is none
 	Ended   *time.Time
-	Tries   int // that ended
+	Tries   int // that have ended
 	// Last is the last try; nil before the first one.
 	Last *Try
 }
@@ -37,7 +37,7 @@ type Detail struct {
 
 // Try is one request to an endpoint.
 type Try struct {
-	N      int       // from 1; one that was begun anew, or taken and not made, leaves a gap
+	N      int       // from 1; one that was cut short is left out
 	At     time.Time // of the header webhook-timestamp
 	Took   time.Duration
 	Status int    // of the answer; 0 for none

@@ -91,7 +91,7 @@ func (s *sender) send(ctx context.Context, j *Job, allowPrivate bool, at time.Ti
 	if err != nil {
 		return answer{}, causeOf(ctx, err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }() // what matters of it was read
 	a := answer{status: response.StatusCode, retryAfter: retryAfter(response.Header.Get("Retry-After"), at)}
 	begun, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err == nil {

@@ -16,8 +16,6 @@ import (
 const (
 	// RotateFor is how long the secret before the present one signs too.
 	RotateFor = 24 * time.Hour
-	// byHandEvery is how often somebody may have the same sent.
-	byHandEvery = time.Second
 	// MaxEndpoints is how many an account, or the installation, may have.
 	MaxEndpoints = 20
 )
@@ -27,8 +25,6 @@ var (
 	ErrNotFound = errors.New("webhook: not found")
 	ErrTooMany  = errors.New("webhook: there are as many endpoints as there may be")
 	ErrDisabled = errors.New("webhook: the endpoint is disabled")
-	// ErrTooSoon says that the same was asked for a moment ago.
-	ErrTooSoon = errors.New("webhook: too soon")
 	// ErrOtherKey says that the secrets in the database are sealed with another
 	// master key by now.
 	ErrOtherKey = errors.New("webhook: sealed with another key")
@@ -70,15 +66,14 @@ type Store interface {
 	// Tell writes an event, and the deliveries to all endpoints that want it.
 	Tell(ctx context.Context, e Event) error
 	// TellOne writes an event and its delivery to one endpoint, whatever it wants;
-	// ErrNotFound, ErrDisabled, ErrTooSoon.
+	// ErrNotFound, ErrDisabled.
 	TellOne(ctx context.Context, webhook string, e Event) (delivery string, err error)
 	// Deliveries are those that a query selects.
 	Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, error)
 	// Delivery is the delivery of that id; or ErrNotFound.
 	Delivery(ctx context.Context, id string) (Detail, error)
-	// Redeliver lets a delivery be tried anew, at once, and not again until the time
-	// comes; ErrNotFound, ErrDisabled, ErrTooSoon.
-	Redeliver(ctx context.Context, id string, until time.Time) error
+	// Redeliver lets a delivery be tried anew, at once; ErrNotFound, ErrDisabled.
+	Redeliver(ctx context.Context, id string) error
 }
 
 // Options is what a Service is made of.
@@ -127,10 +122,10 @@ func (s *Service) sealed(ctx context.Context, id string, secret llm.Secret, keep
 			return err
 		}
 		text, err := s.options.Ring.Seal(name, []byte(secret.Reveal()), SecretOf(id))
-		if err != nil {
-			return err
+		if err == nil {
+			err = keep(Sealed{Text: text, Key: name})
 		}
-		if err := keep(Sealed{Text: text, Key: name}); try > 0 || !errors.Is(err, ErrOtherKey) {
+		if try > 0 || !errors.Is(err, ErrOtherKey) && !errors.Is(err, seal.ErrNoKey) {
 			return err
 		}
 	}
@@ -163,8 +158,6 @@ func told(err error, id string) error {
 		return llm.Invalid("", fmt.Sprintf("There are %d endpoints, as many as there may be. Remove one first.", MaxEndpoints))
 	case errors.Is(err, ErrDisabled):
 		return llm.Invalid("", "The endpoint is disabled. Enable it first.")
-	case errors.Is(err, ErrTooSoon):
-		return &llm.Error{Code: llm.CodeRateLimited, Message: "This was sent a moment ago. Try again in a second.", RetryAfter: byHandEvery, Err: err}
 	case errors.Is(err, seal.ErrNoKey):
 		return &llm.Error{Code: llm.CodeInternal, Message: "The secrets in the database are sealed with a key that this gateway has not: give it the secrets.key of the node that made them, or the same secrets.key in the configuration of all.", Err: err}
 	}
@@ -236,10 +229,7 @@ func (s *Service) Test(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	now := s.options.Now()
-	event := NewEvent(Test, e.Account, now, Data{WebhookID: id})
-	event.Once, event.Until = string(Test)+" "+id, now.Add(byHandEvery)
-	delivery, err := s.options.Store.TellOne(ctx, id, event)
+	delivery, err := s.options.Store.TellOne(ctx, id, NewEvent(Test, e.Account, s.options.Now(), Data{WebhookID: id}))
 	return delivery, told(err, id)
 }
 
@@ -256,7 +246,7 @@ func (s *Service) Delivery(ctx context.Context, id string) (Detail, error) {
 
 // Redeliver sends a delivery again, at once and then as one that is new.
 func (s *Service) Redeliver(ctx context.Context, id string) error {
-	return noDelivery(s.options.Store.Redeliver(ctx, id, s.options.Now().Add(byHandEvery)), id)
+	return noDelivery(s.options.Store.Redeliver(ctx, id), id)
 }
 
 func noDelivery(err error, id string) error {
