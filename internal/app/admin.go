@@ -21,7 +21,7 @@ func isAdmin(path string) bool { return strings.HasPrefix(path+"/", adminPath) }
 func (g *instance) adminOptions() api.AdminOptions {
 	from := originOf(&g.options.Config)
 	return api.AdminOptions{
-		People: g.people, Claims: adminClaims{g.idempotency}, Requests: g.store,
+		People: g.people, Claims: adminClaims{g.idempotency}, Requests: g.store, Webhooks: g.webhooks,
 		KeysUsed: g.store.KeysUsed, Audit: g.store.Audit, Unpriced: g.store.Unpriced, Nodes: g.store.Nodes,
 		PublicURL: from.base,
 		Session:   func(r *http.Request) string { return g.dashboard.Session(r) },

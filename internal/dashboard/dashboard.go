@@ -16,6 +16,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/route"
+	"weir/internal/webhook"
 )
 
 // Options is what a Server is made of.
@@ -46,6 +47,8 @@ type Options struct {
 	// Models are those that requests can go to, with their prices of now; nil for no
 	// page of them.
 	Models func() []route.Model
+	// Webhooks are the endpoints that are told of events; nil for no pages of them.
+	Webhooks *webhook.Service
 	// Installation is what pages of operators ask; nil for none of these pages.
 	Installation *Installation
 	Insecure     bool // cookies go over plain http too
@@ -107,7 +110,7 @@ func (s *Server) Routes() []people.Route {
 	for _, of := range [][]people.Route{
 		s.assetRoutes(), s.homeRoutes(), s.signRoutes(), s.oidcRoutes(), s.linkRoutes(), s.meRoutes(),
 		s.overviewRoutes(), s.keyRoutes(), s.newKeyRoutes(), s.memberRoutes(), s.playgroundRoutes(), s.designRoutes(),
-		s.usageRoutes(), s.requestRoutes(), s.modelRoutes(), s.operatorRoutes(),
+		s.usageRoutes(), s.requestRoutes(), s.modelRoutes(), s.webhookRoutes(), s.operatorRoutes(),
 	} {
 		all = append(all, of...)
 	}

@@ -17,6 +17,7 @@ import (
 // overviewPage is what an account used in a range of dates.
 type overviewPage struct {
 	Suspended  bool
+	Hooks      []hookNotice
 	Range      string
 	Views      []Link
 	Used       bool // in the range
@@ -77,8 +78,12 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request, v *people.Visi
 	if err != nil {
 		return err
 	}
+	hooks, err := s.hookNotices(ctx, v)
+	if err != nil {
+		return err
+	}
 	if s.options.Reports == nil {
-		return s.start(w, r, v, keys)
+		return s.start(w, r, v, keys, hooks)
 	}
 	s.flush(ctx)
 	sums, err := s.readSums(ctx, v.Account.ID, chosen)
@@ -91,10 +96,11 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request, v *people.Visi
 			return err
 		}
 		if !used {
-			return s.start(w, r, v, keys)
+			return s.start(w, r, v, keys, hooks)
 		}
 	}
 	p := overviewPageOf(v.Account, keys, sums, now)
+	p.Hooks = hooks
 	if p.Allowances, err = s.allowances(ctx, v.Account, now); err != nil {
 		return err
 	}

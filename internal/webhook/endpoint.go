@@ -36,6 +36,9 @@ func (e *Endpoint) Wants(t Type) bool {
 	return len(e.Types) == 0 || slices.Contains(e.Types, t)
 }
 
+// ByHand is Why of an endpoint that somebody disabled.
+const ByHand = "by hand"
+
 const maxURL = 2048 // bytes
 
 // checkURL says what is wrong with an address. A name is judged by what it resolves
