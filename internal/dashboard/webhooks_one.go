@@ -72,7 +72,7 @@ func deliveryBadge(d *webhook.Delivery) Badge {
 	case d.State == webhook.Failed:
 		return Badge{"bad", "Failed"}
 	case d.Last != nil && d.Last.Error != "":
-		return Badge{"warn", "Tried again"}
+		return Badge{"warn", "Retrying"}
 	}
 	return Badge{"", "Waiting"}
 }
