@@ -133,10 +133,10 @@ type hookStanding struct {
 }
 
 func hookStandingOf(e *webhook.Endpoint) hookStanding {
-	switch {
-	case e.Disabled != nil:
+	switch e.Standing() {
+	case webhook.Disabled:
 		return hookStanding{Badge{"off", "Disabled"}, e.Disabled, e.Why}
-	case e.Failing != nil:
+	case webhook.Failing:
 		return hookStanding{Badge{"warn", "Failing"}, e.Failing, ""}
 	}
 	return hookStanding{Badge: Badge{"good", "Active"}}
