@@ -18,6 +18,7 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/dialect"
+	"weir/internal/idempotency"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -29,7 +30,7 @@ import (
 // AdminRoutes are served.
 type AdminOptions struct {
 	People   *people.Service
-	Claims   ClaimStore
+	Claims   idempotency.Store
 	Requests RequestReader
 	Webhooks *webhook.Service
 	// KeysUsed is when each key of an account, by id, was used last.
