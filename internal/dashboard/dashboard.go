@@ -38,9 +38,8 @@ type Options struct {
 	// nobody keeps them: then their pages are not there.
 	Reports  Reports
 	Requests RequestLog
-	// Spent is what an account has spent in a period, by ledger.Period.Number; nil
-	// where nobody knows.
-	Spent func(ctx context.Context, accountID string, period int64) (llm.Money, error)
+	// Spent is what accounts have spent; nil where nobody knows.
+	Spent account.Spender
 	// Flush returns when what is settled so far is in the Reports; nil where it
 	// always is.
 	Flush func(ctx context.Context) error

@@ -300,19 +300,15 @@ func (s *Server) allowances(ctx context.Context, a *account.Account, now time.Ti
 	if s.options.Spent == nil {
 		return nil, nil
 	}
+	standing, err := a.Standing(ctx, now, s.options.Spent)
+	if err != nil {
+		return nil, err
+	}
 	if b := a.Budget; b.Limit > 0 {
-		spent, err := s.options.Spent(ctx, a.ID, b.Period.Number(now))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, allowanceOf(budgetName(b.Period), budgetNote(b.Period, now), spent, b.Limit))
+		all = append(all, allowanceOf(budgetName(b.Period), budgetNote(b.Period, now), standing.Spent, b.Limit))
 	}
 	if c := a.Credit; c != nil {
-		spent, err := s.options.Spent(ctx, a.ID, ledger.PeriodTotal.Number(now))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, allowanceOf("Credit", "paid beforehand", spent-c.From, c.Paid))
+		all = append(all, allowanceOf("Credit", "paid beforehand", c.Paid-standing.CreditLeft, c.Paid))
 	}
 	return all, nil
 }
