@@ -41,7 +41,7 @@ type accountView struct {
 	Created string `json:"created"`
 }
 
-func viewAccount(a *account.Account, s app.Standing) accountView {
+func viewAccount(a *account.Account, s account.Standing) accountView {
 	v := accountView{ID: a.ID, Name: a.Name, Status: "active", OnHangup: string(a.OnHangup), Created: a.Created.Format(time.RFC3339), limitsView: limitsView(a.Limits), spendView: viewSpend(a, s)}
 	if a.Suspended {
 		v.Status = "suspended"

@@ -72,7 +72,7 @@ type spendView struct {
 	LeftUSD   string `json:"credit_left_usd,omitempty"`
 }
 
-func viewSpend(a *account.Account, s app.Standing) spendView {
+func viewSpend(a *account.Account, s account.Standing) spendView {
 	var v spendView
 	if a.Budget.Limit > 0 {
 		v.SpentUSD = s.Spent.String()

@@ -58,7 +58,7 @@ type webhookView struct {
 // installation's.
 func viewWebhook(e *webhook.Endpoint, account string) webhookView {
 	v := webhookView{
-		ID: e.ID, URL: e.URL, Events: []string{}, AllowPrivate: e.AllowPrivate, State: "active",
+		ID: e.ID, URL: e.URL, Events: []string{}, AllowPrivate: e.AllowPrivate, State: string(e.Standing()),
 		FailingSince: timeText(e.Failing), DisabledAt: timeText(e.Disabled), DisabledWhy: e.Why, FormerSecretUntil: timeText(e.Rotated),
 		Created: e.Created.Format(time.RFC3339),
 	}
@@ -67,12 +67,6 @@ func viewWebhook(e *webhook.Endpoint, account string) webhookView {
 	}
 	for _, t := range e.Types {
 		v.Events = append(v.Events, string(t))
-	}
-	switch {
-	case e.Disabled != nil:
-		v.State = "disabled"
-	case e.Failing != nil:
-		v.State = "failing"
 	}
 	return v
 }

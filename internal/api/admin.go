@@ -18,18 +18,21 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/dialect"
+	"weir/internal/idempotency"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/rawjson"
+	"weir/internal/webhook"
 )
 
 // AdminOptions is what the administration works with. All are required where
 // AdminRoutes are served.
 type AdminOptions struct {
 	People   *people.Service
-	Claims   ClaimStore
+	Claims   idempotency.Store
 	Requests RequestReader
+	Webhooks *webhook.Service
 	// KeysUsed is when each key of an account, by id, was used last.
 	KeysUsed func(ctx context.Context, accountID string) (map[string]time.Time, error)
 	// Audit is entries of the audit log, the newest first.
@@ -67,7 +70,7 @@ func (s *Server) AdminRoutes() []people.Route {
 	var all []people.Route
 	for _, of := range [][]people.Route{
 		s.adminAccountRoutes(), s.adminKeyRoutes(), s.adminMemberRoutes(), s.adminUsageRoutes(),
-		s.adminPeopleRoutes(), s.adminInstallationRoutes(),
+		s.adminPeopleRoutes(), s.adminInstallationRoutes(), s.adminWebhookRoutes(),
 	} {
 		all = append(all, of...)
 	}
@@ -149,7 +152,7 @@ func (s *Server) callAdmin(r *adminRequest, queries []string, call adminCall) (a
 }
 
 // readAdminBody reads a JSON object within the bound; what else there may be is
-// refused.
+// refused. A POST without a body is one that gives nothing.
 func readAdminBody(r *http.Request) ([]byte, error) {
 	if err := checkAdminMedia(r.Header.Get("Content-Type"), r.Method); err != nil {
 		return nil, err
@@ -162,6 +165,9 @@ func readAdminBody(r *http.Request) ([]byte, error) {
 		return nil, &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.", Err: err}
 	case len(body) > maxAdminBody:
 		return nil, &llm.Error{Code: llm.CodeRequestTooLarge, Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", maxAdminBody)}
+	}
+	if len(body) == 0 && r.Method == http.MethodPost {
+		return []byte("{}"), nil
 	}
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, &llm.Error{Code: llm.CodeInvalidRequest, Message: fmt.Sprintf("The body is not valid JSON: %v.", err)}

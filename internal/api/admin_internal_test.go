@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weir/internal/account"
+	"weir/internal/idempotency"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/rawjson"
@@ -26,7 +27,7 @@ import (
 // claims keeps claims in memory.
 type claims struct {
 	mu     sync.Mutex
-	states map[string]ClaimState
+	states map[string]idempotency.State
 	kept   map[string][]byte
 	body   map[string]string
 	away   error // what Claim answers
@@ -35,41 +36,41 @@ type claims struct {
 }
 
 func newClaims() *claims {
-	return &claims{states: map[string]ClaimState{}, kept: map[string][]byte{}, body: map[string]string{}}
+	return &claims{states: map[string]idempotency.State{}, kept: map[string][]byte{}, body: map[string]string{}}
 }
 
-func (c *claims) Claim(_ context.Context, claim Claim, _ time.Duration) (ClaimState, []byte, error) {
+func (c *claims) Claim(_ context.Context, claim idempotency.Claim, _ time.Duration) (idempotency.State, []byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	name := claim.Scope + " " + claim.Key
 	state, known := c.states[name]
 	switch {
 	case c.away != nil:
-		return 0, nil, c.away
+		return "", nil, c.away
 	case !known || c.blind:
-		c.states[name], c.body[name] = ClaimRunning, claim.Body
-		return ClaimNew, nil, nil
+		c.states[name], c.body[name] = idempotency.Running, claim.Body
+		return idempotency.New, nil, nil
 	case c.body[name] != claim.Body:
-		return ClaimOther, nil, nil
+		return idempotency.Other, nil, nil
 	}
 	return state, c.kept[name], nil
 }
 
-func (c *claims) Keep(_ context.Context, claim Claim, reply []byte) error {
+func (c *claims) Keep(_ context.Context, claim idempotency.Claim, reply []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.deaf != nil {
 		return c.deaf
 	}
 	name := claim.Scope + " " + claim.Key
-	c.states[name], c.kept[name] = ClaimDone, reply
+	c.states[name], c.kept[name] = idempotency.Done, reply
 	if reply == nil {
-		c.states[name] = ClaimSpent
+		c.states[name] = idempotency.Spent
 	}
 	return nil
 }
 
-func (c *claims) Forget(_ context.Context, claim Claim) error {
+func (c *claims) Forget(_ context.Context, claim idempotency.Claim) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.states, claim.Scope+" "+claim.Key)

@@ -10,49 +10,13 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/idempotency"
 	"weir/internal/llm"
 	"weir/internal/seal"
 )
 
-const (
-	// claimFor is how long an Idempotency-Key holds, claimWait how long the
-	// database has for each word about it.
-	claimFor  = 24 * time.Hour
-	claimWait = 5 * time.Second
-	// maxClaimKey bounds the header, in bytes.
-	maxClaimKey = 255
-)
-
-// ClaimState says what is known of an Idempotency-Key.
-type ClaimState uint8
-
-// The states.
-const (
-	ClaimNew     ClaimState = iota + 1 // this request is the first, and now runs
-	ClaimRunning                       // the first one still runs
-	ClaimOther                         // it was used with another request
-	ClaimDone                          // the first one's answer is kept
-	ClaimSpent                         // the first one ended, and nobody knows how
-)
-
-// Claim is a request's claim on its Idempotency-Key.
-type Claim struct {
-	Scope   string // the caller
-	Key     string // the header, hashed, in hexadecimal
-	Body    string // what was asked, hashed, in hexadecimal
-	Request string // the request's id
-}
-
-// ClaimStore keeps the claims of all nodes.
-type ClaimStore interface {
-	// Claim makes the claim, unless there is one, and says what it found; the
-	// reply is that of ClaimDone.
-	Claim(ctx context.Context, c Claim, ttl time.Duration) (ClaimState, []byte, error)
-	// Keep ends a claim with its reply; nil where none is known: ClaimSpent.
-	Keep(ctx context.Context, c Claim, reply []byte) error
-	// Forget ends a claim as if it had never been.
-	Forget(ctx context.Context, c Claim) error
-}
+// claimWait is how long the database has for each word about an Idempotency-Key.
+const claimWait = 5 * time.Second
 
 // once makes the call, once for each Idempotency-Key within 24 hours, and answers
 // the same to it again. It goes on when the client leaves, who asks again.
@@ -82,15 +46,15 @@ func (s *Server) once(r *adminRequest, call adminCall) (a answer, err error) {
 
 // newClaim is the claim of a request with that Idempotency-Key.
 func (s *Server) newClaim(r *adminRequest, header string) (*claim, error) {
-	if len(header) > maxClaimKey {
-		return nil, llm.Invalid("Idempotency-Key", fmt.Sprintf("The header is longer than %d characters.", maxClaimKey))
+	if len(header) > idempotency.MaxKey {
+		return nil, llm.Invalid("Idempotency-Key", fmt.Sprintf("The header is longer than %d characters.", idempotency.MaxKey))
 	}
 	secret, err := s.secretOf(r)
 	if err != nil {
 		return nil, err
 	}
 	c := &claim{
-		Claim: Claim{
+		Claim: idempotency.Claim{
 			Scope: scopeOf(r), Key: seal.Digest(header), Request: r.visit.Origin.Request,
 			Body: seal.Digest(r.Method, r.URL.EscapedPath(), string(r.body)),
 		},
@@ -127,8 +91,8 @@ var errNoSecret = errors.New("the caller has no secret to seal an answer with")
 
 // claim is a call's hold on its Idempotency-Key.
 type claim struct {
-	Claim
-	store ClaimStore
+	idempotency.Claim
+	store idempotency.Store
 	box   cipher.AEAD
 }
 
@@ -136,18 +100,18 @@ type claim struct {
 func (c *claim) begin(ctx context.Context) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimWait)
 	defer cancel()
-	state, sealed, err := c.store.Claim(ctx, c.Claim, claimFor)
+	state, sealed, err := c.store.Claim(ctx, c.Claim, idempotency.TTL)
 	if err != nil {
 		return nil, &llm.Error{Code: llm.CodeOverloaded, Message: "The Idempotency-Key cannot be checked right now. Try again shortly.", RetryAfter: time.Second, Err: err}
 	}
 	switch state {
-	case ClaimNew:
+	case idempotency.New:
 		return nil, nil
-	case ClaimDone:
+	case idempotency.Done:
 		return c.open(sealed)
-	case ClaimOther:
+	case idempotency.Other:
 		return nil, claimed("The Idempotency-Key was used with another request. Use a new key for a new request.")
-	case ClaimSpent:
+	case idempotency.Spent:
 		return nil, claimed("The first request with this Idempotency-Key failed on our side, and may have been done all the same. Look, and use a new key.")
 	}
 	return nil, claimed("The first request with this Idempotency-Key is still running. Try again when it has ended.")

@@ -86,16 +86,7 @@ func (s *Server) listUses(r *adminRequest) (answer, error) {
 
 // dates are start_date and end_date, both inclusive; empty for no bound.
 func (q *query) dates() (from, to string, err error) {
-	if from, err = readDate("start_date", q.get("start_date")); err != nil {
-		return "", "", err
-	}
-	if to, err = readDate("end_date", q.get("end_date")); err != nil {
-		return "", "", err
-	}
-	if from != "" && to != "" && from > to {
-		return "", "", llm.Invalid("start_date", "start_date is after end_date.")
-	}
-	return from, to, nil
+	return readDates(q.get("start_date"), q.get("end_date"))
 }
 
 // requestView is a request, with its attempts folded together.

@@ -52,7 +52,7 @@ func (s *Server) serveDocument(w http.ResponseWriter, r *http.Request) {
 // newDocument joins the files of the document, which tell of one subject each.
 func newDocument(version string) (*document, error) {
 	var whole yaml.MapSlice
-	for _, name := range []string{"base", "chat", "uses", "models", "openai", "responses", "media", "anthropic", "gemini", "admin", "service", "errors"} {
+	for _, name := range []string{"base", "chat", "uses", "models", "openai", "responses", "media", "anthropic", "gemini", "admin", "webhooks", "service", "errors"} {
 		text, err := documentFiles.ReadFile("openapi/" + name + ".yaml")
 		if err != nil {
 			return nil, fmt.Errorf("openapi: %w", err)
@@ -64,6 +64,10 @@ func newDocument(version string) (*document, error) {
 		if whole, err = joinObjects(whole, part); err != nil {
 			return nil, fmt.Errorf("openapi: %s: %w", name, err)
 		}
+	}
+	whole, err := addEvents(whole)
+	if err != nil {
+		return nil, err
 	}
 	return encodeDocument(setVersion(whole, version))
 }

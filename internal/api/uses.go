@@ -117,20 +117,28 @@ func ParseUses(accountID string, params map[string]string) (q ledger.UsesQuery, 
 	if !llm.IsText(q.Model) {
 		return q, llm.Invalid("model", "The model is no text in UTF-8, or has the character U+0000.")
 	}
-	if q.From, err = readDate("start_date", params["start_date"]); err != nil {
+	if q.From, q.To, err = readDates(params["start_date"], params["end_date"]); err != nil {
 		return q, err
-	}
-	if q.To, err = readDate("end_date", params["end_date"]); err != nil {
-		return q, err
-	}
-	if q.From != "" && q.To != "" && q.From > q.To {
-		return q, llm.Invalid("start_date", "start_date is after end_date.")
 	}
 	if q.Limit, err = readInt("limit", params["limit"], defaultLimit, 1, maxLimit); err != nil {
 		return q, err
 	}
 	q.Offset, err = readInt("offset", params["offset"], 0, 0, maxOffset)
 	return q, err
+}
+
+// readDates are two dates, both inclusive; empty for no bound.
+func readDates(start, end string) (from, to string, err error) {
+	if from, err = readDate("start_date", start); err != nil {
+		return "", "", err
+	}
+	if to, err = readDate("end_date", end); err != nil {
+		return "", "", err
+	}
+	if from != "" && to != "" && from > to {
+		return "", "", llm.Invalid("start_date", "start_date is after end_date.")
+	}
+	return from, to, nil
 }
 
 var usesNames = []string{"start_date", "end_date", "model", "limit", "offset"}

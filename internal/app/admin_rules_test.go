@@ -208,7 +208,9 @@ func TestAdministrationOnceAtOnce(t *testing.T) {
 func TestAdministrationPages(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
+	hook := at(o.call(201, "POST /webhooks", `{"url":"https://hooks.example.com/weir","events":["key.created"]}`), "id")
 	for i := range 5 {
+		o.call(201, "POST /accounts/{account}/webhooks", `{"url":"https://hooks.example.com/weir"}`, "default")
 		o.call(201, "POST /accounts", fmt.Sprintf(`{"name":"a%d"}`, i))
 		o.call(201, "POST /accounts/{account}/keys", fmt.Sprintf(`{"label":"k%d"}`, i), "default")
 		o.call(201, "POST /accounts/{account}/invitations", fmt.Sprintf(`{"email":"u%d@example.com"}`, i), "default")
@@ -217,7 +219,7 @@ func TestAdministrationPages(t *testing.T) {
 		}
 	}
 	for what, want := range map[string]int{
-		"/accounts": 6, "/accounts/default/keys": 7, "/accounts/default/invitations": 5, "/accounts/default/uses": 2,
+		"/accounts": 6, "/accounts/default/webhooks": 5, "/webhooks/" + hook + "/deliveries": 5, "/accounts/default/keys": 7, "/accounts/default/invitations": 5, "/accounts/default/uses": 2,
 		"/accounts/default/requests": 5, "/audit?action=account.": 6, "/users": 1, "/nodes": 1,
 	} {
 		whole := o.pages(what, 1000)
@@ -308,12 +310,12 @@ func TestAdministrationExamples(t *testing.T) {
 // exampleForm is a command of the page, on one line.
 var exampleForm = regexp.MustCompile(`(?m)^(curl .*)$`)
 
-// remember keeps the ids that later examples name: of the last key, invitation
-// and request.
+// remember keeps the ids that later examples name: of the last key, invitation,
+// endpoint, delivery and request.
 func remember(known map[string]string, path, body string) {
 	var v map[string]any
 	_ = json.Unmarshal([]byte(body), &v)
-	for part, name := range map[string]string{"/keys": "KEY_ID", "/invitations": "INVITATION_ID"} {
+	for part, name := range map[string]string{"/keys": "KEY_ID", "/invitations": "INVITATION_ID", "/webhooks": "WEBHOOK_ID", "/test": "DELIVERY_ID"} {
 		if strings.HasSuffix(path, part) && v["id"] != nil {
 			known[name] = at(v, "id")
 		}

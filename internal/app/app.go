@@ -97,18 +97,18 @@ type instance struct {
 	deliverer *webhook.Deliverer
 	notices   *webhook.Notices
 
-	idempotency *idempotency
-	kept        *conversation.Service
-	limits      *ratelimit.Limiter
-	router      *route.Router
-	gateway     *gateway.Server
-	api         *api.Server
-	dashboard   *dashboard.Server
-	crossing    *http.CrossOriginProtection
-	base        atomic.Pointer[string] // the address by which this machine reaches it, once it listens
-	draining    atomic.Bool
-	reloaded    atomic.Pointer[config.Config] // nil until the configuration was read again
-	closers     []func() error
+	claims    *claims
+	kept      *conversation.Service
+	limits    *ratelimit.Limiter
+	router    *route.Router
+	gateway   *gateway.Server
+	api       *api.Server
+	dashboard *dashboard.Server
+	crossing  *http.CrossOriginProtection
+	base      atomic.Pointer[string] // the address by which this machine reaches it, once it listens
+	draining  atomic.Bool
+	reloaded  atomic.Pointer[config.Config] // nil until the configuration was read again
+	closers   []func() error
 }
 
 // build makes all parts, in the order in which they need each other.
@@ -140,7 +140,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 		return g, err
 	}
 	g.gateway = gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept, Limits: g.limits,
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.claims, Kept: g.kept, Limits: g.limits,
 		Refused: g.noticeRefusal, Now: o.Now, Log: o.Log, Metrics: g.metrics,
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency),
 		Timing: o.Timing,
@@ -203,7 +203,7 @@ func (g *instance) openData(ctx context.Context) error {
 		defer cancel()
 		return g.ledger.Close(ctx)
 	})
-	g.idempotency, err = newIdempotency(ctx, db, g.ledger.Journal().String())
+	g.claims, err = newClaims(ctx, db, g.ledger.Journal().String())
 	return err
 }
 

@@ -34,7 +34,7 @@ func (g *instance) openDashboard() (err error) {
 		DefaultModel: func() string { return g.router.Table().DefaultModel() },
 		Models:       func() []route.Model { return g.router.Table().Models(g.options.Now()) },
 		Reports:      g.store, Requests: g.store, Spent: g.store.Spent, Flush: g.ledger.Flush,
-		Chat: g.chatAs(), Installation: g.installation(g.options.Now()),
+		Chat: g.chatAs(), Webhooks: g.webhooks, Installation: g.installation(g.options.Now()),
 		Version: g.options.Version, Now: g.options.Now, Log: g.options.Log,
 	})
 	return err

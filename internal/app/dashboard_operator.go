@@ -14,7 +14,7 @@ import (
 // installation is what the pages of operators ask. Started is when this node did.
 func (g *instance) installation(started time.Time) *dashboard.Installation {
 	return &dashboard.Installation{
-		Spending: g.store.AccountsOverview, Spent: g.store.Spent, Memberships: g.store.Memberships,
+		Spending: g.store.AccountsOverview, Memberships: g.store.Memberships,
 		Providers: func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
 		Models:    func() []route.Model { return g.router.Table().Models(g.options.Now()) },
 		Model:     func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },

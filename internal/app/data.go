@@ -71,27 +71,9 @@ func (d *Data) Uses(ctx context.Context, accountName string, params map[string]s
 	return q, page, err
 }
 
-// Standing is how an account's budgets stand, as far as requests are settled.
-type Standing struct {
-	Spent      llm.Money // of its budget, in the present period
-	CreditLeft llm.Money // of what it has paid beforehand
-}
-
 // Standing is how the account's budgets stand.
-func (d *Data) Standing(ctx context.Context, a *account.Account) (s Standing, err error) {
-	if a.Budget.Limit > 0 {
-		if s.Spent, err = d.store.Spent(ctx, a.ID, a.Budget.Period.Number(time.Now())); err != nil {
-			return s, err
-		}
-	}
-	if a.Credit != nil {
-		spent, err := d.store.Spent(ctx, a.ID, ledger.PeriodTotal.Number(time.Now()))
-		if err != nil {
-			return s, err
-		}
-		s.CreditLeft = a.Credit.Paid + a.Credit.From - spent
-	}
-	return s, nil
+func (d *Data) Standing(ctx context.Context, a *account.Account) (account.Standing, error) {
+	return a.Standing(ctx, time.Now(), d.store.Spent)
 }
 
 // Nodes are the gateway processes that share the database.

@@ -74,7 +74,7 @@ func newHeld(b *testing.B, name, body string, limits ratelimit.Policy, budget ac
 		}
 	})
 	g.gateway = gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: meter, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Accounts: g.accounts, Ledger: meter, Router: g.router, Idempotency: g.claims, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	g.limits.Use(limits)
 	ctx := b.Context()

@@ -35,7 +35,7 @@ func TestKeptNowhere(t *testing.T) {
 	key := newKey(t, g, "asks")
 	var log bytes.Buffer
 	server := gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Limits: g.limits,
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.claims, Limits: g.limits,
 		Kept: conversation.New(conversation.Options{Store: away{g.store}, Now: time.Now, TTL: time.Hour}),
 		Now:  time.Now, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})

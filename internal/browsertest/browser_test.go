@@ -134,6 +134,7 @@ func serve(ctx context.Context, t *testing.T, bin, dir, issuer string) (base, se
 	file := filepath.Join(dir, "weir.yaml")
 	config := fmt.Sprintf(`listen: 127.0.0.1:0
 data: %s
+webhooks: {allow_private: true}
 oidc:
   issuer: %s
   client_id: %s

@@ -1,7 +1,9 @@
 // The dashboard as people use it. Steps come in their order: each stands on what
 // the one before left.
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
 import { mkdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
@@ -212,6 +214,134 @@ await step("without a script: sign in, see usage, generate a key and revoke it",
   await plain.context().close();
 });
 
+// receiver is a program that is told of events. It answers what one says.
+const receiver = { status: 204, came: [] };
+const listening = createServer(async (request, response) => {
+  let body = "";
+  for await (const part of request) body += part;
+  receiver.came.push({ headers: request.headers, body });
+  response.writeHead(receiver.status).end(`answer ${receiver.status}`);
+}).listen(0, "127.0.0.1");
+await new Promise((ready) => listening.once("listening", ready));
+
+// verified is an event that came, once its signature is found right.
+function verified({ headers, body }, secret) {
+  const key = Buffer.from(secret.replace("whsec_", ""), "base64");
+  const right = createHmac("sha256", key).update(`${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${body}`).digest("base64");
+  assert.ok(headers["webhook-signature"].split(" ").includes(`v1,${right}`), "the signature is of the secret that was shown");
+  assert.ok(Math.abs(Date.now() / 1000 - headers["webhook-timestamp"]) < 300, "it was sent just now");
+  const event = JSON.parse(body);
+  assert.equal(event.id, headers["webhook-id"]);
+  return event;
+}
+
+const came = (n) => within(10000, `${n} events`, async () => receiver.came.length >= n);
+let hook = "", delivery = "", secret = "";
+
+await step("a webhook is added, and its secret is shown once", async () => {
+  await ada.goto("/accounts/default/webhooks");
+  await shown(ada, "No webhook yet");
+  await ada.getByRole("link", { name: "Add an endpoint" }).click();
+  await ada.getByLabel(/^key\.created/).check();
+  await ada.getByLabel(/May be on a private address/).check();
+  ada.expecting = /422/;
+  await ada.getByLabel("Address", { exact: true }).fill("ftp://example.com/");
+  await ada.getByRole("button", { name: "Add the endpoint" }).click();
+  await shown(ada, /is not an address/);
+  ada.expecting = undefined;
+  assert.ok(await ada.getByLabel(/^key\.created/).isChecked(), "what was chosen is there yet");
+  await ada.getByLabel("Address", { exact: true }).fill(`http://127.0.0.1:${listening.address().port}/hook`);
+  await ada.getByRole("button", { name: "Add the endpoint" }).click();
+  secret = (await ada.locator("#secret").textContent()).trim();
+  assert.match(secret, /^whsec_/);
+  await ada.locator('[data-copy="secret"]').click();
+  assert.equal(await ada.evaluate(() => navigator.clipboard.readText()), secret);
+  await ada.getByRole("link", { name: "To the endpoint" }).click();
+  await heading(ada, "Webhook endpoint");
+  hook = new URL(ada.url()).pathname;
+  assert.ok(!(await ada.content()).includes(secret), "no page has the secret again");
+});
+
+await step("a test event and a new key's arrive, signed", async () => {
+  await ada.getByRole("button", { name: "Send a test event" }).click();
+  await shown(ada, /is on its way/);
+  await came(1);
+  assert.equal(verified(receiver.came[0], secret).type, "webhook.test");
+  await ada.goto("/accounts/default/keys/new");
+  await ada.getByLabel("Label").fill("told");
+  await ada.getByRole("button", { name: "Generate key" }).click();
+  await came(2);
+  const event = verified(receiver.came[1], secret);
+  assert.deepEqual([event.type, event.data.key.label], ["key.created", "told"]);
+  await within(5000, "delivered", async () => {
+    await ada.goto(`${hook}?state=delivered`);
+    return (await ada.locator("main tbody tr").count()) === 2;
+  });
+});
+
+await step("a delivery shows what was sent and answered, and is sent again", async () => {
+  await ada.locator("main tbody a").filter({ hasText: "key.created" }).click();
+  await heading(ada, "Delivery");
+  delivery = new URL(ada.url()).pathname;
+  await shown(ada, /"label": "told"/);
+  await shown(ada, "204");
+  await ada.getByRole("button", { name: "Send it again" }).click();
+  await came(3);
+  verified(receiver.came[2], secret);
+  assert.equal(receiver.came[2].headers["webhook-id"], receiver.came[1].headers["webhook-id"], "it is the same event");
+});
+
+await step("a rotated secret signs beside the one before it", async () => {
+  await ada.goto(hook);
+  await ada.getByRole("button", { name: /Rotate the secret/ }).first().click();
+  await ada.locator("[popover]:popover-open button[type=submit]").click();
+  const other = (await ada.locator("#secret").textContent()).trim();
+  assert.notEqual(other, secret);
+  await ada.getByRole("link", { name: "To the endpoint" }).click();
+  await ada.getByRole("button", { name: "Send a test event" }).click();
+  await came(4);
+  verified(receiver.came[3], secret);
+  verified(receiver.came[3], other);
+});
+
+await step("a 410 disables the endpoint, which is told of and enabled again", async () => {
+  receiver.status = 410;
+  await ada.goto(hook);
+  await ada.getByRole("button", { name: "Send a test event" }).click();
+  await came(5);
+  await within(5000, "disabled", async () => {
+    await ada.goto(hook);
+    return /answered 410/.test(await ada.locator("main").textContent());
+  });
+  await ada.goto("/accounts/default");
+  await shown(ada, "A webhook does not arrive");
+  await ada.locator(".note a").click();
+  receiver.status = 204;
+  await ada.getByRole("button", { name: "Enable the endpoint" }).click();
+  await shown(ada, "The endpoint is enabled");
+  await ada.getByRole("button", { name: "Send a test event" }).click();
+  await came(6);
+  await ada.locator("main tbody a").nth(1).click();
+  await shown(ada, "answer 410");
+});
+
+await step("without a script: an endpoint is added, tested and removed", async () => {
+  const plain = await person({ javaScriptEnabled: false, storageState: await ada.context().storageState() });
+  await plain.goto("/operator/webhooks/new");
+  await plain.getByLabel("Address", { exact: true }).fill(`http://127.0.0.1:${listening.address().port}/all`);
+  await plain.getByLabel(/May be on a private address/).check();
+  await plain.getByRole("button", { name: "Add the endpoint" }).click();
+  const theirs = (await plain.locator("#secret").textContent()).trim();
+  await plain.getByRole("link", { name: "To the endpoint" }).click();
+  await plain.getByRole("button", { name: "Send a test event" }).click();
+  await came(7);
+  verified(receiver.came[6], theirs);
+  await plain.getByRole("button", { name: /^Remove/ }).click();
+  await plain.locator("[popover]:popover-open button[type=submit]").click();
+  await shown(plain, "No webhook yet");
+  await plain.context().close();
+});
+
 // tour is every page that there is for an operator who owns the account.
 async function tour() {
   await ada.goto("/accounts/default");
@@ -222,6 +352,7 @@ async function tour() {
   }
   found.add("/accounts/default/keys/new");
   found.add("/operator/accounts/default");
+  for (const path of ["/accounts/default/webhooks/new", "/operator/webhooks/new", hook, delivery]) found.add(path);
   await ada.goto("/accounts/default/requests");
   found.add(await ada.locator("main a[href*='/requests/']").first().getAttribute("href"));
   return [...found];
@@ -249,7 +380,7 @@ await step("every page: axe finds nothing, in light, dark and on a phone", async
       const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (over > 0) wrong.push(`${name} ${path}: ${over} px too wide`);
       if (told.shots && !path.includes("?") && path !== "/") {
-        const file = path.slice(1).replace(/[0-9a-f-]{36}/, "one").replaceAll("/", "-");
+        const file = path.slice(1).replace(/[0-9a-f-]{36}/g, "one").replaceAll("/", "-");
         await page.screenshot({ path: join(told.shots, `${file}-${name}.png`) });
       }
     }
@@ -268,5 +399,8 @@ await step("a revoked key is refused within a second", async () => {
 });
 
 await step("no console error, no request to another host", async () => assert.deepEqual(faults, []));
+
+listening.close();
+listening.closeAllConnections();
 
 await browser.close();

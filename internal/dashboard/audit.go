@@ -210,6 +210,8 @@ func actionChoices(chosen string) []Choice {
 		{Value: "attempt.", Label: "Corrections"},
 		{Value: "node.", Label: "Nodes"},
 		{Value: "setup_link.", Label: "Set-up links"},
+		{Value: "webhook.", Label: "Webhooks"},
+		{Value: "secrets.", Label: "Secrets"},
 	}
 	if chosen != "" && !slices.ContainsFunc(all, func(c Choice) bool { return c.Value == chosen }) {
 		all = append(all, Choice{Value: chosen, Label: chosen})

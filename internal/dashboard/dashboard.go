@@ -16,6 +16,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/route"
+	"weir/internal/webhook"
 )
 
 // Options is what a Server is made of.
@@ -37,15 +38,16 @@ type Options struct {
 	// nobody keeps them: then their pages are not there.
 	Reports  Reports
 	Requests RequestLog
-	// Spent is what an account has spent in a period, by ledger.Period.Number; nil
-	// where nobody knows.
-	Spent func(ctx context.Context, accountID string, period int64) (llm.Money, error)
+	// Spent is what accounts have spent; nil where nobody knows.
+	Spent account.Spender
 	// Flush returns when what is settled so far is in the Reports; nil where it
 	// always is.
 	Flush func(ctx context.Context) error
 	// Models are those that requests can go to, with their prices of now; nil for no
 	// page of them.
 	Models func() []route.Model
+	// Webhooks are the endpoints that are told of events; nil for no pages of them.
+	Webhooks *webhook.Service
 	// Installation is what pages of operators ask; nil for none of these pages.
 	Installation *Installation
 	Insecure     bool // cookies go over plain http too
@@ -107,7 +109,7 @@ func (s *Server) Routes() []people.Route {
 	for _, of := range [][]people.Route{
 		s.assetRoutes(), s.homeRoutes(), s.signRoutes(), s.oidcRoutes(), s.linkRoutes(), s.meRoutes(),
 		s.overviewRoutes(), s.keyRoutes(), s.newKeyRoutes(), s.memberRoutes(), s.playgroundRoutes(), s.designRoutes(),
-		s.usageRoutes(), s.requestRoutes(), s.modelRoutes(), s.operatorRoutes(),
+		s.usageRoutes(), s.requestRoutes(), s.modelRoutes(), s.webhookRoutes(), s.operatorRoutes(),
 	} {
 		all = append(all, of...)
 	}

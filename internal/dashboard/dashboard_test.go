@@ -18,7 +18,9 @@ import (
 	"weir/internal/dashboard"
 	"weir/internal/people"
 	"weir/internal/route"
+	"weir/internal/seal"
 	"weir/internal/store"
+	"weir/internal/webhook"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -29,6 +31,8 @@ type site struct {
 	dashboard   *dashboard.Server
 	store       *store.Store
 	people      *people.Service
+	webhooks    *webhook.Service
+	ring        *seal.Ring
 	audit       auditLog
 	accounts    *account.Service
 	acme, other account.Account
@@ -58,6 +62,7 @@ func build(t testing.TB, insecure bool, pages func(*dashboard.Options), change .
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
+	keys := []seal.Key{seal.NewKey()}
 	s := &site{store: db, accounts: account.NewService(db, clock, log)}
 	for name, to := range map[string]*account.Account{"acme": &s.acme, "other": &s.other} {
 		if *to, err = s.accounts.CreateAccount(t.Context(), audit.Gateway(), name); err != nil {
@@ -68,9 +73,13 @@ func build(t testing.TB, insecure bool, pages func(*dashboard.Options), change .
 	for _, c := range change {
 		c(&o)
 	}
+	if s.ring, err = seal.NewRing(func() ([]seal.Key, error) { return keys, nil }); err != nil {
+		t.Fatal(err)
+	}
+	s.webhooks = webhook.NewService(webhook.Options{Store: db, Ring: s.ring, Now: clock})
 	s.people, s.audit = people.New(o), auditLog{Store: db, fails: new(atomic.Int64)}
 	d := dashboard.Options{
-		Installation: installationOf(db, s.audit), People: s.people, Accounts: s.accounts, Insecure: insecure,
+		Installation: installationOf(db, s.audit), Webhooks: s.webhooks, People: s.people, Accounts: s.accounts, Insecure: insecure,
 		Reports: db, Requests: db, Spent: db.Spent, Flush: s.settle, Models: func() []route.Model { return models },
 		PublicURL: func(*http.Request) string { return "https://weir.example.com" }, Now: clock, Log: log, Version: "test",
 	}

@@ -23,5 +23,13 @@ var done = map[string]string{
 	"hangup-set":           "It is set for answers from now on.",
 	"operator-added":       "They are an operator now.",
 	"operator-removed":     "They are no longer an operator.",
+	"webhook-made":         "This form had been sent already: its endpoint is in the list. A secret is shown once; if it was not kept, rotate it.",
+	"webhook-changed":      "The endpoint is changed.",
+	"webhook-tested":       "A test event is on its way: its delivery is below. Load the page again to see what came of it.",
+	"webhook-rotated":      "This form had been sent already, and the secret is another one since. A secret is shown once; if it was not kept, rotate it again.",
+	"webhook-enabled":      "The endpoint is enabled: what happens from now on is sent, and so is what still waits.",
+	"webhook-disabled":     "The endpoint is disabled: nothing is sent to it.",
+	"webhook-removed":      "The endpoint is removed, with its deliveries.",
+	"webhook-redelivered":  "The event is sent again, at once. Load the page again to see what came of it.",
 	"signed-out":           "You are signed out.",
 }

@@ -6,7 +6,6 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/ledger"
-	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/route"
 )
@@ -16,9 +15,6 @@ import (
 type Installation struct {
 	// Spending is what every account used in a month, yyyymm, the dearest first.
 	Spending func(ctx context.Context, month int64) ([]ledger.AccountSum, error)
-	// Spent is what an account has spent in a period, which is a number as
-	// ledger.Period has it.
-	Spent func(ctx context.Context, accountID string, period int64) (llm.Money, error)
 	// Memberships are all members of all accounts.
 	Memberships func(ctx context.Context) ([]people.Membership, error)
 	// Providers is how the providers fare on this node, in the order of the

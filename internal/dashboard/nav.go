@@ -43,6 +43,7 @@ var accountPlaces = []place{
 var operatorPlaces = []place{
 	{"Accounts", "accounts", "/operator/accounts", people.Operate},
 	{"Providers", "providers", "/operator/providers", people.Operate},
+	{"Webhooks", "webhooks", webhooksPath, people.Operate},
 	{"Prices", "prices", "/operator/prices", people.Operate},
 	{"People", "members", "/operator/people", people.Operate},
 	{"Audit log", "audit", "/operator/audit", people.Operate},

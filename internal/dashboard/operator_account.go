@@ -170,27 +170,21 @@ func (s *Server) showAccount(w http.ResponseWriter, r *http.Request, v *people.V
 
 // spentOf is what the account has spent of what it may.
 func (s *Server) spentOf(r *http.Request, a *account.Account) ([]Tile, error) {
-	spent := func(p ledger.Period) (llm.Money, error) {
-		return s.options.Installation.Spent(r.Context(), a.ID, p.Number(s.options.Now()))
+	now := s.options.Now()
+	month, err := s.options.Spent(r.Context(), a.ID, ledger.PeriodMonth.Number(now))
+	if err != nil {
+		return nil, err
 	}
-	month, err := spent(ledger.PeriodMonth)
+	standing, err := a.Standing(r.Context(), now, s.options.Spent)
 	if err != nil {
 		return nil, err
 	}
 	tiles := []Tile{{"Spend", cents(month), "this month"}}
 	if a.Budget.Limit > 0 {
-		used, err := spent(a.Budget.Period)
-		if err != nil {
-			return nil, err
-		}
-		tiles = append(tiles, Tile{"Left of the budget", cents(a.Budget.Limit - used), "of " + budgetText(a.Budget)})
+		tiles = append(tiles, Tile{"Left of the budget", cents(a.Budget.Limit - standing.Spent), "of " + budgetText(a.Budget)})
 	}
 	if a.Credit != nil {
-		total, err := spent(ledger.PeriodTotal)
-		if err != nil {
-			return nil, err
-		}
-		tiles = append(tiles, Tile{"Left of the credit", cents(a.Credit.Paid + a.Credit.From - total), "of " + dollars(a.Credit.Paid)})
+		tiles = append(tiles, Tile{"Left of the credit", cents(standing.CreditLeft), "of " + dollars(a.Credit.Paid)})
 	}
 	return tiles, nil
 }

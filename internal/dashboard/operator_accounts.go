@@ -14,6 +14,7 @@ import (
 
 // allAccountsPage is the list of all accounts.
 type allAccountsPage struct {
+	Hooks    []hookNotice // of the installation
 	Tiles    []Tile
 	Filters  Filters
 	Accounts []accountRow
@@ -72,6 +73,9 @@ func (s *Server) showAllAccounts(w http.ResponseWriter, r *http.Request, v *peop
 		return err
 	}
 	p := allAccountsPageOf(all, sums, strings.TrimSpace(r.URL.Query().Get("q")), f)
+	if p.Hooks, err = s.hookNotices(r.Context(), v); err != nil {
+		return err
+	}
 	return s.show(w, r, v, page{name: "operator-accounts", title: "Accounts", status: f.status(), data: p})
 }
 

@@ -50,7 +50,7 @@ func installationOf(db *store.Store, log dashboard.AuditLog) *dashboard.Installa
 	until := now.Add(40 * time.Second)
 	priced := route.Model{Name: "house/large", Provider: "house", Price: llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 250_000}}, Source: "operator"}
 	return &dashboard.Installation{
-		Spending: db.AccountsOverview, Spent: db.Spent, Memberships: db.Memberships, Audit: log,
+		Spending: db.AccountsOverview, Memberships: db.Memberships, Audit: log,
 		Providers: func() []route.ProviderCondition {
 			return []route.ProviderCondition{{
 				Name: "house", Dialect: "openai", BaseURL: "http://house.example/v1", State: route.StateOpen, Credentials: []route.KeyCondition{{Fingerprint: "9f3a", Until: &until}},

@@ -17,6 +17,7 @@ import (
 // overviewPage is what an account used in a range of dates.
 type overviewPage struct {
 	Suspended  bool
+	Hooks      []hookNotice
 	Range      string
 	Views      []Link
 	Used       bool // in the range
@@ -77,8 +78,12 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request, v *people.Visi
 	if err != nil {
 		return err
 	}
+	hooks, err := s.hookNotices(ctx, v)
+	if err != nil {
+		return err
+	}
 	if s.options.Reports == nil {
-		return s.start(w, r, v, keys)
+		return s.start(w, r, v, keys, hooks)
 	}
 	s.flush(ctx)
 	sums, err := s.readSums(ctx, v.Account.ID, chosen)
@@ -91,10 +96,11 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request, v *people.Visi
 			return err
 		}
 		if !used {
-			return s.start(w, r, v, keys)
+			return s.start(w, r, v, keys, hooks)
 		}
 	}
 	p := overviewPageOf(v.Account, keys, sums, now)
+	p.Hooks = hooks
 	if p.Allowances, err = s.allowances(ctx, v.Account, now); err != nil {
 		return err
 	}
@@ -294,19 +300,15 @@ func (s *Server) allowances(ctx context.Context, a *account.Account, now time.Ti
 	if s.options.Spent == nil {
 		return nil, nil
 	}
+	standing, err := a.Standing(ctx, now, s.options.Spent)
+	if err != nil {
+		return nil, err
+	}
 	if b := a.Budget; b.Limit > 0 {
-		spent, err := s.options.Spent(ctx, a.ID, b.Period.Number(now))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, allowanceOf(budgetName(b.Period), budgetNote(b.Period, now), spent, b.Limit))
+		all = append(all, allowanceOf(budgetName(b.Period), budgetNote(b.Period, now), standing.Spent, b.Limit))
 	}
 	if c := a.Credit; c != nil {
-		spent, err := s.options.Spent(ctx, a.ID, ledger.PeriodTotal.Number(now))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, allowanceOf("Credit", "paid beforehand", spent-c.From, c.Paid))
+		all = append(all, allowanceOf("Credit", "paid beforehand", c.Paid-standing.CreditLeft, c.Paid))
 	}
 	return all, nil
 }

@@ -19,6 +19,7 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/route"
+	"weir/internal/webhook"
 )
 
 var pagesTo = flag.String("pages.out", "", "write the sample pages and the assets into this directory, to look at them")
@@ -36,8 +37,8 @@ func newServer(t *testing.T) *Server {
 	s, err := New(Options{
 		People:       people.New(people.Options{Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler)}),
 		PublicURL:    func(*http.Request) string { return "https://weir.example.com" },
-		Installation: &Installation{},
-		Reports:      struct{ Reports }{}, Requests: struct{ RequestLog }{}, Models: func() []route.Model { return nil },
+		Installation: &Installation{}, Webhooks: webhook.NewService(webhook.Options{}),
+		Reports: struct{ Reports }{}, Requests: struct{ RequestLog }{}, Models: func() []route.Model { return nil },
 		Version: "1.2.3", Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -82,6 +83,7 @@ func samples(s *Server) []sample {
 	all = append(all, memberSamples()...)
 	all = append(all, meSamples()...)
 	all = append(all, usageSamples()...)
+	all = append(all, webhookSamples()...)
 	all = append(all, operatorSamples(s)...)
 	add("start", "/accounts/acme", people.Owner, page{name: "start", title: "Overview", data: startPage{
 		CanMake: true, KeysPath: "/accounts/acme/keys", MembersAt: "/accounts/acme/members", UsesAt: "GET https://weir.example.com/v1/uses",

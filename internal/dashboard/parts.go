@@ -65,6 +65,7 @@ type Confirm struct {
 	Action string // path that the form goes to
 	Verb   string // of the button that does it
 	Keep   string // of the button that does nothing; empty for "Keep it"
+	Once   string // name of the form, where it is to be followed once; empty for none
 }
 
 // Badge is a state in a word. Kind is good, warn, bad, off or empty.

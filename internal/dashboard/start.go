@@ -11,6 +11,7 @@ import (
 // comes next.
 type startPage struct {
 	Suspended bool
+	Hooks     []hookNotice
 	CanMake   bool // keys
 	HasKey    bool // one that is good
 	KeysPath  string
@@ -19,10 +20,10 @@ type startPage struct {
 	UsesAt    string
 }
 
-func (s *Server) start(w http.ResponseWriter, r *http.Request, v *people.Visit, keys []account.Key) error {
+func (s *Server) start(w http.ResponseWriter, r *http.Request, v *people.Visit, keys []account.Key, hooks []hookNotice) error {
 	base := accountPath(v.Account.Name)
 	p := startPage{
-		Suspended: v.Account.Suspended, CanMake: v.May(people.Use, v.Account.ID) == nil,
+		Suspended: v.Account.Suspended, Hooks: hooks, CanMake: v.May(people.Use, v.Account.ID) == nil,
 		KeysPath: base + "/keys", MembersAt: base + "/members", UsesAt: "GET " + s.options.PublicURL(r) + "/v1/uses",
 	}
 	for i := range keys {

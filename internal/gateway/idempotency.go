@@ -13,52 +13,18 @@ import (
 	"time"
 
 	"weir/internal/dialect"
+	"weir/internal/idempotency"
 	"weir/internal/llm"
 	"weir/internal/seal"
 )
 
-const (
-	idempotencyTTL = 24 * time.Hour
-	// maxIdempotencyKey bounds the header, maxKeptReply what is kept for it.
-	maxIdempotencyKey = 255
-	maxKeptReply      = 8 << 20
-)
-
-// IdempotencyState says what is known of an Idempotency-Key.
-type IdempotencyState uint8
-
-// The states.
-const (
-	IdempotencyNew     IdempotencyState = iota + 1 // this request is the first, and now runs
-	IdempotencyRunning                             // the first one still runs
-	IdempotencyOther                               // it was used with another body
-	IdempotencyDone                                // the first one's reply is kept
-	IdempotencyStream                              // the first one was a stream, which is not kept
-)
-
-// IdempotencyClaim is a request's claim on its Idempotency-Key.
-type IdempotencyClaim struct {
-	Scope   string // the API key's id
-	Key     string // the header, hashed, in hexadecimal
-	Body    string // what was asked, hashed, in hexadecimal
-	Request string // the request's id
-}
-
-// IdempotencyStore keeps the claims of all nodes.
-type IdempotencyStore interface {
-	// Claim makes the claim, unless there is one, and says what it found; the
-	// reply is that of IdempotencyDone.
-	Claim(ctx context.Context, c IdempotencyClaim, ttl time.Duration) (IdempotencyState, []byte, error)
-	// Keep ends a claim with its reply; nil for a stream.
-	Keep(ctx context.Context, c IdempotencyClaim, reply []byte) error
-	// Forget ends a claim as if it had never been.
-	Forget(ctx context.Context, c IdempotencyClaim) error
-}
+// maxKeptReply bounds what is kept for a key, in bytes.
+const maxKeptReply = 8 << 20
 
 // idempotent is a request's hold on its Idempotency-Key. A nil one does
 // nothing.
 type idempotent struct {
-	claim IdempotencyClaim
+	claim idempotency.Claim
 	ended bool
 }
 
@@ -69,28 +35,28 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 	if header == "" {
 		return false, nil
 	}
-	if len(header) > maxIdempotencyKey {
-		return false, llm.Invalid("Idempotency-Key", fmt.Sprintf("The header is longer than %d characters.", maxIdempotencyKey))
+	if len(header) > idempotency.MaxKey {
+		return false, llm.Invalid("Idempotency-Key", fmt.Sprintf("The header is longer than %d characters.", idempotency.MaxKey))
 	}
-	claim := IdempotencyClaim{
+	claim := idempotency.Claim{
 		Scope: c.principal.Key().ID, Key: seal.Digest(header), Request: c.id.String(),
 		Body: seal.Digest(c.dialect.Name, string(c.door.Op), strconv.FormatBool(c.head.Stream), c.head.Model, strings.Join(c.fallbacks, " "), strconv.FormatBool(c.noRescue), fmt.Sprint(c.ownHeaders()), string(c.content())),
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), keepWithin)
 	defer cancel()
-	state, reply, err := c.server.idempotency.Claim(ctx, claim, idempotencyTTL)
+	state, reply, err := c.server.idempotency.Claim(ctx, claim, idempotency.TTL)
 	if err != nil {
 		return false, &llm.Error{Code: llm.CodeOverloaded, Message: "The Idempotency-Key cannot be checked right now. Try again shortly.", RetryAfter: time.Second, Err: err}
 	}
 	switch state {
-	case IdempotencyNew:
+	case idempotency.New:
 		c.idem = &idempotent{claim: claim}
 		return false, nil
-	case IdempotencyDone:
+	case idempotency.Done:
 		return true, c.replay(&claim, reply)
-	case IdempotencyOther:
+	case idempotency.Other:
 		return false, conflict("The Idempotency-Key was used with another request. Use a new key for a new request.")
-	case IdempotencyStream:
+	case idempotency.Spent:
 		return false, conflict("The Idempotency-Key was used with a stream or a very large reply, which has ended; these are not replayed. Use a new key.")
 	}
 	return false, conflict("The first request with this Idempotency-Key is still running. Try again when it has ended.")
@@ -111,7 +77,7 @@ func conflict(message string) error {
 }
 
 // replay answers with the reply that was kept.
-func (c *call) replay(claim *IdempotencyClaim, sealed []byte) error {
+func (c *call) replay(claim *idempotency.Claim, sealed []byte) error {
 	box, err := c.sealer(claim)
 	if err != nil {
 		return err
@@ -189,7 +155,7 @@ func (i *idempotent) release(c *call) {
 
 // sealer encrypts with a key that only the holder of the API key and of the
 // Idempotency-Key can derive: the database alone gives nothing away.
-func (c *call) sealer(claim *IdempotencyClaim) (cipher.AEAD, error) {
+func (c *call) sealer(claim *idempotency.Claim) (cipher.AEAD, error) {
 	secret := c.token + "\n" + c.r.Header.Get("Idempotency-Key")
 	return seal.New(secret, claim.Scope+claim.Key, "weir idempotency v1")
 }

@@ -14,6 +14,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/conversation"
 	"weir/internal/dialect"
+	"weir/internal/idempotency"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/ratelimit"
@@ -27,7 +28,7 @@ type Options struct {
 	Accounts    *account.Service
 	Ledger      *ledger.Ledger
 	Router      *route.Router
-	Idempotency IdempotencyStore
+	Idempotency idempotency.Store
 	Kept        *conversation.Service
 	Limits      *ratelimit.Limiter
 	// Refused is told of requests that a limit or a budget refused, before their
@@ -75,7 +76,7 @@ type Server struct {
 	accounts    *account.Service
 	ledger      *ledger.Ledger
 	router      *route.Router
-	idempotency IdempotencyStore
+	idempotency idempotency.Store
 	kept        *conversation.Service
 	limits      *ratelimit.Limiter
 	refused     func(*account.Principal, *llm.Error)

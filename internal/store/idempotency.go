@@ -6,28 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"weir/internal/idempotency"
 )
 
-// IdempotencyState says what is known of an idempotent request.
-type IdempotencyState string
-
-// The states.
-const (
-	IdempotencyNew        IdempotencyState = "new"         // not seen before: it is the caller's to run
-	IdempotencyRunning    IdempotencyState = "running"     // somebody runs it
-	IdempotencyDone       IdempotencyState = "done"        // it has a reply
-	IdempotencyDoneStream IdempotencyState = "done_stream" // it was streamed and has no reply to give again
-	IdempotencyConflict   IdempotencyState = "conflict"    // the key came with another body
-)
-
-// IdempotencyClaim is one request that carries an idempotency key.
+// IdempotencyClaim is a claim with who runs its request.
 type IdempotencyClaim struct {
-	Scope   string // the API key's id
-	Key     string // a hash of the idempotency key
-	Body    string // a hash of the request's body
-	Request string // its id, which no other claim has
-	Node    string // who runs it: the journal's id
-	Epoch   string // which life of the node: another one each time it starts
+	idempotency.Claim
+	Node  string // the journal's id
+	Epoch string // which life of the node: another one each time it starts
 }
 
 // ErrIdempotencyLost says that a claim is not the caller's any more.
@@ -36,7 +23,7 @@ var ErrIdempotencyLost = errors.New("the idempotent request does not hold its ke
 // IdempotencyBegin claims a request until now + ttl and tells its state: new
 // when it is the caller's, who must then finish or forget it. Reply is what
 // IdempotencyFinish was given.
-func (s *Store) IdempotencyBegin(ctx context.Context, c IdempotencyClaim, ttl time.Duration) (state IdempotencyState, reply []byte, err error) {
+func (s *Store) IdempotencyBegin(ctx context.Context, c IdempotencyClaim, ttl time.Duration) (state idempotency.State, reply []byte, err error) {
 	err = idempotently(ctx, func(again bool) error {
 		return s.write(ctx, s.sure, "begin idempotent request", func(tx *sql.Tx) (err error) {
 			state, reply, err = c.begin(ctx, tx, s.clock(), ttl, again)
@@ -48,16 +35,16 @@ func (s *Store) IdempotencyBegin(ctx context.Context, c IdempotencyClaim, ttl ti
 
 // begin claims the request. Again says that it may have been claimed before
 // without an answer.
-func (c *IdempotencyClaim) begin(ctx context.Context, tx *sql.Tx, now time.Time, ttl time.Duration, again bool) (state IdempotencyState, reply []byte, err error) {
+func (c *IdempotencyClaim) begin(ctx context.Context, tx *sql.Tx, now time.Time, ttl time.Duration, again bool) (state idempotency.State, reply []byte, err error) {
 	result, err := tx.ExecContext(ctx, "INSERT INTO idempotency (scope, key, body, state, request, node, epoch, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"+
 		" ON CONFLICT (scope, key) DO UPDATE SET body = excluded.body, state = excluded.state, request = excluded.request, node = excluded.node,"+
 		" epoch = excluded.epoch, reply = NULL, expires = excluded.expires WHERE idempotency.expires <= ?",
-		c.Scope, c.Key, c.Body, string(IdempotencyRunning), c.Request, c.Node, c.Epoch, micros(now.Add(ttl)), micros(now))
+		c.Scope, c.Key, c.Body, string(idempotency.Running), c.Request, c.Node, c.Epoch, micros(now.Add(ttl)), micros(now))
 	if err != nil {
 		return "", nil, err
 	}
 	if n, err := result.RowsAffected(); err != nil || n > 0 {
-		return IdempotencyNew, nil, err
+		return idempotency.New, nil, err
 	}
 	var body, request string
 	err = tx.QueryRowContext(ctx, "SELECT body, state, request, reply FROM idempotency WHERE scope = ? AND key = ?", c.Scope, c.Key).
@@ -66,9 +53,9 @@ func (c *IdempotencyClaim) begin(ctx context.Context, tx *sql.Tx, now time.Time,
 	case err != nil:
 		return "", nil, err
 	case again && request == c.Request:
-		return IdempotencyNew, nil, nil
+		return idempotency.New, nil, nil
 	case body != c.Body:
-		return IdempotencyConflict, nil, nil
+		return idempotency.Other, nil, nil
 	}
 	return state, reply, nil
 }
@@ -76,9 +63,9 @@ func (c *IdempotencyClaim) begin(ctx context.Context, tx *sql.Tx, now time.Time,
 // IdempotencyFinish keeps the reply, which the caller has encrypted and
 // bounded, of a claimed request; nil says that it was streamed.
 func (s *Store) IdempotencyFinish(ctx context.Context, c IdempotencyClaim, reply []byte) error {
-	state, stored := IdempotencyDone, any(reply)
+	state, stored := idempotency.Done, any(reply)
 	if reply == nil {
-		state, stored = IdempotencyDoneStream, nil
+		state, stored = idempotency.Spent, nil
 	}
 	return s.idempotency(ctx, "finish idempotent request", c,
 		"UPDATE idempotency SET state = ?, reply = ?", string(state), stored)
@@ -117,7 +104,7 @@ func idempotently(ctx context.Context, do func(again bool) error) error {
 
 // idempotency runs a statement on the row that the claim holds.
 func (s *Store) idempotency(ctx context.Context, doing string, c IdempotencyClaim, statement string, args ...any) error {
-	args = append(args, c.Scope, c.Key, c.Request, string(IdempotencyRunning))
+	args = append(args, c.Scope, c.Key, c.Request, string(idempotency.Running))
 	return idempotently(ctx, func(again bool) error {
 		err := s.endIdempotent(ctx, doing, statement, args)
 		if again && errors.Is(err, ErrIdempotencyLost) { // the time before was heard
@@ -144,7 +131,7 @@ func (s *Store) endIdempotent(ctx context.Context, doing, statement string, args
 // they died, and returns how many requests that were.
 func (s *Store) IdempotencyRelease(ctx context.Context, node, epoch string) (int64, error) {
 	return s.deleteIdempotency(ctx, "release idempotent requests",
-		"node = ? AND epoch <> ? AND state = ?", node, epoch, string(IdempotencyRunning))
+		"node = ? AND epoch <> ? AND state = ?", node, epoch, string(idempotency.Running))
 }
 
 // IdempotencySweep deletes what has expired, and returns how many requests

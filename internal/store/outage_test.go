@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/idempotency"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -114,7 +115,7 @@ func TestCutIdempotent(t *testing.T) {
 	name := serverDatabase(t, server)
 	proxy := pgtest.NewProxy(t, server.Addr())
 	s := open(t, at(proxy.URL(name)))
-	begin := func(c store.IdempotencyClaim) (store.IdempotencyState, []byte) {
+	begin := func(c store.IdempotencyClaim) (idempotency.State, []byte) {
 		t.Helper()
 		state, reply, err := s.IdempotencyBegin(t.Context(), c, time.Hour)
 		if err != nil {
@@ -125,22 +126,22 @@ func TestCutIdempotent(t *testing.T) {
 	for i, cut := range []pgtest.Cut{pgtest.CutBefore, pgtest.CutAtCommit, pgtest.CutAnswer} {
 		for what, end := range map[string]struct {
 			do    func(store.IdempotencyClaim) error
-			want  store.IdempotencyState
+			want  idempotency.State
 			reply string
 		}{
-			"kept":     {func(c store.IdempotencyClaim) error { return s.IdempotencyFinish(t.Context(), c, []byte("reply")) }, store.IdempotencyDone, "reply"},
-			"streamed": {func(c store.IdempotencyClaim) error { return s.IdempotencyFinish(t.Context(), c, nil) }, store.IdempotencyDoneStream, ""},
-			"given up": {func(c store.IdempotencyClaim) error { return s.IdempotencyForget(t.Context(), c) }, store.IdempotencyNew, ""},
+			"kept":     {func(c store.IdempotencyClaim) error { return s.IdempotencyFinish(t.Context(), c, []byte("reply")) }, idempotency.Done, "reply"},
+			"streamed": {func(c store.IdempotencyClaim) error { return s.IdempotencyFinish(t.Context(), c, nil) }, idempotency.Spent, ""},
+			"given up": {func(c store.IdempotencyClaim) error { return s.IdempotencyForget(t.Context(), c) }, idempotency.New, ""},
 		} {
-			c := store.IdempotencyClaim{Scope: "k", Key: fmt.Sprint(what, i), Body: "b", Request: fmt.Sprint(what, i, "first"), Node: "n", Epoch: "e"}
+			c := store.IdempotencyClaim{Claim: idempotency.Claim{Scope: "k", Key: fmt.Sprint(what, i), Body: "b", Request: fmt.Sprint(what, i, "first")}, Node: "n", Epoch: "e"}
 			proxy.CutCommits(cut, 1)
-			if state, _ := begin(c); state != store.IdempotencyNew {
+			if state, _ := begin(c); state != idempotency.New {
 				t.Errorf("%s, cut %d: the first got %s", what, cut, state)
 			}
 			second := c
 			second.Request = fmt.Sprint(what, i, "second")
 			proxy.CutCommits(cut, 1)
-			if state, _ := begin(second); state != store.IdempotencyRunning {
+			if state, _ := begin(second); state != idempotency.Running {
 				t.Errorf("%s, cut %d: the second got %s", what, cut, state)
 			}
 			proxy.CutCommits(cut, 1)

@@ -192,7 +192,7 @@ func (s *Store) updatedWebhook(e webhook.Endpoint, u *webhook.Update) webhook.En
 		e.Failing, e.Disabled, e.Why = nil, nil, ""
 	case e.Disabled == nil:
 		now := fromMicros(micros(s.clock()))
-		e.Disabled, e.Why = &now, "by hand"
+		e.Disabled, e.Why = &now, webhook.ByHand
 	}
 	return e
 }

@@ -36,6 +36,30 @@ func (e *Endpoint) Wants(t Type) bool {
 	return len(e.Types) == 0 || slices.Contains(e.Types, t)
 }
 
+// Standing is how an endpoint fares, in a word.
+type Standing string
+
+// The standings.
+const (
+	Active   Standing = "active"
+	Failing  Standing = "failing"
+	Disabled Standing = "disabled"
+)
+
+// Standing is how the endpoint fares.
+func (e *Endpoint) Standing() Standing {
+	switch {
+	case e.Disabled != nil:
+		return Disabled
+	case e.Failing != nil:
+		return Failing
+	}
+	return Active
+}
+
+// ByHand is Why of an endpoint that somebody disabled.
+const ByHand = "by hand"
+
 const maxURL = 2048 // bytes
 
 // checkURL says what is wrong with an address. A name is judged by what it resolves

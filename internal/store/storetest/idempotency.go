@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/idempotency"
 	"weir/internal/store"
 )
 
 const day = 24 * time.Hour
 
-func begin(t *testing.T, f *fixture, c store.IdempotencyClaim, want store.IdempotencyState, reply string) {
+func begin(t *testing.T, f *fixture, c store.IdempotencyClaim, want idempotency.State, reply string) {
 	t.Helper()
 	state, got, err := f.IdempotencyBegin(t.Context(), c, day)
 	if err != nil || state != want || string(got) != reply {
@@ -19,48 +20,48 @@ func begin(t *testing.T, f *fixture, c store.IdempotencyClaim, want store.Idempo
 }
 
 func testIdempotency(t *testing.T, f *fixture) {
-	claim := store.IdempotencyClaim{Scope: "key_1", Key: "k", Body: "b", Node: "n", Epoch: "1"}
+	claim := store.IdempotencyClaim{Claim: idempotency.Claim{Scope: "key_1", Key: "k", Body: "b"}, Node: "n", Epoch: "1"}
 	otherBody, otherScope, stream := claim, claim, claim
 	otherBody.Body, otherScope.Scope, stream.Key = "c", "key_2", "s"
 
-	begin(t, f, claim, store.IdempotencyNew, "")
-	begin(t, f, claim, store.IdempotencyRunning, "")
-	begin(t, f, otherBody, store.IdempotencyConflict, "")
-	begin(t, f, otherScope, store.IdempotencyNew, "")
+	begin(t, f, claim, idempotency.New, "")
+	begin(t, f, claim, idempotency.Running, "")
+	begin(t, f, otherBody, idempotency.Other, "")
+	begin(t, f, otherScope, idempotency.New, "")
 	if err := f.IdempotencyFinish(t.Context(), claim, []byte("reply")); err != nil {
 		t.Fatal(err)
 	}
-	begin(t, f, claim, store.IdempotencyDone, "reply")
-	begin(t, f, otherBody, store.IdempotencyConflict, "")
+	begin(t, f, claim, idempotency.Done, "reply")
+	begin(t, f, otherBody, idempotency.Other, "")
 	if err := f.IdempotencyFinish(t.Context(), claim, []byte("again")); !errors.Is(err, store.ErrIdempotencyLost) {
 		t.Errorf("finish twice: got %v, want ErrIdempotencyLost", err)
 	}
 
-	begin(t, f, stream, store.IdempotencyNew, "")
+	begin(t, f, stream, idempotency.New, "")
 	if err := f.IdempotencyFinish(t.Context(), stream, nil); err != nil {
 		t.Fatal(err)
 	}
-	begin(t, f, stream, store.IdempotencyDoneStream, "")
+	begin(t, f, stream, idempotency.Spent, "")
 
 	if err := f.IdempotencyForget(t.Context(), otherScope); err != nil {
 		t.Fatal(err)
 	}
-	begin(t, f, otherScope, store.IdempotencyNew, "")
+	begin(t, f, otherScope, idempotency.New, "")
 
 	f.advance(day)
-	begin(t, f, otherBody, store.IdempotencyNew, "") // the old one has expired
+	begin(t, f, otherBody, idempotency.New, "") // the old one has expired
 	if n, err := f.IdempotencySweep(t.Context()); n != 2 || err != nil {
 		t.Errorf("sweep: got %d, %v; want 2 gone", n, err)
 	}
-	begin(t, f, otherBody, store.IdempotencyRunning, "")
+	begin(t, f, otherBody, idempotency.Running, "")
 }
 
 func testIdempotencyOwners(t *testing.T, f *fixture) {
-	dead := store.IdempotencyClaim{Scope: "key_1", Key: "dead", Body: "b", Node: "n", Epoch: "1"}
+	dead := store.IdempotencyClaim{Claim: idempotency.Claim{Scope: "key_1", Key: "dead", Body: "b"}, Node: "n", Epoch: "1"}
 	done, alive, elsewhere := dead, dead, dead
 	done.Key, alive.Key, alive.Epoch, elsewhere.Key, elsewhere.Node = "done", "alive", "2", "elsewhere", "m"
 	for _, c := range []store.IdempotencyClaim{dead, done, alive, elsewhere} {
-		begin(t, f, c, store.IdempotencyNew, "")
+		begin(t, f, c, idempotency.New, "")
 	}
 	if err := f.IdempotencyFinish(t.Context(), done, []byte("reply")); err != nil {
 		t.Fatal(err)
@@ -68,12 +69,12 @@ func testIdempotencyOwners(t *testing.T, f *fixture) {
 	if n, err := f.IdempotencyRelease(t.Context(), "n", "2"); n != 1 || err != nil {
 		t.Errorf("release: got %d, %v; want 1", n, err)
 	}
-	begin(t, f, alive, store.IdempotencyRunning, "")
-	begin(t, f, elsewhere, store.IdempotencyRunning, "")
-	begin(t, f, done, store.IdempotencyDone, "reply")
+	begin(t, f, alive, idempotency.Running, "")
+	begin(t, f, elsewhere, idempotency.Running, "")
+	begin(t, f, done, idempotency.Done, "reply")
 	heir := dead
 	heir.Epoch, heir.Request = "2", "2"
-	begin(t, f, heir, store.IdempotencyNew, "")
+	begin(t, f, heir, idempotency.New, "")
 	if err := f.IdempotencyFinish(t.Context(), dead, []byte("late")); !errors.Is(err, store.ErrIdempotencyLost) {
 		t.Errorf("a dead owner finishes: got %v, want ErrIdempotencyLost", err)
 	}

@@ -1,0 +1,158 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/llm"
+	"weir/internal/webhook"
+)
+
+// deliveryView is an event on its way to an endpoint.
+type deliveryView struct {
+	ID         string        `json:"id"`
+	EventID    string        `json:"event_id"` // the header webhook-id
+	Type       webhook.Type  `json:"type"`
+	Timestamp  time.Time     `json:"timestamp"` // of the event
+	State      webhook.State `json:"state"`
+	Due        *time.Time    `json:"due"` // of the next try
+	Ended      *time.Time    `json:"ended"`
+	Tries      int           `json:"tries"`
+	LastStatus *int          `json:"last_status"`
+	LastError  *string       `json:"last_error"`
+}
+
+// deliveryDetailView is one with what was sent and what came back.
+type deliveryDetailView struct {
+	deliveryView
+	URL     string      `json:"url"`
+	Request sentView    `json:"request"`
+	History []triedView `json:"history"` // the first try first
+}
+
+// sentView is what every try sends, with the time of the last one. Its signature is
+// not kept.
+type sentView struct {
+	Headers map[string]string `json:"headers"`
+	Body    json.RawMessage   `json:"body"`
+}
+
+// triedView is one try.
+type triedView struct {
+	N      int       `json:"n"`
+	At     time.Time `json:"at"`
+	TookMS int64     `json:"took_ms"`
+	Status *int      `json:"status"`
+	Error  *string   `json:"error"`
+	Answer string    `json:"answer"` // how it began, at most 4 KiB
+}
+
+func viewDelivery(d *webhook.Delivery) deliveryView {
+	v := deliveryView{ID: d.ID, EventID: d.Event, Type: d.Type, Timestamp: d.At, State: d.State, Due: d.Due, Ended: d.Ended, Tries: d.Tries}
+	if d.Last != nil {
+		v.LastStatus, v.LastError = unlessZero(d.Last.Status), orNull(d.Last.Error)
+	}
+	return v
+}
+
+func viewDeliveryDetail(d *webhook.Detail) deliveryDetailView {
+	v := deliveryDetailView{
+		deliveryView: viewDelivery(&d.Delivery), URL: d.URL, History: []triedView{},
+		Request: sentView{Headers: map[string]string{"content-type": "application/json", "webhook-id": d.Event}, Body: d.Payload},
+	}
+	if d.Last != nil {
+		v.Request.Headers["webhook-timestamp"] = strconv.FormatInt(d.Last.At.Unix(), 10)
+	}
+	for i := range d.History {
+		t := &d.History[i]
+		v.History = append(v.History, triedView{i + 1, t.At, t.Took.Milliseconds(), unlessZero(t.Status), orNull(t.Error), t.Answer})
+	}
+	return v
+}
+
+// deliveryOf is the delivery that the path names, with its endpoint.
+func (s *Server) deliveryOf(r *adminRequest) (webhook.Detail, webhook.Endpoint, error) {
+	e, err := s.webhookOf(r)
+	if err != nil {
+		return webhook.Detail{}, e, err
+	}
+	gone := &llm.Error{Code: llm.CodeNotFound, Message: "This endpoint has no such delivery.", Param: "delivery"}
+	id, err := uuid.Parse(r.PathValue("delivery"))
+	if err != nil {
+		return webhook.Detail{}, e, gone
+	}
+	d, err := s.admin.Webhooks.Delivery(r.Context(), id.String())
+	if err == nil && d.Webhook != e.ID || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
+		return webhook.Detail{}, e, gone
+	}
+	return d, e, err
+}
+
+// answerDelivery answers with a delivery that will be tried.
+func (s *Server) answerDelivery(r *adminRequest, e *webhook.Endpoint, id string) (answer, error) {
+	d, err := s.admin.Webhooks.Delivery(r.Context(), id)
+	if err != nil {
+		return answer{}, err
+	}
+	a, err := created(viewDelivery(&d.Delivery), webhookPath(e, "deliveries", d.ID)...)
+	a.Status = http.StatusAccepted
+	return a, err
+}
+
+func (s *Server) listDeliveries(r *adminRequest) (answer, error) {
+	e, err := s.webhookOf(r)
+	if err != nil {
+		return answer{}, err
+	}
+	q := webhook.DeliveryQuery{Webhook: e.ID, State: webhook.State(r.query.get("state")), Limit: r.query.limit + 1}
+	if !slices.Contains([]webhook.State{"", webhook.Pending, webhook.Delivered, webhook.Failed}, q.State) {
+		return answer{}, wrongKind("state", `"pending", "delivered" or "failed", or not there for all`)
+	}
+	if r.query.cursor != "" {
+		place, err := uuid.Parse(r.query.cursor)
+		if err != nil {
+			return answer{}, badCursor()
+		}
+		q.Before = place.String()
+	}
+	list, err := s.admin.Webhooks.Deliveries(r.Context(), q)
+	if err != nil {
+		return answer{}, err
+	}
+	p := listPage[deliveryView]{Data: []deliveryView{}}
+	for i := range list {
+		if i == r.query.limit {
+			p.NextCursor = new(sealCursor(list[i-1].ID))
+			break
+		}
+		p.Data = append(p.Data, viewDelivery(&list[i]))
+	}
+	return found(p)
+}
+
+func (s *Server) showDelivery(r *adminRequest) (answer, error) {
+	d, _, err := s.deliveryOf(r)
+	if err != nil {
+		return answer{}, err
+	}
+	return found(viewDeliveryDetail(&d))
+}
+
+func (s *Server) redeliver(r *adminRequest) (answer, error) {
+	d, e, err := s.deliveryOf(r)
+	if err == nil {
+		err = readFields("", r.body)
+	}
+	if err == nil {
+		err = s.admin.Webhooks.Redeliver(r.Context(), d.ID)
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return s.answerDelivery(r, &e, d.ID)
+}

@@ -1,0 +1,234 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/webhook"
+)
+
+// webhooksPath is where the endpoints of the installation are.
+const webhooksPath = "/operator/webhooks"
+
+// webhookRoutes are the pages of endpoints, those of accounts and those of the
+// installation; none where nobody keeps any.
+func (s *Server) webhookRoutes() []people.Route {
+	if s.options.Webhooks == nil {
+		return nil
+	}
+	return append(s.webhookRoutesAt("/accounts/{account}/webhooks", people.Manage), s.webhookRoutesAt(webhooksPath, people.Operate)...)
+}
+
+func (s *Server) webhookRoutesAt(base string, right people.Right) []people.Route {
+	one := base + "/{webhook}"
+	return []people.Route{
+		s.route("GET "+base, right, s.webhooks),
+		s.route("GET "+base+"/new", right, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			return s.showNewWebhook(w, r, v, &form{})
+		}),
+		s.route("POST "+base+"/new", right, s.makeWebhook),
+		s.route("GET "+one, right, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			return s.showWebhook(w, r, v, &form{})
+		}),
+		s.route("POST "+one+"/change", right, s.changeWebhook),
+		s.route("POST "+one+"/test", right, s.testWebhook),
+		s.route("POST "+one+"/rotate", right, s.rotateWebhook),
+		s.route("POST "+one+"/enable", right, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			return s.ableWebhook(w, r, v, true)
+		}),
+		s.route("POST "+one+"/disable", right, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			return s.ableWebhook(w, r, v, false)
+		}),
+		s.route("POST "+one+"/remove", right, s.removeWebhook),
+		s.route("GET "+one+"/deliveries/{delivery}", right, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			return s.showDelivery(w, r, v, &form{})
+		}),
+		s.route("POST "+one+"/deliveries/{delivery}/redeliver", right, s.redeliver),
+	}
+}
+
+// hookHome is whose endpoints a page has.
+type hookHome struct {
+	account string // id; empty for the installation's
+	path    string // of their list
+}
+
+// hookHomeOf is that of a visit: of the account that its path names, or of the
+// installation where it names none.
+func hookHomeOf(v *people.Visit) hookHome {
+	if v.Account == nil {
+		return hookHome{path: webhooksPath}
+	}
+	return hookHome{v.Account.ID, accountPath(v.Account.Name) + "/webhooks"}
+}
+
+// kinds are the events that an endpoint may choose from.
+func (h hookHome) kinds() []webhook.Kind {
+	return slices.DeleteFunc(webhook.Kinds(), func(k webhook.Kind) bool { return h.account != "" && k.To == webhook.ToOperators })
+}
+
+// webhookOf is the endpoint that the path names, if it is one of the visit's.
+func (s *Server) webhookOf(r *http.Request, v *people.Visit) (webhook.Endpoint, hookHome, error) {
+	home := hookHomeOf(v)
+	gone := &llm.Error{Code: llm.CodeNotFound, Message: "There is no such webhook endpoint here."}
+	id, err := uuid.Parse(r.PathValue("webhook"))
+	if err != nil {
+		return webhook.Endpoint{}, home, gone
+	}
+	e, err := s.options.Webhooks.Endpoint(r.Context(), id.String())
+	if err == nil && e.Account != home.account || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
+		return webhook.Endpoint{}, home, gone
+	}
+	return e, home, err
+}
+
+// hooksPage is a list of endpoints.
+type hooksPage struct {
+	Intro   string
+	NewPath string // empty where there may be no more
+	Rows    []hookRow
+	Empty   Empty
+	Check   []Code
+}
+
+// hookRow is an endpoint in the list.
+type hookRow struct {
+	URL, Href string
+	Created   time.Time
+	Events    hookEvents
+	Standing  hookStanding
+	Last      *deliveryRow // nil for none yet
+}
+
+// hookEvents is what an endpoint is told of: some events by name, and how many
+// more; none named for all.
+type hookEvents struct {
+	Named []string
+	More  int
+}
+
+const mostNamed = 3 // events of an endpoint in the list
+
+func hookEventsOf(types []webhook.Type) (e hookEvents) {
+	for _, t := range types[:min(len(types), mostNamed)] {
+		e.Named = append(e.Named, string(t))
+	}
+	e.More = len(types) - len(e.Named)
+	return e
+}
+
+// hookStanding is how an endpoint stands, and since when and why where it is not
+// well.
+type hookStanding struct {
+	Badge Badge
+	Since *time.Time
+	Why   string
+}
+
+func hookStandingOf(e *webhook.Endpoint) hookStanding {
+	switch e.Standing() {
+	case webhook.Disabled:
+		return hookStanding{Badge{"off", "Disabled"}, e.Disabled, e.Why}
+	case webhook.Failing:
+		return hookStanding{Badge{"warn", "Failing"}, e.Failing, ""}
+	}
+	return hookStanding{Badge: Badge{"good", "Active"}}
+}
+
+func (s *Server) webhooks(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	home := hookHomeOf(v)
+	list, err := s.options.Webhooks.List(r.Context(), home.account)
+	if err != nil {
+		return err
+	}
+	last := map[string]webhook.Delivery{}
+	for i := range list {
+		newest, err := s.options.Webhooks.Deliveries(r.Context(), webhook.DeliveryQuery{Webhook: list[i].ID, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(newest) > 0 {
+			last[list[i].ID] = newest[0]
+		}
+	}
+	return s.show(w, r, v, page{name: "webhooks", title: "Webhooks", data: hooksPageOf(home, list, last)})
+}
+
+// hooksPageOf lists endpoints, each with its last delivery by its id.
+func hooksPageOf(home hookHome, list []webhook.Endpoint, last map[string]webhook.Delivery) hooksPage {
+	p := hooksPage{Intro: "Addresses of programs that are told what happens in this account.", NewPath: home.path + "/new"}
+	if home.account == "" {
+		p.Intro = "Addresses of programs that are told what happens in the whole installation, in every account."
+	}
+	if len(list) >= webhook.MaxEndpoints {
+		p.NewPath = ""
+	}
+	for i := range list {
+		e := &list[i]
+		row := hookRow{URL: e.URL, Href: home.path + "/" + e.ID, Created: e.Created, Events: hookEventsOf(e.Types), Standing: hookStandingOf(e)}
+		if d, ok := last[e.ID]; ok {
+			row.Last = new(deliveryRowOf(row.Href, &d))
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	if len(list) == 0 {
+		p.Check = checkSnippets
+	}
+	p.Empty = Empty{
+		Icon: "webhooks", Title: "No webhook yet", Action: "Add an endpoint", Href: p.NewPath,
+		Text: "A webhook tells a program of yours what happens here, as it happens: a budget that nears its end, a key that was created or revoked, a provider that fails. Each event is a signed POST to an address that you give.",
+	}
+	return p
+}
+
+// hookNotice is an endpoint that somebody should look at.
+type hookNotice struct {
+	Kind      string // of the note: bad or warn
+	Href, URL string
+	Text      string
+	Since     time.Time
+}
+
+// noticedAfter is how long an endpoint may fail until other pages tell of it.
+const noticedAfter = oneDay
+
+// hookNotices tell of the endpoints of the visit's account, or of the installation,
+// to which nothing comes any more. Who may not look after them hears nothing.
+func (s *Server) hookNotices(ctx context.Context, v *people.Visit) ([]hookNotice, error) {
+	home, right := hookHomeOf(v), people.Operate
+	if home.account != "" {
+		right = people.Manage
+	}
+	if s.options.Webhooks == nil || v.May(right, home.account) != nil {
+		return nil, nil
+	}
+	list, err := s.options.Webhooks.List(ctx, home.account)
+	if err != nil {
+		return nil, err
+	}
+	return hookNoticesOf(home, list, s.options.Now()), nil
+}
+
+func hookNoticesOf(home hookHome, list []webhook.Endpoint, now time.Time) (all []hookNotice) {
+	for i := range list {
+		e := &list[i]
+		n := hookNotice{Href: home.path + "/" + e.ID, URL: e.URL}
+		switch {
+		case e.Disabled != nil && e.Why != webhook.ByHand:
+			n.Kind, n.Since, n.Text = "bad", *e.Disabled, "It was disabled: "+cmp.Or(e.Why, "nobody knows why")+". Nothing is sent to it."
+		case e.Disabled == nil && e.Failing != nil && now.Sub(*e.Failing) >= noticedAfter:
+			n.Kind, n.Since, n.Text = "warn", *e.Failing, "Every delivery fails. It is disabled on "+moment(e.Failing.Add(webhook.DisableAfter))+", if that does not change."
+		default:
+			continue
+		}
+		all = append(all, n)
+	}
+	return all
+}

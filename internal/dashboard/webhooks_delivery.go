@@ -1,0 +1,146 @@
+package dashboard
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/webhook"
+)
+
+// deliveryPage is one delivery: what was sent, and what came of every try.
+type deliveryPage struct {
+	Type     webhook.Type
+	Path     string
+	HookPath string
+	URL      string
+	Badge    Badge
+	Disabled bool // the endpoint: nothing is sent again
+	At       time.Time
+	Due      *time.Time
+	Event    string // id
+	Headers  Code
+	Body     Code
+	Tries    []tryView // the newest first
+	Hidden   int       // older tries that the page has no room for
+	Problems []Problem
+}
+
+// tryView is a try, with what the receiver answered.
+type tryView struct {
+	N      int
+	Badge  Badge
+	Facts  []Fact
+	Answer string // how it began; empty for nothing
+}
+
+const (
+	mostTries = 20
+	// Answers are shown whole of the newest try, and of others this much, in bytes:
+	// a page has 150 KB for all of them.
+	maxAnswerShown = 400
+)
+
+// deliveryOf is the delivery that the path names, with its endpoint, if that is one
+// of the visit's.
+func (s *Server) deliveryOf(r *http.Request, v *people.Visit) (webhook.Detail, webhook.Endpoint, hookHome, error) {
+	e, home, err := s.webhookOf(r, v)
+	if err != nil {
+		return webhook.Detail{}, e, home, err
+	}
+	gone := &llm.Error{Code: llm.CodeNotFound, Message: "This endpoint has no such delivery. Deliveries are kept for a time."}
+	id, err := uuid.Parse(r.PathValue("delivery"))
+	if err != nil {
+		return webhook.Detail{}, e, home, gone
+	}
+	d, err := s.options.Webhooks.Delivery(r.Context(), id.String())
+	if err == nil && d.Webhook != e.ID || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
+		return webhook.Detail{}, e, home, gone
+	}
+	return d, e, home, err
+}
+
+func (s *Server) showDelivery(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	d, e, home, err := s.deliveryOf(r, v)
+	if err != nil {
+		return err
+	}
+	p := deliveryPageOf(home, &e, &d)
+	p.Problems = f.problems()
+	return s.show(w, r, v, page{name: "webhook-delivery", title: "Delivery", status: f.status(), data: p})
+}
+
+func (s *Server) redeliver(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	d, e, home, err := s.deliveryOf(r, v)
+	if err != nil {
+		return err
+	}
+	err = s.options.Webhooks.Redeliver(r.Context(), d.ID)
+	to := home.path + "/" + e.ID + "/deliveries/" + d.ID + "?done=webhook-redelivered"
+	return followed(w, r, to, err, func(f *form) error { return s.showDelivery(w, r, v, f) })
+}
+
+func deliveryPageOf(home hookHome, e *webhook.Endpoint, d *webhook.Detail) deliveryPage {
+	hook := home.path + "/" + e.ID
+	p := deliveryPage{
+		Type: d.Type, Path: hook + "/deliveries/" + d.ID, HookPath: hook, URL: d.URL, Badge: deliveryBadge(&d.Delivery),
+		Disabled: e.Disabled != nil, At: d.At, Event: d.Event,
+		Headers: Code{Ident: "sent-headers", Label: "Headers that are sent", Text: sentHeaders(d)},
+		Body:    Code{Ident: "sent-body", Label: "Body that is sent", Text: prettyJSON(d.Payload)},
+	}
+	if e.Disabled == nil {
+		p.Due = d.Due
+	}
+	history := slices.Clone(d.History)
+	slices.Reverse(history)
+	p.Hidden = max(0, len(history)-mostTries)
+	for i := range history[:len(history)-p.Hidden] {
+		v := tryViewOf(&history[i], i == 0)
+		v.N = len(history) - i // its own numbers may have gaps
+		p.Tries = append(p.Tries, v)
+	}
+	return p
+}
+
+// sentHeaders are the headers of the last try, as far as they are kept.
+func sentHeaders(d *webhook.Detail) string {
+	at := "(when it is sent)"
+	if d.Last != nil {
+		at = strconv.FormatInt(d.Last.At.Unix(), 10)
+	}
+	return strings.Join([]string{
+		"content-type: application/json", "webhook-id: " + d.Event, "webhook-timestamp: " + at, "webhook-signature: v1,… (made at each try, and not kept)",
+	}, "\n")
+}
+
+// prettyJSON is JSON with its members below one another.
+func prettyJSON(text []byte) string {
+	var b bytes.Buffer
+	if json.Indent(&b, text, "", "  ") != nil {
+		return string(text)
+	}
+	return b.String()
+}
+
+func tryViewOf(t *webhook.Try, whole bool) tryView {
+	v := tryView{Badge: Badge{"good", "Delivered"}, Facts: []Fact{{"Sent", t.At.UTC().Format("2 Jan 2006, 15:04:05 UTC")}, {"Took", took(t.Took)}}, Answer: t.Answer}
+	if t.Status > 0 {
+		v.Facts = append(v.Facts, Fact{"Status", strconv.Itoa(t.Status)})
+	}
+	if t.Error != "" {
+		v.Badge = Badge{"bad", "Failed"}
+		v.Facts = append(v.Facts, Fact{"What went wrong", cut(t.Error, maxAnswerShown)})
+	}
+	if !whole {
+		v.Answer = cut(t.Answer, maxAnswerShown)
+	}
+	return v
+}

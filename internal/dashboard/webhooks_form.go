@@ -1,0 +1,163 @@
+package dashboard
+
+import (
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/webhook"
+)
+
+// newHookPage is the form of a new endpoint.
+type newHookPage struct {
+	Back     string
+	Once     string // name of this form, so that it is followed once
+	Fields   hookFields
+	Problems []Problem
+}
+
+// hookFields are what people say of an endpoint.
+type hookFields struct {
+	URL     Field
+	Events  Field
+	Private *Field // nil for those who may not permit it
+}
+
+// hookSecretPage shows the secret of an endpoint, this once.
+type hookSecretPage struct {
+	Title  string
+	URL    string
+	Secret string
+	Former *time.Time // until when the one before signs too; nil for none
+	Back   string
+	Check  []Code
+}
+
+func (s *Server) showNewWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	p := newHookPageOf(hookHomeOf(v), v.Operator(), f)
+	return s.show(w, r, v, page{name: "webhook-new", title: "Add an endpoint", status: f.status(), data: p})
+}
+
+func newHookPageOf(home hookHome, operator bool, f *form) newHookPage {
+	p := newHookPage{Back: home.path, Once: rand.Text(), Fields: hookFieldsOf(home, operator, f, &webhook.Endpoint{})}
+	p.Fields.URL.First = true
+	p.Problems = f.problems()
+	return p
+}
+
+// hookFieldsOf are the fields with what the endpoint has.
+func hookFieldsOf(home hookHome, operator bool, f *form, e *webhook.Endpoint) (x hookFields) {
+	hint := "Where events are posted to, over https."
+	if e.AllowPrivate && !operator {
+		hint += " An operator has permitted a private address; with another address that ends."
+	}
+	x.URL = f.field(Field{Name: "url", Label: "Address", Hint: hint, Value: e.URL, Mode: "url", Example: "https://example.com/hooks/weir", Required: true, Max: 2048, Complete: "off"})
+	events := Field{Name: "events", Label: "It is told of", Kind: "checkbox", Hint: "With none chosen it is told of all, and of those that come with later versions."}
+	for _, k := range home.kinds() {
+		events.Choices = append(events.Choices, Choice{Value: string(k.Type), Label: string(k.Type), Note: k.About, Chosen: slices.Contains(e.Types, k.Type)})
+	}
+	x.Events = f.field(events)
+	if operator {
+		private := f.field(Field{Name: "allow_private", Label: "Private addresses", Kind: "checkbox", Choices: []Choice{{
+			Value: "on", Label: "May be on a private address", Chosen: e.AllowPrivate,
+			Note: "An address of the gateway’s own network, with plain http there. Operators alone may permit it, for this address; with another one it is to be permitted anew.",
+		}}})
+		x.Private = &private
+	}
+	return x
+}
+
+// readHook is what the form says of an endpoint. What cannot be is said at its
+// field; what an address may be is for webhook to judge.
+func readHook(home hookHome, operator bool, f *form) webhook.Endpoint {
+	e := webhook.Endpoint{Account: home.account, URL: strings.TrimSpace(f.values.Get("url")), AllowPrivate: f.values.Get("allow_private") == "on"}
+	kinds := home.kinds()
+	for _, text := range f.values["events"] {
+		if !slices.ContainsFunc(kinds, func(k webhook.Kind) bool { return string(k.Type) == text }) {
+			f.mistake("events", "Choose what it is told of from the list.")
+		}
+		e.Types = append(e.Types, webhook.Type(text))
+	}
+	if e.AllowPrivate && !operator {
+		f.mistake("allow_private", "Only operators may let an endpoint be on a private address. Ask one of them.")
+	}
+	return e
+}
+
+func (s *Server) makeWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	home, f := hookHomeOf(v), sent(r)
+	e := readHook(home, v.Operator(), f)
+	if f.bad() {
+		return s.showNewWebhook(w, r, v, f)
+	}
+	name := onceName(v, r.PostForm)
+	if !s.once.first(name, s.options.Now()) {
+		return goTo(w, r, home.path+"?done=webhook-made")
+	}
+	e, secret, err := s.options.Webhooks.Add(r.Context(), v.By, e)
+	if err != nil {
+		s.once.forget(name)
+		if f.refuse(err) {
+			return s.showNewWebhook(w, r, v, f)
+		}
+		return err
+	}
+	return s.showSecret(w, r, v, "The new endpoint’s secret", &e, secret)
+}
+
+// rotateWebhook gives an endpoint another secret, and shows it.
+func (s *Server) rotateWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	e, home, err := s.webhookOf(r, v)
+	if err != nil {
+		return err
+	}
+	name := onceName(v, r.PostForm)
+	if !s.once.first(name, s.options.Now()) {
+		return goTo(w, r, home.path+"/"+e.ID+"?done=webhook-rotated")
+	}
+	e, secret, err := s.options.Webhooks.RotateSecret(r.Context(), v.By, e.ID)
+	if err != nil {
+		s.once.forget(name)
+		return err
+	}
+	return s.showSecret(w, r, v, "The endpoint’s other secret", &e, secret)
+}
+
+func (s *Server) showSecret(w http.ResponseWriter, r *http.Request, v *people.Visit, title string, e *webhook.Endpoint, secret llm.Secret) error {
+	p := hookSecretPage{
+		Title: title, URL: e.URL, Secret: secret.Reveal(), Former: e.Rotated,
+		Back: hookHomeOf(v).path + "/" + e.ID, Check: checkSnippets,
+	}
+	return s.show(w, r, v, page{name: "webhook-secret", title: title, data: p})
+}
+
+// checkSnippets are programs that check the signature of an event. They use the
+// libraries of the specification, https://github.com/standard-webhooks/standard-webhooks.
+var checkSnippets = []Code{
+	{Ident: "check-python", Label: "Python", Text: `# pip install standardwebhooks
+import os
+from standardwebhooks.webhooks import Webhook
+
+receiver = Webhook(os.environ["WEBHOOK_SECRET"])
+# body: what was sent, byte for byte; headers: those of the request
+# an error is raised where it is not from here
+event = receiver.verify(body, headers)`},
+	{Ident: "check-javascript", Label: "JavaScript", Text: `// npm install standardwebhooks
+import { Webhook } from "standardwebhooks";
+
+const receiver = new Webhook(process.env.WEBHOOK_SECRET);
+// body: what was sent, as a string; headers: those of the request
+// an error is thrown where it is not from here
+const event = receiver.verify(body, headers);`},
+	{Ident: "check-go", Label: "Go", Text: `// go get github.com/standard-webhooks/standard-webhooks/libraries
+import standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+receiver, err := standardwebhooks.NewWebhook(os.Getenv("WEBHOOK_SECRET"))
+// body: what was sent, byte for byte
+// an error says that it is not from here
+err = receiver.Verify(body, request.Header)`},
+}

@@ -1,0 +1,266 @@
+package dashboard
+
+import (
+	"crypto/rand"
+	"net/http"
+	"net/url"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/webhook"
+)
+
+// hookPage is one endpoint with its deliveries.
+type hookPage struct {
+	URL, Path  string
+	ListPath   string
+	Standing   hookStanding
+	Disabled   bool
+	GivesUp    *time.Time // when it is disabled, if nothing changes
+	Views      []Link
+	Deliveries []deliveryRow
+	Filtered   bool
+	Pager      Pager
+	Fields     hookFields
+	Facts      []Fact
+	Former     *time.Time // until when the secret before signs too
+	Rotate     Confirm
+	Disable    Confirm
+	Remove     Confirm
+	Check      []Code
+	Problems   []Problem
+}
+
+// deliveryRow is a delivery in a list.
+type deliveryRow struct {
+	Href  string
+	Type  webhook.Type
+	At    time.Time // of the event
+	Badge Badge
+	Due   *time.Time // of the next try, after one that failed
+	Tries int
+	Last  string // what came of the last try; empty for none yet
+	Took  string
+}
+
+const (
+	deliveriesShown = 25
+	maxProblem      = 120 // bytes of what went wrong, in a list
+)
+
+func deliveryRowOf(hook string, d *webhook.Delivery) deliveryRow {
+	row := deliveryRow{Href: hook + "/deliveries/" + d.ID, Type: d.Type, At: d.At, Badge: deliveryBadge(d), Tries: d.Tries, Took: none}
+	if d.Last == nil {
+		return row
+	}
+	row.Took, row.Last = took(d.Last.Took), statusText(d.Last)
+	if d.State == webhook.Pending && d.Last.Error != "" {
+		row.Due = d.Due
+	}
+	return row
+}
+
+// deliveryBadge says how a delivery stands.
+func deliveryBadge(d *webhook.Delivery) Badge {
+	switch {
+	case d.State == webhook.Delivered:
+		return Badge{"good", "Delivered"}
+	case d.State == webhook.Failed:
+		return Badge{"bad", "Failed"}
+	case d.Last != nil && d.Last.Error != "":
+		return Badge{"warn", "Retrying"}
+	}
+	return Badge{"", "Waiting"}
+}
+
+// statusText is what came of a try in a few words.
+func statusText(t *webhook.Try) string {
+	if t.Status > 0 {
+		return "status " + number(int64(t.Status))
+	}
+	return cut(t.Error, maxProblem)
+}
+
+// cut is the beginning of a text, at most so many bytes of it, with a mark where
+// more follows.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
+}
+
+// deliveryQuery reads which deliveries of an endpoint are asked for, and one more
+// than a page shows.
+func deliveryQuery(id string, values url.Values) (webhook.DeliveryQuery, error) {
+	q := webhook.DeliveryQuery{Webhook: id, State: webhook.State(values.Get("state")), Limit: deliveriesShown + 1}
+	switch q.State {
+	case "", webhook.Pending, webhook.Delivered, webhook.Failed:
+	default:
+		return q, llm.Invalid("state", "A delivery is pending, delivered or failed.")
+	}
+	if before := values.Get("before"); before != "" {
+		place, err := uuid.Parse(before)
+		if err != nil {
+			return q, llm.Invalid("before", "This page of the list is not known. Begin with the newest one.")
+		}
+		q.Before = place.String()
+	}
+	return q, nil
+}
+
+func (s *Server) showWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	e, home, err := s.webhookOf(r, v)
+	if err != nil {
+		return err
+	}
+	q, err := deliveryQuery(e.ID, r.URL.Query())
+	if err != nil {
+		return err
+	}
+	list, err := s.options.Webhooks.Deliveries(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	p := hookPageOf(home, v.Operator(), &e, f)
+	p.list(q, list)
+	return s.show(w, r, v, page{name: "webhook", title: "Webhook endpoint", status: f.status(), data: p})
+}
+
+// list puts deliveries onto the page; the last one, where there is one more than
+// fits, says that there are older ones.
+func (p *hookPage) list(q webhook.DeliveryQuery, list []webhook.Delivery) {
+	href := func(state webhook.State, before string) string {
+		values := url.Values{}
+		if state != "" {
+			values.Set("state", string(state))
+		}
+		if before != "" {
+			values.Set("before", before)
+		}
+		return withQuery(p.Path, values)
+	}
+	for _, view := range []struct {
+		state webhook.State
+		label string
+	}{{"", "All"}, {webhook.Pending, "Waiting"}, {webhook.Delivered, "Delivered"}, {webhook.Failed, "Failed"}} {
+		p.Views = append(p.Views, Link{Label: view.label, Href: href(view.state, ""), Current: view.state == q.State})
+	}
+	if len(list) > deliveriesShown {
+		list = list[:deliveriesShown]
+		p.Pager.Older = href(q.State, list[deliveriesShown-1].ID)
+	}
+	if q.Before != "" {
+		p.Pager.Newest = href(q.State, "")
+	}
+	for i := range list {
+		p.Deliveries = append(p.Deliveries, deliveryRowOf(p.Path, &list[i]))
+	}
+	p.Filtered = q.State != "" || q.Before != ""
+}
+
+// hookPageOf is the page without the deliveries.
+func hookPageOf(home hookHome, operator bool, e *webhook.Endpoint, f *form) hookPage {
+	path := home.path + "/" + e.ID
+	p := hookPage{
+		URL: e.URL, Path: path, ListPath: home.path, Standing: hookStandingOf(e), Disabled: e.Disabled != nil,
+		Fields: hookFieldsOf(home, operator, f, e), Former: e.Rotated, Check: checkSnippets,
+		Facts: []Fact{{"Private address", "Not permitted"}, {"Added", moment(e.Created)}, {"Id", e.ID}},
+		Rotate: Confirm{
+			Ident: "rotate", Button: "Rotate the secret", Object: "of " + e.URL, Title: "Rotate the secret?", Keep: "Leave it",
+			Text:   "The next page shows another secret, once. For 24 hours events are signed with both, so that the receiver can change over.",
+			Action: path + "/rotate", Verb: "Rotate the secret", Once: rand.Text(),
+		},
+		Disable: Confirm{
+			Ident: "disable", Button: "Disable", Object: e.URL, Title: "Disable this endpoint?", Keep: "Leave it",
+			Text:   "Nothing is sent to it until it is enabled again, and what happens meanwhile is not told it later.",
+			Action: path + "/disable", Verb: "Disable the endpoint",
+		},
+		Remove: Confirm{
+			Ident: "remove", Button: "Remove", Object: e.URL, Title: "Remove this endpoint?",
+			Text:   "It goes with its secret and all its deliveries, and what waits is not sent any more. This cannot be undone.",
+			Action: path + "/remove", Verb: "Remove the endpoint",
+		},
+	}
+	if e.AllowPrivate {
+		p.Facts[0].Value = "Permitted by an operator"
+	}
+	if e.Rotated != nil {
+		p.Rotate.Text += " The one that was rotated last, which would sign until " + moment(*e.Rotated) + ", signs no more from then on."
+	}
+	if e.Disabled == nil && e.Failing != nil {
+		p.GivesUp = new(e.Failing.Add(webhook.DisableAfter))
+	}
+	p.Problems = f.problems()
+	return p
+}
+
+func (s *Server) changeWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	e, home, err := s.webhookOf(r, v)
+	if err != nil {
+		return err
+	}
+	f := sent(r)
+	is := readHook(home, v.Operator(), f)
+	if f.bad() {
+		return s.showWebhook(w, r, v, f)
+	}
+	u := webhook.Update{Types: &is.Types}
+	if is.URL != e.URL {
+		u.URL = &is.URL
+	}
+	if v.Operator() {
+		u.AllowPrivate = &is.AllowPrivate
+	}
+	if _, err := s.options.Webhooks.Change(r.Context(), v.By, e.ID, u); f.refuse(err) {
+		return s.showWebhook(w, r, v, f)
+	} else if err != nil {
+		return err
+	}
+	return goTo(w, r, home.path+"/"+e.ID+"?done=webhook-changed")
+}
+
+// webhookDone goes on after a form of the page. What is refused is said on it.
+func (s *Server) webhookDone(w http.ResponseWriter, r *http.Request, v *people.Visit, path, word string, err error) error {
+	return followed(w, r, path+"?done="+word, err, func(f *form) error { return s.showWebhook(w, r, v, f) })
+}
+
+func (s *Server) testWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	e, home, err := s.webhookOf(r, v)
+	if err != nil {
+		return err
+	}
+	_, err = s.options.Webhooks.Test(r.Context(), e.ID)
+	return s.webhookDone(w, r, v, home.path+"/"+e.ID, "webhook-tested", err)
+}
+
+func (s *Server) ableWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit, on bool) error {
+	e, home, err := s.webhookOf(r, v)
+	if err != nil {
+		return err
+	}
+	_, err = s.options.Webhooks.Change(r.Context(), v.By, e.ID, webhook.Update{Disabled: new(!on)})
+	word := "webhook-disabled"
+	if on {
+		word = "webhook-enabled"
+	}
+	return s.webhookDone(w, r, v, home.path+"/"+e.ID, word, err)
+}
+
+func (s *Server) removeWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	e, home, err := s.webhookOf(r, v)
+	if err != nil {
+		return err
+	}
+	if err := s.options.Webhooks.Remove(r.Context(), v.By, e.ID); err != nil {
+		return err
+	}
+	return goTo(w, r, home.path+"?done=webhook-removed")
+}
