@@ -98,6 +98,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"CreditAgain", testCreditAgain},
 		{"Removed", testRemoved},
 		{"UnpricedOrder", testUnpricedOrder},
+		{"Everybody", testEverybody},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -160,3 +160,17 @@ func testUnpricedOrder(t *testing.T, f *fixture) {
 		t.Errorf("got %d models, %v; want the 20 that were used, in order", len(models), models)
 	}
 }
+
+// testEverybody tells more endpoints of one event than one statement does.
+func testEverybody(t *testing.T, f *fixture) {
+	const accounts, each = 23, 19
+	for i := range accounts * each {
+		endpoint(t, f, fmt.Sprintf("w%03d", i), fmt.Sprintf("acc_%d", i/each))
+	}
+	tell(t, f, webhook.NewEvent(webhook.ProviderUnavailable, "", noon, webhook.Data{Target: &webhook.Target{Provider: "p", Model: "m"}}))
+	for i := range accounts * each {
+		if got := typesOf(t, f, fmt.Sprintf("w%03d", i)); len(got) != 1 {
+			t.Errorf("endpoint %d: got %v, want one delivery", i, got)
+		}
+	}
+}
