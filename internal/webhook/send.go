@@ -94,11 +94,10 @@ func (s *sender) send(ctx context.Context, j *Job, allowPrivate bool, at time.Ti
 		"Content-Type": {"application/json"}, "User-Agent": {s.agent},
 		"Webhook-Id": {j.Event}, "Webhook-Timestamp": {strconv.FormatInt(at.Unix(), 10)}, "Webhook-Signature": {signature},
 	}
-	within := reach(r.URL.Scheme, allowPrivate)
-	if err := within.CheckHost(r.URL.Hostname()); err != nil { // the proxy would not
+	if err := checkHost(r.URL, allowPrivate); err != nil { // the proxy would not
 		return answer{}, err
 	}
-	response, err := s.transports[within].RoundTrip(r)
+	response, err := s.transports[reach(r.URL.Scheme, allowPrivate)].RoundTrip(r)
 	if err != nil {
 		return answer{}, causeOf(ctx, err)
 	}
