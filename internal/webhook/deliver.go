@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -72,8 +73,11 @@ type Deliverer struct {
 	busy    map[string]int // tries under way, by endpoint
 	running int
 	served  string // the endpoint that was given a slot last
-	ended   chan Outcome
-	unsaid  []Outcome // outcomes that the database does not know yet
+	// unsigned is until when nothing is taken of endpoints whose secrets this node cannot
+	// open: others may.
+	unsigned map[string]time.Time
+	ended    chan Outcome
+	unsaid   []Outcome // outcomes that the database does not know yet
 
 	delivered, failed atomic.Int64
 }
@@ -88,7 +92,7 @@ func (d *Deliverer) Stats() Stats { return Stats{d.delivered.Load(), d.failed.Lo
 func NewDeliverer(o DelivererOptions) *Deliverer {
 	return &Deliverer{
 		options: o, sender: newSender(o.Proxy, o.Roots, o.Version, nil),
-		busy: map[string]int{}, ended: make(chan Outcome, slots),
+		busy: map[string]int{}, unsigned: map[string]time.Time{}, ended: make(chan Outcome, slots),
 	}
 }
 
@@ -137,6 +141,8 @@ func (d *Deliverer) note(o Outcome) {
 		}
 		d.unsaid = append(d.unsaid, o)
 		switch {
+		case o.Unsigned:
+			d.unsigned[o.Job.Webhook] = time.Now().Add(LeaseFor)
 		case o.Undone:
 		case o.State == Delivered:
 			d.delivered.Add(1)
@@ -180,7 +186,12 @@ func (d *Deliverer) take(ctx context.Context, begin func(*Job)) {
 		d.fail(ctx, err)
 		return
 	}
+	now := time.Now()
+	maps.DeleteFunc(d.unsigned, func(_ string, until time.Time) bool { return now.After(until) })
 	for _, w := range d.inTurn(waiting) {
+		if _, unsigned := d.unsigned[w.Webhook]; unsigned {
+			continue
+		}
 		most := perEndpoint
 		if w.Failing {
 			most = 1
@@ -223,7 +234,7 @@ func (d *Deliverer) try(ctx context.Context, j *Job) Outcome {
 	o := Outcome{Job: j, Try: Try{N: j.Take, At: j.At}}
 	signature, err := d.sign(j, j.At)
 	if err != nil {
-		o.Undone, o.After = true, LeaseFor
+		o.Undone, o.Unsigned, o.After = true, true, lookEvery
 		d.options.Log.Error("a webhook could not be signed", "webhook", j.Webhook, "err", err)
 		return o
 	}

@@ -80,4 +80,6 @@ type Outcome struct {
 	Rest   time.Duration // for which the receiver wants to hear nothing; 0 for none
 	Gone   bool          // the receiver said 410: nothing is to be sent to it any more
 	Undone bool          // it was no try: somebody is to make it, when After is over
+	// Unsigned says that this node could not sign, which another one may.
+	Unsigned bool
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+
+	"weir/internal/seal"
 )
 
 // crowd is an outbox of many endpoints that always have something due.
@@ -53,5 +55,34 @@ func TestEverybodysTurn(t *testing.T) {
 		if turns[w.Webhook] == 0 {
 			t.Fatalf("%s never had a turn, and w0000 had %d", w.Webhook, turns["w0000"])
 		}
+	}
+}
+
+// TestNoKey: a node that cannot open the secrets leaves the deliveries to the others,
+// and neither takes them over and over nor fills its log.
+func TestNoKey(t *testing.T) {
+	t.Parallel()
+	ring, err := seal.NewRing(func() ([]seal.Key, error) { return nil, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := crowd{waiting: []Waiting{{Webhook: "w0"}, {Webhook: "w1"}}}
+	d := NewDeliverer(DelivererOptions{Outbox: c, Ring: ring, Log: slog.New(slog.DiscardHandler)})
+	tried := 0
+	for range 10 {
+		var jobs []*Job
+		d.take(t.Context(), func(j *Job) { jobs = append(jobs, j) })
+		for _, j := range jobs {
+			tried++
+			j.Secrets = []string{"v1.lost.AAAA.AAAA"}
+			o := d.try(t.Context(), j)
+			if !o.Undone || o.After > 2*lookEvery {
+				t.Errorf("got %+v, want it given back for others to take soon", o)
+			}
+			d.note(o)
+		}
+	}
+	if want := len(c.waiting) * perEndpoint; tried != want {
+		t.Errorf("took %d deliveries, want %d: those of the first look", tried, want)
 	}
 }
