@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"syscall"
 
 	"code.dny.dev/ssrf"
@@ -58,12 +57,11 @@ func (r Reach) Check(a netip.Addr) error {
 	return nil
 }
 
-// CheckHost refuses a literal address, or "localhost" and the names below it (RFC 6761,
-// section 6.3), at once; any other name is judged by what it resolves to whenever it is
-// dialled.
+// CheckHost refuses a literal address, or "localhost", at once; any other name is
+// judged by what it resolves to whenever it is dialled.
 func (r Reach) CheckHost(host string) error {
-	literal := strings.TrimRight(strings.ToLower(host), ".")
-	if literal == "localhost" || strings.HasSuffix(literal, ".localhost") {
+	literal := host
+	if host == "localhost" {
 		literal = "127.0.0.1"
 	}
 	a, err := netip.ParseAddr(literal)

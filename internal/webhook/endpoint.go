@@ -100,7 +100,11 @@ func checkHost(u *url.URL, allowPrivate bool) error {
 	if isOddNumber(host) {
 		return fmt.Errorf("the host %q is a number that is no usual address; write it as 192.0.2.1 or [2001:db8::1]", u.Hostname())
 	}
-	return reach(u.Scheme, allowPrivate).CheckHost(host)
+	name := strings.TrimRight(strings.ToLower(host), ".")
+	if strings.HasSuffix(name, ".localhost") { // RFC 6761, section 6.3
+		name = "localhost"
+	}
+	return reach(u.Scheme, allowPrivate).CheckHost(name)
 }
 
 // asciiHost is a host as net/http asks for it: what is not ASCII becomes it, and some of
