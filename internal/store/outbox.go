@@ -52,14 +52,22 @@ func (o *outbox) first(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool,
 	if !e.Until.IsZero() {
 		until = micros(e.Until)
 	}
+	wrong := int64(never)
+	if until != never && e.Until.Sub(e.At) < farAhead {
+		wrong = micros(e.Until.Add(farAhead))
+	}
 	result, err := tx.ExecContext(ctx, "INSERT INTO told (name, until) VALUES (?, ?)"+
-		" ON CONFLICT (name) DO UPDATE SET until = excluded.until WHERE told.until <= ?", e.Once, until, micros(e.At))
+		" ON CONFLICT (name) DO UPDATE SET until = excluded.until WHERE told.until <= ? OR told.until > ?", e.Once, until, micros(e.At), wrong)
 	if err != nil {
 		return false, fmt.Errorf("take note of event: %w", err)
 	}
 	n, err := result.RowsAffected()
 	return n > 0, err
 }
+
+// farAhead is how far ahead of others a node's clock may be for what it has told for a
+// moment, such as a minute, to count: beyond that it is wrong, and would silence them.
+const farAhead = time.Hour
 
 // never is a time that does not come.
 const never = 1<<63 - 1

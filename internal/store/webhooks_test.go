@@ -79,4 +79,7 @@ func TestClockOfTries(t *testing.T) {
 	if off := time.Since(jobs[0].At).Abs(); off > time.Minute {
 		t.Errorf("got the time %s, which is %s off", jobs[0].At, off)
 	}
+	if now, err := s.Time(t.Context()); err != nil || time.Since(now).Abs() > time.Minute {
+		t.Errorf("got %s, %v; want the time of the database", now, err)
+	}
 }

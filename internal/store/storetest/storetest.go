@@ -99,6 +99,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Removed", testRemoved},
 		{"UnpricedOrder", testUnpricedOrder},
 		{"Everybody", testEverybody},
+		{"WrongClock", testWrongClock},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -174,3 +174,20 @@ func testEverybody(t *testing.T, f *fixture) {
 		}
 	}
 }
+
+// testWrongClock has a node whose clock is a month ahead tell of a limit: the others
+// tell of it too, each minute.
+func testWrongClock(t *testing.T, f *fixture) {
+	endpoint(t, f, "w", "")
+	for i, step := range []struct {
+		at   time.Time
+		told int
+	}{{noon.AddDate(0, 1, 0), 1}, {noon, 2}, {noon.Add(time.Second), 2}, {noon.Add(time.Minute), 3}} {
+		e := webhook.NewEvent(webhook.RateLimitExceeded, "acc_a", step.at, webhook.Data{Key: &webhook.Key{ID: "gone"}})
+		e.Once, e.Until = "limit of a key", step.at.Add(time.Minute)
+		tell(t, f, e)
+		if got := len(typesOf(t, f, "w")); got != step.told {
+			t.Errorf("step %d, at %s: told %d times, want %d", i, step.at, got, step.told)
+		}
+	}
+}
