@@ -57,7 +57,7 @@ func TestNoticesOfMany(t *testing.T) {
 func TestExceededAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var asked, spent = 0, false
+		asked, spent := 0, false
 		n := webhook.NewNotices(webhook.NoticesOptions{
 			Tell:         func(context.Context, webhook.Event) error { return nil },
 			TellExceeded: func(context.Context, ledger.Exceeded) (bool, error) { asked++; return spent, nil },
