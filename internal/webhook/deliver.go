@@ -72,7 +72,7 @@ type Deliverer struct {
 
 	busy    map[string]int // tries under way, by endpoint
 	running int
-	served  string // the endpoint that was given a slot last
+	served  string // the endpoint whose turn was last
 	// unsigned is until when nothing is taken of endpoints whose secrets this node cannot
 	// open: others may.
 	unsigned map[string]time.Time
@@ -200,6 +200,7 @@ func (d *Deliverer) take(ctx context.Context, begin func(*Job)) {
 		if n <= 0 {
 			continue
 		}
+		d.served = w.Webhook // even if in vain: the others come first then
 		jobs, err := d.options.Outbox.TakeDeliveries(ctx, w.Webhook, n)
 		if err != nil {
 			d.fail(ctx, err)
@@ -208,7 +209,6 @@ func (d *Deliverer) take(ctx context.Context, begin func(*Job)) {
 		for i := range jobs {
 			d.running++
 			d.busy[w.Webhook]++
-			d.served = w.Webhook
 			begin(&jobs[i])
 		}
 	}

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -10,13 +11,19 @@ import (
 )
 
 // crowd is an outbox of many endpoints that always have something due.
-type crowd struct{ waiting []Waiting }
+type crowd struct {
+	waiting []Waiting
+	broken  string // the endpoint of which nothing can be taken
+}
 
 func (c crowd) WaitingWebhooks(context.Context) ([]Waiting, error) {
 	return append([]Waiting(nil), c.waiting...), nil
 }
 
 func (c crowd) TakeDeliveries(_ context.Context, webhook string, n int) ([]Job, error) {
+	if webhook == c.broken {
+		return nil, errors.New("broken")
+	}
 	jobs := make([]Job, n)
 	for i := range jobs {
 		jobs[i].Webhook = webhook
@@ -55,6 +62,21 @@ func TestEverybodysTurn(t *testing.T) {
 		if turns[w.Webhook] == 0 {
 			t.Fatalf("%s never had a turn, and w0000 had %d", w.Webhook, turns["w0000"])
 		}
+	}
+}
+
+// TestBrokenEndpoint: that nothing can be taken of one endpoint is no reason to take
+// nothing of the others.
+func TestBrokenEndpoint(t *testing.T) {
+	t.Parallel()
+	c := crowd{waiting: []Waiting{{Webhook: "w0"}, {Webhook: "w1"}, {Webhook: "w2"}}, broken: "w1"}
+	d := NewDeliverer(DelivererOptions{Outbox: c, Log: slog.New(slog.DiscardHandler)})
+	turns := map[string]int{}
+	for range 4 {
+		d.take(t.Context(), func(j *Job) { turns[j.Webhook]++ })
+	}
+	if turns["w0"] == 0 || turns["w2"] == 0 {
+		t.Errorf("took %v, want some of w0 and of w2", turns)
 	}
 }
 
