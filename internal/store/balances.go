@@ -215,11 +215,6 @@ func (a *applier) appendStandings(all []standing, b *budgetRow, days []int64) []
 	return all
 }
 
-// prepaid names the credit.
-func (b *budgetRow) prepaid() limited {
-	return limited{scope: b.id, limit: llm.Money(b.credit.Int64), credit: true, from: llm.Money(b.from.Int64)}
-}
-
 func (a *applier) appendStanding(all []standing, b *budgetRow, of limited) []standing {
 	for _, percent := range thresholds {
 		if percent > a.told[of] {

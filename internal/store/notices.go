@@ -59,6 +59,11 @@ func (b *budgetRow) standings(number int64) (all []standing) {
 	return all
 }
 
+// prepaid names the credit.
+func (b *budgetRow) prepaid() limited {
+	return limited{scope: b.id, limit: llm.Money(b.credit.Int64), credit: true, from: llm.Money(b.from.Int64)}
+}
+
 // modelDay is a model that was used without a price, and the day.
 type modelDay struct {
 	model string
