@@ -44,7 +44,7 @@ func (g *instance) openWebhooks() error {
 	g.webhooks = newWebhooks(cfg, g.store, ring, o.Now)
 	g.deliverer = webhook.NewDeliverer(webhook.DelivererOptions{
 		Outbox: g.store, Ring: ring.Ring, AllowPrivate: cfg.Webhooks.AllowPrivate, Proxy: proxy, Roots: roots,
-		Version: o.Version, Now: o.Now, Log: o.Log,
+		Version: o.Version, Log: o.Log,
 	})
 	g.notices = webhook.NewNotices(webhook.NoticesOptions{
 		Tell: g.store.Tell, TellExceeded: g.tellExceeded, Node: hostname(), Now: o.Now, Log: o.Log,
@@ -62,7 +62,7 @@ func (g *instance) noticeRefusal(p *account.Principal, e *llm.Error) {
 		g.notices.RateLimited(p.Account().ID, p.Key().ID, webhook.RateLimit{Of: x.Of, What: x.What, Limit: x.Limit})
 	}
 	if x, ok := errors.AsType[*ledger.Exceeded](e); ok {
-		g.notices.Exceeded(*x)
+		g.notices.Exceeded(p.Account().ID, *x)
 	}
 }
 
@@ -90,16 +90,19 @@ func (g *instance) noticeHealth(e route.Event) {
 	g.notices.Provider(webhook.ProviderUnavailable, of, public)
 }
 
-// keepCalendar tells of what comes with time: keys that expire, days that are over.
+// keepCalendar tells of what comes with time: keys that expire, days that are over. The
+// time is that of the database: a node whose clock is a day ahead would tell of a day
+// that is not over, and then nobody would any more.
 func (g *instance) keepCalendar(ctx context.Context) {
 	every := time.NewTicker(calendarEvery)
 	defer every.Stop()
 	for {
-		now := g.options.Now()
-		for of, tell := range map[webhook.Type]func(context.Context, time.Time) error{webhook.KeyExpiring: g.store.TellExpiring, webhook.UsageDaily: g.store.TellUsage} {
-			if err := tell(ctx, now); err != nil && ctx.Err() == nil {
-				g.options.Log.Error("events that come with time could not be written", "type", of, "err", err)
-			}
+		now, err := g.store.Time(ctx)
+		if err == nil {
+			err = errors.Join(g.store.TellExpiring(ctx, now), g.store.TellUsage(ctx, now))
+		}
+		if err != nil && ctx.Err() == nil {
+			g.options.Log.Error("events that come with time could not be written", "err", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -213,7 +213,7 @@ func (s *Server) changeWebhook(w http.ResponseWriter, r *http.Request, v *people
 		return s.showWebhook(w, r, v, f)
 	}
 	u := webhook.Update{Types: &is.Types}
-	if is.URL != e.URL {
+	if is.URL != e.URL || is.AllowPrivate { // it is permitted for the address on the page, not for one that just took its place
 		u.URL = &is.URL
 	}
 	if v.Operator() {

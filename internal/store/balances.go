@@ -174,7 +174,6 @@ func budgetRowsIn(ctx context.Context, tx *sql.Tx, in string, args ...any) ([]bu
 type standing struct {
 	*budgetRow
 	limited
-	from  llm.Money // what does not count of what was spent
 	next  llm.Money // when there is something to tell
 	spent llm.Money // with from
 }
@@ -185,6 +184,18 @@ type limited struct {
 	number int64 // of the period
 	limit  llm.Money
 	credit bool // it is what was paid beforehand
+	// from is what does not count of what was spent: credit that begins anew may be as
+	// much as the one before.
+	from llm.Money
+}
+
+// once names what is told of it, and of nothing else.
+func (l *limited) once(of string) []string {
+	parts := []string{l.scope, of, l.limit.String(), strconv.FormatInt(l.number, 10)}
+	if l.credit {
+		parts = append(parts, l.from.String())
+	}
+	return parts
 }
 
 // appendStandings appends those of a budget in the periods that those days are
@@ -194,24 +205,24 @@ func (a *applier) appendStandings(all []standing, b *budgetRow, days []int64) []
 		for i, day := range days {
 			number := numberOf(b.period, day)
 			if i == 0 || number != numberOf(b.period, days[i-1]) {
-				all = a.appendStanding(all, b, limited{scope: b.id, number: number, limit: b.limit}, 0)
+				all = a.appendStanding(all, b, limited{scope: b.id, number: number, limit: b.limit})
 			}
 		}
 	}
 	if b.credit.Valid {
-		all = a.appendStanding(all, b, limited{scope: b.id, limit: llm.Money(b.credit.Int64), credit: true}, llm.Money(b.from.Int64))
+		all = a.appendStanding(all, b, b.prepaid())
 	}
 	return all
 }
 
-func (a *applier) appendStanding(all []standing, b *budgetRow, of limited, from llm.Money) []standing {
+func (a *applier) appendStanding(all []standing, b *budgetRow, of limited) []standing {
 	for _, percent := range thresholds {
 		if percent > a.told[of] {
-			return append(all, standing{budgetRow: b, limited: of, from: from, next: from + of.limit/100*llm.Money(percent)})
+			return append(all, standing{budgetRow: b, limited: of, next: of.from + of.limit/100*llm.Money(percent)})
 		}
 	}
 	if a.told[of] < passed {
-		all = append(all, standing{budgetRow: b, limited: of, from: from, next: from + of.limit + 1})
+		all = append(all, standing{budgetRow: b, limited: of, next: of.from + of.limit + 1})
 	}
 	return all
 }
@@ -281,7 +292,7 @@ func (a *applier) tellOf(ctx context.Context, tx *sql.Tx, s *standing, journal i
 	if s.spent < s.next {
 		return nil
 	}
-	spent := s.spent - s.from
+	spent := s.spent - s.limited.from
 	for _, percent := range thresholds {
 		if spent < s.limited.limit/100*llm.Money(percent) {
 			break
@@ -322,7 +333,7 @@ func (a *applier) callBack(ctx context.Context, tx *sql.Tx, scope string, number
 func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *standing, spent llm.Money, percent int64, now time.Time) error {
 	e := s.event(webhook.BudgetThreshold, spent, now)
 	e.Data.Threshold = percent
-	e.ID = webhook.IDOf(e.Type, s.id, e.Data.Budget.Of, s.limited.limit.String(), strconv.FormatInt(s.number, 10), strconv.FormatInt(percent, 10))
+	e.ID = webhook.IDOf(e.Type, append(s.once(e.Data.Budget.Of), strconv.FormatInt(percent, 10))...)
 	e.Once = e.ID.String()
 	told, err := a.outbox.tell(ctx, tx, &e)
 	if err != nil {
@@ -342,7 +353,7 @@ func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *standing, spent llm.M
 // exceeded is the event that says that the budget has no more.
 func (s *standing) exceeded(spent llm.Money, now time.Time) *webhook.Event {
 	e := s.event(webhook.BudgetExceeded, spent, now)
-	e.ID = webhook.IDOf(e.Type, s.id, e.Data.Budget.Of, s.limited.limit.String(), strconv.FormatInt(s.number, 10))
+	e.ID = webhook.IDOf(e.Type, s.once(e.Data.Budget.Of)...)
 	e.Once = e.ID.String()
 	return &e
 }

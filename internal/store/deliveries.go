@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,7 +84,7 @@ func fillJobs(ctx context.Context, tx *sql.Tx, jobs []webhook.Job, now int64) ([
 	}
 	for i := range jobs {
 		j := &jobs[i]
-		j.URL, j.AllowPrivate, j.Secrets = to.URL, to.AllowPrivate, to.Secrets
+		j.URL, j.AllowPrivate, j.Secrets, j.At = to.URL, to.AllowPrivate, to.Secrets, fromMicros(now)
 		if err := tx.QueryRowContext(ctx, "SELECT body FROM events WHERE id = ?", j.Event).Scan(&j.Payload); err != nil {
 			return nil, err
 		}
@@ -97,29 +98,45 @@ func fillJobs(ctx context.Context, tx *sql.Tx, jobs []webhook.Job, now int64) ([
 func (s *Store) EndTries(ctx context.Context, list []webhook.Outcome) error {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b webhook.Outcome) int { return strings.Compare(a.Job.Webhook, b.Job.Webhook) }) // all lock in one order
-	return s.writeFast(ctx, "write tries", func(tx *sql.Tx) error {
+	var ends []ending
+	err := s.writeFast(ctx, "write tries", func(tx *sql.Tx) error {
+		ends = nil
 		now, err := s.now(ctx, tx)
 		if err != nil {
 			return err
 		}
 		for i := range list {
-			if err := s.endTry(ctx, tx, &list[i], now); err != nil {
+			end, err := endTry(ctx, tx, &list[i], now)
+			if err != nil {
 				return err
+			}
+			if end.why != "" {
+				ends = append(ends, end)
 			}
 		}
 		return nil
 	})
-}
-
-func (s *Store) endTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) error {
-	if o.Undone {
-		_, err := tx.ExecContext(ctx, "UPDATE deliveries SET due = ? WHERE id = ? AND takes = ? AND due IS NOT NULL", now+o.After.Microseconds(), o.Job.ID, o.Job.Take)
-		return err
-	}
-	_, err := tx.ExecContext(ctx, "INSERT INTO tries (delivery, n, at, took, status, error, answer) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (delivery, n) DO NOTHING",
-		o.Job.ID, o.Try.N, micros(o.Try.At), o.Try.Took.Microseconds(), o.Try.Status, o.Try.Error, o.Try.Answer)
 	if err != nil {
 		return err
+	}
+	for _, end := range ends {
+		if err := s.disable(ctx, end); err != nil { // the next try says so again
+			s.log.Warn("a webhook endpoint could not be disabled", "webhook", end.webhook, "err", err)
+		}
+	}
+	return nil
+}
+
+// ending says that an endpoint is to be disabled, if it is still at that address.
+type ending struct{ webhook, url, why string }
+
+func endTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) (end ending, err error) {
+	if o.Undone {
+		_, err := tx.ExecContext(ctx, "UPDATE deliveries SET due = ? WHERE id = ? AND takes = ? AND due IS NOT NULL", now+o.After.Microseconds(), o.Job.ID, o.Job.Take)
+		return end, err
+	}
+	if err := keepTry(ctx, tx, o); err != nil {
+		return end, err
 	}
 	switch o.State {
 	case webhook.Delivered:
@@ -132,50 +149,68 @@ func (s *Store) endTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now 
 			now+o.After.Microseconds(), o.Job.ID, o.Job.Take)
 	}
 	if err != nil {
-		return err
+		return end, err
 	}
-	return s.endpointFares(ctx, tx, o, now)
+	return endpointFares(ctx, tx, o, now)
 }
 
-// endpointFares takes note of how an endpoint fares, and disables one that wants no
-// more events or has failed for long.
-func (s *Store) endpointFares(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) error {
+// keepTry writes a try, and forgets the first ones where there are many.
+func keepTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome) error {
+	_, err := tx.ExecContext(ctx, "INSERT INTO tries (delivery, n, at, took, status, error, answer) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (delivery, n) DO NOTHING",
+		o.Job.ID, o.Try.N, micros(o.Try.At), o.Try.Took.Microseconds(), o.Try.Status, o.Try.Error, o.Try.Answer)
+	if err == nil && o.Try.N > webhook.MaxTries {
+		_, err = tx.ExecContext(ctx, "DELETE FROM tries WHERE delivery = ? AND n <= (SELECT n FROM tries WHERE delivery = ? ORDER BY n DESC LIMIT 1 OFFSET ?)",
+			o.Job.ID, o.Job.ID, webhook.MaxTries)
+	}
+	return err
+}
+
+// endpointFares takes note of how an endpoint fares, and says whether it is to be
+// disabled because it wants no more events or has failed for long. What was heard at
+// another address than it has now does not count.
+func endpointFares(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) (end ending, err error) {
 	if o.State == webhook.Delivered {
-		_, err := tx.ExecContext(ctx, "UPDATE webhooks SET failing = NULL WHERE id = ? AND failing IS NOT NULL", o.Job.Webhook)
-		return err
+		_, err := tx.ExecContext(ctx, "UPDATE webhooks SET failing = NULL WHERE id = ? AND url = ? AND failing IS NOT NULL", o.Job.Webhook, o.Job.URL)
+		return end, err
 	}
 	var since int64
-	err := tx.QueryRowContext(ctx, "UPDATE webhooks SET failing = coalesce(failing, ?), rests = CASE WHEN rests < ? THEN ? ELSE rests END"+
-		" WHERE id = ? AND disabled IS NULL RETURNING failing", now, now+o.Rest.Microseconds(), now+o.Rest.Microseconds(), o.Job.Webhook).Scan(&since)
+	err = tx.QueryRowContext(ctx, "UPDATE webhooks SET failing = coalesce(failing, ?), rests = CASE WHEN rests < ? THEN ? ELSE rests END"+
+		" WHERE id = ? AND url = ? AND disabled IS NULL RETURNING failing", now, now+o.Rest.Microseconds(), now+o.Rest.Microseconds(), o.Job.Webhook, o.Job.URL).Scan(&since)
 	if isNone(err) {
-		return nil // disabled or gone
+		return end, nil // disabled, moved or gone
 	}
 	if err != nil {
-		return err
+		return end, err
 	}
-	why := ""
 	switch {
 	case o.Gone:
-		why = "its receiver answered 410: it wants no more events"
+		return ending{o.Job.Webhook, o.Job.URL, "its receiver answered 410: it wants no more events"}, nil
 	case now-since >= webhook.DisableAfter.Microseconds():
-		why = fmt.Sprintf("every delivery has failed for %d days", int(webhook.DisableAfter.Hours()/24))
-	default:
-		return nil
+		why := fmt.Sprintf("every delivery has failed for %d days", int(webhook.DisableAfter.Hours()/24))
+		return ending{o.Job.Webhook, o.Job.URL, why}, nil
 	}
-	return s.disable(ctx, tx, o.Job.Webhook, why)
+	return end, nil
 }
 
-func (s *Store) disable(ctx context.Context, tx *sql.Tx, id, why string) error {
-	before, err := s.webhookInTurn(ctx, tx, id)
-	if err != nil {
-		return err
-	}
-	after := before
-	now := fromMicros(micros(s.clock()))
-	after.Disabled, after.Why = &now, why
-	if _, err := tx.ExecContext(ctx, "UPDATE webhooks SET disabled = ?, why = ? WHERE id = ?", micros(now), why, id); err != nil {
-		return err
-	}
-	s.log.Warn("a webhook endpoint is disabled", "webhook", id, "account", before.Account, "why", why)
-	return s.noteWebhook(ctx, tx, audit.Gateway(), audit.WebhookChanged, &before, &after)
+// disable disables an endpoint, unless it has moved or fares well again by now. It is a
+// transaction of its own: whoever changes an endpoint by hand waits for a turn before
+// it locks the endpoint, and a try has it locked already.
+func (s *Store) disable(ctx context.Context, end ending) error {
+	return s.write(ctx, s.sure, "disable endpoint", func(tx *sql.Tx) error {
+		before, err := s.webhookInTurn(ctx, tx, end.webhook)
+		if errors.Is(err, webhook.ErrNotFound) {
+			return nil
+		}
+		if err != nil || before.Disabled != nil || before.Failing == nil || before.URL != end.url {
+			return err
+		}
+		after := before
+		now := fromMicros(micros(s.clock()))
+		after.Disabled, after.Why = &now, end.why
+		if _, err := tx.ExecContext(ctx, "UPDATE webhooks SET disabled = ?, why = ? WHERE id = ?", micros(now), end.why, end.webhook); err != nil {
+			return err
+		}
+		s.log.Warn("a webhook endpoint is disabled", "webhook", end.webhook, "account", before.Account, "why", end.why)
+		return s.noteWebhook(ctx, tx, audit.Gateway(), audit.WebhookChanged, &before, &after)
+	})
 }

@@ -73,6 +73,16 @@ func (s *Store) now(ctx context.Context, q querier) (int64, error) {
 	return s.engine.sharedNow(ctx, q, s.clock)
 }
 
+// Time is that by the clock that all nodes share: of the database, where it has one,
+// else this node's.
+func (s *Store) Time(ctx context.Context) (time.Time, error) {
+	us, err := s.now(ctx, s.read)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read time: %w", err)
+	}
+	return fromMicros(us), nil
+}
+
 // checkSettled refuses to deal out anything while a live node has not told a
 // database that may have lost commits what it holds.
 func (s *Store) checkSettled(ctx context.Context, tx *sql.Tx, now int64) error {

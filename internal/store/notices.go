@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/account"
@@ -15,7 +17,7 @@ import (
 
 // TellExceeded writes the event of a budget that has refused a request, if what is
 // settled leaves no room for that: what is held only may be given back. It reports
-// whether it did.
+// whether it is told, by now or before.
 func (s *Store) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bool, err error) {
 	err = s.write(ctx, s.sure, "tell of budget", func(tx *sql.Tx) error {
 		told = false
@@ -32,14 +34,13 @@ func (s *Store) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bool,
 		}
 		for i := range list {
 			for _, st := range list[i].standings(number) {
-				if spent-st.from+x.Least <= st.limited.limit {
+				if spent-st.limited.from+x.Least <= st.limited.limit {
 					continue
 				}
-				one, err := s.outbox.tell(ctx, tx, st.exceeded(spent-st.from, s.clock()))
-				if err != nil {
+				if _, err := s.outbox.tell(ctx, tx, st.exceeded(spent-st.limited.from, s.clock())); err != nil {
 					return err
 				}
-				told = told || one
+				told = true
 			}
 		}
 		return nil
@@ -53,11 +54,14 @@ func (b *budgetRow) standings(number int64) (all []standing) {
 		all = append(all, standing{budgetRow: b, limited: limited{scope: b.id, number: number, limit: b.limit}})
 	}
 	if b.credit.Valid && number == 0 {
-		all = append(all, standing{
-			budgetRow: b, from: llm.Money(b.from.Int64), limited: limited{scope: b.id, limit: llm.Money(b.credit.Int64), credit: true},
-		})
+		all = append(all, standing{budgetRow: b, limited: b.prepaid()})
 	}
 	return all
+}
+
+// prepaid names the credit.
+func (b *budgetRow) prepaid() limited {
+	return limited{scope: b.id, limit: llm.Money(b.credit.Int64), credit: true, from: llm.Money(b.from.Int64)}
 }
 
 // modelDay is a model that was used without a price, and the day.
@@ -67,24 +71,34 @@ type modelDay struct {
 }
 
 // tellUnpriced writes an event for each model that the batch has used without a
-// price, once a day.
+// price, once a day. All nodes tell of them in one order, so that none waits for
+// another one that waits for it.
 func (a *applier) tellUnpriced(ctx context.Context, tx *sql.Tx, days buckets, now time.Time) error {
+	var news []modelDay
 	for b, sum := range days {
-		at := modelDay{b.model, b.period}
-		if sum[measureUnpriced] == 0 || a.unpriced[at] || slices.Contains(a.unpricing, at) {
-			continue
+		if at := (modelDay{b.model, b.period}); sum[measureUnpriced] > 0 && sum.used() && !a.unpriced[at] {
+			news = append(news, at)
 		}
+	}
+	slices.SortFunc(news, func(x, y modelDay) int { return cmp.Or(cmp.Compare(x.day, y.day), strings.Compare(x.model, y.model)) })
+	a.unpricing = slices.Compact(news)
+	for _, at := range a.unpricing {
 		e := webhook.Event{
-			ID: webhook.IDOf(webhook.ModelUnpriced, b.model, dateText(b.period)), Type: webhook.ModelUnpriced, At: now,
-			Data: webhook.Data{Model: b.model}, Until: timeOfDay(b.period).AddDate(0, 0, keepTold),
+			ID: webhook.IDOf(webhook.ModelUnpriced, at.model, dateText(at.day)), Type: webhook.ModelUnpriced, At: now,
+			Data: webhook.Data{Model: at.model}, Until: timeOfDay(at.day).AddDate(0, 0, keepTold),
 		}
 		e.Once = e.ID.String()
 		if _, err := a.outbox.tell(ctx, tx, &e); err != nil {
 			return err
 		}
-		a.unpricing = append(a.unpricing, at)
 	}
 	return nil
+}
+
+// used reports whether anything was used: a model that a client made up is asked for,
+// and not used.
+func (s *sums) used() bool {
+	return slices.ContainsFunc(s[measureUsage:], func(n int64) bool { return n != 0 })
 }
 
 // expiringAhead are how long before a key expires it is told, the last one first.

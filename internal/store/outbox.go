@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,12 +34,12 @@ func (o *outbox) tell(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool, 
 	if err != nil {
 		return false, err
 	}
+	ids := make([]string, len(endpoints))
 	for i := range endpoints {
-		if err := o.deliver(ctx, tx, e, endpoints[i].ID); err != nil {
-			return false, err
-		}
+		ids[i] = endpoints[i].ID
 	}
-	return true, nil
+	_, err = o.deliver(ctx, tx, e, ids...)
+	return true, err
 }
 
 // first reports whether the event is not one that was told, and takes note that it
@@ -50,14 +52,22 @@ func (o *outbox) first(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool,
 	if !e.Until.IsZero() {
 		until = micros(e.Until)
 	}
+	wrong := int64(never)
+	if until != never && e.Until.Sub(e.At) < farAhead {
+		wrong = micros(e.Until.Add(farAhead))
+	}
 	result, err := tx.ExecContext(ctx, "INSERT INTO told (name, until) VALUES (?, ?)"+
-		" ON CONFLICT (name) DO UPDATE SET until = excluded.until WHERE told.until <= ?", e.Once, until, micros(e.At))
+		" ON CONFLICT (name) DO UPDATE SET until = excluded.until WHERE told.until <= ? OR told.until > ?", e.Once, until, micros(e.At), wrong)
 	if err != nil {
 		return false, fmt.Errorf("take note of event: %w", err)
 	}
 	n, err := result.RowsAffected()
 	return n > 0, err
 }
+
+// farAhead is how far ahead of others a node's clock may be for what it has told for a
+// moment, such as a minute, to count: beyond that it is wrong, and would silence them.
+const farAhead = time.Hour
 
 // never is a time that does not come.
 const never = 1<<63 - 1
@@ -125,22 +135,32 @@ func (o *outbox) audience(ctx context.Context, tx *sql.Tx, e *webhook.Event) ([]
 	return wanting, nil
 }
 
-// deliver writes the delivery of an event to an endpoint, which is due at once.
-func (o *outbox) deliver(ctx context.Context, tx *sql.Tx, e *webhook.Event, endpoint string) error {
-	_, err := o.deliverNew(ctx, tx, e, endpoint)
-	return err
-}
+// deliverRows is how many deliveries are written with one statement: what concerns
+// everybody goes to every endpoint there is, and each statement may take its way to a
+// database far off.
+const deliverRows = 200
 
-func (o *outbox) deliverNew(ctx context.Context, tx *sql.Tx, e *webhook.Event, endpoint string) (id string, err error) {
+// deliver writes the deliveries of an event to endpoints, which are due at once, and
+// returns the id of the last one.
+func (o *outbox) deliver(ctx context.Context, tx *sql.Tx, e *webhook.Event, endpoints ...string) (id string, err error) {
+	if len(endpoints) == 0 {
+		return "", nil
+	}
 	now, err := o.engine.sharedNow(ctx, tx, o.clock)
 	if err != nil {
 		return "", err
 	}
-	id = uuid.Must(uuid.NewV7()).String()
-	_, err = tx.ExecContext(ctx, "INSERT INTO deliveries (id, webhook, event, state, begun, due, takes, failed) VALUES (?, ?, ?, ?, ?, ?, 0, 0)",
-		id, endpoint, e.ID.String(), string(webhook.Pending), now, now)
-	if err != nil {
-		return "", fmt.Errorf("write delivery: %w", err)
+	for some := range slices.Chunk(endpoints, deliverRows) {
+		var args []any
+		for _, endpoint := range some {
+			id = uuid.Must(uuid.NewV7()).String()
+			args = append(args, id, endpoint, e.ID.String(), string(webhook.Pending), now, now)
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO deliveries (id, webhook, event, state, begun, due, takes, failed) VALUES (?, ?, ?, ?, ?, ?, 0, 0)"+
+			strings.Repeat(", (?, ?, ?, ?, ?, ?, 0, 0)", len(some)-1), args...)
+		if err != nil {
+			return "", fmt.Errorf("write deliveries: %w", err)
+		}
 	}
 	return id, nil
 }
@@ -168,7 +188,7 @@ func (s *Store) TellOne(ctx context.Context, endpoint string, e webhook.Event) (
 		if _, err := s.outbox.write(ctx, tx, &again); err != nil {
 			return err
 		}
-		delivery, err = s.outbox.deliverNew(ctx, tx, &again, endpoint)
+		delivery, err = s.outbox.deliver(ctx, tx, &again, endpoint)
 		return err
 	})
 	return delivery, err

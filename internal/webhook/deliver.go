@@ -5,8 +5,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,8 +41,8 @@ type Waiting struct {
 
 // Outbox is the deliveries as nodes take them.
 type Outbox interface {
-	// WaitingWebhooks are the endpoints for which deliveries are due, but for those
-	// that are disabled or want to hear nothing for a while.
+	// WaitingWebhooks are the endpoints for which deliveries are due, in the order of
+	// their ids, but for those that are disabled or want to hear nothing for a while.
 	WaitingWebhooks(ctx context.Context) ([]Waiting, error)
 	// TakeDeliveries takes at most that many due deliveries of an endpoint for
 	// LeaseFor, those due first before others. Nobody else gets them meanwhile.
@@ -59,7 +61,6 @@ type DelivererOptions struct {
 	Proxy        *url.URL       // nil for none
 	Roots        *x509.CertPool // nil for the system's
 	Version      string
-	Now          func() time.Time
 	Log          *slog.Logger
 }
 
@@ -71,8 +72,12 @@ type Deliverer struct {
 
 	busy    map[string]int // tries under way, by endpoint
 	running int
-	ended   chan Outcome
-	unsaid  []Outcome // outcomes that the database does not know yet
+	served  string // the endpoint whose turn was last
+	// unsigned is until when nothing is taken of endpoints whose secrets this node cannot
+	// open: others may.
+	unsigned map[string]time.Time
+	ended    chan Outcome
+	unsaid   []Outcome // outcomes that the database does not know yet
 
 	delivered, failed atomic.Int64
 }
@@ -87,7 +92,7 @@ func (d *Deliverer) Stats() Stats { return Stats{d.delivered.Load(), d.failed.Lo
 func NewDeliverer(o DelivererOptions) *Deliverer {
 	return &Deliverer{
 		options: o, sender: newSender(o.Proxy, o.Roots, o.Version, nil),
-		busy: map[string]int{}, ended: make(chan Outcome, slots),
+		busy: map[string]int{}, unsigned: map[string]time.Time{}, ended: make(chan Outcome, slots),
 	}
 }
 
@@ -136,6 +141,8 @@ func (d *Deliverer) note(o Outcome) {
 		}
 		d.unsaid = append(d.unsaid, o)
 		switch {
+		case o.Unsigned:
+			d.unsigned[o.Job.Webhook] = time.Now().Add(LeaseFor)
 		case o.Undone:
 		case o.State == Delivered:
 			d.delivered.Add(1)
@@ -179,7 +186,12 @@ func (d *Deliverer) take(ctx context.Context, begin func(*Job)) {
 		d.fail(ctx, err)
 		return
 	}
-	for _, w := range waiting {
+	now := time.Now()
+	maps.DeleteFunc(d.unsigned, func(_ string, until time.Time) bool { return now.After(until) })
+	for _, w := range d.inTurn(waiting) {
+		if _, unsigned := d.unsigned[w.Webhook]; unsigned {
+			continue
+		}
 		most := perEndpoint
 		if w.Failing {
 			most = 1
@@ -188,6 +200,7 @@ func (d *Deliverer) take(ctx context.Context, begin func(*Job)) {
 		if n <= 0 {
 			continue
 		}
+		d.served = w.Webhook // even if in vain: the others come first then
 		jobs, err := d.options.Outbox.TakeDeliveries(ctx, w.Webhook, n)
 		if err != nil {
 			d.fail(ctx, err)
@@ -201,22 +214,32 @@ func (d *Deliverer) take(ctx context.Context, begin func(*Job)) {
 	}
 }
 
+// inTurn puts those first who come after the one that was served last: many that are
+// slow keep nobody waiting for more than a round.
+func (d *Deliverer) inTurn(waiting []Waiting) []Waiting {
+	i := slices.IndexFunc(waiting, func(w Waiting) bool { return w.Webhook > d.served })
+	if i < 0 {
+		return waiting
+	}
+	return slices.Concat(waiting[i:], waiting[:i])
+}
+
 func (d *Deliverer) fail(ctx context.Context, err error) {
 	d.options.Log.DebugContext(ctx, "webhooks that are due could not be read", "err", err)
 }
 
-// try makes one try of a delivery.
+// try makes one try of a delivery. Its time is that of the job: receivers refuse what
+// is minutes off, as the clock of a single node may be.
 func (d *Deliverer) try(ctx context.Context, j *Job) Outcome {
-	at := d.options.Now()
-	o := Outcome{Job: j, Try: Try{N: j.Take, At: at.UTC()}}
-	signature, err := d.sign(j, at)
+	o := Outcome{Job: j, Try: Try{N: j.Take, At: j.At}}
+	signature, err := d.sign(j, j.At)
 	if err != nil {
-		o.Undone, o.After = true, LeaseFor
+		o.Undone, o.Unsigned, o.After = true, true, lookEvery
 		d.options.Log.Error("a webhook could not be signed", "webhook", j.Webhook, "err", err)
 		return o
 	}
 	begun := time.Now()
-	a, err := d.sender.send(ctx, j, j.AllowPrivate || d.options.AllowPrivate, at, signature)
+	a, err := d.sender.send(ctx, j, j.AllowPrivate || d.options.AllowPrivate, j.At, signature)
 	o.Try.Took, o.Try.Status, o.Try.Answer = time.Since(begun), a.status, a.body
 	o.judge(j, &a, err)
 	return o
@@ -248,7 +271,7 @@ func (o *Outcome) judge(j *Job, a *answer, err error) {
 		o.State, o.Gone, o.Try.Error = Failed, true, "the receiver answered 410: it wants no more events"
 		return
 	}
-	o.Try.Error = describe(a, err)
+	o.Try.Error = plain(describe(a, err), maxError) // a receiver's certificate may have a say in it
 	if a.status == 429 || a.status == 503 || a.status == 502 || a.status == 504 {
 		o.Rest = min(a.retryAfter, longestRest)
 	}
@@ -261,7 +284,8 @@ func (o *Outcome) judge(j *Job, a *answer, err error) {
 }
 
 // describe says for people why a try failed. What a name resolves to within the
-// gateway's network is not for everybody who may have an endpoint.
+// gateway's network, and the gateway's own address, are not for everybody who may have
+// an endpoint.
 func describe(a *answer, err error) string {
 	switch {
 	case err == nil && a.status >= 300 && a.status < 400:
@@ -271,8 +295,15 @@ func describe(a *answer, err error) string {
 	case outbound.Refused(err):
 		return "the host is at an address that is not permitted: a private, local or metadata one, or a public one without https"
 	}
+	op, ok := errors.AsType[*net.OpError](err)
+	if ok && op.Op == "proxyconnect" {
+		return "the proxy that deliveries go through could not be reached"
+	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return "the host could not be found"
+	}
+	if ok {
+		return op.Op + ": " + op.Err.Error() // without the addresses
 	}
 	return err.Error()
 }

@@ -333,7 +333,7 @@ func TestLostOutbox(t *testing.T) {
 	hook := r.add(to)
 	flaky := &flakyOutbox{Outbox: r.store}
 	flaky.broken.Store(true)
-	d := webhook.NewDeliverer(webhook.DelivererOptions{Outbox: flaky, Ring: r.ring, Now: r.clock, Log: quiet()})
+	d := webhook.NewDeliverer(webhook.DelivererOptions{Outbox: flaky, Ring: r.ring, Log: quiet()})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); d.Run(ctx) }()

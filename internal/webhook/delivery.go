@@ -22,7 +22,7 @@ type Delivery struct {
 	State   State
 	Due     *time.Time // of the next try; nil where there is none
 	Ended   *time.Time
-	Tries   int // that have ended
+	Tries   int // that have ended; MaxTries for more
 	// Last is the last try; nil before the first one.
 	Last *Try
 }
@@ -32,7 +32,7 @@ type Detail struct {
 	Delivery
 	URL     string // of the endpoint, as it is now
 	Payload []byte
-	History []Try // the first one first
+	History []Try // the last ones, MaxTries at most, in their order
 }
 
 // Try is one request to an endpoint.
@@ -68,6 +68,7 @@ type Job struct {
 	Take    int           // how often it was taken: the number of the try
 	Failed  int           // tries of this round that failed before
 	Age     time.Duration // since it was due first in this round
+	At      time.Time     // when it was taken, by the clock that all nodes share
 }
 
 // Outcome is how a try ended, for the database.
@@ -79,4 +80,6 @@ type Outcome struct {
 	Rest   time.Duration // for which the receiver wants to hear nothing; 0 for none
 	Gone   bool          // the receiver said 410: nothing is to be sent to it any more
 	Undone bool          // it was no try: somebody is to make it, when After is over
+	// Unsigned says that this node could not sign, which another one may.
+	Unsigned bool
 }

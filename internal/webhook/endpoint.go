@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+
+	"golang.org/x/net/idna"
 
 	"weir/internal/llm"
 	"weir/internal/outbound"
@@ -78,15 +81,39 @@ func checkURL(text string, allowPrivate bool) error {
 		return wrong(`The address ends with a fragment, "#…", which is never sent.`)
 	case u.Scheme == "http" && !allowPrivate:
 		return wrong("Events are sent over https alone. Plain http is for private addresses, where an operator permits them (allow_private).")
-	case isOddNumber(u.Hostname()):
-		return wrong("The host %q is a number that is no usual address; write it as 192.0.2.1 or [2001:db8::1].", u.Hostname())
 	case u.Port() != "" && !isPort(u.Port()):
 		return wrong("The port %q is none: it is from 1 to 65535.", u.Port())
 	}
-	if err := reach(u.Scheme, allowPrivate).CheckHost(u.Hostname()); err != nil {
+	if err := checkHost(u, allowPrivate); err != nil {
 		return wrong("The address cannot be an endpoint: %v.", err)
 	}
 	return nil
+}
+
+// checkHost refuses a host that is forbidden as it stands, however it is written. Where
+// there is a proxy nobody else does.
+func checkHost(u *url.URL, allowPrivate bool) error {
+	host, err := asciiHost(u.Hostname())
+	if err != nil {
+		return fmt.Errorf("%q is no name of a host", u.Hostname())
+	}
+	if isOddNumber(host) {
+		return fmt.Errorf("the host %q is a number that is no usual address; write it as 192.0.2.1 or [2001:db8::1]", u.Hostname())
+	}
+	name := strings.TrimRight(strings.ToLower(host), ".")
+	if strings.HasSuffix(name, ".localhost") { // RFC 6761, section 6.3
+		name = "localhost"
+	}
+	return reach(u.Scheme, allowPrivate).CheckHost(name)
+}
+
+// asciiHost is a host as net/http asks for it: what is not ASCII becomes it, and some of
+// that are other ways to write digits and dots (UTS 46).
+func asciiHost(host string) (string, error) {
+	if !strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return host, nil
+	}
+	return idna.Lookup.ToASCII(host)
 }
 
 // isOddNumber reports whether some resolvers would take a host for an address in

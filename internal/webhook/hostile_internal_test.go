@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -258,5 +259,43 @@ func TestRedirects(t *testing.T) {
 	}
 	if inside.Load() > 0 || outside.Load() != 7 {
 		t.Errorf("got %d requests at the receiver and %d where it led, want 7 and 0", outside.Load(), inside.Load())
+	}
+}
+
+// TestProxyIsTold: a proxy resolves names by itself, but no address that is forbidden
+// as it stands is handed to it, however it is written.
+func TestProxyIsTold(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	asked := map[string]bool{}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		host, _, _ := net.SplitHostPort(r.Host)
+		asked[host] = true
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	defer proxy.Close()
+	at, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSender(at, nil, "test", nil)
+	defer s.close()
+	odd := []string{"127.0.0.①", "127.0.0.%EF%BC%91", "ⓛocalhost", "127。0。0。①", "１２７.0.0.1", "localhost..", "x.localhost", "x.LOCALHOST.", "169.254.169.２５４"}
+	for _, host := range append(append(hostileHosts(), odd...), "example.com", "bücher.example") {
+		j := &Job{URL: "https://" + host + "/", Event: "e", Payload: []byte("{}")}
+		if a, err := s.send(t.Context(), j, false, time.Now(), "v1,x"); err == nil {
+			t.Errorf("%s: got an answer, %d", host, a.status)
+		}
+	}
+	for host := range asked {
+		name := strings.TrimRight(strings.ToLower(host), ".")
+		if _, err := netip.ParseAddr(name); err == nil || name == "localhost" || strings.HasSuffix(name, ".localhost") || isOddNumber(name) {
+			t.Errorf("the proxy was asked for %q", host)
+		}
+	}
+	if !asked["example.com"] || !asked["xn--bcher-kva.example"] {
+		t.Errorf("the proxy was asked for %v, want the good ones among them", asked)
 	}
 }

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -10,16 +11,19 @@ import (
 )
 
 const (
-	rateLimitEvery = time.Minute     // at most one event for a key
-	exceededEvery  = 5 * time.Second // at most one question whether a budget is spent
-	maxNotices     = 1024            // that wait for the database
-	maxKnown       = 1 << 14         // names remembered
+	rateLimitEvery = time.Minute      // at most one event for a key
+	exceededEvery  = 5 * time.Second  // at most one question whether a budget is spent
+	exceededFor    = 10 * time.Minute // for which it is known that a budget is told of
+	maxNotices     = 1024             // that wait for the database
+	maxOfOne       = maxNotices / 16  // of one account
+	maxKnown       = 1 << 14          // names remembered
 	noticeRetry    = time.Second
 )
 
 // NoticesOptions is what Notices are made of.
 type NoticesOptions struct {
-	// Tell writes an event, and TellExceeded that of a budget, if it is spent.
+	// Tell writes an event, and TellExceeded that of a budget, if it is spent: then it
+	// reports true, however often it is asked.
 	Tell         func(ctx context.Context, e Event) error
 	TellExceeded func(ctx context.Context, x ledger.Exceeded) (bool, error)
 	Node         string
@@ -32,15 +36,22 @@ type NoticesOptions struct {
 // nothing for long, what does not fit is lost, and logged.
 type Notices struct {
 	options NoticesOptions
-	queue   chan func(context.Context) error
+	queue   chan notice
 
 	mu    sync.Mutex
 	known map[string]time.Time // until when nothing of that name is noticed
+	waits map[string]int       // in the queue, by account
+}
+
+// notice is what is to be written, and the account that it is of; none for everybody's.
+type notice struct {
+	account string
+	write   func(context.Context) error
 }
 
 // NewNotices takes notices, which Run writes.
 func NewNotices(o NoticesOptions) *Notices {
-	return &Notices{options: o, queue: make(chan func(context.Context) error, maxNotices), known: map[string]time.Time{}}
+	return &Notices{options: o, queue: make(chan notice, maxNotices), known: map[string]time.Time{}, waits: map[string]int{}}
 }
 
 // Run writes what is noticed until ctx ends, and then what was noticed before.
@@ -50,8 +61,9 @@ func (n *Notices) Run(ctx context.Context) {
 		case <-ctx.Done():
 			n.finish(context.WithoutCancel(ctx))
 			return
-		case write := <-n.queue:
-			n.write(ctx, write)
+		case x := <-n.queue:
+			n.write(ctx, x.write)
+			n.wait(x.account, -1)
 		}
 	}
 }
@@ -62,8 +74,8 @@ func (n *Notices) finish(ctx context.Context) {
 	defer cancel()
 	for {
 		select {
-		case write := <-n.queue:
-			if err := write(ctx); err != nil {
+		case x := <-n.queue:
+			if err := x.write(ctx); err != nil {
 				n.options.Log.Warn("an event is lost: the gateway stops", "err", err)
 			}
 		default:
@@ -92,12 +104,31 @@ func (n *Notices) write(ctx context.Context, write func(context.Context) error) 
 	}
 }
 
-func (n *Notices) put(write func(context.Context) error) {
+// put has something written. One account with many keys takes no place of others'.
+func (n *Notices) put(account string, write func(context.Context) error) {
+	if waits := n.wait(account, 1); account != "" && waits > maxOfOne {
+		n.wait(account, -1)
+		n.options.Log.Debug("an event is not told: its account has many that wait", "account", account)
+		return
+	}
 	select {
-	case n.queue <- write:
+	case n.queue <- notice{account, write}:
 	default:
+		n.wait(account, -1)
 		n.options.Log.Warn("an event is lost: the database has taken none for long")
 	}
+}
+
+// wait adds to how many notices of an account wait, and returns how many that are.
+func (n *Notices) wait(account string, more int) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.waits[account] += more
+	waits := n.waits[account]
+	if waits == 0 {
+		delete(n.waits, account)
+	}
+	return waits
 }
 
 // fresh reports whether nothing of that name was noticed lately, and takes note of
@@ -109,11 +140,15 @@ func (n *Notices) fresh(name string, lasts time.Duration) bool {
 	if now.Before(n.known[name]) {
 		return false
 	}
+	n.know(name, now.Add(lasts))
+	return true
+}
+
+func (n *Notices) know(name string, until time.Time) {
 	if len(n.known) >= maxKnown {
 		n.known = map[string]time.Time{}
 	}
-	n.known[name] = now.Add(lasts)
-	return true
+	n.known[name] = until
 }
 
 // RateLimited notices that a request of a key was refused because of a limit.
@@ -124,16 +159,22 @@ func (n *Notices) RateLimited(account, key string, limit RateLimit) {
 	now := n.options.Now()
 	e := NewEvent(RateLimitExceeded, account, now, Data{Key: &Key{ID: key}, RateLimit: &limit})
 	e.Once, e.Until = string(RateLimitExceeded)+" "+key, now.Add(rateLimitEvery) // other nodes notice, too
-	n.put(func(ctx context.Context) error { return n.options.Tell(ctx, e) })
+	n.put(account, func(ctx context.Context) error { return n.options.Tell(ctx, e) })
 }
 
-// Exceeded notices that a budget has refused a request.
-func (n *Notices) Exceeded(x ledger.Exceeded) {
-	if !n.fresh("budget "+x.Budget.Scope+" "+string(x.Budget.Period)+" "+x.Budget.Limit.String(), exceededEvery) {
+// Exceeded notices that a budget has refused a request of an account.
+func (n *Notices) Exceeded(account string, x ledger.Exceeded) {
+	name := fmt.Sprintf("budget %s %d %s", x.Budget.Scope, x.Budget.Period.Number(x.At), x.Budget.Limit)
+	if !n.fresh(name, exceededEvery) {
 		return
 	}
-	n.put(func(ctx context.Context) error {
-		_, err := n.options.TellExceeded(ctx, x)
+	n.put(account, func(ctx context.Context) error {
+		told, err := n.options.TellExceeded(ctx, x)
+		if told {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.know(name, n.options.Now().Add(exceededFor))
+		}
 		return err
 	})
 }
@@ -145,5 +186,5 @@ func (n *Notices) Provider(t Type, of Target, public bool) {
 	of.Node = n.options.Node
 	e := NewEvent(t, "", n.options.Now(), Data{Target: &of})
 	e.Internal = !public
-	n.put(func(ctx context.Context) error { return n.options.Tell(ctx, e) })
+	n.put("", func(ctx context.Context) error { return n.options.Tell(ctx, e) })
 }

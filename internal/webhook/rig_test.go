@@ -66,7 +66,7 @@ func (r *rig) advance(d time.Duration) {
 
 // deliver runs a deliverer until stop is called.
 func (r *rig) deliver() (stop func()) {
-	d := webhook.NewDeliverer(webhook.DelivererOptions{Outbox: r.store, Ring: r.ring, Version: "test", Now: r.clock, Log: quiet()})
+	d := webhook.NewDeliverer(webhook.DelivererOptions{Outbox: r.store, Ring: r.ring, Version: "test", Log: quiet()})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); d.Run(ctx) }()

@@ -14,15 +14,18 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"weir/internal/outbound"
 )
 
 const (
 	maxAnswer  = 4 << 10  // bytes of an answer's body that are kept
+	maxError   = 500      // bytes of why a try failed that are kept
 	maxRead    = 64 << 10 // that are read, so that the connection can be used again
 	maxHeaders = 64 << 10
-	idleConns  = 2 // to one host
+	idleConns  = 2  // to one host
+	maxIdle    = 64 // to all together
 	idleFor    = 30 * time.Second
 )
 
@@ -48,14 +51,22 @@ func newSender(proxy *url.URL, roots *x509.CertPool, version string, change func
 		s.transports[reach] = &http.Transport{
 			DialContext:     dialer.DialContext,
 			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: tryFor,
-			ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxHeaders, DisableCompression: true,
-			MaxIdleConnsPerHost: idleConns, IdleConnTimeout: idleFor,
+			Protocols: http1(), MaxResponseHeaderBytes: maxHeaders, DisableCompression: true,
+			MaxIdleConnsPerHost: idleConns, MaxIdleConns: maxIdle, IdleConnTimeout: idleFor,
 		}
 		if proxy != nil {
 			s.transports[reach].Proxy = http.ProxyURL(proxy)
 		}
 	}
 	return s
+}
+
+// http1 is HTTP/1.1 alone, which every receiver speaks: nothing bounds how many idle
+// connections of HTTP/2 there are, nor what comes over one between two tries.
+func http1() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	return p
 }
 
 func (s *sender) close() {
@@ -83,25 +94,40 @@ func (s *sender) send(ctx context.Context, j *Job, allowPrivate bool, at time.Ti
 		"Content-Type": {"application/json"}, "User-Agent": {s.agent},
 		"Webhook-Id": {j.Event}, "Webhook-Timestamp": {strconv.FormatInt(at.Unix(), 10)}, "Webhook-Signature": {signature},
 	}
-	within := reach(r.URL.Scheme, allowPrivate)
-	if err := within.CheckHost(r.URL.Hostname()); err != nil { // the proxy would not
+	if err := checkHost(r.URL, allowPrivate); err != nil { // the proxy would not
 		return answer{}, err
 	}
-	response, err := s.transports[within].RoundTrip(r)
+	response, err := s.transports[reach(r.URL.Scheme, allowPrivate)].RoundTrip(r)
 	if err != nil {
 		return answer{}, causeOf(ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }() // what matters of it was read
 	a := answer{status: response.StatusCode, retryAfter: retryAfter(response.Header.Get("Retry-After"), at)}
+	if a.status == http.StatusSwitchingProtocols {
+		return a, nil // what follows is the bare connection: reading it would end with no context
+	}
 	begun, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err == nil {
 		_, err = io.CopyN(io.Discard, response.Body, maxRead)
 	}
-	a.body = strings.ReplaceAll(strings.ToValidUTF8(string(begun), "\uFFFD"), "\x00", "\uFFFD")
+	a.body = plain(string(begun), maxAnswer)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return a, causeOf(ctx, err)
+}
+
+// plain is a text of somebody else's as every database keeps it: UTF-8 without a NUL,
+// of at most so many bytes.
+func plain(text string, most int) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
 }
 
 var errLate = fmt.Errorf("no whole answer within %s", tryFor)

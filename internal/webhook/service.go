@@ -16,6 +16,8 @@ import (
 const (
 	// RotateFor is how long the secret before the present one signs too.
 	RotateFor = 24 * time.Hour
+	// MaxTries is how many tries of a delivery are kept: the last ones.
+	MaxTries = 50
 	// MaxEndpoints is how many an account, or the installation, may have.
 	MaxEndpoints = 20
 )

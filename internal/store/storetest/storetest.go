@@ -93,6 +93,13 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"UnpricedEvents", testUnpricedEvents},
 		{"RetainEvents", testRetainEvents},
 		{"Reseal", testReseal},
+		{"MovedEndpoint", testMovedEndpoint},
+		{"TriesKept", testTriesKept},
+		{"CreditAgain", testCreditAgain},
+		{"Removed", testRemoved},
+		{"UnpricedOrder", testUnpricedOrder},
+		{"Everybody", testEverybody},
+		{"WrongClock", testWrongClock},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

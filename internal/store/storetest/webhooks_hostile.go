@@ -1,0 +1,193 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/internal/account"
+	"weir/internal/audit"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/webhook"
+)
+
+// testMovedEndpoint holds that what one address has said, or failed to, does not
+// count against the next one.
+func testMovedEndpoint(t *testing.T, f *fixture) {
+	endpoint(t, f, "w", "")
+	for range 3 {
+		tell(t, f, webhook.NewEvent(webhook.ModelUnpriced, "", noon, webhook.Data{Model: "x/y"}))
+	}
+	jobs := take(t, f, "w", 3)
+	end := func(o webhook.Outcome) {
+		t.Helper()
+		if err := f.EndTries(t.Context(), []webhook.Outcome{o}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end(webhook.Outcome{Job: &jobs[0], State: webhook.Pending, Try: webhook.Try{N: 1, At: noon, Error: "no"}, Rest: 12 * time.Hour})
+	elsewhere := "https://example.com/elsewhere"
+	if e, err := f.UpdateWebhook(t.Context(), ann(), "w", webhook.Update{URL: &elsewhere}); err != nil || e.Failing != nil {
+		t.Errorf("moved: got %+v, %v; want it not failing", e, err)
+	}
+	if waiting, err := f.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
+		t.Errorf("moved: got %+v, %v; want it waiting, for nobody has asked for a rest there", waiting, err)
+	}
+	end(webhook.Outcome{Job: &jobs[1], State: webhook.Pending, Try: webhook.Try{N: 1, At: noon, Error: "no"}, Rest: 12 * time.Hour})
+	end(webhook.Outcome{Job: &jobs[2], State: webhook.Failed, Try: webhook.Try{N: 1, At: noon, Status: 410, Error: "gone"}, Gone: true})
+	if e, err := f.Webhook(t.Context(), "w"); err != nil || e.Disabled != nil || e.Failing != nil {
+		t.Errorf("410 from where it was: got %+v, %v; want it fine", e, err)
+	}
+	if waiting, err := f.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
+		t.Errorf("a rest asked for where it was: got %+v, %v; want it waiting", waiting, err)
+	}
+}
+
+// testTriesKept holds that somebody who sends one delivery again and again fills
+// neither the database nor, where it is looked at, the memory.
+func testTriesKept(t *testing.T, f *fixture) {
+	endpoint(t, f, "w", "")
+	tell(t, f, webhook.NewEvent(webhook.ModelUnpriced, "", noon, webhook.Data{Model: "x/y"}))
+	const tries = 70
+	for n := 1; n <= tries; n++ {
+		jobs := take(t, f, "w", 1)
+		if len(jobs) != 1 {
+			t.Fatalf("try %d: got %+v, want the delivery", n, jobs)
+		}
+		if err := f.EndTries(t.Context(), []webhook.Outcome{{Job: &jobs[0], State: webhook.Delivered, Try: webhook.Try{N: jobs[0].Take, At: noon, Status: 200}}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Redeliver(t.Context(), jobs[0].ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := f.Delivery(t.Context(), deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 1})[0].ID)
+	if err != nil || len(d.History) != webhook.MaxTries || d.Tries != webhook.MaxTries || *d.Last != d.History[webhook.MaxTries-1] || d.Last.N < tries {
+		t.Errorf("got %d tries, the last one %+v, %v; want the last %d", len(d.History), d.Last, err, webhook.MaxTries)
+	}
+}
+
+// testCreditAgain holds that credit which begins anew is told of anew, though it is as
+// much as the one before.
+func testCreditAgain(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	endpoint(t, f, "w", "acc_a", webhook.BudgetExceeded)
+	j := newTape()
+	for round := range 3 {
+		_, err := f.AddCredit(t.Context(), audit.Gateway(), account.CreditEntry{ID: uuid.NewString(), AccountID: "acc_a", Amount: 2000, At: noon})
+		if err != nil {
+			t.Fatal(err)
+		}
+		apply(t, f, j.costing(costing(2*round, 1500)))
+		if got := len(typesOf(t, f, "w")); got != round {
+			t.Errorf("round %d, 1500 of 2000 spent: told %d times, want %d", round, got, round)
+		}
+		apply(t, f, j.costing(costing(2*round+1, 500)))
+		if got := len(typesOf(t, f, "w")); got != round+1 {
+			t.Errorf("round %d, all spent: told %d times, want %d", round, got, round+1)
+		}
+		if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a", account.Update{EndCredit: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// testRemoved holds that an endpoint which is removed is gone at once, and what it
+// leaves behind later.
+func testRemoved(t *testing.T, f *fixture) {
+	endpoint(t, f, "w", "")
+	for range 3 {
+		tell(t, f, webhook.NewEvent(webhook.ModelUnpriced, "", noon, webhook.Data{Model: "x/y"}))
+	}
+	jobs := take(t, f, "w", 1)
+	if err := f.EndTries(t.Context(), []webhook.Outcome{{Job: &jobs[0], State: webhook.Delivered, Try: webhook.Try{N: 1, At: noon}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.RemoveWebhook(t.Context(), ann(), "w"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Delivery(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
+		t.Errorf("its delivery: got %v, want ErrNotFound", err)
+	}
+	if err := f.Redeliver(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
+		t.Errorf("send its delivery again: got %v, want ErrNotFound", err)
+	}
+	if waiting, err := f.WaitingWebhooks(t.Context()); err != nil || len(waiting) > 0 {
+		t.Errorf("waiting: got %+v, %v; want none", waiting, err)
+	}
+	if err := f.RetainEvents(t.Context(), noon.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if left := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9}); len(left) > 0 {
+		t.Errorf("left behind: got %+v, want nothing", left)
+	}
+}
+
+// testUnpricedOrder holds that what is told of many models is told in one order, for
+// another node may tell of the same ones: each would wait for the other. Of a model
+// that does not exist nothing is told, for there are as many as clients make up.
+func testUnpricedOrder(t *testing.T, f *fixture) {
+	endpoint(t, f, "w", "")
+	var list []ledger.Entry
+	for i := range 40 {
+		e := entry(i)
+		e.Model, e.Price.Version, e.Cost, e.Provenance = fmt.Sprintf("odd-%02d", i*7%20), "", 0, ledger.Estimated
+		if e.Key = "key_b"; i%2 == 0 {
+			e.Key = "key_a"
+		}
+		if i >= 20 {
+			e.Model, e.Outcome, e.Status, e.Usage = fmt.Sprintf("made-up-%02d", i), ledger.OutcomeRejected, 404, llm.Usage{}
+		}
+		list = append(list, e)
+	}
+	apply(t, f, newTape().next(nil, list...))
+	var models []string
+	for _, d := range slices.Backward(deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 100})) {
+		detail, err := f.Delivery(t.Context(), d.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, model, _ := strings.Cut(string(detail.Payload), `"model":"`)
+		models = append(models, model)
+	}
+	if !slices.IsSorted(models) || len(models) != 20 || strings.Contains(strings.Join(models, ""), "made-up") {
+		t.Errorf("got %d models, %v; want the 20 that were used, in order", len(models), models)
+	}
+}
+
+// testEverybody tells more endpoints of one event than one statement does.
+func testEverybody(t *testing.T, f *fixture) {
+	const accounts, each = 23, 19
+	for i := range accounts * each {
+		endpoint(t, f, fmt.Sprintf("w%03d", i), fmt.Sprintf("acc_%d", i/each))
+	}
+	tell(t, f, webhook.NewEvent(webhook.ProviderUnavailable, "", noon, webhook.Data{Target: &webhook.Target{Provider: "p", Model: "m"}}))
+	for i := range accounts * each {
+		if got := typesOf(t, f, fmt.Sprintf("w%03d", i)); len(got) != 1 {
+			t.Errorf("endpoint %d: got %v, want one delivery", i, got)
+		}
+	}
+}
+
+// testWrongClock has a node whose clock is a month ahead tell of a limit: the others
+// tell of it too, each minute.
+func testWrongClock(t *testing.T, f *fixture) {
+	endpoint(t, f, "w", "")
+	for i, step := range []struct {
+		at   time.Time
+		told int
+	}{{noon.AddDate(0, 1, 0), 1}, {noon, 2}, {noon.Add(time.Second), 2}, {noon.Add(time.Minute), 3}} {
+		e := webhook.NewEvent(webhook.RateLimitExceeded, "acc_a", step.at, webhook.Data{Key: &webhook.Key{ID: "gone"}})
+		e.Once, e.Until = "limit of a key", step.at.Add(time.Minute)
+		tell(t, f, e)
+		if got := len(typesOf(t, f, "w")); got != step.told {
+			t.Errorf("step %d, at %s: told %d times, want %d", i, step.at, got, step.told)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package webhook_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/webhook"
+)
+
+// TestNoticesOfMany: an account with thousands of keys that are all refused takes no
+// other one's notices their place, while the database takes nothing.
+func TestNoticesOfMany(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var up atomic.Bool
+		told := map[string]int{}
+		n := webhook.NewNotices(webhook.NoticesOptions{
+			Tell: func(_ context.Context, e webhook.Event) error {
+				if !up.Load() {
+					return context.DeadlineExceeded
+				}
+				told[e.Account]++
+				return nil
+			},
+			TellExceeded: func(context.Context, ledger.Exceeded) (bool, error) { return false, nil },
+			Now:          time.Now, Log: quiet(),
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); n.Run(ctx) }()
+		for i := range 5000 {
+			n.RateLimited("many", fmt.Sprintf("key %d", i), webhook.RateLimit{})
+			n.Exceeded("many", ledger.Exceeded{Budget: ledger.Budget{Scope: fmt.Sprintf("key %d", i)}})
+		}
+		n.RateLimited("few", "key", webhook.RateLimit{})
+		n.Provider(webhook.ProviderUnavailable, webhook.Target{Provider: "p", Model: "m"}, true)
+		up.Store(true)
+		time.Sleep(time.Minute)
+		n.RateLimited("many", "another key", webhook.RateLimit{}) // those before it have been written: there is room
+		time.Sleep(time.Minute)
+		stop()
+		<-done
+		if told["few"] != 1 || told[""] != 1 || told["many"] < 2 {
+			t.Errorf("told %v, want those of the others too", told)
+		}
+	})
+}
+
+// TestExceededAsked: once a budget is known to be told of, the database is not asked
+// again for a while, however many requests are refused; that another period's or
+// another limit is spent is a question of its own.
+func TestExceededAsked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked, spent := 0, false
+		n := webhook.NewNotices(webhook.NoticesOptions{
+			Tell:         func(context.Context, webhook.Event) error { return nil },
+			TellExceeded: func(context.Context, ledger.Exceeded) (bool, error) { asked++; return spent, nil },
+			Now:          time.Now, Log: quiet(),
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); n.Run(ctx) }()
+		x := ledger.Exceeded{Budget: ledger.Budget{Scope: "k", Period: ledger.PeriodDay, Limit: 100}, At: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+		refuse := func(x ledger.Exceeded, during time.Duration) (questions int) {
+			before := asked
+			for range int(during / time.Second) {
+				n.Exceeded("a", x)
+				time.Sleep(time.Second)
+			}
+			synctest.Wait()
+			return asked - before
+		}
+		if got := refuse(x, time.Minute); got != 12 {
+			t.Errorf("a minute while it is only held: asked %d times, want 12", got)
+		}
+		spent = true
+		if got := refuse(x, time.Minute); got != 1 {
+			t.Errorf("a minute when it is spent: asked %d times, want once", got)
+		}
+		other, later := x, x
+		other.Budget.Limit, later.At = 200, x.At.AddDate(0, 0, 1)
+		if got := refuse(other, 5*time.Second) + refuse(later, 5*time.Second); got != 2 {
+			t.Errorf("another limit, another day: asked %d times, want twice", got)
+		}
+		stop()
+		<-done
+	})
+}
