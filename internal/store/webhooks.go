@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"weir/internal/account"
 	"weir/internal/audit"
@@ -212,9 +211,9 @@ func (s *Store) RemoveWebhook(ctx context.Context, by audit.Actor, id string) er
 	})
 }
 
-// RotateWebhook gives an endpoint another secret. The one before it signs too until
-// the time comes.
-func (s *Store) RotateWebhook(ctx context.Context, by audit.Actor, id string, sealed webhook.Sealed, until time.Time) (e webhook.Endpoint, err error) {
+// RotateWebhook gives an endpoint another secret. The one before it signs too for
+// webhook.RotateFor, by the clock by which deliveries are due.
+func (s *Store) RotateWebhook(ctx context.Context, by audit.Actor, id string, sealed webhook.Sealed) (e webhook.Endpoint, err error) {
 	err = s.write(ctx, s.sure, "rotate secret of endpoint", func(tx *sql.Tx) error {
 		if e, err = s.webhookInTurn(ctx, tx, id); err != nil {
 			return err
@@ -222,14 +221,18 @@ func (s *Store) RotateWebhook(ctx context.Context, by audit.Actor, id string, se
 		if err := checkMaster(ctx, tx, sealed); err != nil {
 			return err
 		}
+		now, err := s.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		until := fromMicros(now).Add(webhook.RotateFor)
 		_, err = tx.ExecContext(ctx, "UPDATE webhooks SET former = secret, former_until = ?, secret = ? WHERE id = ?", micros(until), sealed.Text, id)
 		if err != nil {
 			return err
 		}
-		at := fromMicros(micros(until))
-		e.Rotated = &at
+		e.Rotated = &until
 		return s.tell(ctx, tx, audit.Entry{Actor: by, Action: audit.WebhookRotated, Object: webhookObject(&e), Account: e.Account},
-			nil, facts{"former_secret_until": timeFact(&at)})
+			nil, facts{"former_secret_until": timeFact(&until)})
 	})
 	return e, err
 }

@@ -62,8 +62,8 @@ type Store interface {
 	// RemoveWebhook takes an endpoint away with its deliveries; ErrNotFound.
 	RemoveWebhook(ctx context.Context, by audit.Actor, id string) error
 	// RotateWebhook gives an endpoint another secret. The one before it signs too
-	// until the time comes. ErrNotFound, ErrOtherKey.
-	RotateWebhook(ctx context.Context, by audit.Actor, id string, s Sealed, until time.Time) (Endpoint, error)
+	// for RotateFor. ErrNotFound, ErrOtherKey.
+	RotateWebhook(ctx context.Context, by audit.Actor, id string, s Sealed) (Endpoint, error)
 
 	// Tell writes an event, and the deliveries to all endpoints that want it.
 	Tell(ctx context.Context, e Event) error
@@ -218,7 +218,7 @@ func (s *Service) Remove(ctx context.Context, by audit.Actor, id string) error {
 func (s *Service) RotateSecret(ctx context.Context, by audit.Actor, id string) (e Endpoint, secret llm.Secret, err error) {
 	secret = newSecret()
 	err = s.sealed(ctx, id, secret, func(sealed Sealed) error {
-		e, err = s.options.Store.RotateWebhook(ctx, by, id, sealed, s.options.Now().Add(RotateFor))
+		e, err = s.options.Store.RotateWebhook(ctx, by, id, sealed)
 		return err
 	})
 	return e, secret, told(err, id)
