@@ -283,6 +283,10 @@ func (o *Outcome) judge(j *Job, a *answer, err error) {
 	o.State, o.After = Pending, after
 }
 
+// noHost is said of a host that is not there and of one that may not be dialled: else
+// whoever may have an endpoint could ask which names there are inside.
+const noHost = "the host could not be found, or is at an address that is not permitted: a private, local or metadata one, or a public one without https"
+
 // describe says for people why a try failed. What a name resolves to within the
 // gateway's network, and the gateway's own address, are not for everybody who may have
 // an endpoint.
@@ -293,14 +297,14 @@ func describe(a *answer, err error) string {
 	case err == nil:
 		return "the receiver did not answer with 2xx"
 	case outbound.Refused(err):
-		return "the host is at an address that is not permitted: a private, local or metadata one, or a public one without https"
+		return noHost
 	}
 	op, ok := errors.AsType[*net.OpError](err)
 	if ok && op.Op == "proxyconnect" {
 		return "the proxy that deliveries go through could not be reached"
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return "the host could not be found"
+		return noHost
 	}
 	if ok {
 		return op.Op + ": " + op.Err.Error() // without the addresses
