@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"weir/internal/llm"
 	"weir/internal/webhook"
 )
 
@@ -81,15 +80,7 @@ func (s *Server) deliveryOf(r *adminRequest) (webhook.Detail, webhook.Endpoint, 
 	if err != nil {
 		return webhook.Detail{}, e, err
 	}
-	gone := &llm.Error{Code: llm.CodeNotFound, Message: "This endpoint has no such delivery.", Param: "delivery"}
-	id, err := uuid.Parse(r.PathValue("delivery"))
-	if err != nil {
-		return webhook.Detail{}, e, gone
-	}
-	d, err := s.admin.Webhooks.Delivery(r.Context(), id.String())
-	if err == nil && d.Webhook != e.ID || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
-		return webhook.Detail{}, e, gone
-	}
+	d, err := s.admin.Webhooks.DeliveryOf(r.Context(), &e, r.PathValue("delivery"))
 	return d, e, err
 }
 

@@ -3,8 +3,6 @@ package api
 import (
 	"time"
 
-	"github.com/google/uuid"
-
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/webhook"
@@ -80,16 +78,7 @@ func webhookPath(e *webhook.Endpoint, behind ...string) []string {
 // webhookOf is the endpoint that the path names, if it is one of the account's, or
 // of the installation's, that it names too.
 func (s *Server) webhookOf(r *adminRequest) (webhook.Endpoint, error) {
-	gone := &llm.Error{Code: llm.CodeNotFound, Message: "There is no such webhook endpoint here.", Param: "webhook"}
-	id, err := uuid.Parse(r.PathValue("webhook"))
-	if err != nil {
-		return webhook.Endpoint{}, gone
-	}
-	e, err := s.admin.Webhooks.Endpoint(r.Context(), id.String())
-	if err == nil && e.Account != homeOf(r) || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
-		return webhook.Endpoint{}, gone
-	}
-	return e, err
+	return s.admin.Webhooks.EndpointOf(r.Context(), homeOf(r), r.PathValue("webhook"))
 }
 
 func (s *Server) listWebhooks(r *adminRequest) (answer, error) {

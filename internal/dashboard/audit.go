@@ -266,10 +266,7 @@ func valueText(raw json.RawMessage) string {
 	default:
 		text = string(raw)
 	}
-	if len(text) > maxShown {
-		return strings.ToValidUTF8(text[:maxShown], "") + "…"
-	}
-	return text
+	return cut(text, maxShown)
 }
 
 func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request, v *people.Visit) error {

@@ -7,9 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
-	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/webhook"
 )
@@ -77,15 +74,7 @@ func (h hookHome) kinds() []webhook.Kind {
 // webhookOf is the endpoint that the path names, if it is one of the visit's.
 func (s *Server) webhookOf(r *http.Request, v *people.Visit) (webhook.Endpoint, hookHome, error) {
 	home := hookHomeOf(v)
-	gone := &llm.Error{Code: llm.CodeNotFound, Message: "There is no such webhook endpoint here."}
-	id, err := uuid.Parse(r.PathValue("webhook"))
-	if err != nil {
-		return webhook.Endpoint{}, home, gone
-	}
-	e, err := s.options.Webhooks.Endpoint(r.Context(), id.String())
-	if err == nil && e.Account != home.account || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
-		return webhook.Endpoint{}, home, gone
-	}
+	e, err := s.options.Webhooks.EndpointOf(r.Context(), home.account, r.PathValue("webhook"))
 	return e, home, err
 }
 

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
-	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/webhook"
 )
@@ -56,15 +53,7 @@ func (s *Server) deliveryOf(r *http.Request, v *people.Visit) (webhook.Detail, w
 	if err != nil {
 		return webhook.Detail{}, e, home, err
 	}
-	gone := &llm.Error{Code: llm.CodeNotFound, Message: "This endpoint has no such delivery. Deliveries are kept for a time."}
-	id, err := uuid.Parse(r.PathValue("delivery"))
-	if err != nil {
-		return webhook.Detail{}, e, home, gone
-	}
-	d, err := s.options.Webhooks.Delivery(r.Context(), id.String())
-	if err == nil && d.Webhook != e.ID || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
-		return webhook.Detail{}, e, home, gone
-	}
+	d, err := s.options.Webhooks.DeliveryOf(r.Context(), &e, r.PathValue("delivery"))
 	return d, e, home, err
 }
 

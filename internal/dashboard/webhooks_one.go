@@ -4,8 +4,8 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -91,10 +91,7 @@ func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + "…"
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // deliveryQuery reads which deliveries of an endpoint are asked for, and one more

@@ -118,14 +118,23 @@ func (r *Ring) key(name string) (Key, error) {
 // envelope is the first part of a sealed text.
 const envelope = "v1"
 
+// partsOf are the parts of a sealed text: the envelope, the name of its master key, its
+// own key, and the text; nil where it is none.
+func partsOf(sealed string) []string {
+	parts := strings.Split(sealed, ".")
+	if len(parts) != 4 || parts[0] != envelope {
+		return nil
+	}
+	return parts
+}
+
 // NameOf is the name of the key that a text is sealed with; empty where it is no
 // sealed text.
 func NameOf(sealed string) string {
-	parts := strings.Split(sealed, ".")
-	if len(parts) != 4 || parts[0] != envelope {
-		return ""
+	if parts := partsOf(sealed); parts != nil {
+		return parts[1]
 	}
-	return parts[1]
+	return ""
 }
 
 // Seal seals a text with the key of that name, in an envelope: a random key of its
@@ -149,8 +158,8 @@ func (r *Ring) Seal(name string, text []byte, about string) (string, error) {
 // Open opens what Seal has sealed. ErrNoKey says that its master key is not at hand;
 // any other error that the text is not what was sealed, or belongs to something else.
 func (r *Ring) Open(sealed, about string) ([]byte, error) {
-	parts := strings.Split(sealed, ".")
-	if len(parts) != 4 || parts[0] != envelope {
+	parts := partsOf(sealed)
+	if parts == nil {
 		return nil, errors.New("seal: not a sealed text")
 	}
 	master, err := r.key(parts[1])

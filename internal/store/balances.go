@@ -385,9 +385,13 @@ func (s *standing) event(t webhook.Type, spent llm.Money, now time.Time) webhook
 const keepTold = 40
 
 // Spent is what a scope has spent in a period.
-func (s *Store) Spent(ctx context.Context, scope string, period int64) (spent llm.Money, err error) {
+func (s *Store) Spent(ctx context.Context, scope string, period int64) (llm.Money, error) {
+	return spentIn(ctx, s.read, scope, period)
+}
+
+func spentIn(ctx context.Context, q querier, scope string, period int64) (spent llm.Money, err error) {
 	first, last := ledger.DaysOf(period)
-	err = s.read.QueryRowContext(ctx, "SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = ? AND day BETWEEN ? AND ?", scope, first, last).Scan(&spent)
+	err = q.QueryRowContext(ctx, "SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = ? AND day BETWEEN ? AND ?", scope, first, last).Scan(&spent)
 	if err != nil {
 		return 0, fmt.Errorf("read balance: %w", err)
 	}

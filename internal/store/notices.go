@@ -26,9 +26,7 @@ func (s *Store) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bool,
 			return err
 		}
 		number := x.Budget.Period.Number(x.At)
-		first, last := ledger.DaysOf(number)
-		var spent llm.Money
-		err = tx.QueryRowContext(ctx, "SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = ? AND day BETWEEN ? AND ?", x.Budget.Scope, first, last).Scan(&spent)
+		spent, err := spentIn(ctx, tx, x.Budget.Scope, number)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -269,13 +268,4 @@ func (s *Store) Redeliver(ctx context.Context, id string) error {
 		}
 		return err
 	})
-}
-
-// typesText is a list of types as it is stored.
-func typesText(types []webhook.Type) (string, error) {
-	if types == nil {
-		types = []webhook.Type{}
-	}
-	text, err := json.Marshal(types)
-	return string(text), err
 }

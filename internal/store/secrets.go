@@ -60,6 +60,21 @@ func resealWebhooks(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, er
 	return n, nil
 }
 
+// SealedWith is how many secrets in the database are sealed with each master key, by
+// its name.
+func (s *Store) SealedWith(ctx context.Context) (map[string]int, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT secret FROM webhooks UNION ALL SELECT former FROM webhooks WHERE former <> ''")
+	all, err := collect(rows, err, func(row scanner) (text string, err error) { return text, row.Scan(&text) })
+	if err != nil {
+		return nil, fmt.Errorf("read secrets: %w", err)
+	}
+	counts := map[string]int{}
+	for _, text := range all {
+		counts[seal.NameOf(text)]++
+	}
+	return counts, nil
+}
+
 // orNone is a text as a fact; nil for none.
 func orNone(text string) any {
 	if text == "" {

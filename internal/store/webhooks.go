@@ -69,7 +69,17 @@ func (s *Store) asOfNow(e webhook.Endpoint) webhook.Endpoint {
 // Webhooks are the endpoints of an account, of the installation where it is empty,
 // in the order in which they were made.
 func (s *Store) Webhooks(ctx context.Context, accountID string) ([]webhook.Endpoint, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE account = ? ORDER BY id", accountID)
+	return s.listWebhooks(ctx, "WHERE account = ? ORDER BY id", accountID)
+}
+
+// AllWebhooks are the endpoints of the installation and then those of all accounts, in
+// the order in which they were made.
+func (s *Store) AllWebhooks(ctx context.Context) ([]webhook.Endpoint, error) {
+	return s.listWebhooks(ctx, "ORDER BY CASE WHEN account = '' THEN 0 ELSE 1 END, id")
+}
+
+func (s *Store) listWebhooks(ctx context.Context, which string, args ...any) ([]webhook.Endpoint, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT "+webhookColumns+" FROM webhooks "+which, args...)
 	list, err := collect(rows, err, scanWebhook)
 	if err != nil {
 		return nil, fmt.Errorf("read endpoints: %w", err)
@@ -130,7 +140,7 @@ func (s *Store) AddWebhook(ctx context.Context, by audit.Actor, e webhook.Endpoi
 		if n >= webhook.MaxEndpoints {
 			return webhook.ErrTooMany
 		}
-		types, err := typesText(e.Types)
+		types, err := jsonList(e.Types)
 		if err != nil {
 			return err
 		}
@@ -160,7 +170,7 @@ func (s *Store) UpdateWebhook(ctx context.Context, by audit.Actor, id string, u 
 			return err
 		}
 		e = s.updatedWebhook(before, &u)
-		types, err := typesText(e.Types)
+		types, err := jsonList(e.Types)
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"weir/internal/outbound"
 )
@@ -121,13 +120,7 @@ func (s *sender) send(ctx context.Context, j *Job, allowPrivate bool, at time.Ti
 // of at most so many bytes.
 func plain(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
+	return strings.ToValidUTF8(text[:min(len(text), most)], "") // without half a character at its end
 }
 
 var errLate = fmt.Errorf("no whole answer within %s", tryFor)

@@ -178,6 +178,35 @@ func (s *Service) Endpoint(ctx context.Context, id string) (Endpoint, error) {
 	return e, told(err, id)
 }
 
+// EndpointOf is the endpoint of that id, if it is one of the account's, or of the
+// installation's where that is empty: who may see the one learns nothing of others.
+func (s *Service) EndpointOf(ctx context.Context, account, id string) (Endpoint, error) {
+	gone := &llm.Error{Code: llm.CodeNotFound, Message: "There is no such webhook endpoint here.", Param: "webhook"}
+	known, err := uuid.Parse(id)
+	if err != nil {
+		return Endpoint{}, gone
+	}
+	e, err := s.options.Store.Webhook(ctx, known.String())
+	if err == nil && e.Account != account || errors.Is(err, ErrNotFound) {
+		return Endpoint{}, gone
+	}
+	return e, err
+}
+
+// DeliveryOf is the delivery of that id, if it is one of the endpoint's.
+func (s *Service) DeliveryOf(ctx context.Context, e *Endpoint, id string) (Detail, error) {
+	gone := &llm.Error{Code: llm.CodeNotFound, Message: "This endpoint has no such delivery. Deliveries are kept for a time.", Param: "delivery"}
+	known, err := uuid.Parse(id)
+	if err != nil {
+		return Detail{}, gone
+	}
+	d, err := s.options.Store.Delivery(ctx, known.String())
+	if err == nil && d.Webhook != e.ID || errors.Is(err, ErrNotFound) {
+		return Detail{}, gone
+	}
+	return d, err
+}
+
 // Change changes an endpoint. A new address takes back the permission to be on a
 // private one, unless the same update gives it.
 func (s *Service) Change(ctx context.Context, by audit.Actor, id string, u Update) (Endpoint, error) {
