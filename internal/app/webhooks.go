@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +36,7 @@ func (g *instance) openWebhooks() error {
 	if err != nil {
 		return err
 	}
-	proxy, err := proxyOf(cfg)
+	proxy, err := outbound.ParseProxy(cfg.Outbound.Proxy.Reveal())
 	if err != nil {
 		return err
 	}
@@ -243,16 +242,4 @@ func (r *ring) make() error {
 		return fmt.Errorf("make %s: %w", secretsFile, err)
 	}
 	return r.Reload()
-}
-
-// proxyOf is the proxy that the configuration names; nil for none.
-func proxyOf(cfg *config.Config) (*url.URL, error) {
-	if cfg.Outbound.Proxy.IsZero() {
-		return nil, nil
-	}
-	u, err := url.Parse(cfg.Outbound.Proxy.Reveal())
-	if err != nil {
-		return nil, errors.New("outbound.proxy is not a URL")
-	}
-	return u, nil
 }

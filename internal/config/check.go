@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"weir/internal/llm"
+	"weir/internal/outbound"
 	"weir/internal/seal"
 )
 
@@ -58,7 +59,7 @@ func (l *loader) check(c *Config) {
 func (l *loader) checkStores(c *Config) {
 	l.checkSecretURL("database", c.Database, "a postgres:// URL, or empty for SQLite", "postgres", "postgresql")
 	l.checkSecretURL("valkey", c.Valkey, "a redis:// URL, or empty for memory", "redis", "rediss", "valkey", "valkeys")
-	l.checkSecretURL("outbound.proxy", c.Outbound.Proxy, "an http, https or socks5 URL, or empty", "http", "https", "socks5")
+	l.checkSecretURL("outbound.proxy", c.Outbound.Proxy, "an http, https or socks5 URL, or empty", outbound.ProxySchemes()...)
 }
 
 func (l *loader) checkNumbers(c *Config) {

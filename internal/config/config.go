@@ -174,7 +174,7 @@ type TLS struct {
 
 // Outbound is how the gateway reaches out.
 type Outbound struct {
-	// Proxy is an http, https or socks5 URL, which may carry a password.
+	// Proxy is a URL of one of outbound.ProxySchemes, which may carry a password.
 	Proxy llm.Secret `yaml:"proxy"`
 	// CAFile is a PEM file of certificate authorities trusted beside the
 	// system's.

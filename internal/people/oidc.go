@@ -41,7 +41,7 @@ type OIDCOptions struct {
 	// SignUp lets everybody in whom the provider knows, and not only whoever is a
 	// user or invited.
 	SignUp bool
-	Proxy  string // http or https URL; empty for none
+	Proxy  string // as outbound.ParseProxy has it; empty for none
 	CAFile string // PEM of authorities beside the system's; empty for none
 }
 
@@ -97,14 +97,10 @@ func oidcTransport(o *OIDCOptions) (*http.Transport, error) {
 		TLSHandshakeTimeout: oidcTimeout, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: oidcMaxHeader,
 		DisableKeepAlives: true, // a question now and then
 	}
-	if o.Proxy != "" {
-		u, err := url.Parse(o.Proxy)
-		if err != nil {
-			return nil, errors.New("outbound.proxy is not a URL")
-		}
-		t.Proxy = http.ProxyURL(u)
-	}
 	var err error
+	if t.Proxy, err = outbound.ParseProxy(o.Proxy); err != nil {
+		return nil, err
+	}
 	t.TLSClientConfig.RootCAs, err = outbound.Certificates(o.CAFile)
 	return t, err
 }

@@ -63,9 +63,8 @@ type Options struct {
 	// PriceSource is the id of the provider in the price data; empty for none.
 	PriceSource string
 
-	// Proxy is the address of an HTTP proxy; empty for none. The environment's
-	// proxy variables count for nothing. Behind a proxy it is the proxy that
-	// resolves names, so that only a literal private address can be refused.
+	// Proxy is what all requests go through, as outbound.ParseProxy has it; empty
+	// for none.
 	Proxy string
 	// CAFile is a file of PEM certificates trusted beside the system's.
 	CAFile string

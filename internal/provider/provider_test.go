@@ -43,7 +43,7 @@ func TestNewNamesTheKeyAtFault(t *testing.T) {
 		"providers.acme.timeouts.first_byte": func(o *provider.Options) { o.Timeouts.FirstByte = -1 },
 		"providers.acme.timeouts.idle":       func(o *provider.Options) { o.Timeouts.Idle = -1 },
 		"providers.acme.timeouts.total":      func(o *provider.Options) { o.Timeouts.Total = -1 },
-		"outbound.proxy":                     func(o *provider.Options) { o.Proxy = "socks5://u:secret@x" },
+		"outbound.proxy":                     func(o *provider.Options) { o.Proxy = "ftp://u:secret@x" },
 		"outbound.ca_file":                   func(o *provider.Options) { o.CAFile = notPEM },
 		"outbound.ca_file: open":             func(o *provider.Options) { o.CAFile = notPEM + "x" },
 	} {

@@ -2,10 +2,8 @@ package provider
 
 import (
 	"crypto/tls"
-	"errors"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"weir/internal/outbound"
@@ -40,14 +38,8 @@ func newTransport(o *Options) (*http.Transport, error) {
 		IdleConnTimeout:        idleConnTimeout,
 		MaxResponseHeaderBytes: maxReplyHeader,
 	}
-	if o.Proxy != "" {
-		u, err := url.Parse(o.Proxy)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, errors.New(`outbound.proxy: not an http or https address such as "http://proxy.example.com:3128"`)
-		}
-		t.Proxy = http.ProxyURL(u)
-	}
-	return t, nil
+	t.Proxy, err = outbound.ParseProxy(o.Proxy)
+	return t, err
 }
 
 // reach is what a provider's addresses may be.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"net"
-	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -58,7 +57,7 @@ type DelivererOptions struct {
 	Ring   *seal.Ring
 	// AllowPrivate lets every endpoint be on a private address.
 	AllowPrivate bool
-	Proxy        *url.URL       // nil for none
+	Proxy        outbound.Proxy // nil for none
 	Roots        *x509.CertPool // nil for the system's
 	Version      string
 	Log          *slog.Logger

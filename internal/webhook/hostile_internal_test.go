@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -276,7 +275,7 @@ func TestProxyIsTold(t *testing.T) {
 		w.WriteHeader(http.StatusForbidden)
 	}))
 	defer proxy.Close()
-	at, err := url.Parse(proxy.URL)
+	at, err := outbound.ParseProxy(proxy.URL)
 	if err != nil {
 		t.Fatal(err)
 	}

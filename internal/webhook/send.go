@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -37,7 +36,7 @@ type sender struct {
 
 // newSender makes a sender. A proxy is the operator's own: who it reaches is for it
 // to say. Change is for tests: it changes what dials; nil for nothing.
-func newSender(proxy *url.URL, roots *x509.CertPool, version string, change func(*net.Dialer)) *sender {
+func newSender(proxy outbound.Proxy, roots *x509.CertPool, version string, change func(*net.Dialer)) *sender {
 	s := &sender{transports: map[outbound.Reach]*http.Transport{}, agent: "Weir-Webhooks/" + version}
 	for _, reach := range []outbound.Reach{outbound.Public, outbound.Local, outbound.Anywhere} {
 		dialer := &net.Dialer{Timeout: tryFor, Control: reach.Control}
@@ -48,13 +47,10 @@ func newSender(proxy *url.URL, roots *x509.CertPool, version string, change func
 			change(dialer)
 		}
 		s.transports[reach] = &http.Transport{
-			DialContext:     dialer.DialContext,
+			DialContext: dialer.DialContext, Proxy: proxy,
 			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: tryFor,
 			Protocols: http1(), MaxResponseHeaderBytes: maxHeaders, DisableCompression: true,
 			MaxIdleConnsPerHost: idleConns, MaxIdleConns: maxIdle, IdleConnTimeout: idleFor,
-		}
-		if proxy != nil {
-			s.transports[reach].Proxy = http.ProxyURL(proxy)
 		}
 	}
 	return s
