@@ -331,10 +331,7 @@ func (a *applier) callBack(ctx context.Context, tx *sql.Tx, scope string, number
 // tell writes the event of a threshold, and of the budget's end with the last one,
 // if they are not there.
 func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *standing, spent llm.Money, percent int64, now time.Time) error {
-	e := s.event(webhook.BudgetThreshold, spent, now)
-	e.Data.Threshold = percent
-	e.ID = webhook.IDOf(e.Type, append(s.once(e.Data.Budget.Of), strconv.FormatInt(percent, 10))...)
-	e.Once = e.ID.String()
+	e := s.event(webhook.BudgetThreshold, percent, spent, now)
 	told, err := a.outbox.tell(ctx, tx, &e)
 	if err != nil {
 		return err
@@ -346,43 +343,42 @@ func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *standing, spent llm.M
 	if percent < 100 {
 		return nil
 	}
-	_, err = a.outbox.tell(ctx, tx, s.exceeded(spent, now))
+	e = s.event(webhook.BudgetExceeded, 0, spent, now)
+	_, err = a.outbox.tell(ctx, tx, &e)
 	return err
 }
 
-// exceeded is the event that says that the budget has no more.
-func (s *standing) exceeded(spent llm.Money, now time.Time) *webhook.Event {
-	e := s.event(webhook.BudgetExceeded, spent, now)
-	e.ID = webhook.IDOf(e.Type, s.once(e.Data.Budget.Of)...)
-	e.Once = e.ID.String()
-	return &e
-}
-
-// event is one about the budget. What is told of a period is told again in no other
-// one.
-func (s *standing) event(t webhook.Type, spent llm.Money, now time.Time) webhook.Event {
+// event is one about the budget, and about one of its thresholds where percent is not
+// 0. What is told of a period is told again in no other one.
+func (s *standing) event(t webhook.Type, percent int64, spent llm.Money, now time.Time) webhook.Event {
 	b := webhook.Budget{Of: "account", Period: ledger.PeriodOf(s.number), LimitUSD: s.limited.limit.String(), SpentUSD: spent.String()}
-	e := webhook.Event{Type: t, Account: s.account, At: now, Data: webhook.Data{Budget: &b}}
+	e := webhook.Event{Type: t, Account: s.account, At: now, Data: webhook.Data{Budget: &b, Threshold: percent}}
 	switch {
 	case s.id != s.account:
 		b.Of, e.Data.Key = "key", &webhook.Key{ID: s.id}
 	case s.limited.credit:
 		b.Of = "credit"
 	}
+	var until time.Time
 	if s.number > 0 {
 		first, last := ledger.DaysOf(s.number)
 		if b.Period == ledger.PeriodMonth {
 			first++ // from the month's own number to its first day
 		}
 		from := dateText(first)
-		b.From, e.Until = &from, timeOfDay(last).AddDate(0, 0, keepTold)
+		b.From, until = &from, keptTold(last)
 	}
+	once := s.once(b.Of)
+	if percent > 0 {
+		once = append(once, strconv.FormatInt(percent, 10))
+	}
+	e.TellOnce(until, once...)
 	return e
 }
 
-// keepTold is for how many days after a period it is known what was told of it: an
-// answer may settle late.
-const keepTold = 40
+// keptTold is until when it is known what was told of a day, or of a period that ends
+// with it: an answer may settle late.
+func keptTold(day int64) time.Time { return timeOfDay(day).AddDate(0, 0, 40) }
 
 // Spent is what a scope has spent in a period.
 func (s *Store) Spent(ctx context.Context, scope string, period int64) (llm.Money, error) {

@@ -35,7 +35,8 @@ func (s *Store) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bool,
 				if spent-st.limited.from+x.Least <= st.limited.limit {
 					continue
 				}
-				if _, err := s.outbox.tell(ctx, tx, st.exceeded(spent-st.limited.from, s.clock())); err != nil {
+				e := st.event(webhook.BudgetExceeded, 0, spent-st.limited.from, s.clock())
+				if _, err := s.outbox.tell(ctx, tx, &e); err != nil {
 					return err
 				}
 				told = true
@@ -81,11 +82,8 @@ func (a *applier) tellUnpriced(ctx context.Context, tx *sql.Tx, days buckets, no
 	slices.SortFunc(news, func(x, y modelDay) int { return cmp.Or(cmp.Compare(x.day, y.day), strings.Compare(x.model, y.model)) })
 	a.unpricing = slices.Compact(news)
 	for _, at := range a.unpricing {
-		e := webhook.Event{
-			ID: webhook.IDOf(webhook.ModelUnpriced, at.model, dateText(at.day)), Type: webhook.ModelUnpriced, At: now,
-			Data: webhook.Data{Model: at.model}, Until: timeOfDay(at.day).AddDate(0, 0, keepTold),
-		}
-		e.Once = e.ID.String()
+		e := webhook.Event{Type: webhook.ModelUnpriced, At: now, Data: webhook.Data{Model: at.model}}
+		e.TellOnce(keptTold(at.day), at.model, dateText(at.day))
 		if _, err := a.outbox.tell(ctx, tx, &e); err != nil {
 			return err
 		}
@@ -129,11 +127,8 @@ func expiring(k *account.Key, now time.Time) (webhook.Event, bool) {
 			continue
 		}
 		of := eventKey(k)
-		e := webhook.Event{
-			ID: webhook.IDOf(webhook.KeyExpiring, k.ID, k.Expires.Format(time.RFC3339), ahead.String()), Type: webhook.KeyExpiring,
-			Account: k.AccountID, At: now, Data: webhook.Data{Key: &of}, Until: k.Expires.Add(ahead),
-		}
-		e.Once = e.ID.String()
+		e := webhook.Event{Type: webhook.KeyExpiring, Account: k.AccountID, At: now, Data: webhook.Data{Key: &of}}
+		e.TellOnce(k.Expires.Add(ahead), k.ID, k.Expires.Format(time.RFC3339), ahead.String())
 		return e, true
 	}
 	return webhook.Event{}, false
@@ -156,8 +151,8 @@ func (s *Store) TellUsage(ctx context.Context, now time.Time) error {
 			var cost llm.Money
 			err = row.Scan(&e.Account, &u.Requests, &u.Tokens, &cost, &u.Unpriced)
 			u.CostUSD = cost.String()
-			e.ID, e.Type, e.At, e.Data = webhook.IDOf(webhook.UsageDaily, e.Account, u.Date), webhook.UsageDaily, now, webhook.Data{Usage: &u}
-			e.Once, e.Until = e.ID.String(), timeOfDay(day).AddDate(0, 0, keepTold)
+			e.Type, e.At, e.Data = webhook.UsageDaily, now, webhook.Data{Usage: &u}
+			e.TellOnce(keptTold(day), e.Account, u.Date)
 			return e, err
 		})
 		if err == nil {

@@ -53,16 +53,17 @@ type Event struct {
 	Internal bool
 }
 
-// NewEvent is an event of now. What follows from a key of its own, so that it is
-// told once however often it is found, has IDOf as its ID instead.
+// NewEvent is an event of now.
 func NewEvent(t Type, account string, at time.Time, d Data) Event {
 	return Event{ID: uuid.Must(uuid.NewV7()), Type: t, Account: account, At: at, Data: d}
 }
 
-// IDOf is the id of an event that follows from what it is of (RFC 9562, version 5).
-func IDOf(t Type, parts ...string) uuid.UUID {
-	text, _ := json.Marshal(append([]string{string(t)}, parts...)) // texts always have a JSON
-	return uuid.NewSHA1(uuid.NameSpaceURL, text)
+// TellOnce makes an event one that is told once until a time, however often it is
+// found: its id follows from what it is of (RFC 9562, version 5).
+func (e *Event) TellOnce(until time.Time, of ...string) {
+	text, _ := json.Marshal(append([]string{string(e.Type)}, of...)) // texts always have a JSON
+	e.ID = uuid.NewSHA1(uuid.NameSpaceURL, text)
+	e.Once, e.Until = e.ID.String(), until
 }
 
 // Data is what an event tells, in the parts that its type has. Amounts are decimals
