@@ -13,6 +13,7 @@ import { Cell } from "./lib/cell.mjs";
 import { features } from "./lib/features.mjs";
 import { openHouse, providers } from "./lib/house.mjs";
 import { compare, write } from "./lib/table.mjs";
+import { webhooks } from "./lib/webhooks.mjs";
 
 const clients = [openaiChat, openaiResponses, anthropic, genai, aiOpenAIChat, aiOpenAIResponses, aiAnthropic, langchainChat, langchainResponses];
 const limit = 170_000; // ms for everything
@@ -44,6 +45,8 @@ for (const client of clients) {
     }
   });
 }
+
+it("webhooks", { timeout: patience }, () => webhooks(house));
 
 const table = process.argv.includes("--update") ? write : compare;
 it("docs/compatibility.md", () => table(cells));

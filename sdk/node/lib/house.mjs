@@ -57,7 +57,12 @@ class House {
 
   async #newKey(permission) {
     const args = ["keys", "create", "--account", "default", "--label", `node ${permission}`, "--permission", permission];
-    return (await run(this.program, args, this.#place())).trim();
+    return (await this.weir(...args)).trim();
+  }
+
+  /** What a command of the operator writes. */
+  weir(...args) {
+    return run(this.program, args, this.#place());
   }
 
   // Nothing of this machine's environment reaches the processes but what the
