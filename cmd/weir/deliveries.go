@@ -42,7 +42,7 @@ func viewDelivery(d *webhook.Delivery) deliveryView {
 	return v
 }
 
-var deliveryHeads = []string{"ID", "EVENT", "OF", "STATE", "TRIES", "LAST TRY"}
+var deliveryHeads = []string{"ID", "EVENT", "HAPPENED", "STATE", "TRIES", "LAST TRY"}
 
 func (v *deliveryView) row() []string {
 	state, last := v.State, none
@@ -273,4 +273,38 @@ func newWebhooksRedeliver(env *environment) *cobra.Command {
 			})
 		},
 	})
+}
+
+func newWebhooksRecover(env *environment) *cobra.Command {
+	var since string
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "recover ID", Short: "Send an endpoint what it has not taken since a time",
+		Long: "Send an endpoint at once what it has not taken: deliveries that failed or wait for their next try, and\n" +
+			"events that it is told of and was never sent, such as those of while it was disabled. Enable it first.",
+		Example: "  weir webhooks recover ID --since 24h\n  weir webhooks recover ID --since 2026-11-20T08:00:00Z", Args: oneArg("the endpoint's id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			from, err := parseSince(since, time.Now())
+			if err != nil {
+				return err
+			}
+			return env.withWebhooks(cmd, func(ctx context.Context, _ *app.Data, s *webhook.Service) error {
+				n, err := s.Recover(ctx, args[0], from)
+				if err != nil {
+					return err
+				}
+				if env.asJSON {
+					return printJSON(env.stdout, map[string]int{"deliveries": n})
+				}
+				more := ""
+				if n >= webhook.MostRecovered {
+					more = "; there may be more: run it once more"
+				}
+				_, err = fmt.Fprintf(env.stdout, "deliveries that began anew: %d%s\n", n, more)
+				return err
+			})
+		},
+	})
+	cmd.Flags().StringVar(&since, "since", "", "events from this UTC date or time on, or of so long until now, such as 24h; of the last 28 days at most")
+	_ = cmd.MarkFlagRequired("since") // the flag is defined one line above
+	return cmd
 }

@@ -21,7 +21,7 @@ func newWebhooks(env *environment) *cobra.Command {
 		webhookSwitch(env, "enable", "Send events to an endpoint that was disabled again, what waits first", false),
 		webhookSwitch(env, "disable", "Send an endpoint nothing any more, and forget no event that waits", true),
 		newWebhooksRemove(env), newWebhooksRotate(env), newWebhooksTest(env),
-		newWebhooksDeliveries(env), newWebhooksDelivery(env), newWebhooksRedeliver(env),
+		newWebhooksDeliveries(env), newWebhooksDelivery(env), newWebhooksRedeliver(env), newWebhooksRecover(env),
 	)
 }
 

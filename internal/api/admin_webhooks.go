@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/http"
 	"time"
 
 	"weir/internal/llm"
@@ -22,6 +23,7 @@ func (s *Server) adminWebhookRoutesAt(base string, right people.Right) []people.
 		s.adminRoute("PATCH "+one, right, s.changeWebhook),
 		s.adminRoute("DELETE "+one, right, s.removeWebhook),
 		s.adminMake("POST "+one+"/test", right, s.testWebhook),
+		s.adminMake("POST "+one+"/recover", right, s.recoverWebhook),
 		s.adminMake("POST "+one+"/rotate-secret", right, s.rotateWebhook),
 		s.adminRoute("GET "+one+"/deliveries", right, s.listDeliveries, named("state")...),
 		s.adminRoute("GET "+one+"/deliveries/{delivery}", right, s.showDelivery),
@@ -176,6 +178,29 @@ func (s *Server) testWebhook(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	return s.answerDelivery(r, &e, id)
+}
+
+// recoveredView says how many deliveries began anew.
+type recoveredView struct {
+	Deliveries int `json:"deliveries"`
+}
+
+func (s *Server) recoverWebhook(r *adminRequest) (answer, error) {
+	e, err := s.webhookOf(r)
+	var since time.Time
+	if err == nil {
+		err = readFields("", r.body, field{"since", instant(&since)})
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	n, err := s.admin.Webhooks.Recover(r.Context(), e.ID, since)
+	if err != nil {
+		return answer{}, err
+	}
+	a, err := found(recoveredView{n})
+	a.Status = http.StatusAccepted
+	return a, err
 }
 
 func (s *Server) rotateWebhook(r *adminRequest) (answer, error) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -87,9 +88,18 @@ func (o *office) runWebhooksAt(receiver *hookServer, base string, account ...str
 		t.Errorf("deliveries that failed: got %v, want the one that was answered 410", list)
 	}
 	o.call(400, "POST "+one+"/test", `{}`, of(id)...) // it is disabled
+	lately := fmt.Sprintf(`{"since":%q}`, time.Now().Add(-time.Hour).Format(time.RFC3339))
+	o.call(400, "POST "+one+"/recover", lately, of(id)...) // so it is
+	o.call(201, "POST /accounts/{account}/keys", `{"label":"made meanwhile"}`, "default")
 	if got := o.call(200, "PATCH "+one, `{"disabled":false}`, of(id)...); at(got, "state") != "active" || at(got, "disabled_why") != "<nil>" {
 		t.Errorf("enabled again: got %v", got)
 	}
+	if got := o.call(202, "POST "+one+"/recover", lately, of(id)...); at(got, "deliveries") == "0" {
+		t.Errorf("recovered: got %v, want the key that was made meanwhile", got)
+	}
+	<-receiver.came
+	o.call(400, "POST "+one+"/recover", `{"since":"2999-01-01T00:00:00Z"}`, of(id)...)
+	o.call(400, "POST "+one+"/recover", `{}`, of(id)...)
 	if got := o.call(200, "POST "+one+"/rotate-secret", `{}`, of(id)...); at(got, "secret") == secret || at(got, "former_secret_until") == "<nil>" {
 		t.Errorf("rotated: got %v, want another secret, and until when the former one signs", got)
 	}

@@ -341,7 +341,7 @@ func (g *instance) retain(ctx context.Context) {
 		if deleted > 0 {
 			g.options.Log.Info("old request rows deleted; their sums are kept", "rows", deleted)
 		}
-		if err := g.store.RetainEvents(ctx, before); err != nil && ctx.Err() == nil {
+		if err := g.store.RetainEvents(ctx); err != nil && ctx.Err() == nil {
 			g.options.Log.Error("old events could not be deleted", "err", err)
 		}
 		if err := g.store.RetainBudgets(ctx); err != nil && ctx.Err() == nil {

@@ -36,6 +36,7 @@ func (s *Server) webhookRoutesAt(base string, right people.Right) []people.Route
 		}),
 		s.route("POST "+one+"/change", right, s.changeWebhook),
 		s.route("POST "+one+"/test", right, s.testWebhook),
+		s.route("POST "+one+"/recover", right, s.recoverWebhook),
 		s.route("POST "+one+"/rotate", right, s.rotateWebhook),
 		s.route("POST "+one+"/enable", right, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 			return s.ableWebhook(w, r, v, true)

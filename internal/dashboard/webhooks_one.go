@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +26,7 @@ type hookPage struct {
 	Views      []Link
 	Deliveries []deliveryRow
 	Filtered   bool
+	Recover    Field
 	Pager      Pager
 	Fields     hookFields
 	Facts      []Fact
@@ -177,7 +180,7 @@ func hookPageOf(home hookHome, operator bool, e *webhook.Endpoint, f *form) hook
 		},
 		Disable: Confirm{
 			Ident: "disable", Button: "Disable", Object: e.URL, Title: "Disable this endpoint?", Keep: "Leave it",
-			Text:   "Nothing is sent to it until it is enabled again, and what happens meanwhile is not told it later.",
+			Text:   "Nothing is sent to it until it is enabled again, and what happens meanwhile is told it later only where somebody recovers it.",
 			Action: path + "/disable", Verb: "Disable the endpoint",
 		},
 		Remove: Confirm{
@@ -195,8 +198,37 @@ func hookPageOf(home hookHome, operator bool, e *webhook.Endpoint, f *form) hook
 	if e.Disabled == nil && e.Failing != nil {
 		p.GivesUp = new(e.Failing.Add(webhook.DisableAfter))
 	}
+	p.Recover = recoverField()
 	p.Problems = f.problems()
 	return p
+}
+
+// recoverField asks for how many hours back what an endpoint has not taken is sent.
+func recoverField() Field {
+	return Field{Name: "hours", Label: "Of what happened in the last", Short: true, Choices: []Choice{
+		{Value: "1", Label: "hour"},
+		{Value: "24", Label: "day"},
+		{Value: "72", Label: "3 days", Chosen: true},
+		{Value: "168", Label: "7 days"},
+		{Value: strconv.Itoa(int(webhook.RecoverFor.Hours())), Label: "28 days"},
+	}}
+}
+
+// recoverWebhook sends an endpoint what it has not taken.
+func (s *Server) recoverWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	e, home, err := s.webhookOf(r, v)
+	if err != nil {
+		return err
+	}
+	f := sent(r)
+	text := f.values.Get("hours")
+	hours, err := strconv.Atoi(text)
+	if err != nil || !slices.ContainsFunc(recoverField().Choices, func(c Choice) bool { return c.Value == text }) {
+		f.mistake("hours", "Choose how far back from the list.")
+		return s.showWebhook(w, r, v, f)
+	}
+	_, err = s.options.Webhooks.Recover(r.Context(), e.ID, s.options.Now().Add(-time.Duration(hours)*time.Hour))
+	return s.webhookDone(w, r, v, home.path+"/"+e.ID, "webhook-recovered", err)
 }
 
 func (s *Server) changeWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {

@@ -286,7 +286,19 @@ func TestWebhookIsLookedAfter(t *testing.T) {
 	if e := s.hookNow(t, e.ID); e.Disabled == nil || e.Why != webhook.ByHand {
 		t.Errorf("disabled: got %+v", e)
 	}
+	if err := s.store.Tell(t.Context(), webhook.NewEvent(webhook.ModelUnpriced, "", now, webhook.Data{Model: "x/y"})); err != nil {
+		t.Fatal(err)
+	}
+	day := url.Values{"hours": {"24"}}
+	if text := s.see(t, path); strings.Contains(text, "/recover") {
+		t.Error("a disabled endpoint: got a form to recover, want none")
+	}
+	s.refused(t, path+"/recover", day, "")
 	s.do(t, path+"/enable", nil, path+"?done=webhook-enabled")
+	s.refused(t, path+"/recover", url.Values{"hours": {"5"}}, "")
+	s.do(t, path+"/recover", day, path+"?done=webhook-recovered")
+	s.see(t, path, "model.unpriced", "Waiting")
+	s.tried(t, e.ID, webhook.Outcome{State: webhook.Delivered})
 	once := url.Values{"once": {"rotate-1"}}
 	rotated := s.send(t, "POST", path+"/rotate", once, nil)
 	secret := html.UnescapeString(between(rotated.text, `<code id="secret">`, `</code>`))

@@ -33,11 +33,11 @@ func (o *outbox) tell(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool, 
 	if err != nil {
 		return false, err
 	}
-	ids := make([]string, len(endpoints))
+	all := make([]addressed, len(endpoints))
 	for i := range endpoints {
-		ids[i] = endpoints[i].ID
+		all[i] = addressed{e.ID.String(), endpoints[i].ID}
 	}
-	_, err = o.deliver(ctx, tx, e, ids...)
+	_, err = o.deliver(ctx, tx, all...)
 	return true, err
 }
 
@@ -139,21 +139,23 @@ func (o *outbox) audience(ctx context.Context, tx *sql.Tx, e *webhook.Event) ([]
 // database far off.
 const deliverRows = 200
 
-// deliver writes the deliveries of an event to endpoints, which are due at once, and
-// returns the id of the last one.
-func (o *outbox) deliver(ctx context.Context, tx *sql.Tx, e *webhook.Event, endpoints ...string) (id string, err error) {
-	if len(endpoints) == 0 {
+// addressed is an event and an endpoint that is to be told of it, by their ids.
+type addressed struct{ event, endpoint string }
+
+// deliver writes deliveries, which are due at once, and returns the id of the last one.
+func (o *outbox) deliver(ctx context.Context, tx *sql.Tx, all ...addressed) (id string, err error) {
+	if len(all) == 0 {
 		return "", nil
 	}
 	now, err := o.engine.sharedNow(ctx, tx, o.clock)
 	if err != nil {
 		return "", err
 	}
-	for some := range slices.Chunk(endpoints, deliverRows) {
+	for some := range slices.Chunk(all, deliverRows) {
 		var args []any
-		for _, endpoint := range some {
+		for _, to := range some {
 			id = uuid.Must(uuid.NewV7()).String()
-			args = append(args, id, endpoint, e.ID.String(), string(webhook.Pending), now, now)
+			args = append(args, id, to.endpoint, to.event, string(webhook.Pending), now, now)
 		}
 		_, err := tx.ExecContext(ctx, "INSERT INTO deliveries (id, webhook, event, state, begun, due, takes, failed) VALUES (?, ?, ?, ?, ?, ?, 0, 0)"+
 			strings.Repeat(", (?, ?, ?, ?, ?, ?, 0, 0)", len(some)-1), args...)
@@ -175,6 +177,9 @@ func (s *Store) Tell(ctx context.Context, e webhook.Event) error {
 
 // TellOne writes an event and its delivery to one endpoint, whatever it wants.
 func (s *Store) TellOne(ctx context.Context, endpoint string, e webhook.Event) (delivery string, err error) {
+	if err := s.wake(ctx, endpoint); err != nil {
+		return "", err
+	}
 	err = s.write(ctx, s.sure, "tell one endpoint", func(tx *sql.Tx) error {
 		of, err := webhookOf(ctx, tx, endpoint)
 		if err != nil {
@@ -187,7 +192,7 @@ func (s *Store) TellOne(ctx context.Context, endpoint string, e webhook.Event) (
 		if _, err := s.outbox.write(ctx, tx, &again); err != nil {
 			return err
 		}
-		delivery, err = s.outbox.deliver(ctx, tx, &again, endpoint)
+		delivery, err = s.outbox.deliver(ctx, tx, addressed{again.ID.String(), endpoint})
 		return err
 	})
 	return delivery, err
@@ -248,16 +253,21 @@ func (s *Store) Delivery(ctx context.Context, id string) (d webhook.Detail, err 
 	return d, err
 }
 
-// Redeliver lets a delivery be tried anew, at once. What comes of a try under way is
-// not waited for.
+// Redeliver lets a delivery be tried anew, at once.
 func (s *Store) Redeliver(ctx context.Context, id string) error {
+	var endpoint string
+	if err := s.read.QueryRowContext(ctx, "SELECT webhook FROM deliveries WHERE id = ?", id).Scan(&endpoint); err != nil {
+		return noWebhook(err)
+	}
+	if err := s.wake(ctx, endpoint); err != nil {
+		return err
+	}
 	return s.write(ctx, s.sure, "deliver again", func(tx *sql.Tx) error {
 		now, err := s.now(ctx, tx)
 		if err != nil {
 			return err
 		}
-		var endpoint string
-		err = tx.QueryRowContext(ctx, "UPDATE deliveries SET state = ?, begun = ?, due = ?, takes = takes + 1, failed = 0, ended = NULL WHERE id = ? RETURNING webhook",
+		err = tx.QueryRowContext(ctx, "UPDATE deliveries SET "+beginAnew+" WHERE id = ? RETURNING webhook",
 			string(webhook.Pending), now, now, id).Scan(&endpoint)
 		if err != nil {
 			return noWebhook(err)

@@ -51,19 +51,20 @@ func (s *Store) RetainBudgets(ctx context.Context) error {
 	})
 }
 
-// keepDeliveries is how long a delivery is kept when it has ended.
+// keepDeliveries is how long a delivery is kept when it has ended, and an event: longer
+// than webhook.RecoverFor, for which it is asked what was delivered.
 const keepDeliveries = 30 * 24 * time.Hour
 
 // RetainEvents forgets deliveries that ended long ago, those of endpoints that are
-// gone, events from before the moment that nobody is told of any more, and what was
-// told and may be told again.
-func (s *Store) RetainEvents(ctx context.Context, before time.Time) error {
+// gone, old events that nobody is told of any more, and what was told and may be told
+// again.
+func (s *Store) RetainEvents(ctx context.Context) error {
 	now := s.clock()
 	for _, old := range []leftover{
 		{"deliveries", "id", "ended < ?", []any{micros(now.Add(-keepDeliveries))}},
 		{"deliveries", "id", "NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = deliveries.webhook)", nil},
 		{"tries", "delivery", "NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.id = tries.delivery)", nil},
-		{"events", "id", "at < ? AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.id)", []any{micros(before)}},
+		{"events", "id", "at < ? AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.id)", []any{micros(now.Add(-keepDeliveries))}},
 		{"told", "name", "until < ?", []any{micros(now)}},
 	} {
 		if err := s.clear(ctx, &old); err != nil {

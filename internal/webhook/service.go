@@ -16,6 +16,11 @@ import (
 const (
 	// RotateFor is how long the secret before the present one signs too.
 	RotateFor = 24 * time.Hour
+	// RecoverFor is how far back an endpoint can be sent what it has not taken: for so
+	// long it is known what was delivered.
+	RecoverFor = 28 * 24 * time.Hour
+	// MostRecovered is how many deliveries begin anew at once.
+	MostRecovered = 100_000
 	// MaxTries is how many tries of a delivery are kept: the last ones.
 	MaxTries = 50
 	// MaxEndpoints is how many an account, or the installation, may have.
@@ -76,6 +81,9 @@ type Store interface {
 	Delivery(ctx context.Context, id string) (Detail, error)
 	// Redeliver lets a delivery be tried anew, at once; ErrNotFound, ErrDisabled.
 	Redeliver(ctx context.Context, id string) error
+	// Recover sends an endpoint at once what it has not taken of the events since a
+	// time, and returns how many, MostRecovered at most; ErrNotFound, ErrDisabled.
+	Recover(ctx context.Context, id string, since time.Time) (int, error)
 }
 
 // Options is what a Service is made of.
@@ -278,6 +286,22 @@ func (s *Service) Delivery(ctx context.Context, id string) (Detail, error) {
 // Redeliver sends a delivery again, at once and then as one that is new.
 func (s *Service) Redeliver(ctx context.Context, id string) error {
 	return noDelivery(s.options.Store.Redeliver(ctx, id), id)
+}
+
+// Recover sends an endpoint at once what it has not taken of the events since a time, and
+// of the last RecoverFor: deliveries that failed or wait for their next try, and events
+// that it wants and was never sent, such as those of while it was disabled. It returns
+// how many, MostRecovered at most: then the next call has the rest.
+func (s *Service) Recover(ctx context.Context, id string, since time.Time) (int, error) {
+	now := s.options.Now()
+	if since.IsZero() || since.After(now) {
+		return 0, llm.Invalid("since", fmt.Sprintf("Since when? Give a time that has passed, such as %s.", now.Add(-24*time.Hour).UTC().Format(time.RFC3339)))
+	}
+	if first := now.Add(-RecoverFor); since.Before(first) {
+		since = first
+	}
+	n, err := s.options.Store.Recover(ctx, id, since)
+	return n, told(err, id)
 }
 
 func noDelivery(err error, id string) error {

@@ -100,6 +100,9 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"UnpricedOrder", testUnpricedOrder},
 		{"Everybody", testEverybody},
 		{"WrongClock", testWrongClock},
+		{"Recover", testRecover},
+		{"RecoverMany", testRecoverMany},
+		{"Woken", testWoken},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

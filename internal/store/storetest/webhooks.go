@@ -555,7 +555,7 @@ func testRetainEvents(t *testing.T, f *fixture) {
 		}
 	}
 	f.advance(31 * 24 * time.Hour)
-	if err := f.RetainEvents(t.Context(), f.clock()); err != nil {
+	if err := f.RetainEvents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9}); len(got) != 1 || got[0].State != webhook.Pending {

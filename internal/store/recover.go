@@ -1,0 +1,172 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"weir/internal/webhook"
+)
+
+// recoverRows is how many deliveries one transaction begins anew: few enough that
+// nobody else waits for long.
+const recoverRows = 200
+
+// Recover sends an endpoint at once what it has not taken of the events since a time, as
+// far as it was there by then: deliveries that failed, or wait for long, are tried anew,
+// and events that it wants and was never sent, such as those of while it was disabled,
+// are sent. It returns how many, at most webhook.MostRecovered; then there may be more.
+func (s *Store) Recover(ctx context.Context, id string, since time.Time) (n int, err error) {
+	if err := s.wake(ctx, id); err != nil {
+		return 0, err
+	}
+	e, err := s.Webhook(ctx, id)
+	if err == nil && e.Disabled != nil {
+		err = webhook.ErrDisabled
+	}
+	if err != nil {
+		return 0, err
+	}
+	from := max(micros(since), micros(e.Created))
+	for _, r := range []recovery{{s.unsuccessful, retry}, {s.missed, s.sendMissed}} {
+		var last place
+		for more := true; more && n < webhook.MostRecovered; {
+			list, err := r.find(ctx, &e, from, last)
+			if err != nil {
+				return n, fmt.Errorf("look what was not taken: %w", err)
+			}
+			if len(list) == 0 {
+				break
+			}
+			begun, err := s.beginSome(ctx, id, list, &r)
+			if err != nil {
+				return n, err
+			}
+			n += begun
+			last, more = list[len(list)-1], len(list) == recoverRows
+		}
+	}
+	return n, nil
+}
+
+// recovery is a way in which something was not taken. It is looked for before anybody has
+// to wait for it to begin anew.
+type recovery struct {
+	// find finds what stands behind a place, of events from a time on.
+	find func(ctx context.Context, e *webhook.Endpoint, from int64, behind place) ([]place, error)
+	// begin begins those anew for which that is still so, and returns how many.
+	begin func(ctx context.Context, tx *sql.Tx, e *webhook.Endpoint, now int64, ids []any) (int, error)
+}
+
+// place is where something stands among others: by its time, and by its id among those
+// of one time.
+type place struct {
+	at int64
+	id string
+}
+
+func scanPlace(row scanner) (p place, err error) { return p, row.Scan(&p.at, &p.id) }
+
+func (s *Store) beginSome(ctx context.Context, id string, list []place, r *recovery) (n int, err error) {
+	ids := make([]any, len(list))
+	for i := range list {
+		ids[i] = list[i].id
+	}
+	err = s.write(ctx, s.sure, "recover", func(tx *sql.Tx) error {
+		e, err := s.webhookInTurn(ctx, tx, id)
+		if err == nil && e.Disabled != nil {
+			err = webhook.ErrDisabled
+		}
+		if err != nil {
+			return err
+		}
+		now, err := s.now(ctx, tx)
+		if err == nil {
+			n, err = r.begin(ctx, tx, &e, now, ids)
+		}
+		return err
+	})
+	return n, err
+}
+
+// wake has an endpoint wait no more for the time for which it wanted to hear nothing:
+// what people send by hand is sent at once. It is a transaction of its own, for tries
+// that end lock deliveries before their endpoint.
+func (s *Store) wake(ctx context.Context, id string) error {
+	return s.writeFast(ctx, "wake endpoint", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE webhooks SET rests = 0 WHERE id = ? AND rests > 0", id)
+		return err
+	})
+}
+
+const (
+	// beginAnew lets a delivery be tried as one that is new. What comes of a try under
+	// way is not waited for.
+	beginAnew = "state = ?, begun = ?, due = ?, takes = takes + 1, failed = 0, ended = NULL"
+	// unsuccessful deliveries have failed, or wait longer for their next try than one
+	// under way may take.
+	unsuccessful = "(deliveries.state = ? OR deliveries.failed > 0 AND deliveries.due > ?)"
+)
+
+func unsuccessfulArgs(now int64) []any {
+	return []any{string(webhook.Failed), now + webhook.LeaseFor.Microseconds()}
+}
+
+func (s *Store) unsuccessful(ctx context.Context, e *webhook.Endpoint, from int64, behind place) ([]place, error) {
+	now, err := s.now(ctx, s.read)
+	if err != nil {
+		return nil, err
+	}
+	args := slices.Concat([]any{e.ID, behind.id}, unsuccessfulArgs(now), []any{from, string(webhook.Test), int64(recoverRows)})
+	rows, err := s.read.QueryContext(ctx, "SELECT 0, deliveries.id FROM deliveries JOIN events v ON v.id = deliveries.event"+
+		" WHERE deliveries.webhook = ? AND deliveries.id > ? AND "+unsuccessful+" AND v.at >= ? AND v.type <> ? ORDER BY deliveries.id LIMIT ?", args...)
+	return collect(rows, err, scanPlace)
+}
+
+func retry(ctx context.Context, tx *sql.Tx, _ *webhook.Endpoint, now int64, ids []any) (int, error) {
+	args := slices.Concat([]any{string(webhook.Pending), now, now}, ids, unsuccessfulArgs(now))
+	result, err := tx.ExecContext(ctx, "UPDATE deliveries SET "+beginAnew+" WHERE "+among("id", len(ids))+" AND "+unsuccessful, args...)
+	if err != nil {
+		return 0, fmt.Errorf("deliver again: %w", err)
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+// unsent events are not on their way to an endpoint.
+const unsent = "NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.id AND d.webhook = ?)"
+
+func (s *Store) missed(ctx context.Context, e *webhook.Endpoint, from int64, behind place) ([]place, error) {
+	where, args := "at >= ? AND (at <> ? OR id > ?)", []any{max(from, behind.at), behind.at, behind.id}
+	if e.Account != "" {
+		where, args = where+" AND account = ?", append(args, e.Account)
+	}
+	var types []any
+	for _, k := range webhook.Kinds() {
+		if e.Wants(k.Type) {
+			types = append(types, string(k.Type))
+		}
+	}
+	if len(types) == 0 {
+		return nil, nil
+	}
+	rows, err := s.read.QueryContext(ctx, "SELECT at, id FROM events WHERE "+where+" AND "+among("type", len(types))+" AND "+unsent+" ORDER BY at, id LIMIT ?",
+		slices.Concat(args, types, []any{e.ID, int64(recoverRows)})...)
+	return collect(rows, err, scanPlace)
+}
+
+func (s *Store) sendMissed(ctx context.Context, tx *sql.Tx, e *webhook.Endpoint, _ int64, ids []any) (int, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT at, id FROM events WHERE "+among("id", len(ids))+" AND "+unsent+" ORDER BY at, id", append(slices.Clone(ids), e.ID)...)
+	list, err := collect(rows, err, scanPlace)
+	if err != nil {
+		return 0, err
+	}
+	all := make([]addressed, len(list))
+	for i := range list {
+		all[i] = addressed{list[i].id, e.ID}
+	}
+	_, err = s.outbox.deliver(ctx, tx, all...)
+	return len(all), err
+}
