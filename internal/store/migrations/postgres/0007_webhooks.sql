@@ -65,3 +65,6 @@ CREATE TABLE master_key (
 );
 
 CREATE INDEX keys_expires ON keys (expires) WHERE expires IS NOT NULL;
+
+-- What an account's endpoints were not sent is looked for there.
+CREATE INDEX events_account ON events (account, at, id);
