@@ -1,5 +1,5 @@
-// Package outbound is how the gateway reaches out: which addresses it may dial, and
-// whose certificates it trusts.
+// Package outbound is how the gateway reaches out: which addresses it may dial, by
+// which proxy, and whose certificates it trusts.
 package outbound
 
 import (
