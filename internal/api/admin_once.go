@@ -46,8 +46,8 @@ func (s *Server) once(r *adminRequest, call adminCall) (a answer, err error) {
 
 // newClaim is the claim of a request with that Idempotency-Key.
 func (s *Server) newClaim(r *adminRequest, header string) (*claim, error) {
-	if len(header) > idempotency.MaxKey {
-		return nil, llm.Invalid("Idempotency-Key", fmt.Sprintf("The header is longer than %d characters.", idempotency.MaxKey))
+	if err := idempotency.Check(header); err != nil {
+		return nil, err
 	}
 	secret, err := s.secretOf(r)
 	if err != nil {
@@ -100,25 +100,12 @@ type claim struct {
 func (c *claim) begin(ctx context.Context) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimWait)
 	defer cancel()
-	state, sealed, err := c.store.Claim(ctx, c.Claim, idempotency.TTL)
-	if err != nil {
-		return nil, &llm.Error{Code: llm.CodeOverloaded, Message: "The Idempotency-Key cannot be checked right now. Try again shortly.", RetryAfter: time.Second, Err: err}
+	const spent = "The first request with this Idempotency-Key failed on our side, and may have been done all the same. Look, and use a new key."
+	state, sealed, err := idempotency.Begin(ctx, c.store, c.Claim, spent)
+	if err != nil || state == idempotency.New {
+		return nil, err
 	}
-	switch state {
-	case idempotency.New:
-		return nil, nil
-	case idempotency.Done:
-		return c.open(sealed)
-	case idempotency.Other:
-		return nil, claimed("The Idempotency-Key was used with another request. Use a new key for a new request.")
-	case idempotency.Spent:
-		return nil, claimed("The first request with this Idempotency-Key failed on our side, and may have been done all the same. Look, and use a new key.")
-	}
-	return nil, claimed("The first request with this Idempotency-Key is still running. Try again when it has ended.")
-}
-
-func claimed(message string) error {
-	return &llm.Error{Code: llm.CodeIdempotencyConflict, Message: message, Param: "Idempotency-Key"}
+	return c.open(sealed)
 }
 
 // open is the answer that was kept.

@@ -10,11 +10,9 @@ import (
 	"mime"
 	"strconv"
 	"strings"
-	"time"
 
 	"weir/internal/dialect"
 	"weir/internal/idempotency"
-	"weir/internal/llm"
 	"weir/internal/seal"
 )
 
@@ -35,8 +33,8 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 	if header == "" {
 		return false, nil
 	}
-	if len(header) > idempotency.MaxKey {
-		return false, llm.Invalid("Idempotency-Key", fmt.Sprintf("The header is longer than %d characters.", idempotency.MaxKey))
+	if err := idempotency.Check(header); err != nil {
+		return false, err
 	}
 	claim := idempotency.Claim{
 		Scope: c.principal.Key().ID, Key: seal.Digest(header), Request: c.id.String(),
@@ -44,22 +42,16 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), keepWithin)
 	defer cancel()
-	state, reply, err := c.server.idempotency.Claim(ctx, claim, idempotency.TTL)
+	const spent = "The Idempotency-Key was used with a stream or a very large reply, which has ended; these are not replayed. Use a new key."
+	state, reply, err := idempotency.Begin(ctx, c.server.idempotency, claim, spent)
 	if err != nil {
-		return false, &llm.Error{Code: llm.CodeOverloaded, Message: "The Idempotency-Key cannot be checked right now. Try again shortly.", RetryAfter: time.Second, Err: err}
+		return false, err
 	}
-	switch state {
-	case idempotency.New:
-		c.idem = &idempotent{claim: claim}
-		return false, nil
-	case idempotency.Done:
+	if state == idempotency.Done {
 		return true, c.replay(&claim, reply)
-	case idempotency.Other:
-		return false, conflict("The Idempotency-Key was used with another request. Use a new key for a new request.")
-	case idempotency.Spent:
-		return false, conflict("The Idempotency-Key was used with a stream or a very large reply, which has ended; these are not replayed. Use a new key.")
 	}
-	return false, conflict("The first request with this Idempotency-Key is still running. Try again when it has ended.")
+	c.idem = &idempotent{claim: claim}
+	return false, nil
 }
 
 // content is the body, but for the boundary between the parts of a form, which
@@ -70,10 +62,6 @@ func (c *call) content() []byte {
 		return c.body
 	}
 	return bytes.ReplaceAll(c.body, []byte("--"+params["boundary"]), []byte("--"))
-}
-
-func conflict(message string) error {
-	return &llm.Error{Code: llm.CodeIdempotencyConflict, Message: message, Param: "Idempotency-Key"}
 }
 
 // replay answers with the reply that was kept.

@@ -5,14 +5,17 @@ package idempotency
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"weir/internal/llm"
 )
 
-// TTL is how long a key holds.
-const TTL = 24 * time.Hour
-
-// MaxKey bounds the header, in bytes.
-const MaxKey = 255
+const (
+	header = "Idempotency-Key"
+	ttl    = 24 * time.Hour // for which a key holds
+	maxKey = 255            // bytes of the header
+)
 
 // State says what is known of a key.
 type State string
@@ -44,4 +47,31 @@ type Store interface {
 	Keep(ctx context.Context, c Claim, reply []byte) error
 	// Forget ends a claim as if it had never been.
 	Forget(ctx context.Context, c Claim) error
+}
+
+// Check refuses a key that is too long.
+func Check(key string) error {
+	if len(key) > maxKey {
+		return llm.Invalid(header, fmt.Sprintf("The header is longer than %d characters.", maxKey))
+	}
+	return nil
+}
+
+// Begin makes a claim for 24 hours. It is New, or Done with the first request's reply;
+// anything else is an error, which for Spent says why there is no reply.
+func Begin(ctx context.Context, s Store, c Claim, spent string) (State, []byte, error) {
+	state, reply, err := s.Claim(ctx, c, ttl)
+	if err != nil {
+		return "", nil, &llm.Error{Code: llm.CodeOverloaded, Message: "The Idempotency-Key cannot be checked right now. Try again shortly.", RetryAfter: time.Second, Err: err}
+	}
+	message := "The first request with this Idempotency-Key is still running. Try again when it has ended."
+	switch state {
+	case New, Done:
+		return state, reply, nil
+	case Other:
+		message = "The Idempotency-Key was used with another request. Use a new key for a new request."
+	case Spent:
+		message = spent
+	}
+	return "", nil, &llm.Error{Code: llm.CodeIdempotencyConflict, Message: message, Param: header}
 }
