@@ -205,12 +205,13 @@ func hookPageOf(home hookHome, operator bool, e *webhook.Endpoint, f *form) hook
 
 // recoverField asks for how many hours back what an endpoint has not taken is sent.
 func recoverField() Field {
+	most := int(webhook.RecoverFor.Hours())
 	return Field{Name: "hours", Label: "Of what happened in the last", Short: true, Choices: []Choice{
 		{Value: "1", Label: "hour"},
 		{Value: "24", Label: "day"},
 		{Value: "72", Label: "3 days", Chosen: true},
 		{Value: "168", Label: "7 days"},
-		{Value: strconv.Itoa(int(webhook.RecoverFor.Hours())), Label: "28 days"},
+		{Value: strconv.Itoa(most), Label: strconv.Itoa(most/24) + " days"},
 	}}
 }
 

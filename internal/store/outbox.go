@@ -181,12 +181,8 @@ func (s *Store) TellOne(ctx context.Context, endpoint string, e webhook.Event) (
 		return "", err
 	}
 	err = s.write(ctx, s.sure, "tell one endpoint", func(tx *sql.Tx) error {
-		of, err := webhookOf(ctx, tx, endpoint)
-		if err != nil {
+		if _, err := unlessDisabled(webhookOf(ctx, tx, endpoint)); err != nil {
 			return err
-		}
-		if of.Disabled != nil {
-			return webhook.ErrDisabled
 		}
 		again := e
 		if _, err := s.outbox.write(ctx, tx, &again); err != nil {
@@ -272,10 +268,7 @@ func (s *Store) Redeliver(ctx context.Context, id string) error {
 		if err != nil {
 			return noWebhook(err)
 		}
-		of, err := webhookOf(ctx, tx, endpoint)
-		if err == nil && of.Disabled != nil {
-			err = webhook.ErrDisabled
-		}
+		_, err = unlessDisabled(webhookOf(ctx, tx, endpoint))
 		return err
 	})
 }

@@ -19,18 +19,15 @@ const recoverRows = 200
 // and events that it wants and was never sent, such as those of while it was disabled,
 // are sent. It returns how many, at most webhook.MostRecovered; then there may be more.
 func (s *Store) Recover(ctx context.Context, id string, since time.Time) (n int, err error) {
-	if err := s.wake(ctx, id); err != nil {
-		return 0, err
-	}
-	e, err := s.Webhook(ctx, id)
-	if err == nil && e.Disabled != nil {
-		err = webhook.ErrDisabled
+	e, err := unlessDisabled(webhookOf(ctx, s.read, id))
+	if err == nil {
+		err = s.wake(ctx, id)
 	}
 	if err != nil {
 		return 0, err
 	}
 	from := max(micros(since), micros(e.Created))
-	for _, r := range []recovery{{s.unsuccessful, retry}, {s.missed, s.sendMissed}} {
+	for _, r := range []recovery{{s.unsuccessful, s.retry}, {s.missed, s.sendMissed}} {
 		var last place
 		for more := true; more && n < webhook.MostRecovered; {
 			list, err := r.find(ctx, &e, from, last)
@@ -57,7 +54,7 @@ type recovery struct {
 	// find finds what stands behind a place, of events from a time on.
 	find func(ctx context.Context, e *webhook.Endpoint, from int64, behind place) ([]place, error)
 	// begin begins those anew for which that is still so, and returns how many.
-	begin func(ctx context.Context, tx *sql.Tx, e *webhook.Endpoint, now int64, ids []any) (int, error)
+	begin func(ctx context.Context, tx *sql.Tx, e *webhook.Endpoint, ids []any) (int, error)
 }
 
 // place is where something stands among others: by its time, and by its id among those
@@ -75,16 +72,9 @@ func (s *Store) beginSome(ctx context.Context, id string, list []place, r *recov
 		ids[i] = list[i].id
 	}
 	err = s.write(ctx, s.sure, "recover", func(tx *sql.Tx) error {
-		e, err := s.webhookInTurn(ctx, tx, id)
-		if err == nil && e.Disabled != nil {
-			err = webhook.ErrDisabled
-		}
-		if err != nil {
-			return err
-		}
-		now, err := s.now(ctx, tx)
+		e, err := unlessDisabled(s.webhookInTurn(ctx, tx, id))
 		if err == nil {
-			n, err = r.begin(ctx, tx, &e, now, ids)
+			n, err = r.begin(ctx, tx, &e, ids)
 		}
 		return err
 	})
@@ -125,7 +115,11 @@ func (s *Store) unsuccessful(ctx context.Context, e *webhook.Endpoint, from int6
 	return collect(rows, err, scanPlace)
 }
 
-func retry(ctx context.Context, tx *sql.Tx, _ *webhook.Endpoint, now int64, ids []any) (int, error) {
+func (s *Store) retry(ctx context.Context, tx *sql.Tx, _ *webhook.Endpoint, ids []any) (int, error) {
+	now, err := s.now(ctx, tx)
+	if err != nil {
+		return 0, err
+	}
 	args := slices.Concat([]any{string(webhook.Pending), now, now}, ids, unsuccessfulArgs(now))
 	result, err := tx.ExecContext(ctx, "UPDATE deliveries SET "+beginAnew+" WHERE "+among("id", len(ids))+" AND "+unsuccessful, args...)
 	if err != nil {
@@ -157,7 +151,7 @@ func (s *Store) missed(ctx context.Context, e *webhook.Endpoint, from int64, beh
 	return collect(rows, err, scanPlace)
 }
 
-func (s *Store) sendMissed(ctx context.Context, tx *sql.Tx, e *webhook.Endpoint, _ int64, ids []any) (int, error) {
+func (s *Store) sendMissed(ctx context.Context, tx *sql.Tx, e *webhook.Endpoint, ids []any) (int, error) {
 	rows, err := tx.QueryContext(ctx, "SELECT at, id FROM events WHERE "+among("id", len(ids))+" AND "+unsent+" ORDER BY at, id", append(slices.Clone(ids), e.ID)...)
 	list, err := collect(rows, err, scanPlace)
 	if err != nil {

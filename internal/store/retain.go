@@ -51,20 +51,21 @@ func (s *Store) RetainBudgets(ctx context.Context) error {
 	})
 }
 
-// keepDeliveries is how long a delivery is kept when it has ended, and an event: longer
-// than webhook.RecoverFor, for which it is asked what was delivered.
-const keepDeliveries = 30 * 24 * time.Hour
+// keepEvents is how long an event is kept, and a delivery when it has ended: longer than
+// webhook.RecoverFor, for which it is asked what was delivered.
+const keepEvents = 30 * 24 * time.Hour
 
 // RetainEvents forgets deliveries that ended long ago, those of endpoints that are
 // gone, old events that nobody is told of any more, and what was told and may be told
 // again.
 func (s *Store) RetainEvents(ctx context.Context) error {
 	now := s.clock()
+	before := micros(now.Add(-keepEvents))
 	for _, old := range []leftover{
-		{"deliveries", "id", "ended < ?", []any{micros(now.Add(-keepDeliveries))}},
+		{"deliveries", "id", "ended < ?", []any{before}},
 		{"deliveries", "id", "NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = deliveries.webhook)", nil},
 		{"tries", "delivery", "NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.id = tries.delivery)", nil},
-		{"events", "id", "at < ? AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.id)", []any{micros(now.Add(-keepDeliveries))}},
+		{"events", "id", "at < ? AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.id)", []any{before}},
 		{"told", "name", "until < ?", []any{micros(now)}},
 	} {
 		if err := s.clear(ctx, &old); err != nil {

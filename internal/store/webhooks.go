@@ -58,6 +58,15 @@ func (s *Store) Webhook(ctx context.Context, id string) (webhook.Endpoint, error
 	return s.asOfNow(e), err
 }
 
+// unlessDisabled is an endpoint that was read, if something may be sent to it; else
+// webhook.ErrDisabled.
+func unlessDisabled(e webhook.Endpoint, err error) (webhook.Endpoint, error) {
+	if err == nil && e.Disabled != nil {
+		err = webhook.ErrDisabled
+	}
+	return e, err
+}
+
 // asOfNow forgets what is over.
 func (s *Store) asOfNow(e webhook.Endpoint) webhook.Endpoint {
 	if e.Rotated != nil && !s.clock().Before(*e.Rotated) {
