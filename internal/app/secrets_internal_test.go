@@ -32,25 +32,43 @@ func openKeys(t *testing.T, cfg *config.Config) (*Data, *ring, *webhook.Service)
 	return d, r, newWebhooks(&d.cfg, d.store, r, time.Now)
 }
 
+// tester is who does all of this.
+func tester() audit.Actor { return audit.Actor{Kind: audit.Command, Name: "test"} }
+
+// rotation is a gateway with an endpoint, and a command that replaces the key under it.
+type rotation struct {
+	gateway, command *Data
+	ring, own        *ring
+	service          *webhook.Service
+	endpoint         string // id
+}
+
+func newRotation(t *testing.T) *rotation {
+	t.Helper()
+	cfg := config.Config{Data: t.TempDir()}
+	x := &rotation{}
+	x.gateway, x.ring, x.service = openKeys(t, &cfg)
+	x.command, x.own, _ = openKeys(t, &cfg)
+	e, _, err := x.service.Add(t.Context(), tester(), webhook.Endpoint{URL: "https://example.com/hook"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.endpoint = e.ID
+	return x
+}
+
 // TestRotateBesideGateway is that a gateway opens every secret that it reads, and
 // makes and rotates others, while the key is replaced under it time and again.
 func TestRotateBesideGateway(t *testing.T) {
 	t.Parallel()
-	cfg := config.Config{Data: t.TempDir()}
-	gateway, ring, service := openKeys(t, &cfg)
-	command, own, _ := openKeys(t, &cfg)
-	by := audit.Actor{Kind: audit.Command, Name: "test"}
-	e, _, err := service.Add(t.Context(), by, webhook.Endpoint{URL: "https://example.com/hook"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := newRotation(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	turns := make(chan struct{}) // the gateway has used what it has read
 	running.Go(func() {
 		defer close(turns)
 		for ctx.Err() == nil {
-			if err := useSecrets(t.Context(), gateway, ring, service, e.ID); err != nil {
+			if err := useSecrets(t.Context(), x.gateway, x.ring, x.service, x.endpoint); err != nil {
 				t.Error(err)
 				return
 			}
@@ -65,13 +83,13 @@ func TestRotateBesideGateway(t *testing.T) {
 		return nil
 	}
 	for range 30 {
-		if _, err := command.rotateFile(t.Context(), by, own, settle); err != nil {
+		if _, err := x.command.rotateFile(t.Context(), tester(), x.own, settle); err != nil {
 			t.Errorf("rotate: %v", err)
 		}
 	}
 	stop()
 	running.Wait()
-	keys, err := gateway.MasterKeys(t.Context())
+	keys, err := x.gateway.MasterKeys(t.Context())
 	if err != nil || len(keys) != 1 || !keys[0].Seals || keys[0].Secrets != 2 {
 		t.Errorf("keys at the end: got %+v, %v; want one that seals 2 secrets", keys, err)
 	}
@@ -84,7 +102,7 @@ func useSecrets(ctx context.Context, d *Data, r *ring, s *webhook.Service, id st
 	if err != nil {
 		return err
 	}
-	if _, _, err := s.RotateSecret(ctx, audit.Actor{Kind: audit.Command, Name: "test"}, id); err != nil {
+	if _, _, err := s.RotateSecret(ctx, tester(), id); err != nil {
 		return err
 	}
 	return openSecrets(r, jobs)
@@ -113,23 +131,16 @@ func openSecrets(r *ring, jobs []webhook.Job) error {
 // long as the rotation waits for it, with a key that the gateway never had before.
 func TestRotateBeforeSigned(t *testing.T) {
 	t.Parallel()
-	cfg := config.Config{Data: t.TempDir()}
-	gateway, ring, service := openKeys(t, &cfg)
-	command, own, _ := openKeys(t, &cfg)
-	by := audit.Actor{Kind: audit.Command, Name: "test"}
-	e, _, err := service.Add(t.Context(), by, webhook.Endpoint{URL: "https://example.com/hook"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := newRotation(t)
 	for n := range 5 {
-		jobs, err := takeTest(t.Context(), gateway, service, e.ID)
+		jobs, err := takeTest(t.Context(), x.gateway, x.service, x.endpoint)
 		if err != nil || len(jobs) != 1 {
 			t.Fatalf("rotation %d: took %d deliveries, %v; want 1", n, len(jobs), err)
 		}
 		waited := false
-		_, err = command.rotateFile(t.Context(), by, own, func(context.Context) error {
+		_, err = x.command.rotateFile(t.Context(), tester(), x.own, func(context.Context) error {
 			waited = true
-			return openSecrets(ring, jobs)
+			return openSecrets(x.ring, jobs)
 		})
 		if err != nil || !waited {
 			t.Errorf("rotation %d: waited %v, %v; want it to wait and the secrets read before to open", n, waited, err)
@@ -141,7 +152,7 @@ func TestRotateBeforeSigned(t *testing.T) {
 // another one finishes it.
 func TestRotateAgain(t *testing.T) {
 	t.Parallel()
-	by := audit.Actor{Kind: audit.Command, Name: "test"}
+	by := tester()
 	for name, begin := range map[string]func(*Data, *ring) error{
 		"before everything was sealed anew": func(_ *Data, r *ring) error {
 			keys, err := readKeys(r.path)
@@ -200,7 +211,7 @@ func TestRotateOnceAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := audit.Actor{Kind: audit.Command, Name: "test"}
+	by := tester()
 	if r, err := d.RotateSecrets(t.Context(), by); err == nil || !strings.Contains(err.Error(), "another weir secrets rotate is running") {
 		t.Errorf("beside another one: got %+v, %v; want to be refused", r, err)
 	}
