@@ -36,13 +36,11 @@ func (o *outage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var stormSpeed = flag.Int("storm.speed", 30, "how many times as fast the gateway's clock runs")
 
-// TestRetryStorm is a provider that fails for a minute of the gateway's clock,
-// which runs thirty times as fast unless a flag says otherwise: retries are at most a tenth of the requests,
-// and once it is well again all of its traffic is back within half a minute.
+// TestRetryStorm is a provider that fails for a minute of the gateway's clock, which
+// goes on with the requests: retries are at most a tenth of the requests, and once it
+// is well again all of its traffic is back within half a minute.
 func TestRetryStorm(t *testing.T) {
 	t.Parallel()
-	speed := time.Duration(*stormSpeed)
-	minute := time.Minute / speed
 	tests := []struct {
 		name       string
 		status     int64
@@ -66,15 +64,15 @@ func TestRetryStorm(t *testing.T) {
 			if targets == "" {
 				targets = `["sick/m"]`
 			}
-			began := time.Now()
+			clock := &stormClock{began: time.Now()}
 			yaml := "providers:" + providerYAML("sick", first.URL) + providerYAML("well", second.URL) + "aliases:\n  model: {targets: " + targets + "}\n"
 			h := open(t, setup{
 				yaml: strings.ReplaceAll(yaml, "retries: 0", "retries: 2"),
-				now:  func() time.Time { return began.Add(speed * time.Since(began)) },
+				now:  clock.now,
 			})
 			sick.status.Store(test.status)
 			sick.retryAfter.Store(test.retryAfter)
-			requests := h.flood(minute)
+			requests := h.flood(clock, time.Minute)
 			ratio := float64(sick.attempts.Load()) / float64(requests)
 			t.Logf("%d attempts of %d requests: %.3f", sick.attempts.Load(), requests, ratio)
 			retries := sick.attempts.Load() - requests
@@ -82,11 +80,11 @@ func TestRetryStorm(t *testing.T) {
 				t.Errorf("%d attempts of %d requests: %.3f, want at most %d retries", sick.attempts.Load(), requests, ratio, most)
 			}
 			sick.status.Store(0)
-			time.Sleep(minute / 2)
-			h.flood(minute / 30) // whoever probes
+			clock.pass(time.Minute / 2)
+			h.flood(clock, time.Minute/30) // whoever probes
 			before, tolerated := sick.attempts.Load(), int64(0)
-			requests = h.flood(minute / 4)
-			if speed > 1 {
+			requests = h.flood(clock, time.Minute/4)
+			if *stormSpeed > 1 {
 				tolerated = requests / 3 // the machine is not faster with the clock: a probe takes long in its time
 			}
 			if got := sick.attempts.Load() - before; got < requests-tolerated {
@@ -96,14 +94,33 @@ func TestRetryStorm(t *testing.T) {
 	}
 }
 
-// flood asks steadily for so long, and returns how many requests that were.
-func (h *house) flood(d time.Duration) (requests int64) {
+// stormClock goes on when it is told to, so that on a slow machine no minute is shorter.
+type stormClock struct {
+	began  time.Time
+	passed atomic.Int64 // nanoseconds
+}
+
+func (c *stormClock) now() time.Time { return c.began.Add(time.Duration(c.passed.Load())) }
+
+func (c *stormClock) pass(d time.Duration) { c.passed.Add(int64(d)) }
+
+// flood asks steadily for so long by that clock, and returns how many requests that
+// were. The clock waits where many of them are under way.
+func (h *house) flood(clock *stormClock, d time.Duration) (requests int64) {
+	const tick = 5 * time.Millisecond
+	step := tick * time.Duration(*stormSpeed)
+	room := make(chan struct{}, 16)
 	var running sync.WaitGroup
-	every := time.NewTicker(5 * time.Millisecond)
+	every := time.NewTicker(tick)
 	defer every.Stop()
-	for end := time.Now().Add(d); time.Now().Before(end); <-every.C {
+	for end := clock.now().Add(d); clock.now().Before(end); <-every.C {
+		room <- struct{}{}
 		requests++
-		running.Go(func() { h.chat("model") })
+		running.Go(func() {
+			h.chat("model")
+			<-room
+		})
+		clock.pass(step)
 	}
 	running.Wait()
 	return requests
