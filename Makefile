@@ -3,6 +3,7 @@ GOLANGCI_VERSION := v2.15.0
 BIN := $(CURDIR)/bin
 KILLS ?= 30
 LOAD ?= 10
+SHIFTS ?= -400d +400d
 
 .DEFAULT_GOAL := help
 
@@ -46,6 +47,14 @@ outages: ## Take from gateways what they need: the database, its primary, Valkey
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestNodes/All/(Limit|Rest)/(Stopped|Failover|Valkey)' -nodes.outages
 	$(GO) test ./internal/loadtest -count=1 -v -run 'TestOverloadCPU' -load.cpu
 
+.PHONY: clocks
+clocks: ## Test the store and limits with servers whose clocks are wrong by SHIFTS (Debian's libfaketime)
+	for shift in $(SHIFTS); do \
+		echo "== clocks of servers shifted by $$shift"; \
+		WEIR_TEST_CLOCK_SHIFT=$$shift $(GO) test ./internal/store -count=1 -run 'TestConformance/PostgreSQL|TestNodeWithWrongClock' && \
+		WEIR_TEST_CLOCK_SHIFT=$$shift $(GO) test ./internal/ratelimit -count=1 || exit 1; \
+	done
+
 .PHONY: nodes
 nodes: ## Break three gateways over one database, and what they share, at length
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 40m -run 'TestNodes' -nodes.long
@@ -88,4 +97,4 @@ screenshots: ## Drive it, and write a picture of every page to SHOTS (default sc
 	$(GO) test ./internal/browsertest -count=1 -v -timeout 10m -browser.pictures=$(abspath docs/pictures)
 
 .PHONY: check
-check: tidy lint race crash outages node browser ## Everything that CI runs
+check: tidy lint race clocks crash outages node browser ## Everything that CI runs

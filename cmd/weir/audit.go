@@ -31,8 +31,8 @@ func (f *auditFlags) define(cmd *cobra.Command) {
 	flags.StringVar(&f.since, "since", "", "from this UTC date or time on, or of so long until now, such as 24h")
 }
 
-func (f *auditFlags) query() (audit.Query, error) {
-	from, err := parseSince(f.since, time.Now())
+func (f *auditFlags) query(now time.Time) (audit.Query, error) {
+	from, err := parseSince(f.since, now)
 	return audit.Query{Account: f.account, Actor: f.actor, Action: audit.Action(f.action), Object: f.object, From: from}, err
 }
 
@@ -59,15 +59,15 @@ func newAuditList(env *environment) *cobra.Command {
 		Use: "list", Short: "List what was changed, the newest first",
 		Example: "  weir audit list --account default --since 24h\n  weir audit list --action key. --limit 10 --json", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			q, err := f.query()
-			if err != nil {
-				return err
-			}
 			if limit < 1 || limit > mostAudit {
 				return usageError{fmt.Errorf("--limit is from 1 to %d; got %d", mostAudit, limit)}
 			}
-			q.Limit = limit
 			return env.withData(cmd, func(d *app.Data) error {
+				q, err := f.query(d.Now())
+				if err != nil {
+					return err
+				}
+				q.Limit = limit
 				entries, err := d.Audit(cmd.Context(), q)
 				if err != nil {
 					return err
@@ -112,11 +112,11 @@ func newAuditExport(env *environment) *cobra.Command {
 			if !ok {
 				return usageError{fmt.Errorf("the format is csv or jsonl; got %q", format)}
 			}
-			q, err := f.query()
-			if err != nil {
-				return err
-			}
 			return env.withData(cmd, func(d *app.Data) error {
+				q, err := f.query(d.Now())
+				if err != nil {
+					return err
+				}
 				return write(env.stdout, func(fn func(*audit.Entry) error) error {
 					return d.ExportAudit(cmd.Context(), q, fn)
 				})

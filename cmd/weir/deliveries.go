@@ -283,11 +283,11 @@ func newWebhooksRecover(env *environment) *cobra.Command {
 			"events that it is told of and was never sent, such as those of while it was disabled. Enable it first.",
 		Example: "  weir webhooks recover ID --since 24h\n  weir webhooks recover ID --since 2026-11-20T08:00:00Z", Args: oneArg("the endpoint's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			from, err := parseSince(since, time.Now())
-			if err != nil {
-				return err
-			}
-			return env.withWebhooks(cmd, func(ctx context.Context, _ *app.Data, s *webhook.Service) error {
+			return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
+				from, err := parseSince(since, d.Now())
+				if err != nil {
+					return err
+				}
 				n, err := s.Recover(ctx, args[0], from)
 				if err != nil {
 					return err

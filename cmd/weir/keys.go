@@ -27,7 +27,7 @@ type keyView struct {
 	limitsView
 }
 
-func viewKey(accountName string, k *account.Key) keyView {
+func viewKey(accountName string, k *account.Key, now time.Time) keyView {
 	v := keyView{
 		ID: k.ID, Label: k.Label, Account: accountName, Created: k.Created.Format(time.RFC3339),
 		Last4: k.Last4, Status: "active", Models: k.Models, Creator: k.Creator, limitsView: limitsView(k.Limits),
@@ -37,7 +37,7 @@ func viewKey(accountName string, k *account.Key) keyView {
 	}
 	if k.Expires != nil {
 		v.Expires = k.Expires.Format(time.RFC3339)
-		if !time.Now().Before(*k.Expires) {
+		if !now.Before(*k.Expires) {
 			v.Status = "expired"
 		}
 	}
@@ -116,7 +116,7 @@ func newKeysList(env *environment) *cobra.Command {
 				}
 				views := make([]keyView, 0, len(keys))
 				for i := range keys {
-					views = append(views, viewKey(name, &keys[i]))
+					views = append(views, viewKey(name, &keys[i], d.Now()))
 				}
 				return list(env, views, keyHeads, (*keyView).row)
 			})
@@ -141,7 +141,7 @@ func newKeysRevoke(env *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return list(env, []keyView{viewKey(a.Name, &k)}, keyHeads, (*keyView).row)
+				return list(env, []keyView{viewKey(a.Name, &k, d.Now())}, keyHeads, (*keyView).row)
 			})
 		},
 	})

@@ -51,7 +51,7 @@ func (s *Server) viewKey(k *account.Key, used map[string]time.Time) keyView {
 	}
 	if k.Revoked != nil {
 		v.State = "revoked"
-	} else if k.Expires != nil && !s.now().Before(*k.Expires) {
+	} else if k.Expires != nil && !s.ledger.Now().Before(*k.Expires) {
 		v.State = "expired"
 	}
 	if at, ok := used[k.ID]; ok {

@@ -53,7 +53,7 @@ type Options struct {
 	// Ready is told the address once the gateway answers; nil for nobody.
 	Ready func(addr string)
 	// Timing and Now are for tests: the pipeline's timers, where they are not
-	// the usual ones, and the clock; nil for time.Now.
+	// the usual ones, and this machine's clock; nil for time.Now.
 	Timing gateway.Timing
 	Now    func() time.Time
 }
@@ -177,20 +177,20 @@ func (g *instance) close() error {
 func (g *instance) openData(ctx context.Context) error {
 	o := g.options
 	where := storeOptions(&o.Config, o.Log)
-	where.Clock = o.Now
+	where.Machine = o.Now
 	db, err := store.Open(ctx, where)
 	if err != nil {
 		return err
 	}
 	g.store = db
 	g.onClose(db.Close)
-	g.accounts = account.NewService(db, o.Now, o.Log)
-	g.kept = conversation.New(conversation.Options{Store: db, Now: o.Now, TTL: o.Config.Retention.Responses})
+	g.accounts = account.NewService(db, db.Now, o.Log)
+	g.kept = conversation.New(conversation.Options{Store: db, Now: db.Now, TTL: o.Config.Retention.Responses})
 	journal := ledger.Options{
 		Dir: filepath.Join(o.Config.Data, "journal"), Store: db, Leases: db,
 		Node:   ledger.Node{Name: hostname(), Address: o.Config.Listen, Version: o.Version},
 		Strict: o.Config.Durability == "strict",
-		Now:    o.Now, Log: o.Log,
+		Now:    o.Now, SharedNow: db.Now, Log: o.Log,
 	}
 	if o.Journal != nil {
 		o.Journal(&journal)
@@ -333,7 +333,7 @@ func (g *instance) retain(ctx context.Context) {
 			return
 		case <-every.C:
 		}
-		before := g.options.Now().Add(-g.options.Config.Retention.Requests)
+		before := g.store.Now().Add(-g.options.Config.Retention.Requests)
 		deleted, err := g.store.Retain(ctx, before)
 		if err != nil && ctx.Err() == nil {
 			g.options.Log.Error("old request rows could not be deleted", "err", err)

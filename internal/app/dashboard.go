@@ -17,7 +17,7 @@ import (
 func (g *instance) openPeople() (err error) {
 	cfg := &g.options.Config
 	var release func()
-	if g.people, release, err = newPeople(cfg, g.store, g.options.Now, g.options.Log, g.address, g.options.People); err != nil {
+	if g.people, release, err = newPeople(cfg, g.store, g.options.Log, g.address, g.options.People); err != nil {
 		return err
 	}
 	g.onClose(func() error { release(); return nil })
@@ -34,8 +34,8 @@ func (g *instance) openDashboard() (err error) {
 		DefaultModel: func() string { return g.router.Table().DefaultModel() },
 		Models:       func() []route.Model { return g.router.Table().Models(g.options.Now()) },
 		Reports:      g.store, Requests: g.store, Spent: g.store.Spent, Flush: g.ledger.Flush,
-		Chat: g.chatAs(), Webhooks: g.webhooks, Installation: g.installation(g.options.Now()),
-		Version: g.options.Version, Now: g.options.Now, Log: g.options.Log,
+		Chat: g.chatAs(), Webhooks: g.webhooks, Installation: g.installation(g.store.Now()),
+		Version: g.options.Version, Now: g.store.Now, Log: g.options.Log,
 	})
 	return err
 }

@@ -44,8 +44,8 @@ func OpenData(ctx context.Context, cfg config.Config, log *slog.Logger) (*Data, 
 	if err != nil {
 		return nil, err
 	}
-	d := &Data{Accounts: account.NewService(db, time.Now, log), store: db, cfg: cfg}
-	if d.People, d.release, err = newPeople(&d.cfg, db, time.Now, log, d.BaseURL, nil); err != nil {
+	d := &Data{Accounts: account.NewService(db, db.Now, log), store: db, cfg: cfg}
+	if d.People, d.release, err = newPeople(&d.cfg, db, log, d.BaseURL, nil); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return d, nil
@@ -71,9 +71,12 @@ func (d *Data) Uses(ctx context.Context, accountName string, params map[string]s
 	return q, page, err
 }
 
+// Now is the time by the clock that all nodes share.
+func (d *Data) Now() time.Time { return d.store.Now() }
+
 // Standing is how the account's budgets stand.
 func (d *Data) Standing(ctx context.Context, a *account.Account) (account.Standing, error) {
-	return a.Standing(ctx, time.Now(), d.store.Spent)
+	return a.Standing(ctx, d.Now(), d.store.Spent)
 }
 
 // Nodes are the gateway processes that share the database.

@@ -3,7 +3,6 @@ package app
 import (
 	"fmt"
 	"log/slog"
-	"time"
 
 	"weir/internal/config"
 	"weir/internal/people"
@@ -13,9 +12,9 @@ import (
 // newPeople makes the service that lets people in, as the configuration says.
 // Base is the address for links where public_url is empty. Change is for tests. Close lets go of what
 // it holds.
-func newPeople(cfg *config.Config, db *store.Store, now func() time.Time, log *slog.Logger, base func() string, change func(*people.Options)) (s *people.Service, closer func(), err error) {
+func newPeople(cfg *config.Config, db *store.Store, log *slog.Logger, base func() string, change func(*people.Options)) (s *people.Service, closer func(), err error) {
 	o := people.Options{
-		Store: db, Now: now, Log: log, PublicURL: base,
+		Store: db, Now: db.Now, Log: log, PublicURL: base,
 		Idle: cfg.Sessions.Idle, Absolute: cfg.Sessions.Absolute,
 	}
 	if cfg.PublicURL != "" {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"weir/internal/audit"
 	"weir/internal/config"
@@ -29,7 +28,7 @@ func openKeys(t *testing.T, cfg *config.Config) (*Data, *ring, *webhook.Service)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d, r, newWebhooks(&d.cfg, d.store, r, time.Now)
+	return d, r, newWebhooks(&d.cfg, d.store, r)
 }
 
 // tester is who does all of this.

@@ -34,6 +34,7 @@ func (g *instance) measure() {
 	m.Counter("weir_ledger_unknown_total", "Attempts that were settled as unknown, for their process had died.", func() float64 { return float64(g.ledger.Unknown()) })
 	m.Gauge("weir_journal_lost_bytes", "Bytes of the journal that could not be read back since the start.", func() float64 { return float64(g.ledger.Lost()) })
 	m.Gauge("weir_nodes_alive", "Nodes that share the database, this one too.", func() float64 { return float64(g.ledger.Alive()) })
+	m.Gauge("weir_clock_offset_seconds", "Seconds that the database's clock is ahead of this machine's; 0 where they agree to one.", func() float64 { return g.store.ClockOffset().Seconds() })
 	m.Gauge("weir_ratelimit_degraded", "1 while limits are kept in memory because Valkey does not answer, else 0.", func() float64 {
 		if g.limits.Degraded() != nil {
 			return 1

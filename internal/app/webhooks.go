@@ -40,19 +40,19 @@ func (g *instance) openWebhooks() error {
 	if err != nil {
 		return err
 	}
-	g.webhooks = newWebhooks(cfg, g.store, ring, o.Now)
+	g.webhooks = newWebhooks(cfg, g.store, ring)
 	g.deliverer = webhook.NewDeliverer(webhook.DelivererOptions{
 		Outbox: g.store, Ring: ring.Ring, AllowPrivate: cfg.Webhooks.AllowPrivate, Proxy: proxy, Roots: roots,
 		Version: o.Version, Log: o.Log,
 	})
 	g.notices = webhook.NewNotices(webhook.NoticesOptions{
-		Tell: g.store.Tell, TellExceeded: g.tellExceeded, Node: hostname(), Now: o.Now, Log: o.Log,
+		Tell: g.store.Tell, TellExceeded: g.tellExceeded, Node: hostname(), Now: g.store.Now, Log: o.Log,
 	})
 	return nil
 }
 
-func newWebhooks(cfg *config.Config, db *store.Store, ring *ring, now func() time.Time) *webhook.Service {
-	return webhook.NewService(webhook.Options{Store: db, Ring: ring.Ring, NewKey: ring.make, AllowPrivate: cfg.Webhooks.AllowPrivate, Now: now})
+func newWebhooks(cfg *config.Config, db *store.Store, ring *ring) *webhook.Service {
+	return webhook.NewService(webhook.Options{Store: db, Ring: ring.Ring, NewKey: ring.make, AllowPrivate: cfg.Webhooks.AllowPrivate, Now: db.Now})
 }
 
 // noticeRefusal is told of requests that a limit or a budget refused.

@@ -25,7 +25,7 @@ func (d *Data) Webhooks() (*webhook.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newWebhooks(&d.cfg, d.store, ring, time.Now), nil
+	return newWebhooks(&d.cfg, d.store, ring), nil
 }
 
 // AllWebhooks are the endpoints of the installation and then those of all accounts, in

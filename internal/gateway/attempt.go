@@ -156,7 +156,7 @@ func (c *call) target() *route.Target { return c.plan.Target() }
 // newAttempt is the record of the next attempt.
 func (c *call) newAttempt() ledger.Attempt {
 	t := c.target()
-	now := c.server.now().UTC().Truncate(time.Microsecond)
+	now := c.server.ledger.Now().UTC().Truncate(time.Microsecond)
 	a := ledger.Attempt{
 		ID:      ledger.AttemptID{Request: c.id, N: uint16(len(c.tried) + 1)},
 		Account: c.principal.Account().ID, Key: c.principal.Key().ID,

@@ -46,7 +46,7 @@ func (c *call) leave() {
 		c.status = 200
 	}
 	now := c.server.now()
-	c.counted.Done(c.status, now.Sub(c.started))
+	c.counted.Done(c.status, max(0, c.server.ledger.Now().Sub(c.started)))
 	if took, ok := c.own.took(now); ok {
 		c.server.metrics.Overhead(took)
 	}

@@ -249,7 +249,7 @@ func (r *relay) take(frame sse.Event) error {
 func (r *relay) event(e *llm.Event) (passes bool, err error) {
 	c := r.call
 	if r.sum.firstToken == 0 && isPiece(e.Kind) {
-		r.sum.firstToken = c.server.now().Sub(c.hold.Attempt().Opened)
+		r.sum.firstToken = c.server.ledger.Now().Sub(c.hold.Attempt().Opened)
 		c.plan.Release() // it answers, whatever time its client takes
 	}
 	r.sum.add(e)

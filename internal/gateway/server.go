@@ -132,7 +132,7 @@ func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.O
 	counted := s.metrics.Route(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		door := dialect.Asked(served, r.URL.Path)
-		c := &call{server: s, w: w, r: r, dialect: d, door: door, permission: permission, counted: counted, started: s.now().UTC().Truncate(time.Microsecond)}
+		c := &call{server: s, w: w, r: r, dialect: d, door: door, permission: permission, counted: counted, started: s.ledger.Now().UTC().Truncate(time.Microsecond)}
 		c.handle()
 	})
 }
@@ -145,7 +145,7 @@ func (s *Server) HandlerAs(pattern string, d *dialect.Dialect, door *dialect.Ope
 	counted := s.metrics.Route(pattern)
 	return func(w http.ResponseWriter, r *http.Request, p *account.Principal) {
 		r.Header.Del("Idempotency-Key")
-		c := &call{server: s, w: w, r: r, dialect: d, door: door, permission: account.Chat, counted: counted, started: s.now().UTC().Truncate(time.Microsecond)}
+		c := &call{server: s, w: w, r: r, dialect: d, door: door, permission: account.Chat, counted: counted, started: s.ledger.Now().UTC().Truncate(time.Microsecond)}
 		c.known = p
 		c.handle()
 	}

@@ -113,7 +113,7 @@ const maxTier = 64
 func (h *Hold) complete(s *Settlement) {
 	s.Cost = h.costOf(s)
 	s.Tier = strings.ToValidUTF8(s.Tier[:min(len(s.Tier), maxTier)], "")
-	s.Duration = max(0, h.ledger.now().Sub(h.attempt.Opened))
+	s.Duration = max(0, h.ledger.Now().Sub(h.attempt.Opened))
 }
 
 // costOf is what the attempt costs when it is settled so.

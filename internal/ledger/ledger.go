@@ -45,8 +45,10 @@ type Options struct {
 	// is written before the request goes on and synced at most 10 ms later.
 	Strict      bool
 	SegmentSize int64 // bytes a journal file reserves; 0 for 16 MiB
-	Now         func() time.Time
-	Log         *slog.Logger
+	// Now is this machine's clock. SharedNow is the one that all nodes share, by which
+	// attempts are dated; nil for Now.
+	Now, SharedNow func() time.Time
+	Log            *slog.Logger
 	// Fault is called at named points; tests let the process die there.
 	Fault func(point string)
 	// Disk holds the journal's segments in place of Dir; for tests, nil for
@@ -56,12 +58,12 @@ type Options struct {
 
 // Ledger meters attempts: see the package's comment.
 type Ledger struct {
-	journal *Journal
-	proj    *projector
-	now     func() time.Time
-	log     *slog.Logger
-	fault   func(string)
-	unlock  func() error
+	journal        *Journal
+	proj           *projector
+	now, sharedNow func() time.Time
+	log            *slog.Logger
+	fault          func(string)
+	unlock         func() error
 
 	leases     Leases
 	purses     sync.Map // *purse by account id
@@ -76,6 +78,9 @@ type Ledger struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
+
+// Now is the time by the clock that all nodes share, by which attempts are dated.
+func (l *Ledger) Now() time.Time { return l.sharedNow() }
 
 // settleRoom is what is kept back in the journal for each attempt in flight:
 // more than a settlement takes, with an open for what may follow it.
@@ -132,6 +137,9 @@ func openLedger(ctx context.Context, disk Disk, o Options) (*Ledger, error) {
 }
 
 func openOn(ctx context.Context, disk Disk, id uuid.UUID, o Options) (*Ledger, error) {
+	if o.SharedNow == nil {
+		o.SharedNow = o.Now
+	}
 	if o.SegmentSize == 0 {
 		o.SegmentSize = defaultSegmentSize
 	}
@@ -141,18 +149,18 @@ func openOn(ctx context.Context, disk Disk, id uuid.UUID, o Options) (*Ledger, e
 	}
 	j, err := openJournal(journalOptions{
 		Disk: disk, ID: id, After: pos, Strict: o.Strict, SegmentSize: o.SegmentSize,
-		Now: o.Now, Fault: o.Fault, Log: o.Log,
+		Now: o.SharedNow, Fault: o.Fault, Log: o.Log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	l := &Ledger{
-		journal: j, now: o.Now, log: o.Log, fault: o.Fault,
+		journal: j, now: o.Now, sharedNow: o.SharedNow, log: o.Log, fault: o.Fault,
 		leases: o.Leases, membership: membership{node: o.Node},
 		proj: newProjector(j, o.Store, o.Log, o.Fault, o.Now),
 	}
 	l.membership.node.Journal = id
-	l.membership.node.Started = o.Now().UTC()
+	l.membership.node.Started = o.SharedNow().UTC()
 	l.buffers.New = func() any { b := make([]byte, 0, 512); return &b }
 	return l, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -101,7 +100,7 @@ type applier struct {
 	engine *engine
 	bulk   bulk
 	log    *slog.Logger
-	clock  func() time.Time
+	clock  *clock
 	outbox outbox
 	// sums, by hour, and speeds are of the batch at hand.
 	sums   buckets
@@ -126,7 +125,7 @@ type applier struct {
 	hours, days, uses                              *rollup
 }
 
-func newApplier(e *engine, db *sql.DB, clock func() time.Time, log *slog.Logger) *applier {
+func newApplier(e *engine, db *sql.DB, clock *clock, log *slog.Logger) *applier {
 	return &applier{
 		engine: e, bulk: bulk{db: db, arrays: e.arrays}, clock: clock, log: log, outbox: outbox{engine: e, clock: clock},
 		prices: insertPrices(), opened: insertOpened(), settled: insertSettled(), balances: insertBalances(),
@@ -226,10 +225,10 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	if err := a.use(ctx, b); err != nil {
 		return fmt.Errorf("keys used: %w", err)
 	}
-	if err := a.tellUnpriced(ctx, tx, days, a.clock()); err != nil {
+	if err := a.tellUnpriced(ctx, tx, days, a.clock.now()); err != nil {
 		return fmt.Errorf("models without a price: %w", err)
 	}
-	if err := a.balance(ctx, tx, journal, a.clock()); err != nil {
+	if err := a.balance(ctx, tx, journal, a.clock.now()); err != nil {
 		return fmt.Errorf("balances: %w", err)
 	}
 	return nil

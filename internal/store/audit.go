@@ -27,7 +27,7 @@ func (s *Store) record(ctx context.Context, tx *sql.Tx, e audit.Entry) error {
 		err = nil
 	}
 	e.Seq++
-	e.At = fromMicros(micros(s.clock()))
+	e.At = fromMicros(micros(s.Now()))
 	if err == nil {
 		e.Hash, err = e.HashAfter(before)
 	}

@@ -319,7 +319,7 @@ func (a *applier) callBack(ctx context.Context, tx *sql.Tx, scope string, number
 	if !a.engine.shared {
 		return nil
 	}
-	now, err := a.engine.now(ctx, tx)
+	now, err := a.clock.read(ctx, tx)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func (s *Store) changed(ctx context.Context, tx *sql.Tx, kind account.ChangeKind
 	if err := s.inTurn(ctx, tx); err != nil {
 		return err
 	}
-	now := s.clock()
+	now := s.Now()
 	_, err := tx.ExecContext(ctx, "DELETE FROM changes WHERE at < ? AND seq < (SELECT max(seq) FROM changes)", micros(now.Add(-keepChanges)))
 	if err == nil {
 		_, err = tx.ExecContext(ctx, "INSERT INTO changes (kind, id, at) VALUES (?, ?, ?)", string(kind), id, micros(now))

@@ -89,7 +89,7 @@ func (s *Store) correct(ctx context.Context, tx *sql.Tx, day int64, c *correctio
 		" (day, request, n, kind, hour, account, key, provider, model, usage, cost, unknown, who, at)"+
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, request, n, kind) DO NOTHING",
 		day, c.id.Request.String(), int64(c.id.N), correctionResolved, b.period, b.account, b.key, b.provider, b.model,
-		encodeCounts((*[llm.NumClasses]int64)(&c.usage)), int64(c.cost), c.unknown, by, micros(s.clock()))
+		encodeCounts((*[llm.NumClasses]int64)(&c.usage)), int64(c.cost), c.unknown, by, micros(s.Now()))
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 // WaitingWebhooks are the endpoints for which deliveries are due, but for those that
 // are disabled or want to hear nothing for a while.
 func (s *Store) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, error) {
-	now, err := s.now(ctx, s.read)
+	now, err := s.clock.read(ctx, s.read)
 	if err != nil {
 		return nil, fmt.Errorf("read due deliveries: %w", err)
 	}
@@ -36,7 +36,7 @@ func (s *Store) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, error) 
 // lost in a power cut: then they are delivered again.
 func (s *Store) TakeDeliveries(ctx context.Context, endpoint string, n int) (jobs []webhook.Job, err error) {
 	err = s.writeFast(ctx, "take deliveries", func(tx *sql.Tx) error {
-		now, err := s.now(ctx, tx)
+		now, err := s.clock.read(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (s *Store) EndTries(ctx context.Context, list []webhook.Outcome) error {
 	var ends []ending
 	err := s.writeFast(ctx, "write tries", func(tx *sql.Tx) error {
 		ends = nil
-		now, err := s.now(ctx, tx)
+		now, err := s.clock.read(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (s *Store) disable(ctx context.Context, end ending) error {
 			return err
 		}
 		after := before
-		now := fromMicros(micros(s.clock()))
+		now := fromMicros(micros(s.Now()))
 		after.Disabled, after.Why = &now, end.why
 		if _, err := tx.ExecContext(ctx, "UPDATE webhooks SET disabled = ?, why = ? WHERE id = ?", micros(now), end.why, end.webhook); err != nil {
 			return err

@@ -88,7 +88,7 @@ func (s *Store) noteAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, act
 		return err
 	}
 	if action == audit.AccountSuspended || action == audit.AccountResumed {
-		e := webhook.NewEvent(webhook.Type(action), after.ID, s.clock(), webhook.Data{Account: &webhook.Account{ID: after.ID, Name: after.Name}})
+		e := webhook.NewEvent(webhook.Type(action), after.ID, s.Now(), webhook.Data{Account: &webhook.Account{ID: after.ID, Name: after.Name}})
 		if _, err := s.outbox.tell(ctx, tx, &e); err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (s *Store) noteKey(ctx context.Context, tx *sql.Tx, by audit.Actor, action 
 	}
 	if action == audit.KeyCreated || action == audit.KeyRevoked {
 		k := eventKey(after)
-		e := webhook.NewEvent(webhook.Type(action), after.AccountID, s.clock(), webhook.Data{Key: &k})
+		e := webhook.NewEvent(webhook.Type(action), after.AccountID, s.Now(), webhook.Data{Key: &k})
 		if _, err := s.outbox.tell(ctx, tx, &e); err != nil {
 			return err
 		}

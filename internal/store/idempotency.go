@@ -26,7 +26,7 @@ var ErrIdempotencyLost = errors.New("the idempotent request does not hold its ke
 func (s *Store) IdempotencyBegin(ctx context.Context, c IdempotencyClaim, ttl time.Duration) (state idempotency.State, reply []byte, err error) {
 	err = idempotently(ctx, func(again bool) error {
 		return s.write(ctx, s.sure, "begin idempotent request", func(tx *sql.Tx) (err error) {
-			state, reply, err = c.begin(ctx, tx, s.clock(), ttl, again)
+			state, reply, err = c.begin(ctx, tx, s.Now(), ttl, again)
 			return err
 		})
 	})
@@ -137,7 +137,7 @@ func (s *Store) IdempotencyRelease(ctx context.Context, node, epoch string) (int
 // IdempotencySweep deletes what has expired, and returns how many requests
 // that were.
 func (s *Store) IdempotencySweep(ctx context.Context) (int64, error) {
-	return s.deleteIdempotency(ctx, "sweep idempotent requests", "expires <= ?", micros(s.clock()))
+	return s.deleteIdempotency(ctx, "sweep idempotent requests", "expires <= ?", micros(s.Now()))
 }
 
 func (s *Store) deleteIdempotency(ctx context.Context, doing, where string, args ...any) (n int64, err error) {

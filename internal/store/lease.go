@@ -29,7 +29,7 @@ func (s *Store) Lease(ctx context.Context, r ledger.LeaseRequest) (l ledger.Leas
 		if err := s.lockBudget(ctx, tx, r.Budget); err != nil {
 			return err
 		}
-		now, err := s.now(ctx, tx)
+		now, err := s.clock.read(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -66,21 +66,6 @@ func (s *Store) lockBudget(ctx context.Context, tx *sql.Tx, b ledger.BudgetID) e
 		return nil
 	}
 	return s.engine.lock(ctx, tx, fmt.Sprintf("budget %s %d", b.Scope, b.Period))
-}
-
-// now is the time by the clock that all nodes share.
-func (s *Store) now(ctx context.Context, q querier) (int64, error) {
-	return s.engine.sharedNow(ctx, q, s.clock)
-}
-
-// Time is that by the clock that all nodes share: of the database, where it has one,
-// else this node's.
-func (s *Store) Time(ctx context.Context) (time.Time, error) {
-	us, err := s.now(ctx, s.read)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("read time: %w", err)
-	}
-	return fromMicros(us), nil
 }
 
 // checkSettled refuses to deal out anything while a live node has not told a

@@ -26,7 +26,7 @@ const (
 // one is not far.
 func (s *Store) Beat(ctx context.Context, n ledger.Node) (b ledger.Beat, err error) {
 	err = s.writeFast(ctx, "node's heartbeat", func(tx *sql.Tx) error {
-		now, err := s.now(ctx, tx)
+		now, err := s.clock.read(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func countAlive(ctx context.Context, q querier, now int64) (n int64, err error) 
 // in the database.
 func (s *Store) Leave(ctx context.Context, journal uuid.UUID) error {
 	return s.writeLease(ctx, "node leaves", func(tx *sql.Tx) error {
-		now, err := s.now(ctx, tx)
+		now, err := s.clock.read(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (s *Store) Leave(ctx context.Context, journal uuid.UUID) error {
 
 // Nodes are the nodes, alive and not, by their start.
 func (s *Store) Nodes(ctx context.Context) ([]ledger.KnownNode, error) {
-	now, err := s.now(ctx, s.read)
+	now, err := s.clock.read(ctx, s.read)
 	if err != nil {
 		return nil, fmt.Errorf("read nodes: %w", err)
 	}
@@ -145,7 +145,7 @@ var (
 // spent of that and did not report is lost.
 func (s *Store) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UUID) error {
 	return s.write(ctx, s.sure, "forget node", func(tx *sql.Tx) error {
-		now, err := s.now(ctx, tx)
+		now, err := s.clock.read(ctx, tx)
 		if err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func (s *Store) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bool,
 				if spent-st.limited.from+x.Least <= st.limited.limit {
 					continue
 				}
-				e := st.event(webhook.BudgetExceeded, 0, spent-st.limited.from, s.clock())
+				e := st.event(webhook.BudgetExceeded, 0, spent-st.limited.from, s.Now())
 				if _, err := s.outbox.tell(ctx, tx, &e); err != nil {
 					return err
 				}

@@ -16,7 +16,7 @@ import (
 // outbox writes events, in the transactions of what they tell.
 type outbox struct {
 	engine *engine
-	clock  func() time.Time
+	clock  *clock
 }
 
 // tell writes an event and its deliveries, unless it is there or was told. It
@@ -147,7 +147,7 @@ func (o *outbox) deliver(ctx context.Context, tx *sql.Tx, all ...addressed) (id 
 	if len(all) == 0 {
 		return "", nil
 	}
-	now, err := o.engine.sharedNow(ctx, tx, o.clock)
+	now, err := o.clock.read(ctx, tx)
 	if err != nil {
 		return "", err
 	}
@@ -259,7 +259,7 @@ func (s *Store) Redeliver(ctx context.Context, id string) error {
 		return err
 	}
 	return s.write(ctx, s.sure, "deliver again", func(tx *sql.Tx) error {
-		now, err := s.now(ctx, tx)
+		now, err := s.clock.read(ctx, tx)
 		if err != nil {
 			return err
 		}

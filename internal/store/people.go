@@ -213,7 +213,7 @@ func (s *Store) closeDoors(ctx context.Context, tx *sql.Tx, by audit.Actor, user
 	if err != nil {
 		return err
 	}
-	now := s.clock()
+	now := s.Now()
 	for i := range keys {
 		if !slices.Contains(keys[i].Permissions, account.Admin) {
 			continue

@@ -105,7 +105,7 @@ func unsuccessfulArgs(now int64) []any {
 }
 
 func (s *Store) unsuccessful(ctx context.Context, e *webhook.Endpoint, from int64, behind place) ([]place, error) {
-	now, err := s.now(ctx, s.read)
+	now, err := s.clock.read(ctx, s.read)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (s *Store) unsuccessful(ctx context.Context, e *webhook.Endpoint, from int6
 }
 
 func (s *Store) retry(ctx context.Context, tx *sql.Tx, _ *webhook.Endpoint, ids []any) (int, error) {
-	now, err := s.now(ctx, tx)
+	now, err := s.clock.read(ctx, tx)
 	if err != nil {
 		return 0, err
 	}

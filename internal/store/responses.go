@@ -34,7 +34,7 @@ func (s *Store) KeepResponse(ctx context.Context, r *conversation.Record) error 
 // Response is the sealed content of a response, or conversation.ErrNotFound.
 func (s *Store) Response(ctx context.Context, id string) (sealed []byte, err error) {
 	const query = "SELECT sealed FROM responses WHERE id = ? AND expires > ?"
-	err = s.read.QueryRowContext(ctx, query, id, micros(s.clock())).Scan(&sealed)
+	err = s.read.QueryRowContext(ctx, query, id, micros(s.Now())).Scan(&sealed)
 	return sealed, missing("read response", err)
 }
 
@@ -43,14 +43,14 @@ func (s *Store) Response(ctx context.Context, id string) (sealed []byte, err err
 func (s *Store) ResponseOfItem(ctx context.Context, item string) (id string, err error) {
 	const query = "SELECT r.id FROM response_items i JOIN responses r ON r.id = i.response" +
 		" WHERE i.item = ? AND r.expires > ? ORDER BY r.created DESC, r.id LIMIT 1"
-	err = s.read.QueryRowContext(ctx, query, item, micros(s.clock())).Scan(&id)
+	err = s.read.QueryRowContext(ctx, query, item, micros(s.Now())).Scan(&id)
 	return id, missing("find item", err)
 }
 
 // ResponseChain is a response and the ones before it, the newest first, up to
 // most of them or to one that is not there.
 func (s *Store) ResponseChain(ctx context.Context, id string, most int) ([]conversation.Link, error) {
-	now := micros(s.clock())
+	now := micros(s.Now())
 	rows, err := s.read.QueryContext(ctx, "WITH RECURSIVE chain (id, previous, size, turn) AS ("+
 		"SELECT id, previous, length(sealed), 1 FROM responses WHERE id = ? AND expires > ?"+
 		" UNION ALL SELECT r.id, r.previous, length(r.sealed), c.turn + 1 FROM chain c JOIN responses r ON r.id = c.previous"+
@@ -67,7 +67,7 @@ func (s *Store) ResponseChain(ctx context.Context, id string, most int) ([]conve
 // DeleteResponse deletes a response, or reports conversation.ErrNotFound.
 func (s *Store) DeleteResponse(ctx context.Context, id string) error {
 	return s.write(ctx, s.sure, "delete response", func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, "DELETE FROM responses WHERE id = ? AND expires > ?", id, micros(s.clock()))
+		result, err := tx.ExecContext(ctx, "DELETE FROM responses WHERE id = ? AND expires > ?", id, micros(s.Now()))
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (s *Store) DeleteResponse(ctx context.Context, id string) error {
 // SweepResponses deletes what has expired, and returns how many responses that
 // were.
 func (s *Store) SweepResponses(ctx context.Context) (deleted int64, err error) {
-	now := micros(s.clock())
+	now := micros(s.Now())
 	for n := int64(retainRows); n == retainRows; deleted += n {
 		err := s.write(ctx, s.sure, "sweep responses", func(tx *sql.Tx) error {
 			const some = "DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE expires <= ? LIMIT ?)"

@@ -42,7 +42,7 @@ func (s *Store) Retain(ctx context.Context, before time.Time) (deleted int64, er
 // RetainBudgets forgets slices of budgets whose period is over.
 func (s *Store) RetainBudgets(ctx context.Context) error {
 	// An attempt of yesterday may still be under way, so may one of last month.
-	now := s.clock().UTC()
+	now := s.Now().UTC()
 	day, month := ledger.PeriodDay.Number(now.AddDate(0, 0, -2)), ledger.PeriodMonth.Number(now.AddDate(0, -2, 0))
 	return s.write(ctx, s.sure, "forget old slices", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM slices WHERE period > 0 AND (period < ? AND period < ? OR period >= ? AND period < ?)",
@@ -59,7 +59,7 @@ const keepEvents = 30 * 24 * time.Hour
 // gone, old events that nobody is told of any more, and what was told and may be told
 // again.
 func (s *Store) RetainEvents(ctx context.Context) error {
-	now := s.clock()
+	now := s.Now()
 	before := micros(now.Add(-keepEvents))
 	for _, old := range []leftover{
 		{"deliveries", "id", "ended < ?", []any{before}},

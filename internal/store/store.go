@@ -24,16 +24,19 @@ import (
 
 // Options says where the database is.
 type Options struct {
-	Path  string           // the SQLite file; made when it is not there
-	URL   llm.Secret       // postgres:// or postgresql://; empty for SQLite at Path
-	Clock func() time.Time // nil for time.Now
-	Log   *slog.Logger     // nil for none
+	Path string       // the SQLite file; made when it is not there
+	URL  llm.Secret   // postgres:// or postgresql://; empty for SQLite at Path
+	Log  *slog.Logger // nil for none
+	// Clock and Machine are for tests. Clock is the clock that all nodes share; nil
+	// for the database's, or Machine where that has none. Machine is the clock of this
+	// machine; nil for time.Now.
+	Clock, Machine func() time.Time
 }
 
 // Store is an open database. All its methods may be called at once.
 type Store struct {
 	engine *engine
-	clock  func() time.Time
+	clock  *clock
 	log    *slog.Logger
 
 	// read is a pool of connections that see commits as they are made. fast
@@ -66,7 +69,7 @@ type engine struct {
 	check func(ctx context.Context, db *sql.DB) (unready bool, err error)
 	// shared says that other nodes may use the database. The next three are nil
 	// where none can: lock keeps others from what has that name until the
-	// transaction ends, now is the time by the database's clock in microseconds,
+	// transaction ends, now is the time by its clock in microseconds, for clock alone,
 	// incarnation changes when commits may have been lost.
 	shared      bool
 	lock        func(ctx context.Context, tx *sql.Tx, name string) error
@@ -108,15 +111,6 @@ func (e *engine) within(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// sharedNow is the time, in microseconds, by the clock that all nodes share: that of
-// the database, or else the given one.
-func (e *engine) sharedNow(ctx context.Context, q querier, clock func() time.Time) (int64, error) {
-	if e.now == nil {
-		return micros(clock()), nil
-	}
-	return e.now(ctx, q)
-}
-
 const (
 	// maxRetries is how often a transaction that lost against another one is
 	// tried again, after a pause that doubles.
@@ -135,7 +129,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.migrate(ctx); err != nil {
+	err = s.migrate(ctx)
+	if err == nil {
+		_, err = s.Time(ctx) // so that Now is right from the start
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -143,13 +141,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // connect makes a Store whose schema nobody has looked at.
 func (o *Options) connect(e *engine) (*Store, error) {
-	s := &Store{engine: e, clock: o.Clock, log: o.Log, writing: make(chan struct{}, 1)}
-	if s.clock == nil {
-		s.clock = time.Now
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s := &Store{engine: e, clock: newClock(o, e), log: o.Log, writing: make(chan struct{}, 1)}
 	var err error
 	if s.read, s.fast, s.sure, err = e.open(); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)

@@ -29,7 +29,7 @@ func (s *Store) Verify(ctx context.Context, progress func(done, total int64)) (l
 		return ledger.Verification{}, fmt.Errorf("verify: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // nothing was written
-	v := &verifier{tx: tx, book: priceBook{}, now: s.clock().UTC(), progress: progress}
+	v := &verifier{tx: tx, book: priceBook{}, now: s.Now().UTC(), progress: progress}
 	if progress == nil {
 		v.progress = func(int64, int64) {}
 	}

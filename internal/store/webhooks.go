@@ -69,7 +69,7 @@ func unlessDisabled(e webhook.Endpoint, err error) (webhook.Endpoint, error) {
 
 // asOfNow forgets what is over.
 func (s *Store) asOfNow(e webhook.Endpoint) webhook.Endpoint {
-	if e.Rotated != nil && !s.clock().Before(*e.Rotated) {
+	if e.Rotated != nil && !s.Now().Before(*e.Rotated) {
 		e.Rotated = nil
 	}
 	return e
@@ -209,7 +209,7 @@ func (s *Store) updatedWebhook(e webhook.Endpoint, u *webhook.Update) webhook.En
 	case !*u.Disabled:
 		e.Failing, e.Disabled, e.Why = nil, nil, ""
 	case e.Disabled == nil:
-		now := fromMicros(micros(s.clock()))
+		now := fromMicros(micros(s.Now()))
 		e.Disabled, e.Why = &now, webhook.ByHand
 	}
 	return e
@@ -240,7 +240,7 @@ func (s *Store) RotateWebhook(ctx context.Context, by audit.Actor, id string, se
 		if err := checkMaster(ctx, tx, sealed); err != nil {
 			return err
 		}
-		now, err := s.now(ctx, tx)
+		now, err := s.clock.read(ctx, tx)
 		if err != nil {
 			return err
 		}

@@ -55,31 +55,3 @@ func TestDisabledInTurn(t *testing.T) {
 		t.Errorf("after 410: got %+v, %v; want it disabled", got, err)
 	}
 }
-
-// TestClockOfTries: a node whose clock is wrong signs with the time of the database,
-// for receivers refuse what is minutes off.
-func TestClockOfTries(t *testing.T) {
-	t.Parallel()
-	o := engines()["PostgreSQL"](t)
-	o.Clock = func() time.Time { return time.Now().Add(-time.Hour) }
-	s := open(t, o)
-	if _, err := s.MasterKey(t.Context(), "k"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.AddWebhook(t.Context(), audit.Gateway(), webhook.Endpoint{ID: "w", URL: "https://example.com/"}, webhook.Sealed{Text: "sealed", Key: "k"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", time.Now(), webhook.Data{})); err != nil {
-		t.Fatal(err)
-	}
-	jobs, err := s.TakeDeliveries(t.Context(), "w", 1)
-	if err != nil || len(jobs) != 1 {
-		t.Fatalf("took %+v, %v; want one delivery", jobs, err)
-	}
-	if off := time.Since(jobs[0].At).Abs(); off > time.Minute {
-		t.Errorf("got the time %s, which is %s off", jobs[0].At, off)
-	}
-	if now, err := s.Time(t.Context()); err != nil || time.Since(now).Abs() > time.Minute {
-		t.Errorf("got %s, %v; want the time of the database", now, err)
-	}
-}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/clocktest"
 	"weir/internal/llm"
 )
 
@@ -67,6 +68,11 @@ func (s *Server) Run() {
 	}
 	s.cmd = exec.CommandContext(context.WithoutCancel(s.t.Context()), s.path, "--bind", "127.0.0.1", "--port", port,
 		"--save", "", "--appendonly", "no", "--dir", s.t.TempDir(), "--loglevel", "warning")
+	clock, err := clocktest.Environment()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.cmd.Env = append(os.Environ(), clock...)
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatalf("start redis-server: %v", err)
 	}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"weir/internal/clocktest"
 )
 
 const (
@@ -32,6 +34,7 @@ var ErrAbsent = errors.New("PostgreSQL's programs are not installed (Debian: pos
 // Server is one PostgreSQL server. Its methods are for one goroutine at a time.
 type Server struct {
 	bin, dir string
+	clock    []string // what shifts its clock
 	port     int
 	cmd      *exec.Cmd
 	gone     chan struct{} // closed when the process has ended
@@ -65,11 +68,15 @@ func newServer() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	clock, err := clocktest.Environment()
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "weir-postgres-")
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{bin: bin, dir: dir}
+	s := &Server{bin: bin, dir: dir, clock: clock}
 	if err = giveAway(dir); err == nil {
 		s.port, err = freePort()
 	}
@@ -136,7 +143,7 @@ func (s *Server) run(program string, args ...string) error {
 func (s *Server) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, program), args...)
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "PGCONNECT_TIMEOUT=10")
+	cmd.Env = append(append(os.Environ(), "LC_ALL=C.UTF-8", "PGCONNECT_TIMEOUT=10"), s.clock...)
 	cmd.SysProcAttr = attributes()
 	return cmd
 }
