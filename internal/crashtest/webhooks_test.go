@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"hash/fnv"
@@ -15,6 +16,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -55,6 +57,7 @@ type ear struct {
 	side   *standardwebhooks.Webhook
 	answer func(e *ear, id string, times int, w http.ResponseWriter)
 	done   chan struct{} // closed when nobody waits any more
+	ahead  time.Duration // by which the clock that the gateways share is ahead of this machine's
 
 	mu    sync.Mutex
 	came  map[string]int             // by event
@@ -64,10 +67,27 @@ type ear struct {
 	wrong int
 }
 
+// databaseAhead is by how much the database's clock is ahead of this machine's.
+func (f *fleet) databaseAhead() time.Duration {
+	f.t.Helper()
+	rows, err := f.server.Query(f.t.Context(), database, "SELECT floor(extract(epoch FROM clock_timestamp()))")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	sec, err := strconv.ParseInt(rows[0][0], 10, 64)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return time.Until(time.Unix(sec, 0))
+}
+
 // listen starts a receiver, and makes an endpoint of the installation for it.
 func (f *fleet) listen(name string, answer func(e *ear, id string, times int, w http.ResponseWriter)) *ear {
 	f.t.Helper()
 	e := &ear{t: f.t, answer: answer, done: make(chan struct{}), came: map[string]int{}, took: map[string]int{}, of: map[string]map[string]bool{}}
+	if f.server != nil {
+		e.ahead = f.databaseAhead()
+	}
 	server := httptest.NewServer(e)
 	f.t.Cleanup(func() { close(e.done); server.Close() })
 	e.url = server.URL + "/" + name
@@ -104,7 +124,7 @@ func (e *ear) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ID   string
 		Data struct{ Key struct{ ID string } }
 	}
-	err = e.side.Verify(body, r.Header)
+	err = e.verify(body, r.Header)
 	if err == nil {
 		err = json.Unmarshal(body, &p)
 	}
@@ -130,6 +150,18 @@ func (e *ear) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case answer.status == http.StatusGone:
 		e.gone++
 	}
+}
+
+// verify checks a signature, and its time by the clock that the gateways share.
+func (e *ear) verify(body []byte, h http.Header) error {
+	signed, err := strconv.ParseInt(h.Get("webhook-timestamp"), 10, 64)
+	if err := errors.Join(err, e.side.VerifyIgnoringTimestamp(body, h)); err != nil {
+		return err
+	}
+	if off := time.Until(time.Unix(signed, 0)) - e.ahead; off.Abs() > time.Minute {
+		return fmt.Errorf("the time of the signature is %s off", off)
+	}
+	return nil
 }
 
 // taker knows the status of an answer.

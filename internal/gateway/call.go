@@ -88,7 +88,7 @@ var errGone = errors.New("gateway: the client left")
 
 // handle is the one place that turns an error into a reply and logs it.
 func (c *call) handle() {
-	c.id = newID()
+	c.id = c.server.ledger.NewID()
 	c.idText = c.id.String()
 	defer c.finish()
 	defer c.recoverPanic()

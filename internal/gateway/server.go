@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	"weir/internal/account"
 	"weir/internal/conversation"
 	"weir/internal/dialect"
@@ -165,13 +163,4 @@ func (s *Server) InFlight() int64 {
 func (s *Server) Waiting() int64 {
 	_, waiting := s.admission.holding()
 	return waiting
-}
-
-// newID is a request's id.
-func newID() uuid.UUID {
-	id, err := uuid.NewV7()
-	if err != nil {
-		panic("gateway: the system gives no random numbers: " + err.Error())
-	}
-	return id
 }

@@ -82,6 +82,19 @@ type Ledger struct {
 // Now is the time by the clock that all nodes share, by which attempts are dated.
 func (l *Ledger) Now() time.Time { return l.sharedNow() }
 
+// NewID is the id of a request: a UUID of version 7 (RFC 9562, 5.7), whose time is that
+// of Now, for a request is looked for by its date and its id.
+func (l *Ledger) NewID() uuid.UUID {
+	id := uuid.Must(uuid.NewV7())
+	sec, nsec := id.Time().UnixTime()
+	if now := l.Now(); now.Sub(time.Unix(sec, nsec)).Abs() > time.Second {
+		for i, ms := 5, now.UnixMilli(); i >= 0; i-- {
+			id[i], ms = byte(ms), ms>>8
+		}
+	}
+	return id
+}
+
 // settleRoom is what is kept back in the journal for each attempt in flight:
 // more than a settlement takes, with an open for what may follow it.
 const settleRoom = 1 << 10
