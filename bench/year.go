@@ -63,7 +63,7 @@ func keyID(account, n int) string { return fmt.Sprintf("00000000-0000-7000-9%03d
 func prices() []ledger.PriceRecord {
 	list := make([]ledger.PriceRecord, models)
 	for i := range list {
-		rate := int64(i+1) * 100_000 // pico-USD
+		rate := llm.Rate(i+1) * 100_000 // pico-USD
 		list[i] = ledger.PriceRecord{
 			Version: modelName(i) + "@1",
 			Rates:   llm.Rates{llm.Input: rate, llm.CacheRead: rate / 10, llm.Output: 4 * rate},
@@ -134,7 +134,7 @@ func figuresOf(r *rand.Rand, u *user, n int64) figures {
 
 func costOf(u *user, usage *llm.Usage) llm.Money {
 	p := llm.Price{Version: u.price.Version, Rates: u.price.Rates}
-	return p.Cost(usage)
+	return p.Cost(usage, "")
 }
 
 // dayRequests are how many requests each user makes on a day of the history.

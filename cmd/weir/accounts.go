@@ -147,10 +147,11 @@ func newAccountsHangup(env *environment) *cobra.Command {
 			return d.Accounts.SetOnHangup(cmd.Context(), actor(), name, account.Hangup(what))
 		})
 	cmd.Long = "Say what happens to a provider's answer when its client leaves before the end:\n" +
-		"cancel stops it, and it is metered as far as it was counted; drain reads it to its end,\n" +
-		"for at most 30 seconds, so that the provider's own numbers are known."
+		"drain reads it to its end, so that the provider's own numbers are known; cancel stops it,\n" +
+		"and budgets count the most that it can have cost; default drains whole answers and\n" +
+		"cancels streams, unless the provider charges for all of a stream anyway."
 	cmd.Example = "  weir accounts hangup research --set drain"
-	cmd.Flags().StringVar(&what, "set", "", "cancel or drain")
+	cmd.Flags().StringVar(&what, "set", "", "default, cancel or drain")
 	_ = cmd.MarkFlagRequired("set") // the flag is defined one line above
 	return cmd
 }

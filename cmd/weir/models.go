@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -127,11 +128,11 @@ func (v *modelView) tokenPrices() (input, output string) {
 	}
 	input, output = v.Prices["input"], v.Prices["output"]
 	for _, unit := range config.UnitClasses() {
-		if _, ok := v.Prices[unit]; ok && input == "0" && output == "0" {
+		if _, ok := v.Prices[unit]; ok && cmp.Or(input, "0") == "0" && cmp.Or(output, "0") == "0" {
 			return "by " + unit, "by " + unit
 		}
 	}
-	return input, output
+	return cmp.Or(input, "none"), cmp.Or(output, "none")
 }
 
 func sizeOrNone(tokens int64) string {

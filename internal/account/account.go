@@ -11,11 +11,14 @@ import (
 // before its end.
 type Hangup string
 
-// The ways. A cancelled answer costs what was counted until then; a drained
-// one is read to its end, so that the provider's own numbers are known.
+// The ways. A drained answer is read to its end, so that the provider's own numbers are
+// known; of a cancelled one nobody knows what it cost, and budgets count the most that
+// it can be. By default whole answers are drained, since most vendors charge for them
+// anyway, and streams are cancelled, unless the provider charges for all of them.
 const (
-	HangupCancel Hangup = "cancel"
-	HangupDrain  Hangup = "drain"
+	HangupDefault Hangup = "default"
+	HangupCancel  Hangup = "cancel"
+	HangupDrain   Hangup = "drain"
 )
 
 // Budget is what may be spent in a period. The zero value is no budget.

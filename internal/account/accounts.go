@@ -42,7 +42,7 @@ func (s *Service) CreateAccount(ctx context.Context, by audit.Actor, name string
 }
 
 func (s *Service) newAccount(name string) Account {
-	return Account{ID: newID(), Name: name, OnHangup: HangupCancel, Created: s.now()}
+	return Account{ID: newID(), Name: name, OnHangup: HangupDefault, Created: s.now()}
 }
 
 // now is the time as it is kept: UTC, whole microseconds.
@@ -191,8 +191,8 @@ func (u *Update) check() error {
 }
 
 func checkHangup(h Hangup) error {
-	if h != HangupCancel && h != HangupDrain {
-		return llm.Invalid("on_hangup", fmt.Sprintf("%q is not something to do when a client leaves. Use %q or %q.", h, HangupCancel, HangupDrain))
+	if h != HangupDefault && h != HangupCancel && h != HangupDrain {
+		return llm.Invalid("on_hangup", fmt.Sprintf("%q is not something to do when a client leaves. Use %q, %q or %q.", h, HangupDefault, HangupCancel, HangupDrain))
 	}
 	return nil
 }

@@ -105,7 +105,9 @@ type requestView struct {
 	CompletionTokens int64              `json:"completion_tokens"`
 	Usage            map[string]int64   `json:"usage"` // by class
 	CostUSD          string             `json:"cost_usd"`
+	CostAtMostUSD    string             `json:"cost_at_most_usd"` // cost_usd where that is known
 	Unpriced         bool               `json:"unpriced"`
+	UnpricedClasses  []string           `json:"unpriced_classes"` // of usage
 	Provenance       *ledger.Provenance `json:"provenance"`
 	FirstTokenMS     *int64             `json:"first_token_ms"`
 	DurationMS       *int64             `json:"duration_ms"`
@@ -116,7 +118,8 @@ func viewRequest(r *ledger.RequestSummary) requestView {
 		ID: r.ID.String(), Arrived: r.Arrived, KeyID: r.Key, RequestedModel: r.Requested, Model: r.Model,
 		Outcome: r.Outcome, Status: unlessZero(r.Status), ErrorCode: orNull(r.Code), Stream: r.Stream, AttemptCount: r.Attempts,
 		PromptTokens: r.Usage.InputTokens(), CompletionTokens: r.Usage.OutputTokens(), Usage: viewUsage(&r.Usage),
-		CostUSD: r.Cost.String(), Unpriced: r.Unpriced, Provenance: orNull(r.Provenance),
+		CostUSD: r.Cost.String(), CostAtMostUSD: r.AtMost.String(),
+		Unpriced: r.Unpriced != 0, UnpricedClasses: append([]string{}, r.Unpriced.Names()...), Provenance: orNull(r.Provenance),
 		FirstTokenMS: unlessZero(r.FirstToken.Milliseconds()), DurationMS: unlessZero(r.Duration.Milliseconds()),
 	}
 }
@@ -265,7 +268,10 @@ func viewAttempt(a *ledger.AttemptDetail) attemptView {
 func viewLine(l *ledger.CostLine) costLineView {
 	v := costLineView{Kind: l.What, AmountUSD: l.Amount.String()}
 	if l.What == ledger.LineUsage {
-		v.Class, v.Count, v.RateUSD = new(l.Class.String()), &l.Count, new(llm.FormatUnitRate(l.Rate))
+		v.Class, v.Count = new(l.Class.String()), &l.Count
+		if l.Rate.Known() {
+			v.RateUSD = new(llm.FormatUnitRate(l.Rate.Pico()))
+		}
 	}
 	return v
 }

@@ -63,12 +63,23 @@ func requestOf(r *simulator.Record) string {
 	return id
 }
 
-// TestClientLeaves is a client that goes away before the end: its provider is
-// told at once, and what it did is charged.
+// onHangup says what becomes of the answers of the account default whose clients leave.
+func (h *house) onHangup(way account.Hangup) {
+	h.t.Helper()
+	h.administer(func(ctx context.Context, s *account.Service) error {
+		_, err := s.SetOnHangup(ctx, audit.Gateway(), "default", way)
+		return err
+	})
+}
+
+// TestClientLeaves is a client that goes away before the end, of an account that cancels
+// everything: its provider is told at once, what it did is charged as it was counted, and
+// the most that it can have done stands beside that.
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := open(t, setup{yaml: housed(up.url)})
+	h.onHangup(account.HangupCancel)
 	const streamed = "text/event-stream"
 	tests := []struct {
 		name, path, body, accept string
@@ -98,6 +109,9 @@ func TestClientLeaves(t *testing.T) {
 			if row.outcome != "client_gone" || row.provenance != "estimated" || row.in == 0 || row.cost == "0" || !row.counts {
 				t.Errorf("ledger says %+v, want client_gone, estimated at the input at least", row)
 			}
+			if e := h.entry(t, requestOf(&record)); e.AtMost <= e.Cost {
+				t.Errorf("ledger says at most %s, want more than the estimate of %s", e.AtMost, e.Cost)
+			}
 			if (row.out > 0) != test.output || row.out > record.Usage.OutputTokens()+5 {
 				t.Errorf("ledger says %d tokens of output, the provider gave %d", row.out, record.Usage.OutputTokens())
 			}
@@ -109,15 +123,37 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
+// TestDefaultHangup is a client that goes away, of an account that says nothing of that:
+// a whole answer is read to its end, a stream is cancelled, unless its provider charges
+// for all of it.
+func TestDefaultHangup(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url) + providerYAML("bills", up.url) + "    bills_after_disconnect: \"yes\"\n" + perRequest})
+	for _, test := range []struct {
+		model, accept string
+		lines         int
+		drained       bool
+	}{
+		{"house/chat:tokens=20,pace=20ms", "", 0, true},
+		{"house/chat:tokens=20,pace=20ms", "text/event-stream", 5, false},
+		{"bills/chat:tokens=20,pace=20ms", "text/event-stream", 5, true},
+	} {
+		h.leave(ask{path: "/v1/chat", body: hello(test.model), header: []string{"Accept", test.accept}}, up, test.lines)
+		record := up.newest(t)
+		row := h.row(requestOf(&record))
+		if record.Canceled == test.drained || (row.provenance == "exact") != test.drained || test.drained && row.out != 20 {
+			t.Errorf("%s, %q: cancelled %t, the ledger says %+v; want it read to its end %t", test.model, test.accept, record.Canceled, row, test.drained)
+		}
+	}
+}
+
 // TestDrain is an account that wants its answers read to the end.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := open(t, setup{yaml: housed(up.url), timing: gateway.Timing{DrainAnswer: 1500 * time.Millisecond}})
-	h.administer(func(ctx context.Context, s *account.Service) error {
-		_, err := s.SetOnHangup(ctx, audit.Gateway(), "default", account.HangupDrain)
-		return err
-	})
+	h.onHangup(account.HangupDrain)
 	for _, lines := range []int{0, 5} {
 		a := ask{path: "/v1/chat", body: hello("house/chat:tokens=20,pace=20ms"), header: []string{"Accept", "text/event-stream"}}
 		h.leave(a, up, lines)

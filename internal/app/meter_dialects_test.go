@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/account"
 	"weir/internal/app"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -179,6 +180,7 @@ func TestMeterOfDialects(t *testing.T) {
 			t.Parallel()
 			up := newUpstream(t)
 			h := open(t, setup{yaml: "providers:" + spokenBy("house", name, up.url, path) + "prices:\n  house/*: " + ratesYAML + "\n"})
+			h.onHangup(account.HangupCancel)
 			all := h.meterAll(t, name)
 			gone := h.leaveAll(t, up, name)
 			h.enter(t, up, all)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/account"
 	"weir/internal/app"
 )
 
@@ -25,6 +26,7 @@ func TestMeterAtVendorsDoors(t *testing.T) {
 			t.Parallel()
 			up := newUpstream(t)
 			h := open(t, setup{yaml: "providers:" + spokenBy("house", name, up.url, path) + "prices:\n  house/*: " + ratesYAML + "\n"})
+			h.onHangup(account.HangupCancel)
 			var all, gone []*exchange
 			for _, f := range fronts() {
 				if tellingDoors[f.path] != "" {

@@ -40,10 +40,10 @@ aliases:
 		"fast":          `{"id":"fast","object":"model","created":0,"owned_by":"alias","targets":["house/small","openai/mine"]}`,
 		"house/small": `{"id":"house/small","object":"model","created":0,"owned_by":"house","context_window":32768,"max_output_tokens":4096,
 			"capabilities":{"images":false,"tools":true},"source":"operator",
-			"prices":{"input":"0.15","cache_read":"0.15","cache_write":"0.15","cache_write_1h":"0.15","audio_in":"0.15","image_in":"0.15",
+			"prices":{"input":"0.15","cache_read":"0.15","cache_write":"0.15","cache_write_1h":"0.15","cache_read_audio":"0.15","audio_in":"0.15","image_in":"0.15","citation":"0.15","image_out":"0.6",
 			"output":"0.6","reasoning":"0.6","audio_out":"0.6","search":"0.01","second":"0.0001"}}`,
 		"house/free": `{"id":"house/free","object":"model","created":0,"owned_by":"house","source":"operator",
-			"prices":{"input":"0","cache_read":"0","cache_write":"0","cache_write_1h":"0","audio_in":"0","image_in":"0","output":"0","reasoning":"0","audio_out":"0"}}`,
+			"prices":{"input":"0","cache_read":"0","cache_write":"0","cache_write_1h":"0","cache_read_audio":"0","citation":"0","image_out":"0","audio_in":"0","image_in":"0","output":"0","reasoning":"0","audio_out":"0"}}`,
 	} {
 		var m map[string]any
 		decode(t, want, &m)

@@ -171,6 +171,10 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 	}
 	o.Models = p.Models
 	o.Quirks.Prefill = cmp.Or(p.Prefill, o.Quirks.Prefill)
+	if p.BillsAfterDisconnect != "" {
+		o.BillsAfterDisconnect = p.BillsAfterDisconnect == "yes"
+	}
+	o.BillsItself = p.BillBy == "provider"
 	o.Timeouts = provider.Timeouts(p.Timeouts)
 	if p.Retries != nil {
 		o.Retries = *p.Retries

@@ -18,15 +18,18 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 	}
 	base := baseURL(&g.options.Config, addr)
 	g.base.Store(&base)
+	acc, first, err := g.accounts.Bootstrap(ctx, audit.Gateway()) // before anybody is told that there is a gateway
+	if err != nil {
+		return err
+	}
 	if _, err := fmt.Fprintf(g.options.Stderr, "listening on %s\n", base); err != nil {
 		return err
 	}
 	if g.options.Ready != nil {
 		g.options.Ready(addr.String())
 	}
-	acc, first, err := g.accounts.Bootstrap(ctx, audit.Gateway())
-	if err != nil || !first {
-		return err
+	if !first {
+		return nil
 	}
 	return g.welcome(ctx, acc, base, isLoopback(addr))
 }

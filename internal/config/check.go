@@ -181,6 +181,12 @@ func (l *loader) checkProvider(p *Provider) {
 	if p.Prefill != "" {
 		l.checkWord(join(path, "prefill"), p.Prefill, []string{"yes", "no"})
 	}
+	if p.BillsAfterDisconnect != "" {
+		l.checkWord(join(path, "bills_after_disconnect"), p.BillsAfterDisconnect, []string{"yes", "no"})
+	}
+	if p.BillBy != "" {
+		l.checkWord(join(path, "bill_by"), p.BillBy, []string{"computed", "provider"})
+	}
 	l.checkKeys(join(path, "api_keys"), p.APIKeys)
 	if p.Auth != "" {
 		l.checkAuth(path, p)

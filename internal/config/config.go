@@ -110,6 +110,12 @@ type Provider struct {
 	// Prefill is "yes", "no" or empty: whether a conversation that ends with an
 	// assistant's message is continued behind it.
 	Prefill string `yaml:"prefill,omitempty"`
+	// BillsAfterDisconnect is "yes", "no" or empty: whether all of a stream is charged
+	// whose client has left.
+	BillsAfterDisconnect string `yaml:"bills_after_disconnect,omitempty"`
+	// BillBy is "computed" or empty for usage times price, "provider" for what the
+	// provider says that it charges, where it says so.
+	BillBy string `yaml:"bill_by,omitempty"`
 }
 
 // Timeouts bound one attempt at a provider; 0 where the configuration says
@@ -307,12 +313,15 @@ func Strategies() []string { return []string{"fallback", "weighted", "latency"} 
 func TokenClasses() []string {
 	return []string{
 		"input", "output", "cache_read", "cache_write", "cache_write_1h",
-		"audio_in", "audio_out", "image_in", "reasoning",
+		"cache_read_audio", "audio_in", "audio_out", "image_in", "image_out", "citation", "reasoning",
 	}
 }
 
 // UnitClasses are the price classes in US dollars per unit. "second" is a
 // second of audio, which llm.Milliseconds counts in thousandths.
 func UnitClasses() []string {
-	return []string{"request", "search", "image", "character", "second"}
+	return []string{
+		"request", "image", "character", "second",
+		"search", "maps", "x_search", "file_search", "code_interpreter", "tool_image", "other_tool",
+	}
 }

@@ -51,7 +51,7 @@ func soundBooks() *books {
 		b.rows = append(b.rows, row{
 			id: id, opened: at(4), duration: 2010 * time.Millisecond, account: m.account, key: m.key,
 			requested: "house/chat", model: "house/chat", price: "v", outcome: end.outcome, provenance: end.provenance,
-			counts: true, stream: true, usage: usage, cost: price.Cost(&usage),
+			counts: true, stream: true, usage: usage, cost: price.Cost(&usage, ""),
 		})
 		b.served = append(b.served, served{Attempt: id.String(), Dialect: "openai", Model: "chat", Stream: true, Usage: end.served})
 		b.receipts = append(b.receipts, receipt{

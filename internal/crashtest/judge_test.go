@@ -171,9 +171,9 @@ func (v *verdict) attempt(id ledger.AttemptID, a *attempt) {
 // priced recomputes the cost. An unknown outcome costs its bound.
 func (v *verdict) priced(r *row) {
 	p, ok := v.books.prices[r.model]
-	want := p.Cost(&r.usage)
+	want := p.Cost(&r.usage, "")
 	if r.provenance == ledger.Unknown {
-		want = p.Bound(&r.usage)
+		want = p.Bound(&r.usage, llm.AnyMode)
 	}
 	if ok != (r.price != "") || r.cost != want {
 		v.add(mispriced, "%s: got $%s by price %q, want $%s", r, r.cost, r.price, want)
@@ -222,7 +222,7 @@ func (v *verdict) unknown(r *row, truth *llm.Usage) {
 		v.add(unexplained, "%s: %s", r, why)
 	}
 	p := v.books.prices[r.model]
-	if r.usage.InputTokens() < truth.InputTokens() || r.usage.OutputTokens() < truth.OutputTokens() || r.cost < p.Cost(truth) {
+	if r.usage.InputTokens() < truth.InputTokens() || r.usage.OutputTokens() < truth.OutputTokens() || r.cost < p.Cost(truth, "") {
 		v.add(belowTruth, "%s: the provider gave %v", r, *truth)
 	}
 }

@@ -167,9 +167,11 @@ func (l priceList) price() (p llm.Price, err error) {
 		if !ok {
 			continue
 		}
-		if p.Rates[c], err = parse(text); err != nil {
+		pico, err := parse(text)
+		if err != nil {
 			return p, err
 		}
+		p.Rates[c] = llm.RateOf(pico)
 	}
 	p.Version = "recomputed"
 	return p, nil

@@ -159,7 +159,7 @@ func TestArithmeticAddsUp(t *testing.T) {
 				for c := range a.Usage {
 					a.Usage[c] = rapid.Int64Range(0, 1_000_000).Draw(t, "count")
 				}
-				a.Cost = a.Price.Cost(&a.Usage) + llm.Money(rapid.SampledFrom([]int64{0, 0, 7}).Draw(t, "more"))
+				a.Cost = a.Price.Cost(&a.Usage, "") + llm.Money(rapid.SampledFrom([]int64{0, 0, 7}).Draw(t, "more"))
 			}
 			a.Explain()
 		}

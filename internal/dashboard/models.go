@@ -179,7 +179,7 @@ func (row *modelRow) price(p *llm.Price) {
 	row.In, row.Out = perMillion(r[llm.Input]), perMillion(r[llm.Output])
 	for i, rate := range r {
 		c := llm.Class(i)
-		if rate != usualRate(r, c) {
+		if rate.Known() && rate != usualRate(r, c) {
 			row.Prices = append(row.Prices, Fact{className(c), rateText(c, rate)})
 		}
 	}
@@ -191,14 +191,14 @@ func (row *modelRow) price(p *llm.Price) {
 
 // usualRate is what a class costs that has no price of its own: that of input or
 // of output, and nothing for what is no token.
-func usualRate(r *llm.Rates, c llm.Class) int64 {
+func usualRate(r *llm.Rates, c llm.Class) llm.Rate {
 	switch {
 	case c.IsInput():
 		return r[llm.Input]
 	case c.IsOutput():
 		return r[llm.Output]
 	}
-	return 0
+	return llm.Free
 }
 
 func modelsPager(base string, q url.Values, offset, shown, count int) (p Pager) {

@@ -216,8 +216,9 @@ func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
 		f.credit.field(Field{Name: "way", Label: "What to do", Choices: []Choice{{Value: "add", Label: "Add to the credit", Chosen: true}, {Value: "take", Label: "Take away"}}}),
 	}
 	p.Hangup = f.hangup.field(Field{Name: "on_hangup", Label: "When a client leaves before the end", Kind: "radio", Choices: []Choice{
-		{Value: string(account.HangupCancel), Label: "Cancel", Note: "The provider is stopped; it costs what was counted until then", Chosen: a.OnHangup == account.HangupCancel},
-		{Value: string(account.HangupDrain), Label: "Drain", Note: "The answer is read to its end, for at most 30 seconds, for the provider’s own numbers", Chosen: a.OnHangup == account.HangupDrain},
+		{Value: string(account.HangupDefault), Label: "Default", Note: "Whole answers are read to their end; streams are cancelled, unless the provider charges for all of them", Chosen: a.OnHangup == account.HangupDefault},
+		{Value: string(account.HangupCancel), Label: "Cancel", Note: "The provider is stopped; budgets count the most that the request can have cost", Chosen: a.OnHangup == account.HangupCancel},
+		{Value: string(account.HangupDrain), Label: "Drain", Note: "Every answer is read to its end, for the provider’s own numbers", Chosen: a.OnHangup == account.HangupDrain},
 	}})
 	for _, one := range f.all() {
 		p.Problems = append(p.Problems, one.problems()...)

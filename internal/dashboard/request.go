@@ -96,7 +96,10 @@ func requestPageOf(base string, d *ledger.RequestDetail, labels map[string]strin
 func requestTiles(d *ledger.RequestDetail) []Tile {
 	cost := exactly("Cost", amount(d.Cost), dollars(d.Cost))
 	cost.Note = strings.TrimPrefix(cost.Note+", "+numbersOfAll(d), ", ")
-	if d.Unpriced {
+	if d.AtMost > d.Cost {
+		cost.Note = strings.TrimSuffix("at most "+dollars(d.AtMost)+", "+cost.Note, ", ")
+	}
+	if d.Unpriced != 0 {
 		cost.Value, cost.Note = "Unpriced", "at least "+dollars(d.Cost)
 	}
 	return []Tile{
@@ -159,7 +162,10 @@ func attemptViewOf(a *ledger.AttemptDetail) attemptView {
 	}
 	_, cost := a.Corrected()
 	v.Cost = dollars(cost)
-	if !a.Price.Known() {
+	if a.Unpriced != 0 {
+		v.Cost = "at least " + v.Cost
+	}
+	if cost == 0 && a.Unpriced != 0 {
 		v.Cost = "unpriced"
 	}
 	v.Lines = costRows(a)
@@ -196,6 +202,14 @@ func attemptFacts(a *ledger.AttemptDetail) (facts []Fact) {
 	add("Service tier", a.Settlement.Tier)
 	add("Numbers", numbersOf(a))
 	add("Price", cmp.Or(a.Price.Version, "none known"))
+	add("Without a price", strings.Join(a.Unpriced.Names(), ", "))
+	if left := a.Uncertain(); left > 0 {
+		_, cost := a.Corrected()
+		add("Cost at most", dollars(cost+left))
+	}
+	if a.ProviderCost != nil {
+		add("Provider’s own cost", dollars(*a.ProviderCost))
+	}
 	if a.Tier > 0 {
 		add("Price tier", "of requests with more than "+number(a.Tier)+" input tokens")
 	}
@@ -229,6 +243,8 @@ func costRowOf(l ledger.CostLine) costRow {
 		row.What, row.Count, row.Rate = className(l.Class), number(l.Count), rateText(l.Class, l.Rate)
 	case ledger.LineHold:
 		row.What = "The most that it can have cost"
+	case ledger.LineProvider:
+		row.What = "What the provider charges"
 	case ledger.LineCorrection:
 		row.What = "Corrected later"
 	case ledger.LineOther:
@@ -244,15 +260,23 @@ func className(c llm.Class) string {
 }
 
 // rateText is the price of a class: of a million tokens, or of a unit.
-func rateText(c llm.Class, pico int64) string {
-	if int(c) < llm.NumTokens {
-		return perMillion(pico) + " a million"
+func rateText(c llm.Class, rate llm.Rate) string {
+	switch {
+	case !rate.Known():
+		return "unknown"
+	case int(c) < llm.NumTokens:
+		return perMillion(rate) + " a million"
 	}
-	return "$" + llm.FormatUnitRate(pico) + " each"
+	return "$" + llm.FormatUnitRate(rate.Pico()) + " each"
 }
 
-// perMillion is the price of a million tokens, from pico-dollars a token.
-func perMillion(pico int64) string { return dollars(llm.Money(pico) * 1000) }
+// perMillion is the price of a million tokens.
+func perMillion(rate llm.Rate) string {
+	if !rate.Known() {
+		return "?"
+	}
+	return dollars(llm.Money(rate.Pico()) * 1000)
+}
 
 // Measures of the picture of a request's way.
 const (

@@ -193,7 +193,7 @@ func requestRowOf(base string, x *ledger.RequestSummary, labels map[string]strin
 	row := requestRow{
 		ID: x.ID.String(), Href: base + "/" + x.ID.String(), Arrived: x.Arrived, Model: x.Model, Key: cmp.Or(labels[x.Key], "a key that is gone"),
 		Badge: outcomeBadge(x.Outcome), Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts, In: x.Usage.InputTokens(), Out: x.Usage.OutputTokens(),
-		Cost: x.Cost, Unpriced: x.Unpriced, Doubt: doubtOf(x.Provenance), First: orNone(x.FirstToken), Took: orNone(x.Duration),
+		Cost: x.Cost, Unpriced: x.Unpriced != 0, Doubt: doubtOf(x.Provenance), First: orNone(x.FirstToken), Took: orNone(x.Duration),
 	}
 	if x.Requested != x.Model {
 		row.Requested = x.Requested

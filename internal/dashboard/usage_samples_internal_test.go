@@ -153,7 +153,7 @@ func settleSample(a *ledger.AttemptDetail) {
 		a.Price, a.Usage, a.Provenance = llm.Price{}, llm.Usage{llm.Input: 210, llm.Output: 12}, ledger.Estimated
 	default:
 		a.Usage = llm.Usage{llm.Input: 211_034, llm.CacheRead: 1204, llm.Output: 733, llm.Searches: 2}
-		a.Cost, a.Status, a.FirstToken, a.Duration, a.Finish = a.Price.Cost(&a.Usage), 200, 402*time.Millisecond, 2912*time.Millisecond, llm.FinishStop
+		a.Cost, a.Status, a.FirstToken, a.Duration, a.Finish = a.Price.Cost(&a.Usage, ""), 200, 402*time.Millisecond, 2912*time.Millisecond, llm.FinishStop
 	}
 }
 

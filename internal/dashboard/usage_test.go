@@ -65,7 +65,7 @@ func used(of account.Account, at time.Time, model string) ledger.Entry {
 		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: llm.Usage{llm.Input: 1000, llm.CacheRead: 200, llm.Output: 100},
 		Counts: true, Finish: llm.FinishStop, Status: 200, FirstToken: 300 * time.Millisecond, Duration: time.Second,
 	}}
-	e.Cost = e.Price.Cost(&e.Usage)
+	e.Cost = e.Price.Cost(&e.Usage, "")
 	binary.BigEndian.PutUint64(e.ID.Request[:], uint64(at.UnixMilli())<<16|0x7000)
 	binary.BigEndian.PutUint64(e.ID.Request[8:], 1<<63|uint64(at.Nanosecond())&0xffff)
 	return e
@@ -163,6 +163,7 @@ func TestUsageCSV(t *testing.T) {
 	s.come("ada", people.Viewer)
 	evil := used(s.acme, ago(0, 0), "=HYPERLINK(\"x\",\"y\")/gpt")
 	evil.Price, evil.Cost = llm.Price{}, 0
+	evil.Unpriced = evil.Price.Unpriced(&evil.Usage, "")
 	s.journal().apply(t, nil, evil, used(s.acme, ago(0, 1), "openai/gpt"), used(s.acme, ago(1, 0), "openai/gpt"), used(s.acme, ago(31, 0), "openai/gpt"), used(s.other, ago(0, 0), "x/y"))
 	got := s.send(t, "GET", "/accounts/acme/usage.csv?start_date=2026-11-01&end_date=2026-11-21", nil, nil)
 	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/csv; charset=utf-8" || got.header.Get("Content-Disposition") != "attachment; filename=usage-acme-2026-11-01-2026-11-21.csv" {
@@ -172,8 +173,9 @@ func TestUsageCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const classes = ",input,cache_read,cache_write,cache_write_1h,audio_in,image_in,output,reasoning,audio_out,request,search,image,character,millisecond,"
-	counts := ",1000,200,0,0,0,0,100,0,0,0,0,0,0,0,"
+	const classes = ",input,cache_read,cache_write,cache_write_1h,cache_read_audio,audio_in,image_in,citation,output,reasoning,audio_out,image_out," +
+		"request,image,character,millisecond,search,maps,x_search,file_search,code_interpreter,tool_image,other_tool,"
+	counts := ",1000,200,0,0,0,0,0,0,100,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
 	want := [][]string{
 		strings.Split("date,model,requests,tokens"+classes+"cost_usd,unpriced", ","),
 		append([]string{"2026-11-21", `'=HYPERLINK("x","y")/gpt`}, strings.Split("1,1300"+counts+"0,true", ",")...),

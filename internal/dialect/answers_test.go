@@ -40,6 +40,9 @@ func replies(d *dialect.Dialect) *rapid.Generator[llm.Reply] {
 			c.Finish = llm.FinishToolCalls
 		case slices.Contains(shows, d.Name) && seldom(t, "shows"):
 			c.Message.Parts = append(c.Message.Parts, llm.Part{Kind: llm.PartImage, Media: &llm.Media{MIME: "image/png", Data: "iVBORw0KGgo="}})
+			if d.Name == "responses" { // where only a tool makes images
+				r.Usage[llm.ToolImages] = 1
+			}
 		}
 		r.Choices = []llm.Choice{c}
 		return r

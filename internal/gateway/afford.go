@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -35,11 +36,8 @@ func (c *call) afford(t *route.Target) error {
 
 func (c *call) affordAs(t *route.Target, budgets []ledger.Budget, r *reading, how precision) error {
 	c.wanted = c.demand(t, r, how)
-	if !c.wanted.price.Known() {
-		return &llm.Error{
-			Code: llm.CodeBudgetExceeded, Param: "model",
-			Message: fmt.Sprintf("The model %q has no price here, so that no budget can be kept with it. Its operator can give it one in the configuration, under prices.", t.FullName()),
-		}
+	if err := c.wanted.refusal(t); err != nil {
+		return err
 	}
 	least, most := c.wanted.amounts()
 	room, err := c.server.ledger.Claim(c.r.Context(), ledger.Need{
@@ -52,6 +50,27 @@ func (c *call) affordAs(t *route.Target, budgets []ledger.Budget, r *reading, ho
 	c.room = room
 	c.cap, _ = c.wanted.capFor(room.Amount())
 	return nil
+}
+
+// refusal is the error for an attempt with whose price no budget can be kept.
+func (k *demand) refusal(t *route.Target) error {
+	u := k.bound(k.most)
+	unknown := k.price.Unbounded(&u, k.mode)
+	why := ""
+	switch name := t.FullName(); {
+	case !k.price.Known():
+		why = fmt.Sprintf("The model %q has no price here", name)
+	case k.price.Basis == llm.BasisFamily:
+		why = fmt.Sprintf("The price of the model %q is known for models with a name like it alone", name)
+	case unknown != 0:
+		why = fmt.Sprintf("What the model %q costs for %s is not known here", name, strings.Join(unknown.Names(), ", "))
+	default:
+		return nil
+	}
+	return &llm.Error{
+		Code: llm.CodeBudgetExceeded, Param: "model",
+		Message: why + ", so that no budget can be kept with it. Its operator can give it a price in the configuration, under prices.",
+	}
 }
 
 // giveUpRoom releases what was claimed for an attempt that is not made.

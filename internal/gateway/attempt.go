@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"weir/internal/account"
 	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -109,43 +108,6 @@ func (c *call) prepareAny() ([]byte, error) {
 	}
 }
 
-// upstreamContext lives as long as somebody wants the provider's answer: until
-// the client leaves or a little longer, where its account asks for that or only
-// the usage of a whole answer is still to come.
-func (c *call) upstreamContext() (context.Context, context.CancelFunc) {
-	client := c.r.Context()
-	drain := c.principal.Account().OnHangup == account.HangupDrain
-	if !drain && !c.head.Stream {
-		return client, func() {} // nothing is written before the provider is done
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
-	c.hangUp = func() {
-		switch timing := &c.server.timing; {
-		case drain:
-			c.drainFor(timing.DrainAnswer, ctx, cancel)
-		case c.ending.Load():
-			c.drainFor(timing.DrainUsage, ctx, cancel)
-		default:
-			cancel()
-		}
-	}
-	stop := context.AfterFunc(client, c.hangUp)
-	return ctx, func() {
-		stop()
-		cancel()
-	}
-}
-
-// drainFor bounds how long an answer is read on whose client has left.
-func (c *call) drainFor(d time.Duration, ctx context.Context, cancel context.CancelFunc) {
-	timer := time.AfterFunc(d, cancel)
-	stopped := context.AfterFunc(c.server.stopping, cancel)
-	context.AfterFunc(ctx, func() {
-		timer.Stop()
-		stopped()
-	})
-}
-
 // gone says whether the client has left: its connection broke, or it takes
 // nothing any more.
 func (c *call) gone() bool { return c.deaf.Load() || c.r.Context().Err() != nil }
@@ -161,7 +123,8 @@ func (c *call) newAttempt() ledger.Attempt {
 		ID:      ledger.AttemptID{Request: c.id, N: uint16(len(c.tried) + 1)},
 		Account: c.principal.Account().ID, Key: c.principal.Key().ID,
 		Requested: c.head.Model, Provider: t.Provider.Name(), Model: t.Model,
-		Opened: now, Arrived: c.started, Stream: c.head.Stream, Price: c.table.Price(t, now),
+		Opened: now, Arrived: c.started, Stream: c.head.Stream, Price: c.price(t),
+		BillByProvider: t.Provider.BillsItself(),
 	}
 	if c.room == nil {
 		a.Bound = c.boundBooks(t)
@@ -169,7 +132,7 @@ func (c *call) newAttempt() ledger.Attempt {
 		a.Price, a.Bound = c.wanted.price, c.wanted.granted(c.cap)
 		a.Claim, c.room = c.room, nil
 	}
-	a.Hold = min(ledger.MaxCost, a.Price.Bound(&a.Bound))
+	a.Hold = min(ledger.MaxCost, a.Price.Bound(&a.Bound, llm.AnyMode))
 	return a
 }
 
@@ -230,10 +193,15 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 	if c.head.Stream {
 		c.beginStream()
 	}
+	c.bills.Store(t.Provider.BillsAfterDisconnect())
+	if client := c.r.Context(); client.Err() != nil {
+		ctx = client // it has left before anything was sent
+	}
 	c.own.asked(c.server.now())
 	resp, err := t.Provider.Do(ctx, provider.Call{
 		Dialect: c.speaking(t), Op: c.door.Op, Model: t.Model, Stream: c.head.Stream, Body: body,
 		AttemptID: c.hold.Attempt().ID.String(), ContentType: c.formType(), Header: c.passed(t), Key: t.Key, Hold: c.hold,
+		Abandoned: &c.draining,
 	})
 	if err != nil {
 		return err

@@ -109,7 +109,11 @@ func (c *call) boundBeside(t *route.Target, how precision, r *reading) llm.Usage
 	}
 	// Whoever calls a tool of the provider's reads all that there is once more.
 	u[llm.Input] = times(n, 1+r.calls)
-	u[llm.Searches] = r.calls
+	for class := range u {
+		if llm.Class(class).IsTool() {
+			u[class] = r.tools[class]
+		}
+	}
 	u[llm.Output] = r.predicted
 	return u
 }

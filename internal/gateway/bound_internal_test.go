@@ -129,7 +129,7 @@ func TestBoundOfInput(t *testing.T) {
 	tests := []struct {
 		name, door, body string
 		want             int64 // of input tokens; negative for so many less one beyond those that are shown
-		searches         int64
+		calls            int64
 	}{
 		{"text", "openai", `{"messages":[{"role":"user","content":"Hi"}]}`, shown, 0},
 		{"known fields", "openai", `{"store":true,"service_tier":"flex","logit_bias":{"1":2},"metadata":{"a":"b"},"messages":[{"role":"user","content":"Hi"}]}`, shown, 0},
@@ -165,7 +165,7 @@ func TestBoundOfInput(t *testing.T) {
 		{"the output of a custom tool", "responses", `{"input":[{"type":"custom_tool_call_output","call_id":"c","output":"x"}]}`, shown, 0},
 		{"an image as the output of a custom tool", "responses", `{"input":[{"type":"custom_tool_call_output","call_id":"c","output":[{"type":"input_image","image_url":"https://example.com/a"}]}]}`, window, 0},
 		{"a search", "responses", `{"tools":[{"type":"web_search"}],"input":"Hi"}`, working, 10},
-		{"three calls at most", "responses", `{"tools":[{"type":"web_search"},{"type":"code_interpreter","container":{"type":"auto"}}],"max_tool_calls":3,"input":"Hi"}`, window * 4, 3},
+		{"three calls at most", "responses", `{"tools":[{"type":"web_search"},{"type":"code_interpreter","container":{"type":"auto"}}],"max_tool_calls":3,"input":"Hi"}`, window * 4, 6}, // three of each
 		{"a cap that OpenAI does not know", "responses", `{"tools":[{"type":"web_search","max_uses":0}],"input":"Hi"}`, working, 10},
 		{"a cap that chats do not know", "openai", `{"web_search_options":{},"max_tool_calls":0,"messages":[{"role":"user","content":"Hi"}]}`, working, 10},
 		{"a tool that nobody knows", "responses", `{"tools":[{"type":"crystal_ball"}],"input":"Hi"}`, working, 10},
@@ -183,10 +183,10 @@ func TestBoundOfInput(t *testing.T) {
 		{"a file for a container", "anthropic", `{"max_tokens":9,"messages":[{"role":"user","content":[{"type":"container_upload","file_id":"f"}]}]}`, window, 0},
 		{"a search with a number", "anthropic", `{"max_tokens":9,"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":2}],"messages":[{"role":"user","content":"Hi"}]}`, window * 3, 2},
 		{"a search", "anthropic", `{"max_tokens":9,"tools":[{"type":"web_search_20250305","name":"web_search"}],"messages":[{"role":"user","content":"Hi"}]}`, working, 10},
-		{"tools elsewhere", "anthropic", `{"max_tokens":9,"mcp_servers":[{"type":"url","url":"https://example.com"}],"messages":[{"role":"user","content":"Hi"}]}`, working, 10},
+		{"tools elsewhere", "anthropic", `{"max_tokens":9,"mcp_servers":[{"type":"url","url":"https://example.com"}],"messages":[{"role":"user","content":"Hi"}]}`, working, 0},
 		{"a tool of the client's", "anthropic", `{"max_tokens":9,"tools":[{"type":"bash_20250124","name":"bash"}],"messages":[{"role":"user","content":"Hi"}]}`, tools - aroundVendorTool - int64(len(`{"type":"bash_20250124","name":"bash"}`)), 0},
 		{"thoughts that are forgotten", "anthropic", `{"max_tokens":9,"context_management":{"edits":[{"type":"clear_thinking_20251015"}]},"messages":[{"role":"user","content":"Hi"}]}`, shown, 0},
-		{"a conversation that is summed up", "anthropic", `{"max_tokens":9,"context_management":{"edits":[{"type":"compact_20260112"}]},"messages":[{"role":"user","content":"Hi"}]}`, working, 10},
+		{"a conversation that is summed up", "anthropic", `{"max_tokens":9,"context_management":{"edits":[{"type":"compact_20260112"}]},"messages":[{"role":"user","content":"Hi"}]}`, working, 0},
 
 		{"text", "gemini", `{"contents":[{"parts":[{"text":"Hi"}]}]}`, shown, 0},
 		{"an image inline", "gemini", `{"contents":[{"parts":[{"inline_data":{"mime_type":"image/png","data":"` + png + `"}}]}]}`, oneImage, 0},
@@ -210,11 +210,38 @@ func TestBoundOfInput(t *testing.T) {
 			want = int64(len(tt.body)) + aroundRequest + shown - want
 		}
 		u := c.bound(to, coarse)
-		if got := u.InputTokens(); got != want || u[llm.Searches] != tt.searches {
-			t.Errorf("%s, %s: %d tokens of input and %d searches, want %d and %d: %s", tt.door, tt.name, got, u[llm.Searches], want, tt.searches, tt.body)
+		if got, calls := u.InputTokens(), toolCalls(&u); got != want || calls != tt.calls {
+			t.Errorf("%s, %s: %d tokens of input and %d calls of tools, want %d and %d: %s", tt.door, tt.name, got, calls, want, tt.calls, tt.body)
 		}
 		if books := c.boundBooks(to); books.InputTokens() != int64(len(tt.body)) {
 			t.Errorf("%s, %s: without a budget %d tokens of input, want the bytes, %d", tt.door, tt.name, books.InputTokens(), len(tt.body))
+		}
+	}
+}
+
+// toolCalls are the calls of tools that a provider charges for.
+func toolCalls(u *llm.Usage) (n int64) {
+	for c := range u {
+		if llm.Class(c).IsTool() {
+			n += u[c]
+		}
+	}
+	return n
+}
+
+// TestToolClasses holds what a provider's own tools are counted as, each by its type.
+func TestToolClasses(t *testing.T) {
+	t.Parallel()
+	for tool, want := range map[string]llm.Class{
+		`{"type":"web_search"}`: llm.Searches, `{"type":"web_search_preview_2025_03_11"}`: llm.Searches, `{"type":"web_search_20260209"}`: llm.Searches,
+		`{"google_search":{}}`: llm.Searches, `{"googleSearchRetrieval":{}}`: llm.Searches, `{"googleMaps":{}}`: llm.Maps, `{"google_maps":{}}`: llm.Maps,
+		`{"type":"x_search"}`: llm.XSearches, `{"type":"file_search","vector_store_ids":["v"]}`: llm.FileSearches,
+		`{"type":"code_interpreter","container":{"type":"auto"}}`: llm.CodeSessions, `{"type":"code_execution_20250825"}`: llm.CodeSessions,
+		`{"type":"image_generation"}`: llm.ToolImages, `{"type":"crystal_ball"}`: llm.OtherTools,
+		`{"type":"web_fetch_20250910"}`: llm.Input, `{"type":"mcp"}`: mcpTools, `{"codeExecution":{}}`: llm.Output, `{"urlContext":{}}`: llm.Input,
+	} {
+		if got := toolClass([]byte(tool)); got != want {
+			t.Errorf("%s: got %s, want %s", tool, got, want)
 		}
 	}
 }
@@ -314,14 +341,15 @@ func TestUnpriced(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ door, target, members, param string }{
 		{"openai", "openai", ``, ""},
-		{"openai", "openai", `"service_tier":"flex",`, ""},
+		{"openai", "openai", `"service_tier":"flex",`, "service_tier"},
+		{"openai", "openai", `"service_tier":"default",`, ""},
+		{"openai", "openai", `"service_tier":"auto",`, ""},
 		{"openai", "openai", `"service_tier":null,`, ""},
 		{"openai", "openai", `"service_tier":"priority",`, "service_tier"},
 		{"openai", "anthropic", `"service_tier":"priority",`, ""},
 		{"openai", "openai", `"service_tier":7,`, "service_tier"},
 		{"openai", "openai", `"models":["dear"],`, "models"},
 		{"responses", "responses", `"service_tier":"priority",`, "service_tier"},
-		{"responses", "responses", `"tools":[{"type":"image_generation"}],`, "tools"},
 		{"anthropic", "anthropic", `"max_tokens":1,"service_tier":"standard_only",`, ""},
 		{"anthropic", "anthropic", `"max_tokens":1,"inference_geo":"us",`, "inference_geo"},
 		{"gemini", "gemini", `"service_tier":"priority",`, "service_tier"},

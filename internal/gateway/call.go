@@ -66,16 +66,18 @@ type call struct {
 	wanted   demand             // what it was claimed for
 	settling *ledger.Settlement // how the attempt under way will be settled, once it has failed
 
-	hold    *ledger.Hold // of the attempt under way
-	sum     *tally       // what came of it
-	reached bool         // some attempt reached its provider
-	tried   []string     // the models of all attempts
-	spent   llm.Money    // what all attempts cost
-	priced  bool         // all of them had a price
-	deaf    atomic.Bool  // a write found that the client takes nothing any more
-	hangUp  func()       // to be called then
-	ending  atomic.Bool  // the answer is whole, but for its usage and end marker
-	out     *clientStream
+	hold     *ledger.Hold // of the attempt under way
+	sum      *tally       // what came of it
+	reached  bool         // some attempt reached its provider
+	tried    []string     // the models of all attempts
+	spent    llm.Money    // what all attempts cost
+	priced   bool         // all of them had a price
+	deaf     atomic.Bool  // a write found that the client takes nothing any more
+	hangUp   func()       // to be called then
+	bills    atomic.Bool  // the provider charges for a stream whose client has left
+	draining atomic.Bool  // the answer is read though the client has left
+	ending   atomic.Bool  // the answer is whole, but for its usage and end marker
+	out      *clientStream
 
 	words   words             // what the client has been sent of a stream
 	resumed *resume           // how the attempt under way goes on with it; nil where it does not
@@ -138,6 +140,7 @@ func (c *call) run() error {
 // finish gives back what the call holds, whatever became of it.
 func (c *call) finish() {
 	defer c.leave() // last: a stop closes the ledger and the database then
+	defer c.endDrain()
 	c.giveUpRoom()
 	c.abandonHold()
 	c.settleLimits()

@@ -74,7 +74,7 @@ func (c *call) units() llm.Usage {
 	for _, class := range []llm.Class{llm.Images, llm.Characters, llm.Milliseconds} {
 		switch {
 		case u[class] == 0:
-		case price.Rates[class] > 0 || !price.Known():
+		case price.Rates[class].Known() || !price.Known():
 			clear(u[:llm.NumTokens])
 		case class != llm.Images: // these are counted all the same
 			u[class] = 0

@@ -40,12 +40,55 @@ var shownMembers = map[string]rawjson.Names{
 // of input: they say how to answer.
 var shownPrefixes = []string{"text.", "reasoning.", "generationconfig."}
 
-// working are the fields that have a provider search or call tools of its own:
-// OpenAI's, xAI's, OpenRouter's, Alibaba's, Perplexity's, Groq's and Anthropic's;
-// and its stored prompts, which may have tools.
-var working = rawjson.Names{
-	"websearchoptions", "searchparameters", "plugins", "enablesearch", "searchoptions", "websearch", "compoundcustom",
-	"mcpservers", "container", "prompt",
+// working are the fields that have a provider search or call tools of its own, with the
+// class of what these do: OpenAI's, xAI's, OpenRouter's, Alibaba's, Perplexity's, Groq's
+// and Anthropic's; and its stored prompts, which may have tools.
+var working = map[string]llm.Class{
+	"websearchoptions": llm.Searches, "searchparameters": llm.Searches, "enablesearch": llm.Searches, "searchoptions": llm.Searches,
+	"websearch": llm.Searches, "plugins": llm.OtherTools, "compoundcustom": llm.OtherTools, "mcpservers": mcpTools,
+	"container": llm.CodeSessions, "prompt": llm.OtherTools,
+}
+
+// mcpTools is what remote MCP servers are counted as: no vendor charges for them but for
+// their tokens (https://platform.openai.com/docs/guides/tools-remote-mcp).
+const mcpTools = llm.Output
+
+// toolClasses are the classes of the tools that a provider runs, by how the type of a
+// tool begins. What is not here is of a kind that nobody knows the price of.
+var toolClasses = []struct {
+	prefix string
+	class  llm.Class
+}{
+	{"web_search", llm.Searches}, {"googlesearch", llm.Searches}, {"google_search", llm.Searches}, {"browser_search", llm.Searches},
+	{"googlemaps", llm.Maps}, {"google_maps", llm.Maps}, {"x_search", llm.XSearches},
+	{"file_search", llm.FileSearches}, {"collections_search", llm.FileSearches}, {"attachment_search", llm.FileSearches},
+	{"code_interpreter", llm.CodeSessions}, {"code_execution", llm.CodeSessions}, {"image_generation", llm.ToolImages},
+	// These cost tokens alone: https://platform.claude.com/docs/en/about-claude/pricing,
+	// https://ai.google.dev/gemini-api/docs/code-execution, and as for mcpTools.
+	{"web_fetch", llm.Input}, {"tool_search", llm.Input}, {"mcp", mcpTools}, {"codeexecution", llm.Output}, {"urlcontext", llm.Input}, {"url_context", llm.Input},
+}
+
+// toolClass is what a tool of the provider's is counted as.
+func toolClass(raw []byte) llm.Class {
+	kind := strings.ToLower(toolKind(raw))
+	for _, t := range toolClasses {
+		if strings.HasPrefix(kind, t.prefix) {
+			return t.class
+		}
+	}
+	return llm.OtherTools
+}
+
+// toolKind is the type of a tool that is no function; Gemini's is the name of its one
+// member.
+func toolKind(raw []byte) string {
+	kind := rawjson.Text(rawjson.Get(raw, "type"))
+	if kind == "" {
+		for m := range rawjson.Members(raw) {
+			kind = m.Name()
+		}
+	}
+	return kind
 }
 
 // shownInside are the fields of messages and of their parts that add nothing to
@@ -74,14 +117,9 @@ var clientTools = map[string][]string{
 	"gemini":    {"computerUse"},
 }
 
-// usualTiers are the words, by the name of the field, with which a request costs
-// what its model does, or less.
-var usualTiers = map[string][]string{
-	"servicetier":  {"auto", "default", "flex", "ondemand", "standard", "standardonly", "unspecified", "servicetierstandard", "servicetierflex", "servicetierunspecified"},
-	"inferencegeo": {"global"},
-	"speed":        {"standard"},
-	"models":       {}, // further models to choose from, whatever they cost
-}
+// modeMembers are the fields that decide in which mode a request is served, with how the
+// names of these modes begin. A list of further models to choose from has none.
+var modeMembers = map[string]string{"servicetier": "", "inferencegeo": "geo:", "speed": "speed:", "models": ""}
 
 // searching are pieces of the names of models that search without being asked.
 var searching = []string{"search-preview", "search-api", "sonar", "deep-research", "groq/compound"}
@@ -128,12 +166,7 @@ func isShown(raw []byte) bool {
 
 // isClients says whether a tool that is no function is run by the client.
 func isClients(raw []byte, format string) bool {
-	kind := rawjson.Text(rawjson.Get(raw, "type"))
-	if kind == "" {
-		for m := range rawjson.Members(raw) { // Gemini's is the name of its one member
-			kind = m.Name()
-		}
-	}
+	kind := toolKind(raw)
 	for _, prefix := range clientTools[format] {
 		if strings.HasPrefix(kind, prefix) {
 			return true

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"strings"
 
 	"weir/internal/llm"
@@ -20,8 +19,10 @@ type reading struct {
 	own  bool // what nobody modelled of it reaches the target
 	kept bool // a thought in it may stand for one that the provider has kept
 
-	hidden bool  // there is input whose size the body does not show
-	calls  int64 // of tools that the provider runs itself, at most
+	hidden bool      // there is input whose size the body does not show
+	calls  int64     // of tools that the provider runs itself, at most
+	tools  llm.Usage // what these are, by class; what costs nothing but tokens is in none
+	mode   string    // in which the provider has to serve it; llm.AnyMode where that is left to it
 
 	answers int64
 	limit   int64 // the client's cap on each
@@ -44,8 +45,10 @@ func (c *call) read(t *route.Target) reading {
 		return r
 	}
 	tree, err := c.tree()
+	r.mode = llm.AnyMode
 	if err != nil { // nobody here understands it, and a provider may
-		r.hidden, r.calls = true, mostCalls
+		r.hidden = true
+		r.call(llm.OtherTools, mostCalls)
 		return r
 	}
 	if tree.MaxOutput != nil && !r.capped { // 0
@@ -68,10 +71,19 @@ func (c *call) read(t *route.Target) reading {
 	if r.own {
 		r.members(tree, c.quirks(t))
 	}
-	if searchesUnasked(t.Model) {
-		r.calls = max(r.calls, mostCalls)
+	if searchesUnasked(t.Model) && r.tools[llm.Searches] == 0 {
+		r.call(llm.Searches, mostCalls)
 	}
 	return r
+}
+
+// call takes note of calls of a tool that the provider runs itself; of a class that is
+// no tool's they cost nothing but what they have it read.
+func (r *reading) call(c llm.Class, n int64) {
+	r.calls += n
+	if c.IsTool() {
+		r.tools[c] += n
+	}
 }
 
 // tool takes note of one. A tool of a type that nobody knows is one that the
@@ -84,7 +96,7 @@ func (r *reading) tool(t *llm.Tool, format string) {
 		r.schemas += int64(len(t.Raw))
 		r.around += aroundVendorTool
 	default:
-		r.calls += usesOf(t.Raw, format)
+		r.call(toolClass(t.Raw), usesOf(t.Raw, format))
 	}
 }
 
@@ -181,14 +193,19 @@ func (r *reading) members(tree *llm.Request, q *llm.Quirks) {
 			r.answers = max(r.answers, min(n, maxUnknown))
 		case name == "prediction":
 			r.predicted += int64(len(f.Value))
-		case working.Has(name) || name == "contextmanagement" && bytes.Contains(f.Value, []byte("compact")):
-			r.calls += mostCalls
+		case name == "contextmanagement" && bytes.Contains(f.Value, []byte("compact")):
+			r.call(llm.Input, mostCalls)
+		case working[name] != 0:
+			r.call(working[name], mostCalls)
 		case !isShownMember(name, tree.ExtraOf):
 			r.hidden = true
 		}
 	}
 	if total >= 0 {
 		r.calls = min(r.calls, total)
+		for c := range r.tools {
+			r.tools[c] = min(r.tools[c], total)
+		}
 	}
 }
 
@@ -224,11 +241,8 @@ func (r *reading) without(body []byte) []byte {
 	return append(out, body...)
 }
 
-// unpriced is the error for a request whose price at the target is not known
-// here, although that of its model is: under a budget it cannot be made. Prices
-// have no service tiers: OpenAI's priority costs about twice as much as the usual
-// one (https://platform.openai.com/docs/pricing), and would be held and charged
-// too low.
+// unpriced is the error for a request whose price at the target is not known here,
+// although that of its model is: under a budget it cannot be made.
 func (c *call) unpriced(t *route.Target) error {
 	if c.door.Multipart || c.speaking(t) != c.dialect {
 		return nil // no such thing reaches the target
@@ -236,26 +250,13 @@ func (c *call) unpriced(t *route.Target) error {
 	if name, twice := rawjson.Repeated(c.body); twice {
 		return llm.Invalid(name, fmt.Sprintf("%q stands twice in one object of the body. Which of the two a provider obeys is not known here, so that no budget can be kept with it. Give it once.", name))
 	}
+	price := c.price(t)
 	for m := range rawjson.Members(c.body) {
-		name := plain(m.Name())
-		usual, decides := usualTiers[name]
-		switch {
-		case !rawjson.Present(m.Value):
-		case decides && !slices.Contains(usual, plain(rawjson.Text(m.Value))):
-			return llm.Invalid(m.Name(), "The price of such a request is not known here, so that no budget can be kept with it. Leave "+m.Name()+" out.")
-		case name == "tools" && paints(m.Value):
-			return llm.Invalid("tools", `The price of images that a tool makes is not known here, so that no budget can be kept with it. Leave the tool "image_generation" out, or ask for images alone.`)
+		kind, decides := modeMembers[plain(m.Name())]
+		if !decides || !rawjson.Present(m.Value) || rawjson.KindOf(m.Value) == rawjson.String && price.Has(kind+rawjson.Text(m.Value)) {
+			continue
 		}
+		return llm.Invalid(m.Name(), fmt.Sprintf("What the model %q costs with this %s is not known here, so that no budget can be kept with it. Leave %s out, or ask the operator to give it a price.", t.FullName(), m.Name(), m.Name()))
 	}
 	return nil
-}
-
-// paints says whether some of the tools makes images.
-func paints(tools []byte) bool {
-	for _, tool := range rawjson.Elements(tools) {
-		if rawjson.Text(rawjson.Get(tool, "type")) == "image_generation" {
-			return true
-		}
-	}
-	return false
 }

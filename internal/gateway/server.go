@@ -47,7 +47,7 @@ type Timing struct {
 	KeepAlive   time.Duration // silence after which a stream gets a comment; 15 s
 	BodyRead    time.Duration // for a client to send its body; 60 s
 	Write       time.Duration // for a client to take one piece; 30 s
-	DrainAnswer time.Duration // for reading on after a client left, where its account asks for that; 30 s
+	DrainAnswer time.Duration // for reading on after a client left; 30 min, and the provider's total at most
 	DrainUsage  time.Duration // for the usage of a whole stream whose client left; 1 s
 }
 
@@ -55,7 +55,7 @@ func (t Timing) withDefaults() Timing {
 	for _, d := range []struct {
 		value *time.Duration
 		or    time.Duration
-	}{{&t.KeepAlive, 15 * time.Second}, {&t.BodyRead, time.Minute}, {&t.Write, 30 * time.Second}, {&t.DrainAnswer, 30 * time.Second}, {&t.DrainUsage, time.Second}} {
+	}{{&t.KeepAlive, 15 * time.Second}, {&t.BodyRead, time.Minute}, {&t.Write, 30 * time.Second}, {&t.DrainAnswer, 30 * time.Minute}, {&t.DrainUsage, time.Second}} {
 		if *d.value == 0 {
 			*d.value = d.or
 		}
@@ -91,6 +91,9 @@ type Server struct {
 	stopping context.Context // ends when answers are no longer read on
 	stop     context.CancelFunc
 
+	drains     atomic.Int64 // answers that are read though their clients have left
+	mostDrains int64
+
 	inBodies atomic.Int64 // bytes
 	bodies   sync.Pool    // of *[]byte
 	encoders sync.Pool    // of *[]byte, for replies
@@ -116,6 +119,7 @@ func New(o Options) *Server {
 		s.metrics = telemetry.New("")
 	}
 	places := cmp.Or(o.MaxConcurrency, defaultMaxConcurrency)
+	s.mostDrains = max(leastDrains, places/drainsShare)
 	s.admission, s.senders = newAdmission(places, floor()), newSenders(places)
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.bodies.New = func() any { return new([]byte) }

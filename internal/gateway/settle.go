@@ -36,23 +36,24 @@ func (c *call) cost() *llm.Money {
 	return &c.spent
 }
 
-// settlementOf says how an attempt ends that failed before the client saw
-// anything of it: at the provider's numbers, where it gave any; an error status
-// is free; after anything else the provider may have worked, and the input is
-// charged as it was counted.
+// settlementOf says how an attempt ends that failed: at the provider's numbers, where it
+// gave any; an error status before any output is free; after anything else the provider
+// may have worked: what was counted is the best estimate, and the most that the request
+// can have cost is the bound.
 func (c *call) settlementOf(f *provider.Failure) ledger.Settlement {
 	s := ledger.Settlement{Outcome: ledger.OutcomeFailed, Provenance: ledger.Exact, Status: f.Status, Code: f.Err.Code}
 	c.reached = c.reached || f.Sent()
 	switch {
 	case !f.Sent():
 		s.Outcome = ledger.OutcomeRefused
-	case c.head.Stream && (c.sum.length > 0 || c.out.committed()) || c.believable(c.sum) && !c.sum.usage.IsZero():
+	case c.head.Stream && c.sum.begun || c.believable(c.sum) && !c.sum.usage.IsZero():
 		return c.settlementOfCut(c.sum, f)
 	case f.Kind == provider.KindStatus || f.Kind == provider.KindInStream:
 		s.Outcome = ledger.OutcomeRejected
 	default:
 		s.Provenance = ledger.Estimated
 		s.Usage = c.inputUsage()
+		s.AtMost, s.Unpriced = c.atMost()
 		if c.gone() {
 			s.Outcome = ledger.OutcomeClientGone
 		}
@@ -64,7 +65,7 @@ func (c *call) settlementOf(f *provider.Failure) ledger.Settlement {
 // provider's numbers, where it gave any, else at what was counted.
 func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement {
 	s := ledger.Settlement{
-		Outcome: ledger.OutcomeCut, Provenance: ledger.Exact, Usage: t.usage, Tier: t.tier,
+		Outcome: ledger.OutcomeCut, Provenance: ledger.Exact, Usage: t.usage, Tier: t.tier, ProviderCost: t.bill,
 		Status: f.Status, Code: f.Err.Code, FirstToken: t.firstToken,
 	}
 	if c.gone() {
@@ -75,7 +76,8 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 	}
 	if !c.lastWord(t) || !t.whole() {
 		s.Provenance = ledger.Estimated
-		s.Usage = c.estimate(t)
+		s.Usage, s.ProviderCost = c.estimate(t), nil
+		s.AtMost, s.Unpriced = c.atMost()
 	}
 	s.Usage[llm.Requests] = c.requests()
 	return s
@@ -93,13 +95,14 @@ func (c *call) requests() int64 {
 // settlementOfWhole says how a whole answer ends.
 func (c *call) settlementOfWhole(t *tally) ledger.Settlement {
 	s := ledger.Settlement{
-		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: t.usage, Tier: t.tier,
+		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: t.usage, Tier: t.tier, ProviderCost: t.bill,
 		Finish: t.finishReason(), Status: t.status, FirstToken: t.firstToken,
 	}
 	if !c.lastWord(t) {
 		s.Usage = c.estimate(t)
 		if s.Usage[llm.Characters] == 0 { // these are as many as they are
 			s.Provenance = ledger.Estimated
+			s.AtMost, s.Unpriced = c.atMost()
 		}
 	}
 	s.Usage[llm.Requests] = c.requests()
@@ -140,7 +143,7 @@ func (c *call) inPrice(t *tally) bool {
 		return true
 	}
 	price, units := &c.hold.Attempt().Price, c.units()
-	return t.usage.IsZero() || price.Cost(&t.usage) > 0 || price.Cost(&units) == 0
+	return t.usage.IsZero() || price.Cost(&t.usage, "") > 0 || price.Cost(&units, "") == 0
 }
 
 // abandonHold settles what a defect has left open, so that no hold outlives
@@ -150,7 +153,7 @@ func (c *call) abandonHold() {
 		return
 	}
 	c.reached = true
-	s := ledger.Settlement{Outcome: ledger.OutcomeFailed, Provenance: ledger.Estimated, Code: llm.CodeInternal}
+	s := ledger.Settlement{Outcome: ledger.OutcomeFailed, Provenance: ledger.Estimated, Code: llm.CodeInternal, AtMost: c.hold.Attempt().Hold}
 	s.Usage = c.inputUsage()
 	c.settle(s)
 }

@@ -16,9 +16,11 @@ type tally struct {
 	reported   bool
 	partial    bool // what was reported is of an answer that went on, or has gone on since
 	tier       string
+	bill       *llm.Money // what the provider says that it charges
 	status     int
 	choices    int64              // how many were asked for
 	finish     []llm.FinishReason // by choice; empty for one that goes on
+	begun      bool               // some of the answer came
 	done       bool               // the end marker came
 	said       []said             // by choice
 	thought    []said             // likewise, of what is another class of usage
@@ -40,6 +42,7 @@ func (t *tally) add(e *llm.Event) {
 		t.tier = e.Tier
 	}
 	before := t.length
+	t.begun = t.begun || isPiece(e.Kind)
 	switch e.Kind {
 	case llm.EventReasoning:
 		t.seeChoice(e.Choice)
@@ -54,6 +57,9 @@ func (t *tally) add(e *llm.Event) {
 			t.finish[e.Choice] = e.Finish
 		}
 	case llm.EventUsage:
+		if e.ProviderCost != nil {
+			t.bill = e.ProviderCost
+		}
 		t.usage, t.reported, t.partial = e.Usage, true, e.Partial
 	case llm.EventDone:
 		t.done = true
@@ -90,7 +96,7 @@ func (t *tally) say(to *[]said, choice int, text string) {
 
 // addReply takes note of a whole answer.
 func (t *tally) addReply(r *llm.Reply) {
-	t.usage, t.reported, t.tier, t.done = r.Usage, r.Reported, r.Tier, true
+	t.usage, t.reported, t.tier, t.bill, t.done = r.Usage, r.Reported, r.Tier, r.ProviderCost, true
 	if len(r.Choices) == 0 { // no chat, so there is nothing that could be cut short
 		t.finish = append(t.finish, llm.FinishStop)
 	}

@@ -128,7 +128,7 @@ func (n *Need) freed(s *slice) llm.Money {
 	if n.After == nil {
 		return 0
 	}
-	return n.After.attempt.Claim.freed(s, n.After.costOf(n.Settles))
+	return n.After.attempt.Claim.freed(s, n.After.charged(n.Settles))
 }
 
 var errUnsure = errors.New("this node has not heard from the database for so long that its slices may be another's")

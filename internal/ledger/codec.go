@@ -16,12 +16,20 @@ import (
 
 var (
 	outcomes    = []Outcome{OutcomeOpen, OutcomeOK, OutcomeRefused, OutcomeRejected, OutcomeFailed, OutcomeCut, OutcomeClientGone, OutcomeUnknown}
-	provenances = []Provenance{Exact, Estimated, Unknown}
+	provenances = []Provenance{Exact, Estimated, Unknown, Assumed}
+	// A class is written as its place in this list.
+	classes = []llm.Class{
+		llm.Input, llm.CacheRead, llm.CacheWrite, llm.CacheWrite1h, llm.AudioIn, llm.ImageIn, llm.Output, llm.Reasoning, llm.AudioOut,
+		llm.Requests, llm.Searches, llm.Images, llm.Characters, llm.Milliseconds,
+		llm.CacheReadAudio, llm.Citation, llm.Maps, llm.XSearches, llm.FileSearches, llm.CodeSessions, llm.ToolImages, llm.OtherTools, llm.ImageOut,
+	}
 )
 
 const (
 	flagStream = 1 << iota
 	flagCounts
+	flagProviderCost
+	flagBilled
 )
 
 func appendOpen(dst []byte, a *Attempt) []byte {
@@ -66,6 +74,12 @@ func appendSettle(dst []byte, id AttemptID, s *Settlement) []byte {
 	if s.Counts {
 		flags |= flagCounts
 	}
+	if s.ProviderCost != nil {
+		flags |= flagProviderCost
+	}
+	if s.Billed {
+		flags |= flagBilled
+	}
 	dst = binary.AppendUvarint(dst, flags)
 	dst = append(dst, indexOf(outcomes, s.Outcome), indexOf(provenances, s.Provenance))
 	dst = appendUsage(dst, &s.Usage)
@@ -76,13 +90,19 @@ func appendSettle(dst []byte, id AttemptID, s *Settlement) []byte {
 	dst = binary.AppendVarint(dst, int64(s.Status))
 	dst = binary.AppendVarint(dst, s.FirstToken.Microseconds())
 	dst = binary.AppendVarint(dst, s.Duration.Microseconds())
+	dst = binary.AppendVarint(dst, int64(s.AtMost))
+	dst = appendClasses(dst, s.Unpriced)
+	if s.ProviderCost != nil {
+		dst = binary.AppendVarint(dst, int64(*s.ProviderCost))
+	}
 	return endFrame(dst, start)
 }
 
 func decodeSettle(payload []byte) (id AttemptID, s Settlement, err error) {
 	d := decoder{b: payload}
 	id = d.id()
-	s.Counts = d.uvarint()&flagCounts != 0
+	flags := d.uvarint()
+	s.Counts, s.Billed = flags&flagCounts != 0, flags&flagBilled != 0
 	s.Outcome = pick(&d, outcomes)
 	s.Provenance = pick(&d, provenances)
 	s.Usage = d.usage()
@@ -93,27 +113,66 @@ func decodeSettle(payload []byte) (id AttemptID, s Settlement, err error) {
 	s.Status = int(d.varint())
 	s.FirstToken = time.Duration(d.varint()) * time.Microsecond
 	s.Duration = time.Duration(d.varint()) * time.Microsecond
+	if len(d.b) > 0 {
+		s.AtMost = llm.Money(d.varint())
+		s.Unpriced = d.classes()
+	}
+	if flags&flagProviderCost != 0 {
+		s.ProviderCost = new(llm.Money(d.varint()))
+	}
 	return id, s, d.finish("settle")
 }
 
 func appendPrice(dst []byte, p *llm.Price) []byte {
 	dst, start := beginFrame(dst, recordPrice)
 	dst = appendText(dst, p.Version)
-	dst = appendUsage(dst, (*llm.Usage)(&p.Rates))
-	dst = binary.AppendUvarint(dst, uint64(len(p.Tiers)))
-	for i := range p.Tiers {
-		dst = binary.AppendVarint(dst, p.Tiers[i].Above)
-		dst = appendUsage(dst, (*llm.Usage)(&p.Tiers[i].Rates))
+	dst = appendTiers(dst, &p.Rates, p.Tiers)
+	if p.Modes != nil {
+		dst = binary.AppendUvarint(dst, uint64(len(p.Modes)))
+	}
+	for i := range p.Modes {
+		m := &p.Modes[i]
+		dst = appendText(dst, m.Name)
+		dst = binary.AppendVarint(dst, m.Times)
+		dst = appendTiers(dst, &m.Rates, m.Tiers)
 	}
 	return endFrame(dst, start)
+}
+
+func appendTiers(dst []byte, r *llm.Rates, tiers []llm.Tier) []byte {
+	dst = appendRates(dst, r)
+	dst = binary.AppendUvarint(dst, uint64(len(tiers)))
+	for i := range tiers {
+		dst = binary.AppendVarint(dst, tiers[i].Above)
+		dst = appendRates(dst, &tiers[i].Rates)
+	}
+	return dst
+}
+
+// appendRates writes the rates that are known.
+func appendRates(dst []byte, r *llm.Rates) []byte {
+	at := len(dst)
+	dst = append(dst, 0)
+	for code, c := range classes {
+		if r[c].Known() {
+			dst[at]++
+			dst = binary.AppendVarint(append(dst, byte(code)), r[c].Pico())
+		}
+	}
+	return dst
 }
 
 func decodePrice(payload []byte) (p PriceRecord, err error) {
 	d := decoder{b: payload}
 	p.Version = d.text()
-	p.Rates = llm.Rates(d.usage())
-	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
-		p.Tiers = append(p.Tiers, llm.Tier{Above: d.varint(), Rates: llm.Rates(d.usage())})
+	p.Rates, p.Tiers = d.tiers()
+	if len(d.b) > 0 {
+		p.Modes = []llm.Mode{}
+		for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+			m := llm.Mode{Name: d.text(), Times: d.varint()}
+			m.Rates, m.Tiers = d.tiers()
+			p.Modes = append(p.Modes, m)
+		}
 	}
 	return p, d.finish("price")
 }
@@ -129,13 +188,24 @@ func appendText(dst []byte, s string) []byte {
 func appendUsage(dst []byte, u *llm.Usage) []byte {
 	at := len(dst)
 	dst = append(dst, 0)
-	for c, n := range u {
-		if n != 0 {
+	for code, c := range classes {
+		if n := u[c]; n != 0 {
 			dst[at]++
-			dst = binary.AppendVarint(append(dst, byte(c)), n)
+			dst = binary.AppendVarint(append(dst, byte(code)), n)
 		}
 	}
 	return dst
+}
+
+// appendClasses writes a set of classes as the bits of their places.
+func appendClasses(dst []byte, set llm.Classes) []byte {
+	var bits uint64
+	for code, c := range classes {
+		if set.Has(c) {
+			bits |= 1 << code
+		}
+	}
+	return binary.AppendUvarint(dst, bits)
 }
 
 func indexOf[T ~string](words []T, w T) byte {
@@ -204,15 +274,42 @@ func (d *decoder) id() (id AttemptID) {
 }
 
 func (d *decoder) usage() (u llm.Usage) {
-	for n := d.byte(); n > 0 && d.err == nil; n-- {
-		c := d.byte()
-		if int(c) >= len(u) {
-			d.fail(fmt.Errorf("usage class %d", c))
-			return u
-		}
-		u[c] = d.varint()
-	}
+	d.byClass(func(c llm.Class, n int64) { u[c] = n })
 	return u
+}
+
+func (d *decoder) rates() (r llm.Rates) {
+	d.byClass(func(c llm.Class, n int64) { r[c] = llm.RateOf(n) })
+	return r
+}
+
+func (d *decoder) tiers() (r llm.Rates, tiers []llm.Tier) {
+	r = d.rates()
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		tiers = append(tiers, llm.Tier{Above: d.varint(), Rates: d.rates()})
+	}
+	return r, tiers
+}
+
+func (d *decoder) byClass(set func(llm.Class, int64)) {
+	for n := d.byte(); n > 0 && d.err == nil; n-- {
+		if c := pick(d, classes); d.err == nil {
+			set(c, d.varint())
+		}
+	}
+}
+
+func (d *decoder) classes() (set llm.Classes) {
+	bits := d.uvarint()
+	if bits>>len(classes) != 0 {
+		d.fail(fmt.Errorf("set of classes %b", bits))
+	}
+	for code, c := range classes {
+		if bits&(1<<code) != 0 {
+			set = set.With(c)
+		}
+	}
+	return set
 }
 
 func pick[T any](d *decoder, words []T) (w T) {

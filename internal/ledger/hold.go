@@ -65,7 +65,7 @@ func (h *Hold) Settle(s Settlement) (*llm.Money, error) {
 			time.Sleep(settlePause << try)
 		}
 		if at, err = h.ledger.append(nil, &s, h.attempt.ID); err == nil {
-			h.ledger.spend(&h.attempt, s.Cost, at, nil)
+			h.ledger.spend(&h.attempt, s.Charged(), at, nil)
 			break
 		}
 	}
@@ -97,7 +97,7 @@ func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 		return nil, nil, err
 	}
 	h.settled.Store(true)
-	h.ledger.spend(&h.attempt, s.Cost, at, next.Claim)
+	h.ledger.spend(&h.attempt, s.Charged(), at, next.Claim)
 	return &Hold{ledger: h.ledger, attempt: next}, h.cost(&s), nil
 }
 
@@ -111,17 +111,36 @@ const maxTier = 64
 // complete fills in what follows from the attempt, and bounds what a provider
 // may have made up.
 func (h *Hold) complete(s *Settlement) {
-	s.Cost = h.costOf(s)
 	s.Tier = strings.ToValidUTF8(s.Tier[:min(len(s.Tier), maxTier)], "")
+	h.price(s)
 	s.Duration = max(0, h.ledger.Now().Sub(h.attempt.Opened))
 }
 
-// costOf is what the attempt costs when it is settled so.
-func (h *Hold) costOf(s *Settlement) llm.Money {
-	if s == nil {
-		return h.attempt.Hold
+// price fills in what the usage costs, and what it may have cost at most where some of
+// that is not known.
+func (h *Hold) price(s *Settlement) {
+	p := &h.attempt.Price
+	s.Cost = min(p.Cost(&s.Usage, s.Tier), MaxCost)
+	s.Unpriced |= p.Unpriced(&s.Usage, s.Tier)
+	if s.Provenance == Exact && p.Basis != llm.BasisModel && s.Cost > 0 {
+		s.Provenance = Assumed
 	}
-	return min(h.attempt.Price.Cost(&s.Usage), MaxCost)
+	if s.ProviderCost != nil && (*s.ProviderCost < 0 || *s.ProviderCost > MaxCost) {
+		s.ProviderCost = nil // no cost that anybody charges
+	}
+	s.Billed = s.ProviderCost != nil && h.attempt.BillByProvider
+	if s.Billed {
+		s.Cost, s.Unpriced, s.AtMost = *s.ProviderCost, 0, 0
+		return
+	}
+	switch {
+	case s.Provenance == Estimated || s.Provenance == Unknown:
+		s.AtMost = max(s.Cost, min(s.AtMost, MaxCost))
+	case s.Unpriced != 0:
+		s.AtMost = max(s.Cost, h.attempt.Hold)
+	default:
+		s.AtMost = 0
+	}
 }
 
 // checkClaim refuses an attempt that may cost more than it has claimed.
@@ -141,9 +160,20 @@ func (l *Ledger) spend(a *Attempt, cost llm.Money, at Position, next *Claim) {
 	}
 }
 
-// cost is what the attempt costs: nil without a price.
+// charged is what the attempt counts for in budgets when it is settled so; its hold
+// where nobody knows how.
+func (h *Hold) charged(s *Settlement) llm.Money {
+	if s == nil {
+		return h.attempt.Hold
+	}
+	ended := *s
+	h.price(&ended)
+	return ended.Charged()
+}
+
+// cost is what the attempt costs: nil where some of that is not known.
 func (h *Hold) cost(s *Settlement) *llm.Money {
-	if !h.attempt.Price.Known() {
+	if s.Unpriced != 0 || !h.attempt.Price.Known() && !s.Billed {
 		return nil
 	}
 	return &s.Cost

@@ -73,10 +73,11 @@ func testAttempt(id uuid.UUID, n uint16) Attempt {
 		Bound: llm.Usage{llm.Input: 100, llm.Output: 10},
 		Price: llm.Price{
 			Version: "v1", Rates: llm.Rates{llm.Input: 3, llm.Output: 15},
-			Tiers: []llm.Tier{{Above: 200_000, Rates: llm.Rates{llm.Input: 6}}},
+			Tiers: []llm.Tier{{Above: 200_000, Rates: llm.Rates{llm.Input: 6, llm.FileSearches: llm.Free}}},
+			Modes: []llm.Mode{{Name: "geo:us", Times: 1100}, {Name: "flex", Rates: llm.Rates{llm.Output: 7}, Tiers: []llm.Tier{{Above: 9}}}},
 		},
 	}
-	a.Hold = a.Price.Bound(&llm.Usage{llm.Input: 100, llm.Output: 10, llm.Requests: 1})
+	a.Hold = a.Price.Bound(&llm.Usage{llm.Input: 100, llm.Output: 10, llm.Requests: 1}, llm.AnyMode)
 	a.Arrived = a.Opened.Add(-time.Second)
 	return a
 }
@@ -298,6 +299,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		Outcome: OutcomeCut, Provenance: Estimated, Usage: llm.Usage{llm.Input: 5, llm.Milliseconds: 7},
 		Cost: 123, Counts: true, Finish: llm.FinishLength, Tier: "flex", Code: llm.CodeProviderError,
 		Status: 502, FirstToken: 5 * time.Millisecond, Duration: time.Second,
+		AtMost: 456, Unpriced: llm.Classes(0).With(llm.Searches).With(llm.ImageOut), ProviderCost: new(llm.Money), Billed: true,
 	}
 	_, payload, _ = readFrame(appendSettle(nil, a.ID, &s))
 	id, gotS, err := decodeSettle(payload)
@@ -312,7 +314,7 @@ func TestCodecRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(gotP, PriceRecord(a.Price)); diff != "" {
+	if diff := cmp.Diff(gotP, PriceRecord{a.Price.Version, a.Price.Rates, a.Price.Tiers, a.Price.Modes}); diff != "" {
 		t.Errorf("price: got -, want +\n%s", diff)
 	}
 }

@@ -25,11 +25,12 @@ type Sum struct {
 	Cost      llm.Money
 	Requests  int64
 	Attempts  int64
-	Errors    int64 // attempts that were refused, rejected, failed or cut
-	Unpriced  int64 // attempts without a price, which add 0 to Cost
-	Estimated int64 // attempts whose usage was counted here
-	Unknown   int64 // attempts of unknown outcome that nobody has resolved
-	Speed     Speed // of whole answers alone
+	Errors    int64     // attempts that were refused, rejected, failed or cut
+	Unpriced  int64     // attempts of which some has no price, and adds 0 to Cost
+	Uncertain llm.Money // what attempts of which nobody knows the cost may have cost beyond it
+	Estimated int64     // attempts whose usage was counted here
+	Unknown   int64     // attempts of unknown outcome that nobody has resolved
+	Speed     Speed     // of whole answers alone
 }
 
 // Add adds o to s.
@@ -40,6 +41,7 @@ func (s *Sum) Add(o *Sum) {
 	s.Attempts += o.Attempts
 	s.Errors += o.Errors
 	s.Unpriced += o.Unpriced
+	s.Uncertain += o.Uncertain
 	s.Estimated += o.Estimated
 	s.Unknown += o.Unknown
 	s.Speed.Add(&o.Speed)

@@ -250,7 +250,7 @@ func (p *projector) abandon(restarted time.Time) {
 		last := i == len(left)-1 || left[i+1].ID.Request != a.ID.Request
 		p.settle(a.ID, Settlement{
 			Outcome: OutcomeUnknown, Provenance: Unknown,
-			Usage: a.Bound, Cost: a.Hold, Counts: last,
+			Usage: a.Bound, Cost: a.Hold, AtMost: a.Hold, Counts: last,
 			Duration: max(0, restarted.Sub(a.Opened)),
 		})
 	}

@@ -54,6 +54,9 @@ type Attempt struct {
 	// reachable rates. An attempt of unknown outcome is settled at both.
 	Bound llm.Usage
 	Hold  llm.Money
+	// BillByProvider has the attempt cost what the provider says, where it does. It
+	// is not in the journal.
+	BillByProvider bool
 	// Claim is the room in budgets that the attempt takes up until it is
 	// settled; nil where there is no budget. It is not in the journal.
 	Claim *Claim
@@ -82,7 +85,8 @@ type Provenance string
 
 // The provenances.
 const (
-	Exact     Provenance = "exact"     // the provider's own numbers
+	Exact     Provenance = "exact"     // the provider's own numbers, at a price of exactly that model
+	Assumed   Provenance = "assumed"   // the provider's numbers, at a price of a model like it
 	Estimated Provenance = "estimated" // counted here, because the provider's never came
 	Unknown   Provenance = "unknown"   // the bound of the attempt; nobody saw its end
 )
@@ -92,18 +96,30 @@ type Settlement struct {
 	Outcome    Outcome
 	Provenance Provenance
 	Usage      llm.Usage
-	// Cost is 0 for an attempt without a price, which is then unpriced.
-	Cost llm.Money
+	// Cost is the best estimate. What it is for classes without a rate, in Unpriced,
+	// is not in it.
+	Cost     llm.Money
+	Unpriced llm.Classes
+	// AtMost is what the attempt can have cost at most, where nobody knows: budgets
+	// count it until the attempt is resolved. It is 0 where Cost is what it cost.
+	AtMost llm.Money
+	// ProviderCost is what the provider says that it charges; nil where it says
+	// nothing. Billed says that Cost is that, and not what the price comes to.
+	ProviderCost *llm.Money
+	Billed       bool
 	// Counts says that this attempt stands for its request: it adds one to
 	// the number of requests. One attempt of a request at most does.
 	Counts     bool
 	Finish     llm.FinishReason // empty when no answer came
-	Tier       string           // the service tier served, as the provider said
+	Tier       string           // how the provider served it: its service tier, and other modes of a price, with commas
 	Code       llm.Code         // the error the client got for it; empty for none
 	Status     int              // the provider's HTTP status; 0 when none came
 	FirstToken time.Duration    // from opening to the first piece; 0 when none came
 	Duration   time.Duration    // from opening to settling
 }
+
+// Charged is what counts against budgets: the most that the attempt can have cost.
+func (s *Settlement) Charged() llm.Money { return max(s.Cost, s.AtMost) }
 
 // Entry is a settled attempt, whole.
 type Entry struct {
@@ -120,6 +136,7 @@ type PriceRecord struct {
 	Version string
 	Rates   llm.Rates
 	Tiers   []llm.Tier
+	Modes   []llm.Mode
 }
 
 // Batch is a stretch of the journal, ready for the database.

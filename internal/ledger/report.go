@@ -30,6 +30,8 @@ type Use struct {
 	Requests int64
 	Cost     llm.Money
 	Unpriced bool // some of it has no price and adds 0 to Cost
+	// Uncertain is what attempts of which nobody knows the cost may have cost beyond it.
+	Uncertain llm.Money
 }
 
 // ID is stable: the same account, date and model give the same id for ever.

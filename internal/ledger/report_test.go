@@ -136,7 +136,7 @@ func TestExplain(t *testing.T) {
 			rt.Errorf("lines %+v: got %s in all, want %s", a.Lines, got, want)
 		}
 		other := slices.ContainsFunc(a.Lines, func(l ledger.CostLine) bool { return l.What == ledger.LineOther })
-		if wrong := a.Provenance == ledger.Exact && a.Cost != a.Price.Cost(&a.Usage); other != wrong {
+		if wrong := a.Provenance == ledger.Exact && a.Cost != a.Price.Cost(&a.Usage, ""); other != wrong {
 			rt.Errorf("lines %+v: got something else %v, want %v", a.Lines, other, wrong)
 		}
 	})
@@ -151,12 +151,12 @@ func drawDetail(rt *rapid.T) ledger.AttemptDetail {
 	}
 	for c := range llm.NumClasses {
 		a.Usage[c] = number.Draw(rt, "count")
-		a.Price.Rates[c] = number.Draw(rt, "rate")
+		a.Price.Rates[c] = llm.RateOf(number.Draw(rt, "rate"))
 		if a.Price.Known() {
-			a.Price.Tiers[0].Rates[c] = number.Draw(rt, "rate of tier")
+			a.Price.Tiers[0].Rates[c] = llm.RateOf(number.Draw(rt, "rate of tier"))
 		}
 	}
-	a.Cost = a.Price.Cost(&a.Usage)
+	a.Cost = a.Price.Cost(&a.Usage, "")
 	switch {
 	case rapid.Bool().Draw(rt, "unknown"):
 		a.Provenance, a.Hold = ledger.Unknown, llm.Money(number.Draw(rt, "hold"))

@@ -104,7 +104,8 @@ type RequestSummary struct {
 	// Of all attempts, with what was corrected later.
 	Usage      llm.Usage
 	Cost       llm.Money
-	Unpriced   bool          // some of it has no price and adds 0 to Cost
+	Unpriced   llm.Classes   // of usage that has no price, and adds 0 to Cost
+	AtMost     llm.Money     // what it can have cost at most; Cost where that is known
 	Provenance Provenance    // the worst of them; empty while all are open
 	FirstToken time.Duration // from the arrival to the first piece; 0 when none came
 	Duration   time.Duration // from the arrival to the end of the last attempt; 0 while it is under way
@@ -140,13 +141,14 @@ func (r *RequestSummary) fold(a *AttemptDetail) {
 	if a.Outcome == OutcomeOpen {
 		return
 	}
-	r.Unpriced = r.Unpriced || !a.Price.Known()
+	r.Unpriced |= a.Unpriced
 	if doubt(a.Provenance) > doubt(r.Provenance) {
 		r.Provenance = a.Provenance
 	}
 	usage, cost := a.Corrected()
 	r.Usage.Add(&usage)
 	r.Cost += cost
+	r.AtMost += cost + a.Uncertain()
 }
 
 // doubt orders provenances, the worst last.
@@ -154,10 +156,12 @@ func doubt(p Provenance) int {
 	switch p {
 	case Exact:
 		return 1
-	case Estimated:
+	case Assumed:
 		return 2
-	case Unknown:
+	case Estimated:
 		return 3
+	case Unknown:
+		return 4
 	}
 	return 0
 }
@@ -185,8 +189,11 @@ type Correction struct {
 	Kind  string    // "resolved": by hand
 	Usage llm.Usage // what it adds; may be negative
 	Cost  llm.Money // what it adds; may be negative
-	By    string    // who decided
-	At    time.Time // UTC
+	// Uncertain is what it adds to what the attempt may have cost beyond its cost; not
+	// positive.
+	Uncertain llm.Money
+	By        string    // who decided
+	At        time.Time // UTC
 }
 
 // Corrected is what the attempt used and cost, corrections included.
@@ -199,6 +206,15 @@ func (a *AttemptDetail) Corrected() (usage llm.Usage, cost llm.Money) {
 	return usage, cost
 }
 
+// Uncertain is what the attempt may have cost beyond its cost, until it is resolved.
+func (a *AttemptDetail) Uncertain() llm.Money {
+	left := a.Charged() - a.Cost
+	for i := range a.Corrections {
+		left += a.Corrections[i].Uncertain
+	}
+	return left
+}
+
 // CostLine is a line of the arithmetic of a cost.
 type CostLine struct {
 	What LineKind
@@ -206,7 +222,7 @@ type CostLine struct {
 	// pico-dollars each.
 	Class llm.Class
 	Count int64
-	Rate  int64
+	Rate  llm.Rate
 	// Amount is in nano-dollars. The cost is rounded once, and each line of usage
 	// so that it and those before it are off by half a nano-dollar at most.
 	Amount llm.Money
@@ -219,6 +235,7 @@ type LineKind string
 const (
 	LineUsage      LineKind = "usage"
 	LineHold       LineKind = "hold"       // of unknown outcome: the most that it can have cost
+	LineProvider   LineKind = "provider"   // what the provider says that it charges
 	LineCorrection LineKind = "correction" // what was decided later
 	LineOther      LineKind = "other"      // what the price does not explain; weir ledger verify tells of it
 )
@@ -232,10 +249,13 @@ func (a *AttemptDetail) Explain() {
 			a.Lines = append(a.Lines, l)
 		}
 	}
-	if a.Provenance == Unknown {
+	switch {
+	case a.Provenance == Unknown:
 		add(CostLine{What: LineHold, Amount: a.Hold})
-	} else {
-		lines, above := a.Price.Lines(&a.Usage)
+	case a.Billed:
+		add(CostLine{What: LineProvider, Amount: a.Cost})
+	default:
+		lines, above := a.Price.Lines(&a.Usage, a.Settlement.Tier)
 		a.Tier = above
 		for _, l := range lines {
 			add(CostLine{LineUsage, l.Class, l.Count, l.Rate, l.Amount})

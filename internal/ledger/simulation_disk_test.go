@@ -223,7 +223,7 @@ func (db *simDB) verify() error {
 			return fmt.Errorf("attempt %v: price %s is not kept", id, e.Price.Version)
 		}
 		price := llm.Price{Version: p.Version, Rates: p.Rates, Tiers: p.Tiers}
-		if e.Provenance != Unknown && price.Cost(&e.Usage) != e.Cost {
+		if e.Provenance != Unknown && price.Cost(&e.Usage, "") != e.Cost {
 			return fmt.Errorf("attempt %v: cost %v is not what its price gives", id, e.Cost)
 		}
 	}

@@ -4,7 +4,7 @@ package llm
 type PriceLine struct {
 	Class  Class
 	Count  int64 // tokens or units, above 0
-	Rate   int64 // pico-dollars each; 0 for what is free
+	Rate   Rate  // of each; not Known for what nobody knows the price of
 	Amount Money
 }
 
@@ -12,17 +12,11 @@ type PriceLine struct {
 // amounts add up to it exactly, because each is the difference that it makes to
 // the rounded sum. Above is what the input had to exceed for these rates, 0
 // where no tier holds. An unknown price has no lines.
-func (p *Price) Lines(u *Usage) (lines []PriceLine, above int64) {
+func (p *Price) Lines(u *Usage, served string) (lines []PriceLine, above int64) {
 	if !p.Known() {
 		return nil, 0
 	}
-	input := u.InputTokens()
-	for i := range p.Tiers {
-		if input > p.Tiers[i].Above {
-			above = p.Tiers[i].Above
-		}
-	}
-	rates := p.ratesFor(input)
+	rates, above := p.ratesFor(u.InputTokens(), served)
 	var part Usage
 	var before Money
 	for c, n := range u {
@@ -31,7 +25,11 @@ func (p *Price) Lines(u *Usage) (lines []PriceLine, above int64) {
 		}
 		part[c] = n
 		upTo := rates.cost(&part)
-		lines = append(lines, PriceLine{Class(c), n, rates[c], upTo - before})
+		rate := rates[c]
+		if !rate.Known() && rates.covers(Class(c), u) {
+			rate = Free
+		}
+		lines = append(lines, PriceLine{Class(c), n, rate, upTo - before})
 		before = upTo
 	}
 	return lines, above

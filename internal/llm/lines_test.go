@@ -20,7 +20,7 @@ func TestLines(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		p, u := prices(false).Draw(rt, "price"), usages().Draw(rt, "usage")
-		lines, above := p.Lines(&u)
+		lines, above := p.Lines(&u, "")
 		if got, want := sumOf(lines), exact(&p, &u); got != want {
 			rt.Errorf("lines %+v: got %d in all, want %d", lines, got, want)
 		}
@@ -48,10 +48,10 @@ func TestLinesRounded(t *testing.T) {
 	for c, n := range u {
 		var alone llm.Usage
 		alone[c] = n
-		each += p.Cost(&alone)
+		each += p.Cost(&alone, "")
 	}
-	lines, _ := p.Lines(&u)
-	if got, want := sumOf(lines), p.Cost(&u); got != want || each == want {
+	lines, _ := p.Lines(&u, "")
+	if got, want := sumOf(lines), p.Cost(&u, ""); got != want || each == want {
 		t.Errorf("got %d in all, and %d rounded one by one; want %d and another sum", got, each, want)
 	}
 }

@@ -4,13 +4,34 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 )
 
-// Rates are prices by class in pico-dollars (10^-12 USD) a token, or a unit
-// for the classes that are not tokens. One dollar per million tokens is
-// 1,000,000 pico-dollars a token.
-type Rates [NumClasses]int64
+// Rate is what one token, or one unit of a class that is not tokens, costs in
+// pico-dollars (10^-12 USD): one dollar per million tokens is 1,000,000. The zero value
+// is a rate that nobody knows.
+type Rate int64
+
+// Free is the rate of what costs nothing, as its provider says.
+const Free Rate = -1
+
+// RateOf is the rate of so many pico-dollars, from 0.
+func RateOf(pico int64) Rate {
+	if pico == 0 {
+		return Free
+	}
+	return Rate(pico)
+}
+
+// Known reports whether anybody knows what the class costs.
+func (r Rate) Known() bool { return r != 0 }
+
+// Pico is the rate in pico-dollars; 0 for one that is free or unknown.
+func (r Rate) Pico() int64 { return max(0, int64(r)) }
+
+// Rates are prices by class. Rates{} is unknown in every class.
+type Rates [NumClasses]Rate
 
 // Tier is a set of rates that holds for a whole request once its input tokens
 // exceed Above.
@@ -19,72 +40,219 @@ type Tier struct {
 	Rates Rates `json:"rates"`
 }
 
+// Mode is a way of serving that changes what a request costs: a service tier, a region,
+// a speed.
+type Mode struct {
+	// Name is that of ModeName.
+	Name string
+	// Times is what tokens cost in this mode, in thousandths of what they cost without
+	// it. It is 0 where the mode has rates of its own.
+	Times int64
+	Rates Rates
+	Tiers []Tier // ordered by Above, ascending
+}
+
+// Basis says how the price of a model was found.
+type Basis uint8
+
+// The bases.
+const (
+	BasisModel  Basis = iota // for exactly that model, by its source or the operator
+	BasisSeller              // for the same model, in the list that its provider's catalogue entry names
+	BasisFamily              // for models with a name like it
+)
+
 // Price is what one model of one provider costs at one moment. It is resolved
 // once, when an attempt is opened, and never again.
 type Price struct {
 	// Version names these exact rates for ever; it stands on every attempt
 	// that was priced with them. Empty when the model is unpriced.
 	Version string
-	// Rates hold where no tier does. Absent classes are already filled with
-	// the input or the output rate.
+	Basis   Basis
+	// Rates hold where no tier and no mode does.
 	Rates Rates
 	// Tiers are ordered by Above, ascending.
 	Tiers []Tier
+	// Modes are those whose price is known. Nil says that the price is the same in all;
+	// else one that is not among them has no price.
+	Modes []Mode
 }
 
 // Known reports whether the model has a price. Unknown is a state of its own:
 // such a request costs "unpriced", which is not zero.
 func (p *Price) Known() bool { return p != nil && p.Version != "" }
 
-// Cost is what the usage costs, rounded once, half up, to the nano-dollar. It
-// is 0 for an unknown price and saturates at the largest Money.
-func (p *Price) Cost(u *Usage) Money {
-	if !p.Known() {
-		return 0
-	}
-	return p.ratesFor(u.InputTokens()).cost(u)
+// Has reports whether the price of a mode is known, which may be the usual one. A request
+// may leave the mode open.
+func (p *Price) Has(mode string) bool {
+	name := ModeName(mode)
+	return name == "" || p.Modes == nil || slices.ContainsFunc(p.Modes, func(m Mode) bool { return m.Name == name })
 }
 
-// Bound is an upper bound of what a request can cost that has at most so many
-// tokens of input and of output, whichever class and tier they fall in, and of
-// every other class no more than is given.
-func (p *Price) Bound(most *Usage) Money {
+// AnyMode is the mode of a request that leaves to the provider how it is served.
+const AnyMode = "*"
+
+// ModeName is the name, in Modes, of what a provider calls a service tier: in lower
+// case; empty for the usual one. A region or a speed has a name with its kind before
+// it: "geo:us", "speed:fast".
+func ModeName(tier string) string {
+	name := strings.ToLower(tier)
+	switch strings.TrimPrefix(name, "service_tier_") {
+	case "", "default", "standard", "auto", "on_demand", "ondemand", "unspecified", "standard_only", "geo:global", "geo:not_available", "speed:standard":
+		return ""
+	}
+	return strings.TrimPrefix(name, "service_tier_")
+}
+
+// Cost is what the usage costs, rounded once, half up, to the nano-dollar; what has no
+// rate adds nothing. Served are the modes in which the provider says it served the
+// request, with commas. The cost saturates at the largest Money.
+func (p *Price) Cost(u *Usage, served string) Money {
 	if !p.Known() {
 		return 0
 	}
+	r, _ := p.ratesFor(u.InputTokens(), served)
+	return r.cost(u)
+}
+
+// Unpriced are the classes of a usage that have no rate.
+func (p *Price) Unpriced(u *Usage, served string) Classes {
+	var r Rates
+	if p.Known() {
+		r, _ = p.ratesFor(u.InputTokens(), served)
+	}
+	return r.missing(u)
+}
+
+// Bound is an upper bound of what a request can cost that has at most so many tokens of
+// input and of output, whichever class and tier they fall in, and of every other class
+// no more than is given. It is served in that mode, or in any where it is AnyMode. What
+// has no rate adds nothing.
+func (p *Price) Bound(most *Usage, mode string) (bound Money) {
 	input, output := most.InputTokens(), most.OutputTokens()
-	var bound Money
-	for i := -1; i < len(p.Tiers); i++ {
-		r := &p.Rates
-		if i >= 0 {
-			if p.Tiers[i].Above >= input {
-				break
-			}
-			r = &p.Tiers[i].Rates
-		}
+	p.reach(input, mode, func(r Rates) {
 		u := *most
 		clear(u[:NumTokens])
 		u[r.dearest(Input, firstOutput)] = input
 		u[r.dearest(firstOutput, Class(NumTokens))] = output
 		bound = max(bound, r.cost(&u))
-	}
+	})
 	return bound
 }
 
-func (p *Price) ratesFor(input int64) *Rates {
-	r := &p.Rates
-	for i := range p.Tiers {
-		if input > p.Tiers[i].Above {
-			r = &p.Tiers[i].Rates
+// Unbounded are the classes for which Bound adds nothing because they have no rate.
+func (p *Price) Unbounded(most *Usage, mode string) (unknown Classes) {
+	if !p.Known() {
+		var none Rates
+		return none.missing(most)
+	}
+	input, output := most.InputTokens(), most.OutputTokens()
+	p.reach(input, mode, func(r Rates) {
+		u := *most
+		clear(u[:NumTokens])
+		u[r.dearest(Input, firstOutput)] = input
+		u[r.dearest(firstOutput, Class(NumTokens))] = output
+		unknown |= r.missing(&u)
+	})
+	return unknown
+}
+
+// reach calls with all rates that a request may be charged at which has at most so many
+// tokens of input.
+func (p *Price) reach(input int64, mode string, with func(Rates)) {
+	if !p.Known() {
+		return
+	}
+	each := func(rates *Rates, tiers []Tier, times int64) {
+		r := *rates
+		r.multiply(times)
+		with(r)
+		for i := range tiers {
+			if tiers[i].Above >= input {
+				break
+			}
+			r = tiers[i].Rates
+			r.multiply(times)
+			with(r)
 		}
 	}
-	return r
+	times := int64(thousand) // of modes that may meet
+	for i := range p.Modes {
+		if m := &p.Modes[i]; m.Times > thousand && (mode == AnyMode || ModeName(mode) == m.Name) {
+			times = times * m.Times / thousand
+		}
+	}
+	each(&p.Rates, p.Tiers, times)
+	if times > thousand {
+		each(&p.Rates, p.Tiers, thousand)
+	}
+	for i := range p.Modes {
+		if m := &p.Modes[i]; m.Times == 0 && (mode == AnyMode || ModeName(mode) == m.Name) {
+			each(&m.Rates, m.Tiers, times)
+		}
+	}
+}
+
+// thousand is how many thousandths Mode.Times has to change nothing.
+const thousand = 1000
+
+// ratesFor are the rates for a request of so many tokens of input that was served in
+// those modes, and what the input had to exceed for them, 0 where no tier holds. In a
+// mode of which nobody knows the price, tokens have no rate.
+func (p *Price) ratesFor(input int64, served string) (r Rates, above int64) {
+	rates, tiers, times := p.Rates, p.Tiers, []int64(nil)
+	unknown := false
+	for name := range strings.SplitSeq(served, ",") {
+		name = ModeName(name)
+		if name == "" || p.Modes == nil {
+			continue
+		}
+		i := slices.IndexFunc(p.Modes, func(m Mode) bool { return m.Name == name })
+		switch {
+		case i < 0:
+			unknown = true
+		case p.Modes[i].Times > 0:
+			times = append(times, p.Modes[i].Times)
+		default:
+			rates, tiers = p.Modes[i].Rates, p.Modes[i].Tiers
+		}
+	}
+	r = rates
+	for i := range tiers {
+		if input > tiers[i].Above {
+			r, above = tiers[i].Rates, tiers[i].Above
+		}
+	}
+	for _, t := range times {
+		r.multiply(t)
+	}
+	if unknown {
+		clear(r[:NumTokens])
+	}
+	return r, above
+}
+
+// multiply has tokens cost so many thousandths; 0 changes nothing.
+func (r *Rates) multiply(times int64) {
+	if times == 0 || times == thousand {
+		return
+	}
+	for c := range NumTokens {
+		if pico := r[c].Pico(); pico > 0 {
+			hi, lo := bits.Mul64(uint64(pico), uint64(times))
+			q := uint64(math.MaxInt64)
+			if hi < thousand {
+				q, _ = bits.Div64(hi, lo, thousand)
+			}
+			r[c] = Rate(min(q, math.MaxInt64))
+		}
+	}
 }
 
 func (r *Rates) dearest(from, to Class) Class {
 	best := from
 	for c := from; c < to; c++ {
-		if r[c] > r[best] {
+		if r[c].Pico() > r[best].Pico() || !r[best].Known() && r[c].Known() {
 			best = c
 		}
 	}
@@ -94,6 +262,7 @@ func (r *Rates) dearest(from, to Class) Class {
 // picoPerNano is the one rounding step between rates and Money.
 const picoPerNano = 1000
 
+// cost is what the usage costs; what has no rate adds nothing.
 func (r *Rates) cost(u *Usage) Money {
 	var hi, lo uint64 // 128 bits, so that no product of a count and a rate overflows
 	for c, n := range u {
@@ -118,6 +287,43 @@ func (r *Rates) cost(u *Usage) Money {
 	}
 	q, _ := bits.Div64(hi, lo, picoPerNano)
 	return Money(min(q, math.MaxInt64))
+}
+
+// missing are the classes of a usage that have no rate and cost something.
+func (r *Rates) missing(u *Usage) (unknown Classes) {
+	for c, n := range u {
+		if n > 0 && !r[c].Known() && !r.covers(Class(c), u) {
+			unknown = unknown.With(Class(c))
+		}
+	}
+	return unknown
+}
+
+// covers reports whether a class without a rate costs nothing beside what else was
+// used: a fee for each request is one that a price names or there is none, and a price
+// by tokens charges for what images, characters and seconds measure too, as one by these
+// does for tokens.
+func (r *Rates) covers(c Class, u *Usage) bool {
+	byTokens, byUnits := r.has(u, 0, Class(NumTokens)), r.has(u, Images, Milliseconds+1)
+	switch {
+	case c == Requests:
+		return true
+	case c >= Images && c <= Milliseconds:
+		return byTokens
+	case int(c) < NumTokens:
+		return byUnits && !byTokens
+	}
+	return false
+}
+
+// has reports whether any of the classes was used and has a rate.
+func (r *Rates) has(u *Usage, from, to Class) bool {
+	for c := from; c < to; c++ {
+		if u[c] > 0 && r[c].Known() {
+			return true
+		}
+	}
+	return false
 }
 
 // ParseRate reads a price as a plain decimal of US dollars per million tokens
@@ -157,16 +363,17 @@ func FormatUnitRate(pico int64) string {
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }
 
-// Decimals are the rates as the configuration writes them, by its words: US
-// dollars per million tokens, and of the classes that are not tokens those that
-// cost something, per request, search, image, character, and second of audio.
+// Decimals are the rates that are known, as the configuration writes them, by its
+// words: US dollars per million tokens, and of the classes that are not tokens those
+// that cost something, per request, search, image, character, and second of audio.
 func (r *Rates) Decimals() map[string]string {
 	m := make(map[string]string, NumTokens)
-	for c, pico := range r {
+	for c, rate := range r {
+		pico := rate.Pico()
 		switch {
+		case !rate.Known():
 		case c < NumTokens:
 			m[Class(c).String()] = FormatRate(pico)
-		case pico == 0:
 		case Class(c) == Milliseconds:
 			m["second"] = FormatUnitRate(pico * 1000)
 		default:

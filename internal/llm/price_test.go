@@ -29,7 +29,7 @@ func exact(p *llm.Price, u *llm.Usage) llm.Money {
 	}
 	sum := big.NewInt(500)
 	for c, n := range u {
-		sum.Add(sum, new(big.Int).Mul(big.NewInt(n), big.NewInt(rates[c])))
+		sum.Add(sum, new(big.Int).Mul(big.NewInt(n), big.NewInt(max(0, int64(rates[c])))))
 	}
 	sum.Quo(sum, big.NewInt(1000))
 	if !sum.IsInt64() {
@@ -55,7 +55,7 @@ func usages() *rapid.Generator[llm.Usage] {
 func rates() *rapid.Generator[llm.Rates] {
 	return rapid.Custom(func(t *rapid.T) (r llm.Rates) {
 		for c := range r {
-			r[c] = counts().Draw(t, llm.Class(c).String()+" rate")
+			r[c] = llm.RateOf(counts().Draw(t, llm.Class(c).String()+" rate"))
 		}
 		return r
 	})
@@ -85,7 +85,7 @@ func TestCostIsExact(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p, u := prices(false).Draw(t, "price"), usages().Draw(t, "usage")
-		got, want := p.Cost(&u), exact(&p, &u)
+		got, want := p.Cost(&u, ""), exact(&p, &u)
 		if got != want || got < 0 {
 			t.Fatalf("%+v for %v: got %d, want %d", p, u, got, want)
 		}
@@ -99,7 +99,7 @@ func TestCostRises(t *testing.T) {
 		more := less
 		c := rapid.IntRange(0, llm.NumClasses-1).Draw(t, "class")
 		more[c] += rapid.Int64Range(0, math.MaxInt64-more[c]).Draw(t, "more")
-		if got, least := p.Cost(&more), p.Cost(&less); got < least {
+		if got, least := p.Cost(&more, ""), p.Cost(&less, ""); got < least {
 			t.Fatalf("%+v: got %d for %v, want at least the %d of %v", p, got, more, least, less)
 		}
 	})
@@ -130,7 +130,7 @@ func TestBoundHolds(t *testing.T) {
 			u[llm.Input] += inLeft
 			u[llm.Output] += outLeft
 		}
-		if got, bound := p.Cost(&u), p.Bound(&llm.Usage{llm.Input: input, llm.Output: output, llm.Requests: 1}); got > bound {
+		if got, bound := p.Cost(&u, ""), p.Bound(&llm.Usage{llm.Input: input, llm.Output: output, llm.Requests: 1}, llm.AnyMode); got > bound {
 			t.Fatalf("%+v for %v: got %d, want at most the bound %d of %d in, %d out", p, u, got, bound, input, output)
 		}
 	})
@@ -180,7 +180,7 @@ func TestCostTable(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		if got := tt.price.Cost(&tt.usage); got != tt.want {
+		if got := tt.price.Cost(&tt.usage, ""); got != tt.want {
 			t.Errorf("%s: %v: got %d, want %d", tt.name, tt.usage, got, tt.want)
 		}
 	}
@@ -208,13 +208,13 @@ func TestCostSaturatesAtTheVeryEdge(t *testing.T) {
 		if r.Cmp(most) > 0 {
 			r.Set(most)
 		}
-		u[c], p.Rates[c] = n.Int64(), r.Int64()
+		u[c], p.Rates[c] = n.Int64(), llm.RateOf(r.Int64())
 		rest.Sub(rest, n.Mul(n, r))
 	}
 	if rest.Sign() != 0 {
 		t.Fatalf("sum of the products: got 2^128-1-%s, want 2^128-1", rest)
 	}
-	if got := p.Cost(&u); got != math.MaxInt64 {
+	if got := p.Cost(&u, ""); got != math.MaxInt64 {
 		t.Errorf("cost of 2^128-1 pico-dollars: got %d, want %d", got, int64(math.MaxInt64))
 	}
 }
@@ -241,7 +241,7 @@ func TestBoundTable(t *testing.T) {
 		{"saturates", p, math.MaxInt64, math.MaxInt64, math.MaxInt64},
 	}
 	for _, tt := range tests {
-		if got := tt.price.Bound(&llm.Usage{llm.Input: tt.input, llm.Output: tt.output, llm.Requests: 1}); got != tt.want {
+		if got := tt.price.Bound(&llm.Usage{llm.Input: tt.input, llm.Output: tt.output, llm.Requests: 1}, llm.AnyMode); got != tt.want {
 			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
 		}
 	}
@@ -300,10 +300,10 @@ func TestParseRate(t *testing.T) {
 
 func TestDecimals(t *testing.T) {
 	t.Parallel()
-	r := llm.Rates{llm.Input: 150_000, llm.CacheRead: 1, llm.Output: 600_000, llm.Requests: 5_000_000_000, llm.Characters: 1, llm.Milliseconds: 100_000, llm.Images: 2_000_000_000_000}
+	r := llm.Rates{llm.Input: 150_000, llm.CacheRead: 1, llm.Output: 600_000, llm.Reasoning: llm.Free, llm.Requests: 5_000_000_000, llm.Characters: 1, llm.Milliseconds: 100_000, llm.Images: 2_000_000_000_000}
 	want := map[string]string{
-		"input": "0.15", "cache_read": "0.000001", "cache_write": "0", "cache_write_1h": "0", "audio_in": "0", "image_in": "0",
-		"output": "0.6", "reasoning": "0", "audio_out": "0",
+		// What is free costs 0; what is unknown is left out.
+		"input": "0.15", "cache_read": "0.000001", "output": "0.6", "reasoning": "0",
 		"request": "0.005", "character": "0.000000000001", "second": "0.0001", "image": "2",
 	}
 	if diff := cmp.Diff(r.Decimals(), want); diff != "" {
@@ -313,6 +313,142 @@ func TestDecimals(t *testing.T) {
 		text := llm.FormatUnitRate(pico)
 		if got, err := llm.ParseUnitRate(text); got != pico || err != nil {
 			t.Errorf("FormatUnitRate(%d) is %q: read back got %d, %v", pico, text, got, err)
+		}
+	}
+}
+
+// served is a price with a tier and modes: two that multiply and two with rates of their
+// own.
+func served() llm.Price {
+	rates := func(input, output llm.Rate) llm.Rates {
+		return llm.Rates{llm.Input: input, llm.Output: output, llm.Searches: 10_000_000_000}
+	}
+	flex := []llm.Tier{{Above: 500, Rates: llm.Rates{llm.Input: 750_000}}}
+	return llm.Price{
+		Version: "v",
+		Rates:   rates(1_000_000, 4_000_000),
+		Tiers:   []llm.Tier{{Above: 1000, Rates: rates(2_000_000, 6_000_000)}},
+		Modes: []llm.Mode{
+			{Name: "priority", Rates: rates(3_000_000, 9_000_000)},
+			{Name: "flex", Rates: llm.Rates{llm.Input: 500_000}, Tiers: flex},
+			{Name: "geo:us", Times: 1100},
+			{Name: "speed:fast", Times: 2000},
+		},
+	}
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	with, without := served(), served()
+	without.Modes = nil
+	tokens := llm.Classes(0).With(llm.Input).With(llm.Output)
+	usage := llm.Usage{llm.Input: 1000, llm.Output: 100, llm.Searches: 1}
+	long := llm.Usage{llm.Input: 1001, llm.Output: 100, llm.Searches: 1}
+	tests := []struct {
+		name     string
+		price    llm.Price
+		usage    llm.Usage
+		served   string
+		want     llm.Money
+		unpriced llm.Classes
+	}{
+		{"none", with, usage, "", 1_400_000 + 10_000_000, 0},
+		{"the usual one by its names", with, usage, "default,geo:global,speed:standard", 1_400_000 + 10_000_000, 0},
+		{"rates of its own", with, usage, "priority", 3_900_000 + 10_000_000, 0},
+		{"as a provider writes it", with, usage, "SERVICE_TIER_PRIORITY", 3_900_000 + 10_000_000, 0},
+		{"tiers of its own", with, long, "flex", 750_750, llm.Classes(0).With(llm.Output).With(llm.Searches)},
+		{"times the rates, fees stay", with, usage, "geo:us", 1_540_000 + 10_000_000, 0},
+		{"times the tier", with, long, "geo:us", 2_862_200 + 10_000_000, 0},
+		{"one upon the other", with, usage, "geo:us,speed:fast", 3_080_000 + 10_000_000, 0},
+		{"in any order", with, usage, "speed:fast,geo:us", 3_080_000 + 10_000_000, 0},
+		{"times rates of its own", with, usage, "priority,geo:us", 4_290_000 + 10_000_000, 0},
+		{"unknown: only what is no token costs", with, usage, "ultrafast", 10_000_000, tokens},
+		{"unknown beside a known one", with, usage, "priority,geo:mars", 10_000_000, tokens},
+		{"nil: the price is the same in all", without, usage, "ultrafast,geo:us", 1_400_000 + 10_000_000, 0},
+	}
+	for _, tt := range tests {
+		got, missing := tt.price.Cost(&tt.usage, tt.served), tt.price.Unpriced(&tt.usage, tt.served)
+		if got != tt.want || missing != tt.unpriced {
+			t.Errorf("%s: %q: got %d and %v unpriced, want %d and %v",
+				tt.name, tt.served, got, missing.Names(), tt.want, tt.unpriced.Names())
+		}
+	}
+}
+
+// Each mode, and those that multiply together, cost no more than the bound of a request
+// that leaves the mode to the provider.
+func TestBoundCoversModes(t *testing.T) {
+	t.Parallel()
+	p := served()
+	for _, most := range []llm.Usage{
+		{llm.Input: 1000, llm.Output: 100, llm.Searches: 1},
+		{llm.Input: 1001, llm.Output: 100, llm.Searches: 1},
+		{llm.Input: 1_000_000},
+	} {
+		bound := p.Bound(&most, llm.AnyMode)
+		for _, mode := range []string{"", "priority", "flex", "geo:us", "speed:fast", "geo:us,speed:fast", "priority,geo:us"} {
+			if got := p.Cost(&most, mode); got > bound {
+				t.Errorf("%q: got %d, want at most the bound %d", mode, got, bound)
+			}
+		}
+		for _, mode := range []string{"priority", "flex", "geo:us", "speed:fast"} {
+			own := p.Bound(&most, mode)
+			if got := p.Cost(&most, mode); got > own || own > bound {
+				t.Errorf("%q: got %d, want at most its own bound %d, and that at most %d", mode, got, own, bound)
+			}
+			if got := p.Cost(&most, ""); got > own {
+				t.Errorf("%q asked, the usual one served: got %d, want at most the bound %d", mode, got, own)
+			}
+		}
+	}
+}
+
+func TestUnpriced(t *testing.T) {
+	t.Parallel()
+	p := llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 1_000_000, llm.Output: llm.Free}}
+	silent := llm.Price{Version: "v", Rates: llm.Rates{llm.Searches: 1000}}
+	hourly := llm.Price{Version: "v", Rates: llm.Rates{llm.Milliseconds: 1000}}
+	both := llm.Price{Version: "v", Rates: llm.Rates{llm.Milliseconds: 1000, llm.Input: 1000}}
+	none := llm.Classes(0)
+	tests := []struct {
+		name  string
+		price llm.Price
+		usage llm.Usage
+		cost  llm.Money
+		want  llm.Classes
+	}{
+		{
+			"a class without a rate adds nothing", p,
+			llm.Usage{llm.Input: 5, llm.AudioIn: 7}, 5000, none.With(llm.AudioIn),
+		},
+		{"free is priced", p, llm.Usage{llm.Output: 7}, 0, 0},
+		{"a request without a fee", p, llm.Usage{llm.Requests: 1}, 0, 0},
+		{
+			"images beside priced tokens", p,
+			llm.Usage{llm.Input: 5, llm.Images: 1, llm.Characters: 2, llm.Milliseconds: 3}, 5000, 0,
+		},
+		{"images beside free tokens", p, llm.Usage{llm.Output: 5, llm.Images: 1}, 0, 0},
+		{"images alone", p, llm.Usage{llm.Images: 1}, 0, none.With(llm.Images)},
+		{
+			"images beside tokens without a rate", p,
+			llm.Usage{llm.AudioIn: 5, llm.Images: 1}, 0, none.With(llm.AudioIn).With(llm.Images),
+		},
+		{
+			"tools have rates of their own", p,
+			llm.Usage{llm.Input: 5, llm.Searches: 1, llm.OtherTools: 1}, 5000,
+			none.With(llm.Searches).With(llm.OtherTools),
+		},
+		{"tokens beside priced seconds", hourly, llm.Usage{llm.Input: 5, llm.Output: 7, llm.Milliseconds: 9}, 9, 0},
+		{"tokens alone", hourly, llm.Usage{llm.Input: 5}, 0, none.With(llm.Input)},
+		{"output beside both", both, llm.Usage{llm.Input: 1, llm.Output: 7, llm.Milliseconds: 9}, 10, none.With(llm.Output)},
+		{"tokens without a rate", silent, llm.Usage{llm.Input: 5, llm.Searches: 2}, 2, none.With(llm.Input)},
+		{"no price", llm.Price{Rates: p.Rates}, llm.Usage{llm.Input: 5, llm.Requests: 1}, 0, none.With(llm.Input)},
+	}
+	for _, tt := range tests {
+		got, missing := tt.price.Cost(&tt.usage, ""), tt.price.Unpriced(&tt.usage, "")
+		if got != tt.cost || missing != tt.want {
+			t.Errorf("%s: %v: got %d and %v, want %d and %v",
+				tt.name, tt.usage, got, missing.Names(), tt.cost, tt.want.Names())
 		}
 	}
 }

@@ -3,6 +3,7 @@ package llm
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -41,7 +42,12 @@ type Reply struct {
 	// Cost is what the gateway charged; nil while it is not known, or for a
 	// model without a price.
 	Cost *Money
-	// Tier is the service tier that the provider says it served.
+	// ProviderCost is what the provider itself says that the answer costs; nil of one
+	// that says nothing.
+	ProviderCost *Money
+	// Tier are the modes in which the provider says it served, with commas between: the
+	// service tier in its own words, then those with a kind, such as "geo:us". ModeName
+	// has the names under which they have prices.
 	Tier string
 	// Extra holds top-level fields that nobody modelled. They, and whatever raw
 	// JSON stands deeper, are in the words of the wire format named by ExtraOf; empty for no such JSON.
@@ -74,6 +80,16 @@ func (r *Reply) For(dialect string) *Reply {
 		}
 	}
 	return &plain
+}
+
+// ServiceTier is the service tier of a Tier; empty where it names none.
+func ServiceTier(modes string) string {
+	for name := range strings.SplitSeq(modes, ",") {
+		if !strings.Contains(name, ":") {
+			return name
+		}
+	}
+	return ""
 }
 
 // Choice is one of the answers of a reply.
@@ -110,7 +126,7 @@ type Event struct {
 	ID      string
 	Model   string
 	Created int64
-	Tier    string
+	Tier    string // as in Reply; a later one replaces it
 
 	Signature string
 	Redacted  string // thinking that the provider gave in encrypted form only
@@ -118,10 +134,12 @@ type Event struct {
 	Tool      ToolDelta
 	Finish    FinishReason
 	Usage     Usage
-	Partial   bool // EventUsage: counts of an answer that goes on, not yet the provider's last
-	Raw       json.RawMessage
-	RawOf     string // the wire format in whose words Raw is
-	Media     *Media // EventOther: an image or a sound
+	// ProviderCost belongs to EventUsage: as in Reply.
+	ProviderCost *Money
+	Partial      bool // EventUsage: counts of an answer that goes on, not yet the provider's last
+	Raw          json.RawMessage
+	RawOf        string // the wire format in whose words Raw is
+	Media        *Media // EventOther: an image or a sound
 }
 
 // Words are what an encoder of another wire format can tell of an EventOther that

@@ -9,33 +9,46 @@ type Class uint8
 
 // The token classes come first, then the units that are not tokens.
 const (
-	Input        Class = iota // input text that no cache served
-	CacheRead                 // input read from the provider's prompt cache
-	CacheWrite                // input written to that cache for five minutes (or the provider's default)
-	CacheWrite1h              // input written to that cache for an hour
-	AudioIn                   // audio input
-	ImageIn                   // image input, where the provider counts it apart
-	Output                    // visible output text, tool calls included
-	Reasoning                 // hidden or shown thinking
-	AudioOut                  // audio output
+	Input          Class = iota // input text that no cache served
+	CacheRead                   // input read from the provider's prompt cache
+	CacheWrite                  // input written to that cache for five minutes (or the provider's default)
+	CacheWrite1h                // input written to that cache for an hour
+	CacheReadAudio              // audio input read from the prompt cache
+	AudioIn                     // audio input
+	ImageIn                     // image input, where the provider counts it apart
+	Citation                    // pages that the provider found and read, where it counts them apart
+	Output                      // visible output text, tool calls included
+	Reasoning                   // hidden or shown thinking
+	AudioOut                    // audio output
+	ImageOut                    // images made, where the provider counts them in tokens apart
 
 	Requests     // requests, for providers that charge for each
-	Searches     // server-side web searches
 	Images       // images made
 	Characters   // characters of speech synthesis
 	Milliseconds // milliseconds of audio
 
-	NumClasses   = int(Milliseconds) + 1
-	NumTokens    = int(AudioOut) + 1 // how many classes, from the first, are tokens
+	// What a provider does for a request with tools that it runs itself, by tool.
+	Searches     // searches of the web
+	Maps         // requests grounded in maps
+	XSearches    // searches of X
+	FileSearches // searches of stored files
+	CodeSessions // containers in which code ran
+	ToolImages   // images that a tool made for a chat
+	OtherTools   // calls of all other tools
+
+	NumClasses   = int(OtherTools) + 1
+	firstTool    = Searches
+	NumTokens    = int(ImageOut) + 1 // how many classes, from the first, are tokens
 	firstOutput  = Output            // token classes before it are input
 	maxCount     = int64(1) << 40    // what a provider says beyond this is not believed
 	unknownClass = Class(NumClasses) // what ParseClass returns for no class
 )
 
 var classNames = [NumClasses]string{
-	"input", "cache_read", "cache_write", "cache_write_1h", "audio_in", "image_in",
-	"output", "reasoning", "audio_out",
-	"request", "search", "image", "character", "millisecond",
+	"input", "cache_read", "cache_write", "cache_write_1h", "cache_read_audio", "audio_in", "image_in", "citation",
+	"output", "reasoning", "audio_out", "image_out",
+	"request", "image", "character", "millisecond",
+	"search", "maps", "x_search", "file_search", "code_interpreter", "tool_image", "other_tool",
 }
 
 // String is the name of the class in the journal, the database and reports.
@@ -51,6 +64,9 @@ func (c Class) IsInput() bool { return c < firstOutput }
 
 // IsOutput reports whether the class counts tokens that came out.
 func (c Class) IsOutput() bool { return c >= firstOutput && int(c) < NumTokens }
+
+// IsTool reports whether the class counts what tools did that the provider runs.
+func (c Class) IsTool() bool { return c >= firstTool && int(c) < NumClasses }
 
 // ParseClass is the class of that name, and whether there is one.
 func ParseClass(name string) (Class, bool) {
@@ -104,4 +120,35 @@ func (u *Usage) Plausible() bool {
 		}
 	}
 	return true
+}
+
+// Classes is a set of classes. The zero value is empty.
+type Classes uint32
+
+// With is the set with one more class.
+func (s Classes) With(c Class) Classes { return s | 1<<c }
+
+// Has reports whether the class is in the set.
+func (s Classes) Has(c Class) bool { return s&(1<<c) != 0 }
+
+// Names are the classes' names, in the order of the classes; nil for none.
+func (s Classes) Names() (names []string) {
+	for c := range Class(NumClasses) {
+		if s.Has(c) {
+			names = append(names, c.String())
+		}
+	}
+	return names
+}
+
+// ParseClasses is the set of the classes of those names, and whether all are some.
+func ParseClasses(names []string) (s Classes, ok bool) {
+	for _, name := range names {
+		c, known := ParseClass(name)
+		if !known {
+			return 0, false
+		}
+		s = s.With(c)
+	}
+	return s, true
 }

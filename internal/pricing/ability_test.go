@@ -129,7 +129,7 @@ func TestKnownAndUnpriced(t *testing.T) {
 	seen := map[string]bool{}
 	for _, l := range b.Models("nvidia", moment(t, now)) {
 		u := llm.Usage{llm.Input: 1_000_000}
-		if l.Price.Known() || l.Price.Cost(&u) != 0 || l.Source != b.AbilitySource() || l.Checked != b.AbilityDay() || seen[l.ID] {
+		if l.Price.Known() || l.Price.Cost(&u, "") != 0 || l.Source != b.AbilitySource() || l.Checked != b.AbilityDay() || seen[l.ID] {
 			t.Errorf("nvidia/%s: got price %q, source %q of %q", l.ID, l.Price.Version, l.Source, l.Checked)
 		}
 		seen[l.ID] = true

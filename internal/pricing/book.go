@@ -25,6 +25,7 @@ type Book struct {
 	sources   map[string]string
 	vendors   map[string]*shelf[vendor]
 	sheets    map[string]*shelf[sheet]
+	extra     map[string][]*addition // by vendor
 
 	mu    sync.RWMutex
 	cache map[key]*entry // at most maxCached
@@ -68,6 +69,7 @@ type entry struct {
 	info    ModelInfo
 	known   bool
 	vendor  string
+	basis   llm.Basis
 	model   *model // nil: not in the data, or priced by the operator
 	current atomic.Pointer[quote]
 }
@@ -109,6 +111,10 @@ func NewBook(o Overrides) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
+	extra, err := readSupplement()
+	if err != nil {
+		return nil, err
+	}
 	prices, err := o.parse(x)
 	if err != nil {
 		return nil, err
@@ -116,7 +122,7 @@ func NewBook(o Overrides) (*Book, error) {
 	return &Book{
 		index: x, abilities: abilities,
 		prices: prices, models: maps.Clone(o.Models), sources: maps.Clone(o.Sources),
-		vendors: shelves[vendor](x), sheets: shelves[sheet](abilities),
+		vendors: shelves[vendor](x), sheets: shelves[sheet](abilities), extra: extra,
 		cache: map[key]*entry{},
 	}, nil
 }
@@ -159,7 +165,8 @@ func (b *Book) Models(provider string, at time.Time) []Listing {
 	if v != nil {
 		for i := range v.Models {
 			m := &v.Models[i]
-			found[m.listed()] = b.newEntry(provider, m.listed(), v.ID, m)
+			own := match{vendor: v.ID, model: m, basis: basisAt(provider, llm.BasisModel)}
+			found[m.listed()] = b.newEntry(provider, m.listed(), own)
 		}
 	}
 	for _, name := range b.unlisted(provider, v) {
@@ -209,7 +216,7 @@ func (b *Book) entry(provider, model string) *entry {
 		return e
 	}
 	if len(provider) > maxNameSize || len(model) > maxNameSize {
-		return b.newEntry(provider, model, "", nil)
+		return b.newEntry(provider, model, match{})
 	}
 	// The names may be slices of a request's body, which is not to be kept.
 	provider, model = strings.Clone(provider), strings.Clone(model)
@@ -236,30 +243,59 @@ func (b *Book) remember(k key, e *entry) *entry {
 // resolve looks a name up in everything there is.
 func (b *Book) resolve(provider, model string) *entry {
 	name := fold(model)
-	vendor, m := b.find(b.source(provider), name)
-	if same := samePrice(name); m == nil && same != name {
-		vendor, m = b.find(b.source(provider), same)
+	if strings.HasPrefix(name, "arn:") {
+		name = withoutPath(name)
 	}
-	return b.newEntry(provider, model, vendor, m)
+	found := b.find(b.source(provider), name)
+	if same := samePrice(name); found.model == nil && same != name {
+		found = b.find(b.source(provider), same)
+	}
+	found.basis = basisAt(provider, found.basis)
+	return b.newEntry(provider, model, found)
 }
 
-// find is the model of that folded name in the data, and the source that has
-// it: the provider's own, or one whose models it sells at the same price.
-func (b *Book) find(source, name string) (string, *model) {
+// match is a model of the data that a name led to; its model is nil for none.
+type match struct {
+	vendor string // whose data it is in
+	model  *model
+	basis  llm.Basis
+}
+
+// find is the model of that folded name in the data: the provider's own, or that of one
+// whose models it sells.
+func (b *Book) find(source, name string) match {
 	v := b.vendor(source)
 	if v == nil {
-		return "", nil
+		return match{}
 	}
 	for _, name := range datings(name) {
-		for _, id := range append([]string{source}, v.Fallback...) {
-			if other := b.vendor(id); other != nil {
-				if m := other.find(name); m != nil {
-					return id, m
-				}
+		for i, id := range append([]string{source}, v.Fallback...) {
+			other := b.vendor(id)
+			if other == nil {
+				continue
+			}
+			m, exact := other.find(name)
+			switch {
+			case m == nil || m.Free && i > 0:
+			case !exact:
+				return match{id, m, llm.BasisFamily}
+			case i > 0:
+				return match{id, m, llm.BasisSeller}
+			default:
+				return match{id, m, llm.BasisModel}
 			}
 		}
 	}
-	return "", nil
+	return match{}
+}
+
+// basisAt is the basis of a price of a provider's source for the provider: Vertex AI
+// sells what the source has of the Gemini API.
+func basisAt(provider string, basis llm.Basis) llm.Basis {
+	if basis == llm.BasisModel && isVertex(provider) {
+		return llm.BasisSeller
+	}
+	return basis
 }
 
 func (b *Book) source(provider string) string {
@@ -271,13 +307,16 @@ func (b *Book) source(provider string) string {
 
 // vendor is the price source of that id, nil when the data has none. A file
 // that cannot be read leaves its models unpriced.
-func (b *Book) vendor(id string) *vendor { return get(b.vendors, id, readVendor) }
+func (b *Book) vendor(id string) *vendor {
+	return get(b.vendors, id, func(id string) (*vendor, error) { return readVendor(id, b.extra[id]) })
+}
 
 // newEntry joins what the data says of a model's price, which may be nil, with
 // what it says of its abilities, and what the operator says of the name.
-func (b *Book) newEntry(provider, name, vendor string, m *model) *entry {
-	e := &entry{info: ModelInfo{ID: name}, vendor: vendor, model: m}
-	if f := b.feature(provider, fold(name), vendor, m); f != nil {
+func (b *Book) newEntry(provider, name string, found match) *entry {
+	m := found.model
+	e := &entry{info: ModelInfo{ID: name}, vendor: found.vendor, model: m, basis: found.basis}
+	if f := b.feature(provider, fold(name), found.vendor, m); f != nil {
 		e.known = true
 		e.info.Context, e.info.MaxOutput = f.Context, f.Output
 		e.info.Abilities, e.info.Deprecated = f.Abilities, f.Deprecated
@@ -288,6 +327,9 @@ func (b *Book) newEntry(provider, name, vendor string, m *model) *entry {
 		e.info.Context = cmp.Or(m.Context, e.info.Context)
 		e.info.Deprecated = e.info.Deprecated || m.Deprecated
 		e.info.Source, e.info.Checked = b.Source(), b.Day()
+		if m.added != nil {
+			e.info.Source, e.info.Checked = m.added.Source, m.added.day()
+		}
 	}
 	o, ok := override(b.models, provider, name)
 	e.info.overrule(&o)
@@ -298,7 +340,7 @@ func (b *Book) newEntry(provider, name, vendor string, m *model) *entry {
 	if p, ok := override(b.prices, provider, name); ok {
 		e.info.Source, e.info.Checked = operator, ""
 		e.current.Store(always(p))
-	} else if m == nil {
+	} else if m == nil || m.Free && found.basis != llm.BasisModel {
 		e.current.Store(always(llm.Price{}))
 	}
 	return e
@@ -341,6 +383,7 @@ func (e *entry) price(x *index, sec int64) *quote {
 	q := e.current.Load()
 	if q == nil || sec < q.from || sec >= q.until {
 		q = e.model.quote(x, e.vendor, sec)
+		q.price.Basis = e.basis
 		e.current.Store(q)
 	}
 	return q
@@ -351,17 +394,23 @@ func (e *entry) price(x *index, sec int64) *quote {
 func (m *model) quote(x *index, vendor string, sec int64) *quote {
 	q := &quote{}
 	q.from, q.until = m.span(sec)
-	ok := m.Free
-	if d := m.at(sec); d != nil {
-		var err error
-		if q.price, ok, err = flatten(d.Rates); err != nil {
-			ok = false
-		}
-	}
-	if !ok {
-		q.price = llm.Price{}
+	p, ok, err := m.price(sec)
+	if err != nil || !ok && !m.Free {
 		return q
 	}
-	q.price.Version = path.Base(x.Source) + "@" + x.Version + "/" + vendor + "/" + m.ID + "#" + digest(&q.price)
+	if m.Free {
+		for c := range p.Rates {
+			p.Rates[c] = llm.Free
+		}
+	}
+	if p.Modes == nil {
+		p.Modes = []llm.Mode{}
+	}
+	source := path.Base(x.Source) + "@" + x.Version
+	if m.added != nil {
+		source = "supplement"
+	}
+	p.Version = source + "/" + vendor + "/" + m.ID + "#" + digest(&p)
+	q.price = p
 	return q
 }

@@ -86,6 +86,14 @@ func TestFreeIsNotUnknown(t *testing.T) {
 	}{
 		{"openrouter", "meta-llama/llama-3.3-70b-instruct:free", true}, // free by name
 		{"gemini", "gemma-3-27b-it", true},                             // free by its vendor's word
+		{"gemini", "gemma-4-31b-it", true},                             //
+		{"openai", "omni-moderation-latest", true},                     //
+		{"gemini", "gemma-3-400b-it", false},                           // only called like one that is
+		{"openai", "ft:gpt-4.1-2025-04-14:acme:moderation:abc", false}, //
+		{"azure", "content-moderation", false},                         //
+		{"azure", "omni-moderation-latest", false},                     // free at OpenAI
+		{"vertex", "gemma-3-27b-it", false},                            // free at the Gemini API
+		{"vertex", "gemma-4-31b-it", false},                            //
 		{"cerebras", "qwen-3-coder-480b", false},                       // in the data without a price
 		{"mistral", "mistral-ocr-latest", false},                       // priced by the page, which nothing counts
 		{"openai", "never-heard-of", false},
@@ -96,8 +104,11 @@ func TestFreeIsNotUnknown(t *testing.T) {
 		if got := p.Known(); got != tt.known {
 			t.Errorf("%s/%s known: got %v, want %v", tt.provider, tt.model, got, tt.known)
 		}
-		if got := p.Cost(&u); got != 0 {
+		if got := p.Cost(&u, ""); got != 0 {
 			t.Errorf("%s/%s cost: got %s, want 0", tt.provider, tt.model, got)
+		}
+		if got := p.Unpriced(&u, "") == 0; got != tt.known {
+			t.Errorf("%s/%s free: got %v, want %v", tt.provider, tt.model, got, tt.known)
 		}
 	}
 }
@@ -117,6 +128,7 @@ func TestVersionNamesRates(t *testing.T) {
 	for _, m := range readVendors(t) {
 		for _, at := range []time.Time{before, moment(t, now)} {
 			for _, l := range one.Models(m.ID, at) {
+				l.Price.Basis = 0 // says how the price was found, not what it is
 				if other, ok := rates[l.Price.Version]; ok && l.Price.Known() {
 					if diff := cmp.Diff(other, l.Price); diff != "" {
 						t.Errorf("version %s: got two prices (-one +other):\n%s", l.Price.Version, diff)
@@ -245,7 +257,7 @@ func TestRememberedPricesExpire(t *testing.T) {
 		u := llm.Usage{llm.Input: 12_345, llm.CacheRead: 678, llm.Output: 910}
 		rates := exactRates(t, m.period(at), inputTokens(&u))
 		p := b.Price(s.vendor, s.model, at)
-		if got, want := p.Cost(&u), exactCost(&rates, &u); got != want {
+		if got, want := p.Cost(&u, ""), exactCost(&rates, &u); got != want {
 			rt.Fatalf("%s/%s at %s: got %s, want %s", s.vendor, s.model, at.UTC(), got, want)
 		}
 	})
@@ -279,10 +291,24 @@ func TestRememberedPriceAllocatesNothing(t *testing.T) {
 	got := testing.AllocsPerRun(1000, func() {
 		p := b.Price("openai", "gpt-5.4", at)
 		info, _ := b.Model("openai", "gpt-5.4")
-		cost += p.Cost(&u) + p.Bound(&llm.Usage{llm.Input: info.Context, llm.Output: 100, llm.Requests: 1})
+		cost += p.Cost(&u, "") + p.Bound(&llm.Usage{llm.Input: info.Context, llm.Output: 100, llm.Requests: 1}, llm.AnyMode)
 	})
 	if got != 0 || cost == 0 {
 		t.Errorf("allocations of a remembered price: got %v (cost %s), want 0", got, cost)
+	}
+}
+
+// The book's own part of that: a price with tiers and modes, and what a model is.
+func TestRememberedAnswerAllocatesNothing(t *testing.T) {
+	b, at := newBook(t, pricing.Overrides{}), moment(t, now)
+	var modes int
+	got := testing.AllocsPerRun(1000, func() {
+		p := b.Price("openai", "gpt-5.5", at)
+		info, _ := b.Model("openai", "gpt-5.5")
+		modes += len(p.Modes) + len(info.Source)
+	})
+	if got != 0 || modes == 0 {
+		t.Errorf("allocations of a remembered answer: got %v (%d), want 0", got, modes)
 	}
 }
 

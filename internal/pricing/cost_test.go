@@ -146,9 +146,12 @@ func TestCostEqualsOracle(t *testing.T) {
 		price := book.Price(v.provider, v.model, at)
 		m := readModel(t, vendors, v.vendor, v.id)
 		rates := exactRates(t, m.period(at), inputTokens(&v.usage))
-		got, want := price.Cost(&v.usage), exactCost(&rates, &v.usage)
+		got, want := price.Cost(&v.usage, ""), exactCost(&rates, &v.usage)
 		if got != want || !price.Known() {
 			t.Errorf("%s: got %s (%s), want %s", &v, got, price.Version, want)
+		}
+		if got, want := price.Unpriced(&v.usage, ""), unpricedOf(&rates, &v.usage); got != want {
+			t.Errorf("%s: got %v unpriced, want %v", &v, got.Names(), want.Names())
 		}
 		if want > 0 {
 			paid++
@@ -193,8 +196,8 @@ func TestCostByHand(t *testing.T) {
 		{"anthropic", "claude-sonnet-4-5", now, llm.Usage{llm.Searches: 3}, "0.03"},
 		// reasoning costs what output does: 1.25 and 10
 		{"gemini", "gemini-2.5-pro", now, llm.Usage{llm.Input: 100, llm.Output: 10, llm.Reasoning: 990}, "0.010125"},
-		// 12 a thousand requests
-		{"perplexity", "sonar", now, llm.Usage{llm.Input: 1, llm.Output: 1, llm.Requests: 1}, "0.012002"},
+		// 5 a thousand requests, the fee of a small search context: the default
+		{"perplexity", "sonar", now, llm.Usage{llm.Input: 1, llm.Output: 1, llm.Requests: 1}, "0.005002"},
 		// 0.36 an hour of sound
 		{"openai", "whisper-1", now, llm.Usage{llm.Milliseconds: 60_000}, "0.006"},
 		// o3 fell from 10 and 40 to 2 and 8 on 10 June 2025
@@ -207,7 +210,7 @@ func TestCostByHand(t *testing.T) {
 	}
 	for _, tt := range tests {
 		p := book.Price(tt.provider, tt.model, moment(t, tt.at))
-		if got := p.Cost(&tt.usage).String(); got != tt.want {
+		if got := p.Cost(&tt.usage, "").String(); got != tt.want {
 			t.Errorf("%s/%s at %s, %v: got %s, want %s", tt.provider, tt.model, tt.at, tt.usage, got, tt.want)
 		}
 	}
@@ -217,10 +220,11 @@ func TestCostByHand(t *testing.T) {
 func TestEveryModelEqualsOracle(t *testing.T) {
 	t.Parallel()
 	book := newBook(t, pricing.Overrides{})
-	usages := []llm.Usage{
-		{llm.Input: 1_237, llm.CacheRead: 513, llm.CacheWrite: 77, llm.CacheWrite1h: 31, llm.Output: 411, llm.Reasoning: 201, llm.AudioIn: 9, llm.AudioOut: 5, llm.ImageIn: 7, llm.Requests: 1, llm.Searches: 1, llm.Milliseconds: 1009},
-		{llm.Input: 600_011, llm.Output: 9},
+	all := llm.Usage{llm.Input: 1_237, llm.CacheRead: 513}
+	for c := range all {
+		all[c] = max(all[c], int64(2*c+1)) // something of every class
 	}
+	usages := []llm.Usage{all, {llm.Input: 600_011, llm.Output: 9}}
 	models, unpriced := 0, 0
 	for _, v := range readVendors(t) {
 		for _, at := range []time.Time{moment(t, now), moment(t, "2025-01-01T02:00:00Z")} {
@@ -240,8 +244,14 @@ func TestEveryModelEqualsOracle(t *testing.T) {
 				}
 				for _, u := range usages {
 					rates := exactRates(t, m.period(at), inputTokens(&u))
-					if got, want := l.Price.Cost(&u), exactCost(&rates, &u); l.Price.Known() && got != want {
+					if m.Free || !l.Price.Known() {
+						continue
+					}
+					if got, want := l.Price.Cost(&u, ""), exactCost(&rates, &u); got != want {
 						t.Errorf("%s/%s at %s: got %s, want %s", v.ID, m.ID, at, got, want)
+					}
+					if got, want := l.Price.Unpriced(&u, ""), unpricedOf(&rates, &u); got != want {
+						t.Errorf("%s/%s at %s: got %v unpriced, want %v", v.ID, m.ID, at, got.Names(), want.Names())
 					}
 				}
 			}

@@ -23,7 +23,7 @@ func TestDataIsWhole(t *testing.T) {
 		t.Errorf("files: got %d, %v, want %d", len(files), err, len(x.Vendors))
 	}
 	for id, want := range x.Vendors {
-		v, err := readVendor(id)
+		v, err := readVendor(id, nil)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -49,14 +49,14 @@ func checkModel(t *testing.T, vendor string, m *model) {
 		if (d.From == nil) != (d.To == nil) {
 			t.Errorf("%s/%s: a time of day without its other end", vendor, m.ID)
 		}
-		if _, _, err := flatten(d.Rates); err != nil {
+		amounts, err := readAmounts(d.Rates)
+		if err != nil {
 			t.Errorf("%s/%s: %v", vendor, m.ID, err)
 		}
-		var keys map[string]json.RawMessage
-		if err := json.Unmarshal(d.Rates, &keys); err != nil {
-			t.Error(err)
+		if _, _, err := flatten(amounts); err != nil {
+			t.Errorf("%s/%s: %v", vendor, m.ID, err)
 		}
-		for key := range keys {
+		for key := range amounts {
 			if _, ok := units[key]; !ok {
 				t.Errorf("%s/%s: price key %s is unknown", vendor, m.ID, key)
 			}

@@ -159,16 +159,76 @@ func spellings(name string) []string {
 // is counted apart.
 var sameVariants = []string{":nitro", ":floor", ":exacto", ":online"}
 
-// samePrice is the name of the model that costs the same as the folded name:
-// that of an Amazon resource name, and the one before a variant.
+// samePrice is the name of the model that costs the same as the folded name: the one
+// before a variant.
 func samePrice(name string) string {
-	if strings.HasPrefix(name, "arn:") {
-		return withoutPath(name)
-	}
 	for _, v := range sameVariants {
 		if base, ok := strings.CutSuffix(name, v); ok {
 			return base
 		}
+	}
+	return name
+}
+
+// fineTuned is how the names of fine-tuned models begin: "ft:<model>:<organization>:…"
+// (https://platform.openai.com/docs/guides/supervised-fine-tuning).
+const fineTuned = "ft:"
+
+// plainName is a folded name without the vendor's own region, date and version.
+func plainName(name string) string {
+	if base, ok := strings.CutPrefix(name, fineTuned); ok {
+		base, _, _ = strings.Cut(base, ":")
+		return fineTuned + plainName(base)
+	}
+	name = withoutRegion(name)
+	name = strings.TrimSuffix(strings.TrimRight(name, "-"), "-latest")
+	if maker, _, dotted := strings.Cut(name, "."); dotted && strings.Trim(maker, "abcdefghijklmnopqrstuvwxyz") == "" {
+		name = withoutBedrockVersion(name)
+	}
+	for {
+		shorter := withoutNumbers(withoutDate(name))
+		if shorter == name {
+			return name
+		}
+		name = shorter
+	}
+}
+
+// withoutBedrockVersion takes "-v1:0", "-v1" or ":0" from the end of Bedrock's name of a
+// model (https://docs.aws.amazon.com/bedrock/latest/userguide/models-supported.html).
+func withoutBedrockVersion(name string) string {
+	if i := strings.LastIndex(name, "-v"); i > 0 && strings.Trim(name[i+2:], "0123456789:") == "" {
+		return name[:i]
+	}
+	if base := strings.TrimRight(name, "0123456789"); strings.HasSuffix(base, ":") {
+		return strings.TrimSuffix(base, ":")
+	}
+	return name
+}
+
+// bedrockVersion is "2" for "amazon.titan-embed-text-v2:0", another model than that of
+// version 1; empty for a name without a version.
+func bedrockVersion(name string) string {
+	i := strings.LastIndex(name, "-v")
+	if i < 0 || strings.Trim(name[i+2:], "0123456789:") != "" {
+		return ""
+	}
+	version, _, _ := strings.Cut(name[i+2:], ":")
+	return version
+}
+
+// withoutNumbers takes a short date or a number of version from the end of a name:
+// "-0613", "-001", "-2503", "-04-17", "-2025-08".
+func withoutNumbers(name string) string {
+	base := strings.TrimRight(name, "0123456789")
+	digits := len(name) - len(base)
+	inner := strings.TrimRight(strings.TrimSuffix(base, "-"), "0123456789")
+	between := len(base) - 1 - len(inner)
+	switch {
+	case digits == 2 && (between == 2 || between == 4) && strings.HasSuffix(base, "-") && strings.HasSuffix(inner, "-"):
+		return strings.TrimSuffix(inner, "-")
+	case (digits == 3 || digits == 4) && strings.HasSuffix(base, "-"):
+		return strings.TrimSuffix(base, "-")
 	}
 	return name
 }
@@ -188,7 +248,7 @@ func withoutPath(name string) string { return name[strings.LastIndexByte(name, '
 func withoutRegion(name string) string {
 	region, rest, ok := strings.Cut(name, ".")
 	switch region {
-	case "us", "us-gov", "eu", "apac", "au", "jp", "ca", "sa", "me", "global", "regional":
+	case "us", "us-gov", "eu", "apac", "au", "jp", "ca", "sa", "me", "in", "global", "regional":
 		if ok {
 			return rest
 		}

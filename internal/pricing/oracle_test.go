@@ -2,10 +2,13 @@ package pricing_test
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"math/big"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,10 +16,9 @@ import (
 	"weir/internal/llm"
 )
 
-// The oracle works a cost out once more, from the decimal strings of the data
-// files and with fractions of any size. It shares no code with the package:
-// it reads the files itself, chooses tier, date and time of day itself, and
-// fills absent prices by a table of its own.
+// The oracle works a cost out once more, from the decimal strings of the data files and
+// with fractions of any size. It shares no code with the package: it reads the files
+// itself, the supplement too, and chooses tier, date and time of day itself.
 
 // vendorData is a data file as the oracle reads it.
 type vendorData struct {
@@ -30,6 +32,8 @@ type modelData struct {
 	Name   string       `json:"name"`
 	Free   bool         `json:"free"`
 	Prices []periodData `json:"prices"`
+
+	extra []entryData
 }
 
 type periodData struct {
@@ -39,7 +43,94 @@ type periodData struct {
 	Rates map[string]any `json:"rates"` // a decimal string, or base and tiers
 }
 
+// entryData is an entry of the supplement as the oracle reads it.
+type entryData struct {
+	Provider string            `json:"provider"`
+	Models   any               `json:"models"`
+	Adds     map[string]any    `json:"adds"`
+	Free     bool              `json:"free"`
+	Mode     string            `json:"mode"`
+	Times    string            `json:"times"`
+	Rates    map[string]any    `json:"rates"`
+	Fills    map[string]string `json:"fills"`
+	Since    string            `json:"since"`
+	Source   string            `json:"source"`
+	Seen     string            `json:"seen"`
+	Note     string            `json:"note"`
+}
+
+func readEntries(t testing.TB) []entryData {
+	t.Helper()
+	b, err := os.ReadFile("data/supplement.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Entries []entryData `json:"entries"`
+	}
+	if err := json.Unmarshal(b, &file); err != nil {
+		t.Fatalf("supplement: %v", err)
+	}
+	return file.Entries
+}
+
+// about reports whether an entry is about the model of that id.
+func (e *entryData) about(t testing.TB, id string) bool {
+	t.Helper()
+	if list, ok := e.Models.([]any); ok {
+		return slices.Contains(list, any(id))
+	}
+	return ruleHolds(t, e.Models.(map[string]any), strings.ToLower(id))
+}
+
+// ruleHolds knows those rules about ids that the supplement has.
+func ruleHolds(t testing.TB, rule map[string]any, id string) bool {
+	t.Helper()
+	holds := func(r any) bool { return ruleHolds(t, r.(map[string]any), id) }
+	for kind, v := range rule {
+		switch kind {
+		case "starts_with":
+			return strings.HasPrefix(id, v.(string))
+		case "regex":
+			return regexp.MustCompile(v.(string)).MatchString(id)
+		case "not":
+			return !holds(v)
+		case "and":
+			return !slices.ContainsFunc(v.([]any), func(r any) bool { return !holds(r) })
+		}
+	}
+	t.Fatalf("rule %v: the oracle does not know it", rule)
+	return false
+}
+
+// readVendors is the data with the supplement.
 func readVendors(t testing.TB) []vendorData {
+	t.Helper()
+	all := readShipped(t)
+	entries := readEntries(t)
+	for i := range all {
+		v := &all[i]
+		for _, e := range entries {
+			if e.Provider == v.ID && e.Adds != nil {
+				m := modelData{ID: e.Models.([]any)[0].(string), Free: e.Free}
+				if e.Rates != nil {
+					m.Prices = []periodData{{Rates: e.Rates}}
+				}
+				v.Models = append(v.Models, m)
+			}
+		}
+		for j := range v.Models {
+			for _, e := range entries {
+				if e.Provider == v.ID && e.Adds == nil && e.about(t, v.Models[j].ID) {
+					v.Models[j].extra = append(v.Models[j].extra, e)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func readShipped(t testing.TB) []vendorData {
 	t.Helper()
 	files, err := filepath.Glob("data/providers/*.json")
 	if err != nil || len(files) == 0 {
@@ -73,8 +164,47 @@ func readModel(t testing.TB, vendors []vendorData, vendor, id string) modelData 
 	return modelData{}
 }
 
-// period is the rates that hold at that moment.
-func (m *modelData) period(at time.Time) map[string]any {
+// period is the rates that hold at that moment, the supplement's included.
+func (m *modelData) period(at time.Time) map[string]any { return m.periodIn("", at) }
+
+// periodIn is the same in a mode that has rates of its own.
+func (m *modelData) periodIn(mode string, at time.Time) map[string]any {
+	shipped := m.shippedPeriod(at)
+	if len(shipped) == 0 {
+		return shipped
+	}
+	rates := maps.Clone(shipped)
+	for _, apply := range slices.Compact([]string{"", mode}) {
+		over := map[string]any{}
+		for _, e := range m.extra {
+			if e.Mode == apply && (e.Since == "" || at.UTC().Format(time.DateOnly) >= e.Since) {
+				maps.Copy(over, e.Rates)
+			}
+		}
+		if tokens := countTokens(over); apply != "" && tokens > 0 {
+			maps.DeleteFunc(rates, func(key string, _ any) bool { return strings.HasSuffix(key, "_mtok") })
+		}
+		maps.Copy(rates, over)
+	}
+	for _, e := range m.extra {
+		if e.Fills["image_in"] == "input" && rates["input_image_mtok"] == nil && rates["input_mtok"] != nil {
+			rates["input_image_mtok"] = rates["input_mtok"]
+		}
+	}
+	return rates
+}
+
+// countTokens is how many of the rates are rates of tokens.
+func countTokens(rates map[string]any) (n int) {
+	for key := range rates {
+		if strings.HasSuffix(key, "_mtok") {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *modelData) shippedPeriod(at time.Time) map[string]any {
 	date, clock := at.UTC().Format(time.DateOnly), at.UTC().Format(time.TimeOnly)
 	for i := len(m.Prices) - 1; i >= 0; i-- {
 		p := m.Prices[i]
@@ -92,42 +222,55 @@ func (m *modelData) period(at time.Time) map[string]any {
 	return m.Prices[0].Rates
 }
 
-// payers are the price keys that can pay for a class, the first that there is
-// pays; per says for how many.
+// payers are the price keys that pay for a class, the dearest of those that there are;
+// per says for how many. No class is paid by another's key.
 var payers = map[llm.Class]struct {
 	keys []string
 	per  int64
 }{
-	llm.Input:        {[]string{"input_mtok", "output_mtok"}, 1e6},
-	llm.CacheRead:    {[]string{"cache_read_mtok", "input_mtok", "output_mtok"}, 1e6},
-	llm.CacheWrite:   {[]string{"cache_write_mtok", "input_mtok", "output_mtok"}, 1e6},
-	llm.CacheWrite1h: {[]string{"cache_write_1h_mtok", "cache_write_mtok", "input_mtok", "output_mtok"}, 1e6},
-	llm.AudioIn:      {[]string{"input_audio_mtok", "input_mtok", "output_mtok"}, 1e6},
-	llm.ImageIn:      {[]string{"input_image_mtok", "input_mtok", "output_mtok"}, 1e6},
-	// Images and video that a model makes count as its output.
-	llm.Output:       {[]string{"output_image_mtok", "output_video_mtok", "output_mtok", "input_mtok"}, 1e6},
-	llm.Reasoning:    {[]string{"output_reasoning_mtok", "output_mtok", "input_mtok"}, 1e6},
-	llm.AudioOut:     {[]string{"output_audio_mtok", "output_mtok", "input_mtok"}, 1e6},
-	llm.Requests:     {[]string{"requests_kcount"}, 1000},
-	llm.Searches:     {[]string{"web_searches_kcount"}, 1000},
-	llm.Milliseconds: {[]string{"audio_hours"}, 3_600_000},
+	llm.Input:          {[]string{"input_mtok"}, 1e6},
+	llm.CacheRead:      {[]string{"cache_read_mtok"}, 1e6},
+	llm.CacheWrite:     {[]string{"cache_write_mtok"}, 1e6},
+	llm.CacheWrite1h:   {[]string{"cache_write_1h_mtok"}, 1e6},
+	llm.CacheReadAudio: {[]string{"cache_audio_read_mtok"}, 1e6},
+	llm.AudioIn:        {[]string{"input_audio_mtok"}, 1e6},
+	llm.ImageIn:        {[]string{"input_image_mtok"}, 1e6},
+	llm.Citation:       {[]string{"output_citation_mtok"}, 1e6},
+	llm.Output:         {[]string{"output_mtok", "output_video_mtok"}, 1e6}, // video counts as output
+	llm.Reasoning:      {[]string{"output_reasoning_mtok"}, 1e6},            // else as output
+	llm.AudioOut:       {[]string{"output_audio_mtok"}, 1e6},
+	llm.ImageOut:       {[]string{"output_image_mtok"}, 1e6},
+	llm.Requests:       {[]string{"requests_kcount"}, 1000},
+	llm.Searches:       {[]string{"web_searches_kcount"}, 1000},
+	llm.Maps:           {[]string{"maps_kcount"}, 1000},
+	llm.XSearches:      {[]string{"x_searches_kcount"}, 1000},
+	llm.FileSearches:   {[]string{"storage_searches_kcount"}, 1000},
+	llm.CodeSessions:   {[]string{"code_interpreter_sessions"}, 1},
+	llm.ToolImages:     {[]string{"tool_images"}, 1},
+	llm.OtherTools:     {[]string{"other"}, 1},
+	llm.Milliseconds:   {[]string{"audio_hours", "input_audio_hours"}, 3_600_000},
 }
 
-// exactRates are the US dollars that one of each class costs in a request of
-// so many input tokens. Prices that are finer than a pico-dollar a unit are
-// rounded there, half up, by contract; there are few.
+// exactRates are the US dollars that one of each class costs in a request of so many
+// input tokens; nil for a class that has no price. Prices that are finer than a
+// pico-dollar a unit are rounded there, half up, by contract; there are few.
 func exactRates(t testing.TB, rates map[string]any, input int64) (r [llm.NumClasses]*big.Rat) {
 	t.Helper()
 	for c := range r {
-		r[c] = new(big.Rat)
 		p := payers[llm.Class(c)]
 		for _, key := range p.keys {
-			if v, ok := rates[key]; ok {
-				r[c].Quo(decimal(t, priceFor(v, input)), big.NewRat(p.per, 1))
-				r[c] = roundTo(r[c], 1e12)
-				break
+			v, ok := rates[key]
+			if !ok {
+				continue
+			}
+			x := roundTo(new(big.Rat).Quo(decimal(t, priceFor(v, input)), big.NewRat(p.per, 1)), 1e12)
+			if r[c] == nil || x.Cmp(r[c]) > 0 {
+				r[c] = x
 			}
 		}
+	}
+	if r[llm.Reasoning] == nil {
+		r[llm.Reasoning] = r[llm.Output]
 	}
 	return r
 }
@@ -167,7 +310,9 @@ func roundTo(x *big.Rat, scale int64) *big.Rat {
 func exactCost(r *[llm.NumClasses]*big.Rat, u *llm.Usage) llm.Money {
 	sum := new(big.Rat)
 	for c, n := range u {
-		sum.Add(sum, new(big.Rat).Mul(r[c], big.NewRat(n, 1)))
+		if r[c] != nil {
+			sum.Add(sum, new(big.Rat).Mul(r[c], big.NewRat(n, 1)))
+		}
 	}
 	return nano(sum)
 }
@@ -182,7 +327,9 @@ func nano(dollars *big.Rat) llm.Money {
 // to find out.
 func perClassCost(r *[llm.NumClasses]*big.Rat, u *llm.Usage) (sum llm.Money) {
 	for c, n := range u {
-		sum += nano(new(big.Rat).Mul(r[c], big.NewRat(n, 1)))
+		if r[c] != nil {
+			sum += nano(new(big.Rat).Mul(r[c], big.NewRat(n, 1)))
+		}
 	}
 	return sum
 }
@@ -191,13 +338,39 @@ func perClassCost(r *[llm.NumClasses]*big.Rat, u *llm.Usage) (sum llm.Money) {
 func floatCost(r *[llm.NumClasses]*big.Rat, u *llm.Usage) llm.Money {
 	var sum float64
 	for c, n := range u {
-		rate, _ := r[c].Float64()
-		sum += rate * float64(n)
+		if r[c] != nil {
+			rate, _ := r[c].Float64()
+			sum += rate * float64(n)
+		}
 	}
 	return llm.Money(math.Round(sum * 1e9))
 }
 
 // inputTokens is the oracle's own sum of what went in.
 func inputTokens(u *llm.Usage) int64 {
-	return u[llm.Input] + u[llm.CacheRead] + u[llm.CacheWrite] + u[llm.CacheWrite1h] + u[llm.AudioIn] + u[llm.ImageIn]
+	return u[llm.Input] + u[llm.CacheRead] + u[llm.CacheWrite] + u[llm.CacheWrite1h] + u[llm.CacheReadAudio] +
+		u[llm.AudioIn] + u[llm.ImageIn] + u[llm.Citation]
+}
+
+// unpricedOf are the classes of a usage that the rates have no price for, by the rules of
+// llm.Price: a fee for each request is one that a price names or there is none; images,
+// characters and milliseconds are another measure of tokens that are priced, and where
+// no token is priced, tokens are another measure of them.
+func unpricedOf(r *[llm.NumClasses]*big.Rat, u *llm.Usage) (missing llm.Classes) {
+	units := []llm.Class{llm.Images, llm.Characters, llm.Milliseconds}
+	byTokens, byUnits := false, false
+	for c := range llm.NumClasses {
+		paid := u[c] > 0 && r[c] != nil
+		byTokens = byTokens || paid && c < llm.NumTokens
+		byUnits = byUnits || paid && slices.Contains(units, llm.Class(c))
+	}
+	for c, n := range u {
+		class := llm.Class(c)
+		unit, token := slices.Contains(units, class), c < llm.NumTokens
+		covered := class == llm.Requests || unit && byTokens || token && byUnits && !byTokens
+		if n > 0 && r[c] == nil && !covered {
+			missing = missing.With(class)
+		}
+	}
+	return missing
 }

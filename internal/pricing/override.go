@@ -24,11 +24,10 @@ type Overrides struct {
 }
 
 // PriceOverride holds decimals of US dollars by what they pay for: a million
-// tokens for input, output, cache_read, cache_write, cache_write_1h, audio_in,
-// audio_out, image_in and reasoning; one for request, search, image,
-// character; and second, of audio. A class that is absent costs what input or
-// output does; of these two, one may be absent too and costs what the other
-// does. "0" is a price: the model is free.
+// tokens for the classes of tokens; one request, image, character, or call of a tool
+// for those; and second, of audio. A class of tokens that is absent costs what input or
+// output does; of these two, one may be absent too and costs what the other does. What
+// is absent of all else has no price. "0" is a price: the model is free.
 type PriceOverride map[string]string
 
 // ModelOverride gives a model's sizes in tokens and what it can do; 0 and nil
@@ -52,8 +51,9 @@ func (o *ModelOverride) abilities() Abilities {
 	}
 }
 
-const priceKeys = "input, output, cache_read, cache_write, cache_write_1h, audio_in, audio_out, image_in, " +
-	"reasoning, request, search, image, character, second"
+const priceKeys = "input, output, cache_read, cache_write, cache_write_1h, cache_read_audio, audio_in, audio_out, " +
+	"image_in, image_out, citation, reasoning, request, image, character, second, search, maps, x_search, " +
+	"file_search, code_interpreter, tool_image, other_tool"
 
 // parse checks all overrides and gives the prices by their names.
 func (o *Overrides) parse(x *index) (map[string]llm.Price, error) {
@@ -96,21 +96,22 @@ func checkName(name string) error {
 // price is the complete price that the override gives to what it names.
 func (o PriceOverride) price(name string) (llm.Price, error) {
 	var p llm.Price
-	var given [llm.NumClasses]bool
 	for _, key := range slices.Sorted(maps.Keys(o)) {
 		c, v, err := overrideRate(key, o[key])
 		if err != nil {
 			return p, err
 		}
-		p.Rates[c], given[c] = v, true
+		p.Rates[c] = llm.RateOf(v)
 	}
+	tokens := slices.ContainsFunc(p.Rates[:llm.NumTokens], llm.Rate.Known)
 	switch {
 	case len(o) == 0:
 		return p, errors.New("no price is given; a free model has input \"0\"")
-	case !given[llm.Input] && !given[llm.Output] && slices.Contains(given[:llm.NumTokens], true):
+	case tokens && !p.Rates[llm.Input].Known() && !p.Rates[llm.Output].Known():
 		return p, errors.New("input or output is missing: the classes that are absent cost what these do")
 	}
-	fill(&p.Rates, &given)
+	fill(&p.Rates)
+	p.Modes = []llm.Mode{} // what another service tier costs nobody said
 	p.Version = operator + "/" + name + "#" + digest(&p)
 	return p, nil
 }

@@ -54,7 +54,7 @@ func TestOverrideIsComplete(t *testing.T) {
 			t.Parallel()
 			b := newBook(t, pricing.Overrides{Prices: map[string]pricing.PriceOverride{"house/small": tt.price}})
 			p := b.Price("house", "small", moment(t, now))
-			if got := p.Cost(&tt.usage).String(); got != tt.want || !p.Known() {
+			if got := p.Cost(&tt.usage, "").String(); got != tt.want || !p.Known() {
 				t.Errorf("%v for %v: got %s (known %v), want %s", tt.price, tt.usage, got, p.Known(), tt.want)
 			}
 		})
@@ -98,7 +98,7 @@ func TestOverrideWins(t *testing.T) {
 		p := b.Price(tt.provider, tt.model, moment(t, now))
 		got := ""
 		if p.Known() {
-			got = p.Cost(&tt.usage).String()
+			got = p.Cost(&tt.usage, "").String()
 		}
 		if got != tt.want || !strings.HasPrefix(p.Version, tt.version) {
 			t.Errorf("%s/%.40s: got %q of %q, want %q of %q…", tt.provider, tt.model, got, p.Version, tt.want, tt.version)
@@ -172,7 +172,7 @@ func TestOverrideEqualsOracle(t *testing.T) {
 		}
 		b := newBook(t, pricing.Overrides{Prices: map[string]pricing.PriceOverride{"house/*": price}})
 		p := b.Price("house", "any", moment(t, now))
-		if got, want := p.Cost(&usage), exactCost(&rates, &usage); got != want {
+		if got, want := p.Cost(&usage, ""), exactCost(&rates, &usage); got != want {
 			rt.Fatalf("%v for %v: got %s, want %s", price, usage, got, want)
 		}
 	})

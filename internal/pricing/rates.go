@@ -30,8 +30,8 @@ const (
 	picoPerUSD = 1_000_000_000_000
 )
 
-// units are the price keys of the data. Cached audio and cached images count
-// as cache reads, video as input and citations as output, at those prices.
+// units are the price keys of the data. Cached images count as cache reads and video as
+// input, at those prices.
 var units = map[string]unit{
 	"input_mtok":            {class: llm.Input, per: million},
 	"cache_read_mtok":       {class: llm.CacheRead, per: million},
@@ -42,20 +42,28 @@ var units = map[string]unit{
 	"output_mtok":           {class: llm.Output, per: million},
 	"output_reasoning_mtok": {class: llm.Reasoning, per: million},
 	"output_audio_mtok":     {class: llm.AudioOut, per: million},
-	"output_image_mtok":     {class: llm.Output, per: million, extra: true},
+	"output_image_mtok":     {class: llm.ImageOut, per: million},
 	"output_video_mtok":     {class: llm.Output, per: million, extra: true},
 	"requests_kcount":       {class: llm.Requests, per: thousand},
 	"web_searches_kcount":   {class: llm.Searches, per: thousand},
 	"audio_hours":           {class: llm.Milliseconds, per: hourMillis},
 	"input_audio_hours":     {class: llm.Milliseconds, per: hourMillis, extra: true},
 
-	"cache_audio_read_mtok":           {uncounted: true},
+	"cache_audio_read_mtok":   {class: llm.CacheReadAudio, per: million},
+	"output_citation_mtok":    {class: llm.Citation, per: million},
+	"storage_searches_kcount": {class: llm.FileSearches, per: thousand},
+
+	// The supplement alone has these.
+	"maps_kcount":               {class: llm.Maps, per: thousand},
+	"x_searches_kcount":         {class: llm.XSearches, per: thousand},
+	"code_interpreter_sessions": {class: llm.CodeSessions, per: 1},
+	"tool_images":               {class: llm.ToolImages, per: 1},
+	"other":                     {class: llm.OtherTools, per: 1},
+
 	"cache_image_read_mtok":           {uncounted: true},
 	"input_video_mtok":                {uncounted: true},
-	"output_citation_mtok":            {uncounted: true},
 	"input_document_kpages":           {uncounted: true},
 	"input_annotated_document_kpages": {uncounted: true},
-	"storage_searches_kcount":         {uncounted: true},
 	"input_text_messages_kcount":      {uncounted: true},
 }
 
@@ -91,13 +99,18 @@ func (a *amount) beyond(input int64) string {
 	return price
 }
 
-// flatten reads the rates of the data into a price without a version. ok says
-// whether anything that llm counts has a price.
-func flatten(raw json.RawMessage) (p llm.Price, ok bool, err error) {
+// readAmounts reads the rates of the data by their keys.
+func readAmounts(raw json.RawMessage) (map[string]amount, error) {
 	var amounts map[string]amount
 	if err := json.Unmarshal(raw, &amounts); err != nil {
-		return p, false, fmt.Errorf("read rates: %w", err)
+		return nil, fmt.Errorf("read rates: %w", err)
 	}
+	return amounts, nil
+}
+
+// flatten is the price of these amounts, without a version. ok says whether anything
+// that llm counts has a price.
+func flatten(amounts map[string]amount) (p llm.Price, ok bool, err error) {
 	starts := map[int64]bool{}
 	for key, a := range amounts {
 		ok = ok || !units[key].uncounted
@@ -120,7 +133,6 @@ func flatten(raw json.RawMessage) (p llm.Price, ok bool, err error) {
 
 func ratesBeyond(amounts map[string]amount, input int64) (llm.Rates, error) {
 	var r, extra llm.Rates
-	var given [llm.NumClasses]bool
 	for key, a := range amounts {
 		u, ok := units[key]
 		if !ok {
@@ -134,34 +146,40 @@ func ratesBeyond(amounts map[string]amount, input int64) (llm.Rates, error) {
 			return r, fmt.Errorf("price %s: %w", key, err)
 		}
 		if u.extra {
-			extra[u.class] = max(extra[u.class], v)
+			extra[u.class] = max(extra[u.class], llm.RateOf(v))
 			continue
 		}
-		r[u.class], given[u.class] = v, true
+		r[u.class] = llm.RateOf(v)
 	}
-	fill(&r, &given)
 	for c := range r {
-		r[c] = max(r[c], extra[c])
+		if extra[c].Known() && extra[c].Pico() >= r[c].Pico() {
+			r[c] = extra[c]
+		}
+	}
+	if !r[llm.Reasoning].Known() { // the source counts it as output where it has no price of its own
+		r[llm.Reasoning] = r[llm.Output]
 	}
 	return r, nil
 }
 
-// fill gives every token class that has no price of its own the one that it
-// costs anyway: an hour's cache write that of a cache write, other input that
-// of input, other output that of output. Where only one of input and output
-// is given, the other costs the same: nothing is free by omission.
-func fill(r *llm.Rates, given *[llm.NumClasses]bool) {
+// fill gives every token class to which the operator gave no price the one that it
+// costs anyway: an hour's cache write that of a cache write, audio from a cache that of
+// a cache read, other input that of input, other output that of output. Where only one
+// of input and output is given, the other costs the same: nothing is free by omission.
+func fill(r *llm.Rates) {
 	switch {
-	case given[llm.Input] && !given[llm.Output]:
+	case !r[llm.Output].Known():
 		r[llm.Output] = r[llm.Input]
-	case given[llm.Output] && !given[llm.Input]:
+	case !r[llm.Input].Known():
 		r[llm.Input] = r[llm.Output]
 	}
 	for c := range llm.Class(llm.NumTokens) {
 		switch {
-		case given[c] || c == llm.Input || c == llm.Output:
+		case r[c].Known():
 		case c == llm.CacheWrite1h:
 			r[c] = r[llm.CacheWrite]
+		case c == llm.CacheReadAudio:
+			r[c] = r[llm.CacheRead]
 		case c.IsInput():
 			r[c] = r[llm.Input]
 		default:
@@ -195,12 +213,23 @@ func digest(p *llm.Price) string {
 	write := func(above int64, r *llm.Rates) {
 		fmt.Fprintf(h, "above %d\n", above)
 		for c, v := range r {
-			fmt.Fprintf(h, "%s %d\n", llm.Class(c), v)
+			if v.Known() {
+				fmt.Fprintf(h, "%s %d\n", llm.Class(c), v.Pico())
+			}
 		}
 	}
-	write(-1, &p.Rates)
-	for i := range p.Tiers {
-		write(p.Tiers[i].Above, &p.Tiers[i].Rates)
+	all := func(r *llm.Rates, tiers []llm.Tier) {
+		write(-1, r)
+		for i := range tiers {
+			write(tiers[i].Above, &tiers[i].Rates)
+		}
+	}
+	all(&p.Rates, p.Tiers)
+	fmt.Fprintf(h, "modes %t\n", p.Modes != nil)
+	for i := range p.Modes {
+		m := &p.Modes[i]
+		fmt.Fprintf(h, "%s %d\n", m.Name, m.Times)
+		all(&m.Rates, m.Tiers)
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }

@@ -192,8 +192,7 @@ func (b *Book) unlisted(provider string, v *vendor) (names []string) {
 		return nil
 	}
 	for i, name := range s.names {
-		priced := v != nil && slices.ContainsFunc(datings(name), func(name string) bool { return v.find(name) != nil })
-		if !priced {
+		if v == nil || !v.has(name) {
 			names = append(names, s.models[i].ID)
 		}
 	}

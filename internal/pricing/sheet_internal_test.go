@@ -109,7 +109,7 @@ func FuzzVendor(f *testing.F) {
 		if err != nil {
 			return
 		}
-		m := v.find(fold(name))
+		m, _ := v.find(fold(name))
 		if m == nil {
 			return
 		}

@@ -9,13 +9,15 @@ import (
 
 // The notices travel with the data into the binary, as its licences ask.
 //
-//go:embed data/index.json data/providers/*.json data/NOTICE
+//go:embed data/index.json data/providers/*.json data/NOTICE data/supplement.json
 //go:embed data/abilities.json data/abilities/*.json data/abilities/NOTICE
 var data embed.FS
 
 const (
 	priceIndex   = "data/index.json"
 	abilityIndex = "data/abilities.json"
+
+	supplementFile = "data/supplement.json"
 )
 
 // index says what data is and which providers it has.
@@ -40,7 +42,8 @@ func readIndex(file string) (*index, error) {
 	return &x, nil
 }
 
-func readVendor(id string) (*vendor, error) {
+// readVendor is the vendor of the data with those entries of the supplement.
+func readVendor(id string, extra []*addition) (*vendor, error) {
 	b, err := data.ReadFile(vendorFile(id))
 	if err != nil {
 		return nil, fmt.Errorf("read prices of %s: %w", id, err)
@@ -49,6 +52,7 @@ func readVendor(id string) (*vendor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read prices of %s: %w", id, err)
 	}
+	v.supplement(extra)
 	return v, nil
 }
 
@@ -70,8 +74,7 @@ func vendorFile(id string) string { return "data/providers/" + id + ".json" }
 // name, whose price source is given; empty for none. Google sells other models
 // on Vertex than beside it, at the same prices.
 func (x *index) sheetFor(provider, source string) string {
-	switch provider {
-	case "vertex", "vertexai", "vertex-ai", "google-vertex":
+	if isVertex(provider) {
 		return "vertex"
 	}
 	for _, id := range []string{source, provider} {
@@ -80,6 +83,15 @@ func (x *index) sheetFor(provider, source string) string {
 		}
 	}
 	return ""
+}
+
+// isVertex reports whether a provider's name is one of Vertex AI.
+func isVertex(provider string) bool {
+	switch provider {
+	case "vertex", "vertexai", "vertex-ai", "google-vertex":
+		return true
+	}
+	return false
 }
 
 // SourceFor is the id under which the price data knows the provider of that

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,6 +31,9 @@ type model struct {
 	Deprecated bool    `json:"deprecated"`
 	Free       bool    `json:"free"`
 	Prices     []dated `json:"prices"`
+
+	additions []*addition // what the supplement says of it
+	added     *addition   // the entry of the supplement that adds it; nil: it is in the data
 }
 
 // dated is what a model costs while a condition holds. Without a condition it
@@ -67,8 +71,10 @@ func (v *vendor) compile() {
 	}
 }
 
-// find is the first model whose rule matches the name, which is lower case.
-func (v *vendor) find(name string) *model {
+// find is the first model whose rule matches the name, which is lower case, and whether
+// it is that very model and not one with a name like it. What is free is so by its very
+// name alone.
+func (v *vendor) find(name string) (m *model, exact bool) {
 	first, ok := v.named[name]
 	if !ok {
 		first = len(v.Models)
@@ -77,14 +83,38 @@ func (v *vendor) find(name string) *model {
 		if i >= first {
 			break
 		}
-		if v.Models[i].Match.matches(name) {
-			return &v.Models[i]
+		m := &v.Models[i]
+		if exact := m.isNamed(name); (exact || !m.Free) && m.Match.matches(name) {
+			return m, exact
 		}
 	}
 	if !ok {
-		return nil
+		return nil, false
 	}
-	return &v.Models[first]
+	return &v.Models[first], true
+}
+
+// has reports whether a model's rule matches the name, in either form of its dates.
+func (v *vendor) has(name string) bool {
+	return slices.ContainsFunc(datings(name), func(name string) bool {
+		m, _ := v.find(name)
+		return m != nil
+	})
+}
+
+// isNamed reports whether the source names the model so, but for the vendor's own date,
+// version or region around the name.
+func (m *model) isNamed(name string) bool {
+	plain, version := plainName(name), bedrockVersion(name)
+	same := func(other string) bool {
+		v := bedrockVersion(other)
+		return plain == plainName(other) && (v == version || v == "" || version == "")
+	}
+	if same(fold(m.ID)) || m.Name != "" && same(fold(m.Name)) {
+		return true
+	}
+	names, _ := m.Match.names()
+	return slices.ContainsFunc(names, same)
 }
 
 // listed is the name under which a listing shows the model.
@@ -121,6 +151,11 @@ func (m *model) span(sec int64) (from, until int64) {
 		}
 	}
 	midnight := sec - secondOfDay(sec)
+	for _, a := range m.additions {
+		if a.Since != nil {
+			edge(int64(*a.Since))
+		}
+	}
 	for i := range m.Prices {
 		d := &m.Prices[i]
 		if d.Since != nil {

@@ -57,6 +57,10 @@ type Entry struct {
 	// BaseURLs are where it speaks other wire formats, by their names, where
 	// that is not at BaseURL.
 	BaseURLs map[string]string `json:"base_urls,omitempty"`
+	// BillsAfterDisconnect is "yes" where the vendor says that it charges for all of a
+	// stream whose client has left, "no" where it says that it does not; empty where it
+	// says nothing. docs/metering.md has its words.
+	BillsAfterDisconnect string `json:"bills_after_disconnect,omitempty"`
 	// PriceSource is the provider's id in the price data; empty for none.
 	PriceSource string `json:"price_source,omitempty"`
 	// DefaultModel is a model of the quick and cheap kind; empty where it
@@ -142,6 +146,8 @@ func (e *Entry) Options(dialects func(name string) *dialect.Dialect) Options {
 		Also:         also(e.Also, dialects),
 		PriceSource:  e.PriceSource,
 		Retries:      DefaultRetries,
+
+		BillsAfterDisconnect: e.BillsAfterDisconnect == "yes",
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"weir/internal/dialect"
@@ -60,7 +61,14 @@ type Call struct {
 	Header []dialect.Header
 	Key    int    // which credential, from 0 to Keys()-1
 	Hold   Permit // required; consumed before anything is sent
+	// Abandoned becomes true when nobody waits for the answer any more, which is read for
+	// its usage alone: then it is given up when it is longer than maxAbandoned. It may be
+	// nil.
+	Abandoned *atomic.Bool
 }
+
+// maxAbandoned is the longest whole answer, in bytes, that is read for its usage alone.
+const maxAbandoned = 1 << 20
 
 // Response is a provider's answer of a status of success. Body must be closed,
 // which aborts what is unfinished of it at once.
@@ -74,10 +82,11 @@ type Response struct {
 	// a stream's request with a whole reply leaves it false.
 	Streamed bool
 
-	exchange *exchange
-	dialect  *dialect.Dialect
-	model    string
-	length   int64 // of Body; -1 for unknown
+	exchange  *exchange
+	dialect   *dialect.Dialect
+	model     string
+	length    int64        // of Body; -1 for unknown
+	abandoned *atomic.Bool // as in Call
 }
 
 // Do makes one attempt. Every error is a *Failure. When ctx is cancelled the
@@ -93,7 +102,7 @@ func (p *Provider) Do(ctx context.Context, c Call) (*Response, error) {
 	if err != nil {
 		return nil, p.internal(err)
 	}
-	x := p.newExchange(ctx)
+	x := p.newExchange(ctx, c.Stream)
 	a, f := p.send(x, &c, target)
 	if f != nil {
 		x.finish()
@@ -101,7 +110,7 @@ func (p *Provider) Do(ctx context.Context, c Call) (*Response, error) {
 	}
 	r := &Response{
 		Status: a.status, Header: a.header, Body: &body{x: x, src: a.body},
-		exchange: x, dialect: c.Dialect, model: c.Model, length: a.length,
+		exchange: x, dialect: c.Dialect, model: c.Model, length: a.length, abandoned: c.Abandoned,
 	}
 	if f := r.judge(c.Stream, c.Dialect.For(c.Op)); f != nil {
 		_ = r.Body.Close()
@@ -291,6 +300,8 @@ func (r *Response) readBounded(bound int64) ([]byte, *Failure) {
 		switch {
 		case int64(len(buf)) > bound:
 			return nil, r.protocol("a reply of more than %d bytes", bound)
+		case err == nil && len(buf) > maxAbandoned && r.abandoned != nil && r.abandoned.Load():
+			return nil, r.protocol("a reply of more than %d bytes, for which nobody waits", maxAbandoned)
 		case err == io.EOF:
 			return buf, nil
 		case err != nil:

@@ -24,9 +24,13 @@ type exchange struct {
 	http2    bool             // the answer came over HTTP/2
 }
 
-func (p *Provider) newExchange(parent context.Context) *exchange {
+func (p *Provider) newExchange(parent context.Context, stream bool) *exchange {
 	x := &exchange{provider: p, parent: parent}
-	x.start(&p.opts.Timeouts)
+	limits := p.opts.Timeouts
+	if !stream {
+		limits.FirstByte = p.opts.wholeFirstByte
+	}
+	x.start(&limits)
 	return x
 }
 

@@ -208,7 +208,7 @@ func (p *Provider) message(k Kind) string {
 	case KindConnectTimeout:
 		return fmt.Sprintf("The provider %s accepted no connection within %s.", name, t.Connect)
 	case KindFirstByteTimeout:
-		return fmt.Sprintf("The provider %s did not begin to answer within %s.", name, t.FirstByte)
+		return fmt.Sprintf("The provider %s did not begin to answer in time.", name)
 	case KindIdleTimeout:
 		return fmt.Sprintf("The provider %s was silent for %s in the middle of its answer.", name, t.Idle)
 	case KindTotalTimeout:

@@ -233,9 +233,18 @@ func sentence(l *pricing.Listing) string {
 	}
 	price := "unpriced"
 	if l.Price.Known() {
-		price = fmt.Sprintf("$%s in, $%s out per million tokens", llm.FormatRate(l.Price.Rates[llm.Input]), llm.FormatRate(l.Price.Rates[llm.Output]))
+		rates := &l.Price.Rates
+		price = fmt.Sprintf("%s in, %s out per million tokens", dollars(rates[llm.Input]), dollars(rates[llm.Output]))
 	}
 	return strings.Join(parts, ", ") + "; " + price + "."
+}
+
+// dollars is a rate for a million tokens.
+func dollars(r llm.Rate) string {
+	if !r.Known() {
+		return "nothing known"
+	}
+	return "$" + llm.FormatRate(r.Pico())
 }
 
 // thousands writes 1050000 as 1,050,000.

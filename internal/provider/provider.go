@@ -25,7 +25,8 @@ type Timeouts struct {
 	// Default 5 s.
 	Connect time.Duration
 	// FirstByte bounds the wait from the start of the exchange to the first
-	// byte of the reply's body. Default 120 s.
+	// byte of the reply's body. Default 120 s for streams, and 10 minutes for whole
+	// answers, which may be thought about for long.
 	FirstByte time.Duration
 	// Idle bounds each later wait for a byte of the body. Default 60 s.
 	Idle time.Duration
@@ -56,6 +57,13 @@ type Options struct {
 	// whatever is asked.
 	Models   []string
 	Timeouts Timeouts
+	// BillsAfterDisconnect says that the provider charges for all of a stream whose
+	// client has left: cancelling it saves nothing.
+	BillsAfterDisconnect bool
+	// BillsItself has an attempt cost what the provider says that it charges, where it
+	// says so, and not what its usage comes to.
+	BillsItself    bool
+	wholeFirstByte time.Duration // of answers that are no streams
 	// Retries is how often a failed attempt may be made again at this
 	// provider; 0 for never.
 	Retries int
@@ -83,9 +91,13 @@ type Options struct {
 const (
 	defaultConnect   = 5 * time.Second
 	defaultFirstByte = 120 * time.Second
-	defaultIdle      = 60 * time.Second
-	defaultTotal     = 30 * time.Minute
-	defaultMaxReply  = 32 << 20
+	// defaultWholeFirstByte is what the vendors' SDKs wait for an answer that is no
+	// stream: https://github.com/openai/openai-python#timeouts,
+	// https://github.com/anthropics/anthropic-sdk-python#timeouts.
+	defaultWholeFirstByte = 10 * time.Minute
+	defaultIdle           = 60 * time.Second
+	defaultTotal          = 30 * time.Minute
+	defaultMaxReply       = 32 << 20
 
 	// DefaultRetries is Options.Retries where the configuration says nothing.
 	DefaultRetries = 2
@@ -142,7 +154,11 @@ func splitBaseURL(s string) (origin, prefix string) {
 
 func (o *Options) fillDefaults() {
 	orDefault(&o.Timeouts.Connect, defaultConnect)
+	if o.Timeouts.FirstByte == 0 {
+		o.wholeFirstByte = defaultWholeFirstByte
+	}
 	orDefault(&o.Timeouts.FirstByte, defaultFirstByte)
+	orDefault(&o.wholeFirstByte, o.Timeouts.FirstByte)
 	orDefault(&o.Timeouts.Idle, defaultIdle)
 	orDefault(&o.Timeouts.Total, defaultTotal)
 	orDefault(&o.MaxReply, defaultMaxReply)
@@ -268,7 +284,15 @@ func (p *Provider) PriceSource() string { return p.opts.PriceSource }
 // Retries is how often a failed attempt may be made again at this provider.
 func (p *Provider) Retries() int { return p.opts.Retries }
 
-// Timeouts are the timers in force, defaults filled in.
+// BillsAfterDisconnect reports whether the provider charges for all of a stream whose
+// client has left.
+func (p *Provider) BillsAfterDisconnect() bool { return p.opts.BillsAfterDisconnect }
+
+// BillsItself reports whether an attempt costs what the provider says that it charges.
+func (p *Provider) BillsItself() bool { return p.opts.BillsItself }
+
+// Timeouts are the timers in force, defaults filled in; that of the first byte is for
+// streams.
 func (p *Provider) Timeouts() Timeouts { return p.opts.Timeouts }
 
 // Keys is the number of credentials to balance over: Call.Key goes from 0 to

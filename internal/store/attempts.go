@@ -46,7 +46,7 @@ func bindEntry(dst []any, journal int64, a *ledger.Attempt, s *ledger.Settlement
 	return append(dst,
 		dayOf(a.Arrived), a.ID.Request.String(), int64(a.ID.N), journal, a.Account, a.Key, a.FullModel(),
 		micros(a.Opened), encodeOpening(a),
-		string(s.Outcome), string(s.Provenance), int64(s.Cost), encodeSettlement(s))
+		string(s.Outcome), string(s.Provenance), int64(s.Cost), encodeSettlement(a, s))
 }
 
 // scanEntry reads a row of attemptColumns. Of the price only the version is
@@ -67,7 +67,7 @@ func scanEntry(row scanner) (e ledger.Entry, err error) {
 	e.Provider, e.Model, _ = strings.Cut(model, "/")
 	e.Opened = fromMicros(opened)
 	if err = decodeOpening(opening, &e.Attempt); err == nil {
-		err = decodeSettlement(settling, &e.Settlement)
+		err = decodeSettlement(settling, &e.Attempt, &e.Settlement)
 	}
 	if err != nil {
 		return e, fmt.Errorf("attempt %s: %w", e.ID, err)

@@ -34,10 +34,10 @@ type balances map[scopeDay]llm.Money
 func balancesOf(hours buckets) balances {
 	m := balances{}
 	for b, s := range hours {
-		if cost := llm.Money(s[measureCost]); cost != 0 {
+		if charged := s.charged(); charged != 0 {
 			day := b.ofDay().period
-			m[scopeDay{b.account, day}] += cost
-			m[scopeDay{b.key, day}] += cost
+			m[scopeDay{b.account, day}] += charged
+			m[scopeDay{b.key, day}] += charged
 		}
 	}
 	return m

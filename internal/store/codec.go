@@ -104,10 +104,16 @@ var errCounts = errors.New("not a JSON object of counts by class as weir writes 
 
 // decodeCounts reads what encodeCounts wrote.
 func decodeCounts(text string) (counts [llm.NumClasses]int64, err error) {
+	err = eachCount(text, func(c llm.Class, n int64) { counts[c] = n })
+	return counts, err
+}
+
+// eachCount calls set with each member of a JSON object of numbers by class.
+func eachCount(text string, set func(llm.Class, int64)) error {
 	body, ok := strings.CutPrefix(text, "{")
 	body, closed := strings.CutSuffix(body, "}")
 	if !ok || !closed {
-		return counts, fmt.Errorf("counts %q: %w", text, errCounts)
+		return fmt.Errorf("counts %q: %w", text, errCounts)
 	}
 	for body != "" {
 		var pair string
@@ -116,47 +122,129 @@ func decodeCounts(text string) (counts [llm.NumClasses]int64, err error) {
 		class, ok := llm.ParseClass(strings.Trim(name, `"`))
 		n, err := strconv.ParseInt(digits, 10, 64)
 		if !ok || err != nil {
-			return counts, fmt.Errorf("counts %q: %w", text, errCounts)
+			return fmt.Errorf("counts %q: %w", text, errCounts)
 		}
-		counts[class] = n
+		set(class, n)
 	}
-	return counts, nil
+	return nil
 }
 
-// storedTier is a price's tier as it is stored.
-type storedTier struct {
-	Above int64           `json:"above"`
-	Rates json.RawMessage `json:"rates"`
+// storedTier and storedMode are a price's tier and mode as they are stored.
+type (
+	storedTier struct {
+		Above int64           `json:"above"`
+		Rates json.RawMessage `json:"rates"`
+	}
+	storedMode struct {
+		Name  string          `json:"name"`
+		Times int64           `json:"times,omitempty"`
+		Rates json.RawMessage `json:"rates,omitempty"`
+		Tiers []storedTier    `json:"tiers,omitempty"`
+	}
+)
+
+// encodeRates writes the rates that are known as a JSON object, 0 for what is free.
+func encodeRates(r *llm.Rates) json.RawMessage {
+	dst := []byte{'{'}
+	for c, rate := range r {
+		if !rate.Known() {
+			continue
+		}
+		if len(dst) > 1 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), llm.Class(c).String()...), `":`...)
+		dst = strconv.AppendInt(dst, rate.Pico(), 10)
+	}
+	return append(dst, '}')
 }
 
-// encodePrice gives the columns rates and tiers.
-func encodePrice(p *ledger.PriceRecord) (rates, tiers string, err error) {
-	list := make([]storedTier, len(p.Tiers))
-	for i := range p.Tiers {
-		list[i] = storedTier{p.Tiers[i].Above, json.RawMessage(encodeCounts((*[llm.NumClasses]int64)(&p.Tiers[i].Rates)))}
+// decodeRates reads what encodeRates wrote.
+func decodeRates(text []byte) (r llm.Rates, err error) {
+	err = eachCount(string(text), func(c llm.Class, n int64) { r[c] = llm.RateOf(n) })
+	return r, err
+}
+
+func encodeTiers(tiers []llm.Tier) []storedTier {
+	list := make([]storedTier, len(tiers))
+	for i := range tiers {
+		list[i] = storedTier{tiers[i].Above, encodeRates(&tiers[i].Rates)}
 	}
-	b, err := json.Marshal(list)
-	return encodeCounts((*[llm.NumClasses]int64)(&p.Rates)), string(b), err
+	return list
+}
+
+func decodeTiers(list []storedTier) (tiers []llm.Tier, err error) {
+	for _, t := range list {
+		r, err := decodeRates(t.Rates)
+		if err != nil {
+			return nil, fmt.Errorf("tiers: %w", err)
+		}
+		tiers = append(tiers, llm.Tier{Above: t.Above, Rates: r})
+	}
+	return tiers, nil
+}
+
+// storedPrice is a price as the columns rates, tiers and modes have it.
+type storedPrice struct{ rates, tiers, modes string }
+
+func encodePrice(p *ledger.PriceRecord) (c storedPrice, err error) {
+	var modes []storedMode
+	if p.Modes != nil {
+		modes = []storedMode{}
+	}
+	for i := range p.Modes {
+		m := &p.Modes[i]
+		stored := storedMode{Name: m.Name, Times: m.Times}
+		if m.Times == 0 {
+			stored.Rates, stored.Tiers = encodeRates(&m.Rates), encodeTiers(m.Tiers)
+		}
+		modes = append(modes, stored)
+	}
+	tiers, err := json.Marshal(encodeTiers(p.Tiers))
+	if err != nil {
+		return c, err
+	}
+	text, err := json.Marshal(modes)
+	return storedPrice{string(encodeRates(&p.Rates)), string(tiers), string(text)}, err
 }
 
 // decodePrice reads what encodePrice wrote.
-func decodePrice(version, rates, tiers string) (llm.Price, error) {
+func decodePrice(version string, c storedPrice) (llm.Price, error) {
 	p := llm.Price{Version: version}
-	counts, err := decodeCounts(rates)
+	err := c.into(&p)
 	if err != nil {
-		return p, fmt.Errorf("price %q: %w", version, err)
+		err = fmt.Errorf("price %q: %w", version, err)
 	}
-	p.Rates = counts
-	var list []storedTier
-	if err := json.Unmarshal([]byte(tiers), &list); err != nil {
-		return p, fmt.Errorf("price %q: tiers: %w", version, err)
+	return p, err
+}
+
+func (c *storedPrice) into(p *llm.Price) (err error) {
+	var tiers []storedTier
+	var modes []storedMode
+	if err = errors.Join(json.Unmarshal([]byte(c.tiers), &tiers), json.Unmarshal([]byte(c.modes), &modes)); err != nil {
+		return err
 	}
-	for _, t := range list {
-		counts, err := decodeCounts(string(t.Rates))
-		if err != nil {
-			return p, fmt.Errorf("price %q: tiers: %w", version, err)
+	if p.Rates, err = decodeRates([]byte(c.rates)); err != nil {
+		return err
+	}
+	if p.Tiers, err = decodeTiers(tiers); err != nil {
+		return err
+	}
+	if modes != nil {
+		p.Modes = []llm.Mode{}
+	}
+	for _, stored := range modes {
+		m := llm.Mode{Name: stored.Name, Times: stored.Times}
+		if stored.Rates != nil {
+			m.Rates, err = decodeRates(stored.Rates)
 		}
-		p.Tiers = append(p.Tiers, llm.Tier{Above: t.Above, Rates: counts})
+		if err != nil {
+			return err
+		}
+		if m.Tiers, err = decodeTiers(stored.Tiers); err != nil {
+			return err
+		}
+		p.Modes = append(p.Modes, m)
 	}
-	return p, nil
+	return nil
 }

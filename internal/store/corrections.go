@@ -21,7 +21,7 @@ const correctionResolved = "resolved" // decided by hand
 var (
 	ErrNoAttempt = errors.New("there is no such attempt")
 	ErrResolved  = errors.New("the attempt is resolved already")
-	ErrKnown     = errors.New("the outcome of the attempt is not unknown")
+	ErrKnown     = errors.New("what the attempt cost is known")
 )
 
 // correction adds something, which may be negative, to a settled attempt.
@@ -31,15 +31,17 @@ type correction struct {
 	usage   llm.Usage
 	cost    llm.Money
 	unknown int64
+	// uncertain is what it adds to what the attempt may have cost beyond its cost.
+	uncertain llm.Money
 }
 
 func (c *correction) sums() *sums {
-	s := &sums{measureCost: int64(c.cost), measureTokens: c.usage.TotalTokens(), measureUnknown: c.unknown}
+	s := &sums{measureCost: int64(c.cost), measureTokens: c.usage.TotalTokens(), measureUnknown: c.unknown, measureUncertain: int64(c.uncertain)}
 	copy(s[measureUsage:], c.usage[:])
 	return s
 }
 
-// Resolve decides by hand what an attempt of unknown outcome cost: a row that
+// Resolve decides by hand what an attempt cost of which that is not known: a row that
 // corrects it, and the rollups, in one transaction. Its usage stays, unless
 // release says that the provider served nothing; then cost does not count. The error is ErrNoAttempt, ErrKnown or ErrResolved when
 // there is nothing to decide.
@@ -54,10 +56,13 @@ func (s *Store) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID
 			return ErrNoAttempt
 		case err != nil:
 			return err
-		case e.Provenance != ledger.Unknown:
+		case e.AtMost == 0 && e.Provenance != ledger.Unknown:
 			return ErrKnown
 		}
-		c := &correction{id: id, bucket: bucketOf(&e.Attempt), cost: cost - e.Cost, unknown: -1}
+		c := &correction{id: id, bucket: bucketOf(&e.Attempt), cost: cost - e.Cost, uncertain: e.Cost - e.Charged()}
+		if e.Provenance == ledger.Unknown {
+			c.unknown = -1
+		}
 		if release {
 			c.cost = -e.Cost
 			for class, n := range e.Usage {
@@ -86,10 +91,10 @@ func (c *correction) factsOf(e *ledger.Entry) (before, after facts) {
 func (s *Store) correct(ctx context.Context, tx *sql.Tx, day int64, c *correction, by string) error {
 	b := &c.bucket
 	result, err := tx.ExecContext(ctx, "INSERT INTO corrections"+
-		" (day, request, n, kind, hour, account, key, provider, model, usage, cost, unknown, who, at)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, request, n, kind) DO NOTHING",
+		" (day, request, n, kind, hour, account, key, provider, model, usage, cost, unknown, uncertain, who, at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, request, n, kind) DO NOTHING",
 		day, c.id.Request.String(), int64(c.id.N), correctionResolved, b.period, b.account, b.key, b.provider, b.model,
-		encodeCounts((*[llm.NumClasses]int64)(&c.usage)), int64(c.cost), c.unknown, by, micros(s.Now()))
+		encodeCounts((*[llm.NumClasses]int64)(&c.usage)), int64(c.cost), c.unknown, int64(c.uncertain), by, micros(s.Now()))
 	if err != nil {
 		return err
 	}
@@ -118,12 +123,12 @@ func (s *Store) correct(ctx context.Context, tx *sql.Tx, day int64, c *correctio
 
 // readCorrections reads the corrections of attempts of those days.
 func readCorrections(ctx context.Context, q querier, from, to int64) ([]correction, error) {
-	rows, err := q.QueryContext(ctx, "SELECT request, n, hour, account, key, provider, model, usage, cost, unknown"+
+	rows, err := q.QueryContext(ctx, "SELECT request, n, hour, account, key, provider, model, usage, cost, unknown, uncertain"+
 		" FROM corrections WHERE day BETWEEN ? AND ?", from, to)
 	return collect(rows, err, func(row scanner) (c correction, err error) {
 		var request, usage string
 		b := &c.bucket
-		err = row.Scan(&request, &c.id.N, &b.period, &b.account, &b.key, &b.provider, &b.model, &usage, &c.cost, &c.unknown)
+		err = row.Scan(&request, &c.id.N, &b.period, &b.account, &b.key, &b.provider, &b.model, &usage, &c.cost, &c.unknown, &c.uncertain)
 		if err != nil {
 			return c, err
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/internal/ledger"
@@ -85,7 +86,7 @@ func decodeOpening(text string, a *ledger.Attempt) (err error) {
 }
 
 // encodeSettlement writes what is known when an attempt is settled.
-func encodeSettlement(s *ledger.Settlement) string {
+func encodeSettlement(a *ledger.Attempt, s *ledger.Settlement) string {
 	var buf [256]byte
 	o := object{append(buf[:0], '{')}
 	o.counts("usage", &s.Usage)
@@ -96,11 +97,25 @@ func encodeSettlement(s *ledger.Settlement) string {
 	o.integer("status", int64(s.Status))
 	o.integer("first_token", s.FirstToken.Microseconds())
 	o.integer("duration", s.Duration.Microseconds())
+	o.integer("at_most", int64(s.AtMost))
+	if s.Unpriced != 0 || !a.Price.Known() {
+		o.name("unpriced") // without a price always: older rows have none, and all they used is unpriced
+		o.b = rawjson.AppendString(o.b, strings.Join(s.Unpriced.Names(), " "))
+	}
+	if s.ProviderCost != nil {
+		o.name("provider_cost")
+		o.b = strconv.AppendInt(o.b, int64(*s.ProviderCost), 10)
+	}
+	o.integer("billed", number(s.Billed))
 	return o.String()
 }
 
-// decodeSettlement reads what encodeSettlement wrote.
-func decodeSettlement(text string, s *ledger.Settlement) (err error) {
+// decodeSettlement reads what encodeSettlement wrote, of an attempt of which the opening
+// is read.
+func decodeSettlement(text string, a *ledger.Attempt, s *ledger.Settlement) (err error) {
+	if !a.Price.Known() && s.Outcome != ledger.OutcomeOpen {
+		s.Unpriced = s.Unpriced.With(llm.Input)
+	}
 	return members(text, func(m rawjson.Member) {
 		switch m.Name() {
 		case "usage":
@@ -119,6 +134,17 @@ func decodeSettlement(text string, s *ledger.Settlement) (err error) {
 			s.FirstToken = time.Duration(integer(m.Value)) * time.Microsecond
 		case "duration":
 			s.Duration = time.Duration(integer(m.Value)) * time.Microsecond
+		case "at_most":
+			s.AtMost = llm.Money(integer(m.Value))
+		case "unpriced":
+			var ok bool
+			if s.Unpriced, ok = llm.ParseClasses(strings.Fields(rawjson.Text(m.Value))); !ok {
+				err = errDetails
+			}
+		case "provider_cost":
+			s.ProviderCost = new(llm.Money(integer(m.Value)))
+		case "billed":
+			s.Billed = integer(m.Value) != 0
 		}
 	}, &err)
 }

@@ -78,8 +78,12 @@ func (s *Store) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Entry
 	rows, err := tx.QueryContext(ctx, query+" ORDER BY day, request, n", args...)
 	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
 		if c := byAttempt[e.ID]; c != nil {
+			left := e.Charged() - e.Cost + c.uncertain
 			e.Cost += c.cost
 			e.Usage.Add(&c.usage)
+			if e.AtMost = 0; left > 0 {
+				e.AtMost = e.Cost + left
+			}
 		}
 		return fn(e)
 	})

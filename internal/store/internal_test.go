@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -34,7 +36,7 @@ func TestMeasures(t *testing.T) {
 	for measure, want := range map[int]string{
 		measureRequests: "requests", measureCost: "cost", measureTokens: "tokens", measureAttempts: "attempts",
 		measureErrors: "errors", measureUnpriced: "unpriced", measureEstimated: "estimated", measureUnknown: "unknown",
-		measureUsage: "use_input", numMeasures - 1: "use_millisecond",
+		measureUsage: "use_input", measureUncertain: "uncertain", numMeasures - 1: "use_other_tool",
 	} {
 		if got := columns[measure]; got != want {
 			t.Errorf("column of measure %d: got %q, want %q", measure, got, want)
@@ -69,17 +71,20 @@ func TestPrices(t *testing.T) {
 	want := ledger.PriceRecord{
 		Version: "v", Rates: llm.Rates{llm.Input: 1, llm.Milliseconds: 1 << 62},
 		Tiers: []llm.Tier{{Above: 100, Rates: llm.Rates{llm.Output: 3}}, {Above: 200}},
+		Modes: []llm.Mode{{Name: "flex", Times: 500}, {Name: "priority", Rates: llm.Rates{llm.Input: 2, llm.Output: llm.Free}, Tiers: []llm.Tier{{Above: 5}}}},
 	}
-	rates, tiers, err := encodePrice(&want)
+	stored, err := encodePrice(&want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := decodePrice("v", rates, tiers)
-	if err != nil || got.Rates != want.Rates || !slices.Equal(got.Tiers, want.Tiers) {
+	got, err := decodePrice("v", stored)
+	if record := (ledger.PriceRecord{Version: got.Version, Rates: got.Rates, Tiers: got.Tiers, Modes: got.Modes}); err != nil || !cmp.Equal(record, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
-	for _, bad := range [][2]string{{"", "[]"}, {"{}", ""}, {"{}", `[{"above":1,"rates":{"nonsense":1}}]`}} {
-		if _, err := decodePrice("v", bad[0], bad[1]); err == nil {
+	for _, bad := range []storedPrice{
+		{"", "[]", "null"}, {"{}", "", "null"}, {"{}", "[]", ""}, {"{}", `[{"above":1,"rates":{"nonsense":1}}]`, "null"}, {"{}", "[]", `[{"name":"x","rates":{"x":1}}]`},
+	} {
+		if _, err := decodePrice("v", bad); err == nil {
 			t.Errorf("decodePrice(%q): got no error, want one", bad)
 		}
 	}

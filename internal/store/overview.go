@@ -118,6 +118,7 @@ func (s *sums) reported() ledger.Sum {
 	return ledger.Sum{
 		Usage: *s.usage(), Cost: llm.Money(s[measureCost]), Requests: s[measureRequests], Attempts: s[measureAttempts],
 		Errors: s[measureErrors], Unpriced: s[measureUnpriced], Estimated: s[measureEstimated], Unknown: s[measureUnknown],
+		Uncertain: llm.Money(s[measureUncertain]),
 	}
 }
 

@@ -12,24 +12,23 @@ import (
 
 func insertPrices() *insertion {
 	return &insertion{
-		head:    "INSERT INTO prices (version, rates, tiers) VALUES ",
-		columns: 3,
+		head:    "INSERT INTO prices (version, rates, tiers, modes) VALUES ",
+		columns: 4,
 		tail:    " ON CONFLICT (version) DO NOTHING",
 	}
 }
 
 // price keeps prices that are not kept yet.
 func (a *applier) price(ctx context.Context, list []ledger.PriceRecord) error {
-	rows := make([][3]string, len(list))
+	rows := make([]storedPrice, len(list))
 	for i := range list {
-		rates, tiers, err := encodePrice(&list[i])
-		if err != nil {
+		var err error
+		if rows[i], err = encodePrice(&list[i]); err != nil {
 			return err
 		}
-		rows[i] = [3]string{list[i].Version, rates, tiers}
 	}
 	_, err := a.bulk.insert(ctx, a.prices, len(rows), func(dst []any, i int) []any {
-		return append(dst, rows[i][0], rows[i][1], rows[i][2])
+		return append(dst, list[i].Version, rows[i].rates, rows[i].tiers, rows[i].modes)
 	})
 	return err
 }
@@ -70,13 +69,14 @@ func (b priceBook) fill(ctx context.Context, q querier, p *llm.Price) error {
 // load reads all prices there are. A connection to PostgreSQL cannot ask for
 // one while it gives rows.
 func (b priceBook) load(ctx context.Context, q querier) error {
-	rows, err := q.QueryContext(ctx, "SELECT version, rates, tiers FROM prices")
+	rows, err := q.QueryContext(ctx, "SELECT version, rates, tiers, modes FROM prices")
 	err = each(rows, err, func(row scanner) (llm.Price, error) {
-		var version, rates, tiers string
-		if err := row.Scan(&version, &rates, &tiers); err != nil {
+		var version string
+		var c storedPrice
+		if err := row.Scan(&version, &c.rates, &c.tiers, &c.modes); err != nil {
 			return llm.Price{}, err
 		}
-		return decodePrice(version, rates, tiers)
+		return decodePrice(version, c)
 	}, func(p *llm.Price) error {
 		b[p.Version] = p
 		return nil
@@ -88,14 +88,14 @@ func (b priceBook) load(ctx context.Context, q querier) error {
 }
 
 func readPrice(ctx context.Context, q querier, version string) (*llm.Price, error) {
-	var rates, tiers string
-	err := q.QueryRowContext(ctx, "SELECT rates, tiers FROM prices WHERE version = ?", version).Scan(&rates, &tiers)
+	var c storedPrice
+	err := q.QueryRowContext(ctx, "SELECT rates, tiers, modes FROM prices WHERE version = ?", version).Scan(&c.rates, &c.tiers, &c.modes)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errNoPrice
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read price %q: %w", version, err)
 	}
-	p, err := decodePrice(version, rates, tiers)
+	p, err := decodePrice(version, c)
 	return &p, err
 }

@@ -121,7 +121,7 @@ func (m *machine) drawAttempt(rt *rapid.T) ledger.Attempt {
 	a.Opened = a.Arrived.Add(time.Duration(rapid.IntRange(0, 90_000).Draw(rt, "waited")) * time.Millisecond)
 	if rapid.Bool().Draw(rt, "priced") {
 		a.Price = llm.Price{Version: "v1", Rates: llm.Rates{llm.Input: 150_000, llm.Output: 600_000, llm.Searches: 10_000_000_000}}
-		a.Hold = a.Price.Cost(&a.Bound) + 5
+		a.Hold = a.Price.Cost(&a.Bound, "") + 5
 	}
 	return a
 }
@@ -133,9 +133,13 @@ func drawSettlement(rt *rapid.T, a *ledger.Attempt) ledger.Settlement {
 		Counts:     rapid.Bool().Draw(rt, "counts"), Usage: drawUsage(rt, "usage"),
 		FirstToken: time.Duration(rapid.Int64Range(0, 3).Draw(rt, "first token")) * 30 * time.Millisecond,
 	}
-	s.Cost = a.Price.Cost(&s.Usage)
+	s.Cost, s.Unpriced = a.Price.Cost(&s.Usage, ""), a.Price.Unpriced(&s.Usage, "")
+	if s.Provenance == ledger.Estimated {
+		s.AtMost = s.Cost + llm.Money(rapid.Int64Range(0, 1000).Draw(rt, "more at most"))
+	}
 	if s.Outcome == ledger.OutcomeUnknown {
-		s.Provenance, s.Usage, s.Cost, s.FirstToken = ledger.Unknown, a.Bound, a.Hold, 0
+		s.Provenance, s.Usage, s.Cost, s.AtMost, s.FirstToken = ledger.Unknown, a.Bound, a.Hold, a.Hold, 0
+		s.Unpriced = a.Price.Unpriced(&s.Usage, "")
 	}
 	return s
 }
@@ -208,7 +212,7 @@ func (m *machine) resolve(rt *rapid.T) {
 	switch {
 	case ferr != nil:
 		rt.Fatal(ferr)
-	case !kept || before || e.Provenance != ledger.Unknown:
+	case !kept || before || e.Provenance != ledger.Unknown && e.AtMost == 0:
 		if err == nil {
 			rt.Fatalf("resolve %s: got no error; kept %v, resolved before %v, %s", e.ID, kept, before, e.Provenance)
 		}
@@ -216,7 +220,7 @@ func (m *machine) resolve(rt *rapid.T) {
 	case err != nil:
 		rt.Fatalf("resolve: %v", err)
 	}
-	delta := ledger.Settlement{Cost: cost - e.Cost}
+	delta := ledger.Settlement{Cost: cost - e.Cost, AtMost: e.Cost - e.Charged()}
 	if release {
 		delta.Cost = -e.Cost
 		for c, n := range e.Usage {
@@ -334,7 +338,8 @@ func (m *machine) uses(account string) ledger.UsesPage {
 		u.Cost += e.Cost + delta.Cost
 		u.Usage.Add(&e.Usage)
 		u.Usage.Add(&delta.Usage)
-		u.Unpriced = u.Unpriced || !e.Price.Known()
+		u.Uncertain += e.Charged() - e.Cost + delta.AtMost
+		u.Unpriced = u.Unpriced || e.Unpriced != 0
 	}
 	page := ledger.UsesPage{Count: len(sums)}
 	for _, u := range sums {

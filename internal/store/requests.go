@@ -251,13 +251,13 @@ func correctionsOf(ctx context.Context, tx *sql.Tx, with string, args []any) (ma
 		id ledger.AttemptID
 		ledger.Correction
 	}
-	rows, err := tx.QueryContext(ctx, with+" SELECT c.request, c.n, c.kind, c.usage, c.cost, c.who, c.at"+
+	rows, err := tx.QueryContext(ctx, with+" SELECT c.request, c.n, c.kind, c.usage, c.cost, c.uncertain, c.who, c.at"+
 		" FROM wanted w, corrections c WHERE c.day = w.day AND c.request = w.request ORDER BY c.at, c.kind", args...)
 	all := map[ledger.AttemptID][]ledger.Correction{}
 	err = each(rows, err, func(from scanner) (r row, err error) {
 		var request, usage string
 		var at int64
-		if err = from.Scan(&request, &r.id.N, &r.Kind, &usage, &r.Cost, &r.By, &at); err != nil {
+		if err = from.Scan(&request, &r.id.N, &r.Kind, &usage, &r.Cost, &r.Uncertain, &r.By, &at); err != nil {
 			return r, err
 		}
 		r.At = fromMicros(at)

@@ -22,13 +22,14 @@ const (
 	measureUnpriced
 	measureEstimated
 	measureUnknown
+	measureUncertain // nano-USD that may have been spent beyond measureCost
 	measureUsage
 	numMeasures = measureUsage + llm.NumClasses
 )
 
 // measureColumns are the columns of the measures in a rollup's table.
 func measureColumns() []string {
-	columns := []string{"requests", "cost", "tokens", "attempts", "errors", "unpriced", "estimated", "unknown"}
+	columns := []string{"requests", "cost", "tokens", "attempts", "errors", "unpriced", "estimated", "unknown", "uncertain"}
 	for c := range llm.NumClasses {
 		columns = append(columns, "use_"+llm.Class(c).String())
 	}
@@ -43,6 +44,9 @@ func (s *sums) add(o *sums) {
 		s[i] += v
 	}
 }
+
+// charged is what counts against budgets.
+func (s *sums) charged() llm.Money { return llm.Money(s[measureCost] + s[measureUncertain]) }
 
 func (s *sums) usage() *llm.Usage { return (*llm.Usage)(s[measureUsage:]) }
 
@@ -82,12 +86,13 @@ func bucketOf(a *ledger.Attempt) bucket {
 // sumsOf is what a settled attempt adds to its buckets.
 func sumsOf(e *ledger.Entry) *sums {
 	s := &sums{
-		measureRequests: number(e.Counts),
-		measureCost:     int64(e.Cost),
-		measureTokens:   e.Usage.TotalTokens(),
-		measureAttempts: 1,
-		measureErrors:   number(isError(e.Outcome)),
-		measureUnpriced: number(e.Price.Version == ""),
+		measureRequests:  number(e.Counts),
+		measureCost:      int64(e.Cost),
+		measureTokens:    e.Usage.TotalTokens(),
+		measureAttempts:  1,
+		measureErrors:    number(isError(e.Outcome)),
+		measureUnpriced:  number(e.Unpriced != 0),
+		measureUncertain: int64(e.Charged() - e.Cost),
 	}
 	switch e.Provenance {
 	case ledger.Estimated:

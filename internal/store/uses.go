@@ -184,6 +184,6 @@ func scanUse(row scanner) (ledger.Use, error) {
 	u.Usage = *sum.usage()
 	u.Requests = sum[measureRequests]
 	u.Cost = llm.Money(sum[measureCost])
-	u.Unpriced = sum[measureUnpriced] > 0
+	u.Unpriced, u.Uncertain = sum[measureUnpriced] > 0, llm.Money(sum[measureUncertain])
 	return u, nil
 }

@@ -179,10 +179,13 @@ func (v *verifier) cost(e *ledger.Entry) {
 	if missing {
 		what += ", whose price " + e.Price.Version + " is missing"
 	} else {
-		want = price.Cost(&e.Usage)
+		want = min(price.Cost(&e.Usage, e.Tier), ledger.MaxCost)
 	}
-	if e.Provenance == ledger.Unknown {
+	switch {
+	case e.Provenance == ledger.Unknown:
 		want = e.Hold
+	case e.Billed && e.ProviderCost != nil:
+		want, missing = *e.ProviderCost, false
 	}
 	if missing || want != e.Cost {
 		b := bucketOf(&e.Attempt)
@@ -194,8 +197,8 @@ func (v *verifier) cost(e *ledger.Entry) {
 func (v *verifier) balances(ctx context.Context, day int64, days buckets) error {
 	want, have := balances{}, balances{}
 	for b, s := range days {
-		want[scopeDay{b.account, day}] += llm.Money(s[measureCost])
-		want[scopeDay{b.key, day}] += llm.Money(s[measureCost])
+		want[scopeDay{b.account, day}] += s.charged()
+		want[scopeDay{b.key, day}] += s.charged()
 	}
 	rows, err := v.tx.QueryContext(ctx, "SELECT scope, sum(spent) FROM balances WHERE day = ? GROUP BY scope", day)
 	type balance struct {

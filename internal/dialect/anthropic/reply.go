@@ -24,6 +24,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	for m := range rawjson.Members(body) {
 		a.read(r, m)
 	}
+	a.meter(r)
 	if rawjson.Present(a.failure) {
 		return r, explain.Reported(body)
 	}
@@ -41,6 +42,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 // answer is what makes the one choice of a reply.
 type answer struct {
 	content, failure       []byte
+	counts                 counts
 	reason                 string
 	stopSequence, stopMore []byte
 }
@@ -60,10 +62,7 @@ func (a *answer) read(r *llm.Reply, m rawjson.Member) {
 	case "stop_details":
 		a.stopMore = m.Value
 	case "usage":
-		var c counts
-		c.add(m.Value)
-		r.Usage, r.Reported = c.usage()
-		r.Tier = rawjson.Text(rawjson.Get(m.Value, "service_tier"))
+		a.counts.add(m.Value)
 	case "error":
 		a.failure = m.Value
 	case "type", "role":
@@ -72,6 +71,20 @@ func (a *answer) read(r *llm.Reply, m rawjson.Member) {
 			r.Extra = append(r.Extra, llm.Field{Name: m.Name(), Value: m.Value})
 		}
 	}
+}
+
+// meter reads what the answer took and how it was served.
+func (a *answer) meter(r *llm.Reply) {
+	r.Tier = a.counts.modes()
+	if r.Usage, r.Reported = a.counts.usage(); !r.Reported {
+		return
+	}
+	var ran toolUse
+	for _, block := range rawjson.Elements(a.content) {
+		ran.add(block)
+	}
+	ran.addTo(&r.Usage, &a.counts)
+	r.ProviderCost = refusedCost(a.reason, &r.Usage)
 }
 
 func (a *answer) choice() (c llm.Choice, err error) {

@@ -131,7 +131,8 @@ func appendStop(dst []byte, c *llm.Choice) []byte {
 }
 
 // tierWord is the vendor's word for a service tier; empty where it has none.
-func tierWord(tier string, own bool) string {
+func tierWord(modes string, own bool) string {
+	tier := llm.ServiceTier(modes)
 	switch {
 	case own, tier == "standard", tier == "priority", tier == "batch":
 		return tier

@@ -24,6 +24,7 @@ type Decoder struct {
 	last   llm.PartKind // of the block that began last
 	calls  int
 	counts counts
+	ran    toolUse
 }
 
 // openBlock is a content block of the stream that has begun and not ended.
@@ -138,11 +139,11 @@ func (d *Decoder) start(dst []llm.Event, message []byte) []llm.Event {
 			ev.Model = rawjson.Text(m.Value)
 		case "usage":
 			usage = m.Value
-			ev.Tier = rawjson.Text(rawjson.Get(m.Value, "service_tier"))
 		}
 	}
-	dst = append(dst, ev)
 	d.counts.add(usage)
+	ev.Tier = d.counts.modes()
+	dst = append(dst, ev)
 	if u, ok := d.counts.usage(); ok {
 		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: u, Partial: true})
 	}
@@ -180,6 +181,7 @@ func (d *Decoder) open(dst []llm.Event, f *streamFrame, data []byte) []llm.Event
 		dst = d.input(dst, &b, rawjson.Get(f.block, "input"))
 	default:
 		b.kind = llm.PartOther
+		d.ran.add(f.block)
 		dst = append(dst, llm.Event{Kind: llm.EventOther, Raw: data, RawOf: Name})
 	}
 	if len(d.blocks) < maxBlocks {
@@ -289,7 +291,8 @@ func (d *Decoder) close(dst []llm.Event, index int64) []llm.Event {
 
 // end tells why the answer ended and what it took.
 func (d *Decoder) end(dst []llm.Event, f *streamFrame) []llm.Event {
-	finish := finishOf(rawjson.Text(rawjson.Get(f.delta, "stop_reason")))
+	reason := rawjson.Text(rawjson.Get(f.delta, "stop_reason"))
+	finish := finishOf(reason)
 	if finish == llm.FinishStop && d.calls > 0 {
 		finish = llm.FinishToolCalls // servers of other makers may not tell
 	}
@@ -298,7 +301,11 @@ func (d *Decoder) end(dst []llm.Event, f *streamFrame) []llm.Event {
 	}
 	told := d.counts.add(f.usage)
 	if u, ok := d.counts.usage(); ok && told {
-		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: u, Partial: finish == ""})
+		d.ran.addTo(&u, &d.counts)
+		dst = append(dst, llm.Event{
+			Kind: llm.EventUsage, Usage: u, Partial: finish == "",
+			Tier: d.counts.modes(), ProviderCost: refusedCost(reason, &u),
+		})
 	}
 	return dst
 }

@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"strings"
+
 	"weir/internal/dialect/parse"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
@@ -17,9 +19,11 @@ type counts struct {
 	parse.Counter
 	input, output, cacheRead, cacheWrite int64
 	cacheWrite5m, cacheWrite1h           int64
-	thinking, searches                   int64
-	beside                               llm.Usage // of compactions, which the totals leave out
+	thinking, searches, fetches          int64
+	beside                               llm.Usage // of iterations, which the totals leave out
+	executor                             llm.Usage // of the model's own iterations, where another advised it
 	hasInput, hasOutput, hasWrite        bool
+	tier, geo, speed                     string
 }
 
 // add reads a usage object. A count that no request can have makes all of them
@@ -52,29 +56,82 @@ func (c *counts) read(m rawjson.Member) {
 		c.Count(&c.thinking, rawjson.Get(m.Value, "thinking_tokens"))
 	case "server_tool_use":
 		c.Count(&c.searches, rawjson.Get(m.Value, "web_search_requests"))
+		c.Count(&c.fetches, rawjson.Get(m.Value, "web_fetch_requests"))
 	case "iterations":
 		c.readIterations(m.Value)
+	default:
+		c.readMode(m)
 	}
 }
 
-// readIterations adds what compactions of the context took:
-// https://platform.claude.com/docs/en/build-with-claude/compaction.
-func (c *counts) readIterations(v []byte) {
-	c.beside = llm.Usage{}
-	for _, e := range rawjson.Elements(v) {
-		if rawjson.Text(rawjson.Get(e, "type")) != "compaction" {
-			continue
-		}
-		var one counts
-		for m := range rawjson.Members(e) {
-			if !m.Is("iterations") { // there are none within one
-				one.read(m)
-			}
-		}
-		c.Wild = c.Wild || one.Wild
-		u := one.classes()
-		c.beside.Add(&u)
+// readMode reads how the request was served: its tier, its region and its speed.
+//
+// https://platform.claude.com/docs/en/build-with-claude/fast-mode and
+// https://platform.claude.com/docs/en/about-claude/pricing.
+func (c *counts) readMode(m rawjson.Member) {
+	switch string(m.Key()) {
+	case "service_tier":
+		c.tier = rawjson.Text(m.Value)
+	case "inference_geo":
+		c.geo = rawjson.Text(m.Value)
+	case "speed":
+		c.speed = rawjson.Text(m.Value)
 	}
+}
+
+// modes are the service tier, and what else changes what the request costs.
+func (c *counts) modes() string {
+	modes := c.tier
+	for _, name := range []string{"geo:" + c.geo, "speed:" + c.speed} {
+		switch {
+		case strings.HasSuffix(name, ":") || llm.ModeName(name) == "":
+		case modes == "":
+			modes = name
+		default:
+			modes += "," + name
+		}
+	}
+	return modes
+}
+
+// readIterations adds what compactions of the context took
+// (https://platform.claude.com/docs/en/build-with-claude/compaction). What an advisor
+// took is in no total and has the price of another model
+// (https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool); what a
+// fallback took is in the totals, and has the price of another model, too
+// (https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback).
+func (c *counts) readIterations(v []byte) {
+	c.beside, c.executor = llm.Usage{}, llm.Usage{}
+	advised := false
+	for _, e := range rawjson.Elements(v) {
+		switch kind := rawjson.Text(rawjson.Get(e, "type")); {
+		case kind == "compaction":
+			c.addIteration(&c.beside, e)
+		case kind == "message":
+			c.addIteration(&c.executor, e)
+		case strings.HasPrefix(kind, "advisor"):
+			advised = true
+			c.beside[llm.OtherTools]++
+		case strings.HasPrefix(kind, "fallback"):
+			c.beside[llm.OtherTools]++
+		}
+	}
+	if !advised {
+		c.executor = llm.Usage{}
+	}
+}
+
+// addIteration adds the counts of one iteration.
+func (c *counts) addIteration(to *llm.Usage, v []byte) {
+	var one counts
+	for m := range rawjson.Members(v) {
+		if !m.Is("iterations") { // there are none within one
+			one.read(m)
+		}
+	}
+	c.Wild = c.Wild || one.Wild
+	u := one.classes()
+	to.Add(&u)
 }
 
 // usage is the counts by class, and whether they are there and can be true.
@@ -87,28 +144,68 @@ func (c *counts) usage() (llm.Usage, bool) {
 }
 
 // classes parts the totals. A detail larger than its total is cut to it. Input
-// tokens leave out what a cache had or got.
+// tokens leave out what a cache had or got. Beside an advisor they are those of the
+// first iteration alone, and output tokens those of all.
 func (c *counts) classes() llm.Usage {
 	written := c.cacheWrite
 	if !c.hasWrite {
 		written = c.cacheWrite5m + c.cacheWrite1h
 	}
-	u := c.beside
 	hour := min(c.cacheWrite1h, written)
 	thinking := min(c.thinking, c.output)
-	u.Add(&llm.Usage{
+	u := llm.Usage{
 		llm.Input: c.input, llm.CacheRead: c.cacheRead, llm.CacheWrite: written - hour, llm.CacheWrite1h: hour,
 		llm.Output: c.output - thinking, llm.Reasoning: thinking, llm.Searches: c.searches,
-	})
+	}
+	for class := llm.Input; class.IsInput(); class++ {
+		u[class] = max(u[class], c.executor[class])
+	}
+	u.Add(&c.beside)
 	return u
+}
+
+// toolUse is what the blocks of an answer show of the vendor's own tools.
+type toolUse struct{ code, web bool }
+
+// add takes note of a block.
+func (t *toolUse) add(block []byte) {
+	if rawjson.Text(rawjson.Get(block, "type")) != "server_tool_use" {
+		return
+	}
+	switch rawjson.Text(rawjson.Get(block, "name")) {
+	case "code_execution", "bash_code_execution", "text_editor_code_execution":
+		t.code = true
+	case "web_search", "web_fetch":
+		t.web = true
+	}
+}
+
+// addTo counts the container in which code ran. It is free in a request with
+// web_search_20260209 or web_fetch_20260209, which the answer shows by their use
+// (https://platform.claude.com/docs/en/about-claude/pricing).
+func (t *toolUse) addTo(u *llm.Usage, c *counts) {
+	if t.code && !t.web && c.searches == 0 && c.fetches == 0 {
+		u[llm.CodeSessions] = 1
+	}
+}
+
+// refusedCost is the cost of an answer that was refused before it began, though its
+// input is counted (https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback);
+// nil for any other.
+func refusedCost(reason string, u *llm.Usage) *llm.Money {
+	if reason != "refusal" || u.OutputTokens() > 0 {
+		return nil
+	}
+	return new(llm.Money)
 }
 
 // appendUsage writes a usage object, with the cost in US dollars where there is
 // one. What other formats count apart is part of its total here.
 func appendUsage(dst []byte, u *llm.Usage, tier string, cost *llm.Money) []byte {
-	dst = rawjson.AppendCount(dst, `{"input_tokens":`, u[llm.Input]+u[llm.AudioIn]+u[llm.ImageIn])
-	dst = rawjson.AppendCount(dst, `,"cache_creation_input_tokens":`, u[llm.CacheWrite]+u[llm.CacheWrite1h])
-	dst = rawjson.AppendCount(dst, `,"cache_read_input_tokens":`, u[llm.CacheRead])
+	written, read := u[llm.CacheWrite]+u[llm.CacheWrite1h], u[llm.CacheRead]+u[llm.CacheReadAudio]
+	dst = rawjson.AppendCount(dst, `{"input_tokens":`, u.InputTokens()-written-read)
+	dst = rawjson.AppendCount(dst, `,"cache_creation_input_tokens":`, written)
+	dst = rawjson.AppendCount(dst, `,"cache_read_input_tokens":`, read)
 	dst = rawjson.AppendCount(dst, `,"cache_creation":{"ephemeral_5m_input_tokens":`, u[llm.CacheWrite])
 	dst = rawjson.AppendCount(dst, `,"ephemeral_1h_input_tokens":`, u[llm.CacheWrite1h])
 	dst = rawjson.AppendCount(dst, `},"output_tokens":`, u.OutputTokens())

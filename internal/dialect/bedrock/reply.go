@@ -168,8 +168,8 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 	if r.Reported || !r.Usage.IsZero() {
 		dst = appendUsage(append(dst, `,"usage":`...), &r.Usage, r.Cost)
 	}
-	if r.Tier != "" {
-		dst = append(rawjson.AppendString(append(dst, `,"serviceTier":{"type":`...), r.Tier), '}')
+	if tier := llm.ServiceTier(r.Tier); tier != "" {
+		dst = append(rawjson.AppendString(append(dst, `,"serviceTier":{"type":`...), tier), '}')
 	}
 	for _, f := range r.Extra {
 		if !written.Has(f.Name) {

@@ -10,13 +10,16 @@ import (
 // rawUsage is a usage object as its provider wrote it. Absent counts are zero.
 type rawUsage struct {
 	parse.Counter
-	input, output, cached, written, hour int64
-	hasInput, hasOutput                  bool
+	input, output, total  int64
+	cached, written, hour int64
+	hasInput, hasOutput   bool
 }
 
 // decodeUsage reads a TokenUsage into the classes. What stands under
 // inputTokens is what no cache had to do with:
-// https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html.
+// https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html; but OpenAI's
+// models have all input there, which shows in their total
+// (https://github.com/anomalyco/opencode/issues/47296).
 // It reports false for no object, one without counts, or one with a count that
 // no request can have.
 func decodeUsage(v []byte) (u llm.Usage, ok bool) {
@@ -31,6 +34,9 @@ func decodeUsage(v []byte) (u llm.Usage, ok bool) {
 		return u, false
 	}
 	r.written = max(r.written, r.hour)
+	if cache := r.cached + r.written; cache <= r.input && r.total == r.input+r.output {
+		r.input -= cache
+	}
 	u[llm.Input], u[llm.Output] = r.input, r.output
 	u[llm.CacheRead] = r.cached
 	u[llm.CacheWrite], u[llm.CacheWrite1h] = r.written-r.hour, r.hour
@@ -45,6 +51,8 @@ func (r *rawUsage) read(m rawjson.Member) {
 		r.hasInput = r.count(&r.input, m.Value)
 	case "outputTokens":
 		r.hasOutput = r.count(&r.output, m.Value)
+	case "totalTokens":
+		r.count(&r.total, m.Value)
 	case "cacheReadInputTokens", "cacheReadInputTokenCount":
 		r.count(&r.cached, m.Value)
 	case "cacheWriteInputTokens", "cacheWriteInputTokenCount":
@@ -77,11 +85,11 @@ func (r *rawUsage) count(n *int64, v []byte) bool {
 // appendUsage writes a TokenUsage, with the cost in US dollars where there is
 // one.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
-	written := u[llm.CacheWrite] + u[llm.CacheWrite1h]
-	dst = rawjson.AppendCount(dst, `{"inputTokens":`, u.InputTokens()-u[llm.CacheRead]-written)
+	written, read := u[llm.CacheWrite]+u[llm.CacheWrite1h], u[llm.CacheRead]+u[llm.CacheReadAudio]
+	dst = rawjson.AppendCount(dst, `{"inputTokens":`, u.InputTokens()-read-written)
 	dst = rawjson.AppendCount(dst, `,"outputTokens":`, u.OutputTokens())
 	dst = rawjson.AppendCount(dst, `,"totalTokens":`, u.TotalTokens())
-	dst = rawjson.AppendCount(dst, `,"cacheReadInputTokens":`, u[llm.CacheRead])
+	dst = rawjson.AppendCount(dst, `,"cacheReadInputTokens":`, read)
 	dst = rawjson.AppendCount(dst, `,"cacheWriteInputTokens":`, written)
 	if written > 0 {
 		dst = append(dst, `,"cacheDetails":[`...)

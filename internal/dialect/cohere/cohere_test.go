@@ -47,7 +47,10 @@ func TestStamp(t *testing.T) {
 	}{
 		{"whole", `{"id":"a","usage" : {"tokens":{}} }`, `{"id":"a","usage" : {"cost":0.3,"tokens":{}} }`, priced},
 		{"event", `{"type":"message-end","delta": {"finish_reason":"COMPLETE", "usage":{}},"id":1}`, `{"type":"message-end","delta": {"finish_reason":"COMPLETE", "usage":{"cost":0.3}},"id":1}`, priced},
-		{"in place of another", `{"usage":{"cost": {"x":1}}}`, `{"usage":{"cost": 0.3}}`, priced},
+		{
+			"beside the provider's", `{"usage":{"cost": {"x":1}}}`,
+			`{"usage":{"cost": {"x":1}},"weir":{"cost_usd":"0.3"}}`, priced,
+		},
 		{"null", `{"usage":null}`, `{"usage":null}`, priced},
 		{"none", `{"delta":{"x":1}}`, `{"delta":{"x":1}}`, priced},
 		{"not JSON", `[DONE]`, `[DONE]`, priced},

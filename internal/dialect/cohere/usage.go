@@ -92,7 +92,7 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	if n := u[llm.Reasoning]; n > 0 {
 		dst = rawjson.AppendCount(dst, `,"reasoning_tokens":`, n)
 	}
-	dst = rawjson.AppendCount(dst, `},"cached_tokens":`, u[llm.CacheRead])
+	dst = rawjson.AppendCount(dst, `},"cached_tokens":`, u[llm.CacheRead]+u[llm.CacheReadAudio])
 	if cost != nil {
 		dst = cost.AppendText(append(dst, `,"cost":`...))
 	}

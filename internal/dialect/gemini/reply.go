@@ -33,21 +33,22 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	}
 	r := &llm.Reply{ExtraOf: Name}
 	c := readChunk(body)
-	r.ID, r.Model, r.Tier = rawjson.Text(c.id), rawjson.Text(c.model), rawjson.Text(get(c.usage, "serviceTier"))
+	r.ID, r.Model, r.Tier = rawjson.Text(c.id), rawjson.Text(c.model), modesOf(c.usage)
 	r.Created = seconds(c.created)
 	r.Usage, r.Reported = decodeUsage(c.usage)
 	if rawjson.Present(c.failure) {
 		return r, reportedError(body)
 	}
+	var g grounding
 	for position, e := range rawjson.Elements(c.candidates) {
-		choice, searches, err := decodeCandidate(e, position)
+		choice, err := decodeCandidate(e, position, &g)
 		if err != nil {
 			return nil, err
 		}
 		r.Choices = append(r.Choices, choice)
-		if r.Reported {
-			r.Usage[llm.Searches] += searches
-		}
+	}
+	if g.served(c.model, c.usage); r.Reported {
+		g.addTo(&r.Usage)
 	}
 	for m := range rawjson.Members(body) {
 		if !isChunkField(m) && rawjson.Present(m.Value) {
@@ -118,8 +119,8 @@ func isBlocked(feedback []byte) bool {
 // candidate is a candidate by place.
 type candidate struct {
 	index         int
-	searches      int64 // how many, as its grounding tells
 	parts, finish []byte
+	grounding     []byte
 	malformed     bool // its content cannot be
 	other         []llm.Field
 }
@@ -144,7 +145,7 @@ func readCandidate(v []byte, position int, keepOther bool) (c candidate) {
 			c.finish = m.Value
 		default:
 			if string(spelled(m.Key())) == "groundingMetadata" {
-				c.searches = queries(m.Value)
+				c.grounding = m.Value
 			}
 			if keepOther {
 				c.other = append(c.other, llm.Field{Name: m.Name(), Value: m.Value})
@@ -154,28 +155,19 @@ func readCandidate(v []byte, position int, keepOther bool) (c candidate) {
 	return c
 }
 
-// queries is how many searches of the web an answer is grounded on, at most
-// maxSearches: https://ai.google.dev/gemini-api/docs/google-search.
-func queries(grounding []byte) (n int64) {
-	for range rawjson.Elements(get(grounding, "webSearchQueries")) {
-		n++
-	}
-	return min(n, maxSearches)
-}
-
-const maxSearches = 1000
-
-func decodeCandidate(v []byte, position int) (_ llm.Choice, searches int64, err error) {
+// decodeCandidate decodes one answer, and adds to g what it is grounded on.
+func decodeCandidate(v []byte, position int, g *grounding) (llm.Choice, error) {
 	c := readCandidate(v, position, true)
 	out := llm.Choice{Index: c.index, Message: llm.Message{Role: llm.RoleAssistant}, Extra: c.other}
 	if c.malformed || rawjson.KindOf(v) != rawjson.Object {
-		return out, 0, errContent
+		return out, errContent
 	}
+	g.read(c.grounding)
 	calls := 0
 	for _, e := range rawjson.Elements(c.parts) {
 		p, ok := decodePart(e)
 		if !ok {
-			return out, 0, errContent
+			return out, errContent
 		}
 		if isIdle(&p) {
 			continue
@@ -193,7 +185,7 @@ func decodeCandidate(v []byte, position int) (_ llm.Choice, searches int64, err 
 	if word != "" && word != finishWord(out.Finish) {
 		out.Extra = append(out.Extra, llm.Field{Name: "finishReason", Value: c.finish})
 	}
-	return out, c.searches, nil
+	return out, nil
 }
 
 // isIdle tells a text without words and signature, such as ends a stream.

@@ -12,12 +12,11 @@ import (
 // Decoder reads one stream of GenerateContentResponse objects.
 type Decoder struct {
 	started bool
-	tiered  bool
 	calls   [maxChoices]int16 // how many so far, by candidate
 	// What was told so far, for searches may be told after the tokens.
-	usage    llm.Usage
-	reported bool
-	searches int64
+	usage     llm.Usage
+	reported  bool
+	grounding grounding
 }
 
 // NewDecoder decodes one streamed answer.
@@ -59,11 +58,12 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, err error) {
 			Kind: llm.EventStart, ID: rawjson.Text(c.id), Model: rawjson.Text(c.model), Created: seconds(c.created),
 		})
 	}
-	found, searches := false, int64(0)
+	found := false
+	var g grounding
 	for position, e := range rawjson.Elements(c.candidates) {
 		found = true
 		c := readCandidate(e, min(position, maxChoices-1), false)
-		searches += c.searches
+		g.read(c.grounding)
 		if dst, err = d.candidate(dst, &c, e); err != nil {
 			return dst, err
 		}
@@ -71,32 +71,23 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, err error) {
 	if !found && isBlocked(c.feedback) {
 		dst = append(dst, llm.Event{Kind: llm.EventFinish, Finish: llm.FinishContentFilter})
 	}
-	return d.count(dst, c.usage, searches), nil
+	return d.count(dst, c, &g), nil
 }
 
 // count appends what is told of the usage, or adds to it.
-func (d *Decoder) count(dst []llm.Event, v []byte, searches int64) []llm.Event {
-	usage, ok := decodeUsage(v)
+func (d *Decoder) count(dst []llm.Event, c *chunk, g *grounding) []llm.Event {
+	usage, ok := decodeUsage(c.usage)
 	if ok {
 		d.usage, d.reported = usage, true
 	}
-	more := searches > d.searches
-	d.searches = max(d.searches, searches)
-	if !ok && (!more || !d.reported) {
+	before := d.grounding
+	d.grounding.add(g)
+	d.grounding.served(c.model, c.usage)
+	if !ok && (d.grounding == before || !d.reported) {
 		return dst
 	}
-	d.usage[llm.Searches] = d.searches
-	return append(dst, llm.Event{Kind: llm.EventUsage, Usage: d.usage, Tier: d.tier(v)})
-}
-
-// tier is the service tier, the first time that one is told.
-func (d *Decoder) tier(usage []byte) string {
-	if d.tiered {
-		return ""
-	}
-	tier := rawjson.Text(get(usage, "serviceTier"))
-	d.tiered = tier != ""
-	return tier
+	d.grounding.addTo(&d.usage)
+	return append(dst, llm.Event{Kind: llm.EventUsage, Usage: d.usage, Tier: modesOf(c.usage)})
 }
 
 func (d *Decoder) candidate(dst []llm.Event, c *candidate, v []byte) ([]llm.Event, error) {

@@ -13,7 +13,8 @@ type rawUsage struct {
 	parse.Counter
 	prompt, toolUse, cached          int64
 	candidates, thoughts, total      int64
-	audioIn, imageIn, audioOut       int64
+	audioIn, imageIn                 int64
+	audioOut, imageOut               int64
 	cachedAudio, cachedImage         int64
 	hasPrompt, hasCandidates, hasAny bool
 }
@@ -58,8 +59,7 @@ func (r *rawUsage) read(m rawjson.Member) {
 	case "cacheTokensDetails":
 		r.modalities(m.Value, &r.cachedAudio, &r.cachedImage)
 	case "candidatesTokensDetails":
-		var image int64 // has no class of its own
-		r.modalities(m.Value, &r.audioOut, &image)
+		r.modalities(m.Value, &r.audioOut, &r.imageOut)
 	}
 }
 
@@ -97,8 +97,10 @@ func (r *rawUsage) modalities(v []byte, audio, image *int64) {
 func (r *rawUsage) classes() llm.Usage {
 	var u llm.Usage
 	input, output := r.totals()
-	u[llm.CacheRead] = min(r.cached, input)
-	left := input - u[llm.CacheRead]
+	cached := min(r.cached, input)
+	u[llm.CacheReadAudio] = min(r.cachedAudio, cached)
+	u[llm.CacheRead] = cached - u[llm.CacheReadAudio]
+	left := input - cached
 	u[llm.AudioIn] = min(max(0, r.audioIn-r.cachedAudio), left)
 	left -= u[llm.AudioIn]
 	u[llm.ImageIn] = min(max(0, r.imageIn-r.cachedImage), left)
@@ -107,7 +109,9 @@ func (r *rawUsage) classes() llm.Usage {
 	u[llm.Reasoning] = min(r.thoughts, output)
 	left = output - u[llm.Reasoning]
 	u[llm.AudioOut] = min(r.audioOut, left)
-	u[llm.Output] = left - u[llm.AudioOut]
+	left -= u[llm.AudioOut]
+	u[llm.ImageOut] = min(r.imageOut, left)
+	u[llm.Output] = left - u[llm.ImageOut]
 	return u
 }
 
@@ -139,28 +143,35 @@ func (r *rawUsage) totals() (input, output int64) {
 // appendUsage writes a usageMetadata, with the cost in US dollars where there is
 // one.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
-	prompt, candidates := u.InputTokens(), u[llm.Output]+u[llm.AudioOut]
+	prompt, candidates := u.InputTokens(), u.OutputTokens()-u[llm.Reasoning]
 	dst = rawjson.AppendCount(dst, `{"promptTokenCount":`, prompt)
 	dst = rawjson.AppendCount(dst, `,"candidatesTokenCount":`, candidates)
 	dst = rawjson.AppendCount(dst, `,"totalTokenCount":`, u.TotalTokens())
-	if n := u[llm.CacheRead]; n > 0 {
+	if n := u[llm.CacheRead] + u[llm.CacheReadAudio]; n > 0 {
 		dst = rawjson.AppendCount(dst, `,"cachedContentTokenCount":`, n)
+	}
+	if n := u[llm.CacheReadAudio]; n > 0 {
+		dst = appendModalities(dst, `,"cacheTokensDetails":`, u[llm.CacheRead], n, 0)
 	}
 	if n := u[llm.Reasoning]; n > 0 {
 		dst = rawjson.AppendCount(dst, `,"thoughtsTokenCount":`, n)
 	}
-	audio, image := u[llm.AudioIn], u[llm.ImageIn]
-	dst = rawjson.AppendCount(dst, `,"promptTokensDetails":[{"modality":"TEXT","tokenCount":`, prompt-audio-image)
-	dst = appendModality(dst, `,{"modality":"AUDIO","tokenCount":`, audio)
-	dst = append(appendModality(dst, `,{"modality":"IMAGE","tokenCount":`, image), "}]"...)
-	if n := u[llm.AudioOut]; n > 0 {
-		dst = rawjson.AppendCount(dst, `,"candidatesTokensDetails":[{"modality":"TEXT","tokenCount":`, candidates-n)
-		dst = append(appendModality(dst, `,{"modality":"AUDIO","tokenCount":`, n), "}]"...)
+	audio, image := u[llm.AudioIn]+u[llm.CacheReadAudio], u[llm.ImageIn]
+	dst = appendModalities(dst, `,"promptTokensDetails":`, prompt-audio-image, audio, image)
+	if audio, image = u[llm.AudioOut], u[llm.ImageOut]; audio+image > 0 {
+		dst = appendModalities(dst, `,"candidatesTokensDetails":`, u[llm.Output], audio, image)
 	}
 	if cost != nil {
 		dst = cost.AppendText(append(dst, `,"cost":`...))
 	}
 	return append(dst, '}')
+}
+
+// appendModalities writes a member that parts a count.
+func appendModalities(dst []byte, member string, text, audio, image int64) []byte {
+	dst = rawjson.AppendCount(append(dst, member...), `[{"modality":"TEXT","tokenCount":`, text)
+	dst = appendModality(dst, `,{"modality":"AUDIO","tokenCount":`, audio)
+	return append(appendModality(dst, `,{"modality":"IMAGE","tokenCount":`, image), "}]"...)
 }
 
 // appendModality closes the element before it and begins the next, if it counts

@@ -57,7 +57,10 @@ func TestStamp(t *testing.T) {
 		final          *llm.Final
 	}{
 		{"counts", `{"done":true,"eval_count":1 }`, `{"done":true,"eval_count":1,"cost":0.3 }`, priced},
-		{"in place of another", `{"cost": {"x":1}, "prompt_eval_count":1}`, `{"cost": 0.3, "prompt_eval_count":1}`, priced},
+		{
+			"beside the provider's own", `{"cost": {"x":1}, "prompt_eval_count":1}`,
+			`{"cost": {"x":1}, "prompt_eval_count":1,"weir":{"cost_usd":"0.3"}}`, priced,
+		},
 		{"no counts", `{"done":true}`, `{"done":true}`, priced},
 		{"unpriced", `{"eval_count":1}`, `{"eval_count":1}`, &llm.Final{Attempts: 1}},
 		{"not JSON", `x`, `x`, priced},

@@ -49,7 +49,7 @@ func (u *usage) classes() (llm.Usage, bool) {
 // in US dollars where there is one.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	dst = rawjson.AppendCount(dst, `,"prompt_eval_count":`, u.InputTokens())
-	if n := u[llm.CacheRead]; n > 0 {
+	if n := u[llm.CacheRead] + u[llm.CacheReadAudio]; n > 0 {
 		dst = rawjson.AppendCount(dst, `,"prompt_eval_cached_count":`, n)
 	}
 	dst = rawjson.AppendCount(dst, `,"eval_count":`, u.OutputTokens())
@@ -66,21 +66,19 @@ func Stamp(dst, data []byte, f *llm.Final) []byte {
 	var u usage
 	var last int // behind the last member
 	counts := false
-	cost := rawjson.Edit{}
+	beside := false // the provider has a cost of its own
 	for m := range rawjson.Members(data) {
 		counts = u.read(m) || counts
 		last = m.Start + len(m.Value)
-		if m.Is("cost") && f.Cost != nil {
-			cost = rawjson.Edit{Start: m.Start, End: last, Text: f.Cost.AppendText(nil)}
-		}
+		beside = beside || f.Cost != nil && m.Is("cost")
 	}
 	if !counts {
 		return append(dst, data...)
 	}
 	var text []byte
-	if f.Cost != nil && cost.Text == nil {
+	if f.Cost != nil && !beside {
 		text = f.Cost.AppendText(append(text, `,"cost":`...))
 	}
-	text = stamp.Attempts(text, f)
-	return rawjson.Splice(dst, data, cost, rawjson.Edit{Start: last, End: last, Text: text})
+	text = stamp.Beside(text, f, beside)
+	return rawjson.Splice(dst, data, rawjson.Edit{Start: last, End: last, Text: text})
 }

@@ -124,7 +124,7 @@ func DecodeVectors(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		return nil, fmt.Errorf("openai: the reply is not JSON: %w", err)
 	}
 	r := &llm.Reply{ExtraOf: Name, Model: rawjson.Text(rawjson.Get(body, "model"))}
-	r.Usage, r.Reported = DecodeUsage(rawjson.Get(body, "usage"), q)
+	meter(r, rawjson.Get(body, "usage"), q)
 	var err error
 	r.Vectors, err = parse.Vectors(rawjson.Get(body, "data"), "embedding")
 	if err != nil {

@@ -160,7 +160,9 @@ func ScanTranscription(body []byte, r *http.Request) (llm.Head, error) {
 // told of them.
 func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	r := &llm.Reply{ExtraOf: Name, Reported: true}
-	r.Usage, _ = DecodeUsage(mediaUsage(rawjson.Get(body, "usage")), q)
+	usage := rawjson.Get(body, "usage")
+	r.Usage, _ = DecodeUsage(mediaUsage(usage), q)
+	r.ProviderCost = ProviderCost(usage)
 	for range rawjson.Elements(rawjson.Get(body, "data")) {
 		r.Usage[llm.Images]++
 	}
@@ -178,6 +180,7 @@ func DecodeTranscript(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if rawjson.Validate(body, maxDepth) == nil {
 		text = rawjson.Text(rawjson.Get(body, "text"))
 		r.Usage, r.Reported = transcriptUsage(body, q)
+		r.ProviderCost = ProviderCost(rawjson.Get(body, "usage"))
 	}
 	words := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: text}}}
 	r.Choices = []llm.Choice{{Finish: llm.FinishStop, Message: words}}

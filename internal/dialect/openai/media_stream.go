@@ -43,7 +43,9 @@ func (d *MediaDecoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, er
 		return d.image(dst, &u), nil
 	}
 	if told {
-		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: u})
+		dst = append(dst, llm.Event{
+			Kind: llm.EventUsage, Usage: u, ProviderCost: ProviderCost(rawjson.Get(frame.Data, "usage")),
+		})
 	}
 	return append(dst, llm.Event{Kind: llm.EventFinish, Finish: llm.FinishStop}, llm.Event{Kind: llm.EventDone}), nil
 }

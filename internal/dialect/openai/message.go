@@ -14,7 +14,7 @@ type message struct {
 	blocks, images                        []byte
 	toolCalls, functionCall               []byte
 	audio, annotations, extraContent      []byte
-	cacheControl                          []byte
+	cacheControl, executed                []byte
 	extra                                 []llm.Field
 }
 
@@ -27,7 +27,12 @@ func readMessage(v []byte, keepExtra bool) (m message) {
 		}
 		if place := m.place(f.Key()); place != nil {
 			*place = f.Value
-		} else if keepExtra {
+			continue
+		}
+		if f.Is("executed_tools") {
+			m.executed = f.Value
+		}
+		if keepExtra {
 			m.extra = append(m.extra, llm.Field{Name: f.Name(), Value: f.Value})
 		}
 	}

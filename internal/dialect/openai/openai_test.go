@@ -40,7 +40,10 @@ func TestStamp(t *testing.T) {
 	}{
 		{"added", `{"a":[{"usage":{}}], "usage" : {"prompt_tokens":1} }`, `{"a":[{"usage":{}}], "usage" : {"cost":0.3,"prompt_tokens":1} }`, priced},
 		{"empty", `{"usage":{}}`, `{"usage":{"cost":0.3}}`, priced},
-		{"in place of the provider's", `{"usage":{"cost": {"x":1},"prompt_tokens":1}}`, `{"usage":{"cost": 0.3,"prompt_tokens":1}}`, priced},
+		{
+			"beside the provider's", `{"usage":{"cost": {"x":1},"prompt_tokens":1}}`,
+			`{"usage":{"cost": {"x":1},"prompt_tokens":1},"weir":{"cost_usd":"0.3"}}`, priced,
+		},
 		{"null", `{"usage":null}`, `{"usage":null}`, priced},
 		{"none", `{"id":"x"}`, `{"id":"x"}`, priced},
 		{"not JSON", `[DONE]`, `[DONE]`, priced},

@@ -18,14 +18,15 @@ var (
 )
 
 // DecodeReply reads a whole answer. An *llm.Error is one that the provider
-// reported in place of it, and comes with the usage that stood beside it; any other error says that this is not the protocol.
+// reported in place of it, and comes with the usage that stood beside it; any other
+// error says that this is not the protocol.
 // Raw JSON in the reply shares memory with body.
 func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	if err := rawjson.Validate(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("openai: the reply is not JSON: %w", err)
 	}
 	r := &llm.Reply{ExtraOf: Name}
-	var choices, failure []byte
+	var choices, usage, failure []byte
 	for m := range rawjson.Members(body) {
 		switch string(m.Key()) {
 		case "id":
@@ -37,7 +38,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		case "choices":
 			choices = m.Value
 		case "usage":
-			r.Usage, r.Reported = DecodeUsage(m.Value, q)
+			usage = m.Value
 		case "service_tier":
 			r.Tier = rawjson.Text(m.Value)
 		case "error":
@@ -47,23 +48,36 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 			r.Extra = parse.Extra(r.Extra, m)
 		}
 	}
-	if !r.Reported {
-		r.Usage, r.Reported = DecodeUsage(rawjson.Get(body, "x_groq", "usage"), q)
+	if meter(r, usage, q); !r.Reported {
+		meter(r, rawjson.Get(body, "x_groq", "usage"), q)
 	}
 	if rawjson.Present(failure) {
 		return r, explain.Reported(body)
 	}
+	var calls ran
 	for _, e := range rawjson.Elements(choices) {
 		c, err := decodeChoice(e, len(r.Choices))
 		if err != nil {
 			return nil, err
 		}
+		calls.message(len(r.Choices), rawjson.Get(e, "message"))
 		r.Choices = append(r.Choices, c)
 	}
 	if len(r.Choices) == 0 {
 		return nil, errNoChoices
 	}
+	if r.Reported {
+		calls.addTo(&r.Usage, r.Model)
+	}
 	return r, nil
+}
+
+// meter reads what an answer took: what was used, what the provider says that it costs,
+// and how it was served.
+func meter(r *llm.Reply, usage []byte, q *llm.Quirks) {
+	if r.Usage, r.Reported = DecodeUsage(usage, q); r.Reported {
+		r.ProviderCost, r.Tier = ProviderCost(usage), modesOf(r.Tier, usage)
+	}
 }
 
 func decodeChoice(v []byte, position int) (llm.Choice, error) {
@@ -185,7 +199,8 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 
 // TierWord is a service tier in OpenAI's words, of which there are few; empty
 // where none says it. An own one is as OpenAI, or who speaks as it does, said it.
-func TierWord(tier string, own bool) string {
+func TierWord(modes string, own bool) string {
+	tier := llm.ServiceTier(modes)
 	switch {
 	case own:
 		return tier

@@ -21,6 +21,9 @@ type Decoder struct {
 	started bool
 	plain   [maxChoices]bool // its thinking is told as a string
 	calls   []openCall
+	ran     ran
+	model   string
+	tier    string // the last one that was told
 }
 
 // NewDecoder decodes one streamed answer.
@@ -56,13 +59,21 @@ func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) 
 func (d *Decoder) events(dst []llm.Event, c *chunk) []llm.Event {
 	if !d.started && (rawjson.Text(c.id) != "" || c.hasChoice) {
 		d.started = true
-		dst = append(dst, c.start())
+		start := c.start()
+		d.model = start.Model
+		dst = append(dst, start)
+	}
+	if rawjson.KindOf(c.tier) == rawjson.String && string(c.tier[1:len(c.tier)-1]) != d.tier {
+		d.tier = rawjson.Text(c.tier)
 	}
 	for _, choice := range rawjson.Elements(c.choices) {
 		dst = d.choice(dst, choice)
 	}
 	if usage, ok := DecodeUsage(c.usage, d.q); ok {
-		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage})
+		d.ran.addTo(&usage, d.model)
+		dst = append(dst, llm.Event{
+			Kind: llm.EventUsage, Usage: usage, ProviderCost: ProviderCost(c.usage), Tier: modesOf(d.tier, c.usage),
+		})
 	}
 	return dst
 }
@@ -153,7 +164,9 @@ func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 	if s := rawjson.Text(m.refusal); s != "" {
 		dst = append(dst, llm.Event{Kind: llm.EventRefusal, Choice: choice, Text: s})
 	}
-	for _, call := range rawjson.Elements(m.toolCalls) {
+	d.ran.executed(choice, m.executed)
+	for i, call := range rawjson.Elements(m.toolCalls) {
+		d.ran.builtIn(choice, i, call)
 		dst = d.call(dst, choice, readCall(call))
 	}
 	if m.functionCall != nil {

@@ -13,8 +13,14 @@ type rawUsage struct {
 	parse.Counter
 	prompt, completion, total            int64
 	cached, cacheWrite, audioIn, imageIn int64
-	reasoning, audioOut, searches        int64
+	cachedAudio                          int64
+	reasoning, audioOut, imageOut        int64
+	found                                int64 // tokens of what tools found, beside the totals
+	sources                              int64
+	tools                                tools
 	hasPrompt, hasCompletion, hasCached  bool
+	plainReasoning                       bool // reasoning stands among the totals, not among details
+	searched                             bool // the provider counts what it searched and cited
 }
 
 // DecodeUsage reads a usage object of Chat Completions, or else of Responses,
@@ -23,8 +29,12 @@ type rawUsage struct {
 //
 // https://platform.openai.com/docs/api-reference/chat/object,
 // https://platform.openai.com/docs/api-reference/responses/object, and what others
-// add: prompt_cache_hit_tokens (DeepSeek), num_search_queries (Perplexity),
-// num_sources_used (xAI), cache_write_tokens (OpenRouter).
+// add: prompt_cache_hit_tokens (DeepSeek), citation_tokens and num_search_queries
+// (https://docs.perplexity.ai/api-reference/chat-completions-post), num_sources_used and
+// server_side_tool_usage_details (https://docs.x.ai/developers/pricing),
+// cache_write_tokens (OpenRouter), cache_creation_input_tokens
+// (https://www.alibabacloud.com/help/zh/model-studio/context-cache), connectors
+// (https://docs.mistral.ai/inference/pricing).
 func DecodeUsage(v []byte, q *llm.Quirks) (llm.Usage, bool) {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return llm.Usage{}, false
@@ -66,9 +76,31 @@ func (r *rawUsage) read(m rawjson.Member) {
 			r.Count(&r.cached, m.Value)
 		}
 	case "reasoning_tokens":
-		r.Count(&r.reasoning, m.Value)
-	case "num_search_queries", "num_sources_used":
-		r.Count(&r.searches, m.Value)
+		r.plainReasoning = r.Count(&r.reasoning, m.Value)
+	default:
+		r.readTool(m)
+	}
+}
+
+// readTool reads what counts tools that the provider ran, and what they found.
+func (r *rawUsage) readTool(m rawjson.Member) {
+	switch string(m.Key()) {
+	case "num_search_queries":
+		r.searched = r.Count(&r.tools.made[llm.Searches], m.Value) || r.searched
+	case "citation_tokens":
+		r.searched = r.Count(&r.found, m.Value) || r.searched
+	case "connector_tokens":
+		r.Count(&r.found, m.Value)
+	case "connectors":
+		each(m.Value, r.tools.add)
+	case "num_sources_used":
+		r.Count(&r.sources, m.Value)
+	case "server_side_tool_usage_details":
+		r.tools.readServerSide(m.Value)
+	case "server_tool_use":
+		r.tools.readServerToolUse(m.Value)
+	case "tool_calls_details":
+		r.tools.readInvocations(m.Value)
 	}
 }
 
@@ -93,9 +125,11 @@ func (r *rawUsage) readResponses(m rawjson.Member) {
 
 func (r *rawUsage) readPromptDetail(m rawjson.Member) {
 	switch string(m.Key()) {
-	case "cached_tokens":
+	case "cached_tokens", "cache_read_input_tokens":
 		r.hasCached = r.Count(&r.cached, m.Value)
-	case "cache_write_tokens":
+	case "cached_tokens_details":
+		r.Count(&r.cachedAudio, rawjson.Get(m.Value, "audio_tokens"))
+	case "cache_write_tokens", "cache_creation_input_tokens":
 		r.Count(&r.cacheWrite, m.Value)
 	case "audio_tokens":
 		r.Count(&r.audioIn, m.Value)
@@ -110,22 +144,32 @@ func (r *rawUsage) readCompletionDetail(m rawjson.Member) {
 		r.Count(&r.reasoning, m.Value)
 	case "audio_tokens":
 		r.Count(&r.audioOut, m.Value)
+	case "image_tokens":
+		r.Count(&r.imageOut, m.Value)
 	}
 }
 
 // classes parts the totals. A detail larger than what is left of its total is
 // cut to it, so that the sum always holds.
 func (r *rawUsage) classes(q *llm.Quirks) llm.Usage {
-	var u llm.Usage
+	u := r.tools.made
+	if !r.tools.told { // xAI's old search charged for each source, not for a search
+		u[llm.OtherTools] += r.sources
+	}
+	cachedAudio := min(r.cachedAudio, r.cached)
 	left := r.prompt
 	for _, d := range []struct {
 		class llm.Class
 		n     int64
-	}{{llm.CacheRead, r.cached}, {llm.CacheWrite, r.cacheWrite}, {llm.AudioIn, r.audioIn}, {llm.ImageIn, r.imageIn}} {
+	}{
+		{llm.CacheReadAudio, cachedAudio}, {llm.CacheRead, r.cached - cachedAudio}, {llm.CacheWrite, r.cacheWrite},
+		{llm.AudioIn, max(0, r.audioIn-cachedAudio)}, {llm.ImageIn, r.imageIn},
+	} {
 		u[d.class] = min(d.n, left)
 		left -= u[d.class]
 	}
 	u[llm.Input] = left
+	u[llm.Citation] = r.found
 
 	left = r.completion
 	if r.beside(q) {
@@ -135,16 +179,37 @@ func (r *rawUsage) classes(q *llm.Quirks) llm.Usage {
 		left -= u[llm.Reasoning]
 	}
 	u[llm.AudioOut] = min(r.audioOut, left)
-	u[llm.Output] = left - u[llm.AudioOut]
-	u[llm.Searches] = r.searches
+	left -= u[llm.AudioOut]
+	u[llm.ImageOut] = min(r.imageOut, left)
+	u[llm.Output] = left - u[llm.ImageOut]
 	return u
 }
 
 // beside reports whether reasoning is counted beside the completion: by the
-// provider's quirk, or because only so the provider's own total comes out.
+// provider's quirk, because only so the provider's own total comes out, or because it
+// stands beside searches and citations, as Perplexity's does, which is in no total
+// (https://docs.perplexity.ai/getting-started/pricing).
 func (r *rawUsage) beside(q *llm.Quirks) bool {
-	return q != nil && q.ReasoningBesideOutput ||
+	return q != nil && q.ReasoningBesideOutput || r.plainReasoning && r.searched ||
 		r.reasoning > 0 && r.total == r.prompt+r.completion+r.reasoning
+}
+
+// modesOf are the modes in which an answer was served: its service tier, or that of its
+// usage, where Mistral has it (https://docs.mistral.ai/inference/priority-tier), and how
+// much of the web Perplexity read, which its fee for a request goes by
+// (https://docs.perplexity.ai/getting-started/pricing).
+func modesOf(tier string, usage []byte) string {
+	if tier == "" {
+		tier = rawjson.Text(rawjson.Get(usage, "service_tier"))
+	}
+	size := rawjson.Text(rawjson.Get(usage, "search_context_size"))
+	switch {
+	case size == "":
+		return tier
+	case tier == "":
+		return "search_context:" + size
+	}
+	return tier + ",search_context:" + size
 }
 
 // appendUsage writes a usage object with OpenAI's details and the cost in US
@@ -153,8 +218,11 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	dst = rawjson.AppendCount(dst, `{"prompt_tokens":`, u.InputTokens())
 	dst = rawjson.AppendCount(dst, `,"completion_tokens":`, u.OutputTokens())
 	dst = rawjson.AppendCount(dst, `,"total_tokens":`, u.TotalTokens())
-	dst = rawjson.AppendCount(dst, `,"prompt_tokens_details":{"cached_tokens":`, u[llm.CacheRead])
-	dst = rawjson.AppendCount(dst, `,"audio_tokens":`, u[llm.AudioIn])
+	dst = rawjson.AppendCount(dst, `,"prompt_tokens_details":{"cached_tokens":`, u[llm.CacheRead]+u[llm.CacheReadAudio])
+	dst = rawjson.AppendCount(dst, `,"audio_tokens":`, u[llm.AudioIn]+u[llm.CacheReadAudio])
+	if n := u[llm.CacheReadAudio]; n > 0 {
+		dst = append(rawjson.AppendCount(dst, `,"cached_tokens_details":{"audio_tokens":`, n), '}')
+	}
 	if n := u[llm.CacheWrite] + u[llm.CacheWrite1h]; n > 0 {
 		dst = rawjson.AppendCount(dst, `,"cache_write_tokens":`, n)
 	}
@@ -163,6 +231,9 @@ func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	}
 	dst = rawjson.AppendCount(dst, `},"completion_tokens_details":{"reasoning_tokens":`, u[llm.Reasoning])
 	dst = rawjson.AppendCount(dst, `,"audio_tokens":`, u[llm.AudioOut])
+	if n := u[llm.ImageOut]; n > 0 {
+		dst = rawjson.AppendCount(dst, `,"image_tokens":`, n)
+	}
 	dst = append(dst, `,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}`...)
 	if cost != nil {
 		dst = cost.AppendText(append(dst, `,"cost":`...))

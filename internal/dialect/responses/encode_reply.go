@@ -131,7 +131,7 @@ func appendFailure(dst []byte, e *llm.Error) []byte {
 // is one.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {
 	dst = rawjson.AppendCount(dst, `,"usage":{"input_tokens":`, u.InputTokens())
-	dst = rawjson.AppendCount(dst, `,"input_tokens_details":{"cached_tokens":`, u[llm.CacheRead])
+	dst = rawjson.AppendCount(dst, `,"input_tokens_details":{"cached_tokens":`, u[llm.CacheRead]+u[llm.CacheReadAudio])
 	dst = rawjson.AppendCount(dst, `,"cache_write_tokens":`, u[llm.CacheWrite]+u[llm.CacheWrite1h])
 	dst = rawjson.AppendCount(dst, `},"output_tokens":`, u.OutputTokens())
 	dst = rawjson.AppendCount(dst, `,"output_tokens_details":{"reasoning_tokens":`, u[llm.Reasoning])

@@ -95,7 +95,9 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		ID: rawjson.Text(v.id), Created: created, Model: rawjson.Text(v.model), Tier: rawjson.Text(v.tier),
 		Extra: v.extra, ExtraOf: Name,
 	}
-	r.Usage, r.Reported = v.used(q)
+	if r.Usage, r.Reported = v.used(q); r.Reported {
+		r.ProviderCost = openai.ProviderCost(v.usage)
+	}
 	if failure := v.failed(body); failure != nil {
 		return r, failure
 	}
@@ -130,35 +132,27 @@ func (r *result) failed(object []byte) *llm.Error {
 
 func (r *result) reason() string { return rawjson.Text(rawjson.Get(r.details, "reason")) }
 
-// used reads the usage. Searches are counted as the provider counts them where
-// it says how many there were.
+// used reads the usage. Calls of tools are counted as the provider counts them, where it
+// says how many there were, else by the items of the answer.
 func (r *result) used(q *llm.Quirks) (llm.Usage, bool) {
 	u, ok := openai.DecodeUsage(r.usage, q)
 	if !ok {
 		return u, false
 	}
-	u[llm.Searches] = 0
+	var calls tools
 	for _, v := range rawjson.Elements(r.output) {
-		u[llm.Searches] += searches(v)
+		calls.add(v)
 	}
-	if n, is := rawjson.AsInt(rawjson.Get(r.toolUsage, "web_search", "num_requests")); is && n > 0 && n <= maxCount {
-		u[llm.Searches] = n
-	}
+	r.addTools(&u, &calls)
 	return u, true
 }
 
-// searches is how many searches of the web an item stands for. To open a found
-// page, or to look for something on it, is none:
-// https://platform.openai.com/docs/guides/tools-web-search.
-func searches(item []byte) int64 {
-	if rawjson.Text(rawjson.Get(item, "type")) != "web_search_call" || rawjson.Text(rawjson.Get(item, "status")) != statusCompleted {
-		return 0
+// addTools adds the calls that items stand for to what the usage says of them.
+func (r *result) addTools(u *llm.Usage, calls *tools) {
+	most(u, &calls.made)
+	if n, is := rawjson.AsInt(rawjson.Get(r.toolUsage, "web_search", "num_requests")); is && n > 0 && n <= maxCount {
+		u[llm.Searches] = n
 	}
-	switch rawjson.Text(rawjson.Get(item, "action", "type")) {
-	case "", "search":
-		return 1
-	}
-	return 0
 }
 
 // decodeOutput reads the items of an answer, in order.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"weir/internal/dialect/explain"
+	"weir/internal/dialect/openai"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/sse"
@@ -21,14 +22,14 @@ var (
 // deltas told, the events that close a part, an item and the answer say again;
 // of these the decoder takes what no delta told.
 type Decoder struct {
-	q        *llm.Quirks
-	started  bool
-	pieces   []piece
-	calls    []openCall
-	told     [numKinds]told // of the whole answer
-	secrets  int            // thoughts told in encrypted form
-	searches int64          // of the items that are done
-	acts     bool           // an item that is done asks the client to act
+	q       *llm.Quirks
+	started bool
+	pieces  []piece
+	calls   []openCall
+	told    [numKinds]told // of the whole answer
+	secrets int            // thoughts told in encrypted form
+	tools   tools          // of the items that are done
+	acts    bool           // an item that is done asks the client to act
 }
 
 // NewDecoder decodes one streamed answer.
@@ -204,8 +205,8 @@ func (d *Decoder) end(dst []llm.Event, object []byte, r *result) ([]llm.Event, e
 		dst = d.rest(dst, r.output)
 	}
 	if usage, ok := r.used(d.q); ok {
-		usage[llm.Searches] = max(usage[llm.Searches], d.searches)
-		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage})
+		r.addTools(&usage, &d.tools)
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage, ProviderCost: openai.ProviderCost(r.usage)})
 	}
 	if failure != nil {
 		return dst, failure

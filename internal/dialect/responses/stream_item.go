@@ -162,7 +162,7 @@ func (d *Decoder) item(dst []llm.Event, output int64, v []byte) []llm.Event {
 	case itemCall:
 		dst = d.call(dst, output, v)
 	default:
-		d.searches += searches(v)
+		d.tools.add(v)
 		if kind != "" {
 			dst = append(dst, llm.Event{Kind: llm.EventOther, Raw: v, RawOf: Name, Media: picture(v)})
 		}

@@ -1,6 +1,8 @@
 // Package stamp writes what the gateway adds to an answer in the words of any
 // wire format: the cost, in US dollars, as a member of its usage object, and
-// after more than one attempt a member that tells of them.
+// after more than one attempt a member that tells of them. A provider that has a cost
+// of its own in its usage object keeps it; the gateway's then stands beside the
+// attempts.
 package stamp
 
 import (
@@ -32,24 +34,67 @@ func At(dst, data []byte, usage rawjson.Member, last int, f *llm.Final) []byte {
 		return append(dst, data...)
 	}
 	edits := make([]rawjson.Edit, 0, 2)
-	if f.Cost != nil {
+	beside := f.Cost != nil && IsCost(rawjson.Get(usage.Value, "cost"))
+	if f.Cost != nil && !beside {
 		e := rawjson.Set(usage.Value, "cost", f.Cost.AppendText(nil))
 		e.Start += usage.Start
 		e.End += usage.Start
 		edits = append(edits, e)
 	}
-	if f.Attempts > 1 {
-		edits = append(edits, rawjson.Edit{Start: last, End: last, Text: Attempts(nil, f)})
+	if beside || f.Attempts > 1 {
+		e := member(data, last, f, beside)
+		if len(edits) > 0 && e.Start < edits[0].Start {
+			edits = append([]rawjson.Edit{e}, edits...)
+		} else {
+			edits = append(edits, e)
+		}
 	}
 	return rawjson.Splice(dst, data, edits...)
 }
 
+// IsCost reports whether a value is what a provider says that an answer costs: a
+// number, or an object with the parts of the cost.
+func IsCost(v []byte) bool {
+	kind := rawjson.KindOf(v)
+	return kind == rawjson.Number || kind == rawjson.Object
+}
+
+// member is the edit that writes the gateway's own member, in the place of one from
+// another gateway, else behind the last member.
+func member(data []byte, last int, f *llm.Final, cost bool) rawjson.Edit {
+	for m := range rawjson.Members(data) {
+		if m.Is("weir") {
+			return rawjson.Edit{Start: m.Start, End: m.Start + len(m.Value), Text: value(nil, f, cost)}
+		}
+	}
+	return rawjson.Edit{Start: last, End: last, Text: value([]byte(`,"weir":`), f, cost)}
+}
+
+// value appends the gateway's own member: the cost, where the usage object has no place
+// for it, and, after more than one attempt, what was tried.
+func value(dst []byte, f *llm.Final, cost bool) []byte {
+	dst = append(dst, '{')
+	if cost {
+		dst = append(f.Cost.AppendText(append(dst, `"cost_usd":"`...)), '"')
+	}
+	if f.Attempts > 1 {
+		if cost {
+			dst = append(dst, ',')
+		}
+		dst = rawjson.AppendCount(dst, `"attempts":`, int64(f.Attempts))
+		dst = rawjson.AppendStrings(append(dst, `,"models":`...), f.Models)
+	}
+	return append(dst, '}')
+}
+
 // Attempts appends, after more than one attempt, a further member that tells of
 // them.
-func Attempts(dst []byte, f *llm.Final) []byte {
-	if f.Attempts <= 1 {
+func Attempts(dst []byte, f *llm.Final) []byte { return Beside(dst, f, false) }
+
+// Beside does the same, with the cost where the provider has one of its own.
+func Beside(dst []byte, f *llm.Final, cost bool) []byte {
+	if !cost && f.Attempts <= 1 {
 		return dst
 	}
-	dst = rawjson.AppendCount(dst, `,"weir":{"attempts":`, int64(f.Attempts))
-	return append(rawjson.AppendStrings(append(dst, `,"models":`...), f.Models), '}')
+	return value(append(dst, `,"weir":`...), f, cost)
 }

@@ -10,7 +10,7 @@ import (
 
 func TestReply(t *testing.T) {
 	t.Parallel()
-	cost := llm.Money(0)
+	cost, small := llm.Money(0), llm.Money(12_300)
 	twice := &llm.Final{Attempts: 2, Models: []string{"a", `b"`}}
 	const tried = `,"weir":{"attempts":2,"models":["a","b\""]}`
 	for _, c := range []struct {
@@ -20,7 +20,25 @@ func TestReply(t *testing.T) {
 	}{
 		{`{"usage":{"n":1},"id":"x"}`, "usage", &llm.Final{Attempts: 1}, `{"usage":{"n":1},"id":"x"}`},
 		{`{"usage":{"n":1},"id":"x"}`, "usage", &llm.Final{Cost: &cost}, `{"usage":{"cost":0,"n":1},"id":"x"}`},
-		{`{"usage":{"cost":9}}`, "usage", &llm.Final{Cost: &cost}, `{"usage":{"cost":0}}`},
+		{`{"usage":{"cost":null}}`, "usage", &llm.Final{Cost: &cost}, `{"usage":{"cost":0}}`},
+		{`{"usage":{"cost":9}}`, "usage", &llm.Final{}, `{"usage":{"cost":9}}`},
+		{
+			`{"usage":{"cost":1e-05}}`, "usage", &llm.Final{Cost: &small},
+			`{"usage":{"cost":1e-05},"weir":{"cost_usd":"0.0000123"}}`,
+		},
+		{
+			`{"usage":{"cost": {"total_cost":0.1}},"id":1}`, "usage",
+			&llm.Final{Cost: &small, Attempts: 2, Models: []string{"a"}},
+			`{"usage":{"cost": {"total_cost":0.1}},"id":1,"weir":{"cost_usd":"0.0000123","attempts":2,"models":["a"]}}`,
+		},
+		{
+			`{"weir":{"x":1},"usage":{"cost":9}}`, "usage", &llm.Final{Cost: &small},
+			`{"weir":{"cost_usd":"0.0000123"},"usage":{"cost":9}}`,
+		},
+		{
+			`{"weir":{"attempts":3},"usage":{}}`, "usage", &llm.Final{Cost: &small, Attempts: 2},
+			`{"weir":{"attempts":2,"models":[]},"usage":{"cost":0.0000123}}`,
+		},
 		{`{"usage":{"n":1},"id":"x" }`, "usage", twice, `{"usage":{"n":1},"id":"x"` + tried + ` }`},
 		{`{"usageMetadata":{}}`, "usageMetadata", twice, `{"usageMetadata":{}` + tried + `}`},
 		{`{"usageMetadata":{}}`, "usage", twice, `{"usageMetadata":{}}`},

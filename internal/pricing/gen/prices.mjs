@@ -19,6 +19,9 @@
 //   it is in the list FREE below. Otherwise it stays unpriced, not free.
 // - "name" is a name that finds the model, where its id does not.
 // - Descriptions, comments and usage extractors are dropped.
+//
+// ../data/supplement.json is written by hand and left alone. A test says which of its
+// entries the new data makes superfluous.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'

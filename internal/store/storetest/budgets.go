@@ -25,7 +25,7 @@ func costing(n int, cost llm.Money) ledger.Entry {
 	e := entry(n)
 	e.Usage = llm.Usage{llm.Output: int64(cost)}
 	e.Price = llm.Price{Version: "dollar@1", Rates: llm.Rates{llm.Output: 1000}}
-	e.Cost = e.Price.Cost(&e.Usage)
+	e.Cost, e.Unpriced = e.Price.Cost(&e.Usage, e.Tier), e.Price.Unpriced(&e.Usage, e.Tier)
 	return e
 }
 

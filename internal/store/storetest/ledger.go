@@ -29,7 +29,7 @@ func price() llm.Price {
 
 func priceRecord() ledger.PriceRecord {
 	p := price()
-	return ledger.PriceRecord{Version: p.Version, Rates: p.Rates, Tiers: p.Tiers}
+	return ledger.PriceRecord{Version: p.Version, Rates: p.Rates, Tiers: p.Tiers, Modes: p.Modes}
 }
 
 // attempt is an opened attempt of acc_a, the n-th.
@@ -47,7 +47,7 @@ func entry(n int) ledger.Entry {
 		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: llm.Usage{llm.Input: 10, llm.CacheRead: 5, llm.Output: 20},
 		Counts: true, Finish: llm.FinishStop, Tier: "default", Status: 200, FirstToken: 1500 * time.Microsecond, Duration: time.Second,
 	}}
-	e.Cost = e.Price.Cost(&e.Usage)
+	e.Cost, e.Unpriced = e.Price.Cost(&e.Usage, e.Tier), e.Price.Unpriced(&e.Usage, e.Tier)
 	return e
 }
 
@@ -55,7 +55,7 @@ func entry(n int) ledger.Entry {
 func unknown(n int) ledger.Entry {
 	a := attempt(n)
 	return ledger.Entry{Attempt: a, Settlement: ledger.Settlement{
-		Outcome: ledger.OutcomeUnknown, Provenance: ledger.Unknown, Usage: a.Bound, Cost: a.Hold, Counts: true,
+		Outcome: ledger.OutcomeUnknown, Provenance: ledger.Unknown, Usage: a.Bound, Cost: a.Hold, AtMost: a.Hold, Counts: true,
 	}}
 }
 
@@ -179,6 +179,7 @@ func testEntries(t *testing.T, f *fixture) {
 	second.ID.N = 2
 	second.Outcome, second.Code, second.Status, second.Counts = ledger.OutcomeRejected, llm.CodeProviderError, 500, false
 	unpriced.Price, unpriced.Cost, unpriced.Requested, unpriced.Account = llm.Price{}, 0, "openai/org/gpt", "acc_b"
+	unpriced.Unpriced = unpriced.Price.Unpriced(&unpriced.Usage, "")
 	apply(t, f, newTape().next([]ledger.Attempt{attempt(4)}, full, second, unpriced))
 	for _, want := range []ledger.Entry{full, second, unpriced, {Attempt: attempt(4), Settlement: ledger.Settlement{Outcome: ledger.OutcomeOpen}}} {
 		if got, ok, err := f.Attempt(t.Context(), want.ID); !ok || err != nil || !cmp.Equal(got, want) {

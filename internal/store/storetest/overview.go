@@ -19,9 +19,10 @@ func sumOfEntry(e *ledger.Entry) ledger.Sum {
 	if e.Counts {
 		s.Requests = 1
 	}
-	if !e.Price.Known() {
+	if e.Unpriced != 0 {
 		s.Unpriced = 1
 	}
+	s.Uncertain = e.Charged() - e.Cost
 	if e.Outcome == ledger.OutcomeOK && e.FirstToken > 0 {
 		s.Speed.Count(e.FirstToken)
 	}
@@ -50,6 +51,7 @@ func testOverview(t *testing.T, f *fixture) {
 	old.Opened, old.Arrived = noon.AddDate(0, 0, -2), noon.AddDate(0, 0, -2)
 	failed.Outcome, failed.Counts, failed.Usage, failed.Cost = ledger.OutcomeFailed, false, llm.Usage{}, 0
 	guessed.Model, guessed.Provenance, guessed.Price, guessed.Cost, guessed.FirstToken = "aa", ledger.Estimated, llm.Price{}, 0, 0
+	guessed.Unpriced = guessed.Price.Unpriced(&guessed.Usage, "")
 	foreign, before := entry(7), entry(8)
 	foreign.Account = "acc_b"
 	before.Opened, before.Arrived = noon.AddDate(0, 0, -4), noon.AddDate(0, 0, -4)
@@ -57,7 +59,7 @@ func testOverview(t *testing.T, f *fixture) {
 	if err := f.Resolve(t.Context(), audit.Gateway(), lost.ID, 77, false); err != nil {
 		t.Fatal(err)
 	}
-	lost.Cost = 77 // as it is corrected, so that it is not unknown any more
+	lost.Cost, lost.AtMost = 77, 0 // as it is corrected, so that it is not unknown any more
 
 	failure, guess := sumOfEntry(&failed), sumOfEntry(&guessed)
 	failure.Errors, guess.Estimated = 1, 1
@@ -166,8 +168,9 @@ func testAccountsOverview(t *testing.T, f *fixture) {
 	old, dear, failed := entry(1), entry(2), entry(3)
 	old.Opened, old.Arrived = noon.AddDate(0, -1, 0), noon.AddDate(0, -1, 0)
 	dear.Account, dear.Key, dear.Usage = "acc_b", "key_b", llm.Usage{llm.Output: 900}
-	dear.Cost = dear.Price.Cost(&dear.Usage)
+	dear.Cost = dear.Price.Cost(&dear.Usage, "")
 	failed.Account, failed.Key, failed.Outcome, failed.Price, failed.Cost = "acc_b", "key_b", ledger.OutcomeRejected, llm.Price{}, 0
+	failed.Unpriced = failed.Price.Unpriced(&failed.Usage, "")
 	apply(t, f, newTape().next(nil, old, dear, failed))
 	for month, want := range map[int64][]ledger.AccountSum{
 		202611: {
@@ -197,6 +200,7 @@ func testUnpriced(t *testing.T, f *fixture) {
 	priced, one, two, late := entry(1), entry(2), entry(3), entry(4)
 	for _, e := range []*ledger.Entry{&one, &two, &late} {
 		e.Price, e.Cost, e.Model = llm.Price{}, 0, "new"
+		e.Unpriced = e.Price.Unpriced(&e.Usage, "")
 	}
 	two.Account = "acc_b"
 	late.Opened, late.Arrived = noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1)

@@ -35,6 +35,7 @@ func testUses(t *testing.T, f *fixture) {
 	old.Opened = noon.AddDate(0, 0, -3)
 	old.Arrived = old.Opened
 	unpriced.Model, unpriced.Price, unpriced.Cost = "aa", llm.Price{}, 0
+	unpriced.Unpriced = unpriced.Price.Unpriced(&unpriced.Usage, "")
 	zero.Counts, zero.Usage, zero.Cost, zero.Outcome = false, llm.Usage{}, 0, ledger.OutcomeFailed
 	foreign.Account = "acc_b"
 	apply(t, f, newTape().next([]ledger.Attempt{attempt(7)}, cheap, old, unpriced, zero, foreign, entry(6)))
@@ -161,6 +162,7 @@ func testVerify(t *testing.T, f *fixture) {
 	good, dear, unpriced, nameless := entry(1), entry(2), entry(3), entry(4)
 	dear.Cost++
 	unpriced.Price.Version, unpriced.Cost = "", 1
+	unpriced.Unpriced = unpriced.Price.Unpriced(&unpriced.Usage, "")
 	nameless.Price.Version = "nobody knows"
 	j := newTape()
 	apply(t, f, j.next([]ledger.Attempt{attempt(6)}, good, unknown(5)))

@@ -62,7 +62,8 @@ func testRequests(t *testing.T, f *fixture) {
 	failed.Status, failed.Code = 429, llm.CodeRateLimited
 	rescued := then(failed, 2*time.Second)
 	rescued.Settlement = plain.Settlement
-	rescued.Provenance, rescued.Price, rescued.Cost = ledger.Estimated, llm.Price{}, 0
+	rescued.Provenance, rescued.Price, rescued.Cost, rescued.AtMost = ledger.Estimated, llm.Price{}, 0, 99
+	rescued.Unpriced = rescued.Price.Unpriced(&rescued.Usage, "")
 	lost := unknown(0)
 	lost.ID, lost.Arrived, lost.Opened, lost.Key = came(2*time.Minute).ID, came(2*time.Minute).Arrived, came(2*time.Minute).Arrived, "key_b"
 	running := came(24 * time.Hour).Attempt
@@ -74,15 +75,16 @@ func testRequests(t *testing.T, f *fixture) {
 	}
 	first := ledger.RequestSummary{
 		ID: plain.ID.Request, Arrived: plain.Arrived, Key: "key_a", Requested: "fast", Model: "openai/org/gpt",
-		Outcome: ledger.OutcomeOK, Status: 200, Stream: true, Attempts: 1, Usage: plain.Usage, Cost: plain.Cost,
+		Outcome: ledger.OutcomeOK, Status: 200, Stream: true, Attempts: 1, Usage: plain.Usage, Cost: plain.Cost, AtMost: plain.Cost,
 		Provenance: ledger.Exact, FirstToken: plain.FirstToken, Duration: plain.Duration,
 	}
 	second := first
 	second.ID, second.Arrived, second.Model, second.Attempts = failed.ID.Request, failed.Arrived, "openai/next", 2
-	second.Cost, second.Unpriced, second.Provenance = 0, true, ledger.Estimated
+	second.Cost, second.AtMost, second.Unpriced, second.Provenance = 0, rescued.AtMost, rescued.Unpriced, ledger.Estimated
 	second.FirstToken, second.Duration = 2*time.Second+plain.FirstToken, 2*time.Second+plain.Duration
 	third := first
 	third.ID, third.Arrived, third.Key, third.Outcome = lost.ID.Request, lost.Arrived, "key_b", ledger.OutcomeUnknown
+	third.AtMost = 5
 	third.Status, third.Usage, third.Cost, third.Provenance, third.FirstToken, third.Duration = 0, lost.Usage, 5, ledger.Unknown, 0, 0
 	fourth := ledger.RequestSummary{
 		ID: running.ID.Request, Arrived: running.Arrived, Key: "key_a", Requested: "fast", Model: "openai/org/gpt",
@@ -223,14 +225,14 @@ func testRequestsSince(t *testing.T, f *fixture) {
 	}
 }
 
-func usageLine(c llm.Class, count, rate int64, amount llm.Money) ledger.CostLine {
+func usageLine(c llm.Class, count int64, rate llm.Rate, amount llm.Money) ledger.CostLine {
 	return ledger.CostLine{What: ledger.LineUsage, Class: c, Count: count, Rate: rate, Amount: amount}
 }
 
 func testRequest(t *testing.T, f *fixture) {
 	long, second, lost, nameless := came(0), then(came(0), time.Second), came(time.Minute), came(2*time.Minute)
 	long.Usage = llm.Usage{llm.Input: 999, llm.CacheRead: 3, llm.Output: 1}
-	long.Cost = long.Price.Cost(&long.Usage)
+	long.Cost = long.Price.Cost(&long.Usage, "")
 	lost.Settlement = unknown(0).Settlement
 	nameless.Price.Version = "nobody knows"
 	apply(t, f, newTape().next(nil, long, second, lost, nameless))

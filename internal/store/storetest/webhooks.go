@@ -524,6 +524,7 @@ func testUnpricedEvents(t *testing.T, f *fixture) {
 	for i := range 4 {
 		e := entry(i)
 		e.Model, e.Price.Version, e.Cost, e.Provenance = "odd", "", 0, ledger.Estimated
+		e.Unpriced = e.Price.Unpriced(&e.Usage, "")
 		if i == 3 {
 			e.Opened, e.Arrived = noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1)
 		}

@@ -138,6 +138,7 @@ func testUnpricedOrder(t *testing.T, f *fixture) {
 	for i := range 40 {
 		e := entry(i)
 		e.Model, e.Price.Version, e.Cost, e.Provenance = fmt.Sprintf("odd-%02d", i*7%20), "", 0, ledger.Estimated
+		e.Unpriced = e.Price.Unpriced(&e.Usage, "")
 		if e.Key = "key_b"; i%2 == 0 {
 			e.Key = "key_a"
 		}

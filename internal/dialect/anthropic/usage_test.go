@@ -1,0 +1,181 @@
+package anthropic_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/dialect/anthropic"
+	"weir/internal/llm"
+	"weir/internal/sse"
+)
+
+const (
+	webSearch = `{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}`
+	runsCode  = `{"type":"server_tool_use","id":"s2","name":"bash_code_execution","input":{}}`
+)
+
+// metered are answers, as the vendor documents them, and what they are charged for.
+var metered = []struct {
+	name, content, reason, usage string
+	want                         llm.Usage
+	tier, cost                   string
+}{
+	{
+		"modes", "", "end_turn", `"input_tokens":5,"output_tokens":2,"service_tier":"standard","inference_geo":"us",` +
+			`"speed":"fast"`,
+		llm.Usage{llm.Input: 5, llm.Output: 2}, "standard,geo:us,speed:fast", "",
+	},
+	{
+		"usual modes", "", "end_turn", `"input_tokens":5,"output_tokens":2,"service_tier":"batch",` +
+			`"inference_geo":"not_available","speed":"standard"`,
+		llm.Usage{llm.Input: 5, llm.Output: 2}, "batch", "",
+	},
+	{
+		"no tier", "", "end_turn", `"input_tokens":5,"output_tokens":2,"inference_geo":"global","speed":"fast"`,
+		llm.Usage{llm.Input: 5, llm.Output: 2}, "speed:fast", "",
+	},
+	{
+		"searches and pages", webSearch, "end_turn", `"input_tokens":5,"output_tokens":2,` +
+			`"server_tool_use":{"web_search_requests":3,"web_fetch_requests":2}`,
+		llm.Usage{llm.Input: 5, llm.Output: 2, llm.Searches: 3}, "", "",
+	},
+	{
+		"code", runsCode + "," + strings.Replace(runsCode, "s2", "s3", 1), "end_turn", `"input_tokens":5,` +
+			`"output_tokens":2`,
+		llm.Usage{llm.Input: 5, llm.Output: 2, llm.CodeSessions: 1}, "", "",
+	},
+	{
+		"code beside a search", webSearch + "," + runsCode, "end_turn", `"input_tokens":5,"output_tokens":2,` +
+			`"server_tool_use":{"web_search_requests":1}`,
+		llm.Usage{llm.Input: 5, llm.Output: 2, llm.Searches: 1}, "", "",
+	},
+	{
+		"compaction", "", "end_turn", `"input_tokens":23,"output_tokens":10,"iterations":[{"type":"compaction",` +
+			`"input_tokens":180,"output_tokens":35},` +
+			`{"type":"message","input_tokens":23,"output_tokens":10}]`,
+		llm.Usage{llm.Input: 203, llm.Output: 45}, "", "",
+	},
+	{
+		"an advisor", "", "end_turn", `"input_tokens":412,"output_tokens":531,"iterations":[{"type":"message",` +
+			`"input_tokens":412,"output_tokens":89},` +
+			`{"type":"advisor_message","input_tokens":823,"output_tokens":1612,"model":"claude-opus-4-8"},` +
+			`{"type":"message","input_tokens":1348,"output_tokens":442,"cache_read_input_tokens":412}]`,
+		llm.Usage{llm.Input: 1760, llm.CacheRead: 412, llm.Output: 531, llm.OtherTools: 1}, "", "",
+	},
+	{
+		"a fallback", "", "end_turn", `"input_tokens":412,"output_tokens":264,"iterations":[{"type":"message",` +
+			`"input_tokens":408,"output_tokens":0},` +
+			`{"type":"fallback_message","input_tokens":412,"output_tokens":264}]`,
+		llm.Usage{llm.Input: 412, llm.Output: 264, llm.OtherTools: 1}, "", "",
+	},
+	{
+		"refused before it began", "", "refusal", `"input_tokens":412,"output_tokens":0`,
+		llm.Usage{llm.Input: 412}, "", "0",
+	},
+	{
+		"refused later", "", "refusal", `"input_tokens":412,"output_tokens":57`,
+		llm.Usage{llm.Input: 412, llm.Output: 57}, "", "",
+	},
+}
+
+// said is what an answer says of what it took, of how it was served and of its cost.
+type said struct {
+	Usage      llm.Usage
+	Tier, Cost string
+}
+
+func costOf(m *llm.Money) string {
+	if m == nil {
+		return ""
+	}
+	return m.String()
+}
+
+func TestMetered(t *testing.T) {
+	t.Parallel()
+	for _, tt := range metered {
+		body := `{"content":[` + tt.content + `],"stop_reason":"` + tt.reason + `","usage":{` + tt.usage + `}}`
+		r, err := anthropic.DecodeReply([]byte(body), nil)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		got := said{r.Usage, r.Tier, costOf(r.ProviderCost)}
+		if diff := cmp.Diff(got, said{tt.want, tt.tier, tt.cost}); diff != "" {
+			t.Errorf("%s (-got +want)\n%s", tt.name, diff)
+		}
+	}
+}
+
+// TestMeteredStream holds that a stream tells the same, and at its end all modes that it
+// told on the way.
+func TestMeteredStream(t *testing.T) {
+	t.Parallel()
+	for _, tt := range metered {
+		dec := anthropic.NewDecoder(nil)
+		frames := []string{`{"type":"message_start","message":{"usage":{"input_tokens":1,"output_tokens":0}}}`}
+		for _, block := range strings.SplitAfter(tt.content, "}},") {
+			if block = strings.TrimSuffix(block, ","); block != "" {
+				frames = append(frames, `{"type":"content_block_start","index":0,"content_block":`+block+`}`)
+			}
+		}
+		frames = append(frames, `{"type":"message_delta",`+
+			`"delta":{"stop_reason":"`+tt.reason+`"},"usage":{`+tt.usage+`}}`)
+		var got said
+		for _, data := range frames {
+			events, err := dec.Decode(nil, sse.Event{Data: []byte(data)})
+			if err != nil {
+				t.Errorf("%s: %s: %v", tt.name, data, err)
+			}
+			for _, ev := range events {
+				if ev.Kind == llm.EventUsage {
+					got = said{ev.Usage, ev.Tier, costOf(ev.ProviderCost)}
+				}
+			}
+		}
+		if diff := cmp.Diff(got, said{tt.want, tt.tier, tt.cost}); diff != "" {
+			t.Errorf("%s (-got +want)\n%s", tt.name, diff)
+		}
+	}
+}
+
+// TestModesInParts holds that modes which several pieces of a stream tell are told
+// together at the end.
+func TestModesInParts(t *testing.T) {
+	t.Parallel()
+	dec := anthropic.NewDecoder(nil)
+	var got []string
+	for _, data := range []string{
+		`{"type":"message_start","message":{"usage":{"input_tokens":1,"output_tokens":0,"service_tier":"priority",` +
+			`"inference_geo":"us"}}}`,
+		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2,"speed":"fast"}}`,
+	} {
+		events, err := dec.Decode(nil, sse.Event{Data: []byte(data)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range events {
+			if ev.Tier != "" {
+				got = append(got, ev.Tier)
+			}
+		}
+	}
+	if diff := cmp.Diff(got, []string{"priority,geo:us", "priority,geo:us,speed:fast"}); diff != "" {
+		t.Errorf("(-got +want)\n%s", diff)
+	}
+}
+
+// TestTierWord holds that an encoded answer names the service tier alone.
+func TestTierWord(t *testing.T) {
+	t.Parallel()
+	r := llm.Reply{ExtraOf: anthropic.Name, Reported: true, Tier: "standard,geo:us", Choices: make([]llm.Choice, 1)}
+	if got := string(anthropic.EncodeReply(nil, &r)); !strings.Contains(got, `"service_tier":"standard"`) {
+		t.Errorf("wrote %s", got)
+	}
+	r.Tier = "geo:us"
+	if got := string(anthropic.EncodeReply(nil, &r)); strings.Contains(got, "service_tier") {
+		t.Errorf("wrote %s", got)
+	}
+}

@@ -1,0 +1,62 @@
+package bedrock_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/dialect/bedrock"
+	"weir/internal/llm"
+	"weir/internal/sse"
+)
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, usage string
+		want        llm.Usage
+	}{
+		{
+			"cache writes for an hour", `{"inputTokens":44,"outputTokens":260,"totalTokens":10328,` +
+				`"cacheReadInputTokens":1024,` +
+				`"cacheWriteInputTokens":9000,"cacheDetails":[{"ttl":"1h","inputTokens":8000},{"ttl":"5m",` +
+				`"inputTokens":1000}]}`,
+			llm.Usage{
+				llm.Input: 44, llm.CacheRead: 1024, llm.CacheWrite: 1000, llm.CacheWrite1h: 8000, llm.Output: 260,
+			},
+		},
+		{
+			"OpenAI's models, whose input has the cache in it",
+			`{"inputTokens":151411,"outputTokens":639,"totalTokens":152050,"cacheReadInputTokens":132976,` +
+				`"cacheWriteInputTokens":18433}`,
+			llm.Usage{llm.Input: 2, llm.CacheRead: 132976, llm.CacheWrite: 18433, llm.Output: 639},
+		},
+		{
+			"a cache larger than the input", `{"inputTokens":4,"outputTokens":1,"totalTokens":5,` +
+				`"cacheReadInputTokens":7}`,
+			llm.Usage{llm.Input: 4, llm.CacheRead: 7, llm.Output: 1},
+		},
+		{
+			"no total", `{"inputTokens":9,"outputTokens":1,"cacheReadInputTokens":7}`,
+			llm.Usage{llm.Input: 9, llm.CacheRead: 7, llm.Output: 1},
+		},
+	} {
+		rest := `"usage":` + tt.usage + `,"serviceTier":{"type":"reserved"}}`
+		r, err := bedrock.DecodeReply([]byte(`{"output":{"message":{"content":[{"text":"x"}]}},`+
+			`"stopReason":"end_turn",`+rest), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(r.Usage, tt.want); diff != "" || r.Tier != "reserved" {
+			t.Errorf("%s: tier %q (-got +want)\n%s", tt.name, r.Tier, diff)
+		}
+		frame := sse.Event{Name: []byte("metadata"), Data: []byte(`{` + rest)}
+		events, err := bedrock.NewDecoder(nil).Decode(nil, frame)
+		if err != nil || len(events) == 0 {
+			t.Fatalf("%s: %v, %v", tt.name, events, err)
+		}
+		if diff := cmp.Diff(events[0].Usage, tt.want); diff != "" || events[0].Tier != "reserved" {
+			t.Errorf("%s, streamed: tier %q (-got +want)\n%s", tt.name, events[0].Tier, diff)
+		}
+	}
+}

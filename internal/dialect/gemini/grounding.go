@@ -1,0 +1,109 @@
+package gemini
+
+import (
+	"bytes"
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// grounding is what an answer is grounded on. Of a stream, it is of the piece that has
+// most of it.
+type grounding struct {
+	queries  int64 // searches of the web
+	pages    bool  // of the web came back
+	places   bool  // on a map did
+	files    bool  // of the customer did
+	byPrompt bool  // searches are charged for by the prompt
+	onCloud  bool  // Google Cloud served the request
+}
+
+// maxSearches bounds the searches of an answer that are believed.
+const maxSearches = 1000
+
+// read adds the groundingMetadata of a candidate.
+func (g *grounding) read(v []byte) {
+	for range rawjson.Elements(get(v, "webSearchQueries")) {
+		g.queries = min(g.queries+1, maxSearches)
+	}
+	for _, chunk := range rawjson.Elements(get(v, "groundingChunks")) {
+		for m := range rawjson.Members(chunk) {
+			switch string(spelled(m.Key())) {
+			case "web":
+				g.pages = true
+			case "maps":
+				g.places = true
+			case "retrievedContext":
+				g.files = true
+			}
+		}
+	}
+}
+
+// add takes over what another piece of the answer has more.
+func (g *grounding) add(other *grounding) {
+	g.queries = max(g.queries, other.queries)
+	g.pages = g.pages || other.pages
+	g.places = g.places || other.places
+	g.files = g.files || other.files
+}
+
+// served takes note of the model that answered, and of who sold it. Models before
+// Gemini 3 are charged for a prompt that is grounded, later ones for each search
+// (https://ai.google.dev/gemini-api/docs/google-search). Google Cloud says how it served
+// a request, the Gemini API does not.
+func (g *grounding) served(model, usage []byte) {
+	if name := bytes.Trim(model, `"`); len(name) > 0 {
+		name = name[bytes.LastIndexByte(name, '/')+1:]
+		g.byPrompt = bytes.HasPrefix(name, []byte("gemini-1")) || bytes.HasPrefix(name, []byte("gemini-2"))
+	}
+	g.onCloud = g.onCloud || rawjson.Present(get(usage, "trafficType"))
+}
+
+// addTo counts what is charged for. A prompt is grounded when a page of the web comes
+// back, and Google Cloud charges for no search without one
+// (https://cloud.google.com/vertex-ai/generative-ai/pricing). There, what was found in
+// the customer's own data has a fee, which the Gemini API has not
+// (https://ai.google.dev/gemini-api/docs/pricing). How many searches of maps there were
+// nobody tells: they count as one. To run code and to read pages has no fee.
+func (g *grounding) addTo(u *llm.Usage) {
+	switch {
+	case g.byPrompt && g.pages:
+		u[llm.Searches] = 1
+	case !g.byPrompt && (g.pages || !g.onCloud):
+		u[llm.Searches] = g.queries
+	}
+	if g.places {
+		u[llm.Maps] = 1
+	}
+	if g.files && g.onCloud {
+		u[llm.FileSearches] = 1
+	}
+}
+
+// modesOf are the modes in which an answer was served, by its usage: the service tier of
+// the Gemini API (https://ai.google.dev/gemini-api/docs/pricing) or the kind of traffic of
+// Google Cloud
+// (https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/GenerateContentResponse).
+func modesOf(usage []byte) string {
+	switch tier := get(usage, "serviceTier"); string(tier) {
+	case "", "null":
+	case `"standard"`:
+		return "standard"
+	default:
+		return rawjson.Text(tier)
+	}
+	switch traffic := get(usage, "trafficType"); string(traffic) {
+	case `"ON_DEMAND"`, `"TRAFFIC_TYPE_UNSPECIFIED"`:
+		return ""
+	case `"ON_DEMAND_PRIORITY"`:
+		return "priority"
+	case `"ON_DEMAND_FLEX"`:
+		return "flex"
+	case `"PROVISIONED_THROUGHPUT"`:
+		return "provisioned"
+	default:
+		return strings.ToLower(rawjson.Text(traffic))
+	}
+}

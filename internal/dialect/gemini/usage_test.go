@@ -1,0 +1,133 @@
+package gemini_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/dialect/gemini"
+	"weir/internal/llm"
+	"weir/internal/sse"
+)
+
+const (
+	threeQueries = `"webSearchQueries":["a","b","c"]`
+	aPage        = `"groundingChunks":[{"web":{"uri":"https://example.com"}}]`
+)
+
+// metered are answers, as Google documents them, and what they are charged for.
+var metered = []struct {
+	name, model, grounding, usage string
+	want                          llm.Usage
+	tier                          string
+}{
+	{
+		"searches of Gemini 3", "gemini-3.5-flash", threeQueries + "," + aPage, `"serviceTier":"standard"`,
+		llm.Usage{llm.Searches: 3}, "standard",
+	},
+	{
+		"searches without a page", "gemini-3.5-flash", threeQueries, `"serviceTier":"priority"`,
+		llm.Usage{llm.Searches: 3}, "priority",
+	},
+	{"the same at Google Cloud", "gemini-3.5-flash", threeQueries, `"trafficType":"ON_DEMAND"`, llm.Usage{}, ""},
+	{
+		"a grounded prompt", "models/gemini-2.5-flash", threeQueries + "," + aPage, `"trafficType":"ON_DEMAND_FLEX"`,
+		llm.Usage{llm.Searches: 1}, "flex",
+	},
+	{"a prompt that is not", "gemini-2.5-pro", threeQueries, `"serviceTier":"flex"`, llm.Usage{}, "flex"},
+	{"no name", "", threeQueries, `"trafficTypeOf":1`, llm.Usage{llm.Searches: 3}, ""},
+	{
+		"maps", "gemini-3.5-flash", `"groundingChunks":[{"maps":{"uri":"a"}},{"maps":{"uri":"b"}}]`,
+		`"trafficType":"PROVISIONED_THROUGHPUT"`, llm.Usage{llm.Maps: 1}, "provisioned",
+	},
+	{
+		"own data at Google Cloud", "gemini-2.5-flash", `"groundingChunks":[{"retrievedContext":{"title":"m"}}]`,
+		`"trafficType":"ON_DEMAND_PRIORITY"`, llm.Usage{llm.FileSearches: 1}, "priority",
+	},
+	{
+		"own data", "gemini-3.5-flash", `"groundingChunks":[{"retrievedContext":{"title":"m"}}]`,
+		`"serviceTier":"standard"`, llm.Usage{}, "standard",
+	},
+	{"an unknown kind of traffic", "gemini-3.5-flash", "", `"trafficType":"SPOT"`, llm.Usage{}, "spot"},
+	{
+		"images and cached sound", "gemini-3.1-flash-image", "", `"cachedContentTokenCount":5,` +
+			`"promptTokensDetails":[{"modality":"AUDIO","tokenCount":4}],` +
+			`"cacheTokensDetails":[{"modality":"TEXT","tokenCount":2},{"modality":"AUDIO","tokenCount":3}],` +
+			`"candidatesTokensDetails":[{"modality":"TEXT","tokenCount":1},{"modality":"IMAGE","tokenCount":2}]`,
+		llm.Usage{
+			llm.Input: -6, llm.CacheRead: 2, llm.CacheReadAudio: 3, llm.AudioIn: 1, llm.Output: -2, llm.ImageOut: 2,
+		}, "",
+	},
+}
+
+// body is an answer of seven tokens of input and three of output.
+func body(model, grounding, usage string) []byte {
+	return []byte(`{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP",` +
+		`"groundingMetadata":{` + grounding + `}}],` +
+		`"modelVersion":"` + model + `","usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":3,` +
+		`"totalTokenCount":10,` + usage + `}}`)
+}
+
+func TestMetered(t *testing.T) {
+	t.Parallel()
+	for _, tt := range metered {
+		want := tt.want
+		want[llm.Input] += 7
+		want[llm.Output] += 3
+		data := body(tt.model, tt.grounding, tt.usage)
+		r, err := gemini.DecodeReply(data, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(r.Usage, want); diff != "" || r.Tier != tt.tier {
+			t.Errorf("%s: tier %q, want %q (-got +want)\n%s", tt.name, r.Tier, tt.tier, diff)
+		}
+		events, err := gemini.NewDecoder(nil).Decode(nil, sse.Event{Data: data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := events[len(events)-1]
+		if diff := cmp.Diff(last.Usage, want); diff != "" || last.Tier != tt.tier {
+			t.Errorf("%s, streamed: tier %q, want %q (-got +want)\n%s", tt.name, last.Tier, tt.tier, diff)
+		}
+	}
+}
+
+// TestGroundingInParts holds that pages and searches which different pieces of a stream
+// tell are taken together, also after the tokens.
+func TestGroundingInParts(t *testing.T) {
+	t.Parallel()
+	dec := gemini.NewDecoder(nil)
+	var got llm.Usage
+	for _, data := range []string{
+		string(body("gemini-2.5-flash", threeQueries, `"trafficType":"ON_DEMAND"`)),
+		`{"candidates":[{"groundingMetadata":{` + aPage + `}}],"modelVersion":"gemini-2.5-flash"}`,
+	} {
+		events, err := dec.Decode(nil, sse.Event{Data: []byte(data)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range events {
+			if ev.Kind == llm.EventUsage {
+				got = ev.Usage
+			}
+		}
+	}
+	if want := (llm.Usage{llm.Input: 7, llm.Output: 3, llm.Searches: 1}); got != want {
+		t.Errorf("counted %v, want %v", got, want)
+	}
+}
+
+// TestUsageAddsUp holds that all classes come back from an encoded answer.
+func TestUsageAddsUp(t *testing.T) {
+	t.Parallel()
+	want := llm.Usage{
+		llm.Input: 1, llm.CacheRead: 2, llm.CacheReadAudio: 8, llm.AudioIn: 16, llm.ImageIn: 32,
+		llm.Output: 64, llm.Reasoning: 128, llm.AudioOut: 256, llm.ImageOut: 512,
+	}
+	r := llm.Reply{ExtraOf: gemini.Name, Reported: true, Usage: want, Choices: make([]llm.Choice, 1)}
+	got, err := gemini.DecodeReply(gemini.EncodeReply(nil, &r), nil)
+	if err != nil || got.Usage != want {
+		t.Errorf("read %v, want %v: %v", got.Usage, want, err)
+	}
+}

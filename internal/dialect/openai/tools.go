@@ -1,0 +1,186 @@
+package openai
+
+import (
+	"strings"
+
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// ToolClass is the class of a tool that a provider runs, by the provider's name for
+// it, and whether a call of it is charged for. A tool that nobody listed is.
+//
+// https://developers.openai.com/api/docs/pricing, https://docs.x.ai/developers/pricing,
+// https://groq.com/pricing, https://docs.mistral.ai/inference/pricing.
+func ToolClass(name string) (class llm.Class, charged bool) {
+	switch name {
+	case "web_search", "search", "browser.search", "$web_search":
+		return llm.Searches, true
+	case "x_search":
+		return llm.XSearches, true
+	case "file_search", "collections_search":
+		return llm.FileSearches, true
+	case "code_interpreter", "code_execution", "python":
+		return llm.CodeSessions, true
+	case "image_generation":
+		return llm.ToolImages, true
+	case "mcp":
+		return 0, false
+	}
+	return llm.OtherTools, true
+}
+
+// tools counts the calls of a provider's own tools.
+type tools struct {
+	made llm.Usage
+	told bool // xAI says how many there were of each
+}
+
+// add counts so many calls of a tool.
+func (t *tools) add(name string, n int64) {
+	if class, charged := ToolClass(name); charged {
+		t.made[class] = min(t.made[class]+n, maxCount)
+	}
+}
+
+// each reads an object of counts by tool. What is no count is passed over: it would
+// take the tokens with it.
+func each(v []byte, with func(name string, n int64)) {
+	for m := range rawjson.Members(v) {
+		var c parse.Counter
+		var n int64
+		if c.Count(&n, m.Value) {
+			with(m.Name(), n)
+		}
+	}
+}
+
+// readServerSide reads how xAI counts what it charges for. A search of X costs nothing
+// where posts and users are told: a post costs as much as a search did before, a user
+// twice as much (https://docs.x.ai/developers/pricing).
+func (t *tools) readServerSide(v []byte) {
+	t.told = rawjson.KindOf(v) == rawjson.Object
+	var found int64
+	byPost := false
+	each(v, func(name string, n int64) {
+		switch name {
+		case "x_posts_fetched":
+			found, byPost = found+n, true
+		case "x_users_fetched":
+			found, byPost = found+2*n, true
+		default:
+			t.add(strings.TrimSuffix(name, "_calls"), n)
+		}
+	})
+	if byPost {
+		t.made[llm.XSearches] = min(found, maxCount)
+	}
+}
+
+// readServerToolUse reads OpenRouter's count of requests to tools, which is Anthropic's
+// (https://openrouter.ai/docs/guides/features/server-tools/web-search). To fetch a page
+// and to search for a tool has no fee there.
+func (t *tools) readServerToolUse(v []byte) {
+	each(v, func(name string, n int64) {
+		switch name {
+		case "web_fetch_requests", "tool_search_requests":
+		default:
+			t.add(strings.TrimSuffix(name, "_requests"), n)
+		}
+	})
+}
+
+// readInvocations reads the count of Perplexity's Agent API, of which to search and to
+// fetch are charged for (https://docs.perplexity.ai/docs/getting-started/pricing).
+func (t *tools) readInvocations(v []byte) {
+	for m := range rawjson.Members(v) {
+		each(m.Value, func(name string, n int64) {
+			if name == "invocation" {
+				t.add(m.Name(), n)
+			}
+		})
+	}
+}
+
+// ran are the calls that messages tell of, each once, for a stream may tell of one in
+// several pieces.
+type ran struct {
+	made llm.Usage
+	seen map[ranCall]bool
+}
+
+type ranCall struct {
+	choice, index int
+	asked         bool // it stands among the calls of tools
+}
+
+// executed reads Groq's list of what its models ran
+// (https://console.groq.com/docs/compound/built-in-tools). To open a page in a browser
+// is no search, and has a price of its own.
+func (r *ran) executed(choice int, v []byte) {
+	for i, e := range rawjson.Elements(v) {
+		kind := rawjson.Text(rawjson.Get(e, "type"))
+		if name := rawjson.Text(rawjson.Get(e, "name")); kind == "browser_search" && name != "" {
+			kind = name
+		}
+		r.add(ranCall{choice: choice, index: indexOf(e, i)}, kind)
+	}
+}
+
+// builtIn counts calls of Moonshot's own tools. The client sends their results back as
+// they came (https://platform.kimi.ai/docs/pricing/chat.md).
+func (r *ran) builtIn(choice, i int, call []byte) {
+	if string(rawjson.Get(call, "type")) == `"builtin_function"` {
+		r.add(ranCall{choice, indexOf(call, i), true}, rawjson.Text(rawjson.Get(call, "function", "name")))
+	}
+}
+
+// indexOf is the index that a call has, or that at which it stands.
+func indexOf(call []byte, position int) int {
+	n, ok := rawjson.AsInt(rawjson.Get(call, "index"))
+	if !ok || n < 0 || n >= maxCalls {
+		return min(position, maxCalls)
+	}
+	return int(n)
+}
+
+func (r *ran) add(call ranCall, name string) {
+	class, charged := ToolClass(name)
+	if name == "" || !charged || r.seen[call] {
+		return
+	}
+	if r.seen == nil {
+		r.seen = map[ranCall]bool{}
+	}
+	r.seen[call] = true
+	r.made[class]++
+}
+
+// message counts what a whole message tells of.
+func (r *ran) message(choice int, v []byte) {
+	for m := range rawjson.Members(v) {
+		switch string(m.Key()) {
+		case "executed_tools":
+			r.executed(choice, m.Value)
+		case "tool_calls":
+			for i, call := range rawjson.Elements(m.Value) {
+				r.builtIn(choice, i, call)
+			}
+		}
+	}
+}
+
+// alwaysSearches reports whether a model searches the web once for every request,
+// which its answer does not tell (https://developers.openai.com/api/docs/pricing).
+func alwaysSearches(model string) bool {
+	return strings.Contains(model, "-search-preview") || strings.Contains(model, "-search-api")
+}
+
+// addTo adds the calls that the messages of an answer tell of to its usage.
+func (r *ran) addTo(u *llm.Usage, model string) {
+	u.Add(&r.made)
+	if u[llm.Searches] == 0 && alwaysSearches(model) {
+		u[llm.Searches] = 1
+	}
+}

@@ -1,0 +1,69 @@
+package responses
+
+import (
+	"slices"
+	"strings"
+
+	"weir/internal/dialect/openai"
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+// maxContainers bounds the containers that are told apart; more count as one.
+const maxContainers = 64
+
+// tools are the calls, in the items of an answer, of tools that the provider runs.
+type tools struct {
+	made       llm.Usage
+	containers []string // in which code ran
+}
+
+// add counts the call that an item stands for, if it is one. What the client runs, and
+// MCP, has no fee: https://developers.openai.com/api/docs/pricing.
+func (t *tools) add(item []byte) {
+	kind := rawjson.Text(rawjson.Get(item, "type"))
+	name, is := strings.CutSuffix(kind, "_call")
+	if !is || kind == itemCall || isAct(kind) {
+		return
+	}
+	class, charged := openai.ToolClass(name)
+	switch {
+	case !charged:
+	case class == llm.Searches:
+		t.made[class] += searches(item)
+	case class == llm.CodeSessions:
+		t.session(rawjson.Text(rawjson.Get(item, "container_id")))
+	case rawjson.Text(rawjson.Get(item, "status")) != statusFailed:
+		t.made[class]++
+	}
+}
+
+// session counts a container in which code ran once, however often it did.
+func (t *tools) session(container string) {
+	if slices.Contains(t.containers, container) || len(t.containers) == maxContainers {
+		return
+	}
+	t.containers = append(t.containers, container)
+	t.made[llm.CodeSessions]++
+}
+
+// most are the larger of two counts of the same calls.
+func most(u, v *llm.Usage) {
+	for c := range u {
+		u[c] = max(u[c], v[c])
+	}
+}
+
+// searches is how many searches of the web an item stands for. To open a found
+// page, or to look for something on it, is none:
+// https://platform.openai.com/docs/guides/tools-web-search.
+func searches(item []byte) int64 {
+	if rawjson.Text(rawjson.Get(item, "status")) != statusCompleted {
+		return 0
+	}
+	switch rawjson.Text(rawjson.Get(item, "action", "type")) {
+	case "", "search":
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,121 @@
+package responses_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/dialect/responses"
+	"weir/internal/llm"
+	"weir/internal/sse"
+)
+
+// toolReplies are the items of answers, and the calls that are charged for.
+var toolReplies = []struct {
+	name, items, rest string
+	want              llm.Usage
+	cost              string
+}{
+	{
+		"searches", `{"type":"web_search_call","status":"completed","action":{"type":"search"}},` +
+			`{"type":"web_search_call","status":"completed","action":{"type":"open_page"}},` +
+			`{"type":"web_search_call","status":"failed","action":{"type":"search"}}`, `"usage":{}`,
+		llm.Usage{llm.Searches: 1}, "",
+	},
+	{
+		"files and images", `{"type":"file_search_call","status":"completed"},{"type":"file_search_call",` +
+			`"status":"completed"},` +
+			`{"type":"image_generation_call","status":"completed"},{"type":"image_generation_call",` +
+			`"status":"failed"}`, `"usage":{}`,
+		llm.Usage{llm.FileSearches: 2, llm.ToolImages: 1}, "",
+	},
+	{
+		"containers", `{"type":"code_interpreter_call","container_id":"a"},{"type":"code_interpreter_call",` +
+			`"container_id":"b"},` +
+			`{"type":"code_interpreter_call","container_id":"a"}`, `"usage":{}`,
+		llm.Usage{llm.CodeSessions: 2}, "",
+	},
+	{
+		"a container without a name", `{"type":"code_interpreter_call"},{"type":"code_interpreter_call"}`, `"usage":{}`,
+		llm.Usage{llm.CodeSessions: 1}, "",
+	},
+	{
+		"what the client runs, and what is free", `{"type":"function_call","call_id":"c","name":"f",` +
+			`"arguments":"{}"},` +
+			`{"type":"custom_tool_call"},{"type":"computer_call"},{"type":"local_shell_call"},{"type":"shell_call"},` +
+			`{"type":"apply_patch_call"},{"type":"mcp_call"},{"type":"mcp_list_tools"},` +
+			`{"type":"reasoning"}`, `"usage":{}`,
+		llm.Usage{}, "",
+	},
+	{"unknown", `{"type":"teleport_call","status":"completed"}`, `"usage":{}`, llm.Usage{llm.OtherTools: 1}, ""},
+	{
+		"the provider's own count of searches", `{"type":"web_search_call","status":"completed",` +
+			`"action":{"type":"search"}}`,
+		`"usage":{},"tool_usage":{"web_search":{"num_requests":3}}`, llm.Usage{llm.Searches: 3}, "",
+	},
+	{
+		"xAI", `{"type":"web_search_call","status":"completed","action":{"type":"search"}},` +
+			`{"type":"web_search_call","status":"completed","action":{"type":"open_page"}}`,
+		`"usage":{"cost_in_usd_ticks":3206000,"server_side_tool_usage_details":{"web_search_calls":2,` +
+			`"x_search_calls":5,"mcp_calls":1}}`,
+		llm.Usage{llm.Searches: 2, llm.XSearches: 5}, "0.0003206",
+	},
+	{
+		"Perplexity", `{"type":"search_results"}`, `"usage":{"cost":{"currency":"USD","total_cost":0.01635},` +
+			`"tool_calls_details":{"web_search":{"invocation":2},"fetch_url":{"invocation":1}}}`,
+		llm.Usage{llm.Searches: 2, llm.OtherTools: 1}, "0.01635",
+	},
+}
+
+// metered is the usage and the provider's own cost of an answer, whole or streamed.
+func metered(t *testing.T, items, rest string, stream bool) (u llm.Usage, cost string) {
+	t.Helper()
+	rest = strings.Replace(rest, `"usage":{`, `"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10,`, 1)
+	rest = strings.Replace(rest, `,}`, `}`, 1)
+	var told *llm.Money
+	if !stream {
+		r, err := responses.DecodeReply([]byte(`{"status":"completed","output":[`+items+`],`+rest+`}`), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, told = r.Usage, r.ProviderCost
+	} else {
+		dec := responses.NewDecoder(nil)
+		frames := []string{}
+		for _, item := range strings.SplitAfter(items, `},{"type"`) {
+			item = `{"type"` + strings.TrimPrefix(strings.TrimSuffix(item, `,{"type"`), `{"type"`)
+			frames = append(frames, `{"type":"response.output_item.done","item":`+item+`}`)
+		}
+		frames = append(frames, `{"type":"response.completed","response":{"status":"completed","output":[],`+rest+`}}`)
+		for _, data := range frames {
+			events, err := dec.Decode(nil, sse.Event{Data: []byte(data)})
+			if err != nil {
+				t.Fatalf("%s: %v", data, err)
+			}
+			for _, ev := range events {
+				if ev.Kind == llm.EventUsage {
+					u, told = ev.Usage, ev.ProviderCost
+				}
+			}
+		}
+	}
+	if told != nil {
+		cost = told.String()
+	}
+	return u, cost
+}
+
+func TestTools(t *testing.T) {
+	t.Parallel()
+	for _, tt := range toolReplies {
+		want := tt.want
+		want[llm.Input], want[llm.Output] = 7, 3
+		for _, stream := range []bool{false, true} {
+			got, cost := metered(t, tt.items, tt.rest, stream)
+			if diff := cmp.Diff(got, want); diff != "" || cost != tt.cost {
+				t.Errorf("%s, streamed %t: cost %q, want %q (-got +want)\n%s", tt.name, stream, cost, tt.cost, diff)
+			}
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/route"
+)
+
+// atMost is the most that the attempt under way can have cost, of whose usage its
+// provider did not tell: by the caps of the request, what it may have thought unseen, the
+// provider's own tools, and files by what they can be. It leaves out classes that have no
+// rate, which it names.
+func (c *call) atMost() (llm.Money, llm.Classes) {
+	a := c.hold.Attempt()
+	bound := a.Bound
+	if len(c.principal.Budgets()) == 0 && !c.door.Free { // else the bound is that of afford
+		bound = c.boundUnseen()
+	}
+	most := min(ledger.MaxCost, a.Price.Bound(&bound, llm.AnyMode))
+	return max(most, a.Hold), a.Price.Unbounded(&bound, llm.AnyMode)
+}
+
+// boundUnseen is what the attempt under way can have used at most, with as much output as
+// its model gives where the client named no cap: without a budget none is put in.
+func (c *call) boundUnseen() llm.Usage {
+	t := c.target()
+	r := c.read(t)
+	k := c.demand(t, &r, coarse)
+	if k.open {
+		k.most = c.maxOutput(t)
+	}
+	return k.bound(k.most)
+}
+
+// upstreamContext lives as long as somebody wants the provider's answer: until the
+// client leaves, or longer where the answer is read for its usage.
+func (c *call) upstreamContext() (context.Context, context.CancelFunc) {
+	client := c.r.Context()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
+	c.hangUp = func() {
+		if d := c.drain(); d > 0 {
+			c.drainFor(d, ctx, cancel)
+			return
+		}
+		cancel()
+	}
+	stop := context.AfterFunc(client, c.hangUp)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// drain is for how long an answer is read on whose client has left; 0 for not at all.
+// Most vendors charge for an answer that is not a stream whether or not anybody waits for
+// it, so that its usage is worth reading; a stream is cancelled, unless its provider
+// charges for all of it all the same. What an account says comes first. There are so many
+// drains at most; one beyond them is cancelled.
+func (c *call) drain() time.Duration {
+	timing, how := &c.server.timing, c.principal.Account().OnHangup
+	switch {
+	case how == account.HangupCancel && !c.ending.Load():
+		return 0
+	case c.ending.Load() && how != account.HangupDrain:
+		return timing.DrainUsage
+	case how != account.HangupDrain && c.head.Stream && !c.bills.Load():
+		return 0
+	case c.server.drains.Add(1) > c.server.mostDrains:
+		c.server.drains.Add(-1)
+		return 0
+	}
+	c.draining.Store(true)
+	return timing.DrainAnswer
+}
+
+// How many answers are read at most whose clients have left: this share of the requests
+// in flight, and some where there are few.
+const (
+	drainsShare = 8
+	leastDrains = 16
+)
+
+// drainFor bounds how long an answer is read on whose client has left.
+func (c *call) drainFor(d time.Duration, ctx context.Context, cancel context.CancelFunc) {
+	timer := time.AfterFunc(d, cancel)
+	stopped := context.AfterFunc(c.server.stopping, cancel)
+	context.AfterFunc(ctx, func() {
+		timer.Stop()
+		stopped()
+	})
+}
+
+// endDrain gives back the place of a drain.
+func (c *call) endDrain() {
+	if c.draining.CompareAndSwap(true, false) {
+		c.server.drains.Add(-1)
+	}
+}
+
+// price is what the target costs: at the moment at which the request came, for all its
+// attempts.
+func (c *call) price(t *route.Target) llm.Price { return c.table.Price(t, c.started) }

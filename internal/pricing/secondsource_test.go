@@ -1,0 +1,163 @@
+package pricing_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/big"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files in testdata")
+
+// makers are the vendors of the data by the names that OpenRouter has for them.
+var makers = map[string][]string{
+	"openai": {"openai"}, "anthropic": {"anthropic"}, "google": {"google"}, "x-ai": {"x-ai"}, "deepseek": {"deepseek"},
+	"mistralai": {"mistral"}, "cohere": {"cohere"}, "perplexity": {"perplexity"}, "moonshotai": {"moonshotai"},
+	"z-ai": {"zai", "zhipuai"}, "minimax": {"minimax"}, "arcee-ai": {"arcee"}, "amazon": {"aws"},
+}
+
+// compared are the price keys that both sides have for most models.
+var compared = []string{"input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok"}
+
+// The data has many models twice: at their own vendor and at OpenRouter, which sells them
+// at the vendor's price or at that of another host. Where the two differ, one may be
+// wrong. The list of those is a golden file: one that comes or goes is for somebody to
+// look at, and "go test ./internal/pricing -run SecondSource -update" takes it.
+func TestSecondSource(t *testing.T) {
+	t.Parallel()
+	const golden = "testdata/second-source.txt"
+	got := strings.Join(differences(t), "\n") + "\n"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(got, "\n"), strings.Split(string(want), "\n")); diff != "" {
+		t.Errorf("models with two prices (-got +want), see the vendors' pages, then run with -update:\n%s", diff)
+	}
+}
+
+// differences is a line for each model whose two prices differ, at a moment that does not
+// move, so that it changes with the data alone.
+func differences(t *testing.T) (lines []string) {
+	t.Helper()
+	vendors := map[string]vendorData{}
+	for _, v := range readShipped(t) {
+		vendors[v.ID] = v
+	}
+	at := moment(t, now)
+	for _, o := range vendors["openrouter"].Models {
+		maker, name, _ := strings.Cut(o.ID, "/")
+		for _, id := range makers[maker] {
+			m := sameModel(vendors[id].Models, name)
+			if m == nil {
+				continue
+			}
+			if diff := compare(t, m.period(at), o.period(at)); diff != "" {
+				lines = append(lines, fmt.Sprintf("%s/%s | openrouter/%s | %s", id, m.ID, o.ID, diff))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// sameModel is the model of exactly that name, with dots or dashes in its version.
+func sameModel(models []modelData, name string) *modelData {
+	for _, want := range []string{name, strings.ReplaceAll(name, ".", "-")} {
+		for i := range models {
+			if strings.EqualFold(models[i].ID, want) || strings.EqualFold(models[i].Name, want) {
+				return &models[i]
+			}
+		}
+	}
+	return nil
+}
+
+// compare is what differs: the vendor's price first.
+func compare(t *testing.T, own, other map[string]any) string {
+	t.Helper()
+	if len(own) == 0 || len(other) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, key := range compared {
+		a, b := steps(t, own[key]), steps(t, other[key])
+		if !maps.EqualFunc(a, b, func(x, y *big.Rat) bool { return x.Cmp(y) == 0 }) {
+			name := strings.TrimSuffix(key, "_mtok")
+			parts = append(parts, fmt.Sprintf("%s %s, not %s", name, written(a), written(b)))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// steps are the prices by what the input exceeds for them, -1 for the first. An edge one
+// token off another is the same edge: sources disagree whether it is included.
+func steps(t *testing.T, v any) map[int64]*big.Rat {
+	t.Helper()
+	switch v := v.(type) {
+	case string:
+		return map[int64]*big.Rat{-1: decimal(t, v)}
+	case map[string]any:
+		all := map[int64]*big.Rat{-1: decimal(t, v["base"].(string))}
+		for _, tier := range v["tiers"].([]any) {
+			tier := tier.(map[string]any)
+			all[(int64(tier["above"].(float64))+1)/10*10] = decimal(t, tier["price"].(string))
+		}
+		return all
+	}
+	return nil
+}
+
+// written is the prices as a person writes them.
+func written(steps map[int64]*big.Rat) string {
+	if len(steps) == 0 {
+		return "none"
+	}
+	var parts []string
+	for _, above := range slices.Sorted(maps.Keys(steps)) {
+		text := strings.TrimRight(strings.TrimRight(steps[above].FloatString(9), "0"), ".")
+		if above >= 0 {
+			text += fmt.Sprintf(" above %d", above)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// The comparison finds what it is for.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	tiered := func(above float64, price string) any {
+		return map[string]any{"base": "1", "tiers": []any{map[string]any{"above": above, "price": price}}}
+	}
+	for _, tt := range []struct {
+		own, other any
+		want       string
+	}{
+		{"1", "1.0", ""},
+		{"1", "2", "input 1, not 2"},
+		{"1", nil, "input 1, not none"},
+		{tiered(271_999, "2"), tiered(272_000, "2"), ""},
+		{tiered(200_000, "2"), tiered(200_000, "3"), "input 1, 2 above 200000, not 1, 3 above 200000"},
+		{tiered(200_000, "2"), "1", "input 1, 2 above 200000, not 1"},
+	} {
+		own, other := map[string]any{"input_mtok": tt.own, "x": "1"}, map[string]any{"x": "1"}
+		if tt.other != nil {
+			other["input_mtok"] = tt.other
+		}
+		if got := compare(t, own, other); got != tt.want {
+			t.Errorf("%v and %v: got %q, want %q", tt.own, tt.other, got, tt.want)
+		}
+	}
+}

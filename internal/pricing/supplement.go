@@ -1,0 +1,249 @@
+package pricing
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"weir/internal/llm"
+)
+
+// addition is one entry of data/supplement.json: what a vendor's page says and the
+// shipped data leaves out or has wrong. Entries apply in their order, a later one over an
+// earlier one. Every entry has its source; a price without one is no entry.
+type addition struct {
+	// Provider is the vendor's id in the data: "google" for Gemini and Vertex AI.
+	Provider string `json:"provider"`
+	// Models are ids of the data, or a rule about them where the vendor's page says so
+	// for all that it matches.
+	Models models `json:"models"`
+	// Adds makes the entry a model that the data lacks. The id is the only one of Models,
+	// and Adds says which names belong to it. They are looked up before the data's own.
+	Adds *rule `json:"adds"`
+	// Free says that the model added costs nothing.
+	Free bool `json:"free"`
+	// Mode is the name of a way of serving, as in llm.ModeName, that the entry is about.
+	// Empty: the entry is about the price without a mode.
+	Mode string `json:"mode"`
+	// Times is what tokens cost in the mode, as a multiple of what they cost without it.
+	Times string `json:"times"`
+	// Rates have the keys of the data, and those of units that only the supplement uses.
+	// One replaces the data's. In a mode, rates that price some tokens replace all token
+	// rates; others leave them as they are.
+	Rates json.RawMessage `json:"rates"`
+	// Fills are classes without a rate that go by another class's rate.
+	Fills map[string]string `json:"fills"`
+	// Since is the first day on which the entry holds, YYYY-MM-DD in UTC.
+	Since *day `json:"since"`
+	// Source is the address of the page that says so. Seen is the day on which it said
+	// so, YYYY-MM-DD, or "undated copy". Note says what the page says, and who read it.
+	Source string `json:"source"`
+	Seen   string `json:"seen"`
+	Note   string `json:"note"`
+}
+
+// models are ids, or a rule about ids.
+type models struct {
+	ids  []string
+	rule *rule
+}
+
+// UnmarshalJSON reads a list of ids, or a rule.
+func (s *models) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '[' {
+		return json.Unmarshal(b, &s.ids)
+	}
+	return json.Unmarshal(b, &s.rule)
+}
+
+// have reports whether the model of that id is among them.
+func (s *models) have(id string) bool {
+	if s.rule != nil {
+		return s.rule.matches(fold(id))
+	}
+	return slices.Contains(s.ids, id)
+}
+
+// readSupplement is the supplement's entries by provider.
+func readSupplement() (map[string][]*addition, error) {
+	b, err := data.ReadFile(supplementFile)
+	if err != nil {
+		return nil, fmt.Errorf("read supplement of the prices: %w", err)
+	}
+	var file struct {
+		About   string      `json:"about"`
+		Entries []*addition `json:"entries"`
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&file); err != nil {
+		return nil, fmt.Errorf("read supplement of the prices: %w", err)
+	}
+	all := map[string][]*addition{}
+	for _, a := range file.Entries {
+		all[a.Provider] = append(all[a.Provider], a)
+	}
+	return all, nil
+}
+
+// supplement takes the entries in: first the models that they add, then what they say of
+// all.
+func (v *vendor) supplement(entries []*addition) {
+	var added []model
+	for _, a := range entries {
+		if a.Adds != nil && len(a.Models.ids) == 1 {
+			added = append(added, a.model())
+		}
+	}
+	v.Models = append(added, v.Models...)
+	for i := range v.Models {
+		for _, a := range entries {
+			if a.Adds == nil && a.Models.have(v.Models[i].ID) {
+				v.Models[i].additions = append(v.Models[i].additions, a)
+			}
+		}
+	}
+	v.compile()
+}
+
+// model is what an entry adds.
+func (a *addition) model() model {
+	m := model{ID: a.Models.ids[0], Match: *a.Adds, Free: a.Free, added: a}
+	if a.Rates != nil {
+		m.Prices = []dated{{Rates: a.Rates}}
+	}
+	return m
+}
+
+// day is the day on which the source said so, YYYY-MM-DD; empty where nobody knows.
+func (a *addition) day() string {
+	if isDate(a.Seen) {
+		return a.Seen
+	}
+	return ""
+}
+
+// additionsAt are the entries about a model that hold at that second.
+func (m *model) additionsAt(sec int64) (now []*addition) {
+	for _, a := range m.additions {
+		if a.Since == nil || sec >= int64(*a.Since) {
+			now = append(now, a)
+		}
+	}
+	return now
+}
+
+// price is what the data and the supplement say of a model at that second, without a
+// version. ok says whether anything that llm counts has a price.
+func (m *model) price(sec int64) (p llm.Price, ok bool, err error) {
+	d := m.at(sec)
+	if d == nil {
+		return p, false, nil
+	}
+	base, err := readAmounts(d.Rates)
+	if err != nil {
+		return p, false, err
+	}
+	now := m.additionsAt(sec)
+	if len(base) > 0 {
+		if base, err = overlay(base, now, ""); err != nil {
+			return p, false, err
+		}
+	}
+	if p, ok, err = flatten(base); err != nil {
+		return p, false, err
+	}
+	fillClasses(&p.Rates, p.Tiers, now)
+	p.Modes, err = modesOf(base, now)
+	return p, ok, err
+}
+
+// overlay is the amounts, and over them what the entries about the mode have.
+func overlay(base map[string]amount, now []*addition, mode string) (map[string]amount, error) {
+	for _, a := range now {
+		if a.Mode != mode || a.Rates == nil {
+			continue
+		}
+		over, err := readAmounts(a.Rates)
+		if err != nil {
+			return nil, err
+		}
+		for key, v := range over {
+			base[key] = v
+		}
+	}
+	return base, nil
+}
+
+// modesOf are the modes that the entries price, in their order; not nil.
+func modesOf(base map[string]amount, now []*addition) ([]llm.Mode, error) {
+	list := []llm.Mode{}
+	for _, a := range now {
+		if a.Mode == "" || slices.ContainsFunc(list, func(m llm.Mode) bool { return m.Name == a.Mode }) {
+			continue
+		}
+		m, err := modeOf(a, base, now)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// modeOf is the mode of the first entry about it.
+func modeOf(a *addition, base map[string]amount, now []*addition) (m llm.Mode, err error) {
+	m.Name = a.Mode
+	if a.Times != "" {
+		m.Times, err = pico(a.Times, picoPerUSD/thousand)
+		return m, err
+	}
+	own, err := overlay(map[string]amount{}, now, a.Mode)
+	if err != nil {
+		return m, err
+	}
+	tokens := slices.ContainsFunc(keysOf(own), isTokenKey)
+	for key, v := range base {
+		if _, ok := own[key]; !ok && !(tokens && isTokenKey(key)) {
+			own[key] = v
+		}
+	}
+	p, _, err := flatten(own)
+	m.Rates, m.Tiers = p.Rates, p.Tiers
+	fillClasses(&m.Rates, m.Tiers, now)
+	return m, err
+}
+
+func keysOf(amounts map[string]amount) (keys []string) {
+	for key := range amounts {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func isTokenKey(key string) bool { return strings.HasSuffix(key, "_mtok") }
+
+// fillClasses gives classes without a rate the one of the class that they go by.
+func fillClasses(rates *llm.Rates, tiers []llm.Tier, now []*addition) {
+	for _, a := range now {
+		for name, by := range a.Fills {
+			to, _ := llm.ParseClass(name)
+			from, ok := llm.ParseClass(by)
+			if !ok || int(to) >= llm.NumClasses {
+				continue
+			}
+			fillClass(rates, to, from)
+			for i := range tiers {
+				fillClass(&tiers[i].Rates, to, from)
+			}
+		}
+	}
+}
+
+func fillClass(r *llm.Rates, to, from llm.Class) {
+	if !r[to].Known() {
+		r[to] = r[from]
+	}
+}

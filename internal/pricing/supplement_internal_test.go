@@ -1,0 +1,224 @@
+package pricing
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/llm"
+)
+
+func supplementEntries(t *testing.T) []*addition {
+	t.Helper()
+	byVendor, err := readSupplement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*addition
+	for _, id := range slices.Sorted(maps.Keys(byVendor)) {
+		all = append(all, byVendor[id]...)
+	}
+	return all
+}
+
+func (a *addition) String() string {
+	return fmt.Sprintf("%s %v %s (%s)", a.Provider, a.Models.ids, a.Mode, a.Source)
+}
+
+// Every entry has its source, is valid, and says one thing.
+func TestSupplementIsWhole(t *testing.T) {
+	t.Parallel()
+	for _, a := range supplementEntries(t) {
+		if u, err := url.Parse(a.Source); err != nil || u.Scheme != "https" || u.Host == "" {
+			t.Errorf("%s: got source %q, want an address", a, a.Source)
+		}
+		if !isDate(a.Seen) && a.Seen != "undated copy" {
+			t.Errorf("%s: seen %q, want YYYY-MM-DD or \"undated copy\"", a, a.Seen)
+		}
+		if a.Note == "" {
+			t.Errorf("%s: got no note", a)
+		}
+		said := 0
+		for _, is := range []bool{a.Rates != nil, a.Times != "", a.Fills != nil, a.Free} {
+			if is {
+				said++
+			}
+		}
+		if said != 1 || a.Free && a.Adds == nil || a.Times != "" && a.Mode == "" {
+			t.Errorf("%s: want one of rates, times (with a mode), fills and free (of a model added)", a)
+		}
+		if a.Mode != llm.ModeName(a.Mode) {
+			t.Errorf("%s: got mode %q, want %q", a, a.Mode, llm.ModeName(a.Mode))
+		}
+		if a.Adds != nil && (len(a.Models.ids) != 1 || a.Mode != "" || a.Since != nil) {
+			t.Errorf("%s: an entry that adds a model has one id, no mode and no day", a)
+		}
+		checkSupplementValues(t, a)
+	}
+}
+
+func checkSupplementValues(t *testing.T, a *addition) {
+	t.Helper()
+	if a.Adds != nil {
+		checkRule(t, a.String(), a.Adds)
+		if !a.Adds.matches(fold(a.Models.ids[0])) {
+			t.Errorf("%s: the rule does not match the id", a)
+		}
+	}
+	if a.Models.rule != nil {
+		checkRule(t, a.String(), a.Models.rule)
+	}
+	if a.Times != "" {
+		times, err := pico(a.Times, picoPerUSD/thousand)
+		text := strings.TrimRight(fmt.Sprintf("%d.%03d", times/1000, times%1000), "0")
+		if err != nil || times == 0 || strings.TrimSuffix(text, ".") != a.Times {
+			t.Errorf("%s: got times %q, want a decimal above 0 with three places at most", a, a.Times)
+		}
+	}
+	for to, from := range a.Fills {
+		_, known := llm.ParseClass(to)
+		if _, ok := llm.ParseClass(from); !ok || !known || to == from {
+			t.Errorf("%s: fills %s by %s: want two classes", a, to, from)
+		}
+	}
+	if a.Rates == nil {
+		return
+	}
+	amounts, err := readAmounts(a.Rates)
+	if _, ok, other := flatten(amounts); err != nil || other != nil || !ok {
+		t.Errorf("%s: rates %s: got %v, %v", a, a.Rates, err, other)
+	}
+}
+
+// An entry goes once the data says the same: it is about models that the data has, or
+// adds one that it has not, and changes the price of at least one. So "make prices" shows
+// which entries are to be deleted.
+func TestSupplementSaysWhatTheDataDoesNot(t *testing.T) {
+	t.Parallel()
+	all := supplementEntries(t)
+	for i, a := range all {
+		v, err := readVendor(a.Provider, nil)
+		if err != nil {
+			t.Errorf("%s: the data has no such provider", a)
+			continue
+		}
+		var same []*addition
+		for j, other := range all {
+			if j != i && other.Provider == a.Provider {
+				same = append(same, other)
+			}
+		}
+		if a.Adds != nil {
+			if m, exact := v.find(fold(a.Models.ids[0])); m != nil && exact && m.ID == a.Models.ids[0] {
+				t.Errorf("%s: the data has the model by now: delete the entry, or have it change the model", a)
+			}
+			continue
+		}
+		with, without := vendorWith(t, a.Provider, append(same, a)), vendorWith(t, a.Provider, same)
+		for _, id := range a.Models.ids {
+			if !slices.ContainsFunc(with.Models, func(m model) bool { return m.ID == id }) {
+				t.Errorf("%s: no model %q", a, id)
+			} else if !differs(with, without, func(other string) bool { return other == id }) {
+				t.Errorf("%s: the data says the same of %s by now: delete it", a, id)
+			}
+		}
+		if !differs(with, without, a.Models.have) {
+			t.Errorf("%s: it changes no price", a)
+		}
+	}
+}
+
+func vendorWith(t *testing.T, id string, entries []*addition) *vendor {
+	t.Helper()
+	v, err := readVendor(id, entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// differs reports whether some of those models have another price, today or when the last
+// entry begins.
+func differs(v, w *vendor, those func(id string) bool) bool {
+	x := &index{}
+	for i := range v.Models {
+		m := &v.Models[i]
+		j := slices.IndexFunc(w.Models, func(n model) bool { return n.ID == m.ID })
+		if !those(m.ID) || j < 0 {
+			continue
+		}
+		for _, sec := range moments() {
+			p, q := m.quote(x, "v", sec).price, w.Models[j].quote(x, "v", sec).price
+			if digest(&p) != digest(&q) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// moments are seconds at which prices are compared: today, and far ahead.
+func moments() []int64 {
+	today := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	return []int64{today.Unix(), today.AddDate(4, 0, 0).Unix()}
+}
+
+// Without the supplement a name like a known one is still of its family.
+func TestFamiliesInTheDataAlone(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ vendor, name, id string }{
+		{"anthropic", "claude-sonnet-5-5", "claude-sonnet-5"},
+		{"anthropic", "claude-opus-4-10", "claude-opus-4-1"},
+		{"google", "gemini-3.6-flash-image", "gemini-3.6-flash"},
+		{"aws", "amazon.titan-embed-text-v2:0", "amazon.titan-embed-text-v1"},
+		{"aws", "us.anthropic.claude-sonnet-5-5", "regional.anthropic.claude-sonnet-5-v1:0"},
+	} {
+		m, exact := vendorWith(t, tt.vendor, nil).find(tt.name)
+		if m == nil || exact || m.ID != tt.id {
+			t.Errorf("%s/%s: got %+v, exact %v, want the family of %s", tt.vendor, tt.name, m, exact, tt.id)
+		}
+	}
+}
+
+// An entry that begins on a day does not hold before it, and a price that is remembered
+// ends there.
+func TestSupplementSince(t *testing.T) {
+	t.Parallel()
+	begin := day(time.Date(2026, 9, 21, 0, 0, 0, 0, time.UTC).Unix())
+	m := model{ID: "x", Prices: []dated{{Rates: []byte(`{"input_mtok":"1","requests_kcount":"3"}`)}}}
+	m.additions = []*addition{
+		{Since: &begin, Rates: []byte(`{"input_mtok":"2"}`)},
+		{Mode: "priority", Times: "1.5"},
+		{Mode: "flex", Rates: []byte(`{"output_mtok":"7"}`)},
+		{Mode: "size:high", Rates: []byte(`{"requests_kcount":"9"}`)},
+	}
+	one := llm.Usage{llm.Input: 1_000_000, llm.Requests: 1000}
+	for _, tt := range []struct {
+		sec    int64
+		served string
+		want   string
+	}{
+		{int64(begin) - 1, "", "4"}, {int64(begin), "", "5"}, {int64(begin) + 1e8, "", "5"},
+		{int64(begin) - 1, "priority", "4.5"}, {int64(begin), "priority", "6"},
+		{int64(begin), "flex", "3"}, // tokens of the mode alone: input has no rate there
+		{int64(begin), "size:high", "11"},
+	} {
+		q := m.quote(&index{}, "v", tt.sec)
+		if got := q.price.Cost(&one, tt.served).String(); got != tt.want || tt.sec < q.from || tt.sec >= q.until {
+			t.Errorf("%d seconds from the day, %q: got %s from %d until %d, want %s",
+				tt.sec-int64(begin), tt.served, got, q.from, q.until, tt.want)
+		}
+	}
+	if got, want := m.quote(&index{}, "v", int64(begin)-1).until, int64(begin); got != want {
+		t.Errorf("the price before the day ends: got %d, want %d", got, want)
+	}
+	broken := m
+	broken.additions = []*addition{{Rates: []byte(`{"input_mtok":"x"}`)}}
+	if q := broken.quote(&index{}, "v", 0); q.price.Known() {
+		t.Errorf("a broken entry: got %+v, want unknown", q.price)
+	}
+}
