@@ -59,13 +59,27 @@ var toolClasses = []struct {
 	prefix string
 	class  llm.Class
 }{
-	{"web_search", llm.Searches}, {"googlesearch", llm.Searches}, {"google_search", llm.Searches}, {"browser_search", llm.Searches},
-	{"googlemaps", llm.Maps}, {"google_maps", llm.Maps}, {"x_search", llm.XSearches},
-	{"file_search", llm.FileSearches}, {"collections_search", llm.FileSearches}, {"attachment_search", llm.FileSearches},
-	{"code_interpreter", llm.CodeSessions}, {"code_execution", llm.CodeSessions}, {"image_generation", llm.ToolImages},
+	{"web_search", llm.Searches},
+	{"googlesearch", llm.Searches},
+	{"google_search", llm.Searches},
+	{"browser_search", llm.Searches},
+	{"googlemaps", llm.Maps},
+	{"google_maps", llm.Maps},
+	{"x_search", llm.XSearches},
+	{"file_search", llm.FileSearches},
+	{"collections_search", llm.FileSearches},
+	{"attachment_search", llm.FileSearches},
+	{"code_interpreter", llm.CodeSessions},
+	{"code_execution", llm.CodeSessions},
+	{"image_generation", llm.ToolImages},
 	// These cost tokens alone: https://platform.claude.com/docs/en/about-claude/pricing,
 	// https://ai.google.dev/gemini-api/docs/code-execution, and as for mcpTools.
-	{"web_fetch", llm.Input}, {"tool_search", llm.Input}, {"mcp", mcpTools}, {"codeexecution", llm.Output}, {"urlcontext", llm.Input}, {"url_context", llm.Input},
+	{"web_fetch", llm.Input},
+	{"tool_search", llm.Input},
+	{"mcp", mcpTools},
+	{"codeexecution", llm.Output},
+	{"urlcontext", llm.Input},
+	{"url_context", llm.Input},
 }
 
 // toolClass is what a tool of the provider's is counted as.

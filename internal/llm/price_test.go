@@ -419,23 +419,27 @@ func TestUnpriced(t *testing.T) {
 	}{
 		{
 			"a class without a rate adds nothing", p,
-			llm.Usage{llm.Input: 5, llm.AudioIn: 7}, 5000, none.With(llm.AudioIn),
+			llm.Usage{llm.Input: 5, llm.AudioIn: 7},
+			5000, none.With(llm.AudioIn),
 		},
 		{"free is priced", p, llm.Usage{llm.Output: 7}, 0, 0},
 		{"a request without a fee", p, llm.Usage{llm.Requests: 1}, 0, 0},
 		{
 			"images beside priced tokens", p,
-			llm.Usage{llm.Input: 5, llm.Images: 1, llm.Characters: 2, llm.Milliseconds: 3}, 5000, 0,
+			llm.Usage{llm.Input: 5, llm.Images: 1, llm.Characters: 2, llm.Milliseconds: 3},
+			5000, 0,
 		},
 		{"images beside free tokens", p, llm.Usage{llm.Output: 5, llm.Images: 1}, 0, 0},
 		{"images alone", p, llm.Usage{llm.Images: 1}, 0, none.With(llm.Images)},
 		{
 			"images beside tokens without a rate", p,
-			llm.Usage{llm.AudioIn: 5, llm.Images: 1}, 0, none.With(llm.AudioIn).With(llm.Images),
+			llm.Usage{llm.AudioIn: 5, llm.Images: 1},
+			0, none.With(llm.AudioIn).With(llm.Images),
 		},
 		{
 			"tools have rates of their own", p,
-			llm.Usage{llm.Input: 5, llm.Searches: 1, llm.OtherTools: 1}, 5000,
+			llm.Usage{llm.Input: 5, llm.Searches: 1, llm.OtherTools: 1},
+			5000,
 			none.With(llm.Searches).With(llm.OtherTools),
 		},
 		{"tokens beside priced seconds", hourly, llm.Usage{llm.Input: 5, llm.Output: 7, llm.Milliseconds: 9}, 9, 0},

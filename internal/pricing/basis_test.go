@@ -88,26 +88,31 @@ func TestClassesWithoutRate(t *testing.T) {
 	}{
 		{
 			"openai", "gpt-4o",
-			llm.Usage{llm.Input: 1000, llm.Output: 100, llm.AudioIn: 500}, "0.0035", none.With(llm.AudioIn),
+			llm.Usage{llm.Input: 1000, llm.Output: 100, llm.AudioIn: 500},
+			"0.0035", none.With(llm.AudioIn),
 		},
 		{
 			"openai", "gpt-4o",
-			llm.Usage{llm.Input: 1000, llm.CacheWrite: 70, llm.Output: 100}, "0.0035", none.With(llm.CacheWrite),
+			llm.Usage{llm.Input: 1000, llm.CacheWrite: 70, llm.Output: 100},
+			"0.0035", none.With(llm.CacheWrite),
 		},
 		{"openai", "gpt-4o", llm.Usage{llm.Input: 1000, llm.Output: 100, llm.Requests: 1, llm.Images: 1}, "0.0035", 0},
 		{"openai", "gpt-4o", llm.Usage{llm.Images: 1}, "0", none.With(llm.Images)},
 		{
 			"openai", "gpt-4o",
-			llm.Usage{llm.Input: 1000, llm.Maps: 1, llm.OtherTools: 1}, "0.0025",
+			llm.Usage{llm.Input: 1000, llm.Maps: 1, llm.OtherTools: 1},
+			"0.0025",
 			none.With(llm.Maps).With(llm.OtherTools),
 		},
 		{
 			"bedrock", "us.anthropic.claude-sonnet-5-5",
-			llm.Usage{llm.Input: 1000, llm.CacheWrite: 5}, "0.0022", none.With(llm.CacheWrite),
+			llm.Usage{llm.Input: 1000, llm.CacheWrite: 5},
+			"0.0022", none.With(llm.CacheWrite),
 		},
 		{
 			"bedrock", "global.anthropic.claude-opus-4-8-v1:0",
-			llm.Usage{llm.Input: 1000, llm.CacheWrite1h: 5}, "0.005", none.With(llm.CacheWrite1h),
+			llm.Usage{llm.Input: 1000, llm.CacheWrite1h: 5},
+			"0.005", none.With(llm.CacheWrite1h),
 		},
 		{"cerebras", "gpt-oss-120b", llm.Usage{llm.CacheRead: 100}, "0", none.With(llm.CacheRead)},
 		{"openai", "never-heard-of", llm.Usage{llm.Input: 1}, "0", none.With(llm.Input)},

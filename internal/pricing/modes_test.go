@@ -124,23 +124,27 @@ func TestModesByHand(t *testing.T) {
 	}{
 		{
 			"openai", "gpt-5", "priority",
-			llm.Usage{llm.Input: 976, llm.CacheRead: 1024, llm.Output: 108, llm.Reasoning: 192}, "0.008696",
+			llm.Usage{llm.Input: 976, llm.CacheRead: 1024, llm.Output: 108, llm.Reasoning: 192},
+			"0.008696",
 		},
 		{
 			"openai", "gpt-5", "fast",
-			llm.Usage{llm.Input: 976, llm.CacheRead: 1024, llm.Output: 108, llm.Reasoning: 192}, "0.008696",
+			llm.Usage{llm.Input: 976, llm.CacheRead: 1024, llm.Output: 108, llm.Reasoning: 192},
+			"0.008696",
 		},
 		{"openai", "gpt-5", "default", llm.Usage{llm.Input: 1000, llm.Output: 200}, "0.00325"},
 		{"openai", "gpt-5", "hyper", llm.Usage{llm.Input: 1000, llm.Output: 200}, ""},
 		{ // fees stay
 			"openai", "gpt-5", "priority",
-			llm.Usage{llm.Input: 1000, llm.Searches: 2, llm.FileSearches: 1}, "0.025",
+			llm.Usage{llm.Input: 1000, llm.Searches: 2, llm.FileSearches: 1},
+			"0.025",
 		},
 		{"openai", "gpt-5-mini", "flex", llm.Usage{llm.Input: 976, llm.CacheRead: 1024, llm.Output: 300}, "0.0004348"},
 		{"openai", "gpt-4.1", "priority", llm.Usage{llm.Input: 476, llm.CacheRead: 1024, llm.Output: 100}, "0.003962"},
 		{
 			"openai", "gpt-6-astra", "fast",
-			llm.Usage{llm.Input: 30_000, llm.CacheRead: 200_000, llm.CacheWrite: 50_000, llm.Output: 1000}, "4.65",
+			llm.Usage{llm.Input: 30_000, llm.CacheRead: 200_000, llm.CacheWrite: 50_000, llm.Output: 1000},
+			"4.65",
 		},
 		{"openai", "gpt-5.5", "flex", llm.Usage{llm.Input: 280_000, llm.Output: 1000}, "1.4225"},
 		{"azure", "gpt-4.1", "priority", llm.Usage{llm.Input: 476, llm.CacheRead: 1024, llm.Output: 60}, "0.003402"},
@@ -149,16 +153,19 @@ func TestModesByHand(t *testing.T) {
 		{"anthropic", "claude-opus-5", "speed:fast", llm.Usage{llm.Output: 1_000_000}, "50"},
 		{
 			"anthropic", "claude-opus-5", "geo:us,speed:fast",
-			llm.Usage{llm.Input: 1_000_000, llm.Output: 1_000_000}, "66",
+			llm.Usage{llm.Input: 1_000_000, llm.Output: 1_000_000},
+			"66",
 		},
 		{
 			"anthropic", "claude-opus-5", "geo:not_available,speed:standard,standard",
-			llm.Usage{llm.Input: 1_000_000}, "5",
+			llm.Usage{llm.Input: 1_000_000},
+			"5",
 		},
 		{"anthropic", "claude-opus-5", "priority", llm.Usage{llm.Input: 1_000_000}, ""}, // by contract
 		{
 			"anthropic", "claude-haiku-4-5", "batch",
-			llm.Usage{llm.Input: 914, llm.CacheWrite1h: 4000, llm.CacheRead: 12_000, llm.Output: 388}, "0.006027",
+			llm.Usage{llm.Input: 914, llm.CacheWrite1h: 4000, llm.CacheRead: 12_000, llm.Output: 388},
+			"0.006027",
 		},
 		{"gemini", "gemini-3.5-flash", "priority", llm.Usage{llm.Input: 1_000_000, llm.Output: 1_000_000}, "18.9"},
 		{"gemini", "gemini-3.1-pro-preview", "priority", llm.Usage{llm.Input: 250_000, llm.Output: 1000}, "1.8324"},
@@ -175,7 +182,8 @@ func TestModesByHand(t *testing.T) {
 		{"groq", "openai/gpt-oss-120b", "performance", llm.Usage{llm.Input: 1000}, ""},
 		{
 			"fireworks", "accounts/fireworks/models/kimi-k3", "priority",
-			llm.Usage{llm.Input: 1_000_000, llm.CacheRead: 1_000_000}, "4.125",
+			llm.Usage{llm.Input: 1_000_000, llm.CacheRead: 1_000_000},
+			"4.125",
 		},
 	}
 	for _, tt := range tests {
@@ -208,7 +216,8 @@ func TestSupplementByHand(t *testing.T) {
 		{"openai", "gpt-image-1", llm.Usage{llm.Input: 50, llm.ImageIn: 323, llm.ImageOut: 1056}, "0.04572"},
 		{
 			"openai", "gpt-4o-audio-preview",
-			llm.Usage{llm.Input: 20, llm.AudioIn: 100, llm.Output: 50, llm.AudioOut: 200}, "0.02055",
+			llm.Usage{llm.Input: 20, llm.AudioIn: 100, llm.Output: 50, llm.AudioOut: 200},
+			"0.02055",
 		},
 		{"openai", "gpt-4.1", llm.Usage{llm.CodeSessions: 1, llm.FileSearches: 2}, "0.035"},
 		{"openai", "gpt-5-search-api", llm.Usage{llm.Input: 14, llm.Output: 300, llm.Searches: 1}, "0.0130175"},
@@ -218,7 +227,8 @@ func TestSupplementByHand(t *testing.T) {
 		{"xai", "grok-4.20-multi-agent", llm.Usage{llm.Input: 250_000, llm.Output: 3000}, "0.64"},
 		{
 			"xai", "grok-4.3",
-			llm.Usage{llm.CodeSessions: 3, llm.FileSearches: 2, llm.Searches: 2, llm.XSearches: 1}, "0.035",
+			llm.Usage{llm.CodeSessions: 3, llm.FileSearches: 2, llm.Searches: 2, llm.XSearches: 1},
+			"0.035",
 		},
 		{"mistral", "mistral-large-latest", llm.Usage{llm.Input: 1200, llm.Output: 300}, "0.00105"},
 		{"mistral", "mistral-large-2411", llm.Usage{llm.Input: 1000}, "0.002"},

@@ -206,7 +206,7 @@ func modeOf(a *addition, base map[string]amount, now []*addition) (m llm.Mode, e
 	}
 	tokens := slices.ContainsFunc(keysOf(own), isTokenKey)
 	for key, v := range base {
-		if _, ok := own[key]; !ok && !(tokens && isTokenKey(key)) {
+		if _, ok := own[key]; !ok && (!tokens || !isTokenKey(key)) {
 			own[key] = v
 		}
 	}

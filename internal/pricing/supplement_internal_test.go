@@ -202,8 +202,11 @@ func TestSupplementSince(t *testing.T) {
 		served string
 		want   string
 	}{
-		{int64(begin) - 1, "", "4"}, {int64(begin), "", "5"}, {int64(begin) + 1e8, "", "5"},
-		{int64(begin) - 1, "priority", "4.5"}, {int64(begin), "priority", "6"},
+		{int64(begin) - 1, "", "4"},
+		{int64(begin), "", "5"},
+		{int64(begin) + 1e8, "", "5"},
+		{int64(begin) - 1, "priority", "4.5"},
+		{int64(begin), "priority", "6"},
 		{int64(begin), "flex", "3"}, // tokens of the mode alone: input has no rate there
 		{int64(begin), "size:high", "11"},
 	} {

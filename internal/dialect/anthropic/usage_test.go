@@ -25,58 +25,69 @@ var metered = []struct {
 	{
 		"modes", "", "end_turn", `"input_tokens":5,"output_tokens":2,"service_tier":"standard","inference_geo":"us",` +
 			`"speed":"fast"`,
-		llm.Usage{llm.Input: 5, llm.Output: 2}, "standard,geo:us,speed:fast", "",
+		llm.Usage{llm.Input: 5, llm.Output: 2},
+		"standard,geo:us,speed:fast", "",
 	},
 	{
 		"usual modes", "", "end_turn", `"input_tokens":5,"output_tokens":2,"service_tier":"batch",` +
 			`"inference_geo":"not_available","speed":"standard"`,
-		llm.Usage{llm.Input: 5, llm.Output: 2}, "batch", "",
+		llm.Usage{llm.Input: 5, llm.Output: 2},
+		"batch", "",
 	},
 	{
 		"no tier", "", "end_turn", `"input_tokens":5,"output_tokens":2,"inference_geo":"global","speed":"fast"`,
-		llm.Usage{llm.Input: 5, llm.Output: 2}, "speed:fast", "",
+		llm.Usage{llm.Input: 5, llm.Output: 2},
+		"speed:fast", "",
 	},
 	{
 		"searches and pages", webSearch, "end_turn", `"input_tokens":5,"output_tokens":2,` +
 			`"server_tool_use":{"web_search_requests":3,"web_fetch_requests":2}`,
-		llm.Usage{llm.Input: 5, llm.Output: 2, llm.Searches: 3}, "", "",
+		llm.Usage{llm.Input: 5, llm.Output: 2, llm.Searches: 3},
+		"", "",
 	},
 	{
 		"code", runsCode + "," + strings.Replace(runsCode, "s2", "s3", 1), "end_turn", `"input_tokens":5,` +
 			`"output_tokens":2`,
-		llm.Usage{llm.Input: 5, llm.Output: 2, llm.CodeSessions: 1}, "", "",
+		llm.Usage{llm.Input: 5, llm.Output: 2, llm.CodeSessions: 1},
+		"", "",
 	},
 	{
 		"code beside a search", webSearch + "," + runsCode, "end_turn", `"input_tokens":5,"output_tokens":2,` +
 			`"server_tool_use":{"web_search_requests":1}`,
-		llm.Usage{llm.Input: 5, llm.Output: 2, llm.Searches: 1}, "", "",
+		llm.Usage{llm.Input: 5, llm.Output: 2, llm.Searches: 1},
+		"", "",
 	},
 	{
 		"compaction", "", "end_turn", `"input_tokens":23,"output_tokens":10,"iterations":[{"type":"compaction",` +
 			`"input_tokens":180,"output_tokens":35},` +
 			`{"type":"message","input_tokens":23,"output_tokens":10}]`,
-		llm.Usage{llm.Input: 203, llm.Output: 45}, "", "",
+		llm.Usage{llm.Input: 203, llm.Output: 45},
+		"", "",
 	},
 	{
 		"an advisor", "", "end_turn", `"input_tokens":412,"output_tokens":531,"iterations":[{"type":"message",` +
 			`"input_tokens":412,"output_tokens":89},` +
 			`{"type":"advisor_message","input_tokens":823,"output_tokens":1612,"model":"claude-opus-4-8"},` +
 			`{"type":"message","input_tokens":1348,"output_tokens":442,"cache_read_input_tokens":412}]`,
-		llm.Usage{llm.Input: 1760, llm.CacheRead: 412, llm.Output: 531, llm.OtherTools: 1}, "", "",
+		llm.Usage{llm.Input: 1760, llm.CacheRead: 412, llm.Output: 531, llm.OtherTools: 1},
+		"", "",
 	},
 	{
 		"a fallback", "", "end_turn", `"input_tokens":412,"output_tokens":264,"iterations":[{"type":"message",` +
 			`"input_tokens":408,"output_tokens":0},` +
 			`{"type":"fallback_message","input_tokens":412,"output_tokens":264}]`,
-		llm.Usage{llm.Input: 412, llm.Output: 264, llm.OtherTools: 1}, "", "",
+		llm.Usage{llm.Input: 412, llm.Output: 264, llm.OtherTools: 1},
+		"", "",
 	},
 	{
 		"refused before it began", "", "refusal", `"input_tokens":412,"output_tokens":0`,
-		llm.Usage{llm.Input: 412}, "", "0",
+		llm.Usage{llm.Input: 412},
+		"", "0",
 	},
 	{
 		"refused later", "", "refusal", `"input_tokens":412,"output_tokens":57`,
-		llm.Usage{llm.Input: 412, llm.Output: 57}, "", "",
+		llm.Usage{llm.Input: 412, llm.Output: 57},
+		"", "",
 	},
 }
 

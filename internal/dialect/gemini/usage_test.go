@@ -23,30 +23,39 @@ var metered = []struct {
 }{
 	{
 		"searches of Gemini 3", "gemini-3.5-flash", threeQueries + "," + aPage, `"serviceTier":"standard"`,
-		llm.Usage{llm.Searches: 3}, "standard",
+		llm.Usage{llm.Searches: 3},
+		"standard",
 	},
 	{
 		"searches without a page", "gemini-3.5-flash", threeQueries, `"serviceTier":"priority"`,
-		llm.Usage{llm.Searches: 3}, "priority",
+		llm.Usage{llm.Searches: 3},
+		"priority",
 	},
 	{"the same at Google Cloud", "gemini-3.5-flash", threeQueries, `"trafficType":"ON_DEMAND"`, llm.Usage{}, ""},
 	{
 		"a grounded prompt", "models/gemini-2.5-flash", threeQueries + "," + aPage, `"trafficType":"ON_DEMAND_FLEX"`,
-		llm.Usage{llm.Searches: 1}, "flex",
+		llm.Usage{llm.Searches: 1},
+		"flex",
 	},
 	{"a prompt that is not", "gemini-2.5-pro", threeQueries, `"serviceTier":"flex"`, llm.Usage{}, "flex"},
 	{"no name", "", threeQueries, `"trafficTypeOf":1`, llm.Usage{llm.Searches: 3}, ""},
 	{
 		"maps", "gemini-3.5-flash", `"groundingChunks":[{"maps":{"uri":"a"}},{"maps":{"uri":"b"}}]`,
-		`"trafficType":"PROVISIONED_THROUGHPUT"`, llm.Usage{llm.Maps: 1}, "provisioned",
+		`"trafficType":"PROVISIONED_THROUGHPUT"`,
+		llm.Usage{llm.Maps: 1},
+		"provisioned",
 	},
 	{
 		"own data at Google Cloud", "gemini-2.5-flash", `"groundingChunks":[{"retrievedContext":{"title":"m"}}]`,
-		`"trafficType":"ON_DEMAND_PRIORITY"`, llm.Usage{llm.FileSearches: 1}, "priority",
+		`"trafficType":"ON_DEMAND_PRIORITY"`,
+		llm.Usage{llm.FileSearches: 1},
+		"priority",
 	},
 	{
 		"own data", "gemini-3.5-flash", `"groundingChunks":[{"retrievedContext":{"title":"m"}}]`,
-		`"serviceTier":"standard"`, llm.Usage{}, "standard",
+		`"serviceTier":"standard"`,
+		llm.Usage{},
+		"standard",
 	},
 	{"an unknown kind of traffic", "gemini-3.5-flash", "", `"trafficType":"SPOT"`, llm.Usage{}, "spot"},
 	{
@@ -56,7 +65,8 @@ var metered = []struct {
 			`"candidatesTokensDetails":[{"modality":"TEXT","tokenCount":1},{"modality":"IMAGE","tokenCount":2}]`,
 		llm.Usage{
 			llm.Input: -6, llm.CacheRead: 2, llm.CacheReadAudio: 3, llm.AudioIn: 1, llm.Output: -2, llm.ImageOut: 2,
-		}, "",
+		},
+		"",
 	},
 }
 

@@ -162,8 +162,11 @@ func (r *rawUsage) classes(q *llm.Quirks) llm.Usage {
 		class llm.Class
 		n     int64
 	}{
-		{llm.CacheReadAudio, cachedAudio}, {llm.CacheRead, r.cached - cachedAudio}, {llm.CacheWrite, r.cacheWrite},
-		{llm.AudioIn, max(0, r.audioIn-cachedAudio)}, {llm.ImageIn, r.imageIn},
+		{llm.CacheReadAudio, cachedAudio},
+		{llm.CacheRead, r.cached - cachedAudio},
+		{llm.CacheWrite, r.cacheWrite},
+		{llm.AudioIn, max(0, r.audioIn-cachedAudio)},
+		{llm.ImageIn, r.imageIn},
 	} {
 		u[d.class] = min(d.n, left)
 		left -= u[d.class]

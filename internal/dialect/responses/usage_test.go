@@ -21,24 +21,28 @@ var toolReplies = []struct {
 		"searches", `{"type":"web_search_call","status":"completed","action":{"type":"search"}},` +
 			`{"type":"web_search_call","status":"completed","action":{"type":"open_page"}},` +
 			`{"type":"web_search_call","status":"failed","action":{"type":"search"}}`, `"usage":{}`,
-		llm.Usage{llm.Searches: 1}, "",
+		llm.Usage{llm.Searches: 1},
+		"",
 	},
 	{
 		"files and images", `{"type":"file_search_call","status":"completed"},{"type":"file_search_call",` +
 			`"status":"completed"},` +
 			`{"type":"image_generation_call","status":"completed"},{"type":"image_generation_call",` +
 			`"status":"failed"}`, `"usage":{}`,
-		llm.Usage{llm.FileSearches: 2, llm.ToolImages: 1}, "",
+		llm.Usage{llm.FileSearches: 2, llm.ToolImages: 1},
+		"",
 	},
 	{
 		"containers", `{"type":"code_interpreter_call","container_id":"a"},{"type":"code_interpreter_call",` +
 			`"container_id":"b"},` +
 			`{"type":"code_interpreter_call","container_id":"a"}`, `"usage":{}`,
-		llm.Usage{llm.CodeSessions: 2}, "",
+		llm.Usage{llm.CodeSessions: 2},
+		"",
 	},
 	{
 		"a container without a name", `{"type":"code_interpreter_call"},{"type":"code_interpreter_call"}`, `"usage":{}`,
-		llm.Usage{llm.CodeSessions: 1}, "",
+		llm.Usage{llm.CodeSessions: 1},
+		"",
 	},
 	{
 		"what the client runs, and what is free", `{"type":"function_call","call_id":"c","name":"f",` +
@@ -46,25 +50,30 @@ var toolReplies = []struct {
 			`{"type":"custom_tool_call"},{"type":"computer_call"},{"type":"local_shell_call"},{"type":"shell_call"},` +
 			`{"type":"apply_patch_call"},{"type":"mcp_call"},{"type":"mcp_list_tools"},` +
 			`{"type":"reasoning"}`, `"usage":{}`,
-		llm.Usage{}, "",
+		llm.Usage{},
+		"",
 	},
 	{"unknown", `{"type":"teleport_call","status":"completed"}`, `"usage":{}`, llm.Usage{llm.OtherTools: 1}, ""},
 	{
 		"the provider's own count of searches", `{"type":"web_search_call","status":"completed",` +
 			`"action":{"type":"search"}}`,
-		`"usage":{},"tool_usage":{"web_search":{"num_requests":3}}`, llm.Usage{llm.Searches: 3}, "",
+		`"usage":{},"tool_usage":{"web_search":{"num_requests":3}}`,
+		llm.Usage{llm.Searches: 3},
+		"",
 	},
 	{
 		"xAI", `{"type":"web_search_call","status":"completed","action":{"type":"search"}},` +
 			`{"type":"web_search_call","status":"completed","action":{"type":"open_page"}}`,
 		`"usage":{"cost_in_usd_ticks":3206000,"server_side_tool_usage_details":{"web_search_calls":2,` +
 			`"x_search_calls":5,"mcp_calls":1}}`,
-		llm.Usage{llm.Searches: 2, llm.XSearches: 5}, "0.0003206",
+		llm.Usage{llm.Searches: 2, llm.XSearches: 5},
+		"0.0003206",
 	},
 	{
 		"Perplexity", `{"type":"search_results"}`, `"usage":{"cost":{"currency":"USD","total_cost":0.01635},` +
 			`"tool_calls_details":{"web_search":{"invocation":2},"fetch_url":{"invocation":1}}}`,
-		llm.Usage{llm.Searches: 2, llm.OtherTools: 1}, "0.01635",
+		llm.Usage{llm.Searches: 2, llm.OtherTools: 1},
+		"0.01635",
 	},
 }
 

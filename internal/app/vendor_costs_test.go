@@ -1,0 +1,168 @@
+package app_test
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/dialect"
+	"weir/internal/llm"
+	"weir/internal/pricing"
+	"weir/internal/provider"
+)
+
+// vendorCase is a vendor's reply, written from its documentation, and what the vendor's
+// own price page says that it costs.
+type vendorCase struct {
+	Name, Vendor, Wire, Operation, Model string
+
+	At     string          // when it was served; empty for vendorDay
+	Status int             // of HTTP
+	Reply  json.RawMessage // whole
+	Seen   []struct{ URL, What, Date string }
+	Want   struct {
+		CostUSD  string   `json:"cost_usd"`
+		Unpriced []string // classes of which nobody knows the price
+	}
+	AlsoAllowed []string `json:"also_allowed"` // costs that the vendor's pages support, too
+}
+
+// vendorDay is the day of the prices where a case names none.
+const vendorDay = "2026-11-22T12:00:00Z"
+
+// TestVendorCosts holds the meter against the vendors' own price pages: what a reply costs
+// is equal to the nano-dollar, or marked as what nobody knows for certain. None is wrong
+// without saying so, but those of vendor-costs-wrong.txt, which is to become empty.
+func TestVendorCosts(t *testing.T) {
+	t.Parallel()
+	m := newVendorMeter(t)
+	text, err := os.ReadFile(filepath.Join("testdata", "vendor-costs-wrong.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := strings.Split(strings.TrimSpace(string(text)), "\n")
+	verdicts := map[string]int{}
+	vendors := map[string]bool{}
+	for _, c := range vendorCases(t) {
+		verdict := m.judge(t, &c)
+		verdicts[verdict]++
+		vendors[c.Vendor] = true
+		if is := slices.Contains(listed, c.Name); (verdict == silentlyWrong) != is {
+			t.Errorf("%s: %s, and listed as wrong without a mark: %t", c.Name, verdict, is)
+		}
+	}
+	t.Logf("%d vendors: %v", len(vendors), verdicts)
+}
+
+const silentlyWrong = "silently wrong"
+
+func vendorCases(t *testing.T) (all []vendorCase) {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", "vendor-costs.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var c vendorCase
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatalf("%v: %s", err, lines.Bytes())
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// vendorMeter is what the gateway has of the way from a reply to its cost.
+type vendorMeter struct {
+	book      *pricing.Book
+	catalogue provider.Catalogue
+}
+
+func newVendorMeter(t *testing.T) *vendorMeter {
+	t.Helper()
+	catalogue, err := provider.LoadCatalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := map[string]string{}
+	for _, e := range catalogue {
+		if e.PriceSource != "" {
+			sources[e.Name] = e.PriceSource
+		}
+	}
+	book, err := pricing.NewBook(pricing.Overrides{Sources: sources})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &vendorMeter{book, catalogue}
+}
+
+// judge is "equal", "marked", or silentlyWrong.
+func (m *vendorMeter) judge(t *testing.T, c *vendorCase) string {
+	t.Helper()
+	want := append([]string{c.Want.CostUSD}, c.AlsoAllowed...)
+	if c.Status != 200 { // a status of an error before any output costs nothing
+		if slices.Contains(want, "0") {
+			return "equal"
+		}
+		return silentlyWrong
+	}
+	reply := m.reply(t, c)
+	if reply == nil {
+		return "marked: no usage"
+	}
+	at, err := time.Parse(time.RFC3339, cmp.Or(c.At, vendorDay))
+	if err != nil {
+		t.Fatalf("%s: %v", c.Name, err)
+	}
+	price := m.book.Price(c.Vendor, c.Model, at)
+	reply.Usage[llm.Requests] = 1
+	cost, unpriced := price.Cost(&reply.Usage, reply.Tier), price.Unpriced(&reply.Usage, reply.Tier)
+	switch {
+	case unpriced != 0:
+		return "marked: unpriced"
+	case len(c.Want.Unpriced) == 0 && slices.Contains(want, cost.String()):
+		return "equal"
+	case price.Basis != llm.BasisModel:
+		return "marked: assumed"
+	case reply.ProviderCost != nil && slices.Contains(want, reply.ProviderCost.String()):
+		return "marked: the provider's own figure beside it"
+	}
+	t.Logf("%s: %s %q: got $%s of %v by %s, want %v", c.Name, c.Model, reply.Tier, cost, reply.Usage, price.Version, c.Want)
+	return silentlyWrong
+}
+
+// reply is a reply as the gateway reads it; nil for one without a usage that it believes.
+func (m *vendorMeter) reply(t *testing.T, c *vendorCase) *llm.Reply {
+	t.Helper()
+	all := dialect.All()
+	i := slices.IndexFunc(all, func(d *dialect.Dialect) bool { return d.Name == c.Wire })
+	if i < 0 {
+		t.Fatalf("%s: no wire format %q", c.Name, c.Wire)
+	}
+	op := all[i].For(map[string]llm.Op{"chat": llm.OpChat, "embeddings": llm.OpEmbed, "images": llm.OpImage}[c.Operation])
+	if op == nil {
+		t.Fatalf("%s: %s has no %q", c.Name, c.Wire, c.Operation)
+	}
+	quirks := llm.Quirks{}
+	if e := m.catalogue.Find(c.Vendor); e != nil && e.Dialect == c.Wire {
+		quirks = e.Quirks
+	}
+	reply, err := op.DecodeReply(c.Reply, &quirks)
+	if reply == nil || !reply.Reported {
+		if err != nil && !strings.Contains(c.Name, "error") {
+			t.Logf("%s: %v", c.Name, err)
+		}
+		return nil
+	}
+	return reply
+}
