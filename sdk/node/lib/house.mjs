@@ -166,7 +166,7 @@ function configuration(simulator) {
   const lines = ["providers:"];
   for (const [dialect, prefix] of Object.entries(prefixes)) {
     for (const name of [dialect, busy(dialect)]) {
-      lines.push(`  ${name}: {dialect: ${dialect}, base_url: "${simulator}${prefix}", allow_private: true, api_keys: [sk-any], retries: 0}`);
+      lines.push(`  ${name}: {dialect: ${dialect}, base_url: "${simulator}${prefix}", allow_private: true, api_keys: [sk-any], retries: 0, bills_after_disconnect: "no"}`);
     }
   }
   lines.push("prices:");
