@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -225,5 +226,38 @@ func TestLeavesBeforeUsage(t *testing.T) {
 				t.Errorf("ledger says %+v, want %s, %s", row, test.outcome, test.provenance)
 			}
 		})
+	}
+}
+
+// TestDrainsAreBounded is more clients that leave than answers are read for: those beyond
+// the bound are cancelled, count the most that they can have cost, and every place is
+// given back.
+func TestDrainsAreBounded(t *testing.T) {
+	t.Parallel()
+	const least = 16 // of drains, however few requests may be in flight
+	up := newUpstream(t)
+	h := open(t, setup{yaml: housed(up.url) + "max_concurrency: 40\n"})
+	for round := range 2 {
+		ctx, leave := context.WithCancel(t.Context())
+		var clients sync.WaitGroup
+		model := fmt.Sprintf("house/chat:ttft=2s,seed=%d", round)
+		for range least + 8 {
+			clients.Go(func() {
+				r := h.request(ask{path: "/v1/chat", body: hello(model)}).WithContext(ctx)
+				if resp, err := h.client.Do(r); err == nil {
+					_ = resp.Body.Close()
+				}
+			})
+		}
+		asked := int64((round + 1) * (least + 8))
+		await(t, "all requests at the provider", func() bool { return up.Ledger().Totals().Requests >= asked })
+		leave()
+		clients.Wait()
+		want := int64((round + 1) * 8)
+		await(t, "the provider to see who is cancelled", func() bool { return up.Ledger().Totals().Canceled >= want })
+		await(t, "the other answers to be read", func() bool { return up.Ledger().Totals().Outcomes["served"] >= int64((round+1)*least) })
+		if got := up.Ledger().Totals().Canceled; got != want {
+			t.Errorf("round %d: %d requests cancelled, want the %d beyond the bound", round, got, want)
+		}
 	}
 }

@@ -69,11 +69,13 @@ func (c *call) drain() time.Duration {
 		return timing.DrainUsage
 	case how != account.HangupDrain && c.head.Stream && !c.bills.Load():
 		return 0
+	case c.draining.Load(): // somebody else saw it leave
 	case c.server.drains.Add(1) > c.server.mostDrains:
 		c.server.drains.Add(-1)
 		return 0
+	case !c.draining.CompareAndSwap(false, true):
+		c.server.drains.Add(-1)
 	}
-	c.draining.Store(true)
 	return timing.DrainAnswer
 }
 

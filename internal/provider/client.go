@@ -301,7 +301,8 @@ func (r *Response) readBounded(bound int64) ([]byte, *Failure) {
 		case int64(len(buf)) > bound:
 			return nil, r.protocol("a reply of more than %d bytes", bound)
 		case err == nil && len(buf) > maxAbandoned && r.abandoned != nil && r.abandoned.Load():
-			return nil, r.protocol("a reply of more than %d bytes, for which nobody waits", maxAbandoned)
+			why := fmt.Errorf("a reply of more than %d bytes, for which nobody waits", maxAbandoned)
+			return nil, r.exchange.provider.failure(KindCanceled, true, why)
 		case err == io.EOF:
 			return buf, nil
 		case err != nil:
