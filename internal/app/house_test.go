@@ -26,6 +26,7 @@ import (
 	"weir/internal/people"
 	"weir/internal/ratelimit"
 	"weir/internal/simulator"
+	"weir/internal/store"
 )
 
 // patience is how long a test waits for what has to come.
@@ -73,8 +74,36 @@ func open(t testing.TB, o setup) *house {
 	return h
 }
 
+// emptyDatabase is a database with a schema and nothing in it. Making one takes seconds
+// under the race detector, and every house would.
+var emptyDatabase = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "weir-empty-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "weir.db")
+	db, err := store.Open(context.Background(), store.Options{Path: path})
+	if err == nil {
+		err = db.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
 func newHouse(t testing.TB, o setup) *house {
 	dir := cmp.Or(o.dir, t.TempDir())
+	if o.dir == "" {
+		empty, err := emptyDatabase()
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "weir.db"), empty, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16}
 	h := &house{
 		t: t, data: dir, file: filepath.Join(t.TempDir(), "weir.yaml"),
