@@ -145,7 +145,7 @@ func TestAllocationBudget(t *testing.T) {
 		{"native, stream of 10", "/v1/chat", native, "text/event-stream", stream(10), 115, none},
 		{"native, stream of 1000", "/v1/chat", native, "text/event-stream", stream(1000), 1130, none},
 		{"vendor, whole", "/v1/chat/completions", vendor + "}", "", canned{jsonHeader, wholeReply}, 92, none},
-		{"vendor, stream of 10", "/v1/chat/completions", vendor + `,"stream":true}`, "", stream(10), 115, none},
+		{"vendor, stream of 10", "/v1/chat/completions", vendor + `,"stream":true}`, "", stream(10), 116, none},
 		{"vendor, stream of 1000", "/v1/chat/completions", vendor + `,"stream":true}`, "", stream(1000), 1130, none},
 		{"vendor, whole, limited", "/v1/chat/completions", vendor + "}", "", canned{jsonHeader, wholeReply}, 104, plenty},
 	}
