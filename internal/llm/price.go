@@ -129,12 +129,8 @@ func (p *Price) Unpriced(u *Usage, served string) Classes {
 // no more than is given. It is served in that mode, or in any where it is AnyMode. What
 // has no rate adds nothing.
 func (p *Price) Bound(most *Usage, mode string) (bound Money) {
-	input, output := most.InputTokens(), most.OutputTokens()
-	p.reach(input, mode, func(r Rates) {
-		u := *most
-		clear(u[:NumTokens])
-		u[r.dearest(Input, firstOutput)] = input
-		u[r.dearest(firstOutput, Class(NumTokens))] = output
+	p.reach(most.InputTokens(), mode, func(r Rates) {
+		u := r.dearestOf(most)
 		bound = max(bound, r.cost(&u))
 	})
 	return bound
@@ -146,12 +142,8 @@ func (p *Price) Unbounded(most *Usage, mode string) (unknown Classes) {
 		var none Rates
 		return none.missing(most)
 	}
-	input, output := most.InputTokens(), most.OutputTokens()
-	p.reach(input, mode, func(r Rates) {
-		u := *most
-		clear(u[:NumTokens])
-		u[r.dearest(Input, firstOutput)] = input
-		u[r.dearest(firstOutput, Class(NumTokens))] = output
+	p.reach(most.InputTokens(), mode, func(r Rates) {
+		u := r.dearestOf(most)
 		unknown |= r.missing(&u)
 	})
 	return unknown
@@ -247,6 +239,16 @@ func (r *Rates) multiply(times int64) {
 			r[c] = Rate(min(q, math.MaxInt64))
 		}
 	}
+}
+
+// dearestOf is a usage with all tokens of input and all of output in the class of each
+// that costs most.
+func (r *Rates) dearestOf(most *Usage) Usage {
+	u := *most
+	clear(u[:NumTokens])
+	u[r.dearest(Input, firstOutput)] = most.InputTokens()
+	u[r.dearest(firstOutput, Class(NumTokens))] = most.OutputTokens()
+	return u
 }
 
 func (r *Rates) dearest(from, to Class) Class {
