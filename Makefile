@@ -35,7 +35,9 @@ $(BIN)/golangci-lint:
 
 .PHONY: tidy
 tidy: ## Check that go.mod is current
-	$(GO) mod tidy -e -diff # -e: tests of a dependency's dependency need not be at hand
+	# Of go.mod alone: which sums a dependency's own tests need depends on what
+	# can be downloaded today, and a sum that is needed and missing ends a build.
+	! $(GO) mod tidy -e -diff | sed '/^diff current.go.sum/,$$d' | grep .
 	$(GO) mod verify
 
 .PHONY: crash
