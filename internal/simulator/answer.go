@@ -14,6 +14,7 @@ type answer struct {
 	choices  int64
 	prompt   int64 // input tokens, cached ones included
 	cached   int64
+	searches int64 // of the web
 	thinking int64 // tokens of thinking that nobody sees, of each choice
 	parts    []part
 	limit    int64 // visible pieces of a choice
@@ -40,13 +41,18 @@ const (
 func newAnswer(s *spec, req *llm.Request, h uint64, f *fault, silent bool) *answer {
 	a := &answer{hash: h, choices: choicesOf(s, req), prompt: s.prompt, finish: llm.FinishStop}
 	if a.prompt == unset {
-		a.prompt = promptTokens(req)
+		perMedia := s.files
+		if perMedia == unset {
+			perMedia = tokensPerMedia
+		}
+		a.prompt = promptTokens(req, perMedia)
 	}
 	if silent { // no wire format tells of a cache for these
 		a.choices = 0
 		return a
 	}
 	a.cached = min(s.cached, a.prompt)
+	a.searches = searchesOf(req, s.searches)
 	a.think(s)
 	a.speak(s, req)
 	a.resume(toContinue(s, req))

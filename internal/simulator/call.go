@@ -219,6 +219,7 @@ func (c *call) run() {
 	}
 	if !c.o.Free {
 		c.entry.consume(c.answer)
+		c.entry.charge(c.spec)
 	}
 	c.play()
 }
@@ -246,12 +247,27 @@ func (c *call) play() {
 	switch err := give(); {
 	case err == nil:
 	case errors.Is(err, errPlace):
-		c.entry.end(c.fault.outcome, c.s.clock())
+		c.breakOff(c.fault.outcome, c.s.clock())
 		c.fault.breaks(c)
 	case c.lie != nil && c.mute: // the client has all that it was promised
 		c.entry.end(c.fault.outcome, c.s.clock())
 	default:
 		c.gone()
+	}
+}
+
+// breakOff notes an answer that does not come to its end; at is when, zero while that is
+// not known.
+func (c *call) breakOff(o Outcome, at time.Time) {
+	c.entry.end(o, at)
+	c.goOn()
+}
+
+// goOn charges for the whole of an answer that broke off, where the model goes on with it.
+func (c *call) goOn() {
+	if c.spec.after == afterBill && !c.o.Free {
+		c.entry.consumeAll(c.answer)
+		c.entry.charge(c.spec)
 	}
 }
 
@@ -287,16 +303,17 @@ func (c *call) respond(status int, contentType string, body []byte) {
 func (c *call) gone() {
 	select {
 	case <-c.s.closed:
-		c.entry.end(Cut, c.s.clock())
+		c.breakOff(Cut, c.s.clock())
 	default:
 		c.entry.cancel(c.s.clock())
+		c.goOn()
 	}
 	c.w.hang(hangClose, c.s.closed)
 }
 
 // silent waits, saying nothing more, until the client leaves.
 func (c *call) silent() {
-	c.entry.end(Silent, time.Time{})
+	c.breakOff(Silent, time.Time{})
 	select {
 	case <-c.r.Context().Done():
 	case <-c.s.closed:

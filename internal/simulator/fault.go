@@ -96,7 +96,7 @@ func faultNames() []string {
 
 func hangs(how hangUp) func(*call) bool {
 	return func(c *call) bool {
-		c.entry.end(Cut, c.s.clock())
+		c.breakOff(Cut, c.s.clock())
 		c.w.hang(how, c.s.closed)
 		return true
 	}

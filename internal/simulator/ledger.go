@@ -37,15 +37,17 @@ type Record struct {
 	Status   int    // HTTP status; 0 if none was sent
 	// Usage is what was truly consumed up to the end: the whole input once an
 	// answer had begun, and one output or reasoning token for every piece that
-	// was handed to the connection.
+	// was handed to the connection; with after=bill the whole answer, however it ended.
 	Usage llm.Usage
 	// Reported is the usage that the client was told; nil when it was told
 	// none, or something that only ReportedRaw can express.
 	Reported    *llm.Usage
-	ReportedRaw string // the JSON text of the usage told, where a variant falsified it
-	Pieces      int64  // handed to the connection
-	EndMarker   bool   // the stream's end marker was sent
-	Canceled    bool   // the client left; Ended says when that was noticed
+	Tier        string     // service tier as served; empty for none
+	Cost        *llm.Money // the provider's own figure of what it charges; nil for none
+	ReportedRaw string     // the JSON text of the usage told, where a variant falsified it
+	Pieces      int64      // handed to the connection
+	EndMarker   bool       // the stream's end marker was sent
+	Canceled    bool       // the client left; Ended says when that was noticed
 }
 
 // Totals sums up a ledger.
@@ -200,8 +202,11 @@ type entry struct {
 	reported  bool
 	marker    bool
 	canceled  bool
+	tier      string
+	cost      *llm.Money
 	input     int64
 	cached    int64
+	searches  int64
 	output    int64
 	reasoning int64
 	sent      int64
@@ -228,7 +233,25 @@ func (e *entry) consume(a *answer) {
 	defer e.mu.Unlock()
 	e.cached = a.cached
 	e.input = a.prompt - a.cached
+	e.searches = a.searches
 	e.reasoning = a.thinking * a.choices
+}
+
+// consumeAll notes that the whole answer is charged for, whatever was sent of it.
+func (e *entry) consumeAll(a *answer) {
+	e.consume(a)
+	output, reasoning := a.made()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.output = output
+	e.reasoning += reasoning
+}
+
+// charge notes the service tier and the provider's own figure of the cost.
+func (e *entry) charge(s *spec) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tier, e.cost = s.tier, s.ownCost()
 }
 
 // begin notes the status that is about to be sent.
@@ -295,7 +318,7 @@ func (e *entry) usage() llm.Usage {
 
 func (e *entry) consumed() (u llm.Usage) {
 	u[llm.Input], u[llm.CacheRead] = e.input, e.cached
-	u[llm.Output], u[llm.Reasoning] = e.output, e.reasoning
+	u[llm.Output], u[llm.Reasoning], u[llm.Searches] = e.output, e.reasoning, e.searches
 	return u
 }
 
@@ -306,6 +329,7 @@ func (e *entry) record() Record {
 		Seq: e.seq, Attempt: e.attempt, Dialect: e.dialect, Model: e.model, Key: e.key, Stream: e.stream,
 		Received: e.received, Ended: e.ended, Outcome: e.outcome, Fault: e.fault, Status: int(e.status),
 		Usage: e.consumed(), ReportedRaw: e.raw, Pieces: e.sent, EndMarker: e.marker, Canceled: e.canceled,
+		Tier: e.tier, Cost: e.cost,
 	}
 	switch {
 	case e.told != nil:

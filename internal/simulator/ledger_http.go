@@ -132,6 +132,12 @@ func (r *Record) append(dst []byte) []byte {
 	if r.ReportedRaw != "" {
 		o.raw("reported_raw", r.ReportedRaw)
 	}
+	if r.Tier != "" {
+		o.text("tier", r.Tier)
+	}
+	if r.Cost != nil {
+		o.raw("cost", r.Cost.String())
+	}
 	o.number("pieces", r.Pieces)
 	o.truth("end_marker", r.EndMarker)
 	o.truth("canceled", r.Canceled)

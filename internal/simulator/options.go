@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"weir/internal/llm"
 )
 
 // option is one word of a model name's grammar.
@@ -21,6 +23,7 @@ type option struct {
 var optionList = []option{
 	{"ttft", "DURATION", "waits before the first token; the headers wait too", duration(func(s *spec) *time.Duration { return &s.ttft })},
 	{"pace", "DURATION", "waits between pieces", duration(func(s *spec) *time.Duration { return &s.pace })},
+	{"late", "DURATION", "waits before the end of a stream, which tells the usage", duration(func(s *spec) *time.Duration { return &s.late })},
 	{"early", "", "sends a stream's headers at once, before the wait of ttft", flag(func(s *spec) *bool { return &s.early })},
 	{"tokens", "N", "length of the answer in tokens; for echo and json, at most", count(func(s *spec) *int64 { return &s.tokens })},
 	{"prompt", "N", "input tokens reported, in place of those counted", count(func(s *spec) *int64 { return &s.prompt })},
@@ -34,6 +37,11 @@ var optionList = []option{
 	{"variant", "N", "another text from the N-th piece on, counted from 0", count(func(s *spec) *int64 { return &s.variant })},
 	{"uncapped", "", "ignores the request's cap on output tokens", flag(func(s *spec) *bool { return &s.uncapped })},
 	{"unicode", "", "words with characters of two to nine bytes", flag(func(s *spec) *bool { return &s.unicode })},
+	{"files", "N", "input tokens of each image, sound or document (85 if not given)", count(func(s *spec) *int64 { return &s.files })},
+	{"search", "N", "searches the web so often, where the request offers a tool for it", count(func(s *spec) *int64 { return &s.searches })},
+	{"tier", "NAME", "the service tier that the answer names: flex, priority", oneOf([]string{"flex", "priority"}, func(s *spec) *string { return &s.tier })},
+	{"cost", "USD", "what the provider itself says that the answer costs", setCost},
+	{"after", "KIND", "what is charged when the answer breaks off or its client leaves: stop, what was sent; bill, the whole answer", oneOf([]string{afterStop, afterBill}, func(s *spec) *string { return &s.after })},
 	{"usage", "VARIANT", "how usage is reported: " + strings.Join(usageVariants, ", "), oneOf(usageVariants, func(s *spec) *string { return &s.usage })},
 	{"fault", "NAME", "what goes wrong", setFault},
 	{"status", "CODE", "answers with an error of that status, 400 to 599", setStatus},
@@ -53,6 +61,7 @@ var optionList = []option{
 const (
 	maxChoices = 128
 	maxPadding = 1 << 30
+	maxCost    = 1000 * llm.USD
 )
 
 func duration(field func(*spec) *time.Duration) func(*spec, string) error {
@@ -132,6 +141,21 @@ func setRate(s *spec, value string) error {
 		return fmt.Errorf("must be a share from 0 to 1, such as 0.1, not %q", value)
 	}
 	s.rate = f
+	return nil
+}
+
+// The values of the option after.
+const (
+	afterStop = "stop"
+	afterBill = "bill"
+)
+
+func setCost(s *spec, value string) error {
+	n, err := llm.ParseMoney(value)
+	if err != nil || n < 0 || n > maxCost {
+		return fmt.Errorf("must be an amount of US dollars from 0 to 1000 with at most nine decimals, not %q", value)
+	}
+	s.cost = n
 	return nil
 }
 

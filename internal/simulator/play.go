@@ -80,6 +80,9 @@ func (c *call) playStream() error {
 	if c.place != unset {
 		return errPlace // the answer is shorter than the place of its fault
 	}
+	if !c.wait(c.spec.late) {
+		return errGone
+	}
 	final := c.final()
 	return c.end(c.enc.Finish(buf[:0], &final))
 }
@@ -93,7 +96,7 @@ func (c *call) start(m *llm.Meta) *llm.Event {
 			u[class] = 0
 		}
 	}
-	return &llm.Event{Kind: llm.EventStart, ID: m.ID, Model: m.Model, Created: m.Created, Usage: u}
+	return &llm.Event{Kind: llm.EventStart, ID: m.ID, Model: m.Model, Created: m.Created, Usage: u, Tier: c.spec.tier}
 }
 
 // amendStart makes the usage at the start of a stream what the variant asks
@@ -115,7 +118,7 @@ func isPiece(ev *llm.Event) bool { return ev.Signature == "" }
 func (c *call) sendPiece(b []byte, number int64, kind llm.EventKind) error {
 	b = c.shape(b, number)
 	if number == c.place {
-		return c.breakOff(b)
+		return c.half(b)
 	}
 	c.entry.piece(kind)
 	return c.write(b)
@@ -137,9 +140,9 @@ func (c *call) meta() llm.Meta {
 	}
 }
 
-// breakOff writes half of the piece that is no longer finished, where the
-// fault breaks in the middle of one.
-func (c *call) breakOff(piece []byte) error {
+// half writes half of the piece that is no longer finished, where the fault
+// breaks in the middle of one.
+func (c *call) half(piece []byte) error {
 	if c.fault.inside {
 		if err := c.write(piece[:len(piece)/2]); err != nil {
 			return err
@@ -223,7 +226,7 @@ func (c *call) told() llm.Usage {
 
 func (c *call) final() llm.Final {
 	return llm.Final{
-		Finish: c.answer.finishes(), Usage: c.told(), Reported: c.spec.usage != usageMissing,
+		Finish: c.answer.finishes(), Usage: c.told(), Reported: c.spec.usage != usageMissing, Cost: c.spec.ownCost(),
 		Attempts: 1, Models: []string{c.spec.name},
 	}
 }
@@ -296,7 +299,7 @@ func (c *call) sendWhole(body []byte, reported bool, raw string) error {
 func (c *call) reply() *llm.Reply {
 	reply := &llm.Reply{
 		ID: c.replyID(), Created: c.s.clock().Unix(), Model: c.spec.name,
-		Usage: c.told(), Reported: c.spec.usage != usageMissing,
+		Usage: c.told(), Reported: c.spec.usage != usageMissing, Cost: c.spec.ownCost(), Tier: c.spec.tier,
 		Choices: make([]llm.Choice, c.answer.choices),
 	}
 	if e := c.req.Embedding; e != nil {

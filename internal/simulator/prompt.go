@@ -1,6 +1,11 @@
 package simulator
 
-import "weir/internal/llm"
+import (
+	"strings"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
 
 // The rule by which input tokens are counted. It is cheap, and the same for
 // every dialect.
@@ -15,12 +20,12 @@ const (
 // promptTokens counts the input tokens of a request: 3, for every message 4
 // and a quarter of the bytes of its text, for every tool 8 and a quarter of the
 // bytes of its name, description and schema, for every image, sound or document
-// 85. Quarters are rounded up.
-func promptTokens(req *llm.Request) int64 {
+// perMedia. Quarters are rounded up.
+func promptTokens(req *llm.Request, perMedia int64) int64 {
 	n := int64(tokensPerRequest)
 	for i := range req.Messages {
 		text, media := weigh(req.Messages[i].Parts)
-		n += tokensPerMessage + quarter(text) + tokensPerMedia*media
+		n += tokensPerMessage + quarter(text) + perMedia*media
 	}
 	if req.Embedding != nil {
 		for _, text := range req.Embedding.Texts {
@@ -108,4 +113,20 @@ func callable(req *llm.Request) []llm.Tool {
 		tools = append(tools, t)
 	}
 	return tools
+}
+
+// searchesOf is how many of n searches of the web the tools of the request allow:
+// none where it offers no tool for it, and as many as max_uses says.
+func searchesOf(req *llm.Request, n int64) int64 {
+	for i := range req.Tools {
+		raw := req.Tools[i].Raw
+		if !strings.Contains(rawjson.Text(rawjson.Get(raw, "type")), "web_search") {
+			continue
+		}
+		if most, ok := rawjson.AsInt(rawjson.Get(raw, "max_uses")); ok {
+			n = min(n, max(most, 0))
+		}
+		return n
+	}
+	return 0
 }

@@ -18,7 +18,8 @@ type spec struct {
 	base string
 
 	ttft, pace time.Duration
-	early      bool // headers go out before the wait for the first token
+	late       time.Duration // wait before a stream's end, which tells the usage
+	early      bool          // headers go out before the wait for the first token
 
 	tokens    int64 // of the visible answer; unset: the base model's own
 	prompt    int64 // unset: counted
@@ -30,10 +31,15 @@ type spec struct {
 	variant   int64 // the first piece of another text; unset: none
 	uncapped  bool
 	unicode   bool
-	think     bool // thinking is shown, whatever the base model
-	signed    bool // thinking that comes back must be as it went
+	think     bool  // thinking is shown, whatever the base model
+	signed    bool  // thinking that comes back must be as it went
+	files     int64 // tokens of each image, sound or document; unset: tokensPerMedia
+	searches  int64 // of the web, where the request offers a tool for it
 
 	usage string
+	tier  string    // service tier that the answer names
+	cost  llm.Money // the provider's own figure; unset: it tells none
+	after string    // what an answer that broke off is charged for; empty: what was sent
 
 	fault      *fault
 	status     int
@@ -89,7 +95,7 @@ func parseSpec(name string) (*spec, error) {
 	s := &spec{
 		name: name, base: base, calls: 1, at: 3,
 		tokens: unset, prompt: unset, reasoning: unset, choices: unset, seed: unset, variant: unset,
-		bytes: unset, times: unset, flap: unset, rate: unset, chunk: unset,
+		bytes: unset, times: unset, flap: unset, rate: unset, chunk: unset, files: unset, cost: unset,
 	}
 	if err := s.readOptions(options, some); err != nil {
 		return nil, llm.Invalid("model", fmt.Sprintf("The model name %q is not understood: %s.", name, err))
@@ -157,6 +163,14 @@ func (s *spec) check(seen map[string]bool) error {
 		s.fault = &statusFault
 	}
 	return nil
+}
+
+// ownCost is the provider's own figure; nil for none.
+func (s *spec) ownCost() *llm.Money {
+	if s.cost == unset {
+		return nil
+	}
+	return &s.cost
 }
 
 // counted reports whether the fault depends on how many requests came before.
