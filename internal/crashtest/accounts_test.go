@@ -24,7 +24,7 @@ func testAccounts(ctx context.Context, t *testing.T, bin string) {
 	const free, paid = `{"model":"words/chat:tokens=3","max_tokens":20,"messages":[]}`, `{"model":"house/chat","messages":[]}`
 	body := strings.ReplaceAll(free, "[]", `[{"role":"user","content":"Hi"}]`)
 	dollar := strings.ReplaceAll(paid, "[]", `[{"role":"user","content":"Hi"}]`)
-	f.join("changing", false)
+	f.join("changing", "cancel")
 	m := f.members[0]
 	status := func(body string, want int) func(*node) bool {
 		return func(n *node) bool {

@@ -47,8 +47,21 @@ type served struct {
 	Fault    string   `json:"fault"`
 	Status   int      `json:"status"`
 	Usage    classes  `json:"usage"`
+	Cost     llm.Money  `json:"cost"` // the provider's own figure, where it has one
 	Reported *classes `json:"reported"`
 	Canceled bool     `json:"canceled"`
+}
+
+// truth is what the provider charges: its own figure, or its usage at that price.
+func (s *served) truth(p *llm.Price) llm.Money {
+	if s.Cost > 0 {
+		return s.Cost
+	}
+	u := llm.Usage(s.Usage)
+	if u.InputTokens() > 0 {
+		u[llm.Requests] = 1
+	}
+	return p.Cost(&u, "")
 }
 
 // classes is usage by the names of its classes.
@@ -98,7 +111,7 @@ type row struct {
 	provenance                            ledger.Provenance
 	counts, stream                        bool
 	duration                              time.Duration // cut to milliseconds
-	cost                                  llm.Money
+	cost, atMost                          llm.Money
 	usage                                 llm.Usage
 }
 
@@ -160,6 +173,8 @@ func (r *row) set(name, text string) (err error) {
 		r.duration, err = time.ParseDuration(text + "ms")
 	case "cost_usd":
 		r.cost, err = parseCost(text)
+	case "cost_at_most_usd":
+		r.atMost, err = parseCost(text)
 	default:
 		if c, ok := llm.ParseClass(name); ok {
 			r.usage[c], err = strconv.ParseInt(text, 10, 64)

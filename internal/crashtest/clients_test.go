@@ -92,9 +92,9 @@ func (v *verdict) toldCost(c *receipt, rows []*row) {
 }
 
 // leaked is an attempt that was still open at a kill although its client had
-// left long before, and its account does not read answers to their end.
+// left long before, and which nobody reads to its end.
 func (v *verdict) leaked(c *receipt, rows []*row) {
-	if !c.left || c.member.drains {
+	if drains := c.member.onHangup == "drain" || c.member.onHangup == "default" && !c.stream; !c.left || drains {
 		return
 	}
 	for _, r := range rows {

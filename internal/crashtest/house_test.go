@@ -40,7 +40,7 @@ type house struct {
 // member is a key of an account.
 type member struct {
 	name, account, key, token string
-	drains                    bool // answers are read to their end when the client leaves
+	onHangup                  string // what becomes of answers whose client leaves
 }
 
 // newHouse builds the binary, starts the provider and makes the accounts.
@@ -48,9 +48,10 @@ func newHouse(ctx context.Context, t *testing.T, seed uint64) *house {
 	t.Helper()
 	h := bareHouse(ctx, t, seed, build(ctx, t, t.ArtifactDir()))
 	h.configure(configuration(h.provider, filepath.Join(h.dir, "data")))
-	h.join("patient", true)
-	h.join("hasty", false)
-	h.join("hasty", false)
+	h.join("patient", "drain")
+	h.join("hasty", "cancel")
+	h.join("hasty", "cancel")
+	h.join("usual", "default")
 	return h
 }
 
@@ -98,12 +99,9 @@ func (h *house) run(args ...string) []byte {
 }
 
 // join makes a key, and its account where there is none yet.
-func (h *house) join(name string, drains bool) {
+func (h *house) join(name, onHangup string) {
 	h.t.Helper()
-	m, onHangup := member{name: name, drains: drains}, "cancel"
-	if drains {
-		onHangup = "drain"
-	}
+	m := member{name: name, onHangup: onHangup}
 	for _, other := range h.members {
 		if other.name == name {
 			m.account = other.account

@@ -53,6 +53,9 @@ func soundBooks() *books {
 			requested: "house/chat", model: "house/chat", price: "v", outcome: end.outcome, provenance: end.provenance,
 			counts: true, stream: true, usage: usage, cost: price.Cost(&usage, ""),
 		})
+		if end.outcome == ledger.OutcomeCut {
+			b.rows[i].atMost = price.Cost(&llm.Usage{llm.Input: 10, llm.Output: 40}, "")
+		}
 		b.served = append(b.served, served{Attempt: id.String(), Dialect: "openai", Model: "chat", Stream: true, Usage: end.served})
 		b.receipts = append(b.receipts, receipt{
 			order:   order{member: m, door: nativeDoor, model: "house/chat", stream: true},
@@ -122,6 +125,8 @@ func judgeCases() []judgeCase {
 			b.receipts[killed].left, b.receipts[killed].ended = true, b.lives[0].ended.Add(-2*time.Second)
 		}, unexplained},
 		{"unknown, served above its bound", func(b *books) { b.served[killed].Usage[llm.Output] = 501 }, belowTruth},
+		{"broken off, charged for more than its bound", func(b *books) { b.served[broken].Usage[llm.Output] = 41 }, belowTruth},
+		{"the provider's own figure is more", func(b *books) { b.served[whole].Cost = llm.USD }, belowTruth},
 		{"one token more than reported", func(b *books) { b.rows[whole].usage[llm.Output]++ }, inexact},
 		{"another class than reported", func(b *books) {
 			b.rows[whole].usage[llm.Input]--

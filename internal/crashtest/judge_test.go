@@ -24,7 +24,7 @@ const (
 	resent        fault = "resent: the provider got one attempt more than once"
 	phantom       fault = "phantom: a row of an attempt that the provider never saw"
 	unexplained   fault = "unknown, and not open at a kill"
-	belowTruth    fault = "unknown, and charged below what was served"
+	belowTruth    fault = "charged below what the provider charges"
 	inexact       fault = "exact, but not what the provider reported"
 	mispriced     fault = "cost that is not usage times price"
 	emptyEstimate fault = "estimated at nothing"
@@ -153,6 +153,7 @@ func (v *verdict) attempt(id ledger.AttemptID, a *attempt) {
 	}
 	v.priced(r)
 	truth := llm.Usage(s.Usage)
+	v.charged(r, s)
 	switch r.provenance {
 	case ledger.Exact:
 		v.exact(r, s, &truth)
@@ -177,6 +178,15 @@ func (v *verdict) priced(r *row) {
 	}
 	if ok != (r.price != "") || r.cost != want {
 		v.add(mispriced, "%s: got $%s by price %q, want $%s", r, r.cost, r.price, want)
+	}
+}
+
+// charged asks whether budgets count at least what the provider charges, however the
+// attempt ended.
+func (v *verdict) charged(r *row, s *served) {
+	p := v.books.prices[r.model]
+	if truth := s.truth(&p); max(r.cost, r.atMost) < truth {
+		v.add(belowTruth, "%s, at most $%s: the provider charges $%s for %v", r, r.atMost, truth, s.Usage)
 	}
 }
 
@@ -221,8 +231,7 @@ func (v *verdict) unknown(r *row, truth *llm.Usage) {
 	if why := unexplainedBy(v.books.lives, r); why != "" {
 		v.add(unexplained, "%s: %s", r, why)
 	}
-	p := v.books.prices[r.model]
-	if r.usage.InputTokens() < truth.InputTokens() || r.usage.OutputTokens() < truth.OutputTokens() || r.cost < p.Cost(truth, "") {
+	if r.usage.InputTokens() < truth.InputTokens() || r.usage.OutputTokens() < truth.OutputTokens() {
 		v.add(belowTruth, "%s: the provider gave %v", r, *truth)
 	}
 }

@@ -71,6 +71,7 @@ func testRest(ctx context.Context, t *testing.T, bin string) {
 	}{
 		{"Race", testRaces},
 		{"Forgetful", testForgetful},
+		{"Boundless", testBoundless},
 		{"Cut", testCut},
 		{"Accounts", testAccounts},
 		{"Stopped", testStopped},

@@ -48,14 +48,14 @@ func newStorm(ctx context.Context, t *testing.T, o *founding) *storm {
 	s.watch()
 	s.racer = s.wealthy("racer", toll)
 	s.members = nil // its books are looked at by themselves
-	s.join("patient", true)
-	s.join("hasty", false)
-	s.join("hasty", false)
+	s.join("patient", "drain")
+	s.join("hasty", "cancel")
+	s.join("hasty", "cancel")
 	s.load = newLoad(slices.Clone(s.members), s.nodes[0].gate, s.nodes[1].gate, s.nodes[2].gate)
-	s.join("known", false)
+	s.join("known", "cancel")
 	s.known = s.members[3]
 	s.thrifty = s.wealthy("thrifty", 1000*llm.USD)
-	s.join("newcomer", false)
+	s.join("newcomer", "cancel")
 	s.newcomer = s.members[5]
 	time.Sleep(toldWithin) // a change that a node hears of makes it look the key up again
 	for _, n := range s.nodes {

@@ -6,14 +6,19 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"weir/internal/ledger"
 	"weir/internal/llm"
 )
 
@@ -28,22 +33,47 @@ const (
 	leastAnswer = 256 * llm.USD / 1000
 )
 
-// raceYAML prices each request of house and broken at a dollar and nothing else,
-// each token of words at a thousandth, and each of greedy at a millionth.
+// racePrices are what the providers of a race charge: house and broken a dollar for each
+// request and nothing else, greedy a millionth for each token of an answer, words and
+// human a thousandth, and 1/100,000 for each token of input; human a cent for a search,
+// too. What own says of a price does not matter: its own figure counts.
+func racePrices() map[string]priceList {
+	words := priceList{"input": "10", "output": "1000", "search": "0.01"}
+	request := priceList{"input": "0", "output": "0", "request": "1"}
+	return map[string]priceList{
+		"house": request, "broken": request, "greedy": {"input": "0", "output": "1"},
+		"words": words, "human": words, "own": words,
+	}
+}
+
+// raceYAML is the configuration of a race.
 func raceYAML(provider string) string {
 	var b strings.Builder
 	b.WriteString("drain_timeout: 2s\ndefault_model: house/chat\nproviders:\n")
-	for _, name := range []string{"house", "broken", "words", "greedy"} {
-		fmt.Fprintf(&b, "  %s: {dialect: openai, base_url: \"http://%s/v1\", allow_private: true, api_keys: [one]}\n", name, provider)
+	prices := racePrices()
+	for _, name := range slices.Sorted(maps.Keys(prices)) {
+		dialect, bill := "openai", "computed"
+		switch name {
+		case "human":
+			dialect = "anthropic"
+		case "own":
+			bill = "provider"
+		}
+		fmt.Fprintf(&b, "  %s: {dialect: %s, base_url: \"http://%s/v1\", allow_private: true, api_keys: [one], timeouts: {first_byte: 1s}, bill_by: %s}\n",
+			name, dialect, provider, bill)
 	}
-	b.WriteString(`prices:
-  house/*: {input: "0", output: "0", request: "1"}
-  broken/*: {input: "0", output: "0", request: "1"}
-  words/*: {input: "0", output: "1000"}
-  greedy/*: {input: "0", output: "1"}
-aliases:
+	b.WriteString("prices:\n")
+	for _, name := range slices.Sorted(maps.Keys(prices)) {
+		fmt.Fprintf(&b, "  %s/*: {", name)
+		for _, class := range slices.Sorted(maps.Keys(prices[name])) {
+			fmt.Fprintf(&b, "%s: %q, ", class, prices[name][class])
+		}
+		b.WriteString("}\n")
+	}
+	b.WriteString(`aliases:
   second: {targets: ["broken/chat:status=500", "house/chat:ttft=50ms"], strategy: fallback}
   reworded: {targets: ["words/chat:status=500", "words/chat:ttft=50ms,tokens=200"], strategy: fallback}
+  later: {targets: ["words/chat:ttft=3s,tokens=200,after=bill", "words/chat:ttft=50ms,tokens=200"], strategy: fallback}
 `)
 	return b.String()
 }
@@ -57,13 +87,17 @@ type race struct {
 	bodies []string
 }
 
+// Clients of a model with ttft=3s or late=3s in its name do not wait for it.
 func races() []race {
 	requests := []string{
 		`{"model":"house/chat:ttft=50ms","messages":[{"role":"user","content":"Hi"}]}`,
 		`{"model":"house/chat","max_tokens":10,"messages":[{"role":"user","content":"Hi"}]}`,
 		`{"model":"second","messages":[{"role":"user","content":"Hi"}]}`,
 		`{"model":"house/chat:ttft=20ms,pace=5ms","stream":true,"messages":[{"role":"user","content":"Hi"}]}`,
-		`{"model":"house/chat:ttft=3s","stream":true,"messages":[{"role":"user","content":"Hi"}]}`, // whose client leaves
+		`{"model":"house/chat:ttft=3s","stream":true,"messages":[{"role":"user","content":"Hi"}]}`,
+		`{"model":"house/chat:ttft=3s,after=bill","stream":true,"messages":[{"role":"user","content":"Hi"}]}`,
+		`{"model":"house/chat:pace=30ms,late=3s,after=bill","messages":[{"role":"user","content":"Hi"}],"stream":true}`,
+		`{"model":"house/chat:fault=cut,at=5,after=bill","stream":true,"messages":[{"role":"user","content":"Hi"}]}`,
 	}
 	words := []string{
 		`{"model":"words/chat:ttft=50ms,tokens=200","messages":[{"role":"user","content":"Hi"}]}`,
@@ -71,7 +105,19 @@ func races() []race {
 		`{"model":"words/chat:tokens=300","max_tokens":300,"messages":[{"role":"user","content":"Hi"}]}`,
 		`{"model":"reworded","messages":[{"role":"user","content":"Hi"}]}`,
 		`{"model":"words/chat:tokens=200,pace=1ms","stream":true,"messages":[{"role":"user","content":"Hi"}]}`,
-		`{"model":"words/chat:ttft=3s","stream":true,"messages":[{"role":"user","content":"Hi"}]}`, // whose client leaves
+		`{"model":"words/chat:ttft=3s","stream":true,"max_tokens":400,"messages":[{"role":"user","content":"Hi"}]}`,
+		// A client leaves while the model thinks, a stream breaks off behind thinking that nobody saw,
+		// the usage comes too late, and the first byte too late, with and without another target.
+		`{"model":"words/chat:ttft=3s,tokens=200,reasoning=300,after=bill","stream":true,"max_tokens":400,"messages":[{"role":"user","content":"Hi"}]}`,
+		`{"model":"words/chat:tokens=90,reasoning=300,fault=cut,at=5,after=bill","stream":true,"max_tokens":400,"messages":[{"role":"user","content":"Hi"}]}`,
+		`{"model":"words/chat:tokens=90,reasoning=200,late=3s,after=bill","stream":true,"max_tokens":300,"messages":[{"role":"user","content":"Hi"}]}`,
+		`{"model":"words/chat:pace=2ms,tokens=300,after=bill","max_tokens":300,"messages":[{"role":"user","content":"ttft=3s: whose client leaves"}]}`,
+		`{"model":"later","max_tokens":300,"messages":[{"role":"user","content":"Hi"}]}`,
+		`{"model":"words/chat:usage=missing,tokens=100,reasoning=250","max_tokens":400,"messages":[{"role":"user","content":"Hi"}]}`,
+		// A file, a search, and a provider with a figure of its own.
+		`{"model":"words/chat:ttft=50ms,tokens=20,files=4000,after=bill","stream":true,"max_tokens":50,"messages":[{"role":"user","content":[{"type":"text","text":"late=3s"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}]}`,
+		`{"model":"human/chat:tokens=50,search=2,ttft=3s,after=bill","stream":true,"max_tokens":60,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":2}]}`,
+		`{"model":"own/chat:tokens=200,cost=0.25","max_tokens":250,"messages":[{"role":"user","content":"Hi"}]}`,
 	}
 	return []race{
 		{name: "requests", limit: 37 * llm.USD, bodies: requests},
@@ -118,6 +164,25 @@ func testForgetful(ctx context.Context, t *testing.T, bin string) {
 	f.stopAll()
 }
 
+// testBoundless has a provider that thinks far beyond the cap of its requests, whose
+// clients leave: no gateway can know what that costs. The race must find it out.
+func testBoundless(ctx context.Context, t *testing.T, bin string) {
+	f := newFleet(ctx, t, &founding{bin: bin, seed: seed(), nodes: 3, server: newServer(t), yaml: raceYAML})
+	defer f.close()
+	r := race{name: "boundless", limit: 5 * llm.USD, bodies: []string{
+		`{"model":"words/chat:ttft=3s,reasoning=30000,uncapped,after=bill","stream":true,"max_tokens":400,"messages":[{"role":"user","content":"Hi"}]}`,
+	}}
+	m := f.wealthy(r.name, r.limit)
+	got := f.hold(&r, &m)
+	f.settled(&m)
+	spent, truth := f.spent(&m), f.truth(&m)
+	t.Logf("with a provider that ignores caps: it charges $%s, spent $%s of $%s: %s", truth, spent, r.limit, got)
+	if truth <= r.limit || spent > r.limit {
+		t.Errorf("the provider charges $%s, spent $%s, want more than the budget of $%s, and no more: nothing was found out", truth, spent, r.limit)
+	}
+	f.stopAll()
+}
+
 // racing is what the clients of a race came to.
 type racing struct {
 	served, refused, left, away, other atomic.Int64
@@ -136,9 +201,13 @@ func (f *fleet) race(r *race, name string) {
 	got := f.hold(r, &m)
 	rest := f.fill(&m, r.bodies[0])
 	f.settled(&m)
-	spent, peak := f.spent(&m), f.peak(m.account)
+	spent, peak, truth := f.spent(&m), f.peak(m.account), f.truth(&m)
 	looked := f.neverOverdrawn(f.t, m.account)
-	f.t.Logf("%s: spent $%s of $%s, at most $%s settled and held: %s, %d after it; %d commits looked at", name, spent, r.limit, peak, got, rest, looked)
+	f.t.Logf("%s: the providers charge $%s, spent $%s of $%s, at most $%s settled and held: %s, %d after it; %d commits looked at",
+		name, truth, spent, r.limit, peak, got, rest, looked)
+	if truth > r.limit {
+		f.t.Errorf("%s: the providers charge $%s, want at most $%s", name, truth, r.limit)
+	}
 	if spent > r.limit || r.limit-spent > r.most {
 		f.t.Errorf("%s: spent $%s, want $%s and at most $%s less: %s", name, spent, r.limit, r.most, got)
 	}
@@ -171,6 +240,38 @@ func (f *fleet) hold(r *race, m *member) *racing {
 func (f *fleet) spent(m *member) llm.Money {
 	f.t.Helper()
 	return llm.Money(f.count("SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = '" + m.account + "'"))
+}
+
+// truth is what the providers charge for all that an account asked of them.
+func (f *fleet) truth(m *member) (sum llm.Money) {
+	f.t.Helper()
+	f.awaitQuiet()
+	models := map[string]string{}
+	for _, row := range f.query("SELECT request, n, model FROM attempts WHERE account = '" + m.account + "'") {
+		n, err := strconv.ParseUint(row[1], 10, 16)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		models[ledger.AttemptID{Request: uuid.MustParse(row[0]), N: uint16(n)}.String()] = row[2]
+	}
+	var all []served
+	if err := f.get("http://"+f.provider+"/ledger", nil, &all); err != nil {
+		f.t.Fatal(err)
+	}
+	prices := racePrices()
+	for i := range all {
+		model, is := models[all[i].Attempt]
+		if !is {
+			continue
+		}
+		name, _, _ := strings.Cut(model, "/")
+		price, err := prices[name].price()
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		sum += all[i].truth(&price)
+	}
+	return sum
 }
 
 // overbilled has a provider bill more than it was asked for while every node has
@@ -225,7 +326,7 @@ func (f *fleet) wealthy(name string, limit llm.Money) member {
 // that all nodes know.
 func (f *fleet) newcomer(name string, settings ...[]string) member {
 	f.t.Helper()
-	f.join(name, false)
+	f.join(name, "default")
 	for _, s := range settings {
 		f.run(slices.Concat([]string{"accounts", s[0], name}, s[1:])...)
 	}
@@ -241,11 +342,11 @@ func (f *fleet) newcomer(name string, settings ...[]string) member {
 // client1 is one client of a race.
 func (f *fleet) client1(got *racing, base string, m *member, body string) {
 	limit := patience
-	if strings.Contains(body, "ttft=3s") {
+	if strings.Contains(body, "ttft=3s") || strings.Contains(body, "late=3s") {
 		limit = leaves
 	}
 	switch status, answer := f.chat(base, m, body, limit); status {
-	case 0:
+	case 0, http.StatusGatewayTimeout: // the other target may be more than there is room for
 		got.left.Add(1)
 	case http.StatusOK:
 		got.served.Add(1)
@@ -328,7 +429,7 @@ func (f *fleet) peak(account string) llm.Money {
 	f.t.Helper()
 	return llm.Money(f.count(`
 		WITH attempt AS (
-			SELECT opened, cost, (opening::json->>'hold')::bigint AS held, least(opened + (settlement::json->>'duration')::bigint,
+			SELECT opened, greatest(cost, coalesce((settlement::json->>'at_most')::bigint, 0)) AS cost, (opening::json->>'hold')::bigint AS held, least(opened + (settlement::json->>'duration')::bigint,
 				lead(opened) OVER (PARTITION BY request ORDER BY n)) AS settled
 			FROM attempts WHERE account = '` + account + `'),
 		step AS (SELECT opened AS at, held AS amount FROM attempt UNION ALL SELECT settled, cost - held FROM attempt)
