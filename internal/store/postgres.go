@@ -48,18 +48,27 @@ const (
 	pgDeadlock       = "40P01"
 )
 
+// setting is one of a session's. What the database's URL says of it wins.
+type setting struct{ name, value string }
+
 // Settings of a session. A server that lost its client ends the transaction,
 // and with it the locks, within a minute.
+var (
+	sessionOfAll = []setting{
+		{"jit", "off"}, {"tcp_keepalives_idle", "15"}, {"tcp_keepalives_interval", "5"}, {"tcp_keepalives_count", "3"},
+	}
+	sessionWrites = append(sessionOfAll[:len(sessionOfAll):len(sessionOfAll)],
+		setting{"idle_in_transaction_session_timeout", "60s"}, setting{"lock_timeout", "20s"}, setting{"statement_timeout", "55s"})
+)
+
 const (
-	sessionOfAll  = "SET jit = off; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; "
-	sessionWrites = sessionOfAll + "SET idle_in_transaction_session_timeout = '60s'; SET lock_timeout = '20s'; SET statement_timeout = '55s'; "
 	// A commit without waiting for the disk
 	// (https://www.postgresql.org/docs/current/wal-async-commit.html): a crash
 	// may lose the last of them, never one before another that stays.
-	sessionFast = sessionWrites + "SET synchronous_commit = off"
+	commitFast = "SET synchronous_commit = off"
 	// A commit that is on the disk when it returns, and all before it: the log
 	// is written in one order. A stricter setting of the server's stays.
-	sessionSure = sessionWrites + "SELECT set_config('synchronous_commit', 'on', false)" +
+	commitSure = "SELECT set_config('synchronous_commit', 'on', false)" +
 		" WHERE current_setting('synchronous_commit') = 'off'"
 )
 
@@ -96,9 +105,9 @@ func postgresEngine(target llm.Secret) (*engine, error) {
 }
 
 func postgresPools(config *pgx.ConnConfig) (read, fast, sure *sql.DB) {
-	return postgresPool(config, postgresReaders, sessionOfAll),
-		postgresPool(config, postgresFast, sessionFast),
-		postgresPool(config, postgresSure, sessionSure)
+	return postgresPool(config, postgresReaders, sessionOfAll, ""),
+		postgresPool(config, postgresFast, sessionWrites, commitFast),
+		postgresPool(config, postgresSure, sessionWrites, commitSure)
 }
 
 // postgresPrepare locks out other processes that would migrate too. The
@@ -106,7 +115,7 @@ func postgresPools(config *pgx.ConnConfig) (read, fast, sure *sql.DB) {
 func postgresPrepare(ctx context.Context, config *pgx.ConnConfig) (*sql.DB, func() error, error) {
 	patient := config.Copy()
 	patient.DialFunc = postgresDial(0) // a migration may take its time
-	db := postgresPool(patient, 1, sessionOfAll)
+	db := postgresPool(patient, 1, sessionOfAll, "")
 	if _, err := db.ExecContext(ctx, "SELECT pg_advisory_lock(?, ?)", lockSpace, lockMigrate); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("wait for another process that migrates the database: %w", err), db.Close())
 	}

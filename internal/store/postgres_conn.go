@@ -84,8 +84,21 @@ func withoutSecrets(text string, target llm.Secret) string {
 	return text
 }
 
-// postgresPool is a pool of up to n connections, each prepared by statements.
-func postgresPool(config *pgx.ConnConfig, n int, session string) *sql.DB {
+// settingsBeside are the statements that make those of the settings that the database's
+// URL does not have.
+func settingsBeside(config *pgx.ConnConfig, settings []setting) (statements string) {
+	for _, s := range settings {
+		if _, own := config.RuntimeParams[s.name]; !own {
+			statements += "SET " + s.name + " = '" + s.value + "'; "
+		}
+	}
+	return statements
+}
+
+// postgresPool is a pool of up to n connections, each with these settings and prepared by
+// a statement.
+func postgresPool(config *pgx.ConnConfig, n int, settings []setting, statement string) *sql.DB {
+	session := settingsBeside(config, settings) + statement
 	set := stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.Exec(ctx, session, pgx.QueryExecModeSimpleProtocol)
 		return err

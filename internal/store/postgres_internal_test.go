@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"weir/internal/llm"
 )
 
 func TestNumbered(t *testing.T) {
@@ -43,6 +45,18 @@ func TestKeeps(t *testing.T) {
 		if got := keeps(&test.err); got != test.want {
 			t.Errorf("keeps(%+v): got %v, want %v", test.err, got, test.want)
 		}
+	}
+}
+
+func TestSettingsOfURL(t *testing.T) {
+	t.Parallel()
+	config, err := postgresConfig(llm.NewSecret("postgres://weir@localhost/weir?lock_timeout=7s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := settingsBeside(config, []setting{{"lock_timeout", "20s"}, {"statement_timeout", "55s"}})
+	if want := "SET statement_timeout = '55s'; "; got != want {
+		t.Errorf("beside a URL with lock_timeout: got %q, want %q", got, want)
 	}
 }
 

@@ -126,7 +126,13 @@ func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.It
 
 // URL is that of a database of the server.
 func (s *Server) URL(database string) string {
-	return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", user, s.Addr(), database)
+	url := fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", user, s.Addr(), database)
+	if s.clock != nil {
+		// A signal that interrupts libfaketime sees the true time. Where that is ahead of
+		// the shifted one, any alarm would find all timeouts over.
+		url += "&statement_timeout=0&lock_timeout=0&idle_in_transaction_session_timeout=0"
+	}
+	return url
 }
 
 // run runs one of PostgreSQL's programs until it ends.
@@ -173,9 +179,7 @@ func (s *Server) launch() error {
 		"-c", "max_connections=300", "-c", "shared_buffers=64MB", "-c", "log_min_messages=fatal", "-c", "max_wal_size=4GB",
 	}
 	if s.clock != nil {
-		// A signal that interrupts libfaketime sees the true time. Where that is ahead of
-		// the shifted one, the alarm for a deadlock would find every other timeout over.
-		args = append(args, "-c", "deadlock_timeout=10s")
+		args = append(args, "-c", "deadlock_timeout=10s") // see URL
 	}
 	s.cmd = s.command("postgres", args...)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
