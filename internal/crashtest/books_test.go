@@ -25,6 +25,7 @@ type books struct {
 	prices   map[string]llm.Price
 	verified verification
 	logged   []string // what the gateway itself found to be wrong
+	cut      bool     // the database was cut off now and then
 }
 
 // life is one process of the gateway. It is over when the books are read.

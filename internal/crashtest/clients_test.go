@@ -148,6 +148,7 @@ func (v *verdict) replays() {
 		case before == nil && c.status == http.StatusOK:
 			first[c.key] = c
 		case c.stream && c.status == http.StatusConflict:
+		case v.books.cut && c.status == http.StatusServiceUnavailable: // every try to ask for the key was cut
 		case before == nil && c.status != http.StatusConflict:
 		case before == nil:
 			v.add(rereplied, "%s: nothing runs with this key", c)

@@ -186,7 +186,7 @@ func (s *storm) gather(b *books) {
 			b.served = append(b.served, one)
 		}
 	}
-	b.lives = s.allLives()
+	b.lives, b.cut = s.allLives(), true
 	var err error
 	if b.prices, err = prices(); err != nil {
 		s.t.Fatal(err)
