@@ -1,0 +1,173 @@
+package app_test
+
+import (
+	"context"
+	"encoding/base64"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/app"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// edge is a way to be charged for what a gateway does not see, or knows no price of.
+type edge struct {
+	name    string
+	dialect string // of the provider; empty for openai's, at /v1
+	path    string // of the wire format
+	budget  llm.Money
+	ask     ask
+	leaves  time.Duration // how long the client waits; 0 for as long as it takes
+	refused bool          // the provider is not to be asked at all
+}
+
+// edgePrices are a thousandth of a dollar for a token of an answer, a hundredth of that
+// for one of input. A search has no rate, nor has anything else.
+const edgePrices = `
+prices:
+  house/*: {input: "10", output: "1000"}
+default_model: house/chat
+`
+
+func edges() []edge {
+	const words = `"messages":[{"role":"user","content":"Hi"}]`
+	pdf := base64.StdEncoding.EncodeToString([]byte("%PDF-1.7 " + strings.Repeat("stream ", 85_000)))
+	chat := func(members string) ask { return ask{path: "/v1/chat/completions", body: "{" + members + "}"} }
+	return []edge{
+		{
+			name: "whole answers whose clients leave", budget: 2 * llm.USD, leaves: 150 * time.Millisecond,
+			ask: chat(`"model":"house/chat:tokens=200,pace=3ms,after=bill","max_tokens":200,` + words),
+		},
+		{
+			name: "streams whose clients leave while the model thinks", budget: 2 * llm.USD, leaves: 150 * time.Millisecond,
+			ask: chat(`"model":"house/chat:tokens=50,reasoning=200,ttft=3s,after=bill","stream":true,"max_tokens":250,` + words),
+		},
+		{
+			name: "a late first byte", budget: 2 * llm.USD,
+			ask: chat(`"model":"house/chat:tokens=200,ttft=20s,after=bill","max_tokens":250,` + words),
+		},
+		{
+			name: "a stream that breaks off behind hidden reasoning", budget: 2 * llm.USD,
+			ask: chat(`"model":"house/chat:tokens=50,reasoning=200,fault=cut,at=3,after=bill","stream":true,"max_tokens":250,` + words),
+		},
+		{
+			name: "a long PDF whose client leaves", budget: 25 * llm.USD, leaves: 150 * time.Millisecond,
+			ask: chat(`"model":"house/chat:files=90000,ttft=3s,after=bill","stream":true,"max_tokens":20,"messages":[{"role":"user","content":[` +
+				`{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,` + pdf + `"}}]}]`),
+		},
+		{
+			name: "search by Google", dialect: "gemini", path: "/v1beta", budget: 4 * llm.USD, refused: true,
+			ask: ask{path: "/v1beta/models/house/chat:generateContent", body: `{"contents":[{"role":"user","parts":[{"text":"Hi"}]}],"tools":[{"google_search":{}}]}`},
+		},
+		{
+			name: "code interpreter", dialect: "responses", path: "/v1", budget: 2 * llm.USD, refused: true,
+			ask: ask{path: "/v1/responses", body: `{"model":"house/chat","input":"Hi","tools":[{"type":"code_interpreter","container":{"type":"auto"}}]}`},
+		},
+		{
+			name: "web search of a chat", budget: 2 * llm.USD, refused: true,
+			ask: chat(`"model":"house/chat","web_search_options":{},` + words),
+		},
+	}
+}
+
+// TestEdges holds that what a provider truly charges stays within a budget where the
+// gateway cannot see all of it: each case passed its budget once.
+func TestEdges(t *testing.T) {
+	t.Parallel()
+	for _, e := range edges() {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			up := newUpstream(t)
+			h := open(t, setup{yaml: "providers:" + e.provider(up.url) + edgePrices})
+			h.setBudget(e.budget, ledger.PeriodTotal)
+			const clients, each = 8, 5
+			var all sync.WaitGroup
+			for range clients {
+				all.Go(func() {
+					for range each {
+						h.try(e.ask, e.leaves)
+					}
+				})
+			}
+			all.Wait()
+			truth, asked := llm.Money(0), 0
+			for _, r := range up.records(t) {
+				asked++
+				truth += llm.Money(10_000*r.Usage.InputTokens() + 1_000_000*r.Usage.OutputTokens())
+			}
+			t.Logf("asked %d times, the provider charges $%s of a budget of $%s", asked, truth, e.budget)
+			if (asked == 0) != e.refused {
+				t.Errorf("the provider was asked %d times, refused: %t", asked, e.refused)
+			}
+			if truth > e.budget {
+				t.Errorf("the provider charges $%s of a budget of $%s", truth, e.budget)
+			}
+		})
+	}
+}
+
+// provider is the configuration of the one that the edge is about.
+func (e *edge) provider(url string) string {
+	yaml := hasty(providerYAML("house", url), "700ms", "20s")
+	if e.dialect != "" {
+		yaml = strings.Replace(yaml, "dialect: openai", "dialect: "+e.dialect, 1)
+		yaml = strings.Replace(yaml, "/v1\n", e.path+"\n", 1)
+	}
+	return yaml
+}
+
+// try makes a request for so long, whatever comes of it.
+func (h *house) try(a ask, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
+	if limit > 0 {
+		ctx, cancel = context.WithTimeout(h.t.Context(), limit)
+	}
+	defer cancel()
+	resp, err := h.client.Do(h.request(a).WithContext(ctx))
+	if err != nil {
+		return
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body) // a client that leaves has no answer
+}
+
+// TestRescuesThatRefuse holds that providers which were asked to go on with a broken answer
+// and refused cost nothing.
+func TestRescuesThatRefuse(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	yaml := "providers:" + providerYAML("house", up.url) + edgePrices + `
+aliases:
+  torn: {targets: ["house/story:tokens=60,fault=cut,at=20", "house/story:status=429", "house/story:status=400"]}
+`
+	h := open(t, setup{yaml: yaml})
+	h.stream("torn")
+	data, err := app.OpenData(t.Context(), h.config(), discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.Close()
+	rejected := 0
+	await(t, "three rows", func() bool {
+		rows := 0
+		rejected = 0
+		err := data.Export(t.Context(), "", "", "", func(e *ledger.Entry) error {
+			rows++
+			if e.Outcome == ledger.OutcomeRejected {
+				rejected++
+				if e.Charged() != 0 {
+					t.Errorf("%s, which answered with %d, costs $%s", e.FullModel(), e.Status, e.Charged())
+				}
+			}
+			return nil
+		})
+		return err != nil || rows == 3
+	})
+	if rejected != 2 {
+		t.Errorf("%d attempts were rejected, want 2", rejected)
+	}
+}
