@@ -1,8 +1,10 @@
 package app_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -23,15 +25,15 @@ type edge struct {
 	ask     ask
 	leaves  time.Duration // how long the client waits; 0 for as long as it takes
 	refused bool          // the provider is not to be asked at all
+	alone   bool          // one client after the other
+
+	input, output int64 // prices in dollars per million tokens; 0 is 10 and 1000
 }
 
-// edgePrices are a thousandth of a dollar for a token of an answer, a hundredth of that
-// for one of input. A search has no rate, nor has anything else.
-const edgePrices = `
-prices:
-  house/*: {input: "10", output: "1000"}
-default_model: house/chat
-`
+// pricedAt prices tokens, in dollars per million; nothing else has a rate.
+func pricedAt(input, output int64) string {
+	return fmt.Sprintf("prices:\n  house/*: {input: \"%d\", output: \"%d\"}\ndefault_model: house/chat\n", input, output)
+}
 
 func edges() []edge {
 	const words = `"messages":[{"role":"user","content":"Hi"}]`
@@ -55,20 +57,20 @@ func edges() []edge {
 			ask: chat(`"model":"house/chat:tokens=50,reasoning=200,fault=cut,at=3,after=bill","stream":true,"max_tokens":250,` + words),
 		},
 		{
-			name: "a long PDF whose client leaves", budget: 25 * llm.USD, leaves: 150 * time.Millisecond,
+			name: "a long PDF whose client leaves", budget: 3 * llm.USD, leaves: 400 * time.Millisecond, input: 2, output: 1, alone: true,
 			ask: chat(`"model":"house/chat:files=90000,ttft=3s,after=bill","stream":true,"max_tokens":20,"messages":[{"role":"user","content":[` +
 				`{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,` + pdf + `"}}]}]`),
 		},
 		{
-			name: "search by Google", dialect: "gemini", path: "/v1beta", budget: 4 * llm.USD, refused: true,
+			name: "search by Google", dialect: "gemini", path: "/v1beta", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
 			ask: ask{path: "/v1beta/models/house/chat:generateContent", body: `{"contents":[{"role":"user","parts":[{"text":"Hi"}]}],"tools":[{"google_search":{}}]}`},
 		},
 		{
-			name: "code interpreter", dialect: "responses", path: "/v1", budget: 2 * llm.USD, refused: true,
+			name: "code interpreter", dialect: "responses", path: "/v1", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
 			ask: ask{path: "/v1/responses", body: `{"model":"house/chat","input":"Hi","tools":[{"type":"code_interpreter","container":{"type":"auto"}}]}`},
 		},
 		{
-			name: "web search of a chat", budget: 2 * llm.USD, refused: true,
+			name: "web search of a chat", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
 			ask: chat(`"model":"house/chat","web_search_options":{},` + words),
 		},
 	}
@@ -82,9 +84,13 @@ func TestEdges(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			up := newUpstream(t)
-			h := open(t, setup{yaml: "providers:" + e.provider(up.url) + edgePrices})
+			input, output := cmp.Or(e.input, 10), cmp.Or(e.output, 1000)
+			h := open(t, setup{yaml: "providers:" + e.provider(up.url) + pricedAt(input, output)})
 			h.setBudget(e.budget, ledger.PeriodTotal)
-			const clients, each = 8, 5
+			clients, each := 8, 5
+			if e.alone {
+				clients, each = 1, 20
+			}
 			var all sync.WaitGroup
 			for range clients {
 				all.Go(func() {
@@ -97,7 +103,7 @@ func TestEdges(t *testing.T) {
 			truth, asked := llm.Money(0), 0
 			for _, r := range up.records(t) {
 				asked++
-				truth += llm.Money(10_000*r.Usage.InputTokens() + 1_000_000*r.Usage.OutputTokens())
+				truth += llm.Money(1000 * (input*r.Usage.InputTokens() + output*r.Usage.OutputTokens()))
 			}
 			t.Logf("asked %d times, the provider charges $%s of a budget of $%s", asked, truth, e.budget)
 			if (asked == 0) != e.refused {
@@ -140,7 +146,7 @@ func (h *house) try(a ask, limit time.Duration) {
 func TestRescuesThatRefuse(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	yaml := "providers:" + providerYAML("house", up.url) + edgePrices + `
+	yaml := "providers:" + providerYAML("house", up.url) + pricedAt(10, 1000) + `
 aliases:
   torn: {targets: ["house/story:tokens=60,fault=cut,at=20", "house/story:status=429", "house/story:status=400"]}
 `

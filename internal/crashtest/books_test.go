@@ -40,17 +40,17 @@ type life struct {
 
 // served is a record of the simulator's ledger.
 type served struct {
-	Attempt  string   `json:"attempt"`
-	Dialect  string   `json:"dialect"`
-	Model    string   `json:"model"`
-	Stream   bool     `json:"stream"`
-	Outcome  string   `json:"outcome"`
-	Fault    string   `json:"fault"`
-	Status   int      `json:"status"`
-	Usage    classes  `json:"usage"`
-	Cost     llm.Money  `json:"cost"` // the provider's own figure, where it has one
-	Reported *classes `json:"reported"`
-	Canceled bool     `json:"canceled"`
+	Attempt  string    `json:"attempt"`
+	Dialect  string    `json:"dialect"`
+	Model    string    `json:"model"`
+	Stream   bool      `json:"stream"`
+	Outcome  string    `json:"outcome"`
+	Fault    string    `json:"fault"`
+	Status   int       `json:"status"`
+	Usage    classes   `json:"usage"`
+	Cost     llm.Money `json:"cost"` // the provider's own figure, where it has one
+	Reported *classes  `json:"reported"`
+	Canceled bool      `json:"canceled"`
 }
 
 // truth is what the provider charges: its own figure, or its usage at that price.
