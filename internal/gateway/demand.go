@@ -20,14 +20,13 @@ type demand struct {
 	answers int64     // how many there are, each of which may be as long as the cap
 	least   int64
 	most    int64
-	open    bool   // nobody gave a cap: one is to be put in, of what is granted
-	mode    string // in which it is served
+	open    bool // nobody gave a cap: one is to be put in, of what is granted
 }
 
 // demand finds what an attempt at the target needs. Coarse or fine, it is never
 // too little; fine looks closer and takes longer.
 func (c *call) demand(t *route.Target, r *reading, how precision) demand {
-	k := demand{price: c.price(t), mode: r.mode, fixed: c.boundBeside(t, how, r), answers: r.answers}
+	k := demand{price: c.price(t), fixed: c.boundBeside(t, how, r), answers: r.answers}
 	switch {
 	case c.door.Silent:
 	case c.door.Op != llm.OpChat:
@@ -83,7 +82,7 @@ func (k *demand) granted(limit int64) llm.Usage {
 // cost is the bound in money.
 func (k *demand) cost(output int64) llm.Money {
 	u := k.bound(output)
-	return min(ledger.MaxCost, k.price.Bound(&u, k.mode))
+	return min(ledger.MaxCost, k.price.Bound(&u, llm.AnyMode))
 }
 
 // amounts are what to ask a budget for: with less than the first the attempt is

@@ -22,7 +22,6 @@ type reading struct {
 	hidden bool      // there is input whose size the body does not show
 	calls  int64     // of tools that the provider runs itself, at most
 	tools  llm.Usage // what these are, by class; what costs nothing but tokens is in none
-	mode   string    // in which the provider has to serve it; llm.AnyMode where that is left to it
 
 	answers int64
 	limit   int64 // the client's cap on each
@@ -45,7 +44,6 @@ func (c *call) read(t *route.Target) reading {
 		return r
 	}
 	tree, err := c.tree()
-	r.mode = llm.AnyMode
 	if err != nil { // nobody here understands it, and a provider may
 		r.hidden = true
 		r.call(llm.OtherTools, mostCalls)

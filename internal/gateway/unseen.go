@@ -17,7 +17,7 @@ import (
 func (c *call) atMost() (llm.Money, llm.Classes) {
 	a := c.hold.Attempt()
 	bound := a.Bound
-	if len(c.principal.Budgets()) == 0 && !c.door.Free { // else the bound is that of afford
+	if a.Claim == nil && !c.door.Free { // else the bound is that of afford
 		bound = c.boundUnseen()
 	}
 	most := min(ledger.MaxCost, a.Price.Bound(&bound, llm.AnyMode))

@@ -56,7 +56,7 @@ func (c *call) readUsual(t *route.Target) (r reading, ok bool) {
 		return r, false
 	}
 	return reading{
-		own: true, kept: c.door.Kept != nil, mode: llm.AnyMode,
+		own: true, kept: c.door.Kept != nil,
 		answers: max(1, c.head.Choices), limit: c.head.MaxOutput, capped: caps == 1,
 	}, true
 }
