@@ -63,6 +63,7 @@ const (
 	KeyChanged          Action = "key.changed"
 	KeyRevoked          Action = "key.revoked"
 	AttemptResolved     Action = "attempt.resolved"
+	AttemptCorrected    Action = "attempt.corrected"
 	NodeForgotten       Action = "node.forgotten"
 	SetupLinkCreated    Action = "setup_link.created"
 	UserCreated         Action = "user.created"

@@ -1,0 +1,8 @@
+-- +goose Up
+
+-- Corrections by an amount: an attempt can have several, each with its reason. The kind
+-- is resolved, for what the attempt cost in the end, or amount, for what is added to that.
+ALTER TABLE corrections ADD COLUMN seq BIGINT NOT NULL DEFAULT 1; -- among those of its kind, from 1
+ALTER TABLE corrections ADD COLUMN reason TEXT COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE corrections DROP CONSTRAINT corrections_pkey;
+ALTER TABLE corrections ADD PRIMARY KEY (day, request, n, kind, seq);
