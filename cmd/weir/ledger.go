@@ -8,11 +8,10 @@ import (
 
 	"weir/internal/app"
 	"weir/internal/ledger"
-	"weir/internal/llm"
 )
 
 func newLedger(env *environment) *cobra.Command {
-	return group("ledger", "The record of every attempt", newLedgerVerify(env), newLedgerExport(env), newLedgerResolve(env))
+	return group("ledger", "The record of every attempt", newLedgerVerify(env), newLedgerExport(env), newLedgerResolve(env), newLedgerCorrect(env))
 }
 
 // verifyWait is how long a running gateway has to project what its journal has.
@@ -116,35 +115,5 @@ func newLedgerExport(env *environment) *cobra.Command {
 	flags.StringVar(&account, "account", "", "of this account alone")
 	flags.StringVar(&from, "start-date", "", "from this UTC date on")
 	flags.StringVar(&to, "end-date", "", "up to and with this UTC date")
-	return cmd
-}
-
-func newLedgerResolve(env *environment) *cobra.Command {
-	var usd string
-	var release bool
-	cmd := &cobra.Command{
-		Use: "resolve ATTEMPT", Short: "Decide by hand what an attempt of unknown outcome cost",
-		Example: "  weir ledger resolve 0198c2f0-7a54-7c31-9b1e-0242ac120002.1 --usd 0.0123", Args: oneArg("the attempt's id"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := ledger.ParseAttemptID(args[0])
-			if err != nil {
-				return usageError{err}
-			}
-			if release == (usd != "") {
-				return usageError{fmt.Errorf("say either --usd AMOUNT or --release")}
-			}
-			var cost llm.Money
-			if usd != "" {
-				if cost, err = llm.ParseMoney(usd); err != nil || cost < 0 {
-					return usageError{fmt.Errorf("--usd is an amount of US dollars such as 0.0123; got %q", usd)}
-				}
-			}
-			return env.withData(cmd, func(d *app.Data) error {
-				return d.Resolve(cmd.Context(), actor(), id, cost, release)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&usd, "usd", "", "what it cost, in US dollars")
-	cmd.Flags().BoolVar(&release, "release", false, "it cost nothing")
 	return cmd
 }

@@ -171,6 +171,24 @@ func (d *Data) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID,
 	return d.store.Resolve(ctx, by, id, cost, release)
 }
 
+// Correct corrects what an attempt cost by an amount.
+func (d *Data) Correct(ctx context.Context, by audit.Actor, c ledger.Correct) error {
+	return d.store.Correct(ctx, by, c)
+}
+
+// ResolveOlder resolves, by a rule, what attempts cost whose end nobody saw. An empty
+// account name is every account.
+func (d *Data) ResolveOlder(ctx context.Context, by audit.Actor, accountName string, q ledger.ResolveQuery, progress func(done, total int64)) (ledger.Resolution, error) {
+	if accountName != "" {
+		acc, err := d.Accounts.Account(ctx, accountName)
+		if err != nil {
+			return ledger.Resolution{}, err
+		}
+		q.Account = acc.ID
+	}
+	return d.store.ResolveOlder(ctx, by, q, progress)
+}
+
 // Migration is where the schema of a database stands.
 type Migration struct {
 	Current, Target int64
