@@ -238,6 +238,10 @@ func (o *office) runAccounts() {
 			t.Errorf("PATCH %s: got %s %s, want %s", tt.body, tt.name, got, tt.want)
 		}
 	}
+	given := o.call(201, "POST /accounts/{account}/credit", `{"amount_usd":"2","goodwill":true}`, id)
+	if at(given, "goodwill_usd") != "2" || at(given, "credit") != "<nil>" {
+		t.Errorf("goodwill: got %v, want $2 and no credit", given)
+	}
 	if got := at(o.call(201, "POST /accounts/{account}/credit", `{"amount_usd":"10.25"}`, id), "credit", "paid_usd"); got != "10.25" {
 		t.Errorf("credit: got %s, want 10.25", got)
 	}

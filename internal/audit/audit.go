@@ -59,6 +59,7 @@ const (
 	AccountSuspended    Action = "account.suspended"
 	AccountResumed      Action = "account.resumed"
 	AccountCredited     Action = "account.credited"
+	AccountGoodwill     Action = "account.goodwill_given"
 	KeyCreated          Action = "key.created"
 	KeyChanged          Action = "key.changed"
 	KeyRevoked          Action = "key.revoked"

@@ -68,6 +68,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Balances", testBalances},
 		{"Credit", testCredit},
 		{"CreditAtOnce", testCreditAtOnce},
+		{"Goodwill", testGoodwill},
 		{"Lease", testLease},
 		{"Leases", testLeases},
 		{"Nodes", testNodes},

@@ -27,3 +27,8 @@ CREATE TABLE corrections (
 INSERT INTO corrections (day, request, n, kind, seq, hour, account, key, provider, model, usage, cost, unknown, uncertain, reason, who, at)
     SELECT day, request, n, kind, 1, hour, account, key, provider, model, usage, cost, unknown, uncertain, '', who, at FROM old_corrections;
 DROP TABLE old_corrections;
+
+-- What an account that does not pay beforehand was given: it owes so much less. Credit
+-- that was given, and not paid, is told apart.
+ALTER TABLE accounts ADD COLUMN goodwill INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE credits ADD COLUMN goodwill INTEGER NOT NULL DEFAULT 0; -- 1 for what was given
