@@ -57,6 +57,9 @@ func (v *accountView) row() []string {
 	if v.CreditUSD != "" {
 		credit = "$" + v.LeftUSD + " of $" + v.CreditUSD
 	}
+	if v.GoodwillUSD != "" {
+		credit += ", $" + v.GoodwillUSD + " goodwill"
+	}
 	return []string{v.Name, v.ID, v.Status, v.OnHangup, v.cell(), budgetText(v.BudgetUSD, v.Period, v.SpentUSD), credit, v.Created}
 }
 

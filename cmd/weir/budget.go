@@ -43,7 +43,7 @@ func newAccountsBudget(env *environment) *cobra.Command {
 
 func newAccountsCredit(env *environment) *cobra.Command {
 	var usd string
-	var end bool
+	var end, goodwill bool
 	cmd := accountChange(env, "credit NAME", "Add credit that an account has paid beforehand",
 		func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
 			if end {
@@ -53,14 +53,21 @@ func newAccountsCredit(env *environment) *cobra.Command {
 			if err != nil || amount == 0 {
 				return account.Account{}, usageError{fmt.Errorf("credit is an amount of US dollars such as 20, or -5 to take some away; got %q", usd)}
 			}
+			if goodwill {
+				return d.Accounts.AddGoodwill(cmd.Context(), actor(), name, amount)
+			}
 			return d.Accounts.AddCredit(cmd.Context(), actor(), name, amount)
 		})
 	cmd.Long = "Add credit that an account has paid beforehand. From the first of it on the account\n" +
-		"spends its credit and no more; what it had spent before does not count. A budget counts beside it."
-	cmd.Example = "  weir accounts credit research --usd 20\n  weir accounts credit research --end"
+		"spends its credit and no more; what it had spent before does not count. A budget counts beside it.\n" +
+		"With --goodwill the amount is given, and not paid: an account with credit has so much more of\n" +
+		"it; any other owes so much less for what it uses, and does not have to pay beforehand."
+	cmd.Example = "  weir accounts credit research --usd 20\n  weir accounts credit research --usd 5 --goodwill\n  weir accounts credit research --end"
 	cmd.Flags().StringVar(&usd, "usd", "", "US dollars; less than 0 takes some away")
 	cmd.Flags().BoolVar(&end, "end", false, "let the account spend without credit, as before the first")
+	cmd.Flags().BoolVar(&goodwill, "goodwill", false, "the amount is given, and not paid")
 	cmd.MarkFlagsMutuallyExclusive("end", "usd")
+	cmd.MarkFlagsMutuallyExclusive("end", "goodwill")
 	cmd.MarkFlagsOneRequired("end", "usd")
 	return cmd
 }
@@ -70,6 +77,8 @@ type spendView struct {
 	SpentUSD  string `json:"budget_spent_usd,omitempty"`
 	CreditUSD string `json:"credit_usd,omitempty"`
 	LeftUSD   string `json:"credit_left_usd,omitempty"`
+	// GoodwillUSD is what an account that does not pay beforehand owes less.
+	GoodwillUSD string `json:"goodwill_usd,omitempty"`
 }
 
 func viewSpend(a *account.Account, s account.Standing) spendView {
@@ -79,6 +88,9 @@ func viewSpend(a *account.Account, s account.Standing) spendView {
 	}
 	if a.Credit != nil {
 		v.CreditUSD, v.LeftUSD = a.Credit.Paid.String(), s.CreditLeft.String()
+	}
+	if a.Goodwill != 0 {
+		v.GoodwillUSD = a.Goodwill.String()
 	}
 	return v
 }

@@ -2,40 +2,55 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"weir/internal/app"
 	"weir/internal/ledger"
-	"weir/internal/llm"
 )
 
 func newLedger(env *environment) *cobra.Command {
-	return group("ledger", "The record of every attempt", newLedgerVerify(env), newLedgerExport(env), newLedgerResolve(env))
+	return group("ledger", "The record of every attempt", newLedgerVerify(env), newLedgerExport(env), newLedgerResolve(env), newLedgerCorrect(env))
 }
 
+// verifyWait is how long a running gateway has to project what its journal has.
+const verifyWait = 10 * time.Second
+
 func newLedgerVerify(env *environment) *cobra.Command {
-	return env.jsonFlag(&cobra.Command{
+	var projected bool
+	cmd := env.jsonFlag(&cobra.Command{
 		Use: "verify", Short: "Recompute every sum from the rows and print the difference, which is 0",
+		Long: "Recompute every sum from the rows and print the difference, which is 0. A running gateway\n" +
+			"has 10 seconds to project what its journal has; what is not projected then is a failure,\n" +
+			"unless --projected asks for what is projected alone.",
 		Example: "  weir ledger verify", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return env.withData(cmd, func(d *app.Data) error {
 				bar := newProgress(env.stderr, "rows")
-				v, gap, err := d.Verify(cmd.Context(), bar.show)
+				o := app.VerifyOptions{Progress: bar.show, Waiting: func() {
+					fmt.Fprintln(env.stderr, "waiting up to 10 s for the gateway to project its journal; --projected does not wait")
+				}}
+				if !projected {
+					o.Wait = verifyWait
+				}
+				v, left, err := d.Verify(cmd.Context(), o)
 				bar.done()
 				if err != nil {
 					return err
 				}
-				if err := env.printVerification(&v, gap); err != nil {
+				if err := env.printVerification(&v, left); err != nil {
 					return err
 				}
-				if len(v.Differences) > 0 || gap > 0 {
+				if len(v.Differences) > 0 || left.Lost > 0 || left.Records > 0 && !projected {
 					return errQuiet
 				}
 				return nil
 			})
 		},
 	})
+	cmd.Flags().BoolVar(&projected, "projected", false, "verify what is projected, without waiting, and say what is left out")
+	return cmd
 }
 
 // differenceView is a difference as JSON shows it; a cost is in nano-USD.
@@ -50,7 +65,7 @@ type differenceView struct {
 	Rows    int64  `json:"rows"`
 }
 
-func (env *environment) printVerification(v *ledger.Verification, gap ledger.Position) error {
+func (env *environment) printVerification(v *ledger.Verification, left ledger.Backlog) error {
 	if env.asJSON {
 		differences := make([]differenceView, 0, len(v.Differences))
 		for i := range v.Differences {
@@ -59,7 +74,7 @@ func (env *environment) printVerification(v *ledger.Verification, gap ledger.Pos
 		}
 		return printJSON(env.stdout, map[string]any{
 			"rows": v.Rows, "open": v.Open, "unknown": v.Unknown, "sums": v.Rollups,
-			"differences": differences, "journal_gap_bytes": gap,
+			"differences": differences, "journal_gap_bytes": left.Lost, "unprojected_records": left.Records,
 		})
 	}
 	for i := range v.Differences {
@@ -67,8 +82,11 @@ func (env *environment) printVerification(v *ledger.Verification, gap ledger.Pos
 		fmt.Fprintf(env.stdout, "%s %s account=%s model=%s key=%s: %s is %d, the rows say %d\n",
 			d.Rollup, d.Period, d.Account, d.Model, d.Key, d.What, d.Rolled, d.Rows)
 	}
-	if gap > 0 {
-		fmt.Fprintf(env.stdout, "the database is %d bytes behind the oldest journal segment that is kept: what lies between is lost\n", gap)
+	if left.Lost > 0 {
+		fmt.Fprintf(env.stdout, "the database is %d bytes behind the oldest journal segment that is kept: what lies between is lost\n", left.Lost)
+	}
+	if left.Records > 0 {
+		fmt.Fprintf(env.stdout, "%d records of the journal are not projected and were left out: start the gateway, which projects them, and verify again\n", left.Records)
 	}
 	_, err := fmt.Fprintf(env.stdout, "%d rows (%d open, %d unknown), %d sums: %d differences\n",
 		v.Rows, v.Open, v.Unknown, v.Rollups, len(v.Differences))
@@ -97,35 +115,5 @@ func newLedgerExport(env *environment) *cobra.Command {
 	flags.StringVar(&account, "account", "", "of this account alone")
 	flags.StringVar(&from, "start-date", "", "from this UTC date on")
 	flags.StringVar(&to, "end-date", "", "up to and with this UTC date")
-	return cmd
-}
-
-func newLedgerResolve(env *environment) *cobra.Command {
-	var usd string
-	var release bool
-	cmd := &cobra.Command{
-		Use: "resolve ATTEMPT", Short: "Decide by hand what an attempt of unknown outcome cost",
-		Example: "  weir ledger resolve 0198c2f0-7a54-7c31-9b1e-0242ac120002.1 --usd 0.0123", Args: oneArg("the attempt's id"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := ledger.ParseAttemptID(args[0])
-			if err != nil {
-				return usageError{err}
-			}
-			if release == (usd != "") {
-				return usageError{fmt.Errorf("say either --usd AMOUNT or --release")}
-			}
-			var cost llm.Money
-			if usd != "" {
-				if cost, err = llm.ParseMoney(usd); err != nil || cost < 0 {
-					return usageError{fmt.Errorf("--usd is an amount of US dollars such as 0.0123; got %q", usd)}
-				}
-			}
-			return env.withData(cmd, func(d *app.Data) error {
-				return d.Resolve(cmd.Context(), actor(), id, cost, release)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&usd, "usd", "", "what it cost, in US dollars")
-	cmd.Flags().BoolVar(&release, "release", false, "it cost nothing")
 	return cmd
 }

@@ -36,6 +36,7 @@ type Account struct {
 	Limits    Limits
 	Budget    Budget
 	Credit    *Credit   // nil for an account that does not pay beforehand
+	Goodwill  llm.Money // given while it did not pay beforehand: it owes so much less, and may spend no more
 	Created   time.Time // UTC, whole microseconds
 }
 
@@ -49,7 +50,7 @@ type Limits struct {
 
 // Credit is what an account has paid beforehand.
 type Credit struct {
-	Paid llm.Money // all that was ever paid in
+	Paid llm.Money // all that was ever paid in, or given
 	From llm.Money // what the account had spent in all when the first of it came
 }
 

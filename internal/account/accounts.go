@@ -123,6 +123,18 @@ func (s *Service) SetLimits(ctx context.Context, by audit.Actor, nameOrID string
 // with CodeInvalidRequest for 0, for more taken away than was paid, and for more
 // than a billion dollars in all.
 func (s *Service) AddCredit(ctx context.Context, by audit.Actor, nameOrID string, amount llm.Money) (Account, error) {
+	return s.addCredit(ctx, by, nameOrID, CreditEntry{Amount: amount})
+}
+
+// AddGoodwill gives the account an amount; less than 0 takes some away again. One that
+// pays beforehand has so much more credit; any other owes so much less, and goes on
+// without credit. The errors are those of AddCredit.
+func (s *Service) AddGoodwill(ctx context.Context, by audit.Actor, nameOrID string, amount llm.Money) (Account, error) {
+	return s.addCredit(ctx, by, nameOrID, CreditEntry{Amount: amount, Goodwill: true})
+}
+
+func (s *Service) addCredit(ctx context.Context, by audit.Actor, nameOrID string, e CreditEntry) (Account, error) {
+	amount := e.Amount
 	if amount == 0 {
 		return Account{}, llm.Invalid("usd", "Credit is an amount of US dollars other than 0.")
 	}
@@ -130,12 +142,17 @@ func (s *Service) AddCredit(ctx context.Context, by audit.Actor, nameOrID string
 	if err != nil {
 		return Account{}, err
 	}
+	e.ID, e.AccountID, e.At = newID(), a.ID, s.now()
 	if amount <= MaxAmount { // else not even the sum may fit
-		a, err = s.store.AddCredit(ctx, by, CreditEntry{ID: newID(), AccountID: a.ID, Amount: amount, At: s.now()})
+		a, err = s.store.AddCredit(ctx, by, e)
 	} else {
 		err = ErrTooMuch
 	}
 	switch {
+	case errors.Is(err, ErrOverdrawn) && e.Goodwill:
+		return Account{}, llm.Invalid("usd", fmt.Sprintf("The account was not given $%s; no more can be taken away than was given.", -amount))
+	case errors.Is(err, ErrTooMuch) && e.Goodwill && a.Credit == nil:
+		return Account{}, llm.Invalid("usd", fmt.Sprintf("Goodwill comes to at most $%s in all; the account was given $%s.", MaxAmount, a.Goodwill))
 	case errors.Is(err, ErrOverdrawn):
 		return Account{}, llm.Invalid("usd", fmt.Sprintf("The account has not paid $%s; no more can be taken away than was paid in.", -amount))
 	case errors.Is(err, ErrTooMuch):

@@ -137,6 +137,10 @@ func (m *memory) AddCredit(_ context.Context, _ audit.Actor, e account.CreditEnt
 	if i < 0 {
 		return account.Account{}, cmp.Or(err, account.ErrNotFound)
 	}
+	if m.accounts[i].Credit == nil && e.Goodwill {
+		m.accounts[i].Goodwill += e.Amount
+		return m.accounts[i], err
+	}
 	c := account.Credit{Paid: e.Amount}
 	if had := m.accounts[i].Credit; had != nil {
 		c.Paid += had.Paid

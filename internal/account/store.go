@@ -50,8 +50,8 @@ type AccountStore interface {
 	// UpdateAccount changes the account of that id and returns it as it is
 	// then; or ErrNotFound. What is so already is no change.
 	UpdateAccount(ctx context.Context, by audit.Actor, id string, u Update) (Account, error)
-	// AddCredit adds at most MaxAmount to the credit of an account and returns it as
-	// it is then; ErrOverdrawn when the credit would come to less than 0, and ErrTooMuch
+	// AddCredit adds at most MaxAmount to the credit of an account, or to its goodwill
+	// where it is given to one that does not pay beforehand, and returns it as it is then; ErrOverdrawn when the credit would come to less than 0, and ErrTooMuch
 	// when it would come to more than MaxAmount, with the account as it stays.
 	AddCredit(ctx context.Context, by audit.Actor, e CreditEntry) (Account, error)
 }
@@ -105,6 +105,7 @@ type CreditEntry struct {
 	ID        string // UUID, version 7
 	AccountID string
 	Amount    llm.Money // other than 0
+	Goodwill  bool      // it was given, and not paid
 	At        time.Time
 }
 

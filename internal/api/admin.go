@@ -40,6 +40,8 @@ type AdminOptions struct {
 	// Unpriced are the models that were used without a price between two dates,
 	// as ledger.UsesQuery has them.
 	Unpriced func(ctx context.Context, from, to string) ([]ledger.UnpricedModel, error)
+	// Correct corrects what an attempt cost by an amount.
+	Correct func(ctx context.Context, by audit.Actor, c ledger.Correct) error
 	// Nodes are the gateways that share the database.
 	Nodes func(ctx context.Context) ([]ledger.KnownNode, error)
 	// PublicURL is the address at which the gateway is reached, without a slash

@@ -30,6 +30,7 @@ type accountView struct {
 	Limits    limitsView     `json:"limits"`
 	Budget    *budgetView    `json:"budget"`
 	Credit    *creditView    `json:"credit"`
+	Goodwill  string         `json:"goodwill_usd"` // what an account without credit owes less
 	Created   time.Time      `json:"created"`
 }
 
@@ -52,7 +53,7 @@ type creditView struct {
 func viewAccount(a *account.Account) accountView {
 	v := accountView{
 		ID: a.ID, Name: a.Name, Suspended: a.Suspended, OnHangup: a.OnHangup,
-		Limits: limitsView(a.Limits), Budget: viewBudget(a.Budget), Created: a.Created,
+		Limits: limitsView(a.Limits), Budget: viewBudget(a.Budget), Goodwill: a.Goodwill.String(), Created: a.Created,
 	}
 	if c := a.Credit; c != nil {
 		v.Credit = &creditView{PaidUSD: c.Paid.String(), FromUSD: c.From.String()}
@@ -147,10 +148,15 @@ func endCreditField(dst *bool) func(at string, v []byte) error {
 
 func (s *Server) addCredit(r *adminRequest) (answer, error) {
 	var usd llm.Money
-	if err := readFields("", r.body, field{"amount_usd", amount(&usd)}); err != nil {
+	var goodwill *bool
+	if err := readFields("", r.body, field{"amount_usd", amount(&usd)}, field{"goodwill", flag(&goodwill)}); err != nil {
 		return answer{}, err
 	}
-	a, err := s.accounts.AddCredit(r.Context(), r.by(), r.visit.Account.ID, usd)
+	add := s.accounts.AddCredit
+	if goodwill != nil && *goodwill {
+		add = s.accounts.AddGoodwill
+	}
+	a, err := add(r.Context(), r.by(), r.visit.Account.ID, usd)
 	if e := llm.AsError(err); err != nil && e.Param == "usd" {
 		e.Param = "amount_usd"
 	}

@@ -2,6 +2,9 @@ package api
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -18,6 +21,7 @@ func (s *Server) adminUsageRoutes() []people.Route {
 		s.adminRoute("GET /accounts/{account}/uses", people.Read, s.listUses, named("start_date", "end_date", "model")...),
 		s.adminRoute("GET /accounts/{account}/requests", people.Read, s.listRequests, named("start_date", "end_date", "model", "key", "ended")...),
 		s.adminRoute("GET /accounts/{account}/requests/{id}", people.Read, s.showRequest),
+		s.adminMake("POST /accounts/{account}/requests/{id}/attempts/{n}/corrections", people.Operate, s.correct),
 	}
 }
 
@@ -218,31 +222,86 @@ type correctionView struct {
 	Kind    string           `json:"kind"`
 	Usage   map[string]int64 `json:"usage"` // what it adds, as cost_usd
 	CostUSD string           `json:"cost_usd"`
+	Reason  *string          `json:"reason"`
 	By      string           `json:"by"`
 	At      time.Time        `json:"at"`
 }
 
 func (s *Server) showRequest(r *adminRequest) (answer, error) {
-	none := &llm.Error{Code: llm.CodeNotFound, Message: "There is no such request of this account, or it is older than requests are kept.", Param: "id"}
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
-		return answer{}, none
-	}
-	if err := s.settled(r.Context()); err != nil {
-		return answer{}, err
-	}
-	d, ok, err := s.admin.Requests.Request(r.Context(), r.visit.Account.ID, id)
+	d, err := s.findRequest(r)
 	if err != nil {
 		return answer{}, err
-	}
-	if !ok {
-		return answer{}, none
 	}
 	v := requestDetailView{viewRequest(&d.RequestSummary), []attemptView{}}
 	for i := range d.Parts {
 		v.Attempts = append(v.Attempts, viewAttempt(&d.Parts[i]))
 	}
 	return found(v)
+}
+
+// findRequest is the request that the path names, with its attempts.
+func (s *Server) findRequest(r *adminRequest) (d ledger.RequestDetail, err error) {
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return d, noRequest("id")
+	}
+	if err := s.settled(r.Context()); err != nil {
+		return d, err
+	}
+	d, ok, err := s.admin.Requests.Request(r.Context(), r.visit.Account.ID, id)
+	if err == nil && !ok {
+		err = noRequest("id")
+	}
+	return d, err
+}
+
+func noRequest(param string) error {
+	return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such request of this account, or it is older than requests are kept.", Param: param}
+}
+
+// correct corrects what an attempt cost by an amount, and answers with the attempt as it
+// is then.
+func (s *Server) correct(r *adminRequest) (answer, error) {
+	c := ledger.Correct{Account: r.visit.Account.ID}
+	if err := readFields("", r.body, field{"amount_usd", amount(&c.Amount)}, field{"reason", text(&c.Reason)}); err != nil {
+		return answer{}, err
+	}
+	var err error
+	if c.ID, err = ledger.ParseAttemptID(r.PathValue("id") + "." + r.PathValue("n")); err != nil {
+		return answer{}, noRequest("n")
+	}
+	if err := s.settled(r.Context()); err != nil {
+		return answer{}, err
+	}
+	if err := s.admin.Correct(r.Context(), r.by(), c); err != nil {
+		return answer{}, refusedCorrection(err)
+	}
+	d, err := s.findRequest(r)
+	if err != nil {
+		return answer{}, err
+	}
+	i := slices.IndexFunc(d.Parts, func(a ledger.AttemptDetail) bool { return a.ID == c.ID })
+	if i < 0 {
+		return answer{}, noRequest("n")
+	}
+	return answered(http.StatusCreated, "", viewAttempt(&d.Parts[i]))
+}
+
+// refusedCorrection says why there can be no such correction.
+func refusedCorrection(err error) error {
+	switch {
+	case errors.Is(err, ledger.ErrNoAttempt):
+		return noRequest("n")
+	case errors.Is(err, ledger.ErrOpen):
+		return llm.Invalid("n", "The attempt is under way. Correct it when it has ended.")
+	case errors.Is(err, ledger.ErrCorrections):
+		return llm.Invalid("n", fmt.Sprintf("The attempt has %d corrections by an amount, the most there can be.", ledger.MaxCorrections))
+	case errors.Is(err, ledger.ErrReason):
+		return llm.Invalid("reason", "The reason is to be 1 to 500 printable characters.")
+	case errors.Is(err, ledger.ErrAmount):
+		return llm.Invalid("amount_usd", fmt.Sprintf("The amount is to be other than 0, and what the attempt costs with it from $0 to $%s.", ledger.MaxCost))
+	}
+	return err
 }
 
 func viewAttempt(a *ledger.AttemptDetail) attemptView {
@@ -259,10 +318,13 @@ func viewAttempt(a *ledger.AttemptDetail) attemptView {
 		v.Lines = append(v.Lines, viewLine(&a.Lines[i]))
 	}
 	for i := range a.Corrections {
-		c := &a.Corrections[i]
-		v.Corrections = append(v.Corrections, correctionView{c.Kind, viewUsage(&c.Usage), c.Cost.String(), c.By, c.At})
+		v.Corrections = append(v.Corrections, viewCorrection(&a.Corrections[i]))
 	}
 	return v
+}
+
+func viewCorrection(c *ledger.Correction) correctionView {
+	return correctionView{c.Kind, viewUsage(&c.Usage), c.Cost.String(), orNull(c.Reason), c.By, c.At}
 }
 
 func viewLine(l *ledger.CostLine) costLineView {

@@ -20,6 +20,7 @@ func (g *instance) adminOptions() api.AdminOptions {
 	return api.AdminOptions{
 		People: g.people, Claims: g.claims, Requests: g.store, Webhooks: g.webhooks,
 		KeysUsed: g.store.KeysUsed, Audit: g.store.Audit, Unpriced: g.store.Unpriced, Nodes: g.store.Nodes,
+		Correct:   g.store.Correct,
 		PublicURL: from.base,
 		Session:   func(r *http.Request) string { return g.dashboard.Session(r) },
 	}

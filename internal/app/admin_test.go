@@ -238,6 +238,10 @@ func (o *office) runAccounts() {
 			t.Errorf("PATCH %s: got %s %s, want %s", tt.body, tt.name, got, tt.want)
 		}
 	}
+	given := o.call(201, "POST /accounts/{account}/credit", `{"amount_usd":"2","goodwill":true}`, id)
+	if at(given, "goodwill_usd") != "2" || at(given, "credit") != "<nil>" {
+		t.Errorf("goodwill: got %v, want $2 and no credit", given)
+	}
 	if got := at(o.call(201, "POST /accounts/{account}/credit", `{"amount_usd":"10.25"}`, id), "credit", "paid_usd"); got != "10.25" {
 		t.Errorf("credit: got %s, want 10.25", got)
 	}
@@ -371,6 +375,24 @@ func (o *office) runReports() {
 	if at(d, "attempts", "0", "cost_usd") != said.header.Get("X-Weir-Cost-USD") || at(d, "attempts", "0", "cost_lines", "0", "class") != "input" || at(d, "attempts", "0", "cost_lines", "0", "rate_usd") != "0.00000015" {
 		t.Errorf("the request: got %v, want its arithmetic", d)
 	}
+	const corrections = "POST /accounts/{account}/requests/{id}/attempts/{n}/corrections"
+	paid, err := llm.ParseMoney(said.header.Get("X-Weir-Cost-USD"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	corrected := o.call(201, corrections, `{"amount_usd":"-0.000000001","reason":"credit note 117"}`, "default", id, "1")
+	if at(corrected, "cost_usd") != (paid-1).String() || at(corrected, "corrections", "0", "reason") != "credit note 117" || at(corrected, "corrections", "0", "kind") != "amount" {
+		t.Errorf("the corrected attempt: got %v, want it to cost a nano-dollar less", corrected)
+	}
+	if got := at(o.call(200, "GET /accounts/{account}/requests/{id}", "", "default", id), "cost_usd"); got != (paid - 1).String() {
+		t.Errorf("the corrected request: got %s, want %s", got, paid-1)
+	}
+	for _, body := range []string{`{"amount_usd":"0","reason":"x"}`, `{"amount_usd":"-1","reason":"x"}`, `{"amount_usd":"1"}`, `{"amount_usd":"1","reason":"a\nb"}`} {
+		o.call(400, corrections, body, "default", id, "1")
+	}
+	o.call(404, corrections, `{"amount_usd":"1","reason":"x"}`, "research", id, "1")
+	o.call(404, corrections, `{"amount_usd":"1","reason":"x"}`, "default", id, "2")
+	o.call(404, corrections, `{"amount_usd":"1","reason":"x"}`, "default", "x", "1")
 	o.call(404, "GET /accounts/{account}/requests/{id}", "", "research", id)
 	o.call(404, "GET /accounts/{account}/requests/{id}", "", "default", "x")
 	if got := at(o.call(200, "GET /providers", ""), "data", "0", "targets", "0", "state"); got != "ok" {

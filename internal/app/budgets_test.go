@@ -200,6 +200,15 @@ func TestCredit(t *testing.T) {
 		t.Fatalf("before any credit: %d %s", r.status, r.body)
 	}
 	await(t, "the first request's row", func() bool { return h.spent(t) == llm.USD })
+	h.administer(func(ctx context.Context, s *account.Service) error {
+		_, err := s.AddGoodwill(ctx, audit.Gateway(), account.DefaultName, llm.USD/2)
+		return err
+	})
+	time.Sleep(time.Second)
+	if r := h.chat("house/chat"); r.status != 200 { // it does not pay beforehand
+		t.Fatalf("after half a dollar of goodwill: %d %s", r.status, r.body)
+	}
+	await(t, "the second request's row", func() bool { return h.spent(t) == 2*llm.USD })
 	h.credit(2 * llm.USD)
 	for i, want := range []int{200, 200, 402} {
 		if r := h.chat("house/chat"); r.status != want {

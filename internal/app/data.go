@@ -91,25 +91,60 @@ func (d *Data) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UUID
 	return err
 }
 
-// Verify recomputes every sum from the rows. Gap is how much of the journal
-// the database has not and can never have.
-func (d *Data) Verify(ctx context.Context, progress func(done, total int64)) (v ledger.Verification, gap ledger.Position, err error) {
+// verifyPoll is how often it is looked whether the gateway has projected its journal.
+const verifyPoll = 100 * time.Millisecond
+
+// VerifyOptions say how Verify goes about it.
+type VerifyOptions struct {
+	// Wait is how long a gateway on this data directory has at most to project what its
+	// journal has when Verify begins.
+	Wait     time.Duration
+	Waiting  func()                  // called when there is something to wait for; nil for nobody
+	Progress func(done, total int64) // in rows; nil for nobody
+}
+
+// Verify recomputes every sum from the rows. The backlog is what the journal of this
+// data directory had when it began, and the database does not have.
+func (d *Data) Verify(ctx context.Context, o VerifyOptions) (v ledger.Verification, left ledger.Backlog, err error) {
+	if left, err = d.backlog(ctx, &o); err != nil {
+		return v, left, fmt.Errorf("read the journal: %w", err)
+	}
+	v, err = d.store.Verify(ctx, o.Progress)
+	return v, left, err
+}
+
+// backlog waits until the database has what the journal has, and tells what it does
+// not have.
+func (d *Data) backlog(ctx context.Context, o *VerifyOptions) (left ledger.Backlog, err error) {
 	dir := d.journalDir()
 	id, ok, err := ledger.Identity(dir)
+	if err != nil || !ok {
+		return left, err
+	}
+	to, err := ledger.Written(dir)
 	if err != nil {
-		return v, 0, err
+		return left, err
 	}
-	if ok {
-		pos, err := d.store.Position(ctx, id)
+	wait, cancel := context.WithTimeout(ctx, o.Wait)
+	defer cancel()
+	tick := time.NewTicker(verifyPoll)
+	defer tick.Stop()
+	for waited := false; ; waited = true {
+		at, err := d.store.Position(ctx, id)
 		if err != nil {
-			return v, 0, err
+			return left, err
 		}
-		if gap, err = ledger.Gap(dir, pos); err != nil {
-			return v, 0, err
+		if at >= to || wait.Err() != nil {
+			return ledger.Unprojected(dir, at, to)
+		}
+		if !waited && o.Waiting != nil {
+			o.Waiting()
+		}
+		select {
+		case <-wait.Done():
+		case <-tick.C:
 		}
 	}
-	v, err = d.store.Verify(ctx, progress)
-	return v, gap, err
 }
 
 func (d *Data) journalDir() string { return filepath.Join(d.cfg.Data, "journal") }
@@ -134,6 +169,24 @@ func (d *Data) Export(ctx context.Context, accountName, from, to string, fn func
 // Resolve decides what an attempt of unknown outcome cost.
 func (d *Data) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID, cost llm.Money, release bool) error {
 	return d.store.Resolve(ctx, by, id, cost, release)
+}
+
+// Correct corrects what an attempt cost by an amount.
+func (d *Data) Correct(ctx context.Context, by audit.Actor, c ledger.Correct) error {
+	return d.store.Correct(ctx, by, c)
+}
+
+// ResolveOlder resolves, by a rule, what attempts cost whose end nobody saw. An empty
+// account name is every account.
+func (d *Data) ResolveOlder(ctx context.Context, by audit.Actor, accountName string, q ledger.ResolveQuery, progress func(done, total int64)) (ledger.Resolution, error) {
+	if accountName != "" {
+		acc, err := d.Accounts.Account(ctx, accountName)
+		if err != nil {
+			return ledger.Resolution{}, err
+		}
+		q.Account = acc.ID
+	}
+	return d.store.ResolveOlder(ctx, by, q, progress)
 }
 
 // Migration is where the schema of a database stands.

@@ -104,6 +104,7 @@ var knownRoutes = map[people.Right][]string{
 		"POST /admin/v1/accounts",
 		"PATCH /admin/v1/accounts/{account}",
 		"POST /admin/v1/accounts/{account}/credit",
+		"POST /admin/v1/accounts/{account}/requests/{id}/attempts/{n}/corrections",
 		"GET /admin/v1/audit",
 		"GET /admin/v1/models/unpriced",
 		"GET /admin/v1/nodes",

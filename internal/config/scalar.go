@@ -68,7 +68,7 @@ func setScalar(v reflect.Value, text string) (want string) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		return assign(p, n, err == nil, wantWhole)
 	case *time.Duration:
-		d, ok := parseDuration(text)
+		d, ok := ParseDuration(text)
 		return assign(p, d, ok, wantDuration)
 	case *Bytes:
 		n, ok := parseSize(text)
@@ -94,8 +94,8 @@ func takesEmpty(t reflect.Type) bool {
 	return t.Kind() == reflect.String || t == reflect.TypeFor[llm.Secret]()
 }
 
-// parseDuration reads Go's durations and, before them, days of 24 hours.
-func parseDuration(text string) (time.Duration, bool) {
+// ParseDuration reads Go's durations and, before them, days of 24 hours.
+func ParseDuration(text string) (time.Duration, bool) {
 	rest, negative := strings.CutPrefix(text, "-")
 	var total time.Duration
 	if days, after, found := strings.Cut(rest, "d"); found {
@@ -118,7 +118,7 @@ func parseDuration(text string) (time.Duration, bool) {
 	return total, true
 }
 
-// formatDuration is the shortest form that parseDuration reads: "90d", "30m".
+// formatDuration is the shortest form that ParseDuration reads: "90d", "30m".
 func formatDuration(d time.Duration) string {
 	if d > 0 && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"

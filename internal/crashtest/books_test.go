@@ -89,6 +89,7 @@ type verification struct {
 	Rows, Open, Unknown int64
 	Differences         []any
 	Gap                 int64 `json:"journal_gap_bytes"`
+	Unprojected         int64 `json:"unprojected_records"`
 }
 
 // use is an entry of GET /v1/uses.

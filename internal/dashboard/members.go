@@ -150,6 +150,9 @@ func factsOf(a *account.Account) []Fact {
 	if a.Credit != nil {
 		facts = append(facts, Fact{"Paid beforehand", dollars(a.Credit.Paid)})
 	}
+	if a.Goodwill != 0 {
+		facts = append(facts, Fact{"Goodwill, to be paid less", dollars(a.Goodwill)})
+	}
 	return append(facts, Fact{"Since", day(a.Created)}, Fact{"Id", a.ID})
 }
 

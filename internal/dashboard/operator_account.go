@@ -116,12 +116,15 @@ func (s *Server) addCredit(r *http.Request, v *people.Visit, f *accountForms) (*
 	if !ok || amount <= 0 {
 		f.credit.mistake("usd", "Credit is an amount of US dollars such as 20 or 0.50.")
 	}
+	add := s.options.Accounts.AddCredit
 	switch r.PostFormValue("way") {
 	case "add":
+	case "give":
+		add = s.options.Accounts.AddGoodwill
 	case "take":
 		amount = -amount
 	default:
-		f.credit.mistake("way", "Choose from the list whether to add or to take away.")
+		f.credit.mistake("way", "Choose from the list whether to add, to give or to take away.")
 	}
 	if f.credit.bad() {
 		return f.credit, nil
@@ -130,7 +133,7 @@ func (s *Server) addCredit(r *http.Request, v *people.Visit, f *accountForms) (*
 	if !s.once.first(name, s.options.Now()) {
 		return f.credit, nil
 	}
-	_, err := s.options.Accounts.AddCredit(r.Context(), v.By, v.Account.ID, amount)
+	_, err := add(r.Context(), v.By, v.Account.ID, amount)
 	if err != nil {
 		s.once.forget(name)
 	}
@@ -213,7 +216,7 @@ func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
 	p.Budget = budgetFields(f.budget, a.Budget)
 	p.Credit = []Field{
 		f.credit.field(Field{Name: "usd", Label: "US dollars", Mode: "decimal", Example: "20", Short: true, Max: 24}),
-		f.credit.field(Field{Name: "way", Label: "What to do", Choices: []Choice{{Value: "add", Label: "Add to the credit", Chosen: true}, {Value: "take", Label: "Take away"}}}),
+		f.credit.field(Field{Name: "way", Label: "What to do", Choices: []Choice{{Value: "add", Label: "Add to the credit", Chosen: true}, {Value: "give", Label: "Give as goodwill"}, {Value: "take", Label: "Take away"}}}),
 	}
 	p.Hangup = f.hangup.field(Field{Name: "on_hangup", Label: "When a client leaves before the end", Kind: "radio", Choices: []Choice{
 		{Value: string(account.HangupDefault), Label: "Default", Note: "Whole answers are read to their end; streams are cancelled, unless the provider charges for all of them", Chosen: a.OnHangup == account.HangupDefault},

@@ -145,6 +145,10 @@ func TestAccountsOfOperators(t *testing.T) {
 	}
 	s.refused(t, page+"/credit/add", url.Values{"usd": {"5"}, "way": {"take"}}, "usd")
 	s.refused(t, page+"/credit/add", url.Values{"usd": {"5"}, "way": {"odd"}}, "way")
+	s.do(t, page+"/credit/add", url.Values{"usd": {"3"}, "way": {"give"}}, page+"?done=credit-added")
+	if a := s.account(t, "research"); a.Credit != nil || a.Goodwill != 3*llm.USD {
+		t.Errorf("goodwill: got %+v, want $3 and no credit", a)
+	}
 	s.do(t, page+"/credit/add", url.Values{"usd": {"20"}, "way": {"add"}}, page+"?done=credit-added")
 	s.do(t, page+"/credit/add", url.Values{"usd": {"5"}, "way": {"take"}}, page+"?done=credit-added")
 	twice := url.Values{"usd": {"9"}, "way": {"take"}, "once": {between(s.see(t, page), `name="once" value="`, `"`)}}

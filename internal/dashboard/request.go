@@ -128,7 +128,7 @@ func numbersOfAll(d *ledger.RequestDetail) string {
 	text := provenanceText(d.Provenance)
 	for i := range d.Parts {
 		if a := &d.Parts[i]; a.Provenance == ledger.Unknown {
-			if text = numbersOf(a); len(a.Corrections) == 0 {
+			if text = numbersOf(a); !a.Resolved() {
 				break
 			}
 		}
@@ -138,7 +138,7 @@ func numbersOfAll(d *ledger.RequestDetail) string {
 
 // numbersOf says where the numbers of an attempt come from.
 func numbersOf(a *ledger.AttemptDetail) string {
-	if a.Provenance == ledger.Unknown && len(a.Corrections) > 0 {
+	if a.Provenance == ledger.Unknown && a.Resolved() {
 		return "decided by hand: nobody saw the end"
 	}
 	return provenanceText(a.Provenance)
@@ -171,7 +171,11 @@ func attemptViewOf(a *ledger.AttemptDetail) attemptView {
 	v.Lines = costRows(a)
 	for i := range a.Corrections {
 		c := &a.Corrections[i]
-		v.Corrections = append(v.Corrections, correctionRow{By: c.By, At: c.At, Text: dollars(c.Cost) + " and " + number(c.Usage.TotalTokens()) + " tokens"})
+		text := dollars(c.Cost) + " and " + number(c.Usage.TotalTokens()) + " tokens"
+		if c.Kind == ledger.CorrectionAmount {
+			text = dollars(c.Cost) + ", " + c.Reason
+		}
+		v.Corrections = append(v.Corrections, correctionRow{By: c.By, At: c.At, Text: text})
 	}
 	return v
 }

@@ -186,12 +186,14 @@ type AttemptDetail struct {
 
 // Correction is what was decided later about an attempt.
 type Correction struct {
-	Kind  string    // "resolved": by hand
+	Kind  string    // CorrectionResolved or CorrectionAmount
+	Seq   int       // among those of its kind, from 1
 	Usage llm.Usage // what it adds; may be negative
 	Cost  llm.Money // what it adds; may be negative
 	// Uncertain is what it adds to what the attempt may have cost beyond its cost; not
 	// positive.
 	Uncertain llm.Money
+	Reason    string    // empty where none was given; of a resolution by rule, the rule
 	By        string    // who decided
 	At        time.Time // UTC
 }

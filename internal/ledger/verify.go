@@ -17,13 +17,50 @@ func Identity(dir string) (id uuid.UUID, ok bool, err error) {
 	return id, err == nil, err
 }
 
-// Gap is how many bytes of the journal in dir are lost to a database that is
-// at pos: records that it does not have and that are not kept any more. It
-// reads beside a running gateway.
-func Gap(dir string, pos Position) (Position, error) {
+// Written is the position behind everything that the journal in dir has for a
+// database. It reads beside a running gateway.
+func Written(dir string) (Position, error) {
 	segs, _, err := loadSegments(Directory(dir))
-	if err != nil || len(segs) == 0 {
+	if err != nil {
 		return 0, err
 	}
-	return max(0, segs[0].prevEnd-pos), nil
+	for i := len(segs) - 1; i >= 0; i-- {
+		if s := &segs[i]; s.first || s.end > s.base+headerSize {
+			return s.end, nil
+		}
+	}
+	return 0, nil
+}
+
+// Backlog is what a journal has had for a database that does not have it.
+type Backlog struct {
+	Records int64    // kept: the gateway projects them when it runs
+	Lost    Position // bytes that are not kept any more, and so can never be projected
+}
+
+// Unprojected is what the journal in dir has up to one position for a database
+// that is at another. The begin of an epoch, which ends what a dead process left
+// open, counts as a record. It reads beside a running gateway.
+func Unprojected(dir string, from, to Position) (b Backlog, err error) {
+	disk := Directory(dir)
+	segs, _, err := loadSegments(disk)
+	if err != nil || len(segs) == 0 {
+		return b, err
+	}
+	b.Lost = max(0, segs[0].prevEnd-from)
+	r := reader{journal: &Journal{disk: disk, segs: segs}, pos: from}
+	defer func() { err = errors.Join(err, r.close()) }()
+	for {
+		rec, ok, err := r.next(to)
+		if corrupt, is := errors.AsType[*CorruptError](err); is { // the projector leaves it out too
+			r.seek(corrupt.To)
+			continue
+		}
+		if err != nil || !ok {
+			return b, err
+		}
+		if rec.kind != 0 || rec.epoch {
+			b.Records++
+		}
+	}
 }

@@ -12,7 +12,7 @@ import (
 	"weir/internal/llm"
 )
 
-const accountColumns = "id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, credit, credit_from, created"
+const accountColumns = "id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, credit, credit_from, goodwill, created"
 
 // accountRow is a row of accountColumns, before what is encoded in it is read.
 type accountRow struct {
@@ -24,7 +24,7 @@ type accountRow struct {
 func (r *accountRow) dest() []any {
 	return []any{
 		&r.ID, &r.Name, &r.Suspended, &r.OnHangup, &r.Budget.Limit, &r.Budget.Period,
-		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.credit, &r.from, &r.created,
+		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.credit, &r.from, &r.Goodwill, &r.created,
 	}
 }
 
@@ -157,34 +157,45 @@ func updateAction(before, after *account.Account) audit.Action {
 	return audit.AccountResumed
 }
 
-// AddCredit adds to the credit of an account and returns it as it is then, or as it
-// stays where that is account.ErrTooMuch. The first credit counts from what was
-// spent until then.
+// AddCredit adds to the credit of an account, or to its goodwill, and returns it as it is
+// then, or as it stays where that is account.ErrTooMuch. The first credit counts from
+// what was spent until then; what is given to an account without credit is no credit.
 func (s *Store) AddCredit(ctx context.Context, by audit.Actor, e account.CreditEntry) (a account.Account, err error) {
 	err = s.write(ctx, s.sure, "add credit", func(tx *sql.Tx) error {
 		before, err := s.accountInTurn(ctx, tx, e.AccountID)
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO credits (id, account, amount, who, at) VALUES (?, ?, ?, ?, ?)",
-			e.ID, e.AccountID, int64(e.Amount), by.String(), micros(e.At))
+		_, err = tx.ExecContext(ctx, "INSERT INTO credits (id, account, amount, goodwill, who, at) VALUES (?, ?, ?, ?, ?, ?)",
+			e.ID, e.AccountID, int64(e.Amount), number(e.Goodwill), by.String(), micros(e.At))
 		if err != nil {
 			return err
 		}
-		row := tx.QueryRowContext(ctx, "UPDATE accounts SET credit = coalesce(credit, 0) + ?,"+
-			" credit_from = CASE WHEN credit IS NULL THEN (SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = accounts.id) ELSE credit_from END"+
-			" WHERE id = ? RETURNING "+accountColumns, int64(e.Amount), e.AccountID)
+		set := "credit = coalesce(credit, 0) + ?," +
+			" credit_from = CASE WHEN credit IS NULL THEN (SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = accounts.id) ELSE credit_from END"
+		action := audit.AccountCredited
+		if e.Goodwill {
+			action = audit.AccountGoodwill
+		}
+		if e.Goodwill && before.Credit == nil {
+			set = "goodwill = goodwill + ?"
+		}
+		row := tx.QueryRowContext(ctx, "UPDATE accounts SET "+set+" WHERE id = ? RETURNING "+accountColumns, int64(e.Amount), e.AccountID)
 		if a, err = scanAccount(row); err != nil {
 			return orNotFound(err)
 		}
+		sum := a.Goodwill
+		if a.Credit != nil {
+			sum = a.Credit.Paid
+		}
 		switch {
-		case a.Credit.Paid < 0:
+		case sum < 0:
 			return account.ErrOverdrawn
-		case a.Credit.Paid > account.MaxAmount:
+		case sum > account.MaxAmount:
 			a = before
 			return account.ErrTooMuch
 		}
-		return s.noteAccount(ctx, tx, by, audit.AccountCredited, &before, &a)
+		return s.noteAccount(ctx, tx, by, action, &before, &a)
 	})
 	return a, err
 }

@@ -14,16 +14,6 @@ import (
 	"weir/internal/llm"
 )
 
-// The kinds of correction. An attempt can have one of each.
-const correctionResolved = "resolved" // decided by hand
-
-// Why an attempt cannot be resolved.
-var (
-	ErrNoAttempt = errors.New("there is no such attempt")
-	ErrResolved  = errors.New("the attempt is resolved already")
-	ErrKnown     = errors.New("what the attempt cost is known")
-)
-
 // correction adds something, which may be negative, to a settled attempt.
 type correction struct {
 	id      ledger.AttemptID
@@ -35,83 +25,155 @@ type correction struct {
 	uncertain llm.Money
 }
 
+func (c *correction) add(o *correction) {
+	c.usage.Add(&o.usage)
+	c.cost += o.cost
+	c.unknown += o.unknown
+	c.uncertain += o.uncertain
+}
+
 func (c *correction) sums() *sums {
 	s := &sums{measureCost: int64(c.cost), measureTokens: c.usage.TotalTokens(), measureUnknown: c.unknown, measureUncertain: int64(c.uncertain)}
 	copy(s[measureUsage:], c.usage[:])
 	return s
 }
 
-// Resolve decides by hand what an attempt cost of which that is not known: a row that
-// corrects it, and the rollups, in one transaction. Its usage stays, unless
-// release says that the provider served nothing; then cost does not count. The error is ErrNoAttempt, ErrKnown or ErrResolved when
-// there is nothing to decide.
+// correctionOf is what a correction of an attempt adds to the sums.
+func correctionOf(a *ledger.AttemptDetail, c *ledger.Correction) correction {
+	sum := correction{id: a.ID, bucket: bucketOf(&a.Attempt), usage: c.Usage, cost: c.Cost, uncertain: c.Uncertain}
+	if c.Kind == ledger.CorrectionResolved && a.Provenance == ledger.Unknown {
+		sum.unknown = -1
+	}
+	return sum
+}
+
+// Resolve decides by hand what an attempt cost in the end of which that is not known: a
+// row that corrects it, and the rollups, in one transaction. Its usage stays, unless
+// release says that the provider served nothing; then cost does not count. The error is
+// ledger.ErrNoAttempt, ErrOpen, ErrKnown or ErrResolved when there is nothing to decide.
 func (s *Store) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID, cost llm.Money, release bool) error {
 	if cost < 0 || cost > ledger.MaxCost { // what no attempt costs, and sums could not hold
 		return fmt.Errorf("resolve attempt %s: a cost of %s is not from 0 to %s", id, cost, ledger.MaxCost)
 	}
 	return s.write(ctx, s.sure, "resolve attempt "+id.String(), func(tx *sql.Tx) error {
-		e, day, err := findAttempt(ctx, tx, id)
+		a, err := s.attemptAlone(ctx, tx, id)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return ErrNoAttempt
 		case err != nil:
 			return err
-		case e.AtMost == 0 && e.Provenance != ledger.Unknown:
-			return ErrKnown
+		case a.Outcome == ledger.OutcomeOpen:
+			return ledger.ErrOpen
+		case a.AtMost == 0 && a.Provenance != ledger.Unknown:
+			return ledger.ErrKnown
+		case a.Resolved():
+			return ledger.ErrResolved
 		}
-		c := &correction{id: id, bucket: bucketOf(&e.Attempt), cost: cost - e.Cost, uncertain: e.Cost - e.Charged()}
-		if e.Provenance == ledger.Unknown {
-			c.unknown = -1
-		}
+		c := a.ResolveAt(cost)
 		if release {
-			c.cost = -e.Cost
-			for class, n := range e.Usage {
-				c.usage[class] = -n
-			}
+			c = a.Release()
 		}
-		if err := s.correct(ctx, tx, day, c, by.String()); err != nil {
-			return err
-		}
-		entry := audit.Entry{Actor: by, Action: audit.AttemptResolved, Object: audit.Object{Kind: "attempt", ID: id.String()}, Account: e.Account}
-		before, after := c.factsOf(&e)
-		if _, err := s.note(ctx, tx, entry, before, after); err != nil {
-			return err
-		}
-		return s.changed(ctx, tx, account.ChangedAttempt, id.String())
+		return s.correct(ctx, tx, by, []decision{{a, c}})
 	})
 }
 
-// factsOf are what counts of an attempt without and with the correction.
-func (c *correction) factsOf(e *ledger.Entry) (before, after facts) {
-	tokens := e.Usage.TotalTokens()
-	return facts{"resolved": false, "cost_usd": e.Cost.String(), "tokens": tokens},
-		facts{"resolved": true, "cost_usd": (e.Cost + c.cost).String(), "tokens": tokens + c.usage.TotalTokens()}
+// Correct corrects what an attempt cost by an amount, as often as there is reason to.
+// The error is ledger.ErrNoAttempt, ErrOpen, ErrReason, ErrAmount or ErrCorrections when
+// it cannot be.
+func (s *Store) Correct(ctx context.Context, by audit.Actor, q ledger.Correct) error {
+	return s.write(ctx, s.sure, "correct attempt "+q.ID.String(), func(tx *sql.Tx) error {
+		a, err := s.attemptAlone(ctx, tx, q.ID)
+		if err == nil && q.Account != "" && a.Account != q.Account {
+			err = ledger.ErrNoAttempt
+		}
+		if err != nil {
+			return err
+		}
+		c, err := q.Correction(&a)
+		if err != nil {
+			return err
+		}
+		return s.correct(ctx, tx, by, []decision{{a, c}})
+	})
 }
 
-func (s *Store) correct(ctx context.Context, tx *sql.Tx, day int64, c *correction, by string) error {
-	b := &c.bucket
-	result, err := tx.ExecContext(ctx, "INSERT INTO corrections"+
-		" (day, request, n, kind, hour, account, key, provider, model, usage, cost, unknown, uncertain, who, at)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, request, n, kind) DO NOTHING",
-		day, c.id.Request.String(), int64(c.id.N), correctionResolved, b.period, b.account, b.key, b.provider, b.model,
-		encodeCounts((*[llm.NumClasses]int64)(&c.usage)), int64(c.cost), c.unknown, int64(c.uncertain), by, micros(s.Now()))
+// attemptAlone is an attempt with its corrections, which nobody else corrects until the
+// transaction ends.
+func (s *Store) attemptAlone(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) (a ledger.AttemptDetail, err error) {
+	if err := s.lockAttempt(ctx, tx, id); err != nil {
+		return a, err
+	}
+	e, day, err := findAttempt(ctx, tx, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return a, ledger.ErrNoAttempt
+	}
 	if err != nil {
-		return err
+		return a, err
 	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, ErrResolved)
+	with, args := wanted([]spot{{day: day, request: id.Request.String()}})
+	corrections, err := correctionsOf(ctx, tx, with, args)
+	return ledger.AttemptDetail{Entry: e, Corrections: corrections[id]}, err
+}
+
+func (s *Store) lockAttempt(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) error {
+	if s.engine.lock == nil { // there is one writer at a time
+		return nil
 	}
-	// In the order of batches: nobody waits for somebody who waits.
-	inDay := b.ofDay()
-	for _, to := range []struct {
-		table  string
-		bucket bucket
-	}{{tableHours, *b}, {tableDays, inDay}, {tableUses, inDay.ofUses()}} {
-		if err := newRollup(to.table).addOne(ctx, tx, to.bucket, c.sums()); err != nil {
-			return fmt.Errorf("%s: %w", to.table, err)
+	return s.engine.lock(ctx, tx, "attempt "+id.String())
+}
+
+// decision is a correction of an attempt, which nobody else corrects meanwhile.
+type decision struct {
+	attempt    ledger.AttemptDetail
+	correction ledger.Correction
+}
+
+// correct writes corrections, what they add to the rollups and balances, and an entry
+// of the audit log for each.
+func (s *Store) correct(ctx context.Context, tx *sql.Tx, by audit.Actor, list []decision) error {
+	hours := buckets{}
+	for i := range list {
+		sum := correctionOf(&list[i].attempt, &list[i].correction)
+		hours.add(sum.bucket, sum.sums())
+		if err := s.insertCorrection(ctx, tx, by, &sum, &list[i].correction); err != nil {
+			return err
 		}
 	}
-	m := balancesOf(buckets{c.bucket: c.sums()})
+	if err := addCorrected(ctx, tx, hours); err != nil {
+		return err
+	}
+	for i := range list {
+		if err := s.noteCorrection(ctx, tx, by, &list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) insertCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, sum *correction, c *ledger.Correction) error {
+	b := &sum.bucket
+	_, err := tx.ExecContext(ctx, "INSERT INTO corrections"+
+		" (day, request, n, kind, seq, hour, account, key, provider, model, usage, cost, unknown, uncertain, reason, who, at)"+
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		b.ofDay().period, sum.id.Request.String(), int64(sum.id.N), c.Kind, int64(c.Seq), b.period, b.account, b.key, b.provider, b.model,
+		encodeCounts((*[llm.NumClasses]int64)(&sum.usage)), int64(sum.cost), sum.unknown, int64(sum.uncertain), c.Reason, by.String(), micros(s.Now()))
+	return err
+}
+
+// addCorrected adds what corrections come to, in the order of batches: nobody waits for
+// somebody who waits.
+func addCorrected(ctx context.Context, tx *sql.Tx, hours buckets) error {
+	days := hours.days()
+	for _, to := range []struct {
+		table string
+		sums  buckets
+	}{{tableHours, hours}, {tableDays, days}, {tableUses, days.uses()}} {
+		r := newRollup(to.table)
+		for _, b := range to.sums.sorted() {
+			if err := r.addOne(ctx, tx, b, to.sums[b]); err != nil {
+				return fmt.Errorf("%s: %w", to.table, err)
+			}
+		}
+	}
+	m := balancesOf(hours)
 	for _, name := range m.sorted() {
 		_, err := tx.ExecContext(ctx, insertBalances().sql(1), name.scope, name.day, noJournal, int64(m[name]))
 		if err != nil {
@@ -119,6 +181,28 @@ func (s *Store) correct(ctx context.Context, tx *sql.Tx, day int64, c *correctio
 		}
 	}
 	return nil
+}
+
+// noteCorrection writes what counts of an attempt without and with the correction to the
+// audit log, and that it changed to the feed.
+func (s *Store) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, d *decision) error {
+	a, c := &d.attempt, &d.correction
+	usage, cost := a.Corrected()
+	before, after := facts{"cost_usd": cost.String()}, facts{"cost_usd": (cost + c.Cost).String()}
+	if c.Reason != "" {
+		after["reason"] = c.Reason
+	}
+	action := audit.AttemptCorrected
+	if c.Kind == ledger.CorrectionResolved {
+		action = audit.AttemptResolved
+		before["resolved"], after["resolved"] = false, true
+		before["tokens"], after["tokens"] = usage.TotalTokens(), usage.TotalTokens()+c.Usage.TotalTokens()
+	}
+	e := audit.Entry{Actor: by, Action: action, Object: audit.Object{Kind: "attempt", ID: a.ID.String()}, Account: a.Account}
+	if _, err := s.note(ctx, tx, e, before, after); err != nil {
+		return err
+	}
+	return s.changed(ctx, tx, account.ChangedAttempt, a.ID.String())
 }
 
 // readCorrections reads the corrections of attempts of those days.

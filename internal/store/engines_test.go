@@ -166,7 +166,10 @@ func testVerifyFinds(t *testing.T, o store.Options) {
 		{"a price", `UPDATE prices SET rates = '{"input":300,"output":500}'`, "row cost of attempt"},
 		{"a price that is gone", "DELETE FROM prices", "is missing"},
 		{"a checkpoint", "UPDATE checkpoints SET requests = 9", "day requests"},
-		{"a correction", "DELETE FROM corrections", "day unknown"},
+		{"a correction", "DELETE FROM corrections WHERE kind = 'resolved'", "day unknown"},
+		{"a credit note", "DELETE FROM corrections WHERE kind = 'amount' AND seq = 2", "balance spent"},
+		{"a credit note of another amount", "UPDATE corrections SET cost = cost + 1 WHERE kind = 'amount' AND seq = 1", "uses cost"},
+		{"a credit note of more than the cost", "UPDATE corrections SET cost = -4 WHERE kind = 'amount' AND seq = 2", "row corrected cost of attempt"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -180,6 +183,11 @@ func testVerifyFinds(t *testing.T, o store.Options) {
 			}
 			if err := s.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true); err != nil {
 				t.Fatal(err)
+			}
+			for range 2 {
+				if err := s.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: settled(at, 1).ID, Amount: -1, Reason: "x"}); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if n, err := s.Retain(t.Context(), at); n != 1 || err != nil {
 				t.Fatalf("retain: got %d, %v; want 1", n, err)

@@ -69,7 +69,12 @@ func (s *Store) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Entry
 	}
 	byAttempt := map[ledger.AttemptID]*correction{}
 	for i := range corrected {
-		byAttempt[corrected[i].id] = &corrected[i]
+		c := &corrected[i]
+		if sum := byAttempt[c.id]; sum != nil {
+			sum.add(c)
+			continue
+		}
+		byAttempt[c.id] = c
 	}
 	query, args := "SELECT "+attemptColumns+" FROM attempts WHERE day BETWEEN ? AND ? AND outcome <> 'open'", []any{f.from, f.to}
 	if q.Account != "" {

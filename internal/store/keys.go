@@ -64,7 +64,7 @@ func (s *Store) KeyByHash(ctx context.Context, hash account.Hash) (a account.Acc
 		row accountRow
 	)
 	err = s.read.QueryRowContext(ctx, "SELECT a.id, a.name, a.suspended, a.on_hangup, a.budget, a.budget_period, a.rpm, a.tpm, a.concurrency,"+
-		" a.credit, a.credit_from, a.created,"+
+		" a.credit, a.credit_from, a.goodwill, a.created,"+
 		" k.id, k.account, k.label, k.last4, k.permissions, k.models, k.created, k.expires, k.revoked,"+
 		" k.rpm, k.tpm, k.concurrency, k.budget, k.budget_period, k.creator"+
 		" FROM keys k JOIN accounts a ON a.id = k.account WHERE k.hash = ?", hash.String()).

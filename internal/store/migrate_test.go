@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -140,6 +141,34 @@ func copyTable(t *testing.T, from, to store.Options, table string) {
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestCorrectionsStay brings a database up to date in which attempts were resolved when
+// they could have no other correction: they stay resolved, and can have others.
+func TestCorrectionsStay(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		const before = 9 // the last migration without others
+		migrateTo(t, o, before)
+		e := settled(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), 1)
+		tamper(t, o, fmt.Sprintf("INSERT INTO corrections (day, request, n, kind, hour, account, key, provider, model, usage, cost, unknown, uncertain, who, at)"+
+			" VALUES (20261121, '%s', 1, 'resolved', 2026112112, 'a', 'k', 'p', 'p/m', '{}', 5, 0, -7, 'ann', 0)", e.ID.Request))
+		s := open(t, o)
+		e.Provenance, e.AtMost = ledger.Estimated, e.Cost+7
+		if err := s.Apply(t.Context(), batchOf(uuid.New(), 0, e)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Resolve(t.Context(), audit.Gateway(), e.ID, 1, false); !errors.Is(err, ledger.ErrResolved) {
+			t.Errorf("resolve again: got %v, want %v", err, ledger.ErrResolved)
+		}
+		if err := s.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -e.Cost - 5, Reason: "credit note"}); err != nil {
+			t.Fatal(err)
+		}
+		d, _, err := s.Request(t.Context(), "a", e.ID.Request)
+		if err != nil || d.Cost != 0 || d.AtMost != 0 || len(d.Parts[0].Corrections) != 2 {
+			t.Errorf("with both: got %+v, %v; want a cost of 0", d, err)
+		}
+	})
 }
 
 // TestInvitersKnown brings a database up to date in which invitations do not say by

@@ -48,6 +48,8 @@ func testRollups(t *testing.T, o store.Options) {
 			"apply":    m.apply,
 			"repeat":   m.repeat,
 			"resolve":  m.resolve,
+			"older":    m.older,
+			"correct":  m.correct,
 			"retain":   m.retain,
 			"reopen":   func(rt *rapid.T) { m.close(rt); m.open(rt) },
 			"snapshot": m.snapshot,
@@ -63,7 +65,8 @@ type model struct {
 	open     map[ledger.AttemptID]int // to the journal
 	attempts map[ledger.AttemptID]ledger.Entry
 	settled  []ledger.AttemptID
-	// corrected are the deltas of resolved attempts, which no journal has.
+	// corrected are the deltas of corrected attempts, which no journal has; Outcome is
+	// not empty where somebody decided what the attempt cost.
 	corrected map[ledger.AttemptID]ledger.Settlement
 }
 
@@ -207,7 +210,7 @@ func (m *machine) resolve(rt *rapid.T) {
 	e := m.attempts[rapid.SampledFrom(m.settled).Draw(rt, "attempt")]
 	release, cost := rapid.Bool().Draw(rt, "release"), llm.Money(rapid.Int64Range(0, 100).Draw(rt, "cost"))
 	err := m.store.Resolve(rt.Context(), audit.Gateway(), e.ID, cost, release)
-	_, before := m.corrected[e.ID]
+	before := m.corrected[e.ID].Outcome != ""
 	_, kept, ferr := m.store.Attempt(rt.Context(), e.ID)
 	switch {
 	case ferr != nil:
@@ -220,7 +223,12 @@ func (m *machine) resolve(rt *rapid.T) {
 	case err != nil:
 		rt.Fatalf("resolve: %v", err)
 	}
-	delta := ledger.Settlement{Cost: cost - e.Cost, AtMost: e.Cost - e.Charged()}
+	m.decided(&e, cost, release)
+}
+
+// decided has an attempt cost that much in the end, in the model.
+func (m *machine) decided(e *ledger.Entry, cost llm.Money, release bool) {
+	delta := ledger.Settlement{Outcome: "resolved", Cost: cost - e.Cost, AtMost: e.Cost - e.Charged()}
 	if release {
 		delta.Cost = -e.Cost
 		for c, n := range e.Usage {
@@ -228,6 +236,63 @@ func (m *machine) resolve(rt *rapid.T) {
 		}
 	}
 	m.corrected[e.ID] = delta
+}
+
+// correct adds an amount to what an attempt cost, which it may refuse.
+func (m *machine) correct(rt *rapid.T) {
+	if len(m.settled) == 0 {
+		return
+	}
+	e := m.attempts[rapid.SampledFrom(m.settled).Draw(rt, "attempt")]
+	delta := m.corrected[e.ID]
+	cost := e.Cost + delta.Cost
+	amount := llm.Money(rapid.Int64Range(-int64(cost)-2, 100).Draw(rt, "amount"))
+	err := m.store.Correct(rt.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: amount, Reason: "x"})
+	_, kept, ferr := m.store.Attempt(rt.Context(), e.ID)
+	if ferr != nil {
+		rt.Fatal(ferr)
+	}
+	if possible := kept && amount != 0 && cost+amount >= 0; possible != (err == nil) {
+		rt.Fatalf("correct %s, which costs %s, by %s: got %v", e.ID, cost, amount, err)
+	}
+	if err == nil {
+		delta.Cost += amount
+		m.corrected[e.ID] = delta
+	}
+}
+
+// older resolves all that are unresolved of an account and opened before a moment.
+func (m *machine) older(rt *rapid.T) {
+	q := ledger.ResolveQuery{
+		Account: rapid.SampledFrom([]string{"", "a", "b"}).Draw(rt, "account"),
+		Before:  time.Date(2026, 11, 19, rapid.IntRange(0, 80).Draw(rt, "hour"), 0, 0, 0, time.UTC),
+		Rule:    rapid.SampledFrom([]ledger.Rule{ledger.RuleAtMost, ledger.RuleEstimate, ledger.RuleRelease}).Draw(rt, "rule"),
+		DryRun:  rapid.Bool().Draw(rt, "dry run"),
+	}
+	got, err := m.store.ResolveOlder(rt.Context(), audit.Gateway(), q, nil)
+	if err != nil {
+		rt.Fatalf("resolve %+v: %v", q, err)
+	}
+	var want ledger.Resolution
+	for _, id := range m.settled {
+		e, delta := m.attempts[id], m.corrected[id]
+		_, kept, err := m.store.Attempt(rt.Context(), id)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		cost, left := e.Cost+delta.Cost, e.Charged()-e.Cost+delta.AtMost
+		if !kept || delta.Outcome != "" || q.Account != "" && e.Account != q.Account || !e.Opened.Before(q.Before) || left == 0 && e.Provenance != ledger.Unknown {
+			continue
+		}
+		decided := map[ledger.Rule]llm.Money{ledger.RuleAtMost: cost + left, ledger.RuleEstimate: cost}[q.Rule]
+		want.Attempts, want.Cost, want.AtMost, want.Decided = want.Attempts+1, want.Cost+cost, want.AtMost+cost+left, want.Decided+decided
+		if !q.DryRun {
+			m.decided(&e, decided, q.Rule == ledger.RuleRelease)
+		}
+	}
+	if got != want {
+		rt.Fatalf("resolve %+v: got %+v, want %+v", q, got, want)
+	}
 }
 
 func (m *machine) retain(rt *rapid.T) {

@@ -246,18 +246,18 @@ func wanted(requests []spot) (with string, args []any) {
 	return "WITH wanted (day, request) AS (VALUES " + row + strings.Repeat(", "+row, len(requests)-1) + ")", args
 }
 
-func correctionsOf(ctx context.Context, tx *sql.Tx, with string, args []any) (map[ledger.AttemptID][]ledger.Correction, error) {
+func correctionsOf(ctx context.Context, q querier, with string, args []any) (map[ledger.AttemptID][]ledger.Correction, error) {
 	type row struct {
 		id ledger.AttemptID
 		ledger.Correction
 	}
-	rows, err := tx.QueryContext(ctx, with+" SELECT c.request, c.n, c.kind, c.usage, c.cost, c.uncertain, c.who, c.at"+
-		" FROM wanted w, corrections c WHERE c.day = w.day AND c.request = w.request ORDER BY c.at, c.kind", args...)
+	rows, err := q.QueryContext(ctx, with+" SELECT c.request, c.n, c.kind, c.seq, c.usage, c.cost, c.uncertain, c.reason, c.who, c.at"+
+		" FROM wanted w, corrections c WHERE c.day = w.day AND c.request = w.request ORDER BY c.at, c.kind, c.seq", args...)
 	all := map[ledger.AttemptID][]ledger.Correction{}
 	err = each(rows, err, func(from scanner) (r row, err error) {
 		var request, usage string
 		var at int64
-		if err = from.Scan(&request, &r.id.N, &r.Kind, &usage, &r.Cost, &r.Uncertain, &r.By, &at); err != nil {
+		if err = from.Scan(&request, &r.id.N, &r.Kind, &r.Seq, &usage, &r.Cost, &r.Uncertain, &r.Reason, &r.By, &at); err != nil {
 			return r, err
 		}
 		r.At = fromMicros(at)

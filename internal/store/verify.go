@@ -47,7 +47,9 @@ type verifier struct {
 	now      time.Time
 	progress func(done, total int64)
 	total    int64
-	result   ledger.Verification
+	// corrected is what corrections add to the costs of the attempts of the day at hand.
+	corrected map[ledger.AttemptID]llm.Money
+	result    ledger.Verification
 }
 
 func (v *verifier) run(ctx context.Context) error {
@@ -104,11 +106,15 @@ func (v *verifier) days(ctx context.Context) ([]int64, error) {
 }
 
 func (v *verifier) day(ctx context.Context, day int64) error {
-	hours, err := v.rows(ctx, day)
+	corrections, err := readCorrections(ctx, v.tx, day, day)
 	if err != nil {
 		return err
 	}
-	corrections, err := readCorrections(ctx, v.tx, day, day)
+	v.corrected = map[ledger.AttemptID]llm.Money{}
+	for i := range corrections {
+		v.corrected[corrections[i].id] += corrections[i].cost
+	}
+	hours, err := v.rows(ctx, day)
 	if err != nil {
 		return err
 	}
@@ -164,6 +170,10 @@ func (v *verifier) rows(ctx context.Context, day int64) (buckets, error) {
 		v.result.Unknown += number(e.Provenance == ledger.Unknown)
 		hours.addEntry(e)
 		v.cost(e)
+		if cost := e.Cost + v.corrected[e.ID]; cost < 0 {
+			b := bucketOf(&e.Attempt)
+			v.differ("row", &b, "corrected cost of attempt "+e.ID.String()+", which is not below 0", 0, int64(cost))
+		}
 		return nil
 	})
 	return hours, err

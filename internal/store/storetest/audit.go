@@ -143,6 +143,12 @@ func otherSteps(e *ledger.Entry) []step {
 			fmt.Sprintf(`{"cost_usd":%q,"resolved":false,"tokens":%d}`, e.Cost, tokens), `{"cost_usd":"0","resolved":true,"tokens":0}`,
 		},
 		{
+			"credit note", func(ctx context.Context, f *fixture) error {
+				return f.Correct(ctx, ann(), ledger.Correct{ID: attempt(1).ID, Amount: -70, Reason: "credit note"})
+			},
+			audit.AttemptCorrected, resolved(1), `{"cost_usd":"0.000000077"}`, `{"cost_usd":"0.000000007","reason":"credit note"}`,
+		},
+		{
 			"set-up link", func(ctx context.Context, f *fixture) error {
 				return f.CreateSetupToken(ctx, ann(), account.Hash{1}, f.now, noon.Add(time.Hour))
 			},
@@ -230,8 +236,8 @@ func testAuditFailed(t *testing.T, f *fixture) {
 		}, nil},
 		"no key":           {revokes, account.ErrNotFound},
 		"no key to change": {changesKey(account.KeyUpdate{Label: new("x")}), account.ErrNotFound},
-		"known outcome":    {resolves(1, false), store.ErrKnown},
-		"no attempt":       {resolves(9, true), store.ErrNoAttempt},
+		"known outcome":    {resolves(1, false), ledger.ErrKnown},
+		"no attempt":       {resolves(9, true), ledger.ErrNoAttempt},
 		"no node":          {func(ctx context.Context, f *fixture) error { return f.ForgetNode(ctx, ann(), uuid.New()) }, store.ErrNoNode},
 	} {
 		if err := test.do(t.Context(), f); err == nil || test.want != nil && !errors.Is(err, test.want) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"weir/internal/account"
@@ -97,6 +98,53 @@ func testCredit(t *testing.T, f *fixture) {
 	}
 	if got, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a", account.Update{EndCredit: true}); err != nil || got.Credit != nil {
 		t.Errorf("credit ended: got %+v, %v; want none", got.Credit, err)
+	}
+}
+
+// testGoodwill gives to an account that does not pay beforehand, which goes on so, and to
+// one that does.
+func testGoodwill(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	apply(t, f, newTape().costing(costing(1, 30)))
+	add := func(amount llm.Money, goodwill bool) (account.Account, error) {
+		return f.AddCredit(t.Context(), ann(), account.CreditEntry{ID: uuid.NewString(), AccountID: "acc_a", Amount: amount, Goodwill: goodwill, At: f.now})
+	}
+	for _, tt := range []struct{ amount, goodwill llm.Money }{{20, 20}, {-5, 15}} {
+		got, err := add(tt.amount, true)
+		if err != nil || got.Credit != nil || got.Goodwill != tt.goodwill {
+			t.Errorf("goodwill of %v: got %+v, %+v, %v; want %v and no credit", tt.amount, got.Goodwill, got.Credit, err, tt.goodwill)
+		}
+	}
+	if _, err := add(-16, true); !errors.Is(err, account.ErrOverdrawn) {
+		t.Errorf("more taken away than given: got %v, want ErrOverdrawn", err)
+	}
+	if got, err := add(account.MaxAmount, true); !errors.Is(err, account.ErrTooMuch) || got.Goodwill != 15 {
+		t.Errorf("more than there may be: got %+v, %v; want ErrTooMuch, and the account as it is", got, err)
+	}
+	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: uuid.New(), Budget: ledger.BudgetID{Scope: "acc_a"}, Least: 1, Most: 100}); l.Limit != 0 {
+		t.Errorf("leased %+v, want no limit", l)
+	}
+	for _, tt := range []struct {
+		amount   llm.Money
+		goodwill bool
+		paid     llm.Money
+	}{{7, false, 7}, {3, true, 10}, {-4, true, 6}} {
+		got, err := add(tt.amount, tt.goodwill)
+		if err != nil || got.Credit == nil || *got.Credit != (account.Credit{Paid: tt.paid, From: 30}) || got.Goodwill != 15 {
+			t.Errorf("credit of %v, goodwill %v: got %+v, %v, %v; want %v from 30", tt.amount, tt.goodwill, got.Credit, got.Goodwill, err, tt.paid)
+		}
+	}
+	var actions []string
+	for _, e := range logged(t, f, audit.Query{Action: "account.", Limit: 10}) {
+		actions = append(actions, string(e.Action)+" "+string(e.After))
+	}
+	want := []string{
+		`account.goodwill_given {"credit_usd":"0.000000006"}`, `account.goodwill_given {"credit_usd":"0.00000001"}`,
+		`account.credited {"credit_from_usd":"0.00000003","credit_usd":"0.000000007"}`,
+		`account.goodwill_given {"goodwill_usd":"0.000000015"}`, `account.goodwill_given {"goodwill_usd":"0.00000002"}`,
+	}
+	if diff := cmp.Diff(actions[:len(actions)-1], want); diff != "" {
+		t.Errorf("the audit log, the newest first (-got +want):\n%s", diff)
 	}
 }
 

@@ -119,13 +119,13 @@ func testResolve(t *testing.T, f *fixture) {
 		release bool
 		want    error
 	}{
-		{1, false, store.ErrKnown},
+		{1, false, ledger.ErrKnown},
 		{2, false, nil},
-		{2, true, store.ErrResolved},
+		{2, true, ledger.ErrResolved},
 		{3, true, nil},
-		{3, true, store.ErrResolved},
-		{4, true, store.ErrKnown},
-		{5, true, store.ErrNoAttempt},
+		{3, true, ledger.ErrResolved},
+		{4, true, ledger.ErrOpen},
+		{5, true, ledger.ErrNoAttempt},
 	} {
 		err := f.Resolve(t.Context(), audit.Gateway(), attempt(test.n).ID, 77, test.release)
 		if !errors.Is(err, test.want) {
@@ -134,7 +134,7 @@ func testResolve(t *testing.T, f *fixture) {
 	}
 	for _, cost := range []llm.Money{-1, ledger.MaxCost + 1} {
 		err := f.Resolve(t.Context(), audit.Gateway(), attempt(2).ID, cost, false)
-		if err == nil || errors.Is(err, store.ErrResolved) {
+		if err == nil || errors.Is(err, ledger.ErrResolved) {
 			t.Errorf("a cost of %s: got %v, want one about it", cost, err)
 		}
 	}

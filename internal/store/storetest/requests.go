@@ -239,7 +239,7 @@ func testRequest(t *testing.T, f *fixture) {
 	if err := f.Resolve(t.Context(), audit.Gateway(), lost.ID, 7, false); err != nil {
 		t.Fatal(err)
 	}
-	correction := ledger.Correction{Kind: "resolved", Cost: 7 - lost.Hold, By: audit.Gateway().String(), At: f.clock()}
+	correction := ledger.Correction{Kind: "resolved", Seq: 1, Cost: 7 - lost.Hold, By: audit.Gateway().String(), At: f.clock()}
 	other := ledger.AttemptDetail{Entry: nameless, Lines: []ledger.CostLine{
 		{What: ledger.LineUsage, Class: llm.Input, Count: 10},
 		{What: ledger.LineUsage, Class: llm.CacheRead, Count: 5},

@@ -1,0 +1,149 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"weir/internal/llm"
+)
+
+// The kinds of correction. An attempt can have one that resolves it, and up to
+// MaxCorrections by an amount.
+const (
+	CorrectionResolved = "resolved" // what the attempt cost in the end, nobody having seen it
+	CorrectionAmount   = "amount"   // what is added to the cost, such as a credit note
+)
+
+const (
+	// MaxCorrections is how many corrections by an amount an attempt can have.
+	MaxCorrections = 100
+	maxReason      = 500 // characters
+)
+
+// Why an attempt cannot be corrected.
+var (
+	ErrNoAttempt = errors.New("there is no such attempt, or it is older than request rows are kept")
+	ErrOpen      = errors.New("the attempt is under way: correct it when it has ended")
+	ErrResolved  = errors.New("the attempt is resolved already: correct it by an amount")
+	ErrKnown     = errors.New("what the attempt cost is known: correct it by an amount")
+	// ErrAmount says that the amount is 0, or brings the cost below 0 or above MaxCost.
+	ErrAmount      = errors.New("not an amount to correct by")
+	ErrReason      = fmt.Errorf("the reason is 1 to %d printable characters", maxReason)
+	ErrCorrections = fmt.Errorf("the attempt has %d corrections by an amount, the most there can be", MaxCorrections)
+)
+
+// Correct asks for a correction by an amount.
+type Correct struct {
+	ID      AttemptID
+	Account string    // id of the account that the attempt has to be of; empty for any
+	Amount  llm.Money // what it adds to the cost; less than 0 for a credit note
+	Reason  string    // 1 to 500 printable characters
+}
+
+// Correction is the correction by that amount; ErrOpen, ErrReason, ErrCorrections or
+// ErrAmount where the attempt cannot have it.
+func (c *Correct) Correction(a *AttemptDetail) (Correction, error) {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
+	_, cost := a.Corrected()
+	n := 0
+	for i := range a.Corrections {
+		if a.Corrections[i].Kind == CorrectionAmount {
+			n++
+		}
+	}
+	switch {
+	case a.Outcome == OutcomeOpen:
+		return Correction{}, ErrOpen
+	case strings.TrimSpace(c.Reason) == "", utf8.RuneCountInString(c.Reason) > maxReason, strings.ContainsFunc(c.Reason, unprintable):
+		return Correction{}, ErrReason
+	case n >= MaxCorrections:
+		return Correction{}, ErrCorrections
+	case c.Amount == 0 || c.Amount < -cost || c.Amount > MaxCost-cost:
+		return Correction{}, fmt.Errorf("%w: the attempt costs $%s, and has to cost $0 to $%s with the correction, which is not $0", ErrAmount, cost, MaxCost)
+	}
+	return Correction{Kind: CorrectionAmount, Seq: n + 1, Cost: c.Amount, Reason: c.Reason}, nil
+}
+
+// Rule says what attempts cost that are resolved together.
+type Rule string
+
+// The rules.
+const (
+	RuleAtMost   Rule = "at_most"  // their upper bounds
+	RuleEstimate Rule = "estimate" // their best estimates
+	RuleRelease  Rule = "release"  // nothing: their providers served nothing
+)
+
+// Resolve resolves an attempt by the rule. It is one of which Unresolved is true.
+func (r Rule) Resolve(a *AttemptDetail) Correction {
+	_, cost := a.Corrected()
+	switch r {
+	case RuleAtMost:
+		cost += a.Uncertain()
+	case RuleRelease:
+		return a.Release()
+	}
+	return a.ResolveAt(cost)
+}
+
+// ResolveAt is the correction by which the attempt cost that much in the end, other
+// corrections included. Its usage stays.
+func (a *AttemptDetail) ResolveAt(cost llm.Money) Correction {
+	_, now := a.Corrected()
+	return Correction{Kind: CorrectionResolved, Seq: 1, Cost: cost - now, Uncertain: -a.Uncertain()}
+}
+
+// Release is the correction by which the attempt used and cost nothing.
+func (a *AttemptDetail) Release() Correction {
+	c := a.ResolveAt(0)
+	usage, _ := a.Corrected()
+	for class, n := range usage {
+		c.Usage[class] = -n
+	}
+	return c
+}
+
+// Resolved reports whether somebody has decided what the attempt cost.
+func (a *AttemptDetail) Resolved() bool {
+	for i := range a.Corrections {
+		if a.Corrections[i].Kind == CorrectionResolved {
+			return true
+		}
+	}
+	return false
+}
+
+// Unresolved reports whether the attempt counts for more than its cost, or its outcome
+// is unknown, until somebody resolves it.
+func (a *AttemptDetail) Unresolved() bool {
+	return a.Outcome != OutcomeOpen && !a.Resolved() && (a.Uncertain() > 0 || a.Provenance == Unknown)
+}
+
+// ResolveQuery selects the attempts that ResolveOlder resolves.
+type ResolveQuery struct {
+	Account string    // account id; empty for all
+	Before  time.Time // opened before
+	Rule    Rule
+	DryRun  bool // nothing is written
+}
+
+// Resolution is what attempts came to that were resolved together.
+type Resolution struct {
+	Attempts int64
+	Cost     llm.Money // the sum of their best estimates
+	AtMost   llm.Money // the sum of their upper bounds
+	Decided  llm.Money // the sum of what they cost in the end
+}
+
+// Add counts an attempt with the correction that resolves it.
+func (r *Resolution) Add(a *AttemptDetail, c *Correction) {
+	_, cost := a.Corrected()
+	r.Attempts++
+	r.Cost += cost
+	r.AtMost += cost + a.Uncertain()
+	r.Decided += cost + c.Cost
+}

@@ -1,0 +1,86 @@
+package ledger
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// TestUnprojected tells how many records a database does not have, wherever it
+// stands, over segments and epochs.
+func TestUnprojected(t *testing.T) {
+	t.Parallel()
+	dir, db := t.TempDir(), newLockedDB()
+	for range 2 {
+		l := openTest(t, dir, db, func(o *Options) { o.SegmentSize = 4 << 10 })
+		for range 20 {
+			meterOne(t, l)
+		}
+		closeTest(t, l)
+	}
+	id, _, err := Identity(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := db.Position(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := Written(dir)
+	if err != nil || to != at {
+		t.Fatalf("written: got %d, %v; want %d, where the database is", to, err, at)
+	}
+	// In each epoch its begin, a price, and 20 requests of two attempts with two records each.
+	const epoch = 1 + 1 + 20*4
+	for _, test := range []struct {
+		from Position
+		want Backlog
+	}{{at, Backlog{}}, {at + 1, Backlog{}}, {0, Backlog{Records: 2 * epoch}}} {
+		got, err := Unprojected(dir, test.from, to)
+		if err != nil || got != test.want {
+			t.Errorf("from %d to %d: got %+v, %v; want %+v", test.from, to, got, err, test.want)
+		}
+	}
+	segs, _, err := loadSegments(Directory(dir))
+	if err != nil || len(segs) < 4 {
+		t.Fatalf("got %d segments, %v; want some in each epoch", len(segs), err)
+	}
+	if err := Directory(dir).Remove(segs[0].name()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Unprojected(dir, 0, to)
+	if err != nil || got.Lost != segs[0].end || got.Records == 0 || got.Records >= 2*epoch {
+		t.Errorf("without the first segment: got %+v, %v; want %d bytes lost, and fewer records", got, err, segs[0].end)
+	}
+}
+
+// TestUnprojectedWhileAway tells of what a running ledger has not projected, and that it
+// has once the database is back.
+func TestUnprojectedWhileAway(t *testing.T) {
+	t.Parallel()
+	dir, db := t.TempDir(), newLockedDB()
+	l := openTest(t, dir, db, nil)
+	defer closeTest(t, l)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := l.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	db.away.Store(true)
+	at := l.proj.position()
+	meterOne(t, l)
+	to, err := Written(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Unprojected(dir, at, to); err != nil || got != (Backlog{Records: 5}) {
+		t.Errorf("while the database is away: got %+v, %v; want a price and four records", got, err)
+	}
+	db.away.Store(false)
+	if err := l.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Unprojected(dir, l.proj.position(), to); err != nil || got != (Backlog{}) {
+		t.Errorf("once it is back: got %+v, %v; want nothing", got, err)
+	}
+}

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"weir/internal/audit"
+	"weir/internal/ledger"
+)
+
+// resolveRows is how many attempts one transaction resolves: few enough that nobody else
+// waits for long.
+const resolveRows = 100
+
+// ResolveOlder resolves, by a rule, what the attempts cost that were opened before a
+// moment and are unresolved: see ledger.AttemptDetail.Unresolved. Each gets a correction
+// of its own. It goes on from where it was when it is called again after an error. It
+// tells progress, in attempts; progress may be nil. What it returns is what was resolved,
+// or would be.
+func (s *Store) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.ResolveQuery, progress func(done, total int64)) (ledger.Resolution, error) {
+	look := older{store: s, query: &q}
+	var all, done ledger.Resolution
+	err := look.each(ctx, func(list []ledger.AttemptDetail) error {
+		for i := range list {
+			c := q.Rule.Resolve(&list[i])
+			all.Add(&list[i], &c)
+		}
+		return nil
+	})
+	if err != nil || q.DryRun {
+		return all, err
+	}
+	err = look.each(ctx, func(list []ledger.AttemptDetail) error {
+		some, err := s.resolveSome(ctx, by, q.Rule, list)
+		done.Attempts += some.Attempts
+		done.Cost, done.AtMost, done.Decided = done.Cost+some.Cost, done.AtMost+some.AtMost, done.Decided+some.Decided
+		if progress != nil {
+			progress(done.Attempts, all.Attempts)
+		}
+		return err
+	})
+	return done, err
+}
+
+// resolveSome resolves those of the attempts that still are unresolved.
+func (s *Store) resolveSome(ctx context.Context, by audit.Actor, rule ledger.Rule, list []ledger.AttemptDetail) (sum ledger.Resolution, err error) {
+	err = s.write(ctx, s.sure, "resolve attempts", func(tx *sql.Tx) error {
+		sum = ledger.Resolution{}
+		for i := range list { // in the order of their places, as everybody does
+			if err := s.lockAttempt(ctx, tx, list[i].ID); err != nil {
+				return err
+			}
+		}
+		with, args := wanted(spotsOf(list))
+		corrections, err := correctionsOf(ctx, tx, with, args)
+		if err != nil {
+			return err
+		}
+		var decisions []decision
+		for i := range list {
+			a := ledger.AttemptDetail{Entry: list[i].Entry, Corrections: corrections[list[i].ID]}
+			if !a.Unresolved() {
+				continue
+			}
+			c := rule.Resolve(&a)
+			c.Reason = string(rule)
+			sum.Add(&a, &c)
+			decisions = append(decisions, decision{a, c})
+		}
+		return s.correct(ctx, tx, by, decisions)
+	})
+	if err != nil {
+		return ledger.Resolution{}, err
+	}
+	return sum, nil
+}
+
+// spotsOf are the requests of the attempts, each once.
+func spotsOf(list []ledger.AttemptDetail) (spots []spot) {
+	for i := range list {
+		at := spot{day: dayOf(list[i].Arrived), request: list[i].ID.Request.String()}
+		if len(spots) == 0 || spots[len(spots)-1] != at {
+			spots = append(spots, at)
+		}
+	}
+	return spots
+}
+
+// older looks for the unresolved attempts of a query.
+type older struct {
+	store *Store
+	query *ledger.ResolveQuery
+}
+
+// each calls fn with some attempts after the other, in the order of days, requests and
+// numbers.
+func (o *older) each(ctx context.Context, fn func([]ledger.AttemptDetail) error) error {
+	days, err := o.days(ctx)
+	if err != nil {
+		return fmt.Errorf("look for unresolved attempts: %w", err)
+	}
+	for _, day := range days {
+		last := ledger.AttemptID{}
+		for more := true; more; {
+			list, err := o.some(ctx, day, last)
+			if err != nil {
+				return fmt.Errorf("look for unresolved attempts of %s: %w", dateText(day), err)
+			}
+			if more = len(list) == resolveRows; len(list) > 0 {
+				last = list[len(list)-1].ID
+			}
+			if list = unresolved(list); len(list) == 0 {
+				continue
+			}
+			if err := fn(list); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func unresolved(list []ledger.AttemptDetail) (left []ledger.AttemptDetail) {
+	for i := range list {
+		if list[i].Unresolved() {
+			left = append(left, list[i])
+		}
+	}
+	return left
+}
+
+// days are those whose sums say that something is unresolved.
+func (o *older) days(ctx context.Context) ([]int64, error) {
+	rows, err := o.store.read.QueryContext(ctx, "SELECT DISTINCT period FROM rollup_uses WHERE period <= ? AND (uncertain <> 0 OR unknown <> 0)"+
+		" AND (? = '' OR account = ?) ORDER BY period", dayOf(o.query.Before), o.query.Account, o.query.Account)
+	return collect(rows, err, func(row scanner) (day int64, err error) { return day, row.Scan(&day) })
+}
+
+// some reads attempts behind one, with their corrections. What nobody saw the end of is
+// never exact.
+func (o *older) some(ctx context.Context, day int64, last ledger.AttemptID) ([]ledger.AttemptDetail, error) {
+	s, q := o.store, o.query
+	rows, err := s.read.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE day = ? AND (request, n) > (?, ?)"+
+		" AND outcome <> 'open' AND provenance <> 'exact' AND opened < ? AND (? = '' OR account = ?)"+
+		" AND NOT EXISTS (SELECT 1 FROM corrections c WHERE c.day = attempts.day AND c.request = attempts.request AND c.n = attempts.n AND c.kind = ?)"+
+		" ORDER BY request, n LIMIT ?", day, last.Request.String(), int64(last.N), micros(q.Before), q.Account, q.Account,
+		ledger.CorrectionResolved, int64(resolveRows))
+	entries, err := collect(rows, err, scanEntry)
+	if err != nil || len(entries) == 0 {
+		return nil, err
+	}
+	list := make([]ledger.AttemptDetail, len(entries))
+	for i := range entries {
+		list[i].Entry = entries[i]
+	}
+	with, args := wanted(spotsOf(list))
+	corrections, err := correctionsOf(ctx, s.read, with, args)
+	for i := range list {
+		list[i].Corrections = corrections[list[i].ID]
+	}
+	return list, err
+}

@@ -1,0 +1,296 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/audit"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// bounded is an attempt whose end nobody saw: it may have cost 1000 nano-dollars more
+// than its best estimate.
+func bounded(n int) ledger.Entry {
+	e := entry(n)
+	e.Outcome, e.Provenance, e.AtMost = ledger.OutcomeClientGone, ledger.Estimated, e.Cost+1000
+	return e
+}
+
+func correct(t *testing.T, f *fixture, n int, amount llm.Money) {
+	t.Helper()
+	if err := f.Correct(t.Context(), ann(), ledger.Correct{ID: attempt(n).ID, Amount: amount, Reason: "credit note"}); err != nil {
+		t.Fatalf("correct %d by %s: %v", n, amount, err)
+	}
+}
+
+func spentInAll(t *testing.T, f *fixture, scope string) llm.Money {
+	t.Helper()
+	got, err := f.Spent(t.Context(), scope, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// testCorrect has corrections of exact, bounded and unknown rows count everywhere, before
+// and after what resolves them.
+func testCorrect(t *testing.T, f *fixture) {
+	exact, open, lost := entry(1), bounded(2), unknown(3)
+	apply(t, f, newTape().next(nil, exact, open, lost))
+	correct(t, f, 1, -500)
+	correct(t, f, 1, -75)
+	correct(t, f, 1, 200)
+	correct(t, f, 2, -exact.Cost)
+	correct(t, f, 3, -1000)
+	cost := llm.Money(-375) + exact.Cost + 0 + lost.Cost - 1000
+	if page := uses(t, f, ledger.UsesQuery{Account: "acc_a"}); page.Total.Cost != cost {
+		t.Errorf("uses: got %s, want %s", page.Total.Cost, cost)
+	}
+	for _, scope := range []string{"acc_a", "key_a"} {
+		if got, want := spentInAll(t, f, scope), cost+1000; got != want { // the bound counts
+			t.Errorf("spent by %s: got %s, want %s", scope, got, want)
+		}
+	}
+	var exported llm.Money
+	for _, e := range export(t, f, "") {
+		if exported += e.Cost; e.ID == open.ID && e.AtMost != 1000 {
+			t.Errorf("export: got at most %s, want what was left of it, %s", e.AtMost, llm.Money(1000))
+		}
+	}
+	if exported != cost {
+		t.Errorf("export: got %s, want %s", exported, cost)
+	}
+	d, _, err := f.Request(t.Context(), "acc_a", exact.ID.Request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := ann()
+	note := func(seq int, amount llm.Money) ledger.Correction {
+		return ledger.Correction{Kind: "amount", Seq: seq, Cost: amount, Reason: "credit note", By: by.String(), At: f.clock()}
+	}
+	if diff := cmp.Diff(d.Parts[0].Corrections, []ledger.Correction{note(1, -500), note(2, -75), note(3, 200)}); diff != "" {
+		t.Errorf("corrections (-got +want):\n%s", diff)
+	}
+	var lines llm.Money
+	for _, l := range d.Parts[0].Lines {
+		lines += l.Amount
+	}
+	if d.Cost != exact.Cost-375 || lines != d.Cost {
+		t.Errorf("the request: got a cost of %s and lines of %s, want %s", d.Cost, lines, exact.Cost-375)
+	}
+	if got, _, err := f.Attempt(t.Context(), exact.ID); err != nil || !cmp.Equal(got, exact) {
+		t.Errorf("the row itself changed: err %v\n%s", err, cmp.Diff(got, exact))
+	}
+	verified(t, f)
+
+	// What resolves an attempt says what it cost in the end, with the corrections before.
+	for n, cost := range map[int]llm.Money{2: 70, 3: 7} {
+		if err := f.Resolve(t.Context(), ann(), attempt(n).ID, cost, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	correct(t, f, 3, -7)
+	if got, want := spentInAll(t, f, "acc_a"), exact.Cost-375+70; got != want {
+		t.Errorf("spent in the end: got %s, want %s", got, want)
+	}
+	verified(t, f)
+	if _, err := f.Retain(t.Context(), noon.AddDate(0, 0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if v := verified(t, f); v.Rows != 0 {
+		t.Errorf("got %d rows, want all gone and the corrections still in the sums", v.Rows)
+	}
+	if got, want := spentInAll(t, f, "acc_a"), exact.Cost-375+70; got != want {
+		t.Errorf("spent once the rows are gone: got %s, want %s", got, want)
+	}
+}
+
+// testCorrectRefused is what no correction can be.
+func testCorrectRefused(t *testing.T, f *fixture) {
+	e := entry(1)
+	apply(t, f, newTape().next([]ledger.Attempt{attempt(2)}, e))
+	id := e.ID
+	for name, test := range map[string]struct {
+		ask  ledger.Correct
+		want error
+	}{
+		"below 0":              {ledger.Correct{ID: id, Amount: -e.Cost - 1, Reason: "x"}, ledger.ErrAmount},
+		"far below 0":          {ledger.Correct{ID: id, Amount: -1 << 63, Reason: "x"}, ledger.ErrAmount},
+		"more than there is":   {ledger.Correct{ID: id, Amount: ledger.MaxCost - e.Cost + 1, Reason: "x"}, ledger.ErrAmount},
+		"far more":             {ledger.Correct{ID: id, Amount: 1<<63 - 1, Reason: "x"}, ledger.ErrAmount},
+		"nothing":              {ledger.Correct{ID: id, Reason: "x"}, ledger.ErrAmount},
+		"without a reason":     {ledger.Correct{ID: id, Amount: -1, Reason: " "}, ledger.ErrReason},
+		"a long reason":        {ledger.Correct{ID: id, Amount: -1, Reason: strings.Repeat("ü", 501)}, ledger.ErrReason},
+		"a reason in lines":    {ledger.Correct{ID: id, Amount: -1, Reason: "a\nb"}, ledger.ErrReason},
+		"under way":            {ledger.Correct{ID: attempt(2).ID, Amount: 1, Reason: "x"}, ledger.ErrOpen},
+		"no attempt":           {ledger.Correct{ID: attempt(9).ID, Amount: 1, Reason: "x"}, ledger.ErrNoAttempt},
+		"of somebody else":     {ledger.Correct{ID: id, Account: "acc_b", Amount: 1, Reason: "x"}, ledger.ErrNoAttempt},
+		"another number of it": {ledger.Correct{ID: ledger.AttemptID{Request: id.Request, N: 2}, Amount: 1, Reason: "x"}, ledger.ErrNoAttempt},
+	} {
+		if err := f.Correct(t.Context(), ann(), test.ask); !errors.Is(err, test.want) {
+			t.Errorf("%s: got %v, want %v", name, err, test.want)
+		}
+	}
+	if got := logged(t, f, audit.Query{Limit: 1}); len(got) != 0 {
+		t.Errorf("the audit log: got %+v, want no entry", got)
+	}
+	for range ledger.MaxCorrections {
+		correct(t, f, 1, -1)
+	}
+	err := f.Correct(t.Context(), ann(), ledger.Correct{ID: id, Account: "acc_a", Amount: -1, Reason: "x"})
+	if !errors.Is(err, ledger.ErrCorrections) {
+		t.Errorf("one more than there can be: got %v, want %v", err, ledger.ErrCorrections)
+	}
+	verified(t, f)
+}
+
+// testCorrectAtOnce has many take from one attempt: together no more than it cost.
+func testCorrectAtOnce(t *testing.T, f *fixture) {
+	e := entry(1)
+	apply(t, f, newTape().next(nil, e))
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	taken := 0
+	other := f.open(t)
+	for i := range 8 {
+		all.Go(func() {
+			to := f.Store
+			if i%2 == 0 {
+				to = other
+			}
+			err := to.Correct(t.Context(), ann(), ledger.Correct{ID: e.ID, Amount: -e.Cost / 3, Reason: fmt.Sprint(i)})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				taken++
+			case !errors.Is(err, ledger.ErrAmount):
+				t.Errorf("correct: got %v, want none or %v", err, ledger.ErrAmount)
+			}
+		})
+	}
+	all.Wait()
+	if got, want := spentInAll(t, f, "acc_a"), e.Cost-3*(e.Cost/3); taken != 3 || got != want {
+		t.Errorf("got %d corrections, %s spent; want 3, %s", taken, got, want)
+	}
+	verified(t, f)
+}
+
+func older(t *testing.T, f *fixture, q ledger.ResolveQuery) ledger.Resolution {
+	t.Helper()
+	if q.Before.IsZero() {
+		q.Before = noon.Add(time.Hour)
+	}
+	got, err := f.ResolveOlder(t.Context(), ann(), q, nil)
+	if err != nil {
+		t.Fatalf("resolve %+v: %v", q, err)
+	}
+	return got
+}
+
+// testResolveOlder resolves by each rule those that are old, of an account, and no others.
+func testResolveOlder(t *testing.T, f *fixture) {
+	j := newTape()
+	exact, first, second, foreign, young, lost := entry(1), bounded(2), bounded(3), bounded(4), bounded(5), unknown(6)
+	foreign.Account = "acc_b"
+	second.Arrived = noon.AddDate(0, 0, -40)
+	second.Opened = second.Arrived
+	young.Opened = noon.Add(2 * time.Hour)
+	apply(t, f, j.next([]ledger.Attempt{attempt(7)}, exact, first, second, foreign, young, lost))
+	correct(t, f, 3, -second.Cost)
+	all := spentInAll(t, f, "acc_a")
+
+	want := ledger.Resolution{Attempts: 4, Cost: 2*first.Cost + lost.Cost, AtMost: 2*first.Cost + lost.Cost + 3000, Decided: 2*first.Cost + lost.Cost + 3000}
+	if got := older(t, f, ledger.ResolveQuery{Rule: ledger.RuleAtMost, DryRun: true}); got != want {
+		t.Errorf("dry run: got %+v, want %+v", got, want)
+	}
+	if got := spentInAll(t, f, "acc_a"); got != all || len(logged(t, f, audit.Query{Action: audit.AttemptResolved, Limit: 1})) != 0 {
+		t.Errorf("after a dry run: got %s spent, want %s and no entry in the audit log", got, all)
+	}
+
+	want = ledger.Resolution{Attempts: 1, Cost: foreign.Cost, AtMost: foreign.Cost + 1000, Decided: foreign.Cost}
+	if got := older(t, f, ledger.ResolveQuery{Rule: ledger.RuleEstimate, Account: "acc_b"}); got != want {
+		t.Errorf("the estimate, of one account: got %+v, want %+v", got, want)
+	}
+	if got := spentInAll(t, f, "acc_b"); got != foreign.Cost {
+		t.Errorf("at the estimate: got %s spent, want %s", got, foreign.Cost)
+	}
+
+	want = ledger.Resolution{Attempts: 1, AtMost: 1000}
+	if got := older(t, f, ledger.ResolveQuery{Rule: ledger.RuleRelease, Before: noon.AddDate(0, 0, -7)}); got != want {
+		t.Errorf("release, the old one: got %+v, want %+v", got, want)
+	}
+	if got := spentInAll(t, f, "acc_a"); got != all-1000 {
+		t.Errorf("after a release: got %s spent, want %s", got, all-1000)
+	}
+
+	var progress [][2]int64
+	got, err := f.ResolveOlder(t.Context(), ann(), ledger.ResolveQuery{Rule: ledger.RuleAtMost, Before: noon.Add(time.Hour)},
+		func(done, total int64) { progress = append(progress, [2]int64{done, total}) })
+	want = ledger.Resolution{Attempts: 2, Cost: first.Cost + lost.Cost, AtMost: first.Cost + lost.Cost + 1000, Decided: first.Cost + lost.Cost + 1000}
+	if err != nil || got != want || !cmp.Equal(progress, [][2]int64{{2, 2}}) {
+		t.Errorf("at most: got %+v, %v, progress %v; want %+v", got, err, progress, want)
+	}
+	if got := spentInAll(t, f, "acc_a"); got != all-1000 { // the bounds are what it cost now
+		t.Errorf("at the bounds: got %s spent, want %s", got, all-1000)
+	}
+	if got := older(t, f, ledger.ResolveQuery{Rule: ledger.RuleRelease}); got != (ledger.Resolution{}) {
+		t.Errorf("again: got %+v, want nothing left", got)
+	}
+	entries := logged(t, f, audit.Query{Action: audit.AttemptResolved, Limit: 10})
+	if len(entries) != 4 || !strings.Contains(string(entries[0].After), `"reason":"at_most"`) {
+		t.Errorf("the audit log: got %d entries %+v, want one for each attempt, with its rule", len(entries), entries)
+	}
+	verified(t, f)
+	if got := older(t, f, ledger.ResolveQuery{Rule: ledger.RuleEstimate, Before: noon.Add(3 * time.Hour)}); got.Attempts != 1 {
+		t.Errorf("the young one, later: got %+v, want one", got)
+	}
+	verified(t, f)
+}
+
+// testResolveOlderAtOnce has two resolve what one transaction cannot hold: each attempt
+// is resolved once.
+func testResolveOlderAtOnce(t *testing.T, f *fixture) {
+	const many = 250
+	j := newTape()
+	var list []ledger.Entry
+	for i := range many {
+		e := bounded(i)
+		e.Key = fmt.Sprint("key_", i%3)
+		if i%2 == 0 {
+			e.ID = ledger.AttemptID{Request: attempt(i + 1).ID.Request, N: 2}
+		}
+		list = append(list, e)
+	}
+	apply(t, f, j.next(nil, list...))
+	other := f.open(t)
+	var all sync.WaitGroup
+	var got [2]ledger.Resolution
+	for i, rule := range []ledger.Rule{ledger.RuleEstimate, ledger.RuleRelease} {
+		all.Go(func() {
+			to := f.Store
+			if i == 1 {
+				to = other
+			}
+			var err error
+			if got[i], err = to.ResolveOlder(t.Context(), ann(), ledger.ResolveQuery{Rule: rule, Before: noon.Add(time.Hour)}, nil); err != nil {
+				t.Errorf("resolve: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if n := got[0].Attempts + got[1].Attempts; n != many {
+		t.Errorf("got %d and %d attempts resolved, want %d in all", got[0].Attempts, got[1].Attempts, many)
+	}
+	if got, want := spentInAll(t, f, "acc_a"), got[0].Decided+got[1].Decided; got != want {
+		t.Errorf("spent: got %s, want %s", got, want)
+	}
+	verified(t, f)
+}
