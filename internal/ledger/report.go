@@ -53,6 +53,14 @@ type UsesPage struct {
 	Count int    // of all matching entries
 }
 
+// Exported is a settled attempt as exports have it: with what was corrected later
+// added in, and the names of what it belongs to, empty for what is gone.
+type Exported struct {
+	Entry
+	AccountName string
+	KeyLabel    string
+}
+
 // Difference is a place where the rollups do not say what the rows say.
 type Difference struct {
 	Rollup  string // "hour", "day" or "uses" (days without keys); "row" or "balance"
