@@ -195,7 +195,10 @@ func TestFOCUS(t *testing.T) {
 		{"a tier and a mode", func(e *ledger.Exported) { e.Tier, e.Cost = "priority", e.Price.Cost(&e.Usage, "priority") }, llm.Usage{llm.Input: 200_001, llm.Output: 1}, []string{"Input tokens", "Output tokens"}, ""},
 		{"seconds", nil, llm.Usage{llm.Milliseconds: 12_345}, []string{"Audio"}, ""},
 		{"no fee for a request", func(e *ledger.Exported) { e.Price.Rates[llm.Requests] = 0; e.Cost = e.Price.Cost(&e.Usage, "") }, llm.Usage{llm.Input: 10_000, llm.Requests: 1}, []string{"Input tokens"}, ""},
-		{"free", func(e *ledger.Exported) { e.Price.Rates = llm.Rates{llm.Input: llm.Free}; e.Price.Tiers, e.Cost = nil, 0 }, llm.Usage{llm.Input: 10_000}, []string{"Input tokens"}, ""},
+		{"free", func(e *ledger.Exported) {
+			e.Price.Rates = llm.Rates{llm.Input: llm.Free}
+			e.Price.Tiers, e.Cost = nil, 0
+		}, llm.Usage{llm.Input: 10_000}, []string{"Input tokens"}, ""},
 		{"end not seen", func(e *ledger.Exported) { e.Provenance, e.AtMost = ledger.Estimated, e.Cost+llm.USD }, llm.Usage{llm.Input: 333, llm.Output: 1}, []string{"Input tokens", "Output tokens"}, ""},
 		{"process died", func(e *ledger.Exported) { e.Provenance, e.Cost, e.AtMost = ledger.Unknown, 1234, 1234 }, llm.Usage{llm.Input: 333}, []string{"Request"}, ""},
 		{"the provider's figure", func(e *ledger.Exported) { e.Billed, e.Cost = true, 777 }, llm.Usage{llm.Input: 333}, []string{"Request"}, ""},
