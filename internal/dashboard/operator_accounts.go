@@ -125,7 +125,7 @@ type unseenView struct {
 	Days      int
 	Uncertain llm.Money
 	Accounts  []Link // their requests
-	More      int    // accounts that are not named
+	More      string // how many accounts are not named; empty for none
 	Command   Code
 }
 
@@ -135,16 +135,20 @@ func unseenViewOf(all []account.Account, sums []ledger.UnseenSum) unseenView {
 	for i := range all {
 		names[all[i].ID] = all[i].Name
 	}
+	more := int64(0)
 	for i := range sums {
 		u := &sums[i]
 		v.Attempts, v.Uncertain = v.Attempts+u.Attempts, v.Uncertain+u.Uncertain
 		name, there := names[u.Account]
 		if !there || len(v.Accounts) == mostUnseen {
-			v.More++
+			more++
 			continue
 		}
 		q := url.Values{"ended": {string(ledger.EndedUnseen)}, "start_date": {u.First}}
 		v.Accounts = append(v.Accounts, Link{Label: name + " (" + number(u.Attempts) + ")", Href: accountPath(name) + "/requests?" + q.Encode()})
+	}
+	if more > 0 {
+		v.More = many(more, "more account")
 	}
 	return v
 }
@@ -188,8 +192,12 @@ func accountTiles(all []account.Account, sums []ledger.AccountSum) []Tile {
 			suspended++
 		}
 	}
+	note := "this month, of all accounts"
+	if bound := boundOf(spend, uncertain); bound > 0 {
+		note = "at most " + cents(bound) + "; " + note
+	}
 	return []Tile{
-		{"Spend", cents(spend), withBound("this month, of all accounts", boundOf(spend, uncertain))},
+		{"Spend", cents(spend), note},
 		{"Requests", number(requests), "this month"},
 		{"Failed attempts", number(errors), "this month"},
 		{"Accounts", number(int64(len(all))), number(used) + " used this month, " + number(suspended) + " suspended"},

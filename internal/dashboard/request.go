@@ -106,6 +106,9 @@ func requestTiles(d *ledger.RequestDetail) []Tile {
 			cost.Note += ", at most " + dollars(d.AtMost)
 		}
 	}
+	if d.ProviderCost != nil {
+		cost.Note += "; the provider says " + dollars(*d.ProviderCost)
+	}
 	return []Tile{
 		cost,
 		{"Tokens", number(d.Usage.TotalTokens()), number(d.Usage.InputTokens()) + " in, " + number(d.Usage.OutputTokens()) + " out"},
@@ -231,7 +234,10 @@ func attemptFacts(a *ledger.AttemptDetail) (facts []Fact) {
 
 // pricedAs says by which modes of the price an attempt was priced.
 func pricedAs(a *ledger.AttemptDetail) string {
-	if !a.Price.Known() || a.Provenance == ledger.Unknown {
+	switch {
+	case a.Billed:
+		return "the provider’s own figure"
+	case !a.Price.Known() || a.Provenance == ledger.Unknown || a.Usage.IsZero():
 		return ""
 	}
 	var texts []string
@@ -266,7 +272,7 @@ func costRows(a *ledger.AttemptDetail) (rows []costRow) {
 	var used []costRow
 	for c, n := range a.Usage {
 		if n > 0 && !priced[llm.Class(c)] {
-			used = append(used, costRow{llm.Class(c).What(), countText(llm.Class(c), n), none, none})
+			used = append(used, costRow{className(llm.Class(c)), countText(llm.Class(c), n), none, none})
 		}
 	}
 	return append(used, rows...)
@@ -276,7 +282,7 @@ func costRowOf(l ledger.CostLine) costRow {
 	row := costRow{Count: none, Rate: none, Amount: dollars(l.Amount)}
 	switch l.What {
 	case ledger.LineUsage:
-		row.What, row.Count, row.Rate = l.Class.What(), countText(l.Class, l.Count), rateText(l.Class, l.Rate)
+		row.What, row.Count, row.Rate = className(l.Class), countText(l.Class, l.Count), rateText(l.Class, l.Rate)
 		if !l.Rate.Known() {
 			row.Amount = none // which is not 0
 		}
@@ -291,6 +297,9 @@ func costRowOf(l ledger.CostLine) costRow {
 	}
 	return row
 }
+
+// className is a class of usage for tables, whose prices say which are tokens.
+func className(c llm.Class) string { return strings.Replace(c.What(), " tokens", "", 1) }
 
 // countText is how much of a class was used.
 func countText(c llm.Class, n int64) string {

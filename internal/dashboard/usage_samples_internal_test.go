@@ -125,7 +125,8 @@ func sampleRequest(outcomes ...ledger.Outcome) ledger.RequestDetail {
 	price.Rates[llm.Maps], price.Rates[llm.FileSearches], price.Rates[llm.CodeSessions], price.Rates[llm.Images] = 14_000_000_000, 2_500_000_000, 30_000_000_000, 40_000_000_000
 	price.Rates[llm.Requests], price.Rates[llm.Milliseconds], price.Rates[llm.Characters] = 5_000_000_000, 100_000_000, 15_000_000
 	price.Modes = []llm.Mode{{Name: "priority", Times: 1750}, {Name: "geo:us", Times: 1100}}
-	price.Tiers = []llm.Tier{{Above: 200_000, Rates: llm.Rates{llm.Input: 2_500_000, llm.CacheRead: 250_000, llm.Output: 15_000_000, llm.Searches: 10_000_000_000}}}
+	price.Tiers = []llm.Tier{{Above: 200_000, Rates: price.Rates}}
+	price.Tiers[0].Rates[llm.Input], price.Tiers[0].Rates[llm.CacheRead], price.Tiers[0].Rates[llm.Output] = 2_500_000, 250_000, 15_000_000
 	var d ledger.RequestDetail
 	for i, o := range outcomes {
 		a := ledger.AttemptDetail{Entry: ledger.Entry{Attempt: ledger.Attempt{
@@ -162,6 +163,7 @@ func settleSample(a *ledger.AttemptDetail) {
 		a.Cost, a.ProviderCost = 21_000_000, new(llm.Money(21_000_000))
 	case ledger.OutcomeCut:
 		a.Price, a.Usage, a.Provenance = llm.Price{}, llm.Usage{llm.Input: 210, llm.Output: 12}, ledger.Estimated
+		a.Unpriced, a.AtMost = a.Price.Unpriced(&a.Usage, ""), a.Hold
 	default:
 		a.Usage = llm.Usage{llm.Input: 211_034, llm.CacheRead: 1204, llm.Output: 733, llm.Searches: 2, llm.Maps: 1, llm.FileSearches: 3, llm.CodeSessions: 1}
 		a.Usage[llm.Requests], a.Usage[llm.Images], a.Usage[llm.Milliseconds], a.Usage[llm.Characters] = 1, 1, 12_345, 210
