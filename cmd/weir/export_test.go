@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/csv"
+	"io"
 	"strings"
 	"testing"
 
 	"weir/internal/ledger"
+	"weir/internal/llm"
 )
 
 // TestExportIsNoFormula writes names that somebody has chosen, of which no sheet
@@ -20,8 +22,10 @@ func TestExportIsNoFormula(t *testing.T) {
 				want = "'" + name
 			}
 			var out bytes.Buffer
-			err := write(&out, func(fn func(*ledger.Entry) error) error {
-				return fn(&ledger.Entry{Attempt: ledger.Attempt{Requested: name, Provider: name, Model: name}})
+			err := write(&out, io.Discard, func(fn func(*ledger.Exported) error) error {
+				e := priced(llm.Usage{llm.Input: 1})
+				e.Requested, e.Provider, e.Model, e.AccountName, e.KeyLabel = name, name, name, name, name
+				return fn(e)
 			})
 			if err != nil {
 				t.Fatalf("%s: %v", format, err)

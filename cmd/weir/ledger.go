@@ -104,7 +104,7 @@ func newLedgerExport(env *environment) *cobra.Command {
 				return usageError{fmt.Errorf("the format is csv or focus; got %q", format)}
 			}
 			return env.withData(cmd, func(d *app.Data) error {
-				return write(env.stdout, func(fn func(*ledger.Entry) error) error {
+				return write(env.stdout, env.stderr, func(fn func(*ledger.Exported) error) error {
 					return d.Export(cmd.Context(), account, from, to, fn)
 				})
 			})

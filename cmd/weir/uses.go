@@ -59,9 +59,17 @@ func (env *environment) printUses(q ledger.UsesQuery, page ledger.UsesPage) erro
 		if u.Unpriced {
 			cost += " + unpriced"
 		}
+		if u.Uncertain > 0 {
+			cost += ", at most $" + u.AtMost().String()
+		}
 		rows = append(rows, []string{u.Date, u.Model, count(u.Requests), count(u.Usage.TotalTokens()), cost})
 	}
-	rows = append(rows, []string{"total", "", count(page.Total.Requests), count(page.Total.Tokens), "$" + page.Total.Cost.String()})
+	t := &page.Total
+	total := "$" + t.Cost.String()
+	if t.Uncertain > 0 {
+		total += ", at most $" + t.AtMost().String()
+	}
+	rows = append(rows, []string{"total", "", count(t.Requests), count(t.Tokens), total})
 	return printTable(env.stdout, []string{"DATE", "MODEL", "REQUESTS", "TOKENS", "COST"}, rows)
 }
 

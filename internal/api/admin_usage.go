@@ -33,7 +33,8 @@ type useView struct {
 	Tokens   int64  `json:"tokens"`
 	Requests int64  `json:"requests"`
 	CostUSD  string `json:"cost_usd"`
-	Unpriced bool   `json:"unpriced"` // some of it has no price and adds 0 to the cost
+	AtMost   string `json:"cost_at_most_usd"` // cost_usd where that is known
+	Unpriced bool   `json:"unpriced"`         // some of it has no price and adds 0 to the cost
 }
 
 // usesView is a page of usage, with the sums over all that matches.
@@ -46,6 +47,7 @@ type totalView struct {
 	Tokens   int64  `json:"tokens"`
 	Requests int64  `json:"requests"`
 	CostUSD  string `json:"cost_usd"`
+	AtMost   string `json:"cost_at_most_usd"`
 }
 
 // settled waits until the database has what was answered here.
@@ -59,7 +61,7 @@ func (s *Server) settled(ctx context.Context) error {
 }
 
 func (s *Server) listUses(r *adminRequest) (answer, error) {
-	q := ledger.UsesQuery{Account: r.visit.Account.ID, Model: r.query.get("model"), Limit: r.query.limit}
+	q := ledger.UsesQuery{Account: r.visit.Account.ID, Model: r.query.get("model"), Limit: r.query.limit, Bound: true}
 	var err error
 	if q.From, q.To, err = r.query.dates(); err != nil {
 		return answer{}, err
@@ -77,10 +79,10 @@ func (s *Server) listUses(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	t := uses.Total
-	v := usesView{listPage[useView]{Data: []useView{}}, totalView{t.Tokens, t.Requests, t.Cost.String()}}
+	v := usesView{listPage[useView]{Data: []useView{}}, totalView{t.Tokens, t.Requests, t.Cost.String(), t.AtMost().String()}}
 	for i := range uses.Uses {
 		u := &uses.Uses[i]
-		v.Data = append(v.Data, useView{u.ID(q.Account), u.Date, u.Model, u.Usage.TotalTokens(), u.Requests, u.Cost.String(), u.Unpriced})
+		v.Data = append(v.Data, useView{u.ID(q.Account), u.Date, u.Model, u.Usage.TotalTokens(), u.Requests, u.Cost.String(), u.AtMost().String(), u.Unpriced})
 	}
 	if next := q.Offset + len(v.Data); next < uses.Count && len(v.Data) > 0 {
 		v.NextCursor = new(sealCursor(strconv.Itoa(next)))
@@ -109,7 +111,8 @@ type requestView struct {
 	CompletionTokens int64              `json:"completion_tokens"`
 	Usage            map[string]int64   `json:"usage"` // by class
 	CostUSD          string             `json:"cost_usd"`
-	CostAtMostUSD    string             `json:"cost_at_most_usd"` // cost_usd where that is known
+	CostAtMostUSD    string             `json:"cost_at_most_usd"`  // cost_usd where that is known
+	ProviderCostUSD  *string            `json:"provider_cost_usd"` // what the providers say; null where not all did
 	Unpriced         bool               `json:"unpriced"`
 	UnpricedClasses  []string           `json:"unpriced_classes"` // of usage
 	Provenance       *ledger.Provenance `json:"provenance"`
@@ -122,10 +125,18 @@ func viewRequest(r *ledger.RequestSummary) requestView {
 		ID: r.ID.String(), Arrived: r.Arrived, KeyID: r.Key, RequestedModel: r.Requested, Model: r.Model,
 		Outcome: r.Outcome, Status: unlessZero(r.Status), ErrorCode: orNull(r.Code), Stream: r.Stream, AttemptCount: r.Attempts,
 		PromptTokens: r.Usage.InputTokens(), CompletionTokens: r.Usage.OutputTokens(), Usage: viewUsage(&r.Usage),
-		CostUSD: r.Cost.String(), CostAtMostUSD: r.AtMost.String(),
+		CostUSD: r.Cost.String(), CostAtMostUSD: r.AtMost.String(), ProviderCostUSD: usd(r.ProviderCost),
 		Unpriced: r.Unpriced != 0, UnpricedClasses: append([]string{}, r.Unpriced.Names()...), Provenance: orNull(r.Provenance),
 		FirstTokenMS: unlessZero(r.FirstToken.Milliseconds()), DurationMS: unlessZero(r.Duration.Milliseconds()),
 	}
+}
+
+// usd is an amount, or null where there is none.
+func usd(m *llm.Money) *string {
+	if m == nil {
+		return nil
+	}
+	return new(m.String())
 }
 
 // unlessZero is a number, or null where it is 0 because there was none.
@@ -152,8 +163,8 @@ func (s *Server) listRequests(r *adminRequest) (answer, error) {
 		Account: r.visit.Account.ID, Key: r.query.get("key"), Model: r.query.get("model"),
 		Ended: ledger.Ended(r.query.get("ended")), Limit: min(r.query.limit, ledger.MaxRequests),
 	}
-	if !slices.Contains([]ledger.Ended{ledger.EndedAny, ledger.EndedOK, ledger.EndedError}, q.Ended) {
-		return answer{}, wrongKind("ended", `"ok" or "error", or not there for all`)
+	if !q.Ended.Known() {
+		return answer{}, wrongKind("ended", `"ok", "error" or "unseen", or not there for all`)
 	}
 	var err error
 	if q.From, q.To, err = r.query.dates(); err != nil {
@@ -199,6 +210,9 @@ type attemptView struct {
 	Provenance   *ledger.Provenance `json:"provenance"`
 	Usage        map[string]int64   `json:"usage"` // with corrections, as cost_usd
 	CostUSD      string             `json:"cost_usd"`
+	AtMostUSD    string             `json:"cost_at_most_usd"`  // cost_usd where that is known
+	ProviderUSD  *string            `json:"provider_cost_usd"` // what the provider says, where it does
+	Unpriced     []string           `json:"unpriced_classes"`
 	HoldUSD      string             `json:"hold_usd"` // the most that it could have cost
 	PriceVersion *string            `json:"price_version"`
 	PriceTier    *int64             `json:"price_tier_above"` // input tokens
@@ -310,6 +324,7 @@ func viewAttempt(a *ledger.AttemptDetail) attemptView {
 		N: int(a.ID.N), Provider: a.Provider, Model: a.Model, Opened: a.Opened,
 		Outcome: a.Outcome, Status: unlessZero(a.Status), ErrorCode: orNull(a.Code), FinishReason: orNull(a.Finish),
 		ServiceTier: orNull(a.Settlement.Tier), Provenance: orNull(a.Provenance), Usage: viewUsage(&usage), CostUSD: cost.String(),
+		AtMostUSD: (cost + a.Uncertain()).String(), ProviderUSD: usd(a.ProviderCost), Unpriced: append([]string{}, a.Unpriced.Names()...),
 		HoldUSD: a.Hold.String(), PriceVersion: orNull(a.Price.Version), PriceTier: unlessZero(a.Tier),
 		Lines: []costLineView{}, Corrections: []correctionView{},
 		FirstTokenMS: unlessZero(a.FirstToken.Milliseconds()), DurationMS: unlessZero(a.Duration.Milliseconds()),

@@ -68,7 +68,9 @@ type useEntry struct {
 	Tokens   int64     `json:"tokens"`
 	Requests int64     `json:"requests"`
 	Cost     llm.Money `json:"cost"`
-	Unpriced bool      `json:"unpriced,omitempty"`
+	// CostAtMost is the upper bound, where some of the cost is not known.
+	CostAtMost *llm.Money `json:"cost_at_most,omitempty"`
+	Unpriced   bool       `json:"unpriced,omitempty"`
 }
 
 type usesTotal struct {
@@ -87,15 +89,19 @@ type pagination struct {
 func EncodeUses(q ledger.UsesQuery, page ledger.UsesPage) ([]byte, error) {
 	reply := usesReply{
 		Data:       make([]useEntry, 0, len(page.Uses)),
-		Total:      usesTotal(page.Total),
+		Total:      usesTotal{page.Total.Tokens, page.Total.Requests, page.Total.Cost},
 		Pagination: pagination{Limit: q.Limit, Offset: q.Offset, Total: page.Count},
 	}
 	for i := range page.Uses {
 		u := &page.Uses[i]
-		reply.Data = append(reply.Data, useEntry{
+		e := useEntry{
 			ID: u.ID(q.Account), Date: u.Date, Model: u.Model, Tokens: u.Usage.TotalTokens(),
 			Requests: u.Requests, Cost: u.Cost, Unpriced: u.Unpriced,
-		})
+		}
+		if u.Uncertain > 0 {
+			e.CostAtMost = new(u.AtMost())
+		}
+		reply.Data = append(reply.Data, e)
 	}
 	return json.Marshal(reply)
 }

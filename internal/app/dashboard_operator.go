@@ -18,7 +18,7 @@ func (g *instance) installation(started time.Time) *dashboard.Installation {
 		Providers: func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
 		Models:    func() []route.Model { return g.router.Table().Models(g.options.Now()) },
 		Model:     func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
-		Unpriced:  g.store.Unpriced, Audit: g.store,
+		Unpriced:  g.store.Unpriced, Unseen: g.store.Unseen, Audit: g.store,
 		PriceSources: func() dashboard.PriceSources { return priceSources(g.configInForce().Prices) },
 		System:       func(ctx context.Context) (dashboard.System, error) { return g.system(ctx, started) },
 		Settings:     func() dashboard.Settings { return settingsOf(g.configInForce()) },

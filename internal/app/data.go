@@ -67,6 +67,7 @@ func (d *Data) Uses(ctx context.Context, accountName string, params map[string]s
 	if q, err = api.ParseUses(acc.ID, params); err != nil {
 		return q, page, err
 	}
+	q.Bound = true
 	page, err = d.store.Uses(ctx, q)
 	return q, page, err
 }
@@ -151,7 +152,7 @@ func (d *Data) journalDir() string { return filepath.Join(d.cfg.Data, "journal")
 
 // Export calls fn with every settled attempt of the dates, which are UTC and
 // inclusive; empty for no bound. An empty account name is every account.
-func (d *Data) Export(ctx context.Context, accountName, from, to string, fn func(*ledger.Entry) error) error {
+func (d *Data) Export(ctx context.Context, accountName, from, to string, fn func(*ledger.Exported) error) error {
 	q, err := api.ParseUses("", map[string]string{"start_date": from, "end_date": to})
 	if err != nil {
 		return err

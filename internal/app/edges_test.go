@@ -161,7 +161,7 @@ aliases:
 	await(t, "three rows", func() bool {
 		rows := 0
 		rejected = 0
-		err := data.Export(t.Context(), "", "", "", func(e *ledger.Entry) error {
+		err := data.Export(t.Context(), "", "", "", func(e *ledger.Exported) error {
 			rows++
 			if e.Outcome == ledger.OutcomeRejected {
 				rejected++

@@ -253,9 +253,9 @@ func (h *house) enter(t *testing.T, up *upstream, all []*exchange) {
 	rows := map[string][]ledger.Entry{}
 	await(t, "the rows", func() bool {
 		clear(rows)
-		err = data.Export(t.Context(), "", "", "", func(e *ledger.Entry) error {
+		err = data.Export(t.Context(), "", "", "", func(e *ledger.Exported) error {
 			id, _, _ := strings.Cut(e.ID.String(), ".")
-			rows[id] = append(rows[id], *e)
+			rows[id] = append(rows[id], e.Entry)
 			return nil
 		})
 		return err != nil || !slices.ContainsFunc(all, func(x *exchange) bool {

@@ -102,9 +102,9 @@ func (h *house) entry(t *testing.T, requestID string) (found ledger.Entry) {
 	}
 	defer data.Close()
 	await(t, "the row of request "+requestID, func() bool {
-		err = data.Export(t.Context(), "", "", "", func(e *ledger.Entry) error {
+		err = data.Export(t.Context(), "", "", "", func(e *ledger.Exported) error {
 			if strings.HasPrefix(e.ID.String(), requestID+".") && (e.Counts || found.Outcome == "") {
-				found = *e
+				found = e.Entry
 			}
 			return nil
 		})
@@ -277,9 +277,9 @@ func (h *house) entryOf(t *testing.T, model string) (found ledger.Entry) {
 		t.Fatalf("open data: %v", err)
 	}
 	defer data.Close()
-	err = data.Export(t.Context(), "", "", "", func(e *ledger.Entry) error {
+	err = data.Export(t.Context(), "", "", "", func(e *ledger.Exported) error {
 		if e.FullModel() == model {
-			found = *e
+			found = e.Entry
 		}
 		return nil
 	})

@@ -74,7 +74,7 @@ func (h *house) rows(requestID string) (rows []row) {
 	defer data.Close()
 	await(h.t, "the row of request "+requestID, func() bool {
 		rows = rows[:0]
-		err = data.Export(context.Background(), "", "", "", func(e *ledger.Entry) error {
+		err = data.Export(context.Background(), "", "", "", func(e *ledger.Exported) error {
 			if strings.HasPrefix(e.ID.String(), requestID+".") {
 				rows = append(rows, row{
 					model: e.FullModel(), outcome: string(e.Outcome), provenance: string(e.Provenance), cost: e.Cost.String(),

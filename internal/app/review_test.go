@@ -178,7 +178,7 @@ func TestBoundOfCost(t *testing.T) {
 	}
 	defer data.Close()
 	n := 0
-	err = data.Export(t.Context(), "", "", "", func(e *ledger.Entry) error {
+	err = data.Export(t.Context(), "", "", "", func(e *ledger.Exported) error {
 		n++
 		if got := e.Bound.OutputTokens(); got != 100 {
 			t.Errorf("got a bound of %d output tokens, want the model's 100", got)

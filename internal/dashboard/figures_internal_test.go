@@ -155,11 +155,11 @@ func TestArithmeticAddsUp(t *testing.T) {
 		d := sampleRequest(outcomes...)
 		for i := range d.Parts {
 			a := &d.Parts[i]
-			if a.Provenance == ledger.Exact {
+			if a.Provenance == ledger.Exact && !a.Billed {
 				for c := range a.Usage {
 					a.Usage[c] = rapid.Int64Range(0, 1_000_000).Draw(t, "count")
 				}
-				a.Cost = a.Price.Cost(&a.Usage, "") + llm.Money(rapid.SampledFrom([]int64{0, 0, 7}).Draw(t, "more"))
+				a.Cost = a.Price.Cost(&a.Usage, a.Settlement.Tier) + llm.Money(rapid.SampledFrom([]int64{0, 0, 7}).Draw(t, "more"))
 			}
 			a.Explain()
 		}

@@ -28,6 +28,9 @@ type Installation struct {
 	// Unpriced are the models that were used without a price between two dates,
 	// both inclusive, in ledger.DateLayout.
 	Unpriced func(ctx context.Context, from, to string) ([]ledger.UnpricedModel, error)
+	// Unseen is what accounts have, between two dates as those of Unpriced, of attempts
+	// whose end nobody saw and that nobody has resolved, the most uncertain first.
+	Unseen func(ctx context.Context, from, to string) ([]ledger.UnseenSum, error)
 	// PriceSources says where prices are from.
 	PriceSources func() PriceSources
 	Audit        AuditLog

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 // allAccountsPage is the list of all accounts.
 type allAccountsPage struct {
 	Hooks    []hookNotice // of the installation
+	Unseen   unseenView
 	Tiles    []Tile
 	Filters  Filters
 	Accounts []accountRow
@@ -29,6 +31,7 @@ type accountRow struct {
 	Name, Path, Manage string
 	Badge              Badge
 	Spend, Budget      string
+	AtMost             string // empty where the spend is known
 	Requests, Errors   int64
 	Unpriced           bool
 	Used               *time.Time // nil for never
@@ -72,7 +75,13 @@ func (s *Server) showAllAccounts(w http.ResponseWriter, r *http.Request, v *peop
 	if err != nil {
 		return err
 	}
+	now := s.options.Now().UTC()
+	unseen, err := s.options.Installation.Unseen(r.Context(), now.AddDate(0, 0, 1-unseenDays).Format(ledger.DateLayout), now.Format(ledger.DateLayout))
+	if err != nil {
+		return err
+	}
 	p := allAccountsPageOf(all, sums, strings.TrimSpace(r.URL.Query().Get("q")), f)
+	p.Unseen = unseenViewOf(all, unseen)
 	if p.Hooks, err = s.hookNotices(r.Context(), v); err != nil {
 		return err
 	}
@@ -104,6 +113,46 @@ func allAccountsPageOf(all []account.Account, sums []ledger.AccountSum, sought s
 	return p
 }
 
+// unseenDays is how far back attempts are looked for whose end nobody saw.
+const unseenDays = 90
+
+// mostUnseen is how many accounts with such attempts are named.
+const mostUnseen = 5
+
+// unseenView is the attempts whose end nobody saw, of all accounts.
+type unseenView struct {
+	Attempts  int64
+	Days      int
+	Uncertain llm.Money
+	Accounts  []Link // their requests
+	More      string // how many accounts are not named; empty for none
+	Command   Code
+}
+
+func unseenViewOf(all []account.Account, sums []ledger.UnseenSum) unseenView {
+	v := unseenView{Days: unseenDays, Command: Code{Ident: "resolve", Label: "Decide what an attempt cost", Text: "weir ledger resolve ATTEMPT --usd AMOUNT"}}
+	names := map[string]string{}
+	for i := range all {
+		names[all[i].ID] = all[i].Name
+	}
+	more := int64(0)
+	for i := range sums {
+		u := &sums[i]
+		v.Attempts, v.Uncertain = v.Attempts+u.Attempts, v.Uncertain+u.Uncertain
+		name, there := names[u.Account]
+		if !there || len(v.Accounts) == mostUnseen {
+			more++
+			continue
+		}
+		q := url.Values{"ended": {string(ledger.EndedUnseen)}, "start_date": {u.First}}
+		v.Accounts = append(v.Accounts, Link{Label: name + " (" + number(u.Attempts) + ")", Href: accountPath(name) + "/requests?" + q.Encode()})
+	}
+	if more > 0 {
+		v.More = many(more, "more account")
+	}
+	return v
+}
+
 // matches reports whether one of the texts has in it what is sought, in capitals
 // or not.
 func matches(sought string, texts ...string) bool {
@@ -129,10 +178,11 @@ func searchOf(path, label, field, sought string) Filters {
 }
 
 func accountTiles(all []account.Account, sums []ledger.AccountSum) []Tile {
-	var spend llm.Money
+	var spend, uncertain llm.Money
 	var requests, errors, used, suspended int64
 	for i := range sums {
 		spend, requests, errors = spend+sums[i].Cost, requests+sums[i].Requests, errors+sums[i].Errors
+		uncertain += sums[i].Uncertain
 		if sums[i].Requests > 0 {
 			used++
 		}
@@ -142,8 +192,12 @@ func accountTiles(all []account.Account, sums []ledger.AccountSum) []Tile {
 			suspended++
 		}
 	}
+	note := "this month, of all accounts"
+	if bound := boundOf(spend, uncertain); bound > 0 {
+		note = "at most " + cents(bound) + "; " + note
+	}
 	return []Tile{
-		{"Spend", cents(spend), "this month, of all accounts"},
+		{"Spend", cents(spend), note},
 		{"Requests", number(requests), "this month"},
 		{"Failed attempts", number(errors), "this month"},
 		{"Accounts", number(int64(len(all))), number(used) + " used this month, " + number(suspended) + " suspended"},
@@ -154,6 +208,9 @@ func accountRowOf(a *account.Account, sum *ledger.AccountSum) accountRow {
 	row := accountRow{
 		Name: a.Name, Path: accountPath(a.Name), Manage: managePath(a.Name), Badge: standingOf(a),
 		Spend: cents(sum.Cost), Requests: sum.Requests, Errors: sum.Errors, Unpriced: sum.Unpriced > 0,
+	}
+	if bound := boundOf(sum.Cost, sum.Uncertain); bound > 0 {
+		row.AtMost = cents(bound)
 	}
 	if a.Budget.Limit > 0 {
 		row.Budget = budgetText(a.Budget)

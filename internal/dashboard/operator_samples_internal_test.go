@@ -35,7 +35,7 @@ func accountSamples() []sample {
 	}
 	sums := []ledger.AccountSum{
 		{Account: "acc-1", Requests: 86_112, Cost: 1204*llm.USD + 18*llm.USD/100, Errors: 214, Used: testTime.Add(-time.Minute)},
-		{Account: "acc-2", Requests: 3, Cost: llm.USD / 1000, Unpriced: 2, Used: testTime.AddDate(0, 0, -3)},
+		{Account: "acc-2", Requests: 3, Cost: llm.USD / 1000, Uncertain: 3 * llm.USD, Unpriced: 2, Used: testTime.AddDate(0, 0, -3)},
 		{Account: "acc-3"},
 	}
 	for range most {
@@ -58,7 +58,12 @@ func accountSamples() []sample {
 		p.Tiles = []Tile{{"Spend", "$41.07", "this month"}, {"Left of the budget", "$208.93", "of $250.00 a month"}}
 		return page{name: "operator-account", title: "Manage " + a.Name, data: p}
 	}
+	unseen := allAccountsPageOf(accounts[:3], sums[:3], "", &form{})
+	unseen.Unseen = unseenViewOf(accounts[:3], []ledger.UnseenSum{
+		{Account: "acc-1", Attempts: 1204, Uncertain: 7 * llm.USD / 3, First: "2026-09-02"}, {Account: "acc-2", Attempts: 1, First: "2026-11-02"}, {Account: "gone", Attempts: 1, First: "2026-11-02"},
+	})
 	return []sample{
+		{"operator-accounts-unseen", "/operator/accounts", "", list(unseen)},
 		{"operator-accounts", "/operator/accounts", "", list(allAccountsPageOf(accounts[:3], sums[:3], "", &form{}))},
 		{"operator-accounts-many", "/operator/accounts", "", list(allAccountsPageOf(accounts, sums, hostile[:0], wrong))},
 		{"operator-accounts-none", "/operator/accounts", "", list(allAccountsPageOf(accounts, sums, "nobody has this", &form{}))},

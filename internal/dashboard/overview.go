@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"weir/internal/account"
@@ -40,6 +41,7 @@ type modelSpend struct {
 	Href       string
 	Level      Level
 	Cost       llm.Money
+	AtMost     llm.Money // 0 where Cost is what it cost
 	Unpriced   bool
 	Requests   int64
 	Errors     int64
@@ -52,7 +54,24 @@ type keySpend struct {
 	Label, Href string
 	Level       Level
 	Cost        llm.Money
+	AtMost      llm.Money // 0 where Cost is what it cost
 	Requests    int64
+}
+
+// boundOf is the upper bound of a cost; 0 where the cost is known.
+func boundOf(cost, uncertain llm.Money) llm.Money {
+	if uncertain <= 0 {
+		return 0
+	}
+	return cost + uncertain
+}
+
+// withBound is a note with the upper bound of a cost, where the cost is not known.
+func withBound(note string, bound llm.Money) string {
+	if bound == 0 {
+		return note
+	}
+	return strings.TrimSuffix("at most "+dollars(bound)+"; "+note, "; ")
 }
 
 // allowance is a budget, or credit, with what is left of it.
@@ -207,7 +226,7 @@ func usagePath(base string, of span, model string) string {
 func modelSpendOf(base string, x *spentSums, m *ledger.ModelSum) modelSpend {
 	return modelSpend{
 		Name: m.Model, Href: usagePath(base, x.span, m.Model), Level: Level{Percent: percent(int64(m.Cost), int64(x.whole.Total.Cost))},
-		Cost: m.Cost, Unpriced: m.Unpriced > 0, Requests: m.Requests, Errors: m.Errors, Tokens: m.Usage.TotalTokens(), FirstToken: orNone(m.Speed.Median()),
+		Cost: m.Cost, AtMost: boundOf(m.Cost, m.Uncertain), Unpriced: m.Unpriced > 0, Requests: m.Requests, Errors: m.Errors, Tokens: m.Usage.TotalTokens(), FirstToken: orNone(m.Speed.Median()),
 	}
 }
 
@@ -217,7 +236,7 @@ func keySpends(base string, keys []account.Key, x *spentSums) (all []keySpend) {
 		q := url.Values{"key": {k.Key}, "start_date": {x.span.first()}, "end_date": {x.span.last()}}
 		all = append(all, keySpend{
 			Label: cmp.Or(labels[k.Key], "A key that is gone"), Href: base + "/requests?" + q.Encode(), Level: Level{Percent: percent(int64(k.Cost), int64(x.whole.Total.Cost))},
-			Cost: k.Cost, Requests: k.Requests,
+			Cost: k.Cost, AtMost: boundOf(k.Cost, k.Uncertain), Requests: k.Requests,
 		})
 	}
 	return all
@@ -237,7 +256,7 @@ func overviewTiles(t *ledger.Sum) []Tile {
 		spent = text + " exactly"
 	}
 	return []Tile{
-		{"Spend", amount(t.Cost), spent},
+		{"Spend", amount(t.Cost), withBound(spent, boundOf(t.Cost, t.Uncertain))},
 		{"Requests", compact(t.Requests), errors},
 		{"Tokens", compact(t.Usage.TotalTokens()), compact(t.Usage.InputTokens()) + " in, " + compact(t.Usage.OutputTokens()) + " out"},
 		{"First token", orNone(t.Speed.Median()), speed},
@@ -254,6 +273,9 @@ func notesOf(t *ledger.Sum) (notes []string) {
 	}
 	if t.Unknown > 0 {
 		notes = append(notes, fmt.Sprintf("%s of unknown outcome, counted at the most that they can have cost, until an operator decides.", many(t.Unknown, "attempt")))
+	}
+	if t.Uncertain > 0 {
+		notes = append(notes, fmt.Sprintf("What nobody knows exactly may come to %s beyond the spend. Budgets count it until it is decided.", dollars(t.Uncertain)))
 	}
 	return notes
 }

@@ -42,6 +42,7 @@ type attemptView struct {
 	Lines       []costRow
 	Cost        string // what the lines add up to
 	Corrections []correctionRow
+	Resolve     Code // how an operator decides what it cost; without text where that is known
 }
 
 // costRow is a line of the arithmetic.
@@ -101,6 +102,12 @@ func requestTiles(d *ledger.RequestDetail) []Tile {
 	}
 	if d.Unpriced != 0 {
 		cost.Value, cost.Note = "Unpriced", "at least "+dollars(d.Cost)
+		if d.AtMost > d.Cost {
+			cost.Note += ", at most " + dollars(d.AtMost)
+		}
+	}
+	if d.ProviderCost != nil {
+		cost.Note += "; the provider says " + dollars(*d.ProviderCost)
 	}
 	return []Tile{
 		cost,
@@ -114,6 +121,8 @@ func provenanceText(p ledger.Provenance) string {
 	switch p {
 	case ledger.Exact:
 		return "by the provider’s own numbers"
+	case ledger.Assumed:
+		return "by the provider’s own numbers, at a price of a model like it"
 	case ledger.Estimated:
 		return "counted here: the provider’s numbers never came"
 	case ledger.Unknown:
@@ -169,6 +178,9 @@ func attemptViewOf(a *ledger.AttemptDetail) attemptView {
 		v.Cost = "unpriced"
 	}
 	v.Lines = costRows(a)
+	if a.Unseen() {
+		v.Resolve = Code{Ident: "resolve-" + strconv.Itoa(v.N), Label: "Decide what it cost", Text: "weir ledger resolve " + a.ID.String() + " --usd AMOUNT"}
+	}
 	for i := range a.Corrections {
 		c := &a.Corrections[i]
 		text := dollars(c.Cost) + " and " + number(c.Usage.TotalTokens()) + " tokens"
@@ -206,6 +218,7 @@ func attemptFacts(a *ledger.AttemptDetail) (facts []Fact) {
 	add("Service tier", a.Settlement.Tier)
 	add("Numbers", numbersOf(a))
 	add("Price", cmp.Or(a.Price.Version, "none known"))
+	add("Priced as", pricedAs(a))
 	add("Without a price", strings.Join(a.Unpriced.Names(), ", "))
 	if left := a.Uncertain(); left > 0 {
 		_, cost := a.Corrected()
@@ -214,10 +227,36 @@ func attemptFacts(a *ledger.AttemptDetail) (facts []Fact) {
 	if a.ProviderCost != nil {
 		add("Provider’s own cost", dollars(*a.ProviderCost))
 	}
+	if a.Billed && a.Price.Known() {
+		add("By the price", dollars(a.Price.Cost(&a.Usage, a.Settlement.Tier)))
+	}
 	if a.Tier > 0 {
 		add("Price tier", "of requests with more than "+number(a.Tier)+" input tokens")
 	}
 	return facts
+}
+
+// pricedAs says by which modes of the price an attempt was priced.
+func pricedAs(a *ledger.AttemptDetail) string {
+	switch {
+	case a.Billed:
+		return "the provider’s own figure"
+	case !a.Price.Known() || a.Provenance == ledger.Unknown || a.Usage.IsZero():
+		return ""
+	}
+	var texts []string
+	modes, unknown := a.Price.ServedAs(a.Settlement.Tier)
+	for i := range modes {
+		text := modes[i].Name + ", at rates of its own"
+		if times := modes[i].Times; times > 0 {
+			text = modes[i].Name + ", tokens at " + strconv.FormatFloat(float64(times)/1000, 'f', -1, 64) + " times their rates"
+		}
+		texts = append(texts, text)
+	}
+	for _, name := range unknown {
+		texts = append(texts, name+", whose price is not known")
+	}
+	return cmp.Or(strings.Join(texts, "; "), "standard")
 }
 
 // costRows are the lines whose amounts add up to what the attempt cost. Without a
@@ -225,16 +264,19 @@ func attemptFacts(a *ledger.AttemptDetail) (facts []Fact) {
 func costRows(a *ledger.AttemptDetail) (rows []costRow) {
 	priced := map[llm.Class]bool{}
 	for _, l := range a.Lines {
+		if l.Class == llm.Requests && l.Rate == llm.Free {
+			continue // there is no fee
+		}
 		rows = append(rows, costRowOf(l))
 		priced[l.Class] = priced[l.Class] || l.What == ledger.LineUsage
 	}
-	if a.Price.Known() && a.Provenance != ledger.Unknown {
+	if a.Price.Known() && a.Provenance != ledger.Unknown && !a.Billed {
 		return rows
 	}
 	var used []costRow
 	for c, n := range a.Usage {
 		if n > 0 && !priced[llm.Class(c)] {
-			used = append(used, costRow{className(llm.Class(c)), number(n), none, none})
+			used = append(used, costRow{className(llm.Class(c)), countText(llm.Class(c), n), none, none})
 		}
 	}
 	return append(used, rows...)
@@ -244,7 +286,10 @@ func costRowOf(l ledger.CostLine) costRow {
 	row := costRow{Count: none, Rate: none, Amount: dollars(l.Amount)}
 	switch l.What {
 	case ledger.LineUsage:
-		row.What, row.Count, row.Rate = className(l.Class), number(l.Count), rateText(l.Class, l.Rate)
+		row.What, row.Count, row.Rate = className(l.Class), countText(l.Class, l.Count), rateText(l.Class, l.Rate)
+		if !l.Rate.Known() {
+			row.Amount = none // which is not 0
+		}
 	case ledger.LineHold:
 		row.What = "The most that it can have cost"
 	case ledger.LineProvider:
@@ -257,19 +302,26 @@ func costRowOf(l ledger.CostLine) costRow {
 	return row
 }
 
-// className is a class of usage for people.
-func className(c llm.Class) string {
-	name := strings.ReplaceAll(c.String(), "_", " ")
-	return strings.ToUpper(name[:1]) + name[1:]
+// className is a class of usage for tables, whose prices say which are tokens.
+func className(c llm.Class) string { return strings.Replace(c.What(), " tokens", "", 1) }
+
+// countText is how much of a class was used.
+func countText(c llm.Class, n int64) string {
+	if c == llm.Milliseconds {
+		return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64) + " s"
+	}
+	return number(n)
 }
 
-// rateText is the price of a class: of a million tokens, or of a unit.
+// rateText is the price of a class: of a million tokens, of a second, or of a unit.
 func rateText(c llm.Class, rate llm.Rate) string {
 	switch {
 	case !rate.Known():
 		return "unknown"
 	case int(c) < llm.NumTokens:
 		return perMillion(rate) + " a million"
+	case c == llm.Milliseconds:
+		return "$" + cmp.Or(llm.FormatUnitRate(rate.Pico()*1000), "0") + " a second"
 	}
 	return "$" + llm.FormatUnitRate(rate.Pico()) + " each"
 }

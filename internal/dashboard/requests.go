@@ -35,6 +35,8 @@ type requestRow struct {
 	Attempts  int
 	In, Out   int64
 	Cost      llm.Money
+	AtMost    llm.Money  // 0 where Cost is what it cost
+	Providers *llm.Money // what the providers say that it cost; nil where they do not
 	Unpriced  bool
 	Doubt     string // of the numbers; empty for none
 	First     string // time to first token
@@ -67,9 +69,7 @@ func requestQuery(f *form, accountID string) ledger.RequestsQuery {
 	if len(q.Model) > maxModelName {
 		f.mistake("model", "No model has a name of more than 256 bytes.")
 	}
-	switch q.Ended {
-	case ledger.EndedAny, ledger.EndedOK, ledger.EndedError:
-	default:
+	if !q.Ended.Known() {
 		f.mistake("ended", "Choose how the requests ended from the list.")
 	}
 	after, err := ledger.ParseRequestCursor(f.values.Get("after"))
@@ -85,7 +85,7 @@ func requestFields(f *form, keys []account.Key) []Field {
 	for i := range keys {
 		choices = append(choices, Choice{Value: keys[i].ID, Label: keys[i].Label + " …" + keys[i].Last4})
 	}
-	ended := []Choice{{Value: "", Label: "Any way"}, {Value: string(ledger.EndedOK), Label: "Answered"}, {Value: string(ledger.EndedError), Label: "Not answered"}}
+	ended := []Choice{{Value: "", Label: "Any way"}, {Value: string(ledger.EndedOK), Label: "Answered"}, {Value: string(ledger.EndedError), Label: "Not answered"}, {Value: string(ledger.EndedUnseen), Label: "End not seen"}}
 	return []Field{
 		f.field(Field{Name: "key", Label: "Key", Choices: choices}),
 		f.field(Field{Name: "model", Label: "Model", Example: "provider/model", Max: maxModelName}),
@@ -193,7 +193,7 @@ func requestRowOf(base string, x *ledger.RequestSummary, labels map[string]strin
 	row := requestRow{
 		ID: x.ID.String(), Href: base + "/" + x.ID.String(), Arrived: x.Arrived, Model: x.Model, Key: cmp.Or(labels[x.Key], "a key that is gone"),
 		Badge: outcomeBadge(x.Outcome), Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts, In: x.Usage.InputTokens(), Out: x.Usage.OutputTokens(),
-		Cost: x.Cost, Unpriced: x.Unpriced != 0, Doubt: doubtOf(x.Provenance), First: orNone(x.FirstToken), Took: orNone(x.Duration),
+		Cost: x.Cost, AtMost: boundOf(x.Cost, x.AtMost-x.Cost), Providers: x.ProviderCost, Unpriced: x.Unpriced != 0, Doubt: doubtOf(x.Provenance), First: orNone(x.FirstToken), Took: orNone(x.Duration),
 	}
 	if x.Requested != x.Model {
 		row.Requested = x.Requested
@@ -204,6 +204,8 @@ func requestRowOf(base string, x *ledger.RequestSummary, labels map[string]strin
 // doubtOf says why numbers are not the provider's own.
 func doubtOf(p ledger.Provenance) string {
 	switch p {
+	case ledger.Assumed:
+		return "assumed price"
 	case ledger.Estimated:
 		return "estimated"
 	case ledger.Unknown:

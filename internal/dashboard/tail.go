@@ -205,7 +205,7 @@ func (t *tail) from() time.Time {
 // wants reports whether the filters of the list let the request in.
 func (t *tail) wants(x *ledger.RequestSummary) bool {
 	q := &t.query
-	return (q.Key == "" || x.Key == q.Key) && (q.Model == "" || x.Model == q.Model || x.Requested == q.Model) && q.Ended.Has(x.Outcome)
+	return (q.Key == "" || x.Key == q.Key) && (q.Model == "" || x.Model == q.Model || x.Requested == q.Model) && q.Ended.Has(x.Outcome, x.Unseen)
 }
 
 // row is a row of the list. A key that was made since is looked up once more.

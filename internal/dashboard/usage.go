@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/internal/ledger"
+	"weir/internal/llm"
 	"weir/internal/people"
 )
 
@@ -128,13 +129,19 @@ func usagePageOf(base, public string, u *usageQuery, whole *ledger.Overview, use
 		Query: Code{Ident: "uses-call", Label: "The same by the API", Text: fmt.Sprintf("curl '%s/v1/uses?%s' \\\n  -H \"Authorization: Bearer $WEIR_KEY\"", public, u.query(u.offset))},
 	}
 	p.Tiles = []Tile{
-		exactly("Spend", amount(uses.Total.Cost), dollars(uses.Total.Cost)),
+		spendTile(uses.Total.Cost, whole.Total.Uncertain),
 		exactly("Requests", compact(uses.Total.Requests), number(uses.Total.Requests)),
 		exactly("Tokens", compact(uses.Total.Tokens), number(uses.Total.Tokens)),
 	}
 	p.Chart = tokenChart(u.span, whole.Days)
 	p.Pager = u.pager(base, uses)
 	return p
+}
+
+func spendTile(cost, uncertain llm.Money) Tile {
+	t := exactly("Spend", amount(cost), dollars(cost))
+	t.Note = withBound(t.Note, boundOf(cost, uncertain))
+	return t
 }
 
 // exactly is a figure in short, with all its digits below where it is shortened.

@@ -97,7 +97,7 @@ func usageHead() []string {
 	for c := range llm.NumClasses {
 		head = append(head, llm.Class(c).String())
 	}
-	return append(head, "cost_usd", "unpriced")
+	return append(head, "cost_usd", "unpriced", "cost_at_most_usd")
 }
 
 func usageRow(u *ledger.Use) []string {
@@ -105,5 +105,9 @@ func usageRow(u *ledger.Use) []string {
 	for _, n := range u.Usage {
 		row = append(row, strconv.FormatInt(n, 10))
 	}
-	return append(row, u.Cost.String(), strconv.FormatBool(u.Unpriced))
+	atMost := ""
+	if u.Uncertain > 0 {
+		atMost = u.AtMost().String()
+	}
+	return append(row, u.Cost.String(), strconv.FormatBool(u.Unpriced), atMost)
 }

@@ -76,9 +76,10 @@ func overviewSamples() []sample {
 		}
 		x := sampleSums(of, models)
 		x.whole.Total.Unpriced, x.whole.Total.Estimated, x.whole.Total.Unknown = 3, 1, 1
+		x.whole.Total.Uncertain, x.whole.Models[1].Uncertain = 4*llm.USD/3, 4*llm.USD/3
 		x.whole.Models[2].Unpriced = 3
 		for i, id := range []string{"k-2", "k-1", "gone"} {
-			x.keys = append(x.keys, ledger.KeySum{Key: id, Requests: 100, Cost: x.whole.Total.Cost / llm.Money(i*i+2)})
+			x.keys = append(x.keys, ledger.KeySum{Key: id, Requests: 100, Cost: x.whole.Total.Cost / llm.Money(i*i+2), Uncertain: llm.Money(i) * llm.USD / 3})
 		}
 		v := visitOf(people.Owner)
 		v.Account.Suspended = name == "overview-7"
@@ -108,7 +109,7 @@ func usesSamples() []sample {
 	uses := &ledger.UsesPage{Count: 360, Total: ledger.Totals{Tokens: 148_211_034, Requests: 86_112, Cost: 1_204_184_311_877}}
 	for i := range usesShown {
 		s := sampleSum(i, i%12)
-		uses.Uses = append(uses.Uses, ledger.Use{Date: testTime.AddDate(0, 0, -i/12).Format(ledger.DateLayout), Model: sampleModels(12)[i%12], Usage: s.Usage, Requests: s.Requests, Cost: s.Cost, Unpriced: i%9 == 2})
+		uses.Uses = append(uses.Uses, ledger.Use{Date: testTime.AddDate(0, 0, -i/12).Format(ledger.DateLayout), Model: sampleModels(12)[i%12], Usage: s.Usage, Requests: s.Requests, Cost: s.Cost, Unpriced: i%9 == 2, Uncertain: llm.Money(i%7/6) * llm.USD / 3})
 	}
 	add("usage", url.Values{}, uses)
 	add("usage-92", url.Values{"start_date": {"2026-08-22"}, "end_date": {"2026-11-21"}, "offset": {"50"}}, uses)
@@ -121,7 +122,11 @@ func usesSamples() []sample {
 // sampleRequest is a request of several attempts, in every state that they have.
 func sampleRequest(outcomes ...ledger.Outcome) ledger.RequestDetail {
 	price := llm.Price{Version: "openai/gpt-5@2026-11-01", Rates: llm.Rates{llm.Input: 1_250_000, llm.CacheRead: 125_000, llm.Output: 10_000_000, llm.Searches: 10_000_000_000}}
-	price.Tiers = []llm.Tier{{Above: 200_000, Rates: llm.Rates{llm.Input: 2_500_000, llm.CacheRead: 250_000, llm.Output: 15_000_000, llm.Searches: 10_000_000_000}}}
+	price.Rates[llm.Maps], price.Rates[llm.FileSearches], price.Rates[llm.CodeSessions], price.Rates[llm.Images] = 14_000_000_000, 2_500_000_000, 30_000_000_000, 40_000_000_000
+	price.Rates[llm.Requests], price.Rates[llm.Milliseconds], price.Rates[llm.Characters] = 5_000_000_000, 100_000_000, 15_000_000
+	price.Modes = []llm.Mode{{Name: "priority", Times: 1750}, {Name: "geo:us", Times: 1100}}
+	price.Tiers = []llm.Tier{{Above: 200_000, Rates: price.Rates}}
+	price.Tiers[0].Rates[llm.Input], price.Tiers[0].Rates[llm.CacheRead], price.Tiers[0].Rates[llm.Output] = 2_500_000, 250_000, 15_000_000
 	var d ledger.RequestDetail
 	for i, o := range outcomes {
 		a := ledger.AttemptDetail{Entry: ledger.Entry{Attempt: ledger.Attempt{
@@ -149,11 +154,21 @@ func settleSample(a *ledger.AttemptDetail) {
 	case ledger.OutcomeUnknown:
 		a.Provenance, a.Cost, a.Usage = ledger.Unknown, a.Hold, llm.Usage{llm.Input: 210, llm.Output: 8192}
 		a.Corrections = []ledger.Correction{{Kind: "resolved", Cost: -a.Hold, Usage: llm.Usage{llm.Input: -210, llm.Output: -8192}, By: "operator " + hostile, At: testTime.Add(time.Hour)}}
+	case ledger.OutcomeFailed:
+		a.Provenance, a.Usage = ledger.Estimated, llm.Usage{llm.Input: 210}
+		a.Cost = a.Price.Cost(&a.Usage, "")
+		a.AtMost = a.Cost + llm.USD/7
+	case ledger.OutcomeClientGone: // the provider's own figure counts
+		a.Usage, a.Settlement.Tier, a.Billed, a.Status = llm.Usage{llm.Input: 210, llm.Searches: 2}, "priority", true, 200
+		a.Cost, a.ProviderCost = 21_000_000, new(llm.Money(21_000_000))
 	case ledger.OutcomeCut:
 		a.Price, a.Usage, a.Provenance = llm.Price{}, llm.Usage{llm.Input: 210, llm.Output: 12}, ledger.Estimated
+		a.Unpriced, a.AtMost = a.Price.Unpriced(&a.Usage, ""), a.Hold
 	default:
-		a.Usage = llm.Usage{llm.Input: 211_034, llm.CacheRead: 1204, llm.Output: 733, llm.Searches: 2}
-		a.Cost, a.Status, a.FirstToken, a.Duration, a.Finish = a.Price.Cost(&a.Usage, ""), 200, 402*time.Millisecond, 2912*time.Millisecond, llm.FinishStop
+		a.Usage = llm.Usage{llm.Input: 211_034, llm.CacheRead: 1204, llm.Output: 733, llm.Searches: 2, llm.Maps: 1, llm.FileSearches: 3, llm.CodeSessions: 1}
+		a.Usage[llm.Requests], a.Usage[llm.Images], a.Usage[llm.Milliseconds], a.Usage[llm.Characters] = 1, 1, 12_345, 210
+		a.Settlement.Tier, a.ProviderCost = "priority,geo:us", new(llm.Money(1_204_000_000))
+		a.Cost, a.Status, a.FirstToken, a.Duration, a.Finish = a.Price.Cost(&a.Usage, a.Settlement.Tier), 200, 402*time.Millisecond, 2912*time.Millisecond, llm.FinishStop
 	}
 }
 
@@ -192,7 +207,7 @@ func requestSamples() []sample {
 	}
 	for name, d := range map[string]ledger.RequestDetail{
 		"request": sampleRequest(ledger.OutcomeRejected, ledger.OutcomeCut, ledger.OutcomeOK), "request-open": sampleRequest(ledger.OutcomeOpen),
-		"request-unknown": sampleRequest(ledger.OutcomeUnknown), "request-long": sampleRequest(manyOK()...),
+		"request-unknown": sampleRequest(ledger.OutcomeUnknown), "request-unseen": sampleRequest(ledger.OutcomeClientGone, ledger.OutcomeFailed), "request-long": sampleRequest(manyOK()...),
 	} {
 		all = append(all, sample{name, base + "/x", people.Viewer, page{name: "request", title: "Request", data: requestPageOf(base, &d, labels)}})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -48,6 +49,11 @@ func (j *journal) apply(t testing.TB, opened []ledger.Attempt, settled ...ledger
 	b := &ledger.Batch{
 		Journal: j.id, From: j.at, To: j.at + 100, Opened: opened, Settled: settled,
 		Prices: []ledger.PriceRecord{{Version: p.Version, Rates: p.Rates}},
+	}
+	for i := range settled {
+		if q := &settled[i].Price; q.Known() && q.Version != p.Version {
+			b.Prices = append(b.Prices, ledger.PriceRecord{Version: q.Version, Rates: q.Rates, Tiers: q.Tiers, Modes: q.Modes})
+		}
 	}
 	j.at = b.To
 	if err := j.site.store.Apply(t.Context(), b); err != nil {
@@ -163,7 +169,7 @@ func TestUsageCSV(t *testing.T) {
 	s.come("ada", people.Viewer)
 	evil := used(s.acme, ago(0, 0), "=HYPERLINK(\"x\",\"y\")/gpt")
 	evil.Price, evil.Cost = llm.Price{}, 0
-	evil.Unpriced = evil.Price.Unpriced(&evil.Usage, "")
+	evil.Unpriced, evil.AtMost = evil.Price.Unpriced(&evil.Usage, ""), evil.Hold
 	s.journal().apply(t, nil, evil, used(s.acme, ago(0, 1), "openai/gpt"), used(s.acme, ago(1, 0), "openai/gpt"), used(s.acme, ago(31, 0), "openai/gpt"), used(s.other, ago(0, 0), "x/y"))
 	got := s.send(t, "GET", "/accounts/acme/usage.csv?start_date=2026-11-01&end_date=2026-11-21", nil, nil)
 	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/csv; charset=utf-8" || got.header.Get("Content-Disposition") != "attachment; filename=usage-acme-2026-11-01-2026-11-21.csv" {
@@ -177,10 +183,10 @@ func TestUsageCSV(t *testing.T) {
 		"request,image,character,millisecond,search,maps,x_search,file_search,code_interpreter,tool_image,other_tool,"
 	counts := ",1000,200,0,0,0,0,0,0,100,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
 	want := [][]string{
-		strings.Split("date,model,requests,tokens"+classes+"cost_usd,unpriced", ","),
-		append([]string{"2026-11-21", `'=HYPERLINK("x","y")/gpt`}, strings.Split("1,1300"+counts+"0,true", ",")...),
-		strings.Split("2026-11-21,openai/gpt,1,1300"+counts+"0.002275,false", ","),
-		strings.Split("2026-11-20,openai/gpt,1,1300"+counts+"0.002275,false", ","),
+		strings.Split("date,model,requests,tokens"+classes+"cost_usd,unpriced,cost_at_most_usd", ","),
+		append([]string{"2026-11-21", `'=HYPERLINK("x","y")/gpt`}, strings.Split("1,1300"+counts+"0,true,0.08", ",")...),
+		strings.Split("2026-11-21,openai/gpt,1,1300"+counts+"0.002275,false,", ","),
+		strings.Split("2026-11-20,openai/gpt,1,1300"+counts+"0.002275,false,", ","),
 	}
 	if diff := cmp.Diff(rows, want); diff != "" {
 		t.Errorf("rows (-got +want):\n%s", diff)
@@ -320,6 +326,62 @@ func BenchmarkOverviewPage(b *testing.B) {
 	for b.Loop() {
 		if got := s.send(b, "GET", "/accounts/acme?days=90", nil, nil); got.status != http.StatusOK {
 			b.Fatal(got.status)
+		}
+	}
+}
+
+// TestUnseen shows the estimate and the upper bound of attempts whose end nobody saw
+// wherever their cost is, and leads operators to them and to what decides them.
+func TestUnseen(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	k := s.key(t, s.acme, "ada")
+	gone := used(s.acme, ago(10, 0), "openai/gpt")
+	gone.Key, gone.Outcome, gone.Provenance, gone.AtMost = k.ID, ledger.OutcomeClientGone, ledger.Estimated, llm.USD/2
+	whole := used(s.acme, ago(9, 0), "openai/gpt")
+	whole.ProviderCost = new(llm.Money(2_300_000))
+	s.journal().apply(t, nil, gone, whole, used(s.other, ago(1, 0), "openai/gpt"))
+	s.come("ada", people.Viewer)
+	s.see(t, "/accounts/acme", "at most $0.502275", "at most $0.50", "$0.497725 beyond the spend")
+	s.see(t, "/accounts/acme/usage", "at most $0.502275", "at most $0.50")
+	s.see(t, "/accounts/acme/requests", "at most $0.50", "provider: $0.0023", "End not seen")
+	text := s.see(t, "/accounts/acme/requests?ended=unseen", "at most $0.50")
+	if strings.Contains(text, "provider:") {
+		t.Error("end not seen: got the request whose end was seen, too")
+	}
+	s.see(t, "/accounts/acme/requests/"+gone.ID.Request.String(), "at most $0.50", "weir ledger resolve "+gone.ID.String()+" --usd AMOUNT")
+	if text := s.see(t, "/accounts/acme/requests/"+whole.ID.Request.String(), "Provider’s own cost", "the provider says $0.0023"); strings.Contains(text, "ledger resolve") {
+		t.Error("a request whose end was seen: got how to resolve it")
+	}
+	s.come("ada", "")
+	s.see(t, "/operator/accounts", "Nobody saw how 1 attempt ended", "$0.497725 more", `href="/accounts/acme/requests?ended=unseen&amp;start_date=2026-11-11"`, "weir ledger resolve ATTEMPT")
+	if err := s.store.Resolve(t.Context(), audit.Gateway(), gone.ID, 5, false); err != nil {
+		t.Fatal(err)
+	}
+	if text := s.see(t, "/operator/accounts"); strings.Contains(text, "Nobody saw") {
+		t.Error("resolved: got the line about it, want none")
+	}
+}
+
+// TestArithmetic has a row for each tool and fee, and the mode and tier of the price.
+func TestArithmetic(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.come("ada", people.Viewer)
+	e := used(s.acme, ago(1, 0), "openai/gpt")
+	e.Price = llm.Price{Version: "tools", Modes: []llm.Mode{{Name: "priority", Times: 1750}}}
+	for c := range llm.NumClasses {
+		e.Usage[c], e.Price.Rates[c] = int64(c+1)*1000, llm.Rate(1_000_000*(c+1))
+	}
+	e.Price.Rates[llm.Maps] = 0
+	e.Price.Tiers = []llm.Tier{{Above: 500, Rates: e.Price.Rates}}
+	e.Settlement.Tier = "priority"
+	e.Cost, e.Unpriced = e.Price.Cost(&e.Usage, "priority"), e.Price.Unpriced(&e.Usage, "priority")
+	s.journal().apply(t, nil, e)
+	text := s.see(t, "/accounts/acme/requests/"+e.ID.Request.String(), "priority, tokens at 1.75 times their rates", "more than 500 input tokens", "16 s", "a second", "at least $")
+	for c := range llm.Class(llm.NumClasses) {
+		if !strings.Contains(text, `<th scope="row">`+strings.Replace(c.What(), " tokens", "", 1)+"</th>") {
+			t.Errorf("%s: got no row of it", c)
 		}
 	}
 }

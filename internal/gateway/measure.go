@@ -57,7 +57,11 @@ func (c *call) leave() {
 
 // count counts an attempt that has ended.
 func (c *call) count(s *ledger.Settlement, cost *llm.Money) {
-	c.server.metrics.Attempt(c.hold.Attempt().Provider, s, cost)
+	provider := c.hold.Attempt().Provider
+	c.server.metrics.Attempt(provider, s, cost)
+	if difference, computed, ok := c.hold.Difference(s); ok {
+		c.server.metrics.ProviderCost(provider, difference, computed)
+	}
 }
 
 // ownTime is the time of a request that its provider does not take. Pauses

@@ -178,3 +178,14 @@ func (h *Hold) cost(s *Settlement) *llm.Money {
 	}
 	return &s.Cost
 }
+
+// Difference is what the provider says that the attempt costs, less what its price comes
+// to; ok is false where one of them is not known.
+func (h *Hold) Difference(s *Settlement) (difference, computed llm.Money, ok bool) {
+	p, told := &h.attempt.Price, s.ProviderCost
+	if told == nil || *told < 0 || *told > MaxCost || s.Provenance != Exact || !p.Known() || p.Unpriced(&s.Usage, s.Tier) != 0 {
+		return 0, 0, false
+	}
+	computed = min(p.Cost(&s.Usage, s.Tier), MaxCost)
+	return *told - computed, computed, true
+}

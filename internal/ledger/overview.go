@@ -33,6 +33,9 @@ type Sum struct {
 	Speed     Speed     // of whole answers alone
 }
 
+// AtMost is the upper bound of the cost.
+func (s *Sum) AtMost() llm.Money { return s.Cost + s.Uncertain }
+
 // Add adds o to s.
 func (s *Sum) Add(o *Sum) {
 	s.Usage.Add(&o.Usage)
@@ -69,19 +72,30 @@ type Overview struct {
 
 // KeySum is what a key used.
 type KeySum struct {
-	Key      string // key id
-	Requests int64
-	Cost     llm.Money
+	Key       string // key id
+	Requests  int64
+	Cost      llm.Money
+	Uncertain llm.Money // as in Sum
 }
 
 // AccountSum is what an account used in a month.
 type AccountSum struct {
-	Account  string // account id
-	Requests int64
-	Cost     llm.Money
-	Errors   int64     // attempts that were refused, rejected, failed or cut
-	Unpriced int64     // attempts without a price, which add 0 to Cost
-	Used     time.Time // when any of its keys was used last, in any month; zero for never
+	Account   string // account id
+	Requests  int64
+	Cost      llm.Money
+	Uncertain llm.Money // as in Sum
+	Errors    int64     // attempts that were refused, rejected, failed or cut
+	Unpriced  int64     // attempts without a price, which add 0 to Cost
+	Used      time.Time // when any of its keys was used last, in any month; zero for never
+}
+
+// UnseenSum is what an account has of attempts whose end nobody saw and that nobody has
+// resolved: their cost is an estimate, or their upper bound.
+type UnseenSum struct {
+	Account   string // account id
+	Attempts  int64
+	Uncertain llm.Money // what the account's attempts may have cost beyond their cost, those without a price included
+	First     string    // the first date of them, in DateLayout
 }
 
 // UnpricedModel is a model that was used without a price.

@@ -20,6 +20,7 @@ type UsesQuery struct {
 	Model   string // "<provider>/<model-name>"; empty for every model
 	Limit   int    // 1 to 1000
 	Offset  int    // from 0
+	Bound   bool   // add up Totals.Uncertain, which takes longer
 }
 
 // Use is the usage of one account, date and model.
@@ -34,6 +35,9 @@ type Use struct {
 	Uncertain llm.Money
 }
 
+// AtMost is the upper bound of the cost.
+func (u *Use) AtMost() llm.Money { return u.Cost + u.Uncertain }
+
 // ID is stable: the same account, date and model give the same id for ever.
 func (u *Use) ID(account string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("weir:use:"+account+"/"+u.Date+"/"+u.Model)).String()
@@ -41,16 +45,28 @@ func (u *Use) ID(account string) string {
 
 // Totals adds up all matching entries.
 type Totals struct {
-	Tokens   int64
-	Requests int64
-	Cost     llm.Money
+	Tokens    int64
+	Requests  int64
+	Cost      llm.Money
+	Uncertain llm.Money // as in Use; 0 unless UsesQuery.Bound is set
 }
+
+// AtMost is the upper bound of the cost.
+func (t *Totals) AtMost() llm.Money { return t.Cost + t.Uncertain }
 
 // UsesPage is one page of usage, newest date first, then model A to Z.
 type UsesPage struct {
 	Uses  []Use
 	Total Totals // over all matching entries
 	Count int    // of all matching entries
+}
+
+// Exported is a settled attempt as exports have it: with what was corrected later
+// added in, and the names of what it belongs to, empty for what is gone.
+type Exported struct {
+	Entry
+	AccountName string
+	KeyLabel    string
 }
 
 // Difference is a place where the rollups do not say what the rows say.

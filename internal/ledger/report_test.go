@@ -109,14 +109,17 @@ func TestEnded(t *testing.T) {
 		{ledger.OutcomeClientGone, false, true},
 		{ledger.OutcomeUnknown, false, true},
 	} {
-		if got := ledger.EndedOK.Has(test.outcome); got != test.ok {
+		if got := ledger.EndedOK.Has(test.outcome, true); got != test.ok {
 			t.Errorf("%s is ok: got %v, want %v", test.outcome, got, test.ok)
 		}
-		if got := ledger.EndedError.Has(test.outcome); got != test.failure {
+		if got := ledger.EndedError.Has(test.outcome, true); got != test.failure {
 			t.Errorf("%s is an error: got %v, want %v", test.outcome, got, test.failure)
 		}
-		if !ledger.EndedAny.Has(test.outcome) {
+		if !ledger.EndedAny.Has(test.outcome, false) {
 			t.Errorf("%s is any: got false, want true", test.outcome)
+		}
+		if !ledger.EndedUnseen.Has(test.outcome, true) || ledger.EndedUnseen.Has(test.outcome, false) {
+			t.Errorf("%s is unseen: want what is said of it", test.outcome)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,12 +22,22 @@ const (
 	EndedAny   Ended = ""      // and those under way
 	EndedOK    Ended = "ok"    // with a whole answer
 	EndedError Ended = "error" // in any other way; a client that left is one
+	// EndedUnseen selects those with an attempt whose end nobody saw and that nobody has
+	// resolved.
+	EndedUnseen Ended = "unseen"
 )
 
+// Known reports whether there is such a way.
+func (e Ended) Known() bool {
+	return e == EndedAny || e == EndedOK || e == EndedError || e == EndedUnseen
+}
+
 // Has reports whether a request whose last attempt has that outcome is among
-// those selected.
-func (e Ended) Has(o Outcome) bool {
+// those selected; unseen says that the end of an attempt is not known.
+func (e Ended) Has(o Outcome, unseen bool) bool {
 	switch e {
+	case EndedUnseen:
+		return unseen
 	case EndedOK:
 		return o == OutcomeOK
 	case EndedError:
@@ -102,13 +113,17 @@ type RequestSummary struct {
 	Stream   bool
 	Attempts int
 	// Of all attempts, with what was corrected later.
-	Usage      llm.Usage
-	Cost       llm.Money
-	Unpriced   llm.Classes   // of usage that has no price, and adds 0 to Cost
-	AtMost     llm.Money     // what it can have cost at most; Cost where that is known
-	Provenance Provenance    // the worst of them; empty while all are open
-	FirstToken time.Duration // from the arrival to the first piece; 0 when none came
-	Duration   time.Duration // from the arrival to the end of the last attempt; 0 while it is under way
+	Usage    llm.Usage
+	Cost     llm.Money
+	Unpriced llm.Classes // of usage that has no price, and adds 0 to Cost
+	AtMost   llm.Money   // what it can have cost at most; Cost where that is known
+	// ProviderCost is what providers say that all attempts cost; nil where one that cost
+	// something said nothing.
+	ProviderCost *llm.Money
+	Unseen       bool          // an attempt is one of AttemptDetail.Unseen
+	Provenance   Provenance    // the worst of them; empty while all are open
+	FirstToken   time.Duration // from the arrival to the first piece; 0 when none came
+	Duration     time.Duration // from the arrival to the end of the last attempt; 0 while it is under way
 }
 
 // Cursor is the request's place in the list.
@@ -131,7 +146,26 @@ func Summarize(attempts []AttemptDetail) RequestSummary {
 	for i := range attempts {
 		r.fold(&attempts[i])
 	}
+	r.ProviderCost = providerCost(attempts)
 	return r
+}
+
+func providerCost(attempts []AttemptDetail) *llm.Money {
+	var sum llm.Money
+	told := false
+	for i := range attempts {
+		a := &attempts[i]
+		if a.ProviderCost == nil && (a.Charged() > 0 || a.Unpriced != 0) {
+			return nil
+		}
+		if a.ProviderCost != nil {
+			sum, told = sum+*a.ProviderCost, true
+		}
+	}
+	if !told {
+		return nil
+	}
+	return &sum
 }
 
 func (r *RequestSummary) fold(a *AttemptDetail) {
@@ -142,6 +176,7 @@ func (r *RequestSummary) fold(a *AttemptDetail) {
 		return
 	}
 	r.Unpriced |= a.Unpriced
+	r.Unseen = r.Unseen || a.Unseen()
 	if doubt(a.Provenance) > doubt(r.Provenance) {
 		r.Provenance = a.Provenance
 	}
@@ -215,6 +250,14 @@ func (a *AttemptDetail) Uncertain() llm.Money {
 		left += a.Corrections[i].Uncertain
 	}
 	return left
+}
+
+// Unseen reports whether nobody saw the end of the attempt, and nobody has resolved it.
+func (a *AttemptDetail) Unseen() bool {
+	if a.Provenance != Estimated && a.Provenance != Unknown {
+		return false
+	}
+	return !slices.ContainsFunc(a.Corrections, func(c Correction) bool { return c.Kind == "resolved" || c.Uncertain < 0 })
 }
 
 // CostLine is a line of the arithmetic of a cost.

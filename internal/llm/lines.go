@@ -1,5 +1,10 @@
 package llm
 
+import (
+	"slices"
+	"strings"
+)
+
 // PriceLine is what the usage of one class costs.
 type PriceLine struct {
 	Class  Class
@@ -33,4 +38,20 @@ func (p *Price) Lines(u *Usage, served string) (lines []PriceLine, above int64) 
 		before = upTo
 	}
 	return lines, above
+}
+
+// ServedAs are the modes of the price in which a request was served, and the names of
+// those in which nobody knows what tokens cost.
+func (p *Price) ServedAs(served string) (modes []Mode, unknown []string) {
+	for name := range strings.SplitSeq(served, ",") {
+		if name = ModeName(name); name == "" || p.Modes == nil {
+			continue
+		}
+		if i := slices.IndexFunc(p.Modes, func(m Mode) bool { return m.Name == name }); i >= 0 {
+			modes = append(modes, p.Modes[i])
+		} else {
+			unknown = append(unknown, name)
+		}
+	}
+	return modes, unknown
 }

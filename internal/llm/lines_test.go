@@ -55,3 +55,17 @@ func TestLinesRounded(t *testing.T) {
 		t.Errorf("got %d in all, and %d rounded one by one; want %d and another sum", got, each, want)
 	}
 }
+
+// TestServedAs names the modes by which a request was priced.
+func TestServedAs(t *testing.T) {
+	t.Parallel()
+	p := llm.Price{Version: "v", Modes: []llm.Mode{{Name: "priority"}, {Name: "geo:us", Times: 1100}}}
+	modes, unknown := p.ServedAs("Priority,geo:us,default,turbo")
+	if len(modes) != 2 || modes[0].Name != "priority" || modes[1].Times != 1100 || len(unknown) != 1 || unknown[0] != "turbo" {
+		t.Errorf("got %+v and %q, want priority and geo:us, and turbo without a price", modes, unknown)
+	}
+	p.Modes = nil // the same in all
+	if modes, unknown := p.ServedAs("priority"); modes != nil || unknown != nil {
+		t.Errorf("a price without modes: got %+v and %q, want none", modes, unknown)
+	}
+}

@@ -59,6 +59,39 @@ func (c Class) String() string {
 	return classNames[c]
 }
 
+// classWords say in words what a class counts and, in the plural, its unit.
+var classWords = [NumClasses]struct{ what, unit string }{
+	{"Input tokens", "Tokens"},
+	{"Cache read tokens", "Tokens"},
+	{"Cache write tokens", "Tokens"},
+	{"Cache write tokens, 1 hour", "Tokens"},
+	{"Cache read audio tokens", "Tokens"},
+	{"Audio input tokens", "Tokens"},
+	{"Image input tokens", "Tokens"},
+	{"Citation tokens", "Tokens"},
+	{"Output tokens", "Tokens"},
+	{"Reasoning tokens", "Tokens"},
+	{"Audio output tokens", "Tokens"},
+	{"Image output tokens", "Tokens"},
+	{"Request fee", "Requests"},
+	{"Images", "Images"},
+	{"Characters", "Characters"},
+	{"Audio", "Milliseconds"},
+	{"Web search", "Searches"},
+	{"Maps", "Requests"},
+	{"X search", "Searches"},
+	{"File search", "Searches"},
+	{"Code interpreter", "Sessions"},
+	{"Images made by tools", "Images"},
+	{"Other tools", "Calls"},
+}
+
+// What says in words what the class counts, such as "Web search".
+func (c Class) What() string { return classWords[c].what }
+
+// Unit is what one of the class is, in the plural, such as "Searches".
+func (c Class) Unit() string { return classWords[c].unit }
+
 // IsInput reports whether the class counts tokens that went in.
 func (c Class) IsInput() bool { return c < firstOutput }
 

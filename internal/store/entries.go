@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"weir/internal/ledger"
 )
@@ -52,8 +53,8 @@ type ExportQuery struct {
 
 // Export calls fn with each settled attempt that is kept, the oldest day
 // first. Corrections are added in, so that the costs add up to the rollups. It
-// ends with the first error of fn. Of the price only the version is set.
-func (s *Store) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Entry) error) error {
+// ends with the first error of fn. Of a price that is not kept only the version is set.
+func (s *Store) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Exported) error) error {
 	f, err := newUsesFilter(ledger.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
@@ -76,12 +77,21 @@ func (s *Store) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Entry
 		}
 		byAttempt[c.id] = c
 	}
-	query, args := "SELECT "+attemptColumns+" FROM attempts WHERE day BETWEEN ? AND ? AND outcome <> 'open'", []any{f.from, f.to}
-	if q.Account != "" {
-		query, args = query+" AND account = ?", append(args, q.Account)
+	book := priceBook{}
+	if err := book.load(ctx, tx); err != nil {
+		return fmt.Errorf("export: %w", err)
 	}
-	rows, err := tx.QueryContext(ctx, query+" ORDER BY day, request, n", args...)
-	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
+	query, args := "SELECT a."+strings.ReplaceAll(attemptColumns, ", ", ", a.")+", coalesce(c.name, ''), coalesce(k.label, '')"+
+		" FROM attempts a LEFT JOIN accounts c ON c.id = a.account LEFT JOIN keys k ON k.id = a.key"+
+		" WHERE a.day BETWEEN ? AND ? AND a.outcome <> 'open'", []any{f.from, f.to}
+	if q.Account != "" {
+		query, args = query+" AND a.account = ?", append(args, q.Account)
+	}
+	rows, err := tx.QueryContext(ctx, query+" ORDER BY a.day, a.request, a.n", args...)
+	err = each(rows, err, scanExported, func(e *ledger.Exported) error {
+		if err := book.fill(ctx, tx, &e.Price); err != nil && !errors.Is(err, errNoPrice) {
+			return err
+		}
 		if c := byAttempt[e.ID]; c != nil {
 			left := e.Charged() - e.Cost + c.uncertain
 			e.Cost += c.cost
@@ -97,3 +107,17 @@ func (s *Store) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Entry
 	}
 	return nil
 }
+
+// scanExported reads a row of attemptColumns, with the names of the account and the key.
+func scanExported(row scanner) (e ledger.Exported, err error) {
+	e.Entry, err = scanEntry(&longer{row, []any{&e.AccountName, &e.KeyLabel}})
+	return e, err
+}
+
+// longer is a row with more columns behind those that are asked for.
+type longer struct {
+	scanner
+	more []any
+}
+
+func (l *longer) Scan(dest ...any) error { return l.scanner.Scan(append(dest, l.more...)...) }

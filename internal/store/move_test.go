@@ -67,7 +67,7 @@ type told struct {
 	Accounts []account.Account
 	Keys     []account.Key
 	Uses     ledger.UsesPage
-	Export   []ledger.Entry
+	Export   []ledger.Exported
 	Open     []ledger.Attempt
 	Position ledger.Position
 	Changes  account.Changes
@@ -94,7 +94,7 @@ func ask(t *testing.T, o store.Options, journal uuid.UUID) (w told) {
 	check(err)
 	w.Uses, err = s.Uses(ctx, ledger.UsesQuery{Account: "a", Limit: 1000})
 	check(err)
-	check(s.Export(ctx, store.ExportQuery{}, func(e *ledger.Entry) error {
+	check(s.Export(ctx, store.ExportQuery{}, func(e *ledger.Exported) error {
 		w.Export = append(w.Export, *e)
 		return nil
 	}))

@@ -153,10 +153,10 @@ func (s *Store) KeySpend(ctx context.Context, account, from, to string) ([]ledge
 	if err != nil {
 		return nil, fmt.Errorf("read spending of keys: %w", err)
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT key, sum(requests), sum(cost) FROM rollup_day WHERE account = ? AND "+
+	rows, err := s.read.QueryContext(ctx, "SELECT key, sum(requests), sum(cost), sum(uncertain) FROM rollup_day WHERE account = ? AND "+
 		among("period", len(days))+" GROUP BY key ORDER BY 3 DESC, 2 DESC, 1", append([]any{account}, days...)...)
 	list, err := collect(rows, err, func(row scanner) (k ledger.KeySum, err error) {
-		return k, row.Scan(&k.Key, &k.Requests, &k.Cost)
+		return k, row.Scan(&k.Key, &k.Requests, &k.Cost, &k.Uncertain)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read spending of keys: %w", err)
@@ -173,14 +173,14 @@ func (s *Store) AccountsOverview(ctx context.Context, month int64) ([]ledger.Acc
 		return nil, fmt.Errorf("read overview of accounts: %d: %w", month, errMonth)
 	}
 	first, last := ledger.DaysOf(month)
-	rows, err := s.read.QueryContext(ctx, "SELECT a.id, coalesce(u.requests, 0), coalesce(u.cost, 0), coalesce(u.errors, 0), coalesce(u.unpriced, 0),"+
+	rows, err := s.read.QueryContext(ctx, "SELECT a.id, coalesce(u.requests, 0), coalesce(u.cost, 0), coalesce(u.uncertain, 0), coalesce(u.errors, 0), coalesce(u.unpriced, 0),"+
 		" (SELECT coalesce(max(w.at), 0) FROM keys k JOIN key_used w ON w.key = k.id WHERE k.account = a.id)"+
-		" FROM accounts a LEFT JOIN (SELECT account, sum(requests) AS requests, sum(cost) AS cost, sum(errors) AS errors, sum(unpriced) AS unpriced"+
+		" FROM accounts a LEFT JOIN (SELECT account, sum(requests) AS requests, sum(cost) AS cost, sum(uncertain) AS uncertain, sum(errors) AS errors, sum(unpriced) AS unpriced"+
 		" FROM rollup_uses WHERE period BETWEEN ? AND ? GROUP BY account) AS u ON u.account = a.id"+
 		" ORDER BY 3 DESC, 2 DESC, 1", first, last)
 	list, err := collect(rows, err, func(row scanner) (a ledger.AccountSum, err error) {
 		var used int64
-		if err = row.Scan(&a.Account, &a.Requests, &a.Cost, &a.Errors, &a.Unpriced, &used); err == nil && used > 0 {
+		if err = row.Scan(&a.Account, &a.Requests, &a.Cost, &a.Uncertain, &a.Errors, &a.Unpriced, &used); err == nil && used > 0 {
 			a.Used = fromMicros(used)
 		}
 		return a, err
@@ -208,6 +208,32 @@ func (s *Store) Unpriced(ctx context.Context, from, to string) ([]ledger.Unprice
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read models without a price: %w", err)
+	}
+	return list, nil
+}
+
+// Unseen is what each account has between two dates, as UsesQuery has them, of attempts
+// whose end nobody saw and that nobody has resolved; accounts without any are not in it.
+// Those that may have cost most come first. It reads rollups and corrections alone.
+func (s *Store) Unseen(ctx context.Context, from, to string) ([]ledger.UnseenSum, error) {
+	f, err := newUsesFilter(ledger.UsesQuery{From: from, To: to})
+	if err != nil {
+		return nil, fmt.Errorf("read attempts whose end was not seen: %w", err)
+	}
+	// An estimated attempt stays one when it is resolved; what is uncertain of it goes.
+	rows, err := s.read.QueryContext(ctx, "SELECT u.account, sum(u.attempts) AS attempts, sum(u.uncertain) AS uncertain, min(u.period) FROM ("+
+		"SELECT r.account, r.period, r.uncertain, r.unknown + CASE WHEN r.uncertain > 0 THEN r.estimated - (SELECT count(*) FROM corrections c"+
+		" WHERE c.day = r.period AND c.account = r.account AND c.model = r.model AND c.unknown = 0 AND c.uncertain < 0) ELSE 0 END AS attempts"+
+		" FROM rollup_uses r WHERE (r.uncertain > 0 OR r.unknown > 0) AND r.period BETWEEN ? AND ?) AS u"+
+		" WHERE u.attempts > 0 GROUP BY u.account ORDER BY 3 DESC, 2 DESC, 1", f.from, f.to)
+	list, err := collect(rows, err, func(row scanner) (u ledger.UnseenSum, err error) {
+		var first int64
+		err = row.Scan(&u.Account, &u.Attempts, &u.Uncertain, &first)
+		u.First = dateText(first)
+		return u, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read attempts whose end was not seen: %w", err)
 	}
 	return list, nil
 }

@@ -45,7 +45,7 @@ func (m *machine) checkOverview(rt *rapid.T, account string, uses *ledger.UsesPa
 	}
 	got := ledger.Totals{Tokens: uses.Total.Tokens}
 	for _, k := range keys {
-		got.Requests, got.Cost = got.Requests+k.Requests, got.Cost+k.Cost
+		got.Requests, got.Cost, got.Uncertain = got.Requests+k.Requests, got.Cost+k.Cost, got.Uncertain+k.Uncertain
 	}
 	if got != uses.Total {
 		rt.Fatalf("keys of %s: got %+v, want %+v", account, got, uses.Total)

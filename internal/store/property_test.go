@@ -349,7 +349,7 @@ func (m *machine) check(rt *rapid.T) {
 	}
 	listed := 0
 	for _, account := range []string{"a", "b"} {
-		got, err := m.store.Uses(rt.Context(), ledger.UsesQuery{Account: account, Limit: 1000})
+		got, err := m.store.Uses(rt.Context(), ledger.UsesQuery{Account: account, Limit: 1000, Bound: true})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -412,6 +412,7 @@ func (m *machine) uses(account string) ledger.UsesPage {
 		page.Total.Tokens += u.Usage.TotalTokens()
 		page.Total.Requests += u.Requests
 		page.Total.Cost += u.Cost
+		page.Total.Uncertain += u.Uncertain
 	}
 	slices.SortFunc(page.Uses, func(a, b ledger.Use) int {
 		return cmp.Or(cmp.Compare(b.Date, a.Date), cmp.Compare(a.Model, b.Model))

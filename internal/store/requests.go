@@ -82,6 +82,7 @@ func spotOf(c ledger.RequestCursor, n int64, none spot) (spot, error) {
 type looked struct {
 	spot
 	key, model, outcome, opening string
+	unseen                       bool // nobody saw its end, or has resolved it; false unless that is asked for
 }
 
 // look goes down through an account's attempts, and finds requests.
@@ -90,6 +91,7 @@ type look struct {
 	above, below spot // the attempts that are left are between
 	last         looked
 	matches      bool // the request of last is of the model asked for
+	unseen       bool // it has an attempt whose end nobody saw
 	seen         int  // attempts
 	found        []spot
 	done         bool // the page is there
@@ -100,8 +102,8 @@ func newLook(q *ledger.RequestsQuery) (*look, error) {
 	if q.Limit < 1 || q.Limit > ledger.MaxRequests {
 		return nil, fmt.Errorf("a limit of %d is not from 1 to %d", q.Limit, ledger.MaxRequests)
 	}
-	if q.Ended != ledger.EndedAny && q.Ended != ledger.EndedOK && q.Ended != ledger.EndedError {
-		return nil, fmt.Errorf("requests that ended %q: say %q, %q, or nothing for all", q.Ended, ledger.EndedOK, ledger.EndedError)
+	if !q.Ended.Known() {
+		return nil, fmt.Errorf("requests that ended %q: say %q, %q, %q, or nothing for all", q.Ended, ledger.EndedOK, ledger.EndedError, ledger.EndedUnseen)
 	}
 	f, err := newUsesFilter(ledger.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
@@ -141,14 +143,21 @@ func (s *Store) look(ctx context.Context, l *look) ([]ledger.RequestSummary, err
 // piece looks at the next attempts.
 func (l *look) piece(ctx context.Context, tx *sql.Tx, size int) error {
 	a, b := &l.above, &l.below
-	rows, err := tx.QueryContext(ctx, "SELECT day, request, n, key, model, outcome, opening FROM attempts"+
+	unseen := "0"
+	if l.q.Ended == ledger.EndedUnseen {
+		unseen = unseenColumn
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT day, request, n, key, model, outcome, opening, "+unseen+" FROM attempts"+
 		" WHERE account = ? AND (day, request, n) > (?, ?, ?) AND (day, request, n) < (?, ?, ?)"+
 		" ORDER BY day DESC, request DESC, n DESC LIMIT ?",
 		l.q.Account, a.day, a.request, a.n, b.day, b.request, b.n, size)
 	read := 0
 	err = each(rows, err, func(row scanner) (r looked, err error) {
 		read++
-		return r, row.Scan(&r.day, &r.request, &r.n, &r.key, &r.model, &r.outcome, &r.opening)
+		var unseen int
+		err = row.Scan(&r.day, &r.request, &r.n, &r.key, &r.model, &r.outcome, &r.opening, &unseen)
+		r.unseen = unseen != 0
+		return r, err
 	}, l.take)
 	if errors.Is(err, errEnough) {
 		l.done = true
@@ -161,6 +170,10 @@ func (l *look) piece(ctx context.Context, tx *sql.Tx, size int) error {
 	return err
 }
 
+// unseenColumn is 1 of an attempt whose end nobody saw and that nobody has resolved.
+const unseenColumn = "CASE WHEN provenance IN ('estimated', 'unknown') AND NOT EXISTS (SELECT 1 FROM corrections c WHERE c.day = attempts.day" +
+	" AND c.request = attempts.request AND c.n = attempts.n AND c.kind = '" + ledger.CorrectionResolved + "') THEN 1 ELSE 0 END"
+
 // errEnough ends the reading of a piece.
 var errEnough = errors.New("the page is there")
 
@@ -172,8 +185,9 @@ func (l *look) take(r *looked) error {
 		if len(l.found) >= l.q.Limit || l.seen >= mostLooked {
 			return errEnough
 		}
-		l.last, l.matches = *r, false
+		l.last, l.matches, l.unseen = *r, false, false
 	}
+	l.unseen = l.unseen || r.unseen
 	l.seen++
 	l.below = r.spot
 	if l.q.Model == "" || r.model == l.q.Model {
@@ -191,7 +205,7 @@ func (l *look) take(r *looked) error {
 // finish decides about the request whose attempts were all looked at.
 func (l *look) finish() {
 	r := &l.last
-	if r.request != "" && l.matches && (l.q.Key == "" || r.key == l.q.Key) && l.q.Ended.Has(ledger.Outcome(r.outcome)) {
+	if r.request != "" && l.matches && (l.q.Key == "" || r.key == l.q.Key) && l.q.Ended.Has(ledger.Outcome(r.outcome), l.unseen) {
 		l.found = append(l.found, r.spot)
 	}
 	l.last = looked{}

@@ -39,10 +39,11 @@ func (s *Store) Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, 
 type usesFilter struct {
 	account, model string
 	from, to       int64
+	bound          bool
 }
 
 func newUsesFilter(q ledger.UsesQuery) (f usesFilter, err error) {
-	f = usesFilter{account: q.Account, model: q.Model}
+	f = usesFilter{account: q.Account, model: q.Model, bound: q.Bound}
 	if f.from, err = parseDate(q.From, firstDay); err != nil {
 		return f, err
 	}
@@ -76,6 +77,15 @@ func daysOf(ctx context.Context, q querier, table, column string, from, to int64
 	})
 }
 
+// uncertain adds up what nobody knows, where that is asked for: an index of PostgreSQL's
+// has the other sums, and not this one.
+func (f *usesFilter) uncertain() string {
+	if f.bound {
+		return "sum(r.uncertain)"
+	}
+	return "0"
+}
+
 // usesDay is what one day has.
 type usesDay struct {
 	day     int64
@@ -102,6 +112,7 @@ func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, e *engine, limit, off
 		page.Total.Tokens += d.total.Tokens
 		page.Total.Requests += d.total.Requests
 		page.Total.Cost += d.total.Cost
+		page.Total.Uncertain += d.total.Uncertain
 	}
 	if len(on) == 0 {
 		return page, nil
@@ -127,7 +138,7 @@ func (f *usesFilter) days(ctx context.Context, tx *sql.Tx, e *engine) ([]usesDay
 // process: elsewhere each query takes a way there.
 func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]usesDay, error) {
 	where, args := f.where()
-	stmt, err := tx.PrepareContext(ctx, "SELECT count(*), coalesce(sum(r.tokens), 0), coalesce(sum(r.requests), 0), coalesce(sum(r.cost), 0)"+
+	stmt, err := tx.PrepareContext(ctx, "SELECT count(*), coalesce(sum(r.tokens), 0), coalesce(sum(r.requests), 0), coalesce(sum(r.cost), 0), coalesce("+f.uncertain()+", 0)"+
 		" FROM rollup_uses r WHERE r.period = ? AND "+where)
 	if err != nil {
 		return nil, err
@@ -140,7 +151,8 @@ func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]u
 	for i, day := range days {
 		d := &list[i]
 		d.day = day
-		err := stmt.QueryRowContext(ctx, append([]any{day}, args...)...).Scan(&d.entries, &d.total.Tokens, &d.total.Requests, &d.total.Cost)
+		err := stmt.QueryRowContext(ctx, append([]any{day}, args...)...).
+			Scan(&d.entries, &d.total.Tokens, &d.total.Requests, &d.total.Cost, &d.total.Uncertain)
 		if err != nil {
 			return nil, err
 		}
@@ -152,10 +164,10 @@ func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]u
 // them in the order in which they are grouped.
 func (f *usesFilter) allDays(ctx context.Context, tx *sql.Tx) ([]usesDay, error) {
 	where, args := f.where()
-	rows, err := tx.QueryContext(ctx, "SELECT r.period, count(*), sum(r.tokens), sum(r.requests), sum(r.cost)"+
+	rows, err := tx.QueryContext(ctx, "SELECT r.period, count(*), sum(r.tokens), sum(r.requests), sum(r.cost), "+f.uncertain()+
 		" FROM rollup_uses r WHERE "+where+" AND r.period BETWEEN ? AND ? GROUP BY r.period ORDER BY r.period DESC", append(args, f.from, f.to)...)
 	return collect(rows, err, func(row scanner) (d usesDay, err error) {
-		err = row.Scan(&d.day, &d.entries, &d.total.Tokens, &d.total.Requests, &d.total.Cost)
+		err = row.Scan(&d.day, &d.entries, &d.total.Tokens, &d.total.Requests, &d.total.Cost, &d.total.Uncertain)
 		return d, err
 	})
 }

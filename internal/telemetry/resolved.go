@@ -60,6 +60,8 @@ func (r *Route) Done(status int, took time.Duration) {
 type providerCounters struct {
 	outcomes map[ledger.Outcome]prometheus.Counter
 	first    prometheus.Observer
+
+	above, below, differs prometheus.Counter // of the provider's own cost
 }
 
 // outcomes are those that an attempt of a living process can have.
@@ -81,6 +83,7 @@ func (m *Metrics) provider(name string) *providerCounters {
 		return p
 	}
 	p := &providerCounters{outcomes: map[ledger.Outcome]prometheus.Counter{}, first: m.first.WithLabelValues(name)}
+	p.above, p.below, p.differs = m.told.WithLabelValues(name, "above"), m.told.WithLabelValues(name, "below"), m.differs.WithLabelValues(name)
 	for _, o := range outcomes() {
 		p.outcomes[o] = m.attempts.WithLabelValues(name, string(o))
 	}

@@ -35,6 +35,8 @@ type Metrics struct {
 	overhead prometheus.Histogram
 	tokens   [llm.NumTokens]prometheus.Counter
 	cost     prometheus.Counter
+	told     *prometheus.CounterVec
+	differs  *prometheus.CounterVec
 	shed     [Reasons][Priorities]atomic.Uint64
 
 	mu        sync.Mutex // of those who add to providers
@@ -73,13 +75,20 @@ func New(version string) *Metrics {
 		cost: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "weir_cost_nanousd_total", Help: "Cost of all attempts that have ended, in billionths of a US dollar.",
 		}),
+		told: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_provider_cost_difference_nanousd_total",
+			Help: "What providers say that attempts cost, above or below what their prices come to, in billionths of a US dollar.",
+		}, []string{"provider", "sign"}),
+		differs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_provider_cost_differs_total", Help: "Attempts whose provider says a cost that is more than 1 % off what their price comes to.",
+		}, []string{"provider"}),
 	}
 	m.providers.Store(&map[string]*providerCounters{})
 	tokens := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "weir_tokens_total", Help: "Tokens of all attempts that have ended, by class."}, []string{"class"})
 	for c := range m.tokens {
 		m.tokens[c] = tokens.WithLabelValues(llm.Class(c).String())
 	}
-	m.registry.MustRegister(m.requests, m.seconds, m.attempts, m.first, m.overhead, tokens, m.cost,
+	m.registry.MustRegister(m.requests, m.seconds, m.attempts, m.first, m.overhead, tokens, m.cost, m.told, m.differs,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registerShed()
 	m.registerBuild(version)
@@ -167,5 +176,19 @@ func (m *Metrics) Attempt(provider string, s *ledger.Settlement, cost *llm.Money
 	}
 	if cost != nil && *cost > 0 {
 		m.cost.Add(float64(*cost))
+	}
+}
+
+// ProviderCost counts what a provider says that an attempt costs, which is so much more,
+// or less, than what its price comes to.
+func (m *Metrics) ProviderCost(provider string, difference, computed llm.Money) {
+	p := m.provider(provider)
+	if difference > 0 {
+		p.above.Add(float64(difference))
+	} else {
+		p.below.Add(float64(-difference))
+	}
+	if max(difference, -difference) > computed/100 {
+		p.differs.Inc()
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/store"
 )
 
 // sumOfEntry is what one entry adds to an overview.
@@ -223,6 +224,71 @@ func testUnpriced(t *testing.T, f *fixture) {
 	}
 	if _, err := f.Unpriced(t.Context(), "soon", ""); err == nil {
 		t.Error("from soon: got no error, want one")
+	}
+}
+
+// testUnseen counts attempts whose end nobody saw until they are resolved, and adds up
+// what they may have cost.
+func testUnseen(t *testing.T, f *fixture) {
+	create(t, f, "a", "b", "c")
+	seen, gone, more, died, late, foreign := entry(1), entry(2), entry(3), unknown(4), entry(5), entry(6)
+	for _, e := range []*ledger.Entry{&gone, &more, &late, &foreign} {
+		e.Outcome, e.Provenance, e.AtMost = ledger.OutcomeClientGone, ledger.Estimated, e.Cost+1000
+	}
+	late.Opened, late.Arrived = noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1)
+	foreign.Account = "acc_b"
+	apply(t, f, newTape().next(nil, seen, gone, more, died, late, foreign))
+	b := ledger.UnseenSum{Account: "acc_b", Attempts: 1, Uncertain: 1000, First: "2026-11-21"}
+	for _, test := range []struct {
+		name    string
+		resolve *ledger.Entry
+		want    []ledger.UnseenSum
+	}{
+		{"none resolved", nil, []ledger.UnseenSum{{Account: "acc_a", Attempts: 4, Uncertain: 3000, First: "2026-11-21"}, b}},
+		{"an estimate resolved", &gone, []ledger.UnseenSum{{Account: "acc_a", Attempts: 3, Uncertain: 2000, First: "2026-11-21"}, b}},
+		{"an unknown resolved", &died, []ledger.UnseenSum{{Account: "acc_a", Attempts: 2, Uncertain: 2000, First: "2026-11-21"}, b}},
+		{"all of a day resolved", &more, []ledger.UnseenSum{{Account: "acc_a", Attempts: 1, Uncertain: 1000, First: "2026-11-22"}, b}},
+		{"all of an account resolved", &foreign, []ledger.UnseenSum{{Account: "acc_a", Attempts: 1, Uncertain: 1000, First: "2026-11-22"}}},
+	} {
+		if test.resolve != nil {
+			if err := f.Resolve(t.Context(), audit.Gateway(), test.resolve.ID, 7, false); err != nil {
+				t.Fatalf("%s: %v", test.name, err)
+			}
+		}
+		got, err := f.Unseen(t.Context(), "", "")
+		if diff := cmp.Diff(got, test.want); diff != "" || err != nil {
+			t.Errorf("%s: %v (-got +want):\n%s", test.name, err, diff)
+		}
+	}
+	if got, err := f.Unseen(t.Context(), "", "2026-11-21"); err != nil || len(got) != 0 {
+		t.Errorf("up to the first day: got %+v, %v; want none", got, err)
+	}
+	if _, err := f.Unseen(t.Context(), "soon", ""); err == nil {
+		t.Error("from soon: got no error, want one")
+	}
+	if page := uses(t, f, ledger.UsesQuery{Account: "acc_a", Bound: true}); page.Total.Uncertain != 1000 {
+		t.Errorf("uses: got %s uncertain in all, want 1000 nano-dollars", page.Total.Uncertain)
+	}
+}
+
+// testExportNames has the names of account and key beside their ids, empty where they are gone.
+func testExportNames(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	k := newKey("key_a", "acc_a")
+	createKey(t, f, k)
+	gone := entry(2)
+	gone.Account, gone.Key = "acc_x", "key_x"
+	apply(t, f, newTape().next(nil, entry(1), gone))
+	got := map[string][2]string{}
+	err := f.Export(t.Context(), store.ExportQuery{}, func(e *ledger.Exported) error {
+		got[e.Account] = [2]string{e.AccountName, e.KeyLabel}
+		if e.Price.Rates != price().Rates {
+			t.Errorf("price of %s: got %+v, want that of its version", e.ID, e.Price)
+		}
+		return nil
+	})
+	if diff := cmp.Diff(got, map[string][2]string{"acc_a": {"a", k.Label}, "acc_x": {}}); diff != "" || err != nil {
+		t.Errorf("names: %v (-got +want):\n%s", err, diff)
 	}
 }
 

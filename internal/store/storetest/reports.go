@@ -19,8 +19,8 @@ import (
 func export(t *testing.T, f *fixture, account string) []ledger.Entry {
 	t.Helper()
 	var list []ledger.Entry
-	err := f.Export(t.Context(), store.ExportQuery{Account: account}, func(e *ledger.Entry) error {
-		list = append(list, *e)
+	err := f.Export(t.Context(), store.ExportQuery{Account: account}, func(e *ledger.Exported) error {
+		list = append(list, e.Entry)
 		return nil
 	})
 	if err != nil {

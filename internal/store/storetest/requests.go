@@ -81,6 +81,7 @@ func testRequests(t *testing.T, f *fixture) {
 	second := first
 	second.ID, second.Arrived, second.Model, second.Attempts = failed.ID.Request, failed.Arrived, "openai/next", 2
 	second.Cost, second.AtMost, second.Unpriced, second.Provenance = 0, rescued.AtMost, rescued.Unpriced, ledger.Estimated
+	second.Unseen = true
 	second.FirstToken, second.Duration = 2*time.Second+plain.FirstToken, 2*time.Second+plain.Duration
 	third := first
 	third.ID, third.Arrived, third.Key, third.Outcome = lost.ID.Request, lost.Arrived, "key_b", ledger.OutcomeUnknown
@@ -98,6 +99,7 @@ func testRequests(t *testing.T, f *fixture) {
 		{"all", ledger.RequestsQuery{}, []ledger.RequestSummary{fourth, third, second, first}},
 		{"ok", ledger.RequestsQuery{Ended: ledger.EndedOK}, []ledger.RequestSummary{second, first}},
 		{"errors", ledger.RequestsQuery{Ended: ledger.EndedError}, []ledger.RequestSummary{third}},
+		{"end not seen, nor resolved", ledger.RequestsQuery{Ended: ledger.EndedUnseen}, []ledger.RequestSummary{second}},
 		{"a key", ledger.RequestsQuery{Key: "key_b"}, []ledger.RequestSummary{third}},
 		{"the model of a first attempt", ledger.RequestsQuery{Model: "openai/org/gpt"}, []ledger.RequestSummary{fourth, third, second, first}},
 		{"the model that answered", ledger.RequestsQuery{Model: "openai/next"}, []ledger.RequestSummary{second}},

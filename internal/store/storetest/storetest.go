@@ -45,6 +45,8 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"KeysUsed", testKeysUsed},
 		{"AccountsOverview", testAccountsOverview},
 		{"Unpriced", testUnpriced},
+		{"Unseen", testUnseen},
+		{"ExportNames", testExportNames},
 		{"Replayed", testReplayed},
 		{"Requests", testRequests},
 		{"RequestsPages", testRequestsPages},
