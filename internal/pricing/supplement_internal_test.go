@@ -225,3 +225,17 @@ func TestSupplementSince(t *testing.T) {
 		t.Errorf("a broken entry: got %+v, want unknown", q.price)
 	}
 }
+
+// The first model whose rule matches wins, also among those that entries have moved.
+func TestOrderOfRulesWithModelsAdded(t *testing.T) {
+	t.Parallel()
+	v, err := parseVendor([]byte(`{"models":[{"id":"a","match":{"starts_with":"b"}},{"id":"b1","match":{"equals":"b1"}},{"id":"d","match":{"starts_with":"d"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := v.find("b1")
+	v.supplement([]*addition{{Models: models{ids: []string{"c"}}, Adds: &rule{Equals: "c"}}})
+	if after, _ := v.find("b1"); before.ID != "a" || after.ID != before.ID {
+		t.Errorf("b1: got %q, and %q beside a model that was added, want a in both", before.ID, after.ID)
+	}
+}

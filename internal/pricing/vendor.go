@@ -57,7 +57,7 @@ func parseVendor(b []byte) (*vendor, error) {
 
 // compile prepares the look-up: the first model whose rule matches wins.
 func (v *vendor) compile() {
-	v.named = make(map[string]int, len(v.Models))
+	v.named, v.ruled = make(map[string]int, len(v.Models)), nil
 	for i := range v.Models {
 		names, only := v.Models[i].Match.names()
 		for _, n := range names {
