@@ -37,6 +37,8 @@ type addition struct {
 	Fills map[string]string `json:"fills"`
 	// Since is the first day on which the entry holds, YYYY-MM-DD in UTC.
 	Since *day `json:"since"`
+	// When are the stretches of time in which the entry holds; none: always.
+	When []window `json:"when"`
 	// Source is the address of the page that says so. Seen is the day on which it said
 	// so, YYYY-MM-DD, or "undated copy". Note says what the page says, and who read it.
 	Source string `json:"source"`
@@ -128,11 +130,17 @@ func (a *addition) day() string {
 // additionsAt are the entries about a model that hold at that second.
 func (m *model) additionsAt(sec int64) (now []*addition) {
 	for _, a := range m.additions {
-		if a.Since == nil || sec >= int64(*a.Since) {
+		if a.holds(sec) {
 			now = append(now, a)
 		}
 	}
 	return now
+}
+
+// holds reports whether the entry does at that second.
+func (a *addition) holds(sec int64) bool {
+	return (a.Since == nil || sec >= int64(*a.Since)) &&
+		(len(a.When) == 0 || slices.ContainsFunc(a.When, func(w window) bool { return w.holds(sec) }))
 }
 
 // price is what the data and the supplement say of a model at that second, without a

@@ -161,10 +161,12 @@ func differs(v, w *vendor, those func(id string) bool) bool {
 	return false
 }
 
-// moments are seconds at which prices are compared: today, and far ahead.
+// moments are seconds at which prices are compared: today, in the peak hours of a Sunday
+// and of a Monday, and far ahead.
 func moments() []int64 {
 	today := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	return []int64{today.Unix(), today.AddDate(4, 0, 0).Unix()}
+	peak := time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
+	return []int64{today.Unix(), peak.Unix(), peak.AddDate(0, 0, 1).Unix(), today.AddDate(4, 0, 0).Unix()}
 }
 
 // Without the supplement a name like a known one is still of its family.
