@@ -26,6 +26,7 @@ type Book struct {
 	vendors   map[string]*shelf[vendor]
 	sheets    map[string]*shelf[sheet]
 	extra     map[string][]*addition // by vendor
+	assumed   Assumed
 
 	mu    sync.RWMutex
 	cache map[key]*entry // at most maxCached
@@ -123,6 +124,7 @@ func NewBook(o Overrides) (*Book, error) {
 		index: x, abilities: abilities,
 		prices: prices, models: maps.Clone(o.Models), sources: maps.Clone(o.Sources),
 		vendors: shelves[vendor](x), sheets: shelves[sheet](abilities), extra: extra,
+		assumed: o.Assumed,
 		cache: map[key]*entry{},
 	}, nil
 }
@@ -139,6 +141,9 @@ func (b *Book) AbilitySource() string { return b.abilities.title() }
 
 // AbilityDay is the day of AbilitySource.
 func (b *Book) AbilityDay() string { return b.abilities.Day }
+
+// Assumed is what becomes of prices that are not of exactly the model asked for.
+func (b *Book) Assumed() Assumed { return b.assumed }
 
 // Price is what the model of that provider costs at that moment, in full: no
 // class waits for a default. The provider is the name in the configuration, or
@@ -342,6 +347,8 @@ func (b *Book) newEntry(provider, name string, found match) *entry {
 		e.current.Store(always(p))
 	} else if m == nil || m.Free && found.basis != llm.BasisModel {
 		e.current.Store(always(llm.Price{}))
+	} else if found.basis != llm.BasisModel && b.assumed == UnpriceAssumed {
+		e.current.Store(always(llm.Price{Basis: found.basis}))
 	}
 	return e
 }
