@@ -21,6 +21,11 @@ type Overrides struct {
 	// Sources gives a provider the price source of that id, for a provider
 	// whose name says nothing of what it sells.
 	Sources map[string]string
+	// Files are price files. A later one beats an earlier one, all beat the data, and
+	// Prices beat them. Known are the providers that they may name beside those of the
+	// data.
+	Files []File
+	Known []string
 	// Assumed says what becomes of prices that are not of exactly the model asked for;
 	// empty for AcceptAssumed.
 	Assumed Assumed

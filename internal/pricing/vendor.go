@@ -30,8 +30,9 @@ type model struct {
 	Free       bool    `json:"free"`
 	Prices     []dated `json:"prices"`
 
-	additions []*addition // what the supplement says of it
-	added     *addition   // the entry of the supplement that adds it; nil: it is in the data
+	additions []*addition // what the supplement and the operator's files say of it
+	added     *addition   // the entry that adds it; nil: it is in the data
+	own       *addition   // the last entry of the operator's about its price; nil for none
 }
 
 // dated is what a model costs while a condition holds. Without a condition it
