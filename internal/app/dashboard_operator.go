@@ -32,7 +32,7 @@ func (g *instance) configInForce() *config.Config {
 	if now == nil {
 		return &cfg
 	}
-	cfg.Providers, cfg.Models, cfg.Prices, cfg.Aliases = now.Providers, now.Models, now.Prices, now.Aliases
+	cfg.Providers, cfg.Models, cfg.Prices, cfg.Pricing, cfg.Aliases = now.Providers, now.Models, now.Prices, now.Pricing, now.Aliases
 	cfg.DefaultModel, cfg.DefaultMaxOutput, cfg.Limits, cfg.Outbound = now.DefaultModel, now.DefaultMaxOutput, now.Limits, now.Outbound
 	cfg.Warnings = now.Warnings
 	return &cfg

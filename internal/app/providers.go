@@ -252,6 +252,7 @@ func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overr
 	o := pricing.Overrides{
 		Prices: make(map[string]pricing.PriceOverride, len(cfg.Prices)),
 		Models: make(map[string]pricing.ModelOverride, len(cfg.Models)), Sources: map[string]string{},
+		Assumed: pricing.Assumed(cfg.Pricing.Assumed),
 	}
 	o.Prices[demoName+"/*"] = pricing.PriceOverride{"input": "0.10", "cache_read": "0.01", "output": "0.40"} // made up, as its answers are
 	for name, p := range cfg.Prices {

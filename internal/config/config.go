@@ -35,6 +35,8 @@ type Config struct {
 	// Prices are plain decimals of US dollars by <provider>/<model-name> and
 	// class: per million tokens, or per unit for the classes of UnitClasses.
 	Prices map[string]map[string]string `yaml:"prices"`
+	// Pricing is what prices are taken for.
+	Pricing Pricing `yaml:"pricing"`
 	// Aliases are by name; a name holds no slash.
 	Aliases map[string]Alias `yaml:"aliases"`
 	// Limits are those of the installation as a whole, and what keys and
@@ -138,6 +140,13 @@ type Model struct {
 	Tools      *bool `yaml:"tools,omitempty"`
 	Structured *bool `yaml:"structured,omitempty"`
 	Reasoning  *bool `yaml:"reasoning,omitempty"`
+}
+
+// Pricing is what prices are taken for.
+type Pricing struct {
+	// Assumed is "accept", "refuse" or "unpriced": what becomes of a price that is not of
+	// exactly the model asked for.
+	Assumed string `yaml:"assumed"`
 }
 
 // Alias is a name for one or more models.
@@ -282,6 +291,7 @@ func Default() Config {
 		Data:             "./weir-data",
 		Durability:       "batched",
 		DefaultMaxOutput: 8192,
+		Pricing:          Pricing{Assumed: "accept"},
 		MaxConcurrency:   4096,
 		MaxBody:          32 << 20,
 		Retention:        Retention{Requests: 90 * day, Responses: 30 * day},

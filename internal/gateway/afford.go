@@ -12,10 +12,13 @@ import (
 
 // afford claims room in the caller's budgets for an attempt at the target, and
 // finds the cap that is to be put in where the client gave none. A closer look
-// is taken where the first bound is refused. Without a budget there is nothing
-// to do.
+// is taken where the first bound is refused. Without a budget all that is looked at is
+// whether the target's price may be assumed.
 func (c *call) afford(t *route.Target) error {
 	c.giveUpRoom()
+	if err := c.refuseAssumed(t); err != nil {
+		return err
+	}
 	budgets := c.principal.Budgets()
 	if len(budgets) == 0 || c.door.Free {
 		return nil
@@ -32,6 +35,22 @@ func (c *call) afford(t *route.Target) error {
 		return c.affordAs(t, budgets, &r, fine)
 	}
 	return err
+}
+
+// refuseAssumed is the error for an attempt at an assumed price, where the configuration
+// has these refused.
+func (c *call) refuseAssumed(t *route.Target) error {
+	if c.door.Free || !c.table.RefusesAssumed() {
+		return nil
+	}
+	if p := c.price(t); !p.Known() || p.Basis == llm.BasisModel {
+		return nil
+	}
+	return &llm.Error{
+		Code: llm.CodeForbidden, Param: "model",
+		Message: fmt.Sprintf("The price of the model %q is assumed, and the configuration refuses assumed prices (pricing.assumed). "+
+			"Its operator can give it a price in the configuration, under prices.", t.FullName()),
+	}
 }
 
 func (c *call) affordAs(t *route.Target, budgets []ledger.Budget, r *reading, how precision) error {
@@ -58,6 +77,8 @@ func (k *demand) refusal(t *route.Target) error {
 	unknown := k.price.Unbounded(&u, llm.AnyMode)
 	why := ""
 	switch name := t.FullName(); {
+	case !k.price.Known() && k.price.Basis != llm.BasisModel:
+		why = fmt.Sprintf("The price of the model %q is assumed, which the configuration takes for unknown (pricing.assumed)", name)
 	case !k.price.Known():
 		why = fmt.Sprintf("The model %q has no price here", name)
 	case k.price.Basis == llm.BasisFamily:

@@ -75,6 +75,28 @@ func TestBasis(t *testing.T) {
 	}
 }
 
+// Where assumed prices are taken for unknown, only those of exactly the model are known.
+func TestUnpriceAssumed(t *testing.T) {
+	t.Parallel()
+	all := newBook(t, pricing.Overrides{})
+	b := newBook(t, pricing.Overrides{Assumed: pricing.UnpriceAssumed, Prices: map[string]pricing.PriceOverride{"azure/gpt-5-nano": {"input": "1"}}})
+	for _, tt := range []struct {
+		provider, model string
+		known           bool
+	}{
+		{"openai", "gpt-5-mini", true},
+		{"openai", "gpt-5-nano-turbo", false},
+		{"azure", "gpt-5-mini", false},
+		{"azure", "gpt-5-nano", true}, // the operator's
+		{"azure", "o1", true},
+	} {
+		was, p := all.Price(tt.provider, tt.model, moment(t, now)), b.Price(tt.provider, tt.model, moment(t, now))
+		if !was.Known() || p.Known() != tt.known || !p.Known() && p.Basis != was.Basis {
+			t.Errorf("%s/%s: got known %t of basis %d, want known %t of basis %d", tt.provider, tt.model, p.Known(), p.Basis, tt.known, was.Basis)
+		}
+	}
+}
+
 // Unknown is a state of its own, by class: it costs nothing here and is named.
 func TestClassesWithoutRate(t *testing.T) {
 	t.Parallel()

@@ -26,6 +26,9 @@ type Book struct {
 	vendors   map[string]*shelf[vendor]
 	sheets    map[string]*shelf[sheet]
 	extra     map[string][]*addition // by vendor
+	own       map[string][]*addition // of the operator's files, by the provider they name
+	files     []FileInfo
+	assumed   Assumed
 
 	mu    sync.RWMutex
 	cache map[key]*entry // at most maxCached
@@ -101,7 +104,8 @@ type Listing struct {
 }
 
 // NewBook makes a book of the embedded data and the operator's overrides. The
-// error says which override is wrong and what would be right.
+// error says which override is wrong and what would be right; it is Problems where price
+// files have mistakes.
 func NewBook(o Overrides) (*Book, error) {
 	x, err := readIndex(priceIndex)
 	if err != nil {
@@ -119,13 +123,29 @@ func NewBook(o Overrides) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Book{
+	b := &Book{
 		index: x, abilities: abilities,
 		prices: prices, models: maps.Clone(o.Models), sources: maps.Clone(o.Sources),
 		vendors: shelves[vendor](x), sheets: shelves[sheet](abilities), extra: extra,
-		cache: map[key]*entry{},
-	}, nil
+		assumed: o.Assumed,
+		cache:   map[key]*entry{},
+	}
+	if len(o.Files) == 0 {
+		return b, nil
+	}
+	r, err := readFiles(o.Files, b, o.Known)
+	if err != nil {
+		return nil, err
+	}
+	b.own, b.files, b.vendors = r.own, r.infos, shelves[vendor](x)
+	for name := range b.own {
+		b.vendors[name] = &shelf[vendor]{}
+	}
+	return b, nil
 }
+
+// Files are the price files that the book was made of.
+func (b *Book) Files() []FileInfo { return b.files }
 
 // Source is the name and version of the embedded price data.
 func (b *Book) Source() string { return b.index.title() }
@@ -139,6 +159,9 @@ func (b *Book) AbilitySource() string { return b.abilities.title() }
 
 // AbilityDay is the day of AbilitySource.
 func (b *Book) AbilityDay() string { return b.abilities.Day }
+
+// Assumed is what becomes of prices that are not of exactly the model asked for.
+func (b *Book) Assumed() Assumed { return b.assumed }
 
 // Price is what the model of that provider costs at that moment, in full: no
 // class waits for a default. The provider is the name in the configuration, or
@@ -161,11 +184,11 @@ func (b *Book) Model(provider, model string) (ModelInfo, bool) {
 // are not listed.
 func (b *Book) Models(provider string, at time.Time) []Listing {
 	found := map[string]*entry{}
-	v := b.vendor(b.source(provider))
+	v := b.vendor(b.list(provider))
 	if v != nil {
 		for i := range v.Models {
 			m := &v.Models[i]
-			own := match{vendor: v.ID, model: m, basis: basisAt(provider, llm.BasisModel)}
+			own := match{vendor: v.ID, model: m, basis: basisAt(provider, m, llm.BasisModel)}
 			found[m.listed()] = b.newEntry(provider, m.listed(), own)
 		}
 	}
@@ -185,7 +208,7 @@ func (b *Book) Models(provider string, at time.Time) []Listing {
 
 // URLs are the pages on which the provider publishes its prices.
 func (b *Book) URLs(provider string) []string {
-	if v := b.vendor(b.source(provider)); v != nil {
+	if v := b.vendor(b.list(provider)); v != nil {
 		return slices.Clone(v.URLs)
 	}
 	return nil
@@ -246,11 +269,11 @@ func (b *Book) resolve(provider, model string) *entry {
 	if strings.HasPrefix(name, "arn:") {
 		name = withoutPath(name)
 	}
-	found := b.find(b.source(provider), name)
+	found := b.find(b.list(provider), name)
 	if same := samePrice(name); found.model == nil && same != name {
-		found = b.find(b.source(provider), same)
+		found = b.find(b.list(provider), same)
 	}
-	found.basis = basisAt(provider, found.basis)
+	found.basis = basisAt(provider, found.model, found.basis)
 	return b.newEntry(provider, model, found)
 }
 
@@ -263,13 +286,13 @@ type match struct {
 
 // find is the model of that folded name in the data: the provider's own, or that of one
 // whose models it sells.
-func (b *Book) find(source, name string) match {
-	v := b.vendor(source)
+func (b *Book) find(list, name string) match {
+	v := b.vendor(list)
 	if v == nil {
 		return match{}
 	}
 	for _, name := range datings(name) {
-		for i, id := range append([]string{source}, v.Fallback...) {
+		for i, id := range append([]string{list}, v.Fallback...) {
 			other := b.vendor(id)
 			if other == nil {
 				continue
@@ -289,10 +312,10 @@ func (b *Book) find(source, name string) match {
 	return match{}
 }
 
-// basisAt is the basis of a price of a provider's source for the provider: Vertex AI
-// sells what the source has of the Gemini API.
-func basisAt(provider string, basis llm.Basis) llm.Basis {
-	if basis == llm.BasisModel && isVertex(provider) {
+// basisAt is the basis of a price of the model in the provider's list, for the provider:
+// Vertex AI sells what the list has of the Gemini API, unless the operator says otherwise.
+func basisAt(provider string, m *model, basis llm.Basis) llm.Basis {
+	if basis == llm.BasisModel && isVertex(provider) && (m == nil || m.own == nil || m.own.Provider != provider) {
 		return llm.BasisSeller
 	}
 	return basis
@@ -305,10 +328,38 @@ func (b *Book) source(provider string) string {
 	return SourceFor(provider)
 }
 
-// vendor is the price source of that id, nil when the data has none. A file
-// that cannot be read leaves its models unpriced.
-func (b *Book) vendor(id string) *vendor {
-	return get(b.vendors, id, func(id string) (*vendor, error) { return readVendor(id, b.extra[id]) })
+// list is the name of the provider's price list: its own where the operator's files have
+// entries for it, else its source's.
+func (b *Book) list(provider string) string {
+	if len(b.own[provider]) > 0 {
+		return provider
+	}
+	return b.source(provider)
+}
+
+// vendor is the price list of that name, nil when there is none. A file of the data that
+// cannot be read leaves its models unpriced.
+func (b *Book) vendor(list string) *vendor {
+	return get(b.vendors, list, func(list string) (*vendor, error) {
+		source := b.source(list)
+		if _, ok := b.index.Vendors[list]; ok {
+			source = list
+		}
+		entries := slices.Concat(b.extra[source], b.own[source])
+		if list != source {
+			entries = append(entries, b.own[list]...)
+		}
+		v := &vendor{}
+		if source != "" {
+			var err error
+			if v, err = readVendor(source, nil); err != nil {
+				return nil, err
+			}
+		}
+		v.ID = list
+		v.supplement(entries)
+		return v, nil
+	})
 }
 
 // newEntry joins what the data says of a model's price, which may be nil, with
@@ -327,8 +378,8 @@ func (b *Book) newEntry(provider, name string, found match) *entry {
 		e.info.Context = cmp.Or(m.Context, e.info.Context)
 		e.info.Deprecated = e.info.Deprecated || m.Deprecated
 		e.info.Source, e.info.Checked = b.Source(), b.Day()
-		if m.added != nil {
-			e.info.Source, e.info.Checked = m.added.Source, m.added.day()
+		if said := cmp.Or(m.own, m.added); said != nil {
+			e.info.Source, e.info.Checked = said.Source, said.day()
 		}
 	}
 	o, ok := override(b.models, provider, name)
@@ -342,6 +393,8 @@ func (b *Book) newEntry(provider, name string, found match) *entry {
 		e.current.Store(always(p))
 	} else if m == nil || m.Free && found.basis != llm.BasisModel {
 		e.current.Store(always(llm.Price{}))
+	} else if found.basis != llm.BasisModel && b.assumed == UnpriceAssumed {
+		e.current.Store(always(llm.Price{Basis: found.basis}))
 	}
 	return e
 }
@@ -407,7 +460,10 @@ func (m *model) quote(x *index, vendor string, sec int64) *quote {
 		p.Modes = []llm.Mode{}
 	}
 	source := path.Base(x.Source) + "@" + x.Version
-	if m.added != nil {
+	switch {
+	case slices.ContainsFunc(m.additionsAt(sec), (*addition).isOwn):
+		source = "file"
+	case m.added != nil:
 		source = "supplement"
 	}
 	p.Version = source + "/" + vendor + "/" + m.ID + "#" + digest(&p)

@@ -54,9 +54,13 @@ type entryData struct {
 	Rates    map[string]any    `json:"rates"`
 	Fills    map[string]string `json:"fills"`
 	Since    string            `json:"since"`
-	Source   string            `json:"source"`
-	Seen     string            `json:"seen"`
-	Note     string            `json:"note"`
+	When     []struct {
+		From, To     string
+		Days, Except []string
+	} `json:"when"`
+	Source string `json:"source"`
+	Seen   string `json:"seen"`
+	Note   string `json:"note"`
 }
 
 func readEntries(t testing.TB) []entryData {
@@ -72,6 +76,21 @@ func readEntries(t testing.TB) []entryData {
 		t.Fatalf("supplement: %v", err)
 	}
 	return file.Entries
+}
+
+// holds reports whether an entry does at that moment. No stretch of the supplement runs
+// over midnight.
+func (e *entryData) holds(at time.Time) bool {
+	date, clock, weekday := at.Format(time.DateOnly), at.Format("15:04"), strings.ToLower(at.Format("Mon"))
+	if date < e.Since {
+		return false
+	}
+	for _, w := range e.When {
+		if clock >= w.From && clock < w.To && slices.Contains(w.Days, weekday) && !slices.Contains(w.Except, date) {
+			return true
+		}
+	}
+	return len(e.When) == 0
 }
 
 // about reports whether an entry is about the model of that id.
@@ -177,7 +196,7 @@ func (m *modelData) periodIn(mode string, at time.Time) map[string]any {
 	for _, apply := range slices.Compact([]string{"", mode}) {
 		over := map[string]any{}
 		for _, e := range m.extra {
-			if e.Mode == apply && (e.Since == "" || at.UTC().Format(time.DateOnly) >= e.Since) {
+			if e.Mode == apply && e.holds(at.UTC()) {
 				maps.Copy(over, e.Rates)
 			}
 		}

@@ -21,7 +21,25 @@ type Overrides struct {
 	// Sources gives a provider the price source of that id, for a provider
 	// whose name says nothing of what it sells.
 	Sources map[string]string
+	// Files are price files. A later one beats an earlier one, all beat the data, and
+	// Prices beat them. Known are the providers that they may name beside those of the
+	// data.
+	Files []File
+	Known []string
+	// Assumed says what becomes of prices that are not of exactly the model asked for;
+	// empty for AcceptAssumed.
+	Assumed Assumed
 }
+
+// Assumed is a policy for prices whose basis is not llm.BasisModel.
+type Assumed string
+
+// The policies.
+const (
+	AcceptAssumed  Assumed = "accept"   // they count; a budget refuses those of llm.BasisFamily
+	RefuseAssumed  Assumed = "refuse"   // requests at them are refused
+	UnpriceAssumed Assumed = "unpriced" // they are unknown
+)
 
 // PriceOverride holds decimals of US dollars by what they pay for: a million
 // tokens for the classes of tokens; one request, image, character, or call of a tool

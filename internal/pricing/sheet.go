@@ -168,7 +168,7 @@ func first(sheets []*sheet, find func(*sheet) *feature) *feature {
 func (b *Book) sheetsOf(provider, vendor string) []*sheet {
 	source := b.source(provider)
 	ids := []string{b.abilities.sheetFor(provider, source), vendor, source}
-	if v := b.vendor(source); v != nil {
+	if v := b.vendor(b.list(provider)); v != nil {
 		ids = append(ids, v.Fallback...)
 	}
 	var sheets []*sheet

@@ -37,12 +37,19 @@ type addition struct {
 	Fills map[string]string `json:"fills"`
 	// Since is the first day on which the entry holds, YYYY-MM-DD in UTC.
 	Since *day `json:"since"`
+	// When are the stretches of time in which the entry holds; none: always.
+	When []window `json:"when"`
 	// Source is the address of the page that says so. Seen is the day on which it said
 	// so, YYYY-MM-DD, or "undated copy". Note says what the page says, and who read it.
 	Source string `json:"source"`
 	Seen   string `json:"seen"`
 	Note   string `json:"note"`
+
+	file string // the operator's file that it stands in; empty: it is embedded
 }
+
+// isOwn reports whether the entry is the operator's.
+func (a *addition) isOwn() bool { return a.file != "" }
 
 // models are ids, or a rule about ids.
 type models struct {
@@ -100,8 +107,12 @@ func (v *vendor) supplement(entries []*addition) {
 	v.Models = append(added, v.Models...)
 	for i := range v.Models {
 		for _, a := range entries {
-			if a.Adds == nil && a.Models.have(v.Models[i].ID) {
-				v.Models[i].additions = append(v.Models[i].additions, a)
+			m := &v.Models[i]
+			if a.Adds != nil || !a.Models.have(m.ID) {
+				continue
+			}
+			if m.additions = append(m.additions, a); a.isOwn() && a.Mode == "" && a.Rates != nil {
+				m.own = a
 			}
 		}
 	}
@@ -128,11 +139,17 @@ func (a *addition) day() string {
 // additionsAt are the entries about a model that hold at that second.
 func (m *model) additionsAt(sec int64) (now []*addition) {
 	for _, a := range m.additions {
-		if a.Since == nil || sec >= int64(*a.Since) {
+		if a.holds(sec) {
 			now = append(now, a)
 		}
 	}
 	return now
+}
+
+// holds reports whether the entry does at that second.
+func (a *addition) holds(sec int64) bool {
+	return (a.Since == nil || sec >= int64(*a.Since)) &&
+		(len(a.When) == 0 || slices.ContainsFunc(a.When, func(w window) bool { return w.holds(sec) }))
 }
 
 // price is what the data and the supplement say of a model at that second, without a
@@ -147,7 +164,7 @@ func (m *model) price(sec int64) (p llm.Price, ok bool, err error) {
 		return p, false, err
 	}
 	now := m.additionsAt(sec)
-	if len(base) > 0 {
+	if len(base) > 0 || m.added != nil {
 		if base, err = overlay(base, now, ""); err != nil {
 			return p, false, err
 		}
@@ -177,12 +194,13 @@ func overlay(base map[string]amount, now []*addition, mode string) (map[string]a
 	return base, nil
 }
 
-// modesOf are the modes that the entries price, in their order; not nil.
+// modesOf are the modes that the entries price, in the order of the last entry about each;
+// not nil.
 func modesOf(base map[string]amount, now []*addition) ([]llm.Mode, error) {
 	list := []llm.Mode{}
-	for _, a := range now {
-		if a.Mode == "" || slices.ContainsFunc(list, func(m llm.Mode) bool { return m.Name == a.Mode }) {
-			continue
+	for i, a := range now {
+		if a.Mode == "" || slices.ContainsFunc(now[i+1:], func(b *addition) bool { return b.Mode == a.Mode }) {
+			continue // a later entry decides
 		}
 		m, err := modeOf(a, base, now)
 		if err != nil {
@@ -193,7 +211,7 @@ func modesOf(base map[string]amount, now []*addition) ([]llm.Mode, error) {
 	return list, nil
 }
 
-// modeOf is the mode of the first entry about it.
+// modeOf is the mode of the last entry about it.
 func modeOf(a *addition, base map[string]amount, now []*addition) (m llm.Mode, err error) {
 	m.Name = a.Mode
 	if a.Times != "" {

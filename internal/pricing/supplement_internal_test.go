@@ -161,10 +161,12 @@ func differs(v, w *vendor, those func(id string) bool) bool {
 	return false
 }
 
-// moments are seconds at which prices are compared: today, and far ahead.
+// moments are seconds at which prices are compared: today, in the peak hours of a Sunday
+// and of a Monday, and far ahead.
 func moments() []int64 {
 	today := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	return []int64{today.Unix(), today.AddDate(4, 0, 0).Unix()}
+	peak := time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
+	return []int64{today.Unix(), peak.Unix(), peak.AddDate(0, 0, 1).Unix(), today.AddDate(4, 0, 0).Unix()}
 }
 
 // Without the supplement a name like a known one is still of its family.
@@ -223,5 +225,19 @@ func TestSupplementSince(t *testing.T) {
 	broken.additions = []*addition{{Rates: []byte(`{"input_mtok":"x"}`)}}
 	if q := broken.quote(&index{}, "v", 0); q.price.Known() {
 		t.Errorf("a broken entry: got %+v, want unknown", q.price)
+	}
+}
+
+// The first model whose rule matches wins, also among those that entries have moved.
+func TestOrderOfRulesWithModelsAdded(t *testing.T) {
+	t.Parallel()
+	v, err := parseVendor([]byte(`{"models":[{"id":"a","match":{"starts_with":"b"}},{"id":"b1","match":{"equals":"b1"}},{"id":"d","match":{"starts_with":"d"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := v.find("b1")
+	v.supplement([]*addition{{Models: models{ids: []string{"c"}}, Adds: &rule{Equals: "c"}}})
+	if after, _ := v.find("b1"); before.ID != "a" || after.ID != before.ID {
+		t.Errorf("b1: got %q, and %q beside a model that was added, want a in both", before.ID, after.ID)
 	}
 }

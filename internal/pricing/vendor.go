@@ -2,11 +2,9 @@ package pricing
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
-	"time"
 )
 
 // vendor is one price source of the data: a company that sells models.
@@ -32,16 +30,16 @@ type model struct {
 	Free       bool    `json:"free"`
 	Prices     []dated `json:"prices"`
 
-	additions []*addition // what the supplement says of it
-	added     *addition   // the entry of the supplement that adds it; nil: it is in the data
+	additions []*addition // what the supplement and the operator's files say of it
+	added     *addition   // the entry that adds it; nil: it is in the data
+	own       *addition   // the last entry of the operator's about its price; nil for none
 }
 
 // dated is what a model costs while a condition holds. Without a condition it
 // always holds. Rates are read when they are asked for.
 type dated struct {
-	Since *day            `json:"since"`
-	From  *clock          `json:"from"` // both or none of From and To
-	To    *clock          `json:"to"`
+	Since *day `json:"since"`
+	window
 	Rates json.RawMessage `json:"rates"`
 }
 
@@ -57,7 +55,7 @@ func parseVendor(b []byte) (*vendor, error) {
 
 // compile prepares the look-up: the first model whose rule matches wins.
 func (v *vendor) compile() {
-	v.named = make(map[string]int, len(v.Models))
+	v.named, v.ruled = make(map[string]int, len(v.Models)), nil
 	for i := range v.Models {
 		names, only := v.Models[i].Match.names()
 		for _, n := range names {
@@ -150,10 +148,12 @@ func (m *model) span(sec int64) (from, until int64) {
 			until = min(until, t)
 		}
 	}
-	midnight := sec - secondOfDay(sec)
 	for _, a := range m.additions {
 		if a.Since != nil {
 			edge(int64(*a.Since))
+		}
+		for i := range a.When {
+			a.When[i].edges(sec, edge)
 		}
 	}
 	for i := range m.Prices {
@@ -161,12 +161,8 @@ func (m *model) span(sec int64) (from, until int64) {
 		if d.Since != nil {
 			edge(int64(*d.Since))
 		}
-		if d.From == nil || d.To == nil {
-			continue
-		}
-		for _, start := range []int64{midnight - secondsPerDay, midnight, midnight + secondsPerDay} {
-			edge(start + int64(*d.From))
-			edge(start + int64(*d.To))
+		if d.From != nil {
+			d.edges(sec, edge)
 		}
 	}
 	return from, until
@@ -176,47 +172,7 @@ func (d *dated) holds(sec int64) bool {
 	if d.Since != nil {
 		return sec >= int64(*d.Since)
 	}
-	if d.From == nil || d.To == nil {
-		return true
-	}
-	from, to, now := int64(*d.From), int64(*d.To), secondOfDay(sec)
-	if to < from { // over midnight
-		return now >= from || now < to
-	}
-	return now >= from && now < to
-}
-
-const secondsPerDay = 24 * 60 * 60
-
-// secondOfDay counts from midnight UTC, also before 1970.
-func secondOfDay(sec int64) int64 {
-	return (sec%secondsPerDay + secondsPerDay) % secondsPerDay
-}
-
-// day is the first second of a UTC date, in Unix time.
-type day int64
-
-// UnmarshalText reads YYYY-MM-DD.
-func (d *day) UnmarshalText(b []byte) error {
-	t, err := time.Parse(time.DateOnly, string(b))
-	if err != nil {
-		return fmt.Errorf("date %q: %w", b, err)
-	}
-	*d = day(t.Unix())
-	return nil
-}
-
-// clock is a second of the UTC day.
-type clock int64
-
-// UnmarshalText reads HH:MM:SS.
-func (c *clock) UnmarshalText(b []byte) error {
-	t, err := time.Parse(time.TimeOnly, string(b))
-	if err != nil {
-		return fmt.Errorf("time of day %q: %w", b, err)
-	}
-	*c = clock(t.Hour()*3600 + t.Minute()*60 + t.Second())
-	return nil
+	return d.window.holds(sec)
 }
 
 // fold is the name as rules see it.

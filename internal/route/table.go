@@ -188,6 +188,10 @@ func (t *Table) Price(target *Target, at time.Time) llm.Price {
 	return t.book.Price(target.Provider.Name(), target.Model, at)
 }
 
+// RefusesAssumed reports whether requests are refused whose price is not of exactly
+// the model asked for.
+func (t *Table) RefusesAssumed() bool { return t.book.Assumed() == pricing.RefuseAssumed }
+
 // Context is the target's context window in tokens; 0 where nobody knows.
 func (t *Table) Context(target *Target) int64 {
 	info, _ := t.book.Model(target.Provider.Name(), target.Model)

@@ -1,0 +1,517 @@
+package pricing
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/internal/llm"
+)
+
+// File is an operator's price file: JSON in the form of data/supplement.json.
+type File struct {
+	Path string // as messages name it
+	Text []byte
+}
+
+// MaxFile is the most bytes of a price file that are read.
+const MaxFile = 16 << 20
+
+// FileInfo is what a book knows of a price file.
+type FileInfo struct {
+	Path    string
+	Entries int
+	// Seen is the latest day on which a source of it was looked at, YYYY-MM-DD; empty
+	// where no entry has one.
+	Seen string
+}
+
+// fileReader reads price files and finds their mistakes.
+type fileReader struct {
+	book   *Book    // of the data alone
+	known  []string // providers that it does not know
+	models map[string][]string
+	own    map[string][]*addition // what was read, by provider
+	infos  []FileInfo
+
+	file     File
+	problems Problems // in all files
+	found    int      // in this file
+}
+
+// readFiles reads the files over a book of the data. Providers are those that files may
+// name beside the ones of the data. The error is Problems.
+func readFiles(files []File, b *Book, providers []string) (*fileReader, error) {
+	r := &fileReader{book: b, known: providers, models: map[string][]string{}, own: map[string][]*addition{}}
+	for _, f := range files {
+		r.file, r.found = f, 0
+		r.infos = append(r.infos, FileInfo{Path: f.Path})
+		before := len(r.problems)
+		r.read()
+		slices.SortStableFunc(r.problems[before:], func(a, b Problem) int {
+			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
+		})
+	}
+	if len(r.problems) > 0 {
+		return nil, r.problems
+	}
+	return r, nil
+}
+
+// report adds a mistake at that byte of the file.
+func (r *fileReader) report(at int, format string, args ...any) {
+	if r.found++; r.found > maxProblems {
+		return
+	}
+	line, column := place(r.file.Text, at)
+	message := fmt.Sprintf(format, args...)
+	if r.found == maxProblems {
+		message = "too many mistakes; the rest is not shown"
+	}
+	r.problems = append(r.problems, Problem{r.file.Path, line, column, message})
+}
+
+func (r *fileReader) read() {
+	if len(r.file.Text) > MaxFile {
+		r.report(0, "longer than %d MiB", MaxFile>>20)
+		return
+	}
+	root, err := readTree(r.file.Text)
+	if err != nil {
+		r.report(err.at, "%v", err)
+		return
+	}
+	m := r.object(root, "a price file", "about", "entries")
+	r.text(m["about"], "about")
+	if m["entries"] == nil {
+		if r.found == 0 {
+			r.report(root.at, "`entries` is missing: a list of prices")
+		}
+		return
+	}
+	for _, n := range r.list(m["entries"], "entries") {
+		r.entry(n)
+	}
+}
+
+// object is the members of an object, each once and by one of those names.
+func (r *fileReader) object(n *node, what string, names ...string) map[string]*node {
+	if !n.isObject() {
+		r.report(n.at, "%s must be an object, { }", what)
+		return nil
+	}
+	all := make(map[string]*node, len(n.members))
+	for _, m := range n.members {
+		switch {
+		case !slices.Contains(names, m.name):
+			r.report(m.at, "unknown name %s%s", quoted(m.name), suggest(m.name, names))
+		case all[m.name] != nil:
+			r.report(m.at, "%s stands twice; give it once", quoted(m.name))
+		default:
+			all[m.name] = m.value
+		}
+	}
+	return all
+}
+
+// list is the values of a list that is not empty; none for a node that is absent.
+func (r *fileReader) list(n *node, what string) []*node {
+	switch {
+	case n == nil:
+		return nil
+	case !n.isList():
+		r.report(n.at, "`%s` must be a list, [ ]", what)
+	case len(n.items) == 0:
+		r.report(n.at, "`%s` is empty", what)
+	}
+	return n.items
+}
+
+// text is a string that is not empty; "" for a node that is absent.
+func (r *fileReader) text(n *node, what string) string {
+	if n == nil {
+		return ""
+	}
+	s, ok := n.value.(string)
+	if !ok || s == "" {
+		r.report(n.at, "`%s` must be a text in quotes", what)
+	}
+	return s
+}
+
+// entry reads one entry, and takes it where it has no mistake.
+func (r *fileReader) entry(n *node) {
+	before := r.found
+	m := r.object(n, "an entry", "provider", "models", "adds", "free", "mode", "times", "rates", "fills", "since", "when", "source", "seen", "note")
+	if m == nil {
+		return
+	}
+	whole := r.found == before // else a name may be misspelt
+	for _, name := range []string{"provider", "models", "source"} {
+		if m[name] == nil && whole {
+			r.report(n.at, "`%s` is missing in this entry", name)
+		}
+	}
+	a := &addition{file: r.file.Path, Provider: r.provider(m["provider"]), Source: r.text(m["source"], "source"), Note: r.text(m["note"], "note")}
+	a.Since, a.When, a.Seen = r.day(m["since"], "since"), r.windows(m["when"]), r.seen(m["seen"])
+	if said := saidIn(m); said != 1 && whole {
+		r.report(n.at, "an entry says one of `rates`, `times`, `fills` and `free`, not %d of them", said)
+	}
+	r.price(m, a)
+	a.Adds = r.rule(m["adds"])
+	if r.found == before {
+		r.named(m, a)
+	}
+	if r.found == before {
+		r.take(a)
+	}
+}
+
+// provider is the name of a provider that the data or the configuration knows.
+func (r *fileReader) provider(n *node) string {
+	name := r.text(n, "provider")
+	if name == "" || SourceFor(name) != "" || slices.Contains(r.known, name) {
+		return name
+	}
+	right := slices.Concat(slices.Sorted(maps.Keys(r.book.index.Vendors)), r.known)
+	r.report(n.at, "no provider %s is known%s", quoted(name), suggest(name, right))
+	return name
+}
+
+// saidIn is how many things an entry says of a price.
+func saidIn(m map[string]*node) (said int) {
+	for _, name := range []string{"rates", "times", "fills", "free"} {
+		if m[name] != nil {
+			said++
+		}
+	}
+	return said
+}
+
+// price reads what the entry says of a price, and in which mode.
+func (r *fileReader) price(m map[string]*node, a *addition) {
+	if mode := m["mode"]; mode != nil {
+		if a.Mode = r.text(mode, "mode"); llm.ModeName(a.Mode) == "" {
+			r.report(mode.at, "the mode %s is the usual one; leave `mode` out", quoted(a.Mode))
+		} else if name := llm.ModeName(a.Mode); name != a.Mode {
+			r.report(mode.at, "write the mode as %q", name)
+		}
+	}
+	if rates := m["rates"]; rates != nil {
+		r.rates(rates)
+		a.Rates = r.file.Text[rates.at:rates.end]
+	}
+	if times := m["times"]; times != nil {
+		a.Times = r.text(times, "times")
+		if _, places, _ := strings.Cut(a.Times, "."); !isDecimal(a.Times) || len(places) > 3 || strings.Trim(a.Times, "0.") == "" {
+			r.report(times.at, "`times` must be a decimal above 0 with at most 3 places, in quotes, such as \"0.5\"")
+		}
+		if a.Mode == "" {
+			r.report(times.at, "`times` needs `mode`: the way of serving that costs so many times the price without it")
+		}
+	}
+	if fills := m["fills"]; fills != nil {
+		a.Fills = r.fills(fills)
+	}
+	if free := m["free"]; free != nil {
+		if a.Free = free.value == true; !a.Free {
+			r.report(free.at, "`free` must be true, or be left out")
+		}
+		if a.Mode != "" || a.Since != nil || a.When != nil {
+			r.report(free.at, "`free` goes without `mode`, `since` and `when`; give rates of \"0\"")
+		}
+	}
+}
+
+// isDecimal reports whether a text is a plain decimal from 0.
+func isDecimal(s string) bool {
+	whole, places, dot := strings.Cut(s, ".")
+	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+	return digits(whole) && (!dot || digits(places))
+}
+
+// rateNames are the names of rates that a file may have.
+func rateNames() (names []string) {
+	for name, u := range units {
+		if !u.uncounted {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (r *fileReader) rates(n *node) {
+	names := rateNames()
+	for name, v := range r.object(n, "`rates`", names...) {
+		if !v.isObject() {
+			r.amount(v, name)
+			continue
+		}
+		m := r.object(v, "`"+name+"`", "base", "tiers")
+		if m["base"] == nil || m["tiers"] == nil {
+			r.report(v.at, "`%s` needs `base` and `tiers`, or is a decimal in quotes", name)
+			continue
+		}
+		r.amount(m["base"], name)
+		r.tiers(m["tiers"], name)
+	}
+	if n.isObject() && len(n.members) == 0 {
+		r.report(n.at, "`rates` is empty")
+	}
+}
+
+// amount is a price in US dollars.
+func (r *fileReader) amount(n *node, name string) {
+	s, ok := n.value.(string)
+	if !ok || !isDecimal(s) {
+		r.report(n.at, "`%s` must be US dollars as a decimal in quotes, such as \"0.15\"", name)
+		return
+	}
+	if _, err := pico(s, units[name].per); err != nil {
+		r.report(n.at, "`%s`: %v", name, err)
+	}
+}
+
+func (r *fileReader) tiers(n *node, name string) {
+	last := int64(0)
+	for _, item := range r.list(n, "tiers") {
+		m := r.object(item, "a tier", "above", "price")
+		if m["above"] == nil || m["price"] == nil {
+			r.report(item.at, "a tier needs `above`, in tokens of input, and `price`")
+			continue
+		}
+		r.amount(m["price"], name)
+		number, _ := m["above"].value.(json.Number)
+		above, err := strconv.ParseInt(number.String(), 10, 64)
+		if err != nil || above <= last {
+			r.report(m["above"].at, "`above` must be a whole number of tokens, above that of the tier before")
+		}
+		last = above
+	}
+}
+
+func (r *fileReader) fills(n *node) map[string]string {
+	var classes []string
+	for c := range llm.Class(llm.NumTokens) {
+		classes = append(classes, c.String())
+	}
+	all := map[string]string{}
+	for to, v := range r.object(n, "`fills`", classes...) {
+		from := r.text(v, to)
+		if !slices.Contains(classes, from) {
+			r.report(v.at, "unknown class %s%s", quoted(from), suggest(from, classes))
+		}
+		all[to] = from
+	}
+	return all
+}
+
+// day is a date; nil for a node that is absent.
+func (r *fileReader) day(n *node, what string) *day {
+	if n == nil {
+		return nil
+	}
+	var d day
+	s, _ := n.value.(string)
+	if err := d.UnmarshalText([]byte(s)); err != nil {
+		r.report(n.at, "`%s` must be a date such as \"2026-12-31\"", what)
+	}
+	return &d
+}
+
+// seen is the day on which the source said so.
+func (r *fileReader) seen(n *node) string {
+	if n == nil || n.value == "undated copy" {
+		return ""
+	}
+	r.day(n, "seen")
+	s, _ := n.value.(string)
+	return s
+}
+
+// windows are the times at which an entry holds.
+func (r *fileReader) windows(n *node) (all []window) {
+	for _, item := range r.list(n, "when") {
+		m := r.object(item, "a stretch of time", "from", "to", "days", "except")
+		w := window{From: r.clock(m["from"], "from"), To: r.clock(m["to"], "to")}
+		switch {
+		case (w.From == nil) != (w.To == nil):
+			r.report(item.at, "`from` and `to` go together; without both it is the whole day")
+		case w.From != nil && *w.From == *w.To:
+			r.report(item.at, "`from` and `to` are the same; leave both out for the whole day")
+		case w.From == nil && m["days"] == nil && m["except"] == nil:
+			r.report(item.at, "a stretch of time needs `from` and `to`, or `days`")
+		}
+		for _, name := range r.list(m["days"], "days") {
+			s := r.text(name, "days")
+			i := slices.Index(weekdayNames(), s)
+			if i < 0 {
+				r.report(name.at, "unknown weekday %s%s", quoted(s), suggest(s, weekdayNames()))
+				continue
+			}
+			w.Days |= 1 << i
+		}
+		for _, date := range r.list(m["except"], "except") {
+			w.Except = append(w.Except, *r.day(date, "except"))
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+func (r *fileReader) clock(n *node, what string) *clock {
+	if n == nil {
+		return nil
+	}
+	var c clock
+	s, _ := n.value.(string)
+	if err := c.UnmarshalText([]byte(s)); err != nil {
+		r.report(n.at, "`%s` must be a time of day in UTC such as \"01:30\"", what)
+	}
+	return &c
+}
+
+// rule reads a rule about names; nil for a node that is absent.
+func (r *fileReader) rule(n *node) *rule {
+	if n == nil {
+		return nil
+	}
+	before := r.found
+	r.checkRule(n)
+	if r.found > before {
+		return nil
+	}
+	var all rule
+	if err := json.Unmarshal(r.file.Text[n.at:n.end], &all); err != nil {
+		r.report(n.at, "no rule: %v", err)
+		return nil
+	}
+	return &all
+}
+
+func (r *fileReader) checkRule(n *node) {
+	before := r.found
+	m := r.object(n, "a rule", "equals", "starts_with", "ends_with", "contains", "regex", "or", "and", "not")
+	if len(m) != 1 && r.found == before {
+		r.report(n.at, "a rule has one name, such as {\"equals\": \"small\"}")
+	}
+	for kind, v := range m {
+		switch kind {
+		case "or", "and":
+			for _, item := range r.list(v, kind) {
+				r.checkRule(item)
+			}
+		case "not":
+			r.checkRule(v)
+		case "regex":
+			if _, err := regexp.Compile(r.text(v, kind)); err != nil {
+				r.report(v.at, "no regular expression: %v", err)
+			}
+		default:
+			if s := r.text(v, kind); s != fold(s) {
+				r.report(v.at, "names are compared in lower case; write %s", quoted(fold(s)))
+			}
+		}
+	}
+}
+
+// named reads the models of an entry: ids, of which the price list has each or the entry
+// adds it, or a rule about ids.
+func (r *fileReader) named(m map[string]*node, a *addition) {
+	n := m["models"]
+	if n.isObject() {
+		if a.Models.rule = r.rule(n); a.Adds != nil || a.Free {
+			r.report(n.at, "an entry that adds a model has its id in `models`, such as [\"small\"]")
+		}
+		return
+	}
+	for _, item := range r.list(n, "models") {
+		a.Models.ids = append(a.Models.ids, r.text(item, "models"))
+	}
+	switch ids := a.Models.ids; {
+	case a.Adds != nil && len(ids) == 1 && !a.Adds.matches(fold(ids[0])):
+		r.report(m["adds"].at, "the rule does not match %s", quoted(ids[0]))
+	case a.Adds != nil && len(ids) > 1, a.Adds != nil && a.Mode != "":
+		r.report(m["adds"].at, "an entry that adds a model has one id and no `mode`")
+	case a.Adds == nil:
+		r.checkIDs(n, a)
+	}
+}
+
+// checkIDs wants ids that the price list of the provider has. Where there is no list, the
+// entry adds them.
+func (r *fileReader) checkIDs(n *node, a *addition) {
+	known, listed := r.idsOf(a.Provider)
+	for _, item := range n.items {
+		id, _ := item.value.(string)
+		switch {
+		case slices.Contains(known, id):
+			if a.Free {
+				r.report(item.at, "%s is known; to have it free, give rates of \"0\"", quoted(id))
+			}
+		case listed:
+			r.report(item.at, "the price list of %s has no model %s%s; a new model needs `adds`, such as {\"equals\": %s}",
+				a.Provider, quoted(id), r.nearestModel(a.Provider, id, known), quoted(fold(id)))
+		}
+	}
+}
+
+// nearestModel is what to write for an id that the list does not have: that of the model
+// which such a name has in the list, else the nearest.
+func (r *fileReader) nearestModel(provider, id string, known []string) string {
+	if v := r.book.vendor(r.book.list(provider)); v != nil {
+		if m, exact := v.find(fold(id)); m != nil && exact {
+			return fmt.Sprintf("; did you mean %q?", m.ID)
+		}
+	}
+	if s := suggest(id, known); strings.HasPrefix(s, "; did") {
+		return s
+	}
+	return ""
+}
+
+// idsOf are the models of the provider's list, those that files add too, and whether
+// the data has the list.
+func (r *fileReader) idsOf(provider string) (ids []string, listed bool) {
+	v := r.book.vendor(r.book.list(provider))
+	if _, ok := r.models[provider]; !ok && v != nil {
+		for i := range v.Models {
+			ids = append(ids, v.Models[i].ID)
+		}
+		r.models[provider] = ids
+	}
+	return r.models[provider], v != nil
+}
+
+// take keeps an entry without a mistake. What adds a model becomes an entry that adds it
+// without a price, and one that has the price, which so may hold from a day on.
+func (r *fileReader) take(a *addition) {
+	info := &r.infos[len(r.infos)-1]
+	info.Entries++
+	info.Seen = max(info.Seen, a.Seen)
+	known, _ := r.idsOf(a.Provider)
+	for _, id := range a.Models.ids {
+		if a.Adds == nil && slices.Contains(known, id) {
+			continue
+		}
+		adds := a.Adds
+		if adds == nil {
+			adds = &rule{Equals: fold(id)}
+		}
+		known = append(known, id)
+		r.own[a.Provider] = append(r.own[a.Provider], &addition{
+			Provider: a.Provider, Models: models{ids: []string{id}}, Adds: adds, Free: a.Free,
+			Rates: json.RawMessage(`{}`), Source: a.Source, Seen: a.Seen, file: a.file,
+		})
+	}
+	r.models[a.Provider] = known
+	if a.Adds = nil; !a.Free {
+		r.own[a.Provider] = append(r.own[a.Provider], a)
+	}
+}
