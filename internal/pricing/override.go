@@ -21,6 +21,8 @@ type Overrides struct {
 	// Sources gives a provider the price source of that id, for a provider
 	// whose name says nothing of what it sells.
 	Sources map[string]string
+	// Regions are the regions that the addresses of providers name, by provider.
+	Regions map[string]string
 }
 
 // PriceOverride holds decimals of US dollars by what they pay for: a million
