@@ -251,7 +251,7 @@ func aliases(cfg *config.Config) map[string]route.Alias {
 func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overrides {
 	o := pricing.Overrides{
 		Prices: make(map[string]pricing.PriceOverride, len(cfg.Prices)),
-		Models: make(map[string]pricing.ModelOverride, len(cfg.Models)), Sources: map[string]string{},
+		Models: make(map[string]pricing.ModelOverride, len(cfg.Models)), Sources: map[string]string{}, Regions: map[string]string{},
 		Assumed: pricing.Assumed(cfg.Pricing.Assumed),
 	}
 	o.Prices[demoName+"/*"] = pricing.PriceOverride{"input": "0.10", "cache_read": "0.01", "output": "0.40"} // made up, as its answers are
@@ -264,6 +264,9 @@ func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overr
 	for _, p := range providers {
 		if source := p.PriceSource(); source != "" {
 			o.Sources[p.Name()] = source
+		}
+		if region := p.Region(); region != "" {
+			o.Regions[p.Name()] = region
 		}
 	}
 	return o

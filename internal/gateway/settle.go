@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"weir/internal/dialect/explain"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/provider"
@@ -50,6 +51,7 @@ func (c *call) settlementOf(f *provider.Failure) ledger.Settlement {
 		return c.settlementOfCut(c.sum, f)
 	case f.Kind == provider.KindStatus || f.Kind == provider.KindInStream:
 		s.Outcome = ledger.OutcomeRejected
+		c.addRefusal(&s, f)
 	default:
 		s.Provenance = ledger.Estimated
 		s.Usage = c.inputUsage()
@@ -65,7 +67,7 @@ func (c *call) settlementOf(f *provider.Failure) ledger.Settlement {
 // provider's numbers, where it gave any, else at what was counted.
 func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement {
 	s := ledger.Settlement{
-		Outcome: ledger.OutcomeCut, Provenance: ledger.Exact, Usage: t.usage, Tier: t.tier, ProviderCost: t.bill,
+		Outcome: ledger.OutcomeCut, Provenance: ledger.Exact, Usage: t.usage, Tier: c.served(t), ProviderCost: t.bill,
 		Status: f.Status, Code: f.Err.Code, FirstToken: t.firstToken,
 	}
 	if c.gone() {
@@ -83,6 +85,17 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 	return s
 }
 
+// addRefusal adds what a provider charges for a request that it refused for what it says.
+func (c *call) addRefusal(s *ledger.Settlement, f *provider.Failure) {
+	mode := llm.Refused(c.speaking(c.target()).Name)
+	if f.Upstream.Code == explain.Policy && c.hold.Attempt().Price.Charges(mode) {
+		s.Tier, s.Usage[llm.Requests] = mode, c.requests()
+	}
+}
+
+// served are the modes in which an answer was served.
+func (c *call) served(t *tally) string { return c.quirks(c.target()).Served(t.tier, c.head.Tier) }
+
 // requests is how many requests an attempt is charged as, where its model has a
 // price for them.
 func (c *call) requests() int64 {
@@ -95,7 +108,7 @@ func (c *call) requests() int64 {
 // settlementOfWhole says how a whole answer ends.
 func (c *call) settlementOfWhole(t *tally) ledger.Settlement {
 	s := ledger.Settlement{
-		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: t.usage, Tier: t.tier, ProviderCost: t.bill,
+		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: t.usage, Tier: c.served(t), ProviderCost: t.bill,
 		Finish: t.finishReason(), Status: t.status, FirstToken: t.firstToken,
 	}
 	if !c.lastWord(t) {

@@ -31,6 +31,7 @@ type Head struct {
 	Choices      int64  // how many answers are asked for; at least 1
 	IncludeUsage bool   // the client of a stream asked for its usage
 	Base64       bool   // the client asked for vectors in base64
+	Tier         string // the service tier that the client asked for, where its answer may not tell it
 	// Units is what a request that is not for words is charged for where nobody
 	// tells: the images that are asked for, the characters to be spoken, the
 	// length of a recording, and what these are in tokens. Zero for words.

@@ -58,7 +58,7 @@ type Basis uint8
 // The bases.
 const (
 	BasisModel  Basis = iota // for exactly that model, by its source or the operator
-	BasisSeller              // for the same model, in the list that its provider's catalogue entry names
+	BasisSeller              // for the same model, in the list that its provider's catalogue entry names, or in another region
 	BasisFamily              // for models with a name like it
 )
 
@@ -168,12 +168,7 @@ func (p *Price) reach(input int64, mode string, with func(Rates)) {
 			with(r)
 		}
 	}
-	times := int64(thousand) // of modes that may meet
-	for i := range p.Modes {
-		if m := &p.Modes[i]; m.Times > thousand && (mode == AnyMode || ModeName(mode) == m.Name) {
-			times = times * m.Times / thousand
-		}
-	}
+	times := p.mostTimes(mode)
 	each(&p.Rates, p.Tiers, times)
 	if times > thousand {
 		each(&p.Rates, p.Tiers, thousand)
@@ -184,6 +179,62 @@ func (p *Price) reach(input int64, mode string, with func(Rates)) {
 		}
 	}
 }
+
+// mostTimes is what tokens cost at most in a mode, or in modes that may meet, in
+// thousandths. Of one kind, such as the service tiers, no two do.
+func (p *Price) mostTimes(mode string) int64 {
+	times := int64(thousand)
+	for i := range p.Modes {
+		most := int64(thousand)
+		for j := range p.Modes {
+			m := &p.Modes[j]
+			if m.kind() != p.Modes[i].kind() {
+				continue
+			}
+			if j < i {
+				most = thousand // its kind was seen
+				break
+			}
+			if mode == AnyMode || ModeName(mode) == m.Name {
+				most = max(most, m.Times)
+			}
+		}
+		times = times * most / thousand
+	}
+	return times
+}
+
+// kind is what stands before the colon of the name; empty for a service tier.
+func (m *Mode) kind() string {
+	kind, _, of := strings.Cut(m.Name, ":")
+	if !of {
+		return ""
+	}
+	return kind
+}
+
+// Multiply has tokens cost so many thousandths, in every tier and mode.
+func (p *Price) Multiply(times int64) {
+	multiply := func(r *Rates, tiers []Tier) {
+		r.multiply(times)
+		for i := range tiers {
+			tiers[i].Rates.multiply(times)
+		}
+	}
+	multiply(&p.Rates, p.Tiers)
+	for i := range p.Modes { // those with Times follow
+		multiply(&p.Modes[i].Rates, p.Modes[i].Tiers)
+	}
+}
+
+// Charges reports whether a mode has a price of its own.
+func (p *Price) Charges(mode string) bool {
+	return slices.ContainsFunc(p.Modes, func(m Mode) bool { return m.Name == mode })
+}
+
+// Refused is the mode of a request that its provider refused for what it says, by the
+// wire format in which it was asked.
+func Refused(dialect string) string { return "refused:" + dialect }
 
 // thousand is how many thousandths Mode.Times has to change nothing.
 const thousand = 1000

@@ -456,3 +456,62 @@ func TestUnpriced(t *testing.T) {
 		}
 	}
 }
+
+// Of one kind of mode no two meet, so that the bound has the dearest of each kind.
+func TestBoundTakesOneModeOfAKind(t *testing.T) {
+	t.Parallel()
+	p := llm.Price{
+		Version: "v", Rates: llm.Rates{llm.Input: 1_000_000},
+		Modes: []llm.Mode{
+			{Name: "priority", Times: 2000},
+			{Name: "geo:us", Times: 1100},
+			{Name: "fast", Times: 2000},
+			{Name: "flex", Times: 500},
+			{Name: "geo:eu", Times: 1200},
+		},
+	}
+	u := llm.Usage{llm.Input: 1000}
+	for mode, want := range map[string]llm.Money{
+		llm.AnyMode: 2_400_000, "priority": 2_000_000, "geo:us": 1_100_000, "flex": 1_000_000, "": 1_000_000,
+	} {
+		if got := p.Bound(&u, mode); got != want {
+			t.Errorf("%q: got %d, want %d", mode, got, want)
+		}
+	}
+}
+
+// A price that is multiplied is so in every tier and mode, for tokens alone.
+func TestMultiply(t *testing.T) {
+	t.Parallel()
+	p, before := served(), served()
+	p.Multiply(1100)
+	for _, u := range []llm.Usage{{llm.Input: 1000, llm.Output: 100}, {llm.Input: 2000}} {
+		for _, mode := range []string{"", "priority", "geo:us"} {
+			if got, want := p.Cost(&u, mode), before.Cost(&u, mode)*11/10; got != want {
+				t.Errorf("%v, %q: got %d, want %d", u, mode, got, want)
+			}
+		}
+	}
+	search := llm.Usage{llm.Searches: 1}
+	if got, want := p.Cost(&search, ""), before.Cost(&search, ""); got != want {
+		t.Errorf("a search: got %d, want %d", got, want)
+	}
+}
+
+// A provider whose answers tell no service tier served in the one that was asked for.
+func TestServed(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		quirks            llm.Quirks
+		told, asked, want string
+	}{
+		{llm.Quirks{}, "", "priority", ""},
+		{llm.Quirks{NoTier: true}, "", "priority", "priority"},
+		{llm.Quirks{NoTier: true}, "default", "priority", "default"},
+		{llm.Quirks{}, "flex", "priority", "flex"},
+	} {
+		if got := tt.quirks.Served(tt.told, tt.asked); got != tt.want {
+			t.Errorf("%+v: got %q, want %q", tt, got, tt.want)
+		}
+	}
+}

@@ -29,6 +29,18 @@ type Quirks struct {
 	// message is continued behind that message, "no" where it is not, and empty
 	// where it is as the wire format's vendor does.
 	Prefill string `json:"prefill,omitempty"`
+	// NoTier says that its answers do not tell the service tier: the one that was asked
+	// for is the one that served.
+	NoTier bool `json:"no_tier,omitempty"`
+}
+
+// Served are the modes in which an answer was served, of those that it tells and the
+// service tier that was asked for.
+func (q *Quirks) Served(told, asked string) string {
+	if q.NoTier && told == "" {
+		return asked
+	}
+	return told
 }
 
 // NameOf is what the provider calls a top-level field of a request; empty for one

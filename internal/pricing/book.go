@@ -23,6 +23,7 @@ type Book struct {
 	prices    map[string]llm.Price
 	models    map[string]ModelOverride
 	sources   map[string]string
+	regions   map[string]string
 	vendors   map[string]*shelf[vendor]
 	sheets    map[string]*shelf[sheet]
 	extra     map[string][]*addition // by vendor
@@ -72,6 +73,7 @@ type entry struct {
 	info    ModelInfo
 	known   bool
 	vendor  string
+	region  string // of the provider's address; empty where it names none
 	basis   llm.Basis
 	model   *model // nil: not in the data, or priced by the operator
 	current atomic.Pointer[quote]
@@ -125,7 +127,8 @@ func NewBook(o Overrides) (*Book, error) {
 	}
 	b := &Book{
 		index: x, abilities: abilities,
-		prices: prices, models: maps.Clone(o.Models), sources: maps.Clone(o.Sources),
+		prices: prices, models: maps.Clone(o.Models),
+		sources: maps.Clone(o.Sources), regions: maps.Clone(o.Regions),
 		vendors: shelves[vendor](x), sheets: shelves[sheet](abilities), extra: extra,
 		assumed: o.Assumed,
 		cache:   map[key]*entry{},
@@ -366,7 +369,10 @@ func (b *Book) vendor(list string) *vendor {
 // what it says of its abilities, and what the operator says of the name.
 func (b *Book) newEntry(provider, name string, found match) *entry {
 	m := found.model
-	e := &entry{info: ModelInfo{ID: name}, vendor: found.vendor, model: m, basis: found.basis}
+	if seller := b.source(provider); m != nil && found.vendor != seller {
+		m = m.soldBy(b.extra[seller])
+	}
+	e := &entry{info: ModelInfo{ID: name}, vendor: found.vendor, region: b.regions[provider], model: m, basis: found.basis}
 	if f := b.feature(provider, fold(name), found.vendor, m); f != nil {
 		e.known = true
 		e.info.Context, e.info.MaxOutput = f.Context, f.Output
@@ -435,19 +441,22 @@ func always(p llm.Price) *quote {
 func (e *entry) price(x *index, sec int64) *quote {
 	q := e.current.Load()
 	if q == nil || sec < q.from || sec >= q.until {
-		q = e.model.quote(x, e.vendor, sec)
-		q.price.Basis = e.basis
+		q = e.model.quote(x, e.vendor, e.region, sec)
+		q.price.Basis = max(q.price.Basis, e.basis)
+		if e.basis != llm.BasisSeller && e.model.isGone(sec) { // another seller may have it still
+			q.price = llm.Price{}
+		}
 		e.current.Store(q)
 	}
 	return q
 }
 
-// quote is the price of the data at that second. One that cannot be read is
-// unknown, never free.
-func (m *model) quote(x *index, vendor string, sec int64) *quote {
+// quote is the price of the data at that second, in a region. One that cannot be read
+// is unknown, never free.
+func (m *model) quote(x *index, vendor, region string, sec int64) *quote {
 	q := &quote{}
 	q.from, q.until = m.span(sec)
-	p, ok, err := m.price(sec)
+	p, ok, err := m.price(region, sec)
 	if err != nil || !ok && !m.Free {
 		return q
 	}
@@ -461,7 +470,7 @@ func (m *model) quote(x *index, vendor string, sec int64) *quote {
 	}
 	source := path.Base(x.Source) + "@" + x.Version
 	switch {
-	case slices.ContainsFunc(m.additionsAt(sec), (*addition).isOwn):
+	case slices.ContainsFunc(m.additionsAt(region, sec), (*addition).isOwn):
 		source = "file"
 	case m.added != nil:
 		source = "supplement"

@@ -266,17 +266,17 @@ func TestRememberedPricesExpire(t *testing.T) {
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, pricing.Overrides{})
-	want := newBook(t, pricing.Overrides{}).Price("deepseek", "deepseek-chat", moment(t, now))
+	want := newBook(t, pricing.Overrides{}).Price("deepseek", "deepseek-v4-flash", moment(t, now))
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
 			for j := range 200 {
 				at := moment(t, now).Add(time.Duration(i*j) * time.Hour)
 				b.Price("openrouter", strings.Repeat("x", j), at)
-				b.Price("deepseek", "deepseek-chat", at)
+				b.Price("deepseek", "deepseek-v4-flash", at)
 				b.Model("azure", "gpt-4o")
-				if got := b.Price("deepseek", "deepseek-chat", moment(t, now)); got.Version != want.Version {
-					t.Errorf("deepseek-chat: got %s, want %s", got.Version, want.Version)
+				if got := b.Price("deepseek", "deepseek-v4-flash", moment(t, now)); got.Version != want.Version {
+					t.Errorf("deepseek-v4-flash: got %s, want %s", got.Version, want.Version)
 				}
 			}
 		})

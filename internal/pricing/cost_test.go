@@ -145,6 +145,7 @@ func TestCostEqualsOracle(t *testing.T) {
 		at := moment(t, v.at)
 		price := book.Price(v.provider, v.model, at)
 		m := readModel(t, vendors, v.vendor, v.id)
+		m.soldBy(t, v.provider, v.vendor)
 		rates := exactRates(t, m.period(at), inputTokens(&v.usage))
 		got, want := price.Cost(&v.usage, ""), exactCost(&rates, &v.usage)
 		if got != want || !price.Known() {

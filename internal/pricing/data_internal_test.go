@@ -126,7 +126,7 @@ func TestBrokenDataIsUnpriced(t *testing.T) {
 		`{"input_mtok":{"base":""}}`, `{"input_mtok":"99999999999999999999"}`, `{"input_mtok":{"base":"1","tiers":[{"above":5,"price":"?"}]}}`,
 	} {
 		m := &model{ID: "x", Prices: []dated{{Rates: json.RawMessage(rates)}}}
-		if q := m.quote(&index{}, "v", 0); q.price.Known() {
+		if q := m.quote(&index{}, "v", "", 0); q.price.Known() {
 			t.Errorf("rates %s: got %+v, want unknown", rates, q.price)
 		}
 	}

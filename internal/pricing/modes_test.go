@@ -132,6 +132,12 @@ func TestModesByHand(t *testing.T) {
 			llm.Usage{llm.Input: 976, llm.CacheRead: 1024, llm.Output: 108, llm.Reasoning: 192},
 			"0.008696",
 		},
+		{"openai", "gpt-6-luna", "priority", llm.Usage{llm.Input: 1_000_000}, "0.4"},
+		{"openai", "gpt-6-luna", "fast", llm.Usage{llm.Input: 1_000_000}, "0.4"},
+		{"openai", "gpt-4.1", "default,search:preview", llm.Usage{llm.Input: 1000, llm.Searches: 2}, "0.052"},
+		{"openai", "gpt-4.1", "priority,search:preview", llm.Usage{llm.Input: 1000, llm.Searches: 2}, "0.0535"},
+		{"openai", "gpt-5", "search:preview", llm.Usage{llm.Input: 1000, llm.Searches: 2}, "0.02125"},
+		{"xai", "grok-4.3", "refused:responses", llm.Usage{llm.Requests: 1}, "0.05"},
 		{"openai", "gpt-5", "default", llm.Usage{llm.Input: 1000, llm.Output: 200}, "0.00325"},
 		{"openai", "gpt-5", "hyper", llm.Usage{llm.Input: 1000, llm.Output: 200}, ""},
 		{ // fees stay
@@ -147,6 +153,8 @@ func TestModesByHand(t *testing.T) {
 			"4.65",
 		},
 		{"openai", "gpt-5.5", "flex", llm.Usage{llm.Input: 280_000, llm.Output: 1000}, "1.4225"},
+		{"azure", "gpt-4.1", "default,search:preview", llm.Usage{llm.Searches: 1}, ""},
+		{"azure", "gpt-4.1", "", llm.Usage{llm.Searches: 1}, ""},
 		{"azure", "gpt-4.1", "priority", llm.Usage{llm.Input: 476, llm.CacheRead: 1024, llm.Output: 60}, "0.003402"},
 		{"anthropic", "claude-opus-4-6", "geo:us", llm.Usage{llm.Input: 1_000_000}, "5.5"},
 		{"anthropic", "claude-haiku-4-5", "geo:us", llm.Usage{llm.Input: 1_000_000}, ""}, // is refused there
@@ -219,8 +227,15 @@ func TestSupplementByHand(t *testing.T) {
 			llm.Usage{llm.Input: 20, llm.AudioIn: 100, llm.Output: 50, llm.AudioOut: 200},
 			"0.02055",
 		},
-		{"openai", "gpt-4.1", llm.Usage{llm.CodeSessions: 1, llm.FileSearches: 2}, "0.035"},
+		{"openai", "gpt-4.1", llm.Usage{llm.Searches: 1, llm.FileSearches: 2}, "0.015"},
+		{"openai", "gpt-4.1-mini", llm.Usage{llm.Searches: 1}, "0.0132"}, // and a block of what it found
+		{"openai", "gpt-4o-mini", llm.Usage{llm.Searches: 1}, "0.0112"},
+		{"openai", "gpt-4o-mini-search-preview", llm.Usage{llm.Input: 1000, llm.Searches: 1}, "0.02515"},
+		{"anthropic", "claude-sonnet-4-20250514", llm.Usage{llm.Input: 60_000, llm.CacheRead: 150_000, llm.CacheWrite: 20_000, llm.Output: 1000}, "0.6225"},
+		{"gemini", "gemini-3.5-flash", llm.Usage{llm.Input: 1000, llm.Citation: 5000}, "0.0015"},
+		{"fireworks", "accounts/fireworks/models/gpt-oss-120b", llm.Usage{llm.CacheRead: 1_000_000}, "0.015"},
 		{"openai", "gpt-5-search-api", llm.Usage{llm.Input: 14, llm.Output: 300, llm.Searches: 1}, "0.0130175"},
+		{"azure", "gpt-4.1", llm.Usage{llm.CodeSessions: 1, llm.FileSearches: 2}, "0.035"},
 		{"azure", "o4-mini", llm.Usage{llm.CacheRead: 1_000_000}, "0.275"},
 		{"bedrock", "us.anthropic.claude-haiku-4-5-20251001-v1:0", llm.Usage{llm.CacheWrite1h: 1_000_000}, "2.2"},
 		{"bedrock", "amazon.titan-embed-text-v2:0", llm.Usage{llm.Input: 4096}, "0.00008192"},
@@ -239,6 +254,61 @@ func TestSupplementByHand(t *testing.T) {
 		if got, missing := p.Cost(&tt.usage, "").String(), p.Unpriced(&tt.usage, ""); got != tt.want || missing != 0 {
 			t.Errorf("%s/%s, %v: got %s and %v unpriced, want %s",
 				tt.provider, tt.model, tt.usage, got, missing.Names(), tt.want)
+		}
+	}
+}
+
+// Prices in regions, by hand: a provider's address names the region.
+func TestRegionsByHand(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		provider, model, region, served string
+		want                            string // of a million tokens of input
+		basis                           llm.Basis
+	}{
+		{"openai", "gpt-6-luna", "", "", "0.2", llm.BasisModel}, // of a long request
+		{"openai", "gpt-6-luna", "eu", "", "0.22", llm.BasisModel},
+		{"openai", "gpt-6-luna", "eu", "flex", "0.11", llm.BasisModel},
+		{"openai", "gpt-5-mini", "eu", "", "0.25", llm.BasisModel},
+		{"openai", "gpt-5.3", "eu", "", "1.75", llm.BasisSeller}, // which may cost more there
+		{"xai", "grok-4.6", "us", "priority", "8.8", llm.BasisModel},
+		{"xai", "grok-4.6", "eu-west-1", "", "4", llm.BasisSeller},
+		{"bedrock", "openai.gpt-oss-20b-1:0", "us-east-1", "", "0.07", llm.BasisModel},
+		{"bedrock", "openai.gpt-oss-20b-1:0", "ap-southeast-2", "", "0.0721", llm.BasisModel},
+		{"bedrock", "openai.gpt-oss-20b-1:0", "ap-southeast-2", "flex", "0.03605", llm.BasisModel},
+		{"bedrock", "openai.gpt-oss-20b-1:0", "ap-southeast-2", "priority", "0.126175", llm.BasisModel},
+		{"bedrock", "openai.gpt-oss-20b-1:0", "eu-west-1", "", "0.07", llm.BasisSeller},
+		{"bedrock", "us.anthropic.claude-haiku-4-5-20251001-v1:0", "us-west-2", "", "1.1", llm.BasisModel},
+		{"bedrock", "amazon.nova-pro-v1:0", "us-west-2", "", "0.8", llm.BasisSeller},
+		{"azure", "gpt-6-luna", "", "", "0.2", llm.BasisSeller},
+	}
+	for _, tt := range tests {
+		book := newBook(t, pricing.Overrides{Regions: map[string]string{tt.provider: tt.region}})
+		p := book.Price(tt.provider, tt.model, moment(t, now))
+		u := llm.Usage{llm.Input: 1_000_000}
+		if got := p.Cost(&u, tt.served).String(); got != tt.want || p.Basis != tt.basis || p.Unpriced(&u, tt.served) != 0 {
+			t.Errorf("%s/%s in %q, %q: got %s, basis %d, %v unpriced, want %s, basis %d",
+				tt.provider, tt.model, tt.region, tt.served, got, p.Basis, p.Unpriced(&u, tt.served).Names(), tt.want, tt.basis)
+		}
+	}
+}
+
+// Nobody knows what a model costs that its vendor has no more; another seller may.
+func TestGoneModels(t *testing.T) {
+	t.Parallel()
+	book := newBook(t, pricing.Overrides{})
+	for _, tt := range []struct {
+		provider, model, at string
+		want                bool
+	}{
+		{"xai", "grok-4-0709", "2026-05-15T12:00:00Z", true},
+		{"xai", "grok-4-0709", "2026-05-16T00:00:00Z", false},
+		{"azure", "grok-4-0709", now, true},
+		{"deepseek", "deepseek-chat", "2026-07-24T12:00:00Z", true},
+		{"deepseek", "deepseek-chat", now, false},
+	} {
+		if p := book.Price(tt.provider, tt.model, moment(t, tt.at)); p.Known() != tt.want {
+			t.Errorf("%s/%s at %s: got known %v, want %v", tt.provider, tt.model, tt.at, p.Known(), tt.want)
 		}
 	}
 }

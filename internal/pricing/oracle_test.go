@@ -50,6 +50,8 @@ type entryData struct {
 	Adds     map[string]any    `json:"adds"`
 	Free     bool              `json:"free"`
 	Mode     string            `json:"mode"`
+	Region   string            `json:"region"`
+	Gone     bool              `json:"gone"`
 	Times    string            `json:"times"`
 	Rates    map[string]any    `json:"rates"`
 	Fills    map[string]string `json:"fills"`
@@ -110,10 +112,14 @@ func ruleHolds(t testing.TB, rule map[string]any, id string) bool {
 		switch kind {
 		case "starts_with":
 			return strings.HasPrefix(id, v.(string))
+		case "contains":
+			return strings.Contains(id, v.(string))
 		case "regex":
 			return regexp.MustCompile(v.(string)).MatchString(id)
 		case "not":
 			return !holds(v)
+		case "or":
+			return slices.ContainsFunc(v.([]any), holds)
 		case "and":
 			return !slices.ContainsFunc(v.([]any), func(r any) bool { return !holds(r) })
 		}
@@ -140,7 +146,7 @@ func readVendors(t testing.TB) []vendorData {
 		}
 		for j := range v.Models {
 			for _, e := range entries {
-				if e.Provider == v.ID && e.Adds == nil && e.about(t, v.Models[j].ID) {
+				if e.Provider == v.ID && e.Adds == nil && e.Region == "" && e.about(t, v.Models[j].ID) {
 					v.Models[j].extra = append(v.Models[j].extra, e)
 				}
 			}
@@ -183,14 +189,32 @@ func readModel(t testing.TB, vendors []vendorData, vendor, id string) modelData 
 	return modelData{}
 }
 
+// soldBy adds what the entries of another vendor, which sells the model, say of all that
+// it sells.
+func (m *modelData) soldBy(t testing.TB, seller, vendor string) {
+	t.Helper()
+	for _, e := range readEntries(t) {
+		if _, rule := e.Models.(map[string]any); rule && e.Provider == seller && seller != vendor && e.about(t, m.ID) {
+			m.extra = append(slices.Clone(m.extra), e)
+		}
+	}
+}
+
+// gone reports whether the vendor has the model no more at that moment.
+func (m *modelData) gone(at time.Time) bool {
+	return slices.ContainsFunc(m.extra, func(e entryData) bool {
+		return e.Gone && at.UTC().Format(time.DateOnly) >= e.Since
+	})
+}
+
 // period is the rates that hold at that moment, the supplement's included.
 func (m *modelData) period(at time.Time) map[string]any { return m.periodIn("", at) }
 
 // periodIn is the same in a mode that has rates of its own.
 func (m *modelData) periodIn(mode string, at time.Time) map[string]any {
 	shipped := m.shippedPeriod(at)
-	if len(shipped) == 0 {
-		return shipped
+	if len(shipped) == 0 || m.gone(at) {
+		return nil
 	}
 	rates := maps.Clone(shipped)
 	for _, apply := range slices.Compact([]string{"", mode}) {
@@ -279,7 +303,7 @@ func exactRates(t testing.TB, rates map[string]any, input int64) (r [llm.NumClas
 		p := payers[llm.Class(c)]
 		for _, key := range p.keys {
 			v, ok := rates[key]
-			if !ok {
+			if !ok || v == nil { // nil: somebody says that nobody knows
 				continue
 			}
 			x := roundTo(new(big.Rat).Quo(decimal(t, priceFor(v, input)), big.NewRat(p.per, 1)), 1e12)

@@ -21,6 +21,8 @@ type Overrides struct {
 	// Sources gives a provider the price source of that id, for a provider
 	// whose name says nothing of what it sells.
 	Sources map[string]string
+	// Regions are the regions that the addresses of providers name, by provider.
+	Regions map[string]string
 	// Files are price files. A later one beats an earlier one, all beat the data, and
 	// Prices beat them. Known are the providers that they may name beside those of the
 	// data.

@@ -46,12 +46,12 @@ func TestWindowWeekdays(t *testing.T) {
 						t.Fatal(err)
 					}
 					sec := at.Unix()
-					q := m.quote(&index{}, "v", sec)
+					q := m.quote(&index{}, "v", "", sec)
 					if got := q.price.Rates[0].Pico(); got != want*1_000_000 || sec < q.from || sec >= q.until {
 						t.Errorf("%s: got %d pico-dollars from %d until %d, want %d", text, got, q.from-sec, q.until-sec, want*1_000_000)
 					}
 					for _, s := range []int64{q.from, q.until - 1} { // the same price in all of its time
-						if got := m.quote(&index{}, "v", s).price.Rates[0].Pico(); got != want*1_000_000 {
+						if got := m.quote(&index{}, "v", "", s).price.Rates[0].Pico(); got != want*1_000_000 {
 							t.Errorf("%s: at second %d of the quote: got %d, want %d", text, s-sec, got, want*1_000_000)
 						}
 					}

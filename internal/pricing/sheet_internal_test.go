@@ -113,7 +113,7 @@ func FuzzVendor(f *testing.F) {
 		if m == nil {
 			return
 		}
-		q := m.quote(x, "v", sec%(1<<40))
+		q := m.quote(x, "v", "", sec%(1<<40))
 		for _, rate := range q.price.Rates {
 			if rate < 0 {
 				t.Errorf("%s of %q: got rate %d, want none below 0", name, b, rate)

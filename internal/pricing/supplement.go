@@ -17,7 +17,7 @@ type addition struct {
 	// Provider is the vendor's id in the data: "google" for Gemini and Vertex AI.
 	Provider string `json:"provider"`
 	// Models are ids of the data, or a rule about them where the vendor's page says so
-	// for all that it matches.
+	// for all that it matches, those included that it sells from another vendor's list.
 	Models models `json:"models"`
 	// Adds makes the entry a model that the data lacks. The id is the only one of Models,
 	// and Adds says which names belong to it. They are looked up before the data's own.
@@ -30,11 +30,17 @@ type addition struct {
 	// Times is what tokens cost in the mode, as a multiple of what they cost without it.
 	Times string `json:"times"`
 	// Rates have the keys of the data, and those of units that only the supplement uses.
-	// One replaces the data's. In a mode, rates that price some tokens replace all token
+	// One replaces the data's, null says that nobody knows it. In a mode, rates that price some tokens replace all token
 	// rates; others leave them as they are.
 	Rates json.RawMessage `json:"rates"`
 	// Fills are classes without a rate that go by another class's rate.
 	Fills map[string]string `json:"fills"`
+	// Region is the region in which the entry holds, as the provider's address names it;
+	// "*" for any that one names. Times is then about tokens in every mode. A region of
+	// which no entry says what a model costs has the price without one, assumed.
+	Region string `json:"region"`
+	// Gone says that the vendor has the models no more: nobody knows what they cost.
+	Gone bool `json:"gone"`
 	// Since is the first day on which the entry holds, YYYY-MM-DD in UTC.
 	Since *day `json:"since"`
 	// When are the stretches of time in which the entry holds; none: always.
@@ -136,10 +142,22 @@ func (a *addition) day() string {
 	return ""
 }
 
-// additionsAt are the entries about a model that hold at that second.
-func (m *model) additionsAt(sec int64) (now []*addition) {
+// soldBy is the model as another vendor sells it, with what that one's entries say of it.
+func (m *model) soldBy(entries []*addition) *model {
+	sold := *m
+	sold.additions = slices.Clone(m.additions)
+	for _, a := range entries {
+		if a.Adds == nil && a.Models.rule != nil && a.Models.have(m.ID) {
+			sold.additions = append(sold.additions, a)
+		}
+	}
+	return &sold
+}
+
+// additionsAt are the entries about a model that hold in a region at that second.
+func (m *model) additionsAt(region string, sec int64) (now []*addition) {
 	for _, a := range m.additions {
-		if a.holds(sec) {
+		if (a.Region == "" || a.Region == region || a.Region == "*" && region != "") && a.holds(sec) {
 			now = append(now, a)
 		}
 	}
@@ -152,9 +170,16 @@ func (a *addition) holds(sec int64) bool {
 		(len(a.When) == 0 || slices.ContainsFunc(a.When, func(w window) bool { return w.holds(sec) }))
 }
 
-// price is what the data and the supplement say of a model at that second, without a
-// version. ok says whether anything that llm counts has a price.
-func (m *model) price(sec int64) (p llm.Price, ok bool, err error) {
+// isGone reports whether the vendor has the model no more at that second, and the
+// operator's own files do not say what it costs.
+func (m *model) isGone(sec int64) bool {
+	now := m.additionsAt("", sec)
+	return slices.ContainsFunc(now, func(a *addition) bool { return a.Gone }) && !slices.ContainsFunc(now, (*addition).isOwn)
+}
+
+// price is what the data and the supplement say of a model at that second, in a region,
+// without a version. ok says whether anything that llm counts has a price.
+func (m *model) price(region string, sec int64) (p llm.Price, ok bool, err error) {
 	d := m.at(sec)
 	if d == nil {
 		return p, false, nil
@@ -163,7 +188,7 @@ func (m *model) price(sec int64) (p llm.Price, ok bool, err error) {
 	if err != nil {
 		return p, false, err
 	}
-	now := m.additionsAt(sec)
+	now := m.additionsAt(region, sec)
 	if len(base) > 0 || m.added != nil {
 		if base, err = overlay(base, now, ""); err != nil {
 			return p, false, err
@@ -173,8 +198,32 @@ func (m *model) price(sec int64) (p llm.Price, ok bool, err error) {
 		return p, false, err
 	}
 	fillClasses(&p.Rates, p.Tiers, now)
-	p.Modes, err = modesOf(base, now)
+	if p.Modes, err = modesOf(base, now); err == nil && region != "" {
+		err = inRegion(&p, now)
+	}
 	return p, ok, err
+}
+
+// inRegion has a price be that of the region whose entries are among these: the last that
+// multiplies does. Without any it is assumed.
+func inRegion(p *llm.Price, now []*addition) (err error) {
+	times, known := int64(0), false
+	for _, a := range now {
+		if a.Region == "" {
+			continue
+		}
+		known = true
+		if a.Times != "" {
+			if times, err = pico(a.Times, picoPerUSD/thousand); err != nil {
+				return err
+			}
+		}
+	}
+	if !known {
+		p.Basis = llm.BasisSeller
+	}
+	p.Multiply(times)
+	return nil
 }
 
 // overlay is the amounts, and over them what the entries about the mode have.
@@ -188,7 +237,9 @@ func overlay(base map[string]amount, now []*addition, mode string) (map[string]a
 			return nil, err
 		}
 		for key, v := range over {
-			base[key] = v
+			if base[key] = v; v.Base == "" {
+				delete(base, key)
+			}
 		}
 	}
 	return base, nil

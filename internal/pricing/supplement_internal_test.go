@@ -43,13 +43,16 @@ func TestSupplementIsWhole(t *testing.T) {
 			t.Errorf("%s: got no note", a)
 		}
 		said := 0
-		for _, is := range []bool{a.Rates != nil, a.Times != "", a.Fills != nil, a.Free} {
+		for _, is := range []bool{a.Rates != nil, a.Times != "", a.Fills != nil, a.Free, a.Gone} {
 			if is {
 				said++
 			}
 		}
-		if said != 1 || a.Free && a.Adds == nil || a.Times != "" && a.Mode == "" {
-			t.Errorf("%s: want one of rates, times (with a mode), fills and free (of a model added)", a)
+		if said != 1 || a.Free && a.Adds == nil || a.Times != "" && (a.Mode == "") == (a.Region == "") {
+			t.Errorf("%s: want one of rates, times (of a mode or a region), fills, gone and free (of a model added)", a)
+		}
+		if a.Region != "" && !slices.Contains(append(regions, "*"), a.Region) {
+			t.Errorf("%s: got region %q, want one of those that the test compares", a, a.Region)
 		}
 		if a.Mode != llm.ModeName(a.Mode) {
 			t.Errorf("%s: got mode %q, want %q", a, a.Mode, llm.ModeName(a.Mode))
@@ -89,6 +92,11 @@ func checkSupplementValues(t *testing.T, a *addition) {
 		return
 	}
 	amounts, err := readAmounts(a.Rates)
+	for key, v := range amounts {
+		if _, known := units[key]; v.Base == "" && known {
+			amounts[key] = amount{Base: "0"} // null
+		}
+	}
 	if _, ok, other := flatten(amounts); err != nil || other != nil || !ok {
 		t.Errorf("%s: rates %s: got %v, %v", a, a.Rates, err, other)
 	}
@@ -152,14 +160,19 @@ func differs(v, w *vendor, those func(id string) bool) bool {
 			continue
 		}
 		for _, sec := range moments() {
-			p, q := m.quote(x, "v", sec).price, w.Models[j].quote(x, "v", sec).price
-			if digest(&p) != digest(&q) {
-				return true
+			for _, region := range regions {
+				p, q := m.quote(x, "v", region, sec).price, w.Models[j].quote(x, "v", region, sec).price
+				if digest(&p) != digest(&q) || p.Basis != q.Basis || m.isGone(sec) != w.Models[j].isGone(sec) {
+					return true
+				}
 			}
 		}
 	}
 	return false
 }
+
+// regions are those of the entries, none, and one that no entry names.
+var regions = []string{"", "eu", "us", "us-east-1", "us-west-2", "ap-southeast-2"}
 
 // moments are seconds at which prices are compared: today, in the peak hours of a Sunday
 // and of a Monday, and far ahead.
@@ -212,18 +225,18 @@ func TestSupplementSince(t *testing.T) {
 		{int64(begin), "flex", "3"}, // tokens of the mode alone: input has no rate there
 		{int64(begin), "size:high", "11"},
 	} {
-		q := m.quote(&index{}, "v", tt.sec)
+		q := m.quote(&index{}, "v", "", tt.sec)
 		if got := q.price.Cost(&one, tt.served).String(); got != tt.want || tt.sec < q.from || tt.sec >= q.until {
 			t.Errorf("%d seconds from the day, %q: got %s from %d until %d, want %s",
 				tt.sec-int64(begin), tt.served, got, q.from, q.until, tt.want)
 		}
 	}
-	if got, want := m.quote(&index{}, "v", int64(begin)-1).until, int64(begin); got != want {
+	if got, want := m.quote(&index{}, "v", "", int64(begin)-1).until, int64(begin); got != want {
 		t.Errorf("the price before the day ends: got %d, want %d", got, want)
 	}
 	broken := m
 	broken.additions = []*addition{{Rates: []byte(`{"input_mtok":"x"}`)}}
-	if q := broken.quote(&index{}, "v", 0); q.price.Known() {
+	if q := broken.quote(&index{}, "v", "", 0); q.price.Known() {
 		t.Errorf("a broken entry: got %+v, want unknown", q.price)
 	}
 }

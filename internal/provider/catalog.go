@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -63,6 +64,9 @@ type Entry struct {
 	BillsAfterDisconnect string `json:"bills_after_disconnect,omitempty"`
 	// PriceSource is the provider's id in the price data; empty for none.
 	PriceSource string `json:"price_source,omitempty"`
+	// RegionHost is a regular expression whose one group is the region that the host of
+	// an address names, where prices differ by region; empty where they do not.
+	RegionHost string `json:"region_host,omitempty"`
 	// DefaultModel is a model of the quick and cheap kind; empty where it
 	// depends on what a server has loaded.
 	DefaultModel string `json:"default_model,omitempty"`
@@ -116,6 +120,9 @@ func parseEntry(text []byte) (Entry, error) {
 	if err := e.Auth.check(); err != nil {
 		return e, fmt.Errorf("auth: %w", err)
 	}
+	if re, err := regexp.Compile(e.RegionHost); err != nil || e.RegionHost != "" && re.NumSubexp() != 1 {
+		return e, fmt.Errorf("region_host: %q is not a regular expression with one group", e.RegionHost)
+	}
 	return e, e.checkPlaceholders()
 }
 
@@ -145,6 +152,7 @@ func (e *Entry) Options(dialects func(name string) *dialect.Dialect) Options {
 		Quirks:       e.Quirks,
 		Also:         also(e.Also, dialects),
 		PriceSource:  e.PriceSource,
+		RegionHost:   e.RegionHost,
 		Retries:      DefaultRetries,
 
 		BillsAfterDisconnect: e.BillsAfterDisconnect == "yes",

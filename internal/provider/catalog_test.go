@@ -259,3 +259,26 @@ func TestCatalogueSpeaking(t *testing.T) {
 		t.Errorf("got %+v, want none", e)
 	}
 }
+
+// Where prices differ by region, the host of the address names it.
+func TestRegion(t *testing.T) {
+	t.Parallel()
+	c := catalogue(t)
+	for _, tt := range []struct{ provider, base, want string }{
+		{"openai", "https://api.openai.com/v1", ""},
+		{"openai", "https://eu.api.openai.com/v1", "eu"},
+		{"openai", "https://eu.api.openai.com.example.org/v1", ""},
+		{"openai", "http://127.0.0.1:8080/v1", ""},
+		{"xai", "https://us.api.x.ai/v1", "us"},
+		{"bedrock", "https://bedrock-runtime.ap-southeast-2.amazonaws.com", "ap-southeast-2"},
+		{"bedrock", "https://bedrock-runtime-fips.us-east-1.amazonaws.com", "us-east-1"},
+		{"bedrock", "https://vpce-1-a.bedrock-runtime.eu-west-1.vpce.amazonaws.com", "eu-west-1"},
+		{"groq", "https://eu.api.groq.com/openai/v1", ""},
+	} {
+		o := c.Find(tt.provider).Options(dialects)
+		o.BaseURL = tt.base
+		if got := o.Region(); got != tt.want {
+			t.Errorf("%s at %s: got %q, want %q", tt.provider, tt.base, got, tt.want)
+		}
+	}
+}

@@ -385,6 +385,8 @@ func quirk(key string, raw json.RawMessage) string {
 		return "Its `completion_tokens` leave reasoning out: it is added, not taken from them."
 	case q.Drop != nil:
 		return "It refuses these, so they are left out: " + code(q.Drop) + "."
+	case q.NoTier:
+		return "Its answers do not tell the service tier: the one that was asked for is the one that served."
 	case q.Prefill == "yes":
 		return "An answer that breaks off can be continued behind its words: it takes a conversation that ends with the assistant's."
 	case q.Prefill == "no":

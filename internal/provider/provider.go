@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -70,6 +71,8 @@ type Options struct {
 	Quirks  llm.Quirks
 	// PriceSource is the id of the provider in the price data; empty for none.
 	PriceSource string
+	// RegionHost finds the region in the host of BaseURL, as Entry has it.
+	RegionHost string
 
 	// Proxy is what all requests go through, as outbound.ParseProxy has it; empty
 	// for none.
@@ -280,6 +283,23 @@ func (p *Provider) BaseURL() string { return p.opts.BaseURL }
 
 // PriceSource is the provider's id in the price data; empty for none.
 func (p *Provider) PriceSource() string { return p.opts.PriceSource }
+
+// Region is the region that the provider's address names, where prices differ by region;
+// empty for none.
+func (o *Options) Region() string {
+	u, err := url.Parse(o.BaseURL)
+	if o.RegionHost == "" || err != nil {
+		return ""
+	}
+	found := regexp.MustCompile(o.RegionHost).FindStringSubmatch(u.Hostname())
+	if found == nil {
+		return ""
+	}
+	return found[1]
+}
+
+// Region is that of Options.
+func (p *Provider) Region() string { return p.opts.Region() }
 
 // Retries is how often a failed attempt may be made again at this provider.
 func (p *Provider) Retries() int { return p.opts.Retries }

@@ -39,6 +39,8 @@ func (r *Response) statusFailure(body []byte) *Failure {
 	switch {
 	case status < http.StatusBadRequest:
 		status = namedStatus(body, upstream.Code, status)
+	case status == http.StatusForbidden && upstream.Code == explain.Policy:
+		status = http.StatusBadRequest // xAI says so of the caller's words, not of our credentials
 	case status == http.StatusBadRequest && upstream.Code == "billing_error":
 		status = http.StatusPaymentRequired // Anthropic says so of an account without money; the caller cannot put it right
 	}

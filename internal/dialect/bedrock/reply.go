@@ -27,19 +27,25 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	r := &llm.Reply{ExtraOf: Name, Choices: make([]llm.Choice, 1)}
 	c := &r.Choices[0]
 	var message []byte
+	guarded := false
 	for m := range rawjson.Members(body) {
 		switch string(m.Key()) {
 		case "output":
 			message = rawjson.Get(m.Value, "message")
 		case "stopReason":
 			c.Finish, c.Extra = stopReason(m)
+			guarded = guarded || isGuarded(m)
 		case "usage":
 			r.Usage, r.Reported = decodeUsage(m.Value)
 		case "serviceTier":
 			r.Tier = rawjson.Text(rawjson.Get(m.Value, "type"))
 		default:
+			guarded = guarded || isGuarded(m)
 			r.Extra = parse.Extra(r.Extra, m)
 		}
+	}
+	if guarded {
+		r.Usage[llm.OtherTools] = 1
 	}
 	if rawjson.KindOf(message) != rawjson.Object {
 		if e := DecodeError(body); e.Message != "" {
@@ -94,6 +100,8 @@ func countCalls(parts []llm.Part) (n int) {
 	return n
 }
 
+const guardrailIntervened = "guardrail_intervened"
+
 // stopReason reads why generation ended. A word that another one stands for,
 // too, is kept for whoever speaks this format.
 func stopReason(m rawjson.Member) (llm.FinishReason, []llm.Field) {
@@ -115,7 +123,7 @@ func finishOf(word string) llm.FinishReason {
 		return llm.FinishLength
 	case "tool_use":
 		return llm.FinishToolCalls
-	case "guardrail_intervened", "content_filtered", "refusal":
+	case guardrailIntervened, "content_filtered", "refusal":
 		return llm.FinishContentFilter
 	case "malformed_model_output", "malformed_tool_use":
 		return llm.FinishError

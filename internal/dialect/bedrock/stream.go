@@ -31,6 +31,7 @@ type Decoder struct {
 	calls    []openCall
 	finished bool // messageStop came
 	metered  bool // so did metadata
+	guarded  bool // a guardrail looked at it
 }
 
 // openCall is a tool call that has begun; its place in the list is its position
@@ -226,6 +227,9 @@ func (d *Decoder) end(dst []llm.Event, data []byte) ([]llm.Event, error) {
 }
 
 func (d *Decoder) stop(dst []llm.Event, data []byte) ([]llm.Event, error) {
+	for m := range rawjson.Members(data) {
+		d.guarded = d.guarded || isGuarded(m)
+	}
 	reason := finishOf(rawjson.Text(rawjson.Get(data, "stopReason")))
 	if reason == "" {
 		reason = llm.FinishStop
@@ -243,7 +247,12 @@ func (d *Decoder) meter(dst []llm.Event, data []byte) ([]llm.Event, error) {
 			usage.Usage, reported = decodeUsage(m.Value)
 		case "serviceTier":
 			usage.Tier = rawjson.Text(rawjson.Get(m.Value, "type"))
+		default:
+			d.guarded = d.guarded || isGuarded(m)
 		}
+	}
+	if d.guarded {
+		usage.Usage[llm.OtherTools] = 1
 	}
 	if reported {
 		usage.Kind = llm.EventUsage

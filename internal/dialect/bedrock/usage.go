@@ -82,6 +82,14 @@ func (r *rawUsage) count(n *int64, v []byte) bool {
 	return told
 }
 
+// isGuarded reports whether a member of an answer tells of a guardrail, whose checks are
+// charged for by the text and by what they look for: https://aws.amazon.com/bedrock/pricing/.
+// They are counted as one call of a tool without a price.
+func isGuarded(m rawjson.Member) bool {
+	return m.Is("trace") && rawjson.Present(rawjson.Get(m.Value, "guardrail")) ||
+		m.Is("stopReason") && rawjson.Text(m.Value) == guardrailIntervened
+}
+
 // appendUsage writes a TokenUsage, with the cost in US dollars where there is
 // one.
 func appendUsage(dst []byte, u *llm.Usage, cost *llm.Money) []byte {

@@ -17,6 +17,21 @@ func TestUsage(t *testing.T) {
 		want        llm.Usage
 	}{
 		{
+			"a guardrail, whose checks have a price that is not known",
+			`{"inputTokens":9,"outputTokens":1},"trace":{"guardrail":{"inputAssessment":{}}}`,
+			llm.Usage{llm.Input: 9, llm.Output: 1, llm.OtherTools: 1},
+		},
+		{
+			"a guardrail that intervened",
+			`{"inputTokens":9,"outputTokens":1},"stopReason":"guardrail_intervened"`,
+			llm.Usage{llm.Input: 9, llm.Output: 1, llm.OtherTools: 1},
+		},
+		{
+			"a trace of no guardrail",
+			`{"inputTokens":9,"outputTokens":1},"trace":{"promptRouter":{}}`,
+			llm.Usage{llm.Input: 9, llm.Output: 1},
+		},
+		{
 			"cache writes for an hour", `{"inputTokens":44,"outputTokens":260,"totalTokens":10328,` +
 				`"cacheReadInputTokens":1024,` +
 				`"cacheWriteInputTokens":9000,"cacheDetails":[{"ttl":"1h","inputTokens":8000},{"ttl":"5m",` +
@@ -58,5 +73,29 @@ func TestUsage(t *testing.T) {
 		if diff := cmp.Diff(events[0].Usage, tt.want); diff != "" || events[0].Tier != "reserved" {
 			t.Errorf("%s, streamed: tier %q (-got +want)\n%s", tt.name, events[0].Tier, diff)
 		}
+	}
+}
+
+// A stream tells that a guardrail intervened before it tells its usage.
+func TestGuardrailInStream(t *testing.T) {
+	t.Parallel()
+	dec := bedrock.NewDecoder(nil)
+	var got llm.Usage
+	for _, frame := range []sse.Event{
+		{Name: []byte("messageStop"), Data: []byte(`{"stopReason":"guardrail_intervened"}`)},
+		{Name: []byte("metadata"), Data: []byte(`{"usage":{"inputTokens":9,"outputTokens":1}}`)},
+	} {
+		events, err := dec.Decode(nil, frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range events {
+			if ev.Kind == llm.EventUsage {
+				got = ev.Usage
+			}
+		}
+	}
+	if want := (llm.Usage{llm.Input: 9, llm.Output: 1, llm.OtherTools: 1}); got != want {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -17,6 +17,7 @@ type rawUsage struct {
 // counts are one pair of totals, and whether any of the two stood there.
 type counts struct {
 	input, output int64
+	image         int64 // beside input
 	told          bool
 }
 
@@ -60,7 +61,7 @@ func decodeUsage(v []byte) (llm.Usage, bool) {
 	thinking := min(r.thinking, total.output)
 	return llm.Usage{
 		llm.Input: total.input, llm.Output: total.output - thinking, llm.Reasoning: thinking,
-		llm.Searches: r.searches,
+		llm.ImageIn: total.image, llm.Searches: r.searches,
 	}, true
 }
 
@@ -69,6 +70,8 @@ func (r *rawUsage) read(c *counts, v []byte) {
 		switch string(m.Key()) {
 		case "input_tokens":
 			c.told = r.Count(&c.input, m.Value) || c.told
+		case "image_tokens":
+			c.told = r.Count(&c.image, m.Value) || c.told
 		case "output_tokens":
 			c.told = r.Count(&c.output, m.Value) || c.told
 		case "reasoning_tokens":

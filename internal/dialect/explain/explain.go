@@ -176,7 +176,7 @@ func Code(code, message string) string {
 	switch {
 	case has("context length", "context window", "context_length", "prompt too long", "prompt is too long", "input is too long", "too many tokens in the prompt", "max context", "exceed context limit"):
 		return Context
-	case has("content management policy", "content policy", "usage policies", "safety system", "content filter"):
+	case has("content management policy", "content policy", "usage policies", "usage guidelines", "safety system", "content filter"):
 		return Policy
 	case has("credit balance is too low"): // Anthropic says so with a 400
 		return codeBilling

@@ -15,6 +15,7 @@ type grounding struct {
 	pages    bool  // of the web came back
 	places   bool  // on a map did
 	files    bool  // of the customer did
+	mixed    bool  // it read pages or ran code, too
 	byPrompt bool  // searches are charged for by the prompt
 	onCloud  bool  // Google Cloud served the request
 }
@@ -22,8 +23,10 @@ type grounding struct {
 // maxSearches bounds the searches of an answer that are believed.
 const maxSearches = 1000
 
-// read adds the groundingMetadata of a candidate.
-func (g *grounding) read(v []byte) {
+// read adds the groundingMetadata of a candidate, and what else it says of tools.
+func (g *grounding) read(c *candidate) {
+	v := c.grounding
+	g.mixed = g.mixed || rawjson.Present(c.read) || bytes.Contains(c.parts, []byte("executableCode"))
 	for range rawjson.Elements(get(v, "webSearchQueries")) {
 		g.queries = min(g.queries+1, maxSearches)
 	}
@@ -47,6 +50,7 @@ func (g *grounding) add(other *grounding) {
 	g.pages = g.pages || other.pages
 	g.places = g.places || other.places
 	g.files = g.files || other.files
+	g.mixed = g.mixed || other.mixed
 }
 
 // served takes note of the model that answered, and of who sold it. Models before
@@ -66,8 +70,11 @@ func (g *grounding) served(model, usage []byte) {
 // (https://cloud.google.com/vertex-ai/generative-ai/pricing). There, what was found in
 // the customer's own data has a fee, which the Gemini API has not
 // (https://ai.google.dev/gemini-api/docs/pricing). How many searches of maps there were
-// nobody tells: they count as one. To run code and to read pages has no fee.
-func (g *grounding) addTo(u *llm.Usage) {
+// nobody tells: they count as one. To run code and to read pages has no fee. The text that
+// a search of the web found is not charged for as input
+// (https://ai.google.dev/gemini-api/docs/pricing), unlike that of other tools; where one
+// count has both, all of it is input.
+func (g *grounding) addTo(u *llm.Usage, toolUse int64) {
 	switch {
 	case g.byPrompt && g.pages:
 		u[llm.Searches] = 1
@@ -79,6 +86,10 @@ func (g *grounding) addTo(u *llm.Usage) {
 	}
 	if g.files && g.onCloud {
 		u[llm.FileSearches] = 1
+	}
+	if u[llm.Searches] > 0 && !g.mixed && !g.places && !g.files && u[llm.Citation] == 0 {
+		u[llm.Citation] = min(toolUse, u[llm.Input])
+		u[llm.Input] -= u[llm.Citation]
 	}
 }
 

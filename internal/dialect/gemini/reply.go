@@ -35,7 +35,8 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	c := readChunk(body)
 	r.ID, r.Model, r.Tier = rawjson.Text(c.id), rawjson.Text(c.model), modesOf(c.usage)
 	r.Created = seconds(c.created)
-	r.Usage, r.Reported = decodeUsage(c.usage)
+	var toolUse int64
+	r.Usage, toolUse, r.Reported = decodeUsage(c.usage)
 	if rawjson.Present(c.failure) {
 		return r, reportedError(body)
 	}
@@ -48,7 +49,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 		r.Choices = append(r.Choices, choice)
 	}
 	if g.served(c.model, c.usage); r.Reported {
-		g.addTo(&r.Usage)
+		g.addTo(&r.Usage, toolUse)
 	}
 	for m := range rawjson.Members(body) {
 		if !isChunkField(m) && rawjson.Present(m.Value) {
@@ -121,7 +122,8 @@ type candidate struct {
 	index         int
 	parts, finish []byte
 	grounding     []byte
-	malformed     bool // its content cannot be
+	read          []byte // what it says of pages that it read
+	malformed     bool   // its content cannot be
 	other         []llm.Field
 }
 
@@ -144,8 +146,11 @@ func readCandidate(v []byte, position int, keepOther bool) (c candidate) {
 		case "finishReason":
 			c.finish = m.Value
 		default:
-			if string(spelled(m.Key())) == "groundingMetadata" {
+			switch string(spelled(m.Key())) {
+			case "groundingMetadata":
 				c.grounding = m.Value
+			case "urlContextMetadata":
+				c.read = m.Value
 			}
 			if keepOther {
 				c.other = append(c.other, llm.Field{Name: m.Name(), Value: m.Value})
@@ -162,7 +167,7 @@ func decodeCandidate(v []byte, position int, g *grounding) (llm.Choice, error) {
 	if c.malformed || rawjson.KindOf(v) != rawjson.Object {
 		return out, errContent
 	}
-	g.read(c.grounding)
+	g.read(&c)
 	calls := 0
 	for _, e := range rawjson.Elements(c.parts) {
 		p, ok := decodePart(e)

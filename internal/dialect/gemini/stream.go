@@ -15,6 +15,7 @@ type Decoder struct {
 	calls   [maxChoices]int16 // how many so far, by candidate
 	// What was told so far, for searches may be told after the tokens.
 	usage     llm.Usage
+	toolUse   int64
 	reported  bool
 	grounding grounding
 }
@@ -63,7 +64,7 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, err error) {
 	for position, e := range rawjson.Elements(c.candidates) {
 		found = true
 		c := readCandidate(e, min(position, maxChoices-1), false)
-		g.read(c.grounding)
+		g.read(&c)
 		if dst, err = d.candidate(dst, &c, e); err != nil {
 			return dst, err
 		}
@@ -76,9 +77,9 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, err error) {
 
 // count appends what is told of the usage, or adds to it.
 func (d *Decoder) count(dst []llm.Event, c *chunk, g *grounding) []llm.Event {
-	usage, ok := decodeUsage(c.usage)
+	usage, toolUse, ok := decodeUsage(c.usage)
 	if ok {
-		d.usage, d.reported = usage, true
+		d.usage, d.toolUse, d.reported = usage, toolUse, true
 	}
 	before := d.grounding
 	d.grounding.add(g)
@@ -86,7 +87,7 @@ func (d *Decoder) count(dst []llm.Event, c *chunk, g *grounding) []llm.Event {
 	if !ok && (d.grounding == before || !d.reported) {
 		return dst
 	}
-	d.grounding.addTo(&d.usage)
+	d.grounding.addTo(&d.usage, d.toolUse)
 	return append(dst, llm.Event{Kind: llm.EventUsage, Usage: d.usage, Tier: modesOf(c.usage)})
 }
 

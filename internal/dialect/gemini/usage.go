@@ -17,27 +17,29 @@ type rawUsage struct {
 	audioOut, imageOut               int64
 	cachedAudio, cachedImage         int64
 	hasPrompt, hasCandidates, hasAny bool
+	beside                           int64 // tool use that the input holds
 }
 
 // decodeUsage reads a usageMetadata into the classes, which add up to Google's
 // own total: prompt, tool use, candidates and thoughts, of which the prompt has
 // what a cache served in it. It reports false for no object, one without
-// counts, or one with a count that no request can have.
+// counts, or one with a count that no request can have. Tool use is the part of the input
+// that tools found or read.
 //
 // https://ai.google.dev/api/generate-content#UsageMetadata
-func decodeUsage(v []byte) (llm.Usage, bool) {
+func decodeUsage(v []byte) (u llm.Usage, toolUse int64, ok bool) {
 	if rawjson.KindOf(v) != rawjson.Object {
-		return llm.Usage{}, false
+		return u, 0, false
 	}
 	var r rawUsage
 	for m := range rawjson.Members(v) {
 		r.read(m)
 	}
 	if r.Wild || !r.hasAny {
-		return llm.Usage{}, false
+		return u, 0, false
 	}
-	u := r.classes()
-	return u, u.Plausible()
+	u = r.classes()
+	return u, r.beside, u.Plausible()
 }
 
 func (r *rawUsage) read(m rawjson.Member) {
@@ -97,6 +99,7 @@ func (r *rawUsage) modalities(v []byte, audio, image *int64) {
 func (r *rawUsage) classes() llm.Usage {
 	var u llm.Usage
 	input, output := r.totals()
+	r.beside = max(0, min(r.toolUse, input-r.prompt))
 	cached := min(r.cached, input)
 	u[llm.CacheReadAudio] = min(r.cachedAudio, cached)
 	u[llm.CacheRead] = cached - u[llm.CacheReadAudio]

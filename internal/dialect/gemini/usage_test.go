@@ -57,6 +57,25 @@ var metered = []struct {
 		llm.Usage{},
 		"standard",
 	},
+	{
+		"what a search found", "gemini-3.5-flash", threeQueries + "," + aPage,
+		`"toolUsePromptTokenCount":5,"totalTokenCount":15`,
+		llm.Usage{llm.Searches: 3, llm.Citation: 5},
+		"",
+	},
+	{
+		"what a search found, and a page that was read", "gemini-3.5-flash",
+		threeQueries + "," + aPage + `},"urlContextMetadata":{"urlMetadata":[]`,
+		`"toolUsePromptTokenCount":5,"totalTokenCount":15`,
+		llm.Usage{llm.Searches: 3, llm.Input: 5},
+		"",
+	},
+	{
+		"own data that was found", "gemini-3.5-flash", `"groundingChunks":[{"retrievedContext":{"title":"m"}}]`,
+		`"toolUsePromptTokenCount":5,"totalTokenCount":15`,
+		llm.Usage{llm.Input: 5},
+		"",
+	},
 	{"an unknown kind of traffic", "gemini-3.5-flash", "", `"trafficType":"SPOT"`, llm.Usage{}, "spot"},
 	{
 		"images and cached sound", "gemini-3.1-flash-image", "", `"cachedContentTokenCount":5,` +

@@ -47,6 +47,8 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 	switch string(m.Key()) {
 	case "stream":
 		h.Stream, err = parse.Bool(m.Value, "stream")
+	case "service_tier":
+		h.Tier = rawjson.Text(m.Value)
 	case outputCap:
 		err = raiseCap(h, m.Value, outputCap)
 	case legacyOutputCap:

@@ -37,7 +37,7 @@ const (
 type result struct {
 	id, model, created, status, tier []byte
 	output, usage, failure, details  []byte
-	toolUsage                        []byte
+	toolUsage, tools                 []byte
 	extra                            []llm.Field
 }
 
@@ -50,8 +50,11 @@ func readResult(v []byte, keepExtra bool) (r result) {
 		} else if keepExtra && !m.Is("object") {
 			r.extra = parse.Extra(r.extra, m)
 		}
-		if m.Is("tool_usage") {
+		switch {
+		case m.Is("tool_usage"):
 			r.toolUsage = m.Value
+		case m.Is("tools"):
+			r.tools = m.Value
 		}
 	}
 	return r
@@ -96,7 +99,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		Extra: v.extra, ExtraOf: Name,
 	}
 	if r.Usage, r.Reported = v.used(q); r.Reported {
-		r.ProviderCost = openai.ProviderCost(v.usage)
+		r.ProviderCost, r.Tier = openai.ProviderCost(v.usage), v.modes(&r.Usage)
 	}
 	if failure := v.failed(body); failure != nil {
 		return r, failure
@@ -145,6 +148,19 @@ func (r *result) used(q *llm.Quirks) (llm.Usage, bool) {
 	}
 	r.addTools(&u, &calls)
 	return u, true
+}
+
+// modes are those in which the answer was served: its service tier, and that the preview
+// of the tool searched, which has another price
+// (https://developers.openai.com/api/docs/pricing).
+func (r *result) modes(u *llm.Usage) string {
+	tier := rawjson.Text(r.tier)
+	for _, t := range rawjson.Elements(r.tools) {
+		if u[llm.Searches] > 0 && strings.HasPrefix(rawjson.Text(rawjson.Get(t, "type")), "web_search_preview") {
+			return tier + ",search:preview"
+		}
+	}
+	return tier
 }
 
 // addTools adds the calls that items stand for to what the usage says of them.

@@ -204,9 +204,11 @@ func (d *Decoder) end(dst []llm.Event, object []byte, r *result) ([]llm.Event, e
 	if failure == nil {
 		dst = d.rest(dst, r.output)
 	}
+	tier := rawjson.Text(r.tier)
 	if usage, ok := r.used(d.q); ok {
 		r.addTools(&usage, &d.tools)
-		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage, ProviderCost: openai.ProviderCost(r.usage)})
+		tier = r.modes(&usage)
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage, Tier: tier, ProviderCost: openai.ProviderCost(r.usage)})
 	}
 	if failure != nil {
 		return dst, failure
@@ -216,6 +218,6 @@ func (d *Decoder) end(dst []llm.Event, object []byte, r *result) ([]llm.Event, e
 		return dst, nil
 	}
 	return append(dst,
-		llm.Event{Kind: llm.EventFinish, Finish: finish, Tier: rawjson.Text(r.tier)},
+		llm.Event{Kind: llm.EventFinish, Finish: finish, Tier: tier},
 		llm.Event{Kind: llm.EventDone}), nil
 }

@@ -128,3 +128,38 @@ func TestTools(t *testing.T) {
 		}
 	}
 }
+
+// The preview of the tool that searches the web has another price, which shows in the
+// tools that the answer repeats.
+func TestPreviewSearch(t *testing.T) {
+	t.Parallel()
+	const search = `{"type":"web_search_call","status":"completed","action":{"type":"search"}}`
+	for _, tt := range []struct{ name, items, tools, want string }{
+		{"the tool", search, `{"type":"web_search"}`, "default"},
+		{"its preview", search, `{"type":"web_search_preview"}`, "default,search:preview"},
+		{"its dated preview", search, `{"type":"f"},{"type":"web_search_preview_2025_03_11"}`, "default,search:preview"},
+		{"its preview without a search", "", `{"type":"web_search_preview"}`, "default"},
+	} {
+		response := `{"status":"completed","service_tier":"default","output":[` + tt.items + `],"tools":[` + tt.tools +
+			`],"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}`
+		r, err := responses.DecodeReply([]byte(response), nil)
+		if err != nil || r.Tier != tt.want {
+			t.Errorf("%s: got %q, %v, want %q", tt.name, r.Tier, err, tt.want)
+		}
+		events, err := responses.NewDecoder(nil).Decode(nil, sse.Event{
+			Data: []byte(`{"type":"response.completed","response":` + response + `}`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, ev := range events {
+			if ev.Tier != "" {
+				got = ev.Tier
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s, streamed: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
