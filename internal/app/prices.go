@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +17,7 @@ import (
 
 	"weir/internal/config"
 	"weir/internal/dashboard"
+	"weir/internal/llm"
 	"weir/internal/pricing"
 	"weir/internal/provider"
 )
@@ -206,3 +209,69 @@ func (p *prices) sources(overrides map[string]map[string]string, at time.Time) d
 
 // daysSince is how many whole days have passed.
 func daysSince(day, now time.Time) int { return int(now.Sub(day).Hours() / 24) }
+
+// CheckPrices reads price files as a gateway with that configuration would. The error is
+// pricing.Problems where they have mistakes.
+func CheckPrices(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, paths []string) error {
+	_, err := priceBook(ctx, cfg, getenv, log, paths)
+	return err
+}
+
+// DiffPrices is what costs otherwise, now, where a price file is added to those of the
+// configuration; of one that it names already, what costs otherwise without it.
+func DiffPrices(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, path string) ([]pricing.Change, error) {
+	all := []string(cfg.PricesFile)
+	others := slices.DeleteFunc(slices.Clone(all), func(p string) bool { return filepath.Clean(p) == filepath.Clean(path) })
+	if len(others) == len(all) {
+		all = append(slices.Clone(all), path)
+	}
+	before, err := priceBook(ctx, cfg, getenv, log, others)
+	if err != nil {
+		return nil, err
+	}
+	after, err := priceBook(ctx, cfg, getenv, log, all)
+	if err != nil {
+		return nil, err
+	}
+	return pricing.Diff(before, after, time.Now()), nil
+}
+
+// ImportPrices makes a price file of a list of others. Day is that of the list,
+// YYYY-MM-DD; empty for the day on which the file was last changed.
+func ImportPrices(path, day string) (*pricing.Converted, error) {
+	f, err := readPriceFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if day == "" {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		day = info.ModTime().UTC().Format(time.DateOnly)
+	} else if _, err := time.Parse(time.DateOnly, day); err != nil {
+		return nil, llm.Invalid("seen", fmt.Sprintf("%q is not a date such as 2026-12-31", day))
+	}
+	c, err := pricing.Convert(f.Text, day)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// priceBook is the book of that configuration with these price files in place of its own.
+func priceBook(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, paths []string) (*pricing.Book, error) {
+	cfg.PricesFile = nil
+	f := newFleet(&Options{Config: cfg, Getenv: getenv, Log: log}, nil)
+	defer f.close()
+	table, err := f.table(ctx, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer table.Close()
+	o := f.prices.now().overrides
+	if o.Files, err = readPriceFiles(paths); err != nil {
+		return nil, err
+	}
+	return pricing.NewBook(o)
+}
