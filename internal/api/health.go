@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"weir/internal/route"
 )
@@ -68,6 +69,13 @@ func (s *Server) checks(draining bool) []check {
 			c.problem = "away; rate limits are held from memory, at this node's share"
 		}
 		checks = append(checks, c)
+	}
+	if s.prices != nil {
+		day, problem := s.prices()
+		age := int(s.now().Sub(day).Hours() / 24)
+		checks = append(checks, check{
+			name: fmt.Sprintf("prices of %s, %d days old", day.Format(time.DateOnly), age), problem: problem, tolerable: true,
+		})
 	}
 	for _, p := range s.router.Table().Providers(s.now()) {
 		c := check{name: "provider " + p.Name, tolerable: true}

@@ -47,6 +47,9 @@ type Options struct {
 	Responses *dialect.Dialect
 	// Admin is what AdminRoutes work with.
 	Admin AdminOptions
+	// Prices is of which day the price data is, and what is wrong with the price files;
+	// nil: nothing is told of them.
+	Prices func() (day time.Time, problem string)
 	// Version is that of the program.
 	Version string
 	Now     func() time.Time
@@ -66,6 +69,7 @@ type Server struct {
 	spoken            *dialect.Dialect // of what is kept
 	admin             *AdminOptions
 	document          func() (*document, error) // made when it is first asked for
+	prices            func() (day time.Time, problem string)
 	now               func() time.Time
 	log               *slog.Logger
 }
@@ -75,6 +79,7 @@ func New(o Options) *Server {
 	return &Server{
 		accounts: o.Accounts, ledger: o.Ledger, uses: o.Uses, router: o.Router,
 		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, kept: o.Kept, limits: o.Limits, spoken: o.Responses, now: o.Now, log: o.Log,
+		prices:   o.Prices,
 		admin:    &o.Admin,
 		document: sync.OnceValues(func() (*document, error) { return newDocument(o.Version) }),
 	}

@@ -152,7 +152,8 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store, Router: g.router,
 		Native: g.fleet.dialect("native"), Anthropic: g.fleet.dialect("anthropic"), Gemini: g.fleet.dialect("gemini"),
 		Kept: g.kept, Limits: g.limits, Responses: g.fleet.dialect("responses"),
-		Admin: g.adminOptions(), Version: o.Version, Now: o.Now, Log: o.Log,
+		Prices: g.fleet.prices.age,
+		Admin:  g.adminOptions(), Version: o.Version, Now: o.Now, Log: o.Log,
 	})
 	if err := g.openDashboard(); err != nil {
 		return g, err
@@ -359,10 +360,15 @@ func (g *instance) retain(ctx context.Context) {
 // reload puts the changed configuration in force, as far as it can change
 // while the gateway runs: providers, models, prices, aliases, limits.
 func (g *instance) reload(ctx context.Context) {
+	look := time.NewTicker(priceFilesEvery)
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-look.C:
+			g.reloadPrices()
+			continue
 		case <-g.options.Hangups:
 		}
 		if err := g.reloadOnce(ctx); err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"weir/internal/config"
 	"weir/internal/dashboard"
-	"weir/internal/pricing"
 	"weir/internal/route"
 )
 
@@ -19,9 +18,11 @@ func (g *instance) installation(started time.Time) *dashboard.Installation {
 		Models:    func() []route.Model { return g.router.Table().Models(g.options.Now()) },
 		Model:     func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
 		Unpriced:  g.store.Unpriced, Unseen: g.store.Unseen, Audit: g.store,
-		PriceSources: func() dashboard.PriceSources { return priceSources(g.configInForce().Prices) },
-		System:       func(ctx context.Context) (dashboard.System, error) { return g.system(ctx, started) },
-		Settings:     func() dashboard.Settings { return settingsOf(g.configInForce()) },
+		PriceSources: func() dashboard.PriceSources {
+			return g.fleet.prices.sources(g.configInForce().Prices, g.options.Now())
+		},
+		System:   func(ctx context.Context) (dashboard.System, error) { return g.system(ctx, started) },
+		Settings: func() dashboard.Settings { return settingsOf(g.configInForce()) },
 	}
 }
 
@@ -32,18 +33,10 @@ func (g *instance) configInForce() *config.Config {
 	if now == nil {
 		return &cfg
 	}
-	cfg.Providers, cfg.Models, cfg.Prices, cfg.Pricing, cfg.Aliases = now.Providers, now.Models, now.Prices, now.Pricing, now.Aliases
+	cfg.Providers, cfg.Models, cfg.Prices, cfg.PricesFile, cfg.Pricing, cfg.Aliases = now.Providers, now.Models, now.Prices, now.PricesFile, now.Pricing, now.Aliases
 	cfg.DefaultModel, cfg.DefaultMaxOutput, cfg.Limits, cfg.Outbound = now.DefaultModel, now.DefaultMaxOutput, now.Limits, now.Outbound
 	cfg.Warnings = now.Warnings
 	return &cfg
-}
-
-func priceSources(overrides map[string]map[string]string) dashboard.PriceSources {
-	p := dashboard.PriceSources{Overrides: overrides}
-	if book, err := pricing.NewBook(pricing.Overrides{}); err == nil { // the data is embedded, and the tests read it
-		p.Data, p.Day = book.Source(), book.Day()
-	}
-	return p
 }
 
 func settingsOf(cfg *config.Config) dashboard.Settings {

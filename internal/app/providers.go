@@ -29,6 +29,7 @@ type fleet struct {
 	dialects []*dialect.Dialect
 	health   *route.Health
 	demo     *simulator.Server
+	prices   prices
 }
 
 // newFleet makes a fleet. Notify is told how targets fare; nil for nobody.
@@ -67,16 +68,23 @@ func (f *fleet) table(ctx context.Context, cfg *config.Config) (*route.Table, er
 		}
 		providers = append(providers, p)
 	}
-	book, err := pricing.NewBook(overrides(cfg, providers))
+	o := overrides(cfg, providers)
+	o.Known = knownProviders(cfg, catalogue)
+	prices, err := f.prices.read(o, cfg.PricesFile)
 	if err != nil {
 		return nil, err
 	}
-	return route.NewTable(route.Options{
-		Providers: providers, Book: book, Aliases: aliases(cfg), Health: f.health,
+	table, err := route.NewTable(route.Options{
+		Providers: providers, Book: prices.book, Aliases: aliases(cfg), Health: f.health,
 		Listed:           map[string][]string{demoName: demoModels()},
 		DefaultModel:     cmp.Or(cfg.DefaultModel, defaultModel(providers, catalogue, l.ambient)),
 		DefaultMaxOutput: cfg.DefaultMaxOutput,
 	})
+	if err != nil {
+		return nil, err
+	}
+	f.prices.use(prices, f.options.Log)
+	return table, nil
 }
 
 // lineup is who is there to answer.

@@ -45,6 +45,13 @@ func (g *instance) measure() {
 	m.Counter("weir_ratelimit_alone_total", "Requests that were decided from memory because Valkey did not answer.", func() float64 { return float64(g.limits.Stats().Alone) })
 	m.Counter("weir_webhook_delivered_total", "Deliveries of webhooks that a receiver has taken.", func() float64 { return float64(g.deliverer.Stats().Delivered) })
 	m.Counter("weir_webhook_failed_tries_total", "Tries to deliver a webhook that have failed.", func() float64 { return float64(g.deliverer.Stats().Failed) })
+	m.GaugeBy("weir_price_data_timestamp_seconds", "source", "The day of the price data, of the embedded (shipped) and of each price file, in Unix time.", g.fleet.prices.days)
+	m.Gauge("weir_price_files_rejected", "1 while a price file has mistakes, so that the prices before it stay in force, else 0.", func() float64 {
+		if _, problem := g.fleet.prices.age(); problem != "" {
+			return 1
+		}
+		return 0
+	})
 	m.GaugeBy("weir_provider_circuit_open", "provider", "1 while all targets of the provider that were asked are passed over, else 0.", g.circuits)
 }
 

@@ -51,6 +51,11 @@ func (l *loader) check(c *Config) {
 	}
 	l.checkModels(c)
 	l.checkPrices(c)
+	for i, path := range c.PricesFile {
+		if path == "" || slices.Contains(c.PricesFile[:i], path) {
+			l.report(index("prices_file", i), "`prices_file` has an empty path, or one twice")
+		}
+	}
 	l.checkAliases(c)
 	l.checkDefaultModel(c)
 	l.checkPeople(c)

@@ -35,6 +35,9 @@ type Config struct {
 	// Prices are plain decimals of US dollars by <provider>/<model-name> and
 	// class: per million tokens, or per unit for the classes of UnitClasses.
 	Prices map[string]map[string]string `yaml:"prices"`
+	// PricesFile are the paths of price files, of which a later one beats an earlier one,
+	// and Prices beat all.
+	PricesFile Paths `yaml:"prices_file,omitempty"`
 	// Pricing is what prices are taken for.
 	Pricing Pricing `yaml:"pricing"`
 	// Aliases are by name; a name holds no slash.
@@ -141,6 +144,9 @@ type Model struct {
 	Structured *bool `yaml:"structured,omitempty"`
 	Reasoning  *bool `yaml:"reasoning,omitempty"`
 }
+
+// Paths are names of files; in the file, a single one needs no list.
+type Paths []string
 
 // Pricing is what prices are taken for.
 type Pricing struct {

@@ -127,6 +127,9 @@ func entry(v reflect.Value, name string) (elem reflect.Value, store func()) {
 
 func (d *decoder) list(v reflect.Value, path string, n ast.Node) {
 	seq, ok := n.(*ast.SequenceNode)
+	if _, _, one := scalarText(n); one && v.Type() == reflect.TypeFor[Paths]() {
+		seq, ok = &ast.SequenceNode{Values: []ast.Node{n}}, true
+	}
 	if !ok {
 		d.reportAt(place(d.file, n.GetToken()), path, "`%s` must be a list such as [one, two]", path)
 		return

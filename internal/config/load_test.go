@@ -92,6 +92,8 @@ providers:
 models:
   house/small: {context: 32768, max_output: 4096, tools: true, images: false}
 default_max_output: 8192
+prices_file: [a.json, b.json]
+pricing: {assumed: refuse}
 prices:
   house/small: {input: "0.15", output: "0.60"}
   house/large: {input: "2.50", output: "10", cache_read: "0.25"}   # also the others
@@ -145,6 +147,7 @@ func whole() config.Config {
 		"house/small": {"input": "0.15", "output": "0.60"},
 		"house/large": {"input": "2.50", "output": "10", "cache_read": "0.25"},
 	}
+	want.PricesFile, want.Pricing.Assumed = config.Paths{"a.json", "b.json"}, "refuse"
 	want.Aliases = map[string]config.Alias{
 		"fast": {Targets: []string{"house/small", "openai/gpt-5-mini"}, Strategy: "fallback"},
 	}
@@ -347,5 +350,29 @@ func TestErrorIsProblems(t *testing.T) {
 	}
 	if d := diff(got, want); !ok || d != "" {
 		t.Errorf("Load: want -, got +\n%s", d)
+	}
+}
+
+// A single price file needs no list, in the file or in the environment.
+func TestPricesFile(t *testing.T) {
+	t.Parallel()
+	for _, w := range []world{
+		{files: map[string]string{"weir.yaml": "prices_file: p.json\n"}},
+		{files: map[string]string{"weir.yaml": "prices_file: [p.json]\n"}},
+		{files: map[string]string{"weir.yaml": "prices_file: \"${DIR}.json\"\n"}, env: map[string]string{"DIR": "p"}},
+		{env: map[string]string{"WEIR_PRICES_FILE": "p.json"}},
+	} {
+		if got := mustLoad(t, w).PricesFile; !slices.Equal(got, config.Paths{"p.json"}) {
+			t.Errorf("%v: got %v, want p.json", w, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"prices_file: [a, a]":          "weir.yaml:1:18: `prices_file` has an empty path, or one twice",
+		"prices_file: {a: b}":          "weir.yaml:1:14: `prices_file` must be a list",
+		"trusted_proxies: 10.0.0.0/8 ": "weir.yaml:1:18: `trusted_proxies` must be a list",
+	} {
+		if _, err := fromFile(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
 	}
 }

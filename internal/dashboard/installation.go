@@ -50,9 +50,19 @@ type AuditLog interface {
 	VerifyAudit(ctx context.Context, from audit.Hash) (audit.Verification, error)
 }
 
+// PriceFile is a price file of the operator's.
+type PriceFile struct {
+	Path    string
+	Entries int
+	Seen    string // the last day on which a source of it was looked at; empty for none
+}
+
 // PriceSources is where prices are from.
 type PriceSources struct {
-	Data, Day string // name and version of the embedded data, and its date in ledger.DateLayout
+	Age       int         // of Data in days
+	Files     []PriceFile // of the operator, which beat Data
+	Problem   string      // of a price file that is not in force; empty for none
+	Data, Day string      // name and version of the embedded data, and its date in ledger.DateLayout
 	// Overrides are the operator's own prices, by "<provider>/<model-name>" or
 	// "<provider>/*" and class: decimals of US dollars.
 	Overrides map[string]map[string]string

@@ -103,7 +103,8 @@ func providerSamples() []sample {
 		{Name: "openai/old", Provider: "openai", Deprecated: true, Price: llm.Price{Version: "v", Tiers: []llm.Tier{{Above: 200_000}}}, Source: "operator"},
 		{Name: "fast", Targets: []string{"openai/gpt-5-mini"}},
 	}
-	prices := pricesPageOf(PriceSources{Data: "data 1.2.3", Day: "2026-11-01", Overrides: map[string]map[string]string{"house/*": {"input": "0.15", "output": "0.60"}}}, models, "openai")
+	files := []PriceFile{{Path: "/etc/weir/" + hostile, Entries: 12, Seen: "2026-11-20"}, {Path: "prices.json", Entries: 1}}
+	prices := pricesPageOf(PriceSources{Data: "data 1.2.3", Day: "2026-11-01", Age: 21, Files: files, Problem: "prices.json:3:4: " + hostile, Overrides: map[string]map[string]string{"house/*": {"input": "0.15", "output": "0.60"}}}, models, "openai")
 	prices.Unpriced = []unpricedRow{
 		{ledger.UnpricedModel{Model: "house/" + hostile, Attempts: 1204, Accounts: 3, First: "2026-11-02", Last: "2026-11-21"}, false},
 		{ledger.UnpricedModel{Model: "house/small", Attempts: 4, Accounts: 1, First: "2026-11-02", Last: "2026-11-03"}, true},

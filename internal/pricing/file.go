@@ -164,7 +164,7 @@ func (r *fileReader) entry(n *node) {
 	}
 	r.price(m, a)
 	a.Adds = r.rule(m["adds"])
-	if r.found == before {
+	if a.Provider != "" && m["models"] != nil && (m["adds"] == nil || a.Adds != nil) {
 		r.named(m, a)
 	}
 	if r.found == before {
@@ -172,7 +172,8 @@ func (r *fileReader) entry(n *node) {
 	}
 }
 
-// provider is the name of a provider that the data or the configuration knows.
+// provider is the name of a provider that the data or the configuration knows; "" for
+// another.
 func (r *fileReader) provider(n *node) string {
 	name := r.text(n, "provider")
 	if name == "" || SourceFor(name) != "" || slices.Contains(r.known, name) {
@@ -180,7 +181,7 @@ func (r *fileReader) provider(n *node) string {
 	}
 	right := slices.Concat(slices.Sorted(maps.Keys(r.book.index.Vendors)), r.known)
 	r.report(n.at, "no provider %s is known%s", quoted(name), suggest(name, right))
-	return name
+	return ""
 }
 
 // saidIn is how many things an entry says of a price.

@@ -112,6 +112,13 @@ func (t *Table) Close() {
 	}
 }
 
+// Priced is the same table with other prices.
+func (t *Table) Priced(book *pricing.Book) *Table {
+	other := *t
+	other.book = book
+	return &other
+}
+
 // DefaultModel is what a request without a model gets; empty when there is
 // none.
 func (t *Table) DefaultModel() string { return t.defaultModel }

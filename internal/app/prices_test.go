@@ -1,0 +1,136 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/internal/app"
+	"weir/internal/ledger"
+)
+
+// priceFile is the text of a price file that has a million tokens of input of
+// house/small cost so much, and ten of output nothing.
+func priceFile(input string) string {
+	return fmt.Sprintf(`{"entries": [{"provider": "house", "models": ["small"], "rates": {"input_mtok": %q, "output_mtok": "0"}, "source": "contract", "seen": "2026-11-20"}]}`, input)
+}
+
+// TestPriceFilesReload holds that a price file counts, beats nothing of the configuration,
+// is read again when it changes and at SIGHUP, and with a mistake leaves in force what was
+// there. Rows keep the price that they were booked by.
+func TestPriceFilesReload(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "prices.json")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+".new", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(priceFile("10000"))
+	yaml := "prices_file: " + file + "\nprices:\n  house/own: {input: \"20000\", output: \"0\"}\nproviders:" + providerYAML("house", anyModel(t))
+	h := open(t, setup{yaml: yaml})
+	cost := func(model string) (cost, id string) {
+		t.Helper()
+		r := h.chat(model)
+		if r.status != http.StatusOK {
+			t.Fatalf("%s: got %d %s", model, r.status, r.body)
+		}
+		return r.header.Get("X-Weir-Cost-USD"), r.header.Get("X-Request-Id")
+	}
+	want := func(model, want string) {
+		t.Helper()
+		await(t, model+" to cost "+want, func() bool { got, _ := cost(model); return got == want })
+	}
+	first, id := cost("house/small")
+	if first != "1" {
+		t.Fatalf("by the file: got $%s, want $1", first)
+	}
+	want("house/own", "2")
+	if got := h.do(ask{path: "/metrics", key: noKey}).body; !strings.Contains(got, `weir_price_data_timestamp_seconds{source="`+file+`"} 1.7951328e+09`) || !strings.Contains(got, `source="shipped"} 1.7`) || !strings.Contains(got, "weir_price_files_rejected 0") {
+		t.Errorf("metrics: %s", grep(got, "weir_price"))
+	}
+
+	write(priceFile("30000"))
+	want("house/small", "3")
+
+	write(strings.Replace(priceFile("1"), "house", "huose", 1))
+	await(t, "the mistake in the log", func() bool { return strings.Contains(h.log.String(), file+`:1:27: no provider \"huose\" is known; did you mean \"house\"?`) })
+	want("house/small", "3")
+	if got := h.do(ask{path: "/metrics", key: noKey}).body; !strings.Contains(got, "weir_price_files_rejected 1") {
+		t.Errorf("metrics: %s", grep(got, "weir_price"))
+	}
+	if r := h.do(ask{path: "/readyz?verbose", key: noKey}); r.status != http.StatusOK || !strings.Contains(r.body, "[-] prices of 20") || !strings.Contains(r.body, "days old a price file has a mistake") || strings.Contains(r.body, file) {
+		t.Errorf("readyz: %d %s", r.status, r.body)
+	}
+
+	// What else the configuration says comes in force beside a wrong file.
+	h.configure(strings.Replace(yaml, "20000", "40000", 1))
+	h.hangups <- struct{}{}
+	want("house/own", "4")
+	want("house/small", "3")
+
+	write(priceFile("50000"))
+	want("house/small", "5")
+	want("house/own", "4")
+	if r := h.do(ask{path: "/readyz?verbose", key: noKey}); !strings.Contains(r.body, "[+] prices of 20") {
+		t.Errorf("readyz: %s", r.body)
+	}
+
+	// A configuration that is refused leaves no price behind.
+	h.configure(strings.Replace(yaml, "20000", "90000", 1) + "aliases: {x: {targets: [nobody/y]}}\n")
+	h.hangups <- struct{}{}
+	await(t, "the mistake in the log", func() bool { return strings.Contains(h.log.String(), "the old one stays") })
+	write(priceFile("60000"))
+	want("house/small", "6")
+	want("house/own", "4")
+
+	if got := h.row(id); got.cost != "1" {
+		t.Errorf("the first row: got $%s, want $1 still", got.cost)
+	}
+	if _, last := cost("house/small"); h.row(last).cost != "6" {
+		t.Errorf("the last row: got $%s, want $6", h.row(last).cost)
+	}
+	versions := map[string]string{}
+	data, err := app.OpenData(t.Context(), h.config(), discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.Close()
+	if err := data.Export(t.Context(), "", "", "", func(e *ledger.Entry) error {
+		versions[e.FullModel()+" $"+e.Cost.String()] = e.Price.Version
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := versions["house/small $1"], versions["house/small $6"]; !strings.HasPrefix(a, "file/house/small#") || !strings.HasPrefix(b, "file/house/small#") || a == b {
+		t.Errorf("got versions %v", versions)
+	}
+}
+
+// TestPriceFileAtStart holds that a gateway does not start with a wrong price file.
+func TestPriceFileAtStart(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "none.json")
+	h := newHouse(t, setup{yaml: "prices_file: [" + missing + "]\nproviders:" + providerYAML("house", anyModel(t))})
+	_, err := app.Models(t.Context(), h.config(), func(string) string { return "" }, discard(), "")
+	if err == nil || !strings.Contains(err.Error(), missing+": cannot be read: no such file") {
+		t.Errorf("got %v, want that %s cannot be read", err, missing)
+	}
+}
+
+// grep is the lines of a text that hold a word.
+func grep(text, word string) (lines string) {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, word) {
+			lines += line
+		}
+	}
+	return lines
+}

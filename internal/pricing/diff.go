@@ -1,0 +1,112 @@
+package pricing
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/llm"
+)
+
+// Change is a price that two books have otherwise: US dollars as a decimal, per million
+// tokens or for one of what is not tokens; empty where it is unknown.
+type Change struct {
+	Model  string `json:"model"` // "<provider>/<model-name>"
+	Class  string `json:"class"` // with the tier and the mode, where there is one
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// Diff is what the providers that price files of either book name cost otherwise in the
+// other at that moment, by model.
+func Diff(before, after *Book, at time.Time) (all []Change) {
+	named := maps.Clone(after.own)
+	if named == nil {
+		named = map[string][]*addition{}
+	}
+	maps.Copy(named, before.own)
+	for _, provider := range slices.Sorted(maps.Keys(named)) {
+		models := map[string]bool{}
+		for _, b := range []*Book{before, after} {
+			for _, l := range b.Models(provider, at) {
+				models[l.ID] = true
+			}
+		}
+		for _, model := range slices.Sorted(maps.Keys(models)) {
+			p, q := before.Price(provider, model, at), after.Price(provider, model, at)
+			starts := append(startsOf(&p), startsOf(&q)...)
+			all = append(all, changes(provider+"/"+model, decimals(&p, starts), decimals(&q, starts))...)
+		}
+	}
+	return all
+}
+
+// changes are the classes whose prices differ. A tier in which the same changes as below it
+// is left out.
+func changes(model string, before, after map[string]string) (all []Change) {
+	classes := maps.Clone(before)
+	maps.Copy(classes, after)
+	for _, class := range slices.Sorted(maps.Keys(classes)) {
+		below, _, tier := strings.Cut(class, tierMark)
+		same := tier && before[below] == before[class] && after[below] == after[class]
+		if before[class] != after[class] && !same {
+			all = append(all, Change{model, class, before[class], after[class]})
+		}
+	}
+	return all
+}
+
+// tierMark stands between a class and the tokens of input above which its tier begins.
+const tierMark = " above "
+
+// startsOf are the tokens of input above which tiers of the price begin.
+func startsOf(p *llm.Price) (starts []int64) {
+	add := func(tiers []llm.Tier) {
+		for i := range tiers {
+			starts = append(starts, tiers[i].Above)
+		}
+	}
+	add(p.Tiers)
+	for i := range p.Modes {
+		add(p.Modes[i].Tiers)
+	}
+	return starts
+}
+
+// decimals are all prices of a model by class, mode and tier.
+func decimals(p *llm.Price, starts []int64) map[string]string {
+	all := map[string]string{}
+	if !p.Known() {
+		return all
+	}
+	add := func(mode string, rates llm.Rates, tiers []llm.Tier) {
+		for class, price := range rates.Decimals() {
+			all[class+mode] = price
+		}
+		for _, start := range starts {
+			r := rates
+			for i := range tiers {
+				if tiers[i].Above <= start {
+					r = tiers[i].Rates
+				}
+			}
+			for class, price := range r.Decimals() {
+				all[class+mode+tierMark+strconv.FormatInt(start, 10)] = price
+			}
+		}
+	}
+	add("", p.Rates, p.Tiers)
+	for i := range p.Modes {
+		m := &p.Modes[i]
+		if m.Times > 0 {
+			times := fmt.Sprintf("%d.%03d", m.Times/thousand, m.Times%thousand)
+			all["tokens ("+m.Name+")"] = "times " + strings.TrimSuffix(strings.TrimRight(times, "0"), ".")
+			continue
+		}
+		add(" ("+m.Name+")", m.Rates, m.Tiers)
+	}
+	return all
+}
