@@ -72,7 +72,7 @@ func TestFeeOfRefusal(t *testing.T) {
 		h := openVendor(t, tt.provider, tt.dialect, "application/json", http.StatusForbidden, tt.body)
 		r := h.do(ask{path: tt.path, body: `{"model":"` + tt.provider + "/" + tt.model + `",` + tt.input + `}`})
 		row := h.entry(t, r.header.Get("X-Request-Id"))
-		if row.Cost.String() != tt.want || row.Outcome != ledger.OutcomeRejected || row.Provenance != ledger.Exact || row.Settlement.Status != tt.status {
+		if row.Cost.String() != tt.want || row.Outcome != ledger.OutcomeRejected || row.Provenance != ledger.Exact || row.Status != tt.status {
 			t.Errorf("%s at %s: got %+v, want $%s and status %d", tt.provider, tt.path, row.Settlement, tt.want, tt.status)
 		}
 		if strings.Contains(r.body, "credentials") != (tt.status == 403) {
