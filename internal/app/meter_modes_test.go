@@ -81,3 +81,28 @@ func TestFeeOfRefusal(t *testing.T) {
 		h.verify(t)
 	}
 }
+
+// TestShortRecording holds that Groq charges for ten seconds of a recording at least
+// (https://console.groq.com/docs/speech-to-text), told or not, and held for that. A rate is
+// of whole pico-dollars a millisecond.
+func TestShortRecording(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		provider, body string
+		seconds        int
+		want           string
+	}{
+		{"groq", `{"text":"Hi","duration":2.5}`, 3, "0.00030833"},
+		{"groq", `{"text":"Hi"}`, 3, "0.00030833"},
+		{"groq", `{"text":"Hi","duration":12}`, 12, "0.000369996"},
+		{"openai", `{"text":"Hi","duration":2.5}`, 3, "0.00025"},
+	} {
+		h := openVendor(t, tt.provider, "openai", "application/json", http.StatusOK, tt.body)
+		model := map[string]string{"groq": "groq/whisper-large-v3", "openai": "openai/whisper-1"}[tt.provider]
+		r := h.transcribe("/v1/audio/transcriptions", wav(tt.seconds), "model", model)
+		row := h.entry(t, r.header.Get("X-Request-Id"))
+		if row.Cost.String() != tt.want || row.Hold < row.Cost || row.Outcome != ledger.OutcomeOK {
+			t.Errorf("%s, %s: got %+v of a hold of $%s, want $%s: %s", model, tt.body, row.Settlement, row.Hold, tt.want, r.body)
+		}
+	}
+}

@@ -103,7 +103,7 @@ func TestPriceFilesReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer data.Close()
-	if err := data.Export(t.Context(), "", "", "", func(e *ledger.Entry) error {
+	if err := data.Export(t.Context(), "", "", "", func(e *ledger.Exported) error {
 		versions[e.FullModel()+" $"+e.Cost.String()] = e.Price.Version
 		return nil
 	}); err != nil {

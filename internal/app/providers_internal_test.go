@@ -6,10 +6,13 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/config"
+	"weir/internal/llm"
+	"weir/internal/pricing"
 	"weir/internal/provider"
 )
 
@@ -109,6 +112,37 @@ func TestLineupMistakes(t *testing.T) {
 		_, _, _, err := lineupOf(t, tc.file, tc.env)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%s with %s: got %v, want %q", tc.file, tc.env, err, tc.want)
+		}
+	}
+}
+
+// A provider at a regional address has the prices of the region.
+func TestPricesOfARegion(t *testing.T) {
+	t.Parallel()
+	catalogue, err := provider.LoadCatalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFleet(&Options{Getenv: func(string) string { return "" }, Log: slog.New(slog.DiscardHandler)}, nil)
+	defer f.close()
+	for base, want := range map[string]string{"https://api.openai.com/v1": "0.0001", "https://eu.api.openai.com/v1": "0.00011"} {
+		o, err := f.configured(&config.Provider{Name: "openai", BaseURL: base}, catalogue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := provider.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		book, err := pricing.NewBook(overrides(&config.Config{}, []*provider.Provider{p}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		price := book.Price("openai", "gpt-6-luna", time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
+		u := llm.Usage{llm.Input: 1_000}
+		if got := price.Cost(&u, "").String(); got != want {
+			t.Errorf("%s: got %s for a thousand tokens of input, want %s", base, got, want)
 		}
 	}
 }

@@ -71,6 +71,7 @@ const (
 // body does not show.
 func (c *call) boundBooks(t *route.Target) llm.Usage {
 	u := c.shown()
+	c.quirks(t).Bill(&u)
 	if !c.door.Silent {
 		u[llm.Output] = times(c.maxOutput(t), max(1, c.head.Choices))
 	}
@@ -99,6 +100,7 @@ func (c *call) prefilled() int64 {
 // boundBeside is the bound of all but the words of the answers.
 func (c *call) boundBeside(t *route.Target, how precision, r *reading) llm.Usage {
 	u := c.shown()
+	c.quirks(t).Bill(&u)
 	if c.door.Op != llm.OpChat {
 		c.boundOther(t, how, &u)
 		return u

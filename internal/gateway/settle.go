@@ -55,6 +55,7 @@ func (c *call) settlementOf(f *provider.Failure) ledger.Settlement {
 	default:
 		s.Provenance = ledger.Estimated
 		s.Usage = c.inputUsage()
+		c.quirks(c.target()).Bill(&s.Usage)
 		s.AtMost, s.Unpriced = c.atMost()
 		if c.gone() {
 			s.Outcome = ledger.OutcomeClientGone
@@ -82,6 +83,7 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 		s.AtMost, s.Unpriced = c.atMost()
 	}
 	s.Usage[llm.Requests] = c.requests()
+	c.quirks(c.target()).Bill(&s.Usage)
 	return s
 }
 
@@ -119,6 +121,7 @@ func (c *call) settlementOfWhole(t *tally) ledger.Settlement {
 		}
 	}
 	s.Usage[llm.Requests] = c.requests()
+	c.quirks(c.target()).Bill(&s.Usage)
 	return s
 }
 

@@ -498,6 +498,21 @@ func TestMultiply(t *testing.T) {
 	}
 }
 
+// A short recording is charged for as the shortest that the provider knows; what is no
+// recording is not.
+func TestBill(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ least, millis, want int64 }{
+		{10, 2500, 10_000}, {10, 12_000, 12_000}, {10, 0, 0}, {0, 2500, 2500},
+	} {
+		u := llm.Usage{llm.Milliseconds: tt.millis, llm.Input: 1}
+		q := llm.Quirks{LeastAudioSeconds: tt.least}
+		if q.Bill(&u); u != (llm.Usage{llm.Milliseconds: tt.want, llm.Input: 1}) {
+			t.Errorf("%+v: got %v", tt, u)
+		}
+	}
+}
+
 // A provider whose answers tell no service tier served in the one that was asked for.
 func TestServed(t *testing.T) {
 	t.Parallel()

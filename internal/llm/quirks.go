@@ -32,6 +32,15 @@ type Quirks struct {
 	// NoTier says that its answers do not tell the service tier: the one that was asked
 	// for is the one that served.
 	NoTier bool `json:"no_tier,omitempty"`
+	// LeastAudioSeconds is how much of a recording is charged for at least.
+	LeastAudioSeconds int64 `json:"least_audio_seconds,omitempty"`
+}
+
+// Bill has a usage be what it is charged as: a short recording as the shortest.
+func (q *Quirks) Bill(u *Usage) {
+	if u[Milliseconds] > 0 {
+		u[Milliseconds] = max(u[Milliseconds], q.LeastAudioSeconds*thousand)
+	}
 }
 
 // Served are the modes in which an answer was served, of those that it tells and the

@@ -231,7 +231,11 @@ func TestSupplementByHand(t *testing.T) {
 		{"openai", "gpt-4.1-mini", llm.Usage{llm.Searches: 1}, "0.0132"}, // and a block of what it found
 		{"openai", "gpt-4o-mini", llm.Usage{llm.Searches: 1}, "0.0112"},
 		{"openai", "gpt-4o-mini-search-preview", llm.Usage{llm.Input: 1000, llm.Searches: 1}, "0.02515"},
-		{"anthropic", "claude-sonnet-4-20250514", llm.Usage{llm.Input: 60_000, llm.CacheRead: 150_000, llm.CacheWrite: 20_000, llm.Output: 1000}, "0.6225"},
+		{
+			"anthropic", "claude-sonnet-4-20250514",
+			llm.Usage{llm.Input: 60_000, llm.CacheRead: 150_000, llm.CacheWrite: 20_000, llm.Output: 1000},
+			"0.6225",
+		},
 		{"gemini", "gemini-3.5-flash", llm.Usage{llm.Input: 1000, llm.Citation: 5000}, "0.0015"},
 		{"fireworks", "accounts/fireworks/models/gpt-oss-120b", llm.Usage{llm.CacheRead: 1_000_000}, "0.015"},
 		{"openai", "gpt-5-search-api", llm.Usage{llm.Input: 14, llm.Output: 300, llm.Searches: 1}, "0.0130175"},

@@ -385,6 +385,8 @@ func quirk(key string, raw json.RawMessage) string {
 		return "Its `completion_tokens` leave reasoning out: it is added, not taken from them."
 	case q.Drop != nil:
 		return "It refuses these, so they are left out: " + code(q.Drop) + "."
+	case q.LeastAudioSeconds > 0:
+		return fmt.Sprintf("A recording is charged for as %d seconds at least.", q.LeastAudioSeconds)
 	case q.NoTier:
 		return "Its answers do not tell the service tier: the one that was asked for is the one that served."
 	case q.Prefill == "yes":
