@@ -375,7 +375,7 @@ func TestArithmetic(t *testing.T) {
 	}
 	e.Price.Rates[llm.Maps] = 0
 	e.Price.Tiers = []llm.Tier{{Above: 500, Rates: e.Price.Rates}}
-	e.Settlement.Tier = "priority"
+	e.Tier = "priority"
 	e.Cost, e.Unpriced = e.Price.Cost(&e.Usage, "priority"), e.Price.Unpriced(&e.Usage, "priority")
 	s.journal().apply(t, nil, e)
 	text := s.see(t, "/accounts/acme/requests/"+e.ID.Request.String(), "priority, tokens at 1.75 times their rates", "more than 500 input tokens", "16 s", "a second", "at least $")
