@@ -257,7 +257,7 @@ func (a *AttemptDetail) Unseen() bool {
 	if a.Provenance != Estimated && a.Provenance != Unknown {
 		return false
 	}
-	return !slices.ContainsFunc(a.Corrections, func(c Correction) bool { return c.Kind == "resolved" || c.Uncertain < 0 })
+	return !slices.ContainsFunc(a.Corrections, func(c Correction) bool { return c.Kind == "resolved" })
 }
 
 // CostLine is a line of the arithmetic of a cost.

@@ -237,14 +237,17 @@ func testUnseen(t *testing.T, f *fixture) {
 	}
 	late.Opened, late.Arrived = noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1)
 	foreign.Account = "acc_b"
-	apply(t, f, newTape().next(nil, seen, gone, more, died, late, foreign))
+	unpriced := entry(7) // its end was seen, and its price is not known
+	unpriced.Unpriced, unpriced.AtMost = unpriced.Unpriced.With(llm.Maps), unpriced.Cost+5000
+	apply(t, f, newTape().next(nil, unpriced, seen, gone, more, died, late, foreign))
 	b := ledger.UnseenSum{Account: "acc_b", Attempts: 1, Uncertain: 1000, First: "2026-11-21"}
 	for _, test := range []struct {
 		name    string
 		resolve *ledger.Entry
 		want    []ledger.UnseenSum
 	}{
-		{"none resolved", nil, []ledger.UnseenSum{{Account: "acc_a", Attempts: 4, Uncertain: 3000, First: "2026-11-21"}, b}},
+		{"none resolved", nil, []ledger.UnseenSum{{Account: "acc_a", Attempts: 4, Uncertain: 8000, First: "2026-11-21"}, b}},
+		{"one whose end was seen resolved", &unpriced, []ledger.UnseenSum{{Account: "acc_a", Attempts: 4, Uncertain: 3000, First: "2026-11-21"}, b}},
 		{"an estimate resolved", &gone, []ledger.UnseenSum{{Account: "acc_a", Attempts: 3, Uncertain: 2000, First: "2026-11-21"}, b}},
 		{"an unknown resolved", &died, []ledger.UnseenSum{{Account: "acc_a", Attempts: 2, Uncertain: 2000, First: "2026-11-21"}, b}},
 		{"all of a day resolved", &more, []ledger.UnseenSum{{Account: "acc_a", Attempts: 1, Uncertain: 1000, First: "2026-11-22"}, b}},
