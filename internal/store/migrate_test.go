@@ -171,6 +171,45 @@ func TestCorrectionsStay(t *testing.T) {
 	})
 }
 
+// TestExplanationsBegin brings a database up to date whose retention kept no explanations:
+// its sums are there, by a price that nobody knows any more.
+func TestExplanationsBegin(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		const before = 9 // the last migration without them
+		at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+		always := open(t, o)
+		if err := always.Apply(t.Context(), batchOf(uuid.New(), 0, settled(at, 1), settled(at, 2))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := always.Retain(t.Context(), at.AddDate(0, 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		old := engineOf(o)(t)
+		migrateTo(t, old, before)
+		for _, table := range []string{"checkpoints", "rollup_day", "rollup_uses", "rollup_hour", "balances"} {
+			copyTable(t, o, old, table)
+		}
+		since := open(t, old)
+		if v, err := since.Verify(t.Context(), nil); err != nil || len(v.Differences) > 0 {
+			t.Errorf("verify: got %+v, %v; want no difference", v.Differences, err)
+		}
+		for _, test := range []struct {
+			s     *store.Store
+			price string
+		}{{always, "v1"}, {since, ledger.PriceForgotten}} {
+			var got []ledger.Explanation
+			err := test.s.Explain(t.Context(), store.ExportQuery{}, func(x *ledger.Explanation) error {
+				got = append(got, *x)
+				return nil
+			})
+			if err != nil || len(got) != 1 || got[0].Price != test.price || got[0].Cost != 6 || got[0].Attempts != 2 {
+				t.Errorf("explained: got %+v, %v; want two attempts for 6 nano-dollars by %q", got, err, test.price)
+			}
+		}
+	})
+}
+
 // TestInvitersKnown brings a database up to date in which invitations do not say by
 // whose key they were made: the audit log does.
 func TestInvitersKnown(t *testing.T) {
