@@ -108,20 +108,18 @@ func migrateTo(t *testing.T, o store.Options, version int64) {
 	}
 }
 
-// copyTable copies the rows of a table that both databases have.
+// copyTable copies the rows of a table that both databases have, in the columns of the
+// one that they go to.
 func copyTable(t *testing.T, from, to store.Options, table string) {
 	t.Helper()
 	source := behind(t, from)
 	defer source.Close()
-	rows, err := source.QueryContext(t.Context(), "SELECT * FROM "+table)
+	columns := columnsOf(t, to, table)
+	rows, err := source.QueryContext(t.Context(), "SELECT "+strings.Join(columns, ", ")+" FROM "+table)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for rows.Next() {
 		values, dest := make([]sql.NullString, len(columns)), make([]any, len(columns))
 		for i := range values {
@@ -141,6 +139,22 @@ func copyTable(t *testing.T, from, to store.Options, table string) {
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func columnsOf(t *testing.T, o store.Options, table string) []string {
+	t.Helper()
+	db := behind(t, o)
+	defer db.Close()
+	rows, err := db.QueryContext(t.Context(), "SELECT * FROM "+table+" WHERE 1 = 0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil || rows.Err() != nil {
+		t.Fatal(err, rows.Err())
+	}
+	return columns
 }
 
 // TestCorrectionsStay brings a database up to date in which attempts were resolved when

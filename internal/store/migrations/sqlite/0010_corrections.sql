@@ -9,7 +9,6 @@ CREATE TABLE corrections (
     request   TEXT    NOT NULL,
     n         INTEGER NOT NULL,
     kind      TEXT    NOT NULL, -- resolved: what it cost in the end; amount: what is added to that
-    seq       INTEGER NOT NULL, -- among those of its kind, from 1
     hour      INTEGER NOT NULL, -- of the attempt
     account   TEXT    NOT NULL,
     key       TEXT    NOT NULL,
@@ -18,10 +17,11 @@ CREATE TABLE corrections (
     usage     TEXT    NOT NULL, -- what it adds; may be negative
     cost      INTEGER NOT NULL, -- what it adds; may be negative
     unknown   INTEGER NOT NULL, -- what it adds to the number of unknown attempts
-    uncertain INTEGER NOT NULL DEFAULT 0, -- what it adds; not positive
-    reason    TEXT    NOT NULL,
     who       TEXT    NOT NULL,
     at        INTEGER NOT NULL,
+    uncertain INTEGER NOT NULL DEFAULT 0, -- what it adds; not positive
+    seq       INTEGER NOT NULL DEFAULT 1, -- among those of its kind, from 1
+    reason    TEXT    NOT NULL DEFAULT '',
     PRIMARY KEY (day, request, n, kind, seq)
 ) WITHOUT ROWID;
 INSERT INTO corrections (day, request, n, kind, seq, hour, account, key, provider, model, usage, cost, unknown, uncertain, reason, who, at)
