@@ -88,7 +88,8 @@ func (s *seeding) sheets(day int) []sheet {
 	// Requests come in no order of accounts.
 	r.Shuffle(len(days.rows), func(i, j int) { days.rows[i], days.rows[j] = days.rows[j], days.rows[i] })
 	r.Shuffle(len(hours.rows), func(i, j int) { hours.rows[i], hours.rows[j] = hours.rows[j], hours.rows[i] })
-	return append(s.used(day, days.rows), hours, days, unkeyed, sheet{"checkpoints", days.columns, days.rows}, balances, speed)
+	return append(s.used(day, days.rows), hours, days, unkeyed, sheet{"checkpoints", days.columns, days.rows},
+		sheet{"explanations", unkeyed.columns, unkeyed.rows}, balances, speed)
 }
 
 // used is when the keys of a day's sums were used last: of the last day of the

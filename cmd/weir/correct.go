@@ -42,7 +42,6 @@ func newLedgerResolve(env *environment) *cobra.Command {
 	flags.BoolVar(&f.atMost, "at-most", false, "with --older: each cost its upper bound")
 	flags.BoolVar(&f.estimate, "estimate", false, "with --older: each cost its best estimate")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "with --older: print what would be resolved, and change nothing")
-	cmd.MarkFlagsMutuallyExclusive("older", "usd")
 	return cmd
 }
 
@@ -76,6 +75,9 @@ func (env *environment) resolveOne(cmd *cobra.Command, args []string, f *resolve
 func (env *environment) resolveOlder(cmd *cobra.Command, args []string, f *resolveFlags) error {
 	if err := noArgs(cmd, args); err != nil {
 		return err
+	}
+	if f.usd != "" {
+		return usageError{errors.New("--usd says what one attempt cost; with --older give --at-most, --estimate or --release")}
 	}
 	rule, err := f.rule()
 	if err != nil {

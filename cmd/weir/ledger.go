@@ -1,17 +1,21 @@
 package main
 
 import (
+	"encoding/csv"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"weir/internal/app"
+	"weir/internal/audit"
 	"weir/internal/ledger"
+	"weir/internal/llm"
 )
 
 func newLedger(env *environment) *cobra.Command {
-	return group("ledger", "The record of every attempt", newLedgerVerify(env), newLedgerExport(env), newLedgerResolve(env), newLedgerCorrect(env))
+	return group("ledger", "The record of every attempt", newLedgerVerify(env), newLedgerExport(env), newLedgerExplain(env), newLedgerResolve(env), newLedgerCorrect(env))
 }
 
 // verifyWait is how long a running gateway has to project what its journal has.
@@ -94,7 +98,8 @@ func (env *environment) printVerification(v *ledger.Verification, left ledger.Ba
 }
 
 func newLedgerExport(env *environment) *cobra.Command {
-	var format, account, from, to string
+	var format string
+	var dates exportFlags
 	cmd := &cobra.Command{
 		Use: "export", Short: "Print every attempt, one row each",
 		Example: "  weir ledger export --format csv --start-date 2026-01-01 > attempts.csv", Args: noArgs,
@@ -105,15 +110,66 @@ func newLedgerExport(env *environment) *cobra.Command {
 			}
 			return env.withData(cmd, func(d *app.Data) error {
 				return write(env.stdout, env.stderr, func(fn func(*ledger.Exported) error) error {
-					return d.Export(cmd.Context(), account, from, to, fn)
+					return d.Export(cmd.Context(), dates.account, dates.from, dates.to, fn)
 				})
 			})
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&format, "format", "csv", "csv, or focus for the FinOps Open Cost and Usage Specification")
-	flags.StringVar(&account, "account", "", "of this account alone")
-	flags.StringVar(&from, "start-date", "", "from this UTC date on")
-	flags.StringVar(&to, "end-date", "", "up to and with this UTC date")
+	cmd.Flags().StringVar(&format, "format", "csv", "csv, or focus for the FinOps Open Cost and Usage Specification")
+	dates.define(cmd)
 	return cmd
+}
+
+// exportFlags say of what rows are printed.
+type exportFlags struct{ account, from, to string }
+
+func (f *exportFlags) define(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.account, "account", "", "of this account alone")
+	cmd.Flags().StringVar(&f.from, "start-date", "", "from this UTC date on")
+	cmd.Flags().StringVar(&f.to, "end-date", "", "up to and with this UTC date")
+}
+
+func newLedgerExplain(env *environment) *cobra.Command {
+	var dates exportFlags
+	cmd := &cobra.Command{
+		Use: "explain", Short: "Print what the sums of days are made of, by account, model and price",
+		Long: "Print as CSV what the sums of days are made of: usage by class, count and cost for each\n" +
+			"account, model and version of the price, with the price's terms in pico-dollars. Days whose\n" +
+			"request rows are deleted are among them, for as long as retention.explanations says.",
+		Example: "  weir ledger explain --account research --start-date 2025-01-01 --end-date 2025-12-31", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				out := csv.NewWriter(env.stdout)
+				if err := out.Write(explainHeads()); err != nil {
+					return err
+				}
+				err := d.Explain(cmd.Context(), dates.account, dates.from, dates.to, func(x *ledger.Explanation) error {
+					return out.Write(explainRow(x))
+				})
+				out.Flush()
+				return errors.Join(err, out.Error())
+			})
+		},
+	}
+	dates.define(cmd)
+	return cmd
+}
+
+func explainHeads() []string {
+	heads := []string{"date", "account", "model", "price", "requests", "attempts", "unpriced", "estimated", "unknown", "cost_usd", "cost_at_most_usd"}
+	for c := range llm.NumClasses {
+		heads = append(heads, llm.Class(c).String())
+	}
+	return append(heads, "terms")
+}
+
+func explainRow(x *ledger.Explanation) []string {
+	row := []string{
+		x.Date, x.Account, audit.PlainCell(x.Model), audit.PlainCell(x.Price), count(x.Requests), count(x.Attempts), count(x.Unpriced), count(x.Estimated),
+		count(x.Unknown), x.Cost.String(), (x.Cost + x.Uncertain).String(),
+	}
+	for _, n := range x.Usage {
+		row = append(row, count(n))
+	}
+	return append(row, x.Terms)
 }

@@ -342,6 +342,10 @@ func (g *instance) retain(ctx context.Context) {
 		if deleted > 0 {
 			g.options.Log.Info("old request rows deleted; their sums are kept", "rows", deleted)
 		}
+		explained := g.store.Now().Add(-g.options.Config.Retention.Explanations)
+		if err := g.store.RetainExplanations(ctx, explained); err != nil && ctx.Err() == nil {
+			g.options.Log.Error("old explanations of sums could not be deleted", "err", err)
+		}
 		if err := g.store.RetainEvents(ctx); err != nil && ctx.Err() == nil {
 			g.options.Log.Error("old events could not be deleted", "err", err)
 		}

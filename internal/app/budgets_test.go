@@ -223,6 +223,55 @@ func TestCredit(t *testing.T) {
 	}
 }
 
+// TestCreditNoteMakesRoom holds that a credit note gives room back to a budget that was
+// spent, and that what corrects a cost upwards takes it.
+func TestCreditNoteMakesRoom(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url) + perRequest})
+	h.setBudget(2*llm.USD, ledger.PeriodTotal)
+	var last string
+	for i, want := range []int{200, 200, 402} {
+		r := h.chat("house/chat")
+		if r.status != want {
+			t.Fatalf("request %d of a budget for two: got %d %s, want %d", i, r.status, r.body, want)
+		}
+		if want == 200 {
+			last = r.header.Get("X-Request-Id") + ".1"
+		}
+	}
+	await(t, "both rows", func() bool { return h.spent(t) == 2*llm.USD })
+	h.correct(last, -llm.USD)
+	await(t, "room for one more", func() bool { return h.chat("house/chat").status == 200 })
+	if r := h.chat("house/chat"); r.status != 402 {
+		t.Errorf("another one: got %d %s, want 402", r.status, r.body)
+	}
+	await(t, "the third row", func() bool { return h.spent(t) == 2*llm.USD })
+	h.correct(last, llm.USD)
+	h.setBudget(3*llm.USD, ledger.PeriodTotal)
+	if r := h.chat("house/chat"); r.status != 402 {
+		t.Errorf("with a dollar more of budget, which a correction took: got %d %s, want 402", r.status, r.body)
+	}
+	h.verify(t)
+}
+
+// correct corrects what an attempt cost by an amount.
+func (h *house) correct(attempt string, amount llm.Money) {
+	h.t.Helper()
+	data, err := app.OpenData(h.t.Context(), h.config(), discard())
+	if err != nil {
+		h.t.Fatalf("open data: %v", err)
+	}
+	defer data.Close()
+	id, err := ledger.ParseAttemptID(attempt)
+	if err == nil {
+		err = data.Correct(h.t.Context(), audit.Gateway(), ledger.Correct{ID: id, Amount: amount, Reason: "credit note"})
+	}
+	if err != nil {
+		h.t.Fatalf("correct %s by %s: %v", attempt, amount, err)
+	}
+}
+
 func (h *house) credit(usd llm.Money) {
 	h.t.Helper()
 	h.administer(func(ctx context.Context, s *account.Service) error {

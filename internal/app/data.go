@@ -153,18 +153,31 @@ func (d *Data) journalDir() string { return filepath.Join(d.cfg.Data, "journal")
 // Export calls fn with every settled attempt of the dates, which are UTC and
 // inclusive; empty for no bound. An empty account name is every account.
 func (d *Data) Export(ctx context.Context, accountName, from, to string, fn func(*ledger.Exported) error) error {
-	q, err := api.ParseUses("", map[string]string{"start_date": from, "end_date": to})
+	q, err := d.exportQuery(ctx, accountName, from, to)
 	if err != nil {
 		return err
 	}
-	if accountName != "" {
-		acc, err := d.Accounts.Account(ctx, accountName)
-		if err != nil {
-			return err
-		}
+	return d.store.Export(ctx, q, fn)
+}
+
+func (d *Data) exportQuery(ctx context.Context, accountName, from, to string) (store.ExportQuery, error) {
+	q, err := api.ParseUses("", map[string]string{"start_date": from, "end_date": to})
+	if err == nil && accountName != "" {
+		var acc account.Account
+		acc, err = d.Accounts.Account(ctx, accountName)
 		q.Account = acc.ID
 	}
-	return d.store.Export(ctx, store.ExportQuery{Account: q.Account, From: q.From, To: q.To}, fn)
+	return store.ExportQuery{Account: q.Account, From: q.From, To: q.To}, err
+}
+
+// Explain calls fn with what the sums of days are made of, by price. The bounds are those
+// of Export.
+func (d *Data) Explain(ctx context.Context, accountName, from, to string, fn func(*ledger.Explanation) error) error {
+	q, err := d.exportQuery(ctx, accountName, from, to)
+	if err != nil {
+		return err
+	}
+	return d.store.Explain(ctx, q, fn)
 }
 
 // Resolve decides what an attempt of unknown outcome cost.

@@ -83,6 +83,9 @@ func (l *loader) checkNumbers(c *Config) {
 	if c.Retention.Requests < day {
 		l.report("retention.requests", "`retention.requests` must be at least 1d")
 	}
+	if c.Retention.Explanations < day {
+		l.report("retention.explanations", "`retention.explanations` must be at least 1d")
+	}
 	if c.Retention.Responses < 0 {
 		l.report("retention.responses", "`retention.responses` must not be negative; 0s keeps none")
 	}

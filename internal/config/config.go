@@ -208,6 +208,9 @@ type Retention struct {
 	Requests time.Duration `yaml:"requests"`
 	// Responses is the life of what the Responses API keeps; 0 keeps none.
 	Responses time.Duration `yaml:"responses"`
+	// Explanations is for how long it is kept by which prices the sums of deleted request
+	// rows came about, at least one day.
+	Explanations time.Duration `yaml:"explanations"`
 }
 
 // Telemetry is where metrics are served.
@@ -300,7 +303,7 @@ func Default() Config {
 		Pricing:          Pricing{Assumed: "accept"},
 		MaxConcurrency:   4096,
 		MaxBody:          32 << 20,
-		Retention:        Retention{Requests: 90 * day, Responses: 30 * day},
+		Retention:        Retention{Requests: 90 * day, Responses: 30 * day, Explanations: 2557 * day}, // seven years
 		Sessions:         Sessions{Idle: 12 * time.Hour, Absolute: 7 * day},
 		OIDC:             OIDC{Name: "single sign-on", Scopes: []string{"openid", "profile", "email"}, GroupsClaim: "groups"},
 		SMTP:             SMTP{TLS: "starttls"},

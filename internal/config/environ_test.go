@@ -11,35 +11,36 @@ import (
 func TestEveryPlainKeyIsAVariable(t *testing.T) {
 	t.Parallel()
 	got := mustLoad(t, world{env: map[string]string{
-		"WEIR_DATABASE":             "postgres://u:$p@h/d",
-		"WEIR_VALKEY":               "redis://h",
-		"WEIR_DURABILITY":           "strict",
-		"WEIR_DEFAULT_MODEL":        "a/b",
-		"WEIR_DEFAULT_MAX_OUTPUT":   "5",
-		"WEIR_LIMITS_RPM":           "60",
-		"WEIR_LIMITS_TPM":           "",
-		"WEIR_MAX_CONCURRENCY":      "9",
-		"WEIR_MAX_BODY":             "1MiB",
-		"WEIR_PUBLIC_URL":           "https://w.example",
-		"WEIR_TRUSTED_PROXIES":      "10.0.0.0/8, 192.0.2.1",
-		"WEIR_TLS_CERT":             "c.pem",
-		"WEIR_TLS_KEY":              "k.pem",
-		"WEIR_INSECURE_HTTP":        "true",
-		"WEIR_OUTBOUND_PROXY":       "http://p:1",
-		"WEIR_OUTBOUND_CA_FILE":     "ca.pem",
-		"WEIR_RETENTION_REQUESTS":   "30d",
-		"WEIR_RETENTION_RESPONSES":  "0d",
-		"WEIR_LIMITS_PER_KEY_TPM":   "9000",
-		"WEIR_TELEMETRY_LISTEN":     ":9090",
-		"WEIR_WEBHOOKS":             "{allow_private: true}",
-		"WEIR_DRAIN_TIMEOUT":        "5s",
-		"WEIR_LOG_LEVEL":            "debug",
-		"WEIR_TEST_REQUIRE":         "all",
-		"WEIR_SERVICE_HOST":         "10.0.0.1",
-		"WEIR_PORT":                 "tcp://10.0.0.1:80",
-		"WEIR_PORT_80_TCP_PROTO":    "tcp",
-		"NOT_WEIR_AT_ALL":           "x",
-		"WEIR_ALIASES_FAST_TARGETS": "a/b,c/d",
+		"WEIR_DATABASE":               "postgres://u:$p@h/d",
+		"WEIR_VALKEY":                 "redis://h",
+		"WEIR_DURABILITY":             "strict",
+		"WEIR_DEFAULT_MODEL":          "a/b",
+		"WEIR_DEFAULT_MAX_OUTPUT":     "5",
+		"WEIR_LIMITS_RPM":             "60",
+		"WEIR_LIMITS_TPM":             "",
+		"WEIR_MAX_CONCURRENCY":        "9",
+		"WEIR_MAX_BODY":               "1MiB",
+		"WEIR_PUBLIC_URL":             "https://w.example",
+		"WEIR_TRUSTED_PROXIES":        "10.0.0.0/8, 192.0.2.1",
+		"WEIR_TLS_CERT":               "c.pem",
+		"WEIR_TLS_KEY":                "k.pem",
+		"WEIR_INSECURE_HTTP":          "true",
+		"WEIR_OUTBOUND_PROXY":         "http://p:1",
+		"WEIR_OUTBOUND_CA_FILE":       "ca.pem",
+		"WEIR_RETENTION_REQUESTS":     "30d",
+		"WEIR_RETENTION_RESPONSES":    "0d",
+		"WEIR_RETENTION_EXPLANATIONS": "3650d",
+		"WEIR_LIMITS_PER_KEY_TPM":     "9000",
+		"WEIR_TELEMETRY_LISTEN":       ":9090",
+		"WEIR_WEBHOOKS":               "{allow_private: true}",
+		"WEIR_DRAIN_TIMEOUT":          "5s",
+		"WEIR_LOG_LEVEL":              "debug",
+		"WEIR_TEST_REQUIRE":           "all",
+		"WEIR_SERVICE_HOST":           "10.0.0.1",
+		"WEIR_PORT":                   "tcp://10.0.0.1:80",
+		"WEIR_PORT_80_TCP_PROTO":      "tcp",
+		"NOT_WEIR_AT_ALL":             "x",
+		"WEIR_ALIASES_FAST_TARGETS":   "a/b,c/d",
 	}})
 	want := config.Default()
 	want.Database, want.Valkey = llm.NewSecret("postgres://u:$p@h/d"), llm.NewSecret("redis://h")
@@ -52,6 +53,7 @@ func TestEveryPlainKeyIsAVariable(t *testing.T) {
 	want.Outbound = config.Outbound{Proxy: llm.NewSecret("http://p:1"), CAFile: "ca.pem"}
 	want.Retention.Requests = 30 * 24 * time.Hour
 	want.Retention.Responses = 0
+	want.Retention.Explanations = 3650 * 24 * time.Hour
 	want.Telemetry.Listen, want.Webhooks.AllowPrivate = ":9090", true
 	want.DrainTimeout, want.Log.Level = 5*time.Second, "debug"
 	want.Aliases = map[string]config.Alias{"fast": {Targets: []string{"a/b", "c/d"}, Strategy: "fallback"}}

@@ -69,9 +69,28 @@ type Exported struct {
 	KeyLabel    string
 }
 
+// What stands in the place of a price's version in an Explanation.
+const (
+	PriceForgotten   = "-"           // explanations are not kept any more
+	PriceCorrections = "corrections" // what was corrected later
+)
+
+// Explanation is the part of a day's sum of an account and a model that came about by one
+// version of the price: of all prices together they are the Use of that day.
+type Explanation struct {
+	Date    string
+	Account string // account id
+	Model   string // "<provider>/<model-name>"
+	Price   string // version; empty for none, PriceForgotten or PriceCorrections
+	// Terms is the price as JSON: its rates in pico-dollars, tiers and modes. It is empty
+	// where there is none.
+	Terms string
+	Sum   // without speed
+}
+
 // Difference is a place where the rollups do not say what the rows say.
 type Difference struct {
-	Rollup  string // "hour", "day" or "uses" (days without keys); "row" or "balance"
+	Rollup  string // "hour", "day" or "uses" (days without keys); "row", "balance" or "explanation"
 	Account string
 	Period  string // the date, or the hour as RFC 3339
 	Model   string

@@ -166,11 +166,8 @@ func addCorrected(ctx context.Context, tx *sql.Tx, hours buckets) error {
 		table string
 		sums  buckets
 	}{{tableHours, hours}, {tableDays, days}, {tableUses, days.uses()}} {
-		r := newRollup(to.table)
-		for _, b := range to.sums.sorted() {
-			if err := r.addOne(ctx, tx, b, to.sums[b]); err != nil {
-				return fmt.Errorf("%s: %w", to.table, err)
-			}
+		if err := newRollup(to.table).addEach(ctx, tx, to.sums); err != nil {
+			return err
 		}
 	}
 	m := balancesOf(hours)

@@ -108,20 +108,18 @@ func migrateTo(t *testing.T, o store.Options, version int64) {
 	}
 }
 
-// copyTable copies the rows of a table that both databases have.
+// copyTable copies the rows of a table that both databases have, in the columns of the
+// one that they go to.
 func copyTable(t *testing.T, from, to store.Options, table string) {
 	t.Helper()
 	source := behind(t, from)
 	defer source.Close()
-	rows, err := source.QueryContext(t.Context(), "SELECT * FROM "+table)
+	columns := columnsOf(t, to, table)
+	rows, err := source.QueryContext(t.Context(), "SELECT "+strings.Join(columns, ", ")+" FROM "+table)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for rows.Next() {
 		values, dest := make([]sql.NullString, len(columns)), make([]any, len(columns))
 		for i := range values {
@@ -141,6 +139,22 @@ func copyTable(t *testing.T, from, to store.Options, table string) {
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func columnsOf(t *testing.T, o store.Options, table string) []string {
+	t.Helper()
+	db := behind(t, o)
+	defer db.Close()
+	rows, err := db.QueryContext(t.Context(), "SELECT * FROM "+table+" WHERE 1 = 0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil || rows.Err() != nil {
+		t.Fatal(err, rows.Err())
+	}
+	return columns
 }
 
 // TestCorrectionsStay brings a database up to date in which attempts were resolved when
@@ -167,6 +181,45 @@ func TestCorrectionsStay(t *testing.T) {
 		d, _, err := s.Request(t.Context(), "a", e.ID.Request)
 		if err != nil || d.Cost != 0 || d.AtMost != 0 || len(d.Parts[0].Corrections) != 2 {
 			t.Errorf("with both: got %+v, %v; want a cost of 0", d, err)
+		}
+	})
+}
+
+// TestExplanationsBegin brings a database up to date whose retention kept no explanations:
+// its sums are there, by a price that nobody knows any more.
+func TestExplanationsBegin(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		const before = 9 // the last migration without them
+		at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+		always := open(t, o)
+		if err := always.Apply(t.Context(), batchOf(uuid.New(), 0, settled(at, 1), settled(at, 2))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := always.Retain(t.Context(), at.AddDate(0, 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		old := engineOf(o)(t)
+		migrateTo(t, old, before)
+		for _, table := range []string{"checkpoints", "rollup_day", "rollup_uses", "rollup_hour", "balances"} {
+			copyTable(t, o, old, table)
+		}
+		since := open(t, old)
+		if v, err := since.Verify(t.Context(), nil); err != nil || len(v.Differences) > 0 {
+			t.Errorf("verify: got %+v, %v; want no difference", v.Differences, err)
+		}
+		for _, test := range []struct {
+			s     *store.Store
+			price string
+		}{{always, "v1"}, {since, ledger.PriceForgotten}} {
+			var got []ledger.Explanation
+			err := test.s.Explain(t.Context(), store.ExportQuery{}, func(x *ledger.Explanation) error {
+				got = append(got, *x)
+				return nil
+			})
+			if err != nil || len(got) != 1 || got[0].Price != test.price || got[0].Cost != 6 || got[0].Attempts != 2 {
+				t.Errorf("explained: got %+v, %v; want two attempts for 6 nano-dollars by %q", got, err, test.price)
+			}
 		}
 	})
 }

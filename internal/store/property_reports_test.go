@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/store"
 )
 
 // checkOverview has the sums of an overview and of the keys be those of the uses.
@@ -52,6 +53,34 @@ func (m *machine) checkOverview(rt *rapid.T, account string, uses *ledger.UsesPa
 	}
 	if want := m.speed(account); v.Total.Speed != want {
 		rt.Fatalf("speed of %s: got %v, want %v", account, v.Total.Speed, want)
+	}
+}
+
+// checkExplained has what explains the sums of the days of an account be all of them, and
+// nothing else; and without corrections and what is forgotten, each by its own price.
+func (m *machine) checkExplained(rt *rapid.T, account string, uses *ledger.UsesPage) {
+	got := map[[2]string]*ledger.Use{}
+	err := m.store.Explain(rt.Context(), store.ExportQuery{Account: account}, func(x *ledger.Explanation) error {
+		entry := [2]string{x.Date, x.Model}
+		if got[entry] == nil {
+			got[entry] = &ledger.Use{Date: x.Date, Model: x.Model}
+		}
+		u := got[entry]
+		u.Usage.Add(&x.Usage)
+		u.Requests, u.Cost, u.Uncertain, u.Unpriced = u.Requests+x.Requests, u.Cost+x.Cost, u.Uncertain+x.Uncertain, u.Unpriced || x.Unpriced > 0
+		if x.Account != account || (x.Price == "v1") != (x.Terms != "") {
+			rt.Fatalf("explained for %s: got %+v", account, x)
+		}
+		return nil
+	})
+	if err != nil || len(got) != len(uses.Uses) {
+		rt.Fatalf("explained for %s: got %d entries, %v; want %d", account, len(got), err, len(uses.Uses))
+	}
+	for i := range uses.Uses {
+		u := &uses.Uses[i]
+		if diff := gocmp.Diff(got[[2]string{u.Date, u.Model}], u); diff != "" {
+			rt.Fatalf("explained for %s on %s (-got +want):\n%s", account, u.Date, diff)
+		}
 	}
 }
 

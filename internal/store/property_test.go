@@ -51,6 +51,7 @@ func testRollups(t *testing.T, o store.Options) {
 			"older":    m.older,
 			"correct":  m.correct,
 			"retain":   m.retain,
+			"forget":   m.forget,
 			"reopen":   func(rt *rapid.T) { m.close(rt); m.open(rt) },
 			"snapshot": m.snapshot,
 			"restore":  m.restore,
@@ -302,6 +303,14 @@ func (m *machine) retain(rt *rapid.T) {
 	}
 }
 
+// forget forgets by which prices days before one came about.
+func (m *machine) forget(rt *rapid.T) {
+	before := time.Date(2026, 11, rapid.IntRange(19, 22).Draw(rt, "day"), 12, 0, 0, 0, time.UTC)
+	if err := m.store.RetainExplanations(rt.Context(), before); err != nil {
+		rt.Fatalf("forget: %v", err)
+	}
+}
+
 // snapshot copies the database, as a backup would.
 func (m *machine) snapshot(rt *rapid.T) {
 	m.beside(rt, m.backup.save)
@@ -357,6 +366,7 @@ func (m *machine) check(rt *rapid.T) {
 			rt.Fatalf("uses of %s (-got +want):\n%s", account, diff)
 		}
 		m.checkOverview(rt, account, &got)
+		m.checkExplained(rt, account, &got)
 		listed += m.checkRequests(rt, account)
 	}
 	if int64(listed) != v.Rows {

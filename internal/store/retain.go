@@ -15,18 +15,19 @@ const retainRows = 500
 
 // Retain deletes the settled attempts of whole UTC days before a moment and
 // returns how many. What they add up to goes into checkpoints in the same
-// transactions, so that Verify goes on from there.
+// transactions, so that Verify goes on from there, and by the version of their
+// price into explanations.
 func (s *Store) Retain(ctx context.Context, before time.Time) (deleted int64, err error) {
 	days, err := daysOf(ctx, s.read, "attempts", "day", firstDay, dayOf(before)-1)
 	if err != nil {
 		return 0, fmt.Errorf("delete old attempts: %w", err)
 	}
-	checkpoints := newRollup(tableCheckpoints)
+	checkpoints, explanations := newRollup(tableCheckpoints), newRollup(tableExplanations)
 	for _, day := range days {
 		for more := true; more; {
 			var n int64
 			err := s.write(ctx, s.sure, "delete old attempts", func(tx *sql.Tx) error {
-				n, err = retainSome(ctx, tx, day, checkpoints)
+				n, err = retainSome(ctx, tx, day, checkpoints, explanations)
 				return err
 			})
 			if err != nil {
@@ -108,24 +109,56 @@ func (s *Store) clear(ctx context.Context, old *leftover) error {
 
 // retainSome deletes the day's first settled rows. What it adds up is what it
 // deleted, whoever deletes or settles beside it.
-func retainSome(ctx context.Context, tx *sql.Tx, day int64, checkpoints *rollup) (n int64, err error) {
+func retainSome(ctx context.Context, tx *sql.Tx, day int64, checkpoints, explanations *rollup) (n int64, err error) {
 	rows, err := tx.QueryContext(ctx, "DELETE FROM attempts WHERE day = ? AND outcome <> 'open' AND (request, n) IN"+
 		" (SELECT request, n FROM attempts WHERE day = ? AND outcome <> 'open' ORDER BY request, n LIMIT ?)"+
 		" RETURNING "+attemptColumns, day, day, retainRows)
-	hours := buckets{}
+	hours, prices := buckets{}, buckets{}
 	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
 		hours.addEntry(e)
+		prices.add(bucketOf(&e.Attempt).ofDay().ofPrice(e.Price.Version), sumsOf(e))
 		n++
 		return nil
 	})
 	if err != nil {
 		return 0, err
 	}
-	days := hours.days()
-	for _, b := range days.sorted() {
-		if err := checkpoints.addOne(ctx, tx, b, days[b]); err != nil {
-			return 0, fmt.Errorf("checkpoint: %w", err)
+	if err := checkpoints.addEach(ctx, tx, hours.days()); err != nil {
+		return 0, err
+	}
+	return n, explanations.addEach(ctx, tx, prices)
+}
+
+// RetainExplanations forgets by which prices the days before a moment came about. Their
+// sums stay.
+func (s *Store) RetainExplanations(ctx context.Context, before time.Time) error {
+	explanations := newRollup(tableExplanations)
+	for more := true; more; {
+		err := s.write(ctx, s.sure, "forget old explanations", func(tx *sql.Tx) (err error) {
+			more, err = forgetSome(ctx, tx, dayOf(before), explanations)
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
-	return n, nil
+	return nil
+}
+
+// forgetSome adds some explanations before a day to what nobody knows the price of any
+// more.
+func forgetSome(ctx context.Context, tx *sql.Tx, day int64, explanations *rollup) (more bool, err error) {
+	rows, err := tx.QueryContext(ctx, "DELETE FROM explanations WHERE (period, account, model, price) IN"+
+		" (SELECT period, account, model, price FROM explanations WHERE period < ? AND price <> ? ORDER BY period, account, model, price LIMIT ?)"+
+		" RETURNING "+explanations.columns(), day, ledger.PriceForgotten, retainRows)
+	n, sum := 0, buckets{}
+	err = each(rows, err, scanRolled, func(r *rolled) error {
+		sum.add(r.ofPrice(ledger.PriceForgotten), &r.sums)
+		n++
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	return n > 0, explanations.addEach(ctx, tx, sum)
 }

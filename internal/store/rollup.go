@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -73,6 +74,11 @@ func compareBuckets(a, b bucket) int {
 func (b bucket) ofDay() bucket {
 	b.period /= 100
 	return b
+}
+
+// ofPrice is the bucket of a price's version, which stands in the place of the key.
+func (b bucket) ofPrice(version string) bucket {
+	return bucket{period: b.period, account: b.account, model: b.model, key: version}
 }
 
 // ofUses is the bucket without what a table without keys has not.
@@ -151,13 +157,16 @@ const (
 	tableDays        = "rollup_day"
 	tableUses        = "rollup_uses" // days without keys
 	tableCheckpoints = "checkpoints" // days of deleted rows
+	// tableExplanations has days of deleted rows by the version of their price, which
+	// stands in the place of a bucket's key.
+	tableExplanations = "explanations"
 )
 
 // rollup is a table of sums by bucket.
 type rollup struct {
 	table        string
-	keyed        bool
-	usual, all   []int // measures
+	names        []string // columns behind the model; the first is of the primary key
+	usual, all   []int    // measures
 	narrow, wide *insertion
 }
 
@@ -165,10 +174,16 @@ type rollup struct {
 // rows are 0, and each value costs: rows that add to the usual measures alone
 // have a narrower insertion.
 func newRollup(table string) *rollup {
-	r := &rollup{table: table, keyed: table != tableUses, usual: []int{
+	r := &rollup{table: table, names: []string{"key", "provider"}, usual: []int{
 		measureRequests, measureCost, measureTokens, measureAttempts,
 		measureUsage + int(llm.Input), measureUsage + int(llm.CacheRead), measureUsage + int(llm.Output), measureUsage + int(llm.Requests),
 	}}
+	switch table {
+	case tableUses:
+		r.names = nil
+	case tableExplanations:
+		r.names = []string{"price"}
+	}
 	for m := range numMeasures {
 		r.all = append(r.all, m)
 	}
@@ -180,8 +195,8 @@ func newRollup(table string) *rollup {
 func (r *rollup) addTo(measures []int) *insertion {
 	names := measureColumns()
 	columns, key := []string{"period", "account", "model"}, "period, account, model"
-	if r.keyed {
-		columns, key = append(columns, "key", "provider"), key+", key"
+	if columns = append(columns, r.names...); len(r.names) > 0 {
+		key += ", " + r.names[0]
 	}
 	var add []string
 	for _, m := range measures {
@@ -233,9 +248,7 @@ func (r *rollup) write(ctx context.Context, into *bulk, m buckets, names []bucke
 // bind appends the values of an addition of those measures.
 func (r *rollup) bind(dst []any, b *bucket, s *sums, measures []int) []any {
 	dst = append(dst, b.period, b.account, b.model)
-	if r.keyed {
-		dst = append(dst, b.key, b.provider)
-	}
+	dst = append(dst, []any{b.key, b.provider}[:len(r.names)]...)
 	for _, m := range measures {
 		dst = append(dst, s[m])
 	}
@@ -251,23 +264,37 @@ func (s *sums) within(measures []int) bool {
 	return rest == sums{}
 }
 
+// addEach adds sums to the table, row by row in the order of its primary key.
+func (r *rollup) addEach(ctx context.Context, tx *sql.Tx, m buckets) error {
+	for _, b := range m.sorted() {
+		if err := r.addOne(ctx, tx, b, m[b]); err != nil {
+			return fmt.Errorf("%s: %w", r.table, err)
+		}
+	}
+	return nil
+}
+
+// rolled is a row of a rollup.
+type rolled struct {
+	bucket
+	sums
+}
+
+// columns are what scanRolled reads, empty where the table has not all of them.
+func (r *rollup) columns() string {
+	names := slices.Concat([]string{"period", "account", "model"}, r.names, []string{"''", "''"}[len(r.names):], measureColumns())
+	return strings.Join(names, ", ")
+}
+
+func scanRolled(row scanner) (r rolled, err error) {
+	return r, row.Scan(append([]any{&r.period, &r.account, &r.model, &r.key, &r.provider}, r.dest()...)...)
+}
+
 // read reads the rows between two periods.
 func (r *rollup) read(ctx context.Context, q querier, from, to int64) (buckets, error) {
-	columns := "period, account, model, '' AS key, '' AS provider"
-	if r.keyed {
-		columns = "period, account, model, key, provider"
-	}
-	rows, err := q.QueryContext(ctx, "SELECT "+columns+", "+strings.Join(measureColumns(), ", ")+
-		" FROM "+r.table+" WHERE period BETWEEN ? AND ?", from, to)
+	rows, err := q.QueryContext(ctx, "SELECT "+r.columns()+" FROM "+r.table+" WHERE period BETWEEN ? AND ?", from, to)
 	m := buckets{}
-	type row struct {
-		bucket
-		sums
-	}
-	err = each(rows, err, func(from scanner) (r row, err error) {
-		err = from.Scan(append([]any{&r.period, &r.account, &r.model, &r.key, &r.provider}, r.dest()...)...)
-		return r, err
-	}, func(r *row) error {
+	err = each(rows, err, scanRolled, func(r *rolled) error {
 		m[r.bucket] = &r.sums
 		return nil
 	})

@@ -90,6 +90,7 @@ func (v *verifier) days(ctx context.Context) ([]int64, error) {
 		{"attempts", "day", 1},
 		{"corrections", "day", 1},
 		{tableCheckpoints, "period", 1},
+		{tableExplanations, "period", 1},
 		{tableUses, "period", 1},
 		{tableDays, "period", 1},
 		{tableHours, "period", 100},
@@ -143,6 +144,9 @@ func (v *verifier) day(ctx context.Context, day int64) error {
 	}
 	v.result.Rollups += int64(len(rolledDays) + len(rolledUses) + len(rolledHours))
 	if err := v.balances(ctx, day, days); err != nil {
+		return err
+	}
+	if err := v.explanations(ctx, day, checkpoint); err != nil {
 		return err
 	}
 	v.compare("day", days, rolledDays)
@@ -229,6 +233,22 @@ func (v *verifier) balances(ctx context.Context, day int64, days buckets) error 
 	for _, name := range all.sorted() {
 		if want[name] != have[name] {
 			v.differ("balance", &bucket{period: day, account: name.scope}, "spent", int64(want[name]), int64(have[name]))
+		}
+	}
+	return nil
+}
+
+// explanations compares what a day's deleted rows add up to by price with their
+// checkpoint.
+func (v *verifier) explanations(ctx context.Context, day int64, checkpoint buckets) error {
+	explained, err := newRollup(tableExplanations).read(ctx, v.tx, day, day)
+	if err != nil {
+		return err
+	}
+	v.compare("explanation", checkpoint.uses(), explained.uses())
+	for _, b := range explained.sorted() {
+		if b.key != "" && b.key != ledger.PriceForgotten && v.book[b.key] == nil {
+			v.differ("explanation", &b, "price "+b.key+", which is missing", 1, 0)
 		}
 	}
 	return nil

@@ -9,7 +9,6 @@ CREATE TABLE corrections (
     request   TEXT    NOT NULL,
     n         INTEGER NOT NULL,
     kind      TEXT    NOT NULL, -- resolved: what it cost in the end; amount: what is added to that
-    seq       INTEGER NOT NULL, -- among those of its kind, from 1
     hour      INTEGER NOT NULL, -- of the attempt
     account   TEXT    NOT NULL,
     key       TEXT    NOT NULL,
@@ -18,10 +17,11 @@ CREATE TABLE corrections (
     usage     TEXT    NOT NULL, -- what it adds; may be negative
     cost      INTEGER NOT NULL, -- what it adds; may be negative
     unknown   INTEGER NOT NULL, -- what it adds to the number of unknown attempts
-    uncertain INTEGER NOT NULL DEFAULT 0, -- what it adds; not positive
-    reason    TEXT    NOT NULL,
     who       TEXT    NOT NULL,
     at        INTEGER NOT NULL,
+    uncertain INTEGER NOT NULL DEFAULT 0, -- what it adds; not positive
+    seq       INTEGER NOT NULL DEFAULT 1, -- among those of its kind, from 1
+    reason    TEXT    NOT NULL DEFAULT '',
     PRIMARY KEY (day, request, n, kind, seq)
 ) WITHOUT ROWID;
 INSERT INTO corrections (day, request, n, kind, seq, hour, account, key, provider, model, usage, cost, unknown, uncertain, reason, who, at)
@@ -32,3 +32,61 @@ DROP TABLE old_corrections;
 -- that was given, and not paid, is told apart.
 ALTER TABLE accounts ADD COLUMN goodwill INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE credits ADD COLUMN goodwill INTEGER NOT NULL DEFAULT 0; -- 1 for what was given
+
+-- What retention deleted of a day's attempts, by the version of their price: with the rates
+-- of that it explains the sums. They add up to the checkpoints.
+CREATE TABLE explanations (
+    period               INTEGER NOT NULL,
+    account              TEXT NOT NULL,
+    model                TEXT NOT NULL, -- provider/model
+    price                TEXT NOT NULL DEFAULT '-', -- version; empty for none, '-' for one that nobody knows any more
+    requests             INTEGER NOT NULL DEFAULT 0,
+    cost                 INTEGER NOT NULL DEFAULT 0,
+    tokens               INTEGER NOT NULL DEFAULT 0,
+    attempts             INTEGER NOT NULL DEFAULT 0,
+    errors               INTEGER NOT NULL DEFAULT 0,
+    unpriced             INTEGER NOT NULL DEFAULT 0,
+    estimated            INTEGER NOT NULL DEFAULT 0,
+    unknown              INTEGER NOT NULL DEFAULT 0,
+    use_input            INTEGER NOT NULL DEFAULT 0,
+    use_cache_read       INTEGER NOT NULL DEFAULT 0,
+    use_cache_write      INTEGER NOT NULL DEFAULT 0,
+    use_cache_write_1h   INTEGER NOT NULL DEFAULT 0,
+    use_audio_in         INTEGER NOT NULL DEFAULT 0,
+    use_image_in         INTEGER NOT NULL DEFAULT 0,
+    use_output           INTEGER NOT NULL DEFAULT 0,
+    use_reasoning        INTEGER NOT NULL DEFAULT 0,
+    use_audio_out        INTEGER NOT NULL DEFAULT 0,
+    use_request          INTEGER NOT NULL DEFAULT 0,
+    use_search           INTEGER NOT NULL DEFAULT 0,
+    use_image            INTEGER NOT NULL DEFAULT 0,
+    use_character        INTEGER NOT NULL DEFAULT 0,
+    use_millisecond      INTEGER NOT NULL DEFAULT 0,
+    uncertain            INTEGER NOT NULL DEFAULT 0,
+    use_cache_read_audio INTEGER NOT NULL DEFAULT 0,
+    use_citation         INTEGER NOT NULL DEFAULT 0,
+    use_image_out        INTEGER NOT NULL DEFAULT 0,
+    use_maps             INTEGER NOT NULL DEFAULT 0,
+    use_x_search         INTEGER NOT NULL DEFAULT 0,
+    use_file_search      INTEGER NOT NULL DEFAULT 0,
+    use_code_interpreter INTEGER NOT NULL DEFAULT 0,
+    use_tool_image       INTEGER NOT NULL DEFAULT 0,
+    use_other_tool       INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (period, account, model, price)
+) WITHOUT ROWID;
+INSERT INTO explanations (
+    period, account, model, requests, cost, tokens, attempts, errors, unpriced, estimated, unknown,
+    use_input, use_cache_read, use_cache_write, use_cache_write_1h, use_audio_in, use_image_in,
+    use_output, use_reasoning, use_audio_out, use_request, use_search, use_image, use_character,
+    use_millisecond, uncertain, use_cache_read_audio, use_citation, use_image_out, use_maps,
+    use_x_search, use_file_search, use_code_interpreter, use_tool_image, use_other_tool
+) SELECT
+    period, account, model, sum(requests), sum(cost), sum(tokens), sum(attempts), sum(errors),
+    sum(unpriced), sum(estimated), sum(unknown), sum(use_input), sum(use_cache_read),
+    sum(use_cache_write), sum(use_cache_write_1h), sum(use_audio_in), sum(use_image_in),
+    sum(use_output), sum(use_reasoning), sum(use_audio_out), sum(use_request), sum(use_search),
+    sum(use_image), sum(use_character), sum(use_millisecond), sum(uncertain),
+    sum(use_cache_read_audio), sum(use_citation), sum(use_image_out), sum(use_maps),
+    sum(use_x_search), sum(use_file_search), sum(use_code_interpreter), sum(use_tool_image),
+    sum(use_other_tool)
+FROM checkpoints GROUP BY period, account, model;

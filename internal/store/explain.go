@@ -1,0 +1,109 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+
+	"weir/internal/ledger"
+)
+
+// Explain calls fn with what the sums of days are made of, by account, model and version of
+// the price, the oldest day first, as of one moment: of rows that are kept, of those that
+// retention has deleted, and of corrections. It ends with the first error of fn.
+func (s *Store) Explain(ctx context.Context, q ExportQuery, fn func(*ledger.Explanation) error) error {
+	f, err := newUsesFilter(ledger.UsesQuery{From: q.From, To: q.To})
+	if err != nil {
+		return fmt.Errorf("explain: %w", err)
+	}
+	tx, err := s.moment(ctx)
+	if err != nil {
+		return fmt.Errorf("explain: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // nothing was written
+	x := explainer{tx: tx, account: q.Account}
+	if err := x.run(ctx, f.from, f.to, fn); err != nil {
+		return fmt.Errorf("explain: %w", err)
+	}
+	return nil
+}
+
+type explainer struct {
+	tx      *sql.Tx
+	account string            // id; empty for all
+	terms   map[string]string // by version
+}
+
+func (x *explainer) run(ctx context.Context, from, to int64, fn func(*ledger.Explanation) error) error {
+	if err := x.load(ctx); err != nil {
+		return err
+	}
+	all := map[int64]bool{}
+	for table, column := range map[string]string{"attempts": "day", "corrections": "day", tableExplanations: "period"} {
+		days, err := daysOf(ctx, x.tx, table, column, from, to)
+		if err != nil {
+			return err
+		}
+		for _, day := range days {
+			all[day] = true
+		}
+	}
+	for _, day := range slices.Sorted(maps.Keys(all)) {
+		sums, err := x.day(ctx, day)
+		if err != nil {
+			return fmt.Errorf("%s: %w", dateText(day), err)
+		}
+		for _, b := range sums.sorted() {
+			if x.account != "" && b.account != x.account {
+				continue
+			}
+			if err := fn(x.explanation(&b, sums[b])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// load reads the terms of all prices.
+func (x *explainer) load(ctx context.Context) error {
+	x.terms = map[string]string{}
+	type price struct{ version, rates, tiers, modes string }
+	rows, err := x.tx.QueryContext(ctx, "SELECT version, rates, tiers, modes FROM prices")
+	return each(rows, err, func(row scanner) (p price, err error) {
+		return p, row.Scan(&p.version, &p.rates, &p.tiers, &p.modes)
+	}, func(p *price) error {
+		x.terms[p.version] = `{"rates":` + p.rates + `,"tiers":` + p.tiers + `,"modes":` + p.modes + `}`
+		return nil
+	})
+}
+
+// day adds up a day by price.
+func (x *explainer) day(ctx context.Context, day int64) (buckets, error) {
+	sums, err := newRollup(tableExplanations).read(ctx, x.tx, day, day)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := x.tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE day = ? AND outcome <> 'open' AND (? = '' OR account = ?)", day, x.account, x.account)
+	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
+		sums.add(bucketOf(&e.Attempt).ofDay().ofPrice(e.Price.Version), sumsOf(e))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	corrections, err := readCorrections(ctx, x.tx, day, day)
+	for i := range corrections {
+		sums.add(corrections[i].bucket.ofDay().ofPrice(ledger.PriceCorrections), corrections[i].sums())
+	}
+	return sums, err
+}
+
+func (x *explainer) explanation(b *bucket, s *sums) *ledger.Explanation {
+	return &ledger.Explanation{
+		Date: dateText(b.period), Account: b.account, Model: b.model, Price: b.key, Terms: x.terms[b.key],
+		Sum: s.reported(),
+	}
+}
