@@ -130,7 +130,7 @@ type unseenView struct {
 }
 
 func unseenViewOf(all []account.Account, sums []ledger.UnseenSum) unseenView {
-	v := unseenView{Days: unseenDays, Command: Code{Ident: "resolve", Label: "Decide what an attempt cost", Text: "weir ledger resolve ATTEMPT --usd AMOUNT"}}
+	v := unseenView{Days: unseenDays, Command: Code{Ident: "resolve", Label: "Decide what attempts cost", Text: "weir ledger resolve --older 7d --at-most"}}
 	names := map[string]string{}
 	for i := range all {
 		names[all[i].ID] = all[i].Name

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -254,10 +253,7 @@ func (a *AttemptDetail) Uncertain() llm.Money {
 
 // Unseen reports whether nobody saw the end of the attempt, and nobody has resolved it.
 func (a *AttemptDetail) Unseen() bool {
-	if a.Provenance != Estimated && a.Provenance != Unknown {
-		return false
-	}
-	return !slices.ContainsFunc(a.Corrections, func(c Correction) bool { return c.Kind == "resolved" })
+	return (a.Provenance == Estimated || a.Provenance == Unknown) && !a.Resolved()
 }
 
 // CostLine is a line of the arithmetic of a cost.
