@@ -75,3 +75,13 @@ func TestAssumedPrices(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusedAssumedPriceFallsBack holds that a target whose assumed price is refused is
+// passed over for the next one.
+func TestRefusedAssumedPriceFallsBack(t *testing.T) {
+	t.Parallel()
+	h := open(t, setup{yaml: "pricing: {assumed: refuse}\naliases: {any: {targets: [azure/gpt-5-mini, azure/o1]}}\nproviders:" + providerYAML("azure", anyModel(t))})
+	if r := h.chat("any"); r.status != http.StatusOK || r.header.Get("X-Weir-Model") != "azure/o1" {
+		t.Errorf("got %d by %q: %s, want 200 by azure/o1", r.status, r.header.Get("X-Weir-Model"), r.body)
+	}
+}

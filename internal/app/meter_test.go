@@ -23,6 +23,7 @@ type usesPage struct {
 		Tokens   json.Number `json:"tokens"`
 		Requests json.Number `json:"requests"`
 		Cost     json.Number `json:"cost"`
+		AtMost   json.Number `json:"cost_at_most"`
 		Unpriced bool        `json:"unpriced"`
 	} `json:"data"`
 	Total struct {

@@ -61,7 +61,9 @@ func TestPriceFilesReload(t *testing.T) {
 	want("house/small", "3")
 
 	write(strings.Replace(priceFile("1"), "house", "huose", 1))
-	await(t, "the mistake in the log", func() bool { return strings.Contains(h.log.String(), file+`:1:27: no provider \"huose\" is known; did you mean \"house\"?`) })
+	await(t, "the mistake in the log", func() bool {
+		return strings.Contains(h.log.String(), file+`:1:27: no provider \"huose\" is known; did you mean \"house\"?`)
+	})
 	want("house/small", "3")
 	if got := h.do(ask{path: "/metrics", key: noKey}).body; !strings.Contains(got, "weir_price_files_rejected 1") {
 		t.Errorf("metrics: %s", grep(got, "weir_price"))

@@ -129,10 +129,18 @@ func (c *converter) file(about string) (*Converted, error) {
 }
 
 // usd is a price in US dollars for one as the decimal for so many of them; empty for what
-// is no price from 0.
+// is no price from 0 to a thousand dollars.
 func usd(price string, times int64) string {
-	v, ok := new(big.Rat).SetString(price)
-	if !ok || v.Sign() < 0 || len(price) > maxWord {
+	const least, most = 1e-15, 1e3
+	about, err := strconv.ParseFloat(price, 64)
+	switch {
+	case err != nil || about < 0 || about > most || len(price) > maxWord:
+		return ""
+	case about < least:
+		return "0"
+	}
+	v, ok := new(big.Rat).SetString(price) // its exponent is bounded
+	if !ok {
 		return ""
 	}
 	s := v.Mul(v, big.NewRat(times, 1)).FloatString(9)

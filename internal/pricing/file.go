@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -311,115 +310,6 @@ func (r *fileReader) fills(n *node) map[string]string {
 		all[to] = from
 	}
 	return all
-}
-
-// day is a date; nil for a node that is absent.
-func (r *fileReader) day(n *node, what string) *day {
-	if n == nil {
-		return nil
-	}
-	var d day
-	s, _ := n.value.(string)
-	if err := d.UnmarshalText([]byte(s)); err != nil {
-		r.report(n.at, "`%s` must be a date such as \"2026-12-31\"", what)
-	}
-	return &d
-}
-
-// seen is the day on which the source said so.
-func (r *fileReader) seen(n *node) string {
-	if n == nil || n.value == "undated copy" {
-		return ""
-	}
-	r.day(n, "seen")
-	s, _ := n.value.(string)
-	return s
-}
-
-// windows are the times at which an entry holds.
-func (r *fileReader) windows(n *node) (all []window) {
-	for _, item := range r.list(n, "when") {
-		m := r.object(item, "a stretch of time", "from", "to", "days", "except")
-		w := window{From: r.clock(m["from"], "from"), To: r.clock(m["to"], "to")}
-		switch {
-		case (w.From == nil) != (w.To == nil):
-			r.report(item.at, "`from` and `to` go together; without both it is the whole day")
-		case w.From != nil && *w.From == *w.To:
-			r.report(item.at, "`from` and `to` are the same; leave both out for the whole day")
-		case w.From == nil && m["days"] == nil && m["except"] == nil:
-			r.report(item.at, "a stretch of time needs `from` and `to`, or `days`")
-		}
-		for _, name := range r.list(m["days"], "days") {
-			s := r.text(name, "days")
-			i := slices.Index(weekdayNames(), s)
-			if i < 0 {
-				r.report(name.at, "unknown weekday %s%s", quoted(s), suggest(s, weekdayNames()))
-				continue
-			}
-			w.Days |= 1 << i
-		}
-		for _, date := range r.list(m["except"], "except") {
-			w.Except = append(w.Except, *r.day(date, "except"))
-		}
-		all = append(all, w)
-	}
-	return all
-}
-
-func (r *fileReader) clock(n *node, what string) *clock {
-	if n == nil {
-		return nil
-	}
-	var c clock
-	s, _ := n.value.(string)
-	if err := c.UnmarshalText([]byte(s)); err != nil {
-		r.report(n.at, "`%s` must be a time of day in UTC such as \"01:30\"", what)
-	}
-	return &c
-}
-
-// rule reads a rule about names; nil for a node that is absent.
-func (r *fileReader) rule(n *node) *rule {
-	if n == nil {
-		return nil
-	}
-	before := r.found
-	r.checkRule(n)
-	if r.found > before {
-		return nil
-	}
-	var all rule
-	if err := json.Unmarshal(r.file.Text[n.at:n.end], &all); err != nil {
-		r.report(n.at, "no rule: %v", err)
-		return nil
-	}
-	return &all
-}
-
-func (r *fileReader) checkRule(n *node) {
-	before := r.found
-	m := r.object(n, "a rule", "equals", "starts_with", "ends_with", "contains", "regex", "or", "and", "not")
-	if len(m) != 1 && r.found == before {
-		r.report(n.at, "a rule has one name, such as {\"equals\": \"small\"}")
-	}
-	for kind, v := range m {
-		switch kind {
-		case "or", "and":
-			for _, item := range r.list(v, kind) {
-				r.checkRule(item)
-			}
-		case "not":
-			r.checkRule(v)
-		case "regex":
-			if _, err := regexp.Compile(r.text(v, kind)); err != nil {
-				r.report(v.at, "no regular expression: %v", err)
-			}
-		default:
-			if s := r.text(v, kind); s != fold(s) {
-				r.report(v.at, "names are compared in lower case; write %s", quoted(fold(s)))
-			}
-		}
-	}
 }
 
 // named reads the models of an entry: ids, of which the price list has each or the entry

@@ -3,6 +3,7 @@ package pricing_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -178,6 +179,34 @@ func TestPriceFileMistakes(t *testing.T) {
 		problems, ok := errors.AsType[pricing.Problems](err)
 		if !ok || !strings.HasPrefix(problems[0].Error(), "p.json:"+tt.want) {
 			t.Errorf("%s\ngot  %v\nwant p.json:%s", tt.text, err, tt.want)
+		}
+	}
+}
+
+// What docs/configuration.md shows is a price file without a mistake, and it names every
+// rate that there is.
+func TestDocumentedPriceFile(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(text), "```json\n")
+	example, _, _ = strings.Cut(example, "```")
+	_, err = pricing.NewBook(pricing.Overrides{Known: []string{"house"}, Files: []pricing.File{{Path: "docs", Text: []byte(example)}}})
+	if err != nil {
+		t.Errorf("the example: %v", err)
+	}
+	unknown := `{"entries": [{"provider": "house", "models": ["a"], "rates": {"`
+	for key := range payers {
+		for _, name := range payers[key].keys {
+			if !strings.Contains(string(text), "`"+name+"`") {
+				t.Errorf("the rate %s is not in docs/configuration.md", name)
+			}
+			_, err := pricing.NewBook(pricing.Overrides{Known: []string{"house"}, Files: []pricing.File{{Path: "p", Text: []byte(unknown + name + `": "1"}, "source": "x"}]}`)}}})
+			if err != nil {
+				t.Errorf("the rate %s: %v", name, err)
+			}
 		}
 	}
 }
