@@ -51,6 +51,7 @@ type served struct {
 	Cost     llm.Money `json:"cost"` // the provider's own figure, where it has one
 	Reported *classes  `json:"reported"`
 	Canceled bool      `json:"canceled"`
+	Tier     string    `json:"tier"` // as it was served
 }
 
 // truth is what the provider charges: its own figure, or its usage at that price.
@@ -62,7 +63,7 @@ func (s *served) truth(p *llm.Price) llm.Money {
 	if u.InputTokens() > 0 {
 		u[llm.Requests] = 1
 	}
-	return p.Cost(&u, "")
+	return p.Cost(&u, s.Tier)
 }
 
 // classes is usage by the names of its classes.

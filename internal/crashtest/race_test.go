@@ -46,12 +46,24 @@ func racePrices() map[string]priceList {
 	}
 }
 
+// tieredModel is served in a service tier that nobody asked for.
+const tieredModel = "chat:tokens=200,tier=priority"
+
+// raceFile prices the provider tiered: as words, and twice that in its priority tier.
+const raceFile = `{"about": "Of the races.", "entries": [
+	{"provider": "tiered", "models": ["` + tieredModel + `"], "rates": {"input_mtok": "10", "output_mtok": "1000"}, "source": "the race"},
+	{"provider": "tiered", "models": ["` + tieredModel + `"], "mode": "priority", "times": "2", "source": "the race"}
+]}`
+
+// raceFileName is where the configuration has it, beside itself.
+const raceFileName = "race-prices.json"
+
 // raceYAML is the configuration of a race.
 func raceYAML(provider string) string {
 	var b strings.Builder
 	b.WriteString("drain_timeout: 2s\ndefault_model: house/chat\nproviders:\n")
 	prices := racePrices()
-	for _, name := range slices.Sorted(maps.Keys(prices)) {
+	for _, name := range append(slices.Sorted(maps.Keys(prices)), "tiered") {
 		dialect, bill := "openai", "computed"
 		switch name {
 		case "human":
@@ -62,7 +74,7 @@ func raceYAML(provider string) string {
 		fmt.Fprintf(&b, "  %s: {dialect: %s, base_url: \"http://%s/v1\", allow_private: true, api_keys: [one], timeouts: {first_byte: 1s}, bill_by: %s}\n",
 			name, dialect, provider, bill)
 	}
-	b.WriteString("prices:\n")
+	b.WriteString("prices_file: " + raceFileName + "\nprices:\n")
 	for _, name := range slices.Sorted(maps.Keys(prices)) {
 		fmt.Fprintf(&b, "  %s/*: {", name)
 		for _, class := range slices.Sorted(maps.Keys(prices[name])) {
@@ -114,9 +126,10 @@ func races() []race {
 		`{"model":"words/chat:pace=2ms,tokens=300,after=bill","max_tokens":300,"messages":[{"role":"user","content":"ttft=3s: whose client leaves"}]}`,
 		`{"model":"later","max_tokens":300,"messages":[{"role":"user","content":"Hi"}]}`,
 		`{"model":"words/chat:usage=missing,tokens=100,reasoning=250","max_tokens":400,"messages":[{"role":"user","content":"Hi"}]}`,
-		// A file, a search, and a provider with a figure of its own.
+		// A file, a search, a service tier that costs twice as much, and a provider with a figure of its own.
 		`{"model":"words/chat:ttft=50ms,tokens=20,files=4000,after=bill","stream":true,"max_tokens":50,"messages":[{"role":"user","content":[{"type":"text","text":"late=3s"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}]}`,
 		`{"model":"human/chat:tokens=50,search=2,ttft=3s,after=bill","stream":true,"max_tokens":60,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":2}]}`,
+		`{"model":"tiered/` + tieredModel + `","service_tier":"auto","max_tokens":200,"messages":[{"role":"user","content":"Hi"}]}`,
 		`{"model":"own/chat:tokens=200,cost=0.25","max_tokens":250,"messages":[{"role":"user","content":"Hi"}]}`,
 	}
 	return []race{
@@ -259,6 +272,7 @@ func (f *fleet) truth(m *member) (sum llm.Money) {
 		f.t.Fatal(err)
 	}
 	prices := racePrices()
+	prices["tiered"] = prices["words"] // see raceFile
 	for i := range all {
 		model, is := models[all[i].Attempt]
 		if !is {
@@ -266,6 +280,7 @@ func (f *fleet) truth(m *member) (sum llm.Money) {
 		}
 		name, _, _ := strings.Cut(model, "/")
 		price, err := prices[name].price()
+		price.Modes = []llm.Mode{{Name: "priority", Times: 2000}}
 		if err != nil {
 			f.t.Fatal(err)
 		}
