@@ -354,7 +354,7 @@ func TestUnseen(t *testing.T) {
 		t.Error("a request whose end was seen: got how to resolve it")
 	}
 	s.come("ada", "")
-	s.see(t, "/operator/accounts", "Nobody saw how 1 attempt ended", "$0.497725 more", `href="/accounts/acme/requests?ended=unseen&amp;start_date=2026-11-11"`, "weir ledger resolve ATTEMPT")
+	s.see(t, "/operator/accounts", "Nobody saw how 1 attempt ended", "$0.497725 more", `href="/accounts/acme/requests?ended=unseen&amp;start_date=2026-11-11"`, "weir ledger resolve --older 7d --at-most")
 	if err := s.store.Resolve(t.Context(), audit.Gateway(), gone.ID, 5, false); err != nil {
 		t.Fatal(err)
 	}
