@@ -15,6 +15,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/gateway"
+	"weir/internal/ledger"
 	"weir/internal/simulator"
 )
 
@@ -259,5 +260,27 @@ func TestDrainsAreBounded(t *testing.T) {
 		if got := up.Ledger().Totals().Canceled; got != want {
 			t.Errorf("round %d: %d requests cancelled, want the %d beyond the bound", round, got, want)
 		}
+	}
+}
+
+// TestClientLeavesDemo is a client that goes away before the demo, which is in the
+// gateway's own process, has begun to answer: it was asked, so that it counts.
+func TestClientLeavesDemo(t *testing.T) {
+	t.Parallel()
+	h := open(t, setup{})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	resp, err := h.client.Do(h.request(ask{path: "/v1/chat", body: hello("demo/chat:ttft=1m"), header: []string{"Accept", "text/event-stream"}}).WithContext(ctx))
+	if err == nil {
+		resp.Body.Close()
+		t.Fatalf("got %s, want no answer", resp.Status)
+	}
+	var e ledger.Entry
+	await(t, "the attempt's row", func() bool {
+		e = h.entryOf(t, "demo/chat:ttft=1m")
+		return e.Outcome != ""
+	})
+	if e.Outcome != ledger.OutcomeClientGone || e.AtMost <= e.Cost {
+		t.Errorf("ledger says %s, %s at most %s, want client_gone with an upper bound", e.Outcome, e.Cost, e.AtMost)
 	}
 }

@@ -22,6 +22,9 @@ type roundTripper struct{ s *Server }
 
 // RoundTrip serves one request. The caller closes the response's body.
 func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil {
+		trace.GotConn(httptrace.GotConnInfo{}) // whoever counts what was sent has sent it
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	inner := r.WithContext(ctx)
 	if inner.Body == nil {
