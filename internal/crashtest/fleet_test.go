@@ -59,9 +59,6 @@ func newFleet(ctx context.Context, t *testing.T, o *founding) *fleet {
 	f := &fleet{house: bareHouse(ctx, t, o.seed, o.bin), server: o.server}
 	f.env = []string{"WEIR_DATA=" + f.dir, "WEIR_DATABASE=" + o.server.URL(database)}
 	f.configure(o.yaml(f.provider))
-	if err := os.WriteFile(filepath.Join(f.dir, raceFileName), []byte(raceFile), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	for number := range o.nodes {
 		n := &node{fleet: f, number: number, gate: newGate(), dir: filepath.Join(f.dir, fmt.Sprintf("node-%d", number))}
 		n.env = []string{"WEIR_DATA=" + n.dir, "WEIR_DATABASE=" + cmp.Or(o.url, o.server.URL(database)), "WEIR_VALKEY=" + o.valkey}

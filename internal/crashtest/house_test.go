@@ -71,11 +71,13 @@ func bareHouse(ctx context.Context, t *testing.T, seed uint64, bin string) *hous
 	return h
 }
 
-// configure writes the configuration.
+// configure writes the configuration, and the price file that it may name.
 func (h *house) configure(text string) {
 	h.t.Helper()
-	if err := os.WriteFile(filepath.Join(h.dir, "weir.yaml"), []byte(text), 0o600); err != nil {
-		h.t.Fatal(err)
+	for name, text := range map[string]string{"weir.yaml": text, raceFileName: raceFile} {
+		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600); err != nil {
+			h.t.Fatal(err)
+		}
 	}
 }
 
