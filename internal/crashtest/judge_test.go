@@ -174,7 +174,7 @@ func (v *verdict) priced(r *row) {
 	p, ok := v.books.prices[r.model]
 	want := p.Cost(&r.usage, "")
 	if r.provenance == ledger.Unknown {
-		want = p.Bound(&r.usage, llm.AnyMode)
+		want = p.Bound(&r.usage)
 	}
 	if ok != (r.price != "") || r.cost != want {
 		v.add(mispriced, "%s: got $%s by price %q, want $%s", r, r.cost, r.price, want)

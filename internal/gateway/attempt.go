@@ -132,7 +132,7 @@ func (c *call) newAttempt() ledger.Attempt {
 		a.Price, a.Bound = c.wanted.price, c.wanted.granted(c.cap)
 		a.Claim, c.room = c.room, nil
 	}
-	a.Hold = min(ledger.MaxCost, a.Price.Bound(&a.Bound, llm.AnyMode))
+	a.Hold = min(ledger.MaxCost, a.Price.Bound(&a.Bound))
 	return a
 }
 

@@ -82,7 +82,7 @@ func (k *demand) granted(limit int64) llm.Usage {
 // cost is the bound in money.
 func (k *demand) cost(output int64) llm.Money {
 	u := k.bound(output)
-	return min(ledger.MaxCost, k.price.Bound(&u, llm.AnyMode))
+	return min(ledger.MaxCost, k.price.Bound(&u))
 }
 
 // amounts are what to ask a budget for: with less than the first the attempt is

@@ -66,10 +66,10 @@ func checkCaps(t *rapid.T, capFor func(k *demand, amount llm.Money) (int64, bool
 		return fmt.Errorf("a cap of %d, beyond %d to %d", limit, k.least, k.most)
 	}
 	u := k.bound(limit)
-	if bound := min(ledger.MaxCost, k.price.Bound(&u, llm.AnyMode)); bound > amount {
+	if bound := min(ledger.MaxCost, k.price.Bound(&u)); bound > amount {
 		return fmt.Errorf("a cap of %d can cost %d, beyond %d", limit, bound, amount)
 	}
-	if u = k.bound(limit + 1); limit < k.most && min(ledger.MaxCost, k.price.Bound(&u, llm.AnyMode)) <= amount {
+	if u = k.bound(limit + 1); limit < k.most && min(ledger.MaxCost, k.price.Bound(&u)) <= amount {
 		return fmt.Errorf("a cap of %d, while %d is within %d, too", limit, limit+1, amount)
 	}
 	return nil
@@ -318,8 +318,8 @@ func checkServed(tb failer, sim *simulator.Server, a asked, how precision, share
 	if err != nil {
 		return err
 	}
-	if cost := k.price.Cost(&served, ""); cost > amount || cost > k.price.Bound(&u, llm.AnyMode) {
-		return fmt.Errorf("%s to %s: served %+v for %d, held %+v, at most %d of %d granted\n%s", a.door, a.target, served, cost, u, k.price.Bound(&u, llm.AnyMode), amount, body)
+	if cost := k.price.Cost(&served, ""); cost > amount || cost > k.price.Bound(&u) {
+		return fmt.Errorf("%s to %s: served %+v for %d, held %+v, at most %d of %d granted\n%s", a.door, a.target, served, cost, u, k.price.Bound(&u), amount, body)
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ func (c *call) atMost() (llm.Money, llm.Classes) {
 	if a.Claim == nil && !c.door.Free { // else the bound is that of afford
 		bound = c.boundUnseen()
 	}
-	most := min(ledger.MaxCost, a.Price.Bound(&bound, llm.AnyMode))
-	return max(most, a.Hold), a.Price.Unbounded(&bound, llm.AnyMode)
+	most := min(ledger.MaxCost, a.Price.Bound(&bound))
+	return max(most, a.Hold), a.Price.Unbounded(&bound)
 }
 
 // boundUnseen is what the attempt under way can have used at most, with as much output as

@@ -77,7 +77,7 @@ func testAttempt(id uuid.UUID, n uint16) Attempt {
 			Modes: []llm.Mode{{Name: "geo:us", Times: 1100}, {Name: "flex", Rates: llm.Rates{llm.Output: 7}, Tiers: []llm.Tier{{Above: 9}}}},
 		},
 	}
-	a.Hold = a.Price.Bound(&llm.Usage{llm.Input: 100, llm.Output: 10, llm.Requests: 1}, llm.AnyMode)
+	a.Hold = a.Price.Bound(&llm.Usage{llm.Input: 100, llm.Output: 10, llm.Requests: 1})
 	a.Arrived = a.Opened.Add(-time.Second)
 	return a
 }

@@ -198,7 +198,7 @@ func (w *world) newAttempt(id AttemptID) Attempt {
 		Bound: llm.Usage{llm.Input: 1000, llm.Output: 1000},
 		Price: llm.Price{Version: fmt.Sprintf("v%d", w.rng.IntN(3)), Rates: llm.Rates{llm.Input: 1_000_000, llm.Output: 2_000_000}},
 	}
-	a.Hold = a.Price.Bound(&llm.Usage{llm.Input: 1000, llm.Output: 1000, llm.Requests: 1}, llm.AnyMode)
+	a.Hold = a.Price.Bound(&llm.Usage{llm.Input: 1000, llm.Output: 1000, llm.Requests: 1})
 	return a
 }
 

@@ -89,9 +89,6 @@ func (p *Price) Has(mode string) bool {
 	return name == "" || p.Modes == nil || slices.ContainsFunc(p.Modes, func(m Mode) bool { return m.Name == name })
 }
 
-// AnyMode is the mode of a request that leaves to the provider how it is served.
-const AnyMode = "*"
-
 // ModeName is the name, in Modes, of what a provider calls a service tier: in lower
 // case; empty for the usual one. A region or a speed has a name with its kind before
 // it: "geo:us", "speed:fast".
@@ -125,11 +122,10 @@ func (p *Price) Unpriced(u *Usage, served string) Classes {
 }
 
 // Bound is an upper bound of what a request can cost that has at most so many tokens of
-// input and of output, whichever class and tier they fall in, and of every other class
-// no more than is given. It is served in that mode, or in any where it is AnyMode. What
-// has no rate adds nothing.
-func (p *Price) Bound(most *Usage, mode string) (bound Money) {
-	p.reach(most.InputTokens(), mode, func(r Rates) {
+// input and of output, whichever class, tier and mode they fall in, and of every other
+// class no more than is given. What has no rate adds nothing.
+func (p *Price) Bound(most *Usage) (bound Money) {
+	p.reach(most.InputTokens(), func(r Rates) {
 		u := r.dearestOf(most)
 		bound = max(bound, r.cost(&u))
 	})
@@ -137,12 +133,12 @@ func (p *Price) Bound(most *Usage, mode string) (bound Money) {
 }
 
 // Unbounded are the classes for which Bound adds nothing because they have no rate.
-func (p *Price) Unbounded(most *Usage, mode string) (unknown Classes) {
+func (p *Price) Unbounded(most *Usage) (unknown Classes) {
 	if !p.Known() {
 		var none Rates
 		return none.missing(most)
 	}
-	p.reach(most.InputTokens(), mode, func(r Rates) {
+	p.reach(most.InputTokens(), func(r Rates) {
 		u := r.dearestOf(most)
 		unknown |= r.missing(&u)
 	})
@@ -151,7 +147,7 @@ func (p *Price) Unbounded(most *Usage, mode string) (unknown Classes) {
 
 // reach calls with all rates that a request may be charged at which has at most so many
 // tokens of input.
-func (p *Price) reach(input int64, mode string, with func(Rates)) {
+func (p *Price) reach(input int64, with func(Rates)) {
 	if !p.Known() {
 		return
 	}
@@ -168,21 +164,20 @@ func (p *Price) reach(input int64, mode string, with func(Rates)) {
 			with(r)
 		}
 	}
-	times := p.mostTimes(mode)
+	times := p.mostTimes()
 	each(&p.Rates, p.Tiers, times)
 	if times > thousand {
 		each(&p.Rates, p.Tiers, thousand)
 	}
 	for i := range p.Modes {
-		if m := &p.Modes[i]; m.Times == 0 && (mode == AnyMode || ModeName(mode) == m.Name) {
+		if m := &p.Modes[i]; m.Times == 0 {
 			each(&m.Rates, m.Tiers, times)
 		}
 	}
 }
 
-// mostTimes is what tokens cost at most in a mode, or in modes that may meet, in
-// thousandths. Of one kind, such as the service tiers, no two do.
-func (p *Price) mostTimes(mode string) int64 {
+// mostTimes is what tokens cost at most in modes that may meet, in thousandths. Of one kind, such as the service tiers, no two do.
+func (p *Price) mostTimes() int64 {
 	times := int64(thousand)
 	for i := range p.Modes {
 		most := int64(thousand)
@@ -195,9 +190,7 @@ func (p *Price) mostTimes(mode string) int64 {
 				most = thousand // its kind was seen
 				break
 			}
-			if mode == AnyMode || ModeName(mode) == m.Name {
-				most = max(most, m.Times)
-			}
+			most = max(most, m.Times)
 		}
 		times = times * most / thousand
 	}

@@ -130,7 +130,7 @@ func TestBoundHolds(t *testing.T) {
 			u[llm.Input] += inLeft
 			u[llm.Output] += outLeft
 		}
-		if got, bound := p.Cost(&u, ""), p.Bound(&llm.Usage{llm.Input: input, llm.Output: output, llm.Requests: 1}, llm.AnyMode); got > bound {
+		if got, bound := p.Cost(&u, ""), p.Bound(&llm.Usage{llm.Input: input, llm.Output: output, llm.Requests: 1}); got > bound {
 			t.Fatalf("%+v for %v: got %d, want at most the bound %d of %d in, %d out", p, u, got, bound, input, output)
 		}
 	})
@@ -241,7 +241,7 @@ func TestBoundTable(t *testing.T) {
 		{"saturates", p, math.MaxInt64, math.MaxInt64, math.MaxInt64},
 	}
 	for _, tt := range tests {
-		if got := tt.price.Bound(&llm.Usage{llm.Input: tt.input, llm.Output: tt.output, llm.Requests: 1}, llm.AnyMode); got != tt.want {
+		if got := tt.price.Bound(&llm.Usage{llm.Input: tt.input, llm.Output: tt.output, llm.Requests: 1}); got != tt.want {
 			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
 		}
 	}
@@ -375,8 +375,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// Each mode, and those that multiply together, cost no more than the bound of a request
-// that leaves the mode to the provider.
+// Each mode, and those that multiply together, cost no more than the bound.
 func TestBoundCoversModes(t *testing.T) {
 	t.Parallel()
 	p := served()
@@ -385,19 +384,10 @@ func TestBoundCoversModes(t *testing.T) {
 		{llm.Input: 1001, llm.Output: 100, llm.Searches: 1},
 		{llm.Input: 1_000_000},
 	} {
-		bound := p.Bound(&most, llm.AnyMode)
+		bound := p.Bound(&most)
 		for _, mode := range []string{"", "priority", "flex", "geo:us", "speed:fast", "geo:us,speed:fast", "priority,geo:us"} {
 			if got := p.Cost(&most, mode); got > bound {
 				t.Errorf("%q: got %d, want at most the bound %d", mode, got, bound)
-			}
-		}
-		for _, mode := range []string{"priority", "flex", "geo:us", "speed:fast"} {
-			own := p.Bound(&most, mode)
-			if got := p.Cost(&most, mode); got > own || own > bound {
-				t.Errorf("%q: got %d, want at most its own bound %d, and that at most %d", mode, got, own, bound)
-			}
-			if got := p.Cost(&most, ""); got > own {
-				t.Errorf("%q asked, the usual one served: got %d, want at most the bound %d", mode, got, own)
 			}
 		}
 	}
@@ -471,12 +461,8 @@ func TestBoundTakesOneModeOfAKind(t *testing.T) {
 		},
 	}
 	u := llm.Usage{llm.Input: 1000}
-	for mode, want := range map[string]llm.Money{
-		llm.AnyMode: 2_400_000, "priority": 2_000_000, "geo:us": 1_100_000, "flex": 1_000_000, "": 1_000_000,
-	} {
-		if got := p.Bound(&u, mode); got != want {
-			t.Errorf("%q: got %d, want %d", mode, got, want)
-		}
+	if got := p.Bound(&u); got != 2_400_000 {
+		t.Errorf("got %d, want 2400000", got)
 	}
 }
 

@@ -291,7 +291,7 @@ func TestRememberedPriceAllocatesNothing(t *testing.T) {
 	got := testing.AllocsPerRun(1000, func() {
 		p := b.Price("openai", "gpt-5.4", at)
 		info, _ := b.Model("openai", "gpt-5.4")
-		cost += p.Cost(&u, "") + p.Bound(&llm.Usage{llm.Input: info.Context, llm.Output: 100, llm.Requests: 1}, llm.AnyMode)
+		cost += p.Cost(&u, "") + p.Bound(&llm.Usage{llm.Input: info.Context, llm.Output: 100, llm.Requests: 1})
 	})
 	if got != 0 || cost == 0 {
 		t.Errorf("allocations of a remembered price: got %v (cost %s), want 0", got, cost)

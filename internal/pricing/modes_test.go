@@ -81,7 +81,7 @@ func TestBoundCoversTheModesOfTheData(t *testing.T) {
 		for _, l := range book.Models(v.ID, at) {
 			for _, input := range []int64{1_000, 300_000} {
 				u := llm.Usage{llm.Input: input, llm.Output: 1_000, llm.Requests: 1, llm.Searches: 1}
-				bound := l.Price.Bound(&u, llm.AnyMode)
+				bound := l.Price.Bound(&u)
 				for _, served := range combinations(l.Price.Modes) {
 					if got := l.Price.Cost(&u, served); got > bound {
 						t.Errorf("%s/%s served %q: got %s, want at most the bound %s", v.ID, l.ID, served, got, bound)
