@@ -21,7 +21,7 @@ test: ## Run the tests, as a newcomer does
 
 .PHONY: race
 race: ## Run the tests with the race detector, but for those that only start other processes, or ask one thing after the other for long
-	$(GO) test -race -timeout 30m -skip '^(TestPieceAllocations|TestWhoMayDoWhat|TestAdministration|TestAdministrationPages|TestDocumentIsOpenAPI|TestDoubleNames)$$' \
+	$(GO) test -race -p 1 -timeout 30m -skip '^(TestPieceAllocations|TestWhoMayDoWhat|TestAdministration|TestAdministrationPages|TestDocumentIsOpenAPI|TestDoubleNames)$$' \
 		$$($(GO) list ./... | grep -v -e /crashtest$$ -e /loadtest$$)
 
 .PHONY: lint

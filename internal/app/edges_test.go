@@ -37,7 +37,7 @@ func pricedAt(input, output int64) string {
 
 func edges() []edge {
 	const words = `"messages":[{"role":"user","content":"Hi"}]`
-	pdf := base64.StdEncoding.EncodeToString([]byte("%PDF-1.7 " + strings.Repeat("stream ", 85_000)))
+	pdf := base64.StdEncoding.EncodeToString([]byte("%PDF-1.7 " + strings.Repeat("stream ", 12_000)))
 	chat := func(members string) ask { return ask{path: "/v1/chat/completions", body: "{" + members + "}"} }
 	return []edge{
 		{
@@ -57,7 +57,7 @@ func edges() []edge {
 			ask: chat(`"model":"house/chat:tokens=50,reasoning=200,fault=cut,at=3,after=bill","stream":true,"max_tokens":250,` + words),
 		},
 		{
-			name: "a long PDF whose client leaves", budget: 3 * llm.USD, leaves: 400 * time.Millisecond, input: 2, output: 1, alone: true,
+			name: "a PDF whose client leaves", budget: 3 * llm.USD, leaves: 400 * time.Millisecond, input: 2, output: 1, alone: true,
 			ask: chat(`"model":"house/chat:files=90000,ttft=3s,after=bill","stream":true,"max_tokens":20,"messages":[{"role":"user","content":[` +
 				`{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,` + pdf + `"}}]}]`),
 		},
