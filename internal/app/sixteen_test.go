@@ -39,15 +39,15 @@ func sixteen() []adversity {
 		{name: "reset before headers", fault: "fault=reset", second: 1, first: 3},
 		{name: "no answer", fault: "fault=silence", second: 1, first: 1},
 		{name: "slow first token", fault: "ttft=30s", second: 1, first: 1},
-		{name: "stream cut", fault: "fault=cut,at=5,pace=2ms", second: 1, first: 1},
-		{name: "stream stalled", fault: "fault=stall,at=5,pace=2ms", second: 1, first: 1},
-		{name: "malformed event", fault: "fault=malformed,at=5,pace=2ms", second: 1, first: 1},
+		{name: "stream cut", fault: "fault=cut,at=5,pace=20ms", second: 1, first: 1},
+		{name: "stream stalled", fault: "fault=stall,at=5,pace=20ms", second: 1, first: 1},
+		{name: "malformed event", fault: "fault=malformed,at=5,pace=20ms", second: 1, first: 1},
 		{name: "no end marker", fault: "fault=no-end", first: 1},
 		{name: "context length", fault: "fault=context-length", second: 1, first: 1},
 		{name: "content filter", fault: "fault=content-policy", first: 1, refused: true},
-		{name: "cut, and the fallback refuses prefill", fault: "fault=cut,at=5,pace=2ms", spare: "fault=no-prefill", second: 2, first: 1},
+		{name: "cut, and the fallback refuses prefill", fault: "fault=cut,at=5,pace=20ms", spare: "fault=no-prefill", second: 2, first: 1},
 		{name: "flapping", fault: "status=500,flap=2", second: 1, first: 3, again: 6},
-		{name: "accounting of a fail-over", fault: "fault=cut,at=8,pace=2ms", second: 1, first: 1},
+		{name: "accounting of a fail-over", fault: "fault=cut,at=8,pace=20ms", second: 1, first: 1},
 	}
 }
 
