@@ -126,13 +126,18 @@ func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.It
 
 // URL is that of a database of the server.
 func (s *Server) URL(database string) string {
-	url := fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", user, s.Addr(), database)
+	url := s.plainURL(database)
 	if s.clock != nil {
 		// A signal that interrupts libfaketime sees the true time. Where that is ahead of
 		// the shifted one, any alarm would find all timeouts over.
 		url += "&statement_timeout=0&lock_timeout=0&idle_in_transaction_session_timeout=0"
 	}
 	return url
+}
+
+// plainURL has nothing that PostgreSQL's own programs refuse.
+func (s *Server) plainURL(database string) string {
+	return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", user, s.Addr(), database)
 }
 
 // run runs one of PostgreSQL's programs until it ends.
