@@ -70,8 +70,7 @@ const (
 // for tokens and the cap, found without a look into the body. It misses what the
 // body does not show.
 func (c *call) boundBooks(t *route.Target) llm.Usage {
-	u := c.shown()
-	c.quirks(t).Bill(&u)
+	u := c.shown(t)
 	if !c.door.Silent {
 		u[llm.Output] = times(c.maxOutput(t), max(1, c.head.Choices))
 	}
@@ -79,13 +78,13 @@ func (c *call) boundBooks(t *route.Target) llm.Usage {
 }
 
 // shown is the bound of the input as far as the body shows it.
-func (c *call) shown() llm.Usage {
+func (c *call) shown(t *route.Target) llm.Usage {
 	u := c.head.Most
 	if !c.door.Free && u.InputTokens() == 0 {
 		u[llm.Input] = int64(len(c.body)) // a token is at least a byte
 	}
 	u[llm.Input] += c.prefilled()
-	u[llm.Requests] = c.requests()
+	c.bill(t, &u)
 	return u
 }
 
@@ -99,8 +98,7 @@ func (c *call) prefilled() int64 {
 
 // boundBeside is the bound of all but the words of the answers.
 func (c *call) boundBeside(t *route.Target, how precision, r *reading) llm.Usage {
-	u := c.shown()
-	c.quirks(t).Bill(&u)
+	u := c.shown(t)
 	if c.door.Op != llm.OpChat {
 		c.boundOther(t, how, &u)
 		return u

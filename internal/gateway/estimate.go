@@ -95,7 +95,7 @@ func (c *call) inputUsage() llm.Usage {
 			u[class] = 0
 		}
 	}
-	u[llm.Requests] = c.requests()
+	c.bill(c.target(), &u)
 	return u
 }
 

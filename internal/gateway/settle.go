@@ -5,6 +5,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/provider"
+	"weir/internal/route"
 )
 
 // settle writes how the request's last attempt ended. What the ledger cannot
@@ -55,7 +56,6 @@ func (c *call) settlementOf(f *provider.Failure) ledger.Settlement {
 	default:
 		s.Provenance = ledger.Estimated
 		s.Usage = c.inputUsage()
-		c.quirks(c.target()).Bill(&s.Usage)
 		s.AtMost, s.Unpriced = c.atMost()
 		if c.gone() {
 			s.Outcome = ledger.OutcomeClientGone
@@ -82,8 +82,7 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 		s.Usage, s.ProviderCost = c.estimate(t), nil
 		s.AtMost, s.Unpriced = c.atMost()
 	}
-	s.Usage[llm.Requests] = c.requests()
-	c.quirks(c.target()).Bill(&s.Usage)
+	c.bill(c.target(), &s.Usage)
 	return s
 }
 
@@ -97,6 +96,13 @@ func (c *call) addRefusal(s *ledger.Settlement, f *provider.Failure) {
 
 // served are the modes in which an answer was served.
 func (c *call) served(t *tally) string { return c.quirks(c.target()).Served(t.tier, c.head.Tier) }
+
+// bill makes of what an attempt at the target used what it is charged as: a request, and
+// a short recording as the shortest.
+func (c *call) bill(t *route.Target, u *llm.Usage) {
+	u[llm.Requests] = c.requests()
+	c.quirks(t).Bill(u)
+}
 
 // requests is how many requests an attempt is charged as, where its model has a
 // price for them.
@@ -120,8 +126,7 @@ func (c *call) settlementOfWhole(t *tally) ledger.Settlement {
 			s.AtMost, s.Unpriced = c.atMost()
 		}
 	}
-	s.Usage[llm.Requests] = c.requests()
-	c.quirks(c.target()).Bill(&s.Usage)
+	c.bill(c.target(), &s.Usage)
 	return s
 }
 

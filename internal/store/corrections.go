@@ -14,6 +14,10 @@ import (
 	"weir/internal/llm"
 )
 
+// isResolved says of a row of attempts whether a correction has resolved it.
+const isResolved = "EXISTS (SELECT 1 FROM corrections c WHERE c.day = attempts.day AND c.request = attempts.request AND c.n = attempts.n" +
+	" AND c.kind = '" + ledger.CorrectionResolved + "')"
+
 // correction adds something, which may be negative, to a settled attempt.
 type correction struct {
 	id      ledger.AttemptID

@@ -171,8 +171,7 @@ func (l *look) piece(ctx context.Context, tx *sql.Tx, size int) error {
 }
 
 // unseenColumn is 1 of an attempt whose end nobody saw and that nobody has resolved.
-const unseenColumn = "CASE WHEN provenance IN ('estimated', 'unknown') AND NOT EXISTS (SELECT 1 FROM corrections c WHERE c.day = attempts.day" +
-	" AND c.request = attempts.request AND c.n = attempts.n AND c.kind = '" + ledger.CorrectionResolved + "') THEN 1 ELSE 0 END"
+const unseenColumn = "CASE WHEN provenance IN ('estimated', 'unknown') AND NOT " + isResolved + " THEN 1 ELSE 0 END"
 
 // errEnough ends the reading of a piece.
 var errEnough = errors.New("the page is there")

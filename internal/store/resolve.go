@@ -143,9 +143,8 @@ func (o *older) some(ctx context.Context, day int64, last ledger.AttemptID) ([]l
 	s, q := o.store, o.query
 	rows, err := s.read.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE day = ? AND (request, n) > (?, ?)"+
 		" AND outcome <> 'open' AND provenance <> 'exact' AND opened < ? AND (? = '' OR account = ?)"+
-		" AND NOT EXISTS (SELECT 1 FROM corrections c WHERE c.day = attempts.day AND c.request = attempts.request AND c.n = attempts.n AND c.kind = ?)"+
-		" ORDER BY request, n LIMIT ?", day, last.Request.String(), int64(last.N), micros(q.Before), q.Account, q.Account,
-		ledger.CorrectionResolved, int64(resolveRows))
+		" AND NOT "+isResolved+" ORDER BY request, n LIMIT ?",
+		day, last.Request.String(), int64(last.N), micros(q.Before), q.Account, q.Account, int64(resolveRows))
 	entries, err := collect(rows, err, scanEntry)
 	if err != nil || len(entries) == 0 {
 		return nil, err
