@@ -307,19 +307,21 @@ func (g *instance) drain(server *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	err := server.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
+	g.awaitSettled(ctx) // answers are read, too, for which no client waits
+	if ctx.Err() != nil {
 		g.options.Log.Warn("requests were cut short", "in_flight", g.gateway.InFlight())
 		g.gateway.Stop()
 		err = server.Close()
-		g.awaitSettled()
+		closing, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		g.awaitSettled(closing)
 	}
 	return err
 }
 
-// awaitSettled gives requests that were cut short the time to settle.
-func (g *instance) awaitSettled() {
-	deadline := time.Now().Add(closeTimeout)
-	for g.gateway.InFlight() > 0 && time.Now().Before(deadline) {
+// awaitSettled waits until no request is in the pipeline.
+func (g *instance) awaitSettled(ctx context.Context) {
+	for g.gateway.InFlight() > 0 && ctx.Err() == nil {
 		time.Sleep(10 * time.Millisecond)
 	}
 }

@@ -139,6 +139,7 @@ func wantRefused(t *testing.T, r reply) nativeError {
 func TestConcurrencyLimit(t *testing.T) {
 	t.Parallel()
 	h, up := openHoused(t)
+	h.onHangup(account.HangupCancel)
 	key := h.newKey(account.KeyOptions{Account: "default", Limits: account.Limits{Concurrency: 2}})
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/account"
 	"weir/internal/app"
 	"weir/internal/gateway"
 	"weir/internal/ledger"
@@ -238,6 +239,7 @@ func TestMediaLeft(t *testing.T) {
 	}))
 	t.Cleanup(ts.Close)
 	h := open(t, setup{yaml: "providers:" + providerYAML("house", ts.URL) + "prices:\n  house/heard: " + soundTime + "\n  house/read: {character: \"0.00001\"}\n  house/drawn: {image: \"0.04\"}\n"})
+	h.onHangup(account.HangupCancel)
 	say := func(path, members string) *http.Request { return h.request(ask{path: path, body: "{" + members + "}"}) }
 	for _, tt := range []struct {
 		model, cost string

@@ -19,8 +19,8 @@ import (
 // Before the client has seen any of an answer a failure is followed as the
 // rules say; after that, an answer that broke off may be continued elsewhere.
 func (c *call) forward() error {
-	ctx, release := c.upstreamContext()
-	defer release()
+	upstream := c.upstreamContext()
+	defer func() { upstream.end() }()
 	defer func() { c.out.close() }()
 	c.plan = c.table.Plan(c.targets, c.server.now())
 	defer c.plan.Release()
@@ -29,19 +29,24 @@ func (c *call) forward() error {
 	if err != nil {
 		return err
 	}
+	c.priced = true
 	if err := c.open(); err != nil {
 		return err
 	}
 	for {
-		err := c.attempt(ctx, body)
+		err := c.attempt(upstream.ctx, body)
 		if err == nil {
 			return nil
 		}
 		failure := c.target().Provider.Judge(err)
 		settlement := c.settlementOf(failure)
 		c.settling = &settlement
+		if c.detachLate(failure, settlement, &upstream) {
+			upstream = c.upstreamContext()
+		}
 		wentOn := c.resumed != nil && c.resumed.prefill
-		if body = c.next(ctx, failure); body != nil && c.openNext(settlement) == nil {
+		if body = c.next(upstream.ctx, failure); body != nil && c.openNext(settlement) == nil {
+			c.readLate(false)
 			c.keepUsage(&settlement.Usage, wentOn)
 			continue
 		}
@@ -158,20 +163,23 @@ func (c *call) capped(t *route.Target, limit int64) int64 {
 	return min(limit, maxUnknown)
 }
 
-// open opens the first attempt.
+// open opens an attempt that follows none, or one that is read on.
 func (c *call) open() error {
 	a := c.newAttempt()
 	hold, err := c.server.ledger.Open(a)
 	if err != nil {
 		return err
 	}
-	c.hold, c.priced = hold, true
+	c.hold = hold
 	c.tried = append(c.tried, a.FullModel())
 	return nil
 }
 
 // openNext settles the attempt that failed and opens the next one.
 func (c *call) openNext(s ledger.Settlement) error {
+	if c.hold == nil {
+		return c.open()
+	}
 	a := c.newAttempt()
 	next, cost, err := c.hold.Next(s, a)
 	if err != nil {
@@ -201,7 +209,7 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 	resp, err := t.Provider.Do(ctx, provider.Call{
 		Dialect: c.speaking(t), Op: c.door.Op, Model: t.Model, Stream: c.head.Stream, Body: body,
 		AttemptID: c.hold.Attempt().ID.String(), ContentType: c.formType(), Header: c.passed(t), Key: t.Key, Hold: c.hold,
-		Abandoned: &c.draining,
+		Abandoned: &c.draining, KeepLate: c.keepsLate(),
 	})
 	if err != nil {
 		return err
@@ -290,7 +298,9 @@ func (c *call) encode(t *route.Target, request *llm.Request) ([]byte, error) {
 // settleFailed ends a request that no target answered. The error is for the
 // client.
 func (c *call) settleFailed(s ledger.Settlement, f *provider.Failure) error {
-	c.settle(s)
+	if c.hold != nil {
+		c.settle(s)
+	}
 	if c.broke != nil {
 		f = c.broke // what came of the attempts to mend it is for the log
 	}

@@ -66,7 +66,9 @@ type call struct {
 	wanted   demand             // what it was claimed for
 	settling *ledger.Settlement // how the attempt under way will be settled, once it has failed
 
-	hold     *ledger.Hold // of the attempt under way
+	hold     *ledger.Hold // of the attempt under way; nil between one whose answer is late and the next
+	late     *late        // the attempt that is to be read on beside the request; nil for none
+	shared   *shared      // with late attempts; nil where there were none
 	sum      *tally       // what came of it
 	reached  bool         // some attempt reached its provider
 	tried    []string     // the models of all attempts
@@ -143,6 +145,7 @@ func (c *call) finish() {
 	defer c.endDrain()
 	c.giveUpRoom()
 	c.abandonHold()
+	c.readLate(c.reached)
 	c.settleLimits()
 	c.idem.release(c)
 	c.releaseBody()

@@ -35,7 +35,11 @@ func (c *call) estimateTokens() int64 {
 
 // settleLimits counts what was really used in place of what was reserved, once,
 // before the client can know that its request has ended.
-func (c *call) settleLimits() { c.limited.Settle(c.used) }
+func (c *call) settleLimits() {
+	if c.shared == nil { // else the last of its attempts does
+		c.limited.Settle(c.used)
+	}
+}
 
 // commonHeaders sets what every reply has.
 func (c *call) commonHeaders(h http.Header, id string) {

@@ -50,8 +50,17 @@ func (c *call) leave() {
 	if took, ok := c.own.took(now); ok {
 		c.server.metrics.Overhead(took)
 	}
-	if c.admitted {
+	switch {
+	case !c.admitted:
+	case c.shared == nil:
 		c.server.admission.leave(priorityOf(c.r.Header))
+	default:
+		limited, admission, priority := c.limited, c.server.admission, priorityOf(c.r.Header)
+		c.shared.end = func(used int64) {
+			limited.Settle(used)
+			admission.leave(priority)
+		}
+		c.shared.leave(c.used)
 	}
 }
 

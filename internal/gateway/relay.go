@@ -27,21 +27,11 @@ func (c *call) relayWhole(resp *provider.Response) error {
 	if err != nil {
 		return err
 	}
-	t := c.target()
-	from := c.spoken(t)
-	reply, err := from.DecodeReply(body, c.quirks(t))
-	sum := c.sum
-	sum.status = resp.Status
-	if reply != nil { // some of it there is even beside an error
-		sum.addReply(reply)
-	}
+	reply, err := c.tallyWhole(resp, body)
 	if err != nil {
 		return err
 	}
-	c.reached = true
-	if !sum.whole() {
-		return provider.Truncated()
-	}
+	from, sum := c.spoken(c.target()), c.sum
 	if c.resumed != nil {
 		return c.resumeWhole(reply, sum)
 	}
@@ -66,6 +56,25 @@ func (c *call) relayWhole(resp *provider.Response) error {
 		contentType = resp.Header.Get("Content-Type")
 	}
 	return c.sendWhole(*buf, contentType)
+}
+
+// tallyWhole decodes a whole reply and takes note of it. Of what is none there may be some
+// to take note of.
+func (c *call) tallyWhole(resp *provider.Response, body []byte) (*llm.Reply, error) {
+	t := c.target()
+	reply, err := c.spoken(t).DecodeReply(body, c.quirks(t))
+	c.sum.status = resp.Status
+	if reply != nil {
+		c.sum.addReply(reply)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.reached = true
+	if !c.sum.whole() {
+		return nil, provider.Truncated()
+	}
+	return reply, nil
 }
 
 // encodeWhole writes the reply as the client reads it: the provider's own

@@ -50,9 +50,8 @@ func (c *call) settlementOf(f *provider.Failure) ledger.Settlement {
 		s.Outcome = ledger.OutcomeRefused
 	case c.head.Stream && c.sum.begun || c.believable(c.sum) && !c.sum.usage.IsZero():
 		return c.settlementOfCut(c.sum, f)
-	case f.Kind == provider.KindStatus || f.Kind == provider.KindInStream:
-		s.Outcome = ledger.OutcomeRejected
-		c.addRefusal(&s, f)
+	case f.Refusal():
+		return c.rejection(f)
 	default:
 		s.Provenance = ledger.Estimated
 		s.Usage = c.inputUsage()
@@ -86,12 +85,15 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 	return s
 }
 
-// addRefusal adds what a provider charges for a request that it refused for what it says.
-func (c *call) addRefusal(s *ledger.Settlement, f *provider.Failure) {
+// rejection says how an attempt ends that its provider refused: free, but for what some
+// charge for a request that they refuse for what it says.
+func (c *call) rejection(f *provider.Failure) ledger.Settlement {
+	s := ledger.Settlement{Outcome: ledger.OutcomeRejected, Provenance: ledger.Exact, Status: f.Status, Code: f.Err.Code}
 	mode := llm.Refused(c.speaking(c.target()).Name)
 	if f.Upstream.Code == explain.Policy && c.hold.Attempt().Price.Charges(mode) {
 		s.Tier, s.Usage[llm.Requests] = mode, c.requests()
 	}
+	return s
 }
 
 // served are the modes in which an answer was served.

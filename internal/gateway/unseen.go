@@ -36,23 +36,30 @@ func (c *call) boundUnseen() llm.Usage {
 	return k.bound(k.most)
 }
 
-// upstreamContext lives as long as somebody wants the provider's answer: until the
-// client leaves, or longer where the answer is read for its usage.
-func (c *call) upstreamContext() (context.Context, context.CancelFunc) {
+// upstreamContext lives as long as somebody wants a provider's answer: until the client leaves,
+// or longer where the answer is read for its usage.
+type upstreamContext struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	detach func() bool // what becomes of the client means nothing from here on
+}
+
+func (c *call) upstreamContext() upstreamContext {
 	client := c.r.Context()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
 	c.hangUp = func() {
 		if d := c.drain(); d > 0 {
-			c.drainFor(d, ctx, cancel)
+			c.server.drainFor(d, ctx, cancel)
 			return
 		}
 		cancel()
 	}
-	stop := context.AfterFunc(client, c.hangUp)
-	return ctx, func() {
-		stop()
-		cancel()
-	}
+	return upstreamContext{ctx, cancel, context.AfterFunc(client, c.hangUp)}
+}
+
+func (u *upstreamContext) end() {
+	u.detach()
+	u.cancel()
 }
 
 // drain is for how long an answer is read on whose client has left; 0 for not at all.
@@ -70,8 +77,7 @@ func (c *call) drain() time.Duration {
 	case how != account.HangupDrain && c.head.Stream && !c.bills.Load():
 		return 0
 	case c.draining.Load(): // somebody else saw it leave
-	case c.server.drains.Add(1) > c.server.mostDrains:
-		c.server.drains.Add(-1)
+	case !c.server.takeDrain():
 		return 0
 	case !c.draining.CompareAndSwap(false, true):
 		c.server.drains.Add(-1)
@@ -79,17 +85,27 @@ func (c *call) drain() time.Duration {
 	return timing.DrainAnswer
 }
 
-// How many answers are read at most whose clients have left: this share of the requests
-// in flight, and some where there are few.
+// takeDrain takes a place among the answers that are read for their usage alone, if one is
+// left.
+func (s *Server) takeDrain() bool {
+	if s.drains.Add(1) > s.mostDrains {
+		s.drains.Add(-1)
+		return false
+	}
+	return true
+}
+
+// How many answers are read for their usage alone at most: this share of the requests in
+// flight, and some where there are few.
 const (
 	drainsShare = 8
 	leastDrains = 16
 )
 
-// drainFor bounds how long an answer is read on whose client has left.
-func (c *call) drainFor(d time.Duration, ctx context.Context, cancel context.CancelFunc) {
+// drainFor bounds how long an answer is read for its usage alone.
+func (s *Server) drainFor(d time.Duration, ctx context.Context, cancel context.CancelFunc) {
 	timer := time.AfterFunc(d, cancel)
-	stopped := context.AfterFunc(c.server.stopping, cancel)
+	stopped := context.AfterFunc(s.stopping, cancel)
 	context.AfterFunc(ctx, func() {
 		timer.Stop()
 		stopped()

@@ -65,6 +65,8 @@ type Call struct {
 	// its usage alone: then it is given up when it is longer than maxAbandoned. It may be
 	// nil.
 	Abandoned *atomic.Bool
+	// KeepLate has the exchange go on where its first byte is late: see Failure.Late.
+	KeepLate bool
 }
 
 // maxAbandoned is the longest whole answer, in bytes, that is read for its usage alone.
@@ -104,10 +106,18 @@ func (p *Provider) Do(ctx context.Context, c Call) (*Response, error) {
 	}
 	x := p.newExchange(ctx, c.Stream)
 	a, f := p.send(x, &c, target)
-	if f != nil {
+	return x.response(&c, a, f)
+}
+
+// response is what has come of an exchange, or how it failed.
+func (x *exchange) response(c *Call, a answer, f *Failure) (*Response, error) {
+	if f != nil && f.Late == nil {
 		x.finish()
+	}
+	if f != nil {
 		return nil, f
 	}
+	x.http2 = a.http2
 	r := &Response{
 		Status: a.status, Header: a.header, Body: &body{x: x, src: a.body},
 		exchange: x, dialect: c.Dialect, model: c.Model, length: a.length, abandoned: c.Abandoned,
@@ -124,10 +134,7 @@ func (p *Provider) send(x *exchange, c *Call, target string) (answer, *Failure) 
 		return answer{}, f
 	}
 	a, err := p.wire.send(x, c, target)
-	if err != nil {
-		return answer{}, x.failure(err, false)
-	}
-	return a, nil
+	return a, x.sendFailure(c, err)
 }
 
 // target is the path and query of the request, or what is wrong with the call.
@@ -288,9 +295,11 @@ func (r *Response) readAll() ([]byte, *Failure) {
 	return text, f
 }
 
+func (r *Response) isAbandoned() bool { return r.abandoned != nil && r.abandoned.Load() }
+
 func (r *Response) readBounded(bound int64) ([]byte, *Failure) {
 	size := int64(firstRead)
-	if r.length >= 0 && r.length <= bound {
+	if r.length >= 0 && r.length <= bound && (r.length <= maxAbandoned || !r.isAbandoned()) {
 		size = r.length + 1 // room to meet the end in
 	}
 	buf := make([]byte, 0, size)
@@ -300,11 +309,11 @@ func (r *Response) readBounded(bound int64) ([]byte, *Failure) {
 		switch {
 		case int64(len(buf)) > bound:
 			return nil, r.protocol("a reply of more than %d bytes", bound)
-		case err == nil && len(buf) > maxAbandoned && r.abandoned != nil && r.abandoned.Load():
-			why := fmt.Errorf("a reply of more than %d bytes, for which nobody waits", maxAbandoned)
-			return nil, r.exchange.provider.failure(KindCanceled, true, why)
 		case err == io.EOF:
 			return buf, nil
+		case r.isAbandoned() && max(int64(len(buf)), r.length) > maxAbandoned:
+			why := fmt.Errorf("a reply of more than %d bytes, for which nobody waits", maxAbandoned)
+			return nil, r.exchange.provider.failure(KindCanceled, true, why)
 		case err != nil:
 			return nil, AsFailure(err)
 		case len(buf) == cap(buf):

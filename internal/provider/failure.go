@@ -60,6 +60,9 @@ type Failure struct {
 	Upstream llm.ProviderError
 	// Err is what a client is told when nothing is left to try.
 	Err *llm.Error
+	// Late is the exchange where only its first byte was late, and Call.KeepLate has it
+	// go on: it is to be read, or closed. It is nil otherwise.
+	Late *Late
 
 	sent bool
 	ours bool // the attempt could not be made, whoever the provider is
@@ -74,6 +77,9 @@ func (f *Failure) Unwrap() error { return f.Err }
 // Sent reports whether the provider may have worked on the request. It is
 // false only where certainly no byte of it went out.
 func (f *Failure) Sent() bool { return f.sent }
+
+// Refusal reports whether the provider answered with an error in place of an answer.
+func (f *Failure) Refusal() bool { return f.Kind == KindStatus || f.Kind == KindInStream }
 
 // Ours reports whether the attempt could not be made, whoever the provider is.
 func (f *Failure) Ours() bool { return f.ours }

@@ -2,11 +2,13 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/url"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 const (
@@ -58,13 +60,28 @@ func (w *plain) send(x *exchange, c *Call, target string) (answer, error) {
 	if err := b.write(c, target); err != nil {
 		return answer{}, err
 	}
+	if c.KeepLate {
+		x.keepLate(func() bool { return b.conn.SetReadDeadline(longAgo) == nil })
+	}
+	return b.answer()
+}
+
+// longAgo is a deadline that has passed: what waits for the connection returns.
+var longAgo = time.Unix(1, 0)
+
+// answer waits for the head of the answer. Where it is late, and goes on to be waited
+// for, the error is errLate.
+func (b *plainBody) answer() (answer, error) {
 	h, err := b.readHead()
-	if err != nil {
+	switch {
+	case errors.Is(err, errLate):
+		return answer{}, &lateError{b.answer}
+	case err != nil:
 		_ = b.conn.Close()
 		b.awaitWrite()
 		return answer{}, err
 	}
-	return answer{h.status, &b.fields, h.length, b}, nil
+	return answer{status: h.status, header: &b.fields, length: h.length, body: b}, nil
 }
 
 // write sends the request. It goes to a connection that was used before only

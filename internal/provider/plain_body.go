@@ -3,7 +3,9 @@ package provider
 import (
 	"errors"
 	"io"
+	"os"
 	"sync"
+	"time"
 )
 
 // plainBody is one exchange on a connection: its answer's body once the head
@@ -25,10 +27,17 @@ type plainBody struct {
 
 // readHead reads the head of the answer and finds out how its body ends.
 func (b *plainBody) readHead() (head, error) {
-	b.buf = b.wire.buffer()
+	if b.buf == nil {
+		b.buf = b.wire.buffer()
+	}
 	h, rest, err := readHead(b.conn, b.buf)
+	if late := b.exchange.headCame(); late && (err == nil || errors.Is(err, os.ErrDeadlineExceeded)) {
+		if reset := b.conn.SetReadDeadline(time.Time{}); err != nil && reset == nil {
+			return h, errLate // what has come of the head stays in buf
+		}
+	}
 	if err != nil {
-		b.wire.release(b.buf)
+		b.drop()
 		return h, err
 	}
 	b.fields, b.frame, b.rest = h.fields, h.framing(), rest

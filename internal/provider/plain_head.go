@@ -61,9 +61,10 @@ func (h *head) framing() framing {
 func (h *head) isInterim() bool { return h.status < 200 && h.status != 101 }
 
 // readHead reads the head of an answer, passing over interim ones (RFC 9110,
-// section 15.2). Rest is what came along behind it, in the memory of buf.
+// section 15.2). Rest is what came along behind it, in the memory of buf, which may hold
+// the beginning of the head already.
 func readHead(r io.Reader, buf *[]byte) (h head, rest []byte, err error) {
-	b := (*buf)[:0]
+	b := *buf
 	defer func() { *buf = b }()
 	for spent, seen := 0, 0; ; {
 		if end := endOfHead(b, seen); end > 0 {

@@ -27,6 +27,8 @@ type watch struct {
 	cause   error  // why the exchange was aborted; nil where it was not
 	timer   *time.Timer
 	stopped bool
+	onLate  func() bool   // called once, where the first byte is late; nil to abort the exchange then
+	late    bool          // it was, and the exchange goes on
 	kind    Kind          // what the expiry of the present wait is
 	limit   time.Duration // how long a wait may be
 	since   time.Time     // when the present wait began; zero while nobody waits
@@ -94,11 +96,32 @@ func (w *watch) look() {
 	next := w.limit
 	if !w.since.IsZero() {
 		if next = w.since.Add(w.limit).Sub(now); next <= 0 {
-			w.abortLocked(expiry(w.kind))
-			return
+			if w.onLate == nil || !w.onLate() {
+				w.abortLocked(expiry(w.kind))
+				return
+			}
+			w.onLate, w.late = nil, true
+			w.kind, w.limit = KindTotalTimeout, w.end.Sub(now)
+			next = w.limit
 		}
 	}
 	w.timer.Reset(min(next, w.end.Sub(now)))
+}
+
+// keepLate has f called, once, where the first byte does not come in time. Where f returns
+// true the exchange is not aborted, and may take its total time.
+func (w *watch) keepLate(f func() bool) {
+	w.mu.Lock()
+	w.onLate = f
+	w.mu.Unlock()
+}
+
+// headCame ends what keepLate began. It reports whether the first byte was late.
+func (w *watch) headCame() (late bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.onLate = nil
+	return w.late
 }
 
 // wait begins a wait, unless one is under way.

@@ -3,6 +3,7 @@ package provider
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -19,7 +20,8 @@ type Header interface {
 // wire carries requests to a provider, and answers back.
 type wire interface {
 	// send sends the request and waits for the head of its answer. It sets
-	// x.sent before anything can go out, and attaches to x what aborts it.
+	// x.sent before anything can go out, and attaches to x what aborts it. With
+	// Call.KeepLate a late answer is a *lateError.
 	send(x *exchange, c *Call, target string) (answer, error)
 	// close closes idle connections.
 	close()
@@ -31,6 +33,7 @@ type answer struct {
 	header Header
 	length int64 // of the body; -1 for unknown
 	body   io.ReadCloser
+	http2  bool // it came over HTTP/2
 }
 
 // newWire chooses: net/http's Transport for whatever needs TLS, HTTP/2 or a
@@ -78,13 +81,50 @@ func (s *standard) send(x *exchange, c *Call, target string) (answer, error) {
 		return answer{}, err
 	}
 	x.headers(c, req.Header.Set)
+	if !c.KeepLate {
+		return s.roundTrip(req, cancel)
+	}
+	return s.roundTripLate(x, req, cancel)
+}
+
+func (s *standard) roundTrip(req *http.Request, cancel context.CancelFunc) (answer, error) {
 	res, err := s.transport.RoundTrip(req) //nolint:bodyclose // canceledBody closes it
 	if err != nil {
 		cancel()
 		return answer{}, err
 	}
-	x.http2 = res.ProtoMajor == 2
-	return answer{res.StatusCode, res.Header, res.ContentLength, &canceledBody{res.Body, cancel}}, nil
+	return answer{res.StatusCode, res.Header, res.ContentLength, &canceledBody{res.Body, cancel}, res.ProtoMajor == 2}, nil
+}
+
+// roundTripLate is roundTrip for an answer that may be late: in a goroutine of its own, for
+// nobody can leave a RoundTripper and come back.
+func (s *standard) roundTripLate(x *exchange, req *http.Request, cancel context.CancelFunc) (answer, error) {
+	type result struct {
+		answer answer
+		err    error
+	}
+	results := make(chan result, 2) // that it is late, and the answer
+	x.keepLate(func() bool {
+		sent := x.sent.Load()
+		if sent {
+			results <- result{err: errLate}
+		}
+		return sent
+	})
+	go func() {
+		a, err := s.roundTrip(req, cancel)
+		x.headCame()
+		results <- result{a, err}
+	}()
+	await := func() (answer, error) {
+		r := <-results // which the total time ends
+		return r.answer, r.err
+	}
+	a, err := await()
+	if errors.Is(err, errLate) {
+		return answer{}, &lateError{await}
+	}
+	return a, err
 }
 
 func (s *standard) close() {
