@@ -32,6 +32,9 @@ type Head struct {
 	IncludeUsage bool   // the client of a stream asked for its usage
 	Base64       bool   // the client asked for vectors in base64
 	Tier         string // the service tier that the client asked for, where its answer may not tell it
+	// Asked is what the request says of the units that it asks for, in modes with commas:
+	// the size and quality of images, the memory of containers.
+	Asked string
 	// Units is what a request that is not for words is charged for where nobody
 	// tells: the images that are asked for, the characters to be spoken, the
 	// length of a recording, and what these are in tokens. Zero for words.

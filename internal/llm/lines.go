@@ -47,9 +47,14 @@ func (p *Price) ServedAs(served string) (modes []Mode, unknown []string) {
 		if name = ModeName(name); name == "" || p.Modes == nil {
 			continue
 		}
-		if i := slices.IndexFunc(p.Modes, func(m Mode) bool { return m.Name == name }); i >= 0 {
+		i := slices.IndexFunc(p.Modes, func(m Mode) bool {
+			_, is := m.fits(name)
+			return m.Name == name || isUnit(name) && is
+		})
+		switch {
+		case i >= 0:
 			modes = append(modes, p.Modes[i])
-		} else {
+		case !isUnit(name):
 			unknown = append(unknown, name)
 		}
 	}

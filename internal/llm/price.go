@@ -41,7 +41,7 @@ type Tier struct {
 }
 
 // Mode is a way of serving that changes what a request costs: a service tier, a region,
-// a speed.
+// a speed; or what a unit is, such as the size of an image.
 type Mode struct {
 	// Name is that of ModeName.
 	Name string
@@ -124,8 +124,12 @@ func (p *Price) Unpriced(u *Usage, served string) Classes {
 // Bound is an upper bound of what a request can cost that has at most so many tokens of
 // input and of output, whichever class, tier and mode they fall in, and of every other
 // class no more than is given. What has no rate adds nothing.
-func (p *Price) Bound(most *Usage) (bound Money) {
-	p.reach(most.InputTokens(), func(r Rates) {
+func (p *Price) Bound(most *Usage) Money { return p.BoundAsked(most, "") }
+
+// BoundAsked is Bound for a request that says so much of its units, in modes with commas,
+// as Head.Asked does.
+func (p *Price) BoundAsked(most *Usage, asked string) (bound Money) {
+	p.reach(most.InputTokens(), asked, func(r Rates) {
 		u := r.dearestOf(most)
 		bound = max(bound, r.cost(&u))
 	})
@@ -133,12 +137,15 @@ func (p *Price) Bound(most *Usage) (bound Money) {
 }
 
 // Unbounded are the classes for which Bound adds nothing because they have no rate.
-func (p *Price) Unbounded(most *Usage) (unknown Classes) {
+func (p *Price) Unbounded(most *Usage) Classes { return p.UnboundedAsked(most, "") }
+
+// UnboundedAsked are the classes for which BoundAsked adds nothing.
+func (p *Price) UnboundedAsked(most *Usage, asked string) (unknown Classes) {
 	if !p.Known() {
 		var none Rates
 		return none.missing(most)
 	}
-	p.reach(most.InputTokens(), func(r Rates) {
+	p.reach(most.InputTokens(), asked, func(r Rates) {
 		u := r.dearestOf(most)
 		unknown |= r.missing(&u)
 	})
@@ -146,14 +153,15 @@ func (p *Price) Unbounded(most *Usage) (unknown Classes) {
 }
 
 // reach calls with all rates that a request may be charged at which has at most so many
-// tokens of input.
-func (p *Price) reach(input int64, with func(Rates)) {
+// tokens of input, and says so much of its units.
+func (p *Price) reach(input int64, asked string, with func(Rates)) {
 	if !p.Known() {
 		return
 	}
 	each := func(rates *Rates, tiers []Tier, times int64) {
 		r := *rates
 		r.multiply(times)
+		p.setUnits(&r, asked, true)
 		with(r)
 		for i := range tiers {
 			if tiers[i].Above >= input {
@@ -161,6 +169,7 @@ func (p *Price) reach(input int64, with func(Rates)) {
 			}
 			r = tiers[i].Rates
 			r.multiply(times)
+			p.setUnits(&r, asked, true)
 			with(r)
 		}
 	}
@@ -170,7 +179,7 @@ func (p *Price) reach(input int64, with func(Rates)) {
 		each(&p.Rates, p.Tiers, thousand)
 	}
 	for i := range p.Modes {
-		if m := &p.Modes[i]; m.Times == 0 {
+		if m := &p.Modes[i]; m.Times == 0 && !isUnit(m.Name) {
 			each(&m.Rates, m.Tiers, times)
 		}
 	}
@@ -240,7 +249,7 @@ func (p *Price) ratesFor(input int64, served string) (r Rates, above int64) {
 	unknown := false
 	for name := range strings.SplitSeq(served, ",") {
 		name = ModeName(name)
-		if name == "" || p.Modes == nil {
+		if name == "" || p.Modes == nil || isUnit(name) {
 			continue
 		}
 		i := slices.IndexFunc(p.Modes, func(m Mode) bool { return m.Name == name })
@@ -265,6 +274,7 @@ func (p *Price) ratesFor(input int64, served string) (r Rates, above int64) {
 	if unknown {
 		clear(r[:NumTokens])
 	}
+	p.setUnits(&r, served, false)
 	return r, above
 }
 
