@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -39,13 +40,13 @@ const (
 )
 
 var (
-	imageFields  = rawjson.Names{"model", "prompt", "n", "stream", "size", "quality"}
+	imageFields  = rawjson.Names{"model", "prompt", "n", "stream", "size", "quality", "resolution"}
 	speechFields = rawjson.Names{"model", "input", "instructions", "voice", "stream_format", "response_format"}
 )
 
 // ScanImage is Scan for a request for images.
 func ScanImage(body []byte, _ *http.Request) (llm.Head, error) {
-	prompt := ""
+	prompt, size, quality := "", "", ""
 	h, err := parse.Scan(body, parse.Complaint, "with a model and a prompt", imageFields, func(h *llm.Head, m rawjson.Member) (err error) {
 		switch {
 		case m.Is("prompt"):
@@ -54,6 +55,10 @@ func ScanImage(body []byte, _ *http.Request) (llm.Head, error) {
 			h.Choices, err = parse.Int(m.Value, "n", 1, maxImages)
 		case m.Is("stream"):
 			h.Stream, err = parse.Bool(m.Value, "stream")
+		case m.Is("size"), m.Is("resolution"): // xAI's name for it
+			size = cmp.Or(size, rawjson.Text(m.Value))
+		case m.Is("quality"):
+			quality = rawjson.Text(m.Value)
 		}
 		return err
 	})
@@ -63,6 +68,7 @@ func ScanImage(body []byte, _ *http.Request) (llm.Head, error) {
 	if err != nil {
 		return llm.Head{}, err
 	}
+	h.Asked = llm.ImageMode(size, quality)
 	h.Units[llm.Images], h.Units[llm.Input] = h.Choices, tokensOf(prompt)
 	h.Most[llm.Images], h.Most[llm.Input] = h.Choices, int64(len(prompt)+aroundPrompt)
 	return h, nil
@@ -70,7 +76,7 @@ func ScanImage(body []byte, _ *http.Request) (llm.Head, error) {
 
 // ScanImageEdit is Scan for a form with images that are to be changed.
 func ScanImageEdit(body []byte, r *http.Request) (llm.Head, error) {
-	images := 0
+	images, size, quality := 0, "", ""
 	h, err := scanForm(body, r, func(h *llm.Head, p formPart, content []byte) (err error) {
 		switch {
 		case p.isFile:
@@ -82,9 +88,14 @@ func ScanImageEdit(body []byte, r *http.Request) (llm.Head, error) {
 			h.Most[llm.Input] += int64(len(content))
 		case p.name == "n":
 			h.Choices, err = parse.Int(content, "n", 1, maxImages)
+		case p.name == "size", p.name == "resolution":
+			size = cmp.Or(size, string(content))
+		case p.name == "quality":
+			quality = string(content)
 		}
 		return err
 	})
+	h.Asked = llm.ImageMode(size, quality)
 	if err == nil && images == 0 {
 		err = llm.Invalid("image", "The form needs an image, as a file.")
 	}
@@ -159,7 +170,7 @@ func ScanTranscription(body []byte, r *http.Request) (llm.Head, error) {
 // DecodeImages is DecodeReply for images. They are counted, whatever else is
 // told of them.
 func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
-	r := &llm.Reply{ExtraOf: Name, Reported: true}
+	r := &llm.Reply{ExtraOf: Name, Reported: true, Tier: imageModeOf(body)}
 	usage := rawjson.Get(body, "usage")
 	r.Usage, _ = DecodeUsage(mediaUsage(usage), q)
 	r.ProviderCost = ProviderCost(usage)
@@ -167,6 +178,16 @@ func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		r.Usage[llm.Images]++
 	}
 	return r, nil
+}
+
+// imageModeOf is the mode of the images of an answer that tells their size or quality;
+// empty where it tells neither.
+func imageModeOf(answer []byte) string {
+	size, quality := rawjson.Text(rawjson.Get(answer, "size")), rawjson.Text(rawjson.Get(answer, "quality"))
+	if size == "" && quality == "" {
+		return ""
+	}
+	return llm.ImageMode(size, quality)
 }
 
 // DecodeSound is DecodeReply for a text that was read out: it tells nothing.

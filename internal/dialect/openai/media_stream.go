@@ -40,7 +40,7 @@ func (d *MediaDecoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, er
 	}
 	u, told := transcriptUsage(frame.Data, d.quirks)
 	if strings.HasPrefix(kind, "image_") {
-		return d.image(dst, &u), nil
+		return d.image(dst, &u, imageModeOf(frame.Data)), nil
 	}
 	if told {
 		dst = append(dst, llm.Event{
@@ -52,11 +52,11 @@ func (d *MediaDecoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, er
 
 // image appends what there is to say of an image that is done. Others may
 // follow.
-func (d *MediaDecoder) image(dst []llm.Event, u *llm.Usage) []llm.Event {
+func (d *MediaDecoder) image(dst []llm.Event, u *llm.Usage, mode string) []llm.Event {
 	n := int(d.images[llm.Images])
 	u[llm.Images] = 1
 	d.images.Add(u)
-	return append(dst, llm.Event{Kind: llm.EventUsage, Usage: d.images}, llm.Event{Kind: llm.EventFinish, Choice: n, Finish: llm.FinishStop})
+	return append(dst, llm.Event{Kind: llm.EventUsage, Usage: d.images, Tier: mode}, llm.Event{Kind: llm.EventFinish, Choice: n, Finish: llm.FinishStop})
 }
 
 // MediaEncoder tells of a stream that broke off. Nothing else is ever written

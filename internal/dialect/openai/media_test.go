@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/dialect/openai"
 	"weir/internal/llm"
+	"weir/internal/sse"
 )
 
 // recordingForm is a form with a recording.
@@ -169,5 +170,36 @@ func TestSpeechUnits(t *testing.T) {
 	}
 	if _, err := openai.ScanSpeech([]byte(`{"model":"m","input":"x","instructions":"a","instructions":"b"}`), nil); err == nil {
 		t.Error("instructions twice: no error")
+	}
+}
+
+// What an image is stands in the request, and in some answers.
+func TestImageModes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ members, want string }{
+		{``, "image::"},
+		{`,"size":"auto","quality":"auto"`, "image::"},
+		{`,"size":"1024x1024","quality":"hd"`, "image:1024x1024:hd"},
+		{`,"resolution":"2K"`, "image:2k:"},
+		{`,"quality":"` + strings.Repeat("x", 40) + `"`, "image::unknown"},
+	} {
+		h, err := openai.ScanImage([]byte(`{"model":"m","prompt":"p"`+tt.members+`}`), nil)
+		if err != nil || h.Asked != tt.want {
+			t.Errorf("%s: got %q, %v, want %q", tt.members, h.Asked, err, tt.want)
+		}
+	}
+	for body, want := range map[string]string{
+		`{"data":[{"url":"u"}]}`:                                    "",
+		`{"size":"1024x1024","quality":"low","data":[{"url":"u"}]}`: "image:1024x1024:low",
+	} {
+		if r, err := openai.DecodeImages([]byte(body), nil); err != nil || r.Tier != want {
+			t.Errorf("%s: got %v, %v, want %q", body, r, err, want)
+		}
+	}
+	events, err := openai.NewMediaDecoder(nil).Decode(nil, sse.Event{
+		Data: []byte(`{"type":"image_generation.completed","size":"1024x1024","quality":"high","b64_json":"a"}`),
+	})
+	if err != nil || len(events) == 0 || events[0].Tier != "image:1024x1024:high" {
+		t.Errorf("a stream: got %v, %v", events, err)
 	}
 }

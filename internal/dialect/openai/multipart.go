@@ -104,7 +104,7 @@ func scanForm(body []byte, r *http.Request, read func(h *llm.Head, p formPart, c
 
 // formFields are the fields of forms that are acted on, and whether they are
 // files.
-var formFields = map[string]bool{"model": false, "stream": false, "n": false, "file": true}
+var formFields = map[string]bool{"model": false, "stream": false, "n": false, "size": false, "quality": false, "resolution": false, "file": true}
 
 // checkField refuses a field that is acted on where it may be taken for another
 // one or another for it: frameworks read "model[]" as a model, too.

@@ -150,17 +150,21 @@ func (r *result) used(q *llm.Quirks) (llm.Usage, bool) {
 	return u, true
 }
 
-// modes are those in which the answer was served: its service tier, and that the preview
-// of the tool searched, which has another price
+// modes are those in which the answer was served: its service tier, that the preview of the
+// tool searched, which has another price, and what containers code may have run in
 // (https://developers.openai.com/api/docs/pricing).
 func (r *result) modes(u *llm.Usage) string {
-	tier := rawjson.Text(r.tier)
+	modes := rawjson.Text(r.tier)
 	for _, t := range rawjson.Elements(r.tools) {
 		if u[llm.Searches] > 0 && strings.HasPrefix(rawjson.Text(rawjson.Get(t, "type")), "web_search_preview") {
-			return tier + ",search:preview"
+			modes += ",search:preview"
+			break
 		}
 	}
-	return tier
+	if asked := containers(r.tools); asked != "" {
+		modes += "," + asked
+	}
+	return modes
 }
 
 // addTools adds the calls that items stand for to what the usage says of them.

@@ -40,6 +40,8 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 	switch string(m.Key()) {
 	case "stream":
 		h.Stream, err = parse.Bool(m.Value, "stream")
+	case "tools":
+		h.Asked = containers(m.Value)
 	case outputCap:
 		h.MaxOutput, err = parse.Int(m.Value, outputCap, 1, maxCount)
 	}

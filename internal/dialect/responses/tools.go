@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -67,3 +68,28 @@ func searches(item []byte) int64 {
 	}
 	return 0
 }
+
+// containers are the modes, with commas, of the containers that tools ask for: each costs
+// what its memory does, 1 GB where nothing else is said. Of one that was made before nobody
+// here knows it: https://developers.openai.com/api/docs/guides/tools-code-interpreter
+// (undated copy).
+func containers(tools []byte) string {
+	var modes []string
+	for _, tool := range rawjson.Elements(tools) {
+		if class, _ := openai.ToolClass(rawjson.Text(rawjson.Get(tool, "type"))); class != llm.CodeSessions {
+			continue
+		}
+		container := rawjson.Get(tool, "container")
+		memory := cmp.Or(rawjson.Text(rawjson.Get(container, "memory_limit")), "1g")
+		if rawjson.KindOf(container) == rawjson.String {
+			memory = madeBefore
+		}
+		if mode := llm.ContainerMode(memory); !slices.Contains(modes, mode) && len(modes) < maxContainers {
+			modes = append(modes, mode)
+		}
+	}
+	return strings.Join(modes, ",")
+}
+
+// madeBefore stands for the memory of a container that was made before the request.
+const madeBefore = "made-before"

@@ -163,3 +163,27 @@ func TestPreviewSearch(t *testing.T) {
 		}
 	}
 }
+
+// A container costs what its memory does, which the request says and the answer repeats. Of
+// one that was made before neither does.
+func TestContainersAsked(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ tools, want string }{
+		{`{"type":"web_search"}`, ""},
+		{`{"type":"code_interpreter","container":{"type":"auto"}}`, "container:1g"},
+		{`{"type":"code_interpreter","container":{"type":"auto","memory_limit":"4g"}}`, "container:4g"},
+		{`{"type":"code_interpreter","container":"cntr_1"}`, "container:made-before"},
+		{`{"type":"code_interpreter","container":{"type":"auto","memory_limit":"4g,container:1g"}}`, "container:unknown"},
+		{`{"type":"code_interpreter","container":{"memory_limit":"64g"}},{"type":"code_interpreter"}`, "container:64g,container:1g"},
+	} {
+		h, err := responses.Scan([]byte(`{"model":"m","input":"Hi","tools":[`+tt.tools+`]}`), nil)
+		if err != nil || h.Asked != tt.want {
+			t.Errorf("%s: got %q, %v, want %q", tt.tools, h.Asked, err, tt.want)
+		}
+		r, err := responses.DecodeReply([]byte(`{"status":"completed","service_tier":"default","output":[],"tools":[`+tt.tools+
+			`],"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}`), nil)
+		if want := strings.TrimSuffix("default,"+tt.want, ","); err != nil || r.Tier != want {
+			t.Errorf("%s: got %v, %v, want %q", tt.tools, r, err, want)
+		}
+	}
+}
