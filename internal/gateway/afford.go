@@ -74,7 +74,7 @@ func (c *call) affordAs(t *route.Target, budgets []ledger.Budget, r *reading, ho
 // refusal is the error for an attempt with whose price no budget can be kept.
 func (k *demand) refusal(t *route.Target) error {
 	u := k.bound(k.most)
-	unknown := k.price.Unbounded(&u)
+	unknown := k.price.UnboundedAsked(&u, k.asked)
 	why := ""
 	switch name := t.FullName(); {
 	case !k.price.Known() && k.price.Basis != llm.BasisModel:

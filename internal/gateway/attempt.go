@@ -137,7 +137,7 @@ func (c *call) newAttempt() ledger.Attempt {
 		a.Price, a.Bound = c.wanted.price, c.wanted.granted(c.cap)
 		a.Claim, c.room = c.room, nil
 	}
-	a.Hold = min(ledger.MaxCost, a.Price.Bound(&a.Bound))
+	a.Hold = min(ledger.MaxCost, a.Price.BoundAsked(&a.Bound, c.head.Asked))
 	return a
 }
 

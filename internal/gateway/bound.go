@@ -3,6 +3,7 @@ package gateway
 import (
 	"math"
 	"strings"
+	"time"
 
 	"weir/internal/llm"
 	"weir/internal/route"
@@ -59,6 +60,9 @@ const (
 	// told of has 6240 (https://platform.openai.com/docs/guides/image-generation).
 	mostMade = 16 << 10
 
+	// endsLate is more than an attempt goes on after its time is up.
+	endsLate = time.Minute
+
 	// mostCalls is how many calls of a tool that it runs itself a provider makes
 	// for one request which says no number. It is Anthropic's own limit
 	// (https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools);
@@ -113,6 +117,10 @@ func (c *call) boundBeside(t *route.Target, how precision, r *reading) llm.Usage
 		if llm.Class(class).IsTool() {
 			u[class] = r.tools[class]
 		}
+	}
+	if r.own {
+		price := c.price(t)
+		u[llm.CodeSessions] = price.Sessions(u[llm.CodeSessions], c.head.Asked, t.Provider.Timeouts().Total+endsLate)
 	}
 	u[llm.Output] = r.predicted
 	return u

@@ -16,6 +16,7 @@ const leastOutput = 256
 // of its answers from least to most tokens of output.
 type demand struct {
 	price   llm.Price
+	asked   string    // what the request says of its units, as llm.Head.Asked
 	fixed   llm.Usage // the bound of all but the answers
 	answers int64     // how many there are, each of which may be as long as the cap
 	least   int64
@@ -26,7 +27,7 @@ type demand struct {
 // demand finds what an attempt at the target needs. Coarse or fine, it is never
 // too little; fine looks closer and takes longer.
 func (c *call) demand(t *route.Target, r *reading, how precision) demand {
-	k := demand{price: c.price(t), fixed: c.boundBeside(t, how, r), answers: r.answers}
+	k := demand{price: c.price(t), asked: c.head.Asked, fixed: c.boundBeside(t, how, r), answers: r.answers}
 	switch {
 	case c.door.Silent:
 	case c.door.Op != llm.OpChat:
@@ -82,7 +83,7 @@ func (k *demand) granted(limit int64) llm.Usage {
 // cost is the bound in money.
 func (k *demand) cost(output int64) llm.Money {
 	u := k.bound(output)
-	return min(ledger.MaxCost, k.price.Bound(&u))
+	return min(ledger.MaxCost, k.price.BoundAsked(&u, k.asked))
 }
 
 // amounts are what to ask a budget for: with less than the first the attempt is

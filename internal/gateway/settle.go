@@ -82,7 +82,20 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 		s.AtMost, s.Unpriced = c.atMost()
 	}
 	c.bill(c.target(), &s.Usage)
+	c.boundUntold(&s)
 	return s
+}
+
+// boundUntold adds the most that an answer can have cost whose provider told all but what
+// its units are, such as the size of an image, and how long containers lived.
+func (c *call) boundUntold(s *ledger.Settlement) {
+	if s.Provenance != ledger.Exact {
+		return
+	}
+	a := c.hold.Attempt()
+	if most, certain := a.Price.AtMost(&s.Usage, s.Tier, c.server.ledger.Now().Sub(a.Opened)); !certain {
+		s.Provenance, s.AtMost = ledger.Estimated, most
+	}
 }
 
 // rejection says how an attempt ends that its provider refused: free, but for what some
@@ -97,7 +110,10 @@ func (c *call) rejection(f *provider.Failure) ledger.Settlement {
 }
 
 // served are the modes in which an answer was served.
-func (c *call) served(t *tally) string { return c.quirks(c.target()).Served(t.tier, c.head.Tier) }
+func (c *call) served(t *tally) string {
+	modes := c.quirks(c.target()).Served(t.tier, c.head.Tier)
+	return c.hold.Attempt().Price.Served(modes, c.head.Asked)
+}
 
 // bill makes of what an attempt at the target used what it is charged as: a request, and
 // a short recording as the shortest.
@@ -129,6 +145,7 @@ func (c *call) settlementOfWhole(t *tally) ledger.Settlement {
 		}
 	}
 	c.bill(c.target(), &s.Usage)
+	c.boundUntold(&s)
 	return s
 }
 

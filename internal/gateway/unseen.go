@@ -20,8 +20,8 @@ func (c *call) atMost() (llm.Money, llm.Classes) {
 	if a.Claim == nil && !c.door.Free { // else the bound is that of afford
 		bound = c.boundUnseen()
 	}
-	most := min(ledger.MaxCost, a.Price.Bound(&bound))
-	return max(most, a.Hold), a.Price.Unbounded(&bound)
+	most := min(ledger.MaxCost, a.Price.BoundAsked(&bound, c.head.Asked))
+	return max(most, a.Hold), a.Price.UnboundedAsked(&bound, c.head.Asked)
 }
 
 // boundUnseen is what the attempt under way can have used at most, with as much output as
