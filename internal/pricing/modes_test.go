@@ -80,7 +80,7 @@ func TestBoundCoversTheModesOfTheData(t *testing.T) {
 	for _, v := range readShipped(t) {
 		for _, l := range book.Models(v.ID, at) {
 			for _, input := range []int64{1_000, 300_000} {
-				u := llm.Usage{llm.Input: input, llm.Output: 1_000, llm.Requests: 1, llm.Searches: 1}
+				u := llm.Usage{llm.Input: input, llm.Output: 1_000, llm.Requests: 1, llm.Searches: 1, llm.Images: 1, llm.CodeSessions: 1}
 				bound := l.Price.Bound(&u)
 				for _, served := range combinations(l.Price.Modes) {
 					if got := l.Price.Cost(&u, served); got > bound {
@@ -183,6 +183,12 @@ func TestModesByHand(t *testing.T) {
 		{"perplexity", "sonar-pro", "search_context:low", llm.Usage{llm.Input: 1000, llm.Requests: 1}, "0.009"},
 		{"perplexity", "sonar-pro", "search_context:medium", llm.Usage{llm.Input: 1000, llm.Requests: 1}, "0.013"},
 		{"perplexity", "sonar-pro", "search_context:high", llm.Usage{llm.Input: 1000, llm.Requests: 1}, "0.017"},
+		{"openai", "gpt-4.1", "", llm.Usage{llm.CodeSessions: 1}, "0.03"},
+		{"openai", "gpt-4.1", "container:4g", llm.Usage{llm.CodeSessions: 1}, "0.12"},
+		{"openai", "gpt-4.1", "search:preview,container:64g", llm.Usage{llm.CodeSessions: 1, llm.Searches: 1}, "1.945"},
+		{"azure", "gpt-4.1", "container:4g", llm.Usage{llm.CodeSessions: 1}, "0.03"}, // one meter for all
+		{"x-ai", "grok-imagine-image-quality", "image:2k:", llm.Usage{llm.Images: 3}, "0.21"},
+		{"x-ai", "grok-imagine-image-2.0", "image:2k:low", llm.Usage{llm.Images: 2}, "0.12"},
 		{"bedrock", "openai.gpt-oss-20b-1:0", "priority", llm.Usage{llm.Input: 1_000_000}, "0.1225"},
 		{"bedrock", "us.anthropic.claude-sonnet-4-6", "reserved", llm.Usage{llm.Input: 1000}, ""},
 		{"xai", "grok-4.3", "priority", llm.Usage{llm.Input: 1976, llm.CacheRead: 1024, llm.Output: 400}, "0.0073496"},

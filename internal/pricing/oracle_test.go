@@ -203,7 +203,7 @@ func (m *modelData) soldBy(t testing.TB, seller, vendor string) {
 // gone reports whether the vendor has the model no more at that moment.
 func (m *modelData) gone(at time.Time) bool {
 	return slices.ContainsFunc(m.extra, func(e entryData) bool {
-		return e.Gone && at.UTC().Format(time.DateOnly) >= e.Since
+		return e.Gone && e.Mode == "" && at.UTC().Format(time.DateOnly) >= e.Since
 	})
 }
 
@@ -289,6 +289,7 @@ var payers = map[llm.Class]struct {
 	llm.XSearches:      {[]string{"x_searches_kcount"}, 1000},
 	llm.FileSearches:   {[]string{"storage_searches_kcount"}, 1000},
 	llm.CodeSessions:   {[]string{"code_interpreter_sessions"}, 1},
+	llm.Images:         {[]string{"images"}, 1},
 	llm.ToolImages:     {[]string{"tool_images"}, 1},
 	llm.OtherTools:     {[]string{"other"}, 1},
 	llm.Milliseconds:   {[]string{"audio_hours", "input_audio_hours"}, 3_600_000},

@@ -57,6 +57,7 @@ var units = map[string]unit{
 	"maps_kcount":               {class: llm.Maps, per: thousand},
 	"x_searches_kcount":         {class: llm.XSearches, per: thousand},
 	"code_interpreter_sessions": {class: llm.CodeSessions, per: 1},
+	"images":                    {class: llm.Images, per: 1},
 	"tool_images":               {class: llm.ToolImages, per: 1},
 	"other":                     {class: llm.OtherTools, per: 1},
 

@@ -39,7 +39,8 @@ type addition struct {
 	// "*" for any that one names. Times is then about tokens in every mode. A region of
 	// which no entry says what a model costs has the price without one, assumed.
 	Region string `json:"region"`
-	// Gone says that the vendor has the models no more: nobody knows what they cost.
+	// Gone says that the vendor has the models no more: nobody knows what they cost. With
+	// Mode it takes back what earlier entries say of the mode, as another seller's do.
 	Gone bool `json:"gone"`
 	// Since is the first day on which the entry holds, YYYY-MM-DD in UTC.
 	Since *day `json:"since"`
@@ -174,7 +175,7 @@ func (a *addition) holds(sec int64) bool {
 // operator's own files do not say what it costs.
 func (m *model) isGone(sec int64) bool {
 	now := m.additionsAt("", sec)
-	return slices.ContainsFunc(now, func(a *addition) bool { return a.Gone }) && !slices.ContainsFunc(now, (*addition).isOwn)
+	return slices.ContainsFunc(now, func(a *addition) bool { return a.Gone && a.Mode == "" }) && !slices.ContainsFunc(now, (*addition).isOwn)
 }
 
 // price is what the data and the supplement say of a model at that second, in a region,
@@ -250,7 +251,7 @@ func overlay(base map[string]amount, now []*addition, mode string) (map[string]a
 func modesOf(base map[string]amount, now []*addition) ([]llm.Mode, error) {
 	list := []llm.Mode{}
 	for i, a := range now {
-		if a.Mode == "" || slices.ContainsFunc(now[i+1:], func(b *addition) bool { return b.Mode == a.Mode }) {
+		if a.Mode == "" || a.Gone || slices.ContainsFunc(now[i+1:], func(b *addition) bool { return b.Mode == a.Mode }) {
 			continue // a later entry decides
 		}
 		m, err := modeOf(a, base, now)
