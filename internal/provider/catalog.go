@@ -62,6 +62,8 @@ type Entry struct {
 	// stream whose client has left, "no" where it says that it does not; empty where it
 	// says nothing. docs/metering.md has its words.
 	BillsAfterDisconnect string `json:"bills_after_disconnect,omitempty"`
+	// Ask is how the provider is asked about a reply by its id; empty where it cannot be.
+	Ask Ask `json:"ask,omitempty"`
 	// PriceSource is the provider's id in the price data; empty for none.
 	PriceSource string `json:"price_source,omitempty"`
 	// RegionHost is a regular expression whose one group is the region that the host of
@@ -120,6 +122,9 @@ func parseEntry(text []byte) (Entry, error) {
 	if err := e.Auth.check(); err != nil {
 		return e, fmt.Errorf("auth: %w", err)
 	}
+	if err := e.Ask.check(); err != nil {
+		return e, fmt.Errorf("ask: %w", err)
+	}
 	if re, err := regexp.Compile(e.RegionHost); err != nil || e.RegionHost != "" && re.NumSubexp() != 1 {
 		return e, fmt.Errorf("region_host: %q is not a regular expression with one group", e.RegionHost)
 	}
@@ -151,6 +156,7 @@ func (e *Entry) Options(dialects func(name string) *dialect.Dialect) Options {
 		AllowPrivate: e.Local,
 		Quirks:       e.Quirks,
 		Also:         also(e.Also, dialects),
+		Ask:          e.Ask,
 		PriceSource:  e.PriceSource,
 		RegionHost:   e.RegionHost,
 		Retries:      DefaultRetries,

@@ -230,7 +230,7 @@ func TestWhichWire(t *testing.T) {
 		{"http://[2606:4700::1111%25eth0]/v1", "", "", ""},
 		{"http://a_b!c.example/v1", "", "", ""},
 	} {
-		w, err := newWire(&Options{BaseURL: tc.base, Proxy: tc.proxy})
+		w, _, err := newWire(&Options{BaseURL: tc.base, Proxy: tc.proxy})
 		if err != nil {
 			t.Errorf("%s: %v", tc.base, err)
 			continue

@@ -43,6 +43,8 @@ type Options struct {
 	// Also are further wire formats that it speaks, at the same address and with
 	// the same credential. Of quirks none is known there.
 	Also []*dialect.Dialect
+	// Ask is how it is asked about a reply by its id; empty where it cannot be.
+	Ask Ask
 	// BaseURL is an http or https address, the API's version included.
 	BaseURL string
 	// APIKeys may be empty for a server that asks for none, and for a scheme
@@ -114,6 +116,7 @@ type Provider struct {
 	origin      string     // the base URL up to its path
 	prefix      string     // its path, without a slash at the end
 	wire        wire
+	asking      *standard // for Ask alone
 
 	header      string       // of the scheme, carries a key
 	credentials []llm.Secret // its values, one for every key; none where none is sent
@@ -127,12 +130,12 @@ func New(o Options) (*Provider, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("providers.%s.%w", o.Name, err)
 	}
-	w, err := newWire(&o)
+	w, asking, err := newWire(&o)
 	if err != nil {
 		return nil, err
 	}
 	s, _ := o.Auth.scheme()
-	p := &Provider{wire: w, header: s.header, credentials: s.credentials(o.APIKeys)}
+	p := &Provider{wire: w, asking: asking, header: s.header, credentials: s.credentials(o.APIKeys)}
 	if len(o.APIKeys) == 0 && s.identify != nil {
 		if p.identity, err = s.identify(&o); err != nil {
 			return nil, err
@@ -340,6 +343,7 @@ func (p *Provider) Serves(model string) bool {
 // Close closes idle connections. Exchanges under way go on.
 func (p *Provider) Close() {
 	p.wire.close()
+	p.asking.close()
 	if p.identity != nil {
 		p.identity.close()
 	}

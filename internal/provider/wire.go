@@ -37,23 +37,25 @@ type answer struct {
 }
 
 // newWire chooses: net/http's Transport for whatever needs TLS, HTTP/2 or a
-// proxy, and the plain client for the rest.
-func newWire(o *Options) (wire, error) {
+// proxy, and the plain client for the rest. Asking is by net/http alone.
+func newWire(o *Options) (w wire, asking *standard, err error) {
 	if o.Transport != nil {
-		return &standard{o.Transport}, nil
+		asking = &standard{o.Transport}
+		return asking, asking, nil
 	}
 	t, err := newTransport(o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	u, err := url.Parse(o.BaseURL)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	asking = &standard{t}
 	if o.Proxy == "" && suitsPlain(u) {
-		return newPlain(u, o), nil
+		return newPlain(u, o), asking, nil
 	}
-	return &standard{t}, nil
+	return asking, asking, nil
 }
 
 // standard sends by a RoundTripper.
@@ -64,6 +66,10 @@ type standard struct {
 // send gives the request a body of a type that net/http's Transport knows to
 // be in memory: with any other, headers leave in a write of their own.
 func (s *standard) send(x *exchange, c *Call, target string) (answer, error) {
+	return s.request(x, c, http.MethodPost, target)
+}
+
+func (s *standard) request(x *exchange, c *Call, method, target string) (answer, error) {
 	ctx, cancel := context.WithCancel(x.parent)
 	if !x.attach(cancel) {
 		cancel()
@@ -75,7 +81,7 @@ func (s *standard) send(x *exchange, c *Call, target string) (answer, error) {
 		GetConn: func(string) { x.sent.Store(false) },
 		GotConn: func(httptrace.GotConnInfo) { x.sent.Store(true) },
 	})
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.provider.origin+target, bytes.NewReader(c.Body))
+	req, err := http.NewRequestWithContext(ctx, method, x.provider.origin+target, bytes.NewReader(c.Body))
 	if err != nil {
 		cancel()
 		return answer{}, err

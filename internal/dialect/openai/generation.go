@@ -1,0 +1,58 @@
+package openai
+
+import (
+	"errors"
+	"fmt"
+
+	"weir/internal/llm"
+	"weir/internal/rawjson"
+)
+
+var errNoGeneration = errors.New("openai: no record of a generation")
+
+// DecodeGeneration reads OpenRouter's record of an answer that it gave: its id, service tier,
+// usage in the model's own tokens, and what OpenRouter charges for it
+// (https://openrouter.ai/docs/api-reference/generations/get-generation, 2025-11-08). A record
+// without counts reports no usage. It does not tell what was written to a cache, nor how
+// often the web was searched: that it was is counted as another tool, which has no price.
+func DecodeGeneration(body []byte, q *llm.Quirks) (*llm.Reply, error) {
+	if err := rawjson.Validate(body, maxDepth); err != nil {
+		return nil, fmt.Errorf("openai: the generation is not JSON: %w", err)
+	}
+	data := rawjson.Get(body, "data")
+	if rawjson.KindOf(data) != rawjson.Object {
+		return nil, errNoGeneration
+	}
+	r := &llm.Reply{ID: rawjson.Text(rawjson.Get(data, "id")), Tier: rawjson.Text(rawjson.Get(data, "service_tier"))}
+	usage := generationUsage(data)
+	if r.Usage, r.Reported = DecodeUsage(usage, q); !r.Reported {
+		return r, nil
+	}
+	if own, _ := rawjson.AsBool(rawjson.Get(data, "is_byok")); !own { // else nobody says what total_cost counts
+		r.ProviderCost = ProviderCost(usage)
+	}
+	for _, found := range []string{"num_search_results", "num_fetches"} {
+		if n, _ := rawjson.AsInt(rawjson.Get(data, found)); n > 0 {
+			r.Usage[llm.OtherTools] = 1
+		}
+	}
+	return r, nil
+}
+
+// generationUsage is the usage object of Chat Completions that says what the record does;
+// nil where the record lacks a total.
+func generationUsage(data []byte) []byte {
+	at := func(name string) []byte {
+		if v := rawjson.Get(data, name); rawjson.Present(v) {
+			return v
+		}
+		return []byte("null")
+	}
+	if rawjson.KindOf(at("native_tokens_prompt")) != rawjson.Number || rawjson.KindOf(at("native_tokens_completion")) != rawjson.Number {
+		return nil
+	}
+	return fmt.Appendf(nil, `{"prompt_tokens":%s,"prompt_tokens_details":{"cached_tokens":%s},"completion_tokens":%s,`+
+		`"completion_tokens_details":{"reasoning_tokens":%s,"image_tokens":%s},"cost":%s}`,
+		at("native_tokens_prompt"), at("native_tokens_cached"), at("native_tokens_completion"),
+		at("native_tokens_reasoning"), at("native_tokens_completion_images"), at("total_cost"))
+}

@@ -1,0 +1,109 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"weir/internal/dialect"
+	"weir/internal/dialect/openai"
+	"weir/internal/dialect/responses"
+	"weir/internal/llm"
+)
+
+// Ask is how a provider is asked about a reply that it has given, by the reply's id.
+type Ask string
+
+// The ways of asking.
+const (
+	// AskResponses is GET /responses/{id}, of answers in the Responses format that are
+	// stored: https://developers.openai.com/api/reference/resources/responses/methods/retrieve
+	// (looked up 2026-11-22), https://learn.microsoft.com/azure/ai-services/openai/quickstart
+	// (undated copy) and https://docs.x.ai/developers/model-capabilities/text/generate-text
+	// (undated copy), which keep them for 30 days.
+	AskResponses Ask = "responses"
+	// AskGeneration is OpenRouter's GET /generation?id=, which is about every answer:
+	// https://openrouter.ai/docs/api-reference/generations/get-generation (2025-11-08).
+	AskGeneration Ask = "generation"
+)
+
+func (a Ask) check() error {
+	switch a {
+	case "", AskResponses, AskGeneration:
+		return nil
+	}
+	return fmt.Errorf("%q is none of %q", string(a), []Ask{AskResponses, AskGeneration})
+}
+
+const (
+	askFor   = 20 * time.Second // one question, from the dial to the end of the answer
+	maxAsked = 8 << 20          // bytes of an answer: a Responses object has all of the text
+)
+
+// Asks reports whether the provider can be asked about replies in a wire format. Nil stands
+// for any.
+func (p *Provider) Asks(in *dialect.Dialect) bool {
+	way := p.opts.Ask
+	return way == AskGeneration || way == AskResponses && (in == nil || in.Name == responses.Name)
+}
+
+// ErrNotTold says that the provider was reached and does not say what the reply used: it is
+// still at work, has not put it on record yet, or keeps none.
+var ErrNotTold = errors.New("the provider does not say what the reply used")
+
+// Ask asks the provider what a reply used and cost in the end; key is a credential, as in
+// Call. It is a GET, which makes nothing and is charged for nothing, so that it needs no
+// hold of the ledger. Of the answer the usage, the tier and the provider's own figure are
+// decoded. The error is ErrNotTold, or a *Failure.
+func (p *Provider) Ask(ctx context.Context, id string, key int) (*llm.Reply, error) {
+	if key < 0 || key >= p.Keys() || !p.Asks(nil) {
+		return nil, p.internal(errNoKey)
+	}
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	target, decode, quirks := p.prefix+"/responses/"+url.PathEscape(id), responses.DecodeReply, &p.opts.Quirks
+	switch {
+	case p.opts.Ask == AskGeneration:
+		target, decode = p.prefix+"/generation?id="+url.QueryEscape(id), openai.DecodeGeneration
+	case p.opts.Dialect.Name != responses.Name:
+		quirks = &p.otherQuirks
+	}
+	body, f := p.get(ctx, target, key)
+	if f != nil && f.Status == http.StatusNotFound {
+		return nil, ErrNotTold
+	}
+	if f != nil {
+		return nil, f
+	}
+	reply, _ := decode(body, quirks) // beside an error, such as that of a cancelled answer, is its usage
+	if reply == nil || !reply.Reported || reply.ID != id || len(reply.Choices) > 0 && reply.Choices[0].Finish == "" {
+		return nil, ErrNotTold
+	}
+	return reply, nil
+}
+
+// get is the body of what the provider answers to a GET.
+func (p *Provider) get(ctx context.Context, target string, key int) ([]byte, *Failure) {
+	x := p.newExchange(ctx, false)
+	defer x.finish()
+	c := Call{Dialect: p.opts.Dialect, Op: llm.OpChat, Key: key}
+	if f := p.sign(x, &c, target); f != nil {
+		return nil, f
+	}
+	a, err := p.asking.request(x, &c, http.MethodGet, target)
+	if err != nil {
+		return nil, x.failure(err, false)
+	}
+	r := &Response{
+		Status: a.status, Header: a.header, Body: &body{x: x, src: a.body},
+		exchange: x, dialect: c.Dialect, length: a.length,
+	}
+	defer func() { _ = r.Body.Close() }()
+	if f := r.judge(false, c.Dialect.For(c.Op)); f != nil {
+		return nil, f
+	}
+	return r.readBounded(maxAsked)
+}
