@@ -207,6 +207,7 @@ type attemptView struct {
 	ErrorCode    *llm.Code          `json:"error_code"`
 	FinishReason *llm.FinishReason  `json:"finish_reason"`
 	ServiceTier  *string            `json:"service_tier"`
+	ReplyID      *string            `json:"provider_reply_id"` // the provider's id of its reply
 	Provenance   *ledger.Provenance `json:"provenance"`
 	Usage        map[string]int64   `json:"usage"` // with corrections, as cost_usd
 	CostUSD      string             `json:"cost_usd"`
@@ -323,7 +324,7 @@ func viewAttempt(a *ledger.AttemptDetail) attemptView {
 	v := attemptView{
 		N: int(a.ID.N), Provider: a.Provider, Model: a.Model, Opened: a.Opened,
 		Outcome: a.Outcome, Status: unlessZero(a.Status), ErrorCode: orNull(a.Code), FinishReason: orNull(a.Finish),
-		ServiceTier: orNull(a.Settlement.Tier), Provenance: orNull(a.Provenance), Usage: viewUsage(&usage), CostUSD: cost.String(),
+		ServiceTier: orNull(a.Settlement.Tier), ReplyID: orNull(a.ReplyID), Provenance: orNull(a.Provenance), Usage: viewUsage(&usage), CostUSD: cost.String(),
 		AtMostUSD: (cost + a.Uncertain()).String(), ProviderUSD: usd(a.ProviderCost), Unpriced: append([]string{}, a.Unpriced.Names()...),
 		HoldUSD: a.Hold.String(), PriceVersion: orNull(a.Price.Version), PriceTier: unlessZero(a.Tier),
 		Lines: []costLineView{}, Corrections: []correctionView{},

@@ -213,6 +213,7 @@ func attemptFacts(a *ledger.AttemptDetail) (facts []Fact) {
 	if a.Status > 0 {
 		add("Provider’s status", strconv.Itoa(a.Status))
 	}
+	add("Provider’s reply id", a.ReplyID)
 	add("Error", string(a.Code))
 	add("Ended with", string(a.Finish))
 	add("Service tier", a.Settlement.Tier)

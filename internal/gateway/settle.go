@@ -5,6 +5,7 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/provider"
+	"weir/internal/rawjson"
 	"weir/internal/route"
 )
 
@@ -38,11 +39,28 @@ func (c *call) cost() *llm.Money {
 	return &c.spent
 }
 
-// settlementOf says how an attempt ends that failed: at the provider's numbers, where it
+// settlementOf says how an attempt ends that failed, and by what id its provider knows it.
+func (c *call) settlementOf(f *provider.Failure) ledger.Settlement {
+	s := c.settlementOfFailed(f)
+	c.identify(&s)
+	return s
+}
+
+// identify names the provider's reply, and says whether the provider can be asked about it.
+// What is translated into Responses is not stored there, nor what its client wants not to be.
+func (c *call) identify(s *ledger.Settlement) {
+	t := c.target()
+	d := c.speaking(t)
+	s.ReplyID = c.sum.id
+	s.Ask = s.Provenance == ledger.Estimated && s.ReplyID != "" && t.Provider.Asks(d) &&
+		(d.Name != "responses" || d == c.dialect && string(rawjson.Get(c.body, "store")) != "false")
+}
+
+// settlementOfFailed says how an attempt ends that failed: at the provider's numbers, where it
 // gave any; an error status before any output is free; after anything else the provider
 // may have worked: what was counted is the best estimate, and the most that the request
 // can have cost is the bound.
-func (c *call) settlementOf(f *provider.Failure) ledger.Settlement {
+func (c *call) settlementOfFailed(f *provider.Failure) ledger.Settlement {
 	s := ledger.Settlement{Outcome: ledger.OutcomeFailed, Provenance: ledger.Exact, Status: f.Status, Code: f.Err.Code}
 	c.reached = c.reached || f.Sent()
 	switch {
@@ -145,28 +163,14 @@ func (c *call) settlementOfWhole(t *tally) ledger.Settlement {
 		}
 	}
 	c.bill(c.target(), &s.Usage)
+	c.identify(&s) // what is told in full is not asked about
 	c.boundUntold(&s)
 	return s
 }
 
-// How far beyond its bound an attempt's numbers may lie and still be taken for
-// the provider's: so many times, or as much as these.
-const (
-	believeTimes    = 100
-	believeTokens   = 1 << 20
-	believeSearches = 10_000
-	believeMillis   = 3_600_000
-)
-
 // believable says whether the provider gave numbers that can be true.
 func (c *call) believable(t *tally) bool {
-	if t == nil || !t.reported {
-		return false
-	}
-	bound := c.hold.Attempt().Bound
-	return t.usage.TotalTokens() <= max(believeTokens, believeTimes*bound.TotalTokens()) &&
-		t.usage[llm.Searches] <= believeSearches &&
-		t.usage[llm.Milliseconds] <= max(believeMillis, believeTimes*bound[llm.Milliseconds])
+	return t != nil && t.reported && c.hold.Attempt().Believes(&t.usage)
 }
 
 // lastWord says whether the provider's numbers are all there, and so no

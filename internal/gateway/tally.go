@@ -14,7 +14,8 @@ const tallyText = 64 << 10
 type tally struct {
 	usage      llm.Usage
 	reported   bool
-	partial    bool // what was reported is of an answer that went on, or has gone on since
+	partial    bool   // what was reported is of an answer that went on, or has gone on since
+	id         string // the provider's, of its reply
 	tier       string
 	bill       *llm.Money // what the provider says that it charges
 	status     int
@@ -40,6 +41,9 @@ type said struct {
 func (t *tally) add(e *llm.Event) {
 	if e.Tier != "" {
 		t.tier = e.Tier
+	}
+	if e.Kind == llm.EventStart {
+		t.id = e.ID
 	}
 	before := t.length
 	t.begun = t.begun || isPiece(e.Kind)
@@ -96,7 +100,7 @@ func (t *tally) say(to *[]said, choice int, text string) {
 
 // addReply takes note of a whole answer.
 func (t *tally) addReply(r *llm.Reply) {
-	t.usage, t.reported, t.tier, t.bill, t.done = r.Usage, r.Reported, r.Tier, r.ProviderCost, true
+	t.usage, t.reported, t.id, t.tier, t.bill, t.done = r.Usage, r.Reported, r.ID, r.Tier, r.ProviderCost, true
 	if len(r.Choices) == 0 { // no chat, so there is nothing that could be cut short
 		t.finish = append(t.finish, llm.FinishStop)
 	}

@@ -30,6 +30,8 @@ const (
 	flagCounts
 	flagProviderCost
 	flagBilled
+	flagReplyID
+	flagAsk
 )
 
 func appendOpen(dst []byte, a *Attempt) []byte {
@@ -80,6 +82,12 @@ func appendSettle(dst []byte, id AttemptID, s *Settlement) []byte {
 	if s.Billed {
 		flags |= flagBilled
 	}
+	if s.ReplyID != "" {
+		flags |= flagReplyID
+	}
+	if s.Ask {
+		flags |= flagAsk
+	}
 	dst = binary.AppendUvarint(dst, flags)
 	dst = append(dst, indexOf(outcomes, s.Outcome), indexOf(provenances, s.Provenance))
 	dst = appendUsage(dst, &s.Usage)
@@ -95,6 +103,9 @@ func appendSettle(dst []byte, id AttemptID, s *Settlement) []byte {
 	if s.ProviderCost != nil {
 		dst = binary.AppendVarint(dst, int64(*s.ProviderCost))
 	}
+	if s.ReplyID != "" {
+		dst = appendText(dst, s.ReplyID)
+	}
 	return endFrame(dst, start)
 }
 
@@ -102,7 +113,7 @@ func decodeSettle(payload []byte) (id AttemptID, s Settlement, err error) {
 	d := decoder{b: payload}
 	id = d.id()
 	flags := d.uvarint()
-	s.Counts, s.Billed = flags&flagCounts != 0, flags&flagBilled != 0
+	s.Counts, s.Billed, s.Ask = flags&flagCounts != 0, flags&flagBilled != 0, flags&flagAsk != 0
 	s.Outcome = pick(&d, outcomes)
 	s.Provenance = pick(&d, provenances)
 	s.Usage = d.usage()
@@ -119,6 +130,9 @@ func decodeSettle(payload []byte) (id AttemptID, s Settlement, err error) {
 	}
 	if flags&flagProviderCost != 0 {
 		s.ProviderCost = new(llm.Money(d.varint()))
+	}
+	if flags&flagReplyID != 0 {
+		s.ReplyID = d.text()
 	}
 	return id, s, d.finish("settle")
 }

@@ -105,14 +105,23 @@ func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 // it are not a provider's, and sums of them would not fit.
 const MaxCost = 1_000_000 * llm.USD
 
-// maxTier bounds the provider's word for a service tier, in bytes.
-const maxTier = 64
+// maxTier and maxReplyID bound the provider's word for a service tier and its id of a
+// reply, in bytes.
+const (
+	maxTier    = 64
+	maxReplyID = 256
+)
 
 // complete fills in what follows from the attempt, and bounds what a provider
 // may have made up.
 func (h *Hold) complete(s *Settlement) {
 	s.Tier = strings.ToValidUTF8(s.Tier[:min(len(s.Tier), maxTier)], "")
 	h.price(s)
+	seen := s.Outcome == OutcomeOK && s.Provenance != Estimated
+	if seen || len(s.ReplyID) > maxReplyID || strings.ContainsFunc(s.ReplyID, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		s.ReplyID = ""
+	}
+	s.Ask = s.Ask && s.ReplyID != "" && s.Provenance == Estimated && s.AtMost > 0
 	s.Duration = max(0, h.ledger.Now().Sub(h.attempt.Opened))
 }
 

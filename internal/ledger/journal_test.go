@@ -300,6 +300,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		Cost: 123, Counts: true, Finish: llm.FinishLength, Tier: "flex", Code: llm.CodeProviderError,
 		Status: 502, FirstToken: 5 * time.Millisecond, Duration: time.Second,
 		AtMost: 456, Unpriced: llm.Classes(0).With(llm.Searches).With(llm.ImageOut), ProviderCost: new(llm.Money), Billed: true,
+		ReplyID: "gen-1", Ask: true,
 	}
 	_, payload, _ = readFrame(appendSettle(nil, a.ID, &s))
 	id, gotS, err := decodeSettle(payload)
@@ -308,6 +309,11 @@ func TestCodecRoundTrip(t *testing.T) {
 	}
 	if diff := cmp.Diff(gotS, s); diff != "" {
 		t.Errorf("settle: got -, want +\n%s", diff)
+	}
+	s.ReplyID, s.Ask = "", false // as an older weir has written it
+	_, older, _ := readFrame(appendSettle(nil, a.ID, &s))
+	if _, gotS, err = decodeSettle(older); err != nil || len(older) != len(payload)-len("gen-1")-1 || gotS.ReplyID != "" || gotS.Ask {
+		t.Errorf("an older record: got %d bytes of %d, %+v, %v", len(older), len(payload), gotS, err)
 	}
 	_, payload, _ = readFrame(appendPrice(nil, &a.Price))
 	gotP, err := decodePrice(payload)

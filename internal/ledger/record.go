@@ -65,6 +65,22 @@ type Attempt struct {
 // FullModel is "<provider>/<model-name>", the model's name in every report.
 func (a *Attempt) FullModel() string { return a.Provider + "/" + a.Model }
 
+// How far beyond its bound an attempt's numbers may lie and still be taken for the
+// provider's: so many times, or as much as these.
+const (
+	believeTimes    = 100
+	believeTokens   = 1 << 20
+	believeSearches = 10_000
+	believeMillis   = 3_600_000
+)
+
+// Believes says whether a provider's numbers of the attempt can be true.
+func (a *Attempt) Believes(u *llm.Usage) bool {
+	return u.TotalTokens() <= max(believeTokens, believeTimes*a.Bound.TotalTokens()) &&
+		u[llm.Searches] <= believeSearches &&
+		u[llm.Milliseconds] <= max(believeMillis, believeTimes*a.Bound[llm.Milliseconds])
+}
+
 // Outcome says how an attempt ended.
 type Outcome string
 
@@ -115,7 +131,12 @@ type Settlement struct {
 	Code       llm.Code         // the error the client got for it; empty for none
 	Status     int              // the provider's HTTP status; 0 when none came
 	FirstToken time.Duration    // from opening to the first piece; 0 when none came
-	Duration   time.Duration    // from opening to settling
+	// ReplyID is the provider's id of its reply, by which its support finds it; empty where
+	// none came, and of a whole answer with the provider's numbers, whose client has the id.
+	ReplyID string
+	// Ask says that the provider can be asked by that id what the attempt used in the end.
+	Ask      bool
+	Duration time.Duration // from opening to settling
 }
 
 // Charged is what counts against budgets: the most that the attempt can have cost.

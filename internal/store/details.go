@@ -107,6 +107,7 @@ func encodeSettlement(a *ledger.Attempt, s *ledger.Settlement) string {
 		o.b = strconv.AppendInt(o.b, int64(*s.ProviderCost), 10)
 	}
 	o.integer("billed", number(s.Billed))
+	o.text("reply_id", s.ReplyID)
 	return o.String()
 }
 
@@ -145,6 +146,8 @@ func decodeSettlement(text string, a *ledger.Attempt, s *ledger.Settlement) (err
 			s.ProviderCost = new(llm.Money(integer(m.Value)))
 		case "billed":
 			s.Billed = integer(m.Value) != 0
+		case "reply_id":
+			s.ReplyID = rawjson.Text(m.Value)
 		}
 	}, &err)
 }
