@@ -134,6 +134,7 @@ func (c *call) read(buf *[]byte) error {
 	}
 	c.entry.ask(c.spec.name, c.stream)
 	c.hash = c.hashOf(c.body)
+	c.entry.name(mix(c.hash))
 	if c.stream {
 		if err := c.spec.suits(c.form); err != nil {
 			return err
@@ -345,7 +346,9 @@ func (c *call) wait(d time.Duration) bool {
 func (c *call) requestID() string { return "req_" + hex16(c.hash) }
 
 // replyID is the id in the body of an answer.
-func (c *call) replyID() string { return "sim-" + hex16(mix(c.hash)) }
+func (c *call) replyID() string { return replyID(mix(c.hash)) }
+
+func replyID(n uint64) string { return "sim-" + hex16(n) }
 
 func hex16(h uint64) string {
 	var b [16]byte

@@ -25,6 +25,7 @@ const (
 // Record is what one request truly got.
 type Record struct {
 	Seq      int64     // from 1, in the order of arrival
+	Reply    string    // the id of the answer; the same for the same request
 	Attempt  string    // the request's X-Client-Request-Id, at most 128 bytes
 	Dialect  string    // by name
 	Model    string    // as asked
@@ -192,6 +193,7 @@ type entry struct {
 
 	mu        sync.Mutex
 	model     string
+	reply     uint64 // the id of the answer
 	fault     string
 	ended     time.Time
 	outcome   Outcome
@@ -217,6 +219,13 @@ func (e *entry) ask(model string, stream bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.model, e.stream = model, stream
+}
+
+// name notes the id of the answer.
+func (e *entry) name(reply uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reply = reply
 }
 
 // meet notes the fault that meets the request.
@@ -329,7 +338,7 @@ func (e *entry) record() Record {
 		Seq: e.seq, Attempt: e.attempt, Dialect: e.dialect, Model: e.model, Key: e.key, Stream: e.stream,
 		Received: e.received, Ended: e.ended, Outcome: e.outcome, Fault: e.fault, Status: int(e.status),
 		Usage: e.consumed(), ReportedRaw: e.raw, Pieces: e.sent, EndMarker: e.marker, Canceled: e.canceled,
-		Tier: e.tier, Cost: e.cost,
+		Tier: e.tier, Cost: e.cost, Reply: replyID(e.reply),
 	}
 	switch {
 	case e.told != nil:

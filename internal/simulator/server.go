@@ -112,14 +112,16 @@ func (s *Server) route(dialects []*dialect.Dialect) {
 		}
 	}
 	s.mux.HandleFunc("GET /v1/models", s.serveModels)
+	s.mux.HandleFunc("GET /v1/responses/{id}", s.serveStored)
+	s.mux.HandleFunc("GET /v1/generation", s.serveGeneration)
 	s.mux.HandleFunc("GET /ledger", s.serveLedger)
 	s.mux.HandleFunc("GET /ledger/totals", s.serveTotals)
 	s.mux.HandleFunc("DELETE /ledger", s.serveClear)
 	s.mux.HandleFunc("GET /{$}", s.serveRoot)
 }
 
-// ServeHTTP answers at the routes of every dialect, at /v1/models, and at
-// /ledger and /ledger/totals.
+// ServeHTTP answers at the routes of every dialect, at /v1/models, at those that tell of an
+// answer by its id, and at /ledger and /ledger/totals.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 // Ledger is what was served.
