@@ -268,6 +268,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	running.Go(func() { g.notices.Run(background) })
 	running.Go(func() { g.keepCalendar(background) })
 	running.Go(func() { g.deliverer.Run(background) })
+	running.Go(func() { g.askProviders(background) })
 	if metrics != nil {
 		running.Go(func() { g.serveTelemetry(background, metrics) })
 	}
@@ -350,6 +351,9 @@ func (g *instance) retain(ctx context.Context) {
 		}
 		if err := g.store.RetainEvents(ctx); err != nil && ctx.Err() == nil {
 			g.options.Log.Error("old events could not be deleted", "err", err)
+		}
+		if err := g.store.RetainQuestions(ctx); err != nil && ctx.Err() == nil {
+			g.options.Log.Error("questions to providers whose time is over could not be deleted", "err", err)
 		}
 		if err := g.store.RetainBudgets(ctx); err != nil && ctx.Err() == nil {
 			g.options.Log.Error("slices of budgets whose time is over could not be deleted", "err", err)

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -105,6 +106,40 @@ func (a *AttemptDetail) Release() Correction {
 		c.Usage[class] = -n
 	}
 	return c
+}
+
+// ReasonAsked is the reason of a correction that follows from what a provider said.
+const ReasonAsked = "asked the provider"
+
+// Tell is the correction by which the attempt used and cost what its provider says of the
+// reply in the end: by the attempt's price, which has to be filled in, or the provider's own
+// figure where attempts cost that. It reports false where that decides nothing: some of the
+// usage has no price, the numbers cannot be true, or somebody has corrected the attempt.
+func (a *AttemptDetail) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
+	used, tier, p := r.Usage, cmp.Or(r.Tier, a.Settlement.Tier), &a.Price
+	used[llm.Requests] = a.Usage[llm.Requests]
+	half := used.InputTokens() == 0 && used.OutputTokens() > 0
+	if a.Provenance != Estimated || a.AtMost == 0 || len(a.Corrections) > 0 || half || !used.Plausible() || !a.Believes(&used) {
+		return Correction{}, false
+	}
+	cost, told := p.Cost(&used, tier), r.ProviderCost
+	switch {
+	case told != nil && billByProvider:
+		cost = *told
+	case p.Unpriced(&used, tier) != 0:
+		return Correction{}, false
+	case told != nil && *told > cost && used[llm.CacheWrite] == 0:
+		written := used // OpenRouter does not tell what was written to a cache
+		written[llm.CacheWrite], written[llm.Input] = used[llm.Input], 0
+		if p.Cost(&written, tier) > cost {
+			cost = *told
+		}
+	}
+	c := Correction{Kind: CorrectionResolved, Seq: 1, Cost: min(cost, MaxCost) - a.Cost, Uncertain: -a.Uncertain(), Reason: ReasonAsked}
+	for class := range used {
+		c.Usage[class] = used[class] - a.Usage[class]
+	}
+	return c, true
 }
 
 // Resolved reports whether somebody has decided what the attempt cost.

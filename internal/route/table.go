@@ -119,6 +119,16 @@ func (t *Table) Priced(book *pricing.Book) *Table {
 	return &other
 }
 
+// Asking are the providers that can be asked about replies.
+func (t *Table) Asking() (list []*provider.Provider) {
+	for _, p := range t.providers {
+		if p.Asks(nil) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
 // DefaultModel is what a request without a model gets; empty when there is
 // none.
 func (t *Table) DefaultModel() string { return t.defaultModel }

@@ -121,14 +121,14 @@ type applier struct {
 	budgets map[string]*budgetRow
 	learnt  int64
 
-	prices, opened, settled, balances, speed, used *insertion
-	hours, days, uses                              *rollup
+	prices, opened, settled, questions, balances, speed, used *insertion
+	hours, days, uses                                         *rollup
 }
 
 func newApplier(e *engine, db *sql.DB, clock *clock, log *slog.Logger) *applier {
 	return &applier{
 		engine: e, bulk: bulk{db: db, arrays: e.arrays}, clock: clock, log: log, outbox: outbox{engine: e, clock: clock},
-		prices: insertPrices(), opened: insertOpened(), settled: insertSettled(), balances: insertBalances(),
+		prices: insertPrices(), opened: insertOpened(), settled: insertSettled(), questions: insertQuestions(), balances: insertBalances(),
 		speed: insertSpeeds(), used: insertUsed(),
 		hours: newRollup(tableHours), days: newRollup(tableDays), uses: newRollup(tableUses),
 	}
@@ -208,6 +208,9 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	a.sums, a.speeds = make(buckets, len(a.sums)), make(speeds, len(a.speeds))
 	if err := settle(ctx, journal, b.Settled); err != nil {
 		return fmt.Errorf("settled attempts: %w", err)
+	}
+	if err := a.question(ctx, b.Settled, a.clock.now()); err != nil {
+		return fmt.Errorf("questions: %w", err)
 	}
 	if err := a.hours.add(ctx, &a.bulk, a.sums); err != nil {
 		return fmt.Errorf("rollups of hours: %w", err)

@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/provider"
+)
+
+// How providers are asked about replies whose end nobody saw: so many at once, which takes
+// as long as the slowest of them, every so often. So a node asks 120 times a minute at most.
+const (
+	questionsEvery  = 2 * time.Second
+	questionsAtOnce = 4
+	// keysAsked is how many credentials of a provider a question is asked with: which one
+	// the reply was asked for with is not kept.
+	keysAsked = 4
+)
+
+// askProviders asks providers what attempts used whose end nobody saw, and resolves the
+// attempts by what they say. Where no provider can be asked, it does nothing.
+func (g *instance) askProviders(ctx context.Context) {
+	every := time.NewTicker(questionsEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		asking := g.router.Table().Asking()
+		if len(asking) == 0 {
+			continue
+		}
+		if err := g.askSome(ctx, asking); err != nil && ctx.Err() == nil {
+			g.options.Log.Error("providers could not be asked about replies", "err", err)
+		}
+	}
+}
+
+// askSome asks some of the questions that are due.
+func (g *instance) askSome(ctx context.Context, asking []*provider.Provider) error {
+	names := make([]string, len(asking))
+	for i, p := range asking {
+		names[i] = p.Name()
+	}
+	list, err := g.store.TakeQuestions(ctx, names, questionsAtOnce)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(list))
+	var all sync.WaitGroup
+	for i := range list {
+		all.Go(func() { errs[i] = g.askOne(ctx, asking[slices.Index(names, list[i].Provider)], &list[i]) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// askOne asks a question. Where the provider does not answer it, it is asked again later.
+func (g *instance) askOne(ctx context.Context, p *provider.Provider, q *ledger.Question) error {
+	reply, err := askWithKeys(ctx, p, q.ReplyID)
+	log := g.options.Log.With("attempt", q.ID.String(), "provider", p.Name())
+	if err != nil {
+		log.Debug("a provider was asked about a reply in vain", "err", err)
+		return nil
+	}
+	resolved, err := g.store.AnswerQuestion(ctx, q.ID, reply, p.BillsItself())
+	if err == nil {
+		log.Debug("a provider was asked about a reply", "resolved", resolved)
+	}
+	return err
+}
+
+// askWithKeys asks with one credential after the other until one is told of the reply.
+func askWithKeys(ctx context.Context, p *provider.Provider, id string) (reply *llm.Reply, err error) {
+	for key := range min(p.Keys(), keysAsked) {
+		if reply, err = p.Ask(ctx, id, key); err == nil {
+			return reply, nil
+		}
+	}
+	return nil, err
+}

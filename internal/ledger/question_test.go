@@ -1,0 +1,69 @@
+package ledger
+
+import (
+	"testing"
+
+	"weir/internal/llm"
+)
+
+// TestTell holds what an attempt costs by its provider's word, and which word decides
+// nothing.
+func TestTell(t *testing.T) {
+	t.Parallel()
+	price := llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 2_000, llm.CacheRead: 1_000, llm.CacheWrite: 3_000, llm.Output: 10_000}}
+	price.Modes = []llm.Mode{{Name: "flex", Times: 500}}
+	said := func(cost llm.Money, tier string, u llm.Usage) *llm.Reply {
+		return &llm.Reply{Usage: u, Reported: true, Tier: tier, ProviderCost: &cost}
+	}
+	used := llm.Usage{llm.Input: 100, llm.CacheRead: 20, llm.Output: 30} // 200 + 20 + 300 nano-dollars
+	searched := used
+	searched[llm.OtherTools] = 1
+	for _, tt := range []struct {
+		name   string
+		change func(*AttemptDetail)
+		said   *llm.Reply
+		billed bool
+		want   llm.Money // -1 where nothing is decided
+	}{
+		{name: "by the price", said: said(400, "", used), want: 520},
+		{name: "without a figure", said: &llm.Reply{Usage: used, Reported: true}, want: 520},
+		{name: "at the provider's figure", said: said(400, "", used), billed: true, want: 400},
+		{name: "more than the counts, which may leave out what was written to a cache", said: said(600, "", used), want: 600},
+		{name: "more than the counts, where that costs no more", change: func(a *AttemptDetail) { a.Price.Rates[llm.CacheWrite] = 2_000 }, said: said(600, "", used), want: 520},
+		{name: "above the bound", said: said(0, "", llm.Usage{llm.Input: 100, llm.Output: 3000}), want: 30_200},
+		{name: "in a mode", said: said(0, "flex", used), want: 260},
+		{name: "in the mode of the row", change: func(a *AttemptDetail) { a.Settlement.Tier = "flex" }, said: said(0, "", used), want: 260},
+		{name: "in a mode without a price", said: said(9, "priority", used), want: -1},
+		{name: "tools without a price", said: said(9, "", searched), want: -1},
+		{name: "tools, at the provider's figure", said: said(9, "", searched), billed: true, want: 9},
+		{name: "nothing went in", said: said(9, "", llm.Usage{llm.Output: 3}), want: -1},
+		{name: "beyond belief", said: said(9, "", llm.Usage{llm.Input: 1 << 30}), want: -1},
+		{name: "less than nothing", said: said(9, "", llm.Usage{llm.Input: -1}), want: -1},
+		{name: "nothing used", said: said(0, "", llm.Usage{}), want: 0},
+		{name: "exact", change: func(a *AttemptDetail) { a.Provenance, a.AtMost = Exact, 0 }, said: said(9, "", used), want: -1},
+		{name: "unknown", change: func(a *AttemptDetail) { a.Provenance = Unknown }, said: said(9, "", used), want: -1},
+		{name: "without a price", change: func(a *AttemptDetail) { a.Price, a.AtMost = llm.Price{}, 0 }, said: said(9, "", used), billed: true, want: -1},
+		{name: "corrected", change: func(a *AttemptDetail) { a.Corrections = []Correction{{Kind: CorrectionAmount}} }, said: said(9, "", used), want: -1},
+	} {
+		a := AttemptDetail{Entry: Entry{Attempt{Price: price}, Settlement{
+			Outcome: OutcomeClientGone, Provenance: Estimated, Usage: llm.Usage{llm.Input: 90, llm.Output: 7, llm.Requests: 1}, Cost: 250, AtMost: 1000,
+		}}}
+		if tt.change != nil {
+			tt.change(&a)
+		}
+		c, ok := a.Tell(tt.said, tt.billed)
+		if ok != (tt.want >= 0) {
+			t.Errorf("%s: decided: %t", tt.name, ok)
+		}
+		if !ok {
+			continue
+		}
+		a.Corrections = append(a.Corrections, c)
+		usage, cost := a.Corrected()
+		want := tt.said.Usage
+		want[llm.Requests] = 1
+		if cost != tt.want || usage != want || a.Uncertain() != 0 || !a.Resolved() {
+			t.Errorf("%s: got a cost of %s, %s of it uncertain, and %v; want %s and %v", tt.name, cost, a.Uncertain(), usage, tt.want, want)
+		}
+	}
+}

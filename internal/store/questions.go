@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+func insertQuestions() *insertion {
+	return &insertion{
+		head:    "INSERT INTO questions (attempt, provider, reply, due, until) VALUES ",
+		columns: 5,
+		tail:    " ON CONFLICT (attempt) DO NOTHING",
+	}
+}
+
+// question writes which providers are to be asked about attempts of the batch.
+func (a *applier) question(ctx context.Context, list []ledger.Entry, now time.Time) error {
+	var ask []*ledger.Entry
+	for i := range list {
+		if e := &list[i]; e.Ask && now.Before(e.Opened.Add(ledger.QuestionFor)) {
+			ask = append(ask, e)
+		}
+	}
+	due := micros(now.Add(ledger.QuestionPauses()[0]))
+	_, err := a.bulk.insert(ctx, a.questions, len(ask), func(dst []any, i int) []any {
+		e := ask[i]
+		return append(dst, e.ID.String(), e.Provider, e.ReplyID, due, micros(e.Opened.Add(ledger.QuestionFor)))
+	})
+	return err
+}
+
+// TakeQuestions takes at most n due questions to those providers, those due first before
+// others. They are due again after the pause that follows, whatever becomes of this time,
+// and no more after the last one. That may be lost in a power cut: then they are asked once more.
+func (s *Store) TakeQuestions(ctx context.Context, providers []string, n int) (list []ledger.Question, err error) {
+	err = s.writeFast(ctx, "take questions", func(tx *sql.Tx) error {
+		now, err := s.clock.read(ctx, tx)
+		if err != nil {
+			return err
+		}
+		list, err = takeQuestions(ctx, tx, providers, n, now)
+		return err
+	})
+	return list, err
+}
+
+// takeQuestions has the condition on due twice because of two that find the same ones at
+// once, as takeDue has.
+func takeQuestions(ctx context.Context, tx *sql.Tx, providers []string, n int, now int64) ([]ledger.Question, error) {
+	var next strings.Builder
+	var args []any
+	for i, pause := range ledger.QuestionPauses()[1:] {
+		next.WriteString(" WHEN asked = ? THEN CAST(? AS BIGINT)")
+		args = append(args, int64(i), now+pause.Microseconds())
+	}
+	args = append(args, now)
+	for _, p := range providers {
+		args = append(args, p)
+	}
+	rows, err := tx.QueryContext(ctx, "UPDATE questions SET due = CASE"+next.String()+" END, asked = asked + 1 WHERE due <= ? AND attempt IN"+
+		" (SELECT attempt FROM questions WHERE "+among("provider", len(providers))+" AND due <= ? AND until > ? ORDER BY due LIMIT ?)"+
+		" RETURNING attempt, provider, reply", append(args, now, now, int64(n))...)
+	return collect(rows, err, func(row scanner) (q ledger.Question, err error) {
+		var attempt string
+		if err = row.Scan(&attempt, &q.Provider, &q.ReplyID); err == nil {
+			q.ID, err = ledger.ParseAttemptID(attempt)
+		}
+		return q, err
+	})
+}
+
+// AnswerQuestion resolves an attempt by what its provider says of the reply, and forgets the
+// question. It reports false, and changes nothing else, where that decides nothing: see
+// ledger.AttemptDetail.Tell.
+func (s *Store) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm.Reply, billByProvider bool) (resolved bool, err error) {
+	err = s.write(ctx, s.sure, "resolve attempt "+id.String(), func(tx *sql.Tx) error {
+		resolved = false
+		if _, err := tx.ExecContext(ctx, "DELETE FROM questions WHERE attempt = ?", id.String()); err != nil {
+			return err
+		}
+		a, err := s.attemptAlone(ctx, tx, id)
+		if err == nil {
+			err = priceBook{}.fill(ctx, tx, &a.Price)
+		}
+		if errors.Is(err, ledger.ErrNoAttempt) || errors.Is(err, errNoPrice) {
+			return nil // retention deleted it, or nobody knows the price any more
+		}
+		if err != nil {
+			return err
+		}
+		c, ok := a.Tell(r, billByProvider)
+		if resolved = ok; !ok {
+			return nil
+		}
+		return s.correct(ctx, tx, audit.Gateway(), []decision{{a, c}})
+	})
+	return resolved && err == nil, err
+}
+
+// RetainQuestions forgets questions whose time is over.
+func (s *Store) RetainQuestions(ctx context.Context) error {
+	now := micros(s.Now())
+	return s.clear(ctx, &leftover{"questions", "attempt", "until < ?", []any{now}})
+}
