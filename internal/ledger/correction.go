@@ -114,7 +114,8 @@ const ReasonAsked = "asked the provider"
 // Tell is the correction by which the attempt used and cost what its provider says of the
 // reply in the end: by the attempt's price, which has to be filled in, or the provider's own
 // figure where attempts cost that. It reports false where that decides nothing: some of the
-// usage has no price, the numbers cannot be true, or somebody has corrected the attempt.
+// usage has no price or one that depends on what nobody tells, the numbers cannot be true, or
+// somebody has corrected the attempt.
 func (a *AttemptDetail) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 	used, tier, p := r.Usage, cmp.Or(r.Tier, a.Settlement.Tier), &a.Price
 	used[llm.Requests] = a.Usage[llm.Requests]
@@ -123,10 +124,11 @@ func (a *AttemptDetail) Tell(r *llm.Reply, billByProvider bool) (Correction, boo
 		return Correction{}, false
 	}
 	cost, told := p.Cost(&used, tier), r.ProviderCost
+	_, certain := p.AtMost(&used, tier, a.Duration)
 	switch {
 	case told != nil && billByProvider:
 		cost = *told
-	case p.Unpriced(&used, tier) != 0:
+	case !certain, p.Unpriced(&used, tier) != 0:
 		return Correction{}, false
 	case told != nil && *told > cost && used[llm.CacheWrite] == 0:
 		written := used // OpenRouter does not tell what was written to a cache

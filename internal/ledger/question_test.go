@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"testing"
+	"time"
 
 	"weir/internal/llm"
 )
@@ -11,13 +12,15 @@ import (
 func TestTell(t *testing.T) {
 	t.Parallel()
 	price := llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 2_000, llm.CacheRead: 1_000, llm.CacheWrite: 3_000, llm.Output: 10_000}}
-	price.Modes = []llm.Mode{{Name: "flex", Times: 500}}
+	price.Modes = []llm.Mode{{Name: "flex", Times: 500}, {Name: "container:1g", Rates: llm.Rates{llm.CodeSessions: 1000}}}
 	said := func(cost llm.Money, tier string, u llm.Usage) *llm.Reply {
 		return &llm.Reply{Usage: u, Reported: true, Tier: tier, ProviderCost: &cost}
 	}
 	used := llm.Usage{llm.Input: 100, llm.CacheRead: 20, llm.Output: 30} // 200 + 20 + 300 nano-dollars
 	searched := used
 	searched[llm.OtherTools] = 1
+	ran := used
+	ran[llm.CodeSessions] = 1
 	for _, tt := range []struct {
 		name   string
 		change func(*AttemptDetail)
@@ -36,6 +39,7 @@ func TestTell(t *testing.T) {
 		{name: "in a mode without a price", said: said(9, "priority", used), want: -1},
 		{name: "tools without a price", said: said(9, "", searched), want: -1},
 		{name: "tools, at the provider's figure", said: said(9, "", searched), billed: true, want: 9},
+		{name: "a container, of which nobody tells how long it lived", said: said(9, "container:1g", ran), want: -1},
 		{name: "nothing went in", said: said(9, "", llm.Usage{llm.Output: 3}), want: -1},
 		{name: "beyond belief", said: said(9, "", llm.Usage{llm.Input: 1 << 30}), want: -1},
 		{name: "less than nothing", said: said(9, "", llm.Usage{llm.Input: -1}), want: -1},
@@ -47,6 +51,7 @@ func TestTell(t *testing.T) {
 	} {
 		a := AttemptDetail{Entry: Entry{Attempt{Price: price}, Settlement{
 			Outcome: OutcomeClientGone, Provenance: Estimated, Usage: llm.Usage{llm.Input: 90, llm.Output: 7, llm.Requests: 1}, Cost: 250, AtMost: 1000,
+			Duration: time.Second,
 		}}}
 		if tt.change != nil {
 			tt.change(&a)
