@@ -25,9 +25,9 @@ func newLedgerVerify(env *environment) *cobra.Command {
 	var projected bool
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "verify", Short: "Recompute every sum from the rows and print the difference, which is 0",
-		Long: "Recompute every sum from the rows and print the difference, which is 0. A running gateway\n" +
-			"has 10 seconds to project what its journal has; what is not projected then is a failure,\n" +
-			"unless --projected asks for what is projected alone.",
+		Long: "Recompute every sum from the rows and print the difference, which is 0. A gateway that runs\n" +
+			"on the data directory has 10 seconds to project what its journal has. What is not projected\n" +
+			"then is a failure, unless --projected asks for what is projected alone.",
 		Example: "  weir ledger verify", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return env.withData(cmd, func(d *app.Data) error {

@@ -114,8 +114,8 @@ func (d *Data) Verify(ctx context.Context, o VerifyOptions) (v ledger.Verificati
 	return v, left, err
 }
 
-// backlog waits until the database has what the journal has, and tells what it does
-// not have.
+// backlog waits until the database has what the journal has, or no gateway runs that
+// would project it, and tells what the database does not have.
 func (d *Data) backlog(ctx context.Context, o *VerifyOptions) (left ledger.Backlog, err error) {
 	dir := d.journalDir()
 	id, ok, err := ledger.Identity(dir)
@@ -131,11 +131,15 @@ func (d *Data) backlog(ctx context.Context, o *VerifyOptions) (left ledger.Backl
 	tick := time.NewTicker(verifyPoll)
 	defer tick.Stop()
 	for waited := false; ; waited = true {
+		held, err := ledger.Held(dir) // before the position, which a gateway that ends may yet change
+		if err != nil {
+			return left, err
+		}
 		at, err := d.store.Position(ctx, id)
 		if err != nil {
 			return left, err
 		}
-		if at >= to || wait.Err() != nil {
+		if at >= to || !held || wait.Err() != nil {
 			return ledger.Unprojected(dir, at, to)
 		}
 		if !waited && o.Waiting != nil {

@@ -28,7 +28,7 @@ func Move(ctx context.Context, cfg config.Config, o MoveOptions) (rows, kept int
 	}
 	d := Data{cfg: cfg}
 	from := storeOptions(&cfg, o.Log)
-	unlock, err := ledger.Lock(d.journalDir())
+	unlock, err := ledger.Lock(ctx, d.journalDir())
 	if err != nil {
 		return 0, 0, fmt.Errorf("a move needs the journal for itself: %w", err)
 	}

@@ -103,7 +103,7 @@ const settleRoom = 1 << 10
 // starts to project. What a dead process left open is settled as unknown when
 // the projector comes to it.
 func New(ctx context.Context, o Options) (*Ledger, error) {
-	unlock, err := Lock(o.Dir)
+	unlock, err := Lock(ctx, o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -122,23 +122,46 @@ func New(ctx context.Context, o Options) (*Ledger, error) {
 	return l, nil
 }
 
+const (
+	// lockWait is how long Lock tries: Held has the lock for far less.
+	lockWait  = 250 * time.Millisecond
+	lockRetry = 5 * time.Millisecond
+)
+
 // Lock keeps other processes from opening the journal in dir, which is made
 // where it is not there, until unlock is called. It is an error when one has it
 // open.
-func Lock(dir string) (unlock func() error, err error) {
+func Lock(ctx context.Context, dir string) (unlock func() error, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make journal directory: %w", err)
 	}
-	lock := flock.New(filepath.Join(dir, "lock"))
-	held, err := lock.TryLock()
-	if err != nil {
-		return nil, fmt.Errorf("lock journal: %w", err)
-	}
-	if !held {
+	lock := flock.New(lockPath(dir))
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	switch _, err := lock.TryLockContext(ctx, lockRetry); {
+	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("another weir serve runs on %s: stop it first, or give this one another data directory", filepath.Dir(dir))
+	case err != nil:
+		return nil, fmt.Errorf("lock journal: %w", err)
 	}
 	return lock.Unlock, nil
 }
+
+// Held reports whether a process has the journal in dir locked, as every gateway has
+// that runs on it.
+func Held(dir string) (bool, error) {
+	lock := flock.New(lockPath(dir), flock.SetFlag(os.O_RDONLY)) // looking makes no file
+	free, err := lock.TryRLock()
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err := errors.Join(err, lock.Close()); err != nil {
+		return false, fmt.Errorf("look at the journal's lock: %w", err)
+	}
+	return !free, nil
+}
+
+func lockPath(dir string) string { return filepath.Join(dir, "lock") }
 
 // openLedger opens the journal without starting anything.
 func openLedger(ctx context.Context, disk Disk, o Options) (*Ledger, error) {

@@ -2,8 +2,11 @@ package ledger
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // TestUnprojected tells how many records a database does not have, wherever it
@@ -83,4 +86,28 @@ func TestUnprojectedWhileAway(t *testing.T) {
 	if got, err := Unprojected(dir, l.proj.position(), to); err != nil || got != (Backlog{}) {
 		t.Errorf("once it is back: got %+v, %v; want nothing", got, err)
 	}
+}
+
+// TestHeld tells whether a process has a journal open, and keeps none from opening it.
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	want := func(when string, held bool) {
+		t.Helper()
+		if got, err := Held(dir); got != held || err != nil {
+			t.Errorf("%s: got %v, %v; want %v", when, got, err, held)
+		}
+	}
+	want("without a journal", false)
+	l := openTest(t, dir, newLockedDB(), nil)
+	want("while it is open", true)
+	closeTest(t, l)
+	want("once it is closed", false)
+
+	look := flock.New(filepath.Join(dir, "lock")) // as Held does, for longer than it
+	if ok, err := look.TryRLock(); !ok || err != nil {
+		t.Fatalf("shared lock: %v, %v", ok, err)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { _ = look.Close() })
+	closeTest(t, openTest(t, dir, newLockedDB(), nil))
 }
