@@ -16,7 +16,7 @@ import (
 
 func newPrices(env *environment) *cobra.Command {
 	check := &cobra.Command{
-		Use: "check FILE...", Short: "Say every mistake in price files, with file, line and column",
+		Use: "check FILE...", Short: "Say every mistake and unknown name in price files, with file, line and column",
 		Example: "  weir prices check prices.json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

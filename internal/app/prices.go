@@ -73,6 +73,9 @@ func (p *prices) use(next *priced, log *slog.Logger) {
 	if next.problem != nil {
 		log.Error("the price files have a mistake; the prices before it stay in force; \"weir prices check\" says all", "err", brief(next.problem))
 	}
+	if unknown := next.book.Warnings(); len(unknown) > 0 {
+		log.Warn("the price files name what the price data does not know; \"weir prices check\" says all", "first", brief(unknown))
+	}
 }
 
 // brief is the first line of an error, and how many follow.
@@ -211,9 +214,12 @@ func (p *prices) sources(overrides map[string]map[string]string, at time.Time) d
 func daysSince(day, now time.Time) int { return int(now.Sub(day).Hours() / 24) }
 
 // CheckPrices reads price files as a gateway with that configuration would. The error is
-// pricing.Problems where they have mistakes.
+// pricing.Problems where they have mistakes, or name what the data does not know.
 func CheckPrices(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, paths []string) error {
-	_, err := priceBook(ctx, cfg, getenv, log, paths)
+	book, err := priceBook(ctx, cfg, getenv, log, paths)
+	if err == nil && len(book.Warnings()) > 0 {
+		err = book.Warnings()
+	}
 	return err
 }
 

@@ -60,9 +60,9 @@ func TestPriceFilesReload(t *testing.T) {
 	write(priceFile("30000"))
 	want("house/small", "3")
 
-	write(strings.Replace(priceFile("1"), "house", "huose", 1))
+	write(strings.Replace(priceFile("1"), "models", "model", 1))
 	await(t, "the mistake in the log", func() bool {
-		return strings.Contains(h.log.String(), file+`:1:27: no provider \"huose\" is known; did you mean \"house\"?`)
+		return strings.Contains(h.log.String(), file+`:1:36: unknown name \"model\"; did you mean \"models\"?`)
 	})
 	want("house/small", "3")
 	if got := h.do(ask{path: "/metrics", key: noKey}).body; !strings.Contains(got, "weir_price_files_rejected 1") {
@@ -124,6 +124,30 @@ func TestPriceFileAtStart(t *testing.T) {
 	_, err := app.Models(t.Context(), h.config(), func(string) string { return "" }, discard(), "")
 	if err == nil || !strings.Contains(err.Error(), missing+": cannot be read: no such file") {
 		t.Errorf("got %v, want that %s cannot be read", err, missing)
+	}
+}
+
+// TestPriceFileOfAnotherRelease holds that a gateway starts where a price file names what
+// its data does not know, says so, and has the other prices in force.
+func TestPriceFileOfAnotherRelease(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "prices.json")
+	text := strings.Replace(priceFile("10000"), `{"entries": [`, `{"entries": [
+{"provider": "gone", "models": ["a"], "rates": {"input_mtok": "1"}, "source": "contract"},
+{"provider": "openai", "models": ["gone"], "rates": {"input_mtok": "1"}, "source": "contract"},`, 1)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := open(t, setup{yaml: "prices_file: " + file + "\nproviders:" + providerYAML("house", anyModel(t))})
+	if got := h.chat("house/small").header.Get("X-Weir-Cost-USD"); got != "1" {
+		t.Errorf("by the file: got $%s, want $1", got)
+	}
+	said := grep(h.log.String(), "the price files name what the price data does not know")
+	if !strings.Contains(said, "level=WARN") || !strings.Contains(said, file+":2:14: warning: no provider") || !strings.Contains(said, "(and 1 more)") {
+		t.Errorf("the log: %s", said)
+	}
+	if got := h.do(ask{path: "/metrics", key: noKey}).body; !strings.Contains(got, "weir_price_files_rejected 0") {
+		t.Errorf("metrics: %s", grep(got, "weir_price"))
 	}
 }
 

@@ -29,6 +29,7 @@ type Book struct {
 	extra     map[string][]*addition // by vendor
 	own       map[string][]*addition // of the operator's files, by the provider they name
 	files     []FileInfo
+	warnings  Problems
 	assumed   Assumed
 
 	mu    sync.RWMutex
@@ -140,7 +141,7 @@ func NewBook(o Overrides) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.own, b.files, b.vendors = r.own, r.infos, shelves[vendor](x)
+	b.own, b.files, b.warnings, b.vendors = r.own, r.infos, r.warnings.all, shelves[vendor](x)
 	for name := range b.own {
 		b.vendors[name] = &shelf[vendor]{}
 	}
@@ -149,6 +150,10 @@ func NewBook(o Overrides) (*Book, error) {
 
 // Files are the price files that the book was made of.
 func (b *Book) Files() []FileInfo { return b.files }
+
+// Warnings are names in the price files that the data does not know. They keep nothing
+// from being used.
+func (b *Book) Warnings() Problems { return b.warnings }
 
 // Source is the name and version of the embedded price data.
 func (b *Book) Source() string { return b.index.title() }

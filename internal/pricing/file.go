@@ -1,7 +1,6 @@
 package pricing
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -39,40 +38,37 @@ type fileReader struct {
 	infos  []FileInfo
 
 	file     File
-	problems Problems // in all files
-	found    int      // in this file
+	found    int // mistakes in this file
+	mistakes findings
+	warnings findings // which keep no file from being used
 }
 
 // readFiles reads the files over a book of the data. Providers are those that files may
-// name beside the ones of the data. The error is Problems.
+// name beside the ones of the data. The error is Problems: the mistakes, then the warnings.
 func readFiles(files []File, b *Book, providers []string) (*fileReader, error) {
 	r := &fileReader{book: b, known: providers, models: map[string][]string{}, own: map[string][]*addition{}}
 	for _, f := range files {
 		r.file, r.found = f, 0
 		r.infos = append(r.infos, FileInfo{Path: f.Path})
-		before := len(r.problems)
 		r.read()
-		slices.SortStableFunc(r.problems[before:], func(a, b Problem) int {
-			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
-		})
+		r.mistakes.endFile()
+		r.warnings.endFile()
 	}
-	if len(r.problems) > 0 {
-		return nil, r.problems
+	if len(r.mistakes.all) > 0 {
+		return nil, slices.Concat(r.mistakes.all, r.warnings.all)
 	}
 	return r, nil
 }
 
 // report adds a mistake at that byte of the file.
 func (r *fileReader) report(at int, format string, args ...any) {
-	if r.found++; r.found > maxProblems {
-		return
-	}
-	line, column := place(r.file.Text, at)
-	message := fmt.Sprintf(format, args...)
-	if r.found == maxProblems {
-		message = "too many mistakes; the rest is not shown"
-	}
-	r.problems = append(r.problems, Problem{r.file.Path, line, column, message})
+	r.found++
+	r.mistakes.add(&r.file, at, fmt.Sprintf(format, args...))
+}
+
+// warn adds what the data does not know, as it may after an update: no mistake of the file.
+func (r *fileReader) warn(at int, format string, args ...any) {
+	r.warnings.add(&r.file, at, "warning: "+fmt.Sprintf(format, args...))
 }
 
 func (r *fileReader) read() {
@@ -166,20 +162,20 @@ func (r *fileReader) entry(n *node) {
 	if a.Provider != "" && m["models"] != nil && (m["adds"] == nil || a.Adds != nil) {
 		r.named(m, a)
 	}
-	if r.found == before {
+	if r.found == before && a.Provider != "" {
 		r.take(a)
 	}
 }
 
 // provider is the name of a provider that the data or the configuration knows; "" for
-// another.
+// another, whose entry is left out.
 func (r *fileReader) provider(n *node) string {
 	name := r.text(n, "provider")
 	if name == "" || SourceFor(name) != "" || slices.Contains(r.known, name) {
 		return name
 	}
 	right := slices.Concat(slices.Sorted(maps.Keys(r.book.index.Vendors)), r.known)
-	r.report(n.at, "no provider %s is known%s", quoted(name), suggest(name, right))
+	r.warn(n.at, "no provider %s is known%s; the entry is left out", quoted(name), suggest(name, right))
 	return ""
 }
 
@@ -335,20 +331,21 @@ func (r *fileReader) named(m map[string]*node, a *addition) {
 	}
 }
 
-// checkIDs wants ids that the price list of the provider has. Where there is no list, the
-// entry adds them.
+// checkIDs warns of ids that the price list of the provider does not have, and of those
+// that are free though it has them.
 func (r *fileReader) checkIDs(n *node, a *addition) {
 	known, listed := r.idsOf(a.Provider)
 	for _, item := range n.items {
 		id, _ := item.value.(string)
-		switch {
-		case slices.Contains(known, id):
-			if a.Free {
-				r.report(item.at, "%s is known; to have it free, give rates of \"0\"", quoted(id))
-			}
-		case listed:
-			r.report(item.at, "the price list of %s has no model %s%s; a new model needs `adds`, such as {\"equals\": %s}",
+		switch has := slices.Contains(known, id); {
+		case has && a.Free:
+			r.warn(item.at, "%s is known; to have it free, give rates of \"0\"; it is left out", quoted(id))
+		case has || !listed:
+		case a.prices():
+			r.warn(item.at, "the price list of %s has no model %s%s; the price counts for exactly this name; `adds`, such as {\"equals\": %s}, says so without a warning",
 				a.Provider, quoted(id), r.nearestModel(a.Provider, id, known), quoted(fold(id)))
+		default:
+			r.warn(item.at, "the price list of %s has no model %s%s; it is left out", a.Provider, quoted(id), r.nearestModel(a.Provider, id, known))
 		}
 	}
 }
@@ -380,15 +377,16 @@ func (r *fileReader) idsOf(provider string) (ids []string, listed bool) {
 	return r.models[provider], v != nil
 }
 
-// take keeps an entry without a mistake. What adds a model becomes an entry that adds it
-// without a price, and one that has the price, which so may hold from a day on.
+// take keeps an entry without a mistake. What adds a model, as the price of an unknown id
+// does, becomes an entry that adds it without a price, and one that has the price, which so
+// may hold from a day on.
 func (r *fileReader) take(a *addition) {
 	info := &r.infos[len(r.infos)-1]
 	info.Entries++
 	info.Seen = max(info.Seen, a.Seen)
 	known, _ := r.idsOf(a.Provider)
 	for _, id := range a.Models.ids {
-		if a.Adds == nil && slices.Contains(known, id) {
+		if a.Adds == nil && (slices.Contains(known, id) || !a.prices()) {
 			continue
 		}
 		adds := a.Adds

@@ -2,14 +2,16 @@ package pricing
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"weir/internal/rawjson"
 )
 
-// Problem is one mistake in a price file.
+// Problem is one mistake in a price file, or a warning.
 type Problem struct {
 	File string
 	// Line and Column count from 1, columns in characters.
@@ -40,6 +42,31 @@ const (
 	maxProblems = 200 // of a file
 	maxWord     = 80  // bytes of a value in a message
 )
+
+// findings are problems, file by file.
+type findings struct {
+	all  Problems
+	here int // where those of this file begin
+}
+
+func (f *findings) add(file *File, at int, message string) {
+	switch n := len(f.all) - f.here; {
+	case n >= maxProblems:
+		return
+	case n == maxProblems-1:
+		message = "too many to show; the rest is left out"
+	}
+	line, column := place(file.Text, at)
+	f.all = append(f.all, Problem{file.Path, line, column, message})
+}
+
+// endFile puts the problems of a file in the order of their places.
+func (f *findings) endFile() {
+	slices.SortStableFunc(f.all[f.here:], func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
+	})
+	f.here = len(f.all)
+}
 
 // place is the line and the column of a byte of the text.
 func place(text []byte, at int) (line, column int) {

@@ -58,6 +58,9 @@ type addition struct {
 // isOwn reports whether the entry is the operator's.
 func (a *addition) isOwn() bool { return a.file != "" }
 
+// prices reports whether the entry says what a model costs in the usual mode.
+func (a *addition) prices() bool { return a.Free || a.Rates != nil && a.Mode == "" }
+
 // models are ids, or a rule about ids.
 type models struct {
 	ids  []string
@@ -118,7 +121,7 @@ func (v *vendor) supplement(entries []*addition) {
 			if a.Adds != nil || !a.Models.have(m.ID) {
 				continue
 			}
-			if m.additions = append(m.additions, a); a.isOwn() && a.Mode == "" && a.Rates != nil {
+			if m.additions = append(m.additions, a); a.isOwn() && a.prices() {
 				m.own = a
 			}
 		}
