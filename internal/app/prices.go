@@ -97,12 +97,16 @@ func (p *prices) age() (day time.Time, problem string) {
 	return dayOf(now.book.Day()), problem
 }
 
+// shipped is the embedded data, as a metric names it.
+const shipped = "shipped"
+
 // days tells the day of the embedded data and of each price file: the last day on which a
 // source of it was looked at, or that of its last change.
 func (p *prices) days(tell func(source string, n float64)) {
 	book := p.now().book
-	tell("shipped", float64(dayOf(book.Day()).Unix()))
-	for _, f := range book.Files() {
+	tell(shipped, float64(dayOf(book.Day()).Unix()))
+	names := fileLabels(book.Files())
+	for i, f := range book.Files() {
 		at := dayOf(f.Seen)
 		if f.Seen == "" {
 			info, err := os.Stat(f.Path)
@@ -111,8 +115,24 @@ func (p *prices) days(tell func(source string, n float64)) {
 			}
 			at = info.ModTime()
 		}
-		tell(f.Path, float64(at.Unix()))
+		tell(names[i], float64(at.Unix()))
 	}
+}
+
+// fileLabels are the names of price files without their directories, which are nobody's
+// business who reads metrics; with their places in the list where two have the same name.
+func fileLabels(files []pricing.FileInfo) []string {
+	names, count := make([]string, len(files)), map[string]int{shipped: 1}
+	for i := range files {
+		names[i] = filepath.Base(files[i].Path)
+		count[names[i]]++
+	}
+	for i, name := range names {
+		if count[name] > 1 {
+			names[i] = fmt.Sprintf("%s#%d", name, i+1)
+		}
+	}
+	return names
 }
 
 // dayOf is the first moment of a date of price data, in UTC.

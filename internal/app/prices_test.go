@@ -53,7 +53,7 @@ func TestPriceFilesReload(t *testing.T) {
 		t.Fatalf("by the file: got $%s, want $1", first)
 	}
 	want("house/own", "2")
-	if got := h.do(ask{path: "/metrics", key: noKey}).body; !strings.Contains(got, `weir_price_data_timestamp_seconds{source="`+file+`"} 1.7951328e+09`) || !strings.Contains(got, `source="shipped"} 1.7`) || !strings.Contains(got, "weir_price_files_rejected 0") {
+	if got := h.do(ask{path: "/metrics", key: noKey}).body; !strings.Contains(got, `weir_price_data_timestamp_seconds{source="prices.json"} 1.7951328e+09`) || !strings.Contains(got, `source="shipped"} 1.7`) || !strings.Contains(got, "weir_price_files_rejected 0") {
 		t.Errorf("metrics: %s", grep(got, "weir_price"))
 	}
 
@@ -113,6 +113,34 @@ func TestPriceFilesReload(t *testing.T) {
 	}
 	if a, b := versions["house/small $1"], versions["house/small $6"]; !strings.HasPrefix(a, "file/house/small#") || !strings.HasPrefix(b, "file/house/small#") || a == b {
 		t.Errorf("got versions %v", versions)
+	}
+}
+
+// TestPriceFileMetrics holds that metrics name price files without their directories, and
+// tell those apart that have the same name.
+func TestPriceFileMetrics(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var paths []string
+	for _, name := range []string{"a/prices.json", "own.json", "b/prices.json", "shipped"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(priceFile("1")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	h := open(t, setup{yaml: "prices_file: [" + strings.Join(paths, ", ") + "]\nproviders:" + providerYAML("house", anyModel(t))})
+	got := grep(h.do(ask{path: "/metrics", key: noKey}).body, "weir_price_data_timestamp_seconds{")
+	for _, source := range []string{"prices.json#1", "own.json", "prices.json#3", "shipped#4", "shipped"} {
+		if strings.Count(got, `{source="`+source+`"}`) != 1 {
+			t.Errorf("want one of source %s; got:\n%s", source, got)
+		}
+	}
+	if strings.Contains(got, dir) {
+		t.Errorf("got a directory:\n%s", got)
 	}
 }
 
