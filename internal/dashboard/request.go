@@ -178,7 +178,7 @@ func attemptViewOf(a *ledger.AttemptDetail) attemptView {
 		v.Cost = "unpriced"
 	}
 	v.Lines = costRows(a)
-	if a.Unseen() {
+	if a.Unresolved() {
 		v.Resolve = Code{Ident: "resolve-" + strconv.Itoa(v.N), Label: "Decide what it cost", Text: "weir ledger resolve " + a.ID.String() + " --usd AMOUNT"}
 	}
 	for i := range a.Corrections {

@@ -340,7 +340,9 @@ func TestUnseen(t *testing.T) {
 	gone.Key, gone.Outcome, gone.Provenance, gone.AtMost = k.ID, ledger.OutcomeClientGone, ledger.Estimated, llm.USD/2
 	whole := used(s.acme, ago(9, 0), "openai/gpt")
 	whole.ProviderCost = new(llm.Money(2_300_000))
-	s.journal().apply(t, nil, gone, whole, used(s.other, ago(1, 0), "openai/gpt"))
+	unpriced := used(s.other, ago(2, 0), "openai/gpt") // its end was seen
+	unpriced.Unpriced, unpriced.AtMost = unpriced.Unpriced.With(llm.Maps), unpriced.Cost+5
+	s.journal().apply(t, nil, gone, whole, unpriced, used(s.other, ago(1, 0), "openai/gpt"))
 	s.come("ada", people.Viewer)
 	s.see(t, "/accounts/acme", "at most $0.502275", "at most $0.50", "$0.497725 beyond the spend")
 	s.see(t, "/accounts/acme/usage", "at most $0.502275", "at most $0.50")
@@ -354,6 +356,7 @@ func TestUnseen(t *testing.T) {
 		t.Error("a request whose end was seen: got how to resolve it")
 	}
 	s.come("ada", "")
+	s.see(t, "/accounts/"+s.other.Name+"/requests/"+unpriced.ID.Request.String(), "weir ledger resolve "+unpriced.ID.String()+" --usd AMOUNT")
 	s.see(t, "/operator/accounts", "Nobody saw how 1 attempt ended", "$0.497725 more", `href="/accounts/acme/requests?ended=unseen&amp;start_date=2026-11-11"`, "weir ledger resolve --older 7d --at-most")
 	if err := s.store.Resolve(t.Context(), audit.Gateway(), gone.ID, 5, false); err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ const (
 	RuleRelease  Rule = "release"  // nothing: their providers served nothing
 )
 
-// Resolve resolves an attempt by the rule. It is one of which Unresolved is true.
+// Resolve resolves an attempt by the rule. It is one of which Unseen is true.
 func (r Rule) Resolve(a *AttemptDetail) Correction {
 	_, cost := a.Corrected()
 	switch r {
@@ -154,10 +154,16 @@ func (a *AttemptDetail) Resolved() bool {
 	return false
 }
 
-// Unresolved reports whether the attempt counts for more than its cost, or its outcome
-// is unknown, until somebody resolves it.
+// Unresolved reports whether nobody knows what the ended attempt cost, and nobody has
+// resolved it: its end was not seen, or some of its usage has no price.
 func (a *AttemptDetail) Unresolved() bool {
-	return a.Outcome != OutcomeOpen && !a.Resolved() && (a.Uncertain() > 0 || a.Provenance == Unknown)
+	return a.Outcome != OutcomeOpen && !a.Resolved() && (a.AtMost > 0 || a.Provenance == Unknown)
+}
+
+// Unseen reports whether the attempt is unresolved since nobody saw its end. Rules resolve
+// these alone: what the provider has told of the others stays.
+func (a *AttemptDetail) Unseen() bool {
+	return (a.Provenance == Estimated || a.Provenance == Unknown) && a.Unresolved()
 }
 
 // ResolveQuery selects the attempts that ResolveOlder resolves.

@@ -142,13 +142,15 @@ func (h *Hold) price(s *Settlement) {
 		s.Cost, s.Unpriced, s.AtMost = *s.ProviderCost, 0, 0
 		return
 	}
+	most := llm.Money(0)
 	switch {
 	case s.Provenance == Estimated || s.Provenance == Unknown:
-		s.AtMost = max(s.Cost, min(s.AtMost, MaxCost))
+		most = min(s.AtMost, MaxCost)
 	case s.Unpriced != 0:
-		s.AtMost = max(s.Cost, h.attempt.Hold)
-	default:
-		s.AtMost = 0
+		most = h.attempt.Hold
+	}
+	if s.AtMost = most; most <= s.Cost {
+		s.AtMost = 0 // it cannot have cost more
 	}
 }
 

@@ -117,7 +117,8 @@ type Settlement struct {
 	Cost     llm.Money
 	Unpriced llm.Classes
 	// AtMost is what the attempt can have cost at most, where nobody knows: budgets
-	// count it until the attempt is resolved. It is 0 where Cost is what it cost.
+	// count it until the attempt is resolved. It is above Cost, or 0 where Cost is what
+	// the attempt cost; of unknown outcome both are the hold.
 	AtMost llm.Money
 	// ProviderCost is what the provider says that it charges; nil where it says
 	// nothing. Billed says that Cost is that, and not what the price comes to.

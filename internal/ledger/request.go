@@ -251,11 +251,6 @@ func (a *AttemptDetail) Uncertain() llm.Money {
 	return left
 }
 
-// Unseen reports whether nobody saw the end of the attempt, and nobody has resolved it.
-func (a *AttemptDetail) Unseen() bool {
-	return (a.Provenance == Estimated || a.Provenance == Unknown) && !a.Resolved()
-}
-
 // CostLine is a line of the arithmetic of a cost.
 type CostLine struct {
 	What LineKind

@@ -18,6 +18,13 @@ import (
 const isResolved = "EXISTS (SELECT 1 FROM corrections c WHERE c.day = attempts.day AND c.request = attempts.request AND c.n = attempts.n" +
 	" AND c.kind = '" + ledger.CorrectionResolved + "')"
 
+// isUnresolved and isUnseen say of a settled row what ledger.AttemptDetail does by these
+// names. What cost its estimate for certain has no bound in its settlement.
+const (
+	isUnresolved = "((provenance = 'unknown' OR settlement LIKE '%\"at_most\":%') AND NOT " + isResolved + ")"
+	isUnseen     = "(provenance IN ('estimated', 'unknown') AND " + isUnresolved + ")"
+)
+
 // correction adds something, which may be negative, to a settled attempt.
 type correction struct {
 	id      ledger.AttemptID
@@ -66,10 +73,10 @@ func (s *Store) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID
 			return err
 		case a.Outcome == ledger.OutcomeOpen:
 			return ledger.ErrOpen
-		case a.AtMost == 0 && a.Provenance != ledger.Unknown:
-			return ledger.ErrKnown
 		case a.Resolved():
 			return ledger.ErrResolved
+		case !a.Unresolved():
+			return ledger.ErrKnown
 		}
 		c := a.ResolveAt(cost)
 		if release {

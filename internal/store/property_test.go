@@ -139,7 +139,9 @@ func drawSettlement(rt *rapid.T, a *ledger.Attempt) ledger.Settlement {
 	}
 	s.Cost, s.Unpriced = a.Price.Cost(&s.Usage, ""), a.Price.Unpriced(&s.Usage, "")
 	if s.Provenance == ledger.Estimated {
-		s.AtMost = s.Cost + llm.Money(rapid.Int64Range(0, 1000).Draw(rt, "more at most"))
+		if more := rapid.Int64Range(0, 1000).Draw(rt, "more at most"); more > 0 {
+			s.AtMost = s.Cost + llm.Money(more)
+		}
 	}
 	if s.Outcome == ledger.OutcomeUnknown {
 		s.Provenance, s.Usage, s.Cost, s.AtMost, s.FirstToken = ledger.Unknown, a.Bound, a.Hold, a.Hold, 0

@@ -145,7 +145,7 @@ func (l *look) piece(ctx context.Context, tx *sql.Tx, size int) error {
 	a, b := &l.above, &l.below
 	unseen := "0"
 	if l.q.Ended == ledger.EndedUnseen {
-		unseen = unseenColumn
+		unseen = "CASE WHEN " + isUnseen + " THEN 1 ELSE 0 END"
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT day, request, n, key, model, outcome, opening, "+unseen+" FROM attempts"+
 		" WHERE account = ? AND (day, request, n) > (?, ?, ?) AND (day, request, n) < (?, ?, ?)"+
@@ -169,9 +169,6 @@ func (l *look) piece(ctx context.Context, tx *sql.Tx, size int) error {
 	}
 	return err
 }
-
-// unseenColumn is 1 of an attempt whose end nobody saw and that nobody has resolved.
-const unseenColumn = "CASE WHEN provenance IN ('estimated', 'unknown') AND NOT " + isResolved + " THEN 1 ELSE 0 END"
 
 // errEnough ends the reading of a piece.
 var errEnough = errors.New("the page is there")

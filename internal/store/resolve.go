@@ -14,7 +14,7 @@ import (
 const resolveRows = 100
 
 // ResolveOlder resolves, by a rule, what the attempts cost that were opened before a
-// moment and are unresolved: see ledger.AttemptDetail.Unresolved. Each gets a correction
+// moment and whose end nobody saw: see ledger.AttemptDetail.Unseen. Each gets a correction
 // of its own. It goes on from where it was when it is called again after an error. It
 // tells progress, in attempts; progress may be nil. What it returns is what was resolved,
 // or would be.
@@ -43,7 +43,7 @@ func (s *Store) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.Resol
 	return done, err
 }
 
-// resolveSome resolves those of the attempts that still are unresolved.
+// resolveSome resolves those of the attempts that nobody has resolved meanwhile.
 func (s *Store) resolveSome(ctx context.Context, by audit.Actor, rule ledger.Rule, list []ledger.AttemptDetail) (sum ledger.Resolution, err error) {
 	err = s.write(ctx, s.sure, "resolve attempts", func(tx *sql.Tx) error {
 		sum = ledger.Resolution{}
@@ -60,7 +60,7 @@ func (s *Store) resolveSome(ctx context.Context, by audit.Actor, rule ledger.Rul
 		var decisions []decision
 		for i := range list {
 			a := ledger.AttemptDetail{Entry: list[i].Entry, Corrections: corrections[list[i].ID]}
-			if !a.Unresolved() {
+			if !a.Unseen() {
 				continue
 			}
 			c := rule.Resolve(&a)
@@ -87,7 +87,7 @@ func spotsOf(list []ledger.AttemptDetail) (spots []spot) {
 	return spots
 }
 
-// older looks for the unresolved attempts of a query.
+// older looks for the attempts of a query whose end nobody saw.
 type older struct {
 	store *Store
 	query *ledger.ResolveQuery
@@ -107,27 +107,16 @@ func (o *older) each(ctx context.Context, fn func([]ledger.AttemptDetail) error)
 			if err != nil {
 				return fmt.Errorf("look for unresolved attempts of %s: %w", dateText(day), err)
 			}
-			if more = len(list) == resolveRows; len(list) > 0 {
-				last = list[len(list)-1].ID
+			if len(list) == 0 {
+				break
 			}
-			if list = unresolved(list); len(list) == 0 {
-				continue
-			}
+			last, more = list[len(list)-1].ID, len(list) == resolveRows
 			if err := fn(list); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func unresolved(list []ledger.AttemptDetail) (left []ledger.AttemptDetail) {
-	for i := range list {
-		if list[i].Unresolved() {
-			left = append(left, list[i])
-		}
-	}
-	return left
 }
 
 // days are those whose sums say that something is unresolved.
@@ -137,13 +126,12 @@ func (o *older) days(ctx context.Context) ([]int64, error) {
 	return collect(rows, err, func(row scanner) (day int64, err error) { return day, row.Scan(&day) })
 }
 
-// some reads attempts behind one, with their corrections. What nobody saw the end of is
-// never exact.
+// some reads attempts behind one, with their corrections.
 func (o *older) some(ctx context.Context, day int64, last ledger.AttemptID) ([]ledger.AttemptDetail, error) {
 	s, q := o.store, o.query
 	rows, err := s.read.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE day = ? AND (request, n) > (?, ?)"+
-		" AND outcome <> 'open' AND provenance <> 'exact' AND opened < ? AND (? = '' OR account = ?)"+
-		" AND NOT "+isResolved+" ORDER BY request, n LIMIT ?",
+		" AND outcome <> 'open' AND "+isUnseen+" AND opened < ? AND (? = '' OR account = ?)"+
+		" ORDER BY request, n LIMIT ?",
 		day, last.Request.String(), int64(last.N), micros(q.Before), q.Account, q.Account, int64(resolveRows))
 	entries, err := collect(rows, err, scanEntry)
 	if err != nil || len(entries) == 0 {

@@ -255,6 +255,37 @@ func testResolveOlder(t *testing.T, f *fixture) {
 	verified(t, f)
 }
 
+// testResolveOlderSeen leaves alone whose end was seen, though its price is not known: no rule
+// may take away what a provider has told. By hand it can be resolved.
+func testResolveOlderSeen(t *testing.T, f *fixture) {
+	seen, assumed := entry(1), entry(2)
+	for _, e := range []*ledger.Entry{&seen, &assumed} {
+		e.Unpriced, e.AtMost = e.Unpriced.With(llm.Maps), e.Cost+5000
+	}
+	assumed.Provenance = ledger.Assumed
+	cheap := entry(3) // its end was not seen, and it cannot have cost more
+	cheap.Outcome, cheap.Provenance, cheap.AtMost = ledger.OutcomeClientGone, ledger.Estimated, 0
+	gone := cheap
+	gone.ID.Request, gone.AtMost = entry(4).ID.Request, cheap.Cost+1000
+	apply(t, f, newTape().next(nil, seen, assumed, cheap, gone))
+	want := ledger.Resolution{Attempts: 1, Cost: gone.Cost, AtMost: gone.Cost + 1000}
+	if got := older(t, f, ledger.ResolveQuery{Rule: ledger.RuleRelease}); got != want {
+		t.Errorf("release: got %+v, want %+v", got, want)
+	}
+	for _, id := range []ledger.AttemptID{seen.ID, assumed.ID} {
+		if err := f.Resolve(t.Context(), ann(), id, 7, false); err != nil {
+			t.Errorf("by hand: %v", err)
+		}
+	}
+	if err := f.Resolve(t.Context(), ann(), cheap.ID, 7, false); !errors.Is(err, ledger.ErrKnown) {
+		t.Errorf("what cannot have cost more: got %v, want %v", err, ledger.ErrKnown)
+	}
+	if got, want := spentInAll(t, f, "acc_a"), cheap.Cost+14; got != want {
+		t.Errorf("in the end: got %s spent, want %s", got, want)
+	}
+	verified(t, f)
+}
+
 // testResolveOlderAtOnce has two resolve what one transaction cannot hold: each attempt
 // is resolved once.
 func testResolveOlderAtOnce(t *testing.T, f *fixture) {

@@ -55,6 +55,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Request", testRequest},
 		{"Resolve", testResolve},
 		{"ResolveOlder", testResolveOlder},
+		{"ResolveOlderSeen", testResolveOlderSeen},
 		{"ResolveOlderAtOnce", testResolveOlderAtOnce},
 		{"Correct", testCorrect},
 		{"CorrectRefused", testCorrectRefused},
