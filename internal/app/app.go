@@ -338,12 +338,15 @@ func (g *instance) retain(ctx context.Context) {
 		case <-every.C:
 		}
 		before := g.store.Now().Add(-g.options.Config.Retention.Requests)
-		deleted, err := g.store.Retain(ctx, before)
+		deleted, err := g.store.Retain(ctx, before, before.Add(-g.options.Config.Retention.Requests))
 		if err != nil && ctx.Err() == nil {
 			g.options.Log.Error("old request rows could not be deleted", "err", err)
 		}
-		if deleted > 0 {
-			g.options.Log.Info("old request rows deleted; their sums are kept", "rows", deleted)
+		if deleted.Rows > 0 {
+			g.options.Log.Info("old request rows deleted; their sums are kept", "rows", deleted.Rows)
+		}
+		if deleted.Unresolved > 0 {
+			g.options.Log.Warn("old request rows deleted that nobody had resolved: their upper bounds count for good", "rows", deleted.Unresolved)
 		}
 		explained := g.store.Now().Add(-g.options.Config.Retention.Explanations)
 		if err := g.store.RetainExplanations(ctx, explained); err != nil && ctx.Err() == nil {

@@ -17,7 +17,7 @@ func (g *instance) installation(started time.Time) *dashboard.Installation {
 		Providers: func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
 		Models:    func() []route.Model { return g.router.Table().Models(g.options.Now()) },
 		Model:     func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
-		Unpriced:  g.store.Unpriced, Unseen: g.store.Unseen, Audit: g.store,
+		Unpriced:  g.store.Unpriced, Unseen: g.store.Unseen, UnseenDays: 2 * int(g.options.Config.Retention.Requests.Hours()/24), Audit: g.store,
 		PriceSources: func() dashboard.PriceSources {
 			return g.fleet.prices.sources(g.configInForce().Prices, g.options.Now())
 		},

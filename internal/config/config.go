@@ -204,7 +204,8 @@ type Outbound struct {
 
 // Retention is how long data lives.
 type Retention struct {
-	// Requests is the life of request rows, at least one day.
+	// Requests is the life of request rows, at least one day; of those that are not
+	// resolved, twice as long.
 	Requests time.Duration `yaml:"requests"`
 	// Responses is the life of what the Responses API keeps; 0 keeps none.
 	Responses time.Duration `yaml:"responses"`

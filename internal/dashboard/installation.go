@@ -31,6 +31,8 @@ type Installation struct {
 	// Unseen is what accounts have, between two dates as those of Unpriced, of attempts
 	// whose end nobody saw and that nobody has resolved, the most uncertain first.
 	Unseen func(ctx context.Context, from, to string) ([]ledger.UnseenSum, error)
+	// UnseenDays is for how many days these can be resolved.
+	UnseenDays int
 	// PriceSources says where prices are from.
 	PriceSources func() PriceSources
 	Audit        AuditLog

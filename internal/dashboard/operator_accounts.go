@@ -76,12 +76,12 @@ func (s *Server) showAllAccounts(w http.ResponseWriter, r *http.Request, v *peop
 		return err
 	}
 	now := s.options.Now().UTC()
-	unseen, err := s.options.Installation.Unseen(r.Context(), now.AddDate(0, 0, 1-unseenDays).Format(ledger.DateLayout), now.Format(ledger.DateLayout))
+	unseen, err := s.options.Installation.Unseen(r.Context(), now.AddDate(0, 0, 1-s.options.Installation.UnseenDays).Format(ledger.DateLayout), now.Format(ledger.DateLayout))
 	if err != nil {
 		return err
 	}
 	p := allAccountsPageOf(all, sums, strings.TrimSpace(r.URL.Query().Get("q")), f)
-	p.Unseen = unseenViewOf(all, unseen)
+	p.Unseen = unseenViewOf(all, unseen, s.options.Installation.UnseenDays)
 	if p.Hooks, err = s.hookNotices(r.Context(), v); err != nil {
 		return err
 	}
@@ -113,9 +113,6 @@ func allAccountsPageOf(all []account.Account, sums []ledger.AccountSum, sought s
 	return p
 }
 
-// unseenDays is how far back attempts are looked for whose end nobody saw.
-const unseenDays = 90
-
 // mostUnseen is how many accounts with such attempts are named.
 const mostUnseen = 5
 
@@ -129,8 +126,8 @@ type unseenView struct {
 	Command   Code
 }
 
-func unseenViewOf(all []account.Account, sums []ledger.UnseenSum) unseenView {
-	v := unseenView{Days: unseenDays, Command: Code{Ident: "resolve", Label: "Decide what attempts cost", Text: "weir ledger resolve --older 7d --at-most"}}
+func unseenViewOf(all []account.Account, sums []ledger.UnseenSum, days int) unseenView {
+	v := unseenView{Days: days, Command: Code{Ident: "resolve", Label: "Decide what attempts cost", Text: "weir ledger resolve --older 7d --at-most"}}
 	names := map[string]string{}
 	for i := range all {
 		names[all[i].ID] = all[i].Name

@@ -61,7 +61,7 @@ func accountSamples() []sample {
 	unseen := allAccountsPageOf(accounts[:3], sums[:3], "", &form{})
 	unseen.Unseen = unseenViewOf(accounts[:3], []ledger.UnseenSum{
 		{Account: "acc-1", Attempts: 1204, Uncertain: 7 * llm.USD / 3, First: "2026-09-02"}, {Account: "acc-2", Attempts: 1, First: "2026-11-02"}, {Account: "gone", Attempts: 1, First: "2026-11-02"},
-	})
+	}, 180)
 	return []sample{
 		{"operator-accounts-unseen", "/operator/accounts", "", list(unseen)},
 		{"operator-accounts", "/operator/accounts", "", list(allAccountsPageOf(accounts[:3], sums[:3], "", &form{}))},

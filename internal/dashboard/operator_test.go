@@ -70,7 +70,7 @@ func installationOf(db *store.Store, log dashboard.AuditLog) *dashboard.Installa
 			}
 			return []ledger.UnpricedModel{{Model: "house/new", Attempts: 1204, Accounts: 1, First: "2026-11-02", Last: to}, {Model: "house/large", Attempts: 1, Accounts: 1, First: to, Last: to}}, nil
 		},
-		Unseen: db.Unseen,
+		Unseen: db.Unseen, UnseenDays: 180,
 		PriceSources: func() dashboard.PriceSources {
 			return dashboard.PriceSources{Data: "data 1.2.3", Day: "2026-11-01", Overrides: map[string]map[string]string{"house/large": {"input": "0.25"}}}
 		},

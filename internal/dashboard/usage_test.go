@@ -357,7 +357,7 @@ func TestUnseen(t *testing.T) {
 	}
 	s.come("ada", "")
 	s.see(t, "/accounts/"+s.other.Name+"/requests/"+unpriced.ID.Request.String(), "weir ledger resolve "+unpriced.ID.String()+" --usd AMOUNT")
-	s.see(t, "/operator/accounts", "Nobody saw how 1 attempt ended", "$0.497725 more", `href="/accounts/acme/requests?ended=unseen&amp;start_date=2026-11-11"`, "weir ledger resolve --older 7d --at-most")
+	s.see(t, "/operator/accounts", "Nobody saw how 1 attempt ended", "in the last 180 days", "$0.497725 more", `href="/accounts/acme/requests?ended=unseen&amp;start_date=2026-11-11"`, "weir ledger resolve --older 7d --at-most")
 	if err := s.store.Resolve(t.Context(), audit.Gateway(), gone.ID, 5, false); err != nil {
 		t.Fatal(err)
 	}

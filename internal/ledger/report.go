@@ -101,6 +101,12 @@ type Difference struct {
 	Checked time.Time // when this was seen
 }
 
+// Retained is what retention has deleted.
+type Retained struct {
+	Rows       int64 // attempts
+	Unresolved int64 // of them, those of which nobody knows the cost: their bounds count for good
+}
+
 // Verification is the result of recomputing every rollup from the rows.
 type Verification struct {
 	Rows        int64 // attempts read

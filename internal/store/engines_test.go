@@ -193,8 +193,8 @@ func testVerifyFinds(t *testing.T, o store.Options) {
 					t.Fatal(err)
 				}
 			}
-			if n, err := s.Retain(t.Context(), at); n != 1 || err != nil {
-				t.Fatalf("retain: got %d, %v; want 1", n, err)
+			if n, err := s.Retain(t.Context(), at, at); n.Rows != 1 || err != nil {
+				t.Fatalf("retain: got %+v, %v; want 1", n, err)
 			}
 			if v, err := s.Verify(t.Context(), nil); err != nil || len(v.Differences) > 0 {
 				t.Fatalf("before: got %+v, %v; want no difference", v.Differences, err)

@@ -196,7 +196,7 @@ func TestExplanationsBegin(t *testing.T) {
 		if err := always.Apply(t.Context(), batchOf(uuid.New(), 0, settled(at, 1), settled(at, 2))); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := always.Retain(t.Context(), at.AddDate(0, 0, 1)); err != nil {
+		if _, err := always.Retain(t.Context(), at.AddDate(0, 0, 1), at.AddDate(0, 0, 1)); err != nil {
 			t.Fatal(err)
 		}
 		old := engineOf(o)(t)

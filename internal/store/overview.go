@@ -220,11 +220,13 @@ func (s *Store) Unseen(ctx context.Context, from, to string) ([]ledger.UnseenSum
 	if err != nil {
 		return nil, fmt.Errorf("read attempts whose end was not seen: %w", err)
 	}
-	// An estimated attempt stays one when it is resolved; what is uncertain of it goes.
+	// An estimated attempt stays one when it is resolved; what is uncertain of it goes, and
+	// its row in time. A resolved one whose row is gone is taken to have been estimated.
 	rows, err := s.read.QueryContext(ctx, "SELECT u.account, sum(u.attempts) AS attempts, sum(u.uncertain) AS uncertain, min(u.period) FROM ("+
 		"SELECT r.account, r.period, r.uncertain, r.unknown + CASE WHEN r.uncertain > 0 THEN r.estimated - (SELECT count(*) FROM corrections c"+
-		" JOIN attempts a ON a.day = c.day AND a.request = c.request AND a.n = c.n AND a.provenance = 'estimated'"+
-		" WHERE c.day = r.period AND c.account = r.account AND c.model = r.model AND c.kind = '"+ledger.CorrectionResolved+"') ELSE 0 END AS attempts"+
+		" LEFT JOIN attempts a ON a.day = c.day AND a.request = c.request AND a.n = c.n"+
+		" WHERE c.day = r.period AND c.account = r.account AND c.model = r.model AND c.kind = '"+ledger.CorrectionResolved+"'"+
+		" AND c.unknown = 0 AND coalesce(a.provenance, 'estimated') = 'estimated') ELSE 0 END AS attempts"+
 		" FROM rollup_uses r WHERE (r.uncertain > 0 OR r.unknown > 0) AND r.period BETWEEN ? AND ?) AS u"+
 		" WHERE u.attempts > 0 GROUP BY u.account ORDER BY 3 DESC, 2 DESC, 1", f.from, f.to)
 	list, err := collect(rows, err, func(row scanner) (u ledger.UnseenSum, err error) {

@@ -300,7 +300,8 @@ func (m *machine) older(rt *rapid.T) {
 
 func (m *machine) retain(rt *rapid.T) {
 	before := time.Date(2026, 11, rapid.IntRange(19, 22).Draw(rt, "day"), 12, 0, 0, 0, time.UTC)
-	if _, err := m.store.Retain(rt.Context(), before); err != nil {
+	last := before.AddDate(0, 0, -rapid.IntRange(0, 2).Draw(rt, "days that unresolved rows are kept for longer"))
+	if _, err := m.store.Retain(rt.Context(), before, last); err != nil {
 		rt.Fatalf("retain: %v", err)
 	}
 }

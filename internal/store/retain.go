@@ -13,27 +13,39 @@ import (
 // projector waits for milliseconds only.
 const retainRows = 500
 
-// Retain deletes the settled attempts of whole UTC days before a moment and
-// returns how many. What they add up to goes into checkpoints in the same
-// transactions, so that Verify goes on from there, and by the version of their
-// price into explanations.
-func (s *Store) Retain(ctx context.Context, before time.Time) (deleted int64, err error) {
+// Retain deletes the settled attempts of whole UTC days before a moment, those that are
+// unresolved, which somebody may resolve yet, only before an earlier one: see
+// ledger.AttemptDetail.Unresolved. What they add up to goes into checkpoints in the same
+// transactions, so that Verify goes on from there, and by the version of their price into
+// explanations.
+func (s *Store) Retain(ctx context.Context, before, unresolved time.Time) (all ledger.Retained, err error) {
+	all.Rows, err = s.retainRows(ctx, before, "outcome <> 'open' AND NOT "+isUnresolved)
+	if err == nil {
+		all.Unresolved, err = s.retainRows(ctx, unresolved, "outcome <> 'open'") // which the others have left
+	}
+	all.Rows += all.Unresolved
+	return all, err
+}
+
+// retainRows deletes the attempts before a moment of which the condition holds.
+func (s *Store) retainRows(ctx context.Context, before time.Time, where string) (deleted int64, err error) {
 	days, err := daysOf(ctx, s.read, "attempts", "day", firstDay, dayOf(before)-1)
 	if err != nil {
 		return 0, fmt.Errorf("delete old attempts: %w", err)
 	}
-	checkpoints, explanations := newRollup(tableCheckpoints), newRollup(tableExplanations)
 	for _, day := range days {
+		r := retention{day: day, where: where, checkpoints: newRollup(tableCheckpoints), explanations: newRollup(tableExplanations)}
 		for more := true; more; {
 			var n int64
-			err := s.write(ctx, s.sure, "delete old attempts", func(tx *sql.Tx) error {
-				n, err = retainSome(ctx, tx, day, checkpoints, explanations)
+			var last string
+			err := s.write(ctx, s.sure, "delete old attempts", func(tx *sql.Tx) (err error) {
+				n, last, err = r.some(ctx, tx)
 				return err
 			})
 			if err != nil {
 				return deleted, err
 			}
-			deleted += n
+			deleted, r.from = deleted+n, last
 			more = n > 0 // fewer than asked for says that others delete too
 		}
 	}
@@ -107,26 +119,36 @@ func (s *Store) clear(ctx context.Context, old *leftover) error {
 	}
 }
 
-// retainSome deletes the day's first settled rows. What it adds up is what it
+// retention deletes the rows of a day of which a condition holds.
+type retention struct {
+	day                       int64
+	where                     string
+	from                      string // the request at which it goes on; what is before it stays
+	checkpoints, explanations *rollup
+}
+
+// some deletes the next rows, up to those of a last request. What it adds up is what it
 // deleted, whoever deletes or settles beside it.
-func retainSome(ctx context.Context, tx *sql.Tx, day int64, checkpoints, explanations *rollup) (n int64, err error) {
-	rows, err := tx.QueryContext(ctx, "DELETE FROM attempts WHERE day = ? AND outcome <> 'open' AND (request, n) IN"+
-		" (SELECT request, n FROM attempts WHERE day = ? AND outcome <> 'open' ORDER BY request, n LIMIT ?)"+
-		" RETURNING "+attemptColumns, day, day, retainRows)
+func (r *retention) some(ctx context.Context, tx *sql.Tx) (n int64, last string, err error) {
+	rows, err := tx.QueryContext(ctx, "DELETE FROM attempts WHERE day = ? AND "+r.where+" AND (request, n) IN"+
+		" (SELECT request, n FROM attempts WHERE day = ? AND request >= ? AND "+r.where+" ORDER BY request, n LIMIT ?)"+
+		" RETURNING "+attemptColumns, r.day, r.day, r.from, retainRows)
 	hours, prices := buckets{}, buckets{}
+	last = r.from
 	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
 		hours.addEntry(e)
 		prices.add(bucketOf(&e.Attempt).ofDay().ofPrice(e.Price.Version), sumsOf(e))
+		last = max(last, e.ID.Request.String())
 		n++
 		return nil
 	})
-	if err != nil {
-		return 0, err
+	if err == nil {
+		err = r.checkpoints.addEach(ctx, tx, hours.days())
 	}
-	if err := checkpoints.addEach(ctx, tx, hours.days()); err != nil {
-		return 0, err
+	if err == nil {
+		err = r.explanations.addEach(ctx, tx, prices)
 	}
-	return n, explanations.addEach(ctx, tx, prices)
+	return n, last, err
 }
 
 // RetainExplanations forgets by which prices the days before a moment came about. Their

@@ -101,7 +101,7 @@ func testCorrect(t *testing.T, f *fixture) {
 		t.Errorf("spent in the end: got %s, want %s", got, want)
 	}
 	verified(t, f)
-	if _, err := f.Retain(t.Context(), noon.AddDate(0, 0, 1)); err != nil {
+	if _, err := f.Retain(t.Context(), noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	if v := verified(t, f); v.Rows != 0 {

@@ -212,8 +212,8 @@ func testRetain(t *testing.T, f *fixture) {
 		{noon.AddDate(0, 0, -4), 651},
 		{noon.AddDate(0, 0, -4), 0},
 	} {
-		if n, err := f.Retain(t.Context(), test.before); n != test.want || err != nil {
-			t.Errorf("retain from %v: got %d, %v; want %d", test.before, n, err, test.want)
+		if n, err := f.Retain(t.Context(), test.before, test.before); n.Rows != test.want || err != nil {
+			t.Errorf("retain from %v: got %+v, %v; want %d", test.before, n, err, test.want)
 		}
 		verified(t, f)
 	}
@@ -224,13 +224,63 @@ func testRetain(t *testing.T, f *fixture) {
 	if v := verified(t, f); v.Rows != 651 {
 		t.Errorf("got %d rows, want 651", v.Rows)
 	}
-	if n, err := f.Retain(t.Context(), noon.AddDate(0, 0, -4)); n != 1 || err != nil {
-		t.Errorf("retain the late one: got %d, %v; want 1", n, err)
+	if n, err := f.Retain(t.Context(), noon.AddDate(0, 0, -4), noon); n.Rows != 1 || err != nil {
+		t.Errorf("retain the late one: got %+v, %v; want 1", n, err)
 	}
 	verified(t, f)
 	after := uses(t, f, ledger.UsesQuery{Account: "acc_a"})
 	if after.Total.Requests != before.Total.Requests+1 || after.Total.Cost != before.Total.Cost+settled.Cost {
 		t.Errorf("got %+v, want %+v and one request more", after.Total, before.Total)
+	}
+}
+
+// testRetainUnresolved keeps rows of which nobody knows the cost for longer than others,
+// so that they can be resolved, and counts those that go all the same.
+func testRetainUnresolved(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	known, first, second, lost, unpriced := entry(1), bounded(2), bounded(3), unknown(4), entry(5)
+	unpriced.Unpriced, unpriced.AtMost = unpriced.Unpriced.With(llm.Maps), unpriced.Cost+5000
+	list := []*ledger.Entry{&known, &first, &second, &lost, &unpriced}
+	var applied []ledger.Entry
+	for _, e := range list {
+		e.Opened = noon.AddDate(0, 0, -5)
+		e.Arrived = e.Opened
+		applied = append(applied, *e)
+	}
+	apply(t, f, newTape().next(nil, applied...))
+	all := spentInAll(t, f, "acc_a")
+	before, never := noon.AddDate(0, 0, -4), noon.AddDate(0, 0, -50)
+	retain := func(last time.Time, want ledger.Retained) {
+		t.Helper()
+		if got, err := f.Retain(t.Context(), before, last); got != want || err != nil {
+			t.Errorf("retain: got %+v, %v; want %+v", got, err, want)
+		}
+		verified(t, f)
+	}
+	retain(never, ledger.Retained{Rows: 1})
+	if got := spentInAll(t, f, "acc_a"); got != all {
+		t.Errorf("with the known one gone: got %s spent, want %s", got, all)
+	}
+	// Kept rows are resolved, by hand and by a rule, and go then.
+	if err := f.Resolve(t.Context(), ann(), first.ID, first.Cost, false); err != nil {
+		t.Errorf("resolve a row that outlived the others: %v", err)
+	}
+	retain(never, ledger.Retained{Rows: 1})
+	want := []ledger.UnseenSum{{Account: "acc_a", Attempts: 2, Uncertain: 6000, First: "2026-11-16"}}
+	if got, err := f.Unseen(t.Context(), "", ""); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("once one is resolved and gone: got %+v, %v; want %+v", got, err, want)
+	}
+	if got := older(t, f, ledger.ResolveQuery{Rule: ledger.RuleEstimate}); got.Attempts != 2 {
+		t.Errorf("by a rule: got %+v, want 2 attempts", got)
+	}
+	retain(never, ledger.Retained{Rows: 2})
+	if got := spentInAll(t, f, "acc_a"); got != all-2000 {
+		t.Errorf("resolved: got %s spent, want %s", got, all-2000)
+	}
+	// The one that nobody resolves goes in the end, and counts at its bound.
+	retain(before, ledger.Retained{Rows: 1, Unresolved: 1})
+	if got := spentInAll(t, f, "acc_a"); got != all-2000 {
+		t.Errorf("in the end: got %s spent, want %s", got, all-2000)
 	}
 }
 
@@ -255,11 +305,11 @@ func testRetainAtOnce(t *testing.T, f *fixture) {
 	for range 3 {
 		s := f.open(t)
 		nodes.Go(func() {
-			n, err := s.Retain(t.Context(), noon)
+			n, err := s.Retain(t.Context(), noon, noon)
 			if err != nil {
 				t.Errorf("retain: %v", err)
 			}
-			deleted.Add(n)
+			deleted.Add(n.Rows)
 		})
 	}
 	nodes.Go(func() {

@@ -65,6 +65,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"AnswerQuestion", testAnswerQuestion},
 		{"Verify", testVerify},
 		{"Retain", testRetain},
+		{"RetainUnresolved", testRetainUnresolved},
 		{"RetainAtOnce", testRetainAtOnce},
 		{"Idempotency", testIdempotency},
 		{"IdempotencyOwners", testIdempotencyOwners},
