@@ -61,7 +61,7 @@ func (s *Server) settled(ctx context.Context) error {
 }
 
 func (s *Server) listUses(r *adminRequest) (answer, error) {
-	q := ledger.UsesQuery{Account: r.visit.Account.ID, Model: r.query.get("model"), Limit: r.query.limit, Bound: true}
+	q := ledger.UsesQuery{Account: r.visit.Account.ID, Model: r.query.get("model"), Limit: r.query.limit}
 	var err error
 	if q.From, q.To, err = r.query.dates(); err != nil {
 		return answer{}, err

@@ -67,7 +67,6 @@ func (d *Data) Uses(ctx context.Context, accountName string, params map[string]s
 	if q, err = api.ParseUses(acc.ID, params); err != nil {
 		return q, page, err
 	}
-	q.Bound = true
 	page, err = d.store.Uses(ctx, q)
 	return q, page, err
 }

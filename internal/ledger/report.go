@@ -20,7 +20,6 @@ type UsesQuery struct {
 	Model   string // "<provider>/<model-name>"; empty for every model
 	Limit   int    // 1 to 1000
 	Offset  int    // from 0
-	Bound   bool   // add up Totals.Uncertain, which takes longer
 }
 
 // Use is the usage of one account, date and model.
@@ -48,7 +47,7 @@ type Totals struct {
 	Tokens    int64
 	Requests  int64
 	Cost      llm.Money
-	Uncertain llm.Money // as in Use; 0 unless UsesQuery.Bound is set
+	Uncertain llm.Money // as in Use
 }
 
 // AtMost is the upper bound of the cost.

@@ -72,6 +72,23 @@ func schema(t *testing.T, o store.Options, query string) (list []column) {
 	return list
 }
 
+// TestUsesIndex holds that the sums of an account's days are in an index, and so cost
+// nothing for the accounts and columns between.
+func TestUsesIndex(t *testing.T) {
+	t.Parallel()
+	o := engines()["PostgreSQL"](t)
+	open(t, o)
+	db := behind(t, o)
+	defer db.Close()
+	var index string
+	if err := db.QueryRowContext(t.Context(), "SELECT indexdef FROM pg_indexes WHERE indexname = 'rollup_uses_account'").Scan(&index); err != nil {
+		t.Fatal(err)
+	}
+	if want := "(account, period, model) INCLUDE (tokens, requests, cost, uncertain)"; !strings.HasSuffix(index, want) {
+		t.Errorf("got %s, want %s", index, want)
+	}
+}
+
 // TestFeedIsWhole has many processes write while another one follows the feed:
 // it sees every change, although those that began first may end last.
 func TestFeedIsWhole(t *testing.T) {

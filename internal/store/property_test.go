@@ -361,7 +361,7 @@ func (m *machine) check(rt *rapid.T) {
 	}
 	listed := 0
 	for _, account := range []string{"a", "b"} {
-		got, err := m.store.Uses(rt.Context(), ledger.UsesQuery{Account: account, Limit: 1000, Bound: true})
+		got, err := m.store.Uses(rt.Context(), ledger.UsesQuery{Account: account, Limit: 1000})
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -39,11 +39,10 @@ func (s *Store) Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, 
 type usesFilter struct {
 	account, model string
 	from, to       int64
-	bound          bool
 }
 
 func newUsesFilter(q ledger.UsesQuery) (f usesFilter, err error) {
-	f = usesFilter{account: q.Account, model: q.Model, bound: q.Bound}
+	f = usesFilter{account: q.Account, model: q.Model}
 	if f.from, err = parseDate(q.From, firstDay); err != nil {
 		return f, err
 	}
@@ -75,15 +74,6 @@ func daysOf(ctx context.Context, q querier, table, column string, from, to int64
 		err = row.Scan(&day)
 		return day, err
 	})
-}
-
-// uncertain adds up what nobody knows, where that is asked for: an index of PostgreSQL's
-// has the other sums, and not this one.
-func (f *usesFilter) uncertain() string {
-	if f.bound {
-		return "sum(r.uncertain)"
-	}
-	return "0"
 }
 
 // usesDay is what one day has.
@@ -138,7 +128,7 @@ func (f *usesFilter) days(ctx context.Context, tx *sql.Tx, e *engine) ([]usesDay
 // process: elsewhere each query takes a way there.
 func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]usesDay, error) {
 	where, args := f.where()
-	stmt, err := tx.PrepareContext(ctx, "SELECT count(*), coalesce(sum(r.tokens), 0), coalesce(sum(r.requests), 0), coalesce(sum(r.cost), 0), coalesce("+f.uncertain()+", 0)"+
+	stmt, err := tx.PrepareContext(ctx, "SELECT count(*), coalesce(sum(r.tokens), 0), coalesce(sum(r.requests), 0), coalesce(sum(r.cost), 0), coalesce(sum(r.uncertain), 0)"+
 		" FROM rollup_uses r WHERE r.period = ? AND "+where)
 	if err != nil {
 		return nil, err
@@ -160,11 +150,11 @@ func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]u
 	return list, nil
 }
 
-// allDays adds up all days with one query. An index of the account's rows has
-// them in the order in which they are grouped.
+// allDays adds up all days with one query. An index of the account's rows has the sums,
+// in the order in which they are grouped.
 func (f *usesFilter) allDays(ctx context.Context, tx *sql.Tx) ([]usesDay, error) {
 	where, args := f.where()
-	rows, err := tx.QueryContext(ctx, "SELECT r.period, count(*), sum(r.tokens), sum(r.requests), sum(r.cost), "+f.uncertain()+
+	rows, err := tx.QueryContext(ctx, "SELECT r.period, count(*), sum(r.tokens), sum(r.requests), sum(r.cost), sum(r.uncertain)"+
 		" FROM rollup_uses r WHERE "+where+" AND r.period BETWEEN ? AND ? GROUP BY r.period ORDER BY r.period DESC", append(args, f.from, f.to)...)
 	return collect(rows, err, func(row scanner) (d usesDay, err error) {
 		err = row.Scan(&d.day, &d.entries, &d.total.Tokens, &d.total.Requests, &d.total.Cost, &d.total.Uncertain)

@@ -269,7 +269,7 @@ func testUnseen(t *testing.T, f *fixture) {
 	if _, err := f.Unseen(t.Context(), "soon", ""); err == nil {
 		t.Error("from soon: got no error, want one")
 	}
-	if page := uses(t, f, ledger.UsesQuery{Account: "acc_a", Bound: true}); page.Total.Uncertain != 1000 {
+	if page := uses(t, f, ledger.UsesQuery{Account: "acc_a"}); page.Total.Uncertain != 1000 {
 		t.Errorf("uses: got %s uncertain in all, want 1000 nano-dollars", page.Total.Uncertain)
 	}
 }
