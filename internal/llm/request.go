@@ -75,13 +75,13 @@ type Message struct {
 func (m *Message) Text() string { return joinText(m.Parts, PartText) }
 
 func joinText(parts []Part, kind PartKind) string {
-	var s string
+	var s Joined
 	for i := range parts {
 		if parts[i].Kind == kind {
-			s += parts[i].Text
+			s.Add(parts[i].Text)
 		}
 	}
-	return s
+	return s.String()
 }
 
 // PartKind says what a part of a message is.

@@ -121,10 +121,16 @@ func withMessage(e llm.ProviderError, v []byte) llm.ProviderError {
 	return e
 }
 
+// maxLocation bounds a location, in bytes, from which nothing is added to it.
+const maxLocation = 256
+
 // location writes FastAPI's ["body", "messages", 0, "role"] as messages[0].role.
 func location(v []byte) string {
 	var path string
 	for i, step := range rawjson.Elements(v) {
+		if len(path) > maxLocation {
+			break
+		}
 		name, ok := rawjson.AsString(step)
 		switch {
 		case !ok:

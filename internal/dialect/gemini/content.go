@@ -114,8 +114,13 @@ func appendThought(parts []llm.Part, p *llm.Part) ([]llm.Part, bool) {
 	first := len(parts)
 	for first > 0 && parts[first-1].Kind == llm.PartReasoning && parts[first-1].Maker == Name && parts[first-1].Signature == "" {
 		first--
-		p.Text = parts[first].Text + p.Text
 	}
+	var text llm.Joined
+	for i := first; i < len(parts); i++ {
+		text.Add(parts[i].Text)
+	}
+	text.Add(p.Text)
+	p.Text = text.String()
 	return append(parts[:first], *p), true
 }
 

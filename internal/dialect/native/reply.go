@@ -40,14 +40,14 @@ func appendChoice(dst []byte, c *llm.Choice) []byte {
 // content is what the user reads: text, a refusal, the words of a sound, or words
 // that there is an image.
 func content(m *llm.Message) string {
-	var s string
+	var s llm.Joined
 	for i := range m.Parts {
 		switch m.Parts[i].Kind {
 		case llm.PartText, llm.PartRefusal, llm.PartAudio, llm.PartImage, llm.PartDocument:
-			s += m.Parts[i].Words()
+			s.Add(m.Parts[i].Words())
 		}
 	}
-	return s
+	return s.String()
 }
 
 // finishWord is the reason as it is written. A provider that gave none came to

@@ -199,16 +199,16 @@ func (e *requestEncoder) thoughts(t *turn) {
 			e.Drop("reasoning")
 		}
 	}
-	var text string
+	var text llm.Joined
 	proved := false
 	for _, p := range kept {
-		text += p.Text
+		text.Add(p.Text)
 		proved = proved || p.Signature != "" || p.Redacted != ""
 	}
 	if proved {
 		e.Dst = appendDetails(e.Dst, kept, 0, true)
-	} else if text != "" {
-		e.Inner("reasoning_content", text)
+	} else if text.String() != "" {
+		e.Inner("reasoning_content", text.String())
 	}
 }
 

@@ -248,11 +248,12 @@ func filled(p llm.Part, kind string, v []byte) llm.Part {
 // thinkingText reads Mistral's thinking, a string or an array of text parts:
 // https://docs.mistral.ai/capabilities/reasoning.
 func thinkingText(v []byte) string {
-	text := rawjson.Text(v)
+	var text llm.Joined
+	text.Add(rawjson.Text(v))
 	for _, e := range rawjson.Elements(v) {
-		text += rawjson.Text(rawjson.Get(e, "text"))
+		text.Add(rawjson.Text(rawjson.Get(e, "text")))
 	}
-	return text
+	return text.String()
 }
 
 func decodeFile(v []byte) *llm.Media {

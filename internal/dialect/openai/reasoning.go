@@ -154,11 +154,12 @@ func reasoningText(m *message) string {
 	if s := plainReasoning(m); s != "" {
 		return s
 	}
-	var text string
+	var text llm.Joined
 	for _, e := range rawjson.Elements(m.thoughts) {
-		text += rawjson.Text(rawjson.Get(e, "text")) + rawjson.Text(rawjson.Get(e, "summary"))
+		text.Add(rawjson.Text(rawjson.Get(e, "text")))
+		text.Add(rawjson.Text(rawjson.Get(e, "summary")))
 	}
-	return text
+	return text.String()
 }
 
 // plainReasoning is the thinking that is told as a string.

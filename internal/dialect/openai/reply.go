@@ -262,17 +262,19 @@ type answer struct {
 }
 
 func readAnswer(m *llm.Message) (a answer) {
+	var text, refusal, reasoning llm.Joined
 	for i := range m.Parts {
 		switch p := &m.Parts[i]; p.Kind {
 		case llm.PartText:
-			a.text, a.hasText = a.text+p.Text, true
+			text.Add(p.Text)
+			a.hasText = true
 			if p.Annotations != nil {
 				a.annotations = p.Annotations
 			}
 		case llm.PartRefusal:
-			a.refusal += p.Text
+			refusal.Add(p.Text)
 		case llm.PartReasoning:
-			a.reasoning += p.Text
+			reasoning.Add(p.Text)
 			a.proved = a.proved || p.Signature != "" || p.Redacted != ""
 			a.thoughts = append(a.thoughts, p)
 		case llm.PartToolCall:
@@ -285,6 +287,7 @@ func readAnswer(m *llm.Message) (a answer) {
 			}
 		}
 	}
+	a.text, a.refusal, a.reasoning = text.String(), refusal.String(), reasoning.String()
 	return a
 }
 

@@ -1,0 +1,224 @@
+//go:build unix
+
+package dialect_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/internal/dialect"
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+)
+
+// repeated is a body in which one element can stand as often as somebody likes.
+type repeated struct {
+	dialect, what string
+	before, one   string // one may have a %d
+	after         string
+}
+
+func (r *repeated) body(size int) []byte {
+	var b strings.Builder
+	b.WriteString(r.before)
+	for i := 0; b.Len() < size; i++ {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if strings.Contains(r.one, "%d") {
+			fmt.Fprintf(&b, r.one, i)
+		} else {
+			b.WriteString(r.one)
+		}
+	}
+	b.WriteString(r.after)
+	return []byte(b.String())
+}
+
+// repeats are the fields of each wire format that can repeat.
+func repeats() []repeated {
+	const (
+		user = `{"role":"user","content":`
+		hi   = user + `"Hi"}`
+	)
+	in := func(d, what, before, one, after string) repeated { return repeated{d, what, before, one, after} }
+	chat := func(d, what, before, one, after string) repeated {
+		return in(d, what, `{"model":"a/m","max_tokens":9,"messages":[`+before, one, after+`]}`)
+	}
+	list := []repeated{
+		chat("openai", "messages", "", hi, ""),
+		chat("openai", "text parts", user+"[", `{"type":"text","text":"a"}`, "]}"),
+		chat("openai", "images", user+"[", `{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}`, "]}"),
+		chat("openai", "parts of no known type", user+"[", `{"type":"x"}`, "]}"),
+		chat("openai", "thinking", `{"role":"assistant","content":[{"type":"thinking","thinking":[`, `{"text":"abcdefgh"}`, "]}]}"),
+		chat("openai", "thinking parts", `{"role":"assistant","content":[`, `{"type":"thinking","thinking":"abcdefgh"}`, "]}"),
+		chat("openai", "refusals", `{"role":"assistant","content":[`, `{"type":"refusal","refusal":"abcdefgh"}`, "]}"),
+		chat("openai", "reasoning details", `{"role":"assistant","content":"a","reasoning_details":[`, `{"type":"reasoning.text","text":"abcdefgh"}`, "]}"),
+		chat("openai", "reasoning details of nothing", `{"role":"assistant","content":"a","reasoning_details":[`, `0`, "]}"),
+		chat("openai", "thinking blocks", `{"role":"assistant","content":"a","thinking_blocks":[`, `{"thinking":"abcdefgh"}`, "]}"),
+		chat("openai", "tool calls of nothing", hi+`,{"role":"assistant","tool_calls":[`, "0", "]}"),
+		chat("openai", "tool calls", hi+`,{"role":"assistant","tool_calls":[`, `{"id":"c%d","function":{"name":"f","arguments":"{}"}}`, "]}"),
+		chat("openai", "results", hi, `{"role":"tool","tool_call_id":"c%d","content":"a"}`, ""),
+		chat("openai", "images of an assistant", hi+`,{"role":"assistant","content":"a","images":[`, `{"image_url":{"url":"data:image/png;base64,AAAA"}}`, "]}"),
+		chat("openai", "members of a message", hi+`,{"role":"user","content":"a",`, `"m%d":0`, "}"),
+		chat("openai", "members of a part", user+`[{"type":"text","text":"a",`, `"m%d":0`, "}]}"),
+		in("openai", "members", `{"model":"a/m","messages":[`+hi+`],`, `"m%d":0`, "}"),
+		in("openai", "tools", `{"model":"a/m","messages":[`+hi+`],"tools":[`, `{"type":"function","function":{"name":"f%d"}}`, "]}"),
+		in("openai", "functions", `{"model":"a/m","messages":[`+hi+`],"functions":[`, `{"name":"f%d"}`, "]}"),
+		in("openai", "stop", `{"model":"a/m","messages":[`+hi+`],"stop":[`, `"a"`, "]}"),
+
+		chat("anthropic", "messages", "", hi, ""),
+		chat("anthropic", "text blocks", user+"[", `{"type":"text","text":"a"}`, "]}"),
+		chat("anthropic", "thinking blocks", `{"role":"assistant","content":[`, `{"type":"thinking","thinking":"abcdefgh","signature":"s"}`, "]}"),
+		chat("anthropic", "tool uses", hi+`,{"role":"assistant","content":[`, `{"type":"tool_use","id":"c%d","name":"f","input":{}}`, "]}"),
+		chat("anthropic", "results", user+"[", `{"type":"tool_result","tool_use_id":"c%d","content":"a"}`, "]}"),
+		chat("anthropic", "parts of a result", user+`[{"type":"tool_result","tool_use_id":"c","content":[`, `{"type":"text","text":"a"}`, "]}]}"),
+		in("anthropic", "system blocks", `{"model":"a/m","max_tokens":9,"messages":[`+hi+`],"system":[`, `{"type":"text","text":"a"}`, "]}"),
+		in("anthropic", "tools", `{"model":"a/m","max_tokens":9,"messages":[`+hi+`],"tools":[`, `{"name":"f%d","input_schema":{}}`, "]}"),
+		in("anthropic", "stop sequences", `{"model":"a/m","max_tokens":9,"messages":[`+hi+`],"stop_sequences":[`, `"a"`, "]}"),
+
+		in("responses", "items", `{"model":"a/m","input":[`, hi, "]}"),
+		in("responses", "parts", `{"model":"a/m","input":[`+user+"[", `{"type":"input_text","text":"a"}`, "]}]}"),
+		in("responses", "calls", `{"model":"a/m","input":[`, `{"type":"function_call","call_id":"c%d","name":"f","arguments":"{}"}`, "]}"),
+		in("responses", "results", `{"model":"a/m","input":[`, `{"type":"function_call_output","call_id":"c%d","output":"a"}`, "]}"),
+		in("responses", "summaries", `{"model":"a/m","input":[{"type":"reasoning","id":"r","summary":[`, `{"type":"summary_text","text":"abcdefgh"}`, "]}]}"),
+		in("responses", "reasoning items", `{"model":"a/m","input":[`, `{"type":"reasoning","id":"r%d","summary":[]}`, "]}"),
+		in("responses", "tools", `{"model":"a/m","input":"Hi","tools":[`, `{"type":"function","name":"f%d","parameters":{}}`, "]}"),
+
+		in("gemini", "contents", `{"contents":[`, `{"role":"user","parts":[{"text":"a"}]}`, "]}"),
+		in("gemini", "parts", `{"contents":[{"role":"user","parts":[`, `{"text":"a"}`, "]}]}"),
+		in("gemini", "thoughts", `{"contents":[{"role":"model","parts":[`, `{"text":"abcdefgh","thought":true}`, "]}]}"),
+		in("gemini", "calls", `{"contents":[{"role":"model","parts":[`, `{"functionCall":{"name":"f","args":{}}}`, "]}]}"),
+		in("gemini", "results", `{"contents":[{"role":"user","parts":[`, `{"functionResponse":{"name":"f","response":{}}}`, "]}]}"),
+		in("gemini", "declarations", `{"contents":[{"role":"user","parts":[{"text":"a"}]}],"tools":[{"functionDeclarations":[`, `{"name":"f%d"}`, "]}]}"),
+
+		in("bedrock", "messages", `{"messages":[`, `{"role":"user","content":[{"text":"a"}]}`, "]}"),
+		in("bedrock", "blocks", `{"messages":[{"role":"user","content":[`, `{"text":"a"}`, "]}]}"),
+		in("bedrock", "reasoning", `{"messages":[{"role":"assistant","content":[`, `{"reasoningContent":{"reasoningText":{"text":"abcdefgh"}}}`, "]}]}"),
+		in("bedrock", "calls", `{"messages":[{"role":"assistant","content":[`, `{"toolUse":{"toolUseId":"c%d","name":"f","input":{}}}`, "]}]}"),
+		in("bedrock", "tools", `{"messages":[{"role":"user","content":[{"text":"a"}]}],"toolConfig":{"tools":[`, `{"toolSpec":{"name":"f%d","inputSchema":{"json":{}}}}`, "]}}"),
+
+		chat("cohere", "messages", "", hi, ""),
+		chat("cohere", "parts", user+"[", `{"type":"text","text":"a"}`, "]}"),
+		chat("cohere", "calls", hi+`,{"role":"assistant","tool_calls":[`, `{"id":"c%d","type":"function","function":{"name":"f","arguments":"{}"}}`, "]}"),
+
+		chat("ollama", "messages", "", hi, ""),
+		chat("ollama", "images", `{"role":"user","content":"a","images":[`, `"iVBORw0KGgo="`, "]}"),
+		chat("ollama", "calls", hi+`,{"role":"assistant","content":"","tool_calls":[`, `{"function":{"name":"f","arguments":{}}}`, "]}"),
+
+		in("native", "messages", `{"model":"a/m","messages":[`, `{"role":"user","prompt":"a"}`, "]}"),
+	}
+	return list
+}
+
+// named is the wire format of that name.
+func named(t testing.TB, name string) *dialect.Dialect {
+	for _, d := range dialect.All() {
+		if d.Name == name {
+			return d
+		}
+	}
+	t.Fatalf("no dialect %q", name)
+	return nil
+}
+
+// processorTime is what the process has taken so far.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// work is the processor time that a decoder, and each encoder behind it, takes for a body:
+// the least of some tries.
+func work(t *testing.T, d *dialect.Dialect, body []byte) time.Duration {
+	t.Helper()
+	least := time.Duration(math.MaxInt64)
+	for range 3 {
+		runtime.GC()
+		began := processorTime(t)
+		tree, err := d.DecodeRequest(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range dialect.All() {
+			if to.EncodeRequest != nil {
+				request := *tree
+				_, _, _ = to.EncodeRequest(&request, &llm.Quirks{}) // some carry it, some refuse it
+			}
+		}
+		least = min(least, processorTime(t)-began)
+	}
+	return least
+}
+
+// TestLinear holds that four times the bytes are at most five times the work, for each field
+// that can repeat: what is decoded, and what is encoded of it in every wire format.
+func TestLinear(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // its time is that of all that is alive
+	const small, tries = 128 << 10, 3
+	for _, r := range repeats() {
+		t.Run(r.dialect+"/"+r.what, func(t *testing.T) {
+			d := named(t, r.dialect)
+			one, four := r.body(small), r.body(4*small)
+			ratio := 0.0
+			for range tries { // the machine has other work, too
+				if ratio = float64(work(t, d, four)) / float64(work(t, d, one)); ratio <= 5 {
+					return
+				}
+			}
+			t.Errorf("%.1f times the time for four times the bytes", ratio)
+		})
+	}
+}
+
+// TestMeasure holds that a tree takes no more memory than it is said to before it is built.
+func TestMeasure(t *testing.T) {
+	limiter := parse.NewLimiter()
+	for _, r := range repeats() {
+		t.Run(r.dialect+"/"+r.what, func(t *testing.T) {
+			d, body := named(t, r.dialect), r.body(32<<10)
+			size, err := limiter.Measure(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			tree, err := d.DecodeRequest(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			runtime.ReadMemStats(&after)
+			got := int64(after.TotalAlloc - before.TotalAlloc)
+			runtime.KeepAlive(tree)
+			t.Logf("%d bytes for %d, measured as %d", got, len(body), size)
+			if got > size {
+				t.Errorf("decoding took %d bytes, measured as %d", got, size)
+			}
+		})
+	}
+}
+
+// TestBounds holds docs/limits.md to the bounds.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/limits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range parse.Bounds() {
+		if row := fmt.Sprintf("| %s | %d |\n", b.What, b.Most); !strings.Contains(string(text), row) {
+			t.Errorf("no row %q", row)
+		}
+	}
+}
