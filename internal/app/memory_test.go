@@ -2,14 +2,18 @@ package app_test
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/account"
 )
 
 // heap is how many bytes the objects of the heap take.
@@ -84,5 +88,60 @@ func TestMemory(t *testing.T) {
 				t.Errorf("the heap grew by %d MiB, want at most %d", peak, test.most)
 			}
 		})
+	}
+}
+
+// TestMemoryOfRequests is what requests of many elements can make the gateway hold that are
+// translated. It runs alone, as TestMemory does.
+func TestMemoryOfRequests(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	const size, most = 4 << 20, 250 << 20
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`)
+	}))
+	defer up.Close()
+	h := open(t, setup{yaml: strings.Replace(housed(up.URL), "dialect: openai", "dialect: anthropic", 1)})
+	const user, called, said = `{"role":"user","content":`, `{"role":"assistant","tool_calls":[`, `{"role":"assistant","content":`
+	for _, test := range []struct {
+		name, before, one, after string
+		refused                  string // what the client is told; empty for nothing
+	}{
+		{"tool calls of nothing", called, "0", "]}", "tool calls, and may have 20000"},
+		{"empty tool calls", called, "{}", "]}", "tool calls, and may have 20000"},
+		{"messages", "", user + `"a"}`, "", "messages, and may have 100000"},
+		{"longer messages", "", user + `"` + strings.Repeat("a", 40) + `"}`, "", ""},
+		{"text parts", user + "[", `{"type":"text","text":"a"}`, "]}", "content parts, and may have 100000"},
+		{"longer text parts", user + "[", `{"type":"text","text":"` + strings.Repeat("a", 40) + `"}`, "]}", ""},
+		{"thinking", said + `[{"type":"thinking","thinking":[`, `{"text":"a"}`, "]}]}", "pieces of reasoning, and may have 20000"},
+		{"reasoning details", said + `"a","reasoning_details":[`, "0", "]}", "pieces of reasoning, and may have 20000"},
+		{"members", user + `"a",`, `"a":0`, "}", ""},
+	} {
+		body := `{"model":"house/m","max_tokens":9,"messages":[` + test.before + strings.Repeat(test.one+",", size/(len(test.one)+1)) + test.one + test.after + "]}"
+		var r reply
+		peak := peakOf(func() { r = h.do(ask{path: "/v1/chat/completions", body: body}) })
+		t.Logf("%-24s %d, %d MiB", test.name, r.status, peak>>20)
+		if (r.status == http.StatusOK) != (test.refused == "") || !strings.Contains(r.body, test.refused) {
+			t.Errorf("%s: %d %.300s, want it refused for %q", test.name, r.status, r.body, test.refused)
+		}
+		if peak > most {
+			t.Errorf("%s: %d MiB more, want at most %d", test.name, peak>>20, most>>20)
+		}
+	}
+}
+
+// TestLimitsBeforeDecoding refuses a key over its limit whatever its body holds.
+func TestLimitsBeforeDecoding(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := open(t, setup{yaml: strings.Replace(housed(up.url), "dialect: openai", "dialect: anthropic", 1)})
+	key := h.newKey(account.KeyOptions{Account: "default", Limits: account.Limits{RPM: 1}})
+	wrong := ask{path: "/v1/chat/completions", key: key, body: `{"model":"house/chat","messages":[{"role":"nobody"}]}`}
+	if r := h.do(wrong); r.status != http.StatusBadRequest {
+		t.Errorf("%d %s, want 400", r.status, r.body)
+	}
+	if r := h.do(wrong); r.status != http.StatusTooManyRequests {
+		t.Errorf("%d %s, want 429", r.status, r.body)
 	}
 }

@@ -34,6 +34,7 @@ func (c *call) forward() error {
 		return err
 	}
 	for {
+		c.dropTree() // an answer may take long
 		err := c.attempt(upstream.ctx, body)
 		if err == nil {
 			return nil

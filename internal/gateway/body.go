@@ -33,11 +33,11 @@ func (c *call) readBody() error {
 	if c.r.ContentLength > limit {
 		return tooLarge(limit)
 	}
-	sender := c.principal.Account().ID
-	if err := c.server.senders.begin(sender); err != nil {
+	c.sender = c.principal.Account().ID
+	if err := c.server.senders.begin(c.sender); err != nil {
 		return err
 	}
-	defer c.server.senders.end(sender)
+	defer c.server.senders.end(c.sender)
 	c.pooled = c.server.bodies.Get().(*[]byte)
 	buf := (*c.pooled)[:0]
 	if want := min(int(c.r.ContentLength)+1, believeLength); cap(buf) < want {
@@ -108,10 +108,18 @@ func (c *call) readBounded(buf []byte, limit int64) ([]byte, error) {
 }
 
 // takeRoom counts n bytes more for the call, until it ends, and reports whether
-// all bodies together are within their bound.
+// all bodies together, and those of its account, are within their bounds.
 func (c *call) takeRoom(n int64) bool {
 	c.reserved += n
-	return c.server.inBodies.Add(n) <= c.server.maxBodies
+	return c.server.bodiesInFlight.take(c.sender, n)
+}
+
+// giveBack counts n bytes less.
+func (c *call) giveBack(n int64) {
+	c.reserved -= n
+	if n != 0 {
+		c.server.bodiesInFlight.giveBack(c.sender, n)
+	}
 }
 
 // reserve is takeRoom with an error for the client.
@@ -155,6 +163,7 @@ func (c *call) releaseBody() {
 	if c.pooled != nil && cap(*c.pooled) <= keepBody {
 		c.server.bodies.Put(c.pooled)
 	}
-	c.server.inBodies.Add(-c.reserved)
-	c.pooled, c.body, c.reserved = nil, nil, 0
+	c.dropTree()
+	c.giveBack(c.reserved)
+	c.pooled, c.body = nil, nil
 }

@@ -44,6 +44,7 @@ type call struct {
 	token     string
 	principal *account.Principal
 	body      []byte
+	sender    string  // the account that body counts for
 	pooled    *[]byte // where body belongs
 	reserved  int64   // bytes that count for it
 	head      llm.Head
@@ -51,6 +52,7 @@ type call struct {
 	fallbacks []string           // models that the request names beside its own
 	noRescue  bool               // it does not want an answer continued elsewhere
 	request   *llm.Request       // the body's tree, once somebody asked for it
+	treeSize  int64              // bytes that count for it, of reserved
 	table     *route.Table
 	targets   []route.Target
 	plan      route.Plan
@@ -129,6 +131,9 @@ func (c *call) run() error {
 	if err := c.reserveLimits(); err != nil {
 		return err
 	}
+	if err := c.decode(); err != nil {
+		return err
+	}
 	if c.door.Op == llm.OpCountTokens && !c.offers(&c.targets[0]) {
 		return c.countHere()
 	}
@@ -200,13 +205,7 @@ func (c *call) route() error {
 	if err := c.mayUse(); err != nil {
 		return err
 	}
-	if err := c.addFallbacks(); err != nil {
-		return err
-	}
-	if err := c.narrow(); err != nil {
-		return err
-	}
-	return c.checkTree()
+	return c.addFallbacks()
 }
 
 // maxModel bounds a model's name, in bytes.
@@ -227,9 +226,13 @@ func checkModel(name string) error {
 	return nil
 }
 
-// checkTree decodes the body where somebody will have to translate it, so that
-// a mistake in it is found before anything is opened in the ledger.
-func (c *call) checkTree() error {
+// decode leaves out the targets that cannot take the request, and decodes the body where
+// somebody will have to translate it, so that a mistake in it is found before anything is
+// opened in the ledger.
+func (c *call) decode() error {
+	if err := c.narrow(); err != nil {
+		return err
+	}
 	for i := range c.targets {
 		if c.door.DecodeRequest != nil && c.spoken(&c.targets[i]) != c.door {
 			_, err := c.tree()
@@ -269,17 +272,29 @@ func (c *call) speaking(t *route.Target) *dialect.Dialect { return t.Provider.Sp
 // quirks are the target's departures from it.
 func (c *call) quirks(t *route.Target) *llm.Quirks { return t.Provider.Quirks(c.speaking(t)) }
 
-// tree is the body's tree, decoded once.
+// tree is the body's tree. What it takes at most counts among the bodies in flight before it
+// is built.
 func (c *call) tree() (*llm.Request, error) {
-	if c.request == nil {
-		if c.door.DecodeRequest == nil {
-			return nil, errNoTree
-		}
-		request, err := c.door.DecodeRequest(c.body)
-		if err != nil {
-			return nil, err
-		}
-		c.request = request
+	if c.request != nil {
+		return c.request, nil
 	}
-	return c.request, nil
+	if c.door.DecodeRequest == nil {
+		return nil, errNoTree
+	}
+	size, err := c.server.bounds.Measure(c.body)
+	if err != nil {
+		return nil, err
+	}
+	c.treeSize += size
+	if err := c.reserve(size); err != nil {
+		return nil, err
+	}
+	c.request, err = c.door.DecodeRequest(c.body)
+	return c.request, err
+}
+
+// dropTree gives back what the tree takes. It is decoded again where it is asked for again.
+func (c *call) dropTree() {
+	c.giveBack(c.treeSize)
+	c.request, c.treeSize = nil, 0
 }

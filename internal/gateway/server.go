@@ -12,6 +12,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/conversation"
 	"weir/internal/dialect"
+	"weir/internal/dialect/parse"
 	"weir/internal/idempotency"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -94,9 +95,10 @@ type Server struct {
 	drains     atomic.Int64 // answers that are read though their clients have left
 	mostDrains int64
 
-	inBodies atomic.Int64 // bytes
-	bodies   sync.Pool    // of *[]byte
-	encoders sync.Pool    // of *[]byte, for replies
+	bodiesInFlight *shares        // bytes
+	bounds         *parse.Limiter // of what is decoded
+	bodies         sync.Pool      // of *[]byte
+	encoders       sync.Pool      // of *[]byte, for replies
 }
 
 // New makes a server.
@@ -120,6 +122,7 @@ func New(o Options) *Server {
 	}
 	places := cmp.Or(o.MaxConcurrency, defaultMaxConcurrency)
 	s.mostDrains = max(leastDrains, places/drainsShare)
+	s.bodiesInFlight, s.bounds = newShares(s.maxBodies, s.maxBody), parse.NewLimiter()
 	s.admission, s.senders = newAdmission(places, floor()), newSenders(places)
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.bodies.New = func() any { return new([]byte) }
