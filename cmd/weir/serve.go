@@ -52,6 +52,7 @@ func serve(cmd *cobra.Command, env *environment, listen string) error {
 			}
 		}
 	}()
+	limitMemory(os.DirFS("/"), os.Getenv)
 	return app.Run(cmd.Context(), app.Options{
 		Config: cfg, Reload: load, Hangups: hangups, Getenv: os.Getenv,
 		Stdout: env.stdout, Stderr: env.stderr, Log: env.logger(&cfg),

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"math"
+	"testing"
+	"testing/fstest"
+)
+
+// TestContainerMemory reads the limits of control groups of both versions.
+func TestContainerMemory(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		files map[string]string
+		want  int64
+	}{
+		"no control groups": {nil, math.MaxInt64},
+		"version 2, unlimited": {map[string]string{
+			"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n",
+		}, math.MaxInt64},
+		"version 2, in a container": {map[string]string{
+			"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "536870912\n",
+		}, 512 << 20},
+		"version 2, less around it": {map[string]string{
+			"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/memory.max": "1000\n", "sys/fs/cgroup/memory.max": "2000\n",
+		}, 1000},
+		"version 1": {map[string]string{
+			"proc/self/cgroup": "5:cpu:/x\n4:memory:/docker/1\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "1000\n",
+		}, 1000},
+		"garbage": {map[string]string{
+			"proc/self/cgroup": "0::../../x\nhello\n", "sys/fs/cgroup/memory.max": "-5",
+		}, math.MaxInt64},
+	} {
+		root := fstest.MapFS{}
+		for file, text := range tt.files {
+			root[file] = &fstest.MapFile{Data: []byte(text)}
+		}
+		if got := containerMemory(root); got != tt.want {
+			t.Errorf("%s: got %d, want %d", name, got, tt.want)
+		}
+	}
+}
