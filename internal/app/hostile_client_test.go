@@ -51,3 +51,21 @@ func TestDroppedNames(t *testing.T) {
 		}
 	}
 }
+
+// TestDeferred is a switch of a vendor that has its provider answer with something else than
+// an answer: it is refused, so that no circuit opens for it.
+func TestDeferred(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	h := open(t, setup{yaml: "default_model: one/go\nproviders:" + providerYAML("one", s.url)})
+	for _, field := range []string{`"deferred":true`, `"def\u0065rred":true`, `"deferred":1`} {
+		r := h.do(ask{path: "/v1/chat/completions", body: `{` + field + `,"model":"one/whole","messages":[{"role":"user","content":"Tell me."}]}`})
+		if got := s.take(); r.status != http.StatusBadRequest || !strings.Contains(r.body, `"param":"deferred"`) || len(got) > 0 {
+			t.Errorf("%s: %d %s, the provider got %s; want 400", field, r.status, r.body, got)
+		}
+	}
+	r := h.do(ask{path: "/v1/chat/completions", body: `{"deferred":false,"model":"one/whole","messages":[{"role":"user","content":"Tell me."}]}`})
+	if r.status != http.StatusOK {
+		t.Errorf("false: %d %s, want 200", r.status, r.body)
+	}
+}

@@ -12,7 +12,7 @@ import (
 var fields = rawjson.Names{
 	"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "n",
 	"service_tier", "tools", "functions", "web_search_options", "modalities",
-	"temperature", "top_p", "stop", "best_of",
+	"temperature", "top_p", "stop", "best_of", "deferred",
 }
 
 var streamFields = rawjson.Names{"include_usage"}
@@ -55,8 +55,20 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 		err = raiseCap(h, m.Value, legacyOutputCap)
 	case "n":
 		h.Choices, err = parse.Int(m.Value, "n", 1, maxChoices)
+	case "deferred":
+		err = refuseDeferred(m.Value)
 	}
 	return err
+}
+
+// refuseDeferred refuses xAI's switch that has a chat answered with an id, by which the
+// answer is to be fetched later, where no gateway could meter it:
+// https://docs.x.ai/developers/advanced-api-usage/deferred-chat-completions (undated copy).
+func refuseDeferred(v []byte) error {
+	if deferred, err := parse.Bool(v, "deferred"); !deferred {
+		return err
+	}
+	return llm.Invalid("deferred", "Chats are not answered later here. Leave deferred out; an answer that takes long can be streamed.")
 }
 
 func raiseCap(h *llm.Head, v []byte, name string) error {
