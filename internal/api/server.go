@@ -167,6 +167,11 @@ func (s *Server) NotFound(d *dialect.Dialect) http.Handler {
 	})
 }
 
+// Refuse answers with what the request must not do, in the service's own words.
+func (s *Server) Refuse(check func(*http.Request) error) http.Handler {
+	return s.handle(s.native, func(r *request) ([]byte, error) { return nil, check(r.Request) })
+}
+
 // MethodNotAllowed answers at a path that takes other methods alone. The
 // dialect is that of the path; nil for the service's own.
 func (s *Server) MethodNotAllowed(d *dialect.Dialect, allowed ...string) http.Handler {

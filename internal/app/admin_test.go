@@ -202,6 +202,7 @@ func (o *office) runFailures() {
 			}
 			o.callAs(noKey, 401, what, body, nil, nothing...)
 			o.callAs(o.key, 403, what, body, nil, nothing...)
+			o.callAs(o.admin, 421, what, body, []string{"Host", "evil.example"}, nothing...)
 			o.callAs(o.admin, 400, what+"?nonsense=1", body, nil, fit(path, something)...)
 			if len(nothing) > 0 {
 				o.callAs(o.admin, 404, what, body, nil, nothing...)

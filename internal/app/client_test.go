@@ -77,6 +77,7 @@ func (h *house) request(a ask) *http.Request {
 	for i := 0; i+1 < len(a.header); i += 2 {
 		r.Header.Set(a.header[i], a.header[i+1])
 	}
+	r.Host = r.Header.Get("Host") // empty for that of the URL
 	return r
 }
 

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"net/http"
 	"strings"
 
@@ -124,7 +123,7 @@ func (g *instance) elsewhere() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		version, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		program := strings.HasPrefix(version, "v1") || version == "admin" || version == "api"
-		if !program && r.Method == http.MethodGet && strings.Contains(cmp.Or(r.Header.Get("Accept"), "*/*"), "text/html") {
+		if !program && takesPage(r) {
 			page.ServeHTTP(w, r)
 			return
 		}

@@ -35,15 +35,20 @@ type guard struct {
 // handler is the route behind the guard.
 func (g *guard) handler(route people.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := uuid.Must(uuid.NewV7()).String()
-		w.Header().Set("X-Request-Id", id)
-		v := &people.Visit{Origin: people.Origin{Address: g.origin.client(r).String(), Agent: r.UserAgent(), Request: id}}
+		v := g.visit(w, r)
 		if err := g.admit(r, &route, v); err != nil {
 			g.refuse(w, r, v, err)
 			return
 		}
 		route.Serve(w, r, v)
 	})
+}
+
+// visit is one of somebody of whom nothing is known yet.
+func (g *guard) visit(w http.ResponseWriter, r *http.Request) *people.Visit {
+	id := uuid.Must(uuid.NewV7()).String()
+	w.Header().Set("X-Request-Id", id)
+	return &people.Visit{Origin: people.Origin{Address: g.origin.client(r).String(), Agent: r.UserAgent(), Request: id}}
 }
 
 // admit finds out who comes, to which account, and whether they may.
@@ -108,7 +113,9 @@ func (g *guard) visitor(r *http.Request, from people.Origin) (*people.Visitor, e
 			Message: "Signing in over plain http would show passwords and sessions to everybody on the way. Use https: set tls in the configuration, or public_url and trusted_proxies behind a proxy that has it; insecure_http: true does without.",
 		}
 	}
-	if err := g.crossing.Check(r); err != nil {
+	reached := *r
+	_, reached.Host = g.origin.reached(r)
+	if err := g.crossing.Check(&reached); err != nil {
 		return nil, &llm.Error{Code: llm.CodeForbidden, Message: "This request came from another site. Open the page here and try again.", Err: fmt.Errorf("cross-origin: %w", err)}
 	}
 	return g.people.Visitor(r.Context(), g.session(r), from)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -303,7 +304,7 @@ func TestPlainHTTP(t *testing.T) {
 	handler := h.handler()
 	for name, change := range map[string]func(*http.Request){
 		"from afar":             func(r *http.Request) { r.RemoteAddr = "192.0.2.1:5000" },
-		"by another name":       func(r *http.Request) { r.Host = "weir.example.com" },
+		"by another name":       func(r *http.Request) { r.Host = "gateway.example" },
 		"a proxy nobody trusts": func(r *http.Request) { r.RemoteAddr = "192.0.2.1:5000"; r.Header.Set("X-Forwarded-Proto", "https") },
 	} {
 		for _, pattern := range []string{"GET /sign-in", "POST /sign-in", "GET /me"} {
@@ -315,6 +316,49 @@ func TestPlainHTTP(t *testing.T) {
 			if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "https") {
 				t.Errorf("%s, %s: got %d, want 403 that says what would be right", pattern, name, w.Code)
 			}
+		}
+	}
+}
+
+// TestHostOfEveryEntrance asks at every entrance by a name that is not the gateway's:
+// where no key is asked for, and at the administration, it is refused before anything
+// else.
+func TestHostOfEveryEntrance(t *testing.T) {
+	t.Parallel()
+	g := newInstance(t)
+	handler := g.handler()
+	for _, e := range g.entrances() {
+		r := townRequest(e.pattern)
+		r.Host = "evil.example"
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		client := e.permission == account.Chat || e.permission == account.Uses
+		free := client || e.pattern == "GET /livez" || e.pattern == "GET /readyz"
+		if refused := w.Code == http.StatusMisdirectedRequest; refused == free {
+			t.Errorf("%s of evil.example: got %d, want it refused: %t", e.pattern, w.Code, !free)
+		}
+	}
+}
+
+// TestFormsBehindProxyByItsWord is that a form of this site is taken where the public
+// address is known from a trusted proxy alone.
+func TestFormsBehindProxyByItsWord(t *testing.T) {
+	t.Parallel()
+	g := newInstance(t)
+	g.options.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+	handler := g.handler()
+	for origin, want := range map[string]int{"https://gateway.example": http.StatusSeeOther, "https://evil.example": http.StatusForbidden} {
+		r := httptest.NewRequest(http.MethodPost, "/theme", strings.NewReader("theme=dark"))
+		r.Host = "weir.internal"
+		for name, value := range map[string]string{
+			"Origin": origin, "Content-Type": "application/x-www-form-urlencoded",
+			"X-Forwarded-Host": "gateway.example", "X-Forwarded-Proto": "https",
+		} {
+			r.Header.Set(name, value)
+		}
+		w := httptest.NewRecorder()
+		if handler.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("a form from %s: got %d, want %d", origin, w.Code, want)
 		}
 	}
 }
@@ -333,7 +377,7 @@ func TestFormsBehindProxy(t *testing.T) {
 	handler := g.handler()
 	for origin, want := range map[string]int{"https://weir.example.com": http.StatusSeeOther, "https://evil.example": http.StatusForbidden, "null": http.StatusForbidden} {
 		r := httptest.NewRequest(http.MethodPost, "/theme", strings.NewReader("theme=dark"))
-		r.Host = "gateway.internal"
+		r.Host = "gateway.example"
 		r.Header.Set("Origin", origin)
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		w := httptest.NewRecorder()

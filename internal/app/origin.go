@@ -1,22 +1,37 @@
 package app
 
 import (
+	"cmp"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"weir/internal/config"
+	"weir/internal/llm"
 )
 
-// origin is where requests come from, as far as proxies that are trusted say so.
+// origin is from whom requests come and by which address of the gateway, as far as
+// proxies that are trusted say so. Whatever needs a request's scheme, host or client
+// asks here.
 type origin struct {
-	public  string // the configured address of the gateway; empty for none
+	public  string   // the configured address of the gateway; empty for none
+	hosts   []string // bare names of the gateway
 	proxies []netip.Prefix
 }
 
 func originOf(cfg *config.Config) origin {
-	return origin{public: cfg.PublicURL, proxies: cfg.TrustedProxies}
+	o := origin{public: cfg.PublicURL, proxies: cfg.TrustedProxies}
+	_, public, _ := strings.Cut(cfg.PublicURL, "://")
+	public, _, _ = strings.Cut(public, "/")
+	for _, host := range append([]string{public, cfg.Listen, cfg.Telemetry.Listen}, cfg.Hosts...) {
+		if host = bareHost(host); host != "" {
+			o.hosts = append(o.hosts, host)
+		}
+	}
+	return o
 }
 
 func (o *origin) trusts(addr netip.Addr) bool {
@@ -69,6 +84,29 @@ func hopOf(text string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), err == nil
 }
 
+// reached is the scheme and the host, perhaps with a port, by which the client has
+// reached the gateway: what the connection and the request say, or a trusted proxy. Where
+// that has appended to what it got, the last value is its own.
+func (o *origin) reached(r *http.Request) (scheme, host string) {
+	scheme = "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	if !o.trusts(peer(r)) {
+		return scheme, r.Host
+	}
+	if proto := strings.ToLower(lastOf(r.Header["X-Forwarded-Proto"])); proto == "https" || proto == "http" {
+		scheme = proto
+	}
+	return scheme, cmp.Or(lastOf(r.Header["X-Forwarded-Host"]), r.Host)
+}
+
+// lastOf is the last one of the values of a header field that is a list.
+func lastOf(values []string) string {
+	all := strings.Join(values, ",")
+	return strings.TrimSpace(all[strings.LastIndexByte(all, ',')+1:])
+}
+
 // base is the address by which the client has reached the gateway, without a
 // slash at its end: the configured one, or what the request and a trusted proxy
 // say.
@@ -76,18 +114,7 @@ func (o *origin) base(r *http.Request) string {
 	if o.public != "" {
 		return o.public
 	}
-	scheme, host := "http", r.Host
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	if o.trusts(peer(r)) {
-		if proto := r.Header.Get("X-Forwarded-Proto"); proto == "https" || proto == "http" {
-			scheme = proto
-		}
-		if forwarded := r.Header.Get("X-Forwarded-Host"); forwarded != "" {
-			host = forwarded
-		}
-	}
+	scheme, host := o.reached(r)
 	return scheme + "://" + host
 }
 
@@ -97,10 +124,29 @@ func (o *origin) isPrivate(r *http.Request) bool {
 	if strings.HasPrefix(o.base(r), "https://") {
 		return true
 	}
-	host := r.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
+	return peer(r).IsLoopback() && config.IsLoopbackHost(bareHost(r.Host))
+}
+
+// checkHost refuses a request for a host that is not the gateway's. Such a one comes
+// from a browser whose page has its own name lead to the gateway, to read what the
+// gateway tells (DNS rebinding); an address is nobody's name. RFC 9110, section 15.5.20.
+func (o *origin) checkHost(r *http.Request) error {
+	_, host := o.reached(r)
+	host = bareHost(host)
+	if _, err := netip.ParseAddr(host); err == nil || config.IsLoopbackHost(host) || slices.Contains(o.hosts, host) {
+		return nil
+	}
+	return &llm.Error{
+		Code:    llm.CodeMisdirected,
+		Message: fmt.Sprintf("The gateway is not known by the name %.100q. Use its address or, if the name is its own, add it to hosts in the configuration.", host),
+	}
+}
+
+// bareHost is a host, as a Host header field has it (RFC 9110, section 7.2), in lower
+// case, without the port, the brackets of an address or a dot at the end.
+func bareHost(host string) string {
+	if name, port, err := net.SplitHostPort(host); err == nil && strings.Trim(port, "0123456789") == "" {
 		host = name
 	}
-	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return peer(r).IsLoopback() && (host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && addr.IsLoopback())
+	return strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"crypto/tls"
 	"net/http"
 	"net/netip"
 	"testing"
@@ -38,6 +39,45 @@ func TestClientAddress(t *testing.T) {
 		r := &http.Request{RemoteAddr: test.peer, Header: http.Header{"X-Forwarded-For": test.hops}}
 		if got := from.client(r).String(); got != test.want {
 			t.Errorf("peer %s, X-Forwarded-For %q: got %s, want %s", test.peer, test.hops, got, test.want)
+		}
+	}
+}
+
+// TestReached is by which address of the gateway a request comes, and whether the gateway
+// is known by it.
+func TestReached(t *testing.T) {
+	t.Parallel()
+	from := origin{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, hosts: []string{"weir.example.com"}}
+	for _, test := range []struct {
+		peer, host  string
+		tls         bool
+		proto, name []string // of X-Forwarded-Proto and X-Forwarded-Host
+		want        string
+		known       bool
+	}{
+		{"10.0.0.1:1", "weir.internal", false, []string{"https"}, []string{"weir.example.com"}, "https://weir.example.com", true},
+		{"10.0.0.1:1", "weir.internal", false, []string{"HTTPS"}, []string{"Weir.Example.com:443"}, "https://Weir.Example.com:443", true},
+		{"10.0.0.1:1", "weir.internal", true, []string{"http"}, nil, "http://weir.internal", false},
+		{"10.0.0.1:1", "weir.example.com", false, nil, nil, "http://weir.example.com", true},
+		{"10.0.0.1:1", "weir.example.com", true, []string{"gopher"}, nil, "https://weir.example.com", true},
+		{"10.0.0.1:1", "127.0.0.1:8080", false, nil, []string{"evil.example"}, "http://evil.example", false},
+		{"10.0.0.1:1", "127.0.0.1:8080", false, []string{"http, https"}, []string{"evil.example, weir.example.com"}, "https://weir.example.com", true}, // what the client wrote itself stands before
+		{"10.0.0.1:1", "127.0.0.1:8080", false, []string{"http", "https"}, []string{"weir.example.com", "evil.example"}, "https://evil.example", false},
+		{"203.0.113.9:1", "evil.example", false, []string{"https"}, []string{"weir.example.com"}, "http://evil.example", false}, // nobody believes a stranger
+		{"203.0.113.9:1", "weir.example.com", true, []string{"http"}, []string{"evil.example"}, "https://weir.example.com", true},
+		{"203.0.113.9:1", "", false, nil, nil, "http://", false},
+		{"203.0.113.9:1", "[2001:db8::1]:8080", false, nil, nil, "http://[2001:db8::1]:8080", true},
+		{"203.0.113.9:1", "[fe80::1%25eth0]", false, nil, nil, "http://[fe80::1%25eth0]", true},
+		{"203.0.113.9:1", "localhost:80@evil.example", false, nil, nil, "http://localhost:80@evil.example", false},
+		{"203.0.113.9:1", "2130706433", false, nil, nil, "http://2130706433", false},
+	} {
+		r := &http.Request{RemoteAddr: test.peer, Host: test.host, Header: http.Header{"X-Forwarded-Proto": test.proto, "X-Forwarded-Host": test.name}}
+		if test.tls {
+			r.TLS = &tls.ConnectionState{}
+		}
+		scheme, host := from.reached(r)
+		if got, known := scheme+"://"+host, from.checkHost(r) == nil; got != test.want || known != test.known {
+			t.Errorf("%+v: got %s, known %t", test, got, known)
 		}
 	}
 }

@@ -257,6 +257,10 @@ func (q *inquest) own(t *testing.T) {
 		q.hold(t, ask{path: path, key: noKey}, path, http.StatusOK)
 	}
 	q.hold(t, ask{path: "/readyz?verbose", key: noKey}, "/readyz", http.StatusOK)
+	for _, path := range []string{"/readyz?verbose", "/metrics", "/openapi.json"} {
+		plain, _, _ := strings.Cut(path, "?")
+		q.hold(t, ask{path: path, key: noKey, header: []string{"Host", "evil.example"}}, plain, http.StatusMisdirectedRequest)
+	}
 	if err := q.check(q.h.do(ask{path: "/nothing"}), "components", "responses", "NotFound"); err != nil {
 		t.Errorf("a path that is not there: %v", err)
 	}

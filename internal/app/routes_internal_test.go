@@ -35,7 +35,7 @@ func newInstance(t testing.TB) *instance {
 func newLogged(t testing.TB, log *slog.Logger) *instance {
 	t.Helper()
 	cfg := config.Default()
-	cfg.Data = t.TempDir()
+	cfg.Data, cfg.Hosts = t.TempDir(), []string{"gateway.example"}
 	o := &Options{
 		Config: cfg, Getenv: func(string) string { return "" },
 		People: func(o *people.Options) { o.Light = true },
@@ -70,6 +70,7 @@ func newKey(t testing.TB, g *instance, name string, permissions ...account.Permi
 func knock(g *instance, handler http.Handler, pattern, key string) *httptest.ResponseRecorder {
 	method, path, _ := strings.Cut(pattern, " ")
 	r := httptest.NewRequest(method, strings.NewReplacer("{token}", "x", "{$}", "").Replace(path), strings.NewReader(""))
+	r.Host = "localhost"
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}

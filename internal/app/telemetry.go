@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/llm"
 	"weir/internal/route"
 )
 
@@ -108,8 +109,17 @@ func (g *instance) serveTelemetry(ctx context.Context, listener net.Listener) {
 	mux.Handle(metricsPattern, g.metrics.Handler())
 	mux.Handle("GET /livez", g.api.Live())
 	mux.Handle("GET /readyz", g.api.Ready(g.draining.Load))
+	from := originOf(&g.options.Config)
+	checked := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := from.checkHost(r); err != nil && !isPlainHealth(r) {
+			e := llm.AsError(err)
+			http.Error(w, e.Message, e.Code.Status())
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: idleTimeout,
+		Handler: checked, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: idleTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })

@@ -42,6 +42,12 @@ func (l *loader) check(c *Config) {
 	if c.PublicURL != "" {
 		c.PublicURL = l.checkHTTP("public_url", c.PublicURL, "it takes none")
 	}
+	for i, host := range c.Hosts {
+		if host == "" || !isHost(host) {
+			l.report(index("hosts", i), "`hosts[%d]` must be a name without a port such as weir.example.com, not %s", i, l.quote(index("hosts", i), host))
+		}
+		c.Hosts[i] = strings.TrimSuffix(strings.ToLower(host), ".")
+	}
 	l.checkNumbers(c)
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
 		l.report("tls", "`tls` needs both `cert` and `key`, or neither")

@@ -62,12 +62,14 @@ func (l *loader) checkIssuer(issuer string, insecure bool) {
 	before := len(l.problems)
 	l.checkHTTP(path, issuer, "they stand in `client_id` and `client_secret`")
 	u, err := url.Parse(issuer)
-	if err == nil && len(l.problems) == before && u.Scheme != "https" && !insecure && !isLoopbackHost(u.Hostname()) {
+	if err == nil && len(l.problems) == before && u.Scheme != "https" && !insecure && !IsLoopbackHost(u.Hostname()) {
 		l.report(path, "`%s` must be an https URL: over plain http anybody on the way could sign in as anybody", path)
 	}
 }
 
-func isLoopbackHost(host string) bool {
+// IsLoopbackHost reports whether a host, in lower case, is this machine: an address of
+// its own, or localhost and all names below it (RFC 6761, section 6.3).
+func IsLoopbackHost(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && a.IsLoopback()
 }
@@ -90,7 +92,7 @@ func (l *loader) checkSMTP(s *SMTP) {
 	if (s.Username == "") != s.Password.IsZero() {
 		l.report("smtp", "`smtp` needs both `username` and `password`, or neither")
 	}
-	if s.TLS == "none" && s.Username != "" && !isLoopbackHost(host) {
+	if s.TLS == "none" && s.Username != "" && !IsLoopbackHost(host) {
 		l.report("smtp.tls", "`smtp.tls` must not be none where a password is sent: it would go over the network as it is")
 	}
 }

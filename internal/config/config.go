@@ -53,6 +53,9 @@ type Config struct {
 	// PublicURL is the address that links carry, without a slash at its end;
 	// empty for what the gateway listens on.
 	PublicURL string `yaml:"public_url"`
+	// Hosts are further names of the gateway, in lower case, without a port or a
+	// dot at the end. Requests for other names are refused, but at the client APIs.
+	Hosts []string `yaml:"hosts"`
 	// TrustedProxies are the networks whose X-Forwarded-* headers count.
 	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
 	// TLS is empty, or complete.

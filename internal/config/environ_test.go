@@ -22,6 +22,7 @@ func TestEveryPlainKeyIsAVariable(t *testing.T) {
 		"WEIR_MAX_BODY":               "1MiB",
 		"WEIR_PUBLIC_URL":             "https://w.example",
 		"WEIR_TRUSTED_PROXIES":        "10.0.0.0/8, 192.0.2.1",
+		"WEIR_HOSTS":                  "weir.lan, Gateway.Example.",
 		"WEIR_TLS_CERT":               "c.pem",
 		"WEIR_TLS_KEY":                "k.pem",
 		"WEIR_INSECURE_HTTP":          "true",
@@ -48,6 +49,7 @@ func TestEveryPlainKeyIsAVariable(t *testing.T) {
 	want.Limits.PerKey.TPM = 9000
 	want.Limits.RPM, want.MaxConcurrency, want.MaxBody = 60, 9, 1<<20
 	want.PublicURL, want.InsecureHTTP = "https://w.example", true
+	want.Hosts = []string{"weir.lan", "gateway.example"}
 	want.TrustedProxies = got.TrustedProxies
 	want.TLS = config.TLS{Cert: "c.pem", Key: "k.pem"}
 	want.Outbound = config.Outbound{Proxy: llm.NewSecret("http://p:1"), CAFile: "ca.pem"}

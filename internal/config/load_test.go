@@ -105,6 +105,7 @@ aliases:
 limits: {rpm: 0, tpm: 0, concurrency: 0}
 max_concurrency: 4096
 public_url: ""
+hosts: [weir.lan, Weir.Example.COM.]
 trusted_proxies: []
 tls: {cert: "", key: ""}
 outbound: {proxy: "", ca_file: ""}
@@ -151,6 +152,7 @@ func whole() config.Config {
 	want.Aliases = map[string]config.Alias{
 		"fast": {Targets: []string{"house/small", "openai/gpt-5-mini"}, Strategy: "fallback"},
 	}
+	want.Hosts = []string{"weir.lan", "weir.example.com"}
 	want.TrustedProxies = []netip.Prefix{}
 	want.OIDC = config.OIDC{
 		Issuer: "https://id.example.com/realms/x/", ClientID: "weir", ClientSecret: llm.NewSecret("hidden"), Name: "Example",

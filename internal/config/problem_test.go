@@ -52,6 +52,8 @@ func mistakes() map[string]struct {
 		"vast duration":  {"drain_timeout: 999999999d", []string{"1:16: `drain_timeout` must be a duration such as 5s, 30m, 12h or 90d, not \"999999999d\""}},
 		"size":           {"max_body: 3MB", []string{"1:11: `max_body` must be a size such as 32MiB, 512KiB or 1048576, not \"3MB\""}},
 		"network":        {"trusted_proxies: [10.0.0.0/99]", []string{"1:19: `trusted_proxies[0]` must be a network such as 10.0.0.0/8 or an address, not \"10.0.0.0/99\""}},
+		"hosts":          {"hosts: ['weir.lan:8080', 'https://weir.lan', '*.lan', weir.lan]", []string{"1:9: `hosts[0]` must be a name without a port such as weir.example.com, not \"weir.lan:8080\"", "1:26: `hosts[1]` must be a name without a port such as weir.example.com, not \"https://weir.lan\"", "1:46: `hosts[2]` must be a name without a port such as weir.example.com, not \"*.lan\""}},
+		"host":           {"host: [weir.lan]", []string{"1:1: unknown key `host`; did you mean `hosts`?"}},
 		"empty item":     {"trusted_proxies:\n  -\n  - ::1", []string{"1:1: `trusted_proxies[0]` is empty"}},
 		// References.
 		"unset variable":   {"data: x${NOPE}y${NEITHER}", []string{"1:7: the environment variable NEITHER is not set; set it, or write ${NEITHER:-default}", "1:7: the environment variable NOPE is not set; set it, or write ${NOPE:-default}"}},

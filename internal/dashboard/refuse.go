@@ -25,6 +25,7 @@ var titles = map[llm.Code]string{
 	llm.CodeForbidden:       "That is not yours to do",
 	llm.CodeNotFound:        "There is nothing here",
 	llm.CodeRequestTooLarge: "That is too long",
+	llm.CodeMisdirected:     "This name is not known here",
 	llm.CodeRateLimited:     "Too much at once",
 	llm.CodeOverloaded:      "Busy for a moment",
 }

@@ -10,7 +10,8 @@ import (
 	"weir/internal/llm"
 )
 
-// codes are the whole vocabulary of errors.
+// codes are the whole vocabulary of errors, but for CodeMisdirected, which no client API
+// answers with.
 var codes = []llm.Code{
 	llm.CodeInvalidRequest, llm.CodeAuthentication, llm.CodeBudgetExceeded, llm.CodeForbidden, llm.CodeNotFound,
 	llm.CodeModelNotFound, llm.CodeMethodNotAllowed, llm.CodeIdempotencyConflict, llm.CodeRequestTooLarge,

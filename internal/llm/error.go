@@ -22,6 +22,7 @@ const (
 	CodeIdempotencyConflict Code = "IDEMPOTENCY_CONFLICT"
 	CodeRequestTooLarge     Code = "REQUEST_TOO_LARGE"
 	CodeUnsupportedMedia    Code = "UNSUPPORTED_MEDIA_TYPE"
+	CodeMisdirected         Code = "MISDIRECTED_REQUEST"
 	CodeRateLimited         Code = "RATE_LIMITED"
 	CodeProviderError       Code = "PROVIDER_ERROR"
 	CodeProviderUnavailable Code = "PROVIDER_UNAVAILABLE"

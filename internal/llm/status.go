@@ -14,6 +14,7 @@ var statuses = map[Code]int{
 	CodeIdempotencyConflict: http.StatusConflict,
 	CodeRequestTooLarge:     http.StatusRequestEntityTooLarge,
 	CodeUnsupportedMedia:    http.StatusUnsupportedMediaType,
+	CodeMisdirected:         http.StatusMisdirectedRequest,
 	CodeRateLimited:         http.StatusTooManyRequests,
 	CodeProviderError:       http.StatusBadGateway,
 	CodeProviderUnavailable: http.StatusServiceUnavailable,

@@ -1,0 +1,59 @@
+package app
+
+import (
+	"net/http"
+	"strings"
+
+	"weir/internal/account"
+)
+
+// hostChecked lets requests through for a host that the gateway is known by, and those
+// that need none: at the client APIs a key is asked for, and others learn nothing there.
+func (g *instance) hostChecked(entrances []entrance, next http.Handler) http.Handler {
+	from, refuse := originOf(&g.options.Config), g.counted(otherRoute, g.misdirected())
+	clients := map[string]bool{} // the first segments of their paths
+	for _, e := range entrances {
+		if e.permission == account.Chat || e.permission == account.Uses {
+			clients[firstSegment(routeOf(e.pattern))] = true
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !clients[firstSegment(r.URL.EscapedPath())] && !isPlainHealth(r) && from.checkHost(r) != nil {
+			refuse.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func firstSegment(path string) string {
+	segment, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return segment
+}
+
+// isPlainHealth reports whether the answer is whether the gateway is well, and no more.
+func isPlainHealth(r *http.Request) bool {
+	return r.URL.Path == "/livez" || r.URL.Path == "/readyz" && !r.URL.Query().Has("verbose")
+}
+
+// misdirected refuses a request for a host that is not the gateway's.
+func (g *instance) misdirected() http.Handler {
+	pages, admin := g.guard(), g.adminGuard()
+	check := pages.origin.checkHost
+	service := g.api.Refuse(check)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case isAdmin(r.URL.EscapedPath()):
+			admin.refuse(w, r, admin.visit(w, r), check(r))
+		case takesPage(r):
+			pages.refuse(w, r, pages.visit(w, r), check(r))
+		default:
+			service.ServeHTTP(w, r)
+		}
+	})
+}
+
+// takesPage reports whether a browser asks, not a program.
+func takesPage(r *http.Request) bool {
+	return r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html")
+}
