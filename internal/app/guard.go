@@ -23,7 +23,7 @@ type refusal func(w http.ResponseWriter, r *http.Request, v *people.Visit, err e
 // that decides so, for pages and for the administration.
 type guard struct {
 	origin   origin
-	insecure bool // people may sign in over plain http from anywhere
+	insecure bool // people and operators' keys may come over plain http from anywhere
 	accounts *account.Service
 	people   *people.Service
 	session  func(*http.Request) string // the secret of the browser's session; empty for none
@@ -99,19 +99,21 @@ func checkAddress(u *url.URL) error {
 }
 
 // visitor is who comes: by an operator's key, where one will do, or by a session,
-// of which nothing is believed that another site had a browser send.
+// of which nothing is believed that another site had a browser send. Where others can
+// read along, neither is looked at.
 func (g *guard) visitor(r *http.Request, from people.Origin) (*people.Visitor, error) {
+	if !g.insecure && !g.origin.isPrivate(r) {
+		return nil, &llm.Error{
+			Code: llm.CodeForbidden,
+			Message: "This request came over plain http, where others can read passwords, sessions and keys. Use https: set tls in the configuration or, behind a proxy that has it, " +
+				"trusted_proxies and public_url, and have the proxy send X-Forwarded-Proto. insecure_http: true allows plain http.",
+		}
+	}
 	if g.keys && r.Header.Get("Authorization") != "" {
 		return g.keyHolder(r)
 	}
 	if g.keys && g.session(r) == "" { // a program that gave nothing away
 		return nil, &llm.Error{Code: llm.CodeAuthentication, Message: `No API key came with this request, and nobody is signed in. Send one with the permission "admin" as "Authorization: Bearer wk_…".`}
-	}
-	if !g.insecure && !g.origin.isPrivate(r) {
-		return nil, &llm.Error{
-			Code:    llm.CodeForbidden,
-			Message: "Signing in over plain http would show passwords and sessions to everybody on the way. Use https: set tls in the configuration, or public_url and trusted_proxies behind a proxy that has it; insecure_http: true does without.",
-		}
 	}
 	reached := *r
 	_, reached.Host = g.origin.reached(r)

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -297,25 +299,102 @@ func TestPagesAreGuarded(t *testing.T) {
 	}
 }
 
-// TestPlainHTTP is that nobody signs in where others could read along.
+// way is how a request comes to the gateway. Its zero value is plain http on this machine.
+type way struct {
+	peer, host             string // empty: 127.0.0.1 and localhost
+	tls                    bool
+	proto, forwarded, name string // X-Forwarded-Proto, -For and -Host
+}
+
+func (h way) take(r *http.Request) {
+	r.RemoteAddr, r.Host = cmp.Or(h.peer, "127.0.0.1")+":5000", cmp.Or(h.host, "localhost:8080")
+	if h.tls {
+		r.TLS = &tls.ConnectionState{}
+	}
+	for name, value := range map[string]string{"X-Forwarded-Proto": h.proto, "X-Forwarded-For": h.forwarded, "X-Forwarded-Host": h.name} {
+		if value != "" {
+			r.Header.Set(name, value)
+		}
+	}
+}
+
+// TestPlainHTTP is that nobody signs in, and no key of an operator is taken, where others
+// could read along.
 func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
 	h := newTown(t)
-	handler := h.handler()
-	for name, change := range map[string]func(*http.Request){
-		"from afar":             func(r *http.Request) { r.RemoteAddr = "192.0.2.1:5000" },
-		"by another name":       func(r *http.Request) { r.Host = "gateway.example" },
-		"a proxy nobody trusts": func(r *http.Request) { r.RemoteAddr = "192.0.2.1:5000"; r.Header.Set("X-Forwarded-Proto", "https") },
+	type setting struct {
+		public   string
+		proxies  string
+		insecure bool
+	}
+	for name, test := range map[string]struct {
+		setting
+		way
+		private bool
+	}{
+		"this machine":                           {setting{}, way{}, true},
+		"this machine, by address":               {setting{}, way{host: "127.0.0.1:8080"}, true},
+		"own TLS":                                {setting{}, way{peer: "203.0.113.9", host: "gateway.example", tls: true}, true},
+		"from afar":                              {setting{}, way{peer: "203.0.113.9"}, false},
+		"from afar, by address":                  {setting{}, way{peer: "203.0.113.9", host: "192.0.2.7:8080"}, false},
+		"from afar, insecure_http":               {setting{insecure: true}, way{peer: "203.0.113.9", host: "192.0.2.7:8080"}, true},
+		"from afar beside the proxy":             {setting{public: "https://gateway.example"}, way{peer: "203.0.113.9", host: "192.0.2.7:8080"}, false},
+		"by another name":                        {setting{}, way{host: "gateway.example"}, false},
+		"a proxy nobody trusts":                  {setting{}, way{peer: "203.0.113.9", proto: "https"}, false},
+		"a proxy nobody trusts, on this machine": {setting{}, way{host: "gateway.example", proto: "https"}, false},
+		"a proxy nobody trusts, on this machine, its name":   {setting{public: "https://gateway.example:8443/weir"}, way{host: "gateway.example:8443"}, true},
+		"a proxy nobody trusts, on this machine, over http":  {setting{public: "http://gateway.example"}, way{host: "gateway.example"}, false},
+		"a trusted proxy with https":                         {setting{proxies: "10.0.0.0/8"}, way{peer: "10.0.0.1", host: "gateway.example", proto: "https"}, true},
+		"a trusted proxy with http":                          {setting{proxies: "10.0.0.0/8", public: "https://gateway.example"}, way{peer: "10.0.0.1", host: "gateway.example", proto: "http"}, false},
+		"a trusted proxy that says nothing":                  {setting{proxies: "10.0.0.0/8"}, way{peer: "10.0.0.1", host: "gateway.example"}, false},
+		"a trusted proxy that says nothing, of an https URL": {setting{proxies: "10.0.0.0/8", public: "https://gateway.example"}, way{peer: "10.0.0.1", host: "gateway.example"}, true},
+		"a trusted proxy on this machine, from afar":         {setting{proxies: "127.0.0.1/32"}, way{proto: "http", forwarded: "203.0.113.9"}, false},
+		"a trusted proxy on this machine, from somewhere":    {setting{proxies: "127.0.0.1/32"}, way{proto: "http"}, false},
+		"a trusted proxy on this machine, by another name":   {setting{proxies: "127.0.0.1/32"}, way{proto: "http", forwarded: "127.0.0.1", name: "gateway.example"}, false},
+		"a trusted proxy on this machine, from this machine": {setting{proxies: "127.0.0.1/32"}, way{proto: "http", forwarded: "127.0.0.1"}, true},
+		"past a trusted proxy on this machine":               {setting{proxies: "127.0.0.1/32"}, way{}, true},
 	} {
-		for _, pattern := range []string{"GET /sign-in", "POST /sign-in", "GET /me"} {
+		cfg := &h.options.Config
+		cfg.PublicURL, cfg.InsecureHTTP, cfg.TrustedProxies = test.public, test.insecure, nil
+		if test.proxies != "" {
+			cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(test.proxies)}
+		}
+		handler := h.handler()
+		for _, pattern := range []string{"GET /sign-in", "POST /sign-in", "GET /me", "GET /admin/v1/accounts", "GET /admin/v1/accounts with a key"} {
+			pattern, withKey := strings.CutSuffix(pattern, " with a key")
 			r := townRequest(pattern)
-			h.signIn(r, h.sessions["operator"])
-			change(r)
+			if withKey {
+				r.Header.Set("Authorization", "Bearer "+h.keys["admin"])
+			} else {
+				h.signIn(r, h.sessions["operator"])
+			}
+			test.take(r)
 			w := httptest.NewRecorder()
 			handler.ServeHTTP(w, r)
-			if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "https") {
-				t.Errorf("%s, %s: got %d, want 403 that says what would be right", pattern, name, w.Code)
+			refused := w.Code == http.StatusForbidden && strings.Contains(w.Body.String(), "insecure_http")
+			if refused == test.private || w.Code == http.StatusMisdirectedRequest {
+				t.Errorf("%s (key: %t), %s: got %d %.300s, want it refused: %t", pattern, withKey, name, w.Code, w.Body, !test.private)
 			}
+		}
+	}
+}
+
+// TestBadKeyOverPlainHTTP is that a key is not looked at that came over plain http, nor
+// asked for there.
+func TestBadKeyOverPlainHTTP(t *testing.T) {
+	t.Parallel()
+	h := newTown(t)
+	handler := h.handler()
+	for _, key := range []string{"", "Bearer wk_bad", "Bearer " + h.keys["chat"]} {
+		r := townRequest("GET /admin/v1/accounts")
+		way{peer: "203.0.113.9"}.take(r)
+		if key != "" {
+			r.Header.Set("Authorization", key)
+		}
+		w := httptest.NewRecorder()
+		if handler.ServeHTTP(w, r); w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "https") {
+			t.Errorf("key %.12q: got %d %s, want 403 that says what to set", key, w.Code, w.Body)
 		}
 	}
 }
@@ -370,6 +449,7 @@ func TestFormsBehindProxy(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	g.options.Config.PublicURL = "https://weir.example.com/behind"
+	g.options.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 	var err error
 	if g.crossing, err = newCrossOrigin(g.options.Config.PublicURL); err != nil {
 		t.Fatal(err)

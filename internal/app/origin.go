@@ -18,14 +18,18 @@ import (
 // asks here.
 type origin struct {
 	public  string   // the configured address of the gateway; empty for none
+	secure  string   // its bare host, where it is https; empty for none
 	hosts   []string // bare names of the gateway
 	proxies []netip.Prefix
 }
 
 func originOf(cfg *config.Config) origin {
 	o := origin{public: cfg.PublicURL, proxies: cfg.TrustedProxies}
-	_, public, _ := strings.Cut(cfg.PublicURL, "://")
+	scheme, public, _ := strings.Cut(cfg.PublicURL, "://")
 	public, _, _ = strings.Cut(public, "/")
+	if scheme == "https" {
+		o.secure = bareHost(public)
+	}
 	for _, host := range append([]string{public, cfg.Listen, cfg.Telemetry.Listen}, cfg.Hosts...) {
 		if host = bareHost(host); host != "" {
 			o.hosts = append(o.hosts, host)
@@ -86,7 +90,8 @@ func hopOf(text string) (netip.Addr, bool) {
 
 // reached is the scheme and the host, perhaps with a port, by which the client has
 // reached the gateway: what the connection and the request say, or a trusted proxy. Where
-// that has appended to what it got, the last value is its own.
+// that has appended to what it got, the last value is its own; where it says nothing of
+// the scheme, it is that of the configured address.
 func (o *origin) reached(r *http.Request) (scheme, host string) {
 	scheme = "http"
 	if r.TLS != nil {
@@ -95,8 +100,12 @@ func (o *origin) reached(r *http.Request) (scheme, host string) {
 	if !o.trusts(peer(r)) {
 		return scheme, r.Host
 	}
-	if proto := strings.ToLower(lastOf(r.Header["X-Forwarded-Proto"])); proto == "https" || proto == "http" {
+	proto := strings.ToLower(lastOf(r.Header["X-Forwarded-Proto"]))
+	switch {
+	case proto == "https" || proto == "http":
 		scheme = proto
+	case proto == "" && o.secure != "":
+		scheme = "https"
 	}
 	return scheme, cmp.Or(lastOf(r.Header["X-Forwarded-Host"]), r.Host)
 }
@@ -118,13 +127,19 @@ func (o *origin) base(r *http.Request) string {
 	return scheme + "://" + host
 }
 
-// isPrivate reports whether nobody on the way can read along: by https, or on
-// this machine.
+// isPrivate reports whether nobody on the way can read along: by https, or on this
+// machine. A proxy on this machine that is not named counts as this machine, for the host
+// of an https address too.
 func (o *origin) isPrivate(r *http.Request) bool {
-	if strings.HasPrefix(o.base(r), "https://") {
+	scheme, host := o.reached(r)
+	if scheme == "https" {
 		return true
 	}
-	return peer(r).IsLoopback() && config.IsLoopbackHost(bareHost(r.Host))
+	if o.trusts(peer(r)) && r.Header.Get("X-Forwarded-Proto") != "" && r.Header.Get("X-Forwarded-For") == "" {
+		return false // a proxy passes on what came to it over http, and from whom is not known
+	}
+	host = bareHost(host)
+	return o.client(r).IsLoopback() && (config.IsLoopbackHost(host) || host != "" && host == o.secure)
 }
 
 // checkHost refuses a request for a host that is not the gateway's. Such a one comes

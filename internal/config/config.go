@@ -60,7 +60,8 @@ type Config struct {
 	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
 	// TLS is empty, or complete.
 	TLS TLS `yaml:"tls"`
-	// InsecureHTTP lets people sign in over plain http beyond loopback.
+	// InsecureHTTP lets people sign in, and takes keys of operators, over plain http
+	// beyond loopback.
 	InsecureHTTP bool `yaml:"insecure_http"`
 	// Sessions is how long people stay signed in.
 	Sessions Sessions `yaml:"sessions"`
