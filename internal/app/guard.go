@@ -32,10 +32,16 @@ type guard struct {
 	refuse   refusal
 }
 
+// strictTransport has browsers come over https for a year (RFC 6797, section 6.1).
+const strictTransport = "max-age=31536000"
+
 // handler is the route behind the guard.
 func (g *guard) handler(route people.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := g.visit(w, r)
+		if g.origin.isStrict(r) {
+			w.Header().Set("Strict-Transport-Security", strictTransport)
+		}
 		if err := g.admit(r, &route, v); err != nil {
 			g.refuse(w, r, v, err)
 			return

@@ -399,6 +399,38 @@ func TestBadKeyOverPlainHTTP(t *testing.T) {
 	}
 }
 
+// TestStrictTransport is that browsers are told to come back over https where they have
+// come over https (RFC 6797), but for loopback names, at which other programs answer too.
+func TestStrictTransport(t *testing.T) {
+	t.Parallel()
+	g := newInstance(t)
+	g.options.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	handler := g.handler()
+	for name, test := range map[string]struct {
+		way
+		want string
+	}{
+		"own TLS":                        {way{peer: "203.0.113.9", host: "gateway.example", tls: true}, "max-age=31536000"},
+		"a trusted proxy with https":     {way{peer: "10.0.0.1", host: "gateway.example", proto: "https"}, "max-age=31536000"},
+		"a trusted proxy with http":      {way{peer: "10.0.0.1", host: "gateway.example", tls: true, proto: "http"}, ""},
+		"a proxy nobody trusts":          {way{peer: "203.0.113.9", host: "gateway.example", proto: "https"}, ""},
+		"plain http":                     {way{}, ""},
+		"own TLS, on this machine":       {way{tls: true}, ""},
+		"own TLS, of a name not its own": {way{host: "evil.example", tls: true}, ""},
+	} {
+		for _, pattern := range []string{"GET /sign-in", "GET /", "GET /nothing/here", "GET /admin/v1/me"} {
+			r := townRequest(pattern)
+			r.Header.Set("Accept", "text/html")
+			test.take(r)
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			if got := w.Header().Get("Strict-Transport-Security"); got != test.want {
+				t.Errorf("%s, %s: got %d, Strict-Transport-Security %q, want %q", pattern, name, w.Code, got, test.want)
+			}
+		}
+	}
+}
+
 // TestHostOfEveryEntrance asks at every entrance by a name that is not the gateway's:
 // where no key is asked for, and at the administration, it is refused before anything
 // else.

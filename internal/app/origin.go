@@ -127,6 +127,13 @@ func (o *origin) base(r *http.Request) string {
 	return scheme + "://" + host
 }
 
+// isStrict reports whether browsers are to come over https alone: where they have, by a
+// name at which no other programs of theirs answer.
+func (o *origin) isStrict(r *http.Request) bool {
+	scheme, host := o.reached(r)
+	return scheme == "https" && !config.IsLoopbackHost(bareHost(host))
+}
+
 // isPrivate reports whether nobody on the way can read along: by https, or on this
 // machine. A proxy on this machine that is not named counts as this machine, for the host
 // of an https address too.

@@ -25,6 +25,9 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 	if _, err := fmt.Fprintf(g.options.Stderr, "listening on %s\n", base); err != nil {
 		return err
 	}
+	if cfg := &g.options.Config; !isLoopback(addr) && cfg.TLS.Cert == "" && len(cfg.TrustedProxies) == 0 {
+		g.options.Log.Warn("other machines reach this address over plain http, where keys and passwords can be read on the way: set tls or, behind a proxy with https, trusted_proxies and public_url", "address", addr.String())
+	}
 	if g.options.Ready != nil {
 		g.options.Ready(addr.String())
 	}
