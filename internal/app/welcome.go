@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"weir/internal/account"
 	"weir/internal/audit"
@@ -55,15 +58,44 @@ func isLoopback(addr net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// welcome prints the set-up link and, where only this machine can read along,
-// a first key with a command that uses it.
+// isKept reports whether a service manager keeps what is printed, for others to read: the
+// journal of systemd, if it is not a terminal (systemd.exec(5), $JOURNAL_STREAM; programs
+// that a service starts inherit the variable, a desktop's terminals too).
+func (g *instance) isKept() bool {
+	if g.options.Getenv("JOURNAL_STREAM") == "" {
+		return false
+	}
+	f, ok := g.options.Stdout.(*os.File)
+	if !ok {
+		return true
+	}
+	info, err := f.Stat()
+	return err != nil || info.Mode()&os.ModeCharDevice == 0
+}
+
+// keyCommand is the command that makes a key of the account, in whatever directory.
+func (g *instance) keyCommand(name string) string {
+	command := "weir keys create --account " + name + " --label first"
+	cfg := &g.options.Config
+	for _, flag := range [][2]string{{"--config", cfg.File}, {"--data", cfg.Data}} {
+		if path, err := filepath.Abs(flag[1]); err == nil && flag[1] != "" {
+			command += " " + flag[0] + " '" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+		}
+	}
+	return command
+}
+
+// welcome prints the set-up link and, where nobody else can read along, a first key with
+// a command that uses it, else the command that makes one.
 func (g *instance) welcome(ctx context.Context, acc account.Account, base string, loopback bool) error {
 	setup, err := g.accounts.CreateSetupToken(ctx, audit.Gateway())
 	if err != nil {
 		return err
 	}
 	text := fmt.Sprintf("\nWelcome to Weir.\n\nSet up the dashboard, once:\n  %s/setup/%s\n", base, setup.Reveal())
-	if loopback {
+	if !loopback || g.isKept() {
+		text += fmt.Sprintf(keyStep, g.keyCommand(acc.Name))
+	} else {
 		_, token, err := g.accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: acc.ID, Label: "first key"})
 		if err != nil {
 			return err
@@ -86,6 +118,12 @@ Say hello:
 
 See what it cost:
   curl %s/v1/uses -H 'Authorization: Bearer %s'
+`
+
+const keyStep = `
+No API key is shown, since others may read this. Make one, as the user and in the
+environment of the gateway:
+  %s
 `
 
 const demoNotice = `

@@ -5,9 +5,12 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"weir/internal/account"
 	"weir/internal/config"
 )
 
@@ -50,6 +53,49 @@ func TestPlainListenerIsTold(t *testing.T) {
 		}
 		if lines != test.want {
 			t.Errorf("listening on %s: got %d lines, want %d: %s", test.addr, lines, test.want, log)
+		}
+	}
+}
+
+// TestFirstKeyIsNotKept is that a service manager that keeps the output has no key in it,
+// but the command that makes one.
+func TestFirstKeyIsNotKept(t *testing.T) {
+	t.Parallel()
+	for stream, want := range map[string]bool{"": true, "8:306630": false} {
+		var data string
+		out, log := started(t, "127.0.0.1:8080", func(o *Options) {
+			data = o.Config.Data
+			o.Getenv = func(name string) string { return map[string]string{"JOURNAL_STREAM": stream}[name] }
+		})
+		if got := strings.Contains(out, "wk_"); got != want || strings.Contains(log, "wk_") {
+			t.Errorf("JOURNAL_STREAM %q: got a key printed %t, want %t: %s%s", stream, got, want, out, log)
+		}
+		if got := strings.Contains(out, "weir keys create --account default --label first --data '"+data+"'\n"); got == want {
+			t.Errorf("JOURNAL_STREAM %q: got the command that makes a key %t, want %t: %s", stream, got, !want, out)
+		}
+		if !strings.Contains(out, "/setup/") {
+			t.Errorf("JOURNAL_STREAM %q: got no set-up link: %s", stream, out)
+		}
+	}
+}
+
+// TestFirstKeyOnTerminal is that the variable alone, which a desktop's terminals inherit,
+// takes the key from nobody who reads along.
+func TestFirstKeyOnTerminal(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]int{os.DevNull: 1, filepath.Join(t.TempDir(), "log"): 0} { // a terminal is a device as well
+		out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		g := newInstance(t)
+		g.options.Stdout, g.options.Getenv = out, func(string) string { return "8:306630" }
+		if err := g.announce(t.Context(), net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:8080"))); err != nil {
+			t.Fatal(err)
+		}
+		if keys, err := g.accounts.Keys(t.Context(), account.DefaultName); err != nil || len(keys) != want {
+			t.Errorf("printed to %s: got %d keys made, %v, want %d", path, len(keys), err, want)
 		}
 	}
 }
