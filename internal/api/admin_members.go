@@ -105,7 +105,7 @@ func (s *Server) listInvitations(r *adminRequest, accountID string) (answer, err
 }
 
 func (s *Server) makeInvitation(r *adminRequest) (answer, error) {
-	i := people.Invitation{AccountID: r.visit.Account.ID, Role: people.Member}
+	i := people.Invitation{AccountID: r.visit.Account.ID, Role: people.Member, Untrusted: !r.visit.Operator()}
 	if err := readFields("", r.body, field{"email", text(&i.Email)}, field{"role", text(&i.Role)}); err != nil {
 		return answer{}, err
 	}

@@ -63,9 +63,9 @@ func (s *site) refused(t *testing.T, path string, form url.Values, field string)
 }
 
 // founded is a site that ada has set up, and is signed in to.
-func founded(t *testing.T) *site {
+func founded(t *testing.T, change ...func(*people.Options)) *site {
 	t.Helper()
-	s := newSite(t, true)
+	s := newSite(t, true, change...)
 	if _, err := s.accounts.CreateAccount(t.Context(), audit.Gateway(), account.DefaultName); err != nil {
 		t.Fatal(err)
 	}

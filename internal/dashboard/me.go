@@ -11,6 +11,7 @@ import (
 // mePage is what is somebody's own: name, password, sessions.
 type mePage struct {
 	Email, Intro string
+	SSO          string // what gives roles that this session has not; empty for none
 	Name         Field
 	HasPassword  bool
 	Passwords    []Field
@@ -82,6 +83,9 @@ func (s *Server) showMe(w http.ResponseWriter, r *http.Request, v *people.Visit,
 	}
 	u := v.User()
 	p := mePage{Email: u.Email, HasPassword: u.Password, Intro: standing(v)}
+	if v.Confined() {
+		p.SSO = s.options.People.SSO()
+	}
 	p.Name = f.field(Field{Name: "name", Label: "Name", Hint: "As others see you.", Value: u.Name, Complete: "name", Max: 100})
 	if !f.values.Has("name") {
 		p.Name.Value = u.Name // another form of the page was sent

@@ -67,6 +67,7 @@ func (s *Server) invite(w http.ResponseWriter, r *http.Request, v *people.Visit)
 	f := sent(r)
 	token, i, err := s.options.People.Invite(r.Context(), v.By, people.Invitation{
 		Email: strings.TrimSpace(r.PostFormValue("email")), AccountID: v.Account.ID, Role: people.Role(r.PostFormValue("role")),
+		Untrusted: !v.Operator(),
 	})
 	if token.IsZero() && f.refuse(err) {
 		return s.showMembers(w, r, v, f, nil)

@@ -143,6 +143,20 @@ func (c claims) list(name string) []string {
 	return nil
 }
 
+// confine takes from a visitor the roles that groups give, unless the session began by
+// single sign-on, where groups were asked: elsewhere the roles are those of last time,
+// and may have been taken away since. A session that began with the set-up link keeps
+// them: whoever has that runs the installation.
+func (p *OIDC) confine(v *Visitor) {
+	if p == nil || v.session.Method == ByOIDC || v.session.Method == BySetup {
+		return
+	}
+	mapped := func(m Membership) bool { _, is := p.options.Accounts[m.AccountName]; return is }
+	v.confined = v.user.Operator && len(p.options.Operators) > 0 || slices.ContainsFunc(v.in, mapped)
+	v.user.Operator = v.user.Operator && len(p.options.Operators) == 0
+	v.in = slices.DeleteFunc(v.in, mapped)
+}
+
 // grants are the roles of somebody in these groups.
 func (p *OIDC) grants(groups []string) Grants {
 	in := func(of []string) bool {

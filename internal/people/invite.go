@@ -55,7 +55,8 @@ func checkRole(r Role) error {
 // 7 days, and returns its token for the link /invite/TOKEN. Where there is mail,
 // the link is mailed too; when that fails, the invitation stands and is returned
 // with the error. An earlier invitation of the same person to the same place
-// ends. Of i, only Email, AccountID, Role and Operator count.
+// ends. Of i, only Email, AccountID, Role,
+// Operator and Untrusted count.
 func (s *Service) Invite(ctx context.Context, by audit.Actor, i Invitation) (llm.Secret, Invitation, error) {
 	email, err := checkEmail(i.Email)
 	if err != nil {

@@ -345,3 +345,84 @@ func TestOIDCThrottle(t *testing.T) {
 		t.Errorf("from home meanwhile: %v", err)
 	}
 }
+
+// TestOIDCRolesInItsSessions is that a role which groups give is held by sessions that
+// began by single sign-on alone: a password, a link for a new one and an invitation open
+// none, whatever the groups said last time. The set-up link does.
+func TestOIDCRolesInItsSessions(t *testing.T) {
+	t.Parallel()
+	h, idp := newSSO(t, func(o *people.OIDCOptions) {
+		o.SignUp, o.Operators = true, []string{"admins"}
+		o.Accounts = map[string]map[people.Role][]string{"default": {people.Owner: {"leads"}}}
+	})
+	other := h.newAccount("other")
+	ada := h.setUp("ada@example.com")
+	if !ada.Operator() || ada.Role(h.account.ID) != people.Owner || ada.Confined() {
+		t.Errorf("set up: got operator %v, %q; want operator, owner", ada.Operator(), ada.Role(h.account.ID))
+	}
+	byHand, err := h.Accept(h.ctx, h.invite(ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: other.ID, Role: people.Owner}), person(""), home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := bobby
+	p.Groups = []string{"admins", "leads"}
+	idp.Put(p)
+	sso, _, err := h.come(idp, "s-bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, err := h.SignIn(h.ctx, "bob@example.com", secret(goodPassword), home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRoles := func(way string, session llm.Secret, operator bool, inMapped people.Role) *people.Visitor {
+		t.Helper()
+		v := h.visitor(session)
+		if v.Operator() != operator || v.Role(h.account.ID) != inMapped || v.Role(other.ID) != people.Owner || v.Confined() == operator {
+			t.Errorf("%s: got operator %v, %q and %q in other, confined %v; want %v, %q, owner, %v", way,
+				v.Operator(), v.Role(h.account.ID), v.Role(other.ID), v.Confined(), operator, inMapped, !operator)
+		}
+		return v
+	}
+	wantRoles("single sign-on", sso, true, people.Owner)
+	wantRoles("a session from before", byHand, false, "")
+	owner := wantRoles("a password", password, false, "")
+	wantCode(t, "to operate by password", owner.May(people.Operate, ""), llm.CodeForbidden)
+	wantCode(t, "to read the mapped account by password", owner.May(people.Read, h.account.ID), llm.CodeNotFound)
+	link, err := h.ResetLink(h.ctx, ada.Actor(home), owner.User().ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reset, err := h.Reset(h.ctx, link.Reveal(), secret(goodPassword), home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRoles("a link for a new password", reset, false, "")
+
+	idp.Put(bobby) // in no group any more
+	if sso, _, err = h.come(idp, "s-bob"); err != nil {
+		t.Fatal(err)
+	}
+	if v := h.visitor(sso); v.Operator() || v.Role(h.account.ID) != "" || v.Confined() {
+		t.Errorf("by single sign-on, in no group: got operator %v, %q; want neither", v.Operator(), v.Role(h.account.ID))
+	}
+}
+
+// TestConfinedOperatorsWordIsNoProof is that somebody who operates by single sign-on
+// alone, and came by password, proves nobody's address by their invitations.
+func TestConfinedOperatorsWordIsNoProof(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ada := h.setUp("ada@example.com")
+	for _, untrusted := range []bool{false, true} {
+		email := fmt.Sprintf("bob-%v@example.com", untrusted)
+		link := h.invite(ada.Actor(home), people.Invitation{Email: email, AccountID: h.account.ID, Role: people.Viewer, Untrusted: untrusted})
+		session, err := h.Accept(h.ctx, link, person(""), home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := h.visitor(session).User().Proven; got == untrusted {
+			t.Errorf("untrusted %v: got proven %v", untrusted, got)
+		}
+	}
+}

@@ -63,7 +63,10 @@ type Invitation struct {
 	Role                   Role
 	Operator               bool
 	By                     string // who invited, for people
-	Created, Expires       time.Time
+	// Untrusted says that whoever invites is no operator in their session: whoever uses
+	// the link has not proven the address.
+	Untrusted        bool
+	Created, Expires time.Time
 }
 
 // Person is what somebody says of themselves when they come in for the first

@@ -104,6 +104,7 @@ func (s *Service) Visitor(ctx context.Context, session string, o Origin) (*Visit
 			s.log.Warn("it could not be noted that a session is used", "session", v.session.ID, "err", err)
 		}
 	}
+	s.oidc.confine(v)
 	return v, nil
 }
 

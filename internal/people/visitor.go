@@ -30,11 +30,16 @@ var rights = map[Role][]Right{
 
 // Visitor is somebody who is signed in, or a program with an operator's key. Its zero value, and nil, may do nothing.
 type Visitor struct {
-	user    *User
-	session *Session
-	in      []Membership
-	key     *account.Key // of a program in an operator's place; then there is no user
+	user     *User
+	session  *Session
+	in       []Membership
+	key      *account.Key // of a program in an operator's place; then there is no user
+	confined bool
 }
+
+// Confined reports whether the visitor had roles by single sign-on, which do not count
+// in this session because it began in another way.
+func (v *Visitor) Confined() bool { return v != nil && v.confined }
 
 // User is who it is; nil for the zero value.
 func (v *Visitor) User() *User {

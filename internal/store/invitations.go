@@ -46,6 +46,7 @@ func (s *Store) Invite(ctx context.Context, by audit.Actor, i people.Invitation,
 		if err != nil {
 			return err
 		}
+		trusted = trusted && !i.Untrusted
 		_, err = tx.ExecContext(ctx, "DELETE FROM invitations WHERE used IS NULL AND email = ? AND account = ? AND operator = ?", i.Email, i.AccountID, number(i.Operator))
 		if err != nil {
 			return err
