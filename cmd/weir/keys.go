@@ -37,9 +37,9 @@ func viewKey(accountName string, k *account.Key, now time.Time) keyView {
 	}
 	if k.Expires != nil {
 		v.Expires = k.Expires.Format(time.RFC3339)
-		if !now.Before(*k.Expires) {
-			v.Status = "expired"
-		}
+	}
+	if k.Expired(now) {
+		v.Status = "expired"
 	}
 	if k.Revoked != nil {
 		v.Revoked, v.Status = k.Revoked.Format(time.RFC3339), "revoked"

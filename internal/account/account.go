@@ -80,3 +80,6 @@ type Key struct {
 	Budget      Budget
 	Creator     string // id of the user who made it; empty for none
 }
+
+// Expired reports whether the key's time is over, revoked or not.
+func (k *Key) Expired(now time.Time) bool { return k.Expires != nil && !now.Before(*k.Expires) }

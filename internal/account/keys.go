@@ -185,7 +185,8 @@ func (s *Service) Key(ctx context.Context, id string) (Key, error) {
 
 // UpdateKey changes what is not nil of a key. The error is a *llm.Error with
 // CodeNotFound when there is no such key, and with CodeInvalidRequest for a revoked
-// one and where what it is to become is at fault.
+// one and where what it is to become is at fault, and CodeForbidden where it is loosened
+// and must not be.
 func (s *Service) UpdateKey(ctx context.Context, by audit.Actor, id string, u KeyUpdate) (Key, error) {
 	if err := u.check(s.now()); err != nil {
 		return Key{}, err
@@ -249,7 +250,8 @@ const PlaygroundLabel = "Playground"
 
 // Playground is the caller for what somebody who is signed in asks models in the
 // dashboard: the account's key that stands for them there, made when there is none.
-// Its secret was never shown to anybody. User is their id.
+// Its secret was never shown to anybody. User is their id. The error is a *llm.Error with
+// CodeForbidden where the key has expired: another one would be without what was set on it.
 func (s *Service) Playground(ctx context.Context, by audit.Actor, a *Account, user string) (*Principal, error) {
 	keys, err := s.Keys(ctx, a.ID)
 	if err != nil {
@@ -257,6 +259,9 @@ func (s *Service) Playground(ctx context.Context, by audit.Actor, a *Account, us
 	}
 	for i := range keys {
 		if k := &keys[i]; k.Label == PlaygroundLabel && k.Creator == user && k.Revoked == nil && len(k.Permissions) == 1 && k.Permissions[0] == Chat {
+			if k.Expired(s.clock()) {
+				return nil, forbidden("The API key by which you use the playground has expired. Ask an owner of the account to change its expiry.")
+			}
 			return newPrincipal(a, k), nil
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -105,10 +104,6 @@ func (p *Principal) active() error {
 		return forbidden("This account is suspended.")
 	}
 	return nil
-}
-
-func (p *Principal) expired(now time.Time) bool {
-	return p.key.Expires != nil && !now.Before(*p.key.Expires)
 }
 
 func forbidden(message string) error {

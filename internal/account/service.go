@@ -48,7 +48,7 @@ func (s *Service) Authenticate(ctx context.Context, token string) (*Principal, e
 			return nil, err
 		}
 	}
-	if p.expired(s.clock()) {
+	if p.key.Expired(s.clock()) {
 		return nil, unauthenticated()
 	}
 	return p, nil

@@ -65,7 +65,8 @@ type KeyStore interface {
 	// Key is the key of that id, revoked and expired ones too; or ErrNotFound.
 	Key(ctx context.Context, id string) (Key, error)
 	// UpdateKey changes the key of that id and returns it as it is then; or
-	// ErrNotFound, or ErrRevoked. What is so already is no change.
+	// ErrNotFound, ErrRevoked, or what Loosened says. What is so already is no
+	// change.
 	UpdateKey(ctx context.Context, by audit.Actor, id string, u KeyUpdate) (Key, error)
 	// RevokeKey revokes the key of that id, unless it is revoked, and returns
 	// it as it is then; or ErrNotFound.
@@ -98,6 +99,7 @@ type KeyUpdate struct {
 	Expires *time.Time // after now; the zero time for never
 	Limits  *Limits
 	Budget  *Budget
+	Tighten bool // refuse what Loosened does
 }
 
 // CreditEntry is a payment into an account's credit, or a correction of one.

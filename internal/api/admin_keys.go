@@ -51,7 +51,7 @@ func (s *Server) viewKey(k *account.Key, used map[string]time.Time) keyView {
 	}
 	if k.Revoked != nil {
 		v.State = "revoked"
-	} else if k.Expires != nil && !s.ledger.Now().Before(*k.Expires) {
+	} else if k.Expired(s.ledger.Now()) {
 		v.State = "expired"
 	}
 	if at, ok := used[k.ID]; ok {
@@ -156,6 +156,7 @@ func (s *Server) changeKey(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	u.Tighten = r.visit.May(people.Manage, k.AccountID) != nil
 	if k, err = s.accounts.UpdateKey(r.Context(), r.by(), k.ID, u); err != nil {
 		return answer{}, inLimits(err)
 	}

@@ -46,7 +46,7 @@ func (s *Server) state(k *account.Key) keyState {
 	switch {
 	case k.Revoked != nil:
 		return revoked
-	case k.Expires != nil && !s.options.Now().Before(*k.Expires):
+	case k.Expired(s.options.Now()):
 		return expired
 	}
 	return good

@@ -132,7 +132,7 @@ func (s *Store) keyInTurn(ctx context.Context, tx *sql.Tx, id string) (account.K
 }
 
 // UpdateKey changes the key of that id and returns it as it is then; or
-// account.ErrNotFound, or account.ErrRevoked.
+// account.ErrNotFound, account.ErrRevoked, or what account.Loosened says.
 func (s *Store) UpdateKey(ctx context.Context, by audit.Actor, id string, u account.KeyUpdate) (k account.Key, err error) {
 	err = s.write(ctx, s.sure, "update key", func(tx *sql.Tx) error {
 		before, err := s.keyInTurn(ctx, tx, id)
@@ -143,6 +143,11 @@ func (s *Store) UpdateKey(ctx context.Context, by audit.Actor, id string, u acco
 			return account.ErrRevoked
 		}
 		to := updated(before, &u)
+		if u.Tighten {
+			if err := account.Loosened(&before, &to); err != nil {
+				return err
+			}
+		}
 		models, err := jsonList(to.Models)
 		if err != nil {
 			return err

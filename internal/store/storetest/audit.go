@@ -268,6 +268,17 @@ func testKeyChanges(t *testing.T, f *fixture) {
 	if c, err := f.Changes(t.Context(), 2); err != nil || len(c.List) != 1 || c.List[0].ID != k.ID {
 		t.Errorf("the feed: got %+v, %v; want the change of the key", c, err)
 	}
+	loose, err := f.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{Expires: &time.Time{}, Label: new("newer"), Tighten: true})
+	if err == nil || llm.AsError(err).Code != llm.CodeForbidden {
+		t.Errorf("tighten by taking the expiry away: got %+v, %v; want FORBIDDEN", loose, err)
+	}
+	if got, err := f.Key(t.Context(), k.ID); err != nil || !cmp.Equal(got, k) {
+		t.Errorf("after a change that is refused: err %v\n%s", err, cmp.Diff(got, k))
+	}
+	k.Expires = new(k.Expires.Add(-time.Hour))
+	if got, err := f.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{Expires: k.Expires, Tighten: true}); err != nil || !cmp.Equal(got, k) {
+		t.Errorf("tighten: err %v\n%s", err, cmp.Diff(got, k))
+	}
 	if _, err := f.Key(t.Context(), "key_9"); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("no such key: got %v, want ErrNotFound", err)
 	}

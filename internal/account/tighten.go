@@ -1,0 +1,48 @@
+package account
+
+import (
+	"fmt"
+	"slices"
+
+	"weir/internal/llm"
+)
+
+// Loosened is nil where a key may do no more after a change than before it, and else a
+// *llm.Error with CodeForbidden that names what it may do more. Members change their keys
+// so, since an owner or an operator may have set what is there.
+func Loosened(before, after *Key) error {
+	looser := func(n, was int64) bool { return was > 0 && (n == 0 || n > was) }
+	was, is := before.Limits, after.Limits
+	switch {
+	case looser(is.RPM, was.RPM):
+		return loosened("rpm", "lower its limit of %d requests a minute", was.RPM)
+	case looser(is.TPM, was.TPM):
+		return loosened("tpm", "lower its limit of %d tokens a minute", was.TPM)
+	case looser(is.Concurrency, was.Concurrency):
+		return loosened("concurrency", "lower its limit of %d requests at a time", was.Concurrency)
+	case before.Budget.Limit > 0 && (after.Budget.Period != before.Budget.Period || looser(int64(after.Budget.Limit), int64(before.Budget.Limit))):
+		// Another period would begin to count anew.
+		return loosened("budget", "lower its budget of $%s, for the same period", before.Budget.Limit)
+	case before.Expires != nil && (after.Expires == nil || after.Expires.After(*before.Expires)):
+		return loosened("expires", "let it expire before %s", before.Expires.Format("2006-01-02T15:04:05Z07:00"))
+	case len(before.Models) > 0 && !within(after.Models, before.Models):
+		return loosened("models", "take models away from it, of %q", before.Models)
+	}
+	return nil
+}
+
+func loosened(param, may string, was any) error {
+	message := fmt.Sprintf("Members may tighten what a key may do, and not loosen it: you may "+may+". Ask an owner of the account.", was)
+	return &llm.Error{Code: llm.CodeForbidden, Message: message, Param: param}
+}
+
+// within reports whether the patterns fit no name that others do not fit. A pattern that
+// fits another as it stands, stars and all, fits whatever that one does.
+func within(patterns, others []string) bool {
+	if len(patterns) == 0 { // all models
+		return false
+	}
+	return !slices.ContainsFunc(patterns, func(p string) bool {
+		return !slices.ContainsFunc(others, func(o string) bool { return matches(o, p) })
+	})
+}

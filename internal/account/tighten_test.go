@@ -1,0 +1,55 @@
+package account_test
+
+import (
+	"testing"
+	"time"
+
+	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+func TestLoosened(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	before := account.Key{
+		Label: "nightly", Models: []string{"openai/*", "fast"}, Expires: &at,
+		Limits: account.Limits{RPM: 60, TPM: 1000, Concurrency: 4}, Budget: account.Budget{Limit: 5 * llm.USD, Period: ledger.PeriodDay},
+	}
+	for name, test := range map[string]struct {
+		change func(k *account.Key)
+		param  string // that is loosened; empty for none
+	}{
+		"nothing":           {func(*account.Key) {}, ""},
+		"label":             {func(k *account.Key) { k.Label = "weekly" }, ""},
+		"less":              {func(k *account.Key) { k.Limits = account.Limits{RPM: 1, TPM: 999, Concurrency: 4} }, ""},
+		"less money":        {func(k *account.Key) { k.Budget.Limit-- }, ""},
+		"sooner":            {func(k *account.Key) { k.Expires = new(at.Add(-1)) }, ""},
+		"fewer models":      {func(k *account.Key) { k.Models = []string{"openai/*"} }, ""},
+		"a narrower one":    {func(k *account.Key) { k.Models = []string{"openai/gpt-*", "openai/gpt-5"} }, ""},
+		"rpm":               {func(k *account.Key) { k.Limits.RPM = 61 }, "rpm"},
+		"no rpm":            {func(k *account.Key) { k.Limits.RPM = 0 }, "rpm"},
+		"tpm":               {func(k *account.Key) { k.Limits.TPM = 1001 }, "tpm"},
+		"no limits":         {func(k *account.Key) { k.Limits = account.Limits{} }, "rpm"},
+		"concurrency":       {func(k *account.Key) { k.Limits.Concurrency = 0 }, "concurrency"},
+		"more money":        {func(k *account.Key) { k.Budget.Limit++ }, "budget"},
+		"no budget":         {func(k *account.Key) { k.Budget = account.Budget{} }, "budget"},
+		"another period":    {func(k *account.Key) { k.Budget = account.Budget{Limit: llm.USD, Period: ledger.PeriodTotal} }, "budget"},
+		"later":             {func(k *account.Key) { k.Expires = new(at.Add(1)) }, "expires"},
+		"never":             {func(k *account.Key) { k.Expires = nil }, "expires"},
+		"all models":        {func(k *account.Key) { k.Models = nil }, "models"},
+		"another model":     {func(k *account.Key) { k.Models = []string{"openai/*", "slow"} }, "models"},
+		"a wider one":       {func(k *account.Key) { k.Models = []string{"open*"} }, "models"},
+		"a star for a name": {func(k *account.Key) { k.Models = []string{"fas*"} }, "models"},
+	} {
+		after := before
+		test.change(&after)
+		err := account.Loosened(&before, &after)
+		if got := llm.AsError(err); test.param == "" && err != nil || test.param != "" && (err == nil || got.Param != test.param || got.Code != llm.CodeForbidden) {
+			t.Errorf("%s: got %v, want an error about %q", name, err, test.param)
+		}
+		if err := account.Loosened(&account.Key{}, &after); err != nil {
+			t.Errorf("%s, where nothing was set: got %v, want none", name, err)
+		}
+	}
+}
