@@ -251,3 +251,40 @@ func TestInvitersKnown(t *testing.T) {
 		}
 	})
 }
+
+// TestMakersKnown brings a database up to date in which endpoints do not say who made
+// them, or changed their address: the audit log does.
+func TestMakersKnown(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		const before = 12 // the last migration without it
+		migrateTo(t, o, before)
+		for _, u := range []string{"boss", "former"} {
+			tamper(t, o, fmt.Sprintf("INSERT INTO users (id, email, name, operator, password, proven, created) VALUES ('%s', '%s@x.example', '', 1, '', 1, 0)", u, u))
+		}
+		seq := 0
+		note := func(who, action, id, became string) {
+			seq++
+			tamper(t, o, fmt.Sprintf("INSERT INTO audit (seq, at, actor_kind, actor_id, actor_name, address, request, action, object_kind, object_id, object_name, account, became, hash)"+
+				" VALUES (%d, 0, 'user', '%s', '', '', '', '%s', 'webhook', '%s', '', '', '%s', '%064d')", seq, who, action, id, became, 0))
+		}
+		for _, id := range []string{"his", "moved", "hers"} {
+			tamper(t, o, fmt.Sprintf("INSERT INTO webhooks (id, account, url, types, allow_private, secret, former, former_until, rests, why, created)"+
+				" VALUES ('%s', '', 'https://example.com/', '[]', 0, '', '', 0, 0, '', 0)", id))
+		}
+		note("former", "webhook.created", "his", `{"url":"https://example.com/"}`)
+		note("boss", "webhook.changed", "his", `{"events":["key.created"]}`)
+		note("boss", "webhook.created", "moved", `{"url":"https://example.com/0"}`)
+		note("former", "webhook.changed", "moved", `{"url":"https://example.com/"}`)
+		note("boss", "webhook.created", "hers", `{"url":"https://example.com/"}`)
+		s := open(t, o)
+		if err := s.SetOperator(t.Context(), audit.Gateway(), "former", false); err != nil {
+			t.Fatal(err)
+		}
+		for id, want := range map[string]bool{"his": true, "moved": true, "hers": false} {
+			if e, err := s.Webhook(t.Context(), id); err != nil || (e.Disabled != nil) != want {
+				t.Errorf("%s: got disabled %v, %v; want %v", id, e.Disabled, err, want)
+			}
+		}
+	})
+}

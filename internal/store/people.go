@@ -197,8 +197,8 @@ func (s *Store) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, use
 }
 
 // closeDoors takes away what would let in again somebody who is no operator any
-// more: their open invitations, links for somebody's new password, and keys that
-// administer the installation.
+// more, or tell them what goes on: their open invitations, links for somebody's new
+// password, keys that administer the installation, and its endpoints.
 func (s *Store) closeDoors(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string) error {
 	if err := s.withdraw(ctx, tx, by, userID, ""); err != nil {
 		return err
@@ -206,6 +206,9 @@ func (s *Store) closeDoors(ctx context.Context, tx *sql.Tx, by audit.Actor, user
 	// Only operators have such links to hand over; whose is whose is not kept, and a
 	// new one is soon made.
 	if _, err := tx.ExecContext(ctx, "DELETE FROM resets WHERE mailed = 0"); err != nil {
+		return err
+	}
+	if err := s.stopWebhooks(ctx, tx, by, userID); err != nil {
 		return err
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE creator = ? AND revoked IS NULL ORDER BY created, id", userID)

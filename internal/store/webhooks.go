@@ -153,8 +153,8 @@ func (s *Store) AddWebhook(ctx context.Context, by audit.Actor, e webhook.Endpoi
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO webhooks (id, account, url, types, allow_private, secret, former, former_until, rests, why, created)"+
-			" VALUES (?, ?, ?, ?, ?, ?, '', 0, 0, '', ?)", e.ID, e.Account, e.URL, types, number(e.AllowPrivate), sealed.Text, micros(e.Created))
+		_, err = tx.ExecContext(ctx, "INSERT INTO webhooks (id, account, url, types, allow_private, secret, former, former_until, rests, why, created, maker)"+
+			" VALUES (?, ?, ?, ?, ?, ?, '', 0, 0, '', ?, ?)", e.ID, e.Account, e.URL, types, number(e.AllowPrivate), sealed.Text, micros(e.Created), by.ID)
 		if err != nil {
 			return err
 		}
@@ -183,8 +183,11 @@ func (s *Store) UpdateWebhook(ctx context.Context, by audit.Actor, id string, u 
 		if err != nil {
 			return err
 		}
+		moved := e.URL != before.URL
+		vouches := moved || u.Disabled != nil && !*u.Disabled
 		_, err = tx.ExecContext(ctx, "UPDATE webhooks SET url = ?, types = ?, allow_private = ?, failing = ?, rests = CASE WHEN ? THEN 0 ELSE rests END,"+
-			" disabled = ?, why = ? WHERE id = ?", e.URL, types, number(e.AllowPrivate), microsOrNil(e.Failing), u.Disabled != nil || e.URL != before.URL, microsOrNil(e.Disabled), e.Why, id)
+			" disabled = ?, why = ?, maker = CASE WHEN ? THEN ? ELSE maker END WHERE id = ?",
+			e.URL, types, number(e.AllowPrivate), microsOrNil(e.Failing), u.Disabled != nil || moved, microsOrNil(e.Disabled), e.Why, vouches, by.ID, id)
 		if err != nil {
 			return err
 		}
@@ -213,6 +216,29 @@ func (s *Store) updatedWebhook(e webhook.Endpoint, u *webhook.Update) webhook.En
 		e.Disabled, e.Why = &now, webhook.ByHand
 	}
 	return e
+}
+
+// stopWebhooks disables the installation's endpoints that a user made, or gave their
+// address, by hand or with a key of theirs: they would go on to tell somebody of
+// everything who is no operator any more. Another operator who enables one answers for it.
+func (s *Store) stopWebhooks(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string) error {
+	rows, err := tx.QueryContext(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE account = '' AND disabled IS NULL"+
+		" AND (maker = ? OR maker IN (SELECT id FROM keys WHERE creator = ?)) ORDER BY id", userID, userID)
+	list, err := collect(rows, err, scanWebhook)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		e := s.updatedWebhook(list[i], &webhook.Update{Disabled: new(true)})
+		e.Why = webhook.ByFormerOperator
+		if _, err := tx.ExecContext(ctx, "UPDATE webhooks SET disabled = ?, why = ? WHERE id = ?", microsOrNil(e.Disabled), e.Why, e.ID); err != nil {
+			return err
+		}
+		if err := s.noteWebhook(ctx, tx, by, audit.WebhookChanged, &list[i], &e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // RemoveWebhook takes an endpoint away. Its deliveries, which may be many, are out of

@@ -60,8 +60,12 @@ func (e *Endpoint) Standing() Standing {
 	return Active
 }
 
-// ByHand is Why of an endpoint that somebody disabled.
-const ByHand = "by hand"
+// Why an endpoint is disabled that somebody disabled, and one of the installation whose
+// maker lost the role of an operator.
+const (
+	ByHand           = "by hand"
+	ByFormerOperator = "whoever made it, or changed its address last, is no operator any more"
+)
 
 const maxURL = 2048 // bytes
 

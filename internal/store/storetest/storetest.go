@@ -94,6 +94,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 		{"Throttle", testThrottle},
 		{"Webhooks", testWebhooks},
 		{"WebhookBounds", testWebhookBounds},
+		{"WebhookMakers", testWebhookMakers},
 		{"Audience", testAudience},
 		{"Once", testOnce},
 		{"Deliveries", testDeliveries},

@@ -192,3 +192,72 @@ func testWrongClock(t *testing.T, f *fixture) {
 		}
 	}
 }
+
+// testWebhookMakers is that endpoints of the installation stop whose maker is no operator
+// any more, and that whoever changes the address or enables one answers for it from then on.
+func testWebhookMakers(t *testing.T, f *fixture) {
+	create(t, f, "a")
+	boss, former := admit(t, f, "boss", "", ""), admit(t, f, "former", "", "")
+	hers, his := audit.Actor{Kind: audit.User, ID: boss.ID, Name: boss.Email}, audit.Actor{Kind: audit.User, ID: former.ID, Name: former.Email}
+	k := newKey("key_former", "acc_a")
+	k.Creator, k.Permissions = former.ID, []account.Permission{account.Admin}
+	if err := f.CreateKey(t.Context(), root, k, account.Hash{1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.MasterKey(t.Context(), "k1"); err != nil {
+		t.Fatal(err)
+	}
+	change := func(by audit.Actor, id string, u webhook.Update) {
+		t.Helper()
+		if _, err := f.UpdateWebhook(t.Context(), by, id, u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	makers := []struct {
+		id, account string
+		by          audit.Actor
+	}{
+		{"account", "acc_a", his},
+		{"by-key", "", audit.Actor{Kind: audit.Key, ID: k.ID}},
+		{"commanded", "", root},
+		{"enabled", "", his},
+		{"hers", "", hers},
+		{"his", "", his},
+		{"labelled", "", his},
+		{"moved", "", hers},
+	}
+	for _, m := range makers {
+		e := webhook.Endpoint{ID: m.id, Account: m.account, URL: "https://example.com/" + m.id, Created: noon}
+		if err := f.AddWebhook(t.Context(), m.by, e, webhook.Sealed{Text: "sealed", Key: "k1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(hers, "enabled", webhook.Update{Disabled: new(true)})
+	change(hers, "enabled", webhook.Update{Disabled: new(false)})
+	change(hers, "labelled", webhook.Update{Types: &[]webhook.Type{webhook.KeyCreated}})
+	change(his, "moved", webhook.Update{URL: new("https://his.example.com/")})
+	if err := f.SetOperator(t.Context(), hers, former.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	stopped := map[string]bool{"by-key": true, "his": true, "labelled": true, "moved": true}
+	for _, m := range makers {
+		e, err := f.Webhook(t.Context(), m.id)
+		if err != nil || (e.Disabled != nil) != stopped[m.id] || (e.Why == webhook.ByFormerOperator) != stopped[m.id] {
+			t.Errorf("%s: got disabled %v, %q, %v; want %v", m.id, e.Disabled, e.Why, err, stopped[m.id])
+		}
+	}
+	list, err := f.Audit(t.Context(), audit.Query{Object: "his", Limit: 1})
+	if err != nil || len(list) != 1 || list[0].Action != audit.WebhookChanged || list[0].Actor.ID != boss.ID || !strings.Contains(string(list[0].After), "no operator any more") {
+		t.Errorf("audit log: got %+v, %v; want that the endpoint was disabled, and why", list, err)
+	}
+	change(hers, "his", webhook.Update{Disabled: new(false)}) // who answers for it now
+	if err := f.SetOperator(t.Context(), hers, former.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.SetOperator(t.Context(), hers, former.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := f.Webhook(t.Context(), "his"); err != nil || e.Disabled != nil {
+		t.Errorf("one that another operator enabled: got %+v, %v; want it on", e, err)
+	}
+}

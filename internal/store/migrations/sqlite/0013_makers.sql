@@ -1,0 +1,11 @@
+-- +goose Up
+
+-- Who made an endpoint, or gave it its address: an installation's stops when they are no
+-- operator any more.
+ALTER TABLE webhooks ADD COLUMN maker TEXT NOT NULL DEFAULT ''; -- id of the user or the key, '' for none
+
+UPDATE webhooks SET maker = coalesce((
+    SELECT l.actor_id FROM audit l
+    WHERE l.object_id = webhooks.id AND (l.action = 'webhook.created' OR l.action = 'webhook.changed' AND l.became LIKE '%"url":%')
+    ORDER BY l.seq DESC LIMIT 1
+), '');
