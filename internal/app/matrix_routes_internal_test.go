@@ -17,6 +17,8 @@ var knownRoutes = map[people.Right][]string{
 		"POST /invite/{token}",
 		"GET /oidc/callback",
 		"GET /oidc/start",
+		"GET /link/{token}",
+		"POST /link/{token}",
 		"GET /reset/{token}",
 		"POST /reset/{token}",
 		"GET /setup/{token}",

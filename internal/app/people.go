@@ -15,7 +15,7 @@ import (
 func newPeople(cfg *config.Config, db *store.Store, log *slog.Logger, base func() string, change func(*people.Options)) (s *people.Service, closer func(), err error) {
 	o := people.Options{
 		Store: db, Now: db.Now, Log: log, PublicURL: base,
-		Idle: cfg.Sessions.Idle, Absolute: cfg.Sessions.Absolute,
+		Idle: cfg.Sessions.Idle, Absolute: cfg.Sessions.Absolute, PasswordsOff: cfg.Sessions.Passwords == "off",
 	}
 	if cfg.PublicURL != "" {
 		o.PublicURL = func() string { return cfg.PublicURL }

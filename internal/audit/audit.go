@@ -79,6 +79,7 @@ const (
 	OperatorRemoved     Action = "operator.removed"
 	PasswordChanged     Action = "password.changed"
 	PasswordForgot      Action = "password.reset_requested"
+	SignInLinkCreated   Action = "sign_in_link.created"
 	SessionStarted      Action = "session.started"
 	SessionEnded        Action = "session.ended"
 	WebhookCreated      Action = "webhook.created"

@@ -20,6 +20,10 @@ func (l *loader) checkPeople(c *Config) {
 	if c.Sessions.Absolute < c.Sessions.Idle {
 		l.report("sessions.absolute", "`sessions.absolute` must be at least `sessions.idle`, which is %s", formatDuration(c.Sessions.Idle))
 	}
+	l.checkWord("sessions.passwords", c.Sessions.Passwords, []string{"on", "off"})
+	if c.Sessions.Passwords == "off" && c.OIDC.Issuer == "" {
+		l.report("sessions.passwords", "`sessions.passwords: off` needs `oidc`: nobody could sign in")
+	}
 	l.checkOIDC(c)
 	l.checkSMTP(&c.SMTP)
 }

@@ -253,6 +253,8 @@ type Sessions struct {
 	Idle time.Duration `yaml:"idle"`
 	// Absolute is how long a session lives at the longest, at least as long.
 	Absolute time.Duration `yaml:"absolute"`
+	// Passwords is "on", or "off": people come by single sign-on alone.
+	Passwords string `yaml:"passwords"`
 }
 
 // OIDC is an OpenID Connect provider. It is empty, or has an issuer, a client id
@@ -309,7 +311,7 @@ func Default() Config {
 		MaxConcurrency:   4096,
 		MaxBody:          32 << 20,
 		Retention:        Retention{Requests: 90 * day, Responses: 30 * day, Explanations: 2557 * day}, // seven years
-		Sessions:         Sessions{Idle: 12 * time.Hour, Absolute: 7 * day},
+		Sessions:         Sessions{Idle: 12 * time.Hour, Absolute: 7 * day, Passwords: "on"},
 		OIDC:             OIDC{Name: "single sign-on", Scopes: []string{"openid", "profile", "email"}, GroupsClaim: "groups"},
 		SMTP:             SMTP{TLS: "starttls"},
 		DrainTimeout:     30 * time.Second,

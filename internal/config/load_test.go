@@ -113,7 +113,7 @@ retention: {requests: 90d, responses: 30d}
 max_body: 32MiB
 telemetry: {listen: ""}
 insecure_http: false
-sessions: {idle: 12h, absolute: 7d}
+sessions: {idle: 12h, absolute: 7d, passwords: on}
 oidc:
   issuer: https://id.example.com/realms/x/
   client_id: weir

@@ -74,6 +74,8 @@ func mistakes() map[string]struct {
 		"outbound":         {"outbound: {proxy: 'ftp://h'}", []string{"1:19: `outbound.proxy` must be an http, https or socks5 URL, or empty"}},
 		"durability":       {"durability: strikt", []string{"1:13: unknown durability \"strikt\"; did you mean `strict`?"}},
 		"log":              {"log: {level: loud, format: jsn}", []string{"1:14: unknown level \"loud\"; it is one of debug, info, warn, error", "1:28: unknown format \"jsn\"; did you mean `json`?"}},
+		"no way in":        {"sessions: {passwords: off}", []string{"1:23: `sessions.passwords: off` needs `oidc`: nobody could sign in"}},
+		"half a password":  {"sessions: {passwords: never}", []string{"1:23: unknown passwords \"never\"; it is one of on, off"}},
 		"short session":    {"sessions: {idle: 5s, absolute: 1s}", []string{"1:18: `sessions.idle` must be at least 1m", "1:32: `sessions.absolute` must be at least `sessions.idle`, which is 5s"}},
 		"no issuer":        {"oidc: {client_id: x}", []string{"1:19: `oidc.client_id` needs `oidc.issuer`, such as https://id.example.com"}},
 		"bare issuer":      {"oidc: {issuer: 'https://id.example', scopes: [email], groups_claim: '', accounts: {a: {owner: []}}}", []string{"1:1: `oidc` needs `client_id`", "1:1: `oidc` needs `client_secret`", "1:38: `oidc.scopes` must have openid among them", "1:69: `oidc.groups_claim` must be the name of a claim, such as groups", "1:84: the account \"a\" needs groups for `owner`, `member` or `viewer`"}},

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/http"
+	"slices"
 
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -13,6 +14,7 @@ type linkPage struct {
 	Title, Text, Verb string
 	Email             string // whom the link is for; empty where it is asked for
 	Known             bool   // they have a user and give their password
+	SSO               string // what they come in by in place of the form; empty for the form
 	Fields            []Field
 	Problems          []Problem
 }
@@ -23,12 +25,16 @@ type linkUse func(r *http.Request, token string, v *people.Visit) (llm.Secret, e
 func (s *Server) linkRoutes() []people.Route {
 	all := []people.Route{
 		s.route("GET /forgot", people.Open, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+			if !s.options.People.Passwords() {
+				return goTo(w, r, "/sign-in")
+			}
 			return s.showForgot(w, r, v, &form{}, false)
 		}),
 		s.route("POST /forgot", people.Open, s.forgot),
 	}
 	all = append(all, s.linkRoute("/setup/{token}", people.SetupLink, s.setUp)...)
 	all = append(all, s.linkRoute("/invite/{token}", people.InviteLink, s.accept)...)
+	all = append(all, s.linkRoute("/link/{token}", people.SignInLink, s.followLink)...)
 	return append(all, s.linkRoute("/reset/{token}", people.ResetLink, s.reset)...)
 }
 
@@ -62,6 +68,9 @@ func (s *Server) showLink(w http.ResponseWriter, r *http.Request, v *people.Visi
 		return err
 	}
 	p := linkPageOf(link, f)
+	if !s.options.People.Passwords() {
+		p.dropPasswords(kind, s.options.People.SSO())
+	}
 	return s.show(w, r, v, page{name: "link", title: p.Title, bare: true, status: f.status(), data: p})
 }
 
@@ -74,6 +83,8 @@ func linkPageOf(link people.Link, f *form) linkPage {
 		p.Title, p.Text, p.Verb = "Set up Weir", "You are the first one here. You will be the operator of this installation, and the owner of its first account.", "Set up"
 		email := Field{Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true, First: true, Max: 254}
 		p.Fields = []Field{f.field(email), f.field(name), f.field(password)}
+	case link.Kind == people.SignInLink:
+		p.Title, p.Text, p.Verb = "Sign in", "This link signs you in once.", "Sign in"
 	case link.Kind == people.ResetLink:
 		p.Title, p.Text, p.Verb = "Choose a new password", "You will be signed out everywhere else.", "Change the password"
 		password.Label, password.First = "New password", true
@@ -93,6 +104,15 @@ func linkPageOf(link people.Link, f *form) linkPage {
 	}
 	p.Problems = f.problems()
 	return p
+}
+
+// dropPasswords is the page where passwords are switched off. An invitation is taken up
+// by whoever comes by single sign-on with its address.
+func (p *linkPage) dropPasswords(kind people.LinkKind, sso string) {
+	p.Fields = slices.DeleteFunc(p.Fields, func(f Field) bool { return f.Kind == "password" })
+	if kind == people.InviteLink {
+		p.SSO, p.Text = sso, "Sign in with this address, and you are in."
+	}
 }
 
 func invitedTo(i *people.Invitation) string {
@@ -115,6 +135,10 @@ func (s *Server) accept(r *http.Request, token string, v *people.Visit) (llm.Sec
 
 func (s *Server) reset(r *http.Request, token string, v *people.Visit) (llm.Secret, error) {
 	return s.options.People.Reset(r.Context(), token, secret(r, "password"), v.Origin)
+}
+
+func (s *Server) followLink(r *http.Request, token string, v *people.Visit) (llm.Secret, error) {
+	return s.options.People.FollowLink(r.Context(), token, v.Origin)
 }
 
 func personOf(r *http.Request) people.Person {

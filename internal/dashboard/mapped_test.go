@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/audit"
 	"weir/internal/people"
 )
 
@@ -31,4 +32,47 @@ func TestMappedRoles(t *testing.T) {
 	if s.user(t, "bob@example.com").Proven {
 		t.Error("whom a confined operator invited: got the address proven")
 	}
+}
+
+// TestPasswordsOff is a site without passwords: it asks nobody for one, and lets in by
+// the links of the machine and, where somebody is invited, by single sign-on.
+func TestPasswordsOff(t *testing.T) {
+	t.Parallel()
+	sso, err := people.NewOIDC(people.OIDCOptions{Issuer: "https://id.example.com", Name: "Example ID"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sso.Close)
+	s := newSite(t, true, func(o *people.Options) { o.OIDC, o.PasswordsOff = sso, true })
+	noPassword := func(path string, words ...string) {
+		t.Helper()
+		if text := s.see(t, path, words...); strings.Contains(text, `type="password"`) {
+			t.Errorf("%s: got a field for a password", path)
+		}
+	}
+	setup, err := s.accounts.CreateSetupToken(t.Context(), audit.Gateway())
+	if err != nil {
+		t.Fatal(err)
+	}
+	noPassword("/setup/"+setup.Reveal(), "Set up Weir")
+	s.do(t, "/setup/"+setup.Reveal(), url.Values{"email": {"ada@example.com"}, "name": {"Ada"}}, "/")
+	noPassword("/me", "by the set-up link")
+	s.cookie = ""
+	noPassword("/sign-in", "Continue with Example ID")
+	s.refused(t, "/sign-in", url.Values{"email": {"ada@example.com"}, "password": {password}}, "")
+	if got := s.send(t, "GET", "/forgot", nil, nil).header.Get("Location"); got != "/sign-in" {
+		t.Errorf("a forgotten password: got sent to %q, want to sign in", got)
+	}
+	invited, _, err := s.people.Invite(t.Context(), audit.Gateway(), people.Invitation{Email: "bob@example.com", Operator: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	noPassword("/invite/"+invited.Reveal(), "bob@example.com", "Continue with Example ID")
+	link, err := s.people.SignInLink(t.Context(), audit.Gateway(), s.user(t, "ada@example.com").ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noPassword("/link/"+link.Reveal(), "ada@example.com")
+	s.do(t, "/link/"+link.Reveal(), url.Values{}, "/")
+	s.see(t, "/me", "Operator of this installation", "by a link from the command line")
 }

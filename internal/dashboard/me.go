@@ -82,7 +82,7 @@ func (s *Server) showMe(w http.ResponseWriter, r *http.Request, v *people.Visit,
 		return err
 	}
 	u := v.User()
-	p := mePage{Email: u.Email, HasPassword: u.Password, Intro: standing(v)}
+	p := mePage{Email: u.Email, HasPassword: u.Password && s.options.People.Passwords(), Intro: standing(v)}
 	if v.Confined() {
 		p.SSO = s.options.People.SSO()
 	}
@@ -122,7 +122,7 @@ func sessionRowOf(one people.Session, current string) sessionRow {
 // ways are the methods of a session in words.
 var ways = map[string]string{
 	people.ByPassword: "with a password", people.ByInvitation: "by an invitation", people.ByReset: "by a reset link",
-	people.BySetup: "by the set-up link", people.ByOIDC: "by single sign-on",
+	people.BySetup: "by the set-up link", people.ByLink: "by a link from the command line", people.ByOIDC: "by single sign-on",
 }
 
 // standing says in a sentence what somebody is here.

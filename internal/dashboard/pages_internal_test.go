@@ -112,13 +112,17 @@ func waysIn(s *Server) []sample {
 	email2, password2 := fields(wrong)
 	sign := func(p signInPage) page { return page{name: "sign-in", title: "Sign in", bare: true, data: p} }
 	all := []sample{
-		{"sign-in", "/sign-in", "", sign(signInPage{SSO: "Example", SSOPath: "/oidc/start?next=%2F", Next: "/", Email: email, Password: password})},
-		{"sign-in-wrong", "/sign-in", "", sign(signInPage{Fresh: true, Next: "/", Email: email2, Password: password2, Problems: wrong.problems()})},
+		{"sign-in", "/sign-in", "", sign(signInPage{Passwords: true, SSO: "Example", SSOPath: "/oidc/start?next=%2F", Next: "/", Email: email, Password: password})},
+		{"sign-in-sso", "/sign-in", "", sign(signInPage{SSO: "Example", SSOPath: "/oidc/start?next=%2F", Next: "/", Email: email, Password: password})},
+		{"sign-in-wrong", "/sign-in", "", sign(signInPage{Passwords: true, Fresh: true, Next: "/", Email: email2, Password: password2, Problems: wrong.problems()})},
 		{"forgot", "/forgot", "", page{name: "forgot", title: "Forgot your password?", bare: true, data: forgotPage{Email: email}}},
 		{"forgot-sent", "/forgot", "", page{name: "forgot", title: "Forgot your password?", bare: true, data: forgotPage{Sent: true}}},
 	}
 	for name, link := range map[string]people.Link{
 		"setup": {Kind: people.SetupLink}, "reset": {Kind: people.ResetLink, Email: "ada@example.com"},
+		"sign-in-link":    {Kind: people.SignInLink, Email: "ada@example.com", Known: true},
+		"invite-sso":      {Kind: people.InviteLink, Email: "ada@example.com", Invitation: &people.Invitation{AccountName: hostile}},
+		"setup-sso":       {Kind: people.SetupLink},
 		"invite":          {Kind: people.InviteLink, Email: "ada@example.com", Invitation: &people.Invitation{AccountName: "acme"}},
 		"invite-known":    {Kind: people.InviteLink, Email: "ada@example.com", Known: true, Invitation: &people.Invitation{AccountName: hostile}},
 		"invite-claims":   {Kind: people.InviteLink, Email: "ada@example.com", Claims: true, Invitation: &people.Invitation{Operator: true}},
@@ -131,6 +135,9 @@ func waysIn(s *Server) []sample {
 			f.mistake("password", "A password has at least 8 characters; this one has 5.")
 		}
 		p := linkPageOf(link, f)
+		if strings.HasSuffix(name, "-sso") {
+			p.dropPasswords(link.Kind, "Example")
+		}
 		all = append(all, sample{name, "/x/token", "", page{name: "link", title: p.Title, bare: true, data: p}})
 	}
 	return all

@@ -12,6 +12,7 @@ type signInPage struct {
 	Fresh           bool // nobody has set up yet
 	SSO             string
 	SSOPath         string
+	Passwords       bool // one may be given
 	Next            string
 	Email, Password Field
 	Problems        []Problem
@@ -35,7 +36,7 @@ func (s *Server) showSignIn(w http.ResponseWriter, r *http.Request, v *people.Vi
 	if err != nil {
 		return err
 	}
-	p := signInPage{Fresh: fresh, SSO: s.options.People.SSO(), Next: people.LocalPath(r.FormValue("next"))}
+	p := signInPage{Fresh: fresh, SSO: s.options.People.SSO(), Passwords: s.options.People.Passwords(), Next: people.LocalPath(r.FormValue("next"))}
 	p.SSOPath = "/oidc/start?next=" + url.QueryEscape(p.Next)
 	p.Email = f.field(Field{Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true, First: true, Max: 254})
 	p.Password = f.field(Field{Name: "password", Label: "Password", Kind: "password", Complete: "current-password", Required: true, Max: 256})

@@ -145,10 +145,10 @@ func (c claims) list(name string) []string {
 
 // confine takes from a visitor the roles that groups give, unless the session began by
 // single sign-on, where groups were asked: elsewhere the roles are those of last time,
-// and may have been taken away since. A session that began with the set-up link keeps
-// them: whoever has that runs the installation.
+// and may have been taken away since. A session that began with the set-up link, or
+// with one to sign in, keeps them: whoever makes those runs the gateway's machine.
 func (p *OIDC) confine(v *Visitor) {
-	if p == nil || v.session.Method == ByOIDC || v.session.Method == BySetup {
+	if p == nil || v.session.Method == ByOIDC || v.session.Method == BySetup || v.session.Method == ByLink {
 		return
 	}
 	mapped := func(m Membership) bool { _, is := p.options.Accounts[m.AccountName]; return is }

@@ -10,7 +10,8 @@ import (
 )
 
 // SetUp makes the first operator, who owns the account account.DefaultName, and
-// gives a session. The token is the set-up link's, which is used up.
+// gives a session. The token is the set-up link's, which is used up. Where passwords are
+// off, p's does not count.
 func (s *Service) SetUp(ctx context.Context, token string, p Person, o Origin) (llm.Secret, error) {
 	if _, err := s.Link(ctx, token, SetupLink); err != nil {
 		return llm.Secret{}, err
@@ -28,16 +29,18 @@ func (s *Service) SetUp(ctx context.Context, token string, p Person, o Origin) (
 
 // newcomer is the admission of somebody who is not here yet.
 func (s *Service) newcomer(ctx context.Context, token, email string, p Person, method string, o Origin) (session llm.Secret, a Admission, err error) {
-	u := User{ID: newID(), Email: email, Password: true, Created: s.now()}
+	u := User{ID: newID(), Email: email, Password: !s.passwordsOff, Created: s.now()}
 	if u.Name, err = checkPersonName(p.Name); err != nil {
 		return session, a, err
 	}
-	if err := checkPassword(p.Password, email); err != nil {
-		return session, a, err
-	}
-	hash, err := s.hasher.hash(ctx, p.Password)
-	if err != nil {
-		return session, a, err
+	var hash llm.Secret
+	if u.Password {
+		if err := checkPassword(p.Password, email); err != nil {
+			return session, a, err
+		}
+		if hash, err = s.hasher.hash(ctx, p.Password); err != nil {
+			return session, a, err
+		}
 	}
 	session, n := s.newSession(u.ID, method, o)
 	return session, Admission{Link: hashOf(token), User: u, Password: hash, Session: &n, By: actorOf(&u, o), At: s.now()}, nil
@@ -119,6 +122,9 @@ func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) 
 	l, err := s.Link(ctx, token, InviteLink)
 	if err != nil {
 		return llm.Secret{}, err
+	}
+	if s.passwordsOff {
+		return llm.Secret{}, noPasswords()
 	}
 	var session llm.Secret
 	var a Admission

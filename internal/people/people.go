@@ -46,7 +46,7 @@ type Membership struct {
 type Session struct {
 	ID      string // UUID, version 7; not the secret
 	UserID  string
-	Method  string // password, invitation, reset, setup or oidc
+	Method  string // password, invitation, reset, setup, link or oidc
 	Address string // of its last request
 	Agent   string // the browser, as it calls itself
 	Created time.Time
@@ -91,6 +91,7 @@ const (
 	SetupLink  LinkKind = "setup"
 	InviteLink LinkKind = "invite"
 	ResetLink  LinkKind = "reset"
+	SignInLink LinkKind = "link" // of an operator, made on the gateway's machine
 )
 
 // Link is a one-time link that is good.

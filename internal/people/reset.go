@@ -31,6 +31,9 @@ func (s *Service) Mails() bool { return s.mail != nil }
 // both are found out later, in Run. The error is a *llm.Error:
 // CodeRateLimited when it is asked too often.
 func (s *Service) Forgot(ctx context.Context, email string, o Origin) error {
+	if s.passwordsOff {
+		return noPasswords()
+	}
 	email, err := checkEmail(email)
 	if err != nil {
 		return err
@@ -75,7 +78,7 @@ func (s *Service) remind(ctx context.Context, f forgotten) error {
 		return err
 	}
 	nobody := audit.Actor{Kind: audit.Nobody, Address: f.origin.Address, Request: f.origin.Request}
-	token, err := s.newReset(ctx, nobody, l.ID, true)
+	token, err := s.newReset(ctx, nobody, NewReset{UserID: l.ID, Mailed: true})
 	if err != nil {
 		return err
 	}
@@ -86,23 +89,56 @@ func (s *Service) remind(ctx context.Context, f forgotten) error {
 // hour, for an operator to hand over: /reset/TOKEN. The error is a *llm.Error
 // with CodeNotFound when there is no such user.
 func (s *Service) ResetLink(ctx context.Context, by audit.Actor, userID string) (llm.Secret, error) {
-	token, err := s.newReset(ctx, by, userID, false)
-	if errors.Is(err, ErrNotFound) {
+	if s.passwordsOff {
+		return llm.Secret{}, noPasswords()
+	}
+	return s.handedOver(ctx, by, NewReset{UserID: userID})
+}
+
+// SignInLink is the token of a link that signs that operator in, once, within an hour,
+// whatever is said of passwords and of groups: /link/TOKEN. It is for whoever runs the
+// gateway's machine. The error is a *llm.Error with CodeNotFound when there is no such
+// user, and with CodeInvalidRequest for one who is no operator.
+func (s *Service) SignInLink(ctx context.Context, by audit.Actor, userID string) (llm.Secret, error) {
+	return s.handedOver(ctx, by, NewReset{UserID: userID, SignIn: true})
+}
+
+func (s *Service) handedOver(ctx context.Context, by audit.Actor, r NewReset) (llm.Secret, error) {
+	token, err := s.newReset(ctx, by, r)
+	switch {
+	case errors.Is(err, ErrNotFound):
 		return token, noUser()
+	case errors.Is(err, ErrNoOperator):
+		return token, llm.Invalid("user", "This user is no operator. The command weir operators add makes them one.")
 	}
 	return token, err
+}
+
+// FollowLink signs in the operator of a link, and uses the link up.
+func (s *Service) FollowLink(ctx context.Context, token string, o Origin) (llm.Secret, error) {
+	link, err := s.Link(ctx, token, SignInLink)
+	if err != nil {
+		return llm.Secret{}, err
+	}
+	l, err := s.store.Login(ctx, link.Email)
+	if err != nil {
+		return llm.Secret{}, used("find user", err)
+	}
+	session, n := s.newSession(l.ID, ByLink, o)
+	a := Admission{Link: hashOf(token), User: l.User, Session: &n, By: actorOf(&l.User, o), At: s.now()}
+	return session, used("sign in by a link", s.store.UseReset(ctx, a))
 }
 
 func noUser() error {
 	return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such user.", Param: "user"}
 }
 
-func (s *Service) newReset(ctx context.Context, by audit.Actor, userID string, mailed bool) (llm.Secret, error) {
+func (s *Service) newReset(ctx context.Context, by audit.Actor, r NewReset) (llm.Secret, error) {
 	token, hash := newToken()
-	now := s.now()
-	err := s.store.CreateReset(ctx, by, NewReset{UserID: userID, Mailed: mailed, Created: now, Expires: now.Add(resetFor)}, hash)
-	if err != nil {
-		return llm.Secret{}, fmt.Errorf("make a link for a new password: %w", err)
+	r.Created = s.now()
+	r.Expires = r.Created.Add(resetFor)
+	if err := s.store.CreateReset(ctx, by, r, hash); err != nil {
+		return llm.Secret{}, fmt.Errorf("make a link: %w", err)
 	}
 	return token, nil
 }

@@ -33,6 +33,9 @@ type Options struct {
 	// again at work each morning at the latest after a weekend, and a session that
 	// was stolen does not live on unused (OWASP ASVS 5, section 7.3).
 	Idle, Absolute time.Duration
+	// PasswordsOff lets nobody in with a password, ends the sessions that began with one,
+	// and lets nobody choose one.
+	PasswordsOff bool
 	// Light is for tests alone: hashes of passwords cost next to nothing, to make
 	// and to guess.
 	Light bool
@@ -59,6 +62,7 @@ type Service struct {
 	oidc           *OIDC
 	publicURL      func() string
 	idle, absolute time.Duration
+	passwordsOff   bool
 	hasher         hasher
 	forgotten      chan forgotten
 }
@@ -67,7 +71,7 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, clock: o.Now, log: o.Log, mail: o.Mail, oidc: o.OIDC, publicURL: o.PublicURL,
-		idle: o.Idle, absolute: o.Absolute, hasher: newHasher(o.Light), forgotten: make(chan forgotten, maxForgotten),
+		idle: o.Idle, absolute: o.Absolute, passwordsOff: o.PasswordsOff, hasher: newHasher(o.Light), forgotten: make(chan forgotten, maxForgotten),
 	}
 	if s.idle <= 0 {
 		s.idle = defaultIdle
@@ -113,6 +117,9 @@ func (s *Service) Fresh(ctx context.Context) (bool, error) {
 func (s *Service) Link(ctx context.Context, token string, kind LinkKind) (Link, error) {
 	if token == "" || len(token) > maxToken {
 		return Link{}, badLink()
+	}
+	if s.passwordsOff && kind == ResetLink {
+		return Link{}, noPasswords()
 	}
 	l, err := s.store.LinkByHash(ctx, hashOf(token), s.now())
 	if errors.Is(err, ErrNotFound) || err == nil && l.Kind != kind {

@@ -19,6 +19,7 @@ const (
 	ByInvitation = "invitation"
 	ByReset      = "reset"
 	BySetup      = "setup"
+	ByLink       = "link"
 	ByOIDC       = "oidc"
 )
 
@@ -42,6 +43,9 @@ func (s *Service) SignIn(ctx context.Context, email string, password llm.Secret,
 // authenticate is the user of that address, whose password it is. An attempt
 // counts before it is looked at, so that many at once are no way round.
 func (s *Service) authenticate(ctx context.Context, email string, password llm.Secret, o Origin) (Login, error) {
+	if s.passwordsOff {
+		return Login{}, noPasswords()
+	}
 	marks := signInMarks(email, o.Address)
 	if err := s.try(ctx, marks); err != nil {
 		return Login{}, err
@@ -109,7 +113,15 @@ func (s *Service) Visitor(ctx context.Context, session string, o Origin) (*Visit
 }
 
 func (s *Service) over(n *Session, now time.Time) bool {
-	return !now.Before(n.Expires) || !now.Before(n.Seen.Add(s.idle))
+	return !now.Before(n.Expires) || !now.Before(n.Seen.Add(s.idle)) ||
+		s.passwordsOff && (n.Method == ByPassword || n.Method == ByInvitation || n.Method == ByReset)
+}
+
+// Passwords reports whether people may sign in with a password, and choose one.
+func (s *Service) Passwords() bool { return !s.passwordsOff }
+
+func noPasswords() error {
+	return &llm.Error{Code: llm.CodeForbidden, Message: "Passwords are switched off here. Sign in by single sign-on; an operator who cannot gets a link from the command weir operators link."}
 }
 
 // SignOut ends the visitor's session.
@@ -191,6 +203,9 @@ func (s *Service) ChangeName(ctx context.Context, v *Visitor, name string, o Ori
 func (s *Service) ChangePassword(ctx context.Context, v *Visitor, current, next llm.Secret, o Origin) (llm.Secret, error) {
 	if err := v.May(SignedIn, ""); err != nil {
 		return llm.Secret{}, err
+	}
+	if s.passwordsOff {
+		return llm.Secret{}, noPasswords()
 	}
 	u := v.user
 	if !u.Password {

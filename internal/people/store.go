@@ -22,6 +22,8 @@ var (
 	ErrTaken = errors.New("people: the address belongs to another identity")
 	// ErrUnproven says that nobody has proven that the user's address is theirs.
 	ErrUnproven = errors.New("people: the address is not proven")
+	// ErrNoOperator says that a user is no operator, where one is needed.
+	ErrNoOperator = errors.New("people: no operator")
 )
 
 // Hash is the SHA-256 of a secret that is kept as nothing else.
@@ -73,10 +75,11 @@ type Ending struct {
 	Except string // id; empty for none
 }
 
-// NewReset is a link by which a user gets a new password.
+// NewReset is a link by which a user gets a new password, or an operator signs in.
 type NewReset struct {
 	UserID           string
 	Mailed           bool // to the user: whoever uses it has the address
+	SignIn           bool // it signs an operator in, and changes no password
 	Created, Expires time.Time
 }
 
@@ -147,7 +150,8 @@ type LinkStore interface {
 	Invitations(ctx context.Context, accountID string, now time.Time) ([]Invitation, error)
 	// CancelInvitation takes an invitation back; or ErrNotFound.
 	CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error
-	// CreateReset adds a link for a new password; ErrNotFound without the user.
+	// CreateReset adds a link for a new password, or to sign in; ErrNotFound without
+	// the user, ErrNoOperator for one who is none and is to sign in by it.
 	CreateReset(ctx context.Context, by audit.Actor, r NewReset, link Hash) error
 	// LinkByHash is a link that is good; or ErrNotFound.
 	LinkByHash(ctx context.Context, link Hash, now time.Time) (Link, error)
@@ -160,7 +164,7 @@ type LinkStore interface {
 	// sessions; else it is ErrExists.
 	UseInvitation(ctx context.Context, a Admission) error
 	// UseReset changes the password and ends all sessions of the user, whose address
-	// is proven then.
+	// is proven then. Without a password it uses a link to sign in, and changes nothing.
 	UseReset(ctx context.Context, a Admission) error
 	// Arrive lets in somebody who comes by single sign-on, takes up the
 	// invitations of a verified address, and makes roles follow groups, but for

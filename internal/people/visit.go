@@ -31,7 +31,7 @@ func HidePath(path string) string {
 	steps := strings.Split(path, "/")
 	for i, step := range steps {
 		switch LinkKind(step) {
-		case SetupLink, InviteLink, ResetLink:
+		case SetupLink, InviteLink, ResetLink, SignInLink:
 			if i+1 < len(steps) {
 				return strings.Join(steps[:i+1], "/") + "/…"
 			}

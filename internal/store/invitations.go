@@ -149,22 +149,29 @@ func (s *Store) withdraw(ctx context.Context, tx *sql.Tx, by audit.Actor, invite
 	return err
 }
 
-// CreateReset adds a link for a new password.
+// CreateReset adds a link for a new password, or one that signs an operator in.
 func (s *Store) CreateReset(ctx context.Context, by audit.Actor, r people.NewReset, link people.Hash) error {
 	return s.changePeople(ctx, "create reset", func(tx *sql.Tx) error {
 		l, err := loginOf(ctx, tx, r.UserID)
+		if err == nil && r.SignIn && !l.Operator {
+			err = people.ErrNoOperator
+		}
 		if err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, "DELETE FROM resets WHERE expires <= ?", micros(r.Created)); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO resets (hash, who, mailed, created, expires) VALUES (?, ?, ?, ?, ?)",
-			link.String(), l.ID, number(r.Mailed), micros(r.Created), micros(r.Expires))
+		_, err = tx.ExecContext(ctx, "INSERT INTO resets (hash, who, mailed, sign_in, created, expires) VALUES (?, ?, ?, ?, ?, ?)",
+			link.String(), l.ID, number(r.Mailed), number(r.SignIn), micros(r.Created), micros(r.Expires))
 		if err != nil {
 			return err
 		}
 		e := audit.Entry{Actor: by, Action: audit.PasswordForgot, Object: userObject(&l.User)}
+		if r.SignIn {
+			e.Action = audit.SignInLinkCreated
+			return s.record(ctx, tx, e)
+		}
 		return s.tell(ctx, tx, e, nil, facts{"mailed": r.Mailed})
 	})
 }
@@ -199,8 +206,12 @@ func (s *Store) inviteLink(ctx context.Context, link people.Hash, now time.Time)
 func (s *Store) resetLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
 	l := people.Link{Kind: people.ResetLink, Known: true}
 	var expires int64
-	err := s.read.QueryRowContext(ctx, "SELECT u.email, r.expires FROM resets r JOIN users u ON u.id = r.who WHERE r.hash = ? AND r.expires > ?",
-		link.String(), micros(now)).Scan(&l.Email, &expires)
+	var signIn bool
+	err := s.read.QueryRowContext(ctx, "SELECT u.email, r.expires, r.sign_in = 1 FROM resets r JOIN users u ON u.id = r.who WHERE r.hash = ? AND r.expires > ?",
+		link.String(), micros(now)).Scan(&l.Email, &expires, &signIn)
+	if signIn {
+		l.Kind = people.SignInLink
+	}
 	l.Expires = fromMicros(expires)
 	return l, noPerson(err)
 }
@@ -300,14 +311,18 @@ func (s *Store) takeUp(ctx context.Context, tx *sql.Tx, by audit.Actor, i *peopl
 }
 
 // UseReset changes the password and ends all sessions of the user. The link proves
-// the address: it was mailed there, or an operator handed it over.
+// the address: it was mailed there, or an operator handed it over. Without a password
+// it uses a link to sign in, and changes nothing.
 func (s *Store) UseReset(ctx context.Context, a people.Admission) error {
 	return s.changePeople(ctx, "use reset", func(tx *sql.Tx) error {
 		var id string
-		err := tx.QueryRowContext(ctx, "DELETE FROM resets WHERE hash = ? AND who = ? AND expires > ? RETURNING who",
-			a.Link.String(), a.User.ID, micros(a.At)).Scan(&id)
+		err := tx.QueryRowContext(ctx, "DELETE FROM resets WHERE hash = ? AND who = ? AND sign_in = ? AND expires > ? RETURNING who",
+			a.Link.String(), a.User.ID, number(a.Password.IsZero()), micros(a.At)).Scan(&id)
 		if err != nil {
 			return noPerson(err)
+		}
+		if a.Password.IsZero() {
+			return s.startSession(ctx, tx, a.By, *a.Session)
 		}
 		l, err := loginOf(ctx, tx, id)
 		if err == nil {

@@ -312,6 +312,26 @@ func testLinks(t *testing.T, f *fixture) {
 		return f.UseReset(t.Context(), a)
 	})
 	link("reset", "")
+	signIn := people.NewReset{UserID: "user_ann", SignIn: true, Created: f.now, Expires: f.now.Add(time.Hour)}
+	if err := f.CreateReset(t.Context(), root, signIn, hashNamed("sign-in")); !errors.Is(err, people.ErrNoOperator) {
+		t.Errorf("a link to sign in for no operator: got %v, want ErrNoOperator", err)
+	}
+	if err := f.SetOperator(t.Context(), root, "user_ann", true); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.CreateReset(t.Context(), root, signIn, hashNamed("sign-in")); err != nil {
+		t.Fatal(err)
+	}
+	link("sign-in", people.SignInLink)
+	if err := f.UseReset(t.Context(), admission(f, "sign-in", "ann")); !errors.Is(err, people.ErrNotFound) {
+		t.Errorf("a new password by a link to sign in: got %v, want ErrNotFound", err)
+	}
+	oneWins(t, "link to sign in", func(i int) error {
+		a := admission(f, "sign-in", "ann")
+		a.Password, a.Session.ID, a.Session.Token = llm.Secret{}, fmt.Sprint("s", i), hashNamed(fmt.Sprint("s", i))
+		return f.UseReset(t.Context(), a)
+	})
+	link("sign-in", "")
 }
 
 // oneWins does something many times at once, which succeeds once and is refused

@@ -1,0 +1,133 @@
+package people_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/llm"
+	"weir/internal/people"
+	"weir/internal/people/oidctest"
+)
+
+// TestPasswordsOff is that passwords which are switched off open nothing, nobody chooses
+// one, sessions that began with one are over, and single sign-on and links go on.
+func TestPasswordsOff(t *testing.T) {
+	t.Parallel()
+	h, idp := newSSO(t)
+	ada := h.setUp("ada@example.com")
+	bob := h.join(ada.Actor(home), "bob@example.com", people.Member)
+	password, err := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reset, err := h.ResetLink(h.ctx, ada.Actor(home), bob.User().ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	invited := h.invite(ada.Actor(home), people.Invitation{Email: "cy@example.com", AccountID: h.account.ID, Role: people.Member})
+
+	sso, err := people.NewOIDC(people.OIDCOptions{Issuer: idp.URL, ClientID: oidctest.ClientID, ClientSecret: secret(oidctest.ClientSecret)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sso.Close)
+	h.Service = people.New(people.Options{
+		Store: h.store, Now: h.clock, Log: slog.New(slog.DiscardHandler), OIDC: sso, PublicURL: func() string { return publicURL }, PasswordsOff: true,
+	})
+	if h.Passwords() {
+		t.Error("passwords: got them on")
+	}
+	h.gone(password, "passwords were switched off")
+	for doing, try := range map[string]func() error{
+		"sign in": func() error { return second(h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)) },
+		"forgot":  func() error { return h.Forgot(h.ctx, "ada@example.com", home) },
+		"a link for a new password": func() error {
+			return second(h.ResetLink(h.ctx, ada.Actor(home), bob.User().ID))
+		},
+		"one from before": func() error { return second(h.Reset(h.ctx, reset.Reveal(), secret("another few words"), home)) },
+		"an invitation":   func() error { return second(h.Accept(h.ctx, invited, person(""), home)) },
+		"another password": func() error {
+			return second(h.ChangePassword(h.ctx, ada, secret(goodPassword), secret("another few words"), home))
+		},
+	} {
+		wantCode(t, doing, try(), llm.CodeForbidden)
+	}
+	session, _, err := h.come(idp, "s-bob")
+	if err != nil {
+		t.Fatalf("single sign-on: %v", err)
+	}
+	h.visitor(session)
+	link, err := h.SignInLink(h.ctx, audit.Gateway(), ada.User().ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if session, err = h.FollowLink(h.ctx, link.Reveal(), home); err != nil || !h.visitor(session).Operator() {
+		t.Errorf("a link to sign in: got %v, want an operator", err)
+	}
+}
+
+// TestSetUpWithoutPasswords is that the first operator chooses none where there are none.
+func TestSetUpWithoutPasswords(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(o *people.Options) { o.PasswordsOff = true })
+	session, err := h.SetUp(h.ctx, h.setupLink(), people.Person{Email: "ada@example.com"}, home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := h.visitor(session); !v.Operator() || v.User().Password {
+		t.Errorf("got %+v, want an operator without a password", v.User())
+	}
+}
+
+// TestSignInLink is that a link to sign in is an operator's alone, good once, for an hour,
+// in the audit log, and not for longer than the operator is one; and that its session has
+// the roles that groups would give.
+func TestSignInLink(t *testing.T) {
+	t.Parallel()
+	h, _ := newSSO(t, func(o *people.OIDCOptions) { o.Operators = []string{"admins"} })
+	ada := h.setUp("ada@example.com")
+	bob := h.join(ada.Actor(home), "bob@example.com", people.Member)
+	root := audit.Actor{Kind: audit.Command, Name: "root"}
+	wantCode(t, "a member's", second(h.SignInLink(h.ctx, root, bob.User().ID)), llm.CodeInvalidRequest)
+	wantCode(t, "nobody's", second(h.SignInLink(h.ctx, root, "nobody")), llm.CodeNotFound)
+	link := func(of *people.Visitor) string {
+		t.Helper()
+		token, err := h.SignInLink(h.ctx, root, of.User().ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token.Reveal()
+	}
+	first := link(ada)
+	wantCode(t, "a new password by it", second(h.Reset(h.ctx, first, secret("another few words"), home)), llm.CodeNotFound)
+	session, err := h.FollowLink(h.ctx, first, home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := h.visitor(session); !v.Operator() || v.Confined() {
+		t.Errorf("got operator %v, want one", v.Operator())
+	}
+	if got := h.actions(); !strings.HasSuffix(got, "sign_in_link.created ada@example.com by root\nsession.started - by ada@example.com") {
+		t.Errorf("audit log: got\n%s\nwant that the link was made, and used", got)
+	}
+	wantCode(t, "again", second(h.FollowLink(h.ctx, first, home)), llm.CodeNotFound)
+	late := link(ada)
+	h.advance(time.Hour)
+	wantCode(t, "after an hour", second(h.FollowLink(h.ctx, late, home)), llm.CodeNotFound)
+	if err := h.SetOperator(h.ctx, root, bob.User().ID, true); err != nil {
+		t.Fatal(err)
+	}
+	former := link(bob)
+	if err := h.SetOperator(h.ctx, root, bob.User().ID, false); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "a former operator's", second(h.FollowLink(h.ctx, former, home)), llm.CodeNotFound)
+	if got := people.HidePath("/link/" + former); strings.Contains(got, former) {
+		t.Errorf("the path in a log: got %q, want it without the secret", got)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

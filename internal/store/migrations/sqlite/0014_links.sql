@@ -1,0 +1,4 @@
+-- +goose Up
+
+-- A link that signs an operator in and changes no password.
+ALTER TABLE resets ADD COLUMN sign_in INTEGER NOT NULL DEFAULT 0;
