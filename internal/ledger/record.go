@@ -66,12 +66,13 @@ type Attempt struct {
 func (a *Attempt) FullModel() string { return a.Provider + "/" + a.Model }
 
 // How far beyond its bound an attempt's numbers may lie and still be taken for the
-// provider's: so many times, or as much as these.
+// provider's: so many times, or as much as these. A recording may be a day long,
+// whatever its bound is, for that is of what the client sent.
 const (
 	believeTimes    = 100
 	believeTokens   = 1 << 20
 	believeSearches = 10_000
-	believeMillis   = 3_600_000
+	believeMillis   = 24 * 3_600_000
 )
 
 // Believes says whether a provider's numbers of the attempt can be true.

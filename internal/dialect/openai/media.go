@@ -9,6 +9,7 @@ import (
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
+	"weir/internal/recording"
 )
 
 // Images, speech and transcription have one wire format, which nothing is
@@ -34,7 +35,7 @@ const (
 	// aroundPrompt is more than any model counts in tokens beside the prompt
 	// itself.
 	aroundPrompt = 100
-	// moreMillis is how much longer a recording may be found than it says: vendors
+	// moreMillis is how much longer a recording may be found than it is: vendors
 	// round up to seconds, and codecs add silence.
 	moreMillis = 2000
 )
@@ -143,14 +144,16 @@ func ScanSpeech(body []byte, _ *http.Request) (llm.Head, error) {
 func tokensOf(text string) int64 { return int64(utf8.RuneCountInString(text)+3) / 4 }
 
 // ScanTranscription is Scan for a form with a recording that is to be written
-// down.
+// down. Its units are what its container tells, its bound is what decoders can
+// make of it.
 func ScanTranscription(body []byte, r *http.Request) (llm.Head, error) {
 	there := false
 	h, err := scanForm(body, r, func(h *llm.Head, p formPart, content []byte) error {
 		switch p.name {
 		case "file":
 			there = true
-			h.Units[llm.Milliseconds] = milliseconds(content)
+			length := recording.Measure(content)
+			h.Units[llm.Milliseconds], h.Most[llm.Milliseconds] = length.Told, length.Most+moreMillis
 		case "prompt":
 			h.Units[llm.Input] += tokensOf(string(content))
 			h.Most[llm.Input] += int64(len(content))
@@ -161,7 +164,6 @@ func ScanTranscription(body []byte, r *http.Request) (llm.Head, error) {
 		err = llm.Invalid("file", "The form needs a recording, as its file.")
 	}
 	h.Units[llm.AudioIn] = (h.Units[llm.Milliseconds]*tokensPerSecond + 999) / 1000
-	h.Most[llm.Milliseconds] = h.Units[llm.Milliseconds] + moreMillis
 	h.Most[llm.AudioIn] = 2 * h.Most[llm.Milliseconds] * tokensPerSecond / 1000
 	h.Most[llm.Input] += aroundPrompt
 	return h, err
