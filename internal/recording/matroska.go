@@ -40,8 +40,8 @@ type track struct {
 
 // heardFrames are the frames of the tracks of one number.
 type heardFrames struct {
-	count uint64
-	opus  uint64 // nanoseconds, if they are Opus
+	count, bytes uint64
+	opus         uint64 // nanoseconds, if they are Opus
 }
 
 // segment is what is known of a Matroska file.
@@ -83,7 +83,7 @@ func matroska(b []byte) Length {
 			hasFLAC, flacRate = true, slower(flacRate, rate)
 			continue
 		}
-		told, most, known := s.length(t, b)
+		told, most, known := s.length(t)
 		l.Told, l.Most, sure = max(l.Told, told), max(l.Most, most), sure && known
 	}
 	if hasFLAC {
@@ -97,7 +97,7 @@ func matroska(b []byte) Length {
 }
 
 // length is how long the frames of a track are in milliseconds, and whether all of them are known.
-func (s *segment) length(t *track, b []byte) (told, most int64, known bool) {
+func (s *segment) length(t *track) (told, most int64, known bool) {
 	h := s.heard[t.number]
 	if h == nil {
 		return 0, 0, true
@@ -112,7 +112,7 @@ func (s *segment) length(t *track, b []byte) (told, most int64, known bool) {
 	case strings.HasPrefix(t.name, "A_AAC"):
 		c = aacCodec(t.private)
 	case strings.HasPrefix(t.name, "A_MPEG/"):
-		return 0, lasting(b, usualRate), true
+		return 0, scaled(h.bytes, usualRate), true
 	}
 	return frames(h.count, c.least), frames(h.count, c.each), c.kind == paced
 }
@@ -188,6 +188,7 @@ func (s *segment) block(b []byte) {
 		h = &heardFrames{}
 		s.heard[number] = h
 	}
+	h.bytes += uint64(len(r))
 	if flags&6 == 0 {
 		h.count++
 		h.opus += opusPacket(r)

@@ -109,6 +109,8 @@ func oggStreamOf(b []byte) *oggStream {
 	case is("\x7fFLAC"):
 		rate, _ := flacInfo(b)
 		return &oggStream{codec: codec{kind: lossless}, rate: rate}
+	case is("Speex   ") && len(b) >= 40:
+		return &oggStream{rate: uint64(binary.LittleEndian.Uint32(b[36:]))}
 	case is("\x80theora"), is("fishead"):
 		return &oggStream{codec: codec{kind: paced}}
 	}
@@ -137,6 +139,8 @@ func (s *oggStream) length(b []byte) (told, most int64) {
 	switch s.kind {
 	case opus:
 		told = max(told, frames(s.heard, 1))
+	case lossless:
+		return told, 0 // all of its frames are added up at once
 	case paced:
 		told = max(told, frames(s.packets, s.least))
 		most = frames(s.packets, s.each)

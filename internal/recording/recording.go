@@ -74,7 +74,7 @@ func unknown(b []byte) Length { return Length{Most: lasting(b, leastRate)} }
 // behindTags is what stands behind ID3 tags (ID3v2.4.0, section 3.1: https://id3.org/id3v2.4.0-structure).
 func behindTags(b []byte) []byte {
 	for len(b) >= 10 && string(b[:3]) == "ID3" && (b[6]|b[7]|b[8]|b[9])&0x80 == 0 {
-		size := 10 + int(b[6])<<21 | int(b[7])<<14 | int(b[8])<<7 | int(b[9])
+		size := 10 + (int(b[6])<<21 | int(b[7])<<14 | int(b[8])<<7 | int(b[9]))
 		if b[5]&0x10 != 0 { // a footer
 			size += 10
 		}

@@ -190,13 +190,14 @@ func TestMeasure(t *testing.T) {
 		{"WAV with MP3 as an extension", waveFile("RIFF", chunk("fmt ", -1, little(uint16(0xfffe), uint16(2), uint32(48000), uint32(16000), uint16(1), uint16(16), uint16(22), make([]byte, 6), uint16(0x55), make([]byte, 14))), chunk("data", -1, sound)), 750, 12_068},
 		{"ADPCM", waveFile("RIFF", adpcm, chunk("data", -1, sound)), 3000, 12_044},
 		{"ADPCM of a false average", waveFile("RIFF", format(17, 1, 8000, 6_000_000, 256, 4), chunk("data", -1, sound)), 187, 12_044},
+		{"ADPCM with its samples", waveFile("RIFF", adpcm, chunk("fact", -1, little(uint32(32_000))), chunk("data", -1, sound)), 4000, 12_056},
 		{"WAV without a format", waveFile("RIFF", chunk("data", -1, sound)), 12_020, 601_000},
 		{"a tag alone", packed("ID3\x04\x00\x00\x00\x00\x4e\x10", make([]byte, 10_000)), 10_010, 500_500},
 
 		{"FLAC", flacFile(44_100, 44*4096, 44), 4086, 4086},
 		{"FLAC of an unknown length", flacFile(44_100, 0, 44), 4086, 4086},
 		{"FLAC of a false length", flacFile(44_100, 1, 44), 4086, 4086},
-		{"FLAC behind a tag", packed("ID3\x04\x00\x00\x00\x00\x01\x00", make([]byte, 128), flacFile(44_100, 0, 44)), 4086, 4086},
+		{"FLAC behind a tag", packed("ID3\x04\x00\x00\x00\x00\x01\x23", make([]byte, 163), flacFile(44_100, 0, 44)), 4086, 4086},
 		{"FLAC without frames", packed(flacFile(44_100, 44_100, 0), sound), 1000, 602_100},
 
 		{"Opus", opusFile(100, 288_000), 6000, 6000},
@@ -205,8 +206,9 @@ func TestMeasure(t *testing.T) {
 		{"Opus with pages in a page", packed(opusFile(1, 48), page(0, 48, 1, opusFile(80, 48)[:8000])), 8259, 412_950},
 		{"Vorbis", packed(page(2, 0, 1, vorbisHead(22_050)), page(0, 22_050, 1, slices.Repeat([][]byte{make([]byte, 30)}, 30)...)), 1000, 1439},
 		{"Vorbis of a false position", packed(page(2, 0, 1, vorbisHead(22_050)), page(0, 1, 1, slices.Repeat([][]byte{make([]byte, 30)}, 30)...)), 179, 1439},
-		{"FLAC in Ogg", packed(page(2, 0, 1, packed("\x7fFLAC\x01\x00\x00\x01", flacFile(44_100, 0, 0))), page(0, 1, 1, flacFile(0, 0, 5)[42:])), 464, 464},
-		{"Ogg of another codec", packed(page(2, 0, 1, []byte("Speex   ")), page(0, 160, 1, make([]byte, 70))), 134, 6700},
+		{"FLAC in Ogg", packed(page(2, 0, 1, packed("\x7fFLAC\x01\x00\x00\x01", flacFile(44_100, 0, 0))), page(0, 20_480, 1, flacFile(0, 0, 5)[42:])), 464, 464},
+		{"Speex", packed(page(2, 0, 1, packed("Speex   ", make([]byte, 28), little(uint32(8000)))), page(0, 8000, 1, make([]byte, 70))), 1000, 8300},
+		{"Ogg of another codec", packed(page(2, 0, 1, []byte("CELT    ")), page(0, 160, 1, make([]byte, 70))), 134, 6700},
 
 		{"M4A", packed(ftyp, moov(movieHeader("mvhd", 600, 6000), ten), mdat), 10_007, 10_007},
 		{"M4A, its movie last", packed(ftyp, mdat, moov(movieHeader("mvhd", 600, 6000), ten)), 10_007, 10_007},
@@ -227,6 +229,7 @@ func TestMeasure(t *testing.T) {
 		{"WebM that is live", webm("A_OPUS", 0, 100), 6000, 6000},
 		{"WebM of a false length", webm("A_OPUS", 1, 100), 6000, 6000},
 		{"WebM with clusters in another element", packed(webm("A_OPUS", 1, 1), element("\xec", webm("A_OPUS", 1, 100))), 11_749, 0},
+		{"WebM of MPEG audio", webm("A_MPEG/L3", 1, 100), 5940, 10_000},
 		{"WebM of another codec", webm("A_REAL/14_4", 1, 100), 5940, 0},
 
 		{"MP3", bytes.Repeat(mp3Frame(), 40), 1044, 1044},

@@ -22,7 +22,7 @@ func wav(b []byte) (l Length) {
 	if string(b[:4]) == "RIFX" {
 		order = binary.BigEndian
 	}
-	sound := wavSound(b[12:], order)
+	sound, samples := wavSound(b[12:], order)
 	for rest := b[12:]; ; {
 		i := bytes.Index(rest, []byte("fmt "))
 		if i < 0 || len(rest) < i+24 {
@@ -30,17 +30,20 @@ func wav(b []byte) (l Length) {
 		}
 		rest = rest[i+4:]
 		f := wavFormatOf(rest[4:], order)
-		l.Told = max(l.Told, f.told(sound))
+		l.Told = max(l.Told, f.told(sound, samples))
 		l.Most = max(l.Most, f.most(uint64(len(b))))
 	}
 	return l
 }
 
-// wavSound is how many bytes are in the "data" chunks, as far as they are there. One without a size is a live
-// recording, which goes on to the end.
-func wavSound(b []byte, order binary.ByteOrder) (sound uint64) {
+// wavSound is how many bytes are in the "data" chunks, as far as they are there, and how many samples the "fact" chunk
+// says that these are. A "data" chunk without a size is a live recording, which goes on to the end.
+func wavSound(b []byte, order binary.ByteOrder) (sound, samples uint64) {
 	for len(b) >= 8 {
 		size, isData := uint64(order.Uint32(b[4:])), string(b[:4]) == "data"
+		if string(b[:4]) == "fact" && len(b) >= 12 {
+			samples = max(samples, uint64(order.Uint32(b[8:])))
+		}
 		b = b[8:]
 		if isData && (size == 0 || size == 0xffffffff) {
 			size = uint64(len(b))
@@ -51,7 +54,7 @@ func wavSound(b []byte, order binary.ByteOrder) (sound uint64) {
 		size += size & 1
 		b = b[min(size, uint64(len(b))):]
 	}
-	return sound
+	return sound, samples
 }
 
 // wavFormat is a "fmt " chunk: what codec there is, channels, samples a second, bytes a second, bytes of a block, and
@@ -80,11 +83,12 @@ func (f *wavFormat) exact() uint64 {
 	return 0
 }
 
-func (f *wavFormat) told(n uint64) int64 {
+// told is how long n bytes are, of so many samples if they are compressed.
+func (f *wavFormat) told(n, samples uint64) int64 {
 	if exact := f.exact(); exact > 0 {
 		return scaled(n, exact)
 	}
-	return scaled(n, min(f.average, densest))
+	return min(max(scaled(n, min(f.average, densest)), scaled(samples, f.samples)), f.most(n))
 }
 
 // most is how long n bytes can last at most. Sound that is compressed has a bit for a sample, at least, or the lowest
