@@ -44,9 +44,10 @@ const (
 
 	// aroundSound is what a recording counts at least.
 	aroundSound = 512
-	// soundBytes is how many bytes of base64 a token of sound has at least: no
-	// recording of a kind whose length its bytes show has less than 1,000 bytes a
-	// second, and nobody counts more than 40 tokens for that.
+	// leastSound is how many bytes a second a recording has whose bytes bound its
+	// length, and soundBytes how many bytes of base64 a token of it has at least:
+	// nobody counts more than 40 tokens a second.
+	leastSound = 1000
 	soundBytes = 32
 
 	// mostImage is more tokens than a model counts for an image, however few bytes

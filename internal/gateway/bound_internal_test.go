@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"net/http"
@@ -108,10 +109,22 @@ func sized() pricing.ModelOverride {
 	return pricing.ModelOverride{Context: window, MaxOutput: mostText}
 }
 
-// wave is the beginning of a recording of that many samples a second, and more.
-func wave(rate uint16) string {
+// wave is a recording of that many samples a second, and others in it.
+func wave(rate uint16, others ...string) string {
 	b := append([]byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00"), byte(rate), byte(rate>>8), 0, 0)
-	return base64.StdEncoding.EncodeToString(append(b, make([]byte, 3200)...))
+	b = append(b, "\x00\x00\x00\x00\x02\x00\x10\x00data\x80\x0c\x00\x00"...)
+	b = append(b, make([]byte, 3200)...)
+	for _, other := range others {
+		sound, _ := base64.StdEncoding.DecodeString(other)
+		b = append(b, sound[12:]...)
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}
+
+// mp3 is a recording of so many frames of 417 bytes.
+func mp3(frames int) string {
+	frame := append([]byte{0xff, 0xfb, 0x90, 0xc4}, make([]byte, 413)...)
+	return base64.StdEncoding.EncodeToString(bytes.Repeat(frame, frames))
 }
 
 // TestBoundOfInput holds what is held of the input: bytes for what the body
@@ -140,8 +153,10 @@ func TestBoundOfInput(t *testing.T) {
 		{"an image elsewhere", "openai", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}]}]}`, window, 0},
 		{"a file by its id", "openai", `{"messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"file-1"}}]}]}`, window, 0},
 		{"a document inline", "openai", `{"messages":[{"role":"user","content":[{"type":"file","file":{"file_data":"data:application/pdf;base64,AAAA"}}]}]}`, window, 0},
-		{"a recording", "openai", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"mp3","data":"` + png + `"}}]}]}`, shown - aroundSound, 0},
+		{"a recording", "openai", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"mp3","data":"` + mp3(20) + `"}}]}]}`, shown - aroundSound, 0},
+		{"a recording that is not what it says", "openai", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"mp3","data":"` + png + `"}}]}]}`, window, 0},
 		{"a wave", "openai", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"wav","data":"` + wave(8000) + `"}}]}]}`, shown - aroundSound, 0},
+		{"a wave whose second format has few samples", "openai", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"wav","data":"` + wave(8000, wave(1)) + `"}}]}]}`, window, 0},
 		{"a wave of few samples", "openai", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"wav","data":"` + wave(1) + `"}}]}]}`, window, 0},
 		{"a recording of another kind", "openai", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"flac","data":"AAAA"}}]}]}`, window, 0},
 		{"a part that nobody knows", "openai", `{"messages":[{"role":"user","content":[{"type":"video_url","video_url":{"url":"https://example.com/v"}}]}]}`, window, 0},

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	"strings"
 
 	"weir/internal/llm"
 	"weir/internal/rawjson"
+	"weir/internal/recording"
 	"weir/internal/route"
 )
 
@@ -146,29 +146,16 @@ func (r *reading) media(kind llm.PartKind, m *llm.Media) {
 	}
 }
 
-// isMeasured says whether a recording is of a kind that has at least so many
-// bytes a second that they bound its length. One that says of itself that it has
-// less, or may be silence in no bytes at all, is not.
+// isMeasured says whether a recording has at least so many bytes a second that they bound its length, however a decoder
+// reads it. Raw samples of 16 bits do; of others it is what their container and their frames show. One that decoders may
+// read as longer, or that may be silence in few bytes, is not.
 func isMeasured(m *llm.Media) bool {
 	_, subtype, _ := strings.Cut(m.MIME, "/")
-	switch strings.TrimPrefix(strings.ToLower(cmp.Or(m.Format, subtype)), "x-") {
-	case "mp3", "mpeg", "pcm16":
+	if strings.EqualFold(cmp.Or(m.Format, subtype), "pcm16") {
 		return true
-	case "wav":
-		return waveRate(m.Data) >= 2000
 	}
-	return false
-}
-
-// waveRate is how many samples a second a WAVE file in base64 says to have; 0
-// where it does not say so at its beginning.
-func waveRate(data string) uint32 {
-	const need = 28 // bytes, up to the end of the rate
-	head, err := base64.StdEncoding.DecodeString(data[:min(len(data), (need+2)/3*4)])
-	if err != nil || len(head) < need || string(head[:4]) != "RIFF" || string(head[8:16]) != "WAVEfmt " {
-		return 0
-	}
-	return binary.LittleEndian.Uint32(head[24:])
+	sound, err := base64.StdEncoding.DecodeString(m.Data)
+	return err == nil && recording.Measure(sound).Most <= int64(len(sound))*1000/leastSound
 }
 
 // members takes note of the top-level fields that nobody modelled.

@@ -74,7 +74,7 @@ func TestTokensAtMostOfMuch(t *testing.T) {
 // quarters, of an image all of its bytes.
 func TestFineIsCloser(t *testing.T) {
 	t.Parallel()
-	picture := strings.Repeat("iVBORw0KGgo9", 20_000)
+	picture, sound := strings.Repeat("iVBORw0KGgo9", 20_000), mp3(400)
 	words := strings.Repeat("some words that people write ", 1000)
 	tests := []struct {
 		name, door, body string
@@ -85,7 +85,7 @@ func TestFineIsCloser(t *testing.T) {
 		{"the same image twice", "responses", `{"input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,` + picture + `"},{"type":"input_image","image_url":"data:image/png;base64,` + picture + `"}]}]}`, 2 * mostImage, 2*mostImage + 1200},
 		{"an image, and its bytes as a text", "anthropic", `{"max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"` + picture + `"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + picture + `"}}]}]}`, mostImage + int64(len(picture))/4, mostImage + int64(len(picture)) + 1200},
 		{"an image in another alphabet", "gemini", `{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":"-_` + picture + `--"}}]}]}`, mostImage + int64(len(picture))/4, mostImage + int64(len(picture)) + 1200},
-		{"a recording", "openai", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"mp3","data":"` + picture + `"}}]}]}`, int64(len(picture)) / soundBytes, int64(len(picture))/soundBytes + aroundSound + 1200},
+		{"a recording", "openai", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"mp3","data":"` + sound + `"}}]}]}`, int64(len(sound)) / soundBytes, int64(len(sound))/soundBytes + aroundSound + 1200},
 		{"a text in base64", "gemini", `{"contents":[{"parts":[{"inlineData":{"mimeType":"text/plain","data":"` + picture + `"}}]}]}`, int64(len(picture)), int64(len(picture)) + 1200},
 	}
 	for _, tt := range tests {
