@@ -162,7 +162,7 @@ func (t *track) value(id uint64, b []byte) {
 	case idTrackType:
 		t.isSound = unsigned(b) == 2
 	case idCodec:
-		t.name = strings.TrimRight(string(b), "\x00")
+		t.name = strings.TrimRight(string(b[:min(len(b), 64)]), "\x00")
 	case idPrivate:
 		t.private = b
 	case idEncodings:

@@ -91,7 +91,10 @@ func (m *movie) box(kind string, b []byte, depth int) {
 	}
 	switch kind {
 	case "trak":
-		m.broken = m.broken || len(m.traks) == maxStreams
+		if len(m.traks) == maxStreams {
+			m.broken = true
+			return
+		}
 		m.traks = append(m.traks, trak{})
 	case "traf":
 		m.fragment, m.every = nil, 0
@@ -182,24 +185,24 @@ func (t *trak) leaf(kind string, b []byte) {
 // describe reads the codecs of a track: the sample entries (ISO/IEC 14496-12, section 12.2.3).
 func (t *trak) describe(r *reader) {
 	r.take(4)
-	var all []codec
+	sounds := false
 	for len(*r) >= 8 {
 		size := r.number(4)
 		if size < 8 {
 			break
 		}
 		entry := reader(r.take(size - 4))
-		if kind := string(entry.take(4)); !slices.Contains(textEntries, kind) {
-			all = append(all, entryCodec(kind, entry))
+		kind := string(entry.take(4))
+		if slices.Contains(textEntries, kind) {
+			continue
 		}
-	}
-	t.isSilent = t.isSilent || len(all) == 0
-	for i, c := range all {
-		if i == 0 {
-			t.codec = c
+		c := entryCodec(kind, entry)
+		if !sounds {
+			sounds, t.codec = true, c
 		}
 		t.codec = codec{min(t.codec.kind, c.kind), max(t.codec.each, c.each), min(t.codec.least, c.least)}
 	}
+	t.isSilent = t.isSilent || !sounds
 }
 
 // textEntries are the formats of sample entries of texts and times, beside sound: chapters, subtitles.

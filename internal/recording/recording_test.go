@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -262,22 +263,23 @@ func recordings(size int) map[string][]byte {
 		return append(slices.Clone(head), bytes.Repeat([]byte(part), size/len(part))...)
 	}
 	return map[string][]byte{
-		"wav":            repeated([]byte("RIFF____WAVE"), "fmt "),
-		"wav chunks":     repeated([]byte("RIFF____WAVE"), "data\x02\x00\x00\x00xx"),
-		"flac":           repeated([]byte("fLaC"), "\xff\xf8\xc0\x08"),
-		"flac frames":    flacFile(44_100, 0, size/1000),
-		"ogg":            repeated(nil, "OggS"),
-		"ogg streams":    repeated(nil, string(page(2, 0, 1, []byte("\x7fFLAC")))),
-		"ogg vorbis":     repeated(nil, string(page(2, 0, 1, vorbisHead(1)))),
-		"mp4":            repeated(box("ftyp", "M4A "), string(box("free"))),
-		"mp4 tracks":     repeated(box("ftyp", "M4A "), string(aac("soun", 44100, 1, 1, 1))),
-		"mp4 entries":    packed(box("ftyp"), box("stsd", uint64(1), repeated(nil, string(box("mp4a", "esdsesds"))))),
-		"mp4 esds":       packed(box("ftyp"), box("moov", box("trak", box("stsd", uint64(1), box("mp4a", repeated(nil, "esds")))))),
-		"matroska":       repeated([]byte("\x1aE\xdf\xa3\x80"), "\xae\x80"),
-		"matroska codec": repeated([]byte("\x1aE\xdf\xa3\x80\xae\x80"), "\x86\x86A_FLAC"),
-		"webm":           webm("A_OPUS", 0, size/110),
-		"mp3":            repeated([]byte("\xff\xfb\x90\xc4"), "\xff\xfb\x00"),
-		"mp3 frames":     repeated(nil, string(mp3Frame())),
+		"wav":             repeated([]byte("RIFF____WAVE"), "fmt "),
+		"wav chunks":      repeated([]byte("RIFF____WAVE"), "data\x02\x00\x00\x00xx"),
+		"flac":            repeated([]byte("fLaC"), "\xff\xf8\xc0\x08"),
+		"flac frames":     flacFile(44_100, 0, size/1000),
+		"ogg":             repeated(nil, "OggS"),
+		"ogg streams":     repeated(nil, string(page(2, 0, 1, []byte("\x7fFLAC")))),
+		"ogg vorbis":      repeated(nil, string(page(2, 0, 1, vorbisHead(1)))),
+		"mp4":             repeated(box("ftyp", "M4A "), string(box("free"))),
+		"mp4 tracks":      repeated(box("ftyp", "M4A "), string(aac("soun", 44100, 1, 1, 1))),
+		"mp4 entries":     packed(box("ftyp"), box("trak", box("stsd", uint64(1), repeated(nil, string(box("mp4a", "esdsesds")))))),
+		"mp4 esds":        packed(box("ftyp"), box("moov", box("trak", box("stsd", uint64(1), box("mp4a", repeated(nil, "esds\x00\x00\x00\x00\x05\x02\x12\x08")))))),
+		"mp4 many tracks": repeated(box("ftyp", "M4A "), string(box("trak"))),
+		"matroska":        repeated([]byte("\x1aE\xdf\xa3\x80"), "\xae\x80"),
+		"matroska codec":  repeated([]byte("\x1aE\xdf\xa3\x80\xae\x80"), "\x86\x86A_FLAC"),
+		"webm":            webm("A_OPUS", 0, size/110),
+		"mp3":             repeated([]byte("\xff\xfb\x90\xc4"), "\xff\xfb\x00"),
+		"mp3 frames":      repeated(nil, string(mp3Frame())),
 	}
 }
 
@@ -297,6 +299,19 @@ func TestMeasureIsLinear(t *testing.T) {
 	for name, small := range recordings(size) {
 		if a, b := took(small), took(large[name]); b > 5*a && b > 300*time.Millisecond {
 			t.Errorf("%s: %v for %d bytes, %v for %d", name, a, len(small), b, len(large[name]))
+		}
+	}
+}
+
+// TestMeasureKeepsLittle holds that measuring takes memory as the recording does at most, all in all twice that.
+func TestMeasureKeepsLittle(t *testing.T) {
+	for name, b := range recordings(1 << 20) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		recording.Measure(b)
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > uint64(2*len(b)) {
+			t.Errorf("%s: %d bytes", name, got)
 		}
 	}
 }
