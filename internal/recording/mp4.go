@@ -5,8 +5,11 @@ import (
 	"slices"
 )
 
-// maxDepth is how deep the boxes of an MP4 file are read.
-const maxDepth = 10
+// maxDepth is how deep the boxes of an MP4 file are read, and maxConfigs how many "esds" boxes of a sample entry.
+const (
+	maxDepth   = 10
+	maxConfigs = 16
+)
 
 // trak is a track of an MP4 file, or what fragments say of one.
 type trak struct {
@@ -235,9 +238,10 @@ func entryCodec(kind string, b []byte) codec {
 }
 
 // esdsCodec is that of an MPEG-4 sample entry, by its "esds" boxes (ISO/IEC 14496-14, section 6.7), which decoders look
-// for in several places: the slowest that any of them says.
+// for in several places: the slowest that any of them says. Of an entry with many nothing is known: each may be as long
+// as all that follows.
 func esdsCodec(b []byte) (slowest codec) {
-	for {
+	for range maxConfigs {
 		i := bytes.Index(b, []byte("esds"))
 		if i < 0 {
 			return slowest
@@ -251,6 +255,7 @@ func esdsCodec(b []byte) (slowest codec) {
 			slowest = c
 		}
 	}
+	return codec{}
 }
 
 // descriptors reads those of an "esds" box (ISO/IEC 14496-1, section 7.2.6).
