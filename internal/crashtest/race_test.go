@@ -213,6 +213,7 @@ func (f *fleet) race(r *race, name string) {
 	f.t.Helper()
 	m := f.wealthy(name, r.limit)
 	got := f.hold(r, &m)
+	f.settled(&m) // answers that are late are read on, and give back what they held
 	rest := f.fill(&m, r.bodies[0])
 	f.settled(&m)
 	spent, peak, truth := f.spent(&m), f.peak(m.account), f.truth(&m)
@@ -440,14 +441,16 @@ func (f *fleet) settled(m *member) {
 
 // peak is the most that the attempts of an account came to at any time, those
 // under way at what was held for them. An attempt is over, at the latest, when
-// the next one of its request is opened: both stand in one record.
+// the next one of its request is opened, since both stand in one record; unless it
+// goes on for a tenth of a second and more: then its answer was late and read on.
 func (f *fleet) peak(account string) llm.Money {
 	f.t.Helper()
 	return llm.Money(f.count(`
 		WITH attempt AS (
-			SELECT opened, greatest(cost, coalesce((settlement::json->>'at_most')::bigint, 0)) AS cost, (opening::json->>'hold')::bigint AS held, least(opened + (settlement::json->>'duration')::bigint,
-				lead(opened) OVER (PARTITION BY request ORDER BY n)) AS settled
-			FROM attempts WHERE account = '` + account + `'),
+			SELECT opened, cost, held, CASE WHEN ended > next + 100000 THEN ended ELSE least(ended, next) END AS settled FROM (
+				SELECT opened, greatest(cost, coalesce((settlement::json->>'at_most')::bigint, 0)) AS cost, (opening::json->>'hold')::bigint AS held,
+					opened + (settlement::json->>'duration')::bigint AS ended, lead(opened) OVER (PARTITION BY request ORDER BY n) AS next
+				FROM attempts WHERE account = '` + account + `') AS one),
 		step AS (SELECT opened AS at, held AS amount FROM attempt UNION ALL SELECT settled, cost - held FROM attempt)
 		SELECT coalesce(max(total), 0)::bigint FROM (SELECT sum(amount) OVER (ORDER BY at, amount ROWS UNBOUNDED PRECEDING) AS total FROM step) AS totals`))
 }
