@@ -305,14 +305,14 @@ func TestMeasureIsLinear(t *testing.T) {
 	}
 }
 
-// TestMeasureKeepsLittle holds that measuring takes memory as the recording does at most, all in all twice that.
+// TestMeasureKeepsLittle holds that measuring takes memory as the recording does at most, all in all twice that and a little.
 func TestMeasureKeepsLittle(t *testing.T) {
 	for name, b := range recordings(1 << 20) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		recording.Measure(b)
 		runtime.ReadMemStats(&after)
-		if got := after.TotalAlloc - before.TotalAlloc; got > uint64(2*len(b)) {
+		if got := after.TotalAlloc - before.TotalAlloc; got > uint64(2*len(b)+64<<10) {
 			t.Errorf("%s: %d bytes", name, got)
 		}
 	}
