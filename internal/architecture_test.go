@@ -13,7 +13,7 @@ import (
 
 // layers are the packages, each of which may import what lies below it alone.
 var layers = [][]string{
-	{"audit", "llm", "outbound", "rawjson", "recording", "sse"},
+	{"audit", "kept", "llm", "outbound", "rawjson", "recording", "sse"},
 	{"dialect/compose", "dialect/explain", "dialect/parse", "dialect/proof", "dialect/stamp", "idempotency", "seal"},
 	{"config", "conversation", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect/responses"},

@@ -21,6 +21,7 @@ import (
 	"weir/internal/conversation"
 	"weir/internal/dashboard"
 	"weir/internal/gateway"
+	"weir/internal/kept"
 	"weir/internal/ledger"
 	"weir/internal/people"
 	"weir/internal/ratelimit"
@@ -179,6 +180,9 @@ func (g *instance) openData(ctx context.Context) error {
 	o := g.options
 	where := storeOptions(&o.Config, o.Log)
 	where.Machine = o.Now
+	where.Kept = kept.Quota{
+		Bytes: int64(o.Config.Kept.BytesPerAccount), Number: o.Config.Kept.RepliesPerAccount, FreeDisk: int64(o.Config.Kept.MinFreeDisk),
+	}
 	db, err := store.Open(ctx, where)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/config"
 	"weir/internal/dialect"
+	"weir/internal/kept"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -152,6 +153,61 @@ func (d *Data) backlog(ctx context.Context, o *VerifyOptions) (left ledger.Backl
 }
 
 func (d *Data) journalDir() string { return filepath.Join(d.cfg.Data, "journal") }
+
+// KeptAccount is what is kept for an account.
+type KeptAccount struct {
+	Name string // of the account; empty for the administration's replies
+	kept.Usage
+}
+
+// Kept is what is kept for each account that has anything.
+func (d *Data) Kept(ctx context.Context) ([]KeptAccount, error) {
+	all, err := d.store.Kept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	accounts, err := d.Accounts.Accounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for i := range accounts {
+		names[accounts[i].ID] = accounts[i].Name
+	}
+	list := make([]KeptAccount, len(all))
+	for i, u := range all {
+		list[i] = KeptAccount{names[u.Account], u}
+	}
+	return list, nil
+}
+
+// PurgeKept deletes what was kept before a moment: see store.PurgeKept. An empty account
+// name is every account.
+func (d *Data) PurgeKept(ctx context.Context, by audit.Actor, accountName string, before time.Time) (sum kept.Usage, err error) {
+	var only string
+	if accountName != "" {
+		acc, err := d.Accounts.Account(ctx, accountName)
+		if err != nil {
+			return sum, err
+		}
+		only = acc.ID
+	}
+	all, err := d.Kept(ctx)
+	if err != nil {
+		return sum, err
+	}
+	for _, a := range all {
+		if only != "" && a.Account != only {
+			continue
+		}
+		gone, err := d.store.PurgeKept(ctx, by, audit.Object{Kind: "account", ID: a.Account, Name: a.Name}, before)
+		sum.Add(&gone)
+		if err != nil {
+			return sum, err
+		}
+	}
+	return sum, nil
+}
 
 // Export calls fn with every settled attempt of the dates, which are UTC and
 // inclusive; empty for no bound. An empty account name is every account.

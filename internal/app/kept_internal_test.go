@@ -14,6 +14,7 @@ import (
 	"weir/internal/conversation"
 	"weir/internal/dialect"
 	"weir/internal/gateway"
+	"weir/internal/idempotency"
 )
 
 // away is a database that has gone away for responses.
@@ -25,6 +26,37 @@ func (away) KeepResponse(context.Context, *conversation.Record) error { return e
 
 func (away) ResponseChain(context.Context, string, int) ([]conversation.Link, error) {
 	return nil, errAway
+}
+
+// deafClaims is a database that does not hear the end of a request.
+type deafClaims struct{ idempotency.Store }
+
+func (deafClaims) Keep(context.Context, idempotency.Claim, []byte) error { return errAway }
+
+// TestKeptUnheard is that a request which was answered is not made again, though nobody
+// could note its end.
+func TestKeptUnheard(t *testing.T) {
+	t.Parallel()
+	g := newInstance(t)
+	key := newKey(t, g, "asks")
+	server := gateway.New(gateway.Options{
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: deafClaims{g.claims}, Limits: g.limits, Kept: g.kept,
+		Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	d := g.fleet.dialect("native")
+	handler := server.Handler("POST /v1/chat", d, []*dialect.Operation{&d.Operation}, account.Chat)
+	for _, accept := range []string{"application/json", "text/event-stream"} {
+		for i, want := range []int{200, 409} {
+			r := httptest.NewRequest("POST", "/v1/chat", strings.NewReader(`{"model":"demo/chat","messages":[{"role":"user","prompt":"Hi"}]}`))
+			r.Header.Set("Authorization", "Bearer "+key)
+			r.Header.Set("Accept", accept)
+			r.Header.Set("Idempotency-Key", accept)
+			w := httptest.NewRecorder()
+			if handler.ServeHTTP(w, r); w.Code != want {
+				t.Errorf("%s, request %d: %d %s, want %d", accept, i+1, w.Code, w.Body, want)
+			}
+		}
+	}
 }
 
 // TestKeptNowhere is that who asks gets an answer, whole or streamed, though it

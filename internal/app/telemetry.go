@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/kept"
 	"weir/internal/llm"
 	"weir/internal/route"
 )
@@ -53,7 +54,33 @@ func (g *instance) measure() {
 		}
 		return 0
 	})
+	m.GaugeBy("weir_kept", "kind", "Replies for an Idempotency-Key and responses of the Responses API that are kept, of all nodes.", func(tell func(string, float64)) {
+		if u, ok := g.keptInAll(); ok {
+			tell(string(kept.Reply), float64(u.Replies))
+			tell(string(kept.Response), float64(u.Responses))
+		}
+	})
+	m.GaugeBy("weir_kept_bytes", "kind", "Bytes that they take.", func(tell func(string, float64)) {
+		if u, ok := g.keptInAll(); ok {
+			tell(string(kept.Reply), float64(u.ReplyBytes))
+			tell(string(kept.Response), float64(u.ResponseBytes))
+		}
+	})
 	m.GaugeBy("weir_provider_circuit_open", "provider", "1 while all targets of the provider that were asked are passed over, else 0.", g.circuits)
+}
+
+// keptWait is how long the database has to say how much is kept.
+const keptWait = 2 * time.Second
+
+// keptInAll is what is kept of all accounts; false where the database does not say.
+func (g *instance) keptInAll() (sum kept.Usage, ok bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), keptWait)
+	defer cancel()
+	all, err := g.store.Kept(ctx)
+	for i := range all {
+		sum.Add(&all[i])
+	}
+	return sum, err == nil
 }
 
 func (g *instance) circuits(tell func(provider string, n float64)) {

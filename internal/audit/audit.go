@@ -87,6 +87,7 @@ const (
 	WebhookRotated      Action = "webhook.secret_rotated"
 	WebhookRemoved      Action = "webhook.removed"
 	SecretsResealed     Action = "secrets.resealed"
+	KeptPurged          Action = "kept.purged"
 )
 
 // Entry is one line of the log. Before and After are JSON objects of what was

@@ -83,6 +83,9 @@ func (l *loader) checkNumbers(c *Config) {
 	if c.MaxBody < minBody || c.MaxBody > maxBody {
 		l.report("max_body", "`max_body` must be 1KiB to 1GiB, not %s", c.MaxBody)
 	}
+	l.checkRange("kept.bytes_per_account", int64(c.Kept.BytesPerAccount), 0)
+	l.checkRange("kept.replies_per_account", c.Kept.RepliesPerAccount, 0)
+	l.checkRange("kept.min_free_disk", int64(c.Kept.MinFreeDisk), 0)
 	if c.DrainTimeout < 0 {
 		l.report("drain_timeout", "`drain_timeout` must not be negative")
 	}

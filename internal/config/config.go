@@ -73,6 +73,8 @@ type Config struct {
 	Outbound Outbound `yaml:"outbound"`
 	// Retention is how long data lives.
 	Retention Retention `yaml:"retention"`
+	// Kept is how much is kept for clients.
+	Kept Kept `yaml:"kept"`
 	// Telemetry is where metrics are served.
 	Telemetry Telemetry `yaml:"telemetry"`
 	// Webhooks is what endpoints may be.
@@ -218,6 +220,18 @@ type Retention struct {
 	Explanations time.Duration `yaml:"explanations"`
 }
 
+// Kept is how much is kept for clients: replies for an Idempotency-Key, and what the
+// Responses API keeps. 0 is no bound.
+type Kept struct {
+	// BytesPerAccount is for replies and responses together, as they are stored.
+	BytesPerAccount Bytes `yaml:"bytes_per_account"`
+	// RepliesPerAccount is how many replies and responses that may be.
+	RepliesPerAccount int64 `yaml:"replies_per_account"`
+	// MinFreeDisk is what has to be free on the disk of Data, with SQLite, for anything
+	// to be kept.
+	MinFreeDisk Bytes `yaml:"min_free_disk"`
+}
+
 // Telemetry is where metrics are served.
 type Telemetry struct {
 	// Listen is an address, host:port, of its own; empty for the main one.
@@ -311,6 +325,7 @@ func Default() Config {
 		MaxConcurrency:   4096,
 		MaxBody:          32 << 20,
 		Retention:        Retention{Requests: 90 * day, Responses: 30 * day, Explanations: 2557 * day}, // seven years
+		Kept:             Kept{BytesPerAccount: 1 << 30, RepliesPerAccount: 100_000, MinFreeDisk: 1 << 30},
 		Sessions:         Sessions{Idle: 12 * time.Hour, Absolute: 7 * day, Passwords: "on"},
 		OIDC:             OIDC{Name: "single sign-on", Scopes: []string{"openid", "profile", "email"}, GroupsClaim: "groups"},
 		SMTP:             SMTP{TLS: "starttls"},

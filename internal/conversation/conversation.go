@@ -40,6 +40,7 @@ var ErrNotFound = errors.New("conversation: not found")
 
 // Record is a response as it is stored. Its ids are hashes.
 type Record struct {
+	Account  string // whose quota it counts in
 	Scope    string // the API key's id
 	ID       string
 	Previous string   // the response that it goes on from; empty for none
@@ -58,7 +59,8 @@ type Link struct {
 
 // Store keeps the responses of all nodes. What has expired is not there.
 type Store interface {
-	// KeepResponse keeps a response, in the place of one with the same id.
+	// KeepResponse keeps a response, in the place of one with the same id, or tells by a
+	// kept.Refusal why it may not.
 	KeepResponse(ctx context.Context, r *Record) error
 	// Response is the sealed content of a response, or ErrNotFound.
 	Response(ctx context.Context, id string) ([]byte, error)
@@ -74,8 +76,9 @@ type Store interface {
 
 // Owner is the API key to which responses belong.
 type Owner struct {
-	Scope string // the key's id
-	Token llm.Secret
+	Account string // the account's id
+	Scope   string // the key's id
+	Token   llm.Secret
 }
 
 // name is an id of the owner's as it is stored.

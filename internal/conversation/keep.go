@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"weir/internal/kept"
 	"weir/internal/rawjson"
 )
 
 // Keep keeps a response, which is whole and as the client gets it, with the
 // input that it answers. Without a turn, or where the request wants nothing kept,
-// it does nothing.
+// it does nothing. A kept.Refusal is the error where no more may be kept.
 func (s *Service) Keep(ctx context.Context, o Owner, turn *Turn, response []byte) error {
 	id := idOf(response)
 	if turn == nil || !turn.keep || id == "" {
@@ -21,7 +22,7 @@ func (s *Service) Keep(ctx context.Context, o Owner, turn *Turn, response []byte
 	c := content{previous: turn.previous, input: turn.input, response: completed(response, turn.previous)}
 	name, text := o.name(id), c.encode()
 	if len(text) > maxBytes {
-		return fmt.Errorf("a response of %d bytes is not kept: at most %d are", len(text), maxBytes)
+		return fmt.Errorf("%d bytes, of which at most %d are kept: %w", len(text), maxBytes, kept.TooLarge)
 	}
 	b, err := box(&o, name)
 	if err != nil {
@@ -29,7 +30,7 @@ func (s *Service) Keep(ctx context.Context, o Owner, turn *Turn, response []byte
 	}
 	now := s.now()
 	r := &Record{
-		Scope: o.Scope, ID: name, Items: c.names(&o), Created: now, Expires: now.Add(s.ttl),
+		Account: o.Account, Scope: o.Scope, ID: name, Items: c.names(&o), Created: now, Expires: now.Add(s.ttl),
 		Sealed: b.Seal(nil, nil, text, []byte(name)),
 	}
 	if turn.previous != "" {

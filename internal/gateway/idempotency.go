@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/cipher"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/idempotency"
+	"weir/internal/kept"
 	"weir/internal/seal"
 )
 
@@ -37,12 +39,12 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 		return false, err
 	}
 	claim := idempotency.Claim{
-		Scope: c.principal.Key().ID, Key: seal.Digest(header), Request: c.id.String(),
+		Account: c.principal.Account().ID, Scope: c.principal.Key().ID, Key: seal.Digest(header), Request: c.id.String(),
 		Body: seal.Digest(c.dialect.Name, string(c.door.Op), strconv.FormatBool(c.head.Stream), c.head.Model, strings.Join(c.fallbacks, " "), strconv.FormatBool(c.noRescue), fmt.Sprint(c.ownHeaders()), string(c.content())),
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), keepWithin)
 	defer cancel()
-	const spent = "The Idempotency-Key was used with a stream or a very large reply, which has ended; these are not replayed. Use a new key."
+	const spent = "The Idempotency-Key was used with a request that has ended and whose answer was not kept: a stream, a very large reply, or one beyond what is kept for the account. It is not made again. Use a new key to make it again."
 	state, reply, err := idempotency.Begin(ctx, c.server.idempotency, claim, spent)
 	if err != nil {
 		return false, err
@@ -88,14 +90,13 @@ func (c *call) replay(claim *idempotency.Claim, sealed []byte) error {
 	return nil
 }
 
-// store keeps a reply, sealed, before the client gets it.
+// store keeps a reply, sealed, before the client gets it. An error means that it is not
+// kept; then the key is spent, or stays as one whose request runs.
 func (i *idempotent) store(c *call, a *answered, body []byte) error {
-	if i == nil {
-		return nil
-	}
+	i.ended = true // it has been answered, whatever comes of this: nobody is charged for it again
 	if len(body) > maxKeptReply {
 		i.streamed(c) // too large to replay: the key is spent all the same
-		return nil
+		return kept.TooLarge
 	}
 	head, err := json.Marshal(a)
 	if err != nil {
@@ -108,11 +109,29 @@ func (i *idempotent) store(c *call, a *answered, body []byte) error {
 	sealed := box.Seal(nil, nil, bytes.Join([][]byte{head, body}, []byte{'\n'}), []byte(i.claim.Body))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
 	defer cancel()
-	if err := c.server.idempotency.Keep(ctx, i.claim, sealed); err != nil {
-		return err
+	return c.server.idempotency.Keep(ctx, i.claim, sealed)
+}
+
+// keepReply keeps a reply for its Idempotency-Key, and tells the client where it could not:
+// the same request gets 409 then, and is not made again.
+func (c *call) keepReply(a *answered, body []byte) {
+	if c.idem == nil {
+		return
 	}
-	i.ended = true
-	return nil
+	if err := c.idem.store(c, a, body); err != nil {
+		c.w.Header()["Idempotent-Kept"] = []string{"false"}
+		c.notKept("a reply was not kept for its Idempotency-Key", kept.Reply, err)
+	}
+}
+
+// notKept counts and logs what was not kept.
+func (c *call) notKept(what string, kind kept.Kind, err error) {
+	log := c.server.log.Error
+	if why, ok := errors.AsType[kept.Refusal](err); ok {
+		c.server.metrics.NotKept(kind, why)
+		log = c.server.log.Info // of which there may be as many as requests
+	}
+	log(what, "request", c.idText, "account", c.principal.Account().ID, "err", err)
 }
 
 // streamed remembers that the reply was a stream, which is not kept.
@@ -120,13 +139,12 @@ func (i *idempotent) streamed(c *call) {
 	if i == nil {
 		return
 	}
+	i.ended = true // as in store
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
 	defer cancel()
 	if err := c.server.idempotency.Keep(ctx, i.claim, nil); err != nil {
 		c.server.log.Error("the end of a stream was not noted for its Idempotency-Key", "request", c.idText, "err", err)
-		return
 	}
-	i.ended = true
 }
 
 // release lets the key be used again, when the request came to nothing.

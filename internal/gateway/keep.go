@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/internal/conversation"
+	"weir/internal/kept"
 	"weir/internal/llm"
 )
 
@@ -52,21 +53,23 @@ func (c *call) echo() []llm.Field {
 
 // owner is to whom the answer belongs.
 func (c *call) owner() conversation.Owner {
-	return conversation.Owner{Scope: c.principal.Key().ID, Token: llm.NewSecret(c.token)}
+	return conversation.Owner{Account: c.principal.Account().ID, Scope: c.principal.Key().ID, Token: llm.NewSecret(c.token)}
 }
 
 // keep keeps a whole answer before the client has its end, so that the next
 // request finds it. Of what cannot be kept the client gets its answer all the
-// same.
-func (c *call) keep(answer []byte) {
+// same: false.
+func (c *call) keep(answer []byte) bool {
 	if c.turn == nil || answer == nil {
-		return
+		return true
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
 	defer cancel()
-	if err := c.server.kept.Keep(ctx, c.owner(), c.turn, answer); err != nil {
-		c.server.log.Error("a response was not kept", "request", c.idText, "err", err)
+	err := c.server.kept.Keep(ctx, c.owner(), c.turn, answer)
+	if err != nil {
+		c.notKept("a response was not kept", kept.Response, err)
 	}
+	return err == nil
 }
 
 // keepEvent keeps the answer that the data of an event holds, if any.

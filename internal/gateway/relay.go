@@ -103,10 +103,10 @@ func (c *call) sendWhole(body []byte, contentType string) error {
 	a.Type = contentType
 	c.answerHeaders(&a, cmp.Or(contentType, "application/json"))
 	c.w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
-	if err := c.idem.store(c, &a, body); err != nil {
-		c.server.log.Error("a reply was not kept for its Idempotency-Key", "request", c.idText, "err", err)
+	c.keepReply(&a, body)
+	if !c.keep(body) {
+		c.w.Header()["X-Weir-Kept"] = []string{"false"}
 	}
-	c.keep(body)
 	c.releaseBody() // whatever time the client takes
 	dialect.WriteBody(c.w, body, c.server.timing.Write)
 	return nil

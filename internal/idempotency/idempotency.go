@@ -13,9 +13,11 @@ import (
 
 const (
 	header = "Idempotency-Key"
-	ttl    = 24 * time.Hour // for which a key holds
-	maxKey = 255            // bytes of the header
+	maxKey = 255 // bytes of the header
 )
+
+// TTL is for how long a key holds.
+const TTL = 24 * time.Hour
 
 // State says what is known of a key.
 type State string
@@ -31,6 +33,7 @@ const (
 
 // Claim is a request's claim on its key.
 type Claim struct {
+	Account string // whose quota a reply counts in; empty for none
 	Scope   string // the caller, whose keys are not another's
 	Key     string // the header, hashed, in hexadecimal
 	Body    string // what was asked, hashed, in hexadecimal
@@ -43,7 +46,8 @@ type Store interface {
 	// is that of Done.
 	Claim(ctx context.Context, c Claim, ttl time.Duration) (State, []byte, error)
 	// Keep ends a claim with its reply, which the caller has sealed and bounded; nil
-	// where none is kept: Spent.
+	// where none is kept: Spent. So it is with a kept.Refusal, the error where no more may
+	// be kept.
 	Keep(ctx context.Context, c Claim, reply []byte) error
 	// Forget ends a claim as if it had never been.
 	Forget(ctx context.Context, c Claim) error
@@ -60,7 +64,7 @@ func Check(key string) error {
 // Begin makes a claim for 24 hours. It is New, or Done with the first request's reply;
 // anything else is an error, which for Spent says why there is no reply.
 func Begin(ctx context.Context, s Store, c Claim, spent string) (State, []byte, error) {
-	state, reply, err := s.Claim(ctx, c, ttl)
+	state, reply, err := s.Claim(ctx, c, TTL)
 	if err != nil {
 		return "", nil, &llm.Error{Code: llm.CodeOverloaded, Message: "The Idempotency-Key cannot be checked right now. Try again shortly.", RetryAfter: time.Second, Err: err}
 	}

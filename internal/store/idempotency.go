@@ -4,10 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"weir/internal/idempotency"
+	"weir/internal/kept"
 )
 
 // IdempotencyClaim is a claim with who runs its request.
@@ -26,54 +26,89 @@ var ErrIdempotencyLost = errors.New("the idempotent request does not hold its ke
 func (s *Store) IdempotencyBegin(ctx context.Context, c IdempotencyClaim, ttl time.Duration) (state idempotency.State, reply []byte, err error) {
 	err = idempotently(ctx, func(again bool) error {
 		return s.write(ctx, s.sure, "begin idempotent request", func(tx *sql.Tx) (err error) {
-			state, reply, err = c.begin(ctx, tx, s.Now(), ttl, again)
+			state, reply, err = s.beginIdempotent(ctx, tx, &c, ttl, again)
 			return err
 		})
 	})
 	return state, reply, err
 }
 
-// begin claims the request. Again says that it may have been claimed before
+// beginIdempotent claims the request. Again says that it may have been claimed before
 // without an answer.
-func (c *IdempotencyClaim) begin(ctx context.Context, tx *sql.Tx, now time.Time, ttl time.Duration, again bool) (state idempotency.State, reply []byte, err error) {
-	result, err := tx.ExecContext(ctx, "INSERT INTO idempotency (scope, key, body, state, request, node, epoch, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"+
-		" ON CONFLICT (scope, key) DO UPDATE SET body = excluded.body, state = excluded.state, request = excluded.request, node = excluded.node,"+
-		" epoch = excluded.epoch, reply = NULL, expires = excluded.expires WHERE idempotency.expires <= ?",
-		c.Scope, c.Key, c.Body, string(idempotency.Running), c.Request, c.Node, c.Epoch, micros(now.Add(ttl)), micros(now))
-	if err != nil {
-		return "", nil, err
+func (s *Store) beginIdempotent(ctx context.Context, tx *sql.Tx, c *IdempotencyClaim, ttl time.Duration, again bool) (idempotency.State, []byte, error) {
+	now := s.Now()
+	for range claimTries {
+		result, err := tx.ExecContext(ctx, "INSERT INTO idempotency (account, scope, key, body, state, request, node, epoch, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"+
+			" ON CONFLICT (scope, key) DO NOTHING",
+			c.Account, c.Scope, c.Key, c.Body, string(idempotency.Running), c.Request, c.Node, c.Epoch, micros(now.Add(ttl)))
+		if err != nil {
+			return "", nil, err
+		}
+		if n, err := result.RowsAffected(); err != nil || n > 0 {
+			return idempotency.New, nil, err
+		}
+		state, reply, expired, err := c.find(ctx, tx, now, again)
+		if err != nil || !expired {
+			return state, reply, err
+		}
+		if _, err := s.forgetReplies(ctx, tx, "scope = ? AND key = ? AND expires <= ?", c.Scope, c.Key, micros(now)); err != nil {
+			return "", nil, err
+		}
 	}
-	if n, err := result.RowsAffected(); err != nil || n > 0 {
-		return idempotency.New, nil, err
-	}
+	return idempotency.Running, nil, nil // others take its place again and again
+}
+
+// find tells the state of a claim that is there, and whether it has expired.
+func (c *IdempotencyClaim) find(ctx context.Context, tx *sql.Tx, now time.Time, again bool) (state idempotency.State, reply []byte, expired bool, err error) {
 	var body, request string
-	err = tx.QueryRowContext(ctx, "SELECT body, state, request, reply FROM idempotency WHERE scope = ? AND key = ?", c.Scope, c.Key).
-		Scan(&body, &state, &request, &reply)
+	var expires int64
+	err = tx.QueryRowContext(ctx, "SELECT body, state, request, reply, expires FROM idempotency WHERE scope = ? AND key = ?", c.Scope, c.Key).
+		Scan(&body, &state, &request, &reply, &expires)
 	switch {
 	case err != nil:
-		return "", nil, err
+		return "", nil, false, err
+	case expires <= micros(now):
+		return "", nil, true, nil
 	case again && request == c.Request:
-		return idempotency.New, nil, nil
+		return idempotency.New, nil, false, nil
 	case body != c.Body:
-		return idempotency.Other, nil, nil
+		return idempotency.Other, nil, false, nil
 	}
-	return state, reply, nil
+	return state, reply, false, nil
 }
 
 // IdempotencyFinish keeps the reply, which the caller has encrypted and
-// bounded, of a claimed request; nil says that it was streamed.
+// bounded, of a claimed request; nil says that it was streamed. A reply that may not be
+// kept is a kept.Refusal, and the claim as one that was streamed.
 func (s *Store) IdempotencyFinish(ctx context.Context, c IdempotencyClaim, reply []byte) error {
-	state, stored := idempotency.Done, any(reply)
-	if reply == nil {
-		state, stored = idempotency.Spent, nil
+	refused := error(nil)
+	if reply != nil {
+		if err := s.roomFor(c.Account, int64(len(reply))); err != nil {
+			reply, refused = nil, err
+		}
 	}
-	return s.idempotency(ctx, "finish idempotent request", c,
-		"UPDATE idempotency SET state = ?, reply = ?", string(state), stored)
+	err := s.idempotency(ctx, "finish idempotent request", c, func(tx *sql.Tx) (string, []any, error) {
+		if reply == nil {
+			return "UPDATE idempotency SET state = ?", []any{string(idempotency.Spent)}, nil
+		}
+		err := s.enter(ctx, tx, c.Account, kept.Reply, int64(len(reply)))
+		if refused = nil; errors.Is(err, kept.OverQuota) {
+			refused = err
+			return "UPDATE idempotency SET state = ?", []any{string(idempotency.Spent)}, nil
+		}
+		return "UPDATE idempotency SET state = ?, reply = ?, size = ?", []any{string(idempotency.Done), reply, len(reply)}, err
+	})
+	if err != nil {
+		return err
+	}
+	return refused
 }
 
 // IdempotencyForget gives a claim up, so that the request can be made again.
 func (s *Store) IdempotencyForget(ctx context.Context, c IdempotencyClaim) error {
-	return s.idempotency(ctx, "forget idempotent request", c, "DELETE FROM idempotency")
+	return s.idempotency(ctx, "forget idempotent request", c, func(*sql.Tx) (string, []any, error) {
+		return "DELETE FROM idempotency", nil, nil
+	})
 }
 
 // claimTries is how often the begin or the end of a claim is told, and claimPause
@@ -103,10 +138,23 @@ func idempotently(ctx context.Context, do func(again bool) error) error {
 }
 
 // idempotency runs a statement on the row that the claim holds.
-func (s *Store) idempotency(ctx context.Context, doing string, c IdempotencyClaim, statement string, args ...any) error {
-	args = append(args, c.Scope, c.Key, c.Request, string(idempotency.Running))
+func (s *Store) idempotency(ctx context.Context, doing string, c IdempotencyClaim, statement func(tx *sql.Tx) (string, []any, error)) error {
 	return idempotently(ctx, func(again bool) error {
-		err := s.endIdempotent(ctx, doing, statement, args)
+		err := s.write(ctx, s.sure, doing, func(tx *sql.Tx) error {
+			text, args, err := statement(tx)
+			if err != nil {
+				return err
+			}
+			args = append(args, c.Scope, c.Key, c.Request, string(idempotency.Running))
+			result, err := tx.ExecContext(ctx, text+" WHERE scope = ? AND key = ? AND request = ? AND state = ?", args...)
+			if err != nil {
+				return err
+			}
+			if n, err := result.RowsAffected(); err != nil || n == 0 {
+				return errors.Join(err, ErrIdempotencyLost)
+			}
+			return nil
+		})
 		if again && errors.Is(err, ErrIdempotencyLost) { // the time before was heard
 			return nil
 		}
@@ -114,40 +162,27 @@ func (s *Store) idempotency(ctx context.Context, doing string, c IdempotencyClai
 	})
 }
 
-func (s *Store) endIdempotent(ctx context.Context, doing, statement string, args []any) error {
-	return s.write(ctx, s.sure, doing, func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, statement+" WHERE scope = ? AND key = ? AND request = ? AND state = ?", args...)
-		if err != nil {
-			return err
-		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, ErrIdempotencyLost)
-		}
-		return nil
-	})
-}
-
 // IdempotencyRelease gives up what earlier lives of a node were running when
 // they died, and returns how many requests that were.
-func (s *Store) IdempotencyRelease(ctx context.Context, node, epoch string) (int64, error) {
-	return s.deleteIdempotency(ctx, "release idempotent requests",
-		"node = ? AND epoch <> ? AND state = ?", node, epoch, string(idempotency.Running))
+func (s *Store) IdempotencyRelease(ctx context.Context, node, epoch string) (n int64, err error) {
+	err = s.write(ctx, s.sure, "release idempotent requests", func(tx *sql.Tx) error {
+		n, err = s.forgetReplies(ctx, tx, "node = ? AND epoch <> ? AND state = ?", node, epoch, string(idempotency.Running))
+		return err
+	})
+	return n, err
 }
 
 // IdempotencySweep deletes what has expired, and returns how many requests
 // that were.
 func (s *Store) IdempotencySweep(ctx context.Context) (int64, error) {
-	return s.deleteIdempotency(ctx, "sweep idempotent requests", "expires <= ?", micros(s.Now()))
+	return s.inPortions(ctx, "sweep idempotent requests", func(tx *sql.Tx) (int64, error) {
+		return s.forgetReplies(ctx, tx, "(scope, key) IN (SELECT scope, key FROM idempotency WHERE expires <= ? LIMIT ?)", micros(s.Now()), retainRows)
+	})
 }
 
-func (s *Store) deleteIdempotency(ctx context.Context, doing, where string, args ...any) (n int64, err error) {
-	err = s.write(ctx, s.sure, doing, func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, "DELETE FROM idempotency WHERE "+where, args...)
-		if err != nil {
-			return fmt.Errorf("delete: %w", err)
-		}
-		n, err = result.RowsAffected()
-		return err
-	})
+// forgetReplies deletes requests with what is kept of them, and returns how many those were.
+func (s *Store) forgetReplies(ctx context.Context, tx *sql.Tx, where string, args ...any) (n int64, err error) {
+	_, n, err = s.giveBack(ctx, tx, kept.Reply, "DELETE FROM idempotency WHERE "+where+
+		" RETURNING account, CASE WHEN reply IS NULL THEN 0 ELSE size END", args...)
 	return n, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/kept"
 	"weir/internal/ledger"
 	"weir/internal/store"
 )
@@ -285,6 +287,37 @@ func TestMakersKnown(t *testing.T) {
 			if e, err := s.Webhook(t.Context(), id); err != nil || (e.Disabled != nil) != want {
 				t.Errorf("%s: got disabled %v, %v; want %v", id, e.Disabled, err, want)
 			}
+		}
+	})
+}
+
+// TestKeptCounted brings a database up to date that did not count what it keeps.
+func TestKeptCounted(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o store.Options) {
+		const before = 14 // the last migration without it
+		migrateTo(t, o, before)
+		tamper(t, o, "INSERT INTO accounts (id, name, suspended, on_hangup, budget, budget_period, created) VALUES ('a', 'a', 0, 'cancel', 0, '', 0)")
+		tamper(t, o, "INSERT INTO keys (id, account, label, last4, permissions, models, created, rpm, tpm, concurrency, budget, budget_period, hash)"+
+			" VALUES ('k', 'a', 'l', 'last', '[]', '[]', 0, 0, 0, 0, 0, '', 'h')")
+		for i, claim := range []string{"'k', '1', 'done', '12345'", "'k', '2', 'running', NULL", "'admin/key/k', '3', 'done', '1'"} {
+			tamper(t, o, fmt.Sprintf("INSERT INTO idempotency (scope, key, state, reply, body, node, epoch, expires) VALUES (%s, '', '', '', %d)", claim, i))
+		}
+		tamper(t, o, "INSERT INTO responses (id, scope, previous, created, expires, sealed) VALUES ('r', 'k', '', 0, 0, '1234567')")
+		tamper(t, o, "INSERT INTO response_items (item, response) VALUES ('i', 'r')")
+		s := open(t, o)
+		want := []kept.Usage{{Replies: 1, ReplyBytes: 1}, {Account: "a", Replies: 1, ReplyBytes: 5, Responses: 1, ResponseBytes: 7 + 256}}
+		if got, err := s.Kept(t.Context()); err != nil || !slices.Equal(got, want) {
+			t.Errorf("got %+v, %v; want %+v", got, err, want)
+		}
+		if _, err := s.IdempotencySweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SweepResponses(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Kept(t.Context()); err != nil || len(got) != 0 {
+			t.Errorf("after sweeps: got %+v, %v; want none", got, err)
 		}
 	})
 }

@@ -7,17 +7,34 @@ import (
 	"fmt"
 
 	"weir/internal/conversation"
+	"weir/internal/kept"
 )
 
+// itemSize is what an item takes, in bytes, by which a response is found: two hashes, in the
+// table and in the indexes.
+const itemSize = 256
+
 // KeepResponse keeps a response, in the place of one with the same id. A power
-// cut may take it away, as it takes answers that are on their way.
+// cut may take it away, as it takes answers that are on their way. One that may not be
+// kept is a kept.Refusal.
 func (s *Store) KeepResponse(ctx context.Context, r *conversation.Record) error {
-	return s.writeFast(ctx, "keep response", func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM responses WHERE id = ?", r.ID); err != nil {
+	size := int64(len(r.Sealed) + itemSize*len(r.Items))
+	if err := s.roomFor(r.Account, size); err != nil {
+		return err
+	}
+	var refused error
+	err := s.writeFast(ctx, "keep response", func(tx *sql.Tx) error {
+		if _, _, err := s.giveBack(ctx, tx, kept.Response, "DELETE FROM responses WHERE id = ? RETURNING account, size", r.ID); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO responses (id, scope, previous, created, expires, sealed) VALUES (?, ?, ?, ?, ?, ?)",
-			r.ID, r.Scope, r.Previous, micros(r.Created), micros(r.Expires), r.Sealed)
+		if refused = s.enter(ctx, tx, r.Account, kept.Response, size); refused != nil {
+			if errors.Is(refused, kept.OverQuota) { // what had the id is gone all the same
+				return nil
+			}
+			return refused
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO responses (id, account, scope, previous, created, expires, sealed, size) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			r.ID, r.Account, r.Scope, r.Previous, micros(r.Created), micros(r.Expires), r.Sealed, size)
 		if err != nil {
 			return err
 		}
@@ -29,6 +46,10 @@ func (s *Store) KeepResponse(ctx context.Context, r *conversation.Record) error 
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return refused
 }
 
 // Response is the sealed content of a response, or conversation.ErrNotFound.
@@ -67,28 +88,30 @@ func (s *Store) ResponseChain(ctx context.Context, id string, most int) ([]conve
 // DeleteResponse deletes a response, or reports conversation.ErrNotFound.
 func (s *Store) DeleteResponse(ctx context.Context, id string) error {
 	return s.write(ctx, s.sure, "delete response", func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, "DELETE FROM responses WHERE id = ? AND expires > ?", id, micros(s.Now()))
-		if err != nil {
-			return err
+		_, n, err := s.giveBack(ctx, tx, kept.Response, "DELETE FROM responses WHERE id = ? AND expires > ? RETURNING account, size", id, micros(s.Now()))
+		if err == nil && n == 0 {
+			err = conversation.ErrNotFound
 		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, conversation.ErrNotFound)
-		}
-		return nil
+		return err
 	})
 }
 
 // SweepResponses deletes what has expired, and returns how many responses that
 // were.
-func (s *Store) SweepResponses(ctx context.Context) (deleted int64, err error) {
-	now := micros(s.Now())
+func (s *Store) SweepResponses(ctx context.Context) (int64, error) {
+	const some = "DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE expires <= ? LIMIT ?) RETURNING account, size"
+	return s.inPortions(ctx, "sweep responses", func(tx *sql.Tx) (n int64, err error) {
+		_, n, err = s.giveBack(ctx, tx, kept.Response, some, micros(s.Now()), retainRows)
+		return n, err
+	})
+}
+
+// inPortions runs a deletion of retainRows rows at most until there is less to delete, and
+// returns how many rows are gone.
+func (s *Store) inPortions(ctx context.Context, doing string, some func(tx *sql.Tx) (int64, error)) (deleted int64, err error) {
 	for n := int64(retainRows); n == retainRows; deleted += n {
-		err := s.write(ctx, s.sure, "sweep responses", func(tx *sql.Tx) error {
-			const some = "DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE expires <= ? LIMIT ?)"
-			result, err := tx.ExecContext(ctx, some, now, retainRows)
-			if err == nil {
-				n, err = result.RowsAffected()
-			}
+		err := s.write(ctx, s.sure, doing, func(tx *sql.Tx) (err error) {
+			n, err = some(tx)
 			return err
 		})
 		if err != nil {

@@ -39,6 +39,7 @@ func sqliteEngine(path string) (*engine, error) {
 		open:    func() (read, fast, sure *sql.DB, err error) { return sqlitePools(path) },
 		prepare: func(ctx context.Context) (*sql.DB, func() error, error) { return sqlitePrepare(ctx, path) },
 		check:   sqliteCheck,
+		free:    func() (int64, error) { return freeDisk(filepath.Dir(path)) },
 		noTable: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
 	}, nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
+	"weir/internal/kept"
 	"weir/internal/llm"
 )
 
@@ -27,6 +28,7 @@ type Options struct {
 	Path string       // the SQLite file; made when it is not there
 	URL  llm.Secret   // postgres:// or postgresql://; empty for SQLite at Path
 	Log  *slog.Logger // nil for none
+	Kept kept.Quota   // of what is kept for clients
 	// Clock and Machine are for tests. Clock is the clock that all nodes share; nil
 	// for the database's, or Machine where that has none. Machine is the clock of this
 	// machine; nil for time.Now.
@@ -38,6 +40,7 @@ type Store struct {
 	engine *engine
 	clock  *clock
 	log    *slog.Logger
+	quota  kept.Quota
 
 	// read is a pool of connections that see commits as they are made. fast
 	// and sure are for writing. A commit on fast is there for every process at
@@ -75,6 +78,9 @@ type engine struct {
 	lock        func(ctx context.Context, tx *sql.Tx, name string) error
 	now         func(ctx context.Context, q querier) (int64, error)
 	incarnation func(ctx context.Context, q querier) (string, error)
+	// free is how many bytes are free on the disk of the database; nil where that is not
+	// ours to look at.
+	free func() (int64, error)
 	// noTable reports whether err says that a table is missing.
 	noTable func(err error) bool
 
@@ -144,7 +150,7 @@ func (o *Options) connect(e *engine) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{engine: e, clock: newClock(o, e), log: o.Log, writing: make(chan struct{}, 1)}
+	s := &Store{engine: e, clock: newClock(o, e), log: o.Log, quota: o.Kept, writing: make(chan struct{}, 1)}
 	var err error
 	if s.read, s.fast, s.sure, err = e.open(); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)

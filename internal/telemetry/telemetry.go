@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"weir/internal/kept"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -37,6 +38,7 @@ type Metrics struct {
 	cost     prometheus.Counter
 	told     *prometheus.CounterVec
 	differs  *prometheus.CounterVec
+	notKept  *prometheus.CounterVec
 	shed     [Reasons][Priorities]atomic.Uint64
 
 	mu        sync.Mutex // of those who add to providers
@@ -82,13 +84,16 @@ func New(version string) *Metrics {
 		differs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_provider_cost_differs_total", Help: "Attempts whose provider says a cost that is more than 1 % off what their price comes to.",
 		}, []string{"provider"}),
+		notKept: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_kept_refused_total", Help: "Replies for an Idempotency-Key and responses of the Responses API that were not kept, by why.",
+		}, []string{"kind", "reason"}),
 	}
 	m.providers.Store(&map[string]*providerCounters{})
 	tokens := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "weir_tokens_total", Help: "Tokens of all attempts that have ended, by class."}, []string{"class"})
 	for c := range m.tokens {
 		m.tokens[c] = tokens.WithLabelValues(llm.Class(c).String())
 	}
-	m.registry.MustRegister(m.requests, m.seconds, m.attempts, m.first, m.overhead, tokens, m.cost, m.told, m.differs,
+	m.registry.MustRegister(m.requests, m.seconds, m.attempts, m.first, m.overhead, tokens, m.cost, m.told, m.differs, m.notKept,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registerShed()
 	m.registerBuild(version)
@@ -165,6 +170,11 @@ func (f *family) Collect(to chan<- prometheus.Metric) {
 
 // Overhead counts what one request took of the gateway's own time.
 func (m *Metrics) Overhead(d time.Duration) { m.overhead.Observe(max(d, 0).Seconds()) }
+
+// NotKept counts what was not kept for a client.
+func (m *Metrics) NotKept(kind kept.Kind, why kept.Refusal) {
+	m.notKept.WithLabelValues(string(kind), string(why)).Inc()
+}
 
 // Attempt counts an attempt that has ended; the cost is nil without a price.
 func (m *Metrics) Attempt(provider string, s *ledger.Settlement, cost *llm.Money) {

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/app"
+	"weir/internal/config"
+	"weir/internal/kept"
+)
+
+// keptView is what is kept for an account, as listings show it.
+type keptView struct {
+	Account       string `json:"account,omitempty"` // empty for the administration's replies
+	Replies       int64  `json:"replies"`
+	ReplyBytes    int64  `json:"reply_bytes"`
+	Responses     int64  `json:"responses"`
+	ResponseBytes int64  `json:"response_bytes"`
+}
+
+func viewKept(name string, u *kept.Usage) keptView {
+	return keptView{name, u.Replies, u.ReplyBytes, u.Responses, u.ResponseBytes}
+}
+
+func (v *keptView) row() []string {
+	n := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return []string{cmp.Or(v.Account, none), n(v.Replies), n(v.ReplyBytes), n(v.Responses), n(v.ResponseBytes)}
+}
+
+func newKept(env *environment) *cobra.Command {
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "kept", Short: "What is kept for clients: replies and responses by account, and deleting them",
+		Long: "List how much is kept for each account: replies for an Idempotency-Key, and what the Responses\n" +
+			"API keeps. The administration's own replies, of no account, stand at \"-\".",
+		Example: "  weir kept\n  weir kept purge --account research --older 7d", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return env.withData(cmd, func(d *app.Data) error {
+				all, err := d.Kept(cmd.Context())
+				if err != nil {
+					return err
+				}
+				views := make([]keptView, len(all))
+				for i := range all {
+					views[i] = viewKept(all[i].Name, &all[i].Usage)
+				}
+				return list(env, views, []string{"ACCOUNT", "REPLIES", "BYTES", "RESPONSES", "BYTES"}, (*keptView).row)
+			})
+		},
+	})
+	cmd.AddCommand(newKeptPurge(env))
+	return cmd
+}
+
+func newKeptPurge(env *environment) *cobra.Command {
+	var name, older string
+	cmd := env.jsonFlag(&cobra.Command{
+		Use: "purge", Short: "Delete what is kept for clients",
+		Long: "Delete what is kept for clients, of an account or of all. A request whose reply is gone is not\n" +
+			"made again with its Idempotency-Key: that gets 409 until the key's 24 hours are over. A response\n" +
+			"that is gone cannot be gone on from.",
+		Example: "  weir kept purge --account research --older 7d", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			age := time.Duration(0)
+			if older != "" {
+				var ok bool
+				if age, ok = config.ParseDuration(older); !ok || age <= 0 {
+					return usageError{fmt.Errorf("--older is how long ago, such as 7d or 36h; got %q", older)}
+				}
+			}
+			return env.withData(cmd, func(d *app.Data) error {
+				gone, err := d.PurgeKept(cmd.Context(), actor(), name, d.Now().Add(-age))
+				if err != nil {
+					return err
+				}
+				if env.asJSON {
+					return printJSON(env.stdout, viewKept(name, &gone))
+				}
+				_, err = fmt.Fprintf(env.stdout, "deleted %d replies of %d bytes and %d responses of %d bytes\n", gone.Replies, gone.ReplyBytes, gone.Responses, gone.ResponseBytes)
+				return err
+			})
+		},
+	})
+	cmd.Flags().StringVar(&name, "account", "", "of this account alone")
+	cmd.Flags().StringVar(&older, "older", "", "what was kept longer ago alone, such as 7d or 36h")
+	return cmd
+}

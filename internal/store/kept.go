@@ -1,0 +1,149 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/idempotency"
+	"weir/internal/kept"
+)
+
+// roomFor refuses what the disk has no room for. The administration's answers, of an empty
+// account, are small, and each is of something that was written beside it.
+func (s *Store) roomFor(account string, size int64) error {
+	if s.engine.free == nil || s.quota.FreeDisk == 0 || account == "" {
+		return nil
+	}
+	free, err := s.engine.free()
+	if err != nil {
+		return fmt.Errorf("look at the disk: %w", err)
+	}
+	if free-size < s.quota.FreeDisk {
+		return kept.DiskFull
+	}
+	return nil
+}
+
+// enter counts one more of a kind for the account, or refuses what its quota has no room
+// for. The sums of an account are one row, so that no two nodes take the same room.
+func (s *Store) enter(ctx context.Context, tx *sql.Tx, account string, kind kept.Kind, size int64) error {
+	bytes, number := cmp.Or(s.quota.Bytes, math.MaxInt64), cmp.Or(s.quota.Number, math.MaxInt64)
+	if account == "" {
+		bytes, number = math.MaxInt64, math.MaxInt64
+	}
+	if size > bytes {
+		return kept.OverQuota
+	}
+	columns, added := "replies, reply_bytes", "replies = kept.replies + 1, reply_bytes = kept.reply_bytes + excluded.reply_bytes"
+	if kind == kept.Response {
+		columns, added = "responses, response_bytes", "responses = kept.responses + 1, response_bytes = kept.response_bytes + excluded.response_bytes"
+	}
+	result, err := tx.ExecContext(ctx, "INSERT INTO kept (account, "+columns+") VALUES (?, 1, ?) ON CONFLICT (account) DO UPDATE SET "+added+
+		" WHERE kept.replies + kept.responses < ? AND kept.reply_bytes + kept.response_bytes <= ?", account, size, number, bytes-size)
+	if err != nil {
+		return fmt.Errorf("count what is kept: %w", err)
+	}
+	if n, err := result.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	return kept.OverQuota
+}
+
+// giveBack runs a statement that returns account and size of rows of a kind that are kept
+// no longer, and takes them out of the sums. A size of 0 is of a request of which nothing
+// was kept. It tells what is gone, and how many rows there were.
+func (s *Store) giveBack(ctx context.Context, tx *sql.Tx, kind kept.Kind, statement string, args ...any) (all kept.Usage, n int64, err error) {
+	by := map[string]*kept.Usage{}
+	rows, err := tx.QueryContext(ctx, statement, args...)
+	err = each(rows, err, func(row scanner) (u kept.Usage, err error) {
+		var size int64
+		err = row.Scan(&u.Account, &size)
+		switch {
+		case kind == kept.Response:
+			u.Responses, u.ResponseBytes = 1, size
+		case size > 0:
+			u.Replies, u.ReplyBytes = 1, size
+		}
+		return u, err
+	}, func(u *kept.Usage) error {
+		n++
+		if by[u.Account] == nil {
+			by[u.Account] = &kept.Usage{}
+		}
+		by[u.Account].Add(u)
+		return nil
+	})
+	if err != nil {
+		return all, n, err
+	}
+	for _, account := range slices.Sorted(maps.Keys(by)) { // in one order, as everybody does
+		u := by[account]
+		if all.Add(u); u.Replies+u.Responses == 0 {
+			continue
+		}
+		_, err := tx.ExecContext(ctx, "UPDATE kept SET replies = replies - ?, reply_bytes = reply_bytes - ?, responses = responses - ?,"+
+			" response_bytes = response_bytes - ? WHERE account = ?", u.Replies, u.ReplyBytes, u.Responses, u.ResponseBytes, account)
+		if err != nil {
+			return all, n, fmt.Errorf("count what is kept no longer: %w", err)
+		}
+	}
+	return all, n, nil
+}
+
+// Kept is what is kept for each account that has anything, by its id.
+func (s *Store) Kept(ctx context.Context) ([]kept.Usage, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT account, replies, reply_bytes, responses, response_bytes FROM kept"+
+		" WHERE replies + responses > 0 ORDER BY account")
+	list, err := collect(rows, err, func(row scanner) (u kept.Usage, err error) {
+		return u, row.Scan(&u.Account, &u.Replies, &u.ReplyBytes, &u.Responses, &u.ResponseBytes)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read what is kept: %w", err)
+	}
+	return list, nil
+}
+
+// PurgeKept deletes what was kept before a moment for an account, the responses whole and
+// of the replies all but that their keys were used, so that no request with such a
+// key is made twice. It returns what is gone, and goes on where it was when it is called
+// again after an error.
+func (s *Store) PurgeKept(ctx context.Context, by audit.Actor, account audit.Object, before time.Time) (all kept.Usage, err error) {
+	for first, more := true, true; more; first = false {
+		var some kept.Usage
+		err := s.write(ctx, s.sure, "purge what is kept", func(tx *sql.Tx) (err error) {
+			if some, err = s.purgeSome(ctx, tx, account.ID, micros(before)); err != nil || !first || some == (kept.Usage{}) {
+				return err
+			}
+			e := audit.Entry{Actor: by, Action: audit.KeptPurged, Object: account, Account: account.ID}
+			_, err = s.note(ctx, tx, e, nil, facts{"before": before.UTC().Format(time.RFC3339)})
+			return err
+		})
+		if err != nil {
+			return all, err
+		}
+		all.Add(&some)
+		more = some.Replies > 0 || some.Responses > 0
+	}
+	return all, nil
+}
+
+// purgeSome purges as much as one transaction does.
+func (s *Store) purgeSome(ctx context.Context, tx *sql.Tx, account string, before int64) (kept.Usage, error) {
+	const replies = "UPDATE idempotency SET state = ?, reply = NULL WHERE (scope, key) IN (SELECT scope, key FROM idempotency" +
+		" WHERE account = ? AND expires < ? AND reply IS NOT NULL LIMIT ?) AND reply IS NOT NULL RETURNING account, size"
+	made := before + idempotency.TTL.Microseconds() // as when they expire
+	some, n, err := s.giveBack(ctx, tx, kept.Reply, replies, string(idempotency.Spent), account, made, retainRows)
+	if err != nil || n > 0 {
+		return some, err
+	}
+	const responses = "DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE account = ? AND created < ? LIMIT ?) RETURNING account, size"
+	some, _, err = s.giveBack(ctx, tx, kept.Response, responses, account, before, retainRows)
+	return some, err
+}

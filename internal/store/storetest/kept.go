@@ -1,0 +1,236 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/audit"
+	"weir/internal/conversation"
+	"weir/internal/idempotency"
+	"weir/internal/kept"
+	"weir/internal/store"
+)
+
+// limited opens the database once more, under a quota.
+func (f *fixture) limited(t *testing.T, q kept.Quota) *store.Store {
+	t.Helper()
+	f.options.Kept = q
+	return f.open(t)
+}
+
+func claimOf(account, key string) store.IdempotencyClaim {
+	return store.IdempotencyClaim{Claim: idempotency.Claim{Account: account, Scope: "key_" + account, Key: key, Body: "b", Request: account + key}, Node: "n", Epoch: "1"}
+}
+
+// reply keeps a reply for an account.
+func (f *fixture) reply(t *testing.T, s *store.Store, account, key, text string) error {
+	t.Helper()
+	c := claimOf(account, key)
+	if state, _, err := s.IdempotencyBegin(t.Context(), c, idempotency.TTL); state != idempotency.New || err != nil {
+		t.Fatalf("begin %s: %s, %v", key, state, err)
+	}
+	return s.IdempotencyFinish(t.Context(), c, []byte(text))
+}
+
+// respond keeps a response for an account, for a week.
+func (f *fixture) respond(t *testing.T, s *store.Store, account, id, text string, items ...string) error {
+	t.Helper()
+	now := f.clock()
+	return s.KeepResponse(t.Context(), &conversation.Record{
+		Account: account, Scope: "key_" + account, ID: id, Items: items, Created: now, Expires: now.Add(7 * day), Sealed: []byte(text),
+	})
+}
+
+func wantKept(t *testing.T, s *store.Store, when string, want ...kept.Usage) {
+	t.Helper()
+	got, err := s.Kept(t.Context())
+	if diff := cmp.Diff(got, want); err != nil || diff != "" {
+		t.Errorf("%s: %v (-got +want)\n%s", when, err, diff)
+	}
+}
+
+func wantRefusal(t *testing.T, what string, err error, want kept.Refusal) {
+	t.Helper()
+	if got, _ := errors.AsType[kept.Refusal](err); got != want || (want == "") != (err == nil) {
+		t.Errorf("%s: got %v, want the refusal %q", what, err, want)
+	}
+}
+
+// testKept is what the sums have of everything that is kept, and has it no longer.
+func testKept(t *testing.T, f *fixture) {
+	s := f.Store
+	for i := range 3 {
+		wantRefusal(t, "reply", f.reply(t, s, "a", fmt.Sprint(i), "four"), "")
+	}
+	wantRefusal(t, "stream", s.IdempotencyFinish(t.Context(), begun(t, s, "a", "stream"), nil), "")
+	begun(t, s, "a", "runs")
+	wantRefusal(t, "another's", f.reply(t, s, "b", "0", "sixsix"), "")
+	wantRefusal(t, "the administration's", f.reply(t, s, "", "0", "x"), "")
+	wantRefusal(t, "response", f.respond(t, s, "a", "r1", "0123456789", "i", "j"), "")
+	wantRefusal(t, "response", f.respond(t, s, "a", "r2", "0123456789"), "")
+	wantRefusal(t, "in its place", f.respond(t, s, "a", "r2", "01234"), "")
+	b := kept.Usage{Account: "b", Replies: 1, ReplyBytes: 6}
+	wantKept(t, s, "all", kept.Usage{Replies: 1, ReplyBytes: 1}, kept.Usage{Account: "a", Replies: 3, ReplyBytes: 12, Responses: 2, ResponseBytes: 10 + 2*256 + 5}, b)
+
+	if err := s.DeleteResponse(t.Context(), "r1"); err != nil {
+		t.Fatal(err)
+	}
+	f.advance(day)
+	wantRefusal(t, "after one that has expired", f.reply(t, s, "a", "0", "fives"), "")
+	a := kept.Usage{Account: "a", Replies: 3, ReplyBytes: 4 + 4 + 5, Responses: 1, ResponseBytes: 5}
+	wantKept(t, s, "before a sweep", kept.Usage{Replies: 1, ReplyBytes: 1}, a, b)
+	if n, err := s.IdempotencySweep(t.Context()); n != 6 || err != nil {
+		t.Errorf("sweep: got %d, %v; want 6", n, err)
+	}
+	wantKept(t, s, "after it", kept.Usage{Account: "a", Replies: 1, ReplyBytes: 5, Responses: 1, ResponseBytes: 5})
+	f.advance(7 * day)
+	if n, err := s.SweepResponses(t.Context()); n != 1 || err != nil {
+		t.Errorf("sweep responses: got %d, %v; want 1", n, err)
+	}
+	wantKept(t, s, "after that of responses", kept.Usage{Account: "a", Replies: 1, ReplyBytes: 5})
+}
+
+// begun is a claim that runs.
+func begun(t *testing.T, s *store.Store, account, key string) store.IdempotencyClaim {
+	t.Helper()
+	c := claimOf(account, key)
+	if state, _, err := s.IdempotencyBegin(t.Context(), c, idempotency.TTL); state != idempotency.New || err != nil {
+		t.Fatalf("begin %s: %s, %v", key, state, err)
+	}
+	return c
+}
+
+// testKeptQuota is that an account has so much kept and no more, of replies and responses
+// together, and that a key is spent whose reply is not kept.
+func testKeptQuota(t *testing.T, f *fixture) {
+	s := f.limited(t, kept.Quota{Bytes: 10, Number: 3})
+	wantRefusal(t, "larger than all", f.reply(t, s, "a", "large", "eleven char"), kept.OverQuota)
+	begin(t, f, claimOf("a", "large"), idempotency.Spent, "")
+	wantRefusal(t, "first", f.reply(t, s, "a", "1", "12345"), "")
+	wantRefusal(t, "second", f.respond(t, s, "a", "r", "12345"), "")
+	wantRefusal(t, "a byte too many", f.reply(t, s, "a", "2", "1"), kept.OverQuota)
+	wantRefusal(t, "a byte too many", f.respond(t, s, "a", "r2", "1"), kept.OverQuota)
+	wantResponse(t, f, "r2", "")
+	wantRefusal(t, "smaller, in its place", f.respond(t, s, "a", "r", "1"), "")
+	wantRefusal(t, "third", f.reply(t, s, "a", "3", "1"), "")
+	wantRefusal(t, "one too many", f.reply(t, s, "a", "4", "1"), kept.OverQuota)
+	wantRefusal(t, "another account's", f.reply(t, s, "b", "1", "1234567890"), "")
+	wantRefusal(t, "the administration's", f.reply(t, s, "", "1", "more than ten"), "")
+	begin(t, f, claimOf("a", "1"), idempotency.Done, "12345")
+	if err := s.DeleteResponse(t.Context(), "r"); err != nil {
+		t.Fatal(err)
+	}
+	wantRefusal(t, "after one was deleted", f.reply(t, s, "a", "5", "1234"), "")
+	wantKept(t, s, "in the end", kept.Usage{Replies: 1, ReplyBytes: 13}, kept.Usage{Account: "a", Replies: 3, ReplyBytes: 10}, kept.Usage{Account: "b", Replies: 1, ReplyBytes: 10})
+}
+
+// testKeptAtOnce is that nodes which keep at once keep what the quota has room for, and
+// that all of it is given back.
+func testKeptAtOnce(t *testing.T, f *fixture) {
+	const nodes, each, room = 3, 20, 30
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	refused := 0
+	for node := range nodes {
+		s := f.limited(t, kept.Quota{Bytes: room * 10})
+		wg.Go(func() {
+			for i := range each {
+				id := fmt.Sprint(node, "-", i)
+				err := f.respond(t, s, "a", id, "0123456789")
+				if i%2 == 0 {
+					err = f.reply(t, s, "a", id, "0123456789")
+				}
+				if errors.Is(err, kept.OverQuota) {
+					mu.Lock()
+					refused++
+					mu.Unlock()
+				} else if err != nil {
+					t.Errorf("keep %s: %v", id, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	got, err := f.Kept(t.Context())
+	if err != nil || len(got) != 1 || got[0].Replies+got[0].Responses != room || got[0].ReplyBytes+got[0].ResponseBytes != room*10 {
+		t.Errorf("kept: got %+v, %v; want %d", got, err, room)
+	}
+	f.advance(7 * day)
+	for range nodes {
+		s := f.open(t)
+		wg.Go(func() {
+			_, err1 := s.IdempotencySweep(t.Context())
+			_, err2 := s.SweepResponses(t.Context())
+			if err := errors.Join(err1, err2); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	wantKept(t, f.Store, "after sweeps")
+}
+
+// testKeptDisk is that nothing is kept while too little of the disk is free, where that is
+// the gateway's.
+func testKeptDisk(t *testing.T, f *fixture) {
+	s := f.limited(t, kept.Quota{FreeDisk: math.MaxInt64})
+	version, err := s.Version(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := kept.Refusal("")
+	if version[0] == 'S' {
+		want = kept.DiskFull
+	}
+	wantRefusal(t, "reply", f.reply(t, s, "a", "1", "x"), want)
+	wantRefusal(t, "response", f.respond(t, s, "a", "r", "x"), want)
+	wantRefusal(t, "the administration's", f.reply(t, s, "", "1", "x"), "")
+	if want != "" {
+		begin(t, f, claimOf("a", "1"), idempotency.Spent, "")
+	}
+	wantRefusal(t, "with room", f.reply(t, f.limited(t, kept.Quota{FreeDisk: 1}), "a", "2", "x"), "")
+}
+
+// testKeptPurged is that a purge leaves the keys spent whose replies it takes, and says
+// who did it.
+func testKeptPurged(t *testing.T, f *fixture) {
+	const many = 600 // more than one transaction purges
+	s := f.Store
+	for i := range many {
+		wantRefusal(t, "response", f.respond(t, s, "a", fmt.Sprint(i), "x"), "")
+	}
+	wantRefusal(t, "reply", f.reply(t, s, "a", "old", "reply"), "")
+	begun(t, s, "a", "runs")
+	wantRefusal(t, "another's", f.reply(t, s, "b", "old", "reply"), "")
+	f.advance(time.Hour)
+	wantRefusal(t, "reply", f.reply(t, s, "a", "young", "young"), "")
+	wantRefusal(t, "response", f.respond(t, s, "a", "young", "young"), "")
+
+	a := audit.Object{Kind: "account", ID: "a", Name: "name"}
+	for _, want := range []kept.Usage{{Replies: 1, ReplyBytes: 5, Responses: many, ResponseBytes: many}, {}} {
+		if got, err := s.PurgeKept(t.Context(), ann(), a, f.clock()); got != want || err != nil {
+			t.Errorf("purge: got %+v, %v; want %+v", got, err, want)
+		}
+	}
+	wantKept(t, s, "after it", kept.Usage{Account: "a", Replies: 1, ReplyBytes: 5, Responses: 1, ResponseBytes: 5}, kept.Usage{Account: "b", Replies: 1, ReplyBytes: 5})
+	begin(t, f, claimOf("a", "old"), idempotency.Spent, "")
+	begin(t, f, claimOf("a", "young"), idempotency.Done, "young")
+	begin(t, f, claimOf("a", "runs"), idempotency.Running, "")
+	wantResponse(t, f, "0", "")
+	wantResponse(t, f, "young", "young")
+	log := logged(t, f, audit.Query{Action: audit.KeptPurged, Limit: 9})
+	if len(log) != 1 || log[0].Object != a || log[0].Account != "a" || string(log[0].After) != `{"before":"2026-11-21T13:00:00Z"}` {
+		t.Errorf("logged %+v, want the purge once", log)
+	}
+	f.advance(day)
+	if n, err := s.IdempotencySweep(t.Context()); n != 4 || err != nil {
+		t.Errorf("sweep: got %d, %v; want 4", n, err)
+	}
+	wantKept(t, s, "after a sweep", kept.Usage{Account: "a", Responses: 1, ResponseBytes: 5})
+}
