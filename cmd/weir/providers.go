@@ -63,6 +63,9 @@ func providerRows(p *route.ProviderCondition) [][]string {
 		if t.Until != nil {
 			state += " until " + t.Until.Format("15:04:05Z")
 		}
+		if t.Alone > 0 {
+			state += fmt.Sprintf(" (unavailable to %d accounts alone)", t.Alone)
+		}
 		if t.LastError != "" {
 			failure = t.LastError
 		}

@@ -196,7 +196,7 @@ func TestRuleTable(t *testing.T) {
 		if r.Larger {
 			onward = "one of a larger or unknown window"
 		}
-		text += fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", r.When, mark[r.Again], mark[r.OtherKey], onward, mark[r.RestsKey], mark[r.Counts])
+		text += fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", r.When, mark[r.Again], mark[r.OtherKey], onward, mark[r.RestsKey], r.Counts)
 	}
 	document(t, "rules", text)
 }

@@ -77,6 +77,10 @@ func (g *instance) tellExceeded(ctx context.Context, x ledger.Exceeded) (bool, e
 // noticeHealth is told when a target fails for the fifth time in a row, and when it
 // answers again.
 func (g *instance) noticeHealth(e route.Event) {
+	if e.Account != "" { // what others are not told of: its own requests may have brought it about
+		g.options.Log.Info("a provider's availability changed for one account alone", "target", e.Target, "account", e.Account, "available", e.Available, "reason", e.Reason)
+		return
+	}
 	provider, model, _ := strings.Cut(e.Target, "/")
 	of := webhook.Target{Provider: provider, Model: model, Reason: e.Brief}
 	public := g.router.Table().Shows(e.Target, e.At)

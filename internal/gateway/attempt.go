@@ -22,7 +22,7 @@ func (c *call) forward() error {
 	upstream := c.upstreamContext()
 	defer func() { upstream.end() }()
 	defer func() { c.out.close() }()
-	c.plan = c.table.Plan(c.targets, c.server.now())
+	c.plan = c.table.Plan(c.principal.Account().ID, c.targets, c.server.now())
 	defer c.plan.Release()
 	c.words.on = c.rescues()
 	body, err := c.prepareAny()

@@ -184,7 +184,7 @@ func TestInjectionOnRescue(t *testing.T) {
 	} {
 		c, to := newAsked(t, asked{door: "openai", target: "anthropic", body: tt.body})
 		c.targets = append(c.targets, *to)
-		c.plan = c.table.Plan(c.targets, c.server.now())
+		c.plan = c.table.Plan("", c.targets, c.server.now())
 		t.Cleanup(c.plan.Release)
 		c.cap, c.words.text = 77, []byte("Hello world")
 		sent := c.goOn()

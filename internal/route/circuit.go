@@ -38,6 +38,7 @@ type circuit struct {
 	lastAt   time.Time       // when that was
 	used     time.Time       // when it last got an outcome
 	asked    bool            // somebody had an answer of it
+	held     held
 }
 
 type outcome struct {
@@ -90,7 +91,7 @@ func (c *circuit) succeeded(now time.Time, firstToken time.Duration) (recovered 
 	if c.openFor > 0 {
 		c.outcomes = [tripOf]outcome{}
 	}
-	c.row, c.openFor, c.until, c.probing = 0, 0, time.Time{}, false
+	c.row, c.openFor, c.until, c.probing, c.held = 0, 0, time.Time{}, false, held{}
 	c.note(now, false)
 	switch {
 	case firstToken <= 0:
@@ -102,12 +103,13 @@ func (c *circuit) succeeded(now time.Time, firstToken time.Duration) (recovered 
 	return recovered
 }
 
-// failed takes note of a failure, and reports whether it made the target
-// unavailable: whether it was the fifth in a row.
-func (c *circuit) failed(now time.Time, why string) (unavailable bool) {
+// failed takes note of a failure, the last of so many that count now, and reports
+// whether it made the target unavailable: whether the fifth in a row was among them.
+func (c *circuit) failed(now time.Time, why string, count int) (unavailable bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.row++
+	before := c.row
+	c.row += count
 	c.lastErr, c.lastAt = why, now
 	c.note(now, true)
 	switch {
@@ -117,7 +119,7 @@ func (c *circuit) failed(now time.Time, why string) (unavailable bool) {
 	case c.openFor == 0 && (c.row >= tripRow || c.often(now)):
 		c.open(now, firstOpen)
 	}
-	return c.row == tripRow
+	return before < tripRow && c.row >= tripRow
 }
 
 // rest lets a key rest: for so long as its provider says, else for a time that

@@ -21,6 +21,7 @@ const (
 // Event is a change in the health of a target.
 type Event struct {
 	Target    string // "<provider>/<model-name>"
+	Account   string // the id of the one for which alone it changed; empty for all
 	Available bool   // it answers again; otherwise it failed for the fifth time in a row
 	Reason    string // of the last failure, fit to be shown to operators
 	Brief     string // the same, fit to be shown to everybody
@@ -32,11 +33,13 @@ type Event struct {
 type Health struct {
 	notify func(Event)
 
-	mu      sync.RWMutex
-	targets map[targetID]*circuit
-	keys    map[keyID]*circuit
-	budgets map[string]*retryBudget // by provider
-	forgot  time.Time               // when room was looked for
+	mu        sync.RWMutex
+	targets   map[targetID]*circuit
+	owned     map[string]map[targetID]*circuit // by account, what it alone has met
+	keys      map[keyID]*circuit
+	budgets   map[string]*retryBudget // by provider
+	forgot    time.Time               // when room was looked for
+	forgotOwn time.Time
 }
 
 type (
@@ -51,7 +54,7 @@ func NewHealth(notify func(Event)) *Health {
 		notify = func(Event) {}
 	}
 	return &Health{
-		notify: notify, targets: map[targetID]*circuit{}, keys: map[keyID]*circuit{}, budgets: map[string]*retryBudget{},
+		notify: notify, targets: map[targetID]*circuit{}, owned: map[string]map[targetID]*circuit{}, keys: map[keyID]*circuit{}, budgets: map[string]*retryBudget{},
 	}
 }
 
@@ -74,7 +77,7 @@ func (h *Health) target(t *Target, configured bool, now time.Time) *circuit {
 	c = &circuit{used: now}
 	if len(h.targets) >= maxTargets && now.Sub(h.forgot) >= forgetEvery {
 		h.forgot = now
-		h.forget(now)
+		forget(h.targets, now)
 	}
 	if configured || len(h.targets) < maxTargets {
 		id.model = strings.Clone(id.model) // it may be a slice of something large
@@ -84,13 +87,13 @@ func (h *Health) target(t *Target, configured bool, now time.Time) *circuit {
 }
 
 // forget drops the targets of which nothing bad is known.
-func (h *Health) forget(now time.Time) {
-	for id, c := range h.targets {
+func forget(targets map[targetID]*circuit, now time.Time) {
+	for id, c := range targets {
 		c.mu.Lock()
 		idle := c.row == 0 && c.openFor == 0 || now.Sub(c.used) > longestOpen
 		c.mu.Unlock()
 		if idle {
-			delete(h.targets, id)
+			delete(targets, id)
 		}
 	}
 }
@@ -139,6 +142,9 @@ type Condition struct {
 	LatencyMS int64      `json:"latency_ms,omitempty"` // moving average of the time to the first token of streams
 	LastError string     `json:"last_error,omitempty"` // fit to be shown to an operator
 	LastAt    *time.Time `json:"last_error_at,omitempty"`
+	// Alone is for how many accounts alone it is passed over: of what their own requests
+	// may have brought about, all else is in the log.
+	Alone int `json:"unavailable_to_accounts,omitempty"`
 }
 
 // ProviderCondition is how a provider fares: as its worst target does.
@@ -195,10 +201,14 @@ func worse(a, b State) bool {
 func (h *Health) conditions(providerName string, now time.Time) []Condition {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	all := []Condition{}
+	all, alone := []Condition{}, h.alone(now)
 	for id, c := range h.targets {
 		if id.provider == providerName {
-			all = append(all, c.condition(id.provider+"/"+id.model, now))
+			one := c.condition(id.provider+"/"+id.model, now)
+			if one.Alone = alone[id]; one.Alone > 0 && worse(StateFailing, one.State) {
+				one.State = StateFailing
+			}
+			all = append(all, one)
 		}
 	}
 	slices.SortFunc(all, func(a, b Condition) int { return cmp.Compare(a.Target, b.Target) })

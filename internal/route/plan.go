@@ -24,10 +24,12 @@ const (
 // which one after a failure. It belongs to one goroutine.
 type Plan struct {
 	table   *Table
+	account string // the id of the one that asks
 	targets []Target
 	asked   uint64 // which of them, by bit
 	current int
 	target  *circuit // of the current one
+	own     *circuit // of the account alone; nil where nothing bad is known
 	key     *circuit
 	retries int
 	probe   bool // the current one is asked to find out whether it works again
@@ -37,9 +39,10 @@ type Plan struct {
 // maxPlan is the most targets of one plan: as many as asked has bits.
 const maxPlan = 64
 
-// Plan orders the targets of a request and chooses the first. They are changed.
-func (t *Table) Plan(targets []Target, now time.Time) Plan {
-	p := Plan{table: t, targets: targets[:min(len(targets), maxPlan)], current: -1}
+// Plan orders the targets of a request of the account with that id and chooses the first.
+// They are changed.
+func (t *Table) Plan(account string, targets []Target, now time.Time) Plan {
+	p := Plan{table: t, account: account, targets: targets[:min(len(targets), maxPlan)], current: -1}
 	if !p.advance(now, nil) {
 		p.choose(0, now)
 	}
@@ -50,14 +53,16 @@ func (t *Table) Plan(targets []Target, now time.Time) Plan {
 func (p *Plan) Target() *Target { return &p.targets[p.current] }
 
 // Alone is a plan of the current target and no other, for whoever goes on with it.
-func (p *Plan) Alone() Plan { return Plan{table: p.table, targets: []Target{*p.Target()}} }
+func (p *Plan) Alone() Plan {
+	return Plan{table: p.table, account: p.account, targets: []Target{*p.Target()}}
+}
 
 // choose makes a target the current one, with the key whose turn it is.
 func (p *Plan) choose(i int, now time.Time) {
 	p.current = i
 	p.asked |= 1 << i
 	target := &p.targets[i]
-	p.target = p.table.circuitOf(target, now)
+	p.target, p.own = p.table.circuitOf(target, now), p.table.health.own(p.account, target)
 	p.useKey(now, -1)
 	p.table.entryOf(target).budget.request(now)
 }
@@ -122,17 +127,30 @@ func (p *Plan) ready(i int, now time.Time) bool {
 	if !rested || len(p.targets) == 1 {
 		return rested
 	}
-	ok, probe := p.table.circuitOf(target, now).admit(now)
-	p.probe = probe
+	c, own := p.table.circuitOf(target, now), p.table.health.own(p.account, target)
+	ok, probe := c.admit(now)
+	if !ok || own == nil {
+		p.probe = probe
+		return ok
+	}
+	ok, ownProbe := own.admit(now)
+	if !ok && probe {
+		c.undecided()
+	}
+	p.probe = ok && (probe || ownProbe)
 	return ok
 }
 
 // Release lets another request probe the current target: of one of which
 // nothing will be learnt, or which has begun to answer.
 func (p *Plan) Release() {
-	if p.probe {
-		p.probe = false
-		p.target.undecided()
+	if !p.probe {
+		return
+	}
+	p.probe = false
+	p.target.undecided()
+	if p.own != nil {
+		p.own.undecided()
 	}
 }
 
@@ -141,6 +159,9 @@ func (p *Plan) Release() {
 func (p *Plan) Succeeded(now time.Time, firstToken time.Duration) {
 	p.key.succeeded(now, 0)
 	p.probe = false
+	if p.own != nil && p.own.succeeded(now, 0) {
+		p.table.health.notify(Event{Target: p.Target().FullName(), Account: p.account, Available: true, At: now})
+	}
 	if p.target.succeeded(now, firstToken) {
 		p.table.health.notify(Event{Target: p.Target().FullName(), Available: true, At: now})
 	}
@@ -152,14 +173,27 @@ func (p *Plan) Failed(f *provider.Failure, now time.Time) {
 	if r.RestsKey {
 		p.restKey(r, f, now)
 	}
-	if !r.Counts {
+	p.Release() // of a circuit that has been open for long enough, whoever fails first decides
+	count := 0
+	switch r.Counts {
+	case ForNobody:
 		p.target.answered()
-		p.Release()
-		return
+	case ForAccount:
+		p.own = p.table.health.makeOwn(p.account, p.Target(), now)
+		p.fail(p.own, p.account, f, now, 1)
+		count = p.target.meets(p.account, r.Fault, now)
+	case ForAll:
+		count = 1
 	}
-	p.probe = false
-	if p.target.failed(now, f.Reason()) {
-		p.table.health.notify(Event{Target: p.Target().FullName(), Reason: f.Reason(), Brief: f.Brief(), At: now})
+	if count > 0 {
+		p.fail(p.target, "", f, now, count)
+	}
+}
+
+// fail counts failures of the current target in one of its circuits.
+func (p *Plan) fail(c *circuit, account string, f *provider.Failure, now time.Time, count int) {
+	if c.failed(now, f.Reason(), count) {
+		p.table.health.notify(Event{Target: p.Target().FullName(), Account: account, Reason: f.Reason(), Brief: f.Brief(), At: now})
 	}
 }
 
@@ -237,5 +271,8 @@ func (p *Plan) pause(f *provider.Failure) time.Duration {
 	return jitter
 }
 
-// Unavailable reports whether the circuit of the current target is open.
-func (p *Plan) Unavailable(now time.Time) bool { return now.Before(p.target.ends()) }
+// Unavailable reports whether the circuit of the current target is open, for all or for
+// the account alone.
+func (p *Plan) Unavailable(now time.Time) bool {
+	return now.Before(p.target.ends()) || p.own != nil && now.Before(p.own.ends())
+}

@@ -33,11 +33,12 @@ func status(code int, word llm.Code) *provider.Failure {
 // world is a table of three providers, a clock that somebody sets, and what
 // was told of the providers' health.
 type world struct {
-	t      *testing.T
-	table  *route.Table
-	health *route.Health
-	now    time.Time
-	told   []route.Event
+	t       *testing.T
+	table   *route.Table
+	health  *route.Health
+	now     time.Time
+	told    []route.Event
+	account string
 }
 
 func newWorld(t *testing.T, aliases map[string]route.Alias, retries int) *world {
@@ -74,7 +75,7 @@ func (w *world) plan(model string) route.Plan {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return w.table.Plan(targets, w.now)
+	return w.table.Plan(w.account, targets, w.now)
 }
 
 // walk is the targets that one request asks, all of which fail in that way.
@@ -431,7 +432,7 @@ func TestFaultsOfRealAnswers(t *testing.T) {
 		{400, `{"error":{"message":"The input token count (9) exceeds the maximum number of tokens allowed (8)."}}`, route.FaultContext},
 		{400, `{"error":{"code":"content_filter","message":"The request was refused by the content policy."}}`, route.FaultRequest},
 		{200, `{"error":{"message":"overloaded","type":"overloaded_error"}}`, route.FaultOverloaded},
-		{200, `<html>`, route.FaultBroken},
+		{200, `<html>`, route.FaultShape},
 	}
 	for _, test := range tests {
 		ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -15,9 +15,11 @@ type Fault uint8
 const (
 	FaultNone        Fault = iota
 	FaultUnreachable       // no connection; nothing was sent
-	FaultSilent            // no first byte, or none after others, in time
+	FaultLate              // no first byte in time
+	FaultSilent            // none after others in time
 	FaultTotal             // the time for a whole exchange is over
-	FaultBroken            // the answer broke off, or is not the protocol
+	FaultBroken            // the answer broke off
+	FaultShape             // the answer is not the protocol
 	FaultServer            // 500, 502, 504, 408, or an error in place of the answer
 	FaultOverloaded        // 503, 529
 	FaultLimited           // 429
@@ -51,25 +53,44 @@ type Rule struct {
 	Larger bool
 	// RestsKey is whether the key rests: for as long as the provider says.
 	RestsKey bool
-	// Counts is whether it counts against the target.
-	Counts bool
+	// Counts is for whom it counts against the target.
+	Counts Counts
+}
+
+// Counts is for whom a fault counts against a target.
+type Counts uint8
+
+// For whom.
+const (
+	ForNobody Counts = iota
+	// ForAccount is for what the content of a request can bring about: for the account
+	// alone that met it, and for all once another account meets the same.
+	ForAccount
+	ForAll
+)
+
+// String is for whom, for people.
+func (c Counts) String() string {
+	return [...]string{"–", "for that account alone, until another meets the same", "for all"}[c]
 }
 
 // Rules is the whole table.
 func Rules() []Rule {
 	return []Rule{
-		{Fault: FaultUnreachable, When: "no connection, or none in time", Again: true, Onward: true, Counts: true},
-		{Fault: FaultSilent, When: "silent: no first byte, or no further one, in time", Onward: true, Counts: true},
-		{Fault: FaultTotal, When: "the time for the whole exchange is over", Counts: true},
-		{Fault: FaultBroken, When: "broken off, reset, or not the protocol", Again: true, Onward: true, Counts: true},
-		{Fault: FaultServer, When: "500, 502, 504, 408, an error in place of the answer", Again: true, Onward: true, Counts: true},
-		{Fault: FaultOverloaded, When: "503, 529", Again: true, Onward: true, OnwardFirst: true, Counts: true},
+		{Fault: FaultUnreachable, When: "no connection, or none in time", Again: true, Onward: true, Counts: ForAll},
+		{Fault: FaultLate, When: "silent: no first byte in time", Onward: true, Counts: ForAccount},
+		{Fault: FaultSilent, When: "silent: no further byte in time", Onward: true, Counts: ForAll},
+		{Fault: FaultTotal, When: "the time for the whole exchange is over", Counts: ForAll},
+		{Fault: FaultBroken, When: "broken off, reset", Again: true, Onward: true, Counts: ForAll},
+		{Fault: FaultShape, When: "not the protocol: an answer of an unexpected shape", Again: true, Onward: true, Counts: ForAccount},
+		{Fault: FaultServer, When: "500, 502, 504, 408, an error in place of the answer", Again: true, Onward: true, Counts: ForAll},
+		{Fault: FaultOverloaded, When: "503, 529", Again: true, Onward: true, OnwardFirst: true, Counts: ForAll},
 		{Fault: FaultLimited, When: "429", Again: true, OtherKey: true, Onward: true, OnwardFirst: true, RestsKey: true},
-		{Fault: FaultQuota, When: "402, 429 without money left", OtherKey: true, Onward: true, RestsKey: true, Counts: true},
-		{Fault: FaultCredentials, When: "401, no credentials to show", OtherKey: true, Onward: true, RestsKey: true, Counts: true},
+		{Fault: FaultQuota, When: "402, 429 without money left", OtherKey: true, Onward: true, RestsKey: true, Counts: ForAll},
+		{Fault: FaultCredentials, When: "401, no credentials to show", OtherKey: true, Onward: true, RestsKey: true, Counts: ForAll},
 		// It may be the model, or a file in the request, that the key may not have: no reason to keep others from the provider.
-		{Fault: FaultForbidden, When: "403", OtherKey: true, Onward: true, Counts: true},
-		{Fault: FaultModel, When: "404", Onward: true, Counts: true},
+		{Fault: FaultForbidden, When: "403", OtherKey: true, Onward: true, Counts: ForAll},
+		{Fault: FaultModel, When: "404", Onward: true, Counts: ForAccount},
 		{Fault: FaultContext, When: "400: longer than the context window", Onward: true, Larger: true},
 		{Fault: FaultRequest, When: "400, 413, 422, a content policy"},
 		{Fault: FaultCanceled, When: "the client left, or the gateway stops"},
@@ -99,12 +120,16 @@ func FaultOf(f *provider.Failure) Fault {
 			return FaultOurs
 		}
 		return FaultUnreachable
-	case provider.KindFirstByteTimeout, provider.KindIdleTimeout:
+	case provider.KindFirstByteTimeout:
+		return FaultLate
+	case provider.KindIdleTimeout:
 		return FaultSilent
 	case provider.KindTotalTimeout:
 		return FaultTotal
-	case provider.KindReset, provider.KindProtocol, provider.KindTruncated:
+	case provider.KindReset, provider.KindTruncated:
 		return FaultBroken
+	case provider.KindProtocol:
+		return FaultShape
 	case provider.KindCanceled:
 		return FaultCanceled
 	case provider.KindCredential:

@@ -103,7 +103,7 @@ func TestKeysTakeTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan := table.Plan(targets, time.Now())
+		plan := table.Plan("", targets, time.Now())
 		used[plan.Target().Key]++
 	}
 	if diff := cmp.Diff(used, map[int]int{0: 3, 1: 3, 2: 3}); diff != "" {
