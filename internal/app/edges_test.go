@@ -73,6 +73,14 @@ func edges() []edge {
 			name: "web search of a chat", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
 			ask: chat(`"model":"house/chat","web_search_options":{},` + words),
 		},
+		{
+			name: "a model that searches by its name", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
+			ask: chat(`"model":"house/chat:Online",` + words),
+		},
+		{
+			name: "tools by a stored preset", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
+			ask: chat(`"model":"house/chat","preset":"research",` + words),
+		},
 	}
 }
 

@@ -132,11 +132,25 @@ var clientTools = map[string][]string{
 }
 
 // modeMembers are the fields that decide in which mode a request is served, with how the
-// names of these modes begin. A list of further models to choose from has none.
-var modeMembers = map[string]string{"servicetier": "", "inferencegeo": "geo:", "speed": "speed:", "models": ""}
+// names of these modes begin. A list of further models to choose from has none, and neither
+// has a preset, which names a model and its tools (https://openrouter.ai/docs/guides/features/presets.md, undated copy).
+var modeMembers = map[string]string{"servicetier": "", "inferencegeo": "geo:", "speed": "speed:", "models": "", "preset": ""}
 
-// searching are pieces of the names of models that search without being asked.
-var searching = []string{"search-preview", "search-api", "sonar", "deep-research", "groq/compound"}
+// unasked are pieces of the names of models that search or call tools without being asked, with
+// the class of what these do. With ":online" OpenRouter searches as by its plugin
+// (https://openrouter.ai/docs/guides/routing/model-variants/online.md, undated copy).
+var unasked = []struct {
+	piece string
+	class llm.Class
+}{
+	{"search-preview", llm.Searches},
+	{"search-api", llm.Searches},
+	{"sonar", llm.Searches},
+	{"deep-research", llm.Searches},
+	{"groq/compound", llm.Searches},
+	{":online", llm.OtherTools},
+	{"@preset/", llm.OtherTools},
+}
 
 // plain is a field's name without regard to its spelling.
 func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
@@ -189,11 +203,13 @@ func isClients(raw []byte, format string) bool {
 	return false
 }
 
-func searchesUnasked(model string) bool {
-	for _, piece := range searching {
-		if strings.Contains(model, piece) {
-			return true
+// unaskedClass is the class of what a model does by itself without being asked; false for none.
+func unaskedClass(model string) (llm.Class, bool) {
+	model = strings.ToLower(model)
+	for _, u := range unasked {
+		if strings.Contains(model, u.piece) {
+			return u.class, true
 		}
 	}
-	return false
+	return 0, false
 }

@@ -69,8 +69,8 @@ func (c *call) read(t *route.Target) reading {
 	if r.own {
 		r.members(tree, c.quirks(t))
 	}
-	if searchesUnasked(t.Model) && r.tools[llm.Searches] == 0 {
-		r.call(llm.Searches, mostCalls)
+	if class, ok := unaskedClass(t.Model); ok && r.tools[class] == 0 {
+		r.call(class, mostCalls)
 	}
 	return r
 }

@@ -27,7 +27,10 @@ var (
 // in an object.
 func (c *call) readUsual(t *route.Target) (r reading, ok bool) {
 	names := usualMembers[c.dialect.Name]
-	if c.request != nil || names == nil || c.door.Op != llm.OpChat || c.door.Multipart || c.spoken(t) != c.door || searchesUnasked(t.Model) {
+	if c.request != nil || names == nil || c.door.Op != llm.OpChat || c.door.Multipart || c.spoken(t) != c.door {
+		return r, false
+	}
+	if _, by := unaskedClass(t.Model); by {
 		return r, false
 	}
 	var had rawjson.Keys
