@@ -141,7 +141,7 @@ oidc:
   client_secret: %s
   name: Example ID
   sign_up: true
-  accounts: {default: {viewer: [engineers]}}
+  accounts: {research: {viewer: [engineers]}}
 `, filepath.Join(dir, "data"), issuer, oidctest.ClientID, oidctest.ClientSecret)
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)

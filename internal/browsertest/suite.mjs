@@ -44,6 +44,9 @@ async function step(name, run) {
     console.log(`ok    ${name} (${Date.now() - began} ms)`);
   } catch (error) {
     console.log(`FAIL  ${name}: ${error.stack}`);
+    for (const page of browser.contexts().flatMap((c) => c.pages())) {
+      console.log(`${page.url()}: ${(await page.locator("body").innerText()).slice(0, 1000)}`);
+    }
     await browser.close();
     process.exit(1);
   }
@@ -184,6 +187,11 @@ await step("a suspended account answers 403, and a resumed one again", async () 
 });
 
 await step("single sign-on lets in whom the provider knows, with the role of their group", async () => {
+  await ada.goto("/operator/accounts");
+  await ada.locator("main form[action$=create] input").first().fill("research");
+  await ada.getByRole("button", { name: "Create account" }).click();
+  await ada.goto("/accounts/research/members");
+  await shown(ada, /come from the groups of Example ID/);
   const grace = await person();
   await grace.goto("/sign-in");
   await grace.getByRole("link", { name: /Example ID/ }).click();

@@ -19,6 +19,7 @@ type membersPage struct {
 	Invitations []invitationRow
 	InvitePath  string
 	Invite      []Field
+	SSO         string   // what gives the roles here; empty for nothing
 	Invited     *invited // whom this very form invited
 	Problems    []Problem
 }
@@ -111,6 +112,9 @@ func (s *Server) showMembers(w http.ResponseWriter, r *http.Request, v *people.V
 	}
 	p := membersPageOf(v, members, f)
 	p.Invited = just
+	if s.options.People.SSOGives(v.Account.Name) {
+		p.SSO = s.options.People.SSO()
+	}
 	if p.CanManage {
 		invitations, err := s.options.People.Invitations(r.Context(), v.Account.ID)
 		if err != nil {

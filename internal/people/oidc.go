@@ -213,6 +213,16 @@ func (s *Service) SSO() string {
 	return s.oidc.options.Name
 }
 
+// SSOGives reports whether roles in the account of that name come from the groups of single
+// sign-on.
+func (s *Service) SSOGives(account string) bool {
+	if s.oidc == nil {
+		return false
+	}
+	_, gives := s.oidc.options.Accounts[account]
+	return gives
+}
+
 func noSSO() error {
 	return &llm.Error{Code: llm.CodeNotFound, Message: "There is no single sign-on here."}
 }
