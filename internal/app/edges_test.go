@@ -78,6 +78,18 @@ func edges() []edge {
 			ask: chat(`"model":"house/chat:Online",` + words),
 		},
 		{
+			name: "tools beside the tools", dialect: "responses", path: "/v1", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
+			ask: ask{path: "/v1/responses", body: `{"model":"house/chat","input":[{"type":"additional_tools","role":"developer","tools":[{"type":"web_search"}]},{"role":"user","content":"Hi"}]}`},
+		},
+		{
+			name: "tools in a message", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
+			ask: chat(`"model":"house/chat","messages":[{"role":"user","content":"Hi","tools":[{"type":"web_search"}]}]`),
+		},
+		{
+			name: "tools by a new field", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
+			ask: chat(`"model":"house/chat","more_tools":[{"type":"web_search"}],` + words),
+		},
+		{
 			name: "tools by a stored preset", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
 			ask: chat(`"model":"house/chat","preset":"research",` + words),
 		},

@@ -164,17 +164,6 @@ func isShownMember(name, format string) bool {
 	return shownMembers[format].Has(name)
 }
 
-// carries says whether fields of a message or a part may carry input that the
-// body does not show.
-func carries(extra []llm.Field) bool {
-	for _, f := range extra {
-		if !shownInside.Has(plain(f.Name)) {
-			return true
-		}
-	}
-	return false
-}
-
 // codeParts are the members of a part of Gemini's that tells of code which its
 // provider ran.
 var codeParts = rawjson.Names{"executablecode", "codeexecutionresult", "thought", "thoughtsignature"}

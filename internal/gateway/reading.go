@@ -63,7 +63,7 @@ func (c *call) read(t *route.Target) reading {
 	}
 	r.own, r.kept = tree.ExtraOf == c.speaking(t).Name, c.door.Kept != nil
 	for i := range tree.Messages {
-		r.hidden = r.hidden || r.own && carries(tree.Messages[i].Extra)
+		r.extra(tree.Messages[i].Extra)
 		r.parts(tree.Messages[i].Parts)
 	}
 	if r.own {
@@ -111,16 +111,58 @@ func usesOf(raw []byte, format string) int64 {
 func (r *reading) parts(parts []llm.Part) {
 	for i := range parts {
 		p := &parts[i]
-		r.hidden = r.hidden || r.own && carries(p.Extra)
+		r.extra(p.Extra)
 		switch {
 		case p.Kind == llm.PartOther:
-			r.hidden = r.hidden || !isShown(p.Raw)
+			r.other(p.Raw)
 		case p.Media != nil:
 			r.media(p.Kind, p.Media)
 		case p.Result != nil:
 			r.parts(p.Result.Parts)
 		case p.Kind == llm.PartReasoning && r.kept && p.Signature != "" && p.Redacted == "":
 			r.hidden = true // the provider has kept it, by its id
+		}
+	}
+}
+
+// extra takes note of fields of a message or a part that nobody modelled.
+func (r *reading) extra(fields []llm.Field) {
+	for _, f := range fields {
+		if name := plain(f.Name); r.own && !shownInside.Has(name) {
+			r.hidden = true
+			r.toolsBy(name, f.Value)
+		}
+	}
+}
+
+// other takes note of a part or an item that nobody modelled. It may be a list of tools,
+// such as OpenAI's additional_tools; one of an MCP server's is what that has told.
+func (r *reading) other(raw []byte) {
+	if isShown(raw) {
+		return
+	}
+	r.hidden = true
+	if rawjson.Text(rawjson.Get(raw, "type")) == "mcp_list_tools" {
+		return
+	}
+	for m := range rawjson.Members(raw) {
+		r.toolsBy(plain(m.Name()), m.Value)
+	}
+}
+
+// toolsBy takes note of the tools that a field in an unusual place has the provider run:
+// those of a list of tools by their types.
+func (r *reading) toolsBy(name string, v []byte) {
+	class, works := working[name]
+	switch {
+	case works && rawjson.Present(v):
+		r.call(class, mostCalls)
+	case !strings.HasSuffix(name, "tools"):
+	case rawjson.KindOf(v) != rawjson.Array:
+		r.call(llm.OtherTools, mostCalls)
+	default:
+		for _, t := range rawjson.Elements(v) {
+			r.call(toolClass(t), mostCalls)
 		}
 	}
 }
@@ -184,6 +226,7 @@ func (r *reading) members(tree *llm.Request, q *llm.Quirks) {
 			r.call(working[name], mostCalls)
 		case !isShownMember(name, tree.ExtraOf):
 			r.hidden = true
+			r.toolsBy(name, f.Value)
 		}
 	}
 	if total >= 0 {
