@@ -100,19 +100,28 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 		s.AtMost, s.Unpriced = c.atMost()
 	}
 	c.bill(c.target(), &s.Usage)
-	c.boundUntold(&s)
+	c.boundUntold(&s, t)
 	return s
 }
 
 // boundUntold adds the most that an answer can have cost whose provider told all but what
-// its units are, such as the size of an image, and how long containers lived.
-func (c *call) boundUntold(s *ledger.Settlement) {
+// its units are, such as the size of an image, and how long containers lived, or whose counts
+// contradict one another.
+func (c *call) boundUntold(s *ledger.Settlement, t *tally) {
 	if s.Provenance != ledger.Exact {
 		return
 	}
 	a := c.hold.Attempt()
 	if most, certain := a.Price.AtMost(&s.Usage, s.Tier, c.server.ledger.Now().Sub(a.Opened)); !certain {
 		s.Provenance, s.AtMost = ledger.Estimated, most
+	}
+	if t.most != nil {
+		most := *t.most
+		c.bill(c.target(), &most)
+		for class, n := range s.Usage { // tools are counted by what there is of the answer
+			most[class] = max(most[class], n)
+		}
+		s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, a.Price.Cost(&most, s.Tier))
 	}
 }
 
@@ -164,7 +173,7 @@ func (c *call) settlementOfWhole(t *tally) ledger.Settlement {
 	}
 	c.bill(c.target(), &s.Usage)
 	c.identify(&s) // what is told in full is not asked about
-	c.boundUntold(&s)
+	c.boundUntold(&s, t)
 	return s
 }
 

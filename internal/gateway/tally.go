@@ -13,6 +13,7 @@ const tallyText = 64 << 10
 // tally is what is known of an answer so far.
 type tally struct {
 	usage      llm.Usage
+	most       *llm.Usage // as in llm.Reply
 	reported   bool
 	partial    bool   // what was reported is of an answer that went on, or has gone on since
 	id         string // the provider's, of its reply
@@ -64,7 +65,7 @@ func (t *tally) add(e *llm.Event) {
 		if e.ProviderCost != nil {
 			t.bill = e.ProviderCost
 		}
-		t.usage, t.reported, t.partial = e.Usage, true, e.Partial
+		t.usage, t.most, t.reported, t.partial = e.Usage, e.Most, true, e.Partial
 	case llm.EventDone:
 		t.done = true
 	}
@@ -100,7 +101,7 @@ func (t *tally) say(to *[]said, choice int, text string) {
 
 // addReply takes note of a whole answer.
 func (t *tally) addReply(r *llm.Reply) {
-	t.usage, t.reported, t.id, t.tier, t.bill, t.done = r.Usage, r.Reported, r.ID, r.Tier, r.ProviderCost, true
+	t.usage, t.most, t.reported, t.id, t.tier, t.bill, t.done = r.Usage, r.Most, r.Reported, r.ID, r.Tier, r.ProviderCost, true
 	if len(r.Choices) == 0 { // no chat, so there is nothing that could be cut short
 		t.finish = append(t.finish, llm.FinishStop)
 	}

@@ -39,6 +39,9 @@ type Reply struct {
 	// nothing is not one that reports zero.
 	Usage    Usage
 	Reported bool
+	// Most is what the provider's counts come to at most where they contradict one another;
+	// nil where they agree.
+	Most *Usage
 	// Cost is what the gateway charged; nil while it is not known, or for a
 	// model without a price.
 	Cost *Money
@@ -136,7 +139,8 @@ type Event struct {
 	Usage     Usage
 	// ProviderCost belongs to EventUsage: as in Reply.
 	ProviderCost *Money
-	Partial      bool // EventUsage: counts of an answer that goes on, not yet the provider's last
+	Most         *Usage // EventUsage: as in Reply
+	Partial      bool   // EventUsage: counts of an answer that goes on, not yet the provider's last
 	Raw          json.RawMessage
 	RawOf        string // the wire format in whose words Raw is
 	Media        *Media // EventOther: an image or a sound

@@ -163,7 +163,7 @@ func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 		return nil, fmt.Errorf("gemini: the reply is not JSON: %w", err)
 	}
 	r := &llm.Reply{ExtraOf: Name}
-	r.Usage, _, r.Reported = decodeUsage(get(body, "usageMetadata"))
+	r.Usage, _, r.Most, r.Reported = decodeUsage(get(body, "usageMetadata"))
 	var err error
 	r.Vectors, err = parse.Vectors(rawjson.Get(body, "embeddings"), "values")
 	if err != nil {

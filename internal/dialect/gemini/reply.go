@@ -36,7 +36,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	r.ID, r.Model, r.Tier = rawjson.Text(c.id), rawjson.Text(c.model), modesOf(c.usage)
 	r.Created = seconds(c.created)
 	var toolUse int64
-	r.Usage, toolUse, r.Reported = decodeUsage(c.usage)
+	r.Usage, toolUse, r.Most, r.Reported = decodeUsage(c.usage)
 	if rawjson.Present(c.failure) {
 		return r, reportedError(body)
 	}

@@ -16,6 +16,7 @@ type Decoder struct {
 	// What was told so far, for searches may be told after the tokens.
 	usage     llm.Usage
 	toolUse   int64
+	most      *llm.Usage // as in llm.Reply
 	reported  bool
 	grounding grounding
 }
@@ -77,9 +78,9 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, err error) {
 
 // count appends what is told of the usage, or adds to it.
 func (d *Decoder) count(dst []llm.Event, c *chunk, g *grounding) []llm.Event {
-	usage, toolUse, ok := decodeUsage(c.usage)
+	usage, toolUse, most, ok := decodeUsage(c.usage)
 	if ok {
-		d.usage, d.toolUse, d.reported = usage, toolUse, true
+		d.usage, d.toolUse, d.most, d.reported = usage, toolUse, most, true
 	}
 	before := d.grounding
 	d.grounding.add(g)
@@ -88,7 +89,7 @@ func (d *Decoder) count(dst []llm.Event, c *chunk, g *grounding) []llm.Event {
 		return dst
 	}
 	d.grounding.addTo(&d.usage, d.toolUse)
-	return append(dst, llm.Event{Kind: llm.EventUsage, Usage: d.usage, Tier: modesOf(c.usage)})
+	return append(dst, llm.Event{Kind: llm.EventUsage, Usage: d.usage, Most: d.most, Tier: modesOf(c.usage)})
 }
 
 func (d *Decoder) candidate(dst []llm.Event, c *candidate, v []byte) ([]llm.Event, error) {

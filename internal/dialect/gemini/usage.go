@@ -23,23 +23,41 @@ type rawUsage struct {
 // decodeUsage reads a usageMetadata into the classes, which add up to Google's
 // own total: prompt, tool use, candidates and thoughts, of which the prompt has
 // what a cache served in it. It reports false for no object, one without
-// counts, or one with a count that no request can have. Tool use is the part of the input
-// that tools found or read.
+// counts, or one with a count that no request can have, and the most where the
+// counts contradict one another, as in llm.Reply. Tool use is the part of the input that tools found
+// or read.
 //
 // https://ai.google.dev/api/generate-content#UsageMetadata
-func decodeUsage(v []byte) (u llm.Usage, toolUse int64, ok bool) {
+func decodeUsage(v []byte) (u llm.Usage, toolUse int64, most *llm.Usage, ok bool) {
 	if rawjson.KindOf(v) != rawjson.Object {
-		return u, 0, false
+		return u, 0, nil, false
 	}
 	var r rawUsage
 	for m := range rawjson.Members(v) {
 		r.read(m)
 	}
 	if r.Wild || !r.hasAny {
-		return u, 0, false
+		return u, 0, nil, false
 	}
 	u = r.classes()
-	return u, r.beside, u.Plausible()
+	return u, r.beside, r.most(), u.Plausible()
+}
+
+// most is what the counts come to where a part is larger than its total, or the total larger
+// than all its parts, so that nobody knows which of them Google charges for: each by itself,
+// as if none were part of another. It is nil where they agree.
+func (r *rawUsage) most() *llm.Usage {
+	input, output := r.totals()
+	unknown := r.total - r.prompt - r.toolUse - r.candidates - r.thoughts
+	if (unknown <= 0 || !r.hasPrompt || !r.hasCandidates) && r.cached <= input && max(r.thoughts, r.audioOut, r.imageOut) <= output {
+		return nil
+	}
+	u := r.classes()
+	u[llm.Input], u[llm.CacheRead], u[llm.CacheReadAudio] = input, r.cached, r.cachedAudio
+	u[llm.AudioIn], u[llm.ImageIn] = r.audioIn, r.imageIn
+	u[llm.Output] = output + max(0, unknown)
+	u[llm.Reasoning], u[llm.AudioOut], u[llm.ImageOut] = r.thoughts, r.audioOut, r.imageOut
+	return &u
 }
 
 func (r *rawUsage) read(m rawjson.Member) {

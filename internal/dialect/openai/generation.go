@@ -25,7 +25,7 @@ func DecodeGeneration(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	}
 	r := &llm.Reply{ID: rawjson.Text(rawjson.Get(data, "id")), Tier: rawjson.Text(rawjson.Get(data, "service_tier"))}
 	usage := generationUsage(data)
-	if r.Usage, r.Reported = DecodeUsage(usage, q); !r.Reported {
+	if r.Usage, r.Most, r.Reported = DecodeUsage(usage, q); !r.Reported {
 		return r, nil
 	}
 	if own, _ := rawjson.AsBool(rawjson.Get(data, "is_byok")); !own { // else nobody says what total_cost counts

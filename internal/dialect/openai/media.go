@@ -174,7 +174,7 @@ func ScanTranscription(body []byte, r *http.Request) (llm.Head, error) {
 func DecodeImages(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	r := &llm.Reply{ExtraOf: Name, Reported: true, Tier: imageModeOf(body)}
 	usage := rawjson.Get(body, "usage")
-	r.Usage, _ = DecodeUsage(mediaUsage(usage), q)
+	r.Usage, r.Most, _ = DecodeUsage(mediaUsage(usage), q)
 	r.ProviderCost = ProviderCost(usage)
 	for range rawjson.Elements(rawjson.Get(body, "data")) {
 		r.Usage[llm.Images]++
@@ -202,7 +202,7 @@ func DecodeTranscript(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	text := string(body)
 	if rawjson.Validate(body, maxDepth) == nil {
 		text = rawjson.Text(rawjson.Get(body, "text"))
-		r.Usage, r.Reported = transcriptUsage(body, q)
+		r.Usage, r.Most, r.Reported = transcriptUsage(body, q)
 		r.ProviderCost = ProviderCost(rawjson.Get(body, "usage"))
 	}
 	words := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: text}}}
@@ -212,16 +212,16 @@ func DecodeTranscript(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 
 // transcriptUsage reads what was used. A transcript by speakers has a duration
 // beside its tokens, which alone are charged.
-func transcriptUsage(body []byte, q *llm.Quirks) (u llm.Usage, reported bool) {
+func transcriptUsage(body []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, reported bool) {
 	usage := rawjson.Get(body, "usage")
 	if u[llm.Milliseconds], reported = millisOf(rawjson.Get(usage, "seconds")); reported {
-		return u, true
+		return u, nil, true
 	}
-	if told, ok := DecodeUsage(mediaUsage(usage), q); ok {
-		return told, true
+	if told, most, ok := DecodeUsage(mediaUsage(usage), q); ok {
+		return told, most, true
 	}
 	u[llm.Milliseconds], reported = millisOf(rawjson.Get(body, "duration"))
-	return u, reported
+	return u, nil, reported
 }
 
 // millisOf reads a number of seconds, which may have a fraction and may be a

@@ -38,13 +38,13 @@ func (d *MediaDecoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, er
 	if !strings.HasSuffix(kind, ".completed") && !strings.HasSuffix(kind, ".done") {
 		return append(dst, llm.Event{Kind: llm.EventOther, Raw: frame.Data, RawOf: Name}), nil
 	}
-	u, told := transcriptUsage(frame.Data, d.quirks)
+	u, most, told := transcriptUsage(frame.Data, d.quirks)
 	if strings.HasPrefix(kind, "image_") {
 		return d.image(dst, &u, imageModeOf(frame.Data)), nil
 	}
 	if told {
 		dst = append(dst, llm.Event{
-			Kind: llm.EventUsage, Usage: u, ProviderCost: ProviderCost(rawjson.Get(frame.Data, "usage")),
+			Kind: llm.EventUsage, Usage: u, Most: most, ProviderCost: ProviderCost(rawjson.Get(frame.Data, "usage")),
 		})
 	}
 	return append(dst, llm.Event{Kind: llm.EventFinish, Finish: llm.FinishStop}, llm.Event{Kind: llm.EventDone}), nil

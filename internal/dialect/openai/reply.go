@@ -75,7 +75,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 // meter reads what an answer took: what was used, what the provider says that it costs,
 // and how it was served.
 func meter(r *llm.Reply, usage []byte, q *llm.Quirks) {
-	if r.Usage, r.Reported = DecodeUsage(usage, q); r.Reported {
+	if r.Usage, r.Most, r.Reported = DecodeUsage(usage, q); r.Reported {
 		r.ProviderCost, r.Tier = ProviderCost(usage), modesOf(r.Tier, usage)
 	}
 }

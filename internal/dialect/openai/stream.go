@@ -69,10 +69,10 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) []llm.Event {
 	for _, choice := range rawjson.Elements(c.choices) {
 		dst = d.choice(dst, choice)
 	}
-	if usage, ok := DecodeUsage(c.usage, d.q); ok {
+	if usage, most, ok := DecodeUsage(c.usage, d.q); ok {
 		d.ran.addTo(&usage, d.model)
 		dst = append(dst, llm.Event{
-			Kind: llm.EventUsage, Usage: usage, ProviderCost: ProviderCost(c.usage), Tier: modesOf(d.tier, c.usage),
+			Kind: llm.EventUsage, Usage: usage, Most: most, ProviderCost: ProviderCost(c.usage), Tier: modesOf(d.tier, c.usage),
 		})
 	}
 	return dst

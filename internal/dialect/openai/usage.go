@@ -25,7 +25,8 @@ type rawUsage struct {
 
 // DecodeUsage reads a usage object of Chat Completions, or else of Responses,
 // into the classes, which add up to the provider's own totals. It reports false
-// for no object, one without counts, or one with a count that no request can have.
+// for no object, one without counts, or one with a count that no request can have, and
+// the most where the counts contradict one another, as in llm.Reply.
 //
 // https://platform.openai.com/docs/api-reference/chat/object,
 // https://platform.openai.com/docs/api-reference/responses/object, and what others
@@ -35,9 +36,9 @@ type rawUsage struct {
 // cache_write_tokens (OpenRouter), cache_creation_input_tokens
 // (https://www.alibabacloud.com/help/zh/model-studio/context-cache), connectors
 // (https://docs.mistral.ai/inference/pricing).
-func DecodeUsage(v []byte, q *llm.Quirks) (llm.Usage, bool) {
+func DecodeUsage(v []byte, q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool) {
 	if rawjson.KindOf(v) != rawjson.Object {
-		return llm.Usage{}, false
+		return u, nil, false
 	}
 	var r rawUsage
 	for m := range rawjson.Members(v) {
@@ -49,10 +50,30 @@ func DecodeUsage(v []byte, q *llm.Quirks) (llm.Usage, bool) {
 		}
 	}
 	if r.Wild || !r.hasPrompt && !r.hasCompletion {
-		return llm.Usage{}, false
+		return u, nil, false
+	}
+	u = r.classes(q)
+	return u, r.most(q), u.Plausible()
+}
+
+// most is what the counts come to where a part is larger than its total, or the total larger
+// than all its parts, so that nobody knows which of them the provider charges for: each by
+// itself, as if none were part of another. It is nil where they agree.
+func (r *rawUsage) most(q *llm.Quirks) *llm.Usage {
+	beside := int64(0)
+	if r.beside(q) {
+		beside = r.reasoning
+	}
+	unknown := r.total - r.prompt - r.completion - beside - r.found
+	if unknown <= 0 && max(r.cached, r.cacheWrite, r.audioIn, r.imageIn) <= r.prompt && max(r.reasoning-beside, r.audioOut, r.imageOut) <= r.completion {
+		return nil
 	}
 	u := r.classes(q)
-	return u, u.Plausible()
+	u[llm.Input], u[llm.CacheRead], u[llm.CacheReadAudio], u[llm.CacheWrite] = r.prompt, r.cached, r.cachedAudio, r.cacheWrite
+	u[llm.AudioIn], u[llm.ImageIn] = r.audioIn, r.imageIn
+	u[llm.Output] = r.completion + max(0, unknown)
+	u[llm.Reasoning], u[llm.AudioOut], u[llm.ImageOut] = r.reasoning, r.audioOut, r.imageOut
+	return &u
 }
 
 func (r *rawUsage) read(m rawjson.Member) {

@@ -98,7 +98,7 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		ID: rawjson.Text(v.id), Created: created, Model: rawjson.Text(v.model), Tier: rawjson.Text(v.tier),
 		Extra: v.extra, ExtraOf: Name,
 	}
-	if r.Usage, r.Reported = v.used(q); r.Reported {
+	if r.Usage, r.Most, r.Reported = v.used(q); r.Reported {
 		r.ProviderCost, r.Tier = openai.ProviderCost(v.usage), v.modes(&r.Usage)
 	}
 	if failure := v.failed(body); failure != nil {
@@ -137,17 +137,17 @@ func (r *result) reason() string { return rawjson.Text(rawjson.Get(r.details, "r
 
 // used reads the usage. Calls of tools are counted as the provider counts them, where it
 // says how many there were, else by the items of the answer.
-func (r *result) used(q *llm.Quirks) (llm.Usage, bool) {
-	u, ok := openai.DecodeUsage(r.usage, q)
+func (r *result) used(q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool) {
+	u, most, ok = openai.DecodeUsage(r.usage, q)
 	if !ok {
-		return u, false
+		return u, nil, false
 	}
 	var calls tools
 	for _, v := range rawjson.Elements(r.output) {
 		calls.add(v)
 	}
 	r.addTools(&u, &calls)
-	return u, true
+	return u, most, true
 }
 
 // modes are those in which the answer was served: its service tier, that the preview of the

@@ -205,10 +205,10 @@ func (d *Decoder) end(dst []llm.Event, object []byte, r *result) ([]llm.Event, e
 		dst = d.rest(dst, r.output)
 	}
 	tier := rawjson.Text(r.tier)
-	if usage, ok := r.used(d.q); ok {
+	if usage, most, ok := r.used(d.q); ok {
 		r.addTools(&usage, &d.tools)
 		tier = r.modes(&usage)
-		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage, Tier: tier, ProviderCost: openai.ProviderCost(r.usage)})
+		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage, Most: most, Tier: tier, ProviderCost: openai.ProviderCost(r.usage)})
 	}
 	if failure != nil {
 		return dst, failure
