@@ -45,6 +45,7 @@ func priorityOf(h http.Header) telemetry.Priority {
 // refusal costs is taken from the others.
 type admission struct {
 	limit  int64 // in flight
+	alone  int64 // of one account, while no other has any
 	batch  int64 // in flight, beyond which no batch request comes in
 	places int   // in the queue
 
@@ -64,13 +65,14 @@ type waiter struct {
 	in chan struct{} // closed when it has its place
 }
 
-// newAdmission makes an admission. The floor is how many requests in flight are
-// never too many for the machine.
-func newAdmission(limit, floor int64) *admission {
-	return &admission{limit: limit, batch: limit - reserve(limit), places: int(max(limit/queueShare, minQueue)), strain: strain{floor: floor}}
+// newAdmission makes an admission. Batch requests fill no more than what is alone, so that
+// they leave room for interactive requests of the same account. The floor is how many
+// requests in flight are never too many for the machine.
+func newAdmission(limit, alone, floor int64) *admission {
+	return &admission{limit: limit, alone: alone, batch: alone - reserve(alone), places: int(max(limit/queueShare, minQueue)), strain: strain{floor: floor}}
 }
 
-// reserve is how much of the limit is kept from batch requests: its square root,
+// reserve is how much of a limit is kept from batch requests: its square root,
 // which is how far the number of interactive ones usually is from its mean when
 // they come at random. More would lie idle, less would let them find no place.
 func reserve(limit int64) int64 {
@@ -116,7 +118,7 @@ func (a *admission) enter(p telemetry.Priority) telemetry.Reason {
 // get all their places.
 func (a *admission) room(p telemetry.Priority) bool {
 	if p == telemetry.Batch {
-		return a.inFlight < a.batch && float64(a.batches) < float64(a.limit)-a.expected
+		return a.inFlight < a.batch && float64(a.batches) < float64(a.alone)-a.expected
 	}
 	return a.inFlight < a.limit
 }
@@ -202,14 +204,15 @@ func (a *admission) holding() (inFlight, waiting int64) {
 // takesStream is asked once more for an answer that comes in pieces: it keeps
 // what it holds for long, and its pieces are far more work than a refusal. That
 // of a whole answer is so little that to refuse an interactive one, for the sake
-// of the processor, would cost about half of what it saves.
-func (a *admission) takesStream(p telemetry.Priority) telemetry.Reason {
+// of the processor, would cost about half of what it saves. Nor does a request pay
+// for the others whose account holds few of them.
+func (a *admission) takesStream(p telemetry.Priority, few bool) telemetry.Reason {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
 	case a.memory != memoryAmple:
 		return telemetry.Memory
-	case p == telemetry.Interactive && a.pays(p):
+	case p == telemetry.Interactive && !few && a.pays(p):
 		return telemetry.CPU
 	}
 	return telemetry.NotShed
@@ -221,15 +224,22 @@ func refusal(reason telemetry.Reason, p telemetry.Priority) *llm.Error {
 		Code: llm.CodeOverloaded, Err: errShed, RetryAfter: interactiveRetry,
 		Message: "The gateway is at its limit of requests in flight. Try again shortly.",
 	}
-	switch reason {
-	case telemetry.CPU:
-		e.Message = "The gateway gets more requests than it can work on. Try again shortly."
-	case telemetry.Memory:
-		e.Message = "The gateway is short of memory. Try again shortly."
-	}
 	if p == telemetry.Batch {
 		e.RetryAfter = batchRetry
 		e.Message = "The gateway is busy and takes no batch requests now. Try again later, or without X-Weir-Priority: batch."
+	}
+	switch {
+	case reason == telemetry.AccountConcurrency:
+		e.Message = "This account has more than its share of the requests in flight. Try again when some of them have ended."
+	case reason == telemetry.AccountBodies:
+		e.Message = "This account has more than its share of the request bodies in flight. Try again when some of its requests have ended."
+	case reason == telemetry.Bodies:
+		e.Message = "The gateway is at its limit of request bodies in flight. Try again shortly."
+	case p == telemetry.Batch:
+	case reason == telemetry.CPU:
+		e.Message = "The gateway gets more requests than it can work on. Try again shortly."
+	case reason == telemetry.Memory:
+		e.Message = "The gateway is short of memory. Try again shortly."
 	}
 	return e
 }

@@ -42,7 +42,7 @@ func fill(t *testing.T, a *admission, n int64) {
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[int64]int64{1: 1, 2: 1, 8: 6, 64: 56, 4096: 4032} {
-		a := newAdmission(limit, limit)
+		a := newAdmission(limit, limit, limit)
 		got := int64(0)
 		for a.enter(telemetry.Batch) == telemetry.NotShed {
 			got++
@@ -59,7 +59,7 @@ func TestReserve(t *testing.T) {
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := newAdmission(2, 2)
+		a := newAdmission(2, 2, 2)
 		fill(t, a, 2)
 		order := make(chan int, a.places)
 		var refused atomic.Int64
@@ -104,7 +104,7 @@ func TestQueue(t *testing.T) {
 // ones are likely to want in a moment, and get them back when these stay away.
 func TestExpected(t *testing.T) {
 	t.Parallel()
-	a := newAdmission(100, 100)
+	a := newAdmission(100, 100, 100)
 	fill(t, a, 60)
 	for range 100 {
 		a.adjust(condition{})
@@ -162,7 +162,7 @@ func drawStory(rt *rapid.T) story {
 // told is what an admission does wrong while the story happens; empty for
 // nothing. The sabotage is for the negative control.
 func (s *story) told(sabotage func(a *admission)) (wrong string) {
-	a := newAdmission(s.limit, 0)
+	a := newAdmission(s.limit, s.limit, 0)
 	in := int64(0)
 	var who []telemetry.Priority // is in
 	for _, step := range s.steps {
@@ -190,7 +190,7 @@ func (s *story) told(sabotage func(a *admission)) (wrong string) {
 				return "a batch request came in while interactive ones are refused"
 			case reason == telemetry.CPU && step.priority == telemetry.Interactive:
 				return "an interactive request was refused at the door for the processor"
-			case step.priority == telemetry.Interactive && level <= 1 && a.takesStream(step.priority) == telemetry.CPU:
+			case step.priority == telemetry.Interactive && level <= 1 && a.takesStream(step.priority, false) == telemetry.CPU:
 				return "an interactive stream was refused while batch requests come in"
 			}
 		}
@@ -260,7 +260,7 @@ func TestAdmissionIsFoundOut(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	const limit = 8
-	a := newAdmission(limit, limit)
+	a := newAdmission(limit, limit, limit)
 	var in, most atomic.Int64
 	var all sync.WaitGroup
 	for i := range 64 {
@@ -285,7 +285,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // BenchmarkAdmission is what coming in and leaving costs.
 func BenchmarkAdmission(b *testing.B) {
-	a := newAdmission(defaultMaxConcurrency, floor())
+	a := newAdmission(defaultMaxConcurrency, defaultMaxConcurrency, floor())
 	header := http.Header{"Content-Type": {"application/json"}}
 	b.ReportAllocs()
 	for b.Loop() {

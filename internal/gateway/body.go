@@ -33,11 +33,6 @@ func (c *call) readBody() error {
 	if c.r.ContentLength > limit {
 		return tooLarge(limit)
 	}
-	c.sender = c.principal.Account().ID
-	if err := c.server.senders.begin(c.sender); err != nil {
-		return err
-	}
-	defer c.server.senders.end(c.sender)
 	c.pooled = c.server.bodies.Get().(*[]byte)
 	buf := (*c.pooled)[:0]
 	if want := min(int(c.r.ContentLength)+1, believeLength); cap(buf) < want {
@@ -52,8 +47,8 @@ func (c *call) readBody() error {
 		return nil
 	case errors.Is(err, errTooLarge):
 		return tooLarge(limit)
-	case errors.Is(err, errBodies):
-		return c.crowded()
+	case errors.Is(err, errShed):
+		return err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		c.w.Header().Set("Connection", "close")
 		return &llm.Error{Code: llm.CodeInvalidRequest, Message: fmt.Sprintf("The request body did not arrive within %s.", c.server.timing.BodyRead), Err: err}
@@ -77,10 +72,7 @@ func (s *Server) Bounded(next http.Handler) http.Handler {
 	})
 }
 
-var (
-	errTooLarge = errors.New("gateway: body too large")
-	errBodies   = errors.New("gateway: too many bytes of bodies in flight")
-)
+var errTooLarge = errors.New("gateway: body too large")
 
 // readBounded appends the body to buf, up to limit bytes. All bodies together
 // are kept within their bound as they arrive: what a client only announces
@@ -90,8 +82,10 @@ func (c *call) readBounded(buf []byte, limit int64) ([]byte, error) {
 		if len(buf) == cap(buf) {
 			buf = append(buf, 0)[:len(buf)]
 		}
-		if more := int64(cap(buf)) - c.reserved; more > 0 && !c.takeRoom(more) {
-			return buf, errBodies
+		if more := int64(cap(buf)) - c.reserved; more > 0 {
+			if err := c.reserve(more); err != nil {
+				return buf, err
+			}
 		}
 		n, err := c.r.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -107,32 +101,24 @@ func (c *call) readBounded(buf []byte, limit int64) ([]byte, error) {
 	}
 }
 
-// takeRoom counts n bytes more for the call, until it ends, and reports whether
-// all bodies together, and those of its account, are within their bounds.
-func (c *call) takeRoom(n int64) bool {
+// reserve counts n bytes more for the call, until it ends, or says why not.
+func (c *call) reserve(n int64) error {
+	switch c.server.bodiesInFlight.take(c.account, n) {
+	case ownShare:
+		return c.shed(telemetry.AccountBodies)
+	case nothing:
+		return c.shed(telemetry.Bodies)
+	}
 	c.reserved += n
-	return c.server.bodiesInFlight.take(c.sender, n)
+	return nil
 }
 
 // giveBack counts n bytes less.
 func (c *call) giveBack(n int64) {
 	c.reserved -= n
 	if n != 0 {
-		c.server.bodiesInFlight.giveBack(c.sender, n)
+		c.server.bodiesInFlight.giveBack(c.account, n)
 	}
-}
-
-// reserve is takeRoom with an error for the client.
-func (c *call) reserve(n int64) error {
-	if !c.takeRoom(n) {
-		return c.crowded()
-	}
-	return nil
-}
-
-func (c *call) crowded() error {
-	c.server.metrics.Shed(telemetry.Bodies, priorityOf(c.r.Header))
-	return &llm.Error{Code: llm.CodeOverloaded, Message: "The gateway is at its limit of request bodies in flight. Try again shortly.", RetryAfter: time.Second}
 }
 
 func tooLarge(limit int64) error {

@@ -89,7 +89,7 @@ func newAsked(tb failer, a asked) (*call, *route.Target) {
 		r.SetPathValue("target", a.model+":generateContent")
 	}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c := &call{server: &Server{now: func() time.Time { return now }, bounds: parse.NewLimiter(), bodiesInFlight: newShares(1<<40, 1<<40)}, r: r, dialect: all[a.door], body: []byte(a.body), table: table, started: now}
+	c := &call{server: &Server{now: func() time.Time { return now }, bounds: parse.NewLimiter(), bodiesInFlight: newShares(1<<40, 1)}, r: r, dialect: all[a.door], body: []byte(a.body), table: table, started: now}
 	if c.door = &all[a.door].Operation; a.op != "" {
 		c.door = all[a.door].For(a.op)
 	}

@@ -34,8 +34,9 @@ type call struct {
 	permission account.Permission
 	started    time.Time
 	counted    *telemetry.Route
-	admitted   bool // and has to leave
-	status     int  // of the answer; 0 for 200
+	admitted   bool   // and has to leave
+	account    string // whose share its place and its bytes are of; empty before it has one
+	status     int    // of the answer; 0 for 200
 	own        ownTime
 
 	id        uuid.UUID
@@ -44,7 +45,6 @@ type call struct {
 	token     string
 	principal *account.Principal
 	body      []byte
-	sender    string  // the account that body counts for
 	pooled    *[]byte // where body belongs
 	reserved  int64   // bytes that count for it
 	head      llm.Head
@@ -110,6 +110,9 @@ func (c *call) run() error {
 		return err
 	}
 	if err := c.authenticate(); err != nil {
+		return err
+	}
+	if err := c.takeShare(); err != nil {
 		return err
 	}
 	if err := c.readBody(); err != nil {
@@ -285,10 +288,10 @@ func (c *call) tree() (*llm.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.treeSize += size
 	if err := c.reserve(size); err != nil {
 		return nil, err
 	}
+	c.treeSize += size
 	c.request, err = c.door.DecodeRequest(c.body)
 	return c.request, err
 }

@@ -48,12 +48,12 @@ func TestStrain(t *testing.T) {
 // none while few are in flight.
 func TestStrainedShare(t *testing.T) {
 	t.Parallel()
-	a := newAdmission(1000, 10)
+	a := newAdmission(1000, 1000, 10)
 	a.strain.level = 1.25
 	fill(t, a, 10)
 	refused := 0
 	for range 100 {
-		if a.takesStream(telemetry.Interactive) == telemetry.CPU {
+		if a.takesStream(telemetry.Interactive, false) == telemetry.CPU {
 			refused++
 		}
 	}
@@ -84,9 +84,9 @@ func TestMemoryLevels(t *testing.T) {
 		{0.85, telemetry.NotShed, telemetry.Memory, telemetry.Memory},
 		{0.95, telemetry.Memory, telemetry.Memory, telemetry.Memory},
 	} {
-		a := newAdmission(8, 8)
+		a := newAdmission(8, 8, 8)
 		a.adjust(condition{memory: test.share})
-		interactive, batch, streams := a.enter(telemetry.Interactive), a.enter(telemetry.Batch), a.takesStream(telemetry.Interactive)
+		interactive, batch, streams := a.enter(telemetry.Interactive), a.enter(telemetry.Batch), a.takesStream(telemetry.Interactive, false)
 		if interactive != test.interactive || batch != test.batch || streams != test.streams {
 			t.Errorf("at %.2f: got %q, %q, streams %q; want %q, %q, streams %q",
 				test.share, interactive, batch, streams, test.interactive, test.batch, test.streams)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"time"
 
 	"weir/internal/ledger"
@@ -22,12 +23,54 @@ func (c *call) enter() error {
 	return nil
 }
 
+// takeShare takes the place for good, of its account's share of them, now that it is known
+// whose it is. As at the door, a few interactive requests may wait for one that is left.
+func (c *call) takeShare() error {
+	s, id := c.server, c.principal.Account().ID
+	got := s.places.take(id, 1)
+	if got != granted && priorityOf(c.r.Header) == telemetry.Interactive && s.waiting.take(id, 1) == granted {
+		got = s.awaitShare(c.r.Context(), id)
+		s.waiting.giveBack(id, 1)
+	}
+	if got != granted {
+		return c.shed(telemetry.AccountConcurrency)
+	}
+	c.account = id
+	return nil
+}
+
+// awaitShare asks again for a place, for queueWait.
+func (s *Server) awaitShare(ctx context.Context, account string) taken {
+	const looks = 8
+	every := time.NewTicker(queueWait / looks)
+	defer every.Stop()
+	for range looks {
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			return ownShare
+		}
+		if s.places.take(account, 1) == granted {
+			return granted
+		}
+	}
+	return ownShare
+}
+
+// leavePlace gives it back.
+func (s *Server) leavePlace(account string, p telemetry.Priority) {
+	if account != "" {
+		s.places.giveBack(account, 1)
+	}
+	s.admission.leave(p)
+}
+
 // enterStream asks again, once it is known that the answer is a stream.
 func (c *call) enterStream() error {
 	if !c.head.Stream {
 		return nil
 	}
-	if reason := c.server.admission.takesStream(priorityOf(c.r.Header)); reason != telemetry.NotShed {
+	if reason := c.server.admission.takesStream(priorityOf(c.r.Header), c.server.places.below(c.account)); reason != telemetry.NotShed {
 		return c.shed(reason)
 	}
 	return nil
@@ -53,12 +96,12 @@ func (c *call) leave() {
 	switch {
 	case !c.admitted:
 	case c.shared == nil:
-		c.server.admission.leave(priorityOf(c.r.Header))
+		c.server.leavePlace(c.account, priorityOf(c.r.Header))
 	default:
-		limited, admission, priority := c.limited, c.server.admission, priorityOf(c.r.Header)
+		limited, server, account, priority := c.limited, c.server, c.account, priorityOf(c.r.Header)
 		c.shared.end = func(used int64) {
 			limited.Settle(used)
-			admission.leave(priority)
+			server.leavePlace(account, priority)
 		}
 		c.shared.leave(c.used)
 	}

@@ -1,42 +1,151 @@
 package gateway
 
-import "testing"
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
 
-// TestShares leaves half of everything to other accounts, and room for one request of the
-// greatest size.
+	"pgregory.net/rapid"
+)
+
+// TestShares is what accounts get that take all they can, one after the other, and what is
+// left then.
 func TestShares(t *testing.T) {
 	t.Parallel()
-	s := newShares(100, 10)
-	for _, step := range []struct {
-		account string
-		n       int64
-		want    bool
+	for _, test := range []struct {
+		most, factor, alone int64
+		each                []int64
 	}{
-		{"a", 50, true},
-		{"a", 1, false},
-		{"a", -1, true},
-		{"b", 50, true},
-		{"c", 1, false},
-		{"c", -1, true},
-		{"b", -50, true},
-		{"c", 50, true},
-		{"c", -50, true},
-		{"a", -50, true},
+		{1, placeFactor, 1, []int64{1}},
+		{2, placeFactor, 2, []int64{2}},
+		{10, placeFactor, 10, []int64{10}},
+		{40, placeFactor, 36, []int64{36, 2, 1, 1}},
+		{4096, placeFactor, 3615, []int64{3615, 212, 16, 16, 16, 16}},
+		{512 << 10, bodyFactor, 240 << 10, []int64{240 << 10, 120 << 10, 60 << 10}},
 	} {
-		got := true
-		if step.n < 0 {
-			s.giveBack(step.account, -step.n)
-		} else {
-			got = s.take(step.account, step.n)
+		s := newShares(test.most, test.factor)
+		if got := s.alone(); got != test.alone {
+			t.Errorf("of %d one alone has %d, want %d", test.most, got, test.alone)
 		}
-		if got != step.want {
-			t.Errorf("%s takes %d: %t, want %t", step.account, step.n, got, step.want)
+		for i, want := range test.each {
+			id, got := fmt.Sprint(i), int64(0)
+			for s.take(id, 1) == granted {
+				got++
+			}
+			if got != want {
+				t.Errorf("of %d: the account %d gets %d, want %d", test.most, i, got, want)
+			}
 		}
 	}
-	if s.all != 0 || len(s.by) != 0 {
-		t.Errorf("%d are left, of %v", s.all, s.by)
+}
+
+// TestSharesHold is that accounts which take and give back as they like never hold more than
+// there is, that whoever holds nothing finds the floor, and that everything comes back.
+func TestSharesHold(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		s := newShares(rapid.Int64Range(floorShare, 1<<16).Draw(rt, "most"), rapid.SampledFrom([]int64{bodyFactor, placeFactor}).Draw(rt, "factor"))
+		held := map[string]int64{}
+		for range rapid.IntRange(1, 300).Draw(rt, "steps") {
+			id := fmt.Sprint(rapid.IntRange(1, keptShare-1).Draw(rt, "account"))
+			if n := rapid.Int64Range(-s.most/4, s.most/4).Draw(rt, "n"); n < 0 && held[id] > 0 {
+				n = min(-n, held[id])
+				s.giveBack(id, n)
+				held[id] -= n
+			} else if n > 0 && s.take(id, n) == granted {
+				held[id] += n
+			}
+			sum := int64(0)
+			for n := range maps.Values(held) {
+				sum += n
+			}
+			if sum != s.all || sum > s.most {
+				rt.Fatalf("%d are held and %d counted, of %d", sum, s.all, s.most)
+			}
+			if s.take("newcomer", s.floor) != granted {
+				rt.Fatalf("a newcomer finds no room: %v of %d", held, s.most)
+			}
+			s.giveBack("newcomer", s.floor)
+		}
+		for id, n := range held {
+			s.giveBack(id, n)
+		}
+		if s.all != 0 || len(s.by) != 0 {
+			rt.Fatalf("%d are left, of %v", s.all, s.by)
+		}
+	})
+}
+
+// TestSharesEven is that accounts which all want more come to hold the same, whoever came
+// first, as they give back and take again.
+func TestSharesEven(t *testing.T) {
+	t.Parallel()
+	const accounts = 4
+	for _, factor := range []int64{bodyFactor, placeFactor} {
+		s := newShares(4096, factor)
+		for range 10_000 {
+			for i := range accounts {
+				id := fmt.Sprint(i)
+				for s.take(id, 1) == granted {
+				}
+			}
+			for i := range accounts {
+				if id := fmt.Sprint(i); s.by[id] > 0 {
+					s.giveBack(id, 1)
+				}
+			}
+		}
+		all := slices.Sorted(maps.Values(s.by))
+		want := factor * (s.most - s.kept) / (1 + accounts*factor)
+		if least, most := all[0], all[accounts-1]; least < want*9/10 || most > want*11/10 {
+			t.Errorf("with the factor %d they hold %v, want about %d each", factor, all, want)
+		}
 	}
-	if s := newShares(100, 80); !s.take("a", 80) || s.take("a", 1) {
-		t.Error("an account has to have room for one request, and no more than that here")
+}
+
+// TestBelow says who holds less than an even part.
+func TestBelow(t *testing.T) {
+	t.Parallel()
+	s := newShares(4096, placeFactor)
+	want := func(id string, want bool) {
+		t.Helper()
+		if got := s.below(id); got != want {
+			t.Errorf("%s below an even part of %v: %t, want %t", id, s.by, got, want)
+		}
 	}
+	s.take("a", 100)
+	want("a", false) // alone
+	s.take("b", 1)
+	want("a", false)
+	want("b", true)
+	s.take("b", 99)
+	want("b", false)
+}
+
+// TestAwaitShare is a request that waits for a place of its account's share: it gets the one
+// that another leaves in time, and ends waiting when its time is over or its client has left.
+func TestAwaitShare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{places: newShares(1, placeFactor)}
+		s.places.take("a", 1)
+		began := time.Now()
+		if got := s.awaitShare(t.Context(), "a"); got != ownShare || time.Since(began) != queueWait {
+			t.Errorf("got %d after %s, want no place after %s", got, time.Since(began), queueWait)
+		}
+		time.AfterFunc(queueWait/2, func() { s.places.giveBack("a", 1) })
+		if got := s.awaitShare(t.Context(), "a"); got != granted {
+			t.Errorf("got %d, want the place that was left", got)
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		leave()
+		began = time.Now()
+		if got := s.awaitShare(ctx, "a"); got != ownShare || time.Since(began) != 0 {
+			t.Errorf("got %d after %s for a client that left, want nothing at once", got, time.Since(began))
+		}
+	})
 }

@@ -23,17 +23,19 @@ type Reason uint8
 
 // The reasons.
 const (
-	NotShed     Reason = iota // it did not
-	Concurrency               // as many requests as may be are in flight
-	CPU                       // the process waits for processors
-	Memory                    // GOMEMLIMIT is near
-	Bodies                    // bodies in flight take all the room that is for them
-	Reasons                   // how many there are
+	NotShed            Reason = iota // it did not
+	Concurrency                      // as many requests as may be are in flight
+	CPU                              // the process waits for processors
+	Memory                           // GOMEMLIMIT is near
+	Bodies                           // bodies in flight take all the room that is for them
+	AccountConcurrency               // the account has its share of the requests in flight
+	AccountBodies                    // the account has its share of the room for bodies
+	Reasons                          // how many there are
 )
 
 // String is the reason as a label.
 func (r Reason) String() string {
-	return [...]string{"", "concurrency", "cpu", "memory", "bodies", ""}[min(r, Reasons)]
+	return [...]string{"", "concurrency", "cpu", "memory", "bodies", "account_concurrency", "account_bodies", ""}[min(r, Reasons)]
 }
 
 // Shed counts a request that was refused.
