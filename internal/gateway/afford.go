@@ -23,14 +23,22 @@ func (c *call) afford(t *route.Target) error {
 	if len(budgets) == 0 || c.door.Free {
 		return nil
 	}
-	r, usual := c.readUsual(t)
-	if !usual {
+	var r reading
+	err := c.inTurn(func() error {
+		usual := false
+		if r, usual = c.readUsual(t); usual {
+			return nil
+		}
 		if err := c.unpriced(t); err != nil {
 			return err
 		}
 		r = c.read(t)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	err := c.affordAs(t, budgets, &r, coarse)
+	err = c.affordAs(t, budgets, &r, coarse)
 	if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeBudgetExceeded && c.wanted.price.Known() {
 		return c.affordAs(t, budgets, &r, fine)
 	}
@@ -54,8 +62,11 @@ func (c *call) refuseAssumed(t *route.Target) error {
 }
 
 func (c *call) affordAs(t *route.Target, budgets []ledger.Budget, r *reading, how precision) error {
-	c.wanted = c.demand(t, r, how)
-	if err := c.wanted.refusal(t); err != nil {
+	err := c.inTurn(func() error {
+		c.wanted = c.demand(t, r, how)
+		return c.wanted.refusal(t)
+	})
+	if err != nil {
 		return err
 	}
 	least, most := c.wanted.amounts()

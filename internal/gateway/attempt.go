@@ -258,7 +258,12 @@ func (c *call) ask(t *route.Target) ([]byte, error) {
 	if err := c.afford(t); err != nil {
 		return nil, err
 	}
-	return c.prepare(t)
+	var body []byte
+	err := c.inTurn(func() (err error) {
+		body, err = c.prepare(t)
+		return err
+	})
+	return body, err
 }
 
 // prepare is the one branch between forwarding bytes and translating a tree.

@@ -119,7 +119,7 @@ func (c *call) run() error {
 		return err
 	}
 	c.own.begin(c.server.now())
-	if err := c.scanBody(); err != nil {
+	if err := c.inTurn(c.scanBody); err != nil {
 		return err
 	}
 	if err := c.enterStream(); err != nil {
@@ -134,7 +134,7 @@ func (c *call) run() error {
 	if err := c.reserveLimits(); err != nil {
 		return err
 	}
-	if err := c.decode(); err != nil {
+	if err := c.inTurn(c.decode); err != nil {
 		return err
 	}
 	if c.door.Op == llm.OpCountTokens && !c.offers(&c.targets[0]) {

@@ -11,7 +11,7 @@ import (
 // model does not count in the client's wire format: by the vocabulary that
 // estimates are made with. The provider is not asked.
 func (c *call) countHere() error {
-	if _, err := c.tree(); err != nil {
+	if err := c.inTurn(func() error { _, err := c.tree(); return err }); err != nil {
 		return err
 	}
 	body := c.door.EncodeReply(nil, &llm.Reply{Counted: c.inputTokens()})

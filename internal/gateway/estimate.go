@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"strings"
 
 	"weir/internal/llm"
@@ -111,6 +112,9 @@ func (c *call) countInput() int64 {
 
 // inputTokens counts the tokens of the request.
 func (c *call) inputTokens() int64 {
+	if len(c.body) >= largeBody && c.server.turns.take(context.WithoutCancel(c.r.Context()), c.account) {
+		defer c.server.turns.end(c.account)
+	}
 	request, err := c.tree()
 	if err != nil {
 		return max(1, int64(len(c.body))/bytesPerToken)

@@ -35,8 +35,10 @@ func (c *call) recall() error {
 		return nil // nothing was put in
 	}
 	c.body = body
-	c.head, err = c.door.Scan(c.body, c.r)
-	return err
+	return c.inTurn(func() (err error) {
+		c.head, err = c.door.Scan(c.body, c.r)
+		return err
+	})
 }
 
 // echo is what of the request its answer repeats.

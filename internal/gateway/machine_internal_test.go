@@ -60,6 +60,11 @@ func TestStrainedShare(t *testing.T) {
 	if refused != 25 {
 		t.Errorf("got %d of 100 refused, want 25", refused)
 	}
+	for range 100 {
+		if got := a.takesStream(telemetry.Interactive, true); got != telemetry.NotShed {
+			t.Errorf("of an account that has few: got %q, want it let in", got)
+		}
+	}
 	if got := a.enter(telemetry.Batch); got != telemetry.CPU {
 		t.Errorf("batch: got %q, want cpu", got)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -103,6 +104,7 @@ type Server struct {
 	mostDrains int64
 
 	bodiesInFlight *shares        // bytes
+	turns          *turns         // of work on large bodies
 	bounds         *parse.Limiter // of what is decoded
 	bodies         sync.Pool      // of *[]byte
 	encoders       sync.Pool      // of *[]byte, for replies
@@ -131,6 +133,7 @@ func New(o Options) *Server {
 	s.mostDrains = max(leastDrains, places/drainsShare)
 	s.bodiesInFlight, s.bounds = newShares(s.maxBodies, bodyFactor), parse.NewLimiter()
 	s.places, s.waiting = newShares(places, placeFactor), newShares(max(minQueue, places/keptShare), bodyFactor)
+	s.turns = newTurns(runtime.GOMAXPROCS(0) - 1)
 	s.admission = newAdmission(places, s.places.alone(), floor())
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.bodies.New = func() any { return new([]byte) }

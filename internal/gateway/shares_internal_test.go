@@ -4,12 +4,17 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"weir/internal/llm"
+	"weir/internal/telemetry"
 )
 
 // TestShares is what accounts get that take all they can, one after the other, and what is
@@ -148,4 +153,35 @@ func TestAwaitShare(t *testing.T) {
 			t.Errorf("got %d after %s for a client that left, want nothing at once", got, time.Since(began))
 		}
 	})
+}
+
+// TestReserveBytes is what a client is told whose account has its share of the bytes, or all
+// accounts theirs; what was refused does not count.
+func TestReserveBytes(t *testing.T) {
+	t.Parallel()
+	s := &Server{bodiesInFlight: newShares(1024, bodyFactor), metrics: telemetry.New("")}
+	of := func(account string) *call {
+		return &call{server: s, r: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), account: account}
+	}
+	a, b := of("a"), of("b")
+	for _, test := range []struct {
+		call *call
+		n    int64
+		told string
+	}{
+		{a, 480, ""},
+		{a, 1, "This account has more than its share of the request bodies"},
+		{b, 240, ""},
+		{b, 512, "The gateway is at its limit of request bodies"},
+	} {
+		err := test.call.reserve(test.n)
+		if (err == nil) != (test.told == "") || err != nil && !strings.Contains(llm.AsError(err).Message, test.told) {
+			t.Errorf("%s reserves %d: %v, want %q", test.call.account, test.n, err, test.told)
+		}
+	}
+	a.giveBack(a.reserved)
+	b.giveBack(b.reserved)
+	if s.bodiesInFlight.all != 0 || len(s.bodiesInFlight.by) != 0 {
+		t.Errorf("%d bytes are left, of %v", s.bodiesInFlight.all, s.bodiesInFlight.by)
+	}
 }

@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/telemetry"
+)
+
+// mustEnd holds that nobody has a turn or waits for one, of so many at once.
+func (t *turns) mustEnd(test *testing.T, atOnce int) {
+	test.Helper()
+	if t.free != atOnce || len(t.by) != 0 || len(t.order) != 0 {
+		test.Errorf("%d of %d are free, %v have or want turns, %v wait; want all free", t.free, atOnce, t.by, t.order)
+	}
+}
+
+// TestTurnsGoAround is four accounts that want many turns each, and a fifth that wants one:
+// it waits for one turn of each other account, and not for all that these want.
+func TestTurnsGoAround(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(1)
+		turns.take(t.Context(), "a")
+		var got []string // of those that have had their turn, who has the next one
+		var all sync.WaitGroup
+		for _, account := range strings.Fields("a a a b b b c c c d d d e") {
+			all.Go(func() {
+				if turns.take(t.Context(), account) {
+					got = append(got, account)
+					turns.end(account)
+				}
+			})
+			synctest.Wait()
+		}
+		turns.end("a")
+		all.Wait()
+		if want := strings.Fields("b c d e a b c d a b c d a"); !slices.Equal(got, want) {
+			t.Errorf("got the turns %q, want %q", got, want)
+		}
+		turns.mustEnd(t, 1)
+	})
+}
+
+// TestTurnsAtOnce is that no account has two turns at once, nor all more than there are.
+func TestTurnsAtOnce(t *testing.T) {
+	t.Parallel()
+	const atOnce = 2
+	turns := newTurns(atOnce)
+	var all sync.WaitGroup
+	var in atomic.Int64
+	var of [3]atomic.Int64
+	for i := range 60 {
+		all.Go(func() {
+			account := i % len(of)
+			ctx, leave := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond) // some leave
+			defer leave()
+			name := string(rune('a' + account))
+			if !turns.take(ctx, name) {
+				return
+			}
+			if in.Add(1) > atOnce || of[account].Add(1) > 1 {
+				t.Error("too many have a turn")
+			}
+			time.Sleep(time.Millisecond)
+			of[account].Add(-1)
+			in.Add(-1)
+			turns.end(name)
+		})
+	}
+	all.Wait()
+	turns.mustEnd(t, atOnce)
+}
+
+// TestWaitingForTurns is a client that leaves while it waits, and one that waits too long:
+// neither is in the way of those behind it.
+func TestWaitingForTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(1)
+		turns.take(t.Context(), "a")
+		ctx, leave := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		wait := func(ctx context.Context, account string, after time.Duration) {
+			all.Go(func() {
+				began := time.Now()
+				if turns.take(ctx, account) || time.Since(began) != after {
+					t.Errorf("%s: a turn, or none after %s; want none after %s", account, time.Since(began), after)
+				}
+			})
+			synctest.Wait()
+		}
+		wait(ctx, "a", time.Second)
+		wait(ctx, "b", time.Second)
+		wait(t.Context(), "b", turnWait)
+		time.Sleep(time.Second)
+		leave()
+		all.Wait()
+		time.AfterFunc(time.Second, func() { turns.end("a") })
+		if !turns.take(t.Context(), "c") {
+			t.Error("no turn behind those that have gone")
+		}
+		turns.end("c")
+		turns.mustEnd(t, 1)
+	})
+}
+
+// TestInTurn is what a call does while others have all turns: it works on a small body, waits
+// with a large one, and does nothing for a client that has left.
+func TestInTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{turns: newTurns(1), metrics: telemetry.New("")}
+		ctx, leave := context.WithCancel(t.Context())
+		c := &call{server: s, r: httptest.NewRequestWithContext(ctx, "POST", "/", nil), account: "a", body: make([]byte, largeBody-1)}
+		done := 0
+		work := func() error { done++; return nil }
+		s.turns.take(t.Context(), "b")
+		if err := c.inTurn(work); err != nil || done != 1 {
+			t.Errorf("a small body: %v, done %d times, want once", err, done)
+		}
+		c.body = make([]byte, largeBody)
+		began := time.Now()
+		e := llm.AsError(c.inTurn(work))
+		if e.Code != llm.CodeOverloaded || done != 1 || time.Since(began) != turnWait {
+			t.Errorf("a large body without a turn: %v after %s, done %d times; want it refused after %s", e, time.Since(began), done, turnWait)
+		}
+		s.turns.end("b")
+		if err := c.inTurn(work); err != nil || done != 2 {
+			t.Errorf("a large body with a turn: %v, done %d times, want twice", err, done)
+		}
+		leave()
+		if err := c.inTurn(work); !errors.Is(err, errGone) || done != 2 {
+			t.Errorf("a client that left: %v, done %d times, want no more", err, done)
+		}
+		s.turns.mustEnd(t, 1)
+	})
+}
