@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
 )
 
 // heap is how many bytes the objects of the heap take.
@@ -116,7 +118,9 @@ func TestMemoryOfRequests(t *testing.T) {
 		{"longer text parts", user + "[", `{"type":"text","text":"` + strings.Repeat("a", 40) + `"}`, "]}", ""},
 		{"thinking", said + `[{"type":"thinking","thinking":[`, `{"text":"a"}`, "]}]}", "pieces of reasoning, and may have 20000"},
 		{"reasoning details", said + `"a","reasoning_details":[`, "0", "]}", "pieces of reasoning, and may have 20000"},
-		{"members", user + `"a",`, `"a":0`, "}", ""},
+		{"members", user + `"a",`, `"a":0`, "}", "more than 65536 members"},
+		{"objects of members", "", user + `"a"` + strings.Repeat(`,"a":0`, 200) + "}", "", "members of objects, and may have 524288"},
+		{"objects of longer members", "", user + `"a"` + strings.Repeat(`,"abcdef":0`, 200) + "}", "", ""},
 	} {
 		body := `{"model":"house/m","max_tokens":9,"messages":[` + test.before + strings.Repeat(test.one+",", size/(len(test.one)+1)) + test.one + test.after + "]}"
 		var r reply
@@ -143,5 +147,22 @@ func TestLimitsBeforeDecoding(t *testing.T) {
 	}
 	if r := h.do(wrong); r.status != http.StatusTooManyRequests {
 		t.Errorf("%d %s, want 429", r.status, r.body)
+	}
+}
+
+// TestBoundsUnderBudget is a body that goes to its provider as it came, and has more elements
+// than may be looked at where a budget is to be kept.
+func TestBoundsUnderBudget(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := open(t, setup{yaml: housed(up.url)})
+	body := `{"model":"house/chat","messages":[{"role":"user","content":"Hi"}],"x":[` + strings.Repeat("0,", 1<<20) + `0]}`
+	asked := ask{path: "/v1/chat/completions", body: body}
+	if r := h.do(asked); r.status != http.StatusOK {
+		t.Errorf("without a budget: %d %.200s, want it passed on", r.status, r.body)
+	}
+	h.setBudget(1000*llm.USD, ledger.PeriodMonth)
+	if r := h.do(asked); r.status != http.StatusBadRequest || !strings.Contains(r.body, "elements of other arrays, and may have 1048576") {
+		t.Errorf("with a budget: %d %.200s, want it refused", r.status, r.body)
 	}
 }

@@ -281,6 +281,9 @@ func (c *call) prepare(t *route.Target) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.left(); err != nil {
+		return nil, err
+	}
 	request := *tree
 	return c.encode(t, &request)
 }

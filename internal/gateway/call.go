@@ -296,6 +296,14 @@ func (c *call) tree() (*llm.Request, error) {
 	return c.request, err
 }
 
+// left is errGone once the client of a large body has: what would follow is not begun.
+func (c *call) left() error {
+	if len(c.body) >= largeBody && c.r.Context().Err() != nil {
+		return errGone
+	}
+	return nil
+}
+
 // dropTree gives back what the tree takes. It is decoded again where it is asked for again.
 func (c *call) dropTree() {
 	c.giveBack(c.treeSize)

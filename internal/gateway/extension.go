@@ -28,6 +28,9 @@ func (c *call) scanBody() (err error) {
 	if err != nil || cut == nil {
 		return err
 	}
+	if err := c.left(); err != nil {
+		return err
+	}
 	c.body = cut
 	c.head, err = c.door.Scan(c.body, c.r)
 	return err

@@ -275,6 +275,9 @@ func (c *call) unpriced(t *route.Target) error {
 	if c.door.Multipart || c.speaking(t) != c.dialect {
 		return nil // no such thing reaches the target
 	}
+	if _, err := c.server.bounds.Measure(c.body); err != nil {
+		return err
+	}
 	if name, twice := rawjson.Repeated(c.body); twice {
 		return llm.Invalid(name, fmt.Sprintf("%q stands twice in one object of the body. Which of the two a provider obeys is not known here, so that no budget can be kept with it. Give it once.", name))
 	}

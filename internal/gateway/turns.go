@@ -109,8 +109,8 @@ func (c *call) inTurn(work func() error) error {
 		return c.shed(telemetry.CPU)
 	}
 	defer c.server.turns.end(c.account)
-	if ctx.Err() != nil {
-		return errGone
+	if err := c.left(); err != nil {
+		return err
 	}
 	return work()
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/telemetry"
 )
@@ -144,4 +146,22 @@ func TestInTurn(t *testing.T) {
 		}
 		s.turns.mustEnd(t, 1)
 	})
+}
+
+// TestLeftInBetween is a client that leaves during a step of the work on its large body: the
+// next one is not begun.
+func TestLeftInBetween(t *testing.T) {
+	t.Parallel()
+	ctx, leave := context.WithCancel(t.Context())
+	scanned := 0
+	door := &dialect.Operation{Scan: func([]byte, *http.Request) (llm.Head, error) {
+		scanned++
+		leave()
+		return llm.Head{}, nil
+	}}
+	body := `{"fallbacks":[],"a":"` + strings.Repeat("a", largeBody) + `"}`
+	c := &call{r: httptest.NewRequestWithContext(ctx, "POST", "/", nil), door: door, body: []byte(body)}
+	if err := c.scanBody(); !errors.Is(err, errGone) || scanned != 1 {
+		t.Errorf("%v, scanned %d times; want it to end after the first time", err, scanned)
+	}
 }

@@ -13,13 +13,19 @@ type Counts struct {
 // maxNested is how deep Count looks: deeper values are of the class of those around them.
 const maxNested = 128
 
-// Count counts in one pass over the text b, which passed Validate. The class of an array is
+// looksEvery is after how many tokens Count asks whether that is enough.
+const looksEvery = 4096
+
+// Count counts in one pass over the text b, which passed Validate, until that is enough. The class of an array is
 // what class says of the name of the member that holds it, unescaped; an array in an array
 // is of the class of the outer one.
-func Count(b []byte, class func(name []byte) int) Counts {
+func Count(b []byte, class func(name []byte) int, enough func(Counts) bool) Counts {
 	c := counter{b: b, class: class}
-	for i := 0; i < len(b); {
+	for i, tokens := 0, 1; i < len(b); tokens++ {
 		i = c.step(i)
+		if tokens%looksEvery == 0 && enough(c.Counts) {
+			break
+		}
 	}
 	return c.Counts
 }

@@ -12,7 +12,19 @@ import (
 func countOf(text string) rawjson.Counts {
 	return rawjson.Count([]byte(text), func(name []byte) int {
 		return max(0, strings.Index(" ab", string(name)))
-	})
+	}, never)
+}
+
+func never(rawjson.Counts) bool { return false }
+
+// TestCountEnds is that a text of which there is enough is not read to its end.
+func TestCountEnds(t *testing.T) {
+	t.Parallel()
+	text := "[" + strings.Repeat("0,", 100_000) + "0]"
+	got := rawjson.Count([]byte(text), func([]byte) int { return 0 }, func(c rawjson.Counts) bool { return c.Elements[0] > 1000 })
+	if n := got.Elements[0]; n <= 1000 || n > 10_000 {
+		t.Errorf("%d elements were counted, want little more than 1000", n)
+	}
 }
 
 func TestCount(t *testing.T) {
@@ -42,7 +54,7 @@ func FuzzCount(f *testing.F) {
 		if rawjson.Validate(text, 100) != nil {
 			return
 		}
-		got := rawjson.Count(text, func([]byte) int { return 0 })
+		got := rawjson.Count(text, func([]byte) int { return 0 }, never)
 		elements, members := countByWalk(text)
 		if got.Elements[0] != elements || got.Members != members {
 			t.Errorf("%q: got %+v, want %d elements and %d members", text, got, elements, members)

@@ -73,25 +73,32 @@ func (n Names) Has(name string) bool { return slices.Contains(n, name) }
 // Repeated is the first name that stands twice in one and the same object of v,
 // however deep, without regard to escapes. V is valid JSON of bounded depth.
 func Repeated(v []byte) (name string, twice bool) {
-	switch KindOf(v) {
-	case Array:
-		for _, e := range Elements(v) {
-			if name, twice = Repeated(e); twice {
-				return name, true
+	_, name, twice = repeated(v, skipSpace(v, 0))
+	return name, twice
+}
+
+// repeated is Repeated of the value that begins at b[i], and the offset behind that.
+func repeated(b []byte, i int) (end int, name string, twice bool) {
+	if i >= len(b) || b[i] != '{' && b[i] != '[' {
+		return skipValue(b, i), "", false
+	}
+	var had Keys
+	for object := b[i] == '{'; ; {
+		i = skipSpace(b, i+1)
+		if object && i < len(b) && b[i] == '"' {
+			end = skipString(b, i)
+			if key := (Member{name: b[i+1 : max(i+1, end-1)]}).Key(); !had.Add(key) {
+				return end, string(key), true
 			}
+			i = skipSpace(b, skipSpace(b, end)+1) // behind the colon
 		}
-	case Object:
-		var had Keys
-		for m := range Members(v) {
-			if key := m.Key(); !had.Add(key) {
-				return string(key), true
-			}
-			if name, twice = Repeated(m.Value); twice {
-				return name, true
-			}
+		if end, name, twice = repeated(b, i); twice {
+			return end, name, true
+		}
+		if i = skipSpace(b, end); i >= len(b) || b[i] != ',' {
+			return min(i+1, len(b)), "", false
 		}
 	}
-	return "", false
 }
 
 // Keys are names of one object. Few are compared each with each. They share

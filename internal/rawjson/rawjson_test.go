@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -312,6 +313,40 @@ func TestRepeated(t *testing.T) {
 		got, twice := rawjson.Repeated([]byte(in))
 		if got != want || twice != (want != "" || strings.Contains(in, `"":[],"":`)) {
 			t.Errorf("Repeated(%s): %q, %t, want %q", in, got, twice, want)
+		}
+	}
+}
+
+// TestRepeatedOnce is that a value is gone over once, and not once for each array around it.
+func TestRepeatedOnce(t *testing.T) {
+	const size, depth, tries = 1 << 20, 90, 5
+	took := func(depth int) time.Duration {
+		text := []byte(strings.Repeat("[", depth) + strings.Repeat("0,", size/2) + "0" + strings.Repeat("]", depth))
+		least := time.Hour
+		for range tries {
+			began := time.Now()
+			rawjson.Repeated(text)
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	if flat, deep := took(1), took(depth); deep > 10*flat {
+		t.Errorf("%d deep it took %s, flat %s", depth, deep, flat)
+	}
+}
+
+// TestMaxMembers is how many members one object may have, however many all have together.
+func TestMaxMembers(t *testing.T) {
+	t.Parallel()
+	object := func(n int) string { return "{" + strings.Repeat(`"a":0,`, n-1) + `"a":0}` }
+	for text, want := range map[string]bool{
+		object(rawjson.MaxMembers):     true,
+		object(rawjson.MaxMembers + 1): false,
+		"[" + object(rawjson.MaxMembers) + "," + object(rawjson.MaxMembers) + "]": true,
+		`{"a":` + object(rawjson.MaxMembers+1) + "}":                              false,
+	} {
+		if err := rawjson.Validate([]byte(text), 10); (err == nil) != want {
+			t.Errorf("%d bytes: %v, want it taken: %t", len(text), err, want)
 		}
 	}
 }

@@ -24,8 +24,12 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset)
 }
 
+// MaxMembers is how many members one object may have.
+const MaxMembers = 1 << 16
+
 // Validate reports whether b is exactly one JSON value in UTF-8 whose arrays
-// and objects nest at most maxDepth deep. The error is a *SyntaxError.
+// and objects nest at most maxDepth deep, and whose objects have at most MaxMembers
+// each. The error is a *SyntaxError.
 func Validate(b []byte, maxDepth int) error {
 	v := validator{b: b, maxDepth: maxDepth}
 	v.space()
@@ -103,7 +107,10 @@ func (v *validator) object(depth int) bool {
 		v.i++
 		return true
 	}
-	for {
+	for n := 0; ; n++ {
+		if n == MaxMembers {
+			return v.fail(fmt.Sprintf("an object with more than %d members", MaxMembers))
+		}
 		if v.peek() != '"' || !v.str() {
 			return false
 		}

@@ -34,7 +34,7 @@ func Bounds() []Bound {
 // maxMembers bounds the members of all objects of a request that is decoded, and memberSize
 // is how many bytes of the tree each takes at most.
 const (
-	maxMembers = 1 << 20
+	maxMembers = 1 << 19
 	memberSize = 160
 )
 
@@ -60,21 +60,30 @@ func NewLimiter() *Limiter {
 // Measure is how many bytes the tree of a body takes at most, which passed Scan. The error is
 // an *llm.Error for a body with more elements than there may be.
 func (l *Limiter) Measure(body []byte) (size int64, err error) {
-	n := rawjson.Count(body, l.class)
-	for i, b := range l.bounds {
-		if n.Elements[i] > b.Most {
-			return 0, tooMany(b.What, n.Elements[i], b.Most)
-		}
-		size += n.Elements[i] * b.Size
+	n := rawjson.Count(body, l.class, func(n rawjson.Counts) bool { return l.check(n) != nil })
+	if err := l.check(n); err != nil {
+		return 0, err
 	}
-	if n.Members > maxMembers {
-		return 0, tooMany("members of objects", n.Members, maxMembers)
+	for i, b := range l.bounds {
+		size += n.Elements[i] * b.Size
 	}
 	return size + n.Members*memberSize + int64(len(body)), nil
 }
 
+func (l *Limiter) check(n rawjson.Counts) error {
+	for i, b := range l.bounds {
+		if n.Elements[i] > b.Most {
+			return tooMany(b.What, n.Elements[i], b.Most)
+		}
+	}
+	if n.Members > maxMembers {
+		return tooMany("members of objects", n.Members, maxMembers)
+	}
+	return nil
+}
+
 func tooMany(what string, n, most int64) error {
-	return llm.Invalid("", fmt.Sprintf("The request has %d %s, and may have %d.", n, what, most))
+	return llm.Invalid("", fmt.Sprintf("The request has at least %d %s, and may have %d.", n, what, most))
 }
 
 // longestName is longer than every name of Bounds, with underscores.
