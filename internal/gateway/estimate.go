@@ -113,7 +113,7 @@ func (c *call) countInput() int64 {
 // inputTokens counts the tokens of the request.
 func (c *call) inputTokens() int64 {
 	if len(c.body) >= largeBody && c.server.turns.take(context.WithoutCancel(c.r.Context()), c.account) {
-		defer c.server.turns.end(c.account)
+		defer c.server.turns.end()
 	}
 	request, err := c.tree()
 	if err != nil {

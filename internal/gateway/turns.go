@@ -17,28 +17,32 @@ const (
 	turnWait = 10 * time.Second
 )
 
-// turns let accounts work in turn: each on one thing at a time, and all together on so many
-// as leave a processor for what is small. Who has had its turn comes after all that wait.
+// turns let accounts work in turn: on so many things at once as leave a processor for what
+// is small. Where more is to be done, the accounts that wait come one after the other, however
+// much each has to do.
 type turns struct {
 	mu    sync.Mutex
 	free  int
-	by    map[string][]chan struct{} // account id; of those that work or wait, closed for their turn
-	order []string                   // accounts that wait and have no turn
+	by    map[string][]chan struct{} // account id; of its requests that wait, closed for their turn
+	order []string                   // the accounts that wait, the next one first
 }
 
 func newTurns(atOnce int) *turns {
 	return &turns{free: max(1, atOnce), by: map[string][]chan struct{}{}}
 }
 
-// take waits for the account's turn, which is to be ended; false where ctx has ended or
-// turnWait is over.
+// take waits for a turn, which is to be ended; false where ctx has ended or turnWait is over.
 func (t *turns) take(ctx context.Context, account string) bool {
-	own := make(chan struct{})
 	t.mu.Lock()
+	if t.free > 0 {
+		t.free--
+		t.mu.Unlock()
+		return true
+	}
+	own := make(chan struct{})
 	if t.by[account] = append(t.by[account], own); len(t.by[account]) == 1 {
 		t.order = append(t.order, account)
 	}
-	t.next()
 	t.mu.Unlock()
 	timer := time.NewTimer(turnWait)
 	defer timer.Stop()
@@ -50,52 +54,50 @@ func (t *turns) take(ctx context.Context, account string) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	select {
-	case <-own: // the turn came at the same moment
-		t.pass(account)
-	default:
-		i := slices.Index(t.by[account], own)
-		t.by[account] = slices.Delete(t.by[account], i, i+1)
-		t.forget(account)
+	if !t.forget(account, own) { // the turn came at the same moment
+		t.pass()
 	}
 	return false
 }
 
-// end ends the account's turn.
-func (t *turns) end(account string) {
+// end ends a turn.
+func (t *turns) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.pass(account)
+	t.pass()
 }
 
-func (t *turns) pass(account string) {
-	t.free++
-	t.by[account] = t.by[account][1:]
-	if !t.forget(account) {
-		t.order = append(t.order, account)
+// pass gives a turn to the first request of the account that is next.
+func (t *turns) pass() {
+	if len(t.order) == 0 {
+		t.free++
+		return
 	}
-	t.next()
+	account := t.order[0]
+	t.order = t.order[1:]
+	next := t.by[account][0]
+	if t.by[account] = t.by[account][1:]; len(t.by[account]) > 0 {
+		t.order = append(t.order, account)
+	} else {
+		delete(t.by, account)
+	}
+	close(next)
 }
 
-// forget reports whether nobody of the account is left.
-func (t *turns) forget(account string) bool {
-	if len(t.by[account]) > 0 {
+// forget takes a request away that waits, and reports whether it did.
+func (t *turns) forget(account string, own chan struct{}) bool {
+	i := slices.Index(t.by[account], own)
+	if i < 0 {
 		return false
 	}
-	delete(t.by, account)
-	t.order = slices.DeleteFunc(t.order, func(other string) bool { return other == account })
+	if t.by[account] = slices.Delete(t.by[account], i, i+1); len(t.by[account]) == 0 {
+		delete(t.by, account)
+		t.order = slices.DeleteFunc(t.order, func(other string) bool { return other == account })
+	}
 	return true
 }
 
-// next gives turns to those who have waited longest.
-func (t *turns) next() {
-	for ; t.free > 0 && len(t.order) > 0; t.free-- {
-		close(t.by[t.order[0]][0])
-		t.order = t.order[1:]
-	}
-}
-
-// inTurn does work on the body, in a turn of the account where that is large. What a client
+// inTurn does work on the body, in a turn where that is large. What a client
 // has left behind is not begun.
 func (c *call) inTurn(work func() error) error {
 	if len(c.body) < largeBody {
@@ -108,7 +110,7 @@ func (c *call) inTurn(work func() error) error {
 		}
 		return c.shed(telemetry.CPU)
 	}
-	defer c.server.turns.end(c.account)
+	defer c.server.turns.end()
 	if err := c.left(); err != nil {
 		return err
 	}
