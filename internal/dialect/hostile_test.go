@@ -9,13 +9,13 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
+	"weir/internal/worktest"
 )
 
 // repeated is a body in which one element can stand as often as somebody likes.
@@ -129,16 +129,6 @@ func named(t testing.TB, name string) *dialect.Dialect {
 	return nil
 }
 
-// processorTime is what the process has taken so far.
-func processorTime(t *testing.T) time.Duration {
-	t.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // work is the processor time that a decoder, and each encoder behind it, takes for a body:
 // the least of some tries.
 func work(t *testing.T, d *dialect.Dialect, body []byte) time.Duration {
@@ -146,7 +136,7 @@ func work(t *testing.T, d *dialect.Dialect, body []byte) time.Duration {
 	least := time.Duration(math.MaxInt64)
 	for range 3 {
 		runtime.GC()
-		began := processorTime(t)
+		began := worktest.ProcessorTime()
 		tree, err := d.DecodeRequest(body)
 		if err != nil {
 			t.Fatal(err)
@@ -157,7 +147,7 @@ func work(t *testing.T, d *dialect.Dialect, body []byte) time.Duration {
 				_, _, _ = to.EncodeRequest(&request, &llm.Quirks{}) // some carry it, some refuse it
 			}
 		}
-		least = min(least, processorTime(t)-began)
+		least = min(least, worktest.ProcessorTime()-began)
 	}
 	return least
 }
