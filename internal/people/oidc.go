@@ -266,6 +266,11 @@ func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values
 	if err := s.try(ctx, oidcMarks("finish", o.Address)); err != nil {
 		return session, "", err
 	}
+	defer func() {
+		if err != nil {
+			s.logFailed(ByOIDC, "", o, llm.AsError(err).Code)
+		}
+	}()
 	f, err := s.oidc.open(state, s.now())
 	if err == nil && subtle.ConstantTimeCompare([]byte(f.State), []byte(query.Get("state"))) != 1 {
 		err = errors.New("the states differ")

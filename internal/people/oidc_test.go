@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -237,6 +238,9 @@ func TestOIDCForged(t *testing.T) {
 	} {
 		_, _, err := h.FinishOIDC(h.ctx, test.state, test.query, home)
 		wantCode(t, test.name, err, test.want)
+	}
+	if got := strings.Count(h.log.String(), `msg="a sign-in failed" method=oidc user="" address=192.0.2.1`); got != 13 {
+		t.Errorf("got %d failures in the log, want 13:\n%s", got, h.log.String())
 	}
 	if _, _, err := h.FinishOIDC(h.ctx, state.Reveal(), back, home); err != nil {
 		t.Errorf("the true one: %v", err)

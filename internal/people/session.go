@@ -40,6 +40,12 @@ func (s *Service) SignIn(ctx context.Context, email string, password llm.Secret,
 	return token, nil
 }
 
+// logFailed logs that somebody did not come in. The e-mail address is left out: people type
+// passwords there. What the throttles refuse does not come here, so nobody fills a disk.
+func (s *Service) logFailed(method, userID string, o Origin, reason any) {
+	s.log.Warn("a sign-in failed", "method", method, "user", userID, "address", o.Address, "request", o.Request, "reason", reason)
+}
+
 // authenticate is the user of that address, whose password it is. An attempt
 // counts before it is looked at, so that many at once are no way round.
 func (s *Service) authenticate(ctx context.Context, email string, password llm.Secret, o Origin) (Login, error) {
@@ -62,6 +68,7 @@ func (s *Service) authenticate(ctx context.Context, email string, password llm.S
 	case err != nil:
 		return Login{}, err
 	case !ok:
+		s.logFailed(ByPassword, l.ID, o, "wrong password")
 		return Login{}, &llm.Error{Code: llm.CodeAuthentication, Message: "The e-mail address or the password is not right."}
 	}
 	if err := s.store.PassSignIn(ctx, marks, s.now()); err != nil {
