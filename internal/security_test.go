@@ -1,0 +1,48 @@
+package internal_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestSecurityPage holds docs/security.md to the tests that it names.
+func TestSecurityPage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`([a-z/]+)\\.((?:Test|Fuzz)[A-Za-z]+)`").FindAllStringSubmatch(string(page), -1)
+	if len(named) < 100 {
+		t.Errorf("got %d tests, want some hundred: this test looks for them in another form", len(named))
+	}
+	for _, name := range named {
+		if !strings.Contains(testsOf(t, name[1]), "\nfunc "+name[2]+"(") {
+			t.Errorf("there is no %s.%s", name[1], name[2])
+		}
+	}
+}
+
+// testsOf are the tests of a package, as text.
+func testsOf(t *testing.T, name string) string {
+	t.Helper()
+	if !strings.HasPrefix(name, "cmd/") {
+		name = "internal/" + name
+	}
+	files, err := filepath.Glob("../" + name + "/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
