@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tiktoken-go/tokenizer"
 	"pgregory.net/rapid"
+
+	"weir/internal/worktest"
 )
 
 func TestSameVocabulary(t *testing.T) {
@@ -67,6 +70,27 @@ func TestTokensAtMostOfMuch(t *testing.T) {
 		if got := tokensAtMost(text, same); got < beyond+countAtMost/8 || got > beyond+countAtMost {
 			t.Errorf("same vocabulary %t: at most %d tokens, want those of the first %d bytes and the other %d", same, got, countAtMost, beyond)
 		}
+	}
+}
+
+// TestBlanksAreCounted holds that white space is counted in a time that its length allows,
+// and that what stands around it is counted as ever.
+func TestBlanksAreCounted(t *testing.T) {
+	t.Parallel()
+	began := worktest.ProcessorTime()
+	text := "some words" + strings.Repeat(" \n", countAtMost/2) + "some words"
+	if got, ok := countTokens(text); !ok || got < countAtMost/longestBlank || got > countAtMost {
+		t.Errorf("got %d tokens, %t", got, ok)
+	}
+	if took := worktest.ProcessorTime() - began; took > 5*time.Second {
+		t.Errorf("%v for %d bytes", took, len(text))
+	}
+	var got []string
+	for p := range pieces("a" + strings.Repeat("\u2003", longestBlank) + "b" + strings.Repeat(" ", longestBlank+2)) {
+		got = append(got, strings.TrimSpace(p))
+	}
+	if want := "a" + strings.Repeat("\u2003", longestBlank) + "b,"; strings.Join(got, ",") != want {
+		t.Errorf("got the pieces %q, want %q", got, want)
 	}
 }
 
