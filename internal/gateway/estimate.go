@@ -127,7 +127,7 @@ func (c *call) inputTokens() int64 {
 	}
 	if e := request.Embedding; e != nil {
 		for _, s := range e.Texts {
-			tokens += CountTokens(s)
+			text.WriteString(s)
 		}
 	}
 	for i := range request.Tools {
