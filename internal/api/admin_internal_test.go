@@ -22,6 +22,8 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/rawjson"
+
+	"weir/internal/worktest"
 )
 
 // claims keeps claims in memory.
@@ -264,6 +266,7 @@ func FuzzFields(f *testing.F) {
 		if rawjson.Validate(body, maxDepth) != nil {
 			return
 		}
+		worktest.Check(t, body, func(body []byte) { _, _ = keyUpdateOf(body, &account.Key{}) })
 		k := account.Key{Label: "before", Budget: account.Budget{Limit: llm.USD, Period: "day"}}
 		u, err := keyUpdateOf(body, &k)
 		if e, ok := errors.AsType[*llm.Error](err); err != nil && (!ok || e.Code != llm.CodeInvalidRequest || e.Message == "") {

@@ -9,6 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"weir/internal/conversation"
+
+	"weir/internal/worktest"
 )
 
 // TestReplay is what of an answer goes into the next request.
@@ -118,6 +120,7 @@ func FuzzExpand(f *testing.F) {
 				return
 			}
 		}
+		worktest.Check(t, []byte(`{"input":`+input+`}`), func(body []byte) { _, _, _ = w.Expand(t.Context(), owner("a"), body, room) })
 		n++
 		id := fmt.Sprint("resp_", n)
 		_, turn, err := w.Expand(t.Context(), owner("a"), []byte(`{"input":`+input+`}`), room)

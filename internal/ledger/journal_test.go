@@ -18,6 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"weir/internal/llm"
+
+	"weir/internal/worktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -331,6 +333,11 @@ func FuzzDecode(f *testing.F) {
 	f.Add(appendSettle(nil, a.ID, &Settlement{Outcome: OutcomeOK, Provenance: Exact}))
 	f.Add(appendPrice(nil, &a.Price))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		worktest.Check(t, b, func(b []byte) {
+			_, _ = decodeOpen(b)
+			_, _, _ = decodeSettle(b)
+			_, _ = decodePrice(b)
+		})
 		if _, payload, n := readFrame(b); n > 0 {
 			b = payload
 		}

@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"weir/internal/llm"
+
+	"weir/internal/worktest"
 )
 
 func TestMoneyString(t *testing.T) {
@@ -119,6 +121,7 @@ func FuzzParseMoney(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
+		worktest.Check(t, []byte(s), func(b []byte) { _, _ = llm.ParseMoney(string(b)) })
 		m, err := llm.ParseMoney(s)
 		if err != nil {
 			return

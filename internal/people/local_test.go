@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"weir/internal/people"
+
+	"weir/internal/worktest"
 )
 
 func TestLocalPath(t *testing.T) {
@@ -30,6 +32,7 @@ func FuzzLocalPath(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
+		worktest.Check(t, []byte(path), func(path []byte) { people.LocalPath(string(path)) })
 		base := &url.URL{Scheme: "https", Host: "weir.example.com", Path: "/sign-in"}
 		w := httptest.NewRecorder()
 		http.Redirect(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/sign-in", nil), people.LocalPath(path), http.StatusSeeOther)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"weir/internal/pricing"
+
+	"weir/internal/worktest"
 )
 
 // FuzzConvert holds that whatever is made of a list of others is a price file without a
@@ -14,6 +16,7 @@ func FuzzConvert(f *testing.F) {
 	f.Add([]byte(`{"dashscope/q":{"litellm_provider":"dashscope","input_cost_per_token":1e-6,"output_cost_per_token_above_1k_tokens":2}}`))
 	f.Add([]byte(`{"X ":{"litellm_provider":"groq","input_cost_per_token":1e99}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		worktest.Check(t, text, func(text []byte) { _, _ = pricing.Convert(text, "2026-11-19") })
 		c, err := pricing.Convert(text, "2026-11-19")
 		if err != nil {
 			return

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/worktest"
 )
 
 // Like TestDataIsWhole: what a file of abilities could get wrong without
@@ -105,6 +107,7 @@ func FuzzVendor(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, b []byte, name string, sec int64) {
+		worktest.Check(t, b, func(b []byte) { _, _ = parseVendor(b) })
 		v, err := parseVendor(b)
 		if err != nil {
 			return
@@ -133,6 +136,8 @@ func FuzzSheet(f *testing.F) {
 		f.Add(b, "us.deepseek/deepseek-chat-20250101:free")
 	}
 	f.Fuzz(func(t *testing.T, b []byte, name string) {
+		worktest.Check(t, b, func(b []byte) { _, _ = parseSheet(b) })
+		worktest.Check(t, []byte(name), func(name []byte) { spellings(fold(string(name))) })
 		names := spellings(fold(name))
 		if len(names) > 16 || len(name) > 0 && slices.Contains(names[1:], "") {
 			t.Errorf("spellings(%q): got %q, want at most 16, none empty", name, names)

@@ -20,6 +20,8 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
+
+	"weir/internal/worktest"
 )
 
 // reading is a connection that gives bytes, at most cut at a time.
@@ -91,6 +93,7 @@ func FuzzPlainAnswer(f *testing.F) {
 }
 
 func comparePlain(t *testing.T, data []byte, cut, size int) {
+	worktest.Check(t, data, func(data []byte) { readAnswer(data, len(data)+1, 4<<10) })
 	cut, size = max(1, cut), min(max(1, size), 4<<10)
 	whole := readAnswer(data, len(data)+1, 4<<10)
 	got := readAnswer(data, cut, size)

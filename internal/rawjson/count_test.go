@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"weir/internal/rawjson"
+
+	"weir/internal/worktest"
 )
 
 // countOf counts a text's elements by the first letter of the names of their arrays: 1 for a,
@@ -51,6 +53,7 @@ func FuzzCount(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		worktest.Check(t, text, func(text []byte) { rawjson.Count(text, func([]byte) int { return 0 }) })
 		if rawjson.Validate(text, 100) != nil {
 			return
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/rawjson"
+
+	"weir/internal/worktest"
 )
 
 func TestValidate(t *testing.T) {
@@ -356,6 +358,7 @@ func FuzzValidate(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
+		worktest.Check(t, in, func(in []byte) { _ = rawjson.Validate(in, 100) })
 		got := rawjson.Validate(in, 1000) == nil
 		// encoding/json lets bytes that are not UTF-8 pass.
 		want := json.Valid(in) && strings.ToValidUTF8(string(in), "") == string(in)
@@ -372,6 +375,14 @@ func FuzzReaders(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
+		if rawjson.Validate(in, 20) == nil {
+			worktest.Check(t, in, func(in []byte) {
+				walk(in, 0)
+				_, _ = rawjson.Repeated(in)
+				rawjson.Text(in)
+				rawjson.Rewrite(in, strings.ToUpper)
+			})
+		}
 		walk(in, 0)
 		for _, v := range [][]byte{in, rawjson.Get(in, "a"), rawjson.Get(in, "a", "b")} {
 			_, _ = rawjson.AsInt(v)

@@ -3,6 +3,8 @@ package simulator
 import (
 	"encoding/json"
 	"testing"
+
+	"weir/internal/worktest"
 )
 
 func TestFromSchema(t *testing.T) {
@@ -40,6 +42,7 @@ func FuzzFromSchema(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"a":{"type":"string","minLength":3}}}`)
 	f.Add(`{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"$ref":"#"}]}}}`)
 	f.Fuzz(func(t *testing.T, schema string) {
+		worktest.Check(t, []byte(schema), func(schema []byte) { fromSchema(schema, 1) })
 		if !json.Valid([]byte(schema)) {
 			return
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/sse"
+
+	"weir/internal/worktest"
 )
 
 type event struct{ Name, Data, Raw string }
@@ -191,6 +193,11 @@ func FuzzReader(f *testing.F) {
 		f.Add([]byte(s), uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, in []byte, size uint8) {
+		worktest.Check(t, in, func(in []byte) {
+			for _, bound := range []int{256, 8 << 20} {
+				_, _, _ = readAll(bytes.NewReader(in), bound)
+			}
+		})
 		whole, wholeRest, wholeErr := readAll(bytes.NewReader(in), 256)
 		got, rest, err := readAll(&pieces{in, int(size)%32 + 1}, 256)
 		if fmt.Sprint(err) != fmt.Sprint(wholeErr) {

@@ -10,6 +10,8 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
+
+	"weir/internal/worktest"
 )
 
 func TestOlderVersion(t *testing.T) {
@@ -95,6 +97,7 @@ func FuzzCounts(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		worktest.Check(t, []byte(text), func(text []byte) { _, _ = decodeCounts(string(text)) })
 		counts, err := decodeCounts(text)
 		if err != nil {
 			return

@@ -16,7 +16,7 @@ import (
 // What a decoder may take for an input of n bytes: n times the one and the other on top.
 const (
 	bytesPerByte = 1 << 10
-	bytesOnTop   = 256 << 10
+	bytesOnTop   = 2 << 20
 	timePerByte  = 2 * time.Microsecond
 	timeOnTop    = 50 * time.Millisecond
 )

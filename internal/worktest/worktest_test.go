@@ -20,7 +20,7 @@ func TestExceeds(t *testing.T) {
 		want   string // empty for no error
 	}{
 		{"linear", `{"a":["x"]}`, func(b []byte) { _ = bytes.Clone(b) }, ""},
-		{"greedy at once", strings.Repeat("a", 1000), func(b []byte) { waste(len(b) << 11) }, "bytes of memory for 1000, at most"},
+		{"greedy at once", strings.Repeat("a", 9000), func(b []byte) { waste(len(b) << 11) }, "bytes of memory for 9000, at most"},
 		{"greedy for many", "a", func(b []byte) { waste(len(b) << 11) }, "grown to 32768 bytes"},
 		{"slow", "a", func(b []byte) { spin(len(b) << 14) }, "at most 115.536ms"},
 		{"text in quadratic memory", `{"a":[1,2,{"b":["abcdefgh"]}]}`, concatenate, "bytes of memory for 32755, at most"},

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect/bedrock"
+
+	"weir/internal/worktest"
 )
 
 const bound = 1 << 20
@@ -257,6 +259,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(encode(f, eventstream.Message{Headers: eventstream.Headers{text(":message-type", "error")}}))
 	f.Add(b[:40])
 	f.Fuzz(func(t *testing.T, in []byte) {
+		worktest.Check(t, in, func(in []byte) { _, _ = readAll(bytes.NewReader(in), 8<<20) })
 		got, err := readAll(iotest.OneByteReader(bytes.NewReader(in)), bound)
 		whole, wholeErr := readAll(bytes.NewReader(in), bound)
 		if diff := cmp.Diff(got, whole); diff != "" || !errors.Is(err, wholeErr) {

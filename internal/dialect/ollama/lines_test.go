@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect/ollama"
+
+	"weir/internal/worktest"
 )
 
 // readAll reads a stream to its end and gives its lines and the error that
@@ -124,6 +126,13 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte("{}\n\n{\"a\":1}\r\n{"), 7, 64)
 	f.Add([]byte("\xef\xbb\xbf\n}"), 1, 2)
 	f.Fuzz(func(t *testing.T, in []byte, size, max int) {
+		worktest.Check(t, in, func(in []byte) {
+			for r := ollama.NewReader(bytes.NewReader(in), 8<<20); ; {
+				if _, err := r.Next(); err != nil {
+					return
+				}
+			}
+		})
 		max = min(max&0xffff+1, 1<<16)
 		whole, raw, err := readAll(bytes.NewReader(in), max)
 		pieces, _, err2 := readAll(&cutter{in, size&7 + 1}, max)

@@ -11,6 +11,8 @@ import (
 	"weir/internal/dialect/openai"
 	"weir/internal/llm"
 	"weir/internal/sse"
+
+	"weir/internal/worktest"
 )
 
 // recordingForm is a form with a recording.
@@ -116,6 +118,10 @@ func FuzzForm(f *testing.F) {
 	f.Add(good)
 	f.Add(append(good[:60:60], "\xff\xfb\x90\x00 fLaC OggS ftyp mvhd"...))
 	f.Fuzz(func(t *testing.T, body []byte) {
+		worktest.Check(t, body, func(body []byte) {
+			_, _ = openai.ScanTranscription(body, r)
+			_, _ = openai.ScanImageEdit(body, r)
+		})
 		h, err := openai.ScanTranscription(body, r)
 		if err != nil {
 			return
