@@ -1,10 +1,13 @@
 package account
 
 import (
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 	"testing/quick"
+
+	"weir/internal/worktest"
 )
 
 func TestToken(t *testing.T) {
@@ -149,4 +152,18 @@ func TestCacheForgets(t *testing.T) {
 	if c.forgetIDs(map[string]bool{"acc_1": true}); c.get(&h) != nil {
 		t.Error("the account's change did not make its key forgotten")
 	}
+}
+
+// FuzzToken holds that no header is taken for a key that has not the form of one.
+func FuzzToken(f *testing.F) {
+	for _, value := range []string{"Bearer " + newToken().Reveal(), "bearer  x ", "Basic eDp5", "Bearer wk_", newToken().Reveal()} {
+		f.Add(value)
+	}
+	pattern := regexp.MustCompile("^" + TokenPattern + "$")
+	f.Fuzz(func(t *testing.T, value string) {
+		worktest.Check(t, []byte(value), func(value []byte) { wellFormed(Token(http.Header{"Authorization": {string(value)}})) })
+		if token := Token(http.Header{"Authorization": {value}}); wellFormed(token) && !pattern.MatchString(token) {
+			t.Errorf("%q: got %q, want no key", value, token)
+		}
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/netip"
 	"testing"
+
+	"weir/internal/worktest"
 )
 
 // TestClientAddress is whom a request comes from, as far as proxies that are trusted
@@ -80,4 +82,29 @@ func TestReached(t *testing.T) {
 			t.Errorf("%+v: got %s, known %t", test, got, known)
 		}
 	}
+}
+
+// FuzzOrigin holds that what a client says of its address, scheme and host counts for
+// nothing where no proxy is trusted, and that reading it takes no more than its bytes.
+func FuzzOrigin(f *testing.F) {
+	f.Add("203.0.113.7:1, [2001:db8::1]", "https", "weir.example, x", "evil.example:80")
+	f.Add("[", ",", "[::1", "[::1]")
+	trusting, alone := origin{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, origin{}
+	asked := func(hops, proto, forwarded, host string) *http.Request {
+		return &http.Request{RemoteAddr: "10.0.0.1:4000", Host: host, Header: http.Header{"X-Forwarded-For": {hops}, "X-Forwarded-Proto": {proto}, "X-Forwarded-Host": {forwarded}}}
+	}
+	f.Fuzz(func(t *testing.T, hops, proto, forwarded, host string) {
+		worktest.Check(t, []byte(hops), func(b []byte) {
+			r := asked(string(b), string(b), string(b), string(b))
+			trusting.client(r)
+			trusting.reached(r)
+			_ = trusting.checkHost(r)
+			trusting.isPrivate(r)
+		})
+		r := asked(hops, proto, forwarded, host)
+		scheme, reached := alone.reached(r)
+		if got := alone.client(r).String(); got != "10.0.0.1" || scheme != "http" || reached != host {
+			t.Errorf("%q %q %q %q: got %s, %s://%s", hops, proto, forwarded, host, got, scheme, reached)
+		}
+	})
 }

@@ -153,7 +153,7 @@ func used(doing string, err error) error {
 // with it.
 func checkEmail(text string) (string, error) {
 	email := normalEmail(text)
-	a, err := mail.ParseAddress(email)
+	a, err := mail.ParseAddress(email[:min(len(email), maxEmail+1)]) // its time is not linear in every Go
 	if err != nil || a.Address != email || len(email) > maxEmail || strings.ContainsFunc(email, unicode.IsSpace) {
 		return "", llm.Invalid("email", "This is not an e-mail address such as ada@example.com.")
 	}

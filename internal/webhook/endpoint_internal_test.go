@@ -1,10 +1,13 @@
 package webhook
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/worktest"
 )
 
 func TestCheckURL(t *testing.T) {
@@ -80,4 +83,22 @@ func TestCheckTypes(t *testing.T) {
 	if _, err := checkTypes("", []Type{ModelUnpriced}); err != nil {
 		t.Errorf("the installation asks for it: %v", err)
 	}
+}
+
+// FuzzCheckURL holds that an address which is taken for an endpoint is https, or http where
+// private ones are permitted, and carries no user.
+func FuzzCheckURL(f *testing.F) {
+	for _, text := range []string{"https://example.com/a?b", "https://me:x@example.com", "http://127.0.0.1", "https://0x7f.1", "https://[::ffff:127.0.0.1]:0", "https://xn--a"} {
+		f.Add(text, false)
+	}
+	f.Fuzz(func(t *testing.T, text string, private bool) {
+		worktest.Check(t, []byte(text), func(text []byte) { _ = checkURL(string(text), private) })
+		if checkURL(text, private) != nil {
+			return
+		}
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !private) || u.User != nil || u.Hostname() == "" {
+			t.Errorf("%q, private %t: got it taken, as %v, %v", text, private, u, err)
+		}
+	})
 }
