@@ -53,7 +53,7 @@ func FuzzCount(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		worktest.Check(t, text, func(text []byte) { rawjson.Count(text, func([]byte) int { return 0 }) })
+		worktest.Check(t, text, func(text []byte) { rawjson.Count(text, func([]byte) int { return 0 }, never) })
 		if rawjson.Validate(text, 100) != nil {
 			return
 		}
