@@ -49,7 +49,7 @@ func pair(t *testing.T) *world {
 func TestOwnCircuit(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]*provider.Failure{
-		"unexpected shape": fault(provider.KindProtocol), "404": status(404, llm.CodeModelNotFound), "late": fault(provider.KindFirstByteTimeout),
+		"unexpected shape": fault(provider.KindProtocol), "404": status(404, llm.CodeModelNotFound), "late": fault(provider.KindFirstByteTimeout), "too long": fault(provider.KindTotalTimeout),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

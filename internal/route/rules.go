@@ -80,7 +80,8 @@ func Rules() []Rule {
 		{Fault: FaultUnreachable, When: "no connection, or none in time", Again: true, Onward: true, Counts: ForAll},
 		{Fault: FaultLate, When: "silent: no first byte in time", Onward: true, Counts: ForAccount},
 		{Fault: FaultSilent, When: "silent: no further byte in time", Onward: true, Counts: ForAll},
-		{Fault: FaultTotal, When: "the time for the whole exchange is over", Counts: ForAll},
+		// Whoever reads slowly brings it about, too.
+		{Fault: FaultTotal, When: "the time for the whole exchange is over", Counts: ForAccount},
 		{Fault: FaultBroken, When: "broken off, reset", Again: true, Onward: true, Counts: ForAll},
 		{Fault: FaultShape, When: "not the protocol: an answer of an unexpected shape", Again: true, Onward: true, Counts: ForAccount},
 		{Fault: FaultServer, When: "500, 502, 504, 408, an error in place of the answer", Again: true, Onward: true, Counts: ForAll},
