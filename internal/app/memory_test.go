@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -63,6 +64,12 @@ func TestMemory(t *testing.T) {
 	}{
 		{"reply of 64 MiB", false, func(c *net.TCPConn) { say(c, jsonHead+"Content-Length: %d\r\n\r\n", 64<<20); repeat(c, filler) }, 224, "20s"},
 		{"reply without end", false, func(c *net.TCPConn) { say(c, jsonHead+"\r\n"); repeat(c, filler) }, 224, "20s"},
+		{"reply of many choices", true, func(c *net.TCPConn) {
+			say(c, "%s", many(`{"id":"r","choices":[`, `{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}`, `]}`))
+		}, 224, "20s"},
+		{"reply of many calls", true, func(c *net.TCPConn) {
+			say(c, "%s", many(`{"id":"r","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","tool_calls":[`, `0`, `]}}]}`))
+		}, 224, "20s"},
 		{"line without end", true, func(c *net.TCPConn) { say(c, streamHead+"data: "); repeat(c, filler) }, 32, "20s"},
 		{"header without end", false, func(c *net.TCPConn) { say(c, "HTTP/1.1 200 OK\r\nX: "); repeat(c, filler) }, 16, "20s"},
 		{"chunk size without end", false, func(c *net.TCPConn) { say(c, chunkHead); repeat(c, bytes.Repeat([]byte("0"), 1000)) }, 16, "20s"},
@@ -91,6 +98,12 @@ func TestMemory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// many is the head and the body of a whole answer of 30 MiB.
+func many(before, one, after string) string {
+	body := before + strings.Repeat(one+",", (30<<20)/(len(one)+1)) + one + after
+	return fmt.Sprintf(jsonHead+"Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
 // TestMemoryOfRequests is what requests of many elements can make the gateway hold that are

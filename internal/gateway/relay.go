@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/provider"
+	"weir/internal/rawjson"
 	"weir/internal/sse"
 )
 
@@ -62,6 +65,9 @@ func (c *call) relayWhole(resp *provider.Response) error {
 // to take note of.
 func (c *call) tallyWhole(resp *provider.Response, body []byte) (*llm.Reply, error) {
 	t := c.target()
+	if err := c.boundAnswer(body); err != nil {
+		return nil, err
+	}
 	reply, err := c.spoken(t).DecodeReply(body, c.quirks(t))
 	c.sum.status = resp.Status
 	if reply != nil {
@@ -75,6 +81,22 @@ func (c *call) tallyWhole(resp *provider.Response, body []byte) (*llm.Reply, err
 		return nil, provider.Truncated()
 	}
 	return reply, nil
+}
+
+// largeAnswer is how many bytes of a whole answer are worth a look at what it takes in memory.
+const largeAnswer = 256 << 10
+
+// boundAnswer counts what a large answer of a chat takes among the bodies in flight before it
+// is decoded, and refuses one with more elements than a request may have.
+func (c *call) boundAnswer(body []byte) error {
+	if len(body) < largeAnswer || c.door.Op != llm.OpChat || rawjson.Validate(body, parse.MaxDepth) != nil {
+		return nil // of what is no JSON nothing is built
+	}
+	size, err := c.server.bounds.Measure(body)
+	if err != nil {
+		return fmt.Errorf("gateway: an answer of %d bytes: %s", len(body), llm.AsError(err).Message)
+	}
+	return c.reserve(size)
 }
 
 // encodeWhole writes the reply as the client reads it: the provider's own

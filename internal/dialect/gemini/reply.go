@@ -42,6 +42,9 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	}
 	var g grounding
 	for position, e := range rawjson.Elements(c.candidates) {
+		if position == maxChoices {
+			return nil, fmt.Errorf("gemini: the reply has more than %d candidates", maxChoices)
+		}
 		choice, err := decodeCandidate(e, position, &g)
 		if err != nil {
 			return nil, err

@@ -13,8 +13,9 @@ import (
 )
 
 var (
-	errNoChoices = errors.New("openai: the reply has no choices")
-	errContent   = errors.New("openai: the reply's content is neither text nor a list of parts")
+	errNoChoices   = errors.New("openai: the reply has no choices")
+	errManyChoices = fmt.Errorf("openai: the reply has more than %d choices", maxChoices)
+	errContent     = errors.New("openai: the reply's content is neither text nor a list of parts")
 )
 
 // DecodeReply reads a whole answer. An *llm.Error is one that the provider
@@ -56,6 +57,9 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 	}
 	var calls ran
 	for _, e := range rawjson.Elements(choices) {
+		if len(r.Choices) == maxChoices {
+			return nil, errManyChoices
+		}
 		c, err := decodeChoice(e, len(r.Choices))
 		if err != nil {
 			return nil, err
