@@ -16,6 +16,8 @@ import (
 	"github.com/openai/openai-go/v3/option"
 
 	"weir/internal/account"
+	"weir/internal/ledger"
+	"weir/internal/llm"
 )
 
 // studio is a provider of images and sound in OpenAI's wire format. What it
@@ -252,4 +254,35 @@ func TestMediaRefused(t *testing.T) {
 	limited := h.newKey(account.KeyOptions{Account: "default", Models: []string{"house/read"}})
 	r := h.do(ask{path: "/v1/images/generations", body: `{"model":"house/paint","prompt":"x"}`, key: limited})
 	want("a model that the key may not use", r, 403, "insufficient_permissions")
+}
+
+// TestMoreMedia is that a field which nobody knows, and which may ask for more images or a
+// longer text, is refused where a budget is to be kept, and no other.
+func TestMoreMedia(t *testing.T) {
+	t.Parallel()
+	s, h := openStudio(t)
+	paint := func(more string) ask {
+		return ask{path: "/v1/images/generations", body: `{"model":"house/paint","prompt":"A weir"` + more + `}`}
+	}
+	read := func(more string) ask {
+		return ask{path: "/v1/audio/speech", body: `{"model":"house/read","input":"Hi","voice":"alloy"` + more + `}`}
+	}
+	long := `"` + strings.Repeat("many words ", 20) + `"`
+	for _, budget := range []llm.Money{0, 100 * llm.USD} {
+		if budget > 0 {
+			h.setBudget(budget, ledger.PeriodTotal)
+		}
+		for _, a := range []ask{paint(""), paint(`,"style":"vivid","seed":77,"guidance":2.5,"watermark":true,"batch_size":1`), read(`,"language":"en"`)} {
+			if r := h.do(a); r.status != 200 {
+				t.Errorf("budget %s, %s: %d %s, want 200", budget, a.body, r.status, r.body)
+			}
+		}
+		for _, a := range []ask{paint(`,"batch_size":10`), paint(`,"prompts":["a","b"]`), read(`,"text":` + long), read(`,"text_url":"https://x.example"`)} {
+			s.last = ""
+			r := h.do(a)
+			if refused := r.status == 400 && s.last == "" && strings.Contains(r.body, "no budget can be kept"); refused != (budget > 0) || !refused && r.status != 200 {
+				t.Errorf("budget %s, %.80s: %d %s, refused: want %t", budget, a.body, r.status, r.body, budget > 0)
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"strings"
 
 	"weir/internal/llm"
@@ -34,6 +35,29 @@ var shownMembers = map[string]rawjson.Names{
 		"contextmanagement",
 	},
 	"gemini": {"safetysettings", "servicetier", "labels", "store", "toolconfig"},
+}
+
+// mediaMembers are the fields of requests for images and speech that say how to make them,
+// and not how many or how long.
+var mediaMembers = rawjson.Names{
+	"model", "prompt", "n", "stream", "size", "resolution", "quality", "input", "instructions", // what the scan has read
+	"seed", "width", "height", "steps", "numinferencesteps", "outputcompression", "partialimages", "samplerate",
+}
+
+// isMore says whether a field of a request for images or speech that is not known here may ask
+// for more of them: a number, a list, or a text of some length or an address.
+func isMore(m rawjson.Member) bool {
+	const short = 64 // bytes of a word that says how
+	switch rawjson.KindOf(m.Value) {
+	case rawjson.Number:
+		n, whole := rawjson.AsInt(m.Value)
+		return whole && n > 1 && !mediaMembers.Has(plain(m.Name()))
+	case rawjson.Array, rawjson.Object:
+		return !mediaMembers.Has(plain(m.Name()))
+	case rawjson.String:
+		return (len(m.Value) > short || bytes.Contains(m.Value, []byte("://"))) && !mediaMembers.Has(plain(m.Name()))
+	}
+	return false
 }
 
 // shownPrefixes begin the names of the members of objects whose members are none

@@ -281,8 +281,11 @@ func (c *call) unpriced(t *route.Target) error {
 	if name, twice := rawjson.Repeated(c.body); twice {
 		return llm.Invalid(name, fmt.Sprintf("%q stands twice in one object of the body. Which of the two a provider obeys is not known here, so that no budget can be kept with it. Give it once.", name))
 	}
-	price := c.price(t)
+	price, media := c.price(t), c.door.Op == llm.OpImage || c.door.Op == llm.OpSpeech
 	for m := range rawjson.Members(c.body) {
+		if media && isMore(m) {
+			return llm.Invalid(m.Name(), fmt.Sprintf("What %s has the provider make is not known here, so that no budget can be kept with it. Leave it out.", m.Name()))
+		}
 		kind, decides := modeMembers[plain(m.Name())]
 		if !decides || !rawjson.Present(m.Value) || rawjson.KindOf(m.Value) == rawjson.String && price.Has(kind+rawjson.Text(m.Value)) {
 			continue
