@@ -92,15 +92,15 @@ func (h *house) read() *books {
 	process := h.serve(plan{})
 	at := h.awaitReady(process, h.gate)
 	if at.IsZero() {
-		h.t.Fatalf("the gateway does not start for the last time; see %s", process.log)
+		h.t.Fatalf("the gateway does not start for the last time; see %s", process.Log)
 	}
 	all := &books{}
 	h.readUses(all)
 	h.gate.shut()
-	if err := process.stop(); err != nil {
+	if err := process.Stop(); err != nil {
 		h.t.Errorf("last stop: %v", err)
 	}
-	all.lives = append(h.lives, life{plan: plan{kind: gracious}, began: process.started, ready: at, ended: process.ended, killed: process.wasKilled()})
+	all.lives = append(h.lives, life{plan: plan{kind: gracious}, began: process.Started, ready: at, ended: process.Ended, killed: wasKilled(process)})
 	all.rows = h.exported()
 	var err error
 	if err := h.get("http://"+h.provider+"/ledger", nil, &all.served); err != nil {

@@ -18,6 +18,8 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/store/pgtest"
+
+	"weir/internal/processtest"
 )
 
 // database is the name of the one that the nodes of a fleet share.
@@ -37,7 +39,7 @@ type node struct {
 	dir     string
 	env     []string
 	gate    *gate
-	process *process
+	process *processtest.Process
 	ready   time.Time // when the process first answered
 	lives   []life
 }
@@ -96,7 +98,7 @@ func (n *node) start(env ...string) {
 	f.t.Helper()
 	n.launch(env...)
 	if n.ready = f.awaitReady(n.process, n.gate); n.ready.IsZero() {
-		f.t.Fatalf("node %d does not start; see %s", n.number, n.process.log)
+		f.t.Fatalf("node %d does not start; see %s", n.number, n.process.Log)
 	}
 }
 
@@ -108,12 +110,12 @@ func (n *node) launch(env ...string) {
 	cmd.Env = append(slices.Concat(cmd.Env, n.env), env...)
 	log := filepath.Join(f.dir, fmt.Sprintf("node-%d-life-%03d.log", n.number, len(n.lives)))
 	f.logs = append(f.logs, log)
-	n.process = start(f.t, cmd, log, "listening")
+	n.process = processtest.Start(f.t, cmd, log, "listening")
 }
 
 // kill is kill -9.
 func (n *node) kill() {
-	n.process.kill()
+	n.process.Kill()
 	n.over(atMoment)
 }
 
@@ -121,7 +123,7 @@ func (n *node) kill() {
 func (n *node) stop() {
 	n.fleet.t.Helper()
 	n.gate.shut()
-	if err := n.process.stop(); err != nil {
+	if err := n.process.Stop(); err != nil {
 		n.fleet.t.Errorf("node %d: %v", n.number, err)
 	}
 	n.over(gracious)
@@ -132,7 +134,7 @@ func (n *node) over(how ending) {
 	n.gate.shut()
 	n.lives = append(n.lives, life{
 		plan: plan{kind: how}, node: n.number,
-		began: n.process.started, ready: n.ready, ended: n.process.ended, killed: n.process.wasKilled(),
+		began: n.process.Started, ready: n.ready, ended: n.process.Ended, killed: wasKilled(n.process),
 	})
 }
 

@@ -14,7 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"weir/internal/processtest"
 )
 
 // segmentSize is that of the journal: so small that there are many rotations.
@@ -27,7 +28,7 @@ type house struct {
 	dir, bin  string
 	env       []string // of every process of the gateway
 	rng       *rand.Rand
-	simulator *process
+	simulator *processtest.Process
 	provider  string // the simulator's address
 	client    *http.Client
 	gate      *gate
@@ -46,13 +47,19 @@ type member struct {
 // newHouse builds the binary, starts the provider and makes the accounts.
 func newHouse(ctx context.Context, t *testing.T, seed uint64) *house {
 	t.Helper()
-	h := bareHouse(ctx, t, seed, build(ctx, t, t.ArtifactDir()))
+	h := bareHouse(ctx, t, seed, build(t))
 	h.configure(configuration(h.provider, filepath.Join(h.dir, "data")))
 	h.join("patient", "drain")
 	h.join("hasty", "cancel")
 	h.join("hasty", "cancel")
 	h.join("usual", "default")
 	return h
+}
+
+// build makes the binary with its fault points.
+func build(t *testing.T) string {
+	t.Helper()
+	return processtest.Build(t, t.ArtifactDir(), "weir/cmd/weir", "-tags", "faultpoints")
 }
 
 // bareHouse starts the provider, and nothing else.
@@ -62,12 +69,8 @@ func bareHouse(ctx context.Context, t *testing.T, seed uint64, bin string) *hous
 		t: t, ctx: ctx, dir: t.ArtifactDir(), bin: bin, rng: rand.New(rand.NewPCG(seed, 0)),
 		gate: newGate(), client: &http.Client{Transport: &http.Transport{}},
 	}
-	h.simulator = start(t, h.command("simulate", "--listen", "127.0.0.1:0"), filepath.Join(h.dir, "simulator.log"), "simulating")
-	select {
-	case h.provider = <-h.simulator.address:
-	case <-time.After(patience):
-		t.Fatalf("the simulator does not start; see %s", h.simulator.log)
-	}
+	h.simulator = processtest.Start(t, h.command("simulate", "--listen", "127.0.0.1:0"), filepath.Join(h.dir, "simulator.log"), "simulating")
+	h.provider = h.simulator.AwaitAddress(t)
 	return h
 }
 
@@ -84,20 +87,14 @@ func (h *house) configure(text string) {
 // command is weir with these arguments, in the directory of its configuration.
 func (h *house) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(h.ctx, h.bin, args...)
-	cmd.Dir, cmd.Env = h.dir, environ(h.env...)
+	cmd.Dir, cmd.Env = h.dir, processtest.Environ(h.env...)
 	return cmd
 }
 
 // run runs a command to its end and returns what it printed.
 func (h *house) run(args ...string) []byte {
 	h.t.Helper()
-	cmd := h.command(args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		h.t.Fatalf("weir %s: %v\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
-	}
-	return stdout.Bytes()
+	return processtest.Run(h.t, h.command(args...))
 }
 
 // join makes a key, and its account where there is none yet.
@@ -165,7 +162,7 @@ func (h *house) get(url string, header http.Header, v any) error {
 // close ends the provider and forgets all connections.
 func (h *house) close() {
 	h.client.CloseIdleConnections()
-	if err := h.simulator.stop(); err != nil {
+	if err := h.simulator.Stop(); err != nil {
 		h.t.Errorf("simulator: %v", err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"weir/internal/processtest"
 )
 
 // plan is how a life is to end.
@@ -89,22 +91,22 @@ func (h *house) live(p plan) {
 	ready := make(chan time.Time, 1)
 	go func() { ready <- h.awaitReady(process, h.gate) }()
 	if p.kind == inStart {
-		process.endsWithin(p.after)
-		process.kill()
+		process.EndsWithin(p.after)
+		process.Kill()
 	}
 	at := <-ready
 	if at.IsZero() && p.kind != inStart && p.kind != atPoint {
-		h.t.Fatalf("the gateway does not start; see %s", process.log)
+		h.t.Fatalf("the gateway does not start; see %s", process.Log)
 	}
 	h.end(process, &p)
 	h.gate.shut()
 	h.lives = append(h.lives, life{
-		plan: p, strict: h.strict(), began: process.started, ready: at, ended: process.ended, killed: process.wasKilled(),
+		plan: p, strict: h.strict(), began: process.Started, ready: at, ended: process.Ended, killed: wasKilled(process),
 	})
 }
 
 // serve starts the gateway. Its durability alternates.
-func (h *house) serve(p plan) *process {
+func (h *house) serve(p plan) *processtest.Process {
 	h.t.Helper()
 	number := len(h.lives)
 	cmd := h.command("serve", "--listen", "127.0.0.1:0")
@@ -115,13 +117,22 @@ func (h *house) serve(p plan) *process {
 	if p.kind == atPoint {
 		fault = fmt.Sprintf("%s:%d", p.point, p.nth)
 	}
-	cmd.Env = environ("WEIR_DURABILITY="+durability, fmt.Sprintf("WEIR_FAULT_SEGMENT=%d", segmentSize))
+	cmd.Env = processtest.Environ("WEIR_DURABILITY="+durability, fmt.Sprintf("WEIR_FAULT_SEGMENT=%d", segmentSize))
 	if fault != "" {
 		cmd.Env = append(cmd.Env, "WEIR_FAULT="+fault)
 	}
 	log := filepath.Join(h.dir, fmt.Sprintf("life-%03d.log", number))
 	h.logs = append(h.logs, log)
-	return start(h.t, cmd, log, "listening")
+	return processtest.Start(h.t, cmd, log, "listening")
+}
+
+// patience bounds every wait for a process to do what it was told.
+const patience = processtest.Patience
+
+// wasKilled reports whether the dead process died by SIGKILL.
+func wasKilled(p *processtest.Process) bool {
+	status, ok := p.Cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
 // strict is whether the life under way, or else the next one, waits for the
@@ -130,18 +141,18 @@ func (h *house) strict() bool { return len(h.lives)%3 == 1 }
 
 // awaitReady is when the gateway first answered; zero when it died before it
 // did. From then on the gate leads there.
-func (h *house) awaitReady(p *process, g *gate) (at time.Time) {
+func (h *house) awaitReady(p *processtest.Process, g *gate) (at time.Time) {
 	var base string
 	select {
-	case base = <-p.address:
-	case <-p.over:
+	case base = <-p.Address:
+	case <-p.Over:
 		return at
 	case <-time.After(patience):
-		p.kill()
+		p.Kill()
 		return at
 	}
 	for h.get("http://"+base+"/readyz", nil, nil) != nil {
-		if p.endsWithin(time.Millisecond) {
+		if p.EndsWithin(time.Millisecond) {
 			return at
 		}
 	}
@@ -152,24 +163,24 @@ func (h *house) awaitReady(p *process, g *gate) (at time.Time) {
 
 // end ends a life that has begun to answer, or waits for it to die at its
 // point.
-func (h *house) end(process *process, p *plan) {
+func (h *house) end(process *processtest.Process, p *plan) {
 	switch p.kind {
 	case atMoment:
-		process.endsWithin(p.after)
-		process.kill()
+		process.EndsWithin(p.after)
+		process.Kill()
 	case atPoint:
-		if !process.endsWithin(patience / 2) {
+		if !process.EndsWithin(patience / 2) {
 			p.kind = pointLate
-			process.kill()
+			process.Kill()
 		}
 	case inStop:
-		process.endsWithin(p.after)
-		_ = process.cmd.Process.Signal(syscall.SIGTERM) // it answered a moment ago
-		process.endsWithin(p.grace)
-		process.kill()
+		process.EndsWithin(p.after)
+		_ = process.Cmd.Process.Signal(syscall.SIGTERM) // it answered a moment ago
+		process.EndsWithin(p.grace)
+		process.Kill()
 	case gracious:
-		process.endsWithin(p.after)
-		if err := process.stop(); err != nil {
+		process.EndsWithin(p.after)
+		if err := process.Stop(); err != nil {
 			h.t.Errorf("graceful stop: %v", err)
 		}
 	}

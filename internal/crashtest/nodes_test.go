@@ -48,7 +48,7 @@ func TestNodes(t *testing.T) {
 	}
 	ctx, cancel := deadline(t)
 	defer cancel()
-	bin := build(ctx, t, t.ArtifactDir())
+	bin := build(t)
 	t.Run("All", func(t *testing.T) {
 		t.Run("Limit", func(t *testing.T) { // which waits more than it works
 			outages(t)

@@ -38,7 +38,7 @@ func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := deadline(t)
 	t.Cleanup(cancel) // when the subtests have ended
-	bin := build(ctx, t, t.ArtifactDir())
+	bin := build(t)
 	t.Run("OneNode", func(t *testing.T) {
 		t.Parallel()
 		testHooksKilled(ctx, t, bin)
