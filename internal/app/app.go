@@ -295,7 +295,7 @@ func serveOn(server *http.Server, listener net.Listener) error {
 	if server.TLSConfig != nil {
 		err = server.ServeTLS(listener, "", "")
 	} else {
-		err = server.Serve(listener)
+		err = server.Serve(strictListener{listener})
 	}
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

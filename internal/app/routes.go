@@ -124,7 +124,7 @@ func (g *instance) handler() http.Handler {
 	mux.Handle("/", nothing)
 	mux.Handle(adminPath, noAdmin)
 	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // which the mux would redirect, too
-	return g.gateway.Bounded(g.hostChecked(entrances, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return closing(g.gateway.Bounded(g.hostChecked(entrances, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped { // the mux would redirect, in words of its own
 			if isAdmin(escaped) {
 				noAdmin.ServeHTTP(w, r)
@@ -134,7 +134,7 @@ func (g *instance) handler() http.Handler {
 			return
 		}
 		mux.ServeHTTP(w, r)
-	})))
+	}))))
 }
 
 // otherMethods begin the patterns of all methods but those that are allowed: one

@@ -1,0 +1,153 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// A proxy in front of the gateway that sees the end of a request elsewhere than the gateway
+// does lets its client put a second request into the first, which then counts for whoever
+// comes next on that connection (RFC 9112, section 11.2). net/http takes much that others read
+// in another way: a length beside chunks, lines that end in LF alone, folded lines. It tells
+// handlers of none of it.
+
+// closing closes a connection behind a request of which a handler cannot see whether it had a
+// length beside its chunks, or chunks in HTTP/1.0 (RFC 9112, section 6.1).
+func closing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0) {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// strictListener refuses requests whose framing is in doubt, on connections without TLS: those
+// with it net/http reads by itself.
+type strictListener struct{ net.Listener }
+
+// Accept is net.Listener's.
+func (l strictListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &strictConn{Conn: conn, framing: newFraming()}, nil
+}
+
+type strictConn struct {
+	net.Conn
+	framing framing
+}
+
+// Read is net.Conn's. Its error makes net/http answer 400 and close the connection.
+func (c *strictConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if refused := c.framing.take(p[:n]); refused != nil {
+		return 0, refused
+	}
+	return n, err
+}
+
+var (
+	errBareLF   = errors.New("a line of the head ends in LF alone")
+	errFolded   = errors.New("a folded header")
+	errLength   = errors.New("a malformed or second Content-Length")
+	errTwoSizes = errors.New("a length beside chunks")
+)
+
+// maxFramingLine is how much is kept of a line: more than any Content-Length has that counts.
+const maxFramingLine = 64
+
+// framing follows the requests of one connection, in whatever pieces their bytes come.
+type framing struct {
+	line    []byte // the beginning of the line under way
+	longer  bool   // than line
+	last    byte   // of the line under way
+	inHead  bool   // behind the request line
+	chunked bool
+	length  int64 // declared; -1 for none
+	body    int64 // bytes that are still to come of it
+	passed  bool  // nothing is looked at any more: the connection is closed behind chunks
+}
+
+func newFraming() framing { return framing{length: -1} }
+
+func (f *framing) take(p []byte) error {
+	for len(p) > 0 && !f.passed {
+		if f.body > 0 {
+			n := min(f.body, int64(len(p)))
+			f.body, p = f.body-n, p[n:]
+			continue
+		}
+		end := bytes.IndexByte(p, '\n')
+		if end < 0 {
+			f.keep(p)
+			return nil
+		}
+		f.keep(p[:end])
+		p = p[end+1:]
+		if err := f.endLine(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *framing) keep(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	f.last = p[len(p)-1]
+	room := min(maxFramingLine-len(f.line), len(p))
+	f.line, f.longer = append(f.line, p[:room]...), f.longer || room < len(p)
+}
+
+func (f *framing) endLine() error {
+	if f.last != '\r' {
+		return errBareLF
+	}
+	line, longer := strings.TrimSuffix(string(f.line), "\r"), f.longer
+	f.line, f.longer, f.last = f.line[:0], false, 0
+	switch {
+	case line == "" && f.inHead:
+		return f.endHead()
+	case line == "": // before the request line (RFC 9112, section 2.2)
+	case !f.inHead:
+		f.inHead = true
+	case line[0] == ' ' || line[0] == '\t':
+		return errFolded
+	default:
+		return f.field(line, longer)
+	}
+	return nil
+}
+
+// field takes what decides on the framing from a line; net/http judges the rest.
+func (f *framing) field(line string, longer bool) error {
+	name, value, _ := strings.Cut(line, ":")
+	switch {
+	case strings.EqualFold(name, "Transfer-Encoding"):
+		f.chunked = true
+	case strings.EqualFold(name, "Content-Length"):
+		n, err := strconv.ParseUint(strings.Trim(value, " \t"), 10, 63)
+		if err != nil || longer || f.length >= 0 {
+			return errLength
+		}
+		f.length = int64(n)
+	}
+	return nil
+}
+
+func (f *framing) endHead() error {
+	if f.chunked && f.length >= 0 {
+		return errTwoSizes
+	}
+	f.passed, f.body = f.chunked, max(f.length, 0)
+	f.inHead, f.length = false, -1
+	return nil
+}
