@@ -22,7 +22,7 @@ test: ## Run the tests, as a newcomer does
 .PHONY: race
 race: ## Run the tests with the race detector, but for those that only start other processes, ask one thing after the other for long, or count memory, of which the detector takes some
 	$(GO) test -race -p 1 -timeout 30m -skip '^(TestPieceAllocations|TestAllocationBudget|TestMeasure|TestWhoMayDoWhat|TestAdministration|TestAdministrationPages|TestDocumentIsOpenAPI|TestDoubleNames)$$' \
-		$$($(GO) list ./... | grep -v -e /crashtest$$ -e /loadtest$$)
+		$$($(GO) list ./... | grep -v -e /crashtest$$ -e /hostiletest$$ -e /loadtest$$)
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run the linters and the formatters' checks
@@ -48,6 +48,10 @@ crash: ## Kill the gateway KILLS times under load and join both ledgers, and loo
 outages: ## Take from gateways what they need: the database, its primary, Valkey, the processor
 	$(GO) test ./internal/crashtest -count=1 -v -timeout 20m -run 'TestNodes/All/(Limit|Rest)/(Stopped|Failover|Valkey)' -nodes.outages
 	$(GO) test ./internal/loadtest -count=1 -v -run 'TestOverloadCPU' -load.cpu
+
+.PHONY: hostile
+hostile: ## Attack a gateway with hostile clients, providers and requests beside good ones
+	$(GO) test ./internal/hostiletest -count=1 -v -timeout 20m -hostile.long
 
 .PHONY: clocks
 clocks: ## Test the store and limits with servers whose clocks are wrong by SHIFTS (Debian's libfaketime)
@@ -99,4 +103,4 @@ screenshots: ## Drive it, and write a picture of every page to SHOTS (default sc
 	$(GO) test ./internal/browsertest -count=1 -v -timeout 10m -browser.pictures=$(abspath docs/pictures)
 
 .PHONY: check
-check: tidy lint race clocks crash outages node browser ## Everything that CI runs
+check: tidy lint race clocks crash outages hostile node browser ## Everything that CI runs

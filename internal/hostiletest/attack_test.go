@@ -1,0 +1,283 @@
+//go:build linux
+
+package hostiletest_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	slowestGood = 250 * time.Millisecond // at p99
+	mostMemory  = 512 << 20              // resident, in an attack
+	// What a gateway may hold beyond a tenth more than at its start, once all is over. Of
+	// descriptors: connections to providers that wait for the next request. Of memory: its heap is
+	// empty at the start, and grows to four times what is alive; what is free of it goes back to the
+	// system slowly, when the machine has nothing else to do.
+	moreDescriptors = 32
+	moreGoroutines  = 16
+	moreHeap        = 64 << 20
+	moreResident    = 128 << 20
+	// recovery is how long it may take to let go of what it held.
+	recovery = 20 * time.Second
+	// tries is how often an attack is made whose good clients were late: the machine may have had
+	// something else to do.
+	tries = 3
+)
+
+// attack is one, by four clients at a time.
+type attack struct {
+	name    string
+	model   string                          // that good clients ask for; empty for goodModel
+	secure  bool                            // over TLS
+	lasts   time.Duration                   // with -hostile.long; 0 for attackTime
+	alone   func(t *testing.T, a *attacker) // by one client before all others; nil for nothing
+	hostile func(a *attacker)
+	check   func(t *testing.T, r *result) // of what is more than of all attacks; nil for nothing
+}
+
+// attacker is one hostile client. Its work ends when ctx does.
+type attacker struct {
+	*house
+	ctx    context.Context
+	number int // from 0
+	key    string
+	result *result
+
+	transport *http.Transport
+}
+
+// result is what came of an attack.
+type result struct {
+	house         *house
+	good          answers
+	before, after reading // after the recovery
+	peak          int64   // bytes resident
+
+	mu      sync.Mutex
+	counted map[string]int // what hostile clients met
+	wrong   []string       // what they should not have met
+}
+
+// count counts something that a hostile client met, such as a status.
+func (a *attacker) count(what any) {
+	a.result.mu.Lock()
+	defer a.result.mu.Unlock()
+	a.result.counted[fmt.Sprint(what)]++
+}
+
+// wrong notes what no hostile client should meet.
+func (a *attacker) wrong(format string, args ...any) {
+	a.result.mu.Lock()
+	defer a.result.mu.Unlock()
+	if len(a.result.wrong) < 10 {
+		a.result.wrong = append(a.result.wrong, fmt.Sprintf(format, args...))
+	}
+}
+
+// pause waits, and reports whether the attack goes on.
+func (a *attacker) pause(d time.Duration) bool {
+	select {
+	case <-a.ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// many does the same in n goroutines at a time until the attack is over.
+func (a *attacker) many(n int, pause time.Duration, do func(i int)) {
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for i := 0; ; i++ {
+				do(i)
+				if !a.pause(pause) {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// only is a check that hostile clients met something, and nothing but this.
+func only(want ...string) func(*testing.T, *result) {
+	return func(t *testing.T, r *result) {
+		for what, n := range r.counted {
+			if !slices.Contains(want, what) {
+				t.Errorf("hostile clients met %s %d times, want %q", what, n, want)
+			}
+		}
+		if len(r.counted) == 0 && *longFlag {
+			t.Errorf("hostile clients met nothing, want %q", want)
+		}
+	}
+}
+
+func attacks() []attack {
+	return slices.Concat(frontAttacks(), smugglingAttacks(), http2Attacks(), providerAttacks(), contentAttacks())
+}
+
+// TestHostile makes all attacks, each on a gateway of its own.
+func TestHostile(t *testing.T) {
+	g := newGround(t)
+	var table strings.Builder
+	for _, a := range attacks() {
+		t.Run(a.name, func(t *testing.T) {
+			for try := 1; ; try++ {
+				r := a.run(t, g)
+				row := r.row(a.name)
+				t.Log(row)
+				if t.Failed() || !*longFlag || r.good.p99() <= slowestGood {
+					table.WriteString(row + "\n")
+					return
+				}
+				if try == tries {
+					t.Errorf("good clients: p99 %s, %d times in a row, want at most %s", r.good.p99(), tries, slowestGood)
+					return
+				}
+			}
+		})
+	}
+	t.Logf("\n| attack | what hostile clients met | good clients answered | p99 | peak memory |\n|---|---|---|---|---|\n%s", &table)
+}
+
+// run makes the attack and judges all that does not depend on the clock.
+func (a *attack) run(t *testing.T, g *ground) *result {
+	t.Helper()
+	h := g.open(t, a.secure)
+	r := &result{house: h, counted: map[string]int{}}
+	warm := &result{house: h}
+	a.side(t, warm, long(500*time.Millisecond, 100*time.Millisecond), false)
+	if len(warm.good.failed) > 0 {
+		t.Fatalf("before the attack: %s", warm.good.failed[0])
+	}
+	r.before = h.read(t)
+	if a.alone != nil {
+		one := &attacker{house: h, ctx: t.Context(), key: h.bad[0], result: r, transport: h.transport(true)}
+		a.alone(t, one)
+		one.transport.CloseIdleConnections()
+	}
+	h.resetPeak(t)
+	lasts := attackTime()
+	if *longFlag && a.lasts > 0 {
+		lasts = a.lasts
+	}
+	a.side(t, r, lasts, true)
+	_, r.peak = h.memory(t)
+	r.recover(t)
+	r.judge(t)
+	if a.check != nil {
+		a.check(t, r)
+	}
+	if err := h.process.Stop(); err != nil {
+		t.Errorf("the gateway: %v: %.2000s", err, h.process.Said())
+	}
+	return r
+}
+
+// side has good clients and, where there are to be any, hostile ones work side by side.
+func (a *attack) side(t *testing.T, r *result, lasts time.Duration, hostile bool) {
+	ctx, cancel := context.WithTimeout(t.Context(), lasts)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range sides {
+		model := a.model
+		if model == "" {
+			model = goodModel
+		}
+		all.Go(func() { r.house.converse(ctx, r.house.good[i], model, &r.good) })
+		if hostile {
+			all.Go(func() {
+				x := &attacker{house: r.house, ctx: ctx, number: i, key: r.house.bad[i], result: r, transport: r.house.transport(true)}
+				defer x.transport.CloseIdleConnections()
+				a.hostile(x)
+			})
+		}
+	}
+	all.Wait()
+}
+
+// recover waits until the gateway holds no more than before, or for as long as it may take. Large
+// requests bring about the collections of garbage for which there is too little else to do.
+func (r *result) recover(t *testing.T) {
+	t.Helper()
+	began := time.Now()
+	for {
+		r.after = r.house.read(t)
+		if len(r.leftovers()) == 0 || time.Since(began) > recovery {
+			return
+		}
+		if *longFlag {
+			r.house.litter(t)
+		}
+		time.Sleep(long(time.Second, 50*time.Millisecond))
+	}
+}
+
+// litter has the gateway read bodies that it then refuses, until it has collected garbage twice.
+func (h *house) litter(t *testing.T) {
+	t.Helper()
+	body := `{"model":"none/of-this-name","messages":[{"role":"user","content":"` + strings.Repeat("x", 1<<20) + `"}]}`
+	a := &attacker{house: h, ctx: t.Context(), key: h.good[0], result: &result{counted: map[string]int{}}, transport: h.transport(true)}
+	defer a.transport.CloseIdleConnections()
+	collected := func() float64 { return h.metrics(t)["go_gc_duration_seconds_count"] }
+	for before, end := collected(), time.Now().Add(recovery/4); collected() < before+2 && time.Now().Before(end); {
+		for range 20 {
+			a.post("/v1/chat/completions", strings.NewReader(body))
+		}
+	}
+}
+
+// leftovers is what the gateway still holds. Memory is judged with -hostile.long alone: it needs
+// collections of garbage, and these need time.
+func (r *result) leftovers() (all []string) {
+	b, n := &r.before, &r.after
+	more := func(what string, before, now, above int64) {
+		if now > before+before/10+above {
+			all = append(all, fmt.Sprintf("%d %s, %d before", now, what, before))
+		}
+	}
+	more("descriptors", int64(b.descriptors), int64(n.descriptors), moreDescriptors)
+	more("goroutines", int64(b.goroutines), int64(n.goroutines), moreGoroutines)
+	more("requests and attempts open", 0, int64(n.open), 0)
+	if *longFlag {
+		more("bytes of heap", b.heap, n.heap, moreHeap)
+		more("bytes resident", b.resident, n.resident, moreResident)
+	}
+	return all
+}
+
+func (r *result) judge(t *testing.T) {
+	t.Helper()
+	for _, wrong := range r.wrong {
+		t.Error(wrong)
+	}
+	if n := len(r.good.failed); n > 0 {
+		t.Errorf("%d of %d good requests had no answer, such as: %s", n, len(r.good.took), r.good.failed[0])
+	}
+	if r.peak > mostMemory {
+		t.Errorf("%d MB resident in the attack, want at most %d", r.peak>>20, int64(mostMemory)>>20)
+	}
+	for _, left := range r.leftovers() {
+		t.Errorf("%s after the attack: %s", recovery, left)
+	}
+}
+
+// row is the attack's line of the table in docs/security.md.
+func (r *result) row(name string) string {
+	var met []string
+	for _, what := range slices.Sorted(maps.Keys(r.counted)) {
+		met = append(met, fmt.Sprintf("%s: %d", what, r.counted[what]))
+	}
+	n := len(r.good.took)
+	return fmt.Sprintf("| %s | %s | %d of %d | %d ms | %d MB |", name, strings.Join(met, ", "), n-len(r.good.failed), n, r.good.p99().Milliseconds(), r.peak>>20)
+}

@@ -1,0 +1,124 @@
+//go:build linux
+
+package hostiletest_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	oneBody      = 4 << 20 // bytes
+	mostOfOne    = 250 << 20
+	longestOfOne = 1500 * time.Millisecond
+	overLimit    = 100 * time.Millisecond
+)
+
+// filled is a request with one element over and over, where %s stands, until it has 4 MB.
+func filled(form, element string) string {
+	list := strings.Repeat(element+",", oneBody/(len(element)+1)-1) + element
+	return strings.Replace(strings.Replace(form, "%s", list, 1), "MODEL", "foreign/chat:tokens=4", 1)
+}
+
+// elements are requests of 4 MB of one kind of element. The provider has another wire format, so
+// that they have to be decoded.
+func elements() map[string]string {
+	const text = `{"type":"text","text":"x"}`
+	of := func(message string) string { return `{"model":"MODEL","messages":[` + message + `]}` }
+	return map[string]string{
+		"tool_calls of numbers":        filled(of(`{"role":"assistant","content":"x","tool_calls":[%s]},{"role":"user","content":"x"}`), "0"),
+		"tool_calls":                   filled(of(`{"role":"assistant","content":"x","tool_calls":[%s]},{"role":"user","content":"x"}`), `{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}`),
+		"thinking":                     filled(of(`{"role":"assistant","content":[{"type":"thinking","thinking":[%s]}]},{"role":"user","content":"x"}`), text),
+		"reasoning_details":            filled(of(`{"role":"assistant","content":"x","reasoning_details":[%s]},{"role":"user","content":"x"}`), `{"type":"reasoning.text","text":"x"}`),
+		"parts":                        filled(of(`{"role":"user","content":[%s]}`), text),
+		"messages":                     filled(of(`%s`), `{"role":"user","content":"x"}`),
+		"tools":                        filled(`{"model":"MODEL","tools":[%s],"messages":[{"role":"user","content":"x"}]}`, `{"type":"function","function":{"name":"f"}}`),
+		"numbers in a field of nobody": filled(`{"model":"MODEL","x":[%s],"messages":[{"role":"user","content":"x"}]}`, "0"),
+		"images":                       filled(of(`{"role":"user","content":[%s]}`), `{"type":"image_url","image_url":{"url":"https://x/"}}`),
+	}
+}
+
+func contentAttacks() []attack {
+	decoded := func(name string, bodies ...string) attack {
+		return attack{name: name, hostile: func(a *attacker) {
+			a.many(1, 50*time.Millisecond, func(i int) { a.post(chatPath, strings.NewReader(bodies[i%len(bodies)])) })
+		}, alone: func(t *testing.T, a *attacker) {
+			for i := range bodies {
+				a.costs(t, strings.NewReader(bodies[i]), name, mostOfOne, longestOfOne)
+			}
+		}}
+	}
+	all := elements()
+	var rest []string
+	for _, name := range []string{"tool_calls", "parts", "messages", "tools", "numbers in a field of nobody", "images"} {
+		rest = append(rest, all[name])
+	}
+	return []attack{
+		decoded("4 MB of tool_calls", all["tool_calls of numbers"]),
+		decoded("4 MB of thinking", all["thinking"]),
+		decoded("4 MB of reasoning_details", all["reasoning_details"]),
+		decoded("4 MB of any other element", rest...),
+		{name: "4 MB with a key over its limit", check: only("200", "400", "429"), alone: func(t *testing.T, a *attacker) {
+			a.key = a.limited[0]
+			a.post(chatPath, strings.NewReader(`{"model":"house/chat:tokens=4","messages":[{"role":"user","content":"x"}]}`))
+			for name, body := range all {
+				a.costs(t, strings.NewReader(body), name+" over the limit", mostOfOne, overLimit)
+			}
+		}, hostile: func(a *attacker) {
+			a.key = a.limited[a.number]
+			a.many(1, 50*time.Millisecond, func(int) { a.post(chatPath, strings.NewReader(all["thinking"])) })
+		}},
+		{name: "floods of Idempotency-Keys", check: only("200", "503"), hostile: func(a *attacker) {
+			a.many(4, 5*time.Millisecond, func(i int) {
+				a.post(chatPath, strings.NewReader(`{"model":"house/chat:tokens=500","messages":[{"role":"user","content":"x"}]}`), "Idempotency-Key", fmt.Sprintf("%p-%d", a, time.Now().UnixNano()))
+			})
+		}},
+		{name: "switches that change the shape of an answer", model: "bad/shared", hostile: func(a *attacker) {
+			a.many(2, 20*time.Millisecond, func(i int) {
+				a.post(chatPath, strings.NewReader(`{"model":"bad/shared","deferred":true,"messages":[{"role":"user","content":"x"}]}`))
+			})
+		}, check: only("400")},
+		{name: "failures that a request brings about", model: "bad/shared", hostile: func(a *attacker) {
+			a.key = a.bad[0] // what two accounts meet is the provider's failure
+			a.many(2, 20*time.Millisecond, func(i int) {
+				a.post(chatPath, strings.NewReader(`{"model":"bad/shared","messages":[{"role":"user","content":"`+oddly+`"}]}`))
+			})
+		}, check: only("502", "503")},
+		{name: "hosts of others (DNS rebinding)", check: only("421"), hostile: func(a *attacker) {
+			a.many(2, 10*time.Millisecond, func(i int) {
+				r, err := http.NewRequestWithContext(a.ctx, http.MethodGet, a.url([]string{"/metrics", "/readyz?verbose"}[i%2]), nil)
+				if err != nil {
+					panic(err) // the address is one that answered
+				}
+				r.Host = "evil.example"
+				if resp, err := a.transport.RoundTrip(r); err == nil {
+					_, _ = io.Copy(io.Discard, resp.Body)
+					_ = resp.Body.Close()
+					a.count(resp.StatusCode)
+				}
+			})
+		}},
+	}
+}
+
+// costs sends a request while the gateway does nothing else, and holds what that costs it.
+func (a *attacker) costs(t *testing.T, body io.Reader, what string, bytes int64, processor time.Duration) {
+	t.Helper()
+	a.resetPeak(t)
+	resident, _ := a.memory(t)
+	began := a.processor(t)
+	a.post(chatPath, body)
+	used := a.processor(t) - began
+	_, peak := a.memory(t)
+	t.Logf("%s, alone: %d MB, %s of a core", what, (peak-resident)>>20, used)
+	if more := peak - resident; more > bytes {
+		t.Errorf("%s: %d MB more resident, want at most %d", what, more>>20, bytes>>20)
+	}
+	if *longFlag && used > processor {
+		t.Errorf("%s: %s of a core, want at most %s", what, used, processor)
+	}
+}

