@@ -19,10 +19,6 @@ const (
 	exitUsage  = 2
 )
 
-// gcPercent lets the heap grow to five times what lives before it is collected:
-// little lives, and collecting it costs more than the memory.
-const gcPercent = 400
-
 func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"io/fs"
 	"math"
 	"path"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // containerShare is how much of a container's memory Go may use: the rest is for what the
@@ -58,6 +61,46 @@ func leastLimit(root fs.FS, dir, group, file string) int64 {
 		}
 		if group == "/" {
 			return limit
+		}
+	}
+}
+
+// How much a heap may grow before it is collected: to gcPercent more than what lives, and by
+// mostSpare at most while that is leastPercent or more. Little lives in a gateway that is well,
+// and collecting it costs more than the memory; what lives in one that is given large bodies
+// would be resident five times over.
+const (
+	gcPercent    = 400
+	leastPercent = 25
+	mostSpare    = 128 << 20 // bytes
+	lookEvery    = 100 * time.Millisecond
+)
+
+// percentFor is GOGC for a heap of which so many bytes live: gcPercent, or that by as many
+// halves as it takes, so that it seldom changes.
+func percentFor(live uint64) int {
+	percent := gcPercent
+	for percent > leastPercent && live > 100*mostSpare/uint64(percent) {
+		percent /= 2
+	}
+	return percent
+}
+
+// boundGarbage keeps GOGC to what lives until ctx ends.
+func boundGarbage(ctx context.Context) {
+	every := time.NewTicker(lookEvery)
+	defer every.Stop()
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	for percent := gcPercent; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		metrics.Read(live)
+		if next := percentFor(live[0].Value.Uint64()); next != percent {
+			percent = next
+			debug.SetGCPercent(percent)
 		}
 	}
 }

@@ -39,3 +39,14 @@ func TestContainerMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestPercentFor holds what a heap may grow by to mostSpare while much of it lives.
+func TestPercentFor(t *testing.T) {
+	t.Parallel()
+	for live, want := range map[uint64]int{0: gcPercent, 32 << 20: gcPercent, 33 << 20: 200, 100 << 20: 100, 256 << 20: 50, 400 << 20: 25, 1 << 40: 25} {
+		got := percentFor(live)
+		if spare := live * uint64(got) / 100; got != want || spare > mostSpare && got > leastPercent {
+			t.Errorf("%d MB live: got %d %%, want %d", live>>20, got, want)
+		}
+	}
+}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -54,6 +56,13 @@ func serve(cmd *cobra.Command, env *environment, listen string) error {
 		}
 	}()
 	limitMemory(os.DirFS("/"), os.Getenv)
+	serving, end := context.WithCancel(context.WithoutCancel(cmd.Context())) // a stop takes its time
+	var bounding sync.WaitGroup
+	defer bounding.Wait()
+	defer end()
+	if os.Getenv("GOGC") == "" {
+		bounding.Go(func() { boundGarbage(serving) })
+	}
 	return app.Run(cmd.Context(), app.Options{
 		Config: cfg, Reload: load, Hangups: hangups, Getenv: os.Getenv,
 		Stdout: env.stdout, Stderr: env.stderr, Log: env.logger(&cfg),
