@@ -34,9 +34,9 @@ func frontAttacks() []attack {
 			}
 		}},
 		{name: "slow bodies", hostile: slowBodies},
-		{name: "slow readers of streams", hostile: slowReaders},
+		{name: "slow readers of streams", hostile: slowReaders, lasts: 6 * time.Second},
 		{name: "floods of headers", hostile: headerFloods, check: only("431", "closed")},
-		{name: "bodies of 100 MB and without end", hostile: longBodies, check: only("413", "no answer", "503")},
+		{name: "bodies of 100 MB and without end", hostile: longBodies, lasts: 4 * time.Second, check: only("413", "no answer", "503")},
 		{name: "JSON 10,000 deep", check: only("400"), hostile: func(a *attacker) {
 			body := `{"model":"foreign/chat","messages":` + strings.Repeat("[", 10000) + strings.Repeat("]", 10000) + `}`
 			a.many(4, 10*time.Millisecond, func(int) { a.post(chatPath, strings.NewReader(body)) })
@@ -126,7 +126,7 @@ func slowReaders(a *attacker) {
 		failed := c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
 		return cmp.Or(err, failed)
 	}}
-	for range long(50, 10) {
+	for range long(20, 5) {
 		conn, err := small.Dial("tcp4", a.address)
 		if err != nil {
 			a.count("not connected")
@@ -189,13 +189,12 @@ func (e endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// longBodies announce 100 MB, or nothing, and send without end.
+// longBodies has each client send one body without end at a time, and announce others of 100 MB.
 func longBodies(a *attacker) {
-	a.many(2, 20*time.Millisecond, func(i int) {
-		if i%2 == 0 {
-			a.post(chatPath, endless{a.ctx})
-			return
-		}
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	sending.Go(func() { a.many(1, 20*time.Millisecond, func(int) { a.post(chatPath, endless{a.ctx}) }) })
+	a.many(2, 20*time.Millisecond, func(int) {
 		conn := a.dial()
 		if conn == nil {
 			return

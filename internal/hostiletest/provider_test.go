@@ -84,7 +84,8 @@ const (
 	goodReply  = `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
 )
 
-// repeat writes the same until nobody takes it any more, or n times.
+// repeat writes the same until nobody takes it any more, or n times. The pauses leave something of
+// the machine to the gateway.
 func repeat(conn net.Conn, text string, n int, every time.Duration) {
 	for range n {
 		if _, err := io.WriteString(conn, text); err != nil {
@@ -109,11 +110,11 @@ type script struct {
 var scripts = []script{
 	{"heads", "heads of answers without end", func(c *net.TCPConn, _ *question) {
 		say(c, "HTTP/1.1 200 OK\r\n")
-		repeat(c, strings.Repeat("X-Y: z\r\n", 1000), forever, 0)
+		repeat(c, strings.Repeat("X-Y: z\r\n", 1000), forever, time.Millisecond)
 	}, []string{"502", "503"}},
 	{"lines", "lines of 64 MB in streams", func(c *net.TCPConn, _ *question) {
 		say(c, streamHead+"data: {\"x\":\"")
-		repeat(c, strings.Repeat("x", 64<<10), 1024, 0)
+		repeat(c, strings.Repeat("x", 64<<10), 1024, time.Millisecond)
 	}, []string{"502", "503"}},
 	{"drips", "answers a byte at a time", func(c *net.TCPConn, _ *question) {
 		say(c, jsonHead+"Content-Length: 1000000\r\n\r\n")
@@ -134,12 +135,12 @@ var scripts = []script{
 		say(c, "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://%s/elsewhere\r\nContent-Length: 0\r\n\r\n", c.LocalAddr())
 	}, []string{"502", "503"}},
 	{"interim", "interim answers without end", func(c *net.TCPConn, _ *question) {
-		repeat(c, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100), forever, 0)
+		repeat(c, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100), forever, time.Millisecond)
 	}, []string{"502", "503"}},
 	{"shared", "", shared, nil},
 	{"wide", "", func(c *net.TCPConn, _ *question) {
 		say(c, streamHead)
-		repeat(c, strings.Replace(piece, "Hi", strings.Repeat("x", 64<<10), 1), forever, 0)
+		repeat(c, strings.Replace(piece, "Hi", strings.Repeat("x", 64<<10), 1), forever, 50*time.Millisecond)
 	}, nil},
 }
 
@@ -166,7 +167,7 @@ func providerAttacks() (all []attack) {
 			continue
 		}
 		all = append(all, attack{name: s.name, hostile: func(a *attacker) {
-			a.many(long(8, 2), 20*time.Millisecond, func(i int) {
+			a.many(4, 50*time.Millisecond, func(i int) {
 				a.post(chatPath, strings.NewReader(fmt.Sprintf(`{"model":"bad/%s","stream":%t,"messages":[{"role":"user","content":"x"}]}`, s.model, i%2 == 0)))
 			})
 		}, check: func(t *testing.T, r *result) {

@@ -17,7 +17,7 @@ import (
 type reading struct {
 	descriptors, goroutines int
 	resident, peak          int64         // bytes; the peak since the last resetPeak
-	heap                    int64         // bytes: how large it may grow, four times what was alive when garbage was last collected
+	heap                    int64         // bytes: how large it may grow, five times what was alive when garbage was last collected
 	processor               time.Duration // that it has used since its start
 	open                    int           // requests in flight and attempts open in the ledger
 }
