@@ -5,7 +5,6 @@ package hostiletest_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,8 +14,11 @@ import (
 )
 
 const (
-	slowestGood = 250 * time.Millisecond // at p99
-	mostMemory  = 512 << 20              // resident, in an attack
+	// slowestGood is how late answers may be at p99, and noise how many times later than before the
+	// attack they may be on a machine that has more to do than the test.
+	slowestGood = 250 * time.Millisecond
+	noise       = 3
+	mostMemory  = 512 << 20 // resident, in an attack
 	// What a gateway may hold beyond a tenth more than before, once all is over. Of descriptors:
 	// connections to providers that wait for the next request. Of memory: the heap may grow to five
 	// times what lives on it, and what is free of it goes back to the system slowly, when the machine
@@ -35,6 +37,7 @@ const (
 // attack is one, by four clients at a time.
 type attack struct {
 	name    string
+	held    string                          // what the gateway holds against it
 	model   string                          // that good clients ask for; empty for goodModel
 	secure  bool                            // over TLS
 	lasts   time.Duration                   // with -hostile.long; 0 for attackTime
@@ -58,8 +61,9 @@ type attacker struct {
 type result struct {
 	house         *house
 	good          answers
-	before, after reading // after the recovery
-	peak          int64   // bytes resident
+	quiet         time.Duration // p99 of good clients before the attack
+	before, after reading       // after the recovery
+	peak          int64         // bytes resident
 
 	mu      sync.Mutex
 	counted map[string]int // what hostile clients met
@@ -134,20 +138,21 @@ func TestHostile(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			for try := 1; ; try++ {
 				r := a.run(t, g)
-				row := r.row(a.name)
-				t.Log(row)
-				if t.Failed() || !*longFlag || r.good.p99() <= slowestGood {
+				row := r.row(&a)
+				t.Logf("%s hostile clients met %v, the gateway used %s of a core", row, r.counted, (r.after.processor - r.before.processor).Round(time.Millisecond))
+				most := max(slowestGood, noise*r.quiet)
+				if t.Failed() || !*longFlag || r.good.p99() <= most {
 					table.WriteString(row + "\n")
 					return
 				}
 				if try == tries {
-					t.Errorf("good clients: p99 %s, %d times in a row, want at most %s", r.good.p99(), tries, slowestGood)
+					t.Errorf("good clients: p99 %s, %d times in a row, want at most %s", r.good.p99(), tries, most)
 					return
 				}
 			}
 		})
 	}
-	t.Logf("\n| attack | what hostile clients met | good clients answered | p99 | peak memory |\n|---|---|---|---|---|\n%s", &table)
+	t.Logf("\n| attack | what is held | good clients answered | p99 | peak memory |\n|---|---|---|---|---|\n%s", &table)
 }
 
 // run makes the attack and judges all that does not depend on the clock.
@@ -160,6 +165,7 @@ func (a *attack) run(t *testing.T, g *ground) *result {
 	if len(warm.good.failed) > 0 {
 		t.Fatalf("before the attack: %s", warm.good.failed[0])
 	}
+	r.quiet = warm.good.p99()
 	h.litter(t)
 	r.before = h.read(t)
 	if a.alone != nil {
@@ -279,11 +285,7 @@ func (r *result) judge(t *testing.T) {
 }
 
 // row is the attack's line of the table in docs/security.md.
-func (r *result) row(name string) string {
-	var met []string
-	for _, what := range slices.Sorted(maps.Keys(r.counted)) {
-		met = append(met, fmt.Sprintf("%s: %d", what, r.counted[what]))
-	}
+func (r *result) row(a *attack) string {
 	n := len(r.good.took)
-	return fmt.Sprintf("| %s | %s | %d of %d | %d ms | %d MB |", name, strings.Join(met, ", "), n-len(r.good.failed), n, r.good.p99().Milliseconds(), r.peak>>20)
+	return fmt.Sprintf("| %s | %s | %d of %d | %d ms | %d MB |", a.name, a.held, n-len(r.good.failed), n, r.good.p99().Milliseconds(), r.peak>>20)
 }

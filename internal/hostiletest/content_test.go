@@ -44,7 +44,7 @@ func elements() map[string]string {
 
 func contentAttacks() []attack {
 	decoded := func(name string, bodies ...string) attack {
-		return attack{name: name, hostile: func(a *attacker) {
+		return attack{name: name, held: "alone 250 MB and 1.5 s of a core at most", hostile: func(a *attacker) {
 			a.many(1, 50*time.Millisecond, func(i int) { a.post(chatPath, strings.NewReader(bodies[i%len(bodies)])) })
 		}, alone: func(t *testing.T, a *attacker) {
 			for i := range bodies {
@@ -62,7 +62,7 @@ func contentAttacks() []attack {
 		decoded("4 MB of thinking", all["thinking"]),
 		decoded("4 MB of reasoning_details", all["reasoning_details"]),
 		decoded("4 MB of any other element", rest...),
-		{name: "4 MB with a key over its limit", check: only("200", "400", "429"), alone: func(t *testing.T, a *attacker) {
+		{name: "4 MB with a key over its limit", held: "429; alone 0.1 s of a core at most", check: only("200", "400", "429"), alone: func(t *testing.T, a *attacker) {
 			a.key = a.limited[0]
 			a.post(chatPath, strings.NewReader(`{"model":"house/chat:tokens=4","messages":[{"role":"user","content":"x"}]}`))
 			for name, body := range all {
@@ -72,23 +72,23 @@ func contentAttacks() []attack {
 			a.key = a.limited[a.number]
 			a.many(1, 50*time.Millisecond, func(int) { a.post(chatPath, strings.NewReader(all["thinking"])) })
 		}},
-		{name: "floods of Idempotency-Keys", check: only("200", "503"), hostile: func(a *attacker) {
+		{name: "floods of Idempotency-Keys", held: "what is kept has a quota", check: only("200", "503"), hostile: func(a *attacker) {
 			a.many(4, 5*time.Millisecond, func(i int) {
 				a.post(chatPath, strings.NewReader(`{"model":"house/chat:tokens=500","messages":[{"role":"user","content":"x"}]}`), "Idempotency-Key", fmt.Sprintf("%p-%d", a, time.Now().UnixNano()))
 			})
 		}},
-		{name: "switches that change the shape of an answer", model: "bad/shared", hostile: func(a *attacker) {
+		{name: "switches that change the shape of an answer", held: "400, no circuit opens", model: "bad/shared", hostile: func(a *attacker) {
 			a.many(2, 20*time.Millisecond, func(i int) {
 				a.post(chatPath, strings.NewReader(`{"model":"bad/shared","deferred":true,"messages":[{"role":"user","content":"x"}]}`))
 			})
 		}, check: only("400")},
-		{name: "failures that a request brings about", model: "bad/shared", hostile: func(a *attacker) {
+		{name: "failures that a request brings about", held: "502; a circuit opens for that account alone", model: "bad/shared", hostile: func(a *attacker) {
 			a.key = a.bad[0] // what two accounts meet is the provider's failure
 			a.many(2, 20*time.Millisecond, func(i int) {
 				a.post(chatPath, strings.NewReader(`{"model":"bad/shared","messages":[{"role":"user","content":"`+oddly+`"}]}`))
 			})
 		}, check: only("502", "503")},
-		{name: "hosts of others (DNS rebinding)", check: only("421"), hostile: func(a *attacker) {
+		{name: "hosts of others (DNS rebinding)", held: "421", check: only("421"), hostile: func(a *attacker) {
 			a.many(2, 10*time.Millisecond, func(i int) {
 				r, err := http.NewRequestWithContext(a.ctx, http.MethodGet, a.url([]string{"/metrics", "/readyz?verbose"}[i%2]), nil)
 				if err != nil {

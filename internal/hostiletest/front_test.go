@@ -28,22 +28,22 @@ func connections() int { return long(1250, 100) }
 
 func frontAttacks() []attack {
 	return []attack{
-		{name: "slow heads", hostile: slowHeads, lasts: 13 * time.Second, check: func(t *testing.T, r *result) {
+		{name: "slow heads", held: "a head has 10 s, then its connection is closed", hostile: slowHeads, lasts: 13 * time.Second, check: func(t *testing.T, r *result) {
 			if *longFlag && r.counted["closed by the gateway"] < r.counted["connections"] {
 				t.Errorf("%d of %d connections were closed by the gateway in 13 s, want all", r.counted["closed by the gateway"], r.counted["connections"])
 			}
 		}},
-		{name: "slow bodies", hostile: slowBodies},
-		{name: "slow readers of streams", hostile: slowReaders, lasts: 6 * time.Second},
-		{name: "floods of headers", hostile: headerFloods, check: only("431", "closed")},
-		{name: "bodies of 100 MB and without end", hostile: longBodies, lasts: 4 * time.Second, check: only("413", "no answer", "503")},
-		{name: "JSON 10,000 deep", check: only("400"), hostile: func(a *attacker) {
+		{name: "slow bodies", held: "no account takes the places of others", hostile: slowBodies},
+		{name: "slow readers of streams", held: "a stream that is not taken waits, and others go on", hostile: slowReaders, lasts: 6 * time.Second},
+		{name: "floods of headers", held: "431 beyond 32 KiB", hostile: headerFloods, check: only("431", "closed")},
+		{name: "bodies of 100 MB and without end", held: "413: at once where the length says so, else at 32 MiB", hostile: longBodies, lasts: 4 * time.Second, check: only("413", "no answer", "503")},
+		{name: "JSON 10,000 deep", held: "400 beyond 100 levels", check: only("400"), hostile: func(a *attacker) {
 			body := `{"model":"foreign/chat","messages":` + strings.Repeat("[", 10000) + strings.Repeat("]", 10000) + `}`
 			a.many(4, 10*time.Millisecond, func(int) { a.post(chatPath, strings.NewReader(body)) })
 		}},
-		{name: "bad keys", hostile: badKeys, lasts: 10 * time.Second, check: only("401")},
-		{name: "compressed bodies", hostile: compressedBodies, check: only("400", "415")},
-		{name: "10,000 idle connections", hostile: idle},
+		{name: "bad keys", held: "401; what is remembered of them is bounded", hostile: badKeys, lasts: 10 * time.Second, check: only("401")},
+		{name: "compressed bodies", held: "400, and nothing is unpacked", hostile: compressedBodies, check: only("400", "415")},
+		{name: "10,000 idle connections", held: "they stay, and others go on", hostile: idle},
 	}
 }
 

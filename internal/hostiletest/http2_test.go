@@ -16,13 +16,13 @@ import (
 
 func http2Attacks() []attack {
 	return []attack{
-		{name: "HTTP/2 rapid reset", secure: true, hostile: rapidReset},
-		{name: "HTTP/2 continuation flood", secure: true, hostile: continuations, check: func(t *testing.T, r *result) {
+		{name: "HTTP/2 rapid reset", held: "250 streams of a connection at a time; others go on", secure: true, hostile: rapidReset},
+		{name: "HTTP/2 continuation flood", held: "the connection is closed", secure: true, hostile: continuations, check: func(t *testing.T, r *result) {
 			if *longFlag && r.counted["closed by the gateway"] == 0 {
 				t.Error("no connection was closed by the gateway")
 			}
 		}},
-		{name: "HTTP/2 over plain http", hostile: func(a *attacker) {
+		{name: "HTTP/2 over plain http", held: "421, and the connection is closed", hostile: func(a *attacker) {
 			a.many(4, 20*time.Millisecond, func(int) {
 				conn := a.dial()
 				if conn == nil {

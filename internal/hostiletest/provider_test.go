@@ -102,43 +102,43 @@ const forever = 1 << 40 // until the gateway has had enough
 
 // script is what the provider does for the model of its name.
 type script struct {
-	model, name string
-	answer      func(*net.TCPConn, *question)
-	met         []string // what clients may get
+	model, name, held string
+	answer            func(*net.TCPConn, *question)
+	met               []string // what clients may get
 }
 
 var scripts = []script{
-	{"heads", "heads of answers without end", func(c *net.TCPConn, _ *question) {
+	{"heads", "heads of answers without end", "502 beyond 256 KiB", func(c *net.TCPConn, _ *question) {
 		say(c, "HTTP/1.1 200 OK\r\n")
 		repeat(c, strings.Repeat("X-Y: z\r\n", 1000), forever, time.Millisecond)
 	}, []string{"502", "503"}},
-	{"lines", "lines of 64 MB in streams", func(c *net.TCPConn, _ *question) {
+	{"lines", "lines of 64 MB in streams", "502 beyond 8 MiB", func(c *net.TCPConn, _ *question) {
 		say(c, streamHead+"data: {\"x\":\"")
 		repeat(c, strings.Repeat("x", 64<<10), 1024, time.Millisecond)
 	}, []string{"502", "503"}},
-	{"drips", "answers a byte at a time", func(c *net.TCPConn, _ *question) {
+	{"drips", "answers a byte at a time", "504 when `total` has passed", func(c *net.TCPConn, _ *question) {
 		say(c, jsonHead+"Content-Length: 1000000\r\n\r\n")
 		repeat(c, " ", forever, 100*time.Millisecond)
 	}, []string{"502", "503", "504"}},
-	{"lengths", "answers of wrong lengths", func(c *net.TCPConn, q *question) {
+	{"lengths", "answers of wrong lengths", "502", func(c *net.TCPConn, q *question) {
 		if q.Stream {
 			say(c, jsonHead+"Content-Length: %d\r\n\r\n%s", len(goodReply)-10, goodReply)
 			return
 		}
 		say(c, jsonHead+"Content-Length: %d\r\n\r\n%s", len(goodReply)+10, goodReply)
 	}, []string{"502", "503"}},
-	{"comments", "keep-alive comments without end", func(c *net.TCPConn, _ *question) {
+	{"comments", "keep-alive comments without end", "504 when `total` has passed", func(c *net.TCPConn, _ *question) {
 		say(c, streamHead)
 		repeat(c, ": x\n\n", forever, 5*time.Millisecond)
 	}, []string{"502", "503", "504"}},
-	{"redirect", "redirects", func(c *net.TCPConn, _ *question) {
+	{"redirect", "redirects", "502, and the key goes nowhere else", func(c *net.TCPConn, _ *question) {
 		say(c, "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://%s/elsewhere\r\nContent-Length: 0\r\n\r\n", c.LocalAddr())
 	}, []string{"502", "503"}},
-	{"interim", "interim answers without end", func(c *net.TCPConn, _ *question) {
+	{"interim", "interim answers without end", "502 beyond 256 KiB", func(c *net.TCPConn, _ *question) {
 		repeat(c, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100), forever, time.Millisecond)
 	}, []string{"502", "503"}},
-	{"shared", "", shared, nil},
-	{"wide", "", func(c *net.TCPConn, _ *question) {
+	{"shared", "", "", shared, nil},
+	{"wide", "", "", func(c *net.TCPConn, _ *question) {
 		say(c, streamHead)
 		repeat(c, strings.Replace(piece, "Hi", strings.Repeat("x", 64<<10), 1), forever, 50*time.Millisecond)
 	}, nil},
@@ -166,7 +166,7 @@ func providerAttacks() (all []attack) {
 		if s.name == "" {
 			continue
 		}
-		all = append(all, attack{name: s.name, hostile: func(a *attacker) {
+		all = append(all, attack{name: s.name, held: s.held, hostile: func(a *attacker) {
 			a.many(4, 50*time.Millisecond, func(i int) {
 				a.post(chatPath, strings.NewReader(fmt.Sprintf(`{"model":"bad/%s","stream":%t,"messages":[{"role":"user","content":"x"}]}`, s.model, i%2 == 0)))
 			})

@@ -47,7 +47,7 @@ var smuggled = map[string]string{
 
 func smugglingAttacks() []attack {
 	length := strings.NewReplacer("LENGTH", strconv.Itoa(len(inside)), "HEX", strconv.FormatInt(int64(len(inside)), 16))
-	return []attack{{name: "smuggled requests", check: only("400", "501", "closed"), hostile: func(a *attacker) {
+	return []attack{{name: "smuggled requests", held: "400 or 501, one answer, and the connection is closed", check: only("400", "501", "closed"), hostile: func(a *attacker) {
 		for a.pause(time.Millisecond) {
 			for name, rest := range smuggled {
 				a.smuggle(name, a.head(length.Replace(rest)))
