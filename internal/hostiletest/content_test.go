@@ -77,14 +77,14 @@ func contentAttacks() []attack {
 				a.post(chatPath, strings.NewReader(`{"model":"house/chat:tokens=500","messages":[{"role":"user","content":"x"}]}`), "Idempotency-Key", fmt.Sprintf("%p-%d", a, time.Now().UnixNano()))
 			})
 		}},
-		{name: "switches that change the shape of an answer", held: "400, no circuit opens", model: "bad/shared", hostile: func(a *attacker) {
+		{name: "switches that change the shape of an answer", held: "400, no circuit opens", model: "shared", hostile: func(a *attacker) {
 			a.many(2, 20*time.Millisecond, func(i int) {
 				a.post(chatPath, strings.NewReader(`{"model":"bad/shared","deferred":true,"messages":[{"role":"user","content":"x"}]}`))
 			})
 		}, check: only("400")},
-		{name: "failures that a request brings about", held: "502; a circuit opens for that account alone", model: "bad/shared", hostile: func(a *attacker) {
+		{name: "failures that a request brings about", held: "502; a circuit opens for that account alone", model: "shared", hostile: func(a *attacker) {
 			a.key = a.bad[0] // what two accounts meet is the provider's failure
-			a.many(2, 20*time.Millisecond, func(i int) {
+			a.many(4, time.Millisecond, func(i int) {
 				a.post(chatPath, strings.NewReader(`{"model":"bad/shared","messages":[{"role":"user","content":"`+oddly+`"}]}`))
 			})
 		}, check: only("502", "503")},

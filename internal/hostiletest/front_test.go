@@ -28,9 +28,9 @@ func connections() int { return long(1250, 100) }
 
 func frontAttacks() []attack {
 	return []attack{
-		{name: "slow heads", held: "a head has 10 s, then its connection is closed", hostile: slowHeads, lasts: 13 * time.Second, check: func(t *testing.T, r *result) {
+		{name: "slow heads", held: "a head has 10 s, then its connection is closed", hostile: slowHeads, lasts: 15 * time.Second, check: func(t *testing.T, r *result) {
 			if *longFlag && r.counted["closed by the gateway"] < r.counted["connections"] {
-				t.Errorf("%d of %d connections were closed by the gateway in 13 s, want all", r.counted["closed by the gateway"], r.counted["connections"])
+				t.Errorf("%d of %d connections were closed by the gateway in 15 s, want all", r.counted["closed by the gateway"], r.counted["connections"])
 			}
 		}},
 		{name: "slow bodies", held: "no account takes the places of others", hostile: slowBodies},

@@ -43,6 +43,9 @@ providers:
     retries: 0
     timeouts: {first_byte: 1s, idle: 1s, total: 1500ms}
   wide: {dialect: openai, base_url: "http://%[2]s/v1", allow_private: true, api_keys: [%[3]s], retries: 0}
+aliases:
+  # Who is passed on to the second target, because the circuit of the first is open, has no answer.
+  shared: {targets: [bad/shared, "house/chat:fault=content-policy"]}
 prices:
   house/*: {input: "0.15", output: "0.60"}
   foreign/*: {input: "0.15", output: "0.60"}

@@ -36,7 +36,7 @@ func http2Attacks() []attack {
 					a.wrong("the connection stays open: %v", err)
 				}
 			})
-		}, check: only("421", "closed")},
+		}, check: only("400", "421", "closed")},
 	}
 }
 
