@@ -141,14 +141,15 @@ func TestHostile(t *testing.T) {
 				row := r.row(&a)
 				t.Logf("%s hostile clients met %v, the gateway used %s of a core", row, r.counted, (r.after.processor - r.before.processor).Round(time.Millisecond))
 				most := max(slowestGood, noise*r.quiet)
-				if t.Failed() || !*longFlag || r.good.p99() <= most {
-					table.WriteString(row + "\n")
-					return
+				late := *longFlag && r.good.p99() > most
+				if late && !t.Failed() && try < tries {
+					continue
 				}
-				if try == tries {
-					t.Errorf("good clients: p99 %s, %d times in a row, want at most %s", r.good.p99(), tries, most)
-					return
+				table.WriteString(row + "\n")
+				if late {
+					t.Errorf("good clients: p99 %s the %dth time, want at most %s", r.good.p99(), try, most)
 				}
+				return
 			}
 		})
 	}

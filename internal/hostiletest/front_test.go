@@ -28,12 +28,12 @@ func connections() int { return long(1250, 100) }
 
 func frontAttacks() []attack {
 	return []attack{
-		{name: "slow heads", held: "a head has 10 s, then its connection is closed", hostile: slowHeads, lasts: 15 * time.Second, check: func(t *testing.T, r *result) {
+		{name: "slow heads", held: "a head has 10 s, then its connection is closed", hostile: slowHeads, lasts: 17 * time.Second, check: func(t *testing.T, r *result) {
 			if *longFlag && r.counted["closed by the gateway"] < r.counted["connections"] {
-				t.Errorf("%d of %d connections were closed by the gateway in 15 s, want all", r.counted["closed by the gateway"], r.counted["connections"])
+				t.Errorf("%d of %d connections were closed by the gateway in 17 s, want all", r.counted["closed by the gateway"], r.counted["connections"])
 			}
 		}},
-		{name: "slow bodies", held: "no account takes the places of others", hostile: slowBodies},
+		{name: "slow bodies", held: "no account takes the places of others", hostile: slowBodies, lasts: 6 * time.Second},
 		{name: "slow readers of streams", held: "a stream that is not taken waits, and others go on", hostile: slowReaders, lasts: 6 * time.Second},
 		{name: "floods of headers", held: "431 beyond 32 KiB", hostile: headerFloods, check: only("431", "closed")},
 		{name: "bodies of 100 MB and without end", held: "413: at once where the length says so, else at 32 MiB", hostile: longBodies, lasts: 4 * time.Second, check: only("413", "no answer", "503")},
@@ -89,7 +89,8 @@ func (a *attacker) head(more string) string {
 	return "POST " + chatPath + " HTTP/1.1\r\nHost: " + a.address + "\r\nContent-Type: application/json\r\nAuthorization: Bearer " + a.key + "\r\n" + more
 }
 
-// slowly opens connections that begin like that, and writes a byte to each every second.
+// slowly opens connections that begin like that, 2,000 a second of all clients, and then writes a
+// byte to each every second.
 func (a *attacker) slowly(begin string) {
 	conns := map[net.Conn]bool{}
 	for range connections() {
@@ -101,6 +102,9 @@ func (a *attacker) slowly(begin string) {
 		a.count("connections")
 		conns[conn] = true
 		_, _ = io.WriteString(conn, begin)
+		if !a.pause(2 * time.Millisecond) {
+			return
+		}
 	}
 	for a.pause(time.Second) {
 		for conn := range conns {
