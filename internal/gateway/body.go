@@ -69,6 +69,10 @@ func (s *Server) Bounded(next http.Handler) http.Handler {
 			_ = control.SetReadDeadline(s.bodyDeadline())
 		}
 		next.ServeHTTP(w, r)
+		if r.ProtoMajor == 2 { // where a deadline that comes when the client has reset its stream would hold all of that until then
+			_ = control.SetReadDeadline(noDeadline)
+			_ = control.SetWriteDeadline(noDeadline)
+		}
 	})
 }
 
