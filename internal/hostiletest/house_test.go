@@ -64,7 +64,7 @@ type ground struct {
 
 func newGround(t *testing.T) *ground {
 	t.Helper()
-	g := &ground{dir: t.TempDir(), bin: *binaryFlag}
+	g := &ground{dir: t.TempDir(), bin: *binaryFlag} // an absolute path: commands run in dir
 	if g.bin == "" {
 		g.bin = processtest.Build(t, g.dir, "weir/cmd/weir")
 	}

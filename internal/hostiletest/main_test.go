@@ -26,4 +26,4 @@ func long[T any](at, otherwise T) T {
 }
 
 // attackTime is how long an attack lasts that does not say otherwise.
-func attackTime() time.Duration { return long(2500*time.Millisecond, 150*time.Millisecond) }
+func attackTime() time.Duration { return long(2500*time.Millisecond, 100*time.Millisecond) }
