@@ -54,6 +54,8 @@ func checkName(name string) error {
 		return llm.Invalid("name", fmt.Sprintf("An account's name has 1 to %d characters; this one has %d.", maxName, len(name)))
 	case strings.Trim(name, nameAlphabet) != "":
 		return llm.Invalid("name", fmt.Sprintf("The account name %q has a character other than letters, digits, dash, underscore and dot.", name))
+	case name == "." || name == "..": // which no address can have in its path
+		return llm.Invalid("name", fmt.Sprintf("An account cannot be named %q. Choose another name.", name))
 	case uuid.Validate(name) == nil:
 		return llm.Invalid("name", fmt.Sprintf("The account name %q looks like an account's id. Choose another one.", name))
 	}

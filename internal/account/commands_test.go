@@ -22,7 +22,7 @@ func TestAccountNames(t *testing.T) {
 			t.Errorf("%q: got %+v, %v; want it made", name, a, err)
 		}
 	}
-	for _, name := range []string{"", strings.Repeat("x", 65), "a b", "a/b", "ä", "acme", "01a1fcbf-d020-7aa2-b877-c174480a97f9"} {
+	for _, name := range []string{"", strings.Repeat("x", 65), "a b", "a/b", "ä", ".", "..", "acme", "01a1fcbf-d020-7aa2-b877-c174480a97f9"} {
 		_, err := h.CreateAccount(t.Context(), audit.Gateway(), name)
 		if e := llm.AsError(err); e.Code != llm.CodeInvalidRequest || e.Param != "name" {
 			t.Errorf("%q: got %v, want INVALID_REQUEST about its name", name, err)
