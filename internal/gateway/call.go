@@ -215,11 +215,14 @@ func (c *call) route() error {
 const maxModel = 256
 
 // checkModel takes names that can stand in a header, a table, the ledger and an
-// address: "." and ".." lead elsewhere there, even where they are escaped.
+// address: "." and ".." lead elsewhere there, even where they are escaped, and invisible
+// characters, such as those that turn the direction of a text, make it read as another.
 func checkModel(name string) error {
-	odd := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError }
+	odd := func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError
+	}
 	if len(name) > maxModel || strings.ContainsFunc(name, odd) {
-		return llm.Invalid("model", fmt.Sprintf("The model's name is longer than %d bytes or has white space or control characters in it.", maxModel))
+		return llm.Invalid("model", fmt.Sprintf("The model's name is longer than %d bytes or has white space, control characters or invisible ones in it.", maxModel))
 	}
 	for segment := range strings.SplitSeq(name, "/") {
 		if segment == "." || segment == ".." {
