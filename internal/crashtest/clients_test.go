@@ -124,9 +124,9 @@ func (v *verdict) refused(c *receipt, rows []*row) {
 }
 
 // readsOn reports whether an attempt may have been read on beside its request: of a whole
-// answer that begins late, for an account that does not cancel these.
+// answer that begins late or never, for an account that does not cancel these.
 func (got *receipt) readsOn(r *row) bool {
-	return !got.stream && got.member.onHangup != "cancel" && strings.Contains(r.model, "ttft=")
+	return !got.stream && got.member.onHangup != "cancel" && (strings.Contains(r.model, "ttft=") || strings.Contains(r.model, "fault=silence"))
 }
 
 // partly is a client with some of an answer: at least that was served.
