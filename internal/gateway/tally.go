@@ -65,30 +65,13 @@ func (t *tally) add(e *llm.Event) {
 		if e.ProviderCost != nil {
 			t.bill = e.ProviderCost
 		}
-		t.most = t.contradicted(e)
-		t.usage, t.reported, t.partial = e.Usage, true, e.Partial
+		t.usage, t.most, t.reported, t.partial = e.Usage, e.Most, true, e.Partial
 	case llm.EventDone:
 		t.done = true
 	}
 	if t.length > before {
 		t.partial = t.reported // a count is of what came before it
 	}
-}
-
-// contradicted is what the counts of an answer come to at most: as in llm.Reply, and where
-// fewer are told than before, the most of each class that was told.
-func (t *tally) contradicted(e *llm.Event) *llm.Usage {
-	most := t.usage
-	if t.most != nil {
-		most = *t.most
-	}
-	if !t.reported || e.Usage.InputTokens() >= most.InputTokens() && e.Usage.OutputTokens() >= most.OutputTokens() {
-		return e.Most
-	}
-	for class, n := range e.Usage {
-		most[class] = max(most[class], n)
-	}
-	return &most
 }
 
 // maxChoices bounds what a hostile provider can make the tally grow to; no

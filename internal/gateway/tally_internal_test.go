@@ -69,36 +69,3 @@ func TestTallyPartial(t *testing.T) {
 		t.Errorf("after words behind the last: %+v", got)
 	}
 }
-
-// TestTallyFewer is a stream whose later counts are smaller: the largest of each class are
-// what the answer can have cost.
-func TestTallyFewer(t *testing.T) {
-	t.Parallel()
-	var got tally
-	for _, u := range []llm.Usage{{llm.Input: 9, llm.Output: 1}, {llm.Input: 9, llm.Output: 1000}} {
-		got.add(&llm.Event{Kind: llm.EventUsage, Usage: u})
-	}
-	if got.most != nil {
-		t.Errorf("counts that grow: %+v, want no other most", *got.most)
-	}
-	for _, u := range []llm.Usage{{llm.Input: 9, llm.Output: 1}, {llm.Input: 12, llm.Output: 5}} {
-		got.add(&llm.Event{Kind: llm.EventUsage, Usage: u})
-	}
-	if want := (llm.Usage{llm.Input: 12, llm.Output: 1000}); got.most == nil || *got.most != want || got.usage[llm.Output] != 5 {
-		t.Errorf("counts that shrink: %+v, want at most %v", got, want)
-	}
-}
-
-// TestCheckModel is which names of models are taken.
-func TestCheckModel(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]bool{
-		"a/b:free": true, "house/Qwen/Qwen3-32B": true, "models/日本": true, strings.Repeat("a", maxModel): true,
-		strings.Repeat("a", maxModel+1): false, "a/b c": false, "a/\x00": false, "a/..": false, "./a": false, "a/\xff": false,
-		"a/\u202emoc": false, "a/\u2066b": false, "a/b\u200b": false, "\ufeffa/b": false,
-	} {
-		if got := checkModel(name) == nil; got != want {
-			t.Errorf("%q: taken %t, want %t", name, got, want)
-		}
-	}
-}

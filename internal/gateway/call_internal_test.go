@@ -1,0 +1,20 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestCheckModel is which names of models are taken.
+func TestCheckModel(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"a/b:free": true, "house/Qwen/Qwen3-32B": true, "models/日本": true, strings.Repeat("a", maxModel): true,
+		strings.Repeat("a", maxModel+1): false, "a/b c": false, "a/\x00": false, "a/..": false, "./a": false, "a/\xff": false,
+		"a/\u202emoc": false, "a/\u2066b": false, "a/b\u200b": false, "\ufeffa/b": false,
+	} {
+		if got := checkModel(name) == nil; got != want {
+			t.Errorf("%q: taken %t, want %t", name, got, want)
+		}
+	}
+}
