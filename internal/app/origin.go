@@ -59,16 +59,22 @@ func peer(r *http.Request) netip.Addr {
 // client is the address of the client: the last one that is not a trusted
 // proxy's, of X-Forwarded-For and whoever holds the connection.
 func (o *origin) client(r *http.Request) netip.Addr {
-	addr := peer(r)
+	addr, _ := o.told(r)
+	return addr
+}
+
+// told is client, and whether all that trusted proxies say of it could be read.
+func (o *origin) told(r *http.Request) (addr netip.Addr, readable bool) {
+	addr = peer(r)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && o.trusts(addr); i-- {
 		hop, ok := hopOf(strings.TrimSpace(hops[i]))
 		if !ok {
-			break
+			return addr, false
 		}
 		addr = hop
 	}
-	return addr
+	return addr, true
 }
 
 // hopOf is one address of X-Forwarded-For, which some proxies write with the
@@ -142,11 +148,12 @@ func (o *origin) isPrivate(r *http.Request) bool {
 	if scheme == "https" {
 		return true
 	}
-	if o.trusts(peer(r)) && r.Header.Get("X-Forwarded-Proto") != "" && r.Header.Get("X-Forwarded-For") == "" {
+	addr, readable := o.told(r)
+	if o.trusts(peer(r)) && r.Header.Get("X-Forwarded-Proto") != "" && !readable {
 		return false // a proxy passes on what came to it over http, and from whom is not known
 	}
 	host = bareHost(host)
-	return o.client(r).IsLoopback() && (config.IsLoopbackHost(host) || host != "" && host == o.secure)
+	return addr.IsLoopback() && (config.IsLoopbackHost(host) || host != "" && host == o.secure)
 }
 
 // checkHost refuses a request for a host that is not the gateway's. Such a one comes

@@ -108,3 +108,34 @@ func FuzzOrigin(f *testing.F) {
 		}
 	})
 }
+
+// TestIsPrivate is who counts as somebody on this machine, beside and behind a trusted proxy
+// there: nobody of whom the proxy says nothing that can be read.
+func TestIsPrivate(t *testing.T) {
+	t.Parallel()
+	o := origin{proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
+	for _, test := range []struct {
+		proto, hops string
+		want        bool
+	}{
+		{"", "", true},
+		{"https", "", true},
+		{"http", "127.0.0.1", true},
+		{"http", "", false},
+		{"http", "203.0.113.7", false},
+		{"http", "unknown", false},
+		{"http", "203.0.113.7, garbage", false},
+		{"http", "garbage, 127.0.0.1", false},
+	} {
+		r := &http.Request{RemoteAddr: "127.0.0.1:4000", Host: "localhost:8080", Header: http.Header{}}
+		if test.proto != "" {
+			r.Header.Set("X-Forwarded-Proto", test.proto)
+		}
+		if test.hops != "" {
+			r.Header.Set("X-Forwarded-For", test.hops)
+		}
+		if got := o.isPrivate(r); got != test.want {
+			t.Errorf("%q for %q: got %t, want %t", test.proto, test.hops, got, test.want)
+		}
+	}
+}
