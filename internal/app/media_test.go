@@ -268,6 +268,12 @@ func TestMoreMedia(t *testing.T) {
 		return ask{path: "/v1/audio/speech", body: `{"model":"house/read","input":"Hi","voice":"alloy"` + more + `}`}
 	}
 	long := `"` + strings.Repeat("many words ", 20) + `"`
+	edit := func(fields ...string) reply {
+		return h.multipart("/v1/images/edits", "image", []byte("PNG"), append([]string{"model", "house/paint", "prompt", "A weir"}, fields...)...)
+	}
+	write := func(fields ...string) reply {
+		return h.transcribe("/v1/audio/transcriptions", wav(1), append([]string{"model", "house/write-seconds", "timestamp_granularities[]", "word"}, fields...)...)
+	}
 	for _, budget := range []llm.Money{0, 100 * llm.USD} {
 		if budget > 0 {
 			h.setBudget(budget, ledger.PeriodTotal)
@@ -277,11 +283,28 @@ func TestMoreMedia(t *testing.T) {
 				t.Errorf("budget %s, %s: %d %s, want 200", budget, a.body, r.status, r.body)
 			}
 		}
-		for _, a := range []ask{paint(`,"batch_size":10`), paint(`,"prompts":["a","b"]`), read(`,"text":` + long), read(`,"text_url":"https://x.example"`)} {
+		for i, r := range []reply{edit(), edit("background", "transparent"), write(), write("language", "en", "temperature", "0")} {
+			if r.status != 200 {
+				t.Errorf("budget %s, form %d: %d %s, want 200", budget, i, r.status, r.body)
+			}
+		}
+		for i, ask := range []func() reply{
+			func() reply { return h.do(paint(`,"batch_size":10`)) },
+			func() reply { return h.do(paint(`,"prompts":["a","b"]`)) },
+			func() reply { return h.do(paint(`,"input":{"n":10}`)) },
+			func() reply { return h.do(read(`,"text":` + long)) },
+			func() reply { return h.do(read(`,"text_url":"https://x.example"`)) },
+			func() reply { return h.do(read(`,"n":5`)) },
+			func() reply { return edit("batch_size", "10") },
+			func() reply { return edit("num_images", " 1e1") },
+			func() reply { return write("file_url", "https://x.example/a.wav") },
+			func() reply { return write("n", "5") },
+		} {
 			s.last = ""
-			r := h.do(a)
-			if refused := r.status == 400 && s.last == "" && strings.Contains(r.body, "no budget can be kept"); refused != (budget > 0) || !refused && r.status != 200 {
-				t.Errorf("budget %s, %.80s: %d %s, refused: want %t", budget, a.body, r.status, r.body, budget > 0)
+			r := ask()
+			refused := r.status == 400 && s.last == "" && strings.Contains(r.body, "no budget can be kept")
+			if refused != (budget > 0) || !refused && r.status != 200 {
+				t.Errorf("budget %s, %d: %d %s, refused: want %t", budget, i, r.status, r.body, budget > 0)
 			}
 		}
 	}

@@ -182,6 +182,10 @@ func TestBoundOfInput(t *testing.T) {
 		{"an image as the output of a custom tool", "responses", `{"input":[{"type":"custom_tool_call_output","call_id":"c","output":[{"type":"input_image","image_url":"https://example.com/a"}]}]}`, window, 0},
 		{"a search", "responses", `{"tools":[{"type":"web_search"}],"input":"Hi"}`, working, 10},
 		{"three calls at most", "responses", `{"tools":[{"type":"web_search"},{"type":"code_interpreter","container":{"type":"auto"}}],"max_tool_calls":3,"input":"Hi"}`, window * 4, 6}, // three of each
+		{"a hundred calls at most", "responses", `{"tools":[{"type":"web_search"}],"max_tool_calls":100,"input":"Hi"}`, window * 101, 100},
+		{"calls in a hundred turns", "responses", `{"tools":[{"type":"web_search"}],"max_turns":100,"max_tool_calls":2,"input":"Hi"}`, window * 101, 100},
+		{"a cap that is no number", "responses", `{"tools":[{"type":"web_search"}],"max_tool_calls":"2","input":"Hi"}`, window * (maxUnknown + 1), maxUnknown},
+		{"a cap and no tools", "responses", `{"max_tool_calls":100,"input":"Hi"}`, shown, 0},
 		{"a cap that OpenAI does not know", "responses", `{"tools":[{"type":"web_search","max_uses":0}],"input":"Hi"}`, working, 10},
 		{"a cap that chats do not know", "openai", `{"web_search_options":{},"max_tool_calls":0,"messages":[{"role":"user","content":"Hi"}]}`, working, 10},
 		{"a tool that nobody knows", "responses", `{"tools":[{"type":"crystal_ball"}],"input":"Hi"}`, working, 10},
@@ -319,6 +323,7 @@ func TestBoundOfOutput(t *testing.T) {
 		{"beyond what the model writes", asked{door: "openai", body: `{"max_tokens":5000,` + hi, sizes: sized()}, mostText, mostText, 1, false},
 		{"three answers", asked{door: "openai", body: `{"max_tokens":50,"n":3,` + hi, sizes: sized()}, 50, 50, 3, false},
 		{"the best of five", asked{door: "openai", body: `{"max_tokens":50,"n":3,"best_of":5,` + hi, sizes: sized()}, 50, 50, 5, false},
+		{"sequences by another name", asked{door: "openai", body: `{"max_tokens":50,"num_return_sequences":64,` + hi, sizes: sized()}, 50, 50, 64, false},
 		{"three of Gemini", asked{door: "gemini", body: `{"generation_config":{"candidate_count":3},"contents":[{"parts":[{"text":"Hi"}]}]}`, sizes: sized()}, 256, mostText, 3, true},
 		{"none", asked{door: "openai", body: "{" + hi, sizes: sized()}, 256, mostText, 1, true},
 		{"none, of a model of short answers", asked{door: "openai", body: "{" + hi, sizes: only(window, 100)}, 100, 100, 1, true},

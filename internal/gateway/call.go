@@ -219,7 +219,8 @@ const maxModel = 256
 // characters, such as those that turn the direction of a text, make it read as another.
 func checkModel(name string) error {
 	odd := func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError || r == '\u2800' || // a blank of Braille
+			unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 	}
 	if len(name) > maxModel || strings.ContainsFunc(name, odd) {
 		return llm.Invalid("model", fmt.Sprintf("The model's name is longer than %d bytes or has white space, control characters or invisible ones in it.", maxModel))

@@ -1,9 +1,9 @@
 package gateway
 
 import (
-	"bytes"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -37,25 +37,39 @@ var shownMembers = map[string]rawjson.Names{
 	"gemini": {"safetysettings", "servicetier", "labels", "store", "toolconfig"},
 }
 
+// capsOfCalls are the fields of Responses that say how many calls of its own tools a provider
+// makes at most: OpenAI's, and the turns that some servers count.
+var capsOfCalls = rawjson.Names{"maxtoolcalls", "maxturns"}
+
+// numbersOfAnswers are the fields beside "n" that say how many answers are made: of servers
+// that speak as OpenAI does or did.
+var numbersOfAnswers = rawjson.Names{"bestof", "numreturnsequences", "numcompletions", "numgenerations"}
+
 // mediaMembers are the fields of requests for images and speech that say how to make them,
-// and not how many or how long.
-var mediaMembers = rawjson.Names{
-	"model", "prompt", "n", "stream", "size", "resolution", "quality", "input", "instructions", // what the scan has read
-	"seed", "width", "height", "steps", "numinferencesteps", "outputcompression", "partialimages", "samplerate",
+// and not how many or how long, and those whose number or length the scan has read.
+var mediaMembers = map[llm.Op]rawjson.Names{
+	llm.OpImage: {
+		"model", "prompt", "n", "stream", "size", "resolution", "quality",
+		"seed", "width", "height", "steps", "numinferencesteps", "outputcompression", "partialimages",
+	},
+	llm.OpSpeech: {"model", "input", "instructions", "seed", "samplerate"},
 }
 
 // isMore says whether a field of a request for images or speech that is not known here may ask
 // for more of them: a number, a list, or a text of some length or an address.
-func isMore(m rawjson.Member) bool {
-	const short = 64 // bytes of a word that says how
+func isMore(op llm.Op, m rawjson.Member) bool {
+	known := mediaMembers[op]
+	if known == nil || known.Has(plain(m.Name())) {
+		return false
+	}
 	switch rawjson.KindOf(m.Value) {
 	case rawjson.Number:
 		n, whole := rawjson.AsInt(m.Value)
-		return whole && n > 1 && !mediaMembers.Has(plain(m.Name()))
+		return whole && n > 1
 	case rawjson.Array, rawjson.Object:
-		return !mediaMembers.Has(plain(m.Name()))
+		return true
 	case rawjson.String:
-		return (len(m.Value) > short || bytes.Contains(m.Value, []byte("://"))) && !mediaMembers.Has(plain(m.Name()))
+		return parse.IsMore(rawjson.Text(m.Value))
 	}
 	return false
 }

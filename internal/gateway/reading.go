@@ -212,11 +212,15 @@ func (r *reading) members(tree *llm.Request, q *llm.Quirks) {
 				n = maxUnknown
 			}
 			r.limit, r.capped = max(r.limit, n), true
-		case name == "maxtoolcalls": // chats have none
-			if tree.ExtraOf == "responses" && isInt && n >= 0 {
-				total = n
+		case capsOfCalls.Has(name) && tree.ExtraOf == "responses":
+			if !isInt || n < 0 { // as above
+				n = maxUnknown
 			}
-		case name == "bestof":
+			if rawjson.Present(f.Value) {
+				total = max(total, min(n, maxUnknown)) // which of two is obeyed is not known
+			}
+		case name == "maxtoolcalls": // chats have none
+		case numbersOfAnswers.Has(name):
 			r.answers = max(r.answers, min(n, maxUnknown))
 		case name == "prediction":
 			r.predicted += int64(len(f.Value))
@@ -229,10 +233,12 @@ func (r *reading) members(tree *llm.Request, q *llm.Quirks) {
 			r.toolsBy(name, f.Value)
 		}
 	}
-	if total >= 0 {
-		r.calls = min(r.calls, total)
+	if total >= 0 && r.calls > 0 {
+		r.calls = total
 		for c := range r.tools {
-			r.tools[c] = min(r.tools[c], total)
+			if r.tools[c] > 0 {
+				r.tools[c] = total
+			}
 		}
 	}
 }
@@ -272,8 +278,14 @@ func (r *reading) without(body []byte) []byte {
 // unpriced is the error for a request whose price at the target is not known here,
 // although that of its model is: under a budget it cannot be made.
 func (c *call) unpriced(t *route.Target) error {
-	if c.door.Multipart || c.speaking(t) != c.dialect {
+	if c.speaking(t) != c.dialect {
 		return nil // no such thing reaches the target
+	}
+	if c.head.Unknown != "" {
+		return unknownField(c.head.Unknown)
+	}
+	if c.door.Multipart {
+		return nil
 	}
 	if _, err := c.server.bounds.Measure(c.body); err != nil {
 		return err
@@ -281,10 +293,10 @@ func (c *call) unpriced(t *route.Target) error {
 	if name, twice := rawjson.Repeated(c.body); twice {
 		return llm.Invalid(name, fmt.Sprintf("%q stands twice in one object of the body. Which of the two a provider obeys is not known here, so that no budget can be kept with it. Give it once.", name))
 	}
-	price, media := c.price(t), c.door.Op == llm.OpImage || c.door.Op == llm.OpSpeech
+	price := c.price(t)
 	for m := range rawjson.Members(c.body) {
-		if media && isMore(m) {
-			return llm.Invalid(m.Name(), fmt.Sprintf("What %s has the provider make is not known here, so that no budget can be kept with it. Leave it out.", m.Name()))
+		if isMore(c.door.Op, m) {
+			return unknownField(m.Name())
 		}
 		kind, decides := modeMembers[plain(m.Name())]
 		if !decides || !rawjson.Present(m.Value) || rawjson.KindOf(m.Value) == rawjson.String && price.Has(kind+rawjson.Text(m.Value)) {
@@ -293,4 +305,8 @@ func (c *call) unpriced(t *route.Target) error {
 		return llm.Invalid(m.Name(), fmt.Sprintf("What the model %q costs with this %s is not known here, so that no budget can be kept with it. Leave %s out, or ask the operator to give it a price.", t.FullName(), m.Name(), m.Name()))
 	}
 	return nil
+}
+
+func unknownField(name string) error {
+	return llm.Invalid(name, fmt.Sprintf("What %.64s has the provider make is not known here, so that no budget can be kept with it. Leave it out.", name))
 }

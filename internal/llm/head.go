@@ -41,6 +41,8 @@ type Head struct {
 	Units Usage
 	// Most is the most that it can be of each, whoever counts.
 	Most Usage
+	// Unknown is a field of a form that may ask for more than these say; empty for none.
+	Unknown string
 
 	ModelSpan         Span // the value of the model field, quotes included
 	StreamOptionsSpan Span // the value of the stream-options field

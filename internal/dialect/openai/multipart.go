@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 )
 
 // maxParts bounds the parts of a form.
@@ -98,8 +100,19 @@ func scanForm(body []byte, r *http.Request, read func(h *llm.Head, p formPart, c
 		if err := read(&h, p, content); err != nil {
 			return llm.Head{}, err
 		}
+		known := formWords.Has(p.name) || p.name == "n" && h.Choices > 1
+		if !p.isFile && !known && parse.IsMore(string(content)) {
+			h.Unknown = p.name
+		}
 	}
 	return h, nil
+}
+
+// formWords are the fields of forms that say how to make images and transcripts, and not of
+// what or how many, and those whose number or length the scan has read.
+var formWords = rawjson.Names{
+	"model", "prompt", "stream", "size", "resolution", "quality", "seed", "output_compression", "partial_images", "language",
+	"temperature", "chunking_strategy", "timestamp_granularities[]", "include[]", "known_speaker_names[]", "known_speaker_references[]",
 }
 
 // formFields are the fields of forms that are acted on, and whether they are

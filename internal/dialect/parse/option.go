@@ -3,7 +3,9 @@ package parse
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
+	"strings"
 
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -141,4 +143,13 @@ func Function(v []byte) (t llm.Tool) {
 		}
 	}
 	return t
+}
+
+// IsMore says whether the text of a field that is not known may ask for more of what is to be
+// made: a number, a list or an object, an address, or a text of some length.
+func IsMore(text string) bool {
+	const short = 64 // bytes of a word that says how
+	text = strings.TrimSpace(text)
+	n, err := strconv.ParseFloat(text, 64)
+	return err == nil && n > 1 && n == math.Trunc(n) || len(text) > short || strings.Contains(text, "://") || strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{")
 }
