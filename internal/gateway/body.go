@@ -69,7 +69,7 @@ func (s *Server) Bounded(next http.Handler) http.Handler {
 			_ = control.SetReadDeadline(s.bodyDeadline())
 		}
 		next.ServeHTTP(w, r)
-		if r.ProtoMajor == 2 { // where a deadline that comes when the client has reset its stream would hold all of that until then
+		if r.ProtoMajor == 2 { // a deadline set on a stream that its client has reset would keep the stream until it is over
 			_ = control.SetReadDeadline(noDeadline)
 			_ = control.SetWriteDeadline(noDeadline)
 		}

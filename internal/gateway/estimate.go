@@ -126,8 +126,13 @@ func (c *call) inputTokens() int64 {
 		tokens += gather(&text, request.Messages[i].Parts)
 	}
 	if e := request.Embedding; e != nil {
+		counted := 0
 		for _, s := range e.Texts {
-			text.WriteString(s)
+			if counted += len(s); counted > countAtMost { // what is beyond is counted as one text
+				text.WriteString(s)
+				continue
+			}
+			tokens += CountTokens(s)
 		}
 	}
 	for i := range request.Tools {

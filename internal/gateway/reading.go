@@ -287,8 +287,10 @@ func (c *call) unpriced(t *route.Target) error {
 	if c.door.Multipart {
 		return nil
 	}
-	if _, err := c.server.bounds.Measure(c.body); err != nil {
-		return err
+	if c.request == nil { // else it was measured before it was decoded
+		if _, err := c.server.bounds.Measure(c.body); err != nil {
+			return err
+		}
 	}
 	if name, twice := rawjson.Repeated(c.body); twice {
 		return llm.Invalid(name, fmt.Sprintf("%q stands twice in one object of the body. Which of the two a provider obeys is not known here, so that no budget can be kept with it. Give it once.", name))

@@ -108,6 +108,10 @@ func TestTextsAreCountedTogether(t *testing.T) {
 	if took := worktest.ProcessorTime() - began; took > 5*time.Second {
 		t.Errorf("it took %v", took)
 	}
+	r = &llm.Request{Embedding: &llm.Embedding{Texts: slices.Repeat([]string{"a"}, 2000)}}
+	if got := (&call{door: &dialect.Operation{}, request: r}).inputTokens(); got != 2000 {
+		t.Errorf("got %d tokens of 2000 texts of one token", got)
+	}
 }
 
 // TestFineIsCloser holds what a closer look takes off: of text about three
