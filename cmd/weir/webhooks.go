@@ -233,13 +233,9 @@ func webhookViews(ctx context.Context, d *app.Data) ([]webhookView, error) {
 	if err != nil {
 		return nil, err
 	}
-	accounts, err := d.Accounts.Accounts(ctx)
+	names, err := d.AccountNames(ctx)
 	if err != nil {
 		return nil, err
-	}
-	names := map[string]string{}
-	for i := range accounts {
-		names[accounts[i].ID] = accounts[i].Name
 	}
 	views := make([]webhookView, len(all))
 	for i := range all {

@@ -154,6 +154,16 @@ func (d *Data) backlog(ctx context.Context, o *VerifyOptions) (left ledger.Backl
 
 func (d *Data) journalDir() string { return filepath.Join(d.cfg.Data, "journal") }
 
+// AccountNames are the names of all accounts, by id.
+func (d *Data) AccountNames(ctx context.Context) (map[string]string, error) {
+	accounts, err := d.Accounts.Accounts(ctx)
+	names := map[string]string{}
+	for i := range accounts {
+		names[accounts[i].ID] = accounts[i].Name
+	}
+	return names, err
+}
+
 // KeptAccount is what is kept for an account.
 type KeptAccount struct {
 	Name string // of the account; empty for the administration's replies
@@ -166,13 +176,9 @@ func (d *Data) Kept(ctx context.Context) ([]KeptAccount, error) {
 	if err != nil {
 		return nil, err
 	}
-	accounts, err := d.Accounts.Accounts(ctx)
+	names, err := d.AccountNames(ctx)
 	if err != nil {
 		return nil, err
-	}
-	names := map[string]string{}
-	for i := range accounts {
-		names[accounts[i].ID] = accounts[i].Name
 	}
 	list := make([]KeptAccount, len(all))
 	for i, u := range all {

@@ -15,6 +15,7 @@ import (
 
 // keyOfNew makes an account of that name, and a key of it.
 func (h *house) keyOfNew(name string) string {
+	h.t.Helper()
 	h.administer(func(ctx context.Context, s *account.Service) error {
 		_, err := s.CreateAccount(ctx, audit.Gateway(), name)
 		return err

@@ -1,13 +1,9 @@
 package app_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
-
-	"weir/internal/account"
-	"weir/internal/audit"
 )
 
 // TestKeptQuota is an account that has as much kept as it may: it gets its answers, is
@@ -16,7 +12,7 @@ func TestKeptQuota(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := open(t, setup{yaml: housed(up.url) + "kept: {replies_per_account: 1}\n"})
-	other := h.newAccountKey("another")
+	other := h.keyOfNew("another")
 	body := hello("house/echo")
 	type try struct {
 		what   string
@@ -62,16 +58,6 @@ func TestKeptQuota(t *testing.T) {
 			t.Errorf("no %q in the metrics", want)
 		}
 	}
-}
-
-// newAccountKey is a key of a new account.
-func (h *house) newAccountKey(name string) string {
-	h.t.Helper()
-	h.administer(func(ctx context.Context, s *account.Service) error {
-		_, err := s.CreateAccount(ctx, audit.Gateway(), name)
-		return err
-	})
-	return h.newKey(account.KeyOptions{Account: name})
 }
 
 // TestKeptDisk is a disk without room to keep anything: answers are given all the same.

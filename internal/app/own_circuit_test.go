@@ -34,7 +34,7 @@ func TestOwnCircuit(t *testing.T) {
 	})
 	h := open(t, setup{yaml: "providers:" + providerYAML("house", ts.URL) + providerYAML("spare", ts.URL) + pricesYAML +
 		"aliases:\n  two: {targets: [house/echo, spare/echo]}\n"})
-	good := h.newAccountKey("good")
+	good := h.keyOfNew("good")
 	for range 6 {
 		if r := h.do(ask{path: "/v1/chat/completions", body: completion("house/echo", `,"reply_later":true`)}); r.status != http.StatusBadGateway {
 			t.Fatalf("an answer of another shape: %d %s", r.status, r.body)
