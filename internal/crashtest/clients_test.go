@@ -186,7 +186,7 @@ func (v *verdict) uses() {
 		u.account, u.Date, u.Model = at.account, at.date, at.model
 		u.Tokens += r.usage.TotalTokens()
 		u.Cost += r.cost
-		u.Unpriced = u.Unpriced || r.price == ""
+		u.Unpriced = u.Unpriced || r.price == "" && r.usage.TotalTokens() > 0
 		if r.counts {
 			u.Requests++
 		}
