@@ -78,6 +78,18 @@ func edges() []edge {
 			ask: chat(`"model":"house/chat:Online",` + words),
 		},
 		{
+			name: "answers by a new field", budget: 8 * llm.USD, input: 1,
+			ask: chat(`"model":"house/chat:n=20,tokens=200","num_outputs":20,"max_tokens":200,` + words),
+		},
+		{
+			name: "more answers than anybody makes", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
+			ask: chat(`"model":"house/chat","sampling_params":{"n":"1e3"},` + words),
+		},
+		{
+			name: "reasoning beside the cap", budget: llm.USD, output: 100,
+			ask: chat(`"model":"house/chat:tokens=10,reasoning=3000,uncapped","thinking_budget":3000,"max_tokens":10,` + words),
+		},
+		{
 			name: "tools beside the tools", dialect: "responses", path: "/v1", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
 			ask: ask{path: "/v1/responses", body: `{"model":"house/chat","input":[{"type":"additional_tools","role":"developer","tools":[{"type":"web_search"}]},{"role":"user","content":"Hi"}]}`},
 		},

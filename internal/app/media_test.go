@@ -50,6 +50,8 @@ func (s *studio) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		say("application/json", `{"created":1,"data":[{"b64_json":"AA=="}],`+tokens+`}`)
 	case what == "/v1/images/generations ", what == "/v1/images/edits ":
 		say("application/json", `{"created":1,"data":[{"b64_json":"AA=="},{"b64_json":"AA=="}]}`)
+	case what == "/v1/embeddings ":
+		say("application/json", `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5]}],"model":"vectors","usage":{"prompt_tokens":1,"total_tokens":1}}`)
 	case what == "/v1/audio/speech ":
 		say("audio/mpeg", "\xff\xfbsound")
 	case strings.Contains(s.last, "write-seconds"):
@@ -66,6 +68,7 @@ prices:
   house/paint: {image: "0.04"}
   house/paint-tokens: {input: "5", image_in: "10", output: "40"}
   house/paint-stream: {input: "5", image_in: "10", output: "40"}
+  house/vectors: {input: "1"}
   house/read: {character: "0.000015"}
   house/read-tokens: {input: "0.60", output: "12"}
   house/write-seconds: {second: "0.0001"}
@@ -256,8 +259,8 @@ func TestMediaRefused(t *testing.T) {
 	want("a model that the key may not use", r, 403, "insufficient_permissions")
 }
 
-// TestMoreMedia is that a field which nobody knows, and which may ask for more images or a
-// longer text, is refused where a budget is to be kept, and no other.
+// TestMoreMedia is that a field which nobody knows, and which may ask for more images, a
+// longer text or more vectors, is refused where a budget is to be kept, and no other.
 func TestMoreMedia(t *testing.T) {
 	t.Parallel()
 	s, h := openStudio(t)
@@ -266,6 +269,9 @@ func TestMoreMedia(t *testing.T) {
 	}
 	read := func(more string) ask {
 		return ask{path: "/v1/audio/speech", body: `{"model":"house/read","input":"Hi","voice":"alloy"` + more + `}`}
+	}
+	embed := func(more string) ask {
+		return ask{path: "/v1/embeddings", body: `{"model":"house/vectors","input":"Hi"` + more + `}`}
 	}
 	long := `"` + strings.Repeat("many words ", 20) + `"`
 	edit := func(fields ...string) reply {
@@ -278,7 +284,7 @@ func TestMoreMedia(t *testing.T) {
 		if budget > 0 {
 			h.setBudget(budget, ledger.PeriodTotal)
 		}
-		for _, a := range []ask{paint(""), paint(`,"style":"vivid","seed":77,"guidance":2.5,"watermark":true,"batch_size":1`), read(`,"language":"en"`)} {
+		for _, a := range []ask{paint(""), paint(`,"style":"vivid","seed":77,"guidance":2.5,"watermark":true,"batch_size":1`), read(`,"language":"en"`), embed(`,"dimensions":8,"encoding_format":"float","user":"u","normalized":true`)} {
 			if r := h.do(a); r.status != 200 {
 				t.Errorf("budget %s, %s: %d %s, want 200", budget, a.body, r.status, r.body)
 			}
@@ -295,6 +301,9 @@ func TestMoreMedia(t *testing.T) {
 			func() reply { return h.do(read(`,"text":` + long)) },
 			func() reply { return h.do(read(`,"text_url":"https://x.example"`)) },
 			func() reply { return h.do(read(`,"n":5`)) },
+			func() reply { return h.do(embed(`,"images":["https://x.example/a"]`)) },
+			func() reply { return h.do(embed(`,"messages":[{"role":"user","content":"Hi"}]`)) },
+			func() reply { return h.do(embed(`,"n":50`)) },
 			func() reply { return edit("batch_size", "10") },
 			func() reply { return edit("num_images", " 1e1") },
 			func() reply { return write("file_url", "https://x.example/a.wav") },

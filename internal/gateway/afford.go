@@ -32,7 +32,9 @@ func (c *call) afford(t *route.Target) error {
 		if err := c.unpriced(t); err != nil {
 			return err
 		}
-		r = c.read(t)
+		if r = c.read(t); r.many != "" {
+			return unknownField(r.many)
+		}
 		return nil
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 	"weir/internal/route"
 )
 
@@ -113,7 +114,7 @@ func (c *call) boundBeside(t *route.Target, how precision, r *reading) llm.Usage
 		n = max(n, c.window(t)) // more does not fit
 	}
 	// Whoever calls a tool of the provider's reads all that there is once more.
-	u[llm.Input] = times(n, 1+r.calls)
+	u[llm.Input] = times(times(n, 1+r.calls), max(1, r.reads))
 	for class := range u {
 		if llm.Class(class).IsTool() {
 			u[class] = r.tools[class]
@@ -123,7 +124,7 @@ func (c *call) boundBeside(t *route.Target, how precision, r *reading) llm.Usage
 		price := c.price(t)
 		u[llm.CodeSessions] = price.Sessions(u[llm.CodeSessions], c.head.Asked, t.Provider.Timeouts().Total+endsLate)
 	}
-	u[llm.Output] = r.predicted
+	u[llm.Output] = times(r.beside, r.answers)
 	return u
 }
 
@@ -134,10 +135,27 @@ func (c *call) boundOther(t *route.Target, how precision, u *llm.Usage) {
 		return
 	}
 	if _, err := c.tree(); err != nil { // it may be of more than texts
-		u[llm.Input] = max(u[llm.Input], c.window(t))
+		u[llm.Input] = max(u[llm.Input], times(c.window(t), inputsOf(c.body)))
 	} else if how == fine {
 		u[llm.Input] = tokensAtMost(c.body, sameVocabulary(t.Model)) + aroundRequest
 	}
+}
+
+// inputsOf is how many inputs a request for embeddings may have, each of which may be as
+// long as the context window: objects, or lists of them. Texts and tokens are no longer
+// than they are.
+func inputsOf(body []byte) (n int64) {
+	for m := range rawjson.Members(body) {
+		if rawjson.KindOf(m.Value) != rawjson.Array {
+			continue
+		}
+		for _, v := range rawjson.Elements(m.Value) {
+			if k := rawjson.KindOf(v); k == rawjson.Object || k == rawjson.Array {
+				n++
+			}
+		}
+	}
+	return max(1, n)
 }
 
 // boundShown is the most tokens that the visible input of a chat can be.

@@ -148,6 +148,7 @@ func TestBoundOfInput(t *testing.T) {
 		{"text", "openai", `{"messages":[{"role":"user","content":"Hi"}]}`, shown, 0},
 		{"known fields", "openai", `{"store":true,"service_tier":"flex","logit_bias":{"1":2},"metadata":{"a":"b"},"messages":[{"role":"user","content":"Hi"}]}`, shown, 0},
 		{"an unknown field", "openai", `{"new_thing":"x","messages":[{"role":"user","content":"Hi"}]}`, window, 0},
+		{"an unknown field with a number", "openai", `{"new_thing":3,"messages":[{"role":"user","content":"Hi"}]}`, 3 * window, 0},
 		{"an unknown field that is null", "openai", `{"new_thing":null,"messages":[{"role":"user","content":"Hi"}]}`, shown, 0},
 		{"an image inline", "openai", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + png + `"}}]}]}`, oneImage, 0},
 		{"an image elsewhere", "openai", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}]}]}`, window, 0},
@@ -296,6 +297,7 @@ func TestBoundElsewhere(t *testing.T) {
 			body: `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`,
 		}, int64(len(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`)) + aroundRequest + mostImageMini},
 		{"vectors", asked{door: "openai", op: llm.OpEmbed, body: `{"input":"Hi"}`, sizes: sized()}, int64(len(`{"input":"Hi"}`))},
+		{"vectors of images", asked{door: "openai", op: llm.OpEmbed, body: `{"input":["Hi",{"image":"https://example.com/a"},{"image":"https://example.com/b"}]}`, sizes: sized()}, 2 * window},
 	}
 	for _, tt := range tests {
 		c, to := newAsked(t, tt.asked)
@@ -324,6 +326,12 @@ func TestBoundOfOutput(t *testing.T) {
 		{"three answers", asked{door: "openai", body: `{"max_tokens":50,"n":3,` + hi, sizes: sized()}, 50, 50, 3, false},
 		{"the best of five", asked{door: "openai", body: `{"max_tokens":50,"n":3,"best_of":5,` + hi, sizes: sized()}, 50, 50, 5, false},
 		{"sequences by another name", asked{door: "openai", body: `{"max_tokens":50,"num_return_sequences":64,` + hi, sizes: sized()}, 50, 50, 64, false},
+		{"sequences in a text", asked{door: "openai", body: `{"max_tokens":50,"num_return_sequences":"64",` + hi, sizes: sized()}, 50, 50, 64, false},
+		{"answers by a new name", asked{door: "openai", body: `{"max_tokens":50,"num_outputs":7,` + hi, sizes: sized()}, 50, 50, 7, false},
+		{"answers by a new name, each more than one", asked{door: "openai", body: `{"max_tokens":50,"n":2,"samples":7.0,` + hi, sizes: sized()}, 50, 50, 14, false},
+		{"answers deep in a new field", asked{door: "openai", body: `{"max_tokens":50,"extra_body":{"config":[{"n":"7"}]},` + hi, sizes: sized()}, 50, 50, 7, false},
+		{"a list of what to answer", asked{door: "openai", body: `{"max_tokens":50,"batch":["a","b","c"],` + hi, sizes: sized()}, 50, 50, 3, false},
+		{"a number that is none of answers", asked{door: "openai", body: `{"max_tokens":50,"length_penalty":2,"top_a":0.3,"new":0.5,` + hi, sizes: sized()}, 50, 50, 1, false},
 		{"three of Gemini", asked{door: "gemini", body: `{"generation_config":{"candidate_count":3},"contents":[{"parts":[{"text":"Hi"}]}]}`, sizes: sized()}, 256, mostText, 3, true},
 		{"none", asked{door: "openai", body: "{" + hi, sizes: sized()}, 256, mostText, 1, true},
 		{"none, of a model of short answers", asked{door: "openai", body: "{" + hi, sizes: only(window, 100)}, 100, 100, 1, true},
@@ -355,6 +363,52 @@ func TestBoundOfOutput(t *testing.T) {
 	if u := c.bound(to, coarse); u.OutputTokens() != 50+int64(len(`{"type":"content","content":"x"}`)) {
 		t.Errorf("an answer that is foretold: %d tokens of output", u.OutputTokens())
 	}
+}
+
+// TestBoundBesideCap holds what is held of output beyond the caps on answers.
+func TestBoundBesideCap(t *testing.T) {
+	t.Parallel()
+	const hi = `"messages":[{"role":"user","content":"Hi"}]}`
+	beside := llm.Quirks{ReasoningBesideCap: true}
+	yes, no := true, false
+	for _, tt := range []struct {
+		members string
+		quirks  llm.Quirks
+		reasons *bool // the model; nil for unknown
+		want    int64
+	}{
+		{`"thinking_budget":700`, llm.Quirks{}, nil, 750},
+		{`"thinking_budget":"700"`, llm.Quirks{}, nil, 750},
+		{`"thinking_budget":-1`, llm.Quirks{}, nil, 50 + maxUnknown},
+		{`"n":2,"thinking":{"type":"enabled","budget_tokens":700}`, llm.Quirks{}, nil, 1500},
+		{`"reasoning":{"effort":"high"}`, llm.Quirks{}, nil, 50},
+		{`"reasoning":{"max_tokens":700}`, llm.Quirks{}, nil, 750},
+		{`"chat_template_kwargs":{"enable_thinking":true,"thinking_budget":700}`, llm.Quirks{}, nil, 750},
+		{`"max_new_tokens":700`, llm.Quirks{}, nil, 750},
+		{`"maxTokens":700`, llm.Quirks{}, nil, 750},
+		{`"n_predict":-1`, llm.Quirks{}, nil, 50 + maxUnknown},
+		{`"store":false`, beside, nil, 50 + window},
+		{`"store":false`, beside, &yes, 50 + window},
+		{`"store":false`, beside, &no, 50},
+		{`"enable_thinking":false`, beside, &yes, 50},
+		{`"enable_thinking":true`, beside, &yes, 50 + window},
+		{`"thinking_budget":700`, beside, &yes, 750},
+	} {
+		sizes := sized()
+		sizes.Reasoning = tt.reasons
+		c, to := newAsked(t, asked{door: "openai", body: `{"max_tokens":50,` + tt.members + `,` + hi, sizes: sizes, quirks: tt.quirks})
+		if u := c.bound(to, coarse); u.OutputTokens() != tt.want {
+			t.Errorf("%s, %+v: %d tokens of output, want %d", tt.members, tt.quirks, u.OutputTokens(), tt.want)
+		}
+	}
+	if c, to := newAsked(t, asked{door: "openai", body: "{" + hi, quirks: beside}); usual(c, to) {
+		t.Error("a model that reasons beside its cap is read as usual")
+	}
+}
+
+func usual(c *call, t *route.Target) bool {
+	_, ok := c.readUsual(t)
+	return ok
 }
 
 // TestUnpriced holds what cannot be asked for under a budget.

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"math"
+	"strconv"
 	"strings"
 
 	"weir/internal/dialect/parse"
@@ -20,10 +22,10 @@ var shownMembers = map[string]rawjson.Names{
 		"store", "metadata", "logprobs", "toplogprobs", "logitbias", "servicetier", "safetyidentifier", "promptcachekey",
 		"promptcacheretention", "verbosity", "modalities", "audio", "responseformat", "toolchoice", "functioncall",
 		// of servers and vendors that speak alike
-		"repetitionpenalty", "minp", "topa", "mintokens", "stoptokenids", "ignoreeos", "skipspecialtokens", "randomseed",
-		"safeprompt", "promptmode", "guidedjson", "guidedregex", "guidedchoice", "guidedgrammar", "thinking", "enablethinking",
-		"thinkingbudget", "reasoning", "includereasoning", "reasoningformat", "chattemplatekwargs", "addgenerationprompt",
-		"continuefinalmessage", "usage", "keepalive",
+		"repetitionpenalty", "lengthpenalty", "norepeatngramsize", "minp", "topa", "mintokens", "stoptokenids", "ignoreeos",
+		"skipspecialtokens", "badwords", "allowedtokenids", "randomseed", "priority", "safeprompt", "promptmode", "guidedjson",
+		"guidedregex", "guidedchoice", "guidedgrammar", "enablethinking", "includereasoning", "reasoningformat",
+		"addgenerationprompt", "continuefinalmessage", "usage", "keepalive",
 	},
 	"responses": {
 		"store", "metadata", "include", "truncation", "servicetier", "safetyidentifier", "promptcachekey",
@@ -45,9 +47,63 @@ var capsOfCalls = rawjson.Names{"maxtoolcalls", "maxturns"}
 // that speak as OpenAI does or did.
 var numbersOfAnswers = rawjson.Names{"bestof", "numreturnsequences", "numcompletions", "numgenerations"}
 
-// mediaMembers are the fields of requests for images and speech that say how to make them,
-// and not how many or how long, and those whose number or length the scan has read.
+// capsBeside are the fields whose numbers a provider may write beside the cap on output: of
+// reasoning, which not everybody counts under that cap, and caps by other names, of which it
+// is not known which one is obeyed.
+var capsBeside = rawjson.Names{
+	"thinking", "thinkingbudget", "reasoning", "reasoning.maxtokens", "chattemplatekwargs", "maxthinkingtokens", "maxreasoningtokens",
+	"maxtokens", "maxcompletiontokens", "maxoutputtokens", "maxnewtokens", "maxgentokens", "maxlength", "npredict", "numpredict",
+}
+
+// mostAnswers is how many answers a request may ask for in a field that is not known: no
+// more are believed of a provider's reply.
+const mostAnswers = 128
+
+// answersAsked is how many answers the value of an unknown field may ask for: the product
+// of its numbers, and of how many values it holds. It is above mostAnswers where that is more.
+func answersAsked(v []byte) int64 {
+	n, values := int64(1), int64(0)
+	for scalar := range rawjson.Scalars(v) {
+		values++
+		if asked := number(scalar); asked > 1 {
+			n = times(n, asked)
+		}
+	}
+	return times(n, max(1, values))
+}
+
+// tokensBeside is how many tokens of output the value of a field of capsBeside allows.
+func tokensBeside(v []byte) (n int64) {
+	for scalar := range rawjson.Scalars(v) {
+		asked := number(scalar)
+		if asked < 0 { // no limit
+			asked = maxUnknown
+		}
+		n = min(n+asked, maxUnknown)
+	}
+	return n
+}
+
+// number is a whole number, though it stand in a string; 0 for anything else.
+func number(scalar []byte) int64 {
+	text := string(scalar)
+	if rawjson.KindOf(scalar) == rawjson.String {
+		text = rawjson.Text(scalar)
+	}
+	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil && !math.IsInf(n, 0) || n != math.Trunc(n) {
+		return 0
+	}
+	return int64(max(-1, min(n, maxUnknown)))
+}
+
+// mediaMembers are the fields of requests for images, speech and embeddings that say how to
+// make them, and not how many or how long, and those whose number or length is read otherwise.
 var mediaMembers = map[llm.Op]rawjson.Names{
+	llm.OpEmbed: {
+		"model", "input", "inputs", "texts", "inputtext", "content", "requests", "user", "dimensions", "outputdimension",
+		"outputdimensionality", "encodingformat", "embeddingtypes", "truncateprompttokens", "title", "options", "keepalive",
+	},
 	llm.OpImage: {
 		"model", "prompt", "n", "stream", "size", "resolution", "quality",
 		"seed", "width", "height", "steps", "numinferencesteps", "outputcompression", "partialimages",
@@ -55,8 +111,8 @@ var mediaMembers = map[llm.Op]rawjson.Names{
 	llm.OpSpeech: {"model", "input", "instructions", "seed", "samplerate"},
 }
 
-// isMore says whether a field of a request for images or speech that is not known here may ask
-// for more of them: a number, a list, or a text of some length or an address.
+// isMore says whether a field of a request for images, speech or embeddings that is not known
+// here may ask for more of them: a number, a list, or a text of some length or an address.
 func isMore(op llm.Op, m rawjson.Member) bool {
 	known := mediaMembers[op]
 	if known == nil || known.Has(plain(m.Name())) {

@@ -20,20 +20,24 @@ type reading struct {
 	kept bool // a thought in it may stand for one that the provider has kept
 
 	hidden bool      // there is input whose size the body does not show
+	reads  int64     // how often a provider may charge for the input, by a field that is not known; 0 for once
 	calls  int64     // of tools that the provider runs itself, at most
 	tools  llm.Usage // what these are, by class; what costs nothing but tokens is in none
 
 	answers int64
-	limit   int64 // the client's cap on each
-	capped  bool  // it gave one
+	many    string // the field that asks for more answers than can be believed; empty for none
+	limit   int64  // the client's cap on each
+	capped  bool   // it gave one
 
-	around    int64    // tokens of the vendor's own words
-	schemas   int64    // bytes of what tools take, which some templates write out wider
-	predicted int64    // bytes of an answer that is foretold: what of it is wrong is charged as output
-	images    int64    // how many there are
-	inline    []string // media in base64, in the order of the body
-	written   int64    // bytes of what of these is text
-	sound     int64    // tokens of what of these is a recording
+	reasonsWithin bool // reasoning is switched off, or has a limit of its own
+
+	around  int64    // tokens of the vendor's own words
+	schemas int64    // bytes of what tools take, which some templates write out wider
+	beside  int64    // tokens of output beyond the caps on answers: reasoning, and what of a predicted answer is wrong
+	images  int64    // how many there are
+	inline  []string // media in base64, in the order of the body
+	written int64    // bytes of what of these is text
+	sound   int64    // tokens of what of these is a recording
 }
 
 // read finds what a request is for the target. What is in the words of the
@@ -68,6 +72,9 @@ func (c *call) read(t *route.Target) reading {
 	}
 	if r.own {
 		r.members(tree, c.quirks(t))
+	}
+	if c.quirks(t).ReasoningBesideCap && !r.reasonsWithin && c.table.MayReason(t) {
+		r.beside += c.window(t) // more does not fit
 	}
 	if class, ok := unaskedClass(t.Model); ok && r.tools[class] == 0 {
 		r.call(class, mostCalls)
@@ -221,9 +228,15 @@ func (r *reading) members(tree *llm.Request, q *llm.Quirks) {
 			}
 		case name == "maxtoolcalls": // chats have none
 		case numbersOfAnswers.Has(name):
-			r.answers = max(r.answers, min(n, maxUnknown))
+			r.answers = max(r.answers, answersAsked(f.Value))
+		case capsBeside.Has(name):
+			r.beside += tokensBeside(f.Value)
+			r.reasonsWithin = r.reasonsWithin || name == "thinkingbudget"
+		case name == "enablethinking":
+			on, isBool := rawjson.AsBool(f.Value)
+			r.reasonsWithin = r.reasonsWithin || isBool && !on
 		case name == "prediction":
-			r.predicted += int64(len(f.Value))
+			r.beside += int64(len(f.Value))
 		case name == "contextmanagement" && bytes.Contains(f.Value, []byte("compact")):
 			r.call(llm.Input, mostCalls)
 		case working[name] != 0:
@@ -231,6 +244,11 @@ func (r *reading) members(tree *llm.Request, q *llm.Quirks) {
 		case !isShownMember(name, tree.ExtraOf):
 			r.hidden = true
 			r.toolsBy(name, f.Value)
+			asked := answersAsked(f.Value)
+			r.answers, r.reads = times(r.answers, asked), times(max(1, r.reads), asked)
+		}
+		if r.many == "" && r.answers > mostAnswers {
+			r.many = f.Name
 		}
 	}
 	if total >= 0 && r.calls > 0 {

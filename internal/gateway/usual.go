@@ -30,7 +30,7 @@ func (c *call) readUsual(t *route.Target) (r reading, ok bool) {
 	if c.request != nil || names == nil || c.door.Op != llm.OpChat || c.door.Multipart || c.spoken(t) != c.door {
 		return r, false
 	}
-	if _, by := unaskedClass(t.Model); by {
+	if _, by := unaskedClass(t.Model); by || c.quirks(t).ReasoningBesideCap {
 		return r, false
 	}
 	var had rawjson.Keys

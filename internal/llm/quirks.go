@@ -19,6 +19,8 @@ type Quirks struct {
 	// ReasoningBesideOutput says that completion_tokens leaves reasoning
 	// tokens out, so that they are added, not taken from it.
 	ReasoningBesideOutput bool `json:"reasoning_beside_output,omitempty"`
+	// ReasoningBesideCap says that the cap on output may leave reasoning out.
+	ReasoningBesideCap bool `json:"reasoning_beside_cap,omitempty"`
 	// NoCallIDs says that the ids of tool calls and their results are an error
 	// there; they are matched by name and order (Gemini on older Vertex AI).
 	NoCallIDs bool `json:"no_call_ids,omitempty"`

@@ -383,6 +383,8 @@ func quirk(key string, raw json.RawMessage) string {
 		return fmt.Sprintf("That some tool must be called goes as `\"tool_choice\": \"%s\"`.", q.RequiredToolChoice)
 	case q.ReasoningBesideOutput:
 		return "Its `completion_tokens` leave reasoning out: it is added, not taken from them."
+	case q.ReasoningBesideCap:
+		return "The cap on output may leave reasoning out: a budget holds the context window beside it, unless the request has a `thinking_budget` or `\"enable_thinking\": false`."
 	case q.Drop != nil:
 		return "It refuses these, so they are left out: " + code(q.Drop) + "."
 	case q.LeastAudioSeconds > 0:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -425,6 +426,30 @@ func BenchmarkValidate(b *testing.B) {
 	for b.Loop() {
 		if err := rawjson.Validate(in, 100); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func TestScalars(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[string][]string{
+		`7`: {`7`}, ` "a" `: {`"a"`}, `{}`: {`{}`}, `[ ]`: {`[ ]`}, ``: nil,
+		`{"a":[1,"b:\"",{"c" : null, "d":-2.5e3}],"e":{},"f":[[],[true]]}`: {`1`, `"b:\""`, `null`, `-2.5e3`, `{}`, `[]`, `true`},
+	} {
+		var got []string
+		for s := range rawjson.Scalars([]byte(v)) {
+			got = append(got, string(s))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", v, got, want)
+		}
+	}
+	for range rawjson.Scalars([]byte(`[1,2]`)) {
+		break
+	}
+	for i := range len(`{"a":["b",-1,{}]}`) { // what is cut off ends it
+		for range rawjson.Scalars([]byte(`{"a":["b",-1,{}]}`)[:i]) {
+			continue
 		}
 	}
 }

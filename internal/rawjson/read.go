@@ -129,6 +129,39 @@ func Elements(arr []byte) iter.Seq2[int, []byte] {
 	}
 }
 
+// Scalars are the strings, numbers and literals of a value, whatever they stand in, and its
+// empty arrays and objects: what is no name and holds nothing. It reads v once.
+func Scalars(v []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for i := skipSpace(v, 0); i < len(v); i = skipSpace(v, i) {
+			end := i + 1
+			switch c := v[i]; c {
+			case ',', ':', ']', '}':
+				i = end
+				continue
+			case '[', '{':
+				if end = skipSpace(v, end); end == len(v) || v[end] != c+2 { // its closing sign
+					i++
+					continue
+				}
+				end++
+			case '"':
+				end = skipString(v, i)
+				if next := skipSpace(v, end); next < len(v) && v[next] == ':' {
+					i = end
+					continue
+				}
+			default:
+				end = max(end, skipValue(v, i))
+			}
+			if end > len(v) || !yield(v[i:end]) {
+				return
+			}
+			i = end
+		}
+	}
+}
+
 // Get is the value found by walking the names through nested objects, or nil.
 // Of a name that stands twice, the first counts.
 func Get(v []byte, names ...string) []byte {

@@ -243,6 +243,13 @@ func (t *Table) OutputCap(target *Target) int64 {
 	return t.defaultMaxOutput
 }
 
+// MayReason reports whether the target's model may reason before it answers: nobody says
+// that it does not.
+func (t *Table) MayReason(target *Target) bool {
+	info, _ := t.book.Model(target.Provider.Name(), target.Model)
+	return info.Abilities.Reasoning != pricing.No
+}
+
 // Model is one that the table can route to, for listings.
 type Model struct {
 	Name       string // "<provider>/<model-name>", or an alias
