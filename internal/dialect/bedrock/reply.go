@@ -51,7 +51,11 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 		if e := DecodeError(body); e.Message != "" {
 			return r, reportedError(body)
 		}
-		return nil, errNoMessage
+		if c.Finish == "" {
+			return nil, errNoMessage
+		}
+		c.Message.Role = llm.RoleAssistant // an answer of no words
+		return r, nil
 	}
 	var err error
 	c.Message, err = decodeAnswer(message)

@@ -105,6 +105,10 @@ func decodeChoice(v []byte, position int) (llm.Choice, error) {
 			c.Extra = parse.Extra(c.Extra, f)
 		}
 	}
+	if !rawjson.Present(m) && c.Finish != "" { // Azure's, of a choice that its filter has kept back
+		c.Message.Role = llm.RoleAssistant
+		return c, nil
+	}
 	if rawjson.KindOf(m) != rawjson.Object {
 		return c, fmt.Errorf("openai: choice %d of the reply has no message", position)
 	}
