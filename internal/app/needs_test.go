@@ -43,6 +43,23 @@ aliases:
 	}
 }
 
+// TestUnknownRoleOfTwoTargets holds that what one target of the client's own wire format
+// takes is taken where there are two: nobody here has to understand it.
+func TestUnknownRoleOfTwoTargets(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	h := open(t, setup{yaml: "providers:" + providerYAML("one", s.url) + `
+aliases:
+  both: {targets: [one/whole-a, one/whole-b]}
+`})
+	for _, model := range []string{"one/whole-a", "both"} {
+		r := h.do(ask{path: "/v1/chat/completions", body: `{"model":"` + model + `","messages":[{"role":"narrator","content":"Once"}]}`})
+		if r.status != http.StatusOK {
+			t.Errorf("%s: %d %s, want 200", model, r.status, r.body)
+		}
+	}
+}
+
 // TestDropped is a request with preferences that its provider's wire format
 // cannot carry: the reply names them. What would change the meaning is refused
 // before anybody is asked.

@@ -237,9 +237,7 @@ func checkModel(name string) error {
 // somebody will have to translate it, so that a mistake in it is found before anything is
 // opened in the ledger.
 func (c *call) decode() error {
-	if err := c.narrow(); err != nil {
-		return err
-	}
+	c.narrow()
 	for i := range c.targets {
 		if c.door.DecodeRequest != nil && c.spoken(&c.targets[i]) != c.door {
 			_, err := c.tree()

@@ -63,9 +63,9 @@ const mostAnswers = 128
 // of its numbers, and of how many values it holds. It is above mostAnswers where that is more.
 func answersAsked(v []byte) int64 {
 	n, values := int64(1), int64(0)
-	for scalar := range rawjson.Scalars(v) {
+	for m := range rawjson.Scalars(v) {
 		values++
-		if asked := number(scalar); asked > 1 {
+		if asked := number(m.Value); asked > 1 {
 			n = times(n, asked)
 		}
 	}
@@ -74,8 +74,8 @@ func answersAsked(v []byte) int64 {
 
 // tokensBeside is how many tokens of output the value of a field of capsBeside allows.
 func tokensBeside(v []byte) (n int64) {
-	for scalar := range rawjson.Scalars(v) {
-		asked := number(scalar)
+	for m := range rawjson.Scalars(v) {
+		asked := number(m.Value)
 		if asked < 0 { // no limit
 			asked = maxUnknown
 		}

@@ -433,12 +433,12 @@ func BenchmarkValidate(b *testing.B) {
 func TestScalars(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[string][]string{
-		`7`: {`7`}, ` "a" `: {`"a"`}, `{}`: {`{}`}, `[ ]`: {`[ ]`}, ``: nil,
-		`{"a":[1,"b:\"",{"c" : null, "d":-2.5e3}],"e":{},"f":[[],[true]]}`: {`1`, `"b:\""`, `null`, `-2.5e3`, `{}`, `[]`, `true`},
+		`7`: {` 7`}, ` "a" `: {` "a"`}, `{}`: {` {}`}, `[ ]`: {` [ ]`}, ``: nil,
+		`{"a":[1,"b:\"",{"c" : null, "d":-2.5e3}],"e":{},"f":[[],[true]]}`: {`a 1`, `a "b:\""`, `c null`, `d -2.5e3`, `e {}`, `f []`, `f true`},
 	} {
 		var got []string
 		for s := range rawjson.Scalars([]byte(v)) {
-			got = append(got, string(s))
+			got = append(got, s.Name()+" "+string(s.Value))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", v, got, want)

@@ -130,9 +130,11 @@ func Elements(arr []byte) iter.Seq2[int, []byte] {
 }
 
 // Scalars are the strings, numbers and literals of a value, whatever they stand in, and its
-// empty arrays and objects: what is no name and holds nothing. It reads v once.
-func Scalars(v []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
+// empty arrays and objects, each with the nearest name that it stands under: what holds
+// nothing. It reads v once.
+func Scalars(v []byte) iter.Seq[Member] {
+	return func(yield func(Member) bool) {
+		var m Member
 		for i := skipSpace(v, 0); i < len(v); i = skipSpace(v, i) {
 			end := i + 1
 			switch c := v[i]; c {
@@ -148,13 +150,13 @@ func Scalars(v []byte) iter.Seq[[]byte] {
 			case '"':
 				end = skipString(v, i)
 				if next := skipSpace(v, end); next < len(v) && v[next] == ':' {
-					i = end
+					m.name, i = v[i+1:end-1], end
 					continue
 				}
 			default:
 				end = max(end, skipValue(v, i))
 			}
-			if end > len(v) || !yield(v[i:end]) {
+			if m.Value = v[i:min(end, len(v))]; end > len(v) || !yield(m) {
 				return
 			}
 			i = end

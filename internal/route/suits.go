@@ -1,22 +1,17 @@
 package route
 
-import "weir/internal/pricing"
+import (
+	"weir/internal/llm"
+	"weir/internal/pricing"
+)
 
 // bytesPerToken is how many bytes of text a token has at least, in nearly any
 // language: what is longer by this measure does not fit for certain.
 const bytesPerToken = 6
 
-// Needs are what a request asks of a model.
-type Needs struct {
-	Images, Documents, Audio, Tools, Structured bool
-
-	Text      int64 // bytes of text
-	MaxOutput int64 // tokens that the answer may have; 0 for unknown
-}
-
 // Suits reports whether the target may be able to take the request: nobody
 // says that it cannot.
-func (t *Table) Suits(target *Target, n *Needs) bool {
+func (t *Table) Suits(target *Target, n *llm.Needs) bool {
 	info, _ := t.book.Model(target.Provider.Name(), target.Model)
 	can := &info.Abilities
 	for _, a := range []struct {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -90,10 +91,10 @@ func decodePart(v []byte) (llm.Part, bool) {
 func (p *part) media() (llm.PartKind, *llm.Media) {
 	if p.inline != nil {
 		m := decodeInline(p.inline)
-		return mediaKind(m.MIME), m
+		return parse.MediaKind(m.MIME), m
 	}
 	m := decodeFile(p.file)
-	return mediaKind(cmp.Or(m.MIME, mimeByName(m.URL))), m
+	return parse.MediaKind(cmp.Or(m.MIME, mimeByName(m.URL))), m
 }
 
 // decodeMedia reads a part of a result, which can be nothing else.
@@ -110,21 +111,6 @@ func decodeMedia(v []byte) llm.Part {
 func kindIf(ok bool, k llm.PartKind) llm.PartKind {
 	if ok {
 		return k
-	}
-	return 0
-}
-
-// mediaKind is the kind of a part by its media type; 0 for one that the
-// vocabulary has no word for, such as a video.
-func mediaKind(mime string) llm.PartKind {
-	class, _, _ := strings.Cut(mime, "/")
-	switch class {
-	case "image":
-		return llm.PartImage
-	case "audio":
-		return llm.PartAudio
-	case "application", "text":
-		return llm.PartDocument
 	}
 	return 0
 }

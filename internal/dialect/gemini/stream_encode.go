@@ -3,6 +3,7 @@ package gemini
 import (
 	"cmp"
 
+	"weir/internal/dialect/parse"
 	"weir/internal/dialect/stamp"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -63,7 +64,7 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 			return e.close(append(open(dst), ev.Raw...), ev.Choice)
 		}
 		if ev.Media != nil {
-			if dst, ok := appendMedia(append(open(dst), '{'), &llm.Part{Kind: cmp.Or(mediaKind(ev.Media.MIME), llm.PartImage), Media: ev.Media}); ok {
+			if dst, ok := appendMedia(append(open(dst), '{'), &llm.Part{Kind: cmp.Or(parse.MediaKind(ev.Media.MIME), llm.PartImage), Media: ev.Media}); ok {
 				return e.close(append(dst, '}'), ev.Choice)
 			}
 		}
