@@ -35,6 +35,7 @@ func (c *call) forward() error {
 	}
 	for {
 		c.dropTree() // an answer may take long
+		c.giveBackArrived(c.arrived)
 		err := c.attempt(upstream.ctx, body)
 		if err == nil {
 			return nil
@@ -216,6 +217,8 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 		return err
 	}
 	defer resp.Body.Close() //nolint:errcheck // nothing is left to be lost
+	c.arrives = arriving{ReadCloser: resp.Body, call: c}
+	resp.Body = &c.arrives
 	if c.head.Stream && resp.Streamed {
 		return c.relayStream(resp)
 	}

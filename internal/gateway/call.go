@@ -53,6 +53,8 @@ type call struct {
 	noRescue  bool               // it does not want an answer continued elsewhere
 	request   *llm.Request       // the body's tree, once somebody asked for it
 	treeSize  int64              // bytes that count for it, of reserved
+	arrived   int64              // bytes that count for it of the answer under way
+	arrives   arriving           // that answer
 	table     *route.Table
 	targets   []route.Target
 	plan      route.Plan
@@ -157,6 +159,7 @@ func (c *call) finish() {
 	c.settleLimits()
 	c.idem.release(c)
 	c.releaseBody()
+	c.giveBackArrived(c.arrived)
 }
 
 // recoverPanic keeps a defect in one request from being noticed by others.

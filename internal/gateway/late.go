@@ -58,7 +58,7 @@ func (c *call) detachLate(f *provider.Failure, unseen ledger.Settlement, upstrea
 	}
 	c.shared.holders.Add(1)
 	own := &call{
-		server: c.server, dialect: c.dialect, door: c.door, idText: c.idText,
+		server: c.server, dialect: c.dialect, door: c.door, idText: c.idText, r: c.r, account: c.account,
 		head: c.head, plan: c.plan.Alone(), hold: c.hold, sum: &tally{choices: c.head.Choices},
 	}
 	c.late = &late{call: own, answer: f.Late, upstream: *upstream, unseen: unseen, shared: c.shared}
@@ -78,6 +78,7 @@ func (c *call) readLate(counts bool) {
 	go func() {
 		defer func() { l.shared.leave(l.call.used) }()
 		defer l.call.server.drains.Add(-1)
+		defer func() { l.call.giveBackArrived(l.call.arrived) }()
 		s := l.settlement()
 		l.call.reached = counts
 		l.call.settle(s)

@@ -96,7 +96,7 @@ func (c *call) boundAnswer(body []byte) error {
 	if err != nil {
 		return fmt.Errorf("gateway: an answer of %d bytes: %s", len(body), llm.AsError(err).Message)
 	}
-	return c.reserve(size)
+	return c.awaitArrival(size)
 }
 
 // encodeWhole writes the reply as the client reads it: the provider's own
@@ -242,6 +242,9 @@ func (r *relay) run() error {
 		if len(r.out) > 0 && !r.reader.Buffered() {
 			r.stream.write(r.out)
 			r.out = r.out[:0]
+		}
+		if r.call.arrives.seen > freeArrival {
+			r.call.arrives.taken()
 		}
 	}
 	if !r.sum.whole() {

@@ -103,11 +103,12 @@ type Server struct {
 	drains     atomic.Int64 // answers that are read though their clients have left
 	mostDrains int64
 
-	bodiesInFlight *shares        // bytes
-	turns          *turns         // of work on large bodies
-	bounds         *parse.Limiter // of what is decoded
-	bodies         sync.Pool      // of *[]byte
-	encoders       sync.Pool      // of *[]byte, for replies
+	bodiesInFlight  *shares        // bytes of requests
+	answersInFlight *shares        // bytes of answers
+	turns           *turns         // of work on large bodies
+	bounds          *parse.Limiter // of what is decoded
+	bodies          sync.Pool      // of *[]byte
+	encoders        sync.Pool      // of *[]byte, for replies
 }
 
 // New makes a server.
@@ -132,6 +133,7 @@ func New(o Options) *Server {
 	places := cmp.Or(o.MaxConcurrency, defaultMaxConcurrency)
 	s.mostDrains = max(leastDrains, places/drainsShare)
 	s.bodiesInFlight, s.bounds = newShares(s.maxBodies, bodyFactor), parse.NewLimiter()
+	s.answersInFlight = newShares(s.maxBodies/arrivalShare, bodyFactor)
 	s.places, s.waiting = newShares(places, placeFactor), newShares(max(minQueue, places/keptShare), bodyFactor)
 	s.turns = newTurns(runtime.GOMAXPROCS(0) - 1)
 	s.admission = newAdmission(places, s.places.alone(), floor())

@@ -138,6 +138,10 @@ var scripts = []script{
 		repeat(c, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100), forever, time.Millisecond)
 	}, []string{"502", "503"}},
 	{"shared", "", "", shared, nil},
+	{"bodies", "", "", func(c *net.TCPConn, _ *question) {
+		say(c, jsonHead+"\r\n{\"id\":\"")
+		repeat(c, strings.Repeat("x", 1<<20), 64, 10*time.Millisecond)
+	}, nil},
 	{"wide", "", "", func(c *net.TCPConn, _ *question) {
 		say(c, streamHead)
 		repeat(c, strings.Replace(piece, "Hi", strings.Repeat("x", 64<<10), 1), forever, 50*time.Millisecond)
@@ -179,5 +183,9 @@ func providerAttacks() (all []attack) {
 			}
 		}})
 	}
-	return all
+	return append(all, attack{name: "many whole answers of 64 MB", held: "read as memory is free; 502 beyond 32 MiB", lasts: 15 * time.Second, hostile: func(a *attacker) {
+		a.many(15, 50*time.Millisecond, func(int) {
+			a.post(chatPath, strings.NewReader(`{"model":"bad/bodies","messages":[{"role":"user","content":"x"}]}`))
+		})
+	}, check: only("502", "503", "504")})
 }

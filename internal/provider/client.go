@@ -297,27 +297,37 @@ func (r *Response) readAll() ([]byte, *Failure) {
 
 func (r *Response) isAbandoned() bool { return r.abandoned != nil && r.abandoned.Load() }
 
+// A reply of unknown length is read in pieces, which double up to largePiece and are joined
+// in the end: so there is never more of it than twice its length.
+const largePiece = 1 << 20
+
 func (r *Response) readBounded(bound int64) ([]byte, *Failure) {
 	size := int64(firstRead)
 	if r.length >= 0 && r.length <= bound && (r.length <= maxAbandoned || !r.isAbandoned()) {
 		size = r.length + 1 // room to meet the end in
 	}
+	var pieces [][]byte // that are full
+	before := int64(0)  // bytes in them
 	buf := make([]byte, 0, size)
 	for {
 		n, err := r.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
+		read := before + int64(len(buf))
 		switch {
-		case int64(len(buf)) > bound:
+		case read > bound:
 			return nil, r.protocol("a reply of more than %d bytes", bound)
-		case err == io.EOF:
+		case err == io.EOF && before == 0:
 			return buf, nil
-		case r.isAbandoned() && max(int64(len(buf)), r.length) > maxAbandoned:
+		case err == io.EOF:
+			return slices.Concat(append(pieces, buf)...), nil
+		case r.isAbandoned() && max(read, r.length) > maxAbandoned:
 			why := fmt.Errorf("a reply of more than %d bytes, for which nobody waits", maxAbandoned)
 			return nil, r.exchange.provider.failure(KindCanceled, true, why)
 		case err != nil:
 			return nil, AsFailure(err)
 		case len(buf) == cap(buf):
-			buf = slices.Grow(buf, len(buf))
+			pieces, before = append(pieces, buf), read
+			buf = make([]byte, 0, min(2*int64(cap(buf)), largePiece))
 		}
 	}
 }

@@ -28,7 +28,7 @@ const (
 	KindProtocol  // what came is not the provider's protocol
 	KindTruncated // the answer ended before it was complete
 	KindInStream  // an error that the provider reported in its stream
-	KindCanceled  // our side gave up: the client left, or the gateway stops
+	KindCanceled  // our side gave up: the client left, the gateway stops, or its memory is taken
 	// KindCredential is that the gateway has no credential to show: nothing
 	// was sent. To ask this provider again does not help.
 	KindCredential
@@ -134,6 +134,9 @@ func Truncated() *Failure {
 		Message: "The provider's answer ended before it was complete.",
 	}}
 }
+
+// GivenUp is the failure of an answer that our side reads no further.
+func GivenUp(why *llm.Error) *Failure { return &Failure{Kind: KindCanceled, sent: true, Err: why} }
 
 // InStream is the failure that a provider reported in its stream.
 func InStream(err *llm.Error) *Failure {

@@ -94,7 +94,7 @@ func Rules() []Rule {
 		{Fault: FaultModel, When: "404", Onward: true, Counts: ForAccount},
 		{Fault: FaultContext, When: "400: longer than the context window", Onward: true, Larger: true},
 		{Fault: FaultRequest, When: "400, 413, 422, a content policy"},
-		{Fault: FaultCanceled, When: "the client left, or the gateway stops"},
+		{Fault: FaultCanceled, When: "the client left, the gateway stops, or it has no memory left for the answer"},
 		{Fault: FaultOurs, When: "the attempt could not be made"},
 	}
 }

@@ -1,0 +1,77 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/internal/llm"
+	"weir/internal/provider"
+	"weir/internal/telemetry"
+)
+
+// arrivals are answers of so many bytes each, for one account of a server that has so much
+// memory for bodies.
+func arrivals(t *testing.T, memory int64, sizes ...int) (s *Server, all []*arriving) {
+	s = &Server{answersInFlight: newShares(memory, bodyFactor), stopping: context.Background(), metrics: telemetry.New("")}
+	for _, size := range sizes {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+		c := &call{server: s, r: r, account: "a"}
+		all = append(all, &arriving{ReadCloser: io.NopCloser(bytes.NewReader(make([]byte, size))), call: c})
+	}
+	return s, all
+}
+
+func (a *arriving) readAll() error {
+	_, err := io.ReadAll(a)
+	return err
+}
+
+// TestArriving is that answers count as they arrive, that one for which there is no memory
+// waits until another has been taken, and that it is given up in the end.
+func TestArriving(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	synctest.Test(t, func(t *testing.T) {
+		s, all := arrivals(t, 16*mib, 200<<10, 3*mib, 3*mib)
+		small, first, second := all[0], all[1], all[2]
+		if err := small.readAll(); err != nil || s.answersInFlight.all != 0 {
+			t.Errorf("a usual answer: %v, %d bytes counted, want none", err, s.answersInFlight.all)
+		}
+		if err := first.readAll(); err != nil || s.answersInFlight.all < arrivalCopies*3*mib || first.call.arrived != s.answersInFlight.all {
+			t.Errorf("a large answer: %v, %d bytes counted, want two copies", err, s.answersInFlight.all)
+		}
+		began := time.Now()
+		time.AfterFunc(time.Second, func() { first.call.giveBackArrived(first.call.arrived) })
+		if err := second.readAll(); err != nil || time.Since(began) < time.Second {
+			t.Errorf("the next one: %v after %s, want it once the first is taken", err, time.Since(began))
+		}
+		second.taken()
+		if s.answersInFlight.all != 0 || second.call.arrived != 0 {
+			t.Errorf("%d bytes are left", s.answersInFlight.all)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s, all := arrivals(t, 16*mib, 3*mib, 3*mib)
+		if err := all[0].readAll(); err != nil {
+			t.Error(err)
+		}
+		began := time.Now()
+		err := all[1].readAll()
+		f, ok := errors.AsType[*provider.Failure](err)
+		if !ok || !f.Sent() || f.Refusal() || f.Err.Code != llm.CodeOverloaded || time.Since(began) != arrivalWait {
+			t.Errorf("no memory: %v after %s, want the answer given up after %s", err, time.Since(began), arrivalWait)
+		}
+		all[1].call.giveBackArrived(all[1].call.arrived)
+		all[0].taken()
+		if s.answersInFlight.all != 0 {
+			t.Errorf("%d bytes are left", s.answersInFlight.all)
+		}
+	})
+}
