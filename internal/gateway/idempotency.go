@@ -68,6 +68,11 @@ func (c *call) content() []byte {
 
 // replay answers with the reply that was kept.
 func (c *call) replay(claim *idempotency.Claim, sealed []byte) error {
+	if n := int64(len(sealed)); n > freeArrival {
+		if err := c.awaitArrival(arrivalCopies * n); err != nil {
+			return err
+		}
+	}
 	box, err := c.sealer(claim)
 	if err != nil {
 		return err
