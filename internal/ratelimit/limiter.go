@@ -98,7 +98,7 @@ func (l *Limiter) decide(ctx context.Context, r *Reservation, tokens int64) refu
 	r.enforce(1, tokens)
 	no, err := l.remote.reserve(ctx, r)
 	if err == nil {
-		r.record(l.memory, l.elapsed(), no.wait == 0)
+		r.record(l.memory, l.elapsed(), no)
 		l.afterwards(r, no)
 		return no
 	}
@@ -135,6 +135,32 @@ func (l *Limiter) decideAlone(r *Reservation, tokens int64) refusal {
 		}
 	}
 	return no
+}
+
+// Look is the refusal that Reserve would give now, as far as this node knows without
+// asking anybody; nil where it may be admitted. It takes nothing. Of what Valkey counts
+// a node knows that all requests of a minute are used, from when it was told so and
+// until when it was told; and nothing of tokens.
+func (l *Limiter) Look(c Caller, tokens int64) error {
+	own, some := l.policy.Load().limits(&c)
+	if !some {
+		return nil
+	}
+	r, nodes, alone := Reservation{limiter: l, caller: c, own: own}, 1, true
+	if l.remote != nil {
+		open, unsure := l.remote.breaker.state(l.elapsed())
+		nodes, alone = l.nodes(), open || unsure
+	}
+	if !alone {
+		nodes = 1 // what Valkey refuses by
+	}
+	r.enforce(int64(max(1, nodes)), min(maxTokens, max(0, tokens)))
+	no := r.look(l.memory, l.elapsed(), alone)
+	if no.wait == 0 {
+		return nil
+	}
+	l.refused.Add(1)
+	return no.err(&r)
 }
 
 // Standing is what a caller has left, as far as this node knows without asking

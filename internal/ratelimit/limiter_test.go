@@ -203,3 +203,42 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%v allocations, want none", allocs)
 	}
 }
+
+// TestLook is that a look refuses what Reserve would refuse, for as long, and takes nothing:
+// on Valkey once that has told this node so.
+func TestLook(t *testing.T) {
+	each(t, func(t *testing.T, make maker) {
+		r := make(ratelimit.Policy{Installation: ratelimit.Limits{RPM: 9}, PerAccount: ratelimit.Limits{RPM: 2}})
+		c := ratelimit.Caller{Key: "k", Account: "a"}
+		var one ratelimit.Reservation
+		for i := range 3 {
+			if err := r.limiter.Look(c, 1); err != nil && i < 2 {
+				t.Errorf("request %d: %v, want it let in", i+1, err)
+			}
+			if ok, _ := ask(t, r, &one, c, 1); ok != (i < 2) {
+				t.Errorf("request %d: admitted %v; a look takes nothing", i+1, ok)
+			}
+			one.Settle(1)
+			r.clock.advance(time.Second)
+		}
+		_, want := ask(t, r, &one, c, 1)
+		left := r.limiter.Standing(c)
+		e := llm.AsError(r.limiter.Look(c, 1))
+		if e.Code != llm.CodeRateLimited || e.RetryAfter != want || !strings.HasPrefix(e.Message, "This account is limited to 2 requests a minute.") {
+			t.Errorf("got %v after %s, want a refusal and %s", e, e.RetryAfter, want)
+		}
+		if diff := cmp.Diff(r.limiter.Standing(c), left); diff != "" {
+			t.Errorf("a look has taken something (-got +want):\n%s", diff)
+		}
+		if err := r.limiter.Look(ratelimit.Caller{Key: "other", Account: "b"}, 1); err != nil {
+			t.Errorf("another account: %v", err)
+		}
+		r.clock.advance(want)
+		if err := r.limiter.Look(c, 1); err != nil {
+			t.Errorf("when it was told: %v", err)
+		}
+		if ok, _ := ask(t, r, &one, c, 1); !ok {
+			t.Error("when it was told: refused")
+		}
+	})
+}

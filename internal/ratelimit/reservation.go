@@ -105,6 +105,29 @@ func (l *level) judge(now time.Duration, who rank, no *refusal) {
 	}
 }
 
+// look judges the request by what this node knows: by its own windows where it decides
+// alone, else by what it was told.
+func (r *Reservation) look(m *memory, now time.Duration, alone bool) (no refusal) {
+	for i := range r.levels {
+		l := &r.levels[i]
+		if !l.limited() {
+			continue
+		}
+		if l.window = m.find(subject{rank(i), r.caller.id(rank(i))}); l.window == nil {
+			continue
+		}
+		l.window.mu.Lock()
+		if alone {
+			l.window.advance(now)
+			l.judge(now, rank(i), &no)
+		} else if w := l.window; w.fullOf == l.limits.RPM {
+			no.note(rank(i), theRequests, w.full-now)
+		}
+		l.window.mu.Unlock()
+	}
+	return no
+}
+
 // take counts the request in its windows, which are locked.
 func (r *Reservation) take(now time.Duration) {
 	for i := range r.levels {
@@ -122,8 +145,8 @@ func (r *Reservation) take(now time.Duration) {
 }
 
 // record counts in this node's windows what was admitted elsewhere, and what is
-// known from there.
-func (r *Reservation) record(m *memory, now time.Duration, admitted bool) {
+// known from there, a refusal too.
+func (r *Reservation) record(m *memory, now time.Duration, no refusal) {
 	r.lock(m, now)
 	defer r.unlock()
 	for i := range r.levels {
@@ -131,7 +154,11 @@ func (r *Reservation) record(m *memory, now time.Duration, admitted bool) {
 			l.window.shared, l.window.told = l.used, now
 		}
 	}
-	if admitted && !r.taken {
+	if no.wait > 0 && no.what == theRequests {
+		l := &r.levels[no.who]
+		l.window.full, l.window.fullOf = now+no.wait, l.limits.RPM
+	}
+	if no.wait == 0 && !r.taken {
 		r.take(now)
 	}
 }

@@ -28,6 +28,9 @@ type window struct {
 
 	shared usage         // what all nodes together have given, as it was last told
 	told   time.Duration // when
+
+	full   time.Duration // until when all requests of a minute are used, as it was last told
+	fullOf int64         // of so many
 }
 
 // advance drops what is older than 60 seconds.
@@ -137,5 +140,5 @@ func (w *window) view(now time.Duration) usage {
 // idle says whether nobody would miss the window.
 func (w *window) idle(now time.Duration) bool {
 	w.advance(now)
-	return w.inFlight == 0 && len(w.buckets) == 0
+	return w.inFlight == 0 && len(w.buckets) == 0 && w.full <= now
 }
