@@ -16,7 +16,7 @@ func (s *Server) Response(permission account.Permission) http.Handler {
 		if stream, _ := rawjson.AsBool([]byte(r.URL.Query().Get("stream"))); stream {
 			return nil, llm.Invalid("stream", "A response that is kept is not streamed again. Leave stream out.")
 		}
-		return s.kept.Get(r.Context(), r.owner(), r.PathValue("id"))
+		return s.kept.Get(r.Context(), r.owner(), r.PathValue("id"), s.roomOf(r))
 	})
 }
 
@@ -41,7 +41,7 @@ func (s *Server) ResponseInput(permission account.Permission) http.Handler {
 		if err != nil {
 			return nil, err
 		}
-		return s.kept.InputItems(r.Context(), r.owner(), r.PathValue("id"), page)
+		return s.kept.InputItems(r.Context(), r.owner(), r.PathValue("id"), page, s.roomOf(r))
 	})
 }
 
@@ -69,4 +69,10 @@ func inputPage(param func(string) string) (conversation.Page, error) {
 // owner is to whom the caller's responses belong.
 func (r *request) owner() conversation.Owner {
 	return conversation.Owner{Account: r.principal.Account().ID, Scope: r.principal.Key().ID, Token: llm.NewSecret(r.token)}
+}
+
+// roomOf is where the caller reads what is kept, until the reply is written.
+func (s *Server) roomOf(r *request) (room conversation.Room) {
+	room, r.done = s.room(r.Request, r.principal.Account().ID)
+	return room
 }

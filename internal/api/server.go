@@ -44,6 +44,7 @@ type Options struct {
 	// Kept are the responses of the Responses API, whose errors are in the
 	// words of the dialect Responses.
 	Kept      *conversation.Service
+	Room      func(r *http.Request, account string) (room conversation.Room, done func()) // to read it in
 	Responses *dialect.Dialect
 	// Admin is what AdminRoutes work with.
 	Admin AdminOptions
@@ -65,6 +66,7 @@ type Server struct {
 	native            *dialect.Dialect
 	anthropic, gemini *dialect.Dialect
 	kept              *conversation.Service
+	room              func(*http.Request, string) (conversation.Room, func())
 	limits            *ratelimit.Limiter
 	spoken            *dialect.Dialect // of what is kept
 	admin             *AdminOptions
@@ -78,7 +80,7 @@ type Server struct {
 func New(o Options) *Server {
 	return &Server{
 		accounts: o.Accounts, ledger: o.Ledger, uses: o.Uses, router: o.Router,
-		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, kept: o.Kept, limits: o.Limits, spoken: o.Responses, now: o.Now, log: o.Log,
+		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, kept: o.Kept, room: o.Room, limits: o.Limits, spoken: o.Responses, now: o.Now, log: o.Log,
 		prices:   o.Prices,
 		admin:    &o.Admin,
 		document: sync.OnceValues(func() (*document, error) { return newDocument(o.Version) }),
@@ -92,6 +94,7 @@ type request struct {
 	principal *account.Principal // nil where anybody may call
 	token     string             // the caller's key
 	reply     http.Header        // its headers
+	done      func()             // to be called when the reply is written; nil for nothing
 }
 
 // writeWithin is how long a client may take for 64 KiB of a reply.
@@ -134,7 +137,9 @@ func (s *Server) handle(d *dialect.Dialect, next endpoint) http.Handler {
 		d.CommonHeaders(h, id, s.now(), &llm.Standing{})
 		h.Set("Content-Type", "application/json")
 		status := http.StatusOK
-		body, err := next(&request{Request: r, id: id, reply: h})
+		req := &request{Request: r, id: id, reply: h}
+		defer req.end()
+		body, err := next(req)
 		if err != nil {
 			e := llm.AsError(err)
 			s.logFailure(id, r, e)
@@ -145,6 +150,12 @@ func (s *Server) handle(d *dialect.Dialect, next endpoint) http.Handler {
 		w.WriteHeader(status)
 		dialect.WriteBody(w, body, writeWithin)
 	})
+}
+
+func (r *request) end() {
+	if r.done != nil {
+		r.done()
+	}
 }
 
 func (s *Server) logFailure(id string, r *http.Request, e *llm.Error) {

@@ -3,14 +3,17 @@ package app
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/audit"
 	"weir/internal/conversation"
 	"weir/internal/dialect"
 	"weir/internal/gateway"
@@ -95,5 +98,121 @@ func TestKeptNowhere(t *testing.T) {
 		if n := strings.Count(log.String(), `msg="a response was not kept"`); n != test.logged {
 			t.Errorf("%s: logged %d times, want %d: %s", test.members, n, test.logged, &log)
 		}
+	}
+}
+
+// reads is a database that counts what is looked for of responses, and read of them.
+type reads struct {
+	conversation.Store
+	chains, texts int
+}
+
+func (r *reads) ResponseChain(ctx context.Context, id string, most int) ([]conversation.Link, error) {
+	r.chains++
+	return r.Store.ResponseChain(ctx, id, most)
+}
+
+func (r *reads) Response(ctx context.Context, id string) ([]byte, error) {
+	r.texts++
+	return r.Store.Response(ctx, id)
+}
+
+// responder answers POST /v1/responses, and counts what it reads.
+func (g *instance) responder(maxBody int64) (http.Handler, *gateway.Server, *reads) {
+	store := &reads{Store: g.store}
+	server := gateway.New(gateway.Options{
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.claims, Limits: g.limits, MaxBody: maxBody,
+		Kept: conversation.New(conversation.Options{Store: store, Now: time.Now, TTL: time.Hour}),
+		Now:  time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	d := g.fleet.dialect("responses")
+	return server.Handler("POST /v1/responses", d, []*dialect.Operation{&d.Operation}, account.Chat), server, store
+}
+
+func respond(handler http.Handler, key, members string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("POST", "/v1/responses", strings.NewReader(`{`+members+`}`))
+	r.Header.Set("Authorization", "Bearer "+key)
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w
+}
+
+// TestKeptAfterRefusals is that nothing is read of what is kept for a request that is
+// refused by its model, or whose key has nothing left of its limits.
+func TestKeptAfterRefusals(t *testing.T) {
+	t.Parallel()
+	g := newInstance(t)
+	newKey(t, g, "asks")
+	make := func(o account.KeyOptions) string {
+		o.Account, o.Label = "asks", "test"
+		_, token, err := g.accounts.CreateKey(t.Context(), audit.Gateway(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token.Reveal()
+	}
+	limited, elsewhere := make(account.KeyOptions{Limits: account.Limits{RPM: 1}}), make(account.KeyOptions{Models: []string{"demo/other"}})
+	handler, _, store := g.responder(0)
+	for _, test := range []struct {
+		key, members string
+		status       int
+		left         string // of the header
+	}{
+		{elsewhere, `"model":"demo/chat","previous_response_id":"resp_1"`, 403, "0"},
+		{limited, `"model":"nobody/of-this-name","previous_response_id":"resp_1"`, 404, "1"},
+		{limited, `"model":"demo/chat","store":false`, 200, "0"},
+		{limited, `"model":"demo/chat","previous_response_id":"resp_1"`, 429, "0"},
+	} {
+		w := respond(handler, test.key, `"input":"Hi",`+test.members)
+		left, retry := "", w.Header().Get("Retry-After")
+		for name, values := range w.Header() { // which is not in its canonical case
+			if strings.EqualFold(name, "X-RateLimit-Remaining-Requests") {
+				left = values[0]
+			}
+		}
+		if w.Code != test.status || left != test.left || (retry != "") != (test.status == 429) {
+			t.Errorf("%s: %d %s, %q requests left, Retry-After %q; want %d and %q", test.members, w.Code, w.Body, left, retry, test.status, test.left)
+		}
+	}
+	if store.chains != 0 {
+		t.Errorf("what is kept was looked for %d times", store.chains)
+	}
+}
+
+// TestKeptInItsShare is that what is kept counts among the bodies in flight of its account
+// before it is read, and no longer than it is needed.
+func TestKeptInItsShare(t *testing.T) {
+	t.Parallel()
+	g := newInstance(t)
+	key := newKey(t, g, "asks")
+	ample, _, _ := g.responder(0)
+	kept := respond(ample, key, `"model":"demo/chat","input":"`+strings.Repeat("x", 128<<10)+`"`)
+	var o struct {
+		ID     string
+		Output []struct{ ID string }
+	}
+	if err := json.Unmarshal(kept.Body.Bytes(), &o); err != nil || len(o.Output) == 0 {
+		t.Fatalf("%d %s: %v", kept.Code, kept.Body, err)
+	}
+	tight, server, store := g.responder(17 << 10) // 272 KiB of bodies in flight
+	reference := `{"type":"item_reference","id":"` + o.Output[0].ID + `"}`
+	for _, members := range []string{`"previous_response_id":"` + o.ID + `"`, `"input":[` + reference + `,` + reference + `]`} {
+		w := respond(tight, key, `"model":"demo/chat",`+members)
+		if w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "more than its share of the request bodies") || store.texts != 0 {
+			t.Errorf("%s: %d %s, %d read; want 503 and none", members, w.Code, w.Body, store.texts)
+		}
+	}
+	p, err := g.accounts.Authenticate(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	room, done := server.Room(httptest.NewRequest("GET", "/", nil), p.Account().ID)
+	if err := room.Reserve(100 << 10); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	done()
+	again, _, store := g.responder(128 << 10)
+	if w := respond(again, key, `"model":"demo/chat","store":false,"previous_response_id":"`+o.ID+`"`); w.Code != 200 || store.texts != 1 {
+		t.Errorf("with room: %d %s, %d read", w.Code, w.Body, store.texts)
 	}
 }

@@ -2,55 +2,100 @@ package conversation_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"weir/internal/conversation"
+	"weir/internal/seal"
 )
 
-// stuck is a store that answers nobody until it is let go.
+// stuck is a store that gives nobody a response until it is let go.
 type stuck struct {
 	conversation.Store
-	asked atomic.Int64
-	let   chan struct{}
+	large, small atomic.Int64 // that were asked for
+	let          chan struct{}
 }
 
-func (s *stuck) Response(context.Context, string) ([]byte, error) {
-	s.asked.Add(1)
+const largeResponse = 1 << 20
+
+func (s *stuck) ResponseChain(_ context.Context, id string, _ int) ([]conversation.Link, error) {
+	if id == seal.Digest(owner("a").Scope, "resp_large") {
+		return []conversation.Link{{ID: "large", Size: largeResponse}}, nil
+	}
+	return []conversation.Link{{ID: "small", Size: 1000}}, nil
+}
+
+func (s *stuck) Response(_ context.Context, id string) ([]byte, error) {
+	if id == "large" {
+		s.large.Add(1)
+	} else {
+		s.small.Add(1)
+	}
 	<-s.let
 	return nil, conversation.ErrNotFound
 }
 
-// TestReadAtOnce bounds how many responses are in memory to be read: each can
-// have the bytes of a large request.
+// TestReadAtOnce bounds how many large conversations are read at a time, so that the
+// database has readers for others: small ones are never behind them.
 func TestReadAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, read := range map[string]func(*conversation.Service) error{
-		"get": func(s *conversation.Service) error {
-			_, err := s.Get(context.Background(), owner("a"), "resp_1")
+	synctest.Test(t, func(t *testing.T) {
+		store := &stuck{let: make(chan struct{})}
+		s := conversation.New(conversation.Options{Store: store, Now: time.Now, TTL: time.Hour})
+		ask := func(id string) {
+			_, _, _ = s.Expand(context.Background(), owner("a"), []byte(`{"previous_response_id":"`+id+`"}`), room())
+		}
+		for range 10 {
+			go ask("resp_large")
+		}
+		synctest.Wait()
+		for range 3 {
+			go ask("resp_small")
+		}
+		synctest.Wait()
+		if large, small := store.large.Load(), store.small.Load(); large != 2 || small != 3 {
+			t.Errorf("%d large ones and %d small ones are read at once, want 2 and 3", large, small)
+		}
+		close(store.let)
+		synctest.Wait()
+		if large := store.large.Load(); large != 10 {
+			t.Errorf("%d large ones were read in all, want 10", large)
+		}
+	})
+}
+
+// TestTurns is what of an expansion waits for a turn, and how many bytes that is told to be.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.turn(`{"input":"`+strings.Repeat("x", largeResponse)+`"}`, answer("resp_1", says("msg_1", "First")))
+	reads := &counting{Store: w.db}
+	s := conversation.New(conversation.Options{Store: reads, Now: w.clock, TTL: ttl})
+	within, most := 0, int64(0)
+	one := room()
+	one.Turn = func(size int64, work func() error) error {
+		before := reads.read
+		err := work()
+		within, most = within+reads.read-before, max(most, size)
+		return err
+	}
+	for what, read := range map[string]func() error{
+		"expand": func() error {
+			_, _, err := s.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_1"}]}`), one)
 			return err
 		},
-		"cancel": func(s *conversation.Service) error {
-			return s.Cancel(context.Background(), owner("a"), "resp_1")
+		"get": func() error { _, err := s.Get(t.Context(), owner("a"), "resp_1", one); return err },
+		"input items": func() error {
+			_, err := s.InputItems(t.Context(), owner("a"), "resp_1", conversation.Page{Limit: 1}, one)
+			return err
 		},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			store := &stuck{let: make(chan struct{})}
-			s := conversation.New(conversation.Options{Store: store, Now: time.Now, TTL: time.Hour})
-			for range 10 {
-				go func() { _ = read(s) }()
-			}
-			synctest.Wait()
-			if got := store.asked.Load(); got != 4 {
-				t.Errorf("%s: %d are read at once, want 4", name, got)
-			}
-			close(store.let)
-			synctest.Wait()
-			if got := store.asked.Load(); got != 10 {
-				t.Errorf("%s: %d were read in all, want 10", name, got)
-			}
-		})
+		reads.read, within, most = 0, 0, 0
+		if err := read(); err != nil || reads.read != 1 || within != 1 || most < largeResponse {
+			t.Errorf("%s: %v; %d read, %d of them in a turn, of %d bytes; want one, of more than %d", what, err, reads.read, within, most, largeResponse)
+		}
 	}
 }

@@ -67,13 +67,13 @@ func box(o *Owner, name string) (cipher.AEAD, error) {
 	return seal.New(o.Token.Reveal(), o.Scope+name, "weir responses v1")
 }
 
-// unseal reads what was sealed for the owner's response of that name.
+// unseal reads what was sealed for the owner's response of that name, in its place.
 func unseal(o *Owner, name string, sealed []byte) (content, error) {
 	b, err := box(o, name)
 	if err != nil {
 		return content{}, err
 	}
-	text, err := b.Open(nil, nil, sealed, []byte(name))
+	text, err := b.Open(sealed[:0], nil, sealed, []byte(name))
 	if err != nil {
 		return content{}, fmt.Errorf("open a kept response: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"weir/internal/llm"
@@ -30,9 +31,15 @@ const (
 	// maxInput is how many items a request may have itself: the shortest take
 	// many times their size.
 	maxInput = 1 << 16
-	// atOnce is how many conversations are read at a time: each takes memory of
-	// a few times its size, and the database is read by no more at once.
-	atOnce = 4
+	// largeRead is from how many bytes on conversations are read atOnce at a time. The
+	// database has readers beside them, which are for all that is small.
+	largeRead = 64 << 10
+	atOnce    = 2
+	// readWithin is how long the database has.
+	readWithin = 5 * time.Second
+	// copies is how many bytes of memory a byte takes that is read: as the database gives
+	// it, and as it is then.
+	copies = 2
 )
 
 // ErrNotFound says that the store has no such response, or has it no longer.
@@ -67,9 +74,8 @@ type Store interface {
 	// ResponseChain is a response and the ones before it, the newest first, up
 	// to most of them or to one that is not there.
 	ResponseChain(ctx context.Context, id string, most int) ([]Link, error)
-	// ResponseOfItem is the id of the newest response with an item, or
-	// ErrNotFound.
-	ResponseOfItem(ctx context.Context, item string) (string, error)
+	// ResponseOfItem is the newest response with an item, or ErrNotFound.
+	ResponseOfItem(ctx context.Context, item string) (Link, error)
 	// DeleteResponse deletes a response, or reports ErrNotFound.
 	DeleteResponse(ctx context.Context, id string) error
 }
@@ -93,40 +99,92 @@ type Options struct {
 
 // Service keeps responses. All its methods may be called at once.
 type Service struct {
-	store   Store
-	now     func() time.Time
-	ttl     time.Duration
-	reading chan struct{}
+	store Store
+	now   func() time.Time
+	ttl   time.Duration
+	large chan struct{} // has one for each large conversation that is read
 }
 
 // New makes a service.
 func New(o Options) *Service {
-	return &Service{store: o.Store, now: o.Now, ttl: o.TTL, reading: make(chan struct{}, atOnce)}
+	return &Service{store: o.Store, now: o.Now, ttl: o.TTL, large: make(chan struct{}, atOnce)}
 }
 
-// begin waits for the right to read a conversation, which end gives back.
-func (s *Service) begin(ctx context.Context) (end func(), err error) {
-	select {
-	case s.reading <- struct{}{}:
-		return func() { <-s.reading }, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait to read a conversation: %w", context.Cause(ctx))
+// Room is what an account has of the machine to read what is kept in.
+type Room struct {
+	// Reserve asks for n bytes more, from 0, which the request has until it ends or gives
+	// them back as -n. Its error is for the client; there is none for -n.
+	Reserve func(n int64) error
+	// Turn does work on so many bytes: at once where they are few, else when the account
+	// has its turn. Its own error is for the client.
+	Turn func(size int64, work func() error) error
+}
+
+// reading does work that reads so many bytes of what is kept, once there is room for them.
+func (s *Service) reading(ctx context.Context, room *Room, size int64, read func(context.Context) error) error {
+	if err := room.Reserve(copies * size); err != nil {
+		return err
 	}
+	defer func() { _ = room.Reserve(-copies * size) }()
+	return room.Turn(size, func() error {
+		ctx, cancel := context.WithTimeout(ctx, readWithin)
+		defer cancel()
+		if size >= largeRead {
+			select {
+			case s.large <- struct{}{}:
+				defer func() { <-s.large }()
+			case <-ctx.Done():
+				return fmt.Errorf("wait to read a conversation: %w", context.Cause(ctx))
+			}
+		}
+		return read(ctx)
+	})
 }
 
-// content reads a stored response of the owner, or reports ErrNotFound.
-func (s *Service) content(ctx context.Context, o *Owner, name string) (content, error) {
-	sealed, err := s.store.Response(ctx, name)
+// texts reads stored responses of the owner, each of them once.
+type texts struct {
+	service *Service
+	owner   *Owner
+	read    map[string]content
+}
+
+func (s *Service) texts(o *Owner) *texts {
+	return &texts{service: s, owner: o, read: map[string]content{}}
+}
+
+// of is a stored response, or ErrNotFound.
+func (t *texts) of(ctx context.Context, name string) (content, error) {
+	if c, ok := t.read[name]; ok {
+		return c, nil
+	}
+	sealed, err := t.service.store.Response(ctx, name)
 	if err != nil {
 		return content{}, err
 	}
-	return unseal(o, name, sealed)
+	c, err := unseal(t.owner, name, sealed)
+	if err == nil {
+		t.read[name] = c
+	}
+	return c, err
 }
 
-// history reads a response and all before it, the oldest first. The oldest has
-// a previous one where that is not there any more. Errors are ErrNotFound,
+// history is the responses of a conversation, the oldest first.
+func (t *texts) history(ctx context.Context, links []Link) ([]content, error) {
+	list := make([]content, 0, len(links))
+	for _, l := range slices.Backward(links) {
+		c, err := t.of(ctx, l.ID)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// links are a response and all before it, the newest first. The oldest has a
+// previous one where that is not there any more. Errors are ErrNotFound,
 // *llm.Error for a conversation that is too long, and the store's.
-func (s *Service) history(ctx context.Context, o *Owner, id string) ([]content, error) {
+func (s *Service) links(ctx context.Context, o *Owner, id string) ([]Link, error) {
 	links, err := s.store.ResponseChain(ctx, o.name(id), maxTurns+1)
 	if err != nil {
 		return nil, err
@@ -134,25 +192,15 @@ func (s *Service) history(ctx context.Context, o *Owner, id string) ([]content, 
 	if len(links) == 0 {
 		return nil, ErrNotFound
 	}
-	if err := checkLength(links); err != nil {
-		return nil, err
+	if len(links) <= maxTurns && sizeOfAll(links) <= maxBytes {
+		return links, nil
 	}
-	list := make([]content, len(links))
-	for i, l := range links {
-		if list[len(links)-1-i], err = s.content(ctx, o, l.ID); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
+	return nil, llm.Invalid(previousField, fmt.Sprintf("The conversation is longer than %d responses or %d MiB. Begin a new one, with what matters of this one as its input.", maxTurns, maxBytes>>20))
 }
 
-func checkLength(links []Link) error {
-	var size int64
+func sizeOfAll(links []Link) (size int64) {
 	for _, l := range links {
 		size += l.Size
 	}
-	if len(links) <= maxTurns && size <= maxBytes {
-		return nil
-	}
-	return llm.Invalid(previousField, fmt.Sprintf("The conversation is longer than %d responses or %d MiB. Begin a new one, with what matters of this one as its input.", maxTurns, maxBytes>>20))
+	return size
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"weir/internal/dialect/parse"
@@ -35,53 +36,131 @@ func (t *Turn) Echo() []llm.Field {
 	return echo
 }
 
-// Reserve asks for room for n bytes more, which a request takes as long as it
-// lives. Its error is for the client.
-type Reserve func(n int64) error
-
 // Expand puts what came before a request into its input: all of the response
 // that it goes on from and of those before, and the items that it refers to. The
 // body has passed the scan of its wire format; where there is nothing to put
 // in, it is returned as it is. All other members keep their bytes and their
-// order; instructions of earlier requests are not carried over. Errors are
-// *llm.Error, but for the store's own.
-func (s *Service) Expand(ctx context.Context, o Owner, body []byte, reserve Reserve) ([]byte, *Turn, error) {
-	r, err := readRequest(body)
+// order; instructions of earlier requests are not carried over. What is to be read
+// has its room before it is read, and the body that is returned before it is written.
+// Errors are *llm.Error, but for the store's own and those of the room.
+func (s *Service) Expand(ctx context.Context, o Owner, body []byte, room Room) ([]byte, *Turn, error) {
+	p := &plan{turn: &Turn{}}
+	err := room.Turn(int64(len(body)), func() error { return s.plan(ctx, &o, body, p) })
 	if err != nil {
 		return nil, nil, err
 	}
-	turn := &Turn{previous: r.previous, keep: r.store && s.ttl > 0}
-	if turn.input, err = inputItems(r.input); err != nil {
+	if p.reads == nil {
+		return body, p.turn, nil
+	}
+	err = s.reading(ctx, &room, p.size, func(ctx context.Context) (err error) {
+		body, err = s.fill(ctx, &o, body, p, &room)
+		return err
+	})
+	if err != nil {
 		return nil, nil, err
 	}
-	if r.previous == "" && !refers(turn.input) {
-		return body, turn, nil
+	return body, p.turn, nil
+}
+
+// plan is what is to be read for a request.
+type plan struct {
+	turn  *Turn
+	chain []Link            // what it goes on from, the newest first
+	items map[string]string // the stored ids of the responses that have the items, by the items' ids
+	reads map[string]bool   // the stored ids of all responses; nil for nothing
+	size  int64             // bytes of them
+}
+
+// add adds responses.
+func (p *plan) add(links ...Link) {
+	for _, l := range links {
+		if !p.reads[l.ID] {
+			p.reads[l.ID] = true
+			p.size += l.Size
+		}
 	}
-	if body, err = s.fill(ctx, &o, body, turn, reserve); err != nil {
-		return nil, nil, err
+}
+
+// plan finds what is to be read for a request, and how much that is.
+func (s *Service) plan(ctx context.Context, o *Owner, body []byte, p *plan) error {
+	r, err := readRequest(body)
+	if err != nil {
+		return err
 	}
-	return body, turn, nil
+	t := p.turn
+	t.previous, t.keep = r.previous, r.store && s.ttl > 0
+	if t.input, err = inputItems(r.input); err != nil {
+		return err
+	}
+	if r.previous == "" && !refers(t.input) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readWithin)
+	defer cancel()
+	p.items, p.reads = map[string]string{}, map[string]bool{}
+	if r.previous != "" {
+		if p.chain, err = s.links(ctx, o, r.previous); err != nil {
+			return unfound(err, noPrevious(r.previous))
+		}
+		p.add(p.chain...)
+	}
+	return s.find(ctx, o, p)
+}
+
+// find finds the responses with the items that are referred to.
+func (s *Service) find(ctx context.Context, o *Owner, p *plan) error {
+	references, size := 0, int64(0)
+	found := map[string]bool{}
+	for i, it := range p.turn.input {
+		if !isReference(it.raw) {
+			continue
+		}
+		id, ok := rawjson.AsString(rawjson.Get(it.raw, "id"))
+		if !ok {
+			return llm.Invalid(inputField+"["+strconv.Itoa(i)+"].id", "A reference needs the id of an item, a string.")
+		}
+		if references++; references > maxItems {
+			return llm.Invalid(inputField, fmt.Sprintf("The input refers to more than %d items. Send some of them as they are.", maxItems))
+		}
+		p.turn.input[i].id = id
+		if p.items[id] != "" {
+			continue
+		}
+		l, err := s.store.ResponseOfItem(ctx, o.name(id))
+		if err != nil {
+			return unfound(err, noItem(id))
+		}
+		if p.items[id] = l.ID; !found[l.ID] {
+			found[l.ID] = true
+			size += l.Size
+		}
+		p.add(l)
+	}
+	if size > maxBytes {
+		return llm.Invalid(inputField, fmt.Sprintf("The items that are referred to stand in responses of more than %d MiB. Send what matters of them as it is.", maxBytes>>20))
+	}
+	return nil
 }
 
 // fill is the body with all of the turn's conversation as its input.
-func (s *Service) fill(ctx context.Context, o *Owner, body []byte, turn *Turn, reserve Reserve) ([]byte, error) {
-	end, err := s.begin(ctx)
+func (s *Service) fill(ctx context.Context, o *Owner, body []byte, p *plan, room *Room) ([]byte, error) {
+	read := s.texts(o)
+	before, err := read.before(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	defer end()
-	before, err := s.before(ctx, o, turn.previous)
-	if err != nil {
+	if err := read.resolve(ctx, p); err != nil {
 		return nil, err
 	}
-	if err := s.resolve(ctx, o, turn); err != nil {
+	items := said(before)
+	own := len(items)
+	items = append(items, p.turn.input...)
+	if err := room.Reserve(sizeOf(body, items)); err != nil {
 		return nil, err
 	}
-	items := append(said(before), turn.input...)
-	if err := reserve(sizeOf(body, items)); err != nil {
-		return nil, err
-	}
-	return rewrite(body, items), nil
+	body = rewrite(body, items)
+	p.turn.input = slices.Clone(items[own:]) // as they stand in the body: what was read is not needed any more
+	return body, nil
 }
 
 // request is what of a body decides how it is expanded.
@@ -180,13 +259,13 @@ func isReference(raw []byte) bool {
 }
 
 // before reads the conversation that a request goes on from, if it does.
-func (s *Service) before(ctx context.Context, o *Owner, previous string) ([]content, error) {
-	if previous == "" {
+func (t *texts) before(ctx context.Context, p *plan) ([]content, error) {
+	if len(p.chain) == 0 {
 		return nil, nil
 	}
-	list, err := s.history(ctx, o, previous)
+	list, err := t.history(ctx, p.chain)
 	if err != nil {
-		return nil, unfound(err, noPrevious(previous))
+		return nil, unfound(err, noPrevious(p.turn.previous))
 	}
 	if first := &list[0]; first.previous != "" {
 		return nil, noPrevious(first.previous)
@@ -225,74 +304,33 @@ func unfound(err error, missing *llm.Error) error {
 }
 
 // resolve puts the items that are referred to in the places of the references.
-func (s *Service) resolve(ctx context.Context, o *Owner, turn *Turn) error {
-	f := finder{service: s, owner: o, seen: map[string]map[string][]byte{}}
-	references := 0
-	list := make([]item, 0, len(turn.input))
-	for i, it := range turn.input {
+func (t *texts) resolve(ctx context.Context, p *plan) error {
+	seen := map[string]map[string][]byte{} // the items of a response by their ids
+	list := make([]item, 0, len(p.turn.input))
+	for _, it := range p.turn.input {
 		if isReference(it.raw) {
-			id, ok := rawjson.AsString(rawjson.Get(it.raw, "id"))
+			name := p.items[it.id]
+			if seen[name] == nil {
+				c, err := t.of(ctx, name)
+				if err != nil {
+					return unfound(err, noItem(it.id))
+				}
+				seen[name] = map[string][]byte{}
+				for _, of := range said([]content{c}) {
+					seen[name][of.id] = of.raw
+				}
+			}
+			raw, ok := seen[name][it.id]
 			if !ok {
-				return llm.Invalid(inputField+"["+strconv.Itoa(i)+"].id", "A reference needs the id of an item, a string.")
+				return noItem(it.id)
 			}
-			if references++; references > maxItems {
-				return llm.Invalid(inputField, fmt.Sprintf("The input refers to more than %d items. Send some of them as they are.", maxItems))
-			}
-			raw, err := f.find(ctx, id)
-			if err != nil {
-				return unfound(err, noItem(id))
-			}
-			it = item{id, raw}
+			it.raw = raw
 		}
 		if it.raw != nil {
 			list = append(list, it)
 		}
 	}
-	turn.input = list
-	return nil
-}
-
-// finder finds items of earlier responses, each of which it reads once.
-type finder struct {
-	service *Service
-	owner   *Owner
-	seen    map[string]map[string][]byte // the items of a response by their ids
-	size    int64
-}
-
-// find is an item as it may stand in an input; nil for one that is left out.
-func (f *finder) find(ctx context.Context, id string) ([]byte, error) {
-	name, err := f.service.store.ResponseOfItem(ctx, f.owner.name(id))
-	if err != nil {
-		return nil, err
-	}
-	if f.seen[name] == nil {
-		if err := f.read(ctx, name); err != nil {
-			return nil, err
-		}
-	}
-	raw, ok := f.seen[name][id]
-	if !ok {
-		return nil, ErrNotFound
-	}
-	return raw, nil
-}
-
-// read reads the items of a response.
-func (f *finder) read(ctx context.Context, name string) error {
-	c, err := f.service.content(ctx, f.owner, name)
-	if err != nil {
-		return err
-	}
-	items := map[string][]byte{}
-	for _, it := range said([]content{c}) {
-		items[it.id] = it.raw
-		f.size += int64(len(it.raw))
-	}
-	if f.size > maxBytes {
-		return llm.Invalid(inputField, fmt.Sprintf("The items that are referred to stand in responses of more than %d MiB. Send what matters of them as it is.", maxBytes>>20))
-	}
-	f.seen[name] = items
+	p.turn.input = list
 	return nil
 }
 
@@ -314,7 +352,8 @@ func sizeOf(body []byte, items []item) int64 {
 	return size
 }
 
-// rewrite is the body with these items as its input, and nothing to go on from.
+// rewrite is the body with these items as its input, and nothing to go on from. The items
+// share memory with it then.
 func rewrite(body []byte, items []item) []byte {
 	out := append(make([]byte, 0, sizeOf(body, items)), '{')
 	done := false
@@ -344,14 +383,16 @@ func comma(dst []byte) []byte {
 func appendInput(dst []byte, items []item) []byte {
 	dst = append(rawjson.AppendString(comma(dst), inputField), ":["...)
 	more := false
-	for _, it := range items {
-		if it.raw == nil {
+	for i := range items {
+		raw := &items[i].raw
+		if *raw == nil {
 			continue
 		}
 		if more {
 			dst = append(dst, ',')
 		}
-		dst, more = append(dst, it.raw...), true
+		dst, more = append(dst, *raw...), true
+		*raw = dst[len(dst)-len(*raw):]
 	}
 	return append(dst, ']')
 }

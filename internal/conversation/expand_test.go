@@ -20,7 +20,7 @@ func TestNothingToExpand(t *testing.T) {
 		`{"input":[{"role":"user","id":"msg_1","content":"Hi"},{"type":"message","id":"x"}]}`,
 	} {
 		in := []byte(body)
-		out, turn, err := w.Expand(t.Context(), owner("a"), in, func(int64) error { t.Error("room was asked for"); return nil })
+		out, turn, err := w.Expand(t.Context(), owner("a"), in, reserving(func(int64) error { t.Error("room was asked for"); return nil }))
 		if err != nil || turn == nil || string(out) != body || &out[0] != &in[0] {
 			t.Errorf("%s: got %s, %v; want the same bytes", body, out, err)
 		}
@@ -73,12 +73,12 @@ func TestItemReference(t *testing.T) {
 		`{"input":[{"type":"item_reference","id":"msg_of_nobody"}]}`:    "input",
 		`{"input":[{"id":"msg_1","type":"item_reference","role":"x"}]}`: "input",
 	} {
-		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room)
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room())
 		if e := llm.AsError(err); err == nil || e.Code != llm.CodeInvalidRequest || e.Param != param {
 			t.Errorf("%s: got %v, want a mistake in %s", body, err, param)
 		}
 	}
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_1"}]}`), room)
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_1"}]}`), room())
 	wantError(t, err, llm.Invalid("input", "Item with id 'msg_1' not found."))
 }
 
@@ -94,7 +94,7 @@ func TestItemsInOneWay(t *testing.T) {
 		`{"input":[{"id":"msg_1","role":"user","role":null}]}`:                                    "input[0].role",
 		`{"input":[{"role":"user","content":"x","type":"message","t\u0079pe":"item_reference"}]}`: "input[0].type",
 	} {
-		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room)
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room())
 		if e := llm.AsError(err); err == nil || e.Code != llm.CodeInvalidRequest || e.Param != param {
 			t.Errorf("%s: got %v, want a mistake in %s", body, err, param)
 		}
@@ -118,7 +118,7 @@ func TestMostItems(t *testing.T) {
 		{reference, 4097, false},
 	} {
 		body := `{"input":[` + strings.Repeat(tt.item+",", tt.n-1) + tt.item + `]}`
-		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room)
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room())
 		if e := llm.AsError(err); (err == nil) != tt.ok || err != nil && e.Param != "input" {
 			t.Errorf("%d of %s: got %v, want it taken: %v", tt.n, tt.item, err, tt.ok)
 		}
@@ -141,32 +141,49 @@ func TestMistakes(t *testing.T) {
 		`{"input":{"role":"user"},"previous_response_id":"resp_1"}`:    "input",
 		`{"input":"x","previous_response_id":"resp_of_somebody_else"}`: "previous_response_id",
 	} {
-		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room)
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room())
 		if e := llm.AsError(err); err == nil || e.Code != llm.CodeInvalidRequest || e.Param != param || e.Message == "" {
 			t.Errorf("%s: got %v, want a mistake in %s", body, err, param)
 		}
 	}
 	long := strings.Repeat("x", 1<<20)
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"previous_response_id":"`+long+`"}`), room)
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"previous_response_id":"`+long+`"}`), room())
 	if e := llm.AsError(err); len(e.Message) > 1<<10 || e.Word != "previous_response_not_found" {
 		t.Errorf("a long id: %d bytes of message, %q", len(e.Message), e.Word)
 	}
 }
 
-// TestRoom is that the room for a conversation is asked for before it is taken.
+// TestRoom is that the room for a conversation is asked for before it is taken, and given
+// back but for the body.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.turn(`{"input":"One"}`, answer("resp_1", says("msg_1", "First")))
-	full := errors.New("full")
-	var asked int64
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"previous_response_id":"resp_1"}`), func(n int64) error {
-		asked = n
-		return full
-	})
+	w.turn(`{"input":"`+strings.Repeat("x", 1000)+`"}`, answer("resp_1", says("msg_1", "First")))
 	body, _ := w.expand(`{"previous_response_id":"resp_1"}`)
-	if !errors.Is(err, full) || asked < int64(len(body)) || asked > int64(len(body)+100) {
-		t.Errorf("asked for %d bytes of %d: %v", asked, len(body), err)
+	full := errors.New("full")
+	for refused := range 3 {
+		var asked []int64
+		held := int64(0)
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"previous_response_id":"resp_1"}`), reserving(func(n int64) error {
+			if n > 0 {
+				asked = append(asked, n)
+			}
+			if n > 0 && len(asked) == refused+1 {
+				return full
+			}
+			held += n
+			return nil
+		}))
+		want := int64(0)
+		if refused == 2 {
+			want = asked[1]
+		}
+		if errors.Is(err, full) != (refused < 2) || held != want {
+			t.Errorf("%v, with %d bytes held of those asked for: %d; want %d held", err, held, asked, want)
+		}
+		if refused > 0 && (asked[0] < 2000 || asked[1] < int64(len(body)) || asked[1] > int64(len(body)+100)) {
+			t.Errorf("asked for %d, the body has %d bytes", asked, len(body))
+		}
 	}
 }
 
@@ -182,7 +199,7 @@ func TestLimits(t *testing.T) {
 		w.turn(`{`+previous(id)+`"input":"`+strings.Repeat("x", 22<<20)+`"}`, answer(next, ""))
 		id = next
 	}
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous(id)+`"input":"More"}`), room)
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous(id)+`"input":"More"}`), room())
 	wantError(t, err, llm.Invalid("previous_response_id", tooLong))
 
 	_, turn := w.expand(`{"input":"` + strings.Repeat("x", 65<<20) + `"}`)
@@ -207,7 +224,7 @@ func TestManyTurns(t *testing.T) {
 	w.turn(`{"input":"One"}`, answer("resp_1", says("msg_1", "First")))
 	w.turn(`{`+previous("resp_1")+`"input":"Two"}`, answer("resp_2", says("msg_2", "Second")))
 	w.turn(`{`+previous("resp_2")+`"input":"Three"}`, answer("resp_1", says("msg_3", "Third")))
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_1")+`"input":"More"}`), room)
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_1")+`"input":"More"}`), room())
 	if e := llm.AsError(err); e.Param != "previous_response_id" || !strings.Contains(e.Message, "longer than 1000 responses") {
 		t.Errorf("got %v, want a conversation that is too long", err)
 	}
@@ -221,11 +238,11 @@ func TestStoreFalse(t *testing.T) {
 	if want := `{"input":[` + asks("One") + `,` + says("msg_1", "First") + `,` + asks("Two") + `],"store":false}`; got != want {
 		t.Errorf("a request that is not kept may go on from one that is: got %s, want %s", got, want)
 	}
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_2")+`"input":"x"}`), room)
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_2")+`"input":"x"}`), room())
 	wantError(t, err, lost("resp_2"))
-	_, err = w.Get(t.Context(), owner("a"), "resp_2")
+	_, err = w.Get(t.Context(), owner("a"), "resp_2", room())
 	wantError(t, err, gone("resp_2"))
-	_, _, err = w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_2"}]}`), room)
+	_, _, err = w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_2"}]}`), room())
 	wantError(t, err, llm.Invalid("input", "Item with id 'msg_2' not found."))
 }
 
@@ -235,7 +252,7 @@ func TestKeepNothing(t *testing.T) {
 	w := newWorld(t)
 	w.Service = w.open(0)
 	w.turn(`{"input":"One","store":true}`, answer("resp_1", says("msg_1", "First")))
-	_, err := w.Get(t.Context(), owner("a"), "resp_1")
+	_, err := w.Get(t.Context(), owner("a"), "resp_1", room())
 	wantError(t, err, gone("resp_1"))
 }
 
@@ -246,11 +263,11 @@ func TestExpiry(t *testing.T) {
 	w.advance(ttl - time.Second)
 	w.turn(`{`+previous("resp_1")+`"input":"Two"}`, answer("resp_2", says("msg_2", "Second")))
 	w.advance(time.Second)
-	_, err := w.Get(t.Context(), owner("a"), "resp_1")
+	_, err := w.Get(t.Context(), owner("a"), "resp_1", room())
 	wantError(t, err, gone("resp_1"))
-	if _, err := w.Get(t.Context(), owner("a"), "resp_2"); err != nil {
+	if _, err := w.Get(t.Context(), owner("a"), "resp_2", room()); err != nil {
 		t.Errorf("the younger one: %v", err)
 	}
-	_, _, err = w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_2")+`"input":"x"}`), room)
+	_, _, err = w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_2")+`"input":"x"}`), room())
 	wantError(t, err, lost("resp_1"))
 }

@@ -20,6 +20,7 @@ const ttl = 30 * 24 * time.Hour
 type world struct {
 	t    testing.TB
 	path string
+	db   *store.Store // as the service has it
 	*conversation.Service
 
 	mu  sync.Mutex
@@ -45,6 +46,7 @@ func (w *world) open(ttl time.Duration) *conversation.Service {
 			w.t.Error(err)
 		}
 	})
+	w.db = db
 	return conversation.New(conversation.Options{Store: db, Now: w.clock, TTL: ttl})
 }
 
@@ -64,12 +66,18 @@ func owner(name string) conversation.Owner {
 	return conversation.Owner{Scope: "key_" + name, Token: llm.NewSecret("wk_" + name)}
 }
 
-func room(int64) error { return nil }
+// room is all that there may be.
+func room() conversation.Room { return reserving(func(int64) error { return nil }) }
+
+// reserving is a room with turns for everybody.
+func reserving(reserve func(int64) error) conversation.Room {
+	return conversation.Room{Reserve: reserve, Turn: func(_ int64, work func() error) error { return work() }}
+}
 
 // expand is what becomes of a request.
 func (w *world) expand(body string) (string, *conversation.Turn) {
 	w.t.Helper()
-	got, turn, err := w.Expand(context.Background(), owner("a"), []byte(body), room)
+	got, turn, err := w.Expand(context.Background(), owner("a"), []byte(body), room())
 	if err != nil {
 		w.t.Fatalf("expand %s: %v", body, err)
 	}

@@ -14,17 +14,32 @@ import (
 // Get is the response of that id, as it was answered:
 // https://platform.openai.com/docs/api-reference/responses/get. One that is not
 // there, or not the owner's, is an *llm.Error.
-func (s *Service) Get(ctx context.Context, o Owner, id string) ([]byte, error) {
-	end, err := s.begin(ctx)
+func (s *Service) Get(ctx context.Context, o Owner, id string, room Room) (response []byte, err error) {
+	links, err := s.newest(ctx, &o, id)
 	if err != nil {
 		return nil, err
 	}
-	defer end()
-	c, err := s.content(ctx, &o, o.name(id))
-	if err != nil {
-		return nil, unfound(err, noResponse(id))
+	err = s.reading(ctx, &room, sizeOfAll(links), func(ctx context.Context) error {
+		c, err := s.texts(&o).of(ctx, o.name(id))
+		if err != nil {
+			return unfound(err, noResponse(id))
+		}
+		if err := room.Reserve(int64(len(c.response))); err != nil {
+			return err
+		}
+		response = bytes.Clone(c.response) // its input may be many times as long
+		return nil
+	})
+	return response, err
+}
+
+// newest is the response of that id, without those before it.
+func (s *Service) newest(ctx context.Context, o *Owner, id string) ([]Link, error) {
+	links, err := s.store.ResponseChain(ctx, o.name(id), 1)
+	if err == nil && len(links) == 0 {
+		err = noResponse(id)
 	}
-	return bytes.Clone(c.response), nil // its input may be many times as long
+	return links, err
 }
 
 // Delete deletes the response of that id, and says so in the vendor's words:
@@ -40,13 +55,8 @@ func (s *Service) Delete(ctx context.Context, o Owner, id string) ([]byte, error
 // Cancel refuses: only what is made in the background could be cancelled
 // (https://platform.openai.com/docs/api-reference/responses/cancel).
 func (s *Service) Cancel(ctx context.Context, o Owner, id string) error {
-	end, err := s.begin(ctx)
-	if err != nil {
+	if _, err := s.newest(ctx, &o, id); err != nil {
 		return err
-	}
-	defer end()
-	if _, err := s.store.Response(ctx, o.name(id)); err != nil {
-		return unfound(err, noResponse(id))
 	}
 	return llm.Invalid("", "Cannot cancel a synchronous response.")
 }
@@ -69,21 +79,27 @@ type Page struct {
 // and of its own input
 // (https://platform.openai.com/docs/api-reference/responses/input-items). Of turns
 // that are not there any more it lists nothing.
-func (s *Service) InputItems(ctx context.Context, o Owner, id string, p Page) ([]byte, error) {
-	end, err := s.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	history, err := s.history(ctx, &o, id)
+func (s *Service) InputItems(ctx context.Context, o Owner, id string, p Page, room Room) (page []byte, err error) {
+	links, err := s.links(ctx, &o, id)
 	if err != nil {
 		return nil, unfound(err, noResponse(id))
 	}
-	list, more, err := p.of(asked(history))
-	if err != nil {
-		return nil, err
-	}
-	return appendList(nil, list, more), nil
+	err = s.reading(ctx, &room, sizeOfAll(links), func(ctx context.Context) error {
+		history, err := s.texts(&o).history(ctx, links)
+		if err != nil {
+			return unfound(err, noResponse(id))
+		}
+		list, more, err := p.of(asked(history))
+		if err != nil {
+			return err
+		}
+		if err := room.Reserve(sizeOf(nil, list)); err != nil {
+			return err
+		}
+		page = appendList(nil, list, more)
+		return nil
+	})
+	return page, err
 }
 
 // asked is what the last response of a conversation answers.

@@ -127,10 +127,10 @@ func (c *call) run() error {
 	if err := c.enterStream(); err != nil {
 		return err
 	}
-	if err := c.recall(); err != nil {
+	if err := c.route(); err != nil {
 		return err
 	}
-	if err := c.route(); err != nil {
+	if err := c.recall(); err != nil {
 		return err
 	}
 	if err := c.reserveLimits(); err != nil {

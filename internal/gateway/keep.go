@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"weir/internal/conversation"
@@ -16,14 +17,18 @@ import (
 const keepWithin = 5 * time.Second
 
 // recall puts what the request goes on from into its body, where answers of its
-// wire format are kept.
+// wire format are kept. Its model is known by then, and what of its limits is left.
 func (c *call) recall() error {
 	if c.door.Kept == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(c.r.Context(), keepWithin)
-	defer cancel()
-	body, turn, err := c.server.kept.Expand(ctx, c.owner(), c.body, c.reserve)
+	if err := c.lookAtLimits(); err != nil {
+		return err
+	}
+	body, turn, err := c.server.kept.Expand(c.r.Context(), c.owner(), c.body, c.reader())
+	if err != nil && c.r.Context().Err() != nil {
+		return errGone
+	}
 	if _, told := errors.AsType[*llm.Error](err); err != nil && !told {
 		return &llm.Error{Code: llm.CodeOverloaded, Message: "What the request goes on from cannot be read right now. Try again shortly.", RetryAfter: time.Second, Err: err}
 	}
@@ -35,10 +40,29 @@ func (c *call) recall() error {
 		return nil // nothing was put in
 	}
 	c.body = body
+	model := c.head.Model // or the default one
 	return c.inTurn(func() (err error) {
 		c.head, err = c.door.Scan(c.body, c.r)
+		c.head.Model = model
 		return err
 	})
+}
+
+// reader is the memory and turns of the account that asks, to read in what is kept.
+func (c *call) reader() conversation.Room {
+	return conversation.Room{Turn: c.turnFor, Reserve: func(n int64) error {
+		if n < 0 {
+			c.giveBack(-n)
+			return nil
+		}
+		return c.reserve(n)
+	}}
+}
+
+// Room is the same for what does not go through the pipeline. done gives back what is still reserved.
+func (s *Server) Room(r *http.Request, account string) (room conversation.Room, done func()) {
+	c := &call{server: s, r: r, account: account}
+	return c.reader(), func() { c.giveBack(c.reserved) }
 }
 
 // echo is what of the request its answer repeats.

@@ -18,6 +18,12 @@ func (c *call) reserveLimits() error {
 	return c.server.limits.Reserve(c.r.Context(), &c.limited, ratelimit.CallerOf(c.principal), c.estimateTokens())
 }
 
+// lookAtLimits refuses a request whose caller has nothing left of its limits, before what is
+// kept is read for it. It takes nothing of them: how large the request is, is not known yet.
+func (c *call) lookAtLimits() error {
+	return c.server.limits.Look(ratelimit.CallerOf(c.principal), c.estimateTokens())
+}
+
 // estimateTokens is how many tokens are reserved for the request.
 func (c *call) estimateTokens() int64 {
 	if c.door.Free {

@@ -99,8 +99,11 @@ func (t *turns) forget(account string, own chan struct{}) bool {
 
 // inTurn does work on the body, in a turn where that is large. What a client
 // has left behind is not begun.
-func (c *call) inTurn(work func() error) error {
-	if len(c.body) < largeBody {
+func (c *call) inTurn(work func() error) error { return c.turnFor(int64(len(c.body)), work) }
+
+// turnFor does work on so many bytes, likewise.
+func (c *call) turnFor(size int64, work func() error) error {
+	if size < largeBody {
 		return work()
 	}
 	ctx := c.r.Context()
@@ -111,8 +114,8 @@ func (c *call) inTurn(work func() error) error {
 		return c.shed(telemetry.CPU)
 	}
 	defer c.server.turns.end()
-	if err := c.left(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return errGone
 	}
 	return work()
 }

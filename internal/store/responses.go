@@ -59,13 +59,13 @@ func (s *Store) Response(ctx context.Context, id string) (sealed []byte, err err
 	return sealed, missing("read response", err)
 }
 
-// ResponseOfItem is the id of the newest response that has the item, or
+// ResponseOfItem is the newest response that has the item, or
 // conversation.ErrNotFound.
-func (s *Store) ResponseOfItem(ctx context.Context, item string) (id string, err error) {
-	const query = "SELECT r.id FROM response_items i JOIN responses r ON r.id = i.response" +
+func (s *Store) ResponseOfItem(ctx context.Context, item string) (l conversation.Link, err error) {
+	const query = "SELECT r.id, r.previous, length(r.sealed) FROM response_items i JOIN responses r ON r.id = i.response" +
 		" WHERE i.item = ? AND r.expires > ? ORDER BY r.created DESC, r.id LIMIT 1"
-	err = s.read.QueryRowContext(ctx, query, item, micros(s.Now())).Scan(&id)
-	return id, missing("find item", err)
+	err = s.read.QueryRowContext(ctx, query, item, micros(s.Now())).Scan(&l.ID, &l.Previous, &l.Size)
+	return l, missing("find item", err)
 }
 
 // ResponseChain is a response and the ones before it, the newest first, up to

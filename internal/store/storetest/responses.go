@@ -95,8 +95,8 @@ func testResponses(t *testing.T, f *fixture) {
 func wantItem(t *testing.T, f *fixture, item, want string) {
 	t.Helper()
 	got, err := f.ResponseOfItem(t.Context(), item)
-	if got != want || (want == "") != errors.Is(err, conversation.ErrNotFound) || want != "" && err != nil {
-		t.Errorf("response with %s: got %q, %v; want %q", item, got, err, want)
+	if got.ID != want || (want == "") != errors.Is(err, conversation.ErrNotFound) || want != "" && err != nil {
+		t.Errorf("response with %s: got %+v, %v; want %q", item, got, err, want)
 	}
 }
 
@@ -107,6 +107,9 @@ func testResponseItems(t *testing.T, f *fixture) {
 	wantItem(t, f, "x", "a")
 	wantItem(t, f, "y", "b")
 	wantItem(t, f, "w", "")
+	if l, err := f.ResponseOfItem(t.Context(), "z"); err != nil || l != (conversation.Link{ID: "b", Previous: "a", Size: int64(len("second"))}) {
+		t.Errorf("response with z: got %+v, %v", l, err)
+	}
 	if err := f.DeleteResponse(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,45 @@
+package conversation_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"weir/internal/conversation"
+)
+
+// counting is a store that counts how many kept texts are read.
+type counting struct {
+	conversation.Store
+	read int
+}
+
+func (c *counting) Response(ctx context.Context, id string) ([]byte, error) {
+	c.read++
+	return c.Store.Response(ctx, id)
+}
+
+// TestRoomBeforeReading is that nothing is read of what is kept before there is room for all
+// of it.
+func TestRoomBeforeReading(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	long := strings.Repeat("x", 1<<20)
+	w.turn(`{"input":"`+long+`"}`, answer("resp_1", says("msg_1", "First")))
+	store := &counting{Store: w.db}
+	s := conversation.New(conversation.Options{Store: store, Now: w.clock, TTL: ttl})
+	full := errors.New("full")
+	for _, body := range []string{
+		`{"previous_response_id":"resp_1"}`,
+		`{"input":[{"id":"msg_1"}]}`,
+		`{"input":[{"id":"msg_1"},{"id":"msg_1"}],"previous_response_id":"resp_1"}`,
+	} {
+		store.read = 0
+		asked := int64(0)
+		_, _, err := s.Expand(t.Context(), owner("a"), []byte(body), reserving(func(n int64) error { asked += n; return full }))
+		if !errors.Is(err, full) || store.read != 0 || asked < 1<<20 {
+			t.Errorf("%s: %v, %d bytes asked for, %d read; want it refused before anything is read", body, err, asked, store.read)
+		}
+	}
+}
