@@ -3,19 +3,24 @@ package account
 import (
 	"net/http"
 	"strings"
+
+	"weir/internal/llm"
 )
 
 // Token is the token of the Authorization header, else of the first of the
-// other headers that is there; empty if there is none.
-func Token(h http.Header, others ...string) string {
-	token := BearerToken(h)
+// other headers that is there; empty if there is none. Of a header that stands more
+// than once a proxy may have read another one: the error is an *llm.Error.
+func Token(h http.Header, others ...string) (string, error) {
+	token, err := BearerToken(h), llm.Once(h, "Authorization")
 	for _, name := range others {
-		if token != "" {
-			break
+		if err == nil {
+			err = llm.Once(h, name)
 		}
-		token = h.Get(name)
+		if token == "" {
+			token = h.Get(name)
+		}
 	}
-	return token
+	return token, err
 }
 
 // BearerToken is the token of an Authorization header, empty if there is none

@@ -21,7 +21,10 @@ const claimWait = 5 * time.Second
 // once makes the call, once for each Idempotency-Key within 24 hours, and answers
 // the same to it again. It goes on when the client leaves, who asks again.
 func (s *Server) once(r *adminRequest, call adminCall) (a answer, err error) {
-	header := r.Header.Get("Idempotency-Key")
+	header, err := idempotency.KeyOf(r.Header)
+	if err != nil {
+		return a, err
+	}
 	if header == "" {
 		return call(r)
 	}
@@ -46,9 +49,6 @@ func (s *Server) once(r *adminRequest, call adminCall) (a answer, err error) {
 
 // newClaim is the claim of a request with that Idempotency-Key.
 func (s *Server) newClaim(r *adminRequest, header string) (*claim, error) {
-	if err := idempotency.Check(header); err != nil {
-		return nil, err
-	}
 	secret, err := s.secretOf(r)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,10 @@ func scopeOf(r *adminRequest) string {
 
 // secretOf is what the caller alone has.
 func (s *Server) secretOf(r *adminRequest) (string, error) {
-	secret := account.Token(r.Header)
+	secret, err := account.Token(r.Header)
+	if err != nil {
+		return "", err
+	}
 	if r.visit.Key() == nil {
 		secret = s.admin.Session(r.Request)
 	}

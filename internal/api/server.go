@@ -113,7 +113,11 @@ func (s *Server) guard(permission account.Permission, next endpoint) http.Handle
 // dialect d.
 func (s *Server) guardDoor(d *dialect.Dialect, permission account.Permission, next endpoint) http.Handler {
 	return s.handle(d, func(r *request) ([]byte, error) {
-		r.token = account.Token(r.Header, d.KeyHeaders...)
+		token, err := account.Token(r.Header, d.KeyHeaders...)
+		if err != nil {
+			return nil, err
+		}
+		r.token = token
 		p, err := s.accounts.Authenticate(r.Context(), r.token)
 		if err != nil {
 			return nil, err

@@ -135,6 +135,42 @@ func TestWhereKeysTravel(t *testing.T) {
 	}
 }
 
+// TestHeadersStandOnce refuses a request in which a header stands twice that says who asks,
+// or what is replayed: a proxy may have read the other one.
+func TestHeadersStandOnce(t *testing.T) {
+	t.Parallel()
+	h, up := openHoused(t)
+	other := h.newKey(account.KeyOptions{Account: "default"})
+	twice := func(a ask, name string, values ...string) {
+		t.Helper()
+		r := h.request(a)
+		r.Header[name] = values
+		got := h.send(r)
+		if got.status != http.StatusBadRequest || !strings.Contains(got.body, name+" stands more than once") {
+			t.Errorf("%s with %s twice: %d %s, want 400", a.path, name, got.status, got.body)
+		}
+		if want := "INVALID_REQUEST"; !isVendors(a.path) && !strings.Contains(got.body, want) {
+			t.Errorf("%s: %s, want %s", a.path, got.body, want)
+		}
+	}
+	for _, door := range append(doors(), ask{path: "/admin/v1/accounts"}) {
+		twice(door, "Authorization", "Bearer "+h.key, "Bearer "+other)
+		twice(door, "Authorization", "", "Bearer "+other)
+		if door.body != "" {
+			twice(door, "Idempotency-Key", "one", "two")
+		}
+		if isVendors(door.path) {
+			for _, name := range []string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
+				twice(door, name, h.key, other)
+			}
+		}
+	}
+	twice(ask{path: "/admin/v1/accounts", body: `{"name":"new"}`, key: h.newKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Admin}})}, "Idempotency-Key", "one", "two")
+	if n := len(up.records(t)); n != 0 {
+		t.Errorf("%d requests reached the provider", n)
+	}
+}
+
 // TestForbidden is what a known caller may not do.
 func TestForbidden(t *testing.T) {
 	t.Parallel()

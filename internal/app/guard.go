@@ -115,7 +115,7 @@ func (g *guard) visitor(r *http.Request, from people.Origin) (*people.Visitor, e
 				"trusted_proxies and public_url, and have the proxy send X-Forwarded-Proto. insecure_http: true allows plain http.",
 		}
 	}
-	if g.keys && r.Header.Get("Authorization") != "" {
+	if g.keys && strings.Join(r.Header["Authorization"], "") != "" {
 		return g.keyHolder(r)
 	}
 	if g.keys && g.session(r) == "" { // a program that gave nothing away
@@ -132,7 +132,11 @@ func (g *guard) visitor(r *http.Request, from people.Origin) (*people.Visitor, e
 // keyHolder is an operator's key. A key that is none is refused before anybody
 // learns what there is.
 func (g *guard) keyHolder(r *http.Request) (*people.Visitor, error) {
-	p, err := g.accounts.Authenticate(r.Context(), account.Token(r.Header))
+	token, err := account.Token(r.Header)
+	if err != nil {
+		return nil, err
+	}
+	p, err := g.accounts.Authenticate(r.Context(), token)
 	if err != nil {
 		return nil, err
 	}

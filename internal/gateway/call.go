@@ -180,7 +180,11 @@ func (c *call) authenticate() error {
 		c.principal = c.known
 		return c.principal.May(c.permission)
 	}
-	c.token = account.Token(c.r.Header, c.dialect.KeyHeaders...)
+	token, err := account.Token(c.r.Header, c.dialect.KeyHeaders...)
+	if err != nil {
+		return err
+	}
+	c.token = token
 	p, err := c.server.accounts.Authenticate(c.r.Context(), c.token)
 	if err != nil {
 		return err

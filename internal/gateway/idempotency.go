@@ -31,11 +31,8 @@ type idempotent struct {
 // beginIdempotent claims the request's Idempotency-Key, if it has one, or
 // replays what was answered to it before.
 func (c *call) beginIdempotent() (replayed bool, err error) {
-	header := c.r.Header.Get("Idempotency-Key")
-	if header == "" {
-		return false, nil
-	}
-	if err := idempotency.Check(header); err != nil {
+	header, err := idempotency.KeyOf(c.r.Header)
+	if err != nil || header == "" {
 		return false, err
 	}
 	claim := idempotency.Claim{

@@ -6,6 +6,7 @@ package idempotency
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"weir/internal/llm"
@@ -53,12 +54,14 @@ type Store interface {
 	Forget(ctx context.Context, c Claim) error
 }
 
-// Check refuses a key that is too long.
-func Check(key string) error {
+// KeyOf is the key of a request, empty for none. One that is too long is refused, and two,
+// of which a proxy may have read the other one.
+func KeyOf(h http.Header) (string, error) {
+	key := h.Get(header)
 	if len(key) > maxKey {
-		return llm.Invalid(header, fmt.Sprintf("The header is longer than %d characters.", maxKey))
+		return "", llm.Invalid(header, fmt.Sprintf("The header is longer than %d characters.", maxKey))
 	}
-	return nil
+	return key, llm.Once(h, header)
 }
 
 // Begin makes a claim for 24 hours. It is New, or Done with the first request's reply;

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"time"
 )
@@ -73,6 +74,15 @@ func AsError(err error) *Error {
 		return e
 	}
 	return &Error{Code: CodeInternal, Message: "Something went wrong on our side. The request id finds it in the log.", Err: err}
+}
+
+// Once refuses a header that stands more than once: a proxy in front may have read another
+// one of them.
+func Once(h http.Header, name string) error {
+	if len(h.Values(name)) > 1 {
+		return Invalid(name, "The header "+name+" stands more than once. Send it once.")
+	}
+	return nil
 }
 
 // Invalid is an invalid-request error about one parameter.
