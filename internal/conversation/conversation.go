@@ -112,8 +112,8 @@ func New(o Options) *Service {
 
 // Room is what an account has of the machine to read what is kept in.
 type Room struct {
-	// Reserve asks for n bytes more, from 0, which the request has until it ends or gives
-	// them back as -n. Its error is for the client; there is none for -n.
+	// Reserve asks for n bytes more, which the request has until it ends or gives them back
+	// as -n. Its error is for the client; there is none up to 0.
 	Reserve func(n int64) error
 	// Turn does work on so many bytes: at once where they are few, else when the account
 	// has its turn. Its own error is for the client.

@@ -41,7 +41,8 @@ func (t *Turn) Echo() []llm.Field {
 // body has passed the scan of its wire format; where there is nothing to put
 // in, it is returned as it is. All other members keep their bytes and their
 // order; instructions of earlier requests are not carried over. What is to be read
-// has its room before it is read, and the body that is returned before it is written.
+// has its room before it is read, and so has the body that is returned, as far as can be
+// told; the rest, or what was too much, before it is written.
 // Errors are *llm.Error, but for the store's own and those of the room.
 func (s *Service) Expand(ctx context.Context, o Owner, body []byte, room Room) ([]byte, *Turn, error) {
 	p := &plan{turn: &Turn{}}
@@ -51,6 +52,10 @@ func (s *Service) Expand(ctx context.Context, o Owner, body []byte, room Room) (
 	}
 	if p.reads == nil {
 		return body, p.turn, nil
+	}
+	p.body += int64(len(body))
+	if err := room.Reserve(p.body); err != nil {
+		return nil, nil, err
 	}
 	err = s.reading(ctx, &room, p.size, func(ctx context.Context) (err error) {
 		body, err = s.fill(ctx, &o, body, p, &room)
@@ -65,10 +70,11 @@ func (s *Service) Expand(ctx context.Context, o Owner, body []byte, room Room) (
 // plan is what is to be read for a request.
 type plan struct {
 	turn  *Turn
-	chain []Link            // what it goes on from, the newest first
-	items map[string]string // the stored ids of the responses that have the items, by the items' ids
-	reads map[string]bool   // the stored ids of all responses; nil for nothing
-	size  int64             // bytes of them
+	chain []Link          // what it goes on from, the newest first
+	items map[string]Link // the responses that have the items, by the items' ids
+	reads map[string]bool // the stored ids of all responses; nil for nothing
+	size  int64           // bytes of them
+	body  int64           // bytes that are likely to be put in: of the responses, and those of an item's again for each time that it is named again
 }
 
 // add adds responses.
@@ -97,12 +103,13 @@ func (s *Service) plan(ctx context.Context, o *Owner, body []byte, p *plan) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()
-	p.items, p.reads = map[string]string{}, map[string]bool{}
+	p.items, p.reads = map[string]Link{}, map[string]bool{}
 	if r.previous != "" {
 		if p.chain, err = s.links(ctx, o, r.previous); err != nil {
 			return unfound(err, noPrevious(r.previous))
 		}
 		p.add(p.chain...)
+		p.body = sizeOfAll(p.chain)
 	}
 	return s.find(ctx, o, p)
 }
@@ -123,16 +130,18 @@ func (s *Service) find(ctx context.Context, o *Owner, p *plan) error {
 			return llm.Invalid(inputField, fmt.Sprintf("The input refers to more than %d items. Send some of them as they are.", maxItems))
 		}
 		p.turn.input[i].id = id
-		if p.items[id] != "" {
+		if l, known := p.items[id]; known {
+			p.body += l.Size
 			continue
 		}
 		l, err := s.store.ResponseOfItem(ctx, o.name(id))
 		if err != nil {
 			return unfound(err, noItem(id))
 		}
-		if p.items[id] = l.ID; !found[l.ID] {
+		if p.items[id] = l; !found[l.ID] {
 			found[l.ID] = true
 			size += l.Size
+			p.body += l.Size
 		}
 		p.add(l)
 	}
@@ -155,7 +164,7 @@ func (s *Service) fill(ctx context.Context, o *Owner, body []byte, p *plan, room
 	items := said(before)
 	own := len(items)
 	items = append(items, p.turn.input...)
-	if err := room.Reserve(sizeOf(body, items)); err != nil {
+	if err := room.Reserve(sizeOf(body, items) - p.body); err != nil {
 		return nil, err
 	}
 	body = rewrite(body, items)
@@ -309,7 +318,7 @@ func (t *texts) resolve(ctx context.Context, p *plan) error {
 	list := make([]item, 0, len(p.turn.input))
 	for _, it := range p.turn.input {
 		if isReference(it.raw) {
-			name := p.items[it.id]
+			name := p.items[it.id].ID
 			if seen[name] == nil {
 				c, err := t.of(ctx, name)
 				if err != nil {

@@ -51,7 +51,7 @@ func (c *call) recall() error {
 // reader is the memory and turns of the account that asks, to read in what is kept.
 func (c *call) reader() conversation.Room {
 	return conversation.Room{Turn: c.turnFor, Reserve: func(n int64) error {
-		if n < 0 {
+		if n <= 0 {
 			c.giveBack(-n)
 			return nil
 		}
