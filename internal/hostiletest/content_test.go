@@ -77,6 +77,14 @@ func contentAttacks() []attack {
 				a.post(chatPath, strings.NewReader(`{"model":"house/chat:tokens=500","messages":[{"role":"user","content":"x"}]}`), "Idempotency-Key", fmt.Sprintf("%p-%d", a, time.Now().UnixNano()))
 			})
 		}},
+		{name: "kept responses, named again and again", held: "one account has its share of memory; 503 beyond it", check: only("200", "503"), hostile: func(a *attacker) {
+			a.key = a.bad[0] // of one account
+			a.post(responsesPath, strings.NewReader(`{"model":"house/chat:tokens=4","input":[{"type":"message","id":"msg_kept","role":"user","content":"`+strings.Repeat("x", long(8<<20, 1<<20))+`"}]}`))
+			a.many(10, 10*time.Millisecond, func(int) {
+				const named = `{"type":"item_reference","id":"msg_kept"}`
+				a.post(responsesPath, strings.NewReader(`{"model":"house/chat:tokens=4","store":false,"input":[`+named+`,`+named+`,`+named+`]}`))
+			})
+		}},
 		{name: "switches that change the shape of an answer", held: "400, no circuit opens", model: "shared", hostile: func(a *attacker) {
 			a.many(2, 20*time.Millisecond, func(i int) {
 				a.post(chatPath, strings.NewReader(`{"model":"bad/shared","deferred":true,"messages":[{"role":"user","content":"x"}]}`))

@@ -23,6 +23,8 @@ import (
 
 const chatPath = "/v1/chat/completions"
 
+const responsesPath = "/v1/responses"
+
 // connections is how many each hostile client opens where an attack is about 5,000 of them.
 func connections() int { return long(1250, 100) }
 
