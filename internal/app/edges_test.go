@@ -78,7 +78,7 @@ func edges() []edge {
 			ask: chat(`"model":"house/chat:Online",` + words),
 		},
 		{
-			name: "answers by a new field", budget: 8 * llm.USD, input: 1,
+			name: "answers by a new field", budget: 40 * llm.USD, input: 1,
 			ask: chat(`"model":"house/chat:n=20,tokens=200","num_outputs":20,"max_tokens":200,` + words),
 		},
 		{
