@@ -126,12 +126,17 @@ func (c *call) boundUntold(s *ledger.Settlement, t *tally) {
 }
 
 // rejection says how an attempt ends that its provider refused: free, but for what some
-// charge for a request that they refuse for what it says.
+// charge for a request that they refuse for what it says: a fee, or for the work on it.
 func (c *call) rejection(f *provider.Failure) ledger.Settlement {
 	s := ledger.Settlement{Outcome: ledger.OutcomeRejected, Provenance: ledger.Exact, Status: f.Status, Code: f.Err.Code}
 	mode := llm.Refused(c.speaking(c.target()).Name)
 	if f.Upstream.Code == explain.Policy && c.hold.Attempt().Price.Charges(mode) {
 		s.Tier, s.Usage[llm.Requests] = mode, c.requests()
+	} else if c.target().Provider.BillsRefusals() && f.Worked() {
+		s.Provenance, s.Usage = ledger.Estimated, c.inputUsage()
+		if s.AtMost, s.Unpriced = c.atMost(); f.Overflow() { // nothing was made of it
+			s.AtMost, s.Unpriced = c.atMostRead()
+		}
 	}
 	return s
 }

@@ -15,13 +15,33 @@ import (
 // provider's own tools, and files by what they can be. It leaves out classes that have no
 // rate, which it names.
 func (c *call) atMost() (llm.Money, llm.Classes) {
-	a := c.hold.Attempt()
-	bound := a.Bound
-	if a.Claim == nil && !c.door.Free { // else the bound is that of afford
-		bound = c.boundUnseen()
+	most, unpriced := c.costAtMost(c.mostUsed())
+	return max(most, c.hold.Attempt().Hold), unpriced
+}
+
+// atMostRead is atMost for an input that was read and not answered.
+func (c *call) atMostRead() (llm.Money, llm.Classes) {
+	bound := c.mostUsed()
+	for i := range bound {
+		if class := llm.Class(i); class.IsOutput() || class.IsTool() || class == llm.Images {
+			bound[i] = 0
+		}
 	}
-	most := min(ledger.MaxCost, a.Price.BoundAsked(&bound, c.head.Asked))
-	return max(most, a.Hold), a.Price.UnboundedAsked(&bound, c.head.Asked)
+	return c.costAtMost(bound)
+}
+
+func (c *call) costAtMost(bound llm.Usage) (llm.Money, llm.Classes) {
+	price := &c.hold.Attempt().Price
+	return min(ledger.MaxCost, price.BoundAsked(&bound, c.head.Asked)), price.UnboundedAsked(&bound, c.head.Asked)
+}
+
+// mostUsed is what the attempt under way can have used at most.
+func (c *call) mostUsed() llm.Usage {
+	a := c.hold.Attempt()
+	if a.Claim == nil && !c.door.Free { // else the bound is that of afford
+		return c.boundUnseen()
+	}
+	return a.Bound
 }
 
 // boundUnseen is what the attempt under way can have used at most, with as much output as

@@ -62,6 +62,10 @@ type Entry struct {
 	// stream whose client has left, "no" where it says that it does not; empty where it
 	// says nothing. docs/metering.md has its words.
 	BillsAfterDisconnect string `json:"bills_after_disconnect,omitempty"`
+	// BillsRefusals is the vendor's page that says that it charges for requests that it
+	// refuses for what they say or for their length, and for those that run out of time
+	// (408); empty where none does. docs/metering.md has its words.
+	BillsRefusals string `json:"bills_refusals,omitempty"`
 	// Ask is how the provider is asked about a reply by its id; empty where it cannot be.
 	Ask Ask `json:"ask,omitempty"`
 	// PriceSource is the provider's id in the price data; empty for none.
@@ -162,6 +166,7 @@ func (e *Entry) Options(dialects func(name string) *dialect.Dialect) Options {
 		Retries:      DefaultRetries,
 
 		BillsAfterDisconnect: e.BillsAfterDisconnect == "yes",
+		BillsRefusals:        e.BillsRefusals != "",
 	}
 }
 

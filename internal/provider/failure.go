@@ -3,10 +3,12 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"weir/internal/dialect/explain"
 	"weir/internal/llm"
 )
 
@@ -80,6 +82,12 @@ func (f *Failure) Sent() bool { return f.sent }
 
 // Refusal reports whether the provider answered with an error in place of an answer.
 func (f *Failure) Refusal() bool { return f.Kind == KindStatus || f.Kind == KindInStream }
+
+// Worked reports whether the provider refused the request only after work on it: for what
+// it or its answer says, for its length, or for the time that it took.
+func (f *Failure) Worked() bool {
+	return f.Refusal() && (f.Status == http.StatusRequestTimeout || explain.Code(f.Err.Word, f.Err.Message) == explain.Policy || f.Overflow())
+}
 
 // Ours reports whether the attempt could not be made, whoever the provider is.
 func (f *Failure) Ours() bool { return f.ours }

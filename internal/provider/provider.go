@@ -63,6 +63,9 @@ type Options struct {
 	// BillsAfterDisconnect says that the provider charges for all of a stream whose
 	// client has left: cancelling it saves nothing.
 	BillsAfterDisconnect bool
+	// BillsRefusals says that the provider charges for some requests that it refuses:
+	// those of Failure.Worked.
+	BillsRefusals bool
 	// BillsItself has an attempt cost what the provider says that it charges, where it
 	// says so, and not what its usage comes to.
 	BillsItself    bool
@@ -310,6 +313,9 @@ func (p *Provider) Retries() int { return p.opts.Retries }
 // BillsAfterDisconnect reports whether the provider charges for all of a stream whose
 // client has left.
 func (p *Provider) BillsAfterDisconnect() bool { return p.opts.BillsAfterDisconnect }
+
+// BillsRefusals reports whether the provider charges for a failure that has Worked.
+func (p *Provider) BillsRefusals() bool { return p.opts.BillsRefusals }
 
 // BillsItself reports whether an attempt costs what the provider says that it charges.
 func (p *Provider) BillsItself() bool { return p.opts.BillsItself }
