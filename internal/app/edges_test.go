@@ -19,6 +19,7 @@ import (
 // edge is a way to be charged for what a gateway does not see, or knows no price of.
 type edge struct {
 	name    string
+	as      string // the provider's name, as in the catalogue; empty for house
 	dialect string // of the provider; empty for openai's, at /v1
 	path    string // of the wire format
 	budget  llm.Money
@@ -102,6 +103,11 @@ func edges() []edge {
 			ask: chat(`"model":"house/chat","more_tools":[{"type":"web_search"}],` + words),
 		},
 		{
+			name: "a document that is parsed", as: "openrouter", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
+			ask: chat(`"model":"openrouter/chat","messages":[{"role":"user","content":[` +
+				`{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,` + pdf + `"}}]}]`),
+		},
+		{
 			name: "tools by a stored preset", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
 			ask: chat(`"model":"house/chat","preset":"research",` + words),
 		},
@@ -117,7 +123,7 @@ func TestEdges(t *testing.T) {
 			t.Parallel()
 			up := newUpstream(t)
 			input, output := cmp.Or(e.input, 10), cmp.Or(e.output, 1000)
-			h := open(t, setup{yaml: "providers:" + e.provider(up.url) + pricedAt(input, output)})
+			h := open(t, setup{yaml: e.named("providers:" + e.provider(up.url) + pricedAt(input, output))})
 			h.setBudget(e.budget, ledger.PeriodTotal)
 			clients, each := 8, 5
 			if e.alone {
@@ -146,6 +152,14 @@ func TestEdges(t *testing.T) {
 			}
 		})
 	}
+}
+
+// named is a configuration in which the provider has the edge's name.
+func (e *edge) named(yaml string) string {
+	if e.as == "" {
+		return yaml
+	}
+	return strings.NewReplacer("\n  house:", "\n  "+e.as+":", " house/", " "+e.as+"/").Replace(yaml)
 }
 
 // provider is the configuration of the one that the edge is about.

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"weir/internal/llm"
 )
 
 // TestProviderCostDiffers counts by how much a provider's own cost is above or below ours.
@@ -48,5 +50,40 @@ func TestUsesHaveBound(t *testing.T) {
 	r := h.do(ask{path: "/v1/uses"})
 	if want := fmt.Sprintf(`"cost":%s,"cost_at_most":%s}`, e.Cost, e.AtMost); e.AtMost <= e.Cost || !strings.Contains(r.body, want) || strings.Count(r.body, "cost_at_most") != 1 {
 		t.Errorf("got %s, want %s once", r.body, want)
+	}
+}
+
+// TestParsedDocuments marks what a provider may charge for reading documents to a model
+// that takes none.
+func TestParsedDocuments(t *testing.T) {
+	t.Parallel()
+	up := answering(t, http.StatusOK, `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],`+
+		`"usage":{"prompt_tokens":30,"completion_tokens":10,"total_tokens":40}}`)
+	h := open(t, setup{yaml: "providers:" + providerYAML("openrouter", up.URL) + providerYAML("house", up.URL) +
+		"prices:\n  openrouter/*: {input: \"3\", output: \"11\"}\n  house/*: {input: \"3\", output: \"11\"}\n" +
+		"models:\n  openrouter/reads: {documents: true}\n  openrouter/reads-not: {documents: false}\n"})
+	const (
+		words = `"messages":[{"role":"user","content":"Which file?"}]`
+		file  = `"messages":[{"role":"user","content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0xLjcK"}}]}]`
+	)
+	chat, messages := "/v1/chat/completions", "/v1/messages"
+	document := `"max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0xLjcK"}}]}]`
+	for _, c := range []struct {
+		model, path, body string
+		want              int64
+	}{
+		{"openrouter/reads-not", chat, file, 1},
+		{"openrouter/unknown", chat, file, 1},
+		{"openrouter/unknown", chat, strings.Replace(file, "file", `f\u0069le`, 1), 1},
+		{"openrouter/unknown", messages, document, 1},
+		{"openrouter/unknown", chat, words, 0},
+		{"openrouter/reads", chat, file, 0},
+		{"house/unknown", chat, file, 0},
+	} {
+		r := h.do(ask{path: c.path, body: `{"model":"` + c.model + `",` + c.body + `}`})
+		e := h.entry(t, r.header.Get("X-Request-Id"))
+		if r.status != http.StatusOK || e.Usage[llm.OtherTools] != c.want || (e.Unpriced == llm.Classes(0).With(llm.OtherTools)) != (c.want > 0) {
+			t.Errorf("%s: %s: status %d, usage %v, without a price %v; want %d documents", c.model, c.body, r.status, e.Usage, e.Unpriced.Names(), c.want)
+		}
 	}
 }

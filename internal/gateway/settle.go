@@ -147,10 +147,11 @@ func (c *call) served(t *tally) string {
 	return c.hold.Attempt().Price.Served(modes, c.head.Asked)
 }
 
-// bill makes of what an attempt at the target used what it is charged as: a request, and
-// a short recording as the shortest.
+// bill makes of what an attempt at the target used what it is charged as: a request,
+// documents that were parsed, and a short recording as the shortest.
 func (c *call) bill(t *route.Target, u *llm.Usage) {
 	u[llm.Requests] = c.requests()
+	u[llm.OtherTools] = max(u[llm.OtherTools], c.parsed)
 	c.quirks(t).Bill(u)
 }
 

@@ -21,6 +21,9 @@ type Quirks struct {
 	ReasoningBesideOutput bool `json:"reasoning_beside_output,omitempty"`
 	// ReasoningBesideCap says that the cap on output may leave reasoning out.
 	ReasoningBesideCap bool `json:"reasoning_beside_cap,omitempty"`
+	// ParsesDocuments says that a document for a model that takes none is read into text
+	// first, for a fee that nobody tells.
+	ParsesDocuments bool `json:"parses_documents,omitempty"`
 	// NoCallIDs says that the ids of tool calls and their results are an error
 	// there; they are matched by name and order (Gemini on older Vertex AI).
 	NoCallIDs bool `json:"no_call_ids,omitempty"`

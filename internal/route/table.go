@@ -250,6 +250,12 @@ func (t *Table) MayReason(target *Target) bool {
 	return info.Abilities.Reasoning != pricing.No
 }
 
+// TakesDocuments reports whether the target's model is known to take documents.
+func (t *Table) TakesDocuments(target *Target) bool {
+	info, _ := t.book.Model(target.Provider.Name(), target.Model)
+	return info.Abilities.Documents == pricing.Yes
+}
+
 // Model is one that the table can route to, for listings.
 type Model struct {
 	Name       string // "<provider>/<model-name>", or an alias
