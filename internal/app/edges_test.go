@@ -108,6 +108,14 @@ func edges() []edge {
 				`{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,` + pdf + `"}}]}]`),
 		},
 		{
+			name: "a seller by the model's name", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
+			ask: chat(`"model":"house/chat:Nitro",` + words),
+		},
+		{
+			name: "a seller by a field", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
+			ask: chat(`"model":"house/chat","provider":{"only":["dear"]},` + words),
+		},
+		{
 			name: "tools by a stored preset", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
 			ask: chat(`"model":"house/chat","preset":"research",` + words),
 		},

@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"weir/internal/ledger"
 	"weir/internal/llm"
 )
 
@@ -50,6 +52,48 @@ func TestUsesHaveBound(t *testing.T) {
 	r := h.do(ask{path: "/v1/uses"})
 	if want := fmt.Sprintf(`"cost":%s,"cost_at_most":%s}`, e.Cost, e.AtMost); e.AtMost <= e.Cost || !strings.Contains(r.body, want) || strings.Count(r.body, "cost_at_most") != 1 {
 		t.Errorf("got %s, want %s once", r.body, want)
+	}
+}
+
+// TestDearerThanThePrice has budgets count what a provider says that it charges where that
+// is above what the price comes to.
+func TestDearerThanThePrice(t *testing.T) {
+	t.Parallel()
+	var told atomic.Pointer[string]
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],`+
+			`"usage":{"prompt_tokens":30,"completion_tokens":10,"total_tokens":40,"cost":%s}}`, *told.Load())
+	}))
+	defer up.Close()
+	for _, c := range []struct {
+		told, atMost string // what it costs by its price is 0.0002
+		provenance   ledger.Provenance
+	}{
+		{"0.00015", "0", ledger.Exact},
+		{"0.0002", "0", ledger.Exact},
+		{"0.000200000004", "0", ledger.Exact},
+		{"0.00020002", "0", ledger.Exact},
+		{"0.0002003", "0.0002003", ledger.Assumed},
+		{"0.5", "0.5", ledger.Assumed},
+	} {
+		told.Store(&c.told)
+		h := open(t, setup{yaml: "providers:" + providerYAML("house", up.URL) + "prices:\n  house/*: {input: \"3\", output: \"11\"}\n"})
+		h.setBudget(60*llm.USD/100, ledger.PeriodTotal)
+		r := h.chat("house/m")
+		h.mustAnswer(r)
+		e := h.entry(t, r.header.Get("X-Request-Id"))
+		if e.Cost.String() != "0.0002" || e.AtMost.String() != c.atMost || e.Provenance != c.provenance {
+			t.Errorf("it says $%s: got $%s, at most $%s, %s; want at most $%s, %s", c.told, e.Cost, e.AtMost, e.Provenance, c.atMost, c.provenance)
+		}
+		if c.told != "0.5" {
+			continue
+		}
+		h.mustAnswer(h.chat("house/m"))
+		if r := h.chat("house/m"); r.status != http.StatusPaymentRequired {
+			t.Errorf("after $1 of $0.60 the status is %d", r.status)
+		}
+		h.verify(t)
 	}
 }
 

@@ -136,6 +136,7 @@ func judgeCases() []judgeCase {
 		{"unknown, served above its bound", func(b *books) { b.served[killed].Usage[llm.Output] = 501 }, belowTruth},
 		{"broken off, charged for more than its bound", func(b *books) { b.served[broken].Usage[llm.Output] = 41 }, belowTruth},
 		{"the provider's own figure is more", func(b *books) { b.served[whole].Cost = llm.USD }, belowTruth},
+		{"assumed, though the provider says no more", func(b *books) { b.rows[whole].provenance = ledger.Assumed }, inexact},
 		{"one token more than reported", func(b *books) { b.rows[whole].usage[llm.Output]++ }, inexact},
 		{"another class than reported", func(b *books) {
 			b.rows[whole].usage[llm.Input]--

@@ -157,6 +157,10 @@ func (v *verdict) attempt(id ledger.AttemptID, a *attempt) {
 	switch r.provenance {
 	case ledger.Exact:
 		v.exact(r, s, &truth)
+	case ledger.Assumed: // of the harness's prices, only where the provider says that it charges more
+		if v.exact(r, s, &truth); s.Cost <= r.cost {
+			v.add(inexact, "%s: the provider says no more than the price: %+v", r, *s)
+		}
 	case ledger.Estimated:
 		v.estimated(r, s, &truth)
 	case ledger.Unknown:

@@ -122,7 +122,7 @@ func provenanceText(p ledger.Provenance) string {
 	case ledger.Exact:
 		return "by the provider’s own numbers"
 	case ledger.Assumed:
-		return "by the provider’s own numbers, at a price of a model like it"
+		return "by the provider’s own numbers, at a price that it may not charge"
 	case ledger.Estimated:
 		return "counted here: the provider’s numbers never came"
 	case ledger.Unknown:

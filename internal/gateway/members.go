@@ -227,11 +227,14 @@ var clientTools = map[string][]string{
 
 // modeMembers are the fields that decide in which mode a request is served, with how the
 // names of these modes begin. A list of further models to choose from has none, and neither
-// has a preset, which names a model and its tools (https://openrouter.ai/docs/guides/features/presets.md, undated copy).
-var modeMembers = map[string]string{"servicetier": "", "inferencegeo": "geo:", "speed": "speed:", "models": "", "preset": ""}
+// has a preset, which names a model and its tools (https://openrouter.ai/docs/guides/features/presets.md, undated copy),
+// nor a choice of who serves the model, each at a price of its own
+// (https://openrouter.ai/docs/features/provider-routing.md, undated copy).
+var modeMembers = map[string]string{"servicetier": "", "inferencegeo": "geo:", "speed": "speed:", "models": "", "preset": "", "provider": ""}
 
 // unasked are pieces of the names of models that search or call tools without being asked, with
-// the class of what these do. With ":online" OpenRouter searches as by its plugin
+// the class of what these do; and of those that choose who serves the model, at a price that is
+// not known (https://openrouter.ai/docs/guides/routing/model-variants/nitro.md, undated copy). With ":online" OpenRouter searches as by its plugin
 // (https://openrouter.ai/docs/guides/routing/model-variants/online.md, undated copy).
 var unasked = []struct {
 	piece string
@@ -244,6 +247,9 @@ var unasked = []struct {
 	{"groq/compound", llm.Searches},
 	{":online", llm.OtherTools},
 	{"@preset/", llm.OtherTools},
+	{":nitro", llm.OtherTools},
+	{":exacto", llm.OtherTools},
+	{":floor", llm.OtherTools},
 }
 
 // plain is a field's name without regard to its spelling.

@@ -149,9 +149,21 @@ func (h *Hold) price(s *Settlement) {
 	case s.Unpriced != 0:
 		most = h.attempt.Hold
 	}
+	if s.tellsMore() {
+		most = max(most, *s.ProviderCost)
+		if s.Provenance == Exact && s.Unpriced == 0 {
+			s.Provenance = Assumed
+		}
+	}
 	if s.AtMost = most; most <= s.Cost {
 		s.AtMost = 0 // it cannot have cost more
 	}
+}
+
+// tellsMore says whether the provider says that it charges more than the price comes to, by
+// more than it may have rounded: a thousandth of that, and some nano-dollars.
+func (s *Settlement) tellsMore() bool {
+	return s.ProviderCost != nil && *s.ProviderCost-s.Cost > s.Cost/1000+10
 }
 
 // checkClaim refuses an attempt that may cost more than it has claimed.

@@ -103,7 +103,7 @@ type Provenance string
 // The provenances.
 const (
 	Exact     Provenance = "exact"     // the provider's own numbers, at a price of exactly that model
-	Assumed   Provenance = "assumed"   // the provider's numbers, at a price of a model like it
+	Assumed   Provenance = "assumed"   // the provider's numbers, at a price of a model like it, or below what it says that it charges
 	Estimated Provenance = "estimated" // counted here, because the provider's never came
 	Unknown   Provenance = "unknown"   // the bound of the attempt; nobody saw its end
 )
@@ -117,7 +117,8 @@ type Settlement struct {
 	// is not in it.
 	Cost     llm.Money
 	Unpriced llm.Classes
-	// AtMost is what the attempt can have cost at most, where nobody knows: budgets
+	// AtMost is what the attempt can have cost at most, where nobody knows, or where its
+	// provider says that it charges more than Cost: budgets
 	// count it until the attempt is resolved. It is above Cost, or 0 where Cost is what
 	// the attempt cost; of unknown outcome both are the hold.
 	AtMost llm.Money
