@@ -77,3 +77,29 @@ func TestRefusalsThatCost(t *testing.T) {
 		}
 	}
 }
+
+// TestFailuresThatSaidSomething enters a whole answer of Responses that failed after some of
+// it was made as its stream is: estimated, with a bound and the tools that ran.
+func TestFailuresThatSaidSomething(t *testing.T) {
+	t.Parallel()
+	const failed = `{"id":"r","object":"response","status":"failed","error":{"code":"server_error","message":"No."},"output":[%s]%s}`
+	for _, c := range []struct {
+		name, output, rest string
+		out, searches      int64
+		provenance         ledger.Provenance
+	}{
+		{"a message", `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"one two three four five"}]}`, "", 5, 0, ledger.Estimated},
+		{"a search", `{"type":"web_search_call","id":"w","status":"completed","action":{"type":"search","query":"x"}}`, "", 0, 1, ledger.Estimated},
+		{"nothing", "", "", 0, 0, ledger.Exact},
+		{"usage", `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"one two"}]}`, `,"usage":{"input_tokens":9,"output_tokens":2,"total_tokens":11}`, 2, 0, ledger.Exact},
+	} {
+		up := answering(t, http.StatusOK, fmt.Sprintf(failed, c.output, c.rest))
+		yaml := strings.Replace(providerYAML("house", up.URL), "dialect: openai", "dialect: responses", 1)
+		h := open(t, setup{yaml: "providers:" + yaml + "prices:\n  house/*: {input: \"10\", output: \"1000\"}\n"})
+		r := h.do(ask{path: "/v1/responses", body: `{"model":"house/m","max_output_tokens":50,"input":"Hi"}`})
+		e := h.entry(t, r.header.Get("X-Request-Id"))
+		if e.Provenance != c.provenance || e.Usage[llm.Output] != c.out || e.Usage[llm.Searches] != c.searches || (e.AtMost > e.Cost) != (c.provenance == ledger.Estimated) {
+			t.Errorf("%s: %s, %s, $%s, at most $%s, of %v\n%s", c.name, e.Outcome, e.Provenance, e.Cost, e.AtMost, e.Usage, r.body)
+		}
+	}
+}

@@ -35,6 +35,11 @@ func (c *call) estimate(t *tally) llm.Usage {
 		c.estimateUnits(&u, t)
 		return u
 	}
+	for class := range u {
+		if llm.Class(class).IsTool() && !t.reported {
+			u[class] = t.usage[class] // what the answer shows of them
+		}
+	}
 	if u.InputTokens() == 0 {
 		u[llm.Input] = c.countInput()
 	}

@@ -100,7 +100,10 @@ func (l *late) settlement() (s ledger.Settlement) {
 		_, err = c.tallyWhole(resp, body)
 	}
 	if err != nil {
-		if f := c.target().Provider.Judge(err); f.Refusal() {
+		p := c.target().Provider
+		f := p.Judge(err)
+		worked := c.sum.begun || p.BillsRefusals() && f.Worked()
+		if f.Refusal() && !worked {
 			return c.rejection(f)
 		}
 		return l.unseen

@@ -66,7 +66,7 @@ func (c *call) settlementOfFailed(f *provider.Failure) ledger.Settlement {
 	switch {
 	case !f.Sent():
 		s.Outcome = ledger.OutcomeRefused
-	case c.head.Stream && c.sum.begun || c.believable(c.sum) && !c.sum.usage.IsZero():
+	case c.sum.begun && (c.head.Stream || f.Refusal()) || c.believable(c.sum) && !c.sum.usage.IsZero():
 		return c.settlementOfCut(c.sum, f)
 	case f.Refusal():
 		return c.rejection(f)

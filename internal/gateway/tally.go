@@ -109,6 +109,7 @@ func (t *tally) addReply(r *llm.Reply) {
 		if len(t.finish) < maxChoices {
 			t.finish = append(t.finish, r.Choices[i].Finish)
 		}
+		t.begun = t.begun || len(r.Choices[i].Message.Parts) > 0
 		for j := range r.Choices[i].Message.Parts {
 			t.addPart(i, &r.Choices[i].Message.Parts[j])
 		}

@@ -85,7 +85,8 @@ func (r *result) place(key []byte) *[]byte {
 }
 
 // DecodeReply reads a whole answer. An *llm.Error is one that the provider
-// reported in place of it, and comes with the usage that stood beside it; any
+// reported in place of it, and comes with the usage that stood beside it, or else with what was
+// made before it; any
 // other error says that this is not the protocol. An answer that is still being
 // made has no finish reason. Raw JSON in the reply shares memory with body.
 func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
@@ -102,6 +103,10 @@ func DecodeReply(body []byte, q *llm.Quirks) (*llm.Reply, error) {
 		r.ProviderCost, r.Tier = openai.ProviderCost(v.usage), v.modes(&r.Usage)
 	}
 	if failure := v.failed(body); failure != nil {
+		if parts, err := decodeOutput(v.output); !r.Reported && err == nil && len(parts) > 0 {
+			r.Choices = []llm.Choice{{Message: llm.Message{Role: llm.RoleAssistant, Parts: parts}}}
+			v.ran(&r.Usage)
+		}
 		return r, failure
 	}
 	if rawjson.KindOf(v.output) != rawjson.Array {
@@ -142,12 +147,17 @@ func (r *result) used(q *llm.Quirks) (u llm.Usage, most *llm.Usage, ok bool) {
 	if !ok {
 		return u, nil, false
 	}
+	r.ran(&u)
+	return u, most, true
+}
+
+// ran adds the calls of tools that the answer tells of.
+func (r *result) ran(u *llm.Usage) {
 	var calls tools
 	for _, v := range rawjson.Elements(r.output) {
 		calls.add(v)
 	}
-	r.addTools(&u, &calls)
-	return u, most, true
+	r.addTools(u, &calls)
 }
 
 // modes are those in which the answer was served: its service tier, that the preview of the
