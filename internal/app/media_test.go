@@ -307,6 +307,9 @@ func TestMoreMedia(t *testing.T) {
 			func() reply { return edit("batch_size", "10") },
 			func() reply { return edit("num_images", " 1e1") },
 			func() reply { return write("file_url", "https://x.example/a.wav") },
+			func() reply { return write("file_id", "file-1") },
+			func() reply { return edit("imageUri", "x") },
+			func() reply { return h.do(read(`,"text_file":"f"`)) },
 			func() reply { return write("n", "5") },
 		} {
 			s.last = ""

@@ -125,7 +125,7 @@ func isMore(op llm.Op, m rawjson.Member) bool {
 	case rawjson.Array, rawjson.Object:
 		return true
 	case rawjson.String:
-		return parse.IsMore(rawjson.Text(m.Value))
+		return parse.IsMore(m.Name(), rawjson.Text(m.Value))
 	}
 	return false
 }

@@ -101,7 +101,7 @@ func scanForm(body []byte, r *http.Request, read func(h *llm.Head, p formPart, c
 			return llm.Head{}, err
 		}
 		known := formWords.Has(p.name) || p.name == "n" && h.Choices > 1
-		if !p.isFile && !known && parse.IsMore(string(content)) {
+		if !p.isFile && !known && parse.IsMore(p.name, string(content)) {
 			h.Unknown = p.name
 		}
 	}

@@ -146,8 +146,14 @@ func Function(v []byte) (t llm.Tool) {
 }
 
 // IsMore says whether the text of a field that is not known may ask for more of what is to be
-// made: a number, a list or an object, an address, or a text of some length.
-func IsMore(text string) bool {
+// made: a number, a list or an object, an address, or a text of some length; or, by the field's
+// name, anything that stands for a file.
+func IsMore(name, text string) bool {
+	for _, piece := range []string{"file", "url", "uri"} {
+		if strings.Contains(strings.ToLower(name), piece) && text != "" {
+			return true
+		}
+	}
 	const short = 64 // bytes of a word that says how
 	text = strings.TrimSpace(text)
 	n, err := strconv.ParseFloat(text, 64)
