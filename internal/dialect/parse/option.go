@@ -149,13 +149,21 @@ func Function(v []byte) (t llm.Tool) {
 // made: a number, a list or an object, an address, or a text of some length; or, by the field's
 // name, anything that stands for a file.
 func IsMore(name, text string) bool {
-	for _, piece := range []string{"file", "url", "uri"} {
-		if strings.Contains(strings.ToLower(name), piece) && text != "" {
-			return true
-		}
+	if text != "" && namesFile(name) {
+		return true
 	}
 	const short = 64 // bytes of a word that says how
 	text = strings.TrimSpace(text)
 	n, err := strconv.ParseFloat(text, 64)
 	return err == nil && n > 1 && n == math.Trunc(n) || len(text) > short || strings.Contains(text, "://") || strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{")
+}
+
+// namesFile says whether a field is one of files or their addresses, by the words of its name.
+func namesFile(name string) bool {
+	for word := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return r < 'a' || r > 'z' }) {
+		if strings.HasPrefix(word, "file") || strings.HasSuffix(word, "url") || strings.HasSuffix(word, "uri") {
+			return true
+		}
+	}
+	return false
 }
