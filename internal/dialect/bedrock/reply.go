@@ -51,11 +51,7 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 		if e := DecodeError(body); e.Message != "" {
 			return r, reportedError(body)
 		}
-		if c.Finish == "" {
-			return nil, errNoMessage
-		}
-		c.Message.Role = llm.RoleAssistant // an answer of no words
-		return r, nil
+		return nil, errNoMessage
 	}
 	var err error
 	c.Message, err = decodeAnswer(message)

@@ -49,10 +49,6 @@ func DecodeReply(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 	case rawjson.KindOf(m) == rawjson.Object:
 	case rawjson.Present(m) || rawjson.Present(failure): // an error has its text there
 		return r, explain.Error(DecodeError(body), 0)
-	case c.Finish != "": // an answer of no words
-		c.Message.Role = llm.RoleAssistant
-		r.Choices = []llm.Choice{c}
-		return r, nil
 	default:
 		return nil, errNoMessage
 	}
