@@ -13,8 +13,9 @@ import (
 // event of a stream, is counted as it arrives, and a reply until its client has taken it.
 // What a provider only announces takes nothing. Where the account has its share, or there
 // is no more for anybody, the answer is not read on until others have ended: its provider
-// waits. After arrivalWait, or where nobody waits for it, it is given up, and settled like
-// any other whose usage did not come.
+// waits. So that answers which all wait for one another come to an end, one at a time of
+// all may go on regardless (Server.overdraft). After arrivalWait, or where nobody waits for
+// it, an answer is given up, and settled like any other whose usage did not come.
 const (
 	freeArrival   = 256 << 10 // bytes that are not counted: usual answers and events are shorter
 	arrivalStep   = 1 << 20   // bytes that are counted at a time
@@ -29,7 +30,7 @@ type arriving struct {
 	io.ReadCloser
 	call    *call
 	seen    int64 // bytes since the last event of a stream
-	counted int64 // bytes, of call.arrived
+	counted int64 // bytes
 }
 
 func (a *arriving) Read(p []byte) (int, error) {
@@ -46,13 +47,13 @@ func (a *arriving) Read(p []byte) (int, error) {
 
 // taken says that the event which arrived has been passed on.
 func (a *arriving) taken() {
-	a.call.giveBackArrived(a.counted)
+	a.call.endArrival()
 	a.seen, a.counted = 0, 0
 }
 
 // awaitArrival counts n bytes more of the answer under way, and waits for them.
 func (c *call) awaitArrival(n int64) error {
-	if c.takeArrival(n) {
+	if c.overdrawn || c.takeArrival(n) {
 		return nil
 	}
 	every, late := time.NewTicker(arrivalLook), time.NewTimer(arrivalWait)
@@ -66,6 +67,9 @@ func (c *call) awaitArrival(n int64) error {
 			waiting = false
 		case <-c.server.stopping.Done():
 			waiting = false
+		case c.server.overdraft <- struct{}{}:
+			c.overdrawn = true
+			return nil
 		}
 		if c.takeArrival(n) {
 			return nil
@@ -86,9 +90,14 @@ func (c *call) takeArrival(n int64) bool {
 	return true
 }
 
-// giveBackArrived counts n bytes less of the answer.
-func (c *call) giveBackArrived(n int64) {
-	if c.arrived -= n; n > 0 {
-		c.server.answersInFlight.giveBack(c.account, n)
+// endArrival gives back what the answer under way has.
+func (c *call) endArrival() {
+	if c.arrived > 0 {
+		c.server.answersInFlight.giveBack(c.account, c.arrived)
+		c.arrived = 0
+	}
+	if c.overdrawn {
+		<-c.server.overdraft
+		c.overdrawn = false
 	}
 }

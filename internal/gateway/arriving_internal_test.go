@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,7 @@ import (
 // arrivals are answers of so many bytes each, for one account of a server that has so much
 // memory for bodies.
 func arrivals(t *testing.T, memory int64, sizes ...int) (s *Server, all []*arriving) {
-	s = &Server{answersInFlight: newShares(memory, bodyFactor), stopping: context.Background(), metrics: telemetry.New("")}
+	s = &Server{answersInFlight: newShares(memory, bodyFactor), overdraft: make(chan struct{}, 1), stopping: context.Background(), metrics: telemetry.New("")}
 	for _, size := range sizes {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 		c := &call{server: s, r: r, account: "a"}
@@ -34,7 +35,8 @@ func (a *arriving) readAll() error {
 }
 
 // TestArriving is that answers count as they arrive, that one for which there is no memory
-// waits until another has been taken, and that it is given up in the end.
+// waits until another has been taken, that it is given up in the end, and that answers which
+// are too large together are read one after the other.
 func TestArriving(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
@@ -48,7 +50,8 @@ func TestArriving(t *testing.T) {
 			t.Errorf("a large answer: %v, %d bytes counted, want two copies", err, s.answersInFlight.all)
 		}
 		began := time.Now()
-		time.AfterFunc(time.Second, func() { first.call.giveBackArrived(first.call.arrived) })
+		s.overdraft <- struct{}{} // another one has it
+		time.AfterFunc(time.Second, func() { first.call.endArrival() })
 		if err := second.readAll(); err != nil || time.Since(began) < time.Second {
 			t.Errorf("the next one: %v after %s, want it once the first is taken", err, time.Since(began))
 		}
@@ -63,15 +66,34 @@ func TestArriving(t *testing.T) {
 			t.Error(err)
 		}
 		began := time.Now()
+		s.overdraft <- struct{}{}
 		err := all[1].readAll()
 		f, ok := errors.AsType[*provider.Failure](err)
 		if !ok || !f.Sent() || f.Refusal() || f.Err.Code != llm.CodeOverloaded || time.Since(began) != arrivalWait {
 			t.Errorf("no memory: %v after %s, want the answer given up after %s", err, time.Since(began), arrivalWait)
 		}
-		all[1].call.giveBackArrived(all[1].call.arrived)
+		all[1].call.endArrival()
 		all[0].taken()
 		if s.answersInFlight.all != 0 {
 			t.Errorf("%d bytes are left", s.answersInFlight.all)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s, all := arrivals(t, 8*mib, 3*mib, 3*mib, 3*mib, 3*mib)
+		began := time.Now()
+		var reading sync.WaitGroup
+		for _, a := range all {
+			reading.Go(func() {
+				if err := a.readAll(); err != nil {
+					t.Errorf("after %s: %v", time.Since(began), err)
+				}
+				time.Sleep(time.Second) // its client takes it
+				a.call.endArrival()
+			})
+		}
+		reading.Wait()
+		if s.answersInFlight.all != 0 || len(s.overdraft) != 0 {
+			t.Errorf("%d bytes are left, the overdraft %d", s.answersInFlight.all, len(s.overdraft))
 		}
 	})
 }

@@ -35,7 +35,7 @@ func (c *call) forward() error {
 	}
 	for {
 		c.dropTree() // an answer may take long
-		c.giveBackArrived(c.arrived)
+		c.endArrival()
 		err := c.attempt(upstream.ctx, body)
 		if err == nil {
 			return nil

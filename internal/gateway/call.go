@@ -54,6 +54,7 @@ type call struct {
 	request   *llm.Request       // the body's tree, once somebody asked for it
 	treeSize  int64              // bytes that count for it, of reserved
 	arrived   int64              // bytes that count for it of the answer under way
+	overdrawn bool               // it has the server's overdraft
 	arrives   arriving           // that answer
 	table     *route.Table
 	targets   []route.Target
@@ -160,7 +161,7 @@ func (c *call) finish() {
 	c.settleLimits()
 	c.idem.release(c)
 	c.releaseBody()
-	c.giveBackArrived(c.arrived)
+	c.endArrival()
 }
 
 // recoverPanic keeps a defect in one request from being noticed by others.

@@ -78,7 +78,7 @@ func (c *call) readLate(counts bool) {
 	go func() {
 		defer func() { l.shared.leave(l.call.used) }()
 		defer l.call.server.drains.Add(-1)
-		defer func() { l.call.giveBackArrived(l.call.arrived) }()
+		defer l.call.endArrival()
 		s := l.settlement()
 		l.call.reached = counts
 		l.call.settle(s)

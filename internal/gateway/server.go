@@ -105,6 +105,7 @@ type Server struct {
 
 	bodiesInFlight  *shares        // bytes of requests
 	answersInFlight *shares        // bytes of answers
+	overdraft       chan struct{}  // has one while an answer is beyond its share
 	turns           *turns         // of work on large bodies
 	bounds          *parse.Limiter // of what is decoded
 	bodies          sync.Pool      // of *[]byte
@@ -133,7 +134,7 @@ func New(o Options) *Server {
 	places := cmp.Or(o.MaxConcurrency, defaultMaxConcurrency)
 	s.mostDrains = max(leastDrains, places/drainsShare)
 	s.bodiesInFlight, s.bounds = newShares(s.maxBodies, bodyFactor), parse.NewLimiter()
-	s.answersInFlight = newShares(s.maxBodies/arrivalShare, bodyFactor)
+	s.answersInFlight, s.overdraft = newShares(s.maxBodies/arrivalShare, bodyFactor), make(chan struct{}, 1)
 	s.places, s.waiting = newShares(places, placeFactor), newShares(max(minQueue, places/keptShare), bodyFactor)
 	s.turns = newTurns(runtime.GOMAXPROCS(0) - 1)
 	s.admission = newAdmission(places, s.places.alone(), floor())
