@@ -91,6 +91,10 @@ func edges() []edge {
 			ask: chat(`"model":"house/chat:tokens=10,reasoning=3000,uncapped","thinking_budget":3000,"max_tokens":10,` + words),
 		},
 		{
+			name: "agents beside the answer", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
+			ask: chat(`"model":"house/grok-4.20-multi-agent",` + words),
+		},
+		{
 			name: "tools beside the tools", dialect: "responses", path: "/v1", budget: 40 * llm.USD, refused: true, input: 1, output: 1,
 			ask: ask{path: "/v1/responses", body: `{"model":"house/chat","input":[{"type":"additional_tools","role":"developer","tools":[{"type":"web_search"}]},{"role":"user","content":"Hi"}]}`},
 		},

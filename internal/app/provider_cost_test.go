@@ -98,18 +98,19 @@ func TestDearerThanThePrice(t *testing.T) {
 }
 
 // TestParsedDocuments marks what a provider may charge for reading documents to a model
-// that takes none.
+// that takes none, and for sound that its price has no rate for.
 func TestParsedDocuments(t *testing.T) {
 	t.Parallel()
 	up := answering(t, http.StatusOK, `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],`+
 		`"usage":{"prompt_tokens":30,"completion_tokens":10,"total_tokens":40}}`)
 	h := open(t, setup{yaml: "providers:" + providerYAML("openrouter", up.URL) + providerYAML("house", up.URL) +
-		"prices:\n  openrouter/*: {input: \"3\", output: \"11\"}\n  house/*: {input: \"3\", output: \"11\"}\n" +
+		"prices:\n  openrouter/*: {input: \"3\", output: \"11\"}\n  openrouter/hears: {input: \"3\", output: \"11\", audio_in: \"20\"}\n  house/*: {input: \"3\", output: \"11\"}\n" +
 		"models:\n  openrouter/reads: {documents: true}\n  openrouter/reads-not: {documents: false}\n"})
 	const (
 		words = `"messages":[{"role":"user","content":"Which file?"}]`
 		file  = `"messages":[{"role":"user","content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0xLjcK"}}]}]`
 	)
+	sound := `"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":"https://example.com/a.mp3"}]}]`
 	chat, messages := "/v1/chat/completions", "/v1/messages"
 	document := `"max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0xLjcK"}}]}]`
 	for _, c := range []struct {
@@ -122,6 +123,9 @@ func TestParsedDocuments(t *testing.T) {
 		{"openrouter/unknown", messages, document, 1},
 		{"openrouter/unknown", chat, words, 0},
 		{"openrouter/reads", chat, file, 0},
+		{"openrouter/unknown", chat, sound, 1},
+		{"openrouter/hears", chat, sound, 0},
+		{"house/unknown", chat, sound, 0},
 		{"house/unknown", chat, file, 0},
 	} {
 		r := h.do(ask{path: c.path, body: `{"model":"` + c.model + `",` + c.body + `}`})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -96,4 +97,14 @@ func TestArriving(t *testing.T) {
 			t.Errorf("%d bytes are left, the overdraft %d", s.answersInFlight.all, len(s.overdraft))
 		}
 	})
+}
+
+func TestMaxBodies(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	for memory, want := range map[int64]int64{math.MaxInt64: 512 * mib, 3072 * mib: 512 * mib, 922 * mib: 922 * mib / 3, 460 * mib: 460 * mib / 3, 64 * mib: 96 * mib} {
+		if got := maxBodies(32*mib, memory); got != want {
+			t.Errorf("with %d MiB: got %d, want %d", memory/mib, got, want)
+		}
+	}
 }

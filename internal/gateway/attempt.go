@@ -272,7 +272,7 @@ func (c *call) ask(t *route.Target) ([]byte, error) {
 // prepare is the one branch between forwarding bytes and translating a tree.
 func (c *call) prepare(t *route.Target) ([]byte, error) {
 	to := c.spoken(t)
-	c.dropped, c.parsed = nil, c.countParsed(t)
+	c.dropped, c.apart = nil, c.countApart(t)
 	switch {
 	case to == c.door:
 		s := llm.Splice{Model: t.Model, Stream: c.head.Stream, MaxOutput: c.cap}

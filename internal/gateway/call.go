@@ -59,7 +59,7 @@ type call struct {
 	table     *route.Table
 	targets   []route.Target
 	plan      route.Plan
-	parsed    int64           // documents that the target of the attempt under way has read for its model, as countParsed has it
+	apart     int64           // what the target of the attempt under way charges for apart, as countApart has it
 	dropped   []string        // what the wire format of the attempt under way cannot carry
 	oneTarget [1]route.Target // room for targets, which is nearly always enough
 	idem      *idempotent     // nil without an Idempotency-Key

@@ -16,6 +16,7 @@ import (
 	"weir/internal/idempotency"
 	"weir/internal/kept"
 	"weir/internal/seal"
+	"weir/internal/telemetry"
 )
 
 // maxKeptReply bounds what is kept for a key, in bytes.
@@ -65,16 +66,14 @@ func (c *call) content() []byte {
 
 // replay answers with the reply that was kept.
 func (c *call) replay(claim *idempotency.Claim, sealed []byte) error {
-	if n := int64(len(sealed)); n > freeArrival {
-		if err := c.awaitArrival(arrivalCopies * n); err != nil {
-			return err
-		}
+	if n := int64(len(sealed)); n > freeArrival && !c.takeArrival(arrivalCopies*n) {
+		return c.shed(telemetry.AccountBodies) // who waits holds what was read
 	}
 	box, err := c.sealer(claim)
 	if err != nil {
 		return err
 	}
-	opened, err := box.Open(nil, nil, sealed, []byte(claim.Body))
+	opened, err := box.Open(sealed[:0], nil, sealed, []byte(claim.Body))
 	if err != nil {
 		return fmt.Errorf("open a kept reply: %w", err)
 	}

@@ -59,7 +59,7 @@ func (c *call) detachLate(f *provider.Failure, unseen ledger.Settlement, upstrea
 	c.shared.holders.Add(1)
 	own := &call{
 		server: c.server, dialect: c.dialect, door: c.door, idText: c.idText, r: c.r, account: c.account,
-		head: c.head, plan: c.plan.Alone(), hold: c.hold, sum: &tally{choices: c.head.Choices}, parsed: c.parsed,
+		head: c.head, plan: c.plan.Alone(), hold: c.hold, sum: &tally{choices: c.head.Choices}, apart: c.apart,
 	}
 	c.late = &late{call: own, answer: f.Late, upstream: *upstream, unseen: unseen, shared: c.shared}
 	c.hold, c.settling = nil, nil // what it holds of budgets it holds on

@@ -233,7 +233,8 @@ var clientTools = map[string][]string{
 var modeMembers = map[string]string{"servicetier": "", "inferencegeo": "geo:", "speed": "speed:", "models": "", "preset": "", "provider": ""}
 
 // unasked are pieces of the names of models that search or call tools without being asked, with
-// the class of what these do; and of those that choose who serves the model, at a price that is
+// the class of what these do, such as agents that each read and write beyond the request's cap
+// (https://openrouter.ai/x-ai/grok-4.20-multi-agent/api, stored copy of 2026); and of those that choose who serves the model, at a price that is
 // not known (https://openrouter.ai/docs/guides/routing/model-variants/nitro.md, undated copy). With ":online" OpenRouter searches as by its plugin
 // (https://openrouter.ai/docs/guides/routing/model-variants/online.md, undated copy).
 var unasked = []struct {
@@ -245,6 +246,7 @@ var unasked = []struct {
 	{"sonar", llm.Searches},
 	{"deep-research", llm.Searches},
 	{"groq/compound", llm.Searches},
+	{"multi-agent", llm.OtherTools},
 	{":online", llm.OtherTools},
 	{"@preset/", llm.OtherTools},
 	{":nitro", llm.OtherTools},

@@ -76,7 +76,7 @@ func (c *call) read(t *route.Target) reading {
 	if c.quirks(t).ReasoningBesideCap && !r.reasonsWithin && c.table.MayReason(t) {
 		r.beside += c.window(t) // more does not fit
 	}
-	r.tools[llm.OtherTools] += c.countParsed(t)
+	r.tools[llm.OtherTools] += c.countApart(t)
 	if class, ok := unaskedClass(t.Model); ok && r.tools[class] == 0 {
 		r.call(class, mostCalls)
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,7 +40,7 @@ type Options struct {
 	Metrics *telemetry.Metrics // nil for some of its own
 
 	MaxBody        int64 // bytes of a request body; 0 for 32 MiB
-	MaxBodies      int64 // bytes of all bodies in flight; 0 for 16 times MaxBody
+	MaxBodies      int64 // bytes of all bodies in flight; 0 for 16 times MaxBody, or a third of GOMEMLIMIT
 	MaxConcurrency int64 // requests in flight; 0 for 4096
 	Timing         Timing
 }
@@ -69,6 +70,8 @@ const (
 	defaultMaxBody        = 32 << 20
 	defaultMaxConcurrency = 4096
 	defaultMaxBodies      = 16 // times MaxBody
+	leastMaxBodies        = 3  // times MaxBody: an account alone has 47 % of it
+	bodiesOfMemory        = 3  // all bodies get this part of GOMEMLIMIT, where that is less
 
 	// placeFactor and bodyFactor are how many times what is free of the places, and of the
 	// bytes of bodies in flight, an account may hold: where no other wants any, 88 % of all
@@ -112,6 +115,12 @@ type Server struct {
 	encoders        sync.Pool      // of *[]byte, for replies
 }
 
+// maxBodies is how many bytes all bodies of requests may have, of maxBody each, in a process
+// that may have so much memory: math.MaxInt64 for no limit.
+func maxBodies(maxBody, memory int64) int64 {
+	return max(leastMaxBodies*maxBody, min(defaultMaxBodies*maxBody, memory/bodiesOfMemory))
+}
+
 // New makes a server.
 func New(o Options) *Server {
 	s := &Server{
@@ -123,7 +132,7 @@ func New(o Options) *Server {
 		s.maxBody = defaultMaxBody
 	}
 	if s.maxBodies == 0 {
-		s.maxBodies = defaultMaxBodies * s.maxBody
+		s.maxBodies = maxBodies(s.maxBody, debug.SetMemoryLimit(-1))
 	}
 	if s.refused == nil {
 		s.refused = func(*account.Principal, *llm.Error) {}

@@ -151,7 +151,7 @@ func (c *call) served(t *tally) string {
 // documents that were parsed, and a short recording as the shortest.
 func (c *call) bill(t *route.Target, u *llm.Usage) {
 	u[llm.Requests] = c.requests()
-	u[llm.OtherTools] = max(u[llm.OtherTools], c.parsed)
+	u[llm.OtherTools] = max(u[llm.OtherTools], c.apart)
 	c.quirks(t).Bill(u)
 }
 

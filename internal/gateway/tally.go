@@ -23,6 +23,7 @@ type tally struct {
 	choices    int64              // how many were asked for
 	finish     []llm.FinishReason // by choice; empty for one that goes on
 	begun      bool               // some of the answer came
+	media      bool               // there is an image or a sound in it
 	done       bool               // the end marker came
 	said       []said             // by choice
 	thought    []said             // likewise, of what is another class of usage
@@ -47,7 +48,7 @@ func (t *tally) add(e *llm.Event) {
 		t.id = e.ID
 	}
 	before := t.length
-	t.begun = t.begun || isPiece(e.Kind)
+	t.begun, t.media = t.begun || isPiece(e.Kind), t.media || e.Media != nil
 	switch e.Kind {
 	case llm.EventReasoning:
 		t.seeChoice(e.Choice)
@@ -117,6 +118,7 @@ func (t *tally) addReply(r *llm.Reply) {
 }
 
 func (t *tally) addPart(choice int, p *llm.Part) {
+	t.media = t.media || p.Media != nil
 	to := &t.said
 	if p.Kind == llm.PartReasoning {
 		to = &t.thought
@@ -154,7 +156,7 @@ func (t *tally) finishReason() llm.FinishReason {
 // came out though something was said. Nothing at all is a provider's own word.
 func (t *tally) halfTold() bool {
 	in, out := t.usage.InputTokens(), t.usage.OutputTokens()
-	return in == 0 && out > 0 || in > 0 && out == 0 && t.length > 0
+	return in == 0 && out > 0 || in > 0 && out == 0 && (t.length > 0 || t.media)
 }
 
 // countOutput counts the tokens of what was said and thought.

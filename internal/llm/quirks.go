@@ -24,6 +24,9 @@ type Quirks struct {
 	// ParsesDocuments says that a document for a model that takes none is read into text
 	// first, for a fee that nobody tells.
 	ParsesDocuments bool `json:"parses_documents,omitempty"`
+	// SoundApart says that sound in a chat is charged for by its length, for which the
+	// price of a model may have no rate.
+	SoundApart bool `json:"sound_apart,omitempty"`
 	// NoCallIDs says that the ids of tool calls and their results are an error
 	// there; they are matched by name and order (Gemini on older Vertex AI).
 	NoCallIDs bool `json:"no_call_ids,omitempty"`

@@ -219,6 +219,7 @@ func TestQuirks(t *testing.T) {
 	mistral := llm.Quirks{
 		MaxOutputField: "max_tokens", NoStreamOptions: true, RequiredToolChoice: "any",
 		Rename: map[string]string{"seed": "random_seed"}, Drop: []string{"safety_identifier", "store", "user"},
+		SoundApart: true,
 	}
 	if diff := cmp.Diff(c.Find("mistral").Quirks, mistral); diff != "" {
 		t.Errorf("mistral (-got +want):\n%s", diff)

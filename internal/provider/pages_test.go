@@ -385,6 +385,8 @@ func quirk(key string, raw json.RawMessage) string {
 		return "Its `completion_tokens` leave reasoning out: it is added, not taken from them."
 	case q.ReasoningBesideCap:
 		return "The cap on output may leave reasoning out: a budget holds the context window beside it, unless the request has a `thinking_budget` or `\"enable_thinking\": false`."
+	case q.SoundApart:
+		return "Sound in a chat may be charged for by its length: where the model has no rate for sound it is an `other_tool` without a price, refused under a budget."
 	case q.ParsesDocuments:
 		return "A document for a model that is not known to take documents is read into text for a fee that no reply tells: it is an `other_tool` without a price, refused under a budget."
 	case q.Drop != nil:
