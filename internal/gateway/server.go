@@ -40,7 +40,7 @@ type Options struct {
 	Metrics *telemetry.Metrics // nil for some of its own
 
 	MaxBody        int64 // bytes of a request body; 0 for 32 MiB
-	MaxBodies      int64 // bytes of all bodies in flight; 0 for 16 times MaxBody, or a third of GOMEMLIMIT
+	MaxBodies      int64 // bytes of all bodies in flight; 0 for 12 times MaxBody, or a third of GOMEMLIMIT
 	MaxConcurrency int64 // requests in flight; 0 for 4096
 	Timing         Timing
 }
@@ -69,7 +69,7 @@ func (t Timing) withDefaults() Timing {
 const (
 	defaultMaxBody        = 32 << 20
 	defaultMaxConcurrency = 4096
-	defaultMaxBodies      = 16 // times MaxBody
+	defaultMaxBodies      = 12 // times MaxBody
 	leastMaxBodies        = 3  // times MaxBody: an account alone has 47 % of it
 	bodiesOfMemory        = 3  // all bodies get this part of GOMEMLIMIT, where that is less
 
