@@ -105,7 +105,7 @@ func thought(v []byte) []byte {
 	says := "content"
 	if rawjson.Text(rawjson.Get(v, "encrypted_content")) != "" {
 		says = "encrypted_content"
-	} else if !hasElements(rawjson.Get(v, "content")) {
+	} else if !rawjson.HasElements(rawjson.Get(v, "content")) {
 		return nil
 	}
 	out := rawjson.Rewrite(v, func(n string) string {
@@ -119,13 +119,6 @@ func thought(v []byte) []byte {
 		out = rawjson.Splice(nil, out, rawjson.Set(out, "summary", []byte("[]")))
 	}
 	return out
-}
-
-func hasElements(v []byte) bool {
-	for range rawjson.Elements(v) {
-		return true
-	}
-	return false
 }
 
 // plain is an assistant's message in the short form, which needs no id and is

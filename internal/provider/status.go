@@ -150,15 +150,8 @@ func isErrorBody(body []byte) bool {
 	if !bytes.Contains(body[:min(len(body), near)], []byte(`"error"`)) {
 		return false
 	}
-	return rawjson.Present(rawjson.Get(body, "error")) && !hasElements(rawjson.Get(body, "output")) &&
+	return rawjson.Present(rawjson.Get(body, "error")) && !rawjson.HasElements(rawjson.Get(body, "output")) &&
 		!rawjson.Present(rawjson.Get(body, "choices")) && !rawjson.Present(rawjson.Get(body, "usage"))
-}
-
-func hasElements(list []byte) bool {
-	for range rawjson.Elements(list) {
-		return true
-	}
-	return false
 }
 
 // namedStatus is the status that an error names which came with a status of

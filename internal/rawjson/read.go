@@ -164,6 +164,14 @@ func Scalars(v []byte) iter.Seq[Member] {
 	}
 }
 
+// HasElements reports whether v is an array that is not empty.
+func HasElements(v []byte) bool {
+	for range Elements(v) {
+		return true
+	}
+	return false
+}
+
 // Get is the value found by walking the names through nested objects, or nil.
 // Of a name that stands twice, the first counts.
 func Get(v []byte, names ...string) []byte {

@@ -43,12 +43,7 @@ func isInput(v []byte) bool {
 	if s, ok := rawjson.AsString(v); ok {
 		return s != ""
 	}
-	if rawjson.KindOf(v) == rawjson.Array {
-		for range rawjson.Elements(v) {
-			return true
-		}
-	}
-	return false
+	return rawjson.HasElements(v)
 }
 
 func inBase64(v []byte) (bool, error) {

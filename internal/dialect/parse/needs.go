@@ -22,10 +22,7 @@ func Needs(body []byte) (n llm.Needs) {
 	for m := range rawjson.Members(body) {
 		switch string(m.Key()) {
 		case "tools", "functions":
-			for range rawjson.Elements(m.Value) {
-				n.Tools = true
-				break
-			}
+			n.Tools = n.Tools || rawjson.HasElements(m.Value)
 		case "messages", "input", "contents", "system", "instructions":
 			addContent(&n, m.Value)
 		case "response_format", "text", "output_format", "output_config", "generationConfig", "generation_config":
