@@ -296,6 +296,8 @@ func TestMoreMedia(t *testing.T) {
 		}
 		for i, ask := range []func() reply{
 			func() reply { return h.do(paint(`,"batch_size":10`)) },
+			func() reply { return h.do(paint(`,"batch_size":1e1`)) },
+			func() reply { return h.do(paint(`,"batch_size":"1e400"`)) },
 			func() reply { return h.do(paint(`,"prompts":["a","b"]`)) },
 			func() reply { return h.do(paint(`,"input":{"n":10}`)) },
 			func() reply { return h.do(read(`,"text":` + long)) },

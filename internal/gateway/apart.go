@@ -13,12 +13,16 @@ import (
 // model is not known to take them, and sound. A request that nobody here understands counts
 // as one.
 func (c *call) countApart(t *route.Target) (n int64) {
-	q, price := c.quirks(t), c.price(t)
+	q := c.quirks(t)
+	if c.door.Op != llm.OpChat || !q.ParsesDocuments && !q.SoundApart || c.hasNoMedia(t) {
+		return 0
+	}
+	price := c.price(t)
 	apart := map[llm.PartKind]bool{
 		llm.PartDocument: q.ParsesDocuments && !c.table.TakesDocuments(t),
 		llm.PartAudio:    q.SoundApart && price.Rates[llm.AudioIn] == price.Rates[llm.Input], // which stands in for none
 	}
-	if c.door.Op != llm.OpChat || !apart[llm.PartDocument] && !apart[llm.PartAudio] || c.hasNoMedia(t) {
+	if !apart[llm.PartDocument] && !apart[llm.PartAudio] {
 		return 0
 	}
 	tree, err := c.tree()

@@ -100,10 +100,7 @@ func (l *late) settlement() (s ledger.Settlement) {
 		_, err = c.tallyWhole(resp, body)
 	}
 	if err != nil {
-		p := c.target().Provider
-		f := p.Judge(err)
-		worked := c.sum.begun || p.BillsRefusals() && f.Worked()
-		if f.Refusal() && !worked {
+		if f := c.target().Provider.Judge(err); f.Refusal() && !c.sum.begun && !c.billsRefusal(f) {
 			return c.rejection(f)
 		}
 		return l.unseen

@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"math"
-	"strconv"
 	"strings"
 
 	"weir/internal/dialect/parse"
@@ -90,11 +88,7 @@ func number(scalar []byte) int64 {
 	if rawjson.KindOf(scalar) == rawjson.String {
 		text = rawjson.Text(scalar)
 	}
-	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil && !math.IsInf(n, 0) || n != math.Trunc(n) {
-		return 0
-	}
-	return int64(max(-1, min(n, maxUnknown)))
+	return min(parse.Whole(text), maxUnknown)
 }
 
 // mediaMembers are the fields of requests for images, speech and embeddings that say how to
@@ -120,8 +114,7 @@ func isMore(op llm.Op, m rawjson.Member) bool {
 	}
 	switch rawjson.KindOf(m.Value) {
 	case rawjson.Number:
-		n, whole := rawjson.AsInt(m.Value)
-		return whole && n > 1
+		return parse.Whole(string(m.Value)) > 1
 	case rawjson.Array, rawjson.Object:
 		return true
 	case rawjson.String:

@@ -132,13 +132,18 @@ func (c *call) rejection(f *provider.Failure) ledger.Settlement {
 	mode := llm.Refused(c.speaking(c.target()).Name)
 	if f.Upstream.Code == explain.Policy && c.hold.Attempt().Price.Charges(mode) {
 		s.Tier, s.Usage[llm.Requests] = mode, c.requests()
-	} else if c.target().Provider.BillsRefusals() && f.Worked() {
+	} else if c.billsRefusal(f) {
 		s.Provenance, s.Usage = ledger.Estimated, c.inputUsage()
 		if s.AtMost, s.Unpriced = c.atMost(); f.Overflow() { // nothing was made of it
 			s.AtMost, s.Unpriced = c.atMostRead()
 		}
 	}
 	return s
+}
+
+// billsRefusal says whether the target's provider charges for its refusal.
+func (c *call) billsRefusal(f *provider.Failure) bool {
+	return c.target().Provider.BillsRefusals() && f.Worked()
 }
 
 // served are the modes in which an answer was served.
@@ -148,7 +153,7 @@ func (c *call) served(t *tally) string {
 }
 
 // bill makes of what an attempt at the target used what it is charged as: a request,
-// documents that were parsed, and a short recording as the shortest.
+// what is charged for apart from tokens, and a short recording as the shortest.
 func (c *call) bill(t *route.Target, u *llm.Usage) {
 	u[llm.Requests] = c.requests()
 	u[llm.OtherTools] = max(u[llm.OtherTools], c.apart)

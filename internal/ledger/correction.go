@@ -119,7 +119,7 @@ const ReasonAsked = "asked the provider"
 func (a *AttemptDetail) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 	used, tier, p := r.Usage, cmp.Or(r.Tier, a.Settlement.Tier), &a.Price
 	used[llm.Requests] = a.Usage[llm.Requests]
-	used[llm.OtherTools] = max(used[llm.OtherTools], a.Usage[llm.OtherTools]) // documents that were parsed, which no record tells
+	used[llm.OtherTools] = max(used[llm.OtherTools], a.Usage[llm.OtherTools]) // charged for apart from tokens, which no record tells
 	half := used.InputTokens() == 0 && used.OutputTokens() > 0
 	if a.Provenance != Estimated || a.AtMost == 0 || len(a.Corrections) > 0 || half || !used.Plausible() || !a.Believes(&used) {
 		return Correction{}, false

@@ -154,8 +154,17 @@ func IsMore(name, text string) bool {
 	}
 	const short = 64 // bytes of a word that says how
 	text = strings.TrimSpace(text)
-	n, err := strconv.ParseFloat(text, 64)
-	return err == nil && n > 1 && n == math.Trunc(n) || len(text) > short || strings.Contains(text, "://") || strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{")
+	return Whole(text) > 1 || len(text) > short || strings.Contains(text, "://") || strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{")
+}
+
+// Whole is the whole number that a text is, however it is written, between -1 and MaxCount;
+// 0 for anything else.
+func Whole(text string) int64 {
+	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil && !math.IsInf(n, 0) || n != math.Trunc(n) {
+		return 0
+	}
+	return int64(max(-1, min(n, MaxCount)))
 }
 
 // namesFile says whether a field is one of files or their addresses, by the words of its name.
