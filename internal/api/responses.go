@@ -16,7 +16,7 @@ func (s *Server) Response(permission account.Permission) http.Handler {
 		if stream, _ := rawjson.AsBool([]byte(r.URL.Query().Get("stream"))); stream {
 			return nil, llm.Invalid("stream", "A response that is kept is not streamed again. Leave stream out.")
 		}
-		return s.kept.Get(r.Context(), r.owner(), r.PathValue("id"), s.roomOf(r))
+		return s.kept.Get(r.Context(), r.owner(), r.PathValue("id"), s.capacityOf(r))
 	})
 }
 
@@ -41,7 +41,7 @@ func (s *Server) ResponseInput(permission account.Permission) http.Handler {
 		if err != nil {
 			return nil, err
 		}
-		return s.kept.InputItems(r.Context(), r.owner(), r.PathValue("id"), page, s.roomOf(r))
+		return s.kept.InputItems(r.Context(), r.owner(), r.PathValue("id"), page, s.capacityOf(r))
 	})
 }
 
@@ -71,8 +71,8 @@ func (r *request) owner() conversation.Owner {
 	return conversation.Owner{Account: r.principal.Account().ID, Scope: r.principal.Key().ID, Token: llm.NewSecret(r.token)}
 }
 
-// roomOf is where the caller reads what is kept, until the reply is written.
-func (s *Server) roomOf(r *request) (room conversation.Room) {
-	room, r.done = s.room(r.Request, r.principal.Account().ID)
-	return room
+// capacityOf is what the caller has to read what is kept, until the reply is written.
+func (s *Server) capacityOf(r *request) (capacity conversation.Capacity) {
+	capacity, r.done = s.readCapacity(r.Request, r.principal.Account().ID)
+	return capacity
 }

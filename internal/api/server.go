@@ -43,9 +43,9 @@ type Options struct {
 	Limits *ratelimit.Limiter
 	// Kept are the responses of the Responses API, whose errors are in the
 	// words of the dialect Responses.
-	Kept      *conversation.Service
-	Room      func(r *http.Request, account string) (room conversation.Room, done func()) // to read it in
-	Responses *dialect.Dialect
+	Kept         *conversation.Service
+	ReadCapacity func(r *http.Request, account string) (capacity conversation.Capacity, done func()) // to read it
+	Responses    *dialect.Dialect
 	// Admin is what AdminRoutes work with.
 	Admin AdminOptions
 	// Prices is of which day the price data is, and what is wrong with the price files;
@@ -66,7 +66,7 @@ type Server struct {
 	native            *dialect.Dialect
 	anthropic, gemini *dialect.Dialect
 	kept              *conversation.Service
-	room              func(*http.Request, string) (conversation.Room, func())
+	readCapacity      func(*http.Request, string) (conversation.Capacity, func())
 	limits            *ratelimit.Limiter
 	spoken            *dialect.Dialect // of what is kept
 	admin             *AdminOptions
@@ -80,7 +80,7 @@ type Server struct {
 func New(o Options) *Server {
 	return &Server{
 		accounts: o.Accounts, ledger: o.Ledger, uses: o.Uses, router: o.Router,
-		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, kept: o.Kept, room: o.Room, limits: o.Limits, spoken: o.Responses, now: o.Now, log: o.Log,
+		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, kept: o.Kept, readCapacity: o.ReadCapacity, limits: o.Limits, spoken: o.Responses, now: o.Now, log: o.Log,
 		prices:   o.Prices,
 		admin:    &o.Admin,
 		document: sync.OnceValues(func() (*document, error) { return newDocument(o.Version) }),

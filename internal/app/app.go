@@ -152,7 +152,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 	g.api = api.New(api.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store, Router: g.router,
 		Native: g.fleet.dialect("native"), Anthropic: g.fleet.dialect("anthropic"), Gemini: g.fleet.dialect("gemini"),
-		Kept: g.kept, Room: g.gateway.Room, Limits: g.limits, Responses: g.fleet.dialect("responses"),
+		Kept: g.kept, ReadCapacity: g.gateway.ReadCapacity, Limits: g.limits, Responses: g.fleet.dialect("responses"),
 		Prices: g.fleet.prices.age,
 		Admin:  g.adminOptions(), Version: o.Version, Now: o.Now, Log: o.Log,
 	})

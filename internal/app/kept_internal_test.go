@@ -205,7 +205,7 @@ func TestKeptInItsShare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	room, done := server.Room(httptest.NewRequest("GET", "/", nil), p.Account().ID)
+	room, done := server.ReadCapacity(httptest.NewRequest("GET", "/", nil), p.Account().ID)
 	if err := room.Reserve(100 << 10); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}

@@ -46,7 +46,7 @@ func TestReadAtOnce(t *testing.T) {
 		store := &stuck{let: make(chan struct{})}
 		s := conversation.New(conversation.Options{Store: store, Now: time.Now, TTL: time.Hour})
 		ask := func(id string) {
-			_, _, _ = s.Expand(context.Background(), owner("a"), []byte(`{"previous_response_id":"`+id+`"}`), room())
+			_, _, _ = s.Expand(context.Background(), owner("a"), []byte(`{"previous_response_id":"`+id+`"}`), unbounded())
 		}
 		for range 10 {
 			go ask("resp_large")
@@ -75,8 +75,8 @@ func TestTurns(t *testing.T) {
 	reads := &counting{Store: w.db}
 	s := conversation.New(conversation.Options{Store: reads, Now: w.clock, TTL: ttl})
 	within, most := 0, int64(0)
-	one := room()
-	one.Turn = func(size int64, work func() error) error {
+	capacity := unbounded()
+	capacity.Turn = func(size int64, work func() error) error {
 		before := reads.read
 		err := work()
 		within, most = within+reads.read-before, max(most, size)
@@ -84,12 +84,12 @@ func TestTurns(t *testing.T) {
 	}
 	for what, read := range map[string]func() error{
 		"expand": func() error {
-			_, _, err := s.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_1"}]}`), one)
+			_, _, err := s.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_1"}]}`), capacity)
 			return err
 		},
-		"get": func() error { _, err := s.Get(t.Context(), owner("a"), "resp_1", one); return err },
+		"get": func() error { _, err := s.Get(t.Context(), owner("a"), "resp_1", capacity); return err },
 		"input items": func() error {
-			_, err := s.InputItems(t.Context(), owner("a"), "resp_1", conversation.Page{Limit: 1}, one)
+			_, err := s.InputItems(t.Context(), owner("a"), "resp_1", conversation.Page{Limit: 1}, capacity)
 			return err
 		},
 	} {

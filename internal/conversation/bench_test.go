@@ -24,7 +24,7 @@ func BenchmarkTurn(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				n++
-				_, turn, err := w.Expand(b.Context(), owner("a"), request, room())
+				_, turn, err := w.Expand(b.Context(), owner("a"), request, unbounded())
 				if err == nil {
 					err = w.Keep(b.Context(), owner("a"), turn, fmt.Appendf(nil, response, n, n))
 				}

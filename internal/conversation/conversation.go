@@ -110,8 +110,8 @@ func New(o Options) *Service {
 	return &Service{store: o.Store, now: o.Now, ttl: o.TTL, large: make(chan struct{}, atOnce)}
 }
 
-// Room is what an account has of the machine to read what is kept in.
-type Room struct {
+// Capacity is what an account has of memory and processor to read what is kept.
+type Capacity struct {
 	// Reserve asks for n bytes more, which the request has until it ends or gives them back
 	// as -n. Its error is for the client; there is none up to 0.
 	Reserve func(n int64) error
@@ -120,13 +120,13 @@ type Room struct {
 	Turn func(size int64, work func() error) error
 }
 
-// reading does work that reads so many bytes of what is kept, once there is room for them.
-func (s *Service) reading(ctx context.Context, room *Room, size int64, read func(context.Context) error) error {
-	if err := room.Reserve(copies * size); err != nil {
+// reading does work that reads so many bytes of what is kept, once there is capacity for them.
+func (s *Service) reading(ctx context.Context, capacity *Capacity, size int64, read func(context.Context) error) error {
+	if err := capacity.Reserve(copies * size); err != nil {
 		return err
 	}
-	defer func() { _ = room.Reserve(-copies * size) }()
-	return room.Turn(size, func() error {
+	defer func() { _ = capacity.Reserve(-copies * size) }()
+	return capacity.Turn(size, func() error {
 		ctx, cancel := context.WithTimeout(ctx, readWithin)
 		defer cancel()
 		if size >= largeRead {

@@ -41,12 +41,12 @@ func (t *Turn) Echo() []llm.Field {
 // body has passed the scan of its wire format; where there is nothing to put
 // in, it is returned as it is. All other members keep their bytes and their
 // order; instructions of earlier requests are not carried over. What is to be read
-// has its room before it is read, and so has the body that is returned, as far as can be
+// has its capacity before it is read, and so has the body that is returned, as far as can be
 // told; the rest, or what was too much, before it is written.
-// Errors are *llm.Error, but for the store's own and those of the room.
-func (s *Service) Expand(ctx context.Context, o Owner, body []byte, room Room) ([]byte, *Turn, error) {
+// Errors are *llm.Error, but for the store's own and those of the capacity.
+func (s *Service) Expand(ctx context.Context, o Owner, body []byte, capacity Capacity) ([]byte, *Turn, error) {
 	p := &plan{turn: &Turn{}}
-	err := room.Turn(int64(len(body)), func() error { return s.plan(ctx, &o, body, p) })
+	err := capacity.Turn(int64(len(body)), func() error { return s.plan(ctx, &o, body, p) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,11 +54,11 @@ func (s *Service) Expand(ctx context.Context, o Owner, body []byte, room Room) (
 		return body, p.turn, nil
 	}
 	p.body += int64(len(body))
-	if err := room.Reserve(p.body); err != nil {
+	if err := capacity.Reserve(p.body); err != nil {
 		return nil, nil, err
 	}
-	err = s.reading(ctx, &room, p.size, func(ctx context.Context) (err error) {
-		body, err = s.fill(ctx, &o, body, p, &room)
+	err = s.reading(ctx, &capacity, p.size, func(ctx context.Context) (err error) {
+		body, err = s.fill(ctx, &o, body, p, &capacity)
 		return err
 	})
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *Service) find(ctx context.Context, o *Owner, p *plan) error {
 }
 
 // fill is the body with all of the turn's conversation as its input.
-func (s *Service) fill(ctx context.Context, o *Owner, body []byte, p *plan, room *Room) ([]byte, error) {
+func (s *Service) fill(ctx context.Context, o *Owner, body []byte, p *plan, capacity *Capacity) ([]byte, error) {
 	read := s.texts(o)
 	before, err := read.before(ctx, p)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Service) fill(ctx context.Context, o *Owner, body []byte, p *plan, room
 	items := said(before)
 	own := len(items)
 	items = append(items, p.turn.input...)
-	if err := room.Reserve(sizeOf(body, items) - p.body); err != nil {
+	if err := capacity.Reserve(sizeOf(body, items) - p.body); err != nil {
 		return nil, err
 	}
 	body = rewrite(body, items)

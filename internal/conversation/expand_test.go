@@ -20,7 +20,7 @@ func TestNothingToExpand(t *testing.T) {
 		`{"input":[{"role":"user","id":"msg_1","content":"Hi"},{"type":"message","id":"x"}]}`,
 	} {
 		in := []byte(body)
-		out, turn, err := w.Expand(t.Context(), owner("a"), in, reserving(func(int64) error { t.Error("room was asked for"); return nil }))
+		out, turn, err := w.Expand(t.Context(), owner("a"), in, reserving(func(int64) error { t.Error("capacity was asked for"); return nil }))
 		if err != nil || turn == nil || string(out) != body || &out[0] != &in[0] {
 			t.Errorf("%s: got %s, %v; want the same bytes", body, out, err)
 		}
@@ -73,12 +73,12 @@ func TestItemReference(t *testing.T) {
 		`{"input":[{"type":"item_reference","id":"msg_of_nobody"}]}`:    "input",
 		`{"input":[{"id":"msg_1","type":"item_reference","role":"x"}]}`: "input",
 	} {
-		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room())
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), unbounded())
 		if e := llm.AsError(err); err == nil || e.Code != llm.CodeInvalidRequest || e.Param != param {
 			t.Errorf("%s: got %v, want a mistake in %s", body, err, param)
 		}
 	}
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_1"}]}`), room())
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_1"}]}`), unbounded())
 	wantError(t, err, llm.Invalid("input", "Item with id 'msg_1' not found."))
 }
 
@@ -94,7 +94,7 @@ func TestItemsInOneWay(t *testing.T) {
 		`{"input":[{"id":"msg_1","role":"user","role":null}]}`:                                    "input[0].role",
 		`{"input":[{"role":"user","content":"x","type":"message","t\u0079pe":"item_reference"}]}`: "input[0].type",
 	} {
-		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room())
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), unbounded())
 		if e := llm.AsError(err); err == nil || e.Code != llm.CodeInvalidRequest || e.Param != param {
 			t.Errorf("%s: got %v, want a mistake in %s", body, err, param)
 		}
@@ -118,7 +118,7 @@ func TestMostItems(t *testing.T) {
 		{reference, 4097, false},
 	} {
 		body := `{"input":[` + strings.Repeat(tt.item+",", tt.n-1) + tt.item + `]}`
-		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room())
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), unbounded())
 		if e := llm.AsError(err); (err == nil) != tt.ok || err != nil && e.Param != "input" {
 			t.Errorf("%d of %s: got %v, want it taken: %v", tt.n, tt.item, err, tt.ok)
 		}
@@ -141,21 +141,21 @@ func TestMistakes(t *testing.T) {
 		`{"input":{"role":"user"},"previous_response_id":"resp_1"}`:    "input",
 		`{"input":"x","previous_response_id":"resp_of_somebody_else"}`: "previous_response_id",
 	} {
-		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), room())
+		_, _, err := w.Expand(t.Context(), owner("a"), []byte(body), unbounded())
 		if e := llm.AsError(err); err == nil || e.Code != llm.CodeInvalidRequest || e.Param != param || e.Message == "" {
 			t.Errorf("%s: got %v, want a mistake in %s", body, err, param)
 		}
 	}
 	long := strings.Repeat("x", 1<<20)
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"previous_response_id":"`+long+`"}`), room())
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{"previous_response_id":"`+long+`"}`), unbounded())
 	if e := llm.AsError(err); len(e.Message) > 1<<10 || e.Word != "previous_response_not_found" {
 		t.Errorf("a long id: %d bytes of message, %q", len(e.Message), e.Word)
 	}
 }
 
-// TestRoom is that the room for a conversation is asked for before it is taken, for the body
+// TestCapacity is that the capacity for a conversation is asked for before it is taken, for the body
 // and for what is read, and given back but for the body.
-func TestRoom(t *testing.T) {
+func TestCapacity(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.turn(`{"input":"`+strings.Repeat("x", 1000)+`"}`, answer("resp_1", says("msg_1", "First")))
@@ -202,7 +202,7 @@ func TestLimits(t *testing.T) {
 		w.turn(`{`+previous(id)+`"input":"`+strings.Repeat("x", 22<<20)+`"}`, answer(next, ""))
 		id = next
 	}
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous(id)+`"input":"More"}`), room())
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous(id)+`"input":"More"}`), unbounded())
 	wantError(t, err, llm.Invalid("previous_response_id", tooLong))
 
 	_, turn := w.expand(`{"input":"` + strings.Repeat("x", 65<<20) + `"}`)
@@ -227,7 +227,7 @@ func TestManyTurns(t *testing.T) {
 	w.turn(`{"input":"One"}`, answer("resp_1", says("msg_1", "First")))
 	w.turn(`{`+previous("resp_1")+`"input":"Two"}`, answer("resp_2", says("msg_2", "Second")))
 	w.turn(`{`+previous("resp_2")+`"input":"Three"}`, answer("resp_1", says("msg_3", "Third")))
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_1")+`"input":"More"}`), room())
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_1")+`"input":"More"}`), unbounded())
 	if e := llm.AsError(err); e.Param != "previous_response_id" || !strings.Contains(e.Message, "longer than 1000 responses") {
 		t.Errorf("got %v, want a conversation that is too long", err)
 	}
@@ -241,11 +241,11 @@ func TestStoreFalse(t *testing.T) {
 	if want := `{"input":[` + asks("One") + `,` + says("msg_1", "First") + `,` + asks("Two") + `],"store":false}`; got != want {
 		t.Errorf("a request that is not kept may go on from one that is: got %s, want %s", got, want)
 	}
-	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_2")+`"input":"x"}`), room())
+	_, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_2")+`"input":"x"}`), unbounded())
 	wantError(t, err, lost("resp_2"))
-	_, err = w.Get(t.Context(), owner("a"), "resp_2", room())
+	_, err = w.Get(t.Context(), owner("a"), "resp_2", unbounded())
 	wantError(t, err, gone("resp_2"))
-	_, _, err = w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_2"}]}`), room())
+	_, _, err = w.Expand(t.Context(), owner("a"), []byte(`{"input":[{"id":"msg_2"}]}`), unbounded())
 	wantError(t, err, llm.Invalid("input", "Item with id 'msg_2' not found."))
 }
 
@@ -255,7 +255,7 @@ func TestKeepNothing(t *testing.T) {
 	w := newWorld(t)
 	w.Service = w.open(0)
 	w.turn(`{"input":"One","store":true}`, answer("resp_1", says("msg_1", "First")))
-	_, err := w.Get(t.Context(), owner("a"), "resp_1", room())
+	_, err := w.Get(t.Context(), owner("a"), "resp_1", unbounded())
 	wantError(t, err, gone("resp_1"))
 }
 
@@ -266,11 +266,11 @@ func TestExpiry(t *testing.T) {
 	w.advance(ttl - time.Second)
 	w.turn(`{`+previous("resp_1")+`"input":"Two"}`, answer("resp_2", says("msg_2", "Second")))
 	w.advance(time.Second)
-	_, err := w.Get(t.Context(), owner("a"), "resp_1", room())
+	_, err := w.Get(t.Context(), owner("a"), "resp_1", unbounded())
 	wantError(t, err, gone("resp_1"))
-	if _, err := w.Get(t.Context(), owner("a"), "resp_2", room()); err != nil {
+	if _, err := w.Get(t.Context(), owner("a"), "resp_2", unbounded()); err != nil {
 		t.Errorf("the younger one: %v", err)
 	}
-	_, _, err = w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_2")+`"input":"x"}`), room())
+	_, _, err = w.Expand(t.Context(), owner("a"), []byte(`{`+previous("resp_2")+`"input":"x"}`), unbounded())
 	wantError(t, err, lost("resp_1"))
 }

@@ -66,18 +66,18 @@ func owner(name string) conversation.Owner {
 	return conversation.Owner{Scope: "key_" + name, Token: llm.NewSecret("wk_" + name)}
 }
 
-// room is all that there may be.
-func room() conversation.Room { return reserving(func(int64) error { return nil }) }
+// unbounded is all that there may be.
+func unbounded() conversation.Capacity { return reserving(func(int64) error { return nil }) }
 
-// reserving is a room with turns for everybody.
-func reserving(reserve func(int64) error) conversation.Room {
-	return conversation.Room{Reserve: reserve, Turn: func(_ int64, work func() error) error { return work() }}
+// reserving is a capacity with turns for everybody.
+func reserving(reserve func(int64) error) conversation.Capacity {
+	return conversation.Capacity{Reserve: reserve, Turn: func(_ int64, work func() error) error { return work() }}
 }
 
 // expand is what becomes of a request.
 func (w *world) expand(body string) (string, *conversation.Turn) {
 	w.t.Helper()
-	got, turn, err := w.Expand(context.Background(), owner("a"), []byte(body), room())
+	got, turn, err := w.Expand(context.Background(), owner("a"), []byte(body), unbounded())
 	if err != nil {
 		w.t.Fatalf("expand %s: %v", body, err)
 	}

@@ -14,17 +14,17 @@ import (
 // Get is the response of that id, as it was answered:
 // https://platform.openai.com/docs/api-reference/responses/get. One that is not
 // there, or not the owner's, is an *llm.Error.
-func (s *Service) Get(ctx context.Context, o Owner, id string, room Room) (response []byte, err error) {
+func (s *Service) Get(ctx context.Context, o Owner, id string, capacity Capacity) (response []byte, err error) {
 	links, err := s.newest(ctx, &o, id)
 	if err != nil {
 		return nil, err
 	}
-	err = s.reading(ctx, &room, sizeOfAll(links), func(ctx context.Context) error {
+	err = s.reading(ctx, &capacity, sizeOfAll(links), func(ctx context.Context) error {
 		c, err := s.texts(&o).of(ctx, o.name(id))
 		if err != nil {
 			return unfound(err, noResponse(id))
 		}
-		if err := room.Reserve(int64(len(c.response))); err != nil {
+		if err := capacity.Reserve(int64(len(c.response))); err != nil {
 			return err
 		}
 		response = bytes.Clone(c.response) // its input may be many times as long
@@ -79,12 +79,12 @@ type Page struct {
 // and of its own input
 // (https://platform.openai.com/docs/api-reference/responses/input-items). Of turns
 // that are not there any more it lists nothing.
-func (s *Service) InputItems(ctx context.Context, o Owner, id string, p Page, room Room) (page []byte, err error) {
+func (s *Service) InputItems(ctx context.Context, o Owner, id string, p Page, capacity Capacity) (page []byte, err error) {
 	links, err := s.links(ctx, &o, id)
 	if err != nil {
 		return nil, unfound(err, noResponse(id))
 	}
-	err = s.reading(ctx, &room, sizeOfAll(links), func(ctx context.Context) error {
+	err = s.reading(ctx, &capacity, sizeOfAll(links), func(ctx context.Context) error {
 		history, err := s.texts(&o).history(ctx, links)
 		if err != nil {
 			return unfound(err, noResponse(id))
@@ -93,7 +93,7 @@ func (s *Service) InputItems(ctx context.Context, o Owner, id string, p Page, ro
 		if err != nil {
 			return err
 		}
-		if err := room.Reserve(sizeOf(nil, list)); err != nil {
+		if err := capacity.Reserve(sizeOf(nil, list)); err != nil {
 			return err
 		}
 		page = appendList(nil, list, more)

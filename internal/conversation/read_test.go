@@ -20,26 +20,26 @@ func TestGetAndDelete(t *testing.T) {
 	w.turn(`{`+previous("resp_1")+`"input":"Two"}`, answer("resp_2", says("msg_2", "Second")))
 	w.turn(`{`+previous("resp_2")+`"input":"Three"}`, answer("resp_3", ""))
 	other := w.open(ttl) // as another node has it
-	got, err := other.Get(ctx, owner("a"), "resp_2", room())
+	got, err := other.Get(ctx, owner("a"), "resp_2", unbounded())
 	want := `{"id":"resp_2","object":"response","status":"completed","store":true,"output":[` + says("msg_2", "Second") + `],"previous_response_id":"resp_1"}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v; want %s", got, err, want)
 	}
 	wantError(t, other.Cancel(ctx, owner("a"), "resp_2"), llm.Invalid("", "Cannot cancel a synchronous response."))
 	for _, stranger := range []conversation.Owner{owner("b"), {Scope: "key_b", Token: owner("a").Token}} {
-		_, err := other.Get(ctx, stranger, "resp_2", room())
+		_, err := other.Get(ctx, stranger, "resp_2", unbounded())
 		wantError(t, err, gone("resp_2"))
 		_, err = other.Delete(ctx, stranger, "resp_2")
 		wantError(t, err, gone("resp_2"))
-		_, err = other.InputItems(ctx, stranger, "resp_2", conversation.Page{Limit: 1}, room())
+		_, err = other.InputItems(ctx, stranger, "resp_2", conversation.Page{Limit: 1}, unbounded())
 		wantError(t, err, gone("resp_2"))
 		wantError(t, other.Cancel(ctx, stranger, "resp_2"), gone("resp_2"))
-		_, _, err = other.Expand(ctx, stranger, []byte(`{"previous_response_id":"resp_2"}`), room())
+		_, _, err = other.Expand(ctx, stranger, []byte(`{"previous_response_id":"resp_2"}`), unbounded())
 		wantError(t, err, lost("resp_2"))
-		_, _, err = other.Expand(ctx, stranger, []byte(`{"input":[{"id":"msg_2"}]}`), room())
+		_, _, err = other.Expand(ctx, stranger, []byte(`{"input":[{"id":"msg_2"}]}`), unbounded())
 		wantError(t, err, llm.Invalid("input", "Item with id 'msg_2' not found."))
 	}
-	if _, err := other.Get(ctx, conversation.Owner{Scope: "key_a", Token: llm.NewSecret("wk_b")}, "resp_2", room()); err == nil {
+	if _, err := other.Get(ctx, conversation.Owner{Scope: "key_a", Token: llm.NewSecret("wk_b")}, "resp_2", unbounded()); err == nil {
 		t.Error("who has not the API key's token reads its response")
 	}
 
@@ -49,10 +49,10 @@ func TestGetAndDelete(t *testing.T) {
 	}
 	_, err = w.Delete(ctx, owner("a"), "resp_2")
 	wantError(t, err, gone("resp_2"))
-	_, err = w.Get(ctx, owner("a"), "resp_2", room())
+	_, err = w.Get(ctx, owner("a"), "resp_2", unbounded())
 	wantError(t, err, gone("resp_2"))
 	for _, id := range []string{"resp_2", "resp_3"} {
-		_, _, err = w.Expand(ctx, owner("a"), []byte(`{`+previous(id)+`"input":"x"}`), room())
+		_, _, err = w.Expand(ctx, owner("a"), []byte(`{`+previous(id)+`"input":"x"}`), unbounded())
 		wantError(t, err, lost("resp_2"))
 	}
 	w.expand(`{` + previous("resp_1") + `"input":"x"}`) // what came before it is there
@@ -94,7 +94,7 @@ type list struct {
 
 func (w *world) list(id string, p conversation.Page) (l list) {
 	w.t.Helper()
-	got, err := w.InputItems(w.t.Context(), owner("a"), id, p, room())
+	got, err := w.InputItems(w.t.Context(), owner("a"), id, p, unbounded())
 	if err != nil {
 		w.t.Fatalf("list %s %+v: %v", id, p, err)
 	}
@@ -158,7 +158,7 @@ func TestInputItems(t *testing.T) {
 			t.Errorf("%+v: got %q, more %v; want %q, %v", test.page, got, l.HasMore, test.want, test.more)
 		}
 	}
-	_, err := w.InputItems(t.Context(), owner("a"), "resp_2", conversation.Page{Limit: 1, After: "msg_2"}, room())
+	_, err := w.InputItems(t.Context(), owner("a"), "resp_2", conversation.Page{Limit: 1, After: "msg_2"}, unbounded())
 	wantError(t, err, llm.Invalid("after", "Item with id 'msg_2' not found."))
 
 	if got, _ := w.expand(`{"input":[{"type":"item_reference","id":"` + ids[2] + `"}]}`); got != `{"input":[{"role":"user","content":"Two"}]}` {

@@ -120,22 +120,22 @@ func FuzzExpand(f *testing.F) {
 				return
 			}
 		}
-		worktest.Check(t, []byte(`{"input":`+input+`}`), func(body []byte) { _, _, _ = w.Expand(t.Context(), owner("a"), body, room()) })
+		worktest.Check(t, []byte(`{"input":`+input+`}`), func(body []byte) { _, _, _ = w.Expand(t.Context(), owner("a"), body, unbounded()) })
 		n++
 		id := fmt.Sprint("resp_", n)
-		_, turn, err := w.Expand(t.Context(), owner("a"), []byte(`{"input":`+input+`}`), room())
+		_, turn, err := w.Expand(t.Context(), owner("a"), []byte(`{"input":`+input+`}`), unbounded())
 		if err != nil {
 			return
 		}
 		if err := w.Keep(t.Context(), owner("a"), turn, []byte(`{"id":"`+id+`","output":`+output+`}`)); err != nil {
 			t.Fatalf("keep: %v", err)
 		}
-		body, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous(id)+`"input":`+next+`}`), room())
+		body, _, err := w.Expand(t.Context(), owner("a"), []byte(`{`+previous(id)+`"input":`+next+`}`), unbounded())
 		if err == nil && !json.Valid(body) {
 			t.Errorf("after %s and %s, %s becomes %s", input, output, next, body)
 		}
 		page := conversation.Page{Limit: 100, Ascending: true}
-		listed, err := w.InputItems(t.Context(), owner("a"), id, page, room())
+		listed, err := w.InputItems(t.Context(), owner("a"), id, page, unbounded())
 		if err == nil && !json.Valid(listed) {
 			t.Errorf("the input %s is listed as %s", input, listed)
 		}

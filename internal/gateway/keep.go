@@ -12,8 +12,7 @@ import (
 	"weir/internal/llm"
 )
 
-// keepWithin is how long a request waits for the database, where what it goes
-// on from or what is kept of it is.
+// keepWithin is how long a request waits for the database to keep something of it.
 const keepWithin = 5 * time.Second
 
 // recall puts what the request goes on from into its body, where answers of its
@@ -25,7 +24,7 @@ func (c *call) recall() error {
 	if err := c.lookAtLimits(); err != nil {
 		return err
 	}
-	body, turn, err := c.server.kept.Expand(c.r.Context(), c.owner(), c.body, c.reader())
+	body, turn, err := c.server.kept.Expand(c.r.Context(), c.owner(), c.body, c.readCapacity())
 	if err != nil && c.r.Context().Err() != nil {
 		return errGone
 	}
@@ -48,9 +47,9 @@ func (c *call) recall() error {
 	})
 }
 
-// reader is the memory and turns of the account that asks, to read in what is kept.
-func (c *call) reader() conversation.Room {
-	return conversation.Room{Turn: c.turnFor, Reserve: func(n int64) error {
+// readCapacity is the memory and turns of the account that asks, to read what is kept.
+func (c *call) readCapacity() conversation.Capacity {
+	return conversation.Capacity{Turn: c.turnFor, Reserve: func(n int64) error {
 		if n <= 0 {
 			c.giveBack(-n)
 			return nil
@@ -59,10 +58,10 @@ func (c *call) reader() conversation.Room {
 	}}
 }
 
-// Room is the same for what does not go through the pipeline. done gives back what is still reserved.
-func (s *Server) Room(r *http.Request, account string) (room conversation.Room, done func()) {
+// ReadCapacity is the same for what does not go through the pipeline. done gives back what is still reserved.
+func (s *Server) ReadCapacity(r *http.Request, account string) (capacity conversation.Capacity, done func()) {
 	c := &call{server: s, r: r, account: account}
-	return c.reader(), func() { c.giveBack(c.reserved) }
+	return c.readCapacity(), func() { c.giveBack(c.reserved) }
 }
 
 // echo is what of the request its answer repeats.

@@ -20,9 +20,9 @@ func (c *counting) Response(ctx context.Context, id string) ([]byte, error) {
 	return c.Store.Response(ctx, id)
 }
 
-// TestRoomBeforeReading is that nothing is read of what is kept before there is room for all
+// TestCapacityBeforeReading is that nothing is read of what is kept before there is capacity for all
 // of it.
-func TestRoomBeforeReading(t *testing.T) {
+func TestCapacityBeforeReading(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	long := strings.Repeat("x", 1<<20)
