@@ -18,21 +18,21 @@ const keyVariable = "BENCH_KEY"
 
 // loadOptions are one run of the load.
 type loadOptions struct {
-	target   netip.AddrPort
-	door     string // "chat" (the native dialect) or "completions" (OpenAI's)
-	path     string // empty: the door's
-	model    string
-	key      string
-	stream   bool
-	pieces   int // that a whole stream has
-	conns    int
-	ramp     time.Duration // in which the connections are opened
-	warm     time.Duration // before the window
-	duration time.Duration // of the window
-	rate     int           // requests a second; 0 for as many as go
-	open     bool          // at that rate on all connections, whatever the answers do; else on one
-	batch    float64       // the share of requests that are of the priority batch, 0 to 1
-	pid      int           // the process whose CPU time and memory are read; 0 for none
+	target    netip.AddrPort
+	clientAPI string // "chat" (the native dialect) or "completions" (OpenAI's)
+	path      string // empty: the client API's
+	model     string
+	key       string
+	stream    bool
+	pieces    int // that a whole stream has
+	conns     int
+	ramp      time.Duration // in which the connections are opened
+	warm      time.Duration // before the window
+	duration  time.Duration // of the window
+	rate      int           // requests a second; 0 for as many as go
+	open      bool          // at that rate on all connections, whatever the answers do; else on one
+	batch     float64       // the share of requests that are of the priority batch, 0 to 1
+	pid       int           // the process whose CPU time and memory are read; 0 for none
 }
 
 // loadResult is what one run measured. All counts are of the window.
@@ -82,8 +82,8 @@ func loadFlags(args []string, stderr io.Writer) (*loadOptions, error) {
 	var o loadOptions
 	fs := flag.NewFlagSet("bench load", flag.ContinueOnError)
 	target := fs.String("target", "", "loopback `address` to load")
-	fs.StringVar(&o.door, "door", "completions", "chat (the native dialect) or completions (OpenAI's)")
-	fs.StringVar(&o.path, "path", "", "path, where it is not the door's own")
+	fs.StringVar(&o.clientAPI, "api", "completions", "chat (the native dialect) or completions (OpenAI's)")
+	fs.StringVar(&o.path, "path", "", "path, where it is not the API's own")
 	fs.StringVar(&o.model, "model", "small", "model; with --stream its shape, such as s50d10ms")
 	fs.BoolVar(&o.stream, "stream", false, "ask for streams")
 	fs.IntVar(&o.conns, "conns", 64, "keep-alive connections, 1 to 8192")
@@ -108,8 +108,8 @@ func loadFlags(args []string, stderr io.Writer) (*loadOptions, error) {
 func (o *loadOptions) check() error {
 	var err error
 	switch {
-	case o.door != "chat" && o.door != "completions":
-		err = fmt.Errorf("--door is %q, not chat or completions", o.door)
+	case o.clientAPI != "chat" && o.clientAPI != "completions":
+		err = fmt.Errorf("--api is %q, not chat or completions", o.clientAPI)
 	case o.conns < 1 || o.conns > 8192:
 		err = errors.New("--conns must be 1 to 8192")
 	case o.duration < time.Millisecond || o.duration > time.Minute:
@@ -146,7 +146,7 @@ const (
 func (o *loadOptions) request() []byte {
 	field, path, extra, accept := "content", "/v1/chat/completions", "", ""
 	switch {
-	case o.door == "chat":
+	case o.clientAPI == "chat":
 		field, path = "prompt", "/v1/chat"
 		if o.stream {
 			accept = "Accept: text/event-stream\r\n"

@@ -63,8 +63,8 @@ func TestLoadOnMock(t *testing.T) {
 			func(r *loadResult) bool { return r.Requests > 0 && r.Answers >= r.Requests && r.Latency.P50 > 0 },
 		},
 		{
-			"native door",
-			[]string{"--door", "chat", "--conns", "1", "--duration", "1s"},
+			"native API",
+			[]string{"--api", "chat", "--conns", "1", "--duration", "1s"},
 			func(r *loadResult) bool { return r.Requests > 0 },
 		},
 		{
@@ -104,7 +104,7 @@ func TestLoadCountsFailures(t *testing.T) {
 	t.Parallel()
 	addr := startTestMock(t)
 	// The mock refuses a stream of a model that names no shape, and closes.
-	o := &loadOptions{door: "completions", model: "small", stream: true, pieces: 1, conns: 1, duration: 50 * time.Millisecond}
+	o := &loadOptions{clientAPI: "completions", model: "small", stream: true, pieces: 1, conns: 1, duration: 50 * time.Millisecond}
 	var err error
 	if o.target, err = loopback(addr); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestLoadCountsFailures(t *testing.T) {
 func TestLoadWantsWholeStreams(t *testing.T) {
 	t.Parallel()
 	addr := startTestMock(t)
-	o := &loadOptions{door: "completions", model: "s3d0", stream: true, pieces: 4, conns: 1, duration: 20 * time.Millisecond}
+	o := &loadOptions{clientAPI: "completions", model: "s3d0", stream: true, pieces: 4, conns: 1, duration: 20 * time.Millisecond}
 	var err error
 	if o.target, err = loopback(addr); err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestCommandRefuses(t *testing.T) {
 		{"load", "must be 127.0.0.1:PORT"},
 		{"load --target 192.0.2.1:80", "must be 127.0.0.1:PORT"},
 		{"mock --listen 0.0.0.0:80", "must be 127.0.0.1:PORT"},
-		{"load --target 127.0.0.1:1 --door back", "not chat or completions"},
+		{"load --target 127.0.0.1:1 --api back", "not chat or completions"},
 		{"load --target 127.0.0.1:1 --conns 0", "--conns must be"},
 		{"load --target 127.0.0.1:1 --duration 2m", "--duration must be"},
 		{"load --target 127.0.0.1:1 --ramp 2m", "--warm and --ramp"},
@@ -163,10 +163,10 @@ func TestCommandRefuses(t *testing.T) {
 func TestRequestBodies(t *testing.T) {
 	t.Parallel()
 	for _, o := range []loadOptions{
-		{door: "chat", model: "small", key: "wk_x"},
-		{door: "chat", model: "s1d0", stream: true},
-		{door: "completions", model: "small"},
-		{door: "completions", model: "s1d0", stream: true, path: "/stream/v1/chat/completions"},
+		{clientAPI: "chat", model: "small", key: "wk_x"},
+		{clientAPI: "chat", model: "s1d0", stream: true},
+		{clientAPI: "completions", model: "small"},
+		{clientAPI: "completions", model: "s1d0", stream: true, path: "/stream/v1/chat/completions"},
 	} {
 		head, body, _ := bytes.Cut(o.request(), headEnd)
 		length, err := contentLength(head)

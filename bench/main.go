@@ -29,7 +29,7 @@ const usage = `bench measures the gateway beside nginx on loopback.
   bench mock --listen 127.0.0.1:PORT
   bench seed --database postgres://… | --data DIR [--requests N] [--rows N] [--days N] [--accounts N]
   bench reports --database postgres://… | --data DIR [--rounds N]
-  bench load --target 127.0.0.1:PORT [--door chat|completions] [--conns N] [--duration D] [--rate N [--open [--batch SHARE]]] [--stream --model s50d10ms]
+  bench load --target 127.0.0.1:PORT [--api chat|completions] [--conns N] [--duration D] [--rate N [--open [--batch SHARE]]] [--stream --model s50d10ms]
 
 Each takes --help.
 `

@@ -42,7 +42,7 @@ func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisec
 const idleAfter = 2 * time.Second
 
 // heldStreams measures the memory of many slow streams. The gateway starts anew
-// for each door.
+// for each client API.
 func (b *bench) heldStreams(ctx context.Context, s *site) error {
 	held := heldSection(b.plan.held)
 	if b.nginx != nil {
@@ -50,7 +50,7 @@ func (b *bench) heldStreams(ctx context.Context, s *site) error {
 			return err
 		}
 	}
-	for _, door := range []string{"completions", "chat"} {
+	for _, clientAPI := range []string{"completions", "chat"} {
 		c, _, err := b.startSite(ctx, s)
 		if err != nil {
 			return err
@@ -58,7 +58,7 @@ func (b *bench) heldStreams(ctx context.Context, s *site) error {
 		if err := pause(ctx, idleAfter); err != nil {
 			return err
 		}
-		if err := b.hold(ctx, held, s.subject(doorName(door), door, c)); err != nil {
+		if err := b.hold(ctx, held, s.subject(apiName(clientAPI), clientAPI, c)); err != nil {
 			return err
 		}
 		c.stop()
@@ -67,8 +67,8 @@ func (b *bench) heldStreams(ctx context.Context, s *site) error {
 	return nil
 }
 
-func doorName(door string) string {
-	if door == "chat" {
+func apiName(clientAPI string) string {
+	if clientAPI == "chat" {
 		return onChat
 	}
 	return onCompletions
@@ -128,8 +128,8 @@ func (b *bench) underLoad(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	doors := []*subject{batched.subject(onCompletions, "completions", c), batched.subject(onChat, "chat", c)}
-	all := append(slices.Clone(doors), strict.subject(onStrict, "completions", cs))
+	clientAPIs := []*subject{batched.subject(onCompletions, "completions", c), batched.subject(onChat, "chat", c)}
+	all := append(slices.Clone(clientAPIs), strict.subject(onStrict, "completions", cs))
 	if err := b.throughput(ctx, b.subjects(all)); err != nil {
 		return err
 	}
@@ -137,10 +137,10 @@ func (b *bench) underLoad(ctx context.Context) error {
 		return err
 	}
 	cs.stop()
-	if err := b.streaming(ctx, b.subjects(doors)); err != nil {
+	if err := b.streaming(ctx, b.subjects(clientAPIs)); err != nil {
 		return err
 	}
-	return b.memoryAfter(b.subjects(doors[:1]))
+	return b.memoryAfter(b.subjects(clientAPIs[:1]))
 }
 
 func (b *bench) startKeyed(ctx context.Context, s *site) (*child, error) {
@@ -151,13 +151,13 @@ func (b *bench) startKeyed(ctx context.Context, s *site) (*child, error) {
 	return c, b.createKey(ctx, s)
 }
 
-// subjects are what the gateway is measured beside, and its doors.
-func (b *bench) subjects(doors []*subject) []*subject {
+// subjects are what the gateway is measured beside, and its client APIs.
+func (b *bench) subjects(clientAPIs []*subject) []*subject {
 	all := []*subject{b.direct}
 	if b.nginx != nil {
 		all = append(all, b.nginx)
 	}
-	return append(all, doors...)
+	return append(all, clientAPIs...)
 }
 
 // turns is what each subject measured in each round.
@@ -250,7 +250,7 @@ func (b *bench) streaming(ctx context.Context, subjects []*subject) error {
 
 // memoryAfter reads the memory when all the load is over.
 func (b *bench) memoryAfter(subjects []*subject) error {
-	s := memorySection() // the doors are those of one process
+	s := memorySection() // the client APIs are those of one process
 	for _, one := range subjects {
 		if one.child == nil {
 			continue

@@ -170,7 +170,7 @@ func (s *seeding) people(ctx context.Context) error {
 
 func (s *seeding) person(ctx context.Context, n int) error {
 	z := sizeOf(n)
-	a := account.Account{ID: accountID(n), Name: fmt.Sprintf("account-%06d", n), OnHangup: account.HangupCancel, Created: s.first()}
+	a := account.Account{ID: accountID(n), Name: fmt.Sprintf("account-%06d", n), OnDisconnect: account.DisconnectCancel, Created: s.first()}
 	if n%budgetEvery == 0 {
 		a.Budget = account.Budget{Limit: llm.Money(z.weight*int64(z.keys*z.models)) * llm.USD, Period: ledger.PeriodMonth}
 	}

@@ -29,7 +29,7 @@ const (
 // subject is one thing to load.
 type subject struct {
 	name       string
-	door       string
+	clientAPI  string
 	target     netip.AddrPort
 	streamPath string // where streams are at another path
 	key        string
@@ -48,7 +48,7 @@ func (b *bench) load(ctx context.Context, s *subject, args ...string) (*loadResu
 	const grace = 2 * time.Minute // over the longest window, ramp and wait of a load
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	all := []string{"load", "--target", s.target.String(), "--door", s.door, "--pid", fmt.Sprint(s.pid())}
+	all := []string{"load", "--target", s.target.String(), "--api", s.clientAPI, "--pid", fmt.Sprint(s.pid())}
 	cmd := exec.CommandContext(ctx, b.self, append(all, args...)...)
 	cmd.Env = append(bareEnv(b.dir), keyVariable+"="+s.key)
 	var out, said strings.Builder
@@ -84,7 +84,7 @@ func (s *subject) call() error {
 	if err := conn.SetDeadline(time.Now().Add(socketTimeout)); err != nil {
 		return err
 	}
-	o := loadOptions{target: s.target, door: s.door, model: wholeModel, key: s.key}
+	o := loadOptions{target: s.target, clientAPI: s.clientAPI, model: wholeModel, key: s.key}
 	if _, err := conn.Write(o.request()); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (b *bench) startMock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.direct = &subject{name: onDirect, door: "completions", target: addr}
+	b.direct = &subject{name: onDirect, clientAPI: "completions", target: addr}
 	return c.ready(ctx, b.direct.call)
 }
 
@@ -164,7 +164,7 @@ func (b *bench) startNginx(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.nginx = &subject{name: onNginx, door: "completions", target: addr, streamPath: "/stream/v1/chat/completions", child: c}
+	b.nginx = &subject{name: onNginx, clientAPI: "completions", target: addr, streamPath: "/stream/v1/chat/completions", child: c}
 	return c.ready(ctx, b.nginx.call)
 }
 
@@ -252,6 +252,6 @@ func (b *bench) createKey(ctx context.Context, s *site) error {
 	return nil
 }
 
-func (s *site) subject(name, door string, c *child) *subject {
-	return &subject{name: name, door: door, target: s.addr, key: s.key, child: c}
+func (s *site) subject(name, clientAPI string, c *child) *subject {
+	return &subject{name: name, clientAPI: clientAPI, target: s.addr, key: s.key, child: c}
 }

@@ -26,14 +26,14 @@ type promise struct {
 
 // promises are the targets of the project.
 func promises() []promise {
-	doors := []string{onCompletions, onChat}
+	clientAPIs := []string{onCompletions, onChat}
 	return []promise{
-		{name: "requests per core-second, of nginx's", section: "throughput", key: figRatio, subjects: doors, least: true, limit: 0.40},
-		{name: "p50 at 200/s over nginx, µs", section: "pace", key: figOverP50, subjects: doors, limit: 30},
-		{name: "p99 at 200/s over nginx, µs", section: "pace", key: figOverP99, subjects: doors, limit: 200},
-		{name: "CPU a piece, no delay, µs", section: "streams_fast", key: figPieceCPU, subjects: doors, limit: 16},
-		{name: "CPU a piece, 10 ms apart, µs", section: "streams_slow", key: figPieceCPU, subjects: doors, limit: 16},
-		{name: "held stream, KB", section: "held_streams", key: figPerStream, subjects: doors, limit: 64},
+		{name: "requests per core-second, of nginx's", section: "throughput", key: figRatio, subjects: clientAPIs, least: true, limit: 0.40},
+		{name: "p50 at 200/s over nginx, µs", section: "pace", key: figOverP50, subjects: clientAPIs, limit: 30},
+		{name: "p99 at 200/s over nginx, µs", section: "pace", key: figOverP99, subjects: clientAPIs, limit: 200},
+		{name: "CPU a piece, no delay, µs", section: "streams_fast", key: figPieceCPU, subjects: clientAPIs, limit: 16},
+		{name: "CPU a piece, 10 ms apart, µs", section: "streams_slow", key: figPieceCPU, subjects: clientAPIs, limit: 16},
+		{name: "held stream, KB", section: "held_streams", key: figPerStream, subjects: clientAPIs, limit: 64},
 		{name: "cold start, ms", section: "cold_start", key: figExisting, subjects: []string{"weir"}, limit: 60},
 		{name: "idle memory, MB", section: "held_streams", key: figIdle, subjects: []string{onCompletions}, limit: 30},
 		{name: "journal, % of the CPU of a request", section: "journal", key: figShare, subjects: []string{"batched"}, limit: 10},

@@ -41,8 +41,8 @@ type accountView struct {
 	Created string `json:"created"`
 }
 
-func viewAccount(a *account.Account, s account.Standing) accountView {
-	v := accountView{ID: a.ID, Name: a.Name, Status: "active", OnHangup: string(a.OnHangup), Created: a.Created.Format(time.RFC3339), limitsView: limitsView(a.Limits), spendView: viewSpend(a, s)}
+func viewAccount(a *account.Account, s account.BudgetStatus) accountView {
+	v := accountView{ID: a.ID, Name: a.Name, Status: "active", OnHangup: string(a.OnDisconnect), Created: a.Created.Format(time.RFC3339), limitsView: limitsView(a.Limits), spendView: viewSpend(a, s)}
 	if a.Suspended {
 		v.Status = "suspended"
 	}
@@ -68,11 +68,11 @@ var accountHeads = []string{"NAME", "ID", "STATUS", "ON HANG-UP", "LIMITS", "BUD
 func (env *environment) printAccounts(ctx context.Context, d *app.Data, all ...account.Account) error {
 	views := make([]accountView, 0, len(all))
 	for i := range all {
-		standing, err := d.Standing(ctx, &all[i])
+		status, err := d.BudgetStatus(ctx, &all[i])
 		if err != nil {
 			return err
 		}
-		views = append(views, viewAccount(&all[i], standing))
+		views = append(views, viewAccount(&all[i], status))
 	}
 	return list(env, views, accountHeads, (*accountView).row)
 }
@@ -81,11 +81,11 @@ func (env *environment) printAccount(ctx context.Context, d *app.Data, a account
 	if !env.asJSON {
 		return env.printAccounts(ctx, d, a)
 	}
-	standing, err := d.Standing(ctx, &a)
+	status, err := d.BudgetStatus(ctx, &a)
 	if err != nil {
 		return err
 	}
-	return printJSON(env.stdout, viewAccount(&a, standing))
+	return printJSON(env.stdout, viewAccount(&a, status))
 }
 
 func newAccounts(env *environment) *cobra.Command {
@@ -147,7 +147,7 @@ func newAccountsHangup(env *environment) *cobra.Command {
 	var what string
 	cmd := accountChange(env, "hangup NAME", "Say what happens to an answer when its client leaves",
 		func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
-			return d.Accounts.SetOnHangup(cmd.Context(), actor(), name, account.Hangup(what))
+			return d.Accounts.SetOnDisconnect(cmd.Context(), actor(), name, account.OnDisconnect(what))
 		})
 	cmd.Long = "Say what happens to a provider's answer when its client leaves before the end:\n" +
 		"drain reads it to its end, so that the provider's own numbers are known; cancel stops it,\n" +

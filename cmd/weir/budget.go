@@ -81,7 +81,7 @@ type spendView struct {
 	GoodwillUSD string `json:"goodwill_usd,omitempty"`
 }
 
-func viewSpend(a *account.Account, s account.Standing) spendView {
+func viewSpend(a *account.Account, s account.BudgetStatus) spendView {
 	var v spendView
 	if a.Budget.Limit > 0 {
 		v.SpentUSD = s.Spent.String()

@@ -37,7 +37,7 @@ func serve(cmd *cobra.Command, env *environment, listen string) error {
 	if err != nil {
 		return err
 	}
-	hangups := make(chan struct{})
+	reloads := make(chan struct{})
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -51,7 +51,7 @@ func serve(cmd *cobra.Command, env *environment, listen string) error {
 			select {
 			case <-cmd.Context().Done():
 				return
-			case hangups <- struct{}{}:
+			case reloads <- struct{}{}:
 			}
 		}
 	}()
@@ -64,7 +64,7 @@ func serve(cmd *cobra.Command, env *environment, listen string) error {
 		bounding.Go(func() { boundGarbage(serving) })
 	}
 	return app.Run(cmd.Context(), app.Options{
-		Config: cfg, Reload: load, Hangups: hangups, Getenv: os.Getenv,
+		Config: cfg, Reload: load, ReloadSignals: reloads, Getenv: os.Getenv,
 		Stdout: env.stdout, Stderr: env.stderr, Log: env.logger(&cfg),
 		Version: version(), Journal: faults(),
 	})

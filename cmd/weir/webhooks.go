@@ -58,7 +58,7 @@ type webhookView struct {
 // installation's.
 func viewWebhook(e *webhook.Endpoint, account string) webhookView {
 	v := webhookView{
-		ID: e.ID, URL: e.URL, Events: []string{}, AllowPrivate: e.AllowPrivate, State: string(e.Standing()),
+		ID: e.ID, URL: e.URL, Events: []string{}, AllowPrivate: e.AllowPrivate, State: string(e.Health()),
 		FailingSince: timeText(e.Failing), DisabledAt: timeText(e.Disabled), DisabledWhy: e.Why, FormerSecretUntil: timeText(e.Rotated),
 		Created: e.Created.Format(time.RFC3339),
 	}

@@ -7,18 +7,18 @@ import (
 	"weir/internal/llm"
 )
 
-// Hangup says what happens to a provider's answer when the client leaves
+// OnDisconnect says what happens to a provider's answer when the client leaves
 // before its end.
-type Hangup string
+type OnDisconnect string
 
 // The ways. A drained answer is read to its end, so that the provider's own numbers are
 // known; of a cancelled one nobody knows what it cost, and budgets count the most that
 // it can be. By default whole answers are drained, since most vendors charge for them
 // anyway, and streams are cancelled, unless the provider charges for all of them.
 const (
-	HangupDefault Hangup = "default"
-	HangupCancel  Hangup = "cancel"
-	HangupDrain   Hangup = "drain"
+	DisconnectDefault OnDisconnect = "default"
+	DisconnectCancel  OnDisconnect = "cancel"
+	DisconnectDrain   OnDisconnect = "drain"
 )
 
 // Budget is what may be spent in a period. The zero value is no budget.
@@ -29,15 +29,15 @@ type Budget struct {
 
 // Account is what usage belongs to.
 type Account struct {
-	ID        string // UUID, version 7
-	Name      string // unique; 1 to 64 letters, digits, dashes, underscores, dots
-	Suspended bool   // none of its keys may do anything
-	OnHangup  Hangup
-	Limits    Limits
-	Budget    Budget
-	Credit    *Credit   // nil for an account that does not pay beforehand
-	Goodwill  llm.Money // given while it did not pay beforehand: it owes so much less, and may spend no more
-	Created   time.Time // UTC, whole microseconds
+	ID           string // UUID, version 7
+	Name         string // unique; 1 to 64 letters, digits, dashes, underscores, dots
+	Suspended    bool   // none of its keys may do anything
+	OnDisconnect OnDisconnect
+	Limits       Limits
+	Budget       Budget
+	Credit       *Credit   // nil for an account that does not pay beforehand
+	Goodwill     llm.Money // given while it did not pay beforehand: it owes so much less, and may spend no more
+	Created      time.Time // UTC, whole microseconds
 }
 
 // Limits are what may be asked for in any 60 seconds, and at a time; 0 for no

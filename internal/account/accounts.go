@@ -42,7 +42,7 @@ func (s *Service) CreateAccount(ctx context.Context, by audit.Actor, name string
 }
 
 func (s *Service) newAccount(name string) Account {
-	return Account{ID: newID(), Name: name, OnHangup: HangupDefault, Created: s.now()}
+	return Account{ID: newID(), Name: name, OnDisconnect: DisconnectDefault, Created: s.now()}
 }
 
 // now is the time as it is kept: UTC, whole microseconds.
@@ -180,9 +180,9 @@ func (s *Service) EndCredit(ctx context.Context, by audit.Actor, nameOrID string
 	return s.update(ctx, by, nameOrID, Update{EndCredit: true})
 }
 
-// SetOnHangup says what happens to answers whose client leaves.
-func (s *Service) SetOnHangup(ctx context.Context, by audit.Actor, nameOrID string, h Hangup) (Account, error) {
-	return s.UpdateAccount(ctx, by, nameOrID, Update{OnHangup: &h})
+// SetOnDisconnect says what happens to answers whose client leaves.
+func (s *Service) SetOnDisconnect(ctx context.Context, by audit.Actor, nameOrID string, h OnDisconnect) (Account, error) {
+	return s.UpdateAccount(ctx, by, nameOrID, Update{OnDisconnect: &h})
 }
 
 // UpdateAccount changes what is not nil of an account, all of it or nothing. The
@@ -197,8 +197,8 @@ func (s *Service) UpdateAccount(ctx context.Context, by audit.Actor, nameOrID st
 
 func (u *Update) check() error {
 	var errs []error
-	if u.OnHangup != nil {
-		errs = append(errs, checkHangup(*u.OnHangup))
+	if u.OnDisconnect != nil {
+		errs = append(errs, checkOnDisconnect(*u.OnDisconnect))
 	}
 	if u.Budget != nil {
 		errs = append(errs, checkBudget(*u.Budget))
@@ -209,9 +209,9 @@ func (u *Update) check() error {
 	return firstOf(errs...)
 }
 
-func checkHangup(h Hangup) error {
-	if h != HangupDefault && h != HangupCancel && h != HangupDrain {
-		return llm.Invalid("on_hangup", fmt.Sprintf("%q is not something to do when a client leaves. Use %q, %q or %q.", h, HangupDefault, HangupCancel, HangupDrain))
+func checkOnDisconnect(h OnDisconnect) error {
+	if h != DisconnectDefault && h != DisconnectCancel && h != DisconnectDrain {
+		return llm.Invalid("on_hangup", fmt.Sprintf("%q is not something to do when a client leaves. Use %q, %q or %q.", h, DisconnectDefault, DisconnectCancel, DisconnectDrain))
 	}
 	return nil
 }

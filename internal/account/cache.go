@@ -60,7 +60,7 @@ func (c *cache) put(h *Hash, generation uint64, p *Principal) {
 	if s.known == nil {
 		s.known = map[Hash]*Principal{}
 	}
-	makeRoom(s.known, shardKnown)
+	dropOne(s.known, shardKnown)
 	s.known[*h] = p
 }
 
@@ -74,12 +74,12 @@ func (c *cache) putUnknown(h *Hash, generation uint64, now time.Time) {
 	if s.unknown == nil {
 		s.unknown = map[Hash]time.Time{}
 	}
-	makeRoom(s.unknown, shardUnknown)
+	dropOne(s.unknown, shardUnknown)
 	s.unknown[*h] = now.Add(unknownFor)
 }
 
-// makeRoom drops any one entry of a full map.
-func makeRoom[V any](m map[Hash]V, limit int) {
+// dropOne drops any one entry of a full map.
+func dropOne[V any](m map[Hash]V, limit int) {
 	if len(m) < limit {
 		return
 	}

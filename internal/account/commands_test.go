@@ -16,7 +16,7 @@ import (
 
 func TestAccountNames(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, name := range []string{"a", "A-b_c.9", strings.Repeat("x", 64)} {
 		if a, err := h.CreateAccount(t.Context(), audit.Gateway(), name); err != nil || a.Name != name || uuid.Validate(a.ID) != nil {
 			t.Errorf("%q: got %+v, %v; want it made", name, a, err)
@@ -32,13 +32,13 @@ func TestAccountNames(t *testing.T) {
 
 func TestAccountChanges(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	budget := account.Budget{Limit: 5 * llm.USD, Period: ledger.PeriodMonth}
 	if a, err := h.SetBudget(t.Context(), audit.Gateway(), "acme", budget); err != nil || a.Budget != budget {
 		t.Errorf("set budget: got %+v, %v; want %+v", a.Budget, err, budget)
 	}
-	if a, err := h.SetOnHangup(t.Context(), audit.Gateway(), "acme", account.HangupDrain); err != nil || a.OnHangup != account.HangupDrain {
-		t.Errorf("set on hang-up: got %q, %v; want drain", a.OnHangup, err)
+	if a, err := h.SetOnDisconnect(t.Context(), audit.Gateway(), "acme", account.DisconnectDrain); err != nil || a.OnDisconnect != account.DisconnectDrain {
+		t.Errorf("set on hang-up: got %q, %v; want drain", a.OnDisconnect, err)
 	}
 	a, err := h.Suspend(t.Context(), audit.Gateway(), "acme")
 	if err != nil || !a.Suspended || a.Budget != budget {
@@ -54,7 +54,7 @@ func TestAccountChanges(t *testing.T) {
 		"year":      second(h.SetBudget(t.Context(), audit.Gateway(), "acme", account.Budget{Limit: 1, Period: "year"})),
 		"too much":  second(h.SetBudget(t.Context(), audit.Gateway(), "acme", account.Budget{Limit: math.MaxInt64, Period: ledger.PeriodTotal})),
 		"credit":    second(h.AddCredit(t.Context(), audit.Gateway(), "acme", math.MaxInt64)),
-		"hang-up":   second(h.SetOnHangup(t.Context(), audit.Gateway(), "acme", "explode")),
+		"hang-up":   second(h.SetOnDisconnect(t.Context(), audit.Gateway(), "acme", "explode")),
 		"no name":   second(h.Account(t.Context(), "")),
 	} {
 		if code(err) != llm.CodeInvalidRequest {
@@ -62,8 +62,8 @@ func TestAccountChanges(t *testing.T) {
 		}
 	}
 	limits := account.Limits{RPM: 5}
-	u := account.Update{Suspended: new(true), OnHangup: new(account.HangupCancel), Limits: &limits, Budget: &account.Budget{}}
-	if a, err := h.UpdateAccount(t.Context(), audit.Gateway(), "acme", u); err != nil || !a.Suspended || a.OnHangup != account.HangupCancel || a.Limits != limits || a.Budget != (account.Budget{}) {
+	u := account.Update{Suspended: new(true), OnDisconnect: new(account.DisconnectCancel), Limits: &limits, Budget: &account.Budget{}}
+	if a, err := h.UpdateAccount(t.Context(), audit.Gateway(), "acme", u); err != nil || !a.Suspended || a.OnDisconnect != account.DisconnectCancel || a.Limits != limits || a.Budget != (account.Budget{}) {
 		t.Errorf("all at once: got %+v, %v; want %+v", a, err, u)
 	}
 	u = account.Update{Suspended: new(false), Limits: &account.Limits{TPM: -1}}
@@ -82,7 +82,7 @@ func second[T any](_ T, err error) error { return err }
 
 func TestCreateKey(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	k, token := h.key(t, account.KeyOptions{})
 	if k.Last4 != token[len(token)-4:] || len(k.Permissions) != 2 || k.Expires != nil || uuid.Validate(k.ID) != nil {
 		t.Errorf("got %+v, want the last four of the token and all permissions", k)
@@ -101,7 +101,7 @@ func TestCreateKey(t *testing.T) {
 
 func TestKeyOptions(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, test := range []struct {
 		name   string
 		change func(*account.KeyOptions)
@@ -145,7 +145,7 @@ func TestKeyOptions(t *testing.T) {
 
 func TestUpdateKey(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	k, token := h.key(t, account.KeyOptions{Models: []string{"a/*"}, Creator: "user_1"})
 	if p, err := h.Authenticate(t.Context(), token); err != nil || p.MayUse("b/m") == nil {
 		t.Fatalf("at first: got %v, want a key that may not use b/m", err)
@@ -185,7 +185,7 @@ func TestUpdateKey(t *testing.T) {
 // TestAdminIsGivenByName is that no key administers the installation by chance.
 func TestAdminIsGivenByName(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, test := range []struct {
 		given                   []account.Permission
 		mayChat, mayUse, mayRun bool

@@ -114,8 +114,8 @@ func (m *memory) UpdateAccount(_ context.Context, _ audit.Actor, id string, u ac
 	if u.Suspended != nil {
 		a.Suspended = *u.Suspended
 	}
-	if u.OnHangup != nil {
-		a.OnHangup = *u.OnHangup
+	if u.OnDisconnect != nil {
+		a.OnDisconnect = *u.OnDisconnect
 	}
 	if u.Limits != nil {
 		a.Limits = *u.Limits

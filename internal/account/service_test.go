@@ -20,16 +20,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// house is a service over a store in memory with the account "acme".
-type house struct {
+// fixture is a service over a store in memory with the account "acme".
+type fixture struct {
 	*account.Service
 	store *memory
 	log   *strings.Builder
 }
 
-func newHouse(tb testing.TB) house {
+func newFixture(tb testing.TB) fixture {
 	tb.Helper()
-	h := house{store: newMemory(), log: &strings.Builder{}}
+	h := fixture{store: newMemory(), log: &strings.Builder{}}
 	h.Service = h.another()
 	if _, err := h.CreateAccount(tb.Context(), audit.Gateway(), "acme"); err != nil {
 		tb.Fatal(err)
@@ -38,11 +38,11 @@ func newHouse(tb testing.TB) house {
 }
 
 // another is a service of another process on the same store.
-func (h house) another() *account.Service {
+func (h fixture) another() *account.Service {
 	return account.NewService(h.store, time.Now, slog.New(slog.NewTextHandler(h.log, nil)))
 }
 
-func (h house) key(tb testing.TB, o account.KeyOptions) (account.Key, string) {
+func (h fixture) key(tb testing.TB, o account.KeyOptions) (account.Key, string) {
 	tb.Helper()
 	o.Account, o.Label = "acme", "test"
 	k, token, err := h.CreateKey(tb.Context(), audit.Gateway(), o)
@@ -69,7 +69,7 @@ func check(t *testing.T, s *account.Service, token string, want llm.Code, when s
 
 func TestAuthenticate(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	k, token := h.key(t, account.KeyOptions{})
 	for range 3 {
 		p, err := h.Authenticate(t.Context(), token)
@@ -86,14 +86,14 @@ func TestAuthenticate(t *testing.T) {
 func TestRefusalsAreOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newFixture(t)
 		revoked, revokedToken := h.key(t, account.KeyOptions{})
 		if _, err := h.RevokeKey(t.Context(), audit.Gateway(), revoked.ID); err != nil {
 			t.Fatal(err)
 		}
 		_, expired := h.key(t, account.KeyOptions{ExpiresIn: time.Hour})
 		_, fresh := h.key(t, account.KeyOptions{ExpiresIn: time.Hour + 1*time.Microsecond})
-		_, unknown := newHouse(t).key(t, account.KeyOptions{})
+		_, unknown := newFixture(t).key(t, account.KeyOptions{})
 		check(t, h.Service, expired, "", "before it expires")
 		time.Sleep(time.Hour)
 		check(t, h.Service, fresh, "", "at the last microsecond")
@@ -124,7 +124,7 @@ func typo(token string) string {
 
 func TestTyposDoNotReachTheStore(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	_, token := h.key(t, account.KeyOptions{})
 	for _, bad := range []string{"", "wk_", typo(token), token + "a", token[1:] + "a", strings.Repeat("é", 24) + "a"} {
 		check(t, h.Service, bad, llm.CodeAuthentication, fmt.Sprintf("%q", bad))
@@ -137,7 +137,7 @@ func TestTyposDoNotReachTheStore(t *testing.T) {
 func TestUnknownKeysAreLookedUpOnceASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, elsewhere := newHouse(t), newHouse(t)
+		h, elsewhere := newFixture(t), newFixture(t)
 		_, token := elsewhere.key(t, account.KeyOptions{})
 		for range 10 {
 			check(t, h.Service, token, llm.CodeAuthentication, "before the key is there")
@@ -157,7 +157,7 @@ func TestUnknownKeysAreLookedUpOnceASecond(t *testing.T) {
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newFixture(t)
 		_, used := h.key(t, account.KeyOptions{ExpiresIn: time.Minute})
 		_, unused := h.key(t, account.KeyOptions{})
 		check(t, h.Service, used, "", "before")
@@ -179,7 +179,7 @@ func TestStoreAway(t *testing.T) {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newFixture(t)
 		k, token := h.key(t, account.KeyOptions{})
 		node := h.another()
 		check(t, node, token, "", "cached before the watch began")
@@ -228,7 +228,7 @@ func TestWatch(t *testing.T) {
 
 func TestPrincipal(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	_, all := h.key(t, account.KeyOptions{})
 	_, some := h.key(t, account.KeyOptions{Permissions: []account.Permission{account.Uses}, Models: []string{"openai/*", "fast"}})
 	p, q := principal(t, h, all), principal(t, h, some)
@@ -256,7 +256,7 @@ func TestPrincipal(t *testing.T) {
 	}
 }
 
-func principal(t *testing.T, h house, token string) *account.Principal {
+func principal(t *testing.T, h fixture, token string) *account.Principal {
 	t.Helper()
 	p, err := h.Authenticate(t.Context(), token)
 	if err != nil {
@@ -293,7 +293,7 @@ func TestBootstrap(t *testing.T) {
 func TestSetupToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newFixture(t)
 		token, err := h.CreateSetupToken(t.Context(), audit.Gateway())
 		if err != nil || len(token.Reveal()) != 43 {
 			t.Fatalf("got a token of %d characters, %v; want 43", len(token.Reveal()), err)
@@ -307,7 +307,7 @@ func TestSetupToken(t *testing.T) {
 
 // TestAuthenticateDoesNotAllocate holds the budget of the hot path.
 func TestAuthenticateDoesNotAllocate(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	_, token := h.key(t, account.KeyOptions{ExpiresIn: time.Hour, Models: []string{"a/*", "b/*"}})
 	ctx := t.Context()
 	got := testing.AllocsPerRun(100, func() {
@@ -322,7 +322,7 @@ func TestAuthenticateDoesNotAllocate(t *testing.T) {
 }
 
 func BenchmarkAuthenticate(b *testing.B) {
-	h := newHouse(b)
+	h := newFixture(b)
 	_, token := h.key(b, account.KeyOptions{})
 	ctx := b.Context()
 	b.ReportAllocs()

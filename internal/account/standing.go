@@ -12,14 +12,14 @@ import (
 // number, as far as requests are settled: see ledger.Period.Number.
 type Spender func(ctx context.Context, scope string, period int64) (llm.Money, error)
 
-// Standing is how an account's budgets stand, as far as requests are settled.
-type Standing struct {
+// BudgetStatus is how an account's budgets stand, as far as requests are settled.
+type BudgetStatus struct {
 	Spent      llm.Money // of its budget, in the present period
 	CreditLeft llm.Money // of what it has paid beforehand; below 0 where a provider billed more than it was asked for
 }
 
-// Standing is how the account's budgets stand at a moment. What it has none of is 0.
-func (a *Account) Standing(ctx context.Context, now time.Time, spent Spender) (s Standing, err error) {
+// BudgetStatus is how the account's budgets stand at a moment. What it has none of is 0.
+func (a *Account) BudgetStatus(ctx context.Context, now time.Time, spent Spender) (s BudgetStatus, err error) {
 	if a.Budget.Limit > 0 {
 		if s.Spent, err = spent(ctx, a.ID, a.Budget.Period.Number(now)); err != nil {
 			return s, err

@@ -85,11 +85,11 @@ type SetupStore interface {
 
 // Update changes the fields of an account that are not nil.
 type Update struct {
-	Suspended *bool
-	OnHangup  *Hangup
-	Budget    *Budget
-	Limits    *Limits
-	EndCredit bool
+	Suspended    *bool
+	OnDisconnect *OnDisconnect
+	Budget       *Budget
+	Limits       *Limits
+	EndCredit    bool
 }
 
 // KeyUpdate changes the fields of a key that are not nil.

@@ -23,15 +23,15 @@ func (s *Server) adminAccountRoutes() []people.Route {
 // accountView is an account. Amounts are decimals of US dollars, as everywhere
 // in the administration.
 type accountView struct {
-	ID        string         `json:"id"`
-	Name      string         `json:"name"`
-	Suspended bool           `json:"suspended"`
-	OnHangup  account.Hangup `json:"on_hangup"`
-	Limits    limitsView     `json:"limits"`
-	Budget    *budgetView    `json:"budget"`
-	Credit    *creditView    `json:"credit"`
-	Goodwill  string         `json:"goodwill_usd"` // what an account without credit owes less
-	Created   time.Time      `json:"created"`
+	ID           string               `json:"id"`
+	Name         string               `json:"name"`
+	Suspended    bool                 `json:"suspended"`
+	OnDisconnect account.OnDisconnect `json:"on_hangup"`
+	Limits       limitsView           `json:"limits"`
+	Budget       *budgetView          `json:"budget"`
+	Credit       *creditView          `json:"credit"`
+	Goodwill     string               `json:"goodwill_usd"` // what an account without credit owes less
+	Created      time.Time            `json:"created"`
 }
 
 type limitsView struct {
@@ -52,7 +52,7 @@ type creditView struct {
 
 func viewAccount(a *account.Account) accountView {
 	v := accountView{
-		ID: a.ID, Name: a.Name, Suspended: a.Suspended, OnHangup: a.OnHangup,
+		ID: a.ID, Name: a.Name, Suspended: a.Suspended, OnDisconnect: a.OnDisconnect,
 		Limits: limitsView(a.Limits), Budget: viewBudget(a.Budget), Goodwill: a.Goodwill.String(), Created: a.Created,
 	}
 	if c := a.Credit; c != nil {
@@ -96,11 +96,11 @@ func (s *Server) showAccount(r *adminRequest) (answer, error) {
 func (s *Server) changeAccount(r *adminRequest) (answer, error) {
 	a := r.visit.Account
 	var u account.Update
-	limits, budget, hangup := a.Limits, a.Budget, a.OnHangup
+	limits, budget, onDisconnect := a.Limits, a.Budget, a.OnDisconnect
 	err := readFields(
 		"", r.body,
 		field{"suspended", flag(&u.Suspended)},
-		field{"on_hangup", text(&hangup)},
+		field{"on_hangup", text(&onDisconnect)},
 		field{"limits", limitsField(&limits)},
 		field{"budget", budgetField(&budget)},
 		field{"credit", endCreditField(&u.EndCredit)},
@@ -109,8 +109,8 @@ func (s *Server) changeAccount(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	// What stays as it is is not written: somebody else may be changing it.
-	if hangup != a.OnHangup {
-		u.OnHangup = &hangup
+	if onDisconnect != a.OnDisconnect {
+		u.OnDisconnect = &onDisconnect
 	}
 	if limits != a.Limits {
 		u.Limits = &limits

@@ -26,45 +26,45 @@ import (
 	"weir/internal/worktest"
 )
 
-// claims keeps claims in memory.
-type claims struct {
-	mu     sync.Mutex
-	states map[string]idempotency.State
-	kept   map[string][]byte
-	body   map[string]string
-	away   error // what Claim answers
-	deaf   error // what Keep answers
-	blind  bool  // the negative control: it finds every claim new
+// records keeps records in memory.
+type memoryStore struct {
+	mu       sync.Mutex
+	states   map[string]idempotency.State
+	kept     map[string][]byte
+	body     map[string]string
+	beginErr error // what Begin answers
+	keepErr  error // what Keep answers
+	blind    bool  // the negative control: it finds every record new
 }
 
-func newClaims() *claims {
-	return &claims{states: map[string]idempotency.State{}, kept: map[string][]byte{}, body: map[string]string{}}
+func newClaims() *memoryStore {
+	return &memoryStore{states: map[string]idempotency.State{}, kept: map[string][]byte{}, body: map[string]string{}}
 }
 
-func (c *claims) Claim(_ context.Context, claim idempotency.Claim, _ time.Duration) (idempotency.State, []byte, error) {
+func (c *memoryStore) Begin(_ context.Context, record idempotency.Record, _ time.Duration) (idempotency.State, []byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	name := claim.Scope + " " + claim.Key
+	name := record.Scope + " " + record.Key
 	state, known := c.states[name]
 	switch {
-	case c.away != nil:
-		return "", nil, c.away
+	case c.beginErr != nil:
+		return "", nil, c.beginErr
 	case !known || c.blind:
-		c.states[name], c.body[name] = idempotency.Running, claim.Body
+		c.states[name], c.body[name] = idempotency.Running, record.Body
 		return idempotency.New, nil, nil
-	case c.body[name] != claim.Body:
+	case c.body[name] != record.Body:
 		return idempotency.Other, nil, nil
 	}
 	return state, c.kept[name], nil
 }
 
-func (c *claims) Keep(_ context.Context, claim idempotency.Claim, reply []byte) error {
+func (c *memoryStore) Keep(_ context.Context, record idempotency.Record, reply []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.deaf != nil {
-		return c.deaf
+	if c.keepErr != nil {
+		return c.keepErr
 	}
-	name := claim.Scope + " " + claim.Key
+	name := record.Scope + " " + record.Key
 	c.states[name], c.kept[name] = idempotency.Done, reply
 	if reply == nil {
 		c.states[name] = idempotency.Spent
@@ -72,15 +72,15 @@ func (c *claims) Keep(_ context.Context, claim idempotency.Claim, reply []byte) 
 	return nil
 }
 
-func (c *claims) Forget(_ context.Context, claim idempotency.Claim) error {
+func (c *memoryStore) Forget(_ context.Context, record idempotency.Record) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.states, claim.Scope+" "+claim.Key)
+	delete(c.states, record.Scope+" "+record.Key)
 	return nil
 }
 
-// newOnce is a server over claims, and requests to it with one Idempotency-Key.
-func newOnce(c *claims) (*Server, func(ctx context.Context) *adminRequest) {
+// newOnce is a server over records, and requests to it with one Idempotency-Key.
+func newOnce(c *memoryStore) (*Server, func(ctx context.Context) *adminRequest) {
 	s := &Server{admin: &AdminOptions{Claims: c}, log: slog.New(slog.DiscardHandler)}
 	visitor := people.KeyHolder(&account.Key{ID: "key", Permissions: []account.Permission{account.Admin}})
 	return s, func(ctx context.Context) *adminRequest {
@@ -92,7 +92,7 @@ func newOnce(c *claims) (*Server, func(ctx context.Context) *adminRequest) {
 }
 
 // timesDone is how often many of the same request at once are done.
-func timesDone(t *testing.T, c *claims) int64 {
+func timesDone(t *testing.T, c *memoryStore) int64 {
 	s, request := newOnce(c)
 	var done atomic.Int64
 	var all sync.WaitGroup
@@ -130,18 +130,18 @@ func TestOnceAfterFailure(t *testing.T) {
 	broken := errors.New("the disk of the database is gone")
 	for _, tt := range []struct {
 		name  string
-		setup func(*claims)
+		setup func(*memoryStore)
 		fails error    // of the first call
 		first llm.Code // what it gets; empty for its answer
 		next  llm.Code
 		says  string // of the next one
 	}{
-		{"well", func(*claims) {}, nil, "", "", ""},
-		{"refused", func(*claims) {}, llm.Invalid("name", "no"), llm.CodeInvalidRequest, "", ""},
-		{"failed", func(*claims) {}, broken, llm.CodeInternal, llm.CodeIdempotencyConflict, "failed on our side"},
-		{"busy", func(*claims) {}, &llm.Error{Code: llm.CodeOverloaded}, llm.CodeOverloaded, llm.CodeIdempotencyConflict, "failed on our side"},
-		{"done, and not noted", func(c *claims) { c.deaf = broken }, nil, "", llm.CodeIdempotencyConflict, "still running"},
-		{"no claim", func(c *claims) { c.away = broken }, nil, llm.CodeOverloaded, llm.CodeOverloaded, "Try again"},
+		{"well", func(*memoryStore) {}, nil, "", "", ""},
+		{"refused", func(*memoryStore) {}, llm.Invalid("name", "no"), llm.CodeInvalidRequest, "", ""},
+		{"failed", func(*memoryStore) {}, broken, llm.CodeInternal, llm.CodeIdempotencyConflict, "failed on our side"},
+		{"busy", func(*memoryStore) {}, &llm.Error{Code: llm.CodeOverloaded}, llm.CodeOverloaded, llm.CodeIdempotencyConflict, "failed on our side"},
+		{"done, and not noted", func(c *memoryStore) { c.keepErr = broken }, nil, "", llm.CodeIdempotencyConflict, "still running"},
+		{"no claim", func(c *memoryStore) { c.beginErr = broken }, nil, llm.CodeOverloaded, llm.CodeOverloaded, "Try again"},
 	} {
 		c := newClaims()
 		tt.setup(c)

@@ -28,7 +28,7 @@ func (s *Server) once(r *adminRequest, call adminCall) (a answer, err error) {
 	if header == "" {
 		return call(r)
 	}
-	c, err := s.newClaim(r, header)
+	c, err := s.newIdempotentRequest(r, header)
 	if err != nil {
 		return a, err
 	}
@@ -43,18 +43,18 @@ func (s *Server) once(r *adminRequest, call adminCall) (a answer, err error) {
 	}
 	r.Request = r.WithContext(ctx)
 	a, err = call(r)
-	s.endClaim(ctx, c, &a, err)
+	s.endIdempotentRequest(ctx, c, &a, err)
 	return a, err
 }
 
-// newClaim is the claim of a request with that Idempotency-Key.
-func (s *Server) newClaim(r *adminRequest, header string) (*claim, error) {
+// newIdempotentRequest is the record of a request with that Idempotency-Key.
+func (s *Server) newIdempotentRequest(r *adminRequest, header string) (*idempotentRequest, error) {
 	secret, err := s.secretOf(r)
 	if err != nil {
 		return nil, err
 	}
-	c := &claim{
-		Claim: idempotency.Claim{
+	c := &idempotentRequest{
+		Record: idempotency.Record{
 			Scope: scopeOf(r), Key: seal.Digest(header), Request: r.visit.Origin.Request,
 			Body: seal.Digest(r.Method, r.URL.EscapedPath(), string(r.body)),
 		},
@@ -92,19 +92,19 @@ func (s *Server) secretOf(r *adminRequest) (string, error) {
 // which is a defect of whoever let them in.
 var errNoSecret = errors.New("the caller has no secret to seal an answer with")
 
-// claim is a call's hold on its Idempotency-Key.
-type claim struct {
-	idempotency.Claim
+// idempotentRequest is a call's record of its Idempotency-Key.
+type idempotentRequest struct {
+	idempotency.Record
 	store idempotency.Store
 	box   cipher.AEAD
 }
 
-// begin makes the claim, or gives what was answered to it before.
-func (c *claim) begin(ctx context.Context) (*answer, error) {
+// begin makes the record, or gives what was answered to it before.
+func (c *idempotentRequest) begin(ctx context.Context) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimWait)
 	defer cancel()
 	const spent = "The first request with this Idempotency-Key failed on our side, and may have been done all the same. Look, and use a new key."
-	state, sealed, err := idempotency.Begin(ctx, c.store, c.Claim, spent)
+	state, sealed, err := idempotency.Begin(ctx, c.store, c.Record, spent)
 	if err != nil || state == idempotency.New {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (c *claim) begin(ctx context.Context) (*answer, error) {
 }
 
 // open is the answer that was kept.
-func (c *claim) open(sealed []byte) (*answer, error) {
+func (c *idempotentRequest) open(sealed []byte) (*answer, error) {
 	text, err := c.box.Open(nil, nil, sealed, []byte(c.Body))
 	if err != nil {
 		return nil, fmt.Errorf("open a kept answer: %w", err)
@@ -124,9 +124,9 @@ func (c *claim) open(sealed []byte) (*answer, error) {
 	return a, nil
 }
 
-// endClaim keeps the answer. What was refused can be asked for again with the
+// endIdempotentRequest keeps the answer. What was refused can be asked for again with the
 // same key; where something failed on our side, nobody knows what was done.
-func (s *Server) endClaim(ctx context.Context, c *claim, a *answer, failed error) {
+func (s *Server) endIdempotentRequest(ctx context.Context, c *idempotentRequest, a *answer, failed error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimWait)
 	defer cancel()
 	var err error
@@ -134,19 +134,19 @@ func (s *Server) endClaim(ctx context.Context, c *claim, a *answer, failed error
 	case failed == nil:
 		err = c.keep(ctx, a)
 	case llm.AsError(failed).Code.Status() < http.StatusInternalServerError:
-		err = c.store.Forget(ctx, c.Claim)
+		err = c.store.Forget(ctx, c.Record)
 	default:
-		err = c.store.Keep(ctx, c.Claim, nil)
+		err = c.store.Keep(ctx, c.Record, nil)
 	}
 	if err != nil { // the key stays as one whose request runs: nothing is done twice
 		s.log.Error("the end of a request was not noted for its Idempotency-Key", "request", c.Request, "err", err)
 	}
 }
 
-func (c *claim) keep(ctx context.Context, a *answer) error {
+func (c *idempotentRequest) keep(ctx context.Context, a *answer) error {
 	text, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
-	return c.store.Keep(ctx, c.Claim, c.box.Seal(nil, nil, text, []byte(c.Body)))
+	return c.store.Keep(ctx, c.Record, c.box.Seal(nil, nil, text, []byte(c.Body)))
 }

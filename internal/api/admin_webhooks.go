@@ -33,17 +33,17 @@ func (s *Server) adminWebhookRoutesAt(base string, right people.Right) []people.
 
 // webhookView is an endpoint without its secret.
 type webhookView struct {
-	ID                string           `json:"id"`
-	AccountID         *string          `json:"account_id"` // null for the installation's
-	URL               string           `json:"url"`
-	Events            []webhook.Type   `json:"events"` // empty for all
-	AllowPrivate      bool             `json:"allow_private"`
-	State             webhook.Standing `json:"state"`
-	FailingSince      *time.Time       `json:"failing_since"`
-	DisabledAt        *time.Time       `json:"disabled_at"`
-	DisabledWhy       *string          `json:"disabled_why"`
-	FormerSecretUntil *time.Time       `json:"former_secret_until"`
-	Created           time.Time        `json:"created"`
+	ID                string                 `json:"id"`
+	AccountID         *string                `json:"account_id"` // null for the installation's
+	URL               string                 `json:"url"`
+	Events            []webhook.Type         `json:"events"` // empty for all
+	AllowPrivate      bool                   `json:"allow_private"`
+	State             webhook.EndpointHealth `json:"state"`
+	FailingSince      *time.Time             `json:"failing_since"`
+	DisabledAt        *time.Time             `json:"disabled_at"`
+	DisabledWhy       *string                `json:"disabled_why"`
+	FormerSecretUntil *time.Time             `json:"former_secret_until"`
+	Created           time.Time              `json:"created"`
 }
 
 // secretWebhookView is an endpoint with its secret, this once.
@@ -55,7 +55,7 @@ type secretWebhookView struct {
 func viewWebhook(e *webhook.Endpoint) webhookView {
 	return webhookView{
 		ID: e.ID, AccountID: orNull(e.Account), URL: e.URL, Events: append([]webhook.Type{}, e.Types...), AllowPrivate: e.AllowPrivate,
-		State: e.Standing(), FailingSince: e.Failing, DisabledAt: e.Disabled, DisabledWhy: orNull(e.Why), FormerSecretUntil: e.Rotated, Created: e.Created,
+		State: e.Health(), FailingSince: e.Failing, DisabledAt: e.Disabled, DisabledWhy: orNull(e.Why), FormerSecretUntil: e.Rotated, Created: e.Created,
 	}
 }
 

@@ -49,7 +49,7 @@ func (s *Server) Models(permission account.Permission) http.Handler {
 }
 
 // Model answers GET /v1/models/{target...}: one of those that Models lists, by its
-// full name, its alias or, without a slash, as at the vendor's door.
+// full name, its alias or, without a slash, as at the vendor's client API.
 func (s *Server) Model(permission account.Permission) http.Handler {
 	return byVersion(s.oneModel(permission, s.anthropicModels()), s.oneModel(permission, s.ownModels()))
 }
@@ -77,13 +77,13 @@ func byVersion(anthropics, others http.Handler) http.Handler {
 }
 
 func (s *Server) allModels(permission account.Permission, shape *modelShape) http.Handler {
-	return s.guardDoor(shape.errors, permission, func(r *request) ([]byte, error) {
+	return s.guardClientAPI(shape.errors, permission, func(r *request) ([]byte, error) {
 		return shape.list(r, s.visible(r.principal))
 	})
 }
 
 func (s *Server) oneModel(permission account.Permission, shape *modelShape) http.Handler {
-	return s.guardDoor(shape.errors, permission, func(r *request) ([]byte, error) {
+	return s.guardClientAPI(shape.errors, permission, func(r *request) ([]byte, error) {
 		m, err := findModel(s.visible(r.principal), r.PathValue("target"), shape.vendor)
 		if err != nil {
 			return nil, err

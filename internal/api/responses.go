@@ -12,7 +12,7 @@ import (
 // Response answers GET /v1/responses/{id} in the shape of
 // https://platform.openai.com/docs/api-reference/responses/get.
 func (s *Server) Response(permission account.Permission) http.Handler {
-	return s.guardDoor(s.spoken, permission, func(r *request) ([]byte, error) {
+	return s.guardClientAPI(s.spoken, permission, func(r *request) ([]byte, error) {
 		if stream, _ := rawjson.AsBool([]byte(r.URL.Query().Get("stream"))); stream {
 			return nil, llm.Invalid("stream", "A response that is kept is not streamed again. Leave stream out.")
 		}
@@ -22,21 +22,21 @@ func (s *Server) Response(permission account.Permission) http.Handler {
 
 // DeleteResponse answers DELETE /v1/responses/{id}.
 func (s *Server) DeleteResponse(permission account.Permission) http.Handler {
-	return s.guardDoor(s.spoken, permission, func(r *request) ([]byte, error) {
+	return s.guardClientAPI(s.spoken, permission, func(r *request) ([]byte, error) {
 		return s.kept.Delete(r.Context(), r.owner(), r.PathValue("id"))
 	})
 }
 
 // CancelResponse answers POST /v1/responses/{id}/cancel.
 func (s *Server) CancelResponse(permission account.Permission) http.Handler {
-	return s.guardDoor(s.spoken, permission, func(r *request) ([]byte, error) {
+	return s.guardClientAPI(s.spoken, permission, func(r *request) ([]byte, error) {
 		return nil, s.kept.Cancel(r.Context(), r.owner(), r.PathValue("id"))
 	})
 }
 
 // ResponseInput answers GET /v1/responses/{id}/input_items.
 func (s *Server) ResponseInput(permission account.Permission) http.Handler {
-	return s.guardDoor(s.spoken, permission, func(r *request) ([]byte, error) {
+	return s.guardClientAPI(s.spoken, permission, func(r *request) ([]byte, error) {
 		page, err := inputPage(r.URL.Query().Get)
 		if err != nil {
 			return nil, err

@@ -104,14 +104,14 @@ const writeWithin = 30 * time.Second
 type endpoint func(r *request) (body []byte, err error)
 
 // guard lets callers through who have the permission. At the service's own
-// doors a key travels in the Authorization header alone.
+// client APIs a key travels in the Authorization header alone.
 func (s *Server) guard(permission account.Permission, next endpoint) http.Handler {
-	return s.guardDoor(s.native, permission, next)
+	return s.guardClientAPI(s.native, permission, next)
 }
 
-// guardDoor lets callers through who have the permission, at the door of the
+// guardClientAPI lets callers through who have the permission, at the client API of the
 // dialect d.
-func (s *Server) guardDoor(d *dialect.Dialect, permission account.Permission, next endpoint) http.Handler {
+func (s *Server) guardClientAPI(d *dialect.Dialect, permission account.Permission, next endpoint) http.Handler {
 	return s.handle(d, func(r *request) ([]byte, error) {
 		token, err := account.Token(r.Header, d.KeyHeaders...)
 		if err != nil {
@@ -122,7 +122,7 @@ func (s *Server) guardDoor(d *dialect.Dialect, permission account.Permission, ne
 		if err != nil {
 			return nil, err
 		}
-		left := s.limits.Standing(ratelimit.CallerOf(p))
+		left := s.limits.Status(ratelimit.CallerOf(p))
 		d.LimitHeaders(r.reply, s.now(), &left)
 		if err := p.May(permission); err != nil {
 			return nil, err
@@ -138,7 +138,7 @@ func (s *Server) handle(d *dialect.Dialect, next endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := uuid.Must(uuid.NewV7()).String()
 		h := w.Header()
-		d.CommonHeaders(h, id, s.now(), &llm.Standing{})
+		d.CommonHeaders(h, id, s.now(), &llm.RateLimitStatus{})
 		h.Set("Content-Type", "application/json")
 		status := http.StatusOK
 		req := &request{Request: r, id: id, reply: h}
@@ -170,7 +170,7 @@ func (s *Server) logFailure(id string, r *http.Request, e *llm.Error) {
 	log("request failed", "request", id, "path", people.HidePath(r.URL.Path), "code", string(e.Code), "err", e)
 }
 
-// NotFound answers where there is nothing. The dialect is that of the door
+// NotFound answers where there is nothing. The dialect is that of the client API
 // beside; nil for the service's own.
 func (s *Server) NotFound(d *dialect.Dialect) http.Handler {
 	message := "There is nothing at this path. GET /v1/models lists what there is to be asked."

@@ -18,7 +18,7 @@ func isAdmin(path string) bool { return strings.HasPrefix(path+"/", adminPath) }
 func (g *instance) adminOptions() api.AdminOptions {
 	from := originOf(&g.options.Config)
 	return api.AdminOptions{
-		People: g.people, Claims: g.claims, Requests: g.store, Webhooks: g.webhooks,
+		People: g.people, Claims: g.idempotency, Requests: g.store, Webhooks: g.webhooks,
 		KeysUsed: g.store.KeysUsed, Audit: g.store.Audit, Unpriced: g.store.Unpriced, Nodes: g.store.Nodes,
 		Correct:   g.store.Correct,
 		PublicURL: from.base,

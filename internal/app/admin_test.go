@@ -17,7 +17,7 @@ import (
 // office is a gateway as a program with an operator's key sees it. Every reply
 // is held against the document.
 type office struct {
-	*house
+	*testGateway
 	contract *contract
 	admin    string          // an operator's key
 	owner    string          // id of the first user, who owns the account default
@@ -26,16 +26,16 @@ type office struct {
 
 func openOffice(t *testing.T) *office {
 	t.Helper()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	_, c := h.document()
-	o := &office{house: h, contract: c, answered: map[string]bool{}}
+	o := &office{testGateway: h, contract: c, answered: map[string]bool{}}
 	o.admin = h.newKey(account.KeyOptions{Account: account.DefaultName, Label: "operator", Permissions: []account.Permission{account.Admin}})
 	o.owner = h.found("ada@example.com")
 	return o
 }
 
 // found makes the first user, an operator who owns the account default.
-func (h *house) found(email string) (id string) {
+func (h *testGateway) found(email string) (id string) {
 	h.t.Helper()
 	h.withPeople(func(ctx context.Context, d *app.Data) error {
 		link, err := d.Accounts.CreateSetupToken(ctx, audit.Gateway())
@@ -53,7 +53,7 @@ func (h *house) found(email string) (id string) {
 }
 
 // accept takes up the invitation of a link, as a new user.
-func (h *house) accept(link string) {
+func (h *testGateway) accept(link string) {
 	h.t.Helper()
 	_, token, ok := strings.Cut(link, "/invite/")
 	if !ok || !strings.HasPrefix(link, h.url) {
@@ -67,7 +67,7 @@ func (h *house) accept(link string) {
 
 // squat makes a user of an address that nobody has proven, as an owner can who
 // uses the link of somebody whom they invite.
-func (h *house) squat(email string) {
+func (h *testGateway) squat(email string) {
 	h.t.Helper()
 	h.withPeople(func(ctx context.Context, d *app.Data) error {
 		a, err := d.Accounts.Account(ctx, account.DefaultName)
@@ -83,7 +83,7 @@ func (h *house) squat(email string) {
 	})
 }
 
-func (h *house) withPeople(do func(ctx context.Context, d *app.Data) error) {
+func (h *testGateway) withPeople(do func(ctx context.Context, d *app.Data) error) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -149,7 +149,7 @@ func TestWebhooksRefuse(t *testing.T) {
 // all that it has, and with an example that is as it says.
 func TestDocumentHasEvents(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	_, c := h.document()
 	events := c.tree["webhooks"].(map[string]any)
 	want := []string{string(webhook.Test)}

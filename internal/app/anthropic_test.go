@@ -7,12 +7,12 @@ import (
 	"weir/internal/llm"
 )
 
-// TestAnthropicProvider asks a provider of Anthropic's wire format at the doors
+// TestAnthropicProvider asks a provider of Anthropic's wire format at the client APIs
 // of others, and holds the books against what it truly served.
 func TestAnthropicProvider(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	yaml := strings.Replace(housed(up.url), "dialect: openai", "dialect: anthropic", 1)
+	yaml := strings.Replace(providersYAML(up.url), "dialect: openai", "dialect: anthropic", 1)
 	h := open(t, setup{yaml: yaml})
 	completion := func(model string, stream bool) ask {
 		body := `{"model":"house/` + model + `","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}]`
@@ -47,23 +47,23 @@ func TestAnthropicProvider(t *testing.T) {
 		{"chat:fault=malformed,prompt=500", "cut", "estimated", false},
 	}
 	for _, tt := range tests {
-		for name, door := range map[string]func(string, bool) ask{"native": native, "openai": completion} {
+		for name, clientAPI := range map[string]func(string, bool) ask{"native": native, "openai": completion} {
 			for _, stream := range []bool{false, true} {
 				if !stream && !tt.whole {
 					continue
 				}
 				up.Reset()
-				r := h.do(door(tt.model, stream))
+				r := h.do(clientAPI(tt.model, stream))
 				rec, got := up.records(t)[0], h.row(r.header.Get("X-Request-Id"))
 				if r.status != 200 || got.outcome != tt.outcome || got.provenance != tt.provenance {
-					t.Errorf("%s at the %s door, stream %t: %d, %+v\n%s", tt.model, name, stream, r.status, got, r.body)
+					t.Errorf("%s in the %s API, stream %t: %d, %+v\n%s", tt.model, name, stream, r.status, got, r.body)
 				}
 				if tt.provenance == "exact" && (got.in != rec.Usage.InputTokens() || got.out != rec.Usage.OutputTokens()) {
-					t.Errorf("%s at the %s door, stream %t: %+v, truly %v", tt.model, name, stream, got, rec.Usage)
+					t.Errorf("%s in the %s API, stream %t: %+v, truly %v", tt.model, name, stream, got, rec.Usage)
 				}
 				// A stream that breaks off has said before what went in.
 				if tt.outcome == "cut" && got.in != rec.Usage[llm.Input] {
-					t.Errorf("%s at the %s door: %d tokens in, truly %v", tt.model, name, got.in, rec.Usage)
+					t.Errorf("%s in the %s API: %d tokens in, truly %v", tt.model, name, got.in, rec.Usage)
 				}
 			}
 		}

@@ -34,9 +34,9 @@ import (
 // Options is what Run needs beside the configuration.
 type Options struct {
 	Config config.Config
-	// Reload reads the configuration again, and Hangups says when.
-	Reload  func() (config.Config, error)
-	Hangups <-chan struct{}
+	// Reload reads the configuration again, and ReloadSignals says when.
+	Reload        func() (config.Config, error)
+	ReloadSignals <-chan struct{}
 	// Getenv looks up the environment; os.Getenv.
 	Getenv func(string) string
 	// Stdout is for the first key and the set-up link, Stderr for the line
@@ -98,18 +98,18 @@ type instance struct {
 	deliverer *webhook.Deliverer
 	notices   *webhook.Notices
 
-	claims    *claims
-	kept      *conversation.Service
-	limits    *ratelimit.Limiter
-	router    *route.Router
-	gateway   *gateway.Server
-	api       *api.Server
-	dashboard *dashboard.Server
-	crossing  *http.CrossOriginProtection
-	base      atomic.Pointer[string] // the address by which this machine reaches it, once it listens
-	draining  atomic.Bool
-	reloaded  atomic.Pointer[config.Config] // nil until the configuration was read again
-	closers   []func() error
+	idempotency *idempotencyStore
+	kept        *conversation.Service
+	limits      *ratelimit.Limiter
+	router      *route.Router
+	gateway     *gateway.Server
+	api         *api.Server
+	dashboard   *dashboard.Server
+	crossing    *http.CrossOriginProtection
+	base        atomic.Pointer[string] // the address by which this machine reaches it, once it listens
+	draining    atomic.Bool
+	reloaded    atomic.Pointer[config.Config] // nil until the configuration was read again
+	closers     []func() error
 }
 
 // build makes all parts, in the order in which they need each other.
@@ -141,7 +141,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 		return g, err
 	}
 	g.gateway = gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.claims, Kept: g.kept, Limits: g.limits,
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept, Limits: g.limits,
 		Refused: g.noticeRefusal, Now: o.Now, Log: o.Log, Metrics: g.metrics,
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency),
 		Timing: o.Timing,
@@ -208,7 +208,7 @@ func (g *instance) openData(ctx context.Context) error {
 		defer cancel()
 		return g.ledger.Close(ctx)
 	})
-	g.claims, err = newClaims(ctx, db, g.ledger.Journal().String())
+	g.idempotency, err = newIdempotencyStore(ctx, db, g.ledger.Journal().String())
 	return err
 }
 
@@ -386,7 +386,7 @@ func (g *instance) reload(ctx context.Context) {
 		case <-look.C:
 			g.reloadPrices()
 			continue
-		case <-g.options.Hangups:
+		case <-g.options.ReloadSignals:
 		}
 		if err := g.reloadOnce(ctx); err != nil {
 			g.options.Log.Error("the new configuration is wrong; the old one stays", "err", err)

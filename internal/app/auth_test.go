@@ -12,8 +12,8 @@ import (
 	"weir/internal/audit"
 )
 
-// doors are the protected operations, each with a request that is good.
-func doors() []ask {
+// client APIs are the protected operations, each with a request that is good.
+func clientAPIs() []ask {
 	return []ask{
 		{path: "/v1/chat", body: hello("house/echo")},
 		{path: "/api/chat", body: hello("house/echo")},
@@ -24,14 +24,14 @@ func doors() []ask {
 	}
 }
 
-// isVendors tells the doors that answer in OpenAI's words.
+// isVendors tells the client APIs that answer in OpenAI's words.
 func isVendors(path string) bool { return path == "/v1/chat/completions" }
 
 // TestUnauthenticated is every way of not being known. All of them look the
 // same from outside.
 func TestUnauthenticated(t *testing.T) {
 	t.Parallel()
-	h, up := openHoused(t)
+	h, up := openSimulated(t)
 	expired := h.newKey(account.KeyOptions{Account: "default", ExpiresIn: time.Microsecond})
 	revoked := h.newKey(account.KeyOptions{Account: "default", Label: "to be revoked"})
 	h.administer(func(ctx context.Context, s *account.Service) error {
@@ -66,14 +66,14 @@ func TestUnauthenticated(t *testing.T) {
 		"two keys in one":     {"Bearer " + h.key + ", Bearer " + h.key},
 		"key and then a word": {"Bearer " + h.key + " please"},
 	}
-	for _, door := range doors() {
+	for _, clientAPI := range clientAPIs() {
 		var message string
 		for name, value := range headers {
-			r := h.request(ask{path: door.path, body: door.body, key: noKey})
+			r := h.request(ask{path: clientAPI.path, body: clientAPI.body, key: noKey})
 			r.Header["Authorization"] = value
 			got := h.send(r)
 			if got.status != 401 || got.header.Get("WWW-Authenticate") != "Bearer" {
-				t.Errorf("%s, %s: status %d, WWW-Authenticate %q: want 401 and Bearer", door.path, name, got.status, got.header.Get("WWW-Authenticate"))
+				t.Errorf("%s, %s: status %d, WWW-Authenticate %q: want 401 and Bearer", clientAPI.path, name, got.status, got.header.Get("WWW-Authenticate"))
 			}
 			wantCommonHeaders(t, got.header)
 			text := strings.ReplaceAll(got.body, got.header.Get("X-Request-Id"), "")
@@ -81,9 +81,9 @@ func TestUnauthenticated(t *testing.T) {
 				message = text
 			}
 			if text != message {
-				t.Errorf("%s, %s: %s\nelsewhere %s", door.path, name, text, message)
+				t.Errorf("%s, %s: %s\nelsewhere %s", clientAPI.path, name, text, message)
 			}
-			if !isVendors(door.path) {
+			if !isVendors(clientAPI.path) {
 				wantError(t, got, 401, "AUTHENTICATION_ERROR")
 			}
 		}
@@ -105,31 +105,31 @@ func strangersKey() string {
 }
 
 // TestWhereKeysTravel is the header in which a key counts: the vendors' own at
-// the vendors' doors alone, in the query nowhere.
+// the vendors' client APIs alone, in the query nowhere.
 func TestWhereKeysTravel(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
-	for _, door := range doors() {
+	h, _ := openSimulated(t)
+	for _, clientAPI := range clientAPIs() {
 		for _, name := range []string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
 			want := http.StatusUnauthorized
-			if isVendors(door.path) {
+			if isVendors(clientAPI.path) {
 				want = http.StatusOK
 			}
-			r := h.do(ask{path: door.path, body: door.body, key: noKey, header: []string{name, h.key}})
+			r := h.do(ask{path: clientAPI.path, body: clientAPI.body, key: noKey, header: []string{name, h.key}})
 			if r.status != want {
-				t.Errorf("%s with %s: status %d, want %d", door.path, name, r.status, want)
+				t.Errorf("%s with %s: status %d, want %d", clientAPI.path, name, r.status, want)
 			}
 		}
 		for _, scheme := range []string{"Bearer ", "bearer ", "BEARER  "} {
-			r := h.do(ask{path: door.path, body: door.body, key: noKey, header: []string{"Authorization", scheme + h.key}})
+			r := h.do(ask{path: clientAPI.path, body: clientAPI.body, key: noKey, header: []string{"Authorization", scheme + h.key}})
 			if r.status != http.StatusOK {
-				t.Errorf("%s with %q: status %d, want 200", door.path, scheme, r.status)
+				t.Errorf("%s with %q: status %d, want 200", clientAPI.path, scheme, r.status)
 			}
 		}
 		for _, query := range []string{"?key=", "?api_key=", "?access_token="} {
-			r := h.do(ask{path: door.path + query + h.key, body: door.body, key: noKey})
+			r := h.do(ask{path: clientAPI.path + query + h.key, body: clientAPI.body, key: noKey})
 			if r.status != http.StatusUnauthorized {
-				t.Errorf("%s with %s: status %d, want 401", door.path, query, r.status)
+				t.Errorf("%s with %s: status %d, want 401", clientAPI.path, query, r.status)
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func TestWhereKeysTravel(t *testing.T) {
 // or what is replayed: a proxy may have read the other one.
 func TestHeadersStandOnce(t *testing.T) {
 	t.Parallel()
-	h, up := openHoused(t)
+	h, up := openSimulated(t)
 	other := h.newKey(account.KeyOptions{Account: "default"})
 	twice := func(a ask, name string, values ...string) {
 		t.Helper()
@@ -153,15 +153,15 @@ func TestHeadersStandOnce(t *testing.T) {
 			t.Errorf("%s: %s, want %s", a.path, got.body, want)
 		}
 	}
-	for _, door := range append(doors(), ask{path: "/admin/v1/accounts"}) {
-		twice(door, "Authorization", "Bearer "+h.key, "Bearer "+other)
-		twice(door, "Authorization", "", "Bearer "+other)
-		if door.body != "" {
-			twice(door, "Idempotency-Key", "one", "two")
+	for _, clientAPI := range append(clientAPIs(), ask{path: "/admin/v1/accounts"}) {
+		twice(clientAPI, "Authorization", "Bearer "+h.key, "Bearer "+other)
+		twice(clientAPI, "Authorization", "", "Bearer "+other)
+		if clientAPI.body != "" {
+			twice(clientAPI, "Idempotency-Key", "one", "two")
 		}
-		if isVendors(door.path) {
+		if isVendors(clientAPI.path) {
 			for _, name := range []string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
-				twice(door, name, h.key, other)
+				twice(clientAPI, name, h.key, other)
 			}
 		}
 	}
@@ -174,7 +174,7 @@ func TestHeadersStandOnce(t *testing.T) {
 // TestForbidden is what a known caller may not do.
 func TestForbidden(t *testing.T) {
 	t.Parallel()
-	h, up := openHoused(t)
+	h, up := openSimulated(t)
 	h.administer(func(ctx context.Context, s *account.Service) error {
 		_, err := s.CreateAccount(ctx, audit.Gateway(), "stopped")
 		return err

@@ -10,12 +10,12 @@ import (
 // vendorError is an error as a vendor tells it, read from its own shape.
 type vendorError struct{ kind, code, param, message string }
 
-// readVendorError reads an error of a door, which has to be of the vendor's
+// readVendorError reads an error of a client API, which has to be of the vendor's
 // shape: https://platform.openai.com/docs/guides/error-codes,
 // https://platform.claude.com/docs/en/api/errors, https://google.aip.dev/193.
-func readVendorError(t *testing.T, door string, r reply) (e vendorError) {
+func readVendorError(t *testing.T, clientAPI string, r reply) (e vendorError) {
 	t.Helper()
-	switch door {
+	switch clientAPI {
 	case "anthropic":
 		var body struct {
 			Type      string
@@ -80,7 +80,7 @@ func readGoogleError(t *testing.T, r reply) (e vendorError) {
 	return e
 }
 
-// mistake is a body that is wrong at a door. MODEL stands for a model's name.
+// mistake is a body that is wrong at a client API. MODEL stands for a model's name.
 type mistake struct {
 	body  string
 	param string
@@ -89,7 +89,7 @@ type mistake struct {
 	left bool
 }
 
-// wrongBodies are what is wrong with any body at any door.
+// wrongBodies are what is wrong with any body at any client API.
 func wrongBodies(good string) map[string]string {
 	return map[string]string{
 		"not JSON": "hello", "array": "[]", "null": "null", "half": good[:len(good)-2], "trailing": good + "{}",
@@ -98,7 +98,7 @@ func wrongBodies(good string) map[string]string {
 	}
 }
 
-// mistakes are what can be wrong at each door, with the parameter that is
+// mistakes are what can be wrong at each client API, with the parameter that is
 // named. Ranges that are a vendor's own, such as temperature's, are left to it.
 func mistakes() map[string][]mistake {
 	const (
@@ -237,52 +237,52 @@ func (m *mistake) with(model string) string {
 	return strings.ReplaceAll(m.body, "MODEL", model)
 }
 
-// badHouse is a gateway whose providers nobody listens for: one that speaks
-// what no door does, and one for each door that speaks the same.
-func badHouse(t *testing.T) *house {
+// badGateway is a gateway whose providers nobody listens for: one that speaks
+// what no client API does, and one for each client API that speaks the same.
+func badGateway(t *testing.T) *testGateway {
 	t.Helper()
 	yaml := "max_body: 64KiB\nproviders:" + spokenBy("other", "cohere", "http://127.0.0.1:1", "/v2")
-	for _, d := range vendorDoors() {
+	for _, d := range vendorAPIs() {
 		yaml += spokenBy("same-"+d.dialect, d.dialect, "http://127.0.0.1:1", spoken()[d.dialect])
 	}
 	return open(t, setup{yaml: yaml})
 }
 
-// invalid is how a door says that a request is wrong.
-func invalid(door string) string {
-	if door == "gemini" {
+// invalid is how a client API says that a request is wrong.
+func invalid(clientAPI string) string {
+	if clientAPI == "gemini" {
 		return "INVALID_ARGUMENT"
 	}
 	return "invalid_request_error"
 }
 
-// TestBadInput is what is wrong in a body at each vendor's door: its own 400,
+// TestBadInput is what is wrong in a body at each vendor's client API: its own 400,
 // which names the parameter. What only the provider can judge goes to it, where
 // it speaks the same.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	h := badHouse(t)
-	for _, door := range vendorDoors() {
-		for _, m := range mistakes()[door.dialect] {
-			for _, provider := range []string{"other", "same-" + door.dialect} {
+	h := badGateway(t)
+	for _, clientAPI := range vendorAPIs() {
+		for _, m := range mistakes()[clientAPI.dialect] {
+			for _, provider := range []string{"other", "same-" + clientAPI.dialect} {
 				model := provider + "/m"
-				r := h.do(ask{path: door.at(model, false), body: m.with(model)})
-				e := readVendorError(t, door.dialect, r)
+				r := h.do(ask{path: clientAPI.at(model, false), body: m.with(model)})
+				e := readVendorError(t, clientAPI.dialect, r)
 				if m.left && provider != "other" {
 					if r.status < 500 { // whom nobody could ask
-						t.Errorf("%s, %s at %s: %d %s; want it to be the provider's to judge", door.path, m.body, provider, r.status, r.body)
+						t.Errorf("%s, %s at %s: %d %s; want it to be the provider's to judge", clientAPI.path, m.body, provider, r.status, r.body)
 					}
 					continue
 				}
-				if r.status != http.StatusBadRequest || e.kind != invalid(door.dialect) || e.param != m.param {
-					t.Errorf("%s, %s at %s: got %d %q, param %q; want 400 that names %q: %s", door.path, m.body, provider, r.status, e.kind, e.param, m.param, r.body)
+				if r.status != http.StatusBadRequest || e.kind != invalid(clientAPI.dialect) || e.param != m.param {
+					t.Errorf("%s, %s at %s: got %d %q, param %q; want 400 that names %q: %s", clientAPI.path, m.body, provider, r.status, e.kind, e.param, m.param, r.body)
 				}
 			}
 		}
-		for name, body := range wrongBodies(door.body("other/m", "")) {
-			r := h.do(ask{path: door.at("other/m", false), body: body})
-			if e := readVendorError(t, door.dialect, r); r.status != http.StatusBadRequest || e.kind != invalid(door.dialect) {
-				t.Errorf("%s, %s: %d %s", door.path, name, r.status, r.body)
+		for name, body := range wrongBodies(clientAPI.body("other/m", "")) {
+			r := h.do(ask{path: clientAPI.at("other/m", false), body: body})
+			if e := readVendorError(t, clientAPI.dialect, r); r.status != http.StatusBadRequest || e.kind != invalid(clientAPI.dialect) {
+				t.Errorf("%s, %s: %d %s", clientAPI.path, name, r.status, r.body)
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func BenchmarkPipeline(b *testing.B) {
 	many := ratelimit.Limits{RPM: 1 << 40, TPM: 1 << 40, Concurrency: 1 << 40}
 	vendor := `{"model":"house/m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hello!"}]}`
-	for _, door := range []struct {
+	for _, clientAPI := range []struct {
 		name, path, body string
 		limits           ratelimit.Policy
 	}{
@@ -22,14 +22,14 @@ func BenchmarkPipeline(b *testing.B) {
 		{"vendor", "/v1/chat/completions", vendor, ratelimit.Policy{}},
 		{"vendor limited", "/v1/chat/completions", vendor, ratelimit.Policy{Installation: many, PerKey: many, PerAccount: many}},
 	} {
-		b.Run(door.name, func(b *testing.B) {
+		b.Run(clientAPI.name, func(b *testing.B) {
 			g, key := pipeline(b, canned{http.Header{"Content-Type": {"application/json"}}, wholeReply})
-			g.limits.Use(door.limits)
+			g.limits.Use(clientAPI.limits)
 			handler := g.handler()
 			out := &sink{header: http.Header{}}
 			b.ReportAllocs()
 			for b.Loop() {
-				r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, door.path, io.NopCloser(strings.NewReader(door.body)))
+				r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, clientAPI.path, io.NopCloser(strings.NewReader(clientAPI.body)))
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -37,7 +37,7 @@ func BenchmarkPipeline(b *testing.B) {
 				out.reset()
 				handler.ServeHTTP(out, r)
 			}
-			out.isWhole(b, door.name)
+			out.isWhole(b, clientAPI.name)
 		})
 	}
 }

@@ -110,7 +110,7 @@ func pipelineOf(t testing.TB, c canned, wire string) (g *instance, key string) {
 	}
 	g.router.Use(table)
 	g.gateway = gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: meter, Router: g.router, Idempotency: g.claims, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Accounts: g.accounts, Ledger: meter, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	return g, key
 }

@@ -26,7 +26,7 @@ default_model: house/chat
 `
 
 // setBudget gives the account default a budget.
-func (h *house) setBudget(usd llm.Money, period ledger.Period) {
+func (h *testGateway) setBudget(usd llm.Money, period ledger.Period) {
 	h.t.Helper()
 	h.administer(func(ctx context.Context, s *account.Service) error {
 		_, err := s.SetBudget(ctx, audit.Gateway(), account.DefaultName, account.Budget{Limit: usd, Period: period})
@@ -94,7 +94,7 @@ func TestBudgetRace(t *testing.T) {
 }
 
 // spent is what the account default has spent in all.
-func (h *house) spent(t *testing.T) (sum llm.Money) {
+func (h *testGateway) spent(t *testing.T) (sum llm.Money) {
 	t.Helper()
 	data, err := app.OpenData(t.Context(), h.config(), discard())
 	if err != nil {
@@ -109,7 +109,7 @@ func (h *house) spent(t *testing.T) (sum llm.Money) {
 }
 
 // settled is what the account has spent, once so many requests are booked.
-func (h *house) settled(t *testing.T, requests int64) (sum llm.Money) {
+func (h *testGateway) settled(t *testing.T, requests int64) (sum llm.Money) {
 	t.Helper()
 	await(t, "the requests' rows", func() bool {
 		n, err := h.uses("").Total.Requests.Int64()
@@ -119,7 +119,7 @@ func (h *house) settled(t *testing.T, requests int64) (sum llm.Money) {
 }
 
 // TestBudgetRefusals holds what a client is told whose budget has no room, at
-// each door, and that its provider hears nothing.
+// each client API, and that its provider hears nothing.
 func TestBudgetRefusals(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
@@ -256,7 +256,7 @@ func TestCreditNoteMakesRoom(t *testing.T) {
 }
 
 // correct corrects what an attempt cost by an amount.
-func (h *house) correct(attempt string, amount llm.Money) {
+func (h *testGateway) correct(attempt string, amount llm.Money) {
 	h.t.Helper()
 	data, err := app.OpenData(h.t.Context(), h.config(), discard())
 	if err != nil {
@@ -272,7 +272,7 @@ func (h *house) correct(attempt string, amount llm.Money) {
 	}
 }
 
-func (h *house) credit(usd llm.Money) {
+func (h *testGateway) credit(usd llm.Money) {
 	h.t.Helper()
 	h.administer(func(ctx context.Context, s *account.Service) error {
 		_, err := s.AddCredit(ctx, audit.Gateway(), account.DefaultName, usd)

@@ -18,7 +18,7 @@ import (
 // TestChat is the documented reply, in both forms of the path.
 func TestChat(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	for _, path := range []string{"/v1/chat", "/api/chat"} {
 		before := time.Now().Unix()
 		r := h.do(ask{path: path, body: hello("house/echo")})
@@ -108,7 +108,7 @@ func (s *spy) last() (body string, header http.Header) {
 func TestUpstreamRequest(t *testing.T) {
 	t.Parallel()
 	s := newSpy(t)
-	h := open(t, setup{yaml: housed(s.url)})
+	h := open(t, setup{yaml: providersYAML(s.url)})
 	type message struct{ Role, Content string }
 	tests := []struct {
 		name, body string
@@ -176,7 +176,7 @@ func TestUpstreamRequest(t *testing.T) {
 func TestUpstreamHeaders(t *testing.T) {
 	t.Parallel()
 	s := newSpy(t)
-	h := open(t, setup{yaml: housed(s.url)})
+	h := open(t, setup{yaml: providersYAML(s.url)})
 	r := h.chat("house/m", "Idempotency-Key", "once", "Cookie", "a=b", "X-Forwarded-For", "10.1.2.3", "User-Agent", "client/1",
 		"X-Api-Key", "something", "OpenAI-Organization", "org-x", "X-Client-Request-Id", "mine")
 	id := h.mustAnswer(r).ID
@@ -199,7 +199,7 @@ func TestUpstreamHeaders(t *testing.T) {
 func TestAlias(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: strings.Replace(housed(up.url), "default_model: house/chat", "default_model: quick", 1) +
+	h := open(t, setup{yaml: strings.Replace(providersYAML(up.url), "default_model: house/chat", "default_model: quick", 1) +
 		"aliases:\n  quick: {targets: [house/echo]}\n"})
 	for name, body := range map[string]string{"asked": hello("quick"), "default": messages(`[{"role":"user","prompt":"Hi"}]`)} {
 		r := h.do(ask{path: "/v1/chat", body: body})
@@ -213,7 +213,7 @@ func TestAlias(t *testing.T) {
 // TestFinishReasons are the words for the end of an answer.
 func TestFinishReasons(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	tests := []struct{ model, options, want string }{
 		{"house/chat", "", "stop"},
 		{"house/chat", `,"max_tokens":2`, "length"},

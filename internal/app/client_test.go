@@ -36,19 +36,19 @@ func hello(model string) string {
 	return `{"model":"` + model + `","messages":[{"role":"user","prompt":"Say it again, please"}]}`
 }
 
-// chat asks a model at the native door.
-func (h *house) chat(model string, header ...string) reply {
+// chat asks a model at the native client API.
+func (h *testGateway) chat(model string, header ...string) reply {
 	h.t.Helper()
 	return h.do(ask{path: "/v1/chat", body: hello(model), header: header})
 }
 
-// stream asks for a stream at the native door.
-func (h *house) stream(model string) reply {
+// stream asks for a stream at the native client API.
+func (h *testGateway) stream(model string) reply {
 	h.t.Helper()
 	return h.chat(model, "Accept", "text/event-stream")
 }
 
-func (h *house) request(a ask) *http.Request {
+func (h *testGateway) request(a ask) *http.Request {
 	h.t.Helper()
 	if a.method == "" {
 		a.method = http.MethodGet
@@ -82,13 +82,13 @@ func (h *house) request(a ask) *http.Request {
 }
 
 // do sends a request and reads the whole reply.
-func (h *house) do(a ask) reply {
+func (h *testGateway) do(a ask) reply {
 	h.t.Helper()
 	return h.send(h.request(a))
 }
 
 // send sends a request that was made by hand.
-func (h *house) send(r *http.Request) reply {
+func (h *testGateway) send(r *http.Request) reply {
 	h.t.Helper()
 	resp, err := h.client.Do(r)
 	if err != nil {
@@ -137,7 +137,7 @@ type tokens struct {
 }
 
 // mustAnswer is the reply, which has to be a good one.
-func (h *house) mustAnswer(r reply) chatReply {
+func (h *testGateway) mustAnswer(r reply) chatReply {
 	h.t.Helper()
 	if r.status != http.StatusOK {
 		h.t.Fatalf("status %d, want 200: %s", r.status, r.body)

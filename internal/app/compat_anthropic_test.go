@@ -10,7 +10,7 @@ import (
 )
 
 func anthropicSDK() *sdkClient {
-	return &sdkClient{door: "anthropic", ask: askAnthropic, raised: raisedAnthropic, words: map[string]raised{
+	return &sdkClient{clientAPI: "anthropic", ask: askAnthropic, raised: raisedAnthropic, words: map[string]raised{
 		// https://platform.claude.com/docs/en/api/errors
 		"too long":         {status: 400, kind: "invalid_request_error"},
 		"bad key":          {status: 401, kind: "authentication_error"},

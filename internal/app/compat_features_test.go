@@ -49,7 +49,7 @@ func (c *cell) refused(err error) error {
 	if !ok || r.status != http.StatusBadRequest {
 		return err
 	}
-	for seen := range c.house.up.Ledger().Records(0) {
+	for seen := range c.gateway.up.Ledger().Records(0) {
 		if strings.HasSuffix(seen.Model, "seed="+c.seed) && seen.Outcome == simulator.Rejected {
 			return err // the provider's refusal, not the gateway's
 		}
@@ -71,7 +71,7 @@ func checkPlain(c *cell) error {
 
 // ends are the vendor's words for how an answer ends.
 func (c *cell) ends() (e struct{ stop, calls string }) {
-	switch c.client.door {
+	switch c.client.clientAPI {
 	case "openai":
 		e.stop, e.calls = "stop", "tool_calls"
 	case "responses":
@@ -94,7 +94,7 @@ func (c *cell) checkUsage(got *heard) {
 	}
 	u := folded(c.provider, truth, folds)
 	want := costOf(&u).String()
-	if c.client.door != "gemini" && got.cost != want {
+	if c.client.clientAPI != "gemini" && got.cost != want {
 		c.t.Errorf("usage.cost %q, want %q", got.cost, want)
 	}
 	if header := got.header.Get("X-Weir-Cost-USD"); got.pieces == 0 && header != want {
@@ -263,7 +263,7 @@ func checkEmbeddings(c *cell) error {
 	if c.client.embed == nil {
 		return lacks("The vendor's API has no embeddings.")
 	}
-	call, _ := c.listen(sdkCall{ctx: c.t.Context(), key: c.house.key})
+	call, _ := c.listen(sdkCall{ctx: c.t.Context(), key: c.gateway.key})
 	got, err := c.client.embed(call, c.model("chat"), []string{"Hello", "Good evening"})
 	if err != nil {
 		return err
@@ -272,7 +272,7 @@ func checkEmbeddings(c *cell) error {
 		c.t.Errorf("got %v, want two vectors of three numbers", got.vectors)
 	}
 	truth := c.served().Usage
-	if c.client.door != "gemini" && (got.in != truth.InputTokens() || got.cost != costOf(&truth).String()) {
+	if c.client.clientAPI != "gemini" && (got.in != truth.InputTokens() || got.cost != costOf(&truth).String()) {
 		c.t.Errorf("told %d tokens at %s, truly %v", got.in, got.cost, truth)
 	}
 	return nil
@@ -313,14 +313,14 @@ func checkErrors(c *cell) error {
 
 func (c *cell) checkTrouble(x *trouble, stream bool, what string) {
 	c.t.Helper()
-	call := sdkCall{ctx: c.t.Context(), key: c.house.key}
+	call := sdkCall{ctx: c.t.Context(), key: c.gateway.key}
 	switch x.key {
 	case "bad":
 		call.key = strangersKey()
 	case "uses":
-		call.key = c.house.onlyUses
+		call.key = c.gateway.onlyUses
 	}
-	if x.once && c.client.door != "gemini" { // Google's SDK goes by the status alone, and of itself tries once
+	if x.once && c.client.clientAPI != "gemini" { // Google's SDK goes by the status alone, and of itself tries once
 		call.retries = 2
 	}
 	q := sdkQuestion{model: x.model, stream: stream}
@@ -369,7 +369,7 @@ func checkAbort(c *cell) error {
 			cancel()
 		}
 	}
-	_, err := c.call(sdkCall{ctx: ctx, key: c.house.key}, sdkQuestion{model: c.model("chat:tokens=1000,pace=20ms"), stream: true, perPiece: leave})
+	_, err := c.call(sdkCall{ctx: ctx, key: c.gateway.key}, sdkQuestion{model: c.model("chat:tokens=1000,pace=20ms"), stream: true, perPiece: leave})
 	record := c.served()
 	if err == nil || pieces < 3 || !record.Canceled || record.Outcome != simulator.ClientGone || record.Pieces > 500 {
 		c.t.Errorf("%d pieces, then error %v; the provider says %s after %d pieces", pieces, err, record.Outcome, record.Pieces)

@@ -9,7 +9,7 @@ import (
 )
 
 func geminiSDK() *sdkClient {
-	return &sdkClient{door: "gemini", ask: askGemini, embed: embedGemini, raised: raisedGemini, words: map[string]raised{
+	return &sdkClient{clientAPI: "gemini", ask: askGemini, embed: embedGemini, raised: raisedGemini, words: map[string]raised{
 		// https://ai.google.dev/gemini-api/docs/troubleshooting
 		"too long":         {status: 400, kind: "INVALID_ARGUMENT"},
 		"bad key":          {status: 401, kind: "UNAUTHENTICATED"},

@@ -32,7 +32,7 @@ func weatherSchema() map[string]any {
 const weatherResult = "rain"
 
 func openaiSDK() *sdkClient {
-	return &sdkClient{door: "openai", ask: askOpenAI, embed: embedOpenAI, raised: raisedOpenAI, words: openaiWords()}
+	return &sdkClient{clientAPI: "openai", ask: askOpenAI, embed: embedOpenAI, raised: raisedOpenAI, words: openaiWords()}
 }
 
 // openaiWords are those of https://platform.openai.com/docs/guides/error-codes.

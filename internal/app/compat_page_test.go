@@ -16,16 +16,16 @@ import (
 // limit is a cell that a wire format cannot have, and what is said of it: a
 // part of the gateway's own 400, or of what it leaves out.
 type limit struct {
-	door, provider, feature string // no door for all but the provider's own, no provider for all
-	says                    string
+	clientAPI, provider, feature string // no client API for all but the provider's own, no provider for all
+	says                         string
 }
 
 // leftOut is what is said of thinking that no vendor has signed, and none but
-// its own door gives back.
+// its own client API gives back.
 const leftOut = "left out of the next turn"
 
 var limits = []limit{
-	{door: "anthropic", feature: "embeddings", says: "has no embeddings"},
+	{clientAPI: "anthropic", feature: "embeddings", says: "has no embeddings"},
 	{provider: "anthropic", feature: "embeddings", says: "does not offer embeddings"},
 	{provider: "bedrock", feature: "embeddings", says: "embeds one text a request"},
 	{provider: "bedrock", feature: "image by URL", says: "Amazon Bedrock does not fetch images by address"},
@@ -36,10 +36,10 @@ var limits = []limit{
 }
 
 // limitOf is the limit that is known of a cell, or nil.
-func limitOf(door, provider, feature string) *limit {
+func limitOf(clientAPI, provider, feature string) *limit {
 	i := slices.IndexFunc(limits, func(l limit) bool {
-		atDoor := l.door == door || l.door == "" && door != provider
-		return atDoor && (l.provider == "" || l.provider == provider) && l.feature == feature
+		atAPI := l.clientAPI == clientAPI || l.clientAPI == "" && clientAPI != provider
+		return atAPI && (l.provider == "" || l.provider == provider) && l.feature == feature
 	})
 	if i < 0 {
 		return nil
@@ -47,7 +47,7 @@ func limitOf(door, provider, feature string) *limit {
 	return &limits[i]
 }
 
-// results are the cells, by door, provider and feature: empty for one that
+// results are the cells, by client API, provider and feature: empty for one that
 // holds, else what is said of its limit.
 type results struct {
 	mu    sync.Mutex
@@ -58,15 +58,15 @@ type results struct {
 // format, feature by feature, and the table of it in docs/compatibility.md.
 func TestCompatibility(t *testing.T) {
 	t.Parallel()
-	house := newCompatHouse(t)
+	gateway := newCompatGateway(t)
 	all := &results{cells: map[[3]string]string{}}
 	passed := t.Run("cells", func(t *testing.T) {
 		for _, client := range sdkClients() {
 			for _, provider := range slices.Sorted(maps.Keys(spoken())) {
 				for _, f := range features() {
-					t.Run(client.door+"/"+provider+"/"+f.name, func(t *testing.T) {
+					t.Run(client.clientAPI+"/"+provider+"/"+f.name, func(t *testing.T) {
 						t.Parallel()
-						c := &cell{t: t, house: house, client: client, provider: provider, seed: newSeed()}
+						c := &cell{t: t, gateway: gateway, client: client, provider: provider, seed: newSeed()}
 						all.note(c, f.name, f.check(c))
 					})
 				}
@@ -82,7 +82,7 @@ func TestCompatibility(t *testing.T) {
 // note holds the outcome of a cell against what is known of its limits.
 func (r *results) note(c *cell, feature string, err error) {
 	c.t.Helper()
-	known := limitOf(c.client.door, c.provider, feature)
+	known := limitOf(c.client.clientAPI, c.provider, feature)
 	said := ""
 	if err != nil {
 		said = c.said(err)
@@ -98,7 +98,7 @@ func (r *results) note(c *cell, feature string, err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cells[[3]string{c.client.door, c.provider, feature}] = said
+	r.cells[[3]string{c.client.clientAPI, c.provider, feature}] = said
 }
 
 // said is the limit that an outcome tells; empty for any other error.
@@ -126,8 +126,8 @@ func (r *results) limited() (n int) {
 	return n
 }
 
-// doorTitles are the doors, as a user knows them.
-var doorTitles = map[string]string{
+// apiTitles are the client APIs, as a user knows them.
+var apiTitles = map[string]string{
 	"openai":    "`POST /v1/chat/completions`: OpenAI's Chat Completions (openai-go v3)",
 	"responses": "`POST /v1/responses`: OpenAI's Responses (openai-go v3)",
 	"anthropic": "`POST /v1/messages`: Anthropic's Messages (anthropic-sdk-go)",
@@ -149,13 +149,13 @@ func writeCompatibility(t *testing.T, all *results) {
 	t.Helper()
 	var text strings.Builder
 	for _, client := range sdkClients() {
-		all.writeDoor(&text, client.door)
+		all.writeAPI(&text, client.clientAPI)
 	}
 	documentGo(t, text.String())
 }
 
-func (r *results) writeDoor(text *strings.Builder, door string) {
-	fmt.Fprintf(text, "\n### %s\n\n| provider's wire format |", doorTitles[door])
+func (r *results) writeAPI(text *strings.Builder, clientAPI string) {
+	fmt.Fprintf(text, "\n### %s\n\n| provider's wire format |", apiTitles[clientAPI])
 	for _, f := range features() {
 		fmt.Fprintf(text, " %s |", f.name)
 	}
@@ -164,7 +164,7 @@ func (r *results) writeDoor(text *strings.Builder, door string) {
 	for _, provider := range []string{"openai", "responses", "anthropic", "gemini", "bedrock", "cohere", "ollama"} {
 		fmt.Fprintf(text, "| %s |", providerTitles[provider])
 		for _, f := range features() {
-			said := r.cells[[3]string{door, provider, f.name}]
+			said := r.cells[[3]string{clientAPI, provider, f.name}]
 			if said == "" {
 				text.WriteString(" yes |")
 				continue

@@ -11,7 +11,7 @@ import (
 )
 
 func responsesSDK() *sdkClient {
-	return &sdkClient{door: "responses", ask: askResponses, embed: embedOpenAI, raised: raisedOpenAI, words: openaiWords()}
+	return &sdkClient{clientAPI: "responses", ask: askResponses, embed: embedOpenAI, raised: raisedOpenAI, words: openaiWords()}
 }
 
 func responsesParams(q sdkQuestion) responses.ResponseNewParams {

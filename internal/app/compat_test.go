@@ -22,7 +22,7 @@ import (
 // sdkClient is an official SDK behind one small language, so that what is asked
 // of all of them is written once.
 type sdkClient struct {
-	door string // the dialect that it speaks
+	clientAPI string // the dialect that it speaks
 	// ask asks one question. The error is the SDK's own.
 	ask func(c sdkCall, q sdkQuestion) (heard, error)
 	// embed asks for a vector of three numbers for each text; nil where the
@@ -30,7 +30,7 @@ type sdkClient struct {
 	embed func(c sdkCall, model string, texts []string) (embedded, error)
 	// raised reads the SDK's own error class; false for any other error.
 	raised func(err error) (raised, bool)
-	// words are the vendor's words for the errors that every door has.
+	// words are the vendor's words for the errors that every client API has.
 	words map[string]raised
 }
 
@@ -90,7 +90,7 @@ type raised struct {
 	header                     http.Header // nil where the SDK keeps none
 }
 
-// sdkClients are the official Go SDKs, one a door.
+// sdkClients are the official Go SDKs, one a client API.
 func sdkClients() []*sdkClient {
 	return []*sdkClient{openaiSDK(), responsesSDK(), anthropicSDK(), geminiSDK()}
 }
@@ -114,10 +114,10 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// compatHouse is a gateway with a provider of each wire format behind it, and
+// compatGateway is a gateway with a provider of each wire format behind it, and
 // what these were asked.
-type compatHouse struct {
-	*house
+type compatGateway struct {
+	*testGateway
 	up       *upstream
 	onlyUses string // a key that may not chat
 
@@ -125,8 +125,8 @@ type compatHouse struct {
 	bodies map[string]string // the last request, by the seed in its model's name
 }
 
-func newCompatHouse(t *testing.T) *compatHouse {
-	c := &compatHouse{bodies: map[string]string{}}
+func newCompatGateway(t *testing.T) *compatGateway {
+	c := &compatGateway{bodies: map[string]string{}}
 	s := simulator.New(simulator.Options{Dialects: dialect.All(), Seed: 1})
 	ts := httptest.NewServer(c.keep(s))
 	t.Cleanup(func() {
@@ -140,7 +140,7 @@ func newCompatHouse(t *testing.T) *compatHouse {
 		yaml += spokenBy("p-"+name, name, ts.URL, spoken()[name])
 		prices += "  p-" + name + "/*: " + ratesYAML + "\n"
 	}
-	c.house = open(t, setup{yaml: yaml + prices})
+	c.testGateway = open(t, setup{yaml: yaml + prices})
 	c.onlyUses = c.newKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Uses}})
 	return c
 }
@@ -148,7 +148,7 @@ func newCompatHouse(t *testing.T) *compatHouse {
 var seedForm = regexp.MustCompile(`seed=(\d+)`)
 
 // keep notes the body of each request under the seed of its model.
-func (c *compatHouse) keep(next http.Handler) http.Handler {
+func (c *compatGateway) keep(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -168,7 +168,7 @@ func (c *compatHouse) keep(next http.Handler) http.Handler {
 // feature.
 type cell struct {
 	t        *testing.T
-	house    *compatHouse
+	gateway  *compatGateway
 	client   *sdkClient
 	provider string // its dialect
 	seed     string // in the name of each model, and nobody else's
@@ -193,7 +193,7 @@ func (c *cell) model(name string) string {
 
 // ask asks with a good key, and without another try.
 func (c *cell) ask(q sdkQuestion) (heard, error) {
-	return c.call(sdkCall{ctx: c.t.Context(), key: c.house.key}, q)
+	return c.call(sdkCall{ctx: c.t.Context(), key: c.gateway.key}, q)
 }
 
 func (c *cell) call(call sdkCall, q sdkQuestion) (heard, error) {
@@ -208,8 +208,8 @@ func (c *cell) call(call sdkCall, q sdkQuestion) (heard, error) {
 
 // listen completes a call with a client whose replies are overheard.
 func (c *cell) listen(call sdkCall) (sdkCall, *tap) {
-	listen := &tap{RoundTripper: c.house.client.Transport}
-	call.url, call.client = c.house.url, &http.Client{Transport: listen, Timeout: patience}
+	listen := &tap{RoundTripper: c.gateway.client.Transport}
+	call.url, call.client = c.gateway.url, &http.Client{Transport: listen, Timeout: patience}
 	return call, listen
 }
 
@@ -217,7 +217,7 @@ func (c *cell) listen(call sdkCall) (sdkCall, *tap) {
 func (c *cell) served() (last simulator.Record) {
 	c.t.Helper()
 	await(c.t, "the end of the provider's answer", func() bool {
-		for r := range c.house.up.Ledger().Records(0) {
+		for r := range c.gateway.up.Ledger().Records(0) {
 			if strings.HasSuffix(r.Model, "seed="+c.seed) {
 				last = r
 			}
@@ -229,9 +229,9 @@ func (c *cell) served() (last simulator.Record) {
 
 // sent is the body of this cell's last request to the provider.
 func (c *cell) sent() string {
-	c.house.mu.Lock()
-	defer c.house.mu.Unlock()
-	return c.house.bodies[c.seed]
+	c.gateway.mu.Lock()
+	defer c.gateway.mu.Unlock()
+	return c.gateway.bodies[c.seed]
 }
 
 // newSeed is a number that no other cell has.

@@ -58,20 +58,20 @@ func (w *recording) Write(b []byte) (int, error) {
 
 func (w *recording) Flush() { w.ResponseWriter.(http.Flusher).Flush() }
 
-// completion is a body for the vendor's door.
+// completion is a body for the vendor's client API.
 func completion(model, members string) string {
 	return `{"model":"` + model + `","messages":[{"role":"user","content":"Say it again, please"}]` + members + `}`
 }
 
 const asksUsage = `,"stream":true,"stream_options":{"include_usage":true}`
 
-// TestStreamBytes is a stream at the vendor's door: what the provider sent,
+// TestStreamBytes is a stream at the vendor's client API: what the provider sent,
 // byte for byte, but for the cost in its usage; and without the usage where
 // only the gateway asked for it.
 func TestStreamBytes(t *testing.T) {
 	t.Parallel()
 	up := newRecorder(t)
-	h := open(t, setup{yaml: housed(up.url)})
+	h := open(t, setup{yaml: providersYAML(up.url)})
 	for _, options := range []string{
 		"", "unicode,tokens=40", "pace=1ms", "chunk=1", "chunk=7,unicode", "eol=crlf", "eol=cr", "eol=mixed", "comments", "bom",
 		"n=3", "cached=8,prompt=20", "fault=content-filter", "fault=refusal", "usage=nodetails",
@@ -146,15 +146,15 @@ func plainEnd(stream string) string {
 			end.WriteString(line + "\n\n")
 		}
 	}
-	front := lastComment.ReplaceAllString(stream[:at], "")
-	return front + end.String()
+	chatAPI := lastComment.ReplaceAllString(stream[:at], "")
+	return chatAPI + end.String()
 }
 
-// TestWholeBytes is a whole reply at the vendor's door.
+// TestWholeBytes is a whole reply at the vendor's client API.
 func TestWholeBytes(t *testing.T) {
 	t.Parallel()
 	up := newRecorder(t)
-	h := open(t, setup{yaml: housed(up.url)})
+	h := open(t, setup{yaml: providersYAML(up.url)})
 	for _, model := range []string{"echo", "chat:unicode", "chat:n=2", "chat:cached=8,prompt=20", "reason", "chat:fault=refusal", "chat:chunk=3"} {
 		got := h.do(ask{path: "/v1/chat/completions", body: completion("house/"+model, "")})
 		wantSame(t, model, unspliced(got.body), up.take())
@@ -165,12 +165,12 @@ func TestWholeBytes(t *testing.T) {
 	}
 }
 
-// TestRequestBytes is what a provider gets of a request at the vendor's door:
+// TestRequestBytes is what a provider gets of a request at the vendor's client API:
 // the client's bytes, but for the model's name and the question for usage.
 func TestRequestBytes(t *testing.T) {
 	t.Parallel()
 	s := newSpy(t)
-	h := open(t, setup{yaml: housed(s.url)})
+	h := open(t, setup{yaml: providersYAML(s.url)})
 	tests := []struct{ name, sent, want string }{
 		{
 			"everything stays",

@@ -54,14 +54,14 @@ func isPlain(g *instance) bool {
 	return cfg.TLS.Cert == "" && !strings.HasPrefix(cfg.PublicURL, "https://") && len(cfg.TrustedProxies) == 0
 }
 
-// playgroundDoor is the pattern whose operation the playground speaks.
-const playgroundDoor = "POST /v1/chat/completions"
+// playgroundAPI is the pattern whose operation the playground speaks.
+const playgroundAPI = "POST /v1/chat/completions"
 
 // chatAs takes a request of the playground through the pipeline, for somebody who
 // is signed in.
 func (g *instance) chatAs() func(http.ResponseWriter, *http.Request, *account.Principal) {
 	d := g.fleet.dialect("openai")
-	return g.gateway.HandlerAs("POST /accounts/{account}/playground", d, dialect.Asked(d.Served()[playgroundDoor], "/v1/chat/completions"))
+	return g.gateway.HandlerAs("POST /accounts/{account}/playground", d, dialect.Asked(d.Served()[playgroundAPI], "/v1/chat/completions"))
 }
 
 // guard is what stands before the pages.
@@ -86,8 +86,8 @@ type guarded struct {
 	guard *guard
 }
 
-// peopled are all routes that people use.
-func (g *instance) peopled() []guarded {
+// userRoutes are all routes that people use.
+func (g *instance) userRoutes() []guarded {
 	var all []guarded
 	pages, admin := g.guard(), g.adminGuard()
 	for _, r := range g.dashboard.Routes() {
@@ -99,11 +99,11 @@ func (g *instance) peopled() []guarded {
 	return all
 }
 
-// pages are their entrances.
-func (g *instance) pages() []entrance {
-	var all []entrance
-	for _, p := range g.peopled() {
-		e := entrance{pattern: p.route.Pattern, right: p.route.Right, handler: p.guard.handler(p.route)}
+// pages are their routes.
+func (g *instance) pages() []httpRoute {
+	var all []httpRoute
+	for _, p := range g.userRoutes() {
+		e := httpRoute{pattern: p.route.Pattern, right: p.route.Right, handler: p.guard.handler(p.route)}
 		if p.guard.keys {
 			e.permission = account.Admin
 		}
@@ -112,9 +112,9 @@ func (g *instance) pages() []entrance {
 	return all
 }
 
-// elsewhere answers where there is nothing: a browser with a page, and programs in
+// notFound answers where there is nothing: a browser with a page, and programs in
 // the words of the service.
-func (g *instance) elsewhere() http.Handler {
+func (g *instance) notFound() http.Handler {
 	service := g.api.NotFound(nil)
 	guard := g.guard()
 	page := guard.handler(people.Route{Right: people.Open, Serve: func(w http.ResponseWriter, r *http.Request, v *people.Visit) {

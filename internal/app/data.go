@@ -75,9 +75,9 @@ func (d *Data) Uses(ctx context.Context, accountName string, params map[string]s
 // Now is the time by the clock that all nodes share.
 func (d *Data) Now() time.Time { return d.store.Now() }
 
-// Standing is how the account's budgets stand.
-func (d *Data) Standing(ctx context.Context, a *account.Account) (account.Standing, error) {
-	return a.Standing(ctx, d.Now(), d.store.Spent)
+// BudgetStatus is how the account's budgets stand.
+func (d *Data) BudgetStatus(ctx context.Context, a *account.Account) (account.BudgetStatus, error) {
+	return a.BudgetStatus(ctx, d.Now(), d.store.Spent)
 }
 
 // Nodes are the gateway processes that share the database.

@@ -10,9 +10,9 @@ import (
 	"weir/internal/simulator"
 )
 
-// dialectYAML is the provider house, in a wire format other than the doors'.
+// dialectYAML is the provider house, in a wire format other than the client APIs'.
 func dialectYAML(dialect, baseURL string) string {
-	yaml := strings.Replace(housed(baseURL), "dialect: openai", "dialect: "+dialect, 1)
+	yaml := strings.Replace(providersYAML(baseURL), "dialect: openai", "dialect: "+dialect, 1)
 	return strings.Replace(yaml, baseURL+"/v1", baseURL, 1)
 }
 
@@ -20,7 +20,7 @@ func dialectYAML(dialect, baseURL string) string {
 // between the simulator's address and their path.
 var providerDialects = map[string]string{"cohere": "/v2", "ollama": ""}
 
-// TestProviderDialects asks providers of each wire format at both doors, and
+// TestProviderDialects asks providers of each wire format at both client APIs, and
 // holds what is told and metered against what was served.
 func TestProviderDialects(t *testing.T) {
 	t.Parallel()
@@ -38,7 +38,7 @@ func TestProviderDialects(t *testing.T) {
 			if end != nil || !strings.HasPrefix(text(events), "Hello! This is a demo") {
 				t.Errorf("stream: %q, %+v", text(events), end)
 			}
-			checkVendorsDoor(t, h, up, name)
+			checkVendorAPI(t, h, up, name)
 			checkBroken(t, h)
 		})
 	}
@@ -55,9 +55,9 @@ func wantServed(t *testing.T, up *upstream, dialect string, told tokens) {
 	}
 }
 
-// checkVendorsDoor asks for a stream, for tools and for a schema in OpenAI's
+// checkVendorAPI asks for a stream, for tools and for a schema in OpenAI's
 // words.
-func checkVendorsDoor(t *testing.T, h *house, up *upstream, dialect string) {
+func checkVendorAPI(t *testing.T, h *testGateway, up *upstream, dialect string) {
 	t.Helper()
 	ask := func(model, members string) (r reply, c struct {
 		Choices []struct {
@@ -109,11 +109,11 @@ func checkVendorsDoor(t *testing.T, h *house, up *upstream, dialect string) {
 	}
 }
 
-// vendorAsk is a request at the vendor's door.
+// vendorAsk is a request at the vendor's client API.
 func vendorAsk(body string) ask { return ask{path: "/v1/chat/completions", body: body} }
 
 // checkBroken holds that what breaks off is told.
-func checkBroken(t *testing.T, h *house) {
+func checkBroken(t *testing.T, h *testGateway) {
 	t.Helper()
 	for _, fault := range []string{"cut", "eof", "malformed", "error-event"} {
 		events, end := splitStream(t, h.stream("house/chat:fault="+fault).body)

@@ -55,7 +55,7 @@ func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, 8)
 	up := newUpstream(t)
-	h := newHouse(t, setup{yaml: housed(up.url), dir: filepath.Join(dir, "data")})
+	h := newGateway(t, setup{yaml: providersYAML(up.url), dir: filepath.Join(dir, "data")})
 	h.start(setup{journal: func(o *ledger.Options) { o.SegmentSize = 16 << 10 }})
 	await(t, "the first key", func() bool { return tokenForm.MatchString(h.out.String()) })
 	h.key = tokenForm.FindString(h.out.String())
@@ -104,7 +104,7 @@ func TestDiskFull(t *testing.T) {
 
 // askUntilRefused asks until the gateway refuses, which it does at the latest when
 // the room that its journal has reserved is taken.
-func (h *house) askUntilRefused(t *testing.T) (answered int, refused reply) {
+func (h *testGateway) askUntilRefused(t *testing.T) (answered int, refused reply) {
 	for ; answered < 1000; answered++ {
 		if r := h.chat("house/echo"); r.status != http.StatusOK {
 			return answered, r

@@ -10,7 +10,7 @@ import (
 // of its request, whole and streamed, though its provider speaks something else.
 func TestResponseRepeatsItsRequest(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	const members = `"model":"house/chat","input":"Hi","instructions":"Be brief.","temperature":0.5,"metadata":{"a":"b"},"text":{"format":{"type":"text"},"verbosity":"low"}`
 	type response struct {
 		ID           string

@@ -185,7 +185,7 @@ func (e *edge) provider(url string) string {
 }
 
 // try makes a request for so long, whatever comes of it.
-func (h *house) try(a ask, limit time.Duration) {
+func (h *testGateway) try(a ask, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
 	if limit > 0 {
 		ctx, cancel = context.WithTimeout(h.t.Context(), limit)

@@ -13,7 +13,7 @@ import (
 	"weir/internal/simulator"
 )
 
-// embedding is a reply of the door's.
+// embedding is a reply of the client API's.
 type embedding struct {
 	Object string
 	Data   []struct {
@@ -110,7 +110,7 @@ func TestNoEmbeddings(t *testing.T) {
 	}
 }
 
-// TestEmbedContent asks at Gemini's door for one vector, which is the same as
+// TestEmbedContent asks at Gemini's client API for one vector, which is the same as
 // that of several.
 func TestEmbedContent(t *testing.T) {
 	t.Parallel()

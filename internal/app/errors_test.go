@@ -19,7 +19,7 @@ func messages(list string) string { return `{"messages":` + list + `}` }
 // its param, at both forms of the path.
 func TestInvalidRequests(t *testing.T) {
 	t.Parallel()
-	h, up := openHoused(t)
+	h, up := openSimulated(t)
 	deep := strings.Repeat("[", 101) + strings.Repeat("]", 101)
 	tests := []struct{ name, body, param string }{
 		{"no JSON", `hello`, ""},
@@ -93,7 +93,7 @@ func TestInvalidRequests(t *testing.T) {
 // TestValidRequests is what is at the edge of being wrong, and is not.
 func TestValidRequests(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	for _, body := range []string{
 		user(`"responsetype":null,"model":null,"max_tokens":null,"temperature":null,"top_p":null,"stop":null`),
 		user(`"responsetype":"stream"`),
@@ -113,7 +113,7 @@ func TestValidRequests(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: "max_body: 64KiB\n" + housed(up.url)})
+	h := open(t, setup{yaml: "max_body: 64KiB\n" + providersYAML(up.url)})
 	large := `{"messages":[{"role":"user","prompt":"` + strings.Repeat("a", 64<<10) + `"}]}`
 	tests := []struct {
 		name   string
@@ -155,11 +155,11 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestErrorsAtTheVendorsDoor is the same in the vendor's own shape.
-func TestErrorsAtTheVendorsDoor(t *testing.T) {
+// TestErrorsAtVendorAPIs is the same in the vendor's own shape.
+func TestErrorsAtVendorAPIs(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: "max_body: 64KiB\n" + housed(up.url)})
+	h := open(t, setup{yaml: "max_body: 64KiB\n" + providersYAML(up.url)})
 	tests := []struct {
 		name   string
 		ask    ask
@@ -192,7 +192,7 @@ func TestErrorsAtTheVendorsDoor(t *testing.T) {
 func TestLargeBodyOfUnknownLength(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: "max_body: 64KiB\n" + housed(up.url)})
+	h := open(t, setup{yaml: "max_body: 64KiB\n" + providersYAML(up.url)})
 	r := h.request(ask{path: "/v1/chat", body: "x"})
 	r.ContentLength = -1
 	r.Body = &endless{left: 64 << 20}
@@ -209,7 +209,7 @@ func TestLargeBodyOfUnknownLength(t *testing.T) {
 // TestContentTypes are the declared types that are read as JSON.
 func TestContentTypes(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	for _, value := range []string{"application/json", "application/json; charset=utf-8", "APPLICATION/JSON", `application/json;profile="x"`, ""} {
 		r := h.request(ask{path: "/v1/chat", body: hello("house/echo")})
 		if r.Header.Set("Content-Type", value); value == "" {
@@ -230,7 +230,7 @@ func TestContentTypes(t *testing.T) {
 func TestOverloaded(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: "max_concurrency: 1\n" + housed(up.url)})
+	h := open(t, setup{yaml: "max_concurrency: 1\n" + providersYAML(up.url)})
 	first := make(chan reply)
 	go func() { first <- h.chat("house/echo:ttft=300ms") }()
 	await(t, "the first request", func() bool { return len(up.Ledger().Totals().Outcomes) > 0 })

@@ -14,7 +14,7 @@ import (
 )
 
 // keyOfNew makes an account of that name, and a key of it.
-func (h *house) keyOfNew(name string) string {
+func (h *testGateway) keyOfNew(name string) string {
 	h.t.Helper()
 	h.administer(func(ctx context.Context, s *account.Service) error {
 		_, err := s.CreateAccount(ctx, audit.Gateway(), name)
@@ -31,7 +31,7 @@ func TestSlowSenders(t *testing.T) {
 	t.Parallel()
 	const places = 40
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url) + fmt.Sprintf("max_concurrency: %d\n", places)})
+	h := open(t, setup{yaml: providersYAML(up.url) + fmt.Sprintf("max_concurrency: %d\n", places)})
 	slow := h.keyOfNew("slow")
 	address := strings.TrimPrefix(h.url, "http://")
 	for range places {
@@ -60,7 +60,7 @@ func TestGreedyStreams(t *testing.T) {
 	t.Parallel()
 	const places = 40
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url) + fmt.Sprintf("max_concurrency: %d\n", places)})
+	h := open(t, setup{yaml: providersYAML(up.url) + fmt.Sprintf("max_concurrency: %d\n", places)})
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	served := 0

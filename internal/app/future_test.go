@@ -10,17 +10,17 @@ import (
 // future is an exchange in a wire format to which its vendor has added fields,
 // kinds of content and events of which nobody knows yet.
 type future struct {
-	door    string
-	request string // with the model's name as MODEL
-	reply   string
-	stream  string
+	clientAPI string
+	request   string // with the model's name as MODEL
+	reply     string
+	stream    string
 }
 
 // futures have "next" wherever there is an object.
 func futures() []future {
 	return []future{
 		{
-			door: "openai",
+			clientAPI: "openai",
 			request: `{"next":{"a":[1.50,null]},"model":"MODEL","stream_options":{"include_usage":true,"next":1},"n":1,` +
 				`"messages":[{"role":"user","next":1,"content":[{"type":"text","text":"Hi","next":{}},{"type":"next","next":1}]},{"role":"next","content":"?"},` +
 				`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","next":1,"function":{"name":"f","arguments":"{}","next":1}}]},{"role":"tool","tool_call_id":"c","content":"x","next":1}],` +
@@ -43,7 +43,7 @@ data: [DONE]
 `,
 		},
 		{
-			door: "responses",
+			clientAPI: "responses",
 			request: `{"next":{"a":[1.50,null]},"model":"MODEL","input":[{"role":"user","next":1,"content":[{"type":"input_text","text":"Hi","next":1},{"type":"next","next":1}]},{"type":"next","next":1}],` +
 				`"tools":[{"type":"function","name":"f","next":1,"parameters":{"next":1}},{"type":"next"}],"tool_choice":{"type":"next"},"text":{"next":1,"format":{"type":"next"}},"reasoning":{"effort":"next","next":1},"later":true}`,
 			reply: `{"id":"r","next":1,"object":"response","created_at":1,"status":"completed","model":"m","output":[{"type":"next","id":"n"},{"type":"message","id":"m","next":1,"status":"completed","role":"assistant","content":[{"type":"output_text","text":"Yes.","next":1,"annotations":[]},{"type":"next"}]}],` +
@@ -63,7 +63,7 @@ data: {"type":"response.completed","sequence_number":3,"next":1,"response":{"id"
 `,
 		},
 		{
-			door: "anthropic",
+			clientAPI: "anthropic",
 			request: `{"next":{"a":[1.50,null]},"model":"MODEL","max_tokens":9,"system":[{"type":"text","text":"Brief.","next":1}],"messages":[{"role":"user","next":1,"content":[{"type":"text","text":"Hi","next":1,"cache_control":{"type":"next"}},{"type":"next","next":1}]}],` +
 				`"tools":[{"name":"f","next":1,"input_schema":{"type":"object","next":1}},{"type":"next_20300101","name":"n"}],"tool_choice":{"type":"next"},"thinking":{"type":"next","next":1},"output_config":{"next":1},"metadata":{"next":1},"later":true}`,
 			reply: `{"id":"msg_1","next":1,"type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Yes.","next":1},{"type":"next","next":1}],"stop_reason":"next","stop_sequence":null,"usage":{"input_tokens":3,"output_tokens":2,"next":1,"cache_creation":{"next":0}}}`,
@@ -94,7 +94,7 @@ data: {"type":"message_stop","next":{"a":1.50}}
 `,
 		},
 		{
-			door: "gemini",
+			clientAPI: "gemini",
 			request: `{"next":{"a":[1.50,null]},"contents":[{"role":"user","next":1,"parts":[{"text":"Hi","next":1},{"next":{"a":1}}]}],"systemInstruction":{"parts":[{"text":"Brief."}],"next":1},` +
 				`"tools":[{"functionDeclarations":[{"name":"f","next":1}],"next":{}},{"next":{}}],"toolConfig":{"next":1,"functionCallingConfig":{"mode":"NEXT"}},"generationConfig":{"next":1,"thinkingConfig":{"next":1},"responseModalities":["NEXT"]},"safetySettings":[{"category":"NEXT","threshold":"NEXT"}]}`,
 			reply: `{"next":1,"candidates":[{"next":1,"index":0,"content":{"role":"model","next":1,"parts":[{"text":"Yes.","next":1},{"next":{}}]},"finishReason":"STOP","nextRatings":[]}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2,"totalTokenCount":5,"next":1},"modelVersion":"m","responseId":"r"}`,
@@ -109,17 +109,17 @@ data: {"next":1,"candidates":[{"next":1,"content":{"role":"model","next":1,"part
 	}
 }
 
-// TestFuture holds that what a vendor adds next year passes at its door on the
+// TestFuture holds that what a vendor adds next year passes at its client API on the
 // day on which it comes.
 func TestFuture(t *testing.T) {
 	t.Parallel()
 	for _, f := range futures() {
-		t.Run(f.door, func(t *testing.T) {
+		t.Run(f.clientAPI, func(t *testing.T) {
 			t.Parallel()
 			s := &replayer{}
 			ts := httptest.NewServer(s)
 			t.Cleanup(ts.Close)
-			h := open(t, setup{yaml: "providers:" + spokenBy("house", f.door, ts.URL, spoken()[f.door]) + pricesYAML})
+			h := open(t, setup{yaml: "providers:" + spokenBy("house", f.clientAPI, ts.URL, spoken()[f.clientAPI]) + pricesYAML})
 			for _, stream := range []bool{false, true} {
 				s.answer = recorded{status: http.StatusOK, contentType: "application/json", response: f.reply}
 				if stream {
@@ -137,11 +137,11 @@ func TestFuture(t *testing.T) {
 	}
 }
 
-// asked is the request at the door, and as it has to reach the provider.
+// asked is the request at the client API, and as it has to reach the provider.
 func (f *future) asked(stream bool) (a ask, want string) {
-	for _, door := range vendorDoors() {
-		if door.dialect == f.door {
-			a.path = door.at("house/m", stream)
+	for _, clientAPI := range vendorAPIs() {
+		if clientAPI.dialect == f.clientAPI {
+			a.path = clientAPI.at("house/m", stream)
 		}
 	}
 	body := f.request

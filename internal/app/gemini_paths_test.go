@@ -10,7 +10,7 @@ import (
 // Node has gone over to v1 with its version 3, the others are at v1beta.
 func TestGeminiPaths(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	const contents = `{"contents":[{"role":"user","parts":[{"text":"Hi"}]}]}`
 	methods := map[string]struct{ body, want string }{
 		":generateContent":               {contents, `"text":"Hi"`},
@@ -19,10 +19,10 @@ func TestGeminiPaths(t *testing.T) {
 		":batchEmbedContents":            {`{"requests":[{"content":{"parts":[{"text":"Hi"}]}}]}`, `"embeddings":`},
 	}
 	for _, version := range []string{"v1", "v1beta"} {
-		for method, door := range methods {
+		for method, clientAPI := range methods {
 			path := "/" + version + "/models/house/echo" + method
-			if r := h.do(ask{path: path, body: door.body}); r.status != http.StatusOK || !strings.Contains(r.body, door.want) {
-				t.Errorf("%s: got %d, %s; want 200 and %s", path, r.status, r.body, door.want)
+			if r := h.do(ask{path: path, body: clientAPI.body}); r.status != http.StatusOK || !strings.Contains(r.body, clientAPI.want) {
+				t.Errorf("%s: got %d, %s; want 200 and %s", path, r.status, r.body, clientAPI.want)
 			}
 		}
 	}
@@ -31,7 +31,7 @@ func TestGeminiPaths(t *testing.T) {
 // TestGeminiMethods asks for methods that are not served, and is told which are.
 func TestGeminiMethods(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	for _, target := range []string{"house/echo:generateAnswer", "house/echo:predict", "house/echo"} {
 		r := h.do(ask{path: "/v1beta/models/" + target, body: `{}`})
 		if r.status != http.StatusNotFound {

@@ -12,18 +12,18 @@ import (
 	"weir/internal/llm"
 )
 
-// geminiHouse is a configuration with one provider of Gemini's wire format.
-func geminiHouse(url string) string {
-	yaml := strings.Replace(housed(url), "dialect: openai", "dialect: gemini", 1)
+// geminiGateway is a configuration with one provider of Gemini's wire format.
+func geminiGateway(url string) string {
+	yaml := strings.Replace(providersYAML(url), "dialect: openai", "dialect: gemini", 1)
 	return strings.Replace(yaml, "base_url: "+url+"/v1", "base_url: "+url+"/v1beta", 1)
 }
 
-// TestGeminiProvider asks a provider of Gemini's wire format at the doors of
+// TestGeminiProvider asks a provider of Gemini's wire format at the client APIs of
 // others, and holds the books against what it truly served.
 func TestGeminiProvider(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: geminiHouse(up.url)})
+	h := open(t, setup{yaml: geminiGateway(up.url)})
 	for _, tt := range []struct {
 		model, outcome, provenance string
 		whole                      bool // also what is not streamed ends so
@@ -95,7 +95,7 @@ func TestThoughtSignatures(t *testing.T) {
 	up := &signer{}
 	ts := httptest.NewServer(up)
 	t.Cleanup(ts.Close)
-	h := open(t, setup{yaml: geminiHouse(ts.URL)})
+	h := open(t, setup{yaml: geminiGateway(ts.URL)})
 	const first = `{"role":"user","content":"Hi"}`
 	const tools = `,"tools":[{"type":"function","function":{"name":"look"}}]`
 	for _, stream := range []string{"", `,"stream":true`} {

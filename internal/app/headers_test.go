@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// vendorDoor is a door of a vendor's, with a request that is good there.
-type vendorDoor struct {
+// vendorAPI is a client API of a vendor's, with a request that is good there.
+type vendorAPI struct {
 	dialect, path string
 	// body is a request for a model; where that stands in the path, at takes it.
 	body func(model, members string) string
 	at   func(model string, stream bool) string
 }
 
-func vendorDoors() []vendorDoor {
+func vendorAPIs() []vendorAPI {
 	fixed := func(path string) func(string, bool) string { return func(string, bool) string { return path } }
-	return []vendorDoor{
+	return []vendorAPI{
 		{dialect: "openai", path: "/v1/chat/completions", body: completion, at: fixed("/v1/chat/completions")},
 		{dialect: "responses", path: "/v1/responses", at: fixed("/v1/responses"), body: func(model, members string) string {
 			return `{"model":"` + model + `","input":"Say it again, please"` + members + `}`
@@ -39,7 +39,7 @@ func geminiPath(model string, stream bool) string {
 }
 
 // ask is a good request for a model.
-func (d *vendorDoor) ask(model string, stream bool) ask {
+func (d *vendorAPI) ask(model string, stream bool) ask {
 	members := ""
 	if stream && d.dialect != "gemini" {
 		members = `,"stream":true`
@@ -47,28 +47,28 @@ func (d *vendorDoor) ask(model string, stream bool) ask {
 	return ask{path: d.at(model, stream), body: d.body(model, members)}
 }
 
-// TestVendorHeaders is what stands on every reply of a vendor's door, whatever
+// TestVendorHeaders is what stands on every reply of a vendor's client API, whatever
 // became of the request.
 func TestVendorHeaders(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
-	for _, door := range vendorDoors() {
-		nobody, unknown, get := door.ask("house/echo", false), door.ask("nobody/x", false), door.ask("house/echo", false)
+	h, _ := openSimulated(t)
+	for _, clientAPI := range vendorAPIs() {
+		nobody, unknown, get := clientAPI.ask("house/echo", false), clientAPI.ask("nobody/x", false), clientAPI.ask("house/echo", false)
 		nobody.key, get.method = "wk_no", http.MethodPut
 		for what, a := range map[string]ask{
-			"whole": door.ask("house/echo", false), "stream": door.ask("house/echo", true), "nobody": nobody,
-			"no such model": unknown, "another method": get, "no JSON": {path: door.at("house/echo", false), body: "hello"},
-			"too many": door.ask("house/chat:status=429,retry_after=7", true),
+			"whole": clientAPI.ask("house/echo", false), "stream": clientAPI.ask("house/echo", true), "nobody": nobody,
+			"no such model": unknown, "another method": get, "no JSON": {path: clientAPI.at("house/echo", false), body: "hello"},
+			"too many": clientAPI.ask("house/chat:status=429,retry_after=7", true),
 		} {
 			r := h.do(a)
 			wantCommonHeaders(t, r.header)
-			if door.dialect == "anthropic" {
+			if clientAPI.dialect == "anthropic" {
 				wantAnthropicHeaders(t, what, r.header)
 			} else if r.header.Get("Request-Id") != "" || r.header.Get("Anthropic-Ratelimit-Requests-Limit") != "" {
-				t.Errorf("%s, %s: headers of Anthropic's: %v", door.path, what, r.header)
+				t.Errorf("%s, %s: headers of Anthropic's: %v", clientAPI.path, what, r.header)
 			}
 			if retry := r.header.Get("Retry-After"); what == "too many" && retry != "7" {
-				t.Errorf("%s, %s: Retry-After %q, want 7", door.path, what, retry)
+				t.Errorf("%s, %s: Retry-After %q, want 7", clientAPI.path, what, retry)
 			}
 		}
 	}

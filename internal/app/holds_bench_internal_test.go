@@ -28,11 +28,11 @@ import (
 // whatever a budget has.
 type lender struct {
 	deafStore
-	deaf *atomic.Bool
+	refuses *atomic.Bool
 }
 
 func (l lender) Apply(ctx context.Context, b *ledger.Batch) error {
-	if l.deaf.Load() {
+	if l.refuses.Load() {
 		return l.deafStore.Apply(ctx, b)
 	}
 	return nil
@@ -74,7 +74,7 @@ func newHeld(b *testing.B, name, body string, limits ratelimit.Policy, budget ac
 		}
 	})
 	g.gateway = gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: meter, Router: g.router, Idempotency: g.claims, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Accounts: g.accounts, Ledger: meter, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	g.limits.Use(limits)
 	ctx := b.Context()
@@ -96,7 +96,7 @@ func newHeld(b *testing.B, name, body string, limits ratelimit.Policy, budget ac
 	}
 	w.ask()
 	w.out.isWhole(b, name)
-	lend.deaf.Store(true)
+	lend.refuses.Store(true)
 	return w
 }
 

@@ -10,7 +10,7 @@ import (
 // with escapes: it counts all the same, and no provider gets to see it.
 func TestOwnFieldsInDisguise(t *testing.T) {
 	t.Parallel()
-	s := newTeller(t)
+	s := newStoryProvider(t)
 	h := open(t, setup{yaml: "default_model: one/go\nproviders:" + providerYAML("one", s.url)})
 	for _, field := range []string{`"fall\u0062acks":["one/go"]`, `"resc\u0075e":"off"`} {
 		r := h.do(ask{path: "/v1/chat/completions", body: `{` + field + `,"model":"one/whole","messages":[{"role":"user","content":"Tell me."}]}`})
@@ -30,7 +30,7 @@ func TestOwnFieldsInDisguise(t *testing.T) {
 func TestSameFallbackOnce(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url)})
+	h := open(t, setup{yaml: providersYAML(up.url)})
 	r := h.do(ask{path: "/v1/chat", body: `{"fallbacks":["house/chat:status=503","house/chat:status=503","house/chat:status=503","house/chat:status=503"],"model":"house/chat:status=503","messages":[{"role":"user","prompt":"x"}]}`})
 	if n := r.header.Get("X-Weir-Attempts"); n != "1" {
 		t.Errorf("%s attempts, want 1: %s", n, r.body)
@@ -56,7 +56,7 @@ func TestDroppedNames(t *testing.T) {
 // an answer: it is refused, so that no circuit opens for it.
 func TestDeferred(t *testing.T) {
 	t.Parallel()
-	s := newTeller(t)
+	s := newStoryProvider(t)
 	h := open(t, setup{yaml: "default_model: one/go\nproviders:" + providerYAML("one", s.url)})
 	for _, field := range []string{`"deferred":true`, `"def\u0065rred":true`, `"deferred":1`} {
 		r := h.do(ask{path: "/v1/chat/completions", body: `{` + field + `,"model":"one/whole","messages":[{"role":"user","content":"Tell me."}]}`})

@@ -215,7 +215,7 @@ func TestHostileProviders(t *testing.T) {
 	}
 }
 
-func (bad *hostility) check(t *testing.T, h *house, model string, stream bool) {
+func (bad *hostility) check(t *testing.T, h *testGateway, model string, stream bool) {
 	accept := "application/json"
 	if stream {
 		accept = "text/event-stream"
@@ -242,7 +242,7 @@ func (bad *hostility) check(t *testing.T, h *house, model string, stream bool) {
 }
 
 // healthyUntil asks a good provider over and over, and says what went wrong.
-func (h *house) healthyUntil(ctx context.Context) (problem string) {
+func (h *testGateway) healthyUntil(ctx context.Context) (problem string) {
 	var slowest time.Duration
 	for n := 1; ctx.Err() == nil; n++ {
 		began := time.Now()

@@ -9,10 +9,10 @@ import (
 
 // hostChecked lets requests through for a host that the gateway is known by, and those
 // that need none: at the client APIs a key is asked for, and others learn nothing there.
-func (g *instance) hostChecked(entrances []entrance, next http.Handler) http.Handler {
+func (g *instance) hostChecked(routes []httpRoute, next http.Handler) http.Handler {
 	from, refuse := originOf(&g.options.Config), g.counted(otherRoute, g.misdirected())
 	clients := map[string]bool{} // the first segments of their paths
-	for _, e := range entrances {
+	for _, e := range routes {
 		if e.permission == account.Chat || e.permission == account.Uses {
 			clients[firstSegment(routeOf(e.pattern))] = true
 		}

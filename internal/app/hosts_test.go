@@ -9,7 +9,7 @@ import (
 )
 
 // at asks at a path under another name of the gateway.
-func (h *house) at(host string, a ask) reply {
+func (h *testGateway) at(host string, a ask) reply {
 	h.t.Helper()
 	a.header = append(a.header, "Host", host)
 	return h.do(a)
@@ -21,7 +21,7 @@ func (h *house) at(host string, a ask) reply {
 func TestForeignHostRefused(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: "hosts: [Weir.LAN.]\npublic_url: http://weir.example.com:8080/behind\n" + housed(up.url)})
+	h := open(t, setup{yaml: "hosts: [Weir.LAN.]\npublic_url: http://weir.example.com:8080/behind\n" + providersYAML(up.url)})
 	checked := []string{
 		"/metrics", "/readyz?verbose", "/readyz?x=y&%76erbose", "/openapi.json", "/", "/sign-in", "/nothing", "//metrics",
 		"/livez/", "/admin/v1/accounts", "/admin/v1/nothing", "/admin/v1",
@@ -63,7 +63,7 @@ func TestForeignHostRefused(t *testing.T) {
 // administration a problem.
 func TestForeignHostRefusedInItsWords(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	for path, want := range map[string]string{"/sign-in": "text/html", "/metrics": "text/html", "/admin/v1/accounts": "application/problem+json"} {
 		r := h.at("weir.lan", ask{path: path, key: noKey, header: []string{"Accept", "text/html,*/*"}})
 		if got := r.header.Get("Content-Type"); r.status != http.StatusMisdirectedRequest || !strings.HasPrefix(got, want) || !strings.Contains(r.body, "weir.lan") {
@@ -85,7 +85,7 @@ func TestForeignHostOfMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	up := newUpstream(t)
-	h := open(t, setup{yaml: "telemetry: {listen: \"localhost:" + port + "\"}\n" + housed(up.url)})
+	h := open(t, setup{yaml: "telemetry: {listen: \"localhost:" + port + "\"}\n" + providersYAML(up.url)})
 	for host, want := range map[string]int{"evil.example": 421, "127.0.0.1:9090": 200, "10.0.0.7": 200, "localhost": 200} {
 		for path, want := range map[string]int{"/metrics": want, "/readyz?verbose": want, "/readyz": 200, "/livez": 200} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost:"+port+path, nil)
@@ -109,7 +109,7 @@ func TestDashboardOfThisMachine(t *testing.T) {
 		named := *h
 		named.url = strings.Replace(h.url, "127.0.0.1", name, 1)
 		b := named.browser()
-		form := url.Values{"email": {"ada@example.com"}, "password": {canaryPassword}}
+		form := url.Values{"email": {"ada@example.com"}, "password": {leakedPassword}}
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, named.url+"/sign-in", strings.NewReader(form.Encode()))
 		if err == nil {
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")

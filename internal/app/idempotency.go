@@ -10,16 +10,16 @@ import (
 	"weir/internal/store"
 )
 
-// claims are the database's, made in the name of this life of this node.
-type claims struct {
+// idempotencyStore are the database's, made in the name of this life of this node.
+type idempotencyStore struct {
 	store       *store.Store
 	node, epoch string
 }
 
-// newClaims gives up what an earlier life of the node was running when it died, and
+// newIdempotencyStore gives up what an earlier life of the node was running when it died, and
 // what has expired.
-func newClaims(ctx context.Context, db *store.Store, node string) (*claims, error) {
-	c := &claims{store: db, node: node, epoch: uuid.NewString()}
+func newIdempotencyStore(ctx context.Context, db *store.Store, node string) (*idempotencyStore, error) {
+	c := &idempotencyStore{store: db, node: node, epoch: uuid.NewString()}
 	if _, err := db.IdempotencyRelease(ctx, c.node, c.epoch); err != nil {
 		return nil, err
 	}
@@ -27,21 +27,21 @@ func newClaims(ctx context.Context, db *store.Store, node string) (*claims, erro
 	return c, err
 }
 
-func (c *claims) of(one idempotency.Claim) store.IdempotencyClaim {
-	return store.IdempotencyClaim{Claim: one, Node: c.node, Epoch: c.epoch}
+func (c *idempotencyStore) of(one idempotency.Record) store.IdempotencyRecord {
+	return store.IdempotencyRecord{Record: one, Node: c.node, Epoch: c.epoch}
 }
 
-// Claim makes the claim, unless there is one.
-func (c *claims) Claim(ctx context.Context, one idempotency.Claim, ttl time.Duration) (idempotency.State, []byte, error) {
+// Begin makes the record, unless there is one.
+func (c *idempotencyStore) Begin(ctx context.Context, one idempotency.Record, ttl time.Duration) (idempotency.State, []byte, error) {
 	return c.store.IdempotencyBegin(ctx, c.of(one), ttl)
 }
 
-// Keep ends a claim with its reply; nil where none is kept.
-func (c *claims) Keep(ctx context.Context, one idempotency.Claim, reply []byte) error {
+// Keep ends a record with its reply; nil where none is kept.
+func (c *idempotencyStore) Keep(ctx context.Context, one idempotency.Record, reply []byte) error {
 	return c.store.IdempotencyFinish(ctx, c.of(one), reply)
 }
 
-// Forget ends a claim as if it had never been.
-func (c *claims) Forget(ctx context.Context, one idempotency.Claim) error {
+// Forget ends a record as if it had never been.
+func (c *idempotencyStore) Forget(ctx context.Context, one idempotency.Record) error {
 	return c.store.IdempotencyForget(ctx, c.of(one))
 }

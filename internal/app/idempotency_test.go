@@ -23,7 +23,7 @@ func keyed(path, body, key string, header ...string) ask {
 // the same, and charged once.
 func TestIdempotentReplay(t *testing.T) {
 	t.Parallel()
-	h, up := openHoused(t)
+	h, up := openSimulated(t)
 	bodies := map[string]string{"/v1/chat": hello("house/echo"), "/api/chat": hello("house/echo"), "/v1/chat/completions": completion("house/echo", "")}
 	for path, body := range bodies {
 		first := h.do(keyed(path, body, "key of "+path))
@@ -54,7 +54,7 @@ func TestIdempotentReplay(t *testing.T) {
 // TestIdempotencyConflicts is a key that cannot be used for this request.
 func TestIdempotencyConflicts(t *testing.T) {
 	t.Parallel()
-	h, up := openHoused(t)
+	h, up := openSimulated(t)
 	conflict := func(what string, a ask) {
 		t.Helper()
 		r := h.do(a)
@@ -91,7 +91,7 @@ func TestIdempotencyConflicts(t *testing.T) {
 // is free again.
 func TestIdempotencyAfterFailure(t *testing.T) {
 	t.Parallel()
-	h, up := openHoused(t)
+	h, up := openSimulated(t)
 	body := hello("house/echo:status=500,once")
 	wantError(t, h.do(keyed("/v1/chat", body, "failing")), 502, "PROVIDER_ERROR")
 	if r := h.do(keyed("/v1/chat", body, "failing")); r.status != http.StatusOK || r.header.Get("Idempotent-Replayed") != "" {
@@ -132,7 +132,7 @@ func TestIdempotencyAfterFailure(t *testing.T) {
 // TestIdempotencyOfKeys is one Idempotency-Key from two API keys.
 func TestIdempotencyOfKeys(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	other := h.newKey(account.KeyOptions{Account: "default"})
 	a := keyed("/v1/chat", hello("house/echo"), "the same")
 	first := h.mustAnswer(h.do(a))
@@ -148,7 +148,7 @@ func TestIdempotencyOfKeys(t *testing.T) {
 func TestIdempotencyRestart(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url)})
+	h := open(t, setup{yaml: providersYAML(up.url)})
 	a := keyed("/v1/chat", hello("house/echo"), "lasting")
 	first := h.do(a)
 	h.mustAnswer(first)
@@ -156,7 +156,7 @@ func TestIdempotencyRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantNowhere(t, h.data, "Say it again", h.key, h.key[3:20], upstreamKey)
-	again := open(t, setup{yaml: housed(up.url), dir: h.data, key: h.key})
+	again := open(t, setup{yaml: providersYAML(up.url), dir: h.data, key: h.key})
 	r := again.do(a)
 	if r.body != first.body || r.header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("after a restart: %d, Idempotent-Replayed %q: %s", r.status, r.header.Get("Idempotent-Replayed"), r.body)

@@ -10,10 +10,10 @@ import (
 // nothing is sent, the fallback answers, and the caller is told no more than
 // that. It is not parallel, as it needs an environment.
 func TestNoCredentials(t *testing.T) {
-	const canary = "canary-client-secret-0123456789"
+	const leak = "canary-client-secret-0123456789"
 	t.Setenv("AZURE_TOKEN_CREDENTIALS", "EnvironmentCredential")
 	t.Setenv("AZURE_TENANT_ID", "")
-	t.Setenv("AZURE_CLIENT_SECRET", canary)
+	t.Setenv("AZURE_CLIENT_SECRET", leak)
 	up := newUpstream(t)
 	h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url) + `
   cloud: {base_url: "` + up.url + `/v1", allow_private: true, auth: entra}
@@ -37,7 +37,7 @@ aliases:
 		t.Errorf("the upstream got %d requests, want the fallback's alone", n)
 	}
 	log := h.log.String()
-	if !strings.Contains(log, "AZURE_TENANT_ID") || strings.Contains(log, canary) {
+	if !strings.Contains(log, "AZURE_TENANT_ID") || strings.Contains(log, leak) {
 		t.Error("want a log that says what is missing, and no secret")
 	}
 }

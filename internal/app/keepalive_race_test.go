@@ -20,7 +20,7 @@ func TestKeepAliveWhileFallingBack(t *testing.T) {
 		w.WriteHeader(http.StatusInternalServerError)
 	}))
 	t.Cleanup(dead.Close)
-	s := newTeller(t)
+	s := newStoryProvider(t)
 	h := open(t, setup{
 		yaml:   "default_model: one/go\nproviders:" + providerYAML("dead", dead.URL) + providerYAML("one", s.url),
 		timing: gateway.Timing{KeepAlive: 3 * time.Millisecond},

@@ -31,10 +31,10 @@ func (away) ResponseChain(context.Context, string, int) ([]conversation.Link, er
 	return nil, errAway
 }
 
-// deafClaims is a database that does not hear the end of a request.
-type deafClaims struct{ idempotency.Store }
+// lostClaims is a database that does not hear the end of a request.
+type lostClaims struct{ idempotency.Store }
 
-func (deafClaims) Keep(context.Context, idempotency.Claim, []byte) error { return errAway }
+func (lostClaims) Keep(context.Context, idempotency.Record, []byte) error { return errAway }
 
 // TestKeptUnheard is that a request which was answered is not made again, though nobody
 // could note its end.
@@ -43,7 +43,7 @@ func TestKeptUnheard(t *testing.T) {
 	g := newInstance(t)
 	key := newKey(t, g, "asks")
 	server := gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: deafClaims{g.claims}, Limits: g.limits, Kept: g.kept,
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: lostClaims{g.idempotency}, Limits: g.limits, Kept: g.kept,
 		Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	d := g.fleet.dialect("native")
@@ -70,7 +70,7 @@ func TestKeptNowhere(t *testing.T) {
 	key := newKey(t, g, "asks")
 	var log bytes.Buffer
 	server := gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.claims, Limits: g.limits,
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Limits: g.limits,
 		Kept: conversation.New(conversation.Options{Store: away{g.store}, Now: time.Now, TTL: time.Hour}),
 		Now:  time.Now, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
@@ -121,7 +121,7 @@ func (r *reads) Response(ctx context.Context, id string) ([]byte, error) {
 func (g *instance) responder(maxBody int64) (http.Handler, *gateway.Server, *reads) {
 	store := &reads{Store: g.store}
 	server := gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.claims, Limits: g.limits, MaxBody: maxBody,
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, MaxBody: maxBody,
 		Kept: conversation.New(conversation.Options{Store: store, Now: time.Now, TTL: time.Hour}),
 		Now:  time.Now, Log: slog.New(slog.DiscardHandler),
 	})

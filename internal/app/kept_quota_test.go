@@ -11,7 +11,7 @@ import (
 func TestKeptQuota(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url) + "kept: {replies_per_account: 1}\n"})
+	h := open(t, setup{yaml: providersYAML(up.url) + "kept: {replies_per_account: 1}\n"})
 	other := h.keyOfNew("another")
 	body := hello("house/echo")
 	type try struct {
@@ -64,7 +64,7 @@ func TestKeptQuota(t *testing.T) {
 func TestKeptDisk(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url) + "kept: {min_free_disk: 1000000GiB}\n"})
+	h := open(t, setup{yaml: providersYAML(up.url) + "kept: {min_free_disk: 1000000GiB}\n"})
 	r := h.do(keyed("/v1/chat", hello("house/echo"), "1"))
 	if r.status != http.StatusOK || r.header.Get("Idempotent-Kept") != "false" {
 		t.Errorf("got %d, Idempotent-Kept %q: %s", r.status, r.header.Get("Idempotent-Kept"), r.body)

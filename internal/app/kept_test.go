@@ -22,9 +22,9 @@ import (
 	"weir/internal/simulator"
 )
 
-// keeper is a gateway before a provider of which a test sees what it is asked.
-type keeper struct {
-	*house
+// keptGateway is a gateway before a provider of which a test sees what it is asked.
+type keptGateway struct {
+	*testGateway
 	yaml string
 
 	mu     sync.Mutex
@@ -32,7 +32,7 @@ type keeper struct {
 }
 
 // last is the body of the provider's last request.
-func (k *keeper) last() string {
+func (k *keptGateway) last() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.bodies) == 0 {
@@ -41,10 +41,10 @@ func (k *keeper) last() string {
 	return k.bodies[len(k.bodies)-1]
 }
 
-// openKeeper starts a gateway before a simulator that speaks the dialect.
-func openKeeper(t *testing.T, speaks, more string, now func() time.Time) *keeper {
+// openKept starts a gateway before a simulator that speaks the dialect.
+func openKept(t *testing.T, speaks, more string, now func() time.Time) *keptGateway {
 	t.Helper()
-	k := &keeper{}
+	k := &keptGateway{}
 	sim := simulator.New(simulator.Options{Dialects: dialect.All(), Seed: 1})
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -59,20 +59,20 @@ func openKeeper(t *testing.T, speaks, more string, now func() time.Time) *keeper
 		ts.CloseClientConnections()
 		ts.Close()
 	})
-	k.yaml = strings.Replace(housed(ts.URL), "dialect: openai", "dialect: "+speaks, 1) + more
-	k.house = open(t, setup{yaml: k.yaml, now: now})
+	k.yaml = strings.Replace(providersYAML(ts.URL), "dialect: openai", "dialect: "+speaks, 1) + more
+	k.testGateway = open(t, setup{yaml: k.yaml, now: now})
 	return k
 }
 
 // another starts a second node on the same database.
-func (k *keeper) another(t *testing.T) *house {
+func (k *keptGateway) another(t *testing.T) *testGateway {
 	t.Helper()
 	dir := t.TempDir()
 	return open(t, setup{yaml: k.yaml, dir: k.data, key: k.key, journal: func(o *ledger.Options) { o.Dir = dir }})
 }
 
-// respond asks at the door of the Responses API.
-func (h *house) respond(members string) reply {
+// respond asks at the client API of the Responses API.
+func (h *testGateway) respond(members string) reply {
 	h.t.Helper()
 	return h.do(ask{path: "/v1/responses", body: `{` + members + `}`})
 }
@@ -101,7 +101,7 @@ func responded(t testing.TB, r reply) (object string, id string) {
 	return object, o.ID
 }
 
-// openaiError is an error at OpenAI's doors, but for its message.
+// openaiError is an error at OpenAI's client APIs, but for its message.
 func openaiError(status int, param, code string) string {
 	return fmt.Sprintf("%d invalid_request_error %s %s", status, param, code)
 }
@@ -128,7 +128,7 @@ func TestKept(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/stream=%t", speaks, stream), func(t *testing.T) {
 				t.Parallel()
-				k := openKeeper(t, speaks, "", nil)
+				k := openKept(t, speaks, "", nil)
 				other := k.another(t)
 				asking := fmt.Sprintf(`"model":"house/chat","stream":%t,`, stream)
 
@@ -143,7 +143,7 @@ func TestKept(t *testing.T) {
 					t.Errorf("the provider sees %s", k.last())
 				}
 				checkKept(t, other, first, id, "null")
-				checkKept(t, k.house, second, next, `"`+id+`"`)
+				checkKept(t, k.testGateway, second, next, `"`+id+`"`)
 
 				deleted := other.do(ask{method: http.MethodDelete, path: "/v1/responses/" + id})
 				if want := `{"id":"` + id + `","object":"response","deleted":true}`; deleted.status != http.StatusOK || deleted.body != want {
@@ -162,7 +162,7 @@ func TestKept(t *testing.T) {
 func TestKeptEnds(t *testing.T) {
 	t.Parallel()
 	for _, speaks := range []string{"responses", "openai"} {
-		k := openKeeper(t, speaks, "", nil)
+		k := openKept(t, speaks, "", nil)
 		for _, members := range []string{
 			`"model":"house/chat:usage=missing","input":"Hi"`,
 			`"model":"house/chat:usage=twice","input":"Hi"`,
@@ -172,7 +172,7 @@ func TestKeptEnds(t *testing.T) {
 		} {
 			for _, stream := range []string{"false", "true"} {
 				want, id := responded(t, k.respond(members+`,"stream":`+stream))
-				checkKept(t, k.house, want, id, "null")
+				checkKept(t, k.testGateway, want, id, "null")
 			}
 		}
 		cut := k.respond(`"model":"house/chat:fault=cut,at=5","input":"Hi","stream":true`)
@@ -186,7 +186,7 @@ func TestKeptEnds(t *testing.T) {
 }
 
 // checkKept holds what is kept of a response against what was answered.
-func checkKept(t *testing.T, h *house, want, id, previous string) {
+func checkKept(t *testing.T, h *testGateway, want, id, previous string) {
 	t.Helper()
 	r := h.do(ask{path: "/v1/responses/" + id})
 	if r.status != http.StatusOK {
@@ -207,7 +207,7 @@ func checkKept(t *testing.T, h *house, want, id, previous string) {
 // TestKeptByKey is that what one API key asked no other one sees.
 func TestKeptByKey(t *testing.T) {
 	t.Parallel()
-	k := openKeeper(t, "responses", "", nil)
+	k := openKept(t, "responses", "", nil)
 	stranger := k.newKey(account.KeyOptions{Account: "default"})
 	object, id := responded(t, k.respond(`"model":"house/chat","input":"Hi"`))
 	var o struct{ Output []struct{ ID string } }
@@ -239,10 +239,10 @@ func TestKeptByKey(t *testing.T) {
 	}
 }
 
-// TestKeptMistakes is what the doors to what is kept refuse.
+// TestKeptMistakes is what the client APIs to what is kept refuse.
 func TestKeptMistakes(t *testing.T) {
 	t.Parallel()
-	k := openKeeper(t, "responses", "", nil)
+	k := openKept(t, "responses", "", nil)
 	_, id := responded(t, k.respond(`"model":"house/chat","input":"Hi"`))
 	_, unkept := responded(t, k.respond(`"model":"house/chat","input":"Hi","store":false`))
 	for path, want := range map[string]string{
@@ -279,7 +279,7 @@ func TestKeptFor(t *testing.T) {
 		defer mu.Unlock()
 		return time.Now().Add(ahead)
 	}
-	k := openKeeper(t, "openai", "retention: {responses: 2h}\n", now)
+	k := openKept(t, "openai", "retention: {responses: 2h}\n", now)
 	_, id := responded(t, k.respond(`"model":"house/chat","input":"Hi"`))
 	if r := k.do(ask{path: "/v1/responses/" + id}); r.status != http.StatusOK {
 		t.Errorf("at once: %d %s", r.status, r.body)
@@ -290,7 +290,7 @@ func TestKeptFor(t *testing.T) {
 	wantOpenAIError(t, k.do(ask{path: "/v1/responses/" + id}), openaiError(404, "", "response_not_found"))
 	wantOpenAIError(t, k.respond(`"model":"house/chat","input":"x","previous_response_id":"`+id+`"`), openaiError(400, "previous_response_id", "previous_response_not_found"))
 
-	none := openKeeper(t, "openai", "retention: {responses: 0s}\n", nil)
+	none := openKept(t, "openai", "retention: {responses: 0s}\n", nil)
 	_, id = responded(t, none.respond(`"model":"house/chat","input":"Hi"`))
 	wantOpenAIError(t, none.do(ask{path: "/v1/responses/" + id}), openaiError(404, "", "response_not_found"))
 }
@@ -299,7 +299,7 @@ func TestKeptFor(t *testing.T) {
 // speaks another wire format: its result refers to a call of the response before.
 func TestKeptSDK(t *testing.T) {
 	t.Parallel()
-	k := openKeeper(t, "anthropic", "", nil)
+	k := openKept(t, "anthropic", "", nil)
 	client := k.sdk(k.key)
 	p := responses.ResponseNewParams{
 		Model: "house/tools",
@@ -349,7 +349,7 @@ func TestKeptSDK(t *testing.T) {
 // one: it is replayed, and can itself be gone on from.
 func TestKeptOnce(t *testing.T) {
 	t.Parallel()
-	k := openKeeper(t, "openai", "", nil)
+	k := openKept(t, "openai", "", nil)
 	_, id := responded(t, k.respond(`"model":"house/chat","input":"One"`))
 	a := keyed("/v1/responses", `{"model":"house/chat","input":"Two","previous_response_id":"`+id+`"}`, "once")
 	first, next := responded(t, k.do(a))

@@ -12,7 +12,7 @@ import (
 // keyring is a key for each thing that can be said of one.
 type keyring map[string]string
 
-func newKeyring(h *house) keyring {
+func newKeyring(h *testGateway) keyring {
 	h.t.Helper()
 	k := keyring{
 		"good": h.key, "none": "", "malformed": "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789", "unknown": strangersKey(),
@@ -41,7 +41,7 @@ func newKeyring(h *house) keyring {
 }
 
 // keyOutcomes are what becomes of a request with each key of a keyring, in the
-// words of a door's SDK; empty for an answer.
+// words of a client API's SDK; empty for an answer.
 var keyOutcomes = map[string]string{
 	"good": "", "none": "bad key", "malformed": "bad key", "unknown": "bad key", "revoked": "bad key",
 	"suspended": "no permission", "no permission": "no permission", "model not allowed": "no permission",
@@ -52,35 +52,35 @@ var keyCarriers = []struct{ name, before string }{
 	{"Authorization", "Bearer "}, {"X-Api-Key", ""}, {"Api-Key", ""}, {"X-Goog-Api-Key", ""},
 }
 
-// TestKeysAtVendorsDoors is every key in every header at every vendor's door:
+// TestKeysAtVendorAPIs is every key in every header at every vendor's client API:
 // one policy for all, told in the vendor's words.
-func TestKeysAtVendorsDoors(t *testing.T) {
+func TestKeysAtVendorAPIs(t *testing.T) {
 	t.Parallel()
-	h, up := openHoused(t)
+	h, up := openSimulated(t)
 	keys := newKeyring(h)
 	words := map[string]map[string]raised{}
 	for _, client := range sdkClients() {
-		words[client.door] = client.words
+		words[client.clientAPI] = client.words
 	}
 	answers := 0
-	for _, door := range vendorDoors() {
+	for _, clientAPI := range vendorAPIs() {
 		for _, carrier := range keyCarriers {
 			for what, outcome := range keyOutcomes {
-				a := door.ask("house/echo", false)
+				a := clientAPI.ask("house/echo", false)
 				a.key, a.header = noKey, []string{carrier.name, carrier.before + keys[what]}
 				r := h.do(a)
 				if outcome == "" {
 					if answers++; r.status != http.StatusOK {
-						t.Errorf("%s, %s in %s: %d %s", door.path, what, carrier.name, r.status, r.body)
+						t.Errorf("%s, %s in %s: %d %s", clientAPI.path, what, carrier.name, r.status, r.body)
 					}
 					continue
 				}
-				e, want := readVendorError(t, door.dialect, r), words[door.dialect][outcome]
+				e, want := readVendorError(t, clientAPI.dialect, r), words[clientAPI.dialect][outcome]
 				if r.status != want.status || e.kind != want.kind || e.code != want.code {
-					t.Errorf("%s, %s in %s: got %d %q %q, want %+v: %s", door.path, what, carrier.name, r.status, e.kind, e.code, want, r.body)
+					t.Errorf("%s, %s in %s: got %d %q %q, want %+v: %s", clientAPI.path, what, carrier.name, r.status, e.kind, e.code, want, r.body)
 				}
 				if challenge := r.header.Get("WWW-Authenticate"); (challenge == "Bearer") != (want.status == http.StatusUnauthorized) {
-					t.Errorf("%s, %s in %s: WWW-Authenticate %q with status %d", door.path, what, carrier.name, challenge, r.status)
+					t.Errorf("%s, %s in %s: WWW-Authenticate %q with status %d", clientAPI.path, what, carrier.name, challenge, r.status)
 				}
 			}
 		}
@@ -90,19 +90,19 @@ func TestKeysAtVendorsDoors(t *testing.T) {
 	}
 }
 
-// TestKeysAtOwnDoors is the same at the service's own doors, where a key counts
+// TestKeysAtOwnAPIs is the same at the service's own client APIs, where a key counts
 // in the Authorization header alone.
-func TestKeysAtOwnDoors(t *testing.T) {
+func TestKeysAtOwnAPIs(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	keys := newKeyring(h)
-	for _, door := range []ask{{path: "/v1/chat", body: hello("house/echo")}, {path: "/v1/uses"}} {
+	for _, clientAPI := range []ask{{path: "/v1/chat", body: hello("house/echo")}, {path: "/v1/uses"}} {
 		for _, carrier := range keyCarriers {
 			for what, outcome := range keyOutcomes {
-				if door.path == "/v1/uses" && (what == "no permission" || what == "model not allowed") {
+				if clientAPI.path == "/v1/uses" && (what == "no permission" || what == "model not allowed") {
 					outcome = "" // that of chat, and no model is asked
 				}
-				a := door
+				a := clientAPI
 				a.key, a.header = noKey, []string{carrier.name, carrier.before + keys[what]}
 				r := h.do(a)
 				switch {
@@ -111,7 +111,7 @@ func TestKeysAtOwnDoors(t *testing.T) {
 				case outcome == "no permission":
 					wantError(t, r, http.StatusForbidden, "FORBIDDEN")
 				case r.status != http.StatusOK:
-					t.Errorf("%s, %s in %s: %d %s", door.path, what, carrier.name, r.status, r.body)
+					t.Errorf("%s, %s in %s: %d %s", clientAPI.path, what, carrier.name, r.status, r.body)
 				}
 			}
 		}
@@ -122,8 +122,8 @@ func TestKeysAtOwnDoors(t *testing.T) {
 // the Authorization header counts, where there is a key in it.
 func TestTwoKeys(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
-	for _, door := range vendorDoors() {
+	h, _ := openSimulated(t)
+	for _, clientAPI := range vendorAPIs() {
 		for _, test := range []struct {
 			authorization, other string
 			want                 int
@@ -133,10 +133,10 @@ func TestTwoKeys(t *testing.T) {
 			{"Bearer ", h.key, http.StatusOK},
 			{"Basic abc", h.key, http.StatusOK},
 		} {
-			a := door.ask("house/echo", false)
+			a := clientAPI.ask("house/echo", false)
 			a.key, a.header = noKey, []string{"Authorization", test.authorization, "X-Api-Key", test.other}
 			if r := h.do(a); r.status != test.want {
-				t.Errorf("%s with %.12q and another key: status %d, want %d: %s", door.path, test.authorization, r.status, test.want, r.body)
+				t.Errorf("%s with %.12q and another key: status %d, want %d: %s", clientAPI.path, test.authorization, r.status, test.want, r.body)
 			}
 		}
 	}

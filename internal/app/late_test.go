@@ -19,7 +19,7 @@ import (
 )
 
 // attempts are those of a request, by their numbers, once all of them are settled.
-func (h *house) attempts(r reply, n int) (rows []row) {
+func (h *testGateway) attempts(r reply, n int) (rows []row) {
 	h.t.Helper()
 	await(h.t, fmt.Sprintf("%d settled attempts", n), func() bool {
 		rows = h.rows(r.header.Get("X-Request-Id"))
@@ -124,7 +124,7 @@ func TestLateAnswerGivenUp(t *testing.T) {
 	}
 	h.start(setup{})
 	bounded("a stop", r)
-	h.onHangup(account.HangupCancel)
+	h.setOnDisconnect(account.DisconnectCancel)
 	bounded("an account that cancels", h.chat("house/chat:ttft=10s"))
 	if record := up.newest(t); !record.Canceled {
 		t.Error("the provider was not told")

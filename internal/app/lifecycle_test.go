@@ -17,8 +17,8 @@ import (
 // why it does not start, and the first one does not notice.
 func TestSecondServe(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
-	second := newHouse(t, setup{yaml: "", dir: h.data})
+	h, _ := openSimulated(t)
+	second := newGateway(t, setup{yaml: "", dir: h.data})
 	err := app.Run(t.Context(), app.Options{
 		Config: second.config(), Getenv: func(string) string { return "" }, Stdout: second.out, Stderr: second.log, Log: discard(),
 	})
@@ -34,8 +34,8 @@ func TestSecondServe(t *testing.T) {
 // TestPortInUse is an address that somebody else has.
 func TestPortInUse(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
-	second := newHouse(t, setup{})
+	h, _ := openSimulated(t)
+	second := newGateway(t, setup{})
 	cfg := second.config()
 	cfg.Listen = strings.TrimPrefix(h.url, "http://")
 	err := app.Run(t.Context(), app.Options{
@@ -50,7 +50,7 @@ func TestPortInUse(t *testing.T) {
 // it within a second.
 func TestChangesFromElsewhere(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	var key account.Key
 	token := h.newKey(account.KeyOptions{Account: "default", Label: "mine"})
 	h.administer(func(ctx context.Context, s *account.Service) error {
@@ -104,14 +104,14 @@ func TestChangesFromElsewhere(t *testing.T) {
 // one changes nothing; requests under way go on as they began.
 func TestReload(t *testing.T) {
 	t.Parallel()
-	h, up := openHoused(t)
+	h, up := openSimulated(t)
 	first := make(chan reply, 1)
 	go func() { first <- h.stream("house/echo:pace=200ms") }()
 	await(t, "the stream", func() bool { return up.Ledger().Totals().Requests == 1 })
 
 	good := "providers:" + providerYAML("shed", up.url) + "aliases:\n  quick: {targets: [shed/echo]}\nprices:\n  shed/*: {input: \"100\", output: \"100\"}\ndefault_model: quick\n"
 	h.configure(good)
-	h.hangups <- struct{}{}
+	h.reloads <- struct{}{}
 	await(t, "the new provider", func() bool { return h.chat("quick").status == http.StatusOK })
 	wantError(t, h.chat("house/echo"), 404, "MODEL_NOT_FOUND")
 	r := h.do(ask{path: "/v1/chat", body: messages(`[{"role":"user","prompt":"Say it again, please"}]`)})
@@ -130,7 +130,7 @@ func TestReload(t *testing.T) {
 			}
 		}
 		said := strings.Count(h.log.String(), "the new configuration is wrong")
-		h.hangups <- struct{}{}
+		h.reloads <- struct{}{}
 		await(t, "the complaint", func() bool { return strings.Count(h.log.String(), "the new configuration is wrong") > said })
 		h.mustAnswer(h.chat("quick"))
 	}
@@ -143,7 +143,7 @@ func TestReload(t *testing.T) {
 // what is in flight comes to its end.
 func TestGracefulStop(t *testing.T) {
 	t.Parallel()
-	h, up := openHoused(t)
+	h, up := openSimulated(t)
 	flying := make(chan reply, 2)
 	go func() { flying <- h.stream("house/echo:pace=150ms") }()
 	go func() { flying <- h.chat("house/echo:ttft=300ms") }()
@@ -181,7 +181,7 @@ func TestGracefulStop(t *testing.T) {
 func TestStopThatDoesNotWait(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: "drain_timeout: 200ms\n" + housed(up.url)})
+	h := open(t, setup{yaml: "drain_timeout: 200ms\n" + providersYAML(up.url)})
 	go func() {
 		if resp, err := h.client.Do(h.request(ask{path: "/v1/chat", body: hello("house/chat:tokens=1000,pace=20ms"), header: []string{"Accept", "text/event-stream"}})); err == nil {
 			buf := make([]byte, 1<<10)
@@ -209,7 +209,7 @@ func TestStopThatDoesNotWait(t *testing.T) {
 // TestPlainPages are what needs no key.
 func TestPlainPages(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	tests := []struct{ method, path, kind, body string }{
 		{"GET", "/livez", "text/plain; charset=utf-8", "ok\n"},
 		{"GET", "/readyz", "text/plain; charset=utf-8", "ok\n"},

@@ -52,7 +52,7 @@ func limitHeaders(h http.Header, prefix string) map[string]string {
 func TestRequestLimit(t *testing.T) {
 	t.Parallel()
 	up, clock := newUpstream(t), newHandClock()
-	h := open(t, setup{yaml: housed(up.url), now: clock.now})
+	h := open(t, setup{yaml: providersYAML(up.url), now: clock.now})
 	key := h.newKey(account.KeyOptions{Account: "default", Limits: account.Limits{RPM: 3}})
 	try := func() reply { return h.do(ask{path: "/v1/chat", body: hello("house/echo"), key: key}) }
 	for left := 2; left >= 0; left-- {
@@ -101,7 +101,7 @@ func TestRequestLimit(t *testing.T) {
 func TestTokenLimit(t *testing.T) {
 	t.Parallel()
 	up, clock := newUpstream(t), newHandClock()
-	h := open(t, setup{yaml: housed(up.url) + "limits:\n  per_account: {tpm: 10000}\n", now: clock.now})
+	h := open(t, setup{yaml: providersYAML(up.url) + "limits:\n  per_account: {tpm: 10000}\n", now: clock.now})
 	left := func(r reply) string { return limitHeaders(r.header, "x-ratelimit-")["remaining-tokens"] }
 	r := h.chat("house/echo") // 12 tokens in, 4 out
 	h.mustAnswer(r)
@@ -138,8 +138,8 @@ func wantRefused(t *testing.T, r reply) nativeError {
 // of them.
 func TestConcurrencyLimit(t *testing.T) {
 	t.Parallel()
-	h, up := openHoused(t)
-	h.onHangup(account.HangupCancel)
+	h, up := openSimulated(t)
+	h.setOnDisconnect(account.DisconnectCancel)
 	key := h.newKey(account.KeyOptions{Account: "default", Limits: account.Limits{Concurrency: 2}})
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
@@ -174,32 +174,32 @@ func TestConcurrencyLimit(t *testing.T) {
 	}
 }
 
-// TestLimitAtEveryDoor is that a refusal has the vendor's shape and headers, and
+// TestLimitAtEveryClientAPI is that a refusal has the vendor's shape and headers, and
 // costs nothing.
-func TestLimitAtEveryDoor(t *testing.T) {
+func TestLimitAtEveryClientAPI(t *testing.T) {
 	t.Parallel()
 	up, clock := newUpstream(t), newHandClock()
-	h := open(t, setup{yaml: housed(up.url), now: clock.now})
-	for _, door := range vendorDoors() {
+	h := open(t, setup{yaml: providersYAML(up.url), now: clock.now})
+	for _, clientAPI := range vendorAPIs() {
 		for _, stream := range []bool{false, true} {
 			key := h.newKey(account.KeyOptions{Account: "default", Limits: account.Limits{RPM: 1, TPM: 50_000}})
-			a := door.ask("house/echo", stream)
+			a := clientAPI.ask("house/echo", stream)
 			a.key = key
 			if r := h.do(a); r.status != http.StatusOK {
-				t.Fatalf("%s: %d %s", door.path, r.status, r.body)
+				t.Fatalf("%s: %d %s", clientAPI.path, r.status, r.body)
 			}
 			served := len(up.records(t))
 			r := h.do(a)
 			if r.status != http.StatusTooManyRequests || r.header.Get("Retry-After") != "61" || !strings.Contains(r.body, "limited to 1 request a minute") {
-				t.Errorf("%s: got %d, Retry-After %q, %s", door.path, r.status, r.header.Get("Retry-After"), r.body)
+				t.Errorf("%s: got %d, Retry-After %q, %s", clientAPI.path, r.status, r.header.Get("Retry-After"), r.body)
 			}
 			if got := len(up.records(t)); got != served || r.header.Get("X-Weir-Attempts") != "" {
-				t.Errorf("%s: a refused request was attempted", door.path)
+				t.Errorf("%s: a refused request was attempted", clientAPI.path)
 			}
 			if got := limitHeaders(r.header, "x-ratelimit-"); got["remaining-requests"] != "0" || got["limit-tokens"] != "50000" || got["reset-requests"] != "1m1s" {
-				t.Errorf("%s: headers %v", door.path, got)
+				t.Errorf("%s: headers %v", clientAPI.path, got)
 			}
-			if door.dialect == "anthropic" {
+			if clientAPI.dialect == "anthropic" {
 				wantAnthropicLimits(t, r.header, clock.now())
 			}
 		}
@@ -226,7 +226,7 @@ func wantAnthropicLimits(t *testing.T, h http.Header, now time.Time) {
 // TestLimitSDKs is that the vendors' own clients take a refusal for what it is.
 func TestLimitSDKs(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	key := h.newKey(account.KeyOptions{Account: "default", Limits: account.Limits{RPM: 1}})
 	h.mustAnswer(h.do(ask{path: "/v1/chat", body: hello("house/echo"), key: key}))
 
@@ -259,13 +259,13 @@ func TestLimitSDKs(t *testing.T) {
 func TestLimitsChange(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url)})
+	h := open(t, setup{yaml: providersYAML(up.url)})
 	limit := func() string { return limitHeaders(h.chat("house/echo").header, "x-ratelimit-")["limit-requests"] }
 	if got := limit(); got != "0" {
 		t.Errorf("at first: limit %s, want 0", got)
 	}
-	h.configure(housed(up.url) + "limits: {rpm: 900, per_key: {rpm: 800}}\n")
-	h.hangups <- struct{}{}
+	h.configure(providersYAML(up.url) + "limits: {rpm: 900, per_key: {rpm: 800}}\n")
+	h.reloads <- struct{}{}
 	await(t, "the reloaded limit", func() bool { return limit() == "800" })
 	h.administer(func(ctx context.Context, s *account.Service) error {
 		_, err := s.SetLimits(ctx, audit.Gateway(), "default", account.Limits{RPM: 700})
@@ -279,12 +279,12 @@ func TestLimitsChange(t *testing.T) {
 func TestLimitsOnValkey(t *testing.T) {
 	t.Parallel()
 	server, up := redistest.Start(t), newUpstream(t)
-	yaml := housed(up.url) + "limits: {rpm: 5}\nvalkey: " + server.URL().Reveal() + "\n"
+	yaml := providersYAML(up.url) + "limits: {rpm: 5}\nvalkey: " + server.URL().Reveal() + "\n"
 	patient := func(o *ratelimit.Options) { o.Timeout = patience } // how fast a busy machine is, is not the question
 	one, two := open(t, setup{yaml: yaml, limits: patient}), open(t, setup{yaml: yaml, limits: patient})
 	served := 0
 	for range 5 {
-		for _, h := range []*house{one, two} {
+		for _, h := range []*testGateway{one, two} {
 			if h.chat("house/echo").status == http.StatusOK {
 				served++
 			}

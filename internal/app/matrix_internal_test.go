@@ -19,19 +19,19 @@ import (
 	"weir/internal/people"
 )
 
-// town is a gateway with people and keys of every kind, in the account acme.
-type town struct {
+// roleFixture is a gateway with people and keys of every kind, in the account acme.
+type roleFixture struct {
 	*instance
 	sessions map[string]string // by who has it
 	keys     map[string]string
 }
 
-const townAccount = "acme"
+const roleAccount = "acme"
 
-func newTown(t *testing.T) *town {
+func newRoleFixture(t *testing.T) *roleFixture {
 	t.Helper()
 	g := newInstance(t)
-	h := &town{instance: g, sessions: map[string]string{}, keys: map[string]string{}}
+	h := &roleFixture{instance: g, sessions: map[string]string{}, keys: map[string]string{}}
 	ctx, gate := t.Context(), audit.Gateway()
 	must := func(err error) {
 		t.Helper()
@@ -47,7 +47,7 @@ func newTown(t *testing.T) *town {
 	operator, err := g.people.SetUp(ctx, setup.Reveal(), person("operator"), from)
 	must(err)
 	h.sessions["operator"] = operator.Reveal()
-	for _, name := range []string{townAccount, "elsewhere", "asleep"} {
+	for _, name := range []string{roleAccount, "elsewhere", "asleep"} {
 		_, err := g.accounts.CreateAccount(ctx, gate, name)
 		must(err)
 	}
@@ -68,11 +68,11 @@ func person(who string) people.Person {
 }
 
 // invite lets somebody in, and returns their session.
-func (h *town) invite(ctx context.Context, t *testing.T, who string, i people.Invitation) string {
+func (h *roleFixture) invite(ctx context.Context, t *testing.T, who string, i people.Invitation) string {
 	t.Helper()
 	name := i.AccountName
 	if name == "" {
-		name = townAccount
+		name = roleAccount
 	}
 	a, err := h.accounts.Account(ctx, name)
 	if err != nil {
@@ -91,7 +91,7 @@ func (h *town) invite(ctx context.Context, t *testing.T, who string, i people.In
 }
 
 // end makes bad what is to be bad of the sessions.
-func (h *town) end(ctx context.Context, t *testing.T) {
+func (h *roleFixture) end(ctx context.Context, t *testing.T) {
 	t.Helper()
 	from := people.Origin{Address: "127.0.0.1"}
 	v, err := h.people.Visitor(ctx, h.sessions["signed out"], from)
@@ -111,7 +111,7 @@ func (h *town) end(ctx context.Context, t *testing.T) {
 	h.sessions["nobody"], h.sessions["made up"] = "", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 }
 
-func (h *town) makeKeys(ctx context.Context, t *testing.T) {
+func (h *roleFixture) makeKeys(ctx context.Context, t *testing.T) {
 	t.Helper()
 	for who, o := range map[string]account.KeyOptions{
 		"chat": {Permissions: []account.Permission{account.Chat}}, "uses": {Permissions: []account.Permission{account.Uses}},
@@ -119,7 +119,7 @@ func (h *town) makeKeys(ctx context.Context, t *testing.T) {
 		"expiring": {ExpiresIn: 24 * time.Hour}, "expired": {ExpiresIn: time.Millisecond, Permissions: []account.Permission{account.Chat, account.Uses, account.Admin}}, "suspended": {Account: "asleep", Permissions: []account.Permission{account.Chat, account.Uses, account.Admin}},
 	} {
 		if o.Account == "" {
-			o.Account = townAccount
+			o.Account = roleAccount
 		}
 		o.Label = who
 		k, token, err := h.accounts.CreateKey(ctx, audit.Gateway(), o)
@@ -141,9 +141,9 @@ func (h *town) makeKeys(ctx context.Context, t *testing.T) {
 var wildcard = regexp.MustCompile(`\{[^}]*\}`)
 
 // request is one to a pattern, from this machine.
-func townRequest(pattern string) *http.Request {
+func roleRequest(pattern string) *http.Request {
 	method, path, _ := strings.Cut(pattern, " ")
-	path = strings.NewReplacer("{account}", townAccount, "{$}", "").Replace(path)
+	path = strings.NewReplacer("{account}", roleAccount, "{$}", "").Replace(path)
 	r := httptest.NewRequest(method, wildcard.ReplaceAllString(path, "x"), strings.NewReader(""))
 	r.RemoteAddr, r.Host = "127.0.0.1:40000", "localhost"
 	return r
@@ -164,10 +164,10 @@ var mayPages = map[people.Right][]string{
 // comes in is told by a mark in place of the page.
 func TestWhoMayDoWhat(t *testing.T) {
 	t.Parallel()
-	h := newTown(t)
+	h := newRoleFixture(t)
 	const mark = http.StatusTeapot
 	count := 0
-	for _, of := range h.peopled() {
+	for _, of := range h.userRoutes() {
 		route := of.route
 		allowed, known := mayPages[route.Right]
 		if !known {
@@ -186,14 +186,14 @@ func TestWhoMayDoWhat(t *testing.T) {
 			}
 		}
 		for who, session := range h.sessions {
-			r := townRequest(route.Pattern)
+			r := roleRequest(route.Pattern)
 			h.signIn(r, session)
 			ask("the session of "+who, r, route.Right == people.Open || slices.Contains(allowed, who))
 			if r.Method == http.MethodGet {
 				continue
 			}
 			for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
-				forged := townRequest(route.Pattern)
+				forged := roleRequest(route.Pattern)
 				h.signIn(forged, session)
 				forged.Header.Set(name, value)
 				ask("another site with the session of "+who, forged, false)
@@ -201,7 +201,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		}
 		for who, key := range h.keys {
 			for place, put := range keyPlaces(h) {
-				r := townRequest(route.Pattern)
+				r := roleRequest(route.Pattern)
 				put(r, key)
 				admin := of.guard.keys && place == "Authorization" && who == "admin"
 				bad := of.guard.keys && place == "Authorization" && !admin // a key that is none is refused, whatever the right
@@ -216,7 +216,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 }
 
 // keyPlaces are where somebody may try to put a key.
-func keyPlaces(h *town) map[string]func(*http.Request, string) {
+func keyPlaces(h *roleFixture) map[string]func(*http.Request, string) {
 	places := map[string]func(*http.Request, string){
 		"Authorization": func(r *http.Request, key string) { r.Header.Set("Authorization", "Bearer "+key) },
 		"a cookie":      func(r *http.Request, key string) { h.signIn(r, key) },
@@ -229,7 +229,7 @@ func keyPlaces(h *town) map[string]func(*http.Request, string) {
 }
 
 // signIn gives the request the cookie of a session.
-func (h *town) signIn(r *http.Request, session string) {
+func (h *roleFixture) signIn(r *http.Request, session string) {
 	if session == "" {
 		return
 	}
@@ -238,14 +238,14 @@ func (h *town) signIn(r *http.Request, session string) {
 	}
 }
 
-// TestKeysAtDoors asks at every door for programs as everybody: with each key in
+// TestKeysAtClientAPIs asks at every client API for programs as everybody: with each key in
 // each place, and with sessions, which count nowhere there.
-func TestKeysAtDoors(t *testing.T) {
+func TestKeysAtClientAPIs(t *testing.T) {
 	t.Parallel()
-	h := newTown(t)
+	h := newRoleFixture(t)
 	handler := h.handler()
 	good := map[account.Permission][]string{account.Chat: {"chat", "both", "expiring"}, account.Uses: {"uses", "both", "expiring"}}
-	for _, e := range h.entrances() {
+	for _, e := range h.routes() {
 		if e.permission == "" || e.right != "" {
 			continue
 		}
@@ -265,14 +265,14 @@ func TestKeysAtDoors(t *testing.T) {
 		}
 		for who, key := range h.keys {
 			for place, put := range keyPlaces(h) {
-				r := townRequest(e.pattern)
+				r := roleRequest(e.pattern)
 				put(r, key)
 				counts := place == "Authorization" || slices.Contains(vendors, place)
 				ask("the key "+who+" in "+place, r, counts && slices.Contains(good[e.permission], who))
 			}
 		}
 		for who, session := range h.sessions {
-			r := townRequest(e.pattern)
+			r := roleRequest(e.pattern)
 			h.signIn(r, session)
 			ask("the session of "+who, r, false)
 		}
@@ -283,14 +283,14 @@ func TestKeysAtDoors(t *testing.T) {
 // open to everybody.
 func TestPagesAreGuarded(t *testing.T) {
 	t.Parallel()
-	h := newTown(t)
+	h := newRoleFixture(t)
 	handler := h.handler()
-	for _, e := range h.entrances() {
+	for _, e := range h.routes() {
 		if e.right == "" || e.right == people.Open {
 			continue
 		}
 		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, townRequest(e.pattern))
+		handler.ServeHTTP(w, roleRequest(e.pattern))
 		to := w.Header().Get("Location")
 		sent := w.Code == http.StatusSeeOther && strings.HasPrefix(to, "/sign-in")
 		if w.Code != http.StatusUnauthorized && !sent {
@@ -322,7 +322,7 @@ func (h way) take(r *http.Request) {
 // could read along.
 func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
-	h := newTown(t)
+	h := newRoleFixture(t)
 	type setting struct {
 		public   string
 		proxies  string
@@ -363,7 +363,7 @@ func TestPlainHTTP(t *testing.T) {
 		handler := h.handler()
 		for _, pattern := range []string{"GET /sign-in", "POST /sign-in", "GET /me", "GET /admin/v1/accounts", "GET /admin/v1/accounts with a key"} {
 			pattern, withKey := strings.CutSuffix(pattern, " with a key")
-			r := townRequest(pattern)
+			r := roleRequest(pattern)
 			if withKey {
 				r.Header.Set("Authorization", "Bearer "+h.keys["admin"])
 			} else {
@@ -384,10 +384,10 @@ func TestPlainHTTP(t *testing.T) {
 // asked for there.
 func TestBadKeyOverPlainHTTP(t *testing.T) {
 	t.Parallel()
-	h := newTown(t)
+	h := newRoleFixture(t)
 	handler := h.handler()
 	for _, key := range []string{"", "Bearer wk_bad", "Bearer " + h.keys["chat"]} {
-		r := townRequest("GET /admin/v1/accounts")
+		r := roleRequest("GET /admin/v1/accounts")
 		way{peer: "203.0.113.9"}.take(r)
 		if key != "" {
 			r.Header.Set("Authorization", key)
@@ -419,7 +419,7 @@ func TestStrictTransport(t *testing.T) {
 		"own TLS, of a name not its own": {way{host: "evil.example", tls: true}, ""},
 	} {
 		for _, pattern := range []string{"GET /sign-in", "GET /", "GET /nothing/here", "GET /admin/v1/me"} {
-			r := townRequest(pattern)
+			r := roleRequest(pattern)
 			r.Header.Set("Accept", "text/html")
 			test.take(r)
 			w := httptest.NewRecorder()
@@ -431,15 +431,15 @@ func TestStrictTransport(t *testing.T) {
 	}
 }
 
-// TestHostOfEveryEntrance asks at every entrance by a name that is not the gateway's:
+// TestHostOfEveryRoute asks at every route by a name that is not the gateway's:
 // where no key is asked for, and at the administration, it is refused before anything
 // else.
-func TestHostOfEveryEntrance(t *testing.T) {
+func TestHostOfEveryRoute(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	handler := g.handler()
-	for _, e := range g.entrances() {
-		r := townRequest(e.pattern)
+	for _, e := range g.routes() {
+		r := roleRequest(e.pattern)
 		r.Host = "evil.example"
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)

@@ -179,7 +179,7 @@ func TestWhoMayDoWhatIsKnown(t *testing.T) {
 			known[p] = right
 		}
 	}
-	for _, of := range newInstance(t).peopled() {
+	for _, of := range newInstance(t).userRoutes() {
 		want, ok := known[of.route.Pattern]
 		if !ok {
 			t.Errorf("%s: got a route that asks for %q and is not in the list", of.route.Pattern, of.route.Right)

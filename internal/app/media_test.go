@@ -20,15 +20,15 @@ import (
 	"weir/internal/llm"
 )
 
-// studio is a provider of images and sound in OpenAI's wire format. What it
+// mediaProvider is a provider of images and sound in OpenAI's wire format. What it
 // answers is in the model's name.
-type studio struct {
+type mediaProvider struct {
 	t    *testing.T
 	last string // the request's body, its boundary left out
 	kind string // its content type
 }
 
-func (s *studio) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *mediaProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		s.t.Error(err)
@@ -63,7 +63,7 @@ func (s *studio) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-const studioYAML = `
+const mediaYAML = `
 prices:
   house/paint: {image: "0.04"}
   house/paint-tokens: {input: "5", image_in: "10", output: "40"}
@@ -76,12 +76,12 @@ prices:
   house/write-text: {second: "0.0001"}
 `
 
-func openStudio(t *testing.T) (*studio, *house) {
-	s := &studio{t: t}
+func openMediaProvider(t *testing.T) (*mediaProvider, *testGateway) {
+	s := &mediaProvider{t: t}
 	ts := httptest.NewServer(s)
 	t.Cleanup(ts.Close)
 	yaml, _, _ := strings.Cut(dialectYAML("openai", ts.URL+"/v1"), "prices:")
-	return s, open(t, setup{yaml: yaml + studioYAML})
+	return s, open(t, setup{yaml: yaml + mediaYAML})
 }
 
 // wav is a recording of so many seconds of silence.
@@ -103,7 +103,7 @@ func wav(seconds int) []byte {
 // seconds.
 func TestMedia(t *testing.T) {
 	t.Parallel()
-	studio, h := openStudio(t)
+	mediaProvider, h := openMediaProvider(t)
 	sdk := openai.NewClient(option.WithBaseURL(h.url+"/v1"), option.WithAPIKey(h.key), option.WithMaxRetries(0))
 	write := func(model string, format openai.AudioResponseFormat) func() (string, error) {
 		return func() (string, error) {
@@ -156,8 +156,8 @@ func TestMedia(t *testing.T) {
 			t.Errorf("%s: got %q, %v; want %q", tt.model, got, err, tt.want)
 			continue
 		}
-		if strings.Contains(studio.last, "house/") {
-			t.Errorf("%s: the provider was asked %q", tt.model, studio.last)
+		if strings.Contains(mediaProvider.last, "house/") {
+			t.Errorf("%s: the provider was asked %q", tt.model, mediaProvider.last)
 		}
 		page := h.uses("?model=" + tt.model)
 		if cost := page.Total.Cost.String(); cost != tt.cost || page.Total.Requests != "1" {
@@ -167,19 +167,19 @@ func TestMedia(t *testing.T) {
 }
 
 // transcribe is a form with a recording and other fields.
-func (h *house) transcribe(path string, file []byte, fields ...string) reply {
+func (h *testGateway) transcribe(path string, file []byte, fields ...string) reply {
 	h.t.Helper()
 	return h.multipart(path, "file", file, fields...)
 }
 
 // multipart is a form with a file of that name, unless it is nil, and other
 // fields.
-func (h *house) multipart(path, name string, file []byte, fields ...string) reply {
+func (h *testGateway) multipart(path, name string, file []byte, fields ...string) reply {
 	h.t.Helper()
 	return h.send(h.formRequest(path, name, file, fields...))
 }
 
-func (h *house) formRequest(path, name string, file []byte, fields ...string) *http.Request {
+func (h *testGateway) formRequest(path, name string, file []byte, fields ...string) *http.Request {
 	h.t.Helper()
 	var b bytes.Buffer
 	form := multipart.NewWriter(&b)
@@ -203,7 +203,7 @@ func (h *house) formRequest(path, name string, file []byte, fields ...string) *h
 // recording does.
 func TestTranscriptAsText(t *testing.T) {
 	t.Parallel()
-	_, h := openStudio(t)
+	_, h := openMediaProvider(t)
 	r := h.transcribe("/v1/audio/translations", wav(2), "model", "house/write-text", "response_format", "text")
 	if r.status != http.StatusOK || r.body != "Hello there\n" || !strings.HasPrefix(r.header.Get("Content-Type"), "text/plain") || r.header.Get("X-Weir-Cost-USD") != "0.0002" {
 		t.Errorf("status %d, %q, %v", r.status, r.body, r.header)
@@ -214,14 +214,14 @@ func TestTranscriptAsText(t *testing.T) {
 // beside it.
 func TestFormType(t *testing.T) {
 	t.Parallel()
-	studio, h := openStudio(t)
+	mediaProvider, h := openMediaProvider(t)
 	body := "--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nhouse/write-text\r\n" +
 		"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nx\r\n--b--\r\n"
 	for _, kind := range []string{"multipart/form-data; charset=utf-7; boundary=b", "multipart/form-data; boundary*=UTF-8''%62"} {
 		r := h.request(ask{path: "/v1/audio/transcriptions", body: body})
 		r.Header.Set("Content-Type", kind)
-		if got := h.send(r); got.status != http.StatusOK || studio.kind != "multipart/form-data; boundary=b" {
-			t.Errorf("%s: status %d, %s; the provider was told %q", kind, got.status, got.body, studio.kind)
+		if got := h.send(r); got.status != http.StatusOK || mediaProvider.kind != "multipart/form-data; boundary=b" {
+			t.Errorf("%s: status %d, %s; the provider was told %q", kind, got.status, got.body, mediaProvider.kind)
 		}
 	}
 }
@@ -229,7 +229,7 @@ func TestFormType(t *testing.T) {
 // TestImageStream relays the events as they came, but for the cost.
 func TestImageStream(t *testing.T) {
 	t.Parallel()
-	_, h := openStudio(t)
+	_, h := openMediaProvider(t)
 	r := h.do(ask{path: "/v1/images/generations", body: `{"model":"house/paint-stream","prompt":"A weir","stream":true}`})
 	if r.status != http.StatusOK || !strings.Contains(r.body, `"next_year":1`) || strings.Count(r.body, `"cost":0.00445`) != 1 || !strings.Contains(r.body, "event: image_generation.completed\n") {
 		t.Errorf("status %d, %s", r.status, r.body)
@@ -239,7 +239,7 @@ func TestImageStream(t *testing.T) {
 // TestMediaRefused holds what is told of requests that cannot be served.
 func TestMediaRefused(t *testing.T) {
 	t.Parallel()
-	_, h := openStudio(t)
+	_, h := openMediaProvider(t)
 	want := func(what string, r reply, status int, text string) {
 		t.Helper()
 		if r.status != status || !strings.Contains(r.body, text) {
@@ -263,7 +263,7 @@ func TestMediaRefused(t *testing.T) {
 // longer text or more vectors, is refused where a budget is to be kept, and no other.
 func TestMoreMedia(t *testing.T) {
 	t.Parallel()
-	s, h := openStudio(t)
+	s, h := openMediaProvider(t)
 	paint := func(more string) ask {
 		return ask{path: "/v1/images/generations", body: `{"model":"house/paint","prompt":"A weir"` + more + `}`}
 	}

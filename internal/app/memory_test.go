@@ -82,7 +82,7 @@ func TestMemory(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			url := rawProvider(t, test.script)
-			h := open(t, setup{yaml: hasty(housed(url), "15s", test.total)})
+			h := open(t, setup{yaml: hasty(providersYAML(url), "15s", test.total)})
 			accept := "application/json"
 			if test.stream {
 				accept = "text/event-stream"
@@ -117,7 +117,7 @@ func TestMemoryOfRequests(t *testing.T) {
 		_, _ = io.WriteString(w, `{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`)
 	}))
 	defer up.Close()
-	h := open(t, setup{yaml: strings.Replace(housed(up.URL), "dialect: openai", "dialect: anthropic", 1)})
+	h := open(t, setup{yaml: strings.Replace(providersYAML(up.URL), "dialect: openai", "dialect: anthropic", 1)})
 	const user, called, said = `{"role":"user","content":`, `{"role":"assistant","tool_calls":[`, `{"role":"assistant","content":`
 	for _, test := range []struct {
 		name, before, one, after string
@@ -152,7 +152,7 @@ func TestMemoryOfRequests(t *testing.T) {
 func TestLimitsBeforeDecoding(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: strings.Replace(housed(up.url), "dialect: openai", "dialect: anthropic", 1)})
+	h := open(t, setup{yaml: strings.Replace(providersYAML(up.url), "dialect: openai", "dialect: anthropic", 1)})
 	key := h.newKey(account.KeyOptions{Account: "default", Limits: account.Limits{RPM: 1}})
 	wrong := ask{path: "/v1/chat/completions", key: key, body: `{"model":"house/chat","messages":[{"role":"nobody"}]}`}
 	if r := h.do(wrong); r.status != http.StatusBadRequest {
@@ -168,7 +168,7 @@ func TestLimitsBeforeDecoding(t *testing.T) {
 func TestBoundsUnderBudget(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url)})
+	h := open(t, setup{yaml: providersYAML(up.url)})
 	body := `{"model":"house/chat","messages":[{"role":"user","content":"Hi"}],"x":[` + strings.Repeat("0,", 1<<20) + `0]}`
 	asked := ask{path: "/v1/chat/completions", body: body}
 	if r := h.do(asked); r.status != http.StatusOK {

@@ -27,14 +27,14 @@ func TestMeterAcrossDialects(t *testing.T) {
 		yaml += p
 		prices += "  p-" + name + "/*: " + ratesYAML + "\n"
 	}
-	doors := slices.Concat(meterDoors, slices.Sorted(maps.Keys(tellingDoors)))
+	clientAPIs := slices.Concat(meterAPIs, slices.Sorted(maps.Keys(usageAPIs)))
 	var all []*exchange
 	for i, a := range names {
 		for j, b := range names {
 			if a == b {
 				continue
 			}
-			for k, path := range doors {
+			for k, path := range clientAPIs {
 				seed := 100*k + 7*i + j
 				first := fmt.Sprintf("p-%s/story:fault=cut,at=20,tokens=60,prompt=100,cached=30,seed=%d", a, seed)
 				alias := fmt.Sprintf("from-%s-to-%s-%d", a, b, k)

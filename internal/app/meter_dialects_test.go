@@ -90,7 +90,7 @@ func folded(dialect string, u llm.Usage, lists ...[]fold) llm.Usage {
 // metered is one way in which an answer and its usage come.
 type metered struct {
 	model     string // of the simulator
-	members   string // of the request; with some, only OpenAI's door is asked
+	members   string // of the request; with some, only OpenAI's client API is asked
 	only      string // the dialects that can carry it; empty for all
 	estimated bool
 	broken    bool // it breaks off
@@ -132,7 +132,7 @@ func meteredAnswers() []metered {
 	}
 }
 
-// exchange is one such answer at one door.
+// exchange is one such answer at one client API.
 type exchange struct {
 	metered
 	dialect, path string
@@ -146,10 +146,10 @@ func (x *exchange) String() string {
 	return fmt.Sprintf("%s: %s%s at %s, stream %t", x.dialect, x.model, x.members, x.path, x.stream)
 }
 
-// meterAsk is a request for a model at a door.
+// meterAsk is a request for a model at a client API.
 func meterAsk(path, model, members string, stream bool) ask {
-	if all := fronts(); tellingDoors[path] != "" {
-		f := &all[slices.IndexFunc(all, func(f front) bool { return f.path == path })]
+	if all := chatAPIs(); usageAPIs[path] != "" {
+		f := &all[slices.IndexFunc(all, func(f chatAPI) bool { return f.path == path })]
 		a, _ := f.ask("", model, stream)
 		return a
 	}
@@ -168,7 +168,7 @@ func meterAsk(path, model, members string, stream bool) ask {
 	return a
 }
 
-var meterDoors = []string{"/v1/chat", "/v1/chat/completions"}
+var meterAPIs = []string{"/v1/chat", "/v1/chat/completions"}
 
 // TestMeterOfDialects holds the books against what providers of each wire
 // format truly served and said, class by class, and what clients are told
@@ -180,7 +180,7 @@ func TestMeterOfDialects(t *testing.T) {
 			t.Parallel()
 			up := newUpstream(t)
 			h := open(t, setup{yaml: "providers:" + spokenBy("house", name, up.url, path) + "prices:\n  house/*: " + ratesYAML + "\n"})
-			h.onHangup(account.HangupCancel)
+			h.setOnDisconnect(account.DisconnectCancel)
 			all := h.meterAll(t, name)
 			gone := h.leaveAll(t, up, name)
 			h.enter(t, up, all)
@@ -201,13 +201,13 @@ func spokenBy(provider, dialect, url, path string) string {
 	return strings.NewReplacer("dialect: openai", "dialect: "+dialect, url+"/v1", url+path).Replace(providerYAML(provider, url))
 }
 
-func (h *house) meterAll(t *testing.T, dialect string) (all []*exchange) {
+func (h *testGateway) meterAll(t *testing.T, dialect string) (all []*exchange) {
 	t.Helper()
 	for _, m := range meteredAnswers() {
 		if m.only != "" && !slices.Contains(strings.Fields(m.only), dialect) {
 			continue
 		}
-		for _, path := range meterDoors {
+		for _, path := range meterAPIs {
 			for _, stream := range []bool{false, true} {
 				if path == "/v1/chat" && m.members != "" || m.broken && !stream && strings.Contains(m.model, "error-event") {
 					continue // an event is of streams only
@@ -223,9 +223,9 @@ func (h *house) meterAll(t *testing.T, dialect string) (all []*exchange) {
 }
 
 // leaveAll are clients that leave in the middle of an answer.
-func (h *house) leaveAll(t *testing.T, up *upstream, dialect string) (all []*exchange) {
+func (h *testGateway) leaveAll(t *testing.T, up *upstream, dialect string) (all []*exchange) {
 	t.Helper()
-	for i, path := range meterDoors {
+	for i, path := range meterAPIs {
 		for _, stream := range []bool{false, true} {
 			x := &exchange{dialect: dialect, path: path, stream: stream}
 			x.model = fmt.Sprintf("chat:tokens=1000,pace=5ms,prompt=500,cached=200,seed=%d", 1000+i)
@@ -243,7 +243,7 @@ func (h *house) leaveAll(t *testing.T, up *upstream, dialect string) (all []*exc
 }
 
 // enter looks up what the ledger and the provider say of each exchange.
-func (h *house) enter(t *testing.T, up *upstream, all []*exchange) {
+func (h *testGateway) enter(t *testing.T, up *upstream, all []*exchange) {
 	t.Helper()
 	data, err := app.OpenData(t.Context(), h.config(), discard())
 	if err != nil {

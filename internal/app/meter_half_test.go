@@ -29,7 +29,7 @@ func TestUsageThatIsStale(t *testing.T) {
 		},
 	} {
 		h := openCanned(t, name, "text/event-stream", "data: "+strings.Join(frames, "\n\ndata: ")+"\n\n")
-		for _, path := range meterDoors {
+		for _, path := range meterAPIs {
 			got := h.row(h.do(meterAsk(path, "house/m", "", true)).header.Get("X-Request-Id"))
 			if got.outcome != "ok" || got.provenance != "estimated" || got.in != 500 || got.out < 30 {
 				t.Errorf("%s at %s: %+v, want about %d words, estimated", name, path, got, len(strings.Fields(story)))
@@ -69,7 +69,7 @@ func TestUsageHalfTold(t *testing.T) {
 		{"ollama", ollama, `9,"eval_count":0`},
 	} {
 		h := openCanned(t, test.dialect, "application/json", fmt.Sprintf(test.reply, test.usage))
-		for _, path := range meterDoors {
+		for _, path := range meterAPIs {
 			got := h.row(h.do(meterAsk(path, "house/m", "", false)).header.Get("X-Request-Id"))
 			if got.outcome != "ok" || got.provenance != "estimated" || got.in != 9 || got.out != 10 {
 				t.Errorf("%s, told %s, at %s: %+v, want 9 and 10 tokens, estimated", test.dialect, test.usage, path, got)
@@ -79,7 +79,7 @@ func TestUsageHalfTold(t *testing.T) {
 }
 
 // openCanned is a gateway before a provider that says one thing, priced.
-func openCanned(t *testing.T, dialect, contentType, body string) *house {
+func openCanned(t *testing.T, dialect, contentType, body string) *testGateway {
 	t.Helper()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)

@@ -8,8 +8,8 @@ import (
 	"weir/internal/ledger"
 )
 
-// TestHoldOfCaps holds what is held of the output at every door: the cap of the
-// request in the door's own words, for each answer that is asked for.
+// TestHoldOfCaps holds what is held of the output at every client API: the cap of the
+// request in the client API's own words, for each answer that is asked for.
 func TestHoldOfCaps(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
@@ -51,7 +51,7 @@ func TestMeterOfFollowUps(t *testing.T) {
 	t.Parallel()
 	for _, speaks := range []string{"responses", "openai", "anthropic"} {
 		for _, stream := range []bool{false, true} {
-			k := openKeeper(t, speaks, "", nil)
+			k := openKept(t, speaks, "", nil)
 			members, last := fmt.Sprintf(`"stream":%t,"input":"Say all of it again, please, and then once more"`, stream), int64(0)
 			for turn, model := range []string{"house/chat", "house/chat", "house/chat:usage=missing", "house/chat:usage=negative"} {
 				r := k.respond(`"model":"` + model + `",` + members)

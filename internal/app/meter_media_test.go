@@ -59,7 +59,7 @@ func mediaServed() map[string]servedMedia {
 }
 
 // openMedia is a gateway before a provider that answers so.
-func openMedia(t *testing.T) *house {
+func openMedia(t *testing.T) *testGateway {
 	t.Helper()
 	all := mediaServed()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,7 +95,7 @@ func openMedia(t *testing.T) *house {
 }
 
 // entry is the attempt of a request that counts.
-func (h *house) entry(t *testing.T, requestID string) (found ledger.Entry) {
+func (h *testGateway) entry(t *testing.T, requestID string) (found ledger.Entry) {
 	t.Helper()
 	data, err := app.OpenData(t.Context(), h.config(), discard())
 	if err != nil {
@@ -239,7 +239,7 @@ func TestMediaLeft(t *testing.T) {
 	}))
 	t.Cleanup(ts.Close)
 	h := open(t, setup{yaml: "providers:" + providerYAML("house", ts.URL) + "prices:\n  house/heard: " + soundTime + "\n  house/read: {character: \"0.00001\"}\n  house/drawn: {image: \"0.04\"}\n"})
-	h.onHangup(account.HangupCancel)
+	h.setOnDisconnect(account.DisconnectCancel)
 	say := func(path, members string) *http.Request { return h.request(ask{path: path, body: "{" + members + "}"}) }
 	for _, tt := range []struct {
 		model, cost string
@@ -272,7 +272,7 @@ func TestMediaLeft(t *testing.T) {
 }
 
 // entryOf is the last attempt of a model, if there is one.
-func (h *house) entryOf(t *testing.T, model string) (found ledger.Entry) {
+func (h *testGateway) entryOf(t *testing.T, model string) (found ledger.Entry) {
 	t.Helper()
 	data, err := app.OpenData(t.Context(), h.config(), discard())
 	if err != nil {

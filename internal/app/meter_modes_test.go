@@ -12,7 +12,7 @@ import (
 
 // openVendor is a gateway before a provider of the catalogue that says one thing, at its
 // own price.
-func openVendor(t *testing.T, name, dialect, contentType string, status int, body string) *house {
+func openVendor(t *testing.T, name, dialect, contentType string, status int, body string) *testGateway {
 	t.Helper()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)

@@ -39,7 +39,7 @@ type usesPage struct {
 }
 
 // uses asks for usage.
-func (h *house) uses(query string) usesPage {
+func (h *testGateway) uses(query string) usesPage {
 	h.t.Helper()
 	r := h.do(ask{path: "/v1/uses" + query})
 	if r.status != http.StatusOK {
@@ -59,14 +59,14 @@ type row struct {
 }
 
 // row is the last attempt of a request, once it is settled.
-func (h *house) row(requestID string) row {
+func (h *testGateway) row(requestID string) row {
 	h.t.Helper()
 	rows := h.rows(requestID)
 	return rows[len(rows)-1]
 }
 
 // rows are the attempts of a request, once they are in the database.
-func (h *house) rows(requestID string) (rows []row) {
+func (h *testGateway) rows(requestID string) (rows []row) {
 	h.t.Helper()
 	data, err := app.OpenData(context.Background(), h.config(), discard())
 	if err != nil {
@@ -94,7 +94,7 @@ func (h *house) rows(requestID string) (rows []row) {
 
 // countedRows are the attempts of a request, once the one that counts is in
 // the database.
-func (h *house) countedRows(t testing.TB, r reply) (rows []row) {
+func (h *testGateway) countedRows(t testing.TB, r reply) (rows []row) {
 	t.Helper()
 	await(t, "the row that counts", func() bool {
 		rows = h.rows(r.header.Get("X-Request-Id"))

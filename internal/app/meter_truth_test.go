@@ -86,7 +86,7 @@ func (x *exchange) checkEstimate(t *testing.T) {
 	}
 }
 
-// toldUsage is the usage object at both doors.
+// toldUsage is the usage object at both client APIs.
 type toldUsage struct {
 	tokens
 	PromptDetails *struct {
@@ -117,7 +117,7 @@ func usageTold(t *testing.T, body string, stream bool) (u *toldUsage) {
 // told is the usage that the client was told last; nil for none.
 func (x *exchange) told(t *testing.T) *toldUsage {
 	t.Helper()
-	if dialect := tellingDoors[x.path]; dialect != "" {
+	if dialect := usageAPIs[x.path]; dialect != "" {
 		return vendorTold(dialect, x.reply.body)
 	}
 	return usageTold(t, x.reply.body, x.stream)
@@ -128,7 +128,7 @@ func (x *exchange) told(t *testing.T) *toldUsage {
 // not believed, only the cost is of the books.
 func (x *exchange) checkTold(t *testing.T) {
 	t.Helper()
-	same := x.dialect == "openai" && x.path == "/v1/chat/completions" || x.dialect == tellingDoors[x.path]
+	same := x.dialect == "openai" && x.path == "/v1/chat/completions" || x.dialect == usageAPIs[x.path]
 	told, u := x.told(t), x.last().Usage
 	switch {
 	case x.broken:
@@ -174,7 +174,7 @@ func (x *exchange) checkGone(t *testing.T) {
 }
 
 // checkUses holds the sums against the rows.
-func (h *house) checkUses(t *testing.T, all []*exchange) {
+func (h *testGateway) checkUses(t *testing.T, all []*exchange) {
 	t.Helper()
 	var tokens, requests int64
 	var cost llm.Money

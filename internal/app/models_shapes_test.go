@@ -70,7 +70,7 @@ func TestModelOfOpenAI(t *testing.T) {
 }
 
 // listed is a model as the list has it.
-func (h *house) listed(id string) string {
+func (h *testGateway) listed(id string) string {
 	h.t.Helper()
 	body := h.do(ask{path: "/v1/models"}).body
 	at := strings.Index(body, `{"id":"`+id+`"`)

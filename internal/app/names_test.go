@@ -10,7 +10,7 @@ import (
 // read it otherwise than the gateway, and so get round price and permission.
 func TestDoubleNames(t *testing.T) {
 	t.Parallel()
-	h, up := openHoused(t)
+	h, up := openSimulated(t)
 	native := `{"model":"house/echo","responsetype":"stream","max_tokens":5,"messages":[{"role":"user","prompt":"Hi"}]`
 	vendor := `{"model":"house/echo","stream":false,"n":1,"max_tokens":5,"stream_options":null,"messages":[{"role":"user","content":"Hi"}]`
 	tests := []struct{ path, base, member, param string }{
@@ -63,7 +63,7 @@ func TestDoubleNames(t *testing.T) {
 // that anybody acts on.
 func TestNamesThatAreFree(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	for _, member := range []string{`"x":1,"x":2`, `"X":1,"x":2`, `"models":"a","Models":"b"`, `"\u006dodels":1`} {
 		h.mustAnswer(h.do(ask{path: "/v1/chat", body: user(member)}))
 	}

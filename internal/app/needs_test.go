@@ -12,7 +12,7 @@ import (
 // passed over, where another one can.
 func TestTargetsThatCannot(t *testing.T) {
 	t.Parallel()
-	s := newTeller(t)
+	s := newStoryProvider(t)
 	h := open(t, setup{yaml: "providers:" + providerYAML("one", s.url) + `
 models:
   one/whole-plain: {context: 1000, images: false, documents: false, audio: false, tools: false, structured: false}
@@ -47,7 +47,7 @@ aliases:
 // takes is taken where there are two: nobody here has to understand it.
 func TestUnknownRoleOfTwoTargets(t *testing.T) {
 	t.Parallel()
-	s := newTeller(t)
+	s := newStoryProvider(t)
 	h := open(t, setup{yaml: "providers:" + providerYAML("one", s.url) + `
 aliases:
   both: {targets: [one/whole-a, one/whole-b]}

@@ -13,7 +13,7 @@ import (
 )
 
 // document is the OpenAPI document as a program gets it, without a key.
-func (h *house) document() (text string, c *contract) {
+func (h *testGateway) document() (text string, c *contract) {
 	h.t.Helper()
 	r := h.do(ask{path: "/openapi.json", key: noKey})
 	if r.status != http.StatusOK || r.header.Get("Content-Type") != "application/json" {
@@ -33,7 +33,7 @@ func (h *house) document() (text string, c *contract) {
 // examples, and sees that what is none is refused.
 func TestDocumentIsOpenAPI(t *testing.T) {
 	t.Parallel()
-	h := open(t, setup{yaml: housed("http://127.0.0.1:1")})
+	h := open(t, setup{yaml: providersYAML("http://127.0.0.1:1")})
 	text, c := h.document()
 	if err := validOpenAPI(t, text); err != nil {
 		t.Errorf("the document: got %v", err)
@@ -75,7 +75,7 @@ func validOpenAPI(t *testing.T, text string) error {
 // TestDocumentIsKept is a program that asks again for what it has.
 func TestDocumentIsKept(t *testing.T) {
 	t.Parallel()
-	h := open(t, setup{yaml: housed("http://127.0.0.1:1")})
+	h := open(t, setup{yaml: providersYAML("http://127.0.0.1:1")})
 	_, c := h.document()
 	first := h.do(ask{path: "/openapi.json", key: noKey})
 	tag := first.header.Get("ETag")
@@ -97,7 +97,7 @@ func TestDocumentIsKept(t *testing.T) {
 // document says is found out, whatever is wrong with it.
 func TestContractRefuses(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	_, c := h.document()
 	good, streamed := h.chat("house/echo"), h.stream("house/echo")
 	for name, r := range map[string]reply{"whole": good, "stream": streamed} {
@@ -145,7 +145,7 @@ func TestContractRefuses(t *testing.T) {
 // TestDocumentIsOrdered is that the document reads as it was written.
 func TestDocumentIsOrdered(t *testing.T) {
 	t.Parallel()
-	h := open(t, setup{yaml: housed("http://127.0.0.1:1")})
+	h := open(t, setup{yaml: providersYAML("http://127.0.0.1:1")})
 	text, _ := h.document()
 	at := 0
 	for _, member := range []string{`{"openapi":"3.1.0"`, `"info":`, `"paths":`, `"/v1/chat":`, `"/v1/uses":`, `"/v1/models":`} {

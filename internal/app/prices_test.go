@@ -74,7 +74,7 @@ func TestPriceFilesReload(t *testing.T) {
 
 	// What else the configuration says comes in force beside a wrong file.
 	h.configure(strings.Replace(yaml, "20000", "40000", 1))
-	h.hangups <- struct{}{}
+	h.reloads <- struct{}{}
 	want("house/own", "4")
 	want("house/small", "3")
 
@@ -87,7 +87,7 @@ func TestPriceFilesReload(t *testing.T) {
 
 	// A configuration that is refused leaves no price behind.
 	h.configure(strings.Replace(yaml, "20000", "90000", 1) + "aliases: {x: {targets: [nobody/y]}}\n")
-	h.hangups <- struct{}{}
+	h.reloads <- struct{}{}
 	await(t, "the mistake in the log", func() bool { return strings.Contains(h.log.String(), "the old one stays") })
 	write(priceFile("60000"))
 	want("house/small", "6")
@@ -148,7 +148,7 @@ func TestPriceFileMetrics(t *testing.T) {
 func TestPriceFileAtStart(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "none.json")
-	h := newHouse(t, setup{yaml: "prices_file: [" + missing + "]\nproviders:" + providerYAML("house", anyModel(t))})
+	h := newGateway(t, setup{yaml: "prices_file: [" + missing + "]\nproviders:" + providerYAML("house", anyModel(t))})
 	_, err := app.Models(t.Context(), h.config(), func(string) string { return "" }, discard(), "")
 	if err == nil || !strings.Contains(err.Error(), missing+": cannot be read: no such file") {
 		t.Errorf("got %v, want that %s cannot be read", err, missing)

@@ -30,7 +30,7 @@ func TestProbeThatTakesLong(t *testing.T) {
 	}))
 	t.Cleanup(sick.Close)
 	t.Cleanup(func() { close(done) })
-	s := newTeller(t)
+	s := newStoryProvider(t)
 	var later atomic.Int64
 	h := open(t, setup{
 		yaml: "default_model: all\nproviders:" + providerYAML("sick", sick.URL) + providerYAML("one", s.url) + "aliases:\n  all: {targets: [sick/m, one/go], rescue: off}\n",

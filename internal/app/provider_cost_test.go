@@ -45,7 +45,7 @@ func TestProviderCostDiffers(t *testing.T) {
 // in no other.
 func TestUsesHaveBound(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	h.mustAnswer(h.chat("house/echo"))
 	cut := h.stream("house/chat:fault=cut,at=3")
 	e := h.entry(t, cut.header.Get("X-Request-Id"))

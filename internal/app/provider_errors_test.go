@@ -101,7 +101,7 @@ func TestProviderErrors(t *testing.T) {
 // TestNoConnection is a provider that nobody listens for.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
-	h := open(t, setup{yaml: housed("http://127.0.0.1:1")}) // a port of the system's: one that was free a moment ago is soon somebody's
+	h := open(t, setup{yaml: providersYAML("http://127.0.0.1:1")}) // a port of the system's: one that was free a moment ago is soon somebody's
 	for _, accept := range []string{"application/json", "text/event-stream"} {
 		r := h.chat("house/echo", "Accept", accept)
 		e := wantError(t, r, 502, "PROVIDER_ERROR")
@@ -120,7 +120,7 @@ func TestNoConnection(t *testing.T) {
 func TestTotalTimeout(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: hasty(housed(up.url), "15s", "700ms")})
+	h := open(t, setup{yaml: hasty(providersYAML(up.url), "15s", "700ms")})
 	r := h.chat("house/chat:tokens=100,pace=50ms", "Accept", "text/event-stream")
 	_, e := splitStream(t, r.body)
 	if e == nil || e.Code != "PROVIDER_TIMEOUT" {
@@ -133,7 +133,7 @@ func TestTotalTimeout(t *testing.T) {
 func TestFallback(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url) + `
+	h := open(t, setup{yaml: providersYAML(up.url) + `
 aliases:
   sturdy: {targets: ["house/chat:status=500", "house/chat:fault=reset", "house/echo"]}
   stubborn: {targets: ["house/chat:status=400", "house/echo"]}

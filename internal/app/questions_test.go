@@ -40,7 +40,7 @@ func inquiries() []inquiry {
 	}
 }
 
-func (q *inquiry) open(t *testing.T, upstream string, o setup) *house {
+func (q *inquiry) open(t *testing.T, upstream string, o setup) *testGateway {
 	o.yaml = "providers:" + providerYAML(q.name, upstream) + q.more + fmt.Sprintf("prices:\n  %s/*: {input: \"10\", cache_read: \"10\", output: \"1000\"}\n", q.name)
 	return open(t, o)
 }
@@ -59,7 +59,7 @@ type askedRow struct {
 }
 
 // asked is the one attempt of a request.
-func (h *house) asked(t *testing.T, id, admin string) (row askedRow) {
+func (h *testGateway) asked(t *testing.T, id, admin string) (row askedRow) {
 	t.Helper()
 	var d struct {
 		Attempts []askedRow `json:"attempts"`
@@ -156,7 +156,7 @@ func TestProvidersWithoutAWord(t *testing.T) {
 			}
 			forward := httputil.NewSingleHostReverseProxy(target)
 			forward.FlushInterval, forward.ErrorHandler = -1, func(http.ResponseWriter, *http.Request, error) {}
-			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			chatAPI := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodGet {
 					asked.Add(1)
 					answer(w, r)
@@ -164,9 +164,9 @@ func TestProvidersWithoutAWord(t *testing.T) {
 				}
 				forward.ServeHTTP(w, r)
 			}))
-			defer front.Close()
+			defer chatAPI.Close()
 			q := inquiries()[2]
-			h := q.open(t, front.URL, setup{now: c.now})
+			h := q.open(t, chatAPI.URL, setup{now: c.now})
 			admin := h.newKey(account.KeyOptions{Account: account.DefaultName, Permissions: []account.Permission{account.Admin}})
 			id, _ := h.leave(ask{path: q.path, body: q.body}, up, 20)
 			before := h.asked(t, id, admin)

@@ -24,7 +24,7 @@ type recorded struct {
 }
 
 // recordedOf are the recorded exchanges that were made in the wire format of a
-// door. Without them the test is skipped, unless everything is required.
+// client API. Without them the test is skipped, unless everything is required.
 func recordedOf(t *testing.T, is func(path string) bool) (list []recorded) {
 	t.Helper()
 	dir := filepath.Join("..", "..", "..", "shared", "fixtures")
@@ -94,26 +94,26 @@ func (s *replayer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // bytes pass but for the fields that the gateway has to change.
 func TestRecordedExchanges(t *testing.T) {
 	t.Parallel()
-	for door, is := range map[string]func(string) bool{
+	for clientAPI, is := range map[string]func(string) bool{
 		"openai":    func(path string) bool { return strings.HasSuffix(path, "/chat/completions") },
 		"responses": func(path string) bool { return strings.HasSuffix(path, "/responses") },
 		"anthropic": func(path string) bool { return strings.HasSuffix(path, "/v1/messages") },
 		"gemini":    func(path string) bool { return strings.Contains(path, "enerateContent") },
 	} {
-		t.Run(door, func(t *testing.T) {
+		t.Run(clientAPI, func(t *testing.T) {
 			t.Parallel()
 			list := recordedOf(t, is)
 			s := &replayer{}
 			ts := httptest.NewServer(s)
 			t.Cleanup(ts.Close)
-			h := open(t, setup{yaml: "providers:" + spokenBy("house", door, ts.URL, spoken()[door]) + strings.Replace(pricesYAML, "{", `{search: "0.01", `, 1)})
+			h := open(t, setup{yaml: "providers:" + spokenBy("house", clientAPI, ts.URL, spoken()[clientAPI]) + strings.Replace(pricesYAML, "{", `{search: "0.01", `, 1)})
 			right := 0
 			for _, x := range list {
-				if t.Run(x.name, func(t *testing.T) { s.exchange(t, h, door, &x) }) {
+				if t.Run(x.name, func(t *testing.T) { s.exchange(t, h, clientAPI, &x) }) {
 					right++
 				}
 			}
-			if t.Logf("%s: %d of %d recorded exchanges passed byte for byte", door, right, len(list)); len(list) == 0 {
+			if t.Logf("%s: %d of %d recorded exchanges passed byte for byte", clientAPI, right, len(list)); len(list) == 0 {
 				t.Error("there are no recorded exchanges")
 			}
 		})
@@ -127,8 +127,8 @@ var (
 )
 
 // exchange replays one exchange.
-func (s *replayer) exchange(t *testing.T, h *house, door string, x *recorded) {
-	a, want := x.asked(door)
+func (s *replayer) exchange(t *testing.T, h *testGateway, clientAPI string, x *recorded) {
+	a, want := x.asked(clientAPI)
 	s.mu.Lock()
 	s.answer, s.got = *x, ""
 	s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *replayer) exchange(t *testing.T, h *house, door string, x *recorded) {
 	case x.status != http.StatusOK:
 		x.wantError(t, r)
 	case strings.HasPrefix(x.contentType, "text/event-stream"):
-		x.wantStream(t, r, door == "openai" && !usageAsked.MatchString(x.request))
+		x.wantStream(t, r, clientAPI == "openai" && !usageAsked.MatchString(x.request))
 	default:
 		wantCost(t, r.body, `"usage":`, `"usageMetadata":`)
 		wantSame(t, "the reply", uncosted(r.body), uncosted(x.response))
@@ -150,8 +150,8 @@ func (s *replayer) exchange(t *testing.T, h *house, door string, x *recorded) {
 
 // asked is the request as a client of the gateway sends it, and as it has to
 // reach the provider.
-func (x *recorded) asked(door string) (a ask, want string) {
-	if door == "gemini" {
+func (x *recorded) asked(clientAPI string) (a ask, want string) {
+	if clientAPI == "gemini" {
 		_, model, _ := strings.Cut(x.url, "/models/")
 		path := "/v1beta/models/house/" + model
 		if strings.Contains(x.url, "/publishers/") {
@@ -165,10 +165,10 @@ func (x *recorded) asked(door string) (a ask, want string) {
 		want = strings.Replace(want, "{", `{"model":"recorded",`, 1)
 		sent = strings.Replace(x.request, "{", `{"model":"house/recorded",`, 1)
 	}
-	if door == "openai" && streamMember.MatchString(want) && !strings.Contains(want, `"stream_options"`) {
+	if clientAPI == "openai" && streamMember.MatchString(want) && !strings.Contains(want, `"stream_options"`) {
 		want = strings.Replace(want, "{", `{"stream_options":{"include_usage":true},`, 1)
 	}
-	path := map[string]string{"openai": "/v1/chat/completions", "responses": "/v1/responses", "anthropic": "/v1/messages"}[door]
+	path := map[string]string{"openai": "/v1/chat/completions", "responses": "/v1/responses", "anthropic": "/v1/messages"}[clientAPI]
 	return ask{path: path, body: sent}, want
 }
 
@@ -239,7 +239,7 @@ func events(text string) (list []string) {
 // toldAs are the statuses of a provider and what the client is told.
 var toldAs = map[int]int{400: 400, 401: 502, 404: 404, 429: 429}
 
-// wantError holds that the provider's error is told again in the door's words.
+// wantError holds that the provider's error is told again in the client API's words.
 func (x *recorded) wantError(t *testing.T, r reply) {
 	t.Helper()
 	if r.status != toldAs[x.status] {
@@ -247,7 +247,7 @@ func (x *recorded) wantError(t *testing.T, r reply) {
 	}
 	var body struct{ Error struct{ Message string } }
 	if err := json.Unmarshal([]byte(r.body), &body); err != nil || body.Error.Message == "" || strings.Contains(r.body, upstreamKey) {
-		t.Errorf("%s: %v; want an error of the door's", r.body, err)
+		t.Errorf("%s: %v; want an error of the client API", r.body, err)
 	}
 	why := explanation([]byte(x.response))
 	if x.status == 400 && (why == "" || !strings.Contains(body.Error.Message, why)) {

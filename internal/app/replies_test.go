@@ -12,15 +12,15 @@ import (
 	"weir/internal/account"
 )
 
-// inquest holds replies against the document, and notes of what.
-type inquest struct {
+// replyCheck holds replies against the document, and notes of what.
+type replyCheck struct {
 	*contract
-	h    *house
+	h    *testGateway
 	mu   sync.Mutex
 	seen map[string]bool // "post /v1/chat 200"
 }
 
-func (q *inquest) hold(t *testing.T, a ask, path string, want int) reply {
+func (q *replyCheck) hold(t *testing.T, a ask, path string, want int) reply {
 	t.Helper()
 	r := q.h.do(a)
 	method := "get"
@@ -60,11 +60,11 @@ var unreachable = map[string]string{
 func TestRepliesKeepToDocument(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: strings.Replace(everyDialect(up.url), "providers:", "providers:"+studioProvider(t), 1) + "max_body: 64KiB\n"})
+	h := open(t, setup{yaml: strings.Replace(everyDialect(up.url), "providers:", "providers:"+mediaProviderYAML(t), 1) + "max_body: 64KiB\n"})
 	_, c := h.document()
-	q := &inquest{contract: c, h: h, seen: map[string]bool{}}
+	q := &replyCheck{contract: c, h: h, seen: map[string]bool{}}
 	t.Run("replies", func(t *testing.T) {
-		for i, f := range fronts() {
+		for i, f := range chatAPIs() {
 			t.Run(f.path, func(t *testing.T) {
 				t.Parallel()
 				q.answers(t, &f)
@@ -93,7 +93,7 @@ func everyDialect(url string) string {
 		yaml += strings.NewReplacer("dialect: openai", "dialect: "+name, url+"/v1", url+path).Replace(providerYAML(name+"-house", url))
 		prices += "  " + name + `-house/*: {input: "0.15", output: "0.60"}` + "\n"
 	}
-	for i := range fronts() {
+	for i := range chatAPIs() {
 		for _, stream := range []bool{false, true} {
 			yaml += hasty(providerYAML(bad(i, stream), url), "700ms", "20s")
 			aliases += fmt.Sprintf("  %s: {targets: [\"openai-house/chat:status=500,tokens=%d\", openai-house/echo]}\n", second(i, stream), strings.Count(aliases, "\n"))
@@ -113,7 +113,7 @@ func bad(i int, stream bool) string { return fmt.Sprintf("bad-%d-%t", i, stream)
 func second(i int, stream bool) string { return fmt.Sprintf("second-%d-%t", i, stream) }
 
 // missed tells of statuses in the document that no reply had.
-func (q *inquest) missed(t *testing.T) {
+func (q *replyCheck) missed(t *testing.T) {
 	t.Helper()
 	for path, item := range q.tree["paths"].(map[string]any) {
 		if strings.HasPrefix(path, "/admin/v1/") { // TestAdministration sees to these
@@ -135,14 +135,14 @@ func (q *inquest) missed(t *testing.T) {
 // goes through the same pipeline, with the same errors; and the administration is
 // asked call by call in TestAdministration.
 func isShut(path, status string) bool {
-	asksModel := slices.ContainsFunc(fronts(), func(f front) bool { return f.path == path || f.streamed == path })
+	asksModel := slices.ContainsFunc(chatAPIs(), func(f chatAPI) bool { return f.path == path || f.streamed == path })
 	tried := []string{"200", "400", "401", "403", "404"}
 	return strings.HasPrefix(path, "/admin/v1/") || !asksModel && (status == "503" || status == "529") || path == "/openapi.json" && status == "304" ||
 		isBesideChat(path) && !slices.Contains(tried, status)
 }
 
 // answers asks for whole answers and streams of every kind.
-func (q *inquest) answers(t *testing.T, f *front) {
+func (q *replyCheck) answers(t *testing.T, f *chatAPI) {
 	for _, dialect := range slices.Sorted(maps.Keys(spoken())) {
 		for _, tt := range []struct{ kind, model string }{
 			{"plain", "echo"},
@@ -168,7 +168,7 @@ func (q *inquest) answers(t *testing.T, f *front) {
 
 // again asks with a fallback, twice with one Idempotency-Key, and for streams
 // that break off.
-func (q *inquest) again(t *testing.T, f *front, i int) {
+func (q *replyCheck) again(t *testing.T, f *chatAPI, i int) {
 	for _, stream := range []bool{false, true} {
 		a, path := f.ask("plain", second(i, stream), stream)
 		if r := q.hold(t, a, path, http.StatusOK); stream && !strings.Contains(r.body, `"weir":{"attempts":2`) {
@@ -194,7 +194,7 @@ func (q *inquest) again(t *testing.T, f *front, i int) {
 }
 
 // failures asks for what is refused, and of providers that fail.
-func (q *inquest) failures(t *testing.T, f *front, i int) {
+func (q *replyCheck) failures(t *testing.T, f *chatAPI, i int) {
 	onlyUses := q.h.newKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Uses}})
 	for _, stream := range []bool{false, true} {
 		good, path := f.ask("plain", "openai-house/echo", stream)
@@ -232,7 +232,7 @@ func (q *inquest) failures(t *testing.T, f *front, i int) {
 }
 
 // own asks at the service's own paths, but for chat.
-func (q *inquest) own(t *testing.T) {
+func (q *replyCheck) own(t *testing.T) {
 	onlyChat := q.h.newKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Chat}})
 	q.h.chat("openai-house/echo")
 	for _, path := range []string{"/v1/uses", "/uses"} {
@@ -267,7 +267,7 @@ func (q *inquest) own(t *testing.T) {
 }
 
 // models lists and asks for models in each shape.
-func (q *inquest) models(t *testing.T) {
+func (q *replyCheck) models(t *testing.T) {
 	onlyUses := q.h.newKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Uses}})
 	anthropics := []string{"Anthropic-Version", "2023-06-01"}
 	for _, tt := range []struct {

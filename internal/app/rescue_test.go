@@ -15,9 +15,9 @@ import (
 	"weir/internal/sse"
 )
 
-// teller is a provider that tells one story, word by word. How it does is in
+// storyProvider is a provider that tells one story, word by word. How it does is in
 // the model's name: words that are options, with a dash between them.
-type teller struct {
+type storyProvider struct {
 	url string
 	mu  sync.Mutex
 	got []string // the bodies of its requests
@@ -25,15 +25,15 @@ type teller struct {
 
 const otherStory = "a weir is the high wall that nobody ever measured"
 
-func newTeller(t testing.TB) *teller {
-	s := &teller{}
+func newStoryProvider(t testing.TB) *storyProvider {
+	s := &storyProvider{}
 	ts := httptest.NewServer(s)
 	t.Cleanup(ts.Close)
 	s.url = ts.URL
 	return s
 }
 
-func (s *teller) take() []string {
+func (s *storyProvider) take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	got := s.got
@@ -62,7 +62,7 @@ func taleOf(model string) (t tale) {
 	return t
 }
 
-func (s *teller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *storyProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
 	s.got = append(s.got, string(body))
@@ -151,7 +151,7 @@ func TestRescue(t *testing.T) {
 		{name: "tools in play, no prefill", targets: `"one/go"`, members: `,"tools":[{"type":"function","function":{"name":"f","parameters":{}}}]`, models: []string{"one/cut-5"}, fails: true},
 		{name: "probabilities, no prefill", targets: `"one/go"`, members: `,"logprobs":true`, models: []string{"one/cut-5"}, fails: true},
 	}
-	s := newTeller(t)
+	s := newStoryProvider(t)
 	yaml := "providers:" + providerYAML("one", s.url) + strings.ReplaceAll(providerYAML("two", s.url), "retries: 0", "retries: 0\n    prefill: yes")
 	prices, aliases := "prices:\n  one/*: {input: \"1\", output: \"2\"}\n  two/*: {input: \"3\", output: \"4\"}\n", "aliases:\n"
 	for i, test := range tests {
@@ -247,34 +247,34 @@ func readVendorStream(t *testing.T, body string) (v vendorStream) {
 }
 
 // TestFallbacks is a request that names further models in its body, at every
-// door.
+// client API.
 func TestFallbacks(t *testing.T) {
 	t.Parallel()
-	s := newTeller(t)
+	s := newStoryProvider(t)
 	up := newUpstream(t)
 	h := open(t, setup{yaml: "providers:" + providerYAML("one", s.url) + providerYAML("house", up.url) + pricesYAML})
-	for _, door := range []struct{ path, message string }{
+	for _, clientAPI := range []struct{ path, message string }{
 		{"/v1/chat", `{"role":"user","prompt":"Tell me."}`}, {"/v1/chat/completions", `{"role":"user","content":"Tell me."}`},
 	} {
 		body := func(model, fallbacks string) ask {
-			return ask{path: door.path, body: fmt.Sprintf(`{"fallbacks":%s,"model":%q,"messages":[%s]}`, fallbacks, model, door.message)}
+			return ask{path: clientAPI.path, body: fmt.Sprintf(`{"fallbacks":%s,"model":%q,"messages":[%s]}`, fallbacks, model, clientAPI.message)}
 		}
 		r := h.do(body("house/chat:status=503", `["house/chat:fault=reset","one/whole"]`))
 		if r.status != http.StatusOK || !strings.Contains(r.body, words) || r.header.Get("X-Weir-Model") != "one/whole" || r.header.Get("X-Weir-Attempts") != "3" {
-			t.Errorf("%s: %d %v %s", door.path, r.status, r.header, r.body)
+			t.Errorf("%s: %d %v %s", clientAPI.path, r.status, r.header, r.body)
 		}
 		for _, b := range s.take() {
 			if strings.Contains(b, "fallbacks") {
-				t.Errorf("%s: a provider sees our own field: %s", door.path, b)
+				t.Errorf("%s: a provider sees our own field: %s", clientAPI.path, b)
 			}
 		}
 		for _, wrong := range []string{`"one/whole"`, `[1]`, `[""]`, `["a b"]`, `["a/1","a/2","a/3","a/4","a/5","a/6","a/7","a/8","a/9"]`, `{}`} {
 			if r := h.do(body("house/echo", wrong)); r.status != http.StatusBadRequest || !strings.Contains(r.body, "fallbacks") {
-				t.Errorf("%s with %s: %d %s, want 400 naming the field", door.path, wrong, r.status, r.body)
+				t.Errorf("%s with %s: %d %s, want 400 naming the field", clientAPI.path, wrong, r.status, r.body)
 			}
 		}
 		if r := h.do(body("house/echo", `["nobody/m"]`)); r.status != http.StatusNotFound || !strings.Contains(r.body, "fallbacks[0]") {
-			t.Errorf("%s: an unknown fallback: %d %s", door.path, r.status, r.body)
+			t.Errorf("%s: an unknown fallback: %d %s", clientAPI.path, r.status, r.body)
 		}
 	}
 	for _, wrong := range []string{`"rescue":"maybe"`, `"rescue":1`, `"rescue":"on","rescue":"off"`, `"Fallbacks":[],"fallbacks":[]`} {

@@ -37,13 +37,13 @@ const thousand = `,"usage":{"prompt_tokens":1000,"completion_tokens":500,"total_
 // service tier can hide other requests' records from the ledger.
 func TestLongNames(t *testing.T) {
 	t.Parallel()
-	h := open(t, setup{yaml: housed(says(t, "application/json", answered(thousand+`,"service_tier":"`+strings.Repeat("x", 70_000)+`"`)))})
+	h := open(t, setup{yaml: providersYAML(says(t, "application/json", answered(thousand+`,"service_tier":"`+strings.Repeat("x", 70_000)+`"`)))})
 	for _, model := range []string{"house/" + strings.Repeat("A", 40_000), `house/x\r\nSet-Cookie: a=b`} {
-		for _, door := range doors()[:1] {
-			wantError(t, h.do(ask{path: door.path, body: hello(model)}), http.StatusBadRequest, "INVALID_REQUEST")
+		for _, clientAPI := range clientAPIs()[:1] {
+			wantError(t, h.do(ask{path: clientAPI.path, body: hello(model)}), http.StatusBadRequest, "INVALID_REQUEST")
 		}
 		if r := h.do(ask{path: "/v1/chat/completions", body: completion(model, "")}); r.status != http.StatusBadRequest {
-			t.Errorf("vendor's door, %d bytes of name: got status %d, want 400", len(model), r.status)
+			t.Errorf("vendor API, %d bytes of name: got status %d, want 400", len(model), r.status)
 		}
 	}
 	const good = 5
@@ -65,7 +65,7 @@ func TestWordsBesideUsage(t *testing.T) {
 		`{"choices":[{"index":0,"delta":{"content":"lo!"},"finish_reason":"stop"}],` + usage + `}`,
 		`{"choices":[],` + usage + `}`, `[DONE]`,
 	}
-	h := open(t, setup{yaml: housed(says(t, "text/event-stream", "data: "+strings.Join(frames, "\n\ndata: ")+"\n\n"))})
+	h := open(t, setup{yaml: providersYAML(says(t, "text/event-stream", "data: "+strings.Join(frames, "\n\ndata: ")+"\n\n"))})
 	for _, members := range []string{`,"stream":true`, asksUsage} {
 		got := h.do(ask{path: "/v1/chat/completions", body: completion("house/m", members)}).body
 		for _, want := range []string{frames[0], frames[1], "data: [DONE]\n\n"} {
@@ -93,7 +93,7 @@ func TestReportedUsageIsKept(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			h := open(t, setup{yaml: housed(says(t, test.contentType, test.body))})
+			h := open(t, setup{yaml: providersYAML(says(t, test.contentType, test.body))})
 			body := hello("house/m")
 			if test.path != "/v1/chat" {
 				body = completion("house/m", `,"stream":true`)
@@ -114,7 +114,7 @@ func TestReportedUsageIsKept(t *testing.T) {
 // not send them, keep nobody else out.
 func TestIdleBodiesHoldNothing(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	for i := range 40 {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
 		if err != nil {
@@ -133,7 +133,7 @@ func TestIdleBodiesHoldNothing(t *testing.T) {
 func TestClientsThatDoNotRead(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url), timing: gateway.Timing{Write: 300 * time.Millisecond}})
+	h := open(t, setup{yaml: providersYAML(up.url), timing: gateway.Timing{Write: 300 * time.Millisecond}})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 // TestOddPaths holds that a path is answered as it stands or not at all.
 func TestOddPaths(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	h.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	for _, path := range []string{"//v1/chat", "/v1/./chat", "/v1/../v1/chat", "/v1/chat/"} {
 		wantError(t, h.do(ask{path: path, body: hello("house/chat")}), http.StatusNotFound, "NOT_FOUND")
@@ -169,7 +169,7 @@ func TestOddPaths(t *testing.T) {
 // is bounded by the model, not by whatever its client wrote.
 func TestBoundOfCost(t *testing.T) {
 	t.Parallel()
-	h := open(t, setup{yaml: housed(says(t, "application/json", answered(thousand))) + "models:\n  house/m: {context: 1000, max_output: 100}\n"})
+	h := open(t, setup{yaml: providersYAML(says(t, "application/json", answered(thousand))) + "models:\n  house/m: {context: 1000, max_output: 100}\n"})
 	h.mustAnswer(h.do(ask{path: "/v1/chat", body: `{"model":"house/m","max_tokens":1099511627776,"messages":[{"role":"user","prompt":"Hi"}]}`}))
 	h.uses("") // until it is in the database
 	data, err := app.OpenData(t.Context(), h.config(), discard())

@@ -11,8 +11,8 @@ import (
 	"weir/internal/people"
 )
 
-// entrance is one pattern of the service, with who may come in.
-type entrance struct {
+// route is one pattern of the service, with who may come in.
+type httpRoute struct {
 	pattern    string
 	permission account.Permission // of a key; empty: anybody, or whoever has the right
 	right      people.Right       // of whoever is signed in; empty where people do not come
@@ -20,13 +20,13 @@ type entrance struct {
 	dialect    *dialect.Dialect // whose errors are spoken there; nil for the service's own
 }
 
-// entrances is every pattern that the service answers to. What is not here
+// routes is every pattern that the service answers to. What is not here
 // does not exist.
-func (g *instance) entrances() []entrance {
-	var all []entrance
+func (g *instance) routes() []httpRoute {
+	var all []httpRoute
 	seen := map[string]bool{} // OpenAI's two wire formats have routes in common
 	for _, d := range g.fleet.dialects {
-		if !d.Door {
+		if !d.ClientAPI {
 			continue
 		}
 		for route, served := range d.Served() {
@@ -34,29 +34,29 @@ func (g *instance) entrances() []entrance {
 				continue
 			}
 			seen[route] = true
-			all = append(all, entrance{pattern: route, permission: account.Chat, handler: g.gateway.Handler(routeOf(route), d, served, account.Chat), dialect: d})
+			all = append(all, httpRoute{pattern: route, permission: account.Chat, handler: g.gateway.Handler(routeOf(route), d, served, account.Chat), dialect: d})
 		}
 	}
 	counting := len(all) // these count their requests themselves
 	gemini := g.fleet.dialect("gemini")
 	responses := g.fleet.dialect("responses")
 	all = append(all,
-		entrance{pattern: "GET /v1/responses/{id}", permission: account.Chat, handler: g.api.Response(account.Chat), dialect: responses},
-		entrance{pattern: "DELETE /v1/responses/{id}", permission: account.Chat, handler: g.api.DeleteResponse(account.Chat), dialect: responses},
-		entrance{pattern: "GET /v1/responses/{id}/input_items", permission: account.Chat, handler: g.api.ResponseInput(account.Chat), dialect: responses},
-		entrance{pattern: "POST /v1/responses/{id}/cancel", permission: account.Chat, handler: g.api.CancelResponse(account.Chat), dialect: responses},
+		httpRoute{pattern: "GET /v1/responses/{id}", permission: account.Chat, handler: g.api.Response(account.Chat), dialect: responses},
+		httpRoute{pattern: "DELETE /v1/responses/{id}", permission: account.Chat, handler: g.api.DeleteResponse(account.Chat), dialect: responses},
+		httpRoute{pattern: "GET /v1/responses/{id}/input_items", permission: account.Chat, handler: g.api.ResponseInput(account.Chat), dialect: responses},
+		httpRoute{pattern: "POST /v1/responses/{id}/cancel", permission: account.Chat, handler: g.api.CancelResponse(account.Chat), dialect: responses},
 	)
-	all = append(all, g.metricsEntrance()...)
+	all = append(all, g.metricsRoute()...)
 	all = append(all,
-		entrance{pattern: "GET /v1/uses", permission: account.Uses, handler: g.api.Uses(account.Uses)},
-		entrance{pattern: "GET /uses", permission: account.Uses, handler: g.api.Uses(account.Uses)},
-		entrance{pattern: "GET /v1/models", permission: account.Chat, handler: g.api.Models(account.Chat)},
-		entrance{pattern: "GET /v1/models/{target...}", permission: account.Chat, handler: g.api.Model(account.Chat)},
-		entrance{pattern: "GET /v1beta/models", permission: account.Chat, handler: g.api.GeminiModels(account.Chat), dialect: gemini},
-		entrance{pattern: "GET /v1beta/models/{target...}", permission: account.Chat, handler: g.api.GeminiModel(account.Chat), dialect: gemini},
-		entrance{pattern: "GET /openapi.json", handler: g.api.Document()},
-		entrance{pattern: "GET /livez", handler: g.api.Live()},
-		entrance{pattern: "GET /readyz", handler: g.api.Ready(g.draining.Load)},
+		httpRoute{pattern: "GET /v1/uses", permission: account.Uses, handler: g.api.Uses(account.Uses)},
+		httpRoute{pattern: "GET /uses", permission: account.Uses, handler: g.api.Uses(account.Uses)},
+		httpRoute{pattern: "GET /v1/models", permission: account.Chat, handler: g.api.Models(account.Chat)},
+		httpRoute{pattern: "GET /v1/models/{target...}", permission: account.Chat, handler: g.api.Model(account.Chat)},
+		httpRoute{pattern: "GET /v1beta/models", permission: account.Chat, handler: g.api.GeminiModels(account.Chat), dialect: gemini},
+		httpRoute{pattern: "GET /v1beta/models/{target...}", permission: account.Chat, handler: g.api.GeminiModel(account.Chat), dialect: gemini},
+		httpRoute{pattern: "GET /openapi.json", handler: g.api.Document()},
+		httpRoute{pattern: "GET /livez", handler: g.api.Live()},
+		httpRoute{pattern: "GET /readyz", handler: g.api.Ready(g.draining.Load)},
 	)
 	all = append(all, g.pages()...)
 	for i := range all[counting:] {
@@ -66,24 +66,24 @@ func (g *instance) entrances() []entrance {
 	return all
 }
 
-// surroundings are the paths around the vendors' doors where nothing is, which
-// is said in the vendor's words: behind a door, and where a version of the path
+// vendorNotFounds are the paths around the vendors' client APIs where nothing is, which
+// is said in the vendor's words: below a client API, and where a version of the path
 // is the vendor's alone, all of that.
-func (g *instance) surroundings() map[string]*dialect.Dialect {
+func (g *instance) vendorNotFounds() map[string]*dialect.Dialect {
 	all := map[string]*dialect.Dialect{}
 	for _, d := range g.fleet.dialects {
-		if !d.Door || d.Vendor == "" {
+		if !d.ClientAPI || d.Vendor == "" {
 			continue
 		}
 		for _, r := range d.Routes {
 			_, path, _ := strings.Cut(r, " ")
-			front, _, wild := strings.Cut(path, "{")
+			chatAPI, _, wild := strings.Cut(path, "{")
 			version, _, _ := strings.Cut(path[1:], "/")
 			switch {
 			case version != "v1":
 				all["/"+version+"/"] = d
-			case wild && path != front+"{target...}":
-				all[front] = d
+			case wild && path != chatAPI+"{target...}":
+				all[chatAPI] = d
 			case wild: // the route has all that is there
 			default:
 				all[path+"/"] = d
@@ -97,9 +97,9 @@ func (g *instance) surroundings() map[string]*dialect.Dialect {
 // gets a 405 that says which are right.
 func (g *instance) handler() http.Handler {
 	mux := http.NewServeMux()
-	methods, first := map[string][]string{}, map[string]entrance{}
-	entrances := g.entrances()
-	for _, e := range entrances {
+	methods, first := map[string][]string{}, map[string]httpRoute{}
+	routes := g.routes()
+	for _, e := range routes {
 		mux.Handle(e.pattern, e.handler)
 		method, path, _ := strings.Cut(e.pattern, " ")
 		methods[path], first[path] = append(methods[path], method), e
@@ -117,14 +117,14 @@ func (g *instance) handler() http.Handler {
 			mux.Handle(method+path, refuse)
 		}
 	}
-	for around, d := range g.surroundings() {
+	for around, d := range g.vendorNotFounds() {
 		mux.Handle(around, g.counted(otherRoute, g.api.NotFound(d)))
 	}
-	nothing, noAdmin := g.counted(otherRoute, g.elsewhere()), g.counted(otherRoute, g.api.AdminNotFound())
+	nothing, noAdmin := g.counted(otherRoute, g.notFound()), g.counted(otherRoute, g.api.AdminNotFound())
 	mux.Handle("/", nothing)
 	mux.Handle(adminPath, noAdmin)
 	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // which the mux would redirect, too
-	return closing(g.gateway.Bounded(g.hostChecked(entrances, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return closing(g.gateway.Bounded(g.hostChecked(routes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped { // the mux would redirect, in words of its own
 			if isAdmin(escaped) {
 				noAdmin.ServeHTTP(w, r)

@@ -79,10 +79,10 @@ func knock(g *instance, handler http.Handler, pattern, key string) *httptest.Res
 	return w
 }
 
-// TestEveryEntranceIsGuarded is that a pattern either stands in the list of
+// TestEveryRouteIsGuarded is that a pattern either stands in the list of
 // what is public, or refuses nobody, a bad key, and a key that lacks its
 // permission.
-func TestEveryEntranceIsGuarded(t *testing.T) {
+func TestEveryRouteIsGuarded(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	handler := g.handler()
@@ -94,7 +94,7 @@ func TestEveryEntranceIsGuarded(t *testing.T) {
 	lacking[account.Admin] = both
 	having := map[account.Permission]string{account.Chat: both, account.Uses: both, account.Admin: newKey(t, g, "operators", account.Admin)}
 	seen := map[string]bool{}
-	for _, e := range g.entrances() {
+	for _, e := range g.routes() {
 		if seen[e.pattern] {
 			t.Errorf("%s stands twice", e.pattern)
 		}
@@ -170,9 +170,9 @@ func documented(pattern string) []string {
 	return []string{method + " " + path}
 }
 
-// TestDocumentListsEntrances is that the OpenAPI document lists what there is,
+// TestDocumentListsRoutes is that the OpenAPI document lists what there is,
 // and nothing else, and asks for a key where one is asked for.
-func TestDocumentListsEntrances(t *testing.T) {
+func TestDocumentListsRoutes(t *testing.T) {
 	t.Parallel()
 	g := newInstance(t)
 	var document struct {
@@ -188,7 +188,7 @@ func TestDocumentListsEntrances(t *testing.T) {
 			said[method+" "+path] = true
 		}
 	}
-	for _, e := range g.entrances() {
+	for _, e := range g.routes() {
 		if e.right != "" && !strings.Contains(e.pattern, " /admin/") { // a page
 			continue
 		}
@@ -212,7 +212,7 @@ func TestDocumentListsEntrances(t *testing.T) {
 		}
 	}
 	for place := range said {
-		t.Errorf("%s: got it in the document, and there is no such entrance", place)
+		t.Errorf("%s: got it in the document, and there is no such route", place)
 	}
 }
 

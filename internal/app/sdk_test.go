@@ -14,7 +14,7 @@ import (
 )
 
 // sdk is OpenAI's official client, unmodified but for its address.
-func (h *house) sdk(key string, options ...option.RequestOption) openai.Client {
+func (h *testGateway) sdk(key string, options ...option.RequestOption) openai.Client {
 	return openai.NewClient(append([]option.RequestOption{
 		option.WithBaseURL(h.url + "/v1"), option.WithAPIKey(key), option.WithMaxRetries(0), option.WithHTTPClient(h.client),
 	}, options...)...)
@@ -30,7 +30,7 @@ func sdkAsk(model string) openai.ChatCompletionNewParams {
 
 func TestSDKPlain(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	got, err := func() (*openai.ChatCompletion, error) {
 		c := h.sdk(h.key)
 		return c.Chat.Completions.New(t.Context(), sdkAsk("house/echo"))
@@ -49,7 +49,7 @@ func TestSDKPlain(t *testing.T) {
 
 func TestSDKStream(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	for _, usage := range []bool{true, false} {
 		p := sdkAsk("house/chat:tokens=50,chunk=9,eol=crlf")
 		if usage {
@@ -78,7 +78,7 @@ func TestSDKStream(t *testing.T) {
 
 func TestSDKTools(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	p := sdkAsk("house/tools")
 	p.Tools = []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(openai.FunctionDefinitionParam{
 		Name: "weather",
@@ -186,7 +186,7 @@ func TestSDKStreamError(t *testing.T) {
 // TestSDKRetries is the SDK's own retrying, which obeys the gateway's headers.
 func TestSDKRetries(t *testing.T) {
 	t.Parallel()
-	h, up := openHoused(t)
+	h, up := openSimulated(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	client := h.sdk(h.key, option.WithMaxRetries(2))

@@ -8,12 +8,12 @@ import (
 )
 
 // newcomers is a gateway with somebody who has just set it up, in their browser.
-func newcomers(t *testing.T) (*house, *browser) {
+func newcomers(t *testing.T) (*testGateway, *browser) {
 	t.Helper()
 	h := open(t, setup{})
 	link := setupForm.FindString(h.out.String())
 	ada := h.browser()
-	if r := ada.post(strings.TrimPrefix(link, h.url), "email", "ada@example.com", "password", canaryPassword); r.status != http.StatusOK || ada.session() == "" {
+	if r := ada.post(strings.TrimPrefix(link, h.url), "email", "ada@example.com", "password", leakedPassword); r.status != http.StatusOK || ada.session() == "" {
 		t.Fatalf("set-up: got %d, session %q", r.status, ada.session())
 	}
 	return h, ada
@@ -45,7 +45,7 @@ func TestSessionIsNotFixed(t *testing.T) {
 	victim, attacker := h.browser(), h.browser()
 	for _, session := range []string{planted, ada.session()} { // one that is none, and the attacker's own
 		victim.take(session)
-		if victim.signIn(canaryPassword); !victim.isIn() {
+		if victim.signIn(leakedPassword); !victim.isIn() {
 			t.Fatal("the victim cannot sign in")
 		}
 		if victim.session() == session {
@@ -72,24 +72,24 @@ func TestSessionIsOver(t *testing.T) {
 	if copied.isIn() || ada.isIn() {
 		t.Errorf("after the sign-out: the copy is in %t, the browser %t", copied.isIn(), ada.isIn())
 	}
-	ada.signIn(canaryPassword)
+	ada.signIn(leakedPassword)
 	other := h.browser()
-	other.signIn(canaryPassword)
+	other.signIn(leakedPassword)
 	copied.take(other.session())
 	if !copied.isIn() || !ada.isIn() {
 		t.Fatal("two sessions beside each other are not signed in")
 	}
-	if r := ada.post("/me/password/change", "current", canaryPassword, "password", canaryChanged); !ada.isIn() {
+	if r := ada.post("/me/password/change", "current", leakedPassword, "password", leakedChanged); !ada.isIn() {
 		t.Fatalf("another password: got %d, and signed out", r.status)
 	}
 	if copied.isIn() || other.isIn() {
 		t.Error("a session from before the other password is signed in")
 	}
 	fresh := h.browser()
-	if fresh.signIn(canaryPassword); fresh.isIn() {
+	if fresh.signIn(leakedPassword); fresh.isIn() {
 		t.Error("the old password lets in")
 	}
-	if fresh.signIn(canaryChanged); !fresh.isIn() {
+	if fresh.signIn(leakedChanged); !fresh.isIn() {
 		t.Error("the new password does not let in")
 	}
 }
@@ -101,7 +101,7 @@ func TestForeignForms(t *testing.T) {
 	h, ada := newcomers(t)
 	for _, path := range []string{"/sign-in", "/sign-out", "/forgot", "/accounts/default/keys/new", "/me/sessions/end", "/theme"} {
 		for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example", "Sec-Fetch-Site ": "same-site"} {
-			form := url.Values{"email": {"ada@example.com"}, "password": {canaryPassword}, "label": {"forged"}, "permissions": {"chat"}, "expires": {"never"}}
+			form := url.Values{"email": {"ada@example.com"}, "password": {leakedPassword}, "label": {"forged"}, "permissions": {"chat"}, "expires": {"never"}}
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+path, strings.NewReader(form.Encode()))
 			if err != nil {
 				t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 )
 
 // dial opens a connection to the gateway.
-func (h *house) dial() *net.TCPConn {
+func (h *testGateway) dial() *net.TCPConn {
 	h.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
 	if err != nil {
@@ -32,7 +32,7 @@ func (h *house) dial() *net.TCPConn {
 func TestClientThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url), timing: gateway.Timing{Write: 300 * time.Millisecond}})
+	h := open(t, setup{yaml: providersYAML(up.url), timing: gateway.Timing{Write: 300 * time.Millisecond}})
 	conn := h.dial()
 	if err := conn.SetReadBuffer(4 << 10); err != nil {
 		t.Fatal(err)
@@ -50,12 +50,12 @@ func TestClientThatTakesNothing(t *testing.T) {
 }
 
 // TestBodyThatDoesNotCome is a client that announces a body and does not send
-// it, to a door that would read it and to doors that would not: it gets its
+// it, to a client API that would read it and to client APIs that would not: it gets its
 // answer, and does not hold the connection.
 func TestBodyThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url), timing: gateway.Timing{BodyRead: 200 * time.Millisecond}})
+	h := open(t, setup{yaml: providersYAML(up.url), timing: gateway.Timing{BodyRead: 200 * time.Millisecond}})
 	tests := []struct {
 		name, line, key string
 		status          int
@@ -101,7 +101,7 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 // may have.
 func TestHeaderThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	conn := h.dial()
 	fmt.Fprintf(conn, "POST /v1/chat HTTP/1.1\r\nHost: x\r\n")
 	go func() {

@@ -106,7 +106,7 @@ func (c *stormClock) pass(d time.Duration) { c.passed.Add(int64(d)) }
 
 // flood asks steadily for so long by that clock, and returns how many requests that
 // were. The clock waits where many of them are under way.
-func (h *house) flood(clock *stormClock, d time.Duration) (requests int64) {
+func (h *testGateway) flood(clock *stormClock, d time.Duration) (requests int64) {
 	const tick = 5 * time.Millisecond
 	step := tick * time.Duration(*stormSpeed)
 	room := make(chan struct{}, 16)

@@ -13,7 +13,7 @@ import (
 // TestStream is a streamed answer to the letter.
 func TestStream(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	r := h.stream("house/echo")
 	if r.status != http.StatusOK {
 		t.Fatalf("status %d: %s", r.status, r.body)
@@ -43,7 +43,7 @@ func TestStream(t *testing.T) {
 // TestAccept is which Accept header asks for a stream.
 func TestAccept(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	for accept, streamed := range map[string]bool{
 		"": false, "*/*": false, "application/json": false, "text/*": false, "text/event-stream;q=0": false, "text/event-streams": false,
 		"text/event-stream": true, "Text/Event-Stream; charset=utf-8": true, "application/json, text/event-stream": true, "text/event-stream;q=0.5": true,
@@ -65,7 +65,7 @@ func TestAccept(t *testing.T) {
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url), timing: gateway.Timing{KeepAlive: 60 * time.Millisecond}})
+	h := open(t, setup{yaml: providersYAML(up.url), timing: gateway.Timing{KeepAlive: 60 * time.Millisecond}})
 	for _, model := range []string{"house/echo:ttft=400ms", "house/echo:ttft=400ms,early", "house/echo:pace=400ms"} {
 		r := h.stream(model)
 		if n := strings.Count(r.body, ": keep-alive\n\n"); n < 2 || n > 30 {
@@ -77,7 +77,7 @@ func TestKeepAlive(t *testing.T) {
 	}
 	body := `{"model":"house/echo:ttft=400ms","stream":true,"messages":[{"role":"user","content":"Hi"}]}`
 	if r := h.do(ask{path: "/v1/chat/completions", body: body}); !strings.HasPrefix(r.body, ": keep-alive\n\n") {
-		t.Errorf("no keep-alive at the vendor's door: %s", r.body)
+		t.Errorf("no keep-alive in the vendor API: %s", r.body)
 	}
 	r := h.stream("house/chat:ttft=400ms,status=500")
 	if _, e := splitStream(t, r.body); r.status != http.StatusOK || e == nil || e.Code != "PROVIDER_ERROR" || e.RequestID != r.header.Get("X-Request-Id") {
@@ -126,7 +126,7 @@ func TestStreamFailures(t *testing.T) {
 // TestStreamsOddButWhole is an answer that is complete, however it came.
 func TestStreamsOddButWhole(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	for _, options := range []string{
 		"fault=no-end", "fault=not-stream", "fault=continue", "fault=early-hints", "eol=crlf", "eol=cr", "eol=mixed",
 		"chunk=1", "comments", "bom", "usage=twice", "chunk=3,eol=crlf,comments,bom",
@@ -147,7 +147,7 @@ func TestStreamsOddButWhole(t *testing.T) {
 // gateway counts.
 func TestUsageThatIsMissing(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	for _, variant := range []string{"missing", "none", "negative", "huge", "float"} {
 		model := "house/chat:usage=" + variant
 		whole := h.chat(model)

@@ -93,15 +93,15 @@ func (g *instance) circuits(tell func(provider string, n float64)) {
 	}
 }
 
-// metricsEntrance is the metrics on the main listener, which only the machine
+// metricsRoute is the metrics on the main listener, which only the machine
 // itself can reach. Elsewhere they would show every account what all others do,
 // and there is none, nor where the metrics have a listener of their own.
-func (g *instance) metricsEntrance() []entrance {
+func (g *instance) metricsRoute() []httpRoute {
 	cfg := &g.options.Config
 	if cfg.Telemetry.Listen != "" || !onLoopback(cfg.Listen) || len(cfg.TrustedProxies) > 0 {
 		return nil
 	}
-	return []entrance{{pattern: metricsPattern, handler: g.metrics.Handler()}}
+	return []httpRoute{{pattern: metricsPattern, handler: g.metrics.Handler()}}
 }
 
 // onLoopback is whether nobody but this machine can reach the address.

@@ -10,7 +10,7 @@ import (
 // TestMetrics is what the metrics tell after some requests, and what not.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	h.mustAnswer(h.chat("house/echo"))
 	h.stream("house/chat")
 	h.chat("house/chat:status=500")
@@ -61,7 +61,7 @@ func TestMetricsElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	up := newUpstream(t)
-	h := open(t, setup{yaml: "telemetry: {listen: \"" + address + "\"}\n" + housed(up.url)})
+	h := open(t, setup{yaml: "telemetry: {listen: \"" + address + "\"}\n" + providersYAML(up.url)})
 	if r := h.do(ask{path: "/metrics", key: noKey}); r.status != http.StatusNotFound {
 		t.Errorf("on the main listener: got %d, want 404", r.status)
 	}
@@ -82,7 +82,7 @@ func TestMetricsElsewhere(t *testing.T) {
 func TestOverloadOfBatch(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: "max_concurrency: 2\n" + housed(up.url)})
+	h := open(t, setup{yaml: "max_concurrency: 2\n" + providersYAML(up.url)})
 	first := make(chan reply)
 	go func() { first <- h.chat("house/echo:ttft=500ms") }()
 	await(t, "the first request", func() bool { return len(up.Ledger().Totals().Outcomes) > 0 })

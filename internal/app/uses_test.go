@@ -33,11 +33,11 @@ func day(days int) string { return midnight(days).Format("2006-01-02") }
 
 // openThreeDays is a gateway that on each of three days, 0 to 2, answered for
 // three models: on day d it was asked d+1 times for each.
-func openThreeDays(t *testing.T) *house {
+func openThreeDays(t *testing.T) *testGateway {
 	up := newUpstream(t)
 	c := &clock{}
 	c.to(midnight(0).Add(time.Hour))
-	h := open(t, setup{yaml: housed(up.url), now: c.now})
+	h := open(t, setup{yaml: providersYAML(up.url), now: c.now})
 	for d := range 3 {
 		c.to(midnight(d).Add(time.Hour))
 		for _, model := range []string{"house/reason", "house/echo", "house/chat"} {
@@ -150,7 +150,7 @@ func TestUsesTotals(t *testing.T) {
 // TestUsesMistakes is a parameter that cannot be meant.
 func TestUsesMistakes(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	tests := []struct{ query, body, param string }{
 		{query: "?limit=0", param: "limit"},
 		{query: "?limit=1001", param: "limit"},
@@ -190,7 +190,7 @@ func TestUsesMistakes(t *testing.T) {
 // TestUsesIsFresh is usage that is there as soon as the reply is.
 func TestUsesIsFresh(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	for i := range 10 {
 		if i%2 == 0 {
 			h.mustAnswer(h.chat("house/echo"))
@@ -215,7 +215,7 @@ func TestUsesIsFresh(t *testing.T) {
 // TestUsesCost is money to the last digit, as it is written.
 func TestUsesCost(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	for i, want := range []string{"0.15", "0.3", "0.45", "0.6"} { // 0.1 + 0.2 is 0.30000000000000004 to a float
 		h.mustAnswer(h.chat("house/chat:prompt=1000000,tokens=0"))
 		u := h.uses("")
@@ -233,7 +233,7 @@ func TestUsesCost(t *testing.T) {
 // TestUsesOfOthers is what an account does not see.
 func TestUsesOfOthers(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	h.administer(func(ctx context.Context, s *account.Service) error {
 		_, err := s.CreateAccount(ctx, audit.Gateway(), "other")
 		return err
@@ -258,7 +258,7 @@ func TestMidnight(t *testing.T) {
 	up := newUpstream(t)
 	c := &clock{}
 	c.to(midnight(0).Add(-time.Hour))
-	h := open(t, setup{yaml: housed(up.url), now: c.now})
+	h := open(t, setup{yaml: providersYAML(up.url), now: c.now})
 	c.to(midnight(0).Add(-1500 * time.Millisecond))
 	h.stream("house/echo:pace=600ms")
 	h.mustAnswer(h.chat("house/echo"))

@@ -17,9 +17,9 @@ import (
 	"weir/internal/llm"
 )
 
-// vendorFronts are the fronts that OpenAI's document tells of.
-func vendorFronts() []front {
-	return slices.DeleteFunc(fronts(), func(f front) bool { return f.wrong != "OpenAIFailure" })
+// vendorChatAPIs are the fronts that OpenAI's document tells of.
+func vendorChatAPIs() []chatAPI {
+	return slices.DeleteFunc(chatAPIs(), func(f chatAPI) bool { return f.wrong != "OpenAIFailure" })
 }
 
 // TestRepliesKeepToVendorsDocument holds what OpenAI's clients get against
@@ -33,7 +33,7 @@ func TestRepliesKeepToVendorsDocument(t *testing.T) {
 	for name := range spoken() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, f := range vendorFronts() {
+			for _, f := range vendorChatAPIs() {
 				for _, tt := range []struct{ kind, model string }{
 					{"plain", "echo"},
 					{"plain", "reason:tokens=9,reasoning=5"},
@@ -66,7 +66,7 @@ func TestRepliesKeepToVendorsDocument(t *testing.T) {
 	}
 }
 
-func (h *house) wantOK(t *testing.T, a ask) reply {
+func (h *testGateway) wantOK(t *testing.T, a ask) reply {
 	t.Helper()
 	r := h.do(a)
 	if r.status != http.StatusOK {
@@ -82,7 +82,7 @@ func TestErrorsKeepToVendorsDocument(t *testing.T) {
 	up := newUpstream(t)
 	h := open(t, setup{yaml: everyDialect(up.url) + "max_body: 1KiB\n"})
 	onlyUses := h.newKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Uses}})
-	for i, f := range vendorFronts() {
+	for i, f := range vendorChatAPIs() {
 		good, path := f.ask("plain", "openai-house/echo", false)
 		with := func(change func(*ask)) ask { a := good; change(&a); return a }
 		asks := map[int]ask{
@@ -197,7 +197,7 @@ func TestRecordedAnswersKeepToVendorsDocument(t *testing.T) {
 	held := 0
 	for name, answers := range all {
 		from := wireFormat(t, name)
-		for _, f := range vendorFronts() {
+		for _, f := range vendorChatAPIs() {
 			to := wireFormat(t, map[string]string{"/v1/responses": "responses", "/v1/chat/completions": "openai"}[f.path])
 			if from.Name == to.Name {
 				continue // passes as it is, with all that others make of the wire format
@@ -273,8 +273,8 @@ func (a *recordedAnswer) translate(from, to *dialect.Dialect) (reply, error) {
 func TestVendorsDocumentRefuses(t *testing.T) {
 	t.Parallel()
 	c := openVendorContract(t)
-	h, _ := openHoused(t)
-	for _, f := range vendorFronts() {
+	h, _ := openSimulated(t)
+	for _, f := range vendorChatAPIs() {
 		for _, stream := range []bool{false, true} {
 			a, path := f.ask("plain", "house/echo", stream)
 			r := h.wantOK(t, a)

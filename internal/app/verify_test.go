@@ -18,7 +18,7 @@ func TestVerifyWaits(t *testing.T) {
 	var slow atomic.Bool
 	goOn := make(chan struct{})
 	release := sync.OnceFunc(func() { close(goOn) })
-	h := open(t, setup{yaml: housed(up.url), journal: func(o *ledger.Options) {
+	h := open(t, setup{yaml: providersYAML(up.url), journal: func(o *ledger.Options) {
 		o.Fault = func(point string) {
 			if point == "project.before_commit" && slow.Load() {
 				<-goOn

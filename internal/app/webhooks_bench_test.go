@@ -23,7 +23,7 @@ func BenchmarkReceivers(b *testing.B) {
 }
 
 func benchmarkReceiver(b *testing.B, name string) {
-	h := open(b, setup{yaml: housed(newUpstream(b).url)})
+	h := open(b, setup{yaml: providersYAML(newUpstream(b).url)})
 	db, err := store.Open(b.Context(), store.Options{Path: filepath.Join(h.data, "weir.db")})
 	if err != nil {
 		b.Fatal(err)

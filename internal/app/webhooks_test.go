@@ -45,7 +45,7 @@ type hookEvent struct {
 
 // hook makes an endpoint of an account, of the installation where it is empty, at a
 // receiver.
-func (h *house) hook(t *testing.T, accountName string, types ...webhook.Type) *hooked {
+func (h *testGateway) hook(t *testing.T, accountName string, types ...webhook.Type) *hooked {
 	t.Helper()
 	x := &hooked{t: t}
 	server := httptest.NewServer(x)
@@ -75,7 +75,7 @@ func (h *house) hook(t *testing.T, accountName string, types ...webhook.Type) *h
 }
 
 // webhooks is the service of a process beside the gateway.
-func (h *house) webhooks(t testing.TB, db *store.Store) *webhook.Service {
+func (h *testGateway) webhooks(t testing.TB, db *store.Store) *webhook.Service {
 	t.Helper()
 	file := filepath.Join(h.data, "secrets.key")
 	if _, err := os.Stat(file); err != nil {
@@ -149,7 +149,7 @@ func (x *hooked) one(t webhook.Type) hookEvent {
 // TestWebhooksOfAKey follows the life of a key and of its account.
 func TestWebhooksOfAKey(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	mine, all := h.hook(t, "default"), h.hook(t, "")
 	expires := time.Now().Add(30 * 24 * time.Hour).UTC().Truncate(time.Second)
 	var k account.Key
@@ -231,7 +231,7 @@ func TestWebhooksOfARefusal(t *testing.T) {
 
 func TestWebhooksOfALimit(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	x := h.hook(t, "default", webhook.RateLimitExceeded)
 	key := h.newKey(account.KeyOptions{Account: "default", Label: "slow", Limits: account.Limits{RPM: 1}})
 	refused := 0
@@ -296,7 +296,7 @@ func TestWebhooksOfAnUnpricedModel(t *testing.T) {
 // nothing, loses nothing, and says so; once it has the key it goes on.
 func TestWebhooksWhereTheKeyIsMissing(t *testing.T) {
 	t.Parallel()
-	h, _ := openHoused(t)
+	h, _ := openSimulated(t)
 	x := h.hook(t, "default", webhook.KeyCreated)
 	file := filepath.Join(h.data, "secrets.key")
 	text, err := os.ReadFile(file)
@@ -319,6 +319,6 @@ func TestWebhooksWhereTheKeyIsMissing(t *testing.T) {
 	}
 	later := time.Now().Add(webhook.LeaseFor + time.Second)
 	begun := time.Now()
-	open(t, setup{yaml: housed("http://127.0.0.1:9"), dir: h.data, key: h.key, now: func() time.Time { return later.Add(time.Since(begun)) }})
+	open(t, setup{yaml: providersYAML("http://127.0.0.1:9"), dir: h.data, key: h.key, now: func() time.Time { return later.Add(time.Since(begun)) }})
 	x.one(webhook.KeyCreated)
 }

@@ -65,7 +65,7 @@ func jsonText(t *testing.T, v any) string {
 }
 
 // runShell runs a line that was printed, as it stands.
-func runShell(t *testing.T, h *house, line string) string {
+func runShell(t *testing.T, h *testGateway, line string) string {
 	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil {
 		return asCurl(t, h, line)
@@ -83,7 +83,7 @@ var (
 )
 
 // asCurl does what the line says where there is no curl.
-func asCurl(t *testing.T, h *house, line string) string {
+func asCurl(t *testing.T, h *testGateway, line string) string {
 	a := ask{path: target.FindStringSubmatch(line)[1], key: noKey}
 	for _, word := range quoted.FindAllStringSubmatch(line, -1) {
 		if name, value, ok := strings.Cut(word[1], ": "); ok && !strings.HasPrefix(word[1], "{") {

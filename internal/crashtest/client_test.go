@@ -21,12 +21,12 @@ import (
 type order struct {
 	gate      *gate // to the gateway that is asked
 	member    *member
-	door      string // the path
+	clientAPI string // the path
 	model     string
 	stream    bool
-	wantUsage bool // asks OpenAI's door for the usage of a stream
+	wantUsage bool // asks OpenAI's client API for the usage of a stream
 	maxTokens int
-	choices   int // answers asked for at OpenAI's door; 0 is one
+	choices   int // answers asked for at OpenAI's client API; 0 is one
 	prompt    string
 	key       string // the Idempotency-Key; empty for none
 
@@ -53,7 +53,7 @@ type receipt struct {
 
 func (o *order) header() http.Header {
 	h := http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + o.member.token}}
-	if o.stream && o.door == nativeDoor {
+	if o.stream && o.clientAPI == nativeAPI {
 		h.Set("Accept", "text/event-stream")
 	}
 	if o.key != "" {

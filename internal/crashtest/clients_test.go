@@ -70,7 +70,7 @@ func (v *verdict) answered(c *receipt, rows []*row) {
 	if u := c.usage; u != nil && (u.Prompt != r.usage.InputTokens() || u.Completion != r.usage.OutputTokens() || u.Total != r.usage.TotalTokens()) {
 		v.add(untrue, "%s: told %+v: %s", c, *u, r)
 	}
-	if c.usage == nil && (c.door == nativeDoor || reported && c.tellsUsage()) {
+	if c.usage == nil && (c.clientAPI == nativeAPI || reported && c.tellsUsage()) {
 		v.add(untrue, "%s: told no usage: %s", c, r)
 	}
 	v.toldCost(c, rows)
@@ -99,7 +99,7 @@ func (v *verdict) toldCost(c *receipt, rows []*row) {
 // leaked is an attempt that was still open at a kill although its client had
 // left long before, and which nobody reads to its end.
 func (v *verdict) leaked(c *receipt, rows []*row) {
-	if drains := c.member.onHangup == "drain" || c.member.onHangup == "default" && !c.stream; !c.left || drains {
+	if drains := c.member.onDisconnect == "drain" || c.member.onDisconnect == "default" && !c.stream; !c.left || drains {
 		return
 	}
 	for _, r := range rows {
@@ -126,7 +126,7 @@ func (v *verdict) refused(c *receipt, rows []*row) {
 // readsOn reports whether an attempt may have been read on beside its request: of a whole
 // answer that begins late or never, for an account that does not cancel these.
 func (got *receipt) readsOn(r *row) bool {
-	return !got.stream && got.member.onHangup != "cancel" && (strings.Contains(r.model, "ttft=") || strings.Contains(r.model, "fault=silence"))
+	return !got.stream && got.member.onDisconnect != "cancel" && (strings.Contains(r.model, "ttft=") || strings.Contains(r.model, "fault=silence"))
 }
 
 // partly is a client with some of an answer: at least that was served.
@@ -237,6 +237,6 @@ func (v *verdict) rest() {
 // String is the receipt as findings show it.
 func (got *receipt) String() string {
 	return fmt.Sprintf("client %s: POST %s %s stream %t key %q at %s: status %d, whole %t, failed %t, left %t, %d pieces, %d attempts",
-		got.request, got.door, got.model, got.stream, got.key, clock(got.began),
+		got.request, got.clientAPI, got.model, got.stream, got.key, clock(got.began),
 		got.status, got.whole, got.failed, got.left, got.pieces, got.attempts)
 }

@@ -28,7 +28,7 @@ func TestCrash(t *testing.T) {
 	n, seed := kills(), seed()
 	ctx, cancel := deadline(t)
 	defer cancel()
-	h := newHouse(ctx, t, seed)
+	h := newGateway(ctx, t, seed)
 	defer h.close()
 	all := h.crash(seed, plans(n, h.rng))
 	v := judge(all)
@@ -47,7 +47,7 @@ func TestCrashFindsLoss(t *testing.T) {
 	seed := seed()
 	ctx, cancel := deadline(t)
 	defer cancel()
-	h := newHouse(ctx, t, seed)
+	h := newGateway(ctx, t, seed)
 	defer h.close()
 	h.constant = "journal.skip_write:7"
 	all := h.crash(seed, []plan{{kind: atMoment, after: time.Second}})
@@ -68,7 +68,7 @@ func deadline(t *testing.T) (context.Context, context.CancelFunc) {
 }
 
 // crash lives through the plans under load, and then reads all books.
-func (h *house) crash(seed uint64, plans []plan) *books {
+func (h *testGateway) crash(seed uint64, plans []plan) *books {
 	h.t.Helper()
 	working, rest := context.WithCancel(h.ctx)
 	defer rest()
@@ -86,7 +86,7 @@ func (h *house) crash(seed uint64, plans []plan) *books {
 
 // read lives one life without load, which closes the books of the one before,
 // and reads them.
-func (h *house) read() *books {
+func (h *testGateway) read() *books {
 	h.t.Helper()
 	h.awaitQuiet()
 	process := h.serve(plan{})
@@ -114,7 +114,7 @@ func (h *house) read() *books {
 }
 
 // exported is the gateway's ledger.
-func (h *house) exported() []row {
+func (h *testGateway) exported() []row {
 	h.t.Helper()
 	rows, err := readRows(bytes.NewReader(h.run("ledger", "export", "--format", "csv")))
 	if err != nil {
@@ -124,7 +124,7 @@ func (h *house) exported() []row {
 }
 
 // awaitQuiet waits until the provider has nothing under way.
-func (h *house) awaitQuiet() {
+func (h *testGateway) awaitQuiet() {
 	h.t.Helper()
 	for end := time.Now().Add(quiet); ; time.Sleep(50 * time.Millisecond) {
 		var totals struct{ Outcomes map[string]int64 }
@@ -141,7 +141,7 @@ func (h *house) awaitQuiet() {
 }
 
 // readUses asks each account for its usage, over HTTP.
-func (h *house) readUses(into *books) {
+func (h *testGateway) readUses(into *books) {
 	h.t.Helper()
 	seen := map[string]bool{}
 	for _, m := range h.members {
@@ -167,7 +167,7 @@ func (h *house) readUses(into *books) {
 
 // verify is what "weir ledger verify" says, whose exit code is 1 where there
 // are differences.
-func (h *house) verify(cmd *exec.Cmd) (v verification) {
+func (h *testGateway) verify(cmd *exec.Cmd) (v verification) {
 	h.t.Helper()
 	out, err := cmd.Output()
 	if jsonErr := json.Unmarshal(out, &v); jsonErr != nil {
@@ -182,7 +182,7 @@ func (h *house) verify(cmd *exec.Cmd) (v verification) {
 
 // complaints are the errors that the gateway logged, but for those of single
 // requests, and every panic.
-func (h *house) complaints() (all []string) {
+func (h *testGateway) complaints() (all []string) {
 	h.t.Helper()
 	for _, name := range h.logs {
 		text, err := os.ReadFile(name)

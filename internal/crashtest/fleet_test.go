@@ -27,7 +27,7 @@ const database = "weir"
 
 // fleet is gateways that share a database, and one provider.
 type fleet struct {
-	*house
+	*testGateway
 	server *pgtest.Server // that has the database; after a failover the new one
 	nodes  []*node
 }
@@ -58,7 +58,7 @@ type founding struct {
 // newFleet starts a provider and the nodes.
 func newFleet(ctx context.Context, t *testing.T, o *founding) *fleet {
 	t.Helper()
-	f := &fleet{house: bareHouse(ctx, t, o.seed, o.bin), server: o.server}
+	f := &fleet{testGateway: bareGateway(ctx, t, o.seed, o.bin), server: o.server}
 	f.env = []string{"WEIR_DATA=" + f.dir, "WEIR_DATABASE=" + o.server.URL(database)}
 	f.configure(o.yaml(f.provider))
 	for number := range o.nodes {

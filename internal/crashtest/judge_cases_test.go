@@ -58,7 +58,7 @@ func soundBooks() *books {
 		}
 		b.served = append(b.served, served{Attempt: id.String(), Dialect: "openai", Model: "chat", Stream: true, Usage: end.served})
 		b.receipts = append(b.receipts, receipt{
-			order:   order{member: m, door: nativeDoor, model: "house/chat", stream: true},
+			order:   order{member: m, clientAPI: nativeAPI, model: "house/chat", stream: true},
 			request: id.Request.String(), status: http.StatusOK, attempts: 1, pieces: 5,
 		})
 	}

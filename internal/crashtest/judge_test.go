@@ -168,7 +168,7 @@ func (v *verdict) attempt(id ledger.AttemptID, a *attempt) {
 	default:
 		v.add(inexact, "%s: no such provenance", r)
 	}
-	if len(a.served) > 0 && (r.model != doors()[s.Dialect].provider+"/"+s.Model || r.stream != s.Stream) {
+	if len(a.served) > 0 && (r.model != clientAPIs()[s.Dialect].provider+"/"+s.Model || r.stream != s.Stream) {
 		v.add(misattributed, "%s: the provider was asked for %q, stream %t", r, s.Model, s.Stream)
 	}
 }

@@ -85,7 +85,7 @@ func between(rng *rand.Rand, low, high time.Duration) time.Duration {
 }
 
 // live runs one life of the gateway as planned.
-func (h *house) live(p plan) {
+func (h *testGateway) live(p plan) {
 	h.t.Helper()
 	process := h.serve(p)
 	ready := make(chan time.Time, 1)
@@ -106,7 +106,7 @@ func (h *house) live(p plan) {
 }
 
 // serve starts the gateway. Its durability alternates.
-func (h *house) serve(p plan) *processtest.Process {
+func (h *testGateway) serve(p plan) *processtest.Process {
 	h.t.Helper()
 	number := len(h.lives)
 	cmd := h.command("serve", "--listen", "127.0.0.1:0")
@@ -137,11 +137,11 @@ func wasKilled(p *processtest.Process) bool {
 
 // strict is whether the life under way, or else the next one, waits for the
 // disk.
-func (h *house) strict() bool { return len(h.lives)%3 == 1 }
+func (h *testGateway) strict() bool { return len(h.lives)%3 == 1 }
 
 // awaitReady is when the gateway first answered; zero when it died before it
 // did. From then on the gate leads there.
-func (h *house) awaitReady(p *processtest.Process, g *gate) (at time.Time) {
+func (h *testGateway) awaitReady(p *processtest.Process, g *gate) (at time.Time) {
 	var base string
 	select {
 	case base = <-p.Address:
@@ -163,7 +163,7 @@ func (h *house) awaitReady(p *processtest.Process, g *gate) (at time.Time) {
 
 // end ends a life that has begun to answer, or waits for it to die at its
 // point.
-func (h *house) end(process *processtest.Process, p *plan) {
+func (h *testGateway) end(process *processtest.Process, p *plan) {
 	switch p.kind {
 	case atMoment:
 		process.EndsWithin(p.after)

@@ -138,12 +138,12 @@ func (l *load) insist(ctx context.Context, o order) {
 	}
 }
 
-// order is the next request: any dish, at any door, now and then with a client
+// order is the next request: any dish, at any client API, now and then with a client
 // that does not wait for the end.
 func (l *load) order(rng *rand.Rand) order {
 	o := order{
 		gate:   l.gates[rng.IntN(len(l.gates))],
-		member: &l.members[rng.IntN(len(l.members))], model: choose(rng), door: chooseDoor(rng),
+		member: &l.members[rng.IntN(len(l.members))], model: choose(rng), clientAPI: chooseAPI(rng),
 		stream: rng.IntN(100) < 60, wantUsage: rng.IntN(2) == 0, prompt: prompt(rng),
 	}
 	if rng.IntN(100) < 12 {
@@ -154,7 +154,7 @@ func (l *load) order(rng *rand.Rand) order {
 	}
 	o.suit(rng)
 	switch n := rng.IntN(100); {
-	case n < 8 && o.door != countDoor:
+	case n < 8 && o.clientAPI != countAPI:
 		o.key = fmt.Sprintf("key-%016x", rng.Uint64())
 	case n < 20 && o.stream:
 		o.leaveAfter = 1 + rng.IntN(15)
@@ -165,7 +165,7 @@ func (l *load) order(rng *rand.Rand) order {
 }
 
 func choose(rng *rand.Rand) string {
-	all := menu()
+	all := requests()
 	sum := 0
 	for i := range all {
 		sum += all[i].weight

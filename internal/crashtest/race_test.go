@@ -377,7 +377,7 @@ func (f *fleet) client1(got *racing, base string, m *member, body string) {
 	}
 }
 
-// chat makes a request at OpenAI's door, and returns its status, or 0 where none
+// chat makes a request at OpenAI's client API, and returns its status, or 0 where none
 // came within the limit, and the answer.
 func (f *fleet) chat(base string, m *member, body string, limit time.Duration) (status int, answer string) {
 	status, answer, _ = f.converse(base, m, body, limit)
@@ -388,7 +388,7 @@ func (f *fleet) chat(base string, m *member, body string, limit time.Duration) (
 func (f *fleet) converse(base string, m *member, body string, limit time.Duration) (status int, answer string, header http.Header) {
 	ctx, cancel := context.WithTimeout(f.ctx, limit)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+base+openaiDoor, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+base+openaiAPI, strings.NewReader(body))
 	if err != nil {
 		return 0, err.Error(), nil
 	}

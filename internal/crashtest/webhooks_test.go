@@ -316,7 +316,7 @@ func (m *maker) keys() map[string]bool {
 
 // testHooksKilled makes keys while the only node is killed again and again.
 func testHooksKilled(ctx context.Context, t *testing.T, bin string) {
-	f := &fleet{house: bareHouse(ctx, t, seed(), bin)}
+	f := &fleet{testGateway: bareGateway(ctx, t, seed(), bin)}
 	defer f.close()
 	n := &node{fleet: f, gate: newGate(), dir: filepath.Join(f.dir, "data")}
 	f.env = []string{"WEIR_DATA=" + n.dir}

@@ -82,7 +82,7 @@ func (s *Server) showMe(w http.ResponseWriter, r *http.Request, v *people.Visit,
 		return err
 	}
 	u := v.User()
-	p := mePage{Email: u.Email, HasPassword: u.Password && s.options.People.Passwords(), Intro: standing(v)}
+	p := mePage{Email: u.Email, HasPassword: u.Password && s.options.People.Passwords(), Intro: introduction(v)}
 	if v.Confined() {
 		p.SSO = s.options.People.SSO()
 	}
@@ -125,8 +125,8 @@ var ways = map[string]string{
 	people.BySetup: "by the set-up link", people.ByLink: "by a link from the command line", people.ByOIDC: "by single sign-on",
 }
 
-// standing says in a sentence what somebody is here.
-func standing(v *people.Visit) string {
+// introduction says in a sentence what somebody is here.
+func introduction(v *people.Visit) string {
 	var in []string
 	for _, m := range v.Memberships() {
 		in = append(in, string(m.Role)+" of "+m.AccountName)

@@ -129,7 +129,7 @@ func (s *Server) showMembers(w http.ResponseWriter, r *http.Request, v *people.V
 
 func membersPageOf(v *people.Visit, members []people.Membership, f *form) membersPage {
 	p := membersPage{
-		Name: v.Account.Name, Badge: standingOf(v.Account), Bounds: factsOf(v.Account),
+		Name: v.Account.Name, Badge: accountBadge(v.Account), Bounds: factsOf(v.Account),
 		CanManage: v.May(people.Manage, v.Account.ID) == nil, InvitePath: membersPath(v) + "/invite",
 	}
 	for _, m := range members {

@@ -14,31 +14,31 @@ import (
 
 // oneAccountPage is what an operator sets for an account.
 type oneAccountPage struct {
-	Name      string
-	Badge     Badge
-	Links     []Link
-	Tiles     []Tile
-	Base      string // path of this page
-	Suspended bool
-	Suspend   Confirm
-	Limits    []Field
-	Budget    []Field
-	HasCredit bool
-	Credit    []Field
-	Once      string // name of the form of the credit, so that it is followed once
-	EndCredit Confirm
-	Hangup    Field
-	Facts     []Fact
-	Problems  []Problem
+	Name         string
+	Badge        Badge
+	Links        []Link
+	Tiles        []Tile
+	Base         string // path of this page
+	Suspended    bool
+	Suspend      Confirm
+	Limits       []Field
+	Budget       []Field
+	HasCredit    bool
+	Credit       []Field
+	Once         string // name of the form of the credit, so that it is followed once
+	EndCredit    Confirm
+	OnDisconnect Field
+	Facts        []Fact
+	Problems     []Problem
 }
 
 // accountForms are the forms of the page. All but the one that was sent are as
 // the account is.
-type accountForms struct{ limits, budget, credit, hangup *form }
+type accountForms struct{ limits, budget, credit, onDisconnect *form }
 
 func newAccountForms() *accountForms { return &accountForms{&form{}, &form{}, &form{}, &form{}} }
 
-func (f *accountForms) all() []*form { return []*form{f.limits, f.budget, f.credit, f.hangup} }
+func (f *accountForms) all() []*form { return []*form{f.limits, f.budget, f.credit, f.onDisconnect} }
 
 func (s *Server) oneAccountRoutes() []people.Route {
 	base := accountsPath + "/{account}"
@@ -57,7 +57,7 @@ func (s *Server) oneAccountRoutes() []people.Route {
 		change("budget/set", "budget-set", s.setBudget),
 		change("credit/add", "credit-added", s.addCredit),
 		change("credit/end", "credit-ended", s.endCredit),
-		change("hangup/set", "hangup-set", s.setHangup),
+		change("hangup/set", "hangup-set", s.setOnDisconnect),
 	}
 }
 
@@ -145,10 +145,10 @@ func (s *Server) endCredit(r *http.Request, v *people.Visit, _ *accountForms) (*
 	return &form{}, err
 }
 
-func (s *Server) setHangup(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
-	f.hangup = sent(r)
-	_, err := s.options.Accounts.SetOnHangup(r.Context(), v.By, v.Account.ID, account.Hangup(r.PostFormValue("on_hangup")))
-	return f.hangup, err
+func (s *Server) setOnDisconnect(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
+	f.onDisconnect = sent(r)
+	_, err := s.options.Accounts.SetOnDisconnect(r.Context(), v.By, v.Account.ID, account.OnDisconnect(r.PostFormValue("on_hangup")))
+	return f.onDisconnect, err
 }
 
 // amountOf is an amount of US dollars as people type it.
@@ -178,16 +178,16 @@ func (s *Server) spentOf(r *http.Request, a *account.Account) ([]Tile, error) {
 	if err != nil {
 		return nil, err
 	}
-	standing, err := a.Standing(r.Context(), now, s.options.Spent)
+	status, err := a.BudgetStatus(r.Context(), now, s.options.Spent)
 	if err != nil {
 		return nil, err
 	}
 	tiles := []Tile{{"Spend", cents(month), "this month"}}
 	if a.Budget.Limit > 0 {
-		tiles = append(tiles, Tile{"Left of the budget", cents(a.Budget.Limit - standing.Spent), "of " + budgetText(a.Budget)})
+		tiles = append(tiles, Tile{"Left of the budget", cents(a.Budget.Limit - status.Spent), "of " + budgetText(a.Budget)})
 	}
 	if a.Credit != nil {
-		tiles = append(tiles, Tile{"Left of the credit", cents(standing.CreditLeft), "of " + dollars(a.Credit.Paid)})
+		tiles = append(tiles, Tile{"Left of the credit", cents(status.CreditLeft), "of " + dollars(a.Credit.Paid)})
 	}
 	return tiles, nil
 }
@@ -195,7 +195,7 @@ func (s *Server) spentOf(r *http.Request, a *account.Account) ([]Tile, error) {
 func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
 	base, path := managePath(a.Name), accountPath(a.Name)
 	p := oneAccountPage{
-		Name: a.Name, Badge: standingOf(a), Base: base, Suspended: a.Suspended, HasCredit: a.Credit != nil, Once: rand.Text(),
+		Name: a.Name, Badge: accountBadge(a), Base: base, Suspended: a.Suspended, HasCredit: a.Credit != nil, Once: rand.Text(),
 		Links: []Link{{Label: "Overview", Href: path}, {Label: "API Keys", Href: path + "/keys"}, {Label: "Members", Href: path + "/members"}},
 		Facts: []Fact{{"Id", a.ID}, {"Since", day(a.Created)}},
 		Suspend: Confirm{
@@ -218,10 +218,10 @@ func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
 		f.credit.field(Field{Name: "usd", Label: "US dollars", Mode: "decimal", Example: "20", Short: true, Max: 24}),
 		f.credit.field(Field{Name: "way", Label: "What to do", Choices: []Choice{{Value: "add", Label: "Add to the credit", Chosen: true}, {Value: "give", Label: "Give as goodwill"}, {Value: "take", Label: "Take away"}}}),
 	}
-	p.Hangup = f.hangup.field(Field{Name: "on_hangup", Label: "When a client leaves before the end", Kind: "radio", Choices: []Choice{
-		{Value: string(account.HangupDefault), Label: "Default", Note: "Whole answers are read to their end; streams are cancelled, unless the provider charges for all of them", Chosen: a.OnHangup == account.HangupDefault},
-		{Value: string(account.HangupCancel), Label: "Cancel", Note: "The provider is stopped; budgets count the most that the request can have cost", Chosen: a.OnHangup == account.HangupCancel},
-		{Value: string(account.HangupDrain), Label: "Drain", Note: "Every answer is read to its end, for the provider’s own numbers", Chosen: a.OnHangup == account.HangupDrain},
+	p.OnDisconnect = f.onDisconnect.field(Field{Name: "on_hangup", Label: "When a client leaves before the end", Kind: "radio", Choices: []Choice{
+		{Value: string(account.DisconnectDefault), Label: "Default", Note: "Whole answers are read to their end; streams are cancelled, unless the provider charges for all of them", Chosen: a.OnDisconnect == account.DisconnectDefault},
+		{Value: string(account.DisconnectCancel), Label: "Cancel", Note: "The provider is stopped; budgets count the most that the request can have cost", Chosen: a.OnDisconnect == account.DisconnectCancel},
+		{Value: string(account.DisconnectDrain), Label: "Drain", Note: "Every answer is read to its end, for the provider’s own numbers", Chosen: a.OnDisconnect == account.DisconnectDrain},
 	}})
 	for _, one := range f.all() {
 		p.Problems = append(p.Problems, one.problems()...)

@@ -203,7 +203,7 @@ func accountTiles(all []account.Account, sums []ledger.AccountSum) []Tile {
 
 func accountRowOf(a *account.Account, sum *ledger.AccountSum) accountRow {
 	row := accountRow{
-		Name: a.Name, Path: accountPath(a.Name), Manage: managePath(a.Name), Badge: standingOf(a),
+		Name: a.Name, Path: accountPath(a.Name), Manage: managePath(a.Name), Badge: accountBadge(a),
 		Spend: cents(sum.Cost), Requests: sum.Requests, Errors: sum.Errors, Unpriced: sum.Unpriced > 0,
 	}
 	if bound := boundOf(sum.Cost, sum.Uncertain); bound > 0 {
@@ -218,7 +218,7 @@ func accountRowOf(a *account.Account, sum *ledger.AccountSum) accountRow {
 	return row
 }
 
-func standingOf(a *account.Account) Badge {
+func accountBadge(a *account.Account) Badge {
 	if a.Suspended {
 		return Badge{"bad", "Suspended"}
 	}

@@ -50,9 +50,9 @@ func accountSamples() []sample {
 	wholeOf(owing.limits, "rpm")
 	owing.credit = &form{values: url.Values{"usd": {hostile}, "way": {"take"}}}
 	owing.credit.mistake("usd", "Credit is an amount of US dollars such as 20 or 0.50.")
-	owing.hangup.mistake("on_hangup", "That is not something to do when a client leaves.")
+	owing.onDisconnect.mistake("on_hangup", "That is not something to do when a client leaves.")
 	a := visitOf("").Account
-	b := account.Account{ID: "acc-2", Name: "research", Suspended: true, Credit: &account.Credit{Paid: 20 * llm.USD}, OnHangup: account.HangupDrain, Created: testTime}
+	b := account.Account{ID: "acc-2", Name: "research", Suspended: true, Credit: &account.Credit{Paid: 20 * llm.USD}, OnDisconnect: account.DisconnectDrain, Created: testTime}
 	one := func(a *account.Account, f *accountForms) page {
 		p := oneAccountPageOf(a, f)
 		p.Tiles = []Tile{{"Spend", "$41.07", "this month"}, {"Left of the budget", "$208.93", "of $250.00 a month"}}

@@ -167,7 +167,7 @@ func TestAccountsOfOperators(t *testing.T) {
 	s.refused(t, page+"/hangup/set", url.Values{"on_hangup": {"wait"}}, "on_hangup")
 	s.do(t, page+"/hangup/set", url.Values{"on_hangup": {"drain"}}, page+"?done=hangup-set")
 	s.do(t, page+"/suspend", url.Values{}, page+"?done=account-suspended")
-	if a := s.account(t, "research"); !a.Suspended || a.OnHangup != account.HangupDrain || a.Budget != (account.Budget{}) || a.Credit != nil {
+	if a := s.account(t, "research"); !a.Suspended || a.OnDisconnect != account.DisconnectDrain || a.Budget != (account.Budget{}) || a.Credit != nil {
 		t.Errorf("the account: got %+v", a)
 	}
 	s.see(t, page, "Suspended", "Resume the account")

@@ -322,15 +322,15 @@ func (s *Server) allowances(ctx context.Context, a *account.Account, now time.Ti
 	if s.options.Spent == nil {
 		return nil, nil
 	}
-	standing, err := a.Standing(ctx, now, s.options.Spent)
+	status, err := a.BudgetStatus(ctx, now, s.options.Spent)
 	if err != nil {
 		return nil, err
 	}
 	if b := a.Budget; b.Limit > 0 {
-		all = append(all, allowanceOf(budgetName(b.Period), budgetNote(b.Period, now), standing.Spent, b.Limit))
+		all = append(all, allowanceOf(budgetName(b.Period), budgetNote(b.Period, now), status.Spent, b.Limit))
 	}
 	if c := a.Credit; c != nil {
-		all = append(all, allowanceOf("Credit", "paid beforehand", c.Paid-standing.CreditLeft, c.Paid))
+		all = append(all, allowanceOf("Credit", "paid beforehand", c.Paid-status.CreditLeft, c.Paid))
 	}
 	return all, nil
 }

@@ -98,7 +98,7 @@ func samples(s *Server) []sample {
 	}})
 	add("design", "/design", "", page{name: "design", title: "Design", data: designPageOf(testTime)})
 	add("error", "/nothing", people.Viewer, page{name: "error", title: "There is nothing here", data: errorPage{Title: "There is nothing here", Text: hostile, Request: "0199", Home: "Back to the start"}})
-	add("error-door", "/nothing", people.Viewer, page{name: "error", title: "There is nothing here", bare: true, data: errorPage{Title: "There is nothing here", Text: "There is no such page.", Home: "Back to the start"}})
+	add("error-bare", "/nothing", people.Viewer, page{name: "error", title: "There is nothing here", bare: true, data: errorPage{Title: "There is nothing here", Text: "There is no such page.", Home: "Back to the start"}})
 	return all
 }
 
@@ -211,7 +211,7 @@ func memberSamples() []sample {
 
 func meSamples() []sample {
 	v := visitOf(people.Owner)
-	p := mePage{Email: v.User().Email, Intro: standing(v), HasPassword: true, Others: true, Name: Field{Name: "name", Label: "Name", Value: hostile, Kind: "text"}}
+	p := mePage{Email: v.User().Email, Intro: introduction(v), HasPassword: true, Others: true, Name: Field{Name: "name", Label: "Name", Value: hostile, Kind: "text"}}
 	p.Passwords = []Field{{Name: "current", Label: "Current password", Kind: "password"}, {Name: "password", Label: "New password", Kind: "password", Hint: "At least 8 characters."}}
 	p.Sessions = []sessionRow{
 		sessionRowOf(people.Session{ID: "s-1", Method: "password", Address: "192.0.2.7", Agent: "Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0 Safari/537.36", Created: testTime.Add(-2 * time.Hour), Seen: testTime}, "s-1"),

@@ -344,7 +344,7 @@ const (
 // pathChart is the way of a request: its attempts one below the other, by when
 // they began and ended.
 func pathChart(parts []ledger.AttemptDetail) Chart {
-	c := Chart{Title: "Its way", Columns: []string{"Attempt", "Model", "Outcome", "Began", "First token", "Ended"}}
+	c := Chart{Title: "Timeline", Columns: []string{"Attempt", "Model", "Outcome", "Began", "First token", "Ended"}}
 	whole := time.Millisecond
 	for i := range parts {
 		a := &parts[i]

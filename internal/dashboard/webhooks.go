@@ -93,7 +93,7 @@ type hookRow struct {
 	URL, Href string
 	Created   time.Time
 	Events    hookEvents
-	Standing  hookStanding
+	Health    hookHealth
 	Last      *deliveryRow // nil for none yet
 }
 
@@ -114,22 +114,22 @@ func hookEventsOf(types []webhook.Type) (e hookEvents) {
 	return e
 }
 
-// hookStanding is how an endpoint stands, and since when and why where it is not
+// hookHealth is how an endpoint stands, and since when and why where it is not
 // well.
-type hookStanding struct {
+type hookHealth struct {
 	Badge Badge
 	Since *time.Time
 	Why   string
 }
 
-func hookStandingOf(e *webhook.Endpoint) hookStanding {
-	switch e.Standing() {
+func hookHealthOf(e *webhook.Endpoint) hookHealth {
+	switch e.Health() {
 	case webhook.Disabled:
-		return hookStanding{Badge{"off", "Disabled"}, e.Disabled, e.Why}
+		return hookHealth{Badge{"off", "Disabled"}, e.Disabled, e.Why}
 	case webhook.Failing:
-		return hookStanding{Badge{"warn", "Failing"}, e.Failing, ""}
+		return hookHealth{Badge{"warn", "Failing"}, e.Failing, ""}
 	}
-	return hookStanding{Badge: Badge{"good", "Active"}}
+	return hookHealth{Badge: Badge{"good", "Active"}}
 }
 
 func (s *Server) webhooks(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
@@ -162,7 +162,7 @@ func hooksPageOf(home hookHome, list []webhook.Endpoint, last map[string]webhook
 	}
 	for i := range list {
 		e := &list[i]
-		row := hookRow{URL: e.URL, Href: home.path + "/" + e.ID, Created: e.Created, Events: hookEventsOf(e.Types), Standing: hookStandingOf(e)}
+		row := hookRow{URL: e.URL, Href: home.path + "/" + e.ID, Created: e.Created, Events: hookEventsOf(e.Types), Health: hookHealthOf(e)}
 		if d, ok := last[e.ID]; ok {
 			row.Last = new(deliveryRowOf(row.Href, &d))
 		}

@@ -20,7 +20,7 @@ import (
 type hookPage struct {
 	URL, Path  string
 	ListPath   string
-	Standing   hookStanding
+	Health     hookHealth
 	Disabled   bool
 	GivesUp    *time.Time // when it is disabled, if nothing changes
 	Views      []Link
@@ -170,7 +170,7 @@ func (p *hookPage) list(q webhook.DeliveryQuery, list []webhook.Delivery) {
 func hookPageOf(home hookHome, operator bool, e *webhook.Endpoint, f *form) hookPage {
 	path := home.path + "/" + e.ID
 	p := hookPage{
-		URL: e.URL, Path: path, ListPath: home.path, Standing: hookStandingOf(e), Disabled: e.Disabled != nil,
+		URL: e.URL, Path: path, ListPath: home.path, Health: hookHealthOf(e), Disabled: e.Disabled != nil,
 		Fields: hookFieldsOf(home, operator, f, e), Former: e.Rotated, Check: checkSnippets,
 		Facts: []Fact{{"Private address", "Not permitted"}, {"Added", moment(e.Created)}, {"Id", e.ID}},
 		Rotate: Confirm{

@@ -26,16 +26,16 @@ func vendorKeyHeaders() []string { return []string{"X-Api-Key", "Api-Key", "X-Go
 // All are the wire formats, each in one place of this list. OpenAI's two have
 // all but their chat in common.
 func All() []*Dialect {
-	others := openaiOthers()
+	others := openaiOperations()
 	chat, responses := openaiDialect(), responsesDialect()
-	chat.Others, responses.Others = others, others
+	chat.Operations, responses.Operations = others, others
 	return []*Dialect{nativeDialect(), chat, responses, anthropicDialect(), geminiDialect(), bedrockDialect(), cohereDialect(), ollamaDialect()}
 }
 
 func nativeDialect() *Dialect {
 	return &Dialect{
 		Name:        native.Name,
-		Door:        true,
+		ClientAPI:   true,
 		Status:      native.Status,
 		EncodeError: native.EncodeError,
 		Operation: Operation{
@@ -60,7 +60,7 @@ func openaiDialect() *Dialect {
 		Name:        openai.Name,
 		Vendor:      openai.Name,
 		KeyHeaders:  vendorKeyHeaders(),
-		Door:        true,
+		ClientAPI:   true,
 		IDPrefix:    openai.IDPrefix,
 		Status:      openai.Status,
 		EncodeError: openai.EncodeError,
@@ -90,12 +90,12 @@ func geminiDialect() *Dialect {
 		Name:        gemini.Name,
 		Vendor:      gemini.Name,
 		KeyHeaders:  vendorKeyHeaders(),
-		Door:        true,
+		ClientAPI:   true,
 		Status:      gemini.Status,
 		EncodeError: gemini.EncodeError,
 		Canonical:   gemini.Canonical,
 		DecodeError: gemini.DecodeError,
-		Others:      geminiOthers(),
+		Operations:  geminiOperations(),
 		Operation: Operation{
 			Op: llm.OpChat,
 			Routes: []string{
@@ -127,7 +127,7 @@ func anthropicDialect() *Dialect {
 		Name:         anthropic.Name,
 		Vendor:       anthropic.Name,
 		KeyHeaders:   vendorKeyHeaders(),
-		Door:         true,
+		ClientAPI:    true,
 		IDPrefix:     anthropic.IDPrefix,
 		Status:       anthropic.Status,
 		EncodeError:  anthropic.EncodeError,
@@ -137,7 +137,7 @@ func anthropicDialect() *Dialect {
 		Passed:       []string{anthropic.VersionHeader, "Anthropic-Beta"},
 		Prefill:      true, // up to Claude 4.5
 		DecodeError:  anthropic.DecodeError,
-		Others:       anthropicOthers(),
+		Operations:   anthropicOperations(),
 		Operation: Operation{
 			Op:            llm.OpChat,
 			Routes:        []string{"POST /v1/messages"},
@@ -164,7 +164,7 @@ func bedrockDialect() *Dialect {
 		Status:      bedrock.Status,
 		EncodeError: bedrock.EncodeError,
 		DecodeError: bedrock.DecodeError,
-		Others:      bedrockOthers(),
+		Operations:  bedrockOperations(),
 		Operation: Operation{
 			Op:     llm.OpChat,
 			Routes: []string{"POST /model/{target...}"},
@@ -193,7 +193,7 @@ func responsesDialect() *Dialect {
 		Name:        responses.Name,
 		Vendor:      openai.Name,
 		KeyHeaders:  vendorKeyHeaders(),
-		Door:        true,
+		ClientAPI:   true,
 		IDPrefix:    responses.IDPrefix,
 		Status:      openai.Status,
 		EncodeError: openai.EncodeError,
@@ -226,7 +226,7 @@ func cohereDialect() *Dialect {
 		Status:      cohere.Status,
 		EncodeError: cohere.EncodeError,
 		DecodeError: cohere.DecodeError,
-		Others:      cohereOthers(),
+		Operations:  cohereOperations(),
 		Operation: Operation{
 			Op:            llm.OpChat,
 			Routes:        []string{"POST /v2/chat"},
@@ -253,7 +253,7 @@ func ollamaDialect() *Dialect {
 		Status:      ollama.Status,
 		EncodeError: ollama.EncodeError,
 		DecodeError: ollama.DecodeError,
-		Others:      ollamaOthers(),
+		Operations:  ollamaOperations(),
 		Operation: Operation{
 			Op:     llm.OpChat,
 			Routes: []string{"POST /api/chat"},

@@ -43,10 +43,10 @@ func FuzzVectors(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			for door, to := range operations {
+			for clientAPI, to := range operations {
 				for _, reply.Base64 = range []bool{false, true} {
 					if out := to.EncodeReply(nil, reply); !json.Valid(out) {
-						t.Fatalf("%s to %s, base64 %v: %s", name, door, reply.Base64, out)
+						t.Fatalf("%s to %s, base64 %v: %s", name, clientAPI, reply.Base64, out)
 					}
 				}
 			}
@@ -72,37 +72,37 @@ func FuzzBeside(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, op := range []llm.Op{llm.OpEmbed, llm.OpCountTokens} {
-			for name, door := range beside(op) {
-				checkBeside(t, name, door, body)
+			for name, clientAPI := range beside(op) {
+				checkBeside(t, name, clientAPI, body)
 			}
 		}
 	})
 }
 
-func checkBeside(t *testing.T, name string, door *dialect.Operation, body []byte) {
+func checkBeside(t *testing.T, name string, clientAPI *dialect.Operation, body []byte) {
 	t.Helper()
 	r := &http.Request{}
-	r.SetPathValue("target", "m"+door.Suffix)
-	head, err := door.Scan(body, r)
+	r.SetPathValue("target", "m"+clientAPI.Suffix)
+	head, err := clientAPI.Scan(body, r)
 	if err != nil {
 		if _, ok := errors.AsType[*llm.Error](err); !ok {
 			t.Fatalf("%s: Scan(%q): %v is not for a client", name, body, err)
 		}
 		return
 	}
-	if door.Splice != nil {
-		if out := door.Splice(nil, body, &head, llm.Splice{Model: "m"}, &llm.Quirks{}); !json.Valid(out) {
+	if clientAPI.Splice != nil {
+		if out := clientAPI.Splice(nil, body, &head, llm.Splice{Model: "m"}, &llm.Quirks{}); !json.Valid(out) {
 			t.Fatalf("%s: Splice(%q) = %q", name, body, out)
 		}
 	}
-	tree, err := door.DecodeRequest(body)
+	tree, err := clientAPI.DecodeRequest(body)
 	if err != nil {
 		if _, ok := errors.AsType[*llm.Error](err); !ok {
 			t.Fatalf("%s: DecodeRequest(%q): %v is not for a client", name, body, err)
 		}
 		return
 	}
-	for provider, to := range beside(door.Op) {
+	for provider, to := range beside(clientAPI.Op) {
 		if to.EncodeRequest == nil {
 			continue
 		}

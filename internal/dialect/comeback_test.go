@@ -94,24 +94,24 @@ func inPieces(kind llm.EventKind, p *llm.Part, half int) (events []llm.Event) {
 	return events
 }
 
-// TestThinkingComesBack holds, for every door and every provider, that a client
+// TestThinkingComesBack holds, for every client API and every provider, that a client
 // that gives the assistant's message back as it got it, whole or streamed, gives
 // the provider its own proofs back, each on the part that it belongs to; that
 // another vendor's provider gets none of them; and that none is left in a body
-// that goes untouched to a provider of the door's own wire format.
+// that goes untouched to a provider of the client API's own wire format.
 func TestThinkingComesBack(t *testing.T) {
 	t.Parallel()
-	for _, door := range doors() {
+	for _, clientAPI := range clientAPIs() {
 		for _, provider := range providers() {
-			if takeBack[door.Name] == nil || provider.Name == door.Name {
+			if takeBack[clientAPI.Name] == nil || provider.Name == clientAPI.Name {
 				continue
 			}
-			t.Run(door.Name+"/"+provider.Name, func(t *testing.T) {
+			t.Run(clientAPI.Name+"/"+provider.Name, func(t *testing.T) {
 				t.Parallel()
 				rapid.Check(t, func(t *rapid.T) {
 					said := answers(provider).Draw(t, "answer")
 					stream := rapid.Bool().Draw(t, "stream")
-					c := comeback{t, door, conversationOf(t, door, provider, said, stream)}
+					c := comeback{t, clientAPI, conversationOf(t, clientAPI, provider, said, stream)}
 					c.reaches(provider, said)
 					for _, other := range providers() {
 						c.spares(other, provider, said)
@@ -125,9 +125,9 @@ func TestThinkingComesBack(t *testing.T) {
 
 // comeback is a request that a client makes of an answer.
 type comeback struct {
-	t    *rapid.T
-	door *dialect.Dialect
-	body []byte
+	t         *rapid.T
+	clientAPI *dialect.Dialect
+	body      []byte
 }
 
 // proofs are the thoughts and the signed parts of a message.
@@ -145,7 +145,7 @@ func proofs(parts []llm.Part) (list []llm.Part) {
 func strongest(d *dialect.Dialect) string { return modelsOf(d)[0] }
 
 func (c comeback) tree(model string) *llm.Request {
-	r := decoded(c.t, c.door, c.body)
+	r := decoded(c.t, c.clientAPI, c.body)
 	r.Model = model
 	return r
 }
@@ -185,7 +185,7 @@ func (c comeback) spares(other, provider *dialect.Dialect, said []llm.Part) {
 
 func (c comeback) lacks(body []byte, said []llm.Part) {
 	for _, p := range proofs(said) {
-		if c.door.Name == "openai" && p.Kind != llm.PartReasoning {
+		if c.clientAPI.Name == "openai" && p.Kind != llm.PartReasoning {
 			continue // Google has a place of its own in OpenAI's format
 		}
 		for _, s := range []string{p.Signature, p.Redacted} {
@@ -196,18 +196,18 @@ func (c comeback) lacks(body []byte, said []llm.Part) {
 	}
 }
 
-// untouched holds that a provider of the door's own wire format gets no other
+// untouched holds that a provider of the client API's own wire format gets no other
 // vendor's proof, though its bytes are the client's.
 func (c comeback) untouched(provider *dialect.Dialect, said []llm.Part) {
-	head, err := c.door.Scan(c.body, arrived(c.door))
+	head, err := c.clientAPI.Scan(c.body, arrived(c.clientAPI))
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	body := c.door.Splice(nil, c.body, &head, llm.Splice{Model: "m"}, &llm.Quirks{})
-	if _, err := c.door.Scan(body, arrived(c.door)); err != nil {
+	body := c.clientAPI.Splice(nil, c.body, &head, llm.Splice{Model: "m"}, &llm.Quirks{})
+	if _, err := c.clientAPI.Scan(body, arrived(c.clientAPI)); err != nil {
 		c.t.Fatalf("%s became %s: %v", c.body, body, err)
 	}
-	if !isClaude(c.door) || !isClaude(provider) {
+	if !isClaude(c.clientAPI) || !isClaude(provider) {
 		c.lacks(body, said)
 	}
 }
@@ -216,23 +216,23 @@ func (c comeback) untouched(provider *dialect.Dialect, said []llm.Part) {
 func isClaude(d *dialect.Dialect) bool { return d.Name == "anthropic" || d.Name == "bedrock" }
 
 // conversationOf is the next request of a client that has got that answer.
-func conversationOf(t *rapid.T, door, provider *dialect.Dialect, said []llm.Part, stream bool) []byte {
-	client := takeBack[door.Name]
+func conversationOf(t *rapid.T, clientAPI, provider *dialect.Dialect, said []llm.Part, stream bool) []byte {
+	client := takeBack[clientAPI.Name]
 	const id = "0190f5c8-0000-7000-8000-000000000000"
 	var answer any
 	if stream {
-		enc := door.NewEncoder(llm.Meta{ID: door.IDPrefix + id, Model: "m"})
+		enc := clientAPI.NewEncoder(llm.Meta{ID: clientAPI.IDPrefix + id, Model: "m"})
 		var out []byte
 		for _, ev := range eventsOf(said) {
 			out = enc.Append(out, &ev)
 		}
 		out = enc.Finish(out, &llm.Final{Finish: []llm.FinishReason{llm.FinishStop}})
-		answer = client.stream(chunksOf(t, door, out))
+		answer = client.stream(chunksOf(t, clientAPI, out))
 	} else {
-		reply := llm.Reply{ID: door.IDPrefix + id, Model: "m", ExtraOf: provider.Name, Choices: []llm.Choice{{
+		reply := llm.Reply{ID: clientAPI.IDPrefix + id, Model: "m", ExtraOf: provider.Name, Choices: []llm.Choice{{
 			Finish: llm.FinishStop, Message: llm.Message{Role: llm.RoleAssistant, Parts: said},
 		}}}
-		answer = client.whole(object(t, door.EncodeReply(nil, &reply)))
+		answer = client.whole(object(t, clientAPI.EncodeReply(nil, &reply)))
 	}
 	var ids []string
 	for i := range said {

@@ -28,16 +28,16 @@ type Dialect struct {
 
 	// Operation is its chat.
 	Operation
-	// Others are what it can do beside chat.
-	Others []*Operation
+	// Operations are what it can do beside chat.
+	Operations []*Operation
 
 	// The server half.
 
-	// Door is whether clients may speak it to the gateway; otherwise its
+	// ClientAPI is whether clients may speak it to the gateway; otherwise its
 	// server half is the simulator's alone.
-	Door bool
-	// Vendor is the provider whose own door this is: its models may be named
-	// without a provider there. Empty for the service's own door.
+	ClientAPI bool
+	// Vendor is the provider whose own client API this is: its models may be named
+	// without a provider there. Empty for Weir's own client API.
 	Vendor string
 	// KeyHeaders are the headers, beside Authorization, in which a client of
 	// this wire format may send its key.
@@ -54,7 +54,7 @@ type Dialect struct {
 	ReplyHeaders func(h http.Header, requestID string)
 	// ReplyLimits sets the vendor's own headers of what the caller has left; nil
 	// for none.
-	ReplyLimits func(h http.Header, now time.Time, left *llm.Standing)
+	ReplyLimits func(h http.Header, now time.Time, left *llm.RateLimitStatus)
 
 	// The client half.
 
@@ -80,7 +80,7 @@ func (d *Dialect) For(op llm.Op) *Operation {
 	if op == llm.OpChat {
 		return &d.Operation
 	}
-	for _, o := range d.Others {
+	for _, o := range d.Operations {
 		if o.Op == op {
 			return o
 		}
@@ -91,7 +91,7 @@ func (d *Dialect) For(op llm.Op) *Operation {
 // Served are the operations that have a server half, by route.
 func (d *Dialect) Served() map[string][]*Operation {
 	served := map[string][]*Operation{}
-	for _, o := range append([]*Operation{&d.Operation}, d.Others...) {
+	for _, o := range append([]*Operation{&d.Operation}, d.Operations...) {
 		for _, route := range o.Routes {
 			served[route] = append(served[route], o)
 		}

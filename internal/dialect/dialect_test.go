@@ -23,8 +23,8 @@ var codes = []llm.Code{
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	type route struct {
-		pattern string
-		door    bool // what no client speaks to the gateway is spoken to the simulator alone
+		pattern   string
+		clientAPI bool // what no client speaks to the gateway is spoken to the simulator alone
 	}
 	routes := map[route]string{}
 	for _, d := range dialect.All() {
@@ -33,7 +33,7 @@ func TestConformance(t *testing.T) {
 				t.Error("no name")
 			}
 			for pattern, served := range d.Served() {
-				place := route{pattern, d.Door}
+				place := route{pattern, d.ClientAPI}
 				if other := routes[place]; other != "" && !isShared(served) || !strings.HasPrefix(pattern, "POST /") {
 					t.Errorf("route %q of %s: taken by %q, or without method", pattern, d.Name, other)
 				}
@@ -116,7 +116,7 @@ func checkEnds(t *testing.T, d *dialect.Dialect) {
 	}
 }
 
-// TestStatuses holds the tables of the front doors, and of what is to be one.
+// TestStatuses holds the tables of the front client APIs, and of what is to be one.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 	native := []int{400, 401, 402, 403, 404, 404, 405, 409, 413, 415, 429, 502, 503, 504, 503, 500}

@@ -174,9 +174,9 @@ func TestGoldenSplices(t *testing.T) {
 	})
 }
 
-// doors are the wire formats that clients speak.
-func doors() []*dialect.Dialect {
-	return slices.DeleteFunc(dialect.All(), func(d *dialect.Dialect) bool { return !d.Door })
+// client APIs are the wire formats that clients speak.
+func clientAPIs() []*dialect.Dialect {
+	return slices.DeleteFunc(dialect.All(), func(d *dialect.Dialect) bool { return !d.ClientAPI })
 }
 
 // targets are the wire formats that a case is written in: the one named in its
@@ -186,10 +186,10 @@ func (g *golden) targets(t *testing.T) []*dialect.Dialect {
 	if name := g.input("to"); name != nil {
 		return []*dialect.Dialect{byName(t, string(name))}
 	}
-	return doors()
+	return clientAPIs()
 }
 
-// TestGoldenReplies reads a provider's reply and writes it for both doors, or
+// TestGoldenReplies reads a provider's reply and writes it for both client APIs, or
 // for the wire format that the case names.
 func TestGoldenReplies(t *testing.T) {
 	t.Parallel()
@@ -223,7 +223,7 @@ func usageText(u *llm.Usage, reported bool) (text []byte) {
 	return text
 }
 
-// TestGoldenStreams reads a provider's stream and writes it for both doors, or
+// TestGoldenStreams reads a provider's stream and writes it for both client APIs, or
 // for the wire format that the case names.
 func TestGoldenStreams(t *testing.T) {
 	t.Parallel()

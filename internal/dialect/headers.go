@@ -13,10 +13,10 @@ import (
 // (https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers).
 var limitHeaders = [...]struct {
 	limit, remaining, reset string
-	of                      func(*llm.Standing) *llm.Allowance
+	of                      func(*llm.RateLimitStatus) *llm.Allowance
 }{
-	{"X-RateLimit-Limit-Requests", "X-RateLimit-Remaining-Requests", "X-RateLimit-Reset-Requests", func(s *llm.Standing) *llm.Allowance { return &s.Requests }},
-	{"X-RateLimit-Limit-Tokens", "X-RateLimit-Remaining-Tokens", "X-RateLimit-Reset-Tokens", func(s *llm.Standing) *llm.Allowance { return &s.Tokens }},
+	{"X-RateLimit-Limit-Requests", "X-RateLimit-Remaining-Requests", "X-RateLimit-Reset-Requests", func(s *llm.RateLimitStatus) *llm.Allowance { return &s.Requests }},
+	{"X-RateLimit-Limit-Tokens", "X-RateLimit-Remaining-Tokens", "X-RateLimit-Reset-Tokens", func(s *llm.RateLimitStatus) *llm.Allowance { return &s.Tokens }},
 }
 
 // zero is the value of a rate-limit header while there is no limit.
@@ -25,7 +25,7 @@ var zero = []string{"0"}
 // CommonHeaders sets what every reply has, in whatever wire format, and what its
 // vendor has beside that. The map is written directly: the names are as they are
 // to appear. What the caller has left is all zeros for nobody and for no limit.
-func (d *Dialect) CommonHeaders(h http.Header, requestID string, now time.Time, left *llm.Standing) {
+func (d *Dialect) CommonHeaders(h http.Header, requestID string, now time.Time, left *llm.RateLimitStatus) {
 	h["X-Request-Id"] = []string{requestID}
 	d.LimitHeaders(h, now, left)
 	if d.ReplyHeaders != nil {
@@ -34,7 +34,7 @@ func (d *Dialect) CommonHeaders(h http.Header, requestID string, now time.Time, 
 }
 
 // LimitHeaders sets those of CommonHeaders that tell what the caller has left.
-func (d *Dialect) LimitHeaders(h http.Header, now time.Time, left *llm.Standing) {
+func (d *Dialect) LimitHeaders(h http.Header, now time.Time, left *llm.RateLimitStatus) {
 	for i := range limitHeaders {
 		names, a := &limitHeaders[i], limitHeaders[i].of(left)
 		if a.Limit == 0 {
@@ -50,7 +50,7 @@ func (d *Dialect) LimitHeaders(h http.Header, now time.Time, left *llm.Standing)
 	}
 }
 
-// reset is a duration, rounded up: in seconds at the service's own door, and at
+// reset is a duration, rounded up: in seconds at Weir's own client API, and at
 // the vendors' as OpenAI writes it, such as 1s or 6m0s.
 func (d *Dialect) reset(after time.Duration) string {
 	seconds := (after + time.Second - 1) / time.Second

@@ -15,7 +15,7 @@ import (
 	"weir/internal/llm"
 )
 
-// matrixFile has what TestMatrix saw: for every feature, door and provider,
+// matrixFile has what TestMatrix saw: for every feature, client API and provider,
 // whether the feature is carried, dropped under a name, or refused.
 const matrixFile = "testdata/matrix.txt"
 
@@ -97,34 +97,34 @@ func loop(shows *llm.Part, fails bool) *llm.Request {
 	return r
 }
 
-// TestMatrix sends each feature, in the words of each door, to a provider of each
+// TestMatrix sends each feature, in the words of each client API, to a provider of each
 // wire format, and an answer with each reason and class of usage back. Nothing may
 // be lost without a word; what becomes of the rest is in the golden file.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	var got bytes.Buffer
 	for _, ask := range asks {
-		for _, door := range doors() {
-			if door.EncodeRequest == nil {
+		for _, clientAPI := range clientAPIs() {
+			if clientAPI.EncodeRequest == nil {
 				continue
 			}
-			if !isSaid(t, door, ask.make()) {
-				fmt.Fprintf(&got, "%s, at %s: has no words there\n", ask.name, door.Name)
+			if !isSaid(t, clientAPI, ask.make()) {
+				fmt.Fprintf(&got, "%s, at %s: has no words there\n", ask.name, clientAPI.Name)
 				continue
 			}
 			row := make([]string, 0, 8)
 			for _, p := range providers() {
-				row = append(row, p.Name+": "+carried(t, ask.name, door, p, ask.make()))
+				row = append(row, p.Name+": "+carried(t, ask.name, clientAPI, p, ask.make()))
 			}
-			fmt.Fprintf(&got, "%s, at %s\n    %s\n", ask.name, door.Name, strings.Join(row, "\n    "))
+			fmt.Fprintf(&got, "%s, at %s\n    %s\n", ask.name, clientAPI.Name, strings.Join(row, "\n    "))
 		}
 	}
-	for _, door := range doors() {
-		if door.DecodeReply == nil {
+	for _, clientAPI := range clientAPIs() {
+		if clientAPI.DecodeReply == nil {
 			continue
 		}
 		for _, p := range providers() {
-			fmt.Fprintf(&got, "an answer of %s, at %s: %s\n", p.Name, door.Name, answered(t, door, p))
+			fmt.Fprintf(&got, "an answer of %s, at %s: %s\n", p.Name, clientAPI.Name, answered(t, clientAPI, p))
 		}
 	}
 	if *update {
@@ -141,37 +141,37 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// arriving is a request as it comes to a door; nil for one that its wire format
+// arriving is a request as it comes to a client API; nil for one that its wire format
 // cannot say.
-func arriving(t *testing.T, door *dialect.Dialect, x *llm.Request) *llm.Request {
+func arriving(t *testing.T, clientAPI *dialect.Dialect, x *llm.Request) *llm.Request {
 	t.Helper()
-	x.Model, x.ExtraOf, x.MaxOutput = "m", door.Name, new(int64(4096))
-	body, dropped, err := door.EncodeRequest(x, &llm.Quirks{})
+	x.Model, x.ExtraOf, x.MaxOutput = "m", clientAPI.Name, new(int64(4096))
+	body, dropped, err := clientAPI.EncodeRequest(x, &llm.Quirks{})
 	if err != nil || len(dropped) > 0 {
 		return nil
 	}
-	r, err := door.DecodeRequest(body)
+	r, err := clientAPI.DecodeRequest(body)
 	if err != nil {
-		t.Fatalf("%s of %s: %v", door.Name, body, err)
+		t.Fatalf("%s of %s: %v", clientAPI.Name, body, err)
 	}
 	return r
 }
 
-// isSaid reports whether a door has words for all of a request.
-func isSaid(t *testing.T, door *dialect.Dialect, x *llm.Request) bool {
+// isSaid reports whether a client API has words for all of a request.
+func isSaid(t *testing.T, clientAPI *dialect.Dialect, x *llm.Request) bool {
 	t.Helper()
-	r := arriving(t, door, x)
+	r := arriving(t, clientAPI, x)
 	return r != nil && !slices.ContainsFunc(features(x), func(f feature) bool { return !f.in(r) })
 }
 
-// carried says what becomes of a request, written in the words of a door, at a
+// carried says what becomes of a request, written in the words of a client API, at a
 // provider.
-func carried(t *testing.T, name string, door, provider *dialect.Dialect, x *llm.Request) string {
+func carried(t *testing.T, name string, clientAPI, provider *dialect.Dialect, x *llm.Request) string {
 	t.Helper()
-	if door.Name == provider.Name {
+	if clientAPI.Name == provider.Name {
 		return "untouched"
 	}
-	r := arriving(t, door, x)
+	r := arriving(t, clientAPI, x)
 	r.Model = strongest(provider)
 	out, dropped, err := provider.EncodeRequest(r, &llm.Quirks{})
 	if err != nil {
@@ -183,7 +183,7 @@ func carried(t *testing.T, name string, door, provider *dialect.Dialect, x *llm.
 	}
 	for _, f := range features(r) {
 		if !f.in(got) && !slices.ContainsFunc(f.drops, func(name string) bool { return slices.Contains(dropped, name) }) {
-			t.Errorf("%s, from %s to %s: %s is neither in %s nor named in %q", name, door.Name, provider.Name, f.name, out, dropped)
+			t.Errorf("%s, from %s to %s: %s is neither in %s nor named in %q", name, clientAPI.Name, provider.Name, f.name, out, dropped)
 		}
 	}
 	if len(dropped) > 0 {
@@ -192,9 +192,9 @@ func carried(t *testing.T, name string, door, provider *dialect.Dialect, x *llm.
 	return "carried"
 }
 
-// answered says what a door tells of a provider's reasons and usage: the reasons
+// answered says what a client API tells of a provider's reasons and usage: the reasons
 // that came through, then the classes that it tells apart. The sums must hold.
-func answered(t *testing.T, door, provider *dialect.Dialect) string {
+func answered(t *testing.T, clientAPI, provider *dialect.Dialect) string {
 	t.Helper()
 	var told []string
 	for _, f := range []llm.FinishReason{llm.FinishStop, llm.FinishLength, llm.FinishContentFilter, llm.FinishToolCalls} {
@@ -202,14 +202,14 @@ func answered(t *testing.T, door, provider *dialect.Dialect) string {
 		if f == llm.FinishToolCalls {
 			x.Choices[0].Message.Parts = append(x.Choices[0].Message.Parts, llm.Part{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: "c1", Name: "f", Arguments: "{}"}})
 		}
-		if got := through(t, door, provider, x); got.Choices[0].Finish != f {
-			t.Errorf("%s from %s at %s: got %s", f, provider.Name, door.Name, got.Choices[0].Finish)
+		if got := through(t, clientAPI, provider, x); got.Choices[0].Finish != f {
+			t.Errorf("%s from %s at %s: got %s", f, provider.Name, clientAPI.Name, got.Choices[0].Finish)
 		}
 	}
 	x := endingWith(llm.FinishStop, llm.Part{Kind: llm.PartRefusal, Text: "No."})
-	got := through(t, door, provider, x)
+	got := through(t, clientAPI, provider, x)
 	if len(got.Choices[0].Message.Parts) != 1 || got.Choices[0].Message.Parts[0].Text != "No." {
-		t.Errorf("a refusal from %s at %s: got %+v", provider.Name, door.Name, got.Choices[0].Message.Parts)
+		t.Errorf("a refusal from %s at %s: got %+v", provider.Name, clientAPI.Name, got.Choices[0].Message.Parts)
 	} else if got.Choices[0].Message.Parts[0].Kind == llm.PartRefusal {
 		told = append(told, "refusal")
 	}
@@ -217,9 +217,9 @@ func answered(t *testing.T, door, provider *dialect.Dialect) string {
 		x := endingWith(llm.FinishStop, llm.Part{Kind: llm.PartText, Text: "So."})
 		x.Usage[c] += 100
 		read := reread(t, provider, x)
-		got := through(t, door, provider, x)
+		got := through(t, clientAPI, provider, x)
 		if got.Usage.InputTokens() != read.Usage.InputTokens() || got.Usage.OutputTokens() != read.Usage.OutputTokens() {
-			t.Errorf("%s from %s at %s: got %v, want the sums of %v", c, provider.Name, door.Name, got.Usage, read.Usage)
+			t.Errorf("%s from %s at %s: got %v, want the sums of %v", c, provider.Name, clientAPI.Name, got.Usage, read.Usage)
 		}
 		if got.Usage == x.Usage {
 			told = append(told, c.String())
@@ -246,7 +246,7 @@ func reread(t *testing.T, d *dialect.Dialect, x *llm.Reply) *llm.Reply {
 	return got
 }
 
-func through(t *testing.T, door, provider *dialect.Dialect, x *llm.Reply) *llm.Reply {
+func through(t *testing.T, clientAPI, provider *dialect.Dialect, x *llm.Reply) *llm.Reply {
 	t.Helper()
-	return reread(t, door, reread(t, provider, x))
+	return reread(t, clientAPI, reread(t, provider, x))
 }

@@ -13,7 +13,7 @@ import (
 
 // What the wire formats can do beside chat.
 
-func openaiOthers() []*Operation {
+func openaiOperations() []*Operation {
 	return []*Operation{{
 		Op:            llm.OpEmbed,
 		Silent:        true,
@@ -89,7 +89,7 @@ func transcription(op llm.Op, path string) *Operation {
 	}
 }
 
-func anthropicOthers() []*Operation {
+func anthropicOperations() []*Operation {
 	return []*Operation{{
 		Op:            llm.OpCountTokens,
 		Silent:        true,
@@ -108,7 +108,7 @@ func anthropicOthers() []*Operation {
 // unstamped is a reply without a usage.
 func unstamped(dst, data []byte, _ *llm.Final) []byte { return append(dst, data...) }
 
-func geminiOthers() []*Operation {
+func geminiOperations() []*Operation {
 	return []*Operation{{
 		Op:            llm.OpCountTokens,
 		Silent:        true,
@@ -135,7 +135,7 @@ func geminiOthers() []*Operation {
 		Splice:        gemini.SpliceEmbed,
 		DecodeReply:   gemini.DecodeVectors,
 		Stamp:         gemini.Stamp,
-	}, { // one by one, at the door alone
+	}, { // one by one, at the client API alone
 		Op:            llm.OpEmbed,
 		Silent:        true,
 		Routes:        []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"},
@@ -146,7 +146,7 @@ func geminiOthers() []*Operation {
 	}}
 }
 
-func bedrockOthers() []*Operation {
+func bedrockOperations() []*Operation {
 	return []*Operation{{
 		Op:            llm.OpEmbed,
 		Silent:        true,
@@ -161,7 +161,7 @@ func bedrockOthers() []*Operation {
 	}}
 }
 
-func cohereOthers() []*Operation {
+func cohereOperations() []*Operation {
 	return []*Operation{{
 		Op:            llm.OpEmbed,
 		Silent:        true,
@@ -175,7 +175,7 @@ func cohereOthers() []*Operation {
 	}}
 }
 
-func ollamaOthers() []*Operation {
+func ollamaOperations() []*Operation {
 	return []*Operation{{
 		Op:            llm.OpEmbed,
 		Silent:        true,

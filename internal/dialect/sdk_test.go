@@ -16,8 +16,8 @@ import (
 	"weir/internal/llm"
 )
 
-// door answers every request at OpenAI's door with a fixed answer.
-type door struct {
+// client API answers every request at OpenAI's client API with a fixed answer.
+type clientAPI struct {
 	t     *testing.T
 	reply *llm.Reply
 	err   *llm.Error
@@ -25,7 +25,7 @@ type door struct {
 	got   *llm.Request
 }
 
-func (s *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *clientAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d := byName(s.t, "openai")
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -82,7 +82,7 @@ func sdkAnswer() *llm.Reply {
 	}
 }
 
-func sdkClient(t *testing.T, s *door) sdk.Client {
+func sdkClient(t *testing.T, s *clientAPI) sdk.Client {
 	t.Helper()
 	s.t = t
 	srv := httptest.NewServer(s)
@@ -125,7 +125,7 @@ var sdkWant = sdkView{
 
 func TestOfficialSDK(t *testing.T) {
 	t.Parallel()
-	s := &door{reply: sdkAnswer()}
+	s := &clientAPI{reply: sdkAnswer()}
 	client := sdkClient(t, s)
 	got, err := client.Chat.Completions.New(context.Background(), sdkParams)
 	if err != nil {
@@ -171,14 +171,14 @@ func TestOfficialSDKErrors(t *testing.T) {
 		{llm.CodeInternal, 500, "internal_error"},
 	}
 	for _, tt := range tests {
-		client := sdkClient(t, &door{err: &llm.Error{Code: tt.code, Message: "Why.", Param: "p"}})
+		client := sdkClient(t, &clientAPI{err: &llm.Error{Code: tt.code, Message: "Why.", Param: "p"}})
 		_, err := client.Chat.Completions.New(context.Background(), sdkParams)
 		e, ok := errors.AsType[*sdk.Error](err)
 		if !ok || e.StatusCode != tt.status || e.Code != tt.word || e.Message != "Why." || e.Param != "p" || e.Type == "" {
 			t.Errorf("%s: the SDK raises %v, want status %d and code %q", tt.code, err, tt.status, tt.word)
 		}
 	}
-	client := sdkClient(t, &door{reply: sdkAnswer(), late: true, err: &llm.Error{Code: llm.CodeProviderError, Message: "Why."}})
+	client := sdkClient(t, &clientAPI{reply: sdkAnswer(), late: true, err: &llm.Error{Code: llm.CodeProviderError, Message: "Why."}})
 	stream := client.Chat.Completions.NewStreaming(context.Background(), sdkParams)
 	pieces := 0
 	for stream.Next() {

@@ -2,7 +2,7 @@ package dialect_test
 
 import "encoding/json"
 
-// takeBack are the clients of each door: what they make of an answer, whole or
+// takeBack are the clients of each client API: what they make of an answer, whole or
 // streamed, for the next request.
 var takeBack = map[string]*struct {
 	whole  func(reply map[string]any) any

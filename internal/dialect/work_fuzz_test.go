@@ -25,7 +25,7 @@ type operation struct {
 func operations() []operation {
 	var all []operation
 	for _, d := range dialect.All() {
-		for _, o := range append([]*dialect.Operation{&d.Operation}, d.Others...) {
+		for _, o := range append([]*dialect.Operation{&d.Operation}, d.Operations...) {
 			all = append(all, operation{o, d, len(all)})
 		}
 	}

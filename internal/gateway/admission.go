@@ -90,8 +90,8 @@ func (a *admission) enter(p telemetry.Priority) telemetry.Reason {
 		a.mu.Unlock()
 		return reason
 	}
-	switch room := a.room(p); {
-	case room:
+	switch free := a.hasCapacity(p); {
+	case free:
 		a.inFlight++
 		if p == telemetry.Batch {
 			a.batches++
@@ -112,11 +112,11 @@ func (a *admission) enter(p telemetry.Priority) telemetry.Reason {
 	return a.await(w)
 }
 
-// room is whether there is a place at once. Batch requests take those that the
+// hasCapacity is whether there is a place at once. Batch requests take those that the
 // others leave, but not those that the others are likely to want in a moment:
 // answers that began together end together, and whoever asks most often would
 // get all their places.
-func (a *admission) room(p telemetry.Priority) bool {
+func (a *admission) hasCapacity(p telemetry.Priority) bool {
 	if p == telemetry.Batch {
 		return a.inFlight < a.batch && float64(a.batches) < float64(a.alone)-a.expected
 	}

@@ -189,7 +189,7 @@ func (s *story) told(sabotage func(a *admission)) (wrong string) {
 			case reason == telemetry.NotShed && step.priority == telemetry.Batch && level >= 1:
 				return "a batch request came in while interactive ones are refused"
 			case reason == telemetry.CPU && step.priority == telemetry.Interactive:
-				return "an interactive request was refused at the door for the processor"
+				return "an interactive request was refused on arrival for the processor"
 			case step.priority == telemetry.Interactive && level <= 1 && a.takesStream(step.priority, false) == telemetry.CPU:
 				return "an interactive stream was refused while batch requests come in"
 			}

@@ -10,29 +10,29 @@ import (
 	"weir/internal/route"
 )
 
-// afford claims room in the caller's budgets for an attempt at the target, and
+// afford reserves an amount in the caller's budgets for an attempt at the target, and
 // finds the cap that is to be put in where the client gave none. A closer look
 // is taken where the first bound is refused. Without a budget all that is looked at is
 // whether the target's price may be assumed.
 func (c *call) afford(t *route.Target) error {
-	c.giveUpRoom()
+	c.releaseReservation()
 	if err := c.refuseAssumed(t); err != nil {
 		return err
 	}
 	budgets := c.principal.Budgets()
-	if len(budgets) == 0 || c.door.Free {
+	if len(budgets) == 0 || c.op.Free {
 		return nil
 	}
-	var r reading
+	var r costInputs
 	err := c.inTurn(func() error {
 		usual := false
-		if r, usual = c.readUsual(t); usual {
+		if r, usual = c.plainTextInputs(t); usual {
 			return nil
 		}
 		if err := c.unpriced(t); err != nil {
 			return err
 		}
-		if r = c.read(t); r.many != "" {
+		if r = c.costInputs(t); r.many != "" {
 			return unknownField(r.many)
 		}
 		return nil
@@ -50,7 +50,7 @@ func (c *call) afford(t *route.Target) error {
 // refuseAssumed is the error for an attempt at an assumed price, where the configuration
 // has these refused.
 func (c *call) refuseAssumed(t *route.Target) error {
-	if c.door.Free || !c.table.RefusesAssumed() {
+	if c.op.Free || !c.table.RefusesAssumed() {
 		return nil
 	}
 	if p := c.price(t); !p.Known() || p.Basis == llm.BasisModel {
@@ -63,7 +63,7 @@ func (c *call) refuseAssumed(t *route.Target) error {
 	}
 }
 
-func (c *call) affordAs(t *route.Target, budgets []ledger.Budget, r *reading, how precision) error {
+func (c *call) affordAs(t *route.Target, budgets []ledger.Budget, r *costInputs, how precision) error {
 	err := c.inTurn(func() error {
 		c.wanted = c.demand(t, r, how)
 		return c.wanted.refusal(t)
@@ -72,15 +72,15 @@ func (c *call) affordAs(t *route.Target, budgets []ledger.Budget, r *reading, ho
 		return err
 	}
 	least, most := c.wanted.amounts()
-	room, err := c.server.ledger.Claim(c.r.Context(), ledger.Need{
+	reservation, err := c.server.ledger.Reserve(c.r.Context(), ledger.Need{
 		Account: c.principal.Account().ID, Budgets: budgets, At: c.started,
 		Least: least, Most: most, After: c.hold, Settles: c.settling,
 	})
 	if err != nil {
 		return err
 	}
-	c.room = room
-	c.cap, _ = c.wanted.capFor(room.Amount())
+	c.reservation = reservation
+	c.cap, _ = c.wanted.capFor(reservation.Amount())
 	return nil
 }
 
@@ -107,8 +107,8 @@ func (k *demand) refusal(t *route.Target) error {
 	}
 }
 
-// giveUpRoom releases what was claimed for an attempt that is not made.
-func (c *call) giveUpRoom() {
-	c.room.Release()
-	c.room = nil
+// releaseReservation releases what was reserved for an attempt that is not made.
+func (c *call) releaseReservation() {
+	c.reservation.Release()
+	c.reservation = nil
 }

@@ -14,7 +14,7 @@ import (
 // as one.
 func (c *call) countApart(t *route.Target) (n int64) {
 	q := c.quirks(t)
-	if c.door.Op != llm.OpChat || !q.ParsesDocuments && !q.SoundApart || c.hasNoMedia(t) {
+	if c.op.Op != llm.OpChat || !q.ParsesDocuments && !q.SoundApart || c.hasNoMedia(t) {
 		return 0
 	}
 	price := c.price(t)
@@ -38,7 +38,7 @@ func (c *call) countApart(t *route.Target) (n int64) {
 // hasNoMedia says whether there is no file and no sound in a body that goes to the target as
 // it came, which shows without its tree.
 func (c *call) hasNoMedia(t *route.Target) bool {
-	if c.spoken(t) != c.door {
+	if c.spoken(t) != c.op {
 		return false
 	}
 	for _, word := range []string{"file", "audio", `\u`} {

@@ -62,7 +62,7 @@ func (c *call) awaitArrival(n int64) error {
 	for waiting := true; waiting; {
 		select {
 		case <-every.C:
-			waiting = !c.gone()
+			waiting = !c.clientGone()
 		case <-late.C:
 			waiting = false
 		case <-c.server.stopping.Done():

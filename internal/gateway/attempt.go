@@ -63,7 +63,7 @@ func (c *call) next(ctx context.Context, f *provider.Failure) []byte {
 	if !c.diverged(f) {
 		c.plan.Failed(f, now)
 	}
-	if c.gone() {
+	if c.clientGone() {
 		return nil
 	}
 	if c.out.committed() { // headers and comments alone are no answer
@@ -89,7 +89,7 @@ func (c *call) pause(ctx context.Context, d time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return !c.gone()
+		return !c.clientGone()
 	case <-ctx.Done():
 	case <-c.server.stopping.Done():
 	}
@@ -115,9 +115,9 @@ func (c *call) prepareAny() ([]byte, error) {
 	}
 }
 
-// gone says whether the client has left: its connection broke, or it takes
+// clientGone says whether the client has left: its connection broke, or it takes
 // nothing any more.
-func (c *call) gone() bool { return c.deaf.Load() || c.r.Context().Err() != nil }
+func (c *call) clientGone() bool { return c.clientWriteFailed.Load() || c.r.Context().Err() != nil }
 
 // target is the one of the attempt under way.
 func (c *call) target() *route.Target { return c.plan.Target() }
@@ -133,11 +133,11 @@ func (c *call) newAttempt() ledger.Attempt {
 		Opened: now, Arrived: c.started, Stream: c.head.Stream, Price: c.price(t),
 		BillByProvider: t.Provider.BillsItself(),
 	}
-	if c.room == nil {
+	if c.reservation == nil {
 		a.Bound = c.boundBooks(t)
 	} else {
 		a.Price, a.Bound = c.wanted.price, c.wanted.granted(c.cap)
-		a.Claim, c.room = c.room, nil
+		a.Reservation, c.reservation = c.reservation, nil
 	}
 	a.Hold = min(ledger.MaxCost, a.Price.BoundAsked(&a.Bound, c.head.Asked))
 	return a
@@ -209,7 +209,7 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 	}
 	c.own.asked(c.server.now())
 	resp, err := t.Provider.Do(ctx, provider.Call{
-		Dialect: c.speaking(t), Op: c.door.Op, Model: t.Model, Stream: c.head.Stream, Body: body,
+		Dialect: c.speaking(t), Op: c.op.Op, Model: t.Model, Stream: c.head.Stream, Body: body,
 		AttemptID: c.hold.Attempt().ID.String(), ContentType: c.formType(), Header: c.passed(t), Key: t.Key, Hold: c.hold,
 		Abandoned: &c.draining, KeepLate: c.keepsLate(),
 	})
@@ -237,7 +237,7 @@ func (c *call) passed(t *route.Target) []dialect.Header {
 // says the boundary alone, and in one way: a charset, or a boundary that is
 // encoded, would have the provider read another form than was read here.
 func (c *call) formType() string {
-	if !c.door.Multipart {
+	if !c.op.Multipart {
 		return ""
 	}
 	media, params, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
@@ -256,7 +256,7 @@ func (c *call) ownHeaders() (passed []dialect.Header) {
 	return passed
 }
 
-// ask claims room for an attempt at the target, and makes the body for it.
+// ask reserves an amount for an attempt at the target, and makes the body for it.
 func (c *call) ask(t *route.Target) ([]byte, error) {
 	if err := c.afford(t); err != nil {
 		return nil, err
@@ -274,11 +274,11 @@ func (c *call) prepare(t *route.Target) ([]byte, error) {
 	to := c.spoken(t)
 	c.dropped, c.apart = nil, c.countApart(t)
 	switch {
-	case to == c.door:
+	case to == c.op:
 		s := llm.Splice{Model: t.Model, Stream: c.head.Stream, MaxOutput: c.cap}
 		return to.Splice(nil, c.body, &c.head, s, c.quirks(t)), nil
 	case !c.offers(t):
-		return nil, llm.Invalid("model", fmt.Sprintf("The provider %q does not offer %s. GET /v1/models lists what there is.", t.Provider.Name(), c.door.Op))
+		return nil, llm.Invalid("model", fmt.Sprintf("The provider %q does not offer %s. GET /v1/models lists what there is.", t.Provider.Name(), c.op.Op))
 	}
 	tree, err := c.tree()
 	if err != nil {
@@ -316,7 +316,7 @@ func (c *call) settleFailed(s ledger.Settlement, f *provider.Failure) error {
 	if c.broke != nil {
 		f = c.broke // what came of the attempts to mend it is for the log
 	}
-	if c.gone() {
+	if c.clientGone() {
 		return &llm.Error{Code: llm.CodeInternal, Message: "The client left.", Err: errors.Join(errGone, f)}
 	}
 	if c.out != nil && len(c.out.pending) > 0 {

@@ -26,7 +26,7 @@ const (
 
 // readBody reads the body into a pooled buffer, within the bound.
 func (c *call) readBody() error {
-	if err := checkContentType(c.r.Header.Get("Content-Type"), c.door.Multipart); err != nil {
+	if err := checkContentType(c.r.Header.Get("Content-Type"), c.op.Multipart); err != nil {
 		return err
 	}
 	limit := c.server.maxBody

@@ -77,7 +77,7 @@ const (
 // body does not show.
 func (c *call) boundBooks(t *route.Target) llm.Usage {
 	u := c.shown(t)
-	if !c.door.Silent {
+	if !c.op.Silent {
 		u[llm.Output] = times(c.maxOutput(t), max(1, c.head.Choices))
 	}
 	return u
@@ -86,7 +86,7 @@ func (c *call) boundBooks(t *route.Target) llm.Usage {
 // shown is the bound of the input as far as the body shows it.
 func (c *call) shown(t *route.Target) llm.Usage {
 	u := c.head.Most
-	if !c.door.Free && u.InputTokens() == 0 {
+	if !c.op.Free && u.InputTokens() == 0 {
 		u[llm.Input] = int64(len(c.body)) // a token is at least a byte
 	}
 	u[llm.Input] += c.prefilled()
@@ -103,9 +103,9 @@ func (c *call) prefilled() int64 {
 }
 
 // boundBeside is the bound of all but the words of the answers.
-func (c *call) boundBeside(t *route.Target, how precision, r *reading) llm.Usage {
+func (c *call) boundBeside(t *route.Target, how precision, r *costInputs) llm.Usage {
 	u := c.shown(t)
-	if c.door.Op != llm.OpChat {
+	if c.op.Op != llm.OpChat {
 		c.boundOther(t, how, &u)
 		return u
 	}
@@ -131,7 +131,7 @@ func (c *call) boundBeside(t *route.Target, how precision, r *reading) llm.Usage
 // boundOther completes the bound of what is no chat. Of images, speech and
 // recordings the head says it all.
 func (c *call) boundOther(t *route.Target, how precision, u *llm.Usage) {
-	if c.door.Op != llm.OpEmbed {
+	if c.op.Op != llm.OpEmbed {
 		return
 	}
 	if _, err := c.tree(); err != nil { // it may be of more than texts
@@ -159,7 +159,7 @@ func inputsOf(body []byte) (n int64) {
 }
 
 // boundShown is the most tokens that the visible input of a chat can be.
-func (c *call) boundShown(t *route.Target, how precision, r *reading) int64 {
+func (c *call) boundShown(t *route.Target, how precision, r *costInputs) int64 {
 	n := int64(len(c.body))
 	if how == fine {
 		n = tokensAtMost(r.without(c.body), sameVocabulary(t.Model)) + r.written + r.sound

@@ -20,14 +20,14 @@ import (
 
 // asked is a request on its way to one target.
 type asked struct {
-	door, target string // wire formats; the target's is the door's where it is empty
-	op           llm.Op // empty for a chat
-	model        string // the target's; empty for one that nobody knows
-	body         string
-	header       http.Header
-	sizes        pricing.ModelOverride
-	price        pricing.PriceOverride
-	quirks       llm.Quirks
+	clientAPI, target string // wire formats; the target's is the client API's where it is empty
+	op                llm.Op // empty for a chat
+	model             string // the target's; empty for one that nobody knows
+	body              string
+	header            http.Header
+	sizes             pricing.ModelOverride
+	price             pricing.PriceOverride
+	quirks            llm.Quirks
 }
 
 // failer is what a test of any kind can do.
@@ -58,7 +58,7 @@ func newAsked(tb failer, a asked) (*call, *route.Target) {
 		all[d.Name] = d
 	}
 	if a.target == "" {
-		a.target = a.door
+		a.target = a.clientAPI
 	}
 	if a.model == "" {
 		a.model = "m"
@@ -84,16 +84,16 @@ func newAsked(tb failer, a asked) (*call, *route.Target) {
 	}
 	r := httptest.NewRequestWithContext(tb.Context(), http.MethodPost, "/", nil)
 	r.Header = a.header
-	if a.door == "gemini" {
+	if a.clientAPI == "gemini" {
 		r.Pattern = "POST /v1beta/models/{target...}"
 		r.SetPathValue("target", a.model+":generateContent")
 	}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c := &call{server: &Server{now: func() time.Time { return now }, bounds: parse.NewLimiter(), bodiesInFlight: newShares(1<<40, 1)}, r: r, dialect: all[a.door], body: []byte(a.body), table: table, started: now}
-	if c.door = &all[a.door].Operation; a.op != "" {
-		c.door = all[a.door].For(a.op)
+	c := &call{server: &Server{now: func() time.Time { return now }, bounds: parse.NewLimiter(), bodiesInFlight: newShares(1<<40, 1)}, r: r, dialect: all[a.clientAPI], body: []byte(a.body), table: table, started: now}
+	if c.op = &all[a.clientAPI].Operation; a.op != "" {
+		c.op = all[a.clientAPI].For(a.op)
 	}
-	if c.head, err = c.door.Scan(c.body, r); err != nil {
+	if c.head, err = c.op.Scan(c.body, r); err != nil {
 		tb.Fatal(a.body, err)
 	}
 	target := &route.Target{Provider: p, Model: a.model}
@@ -141,9 +141,9 @@ func TestBoundOfInput(t *testing.T) {
 		tools    = shown - aroundTools
 	)
 	tests := []struct {
-		name, door, body string
-		want             int64 // of input tokens; negative for so many less one beyond those that are shown
-		calls            int64
+		name, clientAPI, body string
+		want                  int64 // of input tokens; negative for so many less one beyond those that are shown
+		calls                 int64
 	}{
 		{"text", "openai", `{"messages":[{"role":"user","content":"Hi"}]}`, shown, 0},
 		{"known fields", "openai", `{"store":true,"service_tier":"flex","logit_bias":{"1":2},"metadata":{"a":"b"},"messages":[{"role":"user","content":"Hi"}]}`, shown, 0},
@@ -221,21 +221,21 @@ func TestBoundOfInput(t *testing.T) {
 		{"text", "native", `{"messages":[{"role":"user","prompt":"Hi"}]}`, shown, 0},
 	}
 	for _, tt := range tests {
-		target := tt.door
+		target := tt.clientAPI
 		if target == "native" {
 			target = "openai"
 		}
-		c, to := newAsked(t, asked{door: tt.door, target: target, body: tt.body, sizes: sized()})
+		c, to := newAsked(t, asked{clientAPI: tt.clientAPI, target: target, body: tt.body, sizes: sized()})
 		want := tt.want
 		if want < 0 {
 			want = int64(len(tt.body)) + aroundRequest + shown - want
 		}
 		u := c.bound(to, coarse)
 		if got, calls := u.InputTokens(), toolCalls(&u); got != want || calls != tt.calls {
-			t.Errorf("%s, %s: %d tokens of input and %d calls of tools, want %d and %d: %s", tt.door, tt.name, got, calls, want, tt.calls, tt.body)
+			t.Errorf("%s, %s: %d tokens of input and %d calls of tools, want %d and %d: %s", tt.clientAPI, tt.name, got, calls, want, tt.calls, tt.body)
 		}
 		if books := c.boundBooks(to); books.InputTokens() != int64(len(tt.body)) {
-			t.Errorf("%s, %s: without a budget %d tokens of input, want the bytes, %d", tt.door, tt.name, books.InputTokens(), len(tt.body))
+			t.Errorf("%s, %s: without a budget %d tokens of input, want the bytes, %d", tt.clientAPI, tt.name, books.InputTokens(), len(tt.body))
 		}
 	}
 }
@@ -288,16 +288,16 @@ func TestBoundElsewhere(t *testing.T) {
 		asked
 		want int64 // of input tokens
 	}{
-		{"a field that does not go there", asked{door: "openai", target: "anthropic", body: `{"new_thing":"x",` + hi, sizes: sized()}, int64(len(`{"new_thing":"x",`+hi)) + aroundRequest},
-		{"a window that nobody knows", asked{door: "openai", body: `{"new_thing":"x",` + hi}, unknownWindow},
-		{"a longer window by a header", asked{door: "anthropic", body: `{"max_tokens":1,"new_thing":"x",` + hi, sizes: sized(), header: http.Header{"Anthropic-Beta": {"other,context-1m-2025-08-07"}}}, longWindow},
-		{"a model that searches by itself", asked{door: "openai", model: "gpt-4o-search-preview", body: "{" + hi, sizes: sized()}, 11 * window},
+		{"a field that does not go there", asked{clientAPI: "openai", target: "anthropic", body: `{"new_thing":"x",` + hi, sizes: sized()}, int64(len(`{"new_thing":"x",`+hi)) + aroundRequest},
+		{"a window that nobody knows", asked{clientAPI: "openai", body: `{"new_thing":"x",` + hi}, unknownWindow},
+		{"a longer window by a header", asked{clientAPI: "anthropic", body: `{"max_tokens":1,"new_thing":"x",` + hi, sizes: sized(), header: http.Header{"Anthropic-Beta": {"other,context-1m-2025-08-07"}}}, longWindow},
+		{"a model that searches by itself", asked{clientAPI: "openai", model: "gpt-4o-search-preview", body: "{" + hi, sizes: sized()}, 11 * window},
 		{"an image for the model that counts most", asked{
-			door: "openai", model: "gpt-4o-mini", sizes: sized(),
+			clientAPI: "openai", model: "gpt-4o-mini", sizes: sized(),
 			body: `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`,
 		}, int64(len(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`)) + aroundRequest + mostImageMini},
-		{"vectors", asked{door: "openai", op: llm.OpEmbed, body: `{"input":"Hi"}`, sizes: sized()}, int64(len(`{"input":"Hi"}`))},
-		{"vectors of images", asked{door: "openai", op: llm.OpEmbed, body: `{"input":["Hi",{"image":"https://example.com/a"},{"image":"https://example.com/b"}]}`, sizes: sized()}, 2 * window},
+		{"vectors", asked{clientAPI: "openai", op: llm.OpEmbed, body: `{"input":"Hi"}`, sizes: sized()}, int64(len(`{"input":"Hi"}`))},
+		{"vectors of images", asked{clientAPI: "openai", op: llm.OpEmbed, body: `{"input":["Hi",{"image":"https://example.com/a"},{"image":"https://example.com/b"}]}`, sizes: sized()}, 2 * window},
 	}
 	for _, tt := range tests {
 		c, to := newAsked(t, tt.asked)
@@ -321,31 +321,31 @@ func TestBoundOfOutput(t *testing.T) {
 		least, most, answers int64
 		open                 bool
 	}{
-		{"the client's cap", asked{door: "openai", body: `{"max_tokens":50,` + hi, sizes: sized()}, 50, 50, 1, false},
-		{"beyond what the model writes", asked{door: "openai", body: `{"max_tokens":5000,` + hi, sizes: sized()}, mostText, mostText, 1, false},
-		{"three answers", asked{door: "openai", body: `{"max_tokens":50,"n":3,` + hi, sizes: sized()}, 50, 50, 3, false},
-		{"the best of five", asked{door: "openai", body: `{"max_tokens":50,"n":3,"best_of":5,` + hi, sizes: sized()}, 50, 50, 5, false},
-		{"sequences by another name", asked{door: "openai", body: `{"max_tokens":50,"num_return_sequences":64,` + hi, sizes: sized()}, 50, 50, 64, false},
-		{"sequences in a text", asked{door: "openai", body: `{"max_tokens":50,"num_return_sequences":"64",` + hi, sizes: sized()}, 50, 50, 64, false},
-		{"answers by a new name", asked{door: "openai", body: `{"max_tokens":50,"num_outputs":7,` + hi, sizes: sized()}, 50, 50, 7, false},
-		{"answers by a new name, each more than one", asked{door: "openai", body: `{"max_tokens":50,"n":2,"samples":7.0,` + hi, sizes: sized()}, 50, 50, 14, false},
-		{"answers deep in a new field", asked{door: "openai", body: `{"max_tokens":50,"extra_body":{"config":[{"n":"7"}]},` + hi, sizes: sized()}, 50, 50, 7, false},
-		{"a list of what to answer", asked{door: "openai", body: `{"max_tokens":50,"batch":["a","b","c"],` + hi, sizes: sized()}, 50, 50, 3, false},
-		{"a number that is none of answers", asked{door: "openai", body: `{"max_tokens":50,"length_penalty":2,"top_a":0.3,"new":0.5,` + hi, sizes: sized()}, 50, 50, 1, false},
-		{"three of Gemini", asked{door: "gemini", body: `{"generation_config":{"candidate_count":3},"contents":[{"parts":[{"text":"Hi"}]}]}`, sizes: sized()}, 256, mostText, 3, true},
-		{"none", asked{door: "openai", body: "{" + hi, sizes: sized()}, 256, mostText, 1, true},
-		{"none, of a model of short answers", asked{door: "openai", body: "{" + hi, sizes: only(window, 100)}, 100, 100, 1, true},
-		{"none, of a model that nobody knows", asked{door: "openai", body: "{" + hi}, 256, 8192, 1, true},
-		{"none, of a model with a known window", asked{door: "openai", body: "{" + hi, sizes: only(window, 0)}, 256, 8192, 1, true},
-		{"none, and a window that is small", asked{door: "openai", model: "gpt-5", body: "{" + hi, sizes: only(4000, 4000)}, 256, 4000 - aroundRequest - aroundText - 14, 1, true},
-		{"none, and a window that is full", asked{door: "openai", body: `{"messages":[{"role":"user","content":"` + strings.Repeat("Hi ", 9000) + `"}]}`, sizes: only(4000, 4000)}, 256, 256, 1, true},
-		{"a null", asked{door: "responses", body: `{"max_output_tokens":null,"input":"Hi"}`, sizes: sized()}, 256, mostText, 1, true},
-		{"Anthropic's 0", asked{door: "anthropic", body: `{"max_tokens":0,` + hi, sizes: sized()}, 0, 0, 1, false},
-		{"the provider's own field", asked{door: "openai", body: `{"limit":70,` + hi, sizes: sized(), quirks: llm.Quirks{MaxOutputField: "limit"}}, 70, 70, 1, false},
-		{"the provider's own field, oddly", asked{door: "openai", body: `{"limit":"70",` + hi, sizes: sized(), quirks: llm.Quirks{MaxOutputField: "limit"}}, mostText, mostText, 1, false},
-		{"vectors", asked{door: "openai", op: llm.OpEmbed, body: `{"input":"Hi"}`, sizes: sized()}, 0, 0, 1, false},
-		{"images", asked{door: "openai", op: llm.OpImage, body: `{"prompt":"Hi","n":2}`, sizes: sized()}, mostText, mostText, 2, false},
-		{"images, of a model that nobody knows", asked{door: "openai", op: llm.OpImage, body: `{"prompt":"Hi","n":2}`}, mostMade, mostMade, 2, false},
+		{"the client's cap", asked{clientAPI: "openai", body: `{"max_tokens":50,` + hi, sizes: sized()}, 50, 50, 1, false},
+		{"beyond what the model writes", asked{clientAPI: "openai", body: `{"max_tokens":5000,` + hi, sizes: sized()}, mostText, mostText, 1, false},
+		{"three answers", asked{clientAPI: "openai", body: `{"max_tokens":50,"n":3,` + hi, sizes: sized()}, 50, 50, 3, false},
+		{"the best of five", asked{clientAPI: "openai", body: `{"max_tokens":50,"n":3,"best_of":5,` + hi, sizes: sized()}, 50, 50, 5, false},
+		{"sequences by another name", asked{clientAPI: "openai", body: `{"max_tokens":50,"num_return_sequences":64,` + hi, sizes: sized()}, 50, 50, 64, false},
+		{"sequences in a text", asked{clientAPI: "openai", body: `{"max_tokens":50,"num_return_sequences":"64",` + hi, sizes: sized()}, 50, 50, 64, false},
+		{"answers by a new name", asked{clientAPI: "openai", body: `{"max_tokens":50,"num_outputs":7,` + hi, sizes: sized()}, 50, 50, 7, false},
+		{"answers by a new name, each more than one", asked{clientAPI: "openai", body: `{"max_tokens":50,"n":2,"samples":7.0,` + hi, sizes: sized()}, 50, 50, 14, false},
+		{"answers deep in a new field", asked{clientAPI: "openai", body: `{"max_tokens":50,"extra_body":{"config":[{"n":"7"}]},` + hi, sizes: sized()}, 50, 50, 7, false},
+		{"a list of what to answer", asked{clientAPI: "openai", body: `{"max_tokens":50,"batch":["a","b","c"],` + hi, sizes: sized()}, 50, 50, 3, false},
+		{"a number that is none of answers", asked{clientAPI: "openai", body: `{"max_tokens":50,"length_penalty":2,"top_a":0.3,"new":0.5,` + hi, sizes: sized()}, 50, 50, 1, false},
+		{"three of Gemini", asked{clientAPI: "gemini", body: `{"generation_config":{"candidate_count":3},"contents":[{"parts":[{"text":"Hi"}]}]}`, sizes: sized()}, 256, mostText, 3, true},
+		{"none", asked{clientAPI: "openai", body: "{" + hi, sizes: sized()}, 256, mostText, 1, true},
+		{"none, of a model of short answers", asked{clientAPI: "openai", body: "{" + hi, sizes: only(window, 100)}, 100, 100, 1, true},
+		{"none, of a model that nobody knows", asked{clientAPI: "openai", body: "{" + hi}, 256, 8192, 1, true},
+		{"none, of a model with a known window", asked{clientAPI: "openai", body: "{" + hi, sizes: only(window, 0)}, 256, 8192, 1, true},
+		{"none, and a window that is small", asked{clientAPI: "openai", model: "gpt-5", body: "{" + hi, sizes: only(4000, 4000)}, 256, 4000 - aroundRequest - aroundText - 14, 1, true},
+		{"none, and a window that is full", asked{clientAPI: "openai", body: `{"messages":[{"role":"user","content":"` + strings.Repeat("Hi ", 9000) + `"}]}`, sizes: only(4000, 4000)}, 256, 256, 1, true},
+		{"a null", asked{clientAPI: "responses", body: `{"max_output_tokens":null,"input":"Hi"}`, sizes: sized()}, 256, mostText, 1, true},
+		{"Anthropic's 0", asked{clientAPI: "anthropic", body: `{"max_tokens":0,` + hi, sizes: sized()}, 0, 0, 1, false},
+		{"the provider's own field", asked{clientAPI: "openai", body: `{"limit":70,` + hi, sizes: sized(), quirks: llm.Quirks{MaxOutputField: "limit"}}, 70, 70, 1, false},
+		{"the provider's own field, oddly", asked{clientAPI: "openai", body: `{"limit":"70",` + hi, sizes: sized(), quirks: llm.Quirks{MaxOutputField: "limit"}}, mostText, mostText, 1, false},
+		{"vectors", asked{clientAPI: "openai", op: llm.OpEmbed, body: `{"input":"Hi"}`, sizes: sized()}, 0, 0, 1, false},
+		{"images", asked{clientAPI: "openai", op: llm.OpImage, body: `{"prompt":"Hi","n":2}`, sizes: sized()}, mostText, mostText, 2, false},
+		{"images, of a model that nobody knows", asked{clientAPI: "openai", op: llm.OpImage, body: `{"prompt":"Hi","n":2}`}, mostMade, mostMade, 2, false},
 	}
 	for _, tt := range tests {
 		c, to := newAsked(t, tt.asked)
@@ -359,7 +359,7 @@ func TestBoundOfOutput(t *testing.T) {
 			t.Errorf("%s: %d tokens of output, want %d", tt.name, u.OutputTokens(), tt.most*tt.answers)
 		}
 	}
-	c, to := newAsked(t, asked{door: "openai", body: `{"max_tokens":50,"prediction":{"type":"content","content":"x"},` + hi, sizes: sized()})
+	c, to := newAsked(t, asked{clientAPI: "openai", body: `{"max_tokens":50,"prediction":{"type":"content","content":"x"},` + hi, sizes: sized()})
 	if u := c.bound(to, coarse); u.OutputTokens() != 50+int64(len(`{"type":"content","content":"x"}`)) {
 		t.Errorf("an answer that is foretold: %d tokens of output", u.OutputTokens())
 	}
@@ -396,25 +396,25 @@ func TestBoundBesideCap(t *testing.T) {
 	} {
 		sizes := sized()
 		sizes.Reasoning = tt.reasons
-		c, to := newAsked(t, asked{door: "openai", body: `{"max_tokens":50,` + tt.members + `,` + hi, sizes: sizes, quirks: tt.quirks})
+		c, to := newAsked(t, asked{clientAPI: "openai", body: `{"max_tokens":50,` + tt.members + `,` + hi, sizes: sizes, quirks: tt.quirks})
 		if u := c.bound(to, coarse); u.OutputTokens() != tt.want {
 			t.Errorf("%s, %+v: %d tokens of output, want %d", tt.members, tt.quirks, u.OutputTokens(), tt.want)
 		}
 	}
-	if c, to := newAsked(t, asked{door: "openai", body: "{" + hi, quirks: beside}); usual(c, to) {
+	if c, to := newAsked(t, asked{clientAPI: "openai", body: "{" + hi, quirks: beside}); usual(c, to) {
 		t.Error("a model that reasons beside its cap is read as usual")
 	}
 }
 
 func usual(c *call, t *route.Target) bool {
-	_, ok := c.readUsual(t)
+	_, ok := c.plainTextInputs(t)
 	return ok
 }
 
 // TestUnpriced holds what cannot be asked for under a budget.
 func TestUnpriced(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ door, target, members, param string }{
+	tests := []struct{ clientAPI, target, members, param string }{
 		{"openai", "openai", ``, ""},
 		{"openai", "openai", `"service_tier":"flex",`, "service_tier"},
 		{"openai", "openai", `"service_tier":"default",`, ""},
@@ -436,17 +436,17 @@ func TestUnpriced(t *testing.T) {
 		{"anthropic", "anthropic", `"max_tokens":1,"system":[{"type":"search_result","type":"document","source":{"type":"url","url":"https://example.com/a"}}],`, "type"},
 	}
 	for _, tt := range tests {
-		rest := map[string]string{"responses": `"input":"Hi"}`, "gemini": `"contents":[{"parts":[{"text":"Hi"}]}]}`}[tt.door]
+		rest := map[string]string{"responses": `"input":"Hi"}`, "gemini": `"contents":[{"parts":[{"text":"Hi"}]}]}`}[tt.clientAPI]
 		if rest == "" {
 			rest = `"messages":[{"role":"user","content":"Hi"}]}`
 		}
-		c, to := newAsked(t, asked{door: tt.door, target: tt.target, body: "{" + tt.members + rest})
+		c, to := newAsked(t, asked{clientAPI: tt.clientAPI, target: tt.target, body: "{" + tt.members + rest})
 		got := ""
 		if err := c.unpriced(to); err != nil {
 			got = llm.AsError(err).Param
 		}
 		if got != tt.param {
-			t.Errorf("%s to %s, %s: refused %q, want %q", tt.door, tt.target, tt.members, got, tt.param)
+			t.Errorf("%s to %s, %s: refused %q, want %q", tt.clientAPI, tt.target, tt.members, got, tt.param)
 		}
 	}
 }

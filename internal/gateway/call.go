@@ -30,7 +30,7 @@ type call struct {
 	w          http.ResponseWriter
 	r          *http.Request
 	dialect    *dialect.Dialect
-	door       *dialect.Operation // what is asked for
+	op         *dialect.Operation // what is asked for
 	permission account.Permission
 	started    time.Time
 	counted    *telemetry.Route
@@ -67,25 +67,25 @@ type call struct {
 	limited ratelimit.Reservation // what it has taken of its caller's limits
 	used    int64                 // tokens of all attempts
 
-	cap      int64              // output tokens of each answer, put in for the current target where the client gave no cap; 0 for nothing
-	room     *ledger.Claim      // for the attempt that is to be opened; nil without a budget
-	wanted   demand             // what it was claimed for
-	settling *ledger.Settlement // how the attempt under way will be settled, once it has failed
+	cap         int64               // output tokens of each answer, put in for the current target where the client gave no cap; 0 for nothing
+	reservation *ledger.Reservation // for the attempt that is to be opened; nil without a budget
+	wanted      demand              // what was reserved for it
+	settling    *ledger.Settlement  // how the attempt under way will be settled, once it has failed
 
-	hold     *ledger.Hold // of the attempt under way; nil between one whose answer is late and the next
-	late     *late        // the attempt that is to be read on beside the request; nil for none
-	shared   *shared      // with late attempts; nil where there were none
-	sum      *tally       // what came of it
-	reached  bool         // some attempt reached its provider
-	tried    []string     // the models of all attempts
-	spent    llm.Money    // what all attempts cost
-	priced   bool         // all of them had a price
-	deaf     atomic.Bool  // a write found that the client takes nothing any more
-	hangUp   func()       // to be called then
-	bills    atomic.Bool  // the provider charges for a stream whose client has left
-	draining atomic.Bool  // the answer is read though the client has left
-	ending   atomic.Bool  // the answer is whole, but for its usage and end marker
-	out      *clientStream
+	hold              *ledger.Hold // of the attempt under way; nil between one whose answer is late and the next
+	late              *late        // the attempt that is to be read on beside the request; nil for none
+	shared            *shared      // with late attempts; nil where there were none
+	sum               *tally       // what came of it
+	reached           bool         // some attempt reached its provider
+	tried             []string     // the models of all attempts
+	spent             llm.Money    // what all attempts cost
+	priced            bool         // all of them had a price
+	clientWriteFailed atomic.Bool  // a write found that the client takes nothing any more
+	hangUp            func()       // to be called then
+	bills             atomic.Bool  // the provider charges for a stream whose client has left
+	draining          atomic.Bool  // the answer is read though the client has left
+	ending            atomic.Bool  // the answer is whole, but for its usage and end marker
+	out               *clientStream
 
 	words   words             // what the client has been sent of a stream
 	resumed *resume           // how the attempt under way goes on with it; nil where it does not
@@ -141,7 +141,7 @@ func (c *call) run() error {
 	if err := c.inTurn(c.decode); err != nil {
 		return err
 	}
-	if c.door.Op == llm.OpCountTokens && !c.offers(&c.targets[0]) {
+	if c.op.Op == llm.OpCountTokens && !c.offers(&c.targets[0]) {
 		return c.countHere()
 	}
 	replayed, err := c.beginIdempotent()
@@ -155,7 +155,7 @@ func (c *call) run() error {
 func (c *call) finish() {
 	defer c.leave() // last: a stop closes the ledger and the database then
 	defer c.endDrain()
-	c.giveUpRoom()
+	c.releaseReservation()
 	c.abandonHold()
 	c.readLate(c.reached)
 	c.settleLimits()
@@ -248,7 +248,7 @@ func checkModel(name string) error {
 func (c *call) decode() error {
 	c.narrow()
 	for i := range c.targets {
-		if c.door.DecodeRequest != nil && c.spoken(&c.targets[i]) != c.door {
+		if c.op.DecodeRequest != nil && c.spoken(&c.targets[i]) != c.op {
 			_, err := c.tree()
 			return err
 		}
@@ -277,7 +277,7 @@ var errNoTree = errors.New("gateway: the body is not translated")
 // spoken is what is asked for as the target speaks of it; nil where it cannot
 // be asked.
 func (c *call) spoken(t *route.Target) *dialect.Operation {
-	return c.speaking(t).For(c.door.Op)
+	return c.speaking(t).For(c.op.Op)
 }
 
 // speaking is the wire format in which the target is asked.
@@ -292,7 +292,7 @@ func (c *call) tree() (*llm.Request, error) {
 	if c.request != nil {
 		return c.request, nil
 	}
-	if c.door.DecodeRequest == nil {
+	if c.op.DecodeRequest == nil {
 		return nil, errNoTree
 	}
 	size, err := c.server.bounds.Measure(c.body)
@@ -303,7 +303,7 @@ func (c *call) tree() (*llm.Request, error) {
 		return nil, err
 	}
 	c.treeSize += size
-	c.request, err = c.door.DecodeRequest(c.body)
+	c.request, err = c.op.DecodeRequest(c.body)
 	return c.request, err
 }
 

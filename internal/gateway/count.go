@@ -14,7 +14,7 @@ func (c *call) countHere() error {
 	if err := c.inTurn(func() error { _, err := c.tree(); return err }); err != nil {
 		return err
 	}
-	body := c.door.EncodeReply(nil, &llm.Reply{Counted: c.inputTokens()})
+	body := c.op.EncodeReply(nil, &llm.Reply{Counted: c.inputTokens()})
 	h := c.w.Header()
 	c.settleLimits()
 	c.commonHeaders(h, c.idText)

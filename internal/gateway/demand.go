@@ -26,16 +26,16 @@ type demand struct {
 
 // demand finds what an attempt at the target needs. Coarse or fine, it is never
 // too little; fine looks closer and takes longer.
-func (c *call) demand(t *route.Target, r *reading, how precision) demand {
+func (c *call) demand(t *route.Target, r *costInputs, how precision) demand {
 	k := demand{price: c.price(t), asked: c.head.Asked, fixed: c.boundBeside(t, how, r), answers: r.answers}
 	switch {
-	case c.door.Silent:
-	case c.door.Op != llm.OpChat:
+	case c.op.Silent:
+	case c.op.Op != llm.OpChat:
 		k.most = c.mostMade(t)
 	case r.capped:
 		k.most = c.capped(t, r.limit)
 	default:
-		k.open, k.most = true, c.roomFor(t, r)
+		k.open, k.most = true, c.largestCap(t, r)
 		k.least = min(leastOutput, k.most)
 		return k
 	}
@@ -52,10 +52,10 @@ func (c *call) mostMade(t *route.Target) int64 {
 	return max(mostMade, c.maxOutput(t))
 }
 
-// roomFor is the largest cap to put in for the target: what its model can write,
+// largestCap is the largest cap to put in for the target: what its model can write,
 // and less where the input leaves less of the context window, for providers
 // refuse a cap that reaches beyond it.
-func (c *call) roomFor(t *route.Target, r *reading) int64 {
+func (c *call) largestCap(t *route.Target, r *costInputs) int64 {
 	most, window := c.table.OutputCap(t), c.table.Context(t)
 	if window == 0 || most+c.boundShown(t, coarse, r) <= window {
 		return most
@@ -91,7 +91,7 @@ func (k *demand) cost(output int64) llm.Money {
 func (k *demand) amounts() (least, most llm.Money) { return k.cost(k.least), k.cost(k.most) }
 
 // within is the longest answer, in tokens, whose bound is within the amount: what
-// c.cap is to be where the claim is open. It is false where not even the shortest
+// c.cap is to be where the reservation is open. It is false where not even the shortest
 // is.
 func (k *demand) within(amount llm.Money) (output int64, ok bool) {
 	if k.cost(k.least) > amount {

@@ -22,8 +22,8 @@ import (
 	"weir/internal/simulator"
 )
 
-// claims are any that there can be.
-func claims() *rapid.Generator[demand] {
+// reservations are any that there can be.
+func demands() *rapid.Generator[demand] {
 	return rapid.Custom(func(t *rapid.T) demand {
 		rate := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 1<<20), rapid.Int64Range(0, 1<<50))
 		rates := func() (r llm.Rates) {
@@ -50,7 +50,7 @@ func claims() *rapid.Generator[demand] {
 // checkCaps holds that the cap of an amount is the largest whose bound is within
 // it.
 func checkCaps(t *rapid.T, capFor func(k *demand, amount llm.Money) (int64, bool)) error {
-	k := claims().Draw(t, "claim")
+	k := demands().Draw(t, "claim")
 	least, most := k.amounts()
 	amount := rapid.OneOf(
 		rapid.SampledFrom([]llm.Money{0, least - 1, least, most, most + 1, least + (most-least)/2}),
@@ -106,7 +106,7 @@ func TestCapForChecked(t *testing.T) {
 // that an amount which does not suffice for it is no lower cap.
 func TestClientsCap(t *testing.T) {
 	t.Parallel()
-	c, to := newAsked(t, asked{door: "openai", body: `{"max_tokens":1000000,"messages":[{"role":"user","content":"Hi"}]}`})
+	c, to := newAsked(t, asked{clientAPI: "openai", body: `{"max_tokens":1000000,"messages":[{"role":"user","content":"Hi"}]}`})
 	k := demandOf(c, to, coarse)
 	least, most := k.amounts()
 	if least != most {
@@ -141,35 +141,35 @@ func TestInjection(t *testing.T) {
 		"cohere": {"max_tokens"}, "ollama": {"options", "num_predict"},
 	}
 	for target, path := range fields {
-		for door, body := range bodies {
-			if got := sentCap(t, door, target, body, 321, path); got != "321" {
-				t.Errorf("%s to %s: a cap of %s, want the one that is put in, 321", door, target, got)
+		for clientAPI, body := range bodies {
+			if got := sentCap(t, clientAPI, target, body, 321, path); got != "321" {
+				t.Errorf("%s to %s: a cap of %s, want the one that is put in, 321", clientAPI, target, got)
 			}
-			if got := sentCap(t, door, target, body, 0, path); got != "" && got != "null" && target != "anthropic" {
-				t.Errorf("%s to %s: a cap of %s, want none", door, target, got)
+			if got := sentCap(t, clientAPI, target, body, 0, path); got != "" && got != "null" && target != "anthropic" {
+				t.Errorf("%s to %s: a cap of %s, want none", clientAPI, target, got)
 			}
 		}
-		for door, body := range given {
-			if got := sentCap(t, door, target, body, 321, path); got != "50" && (door != target || got != "") {
-				t.Errorf("%s to %s: a cap of %s, want the client's, 50", door, target, got)
+		for clientAPI, body := range given {
+			if got := sentCap(t, clientAPI, target, body, 321, path); got != "50" && (clientAPI != target || got != "") {
+				t.Errorf("%s to %s: a cap of %s, want the client's, 50", clientAPI, target, got)
 			}
 		}
 	}
 	quirks := llm.Quirks{MaxOutputField: "max_tokens"}
-	c, to := newAsked(t, asked{door: "openai", body: bodies["openai"], quirks: quirks})
+	c, to := newAsked(t, asked{clientAPI: "openai", body: bodies["openai"], quirks: quirks})
 	c.cap = 321
 	if body, err := c.prepare(to); err != nil || string(rawjson.Get(body, "max_tokens")) != "321" || rawjson.Get(body, "max_completion_tokens") != nil {
 		t.Errorf("a provider with a field of its own: %s, %v", body, err)
 	}
 }
 
-func sentCap(t *testing.T, door, target, body string, limit int64, path []string) string {
+func sentCap(t *testing.T, clientAPI, target, body string, limit int64, path []string) string {
 	t.Helper()
-	c, to := newAsked(t, asked{door: door, target: target, body: body})
+	c, to := newAsked(t, asked{clientAPI: clientAPI, target: target, body: body})
 	c.cap = limit
 	sent, err := c.prepare(to)
 	if err != nil {
-		t.Fatalf("%s to %s: %v", door, target, err)
+		t.Fatalf("%s to %s: %v", clientAPI, target, err)
 	}
 	return string(rawjson.Get(sent, path...))
 }
@@ -182,7 +182,7 @@ func TestInjectionOnRescue(t *testing.T) {
 		{`{"messages":[{"role":"user","content":"Hi"}]}`, "77"},
 		{`{"max_tokens":50,"messages":[{"role":"user","content":"Hi"}]}`, "48"}, // of which two are written
 	} {
-		c, to := newAsked(t, asked{door: "openai", target: "anthropic", body: tt.body})
+		c, to := newAsked(t, asked{clientAPI: "openai", target: "anthropic", body: tt.body})
 		c.targets = append(c.targets, *to)
 		c.plan = c.table.Plan("", c.targets, c.server.now())
 		t.Cleanup(c.plan.Release)
@@ -207,8 +207,8 @@ func texts() *rapid.Generator[string] {
 	)
 }
 
-// generated is a request at a door.
-func generated(t *rapid.T, door *dialect.Dialect) []byte {
+// generated is a request at a client API.
+func generated(t *rapid.T, clientAPI *dialect.Dialect) []byte {
 	part := rapid.Custom(func(t *rapid.T) llm.Part {
 		if rapid.IntRange(0, 5).Draw(t, "image") == 0 {
 			data := strings.Repeat("AAAA", rapid.IntRange(1, 200).Draw(t, "data"))
@@ -226,13 +226,13 @@ func generated(t *rapid.T, door *dialect.Dialect) []byte {
 			Parameters: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`),
 		})
 	}
-	if door.Name == "anthropic" || rapid.Bool().Draw(t, "capped") {
+	if clientAPI.Name == "anthropic" || rapid.Bool().Draw(t, "capped") {
 		r.MaxOutput = new(rapid.Int64Range(16, 3000).Draw(t, "cap"))
 	}
-	if door.Name == "openai" && rapid.Bool().Draw(t, "choices") {
+	if clientAPI.Name == "openai" && rapid.Bool().Draw(t, "choices") {
 		r.Choices = new(rapid.Int64Range(1, 4).Draw(t, "n"))
 	}
-	body, _, err := door.EncodeRequest(&r, &llm.Quirks{})
+	body, _, err := clientAPI.EncodeRequest(&r, &llm.Quirks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,17 +253,17 @@ func TestBoundCoversServed(t *testing.T) {
 	t.Parallel()
 	sim := simulator.New(simulator.Options{Dialects: dialect.All(), Seed: 1})
 	t.Cleanup(sim.Close)
-	doors := []string{"openai", "responses", "anthropic", "gemini"}
+	clientAPIs := []string{"openai", "responses", "anthropic", "gemini"}
 	models := []string{"chat:tokens=9000", "reason:tokens=2000,reasoning=3000", "tools:calls=9", "reason:tokens=5,reasoning=9000,cached=50"}
 	rapid.Check(t, func(t *rapid.T) {
 		a := asked{
-			door: rapid.SampledFrom(doors).Draw(t, "door"), target: rapid.SampledFrom(append(doors, "cohere", "ollama")).Draw(t, "target"),
+			clientAPI: rapid.SampledFrom(clientAPIs).Draw(t, "client API"), target: rapid.SampledFrom(append(clientAPIs, "cohere", "ollama")).Draw(t, "target"),
 			model: rapid.SampledFrom(models).Draw(t, "model"), price: pricing.PriceOverride{}, sizes: pricing.ModelOverride{MaxOutput: 4000},
 		}
 		for _, class := range []string{"input", "output", "cache_read", "cache_write", "reasoning", "image_in", "request"} {
 			a.price[class] = strconv.Itoa(rapid.IntRange(0, 90).Draw(t, class))
 		}
-		a.body = string(generated(t, spokenOf(t, a.door)))
+		a.body = string(generated(t, spokenOf(t, a.clientAPI)))
 		how := rapid.SampledFrom([]precision{coarse, fine}).Draw(t, "how")
 		share := rapid.Int64Range(0, 100).Draw(t, "share")
 		if err := checkServed(t, sim, a, how, share, func(*call) {}); errors.Is(err, errNotAsked) {
@@ -275,16 +275,16 @@ func TestBoundCoversServed(t *testing.T) {
 }
 
 // TestBoundCoversServedChecked is the negative control: a cap that is sent beyond
-// what was claimed is found, and a second answer.
+// what was reserved is found, and a second answer.
 func TestBoundCoversServedChecked(t *testing.T) {
 	t.Parallel()
 	sim := simulator.New(simulator.Options{Dialects: dialect.All(), Seed: 1})
 	t.Cleanup(sim.Close)
-	a := asked{door: "openai", model: "chat:tokens=9000", body: `{"messages":[{"role":"user","content":"Hi"}]}`, sizes: pricing.ModelOverride{MaxOutput: 4000}}
+	a := asked{clientAPI: "openai", model: "chat:tokens=9000", body: `{"messages":[{"role":"user","content":"Hi"}]}`, sizes: pricing.ModelOverride{MaxOutput: 4000}}
 	for name, spoil := range map[string]func(*call){
 		"nothing":          func(*call) {},
 		"a larger cap":     func(c *call) { c.cap = 9000 },
-		"a second answer":  func(c *call) { c.body = []byte(`{"n":2,` + string(c.body[1:])); c.head, _ = c.door.Scan(c.body, c.r) },
+		"a second answer":  func(c *call) { c.body = []byte(`{"n":2,` + string(c.body[1:])); c.head, _ = c.op.Scan(c.body, c.r) },
 		"no cap to be put": func(c *call) { c.cap = 0 },
 	} {
 		if err := checkServed(t, sim, a, fine, 100, spoil); (err == nil) != (name == "nothing") {
@@ -297,7 +297,7 @@ func TestBoundCoversServedChecked(t *testing.T) {
 var errNotAsked = errors.New("the target cannot be asked for that")
 
 // checkServed holds one request, with a cap for that share in a hundred of what
-// it claims beyond the least, against what is served for it once spoil has had
+// it reserves beyond the least, against what is served for it once spoil has had
 // its way with the call.
 func checkServed(tb failer, sim *simulator.Server, a asked, how precision, share int64, spoil func(*call)) error {
 	c, to := newAsked(tb, a)
@@ -319,7 +319,7 @@ func checkServed(tb failer, sim *simulator.Server, a asked, how precision, share
 		return err
 	}
 	if cost := k.price.Cost(&served, ""); cost > amount || cost > k.price.Bound(&u) {
-		return fmt.Errorf("%s to %s: served %+v for %d, held %+v, at most %d of %d granted\n%s", a.door, a.target, served, cost, u, k.price.Bound(&u), amount, body)
+		return fmt.Errorf("%s to %s: served %+v for %d, held %+v, at most %d of %d granted\n%s", a.clientAPI, a.target, served, cost, u, k.price.Bound(&u), amount, body)
 	}
 	return nil
 }
@@ -354,9 +354,9 @@ func serve(sim *simulator.Server, d *dialect.Dialect, model string, body []byte)
 
 // demandOf is what an attempt at the target needs.
 func demandOf(c *call, to *route.Target, how precision) demand {
-	r, usual := c.readUsual(to)
+	r, usual := c.plainTextInputs(to)
 	if !usual {
-		r = c.read(to)
+		r = c.costInputs(to)
 	}
 	return c.demand(to, &r, how)
 }

@@ -109,7 +109,7 @@ func (c *call) inputUsage() llm.Usage {
 // never 0 of what costs anything: a request that reached a provider has been
 // read.
 func (c *call) countInput() int64 {
-	if c.door.Free {
+	if c.op.Free {
 		return 0
 	}
 	return c.inputTokens()

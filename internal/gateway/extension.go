@@ -21,7 +21,7 @@ const maxFallbacks = 8
 // scanBody reads the head of the body, and takes the service's own fields out
 // of it.
 func (c *call) scanBody() (err error) {
-	if c.head, err = c.door.Scan(c.body, c.r); err != nil || c.door.Multipart || !mayExtend(c.body) {
+	if c.head, err = c.op.Scan(c.body, c.r); err != nil || c.op.Multipart || !mayExtend(c.body) {
 		return err
 	}
 	cut, err := c.takeExtensions()
@@ -32,7 +32,7 @@ func (c *call) scanBody() (err error) {
 		return err
 	}
 	c.body = cut
-	c.head, err = c.door.Scan(c.body, c.r)
+	c.head, err = c.op.Scan(c.body, c.r)
 	return err
 }
 

@@ -25,32 +25,32 @@ const maxKeptReply = 8 << 20
 // idempotent is a request's hold on its Idempotency-Key. A nil one does
 // nothing.
 type idempotent struct {
-	claim idempotency.Claim
-	ended bool
+	record idempotency.Record
+	ended  bool
 }
 
-// beginIdempotent claims the request's Idempotency-Key, if it has one, or
+// beginIdempotent records the request's Idempotency-Key, if it has one, or
 // replays what was answered to it before.
 func (c *call) beginIdempotent() (replayed bool, err error) {
 	header, err := idempotency.KeyOf(c.r.Header)
 	if err != nil || header == "" {
 		return false, err
 	}
-	claim := idempotency.Claim{
+	record := idempotency.Record{
 		Account: c.principal.Account().ID, Scope: c.principal.Key().ID, Key: seal.Digest(header), Request: c.id.String(),
-		Body: seal.Digest(c.dialect.Name, string(c.door.Op), strconv.FormatBool(c.head.Stream), c.head.Model, strings.Join(c.fallbacks, " "), strconv.FormatBool(c.noRescue), fmt.Sprint(c.ownHeaders()), string(c.content())),
+		Body: seal.Digest(c.dialect.Name, string(c.op.Op), strconv.FormatBool(c.head.Stream), c.head.Model, strings.Join(c.fallbacks, " "), strconv.FormatBool(c.noRescue), fmt.Sprint(c.ownHeaders()), string(c.content())),
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), keepWithin)
 	defer cancel()
 	const spent = "The Idempotency-Key was used with a request that has ended and whose answer was not kept: a stream, a very large reply, or one beyond what is kept for the account. It is not made again. Use a new key to make it again."
-	state, reply, err := idempotency.Begin(ctx, c.server.idempotency, claim, spent)
+	state, reply, err := idempotency.Begin(ctx, c.server.idempotency, record, spent)
 	if err != nil {
 		return false, err
 	}
 	if state == idempotency.Done {
-		return true, c.replay(&claim, reply)
+		return true, c.replay(&record, reply)
 	}
-	c.idem = &idempotent{claim: claim}
+	c.idem = &idempotent{record: record}
 	return false, nil
 }
 
@@ -65,15 +65,15 @@ func (c *call) content() []byte {
 }
 
 // replay answers with the reply that was kept.
-func (c *call) replay(claim *idempotency.Claim, sealed []byte) error {
+func (c *call) replay(record *idempotency.Record, sealed []byte) error {
 	if n := int64(len(sealed)); n > freeArrival && !c.takeArrival(arrivalCopies*n) {
 		return c.shed(telemetry.AccountBodies) // who waits holds what was read
 	}
-	box, err := c.sealer(claim)
+	box, err := c.sealer(record)
 	if err != nil {
 		return err
 	}
-	opened, err := box.Open(sealed[:0], nil, sealed, []byte(claim.Body))
+	opened, err := box.Open(sealed[:0], nil, sealed, []byte(record.Body))
 	if err != nil {
 		return fmt.Errorf("open a kept reply: %w", err)
 	}
@@ -103,14 +103,14 @@ func (i *idempotent) store(c *call, a *answered, body []byte) error {
 	if err != nil {
 		return err
 	}
-	box, err := c.sealer(&i.claim)
+	box, err := c.sealer(&i.record)
 	if err != nil {
 		return err
 	}
-	sealed := box.Seal(nil, nil, bytes.Join([][]byte{head, body}, []byte{'\n'}), []byte(i.claim.Body))
+	sealed := box.Seal(nil, nil, bytes.Join([][]byte{head, body}, []byte{'\n'}), []byte(i.record.Body))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
 	defer cancel()
-	return c.server.idempotency.Keep(ctx, i.claim, sealed)
+	return c.server.idempotency.Keep(ctx, i.record, sealed)
 }
 
 // keepReply keeps a reply for its Idempotency-Key, and tells the client where it could not:
@@ -143,7 +143,7 @@ func (i *idempotent) streamed(c *call) {
 	i.ended = true // as in store
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
 	defer cancel()
-	if err := c.server.idempotency.Keep(ctx, i.claim, nil); err != nil {
+	if err := c.server.idempotency.Keep(ctx, i.record, nil); err != nil {
 		c.server.log.Error("the end of a stream was not noted for its Idempotency-Key", "request", c.idText, "err", err)
 	}
 }
@@ -155,14 +155,14 @@ func (i *idempotent) release(c *call) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
 	defer cancel()
-	if err := c.server.idempotency.Forget(ctx, i.claim); err != nil {
+	if err := c.server.idempotency.Forget(ctx, i.record); err != nil {
 		c.server.log.Error("an Idempotency-Key was not released", "request", c.idText, "err", err)
 	}
 }
 
 // sealer encrypts with a key that only the holder of the API key and of the
 // Idempotency-Key can derive: the database alone gives nothing away.
-func (c *call) sealer(claim *idempotency.Claim) (cipher.AEAD, error) {
+func (c *call) sealer(record *idempotency.Record) (cipher.AEAD, error) {
 	secret := c.token + "\n" + c.r.Header.Get("Idempotency-Key")
-	return seal.New(secret, claim.Scope+claim.Key, "weir idempotency v1")
+	return seal.New(secret, record.Scope+record.Key, "weir idempotency v1")
 }

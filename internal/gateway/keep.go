@@ -18,7 +18,7 @@ const keepWithin = 5 * time.Second
 // recall puts what the request goes on from into its body, where answers of its
 // wire format are kept. Its model is known by then, and what of its limits is left.
 func (c *call) recall() error {
-	if c.door.Kept == nil {
+	if c.op.Kept == nil {
 		return nil
 	}
 	if err := c.lookAtLimits(); err != nil {
@@ -41,7 +41,7 @@ func (c *call) recall() error {
 	c.body = body
 	model := c.head.Model // or the default one
 	return c.inTurn(func() (err error) {
-		c.head, err = c.door.Scan(c.body, c.r)
+		c.head, err = c.op.Scan(c.body, c.r)
 		c.head.Model = model
 		return err
 	})
@@ -66,10 +66,10 @@ func (s *Server) ReadCapacity(r *http.Request, account string) (capacity convers
 
 // echo is what of the request its answer repeats.
 func (c *call) echo() []llm.Field {
-	if c.door.Echo == nil {
+	if c.op.Echo == nil {
 		return nil
 	}
-	echo := c.door.Echo(c.body)
+	echo := c.op.Echo(c.body)
 	if c.turn != nil {
 		echo = append(echo, c.turn.Echo()...)
 	}
@@ -100,7 +100,7 @@ func (c *call) keep(answer []byte) bool {
 // keepEvent keeps the answer that the data of an event holds, if any.
 func (c *call) keepEvent(data []byte) {
 	if c.turn != nil {
-		c.keep(c.door.Kept(data))
+		c.keep(c.op.Kept(data))
 	}
 }
 
@@ -109,7 +109,7 @@ func (c *call) keepEnd(stream []byte) {
 	if c.turn == nil {
 		return
 	}
-	events := c.door.Framing.NewReader(bytes.NewReader(stream), len(stream)+1)
+	events := c.op.Framing.NewReader(bytes.NewReader(stream), len(stream)+1)
 	for {
 		event, err := events.Next()
 		if err != nil {

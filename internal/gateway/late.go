@@ -36,7 +36,7 @@ func (s *shared) leave(used int64) {
 
 // keepsLate says whether the answer of the attempt under way is read on where it is late.
 func (c *call) keepsLate() bool {
-	return !c.head.Stream && !c.door.Free && c.principal.Account().OnHangup != account.HangupCancel
+	return !c.head.Stream && !c.op.Free && c.principal.Account().OnDisconnect != account.DisconnectCancel
 }
 
 // detachLate takes the attempt that failed out of the request where its answer is late
@@ -58,7 +58,7 @@ func (c *call) detachLate(f *provider.Failure, unseen ledger.Settlement, upstrea
 	}
 	c.shared.holders.Add(1)
 	own := &call{
-		server: c.server, dialect: c.dialect, door: c.door, idText: c.idText, r: c.r, account: c.account,
+		server: c.server, dialect: c.dialect, op: c.op, idText: c.idText, r: c.r, account: c.account,
 		head: c.head, plan: c.plan.Alone(), hold: c.hold, sum: &tally{choices: c.head.Choices}, apart: c.apart,
 	}
 	c.late = &late{call: own, answer: f.Late, upstream: *upstream, unseen: unseen, shared: c.shared}

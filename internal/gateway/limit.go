@@ -26,11 +26,11 @@ func (c *call) lookAtLimits() error {
 
 // estimateTokens is how many tokens are reserved for the request.
 func (c *call) estimateTokens() int64 {
-	if c.door.Free {
+	if c.op.Free {
 		return 0
 	}
 	output := int64(0)
-	if !c.door.Silent {
+	if !c.op.Silent {
 		output = c.head.MaxOutput
 		if most, _ := c.table.MaxOutput(&c.targets[0]); output == 0 {
 			output = min(defaultOutput, most)
@@ -49,18 +49,18 @@ func (c *call) settleLimits() {
 
 // commonHeaders sets what every reply has.
 func (c *call) commonHeaders(h http.Header, id string) {
-	left := c.standing()
+	left := c.rateLimitStatus()
 	c.dialect.CommonHeaders(h, id, c.server.now(), &left)
 }
 
-// standing is what the caller has left: as it was told when the request was let
+// rateLimitStatus is what the caller has left: as it was told when the request was let
 // in, or as it is known here where it did not come so far.
-func (c *call) standing() llm.Standing {
+func (c *call) rateLimitStatus() llm.RateLimitStatus {
 	switch {
 	case c.limited.Asked():
-		return c.limited.Standing()
+		return c.limited.Status()
 	case c.principal != nil:
-		return c.server.limits.Standing(ratelimit.CallerOf(c.principal))
+		return c.server.limits.Status(ratelimit.CallerOf(c.principal))
 	}
-	return llm.Standing{}
+	return llm.RateLimitStatus{}
 }

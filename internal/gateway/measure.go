@@ -24,7 +24,7 @@ func (c *call) enter() error {
 }
 
 // takeShare takes the place for good, of its account's share of them, now that it is known
-// whose it is. As at the door, a few interactive requests may wait for one that is left.
+// whose it is. As at admission, a few interactive requests may wait for one that is left.
 func (c *call) takeShare() error {
 	s, id := c.server, c.principal.Account().ID
 	got := s.places.take(id, 1)

@@ -14,7 +14,7 @@ func (c *call) narrow() {
 	if len(c.targets) < 2 {
 		return
 	}
-	if c.door.Op != llm.OpChat {
+	if c.op.Op != llm.OpChat {
 		c.narrowTo(func(t route.Target) bool { return c.offers(&t) })
 		return
 	}
@@ -33,5 +33,5 @@ func (c *call) narrowTo(suits func(route.Target) bool) {
 // offers reports whether the target can be asked for what is asked for.
 func (c *call) offers(t *route.Target) bool {
 	to := c.spoken(t)
-	return to == c.door || to != nil && to.EncodeRequest != nil && c.door.DecodeRequest != nil
+	return to == c.op || to != nil && to.EncodeRequest != nil && c.op.DecodeRequest != nil
 }

@@ -41,7 +41,7 @@ func (c *call) relayWhole(resp *provider.Response) error {
 	c.plan.Succeeded(c.server.now(), 0)
 	s := c.settlementOfWhole(sum)
 	c.settle(s)
-	if c.head.Stream && c.door.DecodeRequest != nil {
+	if c.head.Stream && c.op.DecodeRequest != nil {
 		return c.streamWhole(reply, sum, &s.Usage)
 	}
 	if c.head.Stream && !c.out.withdraw() {
@@ -89,7 +89,7 @@ const largeAnswer = 256 << 10
 // boundAnswer counts what a large answer of a chat takes among the bodies in flight before it
 // is decoded, and refuses one with more elements than a request may have.
 func (c *call) boundAnswer(body []byte) error {
-	if len(body) < largeAnswer || c.door.Op != llm.OpChat || rawjson.Validate(body, parse.MaxDepth) != nil {
+	if len(body) < largeAnswer || c.op.Op != llm.OpChat || rawjson.Validate(body, parse.MaxDepth) != nil {
 		return nil // of what is no JSON nothing is built
 	}
 	size, err := c.server.bounds.Measure(body)
@@ -102,13 +102,13 @@ func (c *call) boundAnswer(body []byte) error {
 // encodeWhole writes the reply as the client reads it: the provider's own
 // bytes where they speak the same, else a translation.
 func (c *call) encodeWhole(dst []byte, from *dialect.Operation, body []byte, reply *llm.Reply, usage *llm.Usage) []byte {
-	if from == c.door && c.asAsked(reply) {
+	if from == c.op && c.asAsked(reply) {
 		return from.Stamp(dst, body, c.final(&tally{}, usage))
 	}
 	reply.ID, reply.Model, reply.Created = c.dialect.IDPrefix+c.idText, c.tried[len(c.tried)-1], c.started.Unix()
 	reply.Usage, reply.Reported, reply.Cost = *usage, true, c.cost()
 	reply.Base64, reply.Echo = c.head.Base64, c.echo()
-	return c.door.EncodeReply(dst, reply)
+	return c.op.EncodeReply(dst, reply)
 }
 
 // asAsked reports whether vectors have the form that the client asked for: not
@@ -191,7 +191,7 @@ func (c *call) relayStream(resp *provider.Response) error {
 	t := c.target()
 	from := c.spoken(t)
 	r := relay{
-		call: c, same: from == c.door && c.resumed == nil,
+		call: c, same: from == c.op && c.resumed == nil,
 		reader:  from.Framing.NewReader(resp.Body, maxFrame),
 		decoder: from.NewDecoder(c.quirks(t)),
 		stream:  c.out, sum: c.sum,
@@ -227,7 +227,7 @@ type relay struct {
 func (r *relay) run() error {
 	for !r.sum.done {
 		frame, err := r.reader.Next()
-		if err != nil && r.sum.whole() && !r.call.gone() {
+		if err != nil && r.sum.whole() && !r.call.clientGone() {
 			return nil // what is missing is the end marker, not the answer
 		}
 		if errors.Is(err, io.EOF) {
@@ -316,7 +316,7 @@ func (f *frameKind) note(e *llm.Event) {
 // nothing but the end of the body follows it.
 func (r *relay) forward(frame sse.Event, f frameKind) {
 	if r.sum.done && !f.usage && !f.finish {
-		r.end = r.call.door.Framing.Append(nil, string(frame.Name), frame.Data)
+		r.end = r.call.op.Framing.Append(nil, string(frame.Name), frame.Data)
 		return
 	}
 	r.releaseHeld()
@@ -340,7 +340,7 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 
 // hasUsage reports whether there is a usage to put the cost in, believed or not.
 func (r *relay) hasUsage(data []byte) bool {
-	return len(r.call.door.Stamp(nil, data, &llm.Final{Attempts: 2})) > len(data)
+	return len(r.call.op.Stamp(nil, data, &llm.Final{Attempts: 2})) > len(data)
 }
 
 // follow tells the encoder of an event that went out as it came. It has to know
@@ -364,7 +364,7 @@ func (r *relay) appendHeld(final *llm.Final) {
 	if len(r.held.Data) == 0 || r.asked {
 		return
 	}
-	d, data := r.call.door, r.held.Data
+	d, data := r.call.op, r.held.Data
 	if final != nil {
 		data = d.Stamp(nil, data, final)
 		r.call.keepEvent(data)
@@ -397,7 +397,7 @@ func (r *relay) finish() error {
 	}
 	r.appendHeld(final)
 	if r.end == nil {
-		r.end = []byte(c.door.EndMarker)
+		r.end = []byte(c.op.EndMarker)
 	}
 	r.stream.write(append(r.out, r.end...))
 	return nil

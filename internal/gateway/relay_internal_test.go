@@ -33,7 +33,7 @@ func TestForwardEnd(t *testing.T) {
 	}
 	for _, tt := range tests {
 		r := relay{
-			call: &call{dialect: d, door: &d.Operation, head: llm.Head{IncludeUsage: true}}, same: true,
+			call: &call{dialect: d, op: &d.Operation, head: llm.Head{IncludeUsage: true}}, same: true,
 			sum: &tally{choices: 1, done: true, finish: []llm.FinishReason{llm.FinishStop}},
 		}
 		r.forward(sse.Event{Name: []byte("metadata"), Data: tt.data, Raw: []byte("raw")}, tt.kind)

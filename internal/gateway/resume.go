@@ -275,5 +275,5 @@ func (c *call) keepUsage(u *llm.Usage, wentOn bool) {
 
 // rescues says whether an answer that breaks off is to be continued elsewhere.
 func (c *call) rescues() bool {
-	return c.door.Op == llm.OpChat && c.head.Stream && c.head.Choices == 1 && !c.noRescue && len(c.targets) > 1 && c.table.Rescues(c.head.Model)
+	return c.op.Op == llm.OpChat && c.head.Stream && c.head.Choices == 1 && !c.noRescue && len(c.targets) > 1 && c.table.Rescues(c.head.Model)
 }

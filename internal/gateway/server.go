@@ -159,8 +159,8 @@ func New(o Options) *Server {
 func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.Operation, permission account.Permission) http.Handler {
 	counted := s.metrics.Route(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		door := dialect.Asked(served, r.URL.Path)
-		c := &call{server: s, w: w, r: r, dialect: d, door: door, permission: permission, counted: counted, started: s.ledger.Now().UTC().Truncate(time.Microsecond)}
+		op := dialect.Asked(served, r.URL.Path)
+		c := &call{server: s, w: w, r: r, dialect: d, op: op, permission: permission, counted: counted, started: s.ledger.Now().UTC().Truncate(time.Microsecond)}
 		c.handle()
 	})
 }
@@ -169,11 +169,11 @@ func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.O
 // already, and comes without a key: whoever mounts it has found out who that is.
 // Such a request has no Idempotency-Key, whose replies are sealed with the
 // caller's key.
-func (s *Server) HandlerAs(pattern string, d *dialect.Dialect, door *dialect.Operation) func(http.ResponseWriter, *http.Request, *account.Principal) {
+func (s *Server) HandlerAs(pattern string, d *dialect.Dialect, op *dialect.Operation) func(http.ResponseWriter, *http.Request, *account.Principal) {
 	counted := s.metrics.Route(pattern)
 	return func(w http.ResponseWriter, r *http.Request, p *account.Principal) {
 		r.Header.Del("Idempotency-Key")
-		c := &call{server: s, w: w, r: r, dialect: d, door: door, permission: account.Chat, counted: counted, started: s.ledger.Now().UTC().Truncate(time.Microsecond)}
+		c := &call{server: s, w: w, r: r, dialect: d, op: op, permission: account.Chat, counted: counted, started: s.ledger.Now().UTC().Truncate(time.Microsecond)}
 		c.known = p
 		c.handle()
 	}

@@ -74,7 +74,7 @@ func (c *call) settlementOfFailed(f *provider.Failure) ledger.Settlement {
 		s.Provenance = ledger.Estimated
 		s.Usage = c.inputUsage()
 		s.AtMost, s.Unpriced = c.atMost()
-		if c.gone() {
+		if c.clientGone() {
 			s.Outcome = ledger.OutcomeClientGone
 		}
 	}
@@ -88,7 +88,7 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 		Outcome: ledger.OutcomeCut, Provenance: ledger.Exact, Usage: t.usage, Tier: c.served(t), ProviderCost: t.bill,
 		Status: f.Status, Code: f.Err.Code, FirstToken: t.firstToken,
 	}
-	if c.gone() {
+	if c.clientGone() {
 		s.Outcome = ledger.OutcomeClientGone
 	}
 	if !c.believable(t) {
@@ -163,7 +163,7 @@ func (c *call) bill(t *route.Target, u *llm.Usage) {
 // requests is how many requests an attempt is charged as, where its model has a
 // price for them.
 func (c *call) requests() int64 {
-	if c.door.Free {
+	if c.op.Free {
 		return 0
 	}
 	return 1

@@ -42,7 +42,7 @@ func (c *call) beginStream() {
 	}
 	if !c.out.committed() {
 		c.out.pending, c.words = nil, words{on: c.words.on}
-		c.out.encoder = c.door.NewEncoder(c.meta())
+		c.out.encoder = c.op.NewEncoder(c.meta())
 	}
 }
 
@@ -90,7 +90,7 @@ func (s *clientStream) keepAlive() {
 		s.silent.Reset(wait - quiet)
 		return
 	}
-	s.send([]byte(s.call.door.KeepAlive))
+	s.send([]byte(s.call.op.KeepAlive))
 	s.silent.Reset(wait)
 }
 
@@ -98,14 +98,14 @@ func (s *clientStream) keepAlive() {
 // too long is taken to have left.
 func (s *clientStream) send(b []byte) {
 	c := s.call
-	if c.gone() {
+	if c.clientGone() {
 		return
 	}
 	s.last = c.server.now()
 	if !s.begun {
 		s.begun = true
 		h := c.w.Header()
-		c.answerHeaders(&s.told, c.door.Framing.ContentType)
+		c.answerHeaders(&s.told, c.op.Framing.ContentType)
 		h["Cache-Control"] = []string{"no-cache"}
 		h["X-Accel-Buffering"] = []string{"no"} // nginx's word for: do not hold this back
 		c.w.WriteHeader(http.StatusOK)
@@ -115,7 +115,7 @@ func (s *clientStream) send(b []byte) {
 	if err == nil {
 		err = s.control.Flush()
 	}
-	if err != nil && c.deaf.CompareAndSwap(false, true) {
+	if err != nil && c.clientWriteFailed.CompareAndSwap(false, true) {
 		c.hangUp()
 	}
 }
@@ -174,6 +174,6 @@ func (c *call) streamAsCame(body []byte, from *dialect.Operation, usage *llm.Usa
 	}
 	c.idem.streamed(c)
 	data := from.Stamp(nil, line.Bytes(), c.final(&tally{}, usage))
-	c.out.write(append(c.door.Framing.Append(nil, "", data), c.door.EndMarker...))
+	c.out.write(append(c.op.Framing.Append(nil, "", data), c.op.EndMarker...))
 	return nil
 }

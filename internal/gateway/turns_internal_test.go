@@ -150,13 +150,13 @@ func TestLeftInBetween(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
 	scanned := 0
-	door := &dialect.Operation{Scan: func([]byte, *http.Request) (llm.Head, error) {
+	clientAPI := &dialect.Operation{Scan: func([]byte, *http.Request) (llm.Head, error) {
 		scanned++
 		leave()
 		return llm.Head{}, nil
 	}}
 	body := `{"fallbacks":[],"a":"` + strings.Repeat("a", largeBody) + `"}`
-	c := &call{r: httptest.NewRequestWithContext(ctx, "POST", "/", nil), door: door, body: []byte(body)}
+	c := &call{r: httptest.NewRequestWithContext(ctx, "POST", "/", nil), op: clientAPI, body: []byte(body)}
 	if err := c.scanBody(); !errors.Is(err, errGone) || scanned != 1 {
 		t.Errorf("%v, scanned %d times; want it to end after the first time", err, scanned)
 	}

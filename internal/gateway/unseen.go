@@ -38,7 +38,7 @@ func (c *call) costAtMost(bound llm.Usage) (llm.Money, llm.Classes) {
 // mostUsed is what the attempt under way can have used at most.
 func (c *call) mostUsed() llm.Usage {
 	a := c.hold.Attempt()
-	if a.Claim == nil && !c.door.Free { // else the bound is that of afford
+	if a.Reservation == nil && !c.op.Free { // else the bound is that of afford
 		return c.boundUnseen()
 	}
 	return a.Bound
@@ -48,7 +48,7 @@ func (c *call) mostUsed() llm.Usage {
 // its model gives where the client named no cap: without a budget none is put in.
 func (c *call) boundUnseen() llm.Usage {
 	t := c.target()
-	r := c.read(t)
+	r := c.costInputs(t)
 	k := c.demand(t, &r, coarse)
 	if k.open {
 		k.most = c.maxOutput(t)
@@ -88,13 +88,13 @@ func (u *upstreamContext) end() {
 // charges for all of it all the same. What an account says comes first. There are so many
 // drains at most; one beyond them is cancelled.
 func (c *call) drain() time.Duration {
-	timing, how := &c.server.timing, c.principal.Account().OnHangup
+	timing, how := &c.server.timing, c.principal.Account().OnDisconnect
 	switch {
-	case how == account.HangupCancel && !c.ending.Load():
+	case how == account.DisconnectCancel && !c.ending.Load():
 		return 0
-	case c.ending.Load() && how != account.HangupDrain:
+	case c.ending.Load() && how != account.DisconnectDrain:
 		return timing.DrainUsage
-	case how != account.HangupDrain && c.head.Stream && !c.bills.Load():
+	case how != account.DisconnectDrain && c.head.Stream && !c.bills.Load():
 		return 0
 	case c.draining.Load(): // somebody else saw it leave
 	case !c.server.takeDrain():

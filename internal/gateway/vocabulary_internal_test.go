@@ -101,7 +101,7 @@ func TestTextsAreCountedTogether(t *testing.T) {
 	text := strings.Repeat("many words of a text. ", 750)
 	r := &llm.Request{Embedding: &llm.Embedding{Texts: slices.Repeat([]string{text}, 2000)}}
 	began := worktest.ProcessorTime()
-	got, want := (&call{door: &dialect.Operation{}, request: r}).inputTokens(), 2000*CountTokens(text)
+	got, want := (&call{op: &dialect.Operation{}, request: r}).inputTokens(), 2000*CountTokens(text)
 	if got < want*99/100 || got > want*101/100 {
 		t.Errorf("got %d tokens, want about %d", got, want)
 	}
@@ -109,7 +109,7 @@ func TestTextsAreCountedTogether(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	r = &llm.Request{Embedding: &llm.Embedding{Texts: slices.Repeat([]string{"a"}, 2000)}}
-	if got := (&call{door: &dialect.Operation{}, request: r}).inputTokens(); got != 2000 {
+	if got := (&call{op: &dialect.Operation{}, request: r}).inputTokens(); got != 2000 {
 		t.Errorf("got %d tokens of 2000 texts of one token", got)
 	}
 }
@@ -121,8 +121,8 @@ func TestFineIsCloser(t *testing.T) {
 	picture, sound := strings.Repeat("iVBORw0KGgo9", 20_000), mp3(400)
 	words := strings.Repeat("some words that people write ", 1000)
 	tests := []struct {
-		name, door, body string
-		least, most      int64 // of input tokens
+		name, clientAPI, body string
+		least, most           int64 // of input tokens
 	}{
 		{"text", "openai", `{"messages":[{"role":"user","content":"` + words + `"}]}`, 5000, 8000},
 		{"an image", "openai", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + picture + `"}},{"type":"text","text":"` + words + `"}]}]}`, 5000 + mostImage, 8000 + mostImage},
@@ -133,7 +133,7 @@ func TestFineIsCloser(t *testing.T) {
 		{"a text in base64", "gemini", `{"contents":[{"parts":[{"inlineData":{"mimeType":"text/plain","data":"` + picture + `"}}]}]}`, int64(len(picture)), int64(len(picture)) + 1200},
 	}
 	for _, tt := range tests {
-		c, to := newAsked(t, asked{door: tt.door, model: "gpt-5", body: tt.body, sizes: sized()})
+		c, to := newAsked(t, asked{clientAPI: tt.clientAPI, model: "gpt-5", body: tt.body, sizes: sized()})
 		u := c.bound(to, fine)
 		if got := u.InputTokens(); got < tt.least || got > tt.most {
 			t.Errorf("%s: %d tokens of input, want from %d to %d", tt.name, got, tt.least, tt.most)

@@ -48,7 +48,7 @@ type attack struct {
 
 // attacker is one hostile client. Its work ends when ctx does.
 type attacker struct {
-	*house
+	*testGateway
 	ctx    context.Context
 	number int // from 0
 	key    string
@@ -59,7 +59,7 @@ type attacker struct {
 
 // result is what came of an attack.
 type result struct {
-	house         *house
+	testGateway   *testGateway
 	good          answers
 	quiet         time.Duration // p99 of good clients before the attack
 	before, after reading       // after the recovery
@@ -127,7 +127,7 @@ func only(want ...string) func(*testing.T, *result) {
 }
 
 func attacks() []attack {
-	return slices.Concat(frontAttacks(), smugglingAttacks(), http2Attacks(), providerAttacks(), contentAttacks())
+	return slices.Concat(clientAttacks(), smugglingAttacks(), http2Attacks(), providerAttacks(), contentAttacks())
 }
 
 // TestHostile makes all attacks, each on a gateway of its own.
@@ -157,11 +157,11 @@ func TestHostile(t *testing.T) {
 }
 
 // run makes the attack and judges all that does not depend on the clock.
-func (a *attack) run(t *testing.T, g *ground) *result {
+func (a *attack) run(t *testing.T, g *testbed) *result {
 	t.Helper()
 	h := g.open(t, a.secure)
-	r := &result{house: h, counted: map[string]int{}}
-	warm := &result{house: h}
+	r := &result{testGateway: h, counted: map[string]int{}}
+	warm := &result{testGateway: h}
 	a.side(t, warm, long(500*time.Millisecond, 100*time.Millisecond), false)
 	if len(warm.good.failed) > 0 {
 		t.Fatalf("before the attack: %s", warm.good.failed[0])
@@ -170,7 +170,7 @@ func (a *attack) run(t *testing.T, g *ground) *result {
 	h.litter(t)
 	r.before = h.read(t)
 	if a.alone != nil {
-		one := &attacker{house: h, ctx: t.Context(), key: h.bad[0], result: r, transport: h.transport(true)}
+		one := &attacker{testGateway: h, ctx: t.Context(), key: h.bad[0], result: r, transport: h.transport(true)}
 		a.alone(t, one)
 		one.transport.CloseIdleConnections()
 	}
@@ -202,10 +202,10 @@ func (a *attack) side(t *testing.T, r *result, lasts time.Duration, hostile bool
 		if model == "" {
 			model = goodModel
 		}
-		all.Go(func() { r.house.converse(ctx, r.house.good[i], model, &r.good) })
+		all.Go(func() { r.testGateway.converse(ctx, r.testGateway.good[i], model, &r.good) })
 		if hostile {
 			all.Go(func() {
-				x := &attacker{house: r.house, ctx: ctx, number: i, key: r.house.bad[i], result: r, transport: r.house.transport(true)}
+				x := &attacker{testGateway: r.testGateway, ctx: ctx, number: i, key: r.testGateway.bad[i], result: r, transport: r.testGateway.transport(true)}
 				defer x.transport.CloseIdleConnections()
 				a.hostile(x)
 			})
@@ -220,24 +220,24 @@ func (r *result) recover(t *testing.T) {
 	t.Helper()
 	began := time.Now()
 	for {
-		r.after = r.house.read(t)
+		r.after = r.testGateway.read(t)
 		if len(r.leftovers()) == 0 || time.Since(began) > recovery {
 			return
 		}
-		r.house.litter(t)
+		r.testGateway.litter(t)
 		time.Sleep(long(500*time.Millisecond, 50*time.Millisecond))
 	}
 }
 
 // litter has the gateway collect garbage: twice that of bodies which it reads and refuses, and
 // then, so that none of these is alive, once its own. It does nothing without -hostile.long.
-func (h *house) litter(t *testing.T) {
+func (h *testGateway) litter(t *testing.T) {
 	t.Helper()
 	if !*longFlag {
 		return
 	}
 	body := `{"model":"none/of-this-name","messages":[{"role":"user","content":"` + strings.Repeat("x", 1<<20) + `"}]}`
-	a := &attacker{house: h, ctx: t.Context(), key: h.good[0], result: &result{counted: map[string]int{}}, transport: h.transport(true)}
+	a := &attacker{testGateway: h, ctx: t.Context(), key: h.good[0], result: &result{counted: map[string]int{}}, transport: h.transport(true)}
 	defer a.transport.CloseIdleConnections()
 	collected := func() float64 { return h.metrics(t)["go_gc_duration_seconds_count"] }
 	first, end := collected(), time.Now().Add(recovery/4)

@@ -50,7 +50,7 @@ func (a *answers) p99() time.Duration {
 
 // converse is one good client until ctx ends: whole answers and streams in turn, each on
 // connections that it keeps and on fresh ones.
-func (h *house) converse(ctx context.Context, key, model string, a *answers) {
+func (h *testGateway) converse(ctx context.Context, key, model string, a *answers) {
 	kept, fresh := h.transport(true), h.transport(false)
 	defer kept.CloseIdleConnections()
 	for i := 0; ctx.Err() == nil; i++ {
@@ -69,7 +69,7 @@ func (h *house) converse(ctx context.Context, key, model string, a *answers) {
 }
 
 // chat is an error unless all of an answer comes.
-func (h *house) chat(transport *http.Transport, key, model string, stream bool) error {
+func (h *testGateway) chat(transport *http.Transport, key, model string, stream bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	body := fmt.Sprintf(`{"model":%q,"stream":%t,"messages":[{"role":"user","content":"Hi"}]}`, model, stream)

@@ -178,7 +178,7 @@ func providerAttacks() (all []attack) {
 			if *longFlag {
 				only(s.met...)(t, r)
 			}
-			if n := r.house.provider.followed.Load(); n > 0 {
+			if n := r.testGateway.provider.followed.Load(); n > 0 {
 				t.Errorf("%d requests followed a redirect", n)
 			}
 		}})

@@ -23,7 +23,7 @@ type reading struct {
 }
 
 // read looks at the gateway from outside, and at what it tells of itself.
-func (h *house) read(t *testing.T) (r reading) {
+func (h *testGateway) read(t *testing.T) (r reading) {
 	t.Helper()
 	metrics := h.metrics(t)
 	r.goroutines, r.heap = int(metrics["go_goroutines"]), int64(metrics["go_memstats_next_gc_bytes"])
@@ -38,12 +38,12 @@ func (h *house) read(t *testing.T) (r reading) {
 	return r
 }
 
-func (h *house) proc(name string) string {
+func (h *testGateway) proc(name string) string {
 	return fmt.Sprintf("/proc/%d/%s", h.process.Cmd.Process.Pid, name)
 }
 
 // memory is VmRSS and VmHWM (https://man7.org/linux/man-pages/man5/proc_pid_status.5.html).
-func (h *house) memory(t *testing.T) (resident, peak int64) {
+func (h *testGateway) memory(t *testing.T) (resident, peak int64) {
 	t.Helper()
 	text, err := os.ReadFile(h.proc("status"))
 	if err != nil {
@@ -67,7 +67,7 @@ func (h *house) memory(t *testing.T) (resident, peak int64) {
 
 // processor is user and system time, in hundredths of a second
 // (https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html, fields 14 and 15).
-func (h *house) processor(t *testing.T) time.Duration {
+func (h *testGateway) processor(t *testing.T) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(h.proc("stat"))
 	if err != nil {
@@ -82,7 +82,7 @@ func (h *house) processor(t *testing.T) time.Duration {
 
 // resetPeak makes VmHWM what is resident now
 // (https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html).
-func (h *house) resetPeak(t *testing.T) {
+func (h *testGateway) resetPeak(t *testing.T) {
 	t.Helper()
 	if err := os.WriteFile(h.proc("clear_refs"), []byte("5"), 0); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func (h *house) resetPeak(t *testing.T) {
 }
 
 // metrics are those of the gateway that have no labels.
-func (h *house) metrics(t *testing.T) map[string]float64 {
+func (h *testGateway) metrics(t *testing.T) map[string]float64 {
 	t.Helper()
 	client := http.Client{Transport: h.transport(false), Timeout: 20 * time.Second}
 	resp, err := client.Get(h.url("/metrics"))

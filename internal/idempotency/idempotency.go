@@ -1,4 +1,4 @@
-// Package idempotency is what requests claim that carry an Idempotency-Key
+// Package idempotency keeps a record of each request that carries an Idempotency-Key
 // (https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/): the
 // pipeline's and the administration's.
 package idempotency
@@ -32,26 +32,26 @@ const (
 	Other   State = "conflict"    // it was used with another request
 )
 
-// Claim is a request's claim on its key.
-type Claim struct {
+// Record is a request that carries a key.
+type Record struct {
 	Account string // whose quota a reply counts in; empty for none
 	Scope   string // the caller, whose keys are not another's
 	Key     string // the header, hashed, in hexadecimal
 	Body    string // what was asked, hashed, in hexadecimal
-	Request string // the request's id, which no other claim has
+	Request string // the request's id, which no other record has
 }
 
-// Store keeps the claims of all nodes.
+// Store keeps the records of all nodes.
 type Store interface {
-	// Claim makes the claim, unless there is one, and says what it found; the reply
+	// Begin makes the record, unless there is one, and says what it found; the reply
 	// is that of Done.
-	Claim(ctx context.Context, c Claim, ttl time.Duration) (State, []byte, error)
-	// Keep ends a claim with its reply, which the caller has sealed and bounded; nil
+	Begin(ctx context.Context, c Record, ttl time.Duration) (State, []byte, error)
+	// Keep ends a record with its reply, which the caller has sealed and bounded; nil
 	// where none is kept: Spent. So it is with a kept.Refusal, the error where no more may
 	// be kept.
-	Keep(ctx context.Context, c Claim, reply []byte) error
-	// Forget ends a claim as if it had never been.
-	Forget(ctx context.Context, c Claim) error
+	Keep(ctx context.Context, c Record, reply []byte) error
+	// Forget ends a record as if it had never been.
+	Forget(ctx context.Context, c Record) error
 }
 
 // KeyOf is the key of a request, empty for none. One that is too long is refused, and two,
@@ -64,10 +64,10 @@ func KeyOf(h http.Header) (string, error) {
 	return key, llm.Once(h, header)
 }
 
-// Begin makes a claim for 24 hours. It is New, or Done with the first request's reply;
+// Begin makes a record for 24 hours. It is New, or Done with the first request's reply;
 // anything else is an error, which for Spent says why there is no reply.
-func Begin(ctx context.Context, s Store, c Claim, spent string) (State, []byte, error) {
-	state, reply, err := s.Claim(ctx, c, TTL)
+func Begin(ctx context.Context, s Store, c Record, spent string) (State, []byte, error) {
+	state, reply, err := s.Begin(ctx, c, TTL)
 	if err != nil {
 		return "", nil, &llm.Error{Code: llm.CodeOverloaded, Message: "The Idempotency-Key cannot be checked right now. Try again shortly.", RetryAfter: time.Second, Err: err}
 	}

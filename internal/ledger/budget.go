@@ -86,10 +86,10 @@ type BudgetID struct {
 	Period int64 // see Period.Number
 }
 
-// Leases is the database as it deals out slices of budgets to nodes. What all
-// nodes may come to, by their slices, never passes a budget's limit.
+// Leases is the database as it deals out budget leases to nodes. What all
+// nodes may come to, by their leases, never passes a budget's limit.
 type Leases interface {
-	// Lease changes the slice that a journal's node has of a budget.
+	// Lease changes the lease that a journal's node has of a budget.
 	Lease(ctx context.Context, r LeaseRequest) (Lease, error)
 	// Reconcile takes back what earlier lives of the journal's node had leased
 	// and not spent. The journal is in the database up to its present epoch.
@@ -97,11 +97,11 @@ type Leases interface {
 	// Beat says that the node is alive, and tells what it has to know of the
 	// others.
 	Beat(ctx context.Context, n Node) (Beat, error)
-	// Leave says that the node stops, and gives back its slices.
+	// Leave says that the node stops, and gives back its leases.
 	Leave(ctx context.Context, journal uuid.UUID) error
 }
 
-// LeaseRequest asks for a slice. The node may come to Used and what it is
+// LeaseRequest asks for a lease. The node may come to Used and what it is
 // granted beyond that.
 type LeaseRequest struct {
 	Journal uuid.UUID
@@ -158,7 +158,7 @@ type Beat struct {
 	// Alive is how many nodes are, this one too; at least 1.
 	Alive int
 	// For is how long from before the question on the node may spend its
-	// slices; 0 for ever, where no other node can be.
+	// leases; 0 for ever, where no other node can be.
 	For time.Duration
 	// Wanted are the budgets of which some node found too little left.
 	Wanted []BudgetID

@@ -28,7 +28,7 @@ type hub struct {
 	broken error         // the first commit that passed a budget
 	late   chan struct{} // the answer to the next lease waits for it; nil for none
 
-	ignoreOthers bool // negative control: a slice is dealt as if there were no others
+	ignoreOthers bool // negative control: a lease is dealt as if there were no others
 	spentOnly    bool // negative control: what others hold and have not spent does not count
 }
 
@@ -189,7 +189,7 @@ func (c *hubConn) Lease(_ context.Context, r LeaseRequest) (l Lease, err error) 
 	return l, err
 }
 
-// deal is what the database does to a slice.
+// deal is what the database does to a lease.
 func (h *hub) deal(r *LeaseRequest) Lease {
 	s, id := &h.state, r.Budget
 	if s.slices[id] == nil {

@@ -26,7 +26,7 @@ var (
 // TestBudgetSimulation runs real ledgers as nodes that share a budget, through
 // kills, outages of the database and a standby that lacks commits. What all
 // have spent never passes the budget, nothing is held in the end, and all that
-// is left can be claimed by any node.
+// is left can be reserved by any node.
 func TestBudgetSimulation(t *testing.T) {
 	if *budgetSeed >= 0 {
 		if err := runBudgets(t, uint64(*budgetSeed), nil); err != nil {
@@ -223,14 +223,14 @@ func (f *fleet) request(l *life, n, seed uint64) {
 		},
 	}
 	need.Most = need.Least + llm.Money(rng.IntN(60))
-	claim, err := l.ledger.Claim(l.ctx, need)
+	reservation, err := l.ledger.Reserve(l.ctx, need)
 	if err != nil {
 		f.count(err)
 		return
 	}
 	a := Attempt{
 		ID: AttemptID{Request: uuid.UUID{0: 1, 14: byte(n >> 8), 15: byte(n)}, N: 1}, Account: fleetAccount, Key: fleetKey,
-		Provider: "p", Model: "m", Opened: time.Now(), Arrived: need.At, Hold: claim.Amount(), Claim: claim,
+		Provider: "p", Model: "m", Opened: time.Now(), Arrived: need.At, Hold: reservation.Amount(), Reservation: reservation,
 		Price: llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 1000}},
 	}
 	hold, err := l.ledger.Open(a)
@@ -255,14 +255,14 @@ func (f *fleet) request(l *life, n, seed uint64) {
 // room; nil when the node died meanwhile.
 func (f *fleet) another(l *life, hold *Hold, s Settlement, need Need, rng *rand.Rand) *Hold {
 	need.After, need.Settles = hold, &s
-	claim, err := l.ledger.Claim(l.ctx, need)
+	reservation, err := l.ledger.Reserve(l.ctx, need)
 	if err != nil {
 		f.count(err)
 		return hold
 	}
 	next := hold.attempt
 	next.ID.N++
-	next.Hold, next.Claim = claim.Amount(), claim
+	next.Hold, next.Reservation = reservation.Amount(), reservation
 	after, _, err := hold.Next(s, next)
 	if err != nil {
 		return hold
@@ -299,7 +299,7 @@ func (f *fleet) settleDown(ctx context.Context) error {
 	case total > fleetLimit-100:
 		return fmt.Errorf("%v was spent of a budget of %v", total, fleetLimit-100)
 	}
-	return f.claimRest(ctx, fleetLimit-100-total)
+	return f.reserveRest(ctx, fleetLimit-100-total)
 }
 
 func (f *fleet) stop() {
@@ -310,14 +310,14 @@ func (f *fleet) stop() {
 	}
 }
 
-// claimRest claims exactly what is left, on any node, and no more.
-func (f *fleet) claimRest(ctx context.Context, left llm.Money) error {
+// reserveRest reserves exactly what is left, on any node, and no more.
+func (f *fleet) reserveRest(ctx context.Context, left llm.Money) error {
 	l := f.nodes[f.rng.IntN(len(f.nodes))].alive().ledger
 	need := Need{
 		Account: fleetAccount, At: time.Now(), Least: left + 1,
 		Budgets: []Budget{{Scope: fleetKey, Of: "API key", Period: PeriodTotal, Limit: fleetLimit - 100}},
 	}
-	if _, err := l.Claim(ctx, need); err == nil {
+	if _, err := l.Reserve(ctx, need); err == nil {
 		return fmt.Errorf("%v could be claimed of the %v that were left", need.Least, left)
 	}
 	if left == 0 {
@@ -325,11 +325,11 @@ func (f *fleet) claimRest(ctx context.Context, left llm.Money) error {
 	}
 	need.Least = left
 	time.Sleep(time.Second)
-	claim, err := l.Claim(ctx, need)
+	reservation, err := l.Reserve(ctx, need)
 	if err != nil {
 		return fmt.Errorf("%v are left and could not be claimed: %w", left, err)
 	}
-	claim.Release()
+	reservation.Release()
 	return nil
 }
 

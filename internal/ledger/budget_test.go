@@ -61,67 +61,67 @@ func TestBudgetChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 100)
 		defer stop()
-		held, err := l.Claim(t.Context(), accountNeed(100, 10))
+		held, err := l.Reserve(t.Context(), accountNeed(100, 10))
 		if err != nil {
 			t.Fatal(err)
 		}
 		h.limits[fleetAccount] = 50
-		if _, err := l.Claim(t.Context(), accountNeed(50, 41)); !isExceeded(err) {
+		if _, err := l.Reserve(t.Context(), accountNeed(50, 41)); !isExceeded(err) {
 			t.Errorf("41 of a budget lowered to 50, of which 10 are held: got %v, want it exceeded", err)
 		}
-		if _, err := l.Claim(t.Context(), accountNeed(50, 40)); err != nil {
+		if _, err := l.Reserve(t.Context(), accountNeed(50, 40)); err != nil {
 			t.Errorf("40 of it: %v", err)
 		}
 		h.limits[fleetAccount] = 70
-		if _, err := l.Claim(t.Context(), accountNeed(70, 20)); err != nil {
+		if _, err := l.Reserve(t.Context(), accountNeed(70, 20)); err != nil {
 			t.Errorf("20 more after it was raised by 20: %v", err)
 		}
-		if _, err := l.Claim(t.Context(), accountNeed(70, 1)); !isExceeded(err) {
+		if _, err := l.Reserve(t.Context(), accountNeed(70, 1)); !isExceeded(err) {
 			t.Errorf("one more: got %v, want it exceeded", err)
 		}
 		held.Release()
-		if _, err := l.Claim(t.Context(), accountNeed(70, 10)); err != nil {
+		if _, err := l.Reserve(t.Context(), accountNeed(70, 10)); err != nil {
 			t.Errorf("after a claim was released: %v", err)
 		}
 		h.limits[fleetAccount] = 0
-		if _, err := l.Claim(t.Context(), accountNeed(71, 1000)); err != nil {
+		if _, err := l.Reserve(t.Context(), accountNeed(71, 1000)); err != nil {
 			t.Errorf("after the budget was taken away: %v", err)
 		}
 	})
 }
 
 // TestBudgetAway holds that a node spends what it has leased while the database
-// is away, for as long as its slices last, and no longer.
+// is away, for as long as its leases last, and no longer.
 func TestBudgetAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 100)
 		defer stop()
-		if _, err := l.Claim(t.Context(), accountNeed(100, 10)); err != nil {
+		if _, err := l.Reserve(t.Context(), accountNeed(100, 10)); err != nil {
 			t.Fatal(err)
 		}
 		h.setDown(true)
 		time.Sleep(10 * time.Second)
 		granted := h.state.slices[BudgetID{Scope: fleetAccount}][l.journal.id]
-		if _, err := l.Claim(t.Context(), accountNeed(100, granted-10)); err != nil {
+		if _, err := l.Reserve(t.Context(), accountNeed(100, granted-10)); err != nil {
 			t.Errorf("the rest of the slice of %v: %v", granted, err)
 		}
-		if _, err := l.Claim(t.Context(), accountNeed(100, 1)); !isAway(err) {
+		if _, err := l.Reserve(t.Context(), accountNeed(100, 1)); !isAway(err) {
 			t.Errorf("more than the slice: got %v, want to be told to try again", err)
 		}
 		other := accountNeed(100, 1)
 		other.Account = "another"
 		other.Budgets[0].Scope = "another"
-		if _, err := l.Claim(t.Context(), other); !isAway(err) {
+		if _, err := l.Reserve(t.Context(), other); !isAway(err) {
 			t.Errorf("another account's budget: got %v, want to be told to try again", err)
 		}
 		h.setDown(false)
 		time.Sleep(time.Second)
-		if _, err := l.Claim(t.Context(), accountNeed(100, 1)); err != nil {
+		if _, err := l.Reserve(t.Context(), accountNeed(100, 1)); err != nil {
 			t.Errorf("after the database came back: %v", err)
 		}
 		h.setDown(true)
 		time.Sleep(2 * time.Minute)
-		if _, err := l.Claim(t.Context(), accountNeed(100, 1)); !isAway(err) {
+		if _, err := l.Reserve(t.Context(), accountNeed(100, 1)); !isAway(err) {
 			t.Errorf("after the time of the slices: got %v, want to be told to try again", err)
 		}
 		h.setDown(false)
@@ -134,17 +134,17 @@ func TestBudgetEnoughWhileAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 100)
 		defer stop()
-		if _, err := l.Claim(t.Context(), accountNeed(100, 10)); err != nil {
+		if _, err := l.Reserve(t.Context(), accountNeed(100, 10)); err != nil {
 			t.Fatal(err)
 		}
 		left := h.state.slices[BudgetID{Scope: fleetAccount}][l.journal.id] - 10
 		h.setDown(true)
-		if _, err := l.Claim(t.Context(), accountNeed(100, left+1)); !isAway(err) {
+		if _, err := l.Reserve(t.Context(), accountNeed(100, left+1)); !isAway(err) {
 			t.Errorf("one more than the %s that are left: got %v, want to be told to try again", left, err)
 		}
 		more := accountNeed(100, left)
 		more.Most = left + 1
-		if c, err := l.Claim(t.Context(), more); err != nil || c.Amount() != left {
+		if c, err := l.Reserve(t.Context(), more); err != nil || c.Amount() != left {
 			t.Errorf("what is left or more, right after: got %s, %v, want %s", c.Amount(), err, left)
 		}
 		h.setDown(false)
@@ -157,17 +157,17 @@ func TestBudgetComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, stop := alone(t, 0)
 		defer stop()
-		held, err := l.Claim(t.Context(), accountNeed(2000, 3000))
+		held, err := l.Reserve(t.Context(), accountNeed(2000, 3000))
 		if err != nil {
 			t.Fatalf("a budget that is no more: %v", err)
 		}
 		held.Release()
 		h.setLimit(2000)
 		time.Sleep(goneFor)
-		if _, err := l.Claim(t.Context(), accountNeed(2000, 2001)); !isExceeded(err) {
+		if _, err := l.Reserve(t.Context(), accountNeed(2000, 2001)); !isExceeded(err) {
 			t.Errorf("2001 of 2000: got %v, want it exceeded", err)
 		}
-		if _, err := l.Claim(t.Context(), accountNeed(2000, 2000)); err != nil {
+		if _, err := l.Reserve(t.Context(), accountNeed(2000, 2000)); err != nil {
 			t.Errorf("2000 of it: %v", err)
 		}
 	})
@@ -184,13 +184,13 @@ func TestBudgetChangedWhileLeased(t *testing.T) {
 		h.late = answer
 		h.mu.Unlock()
 		first := accountNeed(100, 90)
-		p := l.purse(fleetAccount)
+		p := l.budgetsOf(fleetAccount)
 		_, lacking, err := l.take(p, &first, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var running sync.WaitGroup
-		running.Go(func() { // as Claim does, which somebody interrupts after it
+		running.Go(func() { // as Reserve does, which somebody interrupts after it
 			if err := l.lease(t.Context(), p, lacking, &first); err != nil {
 				t.Errorf("the first lease: %v", err)
 			}
@@ -200,7 +200,7 @@ func TestBudgetChangedWhileLeased(t *testing.T) {
 		second := accountNeed(20, 10)
 		second.Most = 90
 		running.Go(func() {
-			if c, err := l.Claim(t.Context(), second); err != nil || c.Amount() > 20 {
+			if c, err := l.Reserve(t.Context(), second); err != nil || c.Amount() > 20 {
 				t.Errorf("a claim of a budget that was lowered to 20: got %v, %v, want at most that", c.Amount(), err)
 			}
 		})
@@ -226,20 +226,20 @@ func TestSettledWhileLeased(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Claim(t.Context(), accountNeed(100, 10)); err != nil {
+		if _, err := l.Reserve(t.Context(), accountNeed(100, 10)); err != nil {
 			t.Fatal(err)
 		}
 		l.spend(&hold.attempt, s.Cost, at, nil)
-		if _, err := l.Claim(t.Context(), accountNeed(100, 50)); err != nil {
+		if _, err := l.Reserve(t.Context(), accountNeed(100, 50)); err != nil {
 			t.Errorf("50 of 100, of which 40 are spent and 10 are held: %v", err)
 		}
-		if _, err := l.Claim(t.Context(), accountNeed(100, 1)); !isExceeded(err) {
+		if _, err := l.Reserve(t.Context(), accountNeed(100, 1)); !isExceeded(err) {
 			t.Errorf("one more: got %v, want it exceeded", err)
 		}
 	})
 }
 
-// TestNextAfterSettled holds that a claim is released whose attempt cannot
+// TestNextAfterSettled holds that a reservation is released whose attempt cannot
 // follow one that is settled.
 func TestNextAfterSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -256,13 +256,13 @@ func TestNextAfterSettled(t *testing.T) {
 		}
 		next := first
 		next.ID.N = 2
-		if next.Claim, err = l.Claim(t.Context(), accountNeed(100, 100)); err != nil {
+		if next.Reservation, err = l.Reserve(t.Context(), accountNeed(100, 100)); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := hold.Next(Settlement{}, next); !errors.Is(err, errSettled) {
 			t.Errorf("next after a settlement: got %v, want %v", err, errSettled)
 		}
-		if _, err := l.Claim(t.Context(), accountNeed(100, 100)); err != nil {
+		if _, err := l.Reserve(t.Context(), accountNeed(100, 100)); err != nil {
 			t.Errorf("all of the budget after that: %v", err)
 		}
 	})
@@ -276,22 +276,22 @@ func isCode(err error, code llm.Code) bool {
 func isExceeded(err error) bool { return isCode(err, llm.CodeBudgetExceeded) }
 func isAway(err error) bool     { return isCode(err, llm.CodeOverloaded) }
 
-// TestBudgetCrowd holds that a claim is not turned away from a budget that has
+// TestBudgetCrowd holds that a reservation is not turned away from a budget that has
 // room, however many others want some of it at once.
 func TestBudgetCrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const crowd = 300
 		l, h, stop := alone(t, crowd)
 		defer stop()
-		if _, err := l.Claim(t.Context(), accountNeed(crowd, 1)); err != nil {
+		if _, err := l.Reserve(t.Context(), accountNeed(crowd, 1)); err != nil {
 			t.Fatal(err)
 		}
-		h.state.wanted[BudgetID{Scope: fleetAccount}][uuid.UUID{9}] = time.Now() // so that each lease is for one claim
+		h.state.wanted[BudgetID{Scope: fleetAccount}][uuid.UUID{9}] = time.Now() // so that each lease is for one reservation
 		h.state.position[uuid.UUID{9}], h.slow = 0, time.Millisecond
 		errs := make(chan error, crowd)
 		for range crowd - 1 {
 			go func() {
-				_, err := l.Claim(t.Context(), accountNeed(crowd, 1))
+				_, err := l.Reserve(t.Context(), accountNeed(crowd, 1))
 				errs <- err
 			}()
 		}

@@ -51,8 +51,8 @@ func (j *Journal) admit(n, keep int64) error {
 	return nil
 }
 
-// room says whether something may be written that leaves so many bytes.
-func (j *Journal) room(keep int64) error {
+// reserveSpace says whether something may be written that leaves so many bytes.
+func (j *Journal) reserveSpace(keep int64) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.admit(0, keep)

@@ -79,25 +79,25 @@ func (h *Hold) Settle(s Settlement) (*llm.Money, error) {
 // Next settles the attempt, which does not count for its request, and opens
 // the one that follows, in one write. When there is no room for the next one
 // nothing is written, and this attempt is still to be settled. The cost is that
-// of the settled one, as Settle returns it. Where the next attempt has a claim,
+// of the settled one, as Settle returns it. Where the next attempt has a reservation,
 // it was made with this one as Need.After.
 func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 	if h.settled.Load() {
-		next.Claim.Release()
+		next.Reservation.Release()
 		return nil, nil, errSettled
 	}
-	if err := next.checkClaim(); err != nil {
+	if err := next.checkReservation(); err != nil {
 		return nil, nil, err
 	}
 	h.complete(&s)
 	s.Counts = false
 	at, err := h.ledger.append(&next, &s, h.attempt.ID)
 	if err != nil {
-		next.Claim.Release()
+		next.Reservation.Release()
 		return nil, nil, err
 	}
 	h.settled.Store(true)
-	h.ledger.spend(&h.attempt, s.Charged(), at, next.Claim)
+	h.ledger.spend(&h.attempt, s.Charged(), at, next.Reservation)
 	return &Hold{ledger: h.ledger, attempt: next}, h.cost(&s), nil
 }
 
@@ -166,20 +166,20 @@ func (s *Settlement) tellsMore() bool {
 	return s.ProviderCost != nil && *s.ProviderCost-s.Cost > s.Cost/1000+10
 }
 
-// checkClaim refuses an attempt that may cost more than it has claimed.
-func (a *Attempt) checkClaim() error {
-	if a.Claim == nil || a.Hold <= a.Claim.amount {
+// checkReservation refuses an attempt that may cost more than it has reserved.
+func (a *Attempt) checkReservation() error {
+	if a.Reservation == nil || a.Hold <= a.Reservation.amount {
 		return nil
 	}
-	a.Claim.Release()
-	return fmt.Errorf("ledger: attempt %s may cost %s and has claimed %s", a.ID, a.Hold, a.Claim.amount)
+	a.Reservation.Release()
+	return fmt.Errorf("ledger: attempt %s may cost %s and has claimed %s", a.ID, a.Hold, a.Reservation.amount)
 }
 
 // spend books what an attempt has cost against the budgets that this node has
-// slices of.
-func (l *Ledger) spend(a *Attempt, cost llm.Money, at Position, next *Claim) {
-	if p, ok := l.purses.Load(a.Account); ok {
-		p.(*purse).settle(a, cost, at, next)
+// leases of.
+func (l *Ledger) spend(a *Attempt, cost llm.Money, at Position, next *Reservation) {
+	if p, ok := l.budgets.Load(a.Account); ok {
+		p.(*accountBudgets).settle(a, cost, at, next)
 	}
 }
 

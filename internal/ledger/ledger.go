@@ -66,11 +66,11 @@ type Ledger struct {
 	unlock         func() error
 
 	leases     Leases
-	purses     sync.Map // *purse by account id
+	budgets    sync.Map // *account budgets by account id
 	valid      atomic.Pointer[validity]
 	alive      atomic.Int64
 	membership membership
-	loading    sync.RWMutex // held to write by who takes away slices that nobody has loaded
+	loading    sync.RWMutex // held to write by who takes away leases that nobody has loaded
 
 	open    atomic.Int64 // attempts opened here and not settled
 	prices  sync.Map     // price versions that this epoch's journal holds
@@ -95,9 +95,9 @@ func (l *Ledger) NewID() uuid.UUID {
 	return id
 }
 
-// settleRoom is what is kept back in the journal for each attempt in flight:
+// settleSpace is what is kept back in the journal for each attempt in flight:
 // more than a settlement takes, with an open for what may follow it.
-const settleRoom = 1 << 10
+const settleSpace = 1 << 10
 
 // New opens the journal in o.Dir, which no other process may have open, and
 // starts to project. What a dead process left open is settled as unknown when
@@ -280,10 +280,10 @@ func (l *Ledger) Lag() (bytes int64, err error) { return l.proj.lag() }
 
 // Problem is why no attempt can be opened now; nil while one can.
 func (l *Ledger) Problem() error {
-	keep := (l.open.Load() + 3) * settleRoom // more than another one takes
-	err := l.journal.room(keep)
+	keep := (l.open.Load() + 3) * settleSpace // more than another one takes
+	err := l.journal.reserveSpace(keep)
 	if errors.Is(err, ErrFull) && l.journal.prepare() == nil {
-		err = l.journal.room(keep) // the next segment was only not reserved yet
+		err = l.journal.reserveSpace(keep) // the next segment was only not reserved yet
 	}
 	return err
 }
@@ -299,11 +299,11 @@ func (l *Ledger) Unknown() int64 { return l.proj.unknown.Load() }
 // Open writes that an attempt begins. The hold that it returns is the right to
 // call the provider, once. An error is a *llm.Error: there is no room.
 func (l *Ledger) Open(a Attempt) (*Hold, error) {
-	if err := a.checkClaim(); err != nil {
+	if err := a.checkReservation(); err != nil {
 		return nil, err
 	}
 	if _, err := l.append(&a, nil, AttemptID{}); err != nil {
-		a.Claim.Release()
+		a.Reservation.Release()
 		return nil, err
 	}
 	return &Hold{ledger: l, attempt: a}, nil
@@ -317,7 +317,7 @@ func (l *Ledger) append(a *Attempt, s *Settlement, settled AttemptID) (at Positi
 	b := (*buf)[:0]
 	var keep int64
 	if a != nil {
-		keep = (l.open.Add(1) + 1) * settleRoom
+		keep = (l.open.Add(1) + 1) * settleSpace
 		if a.Price.Known() {
 			if _, known := l.prices.Load(a.Price.Version); !known {
 				b = appendPrice(b, &a.Price)

@@ -12,16 +12,16 @@ const (
 	// beatEvery is how often a node says that it is alive, where there can be
 	// others, and sees what they want.
 	beatEvery = 250 * time.Millisecond
-	// sweepEvery is how often slices are looked through that nobody uses.
+	// sweepEvery is how often leases are looked through that nobody uses.
 	sweepEvery = 10 * time.Second
-	// idleFor is how long a slice is kept that nobody uses.
+	// idleFor is how long a lease is kept that nobody uses.
 	idleFor = time.Minute
 	// beatMargin is how long before its time is up a node stops to spend its
-	// slices: for clocks that do not run alike, and for what is under way.
+	// leases: for clocks that do not run alike, and for what is under way.
 	beatMargin = 5 * time.Second
 )
 
-// validity is how long this node's slices may be spent.
+// validity is how long this node's leases may be spent.
 type validity struct {
 	forever bool
 	until   time.Time
@@ -168,10 +168,10 @@ func (l *Ledger) tell(ctx context.Context, incarnation string) (Beat, error) {
 	return l.leases.Beat(ctx, told)
 }
 
-// eachSlice calls fn with every slice, under no lock.
-func (l *Ledger) eachSlice(fn func(*purse, *slice)) {
-	l.purses.Range(func(_, v any) bool {
-		p := v.(*purse)
+// eachLease calls fn with every lease, under no lock.
+func (l *Ledger) eachLease(fn func(*accountBudgets, *budgetLease)) {
+	l.budgets.Range(func(_, v any) bool {
+		p := v.(*accountBudgets)
 		p.mu.Lock()
 		all := slices.Concat(slices.Collect(maps.Values(p.scopes))...)
 		p.mu.Unlock()
@@ -182,9 +182,9 @@ func (l *Ledger) eachSlice(fn func(*purse, *slice)) {
 	})
 }
 
-// alone runs fn as the only one that leases the slice, and reports whether it
-// did: not where somebody does already, or the slice is not in use yet.
-func (l *Ledger) alone(p *purse, s *slice, fn func() error) (ran bool, err error) {
+// alone runs fn as the only one that leases the lease, and reports whether it
+// did: not where somebody does already, or the lease is not in use yet.
+func (l *Ledger) alone(p *accountBudgets, s *budgetLease, fn func() error) (ran bool, err error) {
 	p.mu.Lock()
 	if s.leasing != nil || !s.known {
 		p.mu.Unlock()
@@ -212,7 +212,7 @@ func (l *Ledger) yieldWanted(ctx context.Context, ids []BudgetID) {
 		}
 	}
 	found := map[BudgetID]bool{}
-	l.eachSlice(func(p *purse, s *slice) {
+	l.eachLease(func(p *accountBudgets, s *budgetLease) {
 		if !slices.Contains(ids, s.id) {
 			return
 		}
@@ -227,7 +227,7 @@ func (l *Ledger) yieldWanted(ctx context.Context, ids []BudgetID) {
 	}
 }
 
-// yieldUnknown gives back a slice that the database has and this life of the
+// yieldUnknown gives back a lease that the database has and this life of the
 // node does not know of: the answer to a lease was lost.
 func (l *Ledger) yieldUnknown(ctx context.Context, id BudgetID) error {
 	if err := l.Flush(ctx); err != nil {
@@ -239,7 +239,7 @@ func (l *Ledger) yieldUnknown(ctx context.Context, id BudgetID) error {
 	l.loading.Lock()
 	defer l.loading.Unlock()
 	known := false
-	l.eachSlice(func(_ *purse, s *slice) { known = known || s.id == id && s.known })
+	l.eachLease(func(_ *accountBudgets, s *budgetLease) { known = known || s.id == id && s.known })
 	if known {
 		return nil
 	}
@@ -250,7 +250,7 @@ func (l *Ledger) yieldUnknown(ctx context.Context, id BudgetID) error {
 // assert tells a database that may have lost commits what this node has spent
 // and holds of each budget.
 func (l *Ledger) assert(ctx context.Context) (err error) {
-	l.eachSlice(func(p *purse, s *slice) {
+	l.eachLease(func(p *accountBudgets, s *budgetLease) {
 		if err == nil {
 			err = l.assertOne(ctx, p, s)
 		}
@@ -260,7 +260,7 @@ func (l *Ledger) assert(ctx context.Context) (err error) {
 
 // assertOne waits for a lease that is under way: it may be one of those that
 // were lost.
-func (l *Ledger) assertOne(ctx context.Context, p *purse, s *slice) error {
+func (l *Ledger) assertOne(ctx context.Context, p *accountBudgets, s *budgetLease) error {
 	for {
 		p.mu.Lock()
 		busy, known := s.leasing, s.known
@@ -285,12 +285,12 @@ func (l *Ledger) sweep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaseLimit)
 	defer cancel()
 	now := l.now()
-	idle := func(p *purse, s *slice) bool {
+	idle := func(p *accountBudgets, s *budgetLease) bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return s.held == 0 && now.Sub(s.used) >= idleFor
 	}
-	l.eachSlice(func(p *purse, s *slice) {
+	l.eachLease(func(p *accountBudgets, s *budgetLease) {
 		if !idle(p, s) {
 			return
 		}
@@ -298,7 +298,7 @@ func (l *Ledger) sweep(ctx context.Context) {
 			return // it may be needed to give it back later
 		}
 		p.mu.Lock()
-		if s.held == 0 && s.leasing == nil && s.room() <= 0 {
+		if s.held == 0 && s.leasing == nil && s.available() <= 0 {
 			p.forget(s)
 		}
 		p.mu.Unlock()

@@ -57,9 +57,9 @@ type Attempt struct {
 	// BillByProvider has the attempt cost what the provider says, where it does. It
 	// is not in the journal.
 	BillByProvider bool
-	// Claim is the room in budgets that the attempt takes up until it is
+	// Reservation is the reservation in budgets that the attempt takes up until it is
 	// settled; nil where there is no budget. It is not in the journal.
-	Claim *Claim
+	Reservation *Reservation
 }
 
 // FullModel is "<provider>/<model-name>", the model's name in every report.

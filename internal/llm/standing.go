@@ -10,5 +10,5 @@ type Allowance struct {
 	Reset     time.Duration // from now until all of Limit is there again
 }
 
-// Standing is what a caller has left, at the level of its limits that has least.
-type Standing struct{ Requests, Tokens Allowance }
+// RateLimitStatus is what a caller has left, at the level of its limits that has least.
+type RateLimitStatus struct{ Requests, Tokens Allowance }

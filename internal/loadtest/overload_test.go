@@ -83,7 +83,7 @@ type form struct {
 // gateways are limited whose providers take their time.
 func TestOverload(t *testing.T) {
 	f := form{settings{concurrency: 145}, "w200ms", 128} // 128 are the share of one account alone
-	h := newHouse(t, f.settings)
+	h := newGateway(t, f.settings)
 	defer h.end()
 	for try := 1; ; try++ {
 		r := h.overload(&f)
@@ -111,7 +111,7 @@ func TestOverloadCPU(t *testing.T) {
 		t.Skip("takes half a minute: make outages runs it")
 	}
 	f := form{settings{concurrency: 4096, processors: 1}, "small", 64}
-	h := newHouse(t, f.settings)
+	h := newGateway(t, f.settings)
 	defer h.end()
 	r := h.overload(&f)
 	r.tell(t)
@@ -124,7 +124,7 @@ func TestOverloadCPU(t *testing.T) {
 }
 
 // overload finds the capacity, asks for three times as much, and then for half.
-func (h *house) overload(f *form) (r run) {
+func (h *testGateway) overload(f *form) (r run) {
 	h.t.Helper()
 	var peak closed
 	h.load(3*time.Second, &peak, "--conns", strconv.Itoa(f.conns), "--model", f.model)
@@ -147,7 +147,7 @@ func (h *house) overload(f *form) (r run) {
 
 // probing is the p99 of what the gateway answers for itself while something is
 // done.
-func (h *house) probing(do func()) time.Duration {
+func (h *testGateway) probing(do func()) time.Duration {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())
 	defer cancel()
@@ -180,7 +180,7 @@ func (h *house) probing(do func()) time.Duration {
 	return took[len(took)*99/100]
 }
 
-func (h *house) probe(client *http.Client, path string) error {
+func (h *testGateway) probe(client *http.Client, path string) error {
 	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://"+h.base+path, nil)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (h *house) probe(client *http.Client, path string) error {
 }
 
 // shed is what the gateway's metrics say of refusals.
-func (h *house) shed() (told []string) {
+func (h *testGateway) shed() (told []string) {
 	h.t.Helper()
 	resp, err := http.Get("http://" + h.base + "/metrics")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // made beforehand, do not let them in again as somebody else.
 func TestResetOutlivesNoOperator(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	mallory := h.join(ada.Actor(home), "mallory@example.com", people.Viewer)
 	if err := h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, true); err != nil {
@@ -87,26 +87,26 @@ func TestSquatterIsNoOperator(t *testing.T) {
 	t.Parallel()
 	const squatted, chosen = "cfo@example.com", "words of the true one"
 	for name, test := range map[string]struct {
-		link func(h *house, by audit.Actor, userID string) (llm.Secret, error)
-		use  func(h *house, token string) (llm.Secret, error)
+		link func(h *fixture, by audit.Actor, userID string) (llm.Secret, error)
+		use  func(h *fixture, token string) (llm.Secret, error)
 		made bool // an operator by the link itself
 	}{
 		"a link for a new password": {
-			func(h *house, by audit.Actor, userID string) (llm.Secret, error) {
+			func(h *fixture, by audit.Actor, userID string) (llm.Secret, error) {
 				return h.ResetLink(h.ctx, by, userID)
 			},
-			func(h *house, token string) (llm.Secret, error) { return h.Reset(h.ctx, token, secret(chosen), home) },
+			func(h *fixture, token string) (llm.Secret, error) { return h.Reset(h.ctx, token, secret(chosen), home) },
 			false,
 		},
 		"an operator's invitation to operate": {
-			func(h *house, by audit.Actor, _ string) (llm.Secret, error) {
+			func(h *fixture, by audit.Actor, _ string) (llm.Secret, error) {
 				token, _, err := h.Invite(h.ctx, by, people.Invitation{Email: squatted, Operator: true})
 				return token, err
 			},
 			acceptAs(chosen), true,
 		},
 		"an operator's invitation to an account": {
-			func(h *house, by audit.Actor, _ string) (llm.Secret, error) {
+			func(h *fixture, by audit.Actor, _ string) (llm.Secret, error) {
 				token, _, err := h.Invite(h.ctx, by, people.Invitation{Email: squatted, AccountID: h.newAccount("other").ID, Role: people.Viewer})
 				return token, err
 			},
@@ -115,7 +115,7 @@ func TestSquatterIsNoOperator(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
+			h := newFixture(t)
 			ada := h.setUp("ada@example.com")
 			by := ada.Actor(home)
 			mallory := h.join(by, "mallory@example.com", people.Owner)
@@ -165,8 +165,8 @@ func TestSquatterIsNoOperator(t *testing.T) {
 	}
 }
 
-func acceptAs(password string) func(h *house, token string) (llm.Secret, error) {
-	return func(h *house, token string) (llm.Secret, error) {
+func acceptAs(password string) func(h *fixture, token string) (llm.Secret, error) {
+	return func(h *fixture, token string) (llm.Secret, error) {
 		return h.Accept(h.ctx, token, people.Person{Password: secret(password)}, home)
 	}
 }
@@ -175,7 +175,7 @@ func acceptAs(password string) func(h *house, token string) (llm.Secret, error) 
 // their accounts cannot come in as them, proven or not.
 func TestOwnersLinkNeedsThePassword(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	mallory := h.join(ada.Actor(home), "mallory@example.com", people.Owner)
 	bob := h.join(mallory.Actor(home), "bob@example.com", people.Viewer)
@@ -201,16 +201,16 @@ func TestOwnersLinkNeedsThePassword(t *testing.T) {
 // it was revoked or its time is over, has no way in by what was made with it.
 func TestInvitationsEndWithTheirKey(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(h *house, keys *account.Service, id string) error{
-		"revoked": func(h *house, keys *account.Service, id string) error {
+	for name, end := range map[string]func(h *fixture, keys *account.Service, id string) error{
+		"revoked": func(h *fixture, keys *account.Service, id string) error {
 			_, err := keys.RevokeKey(h.ctx, audit.Gateway(), id)
 			return err
 		},
-		"its time over": func(h *house, _ *account.Service, _ string) error {
+		"its time over": func(h *fixture, _ *account.Service, _ string) error {
 			h.advance(48 * time.Hour)
 			return nil
 		},
-		"its time made shorter": func(h *house, keys *account.Service, id string) error {
+		"its time made shorter": func(h *fixture, keys *account.Service, id string) error {
 			_, err := keys.UpdateKey(h.ctx, audit.Gateway(), id, account.KeyUpdate{Expires: new(h.clock().Add(time.Hour))})
 			h.advance(time.Hour)
 			return err
@@ -218,7 +218,7 @@ func TestInvitationsEndWithTheirKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
+			h := newFixture(t)
 			ada := h.setUp("ada@example.com")
 			keys := account.NewService(h.store, h.clock, slog.New(slog.DiscardHandler))
 			var links []string
@@ -259,7 +259,7 @@ func TestInvitationsEndWithTheirKey(t *testing.T) {
 }
 
 // invite makes an invitation and gives its token.
-func (h *house) invite(by audit.Actor, i people.Invitation) string {
+func (h *fixture) invite(by audit.Actor, i people.Invitation) string {
 	h.t.Helper()
 	token, _, err := h.Invite(h.ctx, by, i)
 	if err != nil {
@@ -272,7 +272,7 @@ func (h *house) invite(by audit.Actor, i people.Invitation) string {
 // go on by a key that administers the installation, nor by what was made with it.
 func TestDemotedOperatorHasNoKey(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	mallory := h.join(ada.Actor(home), "mallory@example.com", people.Member)
 	if err := h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, true); err != nil {

@@ -141,7 +141,7 @@ func withMail(t *testing.T, p *postbox, how string) func(*people.Options) {
 func TestMail(t *testing.T) {
 	t.Parallel()
 	post := newPostbox(t)
-	h := newHouse(t, withMail(t, post, people.MailPlain))
+	h := newFixture(t, withMail(t, post, people.MailPlain))
 	ada := h.setUp("ada@example.com")
 	if !h.Mails() {
 		t.Error("mails: got false, want true")
@@ -189,7 +189,7 @@ func TestMailFails(t *testing.T) {
 	post.refuse = true
 	bob := people.Invitation{Email: "bob@example.com", Role: people.Member}
 	for name, how := range map[string]string{"refused": people.MailPlain, "no TLS where it is asked for": people.MailStartTLS} {
-		h := newHouse(t, withMail(t, post, how))
+		h := newFixture(t, withMail(t, post, how))
 		ada := h.setUp("ada@example.com")
 		bob.AccountID = h.account.ID
 		token, i, err := h.Invite(h.ctx, ada.Actor(home), bob)

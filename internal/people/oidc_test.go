@@ -24,7 +24,7 @@ var (
 )
 
 // newSSO is a house with single sign-on.
-func newSSO(t *testing.T, change ...func(*people.OIDCOptions)) (*house, *oidctest.Server) {
+func newSSO(t *testing.T, change ...func(*people.OIDCOptions)) (*fixture, *oidctest.Server) {
 	t.Helper()
 	idp, err := oidctest.Start(bobby, eve)
 	if err != nil {
@@ -40,11 +40,11 @@ func newSSO(t *testing.T, change ...func(*people.OIDCOptions)) (*house, *oidctes
 		t.Fatal(err)
 	}
 	t.Cleanup(sso.Close)
-	return newHouse(t, func(o *people.Options) { o.OIDC = sso }), idp
+	return newFixture(t, func(o *people.Options) { o.OIDC = sso }), idp
 }
 
 // come signs somebody in at the provider and lets them come back.
-func (h *house) come(idp *oidctest.Server, subject string) (llm.Secret, string, error) {
+func (h *fixture) come(idp *oidctest.Server, subject string) (llm.Secret, string, error) {
 	h.t.Helper()
 	address, state, err := h.StartOIDC(h.ctx, "/accounts/default?x=1", home)
 	if err != nil {
@@ -300,7 +300,7 @@ func TestOIDCAway(t *testing.T) {
 	if _, _, err := h.come(idp, "s-bob"); err != nil {
 		t.Errorf("once it is back: %v", err)
 	}
-	_, _, err := newHouse(t).StartOIDC(h.ctx, "/", home)
+	_, _, err := newFixture(t).StartOIDC(h.ctx, "/", home)
 	wantCode(t, "no single sign-on", err, llm.CodeNotFound)
 }
 
@@ -416,7 +416,7 @@ func TestOIDCRolesInItsSessions(t *testing.T) {
 // alone, and came by password, proves nobody's address by their invitations.
 func TestConfinedOperatorsWordIsNoProof(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	for _, untrusted := range []bool{false, true} {
 		email := fmt.Sprintf("bob-%v@example.com", untrusted)

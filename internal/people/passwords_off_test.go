@@ -72,7 +72,7 @@ func TestPasswordsOff(t *testing.T) {
 // TestSetUpWithoutPasswords is that the first operator chooses none where there are none.
 func TestSetUpWithoutPasswords(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(o *people.Options) { o.PasswordsOff = true })
+	h := newFixture(t, func(o *people.Options) { o.PasswordsOff = true })
 	session, err := h.SetUp(h.ctx, h.setupLink(), people.Person{Email: "ada@example.com"}, home)
 	if err != nil {
 		t.Fatal(err)

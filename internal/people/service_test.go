@@ -23,7 +23,7 @@ import (
 
 func TestSetUp(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	if fresh, err := h.Fresh(h.ctx); !fresh || err != nil {
 		t.Errorf("fresh at first: got %v, %v; want true", fresh, err)
 	}
@@ -67,7 +67,7 @@ func TestSetUp(t *testing.T) {
 // the files of the database.
 func TestSecretsStayHere(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	setup := h.setupLink()
 	session, err := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
@@ -109,7 +109,7 @@ func TestSecretsStayHere(t *testing.T) {
 // TestRehash signs in with a hash of weaker parameters, which is made anew.
 func TestInvitations(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	by := ada.Actor(home)
 	invite := func(i people.Invitation) (string, error) {
@@ -159,7 +159,7 @@ func TestInvitations(t *testing.T) {
 
 func TestInvitationsOfKnown(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	h.join(ada.Actor(home), "bob@example.com", people.Member)
 	other := h.newAccount("other")
@@ -198,7 +198,7 @@ func TestInvitationsOfKnown(t *testing.T) {
 
 func TestLinksExpire(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	invitation, _, _ := h.Invite(h.ctx, ada.Actor(home), people.Invitation{Email: "bob@example.com", AccountID: h.account.ID, Role: people.Member})
 	reset, err := h.ResetLink(h.ctx, ada.Actor(home), ada.User().ID)
@@ -217,7 +217,7 @@ func TestLinksExpire(t *testing.T) {
 
 func TestReset(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	old, _ := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
 	link, err := h.ResetLink(h.ctx, audit.Actor{Kind: audit.Command, Name: "root"}, ada.User().ID)
@@ -240,7 +240,7 @@ func TestReset(t *testing.T) {
 
 func TestMembers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	by := ada.Actor(home)
 	bob := h.join(by, "bob@example.com", people.Member)
@@ -273,11 +273,11 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// TestBackDoor makes invitations and then loses the right to: the links are good
+// TestNoBypass makes invitations and then loses the right to: the links are good
 // for nothing, and those of others stay.
-func TestBackDoor(t *testing.T) {
+func TestNoBypass(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	mallory := h.join(ada.Actor(home), "mallory@example.com", people.Owner)
 	invite := func(by *people.Visitor, email string) string {
@@ -311,7 +311,7 @@ func TestBackDoor(t *testing.T) {
 // good for nothing.
 func TestSetUpOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	links := []string{h.setupLink(), h.setupLink()}
 	var won atomic.Int64
 	var all sync.WaitGroup
@@ -337,7 +337,7 @@ func TestSetUpOnce(t *testing.T) {
 // TestLinkOnce uses one link many times at once, of each kind: one wins.
 func TestLinkOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	invited, n := "", 0
 	token := func(kind people.LinkKind) (token llm.Secret, err error) {
@@ -388,7 +388,7 @@ func race(rt *rapid.T, racers int, do func(i int) error) int64 {
 }
 
 // admission is somebody who comes by a link.
-func (h *house) admission(link llm.Secret, u people.User) people.Admission {
+func (h *fixture) admission(link llm.Secret, u people.User) people.Admission {
 	session := people.NewSession{Token: sha256.Sum256([]byte(rand.Text())), Session: people.Session{ID: rand.Text(), UserID: u.ID, Created: h.clock(), Expires: h.clock().Add(time.Hour)}}
 	return people.Admission{Link: sha256.Sum256([]byte(link.Reveal())), User: u, Password: secret("$hash"), Session: &session, At: h.clock()}
 }

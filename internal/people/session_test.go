@@ -11,7 +11,7 @@ import (
 
 func TestSessions(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	h.setUp("ada@example.com")
 	_, err := h.SignIn(h.ctx, "ada@example.com", secret("another few words"), home)
 	wantCode(t, "a wrong password", err, llm.CodeAuthentication)
@@ -57,7 +57,7 @@ func TestSessions(t *testing.T) {
 
 func TestSessionsOfOthers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	eve := h.join(ada.Actor(home), "eve@example.com", people.Member)
 	wantCode(t, "end somebody else's session", h.EndSession(h.ctx, eve, ada.Session().ID, home), llm.CodeNotFound)
@@ -73,7 +73,7 @@ func TestSessionsOfOthers(t *testing.T) {
 // from where.
 func TestFailuresAreLogged(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
 	if _, err := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home); err != nil || strings.Contains(h.log.String(), "a sign-in failed") {
 		t.Errorf("a sign-in: got %v and the log\n%s", err, h.log.String())
@@ -94,7 +94,7 @@ func TestFailuresAreLogged(t *testing.T) {
 
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(o *people.Options) { o.Idle, o.Absolute = time.Hour, 3*time.Hour })
+	h := newFixture(t, func(o *people.Options) { o.Idle, o.Absolute = time.Hour, 3*time.Hour })
 	h.setUp("ada@example.com")
 	sign := func() llm.Secret {
 		session, err := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
@@ -121,7 +121,7 @@ func TestSessionsEnd(t *testing.T) {
 
 func TestSeen(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	v := h.setUp("ada@example.com")
 	session, _ := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
 	begun := h.clock()
@@ -143,7 +143,7 @@ func TestSeen(t *testing.T) {
 
 func TestPasswordChange(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	v := h.setUp("ada@example.com")
 	old, _ := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home)
 	_, err := h.ChangePassword(h.ctx, v, secret("not this one, no"), secret("quite another one"), home)
@@ -177,7 +177,7 @@ func TestPasswordChange(t *testing.T) {
 
 func TestRehash(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	v := h.setUp("ada@example.com")
 	before, _ := h.store.Login(h.ctx, v.User().ID)
 	// argon2id of "correct horse" with m=1024, t=1, p=1 and the salt of 16 zeros.

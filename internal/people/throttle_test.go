@@ -13,7 +13,7 @@ import (
 
 // guess tries a password that is wrong, and returns how long to wait: 0 when it
 // was looked at.
-func (h *house) guess(email string, o people.Origin) time.Duration {
+func (h *fixture) guess(email string, o people.Origin) time.Duration {
 	h.t.Helper()
 	_, err := h.SignIn(h.ctx, email, secret("wrong password"), o)
 	e := llm.AsError(err)
@@ -25,7 +25,7 @@ func (h *house) guess(email string, o people.Origin) time.Duration {
 
 func TestThrottlePair(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	h.setUp("ada@example.com")
 	for _, email := range []string{"ada@example.com", "nobody@example.com"} {
 		for i := range 5 {
@@ -56,7 +56,7 @@ func TestThrottlePair(t *testing.T) {
 // at, and the owner, on a network that is known, feels nothing of it.
 func TestThrottleStrangers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	h.setUp("ada@example.com")
 	if _, err := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestThrottleStrangers(t *testing.T) {
 // TestThrottleNetwork guesses at many users from one network of IPv6.
 func TestThrottleNetwork(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	looked := 0
 	for i := range 130 {
 		o := people.Origin{Address: fmt.Sprintf("2001:db8:1:2:%x::1", i)}
@@ -107,7 +107,7 @@ func TestThrottleNetwork(t *testing.T) {
 // after the other.
 func TestThrottleAtOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	h.setUp("ada@example.com")
 	var looked atomic.Int64
 	var all sync.WaitGroup
@@ -125,7 +125,7 @@ func TestThrottleAtOnce(t *testing.T) {
 
 func TestThrottleCleared(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	h.setUp("ada@example.com")
 	for range 3 {
 		for range 4 {

@@ -14,7 +14,7 @@ import (
 type Auth string
 
 // The schemes. The first five send a configured key. The last three send it,
-// too, where there is one, and otherwise what the gateway's surroundings say
+// too, where there is one, and otherwise what the gateway's environment says
 // that it is: see identity.
 const (
 	AuthBearer      Auth = "bearer"         // Authorization: Bearer KEY

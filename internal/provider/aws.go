@@ -60,7 +60,7 @@ func awsIdentity(o *Options) (*identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := newKeeper(o.Now, func(ctx context.Context) (lease[awsKeys], error) { return fetchAWS(ctx, client) })
+	k := newCredentialCache(o.Now, func(ctx context.Context) (lease[awsKeys], error) { return fetchAWS(ctx, client) })
 	s := &awsSigner{
 		signer: v4.NewSigner(), service: bedrockService, content: contentType,
 		host: strings.TrimSuffix(u.Host, ":"), region: regionOf(u.Hostname()), now: o.Now,

@@ -14,7 +14,7 @@ import (
 )
 
 // identity shows who the gateway is where no key is configured, by what its
-// surroundings give it: variables, files, the role of the machine. Nothing of
+// environment gives it: variables, files, the role of the machine. Nothing of
 // it is read, and nobody is asked, before the first request.
 type identity struct {
 	// sign gives the headers that a request carries. It waits for a credential
@@ -34,7 +34,7 @@ type bearer struct {
 
 // newBearerIdentity sends the token that fetch gets.
 func newBearerIdentity(o *Options, fetch func(ctx context.Context) (lease[bearer], error)) *identity {
-	k := newKeeper(o.Now, fetch)
+	k := newCredentialCache(o.Now, fetch)
 	return &identity{
 		sign: func(ctx context.Context, _ *Call, _ string) ([]dialect.Header, error) {
 			b, err := k.get(ctx)

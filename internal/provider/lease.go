@@ -33,9 +33,9 @@ type lease[T any] struct {
 	end   time.Time // zero for never
 }
 
-// keeper has one credential for all callers, fetched when it is first needed
+// credentialCache has one credential for all callers, fetched when it is first needed
 // and again before it ends. Whoever finds a good one never waits.
-type keeper[T any] struct {
+type credentialCache[T any] struct {
 	fetch func(ctx context.Context) (lease[T], error)
 	now   func() time.Time
 
@@ -58,13 +58,13 @@ type flight[T any] struct {
 	waiting int
 }
 
-func newKeeper[T any](now func() time.Time, fetch func(ctx context.Context) (lease[T], error)) *keeper[T] {
-	return &keeper[T]{fetch: fetch, now: now}
+func newCredentialCache[T any](now func() time.Time, fetch func(ctx context.Context) (lease[T], error)) *credentialCache[T] {
+	return &credentialCache[T]{fetch: fetch, now: now}
 }
 
 // get is a credential that is good now. It waits for one at most until ctx
 // ends; its own error is ctx's then.
-func (k *keeper[T]) get(ctx context.Context) (T, error) {
+func (k *credentialCache[T]) get(ctx context.Context) (T, error) {
 	value, f, err := k.look()
 	if f == nil {
 		return value, err
@@ -95,7 +95,7 @@ var errFetchTime = fmt.Errorf("none within %s", fetchTime)
 
 // look is the credential at hand, or why there is none, or else the fetch to
 // wait for.
-func (k *keeper[T]) look() (value T, f *flight[T], err error) {
+func (k *credentialCache[T]) look() (value T, f *flight[T], err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
@@ -119,7 +119,7 @@ func (l *lease[T]) isGood(now time.Time) bool {
 
 // begin is the fetch under way, begun where there is none. It belongs to no
 // caller, so that none who leaves takes it from the others.
-func (k *keeper[T]) begin() *flight[T] {
+func (k *credentialCache[T]) begin() *flight[T] {
 	if k.flight != nil {
 		return k.flight
 	}
@@ -137,7 +137,7 @@ func (k *keeper[T]) begin() *flight[T] {
 	return f
 }
 
-func (k *keeper[T]) finish(f *flight[T], l lease[T], err error) {
+func (k *credentialCache[T]) finish(f *flight[T], l lease[T], err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
@@ -168,7 +168,7 @@ func renewal(now, end time.Time) time.Time {
 	return at
 }
 
-func (k *keeper[T]) leave(f *flight[T]) {
+func (k *credentialCache[T]) leave(f *flight[T]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f.waiting--
@@ -177,21 +177,21 @@ func (k *keeper[T]) leave(f *flight[T]) {
 
 // close gives up a fetch that nobody waits for, now or later. Requests under
 // way still get theirs.
-func (k *keeper[T]) close() {
+func (k *credentialCache[T]) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
 	k.cancelIdle()
 }
 
-func (k *keeper[T]) cancelIdle() {
+func (k *credentialCache[T]) cancelIdle() {
 	if k.closed && k.flight != nil && k.flight.waiting == 0 {
 		k.flight.cancel()
 	}
 }
 
 // known are the credentials that may still be on their way somewhere.
-func (k *keeper[T]) known() []T {
+func (k *credentialCache[T]) known() []T {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	all := make([]T, len(k.had))

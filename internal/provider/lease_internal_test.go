@@ -14,11 +14,11 @@ import (
 
 // source is where credentials come from: numbers, counted up.
 type source struct {
-	fetches atomic.Int32
-	takes   time.Duration
-	life    time.Duration // 0 for ever
-	deaf    bool          // does not listen to its context
-	err     atomic.Pointer[error]
+	fetches        atomic.Int32
+	takes          time.Duration
+	life           time.Duration // 0 for ever
+	ignoresContext bool          // does not listen to its context
+	err            atomic.Pointer[error]
 }
 
 func (s *source) fail(text string) {
@@ -29,7 +29,7 @@ func (s *source) fail(text string) {
 func (s *source) fetch(ctx context.Context) (lease[string], error) {
 	n := s.fetches.Add(1)
 	done := ctx.Done()
-	if s.deaf {
+	if s.ignoresContext {
 		done = nil
 	}
 	select {
@@ -48,7 +48,7 @@ func (s *source) fetch(ctx context.Context) (lease[string], error) {
 }
 
 // want gets the credential and holds what it is and how long it took.
-func want(t *testing.T, k *keeper[string], value string, took time.Duration) {
+func want(t *testing.T, k *credentialCache[string], value string, took time.Duration) {
 	t.Helper()
 	begun := time.Now()
 	got, err := k.get(t.Context())
@@ -60,11 +60,11 @@ func want(t *testing.T, k *keeper[string], value string, took time.Duration) {
 	}
 }
 
-func TestKeeperFetchesOnceForAll(t *testing.T) {
+func TestCredentialFetchedOnceForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := source{takes: 2 * time.Second, life: time.Hour}
-		k := newKeeper(time.Now, s.fetch)
+		k := newCredentialCache(time.Now, s.fetch)
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() { want(t, k, "1", 2*time.Second) })
@@ -77,11 +77,11 @@ func TestKeeperFetchesOnceForAll(t *testing.T) {
 	})
 }
 
-func TestKeeperRenewsBeforeTheEnd(t *testing.T) {
+func TestCredentialRenewedBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := source{takes: 2 * time.Second, life: time.Hour}
-		k := newKeeper(time.Now, s.fetch)
+		k := newCredentialCache(time.Now, s.fetch)
 		want(t, k, "1", 2*time.Second)
 		time.Sleep(time.Hour - renewBefore - 4*time.Second)
 		want(t, k, "1", 0)
@@ -108,7 +108,7 @@ func TestKeeperWaitsAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := source{takes: time.Second, life: time.Hour}
-		k := newKeeper(time.Now, s.fetch)
+		k := newCredentialCache(time.Now, s.fetch)
 		want(t, k, "1", time.Second)
 		time.Sleep(2 * time.Hour)
 		want(t, k, "2", time.Second)
@@ -121,7 +121,7 @@ func TestKeeperOfShortLives(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := source{life: time.Minute}
-		k := newKeeper(time.Now, s.fetch)
+		k := newCredentialCache(time.Now, s.fetch)
 		for range 600 {
 			if _, err := k.get(t.Context()); err != nil {
 				t.Fatal(err)
@@ -138,7 +138,7 @@ func TestKeeperWithoutAnEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := source{takes: time.Second}
-		k := newKeeper(time.Now, s.fetch)
+		k := newCredentialCache(time.Now, s.fetch)
 		want(t, k, "1", time.Second)
 		time.Sleep(lookAgain)
 		want(t, k, "1", 0)
@@ -153,12 +153,12 @@ func TestKeeperWithoutAnEnd(t *testing.T) {
 	})
 }
 
-func TestKeeperFails(t *testing.T) {
+func TestCredentialFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := source{takes: time.Second, life: time.Hour}
 		s.fail("no role")
-		k := newKeeper(time.Now, s.fetch)
+		k := newCredentialCache(time.Now, s.fetch)
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() { want(t, k, "error: no role", time.Second) })
@@ -187,20 +187,20 @@ func TestKeeperFails(t *testing.T) {
 	})
 }
 
-func TestKeeperRefusesWhatHasExpired(t *testing.T) {
+func TestCredentialExpiredIsRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := source{life: lastMoments}
-		k := newKeeper(time.Now, s.fetch)
+		k := newCredentialCache(time.Now, s.fetch)
 		want(t, k, "error: the one that was found has expired", 0)
 	})
 }
 
-func TestKeeperIsLeft(t *testing.T) {
+func TestCredentialCacheIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := source{takes: 10 * time.Second, life: time.Hour}
-		k := newKeeper(time.Now, s.fetch)
+		k := newCredentialCache(time.Now, s.fetch)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		var wg sync.WaitGroup
@@ -217,12 +217,12 @@ func TestKeeperIsLeft(t *testing.T) {
 	})
 }
 
-func TestKeeperIsBounded(t *testing.T) {
+func TestCredentialCacheIsBounded(t *testing.T) {
 	t.Parallel()
-	for _, deaf := range []bool{false, true} {
+	for _, ignoresContext := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			s := source{takes: time.Hour, deaf: deaf}
-			k := newKeeper(time.Now, s.fetch)
+			s := source{takes: time.Hour, ignoresContext: ignoresContext}
+			k := newCredentialCache(time.Now, s.fetch)
 			want(t, k, "error: none within 20s", fetchTime)
 			want(t, k, "error: none within 20s", 0)
 			if n := s.fetches.Load(); n != 1 {
@@ -233,11 +233,11 @@ func TestKeeperIsBounded(t *testing.T) {
 	}
 }
 
-func TestKeeperIsClosed(t *testing.T) {
+func TestCredentialCacheIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := source{takes: 10 * time.Second, life: time.Hour}
-		k := newKeeper(time.Now, s.fetch)
+		k := newCredentialCache(time.Now, s.fetch)
 		var wg sync.WaitGroup
 		wg.Go(func() { want(t, k, "1", 10*time.Second) })
 		synctest.Wait()
@@ -252,7 +252,7 @@ func TestKeeperIsClosed(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		s := source{takes: 10 * time.Second, life: time.Hour}
-		k := newKeeper(time.Now, s.fetch)
+		k := newCredentialCache(time.Now, s.fetch)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		begun := time.Now()

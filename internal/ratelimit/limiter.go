@@ -163,12 +163,12 @@ func (l *Limiter) Look(c Caller, tokens int64) error {
 	return no.err(&r)
 }
 
-// Standing is what a caller has left, as far as this node knows without asking
+// Status is what a caller has left, as far as this node knows without asking
 // anybody, for replies to requests that are not limited or did not come so far.
-func (l *Limiter) Standing(c Caller) llm.Standing {
+func (l *Limiter) Status(c Caller) llm.RateLimitStatus {
 	own, some := l.policy.Load().limits(&c)
 	if !some {
-		return llm.Standing{}
+		return llm.RateLimitStatus{}
 	}
 	now := l.elapsed()
 	var levels [numRanks]level
@@ -184,7 +184,7 @@ func (l *Limiter) Standing(c Caller) llm.Standing {
 			w.mu.Unlock()
 		}
 	}
-	return standing(&levels)
+	return statusOf(&levels)
 }
 
 // Run keeps in touch with Valkey until ctx ends, and then tells it what is left

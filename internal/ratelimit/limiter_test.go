@@ -72,14 +72,14 @@ func TestRefusedTakesNothing(t *testing.T) {
 			if ok, _ := ask(t, r, &first, c, 15); !ok {
 				t.Fatalf("%s: the first request was refused", test.name)
 			}
-			before := first.Standing()
+			before := first.Status()
 			for range 5 {
 				err := r.Reserve(t.Context(), &second, c, 15)
 				if err == nil || !strings.HasPrefix(llm.AsError(err).Message, test.words) {
 					t.Errorf("%s: got %v, want %q", test.name, err, test.words)
 				}
 			}
-			if diff := cmp.Diff(second.Standing(), before); diff != "" {
+			if diff := cmp.Diff(second.Status(), before); diff != "" {
 				t.Errorf("%s: a refusal has taken something (-got +want):\n%s", test.name, diff)
 			}
 		}
@@ -94,35 +94,35 @@ func TestStanding(t *testing.T) {
 		c := ratelimit.Caller{Key: "k", Account: "a", KeyLimits: ratelimit.Limits{RPM: 7, TPM: 2000}}
 		var one, two ratelimit.Reservation
 		ask(t, r, &one, c, 400)
-		want := llm.Standing{
+		want := llm.RateLimitStatus{
 			Requests: llm.Allowance{Limit: 5, Remaining: 4, Reset: 61 * time.Second},
 			Tokens:   llm.Allowance{Limit: 1000, Remaining: 600, Reset: 61 * time.Second},
 		}
-		if diff := cmp.Diff(one.Standing(), want); diff != "" {
+		if diff := cmp.Diff(one.Status(), want); diff != "" {
 			t.Errorf("reserved (-got +want):\n%s", diff)
 		}
 		one.Settle(50)
 		r.limiter.Tell()
 		want.Tokens.Remaining = 950
-		if diff := cmp.Diff(one.Standing(), want); diff != "" {
+		if diff := cmp.Diff(one.Status(), want); diff != "" {
 			t.Errorf("settled (-got +want):\n%s", diff)
 		}
 		r.clock.advance(20 * time.Second)
 		ask(t, r, &two, c, 5000) // as much as there is, and no more
-		if two.Standing() != (llm.Standing{
+		if two.Status() != (llm.RateLimitStatus{
 			Requests: llm.Allowance{Limit: 5, Remaining: 4, Reset: 41 * time.Second},
 			Tokens:   llm.Allowance{Limit: 1000, Remaining: 950, Reset: 41 * time.Second},
 		}) {
-			t.Errorf("refused: got %+v", two.Standing())
+			t.Errorf("refused: got %+v", two.Status())
 		}
-		if got := r.limiter.Standing(c); got != two.Standing() {
-			t.Errorf("without asking: got %+v, want %+v", got, two.Standing())
+		if got := r.limiter.Status(c); got != two.Status() {
+			t.Errorf("without asking: got %+v, want %+v", got, two.Status())
 		}
-		if got := r.limiter.Standing(ratelimit.Caller{Key: "new", Account: "b"}).Requests; got != (llm.Allowance{Limit: 5, Remaining: 5}) {
+		if got := r.limiter.Status(ratelimit.Caller{Key: "new", Account: "b"}).Requests; got != (llm.Allowance{Limit: 5, Remaining: 5}) {
 			t.Errorf("somebody new: got %+v, want 5 of 5", got)
 		}
 		r.limiter.Use(ratelimit.Policy{})
-		if got := r.limiter.Standing(ratelimit.Caller{Key: "new"}); got != (llm.Standing{}) {
+		if got := r.limiter.Status(ratelimit.Caller{Key: "new"}); got != (llm.RateLimitStatus{}) {
 			t.Errorf("no limits any more: got %+v, want none", got)
 		}
 	})
@@ -222,12 +222,12 @@ func TestLook(t *testing.T) {
 			r.clock.advance(time.Second)
 		}
 		_, want := ask(t, r, &one, c, 1)
-		left := r.limiter.Standing(c)
+		left := r.limiter.Status(c)
 		e := llm.AsError(r.limiter.Look(c, 1))
 		if e.Code != llm.CodeRateLimited || e.RetryAfter != want || !strings.HasPrefix(e.Message, "This account is limited to 2 requests a minute.") {
 			t.Errorf("got %v after %s, want a refusal and %s", e, e.RetryAfter, want)
 		}
-		if diff := cmp.Diff(r.limiter.Standing(c), left); diff != "" {
+		if diff := cmp.Diff(r.limiter.Status(c), left); diff != "" {
 			t.Errorf("a look has taken something (-got +want):\n%s", diff)
 		}
 		if err := r.limiter.Look(ratelimit.Caller{Key: "other", Account: "b"}, 1); err != nil {

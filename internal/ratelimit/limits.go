@@ -101,8 +101,8 @@ type usage struct {
 	resetRequests, resetTokens int64
 }
 
-// standing is the least of what the levels have left.
-func standing(levels *[numRanks]level) (s llm.Standing) {
+// statusOf is the least of what the levels have left.
+func statusOf(levels *[numRanks]level) (s llm.RateLimitStatus) {
 	for i := range levels {
 		l := &levels[i]
 		tighten(&s.Requests, l.limits.RPM, l.used.requests, l.used.resetRequests)

@@ -35,9 +35,9 @@ func (l *level) limited() bool { return l.limits.some() }
 // Asked says whether some limit holds for the request, and was asked.
 func (r *Reservation) Asked() bool { return r.limiter != nil }
 
-// Standing is what the caller had left when the request was admitted or
+// Status is what the caller had left when the request was admitted or
 // refused, with what has been settled since. Nothing limited is all zeros.
-func (r *Reservation) Standing() llm.Standing { return standing(&r.levels) }
+func (r *Reservation) Status() llm.RateLimitStatus { return statusOf(&r.levels) }
 
 // enforce sets the limits by which the request is judged, and what it takes of
 // each: no more than there is at all, so that a large request has its turn too.

@@ -136,20 +136,20 @@ func (t *Table) DefaultModel() string { return t.defaultModel }
 // Targets appends to dst who can answer for the model, in order. An alias that
 // ends with an asterisk is one for all names that begin as it does, of several
 // the longest. At a vendor's
-// door, which is the name of its provider, a name without a slash is an alias,
+// client API, which is the name of its provider, a name without a slash is an alias,
 // else that vendor's model, else that of the one provider that lists it. The
 // error is a *llm.Error.
-func (t *Table) Targets(dst []Target, model, door string) ([]Target, error) {
+func (t *Table) Targets(dst []Target, model, clientAPI string) ([]Target, error) {
 	if a := t.alias(model); a != nil {
 		return a.order(dst, t.health), nil
 	}
 	if strings.Contains(model, "/") {
 		return t.named(dst, model)
 	}
-	if door == "" {
+	if clientAPI == "" {
 		return nil, llm.Invalid("model", fmt.Sprintf(`%q is neither an alias nor of the form "<provider>/<model-name>".`, model))
 	}
-	if e, ok := t.byName[door]; ok && e.provider.Serves(model) {
+	if e, ok := t.byName[clientAPI]; ok && e.provider.Serves(model) {
 		return append(dst, Target{Provider: e.provider, Model: model}), nil
 	}
 	return t.listed(dst, model)

@@ -53,18 +53,18 @@ func TestTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := []struct {
-		name, model, door string
-		want              []string
-		code              llm.Code
+		name, model, clientAPI string
+		want                   []string
+		code                   llm.Code
 	}{
 		{"split at the first slash", "a/vendor/y", "", []string{"a/vendor/y"}, ""},
 		{"alias", "fast", "", []string{"b/x", "a/vendor/y"}, ""},
 		{"listed model", "b/x", "", []string{"b/x"}, ""},
 		{"model that is not listed", "b/other", "", nil, llm.CodeModelNotFound},
 		{"unknown provider", "z/m", "", nil, llm.CodeModelNotFound},
-		{"no slash at our own door", "x", "", nil, llm.CodeInvalidRequest},
-		{"no slash at the vendor's door", "gpt", "a", []string{"a/gpt"}, ""},
-		{"no slash at the door of a vendor that does not list it", "y", "b", []string{"c/y"}, ""},
+		{"no slash in our own API", "x", "", nil, llm.CodeInvalidRequest},
+		{"no slash in the vendor API", "gpt", "a", []string{"a/gpt"}, ""},
+		{"no slash in the API of a vendor that does not list it", "y", "b", []string{"c/y"}, ""},
 		{"no slash, listed twice", "shared", "z", nil, llm.CodeInvalidRequest},
 		{"no slash, listed nowhere", "gone", "z", nil, llm.CodeModelNotFound},
 		{"nothing before the slash", "/m", "", nil, llm.CodeInvalidRequest},
@@ -73,7 +73,7 @@ func TestTargets(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			targets, err := table.Targets(nil, test.model, test.door)
+			targets, err := table.Targets(nil, test.model, test.clientAPI)
 			if test.code != "" {
 				if got := llm.AsError(err); err == nil || got.Code != test.code || got.Param != "model" {
 					t.Errorf("%q: got %v, want %s naming the model", test.model, err, test.code)

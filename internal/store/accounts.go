@@ -23,7 +23,7 @@ type accountRow struct {
 
 func (r *accountRow) dest() []any {
 	return []any{
-		&r.ID, &r.Name, &r.Suspended, &r.OnHangup, &r.Budget.Limit, &r.Budget.Period,
+		&r.ID, &r.Name, &r.Suspended, &r.OnDisconnect, &r.Budget.Limit, &r.Budget.Period,
 		&r.Limits.RPM, &r.Limits.TPM, &r.Limits.Concurrency, &r.credit, &r.from, &r.Goodwill, &r.created,
 	}
 }
@@ -88,7 +88,7 @@ func (s *Store) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a
 	}
 	result, err := tx.ExecContext(ctx, "INSERT INTO accounts (id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, created)"+
 		" SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "+condition, append([]any{
-		a.ID, a.Name, number(a.Suspended), string(a.OnHangup), int64(a.Budget.Limit), string(a.Budget.Period),
+		a.ID, a.Name, number(a.Suspended), string(a.OnDisconnect), int64(a.Budget.Limit), string(a.Budget.Period),
 		a.Limits.RPM, a.Limits.TPM, a.Limits.Concurrency, micros(a.Created),
 	}, args...)...)
 	if err != nil {
@@ -103,12 +103,12 @@ func (s *Store) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a
 // UpdateAccount changes the account of that id and returns it as it is then;
 // or account.ErrNotFound.
 func (s *Store) UpdateAccount(ctx context.Context, by audit.Actor, id string, u account.Update) (a account.Account, err error) {
-	var suspended, hangup, limit, period, rpm, tpm, concurrency any // NULL leaves a column as it is
+	var suspended, onDisconnect, limit, period, rpm, tpm, concurrency any // NULL leaves a column as it is
 	if u.Suspended != nil {
 		suspended = number(*u.Suspended)
 	}
-	if u.OnHangup != nil {
-		hangup = string(*u.OnHangup)
+	if u.OnDisconnect != nil {
+		onDisconnect = string(*u.OnDisconnect)
 	}
 	if u.Budget != nil {
 		limit, period = int64(u.Budget.Limit), string(u.Budget.Period)
@@ -128,7 +128,7 @@ func (s *Store) UpdateAccount(ctx context.Context, by audit.Actor, id string, u 
 		row := tx.QueryRowContext(ctx, "UPDATE accounts SET"+end+" suspended = coalesce(?, suspended), on_hangup = coalesce(?, on_hangup),"+
 			" budget = coalesce(?, budget), budget_period = coalesce(?, budget_period),"+
 			" rpm = coalesce(?, rpm), tpm = coalesce(?, tpm), concurrency = coalesce(?, concurrency) WHERE id = ? RETURNING "+accountColumns,
-			suspended, hangup, limit, period, rpm, tpm, concurrency, id)
+			suspended, onDisconnect, limit, period, rpm, tpm, concurrency, id)
 		if a, err = scanAccount(row); err != nil {
 			return orNotFound(err)
 		}

@@ -75,7 +75,7 @@ func (s *Store) introduce(ctx context.Context, tx *sql.Tx, a *people.Arrival) (p
 
 // meet sees whether a user may be who arrives. Where nobody has proven yet that
 // the address was theirs, somebody may have come first who has it not: what they
-// chose as a password does not open the door any more, nor do their sessions.
+// chose as a password does not let them in any more, nor do their sessions.
 func (s *Store) meet(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
 	var others int64
 	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM identities WHERE issuer = ? AND who = ?", a.Issuer, u.ID).Scan(&others)

@@ -97,10 +97,10 @@ func (a *applier) notice(ctx context.Context, tx *sql.Tx, names []scopeDay, jour
 	if err := a.learnBudgets(ctx, tx, ids); err != nil {
 		return fmt.Errorf("read budgets: %w", err)
 	}
-	var all []standing
+	var all []budgetProgress
 	for _, id := range ids {
 		if b := a.budgets[id]; b != nil {
-			all = a.appendStandings(all, b, days[id])
+			all = a.appendProgresses(all, b, days[id])
 		}
 	}
 	if err := a.spentOf(ctx, tx, all); err != nil {
@@ -170,8 +170,8 @@ func budgetRowsIn(ctx context.Context, tx *sql.Tx, in string, args ...any) ([]bu
 	})
 }
 
-// standing is how one budget stands in one period.
-type standing struct {
+// budgetProgress is how one budget stands in one period.
+type budgetProgress struct {
 	*budgetRow
 	limited
 	next  llm.Money // when there is something to tell
@@ -198,31 +198,31 @@ func (l *limited) once(of string) []string {
 	return parts
 }
 
-// appendStandings appends those of a budget in the periods that those days are
+// appendProgresses appends those of a budget in the periods that those days are
 // in, but for what all is told of.
-func (a *applier) appendStandings(all []standing, b *budgetRow, days []int64) []standing {
+func (a *applier) appendProgresses(all []budgetProgress, b *budgetRow, days []int64) []budgetProgress {
 	if b.limit > 0 {
 		for i, day := range days {
 			number := numberOf(b.period, day)
 			if i == 0 || number != numberOf(b.period, days[i-1]) {
-				all = a.appendStanding(all, b, limited{scope: b.id, number: number, limit: b.limit})
+				all = a.appendProgress(all, b, limited{scope: b.id, number: number, limit: b.limit})
 			}
 		}
 	}
 	if b.credit.Valid {
-		all = a.appendStanding(all, b, b.prepaid())
+		all = a.appendProgress(all, b, b.prepaid())
 	}
 	return all
 }
 
-func (a *applier) appendStanding(all []standing, b *budgetRow, of limited) []standing {
+func (a *applier) appendProgress(all []budgetProgress, b *budgetRow, of limited) []budgetProgress {
 	for _, percent := range thresholds {
 		if percent > a.told[of] {
-			return append(all, standing{budgetRow: b, limited: of, next: of.from + of.limit/100*llm.Money(percent)})
+			return append(all, budgetProgress{budgetRow: b, limited: of, next: of.from + of.limit/100*llm.Money(percent)})
 		}
 	}
 	if a.told[of] < passed {
-		all = append(all, standing{budgetRow: b, limited: of, next: of.from + of.limit + 1})
+		all = append(all, budgetProgress{budgetRow: b, limited: of, next: of.from + of.limit + 1})
 	}
 	return all
 }
@@ -240,7 +240,7 @@ func numberOf(p ledger.Period, day int64) int64 {
 
 // spentOf fills in what was spent: with one query for all where each takes a way
 // to the database.
-func (a *applier) spentOf(ctx context.Context, tx *sql.Tx, all []standing) error {
+func (a *applier) spentOf(ctx context.Context, tx *sql.Tx, all []budgetProgress) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -263,7 +263,7 @@ func (a *applier) spentOf(ctx context.Context, tx *sql.Tx, all []standing) error
 }
 
 // spentOfMany leaves 0 where there is nothing to tell.
-func spentOfMany(ctx context.Context, tx *sql.Tx, all []standing) error {
+func spentOfMany(ctx context.Context, tx *sql.Tx, all []budgetProgress) error {
 	scopes := make([]string, len(all))
 	firsts, lasts, nexts := make([]int64, len(all)), make([]int64, len(all)), make([]int64, len(all))
 	for i := range all {
@@ -288,7 +288,7 @@ func spentOfMany(ctx context.Context, tx *sql.Tx, all []standing) error {
 
 // tellOf writes the events of the thresholds that a budget has reached and that
 // are not known to be told, and has the other nodes stop where it is passed.
-func (a *applier) tellOf(ctx context.Context, tx *sql.Tx, s *standing, journal int64, now time.Time) error {
+func (a *applier) tellOf(ctx context.Context, tx *sql.Tx, s *budgetProgress, journal int64, now time.Time) error {
 	if s.spent < s.next {
 		return nil
 	}
@@ -330,7 +330,7 @@ func (a *applier) callBack(ctx context.Context, tx *sql.Tx, scope string, number
 
 // tell writes the event of a threshold, and of the budget's end with the last one,
 // if they are not there.
-func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *standing, spent llm.Money, percent int64, now time.Time) error {
+func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *budgetProgress, spent llm.Money, percent int64, now time.Time) error {
 	e := s.event(webhook.BudgetThreshold, percent, spent, now)
 	told, err := a.outbox.tell(ctx, tx, &e)
 	if err != nil {
@@ -350,7 +350,7 @@ func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *standing, spent llm.M
 
 // event is one about the budget, and about one of its thresholds where percent is not
 // 0. What is told of a period is told again in no other one.
-func (s *standing) event(t webhook.Type, percent int64, spent llm.Money, now time.Time) webhook.Event {
+func (s *budgetProgress) event(t webhook.Type, percent int64, spent llm.Money, now time.Time) webhook.Event {
 	b := webhook.Budget{Of: "account", Period: ledger.PeriodOf(s.number), LimitUSD: s.limited.limit.String(), SpentUSD: spent.String()}
 	e := webhook.Event{Type: t, Account: s.account, At: now, Data: webhook.Data{Budget: &b, Threshold: percent}}
 	switch {

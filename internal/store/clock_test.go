@@ -48,7 +48,7 @@ func twoNodes(t *testing.T, writes, reads *store.Store) {
 		}
 	}
 	later := now.Add(time.Hour)
-	request := store.IdempotencyClaim{Claim: idempotency.Claim{Scope: id, Key: "k", Body: "b", Request: id}, Node: "n", Epoch: "1"}
+	request := store.IdempotencyRecord{Record: idempotency.Record{Scope: id, Key: "k", Body: "b", Request: id}, Node: "n", Epoch: "1"}
 	link := people.Hash([]byte(id)[:32])
 	_, _, err := writes.IdempotencyBegin(ctx, request, time.Hour)
 	must("begin idempotent request", err)

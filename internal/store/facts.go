@@ -100,7 +100,7 @@ func accountFacts(a *account.Account) facts {
 	if a == nil {
 		return nil
 	}
-	f := facts{"name": a.Name, "suspended": a.Suspended, "on_hangup": string(a.OnHangup), "credit_usd": nil, "credit_from_usd": nil, "goodwill_usd": nil}
+	f := facts{"name": a.Name, "suspended": a.Suspended, "on_hangup": string(a.OnDisconnect), "credit_usd": nil, "credit_from_usd": nil, "goodwill_usd": nil}
 	if a.Credit != nil {
 		f["credit_usd"], f["credit_from_usd"] = a.Credit.Paid.String(), a.Credit.From.String()
 	}

@@ -10,20 +10,20 @@ import (
 	"weir/internal/kept"
 )
 
-// IdempotencyClaim is a claim with who runs its request.
-type IdempotencyClaim struct {
-	idempotency.Claim
+// IdempotencyRecord is a record with who runs its request.
+type IdempotencyRecord struct {
+	idempotency.Record
 	Node  string // the journal's id
 	Epoch string // which life of the node: another one each time it starts
 }
 
-// ErrIdempotencyLost says that a claim is not the caller's any more.
+// ErrIdempotencyLost says that a record is not the caller's any more.
 var ErrIdempotencyLost = errors.New("the idempotent request does not hold its key any more")
 
-// IdempotencyBegin claims a request until now + ttl and tells its state: new
+// IdempotencyBegin records a request until now + ttl and tells its state: new
 // when it is the caller's, who must then finish or forget it. Reply is what
 // IdempotencyFinish was given.
-func (s *Store) IdempotencyBegin(ctx context.Context, c IdempotencyClaim, ttl time.Duration) (state idempotency.State, reply []byte, err error) {
+func (s *Store) IdempotencyBegin(ctx context.Context, c IdempotencyRecord, ttl time.Duration) (state idempotency.State, reply []byte, err error) {
 	err = idempotently(ctx, func(again bool) error {
 		return s.write(ctx, s.sure, "begin idempotent request", func(tx *sql.Tx) (err error) {
 			state, reply, err = s.beginIdempotent(ctx, tx, &c, ttl, again)
@@ -33,11 +33,11 @@ func (s *Store) IdempotencyBegin(ctx context.Context, c IdempotencyClaim, ttl ti
 	return state, reply, err
 }
 
-// beginIdempotent claims the request. Again says that it may have been claimed before
+// beginIdempotent records the request. Again says that it may have been recorded before
 // without an answer.
-func (s *Store) beginIdempotent(ctx context.Context, tx *sql.Tx, c *IdempotencyClaim, ttl time.Duration, again bool) (idempotency.State, []byte, error) {
+func (s *Store) beginIdempotent(ctx context.Context, tx *sql.Tx, c *IdempotencyRecord, ttl time.Duration, again bool) (idempotency.State, []byte, error) {
 	now := s.Now()
-	for range claimTries {
+	for range beginTries {
 		result, err := tx.ExecContext(ctx, "INSERT INTO idempotency (account, scope, key, body, state, request, node, epoch, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"+
 			" ON CONFLICT (scope, key) DO NOTHING",
 			c.Account, c.Scope, c.Key, c.Body, string(idempotency.Running), c.Request, c.Node, c.Epoch, micros(now.Add(ttl)))
@@ -58,8 +58,8 @@ func (s *Store) beginIdempotent(ctx context.Context, tx *sql.Tx, c *IdempotencyC
 	return idempotency.Running, nil, nil // others take its place again and again
 }
 
-// find tells the state of a claim that is there, and whether it has expired.
-func (c *IdempotencyClaim) find(ctx context.Context, tx *sql.Tx, now time.Time, again bool) (state idempotency.State, reply []byte, expired bool, err error) {
+// find tells the state of a record that is there, and whether it has expired.
+func (c *IdempotencyRecord) find(ctx context.Context, tx *sql.Tx, now time.Time, again bool) (state idempotency.State, reply []byte, expired bool, err error) {
 	var body, request string
 	var expires int64
 	err = tx.QueryRowContext(ctx, "SELECT body, state, request, reply, expires FROM idempotency WHERE scope = ? AND key = ?", c.Scope, c.Key).
@@ -78,12 +78,12 @@ func (c *IdempotencyClaim) find(ctx context.Context, tx *sql.Tx, now time.Time, 
 }
 
 // IdempotencyFinish keeps the reply, which the caller has encrypted and
-// bounded, of a claimed request; nil says that it was streamed. A reply that may not be
-// kept is a kept.Refusal, and the claim as one that was streamed.
-func (s *Store) IdempotencyFinish(ctx context.Context, c IdempotencyClaim, reply []byte) error {
+// bounded, of a recorded request; nil says that it was streamed. A reply that may not be
+// kept is a kept.Refusal, and the record as one that was streamed.
+func (s *Store) IdempotencyFinish(ctx context.Context, c IdempotencyRecord, reply []byte) error {
 	refused := error(nil)
 	if reply != nil {
-		if err := s.roomFor(c.Account, int64(len(reply))); err != nil {
+		if err := s.checkSpace(c.Account, int64(len(reply))); err != nil {
 			reply, refused = nil, err
 		}
 	}
@@ -104,19 +104,19 @@ func (s *Store) IdempotencyFinish(ctx context.Context, c IdempotencyClaim, reply
 	return refused
 }
 
-// IdempotencyForget gives a claim up, so that the request can be made again.
-func (s *Store) IdempotencyForget(ctx context.Context, c IdempotencyClaim) error {
+// IdempotencyForget gives a record up, so that the request can be made again.
+func (s *Store) IdempotencyForget(ctx context.Context, c IdempotencyRecord) error {
 	return s.idempotency(ctx, "forget idempotent request", c, func(*sql.Tx) (string, []any, error) {
 		return "DELETE FROM idempotency", nil, nil
 	})
 }
 
-// claimTries is how often the begin or the end of a claim is told, and claimPause
+// beginTries is how often the begin or the end of a record is told, and beginPause
 // how long between two times: a connection may be cut before its answer comes, and
 // a client waits for it.
 const (
-	claimTries = 3
-	claimPause = 50 * time.Millisecond
+	beginTries = 3
+	beginPause = 50 * time.Millisecond
 )
 
 // idempotently runs do, and again where the database gave an error: then what it
@@ -124,7 +124,7 @@ const (
 func idempotently(ctx context.Context, do func(again bool) error) error {
 	for try := 1; ; try++ {
 		err := do(try > 1)
-		if err == nil || errors.Is(err, ErrIdempotencyLost) || try == claimTries {
+		if err == nil || errors.Is(err, ErrIdempotencyLost) || try == beginTries {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -132,13 +132,13 @@ func idempotently(ctx context.Context, do func(again bool) error) error {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(claimPause):
+		case <-time.After(beginPause):
 		}
 	}
 }
 
-// idempotency runs a statement on the row that the claim holds.
-func (s *Store) idempotency(ctx context.Context, doing string, c IdempotencyClaim, statement func(tx *sql.Tx) (string, []any, error)) error {
+// idempotency runs a statement on the row that the record holds.
+func (s *Store) idempotency(ctx context.Context, doing string, c IdempotencyRecord, statement func(tx *sql.Tx) (string, []any, error)) error {
 	return idempotently(ctx, func(again bool) error {
 		err := s.write(ctx, s.sure, doing, func(tx *sql.Tx) error {
 			text, args, err := statement(tx)

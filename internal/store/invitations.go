@@ -282,7 +282,7 @@ func (s *Store) UseInvitation(ctx context.Context, a people.Admission) error {
 
 // letIn makes the user of an admission. One who is there gets the password in
 // place of what there was, where an operator's word stands for the proof that was
-// missing: what somebody else may have chosen does not open the door any more.
+// missing: what somebody else may have chosen does not let them in any more.
 func (s *Store) letIn(ctx context.Context, tx *sql.Tx, a *people.Admission, trusted bool) error {
 	l, err := loginOf(ctx, tx, a.User.ID)
 	switch {

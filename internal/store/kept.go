@@ -15,9 +15,9 @@ import (
 	"weir/internal/kept"
 )
 
-// roomFor refuses what the disk has no room for. The administration's answers, of an empty
+// checkSpace refuses what the disk has no room for. The administration's answers, of an empty
 // account, are small, and each is of something that was written beside it.
-func (s *Store) roomFor(account string, size int64) error {
+func (s *Store) checkSpace(account string, size int64) error {
 	if s.engine.free == nil || s.quota.FreeDisk == 0 || account == "" {
 		return nil
 	}

@@ -21,7 +21,7 @@ var errUnsettled = errors.New("the database has changed hands, and not every nod
 // wantedFor is how long a node's want is seen by others.
 const wantedFor = 2 * time.Second
 
-// Lease changes the slice that a journal's node has of a budget: see
+// Lease changes the lease that a journal's node has of a budget: see
 // ledger.Leases. What all nodes may come to is, of each, what it was granted or
 // has spent, whichever is more; and what no journal has.
 func (s *Store) Lease(ctx context.Context, r ledger.LeaseRequest) (l ledger.Lease, err error) {
@@ -173,7 +173,7 @@ func (sh *shares) add(one *share) {
 	case sh.own:
 		sh.spent, sh.granted = one.spent, one.granted
 		return
-	case noJournal: // which has no slices; corrections may be negative
+	case noJournal: // which has no leases; corrections may be negative
 		sh.others += one.spent
 		return
 	}
@@ -253,7 +253,7 @@ func (s *Store) Reconcile(ctx context.Context, journal uuid.UUID) error {
 	})
 }
 
-// reconcile brings the slices of a journal down to what it has spent.
+// reconcile brings the leases of a journal down to what it has spent.
 func reconcile(ctx context.Context, tx *sql.Tx, number int64) error {
 	_, err := tx.ExecContext(ctx, "UPDATE slices SET wanted = 0, granted = "+spentOf("slices")+" WHERE journal = ?",
 		ledger.FirstDayNumber, lastDay, ledger.FirstDayNumber, number)
@@ -263,7 +263,7 @@ func reconcile(ctx context.Context, tx *sql.Tx, number int64) error {
 	return nil
 }
 
-// spentOf is an expression for what the journal of a slice, a row of that name,
+// spentOf is an expression for what the journal of a lease, a row of that name,
 // has spent of it. Its arguments are ledger.FirstDayNumber, lastDay and ledger.FirstDayNumber.
 func spentOf(slice string) string {
 	const expression = "coalesce((SELECT sum(b.spent) FROM balances b" +

@@ -300,8 +300,8 @@ func TestKeptCounted(t *testing.T) {
 		tamper(t, o, "INSERT INTO accounts (id, name, suspended, on_hangup, budget, budget_period, created) VALUES ('a', 'a', 0, 'cancel', 0, '', 0)")
 		tamper(t, o, "INSERT INTO keys (id, account, label, last4, permissions, models, created, rpm, tpm, concurrency, budget, budget_period, hash)"+
 			" VALUES ('k', 'a', 'l', 'last', '[]', '[]', 0, 0, 0, 0, 0, '', 'h')")
-		for i, claim := range []string{"'k', '1', 'done', '12345'", "'k', '2', 'running', NULL", "'admin/key/k', '3', 'done', '1'"} {
-			tamper(t, o, fmt.Sprintf("INSERT INTO idempotency (scope, key, state, reply, body, node, epoch, expires) VALUES (%s, '', '', '', %d)", claim, i))
+		for i, record := range []string{"'k', '1', 'done', '12345'", "'k', '2', 'running', NULL", "'admin/key/k', '3', 'done', '1'"} {
+			tamper(t, o, fmt.Sprintf("INSERT INTO idempotency (scope, key, state, reply, body, node, epoch, expires) VALUES (%s, '', '', '', %d)", record, i))
 		}
 		tamper(t, o, "INSERT INTO responses (id, scope, previous, created, expires, sealed) VALUES ('r', 'k', '', 0, 0, '1234567')")
 		tamper(t, o, "INSERT INTO response_items (item, response) VALUES ('i', 'r')")

@@ -17,8 +17,8 @@ import (
 const (
 	// aliveFor is how long after its last heartbeat a node is taken to be alive.
 	aliveFor = 3 * time.Second
-	// slicesFor is how long after it a node may spend its slices.
-	slicesFor = 3 * time.Minute
+	// leasesFor is how long after it a node may spend its leases.
+	leasesFor = 3 * time.Minute
 )
 
 // Beat says that a node is alive: see ledger.Leases. Where the database is the
@@ -44,7 +44,7 @@ func (s *Store) Beat(ctx context.Context, n ledger.Node) (b ledger.Beat, err err
 			" VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (journal) DO UPDATE SET name = excluded.name, address = excluded.address,"+
 			" version = excluded.version, started = excluded.started, seen = excluded.seen, until = excluded.until, stopped = NULL,"+
 			" incarnation = CASE WHEN ? = '' THEN nodes.incarnation ELSE excluded.incarnation END",
-			number, n.Name, n.Address, n.Version, micros(n.Started), now, now+slicesFor.Microseconds(), cmp.Or(n.Incarnation, current), n.Incarnation)
+			number, n.Name, n.Address, n.Version, micros(n.Started), now, now+leasesFor.Microseconds(), cmp.Or(n.Incarnation, current), n.Incarnation)
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (s *Store) Beat(ctx context.Context, n ledger.Node) (b ledger.Beat, err err
 
 // beat reads what a node has to know of the others.
 func (s *Store) beat(ctx context.Context, tx *sql.Tx, now, number int64, b *ledger.Beat) (err error) {
-	b.For = slicesFor
+	b.For = leasesFor
 	alive, err := countAlive(ctx, tx, now)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func countAlive(ctx context.Context, q querier, now int64) (n int64, err error) 
 	return max(1, n), err
 }
 
-// Leave says that a node stops, and gives back its slices: all that it did is
+// Leave says that a node stops, and gives back its leases: all that it did is
 // in the database.
 func (s *Store) Leave(ctx context.Context, journal uuid.UUID) error {
 	return s.writeLease(ctx, "node leaves", func(tx *sql.Tx) error {

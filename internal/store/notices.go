@@ -31,7 +31,7 @@ func (s *Store) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bool,
 			return err
 		}
 		for i := range list {
-			for _, st := range list[i].standings(number) {
+			for _, st := range list[i].progress(number) {
 				if spent-st.limited.from+x.Least <= st.limited.limit {
 					continue
 				}
@@ -47,13 +47,13 @@ func (s *Store) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bool,
 	return told, err
 }
 
-// standings are those of a budget row in the period of that number.
-func (b *budgetRow) standings(number int64) (all []standing) {
+// progress are those of a budget row in the period of that number.
+func (b *budgetRow) progress(number int64) (all []budgetProgress) {
 	if b.limit > 0 && ledger.PeriodOf(number) == b.period {
-		all = append(all, standing{budgetRow: b, limited: limited{scope: b.id, number: number, limit: b.limit}})
+		all = append(all, budgetProgress{budgetRow: b, limited: limited{scope: b.id, number: number, limit: b.limit}})
 	}
 	if b.credit.Valid && number == 0 {
-		all = append(all, standing{budgetRow: b, limited: b.prepaid()})
+		all = append(all, budgetProgress{budgetRow: b, limited: b.prepaid()})
 	}
 	return all
 }

@@ -107,15 +107,15 @@ func TestCutCommits(t *testing.T) {
 }
 
 // TestCutIdempotent cuts connections while the begin of an idempotent request is
-// committed, and its end: the claim is made all the same, by one request, and the
-// reply kept or the claim given up.
+// committed, and its end: the record is made all the same, by one request, and the
+// reply kept or the record given up.
 func TestCutIdempotent(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
 	name := serverDatabase(t, server)
 	proxy := pgtest.NewProxy(t, server.Addr())
 	s := open(t, at(proxy.URL(name)))
-	begin := func(c store.IdempotencyClaim) (idempotency.State, []byte) {
+	begin := func(c store.IdempotencyRecord) (idempotency.State, []byte) {
 		t.Helper()
 		state, reply, err := s.IdempotencyBegin(t.Context(), c, time.Hour)
 		if err != nil {
@@ -125,15 +125,15 @@ func TestCutIdempotent(t *testing.T) {
 	}
 	for i, cut := range []pgtest.Cut{pgtest.CutBefore, pgtest.CutAtCommit, pgtest.CutAnswer} {
 		for what, end := range map[string]struct {
-			do    func(store.IdempotencyClaim) error
+			do    func(store.IdempotencyRecord) error
 			want  idempotency.State
 			reply string
 		}{
-			"kept":     {func(c store.IdempotencyClaim) error { return s.IdempotencyFinish(t.Context(), c, []byte("reply")) }, idempotency.Done, "reply"},
-			"streamed": {func(c store.IdempotencyClaim) error { return s.IdempotencyFinish(t.Context(), c, nil) }, idempotency.Spent, ""},
-			"given up": {func(c store.IdempotencyClaim) error { return s.IdempotencyForget(t.Context(), c) }, idempotency.New, ""},
+			"kept":     {func(c store.IdempotencyRecord) error { return s.IdempotencyFinish(t.Context(), c, []byte("reply")) }, idempotency.Done, "reply"},
+			"streamed": {func(c store.IdempotencyRecord) error { return s.IdempotencyFinish(t.Context(), c, nil) }, idempotency.Spent, ""},
+			"given up": {func(c store.IdempotencyRecord) error { return s.IdempotencyForget(t.Context(), c) }, idempotency.New, ""},
 		} {
-			c := store.IdempotencyClaim{Claim: idempotency.Claim{Scope: "k", Key: fmt.Sprint(what, i), Body: "b", Request: fmt.Sprint(what, i, "first")}, Node: "n", Epoch: "e"}
+			c := store.IdempotencyRecord{Record: idempotency.Record{Scope: "k", Key: fmt.Sprint(what, i), Body: "b", Request: fmt.Sprint(what, i, "first")}, Node: "n", Epoch: "e"}
 			proxy.CutCommits(cut, 1)
 			if state, _ := begin(c); state != idempotency.New {
 				t.Errorf("%s, cut %d: the first got %s", what, cut, state)

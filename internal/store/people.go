@@ -189,17 +189,17 @@ func (s *Store) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, use
 	action := audit.OperatorAdded
 	if !on {
 		action = audit.OperatorRemoved
-		if err := s.closeDoors(ctx, tx, by, l.ID); err != nil {
+		if err := s.revokeAccess(ctx, tx, by, l.ID); err != nil {
 			return err
 		}
 	}
 	return s.record(ctx, tx, audit.Entry{Actor: by, Action: action, Object: userObject(&l.User)})
 }
 
-// closeDoors takes away what would let in again somebody who is no operator any
+// revokeAccess takes away what would let in again somebody who is no operator any
 // more, or tell them what goes on: their open invitations, links for somebody's new
 // password, keys that administer the installation, and its endpoints.
-func (s *Store) closeDoors(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string) error {
+func (s *Store) revokeAccess(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string) error {
 	if err := s.withdraw(ctx, tx, by, userID, ""); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ const itemSize = 256
 // kept is a kept.Refusal.
 func (s *Store) KeepResponse(ctx context.Context, r *conversation.Record) error {
 	size := int64(len(r.Sealed) + itemSize*len(r.Items))
-	if err := s.roomFor(r.Account, size); err != nil {
+	if err := s.checkSpace(r.Account, size); err != nil {
 		return err
 	}
 	var refused error

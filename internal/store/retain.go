@@ -52,7 +52,7 @@ func (s *Store) retainRows(ctx context.Context, before time.Time, where string) 
 	return deleted, nil
 }
 
-// RetainBudgets forgets slices of budgets whose period is over.
+// RetainBudgets forgets budget leases whose period is over.
 func (s *Store) RetainBudgets(ctx context.Context) error {
 	// An attempt of yesterday may still be under way, so may one of last month.
 	now := s.Now().UTC()

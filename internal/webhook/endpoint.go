@@ -39,18 +39,18 @@ func (e *Endpoint) Wants(t Type) bool {
 	return len(e.Types) == 0 || slices.Contains(e.Types, t)
 }
 
-// Standing is how an endpoint fares, in a word.
-type Standing string
+// EndpointHealth is how an endpoint fares, in a word.
+type EndpointHealth string
 
-// The standings.
+// The states.
 const (
-	Active   Standing = "active"
-	Failing  Standing = "failing"
-	Disabled Standing = "disabled"
+	Active   EndpointHealth = "active"
+	Failing  EndpointHealth = "failing"
+	Disabled EndpointHealth = "disabled"
 )
 
-// Standing is how the endpoint fares.
-func (e *Endpoint) Standing() Standing {
+// Health is how the endpoint fares.
+func (e *Endpoint) Health() EndpointHealth {
 	switch {
 	case e.Disabled != nil:
 		return Disabled

@@ -11,7 +11,7 @@ import { langchainChat, langchainResponses } from "./clients/langchain.mjs";
 import { openaiChat, openaiResponses } from "./clients/openai.mjs";
 import { Cell } from "./lib/cell.mjs";
 import { features } from "./lib/features.mjs";
-import { openHouse, providers } from "./lib/house.mjs";
+import { openHouse, providers } from "./lib/gateway.mjs";
 import { compare, write } from "./lib/table.mjs";
 import { webhooks } from "./lib/webhooks.mjs";
 
@@ -24,29 +24,29 @@ const watchdog = setTimeout(() => {
   process.exit(1);
 }, limit);
 
-let house;
+let gateway;
 const cells = [];
 
-before(async () => (house = await openHouse()), { timeout: limit });
+before(async () => (gateway = await openHouse()), { timeout: limit });
 after(async () => {
-  await house?.close();
+  await gateway?.close();
   clearTimeout(watchdog);
 });
 
 for (const client of clients) {
-  describe(`${client.name} at ${client.door}`, { concurrency: 4 }, () => {
-    after(() => house?.forget());
+  describe(`${client.name} at ${client.api}`, { concurrency: 4 }, () => {
+    after(() => gateway?.forget());
     for (const provider of providers) {
       for (const feature of features.filter((f) => !f.has || f.has(client))) {
         const cell = new Cell(client, provider, feature);
         cells.push(cell);
-        it(`${client.name} at ${client.door}, ${provider}: ${feature.name}`, { timeout: patience }, () => cell.run(house));
+        it(`${client.name} at ${client.api}, ${provider}: ${feature.name}`, { timeout: patience }, () => cell.run(gateway));
       }
     }
   });
 }
 
-it("webhooks", { timeout: patience }, () => webhooks(house));
+it("webhooks", { timeout: patience }, () => webhooks(gateway));
 
 const table = process.argv.includes("--update") ? write : compare;
 it("docs/compatibility.md", () => table(cells));

@@ -41,7 +41,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestSpliceCap puts a cap into a request that came through another door than
+// TestSpliceCap puts a cap into a request that came through another client API than
 // the one which demands it.
 func TestSpliceCap(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 // input and output are counted together, so those of each are the same.
 var limitHeaders = [...]struct {
 	limit, remaining, reset string
-	of                      func(*llm.Standing) *llm.Allowance
+	of                      func(*llm.RateLimitStatus) *llm.Allowance
 }{
 	{"Anthropic-Ratelimit-Requests-Limit", "Anthropic-Ratelimit-Requests-Remaining", "Anthropic-Ratelimit-Requests-Reset", requests},
 	{"Anthropic-Ratelimit-Tokens-Limit", "Anthropic-Ratelimit-Tokens-Remaining", "Anthropic-Ratelimit-Tokens-Reset", tokens},
@@ -21,8 +21,8 @@ var limitHeaders = [...]struct {
 	{"Anthropic-Ratelimit-Output-Tokens-Limit", "Anthropic-Ratelimit-Output-Tokens-Remaining", "Anthropic-Ratelimit-Output-Tokens-Reset", tokens},
 }
 
-func requests(s *llm.Standing) *llm.Allowance { return &s.Requests }
-func tokens(s *llm.Standing) *llm.Allowance   { return &s.Tokens }
+func requests(s *llm.RateLimitStatus) *llm.Allowance { return &s.Requests }
+func tokens(s *llm.RateLimitStatus) *llm.Allowance   { return &s.Tokens }
 
 // zero is the value of a limit where there is none.
 var zero = []string{"0"}
@@ -36,7 +36,7 @@ func ReplyHeaders(h http.Header, requestID string) {
 // ReplyLimits sets the vendor's rate-limit headers
 // (https://platform.claude.com/docs/en/api/rate-limits#response-headers), with
 // resets in RFC 3339: 0 where there is no limit, and a reset that is over.
-func ReplyLimits(h http.Header, now time.Time, left *llm.Standing) {
+func ReplyLimits(h http.Header, now time.Time, left *llm.RateLimitStatus) {
 	over := []string{now.UTC().Format(time.RFC3339)}
 	for i := range limitHeaders {
 		names, a := &limitHeaders[i], limitHeaders[i].of(left)

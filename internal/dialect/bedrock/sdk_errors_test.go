@@ -26,7 +26,7 @@ func TestSDKErrors(t *testing.T) {
 		llm.CodeProviderTimeout:     &types.ModelTimeoutException{},
 		llm.CodeInternal:            &types.InternalServerException{},
 	} {
-		c := client(t, &door{err: &llm.Error{Code: code, Message: "Why.", Param: "p"}})
+		c := client(t, &clientAPI{err: &llm.Error{Code: code, Message: "Why.", Param: "p"}})
 		_, whole := c.Converse(t.Context(), everything())
 		_, streamed := accumulate(t, c)
 		for _, err := range []error{whole, streamed} {

@@ -18,8 +18,8 @@ import (
 	"weir/internal/llm"
 )
 
-// door answers every request with a fixed answer.
-type door struct {
+// client API answers every request with a fixed answer.
+type clientAPI struct {
 	t      *testing.T
 	reply  *llm.Reply
 	events []llm.Event
@@ -29,7 +29,7 @@ type door struct {
 	got    *llm.Request
 }
 
-func (s *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *clientAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
 		s.head, err = bedrock.Scan(body, r)
@@ -54,7 +54,7 @@ func (s *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *door) stream() (out []byte) {
+func (s *clientAPI) stream() (out []byte) {
 	enc := bedrock.NewEncoder(llm.Meta{IncludeUsage: s.head.IncludeUsage})
 	for i := range s.events {
 		out = enc.Append(out, &s.events[i])
@@ -65,7 +65,7 @@ func (s *door) stream() (out []byte) {
 	return enc.Finish(out, &llm.Final{Finish: []llm.FinishReason{s.reply.Choices[0].Finish}, Usage: s.reply.Usage, Reported: true})
 }
 
-func client(t *testing.T, s *door) *sdk.Client {
+func client(t *testing.T, s *clientAPI) *sdk.Client {
 	t.Helper()
 	s.t = t
 	mux := http.NewServeMux()
@@ -149,7 +149,7 @@ func everything() *sdk.ConverseInput {
 
 func TestSDKRequest(t *testing.T) {
 	t.Parallel()
-	s := &door{reply: &llm.Reply{Choices: []llm.Choice{{Finish: llm.FinishStop}}}}
+	s := &clientAPI{reply: &llm.Reply{Choices: []llm.Choice{{Finish: llm.FinishStop}}}}
 	if _, err := client(t, s).Converse(t.Context(), everything()); err != nil {
 		t.Fatal(err)
 	}
@@ -187,8 +187,8 @@ var wanted = view{
 	Input: 4, Output: 5, Total: 18, Read: 6, Written: 3, Hour: 1,
 }
 
-func answer() *door {
-	return &door{
+func answer() *clientAPI {
+	return &clientAPI{
 		reply: &llm.Reply{
 			Reported: true, Tier: "flex",
 			Usage: llm.Usage{llm.Input: 4, llm.CacheRead: 6, llm.CacheWrite: 2, llm.CacheWrite1h: 1, llm.Output: 3, llm.Reasoning: 2},

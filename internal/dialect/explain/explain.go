@@ -35,7 +35,7 @@ func Body(body []byte) llm.ProviderError {
 	if rawjson.Validate(body, maxDepth) != nil {
 		return llm.ProviderError{}
 	}
-	for _, first := range rawjson.Elements(body) { // Gemini's door puts it in an array
+	for _, first := range rawjson.Elements(body) { // Gemini's client API puts it in an array
 		body = first
 		break
 	}

@@ -43,7 +43,7 @@ const Complaint = "We could not parse the JSON body of your request"
 // Scan reads the head of a request whose body names its model, and hands each
 // other member to read that is neither absent nor null. Complaint and holding are
 // as in Body, names as in Members. It takes room from the heap for the head: the
-// doors of chat, which are asked most, do the same on their own.
+// client APIs of chat, which are asked most, do the same on their own.
 func Scan(body []byte, complaint, holding string, names rawjson.Names, read func(*llm.Head, rawjson.Member) error) (llm.Head, error) {
 	h, err := Body(body, complaint, holding)
 	if err != nil {

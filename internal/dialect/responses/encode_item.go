@@ -133,7 +133,7 @@ func (e *requestEncoder) foreign(param string) {
 	e.Refuse(param+".content", "This content is in words that the model's API does not have. Leave it out, or choose a model that takes it.")
 }
 
-// isOurs reports whether thinking that came back through another door was made
+// isOurs reports whether thinking that came back through another client API was made
 // by a provider of this format, and has the proof of it.
 func isOurs(p *llm.Part) bool { return p.Maker == Name && p.Redacted != "" }
 

@@ -18,7 +18,7 @@ import (
 
 func newAccount(name string) account.Account {
 	return account.Account{
-		ID: "acc_" + name, Name: name, OnHangup: account.HangupCancel,
+		ID: "acc_" + name, Name: name, OnDisconnect: account.DisconnectCancel,
 		Created: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC),
 	}
 }
@@ -55,8 +55,8 @@ func testAccounts(t *testing.T, f *fixture) {
 	budget := account.Budget{Limit: 3 * llm.USD, Period: ledger.PeriodDay}
 	changed := newAccount("b")
 	limits := account.Limits{RPM: 4, TPM: 5, Concurrency: 6}
-	changed.Suspended, changed.OnHangup, changed.Budget, changed.Limits = true, account.HangupDrain, budget, limits
-	for _, u := range []account.Update{{Suspended: new(true)}, {OnHangup: new(account.HangupDrain)}, {Budget: &budget}, {Limits: &limits}} {
+	changed.Suspended, changed.OnDisconnect, changed.Budget, changed.Limits = true, account.DisconnectDrain, budget, limits
+	for _, u := range []account.Update{{Suspended: new(true)}, {OnDisconnect: new(account.DisconnectDrain)}, {Budget: &budget}, {Limits: &limits}} {
 		if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_b", u); err != nil {
 			t.Fatalf("update %+v: %v", u, err)
 		}

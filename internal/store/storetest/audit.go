@@ -95,7 +95,7 @@ func accountSteps() []step {
 			`{"concurrency":null,"rpm":null}`, `{"concurrency":4,"rpm":600}`,
 		},
 		{"one limit", updates(account.Update{Limits: &account.Limits{RPM: 60, Concurrency: 4}}), audit.AccountChanged, acc, `{"rpm":600}`, `{"rpm":60}`},
-		{"hang-up", updates(account.Update{OnHangup: new(account.HangupDrain)}), audit.AccountChanged, acc, `{"on_hangup":"cancel"}`, `{"on_hangup":"drain"}`},
+		{"hang-up", updates(account.Update{OnDisconnect: new(account.DisconnectDrain)}), audit.AccountChanged, acc, `{"on_hangup":"cancel"}`, `{"on_hangup":"drain"}`},
 		{
 			"first credit", credits("1", 20*llm.USD), audit.AccountCredited, acc,
 			`{"credit_from_usd":null,"credit_usd":null}`, `{"credit_from_usd":"0.0049452","credit_usd":"20"}`,

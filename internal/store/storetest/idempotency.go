@@ -11,7 +11,7 @@ import (
 
 const day = 24 * time.Hour
 
-func begin(t *testing.T, f *fixture, c store.IdempotencyClaim, want idempotency.State, reply string) {
+func begin(t *testing.T, f *fixture, c store.IdempotencyRecord, want idempotency.State, reply string) {
 	t.Helper()
 	state, got, err := f.IdempotencyBegin(t.Context(), c, day)
 	if err != nil || state != want || string(got) != reply {
@@ -20,20 +20,20 @@ func begin(t *testing.T, f *fixture, c store.IdempotencyClaim, want idempotency.
 }
 
 func testIdempotency(t *testing.T, f *fixture) {
-	claim := store.IdempotencyClaim{Claim: idempotency.Claim{Scope: "key_1", Key: "k", Body: "b"}, Node: "n", Epoch: "1"}
-	otherBody, otherScope, stream := claim, claim, claim
+	record := store.IdempotencyRecord{Record: idempotency.Record{Scope: "key_1", Key: "k", Body: "b"}, Node: "n", Epoch: "1"}
+	otherBody, otherScope, stream := record, record, record
 	otherBody.Body, otherScope.Scope, stream.Key = "c", "key_2", "s"
 
-	begin(t, f, claim, idempotency.New, "")
-	begin(t, f, claim, idempotency.Running, "")
+	begin(t, f, record, idempotency.New, "")
+	begin(t, f, record, idempotency.Running, "")
 	begin(t, f, otherBody, idempotency.Other, "")
 	begin(t, f, otherScope, idempotency.New, "")
-	if err := f.IdempotencyFinish(t.Context(), claim, []byte("reply")); err != nil {
+	if err := f.IdempotencyFinish(t.Context(), record, []byte("reply")); err != nil {
 		t.Fatal(err)
 	}
-	begin(t, f, claim, idempotency.Done, "reply")
+	begin(t, f, record, idempotency.Done, "reply")
 	begin(t, f, otherBody, idempotency.Other, "")
-	if err := f.IdempotencyFinish(t.Context(), claim, []byte("again")); !errors.Is(err, store.ErrIdempotencyLost) {
+	if err := f.IdempotencyFinish(t.Context(), record, []byte("again")); !errors.Is(err, store.ErrIdempotencyLost) {
 		t.Errorf("finish twice: got %v, want ErrIdempotencyLost", err)
 	}
 
@@ -57,10 +57,10 @@ func testIdempotency(t *testing.T, f *fixture) {
 }
 
 func testIdempotencyOwners(t *testing.T, f *fixture) {
-	dead := store.IdempotencyClaim{Claim: idempotency.Claim{Scope: "key_1", Key: "dead", Body: "b"}, Node: "n", Epoch: "1"}
+	dead := store.IdempotencyRecord{Record: idempotency.Record{Scope: "key_1", Key: "dead", Body: "b"}, Node: "n", Epoch: "1"}
 	done, alive, elsewhere := dead, dead, dead
 	done.Key, alive.Key, alive.Epoch, elsewhere.Key, elsewhere.Node = "done", "alive", "2", "elsewhere", "m"
-	for _, c := range []store.IdempotencyClaim{dead, done, alive, elsewhere} {
+	for _, c := range []store.IdempotencyRecord{dead, done, alive, elsewhere} {
 		begin(t, f, c, idempotency.New, "")
 	}
 	if err := f.IdempotencyFinish(t.Context(), done, []byte("reply")); err != nil {

@@ -24,8 +24,8 @@ func (f *fixture) limited(t *testing.T, q kept.Quota) *store.Store {
 	return f.open(t)
 }
 
-func claimOf(account, key string) store.IdempotencyClaim {
-	return store.IdempotencyClaim{Claim: idempotency.Claim{Account: account, Scope: "key_" + account, Key: key, Body: "b", Request: account + key}, Node: "n", Epoch: "1"}
+func claimOf(account, key string) store.IdempotencyRecord {
+	return store.IdempotencyRecord{Record: idempotency.Record{Account: account, Scope: "key_" + account, Key: key, Body: "b", Request: account + key}, Node: "n", Epoch: "1"}
 }
 
 // reply keeps a reply for an account.
@@ -96,8 +96,8 @@ func testKept(t *testing.T, f *fixture) {
 	wantKept(t, s, "after that of responses", kept.Usage{Account: "a", Replies: 1, ReplyBytes: 5})
 }
 
-// begun is a claim that runs.
-func begun(t *testing.T, s *store.Store, account, key string) store.IdempotencyClaim {
+// begun is a record that runs.
+func begun(t *testing.T, s *store.Store, account, key string) store.IdempotencyRecord {
 	t.Helper()
 	c := claimOf(account, key)
 	if state, _, err := s.IdempotencyBegin(t.Context(), c, idempotency.TTL); state != idempotency.New || err != nil {

@@ -20,9 +20,9 @@ const usage = (u, cost) => ({ input: u.inputTokens, output: u.outputTokens, cost
 const all = [400, 401, 403, 404, 429, 502];
 
 // client is the SDK before one of its providers; of() is that provider's model.
-const client = (name, door, of, param, options = {}) => ({
+const client = (name, api, of, param, options = {}) => ({
   name,
-  door,
+  api,
   classes: Object.fromEntries(all.map((status) => [status, APICallError])),
   // The SDK hands on what stands in the stream: OpenAI's error object or an Error.
   broken: (error) => error instanceof Error || typeof error.message === "string",

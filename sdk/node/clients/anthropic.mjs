@@ -18,7 +18,7 @@ const textOf = (message) => message.content.filter((b) => b.type === "text").map
 
 export const anthropic = {
   name: "@anthropic-ai/sdk",
-  door: "/v1/messages",
+  api: "/v1/messages",
   classes: {
     400: Anthropic.BadRequestError,
     401: Anthropic.AuthenticationError,

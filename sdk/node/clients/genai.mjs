@@ -14,7 +14,7 @@ const all = [400, 401, 403, 404, 429, 502];
 
 export const genai = {
   name: "@google/genai",
-  door: "/v1beta/models",
+  api: "/v1beta/models",
   classes: Object.fromEntries(all.map((status) => [status, ApiError])),
   broken: (error) => error instanceof Error,
   aborted: (error) => error.name === "AbortError",

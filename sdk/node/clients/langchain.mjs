@@ -1,4 +1,4 @@
-// LangChain's client of OpenAI, at both doors.
+// LangChain's client of OpenAI, at both APIs.
 import { HumanMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
@@ -21,12 +21,12 @@ const usage = (message) => ({
   cost: message.response_metadata.usage?.cost,
 });
 
-const client = (door, responses) => {
+const client = (api, responses) => {
   const model = (x) =>
     new ChatOpenAI({ model: x.model, apiKey: x.key, configuration: configuration(x), maxRetries: 0, useResponsesApi: responses });
   return {
     name: "@langchain/openai",
-    door,
+    api,
     classes: {
       400: OpenAI.BadRequestError,
       401: OpenAI.AuthenticationError,

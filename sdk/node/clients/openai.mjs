@@ -1,4 +1,4 @@
-// OpenAI's own SDK, at both of its doors.
+// OpenAI's own SDK, at both of its APIs.
 import OpenAI from "openai";
 import { zodFunction, zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
 
@@ -32,7 +32,7 @@ const chatUsage = (u) => ({ input: u.prompt_tokens, output: u.completion_tokens,
 export const openaiChat = {
   ...common,
   name: "openai",
-  door: "/v1/chat/completions",
+  api: "/v1/chat/completions",
   async whole(x, ask) {
     const reply = await client(x).chat.completions.create({ model: x.model, messages: chatMessages(ask) }, { signal: x.signal });
     return { text: reply.choices[0].message.content, requestID: reply._request_id, ...chatUsage(reply.usage) };
@@ -84,7 +84,7 @@ const responsesUsage = (u) => ({ input: u.input_tokens, output: u.output_tokens,
 export const openaiResponses = {
   ...common,
   name: "openai",
-  door: "/v1/responses",
+  api: "/v1/responses",
   async whole(x, ask) {
     const reply = await client(x).responses.create({ model: x.model, input: responsesInput(ask) }, { signal: x.signal });
     return { text: reply.output_text, requestID: reply._request_id, ...responsesUsage(reply.usage) };

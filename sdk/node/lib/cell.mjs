@@ -14,8 +14,8 @@ export class Cell {
     Object.assign(this, { client, provider, feature });
   }
 
-  async run(house) {
-    const test = new Test(house, this.client, this.provider);
+  async run(gateway) {
+    const test = new Test(gateway, this.client, this.provider);
     const lack = lackOf(this.provider, this.feature.name);
     if (!lack) {
       await this.feature.run(test);
@@ -34,8 +34,8 @@ export class Cell {
 
 // Test is what a feature has at hand.
 class Test {
-  constructor(house, client, provider) {
-    Object.assign(this, { house, client, provider });
+  constructor(gateway, client, provider) {
+    Object.assign(this, { gateway, client, provider });
   }
 
   /** Whom to ask: a model of the simulator that nobody else asks. */
@@ -43,8 +43,8 @@ class Test {
     const upstream = [`${base}:seed=${++questions}`, ...options].join(",");
     const pieces = [];
     return {
-      url: this.house.url,
-      key: this.house.key,
+      url: this.gateway.url,
+      key: this.gateway.key,
       model: `${this.provider}/${upstream}`,
       upstream, // the model's name at the simulator
       pieces, // what came of the answer's text
@@ -54,7 +54,7 @@ class Test {
 
   /** The simulator's record of the answer, which was served whole in the provider's wire format. */
   async served(x, dialect = this.provider) {
-    const record = await this.house.record(x.upstream, (r) => r.outcome === "served");
+    const record = await this.gateway.record(x.upstream, (r) => r.outcome === "served");
     assert.equal(record.dialect, dialect);
     return record;
   }

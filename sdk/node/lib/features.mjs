@@ -7,7 +7,7 @@
 // model, and a signal that may abort.
 import assert from "node:assert/strict";
 
-import { busy } from "./house.mjs";
+import { busy } from "./gateway.mjs";
 import { imageTokens, longPrompt, nano, person, prompt, toolArguments } from "./question.mjs";
 
 /** The features, in the order of the table's columns. */
@@ -64,7 +64,7 @@ async function loop(t, calls) {
     const got = await t.client.loop(x, { prompt, stream });
     assert.equal(made.length, calls, `calls of the tool, stream ${stream}`);
     assert.match(got.text, new RegExp(`sunny, ${calls} of ${calls}`), `stream ${stream}`);
-    const answered = (await t.house.records(x.upstream)).filter((r) => r.outcome === "served");
+    const answered = (await t.gateway.records(x.upstream)).filter((r) => r.outcome === "served");
     assert.equal(answered.length, 2, "answers of the provider");
     const [first, last] = answered;
     assert.ok(last.usage.input > first.usage.input, "the second request is without the conversation before it");
@@ -115,7 +115,7 @@ async function count(t) {
 async function errors(t) {
   const cases = [
     { status: 401, x: { ...t.ask("echo"), key: "wk_wrong" } },
-    { status: 403, x: { ...t.ask("echo"), key: t.house.usesKey } },
+    { status: 403, x: { ...t.ask("echo"), key: t.gateway.usesKey } },
     { status: 404, x: { ...t.ask("echo"), model: "nobody/model" } },
     { status: 400, x: { ...t.ask("echo"), model: `${t.provider}/` }, param: "model" },
     { status: 429, x: { ...t.ask("chat", "status=429", "retry_after=1"), provider: busy(t.provider) } },
@@ -158,11 +158,11 @@ async function abort(t) {
     x.signal = controller.signal;
     x.piece = (text) => x.pieces.push(text) === begun && controller.abort();
     const answer = failure(ask.call(t.client, x, { prompt }), "aborted");
-    await t.house.record(x.upstream, (r) => r.pieces >= begun);
+    await t.gateway.record(x.upstream, (r) => r.pieces >= begun);
     if (begun === 0) controller.abort();
     const error = await answer;
     assert.ok(t.client.aborted(error), `want the SDK's own word for an abort: ${error.stack}`);
-    await t.house.record(x.upstream, (r) => r.outcome === ended);
+    await t.gateway.record(x.upstream, (r) => r.outcome === ended);
   }
 }
 

@@ -51,10 +51,10 @@ function word(cell, notes) {
   return `${cell.outcome} (${notes.indexOf(cell.reason) + 1})`;
 }
 
-// title is the packages of a client with their versions, and its door.
+// title is the packages of a client with their versions, and its api.
 async function title(client) {
   const packages = await Promise.all(client.name.split(", ").map(async (name) => `${name} ${await version(name)}`));
-  return `${packages.join(", ")} at \`${client.door}\``;
+  return `${packages.join(", ")} at \`${client.api}\``;
 }
 
 async function version(name) {

@@ -8,13 +8,13 @@ import OpenAI from "openai";
 import { Webhook } from "standardwebhooks";
 
 /** Sends a test event that two secrets sign, and has it checked. */
-export async function webhooks(house) {
+export async function webhooks(gateway) {
   const receiver = new Receiver();
   try {
-    const first = await house.weir("webhooks", "add", await receiver.open(), "--allow-private");
-    const [id] = /[0-9a-f-]{36}/.exec(await house.weir("webhooks", "list"));
-    const secrets = [first, await house.weir("webhooks", "rotate-secret", id)].map((secret) => secret.trim());
-    await house.weir("webhooks", "test", id);
+    const first = await gateway.weir("webhooks", "add", await receiver.open(), "--allow-private");
+    const [id] = /[0-9a-f-]{36}/.exec(await gateway.weir("webhooks", "list"));
+    const secrets = [first, await gateway.weir("webhooks", "rotate-secret", id)].map((secret) => secret.trim());
+    await gateway.weir("webhooks", "test", id);
     const { headers, body } = await receiver.got;
     for (const secret of secrets) {
       const event = new Webhook(secret).verify(body, headers);

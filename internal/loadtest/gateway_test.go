@@ -19,8 +19,8 @@ import (
 
 const patience = processtest.Patience
 
-// house is a gateway and its provider, each a process of its own.
-type house struct {
+// testGateway is a gateway and its provider, each a process of its own.
+type testGateway struct {
 	t           *testing.T
 	dir         string
 	weir, bench string // the programs
@@ -48,9 +48,9 @@ prices:
   house/*: {input: "0.15", output: "0.60"}
 `
 
-func newHouse(t *testing.T, s settings) *house {
+func newGateway(t *testing.T, s settings) *testGateway {
 	t.Helper()
-	h := &house{t: t, dir: t.TempDir()}
+	h := &testGateway{t: t, dir: t.TempDir()}
 	h.weir, h.bench = processtest.Build(t, h.dir, "weir/cmd/weir"), processtest.Build(t, h.dir, "weir/bench")
 	provider := freeAddress(t)
 	mock := exec.CommandContext(t.Context(), h.bench, "mock", "--listen", provider)
@@ -72,20 +72,20 @@ func newHouse(t *testing.T, s settings) *house {
 
 // command is weir with these arguments. It sees nothing of the environment that
 // could switch on a provider or change a setting.
-func (h *house) command(args ...string) *exec.Cmd {
+func (h *testGateway) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(h.t.Context(), h.weir, args...)
 	cmd.Dir, cmd.Env = h.dir, processtest.Environ()
 	return cmd
 }
 
 // run runs a command to its end and returns what it printed.
-func (h *house) run(cmd *exec.Cmd) string {
+func (h *testGateway) run(cmd *exec.Cmd) string {
 	h.t.Helper()
 	return string(processtest.Run(h.t, cmd))
 }
 
 // load runs the load to its end and reads what it measured into v.
-func (h *house) load(d time.Duration, v any, args ...string) {
+func (h *testGateway) load(d time.Duration, v any, args ...string) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), d+patience)
 	defer cancel()
@@ -99,7 +99,7 @@ func (h *house) load(d time.Duration, v any, args ...string) {
 }
 
 // end stops the gateway in order and has its books checked.
-func (h *house) end() {
+func (h *testGateway) end() {
 	h.t.Helper()
 	if err := h.gateway.Stop(); err != nil {
 		h.t.Errorf("the gateway: %v", err)

@@ -23,19 +23,19 @@ export const busy = (provider) => `${provider}-busy`;
 
 /** Builds and starts everything. close() ends it. */
 export async function openHouse() {
-  const house = new House(await mkdtemp(join(tmpdir(), "weir-node-")));
-  process.on("exit", () => house.kill());
+  const gateway = new Gateway(await mkdtemp(join(tmpdir(), "weir-node-")));
+  process.on("exit", () => gateway.kill());
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
   try {
-    await house.start();
+    await gateway.start();
   } catch (err) {
-    await house.close();
+    await gateway.close();
     throw err;
   }
-  return house;
+  return gateway;
 }
 
-class House {
+class Gateway {
   #children = [];
 
   constructor(dir) {

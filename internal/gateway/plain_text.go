@@ -22,12 +22,12 @@ var (
 	capMembers = rawjson.Names{"max_tokens", "max_completion_tokens"}
 )
 
-// readUsual is read for a request of texts alone that goes to the target as it
+// plainTextInputs is read for a request of texts alone that goes to the target as it
 // came. It reports false for any other, and for one with a name that stands twice
 // in an object.
-func (c *call) readUsual(t *route.Target) (r reading, ok bool) {
+func (c *call) plainTextInputs(t *route.Target) (r costInputs, ok bool) {
 	names := usualMembers[c.dialect.Name]
-	if c.request != nil || names == nil || c.door.Op != llm.OpChat || c.door.Multipart || c.spoken(t) != c.door {
+	if c.request != nil || names == nil || c.op.Op != llm.OpChat || c.op.Multipart || c.spoken(t) != c.op {
 		return r, false
 	}
 	if _, by := unaskedClass(t.Model); by || c.quirks(t).ReasoningBesideCap {
@@ -58,8 +58,8 @@ func (c *call) readUsual(t *route.Target) (r reading, ok bool) {
 	if !messages || caps > 1 || (caps == 1) != (c.head.MaxOutput > 0) { // a cap of 0, or one that is none
 		return r, false
 	}
-	return reading{
-		own: true, kept: c.door.Kept != nil,
+	return costInputs{
+		own: true, kept: c.op.Kept != nil,
 		answers: max(1, c.head.Choices), limit: c.head.MaxOutput, capped: caps == 1,
 	}, true
 }

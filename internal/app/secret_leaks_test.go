@@ -17,26 +17,26 @@ import (
 	"weir/internal/audit"
 )
 
-// canaryYAML has a secret in every place of the configuration that may have one.
-const canaryYAML = `
+// leakYAML has a secret in every place of the configuration that may have one.
+const leakYAML = `
 oidc: {issuer: "http://127.0.0.1:9/none", client_id: weir, client_secret: canary-oidc-secret-0123456789}
 smtp: {addr: "127.0.0.1:9", username: weir, password: canary-smtp-password-0123456789, from: weir@example.com, tls: none}
 `
 
 const (
-	canaryPassword = "canary password of Ada 0123456789"
-	canaryWrong    = "canary of a wrong password 0123456789"
-	canaryChanged  = "canary of another password 0123456789"
-	canaryPrompt   = "canary-prompt-0123456789"
+	leakedPassword = "canary password of Ada 0123456789"
+	leakedWrong    = "canary of a wrong password 0123456789"
+	leakedChanged  = "canary of another password 0123456789"
+	leakedPrompt   = "canary-prompt-0123456789"
 )
 
 // browser is somebody's browser.
 type browser struct {
-	h      *house
+	h      *testGateway
 	client *http.Client
 }
 
-func (h *house) browser() *browser {
+func (h *testGateway) browser() *browser {
 	h.t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -93,27 +93,27 @@ var (
 	pageLink   = regexp.MustCompile(`href="(/[^"#]*)`)
 )
 
-// TestCanaries puts a secret into every place that may have one, lets people and
+// TestSecretLeaks puts a secret into every place that may have one, lets people and
 // programs do what they do, well and badly, and looks for the secrets in all that
 // the gateway shows, tells and keeps.
-func TestCanaries(t *testing.T) {
+func TestSecretLeaks(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url) + canaryYAML})
+	h := open(t, setup{yaml: providersYAML(up.url) + leakYAML})
 	link := setupForm.FindString(h.out.String())
 	secrets := map[string]string{
 		"the provider's key": upstreamKey, "the secret of single sign-on": "canary-oidc-secret-0123456789", "the password for mail": "canary-smtp-password-0123456789",
-		"a password": canaryPassword, "a wrong password": canaryWrong, "a changed password": canaryChanged, "a prompt": canaryPrompt,
+		"a password": leakedPassword, "a wrong password": leakedWrong, "a changed password": leakedChanged, "a prompt": leakedPrompt,
 		"the first key": h.key, "the set-up link": link[strings.LastIndexByte(link, '/')+1:],
 	}
 	ada := h.browser()
-	if r := ada.post(strings.TrimPrefix(link, h.url), "name", "Ada", "email", "ada@example.com", "password", canaryPassword); r.status != http.StatusOK {
+	if r := ada.post(strings.TrimPrefix(link, h.url), "name", "Ada", "email", "ada@example.com", "password", leakedPassword); r.status != http.StatusOK {
 		t.Fatalf("set-up: got %d %s", r.status, r.body)
 	}
 	secrets["the first session"] = ada.session()
 	h.strangers(ada, secrets)
 	h.programs(ada, secrets)
-	if r := ada.post("/me/password/change", "current", canaryPassword, "password", canaryChanged); r.status >= 500 {
+	if r := ada.post("/me/password/change", "current", leakedPassword, "password", leakedChanged); r.status >= 500 {
 		t.Errorf("another password: got %d", r.status)
 	}
 	secrets["the session after"] = ada.session()
@@ -132,18 +132,18 @@ func TestCanaries(t *testing.T) {
 }
 
 // strangers is what people do, and do wrong.
-func (h *house) strangers(ada *browser, secrets map[string]string) {
+func (h *testGateway) strangers(ada *browser, secrets map[string]string) {
 	h.t.Helper()
 	stranger := h.browser()
 	for _, email := range []string{"ada@example.com", "nobody@example.com"} {
-		if r := stranger.post("/sign-in", "email", email, "password", canaryWrong); r.status < 400 {
+		if r := stranger.post("/sign-in", "email", email, "password", leakedWrong); r.status < 400 {
 			h.t.Errorf("a wrong password of %s: got %d", email, r.status)
 		}
 		stranger.post("/forgot", "email", email)
 	}
-	stranger.post("/reset/"+secrets["the set-up link"], "password", canaryWrong)
+	stranger.post("/reset/"+secrets["the set-up link"], "password", leakedWrong)
 	stranger.get("/oidc/start")
-	stranger.get("/oidc/callback?code=" + canaryPrompt + "&state=" + canaryPrompt)
+	stranger.get("/oidc/callback?code=" + leakedPrompt + "&state=" + leakedPrompt)
 	r := ada.post("/accounts/default/members/invite", "email", "bob@example.com", "role", "member")
 	if m := inviteForm.FindStringSubmatch(r.body); m != nil {
 		secrets["an invitation"] = m[1]
@@ -153,7 +153,7 @@ func (h *house) strangers(ada *browser, secrets map[string]string) {
 }
 
 // programs is what programs do, and do wrong.
-func (h *house) programs(ada *browser, secrets map[string]string) {
+func (h *testGateway) programs(ada *browser, secrets map[string]string) {
 	h.t.Helper()
 	once := onceField.FindStringSubmatch(ada.get("/accounts/default/keys/new").body)
 	if once == nil {
@@ -165,7 +165,7 @@ func (h *house) programs(ada *browser, secrets map[string]string) {
 		h.t.Fatalf("a new key: got %d and none", shown.status)
 	}
 	secrets["a key"] = key
-	body := `{"model":"house/echo","messages":[{"role":"user","prompt":"` + canaryPrompt + `"}]}`
+	body := `{"model":"house/echo","messages":[{"role":"user","prompt":"` + leakedPrompt + `"}]}`
 	for _, a := range []ask{
 		{path: "/v1/chat", body: body, key: key},
 		{path: "/v1/chat", body: body, key: key, header: []string{"Idempotency-Key", "canary"}},
@@ -174,7 +174,7 @@ func (h *house) programs(ada *browser, secrets map[string]string) {
 		{path: "/v1/chat", body: body[:len(body)-3], key: key},
 		{path: "/v1/chat", body: body, key: key[:len(key)-2] + "00"},
 		{path: "/v1/chat?key=" + key, body: body, key: noKey},
-		{path: "/v1/responses", body: `{"model":"house/echo","input":"` + canaryPrompt + `"}`, key: key},
+		{path: "/v1/responses", body: `{"model":"house/echo","input":"` + leakedPrompt + `"}`, key: key},
 	} {
 		r := h.do(a)
 		for name, secret := range secrets {
@@ -186,7 +186,7 @@ func (h *house) programs(ada *browser, secrets map[string]string) {
 }
 
 // everything is all that the gateway shows, tells and keeps, by where that is.
-func (h *house) everything(ada *browser) map[string]string {
+func (h *testGateway) everything(ada *browser) map[string]string {
 	h.t.Helper()
 	all := map[string]string{}
 	for _, path := range []string{"/metrics", "/readyz?verbose", "/openapi.json", "/v1/models", "/v1/uses"} {
@@ -234,7 +234,7 @@ func (h *house) everything(ada *browser) map[string]string {
 }
 
 // audited is the whole audit log, as it is exported.
-func (h *house) audited() string {
+func (h *testGateway) audited() string {
 	h.t.Helper()
 	data, err := app.OpenData(h.t.Context(), h.config(), discard())
 	if err != nil {

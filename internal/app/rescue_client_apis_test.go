@@ -14,13 +14,13 @@ import (
 	"google.golang.org/genai"
 )
 
-// storyteller asks at a door for the story, as a stream, by the vendor's SDK.
-type storyteller func(t *testing.T, h *house, model string) (text, id string, err error)
+// storyClient asks at a client API for the story, as a stream, by the vendor's SDK.
+type storyClient func(t *testing.T, h *testGateway, model string) (text, id string, err error)
 
 const question = "Tell me a story"
 
-var storytellers = map[string]storyteller{
-	"openai": func(t *testing.T, h *house, model string) (string, string, error) {
+var storyClients = map[string]storyClient{
+	"openai": func(t *testing.T, h *testGateway, model string) (string, string, error) {
 		c := openai.NewClient(option.WithBaseURL(h.url+"/v1"), option.WithAPIKey(h.key), option.WithMaxRetries(0))
 		s := c.Chat.Completions.NewStreaming(t.Context(), openai.ChatCompletionNewParams{
 			Model: model, Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(question)},
@@ -36,7 +36,7 @@ var storytellers = map[string]storyteller{
 		}
 		return acc.Choices[0].Message.Content, acc.ID, nil
 	},
-	"responses": func(t *testing.T, h *house, model string) (string, string, error) {
+	"responses": func(t *testing.T, h *testGateway, model string) (string, string, error) {
 		c := openai.NewClient(option.WithBaseURL(h.url+"/v1"), option.WithAPIKey(h.key), option.WithMaxRetries(0))
 		s := c.Responses.NewStreaming(t.Context(), responses.ResponseNewParams{
 			Model: model, Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(question)},
@@ -67,7 +67,7 @@ var storytellers = map[string]storyteller{
 		}
 		return deltas, id, nil
 	},
-	"anthropic": func(t *testing.T, h *house, model string) (string, string, error) {
+	"anthropic": func(t *testing.T, h *testGateway, model string) (string, string, error) {
 		c := anthropic.NewClient(anthropicoption.WithBaseURL(h.url), anthropicoption.WithAPIKey(h.key), anthropicoption.WithMaxRetries(0))
 		s := c.Messages.NewStreaming(t.Context(), anthropic.MessageNewParams{
 			Model: anthropic.Model(model), MaxTokens: 500, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(question))},
@@ -86,7 +86,7 @@ var storytellers = map[string]storyteller{
 		}
 		return m.Content[0].Text, m.ID, nil
 	},
-	"gemini": func(t *testing.T, h *house, model string) (string, string, error) {
+	"gemini": func(t *testing.T, h *testGateway, model string) (string, string, error) {
 		c, err := genai.NewClient(t.Context(), &genai.ClientConfig{
 			APIKey: h.key, Backend: genai.BackendGeminiAPI, HTTPClient: &http.Client{}, HTTPOptions: genai.HTTPOptions{BaseURL: h.url},
 		})
@@ -107,16 +107,16 @@ var storytellers = map[string]storyteller{
 	},
 }
 
-// TestRescueAtEveryDoor lets a stream die half-way whose bytes went out as they
+// TestRescueAtEveryClientAPI lets a stream die half-way whose bytes went out as they
 // came, or in translation, and continue at another provider. The vendor's own
 // SDK must take it for one answer, and for that of a provider that never failed.
-func TestRescueAtEveryDoor(t *testing.T) {
+func TestRescueAtEveryClientAPI(t *testing.T) {
 	t.Parallel()
 	before := map[string]string{"openai": "/v1", "responses": "/v1", "anthropic": "/v1", "gemini": "/v1beta"}
-	for door, tell := range storytellers {
+	for clientAPI, tell := range storyClients {
 		for first := range before {
 			for second := range before {
-				t.Run(fmt.Sprintf("%s from %s to %s", door, first, second), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s from %s to %s", clientAPI, first, second), func(t *testing.T) {
 					t.Parallel()
 					up := newUpstream(t)
 					one := strings.Replace(dialectYAML(first, up.url+before[first]), "house:", "one:", 1)

@@ -21,17 +21,17 @@ var update = flag.Bool("update", false, "write what is got into docs/reliability
 // whoever serves it.
 const words = "a weir is the low dam that measures a river without stopping it and lets the water pass"
 
-// adversity is one of the sixteen faults of a provider: what the first target
+// fault is one of the sixteen faults of a provider: what the first target
 // of an alias does, and what its fallback is.
-type adversity struct {
+type fault struct {
 	name, fault, spare string
 	refused            bool // the client gets an error: that of the fault
 	first, second      int  // the most attempts at the first target and at its fallback
 	again              int  // further requests
 }
 
-func sixteen() []adversity {
-	return []adversity{
+func faultCatalogue() []fault {
+	return []fault{
 		{name: "429 once, with Retry-After", fault: "status=429,retry_after=1,once", second: 1, first: 1},
 		{name: "429 always", fault: "status=429", second: 1, first: 1},
 		{name: "500 once", fault: "status=500,once", second: 1, first: 2},
@@ -51,14 +51,14 @@ func sixteen() []adversity {
 	}
 }
 
-// TestSixteen is a public benchmark's sixteen faults, streaming, with one
+// TestFaultCatalogue is a public benchmark's sixteen faults, streaming, with one
 // fallback: each ends with the whole answer or its own error, in good time, and
 // the provider is not hammered. The table goes to docs/reliability.md.
-func TestSixteen(t *testing.T) {
+func TestFaultCatalogue(t *testing.T) {
 	t.Parallel()
 	up, spare := newUpstream(t), newUpstream(t)
 	providers, aliases, prices := "", "", ""
-	all := sixteen()
+	all := faultCatalogue()
 	for i, a := range all {
 		first, second := fmt.Sprintf("first%d", i), fmt.Sprintf("second%d", i) // none shares its health with another
 		providers += hasty(strings.ReplaceAll(providerYAML(first, up.url), "retries: 0", "retries: 2"), "1s", "20s") +
@@ -89,7 +89,7 @@ func TestSixteen(t *testing.T) {
 }
 
 // check is one line of the table, once it holds.
-func (a *adversity) check(t *testing.T, h *house, up *upstream, i int) string {
+func (a *fault) check(t *testing.T, h *testGateway, up *upstream, i int) string {
 	model := fmt.Sprintf("case%d", i)
 	var line string
 	for range a.again + 1 {
@@ -126,7 +126,7 @@ func (a *adversity) check(t *testing.T, h *house, up *upstream, i int) string {
 
 // whole holds that the client got one whole answer, and that all attempts are
 // in the ledger at what they cost.
-func (a *adversity) whole(t *testing.T, h *house, r reply, rows []row) {
+func (a *fault) whole(t *testing.T, h *testGateway, r reply, rows []row) {
 	t.Helper()
 	if r.status != http.StatusOK {
 		t.Errorf("status %d: %s", r.status, r.body)
@@ -164,7 +164,7 @@ func document(t *testing.T, section, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin, end := "<!-- "+section+": written by go test ./internal/app -run 'TestSixteen|TestRuleTable' -update -->\n", "<!-- /"+section+" -->\n"
+	begin, end := "<!-- "+section+": written by go test ./internal/app -run 'TestFaultCatalogue|TestRuleTable' -update -->\n", "<!-- /"+section+" -->\n"
 	before, rest, ok := bytes.Cut(page, []byte(begin))
 	_, after, closed := bytes.Cut(rest, []byte(end))
 	if !ok || !closed {

@@ -8,15 +8,15 @@ import (
 	"weir/internal/llm"
 )
 
-// purse is what an account and its keys may still spend on this node.
-type purse struct {
+// accountBudgets is what an account and its keys may still spend on this node.
+type accountBudgets struct {
 	mu     sync.Mutex
-	scopes map[string][]*slice // each has few: the periods of now, and what is left of those before
+	scopes map[string][]*budgetLease // each has few: the periods of now, and what is left of those before
 }
 
-// slice is this node's part of a budget in a period. It is guarded by the lock
-// of its purse.
-type slice struct {
+// lease is this node's part of a budget in a period. It is guarded by the lock
+// of its account budgets.
+type budgetLease struct {
 	id     BudgetID
 	budget Budget // as the last request had it
 
@@ -43,8 +43,8 @@ type spend struct {
 	cost llm.Money
 }
 
-// room is what may still be claimed.
-func (s *slice) room() llm.Money {
+// available is what may still be reserved.
+func (s *budgetLease) available() llm.Money {
 	if !s.known {
 		return 0
 	}
@@ -52,10 +52,10 @@ func (s *slice) room() llm.Money {
 }
 
 // inUse is what the node cannot give back.
-func (s *slice) inUse() llm.Money { return s.spent + s.held }
+func (s *budgetLease) inUse() llm.Money { return s.spent + s.held }
 
 // takeChanged reports whether the budget was changed since it last did.
-func (s *slice) takeChanged(p *purse) bool {
+func (s *budgetLease) takeChanged(p *accountBudgets) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	changed := s.changed
@@ -63,17 +63,17 @@ func (s *slice) takeChanged(p *purse) bool {
 	return changed
 }
 
-// Claim is room in budgets, held for an attempt that is about to be opened. The
-// attempt carries it. A nil Claim holds nothing.
-type Claim struct {
-	purse  *purse
-	slices []*slice
-	amount llm.Money // held in each of them, once the attempt before is settled
-	extra  llm.Money // of it, what is held already
+// Reservation is an amount held in budgets for an attempt that is about to be opened. The
+// attempt carries it. A nil Reservation holds nothing.
+type Reservation struct {
+	budgets *accountBudgets
+	leases  []*budgetLease
+	amount  llm.Money // held in each of them, once the attempt before is settled
+	extra   llm.Money // of it, what is held already
 }
 
 // Amount is how much the attempt may cost.
-func (c *Claim) Amount() llm.Money {
+func (c *Reservation) Amount() llm.Money {
 	if c == nil {
 		return MaxCost
 	}
@@ -81,22 +81,22 @@ func (c *Claim) Amount() llm.Money {
 }
 
 // Release gives the room back, of an attempt that is not opened.
-func (c *Claim) Release() {
+func (c *Reservation) Release() {
 	if c == nil {
 		return
 	}
-	c.purse.mu.Lock()
-	defer c.purse.mu.Unlock()
-	for _, s := range c.slices {
+	c.budgets.mu.Lock()
+	defer c.budgets.mu.Unlock()
+	for _, s := range c.leases {
 		s.held -= c.extra
 	}
-	c.slices = nil
+	c.leases = nil
 }
 
-// freed is how much of the slice a hold frees when it is settled at that cost.
-func (c *Claim) freed(s *slice, cost llm.Money) llm.Money {
+// freed is how much of the lease a hold frees when it is settled at that cost.
+func (c *Reservation) freed(s *budgetLease, cost llm.Money) llm.Money {
 	if c != nil {
-		for _, mine := range c.slices {
+		for _, mine := range c.leases {
 			if mine == s {
 				return c.amount - cost
 			}
@@ -108,10 +108,10 @@ func (c *Claim) freed(s *slice, cost llm.Money) llm.Money {
 // settle books what an attempt has cost, whether it held room or not: the
 // attempt was settled at that place in the journal, and next, nil for none, was
 // opened with it.
-func (p *purse) settle(a *Attempt, cost llm.Money, at Position, next *Claim) {
+func (p *accountBudgets) settle(a *Attempt, cost llm.Money, at Position, next *Reservation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.each(a, func(s *slice) {
+	p.each(a, func(s *budgetLease) {
 		switch {
 		case !s.known:
 			s.late = append(s.late, spend{at, cost})
@@ -119,22 +119,22 @@ func (p *purse) settle(a *Attempt, cost llm.Money, at Position, next *Claim) {
 			s.spent += cost
 		}
 	})
-	if c := a.Claim; c != nil {
-		for _, s := range c.slices {
+	if c := a.Reservation; c != nil {
+		for _, s := range c.leases {
 			s.held -= c.amount
 		}
-		c.slices = nil
+		c.leases = nil
 	}
 	if next != nil {
-		for _, s := range next.slices {
+		for _, s := range next.leases {
 			s.held += next.amount - next.extra
 		}
 		next.extra = next.amount
 	}
 }
 
-// each calls fn with every slice that the attempt counts against.
-func (p *purse) each(a *Attempt, fn func(*slice)) {
+// each calls fn with every lease that the attempt counts against.
+func (p *accountBudgets) each(a *Attempt, fn func(*budgetLease)) {
 	day := PeriodDay.Number(a.Arrived)
 	for _, scope := range [...]string{a.Account, a.Key} {
 		for _, s := range p.scopes[scope] {
@@ -145,8 +145,8 @@ func (p *purse) each(a *Attempt, fn func(*slice)) {
 	}
 }
 
-// find is the slice of that name; nil where there is none.
-func (p *purse) find(id BudgetID) *slice {
+// find is the lease of that name; nil where there is none.
+func (p *accountBudgets) find(id BudgetID) *budgetLease {
 	for _, s := range p.scopes[id.Scope] {
 		if s.id == id {
 			return s
@@ -155,20 +155,20 @@ func (p *purse) find(id BudgetID) *slice {
 	return nil
 }
 
-// forget drops the slice, unless that is done already.
-func (p *purse) forget(s *slice) {
-	left := slices.DeleteFunc(p.scopes[s.id.Scope], func(other *slice) bool { return other == s })
+// forget drops the lease, unless that is done already.
+func (p *accountBudgets) forget(s *budgetLease) {
+	left := slices.DeleteFunc(p.scopes[s.id.Scope], func(other *budgetLease) bool { return other == s })
 	if p.scopes[s.id.Scope] = left; len(left) == 0 {
 		delete(p.scopes, s.id.Scope)
 	}
 }
 
-// slice is the slice of a budget at a moment, made when it is not there.
-func (p *purse) slice(b *Budget, at, now time.Time) *slice {
+// lease is the lease of a budget at a moment, made when it is not there.
+func (p *accountBudgets) leaseOf(b *Budget, at, now time.Time) *budgetLease {
 	id := BudgetID{b.Scope, b.Period.Number(at)}
 	s := p.find(id)
 	if s == nil {
-		s = &slice{id: id, budget: *b}
+		s = &budgetLease{id: id, budget: *b}
 		p.scopes[id.Scope] = append(p.scopes[id.Scope], s)
 	}
 	back := !s.gone.IsZero() && now.Sub(s.gone) >= goneFor

@@ -36,7 +36,7 @@ func brief(set func(*provider.Timeouts)) provider.Timeouts {
 	return t
 }
 
-func TestZoo(t *testing.T) {
+func TestProviderFaults(t *testing.T) {
 	t.Parallel()
 	const soon = 100 * time.Millisecond
 	firstByte := brief(func(t *provider.Timeouts) { t.FirstByte = soon })

@@ -14,26 +14,26 @@ import (
 	"weir/internal/ledger"
 )
 
-// tellingDoors are the doors at which usage is told in a vendor's own words: the
+// usageAPIs are the client APIs at which usage is told in a vendor's own words: the
 // wire format of each, by the path of its front.
-var tellingDoors = map[string]string{"/v1/responses": "responses", "/v1/messages": "anthropic", "/v1beta/models/{model}:generateContent": "gemini"}
+var usageAPIs = map[string]string{"/v1/responses": "responses", "/v1/messages": "anthropic", "/v1beta/models/{model}:generateContent": "gemini"}
 
-// TestMeterAtVendorsDoors holds the books against what providers of each wire
-// format truly served, and what clients of the vendors' doors are told of it
+// TestMeterAtVendorAPIs holds the books against what providers of each wire
+// format truly served, and what clients of the vendors' client APIs are told of it
 // against the books.
-func TestMeterAtVendorsDoors(t *testing.T) {
+func TestMeterAtVendorAPIs(t *testing.T) {
 	t.Parallel()
 	for name, path := range spoken() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			up := newUpstream(t)
 			h := open(t, setup{yaml: "providers:" + spokenBy("house", name, up.url, path) + "prices:\n  house/*: " + ratesYAML + "\n"})
-			h.onHangup(account.HangupCancel)
+			h.setOnDisconnect(account.DisconnectCancel)
 			var all, gone []*exchange
-			for _, f := range fronts() {
-				if tellingDoors[f.path] != "" {
-					all = append(all, h.meterFront(name, &f, len(all))...)
-					gone = append(gone, h.leaveFront(t, up, name, &f, len(gone))...)
+			for _, f := range chatAPIs() {
+				if usageAPIs[f.path] != "" {
+					all = append(all, h.meterAPI(name, &f, len(all))...)
+					gone = append(gone, h.leaveAPI(t, up, name, &f, len(gone))...)
 				}
 			}
 			h.enter(t, up, all)
@@ -50,7 +50,7 @@ func TestMeterAtVendorsDoors(t *testing.T) {
 	}
 }
 
-func (h *house) meterFront(dialect string, f *front, seed int) (all []*exchange) {
+func (h *testGateway) meterAPI(dialect string, f *chatAPI, seed int) (all []*exchange) {
 	h.t.Helper()
 	for _, m := range meteredAnswers() {
 		kind := ""
@@ -59,7 +59,7 @@ func (h *house) meterFront(dialect string, f *front, seed int) (all []*exchange)
 		case weather:
 			kind = "tools"
 		default:
-			continue // said otherwise at each door
+			continue // said otherwise at each client API
 		}
 		for _, stream := range []bool{false, true} {
 			if m.broken && !stream && strings.Contains(m.model, "error-event") {
@@ -75,7 +75,7 @@ func (h *house) meterFront(dialect string, f *front, seed int) (all []*exchange)
 	return all
 }
 
-func (h *house) leaveFront(t *testing.T, up *upstream, dialect string, f *front, seed int) (all []*exchange) {
+func (h *testGateway) leaveAPI(t *testing.T, up *upstream, dialect string, f *chatAPI, seed int) (all []*exchange) {
 	t.Helper()
 	for _, stream := range []bool{false, true} {
 		x := &exchange{dialect: dialect, path: f.path, stream: stream}
@@ -94,7 +94,7 @@ func (h *house) leaveFront(t *testing.T, up *upstream, dialect string, f *front,
 }
 
 // verify holds the sums of the database against its rows.
-func (h *house) verify(t *testing.T) {
+func (h *testGateway) verify(t *testing.T) {
 	t.Helper()
 	data, err := app.OpenData(t.Context(), h.config(), discard())
 	if err != nil {
@@ -107,7 +107,7 @@ func (h *house) verify(t *testing.T) {
 	}
 }
 
-// vendorUsage is a usage object at a vendor's door, by any of their names.
+// vendorUsage is a usage object at a vendor's client API, by any of their names.
 type vendorUsage struct {
 	Input        int64 `json:"input_tokens"`
 	Output       int64 `json:"output_tokens"`
@@ -132,7 +132,7 @@ type vendorUsage struct {
 	Cost json.Number `json:"cost"`
 }
 
-// vendorTold is what was told last at a vendor's door, in the words of OpenAI;
+// vendorTold is what was told last at a vendor's client API, in the words of OpenAI;
 // nil for nothing.
 func vendorTold(dialect, body string) *toldUsage {
 	var last *vendorUsage

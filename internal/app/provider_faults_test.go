@@ -19,16 +19,16 @@ const (
 	either                 // with one of these
 )
 
-// beast is one way in which providers misbehave.
-type beast struct {
+// faultCase is one way in which providers misbehave.
+type faultCase struct {
 	model         string // of the simulator
 	whole, stream end
 	text          bool // only for wire formats of text, of which line ends and the like can be bent
 }
 
-// zoo is how providers misbehave, whatever wire format they speak.
-func zoo() []beast {
-	all := []beast{
+// faultCases is how providers misbehave, whatever wire format they speak.
+func faultCases() []faultCase {
+	all := []faultCase{
 		{model: "chat:fault=silence", whole: fails, stream: fails},
 		{model: "chat:fault=headers-silence", whole: fails, stream: fails},
 		{model: "chat:fault=stall,at=1", whole: fails, stream: fails},
@@ -73,13 +73,13 @@ func zoo() []beast {
 		{model: "chat:tokens=900,uncapped", whole: answers, stream: answers},
 	}
 	for _, variant := range []string{"missing", "none", "zero", "nodetails", "over", "negative", "huge", "float", "twice", "decreasing"} {
-		all = append(all, beast{model: "chat:usage=" + variant, whole: answers, stream: answers})
+		all = append(all, faultCase{model: "chat:usage=" + variant, whole: answers, stream: answers})
 	}
 	for _, after := range []string{"0", "1", "date", "garbage", "year"} {
-		all = append(all, beast{model: "chat:status=429,retry_after=" + after, whole: fails, stream: fails})
+		all = append(all, faultCase{model: "chat:status=429,retry_after=" + after, whole: fails, stream: fails})
 	}
 	for _, status := range []string{"400", "401", "402", "403", "404", "408", "413", "422", "500", "502", "503", "504", "529"} {
-		all = append(all, beast{model: "chat:status=" + status, whole: fails, stream: fails})
+		all = append(all, faultCase{model: "chat:status=" + status, whole: fails, stream: fails})
 	}
 	return all
 }
@@ -92,10 +92,10 @@ func spoken() map[string]string {
 	}
 }
 
-// TestZooOfProviders is each of them in each wire format, asked for a whole
+// TestProviderFaults is each of them in each wire format, asked for a whole
 // answer and for a stream: nothing outlasts its timer by more than a second,
 // and nothing that was cut short is told as whole.
-func TestZooOfProviders(t *testing.T) {
+func TestProviderFaults(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	yaml := "providers:"
@@ -115,7 +115,7 @@ func TestZooOfProviders(t *testing.T) {
 	places := make(chan struct{}, 24) // most of them wait for a timer
 	for name := range spoken() {
 		text := name != "bedrock" && name != "ollama"
-		for _, b := range zoo() {
+		for _, b := range faultCases() {
 			if b.text && !text {
 				continue
 			}
@@ -130,13 +130,13 @@ func TestZooOfProviders(t *testing.T) {
 		}
 	}
 	running.Wait()
-	t.Logf("%d exchanges, %d behaviours", exchanges, len(zoo()))
+	t.Logf("%d exchanges, %d behaviours", exchanges, len(faultCases()))
 	if r := h.do(ask{path: "/readyz"}); r.status != http.StatusOK {
 		t.Errorf("readyz: %d %s", r.status, r.body)
 	}
 }
 
-func (b *beast) meet(t *testing.T, h *house, model string, stream bool) {
+func (b *faultCase) meet(t *testing.T, h *testGateway, model string, stream bool) {
 	want, members := b.whole, ""
 	if stream {
 		want, members = b.stream, `,"stream":true`

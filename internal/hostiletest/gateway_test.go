@@ -53,18 +53,18 @@ prices:
   wide/*: {input: "0.15", output: "0.60"}
 `
 
-// ground is what all attacks stand on: the program, a data directory with accounts and keys
+// testbed is what all attacks stand on: the program, a data directory with accounts and keys
 // that no gateway has run on, and both providers.
-type ground struct {
+type testbed struct {
 	dir, bin  string
 	good, bad [sides]string // keys
 	limited   [sides]string // keys of the hostile accounts that allow one request a minute
 	provider  *hostileProvider
 }
 
-func newGround(t *testing.T) *ground {
+func newGround(t *testing.T) *testbed {
 	t.Helper()
-	g := &ground{dir: t.TempDir(), bin: *binaryFlag} // an absolute path: commands run in dir
+	g := &testbed{dir: t.TempDir(), bin: *binaryFlag} // an absolute path: commands run in dir
 	if g.bin == "" {
 		g.bin = processtest.Build(t, g.dir, "weir/cmd/weir")
 	}
@@ -83,14 +83,14 @@ func newGround(t *testing.T) *ground {
 }
 
 // command is weir with these arguments, in the directory of its configuration.
-func (g *ground) command(t *testing.T, args ...string) *exec.Cmd {
+func (g *testbed) command(t *testing.T, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), g.bin, args...)
 	cmd.Dir, cmd.Env = g.dir, processtest.Environ()
 	return cmd
 }
 
 // key makes a key, and its account where there is none yet.
-func (g *ground) key(t *testing.T, account string, more ...string) string {
+func (g *testbed) key(t *testing.T, account string, more ...string) string {
 	t.Helper()
 	if len(more) == 0 {
 		processtest.Run(t, g.command(t, "accounts", "create", account))
@@ -99,18 +99,18 @@ func (g *ground) key(t *testing.T, account string, more ...string) string {
 	return strings.TrimSpace(string(processtest.Run(t, g.command(t, args...))))
 }
 
-// house is one gateway on this ground.
-type house struct {
-	*ground
+// testGateway is one gateway on this ground.
+type testGateway struct {
+	*testbed
 	process *processtest.Process
 	address string      // host and port
 	roots   *tls.Config // with which clients come; nil for plain http
 }
 
 // open starts a gateway of its own for one attack, on a copy of the data.
-func (g *ground) open(t *testing.T, secure bool) *house {
+func (g *testbed) open(t *testing.T, secure bool) *testGateway {
 	t.Helper()
-	h := &house{ground: g}
+	h := &testGateway{testbed: g}
 	data := filepath.Join(t.TempDir(), "data")
 	if err := os.CopyFS(data, os.DirFS(filepath.Join(g.dir, "weir-data"))); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func (g *ground) open(t *testing.T, secure bool) *house {
 	return h
 }
 
-func (h *house) url(path string) string {
+func (h *testGateway) url(path string) string {
 	if h.roots != nil {
 		return "https://" + h.address + path
 	}
@@ -134,7 +134,7 @@ func (h *house) url(path string) string {
 }
 
 // transport makes connections to the gateway, for several requests or for one each.
-func (h *house) transport(keep bool) *http.Transport {
+func (h *testGateway) transport(keep bool) *http.Transport {
 	return &http.Transport{TLSClientConfig: h.roots.Clone(), DisableKeepAlives: !keep, ForceAttemptHTTP2: keep}
 }
 

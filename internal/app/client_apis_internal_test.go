@@ -13,8 +13,8 @@ import (
 	"weir/internal/llm"
 )
 
-// doorAsks is a request for a stream at every door.
-var doorAsks = map[string]struct{ path, body string }{
+// clientAsks is a request for a stream at every client API.
+var clientAsks = map[string]struct{ path, body string }{
 	"native":    {"/v1/chat", `{"model":"house/m","messages":[{"role":"user","prompt":"Hello!"}]}`},
 	"openai":    {"/v1/chat/completions", `{"model":"house/m","messages":[{"role":"user","content":"Hello!"}],"stream":true,"stream_options":{"include_usage":true}}`},
 	"responses": {"/v1/responses", `{"model":"house/m","input":"Hello!","stream":true,"store":false}`},
@@ -38,7 +38,7 @@ func told(d *dialect.Dialect, pieces int) canned {
 	return canned{http.Header{"Content-Type": {d.Framing.ContentType}}, string(body)}
 }
 
-// crossing is a door and a provider of a wire format behind it.
+// crossing is a client API and a provider of a wire format behind it.
 type crossing struct {
 	handler http.Handler
 	out     *sink
@@ -47,7 +47,7 @@ type crossing struct {
 	text    string
 }
 
-func newCrossing(t testing.TB, door, from string, pieces int) *crossing {
+func newCrossing(t testing.TB, clientAPI, from string, pieces int) *crossing {
 	t.Helper()
 	var d *dialect.Dialect
 	for _, one := range dialect.All() {
@@ -56,7 +56,7 @@ func newCrossing(t testing.TB, door, from string, pieces int) *crossing {
 		}
 	}
 	g, key := pipelineOf(t, told(d, pieces), from)
-	a := doorAsks[door]
+	a := clientAsks[clientAPI]
 	u, err := url.Parse(a.path)
 	if err != nil {
 		t.Fatal(err)
@@ -67,11 +67,11 @@ func newCrossing(t testing.TB, door, from string, pieces int) *crossing {
 		Header: http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}},
 		Body:   io.NopCloser(c.body), ContentLength: int64(len(a.body)), RequestURI: a.path,
 	}
-	if door == "native" {
+	if clientAPI == "native" {
 		c.request.Header.Set("Accept", "text/event-stream")
 	}
 	c.cross()
-	c.out.isWhole(t, door+" from "+from)
+	c.out.isWhole(t, clientAPI+" from "+from)
 	return c
 }
 
@@ -85,33 +85,33 @@ func (c *crossing) cross() {
 var providersSpeak = []string{"openai", "responses", "anthropic", "gemini", "bedrock", "cohere", "ollama"}
 
 // TestPieceAllocations is what a piece of a stream may take from the heap at
-// each door, whoever wrote it: its text, and next to nothing else.
+// each client API, whoever wrote it: its text, and next to nothing else.
 func TestPieceAllocations(t *testing.T) {
 	const few, many = 10, 1010
-	for door := range doorAsks {
+	for clientAPI := range clientAsks {
 		for _, from := range providersSpeak {
-			small, large := newCrossing(t, door, from, few), newCrossing(t, door, from, many)
+			small, large := newCrossing(t, clientAPI, from, few), newCrossing(t, clientAPI, from, many)
 			got := (testing.AllocsPerRun(5, large.cross) - testing.AllocsPerRun(5, small.cross)) / (many - few)
-			t.Logf("%s from %s: %.2f a piece", door, from, got)
+			t.Logf("%s from %s: %.2f a piece", clientAPI, from, got)
 			if got > 1.1 {
-				t.Errorf("%s from %s: %.2f allocations a piece, want one, of its text", door, from, got)
+				t.Errorf("%s from %s: %.2f allocations a piece, want one, of its text", clientAPI, from, got)
 			}
 		}
 	}
 }
 
-// BenchmarkCrossing is the CPU of a piece at each door, of a provider of each
+// BenchmarkCrossing is the CPU of a piece at each client API, of a provider of each
 // wire format: where both are the same it passes as it is. Where clients can have
 // it so, it takes turns with a piece that passes, so that the ratio holds on a
 // busy machine.
 func BenchmarkCrossing(b *testing.B) {
 	const pieces = 1000
-	for _, door := range []string{"native", "openai", "responses", "anthropic", "gemini"} {
+	for _, clientAPI := range []string{"native", "openai", "responses", "anthropic", "gemini"} {
 		for _, from := range providersSpeak {
-			b.Run(fmt.Sprintf("%s/%s", door, from), func(b *testing.B) {
-				c := newCrossing(b, door, from, pieces)
+			b.Run(fmt.Sprintf("%s/%s", clientAPI, from), func(b *testing.B) {
+				c := newCrossing(b, clientAPI, from, pieces)
 				pass := c
-				if _, ok := doorAsks[from]; ok {
+				if _, ok := clientAsks[from]; ok {
 					pass = newCrossing(b, from, from, pieces)
 				}
 				var mine, passing time.Duration

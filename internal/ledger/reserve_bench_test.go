@@ -37,7 +37,7 @@ func BenchmarkClaim(b *testing.B) {
 			}[:n]}
 			need.Budgets = need.Budgets[:n]
 			for i := range need.Budgets {
-				s := l.purse(fleetAccount).slice(&need.Budgets[i], need.At, need.At)
+				s := l.budgetsOf(fleetAccount).leaseOf(&need.Budgets[i], need.At, need.At)
 				s.known, s.granted = true, 1<<60
 			}
 			a := Attempt{
@@ -46,7 +46,7 @@ func BenchmarkClaim(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if a.Claim, err = l.Claim(ctx, need); err != nil {
+				if a.Reservation, err = l.Reserve(ctx, need); err != nil {
 					b.Fatal(err)
 				}
 				hold, err := l.Open(a)

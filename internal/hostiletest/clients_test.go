@@ -28,7 +28,7 @@ const responsesPath = "/v1/responses"
 // connections is how many each hostile client opens where an attack is about 5,000 of them.
 func connections() int { return long(1250, 100) }
 
-func frontAttacks() []attack {
+func clientAttacks() []attack {
 	return []attack{
 		{name: "slow heads", held: "a head has 10 s, then its connection is closed", hostile: slowHeads, lasts: 17 * time.Second, check: func(t *testing.T, r *result) {
 			if *longFlag && r.counted["closed by the gateway"] < r.counted["connections"] {

@@ -21,7 +21,7 @@ import (
 
 // leave sends a request and leaves once it has come so far: after that many
 // lines of the reply, or when the provider has the request. It says when.
-func (h *house) leave(a ask, up *upstream, lines int) (requestID string, left time.Time) {
+func (h *testGateway) leave(a ask, up *upstream, lines int) (requestID string, left time.Time) {
 	h.t.Helper()
 	before := up.Ledger().Totals().Requests
 	ctx, cancel := context.WithCancel(context.Background())
@@ -65,11 +65,11 @@ func requestOf(r *simulator.Record) string {
 	return id
 }
 
-// onHangup says what becomes of the answers of the account default whose clients leave.
-func (h *house) onHangup(way account.Hangup) {
+// setOnDisconnect says what becomes of the answers of the account default whose clients leave.
+func (h *testGateway) setOnDisconnect(way account.OnDisconnect) {
 	h.t.Helper()
 	h.administer(func(ctx context.Context, s *account.Service) error {
-		_, err := s.SetOnHangup(ctx, audit.Gateway(), "default", way)
+		_, err := s.SetOnDisconnect(ctx, audit.Gateway(), "default", way)
 		return err
 	})
 }
@@ -80,8 +80,8 @@ func (h *house) onHangup(way account.Hangup) {
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url)})
-	h.onHangup(account.HangupCancel)
+	h := open(t, setup{yaml: providersYAML(up.url)})
+	h.setOnDisconnect(account.DisconnectCancel)
 	const streamed = "text/event-stream"
 	tests := []struct {
 		name, path, body, accept string
@@ -125,10 +125,10 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// TestDefaultHangup is a client that goes away, of an account that says nothing of that:
+// TestDefaultOnDisconnect is a client that goes away, of an account that says nothing of that:
 // a whole answer is read to its end, a stream is cancelled, unless its provider charges
 // for all of it.
-func TestDefaultHangup(t *testing.T) {
+func TestDefaultOnDisconnect(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url) + providerYAML("bills", up.url) + "    bills_after_disconnect: \"yes\"\n" + perRequest})
@@ -154,8 +154,8 @@ func TestDefaultHangup(t *testing.T) {
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url), timing: gateway.Timing{DrainAnswer: 1500 * time.Millisecond}})
-	h.onHangup(account.HangupDrain)
+	h := open(t, setup{yaml: providersYAML(up.url), timing: gateway.Timing{DrainAnswer: 1500 * time.Millisecond}})
+	h.setOnDisconnect(account.DisconnectDrain)
 	for _, lines := range []int{0, 5} {
 		a := ask{path: "/v1/chat", body: hello("house/chat:tokens=20,pace=20ms"), header: []string{"Accept", "text/event-stream"}}
 		h.leave(a, up, lines)
@@ -209,7 +209,7 @@ func TestLeavesBeforeUsage(t *testing.T) {
 				_, _ = io.WriteString(w, `data: {"choices":[]`+thousand+"}\n\ndata: [DONE]\n\n")
 			}))
 			t.Cleanup(ts.Close)
-			h := open(t, setup{yaml: housed(ts.URL), timing: gateway.Timing{DrainUsage: 400 * time.Millisecond}})
+			h := open(t, setup{yaml: providersYAML(ts.URL), timing: gateway.Timing{DrainUsage: 400 * time.Millisecond}})
 			ctx, leave := context.WithCancel(context.Background())
 			defer leave()
 			a := ask{path: "/v1/chat/completions", body: completion("house/m", `,"stream":true`)}
@@ -237,7 +237,7 @@ func TestDrainsAreBounded(t *testing.T) {
 	t.Parallel()
 	const least = 16 // of drains, however few requests may be in flight
 	up := newUpstream(t)
-	h := open(t, setup{yaml: housed(up.url) + "max_concurrency: 40\n"})
+	h := open(t, setup{yaml: providersYAML(up.url) + "max_concurrency: 40\n"})
 	for round := range 2 {
 		ctx, leave := context.WithCancel(t.Context())
 		var clients sync.WaitGroup

@@ -21,8 +21,8 @@ import (
 // segmentSize is that of the journal: so small that there are many rotations.
 const segmentSize = 64 << 10
 
-// house is a provider, a gateway on one data directory, and members with keys.
-type house struct {
+// testGateway is a provider, a gateway on one data directory, and members with keys.
+type testGateway struct {
 	t         *testing.T
 	ctx       context.Context
 	dir, bin  string
@@ -41,13 +41,13 @@ type house struct {
 // member is a key of an account.
 type member struct {
 	name, account, key, token string
-	onHangup                  string // what becomes of answers whose client leaves
+	onDisconnect              string // what becomes of answers whose client leaves
 }
 
-// newHouse builds the binary, starts the provider and makes the accounts.
-func newHouse(ctx context.Context, t *testing.T, seed uint64) *house {
+// newGateway builds the binary, starts the provider and makes the accounts.
+func newGateway(ctx context.Context, t *testing.T, seed uint64) *testGateway {
 	t.Helper()
-	h := bareHouse(ctx, t, seed, build(t))
+	h := bareGateway(ctx, t, seed, build(t))
 	h.configure(configuration(h.provider, filepath.Join(h.dir, "data")))
 	h.join("patient", "drain")
 	h.join("hasty", "cancel")
@@ -62,10 +62,10 @@ func build(t *testing.T) string {
 	return processtest.Build(t, t.ArtifactDir(), "weir/cmd/weir", "-tags", "faultpoints")
 }
 
-// bareHouse starts the provider, and nothing else.
-func bareHouse(ctx context.Context, t *testing.T, seed uint64, bin string) *house {
+// bareGateway starts the provider, and nothing else.
+func bareGateway(ctx context.Context, t *testing.T, seed uint64, bin string) *testGateway {
 	t.Helper()
-	h := &house{
+	h := &testGateway{
 		t: t, ctx: ctx, dir: t.ArtifactDir(), bin: bin, rng: rand.New(rand.NewPCG(seed, 0)),
 		gate: newGate(), client: &http.Client{Transport: &http.Transport{}},
 	}
@@ -75,7 +75,7 @@ func bareHouse(ctx context.Context, t *testing.T, seed uint64, bin string) *hous
 }
 
 // configure writes the configuration, and the price file that it may name.
-func (h *house) configure(text string) {
+func (h *testGateway) configure(text string) {
 	h.t.Helper()
 	for name, text := range map[string]string{"weir.yaml": text, raceFileName: raceFile} {
 		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600); err != nil {
@@ -85,22 +85,22 @@ func (h *house) configure(text string) {
 }
 
 // command is weir with these arguments, in the directory of its configuration.
-func (h *house) command(args ...string) *exec.Cmd {
+func (h *testGateway) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(h.ctx, h.bin, args...)
 	cmd.Dir, cmd.Env = h.dir, processtest.Environ(h.env...)
 	return cmd
 }
 
 // run runs a command to its end and returns what it printed.
-func (h *house) run(args ...string) []byte {
+func (h *testGateway) run(args ...string) []byte {
 	h.t.Helper()
 	return processtest.Run(h.t, h.command(args...))
 }
 
 // join makes a key, and its account where there is none yet.
-func (h *house) join(name, onHangup string) {
+func (h *testGateway) join(name, onDisconnect string) {
 	h.t.Helper()
-	m := member{name: name, onHangup: onHangup}
+	m := member{name: name, onDisconnect: onDisconnect}
 	for _, other := range h.members {
 		if other.name == name {
 			m.account = other.account
@@ -108,7 +108,7 @@ func (h *house) join(name, onHangup string) {
 	}
 	if m.account == "" {
 		h.run("accounts", "create", name)
-		shown := h.list("accounts", "hangup", name, "--set", onHangup)
+		shown := h.list("accounts", "hangup", name, "--set", onDisconnect)
 		m.account = shown[0].ID
 	}
 	label := fmt.Sprintf("key %d", len(h.members))
@@ -125,7 +125,7 @@ func (h *house) join(name, onHangup string) {
 type listed struct{ ID, Label string }
 
 // list is the output of a listing: one object, or an array of them.
-func (h *house) list(args ...string) []listed {
+func (h *testGateway) list(args ...string) []listed {
 	h.t.Helper()
 	out := bytes.TrimSpace(h.run(append(args, "--json")...))
 	if !bytes.HasPrefix(out, []byte("[")) {
@@ -139,7 +139,7 @@ func (h *house) list(args ...string) []listed {
 }
 
 // get reads JSON from a server into v.
-func (h *house) get(url string, header http.Header, v any) error {
+func (h *testGateway) get(url string, header http.Header, v any) error {
 	r, err := http.NewRequestWithContext(h.ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (h *house) get(url string, header http.Header, v any) error {
 }
 
 // close ends the provider and forgets all connections.
-func (h *house) close() {
+func (h *testGateway) close() {
 	h.client.CloseIdleConnections()
 	if err := h.simulator.Stop(); err != nil {
 		h.t.Errorf("simulator: %v", err)

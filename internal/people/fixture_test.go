@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// house is a service over a real database, with a clock that stands still.
-type house struct {
+// fixture is a service over a real database, with a clock that stands still.
+type fixture struct {
 	*people.Service
 	store   *store.Store
 	account account.Account // named default
@@ -38,9 +38,9 @@ type house struct {
 
 const publicURL = "https://weir.example.com"
 
-func newHouse(t testing.TB, change ...func(*people.Options)) *house {
+func newFixture(t testing.TB, change ...func(*people.Options)) *fixture {
 	t.Helper()
-	h := &house{t: t, dir: t.TempDir(), ctx: t.Context(), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	h := &fixture{t: t, dir: t.TempDir(), ctx: t.Context(), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	log := slog.New(slog.NewTextHandler(h, nil))
 	db, err := store.Open(h.ctx, store.Options{Path: filepath.Join(h.dir, "weir.db"), Clock: h.clock, Log: log})
 	if err != nil {
@@ -58,29 +58,29 @@ func newHouse(t testing.TB, change ...func(*people.Options)) *house {
 }
 
 // newAccount adds an account behind the services' back.
-func (h *house) newAccount(name string) account.Account {
+func (h *fixture) newAccount(name string) account.Account {
 	h.t.Helper()
-	a := account.Account{ID: "acc_" + name, Name: name, OnHangup: account.HangupCancel, Created: h.now}
+	a := account.Account{ID: "acc_" + name, Name: name, OnDisconnect: account.DisconnectCancel, Created: h.now}
 	if err := h.store.CreateAccount(h.ctx, audit.Gateway(), a); err != nil {
 		h.t.Fatal(err)
 	}
 	return a
 }
 
-func (h *house) clock() time.Time {
+func (h *fixture) clock() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.now
 }
 
-func (h *house) advance(d time.Duration) {
+func (h *fixture) advance(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.now = h.now.Add(d)
 }
 
 // Write takes what is logged.
-func (h *house) Write(p []byte) (int, error) {
+func (h *fixture) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.log.Write(p)
@@ -101,7 +101,7 @@ func person(email string) people.Person {
 }
 
 // setUp makes the first operator and gives their session.
-func (h *house) setUp(email string) *people.Visitor {
+func (h *fixture) setUp(email string) *people.Visitor {
 	h.t.Helper()
 	link := h.setupLink()
 	session, err := h.SetUp(h.ctx, link, person(email), home)
@@ -111,7 +111,7 @@ func (h *house) setUp(email string) *people.Visitor {
 	return h.visitor(session)
 }
 
-func (h *house) setupLink() string {
+func (h *fixture) setupLink() string {
 	h.t.Helper()
 	s := account.NewService(h.store, h.clock, slog.New(slog.DiscardHandler))
 	token, err := s.CreateSetupToken(h.ctx, audit.Gateway())
@@ -122,7 +122,7 @@ func (h *house) setupLink() string {
 }
 
 // visitor is whose session it is, which must be good.
-func (h *house) visitor(session llm.Secret) *people.Visitor {
+func (h *fixture) visitor(session llm.Secret) *people.Visitor {
 	h.t.Helper()
 	v, err := h.Visitor(h.ctx, session.Reveal(), home)
 	if err != nil || v == nil {
@@ -132,7 +132,7 @@ func (h *house) visitor(session llm.Secret) *people.Visitor {
 }
 
 // gone fails when a session is still good.
-func (h *house) gone(session llm.Secret, why string) {
+func (h *fixture) gone(session llm.Secret, why string) {
 	h.t.Helper()
 	if v, err := h.Visitor(h.ctx, session.Reveal(), home); v != nil || err != nil {
 		h.t.Errorf("a session after %s: got %v, %v; want nobody", why, v, err)
@@ -140,7 +140,7 @@ func (h *house) gone(session llm.Secret, why string) {
 }
 
 // join makes a member of the account default.
-func (h *house) join(by audit.Actor, email string, r people.Role) *people.Visitor {
+func (h *fixture) join(by audit.Actor, email string, r people.Role) *people.Visitor {
 	h.t.Helper()
 	token, _, err := h.Invite(h.ctx, by, people.Invitation{Email: email, AccountID: h.account.ID, Role: r})
 	if err != nil {
@@ -163,7 +163,7 @@ func wantCode(t testing.TB, doing string, err error, want llm.Code) {
 
 // actions are what the audit log says was done, the oldest first, with the
 // object.
-func (h *house) actions() string {
+func (h *fixture) actions() string {
 	h.t.Helper()
 	list, err := h.store.Audit(h.ctx, audit.Query{Limit: 1000})
 	if err != nil {

@@ -20,11 +20,11 @@ func TestUsualReading(t *testing.T) {
 		{"texts", asked{body: `{` + hi + `}`}, true},
 		{"with a cap", asked{body: `{"max_tokens":5,` + hi + `}`}, true},
 		{"a stream", asked{body: `{"stream":true,"stream_options":{"include_usage":true},"temperature":0.5,` + hi + `}`}, true},
-		{"Anthropic's", asked{door: "anthropic", body: `{"max_tokens":5,"system":"Be brief.",` + hi + `}`}, true},
+		{"Anthropic's", asked{clientAPI: "anthropic", body: `{"max_tokens":5,"system":"Be brief.",` + hi + `}`}, true},
 		{"two caps", asked{body: `{"max_tokens":5,"max_completion_tokens":9,` + hi + `}`}, false},
 		{"a name that stands twice in a message", asked{body: `{"messages":[{"role":"user","content":"Hi","content":"Ho"}]}`}, false},
 		{"a name that stands twice in the options", asked{body: `{"stream_options":{"a":1,"a":2},` + hi + `}`}, false},
-		{"a cap of 0", asked{door: "anthropic", body: `{"max_tokens":0,` + hi + `}`}, false},
+		{"a cap of 0", asked{clientAPI: "anthropic", body: `{"max_tokens":0,` + hi + `}`}, false},
 		{"a cap of null", asked{body: `{"max_tokens":null,` + hi + `}`}, false},
 		{"several answers", asked{body: `{"n":3,` + hi + `}`}, false},
 		{"tools", asked{body: `{"tools":[],` + hi + `}`}, false},
@@ -34,18 +34,18 @@ func TestUsualReading(t *testing.T) {
 		{"an unknown field of a message", asked{body: `{"messages":[{"role":"user","content":"Hi","file_id":"f"}]}`}, false},
 		{"a tool's result", asked{body: `{"messages":[{"role":"tool","tool_call_id":"c","content":"Hi"}]}`}, false},
 		{"no messages", asked{body: `{"messages":[]}`}, false},
-		{"blocks of system", asked{door: "anthropic", body: `{"max_tokens":5,"system":[{"type":"text","text":"x"}],` + hi + `}`}, false},
+		{"blocks of system", asked{clientAPI: "anthropic", body: `{"max_tokens":5,"system":[{"type":"text","text":"x"}],` + hi + `}`}, false},
 		{"OpenAI's system", asked{body: `{"system":"x",` + hi + `}`}, false},
 		{"a model that searches", asked{model: "sonar", body: `{` + hi + `}`}, false},
 		{"another wire format", asked{target: "anthropic", body: `{` + hi + `}`}, false},
-		{"a door without a list", asked{door: "responses", body: `{"input":"Hi"}`}, false},
+		{"a client API without a list", asked{clientAPI: "responses", body: `{"input":"Hi"}`}, false},
 	}
 	for _, test := range tests {
-		if test.of.door == "" {
-			test.of.door = "openai"
+		if test.of.clientAPI == "" {
+			test.of.clientAPI = "openai"
 		}
 		c, to := newAsked(t, test.of)
-		if _, got := c.readUsual(to); got != test.want {
+		if _, got := c.plainTextInputs(to); got != test.want {
 			t.Errorf("%s: %s: got %t, want %t", test.name, test.of.body, got, test.want)
 		}
 	}
@@ -71,22 +71,22 @@ func TestUsualReadingIsRight(t *testing.T) {
 		parts := rapid.SliceOfNDistinct(rapid.SampledFrom(members), 0, 4, func(s string) string { name, _, _ := strings.Cut(s, ":"); return name }).Draw(t, "members")
 		some := rapid.SliceOfN(rapid.SampledFrom(messages), 0, 3).Draw(t, "messages")
 		body := "{" + strings.Join(append(parts, `"messages":[`+strings.Join(some, ",")+`]`), ",") + "}"
-		a := asked{door: rapid.SampledFrom([]string{"openai", "anthropic"}).Draw(t, "door"), body: body}
-		if _, err := spokenOf(t, a.door).Scan([]byte(body), nil); err != nil {
-			t.Skip("refused at the door:", err)
+		a := asked{clientAPI: rapid.SampledFrom([]string{"openai", "anthropic"}).Draw(t, "client API"), body: body}
+		if _, err := spokenOf(t, a.clientAPI).Scan([]byte(body), nil); err != nil {
+			t.Skip("refused on arrival:", err)
 		}
 		c, to := newAsked(t, a)
-		got, ok := c.readUsual(to)
+		got, ok := c.plainTextInputs(to)
 		if err := c.unpriced(to); ok && err != nil {
-			t.Fatalf("%s: %s is usual, and has no price: %v", a.door, body, err)
+			t.Fatalf("%s: %s is usual, and has no price: %v", a.clientAPI, body, err)
 		}
 		if _, err := c.tree(); err != nil || !ok {
 			return // nobody understands it: there is nothing to compare
 		}
 		usual++
-		want := c.read(to) // by the tree, which is there now
-		if diff := cmp.Diff(got, want, cmp.AllowUnexported(reading{})); diff != "" {
-			t.Fatalf("%s: %s (-got +want):\n%s", a.door, body, diff)
+		want := c.costInputs(to) // by the tree, which is there now
+		if diff := cmp.Diff(got, want, cmp.AllowUnexported(costInputs{})); diff != "" {
+			t.Fatalf("%s: %s (-got +want):\n%s", a.clientAPI, body, diff)
 		}
 	})
 	if usual == 0 {

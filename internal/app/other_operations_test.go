@@ -54,23 +54,23 @@ func isBesideChat(path string) bool {
 	return slices.ContainsFunc(besides(), func(b beside) bool { return b.path == path }) || strings.HasPrefix(path, "/v1/responses/")
 }
 
-// studioProvider is a provider of images and sound.
-func studioProvider(t *testing.T) string {
-	ts := httptest.NewServer(&studio{t: t})
+// mediaProviderYAML is a provider of images and sound.
+func mediaProviderYAML(t *testing.T) string {
+	ts := httptest.NewServer(&mediaProvider{t: t})
 	t.Cleanup(ts.Close)
 	return providerYAML("studio", ts.URL)
 }
 
 // besideChat asks for vectors and counts of tokens.
-func (q *inquest) besideChat(t *testing.T) { q.ask(t, false) }
+func (q *replyCheck) besideChat(t *testing.T) { q.ask(t, false) }
 
 // media asks for images and sound.
-func (q *inquest) media(t *testing.T) { q.ask(t, true) }
+func (q *replyCheck) media(t *testing.T) { q.ask(t, true) }
 
-func (q *inquest) ask(t *testing.T, ofStudio bool) {
+func (q *replyCheck) ask(t *testing.T, ofMediaProvider bool) {
 	onlyUses := q.h.newKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Uses}})
 	for _, b := range besides() {
-		if strings.HasPrefix(b.models[0], "studio/") != ofStudio {
+		if strings.HasPrefix(b.models[0], "studio/") != ofMediaProvider {
 			continue
 		}
 		for _, model := range b.models {
@@ -115,7 +115,7 @@ func (b *beside) ask(model string) ask {
 }
 
 // kept asks for responses that are kept.
-func (q *inquest) kept(t *testing.T) {
+func (q *replyCheck) kept(t *testing.T) {
 	onlyUses := q.h.newKey(account.KeyOptions{Account: "default", Permissions: []account.Permission{account.Uses}})
 	const at = "/v1/responses/{id}"
 	r := q.hold(t, ask{path: "/v1/responses", body: responseBody("plain", "openai-house/echo", false)}, "/v1/responses", http.StatusOK)

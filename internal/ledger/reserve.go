@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// claimTries and claimFor bound how often and how long a claim is tried again
+	// leaseTries and claimFor bound how often and how long a reservation is tried again
 	// after a lease: others may have been quicker each time, as many as there
 	// are requests at once.
-	claimTries = 1000
-	claimFor   = 5 * time.Second
+	leaseTries = 1000
+	leaseWait  = 5 * time.Second
 	// leaseLimit bounds one lease, with the wait for the projector before it.
 	leaseLimit = 2 * time.Second
 	// refusedFor is how long it is believed that a budget has no more.
@@ -26,7 +26,7 @@ const (
 	// not need, and wantedPause how long between two looks.
 	wantedFor   = 800 * time.Millisecond
 	wantedPause = 50 * time.Millisecond
-	// unlimited is the slice of a budget that is no more, and goneFor how long
+	// unlimited is the lease of a budget that is no more, and goneFor how long
 	// that is believed: whoever still asks after that knows of one.
 	unlimited = math.MaxInt64 / 2
 	goneFor   = time.Second
@@ -45,11 +45,11 @@ type Need struct {
 	Settles *Settlement
 }
 
-// Claim holds room in all the budgets, as much as there is between Least and
+// Reserve holds an amount in all the budgets, as much as there is between Least and
 // Most, or none: then the error is a *llm.Error with CodeBudgetExceeded. When
 // nobody can say, because the database that deals out the budgets is away, the
-// code is CodeOverloaded. The claim belongs into an Attempt, or is released.
-func (l *Ledger) Claim(ctx context.Context, n Need) (*Claim, error) {
+// code is CodeOverloaded. The reservation belongs into an Attempt, or is released.
+func (l *Ledger) Reserve(ctx context.Context, n Need) (*Reservation, error) {
 	if len(n.Budgets) == 0 {
 		return nil, nil
 	}
@@ -58,16 +58,16 @@ func (l *Ledger) Claim(ctx context.Context, n Need) (*Claim, error) {
 	}
 	n.Least = min(max(n.Least, 1), MaxCost) // something, so that a budget that is spent refuses
 	n.Most = min(max(n.Most, n.Least), MaxCost)
-	p := l.purse(n.Account)
-	var asked map[*slice]bool
+	p := l.budgetsOf(n.Account)
+	var asked map[*budgetLease]bool
 	began := l.now()
-	for tries := 0; tries < claimTries && l.now().Sub(began) < claimFor; tries++ {
-		claim, lacking, err := l.take(p, &n, asked)
+	for tries := 0; tries < leaseTries && l.now().Sub(began) < leaseWait; tries++ {
+		reservation, lacking, err := l.take(p, &n, asked)
 		if lacking == nil || err != nil {
-			return claim, err
+			return reservation, err
 		}
 		if asked == nil {
-			asked = map[*slice]bool{}
+			asked = map[*budgetLease]bool{}
 		}
 		asked[lacking] = true
 		if err := l.lease(ctx, p, lacking, &n); err != nil {
@@ -77,31 +77,31 @@ func (l *Ledger) Claim(ctx context.Context, n Need) (*Claim, error) {
 	return nil, l.away(errors.New("other requests were quicker each time"))
 }
 
-// purse is that of an account, made when it is not there.
-func (l *Ledger) purse(account string) *purse {
-	if p, ok := l.purses.Load(account); ok {
-		return p.(*purse)
+// accountBudgets is that of an account, made when it is not there.
+func (l *Ledger) budgetsOf(account string) *accountBudgets {
+	if p, ok := l.budgets.Load(account); ok {
+		return p.(*accountBudgets)
 	}
-	p, _ := l.purses.LoadOrStore(account, &purse{scopes: map[string][]*slice{}})
-	return p.(*purse)
+	p, _ := l.budgets.LoadOrStore(account, &accountBudgets{scopes: map[string][]*budgetLease{}})
+	return p.(*accountBudgets)
 }
 
-// take claims what there is on this node. Where that is too little, lacking is
-// a slice of which more is to be leased first, if it was not asked for yet;
+// take reserves what there is on this node. Where that is too little, lacking is
+// a lease of which more is to be leased first, if it was not asked for yet;
 // where no more is to be had, it is an error.
-func (l *Ledger) take(p *purse, n *Need, asked map[*slice]bool) (claim *Claim, lacking *slice, err error) {
+func (l *Ledger) take(p *accountBudgets, n *Need, asked map[*budgetLease]bool) (reservation *Reservation, lacking *budgetLease, err error) {
 	now := l.now()
 	if !l.valid.Load().covers(now) {
 		return nil, nil, l.away(errUnsure)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	claim = &Claim{purse: p, amount: n.Most, slices: make([]*slice, 0, len(n.Budgets))}
+	reservation = &Reservation{budgets: p, amount: n.Most, leases: make([]*budgetLease, 0, len(n.Budgets))}
 	freed := MaxCost
 	for i := range n.Budgets {
-		s := p.slice(&n.Budgets[i], n.At, now)
+		s := p.leaseOf(&n.Budgets[i], n.At, now)
 		free := n.freed(s)
-		room := s.room() + free
+		room := s.available() + free
 		switch {
 		case s.changed && !asked[s]:
 			return nil, s, nil
@@ -113,22 +113,22 @@ func (l *Ledger) take(p *purse, n *Need, asked map[*slice]bool) (claim *Claim, l
 			return nil, s, nil
 		}
 		freed = min(freed, free)
-		claim.amount = min(claim.amount, room)
-		claim.slices = append(claim.slices, s)
+		reservation.amount = min(reservation.amount, room)
+		reservation.leases = append(reservation.leases, s)
 	}
-	claim.extra = max(0, claim.amount-freed)
-	for _, s := range claim.slices {
-		s.held += claim.extra
+	reservation.extra = max(0, reservation.amount-freed)
+	for _, s := range reservation.leases {
+		s.held += reservation.extra
 	}
-	return claim, nil, nil
+	return reservation, nil, nil
 }
 
-// freed is what the attempt before frees of a slice.
-func (n *Need) freed(s *slice) llm.Money {
+// freed is what the attempt before frees of a lease.
+func (n *Need) freed(s *budgetLease) llm.Money {
 	if n.After == nil {
 		return 0
 	}
-	return n.After.attempt.Claim.freed(s, n.After.charged(n.Settles))
+	return n.After.attempt.Reservation.freed(s, n.After.charged(n.Settles))
 }
 
 var errUnsure = errors.New("this node has not heard from the database for so long that its slices may be another's")
@@ -144,7 +144,7 @@ func (l *Ledger) away(err error) error {
 }
 
 // exceeded is what a client is told when its budget has no room.
-func exceeded(s *slice, n *Need) error {
+func exceeded(s *budgetLease, n *Need) error {
 	b := &s.budget
 	what := fmt.Sprintf("The budget of this %s, $%s in all, has no room for this request.", b.Of, b.Limit)
 	if b.Period != PeriodTotal {
@@ -173,9 +173,9 @@ func (x *Exceeded) Error() string {
 	return fmt.Sprintf("budget of %s %s: at least %s is needed", x.Budget.Of, x.Budget.Scope, x.Least)
 }
 
-// lease gets more of the slice, or waits for whoever is getting it. Where that
+// lease gets more of the lease, or waits for whoever is getting it. Where that
 // fails, a request for which there is enough does without.
-func (l *Ledger) lease(ctx context.Context, p *purse, s *slice, n *Need) error {
+func (l *Ledger) lease(ctx context.Context, p *accountBudgets, s *budgetLease, n *Need) error {
 	err := l.leaseInTurn(ctx, p, s, n)
 	if err == nil {
 		return nil
@@ -188,7 +188,7 @@ func (l *Ledger) lease(ctx context.Context, p *purse, s *slice, n *Need) error {
 	return err
 }
 
-func (l *Ledger) leaseInTurn(ctx context.Context, p *purse, s *slice, n *Need) error {
+func (l *Ledger) leaseInTurn(ctx context.Context, p *accountBudgets, s *budgetLease, n *Need) error {
 	p.mu.Lock()
 	if busy := s.leasing; busy != nil {
 		p.mu.Unlock()
@@ -235,7 +235,7 @@ func (l *Ledger) await(ctx context.Context, busy <-chan struct{}) error {
 
 // leaseMore asks the database, several times where other nodes may give back
 // something meanwhile.
-func (l *Ledger) leaseMore(ctx context.Context, p *purse, s *slice, n *Need) error {
+func (l *Ledger) leaseMore(ctx context.Context, p *accountBudgets, s *budgetLease, n *Need) error {
 	if err := l.settleUp(ctx, s); err != nil {
 		return err
 	}
@@ -251,11 +251,11 @@ func (l *Ledger) leaseMore(ctx context.Context, p *purse, s *slice, n *Need) err
 			return err
 		}
 		p.mu.Lock()
-		enough, spare := s.enough(n), s.room() > 0
+		enough, spare := s.enough(n), s.available() > 0
 		more := got.Idle > 0 || spare && l.Alive() > 1 // may come back from others, or find its use there
 		last := !more || s.changed || !l.now().Before(deadline)
 		if !enough && last && !s.changed {
-			s.refused, s.until = max(1, s.room()+got.Left+1), l.now().Add(refusedFor)
+			s.refused, s.until = max(1, s.available()+got.Left+1), l.now().Add(refusedFor)
 		}
 		p.mu.Unlock()
 		if enough || last {
@@ -271,7 +271,7 @@ func (l *Ledger) leaseMore(ctx context.Context, p *purse, s *slice, n *Need) err
 }
 
 // leaseOnce asks the database, and takes note of the answer.
-func (l *Ledger) leaseOnce(ctx context.Context, p *purse, s *slice, r LeaseRequest) (Lease, error) {
+func (l *Ledger) leaseOnce(ctx context.Context, p *accountBudgets, s *budgetLease, r LeaseRequest) (Lease, error) {
 	l.loading.RLock()
 	defer l.loading.RUnlock()
 	got, err := l.leases.Lease(ctx, r)
@@ -285,7 +285,7 @@ func (l *Ledger) leaseOnce(ctx context.Context, p *purse, s *slice, r LeaseReque
 }
 
 // more is the request for what is needed.
-func (l *Ledger) more(p *purse, s *slice, n *Need) LeaseRequest {
+func (l *Ledger) more(p *accountBudgets, s *budgetLease, n *Need) LeaseRequest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	free := n.freed(s)
@@ -295,11 +295,11 @@ func (l *Ledger) more(p *purse, s *slice, n *Need) LeaseRequest {
 	}
 }
 
-// giveBack returns what the node does not use of a slice. Nothing is claimed of
+// giveBack returns what the node does not use of a lease. Nothing is reserved of
 // it meanwhile, and nothing after an error: it may be another node's by then.
-func (l *Ledger) giveBack(ctx context.Context, p *purse, s *slice) error {
+func (l *Ledger) giveBack(ctx context.Context, p *accountBudgets, s *budgetLease) error {
 	p.mu.Lock()
-	spare := s.room() > 0
+	spare := s.available() > 0
 	p.mu.Unlock()
 	if !spare {
 		return nil
@@ -308,7 +308,7 @@ func (l *Ledger) giveBack(ctx context.Context, p *purse, s *slice) error {
 }
 
 // yield tells the database that the node may come to no more than it uses.
-func (l *Ledger) yield(ctx context.Context, p *purse, s *slice) error {
+func (l *Ledger) yield(ctx context.Context, p *accountBudgets, s *budgetLease) error {
 	p.mu.Lock()
 	s.granted, s.full = s.inUse(), false
 	r := LeaseRequest{Journal: l.journal.id, Budget: s.id, Used: s.granted}
@@ -318,8 +318,8 @@ func (l *Ledger) yield(ctx context.Context, p *purse, s *slice) error {
 }
 
 // settleUp makes sure that the database knows all that this journal had before
-// the slice began to count.
-func (l *Ledger) settleUp(ctx context.Context, s *slice) error {
+// the lease began to count.
+func (l *Ledger) settleUp(ctx context.Context, s *budgetLease) error {
 	if s.known { // only whoever leases changes it
 		return nil
 	}
@@ -330,11 +330,11 @@ func (l *Ledger) settleUp(ctx context.Context, s *slice) error {
 }
 
 // enough reports whether there is room for the least that is needed.
-func (s *slice) enough(n *Need) bool { return s.known && s.room()+n.freed(s) >= n.Least }
+func (s *budgetLease) enough(n *Need) bool { return s.known && s.available()+n.freed(s) >= n.Least }
 
 // leased takes note of a lease. What was granted while the budget was changed
 // may be of the old one: it is leased anew.
-func (s *slice) leased(got *Lease, now time.Time) {
+func (s *budgetLease) leased(got *Lease, now time.Time) {
 	if !s.known {
 		s.known, s.spent, s.since = true, got.Spent, got.At
 		for _, late := range s.late {

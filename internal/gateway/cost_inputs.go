@@ -13,9 +13,9 @@ import (
 	"weir/internal/route"
 )
 
-// reading is what of a request decides how much a provider reads and works for
+// costInputs are what of a request decides how much a provider reads and works for
 // it, beside the bytes of its body.
-type reading struct {
+type costInputs struct {
 	own  bool // what nobody modelled of it reaches the target
 	kept bool // a thought in it may stand for one that the provider has kept
 
@@ -40,11 +40,11 @@ type reading struct {
 	sound   int64    // tokens of what of these is a recording
 }
 
-// read finds what a request is for the target. What is in the words of the
+// costInputs finds what a request is for the target. What is in the words of the
 // client's wire format reaches only a target that speaks it.
-func (c *call) read(t *route.Target) reading {
-	r := reading{answers: max(1, c.head.Choices), limit: c.head.MaxOutput, capped: c.head.MaxOutput > 0}
-	if c.door.Op != llm.OpChat {
+func (c *call) costInputs(t *route.Target) costInputs {
+	r := costInputs{answers: max(1, c.head.Choices), limit: c.head.MaxOutput, capped: c.head.MaxOutput > 0}
+	if c.op.Op != llm.OpChat {
 		return r
 	}
 	tree, err := c.tree()
@@ -65,7 +65,7 @@ func (c *call) read(t *route.Target) reading {
 	for i := range tree.Tools {
 		r.tool(&tree.Tools[i], tree.ExtraOf)
 	}
-	r.own, r.kept = tree.ExtraOf == c.speaking(t).Name, c.door.Kept != nil
+	r.own, r.kept = tree.ExtraOf == c.speaking(t).Name, c.op.Kept != nil
 	for i := range tree.Messages {
 		r.extra(tree.Messages[i].Extra)
 		r.parts(tree.Messages[i].Parts)
@@ -85,7 +85,7 @@ func (c *call) read(t *route.Target) reading {
 
 // call takes note of calls of a tool that the provider runs itself; of a class that is
 // no tool's they cost nothing but what they have it read.
-func (r *reading) call(c llm.Class, n int64) {
+func (r *costInputs) call(c llm.Class, n int64) {
 	r.calls += n
 	if c.IsTool() {
 		r.tools[c] += n
@@ -94,7 +94,7 @@ func (r *reading) call(c llm.Class, n int64) {
 
 // tool takes note of one. A tool of a type that nobody knows is one that the
 // provider runs.
-func (r *reading) tool(t *llm.Tool, format string) {
+func (r *costInputs) tool(t *llm.Tool, format string) {
 	r.schemas += int64(len(t.Parameters))
 	switch {
 	case t.Raw == nil:
@@ -116,7 +116,7 @@ func usesOf(raw []byte, format string) int64 {
 }
 
 // parts takes note of what stands in a message or in the result of a tool.
-func (r *reading) parts(parts []llm.Part) {
+func (r *costInputs) parts(parts []llm.Part) {
 	for i := range parts {
 		p := &parts[i]
 		r.extra(p.Extra)
@@ -134,7 +134,7 @@ func (r *reading) parts(parts []llm.Part) {
 }
 
 // extra takes note of fields of a message or a part that nobody modelled.
-func (r *reading) extra(fields []llm.Field) {
+func (r *costInputs) extra(fields []llm.Field) {
 	for _, f := range fields {
 		if name := plain(f.Name); r.own && !shownInside.Has(name) {
 			r.hidden = true
@@ -145,7 +145,7 @@ func (r *reading) extra(fields []llm.Field) {
 
 // other takes note of a part or an item that nobody modelled. It may be a list of tools,
 // such as OpenAI's additional_tools; one of an MCP server's is what that has told.
-func (r *reading) other(raw []byte) {
+func (r *costInputs) other(raw []byte) {
 	if isShown(raw) {
 		return
 	}
@@ -160,7 +160,7 @@ func (r *reading) other(raw []byte) {
 
 // toolsBy takes note of the tools that a field in an unusual place has the provider run:
 // those of a list of tools by their types.
-func (r *reading) toolsBy(name string, v []byte) {
+func (r *costInputs) toolsBy(name string, v []byte) {
 	class, works := working[name]
 	switch {
 	case works && rawjson.Present(v):
@@ -177,7 +177,7 @@ func (r *reading) toolsBy(name string, v []byte) {
 
 // media takes note of an image, a sound or a document. Where it is not in the
 // body, and where its bytes say nothing of its length, its size is not shown.
-func (r *reading) media(kind llm.PartKind, m *llm.Media) {
+func (r *costInputs) media(kind llm.PartKind, m *llm.Media) {
 	if m.Data != "" {
 		r.inline = append(r.inline, m.Data)
 	}
@@ -209,7 +209,7 @@ func isMeasured(m *llm.Media) bool {
 }
 
 // members takes note of the top-level fields that nobody modelled.
-func (r *reading) members(tree *llm.Request, q *llm.Quirks) {
+func (r *costInputs) members(tree *llm.Request, q *llm.Quirks) {
 	total := int64(-1)
 	for _, f := range tree.Extra {
 		name := plain(f.Name)
@@ -273,7 +273,7 @@ const (
 
 // without is the body without the media that it holds inline. What is not found
 // in it stays.
-func (r *reading) without(body []byte) []byte {
+func (r *costInputs) without(body []byte) []byte {
 	var out []byte
 	missed := 0
 	for _, data := range r.inline {
@@ -303,7 +303,7 @@ func (c *call) unpriced(t *route.Target) error {
 	if c.head.Unknown != "" {
 		return unknownField(c.head.Unknown)
 	}
-	if c.door.Multipart {
+	if c.op.Multipart {
 		return nil
 	}
 	if c.request == nil { // else it was measured before it was decoded
@@ -316,7 +316,7 @@ func (c *call) unpriced(t *route.Target) error {
 	}
 	price := c.price(t)
 	for m := range rawjson.Members(c.body) {
-		if isMore(c.door.Op, m) {
+		if isMore(c.op.Op, m) {
 			return unknownField(m.Name())
 		}
 		kind, decides := modeMembers[plain(m.Name())]

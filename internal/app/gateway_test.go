@@ -45,8 +45,8 @@ type setup struct {
 	limits  func(*ratelimit.Options)
 }
 
-// house is a gateway that runs, as a program sees it.
-type house struct {
+// testGateway is a gateway that runs, as a program sees it.
+type testGateway struct {
 	t       testing.TB
 	url     string
 	key     string // of the account default
@@ -55,7 +55,7 @@ type house struct {
 	client  *http.Client
 	log     *transcript
 	out     *transcript
-	hangups chan struct{}
+	reloads chan struct{}
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -63,9 +63,9 @@ type house struct {
 }
 
 // open starts a gateway and stops it when the test ends.
-func open(t testing.TB, o setup) *house {
+func open(t testing.TB, o setup) *testGateway {
 	t.Helper()
-	h := newHouse(t, o)
+	h := newGateway(t, o)
 	h.start(o)
 	if h.key = o.key; o.dir == "" {
 		await(t, "the first key", func() bool { return tokenForm.MatchString(h.out.String()) })
@@ -93,7 +93,7 @@ var emptyDatabase = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-func newHouse(t testing.TB, o setup) *house {
+func newGateway(t testing.TB, o setup) *testGateway {
 	dir := cmp.Or(o.dir, t.TempDir())
 	if o.dir == "" {
 		empty, err := emptyDatabase()
@@ -105,11 +105,11 @@ func newHouse(t testing.TB, o setup) *house {
 		}
 	}
 	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16}
-	h := &house{
+	h := &testGateway{
 		t: t, data: dir, file: filepath.Join(t.TempDir(), "weir.yaml"),
 		client: &http.Client{Transport: transport, Timeout: patience},
 		log:    &transcript{}, out: &transcript{},
-		hangups: make(chan struct{}),
+		reloads: make(chan struct{}),
 	}
 	h.configure(o.yaml)
 	t.Cleanup(func() {
@@ -122,21 +122,21 @@ func newHouse(t testing.TB, o setup) *house {
 }
 
 // configure writes the configuration file.
-func (h *house) configure(yaml string) {
+func (h *testGateway) configure(yaml string) {
 	h.t.Helper()
 	if err := os.WriteFile(h.file, []byte(yaml), 0o600); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func (h *house) load() (config.Config, error) {
+func (h *testGateway) load() (config.Config, error) {
 	return config.Load(config.Options{
 		File: h.file, Data: h.data, Listen: "127.0.0.1:0",
 		Getenv: func(string) (string, bool) { return "", false }, Environ: func() []string { return nil },
 	})
 }
 
-func (h *house) config() config.Config {
+func (h *testGateway) config() config.Config {
 	h.t.Helper()
 	cfg, err := h.load()
 	if err != nil {
@@ -146,13 +146,13 @@ func (h *house) config() config.Config {
 }
 
 // start runs the gateway and returns when it answers.
-func (h *house) start(s setup) {
+func (h *testGateway) start(s setup) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ready := make(chan string, 1)
 	h.cancel, h.done = cancel, make(chan struct{})
 	o := app.Options{
-		Config: h.config(), Reload: h.load, Hangups: h.hangups, Getenv: func(string) string { return "" },
+		Config: h.config(), Reload: h.load, ReloadSignals: h.reloads, Getenv: func(string) string { return "" },
 		People: func(o *people.Options) { o.Light = true },
 		Stdout: h.out, Stderr: h.log, Version: "test", Timing: s.timing, Now: s.now, Journal: s.journal, Limits: s.limits,
 		Log:   slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -178,7 +178,7 @@ func (h *house) start(s setup) {
 }
 
 // stop ends the gateway in order and waits for it.
-func (h *house) stop() error {
+func (h *testGateway) stop() error {
 	h.client.CloseIdleConnections() // net/http waits 5 s for one that was never used
 	h.cancel()
 	<-h.done
@@ -189,7 +189,7 @@ var tokenForm = regexp.MustCompile(account.TokenPattern)
 
 // administer does something as a command beside the gateway would: as another
 // user of the same database.
-func (h *house) administer(do func(ctx context.Context, s *account.Service) error) {
+func (h *testGateway) administer(do func(ctx context.Context, s *account.Service) error) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -204,7 +204,7 @@ func (h *house) administer(do func(ctx context.Context, s *account.Service) erro
 }
 
 // newKey makes a key.
-func (h *house) newKey(o account.KeyOptions) (token string) {
+func (h *testGateway) newKey(o account.KeyOptions) (token string) {
 	h.t.Helper()
 	if o.Label == "" {
 		o.Label = "test"
@@ -295,21 +295,21 @@ prices:
 default_model: house/chat
 `
 
-// housed is the configuration with one provider, "house".
-func housed(url string) string { return "providers:" + providerYAML("house", url) + pricesYAML }
+// providersYAML is the configuration with one provider, "house".
+func providersYAML(url string) string { return "providers:" + providerYAML("house", url) + pricesYAML }
 
-// openHoused starts a simulator and a gateway before it.
-func openHoused(t testing.TB) (*house, *upstream) {
+// openSimulated starts a simulator and a gateway before it.
+func openSimulated(t testing.TB) (*testGateway, *upstream) {
 	t.Helper()
 	up := newUpstream(t)
-	return open(t, setup{yaml: housed(up.url)}), up
+	return open(t, setup{yaml: providersYAML(up.url)}), up
 }
 
 // openHasty is openHoused, but that the provider has less time.
-func openHasty(t testing.TB) (*house, *upstream) {
+func openHasty(t testing.TB) (*testGateway, *upstream) {
 	t.Helper()
 	up := newUpstream(t)
-	return open(t, setup{yaml: hasty(housed(up.url), "700ms", "20s")}), up
+	return open(t, setup{yaml: hasty(providersYAML(up.url), "700ms", "20s")}), up
 }
 
 // records are what the upstream truly served, once all of it has ended.

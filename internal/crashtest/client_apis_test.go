@@ -11,62 +11,62 @@ import (
 	"weir/internal/llm"
 )
 
-// The doors at which the load asks, by their paths. Gemini's is followed by the
+// The client APIs at which the load asks, by their paths. Gemini's is followed by the
 // model and what is asked of it.
 const (
-	nativeDoor    = "/v1/chat"
-	openaiDoor    = "/v1/chat/completions"
-	responsesDoor = "/v1/responses"
-	anthropicDoor = "/v1/messages"
-	geminiDoor    = "/v1beta/models/"
-	embedDoor     = "/v1/embeddings"
-	countDoor     = "/v1/messages/count_tokens"
+	nativeAPI    = "/v1/chat"
+	openaiAPI    = "/v1/chat/completions"
+	responsesAPI = "/v1/responses"
+	anthropicAPI = "/v1/messages"
+	geminiAPI    = "/v1beta/models/"
+	embedAPI     = "/v1/embeddings"
+	countAPI     = "/v1/messages/count_tokens"
 )
 
-// chooseDoor is any door: those of chat more often than what is beside it.
-func chooseDoor(rng *rand.Rand) string {
-	chat := []string{nativeDoor, openaiDoor, responsesDoor, anthropicDoor, geminiDoor}
+// chooseAPI is any client API: those of chat more often than what is beside it.
+func chooseAPI(rng *rand.Rand) string {
+	chat := []string{nativeAPI, openaiAPI, responsesAPI, anthropicAPI, geminiAPI}
 	switch n := rng.IntN(100); {
 	case n < 5:
-		return embedDoor
+		return embedAPI
 	case n < 8:
-		return countDoor
+		return countAPI
 	default:
 		return chat[n%len(chat)]
 	}
 }
 
-// suit changes what an order asks for where its door has no such thing.
+// suit changes what an order asks for where its client API has no such thing.
 // OpenAI's two wire formats have one for embeddings; the books tell them apart
 // by the wire format.
 func (o *order) suit(rng *rand.Rand) {
-	if o.door == embedDoor && strings.HasPrefix(o.model, doors()["responses"].provider+"/") {
-		o.door = openaiDoor
+	if o.clientAPI == embedAPI && strings.HasPrefix(o.model, clientAPIs()["responses"].provider+"/") {
+		o.clientAPI = openaiAPI
 	}
-	if o.door == countDoor {
+	if o.clientAPI == countAPI {
 		o.model = counting()[rng.IntN(len(counting()))]
 	}
-	o.stream = o.stream && isChat(o.door)
+	o.stream = o.stream && isChat(o.clientAPI)
 }
 
-// isChat reports whether the door is one of those at which there are streams.
-func isChat(door string) bool { return door != embedDoor && door != countDoor }
+// isChat reports whether the client API is one of those at which there are streams.
+func isChat(clientAPI string) bool { return clientAPI != embedAPI && clientAPI != countAPI }
 
 // path is where the request goes.
 func (o *order) path() string {
 	switch {
-	case o.door != geminiDoor:
-		return o.door
+	case o.clientAPI != geminiAPI:
+		return o.clientAPI
 	case o.stream:
-		return o.door + o.model + ":streamGenerateContent?alt=sse"
+		return o.clientAPI + o.model + ":streamGenerateContent?alt=sse"
 	}
-	return o.door + o.model + ":generateContent"
+	return o.clientAPI + o.model + ":generateContent"
 }
 
-// body is the request in the words of its door.
+// body is the request in the words of its client API.
 func (o *order) body() []byte {
 	body := map[string]any{"model": o.model}
-	if o.stream && o.door != nativeDoor && o.door != geminiDoor {
+	if o.stream && o.clientAPI != nativeAPI && o.clientAPI != geminiAPI {
 		body["stream"] = true
 	}
 	o.say(body)
@@ -80,11 +80,11 @@ func (o *order) body() []byte {
 func (o *order) say(body map[string]any) {
 	message := map[string]string{"role": "user", "content": o.prompt}
 	limit := ""
-	switch o.door {
-	case nativeDoor:
+	switch o.clientAPI {
+	case nativeAPI:
 		body["messages"] = []any{map[string]string{"role": "user", "prompt": o.prompt}}
 		limit = "max_tokens"
-	case openaiDoor:
+	case openaiAPI:
 		body["messages"] = []any{message}
 		limit = "max_tokens"
 		if o.choices > 0 {
@@ -93,18 +93,18 @@ func (o *order) say(body map[string]any) {
 		if o.stream && o.wantUsage {
 			body["stream_options"] = map[string]bool{"include_usage": true}
 		}
-	case responsesDoor:
+	case responsesAPI:
 		body["input"] = o.prompt
 		limit = "max_output_tokens"
-	case anthropicDoor:
+	case anthropicAPI:
 		body["messages"] = []any{message}
 		body["max_tokens"] = 4000
 		limit = "max_tokens"
-	case countDoor:
+	case countAPI:
 		body["messages"] = []any{message}
-	case embedDoor:
+	case embedAPI:
 		body["input"] = o.prompt
-	case geminiDoor:
+	case geminiAPI:
 		delete(body, "model") // it stands in the path
 		body["contents"] = []any{map[string]any{"role": "user", "parts": []any{map[string]string{"text": o.prompt}}}}
 		if o.maxTokens > 0 {
@@ -118,7 +118,7 @@ func (o *order) say(body map[string]any) {
 
 // tellsUsage reports whether an answer tells the usage that its provider told.
 func (o *order) tellsUsage() bool {
-	return o.door != countDoor && (!o.stream || o.wantUsage || o.door != openaiDoor)
+	return o.clientAPI != countAPI && (!o.stream || o.wantUsage || o.clientAPI != openaiAPI)
 }
 
 // tokens is usage as clients read it.
@@ -129,7 +129,7 @@ type tokens struct {
 	Cost       *llm.Money `json:"cost"`
 }
 
-// toldTokens is usage in the words of any door.
+// toldTokens is usage in the words of any client API.
 type toldTokens struct {
 	tokens
 	Input      int64 `json:"input_tokens"`
@@ -153,7 +153,7 @@ func (u *toldTokens) plain() *tokens {
 	return &t
 }
 
-// piece is a reply, or an event of a stream, of any door.
+// piece is a reply, or an event of a stream, of any client API.
 type piece struct {
 	Type     string          `json:"type"`
 	Error    json.RawMessage `json:"error"`

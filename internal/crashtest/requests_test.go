@@ -11,16 +11,16 @@ import (
 	"weir/internal/llm"
 )
 
-// dish is a model that is asked for, and how often. The model's name tells the
+// request is a model that is asked for, and how often. The model's name tells the
 // simulator what to do.
-type dish struct {
+type request struct {
 	model  string
 	weight int
 }
 
-// doors are the providers of the configuration, which all are the one simulator
+// client APIs are the providers of the configuration, which all are the one simulator
 // in different wire formats: their names, by dialect, and where each is spoken.
-func doors() map[string]struct{ provider, path string } {
+func clientAPIs() map[string]struct{ provider, path string } {
 	return map[string]struct{ provider, path string }{
 		"openai":    {"house", "/v1"},
 		"responses": {"responding", "/v1"},
@@ -32,25 +32,25 @@ func doors() map[string]struct{ provider, path string } {
 	}
 }
 
-// menu is the mixture of the load. Most answers take their time, so that every
+// requests is the mixture of the load. Most answers take their time, so that every
 // kill finds requests at every stage.
-func menu() []dish {
-	all := houseMenu()
-	for _, door := range doors() {
-		if door.provider != "house" {
+func requests() []request {
+	all := simulatedRequests()
+	for _, clientAPI := range clientAPIs() {
+		if clientAPI.provider != "house" {
 			all = append(all,
-				dish{door.provider + "/chat:ttft=20ms,pace=3ms,tokens=30", 3},
-				dish{door.provider + "/chat:tokens=5", 1},
-				dish{door.provider + "/chat:pace=2ms,tokens=30,fault=cut,at=10", 1},
+				request{clientAPI.provider + "/chat:ttft=20ms,pace=3ms,tokens=30", 3},
+				request{clientAPI.provider + "/chat:tokens=5", 1},
+				request{clientAPI.provider + "/chat:pace=2ms,tokens=30,fault=cut,at=10", 1},
 			)
 		}
 	}
-	slices.SortFunc(all, func(a, b dish) int { return strings.Compare(a.model, b.model) }) // a seed makes the same load
+	slices.SortFunc(all, func(a, b request) int { return strings.Compare(a.model, b.model) }) // a seed makes the same load
 	return all
 }
 
-func houseMenu() []dish {
-	return []dish{
+func simulatedRequests() []request {
+	return []request{
 		{"house/chat:tokens=3", 10},
 		{"house/chat:ttft=40ms,pace=3ms,tokens=40", 12},
 		{"house/chat:ttft=120ms,pace=8ms,tokens=60", 10},
@@ -115,7 +115,7 @@ const unpriced = "house/echo:pace=2ms"
 // models are all that may be asked for by their full names.
 func models() []string {
 	all := map[string]bool{}
-	for _, d := range menu() {
+	for _, d := range requests() {
 		if strings.Contains(d.model, "/") {
 			all[d.model] = true
 		}
@@ -204,10 +204,10 @@ func configuration(simulator, data string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "data: %q\ndrain_timeout: 500ms\nproviders:\n", data)
 	const timeouts = "{connect: 1s, first_byte: 1s, idle: 500ms, total: 10s}"
-	for _, dialect := range slices.Sorted(maps.Keys(doors())) {
-		door := doors()[dialect]
+	for _, dialect := range slices.Sorted(maps.Keys(clientAPIs())) {
+		clientAPI := clientAPIs()[dialect]
 		fmt.Fprintf(&b, "  %s: {dialect: %s, base_url: %q, allow_private: true, prefill: no, api_keys: [one, two], timeouts: %s}\n",
-			door.provider, dialect, "http://"+simulator+door.path, timeouts)
+			clientAPI.provider, dialect, "http://"+simulator+clientAPI.path, timeouts)
 	}
 	fmt.Fprintf(&b, "  nowhere: {dialect: openai, base_url: \"http://127.0.0.1:1/v1\", allow_private: true, api_keys: [none], timeouts: %s}\n", timeouts)
 	b.WriteString("aliases:\n")

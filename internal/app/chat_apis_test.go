@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// front is a door at which models are asked, as the document and as its clients
+// chatAPI is a client API at which models are asked, as the document and as its clients
 // name it.
-type front struct {
+type chatAPI struct {
 	path, streamed string // of the document
 	wrong          string // the response of a method that the path does not take
 	body           func(kind string, model string, stream bool) string
@@ -15,8 +15,8 @@ type front struct {
 
 const cityTool = `{"type":"object","properties":{"city":{"type":"string"}}}`
 
-func fronts() []front {
-	all := []front{
+func chatAPIs() []chatAPI {
+	all := []chatAPI{
 		{path: "/v1/chat", wrong: "MethodNotAllowed", body: nativeBody},
 		{path: "/api/chat", wrong: "MethodNotAllowed", body: nativeBody},
 		{path: "/v1/chat/completions", wrong: "OpenAIFailure", body: completionBody},
@@ -32,7 +32,7 @@ func fronts() []front {
 		if path == "/v1/models/{model}" {
 			wrong = "MethodNotAllowed" // the path is the service's own, too
 		}
-		all = append(all, front{path: path + ":generateContent", streamed: path + ":streamGenerateContent", wrong: wrong, body: contentsBody})
+		all = append(all, chatAPI{path: path + ":generateContent", streamed: path + ":streamGenerateContent", wrong: wrong, body: contentsBody})
 	}
 	return all
 }
@@ -76,7 +76,7 @@ func contentsBody(kind, _ string, _ bool) string {
 }
 
 // ask is a request at the front, and the path at which the document has it.
-func (f *front) ask(kind, model string, stream bool) (ask, string) {
+func (f *chatAPI) ask(kind, model string, stream bool) (ask, string) {
 	a, path := ask{body: f.body(kind, model, stream)}, f.path
 	if stream && f.streamed != "" {
 		path = f.streamed

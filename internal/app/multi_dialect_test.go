@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// TestAlso asks a provider that speaks several wire formats at one address:
-// each door's own where it can, so that nothing is translated, else its usual
+// TestMultiDialectProvider asks a provider that speaks several wire formats at one address:
+// each client API's own where it can, so that nothing is translated, else its usual
 // one.
-func TestAlso(t *testing.T) {
+func TestMultiDialectProvider(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := open(t, setup{yaml: strings.Replace(housed(up.url), "dialect: openai\n", "dialect: openai\n    also: [responses, anthropic]\n", 1)})
+	h := open(t, setup{yaml: strings.Replace(providersYAML(up.url), "dialect: openai\n", "dialect: openai\n    also: [responses, anthropic]\n", 1)})
 	for _, tt := range []struct{ path, body, want, holds string }{
 		{"/v1/responses", `{"model":"house/chat","input":"Hi","tools":[{"type":"namespace","name":"agents","tools":[]},{"type":"web_search"}]}`, "responses", `"object":"response"`},
 		{"/v1/responses", `{"model":"house/chat","input":"Hi","stream":true}`, "responses", "response.completed"},
@@ -34,18 +34,18 @@ func TestAlso(t *testing.T) {
 	}
 }
 
-// TestAlsoElsewhere rescues an answer that one provider began in the client's
+// TestMultiDialectFallback rescues an answer that one provider began in the client's
 // own words, and the other goes on with in its usual ones.
-func TestAlsoElsewhere(t *testing.T) {
+func TestMultiDialectFallback(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	one := strings.Replace(providerYAML("one", up.url), "dialect: openai\n", "dialect: openai\n    also: [responses]\n", 1)
 	h := open(t, setup{yaml: "providers:" + one + providerYAML("two", up.url) + "aliases:\n  tale: {targets: [\"one/story:fault=cut,at=9\", \"two/story\"]}\n  safe: {targets: [\"two/story\"]}\n"})
-	want, _, err := storytellers["responses"](t, h, "safe")
+	want, _, err := storyClients["responses"](t, h, "safe")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := storytellers["responses"](t, h, "tale")
+	got, _, err := storyClients["responses"](t, h, "tale")
 	if err != nil || got != want {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
