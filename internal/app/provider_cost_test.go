@@ -135,3 +135,79 @@ func TestParsedDocuments(t *testing.T) {
 		}
 	}
 }
+
+// TestModalitiesWithoutARate holds that sound and images which a request has or asks for are refused under a budget where
+// the model's price has no rate for them: the rate of text stands in for none.
+func TestModalitiesWithoutARate(t *testing.T) {
+	t.Parallel()
+	up := answering(t, http.StatusOK, `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],`+
+		`"usage":{"prompt_tokens":30,"completion_tokens":10,"total_tokens":40}}`)
+	gemini := answering(t, http.StatusOK, `{"candidates":[{"content":{"role":"model","parts":[{"text":"Hi"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":30,"candidatesTokenCount":10,"totalTokenCount":40},"modelVersion":"m"}`)
+	yaml := "providers:"
+	for _, name := range []string{"mistral", "openrouter", "openai"} {
+		yaml += providerYAML(name, up.URL)
+	}
+	yaml += "  gemini: {api_keys: [x], base_url: " + gemini.URL + ", allow_private: true}\n"
+	h := open(t, setup{yaml: yaml})
+	h.setBudget(1000*llm.USD, ledger.PeriodTotal)
+	const (
+		words = `"max_tokens":9,"messages":[{"role":"user","content":"Hi"}]`
+		sound = `"max_tokens":9,"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"UklGRgAA","format":"wav"}}]}]`
+		heard = `"contents":[{"role":"user","parts":[{"inlineData":{"mimeType":"audio/wav","data":"UklGRgAA"}}]}]`
+		speak = `"contents":[{"role":"user","parts":[{"text":"Hi"}]}],"generationConfig":{"maxOutputTokens":9,"responseModalities":["`
+	)
+	for _, c := range []struct {
+		model, body string
+		refused     bool
+	}{
+		{"mistral/voxtral-small-latest", sound, true},
+		{"mistral/voxtral-small-latest", words, false},
+		{"openrouter/mistralai/voxtral-small-24b-2507", sound, true},
+		{"openai/gpt-4o-mini-audio-preview", words, false},
+		{"openai/gpt-4o-mini-audio-preview", sound, true},
+		{"openai/gpt-4o-mini-audio-preview", `"modalities":["text","audio"],` + words, true},
+		{"openai/gpt-4o-mini-audio-preview", `"audio":{"voice":"alloy","format":"mp3"},` + words, true},
+		{"openai/gpt-audio-mini", `"modalities":["text","audio"],"audio":{"voice":"alloy","format":"mp3"},` + sound, false},
+		{"openrouter/openai/gpt-audio", `"modalities":["text","Audio"],` + words, true},
+		{"openrouter/google/gemini-2.5-flash-image", `"modalities":["image","text"],` + words, true},
+		{"openrouter/google/gemini-2.5-flash-image", words, false},
+		{"gemini/gemini-2.5-flash-image", speak + `IMAGE"]}`, false},
+		{"gemini/gemini-2.5-flash", speak + `AUDIO"]}`, true},
+		{"gemini/gemini-2.5-flash", heard, false},
+		{"gemini/gemini-3.5-flash", heard, false},
+		{"gemini/gemini-2.5-pro-tts", speak + `AUDIO"]}`, false},
+	} {
+		a := ask{path: "/v1/chat/completions", body: `{"model":"` + c.model + `",` + c.body + `}`}
+		if name, ok := strings.CutPrefix(c.model, "gemini/"); ok {
+			a = ask{path: "/v1beta/models/" + name + ":generateContent", body: "{" + c.body + "}"}
+		}
+		if r := h.do(a); (r.status != http.StatusOK) != c.refused {
+			t.Errorf("%s: %s: status %d, want it refused: %t: %s", c.model, c.body, r.status, c.refused, r.body)
+		}
+	}
+}
+
+// TestModalitiesUntold holds that an answer with an image, of which no detail of its usage tells, has the cost of an image as
+// its upper bound.
+func TestModalitiesUntold(t *testing.T) {
+	t.Parallel()
+	const answer = `{"candidates":[{"content":{"role":"model","parts":[{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo="}}]},"finishReason":"STOP"}],` +
+		`"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":1290,"totalTokenCount":1300%s},"modelVersion":"gemini-2.5-flash-image"}`
+	for _, c := range []struct {
+		details    string
+		provenance ledger.Provenance
+		cost       llm.Money
+		most       llm.Money
+	}{
+		{`,"candidatesTokensDetails":[{"modality":"IMAGE","tokenCount":1290}]`, ledger.Exact, 38_703_000, 0},
+		{"", ledger.Estimated, 3_228_000, 38_703_000},
+	} {
+		up := answering(t, http.StatusOK, fmt.Sprintf(answer, c.details))
+		h := open(t, setup{yaml: "providers:\n  gemini: {api_keys: [x], base_url: " + up.URL + ", allow_private: true}\n"})
+		r := h.do(ask{path: "/v1beta/models/gemini-2.5-flash-image:generateContent", body: `{"contents":[{"role":"user","parts":[{"text":"A cat"}]}]}`})
+		e := h.entry(t, r.header.Get("X-Request-Id"))
+		if e.Provenance != c.provenance || e.Cost != c.cost || e.AtMost != c.most {
+			t.Errorf("%q: %s, $%s, at most $%s; want %s, $%s, at most $%s", c.details, e.Provenance, e.Cost, e.AtMost, c.provenance, c.cost, c.most)
+		}
+	}
+}

@@ -87,7 +87,7 @@ func (c *call) affordAs(t *route.Target, budgets []ledger.Budget, r *costInputs,
 // refusal is the error for an attempt with whose price no budget can be kept.
 func (k *demand) refusal(t *route.Target) error {
 	u := k.bound(k.most)
-	unknown := k.price.UnboundedAsked(&u, k.asked)
+	unknown := k.price.UnboundedAsked(&u, k.asked) | k.price.Without(k.modalities)
 	why := ""
 	switch name := t.FullName(); {
 	case !k.price.Known() && k.price.Basis != llm.BasisModel:

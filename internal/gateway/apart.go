@@ -17,10 +17,10 @@ func (c *call) countApart(t *route.Target) (n int64) {
 	if c.op.Op != llm.OpChat || !q.ParsesDocuments && !q.SoundApart || c.hasNoMedia(t) {
 		return 0
 	}
-	price := c.price(t)
+	sound := c.price(t).Rates[llm.AudioIn]
 	apart := map[llm.PartKind]bool{
 		llm.PartDocument: q.ParsesDocuments && !c.table.TakesDocuments(t),
-		llm.PartAudio:    q.SoundApart && price.Rates[llm.AudioIn] == price.Rates[llm.Input], // which stands in for none
+		llm.PartAudio:    q.SoundApart && (!sound.Known() || sound == c.price(t).Rates[llm.Input]), // which stands in for none
 	}
 	if !apart[llm.PartDocument] && !apart[llm.PartAudio] {
 		return 0

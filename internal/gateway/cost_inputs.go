@@ -24,6 +24,8 @@ type costInputs struct {
 	calls  int64     // of tools that the provider runs itself, at most
 	tools  llm.Usage // what these are, by class; what costs nothing but tokens is in none
 
+	modalities llm.Classes // of tokens of sounds and images that it has or asks for, where these have a class of their own
+
 	answers int64
 	many    string // the field that asks for more answers than can be believed; empty for none
 	limit   int64  // the client's cap on each
@@ -181,6 +183,9 @@ func (r *costInputs) media(kind llm.PartKind, m *llm.Media) {
 	if m.Data != "" {
 		r.inline = append(r.inline, m.Data)
 	}
+	if kind == llm.PartAudio {
+		r.modalities = r.modalities.With(llm.AudioIn)
+	}
 	switch {
 	case m.Data == "" || m.URL != "" || m.FileID != "":
 		r.hidden = true
@@ -213,6 +218,7 @@ func (r *costInputs) members(tree *llm.Request, q *llm.Quirks) {
 	total := int64(-1)
 	for _, f := range tree.Extra {
 		name := plain(f.Name)
+		r.modalities |= modalitiesAsked(name, f.Value)
 		n, isInt := rawjson.AsInt(f.Value)
 		switch {
 		case q.MaxOutputField != "" && f.Name == q.MaxOutputField:

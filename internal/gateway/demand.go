@@ -15,19 +15,20 @@ const leastOutput = 256
 // demand is what an attempt needs of a budget: so much for certain, and for each
 // of its answers from least to most tokens of output.
 type demand struct {
-	price   llm.Price
-	asked   string    // what the request says of its units, as llm.Head.Asked
-	fixed   llm.Usage // the bound of all but the answers
-	answers int64     // how many there are, each of which may be as long as the cap
-	least   int64
-	most    int64
-	open    bool // nobody gave a cap: one is to be put in, of what is granted
+	price      llm.Price
+	asked      string      // what the request says of its units, as llm.Head.Asked
+	fixed      llm.Usage   // the bound of all but the answers
+	modalities llm.Classes // as in costInputs
+	answers    int64       // how many there are, each of which may be as long as the cap
+	least      int64
+	most       int64
+	open       bool // nobody gave a cap: one is to be put in, of what is granted
 }
 
 // demand finds what an attempt at the target needs. Coarse or fine, it is never
 // too little; fine looks closer and takes longer.
 func (c *call) demand(t *route.Target, r *costInputs, how precision) demand {
-	k := demand{price: c.price(t), asked: c.head.Asked, fixed: c.boundBeside(t, how, r), answers: r.answers}
+	k := demand{price: c.price(t), asked: c.head.Asked, fixed: c.boundBeside(t, how, r), modalities: r.modalities, answers: r.answers}
 	switch {
 	case c.op.Silent:
 	case c.op.Op != llm.OpChat:

@@ -91,6 +91,28 @@ func number(scalar []byte) int64 {
 	return min(parse.Whole(text), maxUnknown)
 }
 
+// modalitiesAsked are the classes of sounds and images that a field asks an answer for: OpenAI's modalities and audio
+// (https://platform.openai.com/docs/api-reference/chat/create), which OpenRouter has, too, and Gemini's
+// (https://ai.google.dev/api/generate-content#generationconfig).
+func modalitiesAsked(name string, v []byte) (asked llm.Classes) {
+	switch name {
+	case "audio":
+		if rawjson.Present(v) {
+			asked = asked.With(llm.AudioOut)
+		}
+	case "modalities", "generationconfig.responsemodalities":
+		for m := range rawjson.Scalars(v) {
+			switch strings.ToLower(rawjson.Text(m.Value)) {
+			case "audio":
+				asked = asked.With(llm.AudioOut)
+			case "image":
+				asked = asked.With(llm.ImageOut)
+			}
+		}
+	}
+	return asked
+}
+
 // mediaMembers are the fields of requests for images, speech and embeddings that say how to
 // make them, and not how many or how long, and those whose number or length is read otherwise.
 var mediaMembers = map[llm.Op]rawjson.Names{

@@ -105,8 +105,8 @@ func (c *call) settlementOfCut(t *tally, f *provider.Failure) ledger.Settlement 
 }
 
 // boundUntold adds the most that an answer can have cost whose provider told all but what
-// its units are, such as the size of an image, and how long containers lived, or whose counts
-// contradict one another.
+// its units are, such as the size of an image, and how long containers lived, or which of its
+// tokens are of an image or a sound in it, or whose counts contradict one another.
 func (c *call) boundUntold(s *ledger.Settlement, t *tally) {
 	if s.Provenance != ledger.Exact {
 		return
@@ -114,6 +114,11 @@ func (c *call) boundUntold(s *ledger.Settlement, t *tally) {
 	a := c.hold.Attempt()
 	if most, certain := a.Price.AtMost(&s.Usage, s.Tier, c.server.ledger.Now().Sub(a.Opened)); !certain {
 		s.Provenance, s.AtMost = ledger.Estimated, most
+	}
+	if made := s.Usage[llm.AudioOut] + s.Usage[llm.ImageOut] + s.Usage[llm.Images]; t.media && made == 0 && s.ProviderCost == nil {
+		if most := a.Price.MadeAtMost(&s.Usage, s.Tier); most > a.Price.Cost(&s.Usage, s.Tier) {
+			s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, most)
+		}
 	}
 	if t.most != nil {
 		most := *t.most

@@ -112,6 +112,19 @@ func (p *Price) Cost(u *Usage, served string) Money {
 	return r.cost(u)
 }
 
+// MadeAtMost is what the usage costs at most where it is not told which of its output is of
+// an image or a sound: all of it may be of the class that costs most.
+func (p *Price) MadeAtMost(u *Usage, served string) Money {
+	if !p.Known() {
+		return 0
+	}
+	r, _ := p.ratesFor(u.InputTokens(), served)
+	most := *u
+	clear(most[firstOutput:NumTokens])
+	most[r.dearest(firstOutput, Class(NumTokens))] = u.OutputTokens()
+	return r.cost(&most)
+}
+
 // Unpriced are the classes of a usage that have no rate.
 func (p *Price) Unpriced(u *Usage, served string) Classes {
 	var r Rates
@@ -149,6 +162,16 @@ func (p *Price) UnboundedAsked(most *Usage, asked string) (unknown Classes) {
 		u := r.dearestOf(most)
 		unknown |= r.missing(&u)
 	})
+	return unknown
+}
+
+// Without are those of the classes that have no rate where no tier and no mode holds.
+func (p *Price) Without(of Classes) (unknown Classes) {
+	for c, rate := range p.Rates {
+		if of.Has(Class(c)) && !rate.Known() {
+			unknown = unknown.With(Class(c))
+		}
+	}
 	return unknown
 }
 

@@ -230,11 +230,19 @@ func (m *modelData) periodIn(mode string, at time.Time) map[string]any {
 		maps.Copy(rates, over)
 	}
 	for _, e := range m.extra {
-		if e.Fills["image_in"] == "input" && rates["input_image_mtok"] == nil && rates["input_mtok"] != nil {
-			rates["input_image_mtok"] = rates["input_mtok"]
+		for to, from := range e.Fills {
+			if to, from := fillKeys[to], fillKeys[from]; rates[to] == nil && rates[from] != nil {
+				rates[to] = rates[from]
+			}
 		}
 	}
 	return rates
+}
+
+// fillKeys are the names in the data of the classes that fills name.
+var fillKeys = map[string]string{
+	"input": "input_mtok", "image_in": "input_image_mtok", "audio_in": "input_audio_mtok", "cache_read": "cache_read_mtok",
+	"cache_read_audio": "cache_audio_read_mtok", "output": "output_mtok", "audio_out": "output_audio_mtok",
 }
 
 // countTokens is how many of the rates are rates of tokens.

@@ -2,22 +2,23 @@ package gemini
 
 import (
 	"bytes"
+	"hash/fnv"
+	"io"
 	"strings"
 
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
-// grounding is what an answer is grounded on. Of a stream, it is of the piece that has
-// most of it.
+// grounding is what an answer is grounded on, of all pieces of a stream together.
 type grounding struct {
-	queries  int64 // searches of the web
-	pages    bool  // of the web came back
-	places   bool  // on a map did
-	files    bool  // of the customer did
-	mixed    bool  // it read pages or ran code, too
-	byPrompt bool  // searches are charged for by the prompt
-	onCloud  bool  // Google Cloud served the request
+	queries  map[uint64]bool // searches of the web, by a hash of their words: nil for none
+	pages    bool            // of the web came back
+	places   bool            // on a map did
+	files    bool            // of the customer did
+	mixed    bool            // it read pages or ran code, too
+	byPrompt bool            // searches are charged for by the prompt
+	onCloud  bool            // Google Cloud served the request
 }
 
 // maxSearches bounds the searches of an answer that are believed.
@@ -27,8 +28,8 @@ const maxSearches = 1000
 func (g *grounding) read(c *candidate) {
 	v := c.grounding
 	g.mixed = g.mixed || rawjson.Present(c.read) || bytes.Contains(c.parts, []byte("executableCode"))
-	for range rawjson.Elements(get(v, "webSearchQueries")) {
-		g.queries = min(g.queries+1, maxSearches)
+	for _, query := range rawjson.Elements(get(v, "webSearchQueries")) {
+		g.search(rawjson.Text(query))
 	}
 	for _, chunk := range rawjson.Elements(get(v, "groundingChunks")) {
 		for m := range rawjson.Members(chunk) {
@@ -44,13 +45,29 @@ func (g *grounding) read(c *candidate) {
 	}
 }
 
-// add takes over what another piece of the answer has more.
-func (g *grounding) add(other *grounding) {
-	g.queries = max(g.queries, other.queries)
-	g.pages = g.pages || other.pages
-	g.places = g.places || other.places
-	g.files = g.files || other.files
-	g.mixed = g.mixed || other.mixed
+// search takes note of a search of the web. Google counts different ones, and no empty one
+// (https://ai.google.dev/gemini-api/docs/google-search, 2026-09-23).
+func (g *grounding) search(query string) {
+	if query == "" || len(g.queries) == maxSearches {
+		return
+	}
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, query) // which never fails
+	if g.queries == nil {
+		g.queries = map[uint64]bool{}
+	}
+	g.queries[h.Sum64()] = true
+}
+
+// size is how much is told in it: more, once a piece of a stream told more.
+func (g *grounding) size() int {
+	n := len(g.queries)
+	for _, is := range []bool{g.pages, g.places, g.files, g.mixed} {
+		if is {
+			n++
+		}
+	}
+	return n
 }
 
 // served takes note of the model that answered, and of who sold it. Models before
@@ -79,7 +96,7 @@ func (g *grounding) addTo(u *llm.Usage, toolUse int64) {
 	case g.byPrompt && g.pages:
 		u[llm.Searches] = 1
 	case !g.byPrompt && (g.pages || !g.onCloud):
-		u[llm.Searches] = g.queries
+		u[llm.Searches] = int64(len(g.queries))
 	}
 	if g.places {
 		u[llm.Maps] = 1

@@ -61,11 +61,11 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, err error) {
 		})
 	}
 	found := false
-	var g grounding
+	before := d.grounding.size()
 	for position, e := range rawjson.Elements(c.candidates) {
 		found = true
 		c := readCandidate(e, min(position, maxChoices-1), false)
-		g.read(&c)
+		d.grounding.read(&c)
 		if dst, err = d.candidate(dst, &c, e); err != nil {
 			return dst, err
 		}
@@ -73,19 +73,17 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) (_ []llm.Event, err error) {
 	if !found && isBlocked(c.feedback) {
 		dst = append(dst, llm.Event{Kind: llm.EventFinish, Finish: llm.FinishContentFilter})
 	}
-	return d.count(dst, c, &g), nil
+	return d.count(dst, c, d.grounding.size() > before), nil
 }
 
-// count appends what is told of the usage, or adds to it.
-func (d *Decoder) count(dst []llm.Event, c *chunk, g *grounding) []llm.Event {
+// count appends what is told of the usage, or what the grounding adds to it.
+func (d *Decoder) count(dst []llm.Event, c *chunk, grounded bool) []llm.Event {
 	usage, toolUse, most, ok := decodeUsage(c.usage)
 	if ok {
 		d.usage, d.toolUse, d.most, d.reported = usage, toolUse, most, true
 	}
-	before := d.grounding
-	d.grounding.add(g)
 	d.grounding.served(c.model, c.usage)
-	if !ok && (d.grounding == before || !d.reported) {
+	if !ok && (!grounded || !d.reported) {
 		return dst
 	}
 	d.grounding.addTo(&d.usage, d.toolUse)

@@ -31,6 +31,11 @@ var metered = []struct {
 		llm.Usage{llm.Searches: 3},
 		"priority",
 	},
+	{
+		"a search twice, and an empty one", "gemini-3.5-flash", `"webSearchQueries":["a","\u0061","","b"]`, `"serviceTier":"standard"`,
+		llm.Usage{llm.Searches: 2},
+		"standard",
+	},
 	{"the same at Google Cloud", "gemini-3.5-flash", threeQueries, `"trafficType":"ON_DEMAND"`, llm.Usage{}, ""},
 	{
 		"a grounded prompt", "models/gemini-2.5-flash", threeQueries + "," + aPage, `"trafficType":"ON_DEMAND_FLEX"`,
@@ -119,6 +124,23 @@ func TestMetered(t *testing.T) {
 		if diff := cmp.Diff(last.Usage, want); diff != "" || last.Tier != tt.tier {
 			t.Errorf("%s, streamed: tier %q, want %q (-got +want)\n%s", tt.name, last.Tier, tt.tier, diff)
 		}
+	}
+}
+
+// TestSearchesInParts holds that a search counts once, in whichever pieces of a stream it is told.
+func TestSearchesInParts(t *testing.T) {
+	t.Parallel()
+	dec := gemini.NewDecoder(nil)
+	got := int64(0)
+	for _, queries := range []string{`"a"`, `"a","b"`, `"c"`, ``} {
+		events, err := dec.Decode(nil, sse.Event{Data: body("gemini-3.5-flash", `"webSearchQueries":[`+queries+`]`, `"serviceTier":"standard"`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = events[len(events)-1].Usage[llm.Searches]
+	}
+	if got != 3 {
+		t.Errorf("got %d searches, want 3", got)
 	}
 }
 
