@@ -293,7 +293,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 func serveOn(server *http.Server, listener net.Listener) error {
 	err := error(nil)
 	if server.TLSConfig != nil {
-		err = server.ServeTLS(listener, "", "")
+		err = server.ServeTLS(yieldingListener{listener}, "", "")
 	} else {
 		err = server.Serve(strictListener{listener})
 	}

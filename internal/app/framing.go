@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -37,6 +38,27 @@ func (l strictListener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	return &strictConn{Conn: conn, framing: newFraming()}, nil
+}
+
+// yieldingListener has connections give up the processor at each read, on which others may
+// wait: a client that sends frames of HTTP/2 without end never has its reader wait.
+type yieldingListener struct{ net.Listener }
+
+// Accept is net.Listener's.
+func (l yieldingListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return yieldingConn{conn}, nil
+}
+
+type yieldingConn struct{ net.Conn }
+
+// Read is net.Conn's.
+func (c yieldingConn) Read(p []byte) (int, error) {
+	runtime.Gosched()
+	return c.Conn.Read(p)
 }
 
 type strictConn struct {

@@ -194,7 +194,7 @@ func TestKeptInItsShare(t *testing.T) {
 	if err := json.Unmarshal(kept.Body.Bytes(), &o); err != nil || len(o.Output) == 0 {
 		t.Fatalf("%d %s: %v", kept.Code, kept.Body, err)
 	}
-	tight, server, store := g.responder(34 << 10) // 408 KiB of bodies in flight
+	tight, server, store := g.responder(41 << 10) // 410 KiB of bodies in flight
 	for _, members := range []string{`"previous_response_id":"` + o.ID + `"`, `"input":[{"type":"item_reference","id":"` + o.Output[0].ID + `"}]`} {
 		w := respond(tight, key, `"model":"demo/chat",`+members)
 		if w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "more than its share of the request bodies") || store.texts != 0 {

@@ -7,6 +7,8 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,12 +86,15 @@ var errTooLarge = errors.New("gateway: body too large")
 func (c *call) readBounded(buf []byte, limit int64) ([]byte, error) {
 	for {
 		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
+			buf = slices.Grow(buf, c.growBy(len(buf)))
 		}
-		if more := int64(cap(buf)) - c.reserved; more > 0 {
+		if more := takes(int64(cap(buf))) - c.reserved; more > 0 {
 			if err := c.reserve(more); err != nil {
 				return buf, err
 			}
+		}
+		if len(buf) > largeBody {
+			runtime.Gosched() // what comes without a pause would have others wait
 		}
 		n, err := c.r.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -103,6 +108,25 @@ func (c *call) readBounded(buf []byte, limit int64) ([]byte, error) {
 			return buf, err
 		}
 	}
+}
+
+// takes is how much memory a body of n bytes takes: what is large and goes to a provider is
+// there twice, as it came and as it goes. Buffers of what is small are used again.
+func takes(n int64) int64 {
+	if n > keepBody {
+		return 2 * n
+	}
+	return n
+}
+
+// growBy is how many bytes more are made ready for a body of which n have come: as many again,
+// or, where its client says how many there are, seven times as many and no more than these. So
+// a body of 32 MiB is copied three times while it grows, and moves 5 MiB.
+func (c *call) growBy(n int) int {
+	if left := int(c.r.ContentLength) + 1 - n; left > 0 { // one more to meet the end in
+		return min(7*n, left)
+	}
+	return max(1, min(n, int(c.server.maxBody)+1-n))
 }
 
 // reserve counts n bytes more for the call, until it ends, or says why not.

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"strings"
 
 	"weir/internal/llm"
@@ -43,7 +42,7 @@ func (c *call) estimate(t *tally) llm.Usage {
 	if u.InputTokens() == 0 {
 		u[llm.Input] = c.countInput()
 	}
-	addCounted(&u, t)
+	c.addCounted(&u, t)
 	return u
 }
 
@@ -59,13 +58,14 @@ func (c *call) estimateUnits(u *llm.Usage, t *tally) {
 			u[llm.Output] = madeTokens * u[llm.Images]
 		}
 	default:
-		addCounted(u, t)
+		c.addCounted(u, t)
 	}
 }
 
 // addCounted adds what was counted of the words beyond what was told of them.
-func addCounted(u *llm.Usage, t *tally) {
-	output, reasoning := t.countOutput()
+func (c *call) addCounted(u *llm.Usage, t *tally) {
+	var output, reasoning int64
+	c.counting(t.kept, func() { output, reasoning = t.countOutput() })
 	more := max(0, output+reasoning-u.OutputTokens())
 	thought := min(more, max(0, reasoning-u[llm.Reasoning]))
 	u[llm.Reasoning] += thought
@@ -116,10 +116,12 @@ func (c *call) countInput() int64 {
 }
 
 // inputTokens counts the tokens of the request.
-func (c *call) inputTokens() int64 {
-	if len(c.body) >= largeBody && c.server.turns.take(context.WithoutCancel(c.r.Context()), c.account) {
-		defer c.server.turns.end()
-	}
+func (c *call) inputTokens() (n int64) {
+	c.counting(len(c.body), func() { n = c.countRequest() })
+	return n
+}
+
+func (c *call) countRequest() int64 {
 	request, err := c.tree()
 	if err != nil {
 		return max(1, int64(len(c.body))/bytesPerToken)

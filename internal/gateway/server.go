@@ -40,7 +40,7 @@ type Options struct {
 	Metrics *telemetry.Metrics // nil for some of its own
 
 	MaxBody        int64 // bytes of a request body; 0 for 32 MiB
-	MaxBodies      int64 // bytes of all bodies in flight; 0 for 12 times MaxBody, or a third of GOMEMLIMIT
+	MaxBodies      int64 // bytes of all bodies in flight; 0 for 10 times MaxBody, or a third of GOMEMLIMIT
 	MaxConcurrency int64 // requests in flight; 0 for 4096
 	Timing         Timing
 }
@@ -69,8 +69,8 @@ func (t Timing) withDefaults() Timing {
 const (
 	defaultMaxBody        = 32 << 20
 	defaultMaxConcurrency = 4096
-	defaultMaxBodies      = 12 // times MaxBody
-	leastMaxBodies        = 3  // times MaxBody: an account alone has 47 % of it
+	defaultMaxBodies      = 10 // times MaxBody
+	leastMaxBodies        = 5  // times MaxBody: an account alone has 47 % of it, and a large body counts twice
 	bodiesOfMemory        = 3  // all bodies get this part of GOMEMLIMIT, where that is less
 
 	// placeFactor and bodyFactor are how many times what is free of the places, and of the
@@ -145,7 +145,7 @@ func New(o Options) *Server {
 	s.bodiesInFlight, s.bounds = newShares(s.maxBodies, bodyFactor), parse.NewLimiter()
 	s.answersInFlight, s.overdraft = newShares(s.maxBodies/arrivalShare, bodyFactor), make(chan struct{}, 1)
 	s.places, s.waiting = newShares(places, placeFactor), newShares(max(minQueue, places/keptShare), bodyFactor)
-	s.turns = newTurns(runtime.GOMAXPROCS(0) - 1)
+	s.turns = newTurns(runtime.GOMAXPROCS(0))
 	s.admission = newAdmission(places, s.places.alone(), floor())
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.bodies.New = func() any { return new([]byte) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"weir/internal/telemetry"
@@ -13,23 +14,43 @@ const (
 	// largeBody is how many bytes of a body are so much work that it takes turns: what is
 	// less takes no step longer than about 3 ms, however dense it is.
 	largeBody = 64 << 10
+	// largeText is how many bytes of text are as much work to count the tokens of.
+	largeText = largeBody / 8
 	// turnWait is the longest that a request waits for its turn.
 	turnWait = 10 * time.Second
 )
 
-// turns let accounts work in turn: on so many things at once as leave a processor for what
-// is small. Where more is to be done, the accounts that wait come one after the other, however
-// much each has to do.
+// turns let accounts work in turn: on so many large things at once as leave a processor for
+// what is small. Where more is to be done, the accounts that wait come one after the other,
+// however much each has to do. What is small takes a turn, too, while much else that is small
+// is under way: more than the processors are for.
 type turns struct {
+	small atomic.Int64 // steps under way without a turn
+	most  int64        // how many of them there may be
+
 	mu    sync.Mutex
 	free  int
 	by    map[string][]chan struct{} // account id; of its requests that wait, closed for their turn
 	order []string                   // the accounts that wait, the next one first
 }
 
-func newTurns(atOnce int) *turns {
-	return &turns{free: max(1, atOnce), by: map[string][]chan struct{}{}}
+// newTurns are the turns of a machine with so many processors.
+func newTurns(processors int) *turns {
+	return &turns{most: int64(processors), free: max(1, processors-1), by: map[string][]chan struct{}{}}
 }
+
+// begin begins a small step without a turn, which is to be left; false where there are too
+// many.
+func (t *turns) begin() bool {
+	if t.small.Add(1) <= t.most {
+		return true
+	}
+	t.small.Add(-1)
+	return false
+}
+
+// leave ends a small step.
+func (t *turns) leave() { t.small.Add(-1) }
 
 // take waits for a turn, which is to be ended; false where ctx has ended or turnWait is over.
 func (t *turns) take(ctx context.Context, account string) bool {
@@ -97,15 +118,25 @@ func (t *turns) forget(account string, own chan struct{}) bool {
 	return true
 }
 
-// inTurn does work on the body, in a turn where that is large. What a client
-// has left behind is not begun.
-func (c *call) inTurn(work func() error) error { return c.turnFor(int64(len(c.body)), work) }
+// inTurn does a step of work on the body, in a turn where that is large or others are at work.
+// What a client has left behind is not begun. The step waits for nothing.
+func (c *call) inTurn(work func() error) error {
+	if t := c.server.turns; len(c.body) < largeBody && t.begin() {
+		defer t.leave()
+		return work()
+	}
+	return c.awaitTurn(work)
+}
 
-// turnFor does work on so many bytes, likewise.
+// turnFor does work on so many bytes, in a turn where these are many.
 func (c *call) turnFor(size int64, work func() error) error {
 	if size < largeBody {
 		return work()
 	}
+	return c.awaitTurn(work)
+}
+
+func (c *call) awaitTurn(work func() error) error {
 	ctx := c.r.Context()
 	if !c.server.turns.take(ctx, c.account) {
 		if ctx.Err() != nil {
@@ -118,4 +149,13 @@ func (c *call) turnFor(size int64, work func() error) error {
 		return errGone
 	}
 	return work()
+}
+
+// counting counts the tokens of so many bytes of text, in a turn where these are many. It does
+// so without one, too, once it has waited for long.
+func (c *call) counting(size int, count func()) {
+	if size >= largeText && c.server.turns.take(context.WithoutCancel(c.r.Context()), c.account) {
+		defer c.server.turns.end()
+	}
+	count()
 }

@@ -57,7 +57,7 @@ func TestTurnsGoAround(t *testing.T) {
 func TestTurnsAtOnce(t *testing.T) {
 	t.Parallel()
 	const atOnce = 2
-	turns := newTurns(atOnce)
+	turns := newTurns(atOnce + 1)
 	var all sync.WaitGroup
 	var in atomic.Int64
 	for i := range 60 {
@@ -160,4 +160,48 @@ func TestLeftInBetween(t *testing.T) {
 	if err := c.scanBody(); !errors.Is(err, errGone) || scanned != 1 {
 		t.Errorf("%v, scanned %d times; want it to end after the first time", err, scanned)
 	}
+}
+
+// TestSmallSteps holds that small steps take no turn while they are few, and each its account's
+// turn once they are many, so that none who asks for little waits behind all of another's.
+func TestSmallSteps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{turns: newTurns(2), metrics: telemetry.New("")}
+		call := func(account string) *call {
+			return &call{server: s, r: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), account: account}
+		}
+		var mu sync.Mutex
+		var order []string
+		working, most := 0, 0
+		step := func(account string) {
+			err := call(account).inTurn(func() error {
+				mu.Lock()
+				working++
+				order, most = append(order, account), max(most, working)
+				mu.Unlock()
+				time.Sleep(time.Millisecond)
+				mu.Lock()
+				working--
+				mu.Unlock()
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() { step("greedy") })
+		}
+		synctest.Wait()
+		all.Go(func() { step("modest") })
+		all.Wait()
+		if at := slices.Index(order, "modest"); at > 6 || most > 3 || len(order) != 101 {
+			t.Errorf("%d of %d steps were done before the one of another account, %d at once; want few", at, len(order), most)
+		}
+		if s.turns.small.Load() != 0 {
+			t.Errorf("%d steps are still counted", s.turns.small.Load())
+		}
+	})
 }

@@ -23,7 +23,10 @@ import (
 
 const chatPath = "/v1/chat/completions"
 
-const responsesPath = "/v1/responses"
+const (
+	responsesPath = "/v1/responses"
+	countPath     = "/v1/messages/count_tokens"
+)
 
 // connections is how many each hostile client opens where an attack is about 5,000 of them.
 func connections() int { return long(1250, 100) }

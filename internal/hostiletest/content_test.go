@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -42,6 +43,11 @@ func elements() map[string]string {
 	}
 }
 
+// largeBody is a request nearly as large as one may be.
+func largeBody() string {
+	return `{"model":"house/chat:tokens=4","messages":[{"role":"user","content":"` + strings.Repeat("x", long(30<<20, 1<<20)) + `"}]}`
+}
+
 func contentAttacks() []attack {
 	decoded := func(name string, bodies ...string) attack {
 		return attack{name: name, held: "alone 250 MB and 1.5 s of a core at most", hostile: func(a *attacker) {
@@ -62,6 +68,23 @@ func contentAttacks() []attack {
 		decoded("4 MB of thinking", all["thinking"]),
 		decoded("4 MB of reasoning_details", all["reasoning_details"]),
 		decoded("4 MB of any other element", rest...),
+		{name: "counts of tokens", held: "text is counted in turns, account by account", check: only("200"), hostile: func(a *attacker) {
+			body := `{"model":"house/chat","messages":[{"role":"user","content":"` + strings.Repeat("ab c ", 12_700) + `"}]}`
+			a.many(25, time.Millisecond, func(int) { a.post(countPath, strings.NewReader(body)) })
+		}},
+		{name: "bodies of 30 MB at once", held: "one account has its share of memory; 503 beyond it", check: only("200", "503"), alone: func(t *testing.T, a *attacker) {
+			a.resetPeak(t)
+			var all sync.WaitGroup
+			for range long(24, 2) {
+				all.Go(func() { a.post(chatPath, strings.NewReader(largeBody())) })
+			}
+			all.Wait()
+			if _, peak := a.memory(t); peak > mostMemory {
+				t.Errorf("24 bodies of one account at once: %d MB, want at most %d", peak>>20, mostMemory>>20)
+			}
+		}, hostile: func(a *attacker) {
+			a.many(1, 500*time.Millisecond, func(int) { a.post(chatPath, strings.NewReader(largeBody())) })
+		}},
 		{name: "4 MB with a key over its limit", held: "429; alone 0.1 s of a core at most", check: only("200", "400", "429"), alone: func(t *testing.T, a *attacker) {
 			a.key = a.limited[0]
 			a.post(chatPath, strings.NewReader(`{"model":"house/chat:tokens=4","messages":[{"role":"user","content":"x"}]}`))

@@ -22,6 +22,7 @@ func http2Attacks() []attack {
 				t.Error("no connection was closed by the gateway")
 			}
 		}},
+		{name: "HTTP/2 frames without end", held: "the processor is given up at each read; others go on", secure: true, hostile: frameFlood},
 		{name: "HTTP/2 over plain http", held: "421, and the connection is closed", hostile: func(a *attacker) {
 			a.many(4, 20*time.Millisecond, func(int) {
 				conn := a.dial()
@@ -98,6 +99,42 @@ func rapidReset(a *attacker) {
 		_ = conn.Close()
 		<-read
 	}
+}
+
+// frameFlood sends what a peer may send at any time and has to be read: settings, empty data and
+// windows, a kind on each connection, as fast as they are taken.
+func frameFlood(a *attacker) {
+	conn, f := a.frames()
+	if conn == nil {
+		return
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(io.Discard, conn)
+	}()
+	err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: a.fields(), EndHeaders: true})
+	var flood bytes.Buffer
+	frames := http2.NewFramer(&flood, nil)
+	for range 400 {
+		switch a.number % 3 {
+		case 0:
+			_ = frames.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 65535})
+		case 1:
+			_ = frames.WriteData(1, false, nil)
+		case 2:
+			_ = frames.WriteWindowUpdate(0, 1)
+		}
+	}
+	for err == nil && a.ctx.Err() == nil {
+		_, err = conn.Write(flood.Bytes())
+		a.count("floods")
+	}
+	if a.ctx.Err() == nil {
+		a.count("closed by the gateway")
+	}
+	_ = conn.Close()
+	<-read
 }
 
 // continuations never end the head of a request (VU#421644).

@@ -131,6 +131,10 @@ var scripts = []script{
 		say(c, streamHead)
 		repeat(c, ": x\n\n", forever, 5*time.Millisecond)
 	}, []string{"502", "503", "504"}},
+	{"pieces", "streams without a pause", "the processor is given up after a few reads; others go on", func(c *net.TCPConn, _ *question) {
+		say(c, streamHead)
+		repeat(c, strings.Repeat(piece, 20), forever, 0)
+	}, []string{"200", "502", "503", "504"}},
 	{"redirect", "redirects", "502, and the key goes nowhere else", func(c *net.TCPConn, _ *question) {
 		say(c, "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://%s/elsewhere\r\nContent-Length: 0\r\n\r\n", c.LocalAddr())
 	}, []string{"502", "503"}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 
@@ -99,13 +100,21 @@ type body struct {
 	x     *exchange
 	src   io.ReadCloser
 	begun bool
+	reads int   // since the processor was last given up
 	err   error // what the body ended with
 }
+
+// yieldEvery is after how many reads a body gives up the processor, on which others may wait:
+// a provider that sends without end never has its reader wait.
+const yieldEvery = 8
 
 // Read returns io.EOF or a *Failure at the end.
 func (b *body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
+	}
+	if b.reads++; b.reads%yieldEvery == 0 {
+		runtime.Gosched()
 	}
 	b.x.wait()
 	n, err := b.src.Read(p)

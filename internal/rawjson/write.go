@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -64,12 +65,28 @@ type Edit struct {
 // Splice appends src to dst with the edits applied. The edits are in order and
 // do not overlap.
 func Splice(dst, src []byte, edits ...Edit) []byte {
+	size := len(src)
+	for _, e := range edits {
+		size += len(e.Text)
+	}
+	dst = slices.Grow(dst, size)
 	at := 0
 	for _, e := range edits {
-		dst = append(append(dst, src[at:e.Start]...), e.Text...)
+		dst = append(appendBlocks(dst, src[at:e.Start]), e.Text...)
 		at = e.End
 	}
-	return append(dst, src[at:]...)
+	return appendBlocks(dst, src[at:])
+}
+
+// block is how much is copied at a time: a copy cannot be interrupted, and all others wait for
+// it where the garbage collector is about to begin.
+const block = 256 << 10
+
+func appendBlocks(dst, src []byte) []byte {
+	for len(src) > block {
+		dst, src = append(dst, src[:block]...), src[block:]
+	}
+	return append(dst, src...)
 }
 
 // Set is the edit that gives the object obj a member of that name and value:
