@@ -102,5 +102,9 @@ screenshots: ## Drive it, and write a picture of every page to SHOTS (default sc
 	$(MAKE) browser SHOTS=$(or $(SHOTS),screenshots)
 	$(GO) test ./internal/browsertest -count=1 -v -timeout 10m -browser.pictures=$(abspath docs/pictures)
 
+.PHONY: shape
+shape: ## Print how large functions, files, types and interfaces are
+	$(GO) test ./internal -count=1 -v -run TestShape
+
 .PHONY: check
 check: tidy lint race clocks crash outages hostile node browser ## Everything that CI runs

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"weir/internal/llm"
@@ -179,122 +178,6 @@ func (l *loader) checkHTTP(path, text, credentials string) string {
 func isPort(port string) bool {
 	n, err := strconv.ParseUint(port, 10, 16)
 	return err == nil && n > 0
-}
-
-func (l *loader) checkProvider(p *Provider) {
-	path := join("providers", p.Name)
-	if !isProviderName(p.Name) {
-		l.report(path, "a provider's name is lower-case letters, digits, dash, underscore and dot, at most %d, not %s%s",
-			maxProviderName, strconv.Quote(clip(p.Name, maxQuote)), lowerHint(p.Name))
-	}
-	if p.Dialect != "" {
-		l.checkWord(join(path, "dialect"), p.Dialect, Dialects())
-	}
-	for i, also := range p.Also {
-		l.checkWord(join(path, "also")+"["+strconv.Itoa(i)+"]", also, Dialects())
-	}
-	if p.BaseURL != "" {
-		p.BaseURL = l.checkHTTP(join(path, "base_url"), p.BaseURL, "put the key in `api_keys`")
-	}
-	if p.Prefill != "" {
-		l.checkWord(join(path, "prefill"), p.Prefill, []string{"yes", "no"})
-	}
-	if p.BillsAfterDisconnect != "" {
-		l.checkWord(join(path, "bills_after_disconnect"), p.BillsAfterDisconnect, []string{"yes", "no"})
-	}
-	if p.BillBy != "" {
-		l.checkWord(join(path, "bill_by"), p.BillBy, []string{"computed", "provider"})
-	}
-	l.checkKeys(join(path, "api_keys"), p.APIKeys)
-	if p.Auth != "" {
-		l.checkAuth(path, p)
-	}
-	l.checkModelList(join(path, "models"), p.Models)
-	l.checkTimeouts(join(path, "timeouts"), &p.Timeouts)
-	if r := p.Retries; r != nil && (*r < 0 || *r > maxRetries) {
-		l.report(join(path, "retries"), "`retries` must be 0 to %d, not %d", maxRetries, *r)
-	}
-}
-
-func isProviderName(name string) bool {
-	for i, c := range []byte(name) {
-		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || i > 0 && strings.IndexByte("-_.", c) >= 0 {
-			continue
-		}
-		return false
-	}
-	return name != "" && len(name) <= maxProviderName
-}
-
-func lowerHint(name string) string {
-	if lower := strings.ToLower(name); isProviderName(lower) {
-		return fmt.Sprintf("; did you mean `%s`?", lower)
-	}
-	return ""
-}
-
-// checkKeys wants keys that fit an HTTP header, each once.
-func (l *loader) checkKeys(path string, keys []llm.Secret) {
-	for i, k := range keys {
-		p := index(path, i)
-		switch text := k.Reveal(); {
-		case text == "":
-			l.report(p, "an API key is empty; leave it out or give it")
-		case strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }):
-			l.report(p, "an API key holds white space or a character that no HTTP header carries")
-		default:
-			if j := slices.IndexFunc(keys[:i], k.Equal); j >= 0 {
-				l.report(p, "the same API key as entry %d", j+1)
-			}
-		}
-	}
-}
-
-// checkAuth wants a scheme that fits the keys.
-func (l *loader) checkAuth(path string, p *Provider) {
-	l.checkWord(join(path, "auth"), p.Auth, Auths())
-	if p.Auth == "none" && len(p.APIKeys) > 0 {
-		l.report(join(path, "auth"), "`auth: none` sends no key, but there are `api_keys`; leave out one of the two")
-	}
-	for i, k := range p.APIKeys {
-		if p.Auth == "aws" && strings.Contains(k.Reveal(), ":") {
-			l.report(index(join(path, "api_keys"), i), "an Amazon Bedrock API key has no colon; access keys come from the environment or a profile, not from `api_keys`")
-		}
-	}
-}
-
-func (l *loader) checkModelList(path string, models []string) {
-	for i, m := range models {
-		switch {
-		case !isModelName(m):
-			l.report(index(path, i), "a model's name is one word, not %s", l.quote(index(path, i), m))
-		case slices.Contains(models[:i], m):
-			l.report(index(path, i), "doubled model %s", l.quote(index(path, i), m))
-		}
-	}
-}
-
-func (l *loader) checkTimeouts(path string, t *Timeouts) {
-	for key, d := range map[string]time.Duration{
-		"connect": t.Connect, "first_byte": t.FirstByte, "idle": t.Idle, "total": t.Total,
-	} {
-		if p := join(path, key); d < 0 || d == 0 && l.isSet(p) {
-			l.report(p, "the timeout `%s` must be above zero; leave it out for the default", key)
-		}
-	}
-}
-
-// isModelName reports whether a name can stand behind the slash.
-func isModelName(name string) bool {
-	return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
-		return unicode.IsSpace(c) || !unicode.IsPrint(c)
-	})
-}
-
-// isFullName reports whether a name is <provider>/<model-name>.
-func isFullName(name string) bool {
-	provider, model, _ := strings.Cut(name, "/")
-	return isProviderName(provider) && isModelName(model)
 }
 
 const wantFullName = "<provider>/<model-name> such as openai/gpt-5-mini"

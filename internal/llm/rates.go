@@ -1,0 +1,169 @@
+package llm
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strings"
+)
+
+// multiply has tokens cost so many thousandths; 0 changes nothing.
+func (r *Rates) multiply(times int64) {
+	if times == 0 || times == thousand {
+		return
+	}
+	for c := range NumTokens {
+		if pico := r[c].Pico(); pico > 0 {
+			hi, lo := bits.Mul64(uint64(pico), uint64(times))
+			q := uint64(math.MaxInt64)
+			if hi < thousand {
+				q, _ = bits.Div64(hi, lo, thousand)
+			}
+			r[c] = Rate(min(q, math.MaxInt64))
+		}
+	}
+}
+
+// dearestOf is a usage with all tokens of input and all of output in the class of each
+// that costs most.
+func (r *Rates) dearestOf(most *Usage) Usage {
+	u := *most
+	clear(u[:NumTokens])
+	u[r.dearest(Input, firstOutput)] = most.InputTokens()
+	u[r.dearest(firstOutput, Class(NumTokens))] = most.OutputTokens()
+	return u
+}
+
+func (r *Rates) dearest(from, to Class) Class {
+	best := from
+	for c := from; c < to; c++ {
+		if r[c].Pico() > r[best].Pico() || !r[best].Known() && r[c].Known() {
+			best = c
+		}
+	}
+	return best
+}
+
+// picoPerNano is the one rounding step between rates and Money.
+const picoPerNano = 1000
+
+// cost is what the usage costs; what has no rate adds nothing.
+func (r *Rates) cost(u *Usage) Money {
+	var hi, lo uint64 // 128 bits, so that no product of a count and a rate overflows
+	for c, n := range u {
+		if n <= 0 || r[c] <= 0 {
+			continue
+		}
+		h, l := bits.Mul64(uint64(n), uint64(r[c]))
+		var carry uint64
+		lo, carry = bits.Add64(lo, l, 0)
+		hi, carry = bits.Add64(hi, h, carry)
+		if carry != 0 {
+			return math.MaxInt64
+		}
+	}
+	if hi >= picoPerNano {
+		return math.MaxInt64
+	}
+	lo, carry := bits.Add64(lo, picoPerNano/2, 0)
+	hi += carry
+	if hi >= picoPerNano {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, picoPerNano)
+	return Money(min(q, math.MaxInt64))
+}
+
+// missing are the classes of a usage that have no rate and cost something.
+func (r *Rates) missing(u *Usage) (unknown Classes) {
+	for c, n := range u {
+		if n > 0 && !r[c].Known() && !r.covers(Class(c), u) {
+			unknown = unknown.With(Class(c))
+		}
+	}
+	return unknown
+}
+
+// covers reports whether a class without a rate costs nothing beside what else was
+// used: a fee for each request is one that a price names or there is none, and a price
+// by tokens charges for what images, characters and seconds measure too, as one by these
+// does for tokens.
+func (r *Rates) covers(c Class, u *Usage) bool {
+	byTokens, byUnits := r.has(u, 0, Class(NumTokens)), r.has(u, Images, Milliseconds+1)
+	switch {
+	case c == Requests:
+		return true
+	case c >= Images && c <= Milliseconds:
+		return byTokens
+	case int(c) < NumTokens:
+		return byUnits && !byTokens
+	}
+	return false
+}
+
+// has reports whether any of the classes was used and has a rate.
+func (r *Rates) has(u *Usage, from, to Class) bool {
+	for c := from; c < to; c++ {
+		if u[c] > 0 && r[c].Known() {
+			return true
+		}
+	}
+	return false
+}
+
+// ParseRate reads a price as a plain decimal of US dollars per million tokens
+// and returns pico-dollars a token. At most six decimals are exact.
+func ParseRate(perMillion string) (int64, error) {
+	return parseRate(perMillion, 6)
+}
+
+// ParseUnitRate reads a price as a plain decimal of US dollars per unit (a
+// request, a search, an image, a character) and returns pico-dollars a unit.
+func ParseUnitRate(perUnit string) (int64, error) {
+	return parseRate(perUnit, 12)
+}
+
+func parseRate(s string, places int) (int64, error) {
+	v, err := parseDecimal(s, places)
+	if err != nil {
+		return 0, fmt.Errorf("price %q: %w", s, err)
+	}
+	if v < 0 {
+		return 0, fmt.Errorf("price %q: negative", s)
+	}
+	return v, nil
+}
+
+// FormatRate writes pico-dollars a token as a plain decimal of US dollars per
+// million tokens: the reverse of ParseRate.
+func FormatRate(pico int64) string {
+	return Money(pico * 1000).String() // a million tokens at one pico-dollar cost a thousand nano-dollars
+}
+
+// FormatUnitRate writes pico-dollars a unit as a plain decimal of US dollars
+// per unit: the reverse of ParseUnitRate.
+func FormatUnitRate(pico int64) string {
+	const dollar = 1_000_000_000_000
+	s := fmt.Sprintf("%d.%012d", pico/dollar, pico%dollar)
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+}
+
+// Decimals are the rates that are known, as the configuration writes them, by its
+// words: US dollars per million tokens, and of the classes that are not tokens those
+// that cost something, per request, search, image, character, and second of audio.
+func (r *Rates) Decimals() map[string]string {
+	m := make(map[string]string, NumTokens)
+	for c, rate := range r {
+		pico := rate.Pico()
+		switch {
+		case !rate.Known():
+		case c < NumTokens:
+			m[Class(c).String()] = FormatRate(pico)
+		case Class(c) == Milliseconds:
+			m["second"] = FormatUnitRate(pico * 1000)
+		default:
+			m[Class(c).String()] = FormatUnitRate(pico)
+		}
+	}
+	return m
+}

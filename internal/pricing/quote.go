@@ -1,0 +1,125 @@
+package pricing
+
+import (
+	"cmp"
+	"math"
+	"path"
+	"slices"
+
+	"weir/internal/llm"
+)
+
+// newEntry joins what the data says of a model's price, which may be nil, with
+// what it says of its abilities, and what the operator says of the name.
+func (b *Book) newEntry(provider, name string, found match) *entry {
+	m := found.model
+	if seller := b.source(provider); m != nil && found.vendor != seller {
+		m = m.soldBy(b.extra[seller])
+	}
+	e := &entry{info: ModelInfo{ID: name}, vendor: found.vendor, region: b.regions[provider], model: m, basis: found.basis}
+	if f := b.feature(provider, fold(name), found.vendor, m); f != nil {
+		e.known = true
+		e.info.Context, e.info.MaxOutput = f.Context, f.Output
+		e.info.Abilities, e.info.Deprecated = f.Abilities, f.Deprecated
+		e.info.Source, e.info.Checked = b.AbilitySource(), b.AbilityDay()
+	}
+	if m != nil {
+		e.known = true
+		e.info.Context = cmp.Or(m.Context, e.info.Context)
+		e.info.Deprecated = e.info.Deprecated || m.Deprecated
+		e.info.Source, e.info.Checked = b.Source(), b.Day()
+		if said := cmp.Or(m.own, m.added); said != nil {
+			e.info.Source, e.info.Checked = said.Source, said.day()
+		}
+	}
+	o, ok := override(b.models, provider, name)
+	e.info.overrule(&o)
+	if ok {
+		e.known = true
+		e.info.Source = cmp.Or(e.info.Source, operator)
+	}
+	if p, ok := override(b.prices, provider, name); ok {
+		e.info.Source, e.info.Checked = operator, ""
+		e.current.Store(always(p))
+	} else if m == nil || m.Free && found.basis != llm.BasisModel {
+		e.current.Store(always(llm.Price{}))
+	} else if found.basis != llm.BasisModel && b.assumed == UnpriceAssumed {
+		e.current.Store(always(llm.Price{Basis: found.basis}))
+	}
+	return e
+}
+
+// overrule puts what the operator says before what the data does. The two
+// kinds of data and the operator may each have one of the sizes: an output that
+// the context has no room for is not known.
+func (m *ModelInfo) overrule(o *ModelOverride) {
+	m.Context = cmp.Or(o.Context, m.Context)
+	if m.Context > 0 && m.MaxOutput > m.Context {
+		m.MaxOutput = 0
+	}
+	m.MaxOutput = cmp.Or(o.MaxOutput, m.MaxOutput)
+	said := o.abilities()
+	said.combine(&m.Abilities, Ability.or)
+	m.Abilities = said
+}
+
+// override is what the operator says of the name itself, else of all models
+// of the provider.
+func override[T any](of map[string]T, provider, name string) (v T, ok bool) {
+	if len(of) == 0 {
+		return v, false
+	}
+	if v, ok = of[provider+"/"+name]; ok {
+		return v, true
+	}
+	v, ok = of[provider+"/*"]
+	return v, ok
+}
+
+func always(p llm.Price) *quote {
+	return &quote{price: p, from: math.MinInt64, until: math.MaxInt64}
+}
+
+// price is the quote that holds at that second. Two who ask at once may both
+// work it out; they get the same.
+func (e *entry) price(x *index, sec int64) *quote {
+	q := e.current.Load()
+	if q == nil || sec < q.from || sec >= q.until {
+		q = e.model.quote(x, e.vendor, e.region, sec)
+		q.price.Basis = max(q.price.Basis, e.basis)
+		if e.basis != llm.BasisSeller && e.model.isGone(sec) { // another seller may have it still
+			q.price = llm.Price{}
+		}
+		e.current.Store(q)
+	}
+	return q
+}
+
+// quote is the price of the data at that second, in a region. One that cannot be read
+// is unknown, never free.
+func (m *model) quote(x *index, vendor, region string, sec int64) *quote {
+	q := &quote{}
+	q.from, q.until = m.span(sec)
+	p, ok, err := m.price(region, sec)
+	if err != nil || !ok && !m.Free {
+		return q
+	}
+	if m.Free {
+		for c := range p.Rates {
+			p.Rates[c] = llm.Free
+		}
+	}
+	if p.Modes == nil {
+		p.Modes = []llm.Mode{}
+	}
+	source := path.Base(x.Source) + "@" + x.Version
+	switch {
+	case slices.ContainsFunc(m.additionsAt(region, sec), (*addition).isOwn):
+		source = "file"
+	case m.added != nil:
+		source = "supplement"
+	}
+	p.Version = source + "/" + vendor + "/" + m.ID + "#" + digest(&p)
+	q.price = p
+	return q
+}

@@ -1,0 +1,196 @@
+package internal_test
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What the product's code may be at most: lines of a function for nine in ten and for all, lines
+// of a file, columns of a line, methods of an interface.
+const (
+	mostOfNine    = 30
+	mostOfAll     = 60
+	mostOfFile    = 400
+	mostColumns   = 120
+	mostOfOneType = 5
+)
+
+// vendorNames are those that only the packages of wire formats may have in their code.
+var vendorNames = regexp.MustCompile(`^"(openai|anthropic|gemini|google|bedrock|cohere|ollama|mistral|azure|vertex|openrouter|deepseek|groq|xai|alibaba)"$`)
+
+// neutral are the packages that may not.
+var neutral = []string{"gateway", "config", "app", "api", "dashboard", "provider"}
+
+// shape is what there is of the product's code, without its tests.
+type shape struct {
+	functions, files []length
+	wide             map[string]int // lines over mostColumns, by file
+	types            map[string]*goType
+	interfaces       []length
+	vendors          map[string]int // literals that name a vendor, by package
+	dependencies     int
+}
+
+type length struct {
+	name string
+	n    int
+}
+
+type goType struct{ fields, methods int }
+
+// TestShape holds the bounds of functions and files. With -v it prints the figures of make shape.
+func TestShape(t *testing.T) {
+	t.Parallel()
+	s := shape{wide: map[string]int{}, types: map[string]*goType{}, vendors: map[string]int{}}
+	for _, dir := range []string{".", "../cmd"} {
+		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && !isTestSupport("weir/internal/"+filepath.ToSlash(filepath.Dir(path))) {
+				s.addFile(t, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	mod, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.dependencies = len(regexp.MustCompile(`(?m)^\t\S+ v\S+$`).FindAll(mod, -1))
+	t.Log("\n" + s.String())
+	if nine := percentile(s.functions, 90); nine > mostOfNine {
+		t.Errorf("nine in ten functions have up to %d lines, want %d", nine, mostOfNine)
+	}
+	for _, f := range s.functions {
+		if f.n > mostOfAll {
+			t.Errorf("%s has %d lines, want at most %d", f.name, f.n, mostOfAll)
+		}
+	}
+	for _, f := range s.files {
+		if f.n > mostOfFile {
+			t.Errorf("%s has %d lines, want at most %d", f.name, f.n, mostOfFile)
+		}
+	}
+}
+
+func (s *shape) addFile(t *testing.T, path string) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.files = append(s.files, length{path, bytes.Count(text, []byte("\n"))})
+	for line := range bytes.Lines(text) {
+		if len([]rune(strings.ReplaceAll(strings.TrimRight(string(line), "\n"), "\t", "    "))) > mostColumns {
+			s.wide[path]++
+		}
+	}
+	dir := filepath.ToSlash(filepath.Dir(path))
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			lines := set.Position(n.End()).Line - set.Position(n.Pos()).Line + 1
+			s.functions = append(s.functions, length{dir + "." + receiver(n) + n.Name.Name, lines})
+			if r := receiver(n); r != "" {
+				s.typeOf(dir+"."+strings.TrimSuffix(r, ".")).methods++
+			}
+		case *ast.TypeSpec:
+			s.addType(dir, n)
+		case *ast.BasicLit:
+			if n.Kind == token.STRING && slices.Contains(neutral, dir) && vendorNames.MatchString(n.Value) {
+				s.vendors[dir]++
+			}
+		}
+		return true
+	})
+}
+
+func (s *shape) addType(dir string, n *ast.TypeSpec) {
+	switch typ := n.Type.(type) {
+	case *ast.StructType:
+		s.typeOf(dir + "." + n.Name.Name).fields = typ.Fields.NumFields()
+	case *ast.InterfaceType:
+		if methods := typ.Methods.NumFields(); methods > mostOfOneType {
+			s.interfaces = append(s.interfaces, length{dir + "." + n.Name.Name, methods})
+		}
+	}
+}
+
+func (s *shape) typeOf(name string) *goType {
+	if s.types[name] == nil {
+		s.types[name] = &goType{}
+	}
+	return s.types[name]
+}
+
+// receiver is the name of a method's type and a dot; empty for a function.
+func receiver(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return ""
+	}
+	typ := f.Recv.List[0].Type
+	for {
+		switch t := typ.(type) {
+		case *ast.StarExpr:
+			typ = t.X
+		case *ast.IndexExpr:
+			typ = t.X
+		case *ast.Ident:
+			return t.Name + "."
+		default:
+			return "?."
+		}
+	}
+}
+
+func percentile(all []length, percent int) int {
+	slices.SortFunc(all, func(a, b length) int { return cmp.Compare(a.n, b.n) })
+	return all[(len(all)-1)*percent/100].n
+}
+
+// String is the figures as make shape prints them.
+func (s *shape) String() string {
+	var b strings.Builder
+	lines, wide := 0, 0
+	for _, f := range s.files {
+		lines += f.n
+	}
+	for _, n := range s.wide {
+		wide += n
+	}
+	fmt.Fprintf(&b, "lines of the product: %d in %d files\n", lines, len(s.files))
+	fmt.Fprintf(&b, "lines of a function: median %d, p90 %d, max %d\n", percentile(s.functions, 50), percentile(s.functions, 90), percentile(s.functions, 100))
+	fmt.Fprintf(&b, "lines of a file: p90 %d, max %d\n", percentile(s.files, 90), percentile(s.files, 100))
+	fmt.Fprintf(&b, "lines over %d columns: %d in %d files\n", mostColumns, wide, len(s.wide))
+	largest := func(what string, of func(*goType) int) {
+		names := slices.SortedFunc(maps.Keys(s.types), func(x, y string) int { return cmp.Or(cmp.Compare(of(s.types[y]), of(s.types[x])), cmp.Compare(x, y)) })
+		fmt.Fprintf(&b, "%s of the largest types:", what)
+		for _, name := range names[:5] {
+			fmt.Fprintf(&b, " %s %d", name, of(s.types[name]))
+		}
+		b.WriteByte('\n')
+	}
+	largest("fields", func(t *goType) int { return t.fields })
+	largest("methods", func(t *goType) int { return t.methods })
+	fmt.Fprintf(&b, "interfaces of more than %d methods: %v\n", mostOfOneType, s.interfaces)
+	fmt.Fprintf(&b, "direct dependencies, those of tests included: %d\n", s.dependencies)
+	fmt.Fprintf(&b, "vendors named outside dialects: %v\n", s.vendors)
+	return b.String()
+}
