@@ -42,7 +42,10 @@ type accountView struct {
 }
 
 func viewAccount(a *account.Account, s account.BudgetStatus) accountView {
-	v := accountView{ID: a.ID, Name: a.Name, Status: "active", OnHangup: string(a.OnDisconnect), Created: a.Created.Format(time.RFC3339), limitsView: limitsView(a.Limits), spendView: viewSpend(a, s)}
+	v := accountView{
+		ID: a.ID, Name: a.Name, Status: "active", OnHangup: string(a.OnDisconnect),
+		Created: a.Created.Format(time.RFC3339), limitsView: limitsView(a.Limits), spendView: viewSpend(a, s),
+	}
 	if a.Suspended {
 		v.Status = "suspended"
 	}
@@ -60,7 +63,10 @@ func (v *accountView) row() []string {
 	if v.GoodwillUSD != "" {
 		credit += ", $" + v.GoodwillUSD + " goodwill"
 	}
-	return []string{v.Name, v.ID, v.Status, v.OnHangup, v.cell(), budgetText(v.BudgetUSD, v.Period, v.SpentUSD), credit, v.Created}
+	return []string{
+		v.Name, v.ID, v.Status, v.OnHangup, v.cell(), budgetText(v.BudgetUSD, v.Period, v.SpentUSD), credit,
+		v.Created,
+	}
 }
 
 var accountHeads = []string{"NAME", "ID", "STATUS", "ON HANG-UP", "LIMITS", "BUDGET", "CREDIT LEFT", "CREATED"}
@@ -91,13 +97,18 @@ func (env *environment) printAccount(ctx context.Context, d *app.Data, a account
 func newAccounts(env *environment) *cobra.Command {
 	return group("accounts", "Accounts: what usage belongs to",
 		newAccountsCreate(env), newAccountsList(env),
-		accountChange(env, "show NAME", "Show one account", func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
+		accountChange(env, "show NAME", "Show one account", func(cmd *cobra.Command, d *app.Data, name string) (
+			account.Account, error,
+		) {
 			return d.Accounts.Account(cmd.Context(), name)
 		}),
-		accountChange(env, "suspend NAME", "Refuse all requests of an account, within a second", func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
-			return d.Accounts.Suspend(cmd.Context(), actor(), name)
-		}),
-		accountChange(env, "resume NAME", "Let a suspended account go on", func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
+		accountChange(env, "suspend NAME", "Refuse all requests of an account, within a second",
+			func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
+				return d.Accounts.Suspend(cmd.Context(), actor(), name)
+			}),
+		accountChange(env, "resume NAME", "Let a suspended account go on", func(cmd *cobra.Command, d *app.Data,
+			name string,
+		) (account.Account, error) {
 			return d.Accounts.Resume(cmd.Context(), actor(), name)
 		}),
 		newAccountsHangup(env), newAccountsLimits(env), newAccountsBudget(env), newAccountsCredit(env),
@@ -105,14 +116,18 @@ func newAccounts(env *environment) *cobra.Command {
 }
 
 func newAccountsCreate(env *environment) *cobra.Command {
-	return accountChange(env, "create NAME", "Make an account", func(cmd *cobra.Command, d *app.Data, name string) (account.Account, error) {
+	return accountChange(env, "create NAME", "Make an account", func(cmd *cobra.Command, d *app.Data, name string) (
+		account.Account, error,
+	) {
 		return d.Accounts.CreateAccount(cmd.Context(), actor(), name)
 	})
 }
 
 // accountChange is a command that does something to the account it names and
 // shows it as it is then.
-func accountChange(env *environment, use, short string, do func(*cobra.Command, *app.Data, string) (account.Account, error)) *cobra.Command {
+func accountChange(env *environment, use, short string, do func(*cobra.Command, *app.Data, string) (account.Account,
+	error),
+) *cobra.Command {
 	verb, _, _ := strings.Cut(use, " ")
 	return env.jsonFlag(&cobra.Command{
 		Use: use, Short: short, Example: "  weir accounts " + verb + " research", Args: oneArg("the account's name"),
@@ -166,7 +181,8 @@ func parseBudget(usd, period string) (account.Budget, error) {
 	}
 	limit, err := llm.ParseMoney(usd)
 	if err != nil || limit <= 0 {
-		return account.Budget{}, usageError{fmt.Errorf("a budget is a positive amount of US dollars such as 5 or 0.25; got %q", usd)}
+		return account.Budget{},
+			usageError{fmt.Errorf("a budget is a positive amount of US dollars such as 5 or 0.25; got %q", usd)}
 	}
 	switch p := ledger.Period(period); p {
 	case ledger.PeriodDay, ledger.PeriodMonth, ledger.PeriodTotal:

@@ -33,7 +33,10 @@ func (f *auditFlags) define(cmd *cobra.Command) {
 
 func (f *auditFlags) query(now time.Time) (audit.Query, error) {
 	from, err := parseSince(f.since, now)
-	return audit.Query{Account: f.account, Actor: f.actor, Action: audit.Action(f.action), Object: f.object, From: from}, err
+	return audit.Query{
+		Account: f.account, Actor: f.actor, Action: audit.Action(f.action), Object: f.object,
+		From: from,
+	}, err
 }
 
 // parseSince reads a UTC date, a time, or how long ago something was.
@@ -49,7 +52,9 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, usageError{fmt.Errorf("--since is a UTC date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, or how long until now, such as 24h; got %q", text)}
+	return time.Time{},
+		usageError{fmt.Errorf("--since is a UTC date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, or how "+
+			"long until now, such as 24h; got %q", text)}
 }
 
 func newAuditList(env *environment) *cobra.Command {
@@ -57,7 +62,8 @@ func newAuditList(env *environment) *cobra.Command {
 	var limit int
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "list", Short: "List what was changed, the newest first",
-		Example: "  weir audit list --account default --since 24h\n  weir audit list --action key. --limit 10 --json", Args: noArgs,
+		Example: "  weir audit list --account default --since 24h\n  weir audit list --action key. --limit 10 --json",
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 || limit > mostAudit {
 				return usageError{fmt.Errorf("--limit is from 1 to %d; got %d", mostAudit, limit)}
@@ -140,7 +146,10 @@ func newAuditVerify(env *environment) *cobra.Command {
 			var from audit.Hash
 			if head != "" {
 				if err := from.UnmarshalText([]byte(head)); err != nil {
-					return usageError{fmt.Errorf("--head is the hash that weir audit verify printed, 64 hexadecimal digits; got %q", head)}
+					return usageError{
+						fmt.Errorf("--head is the hash that weir audit verify printed, 64 hexadecimal digits; got %q",
+							head),
+					}
 				}
 			}
 			return env.withData(cmd, func(d *app.Data) error {
@@ -169,10 +178,12 @@ func (env *environment) printAudit(v *audit.Verification) error {
 		})
 	}
 	if v.Broken > 0 {
-		fmt.Fprintf(env.stdout, "the chain is broken at entry %d: it was changed, or one before it was changed or taken out\n", v.Broken)
+		fmt.Fprintf(env.stdout,
+			"the chain is broken at entry %d: it was changed, or one before it was changed or taken out\n", v.Broken)
 	}
 	if !v.GoesOn && v.Broken == 0 {
-		fmt.Fprintln(env.stdout, "no entry has the hash that was given: entries were taken from the end, or the log was written anew")
+		fmt.Fprintln(env.stdout,
+			"no entry has the hash that was given: entries were taken from the end, or the log was written anew")
 	}
 	_, err := fmt.Fprintf(env.stdout, "%d entries, head %s\n", v.Entries, v.Head)
 	return err

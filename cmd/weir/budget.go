@@ -21,7 +21,9 @@ func newAccountsBudget(env *environment) *cobra.Command {
 				return d.Accounts.SetBudget(cmd.Context(), actor(), name, account.Budget{})
 			}
 			if usd == "" || period == "" {
-				return account.Account{}, usageError{errors.New("a budget is an amount and a period, such as --usd 5 --period month; --none takes it away")}
+				return account.Account{},
+					usageError{errors.New(
+						"a budget is an amount and a period, such as --usd 5 --period month; --none takes it away")}
 			}
 			b, err := parseBudget(usd, period)
 			if err != nil {
@@ -51,7 +53,9 @@ func newAccountsCredit(env *environment) *cobra.Command {
 			}
 			amount, err := llm.ParseMoney(usd)
 			if err != nil || amount == 0 {
-				return account.Account{}, usageError{fmt.Errorf("credit is an amount of US dollars such as 20, or -5 to take some away; got %q", usd)}
+				return account.Account{},
+					usageError{fmt.Errorf(
+						"credit is an amount of US dollars such as 20, or -5 to take some away; got %q", usd)}
 			}
 			if goodwill {
 				return d.Accounts.AddGoodwill(cmd.Context(), actor(), name, amount)
@@ -62,7 +66,8 @@ func newAccountsCredit(env *environment) *cobra.Command {
 		"spends its credit and no more; what it had spent before does not count. A budget counts beside it.\n" +
 		"With --goodwill the amount is given, and not paid: an account with credit has so much more of\n" +
 		"it; any other owes so much less for what it uses, and does not have to pay beforehand."
-	cmd.Example = "  weir accounts credit research --usd 20\n  weir accounts credit research --usd 5 --goodwill\n  weir accounts credit research --end"
+	cmd.Example = "  weir accounts credit research --usd 20\n  weir accounts credit research --usd 5 --goodwill\n  " +
+		"weir accounts credit research --end"
 	cmd.Flags().StringVar(&usd, "usd", "", "US dollars; less than 0 takes some away")
 	cmd.Flags().BoolVar(&end, "end", false, "let the account spend without credit, as before the first")
 	cmd.Flags().BoolVar(&goodwill, "goodwill", false, "the amount is given, and not paid")

@@ -77,7 +77,9 @@ func (env *environment) resolveOlder(cmd *cobra.Command, args []string, f *resol
 		return err
 	}
 	if f.usd != "" {
-		return usageError{errors.New("--usd says what one attempt cost; with --older give --at-most, --estimate or --release")}
+		return usageError{
+			errors.New("--usd says what one attempt cost; with --older give --at-most, --estimate or --release"),
+		}
 	}
 	rule, err := f.rule()
 	if err != nil {
@@ -127,7 +129,8 @@ func (env *environment) printResolution(r *ledger.Resolution, dry bool) error {
 	if dry {
 		done = "to be resolved"
 	}
-	_, err := fmt.Fprintf(env.stdout, "%d attempts, estimated at $%s, at most $%s: %s at $%s\n", r.Attempts, r.Cost, r.AtMost, done, r.Decided)
+	_, err := fmt.Fprintf(env.stdout, "%d attempts, estimated at $%s, at most $%s: %s at $%s\n", r.Attempts, r.Cost,
+		r.AtMost, done, r.Decided)
 	return err
 }
 
@@ -139,14 +142,16 @@ func newLedgerCorrect(env *environment) *cobra.Command {
 		Long: "Correct what an attempt cost by an amount, such as a credit note of the provider. Its own\n" +
 			"row stays as it is; the correction counts in budgets, reports and exports, on the\n" +
 			"attempt's day. Several add up, and the cost cannot come to less than 0.",
-		Example: "  weir ledger correct 0198c2f0-7a54-7c31-9b1e-0242ac120002.1 --usd -0.12 --reason 'credit note 2026-117'",
-		Args:    oneArg("the attempt's id"),
+		Example: "  weir ledger correct 0198c2f0-7a54-7c31-9b1e-0242ac120002.1 --usd -0.12 --reason 'credit note " +
+			"2026-117'",
+		Args: oneArg("the attempt's id"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if c.ID, err = ledger.ParseAttemptID(args[0]); err != nil {
 				return usageError{err}
 			}
 			if c.Amount, err = llm.ParseMoney(usd); err != nil || c.Amount == 0 {
-				return usageError{fmt.Errorf("--usd is what is added to the cost, in US dollars, such as -0.12; got %q", usd)}
+				return usageError{fmt.Errorf("--usd is what is added to the cost, in US dollars, such as -0.12; got %q",
+					usd)}
 			}
 			return env.withData(cmd, func(d *app.Data) error {
 				return d.Correct(cmd.Context(), actor(), c)

@@ -96,7 +96,8 @@ func newWebhooksDeliveries(env *environment) *cobra.Command {
 		Use: "deliveries ID", Short: "List what was sent to an endpoint and what waits, the newest first",
 		Example: "  weir webhooks deliveries ID --state failed", Args: oneArg("the endpoint's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if q.Webhook, q.State = args[0], webhook.State(state); state != "" && !slices.Contains(deliveryStates(), state) {
+			if q.Webhook, q.State = args[0], webhook.State(state); state != "" && !slices.Contains(deliveryStates(),
+				state) {
 				return usageError{fmt.Errorf("--state is %s; got %q", strings.Join(deliveryStates(), ", "), state)}
 			}
 			if q.Limit < 1 || q.Limit > maxDeliveries {
@@ -163,11 +164,17 @@ func (v *tryView) row() []string {
 func viewDetail(d *webhook.Detail) detailView {
 	v := detailView{
 		deliveryView: viewDelivery(&d.Delivery), WebhookID: d.Webhook, URL: d.URL,
-		Request: requestView{Headers: map[string]string{"content-type": "application/json", "webhook-id": d.Event}, Body: d.Payload},
+		Request: requestView{
+			Headers: map[string]string{"content-type": "application/json", "webhook-id": d.Event},
+			Body:    d.Payload,
+		},
 		History: []tryView{},
 	}
 	for _, t := range d.History {
-		v.History = append(v.History, tryView{N: t.N, At: t.At.Format(time.RFC3339), TookMS: t.Took.Milliseconds(), Status: t.Status, Error: t.Error, Answer: t.Answer})
+		v.History = append(v.History, tryView{
+			N: t.N, At: t.At.Format(time.RFC3339), TookMS: t.Took.Milliseconds(),
+			Status: t.Status, Error: t.Error, Answer: t.Answer,
+		})
 		v.Request.Headers["webhook-timestamp"] = strconv.FormatInt(t.At.Unix(), 10)
 	}
 	return v
@@ -281,7 +288,8 @@ func newWebhooksRecover(env *environment) *cobra.Command {
 		Use: "recover ID", Short: "Send an endpoint what it has not taken since a time",
 		Long: "Send an endpoint at once what it has not taken: deliveries that failed or wait for their next try, and\n" +
 			"events that it is told of and was never sent, such as those of while it was disabled. Enable it first.",
-		Example: "  weir webhooks recover ID --since 24h\n  weir webhooks recover ID --since 2026-11-20T08:00:00Z", Args: oneArg("the endpoint's id"),
+		Example: "  weir webhooks recover ID --since 24h\n  weir webhooks recover ID --since 2026-11-20T08:00:00Z",
+		Args:    oneArg("the endpoint's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {
 				from, err := parseSince(since, d.Now())
@@ -304,7 +312,8 @@ func newWebhooksRecover(env *environment) *cobra.Command {
 			})
 		},
 	})
-	cmd.Flags().StringVar(&since, "since", "", "events from this UTC date or time on, or of so long until now, such as 24h; of the last 28 days at most")
+	cmd.Flags().StringVar(&since, "since", "",
+		"events from this UTC date or time on, or of so long until now, such as 24h; of the last 28 days at most")
 	_ = cmd.MarkFlagRequired("since") // the flag is defined one line above
 	return cmd
 }

@@ -48,7 +48,8 @@ func csvHeads() []string {
 
 func csvRow(e *ledger.Exported) []string {
 	row := []string{
-		e.ID.String(), e.Opened.Format(time.RFC3339Nano), e.Account, e.Key, audit.PlainCell(e.Requested), audit.PlainCell(e.FullModel()),
+		e.ID.String(), e.Opened.Format(time.RFC3339Nano), e.Account, e.Key, audit.PlainCell(e.Requested),
+		audit.PlainCell(e.FullModel()),
 		string(e.Outcome), string(e.Provenance), string(e.Finish), strconv.Itoa(e.Status), string(e.Code),
 		strconv.FormatBool(e.Counts), strconv.FormatBool(e.Stream),
 		count(e.FirstToken.Milliseconds()), count(e.Duration.Milliseconds()), e.Price.Version, knownCost(e),
@@ -63,8 +64,10 @@ func csvRow(e *ledger.Exported) []string {
 	if e.ProviderCost != nil {
 		providers = e.ProviderCost.String()
 	}
-	return append(row, e.Arrived.Format(time.RFC3339Nano), e.Arrived.UTC().Format(time.DateOnly), audit.PlainCell(e.Tier),
-		strings.Join(e.Unpriced.Names(), " "), atMost, providers, audit.PlainCell(e.AccountName), audit.PlainCell(e.KeyLabel))
+	return append(row, e.Arrived.Format(time.RFC3339Nano), e.Arrived.UTC().Format(time.DateOnly),
+		audit.PlainCell(e.Tier),
+		strings.Join(e.Unpriced.Names(), " "), atMost, providers, audit.PlainCell(e.AccountName),
+		audit.PlainCell(e.KeyLabel))
 }
 
 // knownCost is the best estimate; where a class of usage has no known rate, what is known

@@ -111,7 +111,8 @@ func chargesOf(e *ledger.Exported) (charges []focusCharge) {
 	nothing := e.Cost == 0 && (e.Usage.IsZero() || e.Unpriced != 0)
 	if whole := e.Billed || e.Provenance == ledger.Unknown || sum != e.Cost; whole && !nothing {
 		charges = []focusCharge{{
-			of: e, meter: "Request", class: "request", number: 1, unit: "Requests", rate: int64(e.Cost) * 1000, cost: e.Cost, used: e.Usage,
+			of: e, meter: "Request", class: "request", number: 1, unit: "Requests", rate: int64(e.Cost) * 1000,
+			cost: e.Cost, used: e.Usage,
 		}}
 	} else if whole {
 		charges = nil
@@ -249,7 +250,9 @@ func exportFOCUS(w, notes io.Writer, each attempts) error {
 	}
 	const where = "weir ledger export --format csv has them, with the classes that have no price in the column unpriced"
 	if without > 0 {
-		fmt.Fprintf(notes, "left out, because the price is not known and FOCUS has no cost that is not known: attempts: %d; %s\n", without, where)
+		fmt.Fprintf(notes,
+			"left out, because the price is not known and FOCUS has no cost that is not known: attempts: %d; %s\n",
+			without, where)
 	}
 	if partly > 0 {
 		fmt.Fprintf(notes, "with the known part of the cost alone: attempts: %d; %s\n", partly, where)

@@ -79,7 +79,8 @@ func newKeptPurge(env *environment) *cobra.Command {
 				if env.asJSON {
 					return printJSON(env.stdout, viewKept(name, &gone))
 				}
-				_, err = fmt.Fprintf(env.stdout, "deleted %d replies of %d bytes and %d responses of %d bytes\n", gone.Replies, gone.ReplyBytes, gone.Responses, gone.ResponseBytes)
+				_, err = fmt.Fprintf(env.stdout, "deleted %d replies of %d bytes and %d responses of %d bytes\n",
+					gone.Replies, gone.ReplyBytes, gone.Responses, gone.ResponseBytes)
 				return err
 			})
 		},

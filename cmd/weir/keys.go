@@ -52,7 +52,10 @@ func (v *keyView) row() []string {
 	if len(v.Models) > 0 {
 		models = strings.Join(v.Models, ",")
 	}
-	return []string{v.ID, v.Label, "…" + v.Last4, v.Status, strings.Join(v.Permissions, ","), models, v.cell(), v.Expires, v.Created}
+	return []string{
+		v.ID, v.Label, "…" + v.Last4, v.Status, strings.Join(v.Permissions, ","), models, v.cell(),
+		v.Expires, v.Created,
+	}
 }
 
 var keyHeads = []string{"ID", "LABEL", "KEY", "STATUS", "MAY", "MODELS", "LIMITS", "EXPIRES", "CREATED"}
@@ -92,7 +95,8 @@ func newKeysCreate(env *environment) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.Account, "account", "", "name of the account")
 	flags.StringVar(&o.Label, "label", "", "what the key is for")
-	flags.StringSliceVar(&permissions, "permission", nil, "what it may do: chat, uses (default both), admin for the whole installation")
+	flags.StringSliceVar(&permissions, "permission", nil,
+		"what it may do: chat, uses (default both), admin for the whole installation")
 	flags.StringArrayVar(&o.Models, "model", nil, "pattern of models it may use, may be repeated (default all)")
 	flags.DurationVar(&o.ExpiresIn, "expires", 0, "how long it lives, such as 720h (default for ever)")
 	limitFlags(cmd, &o.Limits, " (default no limit)")

@@ -15,7 +15,8 @@ import (
 )
 
 func newLedger(env *environment) *cobra.Command {
-	return group("ledger", "The record of every attempt", newLedgerVerify(env), newLedgerExport(env), newLedgerExplain(env), newLedgerResolve(env), newLedgerCorrect(env))
+	return group("ledger", "The record of every attempt", newLedgerVerify(env), newLedgerExport(env),
+		newLedgerExplain(env), newLedgerResolve(env), newLedgerCorrect(env))
 }
 
 // verifyWait is how long a running gateway has to project what its journal has.
@@ -33,7 +34,8 @@ func newLedgerVerify(env *environment) *cobra.Command {
 			return env.withData(cmd, func(d *app.Data) error {
 				bar := newProgress(env.stderr, "rows")
 				o := app.VerifyOptions{Progress: bar.show, Waiting: func() {
-					fmt.Fprintln(env.stderr, "waiting up to 10 s for the gateway to project its journal; --projected does not wait")
+					fmt.Fprintln(env.stderr,
+						"waiting up to 10 s for the gateway to project its journal; --projected does not wait")
 				}}
 				if !projected {
 					o.Wait = verifyWait
@@ -53,7 +55,8 @@ func newLedgerVerify(env *environment) *cobra.Command {
 			})
 		},
 	})
-	cmd.Flags().BoolVar(&projected, "projected", false, "verify what is projected, without waiting, and say what is left out")
+	cmd.Flags().BoolVar(&projected, "projected", false,
+		"verify what is projected, without waiting, and say what is left out")
 	return cmd
 }
 
@@ -74,7 +77,10 @@ func (env *environment) printVerification(v *ledger.Verification, left ledger.Ba
 		differences := make([]differenceView, 0, len(v.Differences))
 		for i := range v.Differences {
 			d := &v.Differences[i]
-			differences = append(differences, differenceView{d.Rollup, d.Period, d.Account, d.Model, d.Key, d.What, d.Rolled, d.Rows})
+			differences = append(differences, differenceView{
+				d.Rollup, d.Period, d.Account, d.Model, d.Key, d.What,
+				d.Rolled, d.Rows,
+			})
 		}
 		return printJSON(env.stdout, map[string]any{
 			"rows": v.Rows, "open": v.Open, "unknown": v.Unknown, "sums": v.Rollups,
@@ -87,10 +93,13 @@ func (env *environment) printVerification(v *ledger.Verification, left ledger.Ba
 			d.Rollup, d.Period, d.Account, d.Model, d.Key, d.What, d.Rolled, d.Rows)
 	}
 	if left.Lost > 0 {
-		fmt.Fprintf(env.stdout, "the database is %d bytes behind the oldest journal segment that is kept: what lies between is lost\n", left.Lost)
+		fmt.Fprintf(env.stdout,
+			"the database is %d bytes behind the oldest journal segment that is kept: what lies between is lost\n",
+			left.Lost)
 	}
 	if left.Records > 0 {
-		fmt.Fprintf(env.stdout, "%d records of the journal are not projected and were left out: start the gateway, which projects them, and verify again\n", left.Records)
+		fmt.Fprintf(env.stdout, "%d records of the journal are not projected and were left out: start the gateway, "+
+			"which projects them, and verify again\n", left.Records)
 	}
 	_, err := fmt.Fprintf(env.stdout, "%d rows (%d open, %d unknown), %d sums: %d differences\n",
 		v.Rows, v.Open, v.Unknown, v.Rollups, len(v.Differences))
@@ -156,7 +165,10 @@ func newLedgerExplain(env *environment) *cobra.Command {
 }
 
 func explainHeads() []string {
-	heads := []string{"date", "account", "model", "price", "requests", "attempts", "unpriced", "estimated", "unknown", "cost_usd", "cost_at_most_usd"}
+	heads := []string{
+		"date", "account", "model", "price", "requests", "attempts", "unpriced", "estimated", "unknown",
+		"cost_usd", "cost_at_most_usd",
+	}
 	for c := range llm.NumClasses {
 		heads = append(heads, llm.Class(c).String())
 	}
@@ -165,7 +177,8 @@ func explainHeads() []string {
 
 func explainRow(x *ledger.Explanation) []string {
 	row := []string{
-		x.Date, x.Account, audit.PlainCell(x.Model), audit.PlainCell(x.Price), count(x.Requests), count(x.Attempts), count(x.Unpriced), count(x.Estimated),
+		x.Date, x.Account, audit.PlainCell(x.Model), audit.PlainCell(x.Price), count(x.Requests), count(x.Attempts),
+		count(x.Unpriced), count(x.Estimated),
 		count(x.Unknown), x.Cost.String(), (x.Cost + x.Uncertain).String(),
 	}
 	for _, n := range x.Usage {

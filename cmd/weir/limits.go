@@ -67,7 +67,8 @@ func newAccountsLimits(env *environment) *cobra.Command {
 	cmd.Long = "Limit what all keys of an account together may ask for in any 60 seconds, and at a time.\n" +
 		"0 takes a limit away; what is not named stays. Where an account has no limit of its own,\n" +
 		"limits.per_account of the configuration holds."
-	cmd.Example = "  weir accounts limits research --rpm 600 --tpm 200000\n  weir accounts limits research --concurrency 0"
+	cmd.Example = "  weir accounts limits research --rpm 600 --tpm 200000\n  weir accounts limits research " +
+		"--concurrency 0"
 	limitFlags(cmd, &l, "; 0 for no limit")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.Flags().Changed("rpm") || cmd.Flags().Changed("tpm") || cmd.Flags().Changed("concurrency") {

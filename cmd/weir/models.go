@@ -29,7 +29,8 @@ func newModels(env *environment) *cobra.Command {
 	var provider string
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "models", Short: "List models with context window, prices and what they can do",
-		Long: "List models with context window, prices (US dollars per million tokens), largest answer, and what they can do:\n" +
+		Long: "List models with context window, prices (US dollars per million tokens), largest answer, and what " +
+			"they can do:\n" +
 			modelLegend + "\nA model without a price is unpriced, which is not free.",
 		Example: "  weir models --provider openai", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -84,7 +85,8 @@ func (env *environment) listModels(views []modelView) error {
 	if err := printFolded(env.stdout, width, heads, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(env.stdout, "\nCAN: %s.\nPrices: %s.\nModels: %s.\n", legend, app.PriceData(), app.AbilityData())
+	_, err := fmt.Fprintf(env.stdout, "\nCAN: %s.\nPrices: %s.\nModels: %s.\n", legend, app.PriceData(),
+		app.AbilityData())
 	return err
 }
 

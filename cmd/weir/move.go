@@ -15,7 +15,8 @@ func newMove(env *environment) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use: "move", Short: "Move the SQLite database of this installation to PostgreSQL",
-		Long: "Copy the SQLite database of this installation into an empty PostgreSQL database, while no gateway runs.\n" +
+		Long: "Copy the SQLite database of this installation into an empty PostgreSQL database, while no gateway " +
+			"runs.\n" +
 			"When it is interrupted, run it again: it goes on where it was. The SQLite file stays as it is.\n" +
 			"To keep the password off the command line, leave --to out and set WEIR_MOVE_TO.",
 		Example: "  weir move --to postgres://weir:secret@db.example/weir", Args: noArgs,
@@ -49,7 +50,8 @@ func move(cmd *cobra.Command, env *environment, to llm.Secret) error {
 		again = fmt.Sprintf(", %d of them by an earlier run", kept)
 	}
 	_, err = fmt.Fprintf(env.stdout, "moved %d rows%s; counts and sums are equal\n"+
-		"now set `database` in weir.yaml to this URL, best as database: \"${WEIR_DATABASE_URL}\" with the variable holding it, and start weir serve\n"+
+		"now set `database` in weir.yaml to this URL, best as database: \"${WEIR_DATABASE_URL}\" with the variable "+
+		"holding it, and start weir serve\n"+
 		"keep %s: the journal in it goes on; weir.db is not used any more\n", rows, again, filepath.Clean(cfg.Data))
 	return err
 }

@@ -46,7 +46,8 @@ func newNodes(env *environment) *cobra.Command {
 
 func newNodesList(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
-		Use: "list", Short: "List the nodes, and when each was last heard of", Example: "  weir nodes list --json", Args: noArgs,
+		Use: "list", Short: "List the nodes, and when each was last heard of", Example: "  weir nodes list --json",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return env.withData(cmd, func(d *app.Data) error {
 				all, err := d.Nodes(cmd.Context())
@@ -57,7 +58,10 @@ func newNodesList(env *environment) *cobra.Command {
 				for i := range all {
 					views[i] = viewNode(&all[i])
 				}
-				return list(env, views, []string{"ID", "HOST", "ADDRESS", "VERSION", "STATUS", "STARTED", "LAST HEARD OF"}, (*nodeView).row)
+				return list(env, views, []string{
+					"ID", "HOST", "ADDRESS", "VERSION", "STATUS", "STARTED",
+					"LAST HEARD OF",
+				}, (*nodeView).row)
 			})
 		},
 	})

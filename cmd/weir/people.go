@@ -30,7 +30,10 @@ func (v *memberView) row() []string {
 }
 
 func viewMember(m *people.Membership) memberView {
-	return memberView{ID: m.UserID, Email: m.Email, Name: m.Name, Account: m.AccountName, Role: string(m.Role), Created: m.Since.Format(time.RFC3339)}
+	return memberView{
+		ID: m.UserID, Email: m.Email, Name: m.Name, Account: m.AccountName, Role: string(m.Role),
+		Created: m.Since.Format(time.RFC3339),
+	}
 }
 
 func viewOperator(u *people.User) memberView {
@@ -42,7 +45,8 @@ func viewOperator(u *people.User) memberView {
 }
 
 func newMembers(env *environment) *cobra.Command {
-	return group("members", "People who sign in, and their roles in an account", newMembersInvite(env), newMembersList(env), newMembersRemove(env))
+	return group("members", "People who sign in, and their roles in an account", newMembersInvite(env),
+		newMembersList(env), newMembersRemove(env))
 }
 
 // accountFlag is the flag that names an account.
@@ -56,18 +60,23 @@ func newMembersInvite(env *environment) *cobra.Command {
 	var account, role string
 	cmd := &cobra.Command{
 		Use: "invite EMAIL", Short: "Invite somebody to an account and print the link, which is good once, for 7 days",
-		Example: "  weir members invite ada@example.com --account default --role owner", Args: oneArg("the e-mail address"),
+		Example: "  weir members invite ada@example.com --account default --role owner",
+		Args:    oneArg("the e-mail address"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.withData(cmd, func(d *app.Data) error {
 				a, err := d.Accounts.Account(cmd.Context(), account)
 				if err != nil {
 					return err
 				}
-				return env.invite(cmd.Context(), d, people.Invitation{Email: args[0], AccountID: a.ID, Role: people.Role(role)})
+				return env.invite(cmd.Context(), d, people.Invitation{
+					Email: args[0], AccountID: a.ID,
+					Role: people.Role(role),
+				})
 			})
 		},
 	}
-	cmd.Flags().StringVar(&role, "role", string(people.Member), "owner (manages members and keys), member (makes keys) or viewer (sees usage)")
+	cmd.Flags().StringVar(&role, "role", string(people.Member),
+		"owner (manages members and keys), member (makes keys) or viewer (sees usage)")
 	return accountFlag(cmd, &account)
 }
 
@@ -88,7 +97,8 @@ func (env *environment) invite(ctx context.Context, d *app.Data, i people.Invita
 func newMembersList(env *environment) *cobra.Command {
 	var account string
 	cmd := env.jsonFlag(&cobra.Command{
-		Use: "list", Short: "List the members of an account", Example: "  weir members list --account default", Args: noArgs,
+		Use: "list", Short: "List the members of an account", Example: "  weir members list --account default",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return env.withData(cmd, func(d *app.Data) error {
 				a, err := d.Accounts.Account(cmd.Context(), account)
@@ -133,15 +143,18 @@ func newMembersRemove(env *environment) *cobra.Command {
 }
 
 func newOperators(env *environment) *cobra.Command {
-	return group("operators", "People who administer the whole installation", newOperatorsAdd(env), newOperatorsLink(env), newOperatorsList(env), newOperatorsRemove(env))
+	return group("operators", "People who administer the whole installation", newOperatorsAdd(env),
+		newOperatorsLink(env), newOperatorsList(env), newOperatorsRemove(env))
 }
 
 func newOperatorsAdd(env *environment) *cobra.Command {
 	var invite bool
 	cmd := &cobra.Command{
 		Use: "add EMAIL", Short: "Make somebody an operator; who is no user yet is invited, and the link printed",
-		Long: "Make somebody an operator. Who is no user yet is invited, and the link printed. A user whose address nobody has proven is refused: " +
-			"an account's owner may have invited it and come in their place. With --invite they get a link, whose use proves the address.",
+		Long: "Make somebody an operator. Who is no user yet is invited, and the link printed. A user whose address " +
+			"nobody has proven is refused: " +
+			"an account's owner may have invited it and come in their place. With --invite they get a link, whose " +
+			"use proves the address.",
 		Example: "  weir operators add ada@example.com", Args: oneArg("the e-mail address"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.withData(cmd, func(d *app.Data) error {
@@ -163,7 +176,8 @@ func newOperatorsAdd(env *environment) *cobra.Command {
 func newOperatorsLink(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "link EMAIL", Short: "Print a link that signs an operator in, once, within an hour",
-		Long: "Print a link that signs an operator in, once, within an hour, whatever is said of passwords and of groups of single sign-on: " +
+		Long: "Print a link that signs an operator in, once, within an hour, whatever is said of passwords and of " +
+			"groups of single sign-on: " +
 			"the way in when single sign-on fails. The audit log says who made it, and that it was used.",
 		Example: "  weir operators link ada@example.com", Args: oneArg("the e-mail address"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -37,13 +37,16 @@ func newPrices(env *environment) *cobra.Command {
 	var seen string
 	convert := &cobra.Command{
 		Use: "import FROM", Short: "Print a price list of others as a price file",
-		Long: "Print a price file made of LiteLLM's model_prices_and_context_window.json, or of what OpenRouter answers to\n" +
+		Long: "Print a price file made of LiteLLM's model_prices_and_context_window.json, or of what OpenRouter " +
+			"answers to\n" +
 			"GET /api/v1/models, from a file on this machine: nothing is fetched. What has no place in a price file is\n" +
 			"counted on stderr and left out, so that it stays unknown.",
-		Example: "  weir prices import model_prices_and_context_window.json > prices.json\n  weir prices import models.json --seen 2026-11-20", Args: oneArg("FROM"),
+		Example: "  weir prices import model_prices_and_context_window.json > prices.json\n  weir prices import " +
+			"models.json --seen 2026-11-20", Args: oneArg("FROM"),
 		RunE: func(_ *cobra.Command, args []string) error { return importPrices(env, args[0], seen) },
 	}
-	convert.Flags().StringVar(&seen, "seen", "", "day of the list, YYYY-MM-DD (default: when the file was last changed)")
+	convert.Flags().StringVar(&seen, "seen", "",
+		"day of the list, YYYY-MM-DD (default: when the file was last changed)")
 	return group("prices", "Price files: check, compare, import", check, diff, convert)
 }
 

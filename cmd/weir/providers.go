@@ -28,7 +28,8 @@ func newProviders(env *environment) *cobra.Command {
 				return err
 			}
 			if !running {
-				_, _ = fmt.Fprintln(env.stderr, "No gateway runs on this data directory: nothing is known of the providers' state.")
+				_, _ = fmt.Fprintln(env.stderr,
+					"No gateway runs on this data directory: nothing is known of the providers' state.")
 			}
 			if env.asJSON {
 				return printJSON(env.stdout, all)

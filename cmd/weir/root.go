@@ -48,7 +48,8 @@ func newRoot(env *environment) *cobra.Command {
 		Short: "An AI gateway that measures the river without stopping it",
 		Long: "Weir forwards chat to AI model providers and meters every token of it.\n" +
 			"Start it with \"weir serve\"; all other commands work beside a running gateway.",
-		Example:       "  weir serve\n  weir keys create --account default --label laptop\n  weir uses --account default",
+		Example: "  weir serve\n  weir keys create --account default --label laptop\n  weir uses --account " +
+			"default",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArgs,
@@ -67,7 +68,9 @@ func newRoot(env *environment) *cobra.Command {
 	flags.StringVar(&env.configFile, "config", "", "configuration file (default weir.yaml, if it is there)")
 	flags.StringVar(&env.dataDir, "data", "", "data directory (default ./weir-data)")
 	root.AddCommand(
-		newServe(env), newAccounts(env), newKeys(env), newMembers(env), newOperators(env), newUses(env), newModels(env), newPrices(env), newProviders(env), newLedger(env), newAudit(env), newNodes(env), newKept(env), newWebhooks(env), newSecrets(env),
+		newServe(env), newAccounts(env), newKeys(env), newMembers(env), newOperators(env), newUses(env), newModels(env),
+		newPrices(env), newProviders(env), newLedger(env), newAudit(env), newNodes(env), newKept(env), newWebhooks(env),
+		newSecrets(env),
 		newSimulate(env), newConfig(env), newMigrate(env), newMove(env), newVersion(env),
 	)
 	completeCobra(root)
@@ -116,7 +119,8 @@ func noArgs(cmd *cobra.Command, args []string) error {
 func oneArg(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return usageError{fmt.Errorf("%s takes one argument, %s; %d were given", cmd.CommandPath(), name, len(args))}
+			return usageError{fmt.Errorf("%s takes one argument, %s; %d were given", cmd.CommandPath(), name,
+				len(args))}
 		}
 		return nil
 	}

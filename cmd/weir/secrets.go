@@ -18,8 +18,10 @@ func newSecretsRotate(env *environment) *cobra.Command {
 		Use: "rotate", Short: "Seal all secrets in the database with a new key",
 		Long: "Seal all secrets in the database anew. Where the configuration has no secrets.key, a new key takes\n" +
 			"the place of those in secrets.key of the data directory, and a running gateway finds it by itself.\n" +
-			"Where it has one, that is the key: set secrets.key to a new one and secrets.previous to the one before,\n" +
-			"restart all gateways, then run this, and take secrets.previous out. When it is interrupted, run it again.\n" +
+			"Where it has one, that is the key: set secrets.key to a new one and secrets.previous to the one " +
+			"before,\n" +
+			"restart all gateways, then run this, and take secrets.previous out. When it is interrupted, run it " +
+			"again.\n" +
 			"A backup of the database from before opens with the key of then alone.",
 		Example: "  weir secrets rotate", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -71,7 +73,10 @@ func newSecretsList(env *environment) *cobra.Command {
 				}
 				views := make([]masterKeyView, len(keys))
 				for i, k := range keys {
-					views[i] = masterKeyView{Name: k.Name, From: k.From, AtHand: k.From != "", Seals: k.Seals, Secrets: k.Secrets}
+					views[i] = masterKeyView{
+						Name: k.Name, From: k.From, AtHand: k.From != "", Seals: k.Seals,
+						Secrets: k.Secrets,
+					}
 				}
 				return list(env, views, []string{"KEY", "FROM", "SEALS", "SECRETS"}, (*masterKeyView).row)
 			})

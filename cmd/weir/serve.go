@@ -19,7 +19,8 @@ func newServe(env *environment) *cobra.Command {
 		Use:   "serve",
 		Short: "Run the gateway",
 		Long: "Run the gateway until SIGTERM, which lets requests in flight finish; a second one stops now.\n" +
-			"SIGHUP reads the configuration again. The first start prints a first API key; on an address that others\n" +
+			"SIGHUP reads the configuration again. The first start prints a first API key; on an address that " +
+			"others\n" +
 			"reach, and where systemd keeps the output, the command that makes one.",
 		Example: "  weir serve\n  OPENAI_API_KEY=sk-... weir serve --listen 127.0.0.1:9090",
 		Args:    noArgs,

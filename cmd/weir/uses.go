@@ -16,8 +16,9 @@ func newUses(env *environment) *cobra.Command {
 	var account string
 	cmd := env.jsonFlag(&cobra.Command{
 		Use: "uses", Short: "Show what an account used: tokens, requests, cost",
-		Example: "  weir uses --account default\n  weir uses --account default --start-date 2026-01-01 --model openai/gpt-5-mini --json",
-		Args:    noArgs,
+		Example: "  weir uses --account default\n  weir uses --account default --start-date 2026-01-01 --model " +
+			"openai/gpt-5-mini --json",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			params := map[string]string{}
 			for i, name := range names {

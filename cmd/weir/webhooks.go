@@ -27,7 +27,9 @@ func newWebhooks(env *environment) *cobra.Command {
 
 // withWebhooks runs do over the data that the command line points to, and what
 // people do with endpoints.
-func (env *environment) withWebhooks(cmd *cobra.Command, do func(context.Context, *app.Data, *webhook.Service) error) error {
+func (env *environment) withWebhooks(cmd *cobra.Command, do func(context.Context, *app.Data,
+	*webhook.Service) error,
+) error {
 	return env.withData(cmd, func(d *app.Data) error {
 		s, err := d.Webhooks()
 		if err != nil {
@@ -59,8 +61,9 @@ type webhookView struct {
 func viewWebhook(e *webhook.Endpoint, account string) webhookView {
 	v := webhookView{
 		ID: e.ID, URL: e.URL, Events: []string{}, AllowPrivate: e.AllowPrivate, State: string(e.Health()),
-		FailingSince: timeText(e.Failing), DisabledAt: timeText(e.Disabled), DisabledWhy: e.Why, FormerSecretUntil: timeText(e.Rotated),
-		Created: e.Created.Format(time.RFC3339),
+		FailingSince: timeText(e.Failing), DisabledAt: timeText(e.Disabled), DisabledWhy: e.Why,
+		FormerSecretUntil: timeText(e.Rotated),
+		Created:           e.Created.Format(time.RFC3339),
 	}
 	if e.Account != "" {
 		v.AccountID, v.Account = &e.Account, &account
@@ -131,7 +134,8 @@ func eventTypes(names []string) ([]webhook.Type, error) {
 // endpointFlags are those that an endpoint is made and changed with.
 func endpointFlags(cmd *cobra.Command, events *[]string, private *bool) {
 	cmd.Flags().StringSliceVar(events, "event", nil, "event that it is told of, may be repeated; all for every one")
-	cmd.Flags().BoolVar(private, "allow-private", false, "it may be on a loopback or private address, and plain http there")
+	cmd.Flags().BoolVar(private, "allow-private", false,
+		"it may be on a loopback or private address, and plain http there")
 	var known []cobra.Completion
 	for _, k := range webhook.Kinds() {
 		known = append(known, cobra.CompletionWithDesc(string(k.Type), k.About))
@@ -141,7 +145,8 @@ func endpointFlags(cmd *cobra.Command, events *[]string, private *bool) {
 
 // complete offers words for a flag.
 func complete(cmd *cobra.Command, flag string, words ...cobra.Completion) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the caller has just defined it
+	// the caller has just defined it
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func newWebhooksAdd(env *environment) *cobra.Command {
@@ -153,7 +158,8 @@ func newWebhooksAdd(env *environment) *cobra.Command {
 		Long: "Make an endpoint and print the secret that its events are signed with, this once.\n" +
 			"It is https, on a public address, where --allow-private does not say otherwise. Without --account it is\n" +
 			"the installation's, which is told of the events of all accounts and of its own.",
-		Example: "  weir webhooks add https://example.com/hooks/weir --account research --event budget.exceeded --event key.created\n" +
+		Example: "  weir webhooks add https://example.com/hooks/weir --account research --event budget.exceeded " +
+			"--event key.created\n" +
 			"  weir webhooks add https://example.com/hooks/weir",
 		Args: oneArg("the endpoint's URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -259,7 +265,9 @@ func webhookViewsOf(ctx context.Context, d *app.Data, s *webhook.Service, accoun
 
 // webhookChange is a command that changes the endpoint it names and shows it as it
 // is then.
-func webhookChange(env *environment, use, short string, change func(*cobra.Command) (webhook.Update, error)) *cobra.Command {
+func webhookChange(env *environment, use, short string, change func(*cobra.Command) (webhook.Update,
+	error),
+) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
 		Use: use + " ID", Short: short, Example: "  weir webhooks " + use + " ID", Args: oneArg("the endpoint's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -292,29 +300,31 @@ func newWebhooksChange(env *environment) *cobra.Command {
 	var address string
 	var events []string
 	var private bool
-	cmd := webhookChange(env, "change", "Change an endpoint's address or the events that it is told of", func(cmd *cobra.Command) (u webhook.Update, err error) {
-		given := cmd.Flags().Changed
-		if given("url") {
-			u.URL = &address
-		}
-		if given("event") {
-			types, err := eventTypes(events)
-			if err != nil {
-				return u, err
+	cmd := webhookChange(env, "change", "Change an endpoint's address or the events that it is told of",
+		func(cmd *cobra.Command) (u webhook.Update, err error) {
+			given := cmd.Flags().Changed
+			if given("url") {
+				u.URL = &address
 			}
-			u.Types = &types
-		}
-		if given("allow-private") {
-			u.AllowPrivate = &private
-		}
-		if u == (webhook.Update{}) {
-			return u, usageError{errors.New("say what is to change: --url, --event or --allow-private")}
-		}
-		return u, nil
-	})
+			if given("event") {
+				types, err := eventTypes(events)
+				if err != nil {
+					return u, err
+				}
+				u.Types = &types
+			}
+			if given("allow-private") {
+				u.AllowPrivate = &private
+			}
+			if u == (webhook.Update{}) {
+				return u, usageError{errors.New("say what is to change: --url, --event or --allow-private")}
+			}
+			return u, nil
+		})
 	cmd.Long = "Change an endpoint. Its secret stays. The permission to be on a private address is for one address:\n" +
 		"give it again with a new one."
-	cmd.Example = "  weir webhooks change ID --url https://example.com/hooks/other\n  weir webhooks change ID --event all"
+	cmd.Example = "  weir webhooks change ID --url https://example.com/hooks/other\n  weir webhooks change ID " +
+		"--event all"
 	cmd.Flags().StringVar(&address, "url", "", "where events are sent")
 	endpointFlags(cmd, &events, &private)
 	return cmd
@@ -334,7 +344,8 @@ func newWebhooksRemove(env *environment) *cobra.Command {
 
 func newWebhooksRotate(env *environment) *cobra.Command {
 	return env.jsonFlag(&cobra.Command{
-		Use: "rotate-secret ID", Short: "Give an endpoint another secret and print it, this once; for 24 hours both sign",
+		Use:     "rotate-secret ID",
+		Short:   "Give an endpoint another secret and print it, this once; for 24 hours both sign",
 		Example: "  weir webhooks rotate-secret ID", Args: oneArg("the endpoint's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.withWebhooks(cmd, func(ctx context.Context, d *app.Data, s *webhook.Service) error {

@@ -33,7 +33,8 @@ func (s *Service) CreateAccount(ctx context.Context, by audit.Actor, name string
 	a := s.newAccount(name)
 	err := s.store.CreateAccount(ctx, by, a)
 	if errors.Is(err, ErrExists) {
-		return Account{}, llm.Invalid("name", fmt.Sprintf("An account named %q exists already. Choose another name.", name))
+		return Account{}, llm.Invalid("name", fmt.Sprintf("An account named %q exists already. Choose another name.",
+			name))
 	}
 	if err != nil {
 		return Account{}, fmt.Errorf("create account: %w", err)
@@ -51,13 +52,17 @@ func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microse
 func checkName(name string) error {
 	switch {
 	case name == "" || len(name) > maxName:
-		return llm.Invalid("name", fmt.Sprintf("An account's name has 1 to %d characters; this one has %d.", maxName, len(name)))
+		return llm.Invalid("name", fmt.Sprintf("An account's name has 1 to %d characters; this one has %d.", maxName,
+			len(name)))
 	case strings.Trim(name, nameAlphabet) != "":
-		return llm.Invalid("name", fmt.Sprintf("The account name %q has a character other than letters, digits, dash, underscore and dot.", name))
+		return llm.Invalid("name",
+			fmt.Sprintf("The account name %q has a character other than letters, digits, dash, underscore and dot.",
+				name))
 	case name == "." || name == "..": // which no address can have in its path
 		return llm.Invalid("name", fmt.Sprintf("An account cannot be named %q. Choose another name.", name))
 	case uuid.Validate(name) == nil:
-		return llm.Invalid("name", fmt.Sprintf("The account name %q looks like an account's id. Choose another one.", name))
+		return llm.Invalid("name", fmt.Sprintf("The account name %q looks like an account's id. Choose another one.",
+			name))
 	}
 	return nil
 }
@@ -152,13 +157,21 @@ func (s *Service) addCredit(ctx context.Context, by audit.Actor, nameOrID string
 	}
 	switch {
 	case errors.Is(err, ErrOverdrawn) && e.Goodwill:
-		return Account{}, llm.Invalid("usd", fmt.Sprintf("The account was not given $%s; no more can be taken away than was given.", -amount))
+		return Account{},
+			llm.Invalid("usd", fmt.Sprintf("The account was not given $%s; no more can be taken away than was given.",
+				-amount))
 	case errors.Is(err, ErrTooMuch) && e.Goodwill && a.Credit == nil:
-		return Account{}, llm.Invalid("usd", fmt.Sprintf("Goodwill comes to at most $%s in all; the account was given $%s.", MaxAmount, a.Goodwill))
+		return Account{},
+			llm.Invalid("usd", fmt.Sprintf("Goodwill comes to at most $%s in all; the account was given $%s.",
+				MaxAmount, a.Goodwill))
 	case errors.Is(err, ErrOverdrawn):
-		return Account{}, llm.Invalid("usd", fmt.Sprintf("The account has not paid $%s; no more can be taken away than was paid in.", -amount))
+		return Account{},
+			llm.Invalid("usd", fmt.Sprintf("The account has not paid $%s; no more can be taken away than was paid in.",
+				-amount))
 	case errors.Is(err, ErrTooMuch):
-		return Account{}, llm.Invalid("usd", fmt.Sprintf("Credit comes to at most $%s in all; the account has paid $%s.", MaxAmount, a.paid()))
+		return Account{},
+			llm.Invalid("usd", fmt.Sprintf("Credit comes to at most $%s in all; the account has paid $%s.", MaxAmount,
+				a.paid()))
 	case err != nil:
 		return Account{}, fmt.Errorf("add credit: %w", err)
 	}
@@ -181,7 +194,9 @@ func (s *Service) EndCredit(ctx context.Context, by audit.Actor, nameOrID string
 }
 
 // SetOnDisconnect says what happens to answers whose client leaves.
-func (s *Service) SetOnDisconnect(ctx context.Context, by audit.Actor, nameOrID string, h OnDisconnect) (Account, error) {
+func (s *Service) SetOnDisconnect(ctx context.Context, by audit.Actor, nameOrID string, h OnDisconnect) (Account,
+	error,
+) {
 	return s.UpdateAccount(ctx, by, nameOrID, Update{OnDisconnect: &h})
 }
 
@@ -211,7 +226,8 @@ func (u *Update) check() error {
 
 func checkOnDisconnect(h OnDisconnect) error {
 	if h != DisconnectDefault && h != DisconnectCancel && h != DisconnectDrain {
-		return llm.Invalid("on_hangup", fmt.Sprintf("%q is not something to do when a client leaves. Use %q, %q or %q.", h, DisconnectDefault, DisconnectCancel, DisconnectDrain))
+		return llm.Invalid("on_hangup", fmt.Sprintf("%q is not something to do when a client leaves. Use %q, %q or %q.",
+			h, DisconnectDefault, DisconnectCancel, DisconnectDrain))
 	}
 	return nil
 }
@@ -237,7 +253,8 @@ func checkBudget(b Budget) error {
 	case b.Limit > MaxAmount:
 		return llm.Invalid("budget", fmt.Sprintf("A budget is at most $%s; this one is %s.", MaxAmount, b.Limit))
 	case b.Period != ledger.PeriodDay && b.Period != ledger.PeriodMonth && b.Period != ledger.PeriodTotal:
-		return llm.Invalid("period", fmt.Sprintf("%q is not a budget's period. Use %q, %q or %q.", b.Period, ledger.PeriodDay, ledger.PeriodMonth, ledger.PeriodTotal))
+		return llm.Invalid("period", fmt.Sprintf("%q is not a budget's period. Use %q, %q or %q.", b.Period,
+			ledger.PeriodDay, ledger.PeriodMonth, ledger.PeriodTotal))
 	}
 	return nil
 }

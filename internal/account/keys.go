@@ -105,7 +105,8 @@ func checkLabel(label string) error {
 	}
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
 	if strings.ContainsFunc(label, unprintable) || strings.TrimSpace(label) == "" {
-		return llm.Invalid("label", fmt.Sprintf("The label %q has a character that cannot be printed, or nothing but spaces.", label))
+		return llm.Invalid("label",
+			fmt.Sprintf("The label %q has a character that cannot be printed, or nothing but spaces.", label))
 	}
 	return nil
 }
@@ -113,7 +114,8 @@ func checkLabel(label string) error {
 func checkPermissions(list []Permission) error {
 	for i, p := range list {
 		if p != Chat && p != Uses && p != Admin {
-			return llm.Invalid("permissions", fmt.Sprintf("%q is not a permission. Use %q, %q or %q.", p, Chat, Uses, Admin))
+			return llm.Invalid("permissions", fmt.Sprintf("%q is not a permission. Use %q, %q or %q.", p, Chat, Uses,
+				Admin))
 		}
 		if slices.Contains(list[:i], p) {
 			return llm.Invalid("permissions", fmt.Sprintf("The permission %q is given twice.", p))
@@ -124,12 +126,15 @@ func checkPermissions(list []Permission) error {
 
 func checkModels(list []string) error {
 	if len(list) > maxModels {
-		return llm.Invalid("models", fmt.Sprintf("A key has at most %d model patterns; this one has %d.", maxModels, len(list)))
+		return llm.Invalid("models", fmt.Sprintf("A key has at most %d model patterns; this one has %d.", maxModels,
+			len(list)))
 	}
 	odd := func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) || r == utf8.RuneError }
 	for i, m := range list {
 		if m == "" || len(m) > maxPattern || strings.ContainsFunc(m, odd) {
-			return llm.Invalid("models", fmt.Sprintf(`%q is not a model pattern. Use a model's name, an alias, or a pattern such as "openai/*".`, m))
+			return llm.Invalid("models",
+				fmt.Sprintf(`%q is not a model pattern. Use a model's name, an alias, or a pattern such as "openai/*".`,
+					m))
 		}
 		if slices.Contains(list[:i], m) {
 			return llm.Invalid("models", fmt.Sprintf("The model pattern %q is given twice.", m))
@@ -140,7 +145,8 @@ func checkModels(list []string) error {
 
 func checkExpiry(d time.Duration) error {
 	if d < 0 || d > maxLifetime {
-		return llm.Invalid("expires", fmt.Sprintf("A key expires between now and a hundred years from now, not after %s.", d))
+		return llm.Invalid("expires",
+			fmt.Sprintf("A key expires between now and a hundred years from now, not after %s.", d))
 	}
 	return nil
 }
@@ -226,7 +232,8 @@ func (u *KeyUpdate) check(now time.Time) error {
 
 func checkExpiresAt(at, now time.Time) error {
 	if !at.After(now) || at.After(now.Add(maxLifetime)) {
-		return llm.Invalid("expires", fmt.Sprintf("A key expires between now and a hundred years from now, not at %s.", at.UTC().Format(time.RFC3339)))
+		return llm.Invalid("expires", fmt.Sprintf("A key expires between now and a hundred years from now, not at %s.",
+			at.UTC().Format(time.RFC3339)))
 	}
 	return nil
 }
@@ -258,14 +265,19 @@ func (s *Service) Playground(ctx context.Context, by audit.Actor, a *Account, us
 		return nil, err
 	}
 	for i := range keys {
-		if k := &keys[i]; k.Label == PlaygroundLabel && k.Creator == user && k.Revoked == nil && len(k.Permissions) == 1 && k.Permissions[0] == Chat {
+		if k := &keys[i]; k.Label == PlaygroundLabel && k.Creator == user && k.Revoked == nil &&
+			len(k.Permissions) == 1 && k.Permissions[0] == Chat {
 			if k.Expired(s.clock()) {
-				return nil, forbidden("The API key by which you use the playground has expired. Ask an owner of the account to change its expiry.")
+				return nil, forbidden("The API key by which you use the playground has expired. Ask an owner of the " +
+					"account to change its expiry.")
 			}
 			return newPrincipal(a, k), nil
 		}
 	}
-	k, _, err := s.CreateKey(ctx, by, KeyOptions{Account: a.ID, Label: PlaygroundLabel, Permissions: []Permission{Chat}, Creator: user})
+	k, _, err := s.CreateKey(ctx, by, KeyOptions{
+		Account: a.ID, Label: PlaygroundLabel, Permissions: []Permission{Chat},
+		Creator: user,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,8 @@ func Loosened(before, after *Key) error {
 		return loosened("tpm", "lower its limit of %d tokens a minute", was.TPM)
 	case looser(is.Concurrency, was.Concurrency):
 		return loosened("concurrency", "lower its limit of %d requests at a time", was.Concurrency)
-	case before.Budget.Limit > 0 && (after.Budget.Period != before.Budget.Period || looser(int64(after.Budget.Limit), int64(before.Budget.Limit))):
+	case before.Budget.Limit > 0 && (after.Budget.Period != before.Budget.Period || looser(int64(after.Budget.Limit),
+		int64(before.Budget.Limit))):
 		// Another period would begin to count anew.
 		return loosened("budget", "lower its budget of $%s, for the same period", before.Budget.Limit)
 	case before.Expires != nil && (after.Expires == nil || after.Expires.After(*before.Expires)):
@@ -32,7 +33,8 @@ func Loosened(before, after *Key) error {
 }
 
 func loosened(param, may string, was any) error {
-	message := fmt.Sprintf("Members may tighten what a key may do, and not loosen it: you may "+may+". Ask an owner of the account.", was)
+	message := fmt.Sprintf("Members may tighten what a key may do, and not loosen it: you may "+may+
+		". Ask an owner of the account.", was)
 	return &llm.Error{Code: llm.CodeForbidden, Message: message, Param: param}
 }
 

@@ -123,7 +123,9 @@ func gone(err error) (answer, error) { return answer{Status: http.StatusNoConten
 // parameters that it takes in the query string.
 func (s *Server) adminRoute(pattern string, right people.Right, call adminCall, queries ...string) people.Route {
 	method, path, _ := strings.Cut(pattern, " ")
-	return people.Route{Pattern: method + " " + adminRoot + path, Right: right, Serve: func(w http.ResponseWriter, r *http.Request, v *people.Visit) {
+	return people.Route{Pattern: method + " " + adminRoot + path, Right: right, Serve: func(w http.ResponseWriter,
+		r *http.Request, v *people.Visit,
+	) {
 		ctx, cancel := context.WithTimeout(r.Context(), adminWait)
 		defer cancel()
 		a, err := s.callAdmin(&adminRequest{Request: r.WithContext(ctx), visit: v}, queries, call)
@@ -162,17 +164,27 @@ func readAdminBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxAdminBody+1))
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body did not arrive in time.", Err: err}
+		return nil, &llm.Error{
+			Code: llm.CodeInvalidRequest, Message: "The request body did not arrive in time.",
+			Err: err,
+		}
 	case err != nil:
-		return nil, &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.", Err: err}
+		return nil, &llm.Error{
+			Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.",
+			Err: err,
+		}
 	case len(body) > maxAdminBody:
-		return nil, &llm.Error{Code: llm.CodeRequestTooLarge, Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", maxAdminBody)}
+		return nil, &llm.Error{
+			Code:    llm.CodeRequestTooLarge,
+			Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", maxAdminBody),
+		}
 	}
 	if len(body) == 0 && r.Method == http.MethodPost {
 		return []byte("{}"), nil
 	}
 	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return nil, &llm.Error{Code: llm.CodeInvalidRequest, Message: fmt.Sprintf("The body is not valid JSON: %v.", err)}
+		return nil, &llm.Error{Code: llm.CodeInvalidRequest, Message: fmt.Sprintf("The body is not valid JSON: %v.",
+			err)}
 	}
 	if rawjson.KindOf(body) != rawjson.Object {
 		return nil, llm.Invalid("", "The body is not a JSON object.")
@@ -189,7 +201,10 @@ func checkAdminMedia(value, method string) error {
 	if value == "" || err == nil && (media == "application/json" || media == mergePatch && method == http.MethodPatch) {
 		return nil
 	}
-	return &llm.Error{Code: llm.CodeUnsupportedMedia, Message: fmt.Sprintf("The content type %.100q is not understood: send application/json.", value)}
+	return &llm.Error{
+		Code:    llm.CodeUnsupportedMedia,
+		Message: fmt.Sprintf("The content type %.100q is not understood: send application/json.", value),
+	}
 }
 
 // write sends the answer. Nobody on the way keeps it.
@@ -252,7 +267,10 @@ func (s *Server) RefuseAdmin(w http.ResponseWriter, r *http.Request, v *people.V
 
 // AdminNotFound answers below /admin/v1 where there is nothing.
 func (s *Server) AdminNotFound() http.Handler {
-	return s.refusing(&llm.Error{Code: llm.CodeNotFound, Message: "There is nothing at this path; GET /openapi.json lists every path."})
+	return s.refusing(&llm.Error{
+		Code:    llm.CodeNotFound,
+		Message: "There is nothing at this path; GET /openapi.json lists every path.",
+	})
 }
 
 // AdminMethodNotAllowed answers at a path of the administration that takes other

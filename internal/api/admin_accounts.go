@@ -149,7 +149,8 @@ func endCreditField(dst *bool) func(at string, v []byte) error {
 func (s *Server) addCredit(r *adminRequest) (answer, error) {
 	var usd llm.Money
 	var goodwill *bool
-	if err := readFields("", r.body, field{"amount_usd", amount(&usd)}, field{"goodwill", flag(&goodwill)}); err != nil {
+	if err := readFields("", r.body, field{"amount_usd", amount(&usd)},
+		field{"goodwill", flag(&goodwill)}); err != nil {
 		return answer{}, err
 	}
 	add := s.accounts.AddCredit

@@ -164,7 +164,8 @@ func limitsField(dst *account.Limits) func(at string, v []byte) error {
 		if rawjson.KindOf(v) != rawjson.Object {
 			return wrongKind(at, "an object with rpm, tpm or concurrency, or null")
 		}
-		return readFields(at, v, field{"rpm", count(&dst.RPM)}, field{"tpm", count(&dst.TPM)}, field{"concurrency", count(&dst.Concurrency)})
+		return readFields(at, v, field{"rpm", count(&dst.RPM)}, field{"tpm", count(&dst.TPM)},
+			field{"concurrency", count(&dst.Concurrency)})
 	}
 }
 
@@ -179,7 +180,8 @@ func budgetField(dst *account.Budget) func(at string, v []byte) error {
 		if rawjson.KindOf(v) != rawjson.Object {
 			return wrongKind(at, "an object with limit_usd and period, or null")
 		}
-		if err := readFields(at, v, field{"limit_usd", amount(&dst.Limit)}, field{"period", text(&dst.Period)}); err != nil {
+		if err := readFields(at, v, field{"limit_usd", amount(&dst.Limit)},
+			field{"period", text(&dst.Period)}); err != nil {
 			return err
 		}
 		return checkBudgetFields(at, *dst)
@@ -190,9 +192,11 @@ func budgetField(dst *account.Budget) func(at string, v []byte) error {
 func checkBudgetFields(at string, b account.Budget) error {
 	switch {
 	case b.Limit <= 0:
-		return wrongKind(at+".limit_usd", `US dollars above 0, such as "12.50"; without a budget give null in place of all of it`)
+		return wrongKind(at+".limit_usd",
+			`US dollars above 0, such as "12.50"; without a budget give null in place of all of it`)
 	case b.Period != ledger.PeriodDay && b.Period != ledger.PeriodMonth && b.Period != ledger.PeriodTotal:
-		return wrongKind(at+".period", fmt.Sprintf("%q, %q or %q", ledger.PeriodDay, ledger.PeriodMonth, ledger.PeriodTotal))
+		return wrongKind(at+".period", fmt.Sprintf("%q, %q or %q", ledger.PeriodDay, ledger.PeriodMonth,
+			ledger.PeriodTotal))
 	}
 	return nil
 }

@@ -52,7 +52,10 @@ type triedView struct {
 }
 
 func viewDelivery(d *webhook.Delivery) deliveryView {
-	v := deliveryView{ID: d.ID, EventID: d.Event, Type: d.Type, Timestamp: d.At, State: d.State, Due: d.Due, Ended: d.Ended, Tries: d.Tries}
+	v := deliveryView{
+		ID: d.ID, EventID: d.Event, Type: d.Type, Timestamp: d.At, State: d.State, Due: d.Due,
+		Ended: d.Ended, Tries: d.Tries,
+	}
 	if d.Last != nil {
 		v.LastStatus, v.LastError = unlessZero(d.Last.Status), orNull(d.Last.Error)
 	}
@@ -62,14 +65,20 @@ func viewDelivery(d *webhook.Delivery) deliveryView {
 func viewDeliveryDetail(d *webhook.Detail) deliveryDetailView {
 	v := deliveryDetailView{
 		deliveryView: viewDelivery(&d.Delivery), URL: d.URL, History: []triedView{},
-		Request: sentView{Headers: map[string]string{"content-type": "application/json", "webhook-id": d.Event}, Body: d.Payload},
+		Request: sentView{
+			Headers: map[string]string{"content-type": "application/json", "webhook-id": d.Event},
+			Body:    d.Payload,
+		},
 	}
 	if d.Last != nil {
 		v.Request.Headers["webhook-timestamp"] = strconv.FormatInt(d.Last.At.Unix(), 10)
 	}
 	for i := range d.History {
 		t := &d.History[i]
-		v.History = append(v.History, triedView{i + 1, t.At, t.Took.Milliseconds(), unlessZero(t.Status), orNull(t.Error), t.Answer})
+		v.History = append(v.History, triedView{
+			i + 1, t.At, t.Took.Milliseconds(), unlessZero(t.Status),
+			orNull(t.Error), t.Answer,
+		})
 	}
 	return v
 }

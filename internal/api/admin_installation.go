@@ -15,7 +15,8 @@ import (
 
 func (s *Server) adminInstallationRoutes() []people.Route {
 	return []people.Route{
-		s.adminRoute("GET /audit", people.Operate, s.listAudit, named("account", "actor", "action", "object", "from", "to")...),
+		s.adminRoute("GET /audit", people.Operate, s.listAudit, named("account", "actor", "action", "object", "from",
+			"to")...),
 		s.adminRoute("GET /providers", people.Operate, s.listProviders, listing...),
 		s.adminRoute("GET /models/unpriced", people.Operate, s.listUnpriced, named("start_date", "end_date")...),
 		s.adminRoute("GET /nodes", people.Operate, s.listNodes, listing...),
@@ -52,7 +53,8 @@ type objectView struct {
 func viewEntry(e *audit.Entry) auditView {
 	a, o := &e.Actor, &e.Object
 	return auditView{
-		Seq: e.Seq, At: e.At, Action: e.Action, AccountID: orNull(e.Account), Before: e.Before, After: e.After, Hash: e.Hash.String(),
+		Seq: e.Seq, At: e.At, Action: e.Action, AccountID: orNull(e.Account), Before: e.Before, After: e.After,
+		Hash:   e.Hash.String(),
 		Actor:  actorView{a.Kind, orNull(a.ID), orNull(a.Name), orNull(a.Address), orNull(a.Request)},
 		Object: objectView{o.Kind, orNull(o.ID), orNull(o.Name)},
 	}
@@ -81,7 +83,10 @@ func (s *Server) listAudit(r *adminRequest) (answer, error) {
 
 // auditQuery is what the query string asks for of the log.
 func (s *Server) auditQuery(r *adminRequest) (q audit.Query, err error) {
-	q = audit.Query{Actor: r.query.get("actor"), Action: audit.Action(r.query.get("action")), Object: r.query.get("object")}
+	q = audit.Query{
+		Actor: r.query.get("actor"), Action: audit.Action(r.query.get("action")),
+		Object: r.query.get("object"),
+	}
 	if name := r.query.get("account"); name != "" {
 		a, err := s.accounts.Account(r.Context(), name)
 		if err != nil {
@@ -99,7 +104,8 @@ func (s *Server) auditQuery(r *adminRequest) (q audit.Query, err error) {
 		return q, llm.Invalid("from", "from is not before to.")
 	}
 	if r.query.cursor != "" {
-		if q.Before, err = strconv.ParseInt(r.query.cursor, 10, 64); err != nil || q.Before < 1 || q.Before == math.MaxInt64 {
+		if q.Before, err = strconv.ParseInt(r.query.cursor, 10, 64); err != nil || q.Before < 1 ||
+			q.Before == math.MaxInt64 {
 			return q, badCursor()
 		}
 	}
@@ -136,7 +142,10 @@ func viewProvider(p *route.ProviderCondition) providerView {
 	}
 	for i := range p.Targets {
 		c := &p.Targets[i]
-		v.Targets = append(v.Targets, targetView{c.Target, c.State, c.Failures, c.Until, unlessZero(c.LatencyMS), orNull(c.LastError), c.LastAt})
+		v.Targets = append(v.Targets, targetView{
+			c.Target, c.State, c.Failures, c.Until, unlessZero(c.LatencyMS),
+			orNull(c.LastError), c.LastAt,
+		})
 	}
 	return v
 }

@@ -46,7 +46,8 @@ type newKeyView struct {
 func (s *Server) viewKey(k *account.Key, used map[string]time.Time) keyView {
 	v := keyView{
 		ID: k.ID, AccountID: k.AccountID, Label: k.Label, Last4: k.Last4, State: "active",
-		Permissions: k.Permissions, Models: append([]string{}, k.Models...), Limits: limitsView(k.Limits), Budget: viewBudget(k.Budget),
+		Permissions: k.Permissions, Models: append([]string{}, k.Models...), Limits: limitsView(k.Limits),
+		Budget:    viewBudget(k.Budget),
 		CreatedBy: orNull(k.Creator), Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
 	}
 	if k.Revoked != nil {
@@ -77,7 +78,10 @@ func (s *Server) listKeys(r *adminRequest) (answer, error) {
 func (s *Server) keyOf(r *adminRequest) (account.Key, error) {
 	k, err := s.accounts.Key(r.Context(), r.PathValue("key"))
 	if err == nil && k.AccountID != r.visit.Account.ID || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
-		return account.Key{}, &llm.Error{Code: llm.CodeNotFound, Message: "There is no such key in this account.", Param: "key"}
+		return account.Key{}, &llm.Error{
+			Code: llm.CodeNotFound, Message: "There is no such key in this account.",
+			Param: "key",
+		}
 	}
 	return k, err
 }
@@ -114,7 +118,10 @@ func (s *Server) makeKey(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	if slices.Contains(o.Permissions, account.Admin) && !r.visit.Operator() {
-		return answer{}, &llm.Error{Code: llm.CodeForbidden, Message: `Only operators may give a key the permission "admin".`, Param: "permissions"}
+		return answer{}, &llm.Error{
+			Code:    llm.CodeForbidden,
+			Message: `Only operators may give a key the permission "admin".`, Param: "permissions",
+		}
 	}
 	if u, with := r.visit.User(), r.visit.Key(); u != nil {
 		o.Creator = u.ID
@@ -136,11 +143,17 @@ func mayChange(v *people.Visit, k *account.Key) error {
 	case v.Operator():
 		return nil
 	case slices.Contains(k.Permissions, account.Admin):
-		return &llm.Error{Code: llm.CodeForbidden, Message: `Only operators may change a key with the permission "admin".`}
+		return &llm.Error{
+			Code:    llm.CodeForbidden,
+			Message: `Only operators may change a key with the permission "admin".`,
+		}
 	case v.May(people.Manage, k.AccountID) == nil, u != nil && k.Creator == u.ID:
 		return nil
 	}
-	return &llm.Error{Code: llm.CodeForbidden, Message: "Members may change and revoke the keys that they made; owners may all."}
+	return &llm.Error{
+		Code:    llm.CodeForbidden,
+		Message: "Members may change and revoke the keys that they made; owners may all.",
+	}
 }
 
 // changeKey changes what is given, all of it or nothing (RFC 7396).

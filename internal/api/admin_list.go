@@ -62,7 +62,8 @@ func (q *query) instant(name string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, value)
 	if err != nil {
-		return time.Time{}, llm.Invalid(name, name+` is to be a UTC date such as "2027-01-31", or a time as RFC 3339 has it.`)
+		return time.Time{},
+			llm.Invalid(name, name+` is to be a UTC date such as "2027-01-31", or a time as RFC 3339 has it.`)
 	}
 	return t.UTC(), nil
 }
@@ -80,7 +81,8 @@ func openCursor(cursor string) (string, error) {
 func sealCursor(place string) string { return base64.RawURLEncoding.EncodeToString([]byte(place)) }
 
 func badCursor() error {
-	return llm.Invalid("cursor", "The cursor is not one of this list: give what next_cursor was, or none for the first page.")
+	return llm.Invalid("cursor",
+		"The cursor is not one of this list: give what next_cursor was, or none for the first page.")
 }
 
 // listPage is a part of a list, and where the next part begins: null at the end.

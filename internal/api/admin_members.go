@@ -19,7 +19,9 @@ func (s *Server) adminMemberRoutes() []people.Route {
 			return s.listInvitations(r, r.visit.Account.ID)
 		}, listing...),
 		s.adminMake("POST /accounts/{account}/invitations", people.Manage, s.makeInvitation),
-		s.adminRoute("DELETE /accounts/{account}/invitations/{id}", people.Manage, func(r *adminRequest) (answer, error) {
+		s.adminRoute("DELETE /accounts/{account}/invitations/{id}", people.Manage, func(r *adminRequest) (answer,
+			error,
+		) {
 			return gone(s.admin.People.CancelInvitation(r.Context(), r.by(), r.visit.Account.ID, r.PathValue("id")))
 		}),
 	}
@@ -66,7 +68,10 @@ func (s *Server) changeMember(r *adminRequest) (answer, error) {
 			return found(viewMember(&list[i]))
 		}
 	}
-	return answer{}, &llm.Error{Code: llm.CodeNotFound, Message: "There is no such member of this account.", Param: "user"}
+	return answer{}, &llm.Error{
+		Code: llm.CodeNotFound, Message: "There is no such member of this account.",
+		Param: "user",
+	}
 }
 
 // invitationView is an invitation that nobody took up yet.

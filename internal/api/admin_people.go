@@ -47,7 +47,10 @@ type membershipView struct {
 
 func (s *Server) showMe(r *adminRequest) (answer, error) {
 	v := r.visit
-	me := meView{Kind: "user", Operator: v.Operator(), Rights: []people.Right{people.SignedIn}, Accounts: []membershipView{}}
+	me := meView{
+		Kind: "user", Operator: v.Operator(), Rights: []people.Right{people.SignedIn},
+		Accounts: []membershipView{},
+	}
 	if u := v.User(); u != nil {
 		me.ID, me.Name, me.Email = u.ID, u.Name, &u.Email
 	} else if k := v.Key(); k != nil {
@@ -81,7 +84,10 @@ type userView struct {
 }
 
 func viewUser(u *people.User) userView {
-	return userView{ID: u.ID, Email: u.Email, Name: u.Name, Operator: u.Operator, HasPassword: u.Password, EmailProven: u.Proven, Created: u.Created, LastSeen: u.Seen}
+	return userView{
+		ID: u.ID, Email: u.Email, Name: u.Name, Operator: u.Operator, HasPassword: u.Password,
+		EmailProven: u.Proven, Created: u.Created, LastSeen: u.Seen,
+	}
 }
 
 func emailOf(u *people.User) string { return u.Email }

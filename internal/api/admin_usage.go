@@ -18,8 +18,10 @@ import (
 
 func (s *Server) adminUsageRoutes() []people.Route {
 	return []people.Route{
-		s.adminRoute("GET /accounts/{account}/uses", people.Read, s.listUses, named("start_date", "end_date", "model")...),
-		s.adminRoute("GET /accounts/{account}/requests", people.Read, s.listRequests, named("start_date", "end_date", "model", "key", "ended")...),
+		s.adminRoute("GET /accounts/{account}/uses", people.Read, s.listUses, named("start_date", "end_date",
+			"model")...),
+		s.adminRoute("GET /accounts/{account}/requests", people.Read, s.listRequests, named("start_date", "end_date",
+			"model", "key", "ended")...),
 		s.adminRoute("GET /accounts/{account}/requests/{id}", people.Read, s.showRequest),
 		s.adminMake("POST /accounts/{account}/requests/{id}/attempts/{n}/corrections", people.Operate, s.correct),
 	}
@@ -55,7 +57,10 @@ func (s *Server) settled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, flushWait)
 	defer cancel()
 	if err := s.ledger.Flush(ctx); err != nil {
-		return &llm.Error{Code: llm.CodeOverloaded, Message: "Usage cannot be read right now. Try again shortly.", RetryAfter: time.Second, Err: err}
+		return &llm.Error{
+			Code: llm.CodeOverloaded, Message: "Usage cannot be read right now. Try again shortly.",
+			RetryAfter: time.Second, Err: err,
+		}
 	}
 	return nil
 }
@@ -79,10 +84,16 @@ func (s *Server) listUses(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	t := uses.Total
-	v := usesView{listPage[useView]{Data: []useView{}}, totalView{t.Tokens, t.Requests, t.Cost.String(), t.AtMost().String()}}
+	v := usesView{listPage[useView]{Data: []useView{}}, totalView{
+		t.Tokens, t.Requests, t.Cost.String(),
+		t.AtMost().String(),
+	}}
 	for i := range uses.Uses {
 		u := &uses.Uses[i]
-		v.Data = append(v.Data, useView{u.ID(q.Account), u.Date, u.Model, u.Usage.TotalTokens(), u.Requests, u.Cost.String(), u.AtMost().String(), u.Unpriced})
+		v.Data = append(v.Data, useView{
+			u.ID(q.Account), u.Date, u.Model, u.Usage.TotalTokens(), u.Requests,
+			u.Cost.String(), u.AtMost().String(), u.Unpriced,
+		})
 	}
 	if next := q.Offset + len(v.Data); next < uses.Count && len(v.Data) > 0 {
 		v.NextCursor = new(sealCursor(strconv.Itoa(next)))
@@ -123,10 +134,12 @@ type requestView struct {
 func viewRequest(r *ledger.RequestSummary) requestView {
 	return requestView{
 		ID: r.ID.String(), Arrived: r.Arrived, KeyID: r.Key, RequestedModel: r.Requested, Model: r.Model,
-		Outcome: r.Outcome, Status: unlessZero(r.Status), ErrorCode: orNull(r.Code), Stream: r.Stream, AttemptCount: r.Attempts,
+		Outcome: r.Outcome, Status: unlessZero(r.Status), ErrorCode: orNull(r.Code), Stream: r.Stream,
+		AttemptCount: r.Attempts,
 		PromptTokens: r.Usage.InputTokens(), CompletionTokens: r.Usage.OutputTokens(), Usage: viewUsage(&r.Usage),
 		CostUSD: r.Cost.String(), CostAtMostUSD: r.AtMost.String(), ProviderCostUSD: usd(r.ProviderCost),
-		Unpriced: r.Unpriced != 0, UnpricedClasses: append([]string{}, r.Unpriced.Names()...), Provenance: orNull(r.Provenance),
+		Unpriced: r.Unpriced != 0, UnpricedClasses: append([]string{}, r.Unpriced.Names()...),
+		Provenance:   orNull(r.Provenance),
 		FirstTokenMS: unlessZero(r.FirstToken.Milliseconds()), DurationMS: unlessZero(r.Duration.Milliseconds()),
 	}
 }
@@ -271,14 +284,18 @@ func (s *Server) findRequest(r *adminRequest) (d ledger.RequestDetail, err error
 }
 
 func noRequest(param string) error {
-	return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such request of this account, or it is older than requests are kept.", Param: param}
+	return &llm.Error{
+		Code:    llm.CodeNotFound,
+		Message: "There is no such request of this account, or it is older than requests are kept.", Param: param,
+	}
 }
 
 // correct corrects what an attempt cost by an amount, and answers with the attempt as it
 // is then.
 func (s *Server) correct(r *adminRequest) (answer, error) {
 	c := ledger.Correct{Account: r.visit.Account.ID}
-	if err := readFields("", r.body, field{"amount_usd", amount(&c.Amount)}, field{"reason", text(&c.Reason)}); err != nil {
+	if err := readFields("", r.body, field{"amount_usd", amount(&c.Amount)},
+		field{"reason", text(&c.Reason)}); err != nil {
 		return answer{}, err
 	}
 	var err error
@@ -310,11 +327,14 @@ func refusedCorrection(err error) error {
 	case errors.Is(err, ledger.ErrOpen):
 		return llm.Invalid("n", "The attempt is under way. Correct it when it has ended.")
 	case errors.Is(err, ledger.ErrCorrections):
-		return llm.Invalid("n", fmt.Sprintf("The attempt has %d corrections by an amount, the most there can be.", ledger.MaxCorrections))
+		return llm.Invalid("n", fmt.Sprintf("The attempt has %d corrections by an amount, the most there can be.",
+			ledger.MaxCorrections))
 	case errors.Is(err, ledger.ErrReason):
 		return llm.Invalid("reason", "The reason is to be 1 to 500 printable characters.")
 	case errors.Is(err, ledger.ErrAmount):
-		return llm.Invalid("amount_usd", fmt.Sprintf("The amount is to be other than 0, and what the attempt costs with it from $0 to $%s.", ledger.MaxCost))
+		return llm.Invalid("amount_usd",
+			fmt.Sprintf("The amount is to be other than 0, and what the attempt costs with it from $0 to $%s.",
+				ledger.MaxCost))
 	}
 	return err
 }
@@ -324,8 +344,10 @@ func viewAttempt(a *ledger.AttemptDetail) attemptView {
 	v := attemptView{
 		N: int(a.ID.N), Provider: a.Provider, Model: a.Model, Opened: a.Opened,
 		Outcome: a.Outcome, Status: unlessZero(a.Status), ErrorCode: orNull(a.Code), FinishReason: orNull(a.Finish),
-		ServiceTier: orNull(a.Settlement.Tier), ReplyID: orNull(a.ReplyID), Provenance: orNull(a.Provenance), Usage: viewUsage(&usage), CostUSD: cost.String(),
-		AtMostUSD: (cost + a.Uncertain()).String(), ProviderUSD: usd(a.ProviderCost), Unpriced: append([]string{}, a.Unpriced.Names()...),
+		ServiceTier: orNull(a.Settlement.Tier), ReplyID: orNull(a.ReplyID), Provenance: orNull(a.Provenance),
+		Usage: viewUsage(&usage), CostUSD: cost.String(),
+		AtMostUSD: (cost + a.Uncertain()).String(), ProviderUSD: usd(a.ProviderCost), Unpriced: append([]string{},
+			a.Unpriced.Names()...),
 		HoldUSD: a.Hold.String(), PriceVersion: orNull(a.Price.Version), PriceTier: unlessZero(a.Tier),
 		Lines: []costLineView{}, Corrections: []correctionView{},
 		FirstTokenMS: unlessZero(a.FirstToken.Milliseconds()), DurationMS: unlessZero(a.Duration.Milliseconds()),

@@ -11,7 +11,8 @@ import (
 
 // adminWebhookRoutes are the endpoints of accounts, and those of the installation.
 func (s *Server) adminWebhookRoutes() []people.Route {
-	return append(s.adminWebhookRoutesAt("/accounts/{account}/webhooks", people.Manage), s.adminWebhookRoutesAt("/webhooks", people.Operate)...)
+	return append(s.adminWebhookRoutesAt("/accounts/{account}/webhooks", people.Manage), s.adminWebhookRoutesAt(
+		"/webhooks", people.Operate)...)
 }
 
 func (s *Server) adminWebhookRoutesAt(base string, right people.Right) []people.Route {
@@ -54,8 +55,10 @@ type secretWebhookView struct {
 
 func viewWebhook(e *webhook.Endpoint) webhookView {
 	return webhookView{
-		ID: e.ID, AccountID: orNull(e.Account), URL: e.URL, Events: append([]webhook.Type{}, e.Types...), AllowPrivate: e.AllowPrivate,
-		State: e.Health(), FailingSince: e.Failing, DisabledAt: e.Disabled, DisabledWhy: orNull(e.Why), FormerSecretUntil: e.Rotated, Created: e.Created,
+		ID: e.ID, AccountID: orNull(e.Account), URL: e.URL, Events: append([]webhook.Type{}, e.Types...),
+		AllowPrivate: e.AllowPrivate,
+		State:        e.Health(), FailingSince: e.Failing, DisabledAt: e.Disabled, DisabledWhy: orNull(e.Why),
+		FormerSecretUntil: e.Rotated, Created: e.Created,
 	}
 }
 
@@ -106,7 +109,10 @@ func webhookUpdate(r *adminRequest, fields ...field) (u webhook.Update, err erro
 		return u, err
 	}
 	if u.AllowPrivate != nil && *u.AllowPrivate && !r.visit.Operator() {
-		return u, &llm.Error{Code: llm.CodeForbidden, Message: "Only operators may let an endpoint be on a private address.", Param: "allow_private"}
+		return u, &llm.Error{
+			Code:    llm.CodeForbidden,
+			Message: "Only operators may let an endpoint be on a private address.", Param: "allow_private",
+		}
 	}
 	return u, nil
 }

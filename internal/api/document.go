@@ -41,7 +41,8 @@ func (s *Server) serveDocument(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "public, no-cache") // to be kept, and asked for again by its ETag
 	h.Set("ETag", d.etag)
-	if strings.Contains(r.Header.Get("If-None-Match"), d.etag) { // a list of tags, which are too long to be part of another
+	// a list of tags, which are too long to be part of another
+	if strings.Contains(r.Header.Get("If-None-Match"), d.etag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -52,7 +53,10 @@ func (s *Server) serveDocument(w http.ResponseWriter, r *http.Request) {
 // newDocument joins the files of the document, which tell of one subject each.
 func newDocument(version string) (*document, error) {
 	var whole yaml.MapSlice
-	for _, name := range []string{"base", "chat", "uses", "models", "openai", "responses", "media", "anthropic", "gemini", "admin", "webhooks", "service", "errors"} {
+	for _, name := range []string{
+		"base", "chat", "uses", "models", "openai", "responses", "media", "anthropic",
+		"gemini", "admin", "webhooks", "service", "errors",
+	} {
 		text, err := documentFiles.ReadFile("openapi/" + name + ".yaml")
 		if err != nil {
 			return nil, fmt.Errorf("openapi: %w", err)

@@ -26,7 +26,10 @@ func addEvents(whole yaml.MapSlice) (yaml.MapSlice, error) {
 // testKind is the type that nobody subscribes to.
 func testKind() webhook.Kind {
 	e := webhook.Kinds()[0].Example
-	e.Type, e.Data = webhook.Test, webhook.Data{Account: e.Data.Account, WebhookID: "019a9e25-6b0d-7f3e-8a51-c4d27e90b1f6"}
+	e.Type, e.Data = webhook.Test, webhook.Data{
+		Account:   e.Data.Account,
+		WebhookID: "019a9e25-6b0d-7f3e-8a51-c4d27e90b1f6",
+	}
 	return webhook.Kind{Type: webhook.Test, About: "Somebody sent it to see whether it arrives.", Example: e}
 }
 
@@ -45,19 +48,32 @@ func eventItem(k *webhook.Kind) (yaml.MapSlice, error) {
 		{Key: "type", Value: yaml.MapSlice{{Key: "const", Value: string(k.Type)}}},
 		{Key: "data", Value: ref("schemas/EventData." + string(k.Type))},
 	}
-	schema := yaml.MapSlice{{Key: "allOf", Value: []any{ref("schemas/Event"), yaml.MapSlice{{Key: "properties", Value: data}}}}}
-	media := yaml.MapSlice{{Key: "application/json", Value: yaml.MapSlice{{Key: "schema", Value: schema}, {Key: "example", Value: example}}}}
+	schema := yaml.MapSlice{
+		{Key: "allOf", Value: []any{ref("schemas/Event"), yaml.MapSlice{{Key: "properties", Value: data}}}},
+	}
+	media := yaml.MapSlice{{Key: "application/json", Value: yaml.MapSlice{
+		{Key: "schema", Value: schema},
+		{Key: "example", Value: example},
+	}}}
 	post := yaml.MapSlice{
 		{Key: "operationId", Value: "event." + string(k.Type)},
 		{Key: "tags", Value: []any{"Webhooks"}},
 		{Key: "summary", Value: k.About},
 		{Key: "security", Value: []any{}},
-		{Key: "parameters", Value: []any{ref("parameters/EventId"), ref("parameters/EventTimestamp"), ref("parameters/EventSignature")}},
+		{Key: "parameters", Value: []any{
+			ref("parameters/EventId"), ref("parameters/EventTimestamp"),
+			ref("parameters/EventSignature"),
+		}},
 		{Key: "requestBody", Value: yaml.MapSlice{{Key: "required", Value: true}, {Key: "content", Value: media}}},
 		{Key: "responses", Value: yaml.MapSlice{
 			{Key: "2XX", Value: yaml.MapSlice{{Key: "description", Value: "It has arrived."}}},
-			{Key: "410", Value: yaml.MapSlice{{Key: "description", Value: "The receiver wants no more events: the endpoint is disabled."}}},
-			{Key: "default", Value: yaml.MapSlice{{Key: "description", Value: "It is sent again later, for three days."}}},
+			{Key: "410", Value: yaml.MapSlice{
+				{Key: "description", Value: "The receiver wants no more events: the endpoint is disabled."},
+			}},
+			{
+				Key:   "default",
+				Value: yaml.MapSlice{{Key: "description", Value: "It is sent again later, for three days."}},
+			},
 		}},
 	}
 	return yaml.MapSlice{{Key: "post", Value: post}}, nil

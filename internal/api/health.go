@@ -74,7 +74,8 @@ func (s *Server) checks(draining bool) []check {
 		day, problem := s.prices()
 		age := int(s.now().Sub(day).Hours() / 24)
 		checks = append(checks, check{
-			name: fmt.Sprintf("prices of %s, %d days old", day.Format(time.DateOnly), age), problem: problem, tolerable: true,
+			name: fmt.Sprintf("prices of %s, %d days old", day.Format(time.DateOnly), age), problem: problem,
+			tolerable: true,
 		})
 	}
 	for _, p := range s.router.Table().Providers(s.now()) {

@@ -34,7 +34,10 @@ func (s *Server) ownModels() *modelShape {
 }
 
 func (s *Server) anthropicModels() *modelShape {
-	return &modelShape{errors: s.anthropic, vendor: s.anthropic.Vendor, list: listAnthropicModels, one: oneAnthropicModel}
+	return &modelShape{
+		errors: s.anthropic, vendor: s.anthropic.Vendor, list: listAnthropicModels,
+		one: oneAnthropicModel,
+	}
 }
 
 func (s *Server) geminiModels() *modelShape {
@@ -114,7 +117,9 @@ func findModel(visible []route.Model, id, vendor string) (*route.Model, error) {
 }
 
 func modelNamed(sorted []route.Model, name string) *route.Model {
-	i, ok := slices.BinarySearchFunc(sorted, name, func(m route.Model, name string) int { return cmp.Compare(m.Name, name) })
+	i, ok := slices.BinarySearchFunc(sorted, name, func(m route.Model, name string) int {
+		return cmp.Compare(m.Name, name)
+	})
 	if !ok {
 		return nil
 	}
@@ -137,13 +142,15 @@ func soleModel(visible []route.Model, id string) (*route.Model, error) {
 	case 1:
 		return found, nil
 	}
-	return nil, llm.Invalid("model", fmt.Sprintf("%.200q is ambiguous: choose one of %s.", id, strings.Join(names, ", ")))
+	return nil, llm.Invalid("model", fmt.Sprintf("%.200q is ambiguous: choose one of %s.", id,
+		strings.Join(names, ", ")))
 }
 
 func noModel(id string) error {
 	return &llm.Error{
 		Code: llm.CodeModelNotFound, Param: "model",
-		Message: fmt.Sprintf("The model %.200q is not among those that this key may use. The same address without it lists them.", id),
+		Message: fmt.Sprintf(
+			"The model %.200q is not among those that this key may use. The same address without it lists them.", id),
 	}
 }
 

@@ -87,7 +87,10 @@ func modelsUpTo(sorted []route.Model, name string) int {
 func oneAnthropicModel(m *route.Model) ([]byte, error) { return json.Marshal(anthropicModelOf(m)) }
 
 func anthropicModelOf(m *route.Model) anthropicModel {
-	e := anthropicModel{Type: "model", ID: m.Name, DisplayName: m.Name, CreatedAt: time.Unix(0, 0).UTC(), Lifecycle: "active"}
+	e := anthropicModel{
+		Type: "model", ID: m.Name, DisplayName: m.Name, CreatedAt: time.Unix(0, 0).UTC(),
+		Lifecycle: "active",
+	}
 	if day := checkedDay(m); !day.IsZero() {
 		e.CreatedAt = day
 	}

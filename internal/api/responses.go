@@ -68,7 +68,10 @@ func inputPage(param func(string) string) (conversation.Page, error) {
 
 // owner is to whom the caller's responses belong.
 func (r *request) owner() conversation.Owner {
-	return conversation.Owner{Account: r.principal.Account().ID, Scope: r.principal.Key().ID, Token: llm.NewSecret(r.token)}
+	return conversation.Owner{
+		Account: r.principal.Account().ID, Scope: r.principal.Key().ID,
+		Token: llm.NewSecret(r.token),
+	}
 }
 
 // capacityOf is what the caller has to read what is kept, until the reply is written.

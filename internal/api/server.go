@@ -80,7 +80,8 @@ type Server struct {
 func New(o Options) *Server {
 	return &Server{
 		accounts: o.Accounts, ledger: o.Ledger, uses: o.Uses, router: o.Router,
-		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, kept: o.Kept, readCapacity: o.ReadCapacity, limits: o.Limits, spoken: o.Responses, now: o.Now, log: o.Log,
+		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, kept: o.Kept, readCapacity: o.ReadCapacity,
+		limits: o.Limits, spoken: o.Responses, now: o.Now, log: o.Log,
 		prices:   o.Prices,
 		admin:    &o.Admin,
 		document: sync.OnceValues(func() (*document, error) { return newDocument(o.Version) }),
@@ -175,7 +176,8 @@ func (s *Server) logFailure(id string, r *http.Request, e *llm.Error) {
 func (s *Server) NotFound(d *dialect.Dialect) http.Handler {
 	message := "There is nothing at this path. GET /v1/models lists what there is to be asked."
 	if d == nil {
-		d, message = s.native, "There is nothing at this path. The base URL of an OpenAI client ends with /v1, that of an Anthropic or Google one does not; GET /openapi.json lists every path."
+		d, message = s.native, "There is nothing at this path. The base URL of an OpenAI client ends with /v1, that "+
+			"of an Anthropic or Google one does not; GET /openapi.json lists every path."
 	}
 	return s.handle(d, func(*request) ([]byte, error) {
 		return nil, &llm.Error{Code: llm.CodeNotFound, Message: message}

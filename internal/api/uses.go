@@ -42,7 +42,10 @@ func (s *Server) reportUses(r *request) ([]byte, error) {
 	defer cancel()
 	page, err := s.readUses(ctx, q)
 	if err != nil {
-		return nil, &llm.Error{Code: llm.CodeOverloaded, Message: "Usage cannot be read right now. Try again shortly.", RetryAfter: time.Second, Err: err}
+		return nil, &llm.Error{
+			Code: llm.CodeOverloaded, Message: "Usage cannot be read right now. Try again shortly.",
+			RetryAfter: time.Second, Err: err,
+		}
 	}
 	return EncodeUses(q, page)
 }
@@ -173,13 +176,17 @@ func bodyParams(r *request, params map[string]string) error {
 		return &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.", Err: err}
 	}
 	if len(body) > maxUsesBody {
-		return &llm.Error{Code: llm.CodeRequestTooLarge, Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", maxUsesBody)}
+		return &llm.Error{
+			Code:    llm.CodeRequestTooLarge,
+			Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", maxUsesBody),
+		}
 	}
 	if len(body) == 0 {
 		return nil
 	}
 	if err := rawjson.Validate(body, maxDepth); err != nil {
-		return llm.Invalid("", fmt.Sprintf("The body is not valid JSON: %v. Parameters can go in the query string instead.", err))
+		return llm.Invalid(
+			"", fmt.Sprintf("The body is not valid JSON: %v. Parameters can go in the query string instead.", err))
 	}
 	if rawjson.KindOf(body) != rawjson.Object {
 		return llm.Invalid("", "The body is not a JSON object. Parameters can go in the query string instead.")
@@ -210,7 +217,8 @@ func readDate(name, value string) (string, error) {
 	// An unescaped plus sign in a query string reads as a space.
 	t, err := time.Parse(time.RFC3339, strings.Replace(value, " ", "+", 1))
 	if err != nil {
-		return "", llm.Invalid(name, fmt.Sprintf(`%s is %.40q: write a date such as "2026-01-31", or an RFC 3339 timestamp.`, name, value))
+		return "", llm.Invalid(
+			name, fmt.Sprintf(`%s is %.40q: write a date such as "2026-01-31", or an RFC 3339 timestamp.`, name, value))
 	}
 	return t.UTC().Format(ledger.DateLayout), nil
 }
@@ -226,7 +234,8 @@ func readInt(name, value string, absent, least, most int) (int, error) {
 		}
 	}
 	if err != nil || n < int64(least) || n > int64(most) {
-		return 0, llm.Invalid(name, fmt.Sprintf("%s is %.40q: give an integer from %d to %d.", name, value, least, most))
+		return 0, llm.Invalid(name, fmt.Sprintf("%s is %.40q: give an integer from %d to %d.", name, value, least,
+			most))
 	}
 	return int(n), nil
 }

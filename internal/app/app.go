@@ -141,7 +141,8 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 		return g, err
 	}
 	g.gateway = gateway.New(gateway.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept, Limits: g.limits,
+		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Kept: g.kept,
+		Limits:  g.limits,
 		Refused: g.noticeRefusal, Now: o.Now, Log: o.Log, Metrics: g.metrics,
 		MaxBody: int64(o.Config.MaxBody), MaxConcurrency: int64(o.Config.MaxConcurrency),
 		Timing: o.Timing,
@@ -181,7 +182,8 @@ func (g *instance) openData(ctx context.Context) error {
 	where := storeOptions(&o.Config, o.Log)
 	where.Machine = o.Now
 	where.Kept = kept.Quota{
-		Bytes: int64(o.Config.Kept.BytesPerAccount), Number: o.Config.Kept.RepliesPerAccount, FreeDisk: int64(o.Config.Kept.MinFreeDisk),
+		Bytes: int64(o.Config.Kept.BytesPerAccount), Number: o.Config.Kept.RepliesPerAccount,
+		FreeDisk: int64(o.Config.Kept.MinFreeDisk),
 	}
 	db, err := store.Open(ctx, where)
 	if err != nil {
@@ -244,7 +246,8 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	cfg := &g.options.Config
 	server := &http.Server{
 		Handler: g.handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeaderBytes, DisableGeneralOptionsHandler: true, ErrorLog: slog.NewLogLogger(g.options.Log.Handler(), slog.LevelDebug),
+		MaxHeaderBytes: maxHeaderBytes, DisableGeneralOptionsHandler: true, ErrorLog: slog.NewLogLogger(
+			g.options.Log.Handler(), slog.LevelDebug),
 	}
 	if cfg.TLS.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
@@ -279,7 +282,8 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 
 	failed := make(chan error, 1)
 	running.Go(func() { failed <- serveOn(server, listener) })
-	if err := g.announce(context.WithoutCancel(ctx), listener.Addr()); err != nil { // a stop that comes now is for drain
+	// a stop that comes now is for drain
+	if err := g.announce(context.WithoutCancel(ctx), listener.Addr()); err != nil {
 		return errors.Join(err, server.Close())
 	}
 	select {

@@ -61,14 +61,16 @@ const playgroundAPI = "POST /v1/chat/completions"
 // is signed in.
 func (g *instance) chatAs() func(http.ResponseWriter, *http.Request, *account.Principal) {
 	d := g.fleet.dialect("openai")
-	return g.gateway.HandlerAs("POST /accounts/{account}/playground", d, dialect.Asked(d.Served()[playgroundAPI], "/v1/chat/completions"))
+	return g.gateway.HandlerAs("POST /accounts/{account}/playground", d, dialect.Asked(d.Served()[playgroundAPI],
+		"/v1/chat/completions"))
 }
 
 // guard is what stands before the pages.
 func (g *instance) guard() *guard {
 	return &guard{
 		origin: originOf(&g.options.Config), insecure: g.options.Config.InsecureHTTP,
-		accounts: g.accounts, people: g.people, session: g.dashboard.Session, crossing: g.crossing, refuse: g.dashboard.Refuse,
+		accounts: g.accounts, people: g.people, session: g.dashboard.Session, crossing: g.crossing,
+		refuse: g.dashboard.Refuse,
 	}
 }
 
@@ -117,7 +119,9 @@ func (g *instance) pages() []httpRoute {
 func (g *instance) notFound() http.Handler {
 	service := g.api.NotFound(nil)
 	guard := g.guard()
-	page := guard.handler(people.Route{Right: people.Open, Serve: func(w http.ResponseWriter, r *http.Request, v *people.Visit) {
+	page := guard.handler(people.Route{Right: people.Open, Serve: func(w http.ResponseWriter, r *http.Request,
+		v *people.Visit,
+	) {
 		g.dashboard.Refuse(w, r, v, &llm.Error{Code: llm.CodeNotFound, Message: "There is no such page."})
 	}})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -17,7 +17,8 @@ func (g *instance) installation(started time.Time) *dashboard.Installation {
 		Providers: func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
 		Models:    func() []route.Model { return g.router.Table().Models(g.options.Now()) },
 		Model:     func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
-		Unpriced:  g.store.Unpriced, Unseen: g.store.Unseen, UnseenDays: 2 * int(g.options.Config.Retention.Requests.Hours()/24), Audit: g.store,
+		Unpriced:  g.store.Unpriced, Unseen: g.store.Unseen,
+		UnseenDays: 2 * int(g.options.Config.Retention.Requests.Hours()/24), Audit: g.store,
 		PriceSources: func() dashboard.PriceSources {
 			return g.fleet.prices.sources(g.configInForce().Prices, g.options.Now())
 		},
@@ -33,8 +34,10 @@ func (g *instance) configInForce() *config.Config {
 	if now == nil {
 		return &cfg
 	}
-	cfg.Providers, cfg.Models, cfg.Prices, cfg.PricesFile, cfg.Pricing, cfg.Aliases = now.Providers, now.Models, now.Prices, now.PricesFile, now.Pricing, now.Aliases
-	cfg.DefaultModel, cfg.DefaultMaxOutput, cfg.Limits, cfg.Outbound = now.DefaultModel, now.DefaultMaxOutput, now.Limits, now.Outbound
+	cfg.Providers, cfg.Models, cfg.Prices, cfg.PricesFile, cfg.Pricing, cfg.Aliases = now.Providers, now.Models,
+		now.Prices, now.PricesFile, now.Pricing, now.Aliases
+	cfg.DefaultModel, cfg.DefaultMaxOutput, cfg.Limits, cfg.Outbound = now.DefaultModel, now.DefaultMaxOutput,
+		now.Limits, now.Outbound
 	cfg.Warnings = now.Warnings
 	return &cfg
 }

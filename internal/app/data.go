@@ -60,7 +60,9 @@ func (d *Data) Close() error {
 
 // Uses is the usage of the account of that name, by the parameters of
 // GET /v1/uses.
-func (d *Data) Uses(ctx context.Context, accountName string, params map[string]string) (q ledger.UsesQuery, page ledger.UsesPage, err error) {
+func (d *Data) Uses(ctx context.Context, accountName string, params map[string]string) (q ledger.UsesQuery,
+	page ledger.UsesPage, err error,
+) {
 	acc, err := d.Accounts.Account(ctx, accountName)
 	if err != nil {
 		return q, page, err
@@ -189,7 +191,9 @@ func (d *Data) Kept(ctx context.Context) ([]KeptAccount, error) {
 
 // PurgeKept deletes what was kept before a moment: see store.PurgeKept. An empty account
 // name is every account.
-func (d *Data) PurgeKept(ctx context.Context, by audit.Actor, accountName string, before time.Time) (sum kept.Usage, err error) {
+func (d *Data) PurgeKept(ctx context.Context, by audit.Actor, accountName string, before time.Time) (sum kept.Usage,
+	err error,
+) {
 	var only string
 	if accountName != "" {
 		acc, err := d.Accounts.Account(ctx, accountName)
@@ -257,7 +261,9 @@ func (d *Data) Correct(ctx context.Context, by audit.Actor, c ledger.Correct) er
 
 // ResolveOlder resolves, by a rule, what attempts cost whose end nobody saw. An empty
 // account name is every account.
-func (d *Data) ResolveOlder(ctx context.Context, by audit.Actor, accountName string, q ledger.ResolveQuery, progress func(done, total int64)) (ledger.Resolution, error) {
+func (d *Data) ResolveOlder(ctx context.Context, by audit.Actor, accountName string, q ledger.ResolveQuery,
+	progress func(done, total int64),
+) (ledger.Resolution, error) {
 	if accountName != "" {
 		acc, err := d.Accounts.Account(ctx, accountName)
 		if err != nil {
@@ -290,7 +296,9 @@ func Migrate(ctx context.Context, cfg config.Config, log *slog.Logger, onlyLook 
 
 // Models is what the configuration can route to; or, of a named provider, what
 // the embedded data knows even where it is not configured.
-func Models(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, providerName string) ([]route.Model, error) {
+func Models(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, providerName string) (
+	[]route.Model, error,
+) {
 	f := newFleet(&Options{Config: cfg, Getenv: getenv, Log: log}, nil)
 	defer f.close()
 	table, err := f.table(ctx, &cfg)
@@ -371,7 +379,8 @@ func Simulate(ctx context.Context, o SimulateOptions) error {
 		_ = server.Close() // ends Serve, which tells
 	})
 	defer stop()
-	if _, err := fmt.Fprintf(o.Stderr, "simulating on http://%s; use it as base URL http://%s/v1\n", listener.Addr(), listener.Addr()); err != nil {
+	if _, err := fmt.Fprintf(o.Stderr, "simulating on http://%s; use it as base URL http://%s/v1\n", listener.Addr(),
+		listener.Addr()); err != nil {
 		return err
 	}
 	return serveOn(server, listener)

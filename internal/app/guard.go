@@ -111,20 +111,29 @@ func (g *guard) visitor(r *http.Request, from people.Origin) (*people.Visitor, e
 	if !g.insecure && !g.origin.isPrivate(r) {
 		return nil, &llm.Error{
 			Code: llm.CodeForbidden,
-			Message: "This request came over plain http, where others can read passwords, sessions and keys. Use https: set tls in the configuration or, behind a proxy that has it, " +
-				"trusted_proxies and public_url, and have the proxy send X-Forwarded-Proto. insecure_http: true allows plain http.",
+			Message: "This request came over plain http, where others can read passwords, sessions and keys. Use " +
+				"https: set tls in the configuration or, behind a proxy that has it, " +
+				"trusted_proxies and public_url, and have the proxy send X-Forwarded-Proto. insecure_http: true " +
+				"allows plain http.",
 		}
 	}
 	if g.keys && strings.Join(r.Header["Authorization"], "") != "" {
 		return g.keyHolder(r)
 	}
 	if g.keys && g.session(r) == "" { // a program that gave nothing away
-		return nil, &llm.Error{Code: llm.CodeAuthentication, Message: `No API key came with this request, and nobody is signed in. Send one with the permission "admin" as "Authorization: Bearer wk_…".`}
+		return nil, &llm.Error{
+			Code:    llm.CodeAuthentication,
+			Message: `No API key came with this request, and nobody is signed in. Send one with the permission "admin" as "Authorization: Bearer wk_…".`,
+		}
 	}
 	reached := *r
 	_, reached.Host = g.origin.reached(r)
 	if err := g.crossing.Check(&reached); err != nil {
-		return nil, &llm.Error{Code: llm.CodeForbidden, Message: "This request came from another site. Open the page here and try again.", Err: fmt.Errorf("cross-origin: %w", err)}
+		return nil, &llm.Error{
+			Code:    llm.CodeForbidden,
+			Message: "This request came from another site. Open the page here and try again.",
+			Err:     fmt.Errorf("cross-origin: %w", err),
+		}
 	}
 	return g.people.Visitor(r.Context(), g.session(r), from)
 }

@@ -72,7 +72,9 @@ func writeHealth(dir string, r healthReport) error {
 
 // Providers are the configured providers and, where a gateway runs on the data
 // directory, how they fare there.
-func Providers(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger) (all []route.ProviderCondition, running bool, err error) {
+func Providers(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger) (
+	all []route.ProviderCondition, running bool, err error,
+) {
 	text, err := os.ReadFile(filepath.Join(cfg.Data, healthFile))
 	if err == nil {
 		var r healthReport

@@ -32,7 +32,9 @@ func (c *idempotencyStore) of(one idempotency.Record) store.IdempotencyRecord {
 }
 
 // Begin makes the record, unless there is one.
-func (c *idempotencyStore) Begin(ctx context.Context, one idempotency.Record, ttl time.Duration) (idempotency.State, []byte, error) {
+func (c *idempotencyStore) Begin(ctx context.Context, one idempotency.Record, ttl time.Duration) (idempotency.State,
+	[]byte, error,
+) {
 	return c.store.IdempotencyBegin(ctx, c.of(one), ttl)
 }
 

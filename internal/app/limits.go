@@ -8,7 +8,10 @@ import (
 // openLimits makes what holds requests to their limits.
 func (g *instance) openLimits() (err error) {
 	o := g.options
-	limits := ratelimit.Options{Nodes: g.ledger.Alive, Policy: policyOf(&o.Config), Valkey: o.Config.Valkey, Now: o.Now, Log: o.Log}
+	limits := ratelimit.Options{
+		Nodes: g.ledger.Alive, Policy: policyOf(&o.Config), Valkey: o.Config.Valkey, Now: o.Now,
+		Log: o.Log,
+	}
 	if o.Limits != nil {
 		o.Limits(&limits)
 	}

@@ -166,8 +166,9 @@ func (o *origin) checkHost(r *http.Request) error {
 		return nil
 	}
 	return &llm.Error{
-		Code:    llm.CodeMisdirected,
-		Message: fmt.Sprintf("The gateway is not known by the name %.100q. Use its address or, if the name is its own, add it to hosts in the configuration.", host),
+		Code: llm.CodeMisdirected,
+		Message: fmt.Sprintf("The gateway is not known by the name %.100q. Use its address or, if the name is its "+
+			"own, add it to hosts in the configuration.", host),
 	}
 }
 

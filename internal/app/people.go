@@ -12,7 +12,9 @@ import (
 // newPeople makes the service that lets people in, as the configuration says.
 // Base is the address for links where public_url is empty. Change is for tests. Close lets go of what
 // it holds.
-func newPeople(cfg *config.Config, db *store.Store, log *slog.Logger, base func() string, change func(*people.Options)) (s *people.Service, closer func(), err error) {
+func newPeople(cfg *config.Config, db *store.Store, log *slog.Logger, base func() string,
+	change func(*people.Options),
+) (s *people.Service, closer func(), err error) {
 	o := people.Options{
 		Store: db, Now: db.Now, Log: log, PublicURL: base,
 		Idle: cfg.Sessions.Idle, Absolute: cfg.Sessions.Absolute, PasswordsOff: cfg.Sessions.Passwords == "off",
@@ -24,7 +26,10 @@ func newPeople(cfg *config.Config, db *store.Store, log *slog.Logger, base func(
 		change(&o)
 	}
 	if m := cfg.SMTP; m.Addr != "" {
-		o.Mail, err = people.NewMail(people.MailOptions{Addr: m.Addr, Username: m.Username, Password: m.Password, From: m.From, TLS: m.TLS, CAFile: cfg.Outbound.CAFile})
+		o.Mail, err = people.NewMail(people.MailOptions{
+			Addr: m.Addr, Username: m.Username, Password: m.Password,
+			From: m.From, TLS: m.TLS, CAFile: cfg.Outbound.CAFile,
+		})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -42,11 +47,15 @@ func oidcOptions(cfg *config.Config) people.OIDCOptions {
 	c := &cfg.OIDC
 	o := people.OIDCOptions{
 		Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: c.ClientSecret, Name: c.Name, Scopes: c.Scopes,
-		GroupsClaim: c.GroupsClaim, Operators: c.Operators, Accounts: map[string]map[people.Role][]string{}, SignUp: c.SignUp,
-		Proxy: cfg.Outbound.Proxy.Reveal(), CAFile: cfg.Outbound.CAFile,
+		GroupsClaim: c.GroupsClaim, Operators: c.Operators, Accounts: map[string]map[people.Role][]string{},
+		SignUp: c.SignUp,
+		Proxy:  cfg.Outbound.Proxy.Reveal(), CAFile: cfg.Outbound.CAFile,
 	}
 	for name, g := range c.Accounts {
-		o.Accounts[name] = map[people.Role][]string{people.Owner: g.Owner, people.Member: g.Member, people.Viewer: g.Viewer}
+		o.Accounts[name] = map[people.Role][]string{
+			people.Owner: g.Owner, people.Member: g.Member,
+			people.Viewer: g.Viewer,
+		}
 	}
 	return o
 }

@@ -71,10 +71,12 @@ func (p *prices) use(next *priced, log *slog.Logger) {
 	p.inForce = next
 	p.mu.Unlock()
 	if next.problem != nil {
-		log.Error("the price files have a mistake; the prices before it stay in force; \"weir prices check\" says all", "err", brief(next.problem))
+		log.Error("the price files have a mistake; the prices before it stay in force; \"weir prices check\" says all",
+			"err", brief(next.problem))
 	}
 	if unknown := next.book.Warnings(); len(unknown) > 0 {
-		log.Warn("the price files name what the price data does not know; \"weir prices check\" says all", "first", brief(unknown))
+		log.Warn("the price files name what the price data does not know; \"weir prices check\" says all", "first",
+			brief(unknown))
 	}
 }
 
@@ -235,7 +237,9 @@ func daysSince(day, now time.Time) int { return int(now.Sub(day).Hours() / 24) }
 
 // CheckPrices reads price files as a gateway with that configuration would. The error is
 // pricing.Problems where they have mistakes, or name what the data does not know.
-func CheckPrices(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, paths []string) error {
+func CheckPrices(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger,
+	paths []string,
+) error {
 	book, err := priceBook(ctx, cfg, getenv, log, paths)
 	if err == nil && len(book.Warnings()) > 0 {
 		err = book.Warnings()
@@ -245,9 +249,14 @@ func CheckPrices(ctx context.Context, cfg config.Config, getenv func(string) str
 
 // DiffPrices is what costs otherwise, now, where a price file is added to those of the
 // configuration; of one that it names already, what costs otherwise without it.
-func DiffPrices(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, path string) ([]pricing.Change, error) {
+func DiffPrices(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, path string) (
+	[]pricing.Change, error,
+) {
 	all := []string(cfg.PricesFile)
-	others := slices.DeleteFunc(slices.Clone(all), func(p string) bool { return filepath.Clean(p) == filepath.Clean(path) })
+	others := slices.DeleteFunc(slices.Clone(all), func(p string) bool {
+		return filepath.Clean(p) == filepath.Clean(
+			path)
+	})
 	if len(others) == len(all) {
 		all = append(slices.Clone(all), path)
 	}
@@ -286,7 +295,9 @@ func ImportPrices(path, day string) (*pricing.Converted, error) {
 }
 
 // priceBook is the book of that configuration with these price files in place of its own.
-func priceBook(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, paths []string) (*pricing.Book, error) {
+func priceBook(ctx context.Context, cfg config.Config, getenv func(string) string, log *slog.Logger, paths []string) (
+	*pricing.Book, error,
+) {
 	cfg.PricesFile = nil
 	f := newFleet(&Options{Config: cfg, Getenv: getenv, Log: log}, nil)
 	defer f.close()

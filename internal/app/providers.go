@@ -116,7 +116,8 @@ func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provid
 			continue
 		}
 		if len(found.Missing) > 0 {
-			f.options.Log.Info("a provider is left out, for want of a variable", "provider", e.Name, "missing", found.Missing)
+			f.options.Log.Info("a provider is left out, for want of a variable", "provider", e.Name, "missing",
+				found.Missing)
 			continue
 		}
 		o := e.Options(f.dialect)
@@ -124,7 +125,8 @@ func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provid
 		named[e.Name], ambient[e.Name] = true, found.Ambient
 		all = append(all, o)
 	}
-	if e := catalogue.Find(ollamaName); e != nil && !named[ollamaName] && provider.NoticeOllama(ctx, (&net.Dialer{}).DialContext) {
+	if e := catalogue.Find(ollamaName); e != nil && !named[ollamaName] && provider.NoticeOllama(
+		ctx, (&net.Dialer{}).DialContext) {
 		f.options.Log.Info("an Ollama answers on this machine; its models are ollama/<name>")
 		all = append(all, e.Options(f.dialect))
 	}
@@ -146,7 +148,8 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 		o = e.Options(f.dialect)
 		found.Into(&o)
 		if o.BaseURL == "" && p.BaseURL == "" {
-			return o, fmt.Errorf("providers.%s.base_url: missing; set it, or %s in the environment", p.Name, strings.Join(found.Missing, " and "))
+			return o, fmt.Errorf("providers.%s.base_url: missing; set it, or %s in the environment", p.Name,
+				strings.Join(found.Missing, " and "))
 		}
 	}
 	if p.Name == demoName && p.BaseURL == "" {
@@ -154,7 +157,8 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 	}
 	if p.Dialect != "" {
 		if o.Dialect = f.dialect(p.Dialect); o.Dialect == nil {
-			return o, fmt.Errorf("providers.%s.dialect: %q is not spoken by this version; it speaks %s", p.Name, p.Dialect, strings.Join(f.clientDialects(), ", "))
+			return o, fmt.Errorf("providers.%s.dialect: %q is not spoken by this version; it speaks %s", p.Name,
+				p.Dialect, strings.Join(f.clientDialects(), ", "))
 		}
 	}
 	if o.Dialect == nil {
@@ -166,7 +170,8 @@ func (f *fleet) configured(p *config.Provider, catalogue provider.Catalogue) (pr
 	for _, name := range p.Also {
 		d := f.dialect(name)
 		if d == nil || d.Path == nil {
-			return o, fmt.Errorf("providers.%s.also: %q is not spoken by this version; it speaks %s", p.Name, name, strings.Join(f.clientDialects(), ", "))
+			return o, fmt.Errorf("providers.%s.also: %q is not spoken by this version; it speaks %s", p.Name, name,
+				strings.Join(f.clientDialects(), ", "))
 		}
 		o.Also = append(o.Also, d)
 	}
@@ -259,10 +264,12 @@ func aliases(cfg *config.Config) map[string]route.Alias {
 func overrides(cfg *config.Config, providers []*provider.Provider) pricing.Overrides {
 	o := pricing.Overrides{
 		Prices: make(map[string]pricing.PriceOverride, len(cfg.Prices)),
-		Models: make(map[string]pricing.ModelOverride, len(cfg.Models)), Sources: map[string]string{}, Regions: map[string]string{},
+		Models: make(map[string]pricing.ModelOverride, len(cfg.Models)), Sources: map[string]string{},
+		Regions: map[string]string{},
 		Assumed: pricing.Assumed(cfg.Pricing.Assumed),
 	}
-	o.Prices[demoName+"/*"] = pricing.PriceOverride{"input": "0.10", "cache_read": "0.01", "output": "0.40"} // made up, as its answers are
+	// made up, as its answers are
+	o.Prices[demoName+"/*"] = pricing.PriceOverride{"input": "0.10", "cache_read": "0.01", "output": "0.40"}
 	for name, p := range cfg.Prices {
 		o.Prices[name] = p
 	}

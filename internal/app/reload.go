@@ -24,7 +24,8 @@ func (g *instance) retain(ctx context.Context) {
 			g.options.Log.Info("old request rows deleted; their sums are kept", "rows", deleted.Rows)
 		}
 		if deleted.Unresolved > 0 {
-			g.options.Log.Warn("old request rows deleted that nobody had resolved: their upper bounds count for good", "rows", deleted.Unresolved)
+			g.options.Log.Warn("old request rows deleted that nobody had resolved: their upper bounds count for good",
+				"rows", deleted.Unresolved)
 		}
 		explained := g.store.Now().Add(-g.options.Config.Retention.Explanations)
 		if err := g.store.RetainExplanations(ctx, explained); err != nil && ctx.Err() == nil {
@@ -66,7 +67,8 @@ func (g *instance) reload(ctx context.Context) {
 			g.options.Log.Error("the new configuration is wrong; the old one stays", "err", err)
 			continue
 		}
-		g.options.Log.Info("configuration reloaded: providers, models, prices, aliases and limits are in force; the rest needs a restart")
+		g.options.Log.Info("configuration reloaded: providers, models, prices, aliases and limits are in force; the " +
+			"rest needs a restart")
 	}
 }
 

@@ -34,17 +34,24 @@ func (g *instance) routes() []httpRoute {
 				continue
 			}
 			seen[route] = true
-			all = append(all, httpRoute{pattern: route, permission: account.Chat, handler: g.gateway.Handler(routeOf(route), d, served, account.Chat), dialect: d})
+			all = append(all, httpRoute{pattern: route, permission: account.Chat, handler: g.gateway.Handler(
+				routeOf(route), d, served, account.Chat), dialect: d})
 		}
 	}
 	counting := len(all) // these count their requests themselves
 	gemini := g.fleet.dialect("gemini")
 	responses := g.fleet.dialect("responses")
 	all = append(all,
-		httpRoute{pattern: "GET /v1/responses/{id}", permission: account.Chat, handler: g.api.Response(account.Chat), dialect: responses},
-		httpRoute{pattern: "DELETE /v1/responses/{id}", permission: account.Chat, handler: g.api.DeleteResponse(account.Chat), dialect: responses},
-		httpRoute{pattern: "GET /v1/responses/{id}/input_items", permission: account.Chat, handler: g.api.ResponseInput(account.Chat), dialect: responses},
-		httpRoute{pattern: "POST /v1/responses/{id}/cancel", permission: account.Chat, handler: g.api.CancelResponse(account.Chat), dialect: responses},
+		httpRoute{
+			pattern: "GET /v1/responses/{id}", permission: account.Chat, handler: g.api.Response(account.Chat),
+			dialect: responses,
+		},
+		httpRoute{pattern: "DELETE /v1/responses/{id}", permission: account.Chat, handler: g.api.DeleteResponse(
+			account.Chat), dialect: responses},
+		httpRoute{pattern: "GET /v1/responses/{id}/input_items", permission: account.Chat, handler: g.api.ResponseInput(
+			account.Chat), dialect: responses},
+		httpRoute{pattern: "POST /v1/responses/{id}/cancel", permission: account.Chat, handler: g.api.CancelResponse(
+			account.Chat), dialect: responses},
 	)
 	all = append(all, g.metricsRoute()...)
 	all = append(all,
@@ -52,8 +59,12 @@ func (g *instance) routes() []httpRoute {
 		httpRoute{pattern: "GET /uses", permission: account.Uses, handler: g.api.Uses(account.Uses)},
 		httpRoute{pattern: "GET /v1/models", permission: account.Chat, handler: g.api.Models(account.Chat)},
 		httpRoute{pattern: "GET /v1/models/{target...}", permission: account.Chat, handler: g.api.Model(account.Chat)},
-		httpRoute{pattern: "GET /v1beta/models", permission: account.Chat, handler: g.api.GeminiModels(account.Chat), dialect: gemini},
-		httpRoute{pattern: "GET /v1beta/models/{target...}", permission: account.Chat, handler: g.api.GeminiModel(account.Chat), dialect: gemini},
+		httpRoute{
+			pattern: "GET /v1beta/models", permission: account.Chat, handler: g.api.GeminiModels(account.Chat),
+			dialect: gemini,
+		},
+		httpRoute{pattern: "GET /v1beta/models/{target...}", permission: account.Chat, handler: g.api.GeminiModel(
+			account.Chat), dialect: gemini},
 		httpRoute{pattern: "GET /openapi.json", handler: g.api.Document()},
 		httpRoute{pattern: "GET /livez", handler: g.api.Live()},
 		httpRoute{pattern: "GET /readyz", handler: g.api.Ready(g.draining.Load)},
@@ -124,17 +135,19 @@ func (g *instance) handler() http.Handler {
 	mux.Handle("/", nothing)
 	mux.Handle(adminPath, noAdmin)
 	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // which the mux would redirect, too
-	return closing(g.gateway.Bounded(g.hostChecked(routes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped { // the mux would redirect, in words of its own
-			if isAdmin(escaped) {
-				noAdmin.ServeHTTP(w, r)
-			} else {
-				nothing.ServeHTTP(w, r)
+	return closing(g.gateway.Bounded(
+		g.hostChecked(routes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			// the mux would redirect, in words of its own
+			if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
+				if isAdmin(escaped) {
+					noAdmin.ServeHTTP(w, r)
+				} else {
+					nothing.ServeHTTP(w, r)
+				}
+				return
 			}
-			return
-		}
-		mux.ServeHTTP(w, r)
-	}))))
+			mux.ServeHTTP(w, r)
+		}))))
 }
 
 // otherMethods begin the patterns of all methods but those that are allowed: one
@@ -144,7 +157,10 @@ func otherMethods(people bool, allowed []string) (begin []string) {
 	if !people {
 		return []string{""}
 	}
-	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
+	for _, method := range []string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodOptions,
+	} {
 		if !slices.Contains(allowed, method) {
 			begin = append(begin, method+" ")
 		}

@@ -136,7 +136,8 @@ func (d *Data) rotateConfigured(ctx context.Context, by audit.Actor, r *ring) (r
 		return result, err
 	}
 	if len(keys) == 1 && keys[0].Seals {
-		return result, errors.New("secrets are sealed with secrets.key already: make another one, put this one into secrets.previous, restart all gateways, and run this again")
+		return result, errors.New("secrets are sealed with secrets.key already: make another one, put this one into " +
+			"secrets.previous, restart all gateways, and run this again")
 	}
 	n, err := d.store.Reseal(ctx, by, r.Ring)
 	return Rotation{Key: r.Newest(), Secrets: n}, err
@@ -150,7 +151,9 @@ func (d *Data) checkAtHand(ctx context.Context, r *ring) ([]MasterKey, error) {
 	}
 	for _, k := range keys {
 		if k.From == "" && k.Secrets > 0 {
-			return nil, fmt.Errorf("the key %s is not at hand, and %d secrets are sealed with it: put it back into %s; if it is lost, so are they: remove their webhook endpoints and add them anew", k.Name, k.Secrets, r.place())
+			return nil, fmt.Errorf("the key %s is not at hand, and %d secrets are sealed with it: put it back into "+
+				"%s; if it is lost, so are they: remove their webhook endpoints and add them anew", k.Name, k.Secrets,
+				r.place())
 		}
 	}
 	return keys, nil
@@ -166,7 +169,9 @@ func (r *ring) place() string {
 
 // rotateFile puts a new key into the file, seals everything with it, and takes the
 // others out, which settle waits for. No other command does so meanwhile.
-func (d *Data) rotateFile(ctx context.Context, by audit.Actor, r *ring, settle func(context.Context) error) (result Rotation, err error) {
+func (d *Data) rotateFile(ctx context.Context, by audit.Actor, r *ring, settle func(context.Context) error) (
+	result Rotation, err error,
+) {
 	if _, err := d.checkAtHand(ctx, r); err != nil {
 		return result, err
 	}
@@ -190,14 +195,16 @@ func (d *Data) rotateFile(ctx context.Context, by audit.Actor, r *ring, settle f
 	}
 	n, err := d.store.Reseal(ctx, by, r.Ring)
 	if err != nil {
-		return result, fmt.Errorf("%w: %s holds a new key and the ones before it, so nothing is lost: run this again", err, path)
+		return result, fmt.Errorf("%w: %s holds a new key and the ones before it, so nothing is lost: run this again",
+			err, path)
 	}
 	err = settle(ctx)
 	if err == nil {
 		err = writeKeys(path, []seal.Key{next}, os.Rename)
 	}
 	if err != nil {
-		return result, fmt.Errorf("take the former keys out of %s: %w: everything is sealed with its first key, nothing is lost: run this again", path, err)
+		return result, fmt.Errorf("take the former keys out of %s: %w: everything is sealed with its first key, "+
+			"nothing is lost: run this again", path, err)
 	}
 	return Rotation{Key: next.Name(), Secrets: n, File: path}, nil
 }
@@ -206,7 +213,8 @@ func (d *Data) rotateFile(ctx context.Context, by audit.Actor, r *ring, settle f
 const keysLock = "secrets.lock"
 
 func (d *Data) lockKeys() (unlock func() error, err error) {
-	lock := flock.New(filepath.Join(d.cfg.Data, keysLock), flock.SetPermissions(0o644)) // whoever may enter the directory
+	// whoever may enter the directory
+	lock := flock.New(filepath.Join(d.cfg.Data, keysLock), flock.SetPermissions(0o644))
 	held, err := lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", secretsFile, err)
@@ -237,6 +245,8 @@ func (d *Data) checkAlone(ctx context.Context) error {
 	if len(others) == 0 {
 		return nil
 	}
-	return fmt.Errorf("other gateways share the database (%s), and would not have the new key: in the configuration of all, set secrets.key to a new one and secrets.previous to what is in %s here, restart them one after the other, and run this again",
+	return fmt.Errorf("other gateways share the database (%s), and would not have the new key: in the configuration "+
+		"of all, set secrets.key to a new one and secrets.previous to what is in %s here, restart them one after the "+
+		"other, and run this again",
 		strings.Join(others, ", "), secretsFile)
 }

@@ -52,7 +52,10 @@ func (g *instance) openWebhooks() error {
 }
 
 func newWebhooks(cfg *config.Config, db *store.Store, ring *ring) *webhook.Service {
-	return webhook.NewService(webhook.Options{Store: db, Ring: ring.Ring, NewKey: ring.make, AllowPrivate: cfg.Webhooks.AllowPrivate, Now: db.Now})
+	return webhook.NewService(webhook.Options{
+		Store: db, Ring: ring.Ring, NewKey: ring.make,
+		AllowPrivate: cfg.Webhooks.AllowPrivate, Now: db.Now,
+	})
 }
 
 // noticeRefusal is told of requests that a limit or a budget refused.
@@ -78,7 +81,8 @@ func (g *instance) tellExceeded(ctx context.Context, x ledger.Exceeded) (bool, e
 // answers again.
 func (g *instance) noticeHealth(e route.Event) {
 	if e.Account != "" { // what others are not told of: its own requests may have brought it about
-		g.options.Log.Info("a provider's availability changed for one account alone", "target", e.Target, "account", e.Account, "available", e.Available, "reason", e.Reason)
+		g.options.Log.Info("a provider's availability changed for one account alone", "target", e.Target, "account",
+			e.Account, "available", e.Available, "reason", e.Reason)
 		return
 	}
 	provider, model, _ := strings.Cut(e.Target, "/")
@@ -178,7 +182,8 @@ func readKeys(path string) (keys []seal.Key, err error) {
 // there: place is os.Rename to replace that, and os.Link to leave it.
 func writeKeys(path string, keys []seal.Key, place func(from, to string) error) error {
 	var text strings.Builder
-	text.WriteString("# Secrets in the database are sealed with the first of these keys. Without it they are lost: keep a copy.\n")
+	text.WriteString(
+		"# Secrets in the database are sealed with the first of these keys. Without it they are lost: keep a copy.\n")
 	for _, k := range keys {
 		text.WriteString(k.Text().Reveal() + "\n")
 	}

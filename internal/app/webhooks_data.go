@@ -62,7 +62,8 @@ func (d *Data) AwaitTry(ctx context.Context, delivery string) (webhook.Detail, e
 }
 
 var (
-	errUntried   = fmt.Errorf("nobody has tried it within %s: its receiver may want to hear nothing for a while, others may be before it, or the log of the gateway says why", tryPatience)
+	errUntried = fmt.Errorf("nobody has tried it within %s: its receiver may want to hear nothing for a while, "+
+		"others may be before it, or the log of the gateway says why", tryPatience)
 	errNoGateway = errors.New("no gateway is running: it is sent when one is")
 )
 

@@ -29,7 +29,9 @@ func (g *instance) announce(ctx context.Context, addr net.Addr) error {
 		return err
 	}
 	if cfg := &g.options.Config; !isLoopback(addr) && cfg.TLS.Cert == "" && len(cfg.TrustedProxies) == 0 {
-		g.options.Log.Warn("other machines reach this address over plain http, where keys and passwords can be read on the way: set tls or, behind a proxy with https, trusted_proxies and public_url", "address", addr.String())
+		g.options.Log.Warn("other machines reach this address over plain http, where keys and passwords can be read "+
+			"on the way: set tls or, behind a proxy with https, trusted_proxies and public_url", "address",
+			addr.String())
 	}
 	if g.options.Ready != nil {
 		g.options.Ready(addr.String())
@@ -96,7 +98,10 @@ func (g *instance) welcome(ctx context.Context, acc account.Account, base string
 	if !loopback || g.isKept() {
 		text += fmt.Sprintf(keyStep, g.keyCommand(acc.Name))
 	} else {
-		_, token, err := g.accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{Account: acc.ID, Label: "first key"})
+		_, token, err := g.accounts.CreateKey(ctx, audit.Gateway(), account.KeyOptions{
+			Account: acc.ID,
+			Label:   "first key",
+		})
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,8 @@ func (l *loader) check(c *Config) {
 	}
 	for i, host := range c.Hosts {
 		if host == "" || !isHost(host) {
-			l.report(index("hosts", i), "`hosts[%d]` must be a name without a port such as weir.example.com, not %s", i, l.quote(index("hosts", i), host))
+			l.report(index("hosts", i), "`hosts[%d]` must be a name without a port such as weir.example.com, not %s", i,
+				l.quote(index("hosts", i), host))
 		}
 		c.Hosts[i] = strings.TrimSuffix(strings.ToLower(host), ".")
 	}
@@ -70,7 +71,8 @@ func (l *loader) check(c *Config) {
 func (l *loader) checkStores(c *Config) {
 	l.checkSecretURL("database", c.Database, "a postgres:// URL, or empty for SQLite", "postgres", "postgresql")
 	l.checkSecretURL("valkey", c.Valkey, "a redis:// URL, or empty for memory", "redis", "rediss", "valkey", "valkeys")
-	l.checkSecretURL("outbound.proxy", c.Outbound.Proxy, "an http, https or socks5 URL, or empty", outbound.ProxySchemes()...)
+	l.checkSecretURL("outbound.proxy", c.Outbound.Proxy, "an http, https or socks5 URL, or empty",
+		outbound.ProxySchemes()...)
 }
 
 func (l *loader) checkNumbers(c *Config) {
@@ -233,7 +235,8 @@ func (l *loader) checkAliases(c *Config) {
 			l.report(path, "an alias is one word without a slash, not %s", strconv.Quote(clip(name, maxQuote)))
 		}
 		if at := strings.IndexByte(name, '*'); at >= 0 && at < len(name)-1 {
-			l.report(path, "an asterisk stands for the rest of a name, so it comes last, as in `claude-*`, not in %s", ticks(name))
+			l.report(path, "an asterisk stands for the rest of a name, so it comes last, as in `claude-*`, not in %s",
+				ticks(name))
 		}
 		if len(a.Targets) == 0 {
 			l.report(path, "the alias %s needs `targets`, such as [openai/gpt-5-mini]", ticks(name))
@@ -285,7 +288,8 @@ func (l *loader) checkDefaultModel(c *Config) {
 	if !strings.Contains(name, "/") {
 		hint = suggest(name, slices.Sorted(maps.Keys(c.Aliases)))
 	}
-	l.report("default_model", "`default_model` must be %s, or an alias, not %s%s", wantFullName, l.quote("default_model", name), hint)
+	l.report("default_model", "`default_model` must be %s, or an alias, not %s%s", wantFullName,
+		l.quote("default_model", name), hint)
 }
 
 // checkSecrets reports what is wrong with the keys that secrets are sealed with, and

@@ -18,7 +18,8 @@ func (l *loader) checkPeople(c *Config) {
 		l.report("sessions.idle", "`sessions.idle` must be at least 1m")
 	}
 	if c.Sessions.Absolute < c.Sessions.Idle {
-		l.report("sessions.absolute", "`sessions.absolute` must be at least `sessions.idle`, which is %s", formatDuration(c.Sessions.Idle))
+		l.report("sessions.absolute", "`sessions.absolute` must be at least `sessions.idle`, which is %s",
+			formatDuration(c.Sessions.Idle))
 	}
 	l.checkWord("sessions.passwords", c.Sessions.Passwords, []string{"on", "off"})
 	if c.Sessions.Passwords == "off" && c.OIDC.Issuer == "" {
@@ -32,7 +33,8 @@ func (l *loader) checkOIDC(c *Config) {
 	o := &c.OIDC
 	if o.Issuer == "" {
 		for key, set := range map[string]bool{
-			"client_id": o.ClientID != "", "client_secret": !o.ClientSecret.IsZero(), "operators": len(o.Operators) > 0, "accounts": len(o.Accounts) > 0,
+			"client_id": o.ClientID != "", "client_secret": !o.ClientSecret.IsZero(), "operators": len(o.Operators) > 0,
+			"accounts": len(o.Accounts) > 0,
 		} {
 			if set {
 				l.report(join("oidc", key), "`oidc.%s` needs `oidc.issuer`, such as https://id.example.com", key)
@@ -55,7 +57,8 @@ func (l *loader) checkOIDC(c *Config) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Accounts)) {
 		if g := o.Accounts[name]; len(g.Owner)+len(g.Member)+len(g.Viewer) == 0 {
-			l.report(join("oidc.accounts", name), "the account %s needs groups for `owner`, `member` or `viewer`", strconv.Quote(clip(name, maxQuote)))
+			l.report(join("oidc.accounts", name), "the account %s needs groups for `owner`, `member` or `viewer`",
+				strconv.Quote(clip(name, maxQuote)))
 		}
 	}
 }
@@ -88,15 +91,18 @@ func (l *loader) checkSMTP(s *SMTP) {
 	}
 	host, port, err := net.SplitHostPort(s.Addr)
 	if err != nil || host == "" || !isHost(host) || !isPort(port) {
-		l.report("smtp.addr", "`smtp.addr` must be host:port such as mail.example.com:587, not %s", l.quote("smtp.addr", s.Addr))
+		l.report("smtp.addr", "`smtp.addr` must be host:port such as mail.example.com:587, not %s",
+			l.quote("smtp.addr", s.Addr))
 	}
 	if _, err := mail.ParseAddress(s.From); err != nil {
-		l.report("smtp.from", "`smtp.from` must be an e-mail address such as weir@example.com, not %s", l.quote("smtp.from", s.From))
+		l.report("smtp.from", "`smtp.from` must be an e-mail address such as weir@example.com, not %s",
+			l.quote("smtp.from", s.From))
 	}
 	if (s.Username == "") != s.Password.IsZero() {
 		l.report("smtp", "`smtp` needs both `username` and `password`, or neither")
 	}
 	if s.TLS == "none" && s.Username != "" && !IsLoopbackHost(host) {
-		l.report("smtp.tls", "`smtp.tls` must not be none where a password is sent: it would go over the network as it is")
+		l.report("smtp.tls",
+			"`smtp.tls` must not be none where a password is sent: it would go over the network as it is")
 	}
 }

@@ -88,7 +88,9 @@ func (l *loader) checkAuth(path string, p *Provider) {
 	}
 	for i, k := range p.APIKeys {
 		if p.Auth == "aws" && strings.Contains(k.Reveal(), ":") {
-			l.report(index(join(path, "api_keys"), i), "an Amazon Bedrock API key has no colon; access keys come from the environment or a profile, not from `api_keys`")
+			l.report(index(join(path, "api_keys"), i),
+				"an Amazon Bedrock API key has no colon; access keys come from the environment or a profile, not "+
+					"from `api_keys`")
 		}
 	}
 }

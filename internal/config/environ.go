@@ -55,9 +55,10 @@ func suggestVariable(name string, t reflect.Type) string {
 
 // direct sets what the variable names. It is false when it names nothing.
 func (l *loader) direct(root reflect.Value, name string, vars map[string]string) bool {
-	return name != prefix && l.descend(root, "", strings.TrimPrefix(name, prefix), variable{name, func(v reflect.Value, path string) {
-		l.setText(origin{file: name}, v, path, vars[name])
-	}})
+	return name != prefix && l.descend(root, "", strings.TrimPrefix(name, prefix),
+		variable{name, func(v reflect.Value, path string) {
+			l.setText(origin{file: name}, v, path, vars[name])
+		}})
 }
 
 // fromFile sets what the variable names without its _FILE to the content of
@@ -124,7 +125,8 @@ func (l *loader) descendEntry(v reflect.Value, path, tail string, do variable) b
 			continue
 		}
 		if i+1 < len(names) && mangle(names[i+1]) == mangle(name) {
-			l.reportAt(origin{file: do.name}, path, "could mean %s or %s; say it in the file", ticks(name), ticks(names[i+1]))
+			l.reportAt(origin{file: do.name}, path, "could mean %s or %s; say it in the file", ticks(name),
+				ticks(names[i+1]))
 			return true
 		}
 		if l.intoEntry(v, path, name, rest, do) {

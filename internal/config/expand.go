@@ -47,7 +47,9 @@ func (l *loader) lookUp(reference string) (string, error) {
 	}
 	name, fallback, hasFallback := strings.Cut(reference, ":-")
 	if !isVariable(name) {
-		return "", fmt.Errorf("`${%s}` is no reference; write ${NAME}, ${NAME:-default}, ${file:/path}, or $$ for a dollar sign", reference)
+		return "", fmt.Errorf(
+			"`${%s}` is no reference; write ${NAME}, ${NAME:-default}, ${file:/path}, or $$ for a dollar sign",
+			reference)
 	}
 	value, set := l.opts.Getenv(name)
 	switch {

@@ -66,7 +66,8 @@ func (r *recorder) refuse(file string, tokens token.Tokens) {
 	for i, tk := range tokens {
 		at := place(file, tk)
 		switch tk.Type {
-		case token.AnchorType, token.AliasType, token.TagType, token.MergeKeyType, token.MappingKeyType, token.DirectiveType:
+		case token.AnchorType, token.AliasType, token.TagType, token.MergeKeyType, token.MappingKeyType,
+			token.DirectiveType:
 			r.reportAt(at, "", "%s `%s`%s", construct(tk.Type), tk.Value, plainYAML)
 		case token.DocumentHeaderType:
 			if hasContent(tokens[:i]) {

@@ -171,7 +171,8 @@ func quoteYAML(text string) string {
 // isPlain reports whether a text reads back as the same string without quotes.
 func isPlain(text string) bool {
 	words := []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
-	if text == "" || slices.Contains(words, strings.ToLower(text)) || !isWordByte(text[0]) || text[0] >= '0' && text[0] <= '9' {
+	if text == "" || slices.Contains(words, strings.ToLower(text)) || !isWordByte(text[0]) || text[0] >= '0' &&
+		text[0] <= '9' {
 		return false
 	}
 	for _, c := range []byte(text) {

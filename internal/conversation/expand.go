@@ -74,7 +74,8 @@ type plan struct {
 	items map[string]Link // the responses that have the items, by the items' ids
 	reads map[string]bool // the stored ids of all responses; nil for nothing
 	size  int64           // bytes of them
-	body  int64           // bytes that are likely to be put in: of the responses, and those of an item's again for each time that it is named again
+	// bytes that are likely to be put in: of the responses, and those of an item's again for each time that it is named again
+	body int64
 }
 
 // add adds responses.
@@ -127,7 +128,8 @@ func (s *Service) find(ctx context.Context, o *Owner, p *plan) error {
 			return llm.Invalid(inputField+"["+strconv.Itoa(i)+"].id", "A reference needs the id of an item, a string.")
 		}
 		if references++; references > maxItems {
-			return llm.Invalid(inputField, fmt.Sprintf("The input refers to more than %d items. Send some of them as they are.", maxItems))
+			return llm.Invalid(inputField,
+				fmt.Sprintf("The input refers to more than %d items. Send some of them as they are.", maxItems))
 		}
 		p.turn.input[i].id = id
 		if l, known := p.items[id]; known {
@@ -146,7 +148,9 @@ func (s *Service) find(ctx context.Context, o *Owner, p *plan) error {
 		p.add(l)
 	}
 	if size > maxBytes {
-		return llm.Invalid(inputField, fmt.Sprintf("The items that are referred to stand in responses of more than %d MiB. Send what matters of them as it is.", maxBytes>>20))
+		return llm.Invalid(inputField,
+			fmt.Sprintf("The items that are referred to stand in responses of more than %d MiB. Send what matters of "+
+				"them as it is.", maxBytes>>20))
 	}
 	return nil
 }
@@ -200,15 +204,20 @@ func (r *request) member(m rawjson.Member) (err error) {
 		r.store, err = parse.Bool(m.Value, "store")
 	case previousField:
 		if r.previous, err = parse.String(m.Value, previousField); err == nil && r.previous == "" {
-			err = llm.Invalid(previousField, "The id of the previous response is empty. Leave the field out to begin a conversation.")
+			err = llm.Invalid(previousField,
+				"The id of the previous response is empty. Leave the field out to begin a conversation.")
 		}
 	case "background":
 		background, invalid := parse.Bool(m.Value, "background")
 		if err = invalid; background {
-			err = llm.Invalid("background", "Responses are not made in the background here. Leave background out; an answer that takes long can be streamed.")
+			err = llm.Invalid("background",
+				"Responses are not made in the background here. Leave background out; an answer that takes long can "+
+					"be streamed.")
 		}
 	case "conversation":
-		err = llm.Invalid("conversation", "There are no conversation objects here. Leave conversation out, and go on from a response by its id as previous_response_id.")
+		err = llm.Invalid("conversation",
+			"There are no conversation objects here. Leave conversation out, and go on from a response by its id as "+
+				"previous_response_id.")
 	}
 	return err
 }
@@ -219,16 +228,19 @@ func inputItems(input []byte) ([]item, error) {
 	case rawjson.Invalid:
 		return nil, nil // there is none
 	case rawjson.String:
-		raw := append([]byte(`{"type":"message","role":"user","content":[{"type":"input_text","text":`), bytes.TrimSpace(input)...)
+		raw := append([]byte(`{"type":"message","role":"user","content":[{"type":"input_text","text":`),
+			bytes.TrimSpace(input)...)
 		return []item{{raw: append(raw, "}]}"...)}}, nil
 	case rawjson.Array:
 	default:
-		return nil, llm.Invalid(inputField, `The input must be a string, or an array of items such as {"role": "user", "content": "Hello"}.`)
+		return nil, llm.Invalid(inputField,
+			`The input must be a string, or an array of items such as {"role": "user", "content": "Hello"}.`)
 	}
 	var list []item
 	for i, v := range rawjson.Elements(input) {
 		if i == maxInput {
-			return nil, llm.Invalid(inputField, fmt.Sprintf("The input has more than %d items. Join some of them.", maxInput))
+			return nil, llm.Invalid(inputField, fmt.Sprintf("The input has more than %d items. Join some of them.",
+				maxInput))
 		}
 		if err := parse.Members(v, itemFields, "", anyMember); err != nil {
 			return nil, parse.Under(inputField+"["+strconv.Itoa(i)+"].", err)

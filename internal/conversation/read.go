@@ -79,7 +79,9 @@ type Page struct {
 // and of its own input
 // (https://platform.openai.com/docs/api-reference/responses/input-items). Of turns
 // that are not there any more it lists nothing.
-func (s *Service) InputItems(ctx context.Context, o Owner, id string, p Page, capacity Capacity) (page []byte, err error) {
+func (s *Service) InputItems(ctx context.Context, o Owner, id string, p Page, capacity Capacity) (page []byte,
+	err error,
+) {
 	links, err := s.links(ctx, &o, id)
 	if err != nil {
 		return nil, unfound(err, noResponse(id))
@@ -159,7 +161,8 @@ func (it *item) appendListed(dst []byte) []byte {
 	role := rawjson.Text(rawjson.Get(it.raw, "role"))
 	for m := range rawjson.Members(it.raw) {
 		switch name := m.Name(); {
-		case name == "id", name == "type" && (kind == "" || kind == kindMessage), name == "status" && !rawjson.Present(m.Value):
+		case name == "id", name == "type" && (kind == "" || kind == kindMessage), name == "status" &&
+			!rawjson.Present(m.Value):
 		case name == "content" && rawjson.KindOf(m.Value) == rawjson.String:
 			dst = appendText(append(dst, `,"content":[`...), role, m.Value)
 			dst = append(dst, ']')

@@ -116,7 +116,11 @@ func (s *Server) showAudit(w http.ResponseWriter, r *http.Request, v *people.Vis
 	}
 	p := auditPageOf(list, &q, f, accounts)
 	p.Verified = done
-	p.Head = head.field(Field{Name: "head", Label: "Head of an earlier look", Hint: "With it, the look also tells whether entries were cut off at the end since then.", Optional: true, Max: 64, Complete: "off"})
+	p.Head = head.field(Field{
+		Name: "head", Label: "Head of an earlier look",
+		Hint: "With it, the look also tells whether entries were cut off at the end since then.", Optional: true,
+		Max: 64, Complete: "off",
+	})
 	p.Problems = append(f.problems(), head.problems()...)
 	return s.show(w, r, v, page{name: "audit", title: "Audit log", status: max(f.status(), head.status()), data: p})
 }
@@ -184,7 +188,10 @@ func auditFilters(f *form) Filters {
 	action := f.values.Get("action")
 	x := Filters{Action: auditPath, Label: "Which entries", Fields: []Field{
 		f.field(Field{Name: "account", Label: "Account", Kind: "text", Max: 64, Complete: "off"}),
-		f.field(Field{Name: "actor", Label: "By", Kind: "text", Max: 256, Complete: "off", Example: "e-mail, label or id"}),
+		f.field(Field{
+			Name: "actor", Label: "By", Kind: "text", Max: 256, Complete: "off",
+			Example: "e-mail, label or id",
+		}),
 		f.field(Field{Name: "action", Label: "What", Choices: actionChoices(action)}),
 		f.field(Field{Name: "from", Label: "From", Kind: "date"}),
 		f.field(Field{Name: "to", Label: "To", Kind: "date"}),
@@ -221,7 +228,8 @@ func actionChoices(chosen string) []Choice {
 
 func auditRowOf(e *audit.Entry, accounts map[string]string) auditRow {
 	row := auditRow{
-		Seq: e.Seq, At: e.At, Who: cmp.Or(e.Actor.Name, e.Actor.ID, "nobody"), Kind: e.Actor.Kind, From: e.Actor.Address,
+		Seq: e.Seq, At: e.At, Who: cmp.Or(e.Actor.Name, e.Actor.ID, "nobody"), Kind: e.Actor.Kind,
+		From:   e.Actor.Address,
 		Action: e.Action, Object: strings.TrimSpace(e.Object.Kind + " " + cmp.Or(e.Object.Name, e.Object.ID)),
 		Changes: changesOf(e.Before, e.After),
 	}
@@ -288,13 +296,15 @@ func verifiedOf(v *audit.Verification) *verified {
 	switch {
 	case v.Broken > 0:
 		out.Title = "The chain is broken at entry " + number(v.Broken) + "."
-		out.Text = "It was changed, or one before it was changed or taken out. The " + number(v.Entries) + " entries before it are whole."
+		out.Text = "It was changed, or one before it was changed or taken out. The " + number(v.Entries) +
+			" entries before it are whole."
 	case !v.GoesOn:
 		out.Title = "No entry has the head that was given."
 		out.Text = "Entries were taken from the end, or the log was written anew."
 	default:
 		out.Title = "The log is whole: " + number(v.Entries) + " entries, each of which follows from the one before it."
-		out.Text = "Keep the head of the last one where nobody who can write to the database can: a later look tells whether the log goes on from there."
+		out.Text = "Keep the head of the last one where nobody who can write to the database can: a later look tells " +
+			"whether the log goes on from there."
 	}
 	return out
 }
@@ -319,7 +329,10 @@ func (s *Server) exportAudit(w http.ResponseWriter, r *http.Request, v *people.V
 	}
 	defer s.auditFiles.leave(v.By.ID)
 	types := map[string]string{"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
-	out := &download{w: w, name: "weir-audit-" + s.options.Now().UTC().Format(time.DateOnly) + "." + format, contentType: types[format]}
+	out := &download{
+		w: w, name: "weir-audit-" + s.options.Now().UTC().Format(time.DateOnly) + "." + format,
+		contentType: types[format],
+	}
 	defer out.end()
 	q.Before, q.After = 0, 0
 	err = export(out, func(fn func(*audit.Entry) error) error {
@@ -329,7 +342,8 @@ func (s *Server) exportAudit(w http.ResponseWriter, r *http.Request, v *people.V
 		_, err = out.Write(nil)
 	}
 	if err != nil && out.begun {
-		s.options.Log.ErrorContext(r.Context(), "export of the audit log was cut short", "request_id", v.Origin.Request, "err", err)
+		s.options.Log.ErrorContext(r.Context(), "export of the audit log was cut short", "request_id", v.Origin.Request,
+			"err", err)
 		panic(http.ErrAbortHandler) // so that nobody takes what came for the whole
 	}
 	return err

@@ -50,10 +50,13 @@ func (b *bars) picture() template.HTML {
 	}
 	top = niceTop(top)
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, chartWidth, chartHeight, template.HTMLEscapeString(b.label))
-	fmt.Fprintf(&out, `<path class="axis" d="M%g %gH%gM%g %gH%g"/>`, chartLeft, chartTop, chartWidth, chartLeft, (chartTop+chartBottom)/2, chartWidth)
+	fmt.Fprintf(&out, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, chartWidth, chartHeight,
+		template.HTMLEscapeString(b.label))
+	fmt.Fprintf(&out, `<path class="axis" d="M%g %gH%gM%g %gH%g"/>`, chartLeft, chartTop, chartWidth, chartLeft,
+		(chartTop+chartBottom)/2, chartWidth)
 	for i, y := range []float64{chartTop, (chartTop + chartBottom) / 2, chartBottom} {
-		fmt.Fprintf(&out, `<text x="%g" y="%g" text-anchor="end">%s</text>`, chartLeft-8, y+4, template.HTMLEscapeString(b.unit(top*int64(2-i)/2)))
+		fmt.Fprintf(&out, `<text x="%g" y="%g" text-anchor="end">%s</text>`, chartLeft-8, y+4,
+			template.HTMLEscapeString(b.unit(top*int64(2-i)/2)))
 	}
 	b.draw(&out, top)
 	fmt.Fprintf(&out, `<path class="base" d="M%g %gH%g"/></svg>`, chartLeft, chartBottom, chartWidth)
@@ -67,7 +70,8 @@ func (b *bars) draw(out *strings.Builder, top int64) {
 	for i := range b.stack {
 		s := &b.stack[i]
 		x := chartLeft + float64(i)*slot
-		fmt.Fprintf(out, `<g class="slot"><title>%s</title>%s`, template.HTMLEscapeString(s.title), box("hit", x, chartTop, slot, chartBottom-chartTop))
+		fmt.Fprintf(out, `<g class="slot"><title>%s</title>%s`, template.HTMLEscapeString(s.title),
+			box("hit", x, chartTop, slot, chartBottom-chartTop))
 		y := chartBottom
 		for n, v := range s.values {
 			if v > 0 {
@@ -77,7 +81,8 @@ func (b *bars) draw(out *strings.Builder, top int64) {
 			}
 		}
 		if i%every == 0 {
-			fmt.Fprintf(out, `<text x="%s" y="%g" text-anchor="middle">%s</text>`, tenth(x+slot/2), chartHeight-4, template.HTMLEscapeString(s.name))
+			fmt.Fprintf(out, `<text x="%s" y="%g" text-anchor="middle">%s</text>`, tenth(x+slot/2), chartHeight-4,
+				template.HTMLEscapeString(s.name))
 		}
 		out.WriteString(`</g>`)
 	}
@@ -85,7 +90,8 @@ func (b *bars) draw(out *strings.Builder, top int64) {
 
 // box is a rectangle as a path, which is shorter.
 func box(class string, x, y, width, height float64) string {
-	return `<path class="` + class + `" d="M` + tenth(x) + " " + tenth(y) + "h" + tenth(width) + "v" + tenth(height) + "h-" + tenth(width) + `z"/>`
+	return `<path class="` + class + `" d="M` + tenth(x) + " " + tenth(y) + "h" + tenth(width) + "v" + tenth(height) +
+		"h-" + tenth(width) + `z"/>`
 }
 
 // tenth writes a measure to a tenth of a unit.

@@ -66,7 +66,8 @@ type Reports interface {
 // RequestLog has the single requests of accounts, the newest first.
 type RequestLog interface {
 	Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor, error)
-	RequestsSince(ctx context.Context, accountID string, after ledger.RequestCursor, limit int) ([]ledger.RequestSummary, error)
+	RequestsSince(ctx context.Context, accountID string, after ledger.RequestCursor, limit int) (
+		[]ledger.RequestSummary, error)
 	Request(ctx context.Context, accountID string, id uuid.UUID) (ledger.RequestDetail, bool, error)
 }
 
@@ -125,7 +126,9 @@ type serve func(w http.ResponseWriter, r *http.Request, v *people.Visit) error
 // route is a route whose errors become pages. What comes by POST is a form; it is
 // read and bounded here. That no other site sent it is for whoever lets it in.
 func (s *Server) route(pattern string, right people.Right, h serve) people.Route {
-	return people.Route{Pattern: pattern, Right: right, Serve: func(w http.ResponseWriter, r *http.Request, v *people.Visit) {
+	return people.Route{Pattern: pattern, Right: right, Serve: func(w http.ResponseWriter, r *http.Request,
+		v *people.Visit,
+	) {
 		guard(w.Header())
 		err := readForm(w, r)
 		if err == nil {

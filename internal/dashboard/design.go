@@ -31,51 +31,101 @@ type designPage struct {
 }
 
 func (s *Server) designRoutes() []people.Route {
-	return []people.Route{s.route("GET /design", people.SignedIn, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-		return s.show(w, r, v, page{name: "design", title: "Design", scripts: []string{"chart.js"}, data: designPageOf(s.options.Now())})
+	return []people.Route{s.route("GET /design", people.SignedIn, func(w http.ResponseWriter, r *http.Request,
+		v *people.Visit,
+	) error {
+		return s.show(w, r, v, page{
+			name: "design", title: "Design", scripts: []string{"chart.js"},
+			data: designPageOf(s.options.Now()),
+		})
 	})}
 }
 
 func designPageOf(now time.Time) designPage {
 	return designPage{
-		Colours: []string{"paper", "wash", "ink", "soft", "line", "edge", "accent", "accent-deep", "accent-wash", "good", "warn", "bad", "river", "data-1", "data-2", "data-3", "data-4", "data-5", "data-6"},
-		Tiles:   []Tile{{"Spend", "$1,204.18", "this month"}, {"Requests", "86,112", "of which 214 failed"}, {"Tokens", "48.2 M", "in and out"}, {"First token", "412 ms", "median; 95 % within 1.3 s"}},
-		Badges:  []Badge{{"good", "Active"}, {"warn", "Resting"}, {"bad", "Suspended"}, {"off", "Revoked"}, {"", "Unknown"}},
-		Fields: []Field{
-			{Name: "d-label", Label: "Label", Kind: "text", Hint: "What it is for, such as “nightly report”.", Required: true},
-			{Name: "d-rpm", Label: "Requests a minute", Kind: "text", Value: "many", Error: "A limit is a whole number such as 600. Leave it empty for none.", Short: true},
-			{Name: "d-period", Label: "Period", Choices: []Choice{{Value: "month", Label: "a month", Chosen: true}, {Value: "day", Label: "a day"}}},
-			{Name: "d-models", Label: "Models", Lines: 3, Optional: true, Value: "openai/*"},
+		Colours: []string{
+			"paper", "wash", "ink", "soft", "line", "edge", "accent", "accent-deep", "accent-wash",
+			"good", "warn", "bad", "river", "data-1", "data-2", "data-3", "data-4", "data-5", "data-6",
 		},
+		Tiles: []Tile{
+			{"Spend", "$1,204.18", "this month"},
+			{"Requests", "86,112", "of which 214 failed"},
+			{"Tokens", "48.2 M", "in and out"},
+			{"First token", "412 ms", "median; 95 % within 1.3 s"},
+		},
+		Badges: []Badge{{"good", "Active"}, {"warn", "Resting"}, {"bad", "Suspended"}, {"off", "Revoked"}, {"", "Unknown"}},
+		Fields: designFields(),
 		Choices: Field{Name: "d-may", Label: "It may", Kind: "checkbox", Choices: []Choice{
-			{Value: "chat", Label: "Chat", Note: "Send messages to models", Chosen: true}, {Value: "uses", Label: "Uses", Note: "Read what the account used"},
+			{Value: "chat", Label: "Chat", Note: "Send messages to models", Chosen: true},
+			{Value: "uses", Label: "Uses", Note: "Read what the account used"},
 		}},
 		Problems: []Problem{{"A limit is a whole number such as 600. Leave it empty for none.", "#f-d-rpm"}},
-		Confirm:  Confirm{Ident: "d-confirm", Button: "Revoke", Object: "the example", Title: "Revoke this key?", Text: "A question before what cannot be undone. This one does nothing.", Action: "/theme", Verb: "Revoke the key"},
-		Code:     Code{Ident: "d-code", Label: "curl", Text: curlOf("https://weir.example.com", "$WEIR_KEY", "")},
-		Empty:    Empty{Icon: "keys", Title: "No key yet", Text: "What would be here, and what to do for it to be.", Action: "The next step", Href: "#empty"},
-		Views:    []Link{{Label: "Active 3", Href: "#views", Current: true}, {Label: "Revoked 1", Href: "#views"}},
+		Confirm: Confirm{
+			Ident: "d-confirm", Button: "Revoke", Object: "the example", Title: "Revoke this key?",
+			Text: "A question before what cannot be undone. This one does nothing.", Action: "/theme",
+			Verb: "Revoke the key",
+		},
+		Code: Code{Ident: "d-code", Label: "curl", Text: curlOf("https://weir.example.com", "$WEIR_KEY", "")},
+		Empty: Empty{
+			Icon: "keys", Title: "No key yet", Text: "What would be here, and what to do for it to be.",
+			Action: "The next step", Href: "#empty",
+		},
+		Views: []Link{{Label: "Active 3", Href: "#views", Current: true}, {Label: "Revoked 1", Href: "#views"}},
 		Filters: Filters{Action: "/design", Label: "Filters", Reset: "/design", Fields: []Field{
-			{Name: "from", ID: "d-from", Label: "From", Kind: "date", Value: now.UTC().Format(time.DateOnly)}, {Name: "model", ID: "d-model", Label: "Model", Kind: "text"},
+			{Name: "from", ID: "d-from", Label: "From", Kind: "date", Value: now.UTC().Format(time.DateOnly)},
+			{Name: "model", ID: "d-model", Label: "Model", Kind: "text"},
 		}},
 		Pager:  Pager{Newer: "#pager", Older: "#pager", Shown: "26 to 50"},
 		Levels: []Level{{24, ""}, {51, "good"}, {82, "warn"}, {99, "bad"}},
 		Chart: Chart{
-			Title: "Spend by day", Summary: "Three days, $32.00 in all", Legend: []string{"openai/gpt-5-mini", "anthropic/claude-haiku-4-5"}, Picture: designChart(),
-			Columns: []string{"Day", "Spend"}, Rows: [][]string{{"Monday", "$5.00"}, {"Tuesday", "$10.00"}, {"Wednesday", "$17.00"}},
+			Title: "Spend by day", Summary: "Three days, $32.00 in all", Legend: []string{
+				"openai/gpt-5-mini",
+				"anthropic/claude-haiku-4-5",
+			}, Picture: designChart(),
+			Columns: []string{"Day", "Spend"}, Rows: [][]string{
+				{"Monday", "$5.00"},
+				{"Tuesday", "$10.00"},
+				{"Wednesday", "$17.00"},
+			},
 		},
 		Changes: []Change{{"budget_usd", "25", "250"}, {"label", "", "nightly report"}, {"rpm", "600", ""}},
-		Icons:   []string{"overview", "keys", "usage", "requests", "playground", "models", "webhooks", "members", "accounts", "providers", "prices", "audit", "system", "settings"},
-		Now:     now.Add(-3 * time.Hour),
+		Icons: []string{
+			"overview", "keys", "usage", "requests", "playground", "models", "webhooks", "members",
+			"accounts", "providers", "prices", "audit", "system", "settings",
+		},
+		Now: now.Add(-3 * time.Hour),
+	}
+}
+
+func designFields() []Field {
+	return []Field{
+		{
+			Name: "d-label", Label: "Label", Kind: "text", Hint: "What it is for, such as “nightly report”.",
+			Required: true,
+		},
+		{
+			Name: "d-rpm", Label: "Requests a minute", Kind: "text", Value: "many",
+			Error: "A limit is a whole number such as 600. Leave it empty for none.", Short: true,
+		},
+		{Name: "d-period", Label: "Period", Choices: []Choice{
+			{Value: "month", Label: "a month", Chosen: true},
+			{Value: "day", Label: "a day"},
+		}},
+		{Name: "d-models", Label: "Models", Lines: 3, Optional: true, Value: "openai/*"},
 	}
 }
 
 // designChart is a picture of a few bars.
 func designChart() template.HTML {
-	b := bars{label: "Spend rose from 5 to 17 dollars a day", unit: func(n int64) string { return amount(llm.Money(n)) }}
+	b := bars{label: "Spend rose from 5 to 17 dollars a day", unit: func(n int64) string {
+		return amount(llm.Money(n))
+	}}
 	for i, name := range []string{"Monday", "Tuesday", "Wednesday"} {
 		n := int64(i + 1)
-		b.stack = append(b.stack, stack{name: name, title: name, values: []int64{n * int64(3*llm.USD), n*n*int64(llm.USD) - n*int64(llm.USD) + 2*int64(llm.USD)}})
+		b.stack = append(b.stack, stack{name: name, title: name, values: []int64{
+			n * int64(3*llm.USD),
+			n*n*int64(llm.USD) - n*int64(llm.USD) + 2*int64(llm.USD),
+		}})
 	}
 	return b.picture()
 }

@@ -24,9 +24,11 @@ func (d *download) Write(p []byte) (int, error) {
 		d.begun = true
 		guard(d.w.Header())
 		d.w.Header().Set("Content-Type", d.contentType)
-		d.w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": d.name}))
+		d.w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment",
+			map[string]string{"filename": d.name}))
 	}
-	_ = http.NewResponseController(d.w).SetWriteDeadline(time.Now().Add(writeLimit)) // where there is none, the connection has no deadline
+	// where there is none, the connection has no deadline
+	_ = http.NewResponseController(d.w).SetWriteDeadline(time.Now().Add(writeLimit))
 	return d.w.Write(p)
 }
 

@@ -12,7 +12,10 @@ import (
 
 func formError(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &llm.Error{Code: llm.CodeRequestTooLarge, Message: "This form is longer than the 64 KiB that forms may have.", Err: err}
+		return &llm.Error{
+			Code:    llm.CodeRequestTooLarge,
+			Message: "This form is longer than the 64 KiB that forms may have.", Err: err,
+		}
 	}
 	return &llm.Error{Code: llm.CodeInvalidRequest, Message: "This form cannot be read.", Err: err}
 }

@@ -32,8 +32,9 @@ var icons = map[string]string{
 // icon is an icon by its name, which says nothing to those who hear the page:
 // the words beside it do.
 func icon(name string) template.HTML {
-	return template.HTML(`<svg viewBox="0 0 20 20" width="20" height="20" fill="none" stroke="currentColor" stroke-width="1.500" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">` +
-		icons[name] + `</svg>`)
+	return template.HTML(
+		`<svg viewBox="0 0 20 20" width="20" height="20" fill="none" stroke="currentColor" stroke-width="1.500" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">` +
+			icons[name] + `</svg>`)
 }
 
 // gauge is the picture beside the ways in: a staff gauge in a river.
@@ -42,7 +43,8 @@ func gauge() template.HTML {
 	b.WriteString(`<svg viewBox="0 0 600 800" preserveAspectRatio="xMidYMid slice" fill="none" stroke="currentColor" stroke-linecap="round">`)
 	for i := range 14 {
 		y := 470 + 9*float64(i)*(1+float64(i)/9)
-		fmt.Fprintf(&b, `<path stroke-width="1.500" opacity="%.2f" d="%s"/>`, 0.8-0.045*float64(i), wave(y, 5+float64(i)*1.1, 150+float64(i)*22, float64(i)*1.7))
+		fmt.Fprintf(&b, `<path stroke-width="1.500" opacity="%.2f" d="%s"/>`, 0.8-0.045*float64(i),
+			wave(y, 5+float64(i)*1.1, 150+float64(i)*22, float64(i)*1.7))
 	}
 	for i := range 41 {
 		y, length := 700-14*i, 14

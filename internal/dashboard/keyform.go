@@ -38,7 +38,9 @@ type keyShownPage struct {
 
 func (s *Server) newKeyRoutes() []people.Route {
 	return []people.Route{
-		s.route("GET /accounts/{account}/keys/new", people.Use, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		s.route("GET /accounts/{account}/keys/new", people.Use, func(w http.ResponseWriter, r *http.Request,
+			v *people.Visit,
+		) error {
 			return s.showNewKey(w, r, v, &form{})
 		}),
 		s.route("POST /accounts/{account}/keys/new", people.Use, s.makeKey),
@@ -46,13 +48,20 @@ func (s *Server) newKeyRoutes() []people.Route {
 }
 
 func (s *Server) showNewKey(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	return s.show(w, r, v, page{name: "key-new", title: "Generate New Key", status: f.status(), data: newKeyPageOf(v, f)})
+	return s.show(w, r, v, page{
+		name: "key-new", title: "Generate New Key", status: f.status(),
+		data: newKeyPageOf(v, f),
+	})
 }
 
 func newKeyPageOf(v *people.Visit, f *form) newKeyPage {
 	p := newKeyPage{Back: accountPath(v.Account.Name) + "/keys", Once: rand.Text()}
-	p.Label = f.field(Field{Name: "label", Label: "Label", Hint: "What it is for, such as “nightly report”.", Required: true, First: true, Max: 100})
-	p.Permissions = f.field(Field{Name: "permissions", Label: "It may", Kind: "checkbox", Choices: permissionChoices(v)})
+	p.Label = f.field(Field{
+		Name: "label", Label: "Label", Hint: "What it is for, such as “nightly report”.",
+		Required: true, First: true, Max: 100,
+	})
+	p.Permissions = f.field(Field{Name: "permissions", Label: "It may", Kind: "checkbox", Choices: permissionChoices(
+		v)})
 	p.Expiry = f.field(Field{Name: "expires", Label: "Expires", Choices: []Choice{
 		{Value: "never", Label: "Never", Chosen: true},
 		{Value: "30d", Label: "In 30 days"},
@@ -61,9 +70,15 @@ func newKeyPageOf(v *people.Visit, f *form) newKeyPage {
 		{Value: "date", Label: "At the date beside"},
 	}})
 	p.Date = f.field(Field{Name: "date", Label: "Date", Kind: "date", Optional: true, Short: true})
-	p.Models = f.field(Field{Name: "models", Label: "Names and patterns", Lines: 3, Hint: "One model, alias or pattern a line, such as openai/*. Empty for all."})
+	p.Models = f.field(Field{
+		Name: "models", Label: "Names and patterns", Lines: 3,
+		Hint: "One model, alias or pattern a line, such as openai/*. Empty for all.",
+	})
 	for _, l := range limitNames {
-		p.Limits = append(p.Limits, f.field(Field{Name: l.name, Label: l.label, Mode: "numeric", Example: "no limit", Short: true, Max: 19}))
+		p.Limits = append(p.Limits, f.field(Field{
+			Name: l.name, Label: l.label, Mode: "numeric", Example: "no limit",
+			Short: true, Max: 19,
+		}))
 	}
 	p.Budget = budgetFields(f, account.Budget{})
 	p.Problems = f.problems()
@@ -82,7 +97,10 @@ func permissionChoices(v *people.Visit) []Choice {
 		{Value: string(account.Uses), Label: "Uses", Note: "Read what the account used", Chosen: true},
 	}
 	if v.Operator() {
-		all = append(all, Choice{Value: string(account.Admin), Label: "Admin", Note: "Administer the whole installation, by /admin/v1"})
+		all = append(all, Choice{
+			Value: string(account.Admin), Label: "Admin",
+			Note: "Administer the whole installation, by /admin/v1",
+		})
 	}
 	return all
 }
@@ -197,7 +215,8 @@ func expiryOf(f *form, now time.Time) time.Duration {
 		date, err := time.Parse(time.DateOnly, f.values.Get("date"))
 		end := date.Add(oneDay)
 		if err != nil || !end.After(now) || end.Year() > now.Year()+99 {
-			f.mistake("date", "Give a date from today on, such as "+now.AddDate(0, 1, 0).UTC().Format(time.DateOnly)+".")
+			f.mistake("date", "Give a date from today on, such as "+now.AddDate(0, 1, 0).UTC().Format(time.DateOnly)+
+				".")
 			return 0
 		}
 		return end.Sub(now)

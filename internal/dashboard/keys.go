@@ -119,11 +119,16 @@ func (s *Server) keysPageOf(v *people.Visit, all []account.Key, past bool) keysP
 			{Label: "Revoked and expired " + number(count[1]), Href: base + "?show=past", Current: past},
 		}
 	}
-	p.Empty = Empty{Icon: "keys", Title: "No key yet", Text: "A program says by its key which account it is of. Generate one, and the page after it shows how to use it."}
+	p.Empty = Empty{
+		Icon: "keys", Title: "No key yet",
+		Text: "A program says by its key which account it is of. Generate one, and the page after it shows how to " +
+			"use it.",
+	}
 	if p.CanMake {
 		p.Empty.Action, p.Empty.Href = "Generate New Key", p.NewPath
 	} else {
-		p.Empty.Text = "A program says by its key which account it is of. Owners and members of the account can generate one."
+		p.Empty.Text = "A program says by its key which account it is of. Owners and members of the account can " +
+			"generate one."
 	}
 	return p
 }
@@ -144,7 +149,8 @@ func (s *Server) keyRowOf(v *people.Visit, base string, k *account.Key) keyRow {
 	row.CanRevoke = k.Revoked == nil && mayRevoke(v, k)
 	row.Revoke = Confirm{
 		Ident: "revoke-" + k.ID, Button: "Revoke", Object: k.Label, Title: "Revoke this key?",
-		Text:   "“" + k.Label + "”, which ends in " + k.Last4 + ", will be refused within a second, wherever it is used. This cannot be undone.",
+		Text: "“" + k.Label + "”, which ends in " + k.Last4 +
+			", will be refused within a second, wherever it is used. This cannot be undone.",
 		Action: base + "/" + k.ID + "/revoke", Verb: "Revoke the key",
 	}
 	return row
@@ -201,7 +207,10 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *http.Request, v *people.Vis
 		return err
 	}
 	if !mayRevoke(v, k) {
-		return &llm.Error{Code: llm.CodeForbidden, Message: "Members may revoke the keys that they made; owners may revoke all."}
+		return &llm.Error{
+			Code:    llm.CodeForbidden,
+			Message: "Members may revoke the keys that they made; owners may revoke all.",
+		}
 	}
 	if _, err := s.options.Accounts.RevokeKey(r.Context(), v.By, k.ID); err != nil {
 		return err

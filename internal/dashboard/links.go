@@ -62,7 +62,9 @@ func (s *Server) linkRoute(pattern string, kind people.LinkKind, use linkUse) []
 
 // showLink shows what a link is for. One that is used up, over, or of another
 // kind is not found.
-func (s *Server) showLink(w http.ResponseWriter, r *http.Request, v *people.Visit, kind people.LinkKind, f *form) error {
+func (s *Server) showLink(w http.ResponseWriter, r *http.Request, v *people.Visit, kind people.LinkKind,
+	f *form,
+) error {
 	link, err := s.options.People.Link(r.Context(), r.PathValue("token"), kind)
 	if err != nil {
 		return err
@@ -77,24 +79,39 @@ func (s *Server) showLink(w http.ResponseWriter, r *http.Request, v *people.Visi
 func linkPageOf(link people.Link, f *form) linkPage {
 	p := linkPage{Email: link.Email, Known: link.Known}
 	name := Field{Name: "name", Label: "Name", Hint: "As others see you.", Complete: "name", Optional: true, Max: 100}
-	password := Field{Name: "password", Label: "Password", Kind: "password", Hint: "At least 8 characters. A few words that do not belong together are better than one with signs in it.", Complete: "new-password", Required: true, Max: 256}
+	password := Field{
+		Name: "password", Label: "Password", Kind: "password",
+		Hint:     "At least 8 characters. A few words that do not belong together are better than one with signs in it.",
+		Complete: "new-password", Required: true, Max: 256,
+	}
 	switch {
 	case link.Kind == people.SetupLink:
-		p.Title, p.Text, p.Verb = "Set up Weir", "You are the first one here. You will be the operator of this installation, and the owner of its first account.", "Set up"
-		email := Field{Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true, First: true, Max: 254}
+		p.Title, p.Text, p.Verb = "Set up Weir",
+			"You are the first one here. You will be the operator of this installation, and the owner of its first "+
+				"account.", "Set up"
+		email := Field{
+			Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true, First: true,
+			Max: 254,
+		}
 		p.Fields = []Field{f.field(email), f.field(name), f.field(password)}
 	case link.Kind == people.SignInLink:
 		p.Title, p.Text, p.Verb = "Sign in", "This link signs you in once.", "Sign in"
 	case link.Kind == people.ResetLink:
-		p.Title, p.Text, p.Verb = "Choose a new password", "You will be signed out everywhere else.", "Change the password"
+		p.Title, p.Text, p.Verb = "Choose a new password", "You will be signed out everywhere else.",
+			"Change the password"
 		password.Label, password.First = "New password", true
 		p.Fields = []Field{f.field(password)}
 	case link.Known:
-		p.Title, p.Text, p.Verb = invitedTo(link.Invitation), "You are known here already. Give your password to accept.", "Accept"
-		p.Fields = []Field{f.field(Field{Name: "password", Label: "Password", Kind: "password", Complete: "current-password", Required: true, First: true, Max: 256})}
+		p.Title, p.Text, p.Verb = invitedTo(link.Invitation),
+			"You are known here already. Give your password to accept.", "Accept"
+		p.Fields = []Field{f.field(Field{
+			Name: "password", Label: "Password", Kind: "password",
+			Complete: "current-password", Required: true, First: true, Max: 256,
+		})}
 	case link.Claims:
 		p.Title, p.Verb = invitedTo(link.Invitation), "Accept and sign in"
-		p.Text = "Somebody has signed in here by this address before, and nobody knows whether it was you. Choose a new password: the one there was is good for nothing any more."
+		p.Text = "Somebody has signed in here by this address before, and nobody knows whether it was you. Choose a " +
+			"new password: the one there was is good for nothing any more."
 		password.Label, password.First = "New password", true
 		p.Fields = []Field{f.field(password)}
 	default:
@@ -142,7 +159,10 @@ func (s *Server) followLink(r *http.Request, token string, v *people.Visit) (llm
 }
 
 func personOf(r *http.Request) people.Person {
-	return people.Person{Email: r.PostFormValue("email"), Name: r.PostFormValue("name"), Password: secret(r, "password")}
+	return people.Person{
+		Email: r.PostFormValue("email"), Name: r.PostFormValue("name"),
+		Password: secret(r, "password"),
+	}
 }
 
 // forgotPage asks for an address, and then says the same of each.
@@ -163,7 +183,13 @@ func (s *Server) forgot(w http.ResponseWriter, r *http.Request, v *people.Visit)
 
 func (s *Server) showForgot(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, sent bool) error {
 	p := forgotPage{Sent: sent}
-	p.Email = f.field(Field{Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true, First: true, Max: 254})
+	p.Email = f.field(Field{
+		Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true,
+		First: true, Max: 254,
+	})
 	p.Problems = f.problems()
-	return s.show(w, r, v, page{name: "forgot", title: "Forgot your password?", bare: true, status: f.status(), data: p})
+	return s.show(w, r, v, page{
+		name: "forgot", title: "Forgot your password?", bare: true, status: f.status(),
+		data: p,
+	})
 }

@@ -36,13 +36,17 @@ func (s *Server) meRoutes() []people.Route {
 		}),
 		s.route("POST /me/name/change", people.SignedIn, s.changeName),
 		s.route("POST /me/password/change", people.SignedIn, s.changePassword),
-		s.route("POST /me/sessions/{id}/end", people.SignedIn, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		s.route("POST /me/sessions/{id}/end", people.SignedIn, func(w http.ResponseWriter, r *http.Request,
+			v *people.Visit,
+		) error {
 			if err := s.options.People.EndSession(r.Context(), v.Visitor, r.PathValue("id"), v.Origin); err != nil {
 				return err
 			}
 			return goTo(w, r, "/me?done=session-ended")
 		}),
-		s.route("POST /me/sessions/end", people.SignedIn, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		s.route("POST /me/sessions/end", people.SignedIn, func(w http.ResponseWriter, r *http.Request,
+			v *people.Visit,
+		) error {
 			if err := s.options.People.EndOtherSessions(r.Context(), v.Visitor, v.Origin); err != nil {
 				return err
 			}
@@ -65,7 +69,8 @@ func (s *Server) changeName(w http.ResponseWriter, r *http.Request, v *people.Vi
 
 func (s *Server) changePassword(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	session, err := s.options.People.ChangePassword(r.Context(), v.Visitor, secret(r, "current"), secret(r, "password"), v.Origin)
+	session, err := s.options.People.ChangePassword(r.Context(), v.Visitor, secret(r, "current"), secret(r, "password"),
+		v.Origin)
 	if f.refuse(err) {
 		return s.showMe(w, r, v, f)
 	}
@@ -86,13 +91,23 @@ func (s *Server) showMe(w http.ResponseWriter, r *http.Request, v *people.Visit,
 	if v.Confined() {
 		p.SSO = s.options.People.SSO()
 	}
-	p.Name = f.field(Field{Name: "name", Label: "Name", Hint: "As others see you.", Value: u.Name, Complete: "name", Max: 100})
+	p.Name = f.field(Field{
+		Name: "name", Label: "Name", Hint: "As others see you.", Value: u.Name, Complete: "name",
+		Max: 100,
+	})
 	if !f.values.Has("name") {
 		p.Name.Value = u.Name // another form of the page was sent
 	}
 	p.Passwords = []Field{
-		f.field(Field{Name: "current", Label: "Current password", Kind: "password", Complete: "current-password", Required: true, Max: 256}),
-		f.field(Field{Name: "password", Label: "New password", Kind: "password", Hint: "At least 8 characters. You will be signed out everywhere else.", Complete: "new-password", Required: true, Max: 256}),
+		f.field(Field{
+			Name: "current", Label: "Current password", Kind: "password", Complete: "current-password",
+			Required: true, Max: 256,
+		}),
+		f.field(Field{
+			Name: "password", Label: "New password", Kind: "password",
+			Hint: "At least 8 characters. You will be signed out everywhere else.", Complete: "new-password",
+			Required: true, Max: 256,
+		}),
 	}
 	p.Problems = f.problems()
 	current := ""
@@ -122,7 +137,8 @@ func sessionRowOf(one people.Session, current string) sessionRow {
 // ways are the methods of a session in words.
 var ways = map[string]string{
 	people.ByPassword: "with a password", people.ByInvitation: "by an invitation", people.ByReset: "by a reset link",
-	people.BySetup: "by the set-up link", people.ByLink: "by a link from the command line", people.ByOIDC: "by single sign-on",
+	people.BySetup: "by the set-up link", people.ByLink: "by a link from the command line",
+	people.ByOIDC: "by single sign-on",
 }
 
 // introduction says in a sentence what somebody is here.

@@ -52,7 +52,9 @@ type invited struct {
 
 func (s *Server) memberRoutes() []people.Route {
 	return []people.Route{
-		s.route("GET /accounts/{account}/members", people.Read, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		s.route("GET /accounts/{account}/members", people.Read, func(w http.ResponseWriter, r *http.Request,
+			v *people.Visit,
+		) error {
 			return s.showMembers(w, r, v, &form{}, nil)
 		}),
 		s.route("POST /accounts/{account}/members/invite", people.Manage, s.invite),
@@ -67,7 +69,8 @@ func membersPath(v *people.Visit) string { return accountPath(v.Account.Name) + 
 func (s *Server) invite(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
 	token, i, err := s.options.People.Invite(r.Context(), v.By, people.Invitation{
-		Email: strings.TrimSpace(r.PostFormValue("email")), AccountID: v.Account.ID, Role: people.Role(r.PostFormValue("role")),
+		Email: strings.TrimSpace(r.PostFormValue("email")), AccountID: v.Account.ID,
+		Role:      people.Role(r.PostFormValue("role")),
 		Untrusted: !v.Operator(),
 	})
 	if token.IsZero() && f.refuse(err) {
@@ -86,7 +89,8 @@ func (s *Server) invite(w http.ResponseWriter, r *http.Request, v *people.Visit)
 
 // memberChanged goes on after a form of the page. What is refused is said on it.
 func (s *Server) memberChanged(w http.ResponseWriter, r *http.Request, v *people.Visit, word string, err error) error {
-	return followed(w, r, membersPath(v)+"?done="+word, err, func(f *form) error { return s.showMembers(w, r, v, f, nil) })
+	return followed(w, r, membersPath(v)+"?done="+word, err,
+		func(f *form) error { return s.showMembers(w, r, v, f, nil) })
 }
 
 func (s *Server) setRole(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
@@ -171,7 +175,8 @@ func memberRowOf(v *people.Visit, m people.Membership) memberRow {
 	row.You = v.User() != nil && v.User().ID == m.UserID
 	row.Remove = Confirm{
 		Ident: "remove-" + m.UserID, Button: "Remove", Object: name, Title: "Remove " + name + "?",
-		Text:   "They will not see this account any more. Keys that they made stay good: revoke those beside, if they are to end too.",
+		Text: "They will not see this account any more. Keys that they made stay good: revoke those beside, if " +
+			"they are to end too.",
 		Action: path + "/remove", Verb: "Remove the member",
 	}
 	return row
@@ -194,7 +199,8 @@ func roleChoices(chosen people.Role) []Choice {
 func invitationRowOf(path string, i people.Invitation) invitationRow {
 	row := invitationRow{Email: i.Email, By: i.By, Role: i.Role, Expires: i.Expires}
 	row.Cancel = Confirm{
-		Ident: "cancel-" + i.ID, Button: "Cancel", Object: "the invitation of " + i.Email, Title: "Cancel this invitation?",
+		Ident: "cancel-" + i.ID, Button: "Cancel", Object: "the invitation of " + i.Email,
+		Title:  "Cancel this invitation?",
 		Text:   "The link that " + i.Email + " has will lead nowhere.",
 		Action: path + "/" + i.ID + "/cancel", Verb: "Cancel the invitation",
 	}

@@ -71,11 +71,14 @@ func modelsPageOf(base string, all []route.Model, q url.Values) modelsPage {
 	f := &form{values: q}
 	offset := f.offset()
 	found := slices.DeleteFunc(slices.Clone(all), func(m route.Model) bool { return !modelMatches(&m, q) })
-	p := modelsPage{Count: len(found), Filters: Filters{Action: base, Label: "Models to show", Reset: base, Fields: []Field{
-		f.field(Field{Name: "q", Label: "Name", Example: "such as haiku", Max: maxModelName}),
-		f.field(Field{Name: "provider", Label: "Provider", Choices: providerChoices(all)}),
-		f.field(Field{Name: "can", Label: "It can", Choices: abilityChoices()}),
-	}}}
+	p := modelsPage{Count: len(found), Filters: Filters{
+		Action: base, Label: "Models to show", Reset: base,
+		Fields: []Field{
+			f.field(Field{Name: "q", Label: "Name", Example: "such as haiku", Max: maxModelName}),
+			f.field(Field{Name: "provider", Label: "Provider", Choices: providerChoices(all)}),
+			f.field(Field{Name: "can", Label: "It can", Choices: abilityChoices()}),
+		},
+	}}
 	p.Problems = f.problems()
 	offset = min(offset, len(found))
 	shown := found[offset:min(offset+modelsShown, len(found))]
@@ -83,9 +86,15 @@ func modelsPageOf(base string, all []route.Model, q url.Values) modelsPage {
 		p.Rows = append(p.Rows, modelRowOf("model-"+strconv.Itoa(i), &shown[i]))
 	}
 	p.Pager = modelsPager(base, q, offset, len(shown), len(found))
-	p.Empty = Empty{Icon: "models", Title: "No such model", Text: "No model that is served here is as the filters say.", Action: "All models", Href: base}
+	p.Empty = Empty{
+		Icon: "models", Title: "No such model", Text: "No model that is served here is as the filters say.",
+		Action: "All models", Href: base,
+	}
 	if len(all) == 0 {
-		p.Empty = Empty{Icon: "models", Title: "No model is listed", Text: "An operator sets providers up in the configuration; what they serve shows here."}
+		p.Empty = Empty{
+			Icon: "models", Title: "No model is listed",
+			Text: "An operator sets providers up in the configuration; what they serve shows here.",
+		}
 	}
 	return p
 }
@@ -185,7 +194,8 @@ func (row *modelRow) price(p *llm.Price) {
 	}
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
-		row.Tiers = append(row.Tiers, fmt.Sprintf("%s in, %s out above %s tokens in", perMillion(t.Rates[llm.Input]), perMillion(t.Rates[llm.Output]), compact(t.Above)))
+		row.Tiers = append(row.Tiers, fmt.Sprintf("%s in, %s out above %s tokens in", perMillion(t.Rates[llm.Input]),
+			perMillion(t.Rates[llm.Output]), compact(t.Above)))
 	}
 }
 

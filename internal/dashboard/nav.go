@@ -63,7 +63,10 @@ func (s *Server) navigation(path string, v *people.Visit) ([]Link, []NavGroup) {
 	var accounts []Link
 	listed := false
 	for _, m := range v.Memberships() {
-		accounts = append(accounts, Link{Label: m.AccountName, Href: accountPath(m.AccountName), Current: m.AccountName == current})
+		accounts = append(accounts, Link{
+			Label: m.AccountName, Href: accountPath(m.AccountName),
+			Current: m.AccountName == current,
+		})
 		listed = listed || m.AccountName == current
 	}
 	if current != "" && !listed { // an operator's look at an account of others

@@ -43,7 +43,9 @@ func (f *accountForms) all() []*form { return []*form{f.limits, f.budget, f.cred
 func (s *Server) oneAccountRoutes() []people.Route {
 	base := accountsPath + "/{account}"
 	change := func(verb, done string, do accountChange) people.Route {
-		return s.route("POST "+base+"/"+verb, people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		return s.route("POST "+base+"/"+verb, people.Operate, func(w http.ResponseWriter, r *http.Request,
+			v *people.Visit,
+		) error {
 			return s.changeAccount(w, r, v, done, do)
 		})
 	}
@@ -65,7 +67,9 @@ func (s *Server) oneAccountRoutes() []people.Route {
 // wrong with what was typed stands in the form, or is the error.
 type accountChange func(r *http.Request, v *people.Visit, f *accountForms) (*form, error)
 
-func (s *Server) changeAccount(w http.ResponseWriter, r *http.Request, v *people.Visit, done string, do accountChange) error {
+func (s *Server) changeAccount(w http.ResponseWriter, r *http.Request, v *people.Visit, done string,
+	do accountChange,
+) error {
 	forms := newAccountForms()
 	f, err := do(r, v, forms)
 	if err != nil && !f.refuse(err) {
@@ -147,7 +151,8 @@ func (s *Server) endCredit(r *http.Request, v *people.Visit, _ *accountForms) (*
 
 func (s *Server) setOnDisconnect(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
 	f.onDisconnect = sent(r)
-	_, err := s.options.Accounts.SetOnDisconnect(r.Context(), v.By, v.Account.ID, account.OnDisconnect(r.PostFormValue("on_hangup")))
+	_, err := s.options.Accounts.SetOnDisconnect(r.Context(), v.By, v.Account.ID,
+		account.OnDisconnect(r.PostFormValue("on_hangup")))
 	return f.onDisconnect, err
 }
 
@@ -184,7 +189,8 @@ func (s *Server) spentOf(r *http.Request, a *account.Account) ([]Tile, error) {
 	}
 	tiles := []Tile{{"Spend", cents(month), "this month"}}
 	if a.Budget.Limit > 0 {
-		tiles = append(tiles, Tile{"Left of the budget", cents(a.Budget.Limit - status.Spent), "of " + budgetText(a.Budget)})
+		tiles = append(tiles, Tile{"Left of the budget", cents(a.Budget.Limit - status.Spent), "of " +
+			budgetText(a.Budget)})
 	}
 	if a.Credit != nil {
 		tiles = append(tiles, Tile{"Left of the credit", cents(status.CreditLeft), "of " + dollars(a.Credit.Paid)})
@@ -195,8 +201,13 @@ func (s *Server) spentOf(r *http.Request, a *account.Account) ([]Tile, error) {
 func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
 	base, path := managePath(a.Name), accountPath(a.Name)
 	p := oneAccountPage{
-		Name: a.Name, Badge: accountBadge(a), Base: base, Suspended: a.Suspended, HasCredit: a.Credit != nil, Once: rand.Text(),
-		Links: []Link{{Label: "Overview", Href: path}, {Label: "API Keys", Href: path + "/keys"}, {Label: "Members", Href: path + "/members"}},
+		Name: a.Name, Badge: accountBadge(a), Base: base, Suspended: a.Suspended, HasCredit: a.Credit != nil,
+		Once: rand.Text(),
+		Links: []Link{
+			{Label: "Overview", Href: path},
+			{Label: "API Keys", Href: path + "/keys"},
+			{Label: "Members", Href: path + "/members"},
+		},
 		Facts: []Fact{{"Id", a.ID}, {"Since", day(a.Created)}},
 		Suspend: Confirm{
 			Ident: "suspend", Button: "Suspend", Object: a.Name, Title: "Suspend " + a.Name + "?", Keep: "Leave it",
@@ -204,29 +215,61 @@ func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
 			Action: base + "/suspend", Verb: "Suspend the account",
 		},
 		EndCredit: Confirm{
-			Ident: "end-credit", Button: "End credit", Object: "of " + a.Name, Title: "End the credit of " + a.Name + "?",
-			Text:   "The account then spends without paying beforehand, as one that never had credit. What it has left is forgotten.",
+			Ident: "end-credit", Button: "End credit", Object: "of " + a.Name, Title: "End the credit of " + a.Name +
+				"?",
+			Text: "The account then spends without paying beforehand, as one that never had credit. What it has " +
+				"left is forgotten.",
 			Action: base + "/credit/end", Verb: "End the credit",
 		},
 	}
 	limits := a.Limits
 	for _, l := range limitNames {
-		p.Limits = append(p.Limits, f.limits.field(Field{Name: l.name, Label: l.label, Mode: "numeric", Example: "no limit", Short: true, Max: 19, Value: wholeText(*l.of(&limits))}))
+		p.Limits = append(p.Limits, f.limits.field(Field{
+			Name: l.name, Label: l.label, Mode: "numeric",
+			Example: "no limit", Short: true, Max: 19, Value: wholeText(*l.of(&limits)),
+		}))
 	}
 	p.Budget = budgetFields(f.budget, a.Budget)
 	p.Credit = []Field{
 		f.credit.field(Field{Name: "usd", Label: "US dollars", Mode: "decimal", Example: "20", Short: true, Max: 24}),
-		f.credit.field(Field{Name: "way", Label: "What to do", Choices: []Choice{{Value: "add", Label: "Add to the credit", Chosen: true}, {Value: "give", Label: "Give as goodwill"}, {Value: "take", Label: "Take away"}}}),
+		f.credit.field(Field{
+			Name: "way", Label: "What to do",
+			Choices: []Choice{
+				{Value: "add", Label: "Add to the credit", Chosen: true},
+				{Value: "give", Label: "Give as goodwill"},
+				{Value: "take", Label: "Take away"},
+			},
+		}),
 	}
-	p.OnDisconnect = f.onDisconnect.field(Field{Name: "on_hangup", Label: "When a client leaves before the end", Kind: "radio", Choices: []Choice{
-		{Value: string(account.DisconnectDefault), Label: "Default", Note: "Whole answers are read to their end; streams are cancelled, unless the provider charges for all of them", Chosen: a.OnDisconnect == account.DisconnectDefault},
-		{Value: string(account.DisconnectCancel), Label: "Cancel", Note: "The provider is stopped; budgets count the most that the request can have cost", Chosen: a.OnDisconnect == account.DisconnectCancel},
-		{Value: string(account.DisconnectDrain), Label: "Drain", Note: "Every answer is read to its end, for the provider’s own numbers", Chosen: a.OnDisconnect == account.DisconnectDrain},
-	}})
+	p.OnDisconnect = disconnectField(f.onDisconnect, a)
 	for _, one := range f.all() {
 		p.Problems = append(p.Problems, one.problems()...)
 	}
 	return p
+}
+
+// disconnectField is what is to be done with answers whose client leaves.
+func disconnectField(f *form, a *account.Account) Field {
+	return f.field(Field{
+		Name: "on_hangup", Label: "When a client leaves before the end",
+		Kind: "radio", Choices: []Choice{
+			{
+				Value: string(account.DisconnectDefault), Label: "Default",
+				Note: "Whole answers are read to their end; streams are cancelled, unless the provider charges for " +
+					"all of them", Chosen: a.OnDisconnect == account.DisconnectDefault,
+			},
+			{
+				Value: string(account.DisconnectCancel), Label: "Cancel",
+				Note:   "The provider is stopped; budgets count the most that the request can have cost",
+				Chosen: a.OnDisconnect == account.DisconnectCancel,
+			},
+			{
+				Value: string(account.DisconnectDrain), Label: "Drain",
+				Note:   "Every answer is read to its end, for the provider’s own numbers",
+				Chosen: a.OnDisconnect == account.DisconnectDrain,
+			},
+		},
+	})
 }
 
 // wholeText is a limit as it is typed; empty for none.
@@ -246,13 +289,18 @@ func budgetFields(f *form, b account.Budget) []Field {
 		period = ledger.PeriodMonth
 	}
 	choices := []Choice{
-		{Value: string(ledger.PeriodMonth), Label: "a month"}, {Value: string(ledger.PeriodDay), Label: "a day"}, {Value: string(ledger.PeriodTotal), Label: "in total"},
+		{Value: string(ledger.PeriodMonth), Label: "a month"},
+		{Value: string(ledger.PeriodDay), Label: "a day"},
+		{Value: string(ledger.PeriodTotal), Label: "in total"},
 	}
 	for i := range choices {
 		choices[i].Chosen = choices[i].Value == string(period)
 	}
 	return []Field{
-		f.field(Field{Name: "budget", Label: "Budget in US dollars", Mode: "decimal", Example: "no budget", Short: true, Max: 24, Value: limit}),
+		f.field(Field{
+			Name: "budget", Label: "Budget in US dollars", Mode: "decimal", Example: "no budget", Short: true,
+			Max: 24, Value: limit,
+		}),
 		f.field(Field{Name: "period", Label: "Period", Choices: choices}),
 	}
 }

@@ -46,7 +46,9 @@ func managePath(name string) string {
 
 func (s *Server) allAccountRoutes() []people.Route {
 	return []people.Route{
-		s.route("GET "+accountsPath, people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		s.route("GET "+accountsPath, people.Operate, func(w http.ResponseWriter, r *http.Request,
+			v *people.Visit,
+		) error {
 			return s.showAllAccounts(w, r, v, &form{})
 		}),
 		s.route("POST "+accountsPath+"/create", people.Operate, s.createAccount),
@@ -76,7 +78,8 @@ func (s *Server) showAllAccounts(w http.ResponseWriter, r *http.Request, v *peop
 		return err
 	}
 	now := s.options.Now().UTC()
-	unseen, err := s.options.Installation.Unseen(r.Context(), now.AddDate(0, 0, 1-s.options.Installation.UnseenDays).Format(ledger.DateLayout), now.Format(ledger.DateLayout))
+	unseen, err := s.options.Installation.Unseen(r.Context(),
+		now.AddDate(0, 0, 1-s.options.Installation.UnseenDays).Format(ledger.DateLayout), now.Format(ledger.DateLayout))
 	if err != nil {
 		return err
 	}
@@ -108,7 +111,10 @@ func allAccountsPageOf(all []account.Account, sums []ledger.AccountSum, sought s
 	}
 	p.Shown = shownOf(found, most, "accounts, the dearest first. Search for others.")
 	p.Filters = searchOf(accountsPath, "Search accounts", "Name or id", sought)
-	p.New = f.field(Field{Name: "name", Label: "Name", Hint: "Letters, digits, dash, underscore and dot.", Required: true, Max: 64, Complete: "off"})
+	p.New = f.field(Field{
+		Name: "name", Label: "Name", Hint: "Letters, digits, dash, underscore and dot.",
+		Required: true, Max: 64, Complete: "off",
+	})
 	p.Problems = f.problems()
 	return p
 }
@@ -127,7 +133,10 @@ type unseenView struct {
 }
 
 func unseenViewOf(all []account.Account, sums []ledger.UnseenSum, days int) unseenView {
-	v := unseenView{Days: days, Command: Code{Ident: "resolve", Label: "Decide what attempts cost", Text: "weir ledger resolve --older 7d --at-most"}}
+	v := unseenView{Days: days, Command: Code{
+		Ident: "resolve", Label: "Decide what attempts cost",
+		Text: "weir ledger resolve --older 7d --at-most",
+	}}
 	names := map[string]string{}
 	for i := range all {
 		names[all[i].ID] = all[i].Name
@@ -142,7 +151,8 @@ func unseenViewOf(all []account.Account, sums []ledger.UnseenSum, days int) unse
 			continue
 		}
 		q := url.Values{"ended": {string(ledger.EndedUnseen)}, "start_date": {u.First}}
-		v.Accounts = append(v.Accounts, Link{Label: name + " (" + number(u.Attempts) + ")", Href: accountPath(name) + "/requests?" + q.Encode()})
+		v.Accounts = append(v.Accounts, Link{Label: name + " (" + number(u.Attempts) + ")", Href: accountPath(name) +
+			"/requests?" + q.Encode()})
 	}
 	if more > 0 {
 		v.More = many(more, "more account")
@@ -167,7 +177,10 @@ func shownOf(found, limit int64, of string) string {
 
 // searchOf is a field to search in a list.
 func searchOf(path, label, field, sought string) Filters {
-	f := Filters{Action: path, Label: label, Fields: []Field{{Name: "q", Label: field, Kind: "search", Value: sought, Max: 256}}}
+	f := Filters{Action: path, Label: label, Fields: []Field{{
+		Name: "q", Label: field, Kind: "search", Value: sought,
+		Max: 256,
+	}}}
 	if sought != "" {
 		f.Reset = path
 	}

@@ -58,10 +58,14 @@ func (s *Server) userRoutes() []people.Route {
 		}),
 		s.route("POST "+usersPath+"/invite", people.Operate, s.inviteOperator),
 		s.route("POST "+usersPath+"/{user}/reset", people.Operate, s.resetUser),
-		s.route("POST "+usersPath+"/{user}/promote", people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		s.route("POST "+usersPath+"/{user}/promote", people.Operate, func(w http.ResponseWriter, r *http.Request,
+			v *people.Visit,
+		) error {
 			return s.setOperator(w, r, v, true)
 		}),
-		s.route("POST "+usersPath+"/{user}/demote", people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		s.route("POST "+usersPath+"/{user}/demote", people.Operate, func(w http.ResponseWriter, r *http.Request,
+			v *people.Visit,
+		) error {
 			return s.setOperator(w, r, v, false)
 		}),
 		s.route("POST "+usersPath+"/invitations/{id}/cancel", people.Operate, s.cancelOperator),
@@ -70,7 +74,8 @@ func (s *Server) userRoutes() []people.Route {
 
 func (s *Server) inviteOperator(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	token, i, err := s.options.People.Invite(r.Context(), v.By, people.Invitation{Email: strings.TrimSpace(r.PostFormValue("email")), Operator: true})
+	token, i, err := s.options.People.Invite(r.Context(), v.By,
+		people.Invitation{Email: strings.TrimSpace(r.PostFormValue("email")), Operator: true})
 	if token.IsZero() && f.refuse(err) {
 		return s.showUsers(w, r, v, f, madeOnce{})
 	}
@@ -147,7 +152,10 @@ func (s *Server) showUsers(w http.ResponseWriter, r *http.Request, v *people.Vis
 func usersPageOf(v *people.Visit, users []people.User, members []people.Membership, sought string, f *form) usersPage {
 	in := map[string][]membershipTag{}
 	for _, m := range members {
-		in[m.UserID] = append(in[m.UserID], membershipTag{m.AccountName, accountPath(m.AccountName) + "/members", m.Role})
+		in[m.UserID] = append(in[m.UserID], membershipTag{
+			m.AccountName, accountPath(m.AccountName) + "/members",
+			m.Role,
+		})
 	}
 	p := usersPage{Filters: searchOf(usersPath, "Search people", "Name, e-mail or account", sought)}
 	found := int64(0)
@@ -179,14 +187,17 @@ func userRowOf(v *people.Visit, u *people.User, in []membershipTag) userRow {
 		row.Way = "Single sign-on"
 	}
 	row.Change = Confirm{
-		Ident: "operator-" + u.ID, Button: "Make operator", Object: name, Title: "Make " + name + " an operator?", Keep: "Leave it",
+		Ident: "operator-" + u.ID, Button: "Make operator", Object: name, Title: "Make " + name + " an operator?",
+		Keep:   "Leave it",
 		Text:   "Operators see and change everything here: all accounts, people, budgets and keys.",
 		Action: usersPath + "/" + u.ID + "/promote", Verb: "Make an operator",
 	}
 	if u.Operator {
 		row.Change = Confirm{
-			Ident: "operator-" + u.ID, Button: "Remove operator", Object: name, Title: "Remove " + name + " as an operator?", Keep: "Leave it",
-			Text:   "They keep their accounts, and see nothing else any more, at once. Keys with the permission admin that they made are revoked, and their open invitations withdrawn.",
+			Ident: "operator-" + u.ID, Button: "Remove operator", Object: name, Title: "Remove " + name +
+				" as an operator?", Keep: "Leave it",
+			Text: "They keep their accounts, and see nothing else any more, at once. Keys with the permission " +
+				"admin that they made are revoked, and their open invitations withdrawn.",
 			Action: usersPath + "/" + u.ID + "/demote", Verb: "Remove the operator",
 		}
 	}

@@ -225,8 +225,10 @@ func usagePath(base string, of span, model string) string {
 
 func modelSpendOf(base string, x *spentSums, m *ledger.ModelSum) modelSpend {
 	return modelSpend{
-		Name: m.Model, Href: usagePath(base, x.span, m.Model), Level: Level{Percent: percent(int64(m.Cost), int64(x.whole.Total.Cost))},
-		Cost: m.Cost, AtMost: boundOf(m.Cost, m.Uncertain), Unpriced: m.Unpriced > 0, Requests: m.Requests, Errors: m.Errors, Tokens: m.Usage.TotalTokens(), FirstToken: orNone(m.Speed.Median()),
+		Name: m.Model, Href: usagePath(base, x.span, m.Model),
+		Level: Level{Percent: percent(int64(m.Cost), int64(x.whole.Total.Cost))},
+		Cost:  m.Cost, AtMost: boundOf(m.Cost, m.Uncertain), Unpriced: m.Unpriced > 0, Requests: m.Requests,
+		Errors: m.Errors, Tokens: m.Usage.TotalTokens(), FirstToken: orNone(m.Speed.Median()),
 	}
 }
 
@@ -235,8 +237,9 @@ func keySpends(base string, keys []account.Key, x *spentSums) (all []keySpend) {
 	for _, k := range x.keys[:min(len(x.keys), mostListed)] {
 		q := url.Values{"key": {k.Key}, "start_date": {x.span.first()}, "end_date": {x.span.last()}}
 		all = append(all, keySpend{
-			Label: cmp.Or(labels[k.Key], "A key that is gone"), Href: base + "/requests?" + q.Encode(), Level: Level{Percent: percent(int64(k.Cost), int64(x.whole.Total.Cost))},
-			Cost: k.Cost, AtMost: boundOf(k.Cost, k.Uncertain), Requests: k.Requests,
+			Label: cmp.Or(labels[k.Key], "A key that is gone"), Href: base + "/requests?" + q.Encode(),
+			Level: Level{Percent: percent(int64(k.Cost), int64(x.whole.Total.Cost))},
+			Cost:  k.Cost, AtMost: boundOf(k.Cost, k.Uncertain), Requests: k.Requests,
 		})
 	}
 	return all
@@ -258,7 +261,8 @@ func overviewTiles(t *ledger.Sum) []Tile {
 	return []Tile{
 		{"Spend", amount(t.Cost), withBound(spent, boundOf(t.Cost, t.Uncertain))},
 		{"Requests", compact(t.Requests), errors},
-		{"Tokens", compact(t.Usage.TotalTokens()), compact(t.Usage.InputTokens()) + " in, " + compact(t.Usage.OutputTokens()) + " out"},
+		{"Tokens", compact(t.Usage.TotalTokens()), compact(t.Usage.InputTokens()) + " in, " +
+			compact(t.Usage.OutputTokens()) + " out"},
 		{"First token", orNone(t.Speed.Median()), speed},
 	}
 }
@@ -266,16 +270,23 @@ func overviewTiles(t *ledger.Sum) []Tile {
 // notesOf says what the sums leave open.
 func notesOf(t *ledger.Sum) (notes []string) {
 	if t.Unpriced > 0 {
-		notes = append(notes, fmt.Sprintf("%s of a model without a price: what they cost is not known, and not in the spend.", many(t.Unpriced, "attempt")))
+		notes = append(notes,
+			fmt.Sprintf("%s of a model without a price: what they cost is not known, and not in the spend.",
+				many(t.Unpriced, "attempt")))
 	}
 	if t.Estimated > 0 {
-		notes = append(notes, fmt.Sprintf("%s counted here, because the provider’s own numbers never came.", many(t.Estimated, "attempt")))
+		notes = append(notes, fmt.Sprintf("%s counted here, because the provider’s own numbers never came.",
+			many(t.Estimated, "attempt")))
 	}
 	if t.Unknown > 0 {
-		notes = append(notes, fmt.Sprintf("%s of unknown outcome, counted at the most that they can have cost, until an operator decides.", many(t.Unknown, "attempt")))
+		notes = append(notes,
+			fmt.Sprintf("%s of unknown outcome, counted at the most that they can have cost, until an operator "+
+				"decides.", many(t.Unknown, "attempt")))
 	}
 	if t.Uncertain > 0 {
-		notes = append(notes, fmt.Sprintf("What nobody knows exactly may come to %s beyond the spend. Budgets count it until it is decided.", dollars(t.Uncertain)))
+		notes = append(notes,
+			fmt.Sprintf("What nobody knows exactly may come to %s beyond the spend. Budgets count it until it is "+
+				"decided.", dollars(t.Uncertain)))
 	}
 	return notes
 }
@@ -287,7 +298,10 @@ func spendChart(x *spentSums) Chart {
 		Title: "Spend by day", Summary: fmt.Sprintf("%s, %s in all", x.span, amount(total.Cost)),
 		Legend: x.names(), Columns: append([]string{"Day", "Spend", "Requests"}, x.names()...),
 	}
-	b := bars{label: fmt.Sprintf("Spend by day, %s: %s in all", x.span, amount(total.Cost)), unit: func(n int64) string { return amount(llm.Money(n)) }}
+	b := bars{
+		label: fmt.Sprintf("Spend by day, %s: %s in all", x.span, amount(total.Cost)),
+		unit:  func(n int64) string { return amount(llm.Money(n)) },
+	}
 	for i := range x.whole.Days {
 		d := &x.whole.Days[i]
 		date := x.span.from.AddDate(0, 0, i)

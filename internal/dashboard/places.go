@@ -33,9 +33,15 @@ func (p *places) take(who string) error {
 	defer p.mu.Unlock()
 	switch {
 	case p.taken >= p.most:
-		return &llm.Error{Code: llm.CodeRateLimited, RetryAfter: filesWait, Message: "As many files are being downloaded as can be at once. Try again in ten seconds."}
+		return &llm.Error{
+			Code: llm.CodeRateLimited, RetryAfter: filesWait,
+			Message: "As many files are being downloaded as can be at once. Try again in ten seconds.",
+		}
 	case p.of[who] >= p.mostOf:
-		return &llm.Error{Code: llm.CodeRateLimited, RetryAfter: filesWait, Message: "You are downloading other files already. Try again when one has come."}
+		return &llm.Error{
+			Code: llm.CodeRateLimited, RetryAfter: filesWait,
+			Message: "You are downloading other files already. Try again when one has come.",
+		}
 	}
 	if p.of == nil {
 		p.of = map[string]int{}

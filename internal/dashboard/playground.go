@@ -41,7 +41,10 @@ func (s *Server) playground(w http.ResponseWriter, r *http.Request, v *people.Vi
 			data.Models = append(data.Models, m.Name)
 		}
 	}
-	return s.show(w, r, v, page{name: "playground", title: "Playground", scripts: []string{"playground.js"}, data: data})
+	return s.show(w, r, v, page{
+		name: "playground", title: "Playground", scripts: []string{"playground.js"},
+		data: data,
+	})
 }
 
 // play asks a model as a client of the API does, and is metered like one, by a key
@@ -50,7 +53,10 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request, v *people.Visit) {
 	guard(w.Header())
 	user := v.User()
 	if user == nil {
-		s.Refuse(w, r, v, &llm.Error{Code: llm.CodeForbidden, Message: "The playground is for people. Programs have keys."})
+		s.Refuse(w, r, v, &llm.Error{
+			Code:    llm.CodeForbidden,
+			Message: "The playground is for people. Programs have keys.",
+		})
 		return
 	}
 	p, err := s.options.Accounts.Playground(r.Context(), v.By, v.Account, user.ID)

@@ -56,13 +56,16 @@ func (s *Server) priceRoutes() []people.Route {
 
 func (s *Server) prices(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	now := s.options.Now().UTC()
-	unpriced, err := s.options.Installation.Unpriced(r.Context(), now.AddDate(0, 0, 1-unpricedDays).Format(time.DateOnly), now.Format(time.DateOnly))
+	unpriced, err := s.options.Installation.Unpriced(r.Context(), now.AddDate(0, 0, 1-unpricedDays).Format(
+		time.DateOnly), now.Format(time.DateOnly))
 	if err != nil {
 		return err
 	}
 	sought := strings.TrimSpace(r.URL.Query().Get("q"))
 	p := pricesPageOf(s.options.Installation.PriceSources(), s.options.Installation.Models(), sought)
-	if m, ok := s.options.Installation.Model(sought); ok && !slices.ContainsFunc(p.Models, func(x priceRow) bool { return x.Name == m.Name }) {
+	if m, ok := s.options.Installation.Model(sought); ok && !slices.ContainsFunc(p.Models, func(x priceRow) bool {
+		return x.Name == m.Name
+	}) {
 		p.Models = slices.Insert(p.Models, 0, priceRowOf(&m))
 	}
 	var without []string
@@ -74,12 +77,16 @@ func (s *Server) prices(w http.ResponseWriter, r *http.Request, v *people.Visit)
 		}
 	}
 	p.Unpriced = p.Unpriced[:min(len(p.Unpriced), most)]
-	p.Yaml = Code{Ident: "yaml", Label: "Prices to fill in, for weir.yaml", Text: yamlOf(without[:min(len(without), most)])}
+	p.Yaml = Code{
+		Ident: "yaml", Label: "Prices to fill in, for weir.yaml",
+		Text: yamlOf(without[:min(len(without), most)]),
+	}
 	return s.show(w, r, v, page{name: "prices", title: "Prices", data: p})
 }
 
 func pricesPageOf(from PriceSources, all []route.Model, sought string) pricesPage {
-	p := pricesPage{Sources: from, Sought: sought != "", Filters: searchOf("/operator/prices", "Search models", "Model", sought)}
+	p := pricesPage{Sources: from, Sought: sought != "", Filters: searchOf("/operator/prices", "Search models", "Model",
+		sought)}
 	found := int64(0)
 	for i := range all {
 		if m := &all[i]; p.Sought && m.Provider != "" && matches(sought, m.Name) {

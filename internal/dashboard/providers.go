@@ -125,7 +125,10 @@ func providerPartOf(i int, c *route.ProviderCondition, try string, room int) pro
 		p.Keys = append(p.Keys, providerKey{k.Fingerprint, secondOf(k.Until)})
 	}
 	targets := slices.Clone(c.Targets)
-	slices.SortStableFunc(targets, func(a, b route.Condition) int { return cmp.Compare(severity(b.State), severity(a.State)) })
+	slices.SortStableFunc(targets, func(a, b route.Condition) int {
+		return cmp.Compare(severity(b.State),
+			severity(a.State))
+	})
 	for j := range targets {
 		if t := &targets[j]; t.State == route.StateOK {
 			try = t.Target
@@ -137,7 +140,10 @@ func providerPartOf(i int, c *route.ProviderCondition, try string, room int) pro
 	for j := range targets[:room] {
 		p.Targets = append(p.Targets, targetRowOf(&targets[j]))
 	}
-	p.Try = Field{Name: "model", ID: p.Ident + "-try", Label: "Model to try", Kind: "text", Value: try, Example: c.Name + "/…", Required: true, Max: 256, Complete: "off"}
+	p.Try = Field{
+		Name: "model", ID: p.Ident + "-try", Label: "Model to try", Kind: "text", Value: try,
+		Example: c.Name + "/…", Required: true, Max: 256, Complete: "off",
+	}
 	return p
 }
 

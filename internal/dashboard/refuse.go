@@ -48,11 +48,15 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit,
 		data.Request = v.Origin.Request
 	}
 	if status >= http.StatusInternalServerError {
-		s.options.Log.ErrorContext(r.Context(), "page failed", "path", people.HidePath(r.URL.Path), "request_id", data.Request, "err", err)
+		s.options.Log.ErrorContext(r.Context(), "page failed", "path", people.HidePath(r.URL.Path), "request_id",
+			data.Request, "err", err)
 	}
 	retryAfter(w, e.RetryAfter)
 	bare := v == nil || v.User() == nil
-	if failed := s.show(w, r, v, page{name: "error", title: title, bare: bare, status: status, data: data}); failed != nil {
+	if failed := s.show(w, r, v, page{
+		name: "error", title: title, bare: bare, status: status,
+		data: data,
+	}); failed != nil {
 		s.options.Log.ErrorContext(r.Context(), "page of an error failed", "err", errors.Join(err, failed))
 		http.Error(w, e.Message, status)
 	}

@@ -2,8 +2,6 @@ package dashboard
 
 import (
 	"cmp"
-	"fmt"
-	"html/template"
 	"net/http"
 	"strconv"
 	"strings"
@@ -58,7 +56,10 @@ type correctionRow struct {
 const mostAttempts = 20
 
 func (s *Server) request(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	gone := &llm.Error{Code: llm.CodeNotFound, Message: "This account has no such request. Requests are kept for a time; what they cost stays in the sums."}
+	gone := &llm.Error{
+		Code:    llm.CodeNotFound,
+		Message: "This account has no such request. Requests are kept for a time; what they cost stays in the sums.",
+	}
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
 		return gone
@@ -111,7 +112,8 @@ func requestTiles(d *ledger.RequestDetail) []Tile {
 	}
 	return []Tile{
 		cost,
-		{"Tokens", number(d.Usage.TotalTokens()), number(d.Usage.InputTokens()) + " in, " + number(d.Usage.OutputTokens()) + " out"},
+		{"Tokens", number(d.Usage.TotalTokens()), number(d.Usage.InputTokens()) + " in, " +
+			number(d.Usage.OutputTokens()) + " out"},
 		{"First token", orNone(d.FirstToken), "from when the request came"},
 		{"Took", orNone(d.Duration), many(int64(d.Attempts), "attempt")},
 	}
@@ -165,7 +167,10 @@ func requestFacts(d *ledger.RequestSummary) []Fact {
 }
 
 func attemptViewOf(a *ledger.AttemptDetail) attemptView {
-	v := attemptView{N: int(a.ID.N), Model: a.FullModel(), Badge: outcomeBadge(a.Outcome), Open: a.Outcome == ledger.OutcomeOpen, Facts: attemptFacts(a)}
+	v := attemptView{
+		N: int(a.ID.N), Model: a.FullModel(), Badge: outcomeBadge(a.Outcome),
+		Open: a.Outcome == ledger.OutcomeOpen, Facts: attemptFacts(a),
+	}
 	if v.Open {
 		return v
 	}
@@ -179,7 +184,10 @@ func attemptViewOf(a *ledger.AttemptDetail) attemptView {
 	}
 	v.Lines = costRows(a)
 	if a.Unresolved() {
-		v.Resolve = Code{Ident: "resolve-" + strconv.Itoa(v.N), Label: "Decide what it cost", Text: "weir ledger resolve " + a.ID.String() + " --usd AMOUNT"}
+		v.Resolve = Code{
+			Ident: "resolve-" + strconv.Itoa(v.N), Label: "Decide what it cost",
+			Text: "weir ledger resolve " + a.ID.String() + " --usd AMOUNT",
+		}
 	}
 	for i := range a.Corrections {
 		c := &a.Corrections[i]
@@ -250,7 +258,8 @@ func pricedAs(a *ledger.AttemptDetail) string {
 	for i := range modes {
 		text := modes[i].Name + ", at rates of its own"
 		if times := modes[i].Times; times > 0 {
-			text = modes[i].Name + ", tokens at " + strconv.FormatFloat(float64(times)/1000, 'f', -1, 64) + " times their rates"
+			text = modes[i].Name + ", tokens at " + strconv.FormatFloat(float64(times)/1000, 'f', -1, 64) +
+				" times their rates"
 		}
 		texts = append(texts, text)
 	}
@@ -334,58 +343,3 @@ func perMillion(rate llm.Rate) string {
 	}
 	return dollars(llm.Money(rate.Pico()) * 1000)
 }
-
-// Measures of the picture of a request's way.
-const (
-	laneHeight = 40.0
-	laneBar    = 12.0
-)
-
-// pathChart is the way of a request: its attempts one below the other, by when
-// they began and ended.
-func pathChart(parts []ledger.AttemptDetail) Chart {
-	c := Chart{Title: "Timeline", Columns: []string{"Attempt", "Model", "Outcome", "Began", "First token", "Ended"}}
-	whole := time.Millisecond
-	for i := range parts {
-		a := &parts[i]
-		began := a.Opened.Sub(a.Arrived)
-		ended := began + a.Duration
-		whole = max(whole, ended)
-		row := []string{strconv.Itoa(int(a.ID.N)), a.FullModel(), outcomeBadge(a.Outcome).Text, took(began), none, none}
-		if a.FirstToken > 0 {
-			row[4] = took(began + a.FirstToken)
-		}
-		if a.Outcome != ledger.OutcomeOpen {
-			row[5] = took(ended)
-		}
-		c.Rows = append(c.Rows, row)
-	}
-	c.Summary = many(int64(len(parts)), "attempt") + ", times from when the request came"
-	c.Picture = pathPicture(parts, whole)
-	return c
-}
-
-func pathPicture(parts []ledger.AttemptDetail, whole time.Duration) template.HTML {
-	height := laneHeight*float64(len(parts)) + 24
-	x := func(d time.Duration) float64 { return float64(max(d, 0)) / float64(whole) * (chartWidth - 2) }
-	var out strings.Builder
-	fmt.Fprintf(&out, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s in %s">`, chartWidth, height, many(int64(len(parts)), "attempt"), took(whole))
-	fmt.Fprintf(&out, `<path class="axis" d="M.5 0V%g"/><path class="axis" d="M%g 0V%g"/><path class="axis" d="M%g 0V%g"/>`, height-20, chartWidth/2, height-20, chartWidth-.5, height-20)
-	for i := range parts {
-		a := &parts[i]
-		began := a.Opened.Sub(a.Arrived)
-		y := laneHeight * float64(i)
-		fmt.Fprintf(&out, `<text class="said" x="%s" y="%g">%d. %s</text>`, tenth(min(x(began), chartWidth/2)+4), y+16, a.ID.N, template.HTMLEscapeString(a.FullModel()))
-		out.WriteString(box("b-"+outcomeKind(a.Outcome), x(began), y+22, max(x(a.Duration), 2), laneBar))
-		if a.FirstToken > 0 {
-			out.WriteString(box("mark", x(began+a.FirstToken), y+20, 2, laneBar+4))
-		}
-	}
-	fmt.Fprintf(&out, `<text x="0" y="%g">0</text><text x="%g" y="%g" text-anchor="middle">%s</text><text x="%g" y="%g" text-anchor="end">%s</text></svg>`,
-		height-4, chartWidth/2, height-4, took(whole/2), chartWidth, height-4, took(whole))
-	return template.HTML(out.String())
-}
-
-// outcomeKind is the kind of badge that an outcome has, by which its bar is
-// drawn.
-func outcomeKind(o ledger.Outcome) string { return cmp.Or(outcomeBadge(o).Kind, "open") }

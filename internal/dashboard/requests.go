@@ -60,7 +60,8 @@ func (s *Server) requestRoutes() []people.Route {
 // requestQuery reads what a list is asked for. What is wrong stands at its field.
 func requestQuery(f *form, accountID string) ledger.RequestsQuery {
 	q := ledger.RequestsQuery{
-		Account: accountID, Key: f.values.Get("key"), Model: f.values.Get("model"), Ended: ledger.Ended(f.values.Get("ended")), Limit: requestsShown,
+		Account: accountID, Key: f.values.Get("key"), Model: f.values.Get("model"),
+		Ended: ledger.Ended(f.values.Get("ended")), Limit: requestsShown,
 	}
 	q.From, q.To = dateText(f.bound("start_date")), dateText(f.bound("end_date"))
 	if q.From != "" && q.To != "" && q.From > q.To {
@@ -85,7 +86,15 @@ func requestFields(f *form, keys []account.Key) []Field {
 	for i := range keys {
 		choices = append(choices, Choice{Value: keys[i].ID, Label: keys[i].Label + " …" + keys[i].Last4})
 	}
-	ended := []Choice{{Value: "", Label: "Any way"}, {Value: string(ledger.EndedOK), Label: "Answered"}, {Value: string(ledger.EndedError), Label: "Not answered"}, {Value: string(ledger.EndedUnseen), Label: "End not seen"}}
+	ended := []Choice{
+		{Value: "", Label: "Any way"},
+		{Value: string(ledger.EndedOK), Label: "Answered"},
+		{Value: string(ledger.EndedError), Label: "Not answered"},
+		{
+			Value: string(ledger.EndedUnseen),
+			Label: "End not seen",
+		},
+	}
 	return []Field{
 		f.field(Field{Name: "key", Label: "Key", Choices: choices}),
 		f.field(Field{Name: "model", Label: "Model", Example: "provider/model", Max: maxModelName}),
@@ -103,9 +112,13 @@ func (s *Server) requests(w http.ResponseWriter, r *http.Request, v *people.Visi
 	base := accountPath(v.Account.Name) + "/requests"
 	f := &form{values: r.URL.Query()}
 	q := requestQuery(f, v.Account.ID)
-	p := requestsPage{Filters: Filters{Action: base, Label: "Requests to show", Fields: requestFields(f, shownKeys(keys, q.Key)), Reset: base}, Problems: f.problems()}
+	p := requestsPage{Filters: Filters{Action: base, Label: "Requests to show", Fields: requestFields(
+		f, shownKeys(keys, q.Key)), Reset: base}, Problems: f.problems()}
 	if f.bad() {
-		return s.show(w, r, v, page{name: "requests", title: "Requests", status: http.StatusUnprocessableEntity, data: p})
+		return s.show(w, r, v, page{
+			name: "requests", title: "Requests", status: http.StatusUnprocessableEntity,
+			data: p,
+		})
 	}
 	s.flush(r.Context())
 	list, next, err := s.options.Requests.Requests(r.Context(), q)
@@ -137,7 +150,9 @@ func labelsOf(keys []account.Key) map[string]string {
 	return labels
 }
 
-func (p *requestsPage) fill(base string, q *ledger.RequestsQuery, rows []requestRow, next ledger.RequestCursor, now time.Time) {
+func (p *requestsPage) fill(base string, q *ledger.RequestsQuery, rows []requestRow, next ledger.RequestCursor,
+	now time.Time,
+) {
 	chosen := filtersOf(q)
 	p.Rows, p.Filtered = rows, len(chosen) > 0
 	if next != (ledger.RequestCursor{}) {
@@ -156,17 +171,31 @@ func (p *requestsPage) fill(base string, q *ledger.RequestsQuery, rows []request
 func emptyRequests(base string, p *requestsPage) Empty {
 	switch {
 	case p.Pager.Older != "":
-		return Empty{Icon: "requests", Title: "None among those looked through", Text: "What you look for is rare. There are older requests to look through.", Action: "Look further", Href: p.Pager.Older}
+		return Empty{
+			Icon: "requests", Title: "None among those looked through",
+			Text: "What you look for is rare. There are older requests to look through.", Action: "Look further",
+			Href: p.Pager.Older,
+		}
 	case p.Filtered || p.Pager.Newest != "":
-		return Empty{Icon: "requests", Title: "No such request", Text: "No request is as the filters say; a model is named in full, such as openai/gpt-5. Requests are kept for a time; their sums stay.", Action: "All requests", Href: base}
+		return Empty{
+			Icon: "requests", Title: "No such request",
+			Text: "No request is as the filters say; a model is named in full, such as openai/gpt-5. Requests are " +
+				"kept for a time; their sums stay.", Action: "All requests", Href: base,
+		}
 	}
-	return Empty{Icon: "requests", Title: "No request yet", Text: "Each request shows here with its way, its tokens and what it cost, as soon as it comes."}
+	return Empty{
+		Icon: "requests", Title: "No request yet",
+		Text: "Each request shows here with its way, its tokens and what it cost, as soon as it comes.",
+	}
 }
 
 // filtersOf are the parameters that select the same.
 func filtersOf(q *ledger.RequestsQuery) url.Values {
 	values := url.Values{}
-	for name, value := range map[string]string{"key": q.Key, "model": q.Model, "ended": string(q.Ended), "start_date": q.From, "end_date": q.To} {
+	for name, value := range map[string]string{
+		"key": q.Key, "model": q.Model, "ended": string(q.Ended),
+		"start_date": q.From, "end_date": q.To,
+	} {
 		if value != "" {
 			values.Set(name, value)
 		}
@@ -191,9 +220,12 @@ func requestRows(base string, list []ledger.RequestSummary, labels map[string]st
 
 func requestRowOf(base string, x *ledger.RequestSummary, labels map[string]string) requestRow {
 	row := requestRow{
-		ID: x.ID.String(), Href: base + "/" + x.ID.String(), Arrived: x.Arrived, Model: x.Model, Key: cmp.Or(labels[x.Key], "a key that is gone"),
-		Badge: outcomeBadge(x.Outcome), Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts, In: x.Usage.InputTokens(), Out: x.Usage.OutputTokens(),
-		Cost: x.Cost, AtMost: boundOf(x.Cost, x.AtMost-x.Cost), Providers: x.ProviderCost, Unpriced: x.Unpriced != 0, Doubt: doubtOf(x.Provenance), First: orNone(x.FirstToken), Took: orNone(x.Duration),
+		ID: x.ID.String(), Href: base + "/" + x.ID.String(), Arrived: x.Arrived, Model: x.Model,
+		Key:   cmp.Or(labels[x.Key], "a key that is gone"),
+		Badge: outcomeBadge(x.Outcome), Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts,
+		In: x.Usage.InputTokens(), Out: x.Usage.OutputTokens(),
+		Cost: x.Cost, AtMost: boundOf(x.Cost, x.AtMost-x.Cost), Providers: x.ProviderCost, Unpriced: x.Unpriced != 0,
+		Doubt: doubtOf(x.Provenance), First: orNone(x.FirstToken), Took: orNone(x.Duration),
 	}
 	if x.Requested != x.Model {
 		row.Requested = x.Requested

@@ -25,8 +25,13 @@ type settingGroup struct {
 const mostSettings = 500
 
 func (s *Server) settingRoutes() []people.Route {
-	return []people.Route{s.route("GET /operator/settings", people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-		return s.show(w, r, v, page{name: "settings", title: "Settings", data: settingsPageOf(s.options.Installation.Settings())})
+	return []people.Route{s.route("GET /operator/settings", people.Operate, func(w http.ResponseWriter, r *http.Request,
+		v *people.Visit,
+	) error {
+		return s.show(w, r, v, page{
+			name: "settings", title: "Settings",
+			data: settingsPageOf(s.options.Installation.Settings()),
+		})
 	})}
 }
 
@@ -34,7 +39,8 @@ func (s *Server) settingRoutes() []people.Route {
 func settingsPageOf(x Settings) settingsPage {
 	p := settingsPage{File: x.File, Warnings: x.Warnings, Groups: []settingGroup{{Ident: "s-", Name: "The gateway"}}}
 	if n := len(x.Values); n > mostSettings {
-		p.Shown = "The first " + number(mostSettings) + " of " + number(int64(n)) + " values: weir config show prints all."
+		p.Shown = "The first " + number(mostSettings) + " of " + number(int64(n)) +
+			" values: weir config show prints all."
 		x.Values = x.Values[:mostSettings]
 	}
 	at := map[string]int{}

@@ -36,10 +36,19 @@ func (s *Server) showSignIn(w http.ResponseWriter, r *http.Request, v *people.Vi
 	if err != nil {
 		return err
 	}
-	p := signInPage{Fresh: fresh, SSO: s.options.People.SSO(), Passwords: s.options.People.Passwords(), Next: people.LocalPath(r.FormValue("next"))}
+	p := signInPage{
+		Fresh: fresh, SSO: s.options.People.SSO(), Passwords: s.options.People.Passwords(),
+		Next: people.LocalPath(r.FormValue("next")),
+	}
 	p.SSOPath = "/oidc/start?next=" + url.QueryEscape(p.Next)
-	p.Email = f.field(Field{Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true, First: true, Max: 254})
-	p.Password = f.field(Field{Name: "password", Label: "Password", Kind: "password", Complete: "current-password", Required: true, Max: 256})
+	p.Email = f.field(Field{
+		Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true,
+		First: true, Max: 254,
+	})
+	p.Password = f.field(Field{
+		Name: "password", Label: "Password", Kind: "password", Complete: "current-password",
+		Required: true, Max: 256,
+	})
 	p.Problems = f.problems()
 	retryAfter(w, f.wait)
 	return s.show(w, r, v, page{name: "sign-in", title: "Sign in", bare: true, status: f.status(), data: p})

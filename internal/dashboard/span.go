@@ -58,7 +58,8 @@ func chosenSpan(now time.Time, q url.Values) (span, error) {
 	if text := q.Get("month"); text != "" {
 		first, err := time.Parse(monthLayout, text)
 		if err != nil || first.After(today(now)) || first.Year() < 2000 {
-			return span{}, llm.Invalid("month", fmt.Sprintf("month is %.20q: write one such as %q, not after this one.", text, now.UTC().Format(monthLayout)))
+			return span{}, llm.Invalid("month", fmt.Sprintf("month is %.20q: write one such as %q, not after this one.",
+				text, now.UTC().Format(monthLayout)))
 		}
 		return monthOf(now, first), nil
 	}
@@ -69,7 +70,8 @@ func chosenSpan(now time.Time, q url.Values) (span, error) {
 		n, err := strconv.Atoi(text)
 		return lastDays(now, n), err
 	default:
-		return span{}, llm.Invalid("days", fmt.Sprintf("days is %.20q: the overview is of 7, 30 or 90 days, or of a month.", text))
+		return span{}, llm.Invalid("days",
+			fmt.Sprintf("days is %.20q: the overview is of 7, 30 or 90 days, or of a month.", text))
 	}
 }
 
@@ -77,12 +79,18 @@ func chosenSpan(now time.Time, q url.Values) (span, error) {
 func spanLinks(now time.Time, path string, chosen span) []Link {
 	var links []Link
 	for _, n := range []int{7, usualDays, 90} {
-		links = append(links, Link{Label: many(int64(n), "day"), Href: path + "?days=" + strconv.Itoa(n), Current: chosen == lastDays(now, n)})
+		links = append(links, Link{
+			Label: many(int64(n), "day"), Href: path + "?days=" + strconv.Itoa(n),
+			Current: chosen == lastDays(now, n),
+		})
 	}
 	t := now.UTC()
 	for i := range 3 {
 		first := time.Date(t.Year(), t.Month()-time.Month(i), 1, 0, 0, 0, 0, time.UTC)
-		links = append(links, Link{Label: first.Format("January"), Href: path + "?month=" + first.Format(monthLayout), Current: chosen == monthOf(now, first)})
+		links = append(links, Link{
+			Label: first.Format("January"), Href: path + "?month=" + first.Format(monthLayout),
+			Current: chosen == monthOf(now, first),
+		})
 	}
 	// On some days a month is as long as one of the others: one link is current.
 	seen := false
@@ -110,7 +118,8 @@ func datesOf(f *form, now time.Time) span {
 		return usual
 	}
 	if chosen.days() > ledger.MaxReportDays {
-		f.mistake("start_date", fmt.Sprintf("These are %s days; a report has %s at most.", number(int64(chosen.days())), number(ledger.MaxReportDays)))
+		f.mistake("start_date", fmt.Sprintf("These are %s days; a report has %s at most.", number(int64(chosen.days())),
+			number(ledger.MaxReportDays)))
 		return usual
 	}
 	return chosen

@@ -20,7 +20,9 @@ type startPage struct {
 	UsesAt    string
 }
 
-func (s *Server) start(w http.ResponseWriter, r *http.Request, v *people.Visit, keys []account.Key, hooks []hookNotice) error {
+func (s *Server) start(w http.ResponseWriter, r *http.Request, v *people.Visit, keys []account.Key,
+	hooks []hookNotice,
+) error {
 	base := accountPath(v.Account.Name)
 	p := startPage{
 		Suspended: v.Account.Suspended, Hooks: hooks, CanMake: v.May(people.Use, v.Account.ID) == nil,

@@ -29,19 +29,23 @@ type nodeRow struct {
 }
 
 func (s *Server) systemRoutes() []people.Route {
-	return []people.Route{s.route("GET /operator/system", people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	return []people.Route{s.route("GET /operator/system", people.Operate, func(w http.ResponseWriter, r *http.Request,
+		v *people.Visit,
+	) error {
 		state, err := s.options.Installation.System(r.Context())
 		if err != nil {
 			return err
 		}
-		return s.show(w, r, v, page{name: "system", title: "System", data: systemPageOf(&state, s.options.Version, s.options.Now())})
+		return s.show(w, r, v, page{name: "system", title: "System", data: systemPageOf(&state, s.options.Version,
+			s.options.Now())})
 	})}
 }
 
 func systemPageOf(x *System, version string, now time.Time) systemPage {
 	p := systemPage{Parts: []systemPart{
 		{"This node", Badge{"good", "Runs"}, []string{"Since " + moment(x.Started) + ", " + between(now, x.Started)}},
-		journalPart(&x.Journal), projectorPart(&x.Journal), databasePart(&x.Database, x.Journal.Database), valkeyPart(&x.Valkey),
+		journalPart(&x.Journal), projectorPart(&x.Journal), databasePart(&x.Database, x.Journal.Database),
+		valkeyPart(&x.Valkey),
 	}}
 	for _, n := range x.Nodes {
 		p.Nodes = append(p.Nodes, nodeRow{n, nodeBadge(&n)})
@@ -75,7 +79,8 @@ func failing(b Badge) Badge {
 }
 
 func databasePart(d *DatabaseState, away string) systemPart {
-	p := systemPart{"Database", Badge{"good", "Takes the journal"}, []string{d.Engine, "Schema " + number(d.Schema) + " of " + number(d.Current)}}
+	p := systemPart{"Database", Badge{"good", "Takes the journal"}, []string{d.Engine, "Schema " + number(d.Schema) +
+		" of " + number(d.Current)}}
 	if away != "" {
 		p.Badge = Badge{"bad", "Away"}
 		p.Facts = append(p.Facts, away, "What is used is kept in the journal meanwhile")
@@ -87,7 +92,8 @@ func databasePart(d *DatabaseState, away string) systemPart {
 func projectorPart(j *JournalState) systemPart {
 	p := systemPart{"Projector", Badge{"good", "Up to date"}, []string{"The database has all of the journal"}}
 	if j.Behind > 0 {
-		p.Badge, p.Facts[0] = Badge{"good", "Catches up"}, bytesText(j.Behind)+" of the journal are not in the database yet"
+		p.Badge, p.Facts[0] = Badge{"good", "Catches up"}, bytesText(j.Behind)+
+			" of the journal are not in the database yet"
 	}
 	if j.Database != "" {
 		p.Badge = Badge{"warn", "Waits for the database"}
@@ -98,9 +104,17 @@ func projectorPart(j *JournalState) systemPart {
 func valkeyPart(x *ValkeyState) systemPart {
 	switch {
 	case !x.Used:
-		return systemPart{"Valkey", Badge{"off", "Not used"}, []string{"Rate limits are held in memory, by each node for itself"}}
+		return systemPart{
+			"Valkey",
+			Badge{"off", "Not used"},
+			[]string{"Rate limits are held in memory, by each node for itself"},
+		}
 	case x.Problem != "":
-		return systemPart{"Valkey", Badge{"warn", "Away"}, []string{x.Problem, "Rate limits are held from memory, at this node’s share"}}
+		return systemPart{
+			"Valkey",
+			Badge{"warn", "Away"},
+			[]string{x.Problem, "Rate limits are held from memory, at this node’s share"},
+		}
 	}
 	return systemPart{"Valkey", Badge{"good", "Answers"}, []string{"Rate limits are shared by all nodes"}}
 }

@@ -44,9 +44,15 @@ func (t *tails) enter(who string) error {
 	defer t.mu.Unlock()
 	switch {
 	case t.of[who] >= maxTailsOf:
-		return &llm.Error{Code: llm.CodeOverloaded, Message: "You follow live in many places already. Close one of them.", RetryAfter: time.Minute}
+		return &llm.Error{
+			Code:    llm.CodeOverloaded,
+			Message: "You follow live in many places already. Close one of them.", RetryAfter: time.Minute,
+		}
 	case t.watching >= maxTails:
-		return &llm.Error{Code: llm.CodeOverloaded, Message: "Too many people follow live just now. Try again in a minute.", RetryAfter: time.Minute}
+		return &llm.Error{
+			Code:    llm.CodeOverloaded,
+			Message: "Too many people follow live just now. Try again in a minute.", RetryAfter: time.Minute,
+		}
 	}
 	if t.of == nil {
 		t.of = map[string]int{}
@@ -88,7 +94,8 @@ func (s *Server) tail(w http.ResponseWriter, r *http.Request, v *people.Visit) e
 	}
 	t := &tail{
 		server: s, to: w, control: http.NewResponseController(w), query: q,
-		base: accountPath(v.Account.Name) + "/requests", labels: labelsOf(keys), sent: map[uuid.UUID]ledger.RequestSummary{},
+		base: accountPath(v.Account.Name) + "/requests", labels: labelsOf(keys),
+		sent: map[uuid.UUID]ledger.RequestSummary{},
 	}
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("X-Accel-Buffering", "no") // proxies of nginx's kind would hold events back
@@ -160,13 +167,15 @@ func (t *tail) run(ctx context.Context, may func() error) error {
 
 // look sends what is new or has changed, the oldest first.
 func (t *tail) look(ctx context.Context) error {
-	list, err := t.server.options.Requests.RequestsSince(ctx, t.query.Account, ledger.RequestCursorAt(t.from()), mostInPiece)
+	list, err := t.server.options.Requests.RequestsSince(ctx, t.query.Account, ledger.RequestCursorAt(t.from()),
+		mostInPiece)
 	if err != nil {
 		return err
 	}
 	var events []byte
 	before := t.sent
-	t.sent = make(map[uuid.UUID]ledger.RequestSummary, len(list)) // what is not among the newest any more does not come back
+	// what is not among the newest any more does not come back
+	t.sent = make(map[uuid.UUID]ledger.RequestSummary, len(list))
 	for i := len(list) - 1; i >= 0; i-- {
 		x := &list[i]
 		had, again := before[x.ID]
@@ -205,7 +214,8 @@ func (t *tail) from() time.Time {
 // wants reports whether the filters of the list let the request in.
 func (t *tail) wants(x *ledger.RequestSummary) bool {
 	q := &t.query
-	return (q.Key == "" || x.Key == q.Key) && (q.Model == "" || x.Model == q.Model || x.Requested == q.Model) && q.Ended.Has(x.Outcome, x.Unseen)
+	return (q.Key == "" || x.Key == q.Key) && (q.Model == "" || x.Model == q.Model || x.Requested == q.Model) &&
+		q.Ended.Has(x.Outcome, x.Unseen)
 }
 
 // row is a row of the list. A key that was made since is looked up once more.

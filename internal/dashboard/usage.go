@@ -97,7 +97,10 @@ func (u *usageQuery) query(offset int) string {
 }
 
 func (u *usageQuery) uses(accountID string) ledger.UsesQuery {
-	return ledger.UsesQuery{Account: accountID, From: u.span.first(), To: u.span.last(), Model: u.model, Limit: usesShown, Offset: u.offset}
+	return ledger.UsesQuery{
+		Account: accountID, From: u.span.first(), To: u.span.last(), Model: u.model,
+		Limit: usesShown, Offset: u.offset,
+	}
 }
 
 func (s *Server) usage(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
@@ -105,11 +108,17 @@ func (s *Server) usage(w http.ResponseWriter, r *http.Request, v *people.Visit) 
 	base := accountPath(v.Account.Name) + "/usage"
 	u := usageQueryOf(r.URL.Query(), s.options.Now())
 	if u.form.bad() {
-		p := usagePage{Filters: Filters{Action: base, Label: "Usage to show", Fields: u.fields(), Reset: base}, Problems: u.form.problems()}
+		p := usagePage{
+			Filters:  Filters{Action: base, Label: "Usage to show", Fields: u.fields(), Reset: base},
+			Problems: u.form.problems(),
+		}
 		return s.show(w, r, v, page{name: "usage", title: "Usage", status: http.StatusUnprocessableEntity, data: p})
 	}
 	s.flush(ctx)
-	whole, err := s.options.Reports.Overview(ctx, ledger.OverviewQuery{Account: v.Account.ID, From: u.span.first(), To: u.span.last(), Model: u.model})
+	whole, err := s.options.Reports.Overview(ctx, ledger.OverviewQuery{
+		Account: v.Account.ID, From: u.span.first(),
+		To: u.span.last(), Model: u.model,
+	})
 	if err != nil {
 		return err
 	}
@@ -125,8 +134,16 @@ func usagePageOf(base, public string, u *usageQuery, whole *ledger.Overview, use
 	p := usagePage{
 		Filters: Filters{Action: base, Label: "Usage to show", Fields: u.fields(), Reset: base},
 		Used:    uses.Count > 0, Uses: uses.Uses, Total: uses.Total, CSV: base + ".csv?" + u.query(0),
-		Empty: Empty{Icon: "usage", Title: "Nothing was used", Text: "No request of these dates and this model was counted. A model is named in full, such as openai/gpt-5.", Action: "All models, last 30 days", Href: base},
-		Query: Code{Ident: "uses-call", Label: "The same by the API", Text: fmt.Sprintf("curl '%s/v1/uses?%s' \\\n  -H \"Authorization: Bearer $WEIR_KEY\"", public, u.query(u.offset))},
+		Empty: Empty{
+			Icon: "usage", Title: "Nothing was used",
+			Text: "No request of these dates and this model was counted. A model is named in full, such as " +
+				"openai/gpt-5.", Action: "All models, last 30 days", Href: base,
+		},
+		Query: Code{
+			Ident: "uses-call", Label: "The same by the API",
+			Text: fmt.Sprintf("curl '%s/v1/uses?%s' \\\n  -H \"Authorization: Bearer $WEIR_KEY\"", public,
+				u.query(u.offset)),
+		},
 	}
 	p.Tiles = []Tile{
 		spendTile(uses.Total.Cost, whole.Total.Uncertain),
@@ -155,7 +172,8 @@ func exactly(label, short, whole string) Tile {
 func (u *usageQuery) pager(base string, uses *ledger.UsesPage) (p Pager) {
 	end := u.offset + len(uses.Uses)
 	if len(uses.Uses) > 0 {
-		p.Shown = fmt.Sprintf("%s to %s of %s", number(int64(u.offset+1)), number(int64(end)), number(int64(uses.Count)))
+		p.Shown = fmt.Sprintf("%s to %s of %s", number(int64(u.offset+1)), number(int64(end)),
+			number(int64(uses.Count)))
 	}
 	if u.offset > 0 {
 		p.Newer = base + "?" + u.query(max(u.offset-usesShown, 0))
@@ -171,7 +189,10 @@ const mostBars = 92
 
 // tokenChart is tokens in and out, by day or by month.
 func tokenChart(of span, days []ledger.DaySum) Chart {
-	c := Chart{Title: "Tokens by day", Legend: []string{"In", "Out"}, Columns: []string{"Day", "In", "Out", "Requests", "Spend"}}
+	c := Chart{Title: "Tokens by day", Legend: []string{"In", "Out"}, Columns: []string{
+		"Day", "In", "Out", "Requests",
+		"Spend",
+	}}
 	layout, long := "2 Jan", "2 Jan 2006"
 	if of.days() > mostBars {
 		c.Title, c.Columns[0] = "Tokens by month", "Month"

@@ -101,7 +101,10 @@ func usageHead() []string {
 }
 
 func usageRow(u *ledger.Use) []string {
-	row := []string{u.Date, audit.PlainCell(u.Model), strconv.FormatInt(u.Requests, 10), strconv.FormatInt(u.Usage.TotalTokens(), 10)}
+	row := []string{
+		u.Date, audit.PlainCell(u.Model), strconv.FormatInt(u.Requests, 10),
+		strconv.FormatInt(u.Usage.TotalTokens(), 10),
+	}
 	for _, n := range u.Usage {
 		row = append(row, strconv.FormatInt(n, 10))
 	}

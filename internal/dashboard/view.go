@@ -128,6 +128,7 @@ func (s *Server) functions() template.FuncMap {
 	return template.FuncMap{
 		"asset": s.assets.path, "icon": icon, "gauge": gauge, "ago": s.ago, "moment": moment, "rfc3339": rfc3339,
 		"empty": func(icon, title, text string) Empty { return Empty{Icon: icon, Title: title, Text: text} },
-		"badge": func(kind, text string) Badge { return Badge{kind, text} }, "day": day, "number": number, "dollars": dollars, "modelName": modelName, "clock": clock, "inc": func(i int) int { return i + 1 },
+		"badge": func(kind, text string) Badge { return Badge{kind, text} }, "day": day, "number": number,
+		"dollars": dollars, "modelName": modelName, "clock": clock, "inc": func(i int) int { return i + 1 },
 	}
 }

@@ -20,7 +20,8 @@ func (s *Server) webhookRoutes() []people.Route {
 	if s.options.Webhooks == nil {
 		return nil
 	}
-	return append(s.webhookRoutesAt("/accounts/{account}/webhooks", people.Manage), s.webhookRoutesAt(webhooksPath, people.Operate)...)
+	return append(s.webhookRoutesAt("/accounts/{account}/webhooks", people.Manage), s.webhookRoutesAt(webhooksPath,
+		people.Operate)...)
 }
 
 func (s *Server) webhookRoutesAt(base string, right people.Right) []people.Route {
@@ -45,7 +46,9 @@ func (s *Server) webhookRoutesAt(base string, right people.Right) []people.Route
 			return s.ableWebhook(w, r, v, false)
 		}),
 		s.route("POST "+one+"/remove", right, s.removeWebhook),
-		s.route("GET "+one+"/deliveries/{delivery}", right, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		s.route("GET "+one+"/deliveries/{delivery}", right, func(w http.ResponseWriter, r *http.Request,
+			v *people.Visit,
+		) error {
 			return s.showDelivery(w, r, v, &form{})
 		}),
 		s.route("POST "+one+"/deliveries/{delivery}/redeliver", right, s.redeliver),
@@ -69,7 +72,10 @@ func hookHomeOf(v *people.Visit) hookHome {
 
 // kinds are the events that an endpoint may choose from.
 func (h hookHome) kinds() []webhook.Kind {
-	return slices.DeleteFunc(webhook.Kinds(), func(k webhook.Kind) bool { return h.account != "" && k.To == webhook.ToOperators })
+	return slices.DeleteFunc(webhook.Kinds(), func(k webhook.Kind) bool {
+		return h.account != "" &&
+			k.To == webhook.ToOperators
+	})
 }
 
 // webhookOf is the endpoint that the path names, if it is one of the visit's.
@@ -153,7 +159,8 @@ func (s *Server) webhooks(w http.ResponseWriter, r *http.Request, v *people.Visi
 
 // hooksPageOf lists endpoints, each with its last delivery by its id.
 func hooksPageOf(home hookHome, list []webhook.Endpoint, last map[string]webhook.Delivery) hooksPage {
-	p := hooksPage{Intro: "Addresses of programs that are told what happens in this account.", NewPath: home.path + "/new"}
+	p := hooksPage{Intro: "Addresses of programs that are told what happens in this account.", NewPath: home.path +
+		"/new"}
 	if home.account == "" {
 		p.Intro = "Addresses of programs that are told what happens in the whole installation, in every account."
 	}
@@ -162,7 +169,10 @@ func hooksPageOf(home hookHome, list []webhook.Endpoint, last map[string]webhook
 	}
 	for i := range list {
 		e := &list[i]
-		row := hookRow{URL: e.URL, Href: home.path + "/" + e.ID, Created: e.Created, Events: hookEventsOf(e.Types), Health: hookHealthOf(e)}
+		row := hookRow{
+			URL: e.URL, Href: home.path + "/" + e.ID, Created: e.Created, Events: hookEventsOf(e.Types),
+			Health: hookHealthOf(e),
+		}
 		if d, ok := last[e.ID]; ok {
 			row.Last = new(deliveryRowOf(row.Href, &d))
 		}
@@ -173,7 +183,9 @@ func hooksPageOf(home hookHome, list []webhook.Endpoint, last map[string]webhook
 	}
 	p.Empty = Empty{
 		Icon: "webhooks", Title: "No webhook yet", Action: "Add an endpoint", Href: p.NewPath,
-		Text: "A webhook tells a program of yours what happens here, as it happens: a budget that nears its end, a key that was created or revoked, a provider that fails. Each event is a signed POST to an address that you give.",
+		Text: "A webhook tells a program of yours what happens here, as it happens: a budget that nears its end, a " +
+			"key that was created or revoked, a provider that fails. Each event is a signed POST to an address that " +
+			"you give.",
 	}
 	return p
 }
@@ -212,9 +224,11 @@ func hookNoticesOf(home hookHome, list []webhook.Endpoint, now time.Time) (all [
 		n := hookNotice{Href: home.path + "/" + e.ID, URL: e.URL}
 		switch {
 		case e.Disabled != nil && e.Why != webhook.ByHand:
-			n.Kind, n.Since, n.Text = "bad", *e.Disabled, "It was disabled: "+cmp.Or(e.Why, "nobody knows why")+". Nothing is sent to it."
+			n.Kind, n.Since, n.Text = "bad", *e.Disabled, "It was disabled: "+cmp.Or(e.Why, "nobody knows why")+
+				". Nothing is sent to it."
 		case e.Disabled == nil && e.Failing != nil && now.Sub(*e.Failing) >= noticedAfter:
-			n.Kind, n.Since, n.Text = "warn", *e.Failing, "Every delivery fails. It is disabled on "+moment(e.Failing.Add(webhook.DisableAfter))+", if that does not change."
+			n.Kind, n.Since, n.Text = "warn", *e.Failing, "Every delivery fails. It is disabled on "+
+				moment(e.Failing.Add(webhook.DisableAfter))+", if that does not change."
 		default:
 			continue
 		}

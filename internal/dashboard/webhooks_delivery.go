@@ -106,7 +106,8 @@ func sentHeaders(d *webhook.Detail) string {
 		at = strconv.FormatInt(d.Last.At.Unix(), 10)
 	}
 	return strings.Join([]string{
-		"content-type: application/json", "webhook-id: " + d.Event, "webhook-timestamp: " + at, "webhook-signature: v1,… (made at each try, and not kept)",
+		"content-type: application/json", "webhook-id: " + d.Event, "webhook-timestamp: " + at,
+		"webhook-signature: v1,… (made at each try, and not kept)",
 	}, "\n")
 }
 
@@ -120,7 +121,11 @@ func prettyJSON(text []byte) string {
 }
 
 func tryViewOf(t *webhook.Try, whole bool) tryView {
-	v := tryView{Badge: Badge{"good", "Delivered"}, Facts: []Fact{{"Sent", t.At.UTC().Format("2 Jan 2006, 15:04:05 UTC")}, {"Took", took(t.Took)}}, Answer: t.Answer}
+	v := tryView{
+		Badge:  Badge{"good", "Delivered"},
+		Facts:  []Fact{{"Sent", t.At.UTC().Format("2 Jan 2006, 15:04:05 UTC")}, {"Took", took(t.Took)}},
+		Answer: t.Answer,
+	}
 	if t.Status > 0 {
 		v.Facts = append(v.Facts, Fact{"Status", strconv.Itoa(t.Status)})
 	}

@@ -55,17 +55,30 @@ func hookFieldsOf(home hookHome, operator bool, f *form, e *webhook.Endpoint) (x
 	if e.AllowPrivate && !operator {
 		hint += " An operator has permitted a private address; with another address that ends."
 	}
-	x.URL = f.field(Field{Name: "url", Label: "Address", Hint: hint, Value: e.URL, Mode: "url", Example: "https://example.com/hooks/weir", Required: true, Max: 2048, Complete: "off"})
-	events := Field{Name: "events", Label: "It is told of", Kind: "checkbox", Hint: "With none chosen it is told of all, and of those that come with later versions."}
+	x.URL = f.field(Field{
+		Name: "url", Label: "Address", Hint: hint, Value: e.URL, Mode: "url",
+		Example: "https://example.com/hooks/weir", Required: true, Max: 2048, Complete: "off",
+	})
+	events := Field{
+		Name: "events", Label: "It is told of", Kind: "checkbox",
+		Hint: "With none chosen it is told of all, and of those that come with later versions.",
+	}
 	for _, k := range home.kinds() {
-		events.Choices = append(events.Choices, Choice{Value: string(k.Type), Label: string(k.Type), Note: k.About, Chosen: slices.Contains(e.Types, k.Type)})
+		events.Choices = append(events.Choices, Choice{
+			Value: string(k.Type), Label: string(k.Type), Note: k.About,
+			Chosen: slices.Contains(e.Types, k.Type),
+		})
 	}
 	x.Events = f.field(events)
 	if operator {
-		private := f.field(Field{Name: "allow_private", Label: "Private addresses", Kind: "checkbox", Choices: []Choice{{
-			Value: "on", Label: "May be on a private address", Chosen: e.AllowPrivate,
-			Note: "An address of the gateway’s own network, with plain http there. Operators alone may permit it, for this address; with another one it is to be permitted anew.",
-		}}})
+		private := f.field(Field{
+			Name: "allow_private", Label: "Private addresses", Kind: "checkbox",
+			Choices: []Choice{{
+				Value: "on", Label: "May be on a private address", Chosen: e.AllowPrivate,
+				Note: "An address of the gateway’s own network, with plain http there. Operators alone may permit it, " +
+					"for this address; with another one it is to be permitted anew.",
+			}},
+		})
 		x.Private = &private
 	}
 	return x
@@ -74,7 +87,10 @@ func hookFieldsOf(home hookHome, operator bool, f *form, e *webhook.Endpoint) (x
 // readHook is what the form says of an endpoint. What cannot be is said at its
 // field; what an address may be is for webhook to judge.
 func readHook(home hookHome, operator bool, f *form) webhook.Endpoint {
-	e := webhook.Endpoint{Account: home.account, URL: strings.TrimSpace(f.values.Get("url")), AllowPrivate: f.values.Get("allow_private") == "on"}
+	e := webhook.Endpoint{
+		Account: home.account, URL: strings.TrimSpace(f.values.Get("url")),
+		AllowPrivate: f.values.Get("allow_private") == "on",
+	}
 	kinds := home.kinds()
 	for _, text := range f.values["events"] {
 		if !slices.ContainsFunc(kinds, func(k webhook.Kind) bool { return string(k.Type) == text }) {
@@ -127,7 +143,9 @@ func (s *Server) rotateWebhook(w http.ResponseWriter, r *http.Request, v *people
 	return s.showSecret(w, r, v, "The endpoint’s other secret", &e, secret)
 }
 
-func (s *Server) showSecret(w http.ResponseWriter, r *http.Request, v *people.Visit, title string, e *webhook.Endpoint, secret llm.Secret) error {
+func (s *Server) showSecret(w http.ResponseWriter, r *http.Request, v *people.Visit, title string, e *webhook.Endpoint,
+	secret llm.Secret,
+) error {
 	p := hookSecretPage{
 		Title: title, URL: e.URL, Secret: secret.Reveal(), Former: e.Rotated,
 		Back: hookHomeOf(v).path + "/" + e.ID, Check: checkSnippets,

@@ -56,7 +56,10 @@ const (
 )
 
 func deliveryRowOf(hook string, d *webhook.Delivery) deliveryRow {
-	row := deliveryRow{Href: hook + "/deliveries/" + d.ID, Type: d.Type, At: d.At, Badge: deliveryBadge(d), Tries: d.Tries, Took: none}
+	row := deliveryRow{
+		Href: hook + "/deliveries/" + d.ID, Type: d.Type, At: d.At, Badge: deliveryBadge(d),
+		Tries: d.Tries, Took: none,
+	}
 	if d.Last == nil {
 		return row
 	}
@@ -174,18 +177,22 @@ func hookPageOf(home hookHome, operator bool, e *webhook.Endpoint, f *form) hook
 		Fields: hookFieldsOf(home, operator, f, e), Former: e.Rotated, Check: checkSnippets,
 		Facts: []Fact{{"Private address", "Not permitted"}, {"Added", moment(e.Created)}, {"Id", e.ID}},
 		Rotate: Confirm{
-			Ident: "rotate", Button: "Rotate the secret", Object: "of " + e.URL, Title: "Rotate the secret?", Keep: "Leave it",
-			Text:   "The next page shows another secret, once. For 24 hours events are signed with both, so that the receiver can change over.",
+			Ident: "rotate", Button: "Rotate the secret", Object: "of " + e.URL, Title: "Rotate the secret?",
+			Keep: "Leave it",
+			Text: "The next page shows another secret, once. For 24 hours events are signed with both, so that the " +
+				"receiver can change over.",
 			Action: path + "/rotate", Verb: "Rotate the secret", Once: rand.Text(),
 		},
 		Disable: Confirm{
 			Ident: "disable", Button: "Disable", Object: e.URL, Title: "Disable this endpoint?", Keep: "Leave it",
-			Text:   "Nothing is sent to it until it is enabled again, and what happens meanwhile is told it later only where somebody recovers it.",
+			Text: "Nothing is sent to it until it is enabled again, and what happens meanwhile is told it later " +
+				"only where somebody recovers it.",
 			Action: path + "/disable", Verb: "Disable the endpoint",
 		},
 		Remove: Confirm{
 			Ident: "remove", Button: "Remove", Object: e.URL, Title: "Remove this endpoint?",
-			Text:   "It goes with its secret and all its deliveries, and what waits is not sent any more. This cannot be undone.",
+			Text: "It goes with its secret and all its deliveries, and what waits is not sent any more. This " +
+				"cannot be undone.",
 			Action: path + "/remove", Verb: "Remove the endpoint",
 		},
 	}
@@ -193,7 +200,8 @@ func hookPageOf(home hookHome, operator bool, e *webhook.Endpoint, f *form) hook
 		p.Facts[0].Value = "Permitted by an operator"
 	}
 	if e.Rotated != nil {
-		p.Rotate.Text += " The one that was rotated last, which would sign until " + moment(*e.Rotated) + ", signs no more from then on."
+		p.Rotate.Text += " The one that was rotated last, which would sign until " + moment(*e.Rotated) +
+			", signs no more from then on."
 	}
 	if e.Disabled == nil && e.Failing != nil {
 		p.GivesUp = new(e.Failing.Add(webhook.DisableAfter))
@@ -243,7 +251,8 @@ func (s *Server) changeWebhook(w http.ResponseWriter, r *http.Request, v *people
 		return s.showWebhook(w, r, v, f)
 	}
 	u := webhook.Update{Types: &is.Types}
-	if is.URL != e.URL || is.AllowPrivate { // it is permitted for the address on the page, not for one that just took its place
+	// it is permitted for the address on the page, not for one that just took its place
+	if is.URL != e.URL || is.AllowPrivate {
 		u.URL = &is.URL
 	}
 	if v.Operator() {
@@ -258,7 +267,9 @@ func (s *Server) changeWebhook(w http.ResponseWriter, r *http.Request, v *people
 }
 
 // webhookDone goes on after a form of the page. What is refused is said on it.
-func (s *Server) webhookDone(w http.ResponseWriter, r *http.Request, v *people.Visit, path, word string, err error) error {
+func (s *Server) webhookDone(w http.ResponseWriter, r *http.Request, v *people.Visit, path, word string,
+	err error,
+) error {
 	return followed(w, r, path+"?done="+word, err, func(f *form) error { return s.showWebhook(w, r, v, f) })
 }
 

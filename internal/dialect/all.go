@@ -29,7 +29,10 @@ func All() []*Dialect {
 	others := openaiOperations()
 	chat, responses := openaiDialect(), responsesDialect()
 	chat.Operations, responses.Operations = others, others
-	return []*Dialect{nativeDialect(), chat, responses, anthropicDialect(), geminiDialect(), bedrockDialect(), cohereDialect(), ollamaDialect()}
+	return []*Dialect{
+		nativeDialect(), chat, responses, anthropicDialect(), geminiDialect(), bedrockDialect(),
+		cohereDialect(), ollamaDialect(),
+	}
 }
 
 func nativeDialect() *Dialect {

@@ -15,8 +15,14 @@ var limitHeaders = [...]struct {
 	limit, remaining, reset string
 	of                      func(*llm.RateLimitStatus) *llm.Allowance
 }{
-	{"X-RateLimit-Limit-Requests", "X-RateLimit-Remaining-Requests", "X-RateLimit-Reset-Requests", func(s *llm.RateLimitStatus) *llm.Allowance { return &s.Requests }},
-	{"X-RateLimit-Limit-Tokens", "X-RateLimit-Remaining-Tokens", "X-RateLimit-Reset-Tokens", func(s *llm.RateLimitStatus) *llm.Allowance { return &s.Tokens }},
+	{
+		"X-RateLimit-Limit-Requests", "X-RateLimit-Remaining-Requests", "X-RateLimit-Reset-Requests",
+		func(s *llm.RateLimitStatus) *llm.Allowance { return &s.Requests },
+	},
+	{
+		"X-RateLimit-Limit-Tokens", "X-RateLimit-Remaining-Tokens", "X-RateLimit-Reset-Tokens",
+		func(s *llm.RateLimitStatus) *llm.Allowance { return &s.Tokens },
+	},
 }
 
 // zero is the value of a rate-limit header while there is no limit.

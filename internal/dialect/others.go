@@ -65,7 +65,8 @@ func openaiOperations() []*Operation {
 		DecodeReply: openai.DecodeSound,
 		NewDecoder:  func(q *llm.Quirks) Decoder { return openai.NewMediaDecoder(q) },
 		Stamp:       openai.Stamp,
-	}, transcription(llm.OpTranscription, "/audio/transcriptions"), transcription(llm.OpTranslation, "/audio/translations")}
+	}, transcription(llm.OpTranscription, "/audio/transcriptions"), transcription(llm.OpTranslation,
+		"/audio/translations")}
 }
 
 // at is a path that is the same for every model.

@@ -69,7 +69,10 @@ type waiter struct {
 // they leave room for interactive requests of the same account. The floor is how many
 // requests in flight are never too many for the machine.
 func newAdmission(limit, alone, floor int64) *admission {
-	return &admission{limit: limit, alone: alone, batch: alone - reserve(alone), places: int(max(limit/queueShare, minQueue)), strain: strain{floor: floor}}
+	return &admission{
+		limit: limit, alone: alone, batch: alone - reserve(alone),
+		places: int(max(limit/queueShare, minQueue)), strain: strain{floor: floor},
+	}
 }
 
 // reserve is how much of a limit is kept from batch requests: its square root,
@@ -226,13 +229,16 @@ func refusal(reason telemetry.Reason, p telemetry.Priority) *llm.Error {
 	}
 	if p == telemetry.Batch {
 		e.RetryAfter = batchRetry
-		e.Message = "The gateway is busy and takes no batch requests now. Try again later, or without X-Weir-Priority: batch."
+		e.Message = "The gateway is busy and takes no batch requests now. Try again later, or without " +
+			"X-Weir-Priority: batch."
 	}
 	switch {
 	case reason == telemetry.AccountConcurrency:
-		e.Message = "This account has more than its share of the requests in flight. Try again when some of them have ended."
+		e.Message = "This account has more than its share of the requests in flight. Try again when some of them " +
+			"have ended."
 	case reason == telemetry.AccountBodies:
-		e.Message = "This account has more than its share of the request bodies in flight. Try again when some of its requests have ended."
+		e.Message = "This account has more than its share of the request bodies in flight. Try again when some of " +
+			"its requests have ended."
 	case reason == telemetry.Bodies:
 		e.Message = "The gateway is at its limit of request bodies in flight. Try again shortly."
 	case p == telemetry.Batch:

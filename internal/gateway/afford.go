@@ -58,8 +58,9 @@ func (c *call) refuseAssumed(t *route.Target) error {
 	}
 	return &llm.Error{
 		Code: llm.CodeForbidden, Param: "model",
-		Message: fmt.Sprintf("The price of the model %q is assumed, and the configuration refuses assumed prices (pricing.assumed). "+
-			"Its operator can give it a price in the configuration, under prices.", t.FullName()),
+		Message: fmt.Sprintf(
+			"The price of the model %q is assumed, and the configuration refuses assumed prices (pricing.assumed). "+
+				"Its operator can give it a price in the configuration, under prices.", t.FullName()),
 	}
 }
 
@@ -91,7 +92,8 @@ func (k *demand) refusal(t *route.Target) error {
 	why := ""
 	switch name := t.FullName(); {
 	case !k.price.Known() && k.price.Basis != llm.BasisModel:
-		why = fmt.Sprintf("The price of the model %q is assumed, which the configuration takes for unknown (pricing.assumed)", name)
+		why = fmt.Sprintf(
+			"The price of the model %q is assumed, which the configuration takes for unknown (pricing.assumed)", name)
 	case !k.price.Known():
 		why = fmt.Sprintf("The model %q has no price here", name)
 	case k.price.Basis == llm.BasisFamily:
@@ -103,7 +105,8 @@ func (k *demand) refusal(t *route.Target) error {
 	}
 	return &llm.Error{
 		Code: llm.CodeBudgetExceeded, Param: "model",
-		Message: why + ", so that no budget can be kept with it. Its operator can give it a price in the configuration, under prices.",
+		Message: why + ", so that no budget can be kept with it. Its operator can give it a price in the " +
+			"configuration, under prices.",
 	}
 }
 

@@ -20,7 +20,8 @@ func (c *call) countApart(t *route.Target) (n int64) {
 	sound := c.price(t).Rates[llm.AudioIn]
 	apart := map[llm.PartKind]bool{
 		llm.PartDocument: q.ParsesDocuments && !c.table.TakesDocuments(t),
-		llm.PartAudio:    q.SoundApart && (!sound.Known() || sound == c.price(t).Rates[llm.Input]), // which stands in for none
+		// which stands in for none
+		llm.PartAudio: q.SoundApart && (!sound.Known() || sound == c.price(t).Rates[llm.Input]),
 	}
 	if !apart[llm.PartDocument] && !apart[llm.PartAudio] {
 		return 0
@@ -53,7 +54,8 @@ func partsApart(parts []llm.Part, apart map[llm.PartKind]bool) (n int64) {
 	for i := range parts {
 		p := &parts[i]
 		switch {
-		case apart[p.Kind], p.Kind == llm.PartOther && apart[llm.PartDocument] && rawjson.Present(rawjson.Get(p.Raw, "file")):
+		case apart[p.Kind], p.Kind == llm.PartOther && apart[llm.PartDocument] &&
+			rawjson.Present(rawjson.Get(p.Raw, "file")):
 			n++
 		case p.Result != nil:
 			n += partsApart(p.Result.Parts, apart)

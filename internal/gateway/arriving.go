@@ -78,7 +78,8 @@ func (c *call) awaitArrival(n int64) error {
 	c.server.metrics.Shed(telemetry.AccountBodies, priorityOf(c.r.Header))
 	return provider.GivenUp(&llm.Error{
 		Code: llm.CodeOverloaded, RetryAfter: interactiveRetry,
-		Message: "The answer is too large for the memory that is free here. Try again when some of this account's requests have ended.",
+		Message: "The answer is too large for the memory that is free here. Try again when some of this account's " +
+			"requests have ended.",
 	})
 }
 

@@ -210,7 +210,8 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 	c.own.asked(c.server.now())
 	resp, err := t.Provider.Do(ctx, provider.Call{
 		Dialect: c.speaking(t), Op: c.op.Op, Model: t.Model, Stream: c.head.Stream, Body: body,
-		AttemptID: c.hold.Attempt().ID.String(), ContentType: c.formType(), Header: c.passed(t), Key: t.Key, Hold: c.hold,
+		AttemptID: c.hold.Attempt().ID.String(), ContentType: c.formType(), Header: c.passed(t), Key: t.Key,
+		Hold:      c.hold,
 		Abandoned: &c.draining, KeepLate: c.keepsLate(),
 	})
 	if err != nil {
@@ -278,7 +279,9 @@ func (c *call) prepare(t *route.Target) ([]byte, error) {
 		s := llm.Splice{Model: t.Model, Stream: c.head.Stream, MaxOutput: c.cap}
 		return to.Splice(nil, c.body, &c.head, s, c.quirks(t)), nil
 	case !c.offers(t):
-		return nil, llm.Invalid("model", fmt.Sprintf("The provider %q does not offer %s. GET /v1/models lists what there is.", t.Provider.Name(), c.op.Op))
+		return nil, llm.Invalid("model",
+			fmt.Sprintf("The provider %q does not offer %s. GET /v1/models lists what there is.", t.Provider.Name(),
+				c.op.Op))
 	}
 	tree, err := c.tree()
 	if err != nil {
@@ -296,7 +299,8 @@ func (c *call) prepare(t *route.Target) ([]byte, error) {
 // Anthropic's prompt cache and asks for no answer, means nothing elsewhere.
 func (c *call) encode(t *route.Target, request *llm.Request) ([]byte, error) {
 	if request.MaxOutput != nil && *request.MaxOutput == 0 && c.speaking(t) != c.dialect {
-		return nil, llm.Invalid("max_tokens", "The max_tokens must be at least 1 for this model: 0 is understood by Anthropic alone.")
+		return nil, llm.Invalid("max_tokens",
+			"The max_tokens must be at least 1 for this model: 0 is understood by Anthropic alone.")
 	}
 	if request.MaxOutput == nil && c.cap > 0 {
 		request.MaxOutput = &c.cap

@@ -53,7 +53,10 @@ func (c *call) readBody() error {
 		return err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		c.w.Header().Set("Connection", "close")
-		return &llm.Error{Code: llm.CodeInvalidRequest, Message: fmt.Sprintf("The request body did not arrive within %s.", c.server.timing.BodyRead), Err: err}
+		return &llm.Error{
+			Code:    llm.CodeInvalidRequest,
+			Message: fmt.Sprintf("The request body did not arrive within %s.", c.server.timing.BodyRead), Err: err,
+		}
 	}
 	return &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.", Err: err}
 }
@@ -71,7 +74,8 @@ func (s *Server) Bounded(next http.Handler) http.Handler {
 			_ = control.SetReadDeadline(s.bodyDeadline())
 		}
 		next.ServeHTTP(w, r)
-		if r.ProtoMajor == 2 { // a deadline set on a stream that its client has reset would keep the stream until it is over
+		// a deadline set on a stream that its client has reset would keep the stream until it is over
+		if r.ProtoMajor == 2 {
 			_ = control.SetReadDeadline(noDeadline)
 			_ = control.SetWriteDeadline(noDeadline)
 		}
@@ -150,7 +154,10 @@ func (c *call) giveBack(n int64) {
 }
 
 func tooLarge(limit int64) error {
-	return &llm.Error{Code: llm.CodeRequestTooLarge, Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", limit)}
+	return &llm.Error{
+		Code:    llm.CodeRequestTooLarge,
+		Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", limit),
+	}
 }
 
 // checkContentType takes JSON with any parameters, and no header at all; where
@@ -160,7 +167,10 @@ func checkContentType(value string, form bool) error {
 		if media, _, err := mime.ParseMediaType(value); err == nil && media == "multipart/form-data" {
 			return nil
 		}
-		return &llm.Error{Code: llm.CodeUnsupportedMedia, Message: fmt.Sprintf("The content type %.100q is not understood: send multipart/form-data.", value)}
+		return &llm.Error{
+			Code:    llm.CodeUnsupportedMedia,
+			Message: fmt.Sprintf("The content type %.100q is not understood: send multipart/form-data.", value),
+		}
 	}
 	if value == "" || value == "application/json" {
 		return nil
@@ -169,7 +179,10 @@ func checkContentType(value string, form bool) error {
 	if err == nil && media == "application/json" || strings.EqualFold(strings.TrimSpace(value), "application/json") {
 		return nil
 	}
-	return &llm.Error{Code: llm.CodeUnsupportedMedia, Message: fmt.Sprintf("The content type %.100q is not understood: send application/json.", value)}
+	return &llm.Error{
+		Code:    llm.CodeUnsupportedMedia,
+		Message: fmt.Sprintf("The content type %.100q is not understood: send application/json.", value),
+	}
 }
 
 // releaseBody gives the buffer back, unless it has grown large.

@@ -67,7 +67,8 @@ type call struct {
 	limited ratelimit.Reservation // what it has taken of its caller's limits
 	used    int64                 // tokens of all attempts
 
-	cap         int64               // output tokens of each answer, put in for the current target where the client gave no cap; 0 for nothing
+	// output tokens of each answer, put in for the current target where the client gave no cap; 0 for nothing
+	cap         int64
 	reservation *ledger.Reservation // for the attempt that is to be opened; nil without a budget
 	wanted      demand              // what was reserved for it
 	settling    *ledger.Settlement  // how the attempt under way will be settled, once it has failed
@@ -228,11 +229,14 @@ const maxModel = 256
 // characters, such as those that turn the direction of a text, make it read as another.
 func checkModel(name string) error {
 	odd := func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError || r == '\u2800' || // a blank of Braille
+		// a blank of Braille
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError || r == '\u2800' ||
 			unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 	}
 	if len(name) > maxModel || strings.ContainsFunc(name, odd) {
-		return llm.Invalid("model", fmt.Sprintf("The model's name is longer than %d bytes or has white space, control characters or invisible ones in it.", maxModel))
+		return llm.Invalid("model",
+			fmt.Sprintf("The model's name is longer than %d bytes or has white space, control characters or "+
+				"invisible ones in it.", maxModel))
 	}
 	for segment := range strings.SplitSeq(name, "/") {
 		if segment == "." || segment == ".." {

@@ -24,7 +24,8 @@ type costInputs struct {
 	calls  int64     // of tools that the provider runs itself, at most
 	tools  llm.Usage // what these are, by class; what costs nothing but tokens is in none
 
-	modalities llm.Classes // of tokens of sounds and images that it has or asks for, where these have a class of their own
+	// of tokens of sounds and images that it has or asks for, where these have a class of their own
+	modalities llm.Classes
 
 	answers int64
 	many    string // the field that asks for more answers than can be believed; empty for none
@@ -318,7 +319,9 @@ func (c *call) unpriced(t *route.Target) error {
 		}
 	}
 	if name, twice := rawjson.Repeated(c.body); twice {
-		return llm.Invalid(name, fmt.Sprintf("%q stands twice in one object of the body. Which of the two a provider obeys is not known here, so that no budget can be kept with it. Give it once.", name))
+		return llm.Invalid(
+			name, fmt.Sprintf("%q stands twice in one object of the body. Which of the two a provider obeys is not "+
+				"known here, so that no budget can be kept with it. Give it once.", name))
 	}
 	price := c.price(t)
 	for m := range rawjson.Members(c.body) {
@@ -326,14 +329,20 @@ func (c *call) unpriced(t *route.Target) error {
 			return unknownField(m.Name())
 		}
 		kind, decides := modeMembers[plain(m.Name())]
-		if !decides || !rawjson.Present(m.Value) || rawjson.KindOf(m.Value) == rawjson.String && price.Has(kind+rawjson.Text(m.Value)) {
+		if !decides || !rawjson.Present(m.Value) || rawjson.KindOf(m.Value) == rawjson.String &&
+			price.Has(kind+rawjson.Text(m.Value)) {
 			continue
 		}
-		return llm.Invalid(m.Name(), fmt.Sprintf("What the model %q costs with this %s is not known here, so that no budget can be kept with it. Leave %s out, or ask the operator to give it a price.", t.FullName(), m.Name(), m.Name()))
+		return llm.Invalid(m.Name(),
+			fmt.Sprintf("What the model %q costs with this %s is not known here, so that no budget can be kept with "+
+				"it. Leave %s out, or ask the operator to give it a price.", t.FullName(), m.Name(), m.Name()))
 	}
 	return nil
 }
 
 func unknownField(name string) error {
-	return llm.Invalid(name, fmt.Sprintf("What %.64s has the provider make is not known here, so that no budget can be kept with it. Leave it out.", name))
+	return llm.Invalid(
+		name, fmt.Sprintf(
+			"What %.64s has the provider make is not known here, so that no budget can be kept with it. Leave it out.",
+			name))
 }

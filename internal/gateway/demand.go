@@ -28,7 +28,10 @@ type demand struct {
 // demand finds what an attempt at the target needs. Coarse or fine, it is never
 // too little; fine looks closer and takes longer.
 func (c *call) demand(t *route.Target, r *costInputs, how precision) demand {
-	k := demand{price: c.price(t), asked: c.head.Asked, fixed: c.boundBeside(t, how, r), modalities: r.modalities, answers: r.answers}
+	k := demand{
+		price: c.price(t), asked: c.head.Asked, fixed: c.boundBeside(t, how, r), modalities: r.modalities,
+		answers: r.answers,
+	}
 	switch {
 	case c.op.Silent:
 	case c.op.Op != llm.OpChat:

@@ -98,7 +98,9 @@ func (c *call) takeExtension(m rawjson.Member) error {
 }
 
 func (c *call) takeFallbacks(list []byte) error {
-	wrong := llm.Invalid("fallbacks", fmt.Sprintf(`"fallbacks" must be a list of at most %d names of models, such as ["openai/gpt-5-mini"].`, maxFallbacks))
+	wrong := llm.Invalid("fallbacks",
+		fmt.Sprintf(`"fallbacks" must be a list of at most %d names of models, such as ["openai/gpt-5-mini"].`,
+			maxFallbacks))
 	if rawjson.KindOf(list) != rawjson.Array {
 		return wrong
 	}

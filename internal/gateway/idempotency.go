@@ -37,12 +37,17 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 		return false, err
 	}
 	record := idempotency.Record{
-		Account: c.principal.Account().ID, Scope: c.principal.Key().ID, Key: seal.Digest(header), Request: c.id.String(),
-		Body: seal.Digest(c.dialect.Name, string(c.op.Op), strconv.FormatBool(c.head.Stream), c.head.Model, strings.Join(c.fallbacks, " "), strconv.FormatBool(c.noRescue), fmt.Sprint(c.ownHeaders()), string(c.content())),
+		Account: c.principal.Account().ID, Scope: c.principal.Key().ID, Key: seal.Digest(header),
+		Request: c.id.String(),
+		Body: seal.Digest(c.dialect.Name, string(c.op.Op), strconv.FormatBool(c.head.Stream), c.head.Model,
+			strings.Join(c.fallbacks, " "), strconv.FormatBool(c.noRescue), fmt.Sprint(c.ownHeaders()),
+			string(c.content())),
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), keepWithin)
 	defer cancel()
-	const spent = "The Idempotency-Key was used with a request that has ended and whose answer was not kept: a stream, a very large reply, or one beyond what is kept for the account. It is not made again. Use a new key to make it again."
+	const spent = "The Idempotency-Key was used with a request that has ended and whose answer was not kept: a " +
+		"stream, a very large reply, or one beyond what is kept for the account. It is not made again. Use a new key " +
+		"to make it again."
 	state, reply, err := idempotency.Begin(ctx, c.server.idempotency, record, spent)
 	if err != nil {
 		return false, err

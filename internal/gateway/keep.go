@@ -29,7 +29,11 @@ func (c *call) recall() error {
 		return errGone
 	}
 	if _, told := errors.AsType[*llm.Error](err); err != nil && !told {
-		return &llm.Error{Code: llm.CodeOverloaded, Message: "What the request goes on from cannot be read right now. Try again shortly.", RetryAfter: time.Second, Err: err}
+		return &llm.Error{
+			Code:       llm.CodeOverloaded,
+			Message:    "What the request goes on from cannot be read right now. Try again shortly.",
+			RetryAfter: time.Second, Err: err,
+		}
 	}
 	if err != nil {
 		return err
@@ -78,7 +82,10 @@ func (c *call) echo() []llm.Field {
 
 // owner is to whom the answer belongs.
 func (c *call) owner() conversation.Owner {
-	return conversation.Owner{Account: c.principal.Account().ID, Scope: c.principal.Key().ID, Token: llm.NewSecret(c.token)}
+	return conversation.Owner{
+		Account: c.principal.Account().ID, Scope: c.principal.Key().ID,
+		Token: llm.NewSecret(c.token),
+	}
 }
 
 // keep keeps a whole answer before the client has its end, so that the next

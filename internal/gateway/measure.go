@@ -70,7 +70,8 @@ func (c *call) enterStream() error {
 	if !c.head.Stream {
 		return nil
 	}
-	if reason := c.server.admission.takesStream(priorityOf(c.r.Header), c.server.places.below(c.account)); reason != telemetry.NotShed {
+	if reason := c.server.admission.takesStream(priorityOf(c.r.Header), c.server.places.below(
+		c.account)); reason != telemetry.NotShed {
 		return c.shed(reason)
 	}
 	return nil

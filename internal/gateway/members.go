@@ -17,21 +17,26 @@ import (
 // input beyond their own bytes, and have the provider do nothing.
 var shownMembers = map[string]rawjson.Names{
 	"openai": {
-		"store", "metadata", "logprobs", "toplogprobs", "logitbias", "servicetier", "safetyidentifier", "promptcachekey",
+		"store", "metadata", "logprobs", "toplogprobs", "logitbias", "servicetier", "safetyidentifier",
+		"promptcachekey",
 		"promptcacheretention", "verbosity", "modalities", "audio", "responseformat", "toolchoice", "functioncall",
 		// of servers and vendors that speak alike
-		"repetitionpenalty", "lengthpenalty", "norepeatngramsize", "minp", "topa", "mintokens", "stoptokenids", "ignoreeos",
-		"skipspecialtokens", "badwords", "allowedtokenids", "randomseed", "priority", "safeprompt", "promptmode", "guidedjson",
+		"repetitionpenalty", "lengthpenalty", "norepeatngramsize", "minp", "topa", "mintokens", "stoptokenids",
+		"ignoreeos",
+		"skipspecialtokens", "badwords", "allowedtokenids", "randomseed", "priority", "safeprompt", "promptmode",
+		"guidedjson",
 		"guidedregex", "guidedchoice", "guidedgrammar", "enablethinking", "includereasoning", "reasoningformat",
 		"addgenerationprompt", "continuefinalmessage", "usage", "keepalive",
 	},
 	"responses": {
 		"store", "metadata", "include", "truncation", "servicetier", "safetyidentifier", "promptcachekey",
-		"promptcacheretention", "toplogprobs", "streamoptions", "background", "toolchoice", "clientmetadata", "verbosity",
+		"promptcacheretention", "toplogprobs", "streamoptions", "background", "toolchoice", "clientmetadata",
+		"verbosity",
 		"contextmanagement",
 	},
 	"anthropic": {
-		"metadata", "servicetier", "inferencegeo", "speed", "outputconfig", "outputformat", "cachecontrol", "toolchoice",
+		"metadata", "servicetier", "inferencegeo", "speed", "outputconfig", "outputformat", "cachecontrol",
+		"toolchoice",
 		"contextmanagement",
 	},
 	"gemini": {"safetysettings", "servicetier", "labels", "store", "toolconfig"},
@@ -49,8 +54,10 @@ var numbersOfAnswers = rawjson.Names{"bestof", "numreturnsequences", "numcomplet
 // reasoning, which not everybody counts under that cap, and caps by other names, of which it
 // is not known which one is obeyed.
 var capsBeside = rawjson.Names{
-	"thinking", "thinkingbudget", "reasoning", "reasoning.maxtokens", "chattemplatekwargs", "maxthinkingtokens", "maxreasoningtokens",
-	"maxtokens", "maxcompletiontokens", "maxoutputtokens", "maxnewtokens", "maxgentokens", "maxlength", "npredict", "numpredict",
+	"thinking", "thinkingbudget", "reasoning", "reasoning.maxtokens", "chattemplatekwargs", "maxthinkingtokens",
+	"maxreasoningtokens",
+	"maxtokens", "maxcompletiontokens", "maxoutputtokens", "maxnewtokens", "maxgentokens", "maxlength", "npredict",
+	"numpredict",
 }
 
 // mostAnswers is how many answers a request may ask for in a field that is not known: no
@@ -117,8 +124,10 @@ func modalitiesAsked(name string, v []byte) (asked llm.Classes) {
 // make them, and not how many or how long, and those whose number or length is read otherwise.
 var mediaMembers = map[llm.Op]rawjson.Names{
 	llm.OpEmbed: {
-		"model", "input", "inputs", "texts", "inputtext", "content", "requests", "user", "dimensions", "outputdimension",
-		"outputdimensionality", "encodingformat", "embeddingtypes", "truncateprompttokens", "title", "options", "keepalive",
+		"model", "input", "inputs", "texts", "inputtext", "content", "requests", "user", "dimensions",
+		"outputdimension",
+		"outputdimensionality", "encodingformat", "embeddingtypes", "truncateprompttokens", "title", "options",
+		"keepalive",
 	},
 	llm.OpImage: {
 		"model", "prompt", "n", "stream", "size", "resolution", "quality",
@@ -153,8 +162,9 @@ var shownPrefixes = []string{"text.", "reasoning.", "generationconfig."}
 // class of what these do: OpenAI's, xAI's, OpenRouter's, Alibaba's, Perplexity's, Groq's
 // and Anthropic's; and its stored prompts, which may have tools.
 var working = map[string]llm.Class{
-	"websearchoptions": llm.Searches, "searchparameters": llm.Searches, "enablesearch": llm.Searches, "searchoptions": llm.Searches,
-	"websearch": llm.Searches, "plugins": llm.OtherTools, "compoundcustom": llm.OtherTools, "mcpservers": mcpTools,
+	"websearchoptions": llm.Searches, "searchparameters": llm.Searches, "enablesearch": llm.Searches,
+	"searchoptions": llm.Searches,
+	"websearch":     llm.Searches, "plugins": llm.OtherTools, "compoundcustom": llm.OtherTools, "mcpservers": mcpTools,
 	"container": llm.CodeSessions, "prompt": llm.OtherTools,
 }
 
@@ -217,8 +227,10 @@ func toolKind(raw []byte) string {
 // shownInside are the fields of messages and of their parts that add nothing to
 // the input beyond their own bytes.
 var shownInside = rawjson.Names{
-	"id", "type", "status", "phase", "name", "annotations", "logprobs", "citations", "context", "title", "caller", "detail",
-	"prefix", "cachecontrol", "extracontent", "reasoningcontent", "refusal", "index", "videometadata", "mediaresolution",
+	"id", "type", "status", "phase", "name", "annotations", "logprobs", "citations", "context", "title", "caller",
+	"detail",
+	"prefix", "cachecontrol", "extracontent", "reasoningcontent", "refusal", "index", "videometadata",
+	"mediaresolution",
 	"partmetadata", "thought", "summary", "content", "weir:item", "weir:content",
 }
 
@@ -245,7 +257,10 @@ var clientTools = map[string][]string{
 // has a preset, which names a model and its tools (https://openrouter.ai/docs/guides/features/presets.md, undated copy),
 // nor a choice of who serves the model, each at a price of its own
 // (https://openrouter.ai/docs/features/provider-routing.md, undated copy).
-var modeMembers = map[string]string{"servicetier": "", "inferencegeo": "geo:", "speed": "speed:", "models": "", "preset": "", "provider": ""}
+var modeMembers = map[string]string{
+	"servicetier": "", "inferencegeo": "geo:", "speed": "speed:", "models": "",
+	"preset": "", "provider": "",
+}
 
 // unasked are pieces of the names of models that search or call tools without being asked, with
 // the class of what these do, such as agents that each read and write beyond the request's cap

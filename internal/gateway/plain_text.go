@@ -13,7 +13,10 @@ import (
 // value of theirs holds no input but text: it is none of an array or an object,
 // but for the messages and the stream's options.
 var usualMembers = map[string]rawjson.Names{
-	"openai":    {"model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "temperature", "top_p"},
+	"openai": {
+		"model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "temperature",
+		"top_p",
+	},
 	"anthropic": {"model", "messages", "max_tokens", "system", "stream", "temperature", "top_p"},
 }
 

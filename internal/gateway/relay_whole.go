@@ -97,7 +97,9 @@ func (c *call) boundAnswer(body []byte) error {
 
 // encodeWhole writes the reply as the client reads it: the provider's own
 // bytes where they speak the same, else a translation.
-func (c *call) encodeWhole(dst []byte, from *dialect.Operation, body []byte, reply *llm.Reply, usage *llm.Usage) []byte {
+func (c *call) encodeWhole(dst []byte, from *dialect.Operation, body []byte, reply *llm.Reply,
+	usage *llm.Usage,
+) []byte {
 	if from == c.op && c.asAsked(reply) {
 		return from.Stamp(dst, body, c.final(&tally{}, usage))
 	}

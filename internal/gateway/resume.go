@@ -150,7 +150,10 @@ func (c *call) beginAnew() []byte {
 }
 
 func hasLogprobs(r *llm.Request) bool {
-	return slices.ContainsFunc(r.Extra, func(f llm.Field) bool { return strings.Contains(strings.ToLower(f.Name), "logprobs") })
+	return slices.ContainsFunc(r.Extra, func(f llm.Field) bool {
+		return strings.Contains(strings.ToLower(f.Name),
+			"logprobs")
+	})
 }
 
 // pass takes out of a piece what the client already has, and reports whether
@@ -225,7 +228,10 @@ func commonPrefix(a []byte, b string) (n int) {
 // resumeWhole goes on with an answer that came whole, although a stream was
 // asked for.
 func (c *call) resumeWhole(reply *llm.Reply, sum *tally) error {
-	r := relay{call: c, stream: c.out, sum: &tally{choices: c.head.Choices, status: sum.status, usage: sum.usage, reported: sum.reported, tier: sum.tier, done: true}}
+	r := relay{call: c, stream: c.out, sum: &tally{
+		choices: c.head.Choices, status: sum.status, usage: sum.usage,
+		reported: sum.reported, tier: sum.tier, done: true,
+	}}
 	c.sum = r.sum
 	events := eventsOf(&reply.Choices[0])
 	events = append(events, llm.Event{Kind: llm.EventFinish, Finish: reply.Choices[0].Finish})
@@ -275,5 +281,6 @@ func (c *call) keepUsage(u *llm.Usage, wentOn bool) {
 
 // rescues says whether an answer that breaks off is to be continued elsewhere.
 func (c *call) rescues() bool {
-	return c.op.Op == llm.OpChat && c.head.Stream && c.head.Choices == 1 && !c.noRescue && len(c.targets) > 1 && c.table.Rescues(c.head.Model)
+	return c.op.Op == llm.OpChat && c.head.Stream && c.head.Choices == 1 && !c.noRescue && len(c.targets) > 1 &&
+		c.table.Rescues(c.head.Model)
 }

@@ -58,7 +58,13 @@ func (t Timing) withDefaults() Timing {
 	for _, d := range []struct {
 		value *time.Duration
 		or    time.Duration
-	}{{&t.KeepAlive, 15 * time.Second}, {&t.BodyRead, time.Minute}, {&t.Write, 30 * time.Second}, {&t.DrainAnswer, 30 * time.Minute}, {&t.DrainUsage, time.Second}} {
+	}{
+		{&t.KeepAlive, 15 * time.Second},
+		{&t.BodyRead, time.Minute},
+		{&t.Write, 30 * time.Second},
+		{&t.DrainAnswer, 30 * time.Minute},
+		{&t.DrainUsage, time.Second},
+	} {
 		if *d.value == 0 {
 			*d.value = d.or
 		}
@@ -124,7 +130,8 @@ func maxBodies(maxBody, memory int64) int64 {
 // New makes a server.
 func New(o Options) *Server {
 	s := &Server{
-		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept, limits: o.Limits, refused: o.Refused,
+		accounts: o.Accounts, ledger: o.Ledger, router: o.Router, idempotency: o.Idempotency, kept: o.Kept,
+		limits: o.Limits, refused: o.Refused,
 		now: o.Now, log: o.Log, maxBody: o.MaxBody, maxBodies: o.MaxBodies,
 		metrics: o.Metrics, timing: o.Timing.withDefaults(),
 	}
@@ -156,11 +163,16 @@ func New(o Options) *Server {
 // Handler answers the operations of the dialect d that have a route in common
 // to callers who have the permission. They count for the pattern at which it
 // is.
-func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.Operation, permission account.Permission) http.Handler {
+func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.Operation,
+	permission account.Permission,
+) http.Handler {
 	counted := s.metrics.Route(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		op := dialect.Asked(served, r.URL.Path)
-		c := &call{server: s, w: w, r: r, dialect: d, op: op, permission: permission, counted: counted, started: s.ledger.Now().UTC().Truncate(time.Microsecond)}
+		c := &call{
+			server: s, w: w, r: r, dialect: d, op: op, permission: permission, counted: counted,
+			started: s.ledger.Now().UTC().Truncate(time.Microsecond),
+		}
 		c.handle()
 	})
 }
@@ -169,11 +181,15 @@ func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.O
 // already, and comes without a key: whoever mounts it has found out who that is.
 // Such a request has no Idempotency-Key, whose replies are sealed with the
 // caller's key.
-func (s *Server) HandlerAs(pattern string, d *dialect.Dialect, op *dialect.Operation) func(http.ResponseWriter, *http.Request, *account.Principal) {
+func (s *Server) HandlerAs(pattern string, d *dialect.Dialect, op *dialect.Operation) func(http.ResponseWriter,
+	*http.Request, *account.Principal) {
 	counted := s.metrics.Route(pattern)
 	return func(w http.ResponseWriter, r *http.Request, p *account.Principal) {
 		r.Header.Del("Idempotency-Key")
-		c := &call{server: s, w: w, r: r, dialect: d, op: op, permission: account.Chat, counted: counted, started: s.ledger.Now().UTC().Truncate(time.Microsecond)}
+		c := &call{
+			server: s, w: w, r: r, dialect: d, op: op, permission: account.Chat, counted: counted,
+			started: s.ledger.Now().UTC().Truncate(time.Microsecond),
+		}
 		c.known = p
 		c.handle()
 	}

@@ -115,7 +115,8 @@ func (c *call) boundUntold(s *ledger.Settlement, t *tally) {
 	if most, certain := a.Price.AtMost(&s.Usage, s.Tier, c.server.ledger.Now().Sub(a.Opened)); !certain {
 		s.Provenance, s.AtMost = ledger.Estimated, most
 	}
-	if made := s.Usage[llm.AudioOut] + s.Usage[llm.ImageOut] + s.Usage[llm.Images]; t.media && made == 0 && s.ProviderCost == nil {
+	if made := s.Usage[llm.AudioOut] + s.Usage[llm.ImageOut] + s.Usage[llm.Images]; t.media && made == 0 &&
+		s.ProviderCost == nil {
 		if most := a.Price.MadeAtMost(&s.Usage, s.Tier); most > a.Price.Cost(&s.Usage, s.Tier) {
 			s.Provenance, s.AtMost = ledger.Estimated, max(s.AtMost, most)
 		}
@@ -133,7 +134,10 @@ func (c *call) boundUntold(s *ledger.Settlement, t *tally) {
 // rejection says how an attempt ends that its provider refused: free, but for what some
 // charge for a request that they refuse for what it says: a fee, or for the work on it.
 func (c *call) rejection(f *provider.Failure) ledger.Settlement {
-	s := ledger.Settlement{Outcome: ledger.OutcomeRejected, Provenance: ledger.Exact, Status: f.Status, Code: f.Err.Code}
+	s := ledger.Settlement{
+		Outcome: ledger.OutcomeRejected, Provenance: ledger.Exact, Status: f.Status,
+		Code: f.Err.Code,
+	}
 	mode := llm.Refused(c.speaking(c.target()).Name)
 	if f.Upstream.Code == explain.Policy && c.hold.Attempt().Price.Charges(mode) {
 		s.Tier, s.Usage[llm.Requests] = mode, c.requests()
@@ -222,7 +226,10 @@ func (c *call) abandonHold() {
 		return
 	}
 	c.reached = true
-	s := ledger.Settlement{Outcome: ledger.OutcomeFailed, Provenance: ledger.Estimated, Code: llm.CodeInternal, AtMost: c.hold.Attempt().Hold}
+	s := ledger.Settlement{
+		Outcome: ledger.OutcomeFailed, Provenance: ledger.Estimated, Code: llm.CodeInternal,
+		AtMost: c.hold.Attempt().Hold,
+	}
 	s.Usage = c.inputUsage()
 	c.settle(s)
 }

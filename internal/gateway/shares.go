@@ -27,7 +27,10 @@ const (
 )
 
 func newShares(most, factor int64) *shares {
-	return &shares{most: most, kept: most / keptShare, floor: max(1, most/floorShare), factor: factor, by: map[string]int64{}}
+	return &shares{
+		most: most, kept: most / keptShare, floor: max(1, most/floorShare), factor: factor,
+		by: map[string]int64{},
+	}
 }
 
 // taken is what came of it when an account wanted more.

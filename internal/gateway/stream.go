@@ -49,7 +49,8 @@ func (c *call) beginStream() {
 // meta is what the gateway's own words in a stream are stamped with.
 func (c *call) meta() llm.Meta {
 	return llm.Meta{
-		ID: c.dialect.IDPrefix + c.idText, Created: c.started.Unix(), Model: c.tried[len(c.tried)-1], IncludeUsage: c.head.IncludeUsage, Echo: c.echo(),
+		ID: c.dialect.IDPrefix + c.idText, Created: c.started.Unix(), Model: c.tried[len(c.tried)-1],
+		IncludeUsage: c.head.IncludeUsage, Echo: c.echo(),
 	}
 }
 
@@ -169,7 +170,10 @@ func (s *clientStream) close() {
 func (c *call) streamAsCame(body []byte, from *dialect.Operation, usage *llm.Usage) error {
 	var line bytes.Buffer // without line breaks
 	if json.Compact(&line, body) != nil {
-		c.out.fail(&llm.Error{Code: llm.CodeProviderError, Message: "The model gives no streams, and what it gave cannot be sent as one. Ask without a stream."})
+		c.out.fail(&llm.Error{
+			Code:    llm.CodeProviderError,
+			Message: "The model gives no streams, and what it gave cannot be sent as one. Ask without a stream.",
+		})
 		return nil
 	}
 	c.idem.streamed(c)

@@ -102,7 +102,8 @@ func (t *tally) say(to *[]said, choice int, text string) {
 
 // addReply takes note of a whole answer.
 func (t *tally) addReply(r *llm.Reply) {
-	t.usage, t.most, t.reported, t.id, t.tier, t.bill, t.done = r.Usage, r.Most, r.Reported, r.ID, r.Tier, r.ProviderCost, true
+	t.usage, t.most, t.reported, t.id, t.tier, t.bill, t.done = r.Usage, r.Most, r.Reported, r.ID, r.Tier,
+		r.ProviderCost, true
 	if len(r.Choices) == 0 { // no chat, so there is nothing that could be cut short
 		t.finish = append(t.finish, llm.FinishStop)
 	}

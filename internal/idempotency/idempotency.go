@@ -69,7 +69,11 @@ func KeyOf(h http.Header) (string, error) {
 func Begin(ctx context.Context, s Store, c Record, spent string) (State, []byte, error) {
 	state, reply, err := s.Begin(ctx, c, TTL)
 	if err != nil {
-		return "", nil, &llm.Error{Code: llm.CodeOverloaded, Message: "The Idempotency-Key cannot be checked right now. Try again shortly.", RetryAfter: time.Second, Err: err}
+		return "", nil, &llm.Error{
+			Code:    llm.CodeOverloaded,
+			Message: "The Idempotency-Key cannot be checked right now. Try again shortly.", RetryAfter: time.Second,
+			Err: err,
+		}
 	}
 	message := "The first request with this Idempotency-Key is still running. Try again when it has ended."
 	switch state {

@@ -15,13 +15,18 @@ import (
 // journal still reads.
 
 var (
-	outcomes    = []Outcome{OutcomeOpen, OutcomeOK, OutcomeRefused, OutcomeRejected, OutcomeFailed, OutcomeCut, OutcomeClientGone, OutcomeUnknown}
+	outcomes = []Outcome{
+		OutcomeOpen, OutcomeOK, OutcomeRefused, OutcomeRejected, OutcomeFailed, OutcomeCut,
+		OutcomeClientGone, OutcomeUnknown,
+	}
 	provenances = []Provenance{Exact, Estimated, Unknown, Assumed}
 	// A class is written as its place in this list.
 	classes = []llm.Class{
-		llm.Input, llm.CacheRead, llm.CacheWrite, llm.CacheWrite1h, llm.AudioIn, llm.ImageIn, llm.Output, llm.Reasoning, llm.AudioOut,
+		llm.Input, llm.CacheRead, llm.CacheWrite, llm.CacheWrite1h, llm.AudioIn, llm.ImageIn, llm.Output, llm.Reasoning,
+		llm.AudioOut,
 		llm.Requests, llm.Searches, llm.Images, llm.Characters, llm.Milliseconds,
-		llm.CacheReadAudio, llm.Citation, llm.Maps, llm.XSearches, llm.FileSearches, llm.CodeSessions, llm.ToolImages, llm.OtherTools, llm.ImageOut,
+		llm.CacheReadAudio, llm.Citation, llm.Maps, llm.XSearches, llm.FileSearches, llm.CodeSessions, llm.ToolImages,
+		llm.OtherTools, llm.ImageOut,
 	}
 )
 

@@ -59,12 +59,15 @@ func (c *Correct) Correction(a *AttemptDetail) (Correction, error) {
 	switch {
 	case a.Outcome == OutcomeOpen:
 		return Correction{}, ErrOpen
-	case strings.TrimSpace(c.Reason) == "", utf8.RuneCountInString(c.Reason) > maxReason, strings.ContainsFunc(c.Reason, unprintable):
+	case strings.TrimSpace(c.Reason) == "", utf8.RuneCountInString(c.Reason) > maxReason, strings.ContainsFunc(c.Reason,
+		unprintable):
 		return Correction{}, ErrReason
 	case n >= MaxCorrections:
 		return Correction{}, ErrCorrections
 	case c.Amount == 0 || c.Amount < -cost || c.Amount > MaxCost-cost:
-		return Correction{}, fmt.Errorf("%w: the attempt costs $%s, and has to cost $0 to $%s with the correction, which is not $0", ErrAmount, cost, MaxCost)
+		return Correction{},
+			fmt.Errorf("%w: the attempt costs $%s, and has to cost $0 to $%s with the correction, which is not $0",
+				ErrAmount, cost, MaxCost)
 	}
 	return Correction{Kind: CorrectionAmount, Seq: n + 1, Cost: c.Amount, Reason: c.Reason}, nil
 }
@@ -119,9 +122,11 @@ const ReasonAsked = "asked the provider"
 func (a *AttemptDetail) Tell(r *llm.Reply, billByProvider bool) (Correction, bool) {
 	used, tier, p := r.Usage, cmp.Or(r.Tier, a.Settlement.Tier), &a.Price
 	used[llm.Requests] = a.Usage[llm.Requests]
-	used[llm.OtherTools] = max(used[llm.OtherTools], a.Usage[llm.OtherTools]) // charged for apart from tokens, which no record tells
+	// charged for apart from tokens, which no record tells
+	used[llm.OtherTools] = max(used[llm.OtherTools], a.Usage[llm.OtherTools])
 	half := used.InputTokens() == 0 && used.OutputTokens() > 0
-	if a.Provenance != Estimated || a.AtMost == 0 || len(a.Corrections) > 0 || half || !used.Plausible() || !a.Believes(&used) {
+	if a.Provenance != Estimated || a.AtMost == 0 || len(a.Corrections) > 0 || half || !used.Plausible() ||
+		!a.Believes(&used) {
 		return Correction{}, false
 	}
 	cost, told := p.Cost(&used, tier), r.ProviderCost
@@ -138,7 +143,10 @@ func (a *AttemptDetail) Tell(r *llm.Reply, billByProvider bool) (Correction, boo
 			cost = *told
 		}
 	}
-	c := Correction{Kind: CorrectionResolved, Seq: 1, Cost: min(cost, MaxCost) - a.Cost, Uncertain: -a.Uncertain(), Reason: ReasonAsked}
+	c := Correction{
+		Kind: CorrectionResolved, Seq: 1, Cost: min(cost, MaxCost) - a.Cost, Uncertain: -a.Uncertain(),
+		Reason: ReasonAsked,
+	}
 	for class := range used {
 		c.Usage[class] = used[class] - a.Usage[class]
 	}

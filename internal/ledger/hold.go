@@ -118,7 +118,10 @@ func (h *Hold) complete(s *Settlement) {
 	s.Tier = strings.ToValidUTF8(s.Tier[:min(len(s.Tier), maxTier)], "")
 	h.price(s)
 	seen := s.Outcome == OutcomeOK && s.Provenance != Estimated
-	if seen || len(s.ReplyID) > maxReplyID || strings.ContainsFunc(s.ReplyID, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if seen || len(s.ReplyID) > maxReplyID || strings.ContainsFunc(s.ReplyID, func(r rune) bool {
+		return r <= ' ' ||
+			r > '~'
+	}) {
 		s.ReplyID = ""
 	}
 	s.Ask = s.Ask && s.ReplyID != "" && s.Provenance == Estimated && s.AtMost > 0
@@ -206,7 +209,8 @@ func (h *Hold) cost(s *Settlement) *llm.Money {
 // to; ok is false where one of them is not known.
 func (h *Hold) Difference(s *Settlement) (difference, computed llm.Money, ok bool) {
 	p, told := &h.attempt.Price, s.ProviderCost
-	if told == nil || *told < 0 || *told > MaxCost || s.Provenance != Exact || !p.Known() || p.Unpriced(&s.Usage, s.Tier) != 0 {
+	if told == nil || *told < 0 || *told > MaxCost || s.Provenance != Exact || !p.Known() ||
+		p.Unpriced(&s.Usage, s.Tier) != 0 {
 		return 0, 0, false
 	}
 	computed = min(p.Cost(&s.Usage, s.Tier), MaxCost)

@@ -115,7 +115,8 @@ func (j *Journal) beginEpoch(after Position) error {
 	if n := len(j.segs); n > 0 {
 		last := &j.segs[n-1]
 		if last.journal != j.id {
-			return fmt.Errorf("journal segment %s belongs to journal %s, not to this data directory's %s", last.name(), last.journal, j.id)
+			return fmt.Errorf("journal segment %s belongs to journal %s, not to this data directory's %s", last.name(),
+				last.journal, j.id)
 		}
 		next.seq, next.epoch, next.prevEnd = last.seq+1, last.epoch+1, last.end
 		if err := j.adopt(last.epoch); err != nil {

@@ -140,7 +140,8 @@ func Lock(ctx context.Context, dir string) (unlock func() error, err error) {
 	defer cancel()
 	switch _, err := lock.TryLockContext(ctx, lockRetry); {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("another weir serve runs on %s: stop it first, or give this one another data directory", filepath.Dir(dir))
+		return nil, fmt.Errorf("another weir serve runs on %s: stop it first, or give this one another data directory",
+			filepath.Dir(dir))
 	case err != nil:
 		return nil, fmt.Errorf("lock journal: %w", err)
 	}

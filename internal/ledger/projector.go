@@ -193,7 +193,8 @@ func byID(a, b Attempt) int {
 // take adds one step of the journal to the batch.
 func (p *projector) take(rec *record, opened map[AttemptID]bool) error {
 	if rec.gap > 0 {
-		p.log.Error("the database is older than the oldest kept journal segment; what lies between is lost", "bytes", int64(rec.gap))
+		p.log.Error("the database is older than the oldest kept journal segment; what lies between is lost", "bytes",
+			int64(rec.gap))
 	}
 	if rec.epoch {
 		p.abandon(rec.started)

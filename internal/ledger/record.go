@@ -102,8 +102,9 @@ type Provenance string
 
 // The provenances.
 const (
-	Exact     Provenance = "exact"     // the provider's own numbers, at a price of exactly that model
-	Assumed   Provenance = "assumed"   // the provider's numbers, at a price of a model like it, or below what it says that it charges
+	Exact Provenance = "exact" // the provider's own numbers, at a price of exactly that model
+	// the provider's numbers, at a price of a model like it, or below what it says that it charges
+	Assumed   Provenance = "assumed"
 	Estimated Provenance = "estimated" // counted here, because the provider's never came
 	Unknown   Provenance = "unknown"   // the bound of the attempt; nobody saw its end
 )

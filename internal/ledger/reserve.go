@@ -89,7 +89,9 @@ func (l *Ledger) budgetsOf(account string) *accountBudgets {
 // take reserves what there is on this node. Where that is too little, lacking is
 // a lease of which more is to be leased first, if it was not asked for yet;
 // where no more is to be had, it is an error.
-func (l *Ledger) take(p *accountBudgets, n *Need, asked map[*budgetLease]bool) (reservation *Reservation, lacking *budgetLease, err error) {
+func (l *Ledger) take(p *accountBudgets, n *Need, asked map[*budgetLease]bool) (reservation *Reservation,
+	lacking *budgetLease, err error,
+) {
 	now := l.now()
 	if !l.valid.Load().covers(now) {
 		return nil, nil, l.away(errUnsure)

@@ -73,7 +73,10 @@ func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	return &Error{Code: CodeInternal, Message: "Something went wrong on our side. The request id finds it in the log.", Err: err}
+	return &Error{
+		Code: CodeInternal, Message: "Something went wrong on our side. The request id finds it in the log.",
+		Err: err,
+	}
 }
 
 // Once refuses a header that stands more than once: a proxy in front may have read another

@@ -54,9 +54,10 @@ type Basis uint8
 
 // The bases.
 const (
-	BasisModel  Basis = iota // for exactly that model, by its source or the operator
-	BasisSeller              // for the same model, in the list that its provider's catalogue entry names, or in another region
-	BasisFamily              // for models with a name like it
+	BasisModel Basis = iota // for exactly that model, by its source or the operator
+	// for the same model, in the list that its provider's catalogue entry names, or in another region
+	BasisSeller
+	BasisFamily // for models with a name like it
 )
 
 // Price is what one model of one provider costs at one moment. It is resolved
@@ -92,7 +93,8 @@ func (p *Price) Has(mode string) bool {
 func ModeName(tier string) string {
 	name := strings.ToLower(tier)
 	switch strings.TrimPrefix(name, "service_tier_") {
-	case "", "default", "standard", "auto", "on_demand", "ondemand", "unspecified", "standard_only", "geo:global", "geo:not_available", "speed:standard":
+	case "", "default", "standard", "auto", "on_demand", "ondemand", "unspecified", "standard_only", "geo:global",
+		"geo:not_available", "speed:standard":
 		return ""
 	}
 	return strings.TrimPrefix(name, "service_tier_")

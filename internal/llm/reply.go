@@ -113,11 +113,13 @@ const (
 	EventText                           // Text, a piece of the answer; with Signature, which may come alone
 	EventReasoning                      // Text, a piece of the thinking; or Signature; or Redacted
 	EventRefusal                        // Text, a piece of a refusal
-	EventToolCall                       // Tool opens a call (ID, Name; Signature) or continues it (Text: a piece of the arguments)
-	EventFinish                         // Finish
-	EventUsage                          // Usage so far, the last one counts
-	EventOther                          // a piece that nobody modelled, in Raw; of one that shows or says something, Media or Text has it, too
-	EventDone                           // the wire format's end marker
+	// Tool opens a call (ID, Name; Signature) or continues it (Text: a piece of the arguments)
+	EventToolCall
+	EventFinish // Finish
+	EventUsage  // Usage so far, the last one counts
+	// a piece that nobody modelled, in Raw; of one that shows or says something, Media or Text has it, too
+	EventOther
+	EventDone // the wire format's end marker
 )
 
 // Event is one piece of a streamed answer. Which fields count depends on Kind.
@@ -194,7 +196,8 @@ type ProviderError struct {
 	Message string // its explanation, safe to show; empty when it gave none
 	Code    string // its own code or type, such as "context_length_exceeded"
 	Param   string // the parameter it names
-	Word    string // for the cause, where it has a finer one than Code: at most 64 letters a to z, digits and underscores
+	// for the cause, where it has a finer one than Code: at most 64 letters a to z, digits and underscores
+	Word string
 	// Status is the HTTP status that the error should have come with, where a
 	// provider has another for it: Gemini says 400 of a wrong key. 0 otherwise.
 	Status int

@@ -23,7 +23,9 @@ func ParseProxy(text string) (Proxy, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || !slices.Contains(ProxySchemes(), u.Scheme) {
-		return nil, errors.New(`outbound.proxy: not an http, https or socks5 address such as "http://proxy.example.com:3128"`) // the error of url.Parse has the password
+		// the error of url.Parse has the password
+		return nil, errors.New(
+			`outbound.proxy: not an http, https or socks5 address such as "http://proxy.example.com:3128"`)
 	}
 	return http.ProxyURL(u), nil
 }

@@ -24,7 +24,10 @@ type identity struct {
 const maxSubject = 255 // characters; OpenID Connect Core 1.0, section 2
 
 func refused(err error) error {
-	return &llm.Error{Code: llm.CodeForbidden, Message: "What the provider of single sign-on answered cannot be trusted. Begin again.", Err: err}
+	return &llm.Error{
+		Code:    llm.CodeForbidden,
+		Message: "What the provider of single sign-on answered cannot be trusted. Begin again.", Err: err,
+	}
 }
 
 // identify turns a code into who it is.
@@ -33,7 +36,10 @@ func (p *OIDC) identify(ctx context.Context, f *flow, code, publicURL string) (*
 	defer cancel()
 	found, err := p.provider(ctx)
 	if err != nil {
-		return nil, &llm.Error{Code: llm.CodeProviderUnavailable, Message: "The provider of single sign-on does not answer as it should. Try again in a moment.", Err: err}
+		return nil, &llm.Error{
+			Code:    llm.CodeProviderUnavailable,
+			Message: "The provider of single sign-on does not answer as it should. Try again in a moment.", Err: err,
+		}
 	}
 	token, err := p.config(found, publicURL).Exchange(ctx, code, oauth2.VerifierOption(f.Verifier))
 	if err != nil {

@@ -28,7 +28,9 @@ func (s *Service) SetUp(ctx context.Context, token string, p Person, o Origin) (
 }
 
 // newcomer is the admission of somebody who is not here yet.
-func (s *Service) newcomer(ctx context.Context, token, email string, p Person, method string, o Origin) (session llm.Secret, a Admission, err error) {
+func (s *Service) newcomer(ctx context.Context, token, email string, p Person, method string, o Origin) (
+	session llm.Secret, a Admission, err error,
+) {
 	u := User{ID: newID(), Email: email, Password: !s.passwordsOff, Created: s.now()}
 	if u.Name, err = checkPersonName(p.Name); err != nil {
 		return session, a, err
@@ -43,7 +45,10 @@ func (s *Service) newcomer(ctx context.Context, token, email string, p Person, m
 		}
 	}
 	session, n := s.newSession(u.ID, method, o)
-	return session, Admission{Link: hashOf(token), User: u, Password: hash, Session: &n, By: actorOf(&u, o), At: s.now()}, nil
+	return session, Admission{
+		Link: hashOf(token), User: u, Password: hash, Session: &n, By: actorOf(&u, o),
+		At: s.now(),
+	}, nil
 }
 
 // checkRole refuses what is no role.
@@ -83,7 +88,10 @@ func (s *Service) Invite(ctx context.Context, by audit.Actor, i Invitation) (llm
 	case errors.Is(err, ErrExists):
 		return llm.Secret{}, i, llm.Invalid("email", email+" is there already.")
 	case errors.Is(err, ErrNotFound):
-		return llm.Secret{}, i, &llm.Error{Code: llm.CodeNotFound, Message: "There is no such account.", Param: "account"}
+		return llm.Secret{}, i, &llm.Error{
+			Code: llm.CodeNotFound, Message: "There is no such account.",
+			Param: "account",
+		}
 	case err != nil:
 		return llm.Secret{}, i, fmt.Errorf("invite: %w", err)
 	}
@@ -144,7 +152,9 @@ func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) 
 
 // comeback is the admission of somebody who is a user already: the link alone
 // would let in whoever invited them.
-func (s *Service) comeback(ctx context.Context, token, email string, password llm.Secret, o Origin) (session llm.Secret, a Admission, err error) {
+func (s *Service) comeback(ctx context.Context, token, email string, password llm.Secret, o Origin) (session llm.Secret,
+	a Admission, err error,
+) {
 	l, err := s.authenticate(ctx, email, password, o)
 	if err != nil {
 		return session, a, err

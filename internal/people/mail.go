@@ -179,14 +179,18 @@ func (s *Service) mailInvitation(ctx context.Context, i *Invitation, token llm.S
 	if i.By != "" {
 		by = " by " + i.By
 	}
-	return s.send(ctx, i.Email, "Your invitation to Weir", fmt.Sprintf("You are invited%s %s.\n\nOpen this link, once, until %s:\n\n%s\n\nIf you did not expect this, do nothing.\n",
-		by, where, i.Expires.Format("2 January 2006, 15:04 UTC"), s.linkTo("/invite/", token)))
+	return s.send(ctx, i.Email, "Your invitation to Weir",
+		fmt.Sprintf("You are invited%s %s.\n\nOpen this link, once, until %s:\n\n%s\n\nIf you did not expect this, "+
+			"do nothing.\n",
+			by, where, i.Expires.Format("2 January 2006, 15:04 UTC"), s.linkTo("/invite/", token)))
 }
 
 // mailReset mails a link for a new password.
 func (s *Service) mailReset(ctx context.Context, email string, token llm.Secret) error {
-	return s.send(ctx, email, "A new password for Weir", fmt.Sprintf("Somebody, you we hope, asked for a new password for %s.\n\nOpen this link, once, within an hour:\n\n%s\n\nIf it was not you, do nothing: your password stays as it is.\n",
-		email, s.linkTo("/reset/", token)))
+	return s.send(ctx, email, "A new password for Weir",
+		fmt.Sprintf("Somebody, you we hope, asked for a new password for %s.\n\nOpen this link, once, within an "+
+			"hour:\n\n%s\n\nIf it was not you, do nothing: your password stays as it is.\n",
+			email, s.linkTo("/reset/", token)))
 }
 
 func (s *Service) linkTo(path string, token llm.Secret) string {
@@ -195,7 +199,11 @@ func (s *Service) linkTo(path string, token llm.Secret) string {
 
 func (s *Service) send(ctx context.Context, to, subject, text string) error {
 	if err := s.mail.Send(ctx, to, subject, text); err != nil {
-		return &llm.Error{Code: llm.CodeProviderError, Message: "The mail could not be sent. Hand the link over yourself, or look at the settings of smtp.", Err: err}
+		return &llm.Error{
+			Code:    llm.CodeProviderError,
+			Message: "The mail could not be sent. Hand the link over yourself, or look at the settings of smtp.",
+			Err:     err,
+		}
 	}
 	return nil
 }

@@ -64,8 +64,10 @@ func (s *Service) RemoveMember(ctx context.Context, by audit.Actor, accountID, u
 func (s *Service) SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error {
 	err := s.store.SetOperator(ctx, by, userID, on)
 	if errors.Is(err, ErrUnproven) {
-		return llm.Invalid("user", "Nobody has proven that this address is the user's own: whoever invited them may have come in their place. "+
-			"Invite them as an operator, or make them a link for a new password, and hand it over in a way you trust; its use proves the address.")
+		return llm.Invalid("user", "Nobody has proven that this address is the user's own: whoever invited them may "+
+			"have come in their place. "+
+			"Invite them as an operator, or make them a link for a new password, and hand it over in a way you "+
+			"trust; its use proves the address.")
 	}
 	return changed("change operator", "user", "This is the last operator. Make somebody else an operator first.", err)
 }

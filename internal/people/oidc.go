@@ -201,7 +201,8 @@ func (p *OIDC) open(text string, now time.Time) (f flow, err error) {
 func (p *OIDC) config(found *oidc.Provider, publicURL string) *oauth2.Config {
 	return &oauth2.Config{
 		ClientID: p.options.ClientID, ClientSecret: p.options.ClientSecret.Reveal(),
-		Endpoint: found.Endpoint(), RedirectURL: strings.TrimRight(publicURL, "/") + callbackPath, Scopes: p.options.Scopes,
+		Endpoint: found.Endpoint(), RedirectURL: strings.TrimRight(publicURL, "/") + callbackPath,
+		Scopes: p.options.Scopes,
 	}
 }
 
@@ -242,16 +243,23 @@ func (s *Service) StartOIDC(ctx context.Context, next string, o Origin) (address
 	defer cancel()
 	found, err := s.oidc.provider(ctx)
 	if err != nil {
-		return "", state, &llm.Error{Code: llm.CodeProviderUnavailable, Message: "The provider of single sign-on does not answer as it should. Try again in a moment.", Err: err}
+		return "", state, &llm.Error{
+			Code:    llm.CodeProviderUnavailable,
+			Message: "The provider of single sign-on does not answer as it should. Try again in a moment.", Err: err,
+		}
 	}
 	if len(next) > maxNext {
 		next = "/"
 	}
-	f := flow{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Next: LocalPath(next), Until: s.now().Add(OIDCFor)}
+	f := flow{
+		State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Next: LocalPath(next),
+		Until: s.now().Add(OIDCFor),
+	}
 	if state, err = s.oidc.seal(&f); err != nil {
 		return "", state, fmt.Errorf("begin single sign-on: %w", err)
 	}
-	return s.oidc.config(found, s.publicURL()).AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)), state, nil
+	return s.oidc.config(found, s.publicURL()).AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(
+		f.Verifier)), state, nil
 }
 
 // FinishOIDC lets somebody in who comes back from the provider. State is what
@@ -259,7 +267,9 @@ func (s *Service) StartOIDC(ctx context.Context, next string, o Origin) (address
 // *llm.Error with CodeForbidden for somebody who is neither known nor invited,
 // and for an address that the provider has not verified; CodeRateLimited with
 // RetryAfter after many who did not come in from one network.
-func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values, o Origin) (session llm.Secret, next string, err error) {
+func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values, o Origin) (session llm.Secret,
+	next string, err error,
+) {
 	if s.oidc == nil {
 		return session, "", noSSO()
 	}
@@ -279,10 +289,17 @@ func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values
 		err = errors.New("the answer is another provider's")
 	}
 	if err != nil {
-		return session, "", &llm.Error{Code: llm.CodeInvalidRequest, Message: "This sign-in was not begun in this browser, or more than ten minutes ago. Begin again.", Err: err}
+		return session, "", &llm.Error{
+			Code:    llm.CodeInvalidRequest,
+			Message: "This sign-in was not begun in this browser, or more than ten minutes ago. Begin again.", Err: err,
+		}
 	}
 	if word := query.Get("error"); word != "" {
-		return session, "", &llm.Error{Code: llm.CodeForbidden, Message: "The provider of single sign-on did not let you in.", Err: fmt.Errorf("%.200q: %.500q", word, query.Get("error_description"))}
+		return session, "", &llm.Error{
+			Code:    llm.CodeForbidden,
+			Message: "The provider of single sign-on did not let you in.", Err: fmt.Errorf("%.200q: %.500q", word,
+				query.Get("error_description")),
+		}
 	}
 	who, err := s.oidc.identify(ctx, &f, query.Get("code"), s.publicURL())
 	if err != nil {
@@ -310,11 +327,23 @@ func (s *Service) arrive(ctx context.Context, who *identity, o Origin) (llm.Secr
 	case err == nil:
 		return token, nil
 	case errors.Is(err, ErrNotFound) && who.email == "":
-		return llm.Secret{}, &llm.Error{Code: llm.CodeForbidden, Message: "The provider of single sign-on does not say that it has verified your e-mail address, so nobody can know whose it is."}
+		return llm.Secret{}, &llm.Error{
+			Code: llm.CodeForbidden,
+			Message: "The provider of single sign-on does not say that it has verified your e-mail address, so " +
+				"nobody can know whose it is.",
+		}
 	case errors.Is(err, ErrNotFound):
-		return llm.Secret{}, &llm.Error{Code: llm.CodeForbidden, Message: fmt.Sprintf("%s is not a user here. Ask for an invitation.", who.email)}
+		return llm.Secret{}, &llm.Error{
+			Code:    llm.CodeForbidden,
+			Message: fmt.Sprintf("%s is not a user here. Ask for an invitation.", who.email),
+		}
 	case errors.Is(err, ErrTaken):
-		return llm.Secret{}, &llm.Error{Code: llm.CodeForbidden, Message: fmt.Sprintf("%s belongs to a user who came with another identity of the same provider. Ask an operator.", who.email)}
+		return llm.Secret{}, &llm.Error{
+			Code: llm.CodeForbidden,
+			Message: fmt.Sprintf(
+				"%s belongs to a user who came with another identity of the same provider. Ask an operator.",
+				who.email),
+		}
 	}
 	return llm.Secret{}, fmt.Errorf("sign in by single sign-on: %w", err)
 }

@@ -37,9 +37,12 @@ func checkPassword(password llm.Secret, email string) error {
 	case !utf8.ValidString(text):
 		return llm.Invalid("password", "The password is not text in UTF-8.")
 	case n < minPassword:
-		return llm.Invalid("password", fmt.Sprintf("A password has at least %d characters; this one has %d. A few words in a row are easy to remember.", minPassword, n))
+		return llm.Invalid("password",
+			fmt.Sprintf("A password has at least %d characters; this one has %d. A few words in a row are easy to "+
+				"remember.", minPassword, n))
 	case n > maxPassword:
-		return llm.Invalid("password", fmt.Sprintf("A password has at most %d characters; this one has %d.", maxPassword, n))
+		return llm.Invalid("password", fmt.Sprintf("A password has at most %d characters; this one has %d.",
+			maxPassword, n))
 	}
 	lower := strings.ToLower(text)
 	local, _, _ := strings.Cut(email, "@")
@@ -133,7 +136,10 @@ func (h hasher) derive(ctx context.Context, password llm.Secret, p *phc) ([]byte
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
 	case <-timer.C:
-		return nil, &llm.Error{Code: llm.CodeOverloaded, Message: "Too many people sign in right now. Try again in a few seconds.", RetryAfter: hashWait}
+		return nil, &llm.Error{
+			Code:    llm.CodeOverloaded,
+			Message: "Too many people sign in right now. Try again in a few seconds.", RetryAfter: hashWait,
+		}
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the turn to hash a password: %w", context.Cause(ctx))
 	}

@@ -48,7 +48,10 @@ func (s *Service) Forgot(ctx context.Context, email string, o Origin) error {
 	case s.forgotten <- forgotten{email, o}:
 		return nil
 	default:
-		return &llm.Error{Code: llm.CodeOverloaded, RetryAfter: time.Minute, Message: "Too many mails wait to be sent. Try again in a minute."}
+		return &llm.Error{
+			Code: llm.CodeOverloaded, RetryAfter: time.Minute,
+			Message: "Too many mails wait to be sent. Try again in a minute.",
+		}
 	}
 }
 
@@ -159,7 +162,9 @@ func (s *Service) Reset(ctx context.Context, token string, next llm.Secret, o Or
 }
 
 // renewal is the admission of a user who gets a new password.
-func (s *Service) renewal(ctx context.Context, token, email string, next llm.Secret, method string, o Origin) (session llm.Secret, a Admission, err error) {
+func (s *Service) renewal(ctx context.Context, token, email string, next llm.Secret, method string, o Origin) (
+	session llm.Secret, a Admission, err error,
+) {
 	if err := checkPassword(next, email); err != nil {
 		return session, a, err
 	}
@@ -172,5 +177,8 @@ func (s *Service) renewal(ctx context.Context, token, email string, next llm.Sec
 		return session, a, err
 	}
 	session, n := s.newSession(l.ID, method, o)
-	return session, Admission{Link: hashOf(token), User: l.User, Password: hash, Session: &n, By: actorOf(&l.User, o), At: s.now()}, nil
+	return session, Admission{
+		Link: hashOf(token), User: l.User, Password: hash, Session: &n, By: actorOf(&l.User, o),
+		At: s.now(),
+	}, nil
 }

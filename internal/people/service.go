@@ -71,7 +71,8 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, clock: o.Now, log: o.Log, mail: o.Mail, oidc: o.OIDC, publicURL: o.PublicURL,
-		idle: o.Idle, absolute: o.Absolute, passwordsOff: o.PasswordsOff, hasher: newHasher(o.Light), forgotten: make(chan forgotten, maxForgotten),
+		idle: o.Idle, absolute: o.Absolute, passwordsOff: o.PasswordsOff, hasher: newHasher(o.Light),
+		forgotten: make(chan forgotten, maxForgotten),
 	}
 	if s.idle <= 0 {
 		s.idle = defaultIdle
@@ -132,7 +133,11 @@ func (s *Service) Link(ctx context.Context, token string, kind LinkKind) (Link, 
 }
 
 func badLink() error {
-	return &llm.Error{Code: llm.CodeNotFound, Message: "This link is not good, or not any more: it was used, it is too old, or a newer one took its place. Ask for a new one."}
+	return &llm.Error{
+		Code: llm.CodeNotFound,
+		Message: "This link is not good, or not any more: it was used, it is too old, or a newer one took its place. " +
+			"Ask for a new one.",
+	}
 }
 
 // used says that a link was used up, or its user made, while somebody filled in
@@ -195,7 +200,8 @@ func (s *Service) newSession(userID, method string, o Origin) (llm.Secret, NewSe
 	now := s.now()
 	agent := strings.ToValidUTF8(o.Agent, "")
 	return token, NewSession{Token: hash, Session: Session{
-		ID: newID(), UserID: userID, Method: method, Address: o.Address, Agent: strings.ToValidUTF8(agent[:min(len(agent), maxAgent)], ""),
+		ID: newID(), UserID: userID, Method: method, Address: o.Address, Agent: strings.ToValidUTF8(
+			agent[:min(len(agent), maxAgent)], ""),
 		Created: now, Seen: now, Expires: now.Add(s.absolute),
 	}}
 }

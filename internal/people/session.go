@@ -43,7 +43,8 @@ func (s *Service) SignIn(ctx context.Context, email string, password llm.Secret,
 // logFailed logs that somebody did not come in. The e-mail address is left out: people type
 // passwords there. What the throttles refuse does not come here, so nobody fills a disk.
 func (s *Service) logFailed(method, userID string, o Origin, reason any) {
-	s.log.Warn("a sign-in failed", "method", method, "user", userID, "address", o.Address, "request", o.Request, "reason", reason)
+	s.log.Warn("a sign-in failed", "method", method, "user", userID, "address", o.Address, "request", o.Request,
+		"reason", reason)
 }
 
 // authenticate is the user of that address, whose password it is. An attempt
@@ -69,7 +70,10 @@ func (s *Service) authenticate(ctx context.Context, email string, password llm.S
 		return Login{}, err
 	case !ok:
 		s.logFailed(ByPassword, l.ID, o, "wrong password")
-		return Login{}, &llm.Error{Code: llm.CodeAuthentication, Message: "The e-mail address or the password is not right."}
+		return Login{}, &llm.Error{
+			Code:    llm.CodeAuthentication,
+			Message: "The e-mail address or the password is not right.",
+		}
 	}
 	if err := s.store.PassSignIn(ctx, marks, s.now()); err != nil {
 		return Login{}, fmt.Errorf("count attempt to sign in: %w", err)
@@ -128,7 +132,11 @@ func (s *Service) over(n *Session, now time.Time) bool {
 func (s *Service) Passwords() bool { return !s.passwordsOff }
 
 func noPasswords() error {
-	return &llm.Error{Code: llm.CodeForbidden, Message: "Passwords are switched off here. Sign in by single sign-on; an operator who cannot gets a link from the command weir operators link."}
+	return &llm.Error{
+		Code: llm.CodeForbidden,
+		Message: "Passwords are switched off here. Sign in by single sign-on; an operator who cannot gets a link " +
+			"from the command weir operators link.",
+	}
 }
 
 // SignOut ends the visitor's session.
@@ -207,7 +215,9 @@ func (s *Service) ChangeName(ctx context.Context, v *Visitor, name string, o Ori
 
 // ChangePassword ends all sessions of the visitor and gives a new one. A wrong
 // current password counts as an attempt to sign in.
-func (s *Service) ChangePassword(ctx context.Context, v *Visitor, current, next llm.Secret, o Origin) (llm.Secret, error) {
+func (s *Service) ChangePassword(ctx context.Context, v *Visitor, current, next llm.Secret, o Origin) (llm.Secret,
+	error,
+) {
 	if err := v.May(SignedIn, ""); err != nil {
 		return llm.Secret{}, err
 	}
@@ -216,7 +226,9 @@ func (s *Service) ChangePassword(ctx context.Context, v *Visitor, current, next 
 	}
 	u := v.user
 	if !u.Password {
-		return llm.Secret{}, llm.Invalid("current", "You have no password; you come in by single sign-on. A link for a new password gives you one.")
+		return llm.Secret{},
+			llm.Invalid("current",
+				"You have no password; you come in by single sign-on. A link for a new password gives you one.")
 	}
 	if err := checkPassword(next, u.Email); err != nil {
 		return llm.Secret{}, err

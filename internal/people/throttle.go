@@ -76,7 +76,10 @@ func forgotMarks(email, address string) []Mark {
 // oidcMarks are the counts of a way through single sign-on: of its beginning and of
 // its end, which has the provider asked. Only who comes in takes them back.
 func oidcMarks(step, address string) []Mark {
-	return []Mark{{Scope: "oidc " + step + " " + seal.Digest(networkOf(address)), Free: networkFree, Most: networkMost, Shared: true}}
+	return []Mark{{
+		Scope: "oidc " + step + " " + seal.Digest(networkOf(address)), Free: networkFree, Most: networkMost,
+		Shared: true,
+	}}
 }
 
 // networkOf is what one client is taken to have for itself: an IPv4 address, or

@@ -43,7 +43,8 @@ func Convert(text []byte, day string) (*Converted, error) {
 	}
 	var models map[string]json.RawMessage
 	if err := json.Unmarshal(text, &models); err != nil {
-		return nil, fmt.Errorf("neither LiteLLM's model_prices_and_context_window.json nor OpenRouter's /api/v1/models: %w", err)
+		return nil, fmt.Errorf(
+			"neither LiteLLM's model_prices_and_context_window.json nor OpenRouter's /api/v1/models: %w", err)
 	}
 	return newConverter(day).litellm(models)
 }
@@ -92,7 +93,10 @@ func (c *converter) add(provider, id, source, note string, mode string, rates ma
 	if len(rates) == 0 {
 		return
 	}
-	e := entryJSON{Provider: provider, Models: []string{id}, Mode: mode, Rates: rates, Source: source, Seen: c.day, Note: note}
+	e := entryJSON{
+		Provider: provider, Models: []string{id}, Mode: mode, Rates: rates, Source: source, Seen: c.day,
+		Note: note,
+	}
 	if mode == "" && SourceFor(provider) != "" && !c.has(provider, id) {
 		e.Adds = map[string]any{"equals": fold(id)}
 	}
@@ -156,9 +160,11 @@ type openrouterModel struct {
 
 // openrouterRates are the classes of OpenRouter's list: US dollars for one.
 var openrouterRates = map[string]string{
-	"prompt": "input_mtok", "completion": "output_mtok", "request": "requests_kcount", "web_search": "web_searches_kcount",
-	"internal_reasoning": "output_reasoning_mtok", "input_cache_read": "cache_read_mtok", "input_cache_write": "cache_write_mtok",
-	"audio": "input_audio_mtok",
+	"prompt": "input_mtok", "completion": "output_mtok", "request": "requests_kcount",
+	"web_search":         "web_searches_kcount",
+	"internal_reasoning": "output_reasoning_mtok", "input_cache_read": "cache_read_mtok",
+	"input_cache_write": "cache_write_mtok",
+	"audio":             "input_audio_mtok",
 }
 
 func (c *converter) openrouter(models []openrouterModel) (*Converted, error) {
@@ -190,19 +196,25 @@ func (c *converter) openrouter(models []openrouterModel) (*Converted, error) {
 
 // litellmProviders are the names of providers here by those of LiteLLM.
 var litellmProviders = map[string]string{
-	"openai": "openai", "text-completion-openai": "openai", "anthropic": "anthropic", "gemini": "gemini", "bedrock": "bedrock", "bedrock_converse": "bedrock",
-	"azure": "azure", "mistral": "mistral", "cohere": "cohere", "cohere_chat": "cohere", "groq": "groq", "xai": "xai", "deepseek": "deepseek",
-	"together_ai": "together", "fireworks_ai": "fireworks", "openrouter": "openrouter", "perplexity": "perplexity", "cerebras": "cerebras",
-	"moonshot": "moonshot", "dashscope": "alibaba", "nvidia_nim": "nvidia", "vertex_ai-language-models": "vertex", "vertex_ai-anthropic_models": "vertex",
+	"openai": "openai", "text-completion-openai": "openai", "anthropic": "anthropic", "gemini": "gemini",
+	"bedrock": "bedrock", "bedrock_converse": "bedrock",
+	"azure": "azure", "mistral": "mistral", "cohere": "cohere", "cohere_chat": "cohere", "groq": "groq", "xai": "xai",
+	"deepseek":    "deepseek",
+	"together_ai": "together", "fireworks_ai": "fireworks", "openrouter": "openrouter", "perplexity": "perplexity",
+	"cerebras": "cerebras",
+	"moonshot": "moonshot", "dashscope": "alibaba", "nvidia_nim": "nvidia", "vertex_ai-language-models": "vertex",
+	"vertex_ai-anthropic_models": "vertex",
 }
 
 // litellmRates are the classes of LiteLLM's list: US dollars for one
 // (https://docs.litellm.ai/docs/provider_registration/add_model_pricing).
 var litellmRates = map[string]string{
-	"input_cost_per_token": "input_mtok", "output_cost_per_token": "output_mtok", "output_cost_per_reasoning_token": "output_reasoning_mtok",
-	"cache_read_input_token_cost": "cache_read_mtok", "cache_creation_input_token_cost": "cache_write_mtok",
-	"cache_creation_input_token_cost_above_1hr": "cache_write_1h_mtok", "cache_read_input_audio_token_cost": "cache_audio_read_mtok",
-	"input_cost_per_audio_token": "input_audio_mtok", "output_cost_per_audio_token": "output_audio_mtok",
+	"input_cost_per_token": "input_mtok", "output_cost_per_token": "output_mtok",
+	"output_cost_per_reasoning_token": "output_reasoning_mtok",
+	"cache_read_input_token_cost":     "cache_read_mtok", "cache_creation_input_token_cost": "cache_write_mtok",
+	"cache_creation_input_token_cost_above_1hr": "cache_write_1h_mtok",
+	"cache_read_input_audio_token_cost":         "cache_audio_read_mtok",
+	"input_cost_per_audio_token":                "input_audio_mtok", "output_cost_per_audio_token": "output_audio_mtok",
 	"input_cost_per_image_token": "input_image_mtok", "output_cost_per_image_token": "output_image_mtok",
 	"input_cost_per_request": "requests_kcount",
 }

@@ -142,7 +142,8 @@ func (r *fileReader) text(n *node, what string) string {
 // entry reads one entry, and takes it where it has no mistake.
 func (r *fileReader) entry(n *node) {
 	before := r.found
-	m := r.object(n, "an entry", "provider", "models", "adds", "free", "mode", "times", "rates", "fills", "since", "when", "source", "seen", "note")
+	m := r.object(n, "an entry", "provider", "models", "adds", "free", "mode", "times", "rates", "fills", "since",
+		"when", "source", "seen", "note")
 	if m == nil {
 		return
 	}
@@ -152,7 +153,10 @@ func (r *fileReader) entry(n *node) {
 			r.report(n.at, "`%s` is missing in this entry", name)
 		}
 	}
-	a := &addition{file: r.file.Path, Provider: r.provider(m["provider"]), Source: r.text(m["source"], "source"), Note: r.text(m["note"], "note")}
+	a := &addition{
+		file: r.file.Path, Provider: r.provider(m["provider"]), Source: r.text(m["source"], "source"),
+		Note: r.text(m["note"], "note"),
+	}
 	a.Since, a.When, a.Seen = r.day(m["since"], "since"), r.windows(m["when"]), r.seen(m["seen"])
 	if said := saidIn(m); said != 1 && whole {
 		r.report(n.at, "an entry says one of `rates`, `times`, `fills` and `free`, not %d of them", said)
@@ -204,7 +208,8 @@ func (r *fileReader) price(m map[string]*node, a *addition) {
 	}
 	if times := m["times"]; times != nil {
 		a.Times = r.text(times, "times")
-		if _, places, _ := strings.Cut(a.Times, "."); !isDecimal(a.Times) || len(places) > 3 || strings.Trim(a.Times, "0.") == "" {
+		if _, places, _ := strings.Cut(a.Times, "."); !isDecimal(a.Times) || len(places) > 3 ||
+			strings.Trim(a.Times, "0.") == "" {
 			r.report(times.at, "`times` must be a decimal above 0 with at most 3 places, in quotes, such as \"0.5\"")
 		}
 		if a.Mode == "" {

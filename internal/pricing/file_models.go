@@ -41,10 +41,12 @@ func (r *fileReader) checkIDs(n *node, a *addition) {
 			r.warn(item.at, "%s is known; to have it free, give rates of \"0\"; it is left out", quoted(id))
 		case has || !listed:
 		case a.prices():
-			r.warn(item.at, "the price list of %s has no model %s%s; the price counts for exactly this name; `adds`, such as {\"equals\": %s}, says so without a warning",
+			r.warn(item.at, "the price list of %s has no model %s%s; the price counts for exactly this name; `adds`, "+
+				"such as {\"equals\": %s}, says so without a warning",
 				a.Provider, quoted(id), r.nearestModel(a.Provider, id, known), quoted(fold(id)))
 		default:
-			r.warn(item.at, "the price list of %s has no model %s%s; it is left out", a.Provider, quoted(id), r.nearestModel(a.Provider, id, known))
+			r.warn(item.at, "the price list of %s has no model %s%s; it is left out", a.Provider, quoted(id),
+				r.nearestModel(a.Provider, id, known))
 		}
 	}
 }

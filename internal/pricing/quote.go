@@ -16,7 +16,10 @@ func (b *Book) newEntry(provider, name string, found match) *entry {
 	if seller := b.source(provider); m != nil && found.vendor != seller {
 		m = m.soldBy(b.extra[seller])
 	}
-	e := &entry{info: ModelInfo{ID: name}, vendor: found.vendor, region: b.regions[provider], model: m, basis: found.basis}
+	e := &entry{
+		info: ModelInfo{ID: name}, vendor: found.vendor, region: b.regions[provider], model: m,
+		basis: found.basis,
+	}
 	if f := b.feature(provider, fold(name), found.vendor, m); f != nil {
 		e.known = true
 		e.info.Context, e.info.MaxOutput = f.Context, f.Output

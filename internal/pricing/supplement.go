@@ -178,7 +178,8 @@ func (a *addition) holds(sec int64) bool {
 // operator's own files do not say what it costs.
 func (m *model) isGone(sec int64) bool {
 	now := m.additionsAt("", sec)
-	return slices.ContainsFunc(now, func(a *addition) bool { return a.Gone && a.Mode == "" }) && !slices.ContainsFunc(now, (*addition).isOwn)
+	return slices.ContainsFunc(now, func(a *addition) bool { return a.Gone && a.Mode == "" }) && !slices.ContainsFunc(
+		now, (*addition).isOwn)
 }
 
 // price is what the data and the supplement say of a model at that second, in a region,
@@ -254,7 +255,9 @@ func overlay(base map[string]amount, now []*addition, mode string) (map[string]a
 func modesOf(base map[string]amount, now []*addition) ([]llm.Mode, error) {
 	list := []llm.Mode{}
 	for i, a := range now {
-		if a.Mode == "" || a.Gone || slices.ContainsFunc(now[i+1:], func(b *addition) bool { return b.Mode == a.Mode }) {
+		if a.Mode == "" || a.Gone || slices.ContainsFunc(now[i+1:], func(b *addition) bool {
+			return b.Mode == a.Mode
+		}) {
 			continue // a later entry decides
 		}
 		m, err := modeOf(a, base, now)

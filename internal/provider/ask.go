@@ -79,7 +79,8 @@ func (p *Provider) Ask(ctx context.Context, id string, key int) (*llm.Reply, err
 		return nil, f
 	}
 	reply, _ := decode(body, quirks) // beside an error, such as that of a cancelled answer, is its usage
-	if reply == nil || !reply.Reported || reply.Most != nil || reply.ID != id || len(reply.Choices) > 0 && reply.Choices[0].Finish == "" {
+	if reply == nil || !reply.Reported || reply.Most != nil || reply.ID != id || len(reply.Choices) > 0 &&
+		reply.Choices[0].Finish == "" {
 		return nil, ErrNotTold
 	}
 	return reply, nil

@@ -52,7 +52,9 @@ type entraFetcher struct {
 func (f *entraFetcher) fetch(ctx context.Context) (lease[bearer], error) {
 	if f.chain == nil {
 		options := azcore.ClientOptions{Transport: f.client}
-		chain, err := azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: options})
+		chain, err := azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{
+			ClientOptions: options,
+		})
 		if err != nil {
 			return lease[bearer]{}, err
 		}

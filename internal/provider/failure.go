@@ -86,7 +86,8 @@ func (f *Failure) Refusal() bool { return f.Kind == KindStatus || f.Kind == Kind
 // Worked reports whether the provider refused the request only after work on it: for what
 // it or its answer says, for its length, or for the time that it took.
 func (f *Failure) Worked() bool {
-	return f.Refusal() && (f.Status == http.StatusRequestTimeout || explain.Code(f.Err.Word, f.Err.Message) == explain.Policy || f.Overflow())
+	return f.Refusal() && (f.Status == http.StatusRequestTimeout ||
+		explain.Code(f.Err.Word, f.Err.Message) == explain.Policy || f.Overflow())
 }
 
 // Ours reports whether the attempt could not be made, whoever the provider is.
@@ -110,7 +111,8 @@ func (f *Failure) Overflow() bool {
 // is too long: OpenAI and its kin, Anthropic, Gemini, Bedrock, Mistral, Cohere.
 var overflowWords = []string{
 	"maximum context length", "context window", "context length", "prompt is too long", "input token count",
-	"input is too long", "too large for model", "too many tokens", "exceed context limit", "exceeds the maximum number of tokens",
+	"input is too long", "too large for model", "too many tokens", "exceed context limit",
+	"exceeds the maximum number of tokens",
 }
 
 // Reason is the failure in a few words fit to be shown to an operator.

@@ -76,7 +76,8 @@ func (p *Provider) sign(x *exchange, c *Call, target string) *Failure {
 	case x.kind(err, false, false) == KindCanceled:
 		return x.failure(err, false)
 	}
-	return p.failure(KindCredential, false, fmt.Errorf("provider %s: no credentials: %s", p.opts.Name, logSafe(err.Error())))
+	return p.failure(KindCredential, false, fmt.Errorf("provider %s: no credentials: %s", p.opts.Name,
+		logSafe(err.Error())))
 }
 
 var errCredential = errors.New("the credential that was found holds a character that no header can carry")

@@ -58,7 +58,9 @@ type flight[T any] struct {
 	waiting int
 }
 
-func newCredentialCache[T any](now func() time.Time, fetch func(ctx context.Context) (lease[T], error)) *credentialCache[T] {
+func newCredentialCache[T any](now func() time.Time, fetch func(ctx context.Context) (lease[T],
+	error),
+) *credentialCache[T] {
 	return &credentialCache[T]{fetch: fetch, now: now}
 }
 

@@ -42,7 +42,8 @@ func (r *Response) statusFailure(body []byte) *Failure {
 	case status == http.StatusForbidden && upstream.Code == explain.Policy:
 		status = http.StatusBadRequest // xAI says so of the caller's words, not of our credentials
 	case status == http.StatusBadRequest && upstream.Code == "billing_error":
-		status = http.StatusPaymentRequired // Anthropic says so of an account without money; the caller cannot put it right
+		// Anthropic says so of an account without money; the caller cannot put it right
+		status = http.StatusPaymentRequired
 	}
 	status = cmp.Or(upstream.Status, status)
 	after := cmp.Or(retryAfter(h, p.opts.Now()), clampRetry(upstream.RetryAfter.Seconds()))
@@ -51,7 +52,8 @@ func (r *Response) statusFailure(body []byte) *Failure {
 		Code:       statusCode(status),
 		Message:    p.statusMessage(f, r.model),
 		RetryAfter: after,
-		Err:        fmt.Errorf("provider %s: status %d: %s", p.opts.Name, status, cmp.Or(upstream.Message, "no explanation")),
+		Err: fmt.Errorf("provider %s: status %d: %s", p.opts.Name, status,
+			cmp.Or(upstream.Message, "no explanation")),
 	}
 	if callersFault(f.Err.Code) {
 		f.Err.Param = upstream.Param

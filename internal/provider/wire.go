@@ -99,7 +99,8 @@ func (s *standard) roundTrip(req *http.Request, cancel context.CancelFunc) (answ
 		cancel()
 		return answer{}, err
 	}
-	return answer{res.StatusCode, res.Header, res.ContentLength, &canceledBody{res.Body, cancel}, res.ProtoMajor == 2}, nil
+	return answer{res.StatusCode, res.Header, res.ContentLength, &canceledBody{res.Body, cancel}, res.ProtoMajor == 2},
+		nil
 }
 
 // roundTripLate is roundTrip for an answer that may be late: in a goroutine of its own, for

@@ -43,7 +43,8 @@ func (n *refusal) err(r *Reservation) error {
 	case theRequests:
 		text = fmt.Sprintf("%s is limited to %s a minute.", who, counted(l.limits.RPM, "request"))
 	case theTokens:
-		text = fmt.Sprintf("%s is limited to %s a minute, and %s are reserved for this request.", who, counted(l.limits.TPM, "token"), fmt.Sprint(l.tokens))
+		text = fmt.Sprintf("%s is limited to %s a minute, and %s are reserved for this request.", who,
+			counted(l.limits.TPM, "token"), fmt.Sprint(l.tokens))
 	case theSlots:
 		text = fmt.Sprintf("%s is limited to %s at a time.", who, counted(l.limits.Concurrency, "request"))
 	}

@@ -48,7 +48,8 @@ type remote struct {
 func newRemote(o *Options, now func() time.Duration) (*remote, error) {
 	options, err := valkey.ParseURL(o.Valkey.Reveal())
 	if err != nil {
-		return nil, errors.New("ratelimit: the URL of Valkey is not one: it has to be redis://[[user]:password@]host[:port][/database]")
+		return nil, errors.New(
+			"ratelimit: the URL of Valkey is not one: it has to be redis://[[user]:password@]host[:port][/database]")
 	}
 	options.Dialer.Timeout = cmp.Or(options.Dialer.Timeout, connectWithin)
 	options.ConnWriteTimeout = cmp.Or(options.ConnWriteTimeout, connectWithin)
@@ -138,7 +139,8 @@ func (v *remote) reserve(ctx context.Context, r *Reservation) (no refusal, err e
 		r.levels[rank].used = usage{requests: n[0], tokens: n[1], resetRequests: reset, resetTokens: reset}
 	}
 	if who := answer[0]; who > 0 && int(who) <= len(ranks) {
-		return refusal{who: ranks[who-1], what: limited(answer[1]), wait: time.Duration(answer[2]) * time.Microsecond}, nil
+		return refusal{who: ranks[who-1], what: limited(answer[1]), wait: time.Duration(answer[2]) * time.Microsecond},
+			nil
 	}
 	r.at = answer[3]
 	return no, nil
@@ -177,7 +179,10 @@ func (v *remote) settle(r *Reservation, tokens int64) {
 	for i := range r.levels {
 		l, rank := &r.levels[i], rank(i)
 		if r.at != 0 && r.own[i].TPM > 0 && tokens != l.asked {
-			changes[n] = change{key: windowKey(rank, &r.caller), second: r.at, refund: max(0, l.asked-tokens), excess: max(0, tokens-l.asked)}
+			changes[n] = change{
+				key: windowKey(rank, &r.caller), second: r.at, refund: max(0, l.asked-tokens),
+				excess: max(0, tokens-l.asked),
+			}
 			n++
 		}
 	}

@@ -54,7 +54,8 @@ func NewHealth(notify func(Event)) *Health {
 		notify = func(Event) {}
 	}
 	return &Health{
-		notify: notify, targets: map[targetID]*circuit{}, owned: map[string]map[targetID]*circuit{}, keys: map[keyID]*circuit{}, budgets: map[string]*retryBudget{},
+		notify: notify, targets: map[targetID]*circuit{}, owned: map[string]map[targetID]*circuit{},
+		keys: map[keyID]*circuit{}, budgets: map[string]*retryBudget{},
 	}
 }
 

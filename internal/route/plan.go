@@ -193,7 +193,10 @@ func (p *Plan) Failed(f *provider.Failure, now time.Time) {
 // fail counts failures of the current target in one of its circuits.
 func (p *Plan) fail(c *circuit, account string, f *provider.Failure, now time.Time, count int) {
 	if c.failed(now, f.Reason(), count) {
-		p.table.health.notify(Event{Target: p.Target().FullName(), Account: account, Reason: f.Reason(), Brief: f.Brief(), At: now})
+		p.table.health.notify(Event{
+			Target: p.Target().FullName(), Account: account, Reason: f.Reason(),
+			Brief: f.Brief(), At: now,
+		})
 	}
 }
 

@@ -83,12 +83,27 @@ func Rules() []Rule {
 		// Whoever reads slowly brings it about, too.
 		{Fault: FaultTotal, When: "the time for the whole exchange is over", Counts: ForAccount},
 		{Fault: FaultBroken, When: "broken off, reset", Again: true, Onward: true, Counts: ForAll},
-		{Fault: FaultShape, When: "not the protocol: an answer of an unexpected shape", Again: true, Onward: true, Counts: ForAccount},
-		{Fault: FaultServer, When: "500, 502, 504, 408, an error in place of the answer", Again: true, Onward: true, Counts: ForAll},
+		{
+			Fault: FaultShape, When: "not the protocol: an answer of an unexpected shape", Again: true, Onward: true,
+			Counts: ForAccount,
+		},
+		{
+			Fault: FaultServer, When: "500, 502, 504, 408, an error in place of the answer", Again: true, Onward: true,
+			Counts: ForAll,
+		},
 		{Fault: FaultOverloaded, When: "503, 529", Again: true, Onward: true, OnwardFirst: true, Counts: ForAll},
-		{Fault: FaultLimited, When: "429", Again: true, OtherKey: true, Onward: true, OnwardFirst: true, RestsKey: true},
-		{Fault: FaultQuota, When: "402, 429 without money left", OtherKey: true, Onward: true, RestsKey: true, Counts: ForAll},
-		{Fault: FaultCredentials, When: "401, no credentials to show", OtherKey: true, Onward: true, RestsKey: true, Counts: ForAll},
+		{
+			Fault: FaultLimited, When: "429", Again: true, OtherKey: true, Onward: true, OnwardFirst: true,
+			RestsKey: true,
+		},
+		{
+			Fault: FaultQuota, When: "402, 429 without money left", OtherKey: true, Onward: true, RestsKey: true,
+			Counts: ForAll,
+		},
+		{
+			Fault: FaultCredentials, When: "401, no credentials to show", OtherKey: true, Onward: true, RestsKey: true,
+			Counts: ForAll,
+		},
 		// It may be the model, or a file in the request, that the key may not have: no reason to keep others from the provider.
 		{Fault: FaultForbidden, When: "403", OtherKey: true, Onward: true, Counts: ForAll},
 		{Fault: FaultModel, When: "404", Onward: true, Counts: ForAccount},

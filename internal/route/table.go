@@ -76,7 +76,8 @@ func (t *Table) entryOf(target *Target) *entry { return t.byName[target.Provider
 func NewTable(o Options) (*Table, error) {
 	t := &Table{
 		providers: o.Providers, byName: make(map[string]*entry, len(o.Providers)),
-		aliases: make(map[string]*alias, len(o.Aliases)), configured: map[targetID]bool{}, book: o.Book, namedOnly: o.Listed,
+		aliases: make(map[string]*alias, len(o.Aliases)), configured: map[targetID]bool{}, book: o.Book,
+		namedOnly:    o.Listed,
 		defaultModel: o.DefaultModel, defaultMaxOutput: o.DefaultMaxOutput,
 		health: o.Health, rules: newRuleBook(),
 	}
@@ -147,7 +148,8 @@ func (t *Table) Targets(dst []Target, model, clientAPI string) ([]Target, error)
 		return t.named(dst, model)
 	}
 	if clientAPI == "" {
-		return nil, llm.Invalid("model", fmt.Sprintf(`%q is neither an alias nor of the form "<provider>/<model-name>".`, model))
+		return nil, llm.Invalid("model",
+			fmt.Sprintf(`%q is neither an alias nor of the form "<provider>/<model-name>".`, model))
 	}
 	if e, ok := t.byName[clientAPI]; ok && e.provider.Serves(model) {
 		return append(dst, Target{Provider: e.provider, Model: model}), nil
@@ -193,11 +195,15 @@ func (t *Table) listed(dst []Target, model string) ([]Target, error) {
 	for i := range found {
 		names = append(names, found[i].FullName())
 	}
-	return nil, llm.Invalid("model", fmt.Sprintf("%q is ambiguous: choose one of %s.", model, strings.Join(names, ", ")))
+	return nil, llm.Invalid("model", fmt.Sprintf("%q is ambiguous: choose one of %s.", model,
+		strings.Join(names, ", ")))
 }
 
 func notFound(model, hint string) *llm.Error {
-	return &llm.Error{Code: llm.CodeModelNotFound, Param: "model", Message: fmt.Sprintf("The model %q is not served here. %s", model, hint)}
+	return &llm.Error{
+		Code: llm.CodeModelNotFound, Param: "model",
+		Message: fmt.Sprintf("The model %q is not served here. %s", model, hint),
+	}
 }
 
 // Price is what the target costs at that moment; not Known when unpriced.

@@ -36,12 +36,16 @@ func NewKey() Key {
 // ParseKey reads a master key: 32 bytes in base64 or hexadecimal digits.
 func ParseKey(text string) (Key, error) {
 	text = strings.TrimSpace(text)
-	for _, decode := range []func(string) ([]byte, error){hex.DecodeString, base64.StdEncoding.DecodeString, base64.RawURLEncoding.DecodeString} {
+	for _, decode := range []func(string) ([]byte, error){
+		hex.DecodeString, base64.StdEncoding.DecodeString,
+		base64.RawURLEncoding.DecodeString,
+	} {
 		if b, err := decode(text); err == nil && len(b) == keySize && len(bytes.Trim(b, string(b[:1]))) > 0 {
 			return keyOf(b), nil
 		}
 	}
-	return Key{}, errors.New("not a key: 32 random bytes in base64 or hexadecimal digits, as `openssl rand -base64 32` prints them")
+	return Key{}, errors.New(
+		"not a key: 32 random bytes in base64 or hexadecimal digits, as `openssl rand -base64 32` prints them")
 }
 
 func keyOf(b []byte) Key {

@@ -113,7 +113,10 @@ func clip(s string) string {
 // read authenticates, then reads the request into buf and understands it.
 func (c *call) read(buf *[]byte) error {
 	if c.s.keys != nil && !c.s.keys[c.key] {
-		return &llm.Error{Code: llm.CodeAuthentication, Message: "The API key is missing, or is not one that this simulator was started with."}
+		return &llm.Error{
+			Code:    llm.CodeAuthentication,
+			Message: "The API key is missing, or is not one that this simulator was started with.",
+		}
 	}
 	if err := c.readBody(buf); err != nil {
 		return err
@@ -178,7 +181,8 @@ func (c *call) readBody(buf *[]byte) error {
 		return &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request could not be read to its end.", Err: err}
 	}
 	if int64(len(c.body)) > c.s.maxBody {
-		return &llm.Error{Code: llm.CodeRequestTooLarge, Message: fmt.Sprintf("The request is longer than %d bytes.", c.s.maxBody)}
+		return &llm.Error{Code: llm.CodeRequestTooLarge, Message: fmt.Sprintf("The request is longer than %d bytes.",
+			c.s.maxBody)}
 	}
 	return nil
 }
@@ -366,5 +370,6 @@ func (c *call) log() {
 	}
 	r := c.entry.record()
 	c.s.log.LogAttrs(ctx, slog.LevelDebug, "simulated", slog.Int64("seq", r.Seq), slog.String("attempt", r.Attempt),
-		slog.String("model", r.Model), slog.String("outcome", string(r.Outcome)), slog.Int("status", r.Status), slog.Int64("pieces", r.Pieces))
+		slog.String("model", r.Model), slog.String("outcome", string(r.Outcome)), slog.Int("status", r.Status),
+		slog.Int64("pieces", r.Pieces))
 }

@@ -3,7 +3,6 @@ package simulator
 import (
 	"bytes"
 	"net/http"
-	"strconv"
 	"time"
 
 	"weir/internal/llm"
@@ -41,49 +40,117 @@ var faultList = []fault{
 	// No answer.
 	{name: "reset", outcome: Cut, help: "the connection is reset before any header", instead: hangs(hangReset)},
 	{name: "close", outcome: Cut, help: "the connection is closed before any header", instead: hangs(hangClose)},
-	{name: "silence", outcome: Silent, help: "the request is taken, and nothing comes", instead: func(c *call) bool { c.silent(); return true }},
+	{name: "silence", outcome: Silent, help: "the request is taken, and nothing comes", instead: func(c *call) bool {
+		c.silent()
+		return true
+	}},
 	{name: "headers-silence", outcome: Silent, help: "the headers come, and nothing else", instead: headersOnly},
 
 	// An answer that breaks off.
-	{name: "cut", outcome: Cut, help: "the connection is closed in the middle of an event or body", breaks: breaks(hangClose), inside: true},
-	{name: "cut-reset", outcome: Cut, help: "the connection is reset in the middle of an event or body", breaks: breaks(hangReset), inside: true},
-	{name: "half-close", outcome: Cut, help: "the server closes its sending direction in the middle of an event or body, and keeps the other open", breaks: breaks(hangHalf), inside: true},
-	{name: "eof", outcome: Cut, help: "the body ends in order, but too early: no finish reason, no end marker", breaks: func(*call) {}, clean: true},
+	{
+		name: "cut", outcome: Cut, help: "the connection is closed in the middle of an event or body",
+		breaks: breaks(hangClose), inside: true,
+	},
+	{
+		name: "cut-reset", outcome: Cut, help: "the connection is reset in the middle of an event or body",
+		breaks: breaks(hangReset), inside: true,
+	},
+	{
+		name: "half-close", outcome: Cut,
+		help:   "the server closes its sending direction in the middle of an event or body, and keeps the other open",
+		breaks: breaks(hangHalf), inside: true,
+	},
+	{
+		name: "eof", outcome: Cut, help: "the body ends in order, but too early: no finish reason, no end marker",
+		breaks: func(*call) {}, clean: true,
+	},
 	{name: "stall", outcome: Silent, help: "the answer begins, then nothing more comes", breaks: (*call).silent},
-	{name: "slow-loris", outcome: Served, help: "the body comes one byte every pace (10 s if not given)", prepare: slowLoris},
-	{name: "error-event", outcome: Cut, help: "an error event ends the stream; a 500 where none was asked for", instead: errorUnlessStream, breaks: failStream},
-	{name: "no-end", outcome: Broken, help: "the stream is whole but for its end marker", prepare: func(c *call) { c.noEnd = true }},
+	{
+		name: "slow-loris", outcome: Served, help: "the body comes one byte every pace (10 s if not given)",
+		prepare: slowLoris,
+	},
+	{
+		name: "error-event", outcome: Cut, help: "an error event ends the stream; a 500 where none was asked for",
+		instead: errorUnlessStream, breaks: failStream,
+	},
+	{
+		name: "no-end", outcome: Broken, help: "the stream is whole but for its end marker",
+		prepare: func(c *call) { c.noEnd = true },
+	},
 
 	// An answer that is not one.
 	{name: "html", outcome: Broken, help: "200 with a page of HTML", instead: html},
 	{name: "json-error", outcome: Broken, help: "200 with an error as its body", instead: jsonError},
 	{name: "empty", outcome: Broken, help: "200 with an empty body", instead: empty},
-	{name: "not-stream", outcome: Broken, help: "200 with a whole JSON reply, though a stream was asked for", prepare: func(c *call) { c.stream = false }},
+	{
+		name: "not-stream", outcome: Broken, help: "200 with a whole JSON reply, though a stream was asked for",
+		prepare: func(c *call) { c.stream = false },
+	},
 	{name: "no-choices", outcome: Broken, help: "JSON in which the answer is missing", prepare: noChoices},
 	{name: "malformed", outcome: Broken, help: "one event, or the body, is JSON cut in half", prepare: malformed},
-	{name: "bad-crc", outcome: Broken, help: "one frame of a binary stream has a wrong checksum; elsewhere as malformed", prepare: badChecksum},
-	{name: "invalid-utf8", outcome: Broken, help: "bytes in the text that are not UTF-8", alter: markPiece, prepare: invalidUTF8},
-	{name: "long-line", outcome: Broken, help: "a line of 64 MiB (or bytes=K) before the answer; white space where no stream was asked for", prepare: longLine},
-	{name: "gzip", outcome: Broken, help: "a compressed body that was not asked for", prepare: func(c *call) { c.compress = true }},
+	{
+		name: "bad-crc", outcome: Broken,
+		help: "one frame of a binary stream has a wrong checksum; elsewhere as malformed", prepare: badChecksum,
+	},
+	{
+		name: "invalid-utf8", outcome: Broken, help: "bytes in the text that are not UTF-8", alter: markPiece,
+		prepare: invalidUTF8,
+	},
+	{
+		name: "long-line", outcome: Broken,
+		help:    "a line of 64 MiB (or bytes=K) before the answer; white space where no stream was asked for",
+		prepare: longLine,
+	},
+	{
+		name: "gzip", outcome: Broken, help: "a compressed body that was not asked for",
+		prepare: func(c *call) { c.compress = true },
+	},
 	{name: "length-short", outcome: Broken, help: "a Content-Length shorter than the body", prepare: lie(-1)},
 	{name: "length-long", outcome: Broken, help: "a Content-Length longer than the body", prepare: lie(+1)},
 
 	// Ways round.
-	{name: "continue", outcome: Served, help: "100 Continue unasked, then the answer", prepare: inform(http.StatusContinue)},
-	{name: "early-hints", outcome: Served, help: "103 Early Hints, then the answer", prepare: inform(http.StatusEarlyHints)},
-	{name: "redirect", outcome: Rejected, help: "307 to the metadata address of a cloud, http://169.254.169.254/", instead: redirect},
+	{
+		name: "continue", outcome: Served, help: "100 Continue unasked, then the answer",
+		prepare: inform(http.StatusContinue),
+	},
+	{
+		name: "early-hints", outcome: Served, help: "103 Early Hints, then the answer",
+		prepare: inform(http.StatusEarlyHints),
+	},
+	{
+		name: "redirect", outcome: Rejected, help: "307 to the metadata address of a cloud, http://169.254.169.254/",
+		instead: redirect,
+	},
 
 	// An answer that is no good.
-	{name: "content-filter", outcome: Served, help: "the answer ends with the finish reason content_filter", alter: contentFilter},
-	{name: "refusal", outcome: Served, help: "the answer is a refusal, where the dialect has such a thing", alter: refusalAnswer},
+	{
+		name: "content-filter", outcome: Served, help: "the answer ends with the finish reason content_filter",
+		alter: contentFilter,
+	},
+	{
+		name: "refusal", outcome: Served, help: "the answer is a refusal, where the dialect has such a thing",
+		alter: refusalAnswer,
+	},
 	{name: "duplicate-tool-ids", outcome: Served, help: "two tool calls with one id", alter: duplicateIDs},
 	{name: "bad-arguments", outcome: Served, help: "tool arguments that are not JSON", alter: badArguments},
 
 	// A refusal.
-	{name: "context-length", outcome: Rejected, help: "400, the request is too long for the model", instead: refuses(contextLength)},
-	{name: "content-policy", outcome: Rejected, help: "400, the content is not allowed", instead: refuses(contentPolicy)},
-	{name: "no-prefill", outcome: Rejected, help: "400 if the conversation ends with the assistant", instead: noPrefill},
-	{name: "quota", outcome: Rejected, help: "the money is used up; 429 insufficient_quota at OpenAI", instead: refuses(quota)},
+	{
+		name: "context-length", outcome: Rejected, help: "400, the request is too long for the model",
+		instead: refuses(contextLength),
+	},
+	{
+		name: "content-policy", outcome: Rejected, help: "400, the content is not allowed",
+		instead: refuses(contentPolicy),
+	},
+	{
+		name: "no-prefill", outcome: Rejected, help: "400 if the conversation ends with the assistant",
+		instead: noPrefill,
+	},
+	{
+		name: "quota", outcome: Rejected, help: "the money is used up; 429 insufficient_quota at OpenAI",
+		instead: refuses(quota),
+	},
 }
 
 func faultNames() []string {
@@ -138,16 +205,19 @@ func errorUnlessStream(c *call) bool {
 
 func failStream(c *call) {
 	c.limit = unset
-	_ = c.write(c.shape(c.enc.Fail(nil, statusError(http.StatusInternalServerError)), unset)) // what fails to arrive was an end anyway
+	// what fails to arrive was an end anyway
+	_ = c.write(c.shape(c.enc.Fail(nil, statusError(http.StatusInternalServerError)), unset))
 }
 
 func html(c *call) bool {
-	c.odd(http.StatusOK, "text/html; charset=utf-8", []byte("<!doctype html>\n<title>Sign in</title>\n<h1>Please sign in to continue</h1>\n"))
+	c.odd(http.StatusOK, "text/html; charset=utf-8",
+		[]byte("<!doctype html>\n<title>Sign in</title>\n<h1>Please sign in to continue</h1>\n"))
 	return true
 }
 
 func jsonError(c *call) bool {
-	c.odd(http.StatusOK, "application/json", c.d.EncodeError(nil, statusError(http.StatusInternalServerError), c.requestID()))
+	c.odd(http.StatusOK, "application/json", c.d.EncodeError(nil, statusError(http.StatusInternalServerError),
+		c.requestID()))
 	return true
 }
 
@@ -301,81 +371,5 @@ func badArguments(a *answer, _ *spec) {
 	for i := range a.parts {
 		a.parts[i].count--
 		a.limit--
-	}
-}
-
-func refuses(f func(*call) refusal) func(*call) bool {
-	return func(c *call) bool {
-		c.refuse(f(c))
-		return true
-	}
-}
-
-func contextLength(*call) refusal {
-	return refusal{
-		status: http.StatusBadRequest, code: "context_length_exceeded",
-		err: llm.Invalid("messages", "This model's maximum context length is 8192 tokens. Please reduce the length of the messages."),
-	}
-}
-
-func contentPolicy(*call) refusal {
-	return refusal{
-		status: http.StatusBadRequest, code: "content_filter",
-		err: llm.Invalid("messages", "The request was refused by the content policy. Please change the prompt and try again."),
-	}
-}
-
-func quota(*call) refusal {
-	return refusal{err: &llm.Error{Code: llm.CodeBudgetExceeded, Message: "You exceeded your current quota, please check your plan and billing details."}}
-}
-
-func noPrefill(c *call) bool {
-	n := len(c.req.Messages)
-	if n == 0 || c.req.Messages[n-1].Role != llm.RoleAssistant {
-		c.spare()
-		return false
-	}
-	c.refuse(refusal{
-		status: http.StatusBadRequest,
-		err:    llm.Invalid("messages", "This model does not support assistant message prefill. The conversation must end with a user message."),
-	})
-	return true
-}
-
-// statusCodes are the errors behind the statuses of a provider.
-var statusCodes = map[int]llm.Code{
-	401: llm.CodeAuthentication, 402: llm.CodeBudgetExceeded, 403: llm.CodeForbidden, 404: llm.CodeModelNotFound,
-	405: llm.CodeMethodNotAllowed, 409: llm.CodeIdempotencyConflict, 413: llm.CodeRequestTooLarge, 415: llm.CodeUnsupportedMedia,
-	429: llm.CodeRateLimited, 502: llm.CodeProviderError, 503: llm.CodeProviderUnavailable, 504: llm.CodeProviderTimeout, 529: llm.CodeOverloaded,
-}
-
-func statusError(status int) *llm.Error {
-	code, ok := statusCodes[status]
-	switch {
-	case ok:
-	case status < http.StatusInternalServerError:
-		code = llm.CodeInvalidRequest
-	default:
-		code = llm.CodeInternal
-	}
-	return &llm.Error{Code: code, Message: "The simulator was asked for an error of status " + strconv.Itoa(status) + "."}
-}
-
-const (
-	retryDate = 30 * time.Second
-	retryYear = 365 * 24 * time.Hour
-)
-
-// retryAfter is the header that the model name asks for.
-func (c *call) retryAfter() string {
-	switch v := c.spec.retryAfter; v {
-	case "date":
-		return c.s.clock().Add(retryDate).UTC().Format(http.TimeFormat)
-	case "garbage":
-		return "soon, maybe"
-	case "year":
-		return strconv.Itoa(int(retryYear / time.Second))
-	default:
-		return v
 	}
 }

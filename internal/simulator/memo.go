@@ -55,7 +55,8 @@ func (m *memo) find(c *call) *memorized {
 	m.mu.RLock()
 	a := m.answers[c.asked]
 	m.mu.RUnlock()
-	if a == nil || a.dialect != c.d || a.asked != askingOf(c.r) || a.created != c.s.clock().Unix() || !bytes.Equal(a.request, c.body) {
+	if a == nil || a.dialect != c.d || a.asked != askingOf(c.r) || a.created != c.s.clock().Unix() ||
+		!bytes.Equal(a.request, c.body) {
 		return nil
 	}
 	return a
@@ -65,7 +66,8 @@ func (m *memo) find(c *call) *memorized {
 // no odd form. The memory starts anew when full.
 func (m *memo) keep(c *call, reply *llm.Reply, body []byte) {
 	s := c.spec
-	plain := s.fault == nil && s.ttft == 0 && s.pace == 0 && s.seed == unset && s.chunk == unset && !s.bom && s.usage == "" &&
+	plain := s.fault == nil && s.ttft == 0 && s.pace == 0 && s.seed == unset && s.chunk == unset && !s.bom &&
+		s.usage == "" &&
 		s.cost == unset && s.tier == ""
 	if !plain || c.stream || max(len(c.body), len(body)) > maxMemoLen {
 		return
@@ -74,7 +76,10 @@ func (m *memo) keep(c *call, reply *llm.Reply, body []byte) {
 		dialect: c.d, asked: askingOf(c.r), request: bytes.Clone(c.body),
 		created: reply.Created, spec: s, told: &reply.Usage, body: bytes.Clone(body),
 		// What counts the input, without what holds the words.
-		consumed: &answer{prompt: c.answer.prompt, cached: c.answer.cached, thinking: c.answer.thinking, choices: c.answer.choices, searches: c.answer.searches},
+		consumed: &answer{
+			prompt: c.answer.prompt, cached: c.answer.cached, thinking: c.answer.thinking,
+			choices: c.answer.choices, searches: c.answer.searches,
+		},
 	}
 	a.output, a.reasoning = c.answer.made()
 	m.mu.Lock()

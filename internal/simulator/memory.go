@@ -97,7 +97,8 @@ func (m *memory) WriteHeader(status int) {
 func (m *memory) inform(status int) {
 	trace := httptrace.ContextClientTrace(m.ctx)
 	if trace != nil && trace.Got1xxResponse != nil {
-		_ = trace.Got1xxResponse(status, textproto.MIMEHeader(m.header.Clone())) // the answer goes on whatever the trace says
+		// the answer goes on whatever the trace says
+		_ = trace.Got1xxResponse(status, textproto.MIMEHeader(m.header.Clone()))
 	}
 }
 

@@ -21,39 +21,110 @@ type option struct {
 
 // optionList is every option, in the order of the documentation.
 var optionList = []option{
-	{"ttft", "DURATION", "waits before the first token; the headers wait too", duration(func(s *spec) *time.Duration { return &s.ttft })},
+	{
+		"ttft", "DURATION", "waits before the first token; the headers wait too",
+		duration(func(s *spec) *time.Duration { return &s.ttft }),
+	},
 	{"pace", "DURATION", "waits between pieces", duration(func(s *spec) *time.Duration { return &s.pace })},
-	{"late", "DURATION", "waits before the end of a stream, which tells the usage", duration(func(s *spec) *time.Duration { return &s.late })},
-	{"early", "", "sends a stream's headers at once, before the wait of ttft", flag(func(s *spec) *bool { return &s.early })},
-	{"tokens", "N", "length of the answer in tokens; for echo and json, at most", count(func(s *spec) *int64 { return &s.tokens })},
-	{"prompt", "N", "input tokens reported, in place of those counted", count(func(s *spec) *int64 { return &s.prompt })},
-	{"cached", "N", "of the input tokens, how many a prompt cache served", count(func(s *spec) *int64 { return &s.cached })},
-	{"reasoning", "N", "tokens of thinking; only reason shows them", count(func(s *spec) *int64 { return &s.reasoning })},
+	{
+		"late", "DURATION", "waits before the end of a stream, which tells the usage",
+		duration(func(s *spec) *time.Duration { return &s.late }),
+	},
+	{
+		"early", "", "sends a stream's headers at once, before the wait of ttft",
+		flag(func(s *spec) *bool { return &s.early }),
+	},
+	{
+		"tokens", "N", "length of the answer in tokens; for echo and json, at most",
+		count(func(s *spec) *int64 { return &s.tokens }),
+	},
+	{
+		"prompt", "N", "input tokens reported, in place of those counted",
+		count(func(s *spec) *int64 { return &s.prompt }),
+	},
+	{
+		"cached", "N", "of the input tokens, how many a prompt cache served",
+		count(func(s *spec) *int64 { return &s.cached }),
+	},
+	{
+		"reasoning", "N", "tokens of thinking; only reason shows them",
+		count(func(s *spec) *int64 { return &s.reasoning }),
+	},
 	{"think", "", "shows the thinking, as reason does", flag(func(s *spec) *bool { return &s.think })},
-	{"signed", "", "refuses thinking that comes back without the signature it went out with", flag(func(s *spec) *bool { return &s.signed })},
-	{"n", "N", "how many answers, whatever the request says; 1 to 128", between(1, maxChoices, func(s *spec) *int64 { return &s.choices })},
-	{"calls", "N", "how many tool calls tools makes; 1 to 128", between(1, maxChoices, func(s *spec) *int64 { return &s.calls })},
-	{"seed", "N", "another seed than the simulator's", between(0, math.MaxInt64, func(s *spec) *int64 { return &s.seed })},
-	{"variant", "N", "another text from the N-th piece on, counted from 0", count(func(s *spec) *int64 { return &s.variant })},
+	{
+		"signed", "", "refuses thinking that comes back without the signature it went out with",
+		flag(func(s *spec) *bool { return &s.signed }),
+	},
+	{
+		"n", "N", "how many answers, whatever the request says; 1 to 128",
+		between(1, maxChoices, func(s *spec) *int64 { return &s.choices }),
+	},
+	{
+		"calls", "N", "how many tool calls tools makes; 1 to 128",
+		between(1, maxChoices, func(s *spec) *int64 { return &s.calls }),
+	},
+	{
+		"seed", "N", "another seed than the simulator's",
+		between(0, math.MaxInt64, func(s *spec) *int64 { return &s.seed }),
+	},
+	{
+		"variant", "N", "another text from the N-th piece on, counted from 0",
+		count(func(s *spec) *int64 { return &s.variant }),
+	},
 	{"uncapped", "", "ignores the request's cap on output tokens", flag(func(s *spec) *bool { return &s.uncapped })},
 	{"unicode", "", "words with characters of two to nine bytes", flag(func(s *spec) *bool { return &s.unicode })},
-	{"files", "N", "input tokens of each image, sound or document (85 if not given)", count(func(s *spec) *int64 { return &s.files })},
-	{"search", "N", "searches the web so often, where the request offers a tool for it", count(func(s *spec) *int64 { return &s.searches })},
-	{"tier", "NAME", "the service tier that the answer names: flex, priority", oneOf([]string{"flex", "priority"}, func(s *spec) *string { return &s.tier })},
+	{
+		"files", "N", "input tokens of each image, sound or document (85 if not given)",
+		count(func(s *spec) *int64 { return &s.files }),
+	},
+	{
+		"search", "N", "searches the web so often, where the request offers a tool for it",
+		count(func(s *spec) *int64 { return &s.searches }),
+	},
+	{"tier", "NAME", "the service tier that the answer names: flex, priority", oneOf([]string{"flex", "priority"},
+		func(s *spec) *string { return &s.tier })},
 	{"cost", "USD", "what the provider itself says that the answer costs", setCost},
-	{"after", "KIND", "what is charged when the answer breaks off or its client leaves: stop, what was sent; bill, the whole answer", oneOf([]string{afterStop, afterBill}, func(s *spec) *string { return &s.after })},
-	{"usage", "VARIANT", "how usage is reported: " + strings.Join(usageVariants, ", "), oneOf(usageVariants, func(s *spec) *string { return &s.usage })},
+	{
+		"after", "KIND",
+		"what is charged when the answer breaks off or its client leaves: stop, what was sent; bill, the whole answer",
+		oneOf([]string{afterStop, afterBill}, func(s *spec) *string { return &s.after }),
+	},
+	{
+		"usage", "VARIANT", "how usage is reported: " + strings.Join(usageVariants, ", "),
+		oneOf(usageVariants, func(s *spec) *string { return &s.usage }),
+	},
 	{"fault", "NAME", "what goes wrong", setFault},
 	{"status", "CODE", "answers with an error of that status, 400 to 599", setStatus},
-	{"retry_after", "SECONDS", "the Retry-After header of an error: a number of seconds, date, garbage or year", setRetryAfter},
+	{
+		"retry_after", "SECONDS", "the Retry-After header of an error: a number of seconds, date, garbage or year",
+		setRetryAfter,
+	},
 	{"at", "K", "the fault comes after K pieces (3 if not given)", count(func(s *spec) *int64 { return &s.at })},
-	{"bytes", "K", "the fault comes after K bytes of the body; for long-line, how many", between(0, maxPadding, func(s *spec) *int64 { return &s.bytes })},
-	{"once", "", "the fault meets the first request of a key and model only", func(s *spec, _ string) error { s.times = 1; return nil }},
-	{"times", "K", "the fault meets the first K requests of a key and model", between(1, maxTokens, func(s *spec) *int64 { return &s.times })},
-	{"flap", "K", "the fault meets K requests of a key and model, spares K, and so on", between(1, maxTokens, func(s *spec) *int64 { return &s.flap })},
+	{
+		"bytes", "K", "the fault comes after K bytes of the body; for long-line, how many",
+		between(0, maxPadding, func(s *spec) *int64 { return &s.bytes }),
+	},
+	{"once", "", "the fault meets the first request of a key and model only", func(s *spec, _ string) error {
+		s.times = 1
+		return nil
+	}},
+	{
+		"times", "K", "the fault meets the first K requests of a key and model",
+		between(1, maxTokens, func(s *spec) *int64 { return &s.times }),
+	},
+	{
+		"flap", "K", "the fault meets K requests of a key and model, spares K, and so on",
+		between(1, maxTokens, func(s *spec) *int64 { return &s.flap }),
+	},
 	{"rate", "SHARE", "the fault meets that share of the requests, 0 to 1", setRate},
-	{"chunk", "N", "bytes a write, so that characters and events are split", between(1, 1<<20, func(s *spec) *int64 { return &s.chunk })},
-	{"eol", "KIND", "line ends of a stream: lf, crlf, cr, mixed; of JSON lines only lf, crlf", oneOf([]string{"lf", "crlf", "cr", "mixed"}, func(s *spec) *string { return &s.eol })},
+	{
+		"chunk", "N", "bytes a write, so that characters and events are split",
+		between(1, 1<<20, func(s *spec) *int64 { return &s.chunk }),
+	},
+	{
+		"eol", "KIND", "line ends of a stream: lf, crlf, cr, mixed; of JSON lines only lf, crlf",
+		oneOf([]string{"lf", "crlf", "cr", "mixed"}, func(s *spec) *string { return &s.eol }),
+	},
 	{"comments", "", "a comment before every server-sent event", flag(func(s *spec) *bool { return &s.comments })},
 	{"bom", "", "a byte-order mark before the body", flag(func(s *spec) *bool { return &s.bom })},
 }

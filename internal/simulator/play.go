@@ -187,7 +187,8 @@ func withoutEnd(d *dialect.Dialect, b []byte) []byte {
 	decoder := d.NewDecoder(&llm.Quirks{})
 	var out []byte
 	for _, f := range splitEvents(&d.Framing, b) {
-		events, _ := decoder.Decode(nil, sse.Event{Name: []byte(f.name), Data: f.data, Raw: f.raw}) // what it does not understand is no end
+		// what it does not understand is no end
+		events, _ := decoder.Decode(nil, sse.Event{Name: []byte(f.name), Data: f.data, Raw: f.raw})
 		if !slices.ContainsFunc(events, func(e llm.Event) bool { return e.Kind == llm.EventDone }) {
 			out = appendEvent(out, &d.Framing, &f, f.data)
 		}

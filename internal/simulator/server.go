@@ -208,7 +208,8 @@ func (s *Server) serveModels(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) serveRoot(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(w, "This is Weir's simulator, a fake provider. Its models are at /v1/models, what it served is at /ledger.\n")
+	_, _ = io.WriteString(
+		w, "This is Weir's simulator, a fake provider. Its models are at /v1/models, what it served is at /ledger.\n")
 }
 
 // Model is a name that the simulator answers to.

@@ -89,7 +89,8 @@ func parseSpec(name string) (*spec, error) {
 	if !slices.Contains(baseNames(), base) {
 		return nil, &llm.Error{
 			Code: llm.CodeModelNotFound, Param: "model",
-			Message: fmt.Sprintf("The model %q does not exist here. Known are %s, each with options behind a colon.", base, strings.Join(baseNames(), ", ")),
+			Message: fmt.Sprintf("The model %q does not exist here. Known are %s, each with options behind a colon.",
+				base, strings.Join(baseNames(), ", ")),
 		}
 	}
 	s := &spec{

@@ -70,7 +70,9 @@ func tellsUsage(b []byte) bool {
 
 // hasUsage reports whether an event, or a whole reply, tells usage.
 func hasUsage(data []byte) bool {
-	return slices.ContainsFunc(usagePaths, func(path []string) bool { return rawjson.Present(rawjson.Get(data, path...)) })
+	return slices.ContainsFunc(usagePaths, func(path []string) bool {
+		return rawjson.Present(rawjson.Get(data, path...))
+	})
 }
 
 // amendUsage gives every usage in data another text; nil leaves it out. Raw is

@@ -12,7 +12,8 @@ import (
 	"weir/internal/llm"
 )
 
-const accountColumns = "id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, credit, credit_from, goodwill, created"
+const accountColumns = "id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, credit, " +
+	"credit_from, goodwill, created"
 
 // accountRow is a row of accountColumns, before what is encoded in it is read.
 type accountRow struct {
@@ -63,7 +64,8 @@ func (s *Store) Accounts(ctx context.Context, nameOrID string) ([]account.Accoun
 // CreateAccount adds an account; account.ErrExists when its name is taken.
 func (s *Store) CreateAccount(ctx context.Context, by audit.Actor, a account.Account) error {
 	return s.write(ctx, s.sure, "create account", func(tx *sql.Tx) error {
-		created, err := s.insertAccount(ctx, tx, by, &a, "WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE name = ?)", a.Name)
+		created, err := s.insertAccount(ctx, tx, by, &a, "WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE name = ?)",
+			a.Name)
 		if err == nil && !created {
 			err = account.ErrExists
 		}
@@ -82,15 +84,19 @@ func (s *Store) Bootstrap(ctx context.Context, by audit.Actor, a account.Account
 }
 
 // insertAccount adds an account if the condition holds.
-func (s *Store) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a *account.Account, condition string, args ...any) (bool, error) {
+func (s *Store) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a *account.Account, condition string,
+	args ...any,
+) (bool, error) {
 	if err := s.inTurn(ctx, tx); err != nil { // the condition is about what others add
 		return false, err
 	}
-	result, err := tx.ExecContext(ctx, "INSERT INTO accounts (id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, created)"+
-		" SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "+condition, append([]any{
-		a.ID, a.Name, number(a.Suspended), string(a.OnDisconnect), int64(a.Budget.Limit), string(a.Budget.Period),
-		a.Limits.RPM, a.Limits.TPM, a.Limits.Concurrency, micros(a.Created),
-	}, args...)...)
+	result, err := tx.ExecContext(
+		ctx, "INSERT INTO accounts (id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, "+
+			"created)"+
+			" SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "+condition, append([]any{
+			a.ID, a.Name, number(a.Suspended), string(a.OnDisconnect), int64(a.Budget.Limit), string(a.Budget.Period),
+			a.Limits.RPM, a.Limits.TPM, a.Limits.Concurrency, micros(a.Created),
+		}, args...)...)
 	if err != nil {
 		return false, err
 	}
@@ -102,7 +108,9 @@ func (s *Store) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a
 
 // UpdateAccount changes the account of that id and returns it as it is then;
 // or account.ErrNotFound.
-func (s *Store) UpdateAccount(ctx context.Context, by audit.Actor, id string, u account.Update) (a account.Account, err error) {
+func (s *Store) UpdateAccount(ctx context.Context, by audit.Actor, id string, u account.Update) (a account.Account,
+	err error,
+) {
 	var suspended, onDisconnect, limit, period, rpm, tpm, concurrency any // NULL leaves a column as it is
 	if u.Suspended != nil {
 		suspended = number(*u.Suspended)
@@ -125,9 +133,11 @@ func (s *Store) UpdateAccount(ctx context.Context, by audit.Actor, id string, u 
 		if err != nil {
 			return err
 		}
-		row := tx.QueryRowContext(ctx, "UPDATE accounts SET"+end+" suspended = coalesce(?, suspended), on_hangup = coalesce(?, on_hangup),"+
+		row := tx.QueryRowContext(ctx, "UPDATE accounts SET"+end+
+			" suspended = coalesce(?, suspended), on_hangup = coalesce(?, on_hangup),"+
 			" budget = coalesce(?, budget), budget_period = coalesce(?, budget_period),"+
-			" rpm = coalesce(?, rpm), tpm = coalesce(?, tpm), concurrency = coalesce(?, concurrency) WHERE id = ? RETURNING "+accountColumns,
+			" rpm = coalesce(?, rpm), tpm = coalesce(?, tpm), concurrency = coalesce(?, concurrency) WHERE id = ? "+
+			"RETURNING "+accountColumns,
 			suspended, onDisconnect, limit, period, rpm, tpm, concurrency, id)
 		if a, err = scanAccount(row); err != nil {
 			return orNotFound(err)
@@ -166,13 +176,15 @@ func (s *Store) AddCredit(ctx context.Context, by audit.Actor, e account.CreditE
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO credits (id, account, amount, goodwill, who, at) VALUES (?, ?, ?, ?, ?, ?)",
+		_, err = tx.ExecContext(
+			ctx, "INSERT INTO credits (id, account, amount, goodwill, who, at) VALUES (?, ?, ?, ?, ?, ?)",
 			e.ID, e.AccountID, int64(e.Amount), number(e.Goodwill), by.String(), micros(e.At))
 		if err != nil {
 			return err
 		}
 		set := "credit = coalesce(credit, 0) + ?," +
-			" credit_from = CASE WHEN credit IS NULL THEN (SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = accounts.id) ELSE credit_from END"
+			" credit_from = CASE WHEN credit IS NULL THEN (SELECT coalesce(sum(spent), 0) FROM balances WHERE scope " +
+			"= accounts.id) ELSE credit_from END"
 		action := audit.AccountCredited
 		if e.Goodwill {
 			action = audit.AccountGoodwill
@@ -180,7 +192,8 @@ func (s *Store) AddCredit(ctx context.Context, by audit.Actor, e account.CreditE
 		if e.Goodwill && before.Credit == nil {
 			set = "goodwill = goodwill + ?"
 		}
-		row := tx.QueryRowContext(ctx, "UPDATE accounts SET "+set+" WHERE id = ? RETURNING "+accountColumns, int64(e.Amount), e.AccountID)
+		row := tx.QueryRowContext(ctx, "UPDATE accounts SET "+set+" WHERE id = ? RETURNING "+accountColumns,
+			int64(e.Amount), e.AccountID)
 		if a, err = scanAccount(row); err != nil {
 			return orNotFound(err)
 		}
@@ -202,7 +215,9 @@ func (s *Store) AddCredit(ctx context.Context, by audit.Actor, e account.CreditE
 
 // CreateSetupToken keeps the hash of a token that is good once, until it
 // expires.
-func (s *Store) CreateSetupToken(ctx context.Context, by audit.Actor, hash account.Hash, created, expires time.Time) error {
+func (s *Store) CreateSetupToken(ctx context.Context, by audit.Actor, hash account.Hash, created,
+	expires time.Time,
+) error {
 	return s.write(ctx, s.sure, "create set-up token", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO setup_tokens (hash, created, expires) VALUES (?, ?, ?)",
 			hash.String(), micros(created), micros(expires))

@@ -36,7 +36,8 @@ func (s *Store) OpenAttempts(ctx context.Context, journal uuid.UUID) ([]ledger.A
 		list[i] = entries[i].Attempt
 		err := book.fill(ctx, s.read, &list[i].Price)
 		if errors.Is(err, errNoPrice) {
-			s.log.Error("an open attempt has a price that is not in the database", "attempt", list[i].ID.String(), "price", list[i].Price.Version)
+			s.log.Error("an open attempt has a price that is not in the database", "attempt", list[i].ID.String(),
+				"price", list[i].Price.Version)
 		} else if err != nil {
 			return nil, fmt.Errorf("read open attempts: %w", err)
 		}
@@ -48,7 +49,8 @@ func (s *Store) OpenAttempts(ctx context.Context, journal uuid.UUID) ([]ledger.A
 // pool syncs the log that all commits before it are in too.
 func (s *Store) Durable(ctx context.Context) error {
 	return s.write(ctx, s.sure, "make the database durable", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO durable (id, times) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET times = durable.times + 1")
+		_, err := tx.ExecContext(
+			ctx, "INSERT INTO durable (id, times) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET times = durable.times + 1")
 		return err
 	})
 }
@@ -127,9 +129,11 @@ type applier struct {
 
 func newApplier(e *engine, db *sql.DB, clock *clock, log *slog.Logger) *applier {
 	return &applier{
-		engine: e, bulk: bulk{db: db, arrays: e.arrays}, clock: clock, log: log, outbox: outbox{engine: e, clock: clock},
-		prices: insertPrices(), opened: insertOpened(), settled: insertSettled(), questions: insertQuestions(), balances: insertBalances(),
-		speed: insertSpeeds(), used: insertUsed(),
+		engine: e, bulk: bulk{db: db, arrays: e.arrays}, clock: clock, log: log,
+		outbox: outbox{engine: e, clock: clock},
+		prices: insertPrices(), opened: insertOpened(), settled: insertSettled(), questions: insertQuestions(),
+		balances: insertBalances(),
+		speed:    insertSpeeds(), used: insertUsed(),
 		hours: newRollup(tableHours), days: newRollup(tableDays), uses: newRollup(tableUses),
 	}
 }
@@ -183,7 +187,8 @@ func (a *applier) remember(b *ledger.Batch) {
 // waits for whoever has set it and not committed: of two connections that
 // apply one batch, as when the first was given up and lives on, one alone does.
 func move(ctx context.Context, tx *sql.Tx, b *ledger.Batch) (number int64, err error) {
-	err = tx.QueryRowContext(ctx, "UPDATE journals SET position = ? WHERE journal = ? AND position = ? RETURNING number",
+	err = tx.QueryRowContext(
+		ctx, "UPDATE journals SET position = ? WHERE journal = ? AND position = ? RETURNING number",
 		int64(b.To), b.Journal.String(), int64(b.From)).Scan(&number)
 	if errors.Is(err, sql.ErrNoRows) && b.From == 0 {
 		err = tx.QueryRowContext(ctx, "INSERT INTO journals (journal, position) VALUES (?, ?)"+
@@ -271,7 +276,8 @@ func (a *applier) settleEach(ctx context.Context, journal int64, list []ledger.E
 			return err
 		}
 		if touched == 0 {
-			a.log.Error("an attempt was to be settled a second time; the first settlement stays", "attempt", e.ID.String(),
+			a.log.Error("an attempt was to be settled a second time; the first settlement stays", "attempt",
+				e.ID.String(),
 				"account", e.Account, "cost_usd", e.Cost.String())
 			continue
 		}

@@ -45,7 +45,8 @@ func arriving(a *people.Arrival, u *people.User) audit.Actor {
 }
 
 func userByIdentity(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, bool, error) {
-	l, err := scanLogin(tx.QueryRowContext(ctx, "SELECT "+userColumns+" FROM identities i JOIN users u ON u.id = i.who WHERE i.issuer = ? AND i.subject = ?",
+	l, err := scanLogin(tx.QueryRowContext(ctx, "SELECT "+userColumns+
+		" FROM identities i JOIN users u ON u.id = i.who WHERE i.issuer = ? AND i.subject = ?",
 		a.Issuer, a.Subject))
 	if errors.Is(err, people.ErrNotFound) {
 		return people.User{}, false, nil
@@ -78,7 +79,8 @@ func (s *Store) introduce(ctx context.Context, tx *sql.Tx, a *people.Arrival) (p
 // chose as a password does not let them in any more, nor do their sessions.
 func (s *Store) meet(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
 	var others int64
-	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM identities WHERE issuer = ? AND who = ?", a.Issuer, u.ID).Scan(&others)
+	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM identities WHERE issuer = ? AND who = ?", a.Issuer, u.ID).Scan(
+		&others)
 	if err == nil && others > 0 {
 		err = people.ErrTaken
 	}
@@ -97,7 +99,8 @@ func (s *Store) welcome(ctx context.Context, tx *sql.Tx, a *people.Arrival) (peo
 	u := people.User{ID: a.NewID, Email: a.Email, Name: a.Name, Created: a.Session.Created}
 	if !a.SignUp {
 		var invited int64
-		err := tx.QueryRowContext(ctx, "SELECT count(*)"+openInvitations+"i.email = ?", micros(a.Session.Created), a.Email).Scan(&invited)
+		err := tx.QueryRowContext(ctx, "SELECT count(*)"+openInvitations+"i.email = ?", micros(a.Session.Created),
+			a.Email).Scan(&invited)
 		if err != nil {
 			return u, err
 		}
@@ -162,7 +165,8 @@ func (s *Store) grantRole(ctx context.Context, tx *sql.Tx, a *people.Arrival, u 
 		err = nil
 	}
 	if errors.Is(err, people.ErrLast) {
-		s.log.Warn("the groups of the last owner of an account give another role; they stay owner", "user", u.Email, "account", name)
+		s.log.Warn("the groups of the last owner of an account give another role; they stay owner", "user", u.Email,
+			"account", name)
 		err = nil
 	}
 	return err

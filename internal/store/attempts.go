@@ -37,7 +37,8 @@ func insertSettled() *insertion {
 	return &insertion{
 		head:    "INSERT INTO attempts (" + attemptColumns + ") VALUES ",
 		columns: numColumns,
-		tail:    " ON CONFLICT (day, request, n) DO UPDATE SET " + strings.Join(set, ", ") + " WHERE attempts.outcome = 'open'",
+		tail: " ON CONFLICT (day, request, n) DO UPDATE SET " + strings.Join(set, ", ") +
+			" WHERE attempts.outcome = 'open'",
 	}
 }
 

@@ -32,8 +32,10 @@ func (s *Store) record(ctx context.Context, tx *sql.Tx, e audit.Entry) error {
 		e.Hash, err = e.HashAfter(before)
 	}
 	if err == nil {
-		_, err = tx.ExecContext(ctx, "INSERT INTO audit ("+auditColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			e.Seq, micros(e.At), string(e.Actor.Kind), e.Actor.ID, e.Actor.Name, e.Actor.Address, e.Actor.Request, string(e.Action),
+		_, err = tx.ExecContext(ctx, "INSERT INTO audit ("+auditColumns+
+			") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			e.Seq, micros(e.At), string(e.Actor.Kind), e.Actor.ID, e.Actor.Name, e.Actor.Address, e.Actor.Request,
+			string(e.Action),
 			e.Object.Kind, e.Object.ID, e.Object.Name, e.Account, orNull(e.Before), orNull(e.After), e.Hash.String())
 	}
 	if err != nil {
@@ -42,7 +44,8 @@ func (s *Store) record(ctx context.Context, tx *sql.Tx, e audit.Entry) error {
 	return nil
 }
 
-const auditColumns = "seq, at, actor_kind, actor_id, actor_name, address, request, action, object_kind, object_id, object_name, account, was, became, hash"
+const auditColumns = "seq, at, actor_kind, actor_id, actor_name, address, request, action, object_kind, object_id, " +
+	"object_name, account, was, became, hash"
 
 func orNull(raw json.RawMessage) any {
 	if raw == nil {
@@ -55,7 +58,8 @@ func scanAudit(row scanner) (e audit.Entry, err error) {
 	var at int64
 	var was, became sql.NullString
 	var hash string
-	err = row.Scan(&e.Seq, &at, &e.Actor.Kind, &e.Actor.ID, &e.Actor.Name, &e.Actor.Address, &e.Actor.Request, &e.Action,
+	err = row.Scan(&e.Seq, &at, &e.Actor.Kind, &e.Actor.ID, &e.Actor.Name, &e.Actor.Address, &e.Actor.Request,
+		&e.Action,
 		&e.Object.Kind, &e.Object.ID, &e.Object.Name, &e.Account, &was, &became, &hash)
 	if err != nil {
 		return e, err
@@ -110,7 +114,8 @@ func (s *Store) Audit(ctx context.Context, q audit.Query) ([]audit.Entry, error)
 	if q.After > 0 {
 		order = "seq"
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit WHERE "+where+" ORDER BY "+order+" LIMIT ?",
+	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit WHERE "+where+" ORDER BY "+order+
+		" LIMIT ?",
 		append(args, int64(max(1, q.Limit)))...)
 	list, err := collect(rows, err, scanAudit)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"weir/internal/ledger"
 	"weir/internal/llm"
-	"weir/internal/webhook"
 )
 
 // scopeDay names a balance of one journal: what an account or a key has spent
@@ -218,7 +217,8 @@ func (a *applier) appendProgresses(all []budgetProgress, b *budgetRow, days []in
 func (a *applier) appendProgress(all []budgetProgress, b *budgetRow, of limited) []budgetProgress {
 	for _, percent := range thresholds {
 		if percent > a.told[of] {
-			return append(all, budgetProgress{budgetRow: b, limited: of, next: of.from + of.limit/100*llm.Money(percent)})
+			return append(all, budgetProgress{budgetRow: b, limited: of, next: of.from + of.limit/100*llm.Money(
+				percent)})
 		}
 	}
 	if a.told[of] < passed {
@@ -247,7 +247,8 @@ func (a *applier) spentOf(ctx context.Context, tx *sql.Tx, all []budgetProgress)
 	if a.engine.arrays {
 		return spentOfMany(ctx, tx, all)
 	}
-	stmt, err := tx.PrepareContext(ctx, "SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = ? AND day BETWEEN ? AND ?")
+	stmt, err := tx.PrepareContext(
+		ctx, "SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = ? AND day BETWEEN ? AND ?")
 	if err != nil {
 		return err
 	}
@@ -274,10 +275,12 @@ func spentOfMany(ctx context.Context, tx *sql.Tx, all []budgetProgress) error {
 		place int
 		spent llm.Money
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT place, spent FROM (SELECT q.place, q.next, (SELECT coalesce(sum(b.spent), 0) FROM balances b"+
-		" WHERE b.scope = q.scope AND b.day BETWEEN q.first_day AND q.last_day) AS spent"+
-		" FROM unnest(?::text[], ?::bigint[], ?::bigint[], ?::bigint[]) WITH ORDINALITY AS q (scope, first_day, last_day, next, place)) AS s"+
-		" WHERE spent >= next", scopes, firsts, lasts, nexts)
+	rows, err := tx.QueryContext(
+		ctx, "SELECT place, spent FROM (SELECT q.place, q.next, (SELECT coalesce(sum(b.spent), 0) FROM balances b"+
+			" WHERE b.scope = q.scope AND b.day BETWEEN q.first_day AND q.last_day) AS spent"+
+			" FROM unnest(?::text[], ?::bigint[], ?::bigint[], ?::bigint[]) WITH ORDINALITY AS q (scope, first_day, "+
+			"last_day, next, place)) AS s"+
+			" WHERE spent >= next", scopes, firsts, lasts, nexts)
 	return each(rows, err, func(row scanner) (s sum, err error) {
 		return s, row.Scan(&s.place, &s.spent)
 	}, func(s *sum) error {
@@ -286,100 +289,6 @@ func spentOfMany(ctx context.Context, tx *sql.Tx, all []budgetProgress) error {
 	})
 }
 
-// tellOf writes the events of the thresholds that a budget has reached and that
-// are not known to be told, and has the other nodes stop where it is passed.
-func (a *applier) tellOf(ctx context.Context, tx *sql.Tx, s *budgetProgress, journal int64, now time.Time) error {
-	if s.spent < s.next {
-		return nil
-	}
-	spent := s.spent - s.limited.from
-	for _, percent := range thresholds {
-		if spent < s.limited.limit/100*llm.Money(percent) {
-			break
-		}
-		if percent <= a.told[s.limited] {
-			continue
-		}
-		if err := a.tell(ctx, tx, s, spent, percent, now); err != nil {
-			return err
-		}
-		a.telling = append(a.telling, telling{s.limited, percent})
-	}
-	if spent <= s.limited.limit {
-		return nil
-	}
-	a.telling = append(a.telling, telling{s.limited, passed})
-	return a.callBack(ctx, tx, s.id, s.number, journal)
-}
-
-// callBack has all other nodes give back what they have of a budget that is
-// passed, because a provider billed more than it was asked for: so nobody spends
-// any more of it.
-func (a *applier) callBack(ctx context.Context, tx *sql.Tx, scope string, number, journal int64) error {
-	if !a.engine.shared {
-		return nil
-	}
-	now, err := a.clock.read(ctx, tx)
-	if err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, "INSERT INTO slices (scope, period, journal, granted, wanted) VALUES (?, ?, ?, 0, ?)"+
-		" ON CONFLICT (scope, period, journal) DO UPDATE SET wanted = excluded.wanted", scope, number, journal, now)
-	return err
-}
-
-// tell writes the event of a threshold, and of the budget's end with the last one,
-// if they are not there.
-func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *budgetProgress, spent llm.Money, percent int64, now time.Time) error {
-	e := s.event(webhook.BudgetThreshold, percent, spent, now)
-	told, err := a.outbox.tell(ctx, tx, &e)
-	if err != nil {
-		return err
-	}
-	if told {
-		a.log.Info("a budget has reached a threshold", "account", s.account, "scope", s.id, "percent", percent,
-			"spent_usd", spent.String(), "limit_usd", s.limited.limit.String(), "period", ledger.PeriodOf(s.number))
-	}
-	if percent < 100 {
-		return nil
-	}
-	e = s.event(webhook.BudgetExceeded, 0, spent, now)
-	_, err = a.outbox.tell(ctx, tx, &e)
-	return err
-}
-
-// event is one about the budget, and about one of its thresholds where percent is not
-// 0. What is told of a period is told again in no other one.
-func (s *budgetProgress) event(t webhook.Type, percent int64, spent llm.Money, now time.Time) webhook.Event {
-	b := webhook.Budget{Of: "account", Period: ledger.PeriodOf(s.number), LimitUSD: s.limited.limit.String(), SpentUSD: spent.String()}
-	e := webhook.Event{Type: t, Account: s.account, At: now, Data: webhook.Data{Budget: &b, Threshold: percent}}
-	switch {
-	case s.id != s.account:
-		b.Of, e.Data.Key = "key", &webhook.Key{ID: s.id}
-	case s.limited.credit:
-		b.Of = "credit"
-	}
-	var until time.Time
-	if s.number > 0 {
-		first, last := ledger.DaysOf(s.number)
-		if b.Period == ledger.PeriodMonth {
-			first++ // from the month's own number to its first day
-		}
-		from := dateText(first)
-		b.From, until = &from, keptTold(last)
-	}
-	once := s.once(b.Of)
-	if percent > 0 {
-		once = append(once, strconv.FormatInt(percent, 10))
-	}
-	e.TellOnce(until, once...)
-	return e
-}
-
-// keptTold is until when it is known what was told of a day, or of a period that ends
-// with it: an answer may settle late.
-func keptTold(day int64) time.Time { return timeOfDay(day).AddDate(0, 0, 40) }
-
 // Spent is what a scope has spent in a period.
 func (s *Store) Spent(ctx context.Context, scope string, period int64) (llm.Money, error) {
 	return spentIn(ctx, s.read, scope, period)
@@ -387,7 +296,8 @@ func (s *Store) Spent(ctx context.Context, scope string, period int64) (llm.Mone
 
 func spentIn(ctx context.Context, q querier, scope string, period int64) (spent llm.Money, err error) {
 	first, last := ledger.DaysOf(period)
-	err = q.QueryRowContext(ctx, "SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = ? AND day BETWEEN ? AND ?", scope, first, last).Scan(&spent)
+	err = q.QueryRowContext(ctx, "SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = ? AND day BETWEEN ? AND ?",
+		scope, first, last).Scan(&spent)
 	if err != nil {
 		return 0, fmt.Errorf("read balance: %w", err)
 	}

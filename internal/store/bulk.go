@@ -58,7 +58,9 @@ func (b *bulk) begin(ctx context.Context) (*sql.Tx, error) {
 
 // insert inserts n rows, whose values bind appends, and returns how many rows
 // the statements touched. It belongs into the transaction of begin.
-func (b *bulk) insert(ctx context.Context, in *insertion, n int, bind func(dst []any, row int) []any) (touched int64, err error) {
+func (b *bulk) insert(ctx context.Context, in *insertion, n int, bind func(dst []any, row int) []any) (touched int64,
+	err error,
+) {
 	if b.arrays {
 		return b.insertArrays(ctx, in, n, bind)
 	}

@@ -16,7 +16,9 @@ const arrayRows = 4096
 // columns it passes as arrays: there is one text to prepare, and a value costs
 // a fraction of what a parameter of its own does. Values are int64 or string,
 // the same type in every row. A statement takes its rows in their order.
-func (b *bulk) insertArrays(ctx context.Context, in *insertion, n int, bind func(dst []any, row int) []any) (touched int64, err error) {
+func (b *bulk) insertArrays(ctx context.Context, in *insertion, n int, bind func(dst []any, row int) []any) (
+	touched int64, err error,
+) {
 	for done := 0; done < n; done += arrayRows {
 		rows := min(arrayRows, n-done)
 		columns, err := b.columns(in, rows, func(dst []any, i int) []any { return bind(dst, done+i) })
@@ -29,7 +31,8 @@ func (b *bulk) insertArrays(ctx context.Context, in *insertion, n int, bind func
 			b.ready[in] = set
 		}
 		if set[0] == nil {
-			stmt, err := b.conn.PrepareContext(ctx, in.fromArrays(columns)) //nolint:sqlclosecheck // it stays prepared until close
+			//nolint:sqlclosecheck // it stays prepared until close
+			stmt, err := b.conn.PrepareContext(ctx, in.fromArrays(columns))
 			if err != nil {
 				return touched, err
 			}

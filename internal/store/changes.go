@@ -25,9 +25,11 @@ func (s *Store) changed(ctx context.Context, tx *sql.Tx, kind account.ChangeKind
 		return err
 	}
 	now := s.Now()
-	_, err := tx.ExecContext(ctx, "DELETE FROM changes WHERE at < ? AND seq < (SELECT max(seq) FROM changes)", micros(now.Add(-keepChanges)))
+	_, err := tx.ExecContext(ctx, "DELETE FROM changes WHERE at < ? AND seq < (SELECT max(seq) FROM changes)",
+		micros(now.Add(-keepChanges)))
 	if err == nil {
-		_, err = tx.ExecContext(ctx, "INSERT INTO changes (kind, id, at) VALUES (?, ?, ?)", string(kind), id, micros(now))
+		_, err = tx.ExecContext(ctx, "INSERT INTO changes (kind, id, at) VALUES (?, ?, ?)", string(kind), id,
+			micros(now))
 	}
 	if err != nil {
 		return fmt.Errorf("write feed of changes: %w", err)
@@ -38,7 +40,8 @@ func (s *Store) changed(ctx context.Context, tx *sql.Tx, kind account.ChangeKind
 // Changes is what changed after a place in the feed. The place itself is read
 // too: when it is not there, the feed was cut, or the database is another one.
 func (s *Store) Changes(ctx context.Context, after int64) (account.Changes, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT seq, kind, id FROM changes WHERE seq >= ? ORDER BY seq LIMIT ?", after, mostChanges)
+	rows, err := s.read.QueryContext(ctx, "SELECT seq, kind, id FROM changes WHERE seq >= ? ORDER BY seq LIMIT ?",
+		after, mostChanges)
 	list, err := collect(rows, err, func(row scanner) (c account.Change, err error) {
 		err = row.Scan(&c.Seq, &c.Kind, &c.ID)
 		return c, err

@@ -19,8 +19,9 @@ const clockTolerance = time.Second
 type clock struct {
 	machine func() time.Time
 	ask     func(ctx context.Context, q querier) (int64, error) // nil: the machine's is the one
-	ahead   atomic.Int64                                        // nanoseconds that the database's clock is ahead of the machine's; 0 within the tolerance
-	log     *slog.Logger
+	// nanoseconds that the database's clock is ahead of the machine's; 0 within the tolerance
+	ahead atomic.Int64
+	log   *slog.Logger
 }
 
 func newClock(o *Options, e *engine) *clock {
@@ -67,7 +68,8 @@ func (c *clock) compare(before, after, said time.Time) {
 	case !fits(old):
 		ahead := said.Sub(before.Add(after.Sub(before) / 2)).Round(time.Millisecond)
 		if c.ahead.CompareAndSwap(int64(old), int64(ahead)) {
-			c.log.Warn("this machine's clock differs from the database's, which counts: set both with NTP", "database_ahead", ahead)
+			c.log.Warn("this machine's clock differs from the database's, which counts: set both with NTP",
+				"database_ahead", ahead)
 		}
 	}
 }

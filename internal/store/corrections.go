@@ -15,7 +15,8 @@ import (
 )
 
 // isResolved says of a row of attempts whether a correction has resolved it.
-const isResolved = "EXISTS (SELECT 1 FROM corrections c WHERE c.day = attempts.day AND c.request = attempts.request AND c.n = attempts.n" +
+const isResolved = "EXISTS (SELECT 1 FROM corrections c WHERE c.day = attempts.day AND c.request = attempts.request " +
+	"AND c.n = attempts.n" +
 	" AND c.kind = '" + ledger.CorrectionResolved + "')"
 
 // isUnresolved and isUnseen say of a settled row what ledger.AttemptDetail does by these
@@ -44,7 +45,10 @@ func (c *correction) add(o *correction) {
 }
 
 func (c *correction) sums() *sums {
-	s := &sums{measureCost: int64(c.cost), measureTokens: c.usage.TotalTokens(), measureUnknown: c.unknown, measureUncertain: int64(c.uncertain)}
+	s := &sums{
+		measureCost: int64(c.cost), measureTokens: c.usage.TotalTokens(), measureUnknown: c.unknown,
+		measureUncertain: int64(c.uncertain),
+	}
 	copy(s[measureUsage:], c.usage[:])
 	return s
 }
@@ -159,13 +163,18 @@ func (s *Store) correct(ctx context.Context, tx *sql.Tx, by audit.Actor, list []
 	return nil
 }
 
-func (s *Store) insertCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, sum *correction, c *ledger.Correction) error {
+func (s *Store) insertCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, sum *correction,
+	c *ledger.Correction,
+) error {
 	b := &sum.bucket
 	_, err := tx.ExecContext(ctx, "INSERT INTO corrections"+
-		" (day, request, n, kind, seq, hour, account, key, provider, model, usage, cost, unknown, uncertain, reason, who, at)"+
+		" (day, request, n, kind, seq, hour, account, key, provider, model, usage, cost, unknown, uncertain, reason, "+
+		"who, at)"+
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		b.ofDay().period, sum.id.Request.String(), int64(sum.id.N), c.Kind, int64(c.Seq), b.period, b.account, b.key, b.provider, b.model,
-		encodeCounts((*[llm.NumClasses]int64)(&sum.usage)), int64(sum.cost), sum.unknown, int64(sum.uncertain), c.Reason, by.String(), micros(s.Now()))
+		b.ofDay().period, sum.id.Request.String(), int64(sum.id.N), c.Kind, int64(c.Seq), b.period, b.account, b.key,
+		b.provider, b.model,
+		encodeCounts((*[llm.NumClasses]int64)(&sum.usage)), int64(sum.cost), sum.unknown, int64(sum.uncertain),
+		c.Reason, by.String(), micros(s.Now()))
 	return err
 }
 
@@ -206,7 +215,10 @@ func (s *Store) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, 
 		before["resolved"], after["resolved"] = false, true
 		before["tokens"], after["tokens"] = usage.TotalTokens(), usage.TotalTokens()+c.Usage.TotalTokens()
 	}
-	e := audit.Entry{Actor: by, Action: action, Object: audit.Object{Kind: "attempt", ID: a.ID.String()}, Account: a.Account}
+	e := audit.Entry{
+		Actor: by, Action: action, Object: audit.Object{Kind: "attempt", ID: a.ID.String()},
+		Account: a.Account,
+	}
 	if _, err := s.note(ctx, tx, e, before, after); err != nil {
 		return err
 	}
@@ -215,12 +227,14 @@ func (s *Store) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, 
 
 // readCorrections reads the corrections of attempts of those days.
 func readCorrections(ctx context.Context, q querier, from, to int64) ([]correction, error) {
-	rows, err := q.QueryContext(ctx, "SELECT request, n, hour, account, key, provider, model, usage, cost, unknown, uncertain"+
-		" FROM corrections WHERE day BETWEEN ? AND ?", from, to)
+	rows, err := q.QueryContext(
+		ctx, "SELECT request, n, hour, account, key, provider, model, usage, cost, unknown, uncertain"+
+			" FROM corrections WHERE day BETWEEN ? AND ?", from, to)
 	return collect(rows, err, func(row scanner) (c correction, err error) {
 		var request, usage string
 		b := &c.bucket
-		err = row.Scan(&request, &c.id.N, &b.period, &b.account, &b.key, &b.provider, &b.model, &usage, &c.cost, &c.unknown, &c.uncertain)
+		err = row.Scan(&request, &c.id.N, &b.period, &b.account, &b.key, &b.provider, &b.model, &usage, &c.cost,
+			&c.unknown, &c.uncertain)
 		if err != nil {
 			return c, err
 		}

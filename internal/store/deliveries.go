@@ -20,8 +20,10 @@ func (s *Store) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, error) 
 	if err != nil {
 		return nil, fmt.Errorf("read due deliveries: %w", err)
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT id, failing IS NOT NULL FROM webhooks WHERE disabled IS NULL AND rests <= ?"+
-		" AND EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook = webhooks.id AND d.due <= ?) ORDER BY id", now, now)
+	rows, err := s.read.QueryContext(
+		ctx, "SELECT id, failing IS NOT NULL FROM webhooks WHERE disabled IS NULL AND rests <= ?"+
+			" AND EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook = webhooks.id AND d.due <= ?) ORDER BY id", now,
+		now)
 	list, err := collect(rows, err, func(row scanner) (w webhook.Waiting, err error) {
 		return w, row.Scan(&w.Webhook, &w.Failing)
 	})
@@ -54,7 +56,8 @@ func (s *Store) TakeDeliveries(ctx context.Context, endpoint string, n int) (job
 // first has written.
 func takeDue(ctx context.Context, tx *sql.Tx, endpoint string, n int, now int64) ([]webhook.Job, error) {
 	rows, err := tx.QueryContext(ctx, "UPDATE deliveries SET due = ?, takes = takes + 1 WHERE due <= ? AND id IN"+
-		" (SELECT id FROM deliveries WHERE webhook = ? AND due <= ? ORDER BY due, id LIMIT ?) RETURNING id, webhook, event, takes, failed, begun",
+		" (SELECT id FROM deliveries WHERE webhook = ? AND due <= ? ORDER BY due, id LIMIT ?) RETURNING id, webhook, "+
+		"event, takes, failed, begun",
 		now+webhook.LeaseFor.Microseconds(), now, endpoint, now, int64(n))
 	return collect(rows, err, func(row scanner) (j webhook.Job, err error) {
 		var begun int64
@@ -70,7 +73,9 @@ func fillJobs(ctx context.Context, tx *sql.Tx, jobs []webhook.Job, now int64) ([
 	var to webhook.Job
 	var secret, former string
 	var formerUntil int64
-	err := tx.QueryRowContext(ctx, "SELECT url, allow_private, secret, former, former_until FROM webhooks WHERE id = ? AND disabled IS NULL", jobs[0].Webhook).
+	err := tx.QueryRowContext(
+		ctx, "SELECT url, allow_private, secret, former, former_until FROM webhooks WHERE id = ? AND disabled IS NULL",
+		jobs[0].Webhook).
 		Scan(&to.URL, &to.AllowPrivate, &secret, &former, &formerUntil)
 	if isNone(err) {
 		return nil, nil
@@ -85,7 +90,8 @@ func fillJobs(ctx context.Context, tx *sql.Tx, jobs []webhook.Job, now int64) ([
 	for i := range jobs {
 		j := &jobs[i]
 		j.URL, j.AllowPrivate, j.Secrets, j.At = to.URL, to.AllowPrivate, to.Secrets, fromMicros(now)
-		if err := tx.QueryRowContext(ctx, "SELECT body FROM events WHERE id = ?", j.Event).Scan(&j.Payload); err != nil {
+		if err := tx.QueryRowContext(ctx, "SELECT body FROM events WHERE id = ?", j.Event).Scan(
+			&j.Payload); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +103,8 @@ func fillJobs(ctx context.Context, tx *sql.Tx, jobs []webhook.Job, now int64) ([
 // delivered is delivered again.
 func (s *Store) EndTries(ctx context.Context, list []webhook.Outcome) error {
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b webhook.Outcome) int { return strings.Compare(a.Job.Webhook, b.Job.Webhook) }) // all lock in one order
+	// all lock in one order
+	slices.SortStableFunc(list, func(a, b webhook.Outcome) int { return strings.Compare(a.Job.Webhook, b.Job.Webhook) })
 	var ends []ending
 	err := s.writeFast(ctx, "write tries", func(tx *sql.Tx) error {
 		ends = nil
@@ -132,7 +139,8 @@ type ending struct{ webhook, url, why string }
 
 func endTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) (end ending, err error) {
 	if o.Undone {
-		_, err := tx.ExecContext(ctx, "UPDATE deliveries SET due = ? WHERE id = ? AND takes = ? AND due IS NOT NULL", now+o.After.Microseconds(), o.Job.ID, o.Job.Take)
+		_, err := tx.ExecContext(ctx, "UPDATE deliveries SET due = ? WHERE id = ? AND takes = ? AND due IS NOT NULL",
+			now+o.After.Microseconds(), o.Job.ID, o.Job.Take)
 		return end, err
 	}
 	if err := keepTry(ctx, tx, o); err != nil {
@@ -140,12 +148,16 @@ func endTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) (end
 	}
 	switch o.State {
 	case webhook.Delivered:
-		_, err = tx.ExecContext(ctx, "UPDATE deliveries SET state = ?, due = NULL, ended = ? WHERE id = ? AND due IS NOT NULL", string(o.State), now, o.Job.ID)
+		_, err = tx.ExecContext(
+			ctx, "UPDATE deliveries SET state = ?, due = NULL, ended = ? WHERE id = ? AND due IS NOT NULL",
+			string(o.State), now, o.Job.ID)
 	case webhook.Failed:
-		_, err = tx.ExecContext(ctx, "UPDATE deliveries SET state = ?, due = NULL, ended = ?, failed = failed + 1 WHERE id = ? AND takes = ? AND due IS NOT NULL",
+		_, err = tx.ExecContext(ctx, "UPDATE deliveries SET state = ?, due = NULL, ended = ?, failed = failed + 1 "+
+			"WHERE id = ? AND takes = ? AND due IS NOT NULL",
 			string(o.State), now, o.Job.ID, o.Job.Take)
 	case webhook.Pending:
-		_, err = tx.ExecContext(ctx, "UPDATE deliveries SET due = ?, failed = failed + 1 WHERE id = ? AND takes = ? AND due IS NOT NULL",
+		_, err = tx.ExecContext(
+			ctx, "UPDATE deliveries SET due = ?, failed = failed + 1 WHERE id = ? AND takes = ? AND due IS NOT NULL",
 			now+o.After.Microseconds(), o.Job.ID, o.Job.Take)
 	}
 	if err != nil {
@@ -156,10 +168,12 @@ func endTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) (end
 
 // keepTry writes a try, and forgets the first ones where there are many.
 func keepTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome) error {
-	_, err := tx.ExecContext(ctx, "INSERT INTO tries (delivery, n, at, took, status, error, answer) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (delivery, n) DO NOTHING",
+	_, err := tx.ExecContext(ctx, "INSERT INTO tries (delivery, n, at, took, status, error, answer) VALUES (?, ?, ?, "+
+		"?, ?, ?, ?) ON CONFLICT (delivery, n) DO NOTHING",
 		o.Job.ID, o.Try.N, micros(o.Try.At), o.Try.Took.Microseconds(), o.Try.Status, o.Try.Error, o.Try.Answer)
 	if err == nil && o.Try.N > webhook.MaxTries {
-		_, err = tx.ExecContext(ctx, "DELETE FROM tries WHERE delivery = ? AND n <= (SELECT n FROM tries WHERE delivery = ? ORDER BY n DESC LIMIT 1 OFFSET ?)",
+		_, err = tx.ExecContext(ctx, "DELETE FROM tries WHERE delivery = ? AND n <= (SELECT n FROM tries WHERE "+
+			"delivery = ? ORDER BY n DESC LIMIT 1 OFFSET ?)",
 			o.Job.ID, o.Job.ID, webhook.MaxTries)
 	}
 	return err
@@ -170,12 +184,16 @@ func keepTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome) error {
 // another address than it has now does not count.
 func endpointFares(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) (end ending, err error) {
 	if o.State == webhook.Delivered {
-		_, err := tx.ExecContext(ctx, "UPDATE webhooks SET failing = NULL WHERE id = ? AND url = ? AND failing IS NOT NULL", o.Job.Webhook, o.Job.URL)
+		_, err := tx.ExecContext(
+			ctx, "UPDATE webhooks SET failing = NULL WHERE id = ? AND url = ? AND failing IS NOT NULL", o.Job.Webhook,
+			o.Job.URL)
 		return end, err
 	}
 	var since int64
-	err = tx.QueryRowContext(ctx, "UPDATE webhooks SET failing = coalesce(failing, ?), rests = CASE WHEN rests < ? THEN ? ELSE rests END"+
-		" WHERE id = ? AND url = ? AND disabled IS NULL RETURNING failing", now, now+o.Rest.Microseconds(), now+o.Rest.Microseconds(), o.Job.Webhook, o.Job.URL).Scan(&since)
+	err = tx.QueryRowContext(
+		ctx, "UPDATE webhooks SET failing = coalesce(failing, ?), rests = CASE WHEN rests < ? THEN ? ELSE rests END"+
+			" WHERE id = ? AND url = ? AND disabled IS NULL RETURNING failing", now, now+o.Rest.Microseconds(),
+		now+o.Rest.Microseconds(), o.Job.Webhook, o.Job.URL).Scan(&since)
 	if isNone(err) {
 		return end, nil // disabled, moved or gone
 	}
@@ -207,7 +225,8 @@ func (s *Store) disable(ctx context.Context, end ending) error {
 		after := before
 		now := fromMicros(micros(s.Now()))
 		after.Disabled, after.Why = &now, end.why
-		if _, err := tx.ExecContext(ctx, "UPDATE webhooks SET disabled = ?, why = ? WHERE id = ?", micros(now), end.why, end.webhook); err != nil {
+		if _, err := tx.ExecContext(ctx, "UPDATE webhooks SET disabled = ?, why = ? WHERE id = ?", micros(now), end.why,
+			end.webhook); err != nil {
 			return err
 		}
 		s.log.Warn("a webhook endpoint is disabled", "webhook", end.webhook, "account", before.Account, "why", end.why)

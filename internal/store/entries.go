@@ -81,7 +81,8 @@ func (s *Store) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Expor
 	if err := book.load(ctx, tx); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	query, args := "SELECT a."+strings.ReplaceAll(attemptColumns, ", ", ", a.")+", coalesce(c.name, ''), coalesce(k.label, '')"+
+	query, args := "SELECT a."+strings.ReplaceAll(attemptColumns, ", ", ", a.")+
+		", coalesce(c.name, ''), coalesce(k.label, '')"+
 		" FROM attempts a LEFT JOIN accounts c ON c.id = a.account LEFT JOIN keys k ON k.id = a.key"+
 		" WHERE a.day BETWEEN ? AND ? AND a.outcome <> 'open'", []any{f.from, f.to}
 	if q.Account != "" {

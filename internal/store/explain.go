@@ -86,7 +86,8 @@ func (x *explainer) day(ctx context.Context, day int64) (buckets, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := x.tx.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE day = ? AND outcome <> 'open' AND (? = '' OR account = ?)", day, x.account, x.account)
+	rows, err := x.tx.QueryContext(ctx, "SELECT "+attemptColumns+
+		" FROM attempts WHERE day = ? AND outcome <> 'open' AND (? = '' OR account = ?)", day, x.account, x.account)
 	err = each(rows, err, scanEntry, func(e *ledger.Entry) error {
 		sums.add(bucketOf(&e.Attempt).ofDay().ofPrice(e.Price.Version), sumsOf(e))
 		return nil

@@ -78,7 +78,9 @@ func (f facts) without(others facts) (json.RawMessage, error) {
 
 // noteAccount notes a change of an account, in the feed of changes too. Before is
 // nil for a new one.
-func (s *Store) noteAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before, after *account.Account) error {
+func (s *Store) noteAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before,
+	after *account.Account,
+) error {
 	e := audit.Entry{
 		Actor: by, Action: action, Account: after.ID,
 		Object: audit.Object{Kind: "account", ID: after.ID, Name: after.Name},
@@ -88,7 +90,8 @@ func (s *Store) noteAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, act
 		return err
 	}
 	if action == audit.AccountSuspended || action == audit.AccountResumed {
-		e := webhook.NewEvent(webhook.Type(action), after.ID, s.Now(), webhook.Data{Account: &webhook.Account{ID: after.ID, Name: after.Name}})
+		e := webhook.NewEvent(webhook.Type(action), after.ID, s.Now(),
+			webhook.Data{Account: &webhook.Account{ID: after.ID, Name: after.Name}})
 		if _, err := s.outbox.tell(ctx, tx, &e); err != nil {
 			return err
 		}
@@ -100,7 +103,10 @@ func accountFacts(a *account.Account) facts {
 	if a == nil {
 		return nil
 	}
-	f := facts{"name": a.Name, "suspended": a.Suspended, "on_hangup": string(a.OnDisconnect), "credit_usd": nil, "credit_from_usd": nil, "goodwill_usd": nil}
+	f := facts{
+		"name": a.Name, "suspended": a.Suspended, "on_hangup": string(a.OnDisconnect), "credit_usd": nil,
+		"credit_from_usd": nil, "goodwill_usd": nil,
+	}
 	if a.Credit != nil {
 		f["credit_usd"], f["credit_from_usd"] = a.Credit.Paid.String(), a.Credit.From.String()
 	}
@@ -114,7 +120,9 @@ func accountFacts(a *account.Account) facts {
 
 // noteKey notes a change of a key, in the feed of changes too. Before is nil for
 // a new one.
-func (s *Store) noteKey(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before, after *account.Key) error {
+func (s *Store) noteKey(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before,
+	after *account.Key,
+) error {
 	e := audit.Entry{
 		Actor: by, Action: action, Account: after.AccountID,
 		Object: audit.Object{Kind: "key", ID: after.ID, Name: after.Label},

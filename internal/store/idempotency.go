@@ -23,7 +23,9 @@ var ErrIdempotencyLost = errors.New("the idempotent request does not hold its ke
 // IdempotencyBegin records a request until now + ttl and tells its state: new
 // when it is the caller's, who must then finish or forget it. Reply is what
 // IdempotencyFinish was given.
-func (s *Store) IdempotencyBegin(ctx context.Context, c IdempotencyRecord, ttl time.Duration) (state idempotency.State, reply []byte, err error) {
+func (s *Store) IdempotencyBegin(ctx context.Context, c IdempotencyRecord, ttl time.Duration) (state idempotency.State,
+	reply []byte, err error,
+) {
 	err = idempotently(ctx, func(again bool) error {
 		return s.write(ctx, s.sure, "begin idempotent request", func(tx *sql.Tx) (err error) {
 			state, reply, err = s.beginIdempotent(ctx, tx, &c, ttl, again)
@@ -35,12 +37,17 @@ func (s *Store) IdempotencyBegin(ctx context.Context, c IdempotencyRecord, ttl t
 
 // beginIdempotent records the request. Again says that it may have been recorded before
 // without an answer.
-func (s *Store) beginIdempotent(ctx context.Context, tx *sql.Tx, c *IdempotencyRecord, ttl time.Duration, again bool) (idempotency.State, []byte, error) {
+func (s *Store) beginIdempotent(ctx context.Context, tx *sql.Tx, c *IdempotencyRecord, ttl time.Duration, again bool) (
+	idempotency.State, []byte, error,
+) {
 	now := s.Now()
 	for range beginTries {
-		result, err := tx.ExecContext(ctx, "INSERT INTO idempotency (account, scope, key, body, state, request, node, epoch, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"+
-			" ON CONFLICT (scope, key) DO NOTHING",
-			c.Account, c.Scope, c.Key, c.Body, string(idempotency.Running), c.Request, c.Node, c.Epoch, micros(now.Add(ttl)))
+		result, err := tx.ExecContext(
+			ctx, "INSERT INTO idempotency (account, scope, key, body, state, request, node, epoch, expires) VALUES "+
+				"(?, ?, ?, ?, ?, ?, ?, ?, ?)"+
+				" ON CONFLICT (scope, key) DO NOTHING",
+			c.Account, c.Scope, c.Key, c.Body, string(idempotency.Running), c.Request, c.Node, c.Epoch,
+			micros(now.Add(ttl)))
 		if err != nil {
 			return "", nil, err
 		}
@@ -51,7 +58,8 @@ func (s *Store) beginIdempotent(ctx context.Context, tx *sql.Tx, c *IdempotencyR
 		if err != nil || !expired {
 			return state, reply, err
 		}
-		if _, err := s.forgetReplies(ctx, tx, "scope = ? AND key = ? AND expires <= ?", c.Scope, c.Key, micros(now)); err != nil {
+		if _, err := s.forgetReplies(ctx, tx, "scope = ? AND key = ? AND expires <= ?", c.Scope, c.Key,
+			micros(now)); err != nil {
 			return "", nil, err
 		}
 	}
@@ -59,10 +67,14 @@ func (s *Store) beginIdempotent(ctx context.Context, tx *sql.Tx, c *IdempotencyR
 }
 
 // find tells the state of a record that is there, and whether it has expired.
-func (c *IdempotencyRecord) find(ctx context.Context, tx *sql.Tx, now time.Time, again bool) (state idempotency.State, reply []byte, expired bool, err error) {
+func (c *IdempotencyRecord) find(ctx context.Context, tx *sql.Tx, now time.Time, again bool) (state idempotency.State,
+	reply []byte, expired bool, err error,
+) {
 	var body, request string
 	var expires int64
-	err = tx.QueryRowContext(ctx, "SELECT body, state, request, reply, expires FROM idempotency WHERE scope = ? AND key = ?", c.Scope, c.Key).
+	err = tx.QueryRowContext(
+		ctx, "SELECT body, state, request, reply, expires FROM idempotency WHERE scope = ? AND key = ?", c.Scope,
+		c.Key).
 		Scan(&body, &state, &request, &reply, &expires)
 	switch {
 	case err != nil:
@@ -96,7 +108,10 @@ func (s *Store) IdempotencyFinish(ctx context.Context, c IdempotencyRecord, repl
 			refused = err
 			return "UPDATE idempotency SET state = ?", []any{string(idempotency.Spent)}, nil
 		}
-		return "UPDATE idempotency SET state = ?, reply = ?, size = ?", []any{string(idempotency.Done), reply, len(reply)}, err
+		return "UPDATE idempotency SET state = ?, reply = ?, size = ?", []any{
+			string(idempotency.Done), reply,
+			len(reply),
+		}, err
 	})
 	if err != nil {
 		return err
@@ -138,7 +153,9 @@ func idempotently(ctx context.Context, do func(again bool) error) error {
 }
 
 // idempotency runs a statement on the row that the record holds.
-func (s *Store) idempotency(ctx context.Context, doing string, c IdempotencyRecord, statement func(tx *sql.Tx) (string, []any, error)) error {
+func (s *Store) idempotency(ctx context.Context, doing string, c IdempotencyRecord, statement func(tx *sql.Tx) (string,
+	[]any, error),
+) error {
 	return idempotently(ctx, func(again bool) error {
 		err := s.write(ctx, s.sure, doing, func(tx *sql.Tx) error {
 			text, args, err := statement(tx)
@@ -146,7 +163,8 @@ func (s *Store) idempotency(ctx context.Context, doing string, c IdempotencyReco
 				return err
 			}
 			args = append(args, c.Scope, c.Key, c.Request, string(idempotency.Running))
-			result, err := tx.ExecContext(ctx, text+" WHERE scope = ? AND key = ? AND request = ? AND state = ?", args...)
+			result, err := tx.ExecContext(ctx, text+" WHERE scope = ? AND key = ? AND request = ? AND state = ?",
+				args...)
 			if err != nil {
 				return err
 			}
@@ -166,7 +184,8 @@ func (s *Store) idempotency(ctx context.Context, doing string, c IdempotencyReco
 // they died, and returns how many requests that were.
 func (s *Store) IdempotencyRelease(ctx context.Context, node, epoch string) (n int64, err error) {
 	err = s.write(ctx, s.sure, "release idempotent requests", func(tx *sql.Tx) error {
-		n, err = s.forgetReplies(ctx, tx, "node = ? AND epoch <> ? AND state = ?", node, epoch, string(idempotency.Running))
+		n, err = s.forgetReplies(ctx, tx, "node = ? AND epoch <> ? AND state = ?", node, epoch,
+			string(idempotency.Running))
 		return err
 	})
 	return n, err
@@ -176,7 +195,9 @@ func (s *Store) IdempotencyRelease(ctx context.Context, node, epoch string) (n i
 // that were.
 func (s *Store) IdempotencySweep(ctx context.Context) (int64, error) {
 	return s.inPortions(ctx, "sweep idempotent requests", func(tx *sql.Tx) (int64, error) {
-		return s.forgetReplies(ctx, tx, "(scope, key) IN (SELECT scope, key FROM idempotency WHERE expires <= ? LIMIT ?)", micros(s.Now()), retainRows)
+		return s.forgetReplies(ctx, tx,
+			"(scope, key) IN (SELECT scope, key FROM idempotency WHERE expires <= ? LIMIT ?)", micros(s.Now()),
+			retainRows)
 	})
 }
 

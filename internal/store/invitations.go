@@ -17,9 +17,11 @@ const (
 	// for longer than the key.
 	goodUntil = "CASE WHEN k.revoked IS NOT NULL THEN 0 WHEN k.expires < i.expires THEN k.expires ELSE i.expires END"
 	// openInvitations are those that nobody used, and that are good at a time.
-	openInvitations = " FROM invitations i LEFT JOIN keys k ON k.id = i.inviter_id LEFT JOIN accounts a ON a.id = i.account" +
+	openInvitations = " FROM invitations i LEFT JOIN keys k ON k.id = i.inviter_id LEFT JOIN accounts a ON a.id = " +
+		"i.account" +
 		" WHERE i.used IS NULL AND " + goodUntil + " > ? AND "
-	invitationQuery = "SELECT i.id, i.email, i.account, coalesce(a.name, ''), i.role, i.operator, i.inviter, i.created, " + goodUntil + ", i.trusted" + openInvitations
+	invitationQuery = "SELECT i.id, i.email, i.account, coalesce(a.name, ''), i.role, i.operator, i.inviter, " +
+		"i.created, " + goodUntil + ", i.trusted" + openInvitations
 )
 
 // invitationRow is an invitation, and whether an operator made it.
@@ -30,14 +32,17 @@ type invitationRow struct {
 
 func scanInvitation(row scanner) (i invitationRow, err error) {
 	var created, expires int64
-	err = row.Scan(&i.ID, &i.Email, &i.AccountID, &i.AccountName, &i.Role, &i.Operator, &i.By, &created, &expires, &i.trusted)
+	err = row.Scan(&i.ID, &i.Email, &i.AccountID, &i.AccountName, &i.Role, &i.Operator, &i.By, &created, &expires,
+		&i.trusted)
 	i.Created, i.Expires = fromMicros(created), fromMicros(expires)
 	return i, noPerson(err)
 }
 
 // Invite adds an invitation, in place of an earlier one of the same person to the
 // same place.
-func (s *Store) Invite(ctx context.Context, by audit.Actor, i people.Invitation, link people.Hash) (people.Invitation, error) {
+func (s *Store) Invite(ctx context.Context, by audit.Actor, i people.Invitation, link people.Hash) (people.Invitation,
+	error,
+) {
 	err := s.changePeople(ctx, "invite", func(tx *sql.Tx) error {
 		if err := inviteWhere(ctx, tx, &i); err != nil {
 			return err
@@ -47,12 +52,16 @@ func (s *Store) Invite(ctx context.Context, by audit.Actor, i people.Invitation,
 			return err
 		}
 		trusted = trusted && !i.Untrusted
-		_, err = tx.ExecContext(ctx, "DELETE FROM invitations WHERE used IS NULL AND email = ? AND account = ? AND operator = ?", i.Email, i.AccountID, number(i.Operator))
+		_, err = tx.ExecContext(
+			ctx, "DELETE FROM invitations WHERE used IS NULL AND email = ? AND account = ? AND operator = ?", i.Email,
+			i.AccountID, number(i.Operator))
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO invitations (id, hash, email, account, role, operator, inviter, inviter_id, trusted, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			i.ID, link.String(), i.Email, i.AccountID, string(i.Role), number(i.Operator), i.By, by.ID, number(trusted), micros(i.Created), micros(i.Expires))
+		_, err = tx.ExecContext(ctx, "INSERT INTO invitations (id, hash, email, account, role, operator, inviter, "+
+			"inviter_id, trusted, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			i.ID, link.String(), i.Email, i.AccountID, string(i.Role), number(i.Operator), i.By, by.ID, number(trusted),
+			micros(i.Created), micros(i.Expires))
 		if err != nil {
 			return err
 		}
@@ -80,7 +89,8 @@ func inviteWhere(ctx context.Context, tx *sql.Tx, i *people.Invitation) error {
 		if err != nil {
 			return noPerson(err)
 		}
-		there, args = "SELECT count(*) FROM members m JOIN users u ON u.id = m.who WHERE u.email = ? AND m.account = ?", append(args, i.AccountID)
+		there, args = "SELECT count(*) FROM members m JOIN users u ON u.id = m.who WHERE u.email = ? AND m.account = ?",
+			append(args, i.AccountID)
 	}
 	var n int64
 	if err := tx.QueryRowContext(ctx, there, args...).Scan(&n); err != nil {
@@ -107,7 +117,8 @@ func isTrusted(ctx context.Context, tx *sql.Tx, by audit.Actor) (bool, error) {
 
 // Invitations are those of an account that nobody used, the newest first.
 func (s *Store) Invitations(ctx context.Context, accountID string, now time.Time) ([]people.Invitation, error) {
-	rows, err := s.read.QueryContext(ctx, invitationQuery+"i.account = ? ORDER BY i.created DESC, i.id DESC", micros(now), accountID)
+	rows, err := s.read.QueryContext(ctx, invitationQuery+"i.account = ? ORDER BY i.created DESC, i.id DESC",
+		micros(now), accountID)
 	list, err := collect(rows, err, func(row scanner) (people.Invitation, error) {
 		i, err := scanInvitation(row)
 		return i.Invitation, err
@@ -122,11 +133,16 @@ func (s *Store) Invitations(ctx context.Context, accountID string, now time.Time
 func (s *Store) CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error {
 	return s.changePeople(ctx, "cancel invitation", func(tx *sql.Tx) error {
 		i := people.Invitation{ID: id}
-		err := tx.QueryRowContext(ctx, "DELETE FROM invitations WHERE id = ? AND account = ? AND used IS NULL RETURNING email", id, accountID).Scan(&i.Email)
+		err := tx.QueryRowContext(
+			ctx, "DELETE FROM invitations WHERE id = ? AND account = ? AND used IS NULL RETURNING email", id,
+			accountID).Scan(&i.Email)
 		if err != nil {
 			return noPerson(err)
 		}
-		return s.record(ctx, tx, audit.Entry{Actor: by, Action: audit.InvitationCancelled, Object: invitationObject(&i), Account: accountID})
+		return s.record(ctx, tx, audit.Entry{
+			Actor: by, Action: audit.InvitationCancelled, Object: invitationObject(&i),
+			Account: accountID,
+		})
 	})
 }
 
@@ -134,7 +150,9 @@ func (s *Store) CancelInvitation(ctx context.Context, by audit.Actor, accountID,
 // the right to any more: to one account, or all where it is empty. Else a link made
 // beforehand would let them in again.
 func (s *Store) withdraw(ctx context.Context, tx *sql.Tx, by audit.Actor, inviterID, accountID string) error {
-	rows, err := tx.QueryContext(ctx, "DELETE FROM invitations WHERE used IS NULL AND inviter_id = ? AND (? = '' OR account = ?) RETURNING id, email, account",
+	rows, err := tx.QueryContext(
+		ctx, "DELETE FROM invitations WHERE used IS NULL AND inviter_id = ? AND (? = '' OR account = ?) RETURNING "+
+			"id, email, account",
 		inviterID, accountID, accountID)
 	list, err := collect(rows, err, func(row scanner) (i people.Invitation, err error) {
 		err = row.Scan(&i.ID, &i.Email, &i.AccountID)
@@ -143,7 +161,8 @@ func (s *Store) withdraw(ctx context.Context, tx *sql.Tx, by audit.Actor, invite
 	for k := range list {
 		if err == nil {
 			i := &list[k]
-			err = s.record(ctx, tx, audit.Entry{Actor: by, Action: audit.InvitationCancelled, Object: invitationObject(i), Account: i.AccountID})
+			err = s.record(ctx, tx, audit.Entry{Actor: by, Action: audit.InvitationCancelled, Object: invitationObject(
+				i), Account: i.AccountID})
 		}
 	}
 	return err
@@ -162,7 +181,8 @@ func (s *Store) CreateReset(ctx context.Context, by audit.Actor, r people.NewRes
 		if _, err := tx.ExecContext(ctx, "DELETE FROM resets WHERE expires <= ?", micros(r.Created)); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO resets (hash, who, mailed, sign_in, created, expires) VALUES (?, ?, ?, ?, ?, ?)",
+		_, err = tx.ExecContext(
+			ctx, "INSERT INTO resets (hash, who, mailed, sign_in, created, expires) VALUES (?, ?, ?, ?, ?, ?)",
 			link.String(), l.ID, number(r.Mailed), number(r.SignIn), micros(r.Created), micros(r.Expires))
 		if err != nil {
 			return err
@@ -178,7 +198,10 @@ func (s *Store) CreateReset(ctx context.Context, by audit.Actor, r people.NewRes
 
 // LinkByHash is a link that is good; or people.ErrNotFound.
 func (s *Store) LinkByHash(ctx context.Context, link people.Hash, now time.Time) (l people.Link, err error) {
-	for _, find := range []func(context.Context, people.Hash, time.Time) (people.Link, error){s.inviteLink, s.resetLink, s.setupLink} {
+	for _, find := range []func(context.Context, people.Hash, time.Time) (people.Link, error){
+		s.inviteLink, s.resetLink,
+		s.setupLink,
+	} {
 		if l, err = find(ctx, link, now); !errors.Is(err, people.ErrNotFound) {
 			break
 		}
@@ -200,14 +223,19 @@ func (s *Store) inviteLink(ctx context.Context, link people.Hash, now time.Time)
 	if errors.Is(err, people.ErrNotFound) {
 		err = nil
 	}
-	return people.Link{Kind: people.InviteLink, Email: i.Email, Known: known, Claims: claims, Invitation: &i.Invitation, Expires: i.Expires}, err
+	return people.Link{
+		Kind: people.InviteLink, Email: i.Email, Known: known, Claims: claims, Invitation: &i.Invitation,
+		Expires: i.Expires,
+	}, err
 }
 
 func (s *Store) resetLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
 	l := people.Link{Kind: people.ResetLink, Known: true}
 	var expires int64
 	var signIn bool
-	err := s.read.QueryRowContext(ctx, "SELECT u.email, r.expires, r.sign_in = 1 FROM resets r JOIN users u ON u.id = r.who WHERE r.hash = ? AND r.expires > ?",
+	err := s.read.QueryRowContext(
+		ctx, "SELECT u.email, r.expires, r.sign_in = 1 FROM resets r JOIN users u ON u.id = r.who WHERE r.hash = ? "+
+			"AND r.expires > ?",
 		link.String(), micros(now)).Scan(&l.Email, &expires, &signIn)
 	if signIn {
 		l.Kind = people.SignInLink
@@ -300,7 +328,9 @@ func (s *Store) letIn(ctx context.Context, tx *sql.Tx, a *people.Admission, trus
 }
 
 // takeUp uses an invitation up.
-func (s *Store) takeUp(ctx context.Context, tx *sql.Tx, by audit.Actor, i *people.Invitation, u *people.User, at time.Time) error {
+func (s *Store) takeUp(ctx context.Context, tx *sql.Tx, by audit.Actor, i *people.Invitation, u *people.User,
+	at time.Time,
+) error {
 	if _, err := tx.ExecContext(ctx, "UPDATE invitations SET used = ? WHERE id = ?", micros(at), i.ID); err != nil {
 		return err
 	}
@@ -316,7 +346,8 @@ func (s *Store) takeUp(ctx context.Context, tx *sql.Tx, by audit.Actor, i *peopl
 func (s *Store) UseReset(ctx context.Context, a people.Admission) error {
 	return s.changePeople(ctx, "use reset", func(tx *sql.Tx) error {
 		var id string
-		err := tx.QueryRowContext(ctx, "DELETE FROM resets WHERE hash = ? AND who = ? AND sign_in = ? AND expires > ? RETURNING who",
+		err := tx.QueryRowContext(
+			ctx, "DELETE FROM resets WHERE hash = ? AND who = ? AND sign_in = ? AND expires > ? RETURNING who",
 			a.Link.String(), a.User.ID, number(a.Password.IsZero()), micros(a.At)).Scan(&id)
 		if err != nil {
 			return noPerson(err)

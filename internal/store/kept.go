@@ -41,12 +41,16 @@ func (s *Store) enter(ctx context.Context, tx *sql.Tx, account string, kind kept
 	if size > bytes {
 		return kept.OverQuota
 	}
-	columns, added := "replies, reply_bytes", "replies = kept.replies + 1, reply_bytes = kept.reply_bytes + excluded.reply_bytes"
+	columns, added := "replies, reply_bytes",
+		"replies = kept.replies + 1, reply_bytes = kept.reply_bytes + excluded.reply_bytes"
 	if kind == kept.Response {
-		columns, added = "responses, response_bytes", "responses = kept.responses + 1, response_bytes = kept.response_bytes + excluded.response_bytes"
+		columns, added = "responses, response_bytes",
+			"responses = kept.responses + 1, response_bytes = kept.response_bytes + excluded.response_bytes"
 	}
-	result, err := tx.ExecContext(ctx, "INSERT INTO kept (account, "+columns+") VALUES (?, 1, ?) ON CONFLICT (account) DO UPDATE SET "+added+
-		" WHERE kept.replies + kept.responses < ? AND kept.reply_bytes + kept.response_bytes <= ?", account, size, number, bytes-size)
+	result, err := tx.ExecContext(ctx, "INSERT INTO kept (account, "+columns+
+		") VALUES (?, 1, ?) ON CONFLICT (account) DO UPDATE SET "+added+
+		" WHERE kept.replies + kept.responses < ? AND kept.reply_bytes + kept.response_bytes <= ?", account, size,
+		number, bytes-size)
 	if err != nil {
 		return fmt.Errorf("count what is kept: %w", err)
 	}
@@ -59,7 +63,9 @@ func (s *Store) enter(ctx context.Context, tx *sql.Tx, account string, kind kept
 // giveBack runs a statement that returns account and size of rows of a kind that are kept
 // no longer, and takes them out of the sums. A size of 0 is of a request of which nothing
 // was kept. It tells what is gone, and how many rows there were.
-func (s *Store) giveBack(ctx context.Context, tx *sql.Tx, kind kept.Kind, statement string, args ...any) (all kept.Usage, n int64, err error) {
+func (s *Store) giveBack(ctx context.Context, tx *sql.Tx, kind kept.Kind, statement string, args ...any) (
+	all kept.Usage, n int64, err error,
+) {
 	by := map[string]*kept.Usage{}
 	rows, err := tx.QueryContext(ctx, statement, args...)
 	err = each(rows, err, func(row scanner) (u kept.Usage, err error) {
@@ -88,8 +94,10 @@ func (s *Store) giveBack(ctx context.Context, tx *sql.Tx, kind kept.Kind, statem
 		if all.Add(u); u.Replies+u.Responses == 0 {
 			continue
 		}
-		_, err := tx.ExecContext(ctx, "UPDATE kept SET replies = replies - ?, reply_bytes = reply_bytes - ?, responses = responses - ?,"+
-			" response_bytes = response_bytes - ? WHERE account = ?", u.Replies, u.ReplyBytes, u.Responses, u.ResponseBytes, account)
+		_, err := tx.ExecContext(
+			ctx, "UPDATE kept SET replies = replies - ?, reply_bytes = reply_bytes - ?, responses = responses - ?,"+
+				" response_bytes = response_bytes - ? WHERE account = ?", u.Replies, u.ReplyBytes, u.Responses,
+			u.ResponseBytes, account)
 		if err != nil {
 			return all, n, fmt.Errorf("count what is kept no longer: %w", err)
 		}
@@ -114,11 +122,14 @@ func (s *Store) Kept(ctx context.Context) ([]kept.Usage, error) {
 // of the replies all but that their keys were used, so that no request with such a
 // key is made twice. It returns what is gone, and goes on where it was when it is called
 // again after an error.
-func (s *Store) PurgeKept(ctx context.Context, by audit.Actor, account audit.Object, before time.Time) (all kept.Usage, err error) {
+func (s *Store) PurgeKept(ctx context.Context, by audit.Actor, account audit.Object, before time.Time) (all kept.Usage,
+	err error,
+) {
 	for first, more := true, true; more; first = false {
 		var some kept.Usage
 		err := s.write(ctx, s.sure, "purge what is kept", func(tx *sql.Tx) (err error) {
-			if some, err = s.purgeSome(ctx, tx, account.ID, micros(before)); err != nil || !first || some == (kept.Usage{}) {
+			if some, err = s.purgeSome(ctx, tx, account.ID, micros(before)); err != nil || !first ||
+				some == (kept.Usage{}) {
 				return err
 			}
 			e := audit.Entry{Actor: by, Action: audit.KeptPurged, Object: account, Account: account.ID}
@@ -136,14 +147,16 @@ func (s *Store) PurgeKept(ctx context.Context, by audit.Actor, account audit.Obj
 
 // purgeSome purges as much as one transaction does.
 func (s *Store) purgeSome(ctx context.Context, tx *sql.Tx, account string, before int64) (kept.Usage, error) {
-	const replies = "UPDATE idempotency SET state = ?, reply = NULL WHERE (scope, key) IN (SELECT scope, key FROM idempotency" +
+	const replies = "UPDATE idempotency SET state = ?, reply = NULL WHERE (scope, key) IN (SELECT scope, key FROM " +
+		"idempotency" +
 		" WHERE account = ? AND expires < ? AND reply IS NOT NULL LIMIT ?) AND reply IS NOT NULL RETURNING account, size"
 	made := before + idempotency.TTL.Microseconds() // as when they expire
 	some, n, err := s.giveBack(ctx, tx, kept.Reply, replies, string(idempotency.Spent), account, made, retainRows)
 	if err != nil || n > 0 {
 		return some, err
 	}
-	const responses = "DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE account = ? AND created < ? LIMIT ?) RETURNING account, size"
+	const responses = "DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE account = ? AND created < ? " +
+		"LIMIT ?) RETURNING account, size"
 	some, _, err = s.giveBack(ctx, tx, kept.Response, responses, account, before, retainRows)
 	return some, err
 }

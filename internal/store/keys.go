@@ -11,7 +11,8 @@ import (
 	"weir/internal/audit"
 )
 
-const keyColumns = "id, account, label, last4, permissions, models, created, expires, revoked, rpm, tpm, concurrency, budget, budget_period, creator"
+const keyColumns = "id, account, label, last4, permissions, models, created, expires, revoked, rpm, tpm, " +
+	"concurrency, budget, budget_period, creator"
 
 // keyRow is a row of keyColumns, before what is encoded in it is read.
 type keyRow struct {
@@ -63,11 +64,12 @@ func (s *Store) KeyByHash(ctx context.Context, hash account.Hash) (a account.Acc
 		r   keyRow
 		row accountRow
 	)
-	err = s.read.QueryRowContext(ctx, "SELECT a.id, a.name, a.suspended, a.on_hangup, a.budget, a.budget_period, a.rpm, a.tpm, a.concurrency,"+
-		" a.credit, a.credit_from, a.goodwill, a.created,"+
-		" k.id, k.account, k.label, k.last4, k.permissions, k.models, k.created, k.expires, k.revoked,"+
-		" k.rpm, k.tpm, k.concurrency, k.budget, k.budget_period, k.creator"+
-		" FROM keys k JOIN accounts a ON a.id = k.account WHERE k.hash = ?", hash.String()).
+	err = s.read.QueryRowContext(
+		ctx, "SELECT a.id, a.name, a.suspended, a.on_hangup, a.budget, a.budget_period, a.rpm, a.tpm, a.concurrency,"+
+			" a.credit, a.credit_from, a.goodwill, a.created,"+
+			" k.id, k.account, k.label, k.last4, k.permissions, k.models, k.created, k.expires, k.revoked,"+
+			" k.rpm, k.tpm, k.concurrency, k.budget, k.budget_period, k.creator"+
+			" FROM keys k JOIN accounts a ON a.id = k.account WHERE k.hash = ?", hash.String()).
 		Scan(append(row.dest(), r.dest()...)...)
 	if err != nil {
 		return a, k, fmt.Errorf("read key: %w", orNotFound(err))
@@ -78,7 +80,8 @@ func (s *Store) KeyByHash(ctx context.Context, hash account.Hash) (a account.Acc
 
 // Keys are the keys of the account of that id, oldest first.
 func (s *Store) Keys(ctx context.Context, accountID string) ([]account.Key, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE account = ? ORDER BY created, id", accountID)
+	rows, err := s.read.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE account = ? ORDER BY created, id",
+		accountID)
 	list, err := collect(rows, err, scanKey)
 	if err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
@@ -97,9 +100,12 @@ func (s *Store) CreateKey(ctx context.Context, by audit.Actor, k account.Key, ha
 		return err
 	}
 	return s.write(ctx, s.sure, "create key", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+", hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			k.ID, k.AccountID, k.Label, k.Last4, permissions, models, micros(k.Created), microsOrNil(k.Expires), microsOrNil(k.Revoked),
-			k.Limits.RPM, k.Limits.TPM, k.Limits.Concurrency, int64(k.Budget.Limit), string(k.Budget.Period), k.Creator, hash.String())
+		_, err := tx.ExecContext(ctx, "INSERT INTO keys ("+keyColumns+
+			", hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			k.ID, k.AccountID, k.Label, k.Last4, permissions, models, micros(k.Created), microsOrNil(k.Expires),
+			microsOrNil(k.Revoked),
+			k.Limits.RPM, k.Limits.TPM, k.Limits.Concurrency, int64(k.Budget.Limit), string(k.Budget.Period), k.Creator,
+			hash.String())
 		if err != nil {
 			return err
 		}
@@ -133,7 +139,9 @@ func (s *Store) keyInTurn(ctx context.Context, tx *sql.Tx, id string) (account.K
 
 // UpdateKey changes the key of that id and returns it as it is then; or
 // account.ErrNotFound, account.ErrRevoked, or what account.Loosened says.
-func (s *Store) UpdateKey(ctx context.Context, by audit.Actor, id string, u account.KeyUpdate) (k account.Key, err error) {
+func (s *Store) UpdateKey(ctx context.Context, by audit.Actor, id string, u account.KeyUpdate) (k account.Key,
+	err error,
+) {
 	err = s.write(ctx, s.sure, "update key", func(tx *sql.Tx) error {
 		before, err := s.keyInTurn(ctx, tx, id)
 		if err != nil {
@@ -152,8 +160,9 @@ func (s *Store) UpdateKey(ctx context.Context, by audit.Actor, id string, u acco
 		if err != nil {
 			return err
 		}
-		row := tx.QueryRowContext(ctx, "UPDATE keys SET label = ?, models = ?, expires = ?, rpm = ?, tpm = ?, concurrency = ?,"+
-			" budget = ?, budget_period = ? WHERE id = ? RETURNING "+keyColumns,
+		row := tx.QueryRowContext(
+			ctx, "UPDATE keys SET label = ?, models = ?, expires = ?, rpm = ?, tpm = ?, concurrency = ?,"+
+				" budget = ?, budget_period = ? WHERE id = ? RETURNING "+keyColumns,
 			to.Label, models, microsOrNil(to.Expires), to.Limits.RPM, to.Limits.TPM, to.Limits.Concurrency,
 			int64(to.Budget.Limit), string(to.Budget.Period), id)
 		if k, err = scanKey(row); err != nil {
@@ -211,8 +220,11 @@ func (s *Store) RevokeKey(ctx context.Context, by audit.Actor, id string, at tim
 	return k, err
 }
 
-func (s *Store) revokeKey(ctx context.Context, tx *sql.Tx, by audit.Actor, before *account.Key, at time.Time) (account.Key, error) {
-	k, err := scanKey(tx.QueryRowContext(ctx, "UPDATE keys SET revoked = ? WHERE id = ? RETURNING "+keyColumns, micros(at), before.ID))
+func (s *Store) revokeKey(ctx context.Context, tx *sql.Tx, by audit.Actor, before *account.Key, at time.Time) (
+	account.Key, error,
+) {
+	k, err := scanKey(tx.QueryRowContext(ctx, "UPDATE keys SET revoked = ? WHERE id = ? RETURNING "+keyColumns,
+		micros(at), before.ID))
 	if err == nil {
 		err = s.noteKey(ctx, tx, by, audit.KeyRevoked, before, &k)
 	}

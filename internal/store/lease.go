@@ -16,7 +16,8 @@ import (
 
 // errUnsettled says that the database lost commits a moment ago, and that not
 // all nodes have told it yet what they hold.
-var errUnsettled = errors.New("the database has changed hands, and not every node has told it yet what it holds of budgets")
+var errUnsettled = errors.New(
+	"the database has changed hands, and not every node has told it yet what it holds of budgets")
 
 // wantedFor is how long a node's want is seen by others.
 const wantedFor = 2 * time.Second
@@ -79,7 +80,8 @@ func (s *Store) checkSettled(ctx context.Context, tx *sql.Tx, now int64) error {
 		return err
 	}
 	var behind int64
-	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM nodes WHERE until > ? AND stopped IS NULL AND incarnation <> ?", now, current).Scan(&behind)
+	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM nodes WHERE until > ? AND stopped IS NULL AND incarnation <> ?",
+		now, current).Scan(&behind)
 	if err == nil && behind > 0 {
 		err = errUnsettled
 	}
@@ -94,7 +96,8 @@ func budgetLimit(ctx context.Context, q querier, b ledger.BudgetID) (llm.Money, 
 		credit, from sql.NullInt64
 	)
 	err := q.QueryRowContext(ctx, "SELECT budget, budget_period, credit, credit_from FROM accounts WHERE id = ?"+
-		" UNION ALL SELECT budget, budget_period, NULL, 0 FROM keys WHERE id = ?", b.Scope, b.Scope).Scan(&limit, &period, &credit, &from)
+		" UNION ALL SELECT budget, budget_period, NULL, 0 FROM keys WHERE id = ?", b.Scope, b.Scope).Scan(&limit,
+		&period, &credit, &from)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
@@ -105,7 +108,8 @@ func budgetLimit(ctx context.Context, q querier, b ledger.BudgetID) (llm.Money, 
 	if period != asked {
 		limit = 0
 	}
-	if paid := llm.Money(credit.Int64 + from.Int64); credit.Valid && asked == ledger.PeriodTotal && (limit == 0 || paid < limit) {
+	if paid := llm.Money(credit.Int64 + from.Int64); credit.Valid && asked == ledger.PeriodTotal &&
+		(limit == 0 || paid < limit) {
 		limit = max(1, paid) // credit that is spent is a limit too
 	}
 	return limit, nil
@@ -233,7 +237,8 @@ func journalNumber(ctx context.Context, tx *sql.Tx, journal uuid.UUID) (number i
 	err = tx.QueryRowContext(ctx, "SELECT number FROM journals WHERE journal = ?", journal.String()).Scan(&number)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = tx.QueryRowContext(ctx, "INSERT INTO journals (journal, position) VALUES (?, 0)"+
-			" ON CONFLICT (journal) DO UPDATE SET position = journals.position RETURNING number", journal.String()).Scan(&number)
+			" ON CONFLICT (journal) DO UPDATE SET position = journals.position RETURNING number",
+			journal.String()).Scan(&number)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read journal number: %w", err)

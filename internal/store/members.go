@@ -96,7 +96,8 @@ func (s *Store) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *peop
 		_, err = tx.ExecContext(ctx, "DELETE FROM members WHERE account = ? AND who = ?", m.AccountID, m.UserID)
 	} else {
 		e.Action, after = audit.MemberChanged, facts{"role": r}
-		_, err = tx.ExecContext(ctx, "UPDATE members SET role = ? WHERE account = ? AND who = ?", string(r), m.AccountID, m.UserID)
+		_, err = tx.ExecContext(ctx, "UPDATE members SET role = ? WHERE account = ? AND who = ?", string(r),
+			m.AccountID, m.UserID)
 	}
 	if err == nil && m.Role == people.Owner {
 		err = s.withdraw(ctx, tx, by, m.UserID, m.AccountID)
@@ -110,7 +111,8 @@ func (s *Store) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *peop
 // otherOwner is people.ErrLast when the account has no owner but this one.
 func otherOwner(ctx context.Context, tx *sql.Tx, m *people.Membership) error {
 	var others int64
-	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM members WHERE account = ? AND role = 'owner' AND who <> ?", m.AccountID, m.UserID).Scan(&others)
+	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM members WHERE account = ? AND role = 'owner' AND who <> ?",
+		m.AccountID, m.UserID).Scan(&others)
 	if err == nil && others == 0 {
 		return people.ErrLast
 	}
@@ -118,12 +120,15 @@ func otherOwner(ctx context.Context, tx *sql.Tx, m *people.Membership) error {
 }
 
 // join makes a user a member of an account, unless they are.
-func (s *Store) join(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID string, u *people.User, r people.Role, at time.Time) error {
+func (s *Store) join(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID string, u *people.User, r people.Role,
+	at time.Time,
+) error {
 	_, err := memberOf(ctx, tx, accountID, u.ID)
 	if !errors.Is(err, people.ErrNotFound) {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "INSERT INTO members (account, who, role, since) VALUES (?, ?, ?, ?)", accountID, u.ID, string(r), micros(at))
+	_, err = tx.ExecContext(ctx, "INSERT INTO members (account, who, role, since) VALUES (?, ?, ?, ?)", accountID, u.ID,
+		string(r), micros(at))
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,8 @@ func (m MigrationStatus) refuseNewer() error {
 	if m.Current <= m.Target {
 		return nil
 	}
-	return fmt.Errorf("the database has schema version %d, and this weir knows versions up to %d: a newer weir has used it; run that one, or restore a backup from before", m.Current, m.Target)
+	return fmt.Errorf("the database has schema version %d, and this weir knows versions up to %d: a newer weir has "+
+		"used it; run that one, or restore a backup from before", m.Current, m.Target)
 }
 
 func (e *engine) up(ctx context.Context) (err error) {

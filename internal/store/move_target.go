@@ -156,7 +156,8 @@ func (m *mover) first(ctx context.Context, tx pgx.Tx, print string) error {
 			return ErrNotEmpty
 		}
 	}
-	_, err := tx.Exec(ctx, "CREATE TABLE moving (name TEXT NOT NULL PRIMARY KEY, id TEXT NOT NULL, place TEXT NOT NULL, rows BIGINT NOT NULL)")
+	_, err := tx.Exec(ctx, "CREATE TABLE moving (name TEXT NOT NULL PRIMARY KEY, id TEXT NOT NULL, place TEXT NOT "+
+		"NULL, rows BIGINT NOT NULL)")
 	if err == nil {
 		_, err = tx.Exec(ctx, "INSERT INTO moving (name, id, place, rows) VALUES ('', $1, $2, 0)", m.options.ID, print)
 	}
@@ -222,7 +223,8 @@ func (m *mover) copyPortion(ctx context.Context, t *table, place []any) (n int64
 			return err
 		}
 		_, err = tx.Exec(ctx, "INSERT INTO moving (name, id, place, rows) VALUES ($1, '', $2, $3)"+
-			" ON CONFLICT (name) DO UPDATE SET place = excluded.place, rows = moving.rows + excluded.rows", t.name, next, n)
+			" ON CONFLICT (name) DO UPDATE SET place = excluded.place, rows = moving.rows + excluded.rows", t.name,
+			next, n)
 		return err
 	})
 	return n, next, err
@@ -250,7 +252,9 @@ func (m *mover) compare(ctx context.Context, t *table) error {
 	}
 	for i, name := range slices.Concat([]string{"rows"}, t.columns) {
 		if got[i] != want[i] {
-			return fmt.Errorf("the copy differs: the sum of %s is %d, and %d in SQLite; empty the database and move again", name, got[i], want[i])
+			return fmt.Errorf(
+				"the copy differs: the sum of %s is %d, and %d in SQLite; empty the database and move again", name,
+				got[i], want[i])
 		}
 	}
 	return nil
@@ -268,7 +272,8 @@ func pointers(list []int64) []any {
 func (m *mover) finish(ctx context.Context) error {
 	err := pgx.BeginFunc(ctx, m.to, func(tx pgx.Tx) error {
 		for name, column := range map[string]string{"changes": "seq", "journals": "number"} {
-			_, err := tx.Exec(ctx, "SELECT setval(pg_get_serial_sequence('"+name+"', '"+column+"'), max("+column+")) FROM "+name+" HAVING count(*) > 0")
+			_, err := tx.Exec(ctx, "SELECT setval(pg_get_serial_sequence('"+name+"', '"+column+"'), max("+column+
+				")) FROM "+name+" HAVING count(*) > 0")
 			if err != nil {
 				return err
 			}

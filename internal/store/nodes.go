@@ -40,11 +40,16 @@ func (s *Store) Beat(ctx context.Context, n ledger.Node) (b ledger.Beat, err err
 				return err
 			}
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO nodes (journal, name, address, version, started, seen, until, stopped, incarnation)"+
-			" VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (journal) DO UPDATE SET name = excluded.name, address = excluded.address,"+
-			" version = excluded.version, started = excluded.started, seen = excluded.seen, until = excluded.until, stopped = NULL,"+
-			" incarnation = CASE WHEN ? = '' THEN nodes.incarnation ELSE excluded.incarnation END",
-			number, n.Name, n.Address, n.Version, micros(n.Started), now, now+leasesFor.Microseconds(), cmp.Or(n.Incarnation, current), n.Incarnation)
+		_, err = tx.ExecContext(
+			ctx, "INSERT INTO nodes (journal, name, address, version, started, seen, until, stopped, incarnation)"+
+				" VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (journal) DO UPDATE SET name = excluded.name, "+
+				"address = excluded.address,"+
+				" version = excluded.version, started = excluded.started, seen = excluded.seen, until = "+
+				"excluded.until, "+
+				"stopped = NULL,"+
+				" incarnation = CASE WHEN ? = '' THEN nodes.incarnation ELSE excluded.incarnation END",
+			number, n.Name, n.Address, n.Version, micros(n.Started), now, now+leasesFor.Microseconds(),
+			cmp.Or(n.Incarnation, current), n.Incarnation)
 		if err != nil {
 			return err
 		}
@@ -65,13 +70,17 @@ func (s *Store) beat(ctx context.Context, tx *sql.Tx, now, number int64, b *ledg
 		return err
 	}
 	b.Alive = int(alive)
-	err = tx.QueryRowContext(ctx, "SELECT j.position, n.incarnation FROM journals j JOIN nodes n ON n.journal = j.number WHERE j.number = ?", number).
+	err = tx.QueryRowContext(
+		ctx, "SELECT j.position, n.incarnation FROM journals j JOIN nodes n ON n.journal = j.number WHERE j.number = ?",
+		number).
 		Scan(&b.At, &b.Told)
 	if err != nil {
 		return err
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT s.scope, s.period FROM slices s WHERE s.wanted > ? AND s.wanted > 0 AND s.journal <> ?"+
-		" AND EXISTS (SELECT 1 FROM slices o WHERE o.scope = s.scope AND o.period = s.period AND o.journal = ? AND o.granted > "+spentOf("o")+")",
+	rows, err := tx.QueryContext(
+		ctx, "SELECT DISTINCT s.scope, s.period FROM slices s WHERE s.wanted > ? AND s.wanted > 0 AND s.journal <> ?"+
+			" AND EXISTS (SELECT 1 FROM slices o WHERE o.scope = s.scope AND o.period = s.period AND o.journal = ? AND "+
+			"o.granted > "+spentOf("o")+")",
 		now-wantedFor.Microseconds(), number, number, ledger.FirstDayNumber, lastDay, ledger.FirstDayNumber)
 	b.Wanted, err = collect(rows, err, func(row scanner) (id ledger.BudgetID, err error) {
 		return id, row.Scan(&id.Scope, &id.Period)
@@ -81,7 +90,8 @@ func (s *Store) beat(ctx context.Context, tx *sql.Tx, now, number int64, b *ledg
 
 // countAlive is how many nodes are alive.
 func countAlive(ctx context.Context, q querier, now int64) (n int64, err error) {
-	err = q.QueryRowContext(ctx, "SELECT count(*) FROM nodes WHERE seen > ? AND stopped IS NULL", now-aliveFor.Microseconds()).Scan(&n)
+	err = q.QueryRowContext(ctx, "SELECT count(*) FROM nodes WHERE seen > ? AND stopped IS NULL",
+		now-aliveFor.Microseconds()).Scan(&n)
 	return max(1, n), err
 }
 
@@ -111,8 +121,9 @@ func (s *Store) Nodes(ctx context.Context) ([]ledger.KnownNode, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read nodes: %w", err)
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT j.journal, n.name, n.address, n.version, n.started, n.seen, n.stopped, n.incarnation"+
-		" FROM nodes n JOIN journals j ON j.number = n.journal ORDER BY n.started, n.journal")
+	rows, err := s.read.QueryContext(
+		ctx, "SELECT j.journal, n.name, n.address, n.version, n.started, n.seen, n.stopped, n.incarnation"+
+			" FROM nodes n JOIN journals j ON j.number = n.journal ORDER BY n.started, n.journal")
 	list, err := collect(rows, err, func(row scanner) (n ledger.KnownNode, err error) {
 		var (
 			journal       string
@@ -137,7 +148,8 @@ func (s *Store) Nodes(ctx context.Context) ([]ledger.KnownNode, error) {
 // Why a node cannot be forgotten.
 var (
 	ErrNoNode    = errors.New("there is no such node")
-	ErrNodeAlive = errors.New("the node may still be spending: stop it first, and wait three minutes after it was last heard of")
+	ErrNodeAlive = errors.New(
+		"the node may still be spending: stop it first, and wait three minutes after it was last heard of")
 )
 
 // ForgetNode gives up a node that will never come back, with its journal:
@@ -151,7 +163,8 @@ func (s *Store) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UUI
 		}
 		var number, until int64
 		var name, address string
-		err = tx.QueryRowContext(ctx, "SELECT n.journal, n.until, n.name, n.address FROM nodes n JOIN journals j ON j.number = n.journal WHERE j.journal = ?",
+		err = tx.QueryRowContext(ctx, "SELECT n.journal, n.until, n.name, n.address FROM nodes n JOIN journals j ON "+
+			"j.number = n.journal WHERE j.journal = ?",
 			journal.String()).Scan(&number, &until, &name, &address)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
@@ -167,7 +180,10 @@ func (s *Store) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UUI
 		if _, err = tx.ExecContext(ctx, "DELETE FROM nodes WHERE journal = ?", number); err != nil {
 			return err
 		}
-		e := audit.Entry{Actor: by, Action: audit.NodeForgotten, Object: audit.Object{Kind: "node", ID: journal.String(), Name: name}}
+		e := audit.Entry{Actor: by, Action: audit.NodeForgotten, Object: audit.Object{
+			Kind: "node",
+			ID:   journal.String(), Name: name,
+		}}
 		_, err = s.note(ctx, tx, e, facts{"address": address}, nil)
 		return err
 	})

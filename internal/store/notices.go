@@ -79,7 +79,10 @@ func (a *applier) tellUnpriced(ctx context.Context, tx *sql.Tx, days buckets, no
 			news = append(news, at)
 		}
 	}
-	slices.SortFunc(news, func(x, y modelDay) int { return cmp.Or(cmp.Compare(x.day, y.day), strings.Compare(x.model, y.model)) })
+	slices.SortFunc(news, func(x, y modelDay) int {
+		return cmp.Or(cmp.Compare(x.day, y.day),
+			strings.Compare(x.model, y.model))
+	})
 	a.unpricing = slices.Compact(news)
 	for _, at := range a.unpricing {
 		e := webhook.Event{Type: webhook.ModelUnpriced, At: now, Data: webhook.Data{Model: at.model}}
@@ -103,7 +106,8 @@ func expiringAhead() []time.Duration { return []time.Duration{24 * time.Hour, 7 
 // TellExpiring writes an event for each key that will expire soon.
 func (s *Store) TellExpiring(ctx context.Context, now time.Time) error {
 	ahead := expiringAhead()
-	rows, err := s.read.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE expires > ? AND expires <= ? AND revoked IS NULL ORDER BY expires",
+	rows, err := s.read.QueryContext(ctx, "SELECT "+keyColumns+
+		" FROM keys WHERE expires > ? AND expires <= ? AND revoked IS NULL ORDER BY expires",
 		micros(now), micros(now.Add(ahead[len(ahead)-1])))
 	keys, err := collect(rows, err, scanKey)
 	if err != nil {
@@ -145,7 +149,9 @@ const (
 func (s *Store) TellUsage(ctx context.Context, now time.Time) error {
 	for back := range usageDays {
 		day := dayOf(now.Add(-usageAfter).AddDate(0, 0, -1-back))
-		rows, err := s.read.QueryContext(ctx, "SELECT account, sum(requests), sum(tokens), sum(cost), sum(unpriced) FROM rollup_uses WHERE period = ? GROUP BY account ORDER BY account", day)
+		rows, err := s.read.QueryContext(
+			ctx, "SELECT account, sum(requests), sum(tokens), sum(cost), sum(unpriced) FROM rollup_uses WHERE period "+
+				"= ? GROUP BY account ORDER BY account", day)
 		events, err := collect(rows, err, func(row scanner) (e webhook.Event, err error) {
 			u := webhook.Usage{Date: dateText(day), AsOf: now.UTC().Truncate(time.Microsecond)}
 			var cost llm.Money

@@ -56,7 +56,8 @@ func (o *outbox) first(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool,
 		wrong = micros(e.Until.Add(farAhead))
 	}
 	result, err := tx.ExecContext(ctx, "INSERT INTO told (name, until) VALUES (?, ?)"+
-		" ON CONFLICT (name) DO UPDATE SET until = excluded.until WHERE told.until <= ? OR told.until > ?", e.Once, until, micros(e.At), wrong)
+		" ON CONFLICT (name) DO UPDATE SET until = excluded.until WHERE told.until <= ? OR told.until > ?", e.Once,
+		until, micros(e.At), wrong)
 	if err != nil {
 		return false, fmt.Errorf("take note of event: %w", err)
 	}
@@ -80,7 +81,8 @@ func (o *outbox) write(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool,
 	if err != nil {
 		return false, fmt.Errorf("write event: %w", err)
 	}
-	result, err := tx.ExecContext(ctx, "INSERT INTO events (id, type, account, at, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+	result, err := tx.ExecContext(
+		ctx, "INSERT INTO events (id, type, account, at, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
 		e.ID.String(), string(e.Type), e.Account, micros(e.At), string(payload))
 	if err != nil {
 		return false, fmt.Errorf("write event: %w", err)
@@ -94,7 +96,8 @@ func (o *outbox) write(ctx context.Context, tx *sql.Tx, e *webhook.Event) (bool,
 func fillNames(ctx context.Context, tx *sql.Tx, e *webhook.Event) error {
 	if e.Account != "" && e.Data.Account == nil {
 		a := webhook.Account{ID: e.Account}
-		if err := tx.QueryRowContext(ctx, "SELECT name FROM accounts WHERE id = ?", a.ID).Scan(&a.Name); err != nil && !isNone(err) {
+		if err := tx.QueryRowContext(ctx, "SELECT name FROM accounts WHERE id = ?", a.ID).Scan(&a.Name); err != nil &&
+			!isNone(err) {
 			return err
 		}
 		e.Data.Account = &a
@@ -120,7 +123,8 @@ func (o *outbox) audience(ctx context.Context, tx *sql.Tx, e *webhook.Event) ([]
 	case kind.To == webhook.ToAccount:
 		where, args = "(account = '' OR account = ?)", []any{e.Account}
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE disabled IS NULL AND "+where, args...)
+	rows, err := tx.QueryContext(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE disabled IS NULL AND "+where,
+		args...)
 	all, err := collect(rows, err, scanWebhook)
 	if err != nil {
 		return nil, fmt.Errorf("read endpoints: %w", err)
@@ -157,7 +161,8 @@ func (o *outbox) deliver(ctx context.Context, tx *sql.Tx, all ...addressed) (id 
 			id = uuid.Must(uuid.NewV7()).String()
 			args = append(args, id, to.endpoint, to.event, string(webhook.Pending), now, now)
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO deliveries (id, webhook, event, state, begun, due, takes, failed) VALUES (?, ?, ?, ?, ?, ?, 0, 0)"+
+		_, err := tx.ExecContext(ctx, "INSERT INTO deliveries (id, webhook, event, state, begun, due, takes, failed) "+
+			"VALUES (?, ?, ?, ?, ?, ?, 0, 0)"+
 			strings.Repeat(", (?, ?, ?, ?, ?, ?, 0, 0)", len(some)-1), args...)
 		if err != nil {
 			return "", fmt.Errorf("write deliveries: %w", err)
@@ -194,7 +199,8 @@ func (s *Store) TellOne(ctx context.Context, endpoint string, e webhook.Event) (
 	return delivery, err
 }
 
-const deliveryQuery = "SELECT d.id, d.webhook, d.event, e.type, e.at, d.state, d.due, d.ended, (SELECT count(*) FROM tries WHERE delivery = d.id), t.n, t.at, t.took, t.status, t.error, t.answer" +
+const deliveryQuery = "SELECT d.id, d.webhook, d.event, e.type, e.at, d.state, d.due, d.ended, (SELECT count(*) FROM " +
+	"tries WHERE delivery = d.id), t.n, t.at, t.took, t.status, t.error, t.answer" +
 	" FROM deliveries d JOIN events e ON e.id = d.event LEFT JOIN tries t ON t.delivery = d.id" +
 	" AND t.n = (SELECT max(n) FROM tries WHERE delivery = d.id) WHERE "
 
@@ -202,7 +208,8 @@ func scanDelivery(row scanner) (d webhook.Delivery, err error) {
 	var at int64
 	var due, ended, n, tried, took, status sql.NullInt64
 	var problem, answer sql.NullString
-	err = row.Scan(&d.ID, &d.Webhook, &d.Event, &d.Type, &at, &d.State, &due, &ended, &d.Tries, &n, &tried, &took, &status, &problem, &answer)
+	err = row.Scan(&d.ID, &d.Webhook, &d.Event, &d.Type, &at, &d.State, &due, &ended, &d.Tries, &n, &tried, &took,
+		&status, &problem, &answer)
 	d.At, d.Due, d.Ended = fromMicros(at), optionalTime(due), optionalTime(ended)
 	if n.Valid {
 		d.Last = &webhook.Try{
@@ -222,7 +229,8 @@ func (s *Store) Deliveries(ctx context.Context, q webhook.DeliveryQuery) ([]webh
 	if q.Before != "" {
 		where, args = where+" AND d.id < ?", append(args, q.Before)
 	}
-	rows, err := s.read.QueryContext(ctx, deliveryQuery+where+" ORDER BY d.id DESC LIMIT ?", append(args, int64(max(1, q.Limit)))...)
+	rows, err := s.read.QueryContext(ctx, deliveryQuery+where+" ORDER BY d.id DESC LIMIT ?",
+		append(args, int64(max(1, q.Limit)))...)
 	list, err := collect(rows, err, scanDelivery)
 	if err != nil {
 		return nil, fmt.Errorf("read deliveries: %w", err)
@@ -235,11 +243,13 @@ func (s *Store) Delivery(ctx context.Context, id string) (d webhook.Detail, err 
 	if d.Delivery, err = scanDelivery(s.read.QueryRowContext(ctx, deliveryQuery+"d.id = ?", id)); err != nil {
 		return d, noWebhook(err)
 	}
-	err = s.read.QueryRowContext(ctx, "SELECT w.url, e.body FROM webhooks w, events e WHERE w.id = ? AND e.id = ?", d.Webhook, d.Event).Scan(&d.URL, &d.Payload)
+	err = s.read.QueryRowContext(ctx, "SELECT w.url, e.body FROM webhooks w, events e WHERE w.id = ? AND e.id = ?",
+		d.Webhook, d.Event).Scan(&d.URL, &d.Payload)
 	if err != nil {
 		return d, noWebhook(err)
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT n, at, took, status, error, answer FROM tries WHERE delivery = ? ORDER BY n", id)
+	rows, err := s.read.QueryContext(
+		ctx, "SELECT n, at, took, status, error, answer FROM tries WHERE delivery = ? ORDER BY n", id)
 	d.History, err = collect(rows, err, func(row scanner) (t webhook.Try, err error) {
 		var at, took int64
 		err = row.Scan(&t.N, &at, &took, &t.Status, &t.Error, &t.Answer)
@@ -252,7 +262,8 @@ func (s *Store) Delivery(ctx context.Context, id string) (d webhook.Detail, err 
 // Redeliver lets a delivery be tried anew, at once.
 func (s *Store) Redeliver(ctx context.Context, id string) error {
 	var endpoint string
-	if err := s.read.QueryRowContext(ctx, "SELECT webhook FROM deliveries WHERE id = ?", id).Scan(&endpoint); err != nil {
+	if err := s.read.QueryRowContext(ctx, "SELECT webhook FROM deliveries WHERE id = ?", id).Scan(
+		&endpoint); err != nil {
 		return noWebhook(err)
 	}
 	if err := s.wake(ctx, endpoint); err != nil {

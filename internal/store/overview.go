@@ -13,7 +13,8 @@ import (
 	"weir/internal/llm"
 )
 
-var errRange = fmt.Errorf("the dates have to be of the form %s, the first not after the last, at most %d days", ledger.DateLayout, ledger.MaxReportDays)
+var errRange = fmt.Errorf("the dates have to be of the form %s, the first not after the last, at most %d days",
+	ledger.DateLayout, ledger.MaxReportDays)
 
 // daysBetween are all days of a range, as they are stored, as arguments of a
 // query: between the days of an account lie those of all others, so that days
@@ -102,7 +103,8 @@ func (v *overview) add(r *usedRow) error {
 }
 
 func (v *overview) readSums(ctx context.Context, q querier, where string, args []any) error {
-	rows, err := q.QueryContext(ctx, "SELECT period, model, "+strings.Join(measureColumns(), ", ")+" FROM rollup_uses WHERE "+where, args...)
+	rows, err := q.QueryContext(ctx, "SELECT period, model, "+strings.Join(measureColumns(), ", ")+
+		" FROM rollup_uses WHERE "+where, args...)
 	var r usedRow
 	var m sums
 	dest := append([]any{&r.day, &r.model}, m.dest()...) // once: a year has many rows
@@ -117,13 +119,15 @@ func (v *overview) readSums(ctx context.Context, q querier, where string, args [
 func (s *sums) reported() ledger.Sum {
 	return ledger.Sum{
 		Usage: *s.usage(), Cost: llm.Money(s[measureCost]), Requests: s[measureRequests], Attempts: s[measureAttempts],
-		Errors: s[measureErrors], Unpriced: s[measureUnpriced], Estimated: s[measureEstimated], Unknown: s[measureUnknown],
+		Errors: s[measureErrors], Unpriced: s[measureUnpriced], Estimated: s[measureEstimated],
+		Unknown:   s[measureUnknown],
 		Uncertain: llm.Money(s[measureUncertain]),
 	}
 }
 
 func (v *overview) readSpeeds(ctx context.Context, q querier, where string, args []any) error {
-	rows, err := q.QueryContext(ctx, "SELECT period, model, "+strings.Join(speedColumns(), ", ")+" FROM rollup_speed WHERE "+where, args...)
+	rows, err := q.QueryContext(ctx, "SELECT period, model, "+strings.Join(speedColumns(), ", ")+
+		" FROM rollup_speed WHERE "+where, args...)
 	var r usedRow
 	dest := []any{&r.day, &r.model}
 	for i := range r.Speed {
@@ -141,7 +145,8 @@ func (v *overview) whole() ledger.Overview {
 		v.Models = append(v.Models, *m)
 	}
 	slices.SortFunc(v.Models, func(a, b ledger.ModelSum) int {
-		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Model, b.Model))
+		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Requests, a.Requests),
+			strings.Compare(a.Model, b.Model))
 	})
 	return v.Overview
 }
@@ -153,8 +158,9 @@ func (s *Store) KeySpend(ctx context.Context, account, from, to string) ([]ledge
 	if err != nil {
 		return nil, fmt.Errorf("read spending of keys: %w", err)
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT key, sum(requests), sum(cost), sum(uncertain) FROM rollup_day WHERE account = ? AND "+
-		among("period", len(days))+" GROUP BY key ORDER BY 3 DESC, 2 DESC, 1", append([]any{account}, days...)...)
+	rows, err := s.read.QueryContext(
+		ctx, "SELECT key, sum(requests), sum(cost), sum(uncertain) FROM rollup_day WHERE account = ? AND "+
+			among("period", len(days))+" GROUP BY key ORDER BY 3 DESC, 2 DESC, 1", append([]any{account}, days...)...)
 	list, err := collect(rows, err, func(row scanner) (k ledger.KeySum, err error) {
 		return k, row.Scan(&k.Key, &k.Requests, &k.Cost, &k.Uncertain)
 	})
@@ -173,14 +179,19 @@ func (s *Store) AccountsOverview(ctx context.Context, month int64) ([]ledger.Acc
 		return nil, fmt.Errorf("read overview of accounts: %d: %w", month, errMonth)
 	}
 	first, last := ledger.DaysOf(month)
-	rows, err := s.read.QueryContext(ctx, "SELECT a.id, coalesce(u.requests, 0), coalesce(u.cost, 0), coalesce(u.uncertain, 0), coalesce(u.errors, 0), coalesce(u.unpriced, 0),"+
-		" (SELECT coalesce(max(w.at), 0) FROM keys k JOIN key_used w ON w.key = k.id WHERE k.account = a.id)"+
-		" FROM accounts a LEFT JOIN (SELECT account, sum(requests) AS requests, sum(cost) AS cost, sum(uncertain) AS uncertain, sum(errors) AS errors, sum(unpriced) AS unpriced"+
-		" FROM rollup_uses WHERE period BETWEEN ? AND ? GROUP BY account) AS u ON u.account = a.id"+
-		" ORDER BY 3 DESC, 2 DESC, 1", first, last)
+	rows, err := s.read.QueryContext(
+		ctx, "SELECT a.id, coalesce(u.requests, 0), coalesce(u.cost, 0), coalesce(u.uncertain, 0), "+
+			"coalesce(u.errors, 0), coalesce(u.unpriced, 0),"+
+			" (SELECT coalesce(max(w.at), 0) FROM keys k JOIN key_used w ON w.key = k.id WHERE k.account = a.id)"+
+			" FROM accounts a LEFT JOIN (SELECT account, sum(requests) AS requests, sum(cost) AS cost, "+
+			"sum(uncertain) AS "+
+			"uncertain, sum(errors) AS errors, sum(unpriced) AS unpriced"+
+			" FROM rollup_uses WHERE period BETWEEN ? AND ? GROUP BY account) AS u ON u.account = a.id"+
+			" ORDER BY 3 DESC, 2 DESC, 1", first, last)
 	list, err := collect(rows, err, func(row scanner) (a ledger.AccountSum, err error) {
 		var used int64
-		if err = row.Scan(&a.Account, &a.Requests, &a.Cost, &a.Uncertain, &a.Errors, &a.Unpriced, &used); err == nil && used > 0 {
+		if err = row.Scan(&a.Account, &a.Requests, &a.Cost, &a.Uncertain, &a.Errors, &a.Unpriced, &used); err == nil &&
+			used > 0 {
 			a.Used = fromMicros(used)
 		}
 		return a, err
@@ -198,8 +209,10 @@ func (s *Store) Unpriced(ctx context.Context, from, to string) ([]ledger.Unprice
 	if err != nil {
 		return nil, fmt.Errorf("read models without a price: %w", err)
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT model, sum(unpriced), count(DISTINCT account), min(period), max(period)"+
-		" FROM rollup_uses WHERE unpriced > 0 AND period BETWEEN ? AND ? GROUP BY model ORDER BY model", f.from, f.to)
+	rows, err := s.read.QueryContext(
+		ctx, "SELECT model, sum(unpriced), count(DISTINCT account), min(period), max(period)"+
+			" FROM rollup_uses WHERE unpriced > 0 AND period BETWEEN ? AND ? GROUP BY model ORDER BY model", f.from,
+		f.to)
 	list, err := collect(rows, err, func(row scanner) (m ledger.UnpricedModel, err error) {
 		var first, last int64
 		err = row.Scan(&m.Model, &m.Attempts, &m.Accounts, &first, &last)
@@ -222,13 +235,17 @@ func (s *Store) Unseen(ctx context.Context, from, to string) ([]ledger.UnseenSum
 	}
 	// An estimated attempt stays one when it is resolved; what is uncertain of it goes, and
 	// its row in time. A resolved one whose row is gone is taken to have been estimated.
-	rows, err := s.read.QueryContext(ctx, "SELECT u.account, sum(u.attempts) AS attempts, sum(u.uncertain) AS uncertain, min(u.period) FROM ("+
-		"SELECT r.account, r.period, r.uncertain, r.unknown + CASE WHEN r.uncertain > 0 THEN r.estimated - (SELECT count(*) FROM corrections c"+
-		" LEFT JOIN attempts a ON a.day = c.day AND a.request = c.request AND a.n = c.n"+
-		" WHERE c.day = r.period AND c.account = r.account AND c.model = r.model AND c.kind = '"+ledger.CorrectionResolved+"'"+
-		" AND c.unknown = 0 AND coalesce(a.provenance, 'estimated') = 'estimated') ELSE 0 END AS attempts"+
-		" FROM rollup_uses r WHERE (r.uncertain > 0 OR r.unknown > 0) AND r.period BETWEEN ? AND ?) AS u"+
-		" WHERE u.attempts > 0 GROUP BY u.account ORDER BY 3 DESC, 2 DESC, 1", f.from, f.to)
+	rows, err := s.read.QueryContext(
+		ctx, "SELECT u.account, sum(u.attempts) AS attempts, sum(u.uncertain) AS uncertain, min(u.period) FROM ("+
+			"SELECT r.account, r.period, r.uncertain, r.unknown + CASE WHEN r.uncertain > 0 THEN r.estimated - "+
+			"(SELECT "+
+			"count(*) FROM corrections c"+
+			" LEFT JOIN attempts a ON a.day = c.day AND a.request = c.request AND a.n = c.n"+
+			" WHERE c.day = r.period AND c.account = r.account AND c.model = r.model AND c.kind = '"+
+			ledger.CorrectionResolved+"'"+
+			" AND c.unknown = 0 AND coalesce(a.provenance, 'estimated') = 'estimated') ELSE 0 END AS attempts"+
+			" FROM rollup_uses r WHERE (r.uncertain > 0 OR r.unknown > 0) AND r.period BETWEEN ? AND ?) AS u"+
+			" WHERE u.attempts > 0 GROUP BY u.account ORDER BY 3 DESC, 2 DESC, 1", f.from, f.to)
 	list, err := collect(rows, err, func(row scanner) (u ledger.UnseenSum, err error) {
 		var first int64
 		err = row.Scan(&u.Account, &u.Attempts, &u.Uncertain, &first)

@@ -83,7 +83,8 @@ func (s *Store) Login(ctx context.Context, idOrEmail string) (people.Login, erro
 }
 
 func loginOf(ctx context.Context, q querier, idOrEmail string) (people.Login, error) {
-	return scanLogin(q.QueryRowContext(ctx, "SELECT "+userColumns+" FROM users u WHERE u.id = ? OR u.email = ?", idOrEmail, idOrEmail))
+	return scanLogin(q.QueryRowContext(ctx, "SELECT "+userColumns+" FROM users u WHERE u.id = ? OR u.email = ?",
+		idOrEmail, idOrEmail))
 }
 
 // Users are all users, by e-mail.
@@ -158,14 +159,18 @@ func affected(result sql.Result, err error) (int64, error) {
 // unless it changed meanwhile.
 func (s *Store) Rehash(ctx context.Context, userID string, old, hash llm.Secret) error {
 	return s.write(ctx, s.sure, "renew hash of password", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE users SET password = ? WHERE id = ? AND password = ?", hash.Reveal(), userID, old.Reveal())
+		_, err := tx.ExecContext(ctx, "UPDATE users SET password = ? WHERE id = ? AND password = ?", hash.Reveal(),
+			userID, old.Reveal())
 		return err
 	})
 }
 
 // SetOperator makes a user an operator or none.
 func (s *Store) SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error {
-	return s.changePeople(ctx, "change operator", func(tx *sql.Tx) error { return s.setOperator(ctx, tx, by, userID, on) })
+	return s.changePeople(ctx, "change operator", func(tx *sql.Tx) error {
+		return s.setOperator(ctx, tx, by, userID,
+			on)
+	})
 }
 
 func (s *Store) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string, on bool) error {
@@ -174,7 +179,8 @@ func (s *Store) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, use
 		return err
 	}
 	var others int64
-	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM users WHERE operator = 1 AND id <> ?", l.ID).Scan(&others); err != nil {
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM users WHERE operator = 1 AND id <> ?", l.ID).Scan(
+		&others); err != nil {
 		return err
 	}
 	switch {
@@ -211,7 +217,8 @@ func (s *Store) revokeAccess(ctx context.Context, tx *sql.Tx, by audit.Actor, us
 	if err := s.stopWebhooks(ctx, tx, by, userID); err != nil {
 		return err
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE creator = ? AND revoked IS NULL ORDER BY created, id", userID)
+	rows, err := tx.QueryContext(ctx, "SELECT "+keyColumns+
+		" FROM keys WHERE creator = ? AND revoked IS NULL ORDER BY created, id", userID)
 	keys, err := collect(rows, err, scanKey)
 	if err != nil {
 		return err
@@ -242,7 +249,9 @@ func (s *Store) prove(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people
 }
 
 // addUser adds a user; people.ErrExists when the address is one's already.
-func (s *Store) addUser(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people.User, hash llm.Secret, proven bool) error {
+func (s *Store) addUser(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people.User, hash llm.Secret,
+	proven bool,
+) error {
 	_, err := loginOf(ctx, tx, u.Email)
 	if err == nil {
 		return people.ErrExists
@@ -250,7 +259,8 @@ func (s *Store) addUser(ctx context.Context, tx *sql.Tx, by audit.Actor, u *peop
 	if !errors.Is(err, people.ErrNotFound) {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "INSERT INTO users (id, email, name, operator, password, proven, created) VALUES (?, ?, ?, 0, ?, ?, ?)",
+	_, err = tx.ExecContext(
+		ctx, "INSERT INTO users (id, email, name, operator, password, proven, created) VALUES (?, ?, ?, 0, ?, ?, ?)",
 		u.ID, u.Email, u.Name, hash.Reveal(), number(proven), micros(u.Created))
 	if err != nil {
 		return err

@@ -58,7 +58,8 @@ var (
 		{"jit", "off"}, {"tcp_keepalives_idle", "15"}, {"tcp_keepalives_interval", "5"}, {"tcp_keepalives_count", "3"},
 	}
 	sessionWrites = append(sessionOfAll[:len(sessionOfAll):len(sessionOfAll)],
-		setting{"idle_in_transaction_session_timeout", "60s"}, setting{"lock_timeout", "20s"}, setting{"statement_timeout", "55s"})
+		setting{"idle_in_transaction_session_timeout", "60s"}, setting{"lock_timeout", "20s"},
+		setting{"statement_timeout", "55s"})
 )
 
 const (
@@ -117,7 +118,8 @@ func postgresPrepare(ctx context.Context, config *pgx.ConnConfig) (*sql.DB, func
 	patient.DialFunc = postgresDial(0) // a migration may take its time
 	db := postgresPool(patient, 1, sessionOfAll, "")
 	if _, err := db.ExecContext(ctx, "SELECT pg_advisory_lock(?, ?)", lockSpace, lockMigrate); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("wait for another process that migrates the database: %w", err), db.Close())
+		return nil, nil, errors.Join(fmt.Errorf("wait for another process that migrates the database: %w", err),
+			db.Close())
 	}
 	return db, db.Close, nil // which gives the lock back
 }
@@ -132,10 +134,12 @@ func postgresCheck(ctx context.Context, db *sql.DB) (unready bool, err error) {
 		return false, err
 	}
 	if version < oldestPostgres {
-		return false, fmt.Errorf("the server is PostgreSQL %d; weir needs %d or newer", version/10000, oldestPostgres/10000)
+		return false, fmt.Errorf("the server is PostgreSQL %d; weir needs %d or newer", version/10000,
+			oldestPostgres/10000)
 	}
 	if half {
-		return false, errors.New("an installation is being moved into this database and not all of it is there: run \"weir move\" again until it says that it is done")
+		return false, errors.New("an installation is being moved into this database and not all of it is there: run " +
+			"\"weir move\" again until it says that it is done")
 	}
 	return false, nil
 }

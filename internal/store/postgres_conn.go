@@ -73,7 +73,8 @@ func withoutSecrets(text string, target llm.Secret) string {
 			}
 		}
 	} else {
-		return "it is not of the form postgres://user:password@host:5432/database; in the password write %25 for %, %2F for /, %3A for :, %3F for ?, %23 for #, %40 for @"
+		return "it is not of the form postgres://user:password@host:5432/database; in the password write %25 for %, " +
+			"%2F for /, %3A for :, %3F for ?, %23 for #, %40 for @"
 	}
 	slices.SortFunc(hidden, func(a, b string) int { return len(b) - len(a) })
 	for _, h := range hidden {

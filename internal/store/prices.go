@@ -89,7 +89,8 @@ func (b priceBook) load(ctx context.Context, q querier) error {
 
 func readPrice(ctx context.Context, q querier, version string) (*llm.Price, error) {
 	var c storedPrice
-	err := q.QueryRowContext(ctx, "SELECT rates, tiers, modes FROM prices WHERE version = ?", version).Scan(&c.rates, &c.tiers, &c.modes)
+	err := q.QueryRowContext(ctx, "SELECT rates, tiers, modes FROM prices WHERE version = ?", version).Scan(&c.rates,
+		&c.tiers, &c.modes)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errNoPrice
 	}

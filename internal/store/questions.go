@@ -64,8 +64,10 @@ func takeQuestions(ctx context.Context, tx *sql.Tx, providers []string, n int, n
 	for _, p := range providers {
 		args = append(args, p)
 	}
-	rows, err := tx.QueryContext(ctx, "UPDATE questions SET due = CASE"+next.String()+" END, asked = asked + 1 WHERE due <= ? AND attempt IN"+
-		" (SELECT attempt FROM questions WHERE "+among("provider", len(providers))+" AND due <= ? AND until > ? ORDER BY due LIMIT ?)"+
+	rows, err := tx.QueryContext(ctx, "UPDATE questions SET due = CASE"+next.String()+
+		" END, asked = asked + 1 WHERE due <= ? AND attempt IN"+
+		" (SELECT attempt FROM questions WHERE "+among("provider", len(providers))+
+		" AND due <= ? AND until > ? ORDER BY due LIMIT ?)"+
 		" RETURNING attempt, provider, reply", append(args, now, now, int64(n))...)
 	return collect(rows, err, func(row scanner) (q ledger.Question, err error) {
 		var attempt string
@@ -79,7 +81,9 @@ func takeQuestions(ctx context.Context, tx *sql.Tx, providers []string, n int, n
 // AnswerQuestion resolves an attempt by what its provider says of the reply, and forgets the
 // question. It reports false, and changes nothing else, where that decides nothing: see
 // ledger.AttemptDetail.Tell.
-func (s *Store) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm.Reply, billByProvider bool) (resolved bool, err error) {
+func (s *Store) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm.Reply, billByProvider bool) (
+	resolved bool, err error,
+) {
 	err = s.write(ctx, s.sure, "resolve attempt "+id.String(), func(tx *sql.Tx) error {
 		resolved = false
 		if _, err := tx.ExecContext(ctx, "DELETE FROM questions WHERE attempt = ?", id.String()); err != nil {

@@ -109,9 +109,14 @@ func (s *Store) unsuccessful(ctx context.Context, e *webhook.Endpoint, from int6
 	if err != nil {
 		return nil, err
 	}
-	args := slices.Concat([]any{e.ID, behind.id}, unsuccessfulArgs(now), []any{from, string(webhook.Test), int64(recoverRows)})
-	rows, err := s.read.QueryContext(ctx, "SELECT 0, deliveries.id FROM deliveries JOIN events v ON v.id = deliveries.event"+
-		" WHERE deliveries.webhook = ? AND deliveries.id > ? AND "+unsuccessful+" AND v.at >= ? AND v.type <> ? ORDER BY deliveries.id LIMIT ?", args...)
+	args := slices.Concat([]any{e.ID, behind.id}, unsuccessfulArgs(now), []any{
+		from, string(webhook.Test),
+		int64(recoverRows),
+	})
+	rows, err := s.read.QueryContext(
+		ctx, "SELECT 0, deliveries.id FROM deliveries JOIN events v ON v.id = deliveries.event"+
+			" WHERE deliveries.webhook = ? AND deliveries.id > ? AND "+unsuccessful+
+			" AND v.at >= ? AND v.type <> ? ORDER BY deliveries.id LIMIT ?", args...)
 	return collect(rows, err, scanPlace)
 }
 
@@ -121,7 +126,8 @@ func (s *Store) retry(ctx context.Context, tx *sql.Tx, _ *webhook.Endpoint, ids 
 		return 0, err
 	}
 	args := slices.Concat([]any{string(webhook.Pending), now, now}, ids, unsuccessfulArgs(now))
-	result, err := tx.ExecContext(ctx, "UPDATE deliveries SET "+beginAnew+" WHERE "+among("id", len(ids))+" AND "+unsuccessful, args...)
+	result, err := tx.ExecContext(ctx, "UPDATE deliveries SET "+beginAnew+" WHERE "+among("id", len(ids))+" AND "+
+		unsuccessful, args...)
 	if err != nil {
 		return 0, fmt.Errorf("deliver again: %w", err)
 	}
@@ -146,13 +152,15 @@ func (s *Store) missed(ctx context.Context, e *webhook.Endpoint, from int64, beh
 	if len(types) == 0 {
 		return nil, nil
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT at, id FROM events WHERE "+where+" AND "+among("type", len(types))+" AND "+unsent+" ORDER BY at, id LIMIT ?",
+	rows, err := s.read.QueryContext(ctx, "SELECT at, id FROM events WHERE "+where+" AND "+among("type", len(types))+
+		" AND "+unsent+" ORDER BY at, id LIMIT ?",
 		slices.Concat(args, types, []any{e.ID, int64(recoverRows)})...)
 	return collect(rows, err, scanPlace)
 }
 
 func (s *Store) sendMissed(ctx context.Context, tx *sql.Tx, e *webhook.Endpoint, ids []any) (int, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT at, id FROM events WHERE "+among("id", len(ids))+" AND "+unsent+" ORDER BY at, id", append(slices.Clone(ids), e.ID)...)
+	rows, err := tx.QueryContext(ctx, "SELECT at, id FROM events WHERE "+among("id", len(ids))+" AND "+unsent+
+		" ORDER BY at, id", append(slices.Clone(ids), e.ID)...)
 	list, err := collect(rows, err, scanPlace)
 	if err != nil {
 		return 0, err

@@ -31,7 +31,9 @@ var errNoRequest = errors.New("there is no such request")
 // than its limit, even none, and a next one all the same: what was asked for is
 // rare, and there is more to look through. Requests of days that retention has
 // taken are not there.
-func (s *Store) Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor, error) {
+func (s *Store) Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor,
+	error,
+) {
 	l, err := newLook(&q)
 	if err != nil {
 		return nil, ledger.RequestCursor{}, fmt.Errorf("read requests: %w", err)
@@ -47,7 +49,9 @@ func (s *Store) Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.
 // first, 1 to ledger.MaxRequests. Those of another node may come later than
 // their ids say, and one that is under way will change: whoever follows asks
 // from a little before, and replaces what it has.
-func (s *Store) RequestsSince(ctx context.Context, account string, after ledger.RequestCursor, limit int) ([]ledger.RequestSummary, error) {
+func (s *Store) RequestsSince(ctx context.Context, account string, after ledger.RequestCursor, limit int) (
+	[]ledger.RequestSummary, error,
+) {
 	l, err := newLook(&ledger.RequestsQuery{Account: account, Limit: limit})
 	if err != nil {
 		return nil, fmt.Errorf("read new requests: %w", err)
@@ -103,7 +107,8 @@ func newLook(q *ledger.RequestsQuery) (*look, error) {
 		return nil, fmt.Errorf("a limit of %d is not from 1 to %d", q.Limit, ledger.MaxRequests)
 	}
 	if !q.Ended.Known() {
-		return nil, fmt.Errorf("requests that ended %q: say %q, %q, %q, or nothing for all", q.Ended, ledger.EndedOK, ledger.EndedError, ledger.EndedUnseen)
+		return nil, fmt.Errorf("requests that ended %q: say %q, %q, %q, or nothing for all", q.Ended, ledger.EndedOK,
+			ledger.EndedError, ledger.EndedUnseen)
 	}
 	f, err := newUsesFilter(ledger.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
@@ -201,7 +206,8 @@ func (l *look) take(r *looked) error {
 // finish decides about the request whose attempts were all looked at.
 func (l *look) finish() {
 	r := &l.last
-	if r.request != "" && l.matches && (l.q.Key == "" || r.key == l.q.Key) && l.q.Ended.Has(ledger.Outcome(r.outcome), l.unseen) {
+	if r.request != "" && l.matches && (l.q.Key == "" || r.key == l.q.Key) && l.q.Ended.Has(ledger.Outcome(r.outcome),
+		l.unseen) {
 		l.found = append(l.found, r.spot)
 	}
 	l.last = looked{}
@@ -227,7 +233,8 @@ func attemptsOf(ctx context.Context, tx *sql.Tx, requests []spot) ([][]ledger.At
 	}
 	with, args := wanted(requests)
 	rows, err := tx.QueryContext(ctx, with+" SELECT a."+strings.ReplaceAll(attemptColumns, ", ", ", a.")+
-		" FROM wanted w, attempts a WHERE a.day = w.day AND a.request = w.request ORDER BY a.day DESC, a.request DESC, a.n", args...)
+		" FROM wanted w, attempts a WHERE a.day = w.day AND a.request = w.request ORDER BY a.day DESC, a.request "+
+		"DESC, a.n", args...)
 	entries, err := collect(rows, err, scanEntry)
 	if err != nil {
 		return nil, err
@@ -256,18 +263,23 @@ func wanted(requests []spot) (with string, args []any) {
 	return "WITH wanted (day, request) AS (VALUES " + row + strings.Repeat(", "+row, len(requests)-1) + ")", args
 }
 
-func correctionsOf(ctx context.Context, q querier, with string, args []any) (map[ledger.AttemptID][]ledger.Correction, error) {
+func correctionsOf(ctx context.Context, q querier, with string, args []any) (map[ledger.AttemptID][]ledger.Correction,
+	error,
+) {
 	type row struct {
 		id ledger.AttemptID
 		ledger.Correction
 	}
-	rows, err := q.QueryContext(ctx, with+" SELECT c.request, c.n, c.kind, c.seq, c.usage, c.cost, c.uncertain, c.reason, c.who, c.at"+
-		" FROM wanted w, corrections c WHERE c.day = w.day AND c.request = w.request ORDER BY c.at, c.kind, c.seq", args...)
+	rows, err := q.QueryContext(
+		ctx, with+" SELECT c.request, c.n, c.kind, c.seq, c.usage, c.cost, c.uncertain, c.reason, c.who, c.at"+
+			" FROM wanted w, corrections c WHERE c.day = w.day AND c.request = w.request ORDER BY c.at, c.kind, c.seq",
+		args...)
 	all := map[ledger.AttemptID][]ledger.Correction{}
 	err = each(rows, err, func(from scanner) (r row, err error) {
 		var request, usage string
 		var at int64
-		if err = from.Scan(&request, &r.id.N, &r.Kind, &r.Seq, &usage, &r.Cost, &r.Uncertain, &r.Reason, &r.By, &at); err != nil {
+		if err = from.Scan(&request, &r.id.N, &r.Kind, &r.Seq, &usage, &r.Cost, &r.Uncertain, &r.Reason, &r.By,
+			&at); err != nil {
 			return r, err
 		}
 		r.At = fromMicros(at)

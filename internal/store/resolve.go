@@ -18,7 +18,9 @@ const resolveRows = 100
 // of its own. It goes on from where it was when it is called again after an error. It
 // tells progress, in attempts; progress may be nil. What it returns is what was resolved,
 // or would be.
-func (s *Store) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.ResolveQuery, progress func(done, total int64)) (ledger.Resolution, error) {
+func (s *Store) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.ResolveQuery,
+	progress func(done, total int64),
+) (ledger.Resolution, error) {
 	look := older{store: s, query: &q}
 	var all, done ledger.Resolution
 	err := look.each(ctx, func(list []ledger.AttemptDetail) error {
@@ -44,7 +46,9 @@ func (s *Store) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.Resol
 }
 
 // resolveSome resolves those of the attempts that nobody has resolved meanwhile.
-func (s *Store) resolveSome(ctx context.Context, by audit.Actor, rule ledger.Rule, list []ledger.AttemptDetail) (sum ledger.Resolution, err error) {
+func (s *Store) resolveSome(ctx context.Context, by audit.Actor, rule ledger.Rule, list []ledger.AttemptDetail) (
+	sum ledger.Resolution, err error,
+) {
 	err = s.write(ctx, s.sure, "resolve attempts", func(tx *sql.Tx) error {
 		sum = ledger.Resolution{}
 		for i := range list { // in the order of their places, as everybody does
@@ -121,15 +125,17 @@ func (o *older) each(ctx context.Context, fn func([]ledger.AttemptDetail) error)
 
 // days are those whose sums say that something is unresolved.
 func (o *older) days(ctx context.Context) ([]int64, error) {
-	rows, err := o.store.read.QueryContext(ctx, "SELECT DISTINCT period FROM rollup_uses WHERE period <= ? AND (uncertain <> 0 OR unknown <> 0)"+
-		" AND (? = '' OR account = ?) ORDER BY period", dayOf(o.query.Before), o.query.Account, o.query.Account)
+	rows, err := o.store.read.QueryContext(
+		ctx, "SELECT DISTINCT period FROM rollup_uses WHERE period <= ? AND (uncertain <> 0 OR unknown <> 0)"+
+			" AND (? = '' OR account = ?) ORDER BY period", dayOf(o.query.Before), o.query.Account, o.query.Account)
 	return collect(rows, err, func(row scanner) (day int64, err error) { return day, row.Scan(&day) })
 }
 
 // some reads attempts behind one, with their corrections.
 func (o *older) some(ctx context.Context, day int64, last ledger.AttemptID) ([]ledger.AttemptDetail, error) {
 	s, q := o.store, o.query
-	rows, err := s.read.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE day = ? AND (request, n) > (?, ?)"+
+	rows, err := s.read.QueryContext(ctx, "SELECT "+attemptColumns+
+		" FROM attempts WHERE day = ? AND (request, n) > (?, ?)"+
 		" AND outcome <> 'open' AND "+isUnseen+" AND opened < ? AND (? = '' OR account = ?)"+
 		" ORDER BY request, n LIMIT ?",
 		day, last.Request.String(), int64(last.N), micros(q.Before), q.Account, q.Account, int64(resolveRows))

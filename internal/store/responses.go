@@ -24,7 +24,8 @@ func (s *Store) KeepResponse(ctx context.Context, r *conversation.Record) error 
 	}
 	var refused error
 	err := s.writeFast(ctx, "keep response", func(tx *sql.Tx) error {
-		if _, _, err := s.giveBack(ctx, tx, kept.Response, "DELETE FROM responses WHERE id = ? RETURNING account, size", r.ID); err != nil {
+		if _, _, err := s.giveBack(ctx, tx, kept.Response, "DELETE FROM responses WHERE id = ? RETURNING account, size",
+			r.ID); err != nil {
 			return err
 		}
 		if refused = s.enter(ctx, tx, r.Account, kept.Response, size); refused != nil {
@@ -33,13 +34,15 @@ func (s *Store) KeepResponse(ctx context.Context, r *conversation.Record) error 
 			}
 			return refused
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO responses (id, account, scope, previous, created, expires, sealed, size) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		_, err := tx.ExecContext(ctx, "INSERT INTO responses (id, account, scope, previous, created, expires, "+
+			"sealed, size) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 			r.ID, r.Account, r.Scope, r.Previous, micros(r.Created), micros(r.Expires), r.Sealed, size)
 		if err != nil {
 			return err
 		}
 		for _, item := range r.Items {
-			const insert = "INSERT INTO response_items (item, response) VALUES (?, ?) ON CONFLICT (item, response) DO NOTHING"
+			const insert = "INSERT INTO response_items (item, response) VALUES (?, ?) ON CONFLICT (item, response) " +
+				"DO NOTHING"
 			if _, err := tx.ExecContext(ctx, insert, item, r.ID); err != nil {
 				return fmt.Errorf("item: %w", err)
 			}
@@ -62,7 +65,8 @@ func (s *Store) Response(ctx context.Context, id string) (sealed []byte, err err
 // ResponseOfItem is the newest response that has the item, or
 // conversation.ErrNotFound.
 func (s *Store) ResponseOfItem(ctx context.Context, item string) (l conversation.Link, err error) {
-	const query = "SELECT r.id, r.previous, length(r.sealed) FROM response_items i JOIN responses r ON r.id = i.response" +
+	const query = "SELECT r.id, r.previous, length(r.sealed) FROM response_items i JOIN responses r ON r.id = " +
+		"i.response" +
 		" WHERE i.item = ? AND r.expires > ? ORDER BY r.created DESC, r.id LIMIT 1"
 	err = s.read.QueryRowContext(ctx, query, item, micros(s.Now())).Scan(&l.ID, &l.Previous, &l.Size)
 	return l, missing("find item", err)
@@ -74,7 +78,8 @@ func (s *Store) ResponseChain(ctx context.Context, id string, most int) ([]conve
 	now := micros(s.Now())
 	rows, err := s.read.QueryContext(ctx, "WITH RECURSIVE chain (id, previous, size, turn) AS ("+
 		"SELECT id, previous, length(sealed), 1 FROM responses WHERE id = ? AND expires > ?"+
-		" UNION ALL SELECT r.id, r.previous, length(r.sealed), c.turn + 1 FROM chain c JOIN responses r ON r.id = c.previous"+
+		" UNION ALL SELECT r.id, r.previous, length(r.sealed), c.turn + 1 FROM chain c JOIN responses r ON r.id = "+
+		"c.previous"+
 		" WHERE r.expires > ? AND c.turn < ?) SELECT id, previous, size FROM chain ORDER BY turn", id, now, now, most)
 	links, err := collect(rows, err, func(row scanner) (l conversation.Link, err error) {
 		return l, row.Scan(&l.ID, &l.Previous, &l.Size)
@@ -88,7 +93,8 @@ func (s *Store) ResponseChain(ctx context.Context, id string, most int) ([]conve
 // DeleteResponse deletes a response, or reports conversation.ErrNotFound.
 func (s *Store) DeleteResponse(ctx context.Context, id string) error {
 	return s.write(ctx, s.sure, "delete response", func(tx *sql.Tx) error {
-		_, n, err := s.giveBack(ctx, tx, kept.Response, "DELETE FROM responses WHERE id = ? AND expires > ? RETURNING account, size", id, micros(s.Now()))
+		_, n, err := s.giveBack(ctx, tx, kept.Response,
+			"DELETE FROM responses WHERE id = ? AND expires > ? RETURNING account, size", id, micros(s.Now()))
 		if err == nil && n == 0 {
 			err = conversation.ErrNotFound
 		}
@@ -99,7 +105,8 @@ func (s *Store) DeleteResponse(ctx context.Context, id string) error {
 // SweepResponses deletes what has expired, and returns how many responses that
 // were.
 func (s *Store) SweepResponses(ctx context.Context) (int64, error) {
-	const some = "DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE expires <= ? LIMIT ?) RETURNING account, size"
+	const some = "DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE expires <= ? LIMIT ?) RETURNING " +
+		"account, size"
 	return s.inPortions(ctx, "sweep responses", func(tx *sql.Tx) (n int64, err error) {
 		_, n, err = s.giveBack(ctx, tx, kept.Response, some, micros(s.Now()), retainRows)
 		return n, err
@@ -108,7 +115,9 @@ func (s *Store) SweepResponses(ctx context.Context) (int64, error) {
 
 // inPortions runs a deletion of retainRows rows at most until there is less to delete, and
 // returns how many rows are gone.
-func (s *Store) inPortions(ctx context.Context, doing string, some func(tx *sql.Tx) (int64, error)) (deleted int64, err error) {
+func (s *Store) inPortions(ctx context.Context, doing string, some func(tx *sql.Tx) (int64, error)) (deleted int64,
+	err error,
+) {
 	for n := int64(retainRows); n == retainRows; deleted += n {
 		err := s.write(ctx, s.sure, doing, func(tx *sql.Tx) (err error) {
 			n, err = some(tx)

@@ -34,7 +34,8 @@ func (s *Store) retainRows(ctx context.Context, before time.Time, where string) 
 		return 0, fmt.Errorf("delete old attempts: %w", err)
 	}
 	for _, day := range days {
-		r := retention{day: day, where: where, checkpoints: newRollup(tableCheckpoints), explanations: newRollup(tableExplanations)}
+		r := retention{day: day, where: where, checkpoints: newRollup(tableCheckpoints), explanations: newRollup(
+			tableExplanations)}
 		for more := true; more; {
 			var n int64
 			var last string
@@ -58,7 +59,8 @@ func (s *Store) RetainBudgets(ctx context.Context) error {
 	now := s.Now().UTC()
 	day, month := ledger.PeriodDay.Number(now.AddDate(0, 0, -2)), ledger.PeriodMonth.Number(now.AddDate(0, -2, 0))
 	return s.write(ctx, s.sure, "forget old slices", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM slices WHERE period > 0 AND (period < ? AND period < ? OR period >= ? AND period < ?)",
+		_, err := tx.ExecContext(
+			ctx, "DELETE FROM slices WHERE period > 0 AND (period < ? AND period < ? OR period >= ? AND period < ?)",
 			month, ledger.FirstDayNumber, ledger.FirstDayNumber, day)
 		return err
 	})
@@ -98,7 +100,8 @@ type leftover struct {
 // wait for the deletion.
 func (s *Store) clear(ctx context.Context, old *leftover) error {
 	for {
-		rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT "+old.key+" FROM "+old.table+" WHERE "+old.where+" LIMIT ?",
+		rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT "+old.key+" FROM "+old.table+" WHERE "+old.where+
+			" LIMIT ?",
 			append(old.args[:len(old.args):len(old.args)], int64(retainRows))...)
 		keys, err := collect(rows, err, func(row scanner) (key any, err error) {
 			var text string
@@ -109,7 +112,8 @@ func (s *Store) clear(ctx context.Context, old *leftover) error {
 			return err
 		}
 		err = s.write(ctx, s.sure, "delete", func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, "DELETE FROM "+old.table+" WHERE "+among(old.key, len(keys))+" AND "+old.where,
+			_, err := tx.ExecContext(ctx, "DELETE FROM "+old.table+" WHERE "+among(old.key, len(keys))+" AND "+
+				old.where,
 				append(keys[:len(keys):len(keys)], old.args...)...)
 			return err
 		})
@@ -171,7 +175,8 @@ func (s *Store) RetainExplanations(ctx context.Context, before time.Time) error 
 // more.
 func forgetSome(ctx context.Context, tx *sql.Tx, day int64, explanations *rollup) (more bool, err error) {
 	rows, err := tx.QueryContext(ctx, "DELETE FROM explanations WHERE (period, account, model, price) IN"+
-		" (SELECT period, account, model, price FROM explanations WHERE period < ? AND price <> ? ORDER BY period, account, model, price LIMIT ?)"+
+		" (SELECT period, account, model, price FROM explanations WHERE period < ? AND price <> ? ORDER BY period, "+
+		"account, model, price LIMIT ?)"+
 		" RETURNING "+explanations.columns(), day, ledger.PriceForgotten, retainRows)
 	n, sum := 0, buckets{}
 	err = each(rows, err, scanRolled, func(r *rolled) error {

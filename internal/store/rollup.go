@@ -30,7 +30,10 @@ const (
 
 // measureColumns are the columns of the measures in a rollup's table.
 func measureColumns() []string {
-	columns := []string{"requests", "cost", "tokens", "attempts", "errors", "unpriced", "estimated", "unknown", "uncertain"}
+	columns := []string{
+		"requests", "cost", "tokens", "attempts", "errors", "unpriced", "estimated", "unknown",
+		"uncertain",
+	}
 	for c := range llm.NumClasses {
 		columns = append(columns, "use_"+llm.Class(c).String())
 	}
@@ -176,7 +179,8 @@ type rollup struct {
 func newRollup(table string) *rollup {
 	r := &rollup{table: table, names: []string{"key", "provider"}, usual: []int{
 		measureRequests, measureCost, measureTokens, measureAttempts,
-		measureUsage + int(llm.Input), measureUsage + int(llm.CacheRead), measureUsage + int(llm.Output), measureUsage + int(llm.Requests),
+		measureUsage + int(llm.Input), measureUsage + int(llm.CacheRead), measureUsage + int(llm.Output), measureUsage +
+			int(llm.Requests),
 	}}
 	switch table {
 	case tableUses:
@@ -237,7 +241,9 @@ func (r *rollup) addOne(ctx context.Context, tx *sql.Tx, b bucket, s *sums) erro
 	return err
 }
 
-func (r *rollup) write(ctx context.Context, into *bulk, m buckets, names []bucket, measures []int, in *insertion) error {
+func (r *rollup) write(ctx context.Context, into *bulk, m buckets, names []bucket, measures []int,
+	in *insertion,
+) error {
 	slices.SortFunc(names, compareBuckets)
 	_, err := into.insert(ctx, in, len(names), func(dst []any, i int) []any {
 		return r.bind(dst, &names[i], m[names[i]], measures)
@@ -282,7 +288,8 @@ type rolled struct {
 
 // columns are what scanRolled reads, empty where the table has not all of them.
 func (r *rollup) columns() string {
-	names := slices.Concat([]string{"period", "account", "model"}, r.names, []string{"''", "''"}[len(r.names):], measureColumns())
+	names := slices.Concat([]string{"period", "account", "model"}, r.names, []string{"''", "''"}[len(r.names):],
+		measureColumns())
 	return strings.Join(names, ", ")
 }
 

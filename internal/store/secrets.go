@@ -25,11 +25,16 @@ func (s *Store) Reseal(ctx context.Context, by audit.Actor, ring *seal.Ring) (n 
 		if n, err = resealWebhooks(ctx, tx, ring); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO master_key (id, name) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name", newest)
+		_, err = tx.ExecContext(
+			ctx, "INSERT INTO master_key (id, name) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name",
+			newest)
 		if err != nil {
 			return err
 		}
-		return s.tell(ctx, tx, audit.Entry{Actor: by, Action: audit.SecretsResealed, Object: audit.Object{Kind: "secrets"}},
+		return s.tell(ctx, tx, audit.Entry{
+			Actor: by, Action: audit.SecretsResealed,
+			Object: audit.Object{Kind: "secrets"},
+		},
 			facts{"key": orNone(before)}, facts{"key": newest, "secrets": n})
 	})
 	return n, err
@@ -53,7 +58,8 @@ func resealWebhooks(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, er
 			}
 			n++
 		}
-		if _, err := tx.ExecContext(ctx, "UPDATE webhooks SET secret = ?, former = ? WHERE id = ?", x.secret, x.former, x.id); err != nil {
+		if _, err := tx.ExecContext(ctx, "UPDATE webhooks SET secret = ?, former = ? WHERE id = ?", x.secret, x.former,
+			x.id); err != nil {
 			return 0, err
 		}
 	}
@@ -63,7 +69,8 @@ func resealWebhooks(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, er
 // SealedWith is how many secrets in the database are sealed with each master key, by
 // its name.
 func (s *Store) SealedWith(ctx context.Context) (map[string]int, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT secret FROM webhooks UNION ALL SELECT former FROM webhooks WHERE former <> ''")
+	rows, err := s.read.QueryContext(
+		ctx, "SELECT secret FROM webhooks UNION ALL SELECT former FROM webhooks WHERE former <> ''")
 	all, err := collect(rows, err, func(row scanner) (text string, err error) { return text, row.Scan(&text) })
 	if err != nil {
 		return nil, fmt.Errorf("read secrets: %w", err)

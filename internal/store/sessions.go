@@ -42,8 +42,10 @@ func (s *Store) startSession(ctx context.Context, tx *sql.Tx, by audit.Actor, n 
 	if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE expires <= ?", micros(n.Created)); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, "INSERT INTO sessions (id, hash, who, method, address, agent, created, seen, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		n.ID, n.Token.String(), n.UserID, n.Method, n.Address, n.Agent, micros(n.Created), micros(n.Seen), micros(n.Expires))
+	_, err := tx.ExecContext(ctx, "INSERT INTO sessions (id, hash, who, method, address, agent, created, seen, "+
+		"expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		n.ID, n.Token.String(), n.UserID, n.Method, n.Address, n.Agent, micros(n.Created), micros(n.Seen),
+		micros(n.Expires))
 	if err == nil {
 		_, err = tx.ExecContext(ctx, "UPDATE users SET seen = ? WHERE id = ?", micros(n.Seen), n.UserID)
 	}
@@ -61,7 +63,8 @@ func sessionObject(n *people.Session) audit.Object { return audit.Object{Kind: "
 func (s *Store) VisitorBySession(ctx context.Context, token people.Hash) (*people.Visitor, error) {
 	var r sessionRow
 	var u userRow
-	err := s.read.QueryRowContext(ctx, "SELECT "+sessionColumns+", "+userColumns+" FROM sessions s JOIN users u ON u.id = s.who WHERE s.hash = ?", token.String()).
+	err := s.read.QueryRowContext(ctx, "SELECT "+sessionColumns+", "+userColumns+
+		" FROM sessions s JOIN users u ON u.id = s.who WHERE s.hash = ?", token.String()).
 		Scan(append(r.dest(), u.dest()...)...)
 	if err != nil {
 		return nil, fmt.Errorf("read session: %w", noPerson(err))
@@ -76,9 +79,11 @@ func (s *Store) VisitorBySession(ctx context.Context, token people.Hash) (*peopl
 // TouchSession notes when and from where a session was last used.
 func (s *Store) TouchSession(ctx context.Context, n people.Session) error {
 	return s.writeFast(ctx, "touch session", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE sessions SET seen = ?, address = ? WHERE id = ? AND seen < ?", micros(n.Seen), n.Address, n.ID, micros(n.Seen))
+		_, err := tx.ExecContext(ctx, "UPDATE sessions SET seen = ?, address = ? WHERE id = ? AND seen < ?",
+			micros(n.Seen), n.Address, n.ID, micros(n.Seen))
 		if err == nil {
-			_, err = tx.ExecContext(ctx, "UPDATE users SET seen = ? WHERE id = ? AND seen < ?", micros(n.Seen), n.UserID, micros(n.Seen))
+			_, err = tx.ExecContext(ctx, "UPDATE users SET seen = ? WHERE id = ? AND seen < ?", micros(n.Seen),
+				n.UserID, micros(n.Seen))
 		}
 		return err
 	})
@@ -86,7 +91,8 @@ func (s *Store) TouchSession(ctx context.Context, n people.Session) error {
 
 // Sessions are the sessions of a user, the one used last first.
 func (s *Store) Sessions(ctx context.Context, userID string) ([]people.Session, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT "+sessionColumns+" FROM sessions s WHERE s.who = ? ORDER BY s.seen DESC, s.id", userID)
+	rows, err := s.read.QueryContext(ctx, "SELECT "+sessionColumns+
+		" FROM sessions s WHERE s.who = ? ORDER BY s.seen DESC, s.id", userID)
 	list, err := collect(rows, err, scanSession)
 	if err != nil {
 		return nil, fmt.Errorf("read sessions: %w", err)
@@ -95,9 +101,12 @@ func (s *Store) Sessions(ctx context.Context, userID string) ([]people.Session, 
 }
 
 // EndSessions ends sessions of a user and returns how many.
-func (s *Store) EndSessions(ctx context.Context, by audit.Actor, userID string, e people.Ending) (ended int, err error) {
+func (s *Store) EndSessions(ctx context.Context, by audit.Actor, userID string, e people.Ending) (ended int,
+	err error,
+) {
 	err = s.changePeople(ctx, "end sessions", func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, "SELECT "+sessionColumns+" FROM sessions s WHERE s.who = ? AND (? = '' OR s.id = ?) AND s.id <> ? ORDER BY s.id",
+		rows, err := tx.QueryContext(ctx, "SELECT "+sessionColumns+
+			" FROM sessions s WHERE s.who = ? AND (? = '' OR s.id = ?) AND s.id <> ? ORDER BY s.id",
 			userID, e.Only, e.Only, e.Except)
 		list, err := collect(rows, err, scanSession)
 		if err != nil {
@@ -108,7 +117,8 @@ func (s *Store) EndSessions(ctx context.Context, by audit.Actor, userID string, 
 			if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE id = ?", list[i].ID); err != nil {
 				return err
 			}
-			if err := s.record(ctx, tx, audit.Entry{Actor: by, Action: audit.SessionEnded, Object: sessionObject(&list[i])}); err != nil {
+			if err := s.record(ctx, tx, audit.Entry{Actor: by, Action: audit.SessionEnded, Object: sessionObject(
+				&list[i])}); err != nil {
 				return err
 			}
 		}

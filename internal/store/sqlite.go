@@ -100,7 +100,10 @@ func sqlitePrepare(ctx context.Context, path string) (*sql.DB, func() error, err
 	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
 		return nil, nil, fmt.Errorf("wait for another process that migrates %s: %w", path, err)
 	}
-	db, err := sqlitePool(path, 1, url.Values{"_txlock": {"immediate"}, "_synchronous": {"FULL"}, "_journal_mode": {"WAL"}})
+	db, err := sqlitePool(path, 1, url.Values{
+		"_txlock": {"immediate"}, "_synchronous": {"FULL"},
+		"_journal_mode": {"WAL"},
+	})
 	if err != nil {
 		return nil, nil, errors.Join(err, lock.Unlock())
 	}
@@ -113,7 +116,8 @@ func sqliteCheck(ctx context.Context, db *sql.DB) (unready bool, err error) {
 		return false, err
 	}
 	if olderVersion(version, oldestSQLite) {
-		return false, fmt.Errorf("SQLite %s is built in, which can corrupt a database; weir needs %s or newer", version, oldestSQLite)
+		return false, fmt.Errorf("SQLite %s is built in, which can corrupt a database; weir needs %s or newer", version,
+			oldestSQLite)
 	}
 	err = db.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode)
 	return mode != "wal", err

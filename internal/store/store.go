@@ -166,9 +166,11 @@ func (o *Options) engine() (*engine, error) {
 	case scheme == "postgres" || scheme == "postgresql":
 		return postgresEngine(o.URL)
 	case isURL:
-		return nil, fmt.Errorf("database URL with the scheme %q: not a database that weir knows; give a postgres:// URL, or leave the setting empty to use SQLite in the data directory", scheme)
+		return nil, fmt.Errorf("database URL with the scheme %q: not a database that weir knows; give a postgres:// "+
+			"URL, or leave the setting empty to use SQLite in the data directory", scheme)
 	case !o.URL.IsZero():
-		return nil, errors.New("the database setting is not a URL: give a postgres:// URL, or leave it empty to use SQLite in the data directory")
+		return nil, errors.New("the database setting is not a URL: give a postgres:// URL, or leave it empty to use " +
+			"SQLite in the data directory")
 	case o.Path == "":
 		return nil, errors.New("no path for the database is given")
 	}
@@ -259,7 +261,9 @@ func (s *Store) moment(ctx context.Context) (*sql.Tx, error) {
 }
 
 // transact runs fn in a transaction, for whoever may write.
-func transact(ctx context.Context, begin func(context.Context) (*sql.Tx, error), doing string, fn func(tx *sql.Tx) error) error {
+func transact(ctx context.Context, begin func(context.Context) (*sql.Tx, error), doing string,
+	fn func(tx *sql.Tx) error,
+) error {
 	tx, err := begin(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: begin: %w", doing, err)

@@ -47,15 +47,20 @@ func (s *Store) TrySignIn(ctx context.Context, marks []people.Mark, now time.Tim
 // countFailure counts one failure in a mark, and returns how long it says to
 // wait and whether it has seen a success lately. The insertion locks the row, so
 // that whoever comes at once waits and finds the new count.
-func countFailure(ctx context.Context, tx *sql.Tx, m *people.Mark, now time.Time) (wait time.Duration, known bool, err error) {
+func countFailure(ctx context.Context, tx *sql.Tx, m *people.Mark, now time.Time) (wait time.Duration, known bool,
+	err error,
+) {
 	var failures, until, success int64
 	err = tx.QueryRowContext(ctx, "INSERT INTO throttles (scope, failures, until, at, known) VALUES (?, 1, 0, ?, 0)"+
-		" ON CONFLICT (scope) DO UPDATE SET failures = CASE WHEN throttles.at < ? THEN 1 ELSE throttles.failures + 1 END, at = excluded.at"+
-		" RETURNING failures, until, known", m.Scope, micros(now), micros(now.Add(-people.FailuresFor))).Scan(&failures, &until, &success)
+		" ON CONFLICT (scope) DO UPDATE SET failures = CASE WHEN throttles.at < ? THEN 1 ELSE throttles.failures + 1 "+
+		"END, at = excluded.at"+
+		" RETURNING failures, until, known", m.Scope, micros(now), micros(now.Add(-people.FailuresFor))).Scan(&failures,
+		&until, &success)
 	if err != nil {
 		return 0, false, err
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE throttles SET until = ? WHERE scope = ?", micros(now.Add(m.Delay(failures))), m.Scope)
+	_, err = tx.ExecContext(ctx, "UPDATE throttles SET until = ? WHERE scope = ?", micros(now.Add(m.Delay(failures))),
+		m.Scope)
 	return fromMicros(until).Sub(now), success > micros(now.Add(-people.KnownFor)), err
 }
 
@@ -66,9 +71,11 @@ func (s *Store) PassSignIn(ctx context.Context, marks []people.Mark, now time.Ti
 			m := &marks[i]
 			var err error
 			if m.Shared {
-				_, err = tx.ExecContext(ctx, "UPDATE throttles SET failures = failures - 1 WHERE scope = ? AND failures > 0", m.Scope)
+				_, err = tx.ExecContext(
+					ctx, "UPDATE throttles SET failures = failures - 1 WHERE scope = ? AND failures > 0", m.Scope)
 			} else {
-				_, err = tx.ExecContext(ctx, "UPDATE throttles SET failures = 0, until = 0, known = ? WHERE scope = ?", micros(now), m.Scope)
+				_, err = tx.ExecContext(ctx, "UPDATE throttles SET failures = 0, until = 0, known = ? WHERE scope = ?",
+					micros(now), m.Scope)
 			}
 			if err != nil {
 				return err

@@ -50,7 +50,8 @@ func (s *Store) KeysUsed(ctx context.Context, account string) (map[string]time.T
 		key string
 		at  int64
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT u.key, u.at FROM keys k JOIN key_used u ON u.key = k.id WHERE k.account = ?", account)
+	rows, err := s.read.QueryContext(
+		ctx, "SELECT u.key, u.at FROM keys k JOIN key_used u ON u.key = k.id WHERE k.account = ?", account)
 	used := map[string]time.Time{}
 	err = each(rows, err, func(row scanner) (u use, err error) {
 		return u, row.Scan(&u.key, &u.at)

@@ -84,7 +84,9 @@ type usesDay struct {
 }
 
 // page first adds up each day, and then reads the days that the page is of.
-func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, e *engine, limit, offset int) (page ledger.UsesPage, err error) {
+func (f *usesFilter) page(ctx context.Context, tx *sql.Tx, e *engine, limit, offset int) (page ledger.UsesPage,
+	err error,
+) {
 	days, err := f.days(ctx, tx, e)
 	if err != nil {
 		return page, err
@@ -128,8 +130,10 @@ func (f *usesFilter) days(ctx context.Context, tx *sql.Tx, e *engine) ([]usesDay
 // process: elsewhere each query takes a way there.
 func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]usesDay, error) {
 	where, args := f.where()
-	stmt, err := tx.PrepareContext(ctx, "SELECT count(*), coalesce(sum(r.tokens), 0), coalesce(sum(r.requests), 0), coalesce(sum(r.cost), 0), coalesce(sum(r.uncertain), 0)"+
-		" FROM rollup_uses r WHERE r.period = ? AND "+where)
+	stmt, err := tx.PrepareContext(
+		ctx, "SELECT count(*), coalesce(sum(r.tokens), 0), coalesce(sum(r.requests), 0), coalesce(sum(r.cost), 0), "+
+			"coalesce(sum(r.uncertain), 0)"+
+			" FROM rollup_uses r WHERE r.period = ? AND "+where)
 	if err != nil {
 		return nil, err
 	}
@@ -154,8 +158,10 @@ func (f *usesFilter) eachDay(ctx context.Context, tx *sql.Tx, days []int64) ([]u
 // in the order in which they are grouped.
 func (f *usesFilter) allDays(ctx context.Context, tx *sql.Tx) ([]usesDay, error) {
 	where, args := f.where()
-	rows, err := tx.QueryContext(ctx, "SELECT r.period, count(*), sum(r.tokens), sum(r.requests), sum(r.cost), sum(r.uncertain)"+
-		" FROM rollup_uses r WHERE "+where+" AND r.period BETWEEN ? AND ? GROUP BY r.period ORDER BY r.period DESC", append(args, f.from, f.to)...)
+	rows, err := tx.QueryContext(
+		ctx, "SELECT r.period, count(*), sum(r.tokens), sum(r.requests), sum(r.cost), sum(r.uncertain)"+
+			" FROM rollup_uses r WHERE "+where+" AND r.period BETWEEN ? AND ? GROUP BY r.period ORDER BY r.period DESC",
+		append(args, f.from, f.to)...)
 	return collect(rows, err, func(row scanner) (d usesDay, err error) {
 		err = row.Scan(&d.day, &d.entries, &d.total.Tokens, &d.total.Requests, &d.total.Cost, &d.total.Uncertain)
 		return d, err

@@ -232,7 +232,8 @@ func (v *verifier) balances(ctx context.Context, day int64, days buckets) error 
 	maps.Copy(all, have)
 	for _, name := range all.sorted() {
 		if want[name] != have[name] {
-			v.differ("balance", &bucket{period: day, account: name.scope}, "spent", int64(want[name]), int64(have[name]))
+			v.differ("balance", &bucket{period: day, account: name.scope}, "spent", int64(want[name]),
+				int64(have[name]))
 		}
 	}
 	return nil

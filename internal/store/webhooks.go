@@ -104,7 +104,9 @@ func (s *Store) listWebhooks(ctx context.Context, which string, args ...any) ([]
 func (s *Store) MasterKey(ctx context.Context, newest string) (name string, err error) {
 	err = s.write(ctx, s.sure, "find master key", func(tx *sql.Tx) error {
 		if newest != "" {
-			if _, err := tx.ExecContext(ctx, "INSERT INTO master_key (id, name) VALUES (1, ?) ON CONFLICT (id) DO NOTHING", newest); err != nil {
+			if _, err := tx.ExecContext(
+				ctx, "INSERT INTO master_key (id, name) VALUES (1, ?) ON CONFLICT (id) DO NOTHING",
+				newest); err != nil {
 				return err
 			}
 		}
@@ -143,7 +145,8 @@ func (s *Store) AddWebhook(ctx context.Context, by audit.Actor, e webhook.Endpoi
 			return err
 		}
 		var n int
-		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM webhooks WHERE account = ?", e.Account).Scan(&n); err != nil {
+		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM webhooks WHERE account = ?", e.Account).Scan(
+			&n); err != nil {
 			return err
 		}
 		if n >= webhook.MaxEndpoints {
@@ -153,8 +156,10 @@ func (s *Store) AddWebhook(ctx context.Context, by audit.Actor, e webhook.Endpoi
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO webhooks (id, account, url, types, allow_private, secret, former, former_until, rests, why, created, maker)"+
-			" VALUES (?, ?, ?, ?, ?, ?, '', 0, 0, '', ?, ?)", e.ID, e.Account, e.URL, types, number(e.AllowPrivate), sealed.Text, micros(e.Created), by.ID)
+		_, err = tx.ExecContext(ctx, "INSERT INTO webhooks (id, account, url, types, allow_private, secret, former, "+
+			"former_until, rests, why, created, maker)"+
+			" VALUES (?, ?, ?, ?, ?, ?, '', 0, 0, '', ?, ?)", e.ID, e.Account, e.URL, types, number(e.AllowPrivate),
+			sealed.Text, micros(e.Created), by.ID)
 		if err != nil {
 			return err
 		}
@@ -172,7 +177,9 @@ func (s *Store) webhookInTurn(ctx context.Context, tx *sql.Tx, id string) (webho
 }
 
 // UpdateWebhook changes an endpoint and returns it as it is then.
-func (s *Store) UpdateWebhook(ctx context.Context, by audit.Actor, id string, u webhook.Update) (e webhook.Endpoint, err error) {
+func (s *Store) UpdateWebhook(ctx context.Context, by audit.Actor, id string, u webhook.Update) (e webhook.Endpoint,
+	err error,
+) {
 	err = s.write(ctx, s.sure, "update endpoint", func(tx *sql.Tx) error {
 		before, err := s.webhookInTurn(ctx, tx, id)
 		if err != nil {
@@ -185,9 +192,11 @@ func (s *Store) UpdateWebhook(ctx context.Context, by audit.Actor, id string, u 
 		}
 		moved := e.URL != before.URL
 		vouches := moved || u.Disabled != nil && !*u.Disabled
-		_, err = tx.ExecContext(ctx, "UPDATE webhooks SET url = ?, types = ?, allow_private = ?, failing = ?, rests = CASE WHEN ? THEN 0 ELSE rests END,"+
+		_, err = tx.ExecContext(ctx, "UPDATE webhooks SET url = ?, types = ?, allow_private = ?, failing = ?, rests "+
+			"= CASE WHEN ? THEN 0 ELSE rests END,"+
 			" disabled = ?, why = ?, maker = CASE WHEN ? THEN ? ELSE maker END WHERE id = ?",
-			e.URL, types, number(e.AllowPrivate), microsOrNil(e.Failing), u.Disabled != nil || moved, microsOrNil(e.Disabled), e.Why, vouches, by.ID, id)
+			e.URL, types, number(e.AllowPrivate), microsOrNil(e.Failing), u.Disabled != nil || moved,
+			microsOrNil(e.Disabled), e.Why, vouches, by.ID, id)
 		if err != nil {
 			return err
 		}
@@ -231,7 +240,8 @@ func (s *Store) stopWebhooks(ctx context.Context, tx *sql.Tx, by audit.Actor, us
 	for i := range list {
 		e := s.updatedWebhook(list[i], &webhook.Update{Disabled: new(true)})
 		e.Why = webhook.ByFormerOperator
-		if _, err := tx.ExecContext(ctx, "UPDATE webhooks SET disabled = ?, why = ? WHERE id = ?", microsOrNil(e.Disabled), e.Why, e.ID); err != nil {
+		if _, err := tx.ExecContext(ctx, "UPDATE webhooks SET disabled = ?, why = ? WHERE id = ?",
+			microsOrNil(e.Disabled), e.Why, e.ID); err != nil {
 			return err
 		}
 		if err := s.noteWebhook(ctx, tx, by, audit.WebhookChanged, &list[i], &e); err != nil {
@@ -258,7 +268,9 @@ func (s *Store) RemoveWebhook(ctx context.Context, by audit.Actor, id string) er
 
 // RotateWebhook gives an endpoint another secret. The one before it signs too for
 // webhook.RotateFor, by the clock by which deliveries are due.
-func (s *Store) RotateWebhook(ctx context.Context, by audit.Actor, id string, sealed webhook.Sealed) (e webhook.Endpoint, err error) {
+func (s *Store) RotateWebhook(ctx context.Context, by audit.Actor, id string, sealed webhook.Sealed) (
+	e webhook.Endpoint, err error,
+) {
 	err = s.write(ctx, s.sure, "rotate secret of endpoint", func(tx *sql.Tx) error {
 		if e, err = s.webhookInTurn(ctx, tx, id); err != nil {
 			return err
@@ -271,12 +283,16 @@ func (s *Store) RotateWebhook(ctx context.Context, by audit.Actor, id string, se
 			return err
 		}
 		until := fromMicros(now).Add(webhook.RotateFor)
-		_, err = tx.ExecContext(ctx, "UPDATE webhooks SET former = secret, former_until = ?, secret = ? WHERE id = ?", micros(until), sealed.Text, id)
+		_, err = tx.ExecContext(ctx, "UPDATE webhooks SET former = secret, former_until = ?, secret = ? WHERE id = ?",
+			micros(until), sealed.Text, id)
 		if err != nil {
 			return err
 		}
 		e.Rotated = &until
-		return s.tell(ctx, tx, audit.Entry{Actor: by, Action: audit.WebhookRotated, Object: webhookObject(&e), Account: e.Account},
+		return s.tell(ctx, tx, audit.Entry{
+			Actor: by, Action: audit.WebhookRotated, Object: webhookObject(&e),
+			Account: e.Account,
+		},
 			nil, facts{"former_secret_until": timeFact(&until)})
 	})
 	return e, err
@@ -288,7 +304,9 @@ func webhookObject(e *webhook.Endpoint) audit.Object {
 
 // noteWebhook notes a change of an endpoint. Before is nil for a new one, after for
 // one that is gone.
-func (s *Store) noteWebhook(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before, after *webhook.Endpoint) error {
+func (s *Store) noteWebhook(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before,
+	after *webhook.Endpoint,
+) error {
 	of := after
 	if of == nil {
 		of = before

@@ -67,7 +67,8 @@ type providerCounters struct {
 // outcomes are those that an attempt of a living process can have.
 func outcomes() []ledger.Outcome {
 	return []ledger.Outcome{
-		ledger.OutcomeOK, ledger.OutcomeRefused, ledger.OutcomeRejected, ledger.OutcomeFailed, ledger.OutcomeCut, ledger.OutcomeClientGone,
+		ledger.OutcomeOK, ledger.OutcomeRefused, ledger.OutcomeRejected, ledger.OutcomeFailed, ledger.OutcomeCut,
+		ledger.OutcomeClientGone,
 	}
 }
 
@@ -83,7 +84,8 @@ func (m *Metrics) provider(name string) *providerCounters {
 		return p
 	}
 	p := &providerCounters{outcomes: map[ledger.Outcome]prometheus.Counter{}, first: m.first.WithLabelValues(name)}
-	p.above, p.below, p.differs = m.told.WithLabelValues(name, "above"), m.told.WithLabelValues(name, "below"), m.differs.WithLabelValues(name)
+	p.above, p.below, p.differs = m.told.WithLabelValues(name, "above"), m.told.WithLabelValues(name, "below"),
+		m.differs.WithLabelValues(name)
 	for _, o := range outcomes() {
 		p.outcomes[o] = m.attempts.WithLabelValues(name, string(o))
 	}

@@ -35,7 +35,10 @@ const (
 
 // String is the reason as a label.
 func (r Reason) String() string {
-	return [...]string{"", "concurrency", "cpu", "memory", "bodies", "account_concurrency", "account_bodies", ""}[min(r, Reasons)]
+	return [...]string{
+		"", "concurrency", "cpu", "memory", "bodies", "account_concurrency", "account_bodies",
+		"",
+	}[min(r, Reasons)]
 }
 
 // Shed counts a request that was refused.

@@ -60,40 +60,53 @@ func New(version string) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "weir_http_requests_total", Help: "Requests answered, by route and class of status; 4xx has those whose client left, too.",
+			Name: "weir_http_requests_total",
+			Help: "Requests answered, by route and class of status; 4xx has those whose client left, too.",
 		}, []string{"route", "class"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "weir_http_request_duration_seconds", Help: "Time from a request's head to the end of its answer, by route.", Buckets: longBuckets(),
+			Name: "weir_http_request_duration_seconds",
+			Help: "Time from a request's head to the end of its answer, by route.", Buckets: longBuckets(),
 		}, []string{"route"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_upstream_attempts_total", Help: "Attempts at a provider that have ended, by how.",
 		}, []string{"provider", "outcome"}),
 		first: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "weir_upstream_first_token_seconds", Help: "Time from an attempt's opening to the first piece of a stream.", Buckets: longBuckets(),
+			Name: "weir_upstream_first_token_seconds",
+			Help: "Time from an attempt's opening to the first piece of a stream.", Buckets: longBuckets(),
 		}, []string{"provider"}),
 		overhead: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "weir_gateway_overhead_seconds", Help: "Time from the end of a request's body to its answer's end, less the time at the provider; of a stream, only until the provider is asked.", Buckets: shortBuckets(),
+			Name: "weir_gateway_overhead_seconds",
+			Help: "Time from the end of a request's body to its answer's end, less the time at the provider; of a " +
+				"stream, only until the provider is asked.", Buckets: shortBuckets(),
 		}),
 		cost: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "weir_cost_nanousd_total", Help: "Cost of all attempts that have ended, in billionths of a US dollar.",
+			Name: "weir_cost_nanousd_total",
+			Help: "Cost of all attempts that have ended, in billionths of a US dollar.",
 		}),
 		told: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_provider_cost_difference_nanousd_total",
-			Help: "What providers say that attempts cost, above or below what their prices come to, in billionths of a US dollar.",
+			Help: "What providers say that attempts cost, above or below what their prices come to, in billionths of " +
+				"a US dollar.",
 		}, []string{"provider", "sign"}),
 		differs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "weir_provider_cost_differs_total", Help: "Attempts whose provider says a cost that is more than 1 % off what their price comes to.",
+			Name: "weir_provider_cost_differs_total",
+			Help: "Attempts whose provider says a cost that is more than 1 % off what their price comes to.",
 		}, []string{"provider"}),
 		notKept: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "weir_kept_refused_total", Help: "Replies for an Idempotency-Key and responses of the Responses API that were not kept, by why.",
+			Name: "weir_kept_refused_total",
+			Help: "Replies for an Idempotency-Key and responses of the Responses API that were not kept, by why.",
 		}, []string{"kind", "reason"}),
 	}
 	m.providers.Store(&map[string]*providerCounters{})
-	tokens := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "weir_tokens_total", Help: "Tokens of all attempts that have ended, by class."}, []string{"class"})
+	tokens := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "weir_tokens_total",
+		Help: "Tokens of all attempts that have ended, by class.",
+	}, []string{"class"})
 	for c := range m.tokens {
 		m.tokens[c] = tokens.WithLabelValues(llm.Class(c).String())
 	}
-	m.registry.MustRegister(m.requests, m.seconds, m.attempts, m.first, m.overhead, tokens, m.cost, m.told, m.differs, m.notKept,
+	m.registry.MustRegister(m.requests, m.seconds, m.attempts, m.first, m.overhead, tokens, m.cost, m.told, m.differs,
+		m.notKept,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registerShed()
 	m.registerBuild(version)
@@ -131,7 +144,10 @@ const (
 
 // Handler answers with everything that is registered.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapes, Timeout: scrapeTimeout, EnableOpenMetrics: true})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		MaxRequestsInFlight: scrapes, Timeout: scrapeTimeout,
+		EnableOpenMetrics: true,
+	})
 }
 
 // Gauge registers a number that goes up and down and is asked for when somebody

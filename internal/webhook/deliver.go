@@ -284,7 +284,8 @@ func (o *Outcome) judge(j *Job, a *answer, err error) {
 
 // noHost is said of a host that is not there and of one that may not be dialled: else
 // whoever may have an endpoint could ask which names there are inside.
-const noHost = "the host could not be found, or is at an address that is not permitted: a private, local or metadata one, or a public one without https"
+const noHost = "the host could not be found, or is at an address that is not permitted: a private, local or metadata " +
+	"one, or a public one without https"
 
 // describe says for people why a try failed. What a name resolves to within the
 // gateway's network, and the gateway's own address, are not for everybody who may have

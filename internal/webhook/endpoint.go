@@ -80,11 +80,13 @@ func checkURL(text string, allowPrivate bool) error {
 	case len(text) > maxURL:
 		return wrong("The address is longer than %d bytes.", maxURL)
 	case u.User != nil:
-		return wrong("The address holds a user name or a password. Events are signed; what they come with is the receiver's to check.")
+		return wrong("The address holds a user name or a password. Events are signed; what they come with is the " +
+			"receiver's to check.")
 	case u.Fragment != "" || strings.HasSuffix(text, "#"):
 		return wrong(`The address ends with a fragment, "#…", which is never sent.`)
 	case u.Scheme == "http" && !allowPrivate:
-		return wrong("Events are sent over https alone. Plain http is for private addresses, where an operator permits them (allow_private).")
+		return wrong("Events are sent over https alone. Plain http is for private addresses, where an operator " +
+			"permits them (allow_private).")
 	case u.Port() != "" && !isPort(u.Port()):
 		return wrong("The port %q is none: it is from 1 to 65535.", u.Port())
 	}
@@ -102,7 +104,8 @@ func checkHost(u *url.URL, allowPrivate bool) error {
 		return fmt.Errorf("%q is no name of a host", u.Hostname())
 	}
 	if isOddNumber(host) {
-		return fmt.Errorf("the host %q is a number that is no usual address; write it as 192.0.2.1 or [2001:db8::1]", u.Hostname())
+		return fmt.Errorf("the host %q is a number that is no usual address; write it as 192.0.2.1 or [2001:db8::1]",
+			u.Hostname())
 	}
 	name := strings.TrimRight(strings.ToLower(host), ".")
 	if strings.HasSuffix(name, ".localhost") { // RFC 6761, section 6.3
@@ -129,7 +132,8 @@ func isOddNumber(host string) bool {
 	}
 	parts := strings.Split(strings.TrimSuffix(host, "."), ".")
 	last := strings.ToLower(parts[len(parts)-1])
-	return last != "" && (strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == "")
+	return last != "" && (strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") &&
+		strings.Trim(last[2:], "0123456789abcdef") == "")
 }
 
 func isPort(text string) bool {
@@ -160,10 +164,13 @@ func checkTypes(account string, types []Type) ([]Type, error) {
 	place := func(t Type) int { return slices.Index(all, string(t)) }
 	for i, t := range types {
 		if k, ok := KindOf(t); ok && place(t) < 0 {
-			return nil, llm.Invalid(fmt.Sprintf("events[%d]", i), fmt.Sprintf("Endpoints of the installation alone are told of %q. An account's are told of: %s.", k.Type, strings.Join(all, ", ")))
+			return nil, llm.Invalid(fmt.Sprintf("events[%d]", i),
+				fmt.Sprintf("Endpoints of the installation alone are told of %q. An account's are told of: %s.", k.Type,
+					strings.Join(all, ", ")))
 		}
 		if place(t) < 0 {
-			return nil, llm.Invalid(fmt.Sprintf("events[%d]", i), fmt.Sprintf("There is no event %q. There are: %s.", t, strings.Join(all, ", ")))
+			return nil, llm.Invalid(fmt.Sprintf("events[%d]", i), fmt.Sprintf("There is no event %q. There are: %s.", t,
+				strings.Join(all, ", ")))
 		}
 	}
 	sorted := slices.Clone(types)

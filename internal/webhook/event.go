@@ -139,5 +139,6 @@ type payload struct {
 
 // Payload is what every try of the event sends.
 func (e *Event) Payload() ([]byte, error) {
-	return json.Marshal(payload{ID: e.ID, Type: e.Type, Version: Version, Timestamp: e.At.UTC().Truncate(time.Microsecond), Data: e.Data})
+	return json.Marshal(payload{ID: e.ID, Type: e.Type, Version: Version, Timestamp: e.At.UTC().Truncate(
+		time.Microsecond), Data: e.Data})
 }

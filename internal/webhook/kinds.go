@@ -27,20 +27,84 @@ type Kind struct {
 }
 
 // Kinds are all types but Test, which nobody subscribes to.
-func Kinds() []Kind {
+func Kinds() []Kind { return append(accountKinds(), modelKinds()...) }
+
+// accountKinds are those of accounts with their keys and budgets.
+func accountKinds() []Kind {
 	return []Kind{
-		{Type: KeyCreated, To: ToAccount, About: "An API key was created.", Example: example(KeyCreated, Data{Account: acme(), Key: exampleKey()})},
-		{Type: KeyExpiring, To: ToAccount, About: "An API key will expire: told 7 days before and 1 day before, where the key was there by then.", Example: example(KeyExpiring, Data{Account: acme(), Key: exampleKey()})},
-		{Type: KeyRevoked, To: ToAccount, About: "An API key was revoked.", Example: example(KeyRevoked, Data{Account: acme(), Key: exampleKey()})},
-		{Type: AccountSuspended, To: ToAccount, About: "The account was suspended: its keys are refused.", Example: example(AccountSuspended, Data{Account: acme()})},
-		{Type: AccountResumed, To: ToAccount, About: "The account was resumed: its keys are good again.", Example: example(AccountResumed, Data{Account: acme()})},
-		{Type: BudgetThreshold, To: ToAccount, About: "50, 80, 95 or 100 percent of a budget, or of prepaid credit, are spent: once each for a limit and a period.", Example: example(BudgetThreshold, Data{Account: acme(), Budget: exampleBudget("80.12"), Threshold: 80})},
-		{Type: BudgetExceeded, To: ToAccount, About: "A budget, or prepaid credit, is spent, or a request was refused because what is left has no room for it: once for a limit and a period.", Example: example(BudgetExceeded, Data{Account: acme(), Budget: exampleBudget("99.97")})},
-		{Type: RateLimitExceeded, To: ToAccount, About: "A request was refused because of a limit: at most one event a minute for a key.", Example: example(RateLimitExceeded, Data{Account: acme(), Key: exampleKey(), RateLimit: &RateLimit{Of: "key", What: "rpm", Limit: 60}})},
-		{Type: UsageDaily, To: ToAccount, About: "A UTC day is over on which the account was used: told about an hour later. What settles after that is in the usage reports.", Example: example(UsageDaily, Data{Account: acme(), Usage: &Usage{Date: "2026-11-20", AsOf: exampleTime(), Requests: 1204, Tokens: 3310877, CostUSD: "12.40713"}})},
-		{Type: ProviderUnavailable, To: ToEverybody, About: "A model has failed five times in a row at its provider, as one node found it. Failures that one account alone has met do not count. One that is not among the models listed, because only requests have named it, is told to the installation alone.", Example: example(ProviderUnavailable, Data{Target: &Target{Provider: "openai", Model: "gpt-5-mini", Node: "weir-1", Reason: "status 503"}})},
-		{Type: ProviderRecovered, To: ToEverybody, About: "A model that had been unavailable answers again, as the same node found it.", Example: example(ProviderRecovered, Data{Target: &Target{Provider: "openai", Model: "gpt-5-mini", Node: "weir-1"}})},
-		{Type: ModelUnpriced, To: ToOperators, About: "A model was used of which no price is known, so that the cost is not: once a UTC day for a model.", Example: example(ModelUnpriced, Data{Model: "house/experimental"})},
+		{Type: KeyCreated, To: ToAccount, About: "An API key was created.", Example: example(KeyCreated,
+			Data{Account: acme(), Key: exampleKey()})},
+		{
+			Type: KeyExpiring, To: ToAccount,
+			About:   "An API key will expire: told 7 days before and 1 day before, where the key was there by then.",
+			Example: example(KeyExpiring, Data{Account: acme(), Key: exampleKey()}),
+		},
+		{Type: KeyRevoked, To: ToAccount, About: "An API key was revoked.", Example: example(KeyRevoked,
+			Data{Account: acme(), Key: exampleKey()})},
+		{
+			Type: AccountSuspended, To: ToAccount, About: "The account was suspended: its keys are refused.",
+			Example: example(AccountSuspended, Data{Account: acme()}),
+		},
+		{
+			Type: AccountResumed, To: ToAccount, About: "The account was resumed: its keys are good again.",
+			Example: example(AccountResumed, Data{Account: acme()}),
+		},
+		{
+			Type: BudgetThreshold, To: ToAccount,
+			About: "50, 80, 95 or 100 percent of a budget, or of prepaid credit, are spent: once each for a limit " +
+				"and a period.", Example: example(BudgetThreshold, Data{
+				Account: acme(), Budget: exampleBudget("80.12"),
+				Threshold: 80,
+			}),
+		},
+		{
+			Type: BudgetExceeded, To: ToAccount,
+			About: "A budget, or prepaid credit, is spent, or a request was refused because what is left has no room " +
+				"for it: once for a limit and a period.", Example: example(BudgetExceeded,
+				Data{Account: acme(), Budget: exampleBudget("99.97")}),
+		},
+		{
+			Type: RateLimitExceeded, To: ToAccount,
+			About: "A request was refused because of a limit: at most one event a minute for a key.",
+			Example: example(RateLimitExceeded, Data{Account: acme(), Key: exampleKey(), RateLimit: &RateLimit{
+				Of: "key", What: "rpm", Limit: 60,
+			}}),
+		},
+		{
+			Type: UsageDaily, To: ToAccount,
+			About: "A UTC day is over on which the account was used: told about an hour later. What settles after " +
+				"that is in the usage reports.", Example: example(UsageDaily,
+				Data{Account: acme(), Usage: &Usage{
+					Date: "2026-11-20", AsOf: exampleTime(), Requests: 1204,
+					Tokens: 3310877, CostUSD: "12.40713",
+				}}),
+		},
+	}
+}
+
+// modelKinds are those of providers and their models.
+func modelKinds() []Kind {
+	return []Kind{
+		{
+			Type: ProviderUnavailable, To: ToEverybody,
+			About: "A model has failed five times in a row at its provider, as one node found it. Failures that one " +
+				"account alone has met do not count. One that is not among the models listed, because only requests " +
+				"have named it, is told to the installation alone.", Example: example(ProviderUnavailable,
+				Data{Target: &Target{Provider: "openai", Model: "gpt-5-mini", Node: "weir-1", Reason: "status 503"}}),
+		},
+		{
+			Type: ProviderRecovered, To: ToEverybody,
+			About: "A model that had been unavailable answers again, as the same node found it.",
+			Example: example(ProviderRecovered, Data{Target: &Target{
+				Provider: "openai", Model: "gpt-5-mini",
+				Node: "weir-1",
+			}}),
+		},
+		{
+			Type: ModelUnpriced, To: ToOperators,
+			About:   "A model was used of which no price is known, so that the cost is not: once a UTC day for a model.",
+			Example: example(ModelUnpriced, Data{Model: "house/experimental"}),
+		},
 	}
 }
 

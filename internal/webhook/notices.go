@@ -51,7 +51,10 @@ type notice struct {
 
 // NewNotices takes notices, which Run writes.
 func NewNotices(o NoticesOptions) *Notices {
-	return &Notices{options: o, queue: make(chan notice, maxNotices), known: map[string]time.Time{}, waits: map[string]int{}}
+	return &Notices{
+		options: o, queue: make(chan notice, maxNotices), known: map[string]time.Time{},
+		waits: map[string]int{},
+	}
 }
 
 // Run writes what is noticed until ctx ends, and then what was noticed before.

@@ -21,7 +21,8 @@ const (
 // others too.
 func pauses() []time.Duration {
 	return []time.Duration{
-		5 * time.Second, 25 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour, 3 * time.Hour, 8 * time.Hour, 12 * time.Hour,
+		5 * time.Second, 25 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour, 3 * time.Hour, 8 * time.Hour,
+		12 * time.Hour,
 	}
 }
 

@@ -87,7 +87,9 @@ func (s *sender) send(ctx context.Context, j *Job, allowPrivate bool, at time.Ti
 	}
 	r.Header = http.Header{
 		"Content-Type": {"application/json"}, "User-Agent": {s.agent},
-		"Webhook-Id": {j.Event}, "Webhook-Timestamp": {strconv.FormatInt(at.Unix(), 10)}, "Webhook-Signature": {signature},
+		"Webhook-Id": {j.Event}, "Webhook-Timestamp": {strconv.FormatInt(at.Unix(), 10)}, "Webhook-Signature": {
+			signature,
+		},
 	}
 	if err := checkHost(r.URL, allowPrivate); err != nil { // the proxy would not
 		return answer{}, err

@@ -116,7 +116,10 @@ func (s *Service) Add(ctx context.Context, by audit.Actor, e Endpoint) (Endpoint
 	}
 	e.ID, e.Created = uuid.Must(uuid.NewV7()).String(), s.options.Now().UTC().Truncate(time.Microsecond)
 	secret := newSecret()
-	err = s.sealed(ctx, e.ID, secret, func(sealed Sealed) error { return s.options.Store.AddWebhook(ctx, by, e, sealed) })
+	err = s.sealed(ctx, e.ID, secret, func(sealed Sealed) error {
+		return s.options.Store.AddWebhook(ctx, by, e,
+			sealed)
+	})
 	return e, secret, told(err, "")
 }
 
@@ -163,13 +166,22 @@ func told(err error, id string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrNotFound):
-		return &llm.Error{Code: llm.CodeNotFound, Message: fmt.Sprintf("There is no webhook endpoint %.60q here.", id), Param: "webhook"}
+		return &llm.Error{
+			Code: llm.CodeNotFound, Message: fmt.Sprintf("There is no webhook endpoint %.60q here.", id),
+			Param: "webhook",
+		}
 	case errors.Is(err, ErrTooMany):
-		return llm.Invalid("", fmt.Sprintf("There are %d endpoints, as many as there may be. Remove one first.", MaxEndpoints))
+		return llm.Invalid("", fmt.Sprintf("There are %d endpoints, as many as there may be. Remove one first.",
+			MaxEndpoints))
 	case errors.Is(err, ErrDisabled):
 		return llm.Invalid("", "The endpoint is disabled. Enable it first.")
 	case errors.Is(err, seal.ErrNoKey):
-		return &llm.Error{Code: llm.CodeInternal, Message: "The secrets in the database are sealed with a key that this gateway has not: give it the secrets.key of the node that made them, or the same secrets.key in the configuration of all.", Err: err}
+		return &llm.Error{
+			Code: llm.CodeInternal,
+			Message: "The secrets in the database are sealed with a key that this gateway has not: give it the " +
+				"secrets.key of the node that made them, or the same secrets.key in the configuration of all.",
+			Err: err,
+		}
 	}
 	return err
 }
@@ -203,7 +215,10 @@ func (s *Service) EndpointOf(ctx context.Context, account, id string) (Endpoint,
 
 // DeliveryOf is the delivery of that id, if it is one of the endpoint's.
 func (s *Service) DeliveryOf(ctx context.Context, e *Endpoint, id string) (Detail, error) {
-	gone := &llm.Error{Code: llm.CodeNotFound, Message: "This endpoint has no such delivery. Deliveries are kept for a time.", Param: "delivery"}
+	gone := &llm.Error{
+		Code:    llm.CodeNotFound,
+		Message: "This endpoint has no such delivery. Deliveries are kept for a time.", Param: "delivery",
+	}
 	known, err := uuid.Parse(id)
 	if err != nil {
 		return Detail{}, gone
@@ -252,7 +267,9 @@ func (s *Service) Remove(ctx context.Context, by audit.Actor, id string) error {
 
 // RotateSecret gives an endpoint another secret and returns it, this once. The one
 // before it signs too for RotateFor.
-func (s *Service) RotateSecret(ctx context.Context, by audit.Actor, id string) (e Endpoint, secret llm.Secret, err error) {
+func (s *Service) RotateSecret(ctx context.Context, by audit.Actor, id string) (e Endpoint, secret llm.Secret,
+	err error,
+) {
 	secret = newSecret()
 	err = s.sealed(ctx, id, secret, func(sealed Sealed) error {
 		e, err = s.options.Store.RotateWebhook(ctx, by, id, sealed)
@@ -295,7 +312,8 @@ func (s *Service) Redeliver(ctx context.Context, id string) error {
 func (s *Service) Recover(ctx context.Context, id string, since time.Time) (int, error) {
 	now := s.options.Now()
 	if since.IsZero() || since.After(now) {
-		return 0, llm.Invalid("since", fmt.Sprintf("Since when? Give a time that has passed, such as %s.", now.Add(-24*time.Hour).UTC().Format(time.RFC3339)))
+		return 0, llm.Invalid("since", fmt.Sprintf("Since when? Give a time that has passed, such as %s.",
+			now.Add(-24*time.Hour).UTC().Format(time.RFC3339)))
 	}
 	if first := now.Add(-RecoverFor); since.Before(first) {
 		since = first
@@ -306,7 +324,10 @@ func (s *Service) Recover(ctx context.Context, id string, since time.Time) (int,
 
 func noDelivery(err error, id string) error {
 	if errors.Is(err, ErrNotFound) {
-		return &llm.Error{Code: llm.CodeNotFound, Message: fmt.Sprintf("There is no delivery %.60q here.", id), Param: "delivery"}
+		return &llm.Error{
+			Code: llm.CodeNotFound, Message: fmt.Sprintf("There is no delivery %.60q here.", id),
+			Param: "delivery",
+		}
 	}
 	return told(err, "")
 }

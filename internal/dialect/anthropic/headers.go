@@ -15,10 +15,22 @@ var limitHeaders = [...]struct {
 	limit, remaining, reset string
 	of                      func(*llm.RateLimitStatus) *llm.Allowance
 }{
-	{"Anthropic-Ratelimit-Requests-Limit", "Anthropic-Ratelimit-Requests-Remaining", "Anthropic-Ratelimit-Requests-Reset", requests},
-	{"Anthropic-Ratelimit-Tokens-Limit", "Anthropic-Ratelimit-Tokens-Remaining", "Anthropic-Ratelimit-Tokens-Reset", tokens},
-	{"Anthropic-Ratelimit-Input-Tokens-Limit", "Anthropic-Ratelimit-Input-Tokens-Remaining", "Anthropic-Ratelimit-Input-Tokens-Reset", tokens},
-	{"Anthropic-Ratelimit-Output-Tokens-Limit", "Anthropic-Ratelimit-Output-Tokens-Remaining", "Anthropic-Ratelimit-Output-Tokens-Reset", tokens},
+	{
+		"Anthropic-Ratelimit-Requests-Limit", "Anthropic-Ratelimit-Requests-Remaining",
+		"Anthropic-Ratelimit-Requests-Reset", requests,
+	},
+	{
+		"Anthropic-Ratelimit-Tokens-Limit", "Anthropic-Ratelimit-Tokens-Remaining", "Anthropic-Ratelimit-Tokens-Reset",
+		tokens,
+	},
+	{
+		"Anthropic-Ratelimit-Input-Tokens-Limit", "Anthropic-Ratelimit-Input-Tokens-Remaining",
+		"Anthropic-Ratelimit-Input-Tokens-Reset", tokens,
+	},
+	{
+		"Anthropic-Ratelimit-Output-Tokens-Limit", "Anthropic-Ratelimit-Output-Tokens-Remaining",
+		"Anthropic-Ratelimit-Output-Tokens-Reset", tokens,
+	},
 }
 
 func requests(s *llm.RateLimitStatus) *llm.Allowance { return &s.Requests }

@@ -30,7 +30,8 @@ func decodeMessages(system, v []byte) (messages []llm.Message, err error) {
 		}
 	}
 	if len(messages) == first {
-		return nil, llm.Invalid("messages", `The messages must be an array of at least one message such as {"role": "user", "content": "Hello"}.`)
+		return nil, llm.Invalid("messages",
+			`The messages must be an array of at least one message such as {"role": "user", "content": "Hello"}.`)
 	}
 	return messages, nil
 }
@@ -110,7 +111,8 @@ var partKinds = map[string]llm.PartKind{
 func decodeBlock(v []byte, param string, within bool) (llm.Part, error) {
 	kind := rawjson.Text(rawjson.Get(v, "type"))
 	if kind == "" {
-		return llm.Part{}, llm.Invalid(param, `A content block must be an object such as {"type": "text", "text": "Hello"}.`)
+		return llm.Part{},
+			llm.Invalid(param, `A content block must be an object such as {"type": "text", "text": "Hello"}.`)
 	}
 	b := block{Part: llm.Part{Kind: partKinds[kind]}, kind: kind, param: param}
 	if b.Kind == 0 || within && b.Kind == llm.PartToolResult {

@@ -53,8 +53,9 @@ const (
 
 	firstThinking    generation = 307 // before it, no model thinks
 	firstOneSampling generation = 401 // takes temperature or top_p, not both
-	firstAdaptive    generation = 406 // {type: adaptive} and an effort in place of a budget; refuses to go on with an assistant's message
-	firstUnsampled   generation = 407 // refuses temperature, top_p and top_k; knows the effort xhigh
+	// {type: adaptive} and an effort in place of a budget; refuses to go on with an assistant's message
+	firstAdaptive  generation = 406
+	firstUnsampled generation = 407 // refuses temperature, top_p and top_k; knows the effort xhigh
 )
 
 // generationOf reads the version in a model's name, in the forms of all

@@ -17,7 +17,8 @@ func (e *requestEncoder) refuse(r *llm.Request) error {
 		return llm.Invalid("n", "Anthropic gives one answer to a request. Leave n out, or ask several times.")
 	}
 	if r.Format != nil && r.Format.Kind == llm.FormatJSON {
-		return llm.Invalid("response_format", `Anthropic has no "json_object" without a schema. Ask for "json_schema" with the schema of the answer.`)
+		return llm.Invalid("response_format",
+			`Anthropic has no "json_object" without a schema. Ask for "json_schema" with the schema of the answer.`)
 	}
 	for i := range r.Tools {
 		if r.Tools[i].Raw != nil {
@@ -41,9 +42,12 @@ func (e *requestEncoder) refuse(r *llm.Request) error {
 	}
 	switch {
 	case last == llm.RoleAssistant && e.generation >= firstAdaptive:
-		return llm.Invalid("messages", "This model does not go on with what the assistant said. End the messages with one of the user's.")
+		return llm.Invalid("messages",
+			"This model does not go on with what the assistant said. End the messages with one of the user's.")
 	case last == "":
-		return llm.Invalid("messages", "The messages hold nothing that the user or the assistant says. Anthropic needs a message that is not a system one, and not empty.")
+		return llm.Invalid("messages",
+			"The messages hold nothing that the user or the assistant says. Anthropic needs a message that is not a "+
+				"system one, and not empty.")
 	}
 	return nil
 }
@@ -138,7 +142,10 @@ func refuseMedia(p *llm.Part) string {
 		return "A file that was uploaded elsewhere is not known to Anthropic. Send it inline or by address."
 	case m.Data == "" && !strings.HasPrefix(m.URL, "https://") && !strings.HasPrefix(m.URL, "http://"):
 		return "The address must begin with https:// or http://."
-	case p.Kind == llm.PartImage && m.Data != "" && !slices.Contains([]string{"", "image/jpeg", "image/png", "image/gif", "image/webp"}, m.MIME):
+	case p.Kind == llm.PartImage && m.Data != "" && !slices.Contains([]string{
+		"", "image/jpeg", "image/png",
+		"image/gif", "image/webp",
+	}, m.MIME):
 		return "Anthropic takes images of the types image/jpeg, image/png, image/gif and image/webp alone."
 	case p.Kind == llm.PartDocument && m.Data != "" && documentType(m) == "":
 		return "Anthropic takes documents of the types application/pdf and text/plain alone."

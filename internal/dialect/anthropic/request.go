@@ -26,7 +26,8 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		case "thread": // what went before is the vendor's alone
 			return nil, &llm.Error{
 				Code: llm.CodeInvalidRequest, Param: "thread", Word: threadUnsupported,
-				Message: "The provider of this model holds no conversation between requests. Send all of its messages, without thread.",
+				Message: "The provider of this model holds no conversation between requests. Send all of its " +
+					"messages, without thread.",
 			}
 		}
 		known, err := decodeField(r, m)

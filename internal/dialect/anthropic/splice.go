@@ -58,7 +58,8 @@ const capField = "max_tokens"
 // withoutForeign is a message without the thoughts of another vendor's model.
 func withoutForeign(message []byte) []byte {
 	return proof.EditMember(message, "content", func(block []byte) []byte {
-		if proof.IsSealed(rawjson.Text(rawjson.Get(block, "signature"))) || proof.IsSealed(rawjson.Text(rawjson.Get(block, "data"))) {
+		if proof.IsSealed(rawjson.Text(rawjson.Get(block, "signature"))) ||
+			proof.IsSealed(rawjson.Text(rawjson.Get(block, "data"))) {
 			return nil
 		}
 		return block

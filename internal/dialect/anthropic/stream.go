@@ -50,7 +50,8 @@ func NewDecoder(*llm.Quirks) *Decoder { return &Decoder{} }
 // vendor asks of its clients.
 func (d *Decoder) Decode(dst []llm.Event, frame sse.Event) ([]llm.Event, error) {
 	data := bytes.TrimSpace(frame.Data)
-	if len(data) == 0 || string(frame.Name) == "ping" || string(data) == "[DONE]" { // the last is what servers of other makers add
+	// the last is what servers of other makers add
+	if len(data) == 0 || string(frame.Name) == "ping" || string(data) == "[DONE]" {
 		return dst, nil
 	}
 	if err := rawjson.Validate(data, maxDepth); err != nil {

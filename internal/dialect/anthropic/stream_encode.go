@@ -98,7 +98,8 @@ func (e *Encoder) stop(dst []byte) []byte {
 		return dst
 	}
 	if e.open == llm.PartReasoning && !e.signed && proof.IsForeign(e.maker, Name) {
-		dst = e.sign(dst, proof.Seal(proof.Proof{Maker: e.maker})) // so that it is known for what it is when it comes back
+		// so that it is known for what it is when it comes back
+		dst = e.sign(dst, proof.Seal(proof.Proof{Maker: e.maker}))
 	}
 	e.open = 0
 	dst = append(dst, "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":"...)

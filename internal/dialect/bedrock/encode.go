@@ -101,11 +101,14 @@ func refuse(r *llm.Request, q *llm.Quirks) error {
 	switch {
 	case f == nil || f.Kind == llm.FormatText:
 	case f.Kind == llm.FormatJSON:
-		return llm.Invalid("response_format", `Amazon Bedrock has no "json_object" format. Ask for "json_schema" with a schema.`)
+		return llm.Invalid("response_format",
+			`Amazon Bedrock has no "json_object" format. Ask for "json_schema" with a schema.`)
 	case len(f.Schema) == 0:
 		return llm.Invalid("response_format", "Amazon Bedrock takes a json_schema with its schema alone. Give one.")
 	case q != nil && slices.Contains(q.Drop, "outputConfig"):
-		return llm.Invalid("response_format", fmt.Sprintf("The model %q takes no schema for its answer. Offer it a tool with that schema, and force it.", r.Model))
+		return llm.Invalid("response_format",
+			fmt.Sprintf("The model %q takes no schema for its answer. Offer it a tool with that schema, and force it.",
+				r.Model))
 	}
 	return nil
 }
@@ -194,7 +197,8 @@ func (e *requestEncoder) output(r *llm.Request, t *thinking) {
 func (e *requestEncoder) tools(r *llm.Request) error {
 	if !e.Own && r.ToolChoice != nil && r.ToolChoice.Mode == llm.ToolsNone {
 		if usesTools(r.Messages) {
-			return llm.Invalid("tool_choice", `Amazon Bedrock cannot be kept from calling tools in a conversation that has tool calls. Leave tool_choice out, or set it to "auto".`)
+			return llm.Invalid("tool_choice",
+				`Amazon Bedrock cannot be kept from calling tools in a conversation that has tool calls. Leave tool_choice out, or set it to "auto".`)
 		}
 		return nil // no tools come to the same
 	}

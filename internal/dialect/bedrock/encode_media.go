@@ -25,7 +25,8 @@ func inline(m *llm.Media, what string, at *place) error {
 	if m.Data != "" || address(m) != "" {
 		return nil
 	}
-	return llm.Invalid(at.String(), "Amazon Bedrock does not fetch "+what+"s by address or file id. Send the "+what+" inline, as base64, or by its s3:// address.")
+	return llm.Invalid(at.String(), "Amazon Bedrock does not fetch "+what+"s by address or file id. Send the "+what+
+		" inline, as base64, or by its s3:// address.")
 }
 
 // source writes where a medium's bytes are, and closes its block.
@@ -45,7 +46,9 @@ func (e *requestEncoder) image(m *llm.Media, at *place) error {
 	}
 	word := imageWord(m)
 	if word == "" {
-		return llm.Invalid(at.String(), "Amazon Bedrock takes images of the types png, jpeg, gif and webp alone. This one is "+strconv.Quote(cmp.Or(m.MIME, "unknown"))+".")
+		return llm.Invalid(at.String(),
+			"Amazon Bedrock takes images of the types png, jpeg, gif and webp alone. This one is "+
+				strconv.Quote(cmp.Or(m.MIME, "unknown"))+".")
 	}
 	if m.Detail != "" {
 		e.Drop("detail")
@@ -64,7 +67,9 @@ func (e *requestEncoder) sound(m *llm.Media, at *place) error {
 	}
 	word := audioWord(m)
 	if word == "" {
-		return llm.Invalid(at.String(), "Amazon Bedrock takes audio of types such as mp3, wav, flac, ogg, opus and aac. This one is "+strconv.Quote(cmp.Or(m.Format, m.MIME, "unknown"))+".")
+		return llm.Invalid(at.String(),
+			"Amazon Bedrock takes audio of types such as mp3, wav, flac, ogg, opus and aac. This one is "+
+				strconv.Quote(cmp.Or(m.Format, m.MIME, "unknown"))+".")
 	}
 	e.Dst = rawjson.AppendString(append(e.Dst, `{"audio":{"format":`...), word)
 	e.source(m)
@@ -77,7 +82,9 @@ func (e *requestEncoder) document(m *llm.Media, at *place) error {
 	}
 	word := documentWord(m)
 	if word == "" {
-		return llm.Invalid(at.String(), "Amazon Bedrock takes documents of the types pdf, csv, doc, docx, xls, xlsx, html, txt and md alone. This one is "+strconv.Quote(cmp.Or(m.MIME, "unknown"))+".")
+		return llm.Invalid(at.String(),
+			"Amazon Bedrock takes documents of the types pdf, csv, doc, docx, xls, xlsx, html, txt and md alone. "+
+				"This one is "+strconv.Quote(cmp.Or(m.MIME, "unknown"))+".")
 	}
 	name := m.Name
 	if !e.Own {

@@ -181,7 +181,8 @@ func (e *requestEncoder) block(p *llm.Part, at *place) error {
 		e.Drop("content fields of another API")
 	}
 	if at.system && !e.Own && p.Kind != llm.PartText && p.Kind != llm.PartOther {
-		return llm.Invalid(at.String(), "Amazon Bedrock takes text alone in system messages. Put the rest into a user's message.")
+		return llm.Invalid(at.String(),
+			"Amazon Bedrock takes text alone in system messages. Put the rest into a user's message.")
 	}
 	if p.Kind != llm.PartReasoning {
 		e.DropProof(p)
@@ -282,7 +283,9 @@ func (e *requestEncoder) call(c *llm.ToolCall, at *place) error {
 	}
 	input := document(c.Arguments)
 	if rawjson.KindOf(input) != rawjson.Object {
-		return llm.Invalid(at.String(), "Amazon Bedrock takes a tool call's arguments as a JSON object alone. Those of the call "+strconv.Quote(c.ID)+" are none.")
+		return llm.Invalid(at.String(),
+			"Amazon Bedrock takes a tool call's arguments as a JSON object alone. Those of the call "+
+				strconv.Quote(c.ID)+" are none.")
 	}
 	if len(c.Extra) > 0 {
 		e.Drop("tool call fields of another API")

@@ -16,7 +16,11 @@ type format struct{ word, mime string }
 // first is the one it is decoded to.
 var (
 	imageFormats = []format{
-		{"png", "image/png"}, {"jpeg", "image/jpeg"}, {"jpeg", "image/jpg"}, {"gif", "image/gif"}, {"webp", "image/webp"},
+		{"png", "image/png"},
+		{"jpeg", "image/jpeg"},
+		{"jpeg", "image/jpg"},
+		{"gif", "image/gif"},
+		{"webp", "image/webp"},
 	}
 	audioFormats = []format{
 		{"mp3", "audio/mpeg"},

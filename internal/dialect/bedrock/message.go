@@ -43,7 +43,8 @@ func decodeMessages(v []byte) ([]llm.Message, error) {
 		messages = append(messages, m)
 	}
 	if len(messages) == 0 {
-		return nil, llm.Invalid("messages", `The messages must be an array of at least one message such as {"role": "user", "content": [{"text": "Hello"}]}.`)
+		return nil, llm.Invalid("messages",
+			`The messages must be an array of at least one message such as {"role": "user", "content": [{"text": "Hello"}]}.`)
 	}
 	return messages, nil
 }
@@ -82,10 +83,12 @@ func decodeBlocks(v []byte, cached bool) (parts []llm.Part, err error) {
 	for i, e := range rawjson.Elements(v) {
 		name, value, ok := onlyMember(e)
 		if !ok {
-			return nil, llm.Invalid("["+strconv.Itoa(i)+"]", `A block must be an object with one member, such as {"text": "Hello"}.`)
+			return nil, llm.Invalid("["+strconv.Itoa(i)+"]",
+				`A block must be an object with one member, such as {"text": "Hello"}.`)
 		}
 		last := len(parts) - 1
-		if mark := cacheControl(value); name == "cachePoint" && cached && mark != nil && last >= 0 && parts[last].CacheControl == nil {
+		if mark := cacheControl(value); name == "cachePoint" && cached && mark != nil && last >= 0 &&
+			parts[last].CacheControl == nil {
 			parts[last].CacheControl = mark
 			continue
 		}
@@ -228,7 +231,8 @@ func decodeToolResult(block, v []byte) (p llm.Part, err error) {
 		}
 	}
 	if r.CallID == "" {
-		return p, llm.Invalid(".toolResult.toolUseId", "A tool's result needs the toolUseId of the call that it answers.")
+		return p, llm.Invalid(".toolResult.toolUseId",
+			"A tool's result needs the toolUseId of the call that it answers.")
 	}
 	return p, nil
 }

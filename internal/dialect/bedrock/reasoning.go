@@ -147,7 +147,9 @@ func (e *requestEncoder) effortThinking(r *llm.Request, kind thinker, effort str
 		value := `{"type":"enabled","maxReasoningEffort":"` + e.novaEffort(r, effort) + `"}`
 		return thinking{fields: []llm.Field{{Name: "reasoningConfig", Value: []byte(value)}}}
 	case kind == thinksOpenAI && effort != effortNone:
-		return thinking{fields: []llm.Field{{Name: "reasoning_effort", Value: []byte(`"` + threeEfforts(effort) + `"`)}}}
+		return thinking{
+			fields: []llm.Field{{Name: "reasoning_effort", Value: []byte(`"` + threeEfforts(effort) + `"`)}},
+		}
 	case r.Reasoning.Effort != "":
 		e.Drop("reasoning_effort")
 	}

@@ -49,7 +49,9 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 
 // decodeObject reads the members of a configuration object, and gives the
 // object of those that have no place in the tree, nil for none.
-func decodeObject(obj rawjson.Member, r *llm.Request, read func(*llm.Request, rawjson.Member) (known bool, err error)) (rest []byte, err error) {
+func decodeObject(obj rawjson.Member, r *llm.Request, read func(*llm.Request, rawjson.Member) (known bool, err error)) (
+	rest []byte, err error,
+) {
 	if rawjson.KindOf(obj.Value) != rawjson.Object {
 		return nil, llm.Invalid(obj.Name(), "The "+obj.Name()+" must be an object.")
 	}
@@ -176,7 +178,8 @@ func decodeFormat(v []byte) (*llm.Format, error) {
 		}
 	}
 	if rawjson.Validate(f.Schema, maxDepth) != nil || rawjson.KindOf(f.Schema) != rawjson.Object {
-		return nil, llm.Invalid(param, `The schema must be a string that holds a JSON Schema, such as "{\"type\": \"object\"}".`)
+		return nil, llm.Invalid(param,
+			`The schema must be a string that holds a JSON Schema, such as "{\"type\": \"object\"}".`)
 	}
 	return f, nil
 }

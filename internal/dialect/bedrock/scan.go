@@ -47,7 +47,11 @@ func Scan(body []byte, r *http.Request) (llm.Head, error) {
 func scanTarget(target string) (model string, stream bool, err error) {
 	at := strings.LastIndexByte(target, '/')
 	if at < 1 || target[at+1:] != whole && target[at+1:] != streamed {
-		return "", false, &llm.Error{Code: llm.CodeNotFound, Message: "There is nothing at this path. Ask at /model/{modelId}/converse or /model/{modelId}/converse-stream."}
+		return "", false, &llm.Error{
+			Code: llm.CodeNotFound,
+			Message: "There is nothing at this path. Ask at /model/{modelId}/converse or " +
+				"/model/{modelId}/converse-stream.",
+		}
 	}
 	return target[:at], target[at+1:] == streamed, nil
 }

@@ -61,6 +61,7 @@ func DecodeVectors(body []byte, _ *llm.Quirks) (*llm.Reply, error) {
 func EncodeVectors(dst []byte, r *llm.Reply) []byte {
 	dst = rawjson.AppendString(append(dst, `{"id":`...), r.ID)
 	dst = compose.Vectors(append(dst, `,"embeddings":{"float":`...), r.Vectors, "", "")
-	dst = rawjson.AppendCount(dst, `},"texts":[],"meta":{"api_version":{"version":"2"},"billed_units":{"input_tokens":`, r.Usage.InputTokens())
+	dst = rawjson.AppendCount(dst, `},"texts":[],"meta":{"api_version":{"version":"2"},"billed_units":{"input_tokens":`,
+		r.Usage.InputTokens())
 	return append(dst, `}},"response_type":"embeddings_by_type"}`...)
 }

@@ -118,7 +118,8 @@ func cite(parts []llm.Part, citations []byte) bool {
 
 func decodeResult(out llm.Message, m message, param string) (llm.Message, error) {
 	if m.content == nil {
-		return out, llm.Invalid(param+".content", "The content of a tool's result must be a string or an array of content blocks.")
+		return out, llm.Invalid(param+".content",
+			"The content of a tool's result must be a string or an array of content blocks.")
 	}
 	content, err := decodeContent(m.content, param+".content")
 	if err != nil {

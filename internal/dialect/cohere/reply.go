@@ -127,7 +127,8 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 // written are the members that an encoded object has already, and that an extra
 // one must not double.
 var written = rawjson.Names{
-	"id", "message", "finish_reason", "usage", "logprobs", "role", "content", "tool_plan", "tool_calls", "type", "function",
+	"id", "message", "finish_reason", "usage", "logprobs", "role", "content", "tool_plan", "tool_calls", "type",
+	"function",
 }
 
 func appendFields(dst []byte, extra []llm.Field) []byte {

@@ -29,7 +29,8 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		}
 	}
 	if len(r.Messages) == 0 {
-		return nil, llm.Invalid("messages", `The messages must be an array of at least one message such as {"role": "user", "content": "Hello"}.`)
+		return nil, llm.Invalid("messages",
+			`The messages must be an array of at least one message such as {"role": "user", "content": "Hello"}.`)
 	}
 	if strict != nil {
 		decodeStrict(r, strict)
@@ -118,7 +119,8 @@ func decodeFormat(v []byte) (*llm.Format, error) {
 		}
 		return &llm.Format{Kind: kind}, nil
 	case "":
-		return nil, llm.Invalid("response_format", `The response_format must be an object such as {"type": "json_object"}.`)
+		return nil, llm.Invalid("response_format",
+			`The response_format must be an object such as {"type": "json_object"}.`)
 	}
 	return nil, nil
 }

@@ -52,7 +52,9 @@ func ForeignTool(raw []byte, place int) error {
 	for m := range rawjson.Members(raw) {
 		kind = cmp.Or(kind, m.Name()) // Gemini's is the name of its one member
 	}
-	return llm.Invalid(at, fmt.Sprintf("The tool %s is of the type %q, which the provider of this model does not have. Leave it out, or choose a model that has it.", at, printable(kind)))
+	return llm.Invalid(
+		at, fmt.Sprintf("The tool %s is of the type %q, which the provider of this model does not have. Leave it "+
+			"out, or choose a model that has it.", at, printable(kind)))
 }
 
 // RefuseTool refuses a tool of another API that is no function.

@@ -96,7 +96,8 @@ func withMessage(e llm.ProviderError, v []byte) llm.ProviderError {
 		e.Message = rawjson.Text(v)
 	case rawjson.Object:
 		for _, name := range []string{"detail", "message", "msg"} {
-			if inner := rawjson.Get(v, name); rawjson.KindOf(inner) == rawjson.String || rawjson.KindOf(inner) == rawjson.Array {
+			if inner := rawjson.Get(v, name); rawjson.KindOf(inner) == rawjson.String ||
+				rawjson.KindOf(inner) == rawjson.Array {
 				return withMessage(e, inner)
 			}
 		}
@@ -176,13 +177,16 @@ func Code(code, message string) string {
 	switch code {
 	case "string_above_max_length", "context_window_exceeded", "prompt_too_long", "request_too_large_for_context":
 		return Context
-	case "content_filter", "content_policy", "ResponsibleAIPolicyViolation", "moderation_blocked", "data_inspection_failed":
+	case "content_filter", "content_policy", "ResponsibleAIPolicyViolation", "moderation_blocked",
+		"data_inspection_failed":
 		return Policy
 	}
 	switch {
-	case has("context length", "context window", "context_length", "prompt too long", "prompt is too long", "input is too long", "too many tokens in the prompt", "max context", "exceed context limit"):
+	case has("context length", "context window", "context_length", "prompt too long", "prompt is too long",
+		"input is too long", "too many tokens in the prompt", "max context", "exceed context limit"):
 		return Context
-	case has("content management policy", "content policy", "usage policies", "usage guidelines", "safety system", "content filter"):
+	case has("content management policy", "content policy", "usage policies", "usage guidelines", "safety system",
+		"content filter"):
 		return Policy
 	case has("credit balance is too low"): // Anthropic says so with a 400
 		return codeBilling
@@ -220,7 +224,10 @@ func cut(s string, n int) string {
 }
 
 // keyPrefixes are how the keys of providers begin.
-var keyPrefixes = []string{"sk-", "sk_", "gsk_", "xai-", "pplx-", "csk-", "AIza", "nvapi-", "hf_", "r8_", "key-", "fw_", "AKIA", "ASIA", "ABSK"}
+var keyPrefixes = []string{
+	"sk-", "sk_", "gsk_", "xai-", "pplx-", "csk-", "AIza", "nvapi-", "hf_", "r8_", "key-", "fw_",
+	"AKIA", "ASIA", "ABSK",
+}
 
 func isSecret(w string) bool {
 	w = strings.TrimLeft(w, `"'`+"`(<[:")
@@ -261,7 +268,8 @@ func Error(e llm.ProviderError, status int) *llm.Error {
 
 func isOurs(status int, code string) bool {
 	switch code {
-	case "authentication_error", "invalid_api_key", "insufficient_quota", "credit_balance_exhausted", "permission_error", codeBilling:
+	case "authentication_error", "invalid_api_key", "insufficient_quota", "credit_balance_exhausted",
+		"permission_error", codeBilling:
 		return true
 	}
 	return status == 401 || status == 402 || status == 403
@@ -274,7 +282,8 @@ func codeOf(status int, code string) llm.Code {
 	case Context, Policy, "invalid_request_error", "invalid_request", "invalid_prompt", "bio_policy",
 		"invalid_image", "invalid_image_format", "invalid_base64_image", "invalid_image_url", "invalid_image_mode",
 		"image_too_large", "image_too_small", "image_file_too_large", "image_parse_error", "image_file_not_found",
-		"image_content_policy_violation", "unsupported_image_media_type", "empty_image_file", "failed_to_download_image":
+		"image_content_policy_violation", "unsupported_image_media_type", "empty_image_file",
+		"failed_to_download_image":
 		return llm.CodeInvalidRequest
 	case "model_not_found", "not_found_error":
 		return llm.CodeModelNotFound

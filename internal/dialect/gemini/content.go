@@ -23,7 +23,8 @@ func newContentDecoder() *contentDecoder {
 
 func decodeContents(v []byte) ([]llm.Message, error) {
 	if !isList(v) {
-		return nil, llm.Invalid("contents", `The contents must be an array of objects such as {"role": "user", "parts": [{"text": "Hello"}]}.`)
+		return nil, llm.Invalid("contents",
+			`The contents must be an array of objects such as {"role": "user", "parts": [{"text": "Hello"}]}.`)
 	}
 	d := newContentDecoder()
 	messages := make([]llm.Message, 0, 4)
@@ -84,7 +85,8 @@ func (d *contentDecoder) parts(v []byte, param string) ([]llm.Part, error) {
 	for i, e := range list(v) {
 		p, ok := decodePart(e)
 		if !ok {
-			return nil, llm.Invalid(param+"["+strconv.Itoa(i)+"]", `A part must be an object such as {"text": "Hello"}.`)
+			return nil, llm.Invalid(param+"["+strconv.Itoa(i)+"]",
+				`A part must be an object such as {"text": "Hello"}.`)
 		}
 		if p.Kind == llm.PartReasoning {
 			if parts, ok = appendThought(parts, &p); ok {
@@ -112,7 +114,8 @@ func appendThought(parts []llm.Part, p *llm.Part) ([]llm.Part, bool) {
 	}
 	p.Maker, p.Signature, p.Redacted = s.Maker, s.Signature, s.Redacted
 	first := len(parts)
-	for first > 0 && parts[first-1].Kind == llm.PartReasoning && parts[first-1].Maker == Name && parts[first-1].Signature == "" {
+	for first > 0 && parts[first-1].Kind == llm.PartReasoning && parts[first-1].Maker == Name &&
+		parts[first-1].Signature == "" {
 		first--
 	}
 	var text llm.Joined

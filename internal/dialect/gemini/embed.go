@@ -40,7 +40,9 @@ func ScanEmbed(body []byte, r *http.Request) (llm.Head, error) {
 		n++
 	}
 	if n == 0 {
-		return llm.Head{}, llm.Invalid("requests", `The requests must be a non-empty array of objects such as {"content": {"parts": [{"text": "Hello"}]}}.`)
+		return llm.Head{},
+			llm.Invalid("requests",
+				`The requests must be a non-empty array of objects such as {"content": {"parts": [{"text": "Hello"}]}}.`)
 	}
 	return h, nil
 }
@@ -76,7 +78,8 @@ func DecodeEmbed(body []byte) (*llm.Request, error) {
 	for i, one := range rawjson.Elements(rawjson.Get(body, "requests")) {
 		at := "requests[" + strconv.Itoa(i) + "]"
 		if i == parse.MaxTexts {
-			return nil, llm.Invalid("requests", "There are more than "+strconv.Itoa(parse.MaxTexts)+" requests. Send them in several.")
+			return nil, llm.Invalid("requests", "There are more than "+strconv.Itoa(parse.MaxTexts)+
+				" requests. Send them in several.")
 		}
 		text, err := contentText(get(one, "content"), at)
 		if err != nil {

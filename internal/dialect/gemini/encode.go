@@ -16,7 +16,10 @@ import (
 // with an *llm.Error instead. Of the quirks, Drop (by OpenAI's names) and
 // NoCallIDs count.
 func EncodeRequest(r *llm.Request, q *llm.Quirks) (body []byte, dropped []string, err error) {
-	e := requestEncoder{Writer: compose.New(Name, r, q), model: r.Model, modern: isModern(r.Model), called: map[string]called{}}
+	e := requestEncoder{
+		Writer: compose.New(Name, r, q), model: r.Model, modern: isModern(r.Model),
+		called: map[string]called{},
+	}
 	e.contents(r.Messages)
 	e.system(r.Messages)
 	e.tools(r)
@@ -229,7 +232,8 @@ func (e *requestEncoder) extras(extra []llm.Field) {
 		case e.Own:
 			e.InnerRaw(f.Name, f.Value)
 		case isEssential(f):
-			e.Refuse(f.Name, "The provider of this model has no way to carry the "+f.Name+" of this request. Leave it out or choose another model.")
+			e.Refuse(f.Name, "The provider of this model has no way to carry the "+f.Name+
+				" of this request. Leave it out or choose another model.")
 		default:
 			e.Drop(f.Name)
 		}

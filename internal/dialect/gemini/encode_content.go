@@ -187,7 +187,8 @@ func (e *requestEncoder) part(p *llm.Part, param string, first bool) {
 		e.result(p.Result, param)
 	default:
 		if !e.Own {
-			e.Refuse(param+".content", "The provider of this model has no way to carry a content part of this request. Leave it out or choose another model.")
+			e.Refuse(param+".content", "The provider of this model has no way to carry a content part of this "+
+				"request. Leave it out or choose another model.")
 		}
 		e.Dst = append(e.Dst, cmp.Or(string(p.Raw), "{}")...)
 		return
@@ -230,7 +231,9 @@ func (e *requestEncoder) call(c *llm.ToolCall, param string) {
 	e.Inner("name", c.Name)
 	args, ok := object(c.Arguments)
 	if !ok {
-		e.Refuse(param+".tool_calls", fmt.Sprintf("The arguments of the call %q are not a JSON object, and the provider of this model takes nothing else.", c.ID))
+		e.Refuse(param+".tool_calls",
+			fmt.Sprintf("The arguments of the call %q are not a JSON object, and the provider of this model takes "+
+				"nothing else.", c.ID))
 	}
 	e.InnerRaw("args", []byte(args))
 	e.InnerExtras(c.Extra, "tool call fields of another API")
@@ -261,7 +264,9 @@ func (e *requestEncoder) id(id string) {
 func (e *requestEncoder) result(r *llm.ToolResult, param string) {
 	name := cmp.Or(r.Name, e.called[r.CallID].name)
 	if name == "" {
-		e.Refuse(param+".tool_call_id", fmt.Sprintf("No tool call with the id %q comes before this result, and the provider of this model wants the name of its function.", r.CallID))
+		e.Refuse(param+".tool_call_id",
+			fmt.Sprintf("No tool call with the id %q comes before this result, and the provider of this model wants "+
+				"the name of its function.", r.CallID))
 	}
 	e.Dst = append(e.Dst, `{"functionResponse":{`...)
 	e.id(r.CallID)

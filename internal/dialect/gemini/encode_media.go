@@ -29,7 +29,8 @@ func (e *requestEncoder) media(p *llm.Part, param string) {
 		}
 		e.Inner("fileUri", cmp.Or(address, m.FileID))
 	default:
-		e.Refuse(param+".content", "A file by its id can be read by the provider alone that gave the id. Send the data or an address instead.")
+		e.Refuse(param+".content", "A file by its id can be read by the provider alone that gave the id. Send the "+
+			"data or an address instead.")
 		return
 	}
 	if e.Own && m.Name != "" {
@@ -110,7 +111,8 @@ func (e *requestEncoder) resultPart(p *llm.Part, param string) {
 	case e.Own && p.Raw != nil:
 		e.Dst = append(e.Dst, p.Raw...)
 	default:
-		e.Refuse(param+".content", "The provider of this model has no way to carry a part of a tool's result. Leave it out or choose another model.")
+		e.Refuse(param+".content", "The provider of this model has no way to carry a part of a tool's result. Leave "+
+			"it out or choose another model.")
 	}
 }
 

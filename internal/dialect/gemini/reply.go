@@ -145,7 +145,8 @@ func readCandidate(v []byte, position int, keepOther bool) (c candidate) {
 			}
 		case "content":
 			c.parts = get(m.Value, "parts")
-			c.malformed = rawjson.KindOf(m.Value) != rawjson.Object || rawjson.Present(c.parts) && rawjson.KindOf(c.parts) != rawjson.Array
+			c.malformed = rawjson.KindOf(m.Value) != rawjson.Object || rawjson.Present(c.parts) &&
+				rawjson.KindOf(c.parts) != rawjson.Array
 		case "finishReason":
 			c.finish = m.Value
 		default:

@@ -34,7 +34,8 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 			r.Tools, err = decodeTools(m.Value)
 		case "toolConfig":
 			if rawjson.KindOf(m.Value) != rawjson.Object {
-				return nil, llm.Invalid(key, `The toolConfig must be an object such as {"functionCallingConfig": {"mode": "AUTO"}}.`)
+				return nil, llm.Invalid(
+					key, `The toolConfig must be an object such as {"functionCallingConfig": {"mode": "AUTO"}}.`)
 			}
 			decodeToolConfig(r, m.Value)
 		case "generationConfig":
@@ -47,7 +48,8 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		}
 	}
 	if len(r.Messages) == 0 {
-		return nil, llm.Invalid("contents", `The contents must be an array of at least one object such as {"role": "user", "parts": [{"text": "Hello"}]}.`)
+		return nil, llm.Invalid("contents",
+			`The contents must be an array of at least one object such as {"role": "user", "parts": [{"text": "Hello"}]}.`)
 	}
 	r.Messages = append(system, r.Messages...)
 	return r, nil

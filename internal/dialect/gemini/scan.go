@@ -65,7 +65,8 @@ func scanPath(h *llm.Head, r *http.Request) error {
 	case model == "" || method != methodWhole && method != methodStream:
 		return noSuchMethod(r)
 	case method == methodStream && !wantsEvents(r):
-		return llm.Invalid("alt", "Without alt=sse this method's answer would be one JSON array, which is not served here. Add ?alt=sse to the address.")
+		return llm.Invalid("alt", "Without alt=sse this method's answer would be one JSON array, which is not served "+
+			"here. Add ?alt=sse to the address.")
 	}
 	if p := r.PathValue("publisher"); p != "" && p != "google" { // so the SDK writes "anthropic/claude"
 		model = p + "/" + model
@@ -83,8 +84,11 @@ func noSuchMethod(r *http.Request) *llm.Error {
 	if r.PathValue("publisher") == "" {
 		rest = ", " + CountSuffix + ", " + EmbedOneSuffix + ", " + EmbedSuffix
 	}
-	return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such method. Post to models/{model} with one of these behind it: " +
-		":generateContent, :streamGenerateContent?alt=sse" + rest + "."}
+	return &llm.Error{
+		Code: llm.CodeNotFound,
+		Message: "There is no such method. Post to models/{model} with one of these behind it: " +
+			":generateContent, :streamGenerateContent?alt=sse" + rest + ".",
+	}
 }
 
 // wantsEvents reports whether the query asks for server-sent events. $alt is
@@ -119,7 +123,8 @@ func scanField(h *llm.Head, name string, v []byte) error {
 
 func scanConfig(h *llm.Head, v []byte) error {
 	if rawjson.KindOf(v) != rawjson.Object {
-		return llm.Invalid("generationConfig", `The generationConfig must be an object such as {"maxOutputTokens": 100}.`)
+		return llm.Invalid("generationConfig",
+			`The generationConfig must be an object such as {"maxOutputTokens": 100}.`)
 	}
 	var seen uint64
 	for m := range rawjson.Members(v) {
@@ -136,7 +141,8 @@ func scanConfig(h *llm.Head, v []byte) error {
 		case "candidateCount":
 			h.Choices, err = integer(name, m.Value, 1, maxCandidates)
 		case "routingConfig", "modelSelectionConfig":
-			err = llm.Invalid("generationConfig."+name, "The model is chosen by its name in the address alone. Leave the "+name+" out.")
+			err = llm.Invalid("generationConfig."+name,
+				"The model is chosen by its name in the address alone. Leave the "+name+" out.")
 		}
 		if err != nil {
 			return err

@@ -141,6 +141,9 @@ func (d *Decoder) call(dst []llm.Event, choice int, p *llm.Part) []llm.Event {
 			Kind: llm.EventToolCall, Choice: choice, Signature: p.Signature, Maker: p.Maker,
 			Tool: llm.ToolDelta{Index: position, ID: id, Name: p.Call.Name},
 		},
-		llm.Event{Kind: llm.EventToolCall, Choice: choice, Text: p.Call.Arguments, Tool: llm.ToolDelta{Index: position}},
+		llm.Event{
+			Kind: llm.EventToolCall, Choice: choice, Text: p.Call.Arguments,
+			Tool: llm.ToolDelta{Index: position},
+		},
 	)
 }

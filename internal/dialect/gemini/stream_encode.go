@@ -64,7 +64,8 @@ func (e *Encoder) Append(dst []byte, ev *llm.Event) []byte {
 			return e.close(append(open(dst), ev.Raw...), ev.Choice)
 		}
 		if ev.Media != nil {
-			if dst, ok := appendMedia(append(open(dst), '{'), &llm.Part{Kind: cmp.Or(parse.MediaKind(ev.Media.MIME), llm.PartImage), Media: ev.Media}); ok {
+			if dst, ok := appendMedia(append(open(dst), '{'),
+				&llm.Part{Kind: cmp.Or(parse.MediaKind(ev.Media.MIME), llm.PartImage), Media: ev.Media}); ok {
 				return e.close(append(dst, '}'), ev.Choice)
 			}
 		}

@@ -49,7 +49,8 @@ func decodeUsage(v []byte) (u llm.Usage, toolUse int64, most *llm.Usage, ok bool
 func (r *rawUsage) most() *llm.Usage {
 	input, output := r.totals()
 	unknown := r.total - r.prompt - r.toolUse - r.candidates - r.thoughts
-	if (unknown <= 0 || !r.hasPrompt || !r.hasCandidates) && r.cached <= input && max(r.thoughts, r.audioOut, r.imageOut) <= output {
+	if (unknown <= 0 || !r.hasPrompt || !r.hasCandidates) && r.cached <= input && max(r.thoughts, r.audioOut,
+		r.imageOut) <= output {
 		return nil
 	}
 	u := r.classes()

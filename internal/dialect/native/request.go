@@ -48,7 +48,8 @@ func decodeField(r *llm.Request, m rawjson.Member) (err error) {
 		r.Model = rawjson.Text(m.Value)
 	case "responsetype":
 		if rawjson.Text(m.Value) != "stream" {
-			return llm.Invalid("responsetype", `The responsetype must be "stream", the only one supported, or be left out.`)
+			return llm.Invalid("responsetype",
+				`The responsetype must be "stream", the only one supported, or be left out.`)
 		}
 	case "max_tokens":
 		n, err := maxTokens(m.Value)
@@ -111,7 +112,8 @@ var messageFields = rawjson.Names{"role", "prompt"}
 
 func decodeMessages(v []byte) ([]llm.Message, error) {
 	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid("messages", `The messages must be an array of {"role": "user" or "system", "prompt": "…"} objects.`)
+		return nil, llm.Invalid("messages",
+			`The messages must be an array of {"role": "user" or "system", "prompt": "…"} objects.`)
 	}
 	count := 0 // what is usual is made room for at once; a longer list grows as it proves sound
 	for range rawjson.Elements(v) {

@@ -17,7 +17,8 @@ var fields = rawjson.Names{"model", "messages", "responsetype", "max_tokens", "t
 // Scan validates the body as strict JSON and reads its head. A stream is
 // wanted when the client accepts text/event-stream. Errors are *llm.Error.
 func Scan(body []byte, r *http.Request) (llm.Head, error) {
-	head, err := parse.Body(body, "The body is not valid JSON", `such as {"messages": [{"role": "user", "prompt": "Hello"}]}`)
+	head, err := parse.Body(body, "The body is not valid JSON",
+		`such as {"messages": [{"role": "user", "prompt": "Hello"}]}`)
 	if err != nil {
 		return head, err
 	}
@@ -37,7 +38,8 @@ func scanMember(head *llm.Head, m rawjson.Member) error {
 	case "model":
 		name, ok := rawjson.AsString(m.Value)
 		if !ok || !wellFormed(name) {
-			return llm.Invalid("model", `The model must be "<provider>/<model-name>", such as "openai/gpt-5-mini", or the name of an alias, without white space.`)
+			return llm.Invalid("model",
+				`The model must be "<provider>/<model-name>", such as "openai/gpt-5-mini", or the name of an alias, without white space.`)
 		}
 		head.Model = name
 		head.ModelSpan = llm.Span{Start: m.Start, End: m.Start + len(m.Value)}

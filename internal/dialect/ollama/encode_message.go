@@ -179,7 +179,8 @@ func (e *requestEncoder) calls(list []*llm.ToolCall, param string) {
 			e.Dst = append(e.Dst, ',')
 		}
 		if !isObject(c.Arguments) {
-			e.Refuse(param+".tool_calls["+strconv.Itoa(i)+"].function.arguments", "Ollama takes the arguments of a tool call as a JSON object alone.")
+			e.Refuse(param+".tool_calls["+strconv.Itoa(i)+"].function.arguments",
+				"Ollama takes the arguments of a tool call as a JSON object alone.")
 		}
 		if len(c.Extra) > 0 && !e.Own {
 			e.Drop("tool call fields of another API")
@@ -200,7 +201,8 @@ const maxArgumentDepth = maxDepth - 10
 // an empty object.
 func isObject(arguments string) bool {
 	return arguments == "" ||
-		rawjson.Validate([]byte(arguments), maxArgumentDepth) == nil && rawjson.KindOf([]byte(arguments)) == rawjson.Object
+		rawjson.Validate([]byte(arguments), maxArgumentDepth) == nil &&
+			rawjson.KindOf([]byte(arguments)) == rawjson.Object
 }
 
 // appendCall writes a tool call. Arguments that are no object, which a model

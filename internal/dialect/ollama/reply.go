@@ -102,7 +102,10 @@ func decodeAnswer(v []byte) llm.Message {
 	}
 	for _, e := range rawjson.Elements(m.images) {
 		if data := rawjson.Text(e); data != "" {
-			out.Parts = append(out.Parts, llm.Part{Kind: llm.PartImage, Media: &llm.Media{MIME: imageType(data), Data: data}})
+			out.Parts = append(out.Parts, llm.Part{Kind: llm.PartImage, Media: &llm.Media{
+				MIME: imageType(data),
+				Data: data,
+			}})
 		}
 	}
 	for i, e := range rawjson.Elements(m.toolCalls) {

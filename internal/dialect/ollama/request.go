@@ -27,7 +27,8 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		}
 	}
 	if len(r.Messages) == 0 {
-		return nil, llm.Invalid("messages", `The messages must be an array of at least one message such as {"role": "user", "content": "Hello"}.`)
+		return nil, llm.Invalid("messages",
+			`The messages must be an array of at least one message such as {"role": "user", "content": "Hello"}.`)
 	}
 	r.IncludeUsage = r.Stream
 	return r, nil

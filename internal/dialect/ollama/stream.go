@@ -71,7 +71,10 @@ func (d *Decoder) message(dst []llm.Event, v []byte) []llm.Event {
 	}
 	for _, e := range rawjson.Elements(m.images) {
 		data := rawjson.Text(e)
-		dst = append(dst, llm.Event{Kind: llm.EventOther, Raw: e, RawOf: Name, Media: &llm.Media{MIME: imageType(data), Data: data}})
+		dst = append(dst, llm.Event{Kind: llm.EventOther, Raw: e, RawOf: Name, Media: &llm.Media{
+			MIME: imageType(data),
+			Data: data,
+		}})
 	}
 	return dst
 }

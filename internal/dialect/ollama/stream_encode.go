@@ -95,7 +95,8 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 		}
 		dst = append(dst, "]},\"done\":false}\n"...)
 	}
-	dst = append(append(dst, e.opening...), `,"message":{"role":"assistant","content":""},"done":true,"done_reason":`...)
+	dst = append(append(dst, e.opening...),
+		`,"message":{"role":"assistant","content":""},"done":true,"done_reason":`...)
 	dst = rawjson.AppendString(dst, finishWord(reason))
 	if f.Reported || !f.Usage.IsZero() {
 		dst = appendUsage(dst, &f.Usage, f.Cost)

@@ -22,17 +22,20 @@ func EmbedPath(string, bool) string { return "/embeddings" }
 
 // ScanEmbed is Scan for a request for embeddings.
 func ScanEmbed(body []byte, _ *http.Request) (llm.Head, error) {
-	h, err := parse.Scan(body, parse.Complaint, "with a model and input", embedFields, func(h *llm.Head, m rawjson.Member) (err error) {
-		if m.Is("encoding_format") {
-			h.Base64, err = inBase64(m.Value)
-		}
-		return err
-	})
+	h, err := parse.Scan(body, parse.Complaint, "with a model and input", embedFields,
+		func(h *llm.Head, m rawjson.Member) (err error) {
+			if m.Is("encoding_format") {
+				h.Base64, err = inBase64(m.Value)
+			}
+			return err
+		})
 	if err != nil {
 		return h, err
 	}
 	if input := rawjson.Get(body, "input"); !isInput(input) {
-		return llm.Head{}, llm.Invalid("input", "The input must be a non-empty string, or a non-empty array of strings, or of the tokens of texts.")
+		return llm.Head{},
+			llm.Invalid("input",
+				"The input must be a non-empty string, or a non-empty array of strings, or of the tokens of texts.")
 	}
 	return h, nil
 }
@@ -89,7 +92,9 @@ func DecodeEmbed(body []byte) (*llm.Request, error) {
 func texts(v []byte) ([]string, error) {
 	for _, e := range rawjson.Elements(v) {
 		if k := rawjson.KindOf(e); k == rawjson.Number || k == rawjson.Array {
-			return nil, llm.Invalid("input", "The input is of tokens, which only providers of OpenAI's own models understand. Send the texts themselves for this one.")
+			return nil, llm.Invalid("input",
+				"The input is of tokens, which only providers of OpenAI's own models understand. Send the texts "+
+					"themselves for this one.")
 		}
 		break
 	}

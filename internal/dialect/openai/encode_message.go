@@ -219,7 +219,8 @@ func (e *requestEncoder) imagesOf(t *turn) {
 	case e.Own:
 		e.Dst = appendImages(e.Dst, t.images)
 	default:
-		e.Refuse(e.param+".content", "The model's API takes no images that the assistant has made. Put the image into a message of the user.")
+		e.Refuse(e.param+".content",
+			"The model's API takes no images that the assistant has made. Put the image into a message of the user.")
 	}
 }
 
@@ -346,7 +347,8 @@ func (e *requestEncoder) part(p *llm.Part) bool {
 		ok = e.document(p.Media)
 	case llm.PartOther:
 		if !e.Own {
-			e.refuse("This content is in words that the model's API does not have. Leave it out, or choose a model that takes it.")
+			e.refuse("This content is in words that the model's API does not have. Leave it out, or choose a model " +
+				"that takes it.")
 			return false
 		}
 		e.Dst = append(e.Dst, p.Raw...)

@@ -48,7 +48,8 @@ func generationUsage(data []byte) []byte {
 		}
 		return []byte("null")
 	}
-	if rawjson.KindOf(at("native_tokens_prompt")) != rawjson.Number || rawjson.KindOf(at("native_tokens_completion")) != rawjson.Number {
+	if rawjson.KindOf(at("native_tokens_prompt")) != rawjson.Number ||
+		rawjson.KindOf(at("native_tokens_completion")) != rawjson.Number {
 		return nil
 	}
 	return fmt.Appendf(nil, `{"prompt_tokens":%s,"prompt_tokens_details":{"cached_tokens":%s},"completion_tokens":%s,`+

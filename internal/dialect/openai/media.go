@@ -48,21 +48,22 @@ var (
 // ScanImage is Scan for a request for images.
 func ScanImage(body []byte, _ *http.Request) (llm.Head, error) {
 	prompt, size, quality := "", "", ""
-	h, err := parse.Scan(body, parse.Complaint, "with a model and a prompt", imageFields, func(h *llm.Head, m rawjson.Member) (err error) {
-		switch {
-		case m.Is("prompt"):
-			prompt, err = parse.String(m.Value, "prompt")
-		case m.Is("n"):
-			h.Choices, err = parse.Int(m.Value, "n", 1, maxImages)
-		case m.Is("stream"):
-			h.Stream, err = parse.Bool(m.Value, "stream")
-		case m.Is("size"), m.Is("resolution"): // xAI's name for it
-			size = cmp.Or(size, rawjson.Text(m.Value))
-		case m.Is("quality"):
-			quality = rawjson.Text(m.Value)
-		}
-		return err
-	})
+	h, err := parse.Scan(body, parse.Complaint, "with a model and a prompt", imageFields,
+		func(h *llm.Head, m rawjson.Member) (err error) {
+			switch {
+			case m.Is("prompt"):
+				prompt, err = parse.String(m.Value, "prompt")
+			case m.Is("n"):
+				h.Choices, err = parse.Int(m.Value, "n", 1, maxImages)
+			case m.Is("stream"):
+				h.Stream, err = parse.Bool(m.Value, "stream")
+			case m.Is("size"), m.Is("resolution"): // xAI's name for it
+				size = cmp.Or(size, rawjson.Text(m.Value))
+			case m.Is("quality"):
+				quality = rawjson.Text(m.Value)
+			}
+			return err
+		})
 	if err == nil && prompt == "" {
 		err = llm.Invalid("prompt", "The prompt must be a non-empty string.")
 	}

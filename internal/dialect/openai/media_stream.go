@@ -56,7 +56,10 @@ func (d *MediaDecoder) image(dst []llm.Event, u *llm.Usage, mode string) []llm.E
 	n := int(d.images[llm.Images])
 	u[llm.Images] = 1
 	d.images.Add(u)
-	return append(dst, llm.Event{Kind: llm.EventUsage, Usage: d.images, Tier: mode}, llm.Event{Kind: llm.EventFinish, Choice: n, Finish: llm.FinishStop})
+	return append(dst, llm.Event{Kind: llm.EventUsage, Usage: d.images, Tier: mode}, llm.Event{
+		Kind:   llm.EventFinish,
+		Choice: n, Finish: llm.FinishStop,
+	})
 }
 
 // MediaEncoder tells of a stream that broke off. Nothing else is ever written

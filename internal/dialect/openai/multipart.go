@@ -68,7 +68,8 @@ func boundaryOf(r *http.Request) ([]byte, error) {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	boundary := params["boundary"]
 	odd := func(c rune) bool {
-		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("'()+_,-./:=?", c)
+		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune(
+			"'()+_,-./:=?", c)
 	}
 	if err != nil || boundary == "" || len(boundary) > 70 || strings.ContainsFunc(boundary, odd) {
 		return nil, llm.Invalid("", "The content type of a form names its boundary: multipart/form-data; boundary=...")
@@ -77,12 +78,15 @@ func boundaryOf(r *http.Request) ([]byte, error) {
 }
 
 func errForm() error {
-	return llm.Invalid("", "The body is not a form of at most 100 parts as multipart/form-data, breaks off before its end, or has its boundary or something else where none belongs.")
+	return llm.Invalid("", "The body is not a form of at most 100 parts as multipart/form-data, breaks off before "+
+		"its end, or has its boundary or something else where none belongs.")
 }
 
 // scanForm reads the head of a form, and hands the other fields and the files
 // on. A field that is acted on may stand only once.
-func scanForm(body []byte, r *http.Request, read func(h *llm.Head, p formPart, content []byte) error) (llm.Head, error) {
+func scanForm(body []byte, r *http.Request, read func(h *llm.Head, p formPart, content []byte) error) (llm.Head,
+	error,
+) {
 	parts, err := form(body, r)
 	if err != nil {
 		return llm.Head{}, err
@@ -111,13 +115,18 @@ func scanForm(body []byte, r *http.Request, read func(h *llm.Head, p formPart, c
 // formWords are the fields of forms that say how to make images and transcripts, and not of
 // what or how many, and those whose number or length the scan has read.
 var formWords = rawjson.Names{
-	"model", "prompt", "stream", "size", "resolution", "quality", "seed", "output_compression", "partial_images", "language",
-	"temperature", "chunking_strategy", "timestamp_granularities[]", "include[]", "known_speaker_names[]", "known_speaker_references[]",
+	"model", "prompt", "stream", "size", "resolution", "quality", "seed", "output_compression", "partial_images",
+	"language",
+	"temperature", "chunking_strategy", "timestamp_granularities[]", "include[]", "known_speaker_names[]",
+	"known_speaker_references[]",
 }
 
 // formFields are the fields of forms that are acted on, and whether they are
 // files.
-var formFields = map[string]bool{"model": false, "stream": false, "n": false, "size": false, "quality": false, "resolution": false, "file": true}
+var formFields = map[string]bool{
+	"model": false, "stream": false, "n": false, "size": false, "quality": false,
+	"resolution": false, "file": true,
+}
 
 // checkField refuses a field that is acted on where it may be taken for another
 // one or another for it: frameworks read "model[]" as a model, too.

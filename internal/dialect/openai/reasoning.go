@@ -190,7 +190,8 @@ func appendThought(dst []byte, p *llm.Part, index int64, own bool) ([]byte, int6
 	text, signature, redacted := p.Text, p.Signature, p.Redacted
 	switch {
 	case own && redacted != "" && text != "":
-		dst = appendDetail(dst, detail{kind: detailSummary, summary: text, id: signature, format: formatOf(p.Maker)}, index)
+		dst = appendDetail(dst, detail{kind: detailSummary, summary: text, id: signature, format: formatOf(p.Maker)},
+			index)
 		dst, text = append(dst, ','), ""
 		index++
 	case own, signature == "" && redacted == "":
@@ -216,7 +217,11 @@ func appendDetail(dst []byte, d detail, index int64) []byte {
 	default:
 		dst = rawjson.AppendString(append(dst, `,"data":`...), d.data)
 	}
-	for _, m := range []struct{ name, value string }{{`,"signature":`, d.signature}, {`,"id":`, d.id}, {`,"format":`, d.format}} {
+	for _, m := range []struct{ name, value string }{
+		{`,"signature":`, d.signature},
+		{`,"id":`, d.id},
+		{`,"format":`, d.format},
+	} {
 		if m.value != "" {
 			dst = rawjson.AppendString(append(dst, m.name...), m.value)
 		}

@@ -24,7 +24,8 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		}
 	}
 	if len(r.Messages) == 0 {
-		return nil, llm.Invalid("messages", `The messages must be an array of at least one message such as {"role": "user", "content": "Hello"}.`)
+		return nil, llm.Invalid("messages",
+			`The messages must be an array of at least one message such as {"role": "user", "content": "Hello"}.`)
 	}
 	return r, nil
 }
@@ -125,13 +126,15 @@ func decodeFormat(v []byte) (*llm.Format, error) {
 		return &llm.Format{Kind: kind}, nil
 	case llm.FormatSchema:
 	case "":
-		return nil, llm.Invalid("response_format", `The response_format must be an object such as {"type": "json_object"}.`)
+		return nil, llm.Invalid("response_format",
+			`The response_format must be an object such as {"type": "json_object"}.`)
 	default:
 		return nil, nil
 	}
 	wanted := rawjson.Get(v, "json_schema")
 	if rawjson.KindOf(wanted) != rawjson.Object {
-		return nil, llm.Invalid("response_format.json_schema", `A response_format of type "json_schema" needs a json_schema, an object such as {"name": "answer", "schema": {"type": "object"}}.`)
+		return nil, llm.Invalid("response_format.json_schema",
+			`A response_format of type "json_schema" needs a json_schema, an object such as {"name": "answer", "schema": {"type": "object"}}.`)
 	}
 	f := &llm.Format{Kind: kind}
 	for m := range rawjson.Members(wanted) {

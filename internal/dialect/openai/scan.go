@@ -68,7 +68,8 @@ func refuseDeferred(v []byte) error {
 	if deferred, err := parse.Bool(v, "deferred"); !deferred {
 		return err
 	}
-	return llm.Invalid("deferred", "Chats are not answered later here. Leave deferred out; an answer that takes long can be streamed.")
+	return llm.Invalid("deferred",
+		"Chats are not answered later here. Leave deferred out; an answer that takes long can be streamed.")
 }
 
 func raiseCap(h *llm.Head, v []byte, name string) error {
@@ -82,7 +83,8 @@ func includeUsage(v []byte) (wanted bool, err error) {
 		return false, nil
 	}
 	if rawjson.KindOf(v) != rawjson.Object {
-		return false, llm.Invalid("stream_options", `The stream_options must be an object such as {"include_usage": true}.`)
+		return false, llm.Invalid("stream_options",
+			`The stream_options must be an object such as {"include_usage": true}.`)
 	}
 	err = parse.Members(v, streamFields, "stream_options.", func(m rawjson.Member) (err error) {
 		if m.Is("include_usage") && rawjson.Present(m.Value) {

@@ -23,7 +23,8 @@ func Splice(dst, body []byte, h *llm.Head, s llm.Splice, q *llm.Quirks) []byte {
 	given := h.MaxOutput > 0
 	if stripped := proof.Strip(body, "messages", withoutForeign); len(stripped) != len(body) {
 		other := *h
-		other.ModelSpan, other.StreamOptionsSpan = compose.Find(stripped, "model"), compose.Find(stripped, "stream_options")
+		other.ModelSpan, other.StreamOptionsSpan = compose.Find(stripped, "model"),
+			compose.Find(stripped, "stream_options")
 		body, h = stripped, &other
 	}
 	if quirky(body, q) {
@@ -106,7 +107,8 @@ func capField(q *llm.Quirks) string {
 
 // quirky reports whether the provider would stumble over the body.
 func quirky(body []byte, q *llm.Quirks) bool {
-	if q.MaxOutputField == "" && !q.NoStreamOptions && q.RequiredToolChoice == "" && len(q.Rename) == 0 && len(q.Drop) == 0 {
+	if q.MaxOutputField == "" && !q.NoStreamOptions && q.RequiredToolChoice == "" && len(q.Rename) == 0 &&
+		len(q.Drop) == 0 {
 		return false
 	}
 	for m := range rawjson.Members(body) {

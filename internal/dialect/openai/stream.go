@@ -72,7 +72,8 @@ func (d *Decoder) events(dst []llm.Event, c *chunk) []llm.Event {
 	if usage, most, ok := DecodeUsage(c.usage, d.q); ok {
 		d.ran.addTo(&usage, d.model)
 		dst = append(dst, llm.Event{
-			Kind: llm.EventUsage, Usage: usage, Most: most, ProviderCost: ProviderCost(c.usage), Tier: modesOf(d.tier, c.usage),
+			Kind: llm.EventUsage, Usage: usage, Most: most, ProviderCost: ProviderCost(c.usage),
+			Tier: modesOf(d.tier, c.usage),
 		})
 	}
 	return dst
@@ -177,11 +178,15 @@ func (d *Decoder) delta(dst []llm.Event, choice int, v []byte) []llm.Event {
 	}
 	if m.audio != nil {
 		dst = append(dst, llm.Event{
-			Kind: llm.EventOther, Choice: choice, Raw: m.audio, RawOf: Name, Text: rawjson.Text(rawjson.Get(m.audio, "transcript")),
+			Kind: llm.EventOther, Choice: choice, Raw: m.audio, RawOf: Name,
+			Text: rawjson.Text(rawjson.Get(m.audio, "transcript")),
 		})
 	}
 	for _, e := range rawjson.Elements(m.images) {
-		dst = append(dst, llm.Event{Kind: llm.EventOther, Choice: choice, Media: parse.Image(rawjson.Get(e, "image_url"))})
+		dst = append(dst, llm.Event{
+			Kind: llm.EventOther, Choice: choice,
+			Media: parse.Image(rawjson.Get(e, "image_url")),
+		})
 	}
 	return dst
 }
@@ -199,7 +204,10 @@ func (d *Decoder) reasoning(dst []llm.Event, choice int, m *message) []llm.Event
 	}
 	for _, e := range rawjson.Elements(m.thoughts) {
 		if s := readDetail(e); s.signature != "" || s.data != "" {
-			ev := llm.Event{Kind: llm.EventReasoning, Choice: choice, Signature: s.signature, Redacted: s.data, Maker: cmp.Or(makerOf(s.format), Name)}
+			ev := llm.Event{
+				Kind: llm.EventReasoning, Choice: choice, Signature: s.signature, Redacted: s.data,
+				Maker: cmp.Or(makerOf(s.format), Name),
+			}
 			if s.data != "" {
 				ev.Signature = s.id
 			}

@@ -67,8 +67,9 @@ func (d *Decoder) call(dst []llm.Event, choice int, c callDelta) []llm.Event {
 		return dst
 	}
 	return append(dst, llm.Event{
-		Kind: llm.EventToolCall, Choice: choice, Text: c.arguments, Signature: c.signature, Maker: makerOfCall(c.signature),
-		Tool: llm.ToolDelta{Index: open.position},
+		Kind: llm.EventToolCall, Choice: choice, Text: c.arguments, Signature: c.signature,
+		Maker: makerOfCall(c.signature),
+		Tool:  llm.ToolDelta{Index: open.position},
 	})
 }
 

@@ -87,7 +87,10 @@ func (e *Encoder) proof(dst []byte, ev *llm.Event) []byte {
 	if ev.Signature == "" && ev.Redacted == "" {
 		return dst
 	}
-	p := llm.Part{Kind: llm.PartReasoning, Text: string(t.text), Signature: ev.Signature, Redacted: ev.Redacted, Maker: ev.Maker}
+	p := llm.Part{
+		Kind: llm.PartReasoning, Text: string(t.text), Signature: ev.Signature, Redacted: ev.Redacted,
+		Maker: ev.Maker,
+	}
 	long := t.long
 	e.kept -= len(t.text)
 	t.text, t.long = t.text[:0], false

@@ -65,11 +65,13 @@ func (r *rawUsage) most(q *llm.Quirks) *llm.Usage {
 		beside = r.reasoning
 	}
 	unknown := r.total - r.prompt - r.completion - beside - r.found
-	if unknown <= 0 && max(r.cached, r.cacheWrite, r.audioIn, r.imageIn) <= r.prompt && max(r.reasoning-beside, r.audioOut, r.imageOut) <= r.completion {
+	if unknown <= 0 && max(r.cached, r.cacheWrite, r.audioIn, r.imageIn) <= r.prompt &&
+		max(r.reasoning-beside, r.audioOut, r.imageOut) <= r.completion {
 		return nil
 	}
 	u := r.classes(q)
-	u[llm.Input], u[llm.CacheRead], u[llm.CacheReadAudio], u[llm.CacheWrite] = r.prompt, r.cached, r.cachedAudio, r.cacheWrite
+	u[llm.Input], u[llm.CacheRead], u[llm.CacheReadAudio], u[llm.CacheWrite] = r.prompt, r.cached, r.cachedAudio,
+		r.cacheWrite
 	u[llm.AudioIn], u[llm.ImageIn] = r.audioIn, r.imageIn
 	u[llm.Output] = r.completion + max(0, unknown)
 	u[llm.Reasoning], u[llm.AudioOut], u[llm.ImageOut] = r.reasoning, r.audioOut, r.imageOut

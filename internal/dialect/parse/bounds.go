@@ -23,10 +23,16 @@ func Bounds() []Bound {
 	return []Bound{
 		{"elements of other arrays", 1 << 20, 64, nil},
 		{"messages", 100_000, 1 << 10, []string{"messages", "input", "contents"}},
-		{"content parts", 100_000, 1 << 10, []string{"content", "parts", "system", "prompt", "output", "systeminstruction"}},
+		{"content parts", 100_000, 1 << 10, []string{
+			"content", "parts", "system", "prompt", "output",
+			"systeminstruction",
+		}},
 		{"tool calls", 20_000, 1 << 10, []string{"toolcalls"}},
 		{"tools", 20_000, 1 << 10, []string{"tools", "functions", "functiondeclarations"}},
-		{"pieces of reasoning", 20_000, 1 << 10, []string{"reasoningdetails", "thinkingblocks", "thinking", "summary", "reasoning"}},
+		{"pieces of reasoning", 20_000, 1 << 10, []string{
+			"reasoningdetails", "thinkingblocks", "thinking", "summary",
+			"reasoning",
+		}},
 		{"images and documents beside the content", 20_000, 1 << 10, []string{"images", "documents"}},
 	}
 }

@@ -27,7 +27,8 @@ func Texts(v []byte, name string) ([]string, error) {
 			case !ok || s == "":
 				return nil, llm.Invalid(at, "The "+at+" must be a non-empty string.")
 			case i == MaxTexts:
-				return nil, llm.Invalid(name, "The "+name+" has more than "+strconv.Itoa(MaxTexts)+" texts. Send them in several requests.")
+				return nil, llm.Invalid(name, "The "+name+" has more than "+strconv.Itoa(MaxTexts)+
+					" texts. Send them in several requests.")
 			}
 			texts = append(texts, s)
 		}
@@ -48,7 +49,9 @@ type Embedding struct {
 // Scan validates a body and reads its head.
 func (e *Embedding) Scan(body []byte) (llm.Head, error) {
 	names := rawjson.Names{"model", e.Texts, e.Dimensions}
-	return Scan(body, Complaint, "with a model and "+e.Texts, names, func(*llm.Head, rawjson.Member) error { return nil })
+	return Scan(body, Complaint, "with a model and "+e.Texts, names, func(*llm.Head, rawjson.Member) error {
+		return nil
+	})
 }
 
 // Decode builds the tree of a body that passed Scan.

@@ -12,7 +12,8 @@ import (
 // that errors about it are to bear, such as "messages[0]".
 func Messages(v []byte, decode func(v []byte, at string) (llm.Message, error)) ([]llm.Message, error) {
 	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, llm.Invalid("messages", `The messages must be an array of objects such as {"role": "user", "content": "Hello"}.`)
+		return nil, llm.Invalid("messages",
+			`The messages must be an array of objects such as {"role": "user", "content": "Hello"}.`)
 	}
 	messages := make([]llm.Message, 0, 4)
 	for i, e := range rawjson.Elements(v) {
@@ -50,7 +51,8 @@ func (c Content) Append(parts []llm.Part, v []byte, name string) ([]llm.Part, er
 	for i, e := range rawjson.Elements(v) {
 		p, ok := c.Part(e)
 		if !ok {
-			return nil, llm.Invalid(name+"["+strconv.Itoa(i)+"]", `A content `+c.Piece+` must be an object such as {"type": "`+c.Text+`", "text": "Hello"}.`)
+			return nil, llm.Invalid(name+"["+strconv.Itoa(i)+"]", `A content `+c.Piece+
+				` must be an object such as {"type": "`+c.Text+`", "text": "Hello"}.`)
 		}
 		parts = append(parts, p)
 	}

@@ -89,7 +89,9 @@ func OptionalBool(v []byte) *bool {
 
 // AppendTools reads an array of tools. To decode one it is given with the name
 // that errors about it are to bear, such as "tools[0]".
-func AppendTools(tools []llm.Tool, v []byte, name string, decode func(v []byte, at string) (llm.Tool, error)) ([]llm.Tool, error) {
+func AppendTools(tools []llm.Tool, v []byte, name string, decode func(v []byte, at string) (llm.Tool, error)) (
+	[]llm.Tool, error,
+) {
 	if rawjson.KindOf(v) != rawjson.Array {
 		return nil, llm.Invalid(name, "The "+name+" must be an array of objects.")
 	}
@@ -154,7 +156,8 @@ func IsMore(name, text string) bool {
 	}
 	const short = 64 // bytes of a word that says how
 	text = strings.TrimSpace(text)
-	return Whole(text) > 1 || len(text) > short || strings.Contains(text, "://") || strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{")
+	return Whole(text) > 1 || len(text) > short || strings.Contains(text, "://") || strings.HasPrefix(text, "[") ||
+		strings.HasPrefix(text, "{")
 }
 
 // Whole is the whole number that a text is, however it is written, between -1 and MaxCount;

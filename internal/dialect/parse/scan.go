@@ -44,7 +44,9 @@ const Complaint = "We could not parse the JSON body of your request"
 // other member to read that is neither absent nor null. Complaint and holding are
 // as in Body, names as in Members. It takes room from the heap for the head: the
 // client APIs of chat, which are asked most, do the same on their own.
-func Scan(body []byte, complaint, holding string, names rawjson.Names, read func(*llm.Head, rawjson.Member) error) (llm.Head, error) {
+func Scan(body []byte, complaint, holding string, names rawjson.Names, read func(*llm.Head, rawjson.Member) error) (
+	llm.Head, error,
+) {
 	h, err := Body(body, complaint, holding)
 	if err != nil {
 		return h, err

@@ -44,7 +44,10 @@ func IsForeign(maker, format string) bool { return maker != "" && maker != forma
 // Seal is the proof as one string without white space, if its parts have none.
 func Seal(p Proof) string {
 	var b strings.Builder
-	for _, s := range []string{mark, p.Maker, ".", strconv.Itoa(len(p.Of)), ".", strconv.Itoa(len(p.Signature)), ".", p.Of, p.Signature, p.Redacted} {
+	for _, s := range []string{
+		mark, p.Maker, ".", strconv.Itoa(len(p.Of)), ".", strconv.Itoa(len(p.Signature)), ".",
+		p.Of, p.Signature, p.Redacted,
+	} {
 		b.WriteString(s)
 	}
 	return b.String()

@@ -130,7 +130,8 @@ func (e *requestEncoder) other(p *llm.Part, role llm.Role, param string) {
 
 // foreign refuses a part in the words of another wire format.
 func (e *requestEncoder) foreign(param string) {
-	e.Refuse(param+".content", "This content is in words that the model's API does not have. Leave it out, or choose a model that takes it.")
+	e.Refuse(param+".content",
+		"This content is in words that the model's API does not have. Leave it out, or choose a model that takes it.")
 }
 
 // isOurs reports whether thinking that came back through another client API was made
@@ -275,7 +276,8 @@ func (e *requestEncoder) part(p *llm.Part, at content) {
 	case llm.PartDocument:
 		e.document(p.Media, at)
 	default:
-		e.Refuse(at.param, "The model's API takes text, images and documents here. Leave the other content out, or choose a model that takes it.")
+		e.Refuse(at.param, "The model's API takes text, images and documents here. Leave the other content out, or "+
+			"choose a model that takes it.")
 	}
 	if e.Own && p.Annotations != nil {
 		e.InnerRaw("annotations", p.Annotations)
@@ -292,7 +294,8 @@ func (e *requestEncoder) image(m *llm.Media, at content) {
 	switch {
 	case e.Own:
 	case at.role == llm.RoleAssistant:
-		e.Refuse(at.param, "The model's API takes no images that the assistant has made. Put the image into a message of the user.")
+		e.Refuse(at.param,
+			"The model's API takes no images that the assistant has made. Put the image into a message of the user.")
 	case m.URL == "" && m.Data == "" && e.of != openai.Name:
 		e.Refuse(at.param, "The image is one that another provider keeps. Send it by its address or inline.")
 	}
@@ -314,7 +317,8 @@ func (e *requestEncoder) document(m *llm.Media, at content) {
 	switch {
 	case e.Own:
 	case at.role == llm.RoleAssistant:
-		e.Refuse(at.param, "The model's API takes no documents that the assistant has made. Put the document into a message of the user.")
+		e.Refuse(at.param, "The model's API takes no documents that the assistant has made. Put the document into a "+
+			"message of the user.")
 	case m.URL == "" && m.Data == "" && e.of != openai.Name:
 		e.Refuse(at.param, "The document is one that another provider keeps. Send it by its address or inline.")
 	}

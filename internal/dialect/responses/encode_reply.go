@@ -20,10 +20,16 @@ func EncodeReply(dst []byte, r *llm.Reply) []byte {
 		c = r.Choices[0]
 	}
 	status, reason := stateOf(c.Finish)
-	o := object{id: r.ID, model: r.Model, created: r.Created, tier: openai.TierWord(r.Tier, r.ExtraOf == Name), extra: withEcho(r)}
+	o := object{
+		id: r.ID, model: r.Model, created: r.Created, tier: openai.TierWord(r.Tier, r.ExtraOf == Name),
+		extra: withEcho(r),
+	}
 	dst = o.open(dst, status, reason)
 	if status == statusFailed {
-		dst = appendFailure(dst, &llm.Error{Code: llm.CodeProviderError, Message: "The provider could not complete the answer."})
+		dst = appendFailure(dst, &llm.Error{
+			Code:    llm.CodeProviderError,
+			Message: "The provider could not complete the answer.",
+		})
 	}
 	dst = append(dst, `,"output":[`...)
 	dst = appendItems(dst, r.ID, c.Message.Parts, itemStatus(status))

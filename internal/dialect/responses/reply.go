@@ -131,7 +131,10 @@ func (r *result) failed(object []byte) *llm.Error {
 	case rawjson.Present(r.failure):
 		return explain.Reported(object)
 	case status == statusFailed:
-		return &llm.Error{Code: llm.CodeProviderError, Message: "The provider could not complete the answer and did not explain why."}
+		return &llm.Error{
+			Code:    llm.CodeProviderError,
+			Message: "The provider could not complete the answer and did not explain why.",
+		}
 	case status == statusCancelled:
 		return &llm.Error{Code: llm.CodeProviderError, Message: "The provider cancelled the answer."}
 	}
@@ -211,7 +214,8 @@ func acts(output []byte) bool {
 
 func isAct(kind string) bool {
 	switch kind {
-	case itemCall, "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request":
+	case itemCall, "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call",
+		"mcp_approval_request":
 		return true
 	}
 	return false

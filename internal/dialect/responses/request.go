@@ -42,7 +42,8 @@ func DecodeRequest(body []byte) (*llm.Request, error) {
 		return nil, err
 	}
 	if n := len(r.Messages); (n == 0 || n == 1 && r.Messages[0].Apart) && !continues(r) {
-		return nil, llm.Invalid("input", `The input must be a string, or an array of at least one item such as {"role": "user", "content": "Hello"}.`)
+		return nil, llm.Invalid("input",
+			`The input must be a string, or an array of at least one item such as {"role": "user", "content": "Hello"}.`)
 	}
 	return r, nil
 }
@@ -70,10 +71,12 @@ func conversation(instructions, input []byte) ([]llm.Message, error) {
 		})
 	}
 	if s, ok := rawjson.AsString(input); ok {
-		return append(t.messages, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: s}}}), nil
+		return append(t.messages, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: s}}}),
+			nil
 	}
 	if input != nil && rawjson.KindOf(input) != rawjson.Array {
-		return nil, llm.Invalid("input", `The input must be a string, or an array of items such as {"role": "user", "content": "Hello"}.`)
+		return nil, llm.Invalid("input",
+			`The input must be a string, or an array of items such as {"role": "user", "content": "Hello"}.`)
 	}
 	for i, v := range rawjson.Elements(input) {
 		if err := t.item(v, "input["+strconv.Itoa(i)+"]"); err != nil {
@@ -168,7 +171,8 @@ func decodeFormat(v []byte) (*llm.Format, error) {
 		}
 	}
 	if kind == llm.FormatSchema && rawjson.KindOf(f.Schema) != rawjson.Object {
-		return nil, llm.Invalid("text.format.schema", `A text.format of type "json_schema" needs a schema, an object such as {"type": "object"}.`)
+		return nil, llm.Invalid("text.format.schema",
+			`A text.format of type "json_schema" needs a schema, an object such as {"type": "object"}.`)
 	}
 	return f, nil
 }

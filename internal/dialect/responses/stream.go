@@ -208,7 +208,10 @@ func (d *Decoder) end(dst []llm.Event, object []byte, r *result) ([]llm.Event, e
 	if usage, most, ok := r.used(d.q); ok {
 		r.addTools(&usage, &d.tools)
 		tier = r.modes(&usage)
-		dst = append(dst, llm.Event{Kind: llm.EventUsage, Usage: usage, Most: most, Tier: tier, ProviderCost: openai.ProviderCost(r.usage)})
+		dst = append(dst, llm.Event{
+			Kind: llm.EventUsage, Usage: usage, Most: most, Tier: tier,
+			ProviderCost: openai.ProviderCost(r.usage),
+		})
 	}
 	if failure != nil {
 		return dst, failure

@@ -115,7 +115,8 @@ func (e *Encoder) words(dst []byte, ev *llm.Event) []byte {
 // know; or keeps it in encrypted form for the end of its item.
 func (e *Encoder) thought(dst []byte, ev *llm.Event) []byte {
 	redacted := ev.Redacted
-	if ev.Signature != "" && (redacted != "" || proof.IsForeign(ev.Maker, Name)) { // with the id that it was signed for, which is not the item's here
+	// with the id that it was signed for, which is not the item's here
+	if ev.Signature != "" && (redacted != "" || proof.IsForeign(ev.Maker, Name)) {
 		redacted = proof.Seal(proof.Proof{Maker: ev.Maker, Signature: ev.Signature, Redacted: redacted})
 	} else if redacted != "" && proof.IsForeign(ev.Maker, Name) {
 		redacted = proof.Seal(proof.Proof{Maker: ev.Maker, Redacted: redacted})
@@ -157,7 +158,10 @@ func (e *Encoder) loose(dst []byte, ev *llm.Event, of string) []byte {
 		return dst
 	}
 	dst = e.close(e.begin(dst), statusCompleted)
-	e.open = &item{kind: llm.EventReasoning, redacted: proof.Seal(proof.Proof{Maker: ev.Maker, Of: of, Signature: ev.Signature})}
+	e.open = &item{kind: llm.EventReasoning, redacted: proof.Seal(proof.Proof{
+		Maker: ev.Maker, Of: of,
+		Signature: ev.Signature,
+	})}
 	return e.close(e.add(dst, e.open), statusCompleted)
 }
 
@@ -254,7 +258,10 @@ func (e *Encoder) Finish(dst []byte, f *llm.Final) []byte {
 			dst = e.done(dst, it)
 		}
 	}
-	dst = e.last(dst, status, reason, &llm.Error{Code: llm.CodeProviderError, Message: "The provider could not complete the answer."})
+	dst = e.last(dst, status, reason, &llm.Error{
+		Code:    llm.CodeProviderError,
+		Message: "The provider could not complete the answer.",
+	})
 	if f.Reported || !f.Usage.IsZero() {
 		dst = appendUsage(dst, &f.Usage, f.Cost)
 	} else {

@@ -188,7 +188,10 @@ func secretOf(v []byte) string { return rawjson.Text(rawjson.Get(v, "encrypted_c
 // secret appends a thought in encrypted form.
 func (d *Decoder) secret(dst []llm.Event, v []byte, secret string) []llm.Event {
 	d.secrets++
-	ev := llm.Event{Kind: llm.EventReasoning, Redacted: secret, Signature: rawjson.Text(rawjson.Get(v, "id")), Maker: Name}
+	ev := llm.Event{
+		Kind: llm.EventReasoning, Redacted: secret, Signature: rawjson.Text(rawjson.Get(v, "id")),
+		Maker: Name,
+	}
 	if sealed, ok := proof.Open(secret); ok && sealed.Maker == Name {
 		ev.Signature, ev.Redacted = sealed.Signature, sealed.Redacted
 	}

@@ -71,7 +71,10 @@ func Start(everybody ...Person) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Now: time.Now, key: key, people: map[string]Person{}, codes: map[string]grant{}, tokens: map[string]string{}, asked: map[string]int{}}
+	s := &Server{
+		Now: time.Now, key: key, people: map[string]Person{}, codes: map[string]grant{},
+		tokens: map[string]string{}, asked: map[string]int{},
+	}
 	for _, p := range everybody {
 		s.people[p.Subject] = p
 	}
@@ -132,12 +135,18 @@ func (s *Server) discover(w http.ResponseWriter, _ *http.Request) {
 		"issuer": s.URL, "authorization_endpoint": s.URL + "/authorize", "token_endpoint": s.URL + "/token",
 		"jwks_uri": s.URL + "/keys", "userinfo_endpoint": s.URL + "/userinfo",
 		"response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"},
-		"id_token_signing_alg_values_supported": []string{"ES256"}, "code_challenge_methods_supported": []string{"S256"},
+		"id_token_signing_alg_values_supported": []string{"ES256"}, "code_challenge_methods_supported": []string{
+			"S256",
+		},
 	})
 }
 
 func (s *Server) keys(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: s.key.Public(), KeyID: "one", Algorithm: "ES256", Use: "sig"}}})
+	answer(w, http.StatusOK,
+		jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{
+			Key: s.key.Public(), KeyID: "one", Algorithm: "ES256",
+			Use: "sig",
+		}}})
 }
 
 var page = template.Must(template.New("page").Parse(`<!doctype html>
@@ -162,7 +171,8 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
 // authorize sends somebody back with a code.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	if q.Get("client_id") != ClientID || q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" || q.Get("state") == "" {
+	if q.Get("client_id") != ClientID || q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" ||
+		q.Get("state") == "" {
 		http.Error(w, "not a request for a code with PKCE", http.StatusBadRequest)
 		return
 	}
@@ -207,13 +217,19 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	}
 	access := rand.Text()
 	s.tokens[access] = g.subject
-	answer(w, http.StatusOK, map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": 60, "id_token": signed})
+	answer(w, http.StatusOK, map[string]any{
+		"access_token": access, "token_type": "Bearer", "expires_in": 60,
+		"id_token": signed,
+	})
 }
 
 func (s *Server) claims(g grant) map[string]any {
 	const valid = time.Minute
 	p := s.people[g.subject]
-	c := map[string]any{"iss": s.URL, "sub": p.Subject, "aud": ClientID, "nonce": g.nonce, "iat": s.Now().Unix(), "exp": s.Now().Add(valid).Unix()}
+	c := map[string]any{
+		"iss": s.URL, "sub": p.Subject, "aud": ClientID, "nonce": g.nonce, "iat": s.Now().Unix(),
+		"exp": s.Now().Add(valid).Unix(),
+	}
 	if !p.Thin {
 		maps.Copy(c, p.claims())
 	}
@@ -236,7 +252,8 @@ func (s *Server) sign(claims map[string]any) (string, error) {
 	if s.SignWith != nil {
 		key = s.SignWith
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "one"}}, nil)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "one"}},
+		nil)
 	if err != nil {
 		return "", err
 	}
@@ -274,7 +291,9 @@ func bearer(r *http.Request) string {
 // SignIn does what a browser does with the sign-in page at an address that the
 // gateway sent it to, and returns the query with which it comes back.
 func (s *Server) SignIn(address, subject string) (url.Values, error) {
-	client := http.Client{Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	defer client.CloseIdleConnections()
 	res, err := client.PostForm(address, url.Values{"subject": {subject}})
 	if err != nil {

@@ -57,7 +57,10 @@ func NewProxy(t testing.TB, target string) *Proxy {
 
 // URL is that of a database of the server, by way of the proxy.
 func (p *Proxy) URL(database string) string {
-	u := url.URL{Scheme: "postgres", User: url.User(user), Host: p.listener.Addr().String(), Path: "/" + database, RawQuery: "sslmode=disable"}
+	u := url.URL{
+		Scheme: "postgres", User: url.User(user), Host: p.listener.Addr().String(), Path: "/" + database,
+		RawQuery: "sslmode=disable",
+	}
 	return u.String()
 }
 

@@ -50,7 +50,8 @@ func Start() (*Server, error) {
 	// A linguistic order of text by default, where the build has one: whoever
 	// needs another says so.
 	locale := []string{"--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en"}
-	err = s.run("initdb", append([]string{"-D", s.data(), "-U", user, "-A", "trust", "-E", "UTF8", "--no-sync"}, locale...)...)
+	err = s.run("initdb", append([]string{"-D", s.data(), "-U", user, "-A", "trust", "-E", "UTF8", "--no-sync"},
+		locale...)...)
 	if err != nil {
 		err = s.run("initdb", "-D", s.data(), "-U", user, "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C.UTF-8")
 	}
@@ -181,7 +182,8 @@ func (s *Server) launch() error {
 	defer func() { _ = log.Close() }() // the server has its own
 	args := []string{
 		"-D", s.data(), "-p", strconv.Itoa(s.port), "-h", "127.0.0.1", "-k", s.dir, "-F",
-		"-c", "max_connections=300", "-c", "shared_buffers=64MB", "-c", "log_min_messages=fatal", "-c", "max_wal_size=4GB",
+		"-c", "max_connections=300", "-c", "shared_buffers=64MB", "-c", "log_min_messages=fatal", "-c",
+		"max_wal_size=4GB",
 	}
 	if s.clock != nil {
 		args = append(args, "-c", "deadlock_timeout=10s") // see URL

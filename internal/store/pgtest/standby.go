@@ -12,7 +12,8 @@ func (s *Server) Standby() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = follower.run("pg_basebackup", "-D", follower.data(), "-R", "--checkpoint=fast", "--no-sync", "-d", s.plainURL("postgres"))
+	err = follower.run("pg_basebackup", "-D", follower.data(), "-R", "--checkpoint=fast", "--no-sync", "-d",
+		s.plainURL("postgres"))
 	if err == nil {
 		err = follower.Up()
 	}

@@ -27,8 +27,12 @@ func newKey(id, accountID string) account.Key {
 	return account.Key{
 		ID: id, AccountID: accountID, Label: "über label", Last4: "abcd",
 		Permissions: []account.Permission{account.Chat}, Models: []string{"openai/*", "fast"},
-		Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Expires: new(time.Date(2027, 1, 1, 0, 0, 0, 1000, time.UTC)),
-		Limits: account.Limits{RPM: 1, TPM: 2, Concurrency: 3}, Budget: account.Budget{Limit: 5 * llm.USD, Period: ledger.PeriodMonth},
+		Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Expires: new(time.Date(2027, 1, 1, 0, 0, 0, 1000, time.UTC)),
+		Limits:  account.Limits{RPM: 1, TPM: 2, Concurrency: 3}, Budget: account.Budget{
+			Limit:  5 * llm.USD,
+			Period: ledger.PeriodMonth,
+		},
 	}
 }
 
@@ -55,8 +59,14 @@ func testAccounts(t *testing.T, f *fixture) {
 	budget := account.Budget{Limit: 3 * llm.USD, Period: ledger.PeriodDay}
 	changed := newAccount("b")
 	limits := account.Limits{RPM: 4, TPM: 5, Concurrency: 6}
-	changed.Suspended, changed.OnDisconnect, changed.Budget, changed.Limits = true, account.DisconnectDrain, budget, limits
-	for _, u := range []account.Update{{Suspended: new(true)}, {OnDisconnect: new(account.DisconnectDrain)}, {Budget: &budget}, {Limits: &limits}} {
+	changed.Suspended, changed.OnDisconnect, changed.Budget, changed.Limits = true, account.DisconnectDrain, budget,
+		limits
+	for _, u := range []account.Update{
+		{Suspended: new(true)},
+		{OnDisconnect: new(account.DisconnectDrain)},
+		{Budget: &budget},
+		{Limits: &limits},
+	} {
 		if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_b", u); err != nil {
 			t.Fatalf("update %+v: %v", u, err)
 		}
@@ -66,7 +76,8 @@ func testAccounts(t *testing.T, f *fixture) {
 			t.Errorf("account %s: err %v\n%s", name, err, cmp.Diff(got, []account.Account{changed}))
 		}
 	}
-	if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "nobody", account.Update{}); !errors.Is(err, account.ErrNotFound) {
+	if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "nobody", account.Update{}); !errors.Is(
+		err, account.ErrNotFound) {
 		t.Errorf("update nobody: got %v, want ErrNotFound", err)
 	}
 }
@@ -75,7 +86,8 @@ func testKeys(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	hash := account.Hash(sha256.Sum256([]byte("one")))
 	full, bare := newKey("key_1", "acc_a"), account.Key{
-		ID: "key_2", AccountID: "acc_a", Label: "x", Last4: "wxyz", Permissions: []account.Permission{}, Models: []string{},
+		ID: "key_2", AccountID: "acc_a", Label: "x", Last4: "wxyz", Permissions: []account.Permission{},
+		Models:  []string{},
 		Created: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC),
 	}
 	if err := f.CreateKey(t.Context(), audit.Gateway(), bare, account.Hash{}); err != nil {
@@ -99,7 +111,8 @@ func testKeys(t *testing.T, f *fixture) {
 	}
 	first := time.Date(2026, 5, 5, 5, 5, 5, 0, time.UTC)
 	for _, at := range []time.Time{first, first.Add(time.Hour)} {
-		if got, err := f.RevokeKey(t.Context(), audit.Gateway(), "key_1", at); err != nil || got.Revoked == nil || !got.Revoked.Equal(first) {
+		if got, err := f.RevokeKey(t.Context(), audit.Gateway(), "key_1", at); err != nil || got.Revoked == nil ||
+			!got.Revoked.Equal(first) {
 			t.Errorf("revoke at %v: got %v, %v; want revoked at %v", at, got.Revoked, err, first)
 		}
 	}
@@ -133,10 +146,12 @@ func testBootstrap(t *testing.T, f *fixture) {
 }
 
 func testSetupToken(t *testing.T, f *fixture) {
-	if err := f.CreateSetupToken(t.Context(), audit.Gateway(), account.Hash{1}, f.now, f.now.Add(time.Hour)); err != nil {
+	if err := f.CreateSetupToken(t.Context(), audit.Gateway(), account.Hash{1}, f.now,
+		f.now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.CreateSetupToken(t.Context(), audit.Gateway(), account.Hash{1}, f.now, f.now.Add(time.Hour)); err == nil {
+	if err := f.CreateSetupToken(t.Context(), audit.Gateway(), account.Hash{1}, f.now,
+		f.now.Add(time.Hour)); err == nil {
 		t.Error("the same token twice: got no error, want one")
 	}
 }
@@ -152,7 +167,10 @@ func testChanges(t *testing.T, f *fixture) {
 	if _, err := f.RevokeKey(t.Context(), audit.Gateway(), "key_1", f.now); err != nil {
 		t.Fatal(err)
 	}
-	all := []account.Change{{Seq: 1, Kind: account.ChangedAccount, ID: "acc_a"}, {Seq: 2, Kind: account.ChangedKey, ID: "key_1"}, {Seq: 3, Kind: account.ChangedKey, ID: "key_1"}}
+	all := []account.Change{{Seq: 1, Kind: account.ChangedAccount, ID: "acc_a"}, {
+		Seq: 2, Kind: account.ChangedKey,
+		ID: "key_1",
+	}, {Seq: 3, Kind: account.ChangedKey, ID: "key_1"}}
 	for _, test := range []struct {
 		after int64
 		want  account.Changes

@@ -44,7 +44,10 @@ func updates(u account.Update) func(context.Context, *fixture) error {
 
 func credits(id string, amount llm.Money) func(context.Context, *fixture) error {
 	return func(ctx context.Context, f *fixture) error {
-		return second(f.AddCredit(ctx, ann(), account.CreditEntry{ID: id, AccountID: "acc_a", Amount: amount, At: f.now}))
+		return second(f.AddCredit(ctx, ann(), account.CreditEntry{
+			ID: id, AccountID: "acc_a", Amount: amount,
+			At: f.now,
+		}))
 	}
 }
 
@@ -68,19 +71,32 @@ func accountSteps() []step {
 	budget := account.Budget{Limit: 5*llm.USD + llm.USD/2, Period: ledger.PeriodMonth}
 	return []step{
 		{
-			"first account", func(ctx context.Context, f *fixture) error { return second(f.Bootstrap(ctx, ann(), newAccount("a"))) },
+			"first account", func(ctx context.Context, f *fixture) error {
+				return second(f.Bootstrap(ctx, ann(), newAccount("a")))
+			},
 			audit.AccountCreated, acc, "", `{"name":"a","on_hangup":"cancel","suspended":false}`,
 		},
-		{"first account again", func(ctx context.Context, f *fixture) error { return second(f.Bootstrap(ctx, ann(), newAccount("b"))) }, "", acc, "", ""},
+		{"first account again", func(ctx context.Context, f *fixture) error {
+			return second(f.Bootstrap(ctx, ann(), newAccount("b")))
+		}, "", acc, "", ""},
 		{
-			"another account", func(ctx context.Context, f *fixture) error { return f.CreateAccount(ctx, ann(), newAccount("c")) },
+			"another account", func(ctx context.Context, f *fixture) error {
+				return f.CreateAccount(ctx, ann(),
+					newAccount("c"))
+			},
 			audit.AccountCreated,
 			audit.Object{Kind: "account", ID: "acc_c", Name: "c"},
 			"", `{"name":"c","on_hangup":"cancel","suspended":false}`,
 		},
-		{"suspend", updates(account.Update{Suspended: new(true)}), audit.AccountSuspended, acc, `{"suspended":false}`, `{"suspended":true}`},
+		{
+			"suspend", updates(account.Update{Suspended: new(true)}), audit.AccountSuspended, acc, `{"suspended":false}`,
+			`{"suspended":true}`,
+		},
 		{"suspend again", updates(account.Update{Suspended: new(true)}), "", acc, "", ""},
-		{"resume", updates(account.Update{Suspended: new(false)}), audit.AccountResumed, acc, `{"suspended":true}`, `{"suspended":false}`},
+		{
+			"resume", updates(account.Update{Suspended: new(false)}), audit.AccountResumed, acc, `{"suspended":true}`,
+			`{"suspended":false}`,
+		},
 		{
 			"budget", updates(account.Update{Budget: &budget}), audit.AccountChanged, acc,
 			`{"budget_period":null,"budget_usd":null}`, `{"budget_period":"month","budget_usd":"5.5"}`,
@@ -91,16 +107,26 @@ func accountSteps() []step {
 			`{"budget_period":"month","budget_usd":"5.5"}`, `{"budget_period":null,"budget_usd":null}`,
 		},
 		{
-			"limits", updates(account.Update{Limits: &account.Limits{RPM: 600, Concurrency: 4}}), audit.AccountChanged, acc,
+			"limits", updates(account.Update{Limits: &account.Limits{RPM: 600, Concurrency: 4}}), audit.AccountChanged,
+			acc,
 			`{"concurrency":null,"rpm":null}`, `{"concurrency":4,"rpm":600}`,
 		},
-		{"one limit", updates(account.Update{Limits: &account.Limits{RPM: 60, Concurrency: 4}}), audit.AccountChanged, acc, `{"rpm":600}`, `{"rpm":60}`},
-		{"hang-up", updates(account.Update{OnDisconnect: new(account.DisconnectDrain)}), audit.AccountChanged, acc, `{"on_hangup":"cancel"}`, `{"on_hangup":"drain"}`},
+		{
+			"one limit", updates(account.Update{Limits: &account.Limits{RPM: 60, Concurrency: 4}}), audit.AccountChanged,
+			acc, `{"rpm":600}`, `{"rpm":60}`,
+		},
+		{
+			"hang-up", updates(account.Update{OnDisconnect: new(account.DisconnectDrain)}), audit.AccountChanged, acc,
+			`{"on_hangup":"cancel"}`, `{"on_hangup":"drain"}`,
+		},
 		{
 			"first credit", credits("1", 20*llm.USD), audit.AccountCredited, acc,
 			`{"credit_from_usd":null,"credit_usd":null}`, `{"credit_from_usd":"0.0049452","credit_usd":"20"}`,
 		},
-		{"less credit", credits("2", -llm.USD/4), audit.AccountCredited, acc, `{"credit_usd":"20"}`, `{"credit_usd":"19.75"}`},
+		{
+			"less credit", credits("2", -llm.USD/4), audit.AccountCredited, acc, `{"credit_usd":"20"}`,
+			`{"credit_usd":"19.75"}`,
+		},
 		{
 			"no credit", updates(account.Update{EndCredit: true}), audit.AccountChanged, acc,
 			`{"credit_from_usd":"0.0049452","credit_usd":"19.75"}`, `{"credit_from_usd":null,"credit_usd":null}`,
@@ -110,7 +136,10 @@ func accountSteps() []step {
 
 // otherSteps are changes of what is not an account, after those of one.
 func otherSteps(e *ledger.Entry) []step {
-	key, renamed := audit.Object{Kind: "key", ID: "key_1", Name: "über label"}, audit.Object{Kind: "key", ID: "key_1", Name: "renamed"}
+	key, renamed := audit.Object{Kind: "key", ID: "key_1", Name: "über label"}, audit.Object{
+		Kind: "key", ID: "key_1",
+		Name: "renamed",
+	}
 	k := newKey("key_1", "acc_a")
 	k.Creator = "user_1"
 	tokens := e.Usage.TotalTokens()
@@ -118,13 +147,15 @@ func otherSteps(e *ledger.Entry) []step {
 	before := fmt.Sprintf(`{"cost_usd":%q,"resolved":false}`, e.Cost)
 	return []step{
 		{
-			"key", func(ctx context.Context, f *fixture) error { return f.CreateKey(ctx, ann(), k, account.Hash{1}) }, audit.KeyCreated, key, "",
+			"key", func(ctx context.Context, f *fixture) error { return f.CreateKey(ctx, ann(), k, account.Hash{1}) },
+			audit.KeyCreated, key, "",
 			`{"budget_period":"month","budget_usd":"5","concurrency":3,"creator":"user_1","expires":"2027-01-01T00:00:00.000001Z","label":"über label",` +
 				`"last4":"abcd","models":["openai/*","fast"],"permissions":["chat"],"rpm":1,"tpm":2}`,
 		},
 		{"same label", changesKey(account.KeyUpdate{Label: &k.Label}), "", key, "", ""},
 		{
-			"label and models", changesKey(account.KeyUpdate{Label: new("renamed"), Models: new([]string{})}), audit.KeyChanged, renamed,
+			"label and models", changesKey(account.KeyUpdate{Label: new("renamed"), Models: new([]string{})}),
+			audit.KeyChanged, renamed,
 			`{"label":"über label","models":["openai/*","fast"]}`, `{"label":"renamed","models":null}`,
 		},
 		{
@@ -132,21 +163,31 @@ func otherSteps(e *ledger.Entry) []step {
 			`{"expires":"2027-01-01T00:00:00.000001Z"}`, `{"expires":null}`,
 		},
 		{
-			"limits and budget of a key", changesKey(account.KeyUpdate{Limits: &account.Limits{RPM: 9, TPM: 2}, Budget: &account.Budget{Limit: 1, Period: ledger.PeriodMonth}}),
-			audit.KeyChanged, renamed, `{"budget_usd":"5","concurrency":3,"rpm":1}`, `{"budget_usd":"0.000000001","concurrency":null,"rpm":9}`,
+			"limits and budget of a key", changesKey(account.KeyUpdate{
+				Limits: &account.Limits{RPM: 9, TPM: 2},
+				Budget: &account.Budget{Limit: 1, Period: ledger.PeriodMonth},
+			}),
+			audit.KeyChanged, renamed, `{"budget_usd":"5","concurrency":3,"rpm":1}`,
+			`{"budget_usd":"0.000000001","concurrency":null,"rpm":9}`,
 		},
-		{"revoke", revokes, audit.KeyRevoked, renamed, `{"revoked":null}`, `{"revoked":"` + noon.Format(time.RFC3339Nano) + `"}`},
+		{"revoke", revokes, audit.KeyRevoked, renamed, `{"revoked":null}`, `{"revoked":"` +
+			noon.Format(time.RFC3339Nano) + `"}`},
 		{"revoke again", revokes, "", renamed, "", ""},
-		{"cost", resolves(1, false), audit.AttemptResolved, resolved(1), before, `{"cost_usd":"0.000000077","resolved":true}`},
+		{
+			"cost", resolves(1, false), audit.AttemptResolved, resolved(1), before,
+			`{"cost_usd":"0.000000077","resolved":true}`,
+		},
 		{
 			"release", resolves(2, true), audit.AttemptResolved, resolved(2),
-			fmt.Sprintf(`{"cost_usd":%q,"resolved":false,"tokens":%d}`, e.Cost, tokens), `{"cost_usd":"0","resolved":true,"tokens":0}`,
+			fmt.Sprintf(`{"cost_usd":%q,"resolved":false,"tokens":%d}`, e.Cost, tokens),
+			`{"cost_usd":"0","resolved":true,"tokens":0}`,
 		},
 		{
 			"credit note", func(ctx context.Context, f *fixture) error {
 				return f.Correct(ctx, ann(), ledger.Correct{ID: attempt(1).ID, Amount: -70, Reason: "credit note"})
 			},
-			audit.AttemptCorrected, resolved(1), `{"cost_usd":"0.000000077"}`, `{"cost_usd":"0.000000007","reason":"credit note"}`,
+			audit.AttemptCorrected, resolved(1), `{"cost_usd":"0.000000077"}`,
+			`{"cost_usd":"0.000000007","reason":"credit note"}`,
 		},
 		{
 			"set-up link", func(ctx context.Context, f *fixture) error {
@@ -169,7 +210,10 @@ func testAudit(t *testing.T, f *fixture) {
 		if err := test.do(t.Context(), f); err != nil {
 			t.Fatalf("%s: %v", test.name, err)
 		}
-		want := audit.Entry{Actor: ann(), Action: test.action, Object: test.object, At: f.now, Account: "acc_a", Before: raw(test.before), After: raw(test.after)}
+		want := audit.Entry{
+			Actor: ann(), Action: test.action, Object: test.object, At: f.now, Account: "acc_a",
+			Before: raw(test.before), After: raw(test.after),
+		}
 		switch test.object.Kind {
 		case "account":
 			want.Account = test.object.ID
@@ -226,7 +270,10 @@ func testAuditFailed(t *testing.T, f *fixture) {
 		do   func(ctx context.Context, f *fixture) error
 		want error // nil for any
 	}{
-		"taken name": {func(ctx context.Context, f *fixture) error { return f.CreateAccount(ctx, ann(), newAccount("a")) }, account.ErrExists},
+		"taken name": {func(ctx context.Context, f *fixture) error {
+			return f.CreateAccount(ctx, ann(),
+				newAccount("a"))
+		}, account.ErrExists},
 		"no account": {func(ctx context.Context, f *fixture) error {
 			return second(f.UpdateAccount(ctx, ann(), "b", account.Update{}))
 		}, account.ErrNotFound},
@@ -238,7 +285,9 @@ func testAuditFailed(t *testing.T, f *fixture) {
 		"no key to change": {changesKey(account.KeyUpdate{Label: new("x")}), account.ErrNotFound},
 		"known outcome":    {resolves(1, false), ledger.ErrKnown},
 		"no attempt":       {resolves(9, true), ledger.ErrNoAttempt},
-		"no node":          {func(ctx context.Context, f *fixture) error { return f.ForgetNode(ctx, ann(), uuid.New()) }, store.ErrNoNode},
+		"no node": {func(ctx context.Context, f *fixture) error {
+			return f.ForgetNode(ctx, ann(), uuid.New())
+		}, store.ErrNoNode},
 	} {
 		if err := test.do(t.Context(), f); err == nil || test.want != nil && !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", name, err, test.want)
@@ -259,7 +308,10 @@ func testKeyChanges(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	k.Label, k.Expires = "new", new(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
-	if got, err := f.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{Label: &k.Label, Expires: k.Expires}); err != nil || !cmp.Equal(got, k) {
+	if got, err := f.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{
+		Label:   &k.Label,
+		Expires: k.Expires,
+	}); err != nil || !cmp.Equal(got, k) {
 		t.Errorf("change: err %v\n%s", err, cmp.Diff(got, k))
 	}
 	if got, err := f.Key(t.Context(), k.ID); err != nil || !cmp.Equal(got, k) {
@@ -268,7 +320,10 @@ func testKeyChanges(t *testing.T, f *fixture) {
 	if c, err := f.Changes(t.Context(), 2); err != nil || len(c.List) != 1 || c.List[0].ID != k.ID {
 		t.Errorf("the feed: got %+v, %v; want the change of the key", c, err)
 	}
-	loose, err := f.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{Expires: &time.Time{}, Label: new("newer"), Tighten: true})
+	loose, err := f.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{
+		Expires: &time.Time{}, Label: new("newer"),
+		Tighten: true,
+	})
 	if err == nil || llm.AsError(err).Code != llm.CodeForbidden {
 		t.Errorf("tighten by taking the expiry away: got %+v, %v; want FORBIDDEN", loose, err)
 	}
@@ -276,7 +331,10 @@ func testKeyChanges(t *testing.T, f *fixture) {
 		t.Errorf("after a change that is refused: err %v\n%s", err, cmp.Diff(got, k))
 	}
 	k.Expires = new(k.Expires.Add(-time.Hour))
-	if got, err := f.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{Expires: k.Expires, Tighten: true}); err != nil || !cmp.Equal(got, k) {
+	if got, err := f.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{
+		Expires: k.Expires,
+		Tighten: true,
+	}); err != nil || !cmp.Equal(got, k) {
 		t.Errorf("tighten: err %v\n%s", err, cmp.Diff(got, k))
 	}
 	if _, err := f.Key(t.Context(), "key_9"); !errors.Is(err, account.ErrNotFound) {
@@ -285,7 +343,8 @@ func testKeyChanges(t *testing.T, f *fixture) {
 	if err := revokes(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{Label: new("x")}); !errors.Is(err, account.ErrRevoked) {
+	if _, err := f.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{Label: new("x")}); !errors.Is(
+		err, account.ErrRevoked) {
 		t.Errorf("change a revoked key: got %v, want ErrRevoked", err)
 	}
 }
@@ -358,7 +417,8 @@ func testAuditWriters(t *testing.T, f *fixture) {
 		node := f.open(t)
 		all.Go(func() {
 			for n := range each {
-				_, err := node.UpdateAccount(t.Context(), ann(), "acc_a", account.Update{Limits: &account.Limits{RPM: int64(1 + i*each + n)}})
+				_, err := node.UpdateAccount(t.Context(), ann(), "acc_a",
+					account.Update{Limits: &account.Limits{RPM: int64(1 + i*each + n)}})
 				if err != nil {
 					t.Errorf("node %d: %v", i, err)
 				}

@@ -77,7 +77,10 @@ func testCredit(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	apply(t, f, newTape().costing(costing(1, 30)))
 	add := func(amount llm.Money) (account.Account, error) {
-		return f.AddCredit(t.Context(), audit.Gateway(), account.CreditEntry{ID: uuid.NewString(), AccountID: "acc_a", Amount: amount, At: f.now})
+		return f.AddCredit(t.Context(), audit.Gateway(), account.CreditEntry{
+			ID: uuid.NewString(), AccountID: "acc_a",
+			Amount: amount, At: f.now,
+		})
 	}
 	for _, tt := range []struct {
 		amount, paid llm.Money
@@ -93,10 +96,14 @@ func testCredit(t *testing.T, f *fixture) {
 	if got, err := f.Accounts(t.Context(), "a"); err != nil || got[0].Credit.Paid != 15 {
 		t.Errorf("after what was refused: got %+v, %v; want 15 paid", got[0].Credit, err)
 	}
-	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: uuid.New(), Budget: ledger.BudgetID{Scope: "acc_a"}, Least: 1, Most: 100}); l.Limit != 45 || l.Granted != 15 {
+	if l := lease(t, f.Store, ledger.LeaseRequest{
+		Journal: uuid.New(), Budget: ledger.BudgetID{Scope: "acc_a"},
+		Least: 1, Most: 100,
+	}); l.Limit != 45 || l.Granted != 15 {
 		t.Errorf("leased %+v, want a limit of 45 of which 15 are left", l)
 	}
-	if got, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a", account.Update{EndCredit: true}); err != nil || got.Credit != nil {
+	if got, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
+		account.Update{EndCredit: true}); err != nil || got.Credit != nil {
 		t.Errorf("credit ended: got %+v, %v; want none", got.Credit, err)
 	}
 }
@@ -107,12 +114,16 @@ func testGoodwill(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	apply(t, f, newTape().costing(costing(1, 30)))
 	add := func(amount llm.Money, goodwill bool) (account.Account, error) {
-		return f.AddCredit(t.Context(), ann(), account.CreditEntry{ID: uuid.NewString(), AccountID: "acc_a", Amount: amount, Goodwill: goodwill, At: f.now})
+		return f.AddCredit(t.Context(), ann(), account.CreditEntry{
+			ID: uuid.NewString(), AccountID: "acc_a",
+			Amount: amount, Goodwill: goodwill, At: f.now,
+		})
 	}
 	for _, tt := range []struct{ amount, goodwill llm.Money }{{20, 20}, {-5, 15}} {
 		got, err := add(tt.amount, true)
 		if err != nil || got.Credit != nil || got.Goodwill != tt.goodwill {
-			t.Errorf("goodwill of %v: got %+v, %+v, %v; want %v and no credit", tt.amount, got.Goodwill, got.Credit, err, tt.goodwill)
+			t.Errorf("goodwill of %v: got %+v, %+v, %v; want %v and no credit", tt.amount, got.Goodwill, got.Credit,
+				err, tt.goodwill)
 		}
 	}
 	if _, err := add(-16, true); !errors.Is(err, account.ErrOverdrawn) {
@@ -121,7 +132,10 @@ func testGoodwill(t *testing.T, f *fixture) {
 	if got, err := add(account.MaxAmount, true); !errors.Is(err, account.ErrTooMuch) || got.Goodwill != 15 {
 		t.Errorf("more than there may be: got %+v, %v; want ErrTooMuch, and the account as it is", got, err)
 	}
-	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: uuid.New(), Budget: ledger.BudgetID{Scope: "acc_a"}, Least: 1, Most: 100}); l.Limit != 0 {
+	if l := lease(t, f.Store, ledger.LeaseRequest{
+		Journal: uuid.New(), Budget: ledger.BudgetID{Scope: "acc_a"},
+		Least: 1, Most: 100,
+	}); l.Limit != 0 {
 		t.Errorf("leased %+v, want no limit", l)
 	}
 	for _, tt := range []struct {
@@ -130,8 +144,10 @@ func testGoodwill(t *testing.T, f *fixture) {
 		paid     llm.Money
 	}{{7, false, 7}, {3, true, 10}, {-4, true, 6}} {
 		got, err := add(tt.amount, tt.goodwill)
-		if err != nil || got.Credit == nil || *got.Credit != (account.Credit{Paid: tt.paid, From: 30}) || got.Goodwill != 15 {
-			t.Errorf("credit of %v, goodwill %v: got %+v, %v, %v; want %v from 30", tt.amount, tt.goodwill, got.Credit, got.Goodwill, err, tt.paid)
+		if err != nil || got.Credit == nil || *got.Credit != (account.Credit{Paid: tt.paid, From: 30}) ||
+			got.Goodwill != 15 {
+			t.Errorf("credit of %v, goodwill %v: got %+v, %v, %v; want %v from 30", tt.amount, tt.goodwill, got.Credit,
+				got.Goodwill, err, tt.paid)
 		}
 	}
 	var actions []string
@@ -162,7 +178,8 @@ func testCreditAtOnce(t *testing.T, f *fixture) {
 			switch e := llm.AsError(err); {
 			case err == nil:
 				paid.Add(1)
-			case e.Code != llm.CodeInvalidRequest || !strings.Contains(e.Message, "at most $1000000000 in all; the account has paid $900000000."):
+			case e.Code != llm.CodeInvalidRequest || !strings.Contains(e.Message,
+				"at most $1000000000 in all; the account has paid $900000000."):
 				t.Errorf("credit beyond what there may be: got %v, want to be told the most, and what is paid", err)
 			}
 		})
@@ -170,7 +187,8 @@ func testCreditAtOnce(t *testing.T, f *fixture) {
 	all.Wait()
 	a, err := f.Accounts(t.Context(), "a")
 	if err != nil || paid.Load() != fit || a[0].Credit.Paid != fit*300_000_000*llm.USD {
-		t.Errorf("%d pay $300,000,000 at once: got %d times, %+v, %v; want %d times", payers, paid.Load(), a[0].Credit, err, fit)
+		t.Errorf("%d pay $300,000,000 at once: got %d times, %+v, %v; want %d times", payers, paid.Load(), a[0].Credit,
+			err, fit)
 	}
 }
 
@@ -187,11 +205,15 @@ func lease(t *testing.T, s *store.Store, r ledger.LeaseRequest) ledger.Lease {
 func budgeted(t *testing.T, f *fixture, limit llm.Money, period ledger.Period, nodes ...uuid.UUID) {
 	t.Helper()
 	create(t, f, "a")
-	if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a", account.Update{Budget: &account.Budget{Limit: limit, Period: period}}); err != nil {
+	if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
+		account.Update{Budget: &account.Budget{Limit: limit, Period: period}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range nodes {
-		if _, err := f.Beat(t.Context(), ledger.Node{Journal: n, Name: "host", Address: "here", Version: "1", Started: f.now}); err != nil {
+		if _, err := f.Beat(t.Context(), ledger.Node{
+			Journal: n, Name: "host", Address: "here", Version: "1",
+			Started: f.now,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -207,27 +229,42 @@ func testLease(t *testing.T, f *fixture) {
 	if first.Spent != 100 || first.At != 100 || first.Limit != 1000 || first.Granted < 300 {
 		t.Errorf("first lease: got %+v, want 100 spent at 100 and 300 or more", first)
 	}
-	second := lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: id, Unknown: true, Least: 1001 - first.Granted, Most: 2000})
+	second := lease(t, f.Store, ledger.LeaseRequest{
+		Journal: b, Budget: id, Unknown: true, Least: 1001 - first.Granted,
+		Most: 2000,
+	})
 	if second.Granted != 0 {
 		t.Errorf("more than is left: got %+v, want nothing", second)
 	}
 	rest := 1000 - first.Granted
-	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: id, Least: rest, Most: rest}); l.Granted != rest || rest > 0 && l.Left != 0 {
+	if l := lease(t, f.Store, ledger.LeaseRequest{
+		Journal: b, Budget: id, Least: rest,
+		Most: rest,
+	}); l.Granted != rest || rest > 0 && l.Left != 0 {
 		t.Errorf("all that is left: got %+v, want %v", l, rest)
 	}
 	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: a, Budget: id, Used: 150}); l.Granted != 150 {
 		t.Errorf("given back: got %+v, want 150", l)
 	}
-	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: id, Used: rest, Least: 850 - rest, Most: 850 - rest}); l.Granted != 850 {
+	if l := lease(t, f.Store, ledger.LeaseRequest{
+		Journal: b, Budget: id, Used: rest, Least: 850 - rest,
+		Most: 850 - rest,
+	}); l.Granted != 850 {
 		t.Errorf("what was given back: got %+v, want 850", l)
 	}
-	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: ledger.BudgetID{Scope: "acc_a", Period: theDay}, Least: 1, Most: 1}); l.Limit != 0 {
+	if l := lease(t, f.Store, ledger.LeaseRequest{
+		Journal: b, Budget: ledger.BudgetID{Scope: "acc_a", Period: theDay},
+		Least: 1, Most: 1,
+	}); l.Limit != 0 {
 		t.Errorf("another period: got %+v, want no limit", l)
 	}
 	if err := f.Reconcile(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: a, Budget: id, Used: 150, Least: 850, Most: 850}); l.Granted != 1000 {
+	if l := lease(t, f.Store, ledger.LeaseRequest{
+		Journal: a, Budget: id, Used: 150, Least: 850,
+		Most: 850,
+	}); l.Granted != 1000 {
 		t.Errorf("after the other node was reconciled: got %+v, want all", l)
 	}
 }
@@ -280,11 +317,13 @@ func testNodes(t *testing.T, f *fixture) {
 	if err != nil || beat.Alive != 1 || beat.Told != beat.Incarnation {
 		t.Errorf("the first beat: got %+v, %v", beat, err)
 	}
-	if list, err := f.Nodes(t.Context()); err != nil || len(list) != 1 || !list[0].Alive || list[0].Name != "host-a" || list[0].Journal != a {
+	if list, err := f.Nodes(t.Context()); err != nil || len(list) != 1 || !list[0].Alive || list[0].Name != "host-a" ||
+		list[0].Journal != a {
 		t.Errorf("nodes: got %+v, %v", list, err)
 	}
 	shared := beat.For > 0
-	if beat, err := f.Beat(t.Context(), ledger.Node{Journal: b, Name: "host-b", Started: noon}); err != nil || shared && beat.Alive != 2 {
+	if beat, err := f.Beat(t.Context(), ledger.Node{Journal: b, Name: "host-b", Started: noon}); err != nil || shared &&
+		beat.Alive != 2 {
 		t.Errorf("a second node: got %+v, %v", beat, err)
 	}
 	if err := f.ForgetNode(t.Context(), audit.Gateway(), a); !errors.Is(err, store.ErrNodeAlive) {
@@ -293,7 +332,8 @@ func testNodes(t *testing.T, f *fixture) {
 	if err := f.Leave(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	if beat, err := f.Beat(t.Context(), ledger.Node{Journal: b, Name: "host-b", Started: noon}); err != nil || beat.Alive != 1 {
+	if beat, err := f.Beat(t.Context(), ledger.Node{Journal: b, Name: "host-b", Started: noon}); err != nil ||
+		beat.Alive != 1 {
 		t.Errorf("after the other left: got %+v, %v; want one alive", beat, err)
 	}
 	if err := f.ForgetNode(t.Context(), audit.Gateway(), a); err != nil {
@@ -303,7 +343,8 @@ func testNodes(t *testing.T, f *fixture) {
 		t.Errorf("forget it again: got %v, want ErrNoNode", err)
 	}
 	want := audit.Object{Kind: "node", ID: a.String(), Name: "host-a"}
-	if e := logged(t, f, audit.Query{Limit: 9}); len(e) != 1 || e[0].Action != audit.NodeForgotten || e[0].Object != want || string(e[0].Before) != `{"address":"10.0.0.1:8080"}` {
+	if e := logged(t, f, audit.Query{Limit: 9}); len(e) != 1 || e[0].Action != audit.NodeForgotten ||
+		e[0].Object != want || string(e[0].Before) != `{"address":"10.0.0.1:8080"}` {
 		t.Errorf("audit log: got %+v, want one entry about %+v", e, want)
 	}
 }
@@ -363,17 +404,24 @@ func testRetainBudgets(t *testing.T, f *fixture) {
 		ledger.PeriodMonth: {202611: true, 202609: true, 202608: false, 202512: false},
 		ledger.PeriodTotal: {0: true},
 	} {
-		if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a", account.Update{Budget: &account.Budget{Limit: 100, Period: kind}}); err != nil {
+		if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
+			account.Update{Budget: &account.Budget{Limit: 100, Period: kind}}); err != nil {
 			t.Fatal(err)
 		}
 		for period := range kept {
-			lease(t, f.Store, ledger.LeaseRequest{Journal: a, Budget: ledger.BudgetID{Scope: "acc_a", Period: period}, Used: 7})
+			lease(t, f.Store, ledger.LeaseRequest{
+				Journal: a, Budget: ledger.BudgetID{Scope: "acc_a", Period: period},
+				Used: 7,
+			})
 		}
 		if err := f.RetainBudgets(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for period, is := range kept {
-			l := lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: ledger.BudgetID{Scope: "acc_a", Period: period}, Least: 1, Most: 1})
+			l := lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: ledger.BudgetID{
+				Scope:  "acc_a",
+				Period: period,
+			}, Least: 1, Most: 1})
 			if there := l.Granted+l.Left == 93; there != is {
 				t.Errorf("slice of period %d: kept is %t, want %t: %+v", period, there, is, l)
 			}

@@ -25,7 +25,10 @@ func bounded(n int) ledger.Entry {
 
 func correct(t *testing.T, f *fixture, n int, amount llm.Money) {
 	t.Helper()
-	if err := f.Correct(t.Context(), ann(), ledger.Correct{ID: attempt(n).ID, Amount: amount, Reason: "credit note"}); err != nil {
+	if err := f.Correct(t.Context(), ann(), ledger.Correct{
+		ID: attempt(n).ID, Amount: amount,
+		Reason: "credit note",
+	}); err != nil {
 		t.Fatalf("correct %d by %s: %v", n, amount, err)
 	}
 }
@@ -73,9 +76,15 @@ func testCorrect(t *testing.T, f *fixture) {
 	}
 	by := ann()
 	note := func(seq int, amount llm.Money) ledger.Correction {
-		return ledger.Correction{Kind: "amount", Seq: seq, Cost: amount, Reason: "credit note", By: by.String(), At: f.clock()}
+		return ledger.Correction{
+			Kind: "amount", Seq: seq, Cost: amount, Reason: "credit note", By: by.String(),
+			At: f.clock(),
+		}
 	}
-	if diff := cmp.Diff(d.Parts[0].Corrections, []ledger.Correction{note(1, -500), note(2, -75), note(3, 200)}); diff != "" {
+	if diff := cmp.Diff(d.Parts[0].Corrections, []ledger.Correction{
+		note(1, -500), note(2, -75),
+		note(3, 200),
+	}); diff != "" {
 		t.Errorf("corrections (-got +want):\n%s", diff)
 	}
 	var lines llm.Money
@@ -121,18 +130,27 @@ func testCorrectRefused(t *testing.T, f *fixture) {
 		ask  ledger.Correct
 		want error
 	}{
-		"below 0":              {ledger.Correct{ID: id, Amount: -e.Cost - 1, Reason: "x"}, ledger.ErrAmount},
-		"far below 0":          {ledger.Correct{ID: id, Amount: -1 << 63, Reason: "x"}, ledger.ErrAmount},
-		"more than there is":   {ledger.Correct{ID: id, Amount: ledger.MaxCost - e.Cost + 1, Reason: "x"}, ledger.ErrAmount},
-		"far more":             {ledger.Correct{ID: id, Amount: 1<<63 - 1, Reason: "x"}, ledger.ErrAmount},
-		"nothing":              {ledger.Correct{ID: id, Reason: "x"}, ledger.ErrAmount},
-		"without a reason":     {ledger.Correct{ID: id, Amount: -1, Reason: " "}, ledger.ErrReason},
-		"a long reason":        {ledger.Correct{ID: id, Amount: -1, Reason: strings.Repeat("ü", 501)}, ledger.ErrReason},
-		"a reason in lines":    {ledger.Correct{ID: id, Amount: -1, Reason: "a\nb"}, ledger.ErrReason},
-		"under way":            {ledger.Correct{ID: attempt(2).ID, Amount: 1, Reason: "x"}, ledger.ErrOpen},
-		"no attempt":           {ledger.Correct{ID: attempt(9).ID, Amount: 1, Reason: "x"}, ledger.ErrNoAttempt},
-		"of somebody else":     {ledger.Correct{ID: id, Account: "acc_b", Amount: 1, Reason: "x"}, ledger.ErrNoAttempt},
-		"another number of it": {ledger.Correct{ID: ledger.AttemptID{Request: id.Request, N: 2}, Amount: 1, Reason: "x"}, ledger.ErrNoAttempt},
+		"below 0":     {ledger.Correct{ID: id, Amount: -e.Cost - 1, Reason: "x"}, ledger.ErrAmount},
+		"far below 0": {ledger.Correct{ID: id, Amount: -1 << 63, Reason: "x"}, ledger.ErrAmount},
+		"more than there is": {
+			ledger.Correct{ID: id, Amount: ledger.MaxCost - e.Cost + 1, Reason: "x"},
+			ledger.ErrAmount,
+		},
+		"far more":         {ledger.Correct{ID: id, Amount: 1<<63 - 1, Reason: "x"}, ledger.ErrAmount},
+		"nothing":          {ledger.Correct{ID: id, Reason: "x"}, ledger.ErrAmount},
+		"without a reason": {ledger.Correct{ID: id, Amount: -1, Reason: " "}, ledger.ErrReason},
+		"a long reason": {
+			ledger.Correct{ID: id, Amount: -1, Reason: strings.Repeat("ü", 501)},
+			ledger.ErrReason,
+		},
+		"a reason in lines": {ledger.Correct{ID: id, Amount: -1, Reason: "a\nb"}, ledger.ErrReason},
+		"under way":         {ledger.Correct{ID: attempt(2).ID, Amount: 1, Reason: "x"}, ledger.ErrOpen},
+		"no attempt":        {ledger.Correct{ID: attempt(9).ID, Amount: 1, Reason: "x"}, ledger.ErrNoAttempt},
+		"of somebody else":  {ledger.Correct{ID: id, Account: "acc_b", Amount: 1, Reason: "x"}, ledger.ErrNoAttempt},
+		"another number of it": {ledger.Correct{
+			ID: ledger.AttemptID{Request: id.Request, N: 2}, Amount: 1,
+			Reason: "x",
+		}, ledger.ErrNoAttempt},
 	} {
 		if err := f.Correct(t.Context(), ann(), test.ask); !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", name, err, test.want)
@@ -207,11 +225,15 @@ func testResolveOlder(t *testing.T, f *fixture) {
 	correct(t, f, 3, -second.Cost)
 	all := spentInAll(t, f, "acc_a")
 
-	want := ledger.Resolution{Attempts: 4, Cost: 2*first.Cost + lost.Cost, AtMost: 2*first.Cost + lost.Cost + 3000, Decided: 2*first.Cost + lost.Cost + 3000}
+	want := ledger.Resolution{
+		Attempts: 4, Cost: 2*first.Cost + lost.Cost, AtMost: 2*first.Cost + lost.Cost + 3000,
+		Decided: 2*first.Cost + lost.Cost + 3000,
+	}
 	if got := older(t, f, ledger.ResolveQuery{Rule: ledger.RuleAtMost, DryRun: true}); got != want {
 		t.Errorf("dry run: got %+v, want %+v", got, want)
 	}
-	if got := spentInAll(t, f, "acc_a"); got != all || len(logged(t, f, audit.Query{Action: audit.AttemptResolved, Limit: 1})) != 0 {
+	if got := spentInAll(t, f, "acc_a"); got != all ||
+		len(logged(t, f, audit.Query{Action: audit.AttemptResolved, Limit: 1})) != 0 {
 		t.Errorf("after a dry run: got %s spent, want %s and no entry in the audit log", got, all)
 	}
 
@@ -232,9 +254,15 @@ func testResolveOlder(t *testing.T, f *fixture) {
 	}
 
 	var progress [][2]int64
-	got, err := f.ResolveOlder(t.Context(), ann(), ledger.ResolveQuery{Rule: ledger.RuleAtMost, Before: noon.Add(time.Hour)},
+	got, err := f.ResolveOlder(t.Context(), ann(), ledger.ResolveQuery{
+		Rule:   ledger.RuleAtMost,
+		Before: noon.Add(time.Hour),
+	},
 		func(done, total int64) { progress = append(progress, [2]int64{done, total}) })
-	want = ledger.Resolution{Attempts: 2, Cost: first.Cost + lost.Cost, AtMost: first.Cost + lost.Cost + 1000, Decided: first.Cost + lost.Cost + 1000}
+	want = ledger.Resolution{
+		Attempts: 2, Cost: first.Cost + lost.Cost, AtMost: first.Cost + lost.Cost + 1000,
+		Decided: first.Cost + lost.Cost + 1000,
+	}
 	if err != nil || got != want || !cmp.Equal(progress, [][2]int64{{2, 2}}) {
 		t.Errorf("at most: got %+v, %v, progress %v; want %+v", got, err, progress, want)
 	}
@@ -249,7 +277,10 @@ func testResolveOlder(t *testing.T, f *fixture) {
 		t.Errorf("the audit log: got %d entries %+v, want one for each attempt, with its rule", len(entries), entries)
 	}
 	verified(t, f)
-	if got := older(t, f, ledger.ResolveQuery{Rule: ledger.RuleEstimate, Before: noon.Add(3 * time.Hour)}); got.Attempts != 1 {
+	if got := older(t, f, ledger.ResolveQuery{
+		Rule:   ledger.RuleEstimate,
+		Before: noon.Add(3 * time.Hour),
+	}); got.Attempts != 1 {
 		t.Errorf("the young one, later: got %+v, want one", got)
 	}
 	verified(t, f)
@@ -311,7 +342,10 @@ func testResolveOlderAtOnce(t *testing.T, f *fixture) {
 				to = other
 			}
 			var err error
-			if got[i], err = to.ResolveOlder(t.Context(), ann(), ledger.ResolveQuery{Rule: rule, Before: noon.Add(time.Hour)}, nil); err != nil {
+			if got[i], err = to.ResolveOlder(t.Context(), ann(), ledger.ResolveQuery{
+				Rule:   rule,
+				Before: noon.Add(time.Hour),
+			}, nil); err != nil {
 				t.Errorf("resolve: %v", err)
 			}
 		})

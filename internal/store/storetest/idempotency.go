@@ -20,7 +20,10 @@ func begin(t *testing.T, f *fixture, c store.IdempotencyRecord, want idempotency
 }
 
 func testIdempotency(t *testing.T, f *fixture) {
-	record := store.IdempotencyRecord{Record: idempotency.Record{Scope: "key_1", Key: "k", Body: "b"}, Node: "n", Epoch: "1"}
+	record := store.IdempotencyRecord{
+		Record: idempotency.Record{Scope: "key_1", Key: "k", Body: "b"}, Node: "n",
+		Epoch: "1",
+	}
 	otherBody, otherScope, stream := record, record, record
 	otherBody.Body, otherScope.Scope, stream.Key = "c", "key_2", "s"
 
@@ -57,7 +60,10 @@ func testIdempotency(t *testing.T, f *fixture) {
 }
 
 func testIdempotencyOwners(t *testing.T, f *fixture) {
-	dead := store.IdempotencyRecord{Record: idempotency.Record{Scope: "key_1", Key: "dead", Body: "b"}, Node: "n", Epoch: "1"}
+	dead := store.IdempotencyRecord{
+		Record: idempotency.Record{Scope: "key_1", Key: "dead", Body: "b"}, Node: "n",
+		Epoch: "1",
+	}
 	done, alive, elsewhere := dead, dead, dead
 	done.Key, alive.Key, alive.Epoch, elsewhere.Key, elsewhere.Node = "done", "alive", "2", "elsewhere", "m"
 	for _, c := range []store.IdempotencyRecord{dead, done, alive, elsewhere} {

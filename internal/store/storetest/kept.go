@@ -25,7 +25,10 @@ func (f *fixture) limited(t *testing.T, q kept.Quota) *store.Store {
 }
 
 func claimOf(account, key string) store.IdempotencyRecord {
-	return store.IdempotencyRecord{Record: idempotency.Record{Account: account, Scope: "key_" + account, Key: key, Body: "b", Request: account + key}, Node: "n", Epoch: "1"}
+	return store.IdempotencyRecord{Record: idempotency.Record{
+		Account: account, Scope: "key_" + account, Key: key,
+		Body: "b", Request: account + key,
+	}, Node: "n", Epoch: "1"}
 }
 
 // reply keeps a reply for an account.
@@ -43,7 +46,8 @@ func (f *fixture) respond(t *testing.T, s *store.Store, account, id, text string
 	t.Helper()
 	now := f.clock()
 	return s.KeepResponse(t.Context(), &conversation.Record{
-		Account: account, Scope: "key_" + account, ID: id, Items: items, Created: now, Expires: now.Add(7 * day), Sealed: []byte(text),
+		Account: account, Scope: "key_" + account, ID: id, Items: items, Created: now, Expires: now.Add(7 * day),
+		Sealed: []byte(text),
 	})
 }
 
@@ -76,7 +80,10 @@ func testKept(t *testing.T, f *fixture) {
 	wantRefusal(t, "response", f.respond(t, s, "a", "r2", "0123456789"), "")
 	wantRefusal(t, "in its place", f.respond(t, s, "a", "r2", "01234"), "")
 	b := kept.Usage{Account: "b", Replies: 1, ReplyBytes: 6}
-	wantKept(t, s, "all", kept.Usage{Replies: 1, ReplyBytes: 1}, kept.Usage{Account: "a", Replies: 3, ReplyBytes: 12, Responses: 2, ResponseBytes: 10 + 2*256 + 5}, b)
+	wantKept(t, s, "all", kept.Usage{Replies: 1, ReplyBytes: 1}, kept.Usage{
+		Account: "a", Replies: 3, ReplyBytes: 12,
+		Responses: 2, ResponseBytes: 10 + 2*256 + 5,
+	}, b)
 
 	if err := s.DeleteResponse(t.Context(), "r1"); err != nil {
 		t.Fatal(err)
@@ -127,7 +134,10 @@ func testKeptQuota(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	wantRefusal(t, "after one was deleted", f.reply(t, s, "a", "5", "1234"), "")
-	wantKept(t, s, "in the end", kept.Usage{Replies: 1, ReplyBytes: 13}, kept.Usage{Account: "a", Replies: 3, ReplyBytes: 10}, kept.Usage{Account: "b", Replies: 1, ReplyBytes: 10})
+	wantKept(t, s, "in the end", kept.Usage{Replies: 1, ReplyBytes: 13}, kept.Usage{
+		Account: "a", Replies: 3,
+		ReplyBytes: 10,
+	}, kept.Usage{Account: "b", Replies: 1, ReplyBytes: 10})
 }
 
 // testKeptAtOnce is that nodes which keep at once keep what the quota has room for, and
@@ -158,7 +168,8 @@ func testKeptAtOnce(t *testing.T, f *fixture) {
 	}
 	wg.Wait()
 	got, err := f.Kept(t.Context())
-	if err != nil || len(got) != 1 || got[0].Replies+got[0].Responses != room || got[0].ReplyBytes+got[0].ResponseBytes != room*10 {
+	if err != nil || len(got) != 1 || got[0].Replies+got[0].Responses != room || got[0].ReplyBytes+
+		got[0].ResponseBytes != room*10 {
 		t.Errorf("kept: got %+v, %v; want %d", got, err, room)
 	}
 	f.advance(7 * day)
@@ -218,14 +229,16 @@ func testKeptPurged(t *testing.T, f *fixture) {
 			t.Errorf("purge: got %+v, %v; want %+v", got, err, want)
 		}
 	}
-	wantKept(t, s, "after it", kept.Usage{Account: "a", Replies: 1, ReplyBytes: 5, Responses: 1, ResponseBytes: 5}, kept.Usage{Account: "b", Replies: 1, ReplyBytes: 5})
+	wantKept(t, s, "after it", kept.Usage{Account: "a", Replies: 1, ReplyBytes: 5, Responses: 1, ResponseBytes: 5},
+		kept.Usage{Account: "b", Replies: 1, ReplyBytes: 5})
 	begin(t, f, claimOf("a", "old"), idempotency.Spent, "")
 	begin(t, f, claimOf("a", "young"), idempotency.Done, "young")
 	begin(t, f, claimOf("a", "runs"), idempotency.Running, "")
 	wantResponse(t, f, "0", "")
 	wantResponse(t, f, "young", "young")
 	log := logged(t, f, audit.Query{Action: audit.KeptPurged, Limit: 9})
-	if len(log) != 1 || log[0].Object != a || log[0].Account != "a" || string(log[0].After) != `{"before":"2026-11-21T13:00:00Z"}` {
+	if len(log) != 1 || log[0].Object != a || log[0].Account != "a" ||
+		string(log[0].After) != `{"before":"2026-11-21T13:00:00Z"}` {
 		t.Errorf("logged %+v, want the purge once", log)
 	}
 	f.advance(day)

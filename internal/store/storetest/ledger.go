@@ -36,7 +36,8 @@ func priceRecord() ledger.PriceRecord {
 func attempt(n int) ledger.Attempt {
 	return ledger.Attempt{
 		ID:      ledger.AttemptID{Request: uuid.NewSHA1(uuid.Nil, fmt.Append(nil, n)), N: 1},
-		Account: "acc_a", Key: "key_a", Requested: "fast", Provider: "openai", Model: "org/gpt", Opened: noon, Arrived: noon, Stream: true,
+		Account: "acc_a", Key: "key_a", Requested: "fast", Provider: "openai", Model: "org/gpt", Opened: noon,
+		Arrived: noon, Stream: true,
 		Price: price(), Bound: llm.Usage{llm.Input: 100, llm.Output: 4096}, Hold: 2472600,
 	}
 }
@@ -44,8 +45,12 @@ func attempt(n int) ledger.Attempt {
 // entry is the same, settled.
 func entry(n int) ledger.Entry {
 	e := ledger.Entry{Attempt: attempt(n), Settlement: ledger.Settlement{
-		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: llm.Usage{llm.Input: 10, llm.CacheRead: 5, llm.Output: 20},
-		Counts: true, Finish: llm.FinishStop, Tier: "default", Status: 200, FirstToken: 1500 * time.Microsecond, Duration: time.Second,
+		Outcome: ledger.OutcomeOK, Provenance: ledger.Exact, Usage: llm.Usage{
+			llm.Input: 10, llm.CacheRead: 5,
+			llm.Output: 20,
+		},
+		Counts: true, Finish: llm.FinishStop, Tier: "default", Status: 200, FirstToken: 1500 * time.Microsecond,
+		Duration: time.Second,
 	}}
 	e.Cost, e.Unpriced = e.Price.Cost(&e.Usage, e.Tier), e.Price.Unpriced(&e.Usage, e.Tier)
 	return e
@@ -55,7 +60,8 @@ func entry(n int) ledger.Entry {
 func unknown(n int) ledger.Entry {
 	a := attempt(n)
 	return ledger.Entry{Attempt: a, Settlement: ledger.Settlement{
-		Outcome: ledger.OutcomeUnknown, Provenance: ledger.Unknown, Usage: a.Bound, Cost: a.Hold, AtMost: a.Hold, Counts: true,
+		Outcome: ledger.OutcomeUnknown, Provenance: ledger.Unknown, Usage: a.Bound, Cost: a.Hold, AtMost: a.Hold,
+		Counts: true,
 	}}
 }
 
@@ -177,11 +183,14 @@ func testSettledOnce(t *testing.T, f *fixture) {
 func testEntries(t *testing.T, f *fixture) {
 	full, second, unpriced := entry(1), entry(1), entry(3)
 	second.ID.N = 2
-	second.Outcome, second.Code, second.Status, second.Counts = ledger.OutcomeRejected, llm.CodeProviderError, 500, false
+	second.Outcome, second.Code, second.Status, second.Counts = ledger.OutcomeRejected, llm.CodeProviderError, 500,
+		false
 	unpriced.Price, unpriced.Cost, unpriced.Requested, unpriced.Account = llm.Price{}, 0, "openai/org/gpt", "acc_b"
 	unpriced.Unpriced = unpriced.Price.Unpriced(&unpriced.Usage, "")
 	apply(t, f, newTape().next([]ledger.Attempt{attempt(4)}, full, second, unpriced))
-	for _, want := range []ledger.Entry{full, second, unpriced, {Attempt: attempt(4), Settlement: ledger.Settlement{Outcome: ledger.OutcomeOpen}}} {
+	for _, want := range []ledger.Entry{full, second, unpriced, {Attempt: attempt(4), Settlement: ledger.Settlement{
+		Outcome: ledger.OutcomeOpen,
+	}}} {
 		if got, ok, err := f.Attempt(t.Context(), want.ID); !ok || err != nil || !cmp.Equal(got, want) {
 			t.Errorf("attempt %s: found %v, err %v\n%s", want.ID, ok, err, cmp.Diff(got, want))
 		}
@@ -222,7 +231,8 @@ func testMidnight(t *testing.T, f *fixture) {
 	apply(t, f, j.next([]ledger.Attempt{before.Attempt}))
 	apply(t, f, j.next(nil, before, after))
 	page := uses(t, f, ledger.UsesQuery{Account: "acc_a"})
-	if len(page.Uses) != 2 || page.Uses[0].Date != "2026-11-21" || page.Uses[1].Date != "2026-11-20" || page.Uses[1].Requests != 1 {
+	if len(page.Uses) != 2 || page.Uses[0].Date != "2026-11-21" || page.Uses[1].Date != "2026-11-20" ||
+		page.Uses[1].Requests != 1 {
 		t.Errorf("got %+v, want one request on each side of midnight", page.Uses)
 	}
 	verified(t, f)

@@ -51,7 +51,8 @@ func testOverview(t *testing.T, f *fixture) {
 	slow.Key, slow.FirstToken = "key_b", 90*time.Second
 	old.Opened, old.Arrived = noon.AddDate(0, 0, -2), noon.AddDate(0, 0, -2)
 	failed.Outcome, failed.Counts, failed.Usage, failed.Cost = ledger.OutcomeFailed, false, llm.Usage{}, 0
-	guessed.Model, guessed.Provenance, guessed.Price, guessed.Cost, guessed.FirstToken = "aa", ledger.Estimated, llm.Price{}, 0, 0
+	guessed.Model, guessed.Provenance, guessed.Price, guessed.Cost, guessed.FirstToken = "aa", ledger.Estimated,
+		llm.Price{}, 0, 0
 	guessed.Unpriced = guessed.Price.Unpriced(&guessed.Usage, "")
 	foreign, before := entry(7), entry(8)
 	foreign.Account = "acc_b"
@@ -67,7 +68,11 @@ func testOverview(t *testing.T, f *fixture) {
 	gpt := plus(sumOfEntry(&today), sumOfEntry(&slow), failure, sumOfEntry(&lost))
 	past := sumOfEntry(&old)
 	want := ledger.Overview{
-		Days: []ledger.DaySum{{Date: "2026-11-19", Sum: past}, {Date: "2026-11-20"}, {Date: "2026-11-21", Sum: plus(gpt, guess)}},
+		Days: []ledger.DaySum{
+			{Date: "2026-11-19", Sum: past},
+			{Date: "2026-11-20"},
+			{Date: "2026-11-21", Sum: plus(gpt, guess)},
+		},
 		Models: []ledger.ModelSum{
 			{Model: "openai/org/gpt", Costs: []llm.Money{past.Cost, 0, gpt.Cost}, Sum: plus(gpt, past)},
 			{Model: "openai/aa", Costs: []llm.Money{0, 0, guess.Cost}, Sum: guess},
@@ -108,7 +113,8 @@ func testReportRanges(t *testing.T, f *fixture) {
 	} {
 		got, err := f.Overview(t.Context(), ledger.OverviewQuery{Account: "acc_a", From: test.from, To: test.to})
 		if len(got.Days) != test.days || (err == nil) != (test.days > 0) {
-			t.Errorf("overview of %q to %q: got %d days, %v; want %d", test.from, test.to, len(got.Days), err, test.days)
+			t.Errorf("overview of %q to %q: got %d days, %v; want %d", test.from, test.to, len(got.Days), err,
+				test.days)
 		}
 		if _, err := f.KeySpend(t.Context(), "acc_a", test.from, test.to); (err == nil) != (test.days > 0) {
 			t.Errorf("spending of keys from %q to %q: got %v; want days %d", test.from, test.to, err, test.days)
@@ -170,7 +176,8 @@ func testAccountsOverview(t *testing.T, f *fixture) {
 	old.Opened, old.Arrived = noon.AddDate(0, -1, 0), noon.AddDate(0, -1, 0)
 	dear.Account, dear.Key, dear.Usage = "acc_b", "key_b", llm.Usage{llm.Output: 900}
 	dear.Cost = dear.Price.Cost(&dear.Usage, "")
-	failed.Account, failed.Key, failed.Outcome, failed.Price, failed.Cost = "acc_b", "key_b", ledger.OutcomeRejected, llm.Price{}, 0
+	failed.Account, failed.Key, failed.Outcome, failed.Price, failed.Cost = "acc_b", "key_b", ledger.OutcomeRejected,
+		llm.Price{}, 0
 	failed.Unpriced = failed.Price.Unpriced(&failed.Usage, "")
 	apply(t, f, newTape().next(nil, old, dear, failed))
 	for month, want := range map[int64][]ledger.AccountSum{
@@ -207,7 +214,10 @@ func testUnpriced(t *testing.T, f *fixture) {
 	late.Opened, late.Arrived = noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1)
 	priced.Model = "new" // it had a price at first
 	apply(t, f, newTape().next(nil, priced, one, two, late, entry(5)))
-	whole := ledger.UnpricedModel{Model: "openai/new", Attempts: 3, Accounts: 2, First: "2026-11-21", Last: "2026-11-22"}
+	whole := ledger.UnpricedModel{
+		Model: "openai/new", Attempts: 3, Accounts: 2, First: "2026-11-21",
+		Last: "2026-11-22",
+	}
 	last := ledger.UnpricedModel{Model: "openai/new", Attempts: 1, Accounts: 1, First: "2026-11-22", Last: "2026-11-22"}
 	for _, test := range []struct {
 		from, to string
@@ -246,12 +256,30 @@ func testUnseen(t *testing.T, f *fixture) {
 		resolve *ledger.Entry
 		want    []ledger.UnseenSum
 	}{
-		{"none resolved", nil, []ledger.UnseenSum{{Account: "acc_a", Attempts: 4, Uncertain: 8000, First: "2026-11-21"}, b}},
-		{"one whose end was seen resolved", &unpriced, []ledger.UnseenSum{{Account: "acc_a", Attempts: 4, Uncertain: 3000, First: "2026-11-21"}, b}},
-		{"an estimate resolved", &gone, []ledger.UnseenSum{{Account: "acc_a", Attempts: 3, Uncertain: 2000, First: "2026-11-21"}, b}},
-		{"an unknown resolved", &died, []ledger.UnseenSum{{Account: "acc_a", Attempts: 2, Uncertain: 2000, First: "2026-11-21"}, b}},
-		{"all of a day resolved", &more, []ledger.UnseenSum{{Account: "acc_a", Attempts: 1, Uncertain: 1000, First: "2026-11-22"}, b}},
-		{"all of an account resolved", &foreign, []ledger.UnseenSum{{Account: "acc_a", Attempts: 1, Uncertain: 1000, First: "2026-11-22"}}},
+		{"none resolved", nil, []ledger.UnseenSum{
+			{Account: "acc_a", Attempts: 4, Uncertain: 8000, First: "2026-11-21"},
+			b,
+		}},
+		{
+			"one whose end was seen resolved", &unpriced,
+			[]ledger.UnseenSum{{Account: "acc_a", Attempts: 4, Uncertain: 3000, First: "2026-11-21"}, b},
+		},
+		{"an estimate resolved", &gone, []ledger.UnseenSum{{
+			Account: "acc_a", Attempts: 3, Uncertain: 2000,
+			First: "2026-11-21",
+		}, b}},
+		{"an unknown resolved", &died, []ledger.UnseenSum{{
+			Account: "acc_a", Attempts: 2, Uncertain: 2000,
+			First: "2026-11-21",
+		}, b}},
+		{"all of a day resolved", &more, []ledger.UnseenSum{{
+			Account: "acc_a", Attempts: 1, Uncertain: 1000,
+			First: "2026-11-22",
+		}, b}},
+		{"all of an account resolved", &foreign, []ledger.UnseenSum{{
+			Account: "acc_a", Attempts: 1, Uncertain: 1000,
+			First: "2026-11-22",
+		}}},
 	} {
 		if test.resolve != nil {
 			if err := f.Resolve(t.Context(), audit.Gateway(), test.resolve.ID, 7, false); err != nil {

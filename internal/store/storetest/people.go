@@ -21,7 +21,8 @@ var root = audit.Actor{Kind: audit.Command, Name: "root"}
 
 func newSession(f *fixture, id, userID string) people.NewSession {
 	return people.NewSession{Token: hashNamed(id), Session: people.Session{
-		ID: id, UserID: userID, Method: people.ByPassword, Address: "192.0.2.1", Agent: "Brøwser", Created: f.now, Seen: f.now, Expires: f.now.Add(day),
+		ID: id, UserID: userID, Method: people.ByPassword, Address: "192.0.2.1", Agent: "Brøwser", Created: f.now,
+		Seen: f.now, Expires: f.now.Add(day),
 	}}
 }
 
@@ -33,7 +34,10 @@ func hashNamed(name string) (h people.Hash) {
 // admit makes a user by an invitation to the account, or to operate.
 func admit(t *testing.T, f *fixture, name, accountID string, r people.Role) people.User {
 	t.Helper()
-	i := people.Invitation{ID: "inv_" + name, Email: name + "@x.example", AccountID: accountID, Role: r, Operator: accountID == "", By: "root", Created: f.now, Expires: f.now.Add(day)}
+	i := people.Invitation{
+		ID: "inv_" + name, Email: name + "@x.example", AccountID: accountID, Role: r,
+		Operator: accountID == "", By: "root", Created: f.now, Expires: f.now.Add(day),
+	}
 	if _, err := f.Invite(t.Context(), root, i, hashNamed(i.ID)); err != nil {
 		t.Fatalf("invite %s: %v", name, err)
 	}
@@ -63,7 +67,10 @@ func testPeople(t *testing.T, f *fixture) {
 		t.Errorf("operator at first: got %v, %v; want none", has, err)
 	}
 	boss, ann := admit(t, f, "boss", "", ""), admit(t, f, "ann", "acc_a", people.Owner)
-	want := people.User{ID: "user_ann", Email: "ann@x.example", Name: "Ünï ann", Password: true, Proven: true, Created: f.now, Seen: &f.now}
+	want := people.User{
+		ID: "user_ann", Email: "ann@x.example", Name: "Ünï ann", Password: true, Proven: true,
+		Created: f.now, Seen: &f.now,
+	}
 	if diff := cmp.Diff(ann, want); diff != "" || !boss.Operator {
 		t.Errorf("users: operator %v\n%s", boss.Operator, diff)
 	}
@@ -78,10 +85,14 @@ func testPeople(t *testing.T, f *fixture) {
 	if err := f.RenameUser(t.Context(), root, "user_ann", "Ann"); err != nil {
 		t.Error(err)
 	}
-	if list, err := f.Users(t.Context()); err != nil || len(list) != 2 || list[0].Name != "Ann" || list[1].ID != "user_boss" {
+	if list, err := f.Users(t.Context()); err != nil || len(list) != 2 || list[0].Name != "Ann" ||
+		list[1].ID != "user_boss" {
 		t.Errorf("users: got %+v, %v; want Ann and boss", list, err)
 	}
-	member := people.Membership{AccountID: "acc_a", AccountName: "a", UserID: "user_ann", Email: "ann@x.example", Name: "Ann", Role: people.Owner, Since: f.now}
+	member := people.Membership{
+		AccountID: "acc_a", AccountName: "a", UserID: "user_ann", Email: "ann@x.example",
+		Name: "Ann", Role: people.Owner, Since: f.now,
+	}
 	if list, err := f.Memberships(t.Context()); err != nil || !cmp.Equal(list, []people.Membership{member}) {
 		t.Errorf("members of all accounts: got %+v, %v, want %+v", list, err, member)
 	}
@@ -102,7 +113,10 @@ func testPeople(t *testing.T, f *fixture) {
 		"removing nobody":           f.RemoveMember(t.Context(), root, "acc_a", "nobody"),
 		"nobody as operator":        f.SetOperator(t.Context(), root, "nobody", true),
 		"renaming nobody":           f.RenameUser(t.Context(), root, "nobody", "x"),
-		"a link for nobody":         f.CreateReset(t.Context(), root, people.NewReset{UserID: "nobody", Created: f.now, Expires: f.now}, hashNamed("x")),
+		"a link for nobody": f.CreateReset(t.Context(), root, people.NewReset{
+			UserID: "nobody", Created: f.now,
+			Expires: f.now,
+		}, hashNamed("x")),
 	} {
 		if !errors.Is(err, people.ErrNotFound) {
 			t.Errorf("%s: got %v, want ErrNotFound", what, err)
@@ -116,8 +130,12 @@ func testProven(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	admit(t, f, "boss", "", "")
 	ann := admit(t, f, "ann", "acc_a", people.Owner)
-	i := people.Invitation{ID: "inv_cy", Email: "cy@x.example", AccountID: "acc_a", Role: people.Member, By: ann.Email, Created: f.now, Expires: f.now.Add(day)}
-	if _, err := f.Invite(t.Context(), audit.Actor{Kind: audit.User, ID: ann.ID, Name: ann.Email}, i, hashNamed(i.ID)); err != nil {
+	i := people.Invitation{
+		ID: "inv_cy", Email: "cy@x.example", AccountID: "acc_a", Role: people.Member, By: ann.Email,
+		Created: f.now, Expires: f.now.Add(day),
+	}
+	if _, err := f.Invite(t.Context(), audit.Actor{Kind: audit.User, ID: ann.ID, Name: ann.Email}, i,
+		hashNamed(i.ID)); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.UseInvitation(t.Context(), admission(f, i.ID, "cy")); err != nil {
@@ -129,7 +147,10 @@ func testProven(t *testing.T, f *fixture) {
 	if err := f.SetOperator(t.Context(), root, "user_cy", true); !errors.Is(err, people.ErrUnproven) {
 		t.Errorf("an operator who is not proven: got %v, want ErrUnproven", err)
 	}
-	if err := f.CreateReset(t.Context(), root, people.NewReset{UserID: "user_cy", Created: f.now, Expires: f.now.Add(time.Hour)}, hashNamed("reset")); err != nil {
+	if err := f.CreateReset(t.Context(), root, people.NewReset{
+		UserID: "user_cy", Created: f.now,
+		Expires: f.now.Add(time.Hour),
+	}, hashNamed("reset")); err != nil {
 		t.Fatal(err)
 	}
 	a := admission(f, "reset", "cy")
@@ -176,7 +197,8 @@ func testPeopleAudit(t *testing.T, f *fixture) {
 	came := func(name, role string) []string {
 		return []string{
 			"member.invited inv_" + name + ` acc_a >{"role":"` + role + `"}`,
-			"user.created user_" + name + `  >{"email":"` + name + `@x.example","name":"Ünï ` + name + `","password":true}`,
+			"user.created user_" + name + `  >{"email":"` + name + `@x.example","name":"Ünï ` + name +
+				`","password":true}`,
 			"member.added user_" + name + ` acc_a >{"role":"` + role + `"}`,
 			"session.started session_" + name + `  >{"agent":"Brøwser","method":"password"}`,
 		}
@@ -214,7 +236,8 @@ func testPeopleSessions(t *testing.T, f *fixture) {
 		}
 	}
 	v, err := f.VisitorBySession(t.Context(), hashNamed("s2"))
-	if err != nil || v.User().ID != ann.ID || v.Role("acc_a") != people.Owner || !cmp.Equal(*v.Session(), newSession(f, "s2", ann.ID).Session) {
+	if err != nil || v.User().ID != ann.ID || v.Role("acc_a") != people.Owner ||
+		!cmp.Equal(*v.Session(), newSession(f, "s2", ann.ID).Session) {
 		t.Errorf("visitor: got %+v, %v; want Ann by s2", v.Session(), err)
 	}
 	if _, err := f.VisitorBySession(t.Context(), hashNamed("nothing")); !errors.Is(err, people.ErrNotFound) {
@@ -280,20 +303,26 @@ func testLinks(t *testing.T, f *fixture) {
 	}
 	link("setup", people.SetupLink)
 	link("nothing", "")
-	oneWins(t, "set-up link", func(i int) error { return f.UseSetup(t.Context(), admission(f, "setup", fmt.Sprintf("boss%d", i))) })
+	oneWins(t, "set-up link",
+		func(i int) error { return f.UseSetup(t.Context(), admission(f, "setup", fmt.Sprintf("boss%d", i))) })
 	link("setup", "")
 	users, err := f.Users(t.Context())
 	if err != nil || len(users) != 1 || !users[0].Operator {
 		t.Fatalf("users: got %+v, %v; want one operator", users, err)
 	}
-	if list, err := f.Members(t.Context(), "acc_default"); err != nil || len(list) != 1 || list[0].Role != people.Owner {
+	if list, err := f.Members(t.Context(), "acc_default"); err != nil || len(list) != 1 ||
+		list[0].Role != people.Owner {
 		t.Errorf("members of default: got %+v, %v; want an owner", list, err)
 	}
-	i := people.Invitation{ID: "inv", Email: "ann@x.example", AccountID: "acc_default", AccountName: "default", Role: people.Member, By: "root", Created: f.now, Expires: f.now.Add(day)}
+	i := people.Invitation{
+		ID: "inv", Email: "ann@x.example", AccountID: "acc_default", AccountName: "default",
+		Role: people.Member, By: "root", Created: f.now, Expires: f.now.Add(day),
+	}
 	if got, err := f.Invite(t.Context(), root, i, hashNamed("inv")); err != nil || !cmp.Equal(got, i) {
 		t.Errorf("invite: %v\n%s", err, cmp.Diff(got, i))
 	}
-	if list, err := f.Invitations(t.Context(), "acc_default", f.now); err != nil || !cmp.Equal(list, []people.Invitation{i}, cmpopts.EquateEmpty()) {
+	if list, err := f.Invitations(t.Context(), "acc_default", f.now); err != nil ||
+		!cmp.Equal(list, []people.Invitation{i}, cmpopts.EquateEmpty()) {
 		t.Errorf("invitations: %v\n%s", err, cmp.Diff(list, []people.Invitation{i}))
 	}
 	link("inv", people.InviteLink)
@@ -302,7 +331,10 @@ func testLinks(t *testing.T, f *fixture) {
 	if _, err := f.Invite(t.Context(), root, i, hashNamed("again")); !errors.Is(err, people.ErrExists) {
 		t.Errorf("invite a member: got %v, want ErrExists", err)
 	}
-	if err := f.CreateReset(t.Context(), root, people.NewReset{UserID: "user_ann", Created: f.now, Expires: f.now.Add(time.Hour)}, hashNamed("reset")); err != nil {
+	if err := f.CreateReset(t.Context(), root, people.NewReset{
+		UserID: "user_ann", Created: f.now,
+		Expires: f.now.Add(time.Hour),
+	}, hashNamed("reset")); err != nil {
 		t.Fatal(err)
 	}
 	link("reset", people.ResetLink)
@@ -361,7 +393,11 @@ func testArrive(t *testing.T, f *fixture) {
 	n := 0
 	arrive := func(subject, email string, change func(*people.Arrival)) (people.User, error) {
 		n++
-		a := people.Arrival{Issuer: "https://id.example", Subject: subject, Email: email, Name: "Ann", NewID: fmt.Sprint("new", n), Session: newSession(f, fmt.Sprint("arrival", n), ""), By: audit.Actor{Kind: audit.Nobody}}
+		a := people.Arrival{
+			Issuer: "https://id.example", Subject: subject, Email: email, Name: "Ann",
+			NewID: fmt.Sprint("new", n), Session: newSession(f, fmt.Sprint("arrival", n), ""),
+			By: audit.Actor{Kind: audit.Nobody},
+		}
 		if change != nil {
 			change(&a)
 		}
@@ -383,13 +419,18 @@ func testArrive(t *testing.T, f *fixture) {
 	if _, err := arrive("other", "ann@x.example", nil); !errors.Is(err, people.ErrTaken) {
 		t.Errorf("another subject with Ann's address: got %v, want ErrTaken", err)
 	}
-	for _, test := range []struct{ role, want people.Role }{{people.Owner, people.Owner}, {people.Viewer, people.Owner}, {"", people.Owner}} {
+	for _, test := range []struct{ role, want people.Role }{
+		{people.Owner, people.Owner},
+		{people.Viewer, people.Owner},
+		{"", people.Owner},
+	} {
 		_, err := arrive("ann", "", func(a *people.Arrival) {
 			a.Grants.Roles = map[string]people.Role{"a": test.role, "absent": people.Owner}
 		})
 		list, err2 := f.Members(t.Context(), "acc_a")
 		if err != nil || err2 != nil || len(list) != 1 || list[0].Role != test.want {
-			t.Errorf("groups give %q to the last owner: got %+v, %v, %v; want %q", test.role, list, err, err2, test.want)
+			t.Errorf("groups give %q to the last owner: got %+v, %v, %v; want %q", test.role, list, err, err2,
+				test.want)
 		}
 	}
 	for _, on := range []bool{true, false} {
@@ -403,7 +444,11 @@ func testArrive(t *testing.T, f *fixture) {
 }
 
 func testThrottle(t *testing.T, f *fixture) {
-	marks := []people.Mark{{Scope: "pair", Free: 2, Most: time.Minute}, {Scope: "email", Free: 4, Most: 6 * time.Second}, {Scope: "network", Free: 6, Most: time.Minute, Shared: true}}
+	marks := []people.Mark{
+		{Scope: "pair", Free: 2, Most: time.Minute},
+		{Scope: "email", Free: 4, Most: 6 * time.Second},
+		{Scope: "network", Free: 6, Most: time.Minute, Shared: true},
+	}
 	try := func(marks []people.Mark, want time.Duration) {
 		t.Helper()
 		if got, err := f.TrySignIn(t.Context(), marks, f.clock()); got != want || err != nil {

@@ -119,13 +119,24 @@ func testAnswerQuestion(t *testing.T, f *fixture) {
 	f.advance(time.Hour)
 	apply(t, f, newTape().next(nil, entry(1), unseen(2), corrected, unseen(4), foreign))
 	correct(t, f, 3, -1)
-	said := &llm.Reply{Usage: llm.Usage{llm.Input: 7, llm.Output: 3000}, Reported: true, ProviderCost: new(llm.Money(123456))}
+	said := &llm.Reply{
+		Usage: llm.Usage{llm.Input: 7, llm.Output: 3000}, Reported: true,
+		ProviderCost: new(llm.Money(123456)),
+	}
 	before := spentInAll(t, f, "acc_a")
 	for _, tt := range []struct {
 		n      int
 		billed bool
 		want   bool
-	}{{1, false, false}, {2, false, true}, {2, false, false}, {3, false, false}, {4, true, true}, {5, false, false}, {6, false, false}} {
+	}{
+		{1, false, false},
+		{2, false, true},
+		{2, false, false},
+		{3, false, false},
+		{4, true, true},
+		{5, false, false},
+		{6, false, false},
+	} {
 		resolved, err := f.AnswerQuestion(t.Context(), attempt(tt.n).ID, said, tt.billed)
 		if err != nil || resolved != tt.want {
 			t.Errorf("%d: got %t, %v, want %t", tt.n, resolved, err, tt.want)
@@ -147,8 +158,10 @@ func testAnswerQuestion(t *testing.T, f *fixture) {
 			t.Fatal(err)
 		}
 		c := d.Parts[0].Corrections[0]
-		if d.Cost != cost || d.AtMost != cost || d.Usage != used || c.Kind != ledger.CorrectionResolved || c.By != "system weir" || c.Reason != ledger.ReasonAsked {
-			t.Errorf("%d: got a cost of %s, at most %s, usage %v and %+v; want %s and %v", n, d.Cost, d.AtMost, d.Usage, c, cost, used)
+		if d.Cost != cost || d.AtMost != cost || d.Usage != used || c.Kind != ledger.CorrectionResolved ||
+			c.By != "system weir" || c.Reason != ledger.ReasonAsked {
+			t.Errorf("%d: got a cost of %s, at most %s, usage %v and %+v; want %s and %v", n, d.Cost, d.AtMost, d.Usage,
+				c, cost, used)
 		}
 		if d.Parts[0].ReplyID != "gen-1" {
 			t.Errorf("%d: got the reply %q", n, d.Parts[0].ReplyID)

@@ -54,7 +54,11 @@ func testUses(t *testing.T, f *fixture) {
 		{"all", ledger.UsesQuery{Account: "acc_a"}, []ledger.Use{free, today, past}},
 		{"from", ledger.UsesQuery{Account: "acc_a", From: "2026-11-19"}, []ledger.Use{free, today}},
 		{"to", ledger.UsesQuery{Account: "acc_a", To: "2026-11-20"}, []ledger.Use{past}},
-		{"between, inclusive", ledger.UsesQuery{Account: "acc_a", From: "2026-11-18", To: "2026-11-18"}, []ledger.Use{past}},
+		{
+			"between, inclusive",
+			ledger.UsesQuery{Account: "acc_a", From: "2026-11-18", To: "2026-11-18"},
+			[]ledger.Use{past},
+		},
 		{"model", ledger.UsesQuery{Account: "acc_a", Model: "openai/aa"}, []ledger.Use{free}},
 		{"nobody", ledger.UsesQuery{Account: "acc_x"}, nil},
 		{"between nothing", ledger.UsesQuery{Account: "acc_a", From: "2026-11-19", To: "2026-11-20"}, nil},
@@ -102,7 +106,8 @@ func testUsesPages(t *testing.T, f *fixture) {
 		for offset := 0; offset < all.Count+limit; offset += limit {
 			page := uses(t, f, ledger.UsesQuery{Account: "acc_a", Limit: limit, Offset: offset})
 			if page.Total != all.Total || page.Count != all.Count || len(page.Uses) > limit {
-				t.Fatalf("limit %d, offset %d: got %d entries of %d, %+v", limit, offset, len(page.Uses), page.Count, page.Total)
+				t.Fatalf("limit %d, offset %d: got %d entries of %d, %+v", limit, offset, len(page.Uses), page.Count,
+					page.Total)
 			}
 			got.Uses = append(got.Uses, page.Uses...)
 		}
@@ -174,7 +179,8 @@ func testVerify(t *testing.T, f *fixture) {
 		t.Fatalf("got %+v, %v; want three costs that are wrong", v.Differences, err)
 	}
 	for _, d := range v.Differences {
-		if d.Rollup != "row" || d.Account != "acc_a" || d.Model != "openai/org/gpt" || d.Period != "2026-11-21T12:00:00Z" {
+		if d.Rollup != "row" || d.Account != "acc_a" || d.Model != "openai/org/gpt" ||
+			d.Period != "2026-11-21T12:00:00Z" {
 			t.Errorf("got %+v, want a difference of a row of acc_a", d)
 		}
 	}

@@ -58,14 +58,16 @@ func ids(list []ledger.RequestSummary) []uuid.UUID {
 
 func testRequests(t *testing.T, f *fixture) {
 	plain, failed := came(0), came(time.Minute)
-	failed.Outcome, failed.Counts, failed.Usage, failed.Cost, failed.FirstToken = ledger.OutcomeRejected, false, llm.Usage{}, 0, 0
+	failed.Outcome, failed.Counts, failed.Usage, failed.Cost, failed.FirstToken = ledger.OutcomeRejected, false,
+		llm.Usage{}, 0, 0
 	failed.Status, failed.Code = 429, llm.CodeRateLimited
 	rescued := then(failed, 2*time.Second)
 	rescued.Settlement = plain.Settlement
 	rescued.Provenance, rescued.Price, rescued.Cost, rescued.AtMost = ledger.Estimated, llm.Price{}, 0, 99
 	rescued.Unpriced = rescued.Price.Unpriced(&rescued.Usage, "")
 	lost := unknown(0)
-	lost.ID, lost.Arrived, lost.Opened, lost.Key = came(2*time.Minute).ID, came(2*time.Minute).Arrived, came(2*time.Minute).Arrived, "key_b"
+	lost.ID, lost.Arrived, lost.Opened, lost.Key = came(2*time.Minute).ID, came(2*time.Minute).Arrived,
+		came(2*time.Minute).Arrived, "key_b"
 	running := came(24 * time.Hour).Attempt
 	foreign := came(time.Second)
 	foreign.Account = "acc_b"
@@ -75,18 +77,21 @@ func testRequests(t *testing.T, f *fixture) {
 	}
 	first := ledger.RequestSummary{
 		ID: plain.ID.Request, Arrived: plain.Arrived, Key: "key_a", Requested: "fast", Model: "openai/org/gpt",
-		Outcome: ledger.OutcomeOK, Status: 200, Stream: true, Attempts: 1, Usage: plain.Usage, Cost: plain.Cost, AtMost: plain.Cost,
+		Outcome: ledger.OutcomeOK, Status: 200, Stream: true, Attempts: 1, Usage: plain.Usage, Cost: plain.Cost,
+		AtMost:     plain.Cost,
 		Provenance: ledger.Exact, FirstToken: plain.FirstToken, Duration: plain.Duration,
 	}
 	second := first
 	second.ID, second.Arrived, second.Model, second.Attempts = failed.ID.Request, failed.Arrived, "openai/next", 2
-	second.Cost, second.AtMost, second.Unpriced, second.Provenance = 0, rescued.AtMost, rescued.Unpriced, ledger.Estimated
+	second.Cost, second.AtMost, second.Unpriced, second.Provenance = 0, rescued.AtMost, rescued.Unpriced,
+		ledger.Estimated
 	second.Unseen = true
 	second.FirstToken, second.Duration = 2*time.Second+plain.FirstToken, 2*time.Second+plain.Duration
 	third := first
 	third.ID, third.Arrived, third.Key, third.Outcome = lost.ID.Request, lost.Arrived, "key_b", ledger.OutcomeUnknown
 	third.AtMost = 5
-	third.Status, third.Usage, third.Cost, third.Provenance, third.FirstToken, third.Duration = 0, lost.Usage, 5, ledger.Unknown, 0, 0
+	third.Status, third.Usage, third.Cost, third.Provenance, third.FirstToken, third.Duration = 0, lost.Usage, 5,
+		ledger.Unknown, 0, 0
 	fourth := ledger.RequestSummary{
 		ID: running.ID.Request, Arrived: running.Arrived, Key: "key_a", Requested: "fast", Model: "openai/org/gpt",
 		Outcome: ledger.OutcomeOpen, Stream: true, Attempts: 1,
@@ -99,9 +104,14 @@ func testRequests(t *testing.T, f *fixture) {
 		{"all", ledger.RequestsQuery{}, []ledger.RequestSummary{fourth, third, second, first}},
 		{"ok", ledger.RequestsQuery{Ended: ledger.EndedOK}, []ledger.RequestSummary{second, first}},
 		{"errors", ledger.RequestsQuery{Ended: ledger.EndedError}, []ledger.RequestSummary{third}},
-		{"end not seen, nor resolved", ledger.RequestsQuery{Ended: ledger.EndedUnseen}, []ledger.RequestSummary{second}},
+		{"end not seen, nor resolved", ledger.RequestsQuery{Ended: ledger.EndedUnseen}, []ledger.RequestSummary{
+			second,
+		}},
 		{"a key", ledger.RequestsQuery{Key: "key_b"}, []ledger.RequestSummary{third}},
-		{"the model of a first attempt", ledger.RequestsQuery{Model: "openai/org/gpt"}, []ledger.RequestSummary{fourth, third, second, first}},
+		{"the model of a first attempt", ledger.RequestsQuery{Model: "openai/org/gpt"}, []ledger.RequestSummary{
+			fourth,
+			third, second, first,
+		}},
 		{"the model that answered", ledger.RequestsQuery{Model: "openai/next"}, []ledger.RequestSummary{second}},
 		{"as it was asked for", ledger.RequestsQuery{Model: "fast", Key: "key_b"}, []ledger.RequestSummary{third}},
 		{"no such model", ledger.RequestsQuery{Model: "slow"}, nil},
@@ -109,7 +119,11 @@ func testRequests(t *testing.T, f *fixture) {
 		{"to", ledger.RequestsQuery{To: "2026-11-21"}, []ledger.RequestSummary{third, second, first}},
 		{"to a day without any", ledger.RequestsQuery{To: "2026-11-20"}, nil},
 		{"after the third", ledger.RequestsQuery{After: third.Cursor()}, []ledger.RequestSummary{second, first}},
-		{"after one of a later day", ledger.RequestsQuery{After: fourth.Cursor(), To: "2026-11-21"}, []ledger.RequestSummary{third, second, first}},
+		{
+			"after one of a later day",
+			ledger.RequestsQuery{After: fourth.Cursor(), To: "2026-11-21"},
+			[]ledger.RequestSummary{third, second, first},
+		},
 		{"as many as there are", ledger.RequestsQuery{Limit: 4}, []ledger.RequestSummary{fourth, third, second, first}},
 		{"nobody", ledger.RequestsQuery{Account: "acc_x"}, nil},
 	} {
@@ -121,7 +135,13 @@ func testRequests(t *testing.T, f *fixture) {
 			t.Errorf("%s: next %q (-got +want):\n%s", test.name, next, diff)
 		}
 	}
-	for _, q := range []ledger.RequestsQuery{{}, {Limit: ledger.MaxRequests + 1}, {Limit: 1, From: "soon"}, {Limit: 1, Ended: "well"}, {Limit: 1, After: ledger.RequestCursor{Date: "soon"}}} {
+	for _, q := range []ledger.RequestsQuery{
+		{},
+		{Limit: ledger.MaxRequests + 1},
+		{Limit: 1, From: "soon"},
+		{Limit: 1, Ended: "well"},
+		{Limit: 1, After: ledger.RequestCursor{Date: "soon"}},
+	} {
 		if _, _, err := f.Requests(t.Context(), q); err == nil {
 			t.Errorf("%+v: got no error, want one", q)
 		}
@@ -241,7 +261,10 @@ func testRequest(t *testing.T, f *fixture) {
 	if err := f.Resolve(t.Context(), audit.Gateway(), lost.ID, 7, false); err != nil {
 		t.Fatal(err)
 	}
-	correction := ledger.Correction{Kind: "resolved", Seq: 1, Cost: 7 - lost.Hold, By: audit.Gateway().String(), At: f.clock()}
+	correction := ledger.Correction{
+		Kind: "resolved", Seq: 1, Cost: 7 - lost.Hold, By: audit.Gateway().String(),
+		At: f.clock(),
+	}
 	other := ledger.AttemptDetail{Entry: nameless, Lines: []ledger.CostLine{
 		{What: ledger.LineUsage, Class: llm.Input, Count: 10},
 		{What: ledger.LineUsage, Class: llm.CacheRead, Count: 5},
@@ -251,9 +274,11 @@ func testRequest(t *testing.T, f *fixture) {
 	other.Price = llm.Price{Version: "nobody knows"}
 	for _, want := range [][]ledger.AttemptDetail{
 		{{Entry: long, Tier: 1000, Lines: []ledger.CostLine{
-			usageLine(llm.Input, 999, 300_000, 299_700), usageLine(llm.CacheRead, 3, 0, 0), usageLine(llm.Output, 1, 1_200_000, 1200),
+			usageLine(llm.Input, 999, 300_000, 299_700), usageLine(llm.CacheRead, 3, 0, 0),
+			usageLine(llm.Output, 1, 1_200_000, 1200),
 		}}, {Entry: second, Lines: []ledger.CostLine{
-			usageLine(llm.Input, 10, 150_000, 1500), usageLine(llm.CacheRead, 5, 15_000, 75), usageLine(llm.Output, 20, 600_000, 12_000),
+			usageLine(llm.Input, 10, 150_000, 1500), usageLine(llm.CacheRead, 5, 15_000, 75),
+			usageLine(llm.Output, 20, 600_000, 12_000),
 		}}},
 		{{Entry: lost, Corrections: []ledger.Correction{correction}, Lines: []ledger.CostLine{
 			{What: ledger.LineHold, Amount: lost.Hold}, {What: ledger.LineCorrection, Amount: 7 - lost.Hold},

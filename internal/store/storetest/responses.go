@@ -18,7 +18,8 @@ func keep(t *testing.T, f *fixture, id, previous, sealed string, items ...string
 	t.Helper()
 	now := f.clock()
 	err := f.KeepResponse(t.Context(), &conversation.Record{
-		Scope: "key_1", ID: id, Previous: previous, Items: items, Created: now, Expires: now.Add(day), Sealed: []byte(sealed),
+		Scope: "key_1", ID: id, Previous: previous, Items: items, Created: now, Expires: now.Add(day),
+		Sealed: []byte(sealed),
 	})
 	if err != nil {
 		t.Fatalf("keep %s: %v", id, err)
@@ -107,7 +108,8 @@ func testResponseItems(t *testing.T, f *fixture) {
 	wantItem(t, f, "x", "a")
 	wantItem(t, f, "y", "b")
 	wantItem(t, f, "w", "")
-	if l, err := f.ResponseOfItem(t.Context(), "z"); err != nil || l != (conversation.Link{ID: "b", Previous: "a", Size: int64(len("second"))}) {
+	if l, err := f.ResponseOfItem(t.Context(), "z"); err != nil ||
+		l != (conversation.Link{ID: "b", Previous: "a", Size: int64(len("second"))}) {
 		t.Errorf("response with z: got %+v, %v", l, err)
 	}
 	if err := f.DeleteResponse(t.Context(), "b"); err != nil {

@@ -189,7 +189,8 @@ func (f *fixture) logged() string {
 // testVersion names the engine and a version of it.
 func testVersion(t *testing.T, f *fixture) {
 	got, err := f.Version(t.Context())
-	if name, version, _ := strings.Cut(got, " "); err != nil || name != "SQLite" && name != "PostgreSQL" || version == "" || version[0] < '1' || version[0] > '9' {
+	if name, version, _ := strings.Cut(got, " "); err != nil || name != "SQLite" && name != "PostgreSQL" ||
+		version == "" || version[0] < '1' || version[0] > '9' {
 		t.Errorf("got %q, %v; want the name of the engine and its version", got, err)
 	}
 }

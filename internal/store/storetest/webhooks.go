@@ -80,7 +80,10 @@ func testWebhooks(t *testing.T, f *fixture) {
 	to, private := "http://10.0.0.1/", true
 	types := []webhook.Type{}
 	mine.URL, mine.Types, mine.AllowPrivate = to, nil, true
-	got, err := f.UpdateWebhook(t.Context(), ann(), "w1", webhook.Update{URL: &to, Types: &types, AllowPrivate: &private})
+	got, err := f.UpdateWebhook(t.Context(), ann(), "w1", webhook.Update{
+		URL: &to, Types: &types,
+		AllowPrivate: &private,
+	})
 	if got.Types = nilIfNone(got.Types); err != nil || cmp.Diff(got, mine) != "" {
 		t.Errorf("changed: got %+v, %v; want %+v", got, err, mine)
 	}
@@ -103,7 +106,8 @@ func testWebhooks(t *testing.T, f *fixture) {
 	}
 	until := at.Add(webhook.RotateFor)
 	rotated, err := f.RotateWebhook(t.Context(), ann(), "w1", webhook.Sealed{Text: "another", Key: "k1"})
-	if err != nil || rotated.Rotated == nil || rotated.Rotated.Before(until) || rotated.Rotated.After(until.Add(time.Minute)) {
+	if err != nil || rotated.Rotated == nil || rotated.Rotated.Before(until) || rotated.Rotated.After(
+		until.Add(time.Minute)) {
 		t.Errorf("rotated: got %+v, %v; want the secret before it until %s", rotated, err, until)
 	}
 	if err := f.RemoveWebhook(t.Context(), ann(), "w1"); err != nil {
@@ -119,7 +123,10 @@ func testWebhooks(t *testing.T, f *fixture) {
 			t.Errorf("audit log: got %+v, want the account and no secret", e)
 		}
 	}
-	want := []audit.Action{audit.WebhookCreated, audit.WebhookChanged, audit.WebhookChanged, audit.WebhookChanged, audit.WebhookRotated, audit.WebhookRemoved}
+	want := []audit.Action{
+		audit.WebhookCreated, audit.WebhookChanged, audit.WebhookChanged, audit.WebhookChanged,
+		audit.WebhookRotated, audit.WebhookRemoved,
+	}
 	if diff := cmp.Diff(actions, want); diff != "" {
 		t.Errorf("audit log (-got +want):\n%s", diff)
 	}
@@ -138,13 +145,16 @@ func testWebhookBounds(t *testing.T, f *fixture) {
 		endpoint(t, f, fmt.Sprintf("w%02d", i), "acc_a")
 	}
 	e := webhook.Endpoint{ID: "one more", Account: "acc_a", URL: "https://example.com"}
-	if err := f.AddWebhook(t.Context(), ann(), e, webhook.Sealed{Text: "x", Key: "k1"}); !errors.Is(err, webhook.ErrTooMany) {
+	if err := f.AddWebhook(t.Context(), ann(), e, webhook.Sealed{Text: "x", Key: "k1"}); !errors.Is(
+		err, webhook.ErrTooMany) {
 		t.Errorf("one more than there may be: got %v, want ErrTooMany", err)
 	}
-	if err := f.AddWebhook(t.Context(), ann(), webhook.Endpoint{ID: "w"}, webhook.Sealed{Text: "x", Key: "k0"}); !errors.Is(err, webhook.ErrOtherKey) {
+	if err := f.AddWebhook(t.Context(), ann(), webhook.Endpoint{ID: "w"},
+		webhook.Sealed{Text: "x", Key: "k0"}); !errors.Is(err, webhook.ErrOtherKey) {
 		t.Errorf("sealed with another key: got %v, want ErrOtherKey", err)
 	}
-	if _, err := f.RotateWebhook(t.Context(), ann(), "w00", webhook.Sealed{Text: "x", Key: "k0"}); !errors.Is(err, webhook.ErrOtherKey) {
+	if _, err := f.RotateWebhook(t.Context(), ann(), "w00", webhook.Sealed{Text: "x", Key: "k0"}); !errors.Is(
+		err, webhook.ErrOtherKey) {
 		t.Errorf("rotated with another key: got %v, want ErrOtherKey", err)
 	}
 	if name, err := f.MasterKey(t.Context(), "k2"); name != "k1" || err != nil {
@@ -177,7 +187,10 @@ func testAudience(t *testing.T, f *fixture) {
 	tell(t, f, webhook.NewEvent(webhook.ProviderUnavailable, "", noon, webhook.Data{}))
 	tell(t, f, webhook.NewEvent(webhook.ModelUnpriced, "", noon, webhook.Data{Model: "x/y"}))
 	for id, want := range map[string][]webhook.Type{
-		"all":    {webhook.KeyCreated, webhook.KeyRevoked, webhook.AccountSuspended, webhook.ProviderUnavailable, webhook.ModelUnpriced},
+		"all": {
+			webhook.KeyCreated, webhook.KeyRevoked, webhook.AccountSuspended, webhook.ProviderUnavailable,
+			webhook.ModelUnpriced,
+		},
 		"a":      {webhook.KeyCreated, webhook.KeyRevoked, webhook.ProviderUnavailable},
 		"a keys": {webhook.KeyCreated, webhook.KeyRevoked},
 		"b":      {webhook.AccountSuspended, webhook.ProviderUnavailable},
@@ -199,7 +212,8 @@ func testAudience(t *testing.T, f *fixture) {
 	}
 	key := &webhook.Key{ID: "key_1", Label: "label of key_1", Last4: "last"}
 	want := webhook.Data{Account: &webhook.Account{ID: "acc_a", Name: "a"}, Key: key}
-	if diff := cmp.Diff(body.Data, want); diff != "" || body.ID != jobs[0].Event || body.Type != "key.created" || body.Version != 1 || !body.Timestamp.Equal(f.clock()) {
+	if diff := cmp.Diff(body.Data, want); diff != "" || body.ID != jobs[0].Event || body.Type != "key.created" ||
+		body.Version != 1 || !body.Timestamp.Equal(f.clock()) {
 		t.Errorf("payload %s (-got +want):\n%s", jobs[0].Payload, diff)
 	}
 	if jobs[0].URL != "https://example.com/a keys" || !slices.Equal(jobs[0].Secrets, []string{"sealed a keys"}) {
@@ -210,7 +224,8 @@ func testAudience(t *testing.T, f *fixture) {
 // keyed adds a key.
 func keyed(t *testing.T, f *fixture, id, accountID string, expires *time.Time) {
 	t.Helper()
-	k := account.Key{ID: id, AccountID: accountID, Label: "label of " + id, Last4: "last", Created: noon.AddDate(0, -1, 0), Expires: expires}
+	k := account.Key{ID: id, AccountID: accountID, Label: "label of " + id, Last4: "last", Created: noon.AddDate(0, -1,
+		0), Expires: expires}
 	if err := f.CreateKey(t.Context(), ann(), k, account.Hash([]byte(fmt.Sprintf("%032s", id)))); err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +278,10 @@ func testDeliveries(t *testing.T, f *fixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []webhook.State{webhook.Delivered, webhook.Pending, webhook.Pending, webhook.Failed, webhook.Pending} {
+	for i, want := range []webhook.State{
+		webhook.Delivered, webhook.Pending, webhook.Pending, webhook.Failed,
+		webhook.Pending,
+	} {
 		d, err := f.Delivery(t.Context(), jobs[i].ID)
 		if err != nil || d.State != want || (d.Due == nil) != (want != webhook.Pending) || (d.Ended == nil) != (want == webhook.Pending) {
 			t.Errorf("delivery %d: got %+v, %v; want %s", i, d.Delivery, err, want)
@@ -271,7 +289,8 @@ func testDeliveries(t *testing.T, f *fixture) {
 		if tries := 1 - i/4; len(d.History) != tries || d.Tries != tries || tries > 0 && *d.Last != d.History[0] {
 			t.Errorf("delivery %d: got tries %+v, the last one %+v; want %d", i, d.History, d.Last, tries)
 		}
-		if i == 0 && (d.History[0] != said || d.URL != "https://example.com/w" || !strings.Contains(string(d.Payload), "x/y")) {
+		if i == 0 && (d.History[0] != said || d.URL != "https://example.com/w" || !strings.Contains(string(d.Payload),
+			"x/y")) {
 			t.Errorf("delivery: got %+v, want the try, the address and the payload", d)
 		}
 	}
@@ -279,7 +298,8 @@ func testDeliveries(t *testing.T, f *fixture) {
 	if len(again) != 2 || again[0].Failed+again[1].Failed != 1 || again[0].Take != 2 {
 		t.Errorf("due again: got %+v, want two, of which one has failed before", again)
 	}
-	if got := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", State: webhook.Failed, Limit: 9}); len(got) != 1 || got[0].ID != jobs[3].ID {
+	if got := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", State: webhook.Failed, Limit: 9}); len(got) != 1 ||
+		got[0].ID != jobs[3].ID {
 		t.Errorf("failed ones: got %+v", got)
 	}
 	all := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9})
@@ -319,7 +339,10 @@ func testStale(t *testing.T, f *fixture) {
 			t.Errorf("after a late word: got %+v, %v; want %s", d.Delivery, err, want)
 		}
 	}
-	if err := f.EndTries(t.Context(), []webhook.Outcome{{Job: &fresh[1], State: webhook.Pending, Try: webhook.Try{N: 3, At: noon, Error: "no"}}}); err != nil {
+	if err := f.EndTries(t.Context(), []webhook.Outcome{{
+		Job: &fresh[1], State: webhook.Pending,
+		Try: webhook.Try{N: 3, At: noon, Error: "no"},
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	if d, err := f.Delivery(t.Context(), old[1].ID); err != nil || d.State != webhook.Delivered {
@@ -387,32 +410,44 @@ func testEndpointFares(t *testing.T, f *fixture) {
 		}
 		return e
 	}
-	failed := webhook.Outcome{Job: &jobs[0], State: webhook.Pending, Try: webhook.Try{N: 1, At: noon, Error: "no"}, Rest: time.Hour}
+	failed := webhook.Outcome{
+		Job: &jobs[0], State: webhook.Pending, Try: webhook.Try{N: 1, At: noon, Error: "no"},
+		Rest: time.Hour,
+	}
 	if e := end(failed); e.Failing == nil || e.Disabled != nil {
 		t.Errorf("after a failure: got %+v, want it failing", e)
 	}
 	if waiting, err := f.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 0 {
 		t.Errorf("an endpoint that wants to hear nothing: got %+v, %v", waiting, err)
 	}
-	if e := end(webhook.Outcome{Job: &jobs[1], State: webhook.Delivered, Try: webhook.Try{N: 1, At: noon, Status: 200}}); e.Failing != nil {
+	if e := end(webhook.Outcome{Job: &jobs[1], State: webhook.Delivered, Try: webhook.Try{
+		N: 1, At: noon,
+		Status: 200,
+	}}); e.Failing != nil {
 		t.Errorf("after a success: got %+v, want it not failing", e)
 	}
-	e := end(webhook.Outcome{Job: &jobs[2], State: webhook.Failed, Try: webhook.Try{N: 1, At: noon, Status: 410, Error: "gone"}, Gone: true})
+	e := end(webhook.Outcome{Job: &jobs[2], State: webhook.Failed, Try: webhook.Try{
+		N: 1, At: noon, Status: 410,
+		Error: "gone",
+	}, Gone: true})
 	if e.Disabled == nil || !strings.Contains(e.Why, "410") {
 		t.Errorf("after 410: got %+v, want it disabled", e)
 	}
 	log := logged(t, f, audit.Query{Object: "w", Limit: 1})
-	if len(log) != 1 || log[0].Actor != audit.Gateway() || !strings.Contains(string(log[0].After), `"disabled": true`) && !strings.Contains(string(log[0].After), `"disabled":true`) {
+	if len(log) != 1 || log[0].Actor != audit.Gateway() || !strings.Contains(string(log[0].After),
+		`"disabled": true`) && !strings.Contains(string(log[0].After), `"disabled":true`) {
 		t.Errorf("audit log: got %+v, want that the gateway disabled it", log)
 	}
 	if err := f.Redeliver(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrDisabled) {
 		t.Errorf("redeliver to it: got %v, want ErrDisabled", err)
 	}
-	if _, err := f.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon, webhook.Data{})); !errors.Is(err, webhook.ErrDisabled) {
+	if _, err := f.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon, webhook.Data{})); !errors.Is(
+		err, webhook.ErrDisabled) {
 		t.Errorf("test it: got %v, want ErrDisabled", err)
 	}
 	on := false
-	if e, err := f.UpdateWebhook(t.Context(), ann(), "w", webhook.Update{Disabled: &on}); err != nil || e.Disabled != nil || e.Failing != nil {
+	if e, err := f.UpdateWebhook(t.Context(), ann(), "w", webhook.Update{Disabled: &on}); err != nil ||
+		e.Disabled != nil || e.Failing != nil {
 		t.Errorf("enabled again: got %+v, %v", e, err)
 	}
 	id, err := f.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon, webhook.Data{WebhookID: "w"}))
@@ -433,7 +468,10 @@ func testExceeded(t *testing.T, f *fixture) {
 	a := uuid.New()
 	budgeted(t, f, 100, ledger.PeriodMonth, a)
 	endpoint(t, f, "w", "acc_a", webhook.BudgetExceeded)
-	refused := ledger.Exceeded{Budget: ledger.Budget{Scope: "acc_a", Of: "account", Period: ledger.PeriodMonth, Limit: 100}, At: noon, Least: 30}
+	refused := ledger.Exceeded{Budget: ledger.Budget{
+		Scope: "acc_a", Of: "account", Period: ledger.PeriodMonth,
+		Limit: 100,
+	}, At: noon, Least: 30}
 	j := &tape{journal: a}
 	for i, step := range []struct {
 		cost llm.Money
@@ -471,14 +509,25 @@ func testExpiring(t *testing.T, f *fixture) {
 	if _, err := f.RevokeKey(t.Context(), ann(), "revoked", noon); err != nil {
 		t.Fatal(err)
 	}
-	late := account.Key{ID: "late", AccountID: "acc_a", Created: noon.Add(19 * 24 * time.Hour), Expires: at(20 * 24 * time.Hour)}
+	late := account.Key{
+		ID: "late", AccountID: "acc_a", Created: noon.Add(19 * 24 * time.Hour),
+		Expires: at(20 * 24 * time.Hour),
+	}
 	if err := f.CreateKey(t.Context(), ann(), late, account.Hash{9}); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
 		after time.Duration
 		told  int
-	}{{0, 0}, {13*24*time.Hour - time.Second, 0}, {13 * 24 * time.Hour, 1}, {14 * 24 * time.Hour, 1}, {19*24*time.Hour + time.Minute, 3}, {20 * 24 * time.Hour, 3}, {21 * 24 * time.Hour, 3}} {
+	}{
+		{0, 0},
+		{13*24*time.Hour - time.Second, 0},
+		{13 * 24 * time.Hour, 1},
+		{14 * 24 * time.Hour, 1},
+		{19*24*time.Hour + time.Minute, 3},
+		{20 * 24 * time.Hour, 3},
+		{21 * 24 * time.Hour, 3},
+	} {
 		for range 2 {
 			if err := f.TellExpiring(t.Context(), noon.Add(step.after)); err != nil {
 				t.Fatal(err)
@@ -510,7 +559,10 @@ func testUsageDaily(t *testing.T, f *fixture) {
 	if err := json.Unmarshal(take(t, f, "w", 1)[0].Payload, &body); err != nil {
 		t.Fatal(err)
 	}
-	want := &webhook.Usage{Date: "2026-11-21", AsOf: night.Add(time.Hour), Requests: 2, Tokens: 42, CostUSD: "0.000000042"}
+	want := &webhook.Usage{
+		Date: "2026-11-21", AsOf: night.Add(time.Hour), Requests: 2, Tokens: 42,
+		CostUSD: "0.000000042",
+	}
 	if diff := cmp.Diff(body.Data.Usage, want); diff != "" {
 		t.Errorf("usage (-got +want):\n%s", diff)
 	}
@@ -551,7 +603,10 @@ func testRetainEvents(t *testing.T, f *fixture) {
 	}
 	jobs := take(t, f, "w", 2)
 	for i := range jobs {
-		if err := f.EndTries(t.Context(), []webhook.Outcome{{Job: &jobs[i], State: webhook.Delivered, Try: webhook.Try{N: 1, At: noon}}}); err != nil {
+		if err := f.EndTries(t.Context(), []webhook.Outcome{{
+			Job: &jobs[i], State: webhook.Delivered,
+			Try: webhook.Try{N: 1, At: noon},
+		}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -559,10 +614,12 @@ func testRetainEvents(t *testing.T, f *fixture) {
 	if err := f.RetainEvents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9}); len(got) != 1 || got[0].State != webhook.Pending {
+	if got := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9}); len(got) != 1 ||
+		got[0].State != webhook.Pending {
 		t.Errorf("kept: got %+v, want the one that is pending", got)
 	}
-	if d, err := f.Delivery(t.Context(), deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9})[0].ID); err != nil || len(d.Payload) == 0 {
+	if d, err := f.Delivery(t.Context(),
+		deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9})[0].ID); err != nil || len(d.Payload) == 0 {
 		t.Errorf("its event: got %+v, %v; want it kept", d, err)
 	}
 	if _, err := f.Delivery(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {

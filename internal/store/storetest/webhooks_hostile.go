@@ -31,16 +31,26 @@ func testMovedEndpoint(t *testing.T, f *fixture) {
 			t.Fatal(err)
 		}
 	}
-	end(webhook.Outcome{Job: &jobs[0], State: webhook.Pending, Try: webhook.Try{N: 1, At: noon, Error: "no"}, Rest: 12 * time.Hour})
+	end(webhook.Outcome{
+		Job: &jobs[0], State: webhook.Pending, Try: webhook.Try{N: 1, At: noon, Error: "no"},
+		Rest: 12 * time.Hour,
+	})
 	elsewhere := "https://example.com/elsewhere"
-	if e, err := f.UpdateWebhook(t.Context(), ann(), "w", webhook.Update{URL: &elsewhere}); err != nil || e.Failing != nil {
+	if e, err := f.UpdateWebhook(t.Context(), ann(), "w", webhook.Update{URL: &elsewhere}); err != nil ||
+		e.Failing != nil {
 		t.Errorf("moved: got %+v, %v; want it not failing", e, err)
 	}
 	if waiting, err := f.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
 		t.Errorf("moved: got %+v, %v; want it waiting, for nobody has asked for a rest there", waiting, err)
 	}
-	end(webhook.Outcome{Job: &jobs[1], State: webhook.Pending, Try: webhook.Try{N: 1, At: noon, Error: "no"}, Rest: 12 * time.Hour})
-	end(webhook.Outcome{Job: &jobs[2], State: webhook.Failed, Try: webhook.Try{N: 1, At: noon, Status: 410, Error: "gone"}, Gone: true})
+	end(webhook.Outcome{
+		Job: &jobs[1], State: webhook.Pending, Try: webhook.Try{N: 1, At: noon, Error: "no"},
+		Rest: 12 * time.Hour,
+	})
+	end(webhook.Outcome{Job: &jobs[2], State: webhook.Failed, Try: webhook.Try{
+		N: 1, At: noon, Status: 410,
+		Error: "gone",
+	}, Gone: true})
 	if e, err := f.Webhook(t.Context(), "w"); err != nil || e.Disabled != nil || e.Failing != nil {
 		t.Errorf("410 from where it was: got %+v, %v; want it fine", e, err)
 	}
@@ -60,7 +70,10 @@ func testTriesKept(t *testing.T, f *fixture) {
 		if len(jobs) != 1 {
 			t.Fatalf("try %d: got %+v, want the delivery", n, jobs)
 		}
-		if err := f.EndTries(t.Context(), []webhook.Outcome{{Job: &jobs[0], State: webhook.Delivered, Try: webhook.Try{N: jobs[0].Take, At: noon, Status: 200}}}); err != nil {
+		if err := f.EndTries(t.Context(), []webhook.Outcome{{
+			Job: &jobs[0], State: webhook.Delivered,
+			Try: webhook.Try{N: jobs[0].Take, At: noon, Status: 200},
+		}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.Redeliver(t.Context(), jobs[0].ID); err != nil {
@@ -68,7 +81,8 @@ func testTriesKept(t *testing.T, f *fixture) {
 		}
 	}
 	d, err := f.Delivery(t.Context(), deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 1})[0].ID)
-	if err != nil || len(d.History) != webhook.MaxTries || d.Tries != webhook.MaxTries || *d.Last != d.History[webhook.MaxTries-1] || d.Last.N < tries {
+	if err != nil || len(d.History) != webhook.MaxTries || d.Tries != webhook.MaxTries ||
+		*d.Last != d.History[webhook.MaxTries-1] || d.Last.N < tries {
 		t.Errorf("got %d tries, the last one %+v, %v; want the last %d", len(d.History), d.Last, err, webhook.MaxTries)
 	}
 }
@@ -80,7 +94,10 @@ func testCreditAgain(t *testing.T, f *fixture) {
 	endpoint(t, f, "w", "acc_a", webhook.BudgetExceeded)
 	j := newTape()
 	for round := range 3 {
-		_, err := f.AddCredit(t.Context(), audit.Gateway(), account.CreditEntry{ID: uuid.NewString(), AccountID: "acc_a", Amount: 2000, At: noon})
+		_, err := f.AddCredit(t.Context(), audit.Gateway(), account.CreditEntry{
+			ID:        uuid.NewString(),
+			AccountID: "acc_a", Amount: 2000, At: noon,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +109,8 @@ func testCreditAgain(t *testing.T, f *fixture) {
 		if got := len(typesOf(t, f, "w")); got != round+1 {
 			t.Errorf("round %d, all spent: told %d times, want %d", round, got, round+1)
 		}
-		if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a", account.Update{EndCredit: true}); err != nil {
+		if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
+			account.Update{EndCredit: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,7 +124,10 @@ func testRemoved(t *testing.T, f *fixture) {
 		tell(t, f, webhook.NewEvent(webhook.ModelUnpriced, "", noon, webhook.Data{Model: "x/y"}))
 	}
 	jobs := take(t, f, "w", 1)
-	if err := f.EndTries(t.Context(), []webhook.Outcome{{Job: &jobs[0], State: webhook.Delivered, Try: webhook.Try{N: 1, At: noon}}}); err != nil {
+	if err := f.EndTries(t.Context(), []webhook.Outcome{{
+		Job: &jobs[0], State: webhook.Delivered,
+		Try: webhook.Try{N: 1, At: noon},
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.RemoveWebhook(t.Context(), ann(), "w"); err != nil {
@@ -143,7 +164,8 @@ func testUnpricedOrder(t *testing.T, f *fixture) {
 			e.Key = "key_a"
 		}
 		if i >= 20 {
-			e.Model, e.Outcome, e.Status, e.Usage = fmt.Sprintf("made-up-%02d", i), ledger.OutcomeRejected, 404, llm.Usage{}
+			e.Model, e.Outcome, e.Status, e.Usage = fmt.Sprintf("made-up-%02d", i), ledger.OutcomeRejected, 404,
+				llm.Usage{}
 		}
 		list = append(list, e)
 	}
@@ -168,7 +190,8 @@ func testEverybody(t *testing.T, f *fixture) {
 	for i := range accounts * each {
 		endpoint(t, f, fmt.Sprintf("w%03d", i), fmt.Sprintf("acc_%d", i/each))
 	}
-	tell(t, f, webhook.NewEvent(webhook.ProviderUnavailable, "", noon, webhook.Data{Target: &webhook.Target{Provider: "p", Model: "m"}}))
+	tell(t, f, webhook.NewEvent(webhook.ProviderUnavailable, "", noon,
+		webhook.Data{Target: &webhook.Target{Provider: "p", Model: "m"}}))
 	for i := range accounts * each {
 		if got := typesOf(t, f, fmt.Sprintf("w%03d", i)); len(got) != 1 {
 			t.Errorf("endpoint %d: got %v, want one delivery", i, got)
@@ -198,7 +221,10 @@ func testWrongClock(t *testing.T, f *fixture) {
 func testWebhookMakers(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	boss, former := admit(t, f, "boss", "", ""), admit(t, f, "former", "", "")
-	hers, his := audit.Actor{Kind: audit.User, ID: boss.ID, Name: boss.Email}, audit.Actor{Kind: audit.User, ID: former.ID, Name: former.Email}
+	hers, his := audit.Actor{Kind: audit.User, ID: boss.ID, Name: boss.Email}, audit.Actor{
+		Kind: audit.User,
+		ID:   former.ID, Name: former.Email,
+	}
 	k := newKey("key_former", "acc_a")
 	k.Creator, k.Permissions = former.ID, []account.Permission{account.Admin}
 	if err := f.CreateKey(t.Context(), root, k, account.Hash{1}); err != nil {
@@ -247,7 +273,8 @@ func testWebhookMakers(t *testing.T, f *fixture) {
 		}
 	}
 	list, err := f.Audit(t.Context(), audit.Query{Object: "his", Limit: 1})
-	if err != nil || len(list) != 1 || list[0].Action != audit.WebhookChanged || list[0].Actor.ID != boss.ID || !strings.Contains(string(list[0].After), "no operator any more") {
+	if err != nil || len(list) != 1 || list[0].Action != audit.WebhookChanged || list[0].Actor.ID != boss.ID ||
+		!strings.Contains(string(list[0].After), "no operator any more") {
 		t.Errorf("audit log: got %+v, %v; want that the endpoint was disabled, and why", list, err)
 	}
 	change(hers, "his", webhook.Update{Disabled: new(false)}) // who answers for it now

@@ -45,10 +45,14 @@ func testRecover(t *testing.T, f *fixture) {
 	}
 	jobs := take(t, f, "w", 5)
 	outcome := func(i int, state webhook.State, after time.Duration) webhook.Outcome {
-		return webhook.Outcome{Job: &jobs[i], State: state, After: after, Rest: after, Try: webhook.Try{N: 1, At: noon, Error: "no"}}
+		return webhook.Outcome{Job: &jobs[i], State: state, After: after, Rest: after, Try: webhook.Try{
+			N: 1, At: noon,
+			Error: "no",
+		}}
 	}
 	err := f.EndTries(t.Context(), []webhook.Outcome{
-		outcome(0, webhook.Failed, 0), outcome(1, webhook.Delivered, 0), outcome(2, webhook.Failed, 0), outcome(3, webhook.Pending, time.Hour),
+		outcome(0, webhook.Failed, 0), outcome(1, webhook.Delivered, 0), outcome(2, webhook.Failed, 0),
+		outcome(3, webhook.Pending, time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -60,19 +64,22 @@ func testRecover(t *testing.T, f *fixture) {
 	later := noon.Add(time.Hour)
 	create(t, f, "a")
 	unpriced(t, f, "x/missed", later)
-	revoked := webhook.NewEvent(webhook.KeyRevoked, "acc_a", later, webhook.Data{Key: &webhook.Key{ID: "key_a", Last4: "abcd"}})
+	revoked := webhook.NewEvent(webhook.KeyRevoked, "acc_a", later,
+		webhook.Data{Key: &webhook.Key{ID: "key_a", Last4: "abcd"}})
 	tell(t, f, revoked)
 	tell(t, f, webhook.NewEvent(webhook.AccountResumed, "acc_a", later, webhook.Data{})) // which it does not want
 	endpoint(t, f, "other", "acc_a", webhook.KeyCreated)
-	if _, err := f.TellOne(t.Context(), "other", webhook.NewEvent(webhook.Test, "acc_a", later, webhook.Data{WebhookID: "other"})); err != nil {
+	if _, err := f.TellOne(t.Context(), "other", webhook.NewEvent(webhook.Test, "acc_a", later,
+		webhook.Data{WebhookID: "other"})); err != nil {
 		t.Fatal(err)
 	}
 	able(t, f, "w", true)
 
 	recovers(t, f, "w", later.Add(time.Second), 0)
-	recovers(t, f, "w", later, 2)                  // what was missed
-	recovers(t, f, "w", later, 0)                  // once
-	recovers(t, f, "w", noon.Add(-2*time.Hour), 2) // the failed one and the retried one, but not what is from before it was made
+	recovers(t, f, "w", later, 2) // what was missed
+	recovers(t, f, "w", later, 0) // once
+	// the failed one and the retried one, but not what is from before it was made
+	recovers(t, f, "w", noon.Add(-2*time.Hour), 2)
 	recovers(t, f, "w", noon.Add(-2*time.Hour), 0)
 	var due []string
 	for _, j := range take(t, f, "w", 9) {
@@ -97,10 +104,12 @@ func testRecover(t *testing.T, f *fixture) {
 
 	// An account's is sent what is the account's.
 	able(t, f, "other", false)
-	created := webhook.NewEvent(webhook.KeyCreated, "acc_a", later, webhook.Data{Key: &webhook.Key{ID: "key_a", Last4: "abcd"}})
+	created := webhook.NewEvent(webhook.KeyCreated, "acc_a", later,
+		webhook.Data{Key: &webhook.Key{ID: "key_a", Last4: "abcd"}})
 	tell(t, f, created)
 	create(t, f, "b")
-	tell(t, f, webhook.NewEvent(webhook.KeyCreated, "acc_b", later, webhook.Data{Key: &webhook.Key{ID: "key_b", Last4: "abcd"}}))
+	tell(t, f, webhook.NewEvent(webhook.KeyCreated, "acc_b", later,
+		webhook.Data{Key: &webhook.Key{ID: "key_b", Last4: "abcd"}}))
 	able(t, f, "other", true)
 	recovers(t, f, "other", noon, 1)
 	if diff := cmp.Diff(typesOf(t, f, "other"), []webhook.Type{webhook.Test, webhook.KeyCreated}); diff != "" {
@@ -144,7 +153,10 @@ func testRecoverMany(t *testing.T, f *fixture) {
 	jobs := take(t, f, "w", many)
 	var ends []webhook.Outcome
 	for i := range jobs {
-		ends = append(ends, webhook.Outcome{Job: &jobs[i], State: webhook.Failed, Try: webhook.Try{N: 1, At: noon, Error: "no"}})
+		ends = append(ends, webhook.Outcome{Job: &jobs[i], State: webhook.Failed, Try: webhook.Try{
+			N: 1, At: noon,
+			Error: "no",
+		}})
 	}
 	if err := f.EndTries(t.Context(), ends); err != nil {
 		t.Fatal(err)
@@ -159,7 +171,8 @@ func testWoken(t *testing.T, f *fixture) {
 	unpriced(t, f, "x/y", noon)
 	for name, by := range map[string]func(id string) error{
 		"test": func(string) error {
-			_, err := f.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon, webhook.Data{WebhookID: "w"}))
+			_, err := f.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon,
+				webhook.Data{WebhookID: "w"}))
 			return err
 		},
 		"redeliver": func(id string) error { return f.Redeliver(t.Context(), id) },
@@ -173,7 +186,10 @@ func testWoken(t *testing.T, f *fixture) {
 		if len(jobs) != 1 {
 			t.Fatalf("%s: got %+v, want one that is due", name, jobs)
 		}
-		end := webhook.Outcome{Job: &jobs[0], State: webhook.Pending, After: time.Hour, Rest: time.Hour, Try: webhook.Try{N: 1, At: noon, Status: 503}}
+		end := webhook.Outcome{
+			Job: &jobs[0], State: webhook.Pending, After: time.Hour, Rest: time.Hour,
+			Try: webhook.Try{N: 1, At: noon, Status: 503},
+		}
 		if err := f.EndTries(t.Context(), []webhook.Outcome{end}); err != nil {
 			t.Fatal(err)
 		}

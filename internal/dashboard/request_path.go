@@ -1,0 +1,72 @@
+package dashboard
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/ledger"
+)
+
+// Measures of the picture of a request's way.
+const (
+	laneHeight = 40.0
+	laneBar    = 12.0
+)
+
+// pathChart is the way of a request: its attempts one below the other, by when
+// they began and ended.
+func pathChart(parts []ledger.AttemptDetail) Chart {
+	c := Chart{Title: "Timeline", Columns: []string{"Attempt", "Model", "Outcome", "Began", "First token", "Ended"}}
+	whole := time.Millisecond
+	for i := range parts {
+		a := &parts[i]
+		began := a.Opened.Sub(a.Arrived)
+		ended := began + a.Duration
+		whole = max(whole, ended)
+		row := []string{strconv.Itoa(int(a.ID.N)), a.FullModel(), outcomeBadge(a.Outcome).Text, took(began), none, none}
+		if a.FirstToken > 0 {
+			row[4] = took(began + a.FirstToken)
+		}
+		if a.Outcome != ledger.OutcomeOpen {
+			row[5] = took(ended)
+		}
+		c.Rows = append(c.Rows, row)
+	}
+	c.Summary = many(int64(len(parts)), "attempt") + ", times from when the request came"
+	c.Picture = pathPicture(parts, whole)
+	return c
+}
+
+func pathPicture(parts []ledger.AttemptDetail, whole time.Duration) template.HTML {
+	height := laneHeight*float64(len(parts)) + 24
+	x := func(d time.Duration) float64 { return float64(max(d, 0)) / float64(whole) * (chartWidth - 2) }
+	var out strings.Builder
+	fmt.Fprintf(&out, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s in %s">`, chartWidth, height,
+		many(int64(len(parts)), "attempt"), took(whole))
+	fmt.Fprintf(&out,
+		`<path class="axis" d="M.5 0V%g"/><path class="axis" d="M%g 0V%g"/><path class="axis" d="M%g 0V%g"/>`,
+		height-20, chartWidth/2, height-20, chartWidth-.5, height-20)
+	for i := range parts {
+		a := &parts[i]
+		began := a.Opened.Sub(a.Arrived)
+		y := laneHeight * float64(i)
+		fmt.Fprintf(&out, `<text class="said" x="%s" y="%g">%d. %s</text>`, tenth(min(x(began), chartWidth/2)+4), y+16,
+			a.ID.N, template.HTMLEscapeString(a.FullModel()))
+		out.WriteString(box("b-"+outcomeKind(a.Outcome), x(began), y+22, max(x(a.Duration), 2), laneBar))
+		if a.FirstToken > 0 {
+			out.WriteString(box("mark", x(began+a.FirstToken), y+20, 2, laneBar+4))
+		}
+	}
+	fmt.Fprintf(&out,
+		`<text x="0" y="%g">0</text><text x="%g" y="%g" text-anchor="middle">%s</text><text x="%g" y="%g" text-anchor="end">%s</text></svg>`,
+		height-4, chartWidth/2, height-4, took(whole/2), chartWidth, height-4, took(whole))
+	return template.HTML(out.String())
+}
+
+// outcomeKind is the kind of badge that an outcome has, by which its bar is
+// drawn.
+func outcomeKind(o ledger.Outcome) string { return cmp.Or(outcomeBadge(o).Kind, "open") }

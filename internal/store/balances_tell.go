@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"strconv"
+	"time"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/webhook"
+)
+
+// tellOf writes the events of the thresholds that a budget has reached and that
+// are not known to be told, and has the other nodes stop where it is passed.
+func (a *applier) tellOf(ctx context.Context, tx *sql.Tx, s *budgetProgress, journal int64, now time.Time) error {
+	if s.spent < s.next {
+		return nil
+	}
+	spent := s.spent - s.limited.from
+	for _, percent := range thresholds {
+		if spent < s.limited.limit/100*llm.Money(percent) {
+			break
+		}
+		if percent <= a.told[s.limited] {
+			continue
+		}
+		if err := a.tell(ctx, tx, s, spent, percent, now); err != nil {
+			return err
+		}
+		a.telling = append(a.telling, telling{s.limited, percent})
+	}
+	if spent <= s.limited.limit {
+		return nil
+	}
+	a.telling = append(a.telling, telling{s.limited, passed})
+	return a.callBack(ctx, tx, s.id, s.number, journal)
+}
+
+// callBack has all other nodes give back what they have of a budget that is
+// passed, because a provider billed more than it was asked for: so nobody spends
+// any more of it.
+func (a *applier) callBack(ctx context.Context, tx *sql.Tx, scope string, number, journal int64) error {
+	if !a.engine.shared {
+		return nil
+	}
+	now, err := a.clock.read(ctx, tx)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO slices (scope, period, journal, granted, wanted) VALUES (?, ?, ?, 0, ?)"+
+		" ON CONFLICT (scope, period, journal) DO UPDATE SET wanted = excluded.wanted", scope, number, journal, now)
+	return err
+}
+
+// tell writes the event of a threshold, and of the budget's end with the last one,
+// if they are not there.
+func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *budgetProgress, spent llm.Money, percent int64,
+	now time.Time,
+) error {
+	e := s.event(webhook.BudgetThreshold, percent, spent, now)
+	told, err := a.outbox.tell(ctx, tx, &e)
+	if err != nil {
+		return err
+	}
+	if told {
+		a.log.Info("a budget has reached a threshold", "account", s.account, "scope", s.id, "percent", percent,
+			"spent_usd", spent.String(), "limit_usd", s.limited.limit.String(), "period", ledger.PeriodOf(s.number))
+	}
+	if percent < 100 {
+		return nil
+	}
+	e = s.event(webhook.BudgetExceeded, 0, spent, now)
+	_, err = a.outbox.tell(ctx, tx, &e)
+	return err
+}
+
+// event is one about the budget, and about one of its thresholds where percent is not
+// 0. What is told of a period is told again in no other one.
+func (s *budgetProgress) event(t webhook.Type, percent int64, spent llm.Money, now time.Time) webhook.Event {
+	b := webhook.Budget{
+		Of: "account", Period: ledger.PeriodOf(s.number), LimitUSD: s.limited.limit.String(),
+		SpentUSD: spent.String(),
+	}
+	e := webhook.Event{Type: t, Account: s.account, At: now, Data: webhook.Data{Budget: &b, Threshold: percent}}
+	switch {
+	case s.id != s.account:
+		b.Of, e.Data.Key = "key", &webhook.Key{ID: s.id}
+	case s.limited.credit:
+		b.Of = "credit"
+	}
+	var until time.Time
+	if s.number > 0 {
+		first, last := ledger.DaysOf(s.number)
+		if b.Period == ledger.PeriodMonth {
+			first++ // from the month's own number to its first day
+		}
+		from := dateText(first)
+		b.From, until = &from, keptTold(last)
+	}
+	once := s.once(b.Of)
+	if percent > 0 {
+		once = append(once, strconv.FormatInt(percent, 10))
+	}
+	e.TellOnce(until, once...)
+	return e
+}
+
+// keptTold is until when it is known what was told of a day, or of a period that ends
+// with it: an answer may settle late.
+func keptTold(day int64) time.Time { return timeOfDay(day).AddDate(0, 0, 40) }
