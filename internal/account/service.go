@@ -90,13 +90,14 @@ func unauthenticated() error {
 
 // Watch follows the store's feed of changes until ctx ends, so that what any
 // process revokes, suspends, resumes or creates counts here within a second.
-// While the store is away the cache stays as it is.
-func (s *Service) Watch(ctx context.Context) {
+// While the store is away the cache stays as it is. It calls corrected with each account
+// of which attempts were corrected, and with "" where that may be any.
+func (s *Service) Watch(ctx context.Context, corrected func(account string)) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	place, away := int64(-1), false
 	for {
-		next, err := s.poll(ctx, place)
+		next, err := s.poll(ctx, place, corrected)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -115,7 +116,7 @@ func (s *Service) Watch(ctx context.Context) {
 }
 
 // poll forgets what changed after place and returns the place to go on from.
-func (s *Service) poll(ctx context.Context, place int64) (int64, error) {
+func (s *Service) poll(ctx context.Context, place int64, corrected func(account string)) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
 	changes, err := s.store.Changes(ctx, place)
@@ -124,10 +125,15 @@ func (s *Service) poll(ctx context.Context, place int64) (int64, error) {
 	}
 	if changes.Lost {
 		s.cache.forgetAll()
+		corrected("")
 		return changes.Last, nil
 	}
 	ids := map[string]bool{}
 	for _, c := range changes.List {
+		if c.Kind == ChangedAttempt {
+			corrected(c.ID)
+			continue
+		}
 		ids[c.ID] = true
 	}
 	if len(ids) > 0 {

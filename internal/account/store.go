@@ -118,14 +118,14 @@ type ChangeKind string
 const (
 	ChangedAccount ChangeKind = "account"
 	ChangedKey     ChangeKind = "key"
-	ChangedAttempt ChangeKind = "attempt" // a correction in the ledger
+	ChangedAttempt ChangeKind = "attempt" // a correction in the ledger, by the account
 )
 
 // Change says that something is not what it was.
 type Change struct {
 	Seq  int64 // its place in the feed
 	Kind ChangeKind
-	ID   string // of the account, key or attempt
+	ID   string // of the account or key
 }
 
 // Changes is a stretch of the feed, in which changes become visible in the

@@ -265,7 +265,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
-	running.Go(func() { g.accounts.Watch(background) })
+	running.Go(func() { g.accounts.Watch(background, g.ledger.Recount) })
 	running.Go(func() { g.limits.Run(background) })
 	running.Go(func() { g.reload(background) })
 	running.Go(func() { g.retain(background) })

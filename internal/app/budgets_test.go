@@ -404,3 +404,40 @@ func TestBudgetEvents(t *testing.T) {
 		}
 	}
 }
+
+// TestCorrectionsReachRunningBudgets holds that what corrections add counts in the budgets of a running gateway within a second.
+func TestCorrectionsReachRunningBudgets(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]func(context.Context, *account.Service) error{
+		"in all": func(ctx context.Context, s *account.Service) error {
+			_, err := s.SetBudget(ctx, audit.Gateway(), account.DefaultName, account.Budget{Limit: 10 * llm.USD, Period: ledger.PeriodTotal})
+			return err
+		},
+		"a day": func(ctx context.Context, s *account.Service) error {
+			_, err := s.SetBudget(ctx, audit.Gateway(), account.DefaultName, account.Budget{Limit: 10 * llm.USD, Period: ledger.PeriodDay})
+			return err
+		},
+		"credit": func(ctx context.Context, s *account.Service) error {
+			_, err := s.AddCredit(ctx, audit.Gateway(), account.DefaultName, 10*llm.USD)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			up := newUpstream(t)
+			h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url) + perRequest})
+			h.administer(func(ctx context.Context, s *account.Service) error { return limit(ctx, s) })
+			time.Sleep(time.Second) // as long as it may take until a running gateway knows it
+			r := h.chat("house/chat")
+			if r.status != 200 {
+				t.Fatalf("the first request: %d %s", r.status, r.body)
+			}
+			await(t, "its row", func() bool { return h.spent(t) == llm.USD })
+			h.correct(r.header.Get("X-Request-Id")+".1", 9*llm.USD)
+			time.Sleep(time.Second)
+			if r := h.chat("house/chat"); r.status != 402 {
+				t.Errorf("with $10 of $10 spent: got %d %s, want 402", r.status, r.body)
+			}
+		})
+	}
+}

@@ -163,7 +163,32 @@ func (p *accountBudgets) forget(s *budgetLease) {
 	}
 }
 
-// lease is the lease of a budget at a moment, made when it is not there.
+// Recount has the account's budgets, or all with "", leased anew before more of them is
+// spent: what was spent was corrected in the database, where this node did not see it.
+func (l *Ledger) Recount(account string) {
+	l.budgets.Range(func(id, v any) bool {
+		if account != "" && id != account {
+			return true
+		}
+		p := v.(*accountBudgets)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, of := range p.scopes {
+			for _, s := range of {
+				s.change()
+			}
+		}
+		return true
+	})
+}
+
+// change has the lease leased anew, since the budget is not what it was.
+func (s *budgetLease) change() {
+	s.granted, s.full, s.until, s.gone = s.inUse(), false, time.Time{}, time.Time{}
+	s.changed = s.known || s.leasing != nil
+}
+
+// leaseOf is the lease of a budget at a moment, made when it is not there.
 func (p *accountBudgets) leaseOf(b *Budget, at, now time.Time) *budgetLease {
 	id := BudgetID{b.Scope, b.Period.Number(at)}
 	s := p.find(id)
@@ -173,8 +198,8 @@ func (p *accountBudgets) leaseOf(b *Budget, at, now time.Time) *budgetLease {
 	}
 	back := !s.gone.IsZero() && now.Sub(s.gone) >= goneFor
 	if s.budget.Limit != b.Limit || back { // somebody changed it
-		s.budget, s.granted, s.full, s.until, s.gone = *b, s.inUse(), false, time.Time{}, time.Time{}
-		s.changed = s.known || s.leasing != nil
+		s.budget = *b
+		s.change()
 	}
 	s.used = now
 	return s

@@ -66,7 +66,7 @@ type Ledger struct {
 	unlock         func() error
 
 	leases     Leases
-	budgets    sync.Map // *account budgets by account id
+	budgets    sync.Map // *accountBudgets by account id
 	valid      atomic.Pointer[validity]
 	alive      atomic.Int64
 	membership membership

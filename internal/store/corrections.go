@@ -222,7 +222,7 @@ func (s *Store) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, 
 	if _, err := s.note(ctx, tx, e, before, after); err != nil {
 		return err
 	}
-	return s.changed(ctx, tx, account.ChangedAttempt, a.ID.String())
+	return s.changed(ctx, tx, account.ChangedAttempt, a.Account)
 }
 
 // readCorrections reads the corrections of attempts of those days.

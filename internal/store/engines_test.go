@@ -307,7 +307,7 @@ func testTwoNodes(t *testing.T, o store.Options) {
 	cli, node := account.NewService(open(t, o), time.Now, quiet), account.NewService(open(t, o), time.Now, quiet)
 	ctx, stop := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
-	watching.Go(func() { node.Watch(ctx) })
+	watching.Go(func() { node.Watch(ctx, func(string) {}) })
 	defer watching.Wait()
 	defer stop()
 
