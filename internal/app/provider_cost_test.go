@@ -153,6 +153,7 @@ func TestModalitiesWithoutARate(t *testing.T) {
 	const (
 		words = `"max_tokens":9,"messages":[{"role":"user","content":"Hi"}]`
 		sound = `"max_tokens":9,"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"UklGRgAA","format":"wav"}}]}]`
+		named = `"max_tokens":9,"messages":[{"role":"user","content":"Hi"},{"role":"assistant","audio":{"id":"audio_1"}},{"role":"user","content":"Hi"}]`
 		heard = `"contents":[{"role":"user","parts":[{"inlineData":{"mimeType":"audio/wav","data":"UklGRgAA"}}]}]`
 		speak = `"contents":[{"role":"user","parts":[{"text":"Hi"}]}],"generationConfig":{"maxOutputTokens":9,"responseModalities":["`
 	)
@@ -167,6 +168,8 @@ func TestModalitiesWithoutARate(t *testing.T) {
 		{"openai/gpt-4o-mini-audio-preview", sound, true},
 		{"openai/gpt-4o-mini-audio-preview", `"modalities":["text","audio"],` + words, true},
 		{"openai/gpt-4o-mini-audio-preview", `"audio":{"voice":"alloy","format":"mp3"},` + words, true},
+		{"openai/gpt-4o-mini-audio-preview", named, true},
+		{"openai/gpt-audio-mini", named, false},
 		{"openai/gpt-audio-mini", `"modalities":["text","audio"],"audio":{"voice":"alloy","format":"mp3"},` + sound, false},
 		{"openrouter/openai/gpt-audio", `"modalities":["text","Audio"],` + words, true},
 		{"openrouter/google/gemini-2.5-flash-image", `"modalities":["image","text"],` + words, true},

@@ -142,6 +142,9 @@ func (r *costInputs) extra(fields []llm.Field) {
 		if name := plain(f.Name); r.own && !shownInside.Has(name) {
 			r.hidden = true
 			r.toolsBy(name, f.Value)
+			if name == "audio" { // of an answer before this one, by its id
+				r.modalities = r.modalities.With(llm.AudioIn)
+			}
 		}
 	}
 }

@@ -24,6 +24,8 @@ func TestBesideInOneWay(t *testing.T) {
 		{gemini.ScanEmbed, `{"requests":[{"content":{"parts":[],"parts":[{"text":"long"}]}}]}`, "requests[0].content.parts"},
 		{gemini.ScanEmbed, `{"requests":[{"outputDimensionality":1,"output_dimensionality":2}]}`, "requests[0].outputDimensionality"},
 		{gemini.ScanEmbed, `{"requests":[{}],"model":"models/dear"}`, "model"},
+		{gemini.ScanEmbed, `{"requests":[{"content":{"parts":[{"text":"a"}]}},{"content":{"parts":[{"text":"a"},{"inlineData":{"mimeType":"video/mp4","data":"AAAA"}}]}}]}`, "requests[1].content.parts[1]"},
+		{gemini.ScanEmbed, `{"requests":[{"content":{"parts":[{"file_data":{"fileUri":"x"}}]}}]}`, "requests[0].content.parts[0]"},
 		{gemini.ScanCount, `{"contents":[],"contents":[]}`, "contents"},
 		{gemini.ScanCount, `{"contents":[],"model":"models/dear"}`, "model"},
 		{gemini.ScanCount, `{"generateContentRequest":{},"generate_content_request":{"model":"models/dear"}}`, "generateContentRequest"},

@@ -55,10 +55,31 @@ func scanOne(h *llm.Head, one []byte) error {
 	if err := embedFields.once(one, ""); err != nil {
 		return err
 	}
-	if err := (names{"parts"}).once(get(one, "content"), "content."); err != nil {
+	content := get(one, "content")
+	if err := (names{"parts"}).once(content, "content."); err != nil {
+		return err
+	}
+	if err := textAlone(content); err != nil {
 		return err
 	}
 	return sameModel(h, one)
+}
+
+// textAlone refuses parts that are anything but text: what an image, a sound or a video costs to
+// embed, a reply does not tell by kind.
+func textAlone(content []byte) error {
+	for i, p := range rawjson.Elements(get(content, "parts")) {
+		for m := range rawjson.Members(p) {
+			if string(spelled(m.Key())) != "text" {
+				return notText("content.parts[" + strconv.Itoa(i) + "]")
+			}
+		}
+	}
+	return nil
+}
+
+func notText(part string) error {
+	return llm.Invalid(part, "The "+part+" is no text, and nothing else is embedded here.")
 }
 
 // sameModel refuses an object that names another model than the address, which
@@ -114,8 +135,7 @@ func contentText(content []byte, at string) (string, error) {
 	for i, p := range rawjson.Elements(get(content, "parts")) {
 		s, ok := rawjson.AsString(get(p, "text"))
 		if !ok {
-			part := at + ".content.parts[" + strconv.Itoa(i) + "]"
-			return "", llm.Invalid(part, "The "+part+" is no text, and the provider of this model embeds nothing else.")
+			return "", notText(at + ".content.parts[" + strconv.Itoa(i) + "]")
 		}
 		text.WriteString(s)
 	}
