@@ -1,8 +1,11 @@
 package app_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -166,5 +169,35 @@ func TestUsageThatIsMissing(t *testing.T) {
 	}
 	if got := h.mustAnswer(h.chat("house/chat:usage=zero")).Usage; got != (tokens{}) {
 		t.Errorf("usage %+v, want the provider's explicit zero", got)
+	}
+}
+
+// TestLargeEvents holds that events larger than the buffers that are kept come through whole and in order, as they came and
+// translated, between small ones that arrive together with them.
+func TestLargeEvents(t *testing.T) {
+	t.Parallel()
+	var sent strings.Builder
+	var stream bytes.Buffer
+	for i := range 12 {
+		text := strings.Repeat(string(rune('a'+i)), []int{3, 700 << 10, 40}[i%3])
+		sent.WriteString(text)
+		fmt.Fprintf(&stream, `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"%s"},"finish_reason":null}]}`+"\n\n", text)
+	}
+	stream.WriteString(`data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}` + "\n\ndata: [DONE]\n\n")
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write(stream.Bytes())
+	}))
+	defer ts.Close()
+	h := open(t, setup{yaml: "providers:" + providerYAML("house", ts.URL)})
+	for _, path := range []string{"/v1/chat/completions", "/v1/messages"} {
+		r := h.do(ask{path: path, body: `{"model":"house/m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"Hi"}]}`})
+		var got strings.Builder
+		for _, m := range regexp.MustCompile(`"(?:content|text)":"([^"]*)"`).FindAllStringSubmatch(string(r.body), -1) {
+			got.WriteString(m[1])
+		}
+		if r.status != http.StatusOK || got.String() != sent.String() || strings.Contains(string(r.body), `"error"`) {
+			t.Errorf("%s: status %d, %d bytes of text, want the %d that were sent", path, r.status, got.Len(), sent.Len())
+		}
 	}
 }

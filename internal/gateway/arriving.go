@@ -10,7 +10,7 @@ import (
 )
 
 // What of an answer has to be there as a whole before any of it can go on, a reply or one
-// event of a stream, is counted as it arrives, and a reply until its client has taken it.
+// event of a stream, is counted as it arrives, until its client has taken it.
 // What a provider only announces takes nothing. Where the account has its share, or there
 // is no more for anybody, the answer is not read on until others have ended: its provider
 // waits. So that answers which all wait for one another come to an end, one at a time of
@@ -20,6 +20,8 @@ const (
 	freeArrival   = 256 << 10 // bytes that are not counted: usual answers and events are shorter
 	arrivalStep   = 1 << 20   // bytes that are counted at a time
 	arrivalCopies = 2         // an answer is there as it came, and as it goes out
+	eventCopies   = 4         // an event, whose buffers grow to twice of it, likewise
+	eventRead     = 64 << 10  // bytes of a stream that are read at a time
 	arrivalShare  = 2         // all answers together get this part of what bodies of requests do
 	arrivalWait   = 10 * time.Second
 	arrivalLook   = 25 * time.Millisecond
@@ -29,23 +31,27 @@ const (
 type arriving struct {
 	io.ReadCloser
 	call    *call
+	copies  int64 // arrivalCopies or eventCopies
 	seen    int64 // bytes since the last event of a stream
 	counted int64 // bytes
 }
 
 func (a *arriving) Read(p []byte) (int, error) {
-	for a.seen > freeArrival && arrivalCopies*a.seen > a.counted {
+	for a.seen > freeArrival && a.copies*a.seen > a.counted {
 		if err := a.call.awaitArrival(arrivalStep); err != nil {
 			return 0, err
 		}
 		a.counted += arrivalStep
+	}
+	if a.copies == eventCopies {
+		p = p[:min(len(p), eventRead)] // little of the next event comes along
 	}
 	n, err := a.ReadCloser.Read(p)
 	a.seen += int64(n)
 	return n, err
 }
 
-// taken says that the event which arrived has been passed on.
+// taken says that the event which arrived has been passed on, and its buffers were let go.
 func (a *arriving) taken() {
 	a.call.endArrival()
 	a.seen, a.counted = 0, 0

@@ -25,7 +25,7 @@ func arrivals(t *testing.T, memory int64, sizes ...int) (s *Server, all []*arriv
 	for _, size := range sizes {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 		c := &call{server: s, r: r, account: "a"}
-		all = append(all, &arriving{ReadCloser: io.NopCloser(bytes.NewReader(make([]byte, size))), call: c})
+		all = append(all, &arriving{ReadCloser: io.NopCloser(bytes.NewReader(make([]byte, size))), call: c, copies: arrivalCopies})
 	}
 	return s, all
 }
@@ -74,7 +74,7 @@ func TestArriving(t *testing.T) {
 			t.Errorf("no memory: %v after %s, want the answer given up after %s", err, time.Since(began), arrivalWait)
 		}
 		all[1].call.endArrival()
-		all[0].taken()
+		all[0].call.endArrival()
 		if s.answersInFlight.all != 0 {
 			t.Errorf("%d bytes are left", s.answersInFlight.all)
 		}

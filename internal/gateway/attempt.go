@@ -218,9 +218,10 @@ func (c *call) attempt(ctx context.Context, body []byte) error {
 		return err
 	}
 	defer resp.Body.Close() //nolint:errcheck // nothing is left to be lost
-	c.arrives = arriving{ReadCloser: resp.Body, call: c}
+	c.arrives = arriving{ReadCloser: resp.Body, call: c, copies: arrivalCopies}
 	resp.Body = &c.arrives
 	if c.head.Stream && resp.Streamed {
+		c.arrives.copies = eventCopies
 		return c.relayStream(resp)
 	}
 	return c.relayWhole(resp)

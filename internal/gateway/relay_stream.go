@@ -65,18 +65,28 @@ func (r *relay) run() error {
 		if err := r.take(frame); err != nil {
 			return err
 		}
-		if len(r.out) > 0 && !r.reader.Buffered() {
+		large := r.call.arrives.seen > freeArrival
+		if len(r.out) > 0 && (large || !r.reader.Buffered()) {
 			r.stream.write(r.out)
 			r.out = r.out[:0]
 		}
-		if r.call.arrives.seen > freeArrival {
-			r.call.arrives.taken()
+		if large {
+			r.letGo()
 		}
 	}
 	if !r.sum.whole() {
 		return provider.Truncated()
 	}
 	return nil
+}
+
+// letGo lets go of the buffers that a large event has left, which has gone out.
+func (r *relay) letGo() {
+	if len(r.last) > 0 {
+		r.follow(sse.Event{Data: r.last})
+	}
+	r.out, r.events, r.last = nil, nil, nil
+	r.call.arrives.taken()
 }
 
 // take decodes one frame and puts it, or its translation, into out. What came

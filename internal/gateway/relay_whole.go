@@ -60,11 +60,10 @@ func (c *call) relayWhole(resp *provider.Response) error {
 // tallyWhole decodes a whole reply and takes note of it. Of what is none there may be some
 // to take note of.
 func (c *call) tallyWhole(resp *provider.Response, body []byte) (*llm.Reply, error) {
-	t := c.target()
 	if err := c.boundAnswer(body); err != nil {
 		return nil, err
 	}
-	reply, err := c.spoken(t).DecodeReply(body, c.quirks(t))
+	reply, err := c.decodeReply(body)
 	c.sum.status = resp.Status
 	if reply != nil {
 		c.sum.addReply(reply)
@@ -77,6 +76,12 @@ func (c *call) tallyWhole(resp *provider.Response, body []byte) (*llm.Reply, err
 		return nil, provider.Truncated()
 	}
 	return reply, nil
+}
+
+func (c *call) decodeReply(body []byte) (*llm.Reply, error) {
+	defer c.endStep(c.beginStep(len(body)))
+	t := c.target()
+	return c.spoken(t).DecodeReply(body, c.quirks(t))
 }
 
 // largeAnswer is how many bytes of a whole answer are worth a look at what it takes in memory.
@@ -100,6 +105,7 @@ func (c *call) boundAnswer(body []byte) error {
 func (c *call) encodeWhole(dst []byte, from *dialect.Operation, body []byte, reply *llm.Reply,
 	usage *llm.Usage,
 ) []byte {
+	defer c.endStep(c.beginStep(len(body)))
 	if from == c.op && c.asAsked(reply) {
 		return from.Stamp(dst, body, c.final(&tally{}, usage))
 	}

@@ -151,11 +151,38 @@ func (c *call) awaitTurn(work func() error) error {
 	return work()
 }
 
-// counting counts the tokens of so many bytes of text, in a turn where these are many. It does
-// so without one, too, once it has waited for long.
+// counting counts the tokens of so many bytes of text, as work on eight times as many.
 func (c *call) counting(size int, count func()) {
-	if size >= largeText && c.server.turns.take(context.WithoutCancel(c.r.Context()), c.account) {
-		defer c.server.turns.end()
-	}
+	defer c.endStep(c.beginStep(size * (largeBody / largeText)))
 	count()
+}
+
+// workStep is how a step of work was begun.
+type workStep uint8
+
+const (
+	waited workStep = iota // without a turn, as it has waited for long
+	small                  // without a turn
+	turn                   // in one
+)
+
+// beginStep begins work on so many bytes that is to be done whatever comes: in a turn where they
+// are many or others are at work, and without one once it has waited for long.
+func (c *call) beginStep(size int) workStep {
+	switch t := c.server.turns; {
+	case size < largeBody && t.begin():
+		return small
+	case t.take(context.WithoutCancel(c.r.Context()), c.account):
+		return turn
+	}
+	return waited
+}
+
+func (c *call) endStep(s workStep) {
+	switch s {
+	case small:
+		c.server.turns.leave()
+	case turn:
+		c.server.turns.end()
+	}
 }

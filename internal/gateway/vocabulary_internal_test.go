@@ -101,7 +101,7 @@ func TestTextsAreCountedTogether(t *testing.T) {
 	text := strings.Repeat("many words of a text. ", 750)
 	r := &llm.Request{Embedding: &llm.Embedding{Texts: slices.Repeat([]string{text}, 2000)}}
 	began := worktest.ProcessorTime()
-	got, want := (&call{op: &dialect.Operation{}, request: r}).inputTokens(), 2000*CountTokens(text)
+	got, want := (&call{op: &dialect.Operation{}, request: r}).countRequest(), 2000*CountTokens(text)
 	if got < want*99/100 || got > want*101/100 {
 		t.Errorf("got %d tokens, want about %d", got, want)
 	}
@@ -109,7 +109,7 @@ func TestTextsAreCountedTogether(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	r = &llm.Request{Embedding: &llm.Embedding{Texts: slices.Repeat([]string{"a"}, 2000)}}
-	if got := (&call{op: &dialect.Operation{}, request: r}).inputTokens(); got != 2000 {
+	if got := (&call{op: &dialect.Operation{}, request: r}).countRequest(); got != 2000 {
 		t.Errorf("got %d tokens of 2000 texts of one token", got)
 	}
 }

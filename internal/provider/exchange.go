@@ -106,7 +106,7 @@ type body struct {
 
 // yieldEvery is after how many reads a body gives up the processor, on which others may wait:
 // a provider that sends without end never has its reader wait.
-const yieldEvery = 8
+const yieldEvery = 2
 
 // Read returns io.EOF or a *Failure at the end.
 func (b *body) Read(p []byte) (int, error) {

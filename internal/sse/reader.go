@@ -10,6 +10,12 @@ import (
 // ErrTooLong says that an event is longer than the reader's bound.
 var ErrTooLong = errors.New("sse: event is longer than the bound")
 
+// KeepBuffer is the largest buffer, in bytes, that a reader of a stream keeps for the next event.
+const KeepBuffer = 256 << 10
+
+// IsSpare says whether a buffer of that size is too large for what is left in it.
+func IsSpare(size, left int) bool { return size > KeepBuffer && left <= KeepBuffer/2 }
+
 const (
 	firstBuffer   = 4 << 10
 	maxEmptyReads = 100 // reads without a byte in a row before the source is given up
@@ -131,8 +137,12 @@ func lineEnd(b []byte, i int) (end, next int) {
 
 // fill reads more of the stream, moving or growing the buffer within the bound.
 func (r *Reader) fill() error {
-	if r.end == len(r.buf) || r.start == r.end {
+	if r.end == len(r.buf) || r.start == r.end || IsSpare(len(r.buf), r.end-r.start) {
 		r.discard(r.start)
+	}
+	if IsSpare(len(r.buf), r.end) { // it has grown to an event that is gone
+		r.buf = append(make([]byte, 0, KeepBuffer/2), r.buf[:r.end]...)[:KeepBuffer/2]
+		r.data = nil
 	}
 	if r.end == len(r.buf) && len(r.buf) >= r.max {
 		r.discard(r.block) // comments before the event are given up first

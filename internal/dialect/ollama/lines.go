@@ -103,8 +103,11 @@ func (r *Reader) last() (sse.Event, error) {
 
 // fill reads more of the stream, moving or growing the buffer within the bound.
 func (r *Reader) fill() error {
-	if r.end == len(r.buf) || r.start == r.end {
+	if r.end == len(r.buf) || r.start == r.end || sse.IsSpare(len(r.buf), r.end-r.start) {
 		r.discard()
+	}
+	if sse.IsSpare(len(r.buf), r.end) { // it has grown to a line that is gone
+		r.buf = append(make([]byte, 0, sse.KeepBuffer/2), r.buf[:r.end]...)[:sse.KeepBuffer/2]
 	}
 	if r.end == len(r.buf) {
 		if len(r.buf) >= r.max {
