@@ -112,10 +112,10 @@ var scripts = []script{
 		say(c, "HTTP/1.1 200 OK\r\n")
 		repeat(c, strings.Repeat("X-Y: z\r\n", 1000), forever, time.Millisecond)
 	}, []string{"502", "503"}},
-	{"lines", "lines of 64 MB in streams", "502 beyond 8 MiB", func(c *net.TCPConn, _ *question) {
+	{"lines", "lines of 64 MB in streams", "502 beyond 8 MiB; 504 where no memory comes free in time", func(c *net.TCPConn, _ *question) {
 		say(c, streamHead+"data: {\"x\":\"")
 		repeat(c, strings.Repeat("x", 64<<10), 1024, time.Millisecond)
-	}, []string{"502", "503"}},
+	}, []string{"502", "503", "504"}},
 	{"drips", "answers a byte at a time", "504 when `total` has passed", func(c *net.TCPConn, _ *question) {
 		say(c, jsonHead+"Content-Length: 1000000\r\n\r\n")
 		repeat(c, " ", forever, 100*time.Millisecond)
