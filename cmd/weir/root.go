@@ -45,7 +45,7 @@ func isUsage(err error) bool {
 func newRoot(env *environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weir",
-		Short: "An AI gateway that measures the river without stopping it",
+		Short: "LLM gateway with exact usage metering, budgets and rate limits",
 		Long: "Weir forwards chat to AI model providers and meters every token of it.\n" +
 			"Start it with \"weir serve\"; all other commands work beside a running gateway.",
 		Example: "  weir serve\n  weir keys create --account default --label laptop\n  weir uses --account " +
