@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -31,21 +32,33 @@ func (h *testGateway) dial() *net.TCPConn {
 // reply: it is taken to have left.
 func TestClientThatTakesNothing(t *testing.T) {
 	t.Parallel()
-	up := newUpstream(t)
-	h := open(t, setup{yaml: providersYAML(up.url), timing: gateway.Timing{Write: 300 * time.Millisecond}})
+	piece := `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"` + strings.Repeat("x", 60<<10) + `"},"finish_reason":null}]}` + "\n\n"
+	canceled := make(chan string, 1) // the attempt's id
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() { canceled <- r.Header.Get("X-Client-Request-Id") }()
+		w.Header().Set("Content-Type", "text/event-stream")
+		for r.Context().Err() == nil { // large pieces, so that the buffers between them are soon full
+			if _, err := io.WriteString(w, piece); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(ts.Close)
+	h := open(t, setup{yaml: "providers:" + providerYAML("house", ts.URL), timing: gateway.Timing{Write: 300 * time.Millisecond}})
 	conn := h.dial()
 	if err := conn.SetReadBuffer(4 << 10); err != nil {
 		t.Fatal(err)
 	}
-	body := hello("house/chat:tokens=1000000")
-	fmt.Fprintf(conn, "POST /v1/chat HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", h.key, len(body), body)
-	await(t, "the request", func() bool { return up.Ledger().Totals().Requests == 1 })
-	record := up.newest(t)
-	if !record.Canceled {
-		t.Errorf("the provider says %s, want the client gone", record.Outcome)
-	}
-	if row := h.row(requestOf(&record)); row.outcome != "client_gone" || row.provenance != "estimated" || row.out == 0 {
-		t.Errorf("ledger says %+v, want client_gone, estimated", row)
+	body := `{"model":"house/m","stream":true,"messages":[{"role":"user","content":"Hi"}]}`
+	fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", h.key, len(body), body)
+	select {
+	case attempt := <-canceled:
+		request, _, _ := strings.Cut(attempt, ".")
+		if row := h.row(request); row.outcome != "client_gone" || row.provenance != "estimated" || row.out == 0 {
+			t.Errorf("ledger says %+v, want client_gone, estimated", row)
+		}
+	case <-time.After(patience):
+		t.Fatal("the provider is still asked for an answer that nobody takes")
 	}
 }
 
