@@ -166,20 +166,24 @@ func (p *accountBudgets) forget(s *budgetLease) {
 // Recount has the account's budgets, or all with "", leased anew before more of them is
 // spent: what was spent was corrected in the database, where this node did not see it.
 func (l *Ledger) Recount(account string) {
-	l.budgets.Range(func(id, v any) bool {
-		if account != "" && id != account {
+	if account == "" {
+		l.budgets.Range(func(_, v any) bool {
+			v.(*accountBudgets).change()
 			return true
+		})
+	} else if p, ok := l.budgets.Load(account); ok {
+		p.(*accountBudgets).change()
+	}
+}
+
+func (p *accountBudgets) change() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, of := range p.scopes {
+		for _, s := range of {
+			s.change()
 		}
-		p := v.(*accountBudgets)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		for _, of := range p.scopes {
-			for _, s := range of {
-				s.change()
-			}
-		}
-		return true
-	})
+	}
 }
 
 // change has the lease leased anew, since the budget is not what it was.
