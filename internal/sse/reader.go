@@ -10,11 +10,22 @@ import (
 // ErrTooLong says that an event is longer than the reader's bound.
 var ErrTooLong = errors.New("sse: event is longer than the bound")
 
-// KeepBuffer is the largest buffer, in bytes, that a reader of a stream keeps for the next event.
-const KeepBuffer = 256 << 10
+// keepBuffer is the largest buffer, in bytes, that is kept for the next event.
+const keepBuffer = 256 << 10
 
-// IsSpare says whether a buffer of that size is too large for what is left in it.
-func IsSpare(size, left int) bool { return size > KeepBuffer && left <= KeepBuffer/2 }
+// IsOversized says whether a reader's buffer of that size, in bytes, has grown to an event that
+// is gone, for what is left in it.
+func IsOversized(size, left int) bool { return size > keepBuffer && left <= keepBuffer/2 }
+
+// MoveToFront moves buf[start:end] to the front of buf, or of a small buffer in its place where
+// it is oversized, and says where it ends there.
+func MoveToFront(buf []byte, start, end int) (moved []byte, length int) {
+	left := buf[start:end]
+	if IsOversized(len(buf), len(left)) {
+		buf = make([]byte, keepBuffer/2)
+	}
+	return buf, copy(buf, left)
+}
 
 const (
 	firstBuffer   = 4 << 10
@@ -137,11 +148,10 @@ func lineEnd(b []byte, i int) (end, next int) {
 
 // fill reads more of the stream, moving or growing the buffer within the bound.
 func (r *Reader) fill() error {
-	if r.end == len(r.buf) || r.start == r.end || IsSpare(len(r.buf), r.end-r.start) {
+	if r.end == len(r.buf) || r.start == r.end || IsOversized(len(r.buf), r.end-r.start) {
 		r.discard(r.start)
 	}
-	if IsSpare(len(r.buf), r.end) { // it has grown to an event that is gone
-		r.buf = append(make([]byte, 0, KeepBuffer/2), r.buf[:r.end]...)[:KeepBuffer/2]
+	if cap(r.data) > keepBuffer {
 		r.data = nil
 	}
 	if r.end == len(r.buf) && len(r.buf) >= r.max {
@@ -168,7 +178,7 @@ func (r *Reader) fill() error {
 
 // discard drops the first n bytes of the buffer.
 func (r *Reader) discard(n int) {
-	r.end = copy(r.buf, r.buf[n:r.end])
+	r.buf, r.end = MoveToFront(r.buf, n, r.end)
 	r.start = max(r.start-n, 0)
 	r.block -= n
 	r.line -= n

@@ -83,12 +83,8 @@ func (r *Reader) frameLen() (int, error) {
 
 // fill reads more of the stream, moving or growing the buffer.
 func (r *Reader) fill() error {
-	if left := r.end - r.start; sse.IsSpare(len(r.buf), left) { // it has grown to a frame that is gone
-		r.buf = append(make([]byte, 0, sse.KeepBuffer/2), r.buf[r.start:r.end]...)[:sse.KeepBuffer/2]
-		r.start, r.end = 0, left
-	}
-	if r.end == len(r.buf) || r.start == r.end {
-		r.end = copy(r.buf, r.buf[r.start:r.end])
+	if r.end == len(r.buf) || r.start == r.end || sse.IsOversized(len(r.buf), r.end-r.start) {
+		r.buf, r.end = sse.MoveToFront(r.buf, r.start, r.end)
 		r.start = 0
 	}
 	if r.end == len(r.buf) {

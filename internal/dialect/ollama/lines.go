@@ -103,11 +103,8 @@ func (r *Reader) last() (sse.Event, error) {
 
 // fill reads more of the stream, moving or growing the buffer within the bound.
 func (r *Reader) fill() error {
-	if r.end == len(r.buf) || r.start == r.end || sse.IsSpare(len(r.buf), r.end-r.start) {
+	if r.end == len(r.buf) || r.start == r.end || sse.IsOversized(len(r.buf), r.end-r.start) {
 		r.discard()
-	}
-	if sse.IsSpare(len(r.buf), r.end) { // it has grown to a line that is gone
-		r.buf = append(make([]byte, 0, sse.KeepBuffer/2), r.buf[:r.end]...)[:sse.KeepBuffer/2]
 	}
 	if r.end == len(r.buf) {
 		if len(r.buf) >= r.max {
@@ -131,7 +128,7 @@ func (r *Reader) fill() error {
 // discard drops what was read.
 func (r *Reader) discard() {
 	r.seen = max(r.seen-r.start, 0)
-	r.end = copy(r.buf, r.buf[r.start:r.end])
+	r.buf, r.end = sse.MoveToFront(r.buf, r.start, r.end)
 	r.start = 0
 }
 
