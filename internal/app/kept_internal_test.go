@@ -205,8 +205,8 @@ func TestKeptInItsShare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	room, done := server.ReadCapacity(httptest.NewRequest("GET", "/", nil), p.Account().ID)
-	if err := room.Reserve(100 << 10); err != nil {
+	capacity, done := server.ReadCapacity(httptest.NewRequest("GET", "/", nil), p.Account().ID)
+	if err := capacity.Reserve(100 << 10); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 	done()

@@ -17,11 +17,12 @@ func (c *call) countApart(t *route.Target) (n int64) {
 	if c.op.Op != llm.OpChat || !q.ParsesDocuments && !q.SoundApart || c.hasNoMedia(t) {
 		return 0
 	}
-	sound := c.price(t).Rates[llm.AudioIn]
+	price := c.price(t)
+	sound := price.Rates[llm.AudioIn]
 	apart := map[llm.PartKind]bool{
 		llm.PartDocument: q.ParsesDocuments && !c.table.TakesDocuments(t),
-		// which stands in for none
-		llm.PartAudio: q.SoundApart && (!sound.Known() || sound == c.price(t).Rates[llm.Input]),
+		// The rate of text stands in for none.
+		llm.PartAudio: q.SoundApart && (!sound.Known() || sound == price.Rates[llm.Input]),
 	}
 	if !apart[llm.PartDocument] && !apart[llm.PartAudio] {
 		return 0

@@ -80,7 +80,7 @@ func (r *relay) run() error {
 	return nil
 }
 
-// letGo lets go of the buffers that a large event has left, which has gone out.
+// letGo lets go of the buffers that have grown to a large event, once that has gone out.
 func (r *relay) letGo() {
 	if len(r.last) > 0 {
 		r.follow(sse.Event{Data: r.last})

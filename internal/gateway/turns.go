@@ -14,8 +14,8 @@ const (
 	// largeBody is how many bytes of a body are so much work that it takes turns: what is
 	// less takes no step longer than about 3 ms, however dense it is.
 	largeBody = 64 << 10
-	// largeText is how many bytes of text are as much work to count the tokens of.
-	largeText = largeBody / 8
+	// countingWork is how many times the work on a body it is to count the tokens of as much text.
+	countingWork = 8
 	// turnWait is the longest that a request waits for its turn.
 	turnWait = 10 * time.Second
 )
@@ -39,9 +39,12 @@ func newTurns(processors int) *turns {
 	return &turns{most: int64(processors), free: max(1, processors-1), by: map[string][]chan struct{}{}}
 }
 
-// begin begins a small step without a turn, which is to be left; false where there are too
-// many.
-func (t *turns) begin() bool {
+// begin begins a step on so many bytes without a turn, which is to be left; false where it is
+// large, or there are too many.
+func (t *turns) begin(size int) bool {
+	if size >= largeBody {
+		return false
+	}
 	if t.small.Add(1) <= t.most {
 		return true
 	}
@@ -121,7 +124,7 @@ func (t *turns) forget(account string, own chan struct{}) bool {
 // inTurn does a step of work on the body, in a turn where that is large or others are at work.
 // What a client has left behind is not begun. The step waits for nothing.
 func (c *call) inTurn(work func() error) error {
-	if t := c.server.turns; len(c.body) < largeBody && t.begin() {
+	if t := c.server.turns; t.begin(len(c.body)) {
 		defer t.leave()
 		return work()
 	}
@@ -151,9 +154,9 @@ func (c *call) awaitTurn(work func() error) error {
 	return work()
 }
 
-// counting counts the tokens of so many bytes of text, as work on eight times as many.
+// counting counts the tokens of so many bytes of text.
 func (c *call) counting(size int, count func()) {
-	defer c.endStep(c.beginStep(size * (largeBody / largeText)))
+	defer c.endStep(c.beginStep(countingWork * size))
 	count()
 }
 
@@ -161,28 +164,28 @@ func (c *call) counting(size int, count func()) {
 type workStep uint8
 
 const (
-	waited workStep = iota // without a turn, as it has waited for long
-	small                  // without a turn
-	turn                   // in one
+	stepSmall  workStep = iota // without a turn
+	stepInTurn                 // in one
+	stepLate                   // without one, as it has waited for long
 )
 
 // beginStep begins work on so many bytes that is to be done whatever comes: in a turn where they
 // are many or others are at work, and without one once it has waited for long.
 func (c *call) beginStep(size int) workStep {
 	switch t := c.server.turns; {
-	case size < largeBody && t.begin():
-		return small
+	case t.begin(size):
+		return stepSmall
 	case t.take(context.WithoutCancel(c.r.Context()), c.account):
-		return turn
+		return stepInTurn
 	}
-	return waited
+	return stepLate
 }
 
 func (c *call) endStep(s workStep) {
 	switch s {
-	case small:
+	case stepSmall:
 		c.server.turns.leave()
-	case turn:
+	case stepInTurn:
 		c.server.turns.end()
 	}
 }

@@ -42,11 +42,9 @@ func (s *Store) Beat(ctx context.Context, n ledger.Node) (b ledger.Beat, err err
 		}
 		_, err = tx.ExecContext(
 			ctx, "INSERT INTO nodes (journal, name, address, version, started, seen, until, stopped, incarnation)"+
-				" VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (journal) DO UPDATE SET name = excluded.name, "+
-				"address = excluded.address,"+
-				" version = excluded.version, started = excluded.started, seen = excluded.seen, until = "+
-				"excluded.until, "+
-				"stopped = NULL,"+
+				" VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (journal) DO UPDATE"+
+				" SET name = excluded.name, address = excluded.address, version = excluded.version,"+
+				" started = excluded.started, seen = excluded.seen, until = excluded.until, stopped = NULL,"+
 				" incarnation = CASE WHEN ? = '' THEN nodes.incarnation ELSE excluded.incarnation END",
 			number, n.Name, n.Address, n.Version, micros(n.Started), now, now+leasesFor.Microseconds(),
 			cmp.Or(n.Incarnation, current), n.Incarnation)
