@@ -72,10 +72,21 @@ func (a *attempt) tallyWhole(held *capacity, resp *provider.Response, body []byt
 	if reply != nil {
 		a.tally.AddReply(reply)
 	}
-	if err == nil && !a.tally.Whole() {
-		err = provider.Truncated()
+	if err == nil {
+		err = a.checkWhole(reply)
 	}
 	return reply, err
+}
+
+// checkWhole says why a reply that was understood is not the answer to the request.
+func (a *attempt) checkWhole(reply *llm.Reply) error {
+	if !a.tally.Whole() {
+		return provider.Truncated()
+	}
+	if n := int64(len(reply.Vectors)); n > 0 && a.Head.Texts > 0 && n != a.Head.Texts {
+		return fmt.Errorf("gateway: %d vectors for %d texts", n, a.Head.Texts)
+	}
+	return nil
 }
 
 // largeAnswer is how many bytes of a whole answer are worth a look at what it takes in memory.

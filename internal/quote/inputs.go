@@ -325,6 +325,11 @@ func (q *Quote) unpriced() error {
 	if q.Head.Unknown != "" {
 		return unknownField(q.Head.Unknown)
 	}
+	if q.Head.LongCache {
+		return llm.Invalid("prompt_cache_options",
+			fmt.Sprintf("What the model %q costs with this ttl in prompt_cache_options is not known here, so that no "+
+				`budget can be kept with it. Leave ttl out, or use "30m".`, q.Target.FullName()))
+	}
 	if q.Op.Multipart {
 		return nil
 	}

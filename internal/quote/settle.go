@@ -138,8 +138,13 @@ func (a Answer) served() string {
 }
 
 // bill makes of what an attempt at the target used what it is charged as: a request,
-// what is charged for apart from tokens, and a short recording as the shortest.
+// what is charged for apart from tokens, a short recording as the shortest, and what was
+// written to a cache as the request asked for it.
 func (q *Quote) bill(u *llm.Usage) {
+	if q.Head.LongCache && q.Speaks == q.Dialect {
+		u[llm.CacheWrite1h] += u[llm.CacheWrite]
+		u[llm.CacheWrite] = 0
+	}
 	u[llm.Requests] = q.requests()
 	u[llm.OtherTools] = max(u[llm.OtherTools], q.Apart())
 	q.Quirks.Bill(u)
