@@ -72,7 +72,7 @@ func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Accounts are all accounts, by name.
 func (s *Service) Accounts(ctx context.Context) ([]Account, error) {
-	list, err := s.store.Accounts(ctx, "")
+	list, err := s.store.List(ctx, "")
 	if err != nil {
 		return nil, fmt.Errorf("list accounts: %w", err)
 	}
@@ -85,7 +85,7 @@ func (s *Service) Account(ctx context.Context, nameOrID string) (Account, error)
 	if nameOrID == "" {
 		return Account{}, llm.Invalid("account", "No account is named. Give an account's name or id.")
 	}
-	list, err := s.store.Accounts(ctx, nameOrID)
+	list, err := s.store.List(ctx, nameOrID)
 	if err != nil {
 		return Account{}, fmt.Errorf("find account: %w", err)
 	}

@@ -81,7 +81,7 @@ func (m *memory) Changes(_ context.Context, after int64) (account.Changes, error
 	return account.Changes{List: m.changes[after:], Last: last}, nil
 }
 
-func (m *memory) Accounts(_ context.Context, nameOrID string) (list []account.Account, err error) {
+func (m *memory) List(_ context.Context, nameOrID string) (list []account.Account, err error) {
 	leave, err := m.enter()
 	defer leave()
 	for _, a := range m.accounts {

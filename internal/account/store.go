@@ -42,9 +42,9 @@ type LookupStore interface {
 
 // AccountStore administers accounts.
 type AccountStore interface {
-	// Accounts are all accounts by name; or the one of that name or id, if
+	// List is all accounts by name; or the one of that name or id, if
 	// there is one.
-	Accounts(ctx context.Context, nameOrID string) ([]Account, error)
+	List(ctx context.Context, nameOrID string) ([]Account, error)
 	// CreateAccount adds an account; ErrExists when its name is taken.
 	CreateAccount(ctx context.Context, by audit.Actor, a Account) error
 	// UpdateAccount changes the account of that id and returns it as it is

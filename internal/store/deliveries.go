@@ -15,7 +15,7 @@ import (
 
 // WaitingWebhooks are the endpoints for which deliveries are due, but for those that
 // are disabled or want to hear nothing for a while.
-func (s *Store) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, error) {
+func (s *Webhooks) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, error) {
 	now, err := s.clock.read(ctx, s.read)
 	if err != nil {
 		return nil, fmt.Errorf("read due deliveries: %w", err)
@@ -36,7 +36,7 @@ func (s *Store) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, error) 
 // TakeDeliveries takes at most n due deliveries of an endpoint, those due first
 // before others. Until the lease is over they are due for nobody. The lease may be
 // lost in a power cut: then they are delivered again.
-func (s *Store) TakeDeliveries(ctx context.Context, endpoint string, n int) (jobs []webhook.Job, err error) {
+func (s *Webhooks) TakeDeliveries(ctx context.Context, endpoint string, n int) (jobs []webhook.Job, err error) {
 	err = s.writeFast(ctx, "take deliveries", func(tx *sql.Tx) error {
 		now, err := s.clock.read(ctx, tx)
 		if err != nil {
@@ -101,7 +101,7 @@ func fillJobs(ctx context.Context, tx *sql.Tx, jobs []webhook.Job, now int64) ([
 
 // EndTries writes how tries ended. It may be lost in a power cut: then what was
 // delivered is delivered again.
-func (s *Store) EndTries(ctx context.Context, list []webhook.Outcome) error {
+func (s *Webhooks) EndTries(ctx context.Context, list []webhook.Outcome) error {
 	list = slices.Clone(list)
 	// all lock in one order
 	slices.SortStableFunc(list, func(a, b webhook.Outcome) int { return strings.Compare(a.Job.Webhook, b.Job.Webhook) })
@@ -213,7 +213,7 @@ func endpointFares(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int6
 // disable disables an endpoint, unless it has moved or fares well again by now. It is a
 // transaction of its own: whoever changes an endpoint by hand waits for a turn before
 // it locks the endpoint, and a try has it locked already.
-func (s *Store) disable(ctx context.Context, end ending) error {
+func (s *Webhooks) disable(ctx context.Context, end ending) error {
 	return s.write(ctx, s.sure, "disable endpoint", func(tx *sql.Tx) error {
 		before, err := s.webhookInTurn(ctx, tx, end.webhook)
 		if errors.Is(err, webhook.ErrNotFound) {
@@ -223,7 +223,7 @@ func (s *Store) disable(ctx context.Context, end ending) error {
 			return err
 		}
 		after := before
-		now := fromMicros(micros(s.Now()))
+		now := fromMicros(micros(s.clock.now()))
 		after.Disabled, after.Why = &now, end.why
 		if _, err := tx.ExecContext(ctx, "UPDATE webhooks SET disabled = ?, why = ? WHERE id = ?", micros(now), end.why,
 			end.webhook); err != nil {
@@ -232,4 +232,28 @@ func (s *Store) disable(ctx context.Context, end ending) error {
 		s.log.Warn("a webhook endpoint is disabled", "webhook", end.webhook, "account", before.Account, "why", end.why)
 		return s.noteWebhook(ctx, tx, audit.Gateway(), audit.WebhookChanged, &before, &after)
 	})
+}
+
+// keepEvents is how long an event is kept, and a delivery when it has ended: longer than
+// webhook.RecoverFor, for which it is asked what was delivered.
+const keepEvents = 30 * 24 * time.Hour
+
+// RetainEvents forgets deliveries that ended long ago, those of endpoints that are
+// gone, old events that nobody is told of any more, and what was told and may be told
+// again.
+func (s *Webhooks) RetainEvents(ctx context.Context) error {
+	now := s.clock.now()
+	before := micros(now.Add(-keepEvents))
+	for _, old := range []leftover{
+		{"deliveries", "id", "ended < ?", []any{before}},
+		{"deliveries", "id", "NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = deliveries.webhook)", nil},
+		{"tries", "delivery", "NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.id = tries.delivery)", nil},
+		{"events", "id", "at < ? AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.id)", []any{before}},
+		{"told", "name", "until < ?", []any{micros(now)}},
+	} {
+		if err := s.clear(ctx, &old); err != nil {
+			return fmt.Errorf("forget old %s: %w", old.table, err)
+		}
+	}
+	return nil
 }

@@ -13,7 +13,7 @@ import (
 // Attempt is the attempt of that id as it was settled, or as it was opened
 // when its outcome is ledger.OutcomeOpen; false when there is none. What was
 // corrected later is not in it.
-func (s *Store) Attempt(ctx context.Context, id ledger.AttemptID) (ledger.Entry, bool, error) {
+func (s *Reports) Attempt(ctx context.Context, id ledger.AttemptID) (ledger.Entry, bool, error) {
 	e, _, err := findAttempt(ctx, s.read, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ledger.Entry{}, false, nil
@@ -54,7 +54,7 @@ type ExportQuery struct {
 // Export calls fn with each settled attempt that is kept, the oldest day
 // first. Corrections are added in, so that the costs add up to the rollups. It
 // ends with the first error of fn. Of a price that is not kept only the version is set.
-func (s *Store) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Exported) error) error {
+func (s *Reports) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Exported) error) error {
 	f, err := newUsesFilter(ledger.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
 		return fmt.Errorf("export: %w", err)

@@ -13,6 +13,9 @@ import (
 	"weir/internal/llm"
 )
 
+// Reports are what people and programs read of the ledger.
+type Reports struct{ *conn }
+
 var errRange = fmt.Errorf("the dates have to be of the form %s, the first not after the last, at most %d days",
 	ledger.DateLayout, ledger.MaxReportDays)
 
@@ -39,7 +42,7 @@ func among(column string, n int) string {
 
 // Overview is what an account used between two dates, by day and by model. It
 // reads rollups alone. It is an error when the range is not one.
-func (s *Store) Overview(ctx context.Context, q ledger.OverviewQuery) (ledger.Overview, error) {
+func (s *Reports) Overview(ctx context.Context, q ledger.OverviewQuery) (ledger.Overview, error) {
 	days, err := daysBetween(q.From, q.To)
 	if err != nil {
 		return ledger.Overview{}, fmt.Errorf("read overview: %w", err)
@@ -153,7 +156,7 @@ func (v *overview) whole() ledger.Overview {
 
 // KeySpend is what each key of an account used between two dates, as
 // OverviewQuery has them, the dearest first; keys without use are not in it.
-func (s *Store) KeySpend(ctx context.Context, account, from, to string) ([]ledger.KeySum, error) {
+func (s *Reports) KeySpend(ctx context.Context, account, from, to string) ([]ledger.KeySum, error) {
 	days, err := daysBetween(from, to)
 	if err != nil {
 		return nil, fmt.Errorf("read spending of keys: %w", err)
@@ -174,7 +177,7 @@ var errMonth = errors.New("not a month, which is yyyymm")
 
 // AccountsOverview is what every account there is used in a month, yyyymm, the
 // dearest first.
-func (s *Store) AccountsOverview(ctx context.Context, month int64) ([]ledger.AccountSum, error) {
+func (s *Reports) AccountsOverview(ctx context.Context, month int64) ([]ledger.AccountSum, error) {
 	if ledger.PeriodOf(month) != ledger.PeriodMonth {
 		return nil, fmt.Errorf("read overview of accounts: %d: %w", month, errMonth)
 	}
@@ -204,7 +207,7 @@ func (s *Store) AccountsOverview(ctx context.Context, month int64) ([]ledger.Acc
 
 // Unpriced are the models that were used without a price between two dates, as
 // UsesQuery has them, by name.
-func (s *Store) Unpriced(ctx context.Context, from, to string) ([]ledger.UnpricedModel, error) {
+func (s *Reports) Unpriced(ctx context.Context, from, to string) ([]ledger.UnpricedModel, error) {
 	f, err := newUsesFilter(ledger.UsesQuery{From: from, To: to})
 	if err != nil {
 		return nil, fmt.Errorf("read models without a price: %w", err)
@@ -228,7 +231,7 @@ func (s *Store) Unpriced(ctx context.Context, from, to string) ([]ledger.Unprice
 // Unseen is what each account has between two dates, as UsesQuery has them, of attempts
 // whose end nobody saw and that nobody has resolved; accounts without any are not in it.
 // Those that may have cost most come first. It reads rollups and corrections alone.
-func (s *Store) Unseen(ctx context.Context, from, to string) ([]ledger.UnseenSum, error) {
+func (s *Reports) Unseen(ctx context.Context, from, to string) ([]ledger.UnseenSum, error) {
 	f, err := newUsesFilter(ledger.UsesQuery{From: from, To: to})
 	if err != nil {
 		return nil, fmt.Errorf("read attempts whose end was not seen: %w", err)

@@ -31,7 +31,7 @@ var errNoRequest = errors.New("there is no such request")
 // than its limit, even none, and a next one all the same: what was asked for is
 // rare, and there is more to look through. Requests of days that retention has
 // taken are not there.
-func (s *Store) Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor,
+func (s *Reports) Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor,
 	error,
 ) {
 	l, err := newLook(&q)
@@ -49,7 +49,7 @@ func (s *Store) Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.
 // first, 1 to ledger.MaxRequests. Those of another node may come later than
 // their ids say, and one that is under way will change: whoever follows asks
 // from a little before, and replaces what it has.
-func (s *Store) RequestsSince(ctx context.Context, account string, after ledger.RequestCursor, limit int) (
+func (s *Reports) RequestsSince(ctx context.Context, account string, after ledger.RequestCursor, limit int) (
 	[]ledger.RequestSummary, error,
 ) {
 	l, err := newLook(&ledger.RequestsQuery{Account: account, Limit: limit})
@@ -123,7 +123,7 @@ func newLook(q *ledger.RequestsQuery) (*look, error) {
 }
 
 // look reads pieces that double until there is a page.
-func (s *Store) look(ctx context.Context, l *look) ([]ledger.RequestSummary, error) {
+func (s *Reports) look(ctx context.Context, l *look) ([]ledger.RequestSummary, error) {
 	tx, err := s.moment(ctx)
 	if err != nil {
 		return nil, err
@@ -299,7 +299,7 @@ func correctionsOf(ctx context.Context, q querier, with string, args []any) (map
 // Request is a request of an account with all its attempts, their prices and
 // the arithmetic of what they cost; false when the account has no such request,
 // or retention has taken it.
-func (s *Store) Request(ctx context.Context, account string, id uuid.UUID) (ledger.RequestDetail, bool, error) {
+func (s *Reports) Request(ctx context.Context, account string, id uuid.UUID) (ledger.RequestDetail, bool, error) {
 	d, err := s.request(ctx, account, id)
 	if errors.Is(err, errNoRequest) {
 		return ledger.RequestDetail{}, false, nil
@@ -310,7 +310,7 @@ func (s *Store) Request(ctx context.Context, account string, id uuid.UUID) (ledg
 	return d, true, nil
 }
 
-func (s *Store) request(ctx context.Context, account string, id uuid.UUID) (d ledger.RequestDetail, err error) {
+func (s *Reports) request(ctx context.Context, account string, id uuid.UUID) (d ledger.RequestDetail, err error) {
 	tx, err := s.moment(ctx)
 	if err != nil {
 		return d, err

@@ -18,7 +18,7 @@ const (
 )
 
 // Uses is a page of an account's usage. It reads the rollup without keys alone.
-func (s *Store) Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error) {
+func (s *Reports) Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error) {
 	f, err := newUsesFilter(q)
 	if err != nil {
 		return ledger.UsesPage{}, fmt.Errorf("read uses: %w", err)

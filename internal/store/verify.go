@@ -23,13 +23,13 @@ const (
 // checkpoints of deleted rows, and the cost of every row from its price, all
 // as of one moment. It tells progress, in rows, every thousand rows; progress
 // may be nil. At most the first thousand differences are listed.
-func (s *Store) Verify(ctx context.Context, progress func(done, total int64)) (ledger.Verification, error) {
+func (s *Ledger) Verify(ctx context.Context, progress func(done, total int64)) (ledger.Verification, error) {
 	tx, err := s.moment(ctx)
 	if err != nil {
 		return ledger.Verification{}, fmt.Errorf("verify: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // nothing was written
-	v := &verifier{tx: tx, book: priceBook{}, now: s.Now().UTC(), progress: progress}
+	v := &verifier{tx: tx, book: priceBook{}, now: s.clock.now().UTC(), progress: progress}
 	if progress == nil {
 		v.progress = func(int64, int64) {}
 	}
