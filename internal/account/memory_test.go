@@ -14,7 +14,7 @@ import (
 
 var errAway = errors.New("the database is away")
 
-// memory is a Store in memory, which counts look-ups and can be away.
+// memory is all Stores in memory, which counts look-ups and can be away.
 type memory struct {
 	mu       sync.Mutex
 	away     bool
@@ -28,6 +28,11 @@ type memory struct {
 
 func newMemory() *memory {
 	return &memory{keys: map[account.Hash]account.Key{}, setups: map[account.Hash]time.Time{}}
+}
+
+// stores are what a service asks for.
+func (m *memory) stores() account.Stores {
+	return account.Stores{Lookups: m, Accounts: m, Keys: m, Setup: m}
 }
 
 // enter locks the store, and fails while it is away.

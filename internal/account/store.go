@@ -9,7 +9,7 @@ import (
 	"weir/internal/llm"
 )
 
-// What a Store says of a row that should or should not be there.
+// What a store says of a row that should or should not be there.
 var (
 	ErrNotFound = errors.New("account: not found")
 	ErrExists   = errors.New("account: exists already")
@@ -21,14 +21,13 @@ var (
 	ErrRevoked = errors.New("account: the key is revoked")
 )
 
-// Store is where accounts and keys live. Every change it makes is in its feed
-// of changes, and in the audit log as that of the actor, written in the same
-// transaction.
-type Store interface {
-	LookupStore
-	AccountStore
-	KeyStore
-	SetupStore
+// Stores is where accounts and keys live. Every change is in the feed of changes,
+// and in the audit log as that of the actor, written in the same transaction.
+type Stores struct {
+	Lookups  LookupStore
+	Accounts AccountStore
+	Keys     KeyStore
+	Setup    SetupStore
 }
 
 // LookupStore serves requests.

@@ -191,7 +191,7 @@ func (g *instance) openData(ctx context.Context) error {
 	}
 	g.store = db
 	g.onClose(db.Close)
-	g.accounts = account.NewService(db.Accounts, db.Now, o.Log)
+	g.accounts = account.NewService(db.Accounts.Stores(), db.Now, o.Log)
 	g.kept = conversation.New(conversation.Options{Store: db.Kept, Now: db.Now, TTL: o.Config.Retention.Responses})
 	journal := ledger.Options{
 		Dir: filepath.Join(o.Config.Data, "journal"), Store: db.Ledger, Leases: db.Leases,

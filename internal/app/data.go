@@ -45,7 +45,7 @@ func OpenData(ctx context.Context, cfg config.Config, log *slog.Logger) (*Data, 
 	if err != nil {
 		return nil, err
 	}
-	d := &Data{Accounts: account.NewService(db.Accounts, db.Now, log), store: db, cfg: cfg}
+	d := &Data{Accounts: account.NewService(db.Accounts.Stores(), db.Now, log), store: db, cfg: cfg}
 	if d.People, d.release, err = newPeople(&d.cfg, db, log, d.BaseURL, nil); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

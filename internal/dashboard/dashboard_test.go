@@ -63,7 +63,7 @@ func build(t testing.TB, insecure bool, pages func(*dashboard.Options), change .
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	keys := []seal.Key{seal.NewKey()}
-	s := &site{store: db, accounts: account.NewService(db.Accounts, clock, log)}
+	s := &site{store: db, accounts: account.NewService(db.Accounts.Stores(), clock, log)}
 	for name, to := range map[string]*account.Account{"acme": &s.acme, "other": &s.other} {
 		if *to, err = s.accounts.CreateAccount(t.Context(), audit.Gateway(), name); err != nil {
 			t.Fatal(err)

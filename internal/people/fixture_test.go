@@ -113,7 +113,7 @@ func (h *fixture) setUp(email string) *people.Visitor {
 
 func (h *fixture) setupLink() string {
 	h.t.Helper()
-	s := account.NewService(h.store.Accounts, h.clock, slog.New(slog.DiscardHandler))
+	s := account.NewService(h.store.Accounts.Stores(), h.clock, slog.New(slog.DiscardHandler))
 	token, err := s.CreateSetupToken(h.ctx, audit.Gateway())
 	if err != nil {
 		h.t.Fatal(err)

@@ -16,6 +16,11 @@ import (
 // Accounts are the accounts with their keys, and the feed of what changed.
 type Accounts struct{ *conn }
 
+// Stores is what account.NewService asks for.
+func (s *Accounts) Stores() account.Stores {
+	return account.Stores{Lookups: s, Accounts: s, Keys: s, Setup: s}
+}
+
 const accountColumns = "id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, credit, " +
 	"credit_from, goodwill, created"
 

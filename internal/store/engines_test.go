@@ -304,7 +304,7 @@ func TestTwoNodes(t *testing.T) {
 
 func testTwoNodes(t *testing.T, o store.Options) {
 	quiet := slog.New(slog.DiscardHandler)
-	cli, node := account.NewService(open(t, o).Accounts, time.Now, quiet), account.NewService(open(t, o).Accounts, time.Now, quiet)
+	cli, node := account.NewService(open(t, o).Accounts.Stores(), time.Now, quiet), account.NewService(open(t, o).Accounts.Stores(), time.Now, quiet)
 	ctx, stop := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
 	watching.Go(func() { node.Watch(ctx, func(string) {}) })

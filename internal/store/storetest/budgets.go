@@ -169,7 +169,7 @@ func testGoodwill(t *testing.T, f *fixture) {
 func testCreditAtOnce(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	const payers, fit = 8, 3
-	s := account.NewService(f.Accounts, f.clock, slog.New(slog.DiscardHandler))
+	s := account.NewService(f.Accounts.Stores(), f.clock, slog.New(slog.DiscardHandler))
 	var paid atomic.Int64
 	var all sync.WaitGroup
 	for range payers {
