@@ -16,7 +16,7 @@ func newPeople(cfg *config.Config, db *store.DB, log *slog.Logger, base func() s
 	change func(*people.Options),
 ) (s *people.Service, closer func(), err error) {
 	o := people.Options{
-		Store: db.People, Now: db.Now, Log: log, PublicURL: base,
+		Stores: db.People.Stores(), Now: db.Now, Log: log, PublicURL: base,
 		Idle: cfg.Sessions.Idle, Absolute: cfg.Sessions.Absolute, PasswordsOff: cfg.Sessions.Passwords == "off",
 	}
 	if cfg.PublicURL != "" {

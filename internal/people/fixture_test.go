@@ -49,7 +49,7 @@ func newFixture(t testing.TB, change ...func(*people.Options)) *fixture {
 	t.Cleanup(func() { db.Close() })
 	h.store = db
 	h.account = h.newAccount("default")
-	o := people.Options{Store: db.People, Now: h.clock, Log: log, PublicURL: func() string { return publicURL }}
+	o := people.Options{Stores: db.People.Stores(), Now: h.clock, Log: log, PublicURL: func() string { return publicURL }}
 	for _, c := range change {
 		c(&o)
 	}

@@ -21,6 +21,13 @@ type People struct {
 	webhooks *Webhooks
 }
 
+// Stores is what people.New asks for.
+func (s *People) Stores() people.Stores {
+	return people.Stores{
+		Users: s, Passwords: s, Members: s, Sessions: s, Invitations: s, Admissions: s, Throttles: s,
+	}
+}
+
 // changePeople runs fn in a transaction that no other change of people runs
 // beside: what it finds is so until it ends.
 func (s *People) changePeople(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
