@@ -53,7 +53,7 @@ func (g *instance) openWebhooks() error {
 
 func newWebhooks(cfg *config.Config, db *store.DB, ring *ring) *webhook.Service {
 	return webhook.NewService(webhook.Options{
-		Store: db.Webhooks, Ring: ring.Ring, NewKey: ring.make,
+		Stores: db.Webhooks.Stores(), Ring: ring.Ring, NewKey: ring.make,
 		AllowPrivate: cfg.Webhooks.AllowPrivate, Now: db.Now,
 	})
 }

@@ -94,7 +94,7 @@ func (h *testGateway) webhooks(t testing.TB, db *store.DB) *webhook.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return webhook.NewService(webhook.Options{Store: db.Webhooks, Ring: ring, Now: time.Now})
+	return webhook.NewService(webhook.Options{Stores: db.Webhooks.Stores(), Ring: ring, Now: time.Now})
 }
 
 func (x *hooked) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -76,7 +76,7 @@ func build(t testing.TB, insecure bool, pages func(*dashboard.Options), change .
 	if s.ring, err = seal.NewRing(func() ([]seal.Key, error) { return keys, nil }); err != nil {
 		t.Fatal(err)
 	}
-	s.webhooks = webhook.NewService(webhook.Options{Store: db.Webhooks, Ring: s.ring, Now: clock})
+	s.webhooks = webhook.NewService(webhook.Options{Stores: db.Webhooks.Stores(), Ring: s.ring, Now: clock})
 	s.people, s.audit = people.New(o), auditLog{AuditLog: db.Audit, fails: new(atomic.Int64)}
 	d := dashboard.Options{
 		Installation: installationOf(db, s.audit), Webhooks: s.webhooks, People: s.people, Accounts: s.accounts, Insecure: insecure,

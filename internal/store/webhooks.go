@@ -15,6 +15,11 @@ import (
 // Webhooks are the endpoints with their secrets, the events and their deliveries.
 type Webhooks struct{ *conn }
 
+// Stores is what webhook.NewService asks for.
+func (s *Webhooks) Stores() webhook.Stores {
+	return webhook.Stores{Endpoints: s, Secrets: s, Deliveries: s}
+}
+
 const webhookColumns = "id, account, url, types, allow_private, former_until, failing, disabled, why, created"
 
 func scanWebhook(row scanner) (e webhook.Endpoint, err error) {

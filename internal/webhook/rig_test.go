@@ -45,7 +45,7 @@ func newRig(t *testing.T) *rig {
 	if r.ring, err = seal.NewRing(func() ([]seal.Key, error) { return keys, nil }); err != nil {
 		t.Fatal(err)
 	}
-	r.service = webhook.NewService(webhook.Options{Store: r.store.Webhooks, Ring: r.ring, Now: r.clock, NewKey: func() error {
+	r.service = webhook.NewService(webhook.Options{Stores: r.store.Webhooks.Stores(), Ring: r.ring, Now: r.clock, NewKey: func() error {
 		keys = []seal.Key{seal.NewKey()}
 		return r.ring.Reload()
 	}})
