@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"weir/internal/account"
@@ -63,11 +62,7 @@ func (s *Accounts) List(ctx context.Context, nameOrID string) ([]account.Account
 		query, args = query+" WHERE id = ? OR name = ?", []any{nameOrID, nameOrID}
 	}
 	rows, err := s.read.QueryContext(ctx, query+" ORDER BY name", args...)
-	list, err := collect(rows, err, scanAccount)
-	if err != nil {
-		return nil, fmt.Errorf("read accounts: %w", err)
-	}
-	return list, nil
+	return listed("read accounts", rows, err, scanAccount)
 }
 
 // CreateAccount adds an account; account.ErrExists when its name is taken.

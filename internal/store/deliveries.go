@@ -24,13 +24,9 @@ func (s *Webhooks) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, erro
 		ctx, "SELECT id, failing IS NOT NULL FROM webhooks WHERE disabled IS NULL AND rests <= ?"+
 			" AND EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook = webhooks.id AND d.due <= ?) ORDER BY id", now,
 		now)
-	list, err := collect(rows, err, func(row scanner) (w webhook.Waiting, err error) {
+	return listed("read due deliveries", rows, err, func(row scanner) (w webhook.Waiting, err error) {
 		return w, row.Scan(&w.Webhook, &w.Failing)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read due deliveries: %w", err)
-	}
-	return list, nil
 }
 
 // TakeDeliveries takes at most n due deliveries of an endpoint, those due first

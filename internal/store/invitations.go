@@ -119,14 +119,10 @@ func isTrusted(ctx context.Context, tx *sql.Tx, by audit.Actor) (bool, error) {
 func (s *People) Invitations(ctx context.Context, accountID string, now time.Time) ([]people.Invitation, error) {
 	rows, err := s.read.QueryContext(ctx, invitationQuery+"i.account = ? ORDER BY i.created DESC, i.id DESC",
 		micros(now), accountID)
-	list, err := collect(rows, err, func(row scanner) (people.Invitation, error) {
+	return listed("read invitations", rows, err, func(row scanner) (people.Invitation, error) {
 		i, err := scanInvitation(row)
 		return i.Invitation, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read invitations: %w", err)
-	}
-	return list, nil
 }
 
 // CancelInvitation takes an invitation back; or people.ErrNotFound.

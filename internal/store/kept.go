@@ -115,13 +115,9 @@ func (s *Kept) giveBack(ctx context.Context, tx *sql.Tx, kind kept.Kind, stateme
 func (s *Kept) Usage(ctx context.Context) ([]kept.Usage, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT account, replies, reply_bytes, responses, response_bytes FROM kept"+
 		" WHERE replies + responses > 0 ORDER BY account")
-	list, err := collect(rows, err, func(row scanner) (u kept.Usage, err error) {
+	return listed("read what is kept", rows, err, func(row scanner) (u kept.Usage, err error) {
 		return u, row.Scan(&u.Account, &u.Replies, &u.ReplyBytes, &u.Responses, &u.ResponseBytes)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read what is kept: %w", err)
-	}
-	return list, nil
 }
 
 // Purge deletes what was kept before a moment for an account, the responses whole and

@@ -83,11 +83,7 @@ func (s *Accounts) KeyByHash(ctx context.Context, hash account.Hash) (a account.
 func (s *Accounts) Keys(ctx context.Context, accountID string) ([]account.Key, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE account = ? ORDER BY created, id",
 		accountID)
-	list, err := collect(rows, err, scanKey)
-	if err != nil {
-		return nil, fmt.Errorf("read keys: %w", err)
-	}
-	return list, nil
+	return listed("read keys", rows, err, scanKey)
 }
 
 // CreateKey adds a key whose token has that hash.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"weir/internal/audit"
@@ -24,22 +23,14 @@ func scanMember(row scanner) (m people.Membership, err error) {
 // Members are the members of an account, by e-mail.
 func (s *People) Members(ctx context.Context, accountID string) ([]people.Membership, error) {
 	rows, err := s.read.QueryContext(ctx, memberQuery+"m.account = ? ORDER BY u.email", accountID)
-	list, err := collect(rows, err, scanMember)
-	if err != nil {
-		return nil, fmt.Errorf("read members: %w", err)
-	}
-	return list, nil
+	return listed("read members", rows, err, scanMember)
 }
 
 // Memberships are all members of all accounts, by the name of the account and
 // their e-mail.
 func (s *People) Memberships(ctx context.Context) ([]people.Membership, error) {
 	rows, err := s.read.QueryContext(ctx, memberQuery+"1 = 1 ORDER BY a.name, u.email")
-	list, err := collect(rows, err, scanMember)
-	if err != nil {
-		return nil, fmt.Errorf("read members of all accounts: %w", err)
-	}
-	return list, nil
+	return listed("read members of all accounts", rows, err, scanMember)
 }
 
 // memberships are the accounts of a user, by name.

@@ -122,7 +122,7 @@ func (s *Leases) Nodes(ctx context.Context) ([]ledger.KnownNode, error) {
 	rows, err := s.read.QueryContext(
 		ctx, "SELECT j.journal, n.name, n.address, n.version, n.started, n.seen, n.stopped, n.incarnation"+
 			" FROM nodes n JOIN journals j ON j.number = n.journal ORDER BY n.started, n.journal")
-	list, err := collect(rows, err, func(row scanner) (n ledger.KnownNode, err error) {
+	return listed("read nodes", rows, err, func(row scanner) (n ledger.KnownNode, err error) {
 		var (
 			journal       string
 			started, seen int64
@@ -137,10 +137,6 @@ func (s *Leases) Nodes(ctx context.Context) ([]ledger.KnownNode, error) {
 		n.Journal, err = uuid.Parse(journal)
 		return n, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read nodes: %w", err)
-	}
-	return list, nil
 }
 
 // Why a node cannot be forgotten.

@@ -231,11 +231,7 @@ func (s *Webhooks) Deliveries(ctx context.Context, q webhook.DeliveryQuery) ([]w
 	}
 	rows, err := s.read.QueryContext(ctx, deliveryQuery+where+" ORDER BY d.id DESC LIMIT ?",
 		append(args, int64(max(1, q.Limit)))...)
-	list, err := collect(rows, err, scanDelivery)
-	if err != nil {
-		return nil, fmt.Errorf("read deliveries: %w", err)
-	}
-	return list, nil
+	return listed("read deliveries", rows, err, scanDelivery)
 }
 
 // Delivery is the delivery of that id; or webhook.ErrNotFound.

@@ -164,13 +164,9 @@ func (s *Reports) KeySpend(ctx context.Context, account, from, to string) ([]led
 	rows, err := s.read.QueryContext(
 		ctx, "SELECT key, sum(requests), sum(cost), sum(uncertain) FROM rollup_day WHERE account = ? AND "+
 			among("period", len(days))+" GROUP BY key ORDER BY 3 DESC, 2 DESC, 1", append([]any{account}, days...)...)
-	list, err := collect(rows, err, func(row scanner) (k ledger.KeySum, err error) {
+	return listed("read spending of keys", rows, err, func(row scanner) (k ledger.KeySum, err error) {
 		return k, row.Scan(&k.Key, &k.Requests, &k.Cost, &k.Uncertain)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read spending of keys: %w", err)
-	}
-	return list, nil
 }
 
 var errMonth = errors.New("not a month, which is yyyymm")
@@ -191,7 +187,7 @@ func (s *Reports) AccountsOverview(ctx context.Context, month int64) ([]ledger.A
 			"uncertain, sum(errors) AS errors, sum(unpriced) AS unpriced"+
 			" FROM rollup_uses WHERE period BETWEEN ? AND ? GROUP BY account) AS u ON u.account = a.id"+
 			" ORDER BY 3 DESC, 2 DESC, 1", first, last)
-	list, err := collect(rows, err, func(row scanner) (a ledger.AccountSum, err error) {
+	return listed("read overview of accounts", rows, err, func(row scanner) (a ledger.AccountSum, err error) {
 		var used int64
 		if err = row.Scan(&a.Account, &a.Requests, &a.Cost, &a.Uncertain, &a.Errors, &a.Unpriced, &used); err == nil &&
 			used > 0 {
@@ -199,10 +195,6 @@ func (s *Reports) AccountsOverview(ctx context.Context, month int64) ([]ledger.A
 		}
 		return a, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read overview of accounts: %w", err)
-	}
-	return list, nil
 }
 
 // Unpriced are the models that were used without a price between two dates, as
@@ -216,16 +208,12 @@ func (s *Reports) Unpriced(ctx context.Context, from, to string) ([]ledger.Unpri
 		ctx, "SELECT model, sum(unpriced), count(DISTINCT account), min(period), max(period)"+
 			" FROM rollup_uses WHERE unpriced > 0 AND period BETWEEN ? AND ? GROUP BY model ORDER BY model", f.from,
 		f.to)
-	list, err := collect(rows, err, func(row scanner) (m ledger.UnpricedModel, err error) {
+	return listed("read models without a price", rows, err, func(row scanner) (m ledger.UnpricedModel, err error) {
 		var first, last int64
 		err = row.Scan(&m.Model, &m.Attempts, &m.Accounts, &first, &last)
 		m.First, m.Last = dateText(first), dateText(last)
 		return m, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read models without a price: %w", err)
-	}
-	return list, nil
 }
 
 // Unseen is what each account has between two dates, as UsesQuery has them, of attempts
@@ -249,14 +237,10 @@ func (s *Reports) Unseen(ctx context.Context, from, to string) ([]ledger.UnseenS
 			" AND c.unknown = 0 AND coalesce(a.provenance, 'estimated') = 'estimated') ELSE 0 END AS attempts"+
 			" FROM rollup_uses r WHERE (r.uncertain > 0 OR r.unknown > 0) AND r.period BETWEEN ? AND ?) AS u"+
 			" WHERE u.attempts > 0 GROUP BY u.account ORDER BY 3 DESC, 2 DESC, 1", f.from, f.to)
-	list, err := collect(rows, err, func(row scanner) (u ledger.UnseenSum, err error) {
+	return listed("read attempts whose end was not seen", rows, err, func(row scanner) (u ledger.UnseenSum, err error) {
 		var first int64
 		err = row.Scan(&u.Account, &u.Attempts, &u.Uncertain, &first)
 		u.First = dateText(first)
 		return u, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read attempts whose end was not seen: %w", err)
-	}
-	return list, nil
 }

@@ -105,14 +105,10 @@ func loginOf(ctx context.Context, q querier, idOrEmail string) (people.Login, er
 // Users are all users, by e-mail.
 func (s *People) Users(ctx context.Context) ([]people.User, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+userColumns+" FROM users u ORDER BY u.email")
-	list, err := collect(rows, err, func(row scanner) (people.User, error) {
+	return listed("read users", rows, err, func(row scanner) (people.User, error) {
 		l, err := scanLogin(row)
 		return l.User, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read users: %w", err)
-	}
-	return list, nil
 }
 
 // RenameUser changes the name of a user; or people.ErrNotFound.

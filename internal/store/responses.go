@@ -81,13 +81,9 @@ func (s *Kept) ResponseChain(ctx context.Context, id string, most int) ([]conver
 		" UNION ALL SELECT r.id, r.previous, length(r.sealed), c.turn + 1 FROM chain c JOIN responses r ON r.id = "+
 		"c.previous"+
 		" WHERE r.expires > ? AND c.turn < ?) SELECT id, previous, size FROM chain ORDER BY turn", id, now, now, most)
-	links, err := collect(rows, err, func(row scanner) (l conversation.Link, err error) {
+	return listed("read responses", rows, err, func(row scanner) (l conversation.Link, err error) {
 		return l, row.Scan(&l.ID, &l.Previous, &l.Size)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read responses: %w", err)
-	}
-	return links, nil
 }
 
 // DeleteResponse deletes a response, or reports conversation.ErrNotFound.

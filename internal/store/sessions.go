@@ -93,11 +93,7 @@ func (s *People) TouchSession(ctx context.Context, n people.Session) error {
 func (s *People) Sessions(ctx context.Context, userID string) ([]people.Session, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+sessionColumns+
 		" FROM sessions s WHERE s.who = ? ORDER BY s.seen DESC, s.id", userID)
-	list, err := collect(rows, err, scanSession)
-	if err != nil {
-		return nil, fmt.Errorf("read sessions: %w", err)
-	}
-	return list, nil
+	return listed("read sessions", rows, err, scanSession)
 }
 
 // EndSessions ends sessions of a user and returns how many.

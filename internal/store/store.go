@@ -313,6 +313,15 @@ func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([
 	return list, err
 }
 
+// listed is what collect gives where that is all; doing names the operation in errors.
+func listed[T any](doing string, rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
+	list, err := collect(rows, err, scan)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	return list, nil
+}
+
 // each calls fn with each row of a query, until it gives an error.
 func each[T any](rows *sql.Rows, err error, scan func(scanner) (T, error), fn func(*T) error) error {
 	if err != nil {
