@@ -59,54 +59,47 @@ func (s *Reports) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Exp
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	tx, err := s.moment(ctx)
-	if err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
-	corrected, err := readCorrections(ctx, tx, f.from, f.to)
-	if err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	byAttempt := map[ledger.AttemptID]*correction{}
-	for i := range corrected {
-		c := &corrected[i]
-		if sum := byAttempt[c.id]; sum != nil {
-			sum.add(c)
-			continue
-		}
-		byAttempt[c.id] = c
-	}
-	book := priceBook{}
-	if err := book.load(ctx, tx); err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	query, args := "SELECT a."+strings.ReplaceAll(attemptColumns, ", ", ", a.")+
-		", coalesce(c.name, ''), coalesce(k.label, '')"+
-		" FROM attempts a LEFT JOIN accounts c ON c.id = a.account LEFT JOIN keys k ON k.id = a.key"+
-		" WHERE a.day BETWEEN ? AND ? AND a.outcome <> 'open'", []any{f.from, f.to}
-	if q.Account != "" {
-		query, args = query+" AND a.account = ?", append(args, q.Account)
-	}
-	rows, err := tx.QueryContext(ctx, query+" ORDER BY a.day, a.request, a.n", args...)
-	err = each(rows, err, scanExported, func(e *ledger.Exported) error {
-		if err := book.fill(ctx, tx, &e.Price); err != nil && !errors.Is(err, errNoPrice) {
+	return s.moment(ctx, "export", func(tx *sql.Tx) error {
+		corrected, err := readCorrections(ctx, tx, f.from, f.to)
+		if err != nil {
 			return err
 		}
-		if c := byAttempt[e.ID]; c != nil {
-			left := e.Charged() - e.Cost + c.uncertain
-			e.Cost += c.cost
-			e.Usage.Add(&c.usage)
-			if e.AtMost = 0; left > 0 {
-				e.AtMost = e.Cost + left
+		byAttempt := map[ledger.AttemptID]*correction{}
+		for i := range corrected {
+			c := &corrected[i]
+			if sum := byAttempt[c.id]; sum != nil {
+				sum.add(c)
+				continue
 			}
+			byAttempt[c.id] = c
 		}
-		return fn(e)
+		book := priceBook{}
+		if err := book.load(ctx, tx); err != nil {
+			return err
+		}
+		query, args := "SELECT a."+strings.ReplaceAll(attemptColumns, ", ", ", a.")+
+			", coalesce(c.name, ''), coalesce(k.label, '')"+
+			" FROM attempts a LEFT JOIN accounts c ON c.id = a.account LEFT JOIN keys k ON k.id = a.key"+
+			" WHERE a.day BETWEEN ? AND ? AND a.outcome <> 'open'", []any{f.from, f.to}
+		if q.Account != "" {
+			query, args = query+" AND a.account = ?", append(args, q.Account)
+		}
+		rows, err := tx.QueryContext(ctx, query+" ORDER BY a.day, a.request, a.n", args...)
+		return each(rows, err, scanExported, func(e *ledger.Exported) error {
+			if err := book.fill(ctx, tx, &e.Price); err != nil && !errors.Is(err, errNoPrice) {
+				return err
+			}
+			if c := byAttempt[e.ID]; c != nil {
+				left := e.Charged() - e.Cost + c.uncertain
+				e.Cost += c.cost
+				e.Usage.Add(&c.usage)
+				if e.AtMost = 0; left > 0 {
+					e.AtMost = e.Cost + left
+				}
+			}
+			return fn(e)
+		})
 	})
-	if err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	return nil
 }
 
 // scanExported reads a row of attemptColumns, with the names of the account and the key.

@@ -18,16 +18,10 @@ func (s *Reports) Explain(ctx context.Context, q ExportQuery, fn func(*ledger.Ex
 	if err != nil {
 		return fmt.Errorf("explain: %w", err)
 	}
-	tx, err := s.moment(ctx)
-	if err != nil {
-		return fmt.Errorf("explain: %w", err)
-	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
-	x := explainer{tx: tx, account: q.Account}
-	if err := x.run(ctx, f.from, f.to, fn); err != nil {
-		return fmt.Errorf("explain: %w", err)
-	}
-	return nil
+	return s.moment(ctx, "explain", func(tx *sql.Tx) error {
+		x := explainer{tx: tx, account: q.Account}
+		return x.run(ctx, f.from, f.to, fn)
+	})
 }
 
 type explainer struct {

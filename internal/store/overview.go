@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,17 +53,18 @@ func (s *Reports) Overview(ctx context.Context, q ledger.OverviewQuery) (ledger.
 	if q.Model != "" {
 		where, args = where+" AND model = ?", append(args, q.Model)
 	}
-	tx, err := s.moment(ctx)
+	err = s.moment(ctx, "read overview", func(tx *sql.Tx) error {
+		ctx := s.engine.within(ctx)
+		if err := v.readSums(ctx, tx, where, args); err != nil {
+			return err
+		}
+		if err := v.readSpeeds(ctx, tx, where, args); err != nil {
+			return fmt.Errorf("speed: %w", err)
+		}
+		return nil
+	})
 	if err != nil {
-		return ledger.Overview{}, fmt.Errorf("read overview: %w", err)
-	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
-	ctx = s.engine.within(ctx)
-	if err := v.readSums(ctx, tx, where, args); err != nil {
-		return ledger.Overview{}, fmt.Errorf("read overview: %w", err)
-	}
-	if err := v.readSpeeds(ctx, tx, where, args); err != nil {
-		return ledger.Overview{}, fmt.Errorf("read overview: speed: %w", err)
+		return ledger.Overview{}, err
 	}
 	return v.whole(), nil
 }

@@ -272,10 +272,18 @@ func (s *conn) inTurn(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// moment begins a transaction that sees the database as of one moment and
-// changes nothing.
-func (s *conn) moment(ctx context.Context) (*sql.Tx, error) {
-	return s.read.BeginTx(ctx, s.engine.snapshot)
+// moment runs fn in a transaction that sees the database as of one moment and
+// changes nothing. Doing names the operation in errors.
+func (s *conn) moment(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
+	tx, err := s.read.BeginTx(ctx, s.engine.snapshot)
+	if err == nil {
+		defer func() { _ = tx.Rollback() }() // nothing was written
+		err = fn(tx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
 }
 
 // transact runs fn in a transaction, for whoever may write.
