@@ -141,8 +141,7 @@ func (s *Accounts) UpdateAccount(ctx context.Context, by audit.Actor, id string,
 			" suspended = coalesce(?, suspended), on_hangup = coalesce(?, on_hangup),"+
 			" budget = coalesce(?, budget), budget_period = coalesce(?, budget_period),"+
 			" rpm = coalesce(?, rpm), tpm = coalesce(?, tpm), concurrency = coalesce(?, concurrency) WHERE id = ? "+
-			"RETURNING "+accountColumns,
-			suspended, onDisconnect, limit, period, rpm, tpm, concurrency, id)
+			"RETURNING "+accountColumns, suspended, onDisconnect, limit, period, rpm, tpm, concurrency, id)
 		if a, err = scanAccount(row); err != nil {
 			return orNotFound(err)
 		}

@@ -46,8 +46,7 @@ func arriving(a *people.Arrival, u *people.User) audit.Actor {
 
 func userByIdentity(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, bool, error) {
 	l, err := scanLogin(tx.QueryRowContext(ctx, "SELECT "+userColumns+
-		" FROM identities i JOIN users u ON u.id = i.who WHERE i.issuer = ? AND i.subject = ?",
-		a.Issuer, a.Subject))
+		" FROM identities i JOIN users u ON u.id = i.who WHERE i.issuer = ? AND i.subject = ?", a.Issuer, a.Subject))
 	if errors.Is(err, people.ErrNotFound) {
 		return people.User{}, false, nil
 	}

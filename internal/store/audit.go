@@ -62,8 +62,7 @@ func scanAudit(row scanner) (e audit.Entry, err error) {
 	var was, became sql.NullString
 	var hash string
 	err = row.Scan(&e.Seq, &at, &e.Actor.Kind, &e.Actor.ID, &e.Actor.Name, &e.Actor.Address, &e.Actor.Request,
-		&e.Action,
-		&e.Object.Kind, &e.Object.ID, &e.Object.Name, &e.Account, &was, &became, &hash)
+		&e.Action, &e.Object.Kind, &e.Object.ID, &e.Object.Name, &e.Account, &was, &became, &hash)
 	if err != nil {
 		return e, err
 	}
@@ -118,16 +117,12 @@ func (s *AuditLog) Entries(ctx context.Context, q audit.Query) ([]audit.Entry, e
 		order = "seq"
 	}
 	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit WHERE "+where+" ORDER BY "+order+
-		" LIMIT ?",
-		append(args, int64(max(1, q.Limit)))...)
-	list, err := collect(rows, err, scanAudit)
-	if err != nil {
-		return nil, fmt.Errorf("read audit log: %w", err)
-	}
+		" LIMIT ?", append(args, int64(max(1, q.Limit)))...)
+	list, err := listed("read audit log", rows, err, scanAudit)
 	if q.After > 0 {
 		slices.Reverse(list)
 	}
-	return list, nil
+	return list, err
 }
 
 // Export calls fn with every entry of the audit log that a query selects, as

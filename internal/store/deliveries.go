@@ -53,8 +53,7 @@ func (s *Webhooks) TakeDeliveries(ctx context.Context, endpoint string, n int) (
 func takeDue(ctx context.Context, tx *sql.Tx, endpoint string, n int, now int64) ([]webhook.Job, error) {
 	rows, err := tx.QueryContext(ctx, "UPDATE deliveries SET due = ?, takes = takes + 1 WHERE due <= ? AND id IN"+
 		" (SELECT id FROM deliveries WHERE webhook = ? AND due <= ? ORDER BY due, id LIMIT ?) RETURNING id, webhook, "+
-		"event, takes, failed, begun",
-		now+webhook.LeaseFor.Microseconds(), now, endpoint, now, int64(n))
+		"event, takes, failed, begun", now+webhook.LeaseFor.Microseconds(), now, endpoint, now, int64(n))
 	return collect(rows, err, func(row scanner) (j webhook.Job, err error) {
 		var begun int64
 		err = row.Scan(&j.ID, &j.Webhook, &j.Event, &j.Take, &j.Failed, &begun)
@@ -149,8 +148,7 @@ func endTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) (end
 			string(o.State), now, o.Job.ID)
 	case webhook.Failed:
 		_, err = tx.ExecContext(ctx, "UPDATE deliveries SET state = ?, due = NULL, ended = ?, failed = failed + 1 "+
-			"WHERE id = ? AND takes = ? AND due IS NOT NULL",
-			string(o.State), now, o.Job.ID, o.Job.Take)
+			"WHERE id = ? AND takes = ? AND due IS NOT NULL", string(o.State), now, o.Job.ID, o.Job.Take)
 	case webhook.Pending:
 		_, err = tx.ExecContext(
 			ctx, "UPDATE deliveries SET due = ?, failed = failed + 1 WHERE id = ? AND takes = ? AND due IS NOT NULL",
@@ -169,8 +167,7 @@ func keepTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome) error {
 		o.Job.ID, o.Try.N, micros(o.Try.At), o.Try.Took.Microseconds(), o.Try.Status, o.Try.Error, o.Try.Answer)
 	if err == nil && o.Try.N > webhook.MaxTries {
 		_, err = tx.ExecContext(ctx, "DELETE FROM tries WHERE delivery = ? AND n <= (SELECT n FROM tries WHERE "+
-			"delivery = ? ORDER BY n DESC LIMIT 1 OFFSET ?)",
-			o.Job.ID, o.Job.ID, webhook.MaxTries)
+			"delivery = ? ORDER BY n DESC LIMIT 1 OFFSET ?)", o.Job.ID, o.Job.ID, webhook.MaxTries)
 	}
 	return err
 }

@@ -148,8 +148,7 @@ func (s *People) CancelInvitation(ctx context.Context, by audit.Actor, accountID
 func (s *conn) withdraw(ctx context.Context, tx *sql.Tx, by audit.Actor, inviterID, accountID string) error {
 	rows, err := tx.QueryContext(
 		ctx, "DELETE FROM invitations WHERE used IS NULL AND inviter_id = ? AND (? = '' OR account = ?) RETURNING "+
-			"id, email, account",
-		inviterID, accountID, accountID)
+			"id, email, account", inviterID, accountID, accountID)
 	list, err := collect(rows, err, func(row scanner) (i people.Invitation, err error) {
 		err = row.Scan(&i.ID, &i.Email, &i.AccountID)
 		return i, err
@@ -231,8 +230,7 @@ func (s *People) resetLink(ctx context.Context, link people.Hash, now time.Time)
 	var signIn bool
 	err := s.read.QueryRowContext(
 		ctx, "SELECT u.email, r.expires, r.sign_in = 1 FROM resets r JOIN users u ON u.id = r.who WHERE r.hash = ? "+
-			"AND r.expires > ?",
-		link.String(), micros(now)).Scan(&l.Email, &expires, &signIn)
+			"AND r.expires > ?", link.String(), micros(now)).Scan(&l.Email, &expires, &signIn)
 	if signIn {
 		l.Kind = people.SignInLink
 	}

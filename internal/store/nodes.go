@@ -158,8 +158,7 @@ func (s *Leases) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UU
 		var number, until int64
 		var name, address string
 		err = tx.QueryRowContext(ctx, "SELECT n.journal, n.until, n.name, n.address FROM nodes n JOIN journals j ON "+
-			"j.number = n.journal WHERE j.journal = ?",
-			journal.String()).Scan(&number, &until, &name, &address)
+			"j.number = n.journal WHERE j.journal = ?", journal.String()).Scan(&number, &until, &name, &address)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return ErrNoNode

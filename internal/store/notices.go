@@ -80,8 +80,7 @@ func (a *applier) tellUnpriced(ctx context.Context, tx *sql.Tx, days buckets, no
 		}
 	}
 	slices.SortFunc(news, func(x, y modelDay) int {
-		return cmp.Or(cmp.Compare(x.day, y.day),
-			strings.Compare(x.model, y.model))
+		return cmp.Or(cmp.Compare(x.day, y.day), strings.Compare(x.model, y.model))
 	})
 	a.unpricing = slices.Compact(news)
 	for _, at := range a.unpricing {

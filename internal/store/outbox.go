@@ -125,17 +125,8 @@ func (o *outbox) audience(ctx context.Context, tx *sql.Tx, e *webhook.Event) ([]
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE disabled IS NULL AND "+where,
 		args...)
-	all, err := collect(rows, err, scanWebhook)
-	if err != nil {
-		return nil, fmt.Errorf("read endpoints: %w", err)
-	}
-	wanting := all[:0]
-	for i := range all {
-		if all[i].Wants(e.Type) {
-			wanting = append(wanting, all[i])
-		}
-	}
-	return wanting, nil
+	all, err := listed("read endpoints", rows, err, scanWebhook)
+	return slices.DeleteFunc(all, func(w webhook.Endpoint) bool { return !w.Wants(e.Type) }), err
 }
 
 // deliverRows is how many deliveries are written with one statement: what concerns

@@ -179,8 +179,7 @@ func (s *People) Rehash(ctx context.Context, userID string, old, hash llm.Secret
 // SetOperator makes a user an operator or none.
 func (s *People) SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error {
 	return s.changePeople(ctx, "change operator", func(tx *sql.Tx) error {
-		return s.setOperator(ctx, tx, by, userID,
-			on)
+		return s.setOperator(ctx, tx, by, userID, on)
 	})
 }
 

@@ -153,8 +153,7 @@ func (s *Webhooks) missed(ctx context.Context, e *webhook.Endpoint, from int64, 
 		return nil, nil
 	}
 	rows, err := s.read.QueryContext(ctx, "SELECT at, id FROM events WHERE "+where+" AND "+among("type", len(types))+
-		" AND "+unsent+" ORDER BY at, id LIMIT ?",
-		slices.Concat(args, types, []any{e.ID, int64(recoverRows)})...)
+		" AND "+unsent+" ORDER BY at, id LIMIT ?", slices.Concat(args, types, []any{e.ID, int64(recoverRows)})...)
 	return collect(rows, err, scanPlace)
 }
 

@@ -64,8 +64,7 @@ type leftover struct {
 func (s *conn) clear(ctx context.Context, old *leftover) error {
 	for {
 		rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT "+old.key+" FROM "+old.table+" WHERE "+old.where+
-			" LIMIT ?",
-			append(old.args[:len(old.args):len(old.args)], int64(retainRows))...)
+			" LIMIT ?", append(old.args[:len(old.args):len(old.args)], int64(retainRows))...)
 		keys, err := collect(rows, err, func(row scanner) (key any, err error) {
 			var text string
 			err = row.Scan(&text)
@@ -76,8 +75,7 @@ func (s *conn) clear(ctx context.Context, old *leftover) error {
 		}
 		err = s.write(ctx, s.sure, "delete", func(tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, "DELETE FROM "+old.table+" WHERE "+among(old.key, len(keys))+" AND "+
-				old.where,
-				append(keys[:len(keys):len(keys)], old.args...)...)
+				old.where, append(keys[:len(keys):len(keys)], old.args...)...)
 			return err
 		})
 		if err != nil || len(keys) < retainRows {

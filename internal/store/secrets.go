@@ -34,8 +34,7 @@ func (s *Webhooks) Reseal(ctx context.Context, by audit.Actor, ring *seal.Ring) 
 		return s.tell(ctx, tx, audit.Entry{
 			Actor: by, Action: audit.SecretsResealed,
 			Object: audit.Object{Kind: "secrets"},
-		},
-			facts{"key": orNone(before)}, facts{"key": newest, "secrets": n})
+		}, facts{"key": orNone(before)}, facts{"key": newest, "secrets": n})
 	})
 	return n, err
 }

@@ -49,8 +49,8 @@ type DB struct {
 	Audit    *AuditLog
 }
 
-// conn is what all parts of a database share: its connections, and transactions on
-// them that also write the audit log and the feed of changes.
+// conn is what the parts of a database share: its connections, transactions on them,
+// and what several parts do in one, such as writing the audit log.
 type conn struct {
 	engine *engine
 	clock  *clock

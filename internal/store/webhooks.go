@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"weir/internal/account"
 	"weir/internal/audit"
@@ -97,14 +96,11 @@ func (s *Webhooks) AllWebhooks(ctx context.Context) ([]webhook.Endpoint, error) 
 
 func (s *Webhooks) listWebhooks(ctx context.Context, which string, args ...any) ([]webhook.Endpoint, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+webhookColumns+" FROM webhooks "+which, args...)
-	list, err := collect(rows, err, scanWebhook)
-	if err != nil {
-		return nil, fmt.Errorf("read endpoints: %w", err)
-	}
+	list, err := listed("read endpoints", rows, err, scanWebhook)
 	for i := range list {
 		list[i] = s.asOfNow(list[i])
 	}
-	return list, nil
+	return list, err
 }
 
 // MasterKey is the name of the master key that secrets are sealed with; newest
@@ -300,8 +296,7 @@ func (s *Webhooks) RotateWebhook(ctx context.Context, by audit.Actor, id string,
 		return s.tell(ctx, tx, audit.Entry{
 			Actor: by, Action: audit.WebhookRotated, Object: webhookObject(&e),
 			Account: e.Account,
-		},
-			nil, facts{"former_secret_until": timeFact(&until)})
+		}, nil, facts{"former_secret_until": timeFact(&until)})
 	})
 	return e, err
 }
