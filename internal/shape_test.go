@@ -56,7 +56,7 @@ type length struct {
 
 type goType struct{ fields, methods int }
 
-// TestShape holds the bounds of functions and files. With -v it prints the figures of make shape.
+// TestShape holds the bounds of functions, files and interfaces. With -v it prints the figures of make shape.
 func TestShape(t *testing.T) {
 	t.Parallel()
 	s := shape{wide: map[string]int{}, types: map[string]*goType{}, vendors: map[string]int{}, stages: map[int]string{}}
@@ -90,6 +90,9 @@ func TestShape(t *testing.T) {
 		if f.n > mostOfFile {
 			t.Errorf("%s has %d lines, want at most %d", f.name, f.n, mostOfFile)
 		}
+	}
+	for _, i := range s.interfaces {
+		t.Errorf("the interface %s has %d methods, want at most %d", i.name, i.n, mostOfOneType)
 	}
 }
 

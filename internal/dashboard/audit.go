@@ -106,7 +106,7 @@ func (s *Server) showAudit(w http.ResponseWriter, r *http.Request, v *people.Vis
 	}
 	var list []audit.Entry
 	if !f.bad() {
-		if list, err = s.options.Installation.Audit.Audit(r.Context(), q); err != nil {
+		if list, err = s.options.Installation.Audit.Entries(r.Context(), q); err != nil {
 			return err
 		}
 	}
@@ -284,7 +284,7 @@ func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request, v *people.V
 		f.mistake("head", "A head is what an earlier look has shown: 64 hexadecimal digits.")
 		return s.showAudit(w, r, v, nil, f)
 	}
-	got, err := s.options.Installation.Audit.VerifyAudit(r.Context(), from)
+	got, err := s.options.Installation.Audit.Verify(r.Context(), from)
 	if err != nil {
 		return err
 	}
@@ -336,7 +336,7 @@ func (s *Server) exportAudit(w http.ResponseWriter, r *http.Request, v *people.V
 	defer out.end()
 	q.Before, q.After = 0, 0
 	err = export(out, func(fn func(*audit.Entry) error) error {
-		return s.options.Installation.Audit.ExportAudit(r.Context(), q, fn)
+		return s.options.Installation.Audit.Export(r.Context(), q, fn)
 	})
 	if err == nil && !out.begun { // no entry, and no heads either
 		_, err = out.Write(nil)
