@@ -253,7 +253,7 @@ func (s *Server) RefuseAdmin(w http.ResponseWriter, r *http.Request, v *people.V
 		Code: e.Code, Param: orNull(e.Param), RequestID: id,
 	})
 	if err != nil { // texts and a number: this cannot be
-		s.log.Error("an error could not be told", "request", id, "err", err)
+		s.log.Error("an error response could not be written", "request", id, "err", err)
 	}
 	h := w.Header()
 	dialect.ErrorHeaders(h, e)

@@ -129,7 +129,7 @@ func (s *Server) invite(r *adminRequest, i people.Invitation) (v newInvitationVi
 		return v, err
 	}
 	if err != nil {
-		s.log.Warn("invitation was not mailed", "request", r.visit.Origin.Request, "err", err)
+		s.log.Warn("an invitation could not be mailed", "request", r.visit.Origin.Request, "err", err)
 	}
 	link := s.admin.PublicURL(r.Request) + "/invite/" + token.Reveal()
 	return newInvitationView{viewInvitation(&i), link, err == nil && s.admin.People.Mails()}, nil

@@ -80,7 +80,7 @@ func (s *Server) invite(w http.ResponseWriter, r *http.Request, v *people.Visit)
 		return err
 	}
 	if err != nil { // the invitation stands; its mail did not go out
-		s.options.Log.WarnContext(r.Context(), "invitation was not mailed", "request_id", v.Origin.Request, "err", err)
+		s.options.Log.WarnContext(r.Context(), "an invitation could not be mailed", "request_id", v.Origin.Request, "err", err)
 	}
 	return s.showMembers(w, r, v, &form{}, &invited{
 		Email: i.Email, Link: s.options.PublicURL(r) + "/invite/" + token.Reveal(), Unsent: err != nil,

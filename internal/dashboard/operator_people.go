@@ -83,7 +83,7 @@ func (s *Server) inviteOperator(w http.ResponseWriter, r *http.Request, v *peopl
 		return err
 	}
 	if err != nil { // the invitation stands; its mail did not go out
-		s.options.Log.WarnContext(r.Context(), "invitation was not mailed", "request_id", v.Origin.Request, "err", err)
+		s.options.Log.WarnContext(r.Context(), "an invitation could not be mailed", "request_id", v.Origin.Request, "err", err)
 	}
 	link := s.options.PublicURL(r) + "/invite/" + token.Reveal()
 	return s.showUsers(w, r, v, &form{}, madeOnce{invited: &invited{Email: i.Email, Link: link, Unsent: err != nil}})
