@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/api"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/store"
 )
@@ -148,7 +149,7 @@ func (a *asking) questions() []question {
 			return err
 		}},
 		{"heartbeat of a node", a.all[:1], func(ctx context.Context, _ string) error {
-			_, err := a.store.Leases.Beat(ctx, ledger.Node{Journal: a.journal, Name: "bench", Started: time.Now()})
+			_, err := a.store.Leases.Beat(ctx, budget.Node{Journal: a.journal, Name: "bench", Started: time.Now()})
 			return err
 		}},
 		{"list of nodes", a.all[:1], func(ctx context.Context, _ string) error {
@@ -230,15 +231,15 @@ func (a *asking) newest(ctx context.Context, id string) error {
 func (a *asking) accounts(ctx context.Context, _ string) error {
 	month, err := time.Parse(time.DateOnly, a.month)
 	if err == nil {
-		_, err = a.store.Reports.AccountsOverview(ctx, ledger.PeriodMonth.Number(month))
+		_, err = a.store.Reports.AccountsOverview(ctx, budget.PeriodMonth.Number(month))
 	}
 	return err
 }
 
 // lease asks for a nano-dollar more than nothing, as a node does near a limit.
 func (a *asking) lease(ctx context.Context, id string) error {
-	_, err := a.store.Leases.Lease(ctx, ledger.LeaseRequest{
-		Journal: a.journal, Budget: ledger.BudgetID{Scope: id, Period: 202611}, Unknown: true, Least: 1, Most: 1,
+	_, err := a.store.Leases.Lease(ctx, budget.LeaseRequest{
+		Journal: a.journal, Budget: budget.ID{Scope: id, Period: 202611}, Unknown: true, Least: 1, Most: 1,
 	})
 	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -172,7 +173,7 @@ func (s *seeding) person(ctx context.Context, n int) error {
 	z := sizeOf(n)
 	a := account.Account{ID: accountID(n), Name: fmt.Sprintf("account-%06d", n), OnDisconnect: account.DisconnectCancel, Created: s.first()}
 	if n%budgetEvery == 0 {
-		a.Budget = account.Budget{Limit: llm.Money(z.weight*int64(z.keys*z.models)) * llm.USD, Period: ledger.PeriodMonth}
+		a.Budget = account.Budget{Limit: llm.Money(z.weight*int64(z.keys*z.models)) * llm.USD, Period: budget.PeriodMonth}
 	}
 	err := s.store.Accounts.CreateAccount(ctx, audit.Gateway(), a)
 	if err != nil && !errors.Is(err, account.ErrExists) {

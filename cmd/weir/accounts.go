@@ -10,7 +10,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/app"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -184,8 +184,8 @@ func parseBudget(usd, period string) (account.Budget, error) {
 		return account.Budget{},
 			usageError{fmt.Errorf("a budget is a positive amount of US dollars such as 5 or 0.25; got %q", usd)}
 	}
-	switch p := ledger.Period(period); p {
-	case ledger.PeriodDay, ledger.PeriodMonth, ledger.PeriodTotal:
+	switch p := budget.Period(period); p {
+	case budget.PeriodDay, budget.PeriodMonth, budget.PeriodTotal:
 		return account.Budget{Limit: limit, Period: p}, nil
 	}
 	return account.Budget{}, usageError{fmt.Errorf("a budget's period is day, month or total; got %q", period)}

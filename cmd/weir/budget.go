@@ -8,7 +8,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/app"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -106,7 +106,7 @@ func budgetText(limit, period, spent string) string {
 		return "none"
 	}
 	text := "$" + limit
-	if period != string(ledger.PeriodTotal) {
+	if period != string(budget.PeriodTotal) {
 		text += " per " + period
 	}
 	if spent != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/app"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 )
 
 // nodeView is a node as listings show it.
@@ -22,7 +22,7 @@ type nodeView struct {
 	Seen    string `json:"seen"`
 }
 
-func viewNode(n *ledger.KnownNode) nodeView {
+func viewNode(n *budget.KnownNode) nodeView {
 	v := nodeView{
 		ID: n.Journal.String(), Host: n.Name, Address: n.Address, Version: n.Version, Status: "silent",
 		Started: n.Started.Format(time.RFC3339), Seen: n.Seen.Format(time.RFC3339),

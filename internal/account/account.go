@@ -3,7 +3,7 @@ package account
 import (
 	"time"
 
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -24,7 +24,7 @@ const (
 // Budget is what may be spent in a period. The zero value is no budget.
 type Budget struct {
 	Limit  llm.Money     // 0 for no budget
-	Period ledger.Period // empty for no budget
+	Period budget.Period // empty for no budget
 }
 
 // Account is what usage belongs to.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/audit"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -252,9 +252,9 @@ func checkBudget(b Budget) error {
 		return llm.Invalid("budget", fmt.Sprintf("A budget is more than 0 US dollars; this one is %s.", b.Limit))
 	case b.Limit > MaxAmount:
 		return llm.Invalid("budget", fmt.Sprintf("A budget is at most $%s; this one is %s.", MaxAmount, b.Limit))
-	case b.Period != ledger.PeriodDay && b.Period != ledger.PeriodMonth && b.Period != ledger.PeriodTotal:
+	case b.Period != budget.PeriodDay && b.Period != budget.PeriodMonth && b.Period != budget.PeriodTotal:
 		return llm.Invalid("period", fmt.Sprintf("%q is not a budget's period. Use %q, %q or %q.", b.Period,
-			ledger.PeriodDay, ledger.PeriodMonth, ledger.PeriodTotal))
+			budget.PeriodDay, budget.PeriodMonth, budget.PeriodTotal))
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -33,26 +33,26 @@ func TestAccountNames(t *testing.T) {
 func TestAccountChanges(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
-	budget := account.Budget{Limit: 5 * llm.USD, Period: ledger.PeriodMonth}
-	if a, err := h.SetBudget(t.Context(), audit.Gateway(), "acme", budget); err != nil || a.Budget != budget {
-		t.Errorf("set budget: got %+v, %v; want %+v", a.Budget, err, budget)
+	monthly := account.Budget{Limit: 5 * llm.USD, Period: budget.PeriodMonth}
+	if a, err := h.SetBudget(t.Context(), audit.Gateway(), "acme", monthly); err != nil || a.Budget != monthly {
+		t.Errorf("set budget: got %+v, %v; want %+v", a.Budget, err, monthly)
 	}
 	if a, err := h.SetOnDisconnect(t.Context(), audit.Gateway(), "acme", account.DisconnectDrain); err != nil || a.OnDisconnect != account.DisconnectDrain {
 		t.Errorf("set on hang-up: got %q, %v; want drain", a.OnDisconnect, err)
 	}
 	a, err := h.Suspend(t.Context(), audit.Gateway(), "acme")
-	if err != nil || !a.Suspended || a.Budget != budget {
+	if err != nil || !a.Suspended || a.Budget != monthly {
 		t.Errorf("suspend: got %+v, %v; want suspended, budget kept", a, err)
 	}
 	if b, err := h.Resume(t.Context(), audit.Gateway(), a.ID); err != nil || b.Suspended {
 		t.Errorf("resume by id: got %+v, %v; want not suspended", b, err)
 	}
 	for what, err := range map[string]error{
-		"no limit":  second(h.SetBudget(t.Context(), audit.Gateway(), "acme", account.Budget{Period: ledger.PeriodDay})),
-		"negative":  second(h.SetBudget(t.Context(), audit.Gateway(), "acme", account.Budget{Limit: -1, Period: ledger.PeriodDay})),
+		"no limit":  second(h.SetBudget(t.Context(), audit.Gateway(), "acme", account.Budget{Period: budget.PeriodDay})),
+		"negative":  second(h.SetBudget(t.Context(), audit.Gateway(), "acme", account.Budget{Limit: -1, Period: budget.PeriodDay})),
 		"no period": second(h.SetBudget(t.Context(), audit.Gateway(), "acme", account.Budget{Limit: 1})),
 		"year":      second(h.SetBudget(t.Context(), audit.Gateway(), "acme", account.Budget{Limit: 1, Period: "year"})),
-		"too much":  second(h.SetBudget(t.Context(), audit.Gateway(), "acme", account.Budget{Limit: math.MaxInt64, Period: ledger.PeriodTotal})),
+		"too much":  second(h.SetBudget(t.Context(), audit.Gateway(), "acme", account.Budget{Limit: math.MaxInt64, Period: budget.PeriodTotal})),
 		"credit":    second(h.AddCredit(t.Context(), audit.Gateway(), "acme", math.MaxInt64)),
 		"hang-up":   second(h.SetOnDisconnect(t.Context(), audit.Gateway(), "acme", "explode")),
 		"no name":   second(h.Account(t.Context(), "")),

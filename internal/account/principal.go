@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -14,7 +14,7 @@ import (
 type Principal struct {
 	account *Account
 	key     *Key
-	budgets []ledger.Budget
+	budgets []budget.Budget
 }
 
 // newPrincipal is the holder of a key.
@@ -24,26 +24,26 @@ func newPrincipal(a *Account, k *Key) *Principal {
 
 // budgetsOf are the budgets that a key's requests count against. Credit is a
 // budget for all time; with another one for all time the less of both.
-func budgetsOf(a *Account, k *Key) (all []ledger.Budget) {
+func budgetsOf(a *Account, k *Key) (all []budget.Budget) {
 	if b := a.Budget; b.Limit > 0 {
-		all = append(all, ledger.Budget{Scope: a.ID, Of: "account", Period: b.Period, Limit: b.Limit})
+		all = append(all, budget.Budget{Scope: a.ID, Of: "account", Period: b.Period, Limit: b.Limit})
 	}
 	if a.Credit != nil {
 		total := max(1, a.Credit.From+a.Credit.Paid) // a budget of 0 would be none
-		if len(all) > 0 && all[0].Period == ledger.PeriodTotal {
+		if len(all) > 0 && all[0].Period == budget.PeriodTotal {
 			all[0].Limit = min(all[0].Limit, total)
 		} else {
-			all = append(all, ledger.Budget{Scope: a.ID, Of: "account", Period: ledger.PeriodTotal, Limit: total})
+			all = append(all, budget.Budget{Scope: a.ID, Of: "account", Period: budget.PeriodTotal, Limit: total})
 		}
 	}
 	if b := k.Budget; b.Limit > 0 {
-		all = append(all, ledger.Budget{Scope: k.ID, Of: "API key", Period: b.Period, Limit: b.Limit})
+		all = append(all, budget.Budget{Scope: k.ID, Of: "API key", Period: b.Period, Limit: b.Limit})
 	}
 	return all
 }
 
 // Budgets are what the caller's requests count against; none for no limit.
-func (p *Principal) Budgets() []ledger.Budget {
+func (p *Principal) Budgets() []budget.Budget {
 	if p == nil {
 		return nil
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
 // Spender tells what an account or a key, by its id, has spent in the period of that
-// number, as far as requests are settled: see ledger.Period.Number.
+// number, as far as requests are settled: see budget.Period.Number.
 type Spender func(ctx context.Context, scope string, period int64) (llm.Money, error)
 
 // BudgetStatus is how an account's budgets stand, as far as requests are settled.
@@ -26,7 +26,7 @@ func (a *Account) BudgetStatus(ctx context.Context, now time.Time, spent Spender
 		}
 	}
 	if a.Credit != nil {
-		total, err := spent(ctx, a.ID, ledger.PeriodTotal.Number(now))
+		total, err := spent(ctx, a.ID, budget.PeriodTotal.Number(now))
 		if err != nil {
 			return s, err
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -14,7 +14,7 @@ func TestLoosened(t *testing.T) {
 	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	before := account.Key{
 		Label: "nightly", Models: []string{"openai/*", "fast"}, Expires: &at,
-		Limits: account.Limits{RPM: 60, TPM: 1000, Concurrency: 4}, Budget: account.Budget{Limit: 5 * llm.USD, Period: ledger.PeriodDay},
+		Limits: account.Limits{RPM: 60, TPM: 1000, Concurrency: 4}, Budget: account.Budget{Limit: 5 * llm.USD, Period: budget.PeriodDay},
 	}
 	for name, test := range map[string]struct {
 		change func(k *account.Key)
@@ -34,7 +34,7 @@ func TestLoosened(t *testing.T) {
 		"concurrency":       {func(k *account.Key) { k.Limits.Concurrency = 0 }, "concurrency"},
 		"more money":        {func(k *account.Key) { k.Budget.Limit++ }, "budget"},
 		"no budget":         {func(k *account.Key) { k.Budget = account.Budget{} }, "budget"},
-		"another period":    {func(k *account.Key) { k.Budget = account.Budget{Limit: llm.USD, Period: ledger.PeriodTotal} }, "budget"},
+		"another period":    {func(k *account.Key) { k.Budget = account.Budget{Limit: llm.USD, Period: budget.PeriodTotal} }, "budget"},
 		"later":             {func(k *account.Key) { k.Expires = new(at.Add(1)) }, "expires"},
 		"never":             {func(k *account.Key) { k.Expires = nil }, "expires"},
 		"all models":        {func(k *account.Key) { k.Models = nil }, "models"},

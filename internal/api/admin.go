@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/dialect"
 	"weir/internal/idempotency"
 	"weir/internal/ledger"
@@ -43,7 +44,7 @@ type AdminOptions struct {
 	// Correct corrects what an attempt cost by an amount.
 	Correct func(ctx context.Context, by audit.Actor, c ledger.Correct) error
 	// Nodes are the gateways that share the database.
-	Nodes func(ctx context.Context) ([]ledger.KnownNode, error)
+	Nodes func(ctx context.Context) ([]budget.KnownNode, error)
 	// PublicURL is the address at which the gateway is reached, without a slash
 	// at its end, for links.
 	PublicURL func(*http.Request) string

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/people"
 )
@@ -42,7 +42,7 @@ type limitsView struct {
 
 type budgetView struct {
 	LimitUSD string        `json:"limit_usd"`
-	Period   ledger.Period `json:"period"`
+	Period   budget.Period `json:"period"`
 }
 
 type creditView struct {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
@@ -194,9 +194,9 @@ func checkBudgetFields(at string, b account.Budget) error {
 	case b.Limit <= 0:
 		return wrongKind(at+".limit_usd",
 			`US dollars above 0, such as "12.50"; without a budget give null in place of all of it`)
-	case b.Period != ledger.PeriodDay && b.Period != ledger.PeriodMonth && b.Period != ledger.PeriodTotal:
-		return wrongKind(at+".period", fmt.Sprintf("%q, %q or %q", ledger.PeriodDay, ledger.PeriodMonth,
-			ledger.PeriodTotal))
+	case b.Period != budget.PeriodDay && b.Period != budget.PeriodMonth && b.Period != budget.PeriodTotal:
+		return wrongKind(at+".period", fmt.Sprintf("%q, %q or %q", budget.PeriodDay, budget.PeriodMonth,
+			budget.PeriodTotal))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -194,7 +195,7 @@ type nodeView struct {
 	Stopped *time.Time `json:"stopped"`
 }
 
-func viewNode(n *ledger.KnownNode) nodeView {
+func viewNode(n *budget.KnownNode) nodeView {
 	return nodeView{n.Journal.String(), n.Name, n.Address, n.Version, n.Alive, n.Started, n.Seen, n.Stopped}
 }
 
@@ -203,5 +204,5 @@ func (s *Server) listNodes(r *adminRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return found(pageOf(r.query, list, func(n *ledger.KnownNode) string { return n.Journal.String() }, viewNode))
+	return found(pageOf(r.query, list, func(n *budget.KnownNode) string { return n.Journal.String() }, viewNode))
 }

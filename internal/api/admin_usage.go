@@ -334,7 +334,7 @@ func refusedCorrection(err error) error {
 	case errors.Is(err, ledger.ErrAmount):
 		return llm.Invalid("amount_usd",
 			fmt.Sprintf("The amount is to be other than 0, and what the attempt costs with it from $0 to $%s.",
-				ledger.MaxCost))
+				llm.MaxCost))
 	}
 	return err
 }

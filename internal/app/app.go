@@ -17,6 +17,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/api"
+	"weir/internal/budget"
 	"weir/internal/config"
 	"weir/internal/conversation"
 	"weir/internal/dashboard"
@@ -195,7 +196,7 @@ func (g *instance) openData(ctx context.Context) error {
 	g.kept = conversation.New(conversation.Options{Store: db.Kept, Now: db.Now, TTL: o.Config.Retention.Responses})
 	journal := ledger.Options{
 		Dir: filepath.Join(o.Config.Data, "journal"), Store: db.Ledger, Leases: db.Leases,
-		Node:   ledger.Node{Name: hostname(), Address: o.Config.Listen, Version: o.Version},
+		Node:   budget.Node{Name: hostname(), Address: o.Config.Listen, Version: o.Version},
 		Strict: o.Config.Durability == "strict",
 		Now:    o.Now, SharedNow: db.Now, Log: o.Log,
 	}
@@ -265,7 +266,7 @@ func (g *instance) serve(ctx context.Context, listener net.Listener) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
-	running.Go(func() { g.accounts.Watch(background, g.ledger.Recount) })
+	running.Go(func() { g.accounts.Watch(background, g.ledger.Budgets().Recount) })
 	running.Go(func() { g.limits.Run(background) })
 	running.Go(func() { g.reload(background) })
 	running.Go(func() { g.retain(background) })

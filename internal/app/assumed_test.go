@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -54,7 +54,7 @@ func TestAssumedPrices(t *testing.T) {
 			t.Parallel()
 			h := open(t, setup{yaml: "pricing: {assumed: " + tt.policy + "}\nproviders:" + providerYAML("azure", anyModel(t))})
 			if tt.budget {
-				h.setBudget(100*llm.USD, ledger.PeriodTotal)
+				h.setBudget(100*llm.USD, budget.PeriodTotal)
 			}
 			for _, w := range tt.wants {
 				r := h.chat(w.model)

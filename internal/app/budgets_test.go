@@ -12,6 +12,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/app"
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -26,7 +27,7 @@ default_model: house/chat
 `
 
 // setBudget gives the account default a budget.
-func (h *testGateway) setBudget(usd llm.Money, period ledger.Period) {
+func (h *testGateway) setBudget(usd llm.Money, period budget.Period) {
 	h.t.Helper()
 	h.administer(func(ctx context.Context, s *account.Service) error {
 		_, err := s.SetBudget(ctx, audit.Gateway(), account.DefaultName, account.Budget{Limit: usd, Period: period})
@@ -43,7 +44,7 @@ func TestBudgetRace(t *testing.T) {
 	up := newUpstream(t)
 	h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url) + providerYAML("broken", up.url) + perRequest +
 		"aliases:\n  second: {targets: [\"broken/chat:status=500\", house/chat], strategy: fallback}\n"})
-	h.setBudget(37*llm.USD, ledger.PeriodMonth)
+	h.setBudget(37*llm.USD, budget.PeriodMonth)
 	bodies := []string{
 		`{"model":"house/chat","messages":[{"role":"user","content":"Hi"}]}`,
 		`{"model":"house/chat","max_tokens":10,"messages":[{"role":"user","content":"Hi"}]}`,
@@ -124,7 +125,7 @@ func TestBudgetRefusals(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url) + perRequest})
-	h.setBudget(llm.USD/2, ledger.PeriodDay)
+	h.setBudget(llm.USD/2, budget.PeriodDay)
 	for _, tt := range []struct {
 		path, body string
 		status     int
@@ -146,13 +147,13 @@ func TestBudgetRefusals(t *testing.T) {
 	if n := len(up.records(t)); n != 0 {
 		t.Errorf("the provider was asked %d times, want none", n)
 	}
-	h.setBudget(2*llm.USD, ledger.PeriodDay)
+	h.setBudget(2*llm.USD, budget.PeriodDay)
 	for want, n := range []int{200, 200, 402} {
 		if r := h.chat("house/chat"); r.status != n {
 			t.Errorf("request %d of a budget for two: got %d %s, want %d", want, r.status, r.body, n)
 		}
 	}
-	h.setBudget(3*llm.USD, ledger.PeriodDay)
+	h.setBudget(3*llm.USD, budget.PeriodDay)
 	if r := h.chat("house/chat"); r.status != 200 {
 		t.Errorf("after the budget was raised: got %d %s, want 200", r.status, r.body)
 	}
@@ -173,7 +174,7 @@ func TestBudgetPeriod(t *testing.T) {
 	began := time.Now()
 	now := func() time.Time { return start.Add(time.Since(began) + time.Duration(ahead.Load())) }
 	h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url) + perRequest, now: now})
-	h.setBudget(llm.USD, ledger.PeriodDay)
+	h.setBudget(llm.USD, budget.PeriodDay)
 	for i, want := range []int{200, 402} {
 		if r := h.chat("house/chat"); r.status != want {
 			t.Errorf("request %d of the first day: got %d %s, want %d", i, r.status, r.body, want)
@@ -229,7 +230,7 @@ func TestCreditNoteMakesRoom(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url) + perRequest})
-	h.setBudget(2*llm.USD, ledger.PeriodTotal)
+	h.setBudget(2*llm.USD, budget.PeriodTotal)
 	var last string
 	for i, want := range []int{200, 200, 402} {
 		r := h.chat("house/chat")
@@ -248,7 +249,7 @@ func TestCreditNoteMakesRoom(t *testing.T) {
 	}
 	await(t, "the third row", func() bool { return h.spent(t) == 2*llm.USD })
 	h.correct(last, llm.USD)
-	h.setBudget(3*llm.USD, ledger.PeriodTotal)
+	h.setBudget(3*llm.USD, budget.PeriodTotal)
 	if r := h.chat("house/chat"); r.status != 402 {
 		t.Errorf("with a dollar more of budget, which a correction took: got %d %s, want 402", r.status, r.body)
 	}
@@ -287,8 +288,8 @@ func TestBudgetOfKey(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url) + perRequest})
-	h.setBudget(3*llm.USD, ledger.PeriodTotal)
-	poor := h.newKey(account.KeyOptions{Account: account.DefaultName, Budget: account.Budget{Limit: llm.USD, Period: ledger.PeriodMonth}})
+	h.setBudget(3*llm.USD, budget.PeriodTotal)
+	poor := h.newKey(account.KeyOptions{Account: account.DefaultName, Budget: account.Budget{Limit: llm.USD, Period: budget.PeriodMonth}})
 	for i, tt := range []struct {
 		key    string
 		status int
@@ -316,7 +317,7 @@ func TestBudgetCap(t *testing.T) {
 	const prices = "prices:\n  house/*: {input: \"0\", output: \"1000\"}\n"
 	for name, path := range spoken() {
 		h := open(t, setup{yaml: "providers:" + spokenBy("house", name, up.url, path) + prices})
-		h.setBudget(llm.USD, ledger.PeriodTotal) // a thousand tokens
+		h.setBudget(llm.USD, budget.PeriodTotal) // a thousand tokens
 		const words = `"messages":[{"role":"user","content":"Say it"}]`
 		r := h.do(ask{path: "/v1/chat/completions", body: `{"model":"house/chat:tokens=5000",` + words + `}`})
 		if r.status != 200 || !strings.Contains(r.body, `"finish_reason":"length"`) {
@@ -325,7 +326,7 @@ func TestBudgetCap(t *testing.T) {
 		if got := h.settled(t, 1); got > llm.USD || got < llm.USD*9/10 {
 			t.Errorf("%s: spent %v, want nearly a dollar", name, got)
 		}
-		h.setBudget(2*llm.USD, ledger.PeriodTotal)
+		h.setBudget(2*llm.USD, budget.PeriodTotal)
 		r = h.do(ask{path: "/v1/chat/completions", body: `{"model":"house/chat","max_tokens":1500,` + words + `}`})
 		if r.status != 429 {
 			t.Errorf("%s: a cap of the client's that is not affordable: got %d %s, want it refused", name, r.status, r.body)
@@ -339,7 +340,7 @@ func TestBudgetOverage(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url) + "prices:\n  house/*: {input: \"0\", output: \"1\"}\n"})
-	h.setBudget(llm.USD/2, ledger.PeriodTotal)
+	h.setBudget(llm.USD/2, budget.PeriodTotal)
 	body := `{"model":"house/chat:usage=over","max_tokens":50,"messages":[{"role":"user","content":"Hi"}]}`
 	if r := h.do(ask{path: "/v1/chat/completions", body: body}); r.status != 200 {
 		t.Fatalf("got %d %s", r.status, r.body)
@@ -358,7 +359,7 @@ func TestBudgetUnpriced(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url)})
-	h.setBudget(llm.USD, ledger.PeriodTotal)
+	h.setBudget(llm.USD, budget.PeriodTotal)
 	r := h.chat("house/chat")
 	if r.status != 402 || !strings.Contains(r.body, "under prices") {
 		t.Errorf("got %d %s, want 402 that says where prices are given", r.status, r.body)
@@ -372,7 +373,7 @@ func TestBudgetRestart(t *testing.T) {
 	up := newUpstream(t)
 	yaml := "providers:" + providerYAML("house", up.url) + perRequest
 	h := open(t, setup{yaml: yaml})
-	h.setBudget(3*llm.USD, ledger.PeriodMonth)
+	h.setBudget(3*llm.USD, budget.PeriodMonth)
 	if r := h.chat("house/chat"); r.status != 200 {
 		t.Fatalf("got %d %s", r.status, r.body)
 	}
@@ -393,7 +394,7 @@ func TestBudgetEvents(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url) + perRequest})
-	h.setBudget(10*llm.USD, ledger.PeriodMonth)
+	h.setBudget(10*llm.USD, budget.PeriodMonth)
 	for range 10 {
 		h.chat("house/chat")
 	}
@@ -410,11 +411,11 @@ func TestCorrectionsReachRunningBudgets(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(context.Context, *account.Service) error{
 		"in all": func(ctx context.Context, s *account.Service) error {
-			_, err := s.SetBudget(ctx, audit.Gateway(), account.DefaultName, account.Budget{Limit: 10 * llm.USD, Period: ledger.PeriodTotal})
+			_, err := s.SetBudget(ctx, audit.Gateway(), account.DefaultName, account.Budget{Limit: 10 * llm.USD, Period: budget.PeriodTotal})
 			return err
 		},
 		"a day": func(ctx context.Context, s *account.Service) error {
-			_, err := s.SetBudget(ctx, audit.Gateway(), account.DefaultName, account.Budget{Limit: 10 * llm.USD, Period: ledger.PeriodDay})
+			_, err := s.SetBudget(ctx, audit.Gateway(), account.DefaultName, account.Budget{Limit: 10 * llm.USD, Period: budget.PeriodDay})
 			return err
 		},
 		"credit": func(ctx context.Context, s *account.Service) error {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/config"
 	"weir/internal/dashboard"
-	"weir/internal/ledger"
 	"weir/internal/llm"
 )
 
@@ -21,7 +21,7 @@ func TestInstallation(t *testing.T) {
 	newKey(t, g, "acme")
 	ctx, started := t.Context(), time.Now()
 	i := g.installation(started)
-	if sums, err := i.Spending(ctx, ledger.PeriodMonth.Number(started)); err != nil || len(sums) != 1 {
+	if sums, err := i.Spending(ctx, budget.PeriodMonth.Number(started)); err != nil || len(sums) != 1 {
 		t.Errorf("spending: got %v, %v, want the one account", sums, err)
 	}
 	if all := i.Providers(); len(all) != 1 || all[0].Name != demoName || len(all[0].Credentials) != 0 {

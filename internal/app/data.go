@@ -16,6 +16,7 @@ import (
 	"weir/internal/account"
 	"weir/internal/api"
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/config"
 	"weir/internal/dialect"
 	"weir/internal/kept"
@@ -83,7 +84,7 @@ func (d *Data) BudgetStatus(ctx context.Context, a *account.Account) (account.Bu
 }
 
 // Nodes are the gateway processes that share the database.
-func (d *Data) Nodes(ctx context.Context) ([]ledger.KnownNode, error) {
+func (d *Data) Nodes(ctx context.Context) ([]budget.KnownNode, error) {
 	return d.store.Leases.Nodes(ctx)
 }
 

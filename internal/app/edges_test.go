@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weir/internal/app"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -136,7 +137,7 @@ func TestEdges(t *testing.T) {
 			up := newUpstream(t)
 			input, output := cmp.Or(e.input, 10), cmp.Or(e.output, 1000)
 			h := open(t, setup{yaml: e.named("providers:" + e.provider(up.url) + pricedAt(input, output))})
-			h.setBudget(e.budget, ledger.PeriodTotal)
+			h.setBudget(e.budget, budget.PeriodTotal)
 			clients, each := 8, 5
 			if e.alone {
 				clients, each = 1, 20

@@ -18,6 +18,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/gateway"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -38,12 +39,12 @@ func (l lender) Apply(ctx context.Context, b *ledger.Batch) error {
 	return nil
 }
 
-func (lender) Lease(context.Context, ledger.LeaseRequest) (ledger.Lease, error) {
-	return ledger.Lease{Limit: 1 << 60, Granted: 1 << 60}, nil
+func (lender) Lease(context.Context, budget.LeaseRequest) (budget.Lease, error) {
+	return budget.Lease{Limit: 1 << 60, Granted: 1 << 60}, nil
 }
 func (lender) Reconcile(context.Context, uuid.UUID) error { return nil }
-func (lender) Beat(context.Context, ledger.Node) (ledger.Beat, error) {
-	return ledger.Beat{Alive: 1}, nil
+func (lender) Beat(context.Context, budget.Node) (budget.Beat, error) {
+	return budget.Beat{Alive: 1}, nil
 }
 func (lender) Leave(context.Context, uuid.UUID) error { return nil }
 
@@ -114,7 +115,7 @@ func (w *held) ask() {
 func BenchmarkHolds(b *testing.B) {
 	many := ratelimit.Limits{RPM: 1 << 40, TPM: 1 << 40, Concurrency: 1 << 40}
 	limits := ratelimit.Policy{Installation: many, PerKey: many, PerAccount: many}
-	budget := account.Budget{Limit: 1_000_000 * llm.USD, Period: ledger.PeriodMonth}
+	budget := account.Budget{Limit: 1_000_000 * llm.USD, Period: budget.PeriodMonth}
 	for _, body := range []struct{ name, text string }{
 		{"short", `{"model":"house/m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hello!"}]}`},
 		{"short, capped", `{"model":"house/m","max_tokens":100,"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hello!"}]}`},

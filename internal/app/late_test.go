@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
@@ -141,7 +142,7 @@ func TestLateAnswerHolds(t *testing.T) {
 		_, err := s.SetLimits(ctx, audit.Gateway(), account.DefaultName, account.Limits{Concurrency: 1})
 		return err
 	})
-	h.setBudget(llm.USD, ledger.PeriodTotal)
+	h.setBudget(llm.USD, budget.PeriodTotal)
 	a := ask{path: "/v1/chat", body: `{"model":"house/chat:tokens=600,ttft=2s","max_tokens":600,"messages":[{"role":"user","prompt":"Hi"}]}`}
 	late := h.do(a)
 	if late.status != 504 {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -31,7 +32,7 @@ func TestLongCache(t *testing.T) {
 		if got := e.Unpriced.Has(llm.CacheWrite1h); got != c.unpriced {
 			t.Errorf("%s: unpriced %v, want it marked: %t", c.options, e.Unpriced.Names(), c.unpriced)
 		}
-		h.setBudget(1000*llm.USD, ledger.PeriodTotal)
+		h.setBudget(1000*llm.USD, budget.PeriodTotal)
 		want := http.StatusOK
 		if c.unpriced && c.options != "" {
 			want = http.StatusBadRequest

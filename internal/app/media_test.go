@@ -16,7 +16,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 
 	"weir/internal/account"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -280,18 +280,18 @@ func TestMoreMedia(t *testing.T) {
 	write := func(fields ...string) reply {
 		return h.transcribe("/v1/audio/transcriptions", wav(1), append([]string{"model", "house/write-seconds", "timestamp_granularities[]", "word"}, fields...)...)
 	}
-	for _, budget := range []llm.Money{0, 100 * llm.USD} {
-		if budget > 0 {
-			h.setBudget(budget, ledger.PeriodTotal)
+	for _, limit := range []llm.Money{0, 100 * llm.USD} {
+		if limit > 0 {
+			h.setBudget(limit, budget.PeriodTotal)
 		}
 		for _, a := range []ask{paint(""), paint(`,"style":"vivid","seed":77,"guidance":2.5,"watermark":true,"batch_size":1`), read(`,"language":"en"`), embed(`,"dimensions":8,"encoding_format":"float","user":"u","normalized":true`)} {
 			if r := h.do(a); r.status != 200 {
-				t.Errorf("budget %s, %s: %d %s, want 200", budget, a.body, r.status, r.body)
+				t.Errorf("limit %s, %s: %d %s, want 200", limit, a.body, r.status, r.body)
 			}
 		}
 		for i, r := range []reply{edit(), edit("background", "transparent"), write(), write("language", "en", "temperature", "0")} {
 			if r.status != 200 {
-				t.Errorf("budget %s, form %d: %d %s, want 200", budget, i, r.status, r.body)
+				t.Errorf("limit %s, form %d: %d %s, want 200", limit, i, r.status, r.body)
 			}
 		}
 		for i, ask := range []func() reply{
@@ -316,9 +316,9 @@ func TestMoreMedia(t *testing.T) {
 		} {
 			s.last = ""
 			r := ask()
-			refused := r.status == 400 && s.last == "" && strings.Contains(r.body, "no budget can be kept")
-			if refused != (budget > 0) || !refused && r.status != 200 {
-				t.Errorf("budget %s, %d: %d %s, refused: want %t", budget, i, r.status, r.body, budget > 0)
+			refused := r.status == 400 && s.last == "" && strings.Contains(r.body, "no limit can be kept")
+			if refused != (limit > 0) || !refused && r.status != 200 {
+				t.Errorf("limit %s, %d: %d %s, refused: want %t", limit, i, r.status, r.body, limit > 0)
 			}
 		}
 	}

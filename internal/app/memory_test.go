@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -174,7 +174,7 @@ func TestBoundsUnderBudget(t *testing.T) {
 	if r := h.do(asked); r.status != http.StatusOK {
 		t.Errorf("without a budget: %d %.200s, want it passed on", r.status, r.body)
 	}
-	h.setBudget(1000*llm.USD, ledger.PeriodMonth)
+	h.setBudget(1000*llm.USD, budget.PeriodMonth)
 	if r := h.do(asked); r.status != http.StatusBadRequest || !strings.Contains(r.body, "elements of other arrays, and may have 1048576") {
 		t.Errorf("with a budget: %d %.200s, want it refused", r.status, r.body)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -96,7 +97,7 @@ func TestLyingRecordings(t *testing.T) {
 		"WAV with two chunks of data": lyingWAV(), "M4A behind a free box that lies": lyingM4A(1_259_873), "M4A of false headers": lyingM4A(1),
 		"Ogg of a false position": lyingOgg(), "MP3 of a false header": lyingMP3(), "another container": make([]byte, 70_000),
 	}
-	h.setBudget(cost/2, ledger.PeriodDay)
+	h.setBudget(cost/2, budget.PeriodDay)
 	for name, file := range all {
 		for _, model := range []string{"told", "silent"} {
 			if r := h.transcribe("/v1/audio/transcriptions", file, "model", "house/"+model); r.status != http.StatusTooManyRequests || !strings.Contains(r.body, "insufficient_quota") {
@@ -107,7 +108,7 @@ func TestLyingRecordings(t *testing.T) {
 	if n := asked.Load(); n != 0 {
 		t.Errorf("the provider was asked %d times, want never", n)
 	}
-	h.setBudget(1000*llm.USD, ledger.PeriodDay)
+	h.setBudget(1000*llm.USD, budget.PeriodDay)
 	for name, file := range all {
 		r := h.transcribe("/v1/audio/transcriptions", file, "model", "house/told")
 		if got := h.entry(t, r.header.Get("X-Request-Id")); got.Cost != cost || got.Provenance != ledger.Exact || got.AtMost != 0 || got.Hold < got.Cost {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -29,7 +30,7 @@ func TestImagesBySize(t *testing.T) {
 		{"grok-imagine-image", `,"resolution":"2k"`, "0.04", "0.04", "0.04", ledger.Exact},
 	} {
 		h := openVendor(t, "xai", "openai", "application/json", http.StatusOK, made)
-		h.setBudget(llm.USD/2, ledger.PeriodTotal)
+		h.setBudget(llm.USD/2, budget.PeriodTotal)
 		r := h.do(ask{path: "/v1/images/generations", body: `{"model":"xai/` + tt.model + `","prompt":"A weir","n":2` + tt.members + `}`})
 		if tt.cost == "" {
 			if r.status != http.StatusTooManyRequests || !strings.Contains(r.body, "image is not known here") {
@@ -68,7 +69,7 @@ func TestContainers(t *testing.T) {
 		{"of a size that the page does not have", `{"type":"auto","memory_limit":"2g"}`, call, "", ""},
 	} {
 		h := openVendor(t, "openai", "responses", "application/json", http.StatusOK, answer(tt.container, tt.calls))
-		h.setBudget(60*llm.USD, ledger.PeriodTotal)
+		h.setBudget(60*llm.USD, budget.PeriodTotal)
 		r := h.do(ask{path: "/v1/responses", body: `{"model":"openai/gpt-4.1","input":"Hi","max_output_tokens":200,"max_tool_calls":2,` +
 			`"tools":[{"type":"code_interpreter","container":` + tt.container + `}]}`})
 		if tt.cost == "" {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -79,7 +80,7 @@ func TestDearerThanThePrice(t *testing.T) {
 	} {
 		told.Store(&c.told)
 		h := open(t, setup{yaml: "providers:" + providerYAML("house", up.URL) + "prices:\n  house/*: {input: \"3\", output: \"11\"}\n"})
-		h.setBudget(60*llm.USD/100, ledger.PeriodTotal)
+		h.setBudget(60*llm.USD/100, budget.PeriodTotal)
 		r := h.chat("house/m")
 		h.mustAnswer(r)
 		e := h.entry(t, r.header.Get("X-Request-Id"))
@@ -149,7 +150,7 @@ func TestModalitiesWithoutARate(t *testing.T) {
 	}
 	yaml += "  gemini: {api_keys: [x], base_url: " + gemini.URL + ", allow_private: true}\n"
 	h := open(t, setup{yaml: yaml})
-	h.setBudget(1000*llm.USD, ledger.PeriodTotal)
+	h.setBudget(1000*llm.USD, budget.PeriodTotal)
 	const (
 		words = `"max_tokens":9,"messages":[{"role":"user","content":"Hi"}]`
 		sound = `"max_tokens":9,"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"UklGRgAA","format":"wav"}}]}]`

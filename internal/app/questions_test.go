@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -80,7 +80,7 @@ func TestProvidersAreAsked(t *testing.T) {
 			t.Parallel()
 			up, c := newUpstream(t), &clock{}
 			h := q.open(t, up.url, setup{now: c.now})
-			h.setBudget(350*llm.USD/1000, ledger.PeriodTotal) // enough for one attempt
+			h.setBudget(350*llm.USD/1000, budget.PeriodTotal) // enough for one attempt
 			admin := h.newKey(account.KeyOptions{Account: account.DefaultName, Permissions: []account.Permission{account.Admin}})
 			id, _ := h.leave(ask{path: q.path, body: q.body}, up, 20)
 			truth := up.newest(t)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -51,7 +52,7 @@ func TestRefusalsThatCost(t *testing.T) {
 				up := answering(t, c.status, c.body)
 				yaml := "providers:" + providerYAML(c.provider, up.URL)
 				h := open(t, setup{yaml: yaml + fmt.Sprintf("prices:\n  %s/*: {input: \"10\", output: \"1000\"}\n", c.provider)})
-				h.setBudget(llm.USD, ledger.PeriodTotal)
+				h.setBudget(llm.USD, budget.PeriodTotal)
 				r := h.do(ask{path: "/v1/chat/completions", body: fmt.Sprintf(`{"model":"%s/m","stream":%t,"max_tokens":100,"messages":[{"role":"user","content":"Hi"}]}`, c.provider, stream)})
 				e := h.entry(t, r.header.Get("X-Request-Id"))
 				switch charged := e.Charged(); {

@@ -41,7 +41,7 @@ func (g *instance) measure() {
 	m.Gauge("weir_journal_lost_bytes", "Bytes of the journal that could not be read back since the start.",
 		func() float64 { return float64(g.ledger.Lost()) })
 	m.Gauge("weir_nodes_alive", "Nodes that share the database, this one too.",
-		func() float64 { return float64(g.ledger.Alive()) })
+		func() float64 { return float64(g.ledger.Budgets().Alive()) })
 	m.Gauge("weir_clock_offset_seconds",
 		"Seconds that the database's clock is ahead of this machine's; 0 where they agree to one.",
 		func() float64 { return g.store.ClockOffset().Seconds() })

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/budget"
 	"weir/internal/config"
-	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/outbound"
 	"weir/internal/ratelimit"
@@ -63,14 +63,14 @@ func (g *instance) noticeRefusal(p *account.Principal, e *llm.Error) {
 	if x, ok := errors.AsType[*ratelimit.Exceeded](e); ok {
 		g.notices.RateLimited(p.Account().ID, p.Key().ID, webhook.RateLimit{Of: x.Of, What: x.What, Limit: x.Limit})
 	}
-	if x, ok := errors.AsType[*ledger.Exceeded](e); ok {
+	if x, ok := errors.AsType[*budget.Exceeded](e); ok {
 		g.notices.Exceeded(p.Account().ID, *x)
 	}
 }
 
 // tellExceeded tells of a budget that is spent, once all that this node has settled
 // is in the database.
-func (g *instance) tellExceeded(ctx context.Context, x ledger.Exceeded) (bool, error) {
+func (g *instance) tellExceeded(ctx context.Context, x budget.Exceeded) (bool, error) {
 	if err := g.ledger.Flush(ctx); err != nil {
 		return false, err
 	}

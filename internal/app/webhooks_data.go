@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/webhook"
 )
 
@@ -73,7 +73,7 @@ func (d *Data) checkRunning(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	running := func(n ledger.KnownNode) bool {
+	running := func(n budget.KnownNode) bool {
 		return n.Alive || n.Stopped == nil && time.Since(n.Seen) < silentFor
 	}
 	if !slices.ContainsFunc(nodes, running) {

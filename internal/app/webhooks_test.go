@@ -19,7 +19,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/seal"
 	"weir/internal/store"
@@ -193,7 +193,7 @@ func TestWebhooksOfABudget(t *testing.T) {
 	up := newUpstream(t)
 	h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url) + perRequest})
 	x := h.hook(t, "default")
-	h.setBudget(10*llm.USD, ledger.PeriodMonth)
+	h.setBudget(10*llm.USD, budget.PeriodMonth)
 	for range 14 {
 		h.chat("house/chat")
 	}
@@ -207,7 +207,7 @@ func TestWebhooksOfABudget(t *testing.T) {
 		t.Errorf("thresholds (-got +want):\n%s", diff)
 	}
 	b := e.Data.Budget
-	if b == nil || b.Of != "account" || b.Period != ledger.PeriodMonth || b.From == nil || !strings.HasSuffix(*b.From, "-01") || b.LimitUSD != "10" || b.SpentUSD != "10" {
+	if b == nil || b.Of != "account" || b.Period != budget.PeriodMonth || b.From == nil || !strings.HasSuffix(*b.From, "-01") || b.LimitUSD != "10" || b.SpentUSD != "10" {
 		t.Errorf("budget.exceeded: got %+v, want $10 of the account's $10 in this month", b)
 	}
 }
@@ -218,7 +218,7 @@ func TestWebhooksOfARefusal(t *testing.T) {
 	up := newUpstream(t)
 	h := open(t, setup{yaml: "providers:" + providerYAML("house", up.url) + perRequest})
 	x := h.hook(t, "default")
-	h.setBudget(llm.USD*5/2, ledger.PeriodDay)
+	h.setBudget(llm.USD*5/2, budget.PeriodDay)
 	for i, want := range []int{200, 200, 402, 402} {
 		if r := h.chat("house/chat"); r.status != want {
 			t.Errorf("request %d: got %d %s, want %d", i, r.status, r.body, want)

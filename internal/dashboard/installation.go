@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/people"
 	"weir/internal/route"
@@ -104,7 +105,7 @@ type ValkeyState struct {
 
 // Node is a gateway that shares the database.
 type Node struct {
-	ledger.KnownNode
+	budget.KnownNode
 	Here bool // the one that answers
 }
 

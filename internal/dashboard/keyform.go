@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/people"
 )
 
@@ -196,7 +196,7 @@ func budgetOf(f *form) account.Budget {
 		f.mistake("budget", "A budget is an amount of US dollars such as 25 or 0.50. Leave it empty for none.")
 		return account.Budget{}
 	}
-	return account.Budget{Limit: limit, Period: ledger.Period(f.values.Get("period"))}
+	return account.Budget{Limit: limit, Period: budget.Period(f.values.Get("period"))}
 }
 
 // expiryOf is the time until a key expires; 0 for never. A date counts to its

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/people"
 )
@@ -183,9 +183,9 @@ func boundsOf(l account.Limits, b account.Budget) []string {
 
 func budgetText(b account.Budget) string {
 	switch b.Period {
-	case ledger.PeriodDay:
+	case budget.PeriodDay:
 		return dollars(b.Limit) + " a day"
-	case ledger.PeriodMonth:
+	case budget.PeriodMonth:
 		return dollars(b.Limit) + " a month"
 	}
 	return dollars(b.Limit) + " in total"

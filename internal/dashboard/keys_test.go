@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/account"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/people"
 )
@@ -46,7 +46,7 @@ func TestKeyIsMadeAndShownOnce(t *testing.T) {
 		Permissions: []account.Permission{account.Chat}, Models: []string{"openai/*", "house/small", "house/large"},
 		Expires: new(time.Date(2026, 12, 2, 0, 0, 0, 0, time.UTC)),
 		Limits:  account.Limits{RPM: 1200, TPM: 200_000, Concurrency: 4},
-		Budget:  account.Budget{Limit: 1000*llm.USD + llm.USD/2, Period: ledger.PeriodDay},
+		Budget:  account.Budget{Limit: 1000*llm.USD + llm.USD/2, Period: budget.PeriodDay},
 	}
 	if diff := cmp.Diff(k, want); diff != "" {
 		t.Errorf("key (-got +want):\n%s", diff)

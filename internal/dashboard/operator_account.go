@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"weir/internal/account"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/people"
 )
@@ -179,7 +179,7 @@ func (s *Server) showAccount(w http.ResponseWriter, r *http.Request, v *people.V
 // spentOf is what the account has spent of what it may.
 func (s *Server) spentOf(r *http.Request, a *account.Account) ([]Tile, error) {
 	now := s.options.Now()
-	month, err := s.options.Spent(r.Context(), a.ID, ledger.PeriodMonth.Number(now))
+	month, err := s.options.Spent(r.Context(), a.ID, budget.PeriodMonth.Number(now))
 	if err != nil {
 		return nil, err
 	}
@@ -286,12 +286,12 @@ func budgetFields(f *form, b account.Budget) []Field {
 	if b.Limit > 0 {
 		limit = b.Limit.String()
 	} else {
-		period = ledger.PeriodMonth
+		period = budget.PeriodMonth
 	}
 	choices := []Choice{
-		{Value: string(ledger.PeriodMonth), Label: "a month"},
-		{Value: string(ledger.PeriodDay), Label: "a day"},
-		{Value: string(ledger.PeriodTotal), Label: "in total"},
+		{Value: string(budget.PeriodMonth), Label: "a month"},
+		{Value: string(budget.PeriodDay), Label: "a day"},
+		{Value: string(budget.PeriodTotal), Label: "in total"},
 	}
 	for i := range choices {
 		choices[i].Chosen = choices[i].Value == string(period)

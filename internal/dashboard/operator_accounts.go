@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -72,7 +73,7 @@ func (s *Server) showAllAccounts(w http.ResponseWriter, r *http.Request, v *peop
 	if err != nil {
 		return err
 	}
-	month := ledger.PeriodMonth.Number(s.options.Now())
+	month := budget.PeriodMonth.Number(s.options.Now())
 	sums, err := s.options.Installation.Spending(r.Context(), month)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -29,7 +30,7 @@ func operatorSamples(s *Server) []sample {
 
 func accountSamples() []sample {
 	accounts := []account.Account{
-		{ID: "acc-1", Name: "acme", Budget: account.Budget{Limit: 250 * llm.USD, Period: ledger.PeriodMonth}},
+		{ID: "acc-1", Name: "acme", Budget: account.Budget{Limit: 250 * llm.USD, Period: budget.PeriodMonth}},
 		{ID: "acc-2", Name: hostile, Suspended: true},
 		{ID: "acc-3", Name: "research"},
 	}
@@ -182,9 +183,9 @@ func systemSamples(s *Server) []sample {
 	well := System{
 		Started: testTime.AddDate(0, 0, -3), Database: DatabaseState{Engine: "PostgreSQL 17.2", Schema: 21, Current: 21}, Valkey: ValkeyState{Used: true},
 		Nodes: []Node{
-			{KnownNode: ledger.KnownNode{Node: ledger.Node{Journal: uuid.MustParse("0199a0b0-0000-7000-8000-000000000001"), Name: "river-1", Address: ":8080", Version: "1.2.3", Started: at.AddDate(0, 0, -3)}, Seen: at, Alive: true}, Here: true},
-			{KnownNode: ledger.KnownNode{Node: ledger.Node{Journal: uuid.MustParse("0199a0b0-0000-7000-8000-000000000002"), Name: hostile, Address: ":8080", Version: "1.2.2", Started: at}, Seen: at.Add(-time.Hour)}},
-			{KnownNode: ledger.KnownNode{Node: ledger.Node{Journal: uuid.MustParse("0199a0b0-0000-7000-8000-000000000003"), Name: "river-3", Address: ":8080", Version: "1.2.2", Started: at}, Seen: at, Stopped: &at}},
+			{KnownNode: budget.KnownNode{Node: budget.Node{Journal: uuid.MustParse("0199a0b0-0000-7000-8000-000000000001"), Name: "river-1", Address: ":8080", Version: "1.2.3", Started: at.AddDate(0, 0, -3)}, Seen: at, Alive: true}, Here: true},
+			{KnownNode: budget.KnownNode{Node: budget.Node{Journal: uuid.MustParse("0199a0b0-0000-7000-8000-000000000002"), Name: hostile, Address: ":8080", Version: "1.2.2", Started: at}, Seen: at.Add(-time.Hour)}},
+			{KnownNode: budget.KnownNode{Node: budget.Node{Journal: uuid.MustParse("0199a0b0-0000-7000-8000-000000000003"), Name: "river-3", Address: ":8080", Version: "1.2.2", Started: at}, Seen: at, Stopped: &at}},
 		},
 		Versions: []Fact{{"Go", "go1.26"}, {"Prices", "data 1.2.3 of 2026-11-01"}},
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/account"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -361,17 +362,17 @@ func allowanceOf(name, note string, spent, limit llm.Money) allowance {
 	return x
 }
 
-func budgetName(p ledger.Period) string {
+func budgetName(p budget.Period) string {
 	switch p {
-	case ledger.PeriodDay:
+	case budget.PeriodDay:
 		return "Budget of today"
-	case ledger.PeriodMonth:
+	case budget.PeriodMonth:
 		return "Budget of the month"
 	}
 	return "Budget in total"
 }
 
-func budgetNote(p ledger.Period, now time.Time) string {
+func budgetNote(p budget.Period, now time.Time) string {
 	if ends, ok := p.Ends(now); ok {
 		return "begins anew on " + day(ends) + ", UTC"
 	}

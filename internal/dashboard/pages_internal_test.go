@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/people"
 	"weir/internal/route"
@@ -61,7 +61,7 @@ func visitOf(role people.Role) *people.Visit {
 	session := &people.Session{ID: "s-1", UserID: u.ID}
 	return &people.Visit{
 		Visitor: people.NewVisitor(u, session, in),
-		Account: &account.Account{ID: "acc-1", Name: "acme", Created: testTime.AddDate(0, -4, 0), Limits: account.Limits{RPM: 600}, Budget: account.Budget{Limit: 250 * llm.USD, Period: ledger.PeriodMonth}},
+		Account: &account.Account{ID: "acc-1", Name: "acme", Created: testTime.AddDate(0, -4, 0), Limits: account.Limits{RPM: 600}, Budget: account.Budget{Limit: 250 * llm.USD, Period: budget.PeriodMonth}},
 		Origin:  people.Origin{Address: "192.0.2.7", Request: "0199a0b0-0000-7000-8000-000000000001"},
 	}
 }
@@ -148,7 +148,7 @@ func keySamples(s *Server) []sample {
 	keys := []account.Key{
 		{ID: "k-0", AccountID: "acc-1", Label: "old laptop", Last4: "aaaa", Permissions: []account.Permission{"chat"}, Created: at.AddDate(0, -3, 0), Revoked: &at},
 		{ID: "k-1", AccountID: "acc-1", Label: hostile, Last4: "9xQe", Permissions: []account.Permission{"chat", "uses"}, Created: at.AddDate(0, 0, -12), Creator: "0199-user", Models: []string{"openai/*", "anthropic/claude-haiku-4-5", hostile}},
-		{ID: "k-2", AccountID: "acc-1", Label: "nightly report", Last4: "Zk3d", Permissions: []account.Permission{"chat", "uses"}, Created: at.Add(-3 * time.Hour), Expires: new(at.AddDate(0, 0, 30)), Limits: account.Limits{RPM: 60, TPM: 200_000, Concurrency: 4}, Budget: account.Budget{Limit: 25 * llm.USD, Period: ledger.PeriodMonth}},
+		{ID: "k-2", AccountID: "acc-1", Label: "nightly report", Last4: "Zk3d", Permissions: []account.Permission{"chat", "uses"}, Created: at.Add(-3 * time.Hour), Expires: new(at.AddDate(0, 0, 30)), Limits: account.Limits{RPM: 60, TPM: 200_000, Concurrency: 4}, Budget: account.Budget{Limit: 25 * llm.USD, Period: budget.PeriodMonth}},
 		{ID: "k-3", AccountID: "acc-1", Label: "website chat", Last4: "p0Qw", Permissions: []account.Permission{"chat"}, Created: at.Add(-40 * time.Minute)},
 	}
 	var all []sample

@@ -16,6 +16,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
@@ -122,7 +123,7 @@ func TestWhatIsLeft(t *testing.T) {
 	s := newSite(t, true)
 	s.come("ada", people.Viewer)
 	by := s.visitor.Actor(people.Origin{})
-	if _, err := s.accounts.SetBudget(t.Context(), by, "acme", account.Budget{Limit: llm.USD / 100, Period: ledger.PeriodDay}); err != nil {
+	if _, err := s.accounts.SetBudget(t.Context(), by, "acme", account.Budget{Limit: llm.USD / 100, Period: budget.PeriodDay}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.accounts.AddCredit(t.Context(), by, "acme", llm.USD); err != nil {

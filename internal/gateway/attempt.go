@@ -109,7 +109,7 @@ func (a *attempt) record() ledger.Attempt {
 		r.Bound = a.demand.Granted(a.cap)
 		r.Reservation, c.reservation = c.reservation, nil
 	}
-	r.Hold = min(ledger.MaxCost, r.Price.BoundAsked(&r.Bound, c.Head.Asked))
+	r.Hold = min(llm.MaxCost, r.Price.BoundAsked(&r.Bound, c.Head.Asked))
 	return r
 }
 

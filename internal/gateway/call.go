@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/account"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/quote"
@@ -44,7 +45,7 @@ type call struct {
 	one     [1]route.Target // room for targets, which is nearly always enough
 	plan    route.Plan
 
-	reservation *ledger.Reservation // for the attempt that is to be opened; nil without a budget
+	reservation *budget.Reservation // for the attempt that is to be opened; nil without a budget
 	attempt     *attempt            // the one under way, or the last one; nil before the first
 	first       attempt             // room for it, likewise
 	spent       spent               // by all attempts

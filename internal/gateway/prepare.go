@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"mime"
 
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/quote"
@@ -153,7 +154,7 @@ func (a *attempt) inputs() (quote.Inputs, error) {
 	return a.Inputs()
 }
 
-func (a *attempt) affordAs(budgets []ledger.Budget, inputs *quote.Inputs, how quote.Precision) error {
+func (a *attempt) affordAs(budgets []budget.Budget, inputs *quote.Inputs, how quote.Precision) error {
 	c := a.call
 	err := c.held.inTurn(len(c.Body), func() error {
 		a.demand = a.Demand(inputs, how)
@@ -162,10 +163,10 @@ func (a *attempt) affordAs(budgets []ledger.Budget, inputs *quote.Inputs, how qu
 	if err != nil {
 		return err
 	}
-	need := ledger.Need{Account: c.principal.Account().ID, Budgets: budgets, At: c.started}
+	need := ledger.Need{Need: budget.Need{Account: c.principal.Account().ID, Budgets: budgets, At: c.started}}
 	need.Least, need.Most = a.demand.Amounts()
 	if c.attempt != nil {
-		need.After, need.Settles = c.attempt.hold, c.attempt.settling
+		need.Follows, need.Settles = c.attempt.hold, c.attempt.settling
 	}
 	reservation, err := c.server.ledger.Reserve(c.r.Context(), need)
 	if err != nil {

@@ -21,7 +21,7 @@ func TestUpperBound(t *testing.T) {
 		"estimated, above its cost":   {Settlement{Provenance: Estimated, Usage: used, AtMost: 9000}, 9000, 9000},
 		"estimated, its cost":         {Settlement{Provenance: Estimated, Usage: used, AtMost: 5000}, 9000, 0},
 		"estimated, below its cost":   {Settlement{Provenance: Estimated, Usage: used, AtMost: 1}, 9000, 0},
-		"estimated, beyond all costs": {Settlement{Provenance: Estimated, Usage: used, AtMost: 2 * MaxCost}, 9000, MaxCost},
+		"estimated, beyond all costs": {Settlement{Provenance: Estimated, Usage: used, AtMost: 2 * llm.MaxCost}, 9000, llm.MaxCost},
 		"unpriced, above its cost":    {Settlement{Provenance: Exact, Usage: llm.Usage{llm.Input: 5, llm.Maps: 1}}, 9000, 9000},
 		"unpriced, its cost":          {Settlement{Provenance: Exact, Usage: llm.Usage{llm.Input: 5, llm.Maps: 1}}, 5000, 0},
 	} {

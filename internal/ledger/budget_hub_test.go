@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -38,8 +39,8 @@ type hubState struct {
 	open        map[AttemptID]Attempt
 	rows        map[AttemptID]Entry
 	journalOf   map[AttemptID]uuid.UUID
-	slices      map[BudgetID]map[uuid.UUID]llm.Money
-	wanted      map[BudgetID]map[uuid.UUID]time.Time
+	slices      map[budget.ID]map[uuid.UUID]llm.Money
+	wanted      map[budget.ID]map[uuid.UUID]time.Time
 	nodes       map[uuid.UUID]hubNode
 	incarnation int
 }
@@ -53,8 +54,8 @@ type hubNode struct {
 func newHub(now func() time.Time, limits map[string]llm.Money) *hub {
 	return &hub{now: now, limits: limits, state: hubState{
 		position: map[uuid.UUID]Position{}, open: map[AttemptID]Attempt{}, rows: map[AttemptID]Entry{},
-		journalOf: map[AttemptID]uuid.UUID{}, slices: map[BudgetID]map[uuid.UUID]llm.Money{},
-		wanted: map[BudgetID]map[uuid.UUID]time.Time{}, nodes: map[uuid.UUID]hubNode{},
+		journalOf: map[AttemptID]uuid.UUID{}, slices: map[budget.ID]map[uuid.UUID]llm.Money{},
+		wanted: map[budget.ID]map[uuid.UUID]time.Time{}, nodes: map[uuid.UUID]hubNode{},
 	}}
 }
 
@@ -62,7 +63,7 @@ func (s *hubState) clone() *hubState {
 	c := *s
 	c.position, c.open, c.rows, c.journalOf = maps.Clone(s.position), maps.Clone(s.open), maps.Clone(s.rows), maps.Clone(s.journalOf)
 	c.nodes = maps.Clone(s.nodes)
-	c.slices, c.wanted = map[BudgetID]map[uuid.UUID]llm.Money{}, map[BudgetID]map[uuid.UUID]time.Time{}
+	c.slices, c.wanted = map[budget.ID]map[uuid.UUID]llm.Money{}, map[budget.ID]map[uuid.UUID]time.Time{}
 	for id, m := range s.slices {
 		c.slices[id] = maps.Clone(m)
 	}
@@ -73,7 +74,7 @@ func (s *hubState) clone() *hubState {
 }
 
 // spent is what a journal has spent of a budget, as far as the hub knows.
-func (s *hubState) spent(id BudgetID, journal uuid.UUID) (sum llm.Money) {
+func (s *hubState) spent(id budget.ID, journal uuid.UUID) (sum llm.Money) {
 	for at, e := range s.rows {
 		if s.journalOf[at] == journal && (e.Account == id.Scope || e.Key == id.Scope) {
 			sum += e.Cost
@@ -83,7 +84,7 @@ func (s *hubState) spent(id BudgetID, journal uuid.UUID) (sum llm.Money) {
 }
 
 // charge is what a journal may come to.
-func (h *hub) charge(id BudgetID, journal uuid.UUID) llm.Money {
+func (h *hub) charge(id budget.ID, journal uuid.UUID) llm.Money {
 	spent := h.state.spent(id, journal)
 	if h.spentOnly {
 		return spent
@@ -168,7 +169,7 @@ func (c *hubConn) Apply(_ context.Context, b *Batch) error {
 	})
 }
 
-func (c *hubConn) Lease(_ context.Context, r LeaseRequest) (l Lease, err error) {
+func (c *hubConn) Lease(_ context.Context, r budget.LeaseRequest) (l budget.Lease, err error) {
 	time.Sleep(c.hub.slow)
 	err = c.use(func(s *hubState) error {
 		for _, n := range s.nodes {
@@ -190,7 +191,7 @@ func (c *hubConn) Lease(_ context.Context, r LeaseRequest) (l Lease, err error) 
 }
 
 // deal is what the database does to a lease.
-func (h *hub) deal(r *LeaseRequest) Lease {
+func (h *hub) deal(r *budget.LeaseRequest) budget.Lease {
 	s, id := &h.state, r.Budget
 	if s.slices[id] == nil {
 		s.slices[id], s.wanted[id] = map[uuid.UUID]llm.Money{}, map[uuid.UUID]time.Time{}
@@ -232,7 +233,7 @@ func (h *hub) deal(r *LeaseRequest) Lease {
 	if _, there := s.position[r.Journal]; !there {
 		s.position[r.Journal] = 0
 	}
-	return Lease{
+	return budget.Lease{
 		Limit: limit, Granted: granted, Spent: spent, At: s.position[r.Journal],
 		Left: max(0, limit-others-max(granted, used)), Idle: idle,
 	}
@@ -250,7 +251,7 @@ func (c *hubConn) Reconcile(_ context.Context, journal uuid.UUID) error {
 	})
 }
 
-func (c *hubConn) Beat(_ context.Context, n Node) (b Beat, err error) {
+func (c *hubConn) Beat(_ context.Context, n budget.Node) (b budget.Beat, err error) {
 	err = c.use(func(s *hubState) error {
 		now, told := c.hub.now(), n.Incarnation
 		if old, there := s.nodes[n.Journal]; told == "" && there {
@@ -259,7 +260,7 @@ func (c *hubConn) Beat(_ context.Context, n Node) (b Beat, err error) {
 			told = fmt.Sprint(s.incarnation)
 		}
 		s.nodes[n.Journal] = hubNode{seen: now, until: now.Add(time.Minute), incarnation: told}
-		b = Beat{For: time.Minute, At: s.position[n.Journal], Incarnation: fmt.Sprint(s.incarnation), Told: told}
+		b = budget.Beat{For: time.Minute, At: s.position[n.Journal], Incarnation: fmt.Sprint(s.incarnation), Told: told}
 		for _, o := range s.nodes {
 			if !o.stopped && now.Sub(o.seen) < 3*time.Second {
 				b.Alive++

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -141,7 +142,7 @@ func (n *simNode) boot(ctx context.Context, h *hub) error {
 	if err != nil {
 		return err
 	}
-	if err := l.join(ctx); err != nil {
+	if err := l.budgets.Join(ctx); err != nil {
 		return err
 	}
 	l.start()
@@ -215,13 +216,13 @@ func (f *fleet) mishap(ctx context.Context) error {
 // request is one client's request, which may take a second attempt.
 func (f *fleet) request(l *life, n, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	need := Need{
+	need := Need{Need: budget.Need{
 		Account: fleetAccount, At: time.Now(), Least: 1 + llm.Money(rng.IntN(20)),
-		Budgets: []Budget{
-			{Scope: fleetAccount, Of: "account", Period: PeriodTotal, Limit: fleetLimit},
-			{Scope: fleetKey, Of: "API key", Period: PeriodTotal, Limit: fleetLimit - 100},
+		Budgets: []budget.Budget{
+			{Scope: fleetAccount, Of: "account", Period: budget.PeriodTotal, Limit: fleetLimit},
+			{Scope: fleetKey, Of: "API key", Period: budget.PeriodTotal, Limit: fleetLimit - 100},
 		},
-	}
+	}}
 	need.Most = need.Least + llm.Money(rng.IntN(60))
 	reservation, err := l.ledger.Reserve(l.ctx, need)
 	if err != nil {
@@ -254,7 +255,7 @@ func (f *fleet) request(l *life, n, seed uint64) {
 // another settles an attempt and opens the one that follows it, where there is
 // room; nil when the node died meanwhile.
 func (f *fleet) another(l *life, hold *Hold, s Settlement, need Need, rng *rand.Rand) *Hold {
-	need.After, need.Settles = hold, &s
+	need.Follows, need.Settles = hold, &s
 	reservation, err := l.ledger.Reserve(l.ctx, need)
 	if err != nil {
 		f.count(err)
@@ -313,10 +314,10 @@ func (f *fleet) stop() {
 // reserveRest reserves exactly what is left, on any node, and no more.
 func (f *fleet) reserveRest(ctx context.Context, left llm.Money) error {
 	l := f.nodes[f.rng.IntN(len(f.nodes))].alive().ledger
-	need := Need{
+	need := Need{Need: budget.Need{
 		Account: fleetAccount, At: time.Now(), Least: left + 1,
-		Budgets: []Budget{{Scope: fleetKey, Of: "API key", Period: PeriodTotal, Limit: fleetLimit - 100}},
-	}
+		Budgets: []budget.Budget{{Scope: fleetKey, Of: "API key", Period: budget.PeriodTotal, Limit: fleetLimit - 100}},
+	}}
 	if _, err := l.Reserve(ctx, need); err == nil {
 		return fmt.Errorf("%v could be claimed of the %v that were left", need.Least, left)
 	}
@@ -388,3 +389,15 @@ func (f *lifeFile) WriteAt(p []byte, off int64) (n int, err error) {
 
 func (f *lifeFile) Sync() error  { return f.disk.use(f.file.Sync) }
 func (f *lifeFile) Close() error { return nil }
+
+// sleep waits, unless ctx ends.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

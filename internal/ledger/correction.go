@@ -31,7 +31,7 @@ var (
 	ErrOpen      = errors.New("the attempt is under way: correct it when it has ended")
 	ErrResolved  = errors.New("the attempt is resolved already: correct it by an amount")
 	ErrKnown     = errors.New("what the attempt cost is known: correct it by an amount")
-	// ErrAmount says that the amount is 0, or brings the cost below 0 or above MaxCost.
+	// ErrAmount says that the amount is 0, or brings the cost below 0 or above llm.MaxCost.
 	ErrAmount      = errors.New("not an amount to correct by")
 	ErrReason      = fmt.Errorf("the reason is 1 to %d printable characters", maxReason)
 	ErrCorrections = fmt.Errorf("the attempt has %d corrections by an amount, the most there can be", MaxCorrections)
@@ -64,10 +64,10 @@ func (c *Correct) Correction(a *AttemptDetail) (Correction, error) {
 		return Correction{}, ErrReason
 	case n >= MaxCorrections:
 		return Correction{}, ErrCorrections
-	case c.Amount == 0 || c.Amount < -cost || c.Amount > MaxCost-cost:
+	case c.Amount == 0 || c.Amount < -cost || c.Amount > llm.MaxCost-cost:
 		return Correction{},
 			fmt.Errorf("%w: the attempt costs $%s, and has to cost $0 to $%s with the correction, which is not $0",
-				ErrAmount, cost, MaxCost)
+				ErrAmount, cost, llm.MaxCost)
 	}
 	return Correction{Kind: CorrectionAmount, Seq: n + 1, Cost: c.Amount, Reason: c.Reason}, nil
 }
@@ -144,7 +144,7 @@ func (a *AttemptDetail) Tell(r *llm.Reply, billByProvider bool) (Correction, boo
 		}
 	}
 	c := Correction{
-		Kind: CorrectionResolved, Seq: 1, Cost: min(cost, MaxCost) - a.Cost, Uncertain: -a.Uncertain(),
+		Kind: CorrectionResolved, Seq: 1, Cost: min(cost, llm.MaxCost) - a.Cost, Uncertain: -a.Uncertain(),
 		Reason: ReasonAsked,
 	}
 	for class := range used {

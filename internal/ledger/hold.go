@@ -1,12 +1,14 @@
 package ledger
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -101,10 +103,6 @@ func (h *Hold) Next(s Settlement, next Attempt) (*Hold, *llm.Money, error) {
 	return &Hold{ledger: h.ledger, attempt: next}, h.cost(&s), nil
 }
 
-// MaxCost bounds what one attempt can cost: a million dollars. Numbers beyond
-// it are not a provider's, and sums of them would not fit.
-const MaxCost = 1_000_000 * llm.USD
-
 // maxTier and maxReplyID bound the provider's word for a service tier and its id of a
 // reply, in bytes.
 const (
@@ -132,12 +130,12 @@ func (h *Hold) complete(s *Settlement) {
 // that is not known.
 func (h *Hold) price(s *Settlement) {
 	p := &h.attempt.Price
-	s.Cost = min(p.Cost(&s.Usage, s.Tier), MaxCost)
+	s.Cost = min(p.Cost(&s.Usage, s.Tier), llm.MaxCost)
 	s.Unpriced |= p.Unpriced(&s.Usage, s.Tier)
 	if s.Provenance == Exact && p.Basis != llm.BasisModel && s.Cost > 0 {
 		s.Provenance = Assumed
 	}
-	if s.ProviderCost != nil && (*s.ProviderCost < 0 || *s.ProviderCost > MaxCost) {
+	if s.ProviderCost != nil && (*s.ProviderCost < 0 || *s.ProviderCost > llm.MaxCost) {
 		s.ProviderCost = nil // no cost that anybody charges
 	}
 	s.Billed = s.ProviderCost != nil && h.attempt.BillByProvider
@@ -148,7 +146,7 @@ func (h *Hold) price(s *Settlement) {
 	most := llm.Money(0)
 	switch {
 	case s.Provenance == Estimated || s.Provenance == Unknown:
-		most = min(s.AtMost, MaxCost)
+		most = min(s.AtMost, llm.MaxCost)
 	case s.Unpriced != 0:
 		most = h.attempt.Hold
 	}
@@ -171,19 +169,37 @@ func (s *Settlement) tellsMore() bool {
 
 // checkReservation refuses an attempt that may cost more than it has reserved.
 func (a *Attempt) checkReservation() error {
-	if a.Reservation == nil || a.Hold <= a.Reservation.amount {
+	if a.Reservation == nil || a.Hold <= a.Reservation.Amount() {
 		return nil
 	}
 	a.Reservation.Release()
-	return fmt.Errorf("ledger: attempt %s may cost %s and has claimed %s", a.ID, a.Hold, a.Reservation.amount)
+	return fmt.Errorf("ledger: attempt %s may cost %s and has reserved %s", a.ID, a.Hold, a.Reservation.Amount())
 }
 
 // spend books what an attempt has cost against the budgets that this node has
 // leases of.
-func (l *Ledger) spend(a *Attempt, cost llm.Money, at Position, next *Reservation) {
-	if p, ok := l.budgets.Load(a.Account); ok {
-		p.(*accountBudgets).settle(a, cost, at, next)
+func (l *Ledger) spend(a *Attempt, cost llm.Money, at Position, next *budget.Reservation) {
+	l.budgets.Spend(&budget.Spent{
+		Account: a.Account, Key: a.Key, Arrived: a.Arrived, Reservation: a.Reservation, Cost: cost, At: at, Next: next,
+	})
+}
+
+// Need is what an attempt needs of budgets.
+type Need struct {
+	budget.Need
+	// Follows is the attempt that this one follows, and Settles how that one will be settled:
+	// what it frees serves the next one. Nil for a first attempt.
+	Follows *Hold
+	Settles *Settlement
+}
+
+// Reserve holds an amount in all the budgets: see budget.Service.Reserve. The reservation belongs
+// into an Attempt, or is released.
+func (l *Ledger) Reserve(ctx context.Context, n Need) (*budget.Reservation, error) {
+	if n.Follows != nil {
+		n.After, n.Charged = n.Follows.attempt.Reservation, n.Follows.charged(n.Settles)
 	}
+	return l.budgets.Reserve(ctx, n.Need)
 }
 
 // charged is what the attempt counts for in budgets when it is settled so; its hold
@@ -209,10 +225,10 @@ func (h *Hold) cost(s *Settlement) *llm.Money {
 // to; ok is false where one of them is not known.
 func (h *Hold) Difference(s *Settlement) (difference, computed llm.Money, ok bool) {
 	p, told := &h.attempt.Price, s.ProviderCost
-	if told == nil || *told < 0 || *told > MaxCost || s.Provenance != Exact || !p.Known() ||
+	if told == nil || *told < 0 || *told > llm.MaxCost || s.Provenance != Exact || !p.Known() ||
 		p.Unpriced(&s.Usage, s.Tier) != 0 {
 		return 0, 0, false
 	}
-	computed = min(p.Cost(&s.Usage, s.Tier), MaxCost)
+	computed = min(p.Cost(&s.Usage, s.Tier), llm.MaxCost)
 	return *told - computed, computed, true
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/uuid"
 
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -39,8 +40,8 @@ type Options struct {
 	Store Store
 	// Leases deals out budgets; nil where there are none. Node is this node to
 	// the others; its Journal is filled in.
-	Leases Leases
-	Node   Node
+	Leases budget.Leases
+	Node   budget.Node
 	// Strict waits for the disk before a request goes on. Otherwise a record
 	// is written before the request goes on and synced at most 10 ms later.
 	Strict      bool
@@ -65,12 +66,7 @@ type Ledger struct {
 	fault          func(string)
 	unlock         func() error
 
-	leases     Leases
-	budgets    sync.Map // *accountBudgets by account id
-	valid      atomic.Pointer[validity]
-	alive      atomic.Int64
-	membership membership
-	loading    sync.RWMutex // held to write by who takes away leases that nobody has loaded
+	budgets *budget.Service
 
 	open    atomic.Int64 // attempts opened here and not settled
 	prices  sync.Map     // price versions that this epoch's journal holds
@@ -78,6 +74,9 @@ type Ledger struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
+
+// Budgets are what this node leased of budgets.
+func (l *Ledger) Budgets() *budget.Service { return l.budgets }
 
 // Now is the time by the clock that all nodes share, by which attempts are dated.
 func (l *Ledger) Now() time.Time { return l.sharedNow() }
@@ -115,7 +114,7 @@ func New(ctx context.Context, o Options) (*Ledger, error) {
 		return nil, errors.Join(err, unlock())
 	}
 	l.unlock = unlock
-	if err := l.join(ctx); err != nil {
+	if err := l.budgets.Join(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("tell the database of this node: %w", err), l.journal.close(), unlock())
 	}
 	l.start()
@@ -193,11 +192,13 @@ func openOn(ctx context.Context, disk Disk, id uuid.UUID, o Options) (*Ledger, e
 	}
 	l := &Ledger{
 		journal: j, now: o.Now, sharedNow: o.SharedNow, log: o.Log, fault: o.Fault,
-		leases: o.Leases, membership: membership{node: o.Node},
 		proj: newProjector(j, o.Store, o.Log, o.Fault, o.Now),
 	}
-	l.membership.node.Journal = id
-	l.membership.node.Started = o.SharedNow().UTC()
+	o.Node.Journal, o.Node.Started = id, o.SharedNow().UTC()
+	l.budgets = budget.NewService(budget.Options{
+		Leases: o.Leases, Node: o.Node, Flush: l.Flush, Position: l.proj.position, WentBack: l.proj.wentBack,
+		Now: o.Now, Log: o.Log,
+	})
 	l.buffers.New = func() any { b := make([]byte, 0, 512); return &b }
 	return l, nil
 }
@@ -249,7 +250,7 @@ func (l *Ledger) start() {
 	l.cancel = cancel
 	l.running.Go(func() { l.journal.run(ctx) })
 	l.running.Go(func() { l.proj.run(ctx) })
-	l.running.Go(func() { l.attend(ctx) })
+	l.running.Go(func() { l.budgets.Run(ctx) })
 }
 
 // Close projects what is left, as far as ctx allows, and closes the journal.
@@ -259,7 +260,7 @@ func (l *Ledger) Close(ctx context.Context) error {
 	l.cancel()
 	l.running.Wait()
 	if err == nil {
-		err = l.leave(ctx)
+		err = l.budgets.Leave(ctx)
 	}
 	return errors.Join(err, l.proj.close(), l.journal.close(), l.unlock())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -59,7 +60,7 @@ type Attempt struct {
 	BillByProvider bool
 	// Reservation is the reservation in budgets that the attempt takes up until it is
 	// settled; nil where there is no budget. It is not in the journal.
-	Reservation *Reservation
+	Reservation *budget.Reservation
 }
 
 // FullModel is "<provider>/<model-name>", the model's name in every report.
@@ -152,8 +153,8 @@ type Entry struct {
 	Settlement
 }
 
-// Position is a place in a journal. It only grows, over restarts too.
-type Position int64
+// Position is a place in a journal.
+type Position = budget.Position
 
 // PriceRecord is a price as the ledger keeps it: the rates behind a version,
 // so that every cost can be recomputed.

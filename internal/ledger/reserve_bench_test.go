@@ -1,13 +1,13 @@
 package ledger
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -24,22 +24,22 @@ func BenchmarkClaim(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := l.join(b.Context()); err != nil {
+			if err := l.budgets.Join(b.Context()); err != nil {
 				b.Fatal(err)
 			}
-			ctx, cancel := context.WithCancel(b.Context())
-			defer cancel()
-			l.running.Go(func() { l.journal.run(ctx) })
+			l.start()
 			defer l.running.Wait()
-			defer cancel()
-			need := Need{Account: fleetAccount, At: time.Now(), Least: 10, Most: 10, Budgets: []Budget{
-				{Scope: fleetAccount, Period: PeriodMonth, Limit: 1 << 60}, {Scope: fleetKey, Period: PeriodMonth, Limit: 1 << 60},
-			}[:n]}
-			need.Budgets = need.Budgets[:n]
-			for i := range need.Budgets {
-				s := l.budgetsOf(fleetAccount).leaseOf(&need.Budgets[i], need.At, need.At)
-				s.known, s.granted = true, 1<<60
+			defer l.cancel()
+			ctx := b.Context()
+			need := Need{Need: budget.Need{Account: fleetAccount, At: time.Now(), Least: llm.MaxCost, Most: llm.MaxCost, Budgets: []budget.Budget{
+				{Scope: fleetAccount, Period: budget.PeriodMonth, Limit: 1 << 60}, {Scope: fleetKey, Period: budget.PeriodMonth, Limit: 1 << 60},
+			}[:n]}}
+			leased, err := l.Reserve(ctx, need) // so that nothing is leased any more
+			if err != nil {
+				b.Fatal(err)
 			}
+			leased.Release()
+			need.Least, need.Most = 10, 10
 			a := Attempt{
 				ID: AttemptID{Request: uuid.UUID{1}, N: 1}, Account: fleetAccount, Key: fleetKey, Provider: "p", Model: "m",
 				Opened: need.At, Arrived: need.At, Hold: 10, Price: llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 1000}},

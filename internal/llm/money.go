@@ -91,3 +91,7 @@ func parseDecimal(s string, places int) (int64, error) {
 	}
 	return v, nil
 }
+
+// MaxCost bounds what one attempt can cost: a million dollars. Numbers beyond
+// it are not a provider's, and sums of them would not fit.
+const MaxCost = 1_000_000 * USD

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"weir/internal/ledger"
 	"weir/internal/llm"
 )
 
@@ -88,7 +87,7 @@ func (k *Demand) Granted(limit int64) llm.Usage {
 // cost is the bound in money.
 func (k *Demand) cost(output int64) llm.Money {
 	u := k.bound(output)
-	return min(ledger.MaxCost, k.Price.BoundAsked(&u, k.asked))
+	return min(llm.MaxCost, k.Price.BoundAsked(&u, k.asked))
 }
 
 // Amounts are what to ask a budget for: with less than the first the attempt is

@@ -6,7 +6,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/quotetest"
 )
@@ -43,7 +42,7 @@ func checkCaps(t *rapid.T, capFor func(k *Demand, amount llm.Money) (int64, bool
 	least, most := k.Amounts()
 	amount := rapid.OneOf(
 		rapid.SampledFrom([]llm.Money{0, least - 1, least, most, most + 1, least + (most-least)/2}),
-		rapid.Map(rapid.Int64Range(0, int64(ledger.MaxCost)), func(n int64) llm.Money { return llm.Money(n) }),
+		rapid.Map(rapid.Int64Range(0, int64(llm.MaxCost)), func(n int64) llm.Money { return llm.Money(n) }),
 	).Draw(t, "amount")
 	limit, ok := capFor(&k, amount)
 	switch {
@@ -55,10 +54,10 @@ func checkCaps(t *rapid.T, capFor func(k *Demand, amount llm.Money) (int64, bool
 		return fmt.Errorf("a cap of %d, beyond %d to %d", limit, k.least, k.most)
 	}
 	u := k.bound(limit)
-	if bound := min(ledger.MaxCost, k.Price.Bound(&u)); bound > amount {
+	if bound := min(llm.MaxCost, k.Price.Bound(&u)); bound > amount {
 		return fmt.Errorf("a cap of %d can cost %d, beyond %d", limit, bound, amount)
 	}
-	if u = k.bound(limit + 1); limit < k.most && min(ledger.MaxCost, k.Price.Bound(&u)) <= amount {
+	if u = k.bound(limit + 1); limit < k.most && min(llm.MaxCost, k.Price.Bound(&u)) <= amount {
 		return fmt.Errorf("a cap of %d, while %d is within %d, too", limit, limit+1, amount)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package quote
 
 import (
-	"weir/internal/ledger"
 	"weir/internal/llm"
 )
 
@@ -27,7 +26,7 @@ func (a Answer) atMostRead() (llm.Money, llm.Classes) {
 
 func (a Answer) costAtMost(bound llm.Usage) (llm.Money, llm.Classes) {
 	price := &a.Attempt.Price
-	return min(ledger.MaxCost, price.BoundAsked(&bound, a.Head.Asked)), price.UnboundedAsked(&bound, a.Head.Asked)
+	return min(llm.MaxCost, price.BoundAsked(&bound, a.Head.Asked)), price.UnboundedAsked(&bound, a.Head.Asked)
 }
 
 // mostUsed is what the attempt under way can have used at most.

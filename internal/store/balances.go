@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -78,7 +78,7 @@ const passed = 101
 type budgetRow struct {
 	id, account  string
 	limit        llm.Money
-	period       ledger.Period
+	period       budget.Period
 	credit, from sql.NullInt64
 }
 
@@ -228,11 +228,11 @@ func (a *applier) appendProgress(all []budgetProgress, b *budgetRow, of limited)
 }
 
 // numberOf is the number of the period that a day is in.
-func numberOf(p ledger.Period, day int64) int64 {
+func numberOf(p budget.Period, day int64) int64 {
 	switch p {
-	case ledger.PeriodMonth:
+	case budget.PeriodMonth:
 		return day / 100
-	case ledger.PeriodTotal:
+	case budget.PeriodTotal:
 		return 0
 	}
 	return day
@@ -255,7 +255,7 @@ func (a *applier) spentOf(ctx context.Context, tx *sql.Tx, all []budgetProgress)
 	defer stmt.Close()
 	for i := range all {
 		s := &all[i]
-		first, last := ledger.DaysOf(s.number)
+		first, last := budget.DaysOf(s.number)
 		if err := stmt.QueryRowContext(ctx, s.id, first, last).Scan(&s.spent); err != nil {
 			return err
 		}
@@ -269,7 +269,7 @@ func spentOfMany(ctx context.Context, tx *sql.Tx, all []budgetProgress) error {
 	firsts, lasts, nexts := make([]int64, len(all)), make([]int64, len(all)), make([]int64, len(all))
 	for i := range all {
 		scopes[i], nexts[i] = all[i].id, int64(all[i].next)
-		firsts[i], lasts[i] = ledger.DaysOf(all[i].number)
+		firsts[i], lasts[i] = budget.DaysOf(all[i].number)
 	}
 	type sum struct {
 		place int
@@ -295,7 +295,7 @@ func (s *Ledger) Spent(ctx context.Context, scope string, period int64) (llm.Mon
 }
 
 func spentIn(ctx context.Context, q querier, scope string, period int64) (spent llm.Money, err error) {
-	first, last := ledger.DaysOf(period)
+	first, last := budget.DaysOf(period)
 	err = q.QueryRowContext(ctx, "SELECT coalesce(sum(spent), 0) FROM balances WHERE scope = ? AND day BETWEEN ? AND ?",
 		scope, first, last).Scan(&spent)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/webhook"
 )
@@ -65,7 +65,7 @@ func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *budgetProgress, spent
 	}
 	if told {
 		a.log.Info("a budget has reached a threshold", "account", s.account, "scope", s.id, "percent", percent,
-			"spent_usd", spent.String(), "limit_usd", s.limited.limit.String(), "period", ledger.PeriodOf(s.number))
+			"spent_usd", spent.String(), "limit_usd", s.limited.limit.String(), "period", budget.PeriodOf(s.number))
 	}
 	if percent < 100 {
 		return nil
@@ -79,7 +79,7 @@ func (a *applier) tell(ctx context.Context, tx *sql.Tx, s *budgetProgress, spent
 // 0. What is told of a period is told again in no other one.
 func (s *budgetProgress) event(t webhook.Type, percent int64, spent llm.Money, now time.Time) webhook.Event {
 	b := webhook.Budget{
-		Of: "account", Period: ledger.PeriodOf(s.number), LimitUSD: s.limited.limit.String(),
+		Of: "account", Period: budget.PeriodOf(s.number), LimitUSD: s.limited.limit.String(),
 		SpentUSD: spent.String(),
 	}
 	e := webhook.Event{Type: t, Account: s.account, At: now, Data: webhook.Data{Budget: &b, Threshold: percent}}
@@ -91,8 +91,8 @@ func (s *budgetProgress) event(t webhook.Type, percent int64, spent llm.Money, n
 	}
 	var until time.Time
 	if s.number > 0 {
-		first, last := ledger.DaysOf(s.number)
-		if b.Period == ledger.PeriodMonth {
+		first, last := budget.DaysOf(s.number)
+		if b.Period == budget.PeriodMonth {
 			first++ // from the month's own number to its first day
 		}
 		from := dateText(first)

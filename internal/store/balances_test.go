@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -31,7 +32,7 @@ func testThresholds(t *testing.T, o store.Options) {
 			s = open(t, o) // another process remembers nothing
 		}
 		if i == 8 { // the store has learnt that it has none
-			budget := account.Budget{Limit: 100, Period: ledger.PeriodDay}
+			budget := account.Budget{Limit: 100, Period: budget.PeriodDay}
 			if _, err := s.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "none", account.Update{Budget: &budget}); err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +83,7 @@ func testThresholds(t *testing.T, o store.Options) {
 // as much credit, of which 45 are spent, and one with nothing.
 func makeBudgets(t *testing.T, s *store.DB) {
 	t.Helper()
-	budget := account.Budget{Limit: 100, Period: ledger.PeriodMonth}
+	budget := account.Budget{Limit: 100, Period: budget.PeriodMonth}
 	for _, name := range []string{"month", "credit", "none"} {
 		a, k := account.Account{ID: name, Name: name}, account.Key{ID: "key of " + name, AccountID: name}
 		if name == "month" {

@@ -16,6 +16,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -90,7 +91,7 @@ func makeBenchBudgets(b *testing.B, o store.Options, accounts, budgets int) {
 		a := account.Account{ID: fmt.Sprintf("acc_%016d", n), Name: fmt.Sprint("account-", n)}
 		k := account.Key{ID: fmt.Sprintf("key_%016d", n), AccountID: a.ID}
 		if n < budgets {
-			a.Budget = account.Budget{Limit: llm.USD * 1_000_000, Period: ledger.PeriodMonth}
+			a.Budget = account.Budget{Limit: llm.USD * 1_000_000, Period: budget.PeriodMonth}
 			if n%2 == 0 {
 				a.Budget.Limit = 1000 // nano-USD
 			}

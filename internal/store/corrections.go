@@ -67,8 +67,8 @@ func correctionOf(a *ledger.AttemptDetail, c *ledger.Correction) correction {
 // release says that the provider served nothing; then cost does not count. The error is
 // ledger.ErrNoAttempt, ErrOpen, ErrKnown or ErrResolved when there is nothing to decide.
 func (s *Ledger) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID, cost llm.Money, release bool) error {
-	if cost < 0 || cost > ledger.MaxCost { // what no attempt costs, and sums could not hold
-		return fmt.Errorf("resolve attempt %s: a cost of %s is not from 0 to %s", id, cost, ledger.MaxCost)
+	if cost < 0 || cost > llm.MaxCost { // what no attempt costs, and sums could not hold
+		return fmt.Errorf("resolve attempt %s: a cost of %s is not from 0 to %s", id, cost, llm.MaxCost)
 	}
 	return s.write(ctx, s.sure, "resolve attempt "+id.String(), func(tx *sql.Tx) error {
 		a, err := s.attemptAlone(ctx, tx, id)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -26,9 +27,9 @@ var errUnsettled = errors.New(
 const wantedFor = 2 * time.Second
 
 // Lease changes the lease that a journal's node has of a budget: see
-// ledger.Leases. What all nodes may come to is, of each, what it was granted or
+// budget.Leases. What all nodes may come to is, of each, what it was granted or
 // has spent, whichever is more; and what no journal has.
-func (s *Leases) Lease(ctx context.Context, r ledger.LeaseRequest) (l ledger.Lease, err error) {
+func (s *Leases) Lease(ctx context.Context, r budget.LeaseRequest) (l budget.Lease, err error) {
 	err = s.writeLease(ctx, "lease "+r.Budget.Scope, func(tx *sql.Tx) error {
 		if err := s.lockBudget(ctx, tx, r.Budget); err != nil {
 			return err
@@ -65,7 +66,7 @@ func (s *Leases) writeLease(ctx context.Context, doing string, fn func(tx *sql.T
 }
 
 // lockBudget keeps others from dealing out the same budget.
-func (s *Leases) lockBudget(ctx context.Context, tx *sql.Tx, b ledger.BudgetID) error {
+func (s *Leases) lockBudget(ctx context.Context, tx *sql.Tx, b budget.ID) error {
 	if s.engine.lock == nil { // there is one writer at a time
 		return nil
 	}
@@ -92,10 +93,10 @@ func (s *Leases) checkSettled(ctx context.Context, tx *sql.Tx, now int64) error 
 }
 
 // budgetLimit is what a scope may come to in a period; 0 for no limit.
-func budgetLimit(ctx context.Context, q querier, b ledger.BudgetID) (llm.Money, error) {
+func budgetLimit(ctx context.Context, q querier, b budget.ID) (llm.Money, error) {
 	var (
 		limit        llm.Money
-		period       ledger.Period
+		period       budget.Period
 		credit, from sql.NullInt64
 	)
 	err := q.QueryRowContext(ctx, "SELECT budget, budget_period, credit, credit_from FROM accounts WHERE id = ?"+
@@ -107,11 +108,11 @@ func budgetLimit(ctx context.Context, q querier, b ledger.BudgetID) (llm.Money, 
 	if err != nil {
 		return 0, fmt.Errorf("read budget: %w", err)
 	}
-	asked := ledger.PeriodOf(b.Period)
+	asked := budget.PeriodOf(b.Period)
 	if period != asked {
 		limit = 0
 	}
-	if paid := llm.Money(credit.Int64 + from.Int64); credit.Valid && asked == ledger.PeriodTotal &&
+	if paid := llm.Money(credit.Int64 + from.Int64); credit.Valid && asked == budget.PeriodTotal &&
 		(limit == 0 || paid < limit) {
 		limit = max(1, paid) // credit that is spent is a limit too
 	}
@@ -133,7 +134,7 @@ type shares struct {
 
 // shares reads, in one statement and so as of one moment, what each journal has
 // spent and was granted.
-func (s *Leases) shares(ctx context.Context, tx *sql.Tx, r ledger.LeaseRequest, now int64) (*shares, error) {
+func (s *Leases) shares(ctx context.Context, tx *sql.Tx, r budget.LeaseRequest, now int64) (*shares, error) {
 	sh := &shares{now: now, alive: 1}
 	var err error
 	if sh.own, err = journalNumber(ctx, tx, r.Journal); err != nil {
@@ -144,7 +145,7 @@ func (s *Leases) shares(ctx context.Context, tx *sql.Tx, r ledger.LeaseRequest, 
 			return nil, err
 		}
 	}
-	first, last := ledger.DaysOf(r.Budget.Period)
+	first, last := budget.DaysOf(r.Budget.Period)
 	rows, err := tx.QueryContext(ctx, "SELECT b.journal, sum(b.spent), sum(b.granted), max(b.wanted),"+
 		" (SELECT position FROM journals WHERE number = ?),"+
 		" (SELECT count(*) FROM nodes n WHERE n.journal = b.journal AND n.seen > ? AND n.stopped IS NULL)"+
@@ -197,7 +198,7 @@ const noJournal = 0
 // deal decides what the node may come to, and writes it. A request for more
 // never takes anything away, so that the node may go on while it waits for the
 // answer.
-func (sh *shares) deal(ctx context.Context, tx *sql.Tx, r *ledger.LeaseRequest, l *ledger.Lease) error {
+func (sh *shares) deal(ctx context.Context, tx *sql.Tx, r *budget.LeaseRequest, l *budget.Lease) error {
 	used := r.Used
 	if r.Unknown {
 		used = sh.spent
@@ -224,7 +225,7 @@ func (sh *shares) deal(ctx context.Context, tx *sql.Tx, r *ledger.LeaseRequest, 
 // portion is how much of what is left a node gets: all of it when it is alone,
 // else a part that leaves the others as much, and while one of them found too
 // little no more than is needed.
-func (sh *shares) portion(r *ledger.LeaseRequest, left llm.Money) llm.Money {
+func (sh *shares) portion(r *budget.LeaseRequest, left llm.Money) llm.Money {
 	most := min(left, r.Most)
 	switch {
 	case sh.alive <= 1:
@@ -264,7 +265,7 @@ func (s *Leases) Reconcile(ctx context.Context, journal uuid.UUID) error {
 // reconcile brings the leases of a journal down to what it has spent.
 func reconcile(ctx context.Context, tx *sql.Tx, number int64) error {
 	_, err := tx.ExecContext(ctx, "UPDATE slices SET wanted = 0, granted = "+spentOf("slices")+" WHERE journal = ?",
-		ledger.FirstDayNumber, lastDay, ledger.FirstDayNumber, number)
+		budget.FirstDayNumber, lastDay, budget.FirstDayNumber, number)
 	if err != nil {
 		return fmt.Errorf("reconcile slices: %w", err)
 	}
@@ -272,7 +273,7 @@ func reconcile(ctx context.Context, tx *sql.Tx, number int64) error {
 }
 
 // spentOf is an expression for what the journal of a lease, a row of that name,
-// has spent of it. Its arguments are ledger.FirstDayNumber, lastDay and ledger.FirstDayNumber.
+// has spent of it. Its arguments are budget.FirstDayNumber, lastDay and budget.FirstDayNumber.
 func spentOf(slice string) string {
 	const expression = "coalesce((SELECT sum(b.spent) FROM balances b" +
 		" WHERE b.scope = o.scope AND b.journal = o.journal AND b.day BETWEEN" +
@@ -285,11 +286,11 @@ func spentOf(slice string) string {
 func (s *Leases) RetainBudgets(ctx context.Context) error {
 	// An attempt of yesterday may still be under way, so may one of last month.
 	now := s.clock.now().UTC()
-	day, month := ledger.PeriodDay.Number(now.AddDate(0, 0, -2)), ledger.PeriodMonth.Number(now.AddDate(0, -2, 0))
+	day, month := budget.PeriodDay.Number(now.AddDate(0, 0, -2)), budget.PeriodMonth.Number(now.AddDate(0, -2, 0))
 	return s.write(ctx, s.sure, "forget old slices", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(
 			ctx, "DELETE FROM slices WHERE period > 0 AND (period < ? AND period < ? OR period >= ? AND period < ?)",
-			month, ledger.FirstDayNumber, ledger.FirstDayNumber, day)
+			month, budget.FirstDayNumber, budget.FirstDayNumber, day)
 		return err
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"weir/internal/audit"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 )
 
 const (
@@ -21,10 +21,10 @@ const (
 	leasesFor = 3 * time.Minute
 )
 
-// Beat says that a node is alive: see ledger.Leases. Where the database is the
+// Beat says that a node is alive: see budget.Leases. Where the database is the
 // node's alone, that says it all. A power cut may take a heartbeat away: the next
 // one is not far.
-func (s *Leases) Beat(ctx context.Context, n ledger.Node) (b ledger.Beat, err error) {
+func (s *Leases) Beat(ctx context.Context, n budget.Node) (b budget.Beat, err error) {
 	err = s.writeFast(ctx, "node's heartbeat", func(tx *sql.Tx) error {
 		now, err := s.clock.read(ctx, tx)
 		if err != nil {
@@ -51,7 +51,7 @@ func (s *Leases) Beat(ctx context.Context, n ledger.Node) (b ledger.Beat, err er
 		if err != nil {
 			return err
 		}
-		b = ledger.Beat{Alive: 1, Incarnation: current, Told: current}
+		b = budget.Beat{Alive: 1, Incarnation: current, Told: current}
 		if !s.engine.shared {
 			return nil
 		}
@@ -61,7 +61,7 @@ func (s *Leases) Beat(ctx context.Context, n ledger.Node) (b ledger.Beat, err er
 }
 
 // beat reads what a node has to know of the others.
-func (s *Leases) beat(ctx context.Context, tx *sql.Tx, now, number int64, b *ledger.Beat) (err error) {
+func (s *Leases) beat(ctx context.Context, tx *sql.Tx, now, number int64, b *budget.Beat) (err error) {
 	b.For = leasesFor
 	alive, err := countAlive(ctx, tx, now)
 	if err != nil {
@@ -79,8 +79,8 @@ func (s *Leases) beat(ctx context.Context, tx *sql.Tx, now, number int64, b *led
 		ctx, "SELECT DISTINCT s.scope, s.period FROM slices s WHERE s.wanted > ? AND s.wanted > 0 AND s.journal <> ?"+
 			" AND EXISTS (SELECT 1 FROM slices o WHERE o.scope = s.scope AND o.period = s.period AND o.journal = ? AND "+
 			"o.granted > "+spentOf("o")+")",
-		now-wantedFor.Microseconds(), number, number, ledger.FirstDayNumber, lastDay, ledger.FirstDayNumber)
-	b.Wanted, err = collect(rows, err, func(row scanner) (id ledger.BudgetID, err error) {
+		now-wantedFor.Microseconds(), number, number, budget.FirstDayNumber, lastDay, budget.FirstDayNumber)
+	b.Wanted, err = collect(rows, err, func(row scanner) (id budget.ID, err error) {
 		return id, row.Scan(&id.Scope, &id.Period)
 	})
 	return err
@@ -114,7 +114,7 @@ func (s *Leases) Leave(ctx context.Context, journal uuid.UUID) error {
 }
 
 // Nodes are the nodes, alive and not, by their start.
-func (s *Leases) Nodes(ctx context.Context) ([]ledger.KnownNode, error) {
+func (s *Leases) Nodes(ctx context.Context) ([]budget.KnownNode, error) {
 	now, err := s.clock.read(ctx, s.read)
 	if err != nil {
 		return nil, fmt.Errorf("read nodes: %w", err)
@@ -122,7 +122,7 @@ func (s *Leases) Nodes(ctx context.Context) ([]ledger.KnownNode, error) {
 	rows, err := s.read.QueryContext(
 		ctx, "SELECT j.journal, n.name, n.address, n.version, n.started, n.seen, n.stopped, n.incarnation"+
 			" FROM nodes n JOIN journals j ON j.number = n.journal ORDER BY n.started, n.journal")
-	return listed("read nodes", rows, err, func(row scanner) (n ledger.KnownNode, err error) {
+	return listed("read nodes", rows, err, func(row scanner) (n budget.KnownNode, err error) {
 		var (
 			journal       string
 			started, seen int64

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"weir/internal/account"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 	"weir/internal/webhook"
 )
@@ -18,7 +18,7 @@ import (
 // TellExceeded writes the event of a budget that has refused a request, if what is
 // settled leaves no room for that: what is held only may be given back. It reports
 // whether it is told, by now or before.
-func (s *Webhooks) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bool, err error) {
+func (s *Webhooks) TellExceeded(ctx context.Context, x budget.Exceeded) (told bool, err error) {
 	err = s.write(ctx, s.sure, "tell of budget", func(tx *sql.Tx) error {
 		told = false
 		list, err := budgetRowsIn(ctx, tx, " IN (?)", x.Budget.Scope)
@@ -49,7 +49,7 @@ func (s *Webhooks) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bo
 
 // progress are those of a budget row in the period of that number.
 func (b *budgetRow) progress(number int64) (all []budgetProgress) {
-	if b.limit > 0 && ledger.PeriodOf(number) == b.period {
+	if b.limit > 0 && budget.PeriodOf(number) == b.period {
 		all = append(all, budgetProgress{budgetRow: b, limited: limited{scope: b.id, number: number, limit: b.limit}})
 	}
 	if b.credit.Valid && number == 0 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
@@ -176,10 +177,10 @@ var errMonth = errors.New("not a month, which is yyyymm")
 // AccountsOverview is what every account there is used in a month, yyyymm, the
 // dearest first.
 func (s *Reports) AccountsOverview(ctx context.Context, month int64) ([]ledger.AccountSum, error) {
-	if ledger.PeriodOf(month) != ledger.PeriodMonth {
+	if budget.PeriodOf(month) != budget.PeriodMonth {
 		return nil, fmt.Errorf("read overview of accounts: %d: %w", month, errMonth)
 	}
-	first, last := ledger.DaysOf(month)
+	first, last := budget.DaysOf(month)
 	rows, err := s.read.QueryContext(
 		ctx, "SELECT a.id, coalesce(u.requests, 0), coalesce(u.cost, 0), coalesce(u.uncertain, 0), "+
 			"coalesce(u.errors, 0), coalesce(u.unpriced, 0),"+

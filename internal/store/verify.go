@@ -189,7 +189,7 @@ func (v *verifier) cost(e *ledger.Entry) {
 	if missing {
 		what += ", whose price " + e.Price.Version + " is missing"
 	} else {
-		want = min(price.Cost(&e.Usage, e.Tier), ledger.MaxCost)
+		want = min(price.Cost(&e.Usage, e.Tier), llm.MaxCost)
 	}
 	switch {
 	case e.Provenance == ledger.Unknown:

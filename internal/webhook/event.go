@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"weir/internal/ledger"
+	"weir/internal/budget"
 )
 
 // Type is what an event tells.
@@ -97,7 +97,7 @@ type Key struct {
 // Budget is a budget in one of its periods.
 type Budget struct {
 	Of       string        `json:"of"`           // "account", "key", or "credit" for what was paid beforehand
-	Period   ledger.Period `json:"period"`       // "day", "month" or "total"
+	Period   budget.Period `json:"period"`       // "day", "month" or "total"
 	From     *string       `json:"period_start"` // UTC date; null for a total
 	LimitUSD string        `json:"limit_usd"`
 	SpentUSD string        `json:"spent_usd"` // settled, when the event was written

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"weir/internal/ledger"
+	"weir/internal/budget"
 )
 
 const (
@@ -25,7 +25,7 @@ type NoticesOptions struct {
 	// Tell writes an event, and TellExceeded that of a budget, if it is spent: then it
 	// reports true, however often it is asked.
 	Tell         func(ctx context.Context, e Event) error
-	TellExceeded func(ctx context.Context, x ledger.Exceeded) (bool, error)
+	TellExceeded func(ctx context.Context, x budget.Exceeded) (bool, error)
 	Node         string
 	Now          func() time.Time
 	Log          *slog.Logger
@@ -166,7 +166,7 @@ func (n *Notices) RateLimited(account, key string, limit RateLimit) {
 }
 
 // Exceeded notices that a budget has refused a request of an account.
-func (n *Notices) Exceeded(account string, x ledger.Exceeded) {
+func (n *Notices) Exceeded(account string, x budget.Exceeded) {
 	name := fmt.Sprintf("budget %s %d %s", x.Budget.Scope, x.Budget.Period.Number(x.At), x.Budget.Limit)
 	if !n.fresh(name, exceededEvery) {
 		return

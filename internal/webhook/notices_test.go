@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/webhook"
 )
 
@@ -27,7 +27,7 @@ func TestNoticesOfMany(t *testing.T) {
 				told[e.Account]++
 				return nil
 			},
-			TellExceeded: func(context.Context, ledger.Exceeded) (bool, error) { return false, nil },
+			TellExceeded: func(context.Context, budget.Exceeded) (bool, error) { return false, nil },
 			Now:          time.Now, Log: quiet(),
 		})
 		ctx, stop := context.WithCancel(t.Context())
@@ -35,7 +35,7 @@ func TestNoticesOfMany(t *testing.T) {
 		go func() { defer close(done); n.Run(ctx) }()
 		for i := range 5000 {
 			n.RateLimited("many", fmt.Sprintf("key %d", i), webhook.RateLimit{})
-			n.Exceeded("many", ledger.Exceeded{Budget: ledger.Budget{Scope: fmt.Sprintf("key %d", i)}})
+			n.Exceeded("many", budget.Exceeded{Budget: budget.Budget{Scope: fmt.Sprintf("key %d", i)}})
 		}
 		n.RateLimited("few", "key", webhook.RateLimit{})
 		n.Provider(webhook.ProviderUnavailable, webhook.Target{Provider: "p", Model: "m"}, true)
@@ -60,14 +60,14 @@ func TestExceededAsked(t *testing.T) {
 		asked, spent := 0, false
 		n := webhook.NewNotices(webhook.NoticesOptions{
 			Tell:         func(context.Context, webhook.Event) error { return nil },
-			TellExceeded: func(context.Context, ledger.Exceeded) (bool, error) { asked++; return spent, nil },
+			TellExceeded: func(context.Context, budget.Exceeded) (bool, error) { asked++; return spent, nil },
 			Now:          time.Now, Log: quiet(),
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); n.Run(ctx) }()
-		x := ledger.Exceeded{Budget: ledger.Budget{Scope: "k", Period: ledger.PeriodDay, Limit: 100}, At: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
-		refuse := func(x ledger.Exceeded, during time.Duration) (questions int) {
+		x := budget.Exceeded{Budget: budget.Budget{Scope: "k", Period: budget.PeriodDay, Limit: 100}, At: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+		refuse := func(x budget.Exceeded, during time.Duration) (questions int) {
 			before := asked
 			for range int(during / time.Second) {
 				n.Exceeded("a", x)

@@ -12,7 +12,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
-	"weir/internal/ledger"
+	"weir/internal/budget"
 	"weir/internal/llm"
 )
 
@@ -31,7 +31,7 @@ func newKey(id, accountID string) account.Key {
 		Expires: new(time.Date(2027, 1, 1, 0, 0, 0, 1000, time.UTC)),
 		Limits:  account.Limits{RPM: 1, TPM: 2, Concurrency: 3}, Budget: account.Budget{
 			Limit:  5 * llm.USD,
-			Period: ledger.PeriodMonth,
+			Period: budget.PeriodMonth,
 		},
 	}
 }
@@ -56,7 +56,7 @@ func testAccounts(t *testing.T, f *fixture) {
 	if got, err := f.Accounts.List(t.Context(), ""); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("all accounts: err %v\n%s", err, cmp.Diff(got, want))
 	}
-	budget := account.Budget{Limit: 3 * llm.USD, Period: ledger.PeriodDay}
+	budget := account.Budget{Limit: 3 * llm.USD, Period: budget.PeriodDay}
 	changed := newAccount("b")
 	limits := account.Limits{RPM: 4, TPM: 5, Concurrency: 6}
 	changed.Suspended, changed.OnDisconnect, changed.Budget, changed.Limits = true, account.DisconnectDrain, budget,

@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -72,7 +73,7 @@ func resolves(n int, release bool) func(context.Context, *fixture) error {
 // accountSteps are changes of an account.
 func accountSteps() []step {
 	acc := audit.Object{Kind: "account", ID: "acc_a", Name: "a"}
-	budget := account.Budget{Limit: 5*llm.USD + llm.USD/2, Period: ledger.PeriodMonth}
+	budget := account.Budget{Limit: 5*llm.USD + llm.USD/2, Period: budget.PeriodMonth}
 	return []step{
 		{
 			"first account", func(ctx context.Context, f *fixture) error {
@@ -171,7 +172,7 @@ func otherSteps(e *ledger.Entry) []step {
 		{
 			"limits and budget of a key", changesKey(account.KeyUpdate{
 				Limits: &account.Limits{RPM: 9, TPM: 2},
-				Budget: &account.Budget{Limit: 1, Period: ledger.PeriodMonth},
+				Budget: &account.Budget{Limit: 1, Period: budget.PeriodMonth},
 			}),
 			audit.KeyChanged, renamed, `{"budget_usd":"5","concurrency":3,"rpm":1}`,
 			`{"budget_usd":"0.000000001","concurrency":null,"rpm":9}`,

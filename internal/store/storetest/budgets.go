@@ -16,6 +16,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/store"
@@ -96,8 +97,8 @@ func testCredit(t *testing.T, f *fixture) {
 	if got, err := f.Accounts.List(t.Context(), "a"); err != nil || got[0].Credit.Paid != 15 {
 		t.Errorf("after what was refused: got %+v, %v; want 15 paid", got[0].Credit, err)
 	}
-	if l := lease(t, f.DB, ledger.LeaseRequest{
-		Journal: uuid.New(), Budget: ledger.BudgetID{Scope: "acc_a"},
+	if l := lease(t, f.DB, budget.LeaseRequest{
+		Journal: uuid.New(), Budget: budget.ID{Scope: "acc_a"},
 		Least: 1, Most: 100,
 	}); l.Limit != 45 || l.Granted != 15 {
 		t.Errorf("leased %+v, want a limit of 45 of which 15 are left", l)
@@ -132,8 +133,8 @@ func testGoodwill(t *testing.T, f *fixture) {
 	if got, err := add(account.MaxAmount, true); !errors.Is(err, account.ErrTooMuch) || got.Goodwill != 15 {
 		t.Errorf("more than there may be: got %+v, %v; want ErrTooMuch, and the account as it is", got, err)
 	}
-	if l := lease(t, f.DB, ledger.LeaseRequest{
-		Journal: uuid.New(), Budget: ledger.BudgetID{Scope: "acc_a"},
+	if l := lease(t, f.DB, budget.LeaseRequest{
+		Journal: uuid.New(), Budget: budget.ID{Scope: "acc_a"},
 		Least: 1, Most: 100,
 	}); l.Limit != 0 {
 		t.Errorf("leased %+v, want no limit", l)
@@ -192,7 +193,7 @@ func testCreditAtOnce(t *testing.T, f *fixture) {
 	}
 }
 
-func lease(t *testing.T, s *store.DB, r ledger.LeaseRequest) ledger.Lease {
+func lease(t *testing.T, s *store.DB, r budget.LeaseRequest) budget.Lease {
 	t.Helper()
 	l, err := s.Leases.Lease(t.Context(), r)
 	if err != nil {
@@ -202,7 +203,7 @@ func lease(t *testing.T, s *store.DB, r ledger.LeaseRequest) ledger.Lease {
 }
 
 // budgeted makes the account a with a budget, and nodes that are alive.
-func budgeted(t *testing.T, f *fixture, limit llm.Money, period ledger.Period, nodes ...uuid.UUID) {
+func budgeted(t *testing.T, f *fixture, limit llm.Money, period budget.Period, nodes ...uuid.UUID) {
 	t.Helper()
 	create(t, f, "a")
 	if _, err := f.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
@@ -210,7 +211,7 @@ func budgeted(t *testing.T, f *fixture, limit llm.Money, period ledger.Period, n
 		t.Fatal(err)
 	}
 	for _, n := range nodes {
-		if _, err := f.Leases.Beat(t.Context(), ledger.Node{
+		if _, err := f.Leases.Beat(t.Context(), budget.Node{
 			Journal: n, Name: "host", Address: "here", Version: "1",
 			Started: f.now,
 		}); err != nil {
@@ -221,15 +222,15 @@ func budgeted(t *testing.T, f *fixture, limit llm.Money, period ledger.Period, n
 
 func testLease(t *testing.T, f *fixture) {
 	a, b := uuid.New(), uuid.New()
-	budgeted(t, f, 1000, ledger.PeriodMonth, a, b)
-	id := ledger.BudgetID{Scope: "acc_a", Period: theMonth}
+	budgeted(t, f, 1000, budget.PeriodMonth, a, b)
+	id := budget.ID{Scope: "acc_a", Period: theMonth}
 	j := &tape{journal: a}
 	apply(t, f, j.costing(costing(1, 100)))
-	first := lease(t, f.DB, ledger.LeaseRequest{Journal: a, Budget: id, Unknown: true, Least: 10, Most: 200})
+	first := lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Unknown: true, Least: 10, Most: 200})
 	if first.Spent != 100 || first.At != 100 || first.Limit != 1000 || first.Granted < 300 {
 		t.Errorf("first lease: got %+v, want 100 spent at 100 and 300 or more", first)
 	}
-	second := lease(t, f.DB, ledger.LeaseRequest{
+	second := lease(t, f.DB, budget.LeaseRequest{
 		Journal: b, Budget: id, Unknown: true, Least: 1001 - first.Granted,
 		Most: 2000,
 	})
@@ -237,23 +238,23 @@ func testLease(t *testing.T, f *fixture) {
 		t.Errorf("more than is left: got %+v, want nothing", second)
 	}
 	rest := 1000 - first.Granted
-	if l := lease(t, f.DB, ledger.LeaseRequest{
+	if l := lease(t, f.DB, budget.LeaseRequest{
 		Journal: b, Budget: id, Least: rest,
 		Most: rest,
 	}); l.Granted != rest || rest > 0 && l.Left != 0 {
 		t.Errorf("all that is left: got %+v, want %v", l, rest)
 	}
-	if l := lease(t, f.DB, ledger.LeaseRequest{Journal: a, Budget: id, Used: 150}); l.Granted != 150 {
+	if l := lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 150}); l.Granted != 150 {
 		t.Errorf("given back: got %+v, want 150", l)
 	}
-	if l := lease(t, f.DB, ledger.LeaseRequest{
+	if l := lease(t, f.DB, budget.LeaseRequest{
 		Journal: b, Budget: id, Used: rest, Least: 850 - rest,
 		Most: 850 - rest,
 	}); l.Granted != 850 {
 		t.Errorf("what was given back: got %+v, want 850", l)
 	}
-	if l := lease(t, f.DB, ledger.LeaseRequest{
-		Journal: b, Budget: ledger.BudgetID{Scope: "acc_a", Period: theDay},
+	if l := lease(t, f.DB, budget.LeaseRequest{
+		Journal: b, Budget: budget.ID{Scope: "acc_a", Period: theDay},
 		Least: 1, Most: 1,
 	}); l.Limit != 0 {
 		t.Errorf("another period: got %+v, want no limit", l)
@@ -261,7 +262,7 @@ func testLease(t *testing.T, f *fixture) {
 	if err := f.Leases.Reconcile(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	if l := lease(t, f.DB, ledger.LeaseRequest{
+	if l := lease(t, f.DB, budget.LeaseRequest{
 		Journal: a, Budget: id, Used: 150, Least: 850,
 		Most: 850,
 	}); l.Granted != 1000 {
@@ -274,8 +275,8 @@ func testLease(t *testing.T, f *fixture) {
 func testLeases(t *testing.T, f *fixture) {
 	const limit, rounds = 1000, 25
 	nodes := []uuid.UUID{uuid.New(), uuid.New(), uuid.New(), uuid.New()}
-	budgeted(t, f, limit, ledger.PeriodTotal, nodes...)
-	id := ledger.BudgetID{Scope: "acc_a"}
+	budgeted(t, f, limit, budget.PeriodTotal, nodes...)
+	id := budget.ID{Scope: "acc_a"}
 	var may atomic.Int64 // what all nodes may come to, at most
 	var all sync.WaitGroup
 	for i, n := range nodes {
@@ -285,7 +286,7 @@ func testLeases(t *testing.T, f *fixture) {
 			granted := llm.Money(0)
 			for range rounds {
 				used := llm.Money(rng.Int64N(int64(granted) + 1))
-				r := ledger.LeaseRequest{Journal: n, Budget: id, Used: used, Least: 1 + llm.Money(rng.IntN(300))}
+				r := budget.LeaseRequest{Journal: n, Budget: id, Used: used, Least: 1 + llm.Money(rng.IntN(300))}
 				r.Most = r.Least + llm.Money(rng.IntN(300))
 				if rng.IntN(2) == 0 {
 					r.Least, r.Most = 0, 0
@@ -312,7 +313,7 @@ func testLeases(t *testing.T, f *fixture) {
 
 func testNodes(t *testing.T, f *fixture) {
 	a, b := uuid.New(), uuid.New()
-	n := ledger.Node{Journal: a, Name: "host-a", Address: "10.0.0.1:8080", Version: "1", Started: noon}
+	n := budget.Node{Journal: a, Name: "host-a", Address: "10.0.0.1:8080", Version: "1", Started: noon}
 	beat, err := f.Leases.Beat(t.Context(), n)
 	if err != nil || beat.Alive != 1 || beat.Told != beat.Incarnation {
 		t.Errorf("the first beat: got %+v, %v", beat, err)
@@ -322,7 +323,7 @@ func testNodes(t *testing.T, f *fixture) {
 		t.Errorf("nodes: got %+v, %v", list, err)
 	}
 	shared := beat.For > 0
-	if beat, err := f.Leases.Beat(t.Context(), ledger.Node{Journal: b, Name: "host-b", Started: noon}); err != nil || shared &&
+	if beat, err := f.Leases.Beat(t.Context(), budget.Node{Journal: b, Name: "host-b", Started: noon}); err != nil || shared &&
 		beat.Alive != 2 {
 		t.Errorf("a second node: got %+v, %v", beat, err)
 	}
@@ -332,7 +333,7 @@ func testNodes(t *testing.T, f *fixture) {
 	if err := f.Leases.Leave(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	if beat, err := f.Leases.Beat(t.Context(), ledger.Node{Journal: b, Name: "host-b", Started: noon}); err != nil ||
+	if beat, err := f.Leases.Beat(t.Context(), budget.Node{Journal: b, Name: "host-b", Started: noon}); err != nil ||
 		beat.Alive != 1 {
 		t.Errorf("after the other left: got %+v, %v; want one alive", beat, err)
 	}
@@ -351,25 +352,25 @@ func testNodes(t *testing.T, f *fixture) {
 
 func testWanted(t *testing.T, f *fixture) {
 	a, b := uuid.New(), uuid.New()
-	budgeted(t, f, 100, ledger.PeriodTotal, a, b)
-	id := ledger.BudgetID{Scope: "acc_a"}
-	if l := lease(t, f.DB, ledger.LeaseRequest{Journal: a, Budget: id, Least: 80, Most: 80}); l.Granted < 80 {
+	budgeted(t, f, 100, budget.PeriodTotal, a, b)
+	id := budget.ID{Scope: "acc_a"}
+	if l := lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Least: 80, Most: 80}); l.Granted < 80 {
 		t.Fatalf("got %+v, want 80", l)
 	}
-	lease(t, f.DB, ledger.LeaseRequest{Journal: b, Budget: id, Least: 50, Most: 50})
-	beat, err := f.Leases.Beat(t.Context(), ledger.Node{Journal: a, Started: noon})
+	lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: id, Least: 50, Most: 50})
+	beat, err := f.Leases.Beat(t.Context(), budget.Node{Journal: a, Started: noon})
 	if err != nil || beat.For > 0 && (len(beat.Wanted) != 1 || beat.Wanted[0] != id) {
 		t.Errorf("got %+v, %v; want it to say that the budget is wanted", beat, err)
 	}
-	beat, err = f.Leases.Beat(t.Context(), ledger.Node{Journal: b, Started: noon})
+	beat, err = f.Leases.Beat(t.Context(), budget.Node{Journal: b, Started: noon})
 	if err != nil || len(beat.Wanted) != 0 {
 		t.Errorf("whoever wants it: got %+v, %v; want nothing", beat, err)
 	}
 	// Of what it has left it gives back all but what it has spent.
 	apply(t, f, (&tape{journal: a}).costing(costing(1, 30)))
-	lease(t, f.DB, ledger.LeaseRequest{Journal: a, Budget: id, Used: 30})
-	lease(t, f.DB, ledger.LeaseRequest{Journal: b, Budget: id, Least: 1000, Most: 1000})
-	if beat, err := f.Leases.Beat(t.Context(), ledger.Node{Journal: a, Started: noon}); err != nil || len(beat.Wanted) > 0 {
+	lease(t, f.DB, budget.LeaseRequest{Journal: a, Budget: id, Used: 30})
+	lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: id, Least: 1000, Most: 1000})
+	if beat, err := f.Leases.Beat(t.Context(), budget.Node{Journal: a, Started: noon}); err != nil || len(beat.Wanted) > 0 {
 		t.Errorf("a node that has nothing to give: got %v wanted, %v; want nothing", beat.Wanted, err)
 	}
 }
@@ -378,20 +379,20 @@ func testWanted(t *testing.T, f *fixture) {
 // they give back what they have of it.
 func testPassed(t *testing.T, f *fixture) {
 	a, b := uuid.New(), uuid.New()
-	budgeted(t, f, 100, ledger.PeriodMonth, a, b)
-	id := ledger.BudgetID{Scope: "acc_a", Period: theMonth}
+	budgeted(t, f, 100, budget.PeriodMonth, a, b)
+	id := budget.ID{Scope: "acc_a", Period: theMonth}
 	j := &tape{journal: a}
 	for _, n := range []uuid.UUID{a, b} {
-		lease(t, f.DB, ledger.LeaseRequest{Journal: n, Budget: id, Least: 10, Most: 10})
+		lease(t, f.DB, budget.LeaseRequest{Journal: n, Budget: id, Least: 10, Most: 10})
 	}
 	for n, want := range []int{0, 1} {
 		apply(t, f, j.costing(costing(n+1, 60)))
-		beat, err := f.Leases.Beat(t.Context(), ledger.Node{Journal: b, Started: noon})
+		beat, err := f.Leases.Beat(t.Context(), budget.Node{Journal: b, Started: noon})
 		if err != nil || beat.For > 0 && len(beat.Wanted) != want {
 			t.Errorf("after %d of 100 were spent: got %+v, %v; want %d budgets wanted", 60*(n+1), beat, err, want)
 		}
 	}
-	if l := lease(t, f.DB, ledger.LeaseRequest{Journal: b, Budget: id, Least: 1, Most: 1}); l.Left != 0 {
+	if l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: id, Least: 1, Most: 1}); l.Left != 0 {
 		t.Errorf("of a budget that is passed: got %+v, want nothing left", l)
 	}
 }
@@ -399,18 +400,18 @@ func testPassed(t *testing.T, f *fixture) {
 func testRetainBudgets(t *testing.T, f *fixture) {
 	a, b := uuid.New(), uuid.New()
 	create(t, f, "a")
-	for kind, kept := range map[ledger.Period]map[int64]bool{
-		ledger.PeriodDay:   {20261121: true, 20261119: true, 20261118: false, 20251231: false},
-		ledger.PeriodMonth: {202611: true, 202609: true, 202608: false, 202512: false},
-		ledger.PeriodTotal: {0: true},
+	for kind, kept := range map[budget.Period]map[int64]bool{
+		budget.PeriodDay:   {20261121: true, 20261119: true, 20261118: false, 20251231: false},
+		budget.PeriodMonth: {202611: true, 202609: true, 202608: false, 202512: false},
+		budget.PeriodTotal: {0: true},
 	} {
 		if _, err := f.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
 			account.Update{Budget: &account.Budget{Limit: 100, Period: kind}}); err != nil {
 			t.Fatal(err)
 		}
 		for period := range kept {
-			lease(t, f.DB, ledger.LeaseRequest{
-				Journal: a, Budget: ledger.BudgetID{Scope: "acc_a", Period: period},
+			lease(t, f.DB, budget.LeaseRequest{
+				Journal: a, Budget: budget.ID{Scope: "acc_a", Period: period},
 				Used: 7,
 			})
 		}
@@ -418,7 +419,7 @@ func testRetainBudgets(t *testing.T, f *fixture) {
 			t.Fatal(err)
 		}
 		for period, is := range kept {
-			l := lease(t, f.DB, ledger.LeaseRequest{Journal: b, Budget: ledger.BudgetID{
+			l := lease(t, f.DB, budget.LeaseRequest{Journal: b, Budget: budget.ID{
 				Scope:  "acc_a",
 				Period: period,
 			}, Least: 1, Most: 1})
@@ -430,7 +431,7 @@ func testRetainBudgets(t *testing.T, f *fixture) {
 }
 
 func testThresholds(t *testing.T, f *fixture) {
-	budgeted(t, f, 100, ledger.PeriodMonth)
+	budgeted(t, f, 100, budget.PeriodMonth)
 	j := newTape()
 	for i, cost := range []llm.Money{40, 20, 1, 30, 20} {
 		apply(t, f, j.costing(costing(i, cost)))

@@ -133,7 +133,7 @@ func testCorrectRefused(t *testing.T, f *fixture) {
 		"below 0":     {ledger.Correct{ID: id, Amount: -e.Cost - 1, Reason: "x"}, ledger.ErrAmount},
 		"far below 0": {ledger.Correct{ID: id, Amount: -1 << 63, Reason: "x"}, ledger.ErrAmount},
 		"more than there is": {
-			ledger.Correct{ID: id, Amount: ledger.MaxCost - e.Cost + 1, Reason: "x"},
+			ledger.Correct{ID: id, Amount: llm.MaxCost - e.Cost + 1, Reason: "x"},
 			ledger.ErrAmount,
 		},
 		"far more":         {ledger.Correct{ID: id, Amount: 1<<63 - 1, Reason: "x"}, ledger.ErrAmount},

@@ -137,7 +137,7 @@ func testResolve(t *testing.T, f *fixture) {
 			t.Errorf("resolve %d, release %v: got %v, want %v", test.n, test.release, err, test.want)
 		}
 	}
-	for _, cost := range []llm.Money{-1, ledger.MaxCost + 1} {
+	for _, cost := range []llm.Money{-1, llm.MaxCost + 1} {
 		err := f.Ledger.Resolve(t.Context(), audit.Gateway(), attempt(2).ID, cost, false)
 		if err == nil || errors.Is(err, ledger.ErrResolved) {
 			t.Errorf("a cost of %s: got %v, want one about it", cost, err)

@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/seal"
@@ -466,10 +467,10 @@ func testEndpointFares(t *testing.T, f *fixture) {
 // one that is only held.
 func testExceeded(t *testing.T, f *fixture) {
 	a := uuid.New()
-	budgeted(t, f, 100, ledger.PeriodMonth, a)
+	budgeted(t, f, 100, budget.PeriodMonth, a)
 	endpoint(t, f, "w", "acc_a", webhook.BudgetExceeded)
-	refused := ledger.Exceeded{Budget: ledger.Budget{
-		Scope: "acc_a", Of: "account", Period: ledger.PeriodMonth,
+	refused := budget.Exceeded{Budget: budget.Budget{
+		Scope: "acc_a", Of: "account", Period: budget.PeriodMonth,
 		Limit: 100,
 	}, At: noon, Least: 30}
 	j := &tape{journal: a}
@@ -493,7 +494,7 @@ func testExceeded(t *testing.T, f *fixture) {
 		t.Errorf("in the next month: got %t, %v; want it told", told, err)
 	}
 	other := refused
-	other.Budget.Period = ledger.PeriodDay // which the account has not any more
+	other.Budget.Period = budget.PeriodDay // which the account has not any more
 	if told, err := f.Webhooks.TellExceeded(t.Context(), other); err != nil || told {
 		t.Errorf("of a budget that is no more: got %t, %v; want nothing told", told, err)
 	}

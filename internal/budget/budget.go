@@ -1,4 +1,7 @@
-package ledger
+// Package budget keeps to what accounts and keys may spend, on any number of nodes. The database
+// leases each node a part of a budget; the node reserves amounts of its leases for attempts, in
+// memory, and asks for more near the end.
+package budget
 
 import (
 	"context"
@@ -80,8 +83,8 @@ type Budget struct {
 	Limit  llm.Money
 }
 
-// BudgetID names what nodes share of a budget: its scope and its period.
-type BudgetID struct {
+// ID names what nodes share of a budget: its scope and its period.
+type ID struct {
 	Scope  string
 	Period int64 // see Period.Number
 }
@@ -105,7 +108,7 @@ type Leases interface {
 // granted beyond that.
 type LeaseRequest struct {
 	Journal uuid.UUID
-	Budget  BudgetID
+	Budget  ID
 	// Used is what the node's attempts of the period have come to, with those
 	// under way at their holds. Unknown says that it is not known yet: then it
 	// is what the database has.
@@ -161,10 +164,13 @@ type Beat struct {
 	// leases; 0 for ever, where no other node can be.
 	For time.Duration
 	// Wanted are the budgets of which some node found too little left.
-	Wanted []BudgetID
+	Wanted []ID
 	// At is how far the database is in this node's journal.
 	At Position
 	// Incarnation changes when the database may have lost commits: a standby
 	// took over. Told is the one in which the node has told all that it holds.
 	Incarnation, Told string
 }
+
+// Position is a place in a node's journal. It only grows, over restarts too.
+type Position int64

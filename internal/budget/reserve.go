@@ -1,4 +1,4 @@
-package ledger
+package budget
 
 import (
 	"context"
@@ -39,27 +39,27 @@ type Need struct {
 	At      time.Time // when the client's request came
 	Least   llm.Money // what the attempt costs at most when it may say little
 	Most    llm.Money // what it costs at most when it may say all it can
-	// After is the attempt that this one follows, and Settles how that one will
-	// be settled: what it frees serves the next one. Nil for a first attempt.
-	After   *Hold
-	Settles *Settlement
+	// After is the reservation of the attempt that this one follows, nil for none, and Charged what
+	// that one will cost: what it frees serves the next one.
+	After   *Reservation
+	Charged llm.Money
 }
 
 // Reserve holds an amount in all the budgets, as much as there is between Least and
 // Most, or none: then the error is a *llm.Error with CodeBudgetExceeded. When
 // nobody can say, because the database that deals out the budgets is away, the
 // code is CodeOverloaded. The reservation belongs into an Attempt, or is released.
-func (l *Ledger) Reserve(ctx context.Context, n Need) (*Reservation, error) {
+func (l *Service) Reserve(ctx context.Context, n Need) (*Reservation, error) {
 	if len(n.Budgets) == 0 {
 		return nil, nil
 	}
 	if l.leases == nil {
-		return nil, errors.New("ledger: there are budgets, and nothing that deals them out")
+		return nil, errors.New("budget: there are budgets, and no database that leases them")
 	}
-	n.Least = min(max(n.Least, 1), MaxCost) // something, so that a budget that is spent refuses
-	n.Most = min(max(n.Most, n.Least), MaxCost)
-	p := l.budgetsOf(n.Account)
-	var asked map[*budgetLease]bool
+	n.Least = min(max(n.Least, 1), llm.MaxCost) // something, so that a budget that is spent refuses
+	n.Most = min(max(n.Most, n.Least), llm.MaxCost)
+	p := l.leasesOf(n.Account)
+	var asked map[*lease]bool
 	began := l.now()
 	for tries := 0; tries < leaseTries && l.now().Sub(began) < leaseWait; tries++ {
 		reservation, lacking, err := l.take(p, &n, asked)
@@ -67,7 +67,7 @@ func (l *Ledger) Reserve(ctx context.Context, n Need) (*Reservation, error) {
 			return reservation, err
 		}
 		if asked == nil {
-			asked = map[*budgetLease]bool{}
+			asked = map[*lease]bool{}
 		}
 		asked[lacking] = true
 		if err := l.lease(ctx, p, lacking, &n); err != nil {
@@ -77,20 +77,20 @@ func (l *Ledger) Reserve(ctx context.Context, n Need) (*Reservation, error) {
 	return nil, l.away(errors.New("other requests were quicker each time"))
 }
 
-// accountBudgets is that of an account, made when it is not there.
-func (l *Ledger) budgetsOf(account string) *accountBudgets {
-	if p, ok := l.budgets.Load(account); ok {
-		return p.(*accountBudgets)
+// leasesOf is that of an account, made when it is not there.
+func (l *Service) leasesOf(account string) *accountLeases {
+	if p, ok := l.accounts.Load(account); ok {
+		return p.(*accountLeases)
 	}
-	p, _ := l.budgets.LoadOrStore(account, &accountBudgets{scopes: map[string][]*budgetLease{}})
-	return p.(*accountBudgets)
+	p, _ := l.accounts.LoadOrStore(account, &accountLeases{scopes: map[string][]*lease{}})
+	return p.(*accountLeases)
 }
 
 // take reserves what there is on this node. Where that is too little, lacking is
 // a lease of which more is to be leased first, if it was not asked for yet;
 // where no more is to be had, it is an error.
-func (l *Ledger) take(p *accountBudgets, n *Need, asked map[*budgetLease]bool) (reservation *Reservation,
-	lacking *budgetLease, err error,
+func (l *Service) take(p *accountLeases, n *Need, asked map[*lease]bool) (reservation *Reservation,
+	lacking *lease, err error,
 ) {
 	now := l.now()
 	if !l.valid.Load().covers(now) {
@@ -98,8 +98,8 @@ func (l *Ledger) take(p *accountBudgets, n *Need, asked map[*budgetLease]bool) (
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	reservation = &Reservation{budgets: p, amount: n.Most, leases: make([]*budgetLease, 0, len(n.Budgets))}
-	freed := MaxCost
+	reservation = &Reservation{budgets: p, amount: n.Most, leases: make([]*lease, 0, len(n.Budgets))}
+	freed := llm.MaxCost
 	for i := range n.Budgets {
 		s := p.leaseOf(&n.Budgets[i], n.At, now)
 		free := n.freed(s)
@@ -126,17 +126,12 @@ func (l *Ledger) take(p *accountBudgets, n *Need, asked map[*budgetLease]bool) (
 }
 
 // freed is what the attempt before frees of a lease.
-func (n *Need) freed(s *budgetLease) llm.Money {
-	if n.After == nil {
-		return 0
-	}
-	return n.After.attempt.Reservation.freed(s, n.After.charged(n.Settles))
-}
+func (n *Need) freed(s *lease) llm.Money { return n.After.freed(s, n.Charged) }
 
-var errUnsure = errors.New("this node has not heard from the database for so long that its slices may be another's")
+var errUnsure = errors.New("this node has not heard from the database for so long that its leases may be another's")
 
 // away is what a client is told when nobody can say what a budget has left.
-func (l *Ledger) away(err error) error {
+func (l *Service) away(err error) error {
 	return &llm.Error{
 		Code:       llm.CodeOverloaded,
 		Message:    "The budget that this request counts against cannot be checked right now. Try again in a second.",
@@ -146,7 +141,7 @@ func (l *Ledger) away(err error) error {
 }
 
 // exceeded is what a client is told when its budget has no room.
-func exceeded(s *budgetLease, n *Need) error {
+func exceeded(s *lease, n *Need) error {
 	b := &s.budget
 	what := fmt.Sprintf("The budget of this %s, $%s in all, has no room for this request.", b.Of, b.Limit)
 	if b.Period != PeriodTotal {
@@ -177,7 +172,7 @@ func (x *Exceeded) Error() string {
 
 // lease gets more of the lease, or waits for whoever is getting it. Where that
 // fails, a request for which there is enough does without.
-func (l *Ledger) lease(ctx context.Context, p *accountBudgets, s *budgetLease, n *Need) error {
+func (l *Service) lease(ctx context.Context, p *accountLeases, s *lease, n *Need) error {
 	err := l.leaseInTurn(ctx, p, s, n)
 	if err == nil {
 		return nil
@@ -190,7 +185,7 @@ func (l *Ledger) lease(ctx context.Context, p *accountBudgets, s *budgetLease, n
 	return err
 }
 
-func (l *Ledger) leaseInTurn(ctx context.Context, p *accountBudgets, s *budgetLease, n *Need) error {
+func (l *Service) leaseInTurn(ctx context.Context, p *accountLeases, s *lease, n *Need) error {
 	p.mu.Lock()
 	if busy := s.leasing; busy != nil {
 		p.mu.Unlock()
@@ -222,7 +217,7 @@ func (l *Ledger) leaseInTurn(ctx context.Context, p *accountBudgets, s *budgetLe
 	return l.away(err)
 }
 
-func (l *Ledger) await(ctx context.Context, busy <-chan struct{}) error {
+func (l *Service) await(ctx context.Context, busy <-chan struct{}) error {
 	timer := time.NewTimer(leaseLimit + time.Second)
 	defer timer.Stop()
 	select {
@@ -237,7 +232,7 @@ func (l *Ledger) await(ctx context.Context, busy <-chan struct{}) error {
 
 // leaseMore asks the database, several times where other nodes may give back
 // something meanwhile.
-func (l *Ledger) leaseMore(ctx context.Context, p *accountBudgets, s *budgetLease, n *Need) error {
+func (l *Service) leaseMore(ctx context.Context, p *accountLeases, s *lease, n *Need) error {
 	if err := l.settleUp(ctx, s); err != nil {
 		return err
 	}
@@ -273,7 +268,7 @@ func (l *Ledger) leaseMore(ctx context.Context, p *accountBudgets, s *budgetLeas
 }
 
 // leaseOnce asks the database, and takes note of the answer.
-func (l *Ledger) leaseOnce(ctx context.Context, p *accountBudgets, s *budgetLease, r LeaseRequest) (Lease, error) {
+func (l *Service) leaseOnce(ctx context.Context, p *accountLeases, s *lease, r LeaseRequest) (Lease, error) {
 	l.loading.RLock()
 	defer l.loading.RUnlock()
 	got, err := l.leases.Lease(ctx, r)
@@ -287,19 +282,19 @@ func (l *Ledger) leaseOnce(ctx context.Context, p *accountBudgets, s *budgetLeas
 }
 
 // more is the request for what is needed.
-func (l *Ledger) more(p *accountBudgets, s *budgetLease, n *Need) LeaseRequest {
+func (l *Service) more(p *accountLeases, s *lease, n *Need) LeaseRequest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	free := n.freed(s)
 	return LeaseRequest{
-		Journal: l.journal.id, Budget: s.id, Used: s.inUse(), Unknown: !s.known,
+		Journal: l.node.Journal, Budget: s.id, Used: s.inUse(), Unknown: !s.known,
 		Least: max(1, n.Least-free), Most: max(1, n.Most-free),
 	}
 }
 
 // giveBack returns what the node does not use of a lease. Nothing is reserved of
 // it meanwhile, and nothing after an error: it may be another node's by then.
-func (l *Ledger) giveBack(ctx context.Context, p *accountBudgets, s *budgetLease) error {
+func (l *Service) giveBack(ctx context.Context, p *accountLeases, s *lease) error {
 	p.mu.Lock()
 	spare := s.available() > 0
 	p.mu.Unlock()
@@ -310,10 +305,10 @@ func (l *Ledger) giveBack(ctx context.Context, p *accountBudgets, s *budgetLease
 }
 
 // yield tells the database that the node may come to no more than it uses.
-func (l *Ledger) yield(ctx context.Context, p *accountBudgets, s *budgetLease) error {
+func (l *Service) yield(ctx context.Context, p *accountLeases, s *lease) error {
 	p.mu.Lock()
 	s.granted, s.full = s.inUse(), false
-	r := LeaseRequest{Journal: l.journal.id, Budget: s.id, Used: s.granted}
+	r := LeaseRequest{Journal: l.node.Journal, Budget: s.id, Used: s.granted}
 	p.mu.Unlock()
 	_, err := l.leases.Lease(ctx, r)
 	return err
@@ -321,22 +316,22 @@ func (l *Ledger) yield(ctx context.Context, p *accountBudgets, s *budgetLease) e
 
 // settleUp makes sure that the database knows all that this journal had before
 // the lease began to count.
-func (l *Ledger) settleUp(ctx context.Context, s *budgetLease) error {
+func (l *Service) settleUp(ctx context.Context, s *lease) error {
 	if s.known { // only whoever leases changes it
 		return nil
 	}
-	if err := l.Flush(ctx); err != nil {
+	if err := l.flush(ctx); err != nil {
 		return err
 	}
 	return l.reconcileOnce(ctx)
 }
 
 // enough reports whether there is room for the least that is needed.
-func (s *budgetLease) enough(n *Need) bool { return s.known && s.available()+n.freed(s) >= n.Least }
+func (s *lease) enough(n *Need) bool { return s.known && s.available()+n.freed(s) >= n.Least }
 
 // leased takes note of a lease. What was granted while the budget was changed
 // may be of the old one: it is leased anew.
-func (s *budgetLease) leased(got *Lease, now time.Time) {
+func (s *lease) leased(got *Lease, now time.Time) {
 	if !s.known {
 		s.known, s.spent, s.since = true, got.Spent, got.At
 		for _, late := range s.late {

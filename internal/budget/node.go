@@ -1,10 +1,9 @@
-package ledger
+package budget
 
 import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -32,26 +31,17 @@ func (v *validity) covers(now time.Time) bool {
 	return v != nil && (v.forever || now.Before(v.until))
 }
 
-// membership is what a ledger knows of being one of several nodes.
-type membership struct {
-	node Node
-	err  error // what the last one gave
-
-	mu         sync.Mutex
-	reconciled bool
-}
-
 // Alive is how many nodes share the database, this one too; at least 1.
-func (l *Ledger) Alive() int { return max(1, int(l.alive.Load())) }
+func (l *Service) Alive() int { return max(1, int(l.alive.Load())) }
 
-// join makes the node known before it serves.
-func (l *Ledger) join(ctx context.Context) error {
+// Join makes the node known before it serves.
+func (l *Service) Join(ctx context.Context) error {
 	if l.leases == nil {
 		l.valid.Store(&validity{forever: true})
 		return nil
 	}
 	asked := l.now()
-	got, err := l.leases.Beat(ctx, l.membership.node)
+	got, err := l.leases.Beat(ctx, l.node)
 	if err == nil {
 		l.hear(asked, got)
 	}
@@ -59,14 +49,14 @@ func (l *Ledger) join(ctx context.Context) error {
 }
 
 // hear takes note of what a question brought that was asked then.
-func (l *Ledger) hear(asked time.Time, got Beat) {
+func (l *Service) hear(asked time.Time, got Beat) {
 	l.alive.Store(int64(got.Alive))
 	l.valid.Store(&validity{forever: got.For == 0, until: asked.Add(got.For - beatMargin)})
 }
 
-// attend keeps the node known, gives back what others want and what nobody
+// Run keeps the node known, gives back what others want and what nobody
 // uses, until ctx ends.
-func (l *Ledger) attend(ctx context.Context) {
+func (l *Service) Run(ctx context.Context) {
 	if l.leases == nil {
 		return
 	}
@@ -96,10 +86,10 @@ func (l *Ledger) attend(ctx context.Context) {
 
 // recover gives back what earlier lives had leased, as soon as the database has
 // all that they did.
-func (l *Ledger) recover(ctx context.Context) {
+func (l *Service) recover(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaseLimit)
 	defer cancel()
-	err := l.Flush(ctx)
+	err := l.flush(ctx)
 	if err == nil {
 		err = l.reconcileOnce(ctx)
 	}
@@ -109,8 +99,7 @@ func (l *Ledger) recover(ctx context.Context) {
 }
 
 // beatLogged is a beat, with an outage logged once.
-func (l *Ledger) beatLogged(stop context.Context) {
-	m := &l.membership
+func (l *Service) beatLogged(stop context.Context) {
 	ctx, cancel := context.WithTimeout(stop, leaseLimit)
 	defer cancel()
 	err := l.beat(ctx)
@@ -120,24 +109,23 @@ func (l *Ledger) beatLogged(stop context.Context) {
 	switch {
 	case stop.Err() != nil: // nobody is away: this node stops
 		return
-	case err != nil && m.err == nil:
+	case err != nil && l.failed == nil:
 		l.log.Error("the database cannot be reached; this node's budget leases stay valid for a while", "err", err)
-	case err == nil && m.err != nil:
+	case err == nil && l.failed != nil:
 		l.log.Info("the database can be reached again")
 	}
-	m.err = err
+	l.failed = err
 }
 
 // beat tells the others of this node, and does what they ask for.
-func (l *Ledger) beat(ctx context.Context) error {
-	m := &l.membership
-	asked, had := l.now(), l.proj.position()
-	got, err := l.leases.Beat(ctx, m.node)
+func (l *Service) beat(ctx context.Context) error {
+	asked, had := l.now(), l.position()
+	got, err := l.leases.Beat(ctx, l.node)
 	if err != nil {
 		return err
 	}
 	if got.At < had {
-		l.proj.wentBack(got.At)
+		l.wentBack(got.At)
 	}
 	if got.Told != got.Incarnation {
 		if got, err = l.tell(ctx, got.Incarnation); err != nil {
@@ -151,27 +139,26 @@ func (l *Ledger) beat(ctx context.Context) error {
 
 // tell brings a database that may have lost commits up to what this node has
 // spent and holds.
-func (l *Ledger) tell(ctx context.Context, incarnation string) (Beat, error) {
-	m := &l.membership
+func (l *Service) tell(ctx context.Context, incarnation string) (Beat, error) {
 	l.log.Warn("the database has failed over; this node reports its budget leases to it again", "incarnation", incarnation)
-	if err := l.Flush(ctx); err != nil {
+	if err := l.flush(ctx); err != nil {
 		return Beat{}, err
 	}
-	if err := l.leases.Reconcile(ctx, l.journal.id); err != nil {
+	if err := l.leases.Reconcile(ctx, l.node.Journal); err != nil {
 		return Beat{}, err
 	}
 	if err := l.assert(ctx); err != nil {
 		return Beat{}, err
 	}
-	told := m.node
+	told := l.node
 	told.Incarnation = incarnation
 	return l.leases.Beat(ctx, told)
 }
 
 // eachLease calls fn with every lease, under no lock.
-func (l *Ledger) eachLease(fn func(*accountBudgets, *budgetLease)) {
-	l.budgets.Range(func(_, v any) bool {
-		p := v.(*accountBudgets)
+func (l *Service) eachLease(fn func(*accountLeases, *lease)) {
+	l.accounts.Range(func(_, v any) bool {
+		p := v.(*accountLeases)
 		p.mu.Lock()
 		all := slices.Concat(slices.Collect(maps.Values(p.scopes))...)
 		p.mu.Unlock()
@@ -184,7 +171,7 @@ func (l *Ledger) eachLease(fn func(*accountBudgets, *budgetLease)) {
 
 // alone runs fn as the only one that leases the lease, and reports whether it
 // did: not where somebody does already, or the lease is not in use yet.
-func (l *Ledger) alone(p *accountBudgets, s *budgetLease, fn func() error) (ran bool, err error) {
+func (l *Service) alone(p *accountLeases, s *lease, fn func() error) (ran bool, err error) {
 	p.mu.Lock()
 	if s.leasing != nil || !s.known {
 		p.mu.Unlock()
@@ -202,17 +189,17 @@ func (l *Ledger) alone(p *accountBudgets, s *budgetLease, fn func() error) (ran 
 
 // yieldWanted gives back what is not used of budgets of which another node found
 // too little left.
-func (l *Ledger) yieldWanted(ctx context.Context, ids []BudgetID) {
+func (l *Service) yieldWanted(ctx context.Context, ids []ID) {
 	if len(ids) == 0 {
 		return
 	}
-	failed := func(id BudgetID, err error) {
+	failed := func(id ID, err error) {
 		if err != nil {
 			l.log.Warn("a budget lease could not be returned", "scope", id.Scope, "err", err)
 		}
 	}
-	found := map[BudgetID]bool{}
-	l.eachLease(func(p *accountBudgets, s *budgetLease) {
+	found := map[ID]bool{}
+	l.eachLease(func(p *accountLeases, s *lease) {
 		if !slices.Contains(ids, s.id) {
 			return
 		}
@@ -229,8 +216,8 @@ func (l *Ledger) yieldWanted(ctx context.Context, ids []BudgetID) {
 
 // yieldUnknown gives back a lease that the database has and this life of the
 // node does not know of: the answer to a lease was lost.
-func (l *Ledger) yieldUnknown(ctx context.Context, id BudgetID) error {
-	if err := l.Flush(ctx); err != nil {
+func (l *Service) yieldUnknown(ctx context.Context, id ID) error {
+	if err := l.flush(ctx); err != nil {
 		return err
 	}
 	if err := l.reconcileOnce(ctx); err != nil {
@@ -239,18 +226,18 @@ func (l *Ledger) yieldUnknown(ctx context.Context, id BudgetID) error {
 	l.loading.Lock()
 	defer l.loading.Unlock()
 	known := false
-	l.eachLease(func(_ *accountBudgets, s *budgetLease) { known = known || s.id == id && s.known })
+	l.eachLease(func(_ *accountLeases, s *lease) { known = known || s.id == id && s.known })
 	if known {
 		return nil
 	}
-	_, err := l.leases.Lease(ctx, LeaseRequest{Journal: l.journal.id, Budget: id, Unknown: true})
+	_, err := l.leases.Lease(ctx, LeaseRequest{Journal: l.node.Journal, Budget: id, Unknown: true})
 	return err
 }
 
 // assert tells a database that may have lost commits what this node has spent
 // and holds of each budget.
-func (l *Ledger) assert(ctx context.Context) (err error) {
-	l.eachLease(func(p *accountBudgets, s *budgetLease) {
+func (l *Service) assert(ctx context.Context) (err error) {
+	l.eachLease(func(p *accountLeases, s *lease) {
 		if err == nil {
 			err = l.assertOne(ctx, p, s)
 		}
@@ -260,7 +247,7 @@ func (l *Ledger) assert(ctx context.Context) (err error) {
 
 // assertOne waits for a lease that is under way: it may be one of those that
 // were lost.
-func (l *Ledger) assertOne(ctx context.Context, p *accountBudgets, s *budgetLease) error {
+func (l *Service) assertOne(ctx context.Context, p *accountLeases, s *lease) error {
 	for {
 		p.mu.Lock()
 		busy, known := s.leasing, s.known
@@ -281,16 +268,16 @@ func (l *Ledger) assertOne(ctx context.Context, p *accountBudgets, s *budgetLeas
 }
 
 // sweep gives back and forgets what nobody has used for a while.
-func (l *Ledger) sweep(ctx context.Context) {
+func (l *Service) sweep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaseLimit)
 	defer cancel()
 	now := l.now()
-	idle := func(p *accountBudgets, s *budgetLease) bool {
+	idle := func(p *accountLeases, s *lease) bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return s.held == 0 && now.Sub(s.used) >= idleFor
 	}
-	l.eachLease(func(p *accountBudgets, s *budgetLease) {
+	l.eachLease(func(p *accountLeases, s *lease) {
 		if !idle(p, s) {
 			return
 		}
@@ -307,24 +294,23 @@ func (l *Ledger) sweep(ctx context.Context) {
 
 // reconcileOnce takes back, once in this life, what earlier lives of the node
 // had leased and not spent. All they did is in the database.
-func (l *Ledger) reconcileOnce(ctx context.Context) error {
-	m := &l.membership
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.reconciled {
+func (l *Service) reconcileOnce(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reconciled {
 		return nil
 	}
-	if err := l.leases.Reconcile(ctx, l.journal.id); err != nil {
+	if err := l.leases.Reconcile(ctx, l.node.Journal); err != nil {
 		return err
 	}
-	m.reconciled = true
+	l.reconciled = true
 	return nil
 }
 
-// leave gives back everything, once all is settled that was under way.
-func (l *Ledger) leave(ctx context.Context) error {
+// Leave gives back everything, once all is settled that was under way.
+func (l *Service) Leave(ctx context.Context) error {
 	if l.leases == nil {
 		return nil
 	}
-	return l.leases.Leave(ctx, l.journal.id)
+	return l.leases.Leave(ctx, l.node.Journal)
 }

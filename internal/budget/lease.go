@@ -1,4 +1,4 @@
-package ledger
+package budget
 
 import (
 	"slices"
@@ -8,16 +8,16 @@ import (
 	"weir/internal/llm"
 )
 
-// accountBudgets is what an account and its keys may still spend on this node.
-type accountBudgets struct {
+// accountLeases is what an account and its keys may still spend on this node.
+type accountLeases struct {
 	mu     sync.Mutex
-	scopes map[string][]*budgetLease // each has few: the periods of now, and what is left of those before
+	scopes map[string][]*lease // each has few: the periods of now, and what is left of those before
 }
 
 // lease is this node's part of a budget in a period. It is guarded by the lock
-// of its account budgets.
-type budgetLease struct {
-	id     BudgetID
+// of its account's budgets.
+type lease struct {
+	id     ID
 	budget Budget // as the last request had it
 
 	known   bool      // spent is what it says; until then late has what was settled
@@ -44,7 +44,7 @@ type spend struct {
 }
 
 // available is what may still be reserved.
-func (s *budgetLease) available() llm.Money {
+func (s *lease) available() llm.Money {
 	if !s.known {
 		return 0
 	}
@@ -52,10 +52,10 @@ func (s *budgetLease) available() llm.Money {
 }
 
 // inUse is what the node cannot give back.
-func (s *budgetLease) inUse() llm.Money { return s.spent + s.held }
+func (s *lease) inUse() llm.Money { return s.spent + s.held }
 
 // takeChanged reports whether the budget was changed since it last did.
-func (s *budgetLease) takeChanged(p *accountBudgets) bool {
+func (s *lease) takeChanged(p *accountLeases) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	changed := s.changed
@@ -66,8 +66,8 @@ func (s *budgetLease) takeChanged(p *accountBudgets) bool {
 // Reservation is an amount held in budgets for an attempt that is about to be opened. The
 // attempt carries it. A nil Reservation holds nothing.
 type Reservation struct {
-	budgets *accountBudgets
-	leases  []*budgetLease
+	budgets *accountLeases
+	leases  []*lease
 	amount  llm.Money // held in each of them, once the attempt before is settled
 	extra   llm.Money // of it, what is held already
 }
@@ -75,7 +75,7 @@ type Reservation struct {
 // Amount is how much the attempt may cost.
 func (c *Reservation) Amount() llm.Money {
 	if c == nil {
-		return MaxCost
+		return llm.MaxCost
 	}
 	return c.amount
 }
@@ -94,7 +94,7 @@ func (c *Reservation) Release() {
 }
 
 // freed is how much of the lease a hold frees when it is settled at that cost.
-func (c *Reservation) freed(s *budgetLease, cost llm.Money) llm.Money {
+func (c *Reservation) freed(s *lease, cost llm.Money) llm.Money {
 	if c != nil {
 		for _, mine := range c.leases {
 			if mine == s {
@@ -105,27 +105,42 @@ func (c *Reservation) freed(s *budgetLease, cost llm.Money) llm.Money {
 	return -cost
 }
 
-// settle books what an attempt has cost, whether it held room or not: the
-// attempt was settled at that place in the journal, and next, nil for none, was
-// opened with it.
-func (p *accountBudgets) settle(a *Attempt, cost llm.Money, at Position, next *Reservation) {
+// Spent is what an attempt has cost that was settled.
+type Spent struct {
+	Account, Key string       // ids
+	Arrived      time.Time    // when its request came
+	Reservation  *Reservation // its own; nil for none
+	Cost         llm.Money
+	At           Position     // of the settlement
+	Next         *Reservation // of the attempt that was opened with the settlement; nil for none
+}
+
+// Spend books what an attempt has cost against the budgets that this node has leases of,
+// whether it had reserved an amount or not.
+func (l *Service) Spend(a *Spent) {
+	if p, ok := l.accounts.Load(a.Account); ok {
+		p.(*accountLeases).settle(a)
+	}
+}
+
+func (p *accountLeases) settle(a *Spent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.each(a, func(s *budgetLease) {
+	p.each(a, func(s *lease) {
 		switch {
 		case !s.known:
-			s.late = append(s.late, spend{at, cost})
-		case at > s.since:
-			s.spent += cost
+			s.late = append(s.late, spend{a.At, a.Cost})
+		case a.At > s.since:
+			s.spent += a.Cost
 		}
 	})
-	if c := a.Reservation; c != nil {
-		for _, s := range c.leases {
-			s.held -= c.amount
+	if r := a.Reservation; r != nil {
+		for _, s := range r.leases {
+			s.held -= r.amount
 		}
-		c.leases = nil
+		r.leases = nil
 	}
-	if next != nil {
+	if next := a.Next; next != nil {
 		for _, s := range next.leases {
 			s.held += next.amount - next.extra
 		}
@@ -134,7 +149,7 @@ func (p *accountBudgets) settle(a *Attempt, cost llm.Money, at Position, next *R
 }
 
 // each calls fn with every lease that the attempt counts against.
-func (p *accountBudgets) each(a *Attempt, fn func(*budgetLease)) {
+func (p *accountLeases) each(a *Spent, fn func(*lease)) {
 	day := PeriodDay.Number(a.Arrived)
 	for _, scope := range [...]string{a.Account, a.Key} {
 		for _, s := range p.scopes[scope] {
@@ -146,7 +161,7 @@ func (p *accountBudgets) each(a *Attempt, fn func(*budgetLease)) {
 }
 
 // find is the lease of that name; nil where there is none.
-func (p *accountBudgets) find(id BudgetID) *budgetLease {
+func (p *accountLeases) find(id ID) *lease {
 	for _, s := range p.scopes[id.Scope] {
 		if s.id == id {
 			return s
@@ -156,8 +171,8 @@ func (p *accountBudgets) find(id BudgetID) *budgetLease {
 }
 
 // forget drops the lease, unless that is done already.
-func (p *accountBudgets) forget(s *budgetLease) {
-	left := slices.DeleteFunc(p.scopes[s.id.Scope], func(other *budgetLease) bool { return other == s })
+func (p *accountLeases) forget(s *lease) {
+	left := slices.DeleteFunc(p.scopes[s.id.Scope], func(other *lease) bool { return other == s })
 	if p.scopes[s.id.Scope] = left; len(left) == 0 {
 		delete(p.scopes, s.id.Scope)
 	}
@@ -165,18 +180,18 @@ func (p *accountBudgets) forget(s *budgetLease) {
 
 // Recount has the account's budgets, or all with "", leased anew before more of them is
 // spent: what was spent was corrected in the database, where this node did not see it.
-func (l *Ledger) Recount(account string) {
+func (l *Service) Recount(account string) {
 	if account == "" {
-		l.budgets.Range(func(_, v any) bool {
-			v.(*accountBudgets).change()
+		l.accounts.Range(func(_, v any) bool {
+			v.(*accountLeases).change()
 			return true
 		})
-	} else if p, ok := l.budgets.Load(account); ok {
-		p.(*accountBudgets).change()
+	} else if p, ok := l.accounts.Load(account); ok {
+		p.(*accountLeases).change()
 	}
 }
 
-func (p *accountBudgets) change() {
+func (p *accountLeases) change() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, of := range p.scopes {
@@ -187,17 +202,17 @@ func (p *accountBudgets) change() {
 }
 
 // change has the lease leased anew, since the budget is not what it was.
-func (s *budgetLease) change() {
+func (s *lease) change() {
 	s.granted, s.full, s.until, s.gone = s.inUse(), false, time.Time{}, time.Time{}
 	s.changed = s.known || s.leasing != nil
 }
 
 // leaseOf is the lease of a budget at a moment, made when it is not there.
-func (p *accountBudgets) leaseOf(b *Budget, at, now time.Time) *budgetLease {
-	id := BudgetID{b.Scope, b.Period.Number(at)}
+func (p *accountLeases) leaseOf(b *Budget, at, now time.Time) *lease {
+	id := ID{b.Scope, b.Period.Number(at)}
 	s := p.find(id)
 	if s == nil {
-		s = &budgetLease{id: id, budget: *b}
+		s = &lease{id: id, budget: *b}
 		p.scopes[id.Scope] = append(p.scopes[id.Scope], s)
 	}
 	back := !s.gone.IsZero() && now.Sub(s.gone) >= goneFor

@@ -1,0 +1,55 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+)
+
+func TestPeriods(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 12, 31, 23, 59, 59, 0, time.FixedZone("behind", -3600)) // a new year in UTC
+	for period, want := range map[Period]struct {
+		number, first, last int64
+		ends                string
+	}{
+		PeriodDay:   {20270101, 20270101, 20270101, "2027-01-02T00:00:00Z"},
+		PeriodMonth: {202701, 20270100, 20270199, "2027-02-01T00:00:00Z"},
+		PeriodTotal: {0, 0, 99999999, ""},
+	} {
+		number := period.Number(at)
+		first, last := DaysOf(number)
+		ends, over := period.Ends(at)
+		if number != want.number || first != want.first || last != want.last || PeriodOf(number) != period {
+			t.Errorf("%s: got %d from %d to %d of kind %s, want %+v", period, number, first, last, PeriodOf(number), want)
+		}
+		if over != (want.ends != "") || over && ends.Format(time.RFC3339) != want.ends {
+			t.Errorf("%s: ends %v %v, want %q", period, ends, over, want.ends)
+		}
+	}
+}
+
+// broken is a database that gives an error.
+type broken struct{ Leases }
+
+var errBroken = errors.New("broken")
+
+func (broken) Beat(context.Context, Node) (Beat, error) { return Beat{}, errBroken }
+
+// TestBeatAtStop holds that a beat which a stop cuts short is no outage.
+func TestBeatAtStop(t *testing.T) {
+	t.Parallel()
+	l := NewService(Options{
+		Leases: broken{}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Position: func() Position { return 0 },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if l.beatLogged(ctx); l.failed != nil {
+		t.Errorf("a beat of a node that stops: got %v noted as an outage, want nothing", l.failed)
+	}
+	if l.beatLogged(t.Context()); l.failed == nil {
+		t.Error("a beat while the database is away: got nothing noted, want an outage")
+	}
+}
