@@ -30,15 +30,10 @@ type designPage struct {
 	Now      time.Time
 }
 
-func (s *Server) designRoutes() []people.Route {
-	return []people.Route{s.route("GET /design", people.SignedIn, func(w http.ResponseWriter, r *http.Request,
-		v *people.Visit,
-	) error {
-		return s.show(w, r, v, page{
-			name: "design", title: "Design", scripts: []string{"chart.js"},
-			data: designPageOf(s.options.Now()),
-		})
-	})}
+func (s *site) showDesign(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	return s.show(w, r, v, page{
+		name: "design", title: "Design", scripts: []string{"chart.js"}, data: designPageOf(s.now()),
+	})
 }
 
 func designPageOf(now time.Time) designPage {

@@ -80,17 +80,13 @@ func (f *form) status() int {
 	return http.StatusOK
 }
 
-// followed answers a form that ended so: with the page that comes after it, or
+// followed answers the form that ended so: with the page that comes after it, or
 // with its own, where what is refused is said.
-func followed(w http.ResponseWriter, r *http.Request, to string, err error, again func(*form) error) error {
-	f := &form{}
-	switch {
-	case f.refuse(err):
+func (f *form) followed(w http.ResponseWriter, r *http.Request, to string, err error, again func(*form) error) error {
+	if f.refuse(err) {
 		return again(f)
-	case err != nil:
-		return err
 	}
-	return goTo(w, r, to)
+	return goAfter(w, r, to, err)
 }
 
 // field is a field with what was typed into it, but for a password, and with

@@ -36,19 +36,8 @@ type keyShownPage struct {
 	Snippets []Code
 }
 
-func (s *Server) newKeyRoutes() []people.Route {
-	return []people.Route{
-		s.route("GET /accounts/{account}/keys/new", people.Use, func(w http.ResponseWriter, r *http.Request,
-			v *people.Visit,
-		) error {
-			return s.showNewKey(w, r, v, &form{})
-		}),
-		s.route("POST /accounts/{account}/keys/new", people.Use, s.makeKey),
-	}
-}
-
-func (s *Server) showNewKey(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	return s.show(w, r, v, page{
+func (h *keyHandlers) showNew(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	return h.site.show(w, r, v, page{
 		name: "key-new", title: "Generate New Key", status: f.status(),
 		data: newKeyPageOf(v, f),
 	})
@@ -115,28 +104,28 @@ var limitNames = []struct {
 	{"concurrency", "Requests at a time", func(l *account.Limits) *int64 { return &l.Concurrency }},
 }
 
-func (s *Server) makeKey(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *keyHandlers) create(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	o := keyOptionsOf(f, permissionChoices(v), s.options.Now())
+	o := keyOptionsOf(f, permissionChoices(v), h.site.now())
 	o.Account, o.Creator = v.Account.ID, v.User().ID
 	if f.bad() {
-		return s.showNewKey(w, r, v, f)
+		return h.showNew(w, r, v, f)
 	}
 	name := onceName(v, r.PostForm)
-	if !s.once.first(name, s.options.Now()) {
+	if !h.once.first(name, h.site.now()) {
 		return goTo(w, r, accountPath(v.Account.Name)+"/keys?done=key-made")
 	}
-	k, token, err := s.options.Accounts.CreateKey(r.Context(), v.By, o)
+	k, token, err := h.accounts.CreateKey(r.Context(), v.By, o)
 	if err != nil {
-		s.once.forget(name)
+		h.once.forget(name)
 		if f.refuse(err) {
-			return s.showNewKey(w, r, v, f)
+			return h.showNew(w, r, v, f)
 		}
 		return err
 	}
 	p := keyShownPage{Label: k.Label, Token: token.Reveal(), Back: accountPath(v.Account.Name) + "/keys"}
-	p.Snippets = snippetsOf(s.options.PublicURL(r), p.Token, s.modelFor(&k))
-	return s.show(w, r, v, page{name: "key-shown", title: "Your new key", data: p})
+	p.Snippets = snippetsOf(h.publicURL(r), p.Token, modelFor(&k, h.defaultModel()))
+	return h.site.show(w, r, v, page{name: "key-shown", title: "Your new key", data: p})
 }
 
 // onceName is the name of a form that somebody sends; empty where it has none

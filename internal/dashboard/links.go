@@ -19,61 +19,44 @@ type linkPage struct {
 	Problems          []Problem
 }
 
-// linkUse is what is done with a link of a kind.
-type linkUse func(r *http.Request, token string, v *people.Visit) (llm.Secret, error)
-
-func (s *Server) linkRoutes() []people.Route {
-	all := []people.Route{
-		s.route("GET /forgot", people.Open, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			if !s.options.People.Passwords() {
-				return goTo(w, r, "/sign-in")
-			}
-			return s.showForgot(w, r, v, &form{}, false)
-		}),
-		s.route("POST /forgot", people.Open, s.forgot),
+// link is the page of a kind of link.
+func (h *signInHandlers) link(kind people.LinkKind) serve {
+	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		return h.showLink(w, r, v, kind, &form{})
 	}
-	all = append(all, s.linkRoute("/setup/{token}", people.SetupLink, s.setUp)...)
-	all = append(all, s.linkRoute("/invite/{token}", people.InviteLink, s.accept)...)
-	all = append(all, s.linkRoute("/link/{token}", people.SignInLink, s.followLink)...)
-	return append(all, s.linkRoute("/reset/{token}", people.ResetLink, s.reset)...)
 }
 
-// linkRoute is the page of a kind of link, and what its form does: whoever uses
-// the link is signed in afterwards.
-func (s *Server) linkRoute(pattern string, kind people.LinkKind, use linkUse) []people.Route {
-	return []people.Route{
-		s.route("GET "+pattern, people.Open, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			return s.showLink(w, r, v, kind, &form{})
-		}),
-		s.route("POST "+pattern, people.Open, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			f := sent(r)
-			session, err := use(r, r.PathValue("token"), v)
-			if f.refuse(err) {
-				return s.showLink(w, r, v, kind, f)
-			}
-			if err != nil {
-				return err
-			}
-			s.startSession(w, session)
-			return goTo(w, r, "/")
-		}),
+// useLink does what the form of a kind of link asks for: whoever uses the link is
+// signed in afterwards.
+func (h *signInHandlers) useLink(kind people.LinkKind) serve {
+	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		f := sent(r)
+		session, err := h.follow(r, kind, v.Origin)
+		if f.refuse(err) {
+			return h.showLink(w, r, v, kind, f)
+		}
+		if err != nil {
+			return err
+		}
+		h.site.cookies.startSession(w, session)
+		return goTo(w, r, "/")
 	}
 }
 
 // showLink shows what a link is for. One that is used up, over, or of another
 // kind is not found.
-func (s *Server) showLink(w http.ResponseWriter, r *http.Request, v *people.Visit, kind people.LinkKind,
+func (h *signInHandlers) showLink(w http.ResponseWriter, r *http.Request, v *people.Visit, kind people.LinkKind,
 	f *form,
 ) error {
-	link, err := s.options.People.Link(r.Context(), r.PathValue("token"), kind)
+	link, err := h.people.Link(r.Context(), r.PathValue("token"), kind)
 	if err != nil {
 		return err
 	}
 	p := linkPageOf(link, f)
-	if !s.options.People.Passwords() {
-		p.dropPasswords(kind, s.options.People.SSO())
+	if !h.people.Passwords() {
+		p.dropPasswords(kind, h.people.SSO())
 	}
-	return s.show(w, r, v, page{name: "link", title: p.Title, bare: true, status: f.status(), data: p})
+	return h.site.show(w, r, v, page{name: "link", title: p.Title, bare: true, status: f.status(), data: p})
 }
 
 func linkPageOf(link people.Link, f *form) linkPage {
@@ -89,11 +72,7 @@ func linkPageOf(link people.Link, f *form) linkPage {
 		p.Title, p.Text, p.Verb = "Set up Weir",
 			"You are the first one here. You will be the operator of this installation, and the owner of its first "+
 				"account.", "Set up"
-		email := Field{
-			Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true, First: true,
-			Max: 254,
-		}
-		p.Fields = []Field{f.field(email), f.field(name), f.field(password)}
+		p.Fields = []Field{f.field(ownEmail()), f.field(name), f.field(password)}
 	case link.Kind == people.SignInLink:
 		p.Title, p.Text, p.Verb = "Sign in", "This link signs you in once.", "Sign in"
 	case link.Kind == people.ResetLink:
@@ -142,20 +121,18 @@ func invitedTo(i *people.Invitation) string {
 	return "Join " + i.AccountName
 }
 
-func (s *Server) setUp(r *http.Request, token string, v *people.Visit) (llm.Secret, error) {
-	return s.options.People.SetUp(r.Context(), token, personOf(r), v.Origin)
-}
-
-func (s *Server) accept(r *http.Request, token string, v *people.Visit) (llm.Secret, error) {
-	return s.options.People.Accept(r.Context(), token, personOf(r), v.Origin)
-}
-
-func (s *Server) reset(r *http.Request, token string, v *people.Visit) (llm.Secret, error) {
-	return s.options.People.Reset(r.Context(), token, secret(r, "password"), v.Origin)
-}
-
-func (s *Server) followLink(r *http.Request, token string, v *people.Visit) (llm.Secret, error) {
-	return s.options.People.FollowLink(r.Context(), token, v.Origin)
+// follow does what the link of the path is for, and begins a session.
+func (h *signInHandlers) follow(r *http.Request, kind people.LinkKind, from people.Origin) (llm.Secret, error) {
+	token := r.PathValue("token")
+	switch kind {
+	case people.SetupLink:
+		return h.people.SetUp(r.Context(), token, personOf(r), from)
+	case people.InviteLink:
+		return h.people.Accept(r.Context(), token, personOf(r), from)
+	case people.ResetLink:
+		return h.people.Reset(r.Context(), token, secret(r, "password"), from)
+	}
+	return h.people.FollowLink(r.Context(), token, from)
 }
 
 func personOf(r *http.Request) people.Person {
@@ -172,24 +149,26 @@ type forgotPage struct {
 	Problems []Problem
 }
 
-func (s *Server) forgot(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *signInHandlers) forgotForm(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	if !h.people.Passwords() {
+		return goTo(w, r, "/sign-in")
+	}
+	return h.showForgot(w, r, v, &form{}, false)
+}
+
+func (h *signInHandlers) forgot(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	err := s.options.People.Forgot(r.Context(), r.PostFormValue("email"), v.Origin)
+	err := h.people.Forgot(r.Context(), r.PostFormValue("email"), v.Origin)
 	if err != nil && !f.refuse(err) {
 		return err
 	}
-	return s.showForgot(w, r, v, f, err == nil)
+	return h.showForgot(w, r, v, f, err == nil)
 }
 
-func (s *Server) showForgot(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, sent bool) error {
-	p := forgotPage{Sent: sent}
-	p.Email = f.field(Field{
-		Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true,
-		First: true, Max: 254,
-	})
+func (h *signInHandlers) showForgot(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, sent bool) error {
+	p := forgotPage{Sent: sent, Email: f.field(ownEmail())}
 	p.Problems = f.problems()
-	return s.show(w, r, v, page{
-		name: "forgot", title: "Forgot your password?", bare: true, status: f.status(),
-		data: p,
+	return h.site.show(w, r, v, page{
+		name: "forgot", title: "Forgot your password?", bare: true, status: f.status(), data: p,
 	})
 }

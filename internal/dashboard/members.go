@@ -9,6 +9,13 @@ import (
 	"weir/internal/people"
 )
 
+// memberHandlers answer the page of an account's members.
+type memberHandlers struct {
+	site      *site
+	people    *people.Service
+	publicURL func(*http.Request) string
+}
+
 // membersPage is an account, and who is in it.
 type membersPage struct {
 	Name        string
@@ -50,77 +57,75 @@ type invited struct {
 	Unsent bool // there is mail, and it failed
 }
 
-func (s *Server) memberRoutes() []people.Route {
-	return []people.Route{
-		s.route("GET /accounts/{account}/members", people.Read, func(w http.ResponseWriter, r *http.Request,
-			v *people.Visit,
-		) error {
-			return s.showMembers(w, r, v, &form{}, nil)
-		}),
-		s.route("POST /accounts/{account}/members/invite", people.Manage, s.invite),
-		s.route("POST /accounts/{account}/members/{user}/role", people.Manage, s.setRole),
-		s.route("POST /accounts/{account}/members/{user}/remove", people.Manage, s.removeMember),
-		s.route("POST /accounts/{account}/invitations/{id}/cancel", people.Manage, s.cancelInvitation),
-	}
-}
-
 func membersPath(v *people.Visit) string { return accountPath(v.Account.Name) + "/members" }
 
-func (s *Server) invite(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *memberHandlers) page(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	return h.show(w, r, v, &form{}, nil)
+}
+
+func (h *memberHandlers) invite(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	token, i, err := s.options.People.Invite(r.Context(), v.By, people.Invitation{
-		Email: strings.TrimSpace(r.PostFormValue("email")), AccountID: v.Account.ID,
-		Role:      people.Role(r.PostFormValue("role")),
-		Untrusted: !v.Operator(),
+	just, err := h.site.invite(r, v, h.people, h.publicURL(r), people.Invitation{
+		AccountID: v.Account.ID, Role: people.Role(r.PostFormValue("role")), Untrusted: !v.Operator(),
 	})
-	if token.IsZero() && f.refuse(err) {
-		return s.showMembers(w, r, v, f, nil)
+	if f.refuse(err) {
+		return h.show(w, r, v, f, nil)
 	}
-	if token.IsZero() {
+	if err != nil {
 		return err
 	}
-	if err != nil { // the invitation stands; its mail did not go out
-		s.options.Log.WarnContext(r.Context(), "invitation was not mailed", "request_id", v.Origin.Request, "err", err)
+	return h.show(w, r, v, &form{}, just)
+}
+
+// invite invites whom the form names.
+func (s *site) invite(r *http.Request, v *people.Visit, to *people.Service, base string, i people.Invitation) (
+	*invited, error,
+) {
+	i.Email = strings.TrimSpace(r.PostFormValue("email"))
+	token, i, err := to.Invite(r.Context(), v.By, i)
+	if token.IsZero() {
+		return nil, err
 	}
-	return s.showMembers(w, r, v, &form{}, &invited{
-		Email: i.Email, Link: s.options.PublicURL(r) + "/invite/" + token.Reveal(), Unsent: err != nil,
-	})
+	if err != nil { // the invitation stands; its mail did not go out
+		s.log.WarnContext(r.Context(), "invitation was not mailed", "request_id", v.Origin.Request, "err", err)
+	}
+	return &invited{Email: i.Email, Link: base + "/invite/" + token.Reveal(), Unsent: err != nil}, nil
 }
 
-// memberChanged goes on after a form of the page. What is refused is said on it.
-func (s *Server) memberChanged(w http.ResponseWriter, r *http.Request, v *people.Visit, word string, err error) error {
-	return followed(w, r, membersPath(v)+"?done="+word, err,
-		func(f *form) error { return s.showMembers(w, r, v, f, nil) })
+// after goes on after a form of the page. What is refused is said on it.
+func (h *memberHandlers) after(w http.ResponseWriter, r *http.Request, v *people.Visit, word string, err error) error {
+	return (&form{}).followed(w, r, membersPath(v)+"?done="+word, err,
+		func(f *form) error { return h.show(w, r, v, f, nil) })
 }
 
-func (s *Server) setRole(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *memberHandlers) setRole(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	role := people.Role(r.PostFormValue("role"))
-	err := s.options.People.SetRole(r.Context(), v.By, v.Account.ID, r.PathValue("user"), role)
-	return s.memberChanged(w, r, v, "role-changed", err)
+	err := h.people.SetRole(r.Context(), v.By, v.Account.ID, r.PathValue("user"), role)
+	return h.after(w, r, v, "role-changed", err)
 }
 
-func (s *Server) removeMember(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	err := s.options.People.RemoveMember(r.Context(), v.By, v.Account.ID, r.PathValue("user"))
-	return s.memberChanged(w, r, v, "member-removed", err)
+func (h *memberHandlers) remove(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	err := h.people.RemoveMember(r.Context(), v.By, v.Account.ID, r.PathValue("user"))
+	return h.after(w, r, v, "member-removed", err)
 }
 
-func (s *Server) cancelInvitation(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	err := s.options.People.CancelInvitation(r.Context(), v.By, v.Account.ID, r.PathValue("id"))
-	return s.memberChanged(w, r, v, "invitation-cancelled", err)
+func (h *memberHandlers) cancelInvitation(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	err := h.people.CancelInvitation(r.Context(), v.By, v.Account.ID, r.PathValue("id"))
+	return h.after(w, r, v, "invitation-cancelled", err)
 }
 
-func (s *Server) showMembers(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, just *invited) error {
-	members, err := s.options.People.Members(r.Context(), v.Account.ID)
+func (h *memberHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, just *invited) error {
+	members, err := h.people.Members(r.Context(), v.Account.ID)
 	if err != nil {
 		return err
 	}
 	p := membersPageOf(v, members, f)
 	p.Invited = just
-	if s.options.People.SSOGives(v.Account.Name) {
-		p.SSO = s.options.People.SSO()
+	if h.people.SSOGives(v.Account.Name) {
+		p.SSO = h.people.SSO()
 	}
 	if p.CanManage {
-		invitations, err := s.options.People.Invitations(r.Context(), v.Account.ID)
+		invitations, err := h.people.Invitations(r.Context(), v.Account.ID)
 		if err != nil {
 			return err
 		}
@@ -128,7 +133,7 @@ func (s *Server) showMembers(w http.ResponseWriter, r *http.Request, v *people.V
 			p.Invitations = append(p.Invitations, invitationRowOf(accountPath(v.Account.Name)+"/invitations", i))
 		}
 	}
-	return s.show(w, r, v, page{name: "members", title: "Account", status: f.status(), data: p})
+	return h.site.show(w, r, v, page{name: "members", title: "Account", status: f.status(), data: p})
 }
 
 func membersPageOf(v *people.Visit, members []people.Membership, f *form) membersPage {

@@ -14,6 +14,13 @@ import (
 	"weir/internal/route"
 )
 
+// modelHandlers answer the page of models.
+type modelHandlers struct {
+	site         *site
+	models       func() []route.Model
+	defaultModel func() string
+}
+
 // modelsPage lists the models that requests can go to.
 type modelsPage struct {
 	Filters  Filters
@@ -47,23 +54,14 @@ type ability struct{ Name, Kind string }
 // modelsShown is how many models a page has.
 const modelsShown = 40
 
-func (s *Server) modelRoutes() []people.Route {
-	if s.options.Models == nil {
-		return nil
-	}
-	return []people.Route{s.route("GET /accounts/{account}/models", people.Read, s.models)}
-}
-
-func (s *Server) models(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	p := modelsPageOf(accountPath(v.Account.Name)+"/models", s.options.Models(), r.URL.Query())
-	if s.options.DefaultModel != nil {
-		p.Default = s.options.DefaultModel()
-	}
+func (h *modelHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	p := modelsPageOf(accountPath(v.Account.Name)+"/models", h.models(), r.URL.Query())
+	p.Default = h.defaultModel()
 	status := 0
 	if len(p.Problems) > 0 {
 		status = http.StatusUnprocessableEntity
 	}
-	return s.show(w, r, v, page{name: "models", title: "Models", status: status, data: p})
+	return h.site.show(w, r, v, page{name: "models", title: "Models", status: status, data: p})
 }
 
 // modelsPageOf is the page of those that the query selects.

@@ -40,58 +40,36 @@ func newAccountForms() *accountForms { return &accountForms{&form{}, &form{}, &f
 
 func (f *accountForms) all() []*form { return []*form{f.limits, f.budget, f.credit, f.onDisconnect} }
 
-func (s *Server) oneAccountRoutes() []people.Route {
-	base := accountsPath + "/{account}"
-	change := func(verb, done string, do accountChange) people.Route {
-		return s.route("POST "+base+"/"+verb, people.Operate, func(w http.ResponseWriter, r *http.Request,
-			v *people.Visit,
-		) error {
-			return s.changeAccount(w, r, v, done, do)
-		})
-	}
-	return []people.Route{
-		s.route("GET "+base, people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			return s.showAccount(w, r, v, newAccountForms())
-		}),
-		change("suspend", "account-suspended", s.suspend),
-		change("resume", "account-resumed", s.resume),
-		change("limits/set", "limits-set", s.setLimits),
-		change("budget/set", "budget-set", s.setBudget),
-		change("credit/add", "credit-added", s.addCredit),
-		change("credit/end", "credit-ended", s.endCredit),
-		change("hangup/set", "hangup-set", s.setOnDisconnect),
-	}
-}
-
 // accountChange does what a form asks for, and says which one it is. What is
 // wrong with what was typed stands in the form, or is the error.
 type accountChange func(r *http.Request, v *people.Visit, f *accountForms) (*form, error)
 
-func (s *Server) changeAccount(w http.ResponseWriter, r *http.Request, v *people.Visit, done string,
-	do accountChange,
-) error {
-	forms := newAccountForms()
-	f, err := do(r, v, forms)
-	if err != nil && !f.refuse(err) {
-		return err
+// change does so, and goes on to the page that says it was done.
+func (h *accountHandlers) change(done string, do accountChange) serve {
+	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		forms := newAccountForms()
+		f, err := do(r, v, forms)
+		if err != nil && !f.refuse(err) {
+			return err
+		}
+		if f.bad() {
+			return h.show(w, r, v, forms)
+		}
+		return goTo(w, r, managePath(v.Account.Name)+"?done="+done)
 	}
-	if f.bad() {
-		return s.showAccount(w, r, v, forms)
-	}
-	return goTo(w, r, managePath(v.Account.Name)+"?done="+done)
 }
 
-func (s *Server) suspend(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
-	_, err := s.options.Accounts.Suspend(r.Context(), v.By, v.Account.ID)
+func (h *accountHandlers) suspend(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
+	_, err := h.accounts.Suspend(r.Context(), v.By, v.Account.ID)
 	return &form{}, err
 }
 
-func (s *Server) resume(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
-	_, err := s.options.Accounts.Resume(r.Context(), v.By, v.Account.ID)
+func (h *accountHandlers) resume(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
+	_, err := h.accounts.Resume(r.Context(), v.By, v.Account.ID)
 	return &form{}, err
 }
 
-func (s *Server) setLimits(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
+func (h *accountHandlers) setLimits(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
 	f.limits = sent(r)
 	var limits account.Limits
 	for _, l := range limitNames {
@@ -100,31 +78,31 @@ func (s *Server) setLimits(r *http.Request, v *people.Visit, f *accountForms) (*
 	if f.limits.bad() {
 		return f.limits, nil
 	}
-	_, err := s.options.Accounts.SetLimits(r.Context(), v.By, v.Account.ID, limits)
+	_, err := h.accounts.SetLimits(r.Context(), v.By, v.Account.ID, limits)
 	return f.limits, err
 }
 
-func (s *Server) setBudget(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
+func (h *accountHandlers) setBudget(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
 	f.budget = sent(r)
 	b := budgetOf(f.budget)
 	if f.budget.bad() {
 		return f.budget, nil
 	}
-	_, err := s.options.Accounts.SetBudget(r.Context(), v.By, v.Account.ID, b)
+	_, err := h.accounts.SetBudget(r.Context(), v.By, v.Account.ID, b)
 	return f.budget, err
 }
 
-func (s *Server) addCredit(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
+func (h *accountHandlers) addCredit(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
 	f.credit = sent(r)
 	amount, ok := amountOf(r.PostFormValue("usd"))
 	if !ok || amount <= 0 {
 		f.credit.mistake("usd", "Credit is an amount of US dollars such as 20 or 0.50.")
 	}
-	add := s.options.Accounts.AddCredit
+	add := h.accounts.AddCredit
 	switch r.PostFormValue("way") {
 	case "add":
 	case "give":
-		add = s.options.Accounts.AddGoodwill
+		add = h.accounts.AddGoodwill
 	case "take":
 		amount = -amount
 	default:
@@ -134,24 +112,24 @@ func (s *Server) addCredit(r *http.Request, v *people.Visit, f *accountForms) (*
 		return f.credit, nil
 	}
 	name := onceName(v, r.PostForm)
-	if !s.once.first(name, s.options.Now()) {
+	if !h.once.first(name, h.site.now()) {
 		return f.credit, nil
 	}
 	_, err := add(r.Context(), v.By, v.Account.ID, amount)
 	if err != nil {
-		s.once.forget(name)
+		h.once.forget(name)
 	}
 	return f.credit, err
 }
 
-func (s *Server) endCredit(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
-	_, err := s.options.Accounts.EndCredit(r.Context(), v.By, v.Account.ID)
+func (h *accountHandlers) endCredit(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
+	_, err := h.accounts.EndCredit(r.Context(), v.By, v.Account.ID)
 	return &form{}, err
 }
 
-func (s *Server) setOnDisconnect(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
+func (h *accountHandlers) setOnDisconnect(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
 	f.onDisconnect = sent(r)
-	_, err := s.options.Accounts.SetOnDisconnect(r.Context(), v.By, v.Account.ID,
+	_, err := h.accounts.SetOnDisconnect(r.Context(), v.By, v.Account.ID,
 		account.OnDisconnect(r.PostFormValue("on_hangup")))
 	return f.onDisconnect, err
 }
@@ -162,9 +140,13 @@ func amountOf(text string) (llm.Money, bool) {
 	return m, err == nil
 }
 
-func (s *Server) showAccount(w http.ResponseWriter, r *http.Request, v *people.Visit, f *accountForms) error {
+func (h *accountHandlers) page(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	return h.show(w, r, v, newAccountForms())
+}
+
+func (h *accountHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *accountForms) error {
 	p := oneAccountPageOf(v.Account, f)
-	spent, err := s.spentOf(r, v.Account)
+	spent, err := h.spentOf(r, v.Account)
 	if err != nil {
 		return err
 	}
@@ -173,17 +155,19 @@ func (s *Server) showAccount(w http.ResponseWriter, r *http.Request, v *people.V
 	for _, one := range f.all() {
 		status = max(status, one.status())
 	}
-	return s.show(w, r, v, page{name: "operator-account", title: "Manage " + v.Account.Name, status: status, data: p})
+	return h.site.show(w, r, v, page{
+		name: "operator-account", title: "Manage " + v.Account.Name, status: status, data: p,
+	})
 }
 
 // spentOf is what the account has spent of what it may.
-func (s *Server) spentOf(r *http.Request, a *account.Account) ([]Tile, error) {
-	now := s.options.Now()
-	month, err := s.options.Spent(r.Context(), a.ID, ledger.PeriodMonth.Number(now))
+func (h *accountHandlers) spentOf(r *http.Request, a *account.Account) ([]Tile, error) {
+	now := h.site.now()
+	month, err := h.spent(r.Context(), a.ID, ledger.PeriodMonth.Number(now))
 	if err != nil {
 		return nil, err
 	}
-	status, err := a.BudgetStatus(r.Context(), now, s.options.Spent)
+	status, err := a.BudgetStatus(r.Context(), now, h.spent)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // operatorSamples are the pages of operators.
-func operatorSamples(s *Server) []sample {
+func operatorSamples(s *site) []sample {
 	all := append(accountSamples(), providerSamples()...)
 	all = append(all, userSamples()...)
 	all = append(all, auditSamples()...)
@@ -177,7 +177,7 @@ func auditSamples() []sample {
 	}
 }
 
-func systemSamples(s *Server) []sample {
+func systemSamples(s *site) []sample {
 	at := testTime
 	well := System{
 		Started: testTime.AddDate(0, 0, -3), Database: DatabaseState{Engine: "PostgreSQL 17.2", Schema: 21, Current: 21}, Valkey: ValkeyState{Used: true},
@@ -204,7 +204,7 @@ func systemSamples(s *Server) []sample {
 		many.Values[i] = Setting{"prices.openai/gpt-5-mini.input", "0.15"}
 	}
 	show := func(name string, x *System) sample {
-		return sample{name, "/operator/system", "", page{name: "system", title: "System", data: systemPageOf(x, s.options.Version, testTime)}}
+		return sample{name, "/operator/system", "", page{name: "system", title: "System", data: systemPageOf(x, s.version, testTime)}}
 	}
 	return []sample{
 		show("system", &well), show("system-ill", &ill),
@@ -252,9 +252,8 @@ func TestCents(t *testing.T) {
 // TestTrialModels prefers the default model, and one that has a price.
 func TestTrialModels(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
 	priced := llm.Price{Version: "v"}
-	s.options.Installation = &Installation{Models: func() []route.Model {
+	installation := &Installation{Models: func() []route.Model {
 		return []route.Model{
 			{Name: "a/1", Provider: "a"},
 			{Name: "a/2", Provider: "a", Price: priced, Deprecated: true},
@@ -263,8 +262,8 @@ func TestTrialModels(t *testing.T) {
 			{Name: "fast", Targets: []string{"a/3"}},
 		}
 	}}
-	s.options.DefaultModel = func() string { return "b/2" }
-	if diff := cmp.Diff(s.trialModels(), map[string]string{"a": "a/3", "b": "b/2"}); diff != "" {
+	h := &providerHandlers{installation: installation, defaultModel: func() string { return "b/2" }}
+	if diff := cmp.Diff(h.trialModels(), map[string]string{"a": "a/3", "b": "b/2"}); diff != "" {
 		t.Errorf("got -, want +:\n%s", diff)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,7 +14,19 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/webhook"
 )
+
+// overviewHandlers answer the first page of an account.
+type overviewHandlers struct {
+	site      *site
+	accounts  *account.Service
+	reports   Reports // nil where nobody keeps them
+	spent     account.Spender
+	flush     func(context.Context)
+	webhooks  *webhook.Service
+	publicURL func(*http.Request) string
+}
 
 // overviewPage is what an account used in a range of dates.
 type overviewPage struct {
@@ -82,69 +95,67 @@ type allowance struct {
 	Limit       llm.Money
 }
 
-func (s *Server) overviewRoutes() []people.Route {
-	return []people.Route{s.route("GET /accounts/{account}", people.Read, s.overview)}
-}
-
-func (s *Server) overview(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *overviewHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	ctx := r.Context()
-	keys, err := s.options.Accounts.Keys(ctx, v.Account.ID)
+	keys, err := h.accounts.Keys(ctx, v.Account.ID)
 	if err != nil {
 		return err
 	}
-	now := s.options.Now()
+	now := h.site.now()
 	chosen, err := chosenSpan(now, r.URL.Query())
 	if err != nil {
 		return err
 	}
-	hooks, err := s.hookNotices(ctx, v)
+	hooks, err := hookNotices(ctx, h.webhooks, v, now)
 	if err != nil {
 		return err
 	}
-	if s.options.Reports == nil {
-		return s.start(w, r, v, keys, hooks)
+	if h.reports == nil {
+		return h.start(w, r, v, keys, hooks)
 	}
-	s.flush(ctx)
-	sums, err := s.readSums(ctx, v.Account.ID, chosen)
+	h.flush(ctx)
+	sums, err := h.readSums(ctx, v.Account.ID, chosen)
 	if err != nil {
 		return err
 	}
 	if sums.whole.Total.Attempts == 0 {
-		used, err := s.everUsed(ctx, v.Account.ID)
+		used, err := h.everUsed(ctx, v.Account.ID)
 		if err != nil {
 			return err
 		}
 		if !used {
-			return s.start(w, r, v, keys, hooks)
+			return h.start(w, r, v, keys, hooks)
 		}
 	}
 	p := overviewPageOf(v.Account, keys, sums, now)
 	p.Hooks = hooks
-	if p.Allowances, err = s.allowances(ctx, v.Account, now); err != nil {
+	if p.Allowances, err = h.allowances(ctx, v.Account, now); err != nil {
 		return err
 	}
-	return s.show(w, r, v, page{name: "overview", title: "Overview", scripts: []string{"chart.js"}, data: p})
+	return h.site.show(w, r, v, page{name: "overview", title: "Overview", scripts: []string{"chart.js"}, data: p})
 }
 
 // flushWait is how long a page waits for what is settled to be in the reports.
 const flushWait = time.Second
 
-// flush waits for what is settled to be in the reports. Without that a page
+// flusher waits for what is settled to be in the reports. Without that a page
 // shows what there is: it is a little older.
-func (s *Server) flush(ctx context.Context) {
-	if s.options.Flush == nil {
-		return
-	}
-	within, cancel := context.WithTimeout(ctx, flushWait)
-	defer cancel()
-	if err := s.options.Flush(within); err != nil && ctx.Err() == nil {
-		s.options.Log.WarnContext(ctx, "a page is shown without what was settled last", "err", err)
+func flusher(flush func(context.Context) error, log *slog.Logger) func(context.Context) {
+	return func(ctx context.Context) {
+		if flush == nil {
+			return
+		}
+		within, cancel := context.WithTimeout(ctx, flushWait)
+		defer cancel()
+		if err := flush(within); err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "a page is shown without what was settled last", "err", err)
+		}
 	}
 }
 
 // everUsed reports whether the account has any usage at all.
-func (s *Server) everUsed(ctx context.Context, accountID string) (bool, error) {
-	p, err := s.options.Reports.Uses(ctx, ledger.UsesQuery{Account: accountID, Limit: 1})
+func (h *overviewHandlers) everUsed(ctx context.Context, accountID string) (bool, error) {
+	p, err := h.reports.Uses(ctx, ledger.UsesQuery{Account: accountID, Limit: 1})
 	return p.Count > 0, err
 }
 
@@ -158,11 +169,11 @@ type spentSums struct {
 }
 
 // readSums reads what an account used.
-func (s *Server) readSums(ctx context.Context, accountID string, of span) (*spentSums, error) {
+func (h *overviewHandlers) readSums(ctx context.Context, accountID string, of span) (*spentSums, error) {
 	q := ledger.OverviewQuery{Account: accountID, From: of.first(), To: of.last()}
 	x := &spentSums{span: of}
 	var err error
-	if x.whole, err = s.options.Reports.Overview(ctx, q); err != nil {
+	if x.whole, err = h.reports.Overview(ctx, q); err != nil {
 		return nil, err
 	}
 	n := min(len(x.whole.Models), maxSeries)
@@ -170,7 +181,7 @@ func (s *Server) readSums(ctx context.Context, accountID string, of span) (*spen
 		n--
 	}
 	x.series = x.whole.Models[:n]
-	x.keys, err = s.options.Reports.KeySpend(ctx, accountID, q.From, q.To)
+	x.keys, err = h.reports.KeySpend(ctx, accountID, q.From, q.To)
 	return x, err
 }
 
@@ -332,11 +343,13 @@ func spendRow(name string, d *ledger.DaySum, values []int64) []string {
 }
 
 // allowances are what the account may still spend.
-func (s *Server) allowances(ctx context.Context, a *account.Account, now time.Time) (all []allowance, err error) {
-	if s.options.Spent == nil {
+func (h *overviewHandlers) allowances(ctx context.Context, a *account.Account, now time.Time) (
+	all []allowance, err error,
+) {
+	if h.spent == nil {
 		return nil, nil
 	}
-	status, err := a.BudgetStatus(ctx, now, s.options.Spent)
+	status, err := a.BudgetStatus(ctx, now, h.spent)
 	if err != nil {
 		return nil, err
 	}

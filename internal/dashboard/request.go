@@ -55,7 +55,7 @@ type correctionRow struct {
 // mostAttempts is how many attempts of a request a page shows.
 const mostAttempts = 20
 
-func (s *Server) request(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *requestHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	gone := &llm.Error{
 		Code:    llm.CodeNotFound,
 		Message: "This account has no such request. Requests are kept for a time; what they cost stays in the sums.",
@@ -64,20 +64,20 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request, v *people.Visit
 	if err != nil {
 		return gone
 	}
-	s.flush(r.Context())
-	d, there, err := s.options.Requests.Request(r.Context(), v.Account.ID, id)
+	h.flush(r.Context())
+	d, there, err := h.requests.Request(r.Context(), v.Account.ID, id)
 	if err != nil {
 		return err
 	}
 	if !there {
 		return gone
 	}
-	keys, err := s.options.Accounts.Keys(r.Context(), v.Account.ID)
+	keys, err := h.accounts.Keys(r.Context(), v.Account.ID)
 	if err != nil {
 		return err
 	}
 	p := requestPageOf(accountPath(v.Account.Name)+"/requests", &d, labelsOf(keys))
-	return s.show(w, r, v, page{name: "request", title: "Request", data: p})
+	return h.site.show(w, r, v, page{name: "request", title: "Request", data: p})
 }
 
 func requestPageOf(base string, d *ledger.RequestDetail, labels map[string]string) requestPage {

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"net/url"
 	"time"
@@ -11,6 +12,16 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 )
+
+// requestHandlers answer the pages of requests.
+type requestHandlers struct {
+	site     *site
+	accounts *account.Service
+	people   *people.Service
+	requests RequestLog
+	flush    func(context.Context)
+	tails    *tails
+}
 
 // requestsPage is a list of an account's requests.
 type requestsPage struct {
@@ -46,17 +57,6 @@ type requestRow struct {
 // requestsShown is how many requests a page has.
 const requestsShown = 50
 
-func (s *Server) requestRoutes() []people.Route {
-	if s.options.Requests == nil {
-		return nil
-	}
-	return []people.Route{
-		s.route("GET /accounts/{account}/requests", people.Read, s.requests),
-		s.route("GET /accounts/{account}/requests/tail", people.Read, s.tail),
-		s.route("GET /accounts/{account}/requests/{id}", people.Read, s.request),
-	}
-}
-
 // requestQuery reads what a list is asked for. What is wrong stands at its field.
 func requestQuery(f *form, accountID string) ledger.RequestsQuery {
 	q := ledger.RequestsQuery{
@@ -90,10 +90,7 @@ func requestFields(f *form, keys []account.Key) []Field {
 		{Value: "", Label: "Any way"},
 		{Value: string(ledger.EndedOK), Label: "Answered"},
 		{Value: string(ledger.EndedError), Label: "Not answered"},
-		{
-			Value: string(ledger.EndedUnseen),
-			Label: "End not seen",
-		},
+		{Value: string(ledger.EndedUnseen), Label: "End not seen"},
 	}
 	return []Field{
 		f.field(Field{Name: "key", Label: "Key", Choices: choices}),
@@ -104,8 +101,8 @@ func requestFields(f *form, keys []account.Key) []Field {
 	}
 }
 
-func (s *Server) requests(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	keys, err := s.options.Accounts.Keys(r.Context(), v.Account.ID)
+func (h *requestHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	keys, err := h.accounts.Keys(r.Context(), v.Account.ID)
 	if err != nil {
 		return err
 	}
@@ -115,18 +112,15 @@ func (s *Server) requests(w http.ResponseWriter, r *http.Request, v *people.Visi
 	p := requestsPage{Filters: Filters{Action: base, Label: "Requests to show", Fields: requestFields(
 		f, shownKeys(keys, q.Key)), Reset: base}, Problems: f.problems()}
 	if f.bad() {
-		return s.show(w, r, v, page{
-			name: "requests", title: "Requests", status: http.StatusUnprocessableEntity,
-			data: p,
-		})
+		return h.site.show(w, r, v, page{name: "requests", title: "Requests", status: f.status(), data: p})
 	}
-	s.flush(r.Context())
-	list, next, err := s.options.Requests.Requests(r.Context(), q)
+	h.flush(r.Context())
+	list, next, err := h.requests.Requests(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	p.fill(base, &q, requestRows(base, list, labelsOf(keys)), next, today(s.options.Now()))
-	return s.show(w, r, v, page{name: "requests", title: "Requests", scripts: []string{"tail.js"}, data: p})
+	p.fill(base, &q, requestRows(base, list, labelsOf(keys)), next, today(h.site.now()))
+	return h.site.show(w, r, v, page{name: "requests", title: "Requests", scripts: []string{"tail.js"}, data: p})
 }
 
 // mostKeys is how many keys a list to choose from has: those made last, and the

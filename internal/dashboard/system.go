@@ -8,6 +8,28 @@ import (
 	"weir/internal/people"
 )
 
+// installationHandlers answer the pages of the installation and of its configuration.
+type installationHandlers struct {
+	site         *site
+	installation *Installation
+}
+
+func (h *installationHandlers) system(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	state, err := h.installation.System(r.Context())
+	if err != nil {
+		return err
+	}
+	return h.site.show(w, r, v, page{
+		name: "system", title: "System", data: systemPageOf(&state, h.site.version, h.site.now()),
+	})
+}
+
+func (h *installationHandlers) settings(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	return h.site.show(w, r, v, page{
+		name: "settings", title: "Settings", data: settingsPageOf(h.installation.Settings()),
+	})
+}
+
 // systemPage is how the installation does.
 type systemPage struct {
 	Parts    []systemPart
@@ -26,19 +48,6 @@ type systemPart struct {
 type nodeRow struct {
 	Node
 	Badge Badge
-}
-
-func (s *Server) systemRoutes() []people.Route {
-	return []people.Route{s.route("GET /operator/system", people.Operate, func(w http.ResponseWriter, r *http.Request,
-		v *people.Visit,
-	) error {
-		state, err := s.options.Installation.System(r.Context())
-		if err != nil {
-			return err
-		}
-		return s.show(w, r, v, page{name: "system", title: "System", data: systemPageOf(&state, s.options.Version,
-			s.options.Now())})
-	})}
 }
 
 func systemPageOf(x *System, version string, now time.Time) systemPage {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,6 +12,15 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 )
+
+// usageHandlers answer the page of usage, and its file.
+type usageHandlers struct {
+	site      *site
+	reports   Reports
+	flush     func(context.Context)
+	publicURL func(*http.Request) string
+	files     *slots // files that are being downloaded
+}
 
 // usagePage is usage by day and model, as GET /v1/uses has it.
 type usagePage struct {
@@ -29,16 +39,6 @@ type usagePage struct {
 
 // usesShown is how many entries a page of usage has.
 const usesShown = 50
-
-func (s *Server) usageRoutes() []people.Route {
-	if s.options.Reports == nil {
-		return nil
-	}
-	return []people.Route{
-		s.route("GET /accounts/{account}/usage", people.Read, s.usage),
-		s.route("GET /accounts/{account}/usage.csv", people.Read, s.usageCSV),
-	}
-}
 
 // usageQuery is what a page of usage is asked for.
 type usageQuery struct {
@@ -103,31 +103,31 @@ func (u *usageQuery) uses(accountID string) ledger.UsesQuery {
 	}
 }
 
-func (s *Server) usage(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *usageHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	ctx := r.Context()
 	base := accountPath(v.Account.Name) + "/usage"
-	u := usageQueryOf(r.URL.Query(), s.options.Now())
+	u := usageQueryOf(r.URL.Query(), h.site.now())
 	if u.form.bad() {
 		p := usagePage{
 			Filters:  Filters{Action: base, Label: "Usage to show", Fields: u.fields(), Reset: base},
 			Problems: u.form.problems(),
 		}
-		return s.show(w, r, v, page{name: "usage", title: "Usage", status: http.StatusUnprocessableEntity, data: p})
+		return h.site.show(w, r, v, page{name: "usage", title: "Usage", status: u.form.status(), data: p})
 	}
-	s.flush(ctx)
-	whole, err := s.options.Reports.Overview(ctx, ledger.OverviewQuery{
+	h.flush(ctx)
+	whole, err := h.reports.Overview(ctx, ledger.OverviewQuery{
 		Account: v.Account.ID, From: u.span.first(),
 		To: u.span.last(), Model: u.model,
 	})
 	if err != nil {
 		return err
 	}
-	uses, err := s.options.Reports.Uses(ctx, u.uses(v.Account.ID))
+	uses, err := h.reports.Uses(ctx, u.uses(v.Account.ID))
 	if err != nil {
 		return err
 	}
-	p := usagePageOf(base, s.options.PublicURL(r), u, &whole, &uses)
-	return s.show(w, r, v, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p})
+	p := usagePageOf(base, h.publicURL(r), u, &whole, &uses)
+	return h.site.show(w, r, v, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p})
 }
 
 func usagePageOf(base, public string, u *usageQuery, whole *ledger.Overview, uses *ledger.UsesPage) usagePage {

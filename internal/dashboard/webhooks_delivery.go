@@ -46,35 +46,35 @@ const (
 	maxAnswerShown = 400
 )
 
-// deliveryOf is the delivery that the path names, with its endpoint, if that is one
+// findDelivery is the delivery that the path names, with its endpoint, if that is one
 // of the visit's.
-func (s *Server) deliveryOf(r *http.Request, v *people.Visit) (webhook.Detail, webhook.Endpoint, hookHome, error) {
-	e, home, err := s.webhookOf(r, v)
+func (h *webhookHandlers) findDelivery(r *http.Request, v *people.Visit) (webhook.Detail, webhook.Endpoint, error) {
+	e, err := h.find(r, v)
 	if err != nil {
-		return webhook.Detail{}, e, home, err
+		return webhook.Detail{}, e, err
 	}
-	d, err := s.options.Webhooks.DeliveryOf(r.Context(), &e, r.PathValue("delivery"))
-	return d, e, home, err
+	d, err := h.webhooks.DeliveryOf(r.Context(), &e, r.PathValue("delivery"))
+	return d, e, err
 }
 
-func (s *Server) showDelivery(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	d, e, home, err := s.deliveryOf(r, v)
+func (h *webhookHandlers) showDelivery(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	d, e, err := h.findDelivery(r, v)
 	if err != nil {
 		return err
 	}
-	p := deliveryPageOf(home, &e, &d)
+	p := deliveryPageOf(hookHomeOf(v), &e, &d)
 	p.Problems = f.problems()
-	return s.show(w, r, v, page{name: "webhook-delivery", title: "Delivery", status: f.status(), data: p})
+	return h.site.show(w, r, v, page{name: "webhook-delivery", title: "Delivery", status: f.status(), data: p})
 }
 
-func (s *Server) redeliver(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	d, e, home, err := s.deliveryOf(r, v)
+func (h *webhookHandlers) redeliver(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	d, e, err := h.findDelivery(r, v)
 	if err != nil {
 		return err
 	}
-	err = s.options.Webhooks.Redeliver(r.Context(), d.ID)
-	to := home.path + "/" + e.ID + "/deliveries/" + d.ID + "?done=webhook-redelivered"
-	return followed(w, r, to, err, func(f *form) error { return s.showDelivery(w, r, v, f) })
+	err = h.webhooks.Redeliver(r.Context(), d.ID)
+	to := endpointPath(v, &e) + "/deliveries/" + d.ID + "?done=webhook-redelivered"
+	return (&form{}).followed(w, r, to, err, func(f *form) error { return h.showDelivery(w, r, v, f) })
 }
 
 func deliveryPageOf(home hookHome, e *webhook.Endpoint, d *webhook.Detail) deliveryPage {

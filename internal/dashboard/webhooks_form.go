@@ -37,9 +37,9 @@ type hookSecretPage struct {
 	Check  []Code
 }
 
-func (s *Server) showNewWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+func (h *webhookHandlers) showNew(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
 	p := newHookPageOf(hookHomeOf(v), v.Operator(), f)
-	return s.show(w, r, v, page{name: "webhook-new", title: "Add an endpoint", status: f.status(), data: p})
+	return h.site.show(w, r, v, page{name: "webhook-new", title: "Add an endpoint", status: f.status(), data: p})
 }
 
 func newHookPageOf(home hookHome, operator bool, f *form) newHookPage {
@@ -104,53 +104,49 @@ func readHook(home hookHome, operator bool, f *form) webhook.Endpoint {
 	return e
 }
 
-func (s *Server) makeWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *webhookHandlers) create(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	home, f := hookHomeOf(v), sent(r)
 	e := readHook(home, v.Operator(), f)
 	if f.bad() {
-		return s.showNewWebhook(w, r, v, f)
+		return h.showNew(w, r, v, f)
 	}
 	name := onceName(v, r.PostForm)
-	if !s.once.first(name, s.options.Now()) {
+	if !h.once.first(name, h.site.now()) {
 		return goTo(w, r, home.path+"?done=webhook-made")
 	}
-	e, secret, err := s.options.Webhooks.Add(r.Context(), v.By, e)
+	e, secret, err := h.webhooks.Add(r.Context(), v.By, e)
 	if err != nil {
-		s.once.forget(name)
+		h.once.forget(name)
 		if f.refuse(err) {
-			return s.showNewWebhook(w, r, v, f)
+			return h.showNew(w, r, v, f)
 		}
 		return err
 	}
-	return s.showSecret(w, r, v, "The new endpoint’s secret", &e, secret)
+	return h.showSecret(w, r, v, "The new endpoint’s secret", &e, secret)
 }
 
-// rotateWebhook gives an endpoint another secret, and shows it.
-func (s *Server) rotateWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	e, home, err := s.webhookOf(r, v)
-	if err != nil {
-		return err
-	}
+// rotate gives an endpoint another secret, and shows it.
+func (h *webhookHandlers) rotate(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
 	name := onceName(v, r.PostForm)
-	if !s.once.first(name, s.options.Now()) {
-		return goTo(w, r, home.path+"/"+e.ID+"?done=webhook-rotated")
+	if !h.once.first(name, h.site.now()) {
+		return goTo(w, r, endpointPath(v, e)+"?done=webhook-rotated")
 	}
-	e, secret, err := s.options.Webhooks.RotateSecret(r.Context(), v.By, e.ID)
+	rotated, secret, err := h.webhooks.RotateSecret(r.Context(), v.By, e.ID)
 	if err != nil {
-		s.once.forget(name)
+		h.once.forget(name)
 		return err
 	}
-	return s.showSecret(w, r, v, "The endpoint’s other secret", &e, secret)
+	return h.showSecret(w, r, v, "The endpoint’s other secret", &rotated, secret)
 }
 
-func (s *Server) showSecret(w http.ResponseWriter, r *http.Request, v *people.Visit, title string, e *webhook.Endpoint,
-	secret llm.Secret,
+func (h *webhookHandlers) showSecret(w http.ResponseWriter, r *http.Request, v *people.Visit, title string,
+	e *webhook.Endpoint, secret llm.Secret,
 ) error {
 	p := hookSecretPage{
-		Title: title, URL: e.URL, Secret: secret.Reveal(), Former: e.Rotated,
-		Back: hookHomeOf(v).path + "/" + e.ID, Check: checkSnippets,
+		Title: title, URL: e.URL, Secret: secret.Reveal(), Former: e.Rotated, Back: endpointPath(v, e),
+		Check: checkSnippets,
 	}
-	return s.show(w, r, v, page{name: "webhook-secret", title: title, data: p})
+	return h.site.show(w, r, v, page{name: "webhook-secret", title: title, data: p})
 }
 
 // checkSnippets are programs that check the signature of an event. They use the

@@ -119,8 +119,8 @@ func deliveryQuery(id string, values url.Values) (webhook.DeliveryQuery, error) 
 	return q, nil
 }
 
-func (s *Server) showWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	e, home, err := s.webhookOf(r, v)
+func (h *webhookHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	e, err := h.find(r, v)
 	if err != nil {
 		return err
 	}
@@ -128,13 +128,13 @@ func (s *Server) showWebhook(w http.ResponseWriter, r *http.Request, v *people.V
 	if err != nil {
 		return err
 	}
-	list, err := s.options.Webhooks.Deliveries(r.Context(), q)
+	list, err := h.webhooks.Deliveries(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	p := hookPageOf(home, v.Operator(), &e, f)
+	p := hookPageOf(hookHomeOf(v), v.Operator(), &e, f)
 	p.list(q, list)
-	return s.show(w, r, v, page{name: "webhook", title: "Webhook endpoint", status: f.status(), data: p})
+	return h.site.show(w, r, v, page{name: "webhook", title: "Webhook endpoint", status: f.status(), data: p})
 }
 
 // list puts deliveries onto the page; the last one, where there is one more than
@@ -223,32 +223,24 @@ func recoverField() Field {
 	}}
 }
 
-// recoverWebhook sends an endpoint what it has not taken.
-func (s *Server) recoverWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	e, home, err := s.webhookOf(r, v)
-	if err != nil {
-		return err
-	}
+// recover sends an endpoint what it has not taken.
+func (h *webhookHandlers) recover(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
 	f := sent(r)
 	text := f.values.Get("hours")
 	hours, err := strconv.Atoi(text)
 	if err != nil || !slices.ContainsFunc(recoverField().Choices, func(c Choice) bool { return c.Value == text }) {
 		f.mistake("hours", "Choose how far back from the list.")
-		return s.showWebhook(w, r, v, f)
+		return h.show(w, r, v, f)
 	}
-	_, err = s.options.Webhooks.Recover(r.Context(), e.ID, s.options.Now().Add(-time.Duration(hours)*time.Hour))
-	return s.webhookDone(w, r, v, home.path+"/"+e.ID, "webhook-recovered", err)
+	_, err = h.webhooks.Recover(r.Context(), e.ID, h.site.now().Add(-time.Duration(hours)*time.Hour))
+	return h.after(w, r, v, e, "webhook-recovered", err)
 }
 
-func (s *Server) changeWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	e, home, err := s.webhookOf(r, v)
-	if err != nil {
-		return err
-	}
+func (h *webhookHandlers) change(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
 	f := sent(r)
-	is := readHook(home, v.Operator(), f)
+	is := readHook(hookHomeOf(v), v.Operator(), f)
 	if f.bad() {
-		return s.showWebhook(w, r, v, f)
+		return h.show(w, r, v, f)
 	}
 	u := webhook.Update{Types: &is.Types}
 	// it is permitted for the address on the page, not for one that just took its place
@@ -258,50 +250,33 @@ func (s *Server) changeWebhook(w http.ResponseWriter, r *http.Request, v *people
 	if v.Operator() {
 		u.AllowPrivate = &is.AllowPrivate
 	}
-	if _, err := s.options.Webhooks.Change(r.Context(), v.By, e.ID, u); f.refuse(err) {
-		return s.showWebhook(w, r, v, f)
-	} else if err != nil {
-		return err
-	}
-	return goTo(w, r, home.path+"/"+e.ID+"?done=webhook-changed")
+	_, err := h.webhooks.Change(r.Context(), v.By, e.ID, u)
+	return f.followed(w, r, endpointPath(v, e)+"?done=webhook-changed", err,
+		func(f *form) error { return h.show(w, r, v, f) })
 }
 
-// webhookDone goes on after a form of the page. What is refused is said on it.
-func (s *Server) webhookDone(w http.ResponseWriter, r *http.Request, v *people.Visit, path, word string,
-	err error,
+// after goes on after a form of the page. What is refused is said on it.
+func (h *webhookHandlers) after(w http.ResponseWriter, r *http.Request, v *people.Visit,
+	e *webhook.Endpoint, word string, err error,
 ) error {
-	return followed(w, r, path+"?done="+word, err, func(f *form) error { return s.showWebhook(w, r, v, f) })
+	return (&form{}).followed(w, r, endpointPath(v, e)+"?done="+word, err,
+		func(f *form) error { return h.show(w, r, v, f) })
 }
 
-func (s *Server) testWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	e, home, err := s.webhookOf(r, v)
-	if err != nil {
-		return err
-	}
-	_, err = s.options.Webhooks.Test(r.Context(), e.ID)
-	return s.webhookDone(w, r, v, home.path+"/"+e.ID, "webhook-tested", err)
+func (h *webhookHandlers) test(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
+	_, err := h.webhooks.Test(r.Context(), e.ID)
+	return h.after(w, r, v, e, "webhook-tested", err)
 }
 
-func (s *Server) ableWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit, on bool) error {
-	e, home, err := s.webhookOf(r, v)
-	if err != nil {
-		return err
-	}
-	_, err = s.options.Webhooks.Change(r.Context(), v.By, e.ID, webhook.Update{Disabled: new(!on)})
-	word := "webhook-disabled"
-	if on {
-		word = "webhook-enabled"
-	}
-	return s.webhookDone(w, r, v, home.path+"/"+e.ID, word, err)
+// setDisabled disables an endpoint or enables it, and goes on to the page that says so.
+func (h *webhookHandlers) setDisabled(disabled bool, word string) serve {
+	return h.one(func(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
+		_, err := h.webhooks.Change(r.Context(), v.By, e.ID, webhook.Update{Disabled: &disabled})
+		return h.after(w, r, v, e, word, err)
+	})
 }
 
-func (s *Server) removeWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	e, home, err := s.webhookOf(r, v)
-	if err != nil {
-		return err
-	}
-	if err := s.options.Webhooks.Remove(r.Context(), v.By, e.ID); err != nil {
-		return err
-	}
-	return goTo(w, r, home.path+"?done=webhook-removed")
+func (h *webhookHandlers) remove(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
+	err := h.webhooks.Remove(r.Context(), v.By, e.ID)
+	return goAfter(w, r, hookHomeOf(v).path+"?done=webhook-removed", err)
 }
