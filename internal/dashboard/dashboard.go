@@ -122,11 +122,6 @@ const maxForm = 64 << 10
 // serve answers a request, or says what stood against it.
 type serve func(w http.ResponseWriter, r *http.Request, v *people.Visit) error
 
-// unsent shows a form before it is sent.
-func unsent(show func(http.ResponseWriter, *http.Request, *people.Visit, *form) error) serve {
-	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error { return show(w, r, v, &form{}) }
-}
-
 // route is a route whose errors become pages. What comes by POST is a form; it is
 // read and bounded here. That no other site sent it is for whoever lets it in.
 func (s *site) route(pattern string, right people.Right, h serve) people.Route {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/people"
 )
 
 func formError(err error) error {
@@ -80,13 +81,32 @@ func (f *form) status() int {
 	return http.StatusOK
 }
 
+// formServe shows a page with a form.
+type formServe func(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error
+
+// unsent shows a form before it is sent.
+func unsent(show formServe) serve {
+	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error { return show(w, r, v, &form{}) }
+}
+
+// refused shows the form again with what is wrong with it, unless the error is not
+// the form's to show.
+func (f *form) refused(w http.ResponseWriter, r *http.Request, v *people.Visit, err error, show formServe) error {
+	if f.refuse(err) {
+		return show(w, r, v, f)
+	}
+	return err
+}
+
 // followed answers the form that ended so: with the page that comes after it, or
 // with its own, where what is refused is said.
-func (f *form) followed(w http.ResponseWriter, r *http.Request, to string, err error, again func(*form) error) error {
-	if f.refuse(err) {
-		return again(f)
+func (f *form) followed(w http.ResponseWriter, r *http.Request, v *people.Visit, to string, err error,
+	show formServe,
+) error {
+	if err != nil {
+		return f.refused(w, r, v, err, show)
 	}
-	return goAfter(w, r, to, err)
+	return goTo(w, r, to)
 }
 
 // field is a field with what was typed into it, but for a password, and with

@@ -118,10 +118,7 @@ func (h *keyHandlers) create(w http.ResponseWriter, r *http.Request, v *people.V
 	k, token, err := h.accounts.CreateKey(r.Context(), v.By, o)
 	if err != nil {
 		h.once.forget(name)
-		if f.refuse(err) {
-			return h.showNew(w, r, v, f)
-		}
-		return err
+		return f.refused(w, r, v, err, h.showNew)
 	}
 	p := keyShownPage{Label: k.Label, Token: token.Reveal(), Back: accountPath(v.Account.Name) + "/keys"}
 	p.Snippets = snippetsOf(h.publicURL(r), p.Token, modelFor(&k, h.defaultModel()))

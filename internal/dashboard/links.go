@@ -19,44 +19,34 @@ type linkPage struct {
 	Problems          []Problem
 }
 
-// link is the page of a kind of link.
-func (h *signInHandlers) link(kind people.LinkKind) serve {
-	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-		return h.showLink(w, r, v, kind, &form{})
-	}
-}
-
 // useLink does what the form of a kind of link asks for: whoever uses the link is
 // signed in afterwards.
 func (h *signInHandlers) useLink(kind people.LinkKind) serve {
 	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 		f := sent(r)
 		session, err := h.follow(r, kind, v.Origin)
-		if f.refuse(err) {
-			return h.showLink(w, r, v, kind, f)
-		}
 		if err != nil {
-			return err
+			return f.refused(w, r, v, err, h.link(kind))
 		}
 		h.site.cookies.startSession(w, session)
 		return goTo(w, r, "/")
 	}
 }
 
-// showLink shows what a link is for. One that is used up, over, or of another
+// link shows what a link of that kind is for. One that is used up, over, or of another
 // kind is not found.
-func (h *signInHandlers) showLink(w http.ResponseWriter, r *http.Request, v *people.Visit, kind people.LinkKind,
-	f *form,
-) error {
-	link, err := h.people.Link(r.Context(), r.PathValue("token"), kind)
-	if err != nil {
-		return err
+func (h *signInHandlers) link(kind people.LinkKind) formServe {
+	return func(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+		link, err := h.people.Link(r.Context(), r.PathValue("token"), kind)
+		if err != nil {
+			return err
+		}
+		p := linkPageOf(link, f)
+		if !h.people.Passwords() {
+			p.dropPasswords(kind, h.people.SSO())
+		}
+		return h.site.show(w, r, v, page{name: "link", title: p.Title, bare: true, status: f.status(), data: p})
 	}
-	p := linkPageOf(link, f)
-	if !h.people.Passwords() {
-		p.dropPasswords(kind, h.people.SSO())
-	}
-	return h.site.show(w, r, v, page{name: "link", title: p.Title, bare: true, status: f.status(), data: p})
 }
 
 func linkPageOf(link people.Link, f *form) linkPage {

@@ -47,18 +47,15 @@ func (h *profileHandlers) endOtherSessions(w http.ResponseWriter, r *http.Reques
 
 func (h *profileHandlers) changeName(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	err := h.people.ChangeName(r.Context(), v.Visitor, r.PostFormValue("name"), v.Origin)
-	return sent(r).followed(w, r, "/me?done=name-changed", err, func(f *form) error { return h.show(w, r, v, f) })
+	return sent(r).followed(w, r, v, "/me?done=name-changed", err, h.show)
 }
 
 func (h *profileHandlers) changePassword(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
 	session, err := h.people.ChangePassword(r.Context(), v.Visitor, secret(r, "current"), secret(r, "password"),
 		v.Origin)
-	if f.refuse(err) {
-		return h.show(w, r, v, f)
-	}
 	if err != nil {
-		return err
+		return f.refused(w, r, v, err, h.show)
 	}
 	h.site.cookies.startSession(w, session)
 	return goTo(w, r, "/me?done=password-changed")

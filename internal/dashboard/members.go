@@ -59,8 +59,8 @@ type invited struct {
 
 func membersPath(v *people.Visit) string { return accountPath(v.Account.Name) + "/members" }
 
-func (h *memberHandlers) page(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	return h.show(w, r, v, &form{}, nil)
+func (h *memberHandlers) page(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	return h.show(w, r, v, f, nil)
 }
 
 func (h *memberHandlers) invite(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
@@ -68,11 +68,8 @@ func (h *memberHandlers) invite(w http.ResponseWriter, r *http.Request, v *peopl
 	just, err := h.site.invite(r, v, h.people, h.publicURL(r), people.Invitation{
 		AccountID: v.Account.ID, Role: people.Role(r.PostFormValue("role")), Untrusted: !v.Operator(),
 	})
-	if f.refuse(err) {
-		return h.show(w, r, v, f, nil)
-	}
 	if err != nil {
-		return err
+		return f.refused(w, r, v, err, h.page)
 	}
 	return h.show(w, r, v, &form{}, just)
 }
@@ -92,26 +89,20 @@ func (s *site) invite(r *http.Request, v *people.Visit, to *people.Service, base
 	return &invited{Email: i.Email, Link: base + "/invite/" + token.Reveal(), Unsent: err != nil}, nil
 }
 
-// after goes on after a form of the page. What is refused is said on it.
-func (h *memberHandlers) after(w http.ResponseWriter, r *http.Request, v *people.Visit, word string, err error) error {
-	return (&form{}).followed(w, r, membersPath(v)+"?done="+word, err,
-		func(f *form) error { return h.show(w, r, v, f, nil) })
-}
-
 func (h *memberHandlers) setRole(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	role := people.Role(r.PostFormValue("role"))
 	err := h.people.SetRole(r.Context(), v.By, v.Account.ID, r.PathValue("user"), role)
-	return h.after(w, r, v, "role-changed", err)
+	return (&form{}).followed(w, r, v, membersPath(v)+"?done=role-changed", err, h.page)
 }
 
 func (h *memberHandlers) remove(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	err := h.people.RemoveMember(r.Context(), v.By, v.Account.ID, r.PathValue("user"))
-	return h.after(w, r, v, "member-removed", err)
+	return (&form{}).followed(w, r, v, membersPath(v)+"?done=member-removed", err, h.page)
 }
 
 func (h *memberHandlers) cancelInvitation(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	err := h.people.CancelInvitation(r.Context(), v.By, v.Account.ID, r.PathValue("id"))
-	return h.after(w, r, v, "invitation-cancelled", err)
+	return (&form{}).followed(w, r, v, membersPath(v)+"?done=invitation-cancelled", err, h.page)
 }
 
 func (h *memberHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, just *invited) error {

@@ -58,7 +58,7 @@ func managePath(name string) string {
 func (h *accountHandlers) create(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	a, err := h.accounts.CreateAccount(r.Context(), v.By, strings.TrimSpace(r.PostFormValue("name")))
 	to := managePath(a.Name) + "?done=account-created"
-	return sent(r).followed(w, r, to, err, func(f *form) error { return h.list(w, r, v, f) })
+	return sent(r).followed(w, r, v, to, err, h.list)
 }
 
 func (h *accountHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {

@@ -59,18 +59,15 @@ type madeOnce struct {
 
 const usersPath = "/operator/people"
 
-func (h *peopleHandlers) page(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	return h.show(w, r, v, &form{}, madeOnce{})
+func (h *peopleHandlers) page(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	return h.show(w, r, v, f, madeOnce{})
 }
 
 func (h *peopleHandlers) invite(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
 	just, err := h.site.invite(r, v, h.people, h.publicURL(r), people.Invitation{Operator: true})
-	if f.refuse(err) {
-		return h.show(w, r, v, f, madeOnce{})
-	}
 	if err != nil {
-		return err
+		return f.refused(w, r, v, err, h.page)
 	}
 	return h.show(w, r, v, &form{}, madeOnce{invited: just})
 }
@@ -82,11 +79,8 @@ func (h *peopleHandlers) reset(w http.ResponseWriter, r *http.Request, v *people
 	if err == nil {
 		token, err = h.people.ResetLink(r.Context(), v.By, u.ID)
 	}
-	if f.refuse(err) {
-		return h.show(w, r, v, f, madeOnce{})
-	}
 	if err != nil {
-		return err
+		return f.refused(w, r, v, err, h.page)
 	}
 	link := h.publicURL(r) + "/reset/" + token.Reveal()
 	return h.show(w, r, v, f, madeOnce{reset: &resetMade{Email: u.Email, Link: link}})
@@ -94,7 +88,7 @@ func (h *peopleHandlers) reset(w http.ResponseWriter, r *http.Request, v *people
 
 func (h *peopleHandlers) promote(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	err := h.people.SetOperator(r.Context(), v.By, r.PathValue("user"), true)
-	return h.after(w, r, v, usersPath+"?done=operator-added", err)
+	return (&form{}).followed(w, r, v, usersPath+"?done=operator-added", err, h.page)
 }
 
 func (h *peopleHandlers) demote(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
@@ -102,17 +96,12 @@ func (h *peopleHandlers) demote(w http.ResponseWriter, r *http.Request, v *peopl
 	if u := v.User(); u != nil && u.ID == id {
 		to = "/" // this page is not theirs any more
 	}
-	return h.after(w, r, v, to, h.people.SetOperator(r.Context(), v.By, id, false))
+	return (&form{}).followed(w, r, v, to, h.people.SetOperator(r.Context(), v.By, id, false), h.page)
 }
 
 func (h *peopleHandlers) cancelInvitation(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	err := h.people.CancelInvitation(r.Context(), v.By, "", r.PathValue("id"))
-	return h.after(w, r, v, usersPath+"?done=invitation-cancelled", err)
-}
-
-// after goes on after a form of the page. What is refused is said on it.
-func (h *peopleHandlers) after(w http.ResponseWriter, r *http.Request, v *people.Visit, to string, err error) error {
-	return (&form{}).followed(w, r, to, err, func(f *form) error { return h.show(w, r, v, f, madeOnce{}) })
+	return (&form{}).followed(w, r, v, usersPath+"?done=invitation-cancelled", err, h.page)
 }
 
 func (h *peopleHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, just madeOnce) error {

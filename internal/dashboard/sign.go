@@ -62,11 +62,8 @@ func ownEmail() Field {
 func (h *signInHandlers) signIn(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
 	session, err := h.people.SignIn(r.Context(), r.PostFormValue("email"), secret(r, "password"), v.Origin)
-	if f.refuse(err) {
-		return h.show(w, r, v, f)
-	}
 	if err != nil {
-		return err
+		return f.refused(w, r, v, err, h.show)
 	}
 	h.site.cookies.startSession(w, session)
 	return goTo(w, r, people.LocalPath(r.PostFormValue("next")))
@@ -118,11 +115,8 @@ func (h *signInHandlers) finishOIDC(w http.ResponseWriter, r *http.Request, v *p
 		return h.show(w, r, v, f)
 	}
 	session, next, err := h.people.FinishOIDC(r.Context(), state, r.URL.Query(), v.Origin)
-	if f.refuse(err) {
-		return h.show(w, r, v, f)
-	}
 	if err != nil {
-		return err
+		return f.refused(w, r, v, err, h.show)
 	}
 	h.site.cookies.startSession(w, session)
 	return goTo(w, r, next)

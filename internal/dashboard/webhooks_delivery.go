@@ -74,7 +74,7 @@ func (h *webhookHandlers) redeliver(w http.ResponseWriter, r *http.Request, v *p
 	}
 	err = h.webhooks.Redeliver(r.Context(), d.ID)
 	to := endpointPath(v, &e) + "/deliveries/" + d.ID + "?done=webhook-redelivered"
-	return (&form{}).followed(w, r, to, err, func(f *form) error { return h.showDelivery(w, r, v, f) })
+	return (&form{}).followed(w, r, v, to, err, h.showDelivery)
 }
 
 func deliveryPageOf(home hookHome, e *webhook.Endpoint, d *webhook.Detail) deliveryPage {

@@ -117,10 +117,7 @@ func (h *webhookHandlers) create(w http.ResponseWriter, r *http.Request, v *peop
 	e, secret, err := h.webhooks.Add(r.Context(), v.By, e)
 	if err != nil {
 		h.once.forget(name)
-		if f.refuse(err) {
-			return h.showNew(w, r, v, f)
-		}
-		return err
+		return f.refused(w, r, v, err, h.showNew)
 	}
 	return h.showSecret(w, r, v, "The new endpoint’s secret", &e, secret)
 }

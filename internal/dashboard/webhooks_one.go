@@ -233,7 +233,7 @@ func (h *webhookHandlers) recover(w http.ResponseWriter, r *http.Request, v *peo
 		return h.show(w, r, v, f)
 	}
 	_, err = h.webhooks.Recover(r.Context(), e.ID, h.site.now().Add(-time.Duration(hours)*time.Hour))
-	return h.after(w, r, v, e, "webhook-recovered", err)
+	return (&form{}).followed(w, r, v, endpointPath(v, e)+"?done=webhook-recovered", err, h.show)
 }
 
 func (h *webhookHandlers) change(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
@@ -251,28 +251,19 @@ func (h *webhookHandlers) change(w http.ResponseWriter, r *http.Request, v *peop
 		u.AllowPrivate = &is.AllowPrivate
 	}
 	_, err := h.webhooks.Change(r.Context(), v.By, e.ID, u)
-	return f.followed(w, r, endpointPath(v, e)+"?done=webhook-changed", err,
-		func(f *form) error { return h.show(w, r, v, f) })
-}
-
-// after goes on after a form of the page. What is refused is said on it.
-func (h *webhookHandlers) after(w http.ResponseWriter, r *http.Request, v *people.Visit,
-	e *webhook.Endpoint, word string, err error,
-) error {
-	return (&form{}).followed(w, r, endpointPath(v, e)+"?done="+word, err,
-		func(f *form) error { return h.show(w, r, v, f) })
+	return f.followed(w, r, v, endpointPath(v, e)+"?done=webhook-changed", err, h.show)
 }
 
 func (h *webhookHandlers) test(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
 	_, err := h.webhooks.Test(r.Context(), e.ID)
-	return h.after(w, r, v, e, "webhook-tested", err)
+	return (&form{}).followed(w, r, v, endpointPath(v, e)+"?done=webhook-tested", err, h.show)
 }
 
 // setDisabled disables an endpoint or enables it, and goes on to the page that says so.
 func (h *webhookHandlers) setDisabled(disabled bool, word string) serve {
 	return h.one(func(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
 		_, err := h.webhooks.Change(r.Context(), v.By, e.ID, webhook.Update{Disabled: &disabled})
-		return h.after(w, r, v, e, word, err)
+		return (&form{}).followed(w, r, v, endpointPath(v, e)+"?done="+word, err, h.show)
 	})
 }
 
