@@ -95,21 +95,29 @@ type listPage[T any] struct {
 // of its members, of which each has another.
 func pageOf[T, V any](q *query, list []T, key func(*T) string, view func(*T) V) listPage[V] {
 	slices.SortFunc(list, func(a, b T) int { return strings.Compare(key(&a), key(&b)) })
+	list = slices.DeleteFunc(list, func(m T) bool { return q.cursor != "" && key(&m) <= q.cursor })
+	return firstPage(q, list, key, view)
+}
+
+// firstPage is the beginning of a list, which goes on behind it where there are more.
+func firstPage[T, V any](q *query, list []T, place func(*T) string, view func(*T) V) listPage[V] {
 	p := listPage[V]{Data: []V{}}
-	last := ""
 	for i := range list {
-		k := key(&list[i])
-		if k <= q.cursor && q.cursor != "" {
-			continue
-		}
-		if len(p.Data) == q.limit {
-			p.NextCursor = new(sealCursor(last))
+		if i == q.limit {
+			p.NextCursor = new(sealCursor(place(&list[i-1])))
 			break
 		}
-		last = k
 		p.Data = append(p.Data, view(&list[i]))
 	}
 	return p
+}
+
+// listed answers with a page of a list, unless that could not be had.
+func listed[T, V any](q *query, list []T, err error, key func(*T) string, view func(*T) V) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	return found(pageOf(q, list, key, view))
 }
 
 // named are the names of parameters of a list, with those that every list takes.

@@ -28,34 +28,41 @@ const (
 	flushWait = 5 * time.Second
 )
 
-// Uses answers GET /v1/uses: the usage of the caller's account.
-func (s *Server) Uses(permission account.Permission) http.Handler {
-	return s.guard(permission, s.reportUses)
+// Uses answers what an account used.
+type Uses struct {
+	replies *replies
+	ledger  *ledger.Ledger
+	reader  UsesReader
 }
 
-func (s *Server) reportUses(r *request) ([]byte, error) {
+// List answers GET /v1/uses: the usage of the caller's account.
+func (h *Uses) List(permission account.Permission) http.Handler {
+	return h.replies.guard(permission, h.report)
+}
+
+func (h *Uses) report(r *request) ([]byte, error) {
 	q, err := readUsesQuery(r)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), flushWait)
 	defer cancel()
-	page, err := s.readUses(ctx, q)
+	var page ledger.UsesPage
+	if err = h.ledger.Flush(ctx); err == nil {
+		page, err = h.reader.Uses(ctx, q)
+	}
 	if err != nil {
-		return nil, &llm.Error{
-			Code: llm.CodeOverloaded, Message: "Usage cannot be read right now. Try again shortly.",
-			RetryAfter: time.Second, Err: err,
-		}
+		return nil, noUsage(err)
 	}
 	return EncodeUses(q, page)
 }
 
-// readUses reads what is settled so far.
-func (s *Server) readUses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error) {
-	if err := s.ledger.Flush(ctx); err != nil {
-		return ledger.UsesPage{}, err
+// noUsage says that the database does not answer.
+func noUsage(err error) error {
+	return &llm.Error{
+		Code: llm.CodeOverloaded, Message: "Usage cannot be read right now. Try again shortly.",
+		RetryAfter: time.Second, Err: err,
 	}
-	return s.uses.Uses(ctx, q)
 }
 
 type usesReply struct {

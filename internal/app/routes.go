@@ -41,33 +41,40 @@ func (g *instance) routes() []httpRoute {
 	counting := len(all) // these count their requests themselves
 	gemini := g.fleet.dialect("gemini")
 	responses := g.fleet.dialect("responses")
+	kept, models := g.api.Responses, g.api.Models
 	all = append(all,
 		httpRoute{
-			pattern: "GET /v1/responses/{id}", permission: account.Chat, handler: g.api.Response(account.Chat),
+			pattern: "GET /v1/responses/{id}", permission: account.Chat, handler: kept.Get(account.Chat),
 			dialect: responses,
 		},
-		httpRoute{pattern: "DELETE /v1/responses/{id}", permission: account.Chat, handler: g.api.DeleteResponse(
+		httpRoute{
+			pattern: "DELETE /v1/responses/{id}", permission: account.Chat, handler: kept.Delete(account.Chat),
+			dialect: responses,
+		},
+		httpRoute{pattern: "GET /v1/responses/{id}/input_items", permission: account.Chat, handler: kept.InputItems(
 			account.Chat), dialect: responses},
-		httpRoute{pattern: "GET /v1/responses/{id}/input_items", permission: account.Chat, handler: g.api.ResponseInput(
-			account.Chat), dialect: responses},
-		httpRoute{pattern: "POST /v1/responses/{id}/cancel", permission: account.Chat, handler: g.api.CancelResponse(
-			account.Chat), dialect: responses},
+		httpRoute{
+			pattern: "POST /v1/responses/{id}/cancel", permission: account.Chat, handler: kept.Cancel(account.Chat),
+			dialect: responses,
+		},
 	)
 	all = append(all, g.metricsRoute()...)
 	all = append(all,
-		httpRoute{pattern: "GET /v1/uses", permission: account.Uses, handler: g.api.Uses(account.Uses)},
-		httpRoute{pattern: "GET /uses", permission: account.Uses, handler: g.api.Uses(account.Uses)},
-		httpRoute{pattern: "GET /v1/models", permission: account.Chat, handler: g.api.Models(account.Chat)},
-		httpRoute{pattern: "GET /v1/models/{target...}", permission: account.Chat, handler: g.api.Model(account.Chat)},
+		httpRoute{pattern: "GET /v1/uses", permission: account.Uses, handler: g.api.Uses.List(account.Uses)},
+		httpRoute{pattern: "GET /uses", permission: account.Uses, handler: g.api.Uses.List(account.Uses)},
+		httpRoute{pattern: "GET /v1/models", permission: account.Chat, handler: models.List(account.Chat)},
+		httpRoute{pattern: "GET /v1/models/{target...}", permission: account.Chat, handler: models.One(account.Chat)},
 		httpRoute{
-			pattern: "GET /v1beta/models", permission: account.Chat, handler: g.api.GeminiModels(account.Chat),
+			pattern: "GET /v1beta/models", permission: account.Chat, handler: models.ListGemini(account.Chat),
 			dialect: gemini,
 		},
-		httpRoute{pattern: "GET /v1beta/models/{target...}", permission: account.Chat, handler: g.api.GeminiModel(
-			account.Chat), dialect: gemini},
-		httpRoute{pattern: "GET /openapi.json", handler: g.api.Document()},
-		httpRoute{pattern: "GET /livez", handler: g.api.Live()},
-		httpRoute{pattern: "GET /readyz", handler: g.api.Ready(g.draining.Load)},
+		httpRoute{
+			pattern: "GET /v1beta/models/{target...}", permission: account.Chat, handler: models.OneGemini(account.Chat),
+			dialect: gemini,
+		},
+		httpRoute{pattern: "GET /openapi.json", handler: g.api.Document},
+		httpRoute{pattern: "GET /livez", handler: g.api.Health.Live()},
+		httpRoute{pattern: "GET /readyz", handler: g.api.Health.Ready(g.draining.Load)},
 	)
 	all = append(all, g.pages()...)
 	for i := range all[counting:] {
@@ -121,7 +128,7 @@ func (g *instance) handler() http.Handler {
 		}
 		refuse := g.api.MethodNotAllowed(first[path].dialect, allowed...)
 		if isAdmin(path) {
-			refuse = g.api.AdminMethodNotAllowed(allowed...)
+			refuse = g.api.Admin.MethodNotAllowed(allowed...)
 		}
 		refuse = g.counted(otherRoute, refuse)
 		for _, method := range otherMethods(first[path].right != "", allowed) {
@@ -131,7 +138,7 @@ func (g *instance) handler() http.Handler {
 	for around, d := range g.vendorNotFounds() {
 		mux.Handle(around, g.counted(otherRoute, g.api.NotFound(d)))
 	}
-	nothing, noAdmin := g.counted(otherRoute, g.notFound()), g.counted(otherRoute, g.api.AdminNotFound())
+	nothing, noAdmin := g.counted(otherRoute, g.notFound()), g.counted(otherRoute, g.api.Admin.NotFound())
 	mux.Handle("/", nothing)
 	mux.Handle(adminPath, noAdmin)
 	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // which the mux would redirect, too
