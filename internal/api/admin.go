@@ -160,18 +160,18 @@ func readAdminBody(r *http.Request) ([]byte, error) {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &llm.Error{
-			Code: llm.CodeInvalidRequest, Message: "The request body did not arrive in time.",
+			Code: llm.CodeInvalidRequest, Message: "The request body did not arrive in time. Send the request again.",
 			Err: err,
 		}
 	case err != nil:
 		return nil, &llm.Error{
-			Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.",
+			Code: llm.CodeInvalidRequest, Message: "The request body ended early. Send the request again.",
 			Err: err,
 		}
 	case len(body) > maxAdminBody:
 		return nil, &llm.Error{
 			Code:    llm.CodeRequestTooLarge,
-			Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", maxAdminBody),
+			Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here. Shorten it.", maxAdminBody),
 		}
 	}
 	if len(body) == 0 && r.Method == http.MethodPost {
@@ -182,7 +182,7 @@ func readAdminBody(r *http.Request) ([]byte, error) {
 			err)}
 	}
 	if rawjson.KindOf(body) != rawjson.Object {
-		return nil, llm.Invalid("", "The body is not a JSON object.")
+		return nil, llm.Invalid("", "The body is not a JSON object. Send an object.")
 	}
 	return body, nil
 }
@@ -198,7 +198,7 @@ func checkAdminMedia(value, method string) error {
 	}
 	return &llm.Error{
 		Code:    llm.CodeUnsupportedMedia,
-		Message: fmt.Sprintf("The content type %.100q is not understood: send application/json.", value),
+		Message: fmt.Sprintf("The content type %.100q is not supported. Send application/json.", value),
 	}
 }
 
@@ -264,7 +264,7 @@ func (ad *Admin) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit,
 func (ad *Admin) NotFound() http.Handler {
 	return ad.refusing(&llm.Error{
 		Code:    llm.CodeNotFound,
-		Message: "There is nothing at this path; GET /openapi.json lists every path.",
+		Message: "This path does not exist. GET /openapi.json lists all paths.",
 	})
 }
 
@@ -273,7 +273,7 @@ func (ad *Admin) NotFound() http.Handler {
 func (ad *Admin) MethodNotAllowed(allowed ...string) http.Handler {
 	slices.Sort(allowed)
 	list := strings.Join(allowed, ", ")
-	refuse := ad.refusing(&llm.Error{Code: llm.CodeMethodNotAllowed, Message: "This path takes " + list + "."})
+	refuse := ad.refusing(&llm.Error{Code: llm.CodeMethodNotAllowed, Message: "This path accepts only " + list + "."})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", list)
 		refuse.ServeHTTP(w, r)

@@ -128,7 +128,7 @@ func inLimits(err error) error {
 func endCreditField(dst *bool) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		if !isNull(v) {
-			return wrongKind(at, "null, which ends it; to pay in, POST to …/credit")
+			return wrongKind(at, "null, which ends the credit; to add credit, POST to …/credit")
 		}
 		*dst = true
 		return nil

@@ -96,7 +96,7 @@ func (h *adminInstallation) auditQuery(r *adminRequest) (q audit.Query, err erro
 		return q, err
 	}
 	if !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To) {
-		return q, llm.Invalid("from", "from is not before to.")
+		return q, llm.Invalid("from", "from must be before to.")
 	}
 	if r.query.cursor != "" {
 		if q.Before, err = strconv.ParseInt(r.query.cursor, 10, 64); err != nil || q.Before < 1 ||

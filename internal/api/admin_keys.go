@@ -115,7 +115,7 @@ func (h *adminKeys) create(r *adminRequest) (answer, error) {
 	if slices.Contains(o.Permissions, account.Admin) && !r.visit.Operator() {
 		return answer{}, &llm.Error{
 			Code:    llm.CodeForbidden,
-			Message: `Only operators may give a key the permission "admin".`, Param: "permissions",
+			Message: `Only operators can give a key the permission "admin".`, Param: "permissions",
 		}
 	}
 	if u, with := r.visit.User(), r.visit.Key(); u != nil {
@@ -140,14 +140,14 @@ func mayChange(v *people.Visit, k *account.Key) error {
 	case slices.Contains(k.Permissions, account.Admin):
 		return &llm.Error{
 			Code:    llm.CodeForbidden,
-			Message: `Only operators may change a key with the permission "admin".`,
+			Message: `Only operators can change a key with the permission "admin".`,
 		}
 	case v.May(people.Manage, k.AccountID) == nil, u != nil && k.Creator == u.ID:
 		return nil
 	}
 	return &llm.Error{
 		Code:    llm.CodeForbidden,
-		Message: "Members may change and revoke the keys that they made; owners may all.",
+		Message: "Members can change and revoke only keys that they created. Ask an owner of the account.",
 	}
 }
 

@@ -103,8 +103,8 @@ type idempotentRequest struct {
 func (c *idempotentRequest) begin(ctx context.Context) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimWait)
 	defer cancel()
-	const spent = "The first request with this Idempotency-Key failed on our side, and may have been done all the " +
-		"same. Look, and use a new key."
+	const spent = "The first request with this Idempotency-Key failed on our side, and may have taken effect. " +
+		"Check, then use a new key."
 	state, sealed, err := idempotency.Begin(ctx, c.store, c.Record, spent)
 	if err != nil || state == idempotency.New {
 		return nil, err

@@ -124,7 +124,7 @@ func (h *adminPeople) makeOperator(r *adminRequest) (answer, error) {
 		}
 		return answered(http.StatusCreated, "", newOperatorView{Invitation: &i})
 	case u.Operator:
-		return answer{}, llm.Invalid("email", u.Email+" is an operator already.")
+		return answer{}, llm.Invalid("email", u.Email+" is already an operator.")
 	}
 	if err := h.people.SetOperator(r.Context(), r.by(), u.ID, true); err != nil {
 		if e := llm.AsError(err); e.Param == "user" {

@@ -171,7 +171,7 @@ func (h *adminUsage) listRequests(r *adminRequest) (answer, error) {
 		Ended: ledger.Ended(r.query.get("ended")), Limit: min(r.query.limit, ledger.MaxRequests),
 	}
 	if !q.Ended.Known() {
-		return answer{}, wrongKind("ended", `"ok", "error" or "unseen", or not there for all`)
+		return answer{}, wrongKind("ended", `"ok", "error" or "unseen"; leave it out for all`)
 	}
 	var err error
 	if q.From, q.To, err = r.query.dates(); err != nil {
@@ -280,7 +280,7 @@ func (h *adminUsage) findRequest(r *adminRequest) (d ledger.RequestDetail, err e
 func noRequest(param string) error {
 	return &llm.Error{
 		Code:    llm.CodeNotFound,
-		Message: "There is no such request of this account, or it is older than requests are kept.", Param: param,
+		Message: "There is no such request in this account, or it was deleted because of its age.", Param: param,
 	}
 }
 
@@ -319,15 +319,15 @@ func refusedCorrection(err error) error {
 	case errors.Is(err, ledger.ErrNoAttempt):
 		return noRequest("n")
 	case errors.Is(err, ledger.ErrOpen):
-		return llm.Invalid("n", "The attempt is under way. Correct it when it has ended.")
+		return llm.Invalid("n", "The attempt is still running. Correct it after it has ended.")
 	case errors.Is(err, ledger.ErrCorrections):
-		return llm.Invalid("n", fmt.Sprintf("The attempt has %d corrections by an amount, the most there can be.",
+		return llm.Invalid("n", fmt.Sprintf("The attempt has %d corrections by an amount, which is the maximum.",
 			ledger.MaxCorrections))
 	case errors.Is(err, ledger.ErrReason):
-		return llm.Invalid("reason", "The reason is to be 1 to 500 printable characters.")
+		return llm.Invalid("reason", "The reason must have 1 to 500 printable characters.")
 	case errors.Is(err, ledger.ErrAmount):
 		return llm.Invalid("amount_usd",
-			fmt.Sprintf("The amount is to be other than 0, and what the attempt costs with it from $0 to $%s.",
+			fmt.Sprintf("The amount must not be 0, and the corrected cost must be from $0 to $%s.",
 				ledger.MaxCost))
 	}
 	return err

@@ -87,7 +87,7 @@ func webhookUpdate(r *adminRequest, fields ...field) (u webhook.Update, err erro
 	if u.AllowPrivate != nil && *u.AllowPrivate && !r.visit.Operator() {
 		return u, &llm.Error{
 			Code:    llm.CodeForbidden,
-			Message: "Only operators may let an endpoint be on a private address.", Param: "allow_private",
+			Message: "Only operators can allow a private address. Ask an operator.", Param: "allow_private",
 		}
 	}
 	return u, nil

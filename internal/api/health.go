@@ -69,15 +69,15 @@ func (h *Health) checks(draining bool) []check {
 		checks[1].problem = "cannot be written"
 	}
 	if h.ledger.Lost() > 0 {
-		checks[1].problem, checks[1].tolerable = "a stretch could not be read back; the log says which", true
+		checks[1].problem, checks[1].tolerable = "some records could not be read back; the log says which", true
 	}
 	if _, err := h.ledger.Lag(); err != nil {
-		checks[2].problem = "away; usage is kept in the journal"
+		checks[2].problem = "unavailable; usage is kept in the journal"
 	}
 	if h.limits.Shared() {
 		c := check{name: "valkey", tolerable: true}
 		if h.limits.Degraded() != nil {
-			c.problem = "away; rate limits are held from memory, at this node's share"
+			c.problem = "unavailable; this node enforces its share of the rate limits from memory"
 		}
 		checks = append(checks, c)
 	}

@@ -157,7 +157,8 @@ func noModel(id string) error {
 	return &llm.Error{
 		Code: llm.CodeModelNotFound, Param: "model",
 		Message: fmt.Sprintf(
-			"The model %.200q is not among those that this key may use. The same address without it lists them.", id),
+			"The model %.200q does not exist, or this key may not use it. The same path without the model lists "+
+				"those that it may use.", id),
 	}
 }
 

@@ -23,7 +23,7 @@ type Responses struct {
 func (h *Responses) Get(permission account.Permission) http.Handler {
 	return h.replies.guardClientAPI(h.dialect, permission, func(r *request) ([]byte, error) {
 		if stream, _ := rawjson.AsBool([]byte(r.URL.Query().Get("stream"))); stream {
-			return nil, llm.Invalid("stream", "A response that is kept is not streamed again. Leave stream out.")
+			return nil, llm.Invalid("stream", "A kept response cannot be streamed. Leave stream out.")
 		}
 		return h.kept.Get(r.Context(), r.owner(), r.PathValue("id"), h.capacityOf(r))
 	})

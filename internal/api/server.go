@@ -177,10 +177,10 @@ func logFailure(log *slog.Logger, id string, r *http.Request, e *llm.Error) {
 // NotFound answers where there is nothing. The dialect is that of the client API
 // beside; nil for the service's own.
 func (s *Server) NotFound(d *dialect.Dialect) http.Handler {
-	message := "There is nothing at this path. GET /v1/models lists what there is to be asked."
+	message := "This path does not exist. Check the URL. GET /v1/models lists the models."
 	if d == nil {
-		d, message = s.replies.native, "There is nothing at this path. The base URL of an OpenAI client ends "+
-			"with /v1, that of an Anthropic or Google one does not; GET /openapi.json lists every path."
+		d, message = s.replies.native, "This path does not exist. The base URL of an OpenAI client ends with /v1, "+
+			"the base URL of an Anthropic or Google client does not. GET /openapi.json lists all paths."
 	}
 	return s.replies.handle(d, func(*request) ([]byte, error) {
 		return nil, &llm.Error{Code: llm.CodeNotFound, Message: message}
@@ -201,6 +201,6 @@ func (s *Server) MethodNotAllowed(d *dialect.Dialect, allowed ...string) http.Ha
 	list := strings.Join(allowed, ", ")
 	return s.replies.handle(d, func(r *request) ([]byte, error) {
 		r.reply.Set("Allow", list)
-		return nil, &llm.Error{Code: llm.CodeMethodNotAllowed, Message: "This path takes " + list + "."}
+		return nil, &llm.Error{Code: llm.CodeMethodNotAllowed, Message: "This path accepts only " + list + "."}
 	})
 }

@@ -120,8 +120,8 @@ func (h *auditHandlers) show(w http.ResponseWriter, r *http.Request, v *people.V
 	p := auditPageOf(list, &q, f, accounts)
 	p.Verified = got
 	p.Head = head.field(Field{
-		Name: "head", Label: "Head of an earlier look",
-		Hint: "With it, the look also tells whether entries were cut off at the end since then.", Optional: true,
+		Name: "head", Label: "Head of an earlier check",
+		Hint: "With it, the check also finds entries that were removed from the end since then.", Optional: true,
 		Max: 64, Complete: "off",
 	})
 	p.Problems = append(f.problems(), head.problems()...)
@@ -190,13 +190,13 @@ var auditFields = []string{"account", "actor", "action", "from", "to"}
 
 func auditFilters(f *form) Filters {
 	action := f.values.Get("action")
-	x := Filters{Action: auditPath, Label: "Which entries", Fields: []Field{
+	x := Filters{Action: auditPath, Label: "Entries to show", Fields: []Field{
 		f.field(Field{Name: "account", Label: "Account", Kind: "text", Max: 64, Complete: "off"}),
 		f.field(Field{
-			Name: "actor", Label: "By", Kind: "text", Max: 256, Complete: "off",
+			Name: "actor", Label: "Actor", Kind: "text", Max: 256, Complete: "off",
 			Example: "e-mail, label or id",
 		}),
-		f.field(Field{Name: "action", Label: "What", Choices: actionChoices(action)}),
+		f.field(Field{Name: "action", Label: "Action", Choices: actionChoices(action)}),
 		f.field(Field{Name: "from", Label: "From", Kind: "date"}),
 		f.field(Field{Name: "to", Label: "To", Kind: "date"}),
 	}}
@@ -209,7 +209,7 @@ func auditFilters(f *form) Filters {
 // actionChoices are the kinds of action, and that one where it is something else.
 func actionChoices(chosen string) []Choice {
 	all := []Choice{
-		{Value: "", Label: "Everything"},
+		{Value: "", Label: "All actions"},
 		{Value: "account.", Label: "Accounts"},
 		{Value: "key.", Label: "Keys"},
 		{Value: "member.", Label: "Members"},
@@ -285,7 +285,7 @@ func (h *auditHandlers) verify(w http.ResponseWriter, r *http.Request, v *people
 	f := sent(r)
 	var from audit.Hash
 	if text := strings.TrimSpace(r.PostFormValue("head")); text != "" && from.UnmarshalText([]byte(text)) != nil {
-		f.mistake("head", "A head is what an earlier look has shown: 64 hexadecimal digits.")
+		f.mistake("head", "This is not a head. Enter the 64 hexadecimal digits that an earlier check showed.")
 		return h.show(w, r, v, nil, f)
 	}
 	got, err := h.log.VerifyAudit(r.Context(), from)
@@ -300,15 +300,15 @@ func verifiedOf(v *audit.Verification) *verified {
 	switch {
 	case v.Broken > 0:
 		out.Title = "The chain is broken at entry " + number(v.Broken) + "."
-		out.Text = "It was changed, or one before it was changed or taken out. The " + number(v.Entries) +
-			" entries before it are whole."
+		out.Text = "This entry was changed, or an entry before it was changed or removed. The " + number(v.Entries) +
+			" entries before it are intact."
 	case !v.GoesOn:
-		out.Title = "No entry has the head that was given."
-		out.Text = "Entries were taken from the end, or the log was written anew."
+		out.Title = "No entry has this head."
+		out.Text = "Entries were removed from the end, or the log was rewritten."
 	default:
-		out.Title = "The log is whole: " + number(v.Entries) + " entries, each of which follows from the one before it."
-		out.Text = "Keep the head of the last one where nobody who can write to the database can: a later look tells " +
-			"whether the log goes on from there."
+		out.Title = "The log is intact: " + number(v.Entries) + " entries, each chained to the one before it."
+		out.Text = "Save this head where nobody with write access to the database can change it. A later check with " +
+			"it shows whether the log continues from here."
 	}
 	return out
 }
@@ -319,7 +319,7 @@ func (h *auditHandlers) export(w http.ResponseWriter, r *http.Request, v *people
 	format := f.values.Get("format")
 	export, ok := audit.Exporters()[format]
 	if !ok {
-		return llm.Invalid("format", "The format of an export is csv or jsonl.")
+		return llm.Invalid("format", "The format must be csv or jsonl.")
 	}
 	q, err := h.query(r, f)
 	if err != nil {

@@ -149,7 +149,8 @@ func readForm(w http.ResponseWriter, r *http.Request) error {
 	}
 	for name, values := range r.PostForm {
 		if !llm.IsText(name) || slices.ContainsFunc(values, func(v string) bool { return !llm.IsText(v) }) {
-			return llm.Invalid("", "The form has bytes that are no text in UTF-8, or the character U+0000.")
+			return llm.Invalid("", "The form contains bytes that are not valid UTF-8, or the character U+0000. "+
+				"Remove them and send it again.")
 		}
 	}
 	return nil

@@ -15,10 +15,12 @@ func formError(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &llm.Error{
 			Code:    llm.CodeRequestTooLarge,
-			Message: "This form is longer than the 64 KiB that forms may have.", Err: err,
+			Message: "The form is larger than 64 KiB, the limit for forms. Shorten it and send it again.", Err: err,
 		}
 	}
-	return &llm.Error{Code: llm.CodeInvalidRequest, Message: "This form cannot be read.", Err: err}
+	return &llm.Error{
+		Code: llm.CodeInvalidRequest, Message: "The form cannot be read. Reload the page and send it again.", Err: err,
+	}
 }
 
 // form is what somebody typed, and what is wrong with it. The zero value is an

@@ -125,15 +125,13 @@ func keysPageOf(v *people.Visit, all []account.Key, past bool, now time.Time) ke
 		}
 	}
 	p.Empty = Empty{
-		Icon: "keys", Title: "No key yet",
-		Text: "A program says by its key which account it is of. Generate one, and the page after it shows how to " +
-			"use it.",
+		Icon: "keys", Title: "No API keys",
+		Text: "A client sends an API key with each request. Generate a key: the next page shows how to use it.",
 	}
 	if p.CanMake {
 		p.Empty.Action, p.Empty.Href = "Generate New Key", p.NewPath
 	} else {
-		p.Empty.Text = "A program says by its key which account it is of. Owners and members of the account can " +
-			"generate one."
+		p.Empty.Text = "A client sends an API key with each request. Owners and members can generate keys."
 	}
 	return p
 }
@@ -154,8 +152,8 @@ func keyRowOf(v *people.Visit, base string, k *account.Key, now time.Time) keyRo
 	row.CanRevoke = k.Revoked == nil && mayRevoke(v, k)
 	row.Revoke = Confirm{
 		Ident: "revoke-" + k.ID, Button: "Revoke", Object: k.Label, Title: "Revoke this key?",
-		Text: "“" + k.Label + "”, which ends in " + k.Last4 +
-			", will be refused within a second, wherever it is used. This cannot be undone.",
+		Text: "Requests with “" + k.Label + "”, which ends in " + k.Last4 +
+			", will be refused within a second. This cannot be undone.",
 		Action: base + "/" + k.ID + "/revoke", Verb: "Revoke the key",
 	}
 	return row
@@ -214,7 +212,7 @@ func (h *keyHandlers) revoke(w http.ResponseWriter, r *http.Request, v *people.V
 	if !mayRevoke(v, k) {
 		return &llm.Error{
 			Code:    llm.CodeForbidden,
-			Message: "Members may revoke the keys that they made; owners may revoke all.",
+			Message: "Members can revoke only keys that they created. Ask an owner of the account to revoke this key.",
 		}
 	}
 	_, err = h.accounts.RevokeKey(r.Context(), v.By, k.ID)

@@ -51,40 +51,39 @@ func (h *signInHandlers) link(kind people.LinkKind) formServe {
 
 func linkPageOf(link people.Link, f *form) linkPage {
 	p := linkPage{Email: link.Email, Known: link.Known}
-	name := Field{Name: "name", Label: "Name", Hint: "As others see you.", Complete: "name", Optional: true, Max: 100}
+	name := Field{Name: "name", Label: "Name", Hint: "Others see it.", Complete: "name", Optional: true, Max: 100}
 	password := Field{
 		Name: "password", Label: "Password", Kind: "password",
-		Hint:     "At least 8 characters. A few words that do not belong together are better than one with signs in it.",
+		Hint:     "At least 8 characters. Several unrelated words are better than one word with special characters.",
 		Complete: "new-password", Required: true, Max: 256,
 	}
 	switch {
 	case link.Kind == people.SetupLink:
 		p.Title, p.Text, p.Verb = "Set up Weir",
-			"You are the first one here. You will be the operator of this installation, and the owner of its first "+
+			"You are the first user. You become the operator of this installation and the owner of its first "+
 				"account.", "Set up"
 		p.Fields = []Field{f.field(ownEmail()), f.field(name), f.field(password)}
 	case link.Kind == people.SignInLink:
-		p.Title, p.Text, p.Verb = "Sign in", "This link signs you in once.", "Sign in"
+		p.Title, p.Text, p.Verb = "Sign in", "This link works once.", "Sign in"
 	case link.Kind == people.ResetLink:
-		p.Title, p.Text, p.Verb = "Choose a new password", "You will be signed out everywhere else.",
+		p.Title, p.Text, p.Verb = "Choose a new password", "Your other sessions will be signed out.",
 			"Change the password"
 		password.Label, password.First = "New password", true
 		p.Fields = []Field{f.field(password)}
 	case link.Known:
 		p.Title, p.Text, p.Verb = invitedTo(link.Invitation),
-			"You are known here already. Give your password to accept.", "Accept"
+			"You already have a user with this address. Enter its password to accept.", "Accept"
 		p.Fields = []Field{f.field(Field{
 			Name: "password", Label: "Password", Kind: "password",
 			Complete: "current-password", Required: true, First: true, Max: 256,
 		})}
 	case link.Claims:
 		p.Title, p.Verb = invitedTo(link.Invitation), "Accept and sign in"
-		p.Text = "Somebody has signed in here by this address before, and nobody knows whether it was you. Choose a " +
-			"new password: the one there was is good for nothing any more."
+		p.Text = "Somebody else may have signed in with this address. Choose a new password: the old one stops working."
 		password.Label, password.First = "New password", true
 		p.Fields = []Field{f.field(password)}
 	default:
-		p.Title, p.Text, p.Verb = invitedTo(link.Invitation), "Choose a password, and you are in.", "Accept and sign in"
+		p.Title, p.Text, p.Verb = invitedTo(link.Invitation), "Choose a password to accept.", "Accept and sign in"
 		name.First = true
 		p.Fields = []Field{f.field(name), f.field(password)}
 	}
@@ -97,7 +96,7 @@ func linkPageOf(link people.Link, f *form) linkPage {
 func (p *linkPage) dropPasswords(kind people.LinkKind, sso string) {
 	p.Fields = slices.DeleteFunc(p.Fields, func(f Field) bool { return f.Kind == "password" })
 	if kind == people.InviteLink {
-		p.SSO, p.Text = sso, "Sign in with this address, and you are in."
+		p.SSO, p.Text = sso, "Sign in with this address to accept."
 	}
 }
 

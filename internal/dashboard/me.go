@@ -72,7 +72,7 @@ func (h *profileHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 		p.SSO = h.people.SSO()
 	}
 	p.Name = f.field(Field{
-		Name: "name", Label: "Name", Hint: "As others see you.", Value: u.Name, Complete: "name",
+		Name: "name", Label: "Name", Hint: "Others see it.", Value: u.Name, Complete: "name",
 		Max: 100,
 	})
 	if !f.values.Has("name") {
@@ -85,7 +85,7 @@ func (h *profileHandlers) show(w http.ResponseWriter, r *http.Request, v *people
 		}),
 		f.field(Field{
 			Name: "password", Label: "New password", Kind: "password",
-			Hint: "At least 8 characters. You will be signed out everywhere else.", Complete: "new-password",
+			Hint: "At least 8 characters. Your other sessions will be signed out.", Complete: "new-password",
 			Required: true, Max: 256,
 		}),
 	}
@@ -108,7 +108,7 @@ func sessionRowOf(one people.Session, current string) sessionRow {
 	}
 	row.End = Confirm{
 		Ident: "end-" + one.ID, Button: "End", Object: "the session of " + row.Browser, Title: "End this session?",
-		Text:   row.Browser + " at " + one.Address + " will have to sign in again.",
+		Text:   row.Browser + " at " + one.Address + " must sign in again.",
 		Action: "/me/sessions/" + one.ID + "/end", Verb: "End the session",
 	}
 	return row
@@ -134,7 +134,7 @@ func introduction(v *people.Visit) string {
 	case v.Operator():
 		return "Operator of this installation, " + text
 	case text == "":
-		return "A member of no account"
+		return "Not a member of any account"
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
 }

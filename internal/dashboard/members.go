@@ -145,7 +145,7 @@ func membersPageOf(v *people.Visit, members []people.Membership, f *form) member
 
 // factsOf is what holds for the account.
 func factsOf(a *account.Account) []Fact {
-	facts := []Fact{{"Budget", "None"}, {"Limits", "None of its own"}}
+	facts := []Fact{{"Budget", "None"}, {"Limits", "None for this account"}}
 	if a.Budget.Limit > 0 {
 		facts[0].Value = budgetText(a.Budget)
 	}
@@ -153,10 +153,10 @@ func factsOf(a *account.Account) []Fact {
 		facts[1].Value = strings.Join(bounds, ", ")
 	}
 	if a.Credit != nil {
-		facts = append(facts, Fact{"Paid beforehand", dollars(a.Credit.Paid)})
+		facts = append(facts, Fact{"Prepaid credit", dollars(a.Credit.Paid)})
 	}
 	if a.Goodwill != 0 {
-		facts = append(facts, Fact{"Goodwill, to be paid less", dollars(a.Goodwill)})
+		facts = append(facts, Fact{"Goodwill, deducted from what is owed", dollars(a.Goodwill)})
 	}
 	return append(facts, Fact{"Since", day(a.Created)}, Fact{"Id", a.ID})
 }
@@ -171,8 +171,7 @@ func memberRowOf(v *people.Visit, m people.Membership) memberRow {
 	row.You = v.User() != nil && v.User().ID == m.UserID
 	row.Remove = Confirm{
 		Ident: "remove-" + m.UserID, Button: "Remove", Object: name, Title: "Remove " + name + "?",
-		Text: "They will not see this account any more. Keys that they made stay good: revoke those beside, if " +
-			"they are to end too.",
+		Text:   "They can no longer see this account. Keys that they created keep working: revoke them separately.",
 		Action: path + "/remove", Verb: "Remove the member",
 	}
 	return row
@@ -182,7 +181,7 @@ func memberRowOf(v *people.Visit, m people.Membership) memberRow {
 func roleChoices(chosen people.Role) []Choice {
 	all := []Choice{
 		{Value: string(people.Owner), Label: "Owner", Note: "Manages members, keys and webhooks"},
-		{Value: string(people.Member), Label: "Member", Note: "Makes keys of their own and uses the playground"},
+		{Value: string(people.Member), Label: "Member", Note: "Creates their own keys and uses the playground"},
 		{Value: string(people.Viewer), Label: "Viewer", Note: "Sees usage and requests"},
 	}
 	for i := range all {
@@ -197,7 +196,7 @@ func invitationRowOf(path string, i people.Invitation) invitationRow {
 	row.Cancel = Confirm{
 		Ident: "cancel-" + i.ID, Button: "Cancel", Object: "the invitation of " + i.Email,
 		Title:  "Cancel this invitation?",
-		Text:   "The link that " + i.Email + " has will lead nowhere.",
+		Text:   "The link that " + i.Email + " has will stop working.",
 		Action: path + "/" + i.ID + "/cancel", Verb: "Cancel the invitation",
 	}
 	return row

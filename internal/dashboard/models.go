@@ -74,7 +74,7 @@ func modelsPageOf(base string, all []route.Model, q url.Values) modelsPage {
 		Fields: []Field{
 			f.field(Field{Name: "q", Label: "Name", Example: "such as haiku", Max: maxModelName}),
 			f.field(Field{Name: "provider", Label: "Provider", Choices: providerChoices(all)}),
-			f.field(Field{Name: "can", Label: "It can", Choices: abilityChoices()}),
+			f.field(Field{Name: "can", Label: "Ability", Choices: abilityChoices()}),
 		},
 	}}
 	p.Problems = f.problems()
@@ -85,13 +85,13 @@ func modelsPageOf(base string, all []route.Model, q url.Values) modelsPage {
 	}
 	p.Pager = modelsPager(base, q, offset, len(shown), len(found))
 	p.Empty = Empty{
-		Icon: "models", Title: "No such model", Text: "No model that is served here is as the filters say.",
+		Icon: "models", Title: "No matching model", Text: "No model matches the filters.",
 		Action: "All models", Href: base,
 	}
 	if len(all) == 0 {
 		p.Empty = Empty{
-			Icon: "models", Title: "No model is listed",
-			Text: "An operator sets providers up in the configuration; what they serve shows here.",
+			Icon: "models", Title: "No models",
+			Text: "An operator adds providers in the configuration. Their models are listed here.",
 		}
 	}
 	return p
@@ -134,7 +134,7 @@ func providerChoices(all []route.Model) []Choice {
 }
 
 func abilityChoices() []Choice {
-	choices := []Choice{{Value: "", Label: "Anything"}}
+	choices := []Choice{{Value: "", Label: "Any"}}
 	for _, name := range pricing.AbilityNames() {
 		choices = append(choices, Choice{Value: name, Label: abilityText(name)})
 	}
@@ -192,8 +192,8 @@ func (row *modelRow) price(p *llm.Price) {
 	}
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
-		row.Tiers = append(row.Tiers, fmt.Sprintf("%s in, %s out above %s tokens in", perMillion(t.Rates[llm.Input]),
-			perMillion(t.Rates[llm.Output]), compact(t.Above)))
+		row.Tiers = append(row.Tiers, fmt.Sprintf("%s input, %s output above %s input tokens",
+			perMillion(t.Rates[llm.Input]), perMillion(t.Rates[llm.Output]), compact(t.Above)))
 	}
 }
 

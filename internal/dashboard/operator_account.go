@@ -96,7 +96,7 @@ func (h *accountHandlers) addCredit(r *http.Request, v *people.Visit, f *account
 	f.credit = sent(r)
 	amount, ok := amountOf(r.PostFormValue("usd"))
 	if !ok || amount <= 0 {
-		f.credit.mistake("usd", "Credit is an amount of US dollars such as 20 or 0.50.")
+		f.credit.mistake("usd", "The credit is not an amount of US dollars above 0. Enter one such as 20 or 0.50.")
 	}
 	add := h.accounts.AddCredit
 	switch r.PostFormValue("way") {
@@ -106,7 +106,7 @@ func (h *accountHandlers) addCredit(r *http.Request, v *people.Visit, f *account
 	case "take":
 		amount = -amount
 	default:
-		f.credit.mistake("way", "Choose from the list whether to add, to give or to take away.")
+		f.credit.mistake("way", "The action is not in the list. Choose one from the list.")
 	}
 	if f.credit.bad() {
 		return f.credit, nil
@@ -173,11 +173,10 @@ func (h *accountHandlers) spentOf(r *http.Request, a *account.Account) ([]Tile, 
 	}
 	tiles := []Tile{{"Spend", cents(month), "this month"}}
 	if a.Budget.Limit > 0 {
-		tiles = append(tiles, Tile{"Left of the budget", cents(a.Budget.Limit - status.Spent), "of " +
-			budgetText(a.Budget)})
+		tiles = append(tiles, Tile{"Budget left", cents(a.Budget.Limit - status.Spent), "of " + budgetText(a.Budget)})
 	}
 	if a.Credit != nil {
-		tiles = append(tiles, Tile{"Left of the credit", cents(status.CreditLeft), "of " + dollars(a.Credit.Paid)})
+		tiles = append(tiles, Tile{"Credit left", cents(status.CreditLeft), "of " + dollars(a.Credit.Paid)})
 	}
 	return tiles, nil
 }
@@ -195,14 +194,13 @@ func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
 		Facts: []Fact{{"Id", a.ID}, {"Since", day(a.Created)}},
 		Suspend: Confirm{
 			Ident: "suspend", Button: "Suspend", Object: a.Name, Title: "Suspend " + a.Name + "?", Keep: "Leave it",
-			Text:   "All its keys are refused within a second, until you resume it. What runs now goes on to its end.",
+			Text:   "Its keys are refused within a second, until you resume the account. Running requests continue.",
 			Action: base + "/suspend", Verb: "Suspend the account",
 		},
 		EndCredit: Confirm{
 			Ident: "end-credit", Button: "End credit", Object: "of " + a.Name, Title: "End the credit of " + a.Name +
 				"?",
-			Text: "The account then spends without paying beforehand, as one that never had credit. What it has " +
-				"left is forgotten.",
+			Text:   "The account then spends without prepayment. Its remaining credit is lost.",
 			Action: base + "/credit/end", Verb: "End the credit",
 		},
 	}
@@ -221,7 +219,7 @@ func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
 			Choices: []Choice{
 				{Value: "add", Label: "Add to the credit", Chosen: true},
 				{Value: "give", Label: "Give as goodwill"},
-				{Value: "take", Label: "Take away"},
+				{Value: "take", Label: "Remove credit"},
 			},
 		}),
 	}
@@ -235,21 +233,21 @@ func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
 // disconnectField is what is to be done with answers whose client leaves.
 func disconnectField(f *form, a *account.Account) Field {
 	return f.field(Field{
-		Name: "on_hangup", Label: "When a client leaves before the end",
+		Name: "on_hangup", Label: "When a client disconnects before the end of an answer",
 		Kind: "radio", Choices: []Choice{
 			{
 				Value: string(account.DisconnectDefault), Label: "Default",
-				Note: "Whole answers are read to their end; streams are cancelled, unless the provider charges for " +
-					"all of them", Chosen: a.OnDisconnect == account.DisconnectDefault,
+				Note: "Whole answers are read to the end. Streams are cancelled, unless the provider charges for " +
+					"them in full", Chosen: a.OnDisconnect == account.DisconnectDefault,
 			},
 			{
 				Value: string(account.DisconnectCancel), Label: "Cancel",
-				Note:   "The provider is stopped; budgets count the most that the request can have cost",
+				Note:   "The request to the provider is cancelled. Budgets count the upper bound of its cost",
 				Chosen: a.OnDisconnect == account.DisconnectCancel,
 			},
 			{
 				Value: string(account.DisconnectDrain), Label: "Drain",
-				Note:   "Every answer is read to its end, for the provider’s own numbers",
+				Note:   "Every answer is read to the end, so that the provider reports its exact usage",
 				Chosen: a.OnDisconnect == account.DisconnectDrain,
 			},
 		},

@@ -103,7 +103,7 @@ func allAccountsPageOf(all []account.Account, sums []ledger.AccountSum, sought s
 			p.Accounts = append(p.Accounts, accountRowOf(a, &sums[i]))
 		}
 	}
-	p.Shown = shownOf(found, most, "accounts, the dearest first. Search for others.")
+	p.Shown = shownOf(found, most, "accounts, highest spend first. Search for others.")
 	p.Filters = searchOf(accountsPath, "Search accounts", "Name or id", sought)
 	p.New = f.field(Field{
 		Name: "name", Label: "Name", Hint: "Letters, digits, dash, underscore and dot.",
@@ -128,7 +128,7 @@ type unseenView struct {
 
 func unseenViewOf(all []account.Account, sums []ledger.UnseenSum, days int) unseenView {
 	v := unseenView{Days: days, Command: Code{
-		Ident: "resolve", Label: "Decide what attempts cost",
+		Ident: "resolve", Label: "Resolve attempts",
 		Text: "weir ledger resolve --older 7d --at-most",
 	}}
 	names := map[string]string{}
@@ -196,7 +196,7 @@ func accountTiles(all []account.Account, sums []ledger.AccountSum) []Tile {
 			suspended++
 		}
 	}
-	note := "this month, of all accounts"
+	note := "this month, all accounts"
 	if bound := boundOf(spend, uncertain); bound > 0 {
 		note = "at most " + cents(bound) + "; " + note
 	}

@@ -147,7 +147,7 @@ func usersPageOf(v *people.Visit, users []people.User, members []people.Membersh
 			}
 		}
 	}
-	p.Shown = shownOf(found, mostPeople, "people, by e-mail. Search for others.")
+	p.Shown = shownOf(found, mostPeople, "users, by e-mail. Search for others.")
 	p.Invite = f.field(Field{Name: "email", Label: "E-mail", Kind: "email", Complete: "off", Required: true, Max: 254})
 	p.Problems = f.problems()
 	return p
@@ -165,15 +165,15 @@ func userRowOf(v *people.Visit, u *people.User, in []membershipTag) userRow {
 	row.Change = Confirm{
 		Ident: "operator-" + u.ID, Button: "Make operator", Object: name, Title: "Make " + name + " an operator?",
 		Keep:   "Leave it",
-		Text:   "Operators see and change everything here: all accounts, people, budgets and keys.",
+		Text:   "Operators can see and change everything: all accounts, users, budgets and keys.",
 		Action: usersPath + "/" + u.ID + "/promote", Verb: "Make an operator",
 	}
 	if u.Operator {
 		row.Change = Confirm{
 			Ident: "operator-" + u.ID, Button: "Remove operator", Object: name, Title: "Remove " + name +
 				" as an operator?", Keep: "Leave it",
-			Text: "They keep their accounts, and see nothing else any more, at once. Keys with the permission " +
-				"admin that they made are revoked, and their open invitations withdrawn.",
+			Text: "They keep their accounts and lose access to everything else at once. Keys with the permission " +
+				"admin that they created are revoked, and their pending invitations are cancelled.",
 			Action: usersPath + "/" + u.ID + "/demote", Verb: "Remove the operator",
 		}
 	}

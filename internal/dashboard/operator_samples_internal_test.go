@@ -49,13 +49,13 @@ func accountSamples() []sample {
 	owing.limits = &form{values: url.Values{"rpm": {"many"}}}
 	wholeOf(owing.limits, "rpm")
 	owing.credit = &form{values: url.Values{"usd": {hostile}, "way": {"take"}}}
-	owing.credit.mistake("usd", "Credit is an amount of US dollars such as 20 or 0.50.")
+	owing.credit.mistake("usd", "The credit is not an amount of US dollars above 0. Enter one such as 20 or 0.50.")
 	owing.onDisconnect.mistake("on_hangup", "That is not something to do when a client leaves.")
 	a := visitOf("").Account
 	b := account.Account{ID: "acc-2", Name: "research", Suspended: true, Credit: &account.Credit{Paid: 20 * llm.USD}, OnDisconnect: account.DisconnectDrain, Created: testTime}
 	one := func(a *account.Account, f *accountForms) page {
 		p := oneAccountPageOf(a, f)
-		p.Tiles = []Tile{{"Spend", "$41.07", "this month"}, {"Left of the budget", "$208.93", "of $250.00 a month"}}
+		p.Tiles = []Tile{{"Spend", "$41.07", "this month"}, {"Budget left", "$208.93", "of $250.00 a month"}}
 		return page{name: "operator-account", title: "Manage " + a.Name, data: p}
 	}
 	unseen := allAccountsPageOf(accounts[:3], sums[:3], "", &form{})
@@ -168,7 +168,7 @@ func auditSamples() []sample {
 	q.Verified, q.Problems = verifiedOf(&audit.Verification{Entries: 7, Broken: 8, GoesOn: true}), wrong.problems()
 	e := auditPageOf(nil, &audit.Query{}, &form{values: url.Values{}}, accounts)
 	e.Verified = verifiedOf(&audit.Verification{Entries: 7})
-	head := Field{Name: "head", Label: "Head of an earlier look", Kind: "text", Optional: true}
+	head := Field{Name: "head", Label: "Head of an earlier check", Kind: "text", Optional: true}
 	p.Head, q.Head, e.Head = head, head, head
 	return []sample{
 		{"audit", "/operator/audit", "", page{name: "audit", title: "Audit log", data: p}},
@@ -272,7 +272,7 @@ func TestTrialModels(t *testing.T) {
 func TestYaml(t *testing.T) {
 	t.Parallel()
 	got := yamlOf([]string{"a/x:free", "a/\"\n  evil: {}"})
-	want := "prices: # US dollars per million tokens; put what the provider asks in place of each ?\n" +
+	want := "prices: # US dollars per million tokens; replace each ? by the price of the provider\n" +
 		`  "a/x:free": {input: "?", output: "?"}` + "\n" + `  "a/\"\n  evil: {}": {input: "?", output: "?"}` + "\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -248,7 +248,7 @@ func keySpends(base string, keys []account.Key, x *spentSums) (all []keySpend) {
 	for _, k := range x.keys[:min(len(x.keys), mostListed)] {
 		q := url.Values{"key": {k.Key}, "start_date": {x.span.first()}, "end_date": {x.span.last()}}
 		all = append(all, keySpend{
-			Label: cmp.Or(labels[k.Key], "A key that is gone"), Href: base + "/requests?" + q.Encode(),
+			Label: cmp.Or(labels[k.Key], "Unknown key"), Href: base + "/requests?" + q.Encode(),
 			Level: Level{Percent: percent(int64(k.Cost), int64(x.whole.Total.Cost))},
 			Cost:  k.Cost, AtMost: boundOf(k.Cost, k.Uncertain), Requests: k.Requests,
 		})
@@ -265,7 +265,7 @@ func overviewTiles(t *ledger.Sum) []Tile {
 	if t.Speed.Answers() > 0 {
 		speed = "median; 95 % within " + took(t.Speed.P95())
 	}
-	spent := "to the last digit"
+	spent := "not rounded"
 	if text := dollars(t.Cost); text != amount(t.Cost) {
 		spent = text + " exactly"
 	}
@@ -282,22 +282,22 @@ func overviewTiles(t *ledger.Sum) []Tile {
 func notesOf(t *ledger.Sum) (notes []string) {
 	if t.Unpriced > 0 {
 		notes = append(notes,
-			fmt.Sprintf("%s of a model without a price: what they cost is not known, and not in the spend.",
+			fmt.Sprintf("No price: %s. The cost is unknown and not included in the spend.",
 				many(t.Unpriced, "attempt")))
 	}
 	if t.Estimated > 0 {
-		notes = append(notes, fmt.Sprintf("%s counted here, because the provider’s own numbers never came.",
+		notes = append(notes, fmt.Sprintf("Estimated: %s. The provider did not report the usage.",
 			many(t.Estimated, "attempt")))
 	}
 	if t.Unknown > 0 {
 		notes = append(notes,
-			fmt.Sprintf("%s of unknown outcome, counted at the most that they can have cost, until an operator "+
-				"decides.", many(t.Unknown, "attempt")))
+			fmt.Sprintf("Unknown outcome: %s. The upper bound of the cost counts until this is resolved.",
+				many(t.Unknown, "attempt")))
 	}
 	if t.Uncertain > 0 {
 		notes = append(notes,
-			fmt.Sprintf("What nobody knows exactly may come to %s beyond the spend. Budgets count it until it is "+
-				"decided.", dollars(t.Uncertain)))
+			fmt.Sprintf("The actual cost may be up to %s higher than the spend. Budgets count this amount until the "+
+				"attempts are resolved.", dollars(t.Uncertain)))
 	}
 	return notes
 }
@@ -306,11 +306,11 @@ func notesOf(t *ledger.Sum) (notes []string) {
 func spendChart(x *spentSums) Chart {
 	total := &x.whole.Total
 	c := Chart{
-		Title: "Spend by day", Summary: fmt.Sprintf("%s, %s in all", x.span, amount(total.Cost)),
+		Title: "Spend by day", Summary: fmt.Sprintf("%s, total %s", x.span, amount(total.Cost)),
 		Legend: x.names(), Columns: append([]string{"Day", "Spend", "Requests"}, x.names()...),
 	}
 	b := bars{
-		label: fmt.Sprintf("Spend by day, %s: %s in all", x.span, amount(total.Cost)),
+		label: fmt.Sprintf("Spend by day, %s: total %s", x.span, amount(total.Cost)),
 		unit:  func(n int64) string { return amount(llm.Money(n)) },
 	}
 	for i := range x.whole.Days {
@@ -357,7 +357,7 @@ func (h *overviewHandlers) allowances(ctx context.Context, a *account.Account, n
 		all = append(all, allowanceOf(budgetName(b.Period), budgetNote(b.Period, now), status.Spent, b.Limit))
 	}
 	if c := a.Credit; c != nil {
-		all = append(all, allowanceOf("Credit", "paid beforehand", c.Paid-status.CreditLeft, c.Paid))
+		all = append(all, allowanceOf("Credit", "prepaid", c.Paid-status.CreditLeft, c.Paid))
 	}
 	return all, nil
 }
@@ -377,16 +377,16 @@ func allowanceOf(name, note string, spent, limit llm.Money) allowance {
 func budgetName(p ledger.Period) string {
 	switch p {
 	case ledger.PeriodDay:
-		return "Budget of today"
+		return "Daily budget"
 	case ledger.PeriodMonth:
-		return "Budget of the month"
+		return "Monthly budget"
 	}
-	return "Budget in total"
+	return "Total budget"
 }
 
 func budgetNote(p ledger.Period, now time.Time) string {
 	if ends, ok := p.Ends(now); ok {
-		return "begins anew on " + day(ends) + ", UTC"
+		return "resets on " + day(ends) + ", UTC"
 	}
-	return "for all time"
+	return "never resets"
 }

@@ -97,8 +97,8 @@ func samples(s *site) []sample {
 		Base: "https://weir.example.com", Path: "/accounts/acme/playground", Models: []string{"openai/gpt-5-mini", hostile}, Chosen: hostile, Panes: []int{1, 2},
 	}})
 	add("design", "/design", "", page{name: "design", title: "Design", data: designPageOf(testTime)})
-	add("error", "/nothing", people.Viewer, page{name: "error", title: "There is nothing here", data: errorPage{Title: "There is nothing here", Text: hostile, Request: "0199", Home: "Back to the start"}})
-	add("error-bare", "/nothing", people.Viewer, page{name: "error", title: "There is nothing here", bare: true, data: errorPage{Title: "There is nothing here", Text: "There is no such page.", Home: "Back to the start"}})
+	add("error", "/nothing", people.Viewer, page{name: "error", title: "Not found", data: errorPage{Title: "Not found", Text: hostile, Request: "0199", Home: "Back to the start page"}})
+	add("error-bare", "/nothing", people.Viewer, page{name: "error", title: "Not found", bare: true, data: errorPage{Title: "Not found", Text: "There is no such page.", Home: "Back to the start page"}})
 	return all
 }
 

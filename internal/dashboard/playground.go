@@ -54,7 +54,7 @@ func (h *playgroundHandlers) play(w http.ResponseWriter, r *http.Request, v *peo
 	if user == nil {
 		h.site.refuse(w, r, v, &llm.Error{
 			Code:    llm.CodeForbidden,
-			Message: "The playground is for people. Programs have keys.",
+			Message: "The playground is for people who are signed in. Programs use the API with an API key.",
 		})
 		return
 	}

@@ -126,7 +126,7 @@ func priceRowOf(m *route.Model) priceRow {
 		}
 	}
 	if n := len(v.PriceTiers); n > 0 {
-		row.Others = append(row.Others, "dearer above "+number(v.PriceTiers[0].Above)+" tokens")
+		row.Others = append(row.Others, "higher prices above "+number(v.PriceTiers[0].Above)+" tokens")
 	}
 	return row
 }
@@ -139,7 +139,7 @@ func yamlOf(models []string) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("prices: # US dollars per million tokens; put what the provider asks in place of each ?\n")
+	b.WriteString("prices: # US dollars per million tokens; replace each ? by the price of the provider\n")
 	for _, name := range models {
 		b.WriteString("  " + quote(name) + `: {input: "?", output: "?"}` + "\n")
 	}

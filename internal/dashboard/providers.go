@@ -165,13 +165,13 @@ func severity(s route.State) int {
 func stateBadge(s route.State) Badge {
 	switch s {
 	case route.StateOK:
-		return Badge{"good", "Answers"}
+		return Badge{"good", "Available"}
 	case route.StateFailing:
 		return Badge{"warn", "Failing"}
 	case route.StateOpen:
 		return Badge{"bad", "Unavailable"}
 	}
-	return Badge{"off", "Not asked yet"}
+	return Badge{"off", "Not used yet"}
 }
 
 func targetRowOf(c *route.Condition) targetRow {

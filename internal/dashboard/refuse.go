@@ -22,13 +22,13 @@ type errorPage struct {
 // titles say what an error is to people. A code that is not here is a fault of
 // ours.
 var titles = map[llm.Code]string{
-	llm.CodeInvalidRequest:  "That was not understood",
-	llm.CodeForbidden:       "That is not yours to do",
-	llm.CodeNotFound:        "There is nothing here",
-	llm.CodeRequestTooLarge: "That is too long",
-	llm.CodeMisdirected:     "This name is not known here",
-	llm.CodeRateLimited:     "Too much at once",
-	llm.CodeOverloaded:      "Busy for a moment",
+	llm.CodeInvalidRequest:  "Invalid request",
+	llm.CodeForbidden:       "Not allowed",
+	llm.CodeNotFound:        "Not found",
+	llm.CodeRequestTooLarge: "Too large",
+	llm.CodeMisdirected:     "Unknown host name",
+	llm.CodeRateLimited:     "Too many requests",
+	llm.CodeOverloaded:      "Temporarily unavailable",
 }
 
 // refuse answers with the page of an error. Who would have to be signed in first
@@ -44,7 +44,7 @@ func (s *site) refuse(w http.ResponseWriter, r *http.Request, v *people.Visit, e
 	if title == "" {
 		status, title = http.StatusInternalServerError, "Something went wrong"
 	}
-	data := errorPage{Title: title, Text: e.Message, Home: "Back to the start"}
+	data := errorPage{Title: title, Text: e.Message, Home: "Back to the start page"}
 	if v != nil {
 		data.Request = v.Origin.Request
 	}

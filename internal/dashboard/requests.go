@@ -65,17 +65,17 @@ func requestQuery(f *form, accountID string) ledger.RequestsQuery {
 	}
 	q.From, q.To = dateText(f.bound("start_date")), dateText(f.bound("end_date"))
 	if q.From != "" && q.To != "" && q.From > q.To {
-		f.mistake("start_date", "The first day is after the last one.")
+		f.mistake("start_date", "The first day is after the last day. Choose an earlier first day.")
 	}
 	if len(q.Model) > maxModelName {
-		f.mistake("model", "No model has a name of more than 256 bytes.")
+		f.mistake("model", "The model name is longer than 256 bytes. Enter a shorter one.")
 	}
 	if !q.Ended.Known() {
-		f.mistake("ended", "Choose how the requests ended from the list.")
+		f.mistake("ended", "The outcome is not in the list. Choose one from the list.")
 	}
 	after, err := ledger.ParseRequestCursor(f.values.Get("after"))
 	if err != nil {
-		f.mistake("after", "This page of the list is not known. Begin with the newest one.")
+		f.mistake("after", "This page of the list does not exist. Start with the newest page.")
 	}
 	q.After = after
 	return q
@@ -87,7 +87,7 @@ func requestFields(f *form, keys []account.Key) []Field {
 		choices = append(choices, Choice{Value: keys[i].ID, Label: keys[i].Label + " …" + keys[i].Last4})
 	}
 	ended := []Choice{
-		{Value: "", Label: "Any way"},
+		{Value: "", Label: "Any"},
 		{Value: string(ledger.EndedOK), Label: "Answered"},
 		{Value: string(ledger.EndedError), Label: "Not answered"},
 		{Value: string(ledger.EndedUnseen), Label: "End not seen"},
@@ -95,7 +95,7 @@ func requestFields(f *form, keys []account.Key) []Field {
 	return []Field{
 		f.field(Field{Name: "key", Label: "Key", Choices: choices}),
 		f.field(Field{Name: "model", Label: "Model", Example: "provider/model", Max: maxModelName}),
-		f.field(Field{Name: "ended", Label: "Ended", Choices: ended}),
+		f.field(Field{Name: "ended", Label: "Outcome", Choices: ended}),
 		f.field(Field{Name: "start_date", Label: "From", Kind: "date"}),
 		f.field(Field{Name: "end_date", Label: "To", Kind: "date"}),
 	}
@@ -166,20 +166,20 @@ func emptyRequests(base string, p *requestsPage) Empty {
 	switch {
 	case p.Pager.Older != "":
 		return Empty{
-			Icon: "requests", Title: "None among those looked through",
-			Text: "What you look for is rare. There are older requests to look through.", Action: "Look further",
-			Href: p.Pager.Older,
+			Icon: "requests", Title: "No match so far",
+			Text:   "None of the requests searched so far matches the filters. There are older requests to search.",
+			Action: "Search older requests", Href: p.Pager.Older,
 		}
 	case p.Filtered || p.Pager.Newest != "":
 		return Empty{
-			Icon: "requests", Title: "No such request",
-			Text: "No request is as the filters say; a model is named in full, such as openai/gpt-5. Requests are " +
-				"kept for a time; their sums stay.", Action: "All requests", Href: base,
+			Icon: "requests", Title: "No matching request",
+			Text: "No request matches the filters. Enter the full name of a model, such as openai/gpt-5. Old " +
+				"requests are deleted; their totals stay in the usage report.", Action: "All requests", Href: base,
 		}
 	}
 	return Empty{
-		Icon: "requests", Title: "No request yet",
-		Text: "Each request shows here with its way, its tokens and what it cost, as soon as it comes.",
+		Icon: "requests", Title: "No requests yet",
+		Text: "Each new request appears here with its outcome, tokens and cost.",
 	}
 }
 
@@ -215,7 +215,7 @@ func requestRows(base string, list []ledger.RequestSummary, labels map[string]st
 func requestRowOf(base string, x *ledger.RequestSummary, labels map[string]string) requestRow {
 	row := requestRow{
 		ID: x.ID.String(), Href: base + "/" + x.ID.String(), Arrived: x.Arrived, Model: x.Model,
-		Key:   cmp.Or(labels[x.Key], "a key that is gone"),
+		Key:   cmp.Or(labels[x.Key], "an unknown key"),
 		Badge: outcomeBadge(x.Outcome), Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts,
 		In: x.Usage.InputTokens(), Out: x.Usage.OutputTokens(),
 		Cost: x.Cost, AtMost: boundOf(x.Cost, x.AtMost-x.Cost), Providers: x.ProviderCost, Unpriced: x.Unpriced != 0,
@@ -244,7 +244,7 @@ func doubtOf(p ledger.Provenance) string {
 func outcomeBadge(o ledger.Outcome) Badge {
 	switch o {
 	case ledger.OutcomeOpen:
-		return Badge{"", "Under way"}
+		return Badge{"", "Running"}
 	case ledger.OutcomeOK:
 		return Badge{"good", "Answered"}
 	case ledger.OutcomeRefused:
@@ -254,9 +254,9 @@ func outcomeBadge(o ledger.Outcome) Badge {
 	case ledger.OutcomeFailed:
 		return Badge{"bad", "Failed"}
 	case ledger.OutcomeCut:
-		return Badge{"bad", "Broke off"}
+		return Badge{"bad", "Interrupted"}
 	case ledger.OutcomeClientGone:
-		return Badge{"off", "Client left"}
+		return Badge{"off", "Client disconnected"}
 	case ledger.OutcomeUnknown:
 		return Badge{"warn", "Unknown"}
 	}

@@ -23,10 +23,10 @@ const mostSettings = 500
 
 // settingsPageOf puts what has no group of its own first.
 func settingsPageOf(x Settings) settingsPage {
-	p := settingsPage{File: x.File, Warnings: x.Warnings, Groups: []settingGroup{{Ident: "s-", Name: "The gateway"}}}
+	p := settingsPage{File: x.File, Warnings: x.Warnings, Groups: []settingGroup{{Ident: "s-", Name: "General"}}}
 	if n := len(x.Values); n > mostSettings {
 		p.Shown = "The first " + number(mostSettings) + " of " + number(int64(n)) +
-			" values: weir config show prints all."
+			" values are shown. To see all, run: weir config show"
 		x.Values = x.Values[:mostSettings]
 	}
 	at := map[string]int{}

@@ -111,7 +111,7 @@ func (h *signInHandlers) finishOIDC(w http.ResponseWriter, r *http.Request, v *p
 	h.site.cookies.drop(w, oidcCookie)
 	f := &form{}
 	if state == "" {
-		f.general = []string{"The sign-in took too long, or began in another browser. Start again."}
+		f.general = []string{"This sign-in took too long or was started in another browser. Start again."}
 		return h.show(w, r, v, f)
 	}
 	session, next, err := h.people.FinishOIDC(r.Context(), state, r.URL.Query(), v.Origin)

@@ -59,7 +59,7 @@ const (
 func fileSlots(most, mostOf int) *slots {
 	return &slots{
 		most: most, mostOf: mostOf, code: llm.CodeRateLimited, wait: 10 * time.Second,
-		full: "As many files are being downloaded as can be at once. Try again in ten seconds.",
-		own:  "You are downloading other files already. Try again when one has come.",
+		full: "The maximum number of downloads is running. Try again in ten seconds.",
+		own:  "You already have other downloads running. Try again when one has finished.",
 	}
 }

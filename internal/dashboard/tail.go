@@ -38,8 +38,8 @@ type tails struct {
 func newTails() *tails {
 	return &tails{stopped: make(chan struct{}), alive: tailAlive, slots: &slots{
 		most: maxTails, mostOf: maxTailsOf, code: llm.CodeOverloaded, wait: time.Minute,
-		full: "Too many people follow live just now. Try again in a minute.",
-		own:  "You follow live in many places already. Close one of them.",
+		full: "Too many people follow requests live. Try again in a minute.",
+		own:  "You already follow requests live in too many windows. Close one of them.",
 	}}
 }
 

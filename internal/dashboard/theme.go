@@ -35,7 +35,7 @@ func (s *site) chooseTheme(w http.ResponseWriter, r *http.Request, _ *people.Vis
 	case "auto":
 		s.cookies.drop(w, themeCookie)
 	default:
-		return llm.Invalid("theme", "A theme is light, dark or auto.")
+		return llm.Invalid("theme", "The theme must be light, dark or auto.")
 	}
 	return goTo(w, r, people.LocalPath(r.PostFormValue("back")))
 }

@@ -55,7 +55,7 @@ func usageQueryOf(q url.Values, now time.Time) *usageQuery {
 	f := &form{values: q}
 	u := &usageQuery{form: f, span: datesOf(f, now), model: q.Get("model")}
 	if len(u.model) > maxModelName {
-		f.mistake("model", "No model has a name of more than 256 bytes.")
+		f.mistake("model", "The model name is longer than 256 bytes. Enter a shorter one.")
 	}
 	u.offset = f.offset()
 	return u
@@ -66,7 +66,7 @@ func (f *form) offset() int {
 	text := f.values.Get("offset")
 	n, err := strconv.Atoi(text)
 	if text != "" && (err != nil || n < 0 || n > 1<<31) {
-		f.mistake("offset", "The offset is how many entries to leave out, such as 50.")
+		f.mistake("offset", "The offset is not a whole number from 0. Enter how many entries to skip, such as 50.")
 		return 0
 	}
 	return n
@@ -135,12 +135,12 @@ func usagePageOf(base, public string, u *usageQuery, whole *ledger.Overview, use
 		Filters: Filters{Action: base, Label: "Usage to show", Fields: u.fields(), Reset: base},
 		Used:    uses.Count > 0, Uses: uses.Uses, Total: uses.Total, CSV: base + ".csv?" + u.query(0),
 		Empty: Empty{
-			Icon: "usage", Title: "Nothing was used",
-			Text: "No request of these dates and this model was counted. A model is named in full, such as " +
+			Icon: "usage", Title: "No usage",
+			Text: "No request matches these dates and this model. Enter the full name of a model, such as " +
 				"openai/gpt-5.", Action: "All models, last 30 days", Href: base,
 		},
 		Query: Code{
-			Ident: "uses-call", Label: "The same by the API",
+			Ident: "uses-call", Label: "The same request to the API",
 			Text: fmt.Sprintf("curl '%s/v1/uses?%s' \\\n  -H \"Authorization: Bearer $WEIR_KEY\"", public,
 				u.query(u.offset)),
 		},
@@ -216,7 +216,7 @@ func tokenChart(of span, days []ledger.DaySum) Chart {
 		}
 		c.Rows = append(c.Rows, row)
 	}
-	c.Summary = fmt.Sprintf("%s, %s tokens in all", of, compact(total))
+	c.Summary = fmt.Sprintf("%s, total %s tokens", of, compact(total))
 	b.label = c.Title + ", " + c.Summary
 	c.Picture = b.picture()
 	return c

@@ -141,10 +141,9 @@ func (h *webhookHandlers) list(w http.ResponseWriter, r *http.Request, v *people
 
 // hooksPageOf lists endpoints, each with its last delivery by its id.
 func hooksPageOf(home hookHome, list []webhook.Endpoint, last map[string]webhook.Delivery) hooksPage {
-	p := hooksPage{Intro: "Addresses of programs that are told what happens in this account.", NewPath: home.path +
-		"/new"}
+	p := hooksPage{Intro: "Endpoints that receive the events of this account.", NewPath: home.path + "/new"}
 	if home.account == "" {
-		p.Intro = "Addresses of programs that are told what happens in the whole installation, in every account."
+		p.Intro = "Endpoints that receive the events of the whole installation and of every account."
 	}
 	if len(list) >= webhook.MaxEndpoints {
 		p.NewPath = ""
@@ -164,10 +163,9 @@ func hooksPageOf(home hookHome, list []webhook.Endpoint, last map[string]webhook
 		p.Check = checkSnippets
 	}
 	p.Empty = Empty{
-		Icon: "webhooks", Title: "No webhook yet", Action: "Add an endpoint", Href: p.NewPath,
-		Text: "A webhook tells a program of yours what happens here, as it happens: a budget that nears its end, a " +
-			"key that was created or revoked, a provider that fails. Each event is a signed POST to an address that " +
-			"you give.",
+		Icon: "webhooks", Title: "No webhooks", Action: "Add an endpoint", Href: p.NewPath,
+		Text: "A webhook sends events to a program of yours as they happen: a budget is nearly used up, a key was " +
+			"created or revoked, a provider fails. Each event is a signed POST request to an address that you choose.",
 	}
 	return p
 }
@@ -206,11 +204,11 @@ func hookNoticesOf(home hookHome, list []webhook.Endpoint, now time.Time) (all [
 		n := hookNotice{Href: home.path + "/" + e.ID, URL: e.URL}
 		switch {
 		case e.Disabled != nil && e.Why != webhook.ByHand:
-			n.Kind, n.Since, n.Text = "bad", *e.Disabled, "It was disabled: "+cmp.Or(e.Why, "nobody knows why")+
+			n.Kind, n.Since, n.Text = "bad", *e.Disabled, "It was disabled: "+cmp.Or(e.Why, "reason unknown")+
 				". Nothing is sent to it."
 		case e.Disabled == nil && e.Failing != nil && now.Sub(*e.Failing) >= noticedAfter:
-			n.Kind, n.Since, n.Text = "warn", *e.Failing, "Every delivery fails. It is disabled on "+
-				moment(e.Failing.Add(webhook.DisableAfter))+", if that does not change."
+			n.Kind, n.Since, n.Text = "warn", *e.Failing, "All deliveries fail. If this does not change, "+
+				"the endpoint is disabled on "+moment(e.Failing.Add(webhook.DisableAfter))+"."
 		default:
 			continue
 		}

@@ -82,8 +82,8 @@ func deliveryPageOf(home hookHome, e *webhook.Endpoint, d *webhook.Detail) deliv
 	p := deliveryPage{
 		Type: d.Type, Path: hook + "/deliveries/" + d.ID, HookPath: hook, URL: d.URL, Badge: deliveryBadge(&d.Delivery),
 		Disabled: e.Disabled != nil, At: d.At, Event: d.Event,
-		Headers: Code{Ident: "sent-headers", Label: "Headers that are sent", Text: sentHeaders(d)},
-		Body:    Code{Ident: "sent-body", Label: "Body that is sent", Text: prettyJSON(d.Payload)},
+		Headers: Code{Ident: "sent-headers", Label: "Request headers", Text: sentHeaders(d)},
+		Body:    Code{Ident: "sent-body", Label: "Request body", Text: prettyJSON(d.Payload)},
 	}
 	if e.Disabled == nil {
 		p.Due = d.Due
@@ -101,13 +101,13 @@ func deliveryPageOf(home hookHome, e *webhook.Endpoint, d *webhook.Detail) deliv
 
 // sentHeaders are the headers of the last try, as far as they are kept.
 func sentHeaders(d *webhook.Detail) string {
-	at := "(when it is sent)"
+	at := "(set when it is sent)"
 	if d.Last != nil {
 		at = strconv.FormatInt(d.Last.At.Unix(), 10)
 	}
 	return strings.Join([]string{
 		"content-type: application/json", "webhook-id: " + d.Event, "webhook-timestamp: " + at,
-		"webhook-signature: v1,… (made at each try, and not kept)",
+		"webhook-signature: v1,… (computed for each try, not stored)",
 	}, "\n")
 }
 
@@ -131,7 +131,7 @@ func tryViewOf(t *webhook.Try, whole bool) tryView {
 	}
 	if t.Error != "" {
 		v.Badge = Badge{"bad", "Failed"}
-		v.Facts = append(v.Facts, Fact{"What went wrong", cut(t.Error, maxAnswerShown)})
+		v.Facts = append(v.Facts, Fact{"Error", cut(t.Error, maxAnswerShown)})
 	}
 	if !whole {
 		v.Answer = cut(t.Answer, maxAnswerShown)

@@ -107,12 +107,12 @@ func deliveryQuery(id string, values url.Values) (webhook.DeliveryQuery, error) 
 	switch q.State {
 	case "", webhook.Pending, webhook.Delivered, webhook.Failed:
 	default:
-		return q, llm.Invalid("state", "A delivery is pending, delivered or failed.")
+		return q, llm.Invalid("state", "state must be pending, delivered or failed.")
 	}
 	if before := values.Get("before"); before != "" {
 		place, err := uuid.Parse(before)
 		if err != nil {
-			return q, llm.Invalid("before", "This page of the list is not known. Begin with the newest one.")
+			return q, llm.Invalid("before", "This page of the list does not exist. Start with the newest page.")
 		}
 		q.Before = place.String()
 	}
@@ -175,33 +175,33 @@ func hookPageOf(home hookHome, operator bool, e *webhook.Endpoint, f *form) hook
 	p := hookPage{
 		URL: e.URL, Path: path, ListPath: home.path, Health: hookHealthOf(e), Disabled: e.Disabled != nil,
 		Fields: hookFieldsOf(home, operator, f, e), Former: e.Rotated, Check: checkSnippets,
-		Facts: []Fact{{"Private address", "Not permitted"}, {"Added", moment(e.Created)}, {"Id", e.ID}},
+		Facts: []Fact{{"Private address", "Not allowed"}, {"Added", moment(e.Created)}, {"Id", e.ID}},
 		Rotate: Confirm{
 			Ident: "rotate", Button: "Rotate the secret", Object: "of " + e.URL, Title: "Rotate the secret?",
 			Keep: "Leave it",
-			Text: "The next page shows another secret, once. For 24 hours events are signed with both, so that the " +
-				"receiver can change over.",
+			Text: "The next page shows the new secret once. For 24 hours, events are signed with both secrets, so " +
+				"that you can update the receiver.",
 			Action: path + "/rotate", Verb: "Rotate the secret", Once: rand.Text(),
 		},
 		Disable: Confirm{
 			Ident: "disable", Button: "Disable", Object: e.URL, Title: "Disable this endpoint?", Keep: "Leave it",
-			Text: "Nothing is sent to it until it is enabled again, and what happens meanwhile is told it later " +
-				"only where somebody recovers it.",
+			Text: "Nothing is sent to the endpoint until it is enabled again. Events of that time are sent only if " +
+				"somebody recovers them.",
 			Action: path + "/disable", Verb: "Disable the endpoint",
 		},
 		Remove: Confirm{
 			Ident: "remove", Button: "Remove", Object: e.URL, Title: "Remove this endpoint?",
-			Text: "It goes with its secret and all its deliveries, and what waits is not sent any more. This " +
+			Text: "The endpoint is removed with its secret and all its deliveries. Waiting events are not sent. This " +
 				"cannot be undone.",
 			Action: path + "/remove", Verb: "Remove the endpoint",
 		},
 	}
 	if e.AllowPrivate {
-		p.Facts[0].Value = "Permitted by an operator"
+		p.Facts[0].Value = "Allowed by an operator"
 	}
 	if e.Rotated != nil {
-		p.Rotate.Text += " The one that was rotated last, which would sign until " + moment(*e.Rotated) +
-			", signs no more from then on."
+		p.Rotate.Text += " The secret before the current one, valid until " + moment(*e.Rotated) +
+			", stops signing at once."
 	}
 	if e.Disabled == nil && e.Failing != nil {
 		p.GivesUp = new(e.Failing.Add(webhook.DisableAfter))
@@ -214,7 +214,7 @@ func hookPageOf(home hookHome, operator bool, e *webhook.Endpoint, f *form) hook
 // recoverField asks for how many hours back what an endpoint has not taken is sent.
 func recoverField() Field {
 	most := int(webhook.RecoverFor.Hours())
-	return Field{Name: "hours", Label: "Of what happened in the last", Short: true, Choices: []Choice{
+	return Field{Name: "hours", Label: "Events of the last", Short: true, Choices: []Choice{
 		{Value: "1", Label: "hour"},
 		{Value: "24", Label: "day"},
 		{Value: "72", Label: "3 days", Chosen: true},
@@ -229,7 +229,7 @@ func (h *webhookHandlers) recover(w http.ResponseWriter, r *http.Request, v *peo
 	text := f.values.Get("hours")
 	hours, err := strconv.Atoi(text)
 	if err != nil || !slices.ContainsFunc(recoverField().Choices, func(c Choice) bool { return c.Value == text }) {
-		f.mistake("hours", "Choose how far back from the list.")
+		f.mistake("hours", "The time is not in the list. Choose one from the list.")
 		return h.show(w, r, v, f)
 	}
 	_, err = h.webhooks.Recover(r.Context(), e.ID, h.site.now().Add(-time.Duration(hours)*time.Hour))
