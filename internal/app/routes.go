@@ -41,37 +41,24 @@ func (g *instance) routes() []httpRoute {
 	counting := len(all) // these count their requests themselves
 	gemini := g.fleet.dialect("gemini")
 	responses := g.fleet.dialect("responses")
-	kept, models := g.api.Responses, g.api.Models
+	// asked is a route that a key with the permission chat may ask for
+	asked := func(pattern string, answer func(account.Permission) http.Handler, d *dialect.Dialect) httpRoute {
+		return httpRoute{pattern: pattern, permission: account.Chat, handler: answer(account.Chat), dialect: d}
+	}
 	all = append(all,
-		httpRoute{
-			pattern: "GET /v1/responses/{id}", permission: account.Chat, handler: kept.Get(account.Chat),
-			dialect: responses,
-		},
-		httpRoute{
-			pattern: "DELETE /v1/responses/{id}", permission: account.Chat, handler: kept.Delete(account.Chat),
-			dialect: responses,
-		},
-		httpRoute{pattern: "GET /v1/responses/{id}/input_items", permission: account.Chat, handler: kept.InputItems(
-			account.Chat), dialect: responses},
-		httpRoute{
-			pattern: "POST /v1/responses/{id}/cancel", permission: account.Chat, handler: kept.Cancel(account.Chat),
-			dialect: responses,
-		},
+		asked("GET /v1/responses/{id}", g.api.Responses.Get, responses),
+		asked("DELETE /v1/responses/{id}", g.api.Responses.Delete, responses),
+		asked("GET /v1/responses/{id}/input_items", g.api.Responses.InputItems, responses),
+		asked("POST /v1/responses/{id}/cancel", g.api.Responses.Cancel, responses),
 	)
 	all = append(all, g.metricsRoute()...)
 	all = append(all,
 		httpRoute{pattern: "GET /v1/uses", permission: account.Uses, handler: g.api.Uses.List(account.Uses)},
 		httpRoute{pattern: "GET /uses", permission: account.Uses, handler: g.api.Uses.List(account.Uses)},
-		httpRoute{pattern: "GET /v1/models", permission: account.Chat, handler: models.List(account.Chat)},
-		httpRoute{pattern: "GET /v1/models/{target...}", permission: account.Chat, handler: models.One(account.Chat)},
-		httpRoute{
-			pattern: "GET /v1beta/models", permission: account.Chat, handler: models.ListGemini(account.Chat),
-			dialect: gemini,
-		},
-		httpRoute{
-			pattern: "GET /v1beta/models/{target...}", permission: account.Chat, handler: models.OneGemini(account.Chat),
-			dialect: gemini,
-		},
+		asked("GET /v1/models", g.api.Models.List, nil),
+		asked("GET /v1/models/{target...}", g.api.Models.One, nil),
+		asked("GET /v1beta/models", g.api.Models.ListGemini, gemini),
+		asked("GET /v1beta/models/{target...}", g.api.Models.OneGemini, gemini),
 		httpRoute{pattern: "GET /openapi.json", handler: g.api.Document},
 		httpRoute{pattern: "GET /livez", handler: g.api.Health.Live()},
 		httpRoute{pattern: "GET /readyz", handler: g.api.Health.Ready(g.draining.Load)},

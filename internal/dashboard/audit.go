@@ -113,11 +113,11 @@ func (h *auditHandlers) show(w http.ResponseWriter, r *http.Request, v *people.V
 			return err
 		}
 	}
-	accounts, err := h.accountNames(r)
+	accounts, err := h.accounts.Accounts(r.Context())
 	if err != nil {
 		return err
 	}
-	p := auditPageOf(list, &q, f, accounts)
+	p := auditPageOf(list, &q, f, namesOf(accounts))
 	p.Verified = got
 	p.Head = head.field(Field{
 		Name: "head", Label: "Head of an earlier check",
@@ -127,19 +127,6 @@ func (h *auditHandlers) show(w http.ResponseWriter, r *http.Request, v *people.V
 	p.Problems = append(f.problems(), head.problems()...)
 	status := max(f.status(), head.status())
 	return h.site.show(w, r, v, page{name: "audit", title: "Audit log", status: status, data: p})
-}
-
-// accountNames are the names of all accounts, by id.
-func (h *auditHandlers) accountNames(r *http.Request) (map[string]string, error) {
-	all, err := h.accounts.Accounts(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	names := make(map[string]string, len(all))
-	for i := range all {
-		names[all[i].ID] = all[i].Name
-	}
-	return names, nil
 }
 
 // auditPageOf shows a list that has one entry more than a page where there are

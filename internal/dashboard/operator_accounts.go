@@ -131,11 +131,7 @@ func unseenViewOf(all []account.Account, sums []ledger.UnseenSum, days int) unse
 		Ident: "resolve", Label: "Resolve attempts",
 		Text: "weir ledger resolve --older 7d --at-most",
 	}}
-	names := map[string]string{}
-	for i := range all {
-		names[all[i].ID] = all[i].Name
-	}
-	more := int64(0)
+	names, more := namesOf(all), int64(0)
 	for i := range sums {
 		u := &sums[i]
 		v.Attempts, v.Uncertain = v.Attempts+u.Attempts, v.Uncertain+u.Uncertain
@@ -152,6 +148,15 @@ func unseenViewOf(all []account.Account, sums []ledger.UnseenSum, days int) unse
 		v.More = many(more, "more account")
 	}
 	return v
+}
+
+// namesOf are the names of accounts, by id.
+func namesOf(all []account.Account) map[string]string {
+	names := make(map[string]string, len(all))
+	for i := range all {
+		names[all[i].ID] = all[i].Name
+	}
+	return names
 }
 
 // matches reports whether one of the texts has in it what is sought, in capitals
