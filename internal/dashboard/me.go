@@ -8,7 +8,7 @@ import (
 	"weir/internal/people"
 )
 
-// profileHandlers answer the page of what is somebody's own.
+// profileHandlers answer the page of a user's own profile.
 type profileHandlers struct {
 	site   *site
 	people *people.Service

@@ -21,7 +21,7 @@ import (
 type overviewHandlers struct {
 	site      *site
 	accounts  *account.Service
-	reports   Reports // nil where nobody keeps them
+	reports   Reports // nil without reports
 	spent     account.Spender
 	flush     func(context.Context)
 	webhooks  *webhook.Service

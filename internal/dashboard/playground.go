@@ -10,11 +10,11 @@ import (
 	"weir/internal/route"
 )
 
-// playgroundHandlers answer the playground, and what it asks.
+// playgroundHandlers answer the playground and its requests.
 type playgroundHandlers struct {
 	site         *site
 	accounts     *account.Service
-	models       func() []route.Model // nil where nobody lists them
+	models       func() []route.Model // nil without a list
 	defaultModel func() string
 	publicURL    func(*http.Request) string
 	chat         func(http.ResponseWriter, *http.Request, *account.Principal)

@@ -27,7 +27,7 @@ func (s *site) routes(o *Options, t *tails) []people.Route {
 	return all
 }
 
-// personalRoutes are the ways in, and what is of whoever is signed in.
+// personalRoutes are those to sign in, and those of the user who is signed in.
 func (s *site) personalRoutes(o *Options) []row {
 	in, me := &signInHandlers{s, o.People}, &profileHandlers{s, o.People}
 	return []row{
@@ -74,7 +74,7 @@ func (s *site) accountRoutes(o *Options, forms *once) []row {
 	}
 }
 
-// usageRoutes are the pages of what an account used, and of models that it may use.
+// usageRoutes are the pages of an account's usage and requests, and of models.
 func (s *site) usageRoutes(o *Options, t *tails) []row {
 	flush := flusher(o.Flush, o.Log)
 	overview := &overviewHandlers{s, o.Accounts, o.Reports, o.Spent, flush, o.Webhooks, o.PublicURL}
@@ -101,7 +101,7 @@ func (s *site) usageRoutes(o *Options, t *tails) []row {
 	return all
 }
 
-// playgroundRoutes are the playground, and what it asks, which is no form.
+// playgroundRoutes are the playground, and its requests, whose bodies are not forms.
 func (s *site) playgroundRoutes(o *Options) []people.Route {
 	h := &playgroundHandlers{s, o.Accounts, o.Models, o.DefaultModel, o.PublicURL, o.Chat}
 	return []people.Route{
@@ -111,7 +111,7 @@ func (s *site) playgroundRoutes(o *Options) []people.Route {
 }
 
 // webhookRoutes are the pages of endpoints, those of accounts and those of the
-// installation; none where nobody keeps any.
+// installation; none without webhooks.
 func (s *site) webhookRoutes(o *Options, forms *once) []row {
 	if o.Webhooks == nil {
 		return nil
@@ -139,8 +139,8 @@ func (h *webhookHandlers) routes(list string, right people.Right) []row {
 	}
 }
 
-// operatorRoutes are the operator's pages of accounts and people; none where nobody
-// says how the installation does.
+// operatorRoutes are the operator's pages of accounts and people; none without an
+// Installation.
 func (s *site) operatorRoutes(o *Options, forms *once) []row {
 	if o.Installation == nil {
 		return nil
@@ -168,7 +168,7 @@ func (s *site) operatorRoutes(o *Options, forms *once) []row {
 	}
 }
 
-// installationRoutes are the operator's other pages.
+// installationRoutes are the operator's other pages; none without an Installation.
 func (s *site) installationRoutes(o *Options) []row {
 	if o.Installation == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"weir/internal/people"
 )
 
-// signInHandlers answer the ways in: by password, by single sign-on and by one-time links.
+// signInHandlers sign users in: by password, by single sign-on and by one-time links.
 type signInHandlers struct {
 	site   *site
 	people *people.Service
