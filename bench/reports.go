@@ -21,7 +21,7 @@ import (
 
 // asking measures what the reports of a seeded database take.
 type asking struct {
-	store        *store.Store
+	store        *store.DB
 	all, large   []string // account ids
 	budgeted     []string
 	from, to     string // the last year of it
@@ -66,7 +66,7 @@ func (a *asking) span(end time.Time) {
 }
 
 func (a *asking) learn(ctx context.Context) error {
-	list, err := a.store.Accounts(ctx, "")
+	list, err := a.store.Accounts.List(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -108,17 +108,17 @@ func (a *asking) questions() []question {
 		{"uses, a month, any account", a.all, a.uses(month)},
 		{"uses, a month, large account", a.large, a.uses(month)},
 		{"balance of the month", a.budgeted, func(ctx context.Context, id string) error {
-			_, err := a.store.Spent(ctx, id, 202611)
+			_, err := a.store.Ledger.Spent(ctx, id, 202611)
 			return err
 		}},
 		{"balance of all time, as credit asks it", a.all, func(ctx context.Context, id string) error {
-			_, err := a.store.Spent(ctx, id, 0)
+			_, err := a.store.Ledger.Spent(ctx, id, 0)
 			return err
 		}},
 		{"keys of any account", a.all, a.keys},
 		{"keys of a large account, 204", a.large, a.keys},
 		{"a key by its hash, with its account", a.all, func(ctx context.Context, id string) error {
-			_, _, err := a.store.KeyByHash(ctx, account.Hash(sha256.Sum256([]byte(keyOf(id)))))
+			_, _, err := a.store.Accounts.KeyByHash(ctx, account.Hash(sha256.Sum256([]byte(keyOf(id)))))
 			return err
 		}},
 		{"lease of a month's budget, little left", a.budgeted, a.lease},
@@ -129,7 +129,7 @@ func (a *asking) questions() []question {
 		{"spending of keys in a month, large account", a.large, a.keySpend(a.month, a.until)},
 		{"spending of keys in a year, large account", a.large, a.keySpend(a.from, a.to)},
 		{"when keys were used, large account", a.large, func(ctx context.Context, id string) error {
-			_, err := a.store.KeysUsed(ctx, id)
+			_, err := a.store.Accounts.KeysUsed(ctx, id)
 			return err
 		}},
 		{"requests, first 50, any account", a.all, a.requests(ledger.RequestsQuery{})},
@@ -138,21 +138,21 @@ func (a *asking) questions() []question {
 		{"requests of one key, first 50, large account", a.large, a.requestsOfKey},
 		{"requests that failed, of which there are none, large account", a.large, a.requests(ledger.RequestsQuery{Ended: ledger.EndedError})},
 		{"new requests, any account", a.all, func(ctx context.Context, id string) error {
-			_, err := a.store.RequestsSince(ctx, id, ledger.RequestCursor{Date: a.to}, 50)
+			_, err := a.store.Reports.RequestsSince(ctx, id, ledger.RequestCursor{Date: a.to}, 50)
 			return err
 		}},
 		{"newest request, found and read whole, any account", a.all, a.newest},
 		{"overview of all accounts", a.all[:1], a.accounts},
 		{"models without a price in a month", a.all[:1], func(ctx context.Context, _ string) error {
-			_, err := a.store.Unpriced(ctx, a.month, a.until)
+			_, err := a.store.Reports.Unpriced(ctx, a.month, a.until)
 			return err
 		}},
 		{"heartbeat of a node", a.all[:1], func(ctx context.Context, _ string) error {
-			_, err := a.store.Beat(ctx, ledger.Node{Journal: a.journal, Name: "bench", Started: time.Now()})
+			_, err := a.store.Leases.Beat(ctx, ledger.Node{Journal: a.journal, Name: "bench", Started: time.Now()})
 			return err
 		}},
 		{"list of nodes", a.all[:1], func(ctx context.Context, _ string) error {
-			_, err := a.store.Nodes(ctx)
+			_, err := a.store.Leases.Nodes(ctx)
 			return err
 		}},
 	}
@@ -169,7 +169,7 @@ func keyOf(id string) string {
 func (a *asking) uses(q ledger.UsesQuery) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
 		q.Account = id
-		page, err := a.store.Uses(ctx, q)
+		page, err := a.store.Reports.Uses(ctx, q)
 		if err == nil && page.Count == 0 {
 			err = errors.New("no usage: is --end what bench seed had?")
 		}
@@ -181,7 +181,7 @@ func (a *asking) uses(q ledger.UsesQuery) func(context.Context, string) error {
 }
 
 func (a *asking) keys(ctx context.Context, id string) error {
-	list, err := a.store.Keys(ctx, id)
+	list, err := a.store.Accounts.Keys(ctx, id)
 	if err == nil && len(list) == 0 {
 		err = errors.New("no keys")
 	}
@@ -190,7 +190,7 @@ func (a *asking) keys(ctx context.Context, id string) error {
 
 func (a *asking) overview(from, to string) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
-		v, err := a.store.Overview(ctx, ledger.OverviewQuery{Account: id, From: from, To: to})
+		v, err := a.store.Reports.Overview(ctx, ledger.OverviewQuery{Account: id, From: from, To: to})
 		if err == nil && len(v.Days) == 0 {
 			err = errors.New("no days")
 		}
@@ -200,7 +200,7 @@ func (a *asking) overview(from, to string) func(context.Context, string) error {
 
 func (a *asking) keySpend(from, to string) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
-		_, err := a.store.KeySpend(ctx, id, from, to)
+		_, err := a.store.Reports.KeySpend(ctx, id, from, to)
 		return err
 	}
 }
@@ -209,7 +209,7 @@ func (a *asking) keySpend(from, to string) func(context.Context, string) error {
 func (a *asking) requests(q ledger.RequestsQuery) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
 		q.Account, q.Limit = id, 50
-		_, _, err := a.store.Requests(ctx, q)
+		_, _, err := a.store.Reports.Requests(ctx, q)
 		return err
 	}
 }
@@ -219,9 +219,9 @@ func (a *asking) requestsOfKey(ctx context.Context, id string) error {
 }
 
 func (a *asking) newest(ctx context.Context, id string) error {
-	list, _, err := a.store.Requests(ctx, ledger.RequestsQuery{Account: id, Limit: 1})
+	list, _, err := a.store.Reports.Requests(ctx, ledger.RequestsQuery{Account: id, Limit: 1})
 	if err == nil && len(list) > 0 {
-		_, _, err = a.store.Request(ctx, id, list[0].ID)
+		_, _, err = a.store.Reports.Request(ctx, id, list[0].ID)
 	}
 	return err
 }
@@ -230,14 +230,14 @@ func (a *asking) newest(ctx context.Context, id string) error {
 func (a *asking) accounts(ctx context.Context, _ string) error {
 	month, err := time.Parse(time.DateOnly, a.month)
 	if err == nil {
-		_, err = a.store.AccountsOverview(ctx, ledger.PeriodMonth.Number(month))
+		_, err = a.store.Reports.AccountsOverview(ctx, ledger.PeriodMonth.Number(month))
 	}
 	return err
 }
 
 // lease asks for a nano-dollar more than nothing, as a node does near a limit.
 func (a *asking) lease(ctx context.Context, id string) error {
-	_, err := a.store.Lease(ctx, ledger.LeaseRequest{
+	_, err := a.store.Leases.Lease(ctx, ledger.LeaseRequest{
 		Journal: a.journal, Budget: ledger.BudgetID{Scope: id, Period: 202611}, Unknown: true, Least: 1, Most: 1,
 	})
 	return err

@@ -98,7 +98,7 @@ func (s *year) check() error {
 type seeding struct {
 	year
 	options  store.Options
-	store    *store.Store
+	store    *store.DB
 	writer   writer
 	users    []user
 	progress io.Writer
@@ -140,19 +140,19 @@ func (s *seeding) claim(ctx context.Context) error {
 	if len(journals) > 0 {
 		return nil
 	}
-	accounts, err := s.store.Accounts(ctx, "")
+	accounts, err := s.store.Accounts.List(ctx, "")
 	if err != nil {
 		return err
 	}
 	if len(accounts) > 0 {
 		return errOther
 	}
-	return s.store.Apply(ctx, &ledger.Batch{Journal: s.journal("history"), Prices: prices()})
+	return s.store.Ledger.Apply(ctx, &ledger.Batch{Journal: s.journal("history"), Prices: prices()})
 }
 
 // people makes accounts and keys that are not there.
 func (s *seeding) people(ctx context.Context) error {
-	there, err := s.store.Accounts(ctx, "")
+	there, err := s.store.Accounts.List(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -174,10 +174,11 @@ func (s *seeding) person(ctx context.Context, n int) error {
 	if n%budgetEvery == 0 {
 		a.Budget = account.Budget{Limit: llm.Money(z.weight*int64(z.keys*z.models)) * llm.USD, Period: ledger.PeriodMonth}
 	}
-	if err := s.store.CreateAccount(ctx, audit.Gateway(), a); err != nil && !errors.Is(err, account.ErrExists) {
+	err := s.store.Accounts.CreateAccount(ctx, audit.Gateway(), a)
+	if err != nil && !errors.Is(err, account.ErrExists) {
 		return err
 	}
-	there, err := s.store.Keys(ctx, a.ID)
+	there, err := s.store.Accounts.Keys(ctx, a.ID)
 	if err != nil {
 		return err
 	}
@@ -187,7 +188,8 @@ func (s *seeding) person(ctx context.Context, n int) error {
 			Permissions: []account.Permission{account.Chat, account.Uses},
 			Created:     s.first().Add(time.Duration(k) * time.Microsecond),
 		}
-		if err := s.store.CreateKey(ctx, audit.Gateway(), key, account.Hash(sha256.Sum256([]byte(key.ID)))); err != nil {
+		hash := account.Hash(sha256.Sum256([]byte(key.ID)))
+		if err := s.store.Accounts.CreateKey(ctx, audit.Gateway(), key, hash); err != nil {
 			return err
 		}
 	}
@@ -197,7 +199,7 @@ func (s *seeding) person(ctx context.Context, n int) error {
 // past writes the days of which only sums are left.
 func (s *seeding) past(ctx context.Context) error {
 	journal := s.journal("history")
-	done, err := s.store.Position(ctx, journal)
+	done, err := s.store.Ledger.Position(ctx, journal)
 	if err != nil {
 		return err
 	}
@@ -215,7 +217,7 @@ func (s *seeding) past(ctx context.Context) error {
 // recent applies the attempts that have rows.
 func (s *seeding) recent(ctx context.Context) error {
 	journal := s.journal("rows")
-	done, err := s.store.Position(ctx, journal)
+	done, err := s.store.Ledger.Position(ctx, journal)
 	if err != nil {
 		return err
 	}
@@ -227,7 +229,7 @@ func (s *seeding) recent(ctx context.Context) error {
 			b.Settled = append(b.Settled, s.entry(r, who, n))
 		}
 		b.To = ledger.Position(n)
-		if err := s.store.Apply(ctx, b); err != nil {
+		if err := s.store.Ledger.Apply(ctx, b); err != nil {
 			return err
 		}
 		s.rowsDone, s.rowsTook = n-int64(done), time.Since(began)

@@ -29,7 +29,7 @@ func TestSeed(t *testing.T) {
 		}
 	}
 	s := openSeeded(t, dir)
-	v, err := s.Verify(t.Context(), nil)
+	v, err := s.Ledger.Verify(t.Context(), nil)
 	if err != nil || len(v.Differences) > 0 || v.Rows != 5000 {
 		t.Errorf("verify: got %d rows, %d differences, %v; want 5000 and none", v.Rows, len(v.Differences), err)
 	}
@@ -54,7 +54,7 @@ func (b breaker) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func openSeeded(t *testing.T, dir string) *store.Store {
+func openSeeded(t *testing.T, dir string) *store.DB {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "weir.db")})
 	if err != nil {
@@ -73,14 +73,14 @@ func TestSeedRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := openSeeded(t, dir)
-	if err := s.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "theirs", Name: "theirs"}); err != nil {
+	if err := s.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "theirs", Name: "theirs"}); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{"--data", dir, "--requests", "10", "--rows", "5", "--days", "3", "--accounts", "2"}
 	if err := seedCommand(t.Context(), args, io.Discard, io.Discard); !errors.Is(err, errOther) {
 		t.Errorf("got %v, want %v", err, errOther)
 	}
-	if list, err := s.Accounts(t.Context(), ""); err != nil || len(list) != 1 {
+	if list, err := s.Accounts.List(t.Context(), ""); err != nil || len(list) != 1 {
 		t.Errorf("got %d accounts, %v; want one", len(list), err)
 	}
 }

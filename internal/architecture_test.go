@@ -1,4 +1,4 @@
-// Package internal_test holds the layers of the house.
+// Package internal_test holds the layers of the product.
 package internal_test
 
 import (
@@ -20,6 +20,7 @@ var layers = [][]string{
 	{"dialect", "pricing", "ledger"},
 	{"provider", "account", "telemetry", "webhook"},
 	{"people", "route", "ratelimit"},
+	{"quote"},
 	{"dashboard", "gateway", "api", "store", "simulator"},
 	{"app"},
 }

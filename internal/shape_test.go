@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -25,6 +26,7 @@ const (
 	mostOfFile    = 400
 	mostColumns   = 120
 	mostOfOneType = 5
+	mostStages    = 12
 )
 
 // vendorNames are those that only the packages of wire formats may have in their code.
@@ -41,7 +43,11 @@ type shape struct {
 	interfaces       []length
 	vendors          map[string]int // literals that name a vendor, by package
 	dependencies     int
+	stages           map[int]string // by their number: how the row of each begins in ARCHITECTURE.md
 }
+
+// stageMark is how the comment of a function ends that is a stage of a streamed chat.
+var stageMark = regexp.MustCompile(`(?m)^Stage (\d+): (.+)\.$`)
 
 type length struct {
 	name string
@@ -50,10 +56,10 @@ type length struct {
 
 type goType struct{ fields, methods int }
 
-// TestShape holds the bounds of functions and files. With -v it prints the figures of make shape.
+// TestShape holds the bounds of functions, files and interfaces. With -v it prints the figures of make shape.
 func TestShape(t *testing.T) {
 	t.Parallel()
-	s := shape{wide: map[string]int{}, types: map[string]*goType{}, vendors: map[string]int{}}
+	s := shape{wide: map[string]int{}, types: map[string]*goType{}, vendors: map[string]int{}, stages: map[int]string{}}
 	for _, dir := range []string{".", "../cmd"} {
 		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && !isTestSupport("weir/internal/"+filepath.ToSlash(filepath.Dir(path))) {
@@ -79,9 +85,30 @@ func TestShape(t *testing.T) {
 			t.Errorf("%s has %d lines, want at most %d", f.name, f.n, mostOfAll)
 		}
 	}
+	s.holdStages(t)
 	for _, f := range s.files {
 		if f.n > mostOfFile {
 			t.Errorf("%s has %d lines, want at most %d", f.name, f.n, mostOfFile)
+		}
+	}
+	for _, i := range s.interfaces {
+		t.Errorf("the interface %s has %d methods, want at most %d", i.name, i.n, mostOfOneType)
+	}
+}
+
+// holdStages holds that the stages of a streamed chat are marked in the code of the gateway from 1
+// on, each once, and that ARCHITECTURE.md tells each with its file.
+func (s *shape) holdStages(t *testing.T) {
+	architecture, err := os.ReadFile("../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.stages) == 0 || len(s.stages) > mostStages {
+		t.Errorf("a streamed chat has %d stages, want from 1 to %d", len(s.stages), mostStages)
+	}
+	for i := range len(s.stages) {
+		if row := s.stages[i+1]; row == "" || !bytes.Contains(architecture, []byte(row)) {
+			t.Errorf("ARCHITECTURE.md has no row of stage %d: %q", i+1, row)
 		}
 	}
 }
@@ -92,7 +119,7 @@ func (s *shape) addFile(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, path, text, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(set, path, text, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +135,13 @@ func (s *shape) addFile(t *testing.T, path string) {
 		case *ast.FuncDecl:
 			lines := set.Position(n.End()).Line - set.Position(n.Pos()).Line + 1
 			s.functions = append(s.functions, length{dir + "." + receiver(n) + n.Name.Name, lines})
+			if m := stageMark.FindStringSubmatch(n.Doc.Text()); m != nil {
+				number, _ := strconv.Atoi(m[1])
+				if s.stages[number] != "" {
+					t.Errorf("there are two stages %d: %s and %s", number, s.stages[number], m[2])
+				}
+				s.stages[number] = fmt.Sprintf("| %d %s | `%s` |", number, m[2], filepath.Base(path))
+			}
 			if r := receiver(n); r != "" {
 				s.typeOf(dir+"."+strings.TrimSuffix(r, ".")).methods++
 			}
@@ -190,6 +224,7 @@ func (s *shape) String() string {
 	largest("fields", func(t *goType) int { return t.fields })
 	largest("methods", func(t *goType) int { return t.methods })
 	fmt.Fprintf(&b, "interfaces of more than %d methods: %v\n", mostOfOneType, s.interfaces)
+	fmt.Fprintf(&b, "stages of a streamed chat: %d\n", len(s.stages))
 	fmt.Fprintf(&b, "direct dependencies, those of tests included: %d\n", s.dependencies)
 	fmt.Fprintf(&b, "vendors named outside dialects: %v\n", s.vendors)
 	return b.String()

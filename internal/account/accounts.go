@@ -31,7 +31,7 @@ func (s *Service) CreateAccount(ctx context.Context, by audit.Actor, name string
 		return Account{}, err
 	}
 	a := s.newAccount(name)
-	err := s.store.CreateAccount(ctx, by, a)
+	err := s.stores.Accounts.CreateAccount(ctx, by, a)
 	if errors.Is(err, ErrExists) {
 		return Account{}, llm.Invalid("name", fmt.Sprintf("An account named %q exists already. Choose another name.",
 			name))
@@ -72,7 +72,7 @@ func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Accounts are all accounts, by name.
 func (s *Service) Accounts(ctx context.Context) ([]Account, error) {
-	list, err := s.store.Accounts(ctx, "")
+	list, err := s.stores.Accounts.List(ctx, "")
 	if err != nil {
 		return nil, fmt.Errorf("list accounts: %w", err)
 	}
@@ -85,7 +85,7 @@ func (s *Service) Account(ctx context.Context, nameOrID string) (Account, error)
 	if nameOrID == "" {
 		return Account{}, llm.Invalid("account", "No account is named. Give an account's name or id.")
 	}
-	list, err := s.store.Accounts(ctx, nameOrID)
+	list, err := s.stores.Accounts.List(ctx, nameOrID)
 	if err != nil {
 		return Account{}, fmt.Errorf("find account: %w", err)
 	}
@@ -151,7 +151,7 @@ func (s *Service) addCredit(ctx context.Context, by audit.Actor, nameOrID string
 	}
 	e.ID, e.AccountID, e.At = newID(), a.ID, s.now()
 	if amount <= MaxAmount { // else not even the sum may fit
-		a, err = s.store.AddCredit(ctx, by, e)
+		a, err = s.stores.Accounts.AddCredit(ctx, by, e)
 	} else {
 		err = ErrTooMuch
 	}
@@ -237,7 +237,7 @@ func (s *Service) update(ctx context.Context, by audit.Actor, nameOrID string, u
 	if err != nil {
 		return Account{}, err
 	}
-	if a, err = s.store.UpdateAccount(ctx, by, a.ID, u); err != nil {
+	if a, err = s.stores.Accounts.UpdateAccount(ctx, by, a.ID, u); err != nil {
 		return Account{}, fmt.Errorf("change account: %w", err)
 	}
 	s.cache.forgetIDs(map[string]bool{a.ID: true})
@@ -263,7 +263,7 @@ func checkBudget(b Budget) error {
 // reports whether it did: true once a database, however many nodes start.
 func (s *Service) Bootstrap(ctx context.Context, by audit.Actor) (Account, bool, error) {
 	a := s.newAccount(DefaultName)
-	created, err := s.store.Bootstrap(ctx, by, a)
+	created, err := s.stores.Setup.Bootstrap(ctx, by, a)
 	if err != nil {
 		return Account{}, false, fmt.Errorf("make the first account: %w", err)
 	}
@@ -276,9 +276,9 @@ func (s *Service) Bootstrap(ctx context.Context, by audit.Actor) (Account, bool,
 // CreateSetupToken makes the secret of a one-time set-up link, which is good
 // for seven days. Only its hash is kept.
 func (s *Service) CreateSetupToken(ctx context.Context, by audit.Actor) (llm.Secret, error) {
-	token := randomText(setupDigits)
-	now := s.now()
-	if err := s.store.CreateSetupToken(ctx, by, sha256.Sum256([]byte(token)), now, now.Add(setupFor)); err != nil {
+	token, now := randomText(setupDigits), s.now()
+	hash := sha256.Sum256([]byte(token))
+	if err := s.stores.Setup.CreateSetupToken(ctx, by, hash, now, now.Add(setupFor)); err != nil {
 		return llm.Secret{}, fmt.Errorf("create set-up token: %w", err)
 	}
 	return llm.NewSecret(token), nil

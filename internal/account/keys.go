@@ -48,7 +48,7 @@ func (s *Service) CreateKey(ctx context.Context, by audit.Actor, o KeyOptions) (
 	token := newToken()
 	k := o.key(a.ID, s.now())
 	k.Last4 = token.Reveal()[tokenLength-4:]
-	if err := s.store.CreateKey(ctx, by, k, hashOf(token.Reveal())); err != nil {
+	if err := s.stores.Keys.CreateKey(ctx, by, k, hashOf(token.Reveal())); err != nil {
 		return Key{}, llm.Secret{}, fmt.Errorf("create key: %w", err)
 	}
 	s.cache.forgetIDs(map[string]bool{k.ID: true})
@@ -169,7 +169,7 @@ func (s *Service) Keys(ctx context.Context, account string) ([]Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.store.Keys(ctx, a.ID)
+	list, err := s.stores.Keys.Keys(ctx, a.ID)
 	if err != nil {
 		return nil, fmt.Errorf("list keys: %w", err)
 	}
@@ -179,7 +179,7 @@ func (s *Service) Keys(ctx context.Context, account string) ([]Key, error) {
 // Key is the key of that id, revoked and expired ones too. The error is a
 // *llm.Error with CodeNotFound when there is none.
 func (s *Service) Key(ctx context.Context, id string) (Key, error) {
-	k, err := s.store.Key(ctx, id)
+	k, err := s.stores.Keys.Key(ctx, id)
 	if errors.Is(err, ErrNotFound) {
 		return Key{}, notFound("key", id)
 	}
@@ -197,7 +197,7 @@ func (s *Service) UpdateKey(ctx context.Context, by audit.Actor, id string, u Ke
 	if err := u.check(s.now()); err != nil {
 		return Key{}, err
 	}
-	k, err := s.store.UpdateKey(ctx, by, id, u)
+	k, err := s.stores.Keys.UpdateKey(ctx, by, id, u)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return Key{}, notFound("key", id)
@@ -241,7 +241,7 @@ func checkExpiresAt(at, now time.Time) error {
 // RevokeKey makes the key useless for ever; to do it again changes nothing.
 // The error is a *llm.Error with CodeNotFound when there is no such key.
 func (s *Service) RevokeKey(ctx context.Context, by audit.Actor, id string) (Key, error) {
-	k, err := s.store.RevokeKey(ctx, by, id, s.now())
+	k, err := s.stores.Keys.RevokeKey(ctx, by, id, s.now())
 	if errors.Is(err, ErrNotFound) {
 		return Key{}, notFound("key", id)
 	}

@@ -14,7 +14,7 @@ import (
 
 var errAway = errors.New("the database is away")
 
-// memory is a Store in memory, which counts look-ups and can be away.
+// memory is all Stores in memory, which counts look-ups and can be away.
 type memory struct {
 	mu       sync.Mutex
 	away     bool
@@ -28,6 +28,11 @@ type memory struct {
 
 func newMemory() *memory {
 	return &memory{keys: map[account.Hash]account.Key{}, setups: map[account.Hash]time.Time{}}
+}
+
+// stores are what a service asks for.
+func (m *memory) stores() account.Stores {
+	return account.Stores{Lookups: m, Accounts: m, Keys: m, Setup: m}
 }
 
 // enter locks the store, and fails while it is away.
@@ -81,7 +86,7 @@ func (m *memory) Changes(_ context.Context, after int64) (account.Changes, error
 	return account.Changes{List: m.changes[after:], Last: last}, nil
 }
 
-func (m *memory) Accounts(_ context.Context, nameOrID string) (list []account.Account, err error) {
+func (m *memory) List(_ context.Context, nameOrID string) (list []account.Account, err error) {
 	leave, err := m.enter()
 	defer leave()
 	for _, a := range m.accounts {

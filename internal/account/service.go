@@ -19,16 +19,16 @@ const (
 // Service answers who is calling, and administers accounts and keys. All its
 // methods may be called at once.
 type Service struct {
-	store Store
-	clock func() time.Time
-	log   *slog.Logger
-	cache cache
+	stores Stores
+	clock  func() time.Time
+	log    *slog.Logger
+	cache  cache
 }
 
-// NewService makes a service over a store. Its cache learns what other
+// NewService makes a service over stores. Its cache learns what other
 // processes changed only while Watch runs.
-func NewService(store Store, clock func() time.Time, log *slog.Logger) *Service {
-	return &Service{store: store, clock: clock, log: log}
+func NewService(stores Stores, clock func() time.Time, log *slog.Logger) *Service {
+	return &Service{stores: stores, clock: clock, log: log}
 }
 
 // Authenticate is the caller to whom the token belongs. A token that is
@@ -63,7 +63,7 @@ func (s *Service) lookUp(ctx context.Context, token string, hash *Hash) (*Princi
 	generation := s.cache.generation.Load()
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
-	account, key, err := s.store.KeyByHash(ctx, *hash)
+	account, key, err := s.stores.Lookups.KeyByHash(ctx, *hash)
 	switch {
 	case errors.Is(err, ErrNotFound) || err == nil && key.Revoked != nil:
 		s.cache.putUnknown(hash, generation, s.clock())
@@ -119,7 +119,7 @@ func (s *Service) Watch(ctx context.Context, corrected func(account string)) {
 func (s *Service) poll(ctx context.Context, place int64, corrected func(account string)) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
-	changes, err := s.store.Changes(ctx, place)
+	changes, err := s.stores.Lookups.Changes(ctx, place)
 	if err != nil {
 		return place, err
 	}

@@ -39,7 +39,7 @@ func newFixture(tb testing.TB) fixture {
 
 // another is a service of another process on the same store.
 func (h fixture) another() *account.Service {
-	return account.NewService(h.store, time.Now, slog.New(slog.NewTextHandler(h.log, nil)))
+	return account.NewService(h.store.stores(), time.Now, slog.New(slog.NewTextHandler(h.log, nil)))
 }
 
 func (h fixture) key(tb testing.TB, o account.KeyOptions) (account.Key, string) {
@@ -281,7 +281,7 @@ func TestZeroPrincipal(t *testing.T) {
 
 func TestBootstrap(t *testing.T) {
 	t.Parallel()
-	s := account.NewService(newMemory(), time.Now, slog.New(slog.DiscardHandler))
+	s := account.NewService(newMemory().stores(), time.Now, slog.New(slog.DiscardHandler))
 	for _, want := range []bool{true, false} {
 		a, created, err := s.Bootstrap(t.Context(), audit.Gateway())
 		if err != nil || created != want || (a.Name == account.DefaultName) != want {

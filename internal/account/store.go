@@ -9,7 +9,7 @@ import (
 	"weir/internal/llm"
 )
 
-// What a Store says of a row that should or should not be there.
+// What a store says of a row that should or should not be there.
 var (
 	ErrNotFound = errors.New("account: not found")
 	ErrExists   = errors.New("account: exists already")
@@ -21,14 +21,13 @@ var (
 	ErrRevoked = errors.New("account: the key is revoked")
 )
 
-// Store is where accounts and keys live. Every change it makes is in its feed
-// of changes, and in the audit log as that of the actor, written in the same
-// transaction.
-type Store interface {
-	LookupStore
-	AccountStore
-	KeyStore
-	SetupStore
+// Stores is where accounts and keys live. Every change is in the feed of changes,
+// and in the audit log as that of the actor, written in the same transaction.
+type Stores struct {
+	Lookups  LookupStore
+	Accounts AccountStore
+	Keys     KeyStore
+	Setup    SetupStore
 }
 
 // LookupStore serves requests.
@@ -42,9 +41,9 @@ type LookupStore interface {
 
 // AccountStore administers accounts.
 type AccountStore interface {
-	// Accounts are all accounts by name; or the one of that name or id, if
+	// List is all accounts by name; or the one of that name or id, if
 	// there is one.
-	Accounts(ctx context.Context, nameOrID string) ([]Account, error)
+	List(ctx context.Context, nameOrID string) ([]Account, error)
 	// CreateAccount adds an account; ErrExists when its name is taken.
 	CreateAccount(ctx context.Context, by audit.Actor, a Account) error
 	// UpdateAccount changes the account of that id and returns it as it is

@@ -18,9 +18,9 @@ func isAdmin(path string) bool { return strings.HasPrefix(path+"/", adminPath) }
 func (g *instance) adminOptions() api.AdminOptions {
 	from := originOf(&g.options.Config)
 	return api.AdminOptions{
-		People: g.people, Claims: g.idempotency, Requests: g.store, Webhooks: g.webhooks,
-		KeysUsed: g.store.KeysUsed, Audit: g.store.Audit, Unpriced: g.store.Unpriced, Nodes: g.store.Nodes,
-		Correct:   g.store.Correct,
+		People: g.people, Claims: g.idempotency, Requests: g.store.Reports, Webhooks: g.webhooks,
+		KeysUsed: g.store.Accounts.KeysUsed, Audit: g.store.Audit.Entries, Unpriced: g.store.Reports.Unpriced,
+		Nodes: g.store.Leases.Nodes, Correct: g.store.Ledger.Correct,
 		PublicURL: from.base,
 		Session:   func(r *http.Request) string { return g.dashboard.Session(r) },
 	}

@@ -87,7 +87,7 @@ func Run(ctx context.Context, o Options) (err error) {
 // instance is one running gateway.
 type instance struct {
 	options  *Options
-	store    *store.Store
+	store    *store.DB
 	accounts *account.Service
 	people   *people.Service
 	ledger   *ledger.Ledger
@@ -151,7 +151,7 @@ func build(ctx context.Context, o *Options) (g *instance, err error) {
 		return g, err
 	}
 	g.api = api.New(api.Options{
-		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store, Router: g.router,
+		Accounts: g.accounts, Ledger: g.ledger, Uses: g.store.Reports, Router: g.router,
 		Native: g.fleet.dialect("native"), Anthropic: g.fleet.dialect("anthropic"), Gemini: g.fleet.dialect("gemini"),
 		Kept: g.kept, ReadCapacity: g.gateway.ReadCapacity, Limits: g.limits, Responses: g.fleet.dialect("responses"),
 		Prices: g.fleet.prices.age,
@@ -191,10 +191,10 @@ func (g *instance) openData(ctx context.Context) error {
 	}
 	g.store = db
 	g.onClose(db.Close)
-	g.accounts = account.NewService(db, db.Now, o.Log)
-	g.kept = conversation.New(conversation.Options{Store: db, Now: db.Now, TTL: o.Config.Retention.Responses})
+	g.accounts = account.NewService(db.Accounts.Stores(), db.Now, o.Log)
+	g.kept = conversation.New(conversation.Options{Store: db.Kept, Now: db.Now, TTL: o.Config.Retention.Responses})
 	journal := ledger.Options{
-		Dir: filepath.Join(o.Config.Data, "journal"), Store: db, Leases: db,
+		Dir: filepath.Join(o.Config.Data, "journal"), Store: db.Ledger, Leases: db.Leases,
 		Node:   ledger.Node{Name: hostname(), Address: o.Config.Listen, Version: o.Version},
 		Strict: o.Config.Durability == "strict",
 		Now:    o.Now, SharedNow: db.Now, Log: o.Log,
@@ -210,7 +210,7 @@ func (g *instance) openData(ctx context.Context) error {
 		defer cancel()
 		return g.ledger.Close(ctx)
 	})
-	g.idempotency, err = newIdempotencyStore(ctx, db, g.ledger.Journal().String())
+	g.idempotency, err = newIdempotencyStore(ctx, db.Kept, g.ledger.Journal().String())
 	return err
 }
 
@@ -224,7 +224,7 @@ func hostname() string {
 }
 
 // OpenStore opens the database that the configuration names.
-func OpenStore(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.Store, error) {
+func OpenStore(ctx context.Context, cfg *config.Config, log *slog.Logger) (*store.DB, error) {
 	return store.Open(ctx, storeOptions(cfg, log))
 }
 

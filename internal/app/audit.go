@@ -12,7 +12,7 @@ func (d *Data) Audit(ctx context.Context, q audit.Query) ([]audit.Entry, error) 
 	if err := d.findAccount(ctx, &q); err != nil {
 		return nil, err
 	}
-	return d.store.Audit(ctx, q)
+	return d.store.Audit.Entries(ctx, q)
 }
 
 // ExportAudit calls fn with every entry of the audit log that a query selects, the
@@ -21,7 +21,7 @@ func (d *Data) ExportAudit(ctx context.Context, q audit.Query, fn func(*audit.En
 	if err := d.findAccount(ctx, &q); err != nil {
 		return err
 	}
-	return d.store.ExportAudit(ctx, q, fn)
+	return d.store.Audit.Export(ctx, q, fn)
 }
 
 // findAccount puts the id in the place of an account's name.
@@ -37,5 +37,5 @@ func (d *Data) findAccount(ctx context.Context, q *audit.Query) error {
 // VerifyAudit looks at the whole chain of the audit log, and for the head of an
 // earlier look; zero for none.
 func (d *Data) VerifyAudit(ctx context.Context, from audit.Hash) (audit.Verification, error) {
-	return d.store.VerifyAudit(ctx, from)
+	return d.store.Audit.Verify(ctx, from)
 }

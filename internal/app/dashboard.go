@@ -28,11 +28,11 @@ func (g *instance) openPeople() (err error) {
 func (g *instance) openDashboard() (err error) {
 	from := originOf(&g.options.Config)
 	g.dashboard, err = dashboard.New(dashboard.Options{
-		People: g.people, Accounts: g.accounts, KeysUsed: g.store.KeysUsed,
+		People: g.people, Accounts: g.accounts, KeysUsed: g.store.Accounts.KeysUsed,
 		PublicURL: from.base, Insecure: isPlain(g),
 		DefaultModel: func() string { return g.router.Table().DefaultModel() },
 		Models:       func() []route.Model { return g.router.Table().Models(g.options.Now()) },
-		Reports:      g.store, Requests: g.store, Spent: g.store.Spent, Flush: g.ledger.Flush,
+		Reports:      g.store.Reports, Requests: g.store.Reports, Spent: g.store.Ledger.Spent, Flush: g.ledger.Flush,
 		Chat: g.chatAs(), Webhooks: g.webhooks, Installation: g.installation(g.store.Now()),
 		Version: g.options.Version, Now: g.store.Now, Log: g.options.Log,
 	})

@@ -13,12 +13,12 @@ import (
 // installation is what the pages of operators ask. Started is when this node did.
 func (g *instance) installation(started time.Time) *dashboard.Installation {
 	return &dashboard.Installation{
-		Spending: g.store.AccountsOverview, Memberships: g.store.Memberships,
+		Spending: g.store.Reports.AccountsOverview, Memberships: g.store.People.Memberships,
 		Providers: func() []route.ProviderCondition { return g.router.Table().Providers(g.options.Now()) },
 		Models:    func() []route.Model { return g.router.Table().Models(g.options.Now()) },
 		Model:     func(name string) (route.Model, bool) { return g.router.Table().Model(name, g.options.Now()) },
-		Unpriced:  g.store.Unpriced, Unseen: g.store.Unseen,
-		UnseenDays: 2 * int(g.options.Config.Retention.Requests.Hours()/24), Audit: g.store,
+		Unpriced:  g.store.Reports.Unpriced, Unseen: g.store.Reports.Unseen,
+		UnseenDays: 2 * int(g.options.Config.Retention.Requests.Hours()/24), Audit: g.store.Audit,
 		PriceSources: func() dashboard.PriceSources {
 			return g.fleet.prices.sources(g.configInForce().Prices, g.options.Now())
 		},
@@ -89,7 +89,7 @@ func (g *instance) journalState() dashboard.JournalState {
 
 // nodesHere are the gateways that share the database, of which one is this.
 func (g *instance) nodesHere(ctx context.Context) (all []dashboard.Node, err error) {
-	list, err := g.store.Nodes(ctx)
+	list, err := g.store.Leases.Nodes(ctx)
 	for i := range list {
 		all = append(all, dashboard.Node{KnownNode: list[i], Here: list[i].Journal == g.ledger.Journal()})
 	}

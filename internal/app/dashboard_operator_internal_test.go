@@ -47,7 +47,7 @@ func TestInstallation(t *testing.T) {
 		s.Database.Schema == 0 || s.Database.Schema != s.Database.Current || s.Valkey.Used || s.Journal.Problem+s.Journal.Database != "" {
 		t.Errorf("system: got %+v, %v", s, err)
 	}
-	if v, err := i.Audit.VerifyAudit(ctx, audit.Hash{}); err != nil || !v.Whole() || v.Entries == 0 {
+	if v, err := i.Audit.Verify(ctx, audit.Hash{}); err != nil || !v.Whole() || v.Entries == 0 {
 		t.Errorf("audit log: got %+v, %v", v, err)
 	}
 }

@@ -33,7 +33,7 @@ import (
 type Data struct {
 	Accounts *account.Service
 	People   *people.Service
-	store    *store.Store
+	store    *store.DB
 	cfg      config.Config
 	release  func() // what People holds
 }
@@ -45,7 +45,7 @@ func OpenData(ctx context.Context, cfg config.Config, log *slog.Logger) (*Data, 
 	if err != nil {
 		return nil, err
 	}
-	d := &Data{Accounts: account.NewService(db, db.Now, log), store: db, cfg: cfg}
+	d := &Data{Accounts: account.NewService(db.Accounts.Stores(), db.Now, log), store: db, cfg: cfg}
 	if d.People, d.release, err = newPeople(&d.cfg, db, log, d.BaseURL, nil); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -70,7 +70,7 @@ func (d *Data) Uses(ctx context.Context, accountName string, params map[string]s
 	if q, err = api.ParseUses(acc.ID, params); err != nil {
 		return q, page, err
 	}
-	page, err = d.store.Uses(ctx, q)
+	page, err = d.store.Reports.Uses(ctx, q)
 	return q, page, err
 }
 
@@ -79,15 +79,17 @@ func (d *Data) Now() time.Time { return d.store.Now() }
 
 // BudgetStatus is how the account's budgets stand.
 func (d *Data) BudgetStatus(ctx context.Context, a *account.Account) (account.BudgetStatus, error) {
-	return a.BudgetStatus(ctx, d.Now(), d.store.Spent)
+	return a.BudgetStatus(ctx, d.Now(), d.store.Ledger.Spent)
 }
 
 // Nodes are the gateway processes that share the database.
-func (d *Data) Nodes(ctx context.Context) ([]ledger.KnownNode, error) { return d.store.Nodes(ctx) }
+func (d *Data) Nodes(ctx context.Context) ([]ledger.KnownNode, error) {
+	return d.store.Leases.Nodes(ctx)
+}
 
 // ForgetNode gives up a node that will never come back.
 func (d *Data) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UUID) error {
-	err := d.store.ForgetNode(ctx, by, journal)
+	err := d.store.Leases.ForgetNode(ctx, by, journal)
 	if errors.Is(err, store.ErrNoNode) {
 		return fmt.Errorf("there is no node %s: weir nodes list shows them", journal)
 	}
@@ -112,7 +114,7 @@ func (d *Data) Verify(ctx context.Context, o VerifyOptions) (v ledger.Verificati
 	if left, err = d.backlog(ctx, &o); err != nil {
 		return v, left, fmt.Errorf("read the journal: %w", err)
 	}
-	v, err = d.store.Verify(ctx, o.Progress)
+	v, err = d.store.Ledger.Verify(ctx, o.Progress)
 	return v, left, err
 }
 
@@ -137,7 +139,7 @@ func (d *Data) backlog(ctx context.Context, o *VerifyOptions) (left ledger.Backl
 		if err != nil {
 			return left, err
 		}
-		at, err := d.store.Position(ctx, id)
+		at, err := d.store.Ledger.Position(ctx, id)
 		if err != nil {
 			return left, err
 		}
@@ -174,7 +176,7 @@ type KeptAccount struct {
 
 // Kept is what is kept for each account that has anything.
 func (d *Data) Kept(ctx context.Context) ([]KeptAccount, error) {
-	all, err := d.store.Kept(ctx)
+	all, err := d.store.Kept.Usage(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +191,7 @@ func (d *Data) Kept(ctx context.Context) ([]KeptAccount, error) {
 	return list, nil
 }
 
-// PurgeKept deletes what was kept before a moment: see store.PurgeKept. An empty account
+// PurgeKept deletes what was kept before a moment: see store.Kept.Purge. An empty account
 // name is every account.
 func (d *Data) PurgeKept(ctx context.Context, by audit.Actor, accountName string, before time.Time) (sum kept.Usage,
 	err error,
@@ -210,7 +212,7 @@ func (d *Data) PurgeKept(ctx context.Context, by audit.Actor, accountName string
 		if only != "" && a.Account != only {
 			continue
 		}
-		gone, err := d.store.PurgeKept(ctx, by, audit.Object{Kind: "account", ID: a.Account, Name: a.Name}, before)
+		gone, err := d.store.Kept.Purge(ctx, by, audit.Object{Kind: "account", ID: a.Account, Name: a.Name}, before)
 		sum.Add(&gone)
 		if err != nil {
 			return sum, err
@@ -226,7 +228,7 @@ func (d *Data) Export(ctx context.Context, accountName, from, to string, fn func
 	if err != nil {
 		return err
 	}
-	return d.store.Export(ctx, q, fn)
+	return d.store.Reports.Export(ctx, q, fn)
 }
 
 func (d *Data) exportQuery(ctx context.Context, accountName, from, to string) (store.ExportQuery, error) {
@@ -246,17 +248,17 @@ func (d *Data) Explain(ctx context.Context, accountName, from, to string, fn fun
 	if err != nil {
 		return err
 	}
-	return d.store.Explain(ctx, q, fn)
+	return d.store.Reports.Explain(ctx, q, fn)
 }
 
 // Resolve decides what an attempt of unknown outcome cost.
 func (d *Data) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID, cost llm.Money, release bool) error {
-	return d.store.Resolve(ctx, by, id, cost, release)
+	return d.store.Ledger.Resolve(ctx, by, id, cost, release)
 }
 
 // Correct corrects what an attempt cost by an amount.
 func (d *Data) Correct(ctx context.Context, by audit.Actor, c ledger.Correct) error {
-	return d.store.Correct(ctx, by, c)
+	return d.store.Ledger.Correct(ctx, by, c)
 }
 
 // ResolveOlder resolves, by a rule, what attempts cost whose end nobody saw. An empty
@@ -271,7 +273,7 @@ func (d *Data) ResolveOlder(ctx context.Context, by audit.Actor, accountName str
 		}
 		q.Account = acc.ID
 	}
-	return d.store.ResolveOlder(ctx, by, q, progress)
+	return d.store.Ledger.ResolveOlder(ctx, by, q, progress)
 }
 
 // Migration is where the schema of a database stands.

@@ -12,13 +12,13 @@ import (
 
 // idempotencyStore are the database's, made in the name of this life of this node.
 type idempotencyStore struct {
-	store       *store.Store
+	store       *store.Kept
 	node, epoch string
 }
 
 // newIdempotencyStore gives up what an earlier life of the node was running when it died, and
 // what has expired.
-func newIdempotencyStore(ctx context.Context, db *store.Store, node string) (*idempotencyStore, error) {
+func newIdempotencyStore(ctx context.Context, db *store.Kept, node string) (*idempotencyStore, error) {
 	c := &idempotencyStore{store: db, node: node, epoch: uuid.NewString()}
 	if _, err := db.IdempotencyRelease(ctx, c.node, c.epoch); err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func TestKeptNowhere(t *testing.T) {
 	var log bytes.Buffer
 	server := gateway.New(gateway.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Limits: g.limits,
-		Kept: conversation.New(conversation.Options{Store: away{g.store}, Now: time.Now, TTL: time.Hour}),
+		Kept: conversation.New(conversation.Options{Store: away{g.store.Kept}, Now: time.Now, TTL: time.Hour}),
 		Now:  time.Now, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	d := g.fleet.dialect("responses")
@@ -119,7 +119,7 @@ func (r *reads) Response(ctx context.Context, id string) ([]byte, error) {
 
 // responder answers POST /v1/responses, and counts what it reads.
 func (g *instance) responder(maxBody int64) (http.Handler, *gateway.Server, *reads) {
-	store := &reads{Store: g.store}
+	store := &reads{Store: g.store.Kept}
 	server := gateway.New(gateway.Options{
 		Accounts: g.accounts, Ledger: g.ledger, Router: g.router, Idempotency: g.idempotency, Limits: g.limits, MaxBody: maxBody,
 		Kept: conversation.New(conversation.Options{Store: store, Now: time.Now, TTL: time.Hour}),

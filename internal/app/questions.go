@@ -49,7 +49,7 @@ func (g *instance) askSome(ctx context.Context, asking []*provider.Provider) err
 	for i, p := range asking {
 		names[i] = p.Name()
 	}
-	list, err := g.store.TakeQuestions(ctx, names, questionsAtOnce)
+	list, err := g.store.Ledger.TakeQuestions(ctx, names, questionsAtOnce)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (g *instance) askOne(ctx context.Context, p *provider.Provider, q *ledger.Q
 		log.Debug("a provider was asked about a reply in vain", "err", err)
 		return nil
 	}
-	resolved, err := g.store.AnswerQuestion(ctx, q.ID, reply, p.BillsItself())
+	resolved, err := g.store.Ledger.AnswerQuestion(ctx, q.ID, reply, p.BillsItself())
 	if err == nil {
 		log.Debug("a provider was asked about a reply", "resolved", resolved)
 	}

@@ -16,7 +16,7 @@ func (g *instance) retain(ctx context.Context) {
 		case <-every.C:
 		}
 		before := g.store.Now().Add(-g.options.Config.Retention.Requests)
-		deleted, err := g.store.Retain(ctx, before, before.Add(-g.options.Config.Retention.Requests))
+		deleted, err := g.store.Ledger.Retain(ctx, before, before.Add(-g.options.Config.Retention.Requests))
 		if err != nil && ctx.Err() == nil {
 			g.options.Log.Error("old request rows could not be deleted", "err", err)
 		}
@@ -28,22 +28,22 @@ func (g *instance) retain(ctx context.Context) {
 				"rows", deleted.Unresolved)
 		}
 		explained := g.store.Now().Add(-g.options.Config.Retention.Explanations)
-		if err := g.store.RetainExplanations(ctx, explained); err != nil && ctx.Err() == nil {
+		if err := g.store.Ledger.RetainExplanations(ctx, explained); err != nil && ctx.Err() == nil {
 			g.options.Log.Error("old explanations of sums could not be deleted", "err", err)
 		}
-		if err := g.store.RetainEvents(ctx); err != nil && ctx.Err() == nil {
+		if err := g.store.Webhooks.RetainEvents(ctx); err != nil && ctx.Err() == nil {
 			g.options.Log.Error("old events could not be deleted", "err", err)
 		}
-		if err := g.store.RetainQuestions(ctx); err != nil && ctx.Err() == nil {
+		if err := g.store.Ledger.RetainQuestions(ctx); err != nil && ctx.Err() == nil {
 			g.options.Log.Error("questions to providers whose time is over could not be deleted", "err", err)
 		}
-		if err := g.store.RetainBudgets(ctx); err != nil && ctx.Err() == nil {
+		if err := g.store.Leases.RetainBudgets(ctx); err != nil && ctx.Err() == nil {
 			g.options.Log.Error("slices of budgets whose time is over could not be deleted", "err", err)
 		}
-		if _, err := g.store.IdempotencySweep(ctx); err != nil && ctx.Err() == nil {
+		if _, err := g.store.Kept.IdempotencySweep(ctx); err != nil && ctx.Err() == nil {
 			g.options.Log.Error("expired replies could not be deleted", "err", err)
 		}
-		if _, err := g.store.SweepResponses(ctx); err != nil && ctx.Err() == nil {
+		if _, err := g.store.Kept.SweepResponses(ctx); err != nil && ctx.Err() == nil {
 			g.options.Log.Error("expired responses could not be deleted", "err", err)
 		}
 	}

@@ -43,11 +43,11 @@ func (d *Data) masterKeys(ctx context.Context, r *ring) ([]MasterKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	counts, err := d.store.SealedWith(ctx)
+	counts, err := d.store.Webhooks.SealedWith(ctx)
 	if err != nil {
 		return nil, err
 	}
-	master, err := d.store.MasterKey(ctx, "")
+	master, err := d.store.Webhooks.MasterKey(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (d *Data) rotateConfigured(ctx context.Context, by audit.Actor, r *ring) (r
 		return result, errors.New("secrets are sealed with secrets.key already: make another one, put this one into " +
 			"secrets.previous, restart all gateways, and run this again")
 	}
-	n, err := d.store.Reseal(ctx, by, r.Ring)
+	n, err := d.store.Webhooks.Reseal(ctx, by, r.Ring)
 	return Rotation{Key: r.Newest(), Secrets: n}, err
 }
 
@@ -193,7 +193,7 @@ func (d *Data) rotateFile(ctx context.Context, by audit.Actor, r *ring, settle f
 	if err := r.Reload(); err != nil {
 		return result, err
 	}
-	n, err := d.store.Reseal(ctx, by, r.Ring)
+	n, err := d.store.Webhooks.Reseal(ctx, by, r.Ring)
 	if err != nil {
 		return result, fmt.Errorf("%w: %s holds a new key and the ones before it, so nothing is lost: run this again",
 			err, path)
@@ -232,7 +232,7 @@ func (d *Data) checkAlone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	nodes, err := d.store.Nodes(ctx)
+	nodes, err := d.store.Leases.Nodes(ctx)
 	if err != nil {
 		return err
 	}

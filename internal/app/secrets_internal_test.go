@@ -112,7 +112,7 @@ func takeTest(ctx context.Context, d *Data, s *webhook.Service, id string) ([]we
 	if _, err := s.Test(ctx, id); err != nil {
 		return nil, err
 	}
-	return d.store.TakeDeliveries(ctx, id, 1)
+	return d.store.Webhooks.TakeDeliveries(ctx, id, 1)
 }
 
 func openSecrets(r *ring, jobs []webhook.Job) error {

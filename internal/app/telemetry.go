@@ -101,7 +101,7 @@ const keptWait = 2 * time.Second
 func (g *instance) keptInAll() (sum kept.Usage, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), keptWait)
 	defer cancel()
-	all, err := g.store.Kept(ctx)
+	all, err := g.store.Kept.Usage(ctx)
 	for i := range all {
 		sum.Add(&all[i])
 	}

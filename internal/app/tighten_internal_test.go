@@ -59,7 +59,7 @@ func TestPlaygroundKeyExpires(t *testing.T) {
 		t.Fatalf("keys: got %v, %v, want that of the playground", keys, err)
 	}
 	past := account.KeyUpdate{Expires: new(keys[0].Created)}
-	if _, err := s.store.UpdateKey(t.Context(), audit.Gateway(), keys[0].ID, past); err != nil {
+	if _, err := s.store.Accounts.UpdateKey(t.Context(), audit.Gateway(), keys[0].ID, past); err != nil {
 		t.Fatal(err)
 	}
 	play(true)

@@ -42,18 +42,18 @@ func (g *instance) openWebhooks() error {
 	}
 	g.webhooks = newWebhooks(cfg, g.store, ring)
 	g.deliverer = webhook.NewDeliverer(webhook.DelivererOptions{
-		Outbox: g.store, Ring: ring.Ring, AllowPrivate: cfg.Webhooks.AllowPrivate, Proxy: proxy, Roots: roots,
+		Outbox: g.store.Webhooks, Ring: ring.Ring, AllowPrivate: cfg.Webhooks.AllowPrivate, Proxy: proxy, Roots: roots,
 		Version: o.Version, Log: o.Log,
 	})
 	g.notices = webhook.NewNotices(webhook.NoticesOptions{
-		Tell: g.store.Tell, TellExceeded: g.tellExceeded, Node: hostname(), Now: g.store.Now, Log: o.Log,
+		Tell: g.store.Webhooks.Tell, TellExceeded: g.tellExceeded, Node: hostname(), Now: g.store.Now, Log: o.Log,
 	})
 	return nil
 }
 
-func newWebhooks(cfg *config.Config, db *store.Store, ring *ring) *webhook.Service {
+func newWebhooks(cfg *config.Config, db *store.DB, ring *ring) *webhook.Service {
 	return webhook.NewService(webhook.Options{
-		Store: db, Ring: ring.Ring, NewKey: ring.make,
+		Stores: db.Webhooks.Stores(), Ring: ring.Ring, NewKey: ring.make,
 		AllowPrivate: cfg.Webhooks.AllowPrivate, Now: db.Now,
 	})
 }
@@ -74,7 +74,7 @@ func (g *instance) tellExceeded(ctx context.Context, x ledger.Exceeded) (bool, e
 	if err := g.ledger.Flush(ctx); err != nil {
 		return false, err
 	}
-	return g.store.TellExceeded(ctx, x)
+	return g.store.Webhooks.TellExceeded(ctx, x)
 }
 
 // noticeHealth is told when a target fails for the fifth time in a row, and when it
@@ -106,7 +106,7 @@ func (g *instance) keepCalendar(ctx context.Context) {
 	for {
 		now, err := g.store.Time(ctx)
 		if err == nil {
-			err = errors.Join(g.store.TellExpiring(ctx, now), g.store.TellUsage(ctx, now))
+			err = errors.Join(g.store.Webhooks.TellExpiring(ctx, now), g.store.Webhooks.TellUsage(ctx, now))
 		}
 		if err != nil && ctx.Err() == nil {
 			g.options.Log.Error("events that come with time could not be written", "err", err)

@@ -53,7 +53,7 @@ func benchmarkReceiver(b *testing.B, name string) {
 			case <-over:
 				return
 			case <-every.C:
-				_ = db.Tell(b.Context(), webhook.NewEvent(webhook.ModelUnpriced, "", time.Now(), webhook.Data{Model: "x/y"})) // at the end there is no context
+				_ = db.Webhooks.Tell(b.Context(), webhook.NewEvent(webhook.ModelUnpriced, "", time.Now(), webhook.Data{Model: "x/y"})) // at the end there is no context
 			}
 		}
 	})

@@ -31,7 +31,7 @@ func (d *Data) Webhooks() (*webhook.Service, error) {
 // AllWebhooks are the endpoints of the installation and then those of all accounts, in
 // the order in which they were made.
 func (d *Data) AllWebhooks(ctx context.Context) ([]webhook.Endpoint, error) {
-	return d.store.AllWebhooks(ctx)
+	return d.store.Webhooks.AllWebhooks(ctx)
 }
 
 // AwaitTry waits for at most 20 seconds until a delivery has been tried, and returns
@@ -42,7 +42,7 @@ func (d *Data) AwaitTry(ctx context.Context, delivery string) (webhook.Detail, e
 	every := time.NewTicker(tryEvery)
 	defer every.Stop()
 	for {
-		w, err := d.store.Delivery(ctx, delivery)
+		w, err := d.store.Webhooks.Delivery(ctx, delivery)
 		if err == nil && w.Last == nil {
 			err = d.checkRunning(ctx)
 		}
@@ -69,7 +69,7 @@ var (
 
 // checkRunning reports that no gateway runs on the database.
 func (d *Data) checkRunning(ctx context.Context) error {
-	nodes, err := d.store.Nodes(ctx)
+	nodes, err := d.store.Leases.Nodes(ctx)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (h *testGateway) hook(t *testing.T, accountName string, types ...webhook.Ty
 	s := h.webhooks(t, db)
 	e := webhook.Endpoint{URL: server.URL, Types: types, AllowPrivate: true}
 	if accountName != "" {
-		list, err := db.Accounts(t.Context(), accountName)
+		list, err := db.Accounts.List(t.Context(), accountName)
 		if err != nil || len(list) != 1 {
 			t.Fatalf("account %s: got %v, %v", accountName, list, err)
 		}
@@ -75,7 +75,7 @@ func (h *testGateway) hook(t *testing.T, accountName string, types ...webhook.Ty
 }
 
 // webhooks is the service of a process beside the gateway.
-func (h *testGateway) webhooks(t testing.TB, db *store.Store) *webhook.Service {
+func (h *testGateway) webhooks(t testing.TB, db *store.DB) *webhook.Service {
 	t.Helper()
 	file := filepath.Join(h.data, "secrets.key")
 	if _, err := os.Stat(file); err != nil {
@@ -94,7 +94,7 @@ func (h *testGateway) webhooks(t testing.TB, db *store.Store) *webhook.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return webhook.NewService(webhook.Options{Store: db, Ring: ring, Now: time.Now})
+	return webhook.NewService(webhook.Options{Stores: db.Webhooks.Stores(), Ring: ring, Now: time.Now})
 }
 
 func (x *hooked) ServeHTTP(w http.ResponseWriter, r *http.Request) {

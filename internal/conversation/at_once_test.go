@@ -72,7 +72,7 @@ func TestTurns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.turn(`{"input":"`+strings.Repeat("x", largeResponse)+`"}`, answer("resp_1", says("msg_1", "First")))
-	reads := &counting{Store: w.db}
+	reads := &counting{Store: w.db.Kept}
 	s := conversation.New(conversation.Options{Store: reads, Now: w.clock, TTL: ttl})
 	within, most := 0, int64(0)
 	capacity := unbounded()

@@ -27,7 +27,7 @@ func TestCapacityBeforeReading(t *testing.T) {
 	w := newWorld(t)
 	long := strings.Repeat("x", 1<<20)
 	w.turn(`{"input":"`+long+`"}`, answer("resp_1", says("msg_1", "First")))
-	store := &counting{Store: w.db}
+	store := &counting{Store: w.db.Kept}
 	s := conversation.New(conversation.Options{Store: store, Now: w.clock, TTL: ttl})
 	full := errors.New("full")
 	for _, body := range []string{

@@ -20,7 +20,7 @@ const ttl = 30 * 24 * time.Hour
 type world struct {
 	t    testing.TB
 	path string
-	db   *store.Store // as the service has it
+	db   *store.DB // as the service has it
 	*conversation.Service
 
 	mu  sync.Mutex
@@ -47,7 +47,7 @@ func (w *world) open(ttl time.Duration) *conversation.Service {
 		}
 	})
 	w.db = db
-	return conversation.New(conversation.Options{Store: db, Now: w.clock, TTL: ttl})
+	return conversation.New(conversation.Options{Store: db.Kept, Now: w.clock, TTL: ttl})
 }
 
 func (w *world) clock() time.Time {

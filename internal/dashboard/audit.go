@@ -109,7 +109,7 @@ func (h *auditHandlers) show(w http.ResponseWriter, r *http.Request, v *people.V
 	}
 	var list []audit.Entry
 	if !f.bad() {
-		if list, err = h.log.Audit(r.Context(), q); err != nil {
+		if list, err = h.log.Entries(r.Context(), q); err != nil {
 			return err
 		}
 	}
@@ -275,7 +275,7 @@ func (h *auditHandlers) verify(w http.ResponseWriter, r *http.Request, v *people
 		f.mistake("head", "This is not a head. Enter the 64 hexadecimal digits that an earlier check showed.")
 		return h.show(w, r, v, nil, f)
 	}
-	got, err := h.log.VerifyAudit(r.Context(), from)
+	got, err := h.log.Verify(r.Context(), from)
 	if err != nil {
 		return err
 	}
@@ -327,7 +327,7 @@ func (h *auditHandlers) export(w http.ResponseWriter, r *http.Request, v *people
 	defer out.end()
 	q.Before, q.After = 0, 0
 	err = export(out, func(fn func(*audit.Entry) error) error {
-		return h.log.ExportAudit(r.Context(), q, fn)
+		return h.log.Export(r.Context(), q, fn)
 	})
 	if err == nil && !out.begun { // no entry, and no heads either
 		_, err = out.Write(nil)

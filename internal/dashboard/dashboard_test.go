@@ -29,7 +29,7 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // says who comes.
 type site struct {
 	dashboard   *dashboard.Server
-	store       *store.Store
+	store       *store.DB
 	people      *people.Service
 	webhooks    *webhook.Service
 	ring        *seal.Ring
@@ -63,24 +63,24 @@ func build(t testing.TB, insecure bool, pages func(*dashboard.Options), change .
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	keys := []seal.Key{seal.NewKey()}
-	s := &site{store: db, accounts: account.NewService(db, clock, log)}
+	s := &site{store: db, accounts: account.NewService(db.Accounts.Stores(), clock, log)}
 	for name, to := range map[string]*account.Account{"acme": &s.acme, "other": &s.other} {
 		if *to, err = s.accounts.CreateAccount(t.Context(), audit.Gateway(), name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	o := people.Options{Store: db, Now: clock, Log: log, PublicURL: func() string { return "https://weir.example.com" }}
+	o := people.Options{Stores: db.People.Stores(), Now: clock, Log: log, PublicURL: func() string { return "https://weir.example.com" }}
 	for _, c := range change {
 		c(&o)
 	}
 	if s.ring, err = seal.NewRing(func() ([]seal.Key, error) { return keys, nil }); err != nil {
 		t.Fatal(err)
 	}
-	s.webhooks = webhook.NewService(webhook.Options{Store: db, Ring: s.ring, Now: clock})
-	s.people, s.audit = people.New(o), auditLog{Store: db, fails: new(atomic.Int64)}
+	s.webhooks = webhook.NewService(webhook.Options{Stores: db.Webhooks.Stores(), Ring: s.ring, Now: clock})
+	s.people, s.audit = people.New(o), auditLog{AuditLog: db.Audit, fails: new(atomic.Int64)}
 	d := dashboard.Options{
 		Installation: installationOf(db, s.audit), Webhooks: s.webhooks, People: s.people, Accounts: s.accounts, Insecure: insecure,
-		Reports: db, Requests: db, Spent: db.Spent, Flush: s.settle, Models: func() []route.Model { return models },
+		Reports: db.Reports, Requests: db.Reports, Spent: db.Ledger.Spent, Flush: s.settle, Models: func() []route.Model { return models },
 		PublicURL: func(*http.Request) string { return "https://weir.example.com" }, Now: clock, Log: log, Version: "test",
 	}
 	if pages != nil {

@@ -44,12 +44,12 @@ type Installation struct {
 
 // AuditLog reads the audit log.
 type AuditLog interface {
-	// Audit is the entries that a query selects, the newest first.
-	Audit(ctx context.Context, q audit.Query) ([]audit.Entry, error)
-	// ExportAudit calls fn with all of them, the oldest first.
-	ExportAudit(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error
-	// VerifyAudit looks at the whole chain, and for the head of an earlier look.
-	VerifyAudit(ctx context.Context, from audit.Hash) (audit.Verification, error)
+	// Entries are those that a query selects, the newest first.
+	Entries(ctx context.Context, q audit.Query) ([]audit.Entry, error)
+	// Export calls fn with all of them, the oldest first.
+	Export(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error
+	// Verify looks at the whole chain, and for the head of an earlier look.
+	Verify(ctx context.Context, from audit.Hash) (audit.Verification, error)
 }
 
 // PriceFile is a price file of the operator's.

@@ -31,13 +31,13 @@ var errAway = errors.New("the database is away, canary")
 // auditLog is the store's, which fails after so many entries of an export where
 // that is more than 0.
 type auditLog struct {
-	*store.Store
+	*store.AuditLog
 	fails *atomic.Int64
 }
 
-func (l auditLog) ExportAudit(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error {
+func (l auditLog) Export(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error {
 	n := int64(0)
-	return l.Store.ExportAudit(ctx, q, func(e *audit.Entry) error {
+	return l.AuditLog.Export(ctx, q, func(e *audit.Entry) error {
 		if n++; n == l.fails.Load() {
 			return errAway
 		}
@@ -46,11 +46,11 @@ func (l auditLog) ExportAudit(ctx context.Context, q audit.Query, fn func(*audit
 }
 
 // installationOf is one over a real database, with a provider that was asked.
-func installationOf(db *store.Store, log dashboard.AuditLog) *dashboard.Installation {
+func installationOf(db *store.DB, log dashboard.AuditLog) *dashboard.Installation {
 	until := now.Add(40 * time.Second)
 	priced := route.Model{Name: "house/large", Provider: "house", Price: llm.Price{Version: "v", Rates: llm.Rates{llm.Input: 250_000}}, Source: "operator"}
 	return &dashboard.Installation{
-		Spending: db.AccountsOverview, Memberships: db.Memberships, Audit: log,
+		Spending: db.Reports.AccountsOverview, Memberships: db.People.Memberships, Audit: log,
 		Providers: func() []route.ProviderCondition {
 			return []route.ProviderCondition{{
 				Name: "house", Dialect: "openai", BaseURL: "http://house.example/v1", State: route.StateOpen, Credentials: []route.KeyCondition{{Fingerprint: "9f3a", Until: &until}},
@@ -70,7 +70,7 @@ func installationOf(db *store.Store, log dashboard.AuditLog) *dashboard.Installa
 			}
 			return []ledger.UnpricedModel{{Model: "house/new", Attempts: 1204, Accounts: 1, First: "2026-11-02", Last: to}, {Model: "house/large", Attempts: 1, Accounts: 1, First: to, Last: to}}, nil
 		},
-		Unseen: db.Unseen, UnseenDays: 180,
+		Unseen: db.Reports.Unseen, UnseenDays: 180,
 		PriceSources: func() dashboard.PriceSources {
 			return dashboard.PriceSources{Data: "data 1.2.3", Day: "2026-11-01", Overrides: map[string]map[string]string{"house/large": {"input": "0.25"}}}
 		},

@@ -33,9 +33,9 @@ type slowAudit struct {
 	let   <-chan struct{}
 }
 
-func (s slowAudit) ExportAudit(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error {
+func (s slowAudit) Export(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error {
 	wait(s.asked, s.let)
-	return s.AuditLog.ExportAudit(ctx, q, fn)
+	return s.AuditLog.Export(ctx, q, fn)
 }
 
 func wait(asked chan<- struct{}, let <-chan struct{}) {

@@ -56,7 +56,7 @@ func (j *journal) apply(t testing.TB, opened []ledger.Attempt, settled ...ledger
 		}
 	}
 	j.at = b.To
-	if err := j.site.store.Apply(t.Context(), b); err != nil {
+	if err := j.site.store.Ledger.Apply(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -253,7 +253,7 @@ func TestOneRequest(t *testing.T) {
 	path := "/accounts/acme/requests/" + e.ID.Request.String()
 	s.see(t, path, "$0.082275", "$0.08", "$1.25 a million", "$10.00 a million", "<td class=\"num\">$0.002275</td>", "openai/gpt@1", "fast", "upper bound: the gateway did not see the end")
 	by := s.visitor.Actor(people.Origin{})
-	if err := s.store.Resolve(t.Context(), by, e.ID, 7_000_000, false); err != nil {
+	if err := s.store.Ledger.Resolve(t.Context(), by, e.ID, 7_000_000, false); err != nil {
 		t.Fatal(err)
 	}
 	s.see(t, path, "-$0.073", "<td class=\"num\">$0.007</td>", "resolved later", "ada@example.com", "$0.009275")
@@ -358,7 +358,7 @@ func TestUnseen(t *testing.T) {
 	s.come("ada", "")
 	s.see(t, "/accounts/"+s.other.Name+"/requests/"+unpriced.ID.Request.String(), "weir ledger resolve "+unpriced.ID.String()+" --usd AMOUNT")
 	s.see(t, "/operator/accounts", "The gateway did not see the end of 1 attempt", "in the last 180 days", "$0.497725 higher", `href="/accounts/acme/requests?ended=unseen&amp;start_date=2026-11-11"`, "weir ledger resolve --older 7d --at-most")
-	if err := s.store.Resolve(t.Context(), audit.Gateway(), gone.ID, 5, false); err != nil {
+	if err := s.store.Ledger.Resolve(t.Context(), audit.Gateway(), gone.ID, 5, false); err != nil {
 		t.Fatal(err)
 	}
 	if text := s.see(t, "/operator/accounts"); strings.Contains(text, "did not see the end") {

@@ -60,12 +60,12 @@ func (s *site) sent(t *testing.T, id string, end webhook.Outcome) (delivery stri
 // tried takes the delivery that is due and ends its try.
 func (s *site) tried(t *testing.T, id string, end webhook.Outcome) webhook.Job {
 	t.Helper()
-	jobs, err := s.store.TakeDeliveries(t.Context(), id, 1)
+	jobs, err := s.store.Webhooks.TakeDeliveries(t.Context(), id, 1)
 	if err != nil || len(jobs) != 1 {
 		t.Fatalf("deliveries that are due: got %d, %v, want 1", len(jobs), err)
 	}
 	end.Job, end.Try.N, end.Try.At = &jobs[0], jobs[0].Take, now
-	if err := s.store.EndTries(t.Context(), []webhook.Outcome{end}); err != nil {
+	if err := s.store.Webhooks.EndTries(t.Context(), []webhook.Outcome{end}); err != nil {
 		t.Fatal(err)
 	}
 	return jobs[0]
@@ -286,7 +286,7 @@ func TestWebhookIsLookedAfter(t *testing.T) {
 	if e := s.hookNow(t, e.ID); e.Disabled == nil || e.Why != webhook.ByHand {
 		t.Errorf("disabled: got %+v", e)
 	}
-	if err := s.store.Tell(t.Context(), webhook.NewEvent(webhook.ModelUnpriced, "", now, webhook.Data{Model: "x/y"})); err != nil {
+	if err := s.store.Webhooks.Tell(t.Context(), webhook.NewEvent(webhook.ModelUnpriced, "", now, webhook.Data{Model: "x/y"})); err != nil {
 		t.Fatal(err)
 	}
 	day := url.Values{"hours": {"24"}}

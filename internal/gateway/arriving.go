@@ -3,10 +3,6 @@ package gateway
 import (
 	"io"
 	"time"
-
-	"weir/internal/llm"
-	"weir/internal/provider"
-	"weir/internal/telemetry"
 )
 
 // What of an answer has to be there as a whole before any of it can go on, a reply or one
@@ -27,10 +23,10 @@ const (
 	arrivalLook   = 25 * time.Millisecond
 )
 
-// arriving is the body of a provider's answer, counted for a call while it is read.
+// arriving is the body of a provider's answer, counted while it is read.
 type arriving struct {
 	io.ReadCloser
-	call    *call
+	held    *capacity
 	copies  int64 // arrivalCopies or eventCopies
 	seen    int64 // bytes since the last event of a stream
 	counted int64 // bytes
@@ -38,7 +34,7 @@ type arriving struct {
 
 func (a *arriving) Read(p []byte) (int, error) {
 	for a.seen > freeArrival && a.copies*a.seen > a.counted {
-		if err := a.call.awaitArrival(arrivalStep); err != nil {
+		if err := a.held.awaitAnswer(arrivalStep); err != nil {
 			return 0, err
 		}
 		a.counted += arrivalStep
@@ -53,58 +49,6 @@ func (a *arriving) Read(p []byte) (int, error) {
 
 // taken says that the event which arrived has been passed on, and its buffers were let go.
 func (a *arriving) taken() {
-	a.call.endArrival()
+	a.held.endAnswer()
 	a.seen, a.counted = 0, 0
-}
-
-// awaitArrival counts n bytes more of the answer under way, and waits for them.
-func (c *call) awaitArrival(n int64) error {
-	if c.overdrawn || c.takeArrival(n) {
-		return nil
-	}
-	every, late := time.NewTicker(arrivalLook), time.NewTimer(arrivalWait)
-	defer every.Stop()
-	defer late.Stop()
-	for waiting := true; waiting; {
-		select {
-		case <-every.C:
-			waiting = !c.clientGone()
-		case <-late.C:
-			waiting = false
-		case <-c.server.stopping.Done():
-			waiting = false
-		case c.server.overdraft <- struct{}{}:
-			c.overdrawn = true
-			return nil
-		}
-		if c.takeArrival(n) {
-			return nil
-		}
-	}
-	c.server.metrics.Shed(telemetry.AccountBodies, priorityOf(c.r.Header))
-	return provider.GivenUp(&llm.Error{
-		Code: llm.CodeOverloaded, RetryAfter: interactiveRetry,
-		Message: "The answer is too large for the memory that is free here. Try again when some of this account's " +
-			"requests have ended.",
-	})
-}
-
-func (c *call) takeArrival(n int64) bool {
-	if c.server.answersInFlight.take(c.account, n) != granted {
-		return false
-	}
-	c.arrived += n
-	return true
-}
-
-// endArrival gives back what the answer under way has.
-func (c *call) endArrival() {
-	if c.arrived > 0 {
-		c.server.answersInFlight.giveBack(c.account, c.arrived)
-		c.arrived = 0
-	}
-	if c.overdrawn {
-		<-c.server.overdraft
-		c.overdrawn = false
-	}
 }

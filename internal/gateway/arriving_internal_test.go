@@ -24,8 +24,8 @@ func arrivals(t *testing.T, memory int64, sizes ...int) (s *Server, all []*arriv
 	s = &Server{answersInFlight: newShares(memory, bodyFactor), overdraft: make(chan struct{}, 1), stopping: context.Background(), metrics: telemetry.New("")}
 	for _, size := range sizes {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
-		c := &call{server: s, r: r, account: "a"}
-		all = append(all, &arriving{ReadCloser: io.NopCloser(bytes.NewReader(make([]byte, size))), call: c, copies: arrivalCopies})
+		held := &capacity{server: s, client: &client{r: r}, account: "a"}
+		all = append(all, &arriving{ReadCloser: io.NopCloser(bytes.NewReader(make([]byte, size))), held: held, copies: arrivalCopies})
 	}
 	return s, all
 }
@@ -47,17 +47,17 @@ func TestArriving(t *testing.T) {
 		if err := small.readAll(); err != nil || s.answersInFlight.all != 0 {
 			t.Errorf("a usual answer: %v, %d bytes counted, want none", err, s.answersInFlight.all)
 		}
-		if err := first.readAll(); err != nil || s.answersInFlight.all < arrivalCopies*3*mib || first.call.arrived != s.answersInFlight.all {
+		if err := first.readAll(); err != nil || s.answersInFlight.all < arrivalCopies*3*mib || first.held.answer != s.answersInFlight.all {
 			t.Errorf("a large answer: %v, %d bytes counted, want two copies", err, s.answersInFlight.all)
 		}
 		began := time.Now()
 		s.overdraft <- struct{}{} // another one has it
-		time.AfterFunc(time.Second, func() { first.call.endArrival() })
+		time.AfterFunc(time.Second, func() { first.held.endAnswer() })
 		if err := second.readAll(); err != nil || time.Since(began) < time.Second {
 			t.Errorf("the next one: %v after %s, want it once the first is taken", err, time.Since(began))
 		}
 		second.taken()
-		if s.answersInFlight.all != 0 || second.call.arrived != 0 {
+		if s.answersInFlight.all != 0 || second.held.answer != 0 {
 			t.Errorf("%d bytes are left", s.answersInFlight.all)
 		}
 	})
@@ -73,8 +73,8 @@ func TestArriving(t *testing.T) {
 		if !ok || !f.Sent() || f.Refusal() || f.Err.Code != llm.CodeOverloaded || time.Since(began) != arrivalWait {
 			t.Errorf("no memory: %v after %s, want the answer given up after %s", err, time.Since(began), arrivalWait)
 		}
-		all[1].call.endArrival()
-		all[0].call.endArrival()
+		all[1].held.endAnswer()
+		all[0].held.endAnswer()
 		if s.answersInFlight.all != 0 {
 			t.Errorf("%d bytes are left", s.answersInFlight.all)
 		}
@@ -89,7 +89,7 @@ func TestArriving(t *testing.T) {
 					t.Errorf("after %s: %v", time.Since(began), err)
 				}
 				time.Sleep(time.Second) // its client takes it
-				a.call.endArrival()
+				a.held.endAnswer()
 			})
 		}
 		reading.Wait()

@@ -3,15 +3,12 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
-	"mime"
-	"strings"
 	"time"
 
-	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/provider"
+	"weir/internal/quote"
 	"weir/internal/route"
 )
 
@@ -24,64 +21,64 @@ func (c *call) forward() error {
 	defer func() { c.out.close() }()
 	c.plan = c.table.Plan(c.principal.Account().ID, c.targets, c.server.now())
 	defer c.plan.Release()
-	c.words.on = c.rescues()
-	body, err := c.prepareAny()
+	c.rescue.call, c.rescue.words.on = c, c.rescues()
+	a, err := c.prepare()
 	if err != nil {
 		return err
 	}
-	c.priced = true
-	if err := c.open(); err != nil {
+	c.spent.priced = true
+	if err := c.open(a); err != nil {
 		return err
 	}
 	for {
+		c.attempt = a
 		c.dropTree() // an answer may take long
-		c.endArrival()
-		err := c.attempt(upstream.ctx, body)
+		c.held.endAnswer()
+		err := c.send(upstream.ctx, a)
 		if err == nil {
 			return nil
 		}
-		failure := c.target().Provider.Judge(err)
-		settlement := c.settlementOf(failure)
-		c.settling = &settlement
-		if c.detachLate(failure, settlement, &upstream) {
+		failure := a.Target.Provider.Judge(err)
+		settlement := a.settlementOf(failure)
+		a.settling = &settlement
+		if c.detachLate(a, failure, settlement, &upstream) {
 			upstream = c.upstreamContext()
 		}
-		wentOn := c.resumed != nil && c.resumed.prefill
-		if body = c.next(upstream.ctx, failure); body != nil && c.openNext(settlement) == nil {
-			c.readLate(false)
-			c.keepUsage(&settlement.Usage, wentOn)
-			continue
+		next := c.next(upstream.ctx, failure)
+		if next == nil || c.openNext(next, settlement) != nil {
+			return c.settleFailed(settlement, failure)
 		}
-		return c.settleFailed(settlement, failure)
+		c.readLate(false)
+		c.rescue.keepUsage(&settlement.Usage, a.resumes.onBehind())
+		a = next
 	}
 }
 
-// next decides what follows a failure, and makes the body for it; nil where
-// nothing is left to try.
-func (c *call) next(ctx context.Context, f *provider.Failure) []byte {
+// next decides what follows a failure, and prepares it; nil where nothing is left to try.
+func (c *call) next(ctx context.Context, f *provider.Failure) *attempt {
 	now := c.server.now()
-	if !c.diverged(f) {
+	if !isDiverged(f) {
 		c.plan.Failed(f, now)
 	}
-	if c.clientGone() {
+	if c.client.gone() {
 		return nil
 	}
 	if c.out.committed() { // headers and comments alone are no answer
-		return c.resumeElsewhere(f)
+		return c.rescue.elsewhere(f)
 	}
 	pause, ok := c.plan.After(f, now)
-	if !ok || !c.pause(ctx, pause) {
+	if !ok || !c.server.pause(ctx, pause) || c.client.gone() {
 		return nil
 	}
-	body, err := c.prepareAny()
+	next, err := c.prepare()
 	if err != nil {
 		return nil
 	}
-	return body
+	return next
 }
 
-// pause waits, unless somebody gives up.
-func (c *call) pause(ctx context.Context, d time.Duration) bool {
+// pause waits, unless the server stops or ctx ends.
+func (s *Server) pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
@@ -89,239 +86,146 @@ func (c *call) pause(ctx context.Context, d time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return !c.clientGone()
+		return true
 	case <-ctx.Done():
-	case <-c.server.stopping.Done():
+	case <-s.stopping.Done():
 	}
 	return false
 }
 
-// prepareAny makes the body for the current target, or for the next one whose
-// wire format can carry the request and that the caller's budgets afford. The
-// error is that of the first.
-func (c *call) prepareAny() ([]byte, error) {
-	var first error
-	for {
-		body, err := c.ask(c.target())
-		if err == nil {
-			return body, nil
-		}
-		if first == nil {
-			first = err
-		}
-		if !c.plan.Onward(c.server.now()) {
-			return nil, first
-		}
-	}
-}
-
-// clientGone says whether the client has left: its connection broke, or it takes
-// nothing any more.
-func (c *call) clientGone() bool { return c.clientWriteFailed.Load() || c.r.Context().Err() != nil }
-
-// target is the one of the attempt under way.
-func (c *call) target() *route.Target { return c.plan.Target() }
-
-// newAttempt is the record of the next attempt.
-func (c *call) newAttempt() ledger.Attempt {
-	t := c.target()
-	now := c.server.ledger.Now().UTC().Truncate(time.Microsecond)
-	a := ledger.Attempt{
-		ID:      ledger.AttemptID{Request: c.id, N: uint16(len(c.tried) + 1)},
+// record is what the ledger has of the next attempt.
+func (a *attempt) record() ledger.Attempt {
+	c := a.call
+	r := ledger.Attempt{
+		ID:      ledger.AttemptID{Request: c.id.UUID, N: uint16(len(c.spent.models) + 1)},
 		Account: c.principal.Account().ID, Key: c.principal.Key().ID,
-		Requested: c.head.Model, Provider: t.Provider.Name(), Model: t.Model,
-		Opened: now, Arrived: c.started, Stream: c.head.Stream, Price: c.price(t),
-		BillByProvider: t.Provider.BillsItself(),
+		Requested: c.Head.Model, Provider: a.Target.Provider.Name(), Model: a.Target.Model,
+		Opened: c.server.ledger.Now().UTC().Truncate(time.Microsecond), Arrived: c.started,
+		Stream: c.Head.Stream, Price: a.Price, BillByProvider: a.Target.Provider.BillsItself(),
 	}
 	if c.reservation == nil {
-		a.Bound = c.boundBooks(t)
+		r.Bound = a.BoundBooks()
 	} else {
-		a.Price, a.Bound = c.wanted.price, c.wanted.granted(c.cap)
-		a.Reservation, c.reservation = c.reservation, nil
+		r.Bound = a.demand.Granted(a.cap)
+		r.Reservation, c.reservation = c.reservation, nil
 	}
-	a.Hold = min(ledger.MaxCost, a.Price.BoundAsked(&a.Bound, c.head.Asked))
-	return a
-}
-
-// maxUnknown is the most output tokens, of one choice, that a client is
-// believed to get from a model whose size nobody knows.
-const maxUnknown = 1 << 20
-
-// maxOutput is the most output tokens that one choice can have: the client's
-// cap or the model's, whichever is less.
-func (c *call) maxOutput(t *route.Target) int64 {
-	if c.head.MaxOutput == 0 {
-		most, _ := c.table.MaxOutput(t)
-		return most
-	}
-	return c.capped(t, c.head.MaxOutput)
-}
-
-// capped is the most output tokens that a choice can have under the client's cap.
-func (c *call) capped(t *route.Target, limit int64) int64 {
-	if most, known := c.table.MaxOutput(t); known {
-		return min(limit, most)
-	}
-	return min(limit, maxUnknown)
+	r.Hold = min(ledger.MaxCost, r.Price.BoundAsked(&r.Bound, c.Head.Asked))
+	return r
 }
 
 // open opens an attempt that follows none, or one that is read on.
-func (c *call) open() error {
-	a := c.newAttempt()
-	hold, err := c.server.ledger.Open(a)
-	if err != nil {
-		return err
+//
+// Stage 9: open.
+func (c *call) open(a *attempt) (err error) {
+	record := a.record()
+	if a.hold, err = c.server.ledger.Open(record); err == nil {
+		c.spent.models = append(c.spent.models, record.FullModel())
 	}
-	c.hold = hold
-	c.tried = append(c.tried, a.FullModel())
-	return nil
+	return err
 }
 
 // openNext settles the attempt that failed and opens the next one.
-func (c *call) openNext(s ledger.Settlement) error {
-	if c.hold == nil {
-		return c.open()
+func (c *call) openNext(next *attempt, s ledger.Settlement) error {
+	if c.attempt.hold == nil {
+		return c.open(next)
 	}
-	a := c.newAttempt()
-	next, cost, err := c.hold.Next(s, a)
+	record := next.record()
+	hold, cost, err := c.attempt.hold.Next(s, record)
 	if err != nil {
 		return err
 	}
-	c.count(&s, cost)
-	c.charge(cost)
-	c.used += s.Usage.TotalTokens()
-	c.hold = next
-	c.tried = append(c.tried, a.FullModel())
+	c.server.count(c.attempt.hold, &s, cost)
+	c.spent.add(&s, cost)
+	c.spent.models = append(c.spent.models, record.FullModel())
+	next.hold = hold
 	return nil
 }
 
-// attempt asks the current target and relays its answer. An error means that
-// the client has not got a whole one.
-func (c *call) attempt(ctx context.Context, body []byte) error {
-	t := c.target()
-	c.sum = &tally{choices: c.head.Choices}
-	if c.head.Stream {
-		c.beginStream()
+// send asks the attempt's target and relays its answer. An error means that the client has not
+// got a whole one.
+//
+// Stage 10: send.
+func (c *call) send(ctx context.Context, a *attempt) error {
+	a.tally.Choices = c.Head.Choices
+	if c.Head.Stream {
+		c.beginStream(a)
 	}
-	c.bills.Store(t.Provider.BillsAfterDisconnect())
+	c.upstream.bills.Store(a.Target.Provider.BillsAfterDisconnect())
 	if client := c.r.Context(); client.Err() != nil {
 		ctx = client // it has left before anything was sent
 	}
-	c.own.asked(c.server.now())
-	resp, err := t.Provider.Do(ctx, provider.Call{
-		Dialect: c.speaking(t), Op: c.op.Op, Model: t.Model, Stream: c.head.Stream, Body: body,
-		AttemptID: c.hold.Attempt().ID.String(), ContentType: c.formType(), Header: c.passed(t), Key: t.Key,
-		Hold:      c.hold,
-		Abandoned: &c.draining, KeepLate: c.keepsLate(),
+	c.measured.asked(c.server.now())
+	resp, err := a.Target.Provider.Do(ctx, provider.Call{
+		Dialect: a.Speaks, Op: c.Op.Op, Model: a.Target.Model, Stream: c.Head.Stream, Body: a.body,
+		AttemptID: a.hold.Attempt().ID.String(), ContentType: c.formType(), Header: a.Passed(), Key: a.Target.Key,
+		Hold:      a.hold,
+		Abandoned: &c.upstream.draining, KeepLate: c.keepsLate(),
 	})
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close() //nolint:errcheck // nothing is left to be lost
-	c.arrives = arriving{ReadCloser: resp.Body, call: c, copies: arrivalCopies}
-	resp.Body = &c.arrives
-	if c.head.Stream && resp.Streamed {
-		c.arrives.copies = eventCopies
-		return c.relayStream(resp)
+	a.answer = arriving{ReadCloser: resp.Body, held: &c.held, copies: arrivalCopies}
+	resp.Body = &a.answer
+	if c.Head.Stream && resp.Streamed {
+		a.answer.copies = eventCopies
+		return c.relayStream(a, resp)
 	}
-	return c.relayWhole(resp)
+	return c.relayWhole(a, resp)
 }
 
-// passed are the client's headers that go along to the target.
-func (c *call) passed(t *route.Target) []dialect.Header {
-	if c.speaking(t) != c.dialect {
-		return nil
+// outcome is what came of an attempt so far.
+func (a *attempt) outcome() quote.Answer {
+	c := a.call
+	return quote.Answer{
+		Quote: &a.Quote, Tally: &a.tally, Attempt: a.hold.Attempt(), Ended: c.server.ledger.Now(), Gone: c.client.gone(),
 	}
-	return c.ownHeaders()
 }
 
-// formType is the content type of a request that is a form; empty for JSON. It
-// says the boundary alone, and in one way: a charset, or a boundary that is
-// encoded, would have the provider read another form than was read here.
-func (c *call) formType() string {
-	if !c.op.Multipart {
-		return ""
-	}
-	media, params, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
-	return mime.FormatMediaType(media, map[string]string{"boundary": params["boundary"]})
+// settlementOf says how an attempt ends that failed.
+func (a *attempt) settlementOf(f *provider.Failure) ledger.Settlement {
+	c := a.call
+	c.spent.reached = c.spent.reached || f.Sent()
+	return a.outcome().Failed(f)
 }
 
-// ownHeaders are the client's headers that are for a provider which speaks as
-// it does.
-func (c *call) ownHeaders() (passed []dialect.Header) {
-	for _, name := range c.dialect.Passed {
-		value := strings.Join(c.r.Header.Values(name), ",")
-		if value != "" && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
-			passed = append(passed, dialect.Header{Name: name, Value: value})
-		}
-	}
-	return passed
+// settle writes how the request's last attempt ended. What the ledger cannot
+// write it logs itself; the client gets its answer all the same, for it has
+// been served.
+//
+// Stage 12: settle.
+func (c *call) settle(s ledger.Settlement) {
+	s.Counts = c.spent.reached
+	c.spent.add(&s, c.server.settle(c.attempt.hold, &s))
+	c.settleLimits()
 }
 
-// ask reserves an amount for an attempt at the target, and makes the body for it.
-func (c *call) ask(t *route.Target) ([]byte, error) {
-	if err := c.afford(t); err != nil {
-		return nil, err
-	}
-	var body []byte
-	err := c.inTurn(func() (err error) {
-		body, err = c.prepare(t)
-		return err
-	})
-	return body, err
+// settle settles and counts an attempt. Its cost is nil where it has no price.
+func (s *Server) settle(h *ledger.Hold, settlement *ledger.Settlement) *llm.Money {
+	cost, _ := h.Settle(*settlement)
+	s.count(h, settlement, cost)
+	return cost
 }
 
-// prepare is the one branch between forwarding bytes and translating a tree.
-func (c *call) prepare(t *route.Target) ([]byte, error) {
-	to := c.spoken(t)
-	c.dropped, c.apart = nil, c.countApart(t)
-	switch {
-	case to == c.op:
-		s := llm.Splice{Model: t.Model, Stream: c.head.Stream, MaxOutput: c.cap}
-		return to.Splice(nil, c.body, &c.head, s, c.quirks(t)), nil
-	case !c.offers(t):
-		return nil, llm.Invalid("model",
-			fmt.Sprintf("The provider %q does not offer %s. GET /v1/models lists what there is.", t.Provider.Name(),
-				c.op.Op))
+// count counts an attempt that has ended.
+func (s *Server) count(h *ledger.Hold, settlement *ledger.Settlement, cost *llm.Money) {
+	provider := h.Attempt().Provider
+	s.metrics.Attempt(provider, settlement, cost)
+	if difference, computed, ok := h.Difference(settlement); ok {
+		s.metrics.ProviderCost(provider, difference, computed)
 	}
-	tree, err := c.tree()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.left(); err != nil {
-		return nil, err
-	}
-	request := *tree
-	return c.encode(t, &request)
-}
-
-// encode translates a request for a target, with the cap that is put in where
-// the client gave none. An output cap of 0, which fills
-// Anthropic's prompt cache and asks for no answer, means nothing elsewhere.
-func (c *call) encode(t *route.Target, request *llm.Request) ([]byte, error) {
-	if request.MaxOutput != nil && *request.MaxOutput == 0 && c.speaking(t) != c.dialect {
-		return nil, llm.Invalid("max_tokens",
-			"The max_tokens must be at least 1 for this model: 0 is understood by Anthropic alone.")
-	}
-	if request.MaxOutput == nil && c.cap > 0 {
-		request.MaxOutput = &c.cap
-	}
-	request.Model, request.Stream = t.Model, c.head.Stream
-	body, dropped, err := c.spoken(t).EncodeRequest(request, c.quirks(t))
-	c.dropped = dropped
-	return body, err
 }
 
 // settleFailed ends a request that no target answered. The error is for the
 // client.
 func (c *call) settleFailed(s ledger.Settlement, f *provider.Failure) error {
-	if c.hold != nil {
+	if c.attempt.hold != nil {
 		c.settle(s)
 	}
-	if c.broke != nil {
-		f = c.broke // what came of the attempts to mend it is for the log
+	if c.rescue.broke != nil {
+		f = c.rescue.broke // what came of the attempts to mend it is for the log
 	}
-	if c.clientGone() {
+	if c.client.gone() {
 		return &llm.Error{Code: llm.CodeInternal, Message: "The client left.", Err: errors.Join(errGone, f)}
 	}
 	if c.out != nil && len(c.out.pending) > 0 {
@@ -339,4 +243,18 @@ func (c *call) told(f *provider.Failure) error {
 	e := *f.Err
 	e.Code = llm.CodeProviderUnavailable
 	return &e
+}
+
+// abandonHold settles what a defect has left open, so that no hold outlives
+// its request.
+func (c *call) abandonHold() {
+	a := c.attempt
+	if a == nil || a.hold == nil || a.hold.Settled() {
+		return
+	}
+	c.spent.reached = true
+	c.settle(ledger.Settlement{
+		Outcome: ledger.OutcomeFailed, Provenance: ledger.Estimated, Code: llm.CodeInternal,
+		Usage: a.outcome().InputUsage(), AtMost: a.hold.Attempt().Hold,
+	})
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"weir/internal/llm"
-	"weir/internal/telemetry"
 )
 
 const (
@@ -27,8 +26,10 @@ const (
 )
 
 // readBody reads the body into a pooled buffer, within the bound.
+//
+// Stage 3: read.
 func (c *call) readBody() error {
-	if err := checkContentType(c.r.Header.Get("Content-Type"), c.op.Multipart); err != nil {
+	if err := checkContentType(c.r.Header.Get("Content-Type"), c.Op.Multipart); err != nil {
 		return err
 	}
 	limit := c.server.maxBody
@@ -41,10 +42,12 @@ func (c *call) readBody() error {
 		buf = make([]byte, 0, max(want, firstRead))
 	}
 	control := http.NewResponseController(c.w)
-	buf, err := c.readBounded(buf, limit) // in the time that Bounded gives it
-	c.body, *c.pooled = buf, buf
+	from := bodyReader{c.r, &c.held, int(limit)}
+	buf, err := from.readAll(buf) // in the time that Bounded gives it
+	c.Body, *c.pooled = buf, buf
 	switch {
 	case err == nil:
+		c.measured.read = c.server.now()
 		_ = control.SetReadDeadline(noDeadline) // an answer takes as long as its model, where the writer has deadlines
 		return nil
 	case errors.Is(err, errTooLarge):
@@ -84,31 +87,36 @@ func (s *Server) Bounded(next http.Handler) http.Handler {
 
 var errTooLarge = errors.New("gateway: body too large")
 
-// readBounded appends the body to buf, up to limit bytes. All bodies together
-// are kept within their bound as they arrive: what a client only announces
-// takes nothing.
-func (c *call) readBounded(buf []byte, limit int64) ([]byte, error) {
+// bodyReader reads the body of a request. All bodies together are kept within their bound as they
+// arrive: what a client only announces takes nothing.
+type bodyReader struct {
+	r     *http.Request
+	held  *capacity
+	limit int // bytes
+}
+
+// readAll appends the body to buf.
+func (b *bodyReader) readAll(buf []byte) ([]byte, error) {
 	for {
 		if len(buf) == cap(buf) {
-			buf = slices.Grow(buf, c.growBy(len(buf)))
+			buf = slices.Grow(buf, b.growBy(len(buf)))
 		}
-		if more := takes(int64(cap(buf))) - c.reserved; more > 0 {
-			if err := c.reserve(more); err != nil {
+		if more := takes(int64(cap(buf))) - b.held.reserved; more > 0 {
+			if err := b.held.reserve(more); err != nil {
 				return buf, err
 			}
 		}
 		if len(buf) > largeBody {
 			runtime.Gosched() // what comes without a pause would have others wait
 		}
-		n, err := c.r.Body.Read(buf[len(buf):cap(buf)])
+		n, err := b.r.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
-		if int64(len(buf)) > limit {
+		switch {
+		case len(buf) > b.limit:
 			return buf, errTooLarge
-		}
-		if errors.Is(err, io.EOF) {
+		case errors.Is(err, io.EOF):
 			return buf, nil
-		}
-		if err != nil {
+		case err != nil:
 			return buf, err
 		}
 	}
@@ -126,31 +134,11 @@ func takes(n int64) int64 {
 // growBy is how many bytes more are made ready for a body of which n have come: as many again,
 // or, where its client says how many there are, seven times as many and no more than these. So
 // a body of 32 MiB is copied three times while it grows, and moves 5 MiB.
-func (c *call) growBy(n int) int {
-	if left := int(c.r.ContentLength) + 1 - n; left > 0 { // one more to meet the end in
+func (b *bodyReader) growBy(n int) int {
+	if left := int(b.r.ContentLength) + 1 - n; left > 0 { // one more to meet the end in
 		return min(7*n, left)
 	}
-	return max(1, min(n, int(c.server.maxBody)+1-n))
-}
-
-// reserve counts n bytes more for the call, until it ends, or says why not.
-func (c *call) reserve(n int64) error {
-	switch c.server.bodiesInFlight.take(c.account, n) {
-	case ownShare:
-		return c.shed(telemetry.AccountBodies)
-	case nothing:
-		return c.shed(telemetry.Bodies)
-	}
-	c.reserved += n
-	return nil
-}
-
-// giveBack counts n bytes less.
-func (c *call) giveBack(n int64) {
-	c.reserved -= n
-	if n != 0 {
-		c.server.bodiesInFlight.giveBack(c.account, n)
-	}
+	return max(1, min(n, b.limit+1-n))
 }
 
 func tooLarge(limit int64) error {
@@ -191,6 +179,6 @@ func (c *call) releaseBody() {
 		c.server.bodies.Put(c.pooled)
 	}
 	c.dropTree()
-	c.giveBack(c.reserved)
-	c.pooled, c.body = nil, nil
+	c.held.giveBack(c.held.reserved)
+	c.pooled, c.Body = nil, nil
 }

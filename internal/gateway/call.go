@@ -5,93 +5,59 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
-	"strings"
-	"sync/atomic"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
 	"weir/internal/account"
-	"weir/internal/conversation"
-	"weir/internal/dialect"
 	"weir/internal/ledger"
 	"weir/internal/llm"
-	"weir/internal/provider"
+	"weir/internal/quote"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
-	"weir/internal/telemetry"
 )
 
 // call is one request on its way through the pipeline.
 type call struct {
+	quote.Request
 	server     *Server
 	w          http.ResponseWriter
 	r          *http.Request
-	dialect    *dialect.Dialect
-	op         *dialect.Operation // what is asked for
 	permission account.Permission
 	started    time.Time
-	counted    *telemetry.Route
-	admitted   bool   // and has to leave
-	account    string // whose share its place and its bytes are of; empty before it has one
-	status     int    // of the answer; 0 for 200
-	own        ownTime
+	id         requestID
+	measured   measured
+	client     client
+	held       capacity
 
-	id        uuid.UUID
-	idText    string
-	known     *account.Principal // who calls, where that was found out before; nil to ask for a key
-	token     string
 	principal *account.Principal
-	body      []byte
-	pooled    *[]byte // where body belongs
-	reserved  int64   // bytes that count for it
-	head      llm.Head
-	turn      *conversation.Turn // what is to be kept with the answer; nil for nothing
-	fallbacks []string           // models that the request names beside its own
-	noRescue  bool               // it does not want an answer continued elsewhere
-	request   *llm.Request       // the body's tree, once somebody asked for it
-	treeSize  int64              // bytes that count for it, of reserved
-	arrived   int64              // bytes that count for it of the answer under way
-	overdrawn bool               // it has the server's overdraft
-	arrives   arriving           // that answer
-	table     *route.Table
-	targets   []route.Target
-	plan      route.Plan
-	apart     int64           // what the target of the attempt under way charges for apart, as countApart has it
-	dropped   []string        // what the wire format of the attempt under way cannot carry
-	oneTarget [1]route.Target // room for targets, which is nearly always enough
-	idem      *idempotent     // nil without an Idempotency-Key
+	token     string                // empty for one who is known without
+	pooled    *[]byte               // where the body belongs
+	tree      tree                  // of the body
+	own       ownFields             // of the body, which no provider gets to see
+	kept      *keeping              // nil for nothing
+	idem      *idempotent           // nil without an Idempotency-Key
+	limited   ratelimit.Reservation // what it has taken of its caller's limits
 
-	limited ratelimit.Reservation // what it has taken of its caller's limits
-	used    int64                 // tokens of all attempts
+	table   *route.Table
+	targets []route.Target
+	one     [1]route.Target // room for targets, which is nearly always enough
+	plan    route.Plan
 
-	// output tokens of each answer, put in for the current target where the client gave no cap; 0 for nothing
-	cap         int64
 	reservation *ledger.Reservation // for the attempt that is to be opened; nil without a budget
-	wanted      demand              // what was reserved for it
-	settling    *ledger.Settlement  // how the attempt under way will be settled, once it has failed
+	attempt     *attempt            // the one under way, or the last one; nil before the first
+	first       attempt             // room for it, likewise
+	spent       spent               // by all attempts
+	late        lateAttempts
+	upstream    reading
+	out         *clientStream // nil where no stream was begun
+	rescue      rescue
+}
 
-	hold              *ledger.Hold // of the attempt under way; nil between one whose answer is late and the next
-	late              *late        // the attempt that is to be read on beside the request; nil for none
-	shared            *shared      // with late attempts; nil where there were none
-	sum               *tally       // what came of it
-	reached           bool         // some attempt reached its provider
-	tried             []string     // the models of all attempts
-	spent             llm.Money    // what all attempts cost
-	priced            bool         // all of them had a price
-	clientWriteFailed atomic.Bool  // a write found that the client takes nothing any more
-	hangUp            func()       // to be called then
-	bills             atomic.Bool  // the provider charges for a stream whose client has left
-	draining          atomic.Bool  // the answer is read though the client has left
-	ending            atomic.Bool  // the answer is whole, but for its usage and end marker
-	out               *clientStream
-
-	words   words             // what the client has been sent of a stream
-	resumed *resume           // how the attempt under way goes on with it; nil where it does not
-	before  llm.Usage         // what the attempts used whose words it goes on from
-	broke   *provider.Failure // how the first of them ended
+// requestID is a request's, and as it is written.
+type requestID struct {
+	uuid.UUID
+	text string
 }
 
 // errGone is a client that left: there is nobody to tell.
@@ -99,8 +65,8 @@ var errGone = errors.New("gateway: the client left")
 
 // handle is the one place that turns an error into a reply and logs it.
 func (c *call) handle() {
-	c.id = c.server.ledger.NewID()
-	c.idText = c.id.String()
+	id := c.server.ledger.NewID()
+	c.id = requestID{id, id.String()}
 	defer c.finish()
 	defer c.recoverPanic()
 	if err := c.run(); err != nil {
@@ -108,45 +74,26 @@ func (c *call) handle() {
 	}
 }
 
-// run takes the request through the pipeline. An error means that no byte of
-// an answer has gone out yet.
+// run takes the request through the pipeline, up to the stage in which its answer is relayed
+// (see ARCHITECTURE.md). An error means that no byte of an answer has gone out yet.
 func (c *call) run() error {
-	if err := c.enter(); err != nil {
-		return err
-	}
 	if err := c.authenticate(); err != nil {
-		return err
-	}
-	if err := c.takeShare(); err != nil {
 		return err
 	}
 	if err := c.readBody(); err != nil {
 		return err
 	}
-	c.own.begin(c.server.now())
-	if err := c.inTurn(c.scanBody); err != nil {
-		return err
-	}
-	if err := c.enterStream(); err != nil {
+	if err := c.scan(); err != nil {
 		return err
 	}
 	if err := c.route(); err != nil {
 		return err
 	}
-	if err := c.recall(); err != nil {
-		return err
-	}
 	if err := c.reserveLimits(); err != nil {
 		return err
 	}
-	if err := c.inTurn(c.decode); err != nil {
-		return err
-	}
-	if c.op.Op == llm.OpCountTokens && !c.offers(&c.targets[0]) {
-		return c.countHere()
-	}
-	replayed, err := c.beginIdempotent()
-	if err != nil || replayed {
+	answered, err := c.check()
+	if err != nil || answered {
 		return err
 	}
 	return c.forward()
@@ -155,14 +102,31 @@ func (c *call) run() error {
 // finish gives back what the call holds, whatever became of it.
 func (c *call) finish() {
 	defer c.leave() // last: a stop closes the ledger and the database then
-	defer c.endDrain()
+	defer c.upstream.endDrain(c.server)
 	c.releaseReservation()
 	c.abandonHold()
-	c.readLate(c.reached)
+	c.readLate(c.spent.reached)
 	c.settleLimits()
-	c.idem.release(c)
+	c.idem.release()
 	c.releaseBody()
-	c.endArrival()
+	c.held.endAnswer()
+}
+
+// leave gives the place back and counts the request.
+func (c *call) leave() {
+	c.measured.done(c.server, c.started)
+	switch {
+	case !c.held.admitted:
+	case c.late.shared == nil:
+		c.server.leave(c.held.account, c.held.priority())
+	default:
+		limited, server, account, priority := c.limited, c.server, c.held.account, c.held.priority()
+		c.late.shared.end = func(used int64) {
+			limited.Settle(used)
+			server.leave(account, priority)
+		}
+		c.late.shared.leave(c.spent.tokens)
+	}
 }
 
 // recoverPanic keeps a defect in one request from being noticed by others.
@@ -177,150 +141,119 @@ func (c *call) recoverPanic() {
 	}
 }
 
-// authenticate finds out who calls and whether they may.
+// authenticate lets the request in, finds out who calls and whether they may, and takes a place
+// of their account's share.
+//
+// Stage 2: authenticate.
 func (c *call) authenticate() error {
-	if c.known != nil {
-		c.principal = c.known
-		return c.principal.May(c.permission)
-	}
-	token, err := account.Token(c.r.Header, c.dialect.KeyHeaders...)
-	if err != nil {
+	if err := c.held.enter(); err != nil {
 		return err
 	}
-	c.token = token
-	p, err := c.server.accounts.Authenticate(c.r.Context(), c.token)
-	if err != nil {
-		return err
-	}
-	c.principal = p
-	return p.May(c.permission)
-}
-
-// route finds the targets of the model that was asked for, or of the default.
-func (c *call) route() error {
-	c.table = c.server.router.Table()
-	if c.head.Model == "" {
-		if c.head.Model = c.table.DefaultModel(); c.head.Model == "" {
-			return llm.Invalid("model", `No default model is configured: name one as "<provider>/<model-name>".`)
+	if c.principal == nil { // else somebody else found out
+		token, err := account.Token(c.r.Header, c.Dialect.KeyHeaders...)
+		if err != nil {
+			return err
 		}
-	}
-	if err := checkModel(c.head.Model); err != nil {
-		return err
-	}
-	targets, err := c.table.Targets(c.oneTarget[:0], c.head.Model, c.dialect.Vendor)
-	if err != nil {
-		if denied := c.principal.MayUse(c.head.Model); denied != nil {
-			return denied // what a key may not use, it does not learn about
-		}
-		return err
-	}
-	c.targets = targets
-	if err := c.mayUse(); err != nil {
-		return err
-	}
-	return c.addFallbacks()
-}
-
-// maxModel bounds a model's name, in bytes.
-const maxModel = 256
-
-// checkModel takes names that can stand in a header, a table, the ledger and an
-// address: "." and ".." lead elsewhere there, even where they are escaped, and invisible
-// characters, such as those that turn the direction of a text, make it read as another.
-func checkModel(name string) error {
-	odd := func(r rune) bool {
-		// a blank of Braille
-		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError || r == '\u2800' ||
-			unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
-	}
-	if len(name) > maxModel || strings.ContainsFunc(name, odd) {
-		return llm.Invalid("model",
-			fmt.Sprintf("The model's name is longer than %d bytes or has white space, control characters or "+
-				"invisible ones in it.", maxModel))
-	}
-	for segment := range strings.SplitSeq(name, "/") {
-		if segment == "." || segment == ".." {
-			return llm.Invalid("model", `The model's name has "." or ".." between its slashes.`)
-		}
-	}
-	return nil
-}
-
-// decode leaves out the targets that cannot take the request, and decodes the body where
-// somebody will have to translate it, so that a mistake in it is found before anything is
-// opened in the ledger.
-func (c *call) decode() error {
-	c.narrow()
-	for i := range c.targets {
-		if c.op.DecodeRequest != nil && c.spoken(&c.targets[i]) != c.op {
-			_, err := c.tree()
+		c.token = token
+		if c.principal, err = c.server.accounts.Authenticate(c.r.Context(), token); err != nil {
 			return err
 		}
 	}
-	return nil
+	if err := c.principal.May(c.permission); err != nil {
+		return err
+	}
+	return c.held.takeShare(c.principal.Account().ID)
 }
 
-// mayUse asks whether the key may use the model, by the name it was asked for
-// or by the name of each target.
-func (c *call) mayUse() error {
-	denied := c.principal.MayUse(c.head.Model)
-	if denied == nil {
-		return nil
-	}
-	for i := range c.targets {
-		if c.principal.MayUse(c.targets[i].FullName()) != nil {
-			return denied
+// check leaves out the targets that cannot take the request, and decodes the body where
+// somebody will have to translate it, so that a mistake in it is found before anything is
+// opened in the ledger. It reports whether the request has been answered: by a reply that was
+// kept, or here.
+//
+// Stage 7: check.
+func (c *call) check() (answered bool, err error) {
+	err = c.held.inTurn(len(c.Body), func() error {
+		c.narrow()
+		for i := range c.targets {
+			if c.Op.DecodeRequest != nil && c.spoken(&c.targets[i]) != c.Op {
+				_, err := c.Tree()
+				return err
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return false, err
 	}
-	return nil
+	if c.Op.Op == llm.OpCountTokens && !c.offers(&c.targets[0]) {
+		return true, c.countHere()
+	}
+	return c.beginIdempotent()
+}
+
+// tree is the body's tree.
+type tree struct {
+	request *llm.Request // once somebody asked for it
+	size    int64        // bytes that count for it
 }
 
 // errNoTree is a request that nobody has to understand.
 var errNoTree = errors.New("gateway: the body is not translated")
 
-// spoken is what is asked for as the target speaks of it; nil where it cannot
-// be asked.
-func (c *call) spoken(t *route.Target) *dialect.Operation {
-	return c.speaking(t).For(c.op.Op)
-}
-
-// speaking is the wire format in which the target is asked.
-func (c *call) speaking(t *route.Target) *dialect.Dialect { return t.Provider.Speaking(c.dialect) }
-
-// quirks are the target's departures from it.
-func (c *call) quirks(t *route.Target) *llm.Quirks { return t.Provider.Quirks(c.speaking(t)) }
-
-// tree is the body's tree. What it takes at most counts among the bodies in flight before it
+// Tree is the body's tree. What it takes at most counts among the bodies in flight before it
 // is built.
-func (c *call) tree() (*llm.Request, error) {
-	if c.request != nil {
-		return c.request, nil
+func (c *call) Tree() (*llm.Request, error) {
+	if c.tree.request != nil {
+		return c.tree.request, nil
 	}
-	if c.op.DecodeRequest == nil {
+	if c.Op.DecodeRequest == nil {
 		return nil, errNoTree
 	}
-	size, err := c.server.bounds.Measure(c.body)
+	size, err := c.server.bounds.Measure(c.Body)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.reserve(size); err != nil {
+	if err := c.held.reserve(size); err != nil {
 		return nil, err
 	}
-	c.treeSize += size
-	c.request, err = c.op.DecodeRequest(c.body)
-	return c.request, err
+	c.tree.size += size
+	c.tree.request, err = c.Op.DecodeRequest(c.Body)
+	return c.tree.request, err
 }
 
-// left is errGone once the client of a large body has: what would follow is not begun.
-func (c *call) left() error {
-	if len(c.body) >= largeBody && c.r.Context().Err() != nil {
-		return errGone
-	}
-	return nil
-}
+// Step does work on so many bytes when it is its turn.
+func (c *call) Step(size int, work func()) { c.held.step(size, work) }
 
 // dropTree gives back what the tree takes. It is decoded again where it is asked for again.
 func (c *call) dropTree() {
-	c.giveBack(c.treeSize)
-	c.request, c.treeSize = nil, 0
+	c.held.giveBack(c.tree.size)
+	c.tree = tree{}
 }
+
+// spent is what the attempts of a request used.
+type spent struct {
+	tokens  int64
+	money   llm.Money
+	priced  bool     // all of them had a price
+	models  []string // of all of them, in their order
+	reached bool     // some attempt reached its provider
+}
+
+// add adds an attempt that has ended; a cost of nil is that of one without a price.
+func (s *spent) add(settled *ledger.Settlement, cost *llm.Money) {
+	s.tokens += settled.Usage.TotalTokens()
+	if s.priced = s.priced && cost != nil; cost != nil {
+		s.money += *cost
+	}
+}
+
+// cost is what they cost so far, nil when some of it has no price.
+func (s *spent) cost() *llm.Money {
+	if !s.priced {
+		return nil
+	}
+	return &s.money
+}
+
+// model is the full name of the last one's.
+func (s *spent) model() string { return s.models[len(s.models)-1] }

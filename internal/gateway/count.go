@@ -11,13 +11,13 @@ import (
 // model does not count in the client's wire format: by the vocabulary that
 // estimates are made with. The provider is not asked.
 func (c *call) countHere() error {
-	if err := c.inTurn(func() error { _, err := c.tree(); return err }); err != nil {
+	if err := c.held.inTurn(len(c.Body), func() error { _, err := c.Tree(); return err }); err != nil {
 		return err
 	}
-	body := c.op.EncodeReply(nil, &llm.Reply{Counted: c.inputTokens()})
+	body := c.Op.EncodeReply(nil, &llm.Reply{Counted: c.InputTokens()})
 	h := c.w.Header()
 	c.settleLimits()
-	c.commonHeaders(h, c.idText)
+	c.commonHeaders(h, c.id.text)
 	h["Content-Type"] = []string{"application/json"}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	h["X-Weir-Estimated"] = []string{"true"}

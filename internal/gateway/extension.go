@@ -18,21 +18,35 @@ var extensions = rawjson.Names{"fallbacks", "rescue"}
 // maxFallbacks bounds the models that a request may name beside its own.
 const maxFallbacks = 8
 
-// scanBody reads the head of the body, and takes the service's own fields out
-// of it.
-func (c *call) scanBody() (err error) {
-	if c.head, err = c.op.Scan(c.body, c.r); err != nil || c.op.Multipart || !mayExtend(c.body) {
+// ownFields are their values.
+type ownFields struct {
+	fallbacks []string // models that the request names beside its own
+	noRescue  bool     // it does not want an answer continued elsewhere
+}
+
+// scan reads the head of the body, and takes the service's own fields out of it.
+//
+// Stage 4: scan.
+func (c *call) scan() error {
+	if err := c.held.inTurn(len(c.Body), c.scanBody); err != nil || !c.Head.Stream {
 		return err
 	}
-	cut, err := c.takeExtensions()
+	return c.held.enterStream()
+}
+
+func (c *call) scanBody() (err error) {
+	if c.Head, err = c.Op.Scan(c.Body, c.r); err != nil || c.Op.Multipart || !mayExtend(c.Body) {
+		return err
+	}
+	cut, err := c.own.cut(c.Body)
 	if err != nil || cut == nil {
 		return err
 	}
-	if err := c.left(); err != nil {
+	if err := c.client.left(len(c.Body)); err != nil {
 		return err
 	}
-	c.body = cut
-	c.head, err = c.op.Scan(c.body, c.r)
+	c.Body = cut
+	c.Head, err = c.Op.Scan(c.Body, c.r)
 	return err
 }
 
@@ -54,20 +68,19 @@ func mayExtend(body []byte) bool {
 	return false
 }
 
-// takeExtensions reads the fields, and gives the body without them; nil where
-// there are none.
-func (c *call) takeExtensions() (cut []byte, err error) {
+// cut reads the fields, and gives the body without them; nil where there are none.
+func (o *ownFields) cut(body []byte) (cut []byte, err error) {
 	var seen rawjson.Seen
 	rest := []byte{'{'}
 	found := false
-	for m := range rawjson.Members(c.body) {
+	for m := range rawjson.Members(body) {
 		i, err := extensions.Find(m, &seen)
 		if e, ok := errors.AsType[*rawjson.NameError](err); ok {
 			return nil, llm.Invalid(e.Name, "A field name is at fault: "+e.Error()+".")
 		}
 		if i >= 0 {
 			found = true
-			if err := c.takeExtension(m); err != nil {
+			if err := o.take(m); err != nil {
 				return nil, err
 			}
 			continue
@@ -83,21 +96,21 @@ func (c *call) takeExtensions() (cut []byte, err error) {
 	return append(rest, '}'), nil
 }
 
-func (c *call) takeExtension(m rawjson.Member) error {
+func (o *ownFields) take(m rawjson.Member) error {
 	switch {
 	case !rawjson.Present(m.Value):
 		return nil
 	case m.Is("rescue"):
 		word, _ := rawjson.AsString(m.Value)
-		if c.noRescue = word == "off"; !c.noRescue && word != "on" {
+		if o.noRescue = word == "off"; !o.noRescue && word != "on" {
 			return llm.Invalid("rescue", `"rescue" must be "on" or "off".`)
 		}
 		return nil
 	}
-	return c.takeFallbacks(m.Value)
+	return o.takeFallbacks(m.Value)
 }
 
-func (c *call) takeFallbacks(list []byte) error {
+func (o *ownFields) takeFallbacks(list []byte) error {
 	wrong := llm.Invalid("fallbacks",
 		fmt.Sprintf(`"fallbacks" must be a list of at most %d names of models, such as ["openai/gpt-5-mini"].`,
 			maxFallbacks))
@@ -106,13 +119,13 @@ func (c *call) takeFallbacks(list []byte) error {
 	}
 	for _, v := range rawjson.Elements(list) {
 		name, ok := rawjson.AsString(v)
-		if !ok || name == "" || len(c.fallbacks) == maxFallbacks {
+		if !ok || name == "" || len(o.fallbacks) == maxFallbacks {
 			return wrong
 		}
 		if err := checkModel(name); err != nil {
 			return wrong
 		}
-		c.fallbacks = append(c.fallbacks, name)
+		o.fallbacks = append(o.fallbacks, name)
 	}
 	return nil
 }
@@ -120,9 +133,9 @@ func (c *call) takeFallbacks(list []byte) error {
 // addFallbacks adds the models that the request names beside its own. The key
 // must be allowed each.
 func (c *call) addFallbacks() error {
-	for i, name := range c.fallbacks {
+	for i, name := range c.own.fallbacks {
 		denied := c.principal.MayUse(name)
-		targets, err := c.table.Targets(nil, name, c.dialect.Vendor)
+		targets, err := c.table.Targets(nil, name, c.Dialect.Vendor)
 		if denied == nil && err == nil {
 			c.addTargets(targets)
 			continue

@@ -25,15 +25,16 @@ type answered struct {
 	Dropped   string `json:"dropped,omitempty"` // names of what the provider's wire format cannot carry
 }
 
-func (c *call) answered() answered {
-	a := answered{
-		ID: c.idText, Provider: c.target().Provider.Name(), Model: c.tried[len(c.tried)-1],
-		Attempts: len(c.tried), Dropped: droppedHeader(c.dropped),
+func (a *attempt) answered() answered {
+	spent := &a.call.spent
+	told := answered{
+		ID: a.call.id.text, Provider: a.Target.Provider.Name(), Model: spent.model(),
+		Attempts: len(spent.models), Dropped: droppedHeader(a.dropped),
 	}
-	if c.head.Model != a.Model {
-		a.Requested = c.head.Model
+	if a.Head.Model != told.Model {
+		told.Requested = a.Head.Model
 	}
-	return a
+	return told
 }
 
 // maxDropped bounds X-Weir-Dropped in bytes.
@@ -89,23 +90,23 @@ func (c *call) fail(err error) {
 	if c.out.fail(e) {
 		return
 	}
-	if c.status = c.dialect.Status(e.Code); errors.Is(err, errGone) {
-		c.status = statusGone
+	if c.measured.status = c.Dialect.Status(e.Code); errors.Is(err, errGone) {
+		c.measured.status = statusGone
 	}
 	h := c.w.Header()
-	c.commonHeaders(h, c.idText)
+	c.commonHeaders(h, c.id.text)
 	h["Content-Type"] = []string{"application/json"}
-	if n := len(c.tried); n > 0 {
+	if n := len(c.spent.models); n > 0 {
 		h["X-Weir-Attempts"] = []string{strconv.Itoa(n)}
 	}
 	e = withRetryAfter(e)
 	dialect.ErrorHeaders(h, e)
-	body := c.dialect.EncodeError(nil, e, c.idText)
-	if c.hold == nil || c.hold.Settled() {
+	body := c.Dialect.EncodeError(nil, e, c.id.text)
+	if c.attempt == nil || c.attempt.hold == nil || c.attempt.hold.Settled() {
 		c.releaseBody() // whatever time the client takes
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	c.w.WriteHeader(c.dialect.Status(e.Code))
+	c.w.WriteHeader(c.Dialect.Status(e.Code))
 	dialect.WriteBody(c.w, body, c.server.timing.Write)
 }
 
@@ -143,8 +144,8 @@ func (c *call) logFailure(e *llm.Error) {
 		log = c.server.log.Warn
 	}
 	var model string
-	if n := len(c.tried); n > 0 {
-		model = c.tried[n-1]
+	if n := len(c.spent.models); n > 0 {
+		model = c.spent.model()
 	}
-	log("request failed", "request", c.idText, "path", c.r.URL.Path, "model", model, "code", string(e.Code), "err", e)
+	log("request failed", "request", c.id.text, "path", c.r.URL.Path, "model", model, "code", string(e.Code), "err", e)
 }

@@ -25,6 +25,7 @@ const maxKeptReply = 8 << 20
 // idempotent is a request's hold on its Idempotency-Key. A nil one does
 // nothing.
 type idempotent struct {
+	call   *call
 	record idempotency.Record
 	ended  bool
 }
@@ -39,9 +40,9 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 	record := idempotency.Record{
 		Account: c.principal.Account().ID, Scope: c.principal.Key().ID, Key: seal.Digest(header),
 		Request: c.id.String(),
-		Body: seal.Digest(c.dialect.Name, string(c.op.Op), strconv.FormatBool(c.head.Stream), c.head.Model,
-			strings.Join(c.fallbacks, " "), strconv.FormatBool(c.noRescue), fmt.Sprint(c.ownHeaders()),
-			string(c.content())),
+		Body: seal.Digest(c.Dialect.Name, string(c.Op.Op), strconv.FormatBool(c.Head.Stream), c.Head.Model,
+			strings.Join(c.own.fallbacks, " "), strconv.FormatBool(c.own.noRescue), fmt.Sprint(c.PassedHeaders()),
+			string(content(c.Body, c.formType()))),
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), keepWithin)
 	defer cancel()
@@ -53,32 +54,33 @@ func (c *call) beginIdempotent() (replayed bool, err error) {
 		return false, err
 	}
 	if state == idempotency.Done {
-		return true, c.replay(&record, reply)
+		return true, (&idempotent{call: c, record: record}).replay(reply)
 	}
-	c.idem = &idempotent{record: record}
+	c.idem = &idempotent{call: c, record: record}
 	return false, nil
 }
 
 // content is the body, but for the boundary between the parts of a form, which
 // is another one whenever a client writes the same form again.
-func (c *call) content() []byte {
-	_, params, err := mime.ParseMediaType(c.formType())
+func content(body []byte, formType string) []byte {
+	_, params, err := mime.ParseMediaType(formType)
 	if err != nil || params["boundary"] == "" {
-		return c.body
+		return body
 	}
-	return bytes.ReplaceAll(c.body, []byte("--"+params["boundary"]), []byte("--"))
+	return bytes.ReplaceAll(body, []byte("--"+params["boundary"]), []byte("--"))
 }
 
 // replay answers with the reply that was kept.
-func (c *call) replay(record *idempotency.Record, sealed []byte) error {
-	if n := int64(len(sealed)); n > freeArrival && !c.takeArrival(arrivalCopies*n) {
-		return c.shed(telemetry.AccountBodies) // who waits holds what was read
+func (i *idempotent) replay(sealed []byte) error {
+	c := i.call
+	if n := int64(len(sealed)); n > freeArrival && !c.held.takeAnswer(arrivalCopies*n) {
+		return c.held.shed(telemetry.AccountBodies) // who waits holds what was read
 	}
-	box, err := c.sealer(record)
+	box, err := i.sealer()
 	if err != nil {
 		return err
 	}
-	opened, err := box.Open(sealed[:0], nil, sealed, []byte(record.Body))
+	opened, err := box.Open(sealed[:0], nil, sealed, []byte(i.record.Body))
 	if err != nil {
 		return fmt.Errorf("open a kept reply: %w", err)
 	}
@@ -98,17 +100,18 @@ func (c *call) replay(record *idempotency.Record, sealed []byte) error {
 
 // store keeps a reply, sealed, before the client gets it. An error means that it is not
 // kept; then the key is spent, or stays as one whose request runs.
-func (i *idempotent) store(c *call, a *answered, body []byte) error {
+func (i *idempotent) store(a *answered, body []byte) error {
+	c := i.call
 	i.ended = true // it has been answered, whatever comes of this: nobody is charged for it again
 	if len(body) > maxKeptReply {
-		i.streamed(c) // too large to replay: the key is spent all the same
+		i.streamed() // too large to replay: the key is spent all the same
 		return kept.TooLarge
 	}
 	head, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
-	box, err := c.sealer(&i.record)
+	box, err := i.sealer()
 	if err != nil {
 		return err
 	}
@@ -118,13 +121,14 @@ func (i *idempotent) store(c *call, a *answered, body []byte) error {
 	return c.server.idempotency.Keep(ctx, i.record, sealed)
 }
 
-// keepReply keeps a reply for its Idempotency-Key, and tells the client where it could not:
+// keep keeps a reply for its Idempotency-Key, and tells the client where it could not:
 // the same request gets 409 then, and is not made again.
-func (c *call) keepReply(a *answered, body []byte) {
-	if c.idem == nil {
+func (i *idempotent) keep(a *answered, body []byte) {
+	if i == nil {
 		return
 	}
-	if err := c.idem.store(c, a, body); err != nil {
+	if err := i.store(a, body); err != nil {
+		c := i.call
 		c.w.Header()["Idempotent-Kept"] = []string{"false"}
 		c.notKept("a reply was not kept for its Idempotency-Key", kept.Reply, err)
 	}
@@ -137,37 +141,39 @@ func (c *call) notKept(what string, kind kept.Kind, err error) {
 		c.server.metrics.NotKept(kind, why)
 		log = c.server.log.Info // of which there may be as many as requests
 	}
-	log(what, "request", c.idText, "account", c.principal.Account().ID, "err", err)
+	log(what, "request", c.id.text, "account", c.principal.Account().ID, "err", err)
 }
 
 // streamed remembers that the reply was a stream, which is not kept.
-func (i *idempotent) streamed(c *call) {
+func (i *idempotent) streamed() {
 	if i == nil {
 		return
 	}
+	c := i.call
 	i.ended = true // as in store
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
 	defer cancel()
 	if err := c.server.idempotency.Keep(ctx, i.record, nil); err != nil {
-		c.server.log.Error("the end of a stream was not noted for its Idempotency-Key", "request", c.idText, "err", err)
+		c.server.log.Error("the end of a stream was not noted for its Idempotency-Key", "request", c.id.text, "err", err)
 	}
 }
 
 // release lets the key be used again, when the request came to nothing.
-func (i *idempotent) release(c *call) {
+func (i *idempotent) release() {
 	if i == nil || i.ended {
 		return
 	}
+	c := i.call
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
 	defer cancel()
 	if err := c.server.idempotency.Forget(ctx, i.record); err != nil {
-		c.server.log.Error("an Idempotency-Key was not released", "request", c.idText, "err", err)
+		c.server.log.Error("an Idempotency-Key was not released", "request", c.id.text, "err", err)
 	}
 }
 
 // sealer encrypts with a key that only the holder of the API key and of the
 // Idempotency-Key can derive: the database alone gives nothing away.
-func (c *call) sealer(record *idempotency.Record) (cipher.AEAD, error) {
-	secret := c.token + "\n" + c.r.Header.Get("Idempotency-Key")
-	return seal.New(secret, record.Scope+record.Key, "weir idempotency v1")
+func (i *idempotent) sealer() (cipher.AEAD, error) {
+	secret := i.call.token + "\n" + i.call.r.Header.Get("Idempotency-Key")
+	return seal.New(secret, i.record.Scope+i.record.Key, "weir idempotency v1")
 }

@@ -18,13 +18,17 @@ const keepWithin = 5 * time.Second
 // recall puts what the request goes on from into its body, where answers of its
 // wire format are kept. Its model is known by then, and what of its limits is left.
 func (c *call) recall() error {
-	if c.op.Kept == nil {
+	if c.Op.Kept == nil {
 		return nil
 	}
 	if err := c.lookAtLimits(); err != nil {
 		return err
 	}
-	body, turn, err := c.server.kept.Expand(c.r.Context(), c.owner(), c.body, c.readCapacity())
+	owner := conversation.Owner{
+		Account: c.principal.Account().ID, Scope: c.principal.Key().ID,
+		Token: llm.NewSecret(c.token),
+	}
+	body, turn, err := c.server.kept.Expand(c.r.Context(), owner, c.Body, c.held.forReading())
 	if err != nil && c.r.Context().Err() != nil {
 		return errGone
 	}
@@ -38,66 +42,71 @@ func (c *call) recall() error {
 	if err != nil {
 		return err
 	}
-	c.turn = turn
-	if &body[0] == &c.body[0] {
+	if turn != nil {
+		c.kept = &keeping{c, turn, owner}
+	}
+	if &body[0] == &c.Body[0] {
 		return nil // nothing was put in
 	}
-	c.body = body
-	model := c.head.Model // or the default one
-	return c.inTurn(func() (err error) {
-		c.head, err = c.op.Scan(c.body, c.r)
-		c.head.Model = model
+	c.Body = body
+	model := c.Head.Model // or the default one
+	return c.held.inTurn(len(c.Body), func() (err error) {
+		c.Head, err = c.Op.Scan(c.Body, c.r)
+		c.Head.Model = model
 		return err
 	})
 }
 
-// readCapacity is the memory and turns of the account that asks, to read what is kept.
-func (c *call) readCapacity() conversation.Capacity {
-	return conversation.Capacity{Turn: c.turnFor, Reserve: func(n int64) error {
+// forReading is the memory and turns of the account that asks, to read what is kept.
+func (h *capacity) forReading() conversation.Capacity {
+	return conversation.Capacity{Turn: h.turnFor, Reserve: func(n int64) error {
 		if n <= 0 {
-			c.giveBack(-n)
+			h.giveBack(-n)
 			return nil
 		}
-		return c.reserve(n)
+		return h.reserve(n)
 	}}
 }
 
 // ReadCapacity is the same for what does not go through the pipeline. done gives back what is still reserved.
-func (s *Server) ReadCapacity(r *http.Request, account string) (capacity conversation.Capacity, done func()) {
-	c := &call{server: s, r: r, account: account}
-	return c.readCapacity(), func() { c.giveBack(c.reserved) }
+func (s *Server) ReadCapacity(r *http.Request, account string) (held conversation.Capacity, done func()) {
+	h := &capacity{server: s, client: &client{r: r}, account: account}
+	return h.forReading(), func() { h.giveBack(h.reserved) }
 }
 
 // echo is what of the request its answer repeats.
 func (c *call) echo() []llm.Field {
-	if c.op.Echo == nil {
+	if c.Op.Echo == nil {
 		return nil
 	}
-	echo := c.op.Echo(c.body)
-	if c.turn != nil {
-		echo = append(echo, c.turn.Echo()...)
-	}
-	return echo
+	return append(c.Op.Echo(c.Body), c.kept.echo()...)
 }
 
-// owner is to whom the answer belongs.
-func (c *call) owner() conversation.Owner {
-	return conversation.Owner{
-		Account: c.principal.Account().ID, Scope: c.principal.Key().ID,
-		Token: llm.NewSecret(c.token),
-	}
+// keeping is what is to be kept with the answer of a request, so that the next one finds it. A
+// nil one keeps nothing.
+type keeping struct {
+	call  *call
+	turn  *conversation.Turn
+	owner conversation.Owner
 }
 
-// keep keeps a whole answer before the client has its end, so that the next
-// request finds it. Of what cannot be kept the client gets its answer all the
-// same: false.
-func (c *call) keep(answer []byte) bool {
-	if c.turn == nil || answer == nil {
+func (k *keeping) echo() []llm.Field {
+	if k == nil {
+		return nil
+	}
+	return k.turn.Echo()
+}
+
+// keep keeps a whole answer before the client has its end. Of what cannot be kept the client
+// gets its answer all the same: false.
+func (k *keeping) keep(answer []byte) bool {
+	if k == nil || answer == nil {
 		return true
 	}
+	c := k.call
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
 	defer cancel()
-	err := c.server.kept.Keep(ctx, c.owner(), c.turn, answer)
+	err := c.server.kept.Keep(ctx, k.owner, k.turn, answer)
 	if err != nil {
 		c.notKept("a response was not kept", kept.Response, err)
 	}
@@ -105,23 +114,23 @@ func (c *call) keep(answer []byte) bool {
 }
 
 // keepEvent keeps the answer that the data of an event holds, if any.
-func (c *call) keepEvent(data []byte) {
-	if c.turn != nil {
-		c.keep(c.op.Kept(data))
+func (k *keeping) keepEvent(data []byte) {
+	if k != nil {
+		k.keep(k.call.Op.Kept(data))
 	}
 }
 
 // keepEnd keeps the answer that stands in the end of a stream.
-func (c *call) keepEnd(stream []byte) {
-	if c.turn == nil {
+func (k *keeping) keepEnd(stream []byte) {
+	if k == nil {
 		return
 	}
-	events := c.op.Framing.NewReader(bytes.NewReader(stream), len(stream)+1)
+	events := k.call.Op.Framing.NewReader(bytes.NewReader(stream), len(stream)+1)
 	for {
 		event, err := events.Next()
 		if err != nil {
 			return
 		}
-		c.keepEvent(event.Data)
+		k.keepEvent(event.Data)
 	}
 }

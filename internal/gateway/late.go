@@ -7,14 +7,23 @@ import (
 	"weir/internal/account"
 	"weir/internal/ledger"
 	"weir/internal/provider"
+	"weir/internal/quote"
 )
 
-// late is an attempt whose provider did not begin its whole answer in time, and works on.
-// The request goes on without it; the answer is read for its usage.
+// lateAttempts are the attempts of a request whose providers did not begin their whole answers
+// in time, and work on. The request goes on without them.
+type lateAttempts struct {
+	last   *late   // that is to be read on beside the request; nil for none
+	shared *shared // with all of them; nil where there were none
+}
+
+// late is one of them. Its answer is read for its usage.
 type late struct {
-	call     *call // with what the settlement needs, and nothing else of the request
+	attempt  *attempt
+	held     capacity
 	answer   *provider.Late
 	upstream upstreamContext
+	id       string            // of the request
 	unseen   ledger.Settlement // how the attempt ends where its usage does not come
 	shared   *shared
 }
@@ -36,13 +45,13 @@ func (s *shared) leave(used int64) {
 
 // keepsLate says whether the answer of the attempt under way is read on where it is late.
 func (c *call) keepsLate() bool {
-	return !c.head.Stream && !c.op.Free && c.principal.Account().OnDisconnect != account.DisconnectCancel
+	return !c.Head.Stream && !c.Op.Free && c.principal.Account().OnDisconnect != account.DisconnectCancel
 }
 
-// detachLate takes the attempt that failed out of the request where its answer is late
+// detachLate takes an attempt that failed out of the request where its answer is late
 // and is read on: from here on it is not the request's to settle. There are so many
 // drains at most; one beyond them is given up.
-func (c *call) detachLate(f *provider.Failure, unseen ledger.Settlement, upstream *upstreamContext) bool {
+func (c *call) detachLate(a *attempt, f *provider.Failure, unseen ledger.Settlement, upstream *upstreamContext) bool {
 	if f.Late == nil {
 		return false
 	}
@@ -52,63 +61,68 @@ func (c *call) detachLate(f *provider.Failure, unseen ledger.Settlement, upstrea
 	}
 	upstream.detach()
 	c.server.drainFor(c.server.timing.DrainAnswer, upstream.ctx, upstream.cancel)
-	if c.shared == nil {
-		c.shared = &shared{}
-		c.shared.holders.Store(1)
+	if c.late.shared == nil {
+		c.late.shared = &shared{}
+		c.late.shared.holders.Store(1)
 	}
-	c.shared.holders.Add(1)
-	own := &call{
-		server: c.server, dialect: c.dialect, op: c.op, idText: c.idText, r: c.r, account: c.account,
-		head: c.head, plan: c.plan.Alone(), hold: c.hold, sum: &tally{choices: c.head.Choices}, apart: c.apart,
+	c.late.shared.holders.Add(1)
+	own := &attempt{Quote: a.Quote, hold: a.hold, tally: quote.Tally{Choices: c.Head.Choices}}
+	target := *a.Target
+	own.Target, own.Request = &target, &quote.Request{Dialect: c.Dialect, Op: c.Op, Head: c.Head}
+	c.late.last = &late{
+		attempt: own, held: capacity{server: c.server, client: &client{r: c.r}, account: c.held.account},
+		answer: f.Late, upstream: *upstream, id: c.id.text, unseen: unseen, shared: c.late.shared,
 	}
-	c.late = &late{call: own, answer: f.Late, upstream: *upstream, unseen: unseen, shared: c.shared}
-	c.hold, c.settling = nil, nil // what it holds of budgets it holds on
-	c.priced = false              // until it has ended
+	a.hold, a.settling = nil, nil // what it holds of budgets it holds on
+	c.spent.priced = false        // until it has ended
 	return true
 }
 
 // readLate reads the late answer beside the request, if there is one. It counts for its
 // request where no other attempt does.
 func (c *call) readLate(counts bool) {
-	l := c.late
+	l, s := c.late.last, c.server
 	if l == nil {
 		return
 	}
-	c.late = nil
+	c.late.last = nil
 	go func() {
-		defer func() { l.shared.leave(l.call.used) }()
-		defer l.call.server.drains.Add(-1)
-		defer l.call.endArrival()
-		s := l.settlement()
-		l.call.reached = counts
-		l.call.settle(s)
+		used := int64(0)
+		defer func() { l.shared.leave(used) }()
+		defer s.drains.Add(-1)
+		defer l.held.endAnswer()
+		settlement := l.settlement(s)
+		settlement.Counts = counts
+		s.settle(l.attempt.hold, &settlement)
+		used = settlement.Usage.TotalTokens()
 	}()
 }
 
 // settlement waits for the answer. What is wrong with it is as if it had never come.
-func (l *late) settlement() (s ledger.Settlement) {
-	c := l.call
+func (l *late) settlement(server *Server) (s ledger.Settlement) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.server.log.Error("a late answer was not read", "request", c.idText, "err", fmt.Sprint("panic: ", p))
+			server.log.Error("a late answer was not read", "request", l.id, "err", fmt.Sprint("panic: ", p))
 			s = l.unseen
 		}
 	}()
 	defer l.upstream.cancel()
+	a := l.attempt
 	resp, body, err := l.answer.ReadAll()
 	if err == nil {
-		_, err = c.tallyWhole(resp, body)
+		_, err = a.tallyWhole(&l.held, resp, body)
 	}
-	if err != nil {
-		if f := c.target().Provider.Judge(err); f.Refusal() && !c.sum.begun && !c.billsRefusal(f) {
-			return c.rejection(f)
+	came := quote.Answer{Quote: &a.Quote, Tally: &a.tally, Attempt: a.hold.Attempt(), Ended: server.ledger.Now()}
+	switch {
+	case err != nil:
+		if f := a.Target.Provider.Judge(err); f.Refusal() && !a.tally.Begun && !a.BillsRefusal(f) {
+			return came.Rejected(f)
 		}
 		return l.unseen
-	}
-	if !c.lastWord(c.sum) {
+	case !came.LastWord():
 		return l.unseen
 	}
-	s = c.settlementOfWhole(c.sum)
+	s = came.Succeeded()
 	s.Outcome, s.Code, s.Finish = l.unseen.Outcome, l.unseen.Code, ""
 	return s
 }

@@ -12,9 +12,14 @@ import (
 // when it is there.
 const defaultOutput = 1024
 
-// reserveLimits takes what the request needs of the limits of its key, of its
-// account and of the installation: all of it or nothing.
+// reserveLimits puts what the request goes on from into its body, and takes what it needs of
+// the limits of its key, of its account and of the installation: all of it or nothing.
+//
+// Stage 6: limits.
 func (c *call) reserveLimits() error {
+	if err := c.recall(); err != nil {
+		return err
+	}
 	return c.server.limits.Reserve(c.r.Context(), &c.limited, ratelimit.CallerOf(c.principal), c.estimateTokens())
 }
 
@@ -26,31 +31,31 @@ func (c *call) lookAtLimits() error {
 
 // estimateTokens is how many tokens are reserved for the request.
 func (c *call) estimateTokens() int64 {
-	if c.op.Free {
+	if c.Op.Free {
 		return 0
 	}
 	output := int64(0)
-	if !c.op.Silent {
-		output = c.head.MaxOutput
+	if !c.Op.Silent {
+		output = c.Head.MaxOutput
 		if most, _ := c.table.MaxOutput(&c.targets[0]); output == 0 {
 			output = min(defaultOutput, most)
 		}
 	}
-	return ratelimit.Estimate(int64(len(c.body)), output, c.head.Choices)
+	return ratelimit.Estimate(int64(len(c.Body)), output, c.Head.Choices)
 }
 
 // settleLimits counts what was really used in place of what was reserved, once,
 // before the client can know that its request has ended.
 func (c *call) settleLimits() {
-	if c.shared == nil { // else the last of its attempts does
-		c.limited.Settle(c.used)
+	if c.late.shared == nil { // else the last of its attempts does
+		c.limited.Settle(c.spent.tokens)
 	}
 }
 
 // commonHeaders sets what every reply has.
 func (c *call) commonHeaders(h http.Header, id string) {
 	left := c.rateLimitStatus()
-	c.dialect.CommonHeaders(h, id, c.server.now(), &left)
+	c.Dialect.CommonHeaders(h, id, c.server.now(), &left)
 }
 
 // rateLimitStatus is what the caller has left: as it was told when the request was let

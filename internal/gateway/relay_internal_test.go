@@ -5,6 +5,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/quote"
 	"weir/internal/sse"
 )
 
@@ -33,8 +34,8 @@ func TestForwardEnd(t *testing.T) {
 	}
 	for _, tt := range tests {
 		r := relay{
-			call: &call{dialect: d, op: &d.Operation, head: llm.Head{IncludeUsage: true}}, same: true,
-			sum: &tally{choices: 1, done: true, finish: []llm.FinishReason{llm.FinishStop}},
+			call: &call{Request: quote.Request{Dialect: d, Op: &d.Operation, Head: llm.Head{IncludeUsage: true}}}, same: true,
+			tally: &quote.Tally{Choices: 1, Done: true, Finish: []llm.FinishReason{llm.FinishStop}},
 		}
 		r.forward(sse.Event{Name: []byte("metadata"), Data: tt.data, Raw: []byte("raw")}, tt.kind)
 		r.appendHeld(final)

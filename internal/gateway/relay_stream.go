@@ -8,24 +8,26 @@ import (
 	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/provider"
+	"weir/internal/quote"
 	"weir/internal/sse"
 )
 
 // relayStream passes on a stream piece by piece. Where both ends speak the
 // same, the bytes go untouched and the decoder only listens.
-func (c *call) relayStream(resp *provider.Response) error {
-	t := c.target()
-	from := c.spoken(t)
+//
+// Stage 11: relay.
+func (c *call) relayStream(a *attempt, resp *provider.Response) error {
+	from := a.Spoken
 	r := relay{
-		call: c, same: from == c.op && c.resumed == nil,
+		call: c, attempt: a, same: from == c.Op && a.resumes == nil,
 		reader:  from.Framing.NewReader(resp.Body, maxFrame),
-		decoder: from.NewDecoder(c.quirks(t)),
-		stream:  c.out, sum: c.sum,
+		decoder: from.NewDecoder(a.Quirks),
+		stream:  c.out, tally: &a.tally,
 	}
-	r.sum.status = resp.Status
-	c.ending.Store(false)
+	r.tally.Status = resp.Status
+	c.upstream.ending.Store(false)
 	err := r.run()
-	c.reached = true
+	c.spent.reached = true
 	if err == nil {
 		return r.finish()
 	}
@@ -36,11 +38,12 @@ func (c *call) relayStream(resp *provider.Response) error {
 // relay is one stream on its way through.
 type relay struct {
 	call    *call
+	attempt *attempt
 	same    bool
 	reader  dialect.Frames
 	decoder dialect.Decoder
 	stream  *clientStream
-	sum     *tally
+	tally   *quote.Tally
 	events  []llm.Event
 	out     []byte
 	last    []byte    // of what went out as it came, for whoever has to go on behind it
@@ -51,9 +54,9 @@ type relay struct {
 
 // run relays until the answer is whole. Its error is what broke it off.
 func (r *relay) run() error {
-	for !r.sum.done {
+	for !r.tally.Done {
 		frame, err := r.reader.Next()
-		if err != nil && r.sum.whole() && !r.call.clientGone() {
+		if err != nil && r.tally.Whole() && !r.call.client.gone() {
 			return nil // what is missing is the end marker, not the answer
 		}
 		if errors.Is(err, io.EOF) {
@@ -65,7 +68,7 @@ func (r *relay) run() error {
 		if err := r.take(frame); err != nil {
 			return err
 		}
-		large := r.call.arrives.seen > freeArrival
+		large := r.attempt.answer.seen > freeArrival
 		if len(r.out) > 0 && (large || !r.reader.Buffered()) {
 			r.stream.write(r.out)
 			r.out = r.out[:0]
@@ -74,7 +77,7 @@ func (r *relay) run() error {
 			r.letGo()
 		}
 	}
-	if !r.sum.whole() {
+	if !r.tally.Whole() {
 		return provider.Truncated()
 	}
 	return nil
@@ -86,7 +89,7 @@ func (r *relay) letGo() {
 		r.follow(sse.Event{Data: r.last})
 	}
 	r.out, r.events, r.last = nil, nil, nil
-	r.call.arrives.taken()
+	r.attempt.answer.taken()
 }
 
 // take decodes one frame and puts it, or its translation, into out. What came
@@ -102,12 +105,12 @@ func (r *relay) take(frame sse.Event) error {
 			return failure
 		}
 		f.note(e)
-		if passes && !r.same && (isPiece(e.Kind) || e.Kind == llm.EventStart) {
+		if passes && !r.same && (e.Kind.IsPiece() || e.Kind == llm.EventStart) {
 			r.out = r.stream.encoder.Append(r.out, e)
 		}
 	}
-	if f.finish && r.sum.whole() {
-		r.call.ending.Store(true)
+	if f.finish && r.tally.Whole() {
+		r.call.upstream.ending.Store(true)
 	}
 	if r.same && err == nil {
 		r.forward(frame, f)
@@ -118,17 +121,17 @@ func (r *relay) take(frame sse.Event) error {
 // event takes note of an event, and reports whether the client is to have it.
 func (r *relay) event(e *llm.Event) (passes bool, err error) {
 	c := r.call
-	if r.sum.firstToken == 0 && isPiece(e.Kind) {
-		r.sum.firstToken = c.server.ledger.Now().Sub(c.hold.Attempt().Opened)
+	if r.tally.FirstToken == 0 && e.Kind.IsPiece() {
+		r.tally.FirstToken = c.server.ledger.Now().Sub(r.attempt.hold.Attempt().Opened)
 		c.plan.Release() // it answers, whatever time its client takes
 	}
-	r.sum.add(e)
-	if c.resumed != nil {
-		if passes, err = c.resumed.pass(e); err != nil || !passes {
+	r.tally.Add(e)
+	if r.attempt.resumes != nil {
+		if passes, err = r.attempt.resumes.pass(e); err != nil || !passes {
 			return false, err
 		}
 	}
-	c.words.add(e)
+	c.rescue.words.add(e)
 	return true, nil
 }
 
@@ -139,7 +142,7 @@ func (f *frameKind) note(e *llm.Event) {
 	f.start = f.start || e.Kind == llm.EventStart
 	f.usage = f.usage || e.Kind == llm.EventUsage
 	f.usageOnly = f.usageOnly && e.Kind == llm.EventUsage
-	f.content = f.content || isPiece(e.Kind)
+	f.content = f.content || e.Kind.IsPiece()
 	f.finish = f.finish || e.Kind == llm.EventFinish
 }
 
@@ -151,23 +154,23 @@ func (f *frameKind) note(e *llm.Event) {
 // event that ends the answer has them and the usage, as Gemini's last one does:
 // nothing but the end of the body follows it.
 func (r *relay) forward(frame sse.Event, f frameKind) {
-	if r.sum.done && !f.usage && !f.finish {
-		r.end = r.call.op.Framing.Append(nil, string(frame.Name), frame.Data)
+	if r.tally.Done && !f.usage && !f.finish {
+		r.end = r.call.Op.Framing.Append(nil, string(frame.Name), frame.Data)
 		return
 	}
 	r.releaseHeld()
 	told := f.usage || f.finish && r.hasUsage(frame.Data)
 	last := told && f.finish
-	if (told || f.empty) && (last || !f.content) && r.sum.whole() {
+	if (told || f.empty) && (last || !f.content) && r.tally.Whole() {
 		r.held.Name, r.held.Data = bytes.Clone(frame.Name), append(r.held.Data[:0], frame.Data...)
-		r.asked = f.usageOnly && !r.call.head.IncludeUsage
+		r.asked = f.usageOnly && !r.call.Head.IncludeUsage
 		return
 	}
 	if f.finish {
-		r.call.keepEvent(frame.Data)
+		r.call.kept.keepEvent(frame.Data)
 	}
 	r.out = append(r.out, frame.Raw...)
-	if f.start || r.call.words.on {
+	if f.start || r.call.rescue.words.on {
 		r.follow(frame)
 		return
 	}
@@ -176,7 +179,7 @@ func (r *relay) forward(frame sse.Event, f frameKind) {
 
 // hasUsage reports whether there is a usage to put the cost in, believed or not.
 func (r *relay) hasUsage(data []byte) bool {
-	return len(r.call.op.Stamp(nil, data, &llm.Final{Attempts: 2})) > len(data)
+	return len(r.call.Op.Stamp(nil, data, &llm.Final{Attempts: 2})) > len(data)
 }
 
 // follow tells the encoder of an event that went out as it came. It has to know
@@ -200,40 +203,32 @@ func (r *relay) appendHeld(final *llm.Final) {
 	if len(r.held.Data) == 0 || r.asked {
 		return
 	}
-	d, data := r.call.op, r.held.Data
+	d, data := r.call.Op, r.held.Data
 	if final != nil {
 		data = d.Stamp(nil, data, final)
-		r.call.keepEvent(data)
+		r.call.kept.keepEvent(data)
 	}
 	r.out = d.Framing.Append(r.out, string(r.held.Name), data)
-}
-
-func isPiece(k llm.EventKind) bool {
-	switch k {
-	case llm.EventText, llm.EventReasoning, llm.EventRefusal, llm.EventToolCall, llm.EventOther:
-		return true
-	}
-	return false
 }
 
 // finish settles a whole answer and sends its end.
 func (r *relay) finish() error {
 	c := r.call
-	c.plan.Succeeded(c.server.now(), r.sum.firstToken)
-	s := c.settlementOfWhole(r.sum)
+	c.plan.Succeeded(c.server.now(), r.tally.FirstToken)
+	s := r.attempt.outcome().Succeeded()
 	c.settle(s)
-	c.idem.streamed(c)
-	final := c.final(r.sum, c.usageOfAll(&s.Usage))
+	c.idem.streamed()
+	final := c.final(r.tally.Finish, c.rescue.usageOfAll(&s.Usage))
 	if !r.same {
 		sent := len(r.out)
 		r.out = r.stream.encoder.Finish(r.out, final)
-		c.keepEnd(r.out[sent:])
+		c.kept.keepEnd(r.out[sent:])
 		r.stream.write(r.out)
 		return nil
 	}
 	r.appendHeld(final)
 	if r.end == nil {
-		r.end = []byte(c.op.EndMarker)
+		r.end = []byte(c.Op.EndMarker)
 	}
 	r.stream.write(append(r.out, r.end...))
 	return nil

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -19,69 +21,72 @@ const (
 	keepReply = 256 << 10
 )
 
+// wholeReply is one on its way to the client, once it is settled.
+type wholeReply struct {
+	attempt *attempt
+	body    []byte // the provider's
+	reply   *llm.Reply
+	usage   *llm.Usage
+}
+
 // relayWhole passes on a whole reply, once it is settled.
-func (c *call) relayWhole(resp *provider.Response) error {
+func (c *call) relayWhole(a *attempt, resp *provider.Response) error {
 	body, err := resp.ReadAll()
-	c.own.answered(c.server.now())
+	c.measured.got = c.server.now()
 	if err != nil {
 		return err
 	}
-	reply, err := c.tallyWhole(resp, body)
+	reply, err := a.tallyWhole(&c.held, resp, body)
 	if err != nil {
 		return err
 	}
-	from, sum := c.spoken(c.target()), c.sum
-	if c.resumed != nil {
-		return c.resumeWhole(reply, sum)
+	c.spent.reached = true
+	if a.resumes != nil {
+		return c.rescue.whole(a, reply)
 	}
 	c.plan.Succeeded(c.server.now(), 0)
-	s := c.settlementOfWhole(sum)
+	s := a.outcome().Succeeded()
 	c.settle(s)
-	if c.head.Stream && c.op.DecodeRequest != nil {
-		return c.streamWhole(reply, sum, &s.Usage)
+	w := wholeReply{a, body, reply, &s.Usage}
+	switch {
+	case c.Head.Stream && c.Op.DecodeRequest != nil:
+		w.sendEvents()
+	case c.Head.Stream && !c.out.withdraw():
+		w.sendOneEvent()
+	case a.Spoken.Raw:
+		w.send(resp.Header.Get("Content-Type"))
+	default:
+		w.send("")
 	}
-	if c.head.Stream && !c.out.withdraw() {
-		return c.streamAsCame(body, from, &s.Usage)
-	}
-	buf := c.server.encoders.Get().(*[]byte)
-	defer func() {
-		if cap(*buf) <= keepReply {
-			c.server.encoders.Put(buf)
-		}
-	}()
-	*buf = c.encodeWhole((*buf)[:0], from, body, reply, &s.Usage)
-	contentType := ""
-	if from.Raw {
-		contentType = resp.Header.Get("Content-Type")
-	}
-	return c.sendWhole(*buf, contentType)
+	return nil
 }
 
 // tallyWhole decodes a whole reply and takes note of it. Of what is none there may be some
 // to take note of.
-func (c *call) tallyWhole(resp *provider.Response, body []byte) (*llm.Reply, error) {
-	if err := c.boundAnswer(body); err != nil {
+func (a *attempt) tallyWhole(held *capacity, resp *provider.Response, body []byte) (reply *llm.Reply, err error) {
+	if err := a.boundAnswer(held, body); err != nil {
 		return nil, err
 	}
-	reply, err := c.decodeReply(body)
-	c.sum.status = resp.Status
+	held.step(len(body), func() { reply, err = a.Spoken.DecodeReply(body, a.Quirks) })
+	a.tally.Status = resp.Status
 	if reply != nil {
-		c.sum.addReply(reply)
+		a.tally.AddReply(reply)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = a.checkWhole(reply)
 	}
-	c.reached = true
-	if !c.sum.whole() {
-		return nil, provider.Truncated()
-	}
-	return reply, nil
+	return reply, err
 }
 
-func (c *call) decodeReply(body []byte) (*llm.Reply, error) {
-	defer c.endStep(c.beginStep(len(body)))
-	t := c.target()
-	return c.spoken(t).DecodeReply(body, c.quirks(t))
+// checkWhole says why a reply that was understood is not the answer to the request.
+func (a *attempt) checkWhole(reply *llm.Reply) error {
+	if !a.tally.Whole() {
+		return provider.Truncated()
+	}
+	if n := int64(len(reply.Vectors)); n > 0 && a.Head.Texts > 0 && n != a.Head.Texts {
+		return fmt.Errorf("gateway: %d vectors for %d texts", n, a.Head.Texts)
+	}
+	return nil
 }
 
 // largeAnswer is how many bytes of a whole answer are worth a look at what it takes in memory.
@@ -89,76 +94,99 @@ const largeAnswer = 256 << 10
 
 // boundAnswer counts what a large answer of a chat takes among the bodies in flight before it
 // is decoded, and refuses one with more elements than a request may have.
-func (c *call) boundAnswer(body []byte) error {
-	if len(body) < largeAnswer || c.op.Op != llm.OpChat || rawjson.Validate(body, parse.MaxDepth) != nil {
+func (a *attempt) boundAnswer(held *capacity, body []byte) error {
+	if len(body) < largeAnswer || a.Op.Op != llm.OpChat || rawjson.Validate(body, parse.MaxDepth) != nil {
 		return nil // of what is no JSON nothing is built
 	}
-	size, err := c.server.bounds.Measure(body)
+	size, err := held.server.bounds.Measure(body)
 	if err != nil {
 		return fmt.Errorf("gateway: an answer of %d bytes: %s", len(body), llm.AsError(err).Message)
 	}
-	return c.awaitArrival(size)
+	return held.awaitAnswer(size)
 }
 
-// encodeWhole writes the reply as the client reads it: the provider's own
-// bytes where they speak the same, else a translation.
-func (c *call) encodeWhole(dst []byte, from *dialect.Operation, body []byte, reply *llm.Reply,
-	usage *llm.Usage,
-) []byte {
-	defer c.endStep(c.beginStep(len(body)))
-	if from == c.op && c.asAsked(reply) {
-		return from.Stamp(dst, body, c.final(&tally{}, usage))
+// encode writes the reply as the client reads it: the provider's own bytes where they speak the
+// same, else a translation.
+func (w *wholeReply) encode(dst []byte) []byte {
+	c, reply := w.attempt.call, w.reply
+	if w.attempt.Spoken == c.Op && w.asAsked() {
+		return c.Op.Stamp(dst, w.body, c.final(nil, w.usage))
 	}
-	reply.ID, reply.Model, reply.Created = c.dialect.IDPrefix+c.idText, c.tried[len(c.tried)-1], c.started.Unix()
-	reply.Usage, reply.Reported, reply.Cost = *usage, true, c.cost()
-	reply.Base64, reply.Echo = c.head.Base64, c.echo()
-	return c.op.EncodeReply(dst, reply)
+	reply.ID, reply.Model, reply.Created = c.Dialect.IDPrefix+c.id.text, c.spent.model(), c.started.Unix()
+	reply.Usage, reply.Reported, reply.Cost = *w.usage, true, c.spent.cost()
+	reply.Base64, reply.Echo = c.Head.Base64, c.echo()
+	return c.Op.EncodeReply(dst, reply)
 }
 
 // asAsked reports whether vectors have the form that the client asked for: not
 // every server that speaks OpenAI's wire format knows both.
-func (c *call) asAsked(reply *llm.Reply) bool {
-	return len(reply.Vectors) == 0 || c.head.Base64 == (reply.Vectors[0].Numbers == nil)
+func (w *wholeReply) asAsked() bool {
+	return len(w.reply.Vectors) == 0 || w.attempt.Head.Base64 == (w.reply.Vectors[0].Numbers == nil)
 }
 
-func (c *call) sendWhole(body []byte, contentType string) error {
-	a := c.answered()
-	if cost := c.cost(); cost != nil {
-		a.Cost = cost.String()
+// send sends the reply, of a content type that is empty for JSON.
+func (w *wholeReply) send(contentType string) {
+	c := w.attempt.call
+	buf := c.server.encoders.Get().(*[]byte)
+	defer func() {
+		if cap(*buf) <= keepReply {
+			c.server.encoders.Put(buf)
+		}
+	}()
+	c.held.step(len(w.body), func() { *buf = w.encode((*buf)[:0]) })
+	told := w.attempt.answered()
+	if cost := c.spent.cost(); cost != nil {
+		told.Cost = cost.String()
 	}
-	a.Type = contentType
-	c.answerHeaders(&a, cmp.Or(contentType, "application/json"))
-	c.w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
-	c.keepReply(&a, body)
-	if !c.keep(body) {
+	told.Type = contentType
+	c.answerHeaders(&told, cmp.Or(contentType, "application/json"))
+	c.w.Header()["Content-Length"] = []string{strconv.Itoa(len(*buf))}
+	c.idem.keep(&told, *buf)
+	if !c.kept.keep(*buf) {
 		c.w.Header()["X-Weir-Kept"] = []string{"false"}
 	}
 	c.releaseBody() // whatever time the client takes
-	dialect.WriteBody(c.w, body, c.server.timing.Write)
-	return nil
+	dialect.WriteBody(c.w, *buf, c.server.timing.Write)
 }
 
 // final is what the end of an answer tells the client.
-func (c *call) final(t *tally, usage *llm.Usage) *llm.Final {
+func (c *call) final(finish []llm.FinishReason, usage *llm.Usage) *llm.Final {
 	return &llm.Final{
-		Finish: t.finish, Usage: *usage, Reported: true,
-		Cost: c.cost(), Attempts: len(c.tried), Models: c.tried,
+		Finish: finish, Usage: *usage, Reported: true,
+		Cost: c.spent.cost(), Attempts: len(c.spent.models), Models: c.spent.models,
 	}
 }
 
-// streamWhole answers a stream's request with a reply that came whole.
-func (c *call) streamWhole(reply *llm.Reply, t *tally, usage *llm.Usage) error {
+// sendEvents answers a stream's request with the events of the reply.
+func (w *wholeReply) sendEvents() {
+	c := w.attempt.call
 	var out []byte
-	for i := range reply.Choices {
-		for _, e := range eventsOf(&reply.Choices[i]) {
+	for i := range w.reply.Choices {
+		for _, e := range eventsOf(&w.reply.Choices[i]) {
 			out = c.out.encoder.Append(out, &e)
 		}
 	}
-	c.idem.streamed(c)
-	out = c.out.encoder.Finish(out, c.final(t, usage))
-	c.keepEnd(out)
+	c.idem.streamed()
+	out = c.out.encoder.Finish(out, c.final(w.attempt.tally.Finish, w.usage))
+	c.kept.keepEnd(out)
 	c.out.write(out)
-	return nil
+}
+
+// sendOneEvent answers a stream's request, of which comments have gone out, with a reply that
+// nobody translates: as one event, if it is JSON.
+func (w *wholeReply) sendOneEvent() {
+	c := w.attempt.call
+	var line bytes.Buffer // without line breaks
+	if json.Compact(&line, w.body) != nil {
+		c.out.fail(&llm.Error{
+			Code:    llm.CodeProviderError,
+			Message: "The model gives no streams, and what it gave cannot be sent as one. Ask without a stream.",
+		})
+		return
+	}
+	c.idem.streamed()
+	data := w.attempt.Spoken.Stamp(nil, line.Bytes(), c.final(nil, w.usage))
+	c.out.write(append(c.Op.Framing.Append(nil, "", data), c.Op.EndMarker...))
 }
 
 // eventsOf is a whole choice as the events of a stream.

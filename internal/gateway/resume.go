@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/llm"
 	"weir/internal/provider"
+	"weir/internal/quote"
 	"weir/internal/route"
 )
 
@@ -21,6 +22,14 @@ type words struct {
 	on    bool // somebody may have to go on from them
 	text  []byte
 	other bool // there was something that nobody can go on from
+}
+
+// rescue is how an answer that breaks off is continued elsewhere.
+type rescue struct {
+	call   *call
+	words  words             // what the client has been sent of a stream
+	before llm.Usage         // what the attempts used whose words the one under way goes on from
+	broke  *provider.Failure // how the first of them ended
 }
 
 // add takes note of what is sent.
@@ -54,6 +63,9 @@ type resume struct {
 	held  int
 }
 
+// onBehind says whether an attempt, begun or not, goes on behind the words.
+func (s *resume) onBehind() bool { return s != nil && s.prefill }
+
 // sureRestart is how many bytes of the beginning must come again, at most, to
 // take an answer for one that begins anew.
 const sureRestart = 16
@@ -62,34 +74,35 @@ const sureRestart = 16
 // to go on with.
 var errDiverged = errors.New("gateway: another answer than the one that was begun")
 
-func (c *call) diverged(f *provider.Failure) bool { return errors.Is(f, errDiverged) }
+func isDiverged(f *provider.Failure) bool { return errors.Is(f, errDiverged) }
 
 // mayResume says whether an answer that broke off in this way may go on
 // elsewhere.
-func (c *call) mayResume(f *provider.Failure) bool {
-	return c.words.on && !c.words.other && (c.diverged(f) || c.plan.Continues(f))
+func (r *rescue) mayResume(f *provider.Failure) bool {
+	return r.words.on && !r.words.other && (isDiverged(f) || r.call.plan.Continues(f))
 }
 
-// resumeElsewhere makes the body by which the next target goes on with the
+// elsewhere prepares the attempt by which the next target goes on with the
 // answer; nil where there is none.
-func (c *call) resumeElsewhere(f *provider.Failure) []byte {
-	if c.broke == nil {
-		c.broke = f
+func (r *rescue) elsewhere(f *provider.Failure) *attempt {
+	c := r.call
+	if r.broke == nil {
+		r.broke = f
 	}
 	switch {
-	case c.refusedPrefill(f):
-		if body := c.beginAnew(); body != nil {
-			return body
+	case r.refusedPrefill(f):
+		if a := r.beginAnew(); a != nil {
+			return a
 		}
-	case !c.mayResume(f):
+	case !r.mayResume(f):
 		return nil
 	}
 	for c.plan.Onward(c.server.now()) {
-		if body := c.goOn(); body != nil {
-			return body
+		if a := r.goOn(); a != nil {
+			return a
 		}
-		if body := c.beginAnew(); body != nil {
-			return body
+		if a := r.beginAnew(); a != nil {
+			return a
 		}
 	}
 	return nil
@@ -97,18 +110,30 @@ func (c *call) resumeElsewhere(f *provider.Failure) []byte {
 
 // refusedPrefill says whether the target would not have a conversation that
 // ends with the assistant.
-func (c *call) refusedPrefill(f *provider.Failure) bool {
-	return c.resumed != nil && c.resumed.prefill && c.sum.length == 0 && route.FaultOf(f) == route.FaultRequest
+func (r *rescue) refusedPrefill(f *provider.Failure) bool {
+	a := r.call.attempt
+	return a.resumes.onBehind() && a.tally.Length == 0 && route.FaultOf(f) == route.FaultRequest
 }
 
-// goOn asks the current target to go on behind the words, if it can.
-func (c *call) goOn() []byte {
-	t := c.target()
-	tree, err := c.tree()
-	if err != nil || !t.Provider.Prefills(c.speaking(t)) {
+// goOn is an attempt at the current target that goes on behind the words; nil where it cannot.
+func (r *rescue) goOn() *attempt {
+	a := r.call.newAttempt()
+	request := a.behind()
+	if request == nil || a.afford() != nil || a.encode(request) != nil {
 		return nil
 	}
-	text := strings.TrimRightFunc(string(c.words.text), unicode.IsSpace) // Anthropic refuses white space at the end
+	return a
+}
+
+// behind is the request by which an attempt goes on behind the words; nil where it cannot.
+func (a *attempt) behind() *llm.Request {
+	c := a.call
+	words := c.rescue.words.text
+	tree, err := c.Tree()
+	if err != nil || !a.Target.Provider.Prefills(a.Speaks) {
+		return nil
+	}
+	text := strings.TrimRightFunc(string(words), unicode.IsSpace) // Anthropic refuses white space at the end
 	if text == "" {
 		return nil
 	}
@@ -117,36 +142,27 @@ func (c *call) goOn() []byte {
 		Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: text}},
 	})
 	if most := request.MaxOutput; most != nil { // the cap is for both together
-		request.MaxOutput = new(max(1, *most-CountTokens(text)))
+		request.MaxOutput = new(max(1, *most-quote.CountTokens(text)))
 	}
-	before := c.resumed
-	c.resumed = &resume{prefill: true, left: c.words.text[len(text):], words: c.words.text}
-	if err = c.afford(t); err == nil {
-		var body []byte
-		if body, err = c.encode(t, &request); err == nil {
-			return body
-		}
-	}
-	c.resumed = before
-	return nil
+	a.resumes, a.Behind = &resume{prefill: true, left: words[len(text):], words: words}, int64(len(words))
+	return &request
 }
 
-// beginAnew asks the current target for an answer of its own. Where tools may
+// beginAnew is an attempt at the current target at an answer of its own. Where tools may
 // be called, or probabilities are told, words alone do not show that it is the
 // same one.
-func (c *call) beginAnew() []byte {
-	tree, err := c.tree()
+func (r *rescue) beginAnew() *attempt {
+	c := r.call
+	tree, err := c.Tree()
 	if err != nil || len(tree.Tools) > 0 || hasLogprobs(tree) {
 		return nil
 	}
-	before := c.resumed
-	c.resumed = &resume{left: c.words.text}
-	body, err := c.ask(c.target())
-	if err != nil {
-		c.resumed = before
+	a := c.newAttempt()
+	a.resumes = &resume{left: r.words.text}
+	if a.ask() != nil {
 		return nil
 	}
-	return body
+	return a
 }
 
 func hasLogprobs(r *llm.Request) bool {
@@ -225,37 +241,34 @@ func commonPrefix(a []byte, b string) (n int) {
 	return n
 }
 
-// resumeWhole goes on with an answer that came whole, although a stream was
+// whole goes on with an answer that came whole, although a stream was
 // asked for.
-func (c *call) resumeWhole(reply *llm.Reply, sum *tally) error {
-	r := relay{call: c, stream: c.out, sum: &tally{
-		choices: c.head.Choices, status: sum.status, usage: sum.usage,
-		reported: sum.reported, tier: sum.tier, done: true,
-	}}
-	c.sum = r.sum
+func (r *rescue) whole(a *attempt, reply *llm.Reply) error {
+	a.tally = a.tally.Retold()
+	rest := relay{call: r.call, attempt: a, stream: r.call.out, tally: &a.tally}
 	events := eventsOf(&reply.Choices[0])
 	events = append(events, llm.Event{Kind: llm.EventFinish, Finish: reply.Choices[0].Finish})
 	for i := range events {
-		passes, err := r.event(&events[i])
+		passes, err := rest.event(&events[i])
 		if err != nil {
-			r.breakOff()
+			rest.breakOff()
 			return err
 		}
-		if passes && isPiece(events[i].Kind) {
-			r.out = r.stream.encoder.Append(r.out, &events[i])
+		if passes && events[i].Kind.IsPiece() {
+			rest.out = rest.stream.encoder.Append(rest.out, &events[i])
 		}
 	}
-	r.sum.partial = false // its usage is of all of it
-	return r.finish()
+	rest.tally.Partial = false // its usage is of all of it
+	return rest.finish()
 }
 
 // usageOfAll is what the answer that the client got used: with one that went on
 // behind another's words, the words of both.
-func (c *call) usageOfAll(u *llm.Usage) *llm.Usage {
-	if c.resumed == nil || !c.resumed.prefill {
+func (r *rescue) usageOfAll(u *llm.Usage) *llm.Usage {
+	if !r.call.attempt.resumes.onBehind() {
 		return u
 	}
-	all := c.before
+	all := r.before
 	addOutput(&all, u)
 	return &all
 }
@@ -271,16 +284,16 @@ func addOutput(to, u *llm.Usage) {
 
 // keepUsage takes note of what an attempt used whose words the next one goes on
 // from.
-func (c *call) keepUsage(u *llm.Usage, wentOn bool) {
+func (r *rescue) keepUsage(u *llm.Usage, wentOn bool) {
 	if wentOn {
-		addOutput(&c.before, u)
+		addOutput(&r.before, u)
 		return
 	}
-	c.before = *u
+	r.before = *u
 }
 
 // rescues says whether an answer that breaks off is to be continued elsewhere.
 func (c *call) rescues() bool {
-	return c.op.Op == llm.OpChat && c.head.Stream && c.head.Choices == 1 && !c.noRescue && len(c.targets) > 1 &&
-		c.table.Rescues(c.head.Model)
+	return c.Op.Op == llm.OpChat && c.Head.Stream && c.Head.Choices == 1 && !c.own.noRescue && len(c.targets) > 1 &&
+		c.table.Rescues(c.Head.Model)
 }

@@ -18,6 +18,7 @@ import (
 	"weir/internal/idempotency"
 	"weir/internal/ledger"
 	"weir/internal/llm"
+	"weir/internal/quote"
 	"weir/internal/ratelimit"
 	"weir/internal/route"
 	"weir/internal/telemetry"
@@ -163,17 +164,15 @@ func New(o Options) *Server {
 // Handler answers the operations of the dialect d that have a route in common
 // to callers who have the permission. They count for the pattern at which it
 // is.
+//
+// Stage 1: make a call.
 func (s *Server) Handler(pattern string, d *dialect.Dialect, served []*dialect.Operation,
 	permission account.Permission,
 ) http.Handler {
 	counted := s.metrics.Route(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		op := dialect.Asked(served, r.URL.Path)
-		c := &call{
-			server: s, w: w, r: r, dialect: d, op: op, permission: permission, counted: counted,
-			started: s.ledger.Now().UTC().Truncate(time.Microsecond),
-		}
-		c.handle()
+		s.newCall(w, r, d, op, permission, counted).handle()
 	})
 }
 
@@ -186,13 +185,23 @@ func (s *Server) HandlerAs(pattern string, d *dialect.Dialect, op *dialect.Opera
 	counted := s.metrics.Route(pattern)
 	return func(w http.ResponseWriter, r *http.Request, p *account.Principal) {
 		r.Header.Del("Idempotency-Key")
-		c := &call{
-			server: s, w: w, r: r, dialect: d, op: op, permission: account.Chat, counted: counted,
-			started: s.ledger.Now().UTC().Truncate(time.Microsecond),
-		}
-		c.known = p
+		c := s.newCall(w, r, d, op, account.Chat, counted)
+		c.principal = p
 		c.handle()
 	}
+}
+
+func (s *Server) newCall(w http.ResponseWriter, r *http.Request, d *dialect.Dialect, op *dialect.Operation,
+	permission account.Permission, counted *telemetry.Route,
+) *call {
+	c := &call{
+		Request: quote.Request{Dialect: d, Op: op, Header: r.Header}, server: s, w: w, r: r, permission: permission,
+		started: s.ledger.Now().UTC().Truncate(time.Microsecond),
+	}
+	c.measured.route = counted
+	c.Source, c.client.r = c, r
+	c.held.server, c.held.client = s, &c.client
+	return c
 }
 
 // Stop ends the reading of answers whose clients have left, so that they

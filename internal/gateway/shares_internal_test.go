@@ -160,12 +160,13 @@ func TestAwaitShare(t *testing.T) {
 func TestReserveBytes(t *testing.T) {
 	t.Parallel()
 	s := &Server{bodiesInFlight: newShares(1024, bodyFactor), metrics: telemetry.New("")}
-	of := func(account string) *call {
-		return &call{server: s, r: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), account: account}
+	of := func(account string) *capacity {
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/", nil)
+		return &capacity{server: s, client: &client{r: r}, account: account}
 	}
 	a, b := of("a"), of("b")
 	for _, test := range []struct {
-		call *call
+		held *capacity
 		n    int64
 		told string
 	}{
@@ -174,9 +175,9 @@ func TestReserveBytes(t *testing.T) {
 		{b, 240, ""},
 		{b, 512, "The gateway is at its limit of request bodies"},
 	} {
-		err := test.call.reserve(test.n)
+		err := test.held.reserve(test.n)
 		if (err == nil) != (test.told == "") || err != nil && !strings.Contains(llm.AsError(err).Message, test.told) {
-			t.Errorf("%s reserves %d: %v, want %q", test.call.account, test.n, err, test.told)
+			t.Errorf("%s reserves %d: %v, want %q", test.held.account, test.n, err, test.told)
 		}
 	}
 	a.giveBack(a.reserved)

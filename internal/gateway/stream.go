@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"sync"
 	"time"
@@ -30,27 +28,27 @@ type clientStream struct {
 
 // beginStream makes the stream of the first attempt. A later one goes on with
 // it: while none of an answer has gone out, with an encoder of its own.
-func (c *call) beginStream() {
+func (c *call) beginStream(a *attempt) {
 	if c.out == nil {
-		s := &clientStream{call: c, control: http.NewResponseController(c.w), last: c.server.now(), told: c.answered()}
+		s := &clientStream{call: c, control: http.NewResponseController(c.w), last: c.server.now(), told: a.answered()}
 		c.out = s
 		s.mu.Lock() // the timer may fire before it is assigned
 		s.silent = time.AfterFunc(c.server.timing.KeepAlive, s.keepAlive)
 		s.mu.Unlock()
 	} else {
-		c.out.tell(c.answered())
+		c.out.tell(a.answered())
 	}
 	if !c.out.committed() {
-		c.out.pending, c.words = nil, words{on: c.words.on}
-		c.out.encoder = c.op.NewEncoder(c.meta())
+		c.out.pending, c.rescue.words = nil, words{on: c.rescue.words.on}
+		c.out.encoder = c.Op.NewEncoder(c.meta())
 	}
 }
 
 // meta is what the gateway's own words in a stream are stamped with.
 func (c *call) meta() llm.Meta {
 	return llm.Meta{
-		ID: c.dialect.IDPrefix + c.idText, Created: c.started.Unix(), Model: c.tried[len(c.tried)-1],
-		IncludeUsage: c.head.IncludeUsage, Echo: c.echo(),
+		ID: c.Dialect.IDPrefix + c.id.text, Created: c.started.Unix(), Model: c.spent.model(),
+		IncludeUsage: c.Head.IncludeUsage, Echo: c.echo(),
 	}
 }
 
@@ -91,7 +89,7 @@ func (s *clientStream) keepAlive() {
 		s.silent.Reset(wait - quiet)
 		return
 	}
-	s.send([]byte(s.call.op.KeepAlive))
+	s.send([]byte(s.call.Op.KeepAlive))
 	s.silent.Reset(wait)
 }
 
@@ -99,14 +97,14 @@ func (s *clientStream) keepAlive() {
 // too long is taken to have left.
 func (s *clientStream) send(b []byte) {
 	c := s.call
-	if c.clientGone() {
+	if c.client.gone() {
 		return
 	}
 	s.last = c.server.now()
 	if !s.begun {
 		s.begun = true
 		h := c.w.Header()
-		c.answerHeaders(&s.told, c.op.Framing.ContentType)
+		c.answerHeaders(&s.told, c.Op.Framing.ContentType)
 		h["Cache-Control"] = []string{"no-cache"}
 		h["X-Accel-Buffering"] = []string{"no"} // nginx's word for: do not hold this back
 		c.w.WriteHeader(http.StatusOK)
@@ -116,8 +114,8 @@ func (s *clientStream) send(b []byte) {
 	if err == nil {
 		err = s.control.Flush()
 	}
-	if err != nil && c.clientWriteFailed.CompareAndSwap(false, true) {
-		c.hangUp()
+	if err != nil && c.client.writeFailed.CompareAndSwap(false, true) {
+		c.upstream.hangUp()
 	}
 }
 
@@ -163,21 +161,4 @@ func (s *clientStream) close() {
 	if s.begun {
 		_ = s.control.SetWriteDeadline(noDeadline)
 	}
-}
-
-// streamAsCame answers a stream's request, of which comments have gone out, with
-// a whole answer that nobody translates: as one event, if it is JSON.
-func (c *call) streamAsCame(body []byte, from *dialect.Operation, usage *llm.Usage) error {
-	var line bytes.Buffer // without line breaks
-	if json.Compact(&line, body) != nil {
-		c.out.fail(&llm.Error{
-			Code:    llm.CodeProviderError,
-			Message: "The model gives no streams, and what it gave cannot be sent as one. Ask without a stream.",
-		})
-		return nil
-	}
-	c.idem.streamed(c)
-	data := from.Stamp(nil, line.Bytes(), c.final(&tally{}, usage))
-	c.out.write(append(c.op.Framing.Append(nil, "", data), c.op.EndMarker...))
-	return nil
 }

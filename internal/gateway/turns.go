@@ -6,16 +6,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"weir/internal/telemetry"
 )
 
 const (
 	// largeBody is how many bytes of a body are so much work that it takes turns: what is
 	// less takes no step longer than about 3 ms, however dense it is.
 	largeBody = 64 << 10
-	// countingWork is how many times the work on a body it is to count the tokens of as much text.
-	countingWork = 8
 	// turnWait is the longest that a request waits for its turn.
 	turnWait = 10 * time.Second
 )
@@ -119,73 +115,4 @@ func (t *turns) forget(account string, own chan struct{}) bool {
 		t.order = slices.DeleteFunc(t.order, func(other string) bool { return other == account })
 	}
 	return true
-}
-
-// inTurn does a step of work on the body, in a turn where that is large or others are at work.
-// What a client has left behind is not begun. The step waits for nothing.
-func (c *call) inTurn(work func() error) error {
-	if t := c.server.turns; t.begin(len(c.body)) {
-		defer t.leave()
-		return work()
-	}
-	return c.awaitTurn(work)
-}
-
-// turnFor does work on so many bytes, in a turn where these are many.
-func (c *call) turnFor(size int64, work func() error) error {
-	if size < largeBody {
-		return work()
-	}
-	return c.awaitTurn(work)
-}
-
-func (c *call) awaitTurn(work func() error) error {
-	ctx := c.r.Context()
-	if !c.server.turns.take(ctx, c.account) {
-		if ctx.Err() != nil {
-			return errGone
-		}
-		return c.shed(telemetry.CPU)
-	}
-	defer c.server.turns.end()
-	if ctx.Err() != nil {
-		return errGone
-	}
-	return work()
-}
-
-// counting counts the tokens of so many bytes of text.
-func (c *call) counting(size int, count func()) {
-	defer c.endStep(c.beginStep(countingWork * size))
-	count()
-}
-
-// workStep is how a step of work was begun.
-type workStep uint8
-
-const (
-	stepSmall  workStep = iota // without a turn
-	stepInTurn                 // in one
-	stepLate                   // without one, as it has waited for long
-)
-
-// beginStep begins work on so many bytes that is to be done whatever comes: in a turn where they
-// are many or others are at work, and without one once it has waited for long.
-func (c *call) beginStep(size int) workStep {
-	switch t := c.server.turns; {
-	case t.begin(size):
-		return stepSmall
-	case t.take(context.WithoutCancel(c.r.Context()), c.account):
-		return stepInTurn
-	}
-	return stepLate
-}
-
-func (c *call) endStep(s workStep) {
-	switch s {
-	case stepSmall:
-		c.server.turns.leave()
-	case stepInTurn:
-		c.server.turns.end()
-	}
 }

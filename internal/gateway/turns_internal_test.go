@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/quote"
 	"weir/internal/telemetry"
 )
 
@@ -119,25 +120,25 @@ func TestInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Server{turns: newTurns(1), metrics: telemetry.New("")}
 		ctx, leave := context.WithCancel(t.Context())
-		c := &call{server: s, r: httptest.NewRequestWithContext(ctx, "POST", "/", nil), account: "a", body: make([]byte, largeBody-1)}
+		r := httptest.NewRequestWithContext(ctx, "POST", "/", nil)
+		c := &capacity{server: s, client: &client{r: r}, account: "a"}
 		done := 0
 		work := func() error { done++; return nil }
 		s.turns.take(t.Context(), "b")
-		if err := c.inTurn(work); err != nil || done != 1 {
+		if err := c.inTurn(largeBody-1, work); err != nil || done != 1 {
 			t.Errorf("a small body: %v, done %d times, want once", err, done)
 		}
-		c.body = make([]byte, largeBody)
 		began := time.Now()
-		e := llm.AsError(c.inTurn(work))
+		e := llm.AsError(c.inTurn(largeBody, work))
 		if e.Code != llm.CodeOverloaded || done != 1 || time.Since(began) != turnWait {
 			t.Errorf("a large body without a turn: %v after %s, done %d times; want it refused after %s", e, time.Since(began), done, turnWait)
 		}
 		s.turns.end()
-		if err := c.inTurn(work); err != nil || done != 2 {
+		if err := c.inTurn(largeBody, work); err != nil || done != 2 {
 			t.Errorf("a large body with a turn: %v, done %d times, want twice", err, done)
 		}
 		leave()
-		if err := c.inTurn(work); !errors.Is(err, errGone) || done != 2 {
+		if err := c.inTurn(largeBody, work); !errors.Is(err, errGone) || done != 2 {
 			t.Errorf("a client that left: %v, done %d times, want no more", err, done)
 		}
 		s.turns.mustEnd(t, 1)
@@ -156,7 +157,8 @@ func TestLeftInBetween(t *testing.T) {
 		return llm.Head{}, nil
 	}}
 	body := `{"fallbacks":[],"a":"` + strings.Repeat("a", largeBody) + `"}`
-	c := &call{r: httptest.NewRequestWithContext(ctx, "POST", "/", nil), op: clientAPI, body: []byte(body)}
+	r := httptest.NewRequestWithContext(ctx, "POST", "/", nil)
+	c := &call{r: r, client: client{r: r}, Request: quote.Request{Op: clientAPI, Body: []byte(body)}}
 	if err := c.scanBody(); !errors.Is(err, errGone) || scanned != 1 {
 		t.Errorf("%v, scanned %d times; want it to end after the first time", err, scanned)
 	}
@@ -168,14 +170,15 @@ func TestSmallSteps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &Server{turns: newTurns(2), metrics: telemetry.New("")}
-		call := func(account string) *call {
-			return &call{server: s, r: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), account: account}
+		of := func(account string) *capacity {
+			r := httptest.NewRequestWithContext(t.Context(), "POST", "/", nil)
+			return &capacity{server: s, client: &client{r: r}, account: account}
 		}
 		var mu sync.Mutex
 		var order []string
 		working, most := 0, 0
 		step := func(account string) {
-			err := call(account).inTurn(func() error {
+			err := of(account).inTurn(0, func() error {
 				mu.Lock()
 				working++
 				order, most = append(order, account), max(most, working)

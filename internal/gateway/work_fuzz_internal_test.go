@@ -22,24 +22,11 @@ func FuzzExtensions(f *testing.F) {
 		}
 		worktest.Check(t, body, func(body []byte) {
 			if mayExtend(body) {
-				_, _ = (&call{body: body}).takeExtensions()
+				_, _ = new(ownFields).cut(body)
 			}
 		})
-		if cut, err := (&call{body: body}).takeExtensions(); err == nil && cut != nil && !json.Valid(cut) {
+		if cut, err := new(ownFields).cut(body); err == nil && cut != nil && !json.Valid(cut) {
 			t.Errorf("%q becomes %q", body, cut)
-		}
-	})
-}
-
-// FuzzTokensAtMost holds that any text is counted, as no more tokens than it has bytes.
-func FuzzTokensAtMost(f *testing.F) {
-	for _, text := range []string{"many words ", "a", "  \n\t", "123,456", "é漢字🙂", "\\u00e9\\n", "aA1 ", " \n", "\xff\xfe", "----", "<|endoftext|>", "A's", "ǅʰ漢"} {
-		f.Add([]byte(text), true)
-	}
-	f.Fuzz(func(t *testing.T, text []byte, same bool) {
-		worktest.Check(t, text, func(text []byte) { tokensAtMost(text, same) })
-		if got := tokensAtMost(text, same); got < 0 || got > int64(len(text)) {
-			t.Errorf("%q: got %d tokens of %d bytes", text, got, len(text))
 		}
 	})
 }

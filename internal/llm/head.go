@@ -35,6 +35,11 @@ type Head struct {
 	// Asked is what the request says of the units that it asks for, in modes with commas:
 	// the size and quality of images, the memory of containers.
 	Asked string
+	// LongCache says that it asks for its prompt to be cached for longer than is usual where its
+	// wire format comes from.
+	LongCache bool
+	// Texts is how many texts vectors are asked for; 0 where it is not known.
+	Texts int64
 	// Units is what a request that is not for words is charged for where nobody
 	// tells: the images that are asked for, the characters to be spoken, the
 	// length of a recording, and what these are in tokens. Zero for words.

@@ -122,6 +122,15 @@ const (
 	EventDone // the wire format's end marker
 )
 
+// IsPiece says whether such an event is of what the model says, thinks or calls.
+func (k EventKind) IsPiece() bool {
+	switch k {
+	case EventText, EventReasoning, EventRefusal, EventToolCall, EventOther:
+		return true
+	}
+	return false
+}
+
 // Event is one piece of a streamed answer. Which fields count depends on Kind.
 type Event struct {
 	Kind   EventKind

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fixture is a service over a real database, with a clock that stands still.
 type fixture struct {
 	*people.Service
-	store   *store.Store
+	store   *store.DB
 	account account.Account // named default
 	dir     string          // of the database
 	ctx     context.Context
@@ -49,7 +49,7 @@ func newFixture(t testing.TB, change ...func(*people.Options)) *fixture {
 	t.Cleanup(func() { db.Close() })
 	h.store = db
 	h.account = h.newAccount("default")
-	o := people.Options{Store: db, Now: h.clock, Log: log, PublicURL: func() string { return publicURL }}
+	o := people.Options{Stores: db.People.Stores(), Now: h.clock, Log: log, PublicURL: func() string { return publicURL }}
 	for _, c := range change {
 		c(&o)
 	}
@@ -61,7 +61,7 @@ func newFixture(t testing.TB, change ...func(*people.Options)) *fixture {
 func (h *fixture) newAccount(name string) account.Account {
 	h.t.Helper()
 	a := account.Account{ID: "acc_" + name, Name: name, OnDisconnect: account.DisconnectCancel, Created: h.now}
-	if err := h.store.CreateAccount(h.ctx, audit.Gateway(), a); err != nil {
+	if err := h.store.Accounts.CreateAccount(h.ctx, audit.Gateway(), a); err != nil {
 		h.t.Fatal(err)
 	}
 	return a
@@ -113,7 +113,7 @@ func (h *fixture) setUp(email string) *people.Visitor {
 
 func (h *fixture) setupLink() string {
 	h.t.Helper()
-	s := account.NewService(h.store, h.clock, slog.New(slog.DiscardHandler))
+	s := account.NewService(h.store.Accounts.Stores(), h.clock, slog.New(slog.DiscardHandler))
 	token, err := s.CreateSetupToken(h.ctx, audit.Gateway())
 	if err != nil {
 		h.t.Fatal(err)
@@ -165,7 +165,7 @@ func wantCode(t testing.TB, doing string, err error, want llm.Code) {
 // object.
 func (h *fixture) actions() string {
 	h.t.Helper()
-	list, err := h.store.Audit(h.ctx, audit.Query{Limit: 1000})
+	list, err := h.store.Audit.Entries(h.ctx, audit.Query{Limit: 1000})
 	if err != nil {
 		h.t.Fatal(err)
 	}

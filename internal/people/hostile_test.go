@@ -189,7 +189,7 @@ func TestOwnersLinkNeedsThePassword(t *testing.T) {
 	_, err = h.Accept(h.ctx, token.Reveal(), people.Person{Password: secret("what mallory chose")}, stranger)
 	wantCode(t, "with a password of the owner's choice", err, llm.CodeAuthentication)
 	a := h.admission(token, *bob.User()) // behind the service's back
-	if err := h.store.UseInvitation(h.ctx, a); !errors.Is(err, people.ErrExists) {
+	if err := h.store.People.UseInvitation(h.ctx, a); !errors.Is(err, people.ErrExists) {
 		t.Errorf("a new password by an owner's link: got %v, want ErrExists", err)
 	}
 	if _, err := h.Accept(h.ctx, token.Reveal(), person(""), home); err != nil {
@@ -220,7 +220,7 @@ func TestInvitationsEndWithTheirKey(t *testing.T) {
 			t.Parallel()
 			h := newFixture(t)
 			ada := h.setUp("ada@example.com")
-			keys := account.NewService(h.store, h.clock, slog.New(slog.DiscardHandler))
+			keys := account.NewService(h.store.Accounts.Stores(), h.clock, slog.New(slog.DiscardHandler))
 			var links []string
 			var ids []string
 			for _, o := range []account.KeyOptions{
@@ -278,7 +278,7 @@ func TestDemotedOperatorHasNoKey(t *testing.T) {
 	if err := h.SetOperator(h.ctx, ada.Actor(home), mallory.User().ID, true); err != nil {
 		t.Fatal(err)
 	}
-	keys := account.NewService(h.store, h.clock, slog.New(slog.DiscardHandler))
+	keys := account.NewService(h.store.Accounts.Stores(), h.clock, slog.New(slog.DiscardHandler))
 	made := map[string]account.Key{}
 	for label, o := range map[string]account.KeyOptions{
 		"mallory's, to operate": {Permissions: []account.Permission{account.Chat, account.Admin}, Creator: mallory.User().ID},

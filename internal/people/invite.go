@@ -24,7 +24,7 @@ func (s *Service) SetUp(ctx context.Context, token string, p Person, o Origin) (
 	if err != nil {
 		return llm.Secret{}, err
 	}
-	return session, used("set up", s.store.UseSetup(ctx, a))
+	return session, used("set up", s.stores.Admissions.UseSetup(ctx, a))
 }
 
 // newcomer is the admission of somebody who is not here yet.
@@ -83,7 +83,7 @@ func (s *Service) Invite(ctx context.Context, by audit.Actor, i Invitation) (llm
 	token, hash := newToken()
 	now := s.now()
 	i.ID, i.Email, i.By, i.Created, i.Expires = newID(), email, by.Name, now, now.Add(inviteFor)
-	i, err = s.store.Invite(ctx, by, i, hash)
+	i, err = s.stores.Invitations.Invite(ctx, by, i, hash)
 	switch {
 	case errors.Is(err, ErrExists):
 		return llm.Secret{}, i, llm.Invalid("email", email+" is there already.")
@@ -101,7 +101,7 @@ func (s *Service) Invite(ctx context.Context, by audit.Actor, i Invitation) (llm
 // Invitations are those of an account that nobody used yet, the newest first; of
 // operators where accountID is empty.
 func (s *Service) Invitations(ctx context.Context, accountID string) ([]Invitation, error) {
-	list, err := s.store.Invitations(ctx, accountID, s.now())
+	list, err := s.stores.Invitations.Invitations(ctx, accountID, s.now())
 	if err != nil {
 		return nil, fmt.Errorf("list invitations: %w", err)
 	}
@@ -111,7 +111,7 @@ func (s *Service) Invitations(ctx context.Context, accountID string) ([]Invitati
 // CancelInvitation takes an invitation to an account back; of an operator where
 // accountID is empty. The error is a *llm.Error with CodeNotFound for none.
 func (s *Service) CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error {
-	err := s.store.CancelInvitation(ctx, by, accountID, id)
+	err := s.stores.Invitations.CancelInvitation(ctx, by, accountID, id)
 	if errors.Is(err, ErrNotFound) {
 		return &llm.Error{Code: llm.CodeNotFound, Message: "There is no such invitation, or it was used."}
 	}
@@ -147,7 +147,7 @@ func (s *Service) Accept(ctx context.Context, token string, p Person, o Origin) 
 	if err != nil {
 		return llm.Secret{}, err
 	}
-	return session, used("accept invitation", s.store.UseInvitation(ctx, a))
+	return session, used("accept invitation", s.stores.Admissions.UseInvitation(ctx, a))
 }
 
 // comeback is the admission of somebody who is a user already: the link alone

@@ -181,8 +181,7 @@ func (s *Service) mailInvitation(ctx context.Context, i *Invitation, token llm.S
 	}
 	return s.send(ctx, i.Email, "Your invitation to Weir",
 		fmt.Sprintf("You are invited%s %s.\n\nOpen this link, once, until %s:\n\n%s\n\nIf you did not expect this, "+
-			"do nothing.\n",
-			by, where, i.Expires.Format("2 January 2006, 15:04 UTC"), s.linkTo("/invite/", token)))
+			"do nothing.\n", by, where, i.Expires.Format("2 January 2006, 15:04 UTC"), s.linkTo("/invite/", token)))
 }
 
 // mailReset mails a link for a new password.

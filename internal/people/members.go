@@ -11,7 +11,7 @@ import (
 
 // Users are all users, by e-mail.
 func (s *Service) Users(ctx context.Context) ([]User, error) {
-	list, err := s.store.Users(ctx)
+	list, err := s.stores.Users.Users(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list users: %w", err)
 	}
@@ -21,7 +21,7 @@ func (s *Service) Users(ctx context.Context) ([]User, error) {
 // User is the user of that id or e-mail. The error is a *llm.Error with
 // CodeNotFound when there is none.
 func (s *Service) User(ctx context.Context, idOrEmail string) (User, error) {
-	l, err := s.store.Login(ctx, normalEmail(idOrEmail))
+	l, err := s.stores.Users.Login(ctx, normalEmail(idOrEmail))
 	if errors.Is(err, ErrNotFound) {
 		return User{}, noUser()
 	}
@@ -33,7 +33,7 @@ func (s *Service) User(ctx context.Context, idOrEmail string) (User, error) {
 
 // Members are the members of the account of that id, by e-mail.
 func (s *Service) Members(ctx context.Context, accountID string) ([]Membership, error) {
-	list, err := s.store.Members(ctx, accountID)
+	list, err := s.stores.Members.Members(ctx, accountID)
 	if err != nil {
 		return nil, fmt.Errorf("list members: %w", err)
 	}
@@ -47,14 +47,14 @@ func (s *Service) SetRole(ctx context.Context, by audit.Actor, accountID, userID
 		return err
 	}
 	return changed("change role", "role", "This is the last owner of the account. Make somebody else an owner first.",
-		s.store.SetRole(ctx, by, accountID, userID, r))
+		s.stores.Members.SetRole(ctx, by, accountID, userID, r))
 }
 
 // RemoveMember takes a member out of an account, with the errors of SetRole. The
 // user stays, whatever they are a member of.
 func (s *Service) RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error {
 	return changed("remove member", "user", "This is the last owner of the account. Make somebody else an owner first.",
-		s.store.RemoveMember(ctx, by, accountID, userID))
+		s.stores.Members.RemoveMember(ctx, by, accountID, userID))
 }
 
 // SetOperator makes a user an operator, or none. The error is a *llm.Error:
@@ -62,7 +62,7 @@ func (s *Service) RemoveMember(ctx context.Context, by audit.Actor, accountID, u
 // one, and for a user whose address is not proven: an owner of an account may have
 // invited somebody else's address, and come in their place.
 func (s *Service) SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error {
-	err := s.store.SetOperator(ctx, by, userID, on)
+	err := s.stores.Users.SetOperator(ctx, by, userID, on)
 	if errors.Is(err, ErrUnproven) {
 		return llm.Invalid("user", "Nobody has proven that this address is the user's own: whoever invited them may "+
 			"have come in their place. "+

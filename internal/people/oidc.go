@@ -309,7 +309,7 @@ func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values
 		return session, f.Next, err
 	}
 	marks := append(oidcMarks("start", o.Address), oidcMarks("finish", o.Address)...)
-	if err := s.store.PassSignIn(ctx, marks, s.now()); err != nil { // which keeps nobody out who is in
+	if err := s.stores.Throttles.PassSignIn(ctx, marks, s.now()); err != nil { // which keeps nobody out who is in
 		s.log.Warn("a sign-in by single sign-on counts as one that failed", "err", err)
 	}
 	return session, f.Next, nil
@@ -319,7 +319,7 @@ func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values
 func (s *Service) arrive(ctx context.Context, who *identity, o Origin) (llm.Secret, error) {
 	token, n := s.newSession("", ByOIDC, o)
 	by := (*Visitor)(nil).Actor(o)
-	_, err := s.store.Arrive(ctx, Arrival{
+	_, err := s.stores.Admissions.Arrive(ctx, Arrival{
 		Issuer: s.oidc.options.Issuer, Subject: who.subject, Email: who.email, Name: who.name, NewID: newID(),
 		SignUp: s.oidc.options.SignUp, Grants: s.oidc.grants(who.groups), Session: n, By: by,
 	})

@@ -73,7 +73,7 @@ func (s *Service) Run(ctx context.Context) {
 func (s *Service) remind(ctx context.Context, f forgotten) error {
 	ctx, cancel := context.WithTimeout(ctx, forgotLimit)
 	defer cancel()
-	l, err := s.store.Login(ctx, f.email)
+	l, err := s.stores.Users.Login(ctx, f.email)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -123,13 +123,13 @@ func (s *Service) FollowLink(ctx context.Context, token string, o Origin) (llm.S
 	if err != nil {
 		return llm.Secret{}, err
 	}
-	l, err := s.store.Login(ctx, link.Email)
+	l, err := s.stores.Users.Login(ctx, link.Email)
 	if err != nil {
 		return llm.Secret{}, used("find user", err)
 	}
 	session, n := s.newSession(l.ID, ByLink, o)
 	a := Admission{Link: hashOf(token), User: l.User, Session: &n, By: actorOf(&l.User, o), At: s.now()}
-	return session, used("sign in by a link", s.store.UseReset(ctx, a))
+	return session, used("sign in by a link", s.stores.Admissions.UseReset(ctx, a))
 }
 
 func noUser() error {
@@ -140,7 +140,7 @@ func (s *Service) newReset(ctx context.Context, by audit.Actor, r NewReset) (llm
 	token, hash := newToken()
 	r.Created = s.now()
 	r.Expires = r.Created.Add(resetFor)
-	if err := s.store.CreateReset(ctx, by, r, hash); err != nil {
+	if err := s.stores.Passwords.CreateReset(ctx, by, r, hash); err != nil {
 		return llm.Secret{}, fmt.Errorf("make a link: %w", err)
 	}
 	return token, nil
@@ -158,7 +158,7 @@ func (s *Service) Reset(ctx context.Context, token string, next llm.Secret, o Or
 	if err != nil {
 		return llm.Secret{}, err
 	}
-	return session, used("reset password", s.store.UseReset(ctx, a))
+	return session, used("reset password", s.stores.Admissions.UseReset(ctx, a))
 }
 
 // renewal is the admission of a user who gets a new password.
@@ -168,7 +168,7 @@ func (s *Service) renewal(ctx context.Context, token, email string, next llm.Sec
 	if err := checkPassword(next, email); err != nil {
 		return session, a, err
 	}
-	l, err := s.store.Login(ctx, email)
+	l, err := s.stores.Users.Login(ctx, email)
 	if err != nil {
 		return session, a, used("find user", err)
 	}

@@ -22,7 +22,7 @@ import (
 
 // Options is what a Service is made of.
 type Options struct {
-	Store     Store
+	Stores    Stores
 	Now       func() time.Time
 	Log       *slog.Logger
 	Mail      *Mail         // nil: links are shown to whoever asks for them
@@ -55,7 +55,7 @@ const (
 // Service lets people in, and administers who may do what. All its methods may
 // be called at once. Errors are *llm.Error where people should read them.
 type Service struct {
-	store          Store
+	stores         Stores
 	clock          func() time.Time
 	log            *slog.Logger
 	mail           *Mail
@@ -70,7 +70,7 @@ type Service struct {
 // New makes a service. Mail that Forgot promises goes out only while Run runs.
 func New(o Options) *Service {
 	s := &Service{
-		store: o.Store, clock: o.Now, log: o.Log, mail: o.Mail, oidc: o.OIDC, publicURL: o.PublicURL,
+		stores: o.Stores, clock: o.Now, log: o.Log, mail: o.Mail, oidc: o.OIDC, publicURL: o.PublicURL,
 		idle: o.Idle, absolute: o.Absolute, passwordsOff: o.PasswordsOff, hasher: newHasher(o.Light),
 		forgotten: make(chan forgotten, maxForgotten),
 	}
@@ -106,7 +106,7 @@ const maxToken = 64
 
 // Fresh reports whether nobody has set up yet: there is no operator.
 func (s *Service) Fresh(ctx context.Context) (bool, error) {
-	has, err := s.store.HasOperator(ctx)
+	has, err := s.stores.Users.HasOperator(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look for an operator: %w", err)
 	}
@@ -122,7 +122,7 @@ func (s *Service) Link(ctx context.Context, token string, kind LinkKind) (Link, 
 	if s.passwordsOff && kind == ResetLink {
 		return Link{}, noPasswords()
 	}
-	l, err := s.store.LinkByHash(ctx, hashOf(token), s.now())
+	l, err := s.stores.Admissions.LinkByHash(ctx, hashOf(token), s.now())
 	if errors.Is(err, ErrNotFound) || err == nil && l.Kind != kind {
 		return Link{}, badLink()
 	}

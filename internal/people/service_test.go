@@ -81,7 +81,7 @@ func TestSecretsStayHere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := h.store.Audit(h.ctx, audit.Query{Limit: 100})
+	entries, err := h.store.Audit.Entries(h.ctx, audit.Query{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestMembers(t *testing.T) {
 	if u, err := h.User(h.ctx, "ada@example.com"); err != nil || u.Operator {
 		t.Errorf("a user without an account: got %+v, %v; want them here, no operator", u, err)
 	}
-	if v, err := h.store.VerifyAudit(h.ctx, audit.Hash{}); err != nil || v.Broken != 0 {
+	if v, err := h.store.Audit.Verify(h.ctx, audit.Hash{}); err != nil || v.Broken != 0 {
 		t.Errorf("audit log: got %+v, %v; want it whole", v, err)
 	}
 }
@@ -358,9 +358,9 @@ func TestLinkOnce(t *testing.T) {
 		}
 		got := race(rt, racers, func(i int) error { // without hashing, which would take turns
 			if kind == people.ResetLink {
-				return h.store.UseReset(h.ctx, h.admission(link, *ada.User()))
+				return h.store.People.UseReset(h.ctx, h.admission(link, *ada.User()))
 			}
-			return h.store.UseInvitation(h.ctx, h.admission(link, people.User{ID: fmt.Sprintf("%s %d", invited, i), Email: invited}))
+			return h.store.People.UseInvitation(h.ctx, h.admission(link, people.User{ID: fmt.Sprintf("%s %d", invited, i), Email: invited}))
 		})
 		if got != 1 {
 			rt.Errorf("%s used by %d at once: got %d winners, want 1", kind, racers, got)

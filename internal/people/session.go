@@ -34,7 +34,7 @@ func (s *Service) SignIn(ctx context.Context, email string, password llm.Secret,
 		return llm.Secret{}, err
 	}
 	token, n := s.newSession(l.ID, ByPassword, o)
-	if err := s.store.StartSession(ctx, actorOf(&l.User, o), n); err != nil {
+	if err := s.stores.Sessions.StartSession(ctx, actorOf(&l.User, o), n); err != nil {
 		return llm.Secret{}, fmt.Errorf("start session: %w", err)
 	}
 	return token, nil
@@ -57,7 +57,7 @@ func (s *Service) authenticate(ctx context.Context, email string, password llm.S
 	if err := s.try(ctx, marks); err != nil {
 		return Login{}, err
 	}
-	l, err := s.store.Login(ctx, email)
+	l, err := s.stores.Users.Login(ctx, email)
 	if errors.Is(err, ErrNotFound) || err == nil && l.Email != email { // an id is no address
 		l, err = Login{}, nil
 	}
@@ -75,7 +75,7 @@ func (s *Service) authenticate(ctx context.Context, email string, password llm.S
 			Message: "The e-mail address or the password is not right.",
 		}
 	}
-	if err := s.store.PassSignIn(ctx, marks, s.now()); err != nil {
+	if err := s.stores.Throttles.PassSignIn(ctx, marks, s.now()); err != nil {
 		return Login{}, fmt.Errorf("count attempt to sign in: %w", err)
 	}
 	if weak {
@@ -89,7 +89,7 @@ func (s *Service) authenticate(ctx context.Context, email string, password llm.S
 func (s *Service) rehash(ctx context.Context, l *Login, password llm.Secret) {
 	hash, err := s.hasher.hash(ctx, password)
 	if err == nil {
-		err = s.store.Rehash(ctx, l.ID, l.Hash, hash)
+		err = s.stores.Passwords.Rehash(ctx, l.ID, l.Hash, hash)
 	}
 	if err != nil {
 		s.log.Warn("a password's hash could not be renewed", "user", l.ID, "err", err)
@@ -102,7 +102,7 @@ func (s *Service) Visitor(ctx context.Context, session string, o Origin) (*Visit
 	if session == "" || len(session) > maxToken {
 		return nil, nil
 	}
-	v, err := s.store.VisitorBySession(ctx, hashOf(session))
+	v, err := s.stores.Sessions.VisitorBySession(ctx, hashOf(session))
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
 	}
@@ -115,7 +115,7 @@ func (s *Service) Visitor(ctx context.Context, session string, o Origin) (*Visit
 	}
 	if now.Sub(v.session.Seen) >= touchEvery {
 		v.session.Seen, v.session.Address = now, o.Address
-		if err := s.store.TouchSession(ctx, *v.session); err != nil {
+		if err := s.stores.Sessions.TouchSession(ctx, *v.session); err != nil {
 			s.log.Warn("it could not be noted that a session is used", "session", v.session.ID, "err", err)
 		}
 	}
@@ -144,7 +144,7 @@ func (s *Service) SignOut(ctx context.Context, v *Visitor, o Origin) error {
 	if v.Session() == nil {
 		return nil
 	}
-	if _, err := s.store.EndSessions(ctx, v.Actor(o), v.user.ID, Ending{Only: v.session.ID}); err != nil {
+	if _, err := s.stores.Sessions.EndSessions(ctx, v.Actor(o), v.user.ID, Ending{Only: v.session.ID}); err != nil {
 		return fmt.Errorf("sign out: %w", err)
 	}
 	return nil
@@ -155,7 +155,7 @@ func (s *Service) Sessions(ctx context.Context, v *Visitor) ([]Session, error) {
 	if err := v.May(SignedIn, ""); err != nil {
 		return nil, err
 	}
-	list, err := s.store.Sessions(ctx, v.user.ID)
+	list, err := s.stores.Sessions.Sessions(ctx, v.user.ID)
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
@@ -172,7 +172,7 @@ func (s *Service) EndSession(ctx context.Context, v *Visitor, id string, o Origi
 	n := 0
 	var err error
 	if id != "" { // which would be all
-		n, err = s.store.EndSessions(ctx, v.Actor(o), v.user.ID, Ending{Only: id})
+		n, err = s.stores.Sessions.EndSessions(ctx, v.Actor(o), v.user.ID, Ending{Only: id})
 	}
 	if err != nil {
 		return fmt.Errorf("end session: %w", err)
@@ -192,7 +192,7 @@ func (s *Service) EndOtherSessions(ctx context.Context, v *Visitor, o Origin) er
 	if v.session != nil {
 		e.Except = v.session.ID
 	}
-	if _, err := s.store.EndSessions(ctx, v.Actor(o), v.user.ID, e); err != nil {
+	if _, err := s.stores.Sessions.EndSessions(ctx, v.Actor(o), v.user.ID, e); err != nil {
 		return fmt.Errorf("end sessions: %w", err)
 	}
 	return nil
@@ -207,7 +207,7 @@ func (s *Service) ChangeName(ctx context.Context, v *Visitor, name string, o Ori
 	if err != nil {
 		return err
 	}
-	if err := s.store.RenameUser(ctx, v.Actor(o), v.user.ID, name); err != nil {
+	if err := s.stores.Users.RenameUser(ctx, v.Actor(o), v.user.ID, name); err != nil {
 		return fmt.Errorf("change name: %w", err)
 	}
 	return nil
@@ -244,7 +244,7 @@ func (s *Service) ChangePassword(ctx context.Context, v *Visitor, current, next 
 		return llm.Secret{}, err
 	}
 	token, n := s.newSession(u.ID, ByPassword, o)
-	if err := s.store.SetPassword(ctx, v.Actor(o), hash, n); err != nil {
+	if err := s.stores.Passwords.SetPassword(ctx, v.Actor(o), hash, n); err != nil {
 		return llm.Secret{}, fmt.Errorf("change password: %w", err)
 	}
 	return token, nil

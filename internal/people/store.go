@@ -10,7 +10,7 @@ import (
 	"weir/internal/llm"
 )
 
-// What a Store says of what should or should not be there.
+// What a store says of what should or should not be there.
 var (
 	ErrNotFound = errors.New("people: not found")
 	ErrExists   = errors.New("people: exists already")
@@ -83,14 +83,16 @@ type NewReset struct {
 	Created, Expires time.Time
 }
 
-// Store is where people live. Every change is in the audit log, written in the
+// Stores is where people live. Every change is in the audit log, written in the
 // same transaction.
-type Store interface {
-	UserStore
-	MemberStore
-	SessionStore
-	LinkStore
-	AttemptStore
+type Stores struct {
+	Users       UserStore
+	Passwords   PasswordStore
+	Members     MemberStore
+	Sessions    SessionStore
+	Invitations InvitationStore
+	Admissions  AdmissionStore
+	Throttles   ThrottleStore
 }
 
 // UserStore keeps users.
@@ -103,14 +105,21 @@ type UserStore interface {
 	Users(ctx context.Context) ([]User, error)
 	// RenameUser changes the name of a user; or ErrNotFound.
 	RenameUser(ctx context.Context, by audit.Actor, id, name string) error
+	// SetOperator makes a user an operator or none; ErrLast, ErrNotFound, and
+	// ErrUnproven for one who is not to be one.
+	SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error
+}
+
+// PasswordStore keeps hashes of passwords, and links for new ones.
+type PasswordStore interface {
 	// SetPassword gives a user a password, ends all sessions and starts one.
 	SetPassword(ctx context.Context, by audit.Actor, hash llm.Secret, n NewSession) error
 	// Rehash replaces the hash of a password by another one of the same
 	// password, unless it changed meanwhile.
 	Rehash(ctx context.Context, userID string, old, hash llm.Secret) error
-	// SetOperator makes a user an operator or none; ErrLast, ErrNotFound, and
-	// ErrUnproven for one who is not to be one.
-	SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error
+	// CreateReset adds a link for a new password, or to sign in; ErrNotFound without
+	// the user, ErrNoOperator for one who is none and is to sign in by it.
+	CreateReset(ctx context.Context, by audit.Actor, r NewReset, link Hash) error
 }
 
 // MemberStore keeps who is in which account.
@@ -138,9 +147,8 @@ type SessionStore interface {
 	EndSessions(ctx context.Context, by audit.Actor, userID string, e Ending) (int, error)
 }
 
-// LinkStore keeps one-time links, and lets in whoever uses one. Of all who use
-// one at once, one succeeds and the others get ErrNotFound.
-type LinkStore interface {
+// InvitationStore keeps invitations.
+type InvitationStore interface {
 	// Invite adds an invitation, in place of an earlier one of the same person to
 	// the same place, and returns it with the name of its account. ErrExists when
 	// the person is there already, ErrNotFound when the account is not.
@@ -150,9 +158,11 @@ type LinkStore interface {
 	Invitations(ctx context.Context, accountID string, now time.Time) ([]Invitation, error)
 	// CancelInvitation takes an invitation back; or ErrNotFound.
 	CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error
-	// CreateReset adds a link for a new password, or to sign in; ErrNotFound without
-	// the user, ErrNoOperator for one who is none and is to sign in by it.
-	CreateReset(ctx context.Context, by audit.Actor, r NewReset, link Hash) error
+}
+
+// AdmissionStore lets in whoever uses a one-time link or comes by single sign-on. Of
+// all who use a link at once, one succeeds and the others get ErrNotFound.
+type AdmissionStore interface {
 	// LinkByHash is a link that is good; or ErrNotFound.
 	LinkByHash(ctx context.Context, link Hash, now time.Time) (Link, error)
 	// UseSetup makes the first operator, owner of the account account.DefaultName;
@@ -173,8 +183,8 @@ type LinkStore interface {
 	Arrive(ctx context.Context, a Arrival) (User, error)
 }
 
-// AttemptStore counts attempts to sign in, for all nodes together.
-type AttemptStore interface {
+// ThrottleStore counts attempts to sign in, for all nodes together.
+type ThrottleStore interface {
 	// TrySignIn counts an attempt as failed in all marks, unless one of them says
 	// to wait: then it counts nothing, and returns how long. Where the first mark
 	// has seen a success lately, the others do not make it wait.

@@ -98,7 +98,7 @@ func networkOf(address string) string {
 
 // try counts an attempt, or says to wait.
 func (s *Service) try(ctx context.Context, marks []Mark) error {
-	wait, err := s.store.TrySignIn(ctx, marks, s.now())
+	wait, err := s.stores.Throttles.TrySignIn(ctx, marks, s.now())
 	if err != nil {
 		return fmt.Errorf("count attempt to sign in: %w", err)
 	}

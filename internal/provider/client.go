@@ -297,14 +297,18 @@ func (r *Response) readAll() ([]byte, *Failure) {
 
 func (r *Response) isAbandoned() bool { return r.abandoned != nil && r.abandoned.Load() }
 
-// A reply of unknown length is read in pieces, which double up to largePiece and are joined
-// in the end: so there is never more of it than twice its length.
-const largePiece = 1 << 20
+// A reply is read in pieces, which double up to largePiece and are joined in the end: so there is
+// never more of it than twice its length. One of up to believedLength has one piece, if its
+// provider tells its length: what else is only announced takes nothing.
+const (
+	largePiece     = 1 << 20
+	believedLength = 256 << 10
+)
 
 func (r *Response) readBounded(bound int64) ([]byte, *Failure) {
 	size := int64(firstRead)
-	if r.length >= 0 && r.length <= bound && (r.length <= maxAbandoned || !r.isAbandoned()) {
-		size = r.length + 1 // room to meet the end in
+	if r.length > 0 {
+		size = min(r.length, believedLength) + 1 // room to meet the end in
 	}
 	var pieces [][]byte // that are full
 	before := int64(0)  // bytes in them

@@ -4,13 +4,21 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
+	"weir/internal/webhook"
 )
+
+// Accounts are the accounts with their keys, and the feed of what changed.
+type Accounts struct{ *conn }
+
+// Stores is what account.NewService asks for.
+func (s *Accounts) Stores() account.Stores {
+	return account.Stores{Lookups: s, Accounts: s, Keys: s, Setup: s}
+}
 
 const accountColumns = "id, name, suspended, on_hangup, budget, budget_period, rpm, tpm, concurrency, credit, " +
 	"credit_from, goodwill, created"
@@ -46,23 +54,19 @@ func scanAccount(row scanner) (account.Account, error) {
 	return r.account(), nil
 }
 
-// Accounts are all accounts by name; or the one of that name or id, if there
+// List is all accounts by name; or the one of that name or id, if there
 // is one.
-func (s *Store) Accounts(ctx context.Context, nameOrID string) ([]account.Account, error) {
+func (s *Accounts) List(ctx context.Context, nameOrID string) ([]account.Account, error) {
 	query, args := "SELECT "+accountColumns+" FROM accounts", []any(nil)
 	if nameOrID != "" {
 		query, args = query+" WHERE id = ? OR name = ?", []any{nameOrID, nameOrID}
 	}
 	rows, err := s.read.QueryContext(ctx, query+" ORDER BY name", args...)
-	list, err := collect(rows, err, scanAccount)
-	if err != nil {
-		return nil, fmt.Errorf("read accounts: %w", err)
-	}
-	return list, nil
+	return listed("read accounts", rows, err, scanAccount)
 }
 
 // CreateAccount adds an account; account.ErrExists when its name is taken.
-func (s *Store) CreateAccount(ctx context.Context, by audit.Actor, a account.Account) error {
+func (s *Accounts) CreateAccount(ctx context.Context, by audit.Actor, a account.Account) error {
 	return s.write(ctx, s.sure, "create account", func(tx *sql.Tx) error {
 		created, err := s.insertAccount(ctx, tx, by, &a, "WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE name = ?)",
 			a.Name)
@@ -75,7 +79,7 @@ func (s *Store) CreateAccount(ctx context.Context, by audit.Actor, a account.Acc
 
 // Bootstrap adds the account if there is none at all, and reports whether it
 // did.
-func (s *Store) Bootstrap(ctx context.Context, by audit.Actor, a account.Account) (created bool, err error) {
+func (s *Accounts) Bootstrap(ctx context.Context, by audit.Actor, a account.Account) (created bool, err error) {
 	err = s.write(ctx, s.sure, "create first account", func(tx *sql.Tx) error {
 		created, err = s.insertAccount(ctx, tx, by, &a, "WHERE NOT EXISTS (SELECT 1 FROM accounts)")
 		return err
@@ -84,7 +88,7 @@ func (s *Store) Bootstrap(ctx context.Context, by audit.Actor, a account.Account
 }
 
 // insertAccount adds an account if the condition holds.
-func (s *Store) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a *account.Account, condition string,
+func (s *Accounts) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a *account.Account, condition string,
 	args ...any,
 ) (bool, error) {
 	if err := s.inTurn(ctx, tx); err != nil { // the condition is about what others add
@@ -108,7 +112,7 @@ func (s *Store) insertAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, a
 
 // UpdateAccount changes the account of that id and returns it as it is then;
 // or account.ErrNotFound.
-func (s *Store) UpdateAccount(ctx context.Context, by audit.Actor, id string, u account.Update) (a account.Account,
+func (s *Accounts) UpdateAccount(ctx context.Context, by audit.Actor, id string, u account.Update) (a account.Account,
 	err error,
 ) {
 	var suspended, onDisconnect, limit, period, rpm, tpm, concurrency any // NULL leaves a column as it is
@@ -137,8 +141,7 @@ func (s *Store) UpdateAccount(ctx context.Context, by audit.Actor, id string, u 
 			" suspended = coalesce(?, suspended), on_hangup = coalesce(?, on_hangup),"+
 			" budget = coalesce(?, budget), budget_period = coalesce(?, budget_period),"+
 			" rpm = coalesce(?, rpm), tpm = coalesce(?, tpm), concurrency = coalesce(?, concurrency) WHERE id = ? "+
-			"RETURNING "+accountColumns,
-			suspended, onDisconnect, limit, period, rpm, tpm, concurrency, id)
+			"RETURNING "+accountColumns, suspended, onDisconnect, limit, period, rpm, tpm, concurrency, id)
 		if a, err = scanAccount(row); err != nil {
 			return orNotFound(err)
 		}
@@ -149,7 +152,7 @@ func (s *Store) UpdateAccount(ctx context.Context, by audit.Actor, id string, u 
 
 // accountInTurn is the account of that id, which no other transaction changes
 // until this one ends; or account.ErrNotFound.
-func (s *Store) accountInTurn(ctx context.Context, tx *sql.Tx, id string) (account.Account, error) {
+func (s *Accounts) accountInTurn(ctx context.Context, tx *sql.Tx, id string) (account.Account, error) {
 	if err := s.inTurn(ctx, tx); err != nil {
 		return account.Account{}, err
 	}
@@ -170,7 +173,9 @@ func updateAction(before, after *account.Account) audit.Action {
 // AddCredit adds to the credit of an account, or to its goodwill, and returns it as it is
 // then, or as it stays where that is account.ErrTooMuch. The first credit counts from
 // what was spent until then; what is given to an account without credit is no credit.
-func (s *Store) AddCredit(ctx context.Context, by audit.Actor, e account.CreditEntry) (a account.Account, err error) {
+func (s *Accounts) AddCredit(ctx context.Context, by audit.Actor, e account.CreditEntry) (a account.Account,
+	err error,
+) {
 	err = s.write(ctx, s.sure, "add credit", func(tx *sql.Tx) error {
 		before, err := s.accountInTurn(ctx, tx, e.AccountID)
 		if err != nil {
@@ -215,7 +220,7 @@ func (s *Store) AddCredit(ctx context.Context, by audit.Actor, e account.CreditE
 
 // CreateSetupToken keeps the hash of a token that is good once, until it
 // expires.
-func (s *Store) CreateSetupToken(ctx context.Context, by audit.Actor, hash account.Hash, created,
+func (s *Accounts) CreateSetupToken(ctx context.Context, by audit.Actor, hash account.Hash, created,
 	expires time.Time,
 ) error {
 	return s.write(ctx, s.sure, "create set-up token", func(tx *sql.Tx) error {
@@ -236,4 +241,46 @@ func orNotFound(err error) error {
 		return account.ErrNotFound
 	}
 	return err
+}
+
+// noteAccount notes a change of an account, in the feed of changes too. Before is
+// nil for a new one.
+func (s *Accounts) noteAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before,
+	after *account.Account,
+) error {
+	e := audit.Entry{
+		Actor: by, Action: action, Account: after.ID,
+		Object: audit.Object{Kind: "account", ID: after.ID, Name: after.Name},
+	}
+	noted, err := s.note(ctx, tx, e, accountFacts(before), accountFacts(after))
+	if err != nil || !noted {
+		return err
+	}
+	if action == audit.AccountSuspended || action == audit.AccountResumed {
+		e := webhook.NewEvent(webhook.Type(action), after.ID, s.clock.now(),
+			webhook.Data{Account: &webhook.Account{ID: after.ID, Name: after.Name}})
+		if _, err := s.outbox.tell(ctx, tx, &e); err != nil {
+			return err
+		}
+	}
+	return s.changed(ctx, tx, account.ChangedAccount, after.ID)
+}
+
+func accountFacts(a *account.Account) facts {
+	if a == nil {
+		return nil
+	}
+	f := facts{
+		"name": a.Name, "suspended": a.Suspended, "on_hangup": string(a.OnDisconnect), "credit_usd": nil,
+		"credit_from_usd": nil, "goodwill_usd": nil,
+	}
+	if a.Credit != nil {
+		f["credit_usd"], f["credit_from_usd"] = a.Credit.Paid.String(), a.Credit.From.String()
+	}
+	if a.Goodwill != 0 {
+		f["goodwill_usd"] = a.Goodwill.String()
+	}
+	f.limits(a.Limits)
+	f.budget(a.Budget)
+	return f
 }

@@ -12,8 +12,15 @@ import (
 	"weir/internal/ledger"
 )
 
+// Ledger is what journals say of attempts: it is applied, corrected, verified and, when it
+// is old, deleted.
+type Ledger struct {
+	*conn
+	applier *applier
+}
+
 // Position is how far the journal is applied; 0 when nothing of it is.
-func (s *Store) Position(ctx context.Context, journal uuid.UUID) (ledger.Position, error) {
+func (s *Ledger) Position(ctx context.Context, journal uuid.UUID) (ledger.Position, error) {
 	var pos ledger.Position
 	err := s.read.QueryRowContext(ctx, "SELECT position FROM journals WHERE journal = ?", journal.String()).Scan(&pos)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -23,7 +30,7 @@ func (s *Store) Position(ctx context.Context, journal uuid.UUID) (ledger.Positio
 }
 
 // OpenAttempts are the attempts of the journal that are not settled, whole.
-func (s *Store) OpenAttempts(ctx context.Context, journal uuid.UUID) ([]ledger.Attempt, error) {
+func (s *Ledger) OpenAttempts(ctx context.Context, journal uuid.UUID) ([]ledger.Attempt, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE outcome = 'open'"+
 		" AND journal = (SELECT number FROM journals WHERE journal = ?) ORDER BY day, request, n", journal.String())
 	entries, err := collect(rows, err, scanEntry)
@@ -47,7 +54,7 @@ func (s *Store) OpenAttempts(ctx context.Context, journal uuid.UUID) ([]ledger.A
 
 // Durable makes everything applied survive a power cut: a commit on the sure
 // pool syncs the log that all commits before it are in too.
-func (s *Store) Durable(ctx context.Context) error {
+func (s *Ledger) Durable(ctx context.Context) error {
 	return s.write(ctx, s.sure, "make the database durable", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(
 			ctx, "INSERT INTO durable (id, times) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET times = durable.times + 1")
@@ -60,7 +67,7 @@ func (s *Store) Durable(ctx context.Context) error {
 // not at the position where the batch begins. A settled attempt that is
 // settled in the database already changes nothing there; that is a defect, and
 // logged.
-func (s *Store) Apply(ctx context.Context, b *ledger.Batch) error {
+func (s *Ledger) Apply(ctx context.Context, b *ledger.Batch) error {
 	release, err := s.acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("apply batch: %w", err)
@@ -77,7 +84,7 @@ func (s *Store) Apply(ctx context.Context, b *ledger.Batch) error {
 		return nil
 	}
 	if !errors.Is(err, ledger.ErrMoved) {
-		err = errors.Join(err, s.applier.bulk.close())
+		err = errors.Join(err, s.bulk.close())
 	}
 	return fmt.Errorf("apply batch: %w", err)
 }
@@ -100,7 +107,7 @@ const (
 // applier applies batches. It is used by whoever may write.
 type applier struct {
 	engine *engine
-	bulk   bulk
+	bulk   *bulk
 	log    *slog.Logger
 	clock  *clock
 	outbox outbox
@@ -127,10 +134,9 @@ type applier struct {
 	hours, days, uses                                         *rollup
 }
 
-func newApplier(e *engine, db *sql.DB, clock *clock, log *slog.Logger) *applier {
+func newApplier(c *conn) *applier {
 	return &applier{
-		engine: e, bulk: bulk{db: db, arrays: e.arrays}, clock: clock, log: log,
-		outbox: outbox{engine: e, clock: clock},
+		engine: c.engine, bulk: &c.bulk, clock: c.clock, log: c.log, outbox: c.outbox,
 		prices: insertPrices(), opened: insertOpened(), settled: insertSettled(), questions: insertQuestions(),
 		balances: insertBalances(),
 		speed:    insertSpeeds(), used: insertUsed(),
@@ -217,14 +223,14 @@ func (a *applier) write(ctx context.Context, tx *sql.Tx, journal int64, b *ledge
 	if err := a.question(ctx, b.Settled, a.clock.now()); err != nil {
 		return fmt.Errorf("questions: %w", err)
 	}
-	if err := a.hours.add(ctx, &a.bulk, a.sums); err != nil {
+	if err := a.hours.add(ctx, a.bulk, a.sums); err != nil {
 		return fmt.Errorf("rollups of hours: %w", err)
 	}
 	days := a.sums.days()
-	if err := a.days.add(ctx, &a.bulk, days); err != nil {
+	if err := a.days.add(ctx, a.bulk, days); err != nil {
 		return fmt.Errorf("rollups of days: %w", err)
 	}
-	if err := a.uses.add(ctx, &a.bulk, days.uses()); err != nil {
+	if err := a.uses.add(ctx, a.bulk, days.uses()); err != nil {
 		return fmt.Errorf("rollups of uses: %w", err)
 	}
 	if err := a.addSpeeds(ctx); err != nil {
@@ -277,8 +283,7 @@ func (a *applier) settleEach(ctx context.Context, journal int64, list []ledger.E
 		}
 		if touched == 0 {
 			a.log.Error("an attempt was to be settled a second time; the first settlement stays", "attempt",
-				e.ID.String(),
-				"account", e.Account, "cost_usd", e.Cost.String())
+				e.ID.String(), "account", e.Account, "cost_usd", e.Cost.String())
 			continue
 		}
 		a.count(e)

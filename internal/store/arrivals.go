@@ -13,7 +13,7 @@ import (
 )
 
 // Arrive lets in somebody who comes by single sign-on.
-func (s *Store) Arrive(ctx context.Context, a people.Arrival) (u people.User, err error) {
+func (s *People) Arrive(ctx context.Context, a people.Arrival) (u people.User, err error) {
 	err = s.changePeople(ctx, "sign in by single sign-on", func(tx *sql.Tx) error {
 		var known bool
 		if u, known, err = userByIdentity(ctx, tx, &a); err == nil && !known {
@@ -46,8 +46,7 @@ func arriving(a *people.Arrival, u *people.User) audit.Actor {
 
 func userByIdentity(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, bool, error) {
 	l, err := scanLogin(tx.QueryRowContext(ctx, "SELECT "+userColumns+
-		" FROM identities i JOIN users u ON u.id = i.who WHERE i.issuer = ? AND i.subject = ?",
-		a.Issuer, a.Subject))
+		" FROM identities i JOIN users u ON u.id = i.who WHERE i.issuer = ? AND i.subject = ?", a.Issuer, a.Subject))
 	if errors.Is(err, people.ErrNotFound) {
 		return people.User{}, false, nil
 	}
@@ -56,7 +55,7 @@ func userByIdentity(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.
 
 // introduce finds the user of the verified address, or makes one, and keeps who
 // they are for the provider: from then on the address does not count.
-func (s *Store) introduce(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, error) {
+func (s *People) introduce(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, error) {
 	if a.Email == "" {
 		return people.User{}, people.ErrNotFound
 	}
@@ -77,7 +76,7 @@ func (s *Store) introduce(ctx context.Context, tx *sql.Tx, a *people.Arrival) (p
 // meet sees whether a user may be who arrives. Where nobody has proven yet that
 // the address was theirs, somebody may have come first who has it not: what they
 // chose as a password does not let them in any more, nor do their sessions.
-func (s *Store) meet(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
+func (s *People) meet(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
 	var others int64
 	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM identities WHERE issuer = ? AND who = ?", a.Issuer, u.ID).Scan(
 		&others)
@@ -95,7 +94,7 @@ func (s *Store) meet(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *peop
 }
 
 // welcome makes a user of whoever may come in.
-func (s *Store) welcome(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, error) {
+func (s *People) welcome(ctx context.Context, tx *sql.Tx, a *people.Arrival) (people.User, error) {
 	u := people.User{ID: a.NewID, Email: a.Email, Name: a.Name, Created: a.Session.Created}
 	if !a.SignUp {
 		var invited int64
@@ -112,7 +111,7 @@ func (s *Store) welcome(ctx context.Context, tx *sql.Tx, a *people.Arrival) (peo
 }
 
 // takeUpAll takes up all invitations of an address that is verified.
-func (s *Store) takeUpAll(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
+func (s *People) takeUpAll(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
 	rows, err := tx.QueryContext(ctx, invitationQuery+"i.email = ? ORDER BY i.id", micros(a.Session.Created), u.Email)
 	list, err := collect(rows, err, scanInvitation)
 	for i := range list {
@@ -125,7 +124,7 @@ func (s *Store) takeUpAll(ctx context.Context, tx *sql.Tx, a *people.Arrival, u 
 
 // grant makes roles follow groups. The last operator and the last owner of an
 // account stay: somebody has to be able to mend a mistake in the groups.
-func (s *Store) grant(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
+func (s *People) grant(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User) error {
 	by := arriving(a, u)
 	if on := a.Grants.Operator; on != nil {
 		err := s.setOperator(ctx, tx, by, u.ID, *on)
@@ -145,7 +144,7 @@ func (s *Store) grant(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *peo
 	return nil
 }
 
-func (s *Store) grantRole(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User, name string) error {
+func (s *People) grantRole(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *people.User, name string) error {
 	role := a.Grants.Roles[name]
 	id, err := accountNamed(ctx, tx, name)
 	if errors.Is(err, people.ErrNotFound) {

@@ -44,8 +44,7 @@ func insertSettled() *insertion {
 
 // bindEntry appends the values of attemptColumns.
 func bindEntry(dst []any, journal int64, a *ledger.Attempt, s *ledger.Settlement) []any {
-	return append(dst,
-		dayOf(a.Arrived), a.ID.Request.String(), int64(a.ID.N), journal, a.Account, a.Key, a.FullModel(),
+	return append(dst, dayOf(a.Arrived), a.ID.Request.String(), int64(a.ID.N), journal, a.Account, a.Key, a.FullModel(),
 		micros(a.Opened), encodeOpening(a),
 		string(s.Outcome), string(s.Provenance), int64(s.Cost), encodeSettlement(a, s))
 }

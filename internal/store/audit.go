@@ -12,9 +12,12 @@ import (
 	"weir/internal/audit"
 )
 
+// AuditLog reads the audit log, which everything that changes writes.
+type AuditLog struct{ *conn }
+
 // record adds an entry to the audit log, in the transaction of what it tells.
 // Entries take their places in turn.
-func (s *Store) record(ctx context.Context, tx *sql.Tx, e audit.Entry) error {
+func (s *conn) record(ctx context.Context, tx *sql.Tx, e audit.Entry) error {
 	if err := s.inTurn(ctx, tx); err != nil {
 		return err
 	}
@@ -27,7 +30,7 @@ func (s *Store) record(ctx context.Context, tx *sql.Tx, e audit.Entry) error {
 		err = nil
 	}
 	e.Seq++
-	e.At = fromMicros(micros(s.Now()))
+	e.At = fromMicros(micros(s.clock.now()))
 	if err == nil {
 		e.Hash, err = e.HashAfter(before)
 	}
@@ -59,8 +62,7 @@ func scanAudit(row scanner) (e audit.Entry, err error) {
 	var was, became sql.NullString
 	var hash string
 	err = row.Scan(&e.Seq, &at, &e.Actor.Kind, &e.Actor.ID, &e.Actor.Name, &e.Actor.Address, &e.Actor.Request,
-		&e.Action,
-		&e.Object.Kind, &e.Object.ID, &e.Object.Name, &e.Account, &was, &became, &hash)
+		&e.Action, &e.Object.Kind, &e.Object.ID, &e.Object.Name, &e.Account, &was, &became, &hash)
 	if err != nil {
 		return e, err
 	}
@@ -107,29 +109,25 @@ func auditWhere(q *audit.Query) (condition string, args []any) {
 	return strings.Join(where, " AND "), args
 }
 
-// Audit is the entries of the audit log that a query selects, the newest first.
-func (s *Store) Audit(ctx context.Context, q audit.Query) ([]audit.Entry, error) {
+// Entries are those of the audit log that a query selects, the newest first.
+func (s *AuditLog) Entries(ctx context.Context, q audit.Query) ([]audit.Entry, error) {
 	where, args := auditWhere(&q)
 	order := "seq DESC"
 	if q.After > 0 {
 		order = "seq"
 	}
 	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit WHERE "+where+" ORDER BY "+order+
-		" LIMIT ?",
-		append(args, int64(max(1, q.Limit)))...)
-	list, err := collect(rows, err, scanAudit)
-	if err != nil {
-		return nil, fmt.Errorf("read audit log: %w", err)
-	}
+		" LIMIT ?", append(args, int64(max(1, q.Limit)))...)
+	list, err := listed("read audit log", rows, err, scanAudit)
 	if q.After > 0 {
 		slices.Reverse(list)
 	}
-	return list, nil
+	return list, err
 }
 
-// ExportAudit calls fn with every entry of the audit log that a query selects, as
+// Export calls fn with every entry of the audit log that a query selects, as
 // of one moment, the oldest first. The query's limit does not count.
-func (s *Store) ExportAudit(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error {
+func (s *AuditLog) Export(ctx context.Context, q audit.Query, fn func(*audit.Entry) error) error {
 	where, args := auditWhere(&q)
 	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit WHERE "+where+" ORDER BY seq", args...)
 	if err := each(rows, err, scanAudit, fn); err != nil {
@@ -138,10 +136,10 @@ func (s *Store) ExportAudit(ctx context.Context, q audit.Query, fn func(*audit.E
 	return nil
 }
 
-// VerifyAudit looks at the whole audit log, as of one moment: whether each entry
+// Verify looks at the whole audit log, as of one moment: whether each entry
 // follows from the one before it, and whether the head of an earlier look is among
 // them; zero for none.
-func (s *Store) VerifyAudit(ctx context.Context, from audit.Hash) (audit.Verification, error) {
+func (s *AuditLog) Verify(ctx context.Context, from audit.Hash) (audit.Verification, error) {
 	chain := audit.NewChain(from)
 	rows, err := s.read.QueryContext(ctx, "SELECT "+auditColumns+" FROM audit ORDER BY seq")
 	err = each(rows, err, scanAudit, func(e *audit.Entry) error {

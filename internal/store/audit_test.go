@@ -12,11 +12,11 @@ import (
 )
 
 // audited is a store with four entries in its audit log.
-func audited(t *testing.T, o store.Options) *store.Store {
+func audited(t *testing.T, o store.Options) *store.DB {
 	t.Helper()
 	s := open(t, o)
 	for _, name := range []string{"a", "b", "c", "d"} {
-		if err := s.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: name, Name: name, Created: time.Now()}); err != nil {
+		if err := s.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: name, Name: name, Created: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -31,7 +31,7 @@ func TestAuditFinds(t *testing.T) {
 
 func testAuditFinds(t *testing.T, o store.Options) {
 	s := audited(t, o)
-	before, err := s.VerifyAudit(t.Context(), audit.Hash{})
+	before, err := s.Audit.Verify(t.Context(), audit.Hash{})
 	if err != nil || !before.Whole() || before.Entries != 4 {
 		t.Fatalf("before: got %+v, %v; want four entries, whole", before, err)
 	}
@@ -71,7 +71,7 @@ func testAuditFinds(t *testing.T, o store.Options) {
 		{"all is gone", "DELETE FROM audit", "", audit.Verification{}},
 	} {
 		tamper(t, o, test.statement)
-		got, err := s.VerifyAudit(t.Context(), before.Head)
+		got, err := s.Audit.Verify(t.Context(), before.Head)
 		if got.Head = (audit.Hash{}); err != nil || got.Whole() {
 			t.Errorf("%s: got %+v, %v; want it found", test.name, got, err)
 		}
@@ -90,15 +90,15 @@ func TestAuditHeadless(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o store.Options) {
 		s := audited(t, o)
-		before, err := s.VerifyAudit(t.Context(), audit.Hash{})
+		before, err := s.Audit.Verify(t.Context(), audit.Hash{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		tamper(t, o, "DELETE FROM audit WHERE seq = 4")
-		if v, err := s.VerifyAudit(t.Context(), audit.Hash{}); err != nil || !v.Whole() || v.Entries != 3 {
+		if v, err := s.Audit.Verify(t.Context(), audit.Hash{}); err != nil || !v.Whole() || v.Entries != 3 {
 			t.Errorf("without a head: got %+v, %v; want three entries, whole", v, err)
 		}
-		if v, err := s.VerifyAudit(t.Context(), before.Head); err != nil || v.Whole() {
+		if v, err := s.Audit.Verify(t.Context(), before.Head); err != nil || v.Whole() {
 			t.Errorf("with the head: got %+v, %v; want that it does not go on", v, err)
 		}
 	})
@@ -110,17 +110,17 @@ func TestNoChangeWithoutEntry(t *testing.T) {
 	everywhere(t, func(t *testing.T, o store.Options) {
 		s := audited(t, o)
 		tamper(t, o, "UPDATE audit SET hash = 'none' WHERE seq = 4")
-		if err := s.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "e", Name: "e", Created: time.Now()}); err == nil {
+		if err := s.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "e", Name: "e", Created: time.Now()}); err == nil {
 			t.Error("create an account: got no error, want one about the audit log")
 		}
-		if _, err := s.UpdateAccount(t.Context(), audit.Gateway(), "a", account.Update{Suspended: new(true)}); err == nil {
+		if _, err := s.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "a", account.Update{Suspended: new(true)}); err == nil {
 			t.Error("suspend an account: got no error, want one about the audit log")
 		}
-		list, err := s.Accounts(t.Context(), "")
+		list, err := s.Accounts.List(t.Context(), "")
 		if err != nil || len(list) != 4 || list[0].Suspended {
 			t.Errorf("got %d accounts, the first one suspended %v, %v; want four and not", len(list), list[0].Suspended, err)
 		}
-		if c, err := s.Changes(t.Context(), 4); err != nil || len(c.List) != 0 {
+		if c, err := s.Accounts.Changes(t.Context(), 4); err != nil || len(c.List) != 0 {
 			t.Errorf("the feed: got %+v, %v; want nothing more", c, err)
 		}
 	})

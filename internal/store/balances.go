@@ -290,7 +290,7 @@ func spentOfMany(ctx context.Context, tx *sql.Tx, all []budgetProgress) error {
 }
 
 // Spent is what a scope has spent in a period.
-func (s *Store) Spent(ctx context.Context, scope string, period int64) (llm.Money, error) {
+func (s *Ledger) Spent(ctx context.Context, scope string, period int64) (llm.Money, error) {
 	return spentIn(ctx, s.read, scope, period)
 }
 

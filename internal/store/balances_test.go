@@ -32,7 +32,7 @@ func testThresholds(t *testing.T, o store.Options) {
 		}
 		if i == 8 { // the store has learnt that it has none
 			budget := account.Budget{Limit: 100, Period: ledger.PeriodDay}
-			if _, err := s.UpdateAccount(t.Context(), audit.Gateway(), "none", account.Update{Budget: &budget}); err != nil {
+			if _, err := s.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "none", account.Update{Budget: &budget}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -42,7 +42,7 @@ func testThresholds(t *testing.T, o store.Options) {
 			e.Account, e.Key, e.Cost = of, "key of "+of, 10
 			list = append(list, e)
 		}
-		if err := s.Apply(t.Context(), batchOf(journal, ledger.Position(i), list...)); err != nil {
+		if err := s.Ledger.Apply(t.Context(), batchOf(journal, ledger.Position(i), list...)); err != nil {
 			t.Fatal(err)
 		}
 		var want []string
@@ -70,7 +70,7 @@ func testThresholds(t *testing.T, o store.Options) {
 	tamper(t, o, "UPDATE journals SET position = 9")
 	e := settled(at, 5000)
 	e.Account, e.Key, e.Cost = "month", "key of month", 10
-	if err := s.Apply(t.Context(), batchOf(journal, 9, e)); err != nil {
+	if err := s.Ledger.Apply(t.Context(), batchOf(journal, 9, e)); err != nil {
 		t.Fatal(err)
 	}
 	if got := toldEvents(t, o); len(got) != 8 {
@@ -80,7 +80,7 @@ func testThresholds(t *testing.T, o store.Options) {
 
 // makeBudgets makes an account and a key with budgets of 100 nano-USD, one with
 // as much credit, of which 45 are spent, and one with nothing.
-func makeBudgets(t *testing.T, s *store.Store) {
+func makeBudgets(t *testing.T, s *store.DB) {
 	t.Helper()
 	budget := account.Budget{Limit: 100, Period: ledger.PeriodMonth}
 	for _, name := range []string{"month", "credit", "none"} {
@@ -88,21 +88,21 @@ func makeBudgets(t *testing.T, s *store.Store) {
 		if name == "month" {
 			a.Budget, k.Budget = budget, budget
 		}
-		if err := s.CreateAccount(t.Context(), audit.Gateway(), a); err != nil {
+		if err := s.Accounts.CreateAccount(t.Context(), audit.Gateway(), a); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.CreateKey(t.Context(), audit.Gateway(), k, account.Hash{byte(len(name))}); err != nil {
+		if err := s.Accounts.CreateKey(t.Context(), audit.Gateway(), k, account.Hash{byte(len(name))}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, spent := range []llm.Money{30, 45} { // before the credit, and of it
 		e := settled(time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC), 9000+i)
 		e.Account, e.Key, e.Cost = "credit", "key of credit", spent
-		if err := s.Apply(t.Context(), batchOf(uuid.New(), 0, e)); err != nil {
+		if err := s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, e)); err != nil {
 			t.Fatal(err)
 		}
 		if i == 0 {
-			if _, err := s.AddCredit(t.Context(), audit.Gateway(), account.CreditEntry{ID: "c", AccountID: "credit", Amount: 100}); err != nil {
+			if _, err := s.Accounts.AddCredit(t.Context(), audit.Gateway(), account.CreditEntry{ID: "c", AccountID: "credit", Amount: 100}); err != nil {
 				t.Fatal(err)
 			}
 		}

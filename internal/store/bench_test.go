@@ -96,9 +96,9 @@ func makeBenchBudgets(b *testing.B, o store.Options, accounts, budgets int) {
 			}
 			k.Budget = a.Budget
 		}
-		err := s.CreateAccount(b.Context(), audit.Gateway(), a)
+		err := s.Accounts.CreateAccount(b.Context(), audit.Gateway(), a)
 		if err == nil {
-			err = s.CreateKey(b.Context(), audit.Gateway(), k, account.Hash(sha256.Sum256([]byte(k.ID))))
+			err = s.Accounts.CreateKey(b.Context(), audit.Gateway(), k, account.Hash(sha256.Sum256([]byte(k.ID))))
 		}
 		if err != nil {
 			b.Fatal(err)
@@ -136,7 +136,7 @@ func benchmarkApply(b *testing.B, o store.Options, accounts int, before bool) {
 		}
 		b.StartTimer()
 		used := cpu(b)
-		if err := s.Apply(ctx, batch); err != nil {
+		if err := s.Ledger.Apply(ctx, batch); err != nil {
 			b.Fatal(err)
 		}
 		spent += cpu(b) - used
@@ -212,11 +212,11 @@ func BenchmarkUses(b *testing.B) {
 	}
 }
 
-func benchmarkUses(b *testing.B, s *store.Store, of shape, offset int) {
+func benchmarkUses(b *testing.B, s *store.DB, of shape, offset int) {
 	q := ledger.UsesQuery{Account: "acc_0000000000000012", Limit: 100, Offset: offset}
 	before := cpu(b)
 	for b.Loop() {
-		page, err := s.Uses(b.Context(), q)
+		page, err := s.Reports.Uses(b.Context(), q)
 		if err != nil || page.Count != 365*of.models || len(page.Uses) != 100 {
 			b.Fatalf("got %d entries of %d, err %v; want 100 of %d", len(page.Uses), page.Count, err, 365*of.models)
 		}

@@ -15,7 +15,7 @@ const bulkRows = 64
 
 // bulk is the one connection that applies batches, with its statements, which
 // stay prepared: one for each insertion and each power of two of rows. It is
-// used by whoever holds Store.writing.
+// used by whoever holds conn.writing.
 type bulk struct {
 	db     *sql.DB
 	arrays bool      // rows go in as arrays, one for each column

@@ -20,11 +20,11 @@ const (
 // change before this one stays, since whoever has read up to it looks for it.
 // Changes take their places in turn: else one that commits late would stand
 // before one that was read already, and nobody would see it.
-func (s *Store) changed(ctx context.Context, tx *sql.Tx, kind account.ChangeKind, id string) error {
+func (s *conn) changed(ctx context.Context, tx *sql.Tx, kind account.ChangeKind, id string) error {
 	if err := s.inTurn(ctx, tx); err != nil {
 		return err
 	}
-	now := s.Now()
+	now := s.clock.now()
 	_, err := tx.ExecContext(ctx, "DELETE FROM changes WHERE at < ? AND seq < (SELECT max(seq) FROM changes)",
 		micros(now.Add(-keepChanges)))
 	if err == nil {
@@ -39,7 +39,7 @@ func (s *Store) changed(ctx context.Context, tx *sql.Tx, kind account.ChangeKind
 
 // Changes is what changed after a place in the feed. The place itself is read
 // too: when it is not there, the feed was cut, or the database is another one.
-func (s *Store) Changes(ctx context.Context, after int64) (account.Changes, error) {
+func (s *Accounts) Changes(ctx context.Context, after int64) (account.Changes, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT seq, kind, id FROM changes WHERE seq >= ? ORDER BY seq LIMIT ?",
 		after, mostChanges)
 	list, err := collect(rows, err, func(row scanner) (c account.Change, err error) {

@@ -77,14 +77,14 @@ func (c *clock) compare(before, after, said time.Time) {
 // Now is the time by the clock that all nodes share, without asking the database for
 // it: at most a second off. Everything that is written to the database or compared
 // with what is there goes by it.
-func (s *Store) Now() time.Time { return s.clock.now() }
+func (s *DB) Now() time.Time { return s.clock.now() }
 
 // ClockOffset is how far the database's clock is ahead of this machine's; 0 where
 // they agree to a second.
-func (s *Store) ClockOffset() time.Duration { return time.Duration(s.clock.ahead.Load()) }
+func (s *DB) ClockOffset() time.Duration { return time.Duration(s.clock.ahead.Load()) }
 
 // Time is that by the clock that all nodes share, as the database says now.
-func (s *Store) Time(ctx context.Context) (time.Time, error) {
+func (s *DB) Time(ctx context.Context) (time.Time, error) {
 	us, err := s.clock.read(ctx, s.read)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read time: %w", err)

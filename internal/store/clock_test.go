@@ -30,7 +30,7 @@ func TestNodeWithWrongClock(t *testing.T) {
 			if d := wrong.Now().Sub(right.Now()).Abs(); d > time.Minute {
 				t.Fatalf("its time is %s off", d)
 			}
-			for _, pair := range [][2]*store.Store{{right, wrong}, {wrong, right}} {
+			for _, pair := range [][2]*store.DB{{right, wrong}, {wrong, right}} {
 				twoNodes(t, pair[0], pair[1])
 			}
 		})
@@ -38,7 +38,7 @@ func TestNodeWithWrongClock(t *testing.T) {
 }
 
 // twoNodes has one node write, and the other one clean up and read.
-func twoNodes(t *testing.T, writes, reads *store.Store) {
+func twoNodes(t *testing.T, writes, reads *store.DB) {
 	t.Helper()
 	ctx, id, now := t.Context(), uuid.NewString(), writes.Now()
 	must := func(what string, err error) {
@@ -50,14 +50,14 @@ func twoNodes(t *testing.T, writes, reads *store.Store) {
 	later := now.Add(time.Hour)
 	request := store.IdempotencyRecord{Record: idempotency.Record{Scope: id, Key: "k", Body: "b", Request: id}, Node: "n", Epoch: "1"}
 	link := people.Hash([]byte(id)[:32])
-	_, _, err := writes.IdempotencyBegin(ctx, request, time.Hour)
+	_, _, err := writes.Kept.IdempotencyBegin(ctx, request, time.Hour)
 	must("begin idempotent request", err)
-	must("keep response", writes.KeepResponse(ctx, &conversation.Record{Scope: id, ID: id, Created: now, Expires: later, Sealed: []byte("x")}))
-	must("make link", writes.CreateSetupToken(ctx, audit.Gateway(), account.Hash(link), now, later))
-	must("add endpoint", writes.AddWebhook(ctx, audit.Gateway(), webhook.Endpoint{ID: id, URL: "https://example.com/" + id, Created: now}, webhook.Sealed{}))
-	delivery, err := writes.TellOne(ctx, id, webhook.NewEvent(webhook.Test, "", now, webhook.Data{}))
+	must("keep response", writes.Kept.KeepResponse(ctx, &conversation.Record{Scope: id, ID: id, Created: now, Expires: later, Sealed: []byte("x")}))
+	must("make link", writes.Accounts.CreateSetupToken(ctx, audit.Gateway(), account.Hash(link), now, later))
+	must("add endpoint", writes.Webhooks.AddWebhook(ctx, audit.Gateway(), webhook.Endpoint{ID: id, URL: "https://example.com/" + id, Created: now}, webhook.Sealed{}))
+	delivery, err := writes.Webhooks.TellOne(ctx, id, webhook.NewEvent(webhook.Test, "", now, webhook.Data{}))
 	must("tell", err)
-	jobs, err := reads.TakeDeliveries(ctx, id, 1)
+	jobs, err := reads.Webhooks.TakeDeliveries(ctx, id, 1)
 	must("take", err)
 	if len(jobs) != 1 {
 		t.Errorf("of a delivery that is due: got %v, want it", jobs)
@@ -65,24 +65,24 @@ func twoNodes(t *testing.T, writes, reads *store.Store) {
 		if off := jobs[0].At.Sub(writes.Now()).Abs(); off > time.Minute {
 			t.Errorf("a delivery is signed with a time that is %s off, which receivers refuse", off)
 		}
-		must("end", reads.EndTries(ctx, []webhook.Outcome{{Job: &jobs[0], State: webhook.Delivered, Try: webhook.Try{N: 1, At: reads.Now(), Status: 200}}}))
+		must("end", reads.Webhooks.EndTries(ctx, []webhook.Outcome{{Job: &jobs[0], State: webhook.Delivered, Try: webhook.Try{N: 1, At: reads.Now(), Status: 200}}}))
 	}
 
-	must("forget old events", reads.RetainEvents(ctx))
-	_, err = reads.SweepResponses(ctx)
+	must("forget old events", reads.Webhooks.RetainEvents(ctx))
+	_, err = reads.Kept.SweepResponses(ctx)
 	must("sweep responses", err)
-	_, err = reads.IdempotencySweep(ctx)
+	_, err = reads.Kept.IdempotencySweep(ctx)
 	must("sweep idempotent requests", err)
 
 	request.Request = "another"
-	if state, _, err := reads.IdempotencyBegin(ctx, request, time.Hour); err != nil || state != idempotency.Running {
+	if state, _, err := reads.Kept.IdempotencyBegin(ctx, request, time.Hour); err != nil || state != idempotency.Running {
 		t.Errorf("a request that runs: got %q, %v", state, err)
 	}
-	_, err = reads.Response(ctx, id)
+	_, err = reads.Kept.Response(ctx, id)
 	must("a response that is kept", err)
-	_, err = reads.LinkByHash(ctx, link, reads.Now())
+	_, err = reads.People.LinkByHash(ctx, link, reads.Now())
 	must("a link that is good", err)
-	if d, err := reads.Delivery(ctx, delivery); err != nil || d.State != webhook.Delivered {
+	if d, err := reads.Webhooks.Delivery(ctx, delivery); err != nil || d.State != webhook.Delivered {
 		t.Errorf("a delivery of a moment ago: got %+v, %v", d, err)
 	}
 }

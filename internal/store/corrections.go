@@ -66,7 +66,7 @@ func correctionOf(a *ledger.AttemptDetail, c *ledger.Correction) correction {
 // row that corrects it, and the rollups, in one transaction. Its usage stays, unless
 // release says that the provider served nothing; then cost does not count. The error is
 // ledger.ErrNoAttempt, ErrOpen, ErrKnown or ErrResolved when there is nothing to decide.
-func (s *Store) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID, cost llm.Money, release bool) error {
+func (s *Ledger) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID, cost llm.Money, release bool) error {
 	if cost < 0 || cost > ledger.MaxCost { // what no attempt costs, and sums could not hold
 		return fmt.Errorf("resolve attempt %s: a cost of %s is not from 0 to %s", id, cost, ledger.MaxCost)
 	}
@@ -93,7 +93,7 @@ func (s *Store) Resolve(ctx context.Context, by audit.Actor, id ledger.AttemptID
 // Correct corrects what an attempt cost by an amount, as often as there is reason to.
 // The error is ledger.ErrNoAttempt, ErrOpen, ErrReason, ErrAmount or ErrCorrections when
 // it cannot be.
-func (s *Store) Correct(ctx context.Context, by audit.Actor, q ledger.Correct) error {
+func (s *Ledger) Correct(ctx context.Context, by audit.Actor, q ledger.Correct) error {
 	return s.write(ctx, s.sure, "correct attempt "+q.ID.String(), func(tx *sql.Tx) error {
 		a, err := s.attemptAlone(ctx, tx, q.ID)
 		if err == nil && q.Account != "" && a.Account != q.Account {
@@ -112,7 +112,9 @@ func (s *Store) Correct(ctx context.Context, by audit.Actor, q ledger.Correct) e
 
 // attemptAlone is an attempt with its corrections, which nobody else corrects until the
 // transaction ends.
-func (s *Store) attemptAlone(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) (a ledger.AttemptDetail, err error) {
+func (s *Ledger) attemptAlone(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) (a ledger.AttemptDetail,
+	err error,
+) {
 	if err := s.lockAttempt(ctx, tx, id); err != nil {
 		return a, err
 	}
@@ -128,7 +130,7 @@ func (s *Store) attemptAlone(ctx context.Context, tx *sql.Tx, id ledger.AttemptI
 	return ledger.AttemptDetail{Entry: e, Corrections: corrections[id]}, err
 }
 
-func (s *Store) lockAttempt(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) error {
+func (s *Ledger) lockAttempt(ctx context.Context, tx *sql.Tx, id ledger.AttemptID) error {
 	if s.engine.lock == nil { // there is one writer at a time
 		return nil
 	}
@@ -143,7 +145,7 @@ type decision struct {
 
 // correct writes corrections, what they add to the rollups and balances, and an entry
 // of the audit log for each.
-func (s *Store) correct(ctx context.Context, tx *sql.Tx, by audit.Actor, list []decision) error {
+func (s *Ledger) correct(ctx context.Context, tx *sql.Tx, by audit.Actor, list []decision) error {
 	hours := buckets{}
 	for i := range list {
 		sum := correctionOf(&list[i].attempt, &list[i].correction)
@@ -163,7 +165,7 @@ func (s *Store) correct(ctx context.Context, tx *sql.Tx, by audit.Actor, list []
 	return nil
 }
 
-func (s *Store) insertCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, sum *correction,
+func (s *Ledger) insertCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, sum *correction,
 	c *ledger.Correction,
 ) error {
 	b := &sum.bucket
@@ -174,7 +176,7 @@ func (s *Store) insertCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor
 		b.ofDay().period, sum.id.Request.String(), int64(sum.id.N), c.Kind, int64(c.Seq), b.period, b.account, b.key,
 		b.provider, b.model,
 		encodeCounts((*[llm.NumClasses]int64)(&sum.usage)), int64(sum.cost), sum.unknown, int64(sum.uncertain),
-		c.Reason, by.String(), micros(s.Now()))
+		c.Reason, by.String(), micros(s.clock.now()))
 	return err
 }
 
@@ -202,7 +204,7 @@ func addCorrected(ctx context.Context, tx *sql.Tx, hours buckets) error {
 
 // noteCorrection writes what counts of an attempt without and with the correction to the
 // audit log, and that it changed to the feed.
-func (s *Store) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, d *decision) error {
+func (s *Ledger) noteCorrection(ctx context.Context, tx *sql.Tx, by audit.Actor, d *decision) error {
 	a, c := &d.attempt, &d.correction
 	usage, cost := a.Corrected()
 	before, after := facts{"cost_usd": cost.String()}, facts{"cost_usd": (cost + c.Cost).String()}

@@ -15,7 +15,7 @@ import (
 
 // WaitingWebhooks are the endpoints for which deliveries are due, but for those that
 // are disabled or want to hear nothing for a while.
-func (s *Store) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, error) {
+func (s *Webhooks) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, error) {
 	now, err := s.clock.read(ctx, s.read)
 	if err != nil {
 		return nil, fmt.Errorf("read due deliveries: %w", err)
@@ -24,19 +24,15 @@ func (s *Store) WaitingWebhooks(ctx context.Context) ([]webhook.Waiting, error) 
 		ctx, "SELECT id, failing IS NOT NULL FROM webhooks WHERE disabled IS NULL AND rests <= ?"+
 			" AND EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook = webhooks.id AND d.due <= ?) ORDER BY id", now,
 		now)
-	list, err := collect(rows, err, func(row scanner) (w webhook.Waiting, err error) {
+	return listed("read due deliveries", rows, err, func(row scanner) (w webhook.Waiting, err error) {
 		return w, row.Scan(&w.Webhook, &w.Failing)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read due deliveries: %w", err)
-	}
-	return list, nil
 }
 
 // TakeDeliveries takes at most n due deliveries of an endpoint, those due first
 // before others. Until the lease is over they are due for nobody. The lease may be
 // lost in a power cut: then they are delivered again.
-func (s *Store) TakeDeliveries(ctx context.Context, endpoint string, n int) (jobs []webhook.Job, err error) {
+func (s *Webhooks) TakeDeliveries(ctx context.Context, endpoint string, n int) (jobs []webhook.Job, err error) {
 	err = s.writeFast(ctx, "take deliveries", func(tx *sql.Tx) error {
 		now, err := s.clock.read(ctx, tx)
 		if err != nil {
@@ -57,8 +53,7 @@ func (s *Store) TakeDeliveries(ctx context.Context, endpoint string, n int) (job
 func takeDue(ctx context.Context, tx *sql.Tx, endpoint string, n int, now int64) ([]webhook.Job, error) {
 	rows, err := tx.QueryContext(ctx, "UPDATE deliveries SET due = ?, takes = takes + 1 WHERE due <= ? AND id IN"+
 		" (SELECT id FROM deliveries WHERE webhook = ? AND due <= ? ORDER BY due, id LIMIT ?) RETURNING id, webhook, "+
-		"event, takes, failed, begun",
-		now+webhook.LeaseFor.Microseconds(), now, endpoint, now, int64(n))
+		"event, takes, failed, begun", now+webhook.LeaseFor.Microseconds(), now, endpoint, now, int64(n))
 	return collect(rows, err, func(row scanner) (j webhook.Job, err error) {
 		var begun int64
 		err = row.Scan(&j.ID, &j.Webhook, &j.Event, &j.Take, &j.Failed, &begun)
@@ -101,7 +96,7 @@ func fillJobs(ctx context.Context, tx *sql.Tx, jobs []webhook.Job, now int64) ([
 
 // EndTries writes how tries ended. It may be lost in a power cut: then what was
 // delivered is delivered again.
-func (s *Store) EndTries(ctx context.Context, list []webhook.Outcome) error {
+func (s *Webhooks) EndTries(ctx context.Context, list []webhook.Outcome) error {
 	list = slices.Clone(list)
 	// all lock in one order
 	slices.SortStableFunc(list, func(a, b webhook.Outcome) int { return strings.Compare(a.Job.Webhook, b.Job.Webhook) })
@@ -153,8 +148,7 @@ func endTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int64) (end
 			string(o.State), now, o.Job.ID)
 	case webhook.Failed:
 		_, err = tx.ExecContext(ctx, "UPDATE deliveries SET state = ?, due = NULL, ended = ?, failed = failed + 1 "+
-			"WHERE id = ? AND takes = ? AND due IS NOT NULL",
-			string(o.State), now, o.Job.ID, o.Job.Take)
+			"WHERE id = ? AND takes = ? AND due IS NOT NULL", string(o.State), now, o.Job.ID, o.Job.Take)
 	case webhook.Pending:
 		_, err = tx.ExecContext(
 			ctx, "UPDATE deliveries SET due = ?, failed = failed + 1 WHERE id = ? AND takes = ? AND due IS NOT NULL",
@@ -173,8 +167,7 @@ func keepTry(ctx context.Context, tx *sql.Tx, o *webhook.Outcome) error {
 		o.Job.ID, o.Try.N, micros(o.Try.At), o.Try.Took.Microseconds(), o.Try.Status, o.Try.Error, o.Try.Answer)
 	if err == nil && o.Try.N > webhook.MaxTries {
 		_, err = tx.ExecContext(ctx, "DELETE FROM tries WHERE delivery = ? AND n <= (SELECT n FROM tries WHERE "+
-			"delivery = ? ORDER BY n DESC LIMIT 1 OFFSET ?)",
-			o.Job.ID, o.Job.ID, webhook.MaxTries)
+			"delivery = ? ORDER BY n DESC LIMIT 1 OFFSET ?)", o.Job.ID, o.Job.ID, webhook.MaxTries)
 	}
 	return err
 }
@@ -213,7 +206,7 @@ func endpointFares(ctx context.Context, tx *sql.Tx, o *webhook.Outcome, now int6
 // disable disables an endpoint, unless it has moved or fares well again by now. It is a
 // transaction of its own: whoever changes an endpoint by hand waits for a turn before
 // it locks the endpoint, and a try has it locked already.
-func (s *Store) disable(ctx context.Context, end ending) error {
+func (s *Webhooks) disable(ctx context.Context, end ending) error {
 	return s.write(ctx, s.sure, "disable endpoint", func(tx *sql.Tx) error {
 		before, err := s.webhookInTurn(ctx, tx, end.webhook)
 		if errors.Is(err, webhook.ErrNotFound) {
@@ -223,7 +216,7 @@ func (s *Store) disable(ctx context.Context, end ending) error {
 			return err
 		}
 		after := before
-		now := fromMicros(micros(s.Now()))
+		now := fromMicros(micros(s.clock.now()))
 		after.Disabled, after.Why = &now, end.why
 		if _, err := tx.ExecContext(ctx, "UPDATE webhooks SET disabled = ?, why = ? WHERE id = ?", micros(now), end.why,
 			end.webhook); err != nil {
@@ -232,4 +225,28 @@ func (s *Store) disable(ctx context.Context, end ending) error {
 		s.log.Warn("a webhook endpoint is disabled", "webhook", end.webhook, "account", before.Account, "why", end.why)
 		return s.noteWebhook(ctx, tx, audit.Gateway(), audit.WebhookChanged, &before, &after)
 	})
+}
+
+// keepEvents is how long an event is kept, and a delivery when it has ended: longer than
+// webhook.RecoverFor, for which it is asked what was delivered.
+const keepEvents = 30 * 24 * time.Hour
+
+// RetainEvents forgets deliveries that ended long ago, those of endpoints that are
+// gone, old events that nobody is told of any more, and what was told and may be told
+// again.
+func (s *Webhooks) RetainEvents(ctx context.Context) error {
+	now := s.clock.now()
+	before := micros(now.Add(-keepEvents))
+	for _, old := range []leftover{
+		{"deliveries", "id", "ended < ?", []any{before}},
+		{"deliveries", "id", "NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = deliveries.webhook)", nil},
+		{"tries", "delivery", "NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.id = tries.delivery)", nil},
+		{"events", "id", "at < ? AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.id)", []any{before}},
+		{"told", "name", "until < ?", []any{micros(now)}},
+	} {
+		if err := s.clear(ctx, &old); err != nil {
+			return fmt.Errorf("forget old %s: %w", old.table, err)
+		}
+	}
+	return nil
 }

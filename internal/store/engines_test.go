@@ -23,7 +23,7 @@ import (
 	"weir/internal/store"
 )
 
-func open(t *testing.T, o store.Options) *store.Store {
+func open(t *testing.T, o store.Options) *store.DB {
 	t.Helper()
 	s, err := store.Open(t.Context(), o)
 	if err != nil {
@@ -125,7 +125,7 @@ func testOpenAtOnce(t *testing.T, o store.Options) {
 				return
 			}
 			a := account.Account{ID: fmt.Sprint(i), Name: fmt.Sprint(i)}
-			if err := s.CreateAccount(t.Context(), audit.Gateway(), a); err != nil {
+			if err := s.Accounts.CreateAccount(t.Context(), audit.Gateway(), a); err != nil {
 				t.Errorf("create %d: %v", i, err)
 			}
 			if err := s.Close(); err != nil {
@@ -134,7 +134,7 @@ func testOpenAtOnce(t *testing.T, o store.Options) {
 		})
 	}
 	all.Wait()
-	if list, err := open(t, o).Accounts(t.Context(), ""); len(list) != 12 || err != nil {
+	if list, err := open(t, o).Accounts.List(t.Context(), ""); len(list) != 12 || err != nil {
 		t.Errorf("got %d accounts, %v; want 12", len(list), err)
 	}
 }
@@ -182,25 +182,25 @@ func testVerifyFinds(t *testing.T, o store.Options) {
 			lost := settled(at, 2)
 			lost.Outcome, lost.Provenance, lost.Hold = ledger.OutcomeUnknown, ledger.Unknown, lost.Cost
 			old := settled(at.AddDate(0, 0, -20), 3)
-			if err := s.Apply(t.Context(), batchOf(uuid.New(), 0, settled(at, 1), lost, old)); err != nil {
+			if err := s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, settled(at, 1), lost, old)); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true); err != nil {
+			if err := s.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {
-				if err := s.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: settled(at, 1).ID, Amount: -1, Reason: "x"}); err != nil {
+				if err := s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: settled(at, 1).ID, Amount: -1, Reason: "x"}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if n, err := s.Retain(t.Context(), at, at); n.Rows != 1 || err != nil {
+			if n, err := s.Ledger.Retain(t.Context(), at, at); n.Rows != 1 || err != nil {
 				t.Fatalf("retain: got %+v, %v; want 1", n, err)
 			}
-			if v, err := s.Verify(t.Context(), nil); err != nil || len(v.Differences) > 0 {
+			if v, err := s.Ledger.Verify(t.Context(), nil); err != nil || len(v.Differences) > 0 {
 				t.Fatalf("before: got %+v, %v; want no difference", v.Differences, err)
 			}
 			tamper(t, o, test.statement)
-			v, err := s.Verify(t.Context(), nil)
+			v, err := s.Ledger.Verify(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -230,11 +230,11 @@ func testKilled(t *testing.T, o store.Options) {
 		if err != nil {
 			t.Fatalf("open after the kill: %v", err)
 		}
-		pos, err := s.Position(t.Context(), journal)
+		pos, err := s.Ledger.Position(t.Context(), journal)
 		if err != nil || pos < told {
 			t.Errorf("position: got %d, %v; want at least %d", pos, err, told)
 		}
-		v, err := s.Verify(t.Context(), nil)
+		v, err := s.Ledger.Verify(t.Context(), nil)
 		if err != nil || len(v.Differences) > 0 || v.Rows != int64(pos)*killedRows {
 			t.Errorf("verify: got %d rows, %+v, %v; want %d and no difference", v.Rows, v.Differences, err, int64(pos)*killedRows)
 		}
@@ -279,7 +279,7 @@ func applyForever(ctx context.Context, o store.Options, journal string) error {
 		return err
 	}
 	id := uuid.MustParse(journal)
-	pos, err := s.Position(ctx, id)
+	pos, err := s.Ledger.Position(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func applyForever(ctx context.Context, o store.Options, journal string) error {
 		for i := range killedRows {
 			list = append(list, settled(at, int(pos)*killedRows+i))
 		}
-		if err := s.Apply(ctx, batchOf(id, pos, list...)); err != nil {
+		if err := s.Ledger.Apply(ctx, batchOf(id, pos, list...)); err != nil {
 			return err
 		}
 		fmt.Printf("applied %d\n", pos+1)
@@ -304,7 +304,7 @@ func TestTwoNodes(t *testing.T) {
 
 func testTwoNodes(t *testing.T, o store.Options) {
 	quiet := slog.New(slog.DiscardHandler)
-	cli, node := account.NewService(open(t, o), time.Now, quiet), account.NewService(open(t, o), time.Now, quiet)
+	cli, node := account.NewService(open(t, o).Accounts.Stores(), time.Now, quiet), account.NewService(open(t, o).Accounts.Stores(), time.Now, quiet)
 	ctx, stop := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
 	watching.Go(func() { node.Watch(ctx, func(string) {}) })

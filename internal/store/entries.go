@@ -13,7 +13,7 @@ import (
 // Attempt is the attempt of that id as it was settled, or as it was opened
 // when its outcome is ledger.OutcomeOpen; false when there is none. What was
 // corrected later is not in it.
-func (s *Store) Attempt(ctx context.Context, id ledger.AttemptID) (ledger.Entry, bool, error) {
+func (s *Reports) Attempt(ctx context.Context, id ledger.AttemptID) (ledger.Entry, bool, error) {
 	e, _, err := findAttempt(ctx, s.read, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ledger.Entry{}, false, nil
@@ -54,59 +54,52 @@ type ExportQuery struct {
 // Export calls fn with each settled attempt that is kept, the oldest day
 // first. Corrections are added in, so that the costs add up to the rollups. It
 // ends with the first error of fn. Of a price that is not kept only the version is set.
-func (s *Store) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Exported) error) error {
+func (s *Reports) Export(ctx context.Context, q ExportQuery, fn func(*ledger.Exported) error) error {
 	f, err := newUsesFilter(ledger.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	tx, err := s.moment(ctx)
-	if err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
-	corrected, err := readCorrections(ctx, tx, f.from, f.to)
-	if err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	byAttempt := map[ledger.AttemptID]*correction{}
-	for i := range corrected {
-		c := &corrected[i]
-		if sum := byAttempt[c.id]; sum != nil {
-			sum.add(c)
-			continue
-		}
-		byAttempt[c.id] = c
-	}
-	book := priceBook{}
-	if err := book.load(ctx, tx); err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	query, args := "SELECT a."+strings.ReplaceAll(attemptColumns, ", ", ", a.")+
-		", coalesce(c.name, ''), coalesce(k.label, '')"+
-		" FROM attempts a LEFT JOIN accounts c ON c.id = a.account LEFT JOIN keys k ON k.id = a.key"+
-		" WHERE a.day BETWEEN ? AND ? AND a.outcome <> 'open'", []any{f.from, f.to}
-	if q.Account != "" {
-		query, args = query+" AND a.account = ?", append(args, q.Account)
-	}
-	rows, err := tx.QueryContext(ctx, query+" ORDER BY a.day, a.request, a.n", args...)
-	err = each(rows, err, scanExported, func(e *ledger.Exported) error {
-		if err := book.fill(ctx, tx, &e.Price); err != nil && !errors.Is(err, errNoPrice) {
+	return s.moment(ctx, "export", func(tx *sql.Tx) error {
+		corrected, err := readCorrections(ctx, tx, f.from, f.to)
+		if err != nil {
 			return err
 		}
-		if c := byAttempt[e.ID]; c != nil {
-			left := e.Charged() - e.Cost + c.uncertain
-			e.Cost += c.cost
-			e.Usage.Add(&c.usage)
-			if e.AtMost = 0; left > 0 {
-				e.AtMost = e.Cost + left
+		byAttempt := map[ledger.AttemptID]*correction{}
+		for i := range corrected {
+			c := &corrected[i]
+			if sum := byAttempt[c.id]; sum != nil {
+				sum.add(c)
+				continue
 			}
+			byAttempt[c.id] = c
 		}
-		return fn(e)
+		book := priceBook{}
+		if err := book.load(ctx, tx); err != nil {
+			return err
+		}
+		query, args := "SELECT a."+strings.ReplaceAll(attemptColumns, ", ", ", a.")+
+			", coalesce(c.name, ''), coalesce(k.label, '')"+
+			" FROM attempts a LEFT JOIN accounts c ON c.id = a.account LEFT JOIN keys k ON k.id = a.key"+
+			" WHERE a.day BETWEEN ? AND ? AND a.outcome <> 'open'", []any{f.from, f.to}
+		if q.Account != "" {
+			query, args = query+" AND a.account = ?", append(args, q.Account)
+		}
+		rows, err := tx.QueryContext(ctx, query+" ORDER BY a.day, a.request, a.n", args...)
+		return each(rows, err, scanExported, func(e *ledger.Exported) error {
+			if err := book.fill(ctx, tx, &e.Price); err != nil && !errors.Is(err, errNoPrice) {
+				return err
+			}
+			if c := byAttempt[e.ID]; c != nil {
+				left := e.Charged() - e.Cost + c.uncertain
+				e.Cost += c.cost
+				e.Usage.Add(&c.usage)
+				if e.AtMost = 0; left > 0 {
+					e.AtMost = e.Cost + left
+				}
+			}
+			return fn(e)
+		})
 	})
-	if err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	return nil
 }
 
 // scanExported reads a row of attemptColumns, with the names of the account and the key.

@@ -13,21 +13,15 @@ import (
 // Explain calls fn with what the sums of days are made of, by account, model and version of
 // the price, the oldest day first, as of one moment: of rows that are kept, of those that
 // retention has deleted, and of corrections. It ends with the first error of fn.
-func (s *Store) Explain(ctx context.Context, q ExportQuery, fn func(*ledger.Explanation) error) error {
+func (s *Reports) Explain(ctx context.Context, q ExportQuery, fn func(*ledger.Explanation) error) error {
 	f, err := newUsesFilter(ledger.UsesQuery{From: q.From, To: q.To})
 	if err != nil {
 		return fmt.Errorf("explain: %w", err)
 	}
-	tx, err := s.moment(ctx)
-	if err != nil {
-		return fmt.Errorf("explain: %w", err)
-	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
-	x := explainer{tx: tx, account: q.Account}
-	if err := x.run(ctx, f.from, f.to, fn); err != nil {
-		return fmt.Errorf("explain: %w", err)
-	}
-	return nil
+	return s.moment(ctx, "explain", func(tx *sql.Tx) error {
+		x := explainer{tx: tx, account: q.Account}
+		return x.run(ctx, f.from, f.to, fn)
+	})
 }
 
 type explainer struct {

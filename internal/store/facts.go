@@ -10,7 +10,6 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
-	"weir/internal/webhook"
 )
 
 // facts are what the audit log says of something, by the names that listings have
@@ -19,7 +18,7 @@ import (
 type facts map[string]any
 
 // tell records an entry with these facts, whether they differ or not; nil for none.
-func (s *Store) tell(ctx context.Context, tx *sql.Tx, e audit.Entry, before, after facts) (err error) {
+func (s *conn) tell(ctx context.Context, tx *sql.Tx, e audit.Entry, before, after facts) (err error) {
 	if e.Before, err = before.without(nil); err == nil {
 		e.After, err = after.without(nil)
 	}
@@ -31,7 +30,7 @@ func (s *Store) tell(ctx context.Context, tx *sql.Tx, e audit.Entry, before, aft
 
 // note records an entry with what differs between before and after, nil for what
 // is not there. It reports false, and records nothing, where nothing differs.
-func (s *Store) note(ctx context.Context, tx *sql.Tx, e audit.Entry, before, after facts) (bool, error) {
+func (s *conn) note(ctx context.Context, tx *sql.Tx, e audit.Entry, before, after facts) (bool, error) {
 	var err error
 	e.Before, e.After, err = difference(before, after)
 	if err != nil {
@@ -74,95 +73,6 @@ func (f facts) without(others facts) (json.RawMessage, error) {
 		return nil, nil
 	}
 	return json.Marshal(object)
-}
-
-// noteAccount notes a change of an account, in the feed of changes too. Before is
-// nil for a new one.
-func (s *Store) noteAccount(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before,
-	after *account.Account,
-) error {
-	e := audit.Entry{
-		Actor: by, Action: action, Account: after.ID,
-		Object: audit.Object{Kind: "account", ID: after.ID, Name: after.Name},
-	}
-	noted, err := s.note(ctx, tx, e, accountFacts(before), accountFacts(after))
-	if err != nil || !noted {
-		return err
-	}
-	if action == audit.AccountSuspended || action == audit.AccountResumed {
-		e := webhook.NewEvent(webhook.Type(action), after.ID, s.Now(),
-			webhook.Data{Account: &webhook.Account{ID: after.ID, Name: after.Name}})
-		if _, err := s.outbox.tell(ctx, tx, &e); err != nil {
-			return err
-		}
-	}
-	return s.changed(ctx, tx, account.ChangedAccount, after.ID)
-}
-
-func accountFacts(a *account.Account) facts {
-	if a == nil {
-		return nil
-	}
-	f := facts{
-		"name": a.Name, "suspended": a.Suspended, "on_hangup": string(a.OnDisconnect), "credit_usd": nil,
-		"credit_from_usd": nil, "goodwill_usd": nil,
-	}
-	if a.Credit != nil {
-		f["credit_usd"], f["credit_from_usd"] = a.Credit.Paid.String(), a.Credit.From.String()
-	}
-	if a.Goodwill != 0 {
-		f["goodwill_usd"] = a.Goodwill.String()
-	}
-	f.limits(a.Limits)
-	f.budget(a.Budget)
-	return f
-}
-
-// noteKey notes a change of a key, in the feed of changes too. Before is nil for
-// a new one.
-func (s *Store) noteKey(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before,
-	after *account.Key,
-) error {
-	e := audit.Entry{
-		Actor: by, Action: action, Account: after.AccountID,
-		Object: audit.Object{Kind: "key", ID: after.ID, Name: after.Label},
-	}
-	noted, err := s.note(ctx, tx, e, keyFacts(before), keyFacts(after))
-	if err != nil || !noted {
-		return err
-	}
-	if action == audit.KeyCreated || action == audit.KeyRevoked {
-		k := eventKey(after)
-		e := webhook.NewEvent(webhook.Type(action), after.AccountID, s.Now(), webhook.Data{Key: &k})
-		if _, err := s.outbox.tell(ctx, tx, &e); err != nil {
-			return err
-		}
-	}
-	return s.changed(ctx, tx, account.ChangedKey, after.ID)
-}
-
-// eventKey is what events say of a key.
-func eventKey(k *account.Key) webhook.Key {
-	return webhook.Key{ID: k.ID, Label: k.Label, Last4: k.Last4, Expires: k.Expires}
-}
-
-func keyFacts(k *account.Key) facts {
-	if k == nil {
-		return nil
-	}
-	f := facts{
-		"label": k.Label, "last4": k.Last4, "permissions": k.Permissions, "models": nil,
-		"expires": timeFact(k.Expires), "revoked": timeFact(k.Revoked), "creator": nil,
-	}
-	if len(k.Models) > 0 {
-		f["models"] = k.Models
-	}
-	if k.Creator != "" {
-		f["creator"] = k.Creator
-	}
-	f.limits(k.Limits)
-	f.budget(k.Budget)
-	return f
 }
 
 func (f facts) limits(l account.Limits) {

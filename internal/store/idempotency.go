@@ -23,7 +23,7 @@ var ErrIdempotencyLost = errors.New("the idempotent request does not hold its ke
 // IdempotencyBegin records a request until now + ttl and tells its state: new
 // when it is the caller's, who must then finish or forget it. Reply is what
 // IdempotencyFinish was given.
-func (s *Store) IdempotencyBegin(ctx context.Context, c IdempotencyRecord, ttl time.Duration) (state idempotency.State,
+func (s *Kept) IdempotencyBegin(ctx context.Context, c IdempotencyRecord, ttl time.Duration) (state idempotency.State,
 	reply []byte, err error,
 ) {
 	err = idempotently(ctx, func(again bool) error {
@@ -37,10 +37,10 @@ func (s *Store) IdempotencyBegin(ctx context.Context, c IdempotencyRecord, ttl t
 
 // beginIdempotent records the request. Again says that it may have been recorded before
 // without an answer.
-func (s *Store) beginIdempotent(ctx context.Context, tx *sql.Tx, c *IdempotencyRecord, ttl time.Duration, again bool) (
+func (s *Kept) beginIdempotent(ctx context.Context, tx *sql.Tx, c *IdempotencyRecord, ttl time.Duration, again bool) (
 	idempotency.State, []byte, error,
 ) {
-	now := s.Now()
+	now := s.clock.now()
 	for range beginTries {
 		result, err := tx.ExecContext(
 			ctx, "INSERT INTO idempotency (account, scope, key, body, state, request, node, epoch, expires) VALUES "+
@@ -92,7 +92,7 @@ func (c *IdempotencyRecord) find(ctx context.Context, tx *sql.Tx, now time.Time,
 // IdempotencyFinish keeps the reply, which the caller has encrypted and
 // bounded, of a recorded request; nil says that it was streamed. A reply that may not be
 // kept is a kept.Refusal, and the record as one that was streamed.
-func (s *Store) IdempotencyFinish(ctx context.Context, c IdempotencyRecord, reply []byte) error {
+func (s *Kept) IdempotencyFinish(ctx context.Context, c IdempotencyRecord, reply []byte) error {
 	refused := error(nil)
 	if reply != nil {
 		if err := s.checkSpace(c.Account, int64(len(reply))); err != nil {
@@ -120,7 +120,7 @@ func (s *Store) IdempotencyFinish(ctx context.Context, c IdempotencyRecord, repl
 }
 
 // IdempotencyForget gives a record up, so that the request can be made again.
-func (s *Store) IdempotencyForget(ctx context.Context, c IdempotencyRecord) error {
+func (s *Kept) IdempotencyForget(ctx context.Context, c IdempotencyRecord) error {
 	return s.idempotency(ctx, "forget idempotent request", c, func(*sql.Tx) (string, []any, error) {
 		return "DELETE FROM idempotency", nil, nil
 	})
@@ -153,7 +153,7 @@ func idempotently(ctx context.Context, do func(again bool) error) error {
 }
 
 // idempotency runs a statement on the row that the record holds.
-func (s *Store) idempotency(ctx context.Context, doing string, c IdempotencyRecord, statement func(tx *sql.Tx) (string,
+func (s *Kept) idempotency(ctx context.Context, doing string, c IdempotencyRecord, statement func(tx *sql.Tx) (string,
 	[]any, error),
 ) error {
 	return idempotently(ctx, func(again bool) error {
@@ -182,7 +182,7 @@ func (s *Store) idempotency(ctx context.Context, doing string, c IdempotencyReco
 
 // IdempotencyRelease gives up what earlier lives of a node were running when
 // they died, and returns how many requests that were.
-func (s *Store) IdempotencyRelease(ctx context.Context, node, epoch string) (n int64, err error) {
+func (s *Kept) IdempotencyRelease(ctx context.Context, node, epoch string) (n int64, err error) {
 	err = s.write(ctx, s.sure, "release idempotent requests", func(tx *sql.Tx) error {
 		n, err = s.forgetReplies(ctx, tx, "node = ? AND epoch <> ? AND state = ?", node, epoch,
 			string(idempotency.Running))
@@ -193,16 +193,16 @@ func (s *Store) IdempotencyRelease(ctx context.Context, node, epoch string) (n i
 
 // IdempotencySweep deletes what has expired, and returns how many requests
 // that were.
-func (s *Store) IdempotencySweep(ctx context.Context) (int64, error) {
+func (s *Kept) IdempotencySweep(ctx context.Context) (int64, error) {
 	return s.inPortions(ctx, "sweep idempotent requests", func(tx *sql.Tx) (int64, error) {
 		return s.forgetReplies(ctx, tx,
-			"(scope, key) IN (SELECT scope, key FROM idempotency WHERE expires <= ? LIMIT ?)", micros(s.Now()),
+			"(scope, key) IN (SELECT scope, key FROM idempotency WHERE expires <= ? LIMIT ?)", micros(s.clock.now()),
 			retainRows)
 	})
 }
 
 // forgetReplies deletes requests with what is kept of them, and returns how many those were.
-func (s *Store) forgetReplies(ctx context.Context, tx *sql.Tx, where string, args ...any) (n int64, err error) {
+func (s *Kept) forgetReplies(ctx context.Context, tx *sql.Tx, where string, args ...any) (n int64, err error) {
 	_, n, err = s.giveBack(ctx, tx, kept.Reply, "DELETE FROM idempotency WHERE "+where+
 		" RETURNING account, CASE WHEN reply IS NULL THEN 0 ELSE size END", args...)
 	return n, err

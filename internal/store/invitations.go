@@ -40,7 +40,7 @@ func scanInvitation(row scanner) (i invitationRow, err error) {
 
 // Invite adds an invitation, in place of an earlier one of the same person to the
 // same place.
-func (s *Store) Invite(ctx context.Context, by audit.Actor, i people.Invitation, link people.Hash) (people.Invitation,
+func (s *People) Invite(ctx context.Context, by audit.Actor, i people.Invitation, link people.Hash) (people.Invitation,
 	error,
 ) {
 	err := s.changePeople(ctx, "invite", func(tx *sql.Tx) error {
@@ -116,21 +116,17 @@ func isTrusted(ctx context.Context, tx *sql.Tx, by audit.Actor) (bool, error) {
 }
 
 // Invitations are those of an account that nobody used, the newest first.
-func (s *Store) Invitations(ctx context.Context, accountID string, now time.Time) ([]people.Invitation, error) {
+func (s *People) Invitations(ctx context.Context, accountID string, now time.Time) ([]people.Invitation, error) {
 	rows, err := s.read.QueryContext(ctx, invitationQuery+"i.account = ? ORDER BY i.created DESC, i.id DESC",
 		micros(now), accountID)
-	list, err := collect(rows, err, func(row scanner) (people.Invitation, error) {
+	return listed("read invitations", rows, err, func(row scanner) (people.Invitation, error) {
 		i, err := scanInvitation(row)
 		return i.Invitation, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read invitations: %w", err)
-	}
-	return list, nil
 }
 
 // CancelInvitation takes an invitation back; or people.ErrNotFound.
-func (s *Store) CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error {
+func (s *People) CancelInvitation(ctx context.Context, by audit.Actor, accountID, id string) error {
 	return s.changePeople(ctx, "cancel invitation", func(tx *sql.Tx) error {
 		i := people.Invitation{ID: id}
 		err := tx.QueryRowContext(
@@ -149,11 +145,10 @@ func (s *Store) CancelInvitation(ctx context.Context, by audit.Actor, accountID,
 // withdraw takes back the open invitations that a user or a key made who has not
 // the right to any more: to one account, or all where it is empty. Else a link made
 // beforehand would let them in again.
-func (s *Store) withdraw(ctx context.Context, tx *sql.Tx, by audit.Actor, inviterID, accountID string) error {
+func (s *conn) withdraw(ctx context.Context, tx *sql.Tx, by audit.Actor, inviterID, accountID string) error {
 	rows, err := tx.QueryContext(
 		ctx, "DELETE FROM invitations WHERE used IS NULL AND inviter_id = ? AND (? = '' OR account = ?) RETURNING "+
-			"id, email, account",
-		inviterID, accountID, accountID)
+			"id, email, account", inviterID, accountID, accountID)
 	list, err := collect(rows, err, func(row scanner) (i people.Invitation, err error) {
 		err = row.Scan(&i.ID, &i.Email, &i.AccountID)
 		return i, err
@@ -169,7 +164,7 @@ func (s *Store) withdraw(ctx context.Context, tx *sql.Tx, by audit.Actor, invite
 }
 
 // CreateReset adds a link for a new password, or one that signs an operator in.
-func (s *Store) CreateReset(ctx context.Context, by audit.Actor, r people.NewReset, link people.Hash) error {
+func (s *People) CreateReset(ctx context.Context, by audit.Actor, r people.NewReset, link people.Hash) error {
 	return s.changePeople(ctx, "create reset", func(tx *sql.Tx) error {
 		l, err := loginOf(ctx, tx, r.UserID)
 		if err == nil && r.SignIn && !l.Operator {
@@ -197,7 +192,7 @@ func (s *Store) CreateReset(ctx context.Context, by audit.Actor, r people.NewRes
 }
 
 // LinkByHash is a link that is good; or people.ErrNotFound.
-func (s *Store) LinkByHash(ctx context.Context, link people.Hash, now time.Time) (l people.Link, err error) {
+func (s *People) LinkByHash(ctx context.Context, link people.Hash, now time.Time) (l people.Link, err error) {
 	for _, find := range []func(context.Context, people.Hash, time.Time) (people.Link, error){
 		s.inviteLink, s.resetLink,
 		s.setupLink,
@@ -212,7 +207,7 @@ func (s *Store) LinkByHash(ctx context.Context, link people.Hash, now time.Time)
 	return l, nil
 }
 
-func (s *Store) inviteLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
+func (s *People) inviteLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
 	i, err := scanInvitation(s.read.QueryRowContext(ctx, invitationQuery+"i.hash = ?", micros(now), link.String()))
 	if err != nil {
 		return people.Link{}, err
@@ -229,14 +224,13 @@ func (s *Store) inviteLink(ctx context.Context, link people.Hash, now time.Time)
 	}, err
 }
 
-func (s *Store) resetLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
+func (s *People) resetLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
 	l := people.Link{Kind: people.ResetLink, Known: true}
 	var expires int64
 	var signIn bool
 	err := s.read.QueryRowContext(
 		ctx, "SELECT u.email, r.expires, r.sign_in = 1 FROM resets r JOIN users u ON u.id = r.who WHERE r.hash = ? "+
-			"AND r.expires > ?",
-		link.String(), micros(now)).Scan(&l.Email, &expires, &signIn)
+			"AND r.expires > ?", link.String(), micros(now)).Scan(&l.Email, &expires, &signIn)
 	if signIn {
 		l.Kind = people.SignInLink
 	}
@@ -248,7 +242,7 @@ func (s *Store) resetLink(ctx context.Context, link people.Hash, now time.Time) 
 // may stand in a log.
 const setupGood = "hash = ? AND used IS NULL AND expires > ? AND NOT EXISTS (SELECT 1 FROM users WHERE operator = 1)"
 
-func (s *Store) setupLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
+func (s *People) setupLink(ctx context.Context, link people.Hash, now time.Time) (people.Link, error) {
 	var expires int64
 	err := s.read.QueryRowContext(ctx, "SELECT expires FROM setup_tokens WHERE "+setupGood,
 		link.String(), micros(now)).Scan(&expires)
@@ -256,7 +250,7 @@ func (s *Store) setupLink(ctx context.Context, link people.Hash, now time.Time) 
 }
 
 // UseSetup makes the first operator, owner of the account account.DefaultName.
-func (s *Store) UseSetup(ctx context.Context, a people.Admission) error {
+func (s *People) UseSetup(ctx context.Context, a people.Admission) error {
 	return s.changePeople(ctx, "set up", func(tx *sql.Tx) error {
 		n, err := affected(tx.ExecContext(ctx, "UPDATE setup_tokens SET used = ? WHERE "+setupGood,
 			micros(a.At), a.Link.String(), micros(a.At)))
@@ -290,7 +284,7 @@ func accountNamed(ctx context.Context, tx *sql.Tx, name string) (id string, err 
 
 // UseInvitation makes the user, where there is none, and does what the
 // invitation says.
-func (s *Store) UseInvitation(ctx context.Context, a people.Admission) error {
+func (s *People) UseInvitation(ctx context.Context, a people.Admission) error {
 	return s.changePeople(ctx, "use invitation", func(tx *sql.Tx) error {
 		i, err := scanInvitation(tx.QueryRowContext(ctx, invitationQuery+"i.hash = ?", micros(a.At), a.Link.String()))
 		if err != nil {
@@ -311,7 +305,7 @@ func (s *Store) UseInvitation(ctx context.Context, a people.Admission) error {
 // letIn makes the user of an admission. One who is there gets the password in
 // place of what there was, where an operator's word stands for the proof that was
 // missing: what somebody else may have chosen does not let them in any more.
-func (s *Store) letIn(ctx context.Context, tx *sql.Tx, a *people.Admission, trusted bool) error {
+func (s *People) letIn(ctx context.Context, tx *sql.Tx, a *people.Admission, trusted bool) error {
 	l, err := loginOf(ctx, tx, a.User.ID)
 	switch {
 	case errors.Is(err, people.ErrNotFound):
@@ -328,7 +322,7 @@ func (s *Store) letIn(ctx context.Context, tx *sql.Tx, a *people.Admission, trus
 }
 
 // takeUp uses an invitation up.
-func (s *Store) takeUp(ctx context.Context, tx *sql.Tx, by audit.Actor, i *people.Invitation, u *people.User,
+func (s *People) takeUp(ctx context.Context, tx *sql.Tx, by audit.Actor, i *people.Invitation, u *people.User,
 	at time.Time,
 ) error {
 	if _, err := tx.ExecContext(ctx, "UPDATE invitations SET used = ? WHERE id = ?", micros(at), i.ID); err != nil {
@@ -343,7 +337,7 @@ func (s *Store) takeUp(ctx context.Context, tx *sql.Tx, by audit.Actor, i *peopl
 // UseReset changes the password and ends all sessions of the user. The link proves
 // the address: it was mailed there, or an operator handed it over. Without a password
 // it uses a link to sign in, and changes nothing.
-func (s *Store) UseReset(ctx context.Context, a people.Admission) error {
+func (s *People) UseReset(ctx context.Context, a people.Admission) error {
 	return s.changePeople(ctx, "use reset", func(tx *sql.Tx) error {
 		var id string
 		err := tx.QueryRowContext(

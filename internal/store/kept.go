@@ -15,9 +15,15 @@ import (
 	"weir/internal/kept"
 )
 
+// Kept is what is kept for clients: replies to idempotent requests, and responses.
+type Kept struct {
+	*conn
+	quota kept.Quota
+}
+
 // checkSpace refuses what the disk has no room for. The administration's answers, of an empty
 // account, are small, and each is of something that was written beside it.
-func (s *Store) checkSpace(account string, size int64) error {
+func (s *Kept) checkSpace(account string, size int64) error {
 	if s.engine.free == nil || s.quota.FreeDisk == 0 || account == "" {
 		return nil
 	}
@@ -33,7 +39,7 @@ func (s *Store) checkSpace(account string, size int64) error {
 
 // enter counts one more of a kind for the account, or refuses what its quota has no room
 // for. The sums of an account are one row, so that no two nodes take the same room.
-func (s *Store) enter(ctx context.Context, tx *sql.Tx, account string, kind kept.Kind, size int64) error {
+func (s *Kept) enter(ctx context.Context, tx *sql.Tx, account string, kind kept.Kind, size int64) error {
 	bytes, number := cmp.Or(s.quota.Bytes, math.MaxInt64), cmp.Or(s.quota.Number, math.MaxInt64)
 	if account == "" {
 		bytes, number = math.MaxInt64, math.MaxInt64
@@ -63,7 +69,7 @@ func (s *Store) enter(ctx context.Context, tx *sql.Tx, account string, kind kept
 // giveBack runs a statement that returns account and size of rows of a kind that are kept
 // no longer, and takes them out of the sums. A size of 0 is of a request of which nothing
 // was kept. It tells what is gone, and how many rows there were.
-func (s *Store) giveBack(ctx context.Context, tx *sql.Tx, kind kept.Kind, statement string, args ...any) (
+func (s *Kept) giveBack(ctx context.Context, tx *sql.Tx, kind kept.Kind, statement string, args ...any) (
 	all kept.Usage, n int64, err error,
 ) {
 	by := map[string]*kept.Usage{}
@@ -105,24 +111,20 @@ func (s *Store) giveBack(ctx context.Context, tx *sql.Tx, kind kept.Kind, statem
 	return all, n, nil
 }
 
-// Kept is what is kept for each account that has anything, by its id.
-func (s *Store) Kept(ctx context.Context) ([]kept.Usage, error) {
+// Usage is what is kept for each account that has anything, by its id.
+func (s *Kept) Usage(ctx context.Context) ([]kept.Usage, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT account, replies, reply_bytes, responses, response_bytes FROM kept"+
 		" WHERE replies + responses > 0 ORDER BY account")
-	list, err := collect(rows, err, func(row scanner) (u kept.Usage, err error) {
+	return listed("read what is kept", rows, err, func(row scanner) (u kept.Usage, err error) {
 		return u, row.Scan(&u.Account, &u.Replies, &u.ReplyBytes, &u.Responses, &u.ResponseBytes)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read what is kept: %w", err)
-	}
-	return list, nil
 }
 
-// PurgeKept deletes what was kept before a moment for an account, the responses whole and
+// Purge deletes what was kept before a moment for an account, the responses whole and
 // of the replies all but that their keys were used, so that no request with such a
 // key is made twice. It returns what is gone, and goes on where it was when it is called
 // again after an error.
-func (s *Store) PurgeKept(ctx context.Context, by audit.Actor, account audit.Object, before time.Time) (all kept.Usage,
+func (s *Kept) Purge(ctx context.Context, by audit.Actor, account audit.Object, before time.Time) (all kept.Usage,
 	err error,
 ) {
 	for first, more := true, true; more; first = false {
@@ -146,7 +148,7 @@ func (s *Store) PurgeKept(ctx context.Context, by audit.Actor, account audit.Obj
 }
 
 // purgeSome purges as much as one transaction does.
-func (s *Store) purgeSome(ctx context.Context, tx *sql.Tx, account string, before int64) (kept.Usage, error) {
+func (s *Kept) purgeSome(ctx context.Context, tx *sql.Tx, account string, before int64) (kept.Usage, error) {
 	const replies = "UPDATE idempotency SET state = ?, reply = NULL WHERE (scope, key) IN (SELECT scope, key FROM " +
 		"idempotency" +
 		" WHERE account = ? AND expires < ? AND reply IS NOT NULL LIMIT ?) AND reply IS NOT NULL RETURNING account, size"

@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/audit"
+	"weir/internal/webhook"
 )
 
 const keyColumns = "id, account, label, last4, permissions, models, created, expires, revoked, rpm, tpm, " +
@@ -59,7 +60,7 @@ func scanKey(row scanner) (account.Key, error) {
 
 // KeyByHash is the key whose token has that hash, revoked and expired ones
 // too, and its account; or account.ErrNotFound.
-func (s *Store) KeyByHash(ctx context.Context, hash account.Hash) (a account.Account, k account.Key, err error) {
+func (s *Accounts) KeyByHash(ctx context.Context, hash account.Hash) (a account.Account, k account.Key, err error) {
 	var (
 		r   keyRow
 		row accountRow
@@ -79,18 +80,14 @@ func (s *Store) KeyByHash(ctx context.Context, hash account.Hash) (a account.Acc
 }
 
 // Keys are the keys of the account of that id, oldest first.
-func (s *Store) Keys(ctx context.Context, accountID string) ([]account.Key, error) {
+func (s *Accounts) Keys(ctx context.Context, accountID string) ([]account.Key, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE account = ? ORDER BY created, id",
 		accountID)
-	list, err := collect(rows, err, scanKey)
-	if err != nil {
-		return nil, fmt.Errorf("read keys: %w", err)
-	}
-	return list, nil
+	return listed("read keys", rows, err, scanKey)
 }
 
 // CreateKey adds a key whose token has that hash.
-func (s *Store) CreateKey(ctx context.Context, by audit.Actor, k account.Key, hash account.Hash) error {
+func (s *Accounts) CreateKey(ctx context.Context, by audit.Actor, k account.Key, hash account.Hash) error {
 	permissions, err := jsonList(k.Permissions)
 	if err != nil {
 		return err
@@ -115,7 +112,7 @@ func (s *Store) CreateKey(ctx context.Context, by audit.Actor, k account.Key, ha
 
 // Key is the key of that id, revoked and expired ones too; or
 // account.ErrNotFound.
-func (s *Store) Key(ctx context.Context, id string) (account.Key, error) {
+func (s *Accounts) Key(ctx context.Context, id string) (account.Key, error) {
 	k, err := keyOf(ctx, s.read, id)
 	if err != nil {
 		return k, fmt.Errorf("read key: %w", err)
@@ -130,7 +127,7 @@ func keyOf(ctx context.Context, q querier, id string) (account.Key, error) {
 
 // keyInTurn is the key of that id, which no other transaction changes until this
 // one ends; or account.ErrNotFound.
-func (s *Store) keyInTurn(ctx context.Context, tx *sql.Tx, id string) (account.Key, error) {
+func (s *Accounts) keyInTurn(ctx context.Context, tx *sql.Tx, id string) (account.Key, error) {
 	if err := s.inTurn(ctx, tx); err != nil {
 		return account.Key{}, err
 	}
@@ -139,7 +136,7 @@ func (s *Store) keyInTurn(ctx context.Context, tx *sql.Tx, id string) (account.K
 
 // UpdateKey changes the key of that id and returns it as it is then; or
 // account.ErrNotFound, account.ErrRevoked, or what account.Loosened says.
-func (s *Store) UpdateKey(ctx context.Context, by audit.Actor, id string, u account.KeyUpdate) (k account.Key,
+func (s *Accounts) UpdateKey(ctx context.Context, by audit.Actor, id string, u account.KeyUpdate) (k account.Key,
 	err error,
 ) {
 	err = s.write(ctx, s.sure, "update key", func(tx *sql.Tx) error {
@@ -208,7 +205,7 @@ func jsonList[T ~string](list []T) (string, error) {
 // RevokeKey revokes the key of that id, unless it is revoked, takes back the open
 // invitations that were made with it, and returns it as it is then; or
 // account.ErrNotFound.
-func (s *Store) RevokeKey(ctx context.Context, by audit.Actor, id string, at time.Time) (k account.Key, err error) {
+func (s *Accounts) RevokeKey(ctx context.Context, by audit.Actor, id string, at time.Time) (k account.Key, err error) {
 	err = s.write(ctx, s.sure, "revoke key", func(tx *sql.Tx) error {
 		if k, err = s.keyInTurn(ctx, tx, id); err != nil || k.Revoked != nil {
 			return err
@@ -220,7 +217,7 @@ func (s *Store) RevokeKey(ctx context.Context, by audit.Actor, id string, at tim
 	return k, err
 }
 
-func (s *Store) revokeKey(ctx context.Context, tx *sql.Tx, by audit.Actor, before *account.Key, at time.Time) (
+func (s *Accounts) revokeKey(ctx context.Context, tx *sql.Tx, by audit.Actor, before *account.Key, at time.Time) (
 	account.Key, error,
 ) {
 	k, err := scanKey(tx.QueryRowContext(ctx, "UPDATE keys SET revoked = ? WHERE id = ? RETURNING "+keyColumns,
@@ -232,4 +229,73 @@ func (s *Store) revokeKey(ctx context.Context, tx *sql.Tx, by audit.Actor, befor
 		err = s.withdraw(ctx, tx, by, k.ID, "")
 	}
 	return k, err
+}
+
+// KeysUsed is when each key of an account, by id, was used last: when its last
+// attempt was opened. Keys that never were are not in it.
+func (s *Accounts) KeysUsed(ctx context.Context, account string) (map[string]time.Time, error) {
+	type use struct {
+		key string
+		at  int64
+	}
+	rows, err := s.read.QueryContext(
+		ctx, "SELECT u.key, u.at FROM keys k JOIN key_used u ON u.key = k.id WHERE k.account = ?", account)
+	used := map[string]time.Time{}
+	err = each(rows, err, func(row scanner) (u use, err error) {
+		return u, row.Scan(&u.key, &u.at)
+	}, func(u *use) error {
+		used[u.key] = fromMicros(u.at)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read when keys were used: %w", err)
+	}
+	return used, nil
+}
+
+// noteKey notes a change of a key, in the feed of changes too. Before is nil for
+// a new one.
+func (s *Accounts) noteKey(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before,
+	after *account.Key,
+) error {
+	e := audit.Entry{
+		Actor: by, Action: action, Account: after.AccountID,
+		Object: audit.Object{Kind: "key", ID: after.ID, Name: after.Label},
+	}
+	noted, err := s.note(ctx, tx, e, keyFacts(before), keyFacts(after))
+	if err != nil || !noted {
+		return err
+	}
+	if action == audit.KeyCreated || action == audit.KeyRevoked {
+		k := eventKey(after)
+		e := webhook.NewEvent(webhook.Type(action), after.AccountID, s.clock.now(), webhook.Data{Key: &k})
+		if _, err := s.outbox.tell(ctx, tx, &e); err != nil {
+			return err
+		}
+	}
+	return s.changed(ctx, tx, account.ChangedKey, after.ID)
+}
+
+// eventKey is what events say of a key.
+func eventKey(k *account.Key) webhook.Key {
+	return webhook.Key{ID: k.ID, Label: k.Label, Last4: k.Last4, Expires: k.Expires}
+}
+
+func keyFacts(k *account.Key) facts {
+	if k == nil {
+		return nil
+	}
+	f := facts{
+		"label": k.Label, "last4": k.Last4, "permissions": k.Permissions, "models": nil,
+		"expires": timeFact(k.Expires), "revoked": timeFact(k.Revoked), "creator": nil,
+	}
+	if len(k.Models) > 0 {
+		f["models"] = k.Models
+	}
+	if k.Creator != "" {
+		f["creator"] = k.Creator
+	}
+	f.limits(k.Limits)
+	f.budget(k.Budget)
+	return f
 }

@@ -14,6 +14,9 @@ import (
 	"weir/internal/llm"
 )
 
+// Leases are the budget leases, and the nodes that have them.
+type Leases struct{ *conn }
+
 // errUnsettled says that the database lost commits a moment ago, and that not
 // all nodes have told it yet what they hold.
 var errUnsettled = errors.New(
@@ -25,7 +28,7 @@ const wantedFor = 2 * time.Second
 // Lease changes the lease that a journal's node has of a budget: see
 // ledger.Leases. What all nodes may come to is, of each, what it was granted or
 // has spent, whichever is more; and what no journal has.
-func (s *Store) Lease(ctx context.Context, r ledger.LeaseRequest) (l ledger.Lease, err error) {
+func (s *Leases) Lease(ctx context.Context, r ledger.LeaseRequest) (l ledger.Lease, err error) {
 	err = s.writeLease(ctx, "lease "+r.Budget.Scope, func(tx *sql.Tx) error {
 		if err := s.lockBudget(ctx, tx, r.Budget); err != nil {
 			return err
@@ -54,7 +57,7 @@ func (s *Store) Lease(ctx context.Context, r ledger.LeaseRequest) (l ledger.Leas
 
 // writeLease runs fn in a transaction. Where the database is this node's alone
 // a lease may be lost in a power cut: the next life reconciles it.
-func (s *Store) writeLease(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
+func (s *Leases) writeLease(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
 	if s.engine.shared {
 		return s.write(ctx, s.sure, doing, fn)
 	}
@@ -62,7 +65,7 @@ func (s *Store) writeLease(ctx context.Context, doing string, fn func(tx *sql.Tx
 }
 
 // lockBudget keeps others from dealing out the same budget.
-func (s *Store) lockBudget(ctx context.Context, tx *sql.Tx, b ledger.BudgetID) error {
+func (s *Leases) lockBudget(ctx context.Context, tx *sql.Tx, b ledger.BudgetID) error {
 	if s.engine.lock == nil { // there is one writer at a time
 		return nil
 	}
@@ -71,7 +74,7 @@ func (s *Store) lockBudget(ctx context.Context, tx *sql.Tx, b ledger.BudgetID) e
 
 // checkSettled refuses to deal out anything while a live node has not told a
 // database that may have lost commits what it holds.
-func (s *Store) checkSettled(ctx context.Context, tx *sql.Tx, now int64) error {
+func (s *Leases) checkSettled(ctx context.Context, tx *sql.Tx, now int64) error {
 	if s.engine.incarnation == nil {
 		return nil
 	}
@@ -130,7 +133,7 @@ type shares struct {
 
 // shares reads, in one statement and so as of one moment, what each journal has
 // spent and was granted.
-func (s *Store) shares(ctx context.Context, tx *sql.Tx, r ledger.LeaseRequest, now int64) (*shares, error) {
+func (s *Leases) shares(ctx context.Context, tx *sql.Tx, r ledger.LeaseRequest, now int64) (*shares, error) {
 	sh := &shares{now: now, alive: 1}
 	var err error
 	if sh.own, err = journalNumber(ctx, tx, r.Journal); err != nil {
@@ -248,7 +251,7 @@ func journalNumber(ctx context.Context, tx *sql.Tx, journal uuid.UUID) (number i
 
 // Reconcile takes back what earlier lives of the journal's node had leased and
 // not spent.
-func (s *Store) Reconcile(ctx context.Context, journal uuid.UUID) error {
+func (s *Leases) Reconcile(ctx context.Context, journal uuid.UUID) error {
 	return s.writeLease(ctx, "reconcile slices", func(tx *sql.Tx) error {
 		number, err := journalNumber(ctx, tx, journal)
 		if err != nil {
@@ -276,4 +279,17 @@ func spentOf(slice string) string {
 		" CASE WHEN o.period = 0 THEN 0 WHEN o.period < ? THEN o.period * 100 ELSE o.period END AND" +
 		" CASE WHEN o.period = 0 THEN ? WHEN o.period < ? THEN o.period * 100 + 99 ELSE o.period END), 0)"
 	return strings.ReplaceAll(expression, "o.", slice+".")
+}
+
+// RetainBudgets forgets budget leases whose period is over.
+func (s *Leases) RetainBudgets(ctx context.Context) error {
+	// An attempt of yesterday may still be under way, so may one of last month.
+	now := s.clock.now().UTC()
+	day, month := ledger.PeriodDay.Number(now.AddDate(0, 0, -2)), ledger.PeriodMonth.Number(now.AddDate(0, -2, 0))
+	return s.write(ctx, s.sure, "forget old slices", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(
+			ctx, "DELETE FROM slices WHERE period > 0 AND (period < ? AND period < ? OR period >= ? AND period < ?)",
+			month, ledger.FirstDayNumber, ledger.FirstDayNumber, day)
+		return err
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"weir/internal/audit"
@@ -22,28 +21,20 @@ func scanMember(row scanner) (m people.Membership, err error) {
 }
 
 // Members are the members of an account, by e-mail.
-func (s *Store) Members(ctx context.Context, accountID string) ([]people.Membership, error) {
+func (s *People) Members(ctx context.Context, accountID string) ([]people.Membership, error) {
 	rows, err := s.read.QueryContext(ctx, memberQuery+"m.account = ? ORDER BY u.email", accountID)
-	list, err := collect(rows, err, scanMember)
-	if err != nil {
-		return nil, fmt.Errorf("read members: %w", err)
-	}
-	return list, nil
+	return listed("read members", rows, err, scanMember)
 }
 
 // Memberships are all members of all accounts, by the name of the account and
 // their e-mail.
-func (s *Store) Memberships(ctx context.Context) ([]people.Membership, error) {
+func (s *People) Memberships(ctx context.Context) ([]people.Membership, error) {
 	rows, err := s.read.QueryContext(ctx, memberQuery+"1 = 1 ORDER BY a.name, u.email")
-	list, err := collect(rows, err, scanMember)
-	if err != nil {
-		return nil, fmt.Errorf("read members of all accounts: %w", err)
-	}
-	return list, nil
+	return listed("read members of all accounts", rows, err, scanMember)
 }
 
 // memberships are the accounts of a user, by name.
-func (s *Store) memberships(ctx context.Context, userID string) ([]people.Membership, error) {
+func (s *People) memberships(ctx context.Context, userID string) ([]people.Membership, error) {
 	rows, err := s.read.QueryContext(ctx, memberQuery+"m.who = ? ORDER BY a.name", userID)
 	return collect(rows, err, scanMember)
 }
@@ -58,7 +49,7 @@ func memberObject(m *people.Membership) audit.Object {
 }
 
 // SetRole changes the role of a member.
-func (s *Store) SetRole(ctx context.Context, by audit.Actor, accountID, userID string, r people.Role) error {
+func (s *People) SetRole(ctx context.Context, by audit.Actor, accountID, userID string, r people.Role) error {
 	return s.changePeople(ctx, "change role", func(tx *sql.Tx) error {
 		m, err := memberOf(ctx, tx, accountID, userID)
 		if err != nil {
@@ -69,7 +60,7 @@ func (s *Store) SetRole(ctx context.Context, by audit.Actor, accountID, userID s
 }
 
 // RemoveMember takes a member out of an account.
-func (s *Store) RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error {
+func (s *People) RemoveMember(ctx context.Context, by audit.Actor, accountID, userID string) error {
 	return s.changePeople(ctx, "remove member", func(tx *sql.Tx) error {
 		m, err := memberOf(ctx, tx, accountID, userID)
 		if err != nil {
@@ -80,7 +71,7 @@ func (s *Store) RemoveMember(ctx context.Context, by audit.Actor, accountID, use
 }
 
 // setRole changes the role of a member, who leaves with an empty one.
-func (s *Store) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *people.Membership, r people.Role) error {
+func (s *People) setRole(ctx context.Context, tx *sql.Tx, by audit.Actor, m *people.Membership, r people.Role) error {
 	if m.Role == r {
 		return nil
 	}
@@ -120,7 +111,7 @@ func otherOwner(ctx context.Context, tx *sql.Tx, m *people.Membership) error {
 }
 
 // join makes a user a member of an account, unless they are.
-func (s *Store) join(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID string, u *people.User, r people.Role,
+func (s *People) join(ctx context.Context, tx *sql.Tx, by audit.Actor, accountID string, u *people.User, r people.Role,
 	at time.Time,
 ) error {
 	_, err := memberOf(ctx, tx, accountID, u.ID)

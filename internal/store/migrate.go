@@ -50,7 +50,7 @@ func CheckMigrations(ctx context.Context, o Options) (status MigrationStatus, er
 
 // MigrationStatus tells where the schema stands. Once Open has succeeded,
 // nothing is pending.
-func (s *Store) MigrationStatus(ctx context.Context) (MigrationStatus, error) {
+func (s *DB) MigrationStatus(ctx context.Context) (MigrationStatus, error) {
 	target, err := newestMigration(s.engine.migrations)
 	if err != nil {
 		return MigrationStatus{}, err
@@ -83,7 +83,7 @@ func newestMigration(dir string) (newest int64, err error) {
 
 // migrate brings the schema up to date. A database that is up to date costs
 // three small queries.
-func (s *Store) migrate(ctx context.Context) error {
+func (s *DB) migrate(ctx context.Context) error {
 	unready, err := s.engine.check(ctx, s.read)
 	if err != nil {
 		return fmt.Errorf("open database: %w", err)

@@ -41,13 +41,13 @@ func testBackfill(t *testing.T, o store.Options) {
 	failed := settled(at, 100)
 	failed.Outcome, failed.FirstToken = ledger.OutcomeCut, time.Second
 	always := open(t, o)
-	if err := always.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "a", Name: "a"}); err != nil {
+	if err := always.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "a", Name: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := always.CreateKey(t.Context(), audit.Gateway(), account.Key{ID: "k", AccountID: "a"}, account.Hash{}); err != nil {
+	if err := always.Accounts.CreateKey(t.Context(), audit.Gateway(), account.Key{ID: "k", AccountID: "a"}, account.Hash{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := always.Apply(t.Context(), batchOf(uuid.New(), 0, append(list, failed)...)); err != nil {
+	if err := always.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, append(list, failed)...)); err != nil {
 		t.Fatal(err)
 	}
 	old := engineOf(o)(t)
@@ -72,19 +72,19 @@ type backfilled struct {
 	Requests []ledger.RequestSummary
 }
 
-func reportsOf(t *testing.T, s *store.Store) (b backfilled) {
+func reportsOf(t *testing.T, s *store.DB) (b backfilled) {
 	t.Helper()
-	v, err := s.Overview(t.Context(), ledger.OverviewQuery{Account: "a", From: "2026-11-21", To: "2026-11-22"})
+	v, err := s.Reports.Overview(t.Context(), ledger.OverviewQuery{Account: "a", From: "2026-11-21", To: "2026-11-22"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range v.Days {
 		b.Speed = append(b.Speed, v.Days[i].Speed)
 	}
-	if b.Used, err = s.KeysUsed(t.Context(), "a"); err != nil {
+	if b.Used, err = s.Accounts.KeysUsed(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
-	if b.Requests, _, err = s.Requests(t.Context(), ledger.RequestsQuery{Account: "a", Limit: 100}); err != nil {
+	if b.Requests, _, err = s.Reports.Requests(t.Context(), ledger.RequestsQuery{Account: "a", Limit: 100}); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -171,16 +171,16 @@ func TestCorrectionsStay(t *testing.T) {
 			" VALUES (20261121, '%s', 1, 'resolved', 2026112112, 'a', 'k', 'p', 'p/m', '{}', 5, 0, -7, 'ann', 0)", e.ID.Request))
 		s := open(t, o)
 		e.Provenance, e.AtMost = ledger.Estimated, e.Cost+7
-		if err := s.Apply(t.Context(), batchOf(uuid.New(), 0, e)); err != nil {
+		if err := s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, e)); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Resolve(t.Context(), audit.Gateway(), e.ID, 1, false); !errors.Is(err, ledger.ErrResolved) {
+		if err := s.Ledger.Resolve(t.Context(), audit.Gateway(), e.ID, 1, false); !errors.Is(err, ledger.ErrResolved) {
 			t.Errorf("resolve again: got %v, want %v", err, ledger.ErrResolved)
 		}
-		if err := s.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -e.Cost - 5, Reason: "credit note"}); err != nil {
+		if err := s.Ledger.Correct(t.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: -e.Cost - 5, Reason: "credit note"}); err != nil {
 			t.Fatal(err)
 		}
-		d, _, err := s.Request(t.Context(), "a", e.ID.Request)
+		d, _, err := s.Reports.Request(t.Context(), "a", e.ID.Request)
 		if err != nil || d.Cost != 0 || d.AtMost != 0 || len(d.Parts[0].Corrections) != 2 {
 			t.Errorf("with both: got %+v, %v; want a cost of 0", d, err)
 		}
@@ -195,10 +195,10 @@ func TestExplanationsBegin(t *testing.T) {
 		const before = 9 // the last migration without them
 		at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 		always := open(t, o)
-		if err := always.Apply(t.Context(), batchOf(uuid.New(), 0, settled(at, 1), settled(at, 2))); err != nil {
+		if err := always.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, settled(at, 1), settled(at, 2))); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := always.Retain(t.Context(), at.AddDate(0, 0, 1), at.AddDate(0, 0, 1)); err != nil {
+		if _, err := always.Ledger.Retain(t.Context(), at.AddDate(0, 0, 1), at.AddDate(0, 0, 1)); err != nil {
 			t.Fatal(err)
 		}
 		old := engineOf(o)(t)
@@ -207,15 +207,15 @@ func TestExplanationsBegin(t *testing.T) {
 			copyTable(t, o, old, table)
 		}
 		since := open(t, old)
-		if v, err := since.Verify(t.Context(), nil); err != nil || len(v.Differences) > 0 {
+		if v, err := since.Ledger.Verify(t.Context(), nil); err != nil || len(v.Differences) > 0 {
 			t.Errorf("verify: got %+v, %v; want no difference", v.Differences, err)
 		}
 		for _, test := range []struct {
-			s     *store.Store
+			s     *store.DB
 			price string
 		}{{always, "v1"}, {since, ledger.PriceForgotten}} {
 			var got []ledger.Explanation
-			err := test.s.Explain(t.Context(), store.ExportQuery{}, func(x *ledger.Explanation) error {
+			err := test.s.Reports.Explain(t.Context(), store.ExportQuery{}, func(x *ledger.Explanation) error {
 				got = append(got, *x)
 				return nil
 			})
@@ -244,10 +244,10 @@ func TestInvitersKnown(t *testing.T) {
 				" VALUES (%s, 0, 'key', '%s', 'same', '', '', 'operator.invited', 'invitation', 'i%s', '', '', '%064d')", id[1:], id, id, 0))
 		}
 		s := open(t, o)
-		if _, err := s.RevokeKey(t.Context(), audit.Gateway(), "k1", at); err != nil {
+		if _, err := s.Accounts.RevokeKey(t.Context(), audit.Gateway(), "k1", at); err != nil {
 			t.Fatal(err)
 		}
-		list, err := s.Invitations(t.Context(), "", at)
+		list, err := s.People.Invitations(t.Context(), "", at)
 		if err != nil || len(list) != 1 || list[0].ID != "ik2" {
 			t.Errorf("after a key was revoked: got %+v, %v; want the other's invitation alone", list, err)
 		}
@@ -280,11 +280,11 @@ func TestMakersKnown(t *testing.T) {
 		note("former", "webhook.changed", "moved", `{"url":"https://example.com/"}`)
 		note("boss", "webhook.created", "hers", `{"url":"https://example.com/"}`)
 		s := open(t, o)
-		if err := s.SetOperator(t.Context(), audit.Gateway(), "former", false); err != nil {
+		if err := s.People.SetOperator(t.Context(), audit.Gateway(), "former", false); err != nil {
 			t.Fatal(err)
 		}
 		for id, want := range map[string]bool{"his": true, "moved": true, "hers": false} {
-			if e, err := s.Webhook(t.Context(), id); err != nil || (e.Disabled != nil) != want {
+			if e, err := s.Webhooks.Webhook(t.Context(), id); err != nil || (e.Disabled != nil) != want {
 				t.Errorf("%s: got disabled %v, %v; want %v", id, e.Disabled, err, want)
 			}
 		}
@@ -307,16 +307,16 @@ func TestKeptCounted(t *testing.T) {
 		tamper(t, o, "INSERT INTO response_items (item, response) VALUES ('i', 'r')")
 		s := open(t, o)
 		want := []kept.Usage{{Replies: 1, ReplyBytes: 1}, {Account: "a", Replies: 1, ReplyBytes: 5, Responses: 1, ResponseBytes: 7 + 256}}
-		if got, err := s.Kept(t.Context()); err != nil || !slices.Equal(got, want) {
+		if got, err := s.Kept.Usage(t.Context()); err != nil || !slices.Equal(got, want) {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
-		if _, err := s.IdempotencySweep(t.Context()); err != nil {
+		if _, err := s.Kept.IdempotencySweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.SweepResponses(t.Context()); err != nil {
+		if _, err := s.Kept.SweepResponses(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.Kept(t.Context()); err != nil || len(got) != 0 {
+		if got, err := s.Kept.Usage(t.Context()); err != nil || len(got) != 0 {
 			t.Errorf("after sweeps: got %+v, %v; want none", got, err)
 		}
 	})

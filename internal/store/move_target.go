@@ -26,7 +26,7 @@ type mover struct {
 	moved   Moved
 }
 
-func (m *mover) run(ctx context.Context, source *Store, target *engine) error {
+func (m *mover) run(ctx context.Context, source *DB, target *engine) error {
 	if err := m.options.To.migrateFor(ctx, target); err != nil {
 		return err
 	}

@@ -47,11 +47,11 @@ func movable(t *testing.T, o store.Options, attempts int) (journal uuid.UUID) {
 	a := account.Account{ID: "acc_a", Name: "a", Created: at}
 	k := account.Key{ID: "key_1", AccountID: a.ID, Label: "über", Created: at, Expires: new(at.AddDate(9, 0, 0))}
 	for what, err := range map[string]error{
-		"apply":   s.Apply(t.Context(), b),
-		"resolve": s.Resolve(t.Context(), audit.Gateway(), lost.ID, 7, false),
-		"account": s.CreateAccount(t.Context(), audit.Gateway(), a),
-		"key":     s.CreateKey(t.Context(), audit.Gateway(), k, account.Hash{1}),
-		"keep": s.KeepResponse(t.Context(), &conversation.Record{
+		"apply":   s.Ledger.Apply(t.Context(), b),
+		"resolve": s.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 7, false),
+		"account": s.Accounts.CreateAccount(t.Context(), audit.Gateway(), a),
+		"key":     s.Accounts.CreateKey(t.Context(), audit.Gateway(), k, account.Hash{1}),
+		"keep": s.Kept.KeepResponse(t.Context(), &conversation.Record{
 			Scope: k.ID, ID: "r", Items: []string{"x"}, Created: at, Expires: at.AddDate(9, 0, 0), Sealed: []byte{0, 255, 7},
 		}),
 	} {
@@ -88,30 +88,30 @@ func ask(t *testing.T, o store.Options, journal uuid.UUID) (w told) {
 	}
 	var err error
 	ctx := t.Context()
-	w.Accounts, err = s.Accounts(ctx, "")
+	w.Accounts, err = s.Accounts.List(ctx, "")
 	check(err)
-	w.Keys, err = s.Keys(ctx, "acc_a")
+	w.Keys, err = s.Accounts.Keys(ctx, "acc_a")
 	check(err)
-	w.Uses, err = s.Uses(ctx, ledger.UsesQuery{Account: "a", Limit: 1000})
+	w.Uses, err = s.Reports.Uses(ctx, ledger.UsesQuery{Account: "a", Limit: 1000})
 	check(err)
-	check(s.Export(ctx, store.ExportQuery{}, func(e *ledger.Exported) error {
+	check(s.Reports.Export(ctx, store.ExportQuery{}, func(e *ledger.Exported) error {
 		w.Export = append(w.Export, *e)
 		return nil
 	}))
-	w.Open, err = s.OpenAttempts(ctx, journal)
+	w.Open, err = s.Ledger.OpenAttempts(ctx, journal)
 	check(err)
-	w.Position, err = s.Position(ctx, journal)
+	w.Position, err = s.Ledger.Position(ctx, journal)
 	check(err)
-	w.Changes, err = s.Changes(ctx, 0)
+	w.Changes, err = s.Accounts.Changes(ctx, 0)
 	check(err)
-	sealed, err := s.Response(ctx, "r")
+	sealed, err := s.Kept.Response(ctx, "r")
 	check(err)
 	w.Response = string(sealed)
-	w.Audit, err = s.Audit(ctx, audit.Query{Limit: 1000})
+	w.Audit, err = s.Audit.Entries(ctx, audit.Query{Limit: 1000})
 	check(err)
-	w.Chain, err = s.VerifyAudit(ctx, audit.Hash{})
+	w.Chain, err = s.Audit.Verify(ctx, audit.Hash{})
 	check(err)
-	w.Verified, err = s.Verify(ctx, nil)
+	w.Verified, err = s.Ledger.Verify(ctx, nil)
 	check(err)
 	return w
 }
@@ -139,19 +139,19 @@ func TestMove(t *testing.T) {
 	}
 	// It goes on: numbers that the database gives are not those that it has.
 	s := open(t, to)
-	if err := s.Apply(t.Context(), batchOf(uuid.New(), 0, settled(time.Now(), -1))); err != nil {
+	if err := s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, settled(time.Now(), -1))); err != nil {
 		t.Errorf("a new journal: %v", err)
 	}
-	if err := s.Apply(t.Context(), batchOf(journal, want.Position, settled(time.Now(), -2))); err != nil {
+	if err := s.Ledger.Apply(t.Context(), batchOf(journal, want.Position, settled(time.Now(), -2))); err != nil {
 		t.Errorf("the old journal: %v", err)
 	}
-	if _, err := s.RevokeKey(t.Context(), audit.Gateway(), "key_1", time.Now()); err != nil {
+	if _, err := s.Accounts.RevokeKey(t.Context(), audit.Gateway(), "key_1", time.Now()); err != nil {
 		t.Errorf("revoke: %v", err)
 	}
-	if v, err := s.VerifyAudit(t.Context(), want.Chain.Head); err != nil || !v.Whole() || v.Entries != 4 {
+	if v, err := s.Audit.Verify(t.Context(), want.Chain.Head); err != nil || !v.Whole() || v.Entries != 4 {
 		t.Errorf("the audit log after the move: got %+v, %v; want that it goes on", v, err)
 	}
-	if c, err := s.Changes(t.Context(), want.Changes.Last); err != nil || c.Lost || len(c.List) != 1 {
+	if c, err := s.Accounts.Changes(t.Context(), want.Changes.Last); err != nil || c.Lost || len(c.List) != 1 {
 		t.Errorf("the feed after the move: got %+v, %v; want one change more", c, err)
 	}
 	if _, err := store.Move(t.Context(), store.MoveOptions{From: from, To: to, ID: "i"}); !errors.Is(err, store.ErrNotEmpty) {
@@ -208,7 +208,7 @@ func TestMoveBeginsAgain(t *testing.T) {
 		t.Fatalf("an interrupted move: got %v, want Canceled", err)
 	}
 	s := open(t, from)
-	if err := s.Apply(t.Context(), batchOf(journal, 1, settled(time.Now(), -1))); err != nil {
+	if err := s.Ledger.Apply(t.Context(), batchOf(journal, 1, settled(time.Now(), -1))); err != nil {
 		t.Fatal(err)
 	}
 	moved, err := store.Move(t.Context(), store.MoveOptions{From: from, To: to, ID: "i"})
@@ -232,7 +232,7 @@ func TestMoveComparesAndHolds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		if !sabotaged {
-			if err := beside.CreateAccount(ctx, audit.Gateway(), account.Account{ID: "late", Name: "late"}); err == nil {
+			if err := beside.Accounts.CreateAccount(ctx, audit.Gateway(), account.Account{ID: "late", Name: "late"}); err == nil {
 				t.Error("an account was made beside the move, which will not bring it")
 			}
 		}

@@ -24,7 +24,7 @@ const (
 // Beat says that a node is alive: see ledger.Leases. Where the database is the
 // node's alone, that says it all. A power cut may take a heartbeat away: the next
 // one is not far.
-func (s *Store) Beat(ctx context.Context, n ledger.Node) (b ledger.Beat, err error) {
+func (s *Leases) Beat(ctx context.Context, n ledger.Node) (b ledger.Beat, err error) {
 	err = s.writeFast(ctx, "node's heartbeat", func(tx *sql.Tx) error {
 		now, err := s.clock.read(ctx, tx)
 		if err != nil {
@@ -61,7 +61,7 @@ func (s *Store) Beat(ctx context.Context, n ledger.Node) (b ledger.Beat, err err
 }
 
 // beat reads what a node has to know of the others.
-func (s *Store) beat(ctx context.Context, tx *sql.Tx, now, number int64, b *ledger.Beat) (err error) {
+func (s *Leases) beat(ctx context.Context, tx *sql.Tx, now, number int64, b *ledger.Beat) (err error) {
 	b.For = leasesFor
 	alive, err := countAlive(ctx, tx, now)
 	if err != nil {
@@ -95,7 +95,7 @@ func countAlive(ctx context.Context, q querier, now int64) (n int64, err error) 
 
 // Leave says that a node stops, and gives back its leases: all that it did is
 // in the database.
-func (s *Store) Leave(ctx context.Context, journal uuid.UUID) error {
+func (s *Leases) Leave(ctx context.Context, journal uuid.UUID) error {
 	return s.writeLease(ctx, "node leaves", func(tx *sql.Tx) error {
 		now, err := s.clock.read(ctx, tx)
 		if err != nil {
@@ -114,7 +114,7 @@ func (s *Store) Leave(ctx context.Context, journal uuid.UUID) error {
 }
 
 // Nodes are the nodes, alive and not, by their start.
-func (s *Store) Nodes(ctx context.Context) ([]ledger.KnownNode, error) {
+func (s *Leases) Nodes(ctx context.Context) ([]ledger.KnownNode, error) {
 	now, err := s.clock.read(ctx, s.read)
 	if err != nil {
 		return nil, fmt.Errorf("read nodes: %w", err)
@@ -122,7 +122,7 @@ func (s *Store) Nodes(ctx context.Context) ([]ledger.KnownNode, error) {
 	rows, err := s.read.QueryContext(
 		ctx, "SELECT j.journal, n.name, n.address, n.version, n.started, n.seen, n.stopped, n.incarnation"+
 			" FROM nodes n JOIN journals j ON j.number = n.journal ORDER BY n.started, n.journal")
-	list, err := collect(rows, err, func(row scanner) (n ledger.KnownNode, err error) {
+	return listed("read nodes", rows, err, func(row scanner) (n ledger.KnownNode, err error) {
 		var (
 			journal       string
 			started, seen int64
@@ -137,10 +137,6 @@ func (s *Store) Nodes(ctx context.Context) ([]ledger.KnownNode, error) {
 		n.Journal, err = uuid.Parse(journal)
 		return n, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read nodes: %w", err)
-	}
-	return list, nil
 }
 
 // Why a node cannot be forgotten.
@@ -153,7 +149,7 @@ var (
 // ForgetNode gives up a node that will never come back, with its journal:
 // what it had leased of budgets and not reported is free again, and what it
 // spent of that and did not report is lost.
-func (s *Store) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UUID) error {
+func (s *Leases) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UUID) error {
 	return s.write(ctx, s.sure, "forget node", func(tx *sql.Tx) error {
 		now, err := s.clock.read(ctx, tx)
 		if err != nil {
@@ -162,8 +158,7 @@ func (s *Store) ForgetNode(ctx context.Context, by audit.Actor, journal uuid.UUI
 		var number, until int64
 		var name, address string
 		err = tx.QueryRowContext(ctx, "SELECT n.journal, n.until, n.name, n.address FROM nodes n JOIN journals j ON "+
-			"j.number = n.journal WHERE j.journal = ?",
-			journal.String()).Scan(&number, &until, &name, &address)
+			"j.number = n.journal WHERE j.journal = ?", journal.String()).Scan(&number, &until, &name, &address)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return ErrNoNode

@@ -18,7 +18,7 @@ import (
 // TellExceeded writes the event of a budget that has refused a request, if what is
 // settled leaves no room for that: what is held only may be given back. It reports
 // whether it is told, by now or before.
-func (s *Store) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bool, err error) {
+func (s *Webhooks) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bool, err error) {
 	err = s.write(ctx, s.sure, "tell of budget", func(tx *sql.Tx) error {
 		told = false
 		list, err := budgetRowsIn(ctx, tx, " IN (?)", x.Budget.Scope)
@@ -35,7 +35,7 @@ func (s *Store) TellExceeded(ctx context.Context, x ledger.Exceeded) (told bool,
 				if spent-st.limited.from+x.Least <= st.limited.limit {
 					continue
 				}
-				e := st.event(webhook.BudgetExceeded, 0, spent-st.limited.from, s.Now())
+				e := st.event(webhook.BudgetExceeded, 0, spent-st.limited.from, s.clock.now())
 				if _, err := s.outbox.tell(ctx, tx, &e); err != nil {
 					return err
 				}
@@ -80,8 +80,7 @@ func (a *applier) tellUnpriced(ctx context.Context, tx *sql.Tx, days buckets, no
 		}
 	}
 	slices.SortFunc(news, func(x, y modelDay) int {
-		return cmp.Or(cmp.Compare(x.day, y.day),
-			strings.Compare(x.model, y.model))
+		return cmp.Or(cmp.Compare(x.day, y.day), strings.Compare(x.model, y.model))
 	})
 	a.unpricing = slices.Compact(news)
 	for _, at := range a.unpricing {
@@ -104,7 +103,7 @@ func (s *sums) used() bool {
 func expiringAhead() []time.Duration { return []time.Duration{24 * time.Hour, 7 * 24 * time.Hour} }
 
 // TellExpiring writes an event for each key that will expire soon.
-func (s *Store) TellExpiring(ctx context.Context, now time.Time) error {
+func (s *Webhooks) TellExpiring(ctx context.Context, now time.Time) error {
 	ahead := expiringAhead()
 	rows, err := s.read.QueryContext(ctx, "SELECT "+keyColumns+
 		" FROM keys WHERE expires > ? AND expires <= ? AND revoked IS NULL ORDER BY expires",
@@ -146,7 +145,7 @@ const (
 )
 
 // TellUsage writes an event for each account that was used on a day that is over.
-func (s *Store) TellUsage(ctx context.Context, now time.Time) error {
+func (s *Webhooks) TellUsage(ctx context.Context, now time.Time) error {
 	for back := range usageDays {
 		day := dayOf(now.Add(-usageAfter).AddDate(0, 0, -1-back))
 		rows, err := s.read.QueryContext(
@@ -174,7 +173,7 @@ func (s *Store) TellUsage(ctx context.Context, now time.Time) error {
 const tellRows = 100 // events in one transaction
 
 // tellAll writes those of the events that were not told.
-func (s *Store) tellAll(ctx context.Context, events []webhook.Event) error {
+func (s *Webhooks) tellAll(ctx context.Context, events []webhook.Event) error {
 	for some := range slices.Chunk(events, tellRows) {
 		var news []webhook.Event
 		for i := range some {

@@ -36,7 +36,7 @@ func at(url string) store.Options { return store.Options{URL: llm.NewSecret(url)
 // projector applies a tape of batches of one attempt, as the ledger's does:
 // after an error it asks the database where it is.
 type projector struct {
-	store    *store.Store
+	store    *store.DB
 	journal  uuid.UUID
 	pos      ledger.Position
 	failures int
@@ -45,13 +45,13 @@ type projector struct {
 func (p *projector) step(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, quick)
 	defer cancel()
-	err := p.store.Apply(ctx, batchOf(p.journal, p.pos, settled(time.Unix(1_800_000_000, 0), int(p.pos))))
+	err := p.store.Ledger.Apply(ctx, batchOf(p.journal, p.pos, settled(time.Unix(1_800_000_000, 0), int(p.pos))))
 	if err == nil {
 		p.pos++
 		return nil
 	}
 	p.failures++
-	pos, perr := p.store.Position(ctx, p.journal)
+	pos, perr := p.store.Ledger.Position(ctx, p.journal)
 	if perr != nil {
 		return errors.Join(err, perr)
 	}
@@ -74,13 +74,13 @@ func (p *projector) until(t *testing.T, pos ledger.Position, limit time.Duration
 }
 
 // exactly fails the test unless every attempt of the tape is there once.
-func (p *projector) exactly(t *testing.T, s *store.Store) {
+func (p *projector) exactly(t *testing.T, s *store.DB) {
 	t.Helper()
-	v, err := s.Verify(t.Context(), nil)
+	v, err := s.Ledger.Verify(t.Context(), nil)
 	if err != nil || len(v.Differences) > 0 || v.Rows != int64(p.pos) {
 		t.Errorf("verify: got %d rows, %+v, %v; want %d and no difference", v.Rows, v.Differences, err, p.pos)
 	}
-	page, err := s.Uses(t.Context(), ledger.UsesQuery{Account: "a", Limit: 10})
+	page, err := s.Reports.Uses(t.Context(), ledger.UsesQuery{Account: "a", Limit: 10})
 	if err != nil || page.Total.Requests != int64(p.pos) {
 		t.Errorf("uses: got %+v, %v; want %d requests", page.Total, err, p.pos)
 	}
@@ -117,7 +117,7 @@ func TestCutIdempotent(t *testing.T) {
 	s := open(t, at(proxy.URL(name)))
 	begin := func(c store.IdempotencyRecord) (idempotency.State, []byte) {
 		t.Helper()
-		state, reply, err := s.IdempotencyBegin(t.Context(), c, time.Hour)
+		state, reply, err := s.Kept.IdempotencyBegin(t.Context(), c, time.Hour)
 		if err != nil {
 			t.Fatalf("begin %s: %v", c.Key, err)
 		}
@@ -129,9 +129,11 @@ func TestCutIdempotent(t *testing.T) {
 			want  idempotency.State
 			reply string
 		}{
-			"kept":     {func(c store.IdempotencyRecord) error { return s.IdempotencyFinish(t.Context(), c, []byte("reply")) }, idempotency.Done, "reply"},
-			"streamed": {func(c store.IdempotencyRecord) error { return s.IdempotencyFinish(t.Context(), c, nil) }, idempotency.Spent, ""},
-			"given up": {func(c store.IdempotencyRecord) error { return s.IdempotencyForget(t.Context(), c) }, idempotency.New, ""},
+			"kept": {func(c store.IdempotencyRecord) error {
+				return s.Kept.IdempotencyFinish(t.Context(), c, []byte("reply"))
+			}, idempotency.Done, "reply"},
+			"streamed": {func(c store.IdempotencyRecord) error { return s.Kept.IdempotencyFinish(t.Context(), c, nil) }, idempotency.Spent, ""},
+			"given up": {func(c store.IdempotencyRecord) error { return s.Kept.IdempotencyForget(t.Context(), c) }, idempotency.New, ""},
 		} {
 			c := store.IdempotencyRecord{Record: idempotency.Record{Scope: "k", Key: fmt.Sprint(what, i), Body: "b", Request: fmt.Sprint(what, i, "first")}, Node: "n", Epoch: "e"}
 			proxy.CutCommits(cut, 1)
@@ -167,7 +169,7 @@ func TestServerKilled(t *testing.T) {
 	p := &projector{store: s, journal: uuid.New()}
 	for _, end := range []func() error{server.Kill, server.Down, server.Kill} {
 		p.until(t, p.pos+50, 10*time.Second)
-		if err := s.Durable(t.Context()); err != nil {
+		if err := s.Ledger.Durable(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		durable := p.pos
@@ -185,7 +187,7 @@ func TestServerKilled(t *testing.T) {
 		if err := server.Up(); err != nil {
 			t.Fatal(err)
 		}
-		if pos, err := s.Position(t.Context(), p.journal); err != nil || pos < durable {
+		if pos, err := s.Ledger.Position(t.Context(), p.journal); err != nil || pos < durable {
 			t.Errorf("position behind a kill: got %d, %v; want at least %d, which was durable", pos, err, durable)
 		}
 		p.until(t, p.pos+50, 5*time.Second)
@@ -208,10 +210,10 @@ func TestServerRestarted(t *testing.T) {
 		if err := p.step(t.Context()); err != nil {
 			t.Errorf("the first batch after a restart: %v", err)
 		}
-		if _, err := s.Position(t.Context(), p.journal); err != nil {
+		if _, err := s.Ledger.Position(t.Context(), p.journal); err != nil {
 			t.Errorf("the first query after a restart: %v", err)
 		}
-		if err := s.Durable(t.Context()); err != nil {
+		if err := s.Ledger.Durable(t.Context()); err != nil {
 			t.Errorf("the first lasting commit after a restart: %v", err)
 		}
 	}
@@ -230,20 +232,20 @@ func TestServerFrozen(t *testing.T) {
 		t.Skipf("processes cannot be frozen here: %v", err)
 	}
 	for name, call := range map[string]func(context.Context) error{
-		"Position": func(ctx context.Context) error { _, err := s.Position(ctx, p.journal); return err },
+		"Position": func(ctx context.Context) error { _, err := s.Ledger.Position(ctx, p.journal); return err },
 		"Apply": func(ctx context.Context) error {
-			return s.Apply(ctx, batchOf(p.journal, p.pos, settled(time.Now(), 99)))
+			return s.Ledger.Apply(ctx, batchOf(p.journal, p.pos, settled(time.Now(), 99)))
 		},
-		"Durable": s.Durable,
+		"Durable": s.Ledger.Durable,
 		"Uses": func(ctx context.Context) error {
-			_, err := s.Uses(ctx, ledger.UsesQuery{Account: "a", Limit: 1})
+			_, err := s.Reports.Uses(ctx, ledger.UsesQuery{Account: "a", Limit: 1})
 			return err
 		},
 		"CreateAccount": func(ctx context.Context) error {
-			return s.CreateAccount(ctx, audit.Gateway(), account.Account{ID: "x", Name: "x"})
+			return s.Accounts.CreateAccount(ctx, audit.Gateway(), account.Account{ID: "x", Name: "x"})
 		},
-		"Verify":  func(ctx context.Context) error { _, err := s.Verify(ctx, nil); return err },
-		"Changes": func(ctx context.Context) error { _, err := s.Changes(ctx, 0); return err },
+		"Verify":  func(ctx context.Context) error { _, err := s.Ledger.Verify(ctx, nil); return err },
+		"Changes": func(ctx context.Context) error { _, err := s.Accounts.Changes(ctx, 0); return err },
 	} {
 		for range 2 { // on a connection that is there, and on a new one
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -313,12 +315,12 @@ func TestReadOnly(t *testing.T) {
 			t.Fatal("a server that is read-only takes batches")
 		}
 	}
-	if err := s.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "x", Name: "x"}); err == nil {
+	if err := s.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "x", Name: "x"}); err == nil {
 		t.Error("create an account on a server that is read-only: got no error, want one")
 	}
 	readOnly("off")
 	p.until(t, p.pos+10, 10*time.Second)
-	if err := s.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "x", Name: "x"}); err != nil {
+	if err := s.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: "x", Name: "x"}); err != nil {
 		t.Errorf("create an account: %v", err)
 	}
 	p.exactly(t, s)

@@ -125,17 +125,8 @@ func (o *outbox) audience(ctx context.Context, tx *sql.Tx, e *webhook.Event) ([]
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE disabled IS NULL AND "+where,
 		args...)
-	all, err := collect(rows, err, scanWebhook)
-	if err != nil {
-		return nil, fmt.Errorf("read endpoints: %w", err)
-	}
-	wanting := all[:0]
-	for i := range all {
-		if all[i].Wants(e.Type) {
-			wanting = append(wanting, all[i])
-		}
-	}
-	return wanting, nil
+	all, err := listed("read endpoints", rows, err, scanWebhook)
+	return slices.DeleteFunc(all, func(w webhook.Endpoint) bool { return !w.Wants(e.Type) }), err
 }
 
 // deliverRows is how many deliveries are written with one statement: what concerns
@@ -172,7 +163,7 @@ func (o *outbox) deliver(ctx context.Context, tx *sql.Tx, all ...addressed) (id 
 }
 
 // Tell writes an event, and the deliveries to all endpoints that want it.
-func (s *Store) Tell(ctx context.Context, e webhook.Event) error {
+func (s *Webhooks) Tell(ctx context.Context, e webhook.Event) error {
 	return s.write(ctx, s.sure, "tell of "+string(e.Type), func(tx *sql.Tx) error {
 		again := e
 		_, err := s.outbox.tell(ctx, tx, &again)
@@ -181,7 +172,7 @@ func (s *Store) Tell(ctx context.Context, e webhook.Event) error {
 }
 
 // TellOne writes an event and its delivery to one endpoint, whatever it wants.
-func (s *Store) TellOne(ctx context.Context, endpoint string, e webhook.Event) (delivery string, err error) {
+func (s *Webhooks) TellOne(ctx context.Context, endpoint string, e webhook.Event) (delivery string, err error) {
 	if err := s.wake(ctx, endpoint); err != nil {
 		return "", err
 	}
@@ -221,7 +212,7 @@ func scanDelivery(row scanner) (d webhook.Delivery, err error) {
 }
 
 // Deliveries are those that a query selects.
-func (s *Store) Deliveries(ctx context.Context, q webhook.DeliveryQuery) ([]webhook.Delivery, error) {
+func (s *Webhooks) Deliveries(ctx context.Context, q webhook.DeliveryQuery) ([]webhook.Delivery, error) {
 	where, args := "d.webhook = ?", []any{q.Webhook}
 	if q.State != "" {
 		where, args = where+" AND d.state = ?", append(args, string(q.State))
@@ -231,15 +222,11 @@ func (s *Store) Deliveries(ctx context.Context, q webhook.DeliveryQuery) ([]webh
 	}
 	rows, err := s.read.QueryContext(ctx, deliveryQuery+where+" ORDER BY d.id DESC LIMIT ?",
 		append(args, int64(max(1, q.Limit)))...)
-	list, err := collect(rows, err, scanDelivery)
-	if err != nil {
-		return nil, fmt.Errorf("read deliveries: %w", err)
-	}
-	return list, nil
+	return listed("read deliveries", rows, err, scanDelivery)
 }
 
 // Delivery is the delivery of that id; or webhook.ErrNotFound.
-func (s *Store) Delivery(ctx context.Context, id string) (d webhook.Detail, err error) {
+func (s *Webhooks) Delivery(ctx context.Context, id string) (d webhook.Detail, err error) {
 	if d.Delivery, err = scanDelivery(s.read.QueryRowContext(ctx, deliveryQuery+"d.id = ?", id)); err != nil {
 		return d, noWebhook(err)
 	}
@@ -260,7 +247,7 @@ func (s *Store) Delivery(ctx context.Context, id string) (d webhook.Detail, err 
 }
 
 // Redeliver lets a delivery be tried anew, at once.
-func (s *Store) Redeliver(ctx context.Context, id string) error {
+func (s *Webhooks) Redeliver(ctx context.Context, id string) error {
 	var endpoint string
 	if err := s.read.QueryRowContext(ctx, "SELECT webhook FROM deliveries WHERE id = ?", id).Scan(
 		&endpoint); err != nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,9 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 )
+
+// Reports are what people and programs read of the ledger.
+type Reports struct{ *conn }
 
 var errRange = fmt.Errorf("the dates have to be of the form %s, the first not after the last, at most %d days",
 	ledger.DateLayout, ledger.MaxReportDays)
@@ -39,7 +43,7 @@ func among(column string, n int) string {
 
 // Overview is what an account used between two dates, by day and by model. It
 // reads rollups alone. It is an error when the range is not one.
-func (s *Store) Overview(ctx context.Context, q ledger.OverviewQuery) (ledger.Overview, error) {
+func (s *Reports) Overview(ctx context.Context, q ledger.OverviewQuery) (ledger.Overview, error) {
 	days, err := daysBetween(q.From, q.To)
 	if err != nil {
 		return ledger.Overview{}, fmt.Errorf("read overview: %w", err)
@@ -49,17 +53,18 @@ func (s *Store) Overview(ctx context.Context, q ledger.OverviewQuery) (ledger.Ov
 	if q.Model != "" {
 		where, args = where+" AND model = ?", append(args, q.Model)
 	}
-	tx, err := s.moment(ctx)
+	err = s.moment(ctx, "read overview", func(tx *sql.Tx) error {
+		ctx := s.engine.within(ctx)
+		if err := v.readSums(ctx, tx, where, args); err != nil {
+			return err
+		}
+		if err := v.readSpeeds(ctx, tx, where, args); err != nil {
+			return fmt.Errorf("speed: %w", err)
+		}
+		return nil
+	})
 	if err != nil {
-		return ledger.Overview{}, fmt.Errorf("read overview: %w", err)
-	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
-	ctx = s.engine.within(ctx)
-	if err := v.readSums(ctx, tx, where, args); err != nil {
-		return ledger.Overview{}, fmt.Errorf("read overview: %w", err)
-	}
-	if err := v.readSpeeds(ctx, tx, where, args); err != nil {
-		return ledger.Overview{}, fmt.Errorf("read overview: speed: %w", err)
+		return ledger.Overview{}, err
 	}
 	return v.whole(), nil
 }
@@ -153,7 +158,7 @@ func (v *overview) whole() ledger.Overview {
 
 // KeySpend is what each key of an account used between two dates, as
 // OverviewQuery has them, the dearest first; keys without use are not in it.
-func (s *Store) KeySpend(ctx context.Context, account, from, to string) ([]ledger.KeySum, error) {
+func (s *Reports) KeySpend(ctx context.Context, account, from, to string) ([]ledger.KeySum, error) {
 	days, err := daysBetween(from, to)
 	if err != nil {
 		return nil, fmt.Errorf("read spending of keys: %w", err)
@@ -161,20 +166,16 @@ func (s *Store) KeySpend(ctx context.Context, account, from, to string) ([]ledge
 	rows, err := s.read.QueryContext(
 		ctx, "SELECT key, sum(requests), sum(cost), sum(uncertain) FROM rollup_day WHERE account = ? AND "+
 			among("period", len(days))+" GROUP BY key ORDER BY 3 DESC, 2 DESC, 1", append([]any{account}, days...)...)
-	list, err := collect(rows, err, func(row scanner) (k ledger.KeySum, err error) {
+	return listed("read spending of keys", rows, err, func(row scanner) (k ledger.KeySum, err error) {
 		return k, row.Scan(&k.Key, &k.Requests, &k.Cost, &k.Uncertain)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read spending of keys: %w", err)
-	}
-	return list, nil
 }
 
 var errMonth = errors.New("not a month, which is yyyymm")
 
 // AccountsOverview is what every account there is used in a month, yyyymm, the
 // dearest first.
-func (s *Store) AccountsOverview(ctx context.Context, month int64) ([]ledger.AccountSum, error) {
+func (s *Reports) AccountsOverview(ctx context.Context, month int64) ([]ledger.AccountSum, error) {
 	if ledger.PeriodOf(month) != ledger.PeriodMonth {
 		return nil, fmt.Errorf("read overview of accounts: %d: %w", month, errMonth)
 	}
@@ -188,7 +189,7 @@ func (s *Store) AccountsOverview(ctx context.Context, month int64) ([]ledger.Acc
 			"uncertain, sum(errors) AS errors, sum(unpriced) AS unpriced"+
 			" FROM rollup_uses WHERE period BETWEEN ? AND ? GROUP BY account) AS u ON u.account = a.id"+
 			" ORDER BY 3 DESC, 2 DESC, 1", first, last)
-	list, err := collect(rows, err, func(row scanner) (a ledger.AccountSum, err error) {
+	return listed("read overview of accounts", rows, err, func(row scanner) (a ledger.AccountSum, err error) {
 		var used int64
 		if err = row.Scan(&a.Account, &a.Requests, &a.Cost, &a.Uncertain, &a.Errors, &a.Unpriced, &used); err == nil &&
 			used > 0 {
@@ -196,15 +197,11 @@ func (s *Store) AccountsOverview(ctx context.Context, month int64) ([]ledger.Acc
 		}
 		return a, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read overview of accounts: %w", err)
-	}
-	return list, nil
 }
 
 // Unpriced are the models that were used without a price between two dates, as
 // UsesQuery has them, by name.
-func (s *Store) Unpriced(ctx context.Context, from, to string) ([]ledger.UnpricedModel, error) {
+func (s *Reports) Unpriced(ctx context.Context, from, to string) ([]ledger.UnpricedModel, error) {
 	f, err := newUsesFilter(ledger.UsesQuery{From: from, To: to})
 	if err != nil {
 		return nil, fmt.Errorf("read models without a price: %w", err)
@@ -213,22 +210,18 @@ func (s *Store) Unpriced(ctx context.Context, from, to string) ([]ledger.Unprice
 		ctx, "SELECT model, sum(unpriced), count(DISTINCT account), min(period), max(period)"+
 			" FROM rollup_uses WHERE unpriced > 0 AND period BETWEEN ? AND ? GROUP BY model ORDER BY model", f.from,
 		f.to)
-	list, err := collect(rows, err, func(row scanner) (m ledger.UnpricedModel, err error) {
+	return listed("read models without a price", rows, err, func(row scanner) (m ledger.UnpricedModel, err error) {
 		var first, last int64
 		err = row.Scan(&m.Model, &m.Attempts, &m.Accounts, &first, &last)
 		m.First, m.Last = dateText(first), dateText(last)
 		return m, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read models without a price: %w", err)
-	}
-	return list, nil
 }
 
 // Unseen is what each account has between two dates, as UsesQuery has them, of attempts
 // whose end nobody saw and that nobody has resolved; accounts without any are not in it.
 // Those that may have cost most come first. It reads rollups and corrections alone.
-func (s *Store) Unseen(ctx context.Context, from, to string) ([]ledger.UnseenSum, error) {
+func (s *Reports) Unseen(ctx context.Context, from, to string) ([]ledger.UnseenSum, error) {
 	f, err := newUsesFilter(ledger.UsesQuery{From: from, To: to})
 	if err != nil {
 		return nil, fmt.Errorf("read attempts whose end was not seen: %w", err)
@@ -246,14 +239,10 @@ func (s *Store) Unseen(ctx context.Context, from, to string) ([]ledger.UnseenSum
 			" AND c.unknown = 0 AND coalesce(a.provenance, 'estimated') = 'estimated') ELSE 0 END AS attempts"+
 			" FROM rollup_uses r WHERE (r.uncertain > 0 OR r.unknown > 0) AND r.period BETWEEN ? AND ?) AS u"+
 			" WHERE u.attempts > 0 GROUP BY u.account ORDER BY 3 DESC, 2 DESC, 1", f.from, f.to)
-	list, err := collect(rows, err, func(row scanner) (u ledger.UnseenSum, err error) {
+	return listed("read attempts whose end was not seen", rows, err, func(row scanner) (u ledger.UnseenSum, err error) {
 		var first int64
 		err = row.Scan(&u.Account, &u.Attempts, &u.Uncertain, &first)
 		u.First = dateText(first)
 		return u, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read attempts whose end was not seen: %w", err)
-	}
-	return list, nil
 }

@@ -13,9 +13,24 @@ import (
 	"weir/internal/people"
 )
 
+// People are the users with their sessions, what they are members of, and the links and
+// identities by which they come in.
+type People struct {
+	*conn
+	accounts *Accounts
+	webhooks *Webhooks
+}
+
+// Stores is what people.New asks for.
+func (s *People) Stores() people.Stores {
+	return people.Stores{
+		Users: s, Passwords: s, Members: s, Sessions: s, Invitations: s, Admissions: s, Throttles: s,
+	}
+}
+
 // changePeople runs fn in a transaction that no other change of people runs
 // beside: what it finds is so until it ends.
-func (s *Store) changePeople(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
+func (s *People) changePeople(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
 	return s.write(ctx, s.sure, doing, func(tx *sql.Tx) error {
 		if err := s.inTurn(ctx, tx); err != nil {
 			return err
@@ -65,7 +80,7 @@ func noPerson(err error) error {
 }
 
 // HasOperator reports whether there is any operator.
-func (s *Store) HasOperator(ctx context.Context) (has bool, err error) {
+func (s *People) HasOperator(ctx context.Context) (has bool, err error) {
 	err = s.read.QueryRowContext(ctx, "SELECT count(*) > 0 FROM users WHERE operator = 1").Scan(&has)
 	if err != nil {
 		return false, fmt.Errorf("read users: %w", err)
@@ -74,7 +89,7 @@ func (s *Store) HasOperator(ctx context.Context) (has bool, err error) {
 }
 
 // Login is the user of that id or e-mail; or people.ErrNotFound.
-func (s *Store) Login(ctx context.Context, idOrEmail string) (people.Login, error) {
+func (s *People) Login(ctx context.Context, idOrEmail string) (people.Login, error) {
 	l, err := loginOf(ctx, s.read, idOrEmail)
 	if err != nil {
 		return l, fmt.Errorf("read user: %w", err)
@@ -88,20 +103,16 @@ func loginOf(ctx context.Context, q querier, idOrEmail string) (people.Login, er
 }
 
 // Users are all users, by e-mail.
-func (s *Store) Users(ctx context.Context) ([]people.User, error) {
+func (s *People) Users(ctx context.Context) ([]people.User, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+userColumns+" FROM users u ORDER BY u.email")
-	list, err := collect(rows, err, func(row scanner) (people.User, error) {
+	return listed("read users", rows, err, func(row scanner) (people.User, error) {
 		l, err := scanLogin(row)
 		return l.User, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read users: %w", err)
-	}
-	return list, nil
 }
 
 // RenameUser changes the name of a user; or people.ErrNotFound.
-func (s *Store) RenameUser(ctx context.Context, by audit.Actor, id, name string) error {
+func (s *People) RenameUser(ctx context.Context, by audit.Actor, id, name string) error {
 	return s.changePeople(ctx, "rename user", func(tx *sql.Tx) error {
 		l, err := loginOf(ctx, tx, id)
 		if err != nil || l.Name == name {
@@ -117,7 +128,7 @@ func (s *Store) RenameUser(ctx context.Context, by audit.Actor, id, name string)
 
 // SetPassword gives the user of the session a password, ends all other sessions
 // and starts this one.
-func (s *Store) SetPassword(ctx context.Context, by audit.Actor, hash llm.Secret, n people.NewSession) error {
+func (s *People) SetPassword(ctx context.Context, by audit.Actor, hash llm.Secret, n people.NewSession) error {
 	return s.changePeople(ctx, "set password", func(tx *sql.Tx) error {
 		if err := s.setPassword(ctx, tx, by, n.UserID, hash); err != nil {
 			return err
@@ -128,7 +139,7 @@ func (s *Store) SetPassword(ctx context.Context, by audit.Actor, hash llm.Secret
 
 // setPassword changes the password, or takes it away, and ends what came with
 // the old one: sessions, and links for a new one.
-func (s *Store) setPassword(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string, hash llm.Secret) error {
+func (s *People) setPassword(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string, hash llm.Secret) error {
 	l, err := loginOf(ctx, tx, userID)
 	if err == nil {
 		_, err = tx.ExecContext(ctx, "UPDATE users SET password = ? WHERE id = ?", hash.Reveal(), l.ID)
@@ -157,7 +168,7 @@ func affected(result sql.Result, err error) (int64, error) {
 
 // Rehash replaces the hash of a password by another one of the same password,
 // unless it changed meanwhile.
-func (s *Store) Rehash(ctx context.Context, userID string, old, hash llm.Secret) error {
+func (s *People) Rehash(ctx context.Context, userID string, old, hash llm.Secret) error {
 	return s.write(ctx, s.sure, "renew hash of password", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE users SET password = ? WHERE id = ? AND password = ?", hash.Reveal(),
 			userID, old.Reveal())
@@ -166,14 +177,13 @@ func (s *Store) Rehash(ctx context.Context, userID string, old, hash llm.Secret)
 }
 
 // SetOperator makes a user an operator or none.
-func (s *Store) SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error {
+func (s *People) SetOperator(ctx context.Context, by audit.Actor, userID string, on bool) error {
 	return s.changePeople(ctx, "change operator", func(tx *sql.Tx) error {
-		return s.setOperator(ctx, tx, by, userID,
-			on)
+		return s.setOperator(ctx, tx, by, userID, on)
 	})
 }
 
-func (s *Store) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string, on bool) error {
+func (s *People) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string, on bool) error {
 	l, err := loginOf(ctx, tx, userID)
 	if err != nil || l.Operator == on {
 		return err
@@ -205,7 +215,7 @@ func (s *Store) setOperator(ctx context.Context, tx *sql.Tx, by audit.Actor, use
 // revokeAccess takes away what would let in again somebody who is no operator any
 // more, or tell them what goes on: their open invitations, links for somebody's new
 // password, keys that administer the installation, and its endpoints.
-func (s *Store) revokeAccess(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string) error {
+func (s *People) revokeAccess(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string) error {
 	if err := s.withdraw(ctx, tx, by, userID, ""); err != nil {
 		return err
 	}
@@ -214,7 +224,7 @@ func (s *Store) revokeAccess(ctx context.Context, tx *sql.Tx, by audit.Actor, us
 	if _, err := tx.ExecContext(ctx, "DELETE FROM resets WHERE mailed = 0"); err != nil {
 		return err
 	}
-	if err := s.stopWebhooks(ctx, tx, by, userID); err != nil {
+	if err := s.webhooks.stopWebhooks(ctx, tx, by, userID); err != nil {
 		return err
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT "+keyColumns+
@@ -223,12 +233,12 @@ func (s *Store) revokeAccess(ctx context.Context, tx *sql.Tx, by audit.Actor, us
 	if err != nil {
 		return err
 	}
-	now := s.Now()
+	now := s.clock.now()
 	for i := range keys {
 		if !slices.Contains(keys[i].Permissions, account.Admin) {
 			continue
 		}
-		if _, err := s.revokeKey(ctx, tx, by, &keys[i], now); err != nil {
+		if _, err := s.accounts.revokeKey(ctx, tx, by, &keys[i], now); err != nil {
 			return err
 		}
 	}
@@ -236,7 +246,7 @@ func (s *Store) revokeAccess(ctx context.Context, tx *sql.Tx, by audit.Actor, us
 }
 
 // prove notes that the address of a user is theirs.
-func (s *Store) prove(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people.User) error {
+func (s *People) prove(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people.User) error {
 	if u.Proven {
 		return nil
 	}
@@ -249,7 +259,7 @@ func (s *Store) prove(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people
 }
 
 // addUser adds a user; people.ErrExists when the address is one's already.
-func (s *Store) addUser(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people.User, hash llm.Secret,
+func (s *People) addUser(ctx context.Context, tx *sql.Tx, by audit.Actor, u *people.User, hash llm.Secret,
 	proven bool,
 ) error {
 	_, err := loginOf(ctx, tx, u.Email)

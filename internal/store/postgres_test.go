@@ -105,7 +105,7 @@ func testFeedIsWhole(t *testing.T, o store.Options) {
 		all.Go(func() {
 			for i := range each {
 				id := fmt.Sprintf("acc_%d_%d", w, i)
-				if err := s.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: id, Name: id}); err != nil {
+				if err := s.Accounts.CreateAccount(t.Context(), audit.Gateway(), account.Account{ID: id, Name: id}); err != nil {
 					t.Errorf("create %s: %v", id, err)
 				}
 			}
@@ -113,7 +113,7 @@ func testFeedIsWhole(t *testing.T, o store.Options) {
 	}
 	seen, last := map[string]bool{}, int64(0)
 	for until := time.Now().Add(30 * time.Second); len(seen) < writers*each && time.Now().Before(until); {
-		c, err := follower.Changes(t.Context(), last)
+		c, err := follower.Accounts.Changes(t.Context(), last)
 		if err != nil || c.Lost {
 			t.Errorf("changes after %d: got lost %v, %v", last, c.Lost, err)
 			break
@@ -144,18 +144,18 @@ func TestManyAppliers(t *testing.T) {
 			journal := uuid.New()
 			for i := range batches {
 				list := manyKeys(node, i, size)
-				if err := s.Apply(t.Context(), batchOf(journal, ledger.Position(i), list...)); err != nil {
+				if err := s.Ledger.Apply(t.Context(), batchOf(journal, ledger.Position(i), list...)); err != nil {
 					t.Errorf("node %d, batch %d: %v", node, i, err)
 					return
 				}
-				if err := s.Resolve(t.Context(), audit.Gateway(), list[0].ID, 1, false); err != nil {
+				if err := s.Ledger.Resolve(t.Context(), audit.Gateway(), list[0].ID, 1, false); err != nil {
 					t.Errorf("resolve: %v", err)
 				}
 			}
 		})
 	}
 	all.Wait()
-	v, err := open(t, o).Verify(t.Context(), nil)
+	v, err := open(t, o).Ledger.Verify(t.Context(), nil)
 	if err != nil || len(v.Differences) > 0 || v.Rows != nodes*batches*size {
 		t.Errorf("verify: got %d rows, %+v, %v; want %d and no difference", v.Rows, v.Differences, err, nodes*batches*size)
 	}
@@ -210,7 +210,7 @@ func TestZombie(t *testing.T) {
 			from, statement := ledger.Position(0), "INSERT INTO journals (journal, position) VALUES ($1, 1)"
 			if !test.first {
 				from, statement = 1, "UPDATE journals SET position = 2 WHERE journal = $1 AND position = 1"
-				if err := s.Apply(t.Context(), batchOf(journal, 0, settled(time.Now(), 1))); err != nil {
+				if err := s.Ledger.Apply(t.Context(), batchOf(journal, 0, settled(time.Now(), 1))); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -224,7 +224,7 @@ func TestZombie(t *testing.T) {
 				t.Fatal(err)
 			}
 			applied := make(chan error, 1)
-			go func() { applied <- s.Apply(t.Context(), batchOf(journal, from, settled(time.Now(), 2))) }()
+			go func() { applied <- s.Ledger.Apply(t.Context(), batchOf(journal, from, settled(time.Now(), 2))) }()
 			awaitWaiting(t, zombie)
 			if err := test.end(tx); err != nil {
 				t.Fatal(err)
@@ -232,7 +232,7 @@ func TestZombie(t *testing.T) {
 			if err := <-applied; !errors.Is(err, test.want) {
 				t.Errorf("apply: got %v, want %v", err, test.want)
 			}
-			if pos, err := s.Position(t.Context(), journal); pos != from+1 || err != nil {
+			if pos, err := s.Ledger.Position(t.Context(), journal); pos != from+1 || err != nil {
 				t.Errorf("position: got %d, %v; want %d", pos, err, from+1)
 			}
 		})

@@ -58,7 +58,7 @@ func benchmarkProjection(b *testing.B, o store.Options) {
 		fillJournal(b, dir, requests)
 		b.StartTimer()
 		used := cpu(b)
-		l, err := openLedger(b.Context(), dir, s)
+		l, err := openLedger(b.Context(), dir, s.Ledger)
 		if err != nil {
 			b.Fatal(err)
 		}

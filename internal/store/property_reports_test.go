@@ -12,7 +12,7 @@ import (
 // checkOverview has the sums of an overview and of the keys be those of the uses.
 func (m *machine) checkOverview(rt *rapid.T, account string, uses *ledger.UsesPage) {
 	q := ledger.OverviewQuery{Account: account, From: "2026-11-18", To: "2026-11-23"}
-	v, err := m.store.Overview(rt.Context(), q)
+	v, err := m.store.Reports.Overview(rt.Context(), q)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func (m *machine) checkOverview(rt *rapid.T, account string, uses *ledger.UsesPa
 			rt.Fatalf("overview of %s on %s: got %+v more than the uses have", account, v.Days[d].Date, s)
 		}
 	}
-	keys, err := m.store.KeySpend(rt.Context(), account, q.From, q.To)
+	keys, err := m.store.Reports.KeySpend(rt.Context(), account, q.From, q.To)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func (m *machine) checkOverview(rt *rapid.T, account string, uses *ledger.UsesPa
 // nothing else; and without corrections and what is forgotten, each by its own price.
 func (m *machine) checkExplained(rt *rapid.T, account string, uses *ledger.UsesPage) {
 	got := map[[2]string]*ledger.Use{}
-	err := m.store.Explain(rt.Context(), store.ExportQuery{Account: account}, func(x *ledger.Explanation) error {
+	err := m.store.Reports.Explain(rt.Context(), store.ExportQuery{Account: account}, func(x *ledger.Explanation) error {
 		entry := [2]string{x.Date, x.Model}
 		if got[entry] == nil {
 			got[entry] = &ledger.Use{Date: x.Date, Model: x.Model}
@@ -107,7 +107,7 @@ func (m *machine) speed(account string) (s ledger.Speed) {
 func (m *machine) checkRequests(rt *rapid.T, account string) (attempts int) {
 	q := ledger.RequestsQuery{Account: account, Limit: 3}
 	for more := true; more; {
-		page, next, err := m.store.Requests(rt.Context(), q)
+		page, next, err := m.store.Reports.Requests(rt.Context(), q)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func (m *machine) checkRequests(rt *rapid.T, account string) (attempts int) {
 }
 
 func (m *machine) checkRequest(rt *rapid.T, account string, r *ledger.RequestSummary) {
-	d, there, err := m.store.Request(rt.Context(), account, r.ID)
+	d, there, err := m.store.Reports.Request(rt.Context(), account, r.ID)
 	if err != nil || !there {
 		rt.Fatalf("request %s: got %v, %v; want it", r.ID, there, err)
 	}

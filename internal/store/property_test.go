@@ -81,7 +81,7 @@ func newModel() model {
 type machine struct {
 	options store.Options
 	backup  backup
-	store   *store.Store
+	store   *store.DB
 	model
 	tapes [2]struct {
 		journal uuid.UUID
@@ -177,7 +177,7 @@ func (m *machine) apply(rt *rapid.T) {
 		m.model.open[a.ID], m.attempts[a.ID] = which, ledger.Entry{Attempt: a}
 	}
 	tape.batches = append(tape.batches, b)
-	if err := m.store.Apply(rt.Context(), b); err != nil {
+	if err := m.store.Ledger.Apply(rt.Context(), b); err != nil {
 		rt.Fatalf("apply: %v", err)
 	}
 }
@@ -200,7 +200,7 @@ func (m *machine) repeat(rt *rapid.T) {
 	if len(tape.batches) == 0 {
 		return
 	}
-	err := m.store.Apply(rt.Context(), rapid.SampledFrom(tape.batches).Draw(rt, "batch"))
+	err := m.store.Ledger.Apply(rt.Context(), rapid.SampledFrom(tape.batches).Draw(rt, "batch"))
 	if !errors.Is(err, ledger.ErrMoved) {
 		rt.Fatalf("apply again: got %v, want ErrMoved", err)
 	}
@@ -212,9 +212,9 @@ func (m *machine) resolve(rt *rapid.T) {
 	}
 	e := m.attempts[rapid.SampledFrom(m.settled).Draw(rt, "attempt")]
 	release, cost := rapid.Bool().Draw(rt, "release"), llm.Money(rapid.Int64Range(0, 100).Draw(rt, "cost"))
-	err := m.store.Resolve(rt.Context(), audit.Gateway(), e.ID, cost, release)
+	err := m.store.Ledger.Resolve(rt.Context(), audit.Gateway(), e.ID, cost, release)
 	before := m.corrected[e.ID].Outcome != ""
-	_, kept, ferr := m.store.Attempt(rt.Context(), e.ID)
+	_, kept, ferr := m.store.Reports.Attempt(rt.Context(), e.ID)
 	switch {
 	case ferr != nil:
 		rt.Fatal(ferr)
@@ -250,8 +250,8 @@ func (m *machine) correct(rt *rapid.T) {
 	delta := m.corrected[e.ID]
 	cost := e.Cost + delta.Cost
 	amount := llm.Money(rapid.Int64Range(-int64(cost)-2, 100).Draw(rt, "amount"))
-	err := m.store.Correct(rt.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: amount, Reason: "x"})
-	_, kept, ferr := m.store.Attempt(rt.Context(), e.ID)
+	err := m.store.Ledger.Correct(rt.Context(), audit.Gateway(), ledger.Correct{ID: e.ID, Amount: amount, Reason: "x"})
+	_, kept, ferr := m.store.Reports.Attempt(rt.Context(), e.ID)
 	if ferr != nil {
 		rt.Fatal(ferr)
 	}
@@ -272,14 +272,14 @@ func (m *machine) older(rt *rapid.T) {
 		Rule:    rapid.SampledFrom([]ledger.Rule{ledger.RuleAtMost, ledger.RuleEstimate, ledger.RuleRelease}).Draw(rt, "rule"),
 		DryRun:  rapid.Bool().Draw(rt, "dry run"),
 	}
-	got, err := m.store.ResolveOlder(rt.Context(), audit.Gateway(), q, nil)
+	got, err := m.store.Ledger.ResolveOlder(rt.Context(), audit.Gateway(), q, nil)
 	if err != nil {
 		rt.Fatalf("resolve %+v: %v", q, err)
 	}
 	var want ledger.Resolution
 	for _, id := range m.settled {
 		e, delta := m.attempts[id], m.corrected[id]
-		_, kept, err := m.store.Attempt(rt.Context(), id)
+		_, kept, err := m.store.Reports.Attempt(rt.Context(), id)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -301,7 +301,7 @@ func (m *machine) older(rt *rapid.T) {
 func (m *machine) retain(rt *rapid.T) {
 	before := time.Date(2026, 11, rapid.IntRange(19, 22).Draw(rt, "day"), 12, 0, 0, 0, time.UTC)
 	last := before.AddDate(0, 0, -rapid.IntRange(0, 2).Draw(rt, "days that unresolved rows are kept for longer"))
-	if _, err := m.store.Retain(rt.Context(), before, last); err != nil {
+	if _, err := m.store.Ledger.Retain(rt.Context(), before, last); err != nil {
 		rt.Fatalf("retain: %v", err)
 	}
 }
@@ -309,7 +309,7 @@ func (m *machine) retain(rt *rapid.T) {
 // forget forgets by which prices days before one came about.
 func (m *machine) forget(rt *rapid.T) {
 	before := time.Date(2026, 11, rapid.IntRange(19, 22).Draw(rt, "day"), 12, 0, 0, 0, time.UTC)
-	if err := m.store.RetainExplanations(rt.Context(), before); err != nil {
+	if err := m.store.Ledger.RetainExplanations(rt.Context(), before); err != nil {
 		rt.Fatalf("forget: %v", err)
 	}
 }
@@ -339,7 +339,7 @@ func (m *machine) restore(rt *rapid.T) {
 	m.beside(rt, m.backup.restore)
 	m.corrected = maps.Clone(m.savedRows)
 	for _, tape := range m.tapes {
-		at, err := m.store.Position(rt.Context(), tape.journal)
+		at, err := m.store.Ledger.Position(rt.Context(), tape.journal)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -347,7 +347,7 @@ func (m *machine) restore(rt *rapid.T) {
 			if b.From < at {
 				continue
 			}
-			if err := m.store.Apply(rt.Context(), b); err != nil {
+			if err := m.store.Ledger.Apply(rt.Context(), b); err != nil {
 				rt.Fatalf("replay: %v", err)
 			}
 		}
@@ -355,13 +355,13 @@ func (m *machine) restore(rt *rapid.T) {
 }
 
 func (m *machine) check(rt *rapid.T) {
-	v, err := m.store.Verify(rt.Context(), nil)
+	v, err := m.store.Ledger.Verify(rt.Context(), nil)
 	if err != nil || len(v.Differences) > 0 {
 		rt.Fatalf("verify: got %+v, %v; want no difference", v.Differences, err)
 	}
 	listed := 0
 	for _, account := range []string{"a", "b"} {
-		got, err := m.store.Uses(rt.Context(), ledger.UsesQuery{Account: account, Limit: 1000})
+		got, err := m.store.Reports.Uses(rt.Context(), ledger.UsesQuery{Account: account, Limit: 1000})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -376,7 +376,7 @@ func (m *machine) check(rt *rapid.T) {
 		rt.Fatalf("requests: got %d attempts, want %d", listed, v.Rows)
 	}
 	for which, tape := range m.tapes {
-		list, err := m.store.OpenAttempts(rt.Context(), tape.journal)
+		list, err := m.store.Ledger.OpenAttempts(rt.Context(), tape.journal)
 		if err != nil {
 			rt.Fatal(err)
 		}

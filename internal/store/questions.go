@@ -39,7 +39,7 @@ func (a *applier) question(ctx context.Context, list []ledger.Entry, now time.Ti
 // TakeQuestions takes at most n due questions to those providers, those due first before
 // others. They are due again after the pause that follows, whatever becomes of this time,
 // and no more after the last one. That may be lost in a power cut: then they are asked once more.
-func (s *Store) TakeQuestions(ctx context.Context, providers []string, n int) (list []ledger.Question, err error) {
+func (s *Ledger) TakeQuestions(ctx context.Context, providers []string, n int) (list []ledger.Question, err error) {
 	err = s.writeFast(ctx, "take questions", func(tx *sql.Tx) error {
 		now, err := s.clock.read(ctx, tx)
 		if err != nil {
@@ -81,7 +81,7 @@ func takeQuestions(ctx context.Context, tx *sql.Tx, providers []string, n int, n
 // AnswerQuestion resolves an attempt by what its provider says of the reply, and forgets the
 // question. It reports false, and changes nothing else, where that decides nothing: see
 // ledger.AttemptDetail.Tell.
-func (s *Store) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm.Reply, billByProvider bool) (
+func (s *Ledger) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm.Reply, billByProvider bool) (
 	resolved bool, err error,
 ) {
 	err = s.write(ctx, s.sure, "resolve attempt "+id.String(), func(tx *sql.Tx) error {
@@ -109,7 +109,7 @@ func (s *Store) AnswerQuestion(ctx context.Context, id ledger.AttemptID, r *llm.
 }
 
 // RetainQuestions forgets questions whose time is over.
-func (s *Store) RetainQuestions(ctx context.Context) error {
-	now := micros(s.Now())
+func (s *Ledger) RetainQuestions(ctx context.Context) error {
+	now := micros(s.clock.now())
 	return s.clear(ctx, &leftover{"questions", "attempt", "until < ?", []any{now}})
 }

@@ -18,7 +18,7 @@ const recoverRows = 200
 // far as it was there by then: deliveries that failed, or wait for long, are tried anew,
 // and events that it wants and was never sent, such as those of while it was disabled,
 // are sent. It returns how many, at most webhook.MostRecovered; then there may be more.
-func (s *Store) Recover(ctx context.Context, id string, since time.Time) (n int, err error) {
+func (s *Webhooks) Recover(ctx context.Context, id string, since time.Time) (n int, err error) {
 	e, err := unlessDisabled(webhookOf(ctx, s.read, id))
 	if err == nil {
 		err = s.wake(ctx, id)
@@ -66,7 +66,7 @@ type place struct {
 
 func scanPlace(row scanner) (p place, err error) { return p, row.Scan(&p.at, &p.id) }
 
-func (s *Store) beginSome(ctx context.Context, id string, list []place, r *recovery) (n int, err error) {
+func (s *Webhooks) beginSome(ctx context.Context, id string, list []place, r *recovery) (n int, err error) {
 	ids := make([]any, len(list))
 	for i := range list {
 		ids[i] = list[i].id
@@ -84,7 +84,7 @@ func (s *Store) beginSome(ctx context.Context, id string, list []place, r *recov
 // wake has an endpoint wait no more for the time for which it wanted to hear nothing:
 // what people send by hand is sent at once. It is a transaction of its own, for tries
 // that end lock deliveries before their endpoint.
-func (s *Store) wake(ctx context.Context, id string) error {
+func (s *Webhooks) wake(ctx context.Context, id string) error {
 	return s.writeFast(ctx, "wake endpoint", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE webhooks SET rests = 0 WHERE id = ? AND rests > 0", id)
 		return err
@@ -104,7 +104,7 @@ func unsuccessfulArgs(now int64) []any {
 	return []any{string(webhook.Failed), now + webhook.LeaseFor.Microseconds()}
 }
 
-func (s *Store) unsuccessful(ctx context.Context, e *webhook.Endpoint, from int64, behind place) ([]place, error) {
+func (s *Webhooks) unsuccessful(ctx context.Context, e *webhook.Endpoint, from int64, behind place) ([]place, error) {
 	now, err := s.clock.read(ctx, s.read)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (s *Store) unsuccessful(ctx context.Context, e *webhook.Endpoint, from int6
 	return collect(rows, err, scanPlace)
 }
 
-func (s *Store) retry(ctx context.Context, tx *sql.Tx, _ *webhook.Endpoint, ids []any) (int, error) {
+func (s *Webhooks) retry(ctx context.Context, tx *sql.Tx, _ *webhook.Endpoint, ids []any) (int, error) {
 	now, err := s.clock.read(ctx, tx)
 	if err != nil {
 		return 0, err
@@ -138,7 +138,7 @@ func (s *Store) retry(ctx context.Context, tx *sql.Tx, _ *webhook.Endpoint, ids 
 // unsent events are not on their way to an endpoint.
 const unsent = "NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.id AND d.webhook = ?)"
 
-func (s *Store) missed(ctx context.Context, e *webhook.Endpoint, from int64, behind place) ([]place, error) {
+func (s *Webhooks) missed(ctx context.Context, e *webhook.Endpoint, from int64, behind place) ([]place, error) {
 	where, args := "at >= ? AND (at <> ? OR id > ?)", []any{max(from, behind.at), behind.at, behind.id}
 	if e.Account != "" {
 		where, args = where+" AND account = ?", append(args, e.Account)
@@ -153,12 +153,11 @@ func (s *Store) missed(ctx context.Context, e *webhook.Endpoint, from int64, beh
 		return nil, nil
 	}
 	rows, err := s.read.QueryContext(ctx, "SELECT at, id FROM events WHERE "+where+" AND "+among("type", len(types))+
-		" AND "+unsent+" ORDER BY at, id LIMIT ?",
-		slices.Concat(args, types, []any{e.ID, int64(recoverRows)})...)
+		" AND "+unsent+" ORDER BY at, id LIMIT ?", slices.Concat(args, types, []any{e.ID, int64(recoverRows)})...)
 	return collect(rows, err, scanPlace)
 }
 
-func (s *Store) sendMissed(ctx context.Context, tx *sql.Tx, e *webhook.Endpoint, ids []any) (int, error) {
+func (s *Webhooks) sendMissed(ctx context.Context, tx *sql.Tx, e *webhook.Endpoint, ids []any) (int, error) {
 	rows, err := tx.QueryContext(ctx, "SELECT at, id FROM events WHERE "+among("id", len(ids))+" AND "+unsent+
 		" ORDER BY at, id", append(slices.Clone(ids), e.ID)...)
 	list, err := collect(rows, err, scanPlace)

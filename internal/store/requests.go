@@ -31,16 +31,16 @@ var errNoRequest = errors.New("there is no such request")
 // than its limit, even none, and a next one all the same: what was asked for is
 // rare, and there is more to look through. Requests of days that retention has
 // taken are not there.
-func (s *Store) Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor,
+func (s *Reports) Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.RequestSummary, ledger.RequestCursor,
 	error,
 ) {
 	l, err := newLook(&q)
 	if err != nil {
 		return nil, ledger.RequestCursor{}, fmt.Errorf("read requests: %w", err)
 	}
-	list, err := s.look(ctx, l)
+	list, err := s.look(ctx, "read requests", l)
 	if err != nil {
-		return nil, ledger.RequestCursor{}, fmt.Errorf("read requests: %w", err)
+		return nil, ledger.RequestCursor{}, err
 	}
 	return list, l.next(), nil
 }
@@ -49,7 +49,7 @@ func (s *Store) Requests(ctx context.Context, q ledger.RequestsQuery) ([]ledger.
 // first, 1 to ledger.MaxRequests. Those of another node may come later than
 // their ids say, and one that is under way will change: whoever follows asks
 // from a little before, and replaces what it has.
-func (s *Store) RequestsSince(ctx context.Context, account string, after ledger.RequestCursor, limit int) (
+func (s *Reports) RequestsSince(ctx context.Context, account string, after ledger.RequestCursor, limit int) (
 	[]ledger.RequestSummary, error,
 ) {
 	l, err := newLook(&ledger.RequestsQuery{Account: account, Limit: limit})
@@ -59,11 +59,7 @@ func (s *Store) RequestsSince(ctx context.Context, account string, after ledger.
 	if l.above, err = spotOf(after, math.MaxUint16+1, l.above); err != nil {
 		return nil, fmt.Errorf("read new requests: %w", err)
 	}
-	list, err := s.look(ctx, l)
-	if err != nil {
-		return nil, fmt.Errorf("read new requests: %w", err)
-	}
-	return list, nil
+	return s.look(ctx, "read new requests", l)
 }
 
 // spot is a place between attempts, in the order of their primary key.
@@ -123,26 +119,24 @@ func newLook(q *ledger.RequestsQuery) (*look, error) {
 }
 
 // look reads pieces that double until there is a page.
-func (s *Store) look(ctx context.Context, l *look) ([]ledger.RequestSummary, error) {
-	tx, err := s.moment(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
-	for size := firstLook * (l.q.Limit + 1); !l.done; size *= 2 {
-		if err := l.piece(ctx, tx, min(size, max(mostLooked-l.seen, firstLook)+1)); err != nil {
-			return nil, err
+func (s *Reports) look(ctx context.Context, doing string, l *look) (list []ledger.RequestSummary, err error) {
+	err = s.moment(ctx, doing, func(tx *sql.Tx) error {
+		for size := firstLook * (l.q.Limit + 1); !l.done; size *= 2 {
+			if err := l.piece(ctx, tx, min(size, max(mostLooked-l.seen, firstLook)+1)); err != nil {
+				return err
+			}
 		}
-	}
-	parts, err := attemptsOf(ctx, tx, l.found)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]ledger.RequestSummary, len(parts))
-	for i := range parts {
-		list[i] = ledger.Summarize(parts[i])
-	}
-	return list, nil
+		parts, err := attemptsOf(ctx, tx, l.found)
+		if err != nil {
+			return err
+		}
+		list = make([]ledger.RequestSummary, len(parts))
+		for i := range parts {
+			list[i] = ledger.Summarize(parts[i])
+		}
+		return nil
+	})
+	return list, err
 }
 
 // piece looks at the next attempts.
@@ -299,23 +293,20 @@ func correctionsOf(ctx context.Context, q querier, with string, args []any) (map
 // Request is a request of an account with all its attempts, their prices and
 // the arithmetic of what they cost; false when the account has no such request,
 // or retention has taken it.
-func (s *Store) Request(ctx context.Context, account string, id uuid.UUID) (ledger.RequestDetail, bool, error) {
-	d, err := s.request(ctx, account, id)
+func (s *Reports) Request(ctx context.Context, account string, id uuid.UUID) (d ledger.RequestDetail, there bool,
+	err error,
+) {
+	err = s.moment(ctx, "read request "+id.String(), func(tx *sql.Tx) (err error) {
+		d, err = readRequest(ctx, tx, account, id)
+		return err
+	})
 	if errors.Is(err, errNoRequest) {
-		return ledger.RequestDetail{}, false, nil
+		return d, false, nil
 	}
-	if err != nil {
-		return ledger.RequestDetail{}, false, fmt.Errorf("read request %s: %w", id, err)
-	}
-	return d, true, nil
+	return d, err == nil, err
 }
 
-func (s *Store) request(ctx context.Context, account string, id uuid.UUID) (d ledger.RequestDetail, err error) {
-	tx, err := s.moment(ctx)
-	if err != nil {
-		return d, err
-	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
+func readRequest(ctx context.Context, tx *sql.Tx, account string, id uuid.UUID) (d ledger.RequestDetail, err error) {
 	days, err := daysOf(ctx, tx, "attempts", "day", firstDay, lastDay)
 	if err != nil {
 		return d, err

@@ -18,7 +18,7 @@ const resolveRows = 100
 // of its own. It goes on from where it was when it is called again after an error. It
 // tells progress, in attempts; progress may be nil. What it returns is what was resolved,
 // or would be.
-func (s *Store) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.ResolveQuery,
+func (s *Ledger) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.ResolveQuery,
 	progress func(done, total int64),
 ) (ledger.Resolution, error) {
 	look := older{store: s, query: &q}
@@ -46,7 +46,7 @@ func (s *Store) ResolveOlder(ctx context.Context, by audit.Actor, q ledger.Resol
 }
 
 // resolveSome resolves those of the attempts that nobody has resolved meanwhile.
-func (s *Store) resolveSome(ctx context.Context, by audit.Actor, rule ledger.Rule, list []ledger.AttemptDetail) (
+func (s *Ledger) resolveSome(ctx context.Context, by audit.Actor, rule ledger.Rule, list []ledger.AttemptDetail) (
 	sum ledger.Resolution, err error,
 ) {
 	err = s.write(ctx, s.sure, "resolve attempts", func(tx *sql.Tx) error {
@@ -93,7 +93,7 @@ func spotsOf(list []ledger.AttemptDetail) (spots []spot) {
 
 // older looks for the attempts of a query whose end nobody saw.
 type older struct {
-	store *Store
+	store *Ledger
 	query *ledger.ResolveQuery
 }
 

@@ -17,7 +17,7 @@ const itemSize = 256
 // KeepResponse keeps a response, in the place of one with the same id. A power
 // cut may take it away, as it takes answers that are on their way. One that may not be
 // kept is a kept.Refusal.
-func (s *Store) KeepResponse(ctx context.Context, r *conversation.Record) error {
+func (s *Kept) KeepResponse(ctx context.Context, r *conversation.Record) error {
 	size := int64(len(r.Sealed) + itemSize*len(r.Items))
 	if err := s.checkSpace(r.Account, size); err != nil {
 		return err
@@ -56,45 +56,41 @@ func (s *Store) KeepResponse(ctx context.Context, r *conversation.Record) error 
 }
 
 // Response is the sealed content of a response, or conversation.ErrNotFound.
-func (s *Store) Response(ctx context.Context, id string) (sealed []byte, err error) {
+func (s *Kept) Response(ctx context.Context, id string) (sealed []byte, err error) {
 	const query = "SELECT sealed FROM responses WHERE id = ? AND expires > ?"
-	err = s.read.QueryRowContext(ctx, query, id, micros(s.Now())).Scan(&sealed)
+	err = s.read.QueryRowContext(ctx, query, id, micros(s.clock.now())).Scan(&sealed)
 	return sealed, missing("read response", err)
 }
 
 // ResponseOfItem is the newest response that has the item, or
 // conversation.ErrNotFound.
-func (s *Store) ResponseOfItem(ctx context.Context, item string) (l conversation.Link, err error) {
+func (s *Kept) ResponseOfItem(ctx context.Context, item string) (l conversation.Link, err error) {
 	const query = "SELECT r.id, r.previous, length(r.sealed) FROM response_items i JOIN responses r ON r.id = " +
 		"i.response" +
 		" WHERE i.item = ? AND r.expires > ? ORDER BY r.created DESC, r.id LIMIT 1"
-	err = s.read.QueryRowContext(ctx, query, item, micros(s.Now())).Scan(&l.ID, &l.Previous, &l.Size)
+	err = s.read.QueryRowContext(ctx, query, item, micros(s.clock.now())).Scan(&l.ID, &l.Previous, &l.Size)
 	return l, missing("find item", err)
 }
 
 // ResponseChain is a response and the ones before it, the newest first, up to
 // most of them or to one that is not there.
-func (s *Store) ResponseChain(ctx context.Context, id string, most int) ([]conversation.Link, error) {
-	now := micros(s.Now())
+func (s *Kept) ResponseChain(ctx context.Context, id string, most int) ([]conversation.Link, error) {
+	now := micros(s.clock.now())
 	rows, err := s.read.QueryContext(ctx, "WITH RECURSIVE chain (id, previous, size, turn) AS ("+
 		"SELECT id, previous, length(sealed), 1 FROM responses WHERE id = ? AND expires > ?"+
 		" UNION ALL SELECT r.id, r.previous, length(r.sealed), c.turn + 1 FROM chain c JOIN responses r ON r.id = "+
 		"c.previous"+
 		" WHERE r.expires > ? AND c.turn < ?) SELECT id, previous, size FROM chain ORDER BY turn", id, now, now, most)
-	links, err := collect(rows, err, func(row scanner) (l conversation.Link, err error) {
+	return listed("read responses", rows, err, func(row scanner) (l conversation.Link, err error) {
 		return l, row.Scan(&l.ID, &l.Previous, &l.Size)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read responses: %w", err)
-	}
-	return links, nil
 }
 
 // DeleteResponse deletes a response, or reports conversation.ErrNotFound.
-func (s *Store) DeleteResponse(ctx context.Context, id string) error {
+func (s *Kept) DeleteResponse(ctx context.Context, id string) error {
 	return s.write(ctx, s.sure, "delete response", func(tx *sql.Tx) error {
 		_, n, err := s.giveBack(ctx, tx, kept.Response,
-			"DELETE FROM responses WHERE id = ? AND expires > ? RETURNING account, size", id, micros(s.Now()))
+			"DELETE FROM responses WHERE id = ? AND expires > ? RETURNING account, size", id, micros(s.clock.now()))
 		if err == nil && n == 0 {
 			err = conversation.ErrNotFound
 		}
@@ -104,18 +100,18 @@ func (s *Store) DeleteResponse(ctx context.Context, id string) error {
 
 // SweepResponses deletes what has expired, and returns how many responses that
 // were.
-func (s *Store) SweepResponses(ctx context.Context) (int64, error) {
+func (s *Kept) SweepResponses(ctx context.Context) (int64, error) {
 	const some = "DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE expires <= ? LIMIT ?) RETURNING " +
 		"account, size"
 	return s.inPortions(ctx, "sweep responses", func(tx *sql.Tx) (n int64, err error) {
-		_, n, err = s.giveBack(ctx, tx, kept.Response, some, micros(s.Now()), retainRows)
+		_, n, err = s.giveBack(ctx, tx, kept.Response, some, micros(s.clock.now()), retainRows)
 		return n, err
 	})
 }
 
 // inPortions runs a deletion of retainRows rows at most until there is less to delete, and
 // returns how many rows are gone.
-func (s *Store) inPortions(ctx context.Context, doing string, some func(tx *sql.Tx) (int64, error)) (deleted int64,
+func (s *Kept) inPortions(ctx context.Context, doing string, some func(tx *sql.Tx) (int64, error)) (deleted int64,
 	err error,
 ) {
 	for n := int64(retainRows); n == retainRows; deleted += n {

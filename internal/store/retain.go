@@ -18,7 +18,7 @@ const retainRows = 500
 // ledger.AttemptDetail.Unresolved. What they add up to goes into checkpoints in the same
 // transactions, so that Verify goes on from there, and by the version of their price into
 // explanations.
-func (s *Store) Retain(ctx context.Context, before, unresolved time.Time) (all ledger.Retained, err error) {
+func (s *Ledger) Retain(ctx context.Context, before, unresolved time.Time) (all ledger.Retained, err error) {
 	all.Rows, err = s.retainRows(ctx, before, "outcome <> 'open' AND NOT "+isUnresolved)
 	if err == nil {
 		all.Unresolved, err = s.retainRows(ctx, unresolved, "outcome <> 'open'") // which the others have left
@@ -28,7 +28,7 @@ func (s *Store) Retain(ctx context.Context, before, unresolved time.Time) (all l
 }
 
 // retainRows deletes the attempts before a moment of which the condition holds.
-func (s *Store) retainRows(ctx context.Context, before time.Time, where string) (deleted int64, err error) {
+func (s *Ledger) retainRows(ctx context.Context, before time.Time, where string) (deleted int64, err error) {
 	days, err := daysOf(ctx, s.read, "attempts", "day", firstDay, dayOf(before)-1)
 	if err != nil {
 		return 0, fmt.Errorf("delete old attempts: %w", err)
@@ -53,43 +53,6 @@ func (s *Store) retainRows(ctx context.Context, before time.Time, where string) 
 	return deleted, nil
 }
 
-// RetainBudgets forgets budget leases whose period is over.
-func (s *Store) RetainBudgets(ctx context.Context) error {
-	// An attempt of yesterday may still be under way, so may one of last month.
-	now := s.Now().UTC()
-	day, month := ledger.PeriodDay.Number(now.AddDate(0, 0, -2)), ledger.PeriodMonth.Number(now.AddDate(0, -2, 0))
-	return s.write(ctx, s.sure, "forget old slices", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(
-			ctx, "DELETE FROM slices WHERE period > 0 AND (period < ? AND period < ? OR period >= ? AND period < ?)",
-			month, ledger.FirstDayNumber, ledger.FirstDayNumber, day)
-		return err
-	})
-}
-
-// keepEvents is how long an event is kept, and a delivery when it has ended: longer than
-// webhook.RecoverFor, for which it is asked what was delivered.
-const keepEvents = 30 * 24 * time.Hour
-
-// RetainEvents forgets deliveries that ended long ago, those of endpoints that are
-// gone, old events that nobody is told of any more, and what was told and may be told
-// again.
-func (s *Store) RetainEvents(ctx context.Context) error {
-	now := s.Now()
-	before := micros(now.Add(-keepEvents))
-	for _, old := range []leftover{
-		{"deliveries", "id", "ended < ?", []any{before}},
-		{"deliveries", "id", "NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = deliveries.webhook)", nil},
-		{"tries", "delivery", "NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.id = tries.delivery)", nil},
-		{"events", "id", "at < ? AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.id)", []any{before}},
-		{"told", "name", "until < ?", []any{micros(now)}},
-	} {
-		if err := s.clear(ctx, &old); err != nil {
-			return fmt.Errorf("forget old %s: %w", old.table, err)
-		}
-	}
-	return nil
-}
-
 // leftover are rows that nobody needs any more.
 type leftover struct {
 	table, key, where string
@@ -98,11 +61,10 @@ type leftover struct {
 
 // clear deletes rows, a few at a time. They are looked for before anybody has to
 // wait for the deletion.
-func (s *Store) clear(ctx context.Context, old *leftover) error {
+func (s *conn) clear(ctx context.Context, old *leftover) error {
 	for {
 		rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT "+old.key+" FROM "+old.table+" WHERE "+old.where+
-			" LIMIT ?",
-			append(old.args[:len(old.args):len(old.args)], int64(retainRows))...)
+			" LIMIT ?", append(old.args[:len(old.args):len(old.args)], int64(retainRows))...)
 		keys, err := collect(rows, err, func(row scanner) (key any, err error) {
 			var text string
 			err = row.Scan(&text)
@@ -113,8 +75,7 @@ func (s *Store) clear(ctx context.Context, old *leftover) error {
 		}
 		err = s.write(ctx, s.sure, "delete", func(tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, "DELETE FROM "+old.table+" WHERE "+among(old.key, len(keys))+" AND "+
-				old.where,
-				append(keys[:len(keys):len(keys)], old.args...)...)
+				old.where, append(keys[:len(keys):len(keys)], old.args...)...)
 			return err
 		})
 		if err != nil || len(keys) < retainRows {
@@ -157,7 +118,7 @@ func (r *retention) some(ctx context.Context, tx *sql.Tx) (n int64, last string,
 
 // RetainExplanations forgets by which prices the days before a moment came about. Their
 // sums stay.
-func (s *Store) RetainExplanations(ctx context.Context, before time.Time) error {
+func (s *Ledger) RetainExplanations(ctx context.Context, before time.Time) error {
 	explanations := newRollup(tableExplanations)
 	for more := true; more; {
 		err := s.write(ctx, s.sure, "forget old explanations", func(tx *sql.Tx) (err error) {

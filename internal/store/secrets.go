@@ -12,7 +12,7 @@ import (
 
 // Reseal seals all secrets in the database with the newest key of the ring, in one
 // transaction, and returns how many there are.
-func (s *Store) Reseal(ctx context.Context, by audit.Actor, ring *seal.Ring) (n int, err error) {
+func (s *Webhooks) Reseal(ctx context.Context, by audit.Actor, ring *seal.Ring) (n int, err error) {
 	newest := ring.Newest()
 	err = s.write(ctx, s.sure, "seal secrets anew", func(tx *sql.Tx) error {
 		if err := s.inTurn(ctx, tx); err != nil {
@@ -34,8 +34,7 @@ func (s *Store) Reseal(ctx context.Context, by audit.Actor, ring *seal.Ring) (n 
 		return s.tell(ctx, tx, audit.Entry{
 			Actor: by, Action: audit.SecretsResealed,
 			Object: audit.Object{Kind: "secrets"},
-		},
-			facts{"key": orNone(before)}, facts{"key": newest, "secrets": n})
+		}, facts{"key": orNone(before)}, facts{"key": newest, "secrets": n})
 	})
 	return n, err
 }
@@ -68,7 +67,7 @@ func resealWebhooks(ctx context.Context, tx *sql.Tx, ring *seal.Ring) (n int, er
 
 // SealedWith is how many secrets in the database are sealed with each master key, by
 // its name.
-func (s *Store) SealedWith(ctx context.Context) (map[string]int, error) {
+func (s *Webhooks) SealedWith(ctx context.Context) (map[string]int, error) {
 	rows, err := s.read.QueryContext(
 		ctx, "SELECT secret FROM webhooks UNION ALL SELECT former FROM webhooks WHERE former <> ''")
 	all, err := collect(rows, err, func(row scanner) (text string, err error) { return text, row.Scan(&text) })

@@ -34,11 +34,11 @@ func scanSession(row scanner) (people.Session, error) {
 }
 
 // StartSession starts a session, and forgets those whose time is over.
-func (s *Store) StartSession(ctx context.Context, by audit.Actor, n people.NewSession) error {
+func (s *People) StartSession(ctx context.Context, by audit.Actor, n people.NewSession) error {
 	return s.changePeople(ctx, "start session", func(tx *sql.Tx) error { return s.startSession(ctx, tx, by, n) })
 }
 
-func (s *Store) startSession(ctx context.Context, tx *sql.Tx, by audit.Actor, n people.NewSession) error {
+func (s *People) startSession(ctx context.Context, tx *sql.Tx, by audit.Actor, n people.NewSession) error {
 	if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE expires <= ?", micros(n.Created)); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func sessionObject(n *people.Session) audit.Object { return audit.Object{Kind: "
 
 // VisitorBySession is whose session has that token, over or not; or
 // people.ErrNotFound.
-func (s *Store) VisitorBySession(ctx context.Context, token people.Hash) (*people.Visitor, error) {
+func (s *People) VisitorBySession(ctx context.Context, token people.Hash) (*people.Visitor, error) {
 	var r sessionRow
 	var u userRow
 	err := s.read.QueryRowContext(ctx, "SELECT "+sessionColumns+", "+userColumns+
@@ -77,7 +77,7 @@ func (s *Store) VisitorBySession(ctx context.Context, token people.Hash) (*peopl
 }
 
 // TouchSession notes when and from where a session was last used.
-func (s *Store) TouchSession(ctx context.Context, n people.Session) error {
+func (s *People) TouchSession(ctx context.Context, n people.Session) error {
 	return s.writeFast(ctx, "touch session", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE sessions SET seen = ?, address = ? WHERE id = ? AND seen < ?",
 			micros(n.Seen), n.Address, n.ID, micros(n.Seen))
@@ -90,18 +90,14 @@ func (s *Store) TouchSession(ctx context.Context, n people.Session) error {
 }
 
 // Sessions are the sessions of a user, the one used last first.
-func (s *Store) Sessions(ctx context.Context, userID string) ([]people.Session, error) {
+func (s *People) Sessions(ctx context.Context, userID string) ([]people.Session, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+sessionColumns+
 		" FROM sessions s WHERE s.who = ? ORDER BY s.seen DESC, s.id", userID)
-	list, err := collect(rows, err, scanSession)
-	if err != nil {
-		return nil, fmt.Errorf("read sessions: %w", err)
-	}
-	return list, nil
+	return listed("read sessions", rows, err, scanSession)
 }
 
 // EndSessions ends sessions of a user and returns how many.
-func (s *Store) EndSessions(ctx context.Context, by audit.Actor, userID string, e people.Ending) (ended int,
+func (s *People) EndSessions(ctx context.Context, by audit.Actor, userID string, e people.Ending) (ended int,
 	err error,
 ) {
 	err = s.changePeople(ctx, "end sessions", func(tx *sql.Tx) error {

@@ -17,7 +17,7 @@ func TestFileModes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "my data 100%?#", "weir.db")
 	s := open(t, store.Options{Path: path})
-	if err := s.Apply(t.Context(), batchOf(uuid.New(), 0)); err != nil {
+	if err := s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0)); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]os.FileMode{filepath.Dir(path): 0o700, path: 0o600, path + "-wal": 0o600, path + "-shm": 0o600, path + "-lock": 0o600} {
@@ -60,7 +60,7 @@ func TestBackupIsPutBack(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy.db")
 	tamper(t, store.Options{Path: path}, "VACUUM INTO '"+copied+"'")
 	s := open(t, store.Options{Path: copied})
-	if err := s.Apply(t.Context(), batchOf(uuid.New(), 0, settled(time.Now(), 1))); err != nil {
+	if err := s.Ledger.Apply(t.Context(), batchOf(uuid.New(), 0, settled(time.Now(), 1))); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(copied + "-wal"); err != nil {

@@ -1,6 +1,6 @@
-// Package store keeps everything that is not in the journal in a database:
-// accounts, keys, attempts, prices, rollups, idempotent replies. It implements
-// the store interfaces of the packages account and ledger.
+// Package store keeps everything that is not in the journal in a database. A DB
+// is one open database; a type for each part of what is in it has the methods,
+// and implements the interfaces of those who use it.
 //
 // SQL here is written once, in the subset that SQLite and PostgreSQL share;
 // what an engine does its own way is a field of engine. All text of SQL stands
@@ -35,12 +35,26 @@ type Options struct {
 	Clock, Machine func() time.Time
 }
 
-// Store is an open database. All its methods may be called at once.
-type Store struct {
+// DB is an open database with all its parts. All their methods may be called at once.
+type DB struct {
+	*conn
+
+	Accounts *Accounts
+	People   *People
+	Ledger   *Ledger
+	Leases   *Leases
+	Reports  *Reports
+	Webhooks *Webhooks
+	Kept     *Kept
+	Audit    *AuditLog
+}
+
+// conn is what the parts of a database share: its connections, transactions on them,
+// and what several parts do in one, such as writing the audit log.
+type conn struct {
 	engine *engine
 	clock  *clock
 	log    *slog.Logger
-	quota  kept.Quota
 
 	// read is a pool of connections that see commits as they are made. fast
 	// and sure are for writing. A commit on fast is there for every process at
@@ -52,7 +66,7 @@ type Store struct {
 	// writer, by whoever writes: waiting here is fair and costs nothing,
 	// waiting for SQLite's own lock is sleeping and trying again.
 	writing chan struct{}
-	applier *applier
+	bulk    bulk // on fast
 	outbox  outbox
 }
 
@@ -62,7 +76,7 @@ type engine struct {
 	dialect    goose.Dialect // for the table of applied migrations
 	// exists is nil when there is a database.
 	exists func() error
-	// open gives the three pools of a Store.
+	// open gives the three pools of a conn.
 	open func() (read, fast, sure *sql.DB, err error)
 	// prepare makes a database that is not up to date ready for migrations,
 	// alone: it holds a lock until release is called.
@@ -126,7 +140,7 @@ const (
 
 // Open opens the database and brings its schema up to date. Any number of
 // processes may do so at once. A schema newer than this program is refused.
-func Open(ctx context.Context, o Options) (*Store, error) {
+func Open(ctx context.Context, o Options) (*DB, error) {
 	e, err := o.engine()
 	if err != nil {
 		return nil, err
@@ -145,18 +159,23 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// connect makes a Store whose schema nobody has looked at.
-func (o *Options) connect(e *engine) (*Store, error) {
+// connect makes a DB whose schema nobody has looked at.
+func (o *Options) connect(e *engine) (*DB, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{engine: e, clock: newClock(o, e), log: o.Log, quota: o.Kept, writing: make(chan struct{}, 1)}
+	c := &conn{engine: e, clock: newClock(o, e), log: o.Log, writing: make(chan struct{}, 1)}
 	var err error
-	if s.read, s.fast, s.sure, err = e.open(); err != nil {
+	if c.read, c.fast, c.sure, err = e.open(); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	s.outbox = outbox{engine: e, clock: s.clock}
-	s.applier = newApplier(e, s.fast, s.clock, s.log)
+	c.bulk = bulk{db: c.fast, arrays: e.arrays}
+	c.outbox = outbox{engine: e, clock: c.clock}
+	s := &DB{
+		conn: c, Accounts: &Accounts{c}, Ledger: &Ledger{c, newApplier(c)}, Leases: &Leases{c}, Reports: &Reports{c},
+		Webhooks: &Webhooks{c}, Kept: &Kept{c, o.Kept}, Audit: &AuditLog{c},
+	}
+	s.People = &People{c, s.Accounts, s.Webhooks}
 	return s, nil
 }
 
@@ -177,13 +196,13 @@ func (o *Options) engine() (*engine, error) {
 	return sqliteEngine(o.Path)
 }
 
-// Close closes the database. Nothing may use the store any more.
-func (s *Store) Close() error {
-	return errors.Join(s.applier.bulk.close(), s.read.Close(), s.fast.Close(), s.sure.Close())
+// Close closes the database. Nothing may use it or its parts any more.
+func (s *DB) Close() error {
+	return errors.Join(s.bulk.close(), s.read.Close(), s.fast.Close(), s.sure.Close())
 }
 
 // acquire waits for the right to write, which release gives back.
-func (s *Store) acquire(ctx context.Context) (release func(), err error) {
+func (s *conn) acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case s.writing <- struct{}{}:
 		return func() { <-s.writing }, nil
@@ -195,7 +214,7 @@ func (s *Store) acquire(ctx context.Context) (release func(), err error) {
 // write runs fn in a transaction on one of the writing pools, and once more
 // when it lost against another transaction. Doing names the operation in
 // errors.
-func (s *Store) write(ctx context.Context, db *sql.DB, doing string, fn func(tx *sql.Tx) error) error {
+func (s *conn) write(ctx context.Context, db *sql.DB, doing string, fn func(tx *sql.Tx) error) error {
 	begin := func(ctx context.Context) (*sql.Tx, error) { return db.BeginTx(ctx, nil) }
 	if s.engine.manyWriters {
 		return s.repeat(ctx, func() error { return transact(ctx, begin, doing, fn) })
@@ -208,9 +227,9 @@ func (s *Store) write(ctx context.Context, db *sql.DB, doing string, fn func(tx 
 	return transact(ctx, begin, doing, fn)
 }
 
-// writeFast is write on the pool of fast, whose connection the applier holds
-// where there is one.
-func (s *Store) writeFast(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
+// writeFast is write on the pool of fast, whose connection bulk holds where there
+// is one.
+func (s *conn) writeFast(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
 	if s.engine.manyWriters {
 		return s.write(ctx, s.fast, doing, fn)
 	}
@@ -219,15 +238,14 @@ func (s *Store) writeFast(ctx context.Context, doing string, fn func(tx *sql.Tx)
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	defer release()
-	b := &s.applier.bulk
-	if err := transact(ctx, b.begin, doing, fn); err != nil {
-		return errors.Join(err, b.close())
+	if err := transact(ctx, s.bulk.begin, doing, fn); err != nil {
+		return errors.Join(err, s.bulk.close())
 	}
 	return nil
 }
 
 // repeat runs a transaction until it has not lost against another one.
-func (s *Store) repeat(ctx context.Context, run func() error) error {
+func (s *conn) repeat(ctx context.Context, run func() error) error {
 	pause := retryPause
 	for try := 1; ; try++ {
 		err := run()
@@ -244,7 +262,7 @@ func (s *Store) repeat(ctx context.Context, run func() error) error {
 }
 
 // inTurn makes transactions that call it commit one after the other.
-func (s *Store) inTurn(ctx context.Context, tx *sql.Tx) error {
+func (s *conn) inTurn(ctx context.Context, tx *sql.Tx) error {
 	if s.engine.inTurn == nil {
 		return nil
 	}
@@ -254,10 +272,18 @@ func (s *Store) inTurn(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// moment begins a transaction that sees the database as of one moment and
-// changes nothing.
-func (s *Store) moment(ctx context.Context) (*sql.Tx, error) {
-	return s.read.BeginTx(ctx, s.engine.snapshot)
+// moment runs fn in a transaction that sees the database as of one moment and
+// changes nothing. Doing names the operation in errors.
+func (s *conn) moment(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
+	tx, err := s.read.BeginTx(ctx, s.engine.snapshot)
+	if err == nil {
+		defer func() { _ = tx.Rollback() }() // nothing was written
+		err = fn(tx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
 }
 
 // transact runs fn in a transaction, for whoever may write.
@@ -293,6 +319,15 @@ func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([
 		return nil
 	})
 	return list, err
+}
+
+// listed is what collect gives where that is all; doing names the operation in errors.
+func listed[T any](doing string, rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
+	list, err := collect(rows, err, scan)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	return list, nil
 }
 
 // each calls fn with each row of a query, until it gives an error.

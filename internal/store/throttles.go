@@ -14,7 +14,7 @@ var errWait = errors.New("wait")
 
 // TrySignIn counts an attempt as failed in all marks, unless one of them says to
 // wait: then it counts nothing, and returns how long.
-func (s *Store) TrySignIn(ctx context.Context, marks []people.Mark, now time.Time) (wait time.Duration, err error) {
+func (s *People) TrySignIn(ctx context.Context, marks []people.Mark, now time.Time) (wait time.Duration, err error) {
 	err = s.write(ctx, s.sure, "count attempt to sign in", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM throttles WHERE at < ? AND known < ?",
 			micros(now.Add(-people.FailuresFor)), micros(now.Add(-people.KnownFor)))
@@ -65,7 +65,7 @@ func countFailure(ctx context.Context, tx *sql.Tx, m *people.Mark, now time.Time
 }
 
 // PassSignIn takes back what TrySignIn counted, because it was a success.
-func (s *Store) PassSignIn(ctx context.Context, marks []people.Mark, now time.Time) error {
+func (s *People) PassSignIn(ctx context.Context, marks []people.Mark, now time.Time) error {
 	return s.write(ctx, s.sure, "count sign-in", func(tx *sql.Tx) error {
 		for i := range marks {
 			m := &marks[i]

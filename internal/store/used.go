@@ -2,10 +2,8 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"weir/internal/ledger"
 )
@@ -41,26 +39,4 @@ func latest(used map[string]int64, a *ledger.Attempt) {
 	if at := micros(a.Opened); at > used[a.Key] {
 		used[a.Key] = at
 	}
-}
-
-// KeysUsed is when each key of an account, by id, was used last: when its last
-// attempt was opened. Keys that never were are not in it.
-func (s *Store) KeysUsed(ctx context.Context, account string) (map[string]time.Time, error) {
-	type use struct {
-		key string
-		at  int64
-	}
-	rows, err := s.read.QueryContext(
-		ctx, "SELECT u.key, u.at FROM keys k JOIN key_used u ON u.key = k.id WHERE k.account = ?", account)
-	used := map[string]time.Time{}
-	err = each(rows, err, func(row scanner) (u use, err error) {
-		return u, row.Scan(&u.key, &u.at)
-	}, func(u *use) error {
-		used[u.key] = fromMicros(u.at)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read when keys were used: %w", err)
-	}
-	return used, nil
 }

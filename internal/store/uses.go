@@ -18,21 +18,16 @@ const (
 )
 
 // Uses is a page of an account's usage. It reads the rollup without keys alone.
-func (s *Store) Uses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error) {
+func (s *Reports) Uses(ctx context.Context, q ledger.UsesQuery) (page ledger.UsesPage, err error) {
 	f, err := newUsesFilter(q)
-	if err != nil {
-		return ledger.UsesPage{}, fmt.Errorf("read uses: %w", err)
-	}
-	tx, err := s.moment(ctx)
-	if err != nil {
-		return ledger.UsesPage{}, fmt.Errorf("read uses: %w", err)
-	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
-	page, err := f.page(ctx, tx, s.engine, q.Limit, q.Offset)
 	if err != nil {
 		return page, fmt.Errorf("read uses: %w", err)
 	}
-	return page, nil
+	err = s.moment(ctx, "read uses", func(tx *sql.Tx) (err error) {
+		page, err = f.page(ctx, tx, s.engine, q.Limit, q.Offset)
+		return err
+	})
+	return page, err
 }
 
 // usesFilter is what a query selects.

@@ -23,20 +23,16 @@ const (
 // checkpoints of deleted rows, and the cost of every row from its price, all
 // as of one moment. It tells progress, in rows, every thousand rows; progress
 // may be nil. At most the first thousand differences are listed.
-func (s *Store) Verify(ctx context.Context, progress func(done, total int64)) (ledger.Verification, error) {
-	tx, err := s.moment(ctx)
-	if err != nil {
-		return ledger.Verification{}, fmt.Errorf("verify: %w", err)
-	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
-	v := &verifier{tx: tx, book: priceBook{}, now: s.Now().UTC(), progress: progress}
+func (s *Ledger) Verify(ctx context.Context, progress func(done, total int64)) (ledger.Verification, error) {
+	v := &verifier{book: priceBook{}, progress: progress}
 	if progress == nil {
 		v.progress = func(int64, int64) {}
 	}
-	if err := v.run(ctx); err != nil {
-		return v.result, fmt.Errorf("verify: %w", err)
-	}
-	return v.result, nil
+	err := s.moment(ctx, "verify", func(tx *sql.Tx) error {
+		v.tx, v.now = tx, s.clock.now().UTC()
+		return v.run(ctx)
+	})
+	return v.result, err
 }
 
 // verifier goes through the database day by day, with the sums of one day in

@@ -12,7 +12,7 @@ func SQLiteVersion() string { return sqlite3.SQLITE_VERSION }
 
 // Version is the name and version of the database program, such as "SQLite
 // 3.50.4" or "PostgreSQL 17.2".
-func (s *Store) Version(ctx context.Context) (string, error) {
+func (s *DB) Version(ctx context.Context) (string, error) {
 	if !s.engine.shared {
 		return "SQLite " + SQLiteVersion(), nil
 	}

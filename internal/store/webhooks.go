@@ -5,12 +5,19 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/webhook"
 )
+
+// Webhooks are the endpoints with their secrets, the events and their deliveries.
+type Webhooks struct{ *conn }
+
+// Stores is what webhook.NewService asks for.
+func (s *Webhooks) Stores() webhook.Stores {
+	return webhook.Stores{Endpoints: s, Secrets: s, Deliveries: s}
+}
 
 const webhookColumns = "id, account, url, types, allow_private, former_until, failing, disabled, why, created"
 
@@ -53,7 +60,7 @@ func webhookOf(ctx context.Context, q querier, id string) (webhook.Endpoint, err
 }
 
 // Webhook is the endpoint of that id; or webhook.ErrNotFound.
-func (s *Store) Webhook(ctx context.Context, id string) (webhook.Endpoint, error) {
+func (s *Webhooks) Webhook(ctx context.Context, id string) (webhook.Endpoint, error) {
 	e, err := webhookOf(ctx, s.read, id)
 	return s.asOfNow(e), err
 }
@@ -68,8 +75,8 @@ func unlessDisabled(e webhook.Endpoint, err error) (webhook.Endpoint, error) {
 }
 
 // asOfNow forgets what is over.
-func (s *Store) asOfNow(e webhook.Endpoint) webhook.Endpoint {
-	if e.Rotated != nil && !s.Now().Before(*e.Rotated) {
+func (s *Webhooks) asOfNow(e webhook.Endpoint) webhook.Endpoint {
+	if e.Rotated != nil && !s.clock.now().Before(*e.Rotated) {
 		e.Rotated = nil
 	}
 	return e
@@ -77,31 +84,28 @@ func (s *Store) asOfNow(e webhook.Endpoint) webhook.Endpoint {
 
 // Webhooks are the endpoints of an account, of the installation where it is empty,
 // in the order in which they were made.
-func (s *Store) Webhooks(ctx context.Context, accountID string) ([]webhook.Endpoint, error) {
+func (s *Webhooks) Webhooks(ctx context.Context, accountID string) ([]webhook.Endpoint, error) {
 	return s.listWebhooks(ctx, "WHERE account = ? ORDER BY id", accountID)
 }
 
 // AllWebhooks are the endpoints of the installation and then those of all accounts, in
 // the order in which they were made.
-func (s *Store) AllWebhooks(ctx context.Context) ([]webhook.Endpoint, error) {
+func (s *Webhooks) AllWebhooks(ctx context.Context) ([]webhook.Endpoint, error) {
 	return s.listWebhooks(ctx, "ORDER BY CASE WHEN account = '' THEN 0 ELSE 1 END, id")
 }
 
-func (s *Store) listWebhooks(ctx context.Context, which string, args ...any) ([]webhook.Endpoint, error) {
+func (s *Webhooks) listWebhooks(ctx context.Context, which string, args ...any) ([]webhook.Endpoint, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+webhookColumns+" FROM webhooks "+which, args...)
-	list, err := collect(rows, err, scanWebhook)
-	if err != nil {
-		return nil, fmt.Errorf("read endpoints: %w", err)
-	}
+	list, err := listed("read endpoints", rows, err, scanWebhook)
 	for i := range list {
 		list[i] = s.asOfNow(list[i])
 	}
-	return list, nil
+	return list, err
 }
 
 // MasterKey is the name of the master key that secrets are sealed with; newest
 // becomes it where there is none yet.
-func (s *Store) MasterKey(ctx context.Context, newest string) (name string, err error) {
+func (s *Webhooks) MasterKey(ctx context.Context, newest string) (name string, err error) {
 	err = s.write(ctx, s.sure, "find master key", func(tx *sql.Tx) error {
 		if newest != "" {
 			if _, err := tx.ExecContext(
@@ -136,7 +140,7 @@ func checkMaster(ctx context.Context, tx *sql.Tx, sealed webhook.Sealed) error {
 }
 
 // AddWebhook adds an endpoint.
-func (s *Store) AddWebhook(ctx context.Context, by audit.Actor, e webhook.Endpoint, sealed webhook.Sealed) error {
+func (s *Webhooks) AddWebhook(ctx context.Context, by audit.Actor, e webhook.Endpoint, sealed webhook.Sealed) error {
 	return s.write(ctx, s.sure, "add endpoint", func(tx *sql.Tx) error {
 		if err := s.inTurn(ctx, tx); err != nil {
 			return err
@@ -169,7 +173,7 @@ func (s *Store) AddWebhook(ctx context.Context, by audit.Actor, e webhook.Endpoi
 
 // webhookInTurn is the endpoint of that id, which no other transaction changes until
 // this one ends.
-func (s *Store) webhookInTurn(ctx context.Context, tx *sql.Tx, id string) (webhook.Endpoint, error) {
+func (s *Webhooks) webhookInTurn(ctx context.Context, tx *sql.Tx, id string) (webhook.Endpoint, error) {
 	if err := s.inTurn(ctx, tx); err != nil {
 		return webhook.Endpoint{}, err
 	}
@@ -177,7 +181,7 @@ func (s *Store) webhookInTurn(ctx context.Context, tx *sql.Tx, id string) (webho
 }
 
 // UpdateWebhook changes an endpoint and returns it as it is then.
-func (s *Store) UpdateWebhook(ctx context.Context, by audit.Actor, id string, u webhook.Update) (e webhook.Endpoint,
+func (s *Webhooks) UpdateWebhook(ctx context.Context, by audit.Actor, id string, u webhook.Update) (e webhook.Endpoint,
 	err error,
 ) {
 	err = s.write(ctx, s.sure, "update endpoint", func(tx *sql.Tx) error {
@@ -206,7 +210,7 @@ func (s *Store) UpdateWebhook(ctx context.Context, by audit.Actor, id string, u 
 }
 
 // updatedWebhook is an endpoint as an update makes it.
-func (s *Store) updatedWebhook(e webhook.Endpoint, u *webhook.Update) webhook.Endpoint {
+func (s *Webhooks) updatedWebhook(e webhook.Endpoint, u *webhook.Update) webhook.Endpoint {
 	if u.URL != nil && *u.URL != e.URL {
 		e.URL, e.Failing = *u.URL, nil
 	}
@@ -221,7 +225,7 @@ func (s *Store) updatedWebhook(e webhook.Endpoint, u *webhook.Update) webhook.En
 	case !*u.Disabled:
 		e.Failing, e.Disabled, e.Why = nil, nil, ""
 	case e.Disabled == nil:
-		now := fromMicros(micros(s.Now()))
+		now := fromMicros(micros(s.clock.now()))
 		e.Disabled, e.Why = &now, webhook.ByHand
 	}
 	return e
@@ -230,7 +234,7 @@ func (s *Store) updatedWebhook(e webhook.Endpoint, u *webhook.Update) webhook.En
 // stopWebhooks disables the installation's endpoints that a user made, or gave their
 // address, by hand or with a key of theirs: they would go on to tell somebody of
 // everything who is no operator any more. Another operator who enables one answers for it.
-func (s *Store) stopWebhooks(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string) error {
+func (s *Webhooks) stopWebhooks(ctx context.Context, tx *sql.Tx, by audit.Actor, userID string) error {
 	rows, err := tx.QueryContext(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE account = '' AND disabled IS NULL"+
 		" AND (maker = ? OR maker IN (SELECT id FROM keys WHERE creator = ?)) ORDER BY id", userID, userID)
 	list, err := collect(rows, err, scanWebhook)
@@ -253,7 +257,7 @@ func (s *Store) stopWebhooks(ctx context.Context, tx *sql.Tx, by audit.Actor, us
 
 // RemoveWebhook takes an endpoint away. Its deliveries, which may be many, are out of
 // sight with it, and deleted a few at a time by RetainEvents: nobody else waits.
-func (s *Store) RemoveWebhook(ctx context.Context, by audit.Actor, id string) error {
+func (s *Webhooks) RemoveWebhook(ctx context.Context, by audit.Actor, id string) error {
 	return s.write(ctx, s.sure, "remove endpoint", func(tx *sql.Tx) error {
 		before, err := s.webhookInTurn(ctx, tx, id)
 		if err != nil {
@@ -268,7 +272,7 @@ func (s *Store) RemoveWebhook(ctx context.Context, by audit.Actor, id string) er
 
 // RotateWebhook gives an endpoint another secret. The one before it signs too for
 // webhook.RotateFor, by the clock by which deliveries are due.
-func (s *Store) RotateWebhook(ctx context.Context, by audit.Actor, id string, sealed webhook.Sealed) (
+func (s *Webhooks) RotateWebhook(ctx context.Context, by audit.Actor, id string, sealed webhook.Sealed) (
 	e webhook.Endpoint, err error,
 ) {
 	err = s.write(ctx, s.sure, "rotate secret of endpoint", func(tx *sql.Tx) error {
@@ -292,8 +296,7 @@ func (s *Store) RotateWebhook(ctx context.Context, by audit.Actor, id string, se
 		return s.tell(ctx, tx, audit.Entry{
 			Actor: by, Action: audit.WebhookRotated, Object: webhookObject(&e),
 			Account: e.Account,
-		},
-			nil, facts{"former_secret_until": timeFact(&until)})
+		}, nil, facts{"former_secret_until": timeFact(&until)})
 	})
 	return e, err
 }
@@ -304,7 +307,7 @@ func webhookObject(e *webhook.Endpoint) audit.Object {
 
 // noteWebhook notes a change of an endpoint. Before is nil for a new one, after for
 // one that is gone.
-func (s *Store) noteWebhook(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before,
+func (s *Webhooks) noteWebhook(ctx context.Context, tx *sql.Tx, by audit.Actor, action audit.Action, before,
 	after *webhook.Endpoint,
 ) error {
 	of := after

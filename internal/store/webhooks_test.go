@@ -14,17 +14,17 @@ func TestDisabledInTurn(t *testing.T) {
 	t.Parallel()
 	o := engines()["PostgreSQL"](t)
 	s := open(t, o)
-	if _, err := s.MasterKey(t.Context(), "k"); err != nil {
+	if _, err := s.Webhooks.MasterKey(t.Context(), "k"); err != nil {
 		t.Fatal(err)
 	}
 	e := webhook.Endpoint{ID: "w", URL: "https://example.com/", Created: time.Now()}
-	if err := s.AddWebhook(t.Context(), audit.Gateway(), e, webhook.Sealed{Text: "sealed", Key: "k"}); err != nil {
+	if err := s.Webhooks.AddWebhook(t.Context(), audit.Gateway(), e, webhook.Sealed{Text: "sealed", Key: "k"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Tell(t.Context(), webhook.NewEvent(webhook.ModelUnpriced, "", time.Now(), webhook.Data{Model: "x/y"})); err != nil {
+	if err := s.Webhooks.Tell(t.Context(), webhook.NewEvent(webhook.ModelUnpriced, "", time.Now(), webhook.Data{Model: "x/y"})); err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := s.TakeDeliveries(t.Context(), "w", 1)
+	jobs, err := s.Webhooks.TakeDeliveries(t.Context(), "w", 1)
 	if err != nil || len(jobs) != 1 {
 		t.Fatalf("took %+v, %v; want one delivery", jobs, err)
 	}
@@ -39,7 +39,7 @@ func TestDisabledInTurn(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.EndTries(t.Context(), []webhook.Outcome{{Job: &jobs[0], State: webhook.Failed, Gone: true, Try: webhook.Try{N: 1, At: time.Now(), Status: 410}}})
+		ended <- s.Webhooks.EndTries(t.Context(), []webhook.Outcome{{Job: &jobs[0], State: webhook.Failed, Gone: true, Try: webhook.Try{N: 1, At: time.Now(), Status: 410}}})
 	}()
 	awaitWaiting(t, db)
 	if _, err := tx.ExecContext(t.Context(), "SET LOCAL lock_timeout = '300ms'; UPDATE webhooks SET types = '[]'"); err != nil {
@@ -51,7 +51,7 @@ func TestDisabledInTurn(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if got, err := s.Webhook(t.Context(), "w"); err != nil || got.Disabled == nil {
+	if got, err := s.Webhooks.Webhook(t.Context(), "w"); err != nil || got.Disabled == nil {
 		t.Errorf("after 410: got %+v, %v; want it disabled", got, err)
 	}
 }

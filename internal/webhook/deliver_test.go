@@ -331,7 +331,7 @@ func TestLostOutbox(t *testing.T) {
 	r := newRig(t)
 	to := newReceiver(t, nil)
 	hook := r.add(to)
-	flaky := &flakyOutbox{Outbox: r.store}
+	flaky := &flakyOutbox{Outbox: r.store.Webhooks}
 	flaky.broken.Store(true)
 	d := webhook.NewDeliverer(webhook.DelivererOptions{Outbox: flaky, Ring: r.ring, Log: quiet()})
 	ctx, cancel := context.WithCancel(t.Context())

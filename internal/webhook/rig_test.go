@@ -24,7 +24,7 @@ import (
 // long as a test likes.
 type rig struct {
 	t       *testing.T
-	store   *store.Store
+	store   *store.DB
 	service *webhook.Service
 	ring    *seal.Ring
 
@@ -45,7 +45,7 @@ func newRig(t *testing.T) *rig {
 	if r.ring, err = seal.NewRing(func() ([]seal.Key, error) { return keys, nil }); err != nil {
 		t.Fatal(err)
 	}
-	r.service = webhook.NewService(webhook.Options{Store: r.store, Ring: r.ring, Now: r.clock, NewKey: func() error {
+	r.service = webhook.NewService(webhook.Options{Stores: r.store.Webhooks.Stores(), Ring: r.ring, Now: r.clock, NewKey: func() error {
 		keys = []seal.Key{seal.NewKey()}
 		return r.ring.Reload()
 	}})
@@ -66,7 +66,7 @@ func (r *rig) advance(d time.Duration) {
 
 // deliver runs a deliverer until stop is called.
 func (r *rig) deliver() (stop func()) {
-	d := webhook.NewDeliverer(webhook.DelivererOptions{Outbox: r.store, Ring: r.ring, Version: "test", Log: quiet()})
+	d := webhook.NewDeliverer(webhook.DelivererOptions{Outbox: r.store.Webhooks, Ring: r.ring, Version: "test", Log: quiet()})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); d.Run(ctx) }()
@@ -91,7 +91,7 @@ func (r *rig) add(to *receiver) webhook.Endpoint {
 func (r *rig) tell() webhook.Event {
 	r.t.Helper()
 	e := webhook.NewEvent(webhook.ModelUnpriced, "", r.clock(), webhook.Data{Model: "x/y"})
-	if err := r.store.Tell(r.t.Context(), e); err != nil {
+	if err := r.store.Webhooks.Tell(r.t.Context(), e); err != nil {
 		r.t.Fatal(err)
 	}
 	return e

@@ -27,7 +27,7 @@ const (
 	MaxEndpoints = 20
 )
 
-// What a Store says of what should or should not be there.
+// What a store says of what should or should not be there.
 var (
 	ErrNotFound = errors.New("webhook: not found")
 	ErrTooMany  = errors.New("webhook: there are as many endpoints as there may be")
@@ -49,12 +49,16 @@ type Update struct {
 	Disabled     *bool // an endpoint that is enabled again begins without a failure
 }
 
-// Store is where endpoints and deliveries live. Every change of an endpoint is in
-// the audit log, written in the same transaction.
-type Store interface {
-	// MasterKey is the name of the master key that secrets are sealed with; newest
-	// becomes it where there is none yet.
-	MasterKey(ctx context.Context, newest string) (string, error)
+// Stores is where endpoints and deliveries live. Every change of an endpoint is in the
+// audit log, written in the same transaction.
+type Stores struct {
+	Endpoints  EndpointStore
+	Secrets    SecretStore
+	Deliveries DeliveryStore
+}
+
+// EndpointStore keeps endpoints.
+type EndpointStore interface {
 	// AddWebhook adds an endpoint; ErrTooMany, ErrOtherKey.
 	AddWebhook(ctx context.Context, by audit.Actor, e Endpoint, s Sealed) error
 	// Webhooks are the endpoints of an account, of the installation where it is
@@ -66,12 +70,20 @@ type Store interface {
 	UpdateWebhook(ctx context.Context, by audit.Actor, id string, u Update) (Endpoint, error)
 	// RemoveWebhook takes an endpoint away with its deliveries; ErrNotFound.
 	RemoveWebhook(ctx context.Context, by audit.Actor, id string) error
+}
+
+// SecretStore keeps the secrets of endpoints, and what they are sealed with.
+type SecretStore interface {
+	// MasterKey is the name of the master key that secrets are sealed with; newest
+	// becomes it where there is none yet.
+	MasterKey(ctx context.Context, newest string) (string, error)
 	// RotateWebhook gives an endpoint another secret. The one before it signs too
 	// for RotateFor. ErrNotFound, ErrOtherKey.
 	RotateWebhook(ctx context.Context, by audit.Actor, id string, s Sealed) (Endpoint, error)
+}
 
-	// Tell writes an event, and the deliveries to all endpoints that want it.
-	Tell(ctx context.Context, e Event) error
+// DeliveryStore keeps deliveries.
+type DeliveryStore interface {
 	// TellOne writes an event and its delivery to one endpoint, whatever it wants;
 	// ErrNotFound, ErrDisabled.
 	TellOne(ctx context.Context, webhook string, e Event) (delivery string, err error)
@@ -88,8 +100,8 @@ type Store interface {
 
 // Options is what a Service is made of.
 type Options struct {
-	Store Store
-	Ring  *seal.Ring
+	Stores
+	Ring *seal.Ring
 	// NewKey makes the ring's first key, where there is none and one may be made.
 	NewKey func() error
 	// AllowPrivate lets every endpoint be on a private address.
@@ -117,8 +129,7 @@ func (s *Service) Add(ctx context.Context, by audit.Actor, e Endpoint) (Endpoint
 	e.ID, e.Created = uuid.Must(uuid.NewV7()).String(), s.options.Now().UTC().Truncate(time.Microsecond)
 	secret := newSecret()
 	err = s.sealed(ctx, e.ID, secret, func(sealed Sealed) error {
-		return s.options.Store.AddWebhook(ctx, by, e,
-			sealed)
+		return s.options.Endpoints.AddWebhook(ctx, by, e, sealed)
 	})
 	return e, secret, told(err, "")
 }
@@ -147,14 +158,14 @@ func (s *Service) sealed(ctx context.Context, id string, secret llm.Secret, keep
 // masterKey is the name of the key that all secrets are sealed with; the first one
 // makes it.
 func (s *Service) masterKey(ctx context.Context) (string, error) {
-	name, err := s.options.Store.MasterKey(ctx, s.options.Ring.Newest())
+	name, err := s.options.Secrets.MasterKey(ctx, s.options.Ring.Newest())
 	if err != nil || name != "" {
 		return name, err
 	}
 	if err := s.options.NewKey(); err != nil {
 		return "", err
 	}
-	return s.options.Store.MasterKey(ctx, s.options.Ring.Newest())
+	return s.options.Secrets.MasterKey(ctx, s.options.Ring.Newest())
 }
 
 // SecretOf is what a secret of an endpoint belongs to, as seal.Ring has it.
@@ -189,12 +200,12 @@ func told(err error, id string) error {
 // List are the endpoints of an account, of the installation where it is empty, in
 // the order in which they were made.
 func (s *Service) List(ctx context.Context, account string) ([]Endpoint, error) {
-	return s.options.Store.Webhooks(ctx, account)
+	return s.options.Endpoints.Webhooks(ctx, account)
 }
 
 // Endpoint is the endpoint of that id.
 func (s *Service) Endpoint(ctx context.Context, id string) (Endpoint, error) {
-	e, err := s.options.Store.Webhook(ctx, id)
+	e, err := s.options.Endpoints.Webhook(ctx, id)
 	return e, told(err, id)
 }
 
@@ -206,7 +217,7 @@ func (s *Service) EndpointOf(ctx context.Context, account, id string) (Endpoint,
 	if err != nil {
 		return Endpoint{}, gone
 	}
-	e, err := s.options.Store.Webhook(ctx, known.String())
+	e, err := s.options.Endpoints.Webhook(ctx, known.String())
 	if err == nil && e.Account != account || errors.Is(err, ErrNotFound) {
 		return Endpoint{}, gone
 	}
@@ -223,7 +234,7 @@ func (s *Service) DeliveryOf(ctx context.Context, e *Endpoint, id string) (Detai
 	if err != nil {
 		return Detail{}, gone
 	}
-	d, err := s.options.Store.Delivery(ctx, known.String())
+	d, err := s.options.Deliveries.Delivery(ctx, known.String())
 	if err == nil && d.Webhook != e.ID || errors.Is(err, ErrNotFound) {
 		return Detail{}, gone
 	}
@@ -256,13 +267,13 @@ func (s *Service) Change(ctx context.Context, by audit.Actor, id string, u Updat
 			return e, err
 		}
 	}
-	e, err = s.options.Store.UpdateWebhook(ctx, by, id, u)
+	e, err = s.options.Endpoints.UpdateWebhook(ctx, by, id, u)
 	return e, told(err, id)
 }
 
 // Remove takes an endpoint away, with its deliveries.
 func (s *Service) Remove(ctx context.Context, by audit.Actor, id string) error {
-	return told(s.options.Store.RemoveWebhook(ctx, by, id), id)
+	return told(s.options.Endpoints.RemoveWebhook(ctx, by, id), id)
 }
 
 // RotateSecret gives an endpoint another secret and returns it, this once. The one
@@ -272,7 +283,7 @@ func (s *Service) RotateSecret(ctx context.Context, by audit.Actor, id string) (
 ) {
 	secret = newSecret()
 	err = s.sealed(ctx, id, secret, func(sealed Sealed) error {
-		e, err = s.options.Store.RotateWebhook(ctx, by, id, sealed)
+		e, err = s.options.Secrets.RotateWebhook(ctx, by, id, sealed)
 		return err
 	})
 	return e, secret, told(err, id)
@@ -285,24 +296,25 @@ func (s *Service) Test(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	delivery, err := s.options.Store.TellOne(ctx, id, NewEvent(Test, e.Account, s.options.Now(), Data{WebhookID: id}))
+	event := NewEvent(Test, e.Account, s.options.Now(), Data{WebhookID: id})
+	delivery, err := s.options.Deliveries.TellOne(ctx, id, event)
 	return delivery, told(err, id)
 }
 
 // Deliveries are those that a query selects, the newest first.
 func (s *Service) Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, error) {
-	return s.options.Store.Deliveries(ctx, q)
+	return s.options.Deliveries.Deliveries(ctx, q)
 }
 
 // Delivery is the delivery of that id.
 func (s *Service) Delivery(ctx context.Context, id string) (Detail, error) {
-	d, err := s.options.Store.Delivery(ctx, id)
+	d, err := s.options.Deliveries.Delivery(ctx, id)
 	return d, noDelivery(err, id)
 }
 
 // Redeliver sends a delivery again, at once and then as one that is new.
 func (s *Service) Redeliver(ctx context.Context, id string) error {
-	return noDelivery(s.options.Store.Redeliver(ctx, id), id)
+	return noDelivery(s.options.Deliveries.Redeliver(ctx, id), id)
 }
 
 // Recover sends an endpoint at once what it has not taken of the events since a time, and
@@ -318,7 +330,7 @@ func (s *Service) Recover(ctx context.Context, id string, since time.Time) (int,
 	if first := now.Add(-RecoverFor); since.Before(first) {
 		since = first
 	}
-	n, err := s.options.Store.Recover(ctx, id, since)
+	n, err := s.options.Deliveries.Recover(ctx, id, since)
 	return n, told(err, id)
 }
 

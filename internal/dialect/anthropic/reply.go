@@ -84,7 +84,9 @@ func (a *answer) meter(r *llm.Reply) {
 		ran.add(block)
 	}
 	ran.addTo(&r.Usage, &a.counts)
-	r.ProviderCost = refusedCost(a.reason, &r.Usage)
+	if a.reason == stopRefused && !rawjson.HasElements(a.content) {
+		r.Usage, r.Most = refused(a.stopMore, r.Usage)
+	}
 }
 
 func (a *answer) choice() (c llm.Choice, err error) {
@@ -122,7 +124,7 @@ func finishOf(word string) llm.FinishReason {
 		return llm.FinishLength
 	case "tool_use":
 		return llm.FinishToolCalls
-	case "refusal":
+	case stopRefused:
 		return llm.FinishContentFilter
 	}
 	return llm.FinishStop
@@ -137,7 +139,7 @@ func finishWord(f llm.FinishReason) string {
 	case llm.FinishToolCalls:
 		return "tool_use"
 	case llm.FinishContentFilter:
-		return "refusal"
+		return stopRefused
 	}
 	return "end_turn"
 }

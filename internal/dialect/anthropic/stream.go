@@ -303,9 +303,12 @@ func (d *Decoder) end(dst []llm.Event, f *streamFrame) []llm.Event {
 	told := d.counts.add(f.usage)
 	if u, ok := d.counts.usage(); ok && told {
 		d.ran.addTo(&u, &d.counts)
+		var most *llm.Usage
+		if reason == stopRefused && d.last == 0 {
+			u, most = refused(rawjson.Get(f.delta, "stop_details"), u)
+		}
 		dst = append(dst, llm.Event{
-			Kind: llm.EventUsage, Usage: u, Partial: finish == "",
-			Tier: d.counts.modes(), ProviderCost: refusedCost(reason, &u),
+			Kind: llm.EventUsage, Usage: u, Most: most, Partial: finish == "", Tier: d.counts.modes(),
 		})
 	}
 	return dst

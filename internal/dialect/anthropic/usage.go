@@ -189,15 +189,25 @@ func (t *toolUse) addTo(u *llm.Usage, c *counts) {
 	}
 }
 
-// refusedCost is the cost of an answer that was refused before it began, though its
-// input is counted (https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback);
-// nil for any other.
-func refusedCost(reason string, u *llm.Usage) *llm.Money {
-	if reason != "refusal" || u.OutputTokens() > 0 {
-		return nil
+// refused is what a refusal before any output is charged for, though its tokens are counted:
+// nothing, but in some categories, and nobody knows in one that is not told or not known, for
+// which most is what was counted (https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback,
+// 2026-09-26).
+func refused(details []byte, counted llm.Usage) (u llm.Usage, most *llm.Usage) {
+	category := rawjson.Get(details, "category")
+	switch rawjson.Text(category) {
+	case "bio", "frontier_llm", "reasoning_extraction":
+		return counted, nil
+	case "cyber", "general_harms":
+		return llm.Usage{}, nil
 	}
-	return new(llm.Money)
+	if rawjson.KindOf(category) == rawjson.Null {
+		return llm.Usage{}, nil
+	}
+	return llm.Usage{}, &counted
 }
+
+const stopRefused = "refusal"
 
 // appendUsage writes a usage object, with the cost in US dollars where there is
 // one. What other formats count apart is part of its total here.

@@ -79,16 +79,6 @@ var metered = []struct {
 		llm.Usage{llm.Input: 412, llm.Output: 264, llm.OtherTools: 1},
 		"", "",
 	},
-	{
-		"refused before it began", "", "refusal", `"input_tokens":412,"output_tokens":0`,
-		llm.Usage{llm.Input: 412},
-		"", "0",
-	},
-	{
-		"refused later", "", "refusal", `"input_tokens":412,"output_tokens":57`,
-		llm.Usage{llm.Input: 412, llm.Output: 57},
-		"", "",
-	},
 }
 
 // said is what an answer says of what it took, of how it was served and of its cost.
@@ -118,6 +108,65 @@ func TestMetered(t *testing.T) {
 			t.Errorf("%s (-got +want)\n%s", tt.name, diff)
 		}
 	}
+}
+
+// TestRefused is what refusals are charged for: with output all that was counted, before it what
+// their category says, and nobody knows what without one.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	counted := llm.Usage{llm.Input: 412, llm.Output: 3}
+	for _, tt := range []struct {
+		content, details string
+		want             llm.Usage
+		most             *llm.Usage
+	}{
+		{``, `{"type":"refusal","category":"cyber"}`, llm.Usage{}, nil},
+		{``, `{"type":"refusal","category":"general_harms"}`, llm.Usage{}, nil},
+		{``, `{"type":"refusal","category":null}`, llm.Usage{}, nil},
+		{``, `{"type":"refusal","category":"bio"}`, counted, nil},
+		{``, `{"type":"refusal","category":"frontier_llm"}`, counted, nil},
+		{``, `{"type":"refusal","category":"reasoning_extraction"}`, counted, nil},
+		{``, `{"type":"refusal","category":"another"}`, llm.Usage{}, &counted},
+		{``, `null`, llm.Usage{}, &counted},
+		{`{"type":"text","text":"Well"}`, `{"type":"refusal","category":"cyber"}`, counted, nil},
+	} {
+		end := `"stop_reason":"refusal","stop_details":` + tt.details
+		usage := `"usage":{"input_tokens":412,"output_tokens":3}`
+		r, err := anthropic.DecodeReply([]byte(`{"content":[`+tt.content+`],`+end+`,`+usage+`}`), nil)
+		if err != nil {
+			t.Errorf("%s %s: %v", tt.content, tt.details, err)
+			continue
+		}
+		if diff := cmp.Diff(charged{r.Usage, r.Most}, charged{tt.want, tt.most}); diff != "" {
+			t.Errorf("%s %s (-got +want)\n%s", tt.content, tt.details, diff)
+		}
+		frames := []string{`{"type":"message_start","message":{"usage":{"input_tokens":412,"output_tokens":0}}}`}
+		if tt.content != "" {
+			frames = append(frames, `{"type":"content_block_start","index":0,"content_block":`+tt.content+`}`)
+		}
+		frames = append(frames, `{"type":"message_delta","delta":{`+end+`},`+usage+`}`)
+		dec, got := anthropic.NewDecoder(nil), charged{}
+		for _, frame := range frames {
+			events, err := dec.Decode(nil, sse.Event{Data: []byte(frame)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range events {
+				if e.Kind == llm.EventUsage {
+					got = charged{e.Usage, e.Most}
+				}
+			}
+		}
+		if diff := cmp.Diff(got, charged{tt.want, tt.most}); diff != "" {
+			t.Errorf("streamed, %s %s (-got +want)\n%s", tt.content, tt.details, diff)
+		}
+	}
+}
+
+// charged is what an answer is charged for, and at most.
+type charged struct {
+	Usage llm.Usage
+	Most  *llm.Usage
 }
 
 // TestMeteredStream holds that a stream tells the same, and at its end all modes that it

@@ -20,7 +20,9 @@ func ScanEmbedOne(body []byte, r *http.Request) (llm.Head, error) {
 	if err != nil {
 		return h, err
 	}
-	return h, scanOne(&h, body)
+	h.Texts = 1
+	err = scanOne(&h, body)
+	return h, err
 }
 
 // firstRequest is where the one request stands among several.

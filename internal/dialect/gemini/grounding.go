@@ -13,6 +13,7 @@ import (
 // grounding is what an answer is grounded on, of all pieces of a stream together.
 type grounding struct {
 	queries  map[uint64]bool // searches of the web, by a hash of their words: nil for none
+	searched bool            // the web, as it says
 	pages    bool            // of the web came back
 	places   bool            // on a map did
 	files    bool            // of the customer did
@@ -28,7 +29,9 @@ const maxSearches = 1000
 func (g *grounding) read(c *candidate) {
 	v := c.grounding
 	g.mixed = g.mixed || rawjson.Present(c.read) || bytes.Contains(c.parts, []byte("executableCode"))
+	g.searched = g.searched || rawjson.Present(get(v, "searchEntryPoint"))
 	for _, query := range rawjson.Elements(get(v, "webSearchQueries")) {
+		g.searched = true
 		g.search(rawjson.Text(query))
 	}
 	for _, chunk := range rawjson.Elements(get(v, "groundingChunks")) {
@@ -62,7 +65,7 @@ func (g *grounding) search(query string) {
 // size is how much is told in it: more, once a piece of a stream told more.
 func (g *grounding) size() int {
 	n := len(g.queries)
-	for _, is := range []bool{g.pages, g.places, g.files, g.mixed} {
+	for _, is := range []bool{g.searched, g.pages, g.places, g.files, g.mixed} {
 		if is {
 			n++
 		}
@@ -82,9 +85,10 @@ func (g *grounding) served(model, usage []byte) {
 	g.onCloud = g.onCloud || rawjson.Present(get(usage, "trafficType"))
 }
 
-// addTo counts what is charged for. A prompt is grounded when a page of the web comes
-// back, and Google Cloud charges for no search without one
-// (https://cloud.google.com/vertex-ai/generative-ai/pricing). There, what was found in
+// addTo counts what is charged for. Google Cloud charges for no search without a page of the
+// web that comes back (https://cloud.google.com/vertex-ai/generative-ai/pricing); the Gemini API
+// for each prompt with a search, whether or not its answer names pages
+// (https://ai.google.dev/gemini-api/docs/google-search, 2026-09-23). On Google Cloud what was found in
 // the customer's own data has a fee, which the Gemini API has not
 // (https://ai.google.dev/gemini-api/docs/pricing). How many searches of maps there were
 // nobody tells: they count as one. To run code and to read pages has no fee. The text that
@@ -93,7 +97,7 @@ func (g *grounding) served(model, usage []byte) {
 // count has both, all of it is input.
 func (g *grounding) addTo(u *llm.Usage, toolUse int64) {
 	switch {
-	case g.byPrompt && g.pages:
+	case g.byPrompt && (g.pages || g.searched && !g.onCloud):
 		u[llm.Searches] = 1
 	case !g.byPrompt && (g.pages || !g.onCloud):
 		u[llm.Searches] = int64(len(g.queries))

@@ -42,7 +42,10 @@ var metered = []struct {
 		llm.Usage{llm.Searches: 1},
 		"flex",
 	},
-	{"a prompt that is not", "gemini-2.5-pro", threeQueries, `"serviceTier":"flex"`, llm.Usage{}, "flex"},
+	{"no page at Google Cloud", "gemini-2.5-flash", threeQueries, `"trafficType":"ON_DEMAND_FLEX"`, llm.Usage{}, "flex"},
+	{"no page", "gemini-2.5-pro", threeQueries, `"serviceTier":"flex"`, llm.Usage{llm.Searches: 1}, "flex"},
+	{"an entry point alone", "gemini-2.5-pro", `"searchEntryPoint":{"renderedContent":"<a>"}`, `"serviceTier":"flex"`, llm.Usage{llm.Searches: 1}, "flex"},
+	{"no search", "gemini-2.5-pro", `"webSearchQueries":[]`, `"serviceTier":"flex"`, llm.Usage{}, "flex"},
 	{"no name", "", threeQueries, `"trafficTypeOf":1`, llm.Usage{llm.Searches: 3}, ""},
 	{
 		"maps", "gemini-3.5-flash", `"groundingChunks":[{"maps":{"uri":"a"}},{"maps":{"uri":"b"}}]`,

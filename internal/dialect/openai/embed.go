@@ -32,11 +32,13 @@ func ScanEmbed(body []byte, _ *http.Request) (llm.Head, error) {
 	if err != nil {
 		return h, err
 	}
-	if input := rawjson.Get(body, "input"); !isInput(input) {
+	input := rawjson.Get(body, "input")
+	if !isInput(input) {
 		return llm.Head{},
 			llm.Invalid("input",
 				"The input must be a non-empty string, or a non-empty array of strings, or of the tokens of texts.")
 	}
+	h.Texts = parse.CountTexts(input)
 	return h, nil
 }
 

@@ -12,7 +12,7 @@ import (
 var fields = rawjson.Names{
 	"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "n",
 	"service_tier", "tools", "functions", "web_search_options", "modalities",
-	"temperature", "top_p", "stop", "best_of", "deferred",
+	"temperature", "top_p", "stop", "best_of", "deferred", "prompt_cache_options",
 }
 
 var streamFields = rawjson.Names{"include_usage"}
@@ -55,10 +55,20 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 		err = raiseCap(h, m.Value, legacyOutputCap)
 	case "n":
 		h.Choices, err = parse.Int(m.Value, "n", 1, maxChoices)
+	case "prompt_cache_options":
+		h.LongCache = IsLongCache(m.Value)
 	case "deferred":
 		err = refuseDeferred(m.Value)
 	}
 	return err
+}
+
+// IsLongCache says whether options of the prompt cache ask for longer than the 30 minutes that
+// prices of writes to it are for (https://developers.openai.com/api/docs/guides/prompt-caching,
+// undated copy of 2026).
+func IsLongCache(options []byte) bool {
+	ttl := rawjson.Get(options, "ttl")
+	return rawjson.Present(ttl) && rawjson.Text(ttl) != "30m"
 }
 
 // refuseDeferred refuses xAI's switch that has a chat answered with an id, by which the

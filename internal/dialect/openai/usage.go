@@ -13,6 +13,7 @@ type rawUsage struct {
 	parse.Counter
 	prompt, completion, total            int64
 	cached, cacheWrite, audioIn, imageIn int64
+	cacheWriteLong                       int64
 	cachedAudio                          int64
 	reasoning, audioOut, imageOut        int64
 	found                                int64 // tokens of what tools found, beside the totals
@@ -154,6 +155,8 @@ func (r *rawUsage) readPromptDetail(m rawjson.Member) {
 		r.Count(&r.cachedAudio, rawjson.Get(m.Value, "audio_tokens"))
 	case "cache_write_tokens", "cache_creation_input_tokens":
 		r.Count(&r.cacheWrite, m.Value)
+	case "cache_write_12h_tokens":
+		r.Count(&r.cacheWriteLong, m.Value)
 	case "audio_tokens":
 		r.Count(&r.audioIn, m.Value)
 	case "image_tokens":
@@ -187,6 +190,7 @@ func (r *rawUsage) classes(q *llm.Quirks) llm.Usage {
 	}{
 		{llm.CacheReadAudio, cachedAudio},
 		{llm.CacheRead, r.cached - cachedAudio},
+		{llm.CacheWrite1h, r.cacheWriteLong},
 		{llm.CacheWrite, r.cacheWrite},
 		{llm.AudioIn, max(0, r.audioIn-cachedAudio)},
 		{llm.ImageIn, r.imageIn},

@@ -49,9 +49,31 @@ type Embedding struct {
 // Scan validates a body and reads its head.
 func (e *Embedding) Scan(body []byte) (llm.Head, error) {
 	names := rawjson.Names{"model", e.Texts, e.Dimensions}
-	return Scan(body, Complaint, "with a model and "+e.Texts, names, func(*llm.Head, rawjson.Member) error {
+	return Scan(body, Complaint, "with a model and "+e.Texts, names, func(h *llm.Head, m rawjson.Member) error {
+		if m.Is(e.Texts) {
+			h.Texts = CountTexts(m.Value)
+		}
 		return nil
 	})
+}
+
+// CountTexts is how many texts there are in a string, in a list of tokens, or in an array of these; 0
+// for anything else.
+func CountTexts(v []byte) (n int64) {
+	if rawjson.KindOf(v) == rawjson.String {
+		return 1
+	}
+	for _, e := range rawjson.Elements(v) {
+		switch rawjson.KindOf(e) {
+		case rawjson.Number:
+			return 1
+		case rawjson.String, rawjson.Array:
+			n++
+		default:
+			return 0
+		}
+	}
+	return n
 }
 
 // Decode builds the tree of a body that passed Scan.
@@ -70,12 +92,17 @@ func (e *Embedding) Decode(body []byte) (*llm.Request, error) {
 
 var errNoVectors = errors.New("the reply has no vectors")
 
-// Vectors reads an array of vectors of numbers. To read one that is wrapped in
-// an object, name its member; empty for none.
+// Vectors reads an array of vectors of numbers. To read those that are wrapped in objects, name
+// their member; empty for none. Where the objects have an index each, the vectors are in its
+// order.
 func Vectors(v []byte, member string) ([]llm.Vector, error) {
 	var all []llm.Vector
+	var at []int // their indexes
 	for _, e := range rawjson.Elements(v) {
 		if member != "" {
+			if i, ok := rawjson.AsInt(rawjson.Get(e, "index")); ok {
+				at = append(at, int(i))
+			}
 			e = rawjson.Get(e, member)
 		}
 		vector, err := Vector(e)
@@ -87,7 +114,22 @@ func Vectors(v []byte, member string) ([]llm.Vector, error) {
 	if len(all) == 0 {
 		return nil, errNoVectors
 	}
+	if len(at) == len(all) {
+		return inOrder(all, at)
+	}
 	return all, nil
+}
+
+// inOrder puts each vector at its index.
+func inOrder(all []llm.Vector, at []int) ([]llm.Vector, error) {
+	ordered, had := make([]llm.Vector, len(all)), make([]bool, len(all))
+	for i, to := range at {
+		if to < 0 || to >= len(all) || had[to] {
+			return nil, errors.New("the indexes of the reply's vectors are not each from 0 on, once")
+		}
+		ordered[to], had[to] = all[i], true
+	}
+	return ordered, nil
 }
 
 // Vector reads a vector: an array of numbers, or a string of base64.
@@ -97,6 +139,9 @@ func Vector(v []byte) (llm.Vector, error) {
 	}
 	if rawjson.KindOf(v) != rawjson.Array {
 		return llm.Vector{}, errNoVectors
+	}
+	if !rawjson.HasElements(v) {
+		return llm.Vector{}, errors.New("a vector of the reply is empty")
 	}
 	for _, e := range rawjson.Elements(v) {
 		if rawjson.KindOf(e) != rawjson.Number {

@@ -3,6 +3,7 @@ package responses
 import (
 	"net/http"
 
+	"weir/internal/dialect/openai"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
@@ -12,7 +13,7 @@ import (
 var fields = rawjson.Names{
 	"model", "input", "instructions", "stream", outputCap, "service_tier", "tools", "tool_choice",
 	"temperature", "top_p", "text", "reasoning", "previous_response_id", "conversation", "prompt",
-	"background", "store", "max_tool_calls",
+	"background", "store", "max_tool_calls", "prompt_cache_options",
 }
 
 // Scan validates the body as strict JSON and reads its head. A stream always
@@ -40,6 +41,8 @@ func scanMember(h *llm.Head, m rawjson.Member) (err error) {
 	switch string(m.Key()) {
 	case "stream":
 		h.Stream, err = parse.Bool(m.Value, "stream")
+	case "prompt_cache_options":
+		h.LongCache = openai.IsLongCache(m.Value)
 	case "tools":
 		h.Asked = containers(m.Value)
 	case outputCap:

@@ -39,7 +39,7 @@ func newKey(id, accountID string) account.Key {
 func create(t *testing.T, f *fixture, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		if err := f.CreateAccount(t.Context(), audit.Gateway(), newAccount(name)); err != nil {
+		if err := f.Accounts.CreateAccount(t.Context(), audit.Gateway(), newAccount(name)); err != nil {
 			t.Fatalf("create account %s: %v", name, err)
 		}
 	}
@@ -49,11 +49,11 @@ func testAccounts(t *testing.T, f *fixture) {
 	create(t, f, "b", "a")
 	twin := newAccount("a")
 	twin.ID = "acc_other"
-	if err := f.CreateAccount(t.Context(), audit.Gateway(), twin); !errors.Is(err, account.ErrExists) {
+	if err := f.Accounts.CreateAccount(t.Context(), audit.Gateway(), twin); !errors.Is(err, account.ErrExists) {
 		t.Errorf("create a second account of one name: got %v, want ErrExists", err)
 	}
 	want := []account.Account{newAccount("a"), newAccount("b")}
-	if got, err := f.Accounts(t.Context(), ""); err != nil || !cmp.Equal(got, want) {
+	if got, err := f.Accounts.List(t.Context(), ""); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("all accounts: err %v\n%s", err, cmp.Diff(got, want))
 	}
 	budget := account.Budget{Limit: 3 * llm.USD, Period: ledger.PeriodDay}
@@ -67,16 +67,16 @@ func testAccounts(t *testing.T, f *fixture) {
 		{Budget: &budget},
 		{Limits: &limits},
 	} {
-		if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_b", u); err != nil {
+		if _, err := f.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "acc_b", u); err != nil {
 			t.Fatalf("update %+v: %v", u, err)
 		}
 	}
 	for _, name := range []string{"b", "acc_b"} {
-		if got, err := f.Accounts(t.Context(), name); err != nil || !cmp.Equal(got, []account.Account{changed}) {
+		if got, err := f.Accounts.List(t.Context(), name); err != nil || !cmp.Equal(got, []account.Account{changed}) {
 			t.Errorf("account %s: err %v\n%s", name, err, cmp.Diff(got, []account.Account{changed}))
 		}
 	}
-	if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "nobody", account.Update{}); !errors.Is(
+	if _, err := f.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "nobody", account.Update{}); !errors.Is(
 		err, account.ErrNotFound) {
 		t.Errorf("update nobody: got %v, want ErrNotFound", err)
 	}
@@ -90,33 +90,33 @@ func testKeys(t *testing.T, f *fixture) {
 		Models:  []string{},
 		Created: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC),
 	}
-	if err := f.CreateKey(t.Context(), audit.Gateway(), bare, account.Hash{}); err != nil {
+	if err := f.Accounts.CreateKey(t.Context(), audit.Gateway(), bare, account.Hash{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.CreateKey(t.Context(), audit.Gateway(), full, hash); err != nil {
+	if err := f.Accounts.CreateKey(t.Context(), audit.Gateway(), full, hash); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.CreateKey(t.Context(), audit.Gateway(), newKey("key_3", "nobody"), account.Hash{1}); err == nil {
+	if err := f.Accounts.CreateKey(t.Context(), audit.Gateway(), newKey("key_3", "nobody"), account.Hash{1}); err == nil {
 		t.Error("a key of an account that is not there: got no error, want one")
 	}
-	if got, err := f.Keys(t.Context(), "acc_a"); err != nil || !cmp.Equal(got, []account.Key{full, bare}) {
+	if got, err := f.Accounts.Keys(t.Context(), "acc_a"); err != nil || !cmp.Equal(got, []account.Key{full, bare}) {
 		t.Errorf("keys: err %v\n%s", err, cmp.Diff(got, []account.Key{full, bare}))
 	}
-	a, k, err := f.KeyByHash(t.Context(), hash)
+	a, k, err := f.Accounts.KeyByHash(t.Context(), hash)
 	if err != nil || !cmp.Equal(a, newAccount("a")) || !cmp.Equal(k, full) {
 		t.Errorf("key by hash: err %v\n%s%s", err, cmp.Diff(a, newAccount("a")), cmp.Diff(k, full))
 	}
-	if _, _, err := f.KeyByHash(t.Context(), account.Hash{9}); !errors.Is(err, account.ErrNotFound) {
+	if _, _, err := f.Accounts.KeyByHash(t.Context(), account.Hash{9}); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("unknown hash: got %v, want ErrNotFound", err)
 	}
 	first := time.Date(2026, 5, 5, 5, 5, 5, 0, time.UTC)
 	for _, at := range []time.Time{first, first.Add(time.Hour)} {
-		if got, err := f.RevokeKey(t.Context(), audit.Gateway(), "key_1", at); err != nil || got.Revoked == nil ||
+		if got, err := f.Accounts.RevokeKey(t.Context(), audit.Gateway(), "key_1", at); err != nil || got.Revoked == nil ||
 			!got.Revoked.Equal(first) {
 			t.Errorf("revoke at %v: got %v, %v; want revoked at %v", at, got.Revoked, err, first)
 		}
 	}
-	if _, err := f.RevokeKey(t.Context(), audit.Gateway(), "key_9", first); !errors.Is(err, account.ErrNotFound) {
+	if _, err := f.Accounts.RevokeKey(t.Context(), audit.Gateway(), "key_9", first); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("revoke an unknown key: got %v, want ErrNotFound", err)
 	}
 }
@@ -129,7 +129,7 @@ func testBootstrap(t *testing.T, f *fixture) {
 		nodes.Go(func() {
 			a := newAccount("default")
 			a.ID += string(rune('0' + i))
-			created, err := node.Bootstrap(t.Context(), audit.Gateway(), a)
+			created, err := node.Accounts.Bootstrap(t.Context(), audit.Gateway(), a)
 			if err != nil {
 				t.Errorf("bootstrap: %v", err)
 			}
@@ -139,32 +139,32 @@ func testBootstrap(t *testing.T, f *fixture) {
 		})
 	}
 	nodes.Wait()
-	list, err := f.Accounts(t.Context(), "")
+	list, err := f.Accounts.List(t.Context(), "")
 	if made.Load() != 1 || len(list) != 1 || err != nil {
 		t.Errorf("got %d made and %d accounts, %v; want one", made.Load(), len(list), err)
 	}
 }
 
 func testSetupToken(t *testing.T, f *fixture) {
-	if err := f.CreateSetupToken(t.Context(), audit.Gateway(), account.Hash{1}, f.now,
+	if err := f.Accounts.CreateSetupToken(t.Context(), audit.Gateway(), account.Hash{1}, f.now,
 		f.now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.CreateSetupToken(t.Context(), audit.Gateway(), account.Hash{1}, f.now,
+	if err := f.Accounts.CreateSetupToken(t.Context(), audit.Gateway(), account.Hash{1}, f.now,
 		f.now.Add(time.Hour)); err == nil {
 		t.Error("the same token twice: got no error, want one")
 	}
 }
 
 func testChanges(t *testing.T, f *fixture) {
-	if got, err := f.Changes(t.Context(), 0); err != nil || !cmp.Equal(got, account.Changes{}) {
+	if got, err := f.Accounts.Changes(t.Context(), 0); err != nil || !cmp.Equal(got, account.Changes{}) {
 		t.Errorf("an empty feed: got %+v, %v; want nothing", got, err)
 	}
 	create(t, f, "a")
-	if err := f.CreateKey(t.Context(), audit.Gateway(), newKey("key_1", "acc_a"), account.Hash{}); err != nil {
+	if err := f.Accounts.CreateKey(t.Context(), audit.Gateway(), newKey("key_1", "acc_a"), account.Hash{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.RevokeKey(t.Context(), audit.Gateway(), "key_1", f.now); err != nil {
+	if _, err := f.Accounts.RevokeKey(t.Context(), audit.Gateway(), "key_1", f.now); err != nil {
 		t.Fatal(err)
 	}
 	all := []account.Change{{Seq: 1, Kind: account.ChangedAccount, ID: "acc_a"}, {
@@ -181,7 +181,7 @@ func testChanges(t *testing.T, f *fixture) {
 		{3, account.Changes{List: []account.Change{}, Last: 3}},
 		{4, account.Changes{Last: 3, Lost: true}}, // as after a backup was restored
 	} {
-		if got, err := f.Changes(t.Context(), test.after); err != nil || !cmp.Equal(got, test.want) {
+		if got, err := f.Accounts.Changes(t.Context(), test.after); err != nil || !cmp.Equal(got, test.want) {
 			t.Errorf("changes after %d: err %v\n%s", test.after, err, cmp.Diff(got, test.want))
 		}
 	}
@@ -192,10 +192,10 @@ func testChangesPruned(t *testing.T, f *fixture) {
 	f.advance(2 * time.Hour)
 	create(t, f, "c")
 	want := account.Changes{List: []account.Change{{Seq: 3, Kind: account.ChangedAccount, ID: "acc_c"}}, Last: 3}
-	if got, err := f.Changes(t.Context(), 2); err != nil || !cmp.Equal(got, want) {
+	if got, err := f.Accounts.Changes(t.Context(), 2); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("who has read to the end: err %v\n%s", err, cmp.Diff(got, want))
 	}
-	if got, err := f.Changes(t.Context(), 1); err != nil || !got.Lost {
+	if got, err := f.Accounts.Changes(t.Context(), 1); err != nil || !got.Lost {
 		t.Errorf("who has not read for hours: got %+v, %v; want lost", got, err)
 	}
 }

@@ -39,12 +39,14 @@ type step struct {
 func second[T any](_ T, err error) error { return err }
 
 func updates(u account.Update) func(context.Context, *fixture) error {
-	return func(ctx context.Context, f *fixture) error { return second(f.UpdateAccount(ctx, ann(), "acc_a", u)) }
+	return func(ctx context.Context, f *fixture) error {
+		return second(f.Accounts.UpdateAccount(ctx, ann(), "acc_a", u))
+	}
 }
 
 func credits(id string, amount llm.Money) func(context.Context, *fixture) error {
 	return func(ctx context.Context, f *fixture) error {
-		return second(f.AddCredit(ctx, ann(), account.CreditEntry{
+		return second(f.Accounts.AddCredit(ctx, ann(), account.CreditEntry{
 			ID: id, AccountID: "acc_a", Amount: amount,
 			At: f.now,
 		}))
@@ -52,16 +54,18 @@ func credits(id string, amount llm.Money) func(context.Context, *fixture) error 
 }
 
 func changesKey(u account.KeyUpdate) func(context.Context, *fixture) error {
-	return func(ctx context.Context, f *fixture) error { return second(f.UpdateKey(ctx, ann(), "key_1", u)) }
+	return func(ctx context.Context, f *fixture) error {
+		return second(f.Accounts.UpdateKey(ctx, ann(), "key_1", u))
+	}
 }
 
 func revokes(ctx context.Context, f *fixture) error {
-	return second(f.RevokeKey(ctx, ann(), "key_1", noon))
+	return second(f.Accounts.RevokeKey(ctx, ann(), "key_1", noon))
 }
 
 func resolves(n int, release bool) func(context.Context, *fixture) error {
 	return func(ctx context.Context, f *fixture) error {
-		return f.Resolve(ctx, ann(), attempt(n).ID, 77, release)
+		return f.Ledger.Resolve(ctx, ann(), attempt(n).ID, 77, release)
 	}
 }
 
@@ -72,16 +76,16 @@ func accountSteps() []step {
 	return []step{
 		{
 			"first account", func(ctx context.Context, f *fixture) error {
-				return second(f.Bootstrap(ctx, ann(), newAccount("a")))
+				return second(f.Accounts.Bootstrap(ctx, ann(), newAccount("a")))
 			},
 			audit.AccountCreated, acc, "", `{"name":"a","on_hangup":"cancel","suspended":false}`,
 		},
 		{"first account again", func(ctx context.Context, f *fixture) error {
-			return second(f.Bootstrap(ctx, ann(), newAccount("b")))
+			return second(f.Accounts.Bootstrap(ctx, ann(), newAccount("b")))
 		}, "", acc, "", ""},
 		{
 			"another account", func(ctx context.Context, f *fixture) error {
-				return f.CreateAccount(ctx, ann(),
+				return f.Accounts.CreateAccount(ctx, ann(),
 					newAccount("c"))
 			},
 			audit.AccountCreated,
@@ -147,7 +151,9 @@ func otherSteps(e *ledger.Entry) []step {
 	before := fmt.Sprintf(`{"cost_usd":%q,"resolved":false}`, e.Cost)
 	return []step{
 		{
-			"key", func(ctx context.Context, f *fixture) error { return f.CreateKey(ctx, ann(), k, account.Hash{1}) },
+			"key", func(ctx context.Context, f *fixture) error {
+				return f.Accounts.CreateKey(ctx, ann(), k, account.Hash{1})
+			},
 			audit.KeyCreated, key, "",
 			`{"budget_period":"month","budget_usd":"5","concurrency":3,"creator":"user_1","expires":"2027-01-01T00:00:00.000001Z","label":"über label",` +
 				`"last4":"abcd","models":["openai/*","fast"],"permissions":["chat"],"rpm":1,"tpm":2}`,
@@ -184,14 +190,14 @@ func otherSteps(e *ledger.Entry) []step {
 		},
 		{
 			"credit note", func(ctx context.Context, f *fixture) error {
-				return f.Correct(ctx, ann(), ledger.Correct{ID: attempt(1).ID, Amount: -70, Reason: "credit note"})
+				return f.Ledger.Correct(ctx, ann(), ledger.Correct{ID: attempt(1).ID, Amount: -70, Reason: "credit note"})
 			},
 			audit.AttemptCorrected, resolved(1), `{"cost_usd":"0.000000077"}`,
 			`{"cost_usd":"0.000000007","reason":"credit note"}`,
 		},
 		{
 			"set-up link", func(ctx context.Context, f *fixture) error {
-				return f.CreateSetupToken(ctx, ann(), account.Hash{1}, f.now, noon.Add(time.Hour))
+				return f.Accounts.CreateSetupToken(ctx, ann(), account.Hash{1}, f.now, noon.Add(time.Hour))
 			},
 			audit.SetupLinkCreated,
 			audit.Object{Kind: "setup_link"},
@@ -245,7 +251,7 @@ func raw(text string) json.RawMessage {
 
 func logged(t *testing.T, f *fixture, q audit.Query) []audit.Entry {
 	t.Helper()
-	list, err := f.Audit(t.Context(), q)
+	list, err := f.Audit.Entries(t.Context(), q)
 	if err != nil {
 		t.Fatalf("read audit log by %+v: %v", q, err)
 	}
@@ -255,7 +261,7 @@ func logged(t *testing.T, f *fixture, q audit.Query) []audit.Entry {
 // whole wants so many entries in a whole chain.
 func whole(t *testing.T, f *fixture, entries int64) (head audit.Hash) {
 	t.Helper()
-	v, err := f.VerifyAudit(t.Context(), audit.Hash{})
+	v, err := f.Audit.Verify(t.Context(), audit.Hash{})
 	if err != nil || !v.Whole() || v.Entries != entries {
 		t.Errorf("verify: got %+v, %v; want %d entries of a whole chain", v, err, entries)
 	}
@@ -271,22 +277,22 @@ func testAuditFailed(t *testing.T, f *fixture) {
 		want error // nil for any
 	}{
 		"taken name": {func(ctx context.Context, f *fixture) error {
-			return f.CreateAccount(ctx, ann(),
+			return f.Accounts.CreateAccount(ctx, ann(),
 				newAccount("a"))
 		}, account.ErrExists},
 		"no account": {func(ctx context.Context, f *fixture) error {
-			return second(f.UpdateAccount(ctx, ann(), "b", account.Update{}))
+			return second(f.Accounts.UpdateAccount(ctx, ann(), "b", account.Update{}))
 		}, account.ErrNotFound},
 		"overdrawn": {credits("1", -1), account.ErrOverdrawn},
 		"key of no account": {func(ctx context.Context, f *fixture) error {
-			return f.CreateKey(ctx, ann(), newKey("key_2", "b"), account.Hash{1})
+			return f.Accounts.CreateKey(ctx, ann(), newKey("key_2", "b"), account.Hash{1})
 		}, nil},
 		"no key":           {revokes, account.ErrNotFound},
 		"no key to change": {changesKey(account.KeyUpdate{Label: new("x")}), account.ErrNotFound},
 		"known outcome":    {resolves(1, false), ledger.ErrKnown},
 		"no attempt":       {resolves(9, true), ledger.ErrNoAttempt},
 		"no node": {func(ctx context.Context, f *fixture) error {
-			return f.ForgetNode(ctx, ann(), uuid.New())
+			return f.Leases.ForgetNode(ctx, ann(), uuid.New())
 		}, store.ErrNoNode},
 	} {
 		if err := test.do(t.Context(), f); err == nil || test.want != nil && !errors.Is(err, test.want) {
@@ -294,7 +300,7 @@ func testAuditFailed(t *testing.T, f *fixture) {
 		}
 	}
 	whole(t, f, 1)
-	if a, err := f.Accounts(t.Context(), "a"); err != nil || a[0].Credit != nil {
+	if a, err := f.Accounts.List(t.Context(), "a"); err != nil || a[0].Credit != nil {
 		t.Errorf("after an overdrawn credit: got %+v, %v; want none", a[0].Credit, err)
 	}
 }
@@ -304,46 +310,46 @@ func testKeyChanges(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	k := newKey("key_1", "acc_a")
 	k.Creator = "user_1"
-	if err := f.CreateKey(t.Context(), ann(), k, account.Hash{1}); err != nil {
+	if err := f.Accounts.CreateKey(t.Context(), ann(), k, account.Hash{1}); err != nil {
 		t.Fatal(err)
 	}
 	k.Label, k.Expires = "new", new(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
-	if got, err := f.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{
+	if got, err := f.Accounts.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{
 		Label:   &k.Label,
 		Expires: k.Expires,
 	}); err != nil || !cmp.Equal(got, k) {
 		t.Errorf("change: err %v\n%s", err, cmp.Diff(got, k))
 	}
-	if got, err := f.Key(t.Context(), k.ID); err != nil || !cmp.Equal(got, k) {
+	if got, err := f.Accounts.Key(t.Context(), k.ID); err != nil || !cmp.Equal(got, k) {
 		t.Errorf("key: err %v\n%s", err, cmp.Diff(got, k))
 	}
-	if c, err := f.Changes(t.Context(), 2); err != nil || len(c.List) != 1 || c.List[0].ID != k.ID {
+	if c, err := f.Accounts.Changes(t.Context(), 2); err != nil || len(c.List) != 1 || c.List[0].ID != k.ID {
 		t.Errorf("the feed: got %+v, %v; want the change of the key", c, err)
 	}
-	loose, err := f.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{
+	loose, err := f.Accounts.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{
 		Expires: &time.Time{}, Label: new("newer"),
 		Tighten: true,
 	})
 	if err == nil || llm.AsError(err).Code != llm.CodeForbidden {
 		t.Errorf("tighten by taking the expiry away: got %+v, %v; want FORBIDDEN", loose, err)
 	}
-	if got, err := f.Key(t.Context(), k.ID); err != nil || !cmp.Equal(got, k) {
+	if got, err := f.Accounts.Key(t.Context(), k.ID); err != nil || !cmp.Equal(got, k) {
 		t.Errorf("after a change that is refused: err %v\n%s", err, cmp.Diff(got, k))
 	}
 	k.Expires = new(k.Expires.Add(-time.Hour))
-	if got, err := f.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{
+	if got, err := f.Accounts.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{
 		Expires: k.Expires,
 		Tighten: true,
 	}); err != nil || !cmp.Equal(got, k) {
 		t.Errorf("tighten: err %v\n%s", err, cmp.Diff(got, k))
 	}
-	if _, err := f.Key(t.Context(), "key_9"); !errors.Is(err, account.ErrNotFound) {
+	if _, err := f.Accounts.Key(t.Context(), "key_9"); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("no such key: got %v, want ErrNotFound", err)
 	}
 	if err := revokes(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{Label: new("x")}); !errors.Is(
+	if _, err := f.Accounts.UpdateKey(t.Context(), ann(), k.ID, account.KeyUpdate{Label: new("x")}); !errors.Is(
 		err, account.ErrRevoked) {
 		t.Errorf("change a revoked key: got %v, want ErrRevoked", err)
 	}
@@ -355,7 +361,7 @@ func testAuditQueries(t *testing.T, f *fixture) {
 	f.advance(time.Hour)
 	for _, do := range []func(context.Context, *fixture) error{
 		func(ctx context.Context, f *fixture) error {
-			return f.CreateKey(ctx, ann(), newKey("key_1", "acc_a"), account.Hash{1})
+			return f.Accounts.CreateKey(ctx, ann(), newKey("key_1", "acc_a"), account.Hash{1})
 		}, // 3
 		updates(account.Update{Suspended: new(true)}), // 4
 		revokes, // 5
@@ -389,7 +395,7 @@ func testAuditQueries(t *testing.T, f *fixture) {
 		}
 	}
 	var all []audit.Entry
-	err := f.ExportAudit(t.Context(), audit.Query{Account: "acc_a"}, func(e *audit.Entry) error {
+	err := f.Audit.Export(t.Context(), audit.Query{Account: "acc_a"}, func(e *audit.Entry) error {
 		all = append(all, *e)
 		return nil
 	})
@@ -417,7 +423,7 @@ func testAuditWriters(t *testing.T, f *fixture) {
 		node := f.open(t)
 		all.Go(func() {
 			for n := range each {
-				_, err := node.UpdateAccount(t.Context(), ann(), "acc_a",
+				_, err := node.Accounts.UpdateAccount(t.Context(), ann(), "acc_a",
 					account.Update{Limits: &account.Limits{RPM: int64(1 + i*each + n)}})
 				if err != nil {
 					t.Errorf("node %d: %v", i, err)
@@ -427,7 +433,7 @@ func testAuditWriters(t *testing.T, f *fixture) {
 	}
 	all.Wait()
 	whole(t, f, 1+nodes*each)
-	if v, err := f.VerifyAudit(t.Context(), head); err != nil || !v.GoesOn {
+	if v, err := f.Audit.Verify(t.Context(), head); err != nil || !v.GoesOn {
 		t.Errorf("after the head of before: got %+v, %v; want that it goes on", v, err)
 	}
 	// What was before is what the entry before it has made.

@@ -44,7 +44,7 @@ const (
 
 func spent(t *testing.T, f *fixture, scope string, period int64, want llm.Money) {
 	t.Helper()
-	if got, err := f.Spent(t.Context(), scope, period); got != want || err != nil {
+	if got, err := f.Ledger.Spent(t.Context(), scope, period); got != want || err != nil {
 		t.Errorf("spent by %s in %d: got %v, %v; want %v", scope, period, got, err, want)
 	}
 }
@@ -64,7 +64,7 @@ func testBalances(t *testing.T, f *fixture) {
 	u := unknown(5)
 	u.Hold, u.Cost = 1000, 1000
 	apply(t, f, j.costing(u))
-	if err := f.Resolve(t.Context(), audit.Gateway(), u.ID, 40, false); err != nil {
+	if err := f.Ledger.Resolve(t.Context(), audit.Gateway(), u.ID, 40, false); err != nil {
 		t.Fatal(err)
 	}
 	spent(t, f, "acc_a", theDay, 90)
@@ -77,7 +77,7 @@ func testCredit(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	apply(t, f, newTape().costing(costing(1, 30)))
 	add := func(amount llm.Money) (account.Account, error) {
-		return f.AddCredit(t.Context(), audit.Gateway(), account.CreditEntry{
+		return f.Accounts.AddCredit(t.Context(), audit.Gateway(), account.CreditEntry{
 			ID: uuid.NewString(), AccountID: "acc_a",
 			Amount: amount, At: f.now,
 		})
@@ -93,16 +93,16 @@ func testCredit(t *testing.T, f *fixture) {
 	if _, err := add(-16); !errors.Is(err, account.ErrOverdrawn) {
 		t.Errorf("more taken away than paid: got %v, want ErrOverdrawn", err)
 	}
-	if got, err := f.Accounts(t.Context(), "a"); err != nil || got[0].Credit.Paid != 15 {
+	if got, err := f.Accounts.List(t.Context(), "a"); err != nil || got[0].Credit.Paid != 15 {
 		t.Errorf("after what was refused: got %+v, %v; want 15 paid", got[0].Credit, err)
 	}
-	if l := lease(t, f.Store, ledger.LeaseRequest{
+	if l := lease(t, f.DB, ledger.LeaseRequest{
 		Journal: uuid.New(), Budget: ledger.BudgetID{Scope: "acc_a"},
 		Least: 1, Most: 100,
 	}); l.Limit != 45 || l.Granted != 15 {
 		t.Errorf("leased %+v, want a limit of 45 of which 15 are left", l)
 	}
-	if got, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
+	if got, err := f.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
 		account.Update{EndCredit: true}); err != nil || got.Credit != nil {
 		t.Errorf("credit ended: got %+v, %v; want none", got.Credit, err)
 	}
@@ -114,7 +114,7 @@ func testGoodwill(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	apply(t, f, newTape().costing(costing(1, 30)))
 	add := func(amount llm.Money, goodwill bool) (account.Account, error) {
-		return f.AddCredit(t.Context(), ann(), account.CreditEntry{
+		return f.Accounts.AddCredit(t.Context(), ann(), account.CreditEntry{
 			ID: uuid.NewString(), AccountID: "acc_a",
 			Amount: amount, Goodwill: goodwill, At: f.now,
 		})
@@ -132,7 +132,7 @@ func testGoodwill(t *testing.T, f *fixture) {
 	if got, err := add(account.MaxAmount, true); !errors.Is(err, account.ErrTooMuch) || got.Goodwill != 15 {
 		t.Errorf("more than there may be: got %+v, %v; want ErrTooMuch, and the account as it is", got, err)
 	}
-	if l := lease(t, f.Store, ledger.LeaseRequest{
+	if l := lease(t, f.DB, ledger.LeaseRequest{
 		Journal: uuid.New(), Budget: ledger.BudgetID{Scope: "acc_a"},
 		Least: 1, Most: 100,
 	}); l.Limit != 0 {
@@ -169,7 +169,7 @@ func testGoodwill(t *testing.T, f *fixture) {
 func testCreditAtOnce(t *testing.T, f *fixture) {
 	create(t, f, "a")
 	const payers, fit = 8, 3
-	s := account.NewService(f.Store, f.clock, slog.New(slog.DiscardHandler))
+	s := account.NewService(f.Accounts.Stores(), f.clock, slog.New(slog.DiscardHandler))
 	var paid atomic.Int64
 	var all sync.WaitGroup
 	for range payers {
@@ -185,16 +185,16 @@ func testCreditAtOnce(t *testing.T, f *fixture) {
 		})
 	}
 	all.Wait()
-	a, err := f.Accounts(t.Context(), "a")
+	a, err := f.Accounts.List(t.Context(), "a")
 	if err != nil || paid.Load() != fit || a[0].Credit.Paid != fit*300_000_000*llm.USD {
 		t.Errorf("%d pay $300,000,000 at once: got %d times, %+v, %v; want %d times", payers, paid.Load(), a[0].Credit,
 			err, fit)
 	}
 }
 
-func lease(t *testing.T, s *store.Store, r ledger.LeaseRequest) ledger.Lease {
+func lease(t *testing.T, s *store.DB, r ledger.LeaseRequest) ledger.Lease {
 	t.Helper()
-	l, err := s.Lease(t.Context(), r)
+	l, err := s.Leases.Lease(t.Context(), r)
 	if err != nil {
 		t.Fatalf("lease %+v: %v", r, err)
 	}
@@ -205,12 +205,12 @@ func lease(t *testing.T, s *store.Store, r ledger.LeaseRequest) ledger.Lease {
 func budgeted(t *testing.T, f *fixture, limit llm.Money, period ledger.Period, nodes ...uuid.UUID) {
 	t.Helper()
 	create(t, f, "a")
-	if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
+	if _, err := f.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
 		account.Update{Budget: &account.Budget{Limit: limit, Period: period}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range nodes {
-		if _, err := f.Beat(t.Context(), ledger.Node{
+		if _, err := f.Leases.Beat(t.Context(), ledger.Node{
 			Journal: n, Name: "host", Address: "here", Version: "1",
 			Started: f.now,
 		}); err != nil {
@@ -225,11 +225,11 @@ func testLease(t *testing.T, f *fixture) {
 	id := ledger.BudgetID{Scope: "acc_a", Period: theMonth}
 	j := &tape{journal: a}
 	apply(t, f, j.costing(costing(1, 100)))
-	first := lease(t, f.Store, ledger.LeaseRequest{Journal: a, Budget: id, Unknown: true, Least: 10, Most: 200})
+	first := lease(t, f.DB, ledger.LeaseRequest{Journal: a, Budget: id, Unknown: true, Least: 10, Most: 200})
 	if first.Spent != 100 || first.At != 100 || first.Limit != 1000 || first.Granted < 300 {
 		t.Errorf("first lease: got %+v, want 100 spent at 100 and 300 or more", first)
 	}
-	second := lease(t, f.Store, ledger.LeaseRequest{
+	second := lease(t, f.DB, ledger.LeaseRequest{
 		Journal: b, Budget: id, Unknown: true, Least: 1001 - first.Granted,
 		Most: 2000,
 	})
@@ -237,31 +237,31 @@ func testLease(t *testing.T, f *fixture) {
 		t.Errorf("more than is left: got %+v, want nothing", second)
 	}
 	rest := 1000 - first.Granted
-	if l := lease(t, f.Store, ledger.LeaseRequest{
+	if l := lease(t, f.DB, ledger.LeaseRequest{
 		Journal: b, Budget: id, Least: rest,
 		Most: rest,
 	}); l.Granted != rest || rest > 0 && l.Left != 0 {
 		t.Errorf("all that is left: got %+v, want %v", l, rest)
 	}
-	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: a, Budget: id, Used: 150}); l.Granted != 150 {
+	if l := lease(t, f.DB, ledger.LeaseRequest{Journal: a, Budget: id, Used: 150}); l.Granted != 150 {
 		t.Errorf("given back: got %+v, want 150", l)
 	}
-	if l := lease(t, f.Store, ledger.LeaseRequest{
+	if l := lease(t, f.DB, ledger.LeaseRequest{
 		Journal: b, Budget: id, Used: rest, Least: 850 - rest,
 		Most: 850 - rest,
 	}); l.Granted != 850 {
 		t.Errorf("what was given back: got %+v, want 850", l)
 	}
-	if l := lease(t, f.Store, ledger.LeaseRequest{
+	if l := lease(t, f.DB, ledger.LeaseRequest{
 		Journal: b, Budget: ledger.BudgetID{Scope: "acc_a", Period: theDay},
 		Least: 1, Most: 1,
 	}); l.Limit != 0 {
 		t.Errorf("another period: got %+v, want no limit", l)
 	}
-	if err := f.Reconcile(t.Context(), b); err != nil {
+	if err := f.Leases.Reconcile(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	if l := lease(t, f.Store, ledger.LeaseRequest{
+	if l := lease(t, f.DB, ledger.LeaseRequest{
 		Journal: a, Budget: id, Used: 150, Least: 850,
 		Most: 850,
 	}); l.Granted != 1000 {
@@ -291,7 +291,7 @@ func testLeases(t *testing.T, f *fixture) {
 					r.Least, r.Most = 0, 0
 					may.Add(int64(used - granted)) // before: what is given back is not used any more
 				}
-				l, err := s.Lease(t.Context(), r)
+				l, err := s.Leases.Lease(t.Context(), r)
 				if err != nil {
 					t.Errorf("lease: %v", err)
 					return
@@ -313,33 +313,33 @@ func testLeases(t *testing.T, f *fixture) {
 func testNodes(t *testing.T, f *fixture) {
 	a, b := uuid.New(), uuid.New()
 	n := ledger.Node{Journal: a, Name: "host-a", Address: "10.0.0.1:8080", Version: "1", Started: noon}
-	beat, err := f.Beat(t.Context(), n)
+	beat, err := f.Leases.Beat(t.Context(), n)
 	if err != nil || beat.Alive != 1 || beat.Told != beat.Incarnation {
 		t.Errorf("the first beat: got %+v, %v", beat, err)
 	}
-	if list, err := f.Nodes(t.Context()); err != nil || len(list) != 1 || !list[0].Alive || list[0].Name != "host-a" ||
+	if list, err := f.Leases.Nodes(t.Context()); err != nil || len(list) != 1 || !list[0].Alive || list[0].Name != "host-a" ||
 		list[0].Journal != a {
 		t.Errorf("nodes: got %+v, %v", list, err)
 	}
 	shared := beat.For > 0
-	if beat, err := f.Beat(t.Context(), ledger.Node{Journal: b, Name: "host-b", Started: noon}); err != nil || shared &&
+	if beat, err := f.Leases.Beat(t.Context(), ledger.Node{Journal: b, Name: "host-b", Started: noon}); err != nil || shared &&
 		beat.Alive != 2 {
 		t.Errorf("a second node: got %+v, %v", beat, err)
 	}
-	if err := f.ForgetNode(t.Context(), audit.Gateway(), a); !errors.Is(err, store.ErrNodeAlive) {
+	if err := f.Leases.ForgetNode(t.Context(), audit.Gateway(), a); !errors.Is(err, store.ErrNodeAlive) {
 		t.Errorf("forget a node that is alive: got %v, want ErrNodeAlive", err)
 	}
-	if err := f.Leave(t.Context(), a); err != nil {
+	if err := f.Leases.Leave(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	if beat, err := f.Beat(t.Context(), ledger.Node{Journal: b, Name: "host-b", Started: noon}); err != nil ||
+	if beat, err := f.Leases.Beat(t.Context(), ledger.Node{Journal: b, Name: "host-b", Started: noon}); err != nil ||
 		beat.Alive != 1 {
 		t.Errorf("after the other left: got %+v, %v; want one alive", beat, err)
 	}
-	if err := f.ForgetNode(t.Context(), audit.Gateway(), a); err != nil {
+	if err := f.Leases.ForgetNode(t.Context(), audit.Gateway(), a); err != nil {
 		t.Errorf("forget a node that has left: %v", err)
 	}
-	if err := f.ForgetNode(t.Context(), audit.Gateway(), a); !errors.Is(err, store.ErrNoNode) {
+	if err := f.Leases.ForgetNode(t.Context(), audit.Gateway(), a); !errors.Is(err, store.ErrNoNode) {
 		t.Errorf("forget it again: got %v, want ErrNoNode", err)
 	}
 	want := audit.Object{Kind: "node", ID: a.String(), Name: "host-a"}
@@ -353,23 +353,23 @@ func testWanted(t *testing.T, f *fixture) {
 	a, b := uuid.New(), uuid.New()
 	budgeted(t, f, 100, ledger.PeriodTotal, a, b)
 	id := ledger.BudgetID{Scope: "acc_a"}
-	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: a, Budget: id, Least: 80, Most: 80}); l.Granted < 80 {
+	if l := lease(t, f.DB, ledger.LeaseRequest{Journal: a, Budget: id, Least: 80, Most: 80}); l.Granted < 80 {
 		t.Fatalf("got %+v, want 80", l)
 	}
-	lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: id, Least: 50, Most: 50})
-	beat, err := f.Beat(t.Context(), ledger.Node{Journal: a, Started: noon})
+	lease(t, f.DB, ledger.LeaseRequest{Journal: b, Budget: id, Least: 50, Most: 50})
+	beat, err := f.Leases.Beat(t.Context(), ledger.Node{Journal: a, Started: noon})
 	if err != nil || beat.For > 0 && (len(beat.Wanted) != 1 || beat.Wanted[0] != id) {
 		t.Errorf("got %+v, %v; want it to say that the budget is wanted", beat, err)
 	}
-	beat, err = f.Beat(t.Context(), ledger.Node{Journal: b, Started: noon})
+	beat, err = f.Leases.Beat(t.Context(), ledger.Node{Journal: b, Started: noon})
 	if err != nil || len(beat.Wanted) != 0 {
 		t.Errorf("whoever wants it: got %+v, %v; want nothing", beat, err)
 	}
 	// Of what it has left it gives back all but what it has spent.
 	apply(t, f, (&tape{journal: a}).costing(costing(1, 30)))
-	lease(t, f.Store, ledger.LeaseRequest{Journal: a, Budget: id, Used: 30})
-	lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: id, Least: 1000, Most: 1000})
-	if beat, err := f.Beat(t.Context(), ledger.Node{Journal: a, Started: noon}); err != nil || len(beat.Wanted) > 0 {
+	lease(t, f.DB, ledger.LeaseRequest{Journal: a, Budget: id, Used: 30})
+	lease(t, f.DB, ledger.LeaseRequest{Journal: b, Budget: id, Least: 1000, Most: 1000})
+	if beat, err := f.Leases.Beat(t.Context(), ledger.Node{Journal: a, Started: noon}); err != nil || len(beat.Wanted) > 0 {
 		t.Errorf("a node that has nothing to give: got %v wanted, %v; want nothing", beat.Wanted, err)
 	}
 }
@@ -382,16 +382,16 @@ func testPassed(t *testing.T, f *fixture) {
 	id := ledger.BudgetID{Scope: "acc_a", Period: theMonth}
 	j := &tape{journal: a}
 	for _, n := range []uuid.UUID{a, b} {
-		lease(t, f.Store, ledger.LeaseRequest{Journal: n, Budget: id, Least: 10, Most: 10})
+		lease(t, f.DB, ledger.LeaseRequest{Journal: n, Budget: id, Least: 10, Most: 10})
 	}
 	for n, want := range []int{0, 1} {
 		apply(t, f, j.costing(costing(n+1, 60)))
-		beat, err := f.Beat(t.Context(), ledger.Node{Journal: b, Started: noon})
+		beat, err := f.Leases.Beat(t.Context(), ledger.Node{Journal: b, Started: noon})
 		if err != nil || beat.For > 0 && len(beat.Wanted) != want {
 			t.Errorf("after %d of 100 were spent: got %+v, %v; want %d budgets wanted", 60*(n+1), beat, err, want)
 		}
 	}
-	if l := lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: id, Least: 1, Most: 1}); l.Left != 0 {
+	if l := lease(t, f.DB, ledger.LeaseRequest{Journal: b, Budget: id, Least: 1, Most: 1}); l.Left != 0 {
 		t.Errorf("of a budget that is passed: got %+v, want nothing left", l)
 	}
 }
@@ -404,21 +404,21 @@ func testRetainBudgets(t *testing.T, f *fixture) {
 		ledger.PeriodMonth: {202611: true, 202609: true, 202608: false, 202512: false},
 		ledger.PeriodTotal: {0: true},
 	} {
-		if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
+		if _, err := f.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
 			account.Update{Budget: &account.Budget{Limit: 100, Period: kind}}); err != nil {
 			t.Fatal(err)
 		}
 		for period := range kept {
-			lease(t, f.Store, ledger.LeaseRequest{
+			lease(t, f.DB, ledger.LeaseRequest{
 				Journal: a, Budget: ledger.BudgetID{Scope: "acc_a", Period: period},
 				Used: 7,
 			})
 		}
-		if err := f.RetainBudgets(t.Context()); err != nil {
+		if err := f.Leases.RetainBudgets(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for period, is := range kept {
-			l := lease(t, f.Store, ledger.LeaseRequest{Journal: b, Budget: ledger.BudgetID{
+			l := lease(t, f.DB, ledger.LeaseRequest{Journal: b, Budget: ledger.BudgetID{
 				Scope:  "acc_a",
 				Period: period,
 			}, Least: 1, Most: 1})

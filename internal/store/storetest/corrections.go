@@ -25,7 +25,7 @@ func bounded(n int) ledger.Entry {
 
 func correct(t *testing.T, f *fixture, n int, amount llm.Money) {
 	t.Helper()
-	if err := f.Correct(t.Context(), ann(), ledger.Correct{
+	if err := f.Ledger.Correct(t.Context(), ann(), ledger.Correct{
 		ID: attempt(n).ID, Amount: amount,
 		Reason: "credit note",
 	}); err != nil {
@@ -35,7 +35,7 @@ func correct(t *testing.T, f *fixture, n int, amount llm.Money) {
 
 func spentInAll(t *testing.T, f *fixture, scope string) llm.Money {
 	t.Helper()
-	got, err := f.Spent(t.Context(), scope, 0)
+	got, err := f.Ledger.Spent(t.Context(), scope, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func testCorrect(t *testing.T, f *fixture) {
 	if exported != cost {
 		t.Errorf("export: got %s, want %s", exported, cost)
 	}
-	d, _, err := f.Request(t.Context(), "acc_a", exact.ID.Request)
+	d, _, err := f.Reports.Request(t.Context(), "acc_a", exact.ID.Request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,14 +94,14 @@ func testCorrect(t *testing.T, f *fixture) {
 	if d.Cost != exact.Cost-375 || lines != d.Cost {
 		t.Errorf("the request: got a cost of %s and lines of %s, want %s", d.Cost, lines, exact.Cost-375)
 	}
-	if got, _, err := f.Attempt(t.Context(), exact.ID); err != nil || !cmp.Equal(got, exact) {
+	if got, _, err := f.Reports.Attempt(t.Context(), exact.ID); err != nil || !cmp.Equal(got, exact) {
 		t.Errorf("the row itself changed: err %v\n%s", err, cmp.Diff(got, exact))
 	}
 	verified(t, f)
 
 	// What resolves an attempt says what it cost in the end, with the corrections before.
 	for n, cost := range map[int]llm.Money{2: 70, 3: 7} {
-		if err := f.Resolve(t.Context(), ann(), attempt(n).ID, cost, false); err != nil {
+		if err := f.Ledger.Resolve(t.Context(), ann(), attempt(n).ID, cost, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -110,7 +110,7 @@ func testCorrect(t *testing.T, f *fixture) {
 		t.Errorf("spent in the end: got %s, want %s", got, want)
 	}
 	verified(t, f)
-	if _, err := f.Retain(t.Context(), noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1)); err != nil {
+	if _, err := f.Ledger.Retain(t.Context(), noon.AddDate(0, 0, 1), noon.AddDate(0, 0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	if v := verified(t, f); v.Rows != 0 {
@@ -152,7 +152,7 @@ func testCorrectRefused(t *testing.T, f *fixture) {
 			Reason: "x",
 		}, ledger.ErrNoAttempt},
 	} {
-		if err := f.Correct(t.Context(), ann(), test.ask); !errors.Is(err, test.want) {
+		if err := f.Ledger.Correct(t.Context(), ann(), test.ask); !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", name, err, test.want)
 		}
 	}
@@ -162,7 +162,7 @@ func testCorrectRefused(t *testing.T, f *fixture) {
 	for range ledger.MaxCorrections {
 		correct(t, f, 1, -1)
 	}
-	err := f.Correct(t.Context(), ann(), ledger.Correct{ID: id, Account: "acc_a", Amount: -1, Reason: "x"})
+	err := f.Ledger.Correct(t.Context(), ann(), ledger.Correct{ID: id, Account: "acc_a", Amount: -1, Reason: "x"})
 	if !errors.Is(err, ledger.ErrCorrections) {
 		t.Errorf("one more than there can be: got %v, want %v", err, ledger.ErrCorrections)
 	}
@@ -179,11 +179,11 @@ func testCorrectAtOnce(t *testing.T, f *fixture) {
 	other := f.open(t)
 	for i := range 8 {
 		all.Go(func() {
-			to := f.Store
+			to := f.DB
 			if i%2 == 0 {
 				to = other
 			}
-			err := to.Correct(t.Context(), ann(), ledger.Correct{ID: e.ID, Amount: -e.Cost / 3, Reason: fmt.Sprint(i)})
+			err := to.Ledger.Correct(t.Context(), ann(), ledger.Correct{ID: e.ID, Amount: -e.Cost / 3, Reason: fmt.Sprint(i)})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -206,7 +206,7 @@ func older(t *testing.T, f *fixture, q ledger.ResolveQuery) ledger.Resolution {
 	if q.Before.IsZero() {
 		q.Before = noon.Add(time.Hour)
 	}
-	got, err := f.ResolveOlder(t.Context(), ann(), q, nil)
+	got, err := f.Ledger.ResolveOlder(t.Context(), ann(), q, nil)
 	if err != nil {
 		t.Fatalf("resolve %+v: %v", q, err)
 	}
@@ -254,7 +254,7 @@ func testResolveOlder(t *testing.T, f *fixture) {
 	}
 
 	var progress [][2]int64
-	got, err := f.ResolveOlder(t.Context(), ann(), ledger.ResolveQuery{
+	got, err := f.Ledger.ResolveOlder(t.Context(), ann(), ledger.ResolveQuery{
 		Rule:   ledger.RuleAtMost,
 		Before: noon.Add(time.Hour),
 	},
@@ -304,11 +304,11 @@ func testResolveOlderSeen(t *testing.T, f *fixture) {
 		t.Errorf("release: got %+v, want %+v", got, want)
 	}
 	for _, id := range []ledger.AttemptID{seen.ID, assumed.ID} {
-		if err := f.Resolve(t.Context(), ann(), id, 7, false); err != nil {
+		if err := f.Ledger.Resolve(t.Context(), ann(), id, 7, false); err != nil {
 			t.Errorf("by hand: %v", err)
 		}
 	}
-	if err := f.Resolve(t.Context(), ann(), cheap.ID, 7, false); !errors.Is(err, ledger.ErrKnown) {
+	if err := f.Ledger.Resolve(t.Context(), ann(), cheap.ID, 7, false); !errors.Is(err, ledger.ErrKnown) {
 		t.Errorf("what cannot have cost more: got %v, want %v", err, ledger.ErrKnown)
 	}
 	if got, want := spentInAll(t, f, "acc_a"), cheap.Cost+14; got != want {
@@ -337,12 +337,12 @@ func testResolveOlderAtOnce(t *testing.T, f *fixture) {
 	var got [2]ledger.Resolution
 	for i, rule := range []ledger.Rule{ledger.RuleEstimate, ledger.RuleRelease} {
 		all.Go(func() {
-			to := f.Store
+			to := f.DB
 			if i == 1 {
 				to = other
 			}
 			var err error
-			if got[i], err = to.ResolveOlder(t.Context(), ann(), ledger.ResolveQuery{
+			if got[i], err = to.Ledger.ResolveOlder(t.Context(), ann(), ledger.ResolveQuery{
 				Rule:   rule,
 				Before: noon.Add(time.Hour),
 			}, nil); err != nil {

@@ -13,7 +13,7 @@ const day = 24 * time.Hour
 
 func begin(t *testing.T, f *fixture, c store.IdempotencyRecord, want idempotency.State, reply string) {
 	t.Helper()
-	state, got, err := f.IdempotencyBegin(t.Context(), c, day)
+	state, got, err := f.Kept.IdempotencyBegin(t.Context(), c, day)
 	if err != nil || state != want || string(got) != reply {
 		t.Errorf("begin %+v: got %q, %q, %v; want %q, %q", c, state, got, err, want, reply)
 	}
@@ -31,29 +31,29 @@ func testIdempotency(t *testing.T, f *fixture) {
 	begin(t, f, record, idempotency.Running, "")
 	begin(t, f, otherBody, idempotency.Other, "")
 	begin(t, f, otherScope, idempotency.New, "")
-	if err := f.IdempotencyFinish(t.Context(), record, []byte("reply")); err != nil {
+	if err := f.Kept.IdempotencyFinish(t.Context(), record, []byte("reply")); err != nil {
 		t.Fatal(err)
 	}
 	begin(t, f, record, idempotency.Done, "reply")
 	begin(t, f, otherBody, idempotency.Other, "")
-	if err := f.IdempotencyFinish(t.Context(), record, []byte("again")); !errors.Is(err, store.ErrIdempotencyLost) {
+	if err := f.Kept.IdempotencyFinish(t.Context(), record, []byte("again")); !errors.Is(err, store.ErrIdempotencyLost) {
 		t.Errorf("finish twice: got %v, want ErrIdempotencyLost", err)
 	}
 
 	begin(t, f, stream, idempotency.New, "")
-	if err := f.IdempotencyFinish(t.Context(), stream, nil); err != nil {
+	if err := f.Kept.IdempotencyFinish(t.Context(), stream, nil); err != nil {
 		t.Fatal(err)
 	}
 	begin(t, f, stream, idempotency.Spent, "")
 
-	if err := f.IdempotencyForget(t.Context(), otherScope); err != nil {
+	if err := f.Kept.IdempotencyForget(t.Context(), otherScope); err != nil {
 		t.Fatal(err)
 	}
 	begin(t, f, otherScope, idempotency.New, "")
 
 	f.advance(day)
 	begin(t, f, otherBody, idempotency.New, "") // the old one has expired
-	if n, err := f.IdempotencySweep(t.Context()); n != 2 || err != nil {
+	if n, err := f.Kept.IdempotencySweep(t.Context()); n != 2 || err != nil {
 		t.Errorf("sweep: got %d, %v; want 2 gone", n, err)
 	}
 	begin(t, f, otherBody, idempotency.Running, "")
@@ -69,10 +69,10 @@ func testIdempotencyOwners(t *testing.T, f *fixture) {
 	for _, c := range []store.IdempotencyRecord{dead, done, alive, elsewhere} {
 		begin(t, f, c, idempotency.New, "")
 	}
-	if err := f.IdempotencyFinish(t.Context(), done, []byte("reply")); err != nil {
+	if err := f.Kept.IdempotencyFinish(t.Context(), done, []byte("reply")); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := f.IdempotencyRelease(t.Context(), "n", "2"); n != 1 || err != nil {
+	if n, err := f.Kept.IdempotencyRelease(t.Context(), "n", "2"); n != 1 || err != nil {
 		t.Errorf("release: got %d, %v; want 1", n, err)
 	}
 	begin(t, f, alive, idempotency.Running, "")
@@ -81,7 +81,7 @@ func testIdempotencyOwners(t *testing.T, f *fixture) {
 	heir := dead
 	heir.Epoch, heir.Request = "2", "2"
 	begin(t, f, heir, idempotency.New, "")
-	if err := f.IdempotencyFinish(t.Context(), dead, []byte("late")); !errors.Is(err, store.ErrIdempotencyLost) {
+	if err := f.Kept.IdempotencyFinish(t.Context(), dead, []byte("late")); !errors.Is(err, store.ErrIdempotencyLost) {
 		t.Errorf("a dead owner finishes: got %v, want ErrIdempotencyLost", err)
 	}
 }

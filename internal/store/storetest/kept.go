@@ -18,7 +18,7 @@ import (
 )
 
 // limited opens the database once more, under a quota.
-func (f *fixture) limited(t *testing.T, q kept.Quota) *store.Store {
+func (f *fixture) limited(t *testing.T, q kept.Quota) *store.DB {
 	t.Helper()
 	f.options.Kept = q
 	return f.open(t)
@@ -32,28 +32,28 @@ func claimOf(account, key string) store.IdempotencyRecord {
 }
 
 // reply keeps a reply for an account.
-func (f *fixture) reply(t *testing.T, s *store.Store, account, key, text string) error {
+func (f *fixture) reply(t *testing.T, s *store.DB, account, key, text string) error {
 	t.Helper()
 	c := claimOf(account, key)
-	if state, _, err := s.IdempotencyBegin(t.Context(), c, idempotency.TTL); state != idempotency.New || err != nil {
+	if state, _, err := s.Kept.IdempotencyBegin(t.Context(), c, idempotency.TTL); state != idempotency.New || err != nil {
 		t.Fatalf("begin %s: %s, %v", key, state, err)
 	}
-	return s.IdempotencyFinish(t.Context(), c, []byte(text))
+	return s.Kept.IdempotencyFinish(t.Context(), c, []byte(text))
 }
 
 // respond keeps a response for an account, for a week.
-func (f *fixture) respond(t *testing.T, s *store.Store, account, id, text string, items ...string) error {
+func (f *fixture) respond(t *testing.T, s *store.DB, account, id, text string, items ...string) error {
 	t.Helper()
 	now := f.clock()
-	return s.KeepResponse(t.Context(), &conversation.Record{
+	return s.Kept.KeepResponse(t.Context(), &conversation.Record{
 		Account: account, Scope: "key_" + account, ID: id, Items: items, Created: now, Expires: now.Add(7 * day),
 		Sealed: []byte(text),
 	})
 }
 
-func wantKept(t *testing.T, s *store.Store, when string, want ...kept.Usage) {
+func wantKept(t *testing.T, s *store.DB, when string, want ...kept.Usage) {
 	t.Helper()
-	got, err := s.Kept(t.Context())
+	got, err := s.Kept.Usage(t.Context())
 	if diff := cmp.Diff(got, want); err != nil || diff != "" {
 		t.Errorf("%s: %v (-got +want)\n%s", when, err, diff)
 	}
@@ -68,11 +68,11 @@ func wantRefusal(t *testing.T, what string, err error, want kept.Refusal) {
 
 // testKept is what the sums have of everything that is kept, and has it no longer.
 func testKept(t *testing.T, f *fixture) {
-	s := f.Store
+	s := f.DB
 	for i := range 3 {
 		wantRefusal(t, "reply", f.reply(t, s, "a", fmt.Sprint(i), "four"), "")
 	}
-	wantRefusal(t, "stream", s.IdempotencyFinish(t.Context(), begun(t, s, "a", "stream"), nil), "")
+	wantRefusal(t, "stream", s.Kept.IdempotencyFinish(t.Context(), begun(t, s, "a", "stream"), nil), "")
 	begun(t, s, "a", "runs")
 	wantRefusal(t, "another's", f.reply(t, s, "b", "0", "sixsix"), "")
 	wantRefusal(t, "the administration's", f.reply(t, s, "", "0", "x"), "")
@@ -85,29 +85,29 @@ func testKept(t *testing.T, f *fixture) {
 		Responses: 2, ResponseBytes: 10 + 2*256 + 5,
 	}, b)
 
-	if err := s.DeleteResponse(t.Context(), "r1"); err != nil {
+	if err := s.Kept.DeleteResponse(t.Context(), "r1"); err != nil {
 		t.Fatal(err)
 	}
 	f.advance(day)
 	wantRefusal(t, "after one that has expired", f.reply(t, s, "a", "0", "fives"), "")
 	a := kept.Usage{Account: "a", Replies: 3, ReplyBytes: 4 + 4 + 5, Responses: 1, ResponseBytes: 5}
 	wantKept(t, s, "before a sweep", kept.Usage{Replies: 1, ReplyBytes: 1}, a, b)
-	if n, err := s.IdempotencySweep(t.Context()); n != 6 || err != nil {
+	if n, err := s.Kept.IdempotencySweep(t.Context()); n != 6 || err != nil {
 		t.Errorf("sweep: got %d, %v; want 6", n, err)
 	}
 	wantKept(t, s, "after it", kept.Usage{Account: "a", Replies: 1, ReplyBytes: 5, Responses: 1, ResponseBytes: 5})
 	f.advance(7 * day)
-	if n, err := s.SweepResponses(t.Context()); n != 1 || err != nil {
+	if n, err := s.Kept.SweepResponses(t.Context()); n != 1 || err != nil {
 		t.Errorf("sweep responses: got %d, %v; want 1", n, err)
 	}
 	wantKept(t, s, "after that of responses", kept.Usage{Account: "a", Replies: 1, ReplyBytes: 5})
 }
 
 // begun is a record that runs.
-func begun(t *testing.T, s *store.Store, account, key string) store.IdempotencyRecord {
+func begun(t *testing.T, s *store.DB, account, key string) store.IdempotencyRecord {
 	t.Helper()
 	c := claimOf(account, key)
-	if state, _, err := s.IdempotencyBegin(t.Context(), c, idempotency.TTL); state != idempotency.New || err != nil {
+	if state, _, err := s.Kept.IdempotencyBegin(t.Context(), c, idempotency.TTL); state != idempotency.New || err != nil {
 		t.Fatalf("begin %s: %s, %v", key, state, err)
 	}
 	return c
@@ -130,7 +130,7 @@ func testKeptQuota(t *testing.T, f *fixture) {
 	wantRefusal(t, "another account's", f.reply(t, s, "b", "1", "1234567890"), "")
 	wantRefusal(t, "the administration's", f.reply(t, s, "", "1", "more than ten"), "")
 	begin(t, f, claimOf("a", "1"), idempotency.Done, "12345")
-	if err := s.DeleteResponse(t.Context(), "r"); err != nil {
+	if err := s.Kept.DeleteResponse(t.Context(), "r"); err != nil {
 		t.Fatal(err)
 	}
 	wantRefusal(t, "after one was deleted", f.reply(t, s, "a", "5", "1234"), "")
@@ -167,7 +167,7 @@ func testKeptAtOnce(t *testing.T, f *fixture) {
 		})
 	}
 	wg.Wait()
-	got, err := f.Kept(t.Context())
+	got, err := f.Kept.Usage(t.Context())
 	if err != nil || len(got) != 1 || got[0].Replies+got[0].Responses != room || got[0].ReplyBytes+
 		got[0].ResponseBytes != room*10 {
 		t.Errorf("kept: got %+v, %v; want %d", got, err, room)
@@ -176,15 +176,15 @@ func testKeptAtOnce(t *testing.T, f *fixture) {
 	for range nodes {
 		s := f.open(t)
 		wg.Go(func() {
-			_, err1 := s.IdempotencySweep(t.Context())
-			_, err2 := s.SweepResponses(t.Context())
+			_, err1 := s.Kept.IdempotencySweep(t.Context())
+			_, err2 := s.Kept.SweepResponses(t.Context())
 			if err := errors.Join(err1, err2); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	wantKept(t, f.Store, "after sweeps")
+	wantKept(t, f.DB, "after sweeps")
 }
 
 // testKeptDisk is that nothing is kept while too little of the disk is free, where that is
@@ -212,7 +212,7 @@ func testKeptDisk(t *testing.T, f *fixture) {
 // who did it.
 func testKeptPurged(t *testing.T, f *fixture) {
 	const many = 600 // more than one transaction purges
-	s := f.Store
+	s := f.DB
 	for i := range many {
 		wantRefusal(t, "response", f.respond(t, s, "a", fmt.Sprint(i), "x"), "")
 	}
@@ -225,7 +225,7 @@ func testKeptPurged(t *testing.T, f *fixture) {
 
 	a := audit.Object{Kind: "account", ID: "a", Name: "name"}
 	for _, want := range []kept.Usage{{Replies: 1, ReplyBytes: 5, Responses: many, ResponseBytes: many}, {}} {
-		if got, err := s.PurgeKept(t.Context(), ann(), a, f.clock()); got != want || err != nil {
+		if got, err := s.Kept.Purge(t.Context(), ann(), a, f.clock()); got != want || err != nil {
 			t.Errorf("purge: got %+v, %v; want %+v", got, err, want)
 		}
 	}
@@ -242,7 +242,7 @@ func testKeptPurged(t *testing.T, f *fixture) {
 		t.Errorf("logged %+v, want the purge once", log)
 	}
 	f.advance(day)
-	if n, err := s.IdempotencySweep(t.Context()); n != 4 || err != nil {
+	if n, err := s.Kept.IdempotencySweep(t.Context()); n != 4 || err != nil {
 		t.Errorf("sweep: got %d, %v; want 4", n, err)
 	}
 	wantKept(t, s, "after a sweep", kept.Usage{Account: "a", Responses: 1, ResponseBytes: 5})

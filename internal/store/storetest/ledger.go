@@ -84,7 +84,7 @@ func (j *tape) next(opened []ledger.Attempt, settled ...ledger.Entry) *ledger.Ba
 
 func apply(t *testing.T, f *fixture, b *ledger.Batch) {
 	t.Helper()
-	if err := f.Apply(t.Context(), b); err != nil {
+	if err := f.Ledger.Apply(t.Context(), b); err != nil {
 		t.Fatalf("apply: %v", err)
 	}
 }
@@ -92,7 +92,7 @@ func apply(t *testing.T, f *fixture, b *ledger.Batch) {
 // verified fails the test when the rollups are not what the rows say.
 func verified(t *testing.T, f *fixture) ledger.Verification {
 	t.Helper()
-	v, err := f.Verify(t.Context(), nil)
+	v, err := f.Ledger.Verify(t.Context(), nil)
 	if err != nil || len(v.Differences) > 0 {
 		t.Errorf("verify: got %+v, %v; want no difference", v.Differences, err)
 	}
@@ -104,7 +104,7 @@ func uses(t *testing.T, f *fixture, q ledger.UsesQuery) ledger.UsesPage {
 	if q.Limit == 0 {
 		q.Limit = 1000
 	}
-	page, err := f.Uses(t.Context(), q)
+	page, err := f.Reports.Uses(t.Context(), q)
 	if err != nil {
 		t.Fatalf("uses %+v: %v", q, err)
 	}
@@ -117,23 +117,23 @@ func testPosition(t *testing.T, f *fixture) {
 	apply(t, f, first)
 	apply(t, f, j.next(nil, entry(2)))
 	apply(t, f, other.next(nil, entry(3)))
-	if err := f.Apply(t.Context(), first); !errors.Is(err, ledger.ErrMoved) {
+	if err := f.Ledger.Apply(t.Context(), first); !errors.Is(err, ledger.ErrMoved) {
 		t.Errorf("apply a batch again: got %v, want ErrMoved", err)
 	}
 	ahead := newTape()
 	ahead.at = 700
-	if err := f.Apply(t.Context(), ahead.next(nil, entry(4))); !errors.Is(err, ledger.ErrMoved) {
+	if err := f.Ledger.Apply(t.Context(), ahead.next(nil, entry(4))); !errors.Is(err, ledger.ErrMoved) {
 		t.Errorf("apply a batch ahead of the database: got %v, want ErrMoved", err)
 	}
 	for journal, want := range map[uuid.UUID]ledger.Position{j.journal: 200, other.journal: 100, ahead.journal: 0} {
-		if got, err := f.Position(t.Context(), journal); got != want || err != nil {
+		if got, err := f.Ledger.Position(t.Context(), journal); got != want || err != nil {
 			t.Errorf("position: got %d, %v; want %d", got, err, want)
 		}
 	}
 	if v := verified(t, f); v.Rows != 3 {
 		t.Errorf("got %d rows, want 3", v.Rows)
 	}
-	if err := f.Durable(t.Context()); err != nil {
+	if err := f.Ledger.Durable(t.Context()); err != nil {
 		t.Errorf("durable: %v", err)
 	}
 }
@@ -145,7 +145,7 @@ func testOpenAttempts(t *testing.T, f *fixture) {
 	apply(t, f, j.next([]ledger.Attempt{attempt(1), unpriced}))
 	apply(t, f, other.next([]ledger.Attempt{attempt(3)}))
 	apply(t, f, j.next([]ledger.Attempt{attempt(4)}, entry(1)))
-	got, err := f.OpenAttempts(t.Context(), j.journal)
+	got, err := f.Ledger.OpenAttempts(t.Context(), j.journal)
 	want := map[ledger.AttemptID]ledger.Attempt{unpriced.ID: unpriced, attempt(4).ID: attempt(4)}
 	open := map[ledger.AttemptID]ledger.Attempt{}
 	for _, a := range got {
@@ -171,7 +171,7 @@ func testSettledOnce(t *testing.T, f *fixture) {
 	if want := (ledger.Totals{Tokens: 70, Requests: 2, Cost: 2 * e.Cost}); page.Total != want {
 		t.Errorf("got %+v, want %+v", page.Total, want)
 	}
-	if got, _, err := f.Attempt(t.Context(), e.ID); err != nil || !cmp.Equal(got, e) {
+	if got, _, err := f.Reports.Attempt(t.Context(), e.ID); err != nil || !cmp.Equal(got, e) {
 		t.Errorf("the settled row: err %v\n%s", err, cmp.Diff(got, e))
 	}
 	if n := strings.Count(f.logged(), "settled a second time"); n != 2 {
@@ -191,11 +191,11 @@ func testEntries(t *testing.T, f *fixture) {
 	for _, want := range []ledger.Entry{full, second, unpriced, {Attempt: attempt(4), Settlement: ledger.Settlement{
 		Outcome: ledger.OutcomeOpen,
 	}}} {
-		if got, ok, err := f.Attempt(t.Context(), want.ID); !ok || err != nil || !cmp.Equal(got, want) {
+		if got, ok, err := f.Reports.Attempt(t.Context(), want.ID); !ok || err != nil || !cmp.Equal(got, want) {
 			t.Errorf("attempt %s: found %v, err %v\n%s", want.ID, ok, err, cmp.Diff(got, want))
 		}
 	}
-	if _, ok, err := f.Attempt(t.Context(), ledger.AttemptID{N: 1}); ok || err != nil {
+	if _, ok, err := f.Reports.Attempt(t.Context(), ledger.AttemptID{N: 1}); ok || err != nil {
 		t.Errorf("no such attempt: got %v, %v; want false", ok, err)
 	}
 	for account, want := range map[string]int{"": 3, "acc_a": 2, "acc_b": 1, "acc_c": 0} {
@@ -211,7 +211,7 @@ func testTexts(t *testing.T, f *fixture) {
 	e := entry(1)
 	e.Requested, e.Tier = "a\x00b \u2028 'é' ? $1", "\x00\x01\"\\"
 	apply(t, f, newTape().next([]ledger.Attempt{attempt(2)}, e))
-	if got, ok, err := f.Attempt(t.Context(), e.ID); !ok || err != nil || !cmp.Equal(got, e) {
+	if got, ok, err := f.Reports.Attempt(t.Context(), e.ID); !ok || err != nil || !cmp.Equal(got, e) {
 		t.Errorf("found %v, err %v\n%s", ok, err, cmp.Diff(got, e))
 	}
 	torn := entry(3)
@@ -246,7 +246,7 @@ func testWriters(t *testing.T, f *fixture) {
 	go func() {
 		j := newTape()
 		for i := range batches {
-			if err := second.Apply(t.Context(), j.next(nil, entry(i))); err != nil {
+			if err := second.Ledger.Apply(t.Context(), j.next(nil, entry(i))); err != nil {
 				done <- fmt.Errorf("apply %d: %w", i, err)
 				return
 			}
@@ -255,7 +255,7 @@ func testWriters(t *testing.T, f *fixture) {
 	}()
 	go func() {
 		for i := range batches {
-			if err := f.CreateAccount(t.Context(), audit.Gateway(), newAccount(fmt.Sprint("n", i))); err != nil {
+			if err := f.Accounts.CreateAccount(t.Context(), audit.Gateway(), newAccount(fmt.Sprint("n", i))); err != nil {
 				done <- fmt.Errorf("create account %d: %w", i, err)
 				return
 			}
@@ -278,10 +278,10 @@ func testCancelled(t *testing.T, f *fixture) {
 	batch := j.next(nil, entry(1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := f.Apply(ctx, batch); !errors.Is(err, context.Canceled) {
+	if err := f.Ledger.Apply(ctx, batch); !errors.Is(err, context.Canceled) {
 		t.Errorf("apply: got %v, want Canceled", err)
 	}
-	if err := f.CreateAccount(ctx, audit.Gateway(), newAccount("a")); !errors.Is(err, context.Canceled) {
+	if err := f.Accounts.CreateAccount(ctx, audit.Gateway(), newAccount("a")); !errors.Is(err, context.Canceled) {
 		t.Errorf("create account: got %v, want Canceled", err)
 	}
 	apply(t, f, batch)

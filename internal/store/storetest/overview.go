@@ -39,7 +39,7 @@ func plus(sums ...ledger.Sum) (s ledger.Sum) {
 
 func overview(t *testing.T, f *fixture, q ledger.OverviewQuery) ledger.Overview {
 	t.Helper()
-	v, err := f.Overview(t.Context(), q)
+	v, err := f.Reports.Overview(t.Context(), q)
 	if err != nil {
 		t.Fatalf("overview %+v: %v", q, err)
 	}
@@ -58,7 +58,7 @@ func testOverview(t *testing.T, f *fixture) {
 	foreign.Account = "acc_b"
 	before.Opened, before.Arrived = noon.AddDate(0, 0, -4), noon.AddDate(0, 0, -4)
 	apply(t, f, newTape().next([]ledger.Attempt{attempt(9)}, today, slow, old, failed, guessed, lost, foreign, before))
-	if err := f.Resolve(t.Context(), audit.Gateway(), lost.ID, 77, false); err != nil {
+	if err := f.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 77, false); err != nil {
 		t.Fatal(err)
 	}
 	lost.Cost, lost.AtMost = 77, 0 // as it is corrected, so that it is not unknown any more
@@ -111,12 +111,12 @@ func testReportRanges(t *testing.T, f *fixture) {
 		{"", "2026-11-21", 0},
 		{"2026-11-21", "today", 0},
 	} {
-		got, err := f.Overview(t.Context(), ledger.OverviewQuery{Account: "acc_a", From: test.from, To: test.to})
+		got, err := f.Reports.Overview(t.Context(), ledger.OverviewQuery{Account: "acc_a", From: test.from, To: test.to})
 		if len(got.Days) != test.days || (err == nil) != (test.days > 0) {
 			t.Errorf("overview of %q to %q: got %d days, %v; want %d", test.from, test.to, len(got.Days), err,
 				test.days)
 		}
-		if _, err := f.KeySpend(t.Context(), "acc_a", test.from, test.to); (err == nil) != (test.days > 0) {
+		if _, err := f.Reports.KeySpend(t.Context(), "acc_a", test.from, test.to); (err == nil) != (test.days > 0) {
 			t.Errorf("spending of keys from %q to %q: got %v; want days %d", test.from, test.to, err, test.days)
 		}
 	}
@@ -134,7 +134,7 @@ func testKeySpend(t *testing.T, f *fixture) {
 		"2026-11-21": {{Key: "key_b", Requests: 1, Cost: 540_000}, {Key: "key_a", Requests: 2, Cost: 2 * first.Cost}},
 		"2026-11-20": {{Key: "key_b", Requests: 1, Cost: 540_000}, {Key: "key_a", Requests: 3, Cost: 3 * first.Cost}},
 	} {
-		got, err := f.KeySpend(t.Context(), "acc_a", from, "2026-11-21")
+		got, err := f.Reports.KeySpend(t.Context(), "acc_a", from, "2026-11-21")
 		if diff := cmp.Diff(got, want); diff != "" || err != nil {
 			t.Errorf("from %s: %v (-got +want):\n%s", from, err, diff)
 		}
@@ -143,7 +143,7 @@ func testKeySpend(t *testing.T, f *fixture) {
 
 func createKey(t *testing.T, f *fixture, k account.Key) {
 	t.Helper()
-	if err := f.CreateKey(t.Context(), audit.Gateway(), k, account.Hash(sha256.Sum256([]byte(k.ID)))); err != nil {
+	if err := f.Accounts.CreateKey(t.Context(), audit.Gateway(), k, account.Hash(sha256.Sum256([]byte(k.ID)))); err != nil {
 		t.Fatalf("create key %s: %v", k.ID, err)
 	}
 }
@@ -161,7 +161,7 @@ func testKeysUsed(t *testing.T, f *fixture) {
 	open.Key = "key_b"
 	apply(t, f, newTape().next([]ledger.Attempt{open}, late, foreign, entry(4)))
 	apply(t, f, newTape().next(nil, entry(5))) // of a journal that is behind
-	got, err := f.KeysUsed(t.Context(), "acc_a")
+	got, err := f.Accounts.KeysUsed(t.Context(), "acc_a")
 	want := map[string]time.Time{"key_a": late.Opened, "key_b": open.Opened}
 	if diff := cmp.Diff(got, want); diff != "" || err != nil {
 		t.Errorf("%v (-got +want):\n%s", err, diff)
@@ -192,13 +192,13 @@ func testAccountsOverview(t *testing.T, f *fixture) {
 			{Account: "acc_c"},
 		},
 	} {
-		got, err := f.AccountsOverview(t.Context(), month)
+		got, err := f.Reports.AccountsOverview(t.Context(), month)
 		if diff := cmp.Diff(got, want); diff != "" || err != nil {
 			t.Errorf("month %d: %v (-got +want):\n%s", month, err, diff)
 		}
 	}
 	for _, month := range []int64{0, 20261121} {
-		if _, err := f.AccountsOverview(t.Context(), month); err == nil {
+		if _, err := f.Reports.AccountsOverview(t.Context(), month); err == nil {
 			t.Errorf("month %d: got no error, want one", month)
 		}
 	}
@@ -227,12 +227,12 @@ func testUnpriced(t *testing.T, f *fixture) {
 		{"2026-11-22", "", []ledger.UnpricedModel{last}},
 		{"", "2026-11-20", nil},
 	} {
-		got, err := f.Unpriced(t.Context(), test.from, test.to)
+		got, err := f.Reports.Unpriced(t.Context(), test.from, test.to)
 		if diff := cmp.Diff(got, test.want); diff != "" || err != nil {
 			t.Errorf("from %q to %q: %v (-got +want):\n%s", test.from, test.to, err, diff)
 		}
 	}
-	if _, err := f.Unpriced(t.Context(), "soon", ""); err == nil {
+	if _, err := f.Reports.Unpriced(t.Context(), "soon", ""); err == nil {
 		t.Error("from soon: got no error, want one")
 	}
 }
@@ -282,19 +282,19 @@ func testUnseen(t *testing.T, f *fixture) {
 		}}},
 	} {
 		if test.resolve != nil {
-			if err := f.Resolve(t.Context(), audit.Gateway(), test.resolve.ID, 7, false); err != nil {
+			if err := f.Ledger.Resolve(t.Context(), audit.Gateway(), test.resolve.ID, 7, false); err != nil {
 				t.Fatalf("%s: %v", test.name, err)
 			}
 		}
-		got, err := f.Unseen(t.Context(), "", "")
+		got, err := f.Reports.Unseen(t.Context(), "", "")
 		if diff := cmp.Diff(got, test.want); diff != "" || err != nil {
 			t.Errorf("%s: %v (-got +want):\n%s", test.name, err, diff)
 		}
 	}
-	if got, err := f.Unseen(t.Context(), "", "2026-11-21"); err != nil || len(got) != 0 {
+	if got, err := f.Reports.Unseen(t.Context(), "", "2026-11-21"); err != nil || len(got) != 0 {
 		t.Errorf("up to the first day: got %+v, %v; want none", got, err)
 	}
-	if _, err := f.Unseen(t.Context(), "soon", ""); err == nil {
+	if _, err := f.Reports.Unseen(t.Context(), "soon", ""); err == nil {
 		t.Error("from soon: got no error, want one")
 	}
 	if page := uses(t, f, ledger.UsesQuery{Account: "acc_a"}); page.Total.Uncertain != 1000 {
@@ -311,7 +311,7 @@ func testExportNames(t *testing.T, f *fixture) {
 	gone.Account, gone.Key = "acc_x", "key_x"
 	apply(t, f, newTape().next(nil, entry(1), gone))
 	got := map[string][2]string{}
-	err := f.Export(t.Context(), store.ExportQuery{}, func(e *ledger.Exported) error {
+	err := f.Reports.Export(t.Context(), store.ExportQuery{}, func(e *ledger.Exported) error {
 		got[e.Account] = [2]string{e.AccountName, e.KeyLabel}
 		if e.Price.Rates != price().Rates {
 			t.Errorf("price of %s: got %+v, want that of its version", e.ID, e.Price)
@@ -337,7 +337,7 @@ func testReplayed(t *testing.T, f *fixture) {
 	if n := v.Total.Speed.Answers(); n != 3 || v.Total.Attempts != 3 {
 		t.Errorf("got %d times of %d attempts, want 3 of 3", n, v.Total.Attempts)
 	}
-	list, _, err := f.Requests(t.Context(), ledger.RequestsQuery{Account: "acc_a", Limit: 10})
+	list, _, err := f.Reports.Requests(t.Context(), ledger.RequestsQuery{Account: "acc_a", Limit: 10})
 	if err != nil || len(list) != 3 {
 		t.Errorf("got %d requests, %v; want 3", len(list), err)
 	}

@@ -18,9 +18,9 @@ func unseen(n int) ledger.Entry {
 	return e
 }
 
-func taken(t *testing.T, s *store.Store, providers ...string) []ledger.Question {
+func taken(t *testing.T, s *store.DB, providers ...string) []ledger.Question {
 	t.Helper()
-	list, err := s.TakeQuestions(t.Context(), providers, 10)
+	list, err := s.Ledger.TakeQuestions(t.Context(), providers, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,38 +34,38 @@ func testQuestions(t *testing.T, f *fixture) {
 	old := unseen(3)
 	old.Opened = f.clock().Add(-ledger.QuestionFor)
 	apply(t, f, newTape().next(nil, entry(1), unseen(2), old))
-	if list := taken(t, f.Store, "openai"); len(list) != 0 {
+	if list := taken(t, f.DB, "openai"); len(list) != 0 {
 		t.Errorf("at once: got %+v, want none", list)
 	}
 	for i, pause := range ledger.QuestionPauses() {
 		f.advance(pause)
-		if list := taken(t, f.Store, "groq", "xai"); len(list) != 0 {
+		if list := taken(t, f.DB, "groq", "xai"); len(list) != 0 {
 			t.Errorf("%d: got %+v for other providers", i, list)
 		}
-		list := taken(t, f.Store, "openai", "groq")
+		list := taken(t, f.DB, "openai", "groq")
 		if len(list) != 1 || list[0] != (ledger.Question{ID: attempt(2).ID, Provider: "openai", ReplyID: "gen-1"}) {
 			t.Fatalf("%d: got %+v, want the question about attempt 2", i, list)
 		}
-		if again := taken(t, f.Store, "openai"); len(again) != 0 {
+		if again := taken(t, f.DB, "openai"); len(again) != 0 {
 			t.Errorf("%d: got %+v a second time", i, again)
 		}
 	}
 	f.advance(ledger.QuestionFor)
-	if list := taken(t, f.Store, "openai"); len(list) != 0 {
+	if list := taken(t, f.DB, "openai"); len(list) != 0 {
 		t.Errorf("in the end: got %+v, want none", list)
 	}
 	next := unseen(4)
 	next.Opened = f.clock()
 	apply(t, f, newTape().next(nil, next))
 	f.advance(ledger.QuestionFor + time.Second)
-	if list := taken(t, f.Store, "openai"); len(list) != 0 {
+	if list := taken(t, f.DB, "openai"); len(list) != 0 {
 		t.Errorf("a day later: got %+v, want none", list)
 	}
-	if err := f.RetainQuestions(t.Context()); err != nil {
+	if err := f.Ledger.RetainQuestions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	f.advance(-time.Hour)
-	if list := taken(t, f.Store, "openai"); len(list) != 0 {
+	if list := taken(t, f.DB, "openai"); len(list) != 0 {
 		t.Errorf("got %+v, which retention was to forget", list)
 	}
 }
@@ -86,9 +86,9 @@ func testQuestionsAtOnce(t *testing.T, f *fixture) {
 	times := map[ledger.AttemptID]int{}
 	for i := range 8 {
 		nodes.Go(func() {
-			s := []*store.Store{f.Store, other}[i%2]
+			s := []*store.DB{f.DB, other}[i%2]
 			for range questions {
-				list, err := s.TakeQuestions(t.Context(), []string{"openai"}, 4)
+				list, err := s.Ledger.TakeQuestions(t.Context(), []string{"openai"}, 4)
 				if err != nil {
 					t.Error(err)
 				}
@@ -137,7 +137,7 @@ func testAnswerQuestion(t *testing.T, f *fixture) {
 		{5, false, false},
 		{6, false, false},
 	} {
-		resolved, err := f.AnswerQuestion(t.Context(), attempt(tt.n).ID, said, tt.billed)
+		resolved, err := f.Ledger.AnswerQuestion(t.Context(), attempt(tt.n).ID, said, tt.billed)
 		if err != nil || resolved != tt.want {
 			t.Errorf("%d: got %t, %v, want %t", tt.n, resolved, err, tt.want)
 		}
@@ -153,7 +153,7 @@ func testAnswerQuestion(t *testing.T, f *fixture) {
 		t.Errorf("spent: got %s, want %s", got, want)
 	}
 	for n, cost := range map[int]llm.Money{2: first, 4: second} {
-		d, _, err := f.Request(t.Context(), "acc_a", attempt(n).ID.Request)
+		d, _, err := f.Reports.Request(t.Context(), "acc_a", attempt(n).ID.Request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func testAnswerQuestion(t *testing.T, f *fixture) {
 		}
 	}
 	f.advance(time.Hour)
-	if list := taken(t, f.Store, "openai"); len(list) != 0 {
+	if list := taken(t, f.DB, "openai"); len(list) != 0 {
 		t.Errorf("answered questions are still there: %+v", list)
 	}
 	if strings.Contains(f.logged(), "level=ERROR") {
@@ -181,7 +181,7 @@ func testAnswerQuestion(t *testing.T, f *fixture) {
 // price that is missing explains.
 func verifiedBut(t *testing.T, f *fixture, missing string) {
 	t.Helper()
-	v, err := f.Verify(t.Context(), nil)
+	v, err := f.Ledger.Verify(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 func export(t *testing.T, f *fixture, account string) []ledger.Entry {
 	t.Helper()
 	var list []ledger.Entry
-	err := f.Export(t.Context(), store.ExportQuery{Account: account}, func(e *ledger.Exported) error {
+	err := f.Reports.Export(t.Context(), store.ExportQuery{Account: account}, func(e *ledger.Exported) error {
 		list = append(list, e.Entry)
 		return nil
 	})
@@ -68,7 +68,7 @@ func testUses(t *testing.T, f *fixture) {
 			t.Errorf("%s (-got +want):\n%s", test.name, diff)
 		}
 	}
-	if _, err := f.Uses(t.Context(), ledger.UsesQuery{Account: "acc_a", From: "yesterday", Limit: 1}); err == nil {
+	if _, err := f.Reports.Uses(t.Context(), ledger.UsesQuery{Account: "acc_a", From: "yesterday", Limit: 1}); err == nil {
 		t.Error("from yesterday: got no error, want one")
 	}
 	verified(t, f)
@@ -132,13 +132,13 @@ func testResolve(t *testing.T, f *fixture) {
 		{4, true, ledger.ErrOpen},
 		{5, true, ledger.ErrNoAttempt},
 	} {
-		err := f.Resolve(t.Context(), audit.Gateway(), attempt(test.n).ID, 77, test.release)
+		err := f.Ledger.Resolve(t.Context(), audit.Gateway(), attempt(test.n).ID, 77, test.release)
 		if !errors.Is(err, test.want) {
 			t.Errorf("resolve %d, release %v: got %v, want %v", test.n, test.release, err, test.want)
 		}
 	}
 	for _, cost := range []llm.Money{-1, ledger.MaxCost + 1} {
-		err := f.Resolve(t.Context(), audit.Gateway(), attempt(2).ID, cost, false)
+		err := f.Ledger.Resolve(t.Context(), audit.Gateway(), attempt(2).ID, cost, false)
 		if err == nil || errors.Is(err, ledger.ErrResolved) {
 			t.Errorf("a cost of %s: got %v, want one about it", cost, err)
 		}
@@ -155,7 +155,7 @@ func testResolve(t *testing.T, f *fixture) {
 	if sum != want.Cost {
 		t.Errorf("export: got %s in all, want %s", sum, want.Cost)
 	}
-	if got, _, err := f.Attempt(t.Context(), u.ID); err != nil || !cmp.Equal(got, u) {
+	if got, _, err := f.Reports.Attempt(t.Context(), u.ID); err != nil || !cmp.Equal(got, u) {
 		t.Errorf("the row itself changed: err %v\n%s", err, cmp.Diff(got, u))
 	}
 	if v := verified(t, f); v.Unknown != 2 {
@@ -174,7 +174,7 @@ func testVerify(t *testing.T, f *fixture) {
 	verified(t, f)
 	apply(t, f, j.next(nil, dear, unpriced, nameless))
 	var last, total int64
-	v, err := f.Verify(t.Context(), func(d, n int64) { last, total = d, n })
+	v, err := f.Ledger.Verify(t.Context(), func(d, n int64) { last, total = d, n })
 	if err != nil || len(v.Differences) != 3 {
 		t.Fatalf("got %+v, %v; want three costs that are wrong", v.Differences, err)
 	}
@@ -206,7 +206,7 @@ func testRetain(t *testing.T, f *fixture) {
 	lost.Opened = open.Opened
 	lost.Arrived = lost.Opened
 	apply(t, f, j.next([]ledger.Attempt{open}, append(list, lost)...))
-	if err := f.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true); err != nil {
+	if err := f.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 0, true); err != nil {
 		t.Fatal(err)
 	}
 	before := uses(t, f, ledger.UsesQuery{Account: "acc_a"})
@@ -218,7 +218,7 @@ func testRetain(t *testing.T, f *fixture) {
 		{noon.AddDate(0, 0, -4), 651},
 		{noon.AddDate(0, 0, -4), 0},
 	} {
-		if n, err := f.Retain(t.Context(), test.before, test.before); n.Rows != test.want || err != nil {
+		if n, err := f.Ledger.Retain(t.Context(), test.before, test.before); n.Rows != test.want || err != nil {
 			t.Errorf("retain from %v: got %+v, %v; want %d", test.before, n, err, test.want)
 		}
 		verified(t, f)
@@ -230,7 +230,7 @@ func testRetain(t *testing.T, f *fixture) {
 	if v := verified(t, f); v.Rows != 651 {
 		t.Errorf("got %d rows, want 651", v.Rows)
 	}
-	if n, err := f.Retain(t.Context(), noon.AddDate(0, 0, -4), noon); n.Rows != 1 || err != nil {
+	if n, err := f.Ledger.Retain(t.Context(), noon.AddDate(0, 0, -4), noon); n.Rows != 1 || err != nil {
 		t.Errorf("retain the late one: got %+v, %v; want 1", n, err)
 	}
 	verified(t, f)
@@ -258,7 +258,7 @@ func testRetainUnresolved(t *testing.T, f *fixture) {
 	before, never := noon.AddDate(0, 0, -4), noon.AddDate(0, 0, -50)
 	retain := func(last time.Time, want ledger.Retained) {
 		t.Helper()
-		if got, err := f.Retain(t.Context(), before, last); got != want || err != nil {
+		if got, err := f.Ledger.Retain(t.Context(), before, last); got != want || err != nil {
 			t.Errorf("retain: got %+v, %v; want %+v", got, err, want)
 		}
 		verified(t, f)
@@ -268,12 +268,12 @@ func testRetainUnresolved(t *testing.T, f *fixture) {
 		t.Errorf("with the known one gone: got %s spent, want %s", got, all)
 	}
 	// Kept rows are resolved, by hand and by a rule, and go then.
-	if err := f.Resolve(t.Context(), ann(), first.ID, first.Cost, false); err != nil {
+	if err := f.Ledger.Resolve(t.Context(), ann(), first.ID, first.Cost, false); err != nil {
 		t.Errorf("resolve a row that outlived the others: %v", err)
 	}
 	retain(never, ledger.Retained{Rows: 1})
 	want := []ledger.UnseenSum{{Account: "acc_a", Attempts: 2, Uncertain: 6000, First: "2026-11-16"}}
-	if got, err := f.Unseen(t.Context(), "", ""); err != nil || !cmp.Equal(got, want) {
+	if got, err := f.Reports.Unseen(t.Context(), "", ""); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("once one is resolved and gone: got %+v, %v; want %+v", got, err, want)
 	}
 	if got := older(t, f, ledger.ResolveQuery{Rule: ledger.RuleEstimate}); got.Attempts != 2 {
@@ -311,7 +311,7 @@ func testRetainAtOnce(t *testing.T, f *fixture) {
 	for range 3 {
 		s := f.open(t)
 		nodes.Go(func() {
-			n, err := s.Retain(t.Context(), noon, noon)
+			n, err := s.Ledger.Retain(t.Context(), noon, noon)
 			if err != nil {
 				t.Errorf("retain: %v", err)
 			}
@@ -320,7 +320,7 @@ func testRetainAtOnce(t *testing.T, f *fixture) {
 	}
 	nodes.Go(func() {
 		for i := range late {
-			if err := f.Apply(t.Context(), j.next(nil, list[i])); err != nil {
+			if err := f.Ledger.Apply(t.Context(), j.next(nil, list[i])); err != nil {
 				t.Errorf("apply: %v", err)
 			}
 		}

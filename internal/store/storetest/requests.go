@@ -41,7 +41,7 @@ func requests(t *testing.T, f *fixture, q ledger.RequestsQuery) ([]ledger.Reques
 	if q.Limit == 0 {
 		q.Limit = 10
 	}
-	list, next, err := f.Requests(t.Context(), q)
+	list, next, err := f.Reports.Requests(t.Context(), q)
 	if err != nil {
 		t.Fatalf("requests %+v: %v", q, err)
 	}
@@ -72,7 +72,7 @@ func testRequests(t *testing.T, f *fixture) {
 	foreign := came(time.Second)
 	foreign.Account = "acc_b"
 	apply(t, f, newTape().next([]ledger.Attempt{running}, plain, failed, rescued, lost, foreign))
-	if err := f.Resolve(t.Context(), audit.Gateway(), lost.ID, 5, false); err != nil {
+	if err := f.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 5, false); err != nil {
 		t.Fatal(err)
 	}
 	first := ledger.RequestSummary{
@@ -142,7 +142,7 @@ func testRequests(t *testing.T, f *fixture) {
 		{Limit: 1, Ended: "well"},
 		{Limit: 1, After: ledger.RequestCursor{Date: "soon"}},
 	} {
-		if _, _, err := f.Requests(t.Context(), q); err == nil {
+		if _, _, err := f.Reports.Requests(t.Context(), q); err == nil {
 			t.Errorf("%+v: got no error, want one", q)
 		}
 	}
@@ -235,13 +235,13 @@ func testRequestsSince(t *testing.T, f *fixture) {
 		{ledger.RequestCursorAt(noon), 10, all[:5]},
 		{ledger.RequestCursorAt(noon.Add(time.Second)), 10, all[:4]},
 	} {
-		got, err := f.RequestsSince(t.Context(), "acc_a", test.after, test.limit)
+		got, err := f.Reports.RequestsSince(t.Context(), "acc_a", test.after, test.limit)
 		if diff := cmp.Diff(ids(got), test.want); diff != "" || err != nil {
 			t.Errorf("since %s, %d: %v (-got +want):\n%s", test.after, test.limit, err, diff)
 		}
 	}
 	for _, limit := range []int{0, ledger.MaxRequests + 1} {
-		if _, err := f.RequestsSince(t.Context(), "acc_a", ledger.RequestCursor{}, limit); err == nil {
+		if _, err := f.Reports.RequestsSince(t.Context(), "acc_a", ledger.RequestCursor{}, limit); err == nil {
 			t.Errorf("a limit of %d: got no error, want one", limit)
 		}
 	}
@@ -258,7 +258,7 @@ func testRequest(t *testing.T, f *fixture) {
 	lost.Settlement = unknown(0).Settlement
 	nameless.Price.Version = "nobody knows"
 	apply(t, f, newTape().next(nil, long, second, lost, nameless))
-	if err := f.Resolve(t.Context(), audit.Gateway(), lost.ID, 7, false); err != nil {
+	if err := f.Ledger.Resolve(t.Context(), audit.Gateway(), lost.ID, 7, false); err != nil {
 		t.Fatal(err)
 	}
 	correction := ledger.Correction{
@@ -285,7 +285,7 @@ func testRequest(t *testing.T, f *fixture) {
 		}}},
 		{other},
 	} {
-		got, there, err := f.Request(t.Context(), "acc_a", want[0].ID.Request)
+		got, there, err := f.Reports.Request(t.Context(), "acc_a", want[0].ID.Request)
 		if diff := cmp.Diff(got.Parts, want); diff != "" || !there || err != nil {
 			t.Errorf("request %s: %v, %v (-got +want):\n%s", want[0].ID, there, err, diff)
 		}
@@ -294,7 +294,7 @@ func testRequest(t *testing.T, f *fixture) {
 		}
 	}
 	for account, id := range map[string]uuid.UUID{"acc_b": long.ID.Request, "acc_a": came(time.Hour).ID.Request} {
-		if got, there, err := f.Request(t.Context(), account, id); there || err != nil {
+		if got, there, err := f.Reports.Request(t.Context(), account, id); there || err != nil {
 			t.Errorf("request %s of %s: got %+v, %v; want none", id, account, got, err)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 func keep(t *testing.T, f *fixture, id, previous, sealed string, items ...string) {
 	t.Helper()
 	now := f.clock()
-	err := f.KeepResponse(t.Context(), &conversation.Record{
+	err := f.Kept.KeepResponse(t.Context(), &conversation.Record{
 		Scope: "key_1", ID: id, Previous: previous, Items: items, Created: now, Expires: now.Add(day),
 		Sealed: []byte(sealed),
 	})
@@ -29,7 +29,7 @@ func keep(t *testing.T, f *fixture, id, previous, sealed string, items ...string
 // wantResponse checks what is there of a response; empty for nothing.
 func wantResponse(t *testing.T, f *fixture, id, want string) {
 	t.Helper()
-	got, err := f.Response(t.Context(), id)
+	got, err := f.Kept.Response(t.Context(), id)
 	if string(got) != want || (want == "") != errors.Is(err, conversation.ErrNotFound) || want != "" && err != nil {
 		t.Errorf("response %s: got %q, %v; want %q", id, got, err, want)
 	}
@@ -38,7 +38,7 @@ func wantResponse(t *testing.T, f *fixture, id, want string) {
 // wantChain checks the ids of a conversation, the newest first.
 func wantChain(t *testing.T, f *fixture, id string, most int, want ...string) {
 	t.Helper()
-	links, err := f.ResponseChain(t.Context(), id, most)
+	links, err := f.Kept.ResponseChain(t.Context(), id, most)
 	if err != nil {
 		t.Fatalf("chain of %s: %v", id, err)
 	}
@@ -64,7 +64,7 @@ func testResponses(t *testing.T, f *fixture) {
 	wantChain(t, f, "c2", 9, "c2", "b", "a")
 	wantChain(t, f, "c", 2, "c", "b")
 	wantChain(t, f, "nobody", 9)
-	links, err := f.ResponseChain(t.Context(), "b", 1)
+	links, err := f.Kept.ResponseChain(t.Context(), "b", 1)
 	want := []conversation.Link{{ID: "b", Previous: "a", Size: int64(len("second one"))}}
 	if diff := cmp.Diff(links, want); err != nil || diff != "" {
 		t.Errorf("chain of b: %v (-got +want)\n%s", err, diff)
@@ -74,10 +74,10 @@ func testResponses(t *testing.T, f *fixture) {
 	wantResponse(t, f, "a", "first again")
 	wantChain(t, f, "a", 5, "a", "c", "b", "a", "c")
 
-	if err := f.DeleteResponse(t.Context(), "b"); err != nil {
+	if err := f.Kept.DeleteResponse(t.Context(), "b"); err != nil {
 		t.Fatalf("delete: %v", err)
 	}
-	if err := f.DeleteResponse(t.Context(), "b"); !errors.Is(err, conversation.ErrNotFound) {
+	if err := f.Kept.DeleteResponse(t.Context(), "b"); !errors.Is(err, conversation.ErrNotFound) {
 		t.Errorf("delete twice: got %v, want ErrNotFound", err)
 	}
 	wantResponse(t, f, "b", "")
@@ -85,7 +85,7 @@ func testResponses(t *testing.T, f *fixture) {
 
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	if err := f.KeepResponse(left, &conversation.Record{ID: "late"}); !errors.Is(err, context.Canceled) {
+	if err := f.Kept.KeepResponse(left, &conversation.Record{ID: "late"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("keep for nobody: got %v, want context.Canceled", err)
 	}
 	apply(t, f, j.next(nil, entry(1)))
@@ -95,7 +95,7 @@ func testResponses(t *testing.T, f *fixture) {
 
 func wantItem(t *testing.T, f *fixture, item, want string) {
 	t.Helper()
-	got, err := f.ResponseOfItem(t.Context(), item)
+	got, err := f.Kept.ResponseOfItem(t.Context(), item)
 	if got.ID != want || (want == "") != errors.Is(err, conversation.ErrNotFound) || want != "" && err != nil {
 		t.Errorf("response with %s: got %+v, %v; want %q", item, got, err, want)
 	}
@@ -108,11 +108,11 @@ func testResponseItems(t *testing.T, f *fixture) {
 	wantItem(t, f, "x", "a")
 	wantItem(t, f, "y", "b")
 	wantItem(t, f, "w", "")
-	if l, err := f.ResponseOfItem(t.Context(), "z"); err != nil ||
+	if l, err := f.Kept.ResponseOfItem(t.Context(), "z"); err != nil ||
 		l != (conversation.Link{ID: "b", Previous: "a", Size: int64(len("second"))}) {
 		t.Errorf("response with z: got %+v, %v", l, err)
 	}
-	if err := f.DeleteResponse(t.Context(), "b"); err != nil {
+	if err := f.Kept.DeleteResponse(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
 	wantItem(t, f, "y", "a")
@@ -129,7 +129,7 @@ func testResponsesExpire(t *testing.T, f *fixture) {
 	}
 	f.advance(day / 2)
 	keep(t, f, "young", "old 0", "young", "item of the young")
-	if n, err := f.SweepResponses(t.Context()); n != 0 || err != nil {
+	if n, err := f.Kept.SweepResponses(t.Context()); n != 0 || err != nil {
 		t.Errorf("sweep: got %d, %v; want none gone", n, err)
 	}
 	wantChain(t, f, "young", 9, "young", "old 0")
@@ -137,10 +137,10 @@ func testResponsesExpire(t *testing.T, f *fixture) {
 	wantResponse(t, f, "old 0", "")
 	wantItem(t, f, "item", "")
 	wantChain(t, f, "young", 9, "young")
-	if err := f.DeleteResponse(t.Context(), "old 1"); !errors.Is(err, conversation.ErrNotFound) {
+	if err := f.Kept.DeleteResponse(t.Context(), "old 1"); !errors.Is(err, conversation.ErrNotFound) {
 		t.Errorf("delete what has expired: got %v, want ErrNotFound", err)
 	}
-	if n, err := f.SweepResponses(t.Context()); n != many || err != nil {
+	if n, err := f.Kept.SweepResponses(t.Context()); n != many || err != nil {
 		t.Errorf("sweep: got %d, %v; want %d gone", n, err, many)
 	}
 	wantResponse(t, f, "young", "young")

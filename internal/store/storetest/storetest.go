@@ -129,7 +129,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 			f := &fixture{options: backend(t), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 			f.options.Clock = f.clock
 			f.options.Log = slog.New(slog.NewTextHandler(f, nil))
-			f.Store = f.open(t)
+			f.DB = f.open(t)
 			test.run(t, f)
 		})
 	}
@@ -138,7 +138,7 @@ func Run(t *testing.T, backend func(t *testing.T) store.Options) {
 // fixture is an open store with a clock that stands still and a log that can
 // be read.
 type fixture struct {
-	*store.Store
+	*store.DB
 	options store.Options
 
 	mu  sync.Mutex
@@ -147,7 +147,7 @@ type fixture struct {
 }
 
 // open opens the database another time, as a second process would.
-func (f *fixture) open(t *testing.T) *store.Store {
+func (f *fixture) open(t *testing.T) *store.DB {
 	t.Helper()
 	s, err := store.Open(t.Context(), f.options)
 	if err != nil {

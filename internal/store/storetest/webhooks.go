@@ -24,11 +24,11 @@ import (
 // endpoint adds one of an account, of the installation where it is empty.
 func endpoint(t *testing.T, f *fixture, id, accountID string, types ...webhook.Type) webhook.Endpoint {
 	t.Helper()
-	if _, err := f.MasterKey(t.Context(), "k1"); err != nil {
+	if _, err := f.Webhooks.MasterKey(t.Context(), "k1"); err != nil {
 		t.Fatal(err)
 	}
 	e := webhook.Endpoint{ID: id, Account: accountID, URL: "https://example.com/" + id, Types: types, Created: noon}
-	if err := f.AddWebhook(t.Context(), ann(), e, webhook.Sealed{Text: "sealed " + id, Key: "k1"}); err != nil {
+	if err := f.Webhooks.AddWebhook(t.Context(), ann(), e, webhook.Sealed{Text: "sealed " + id, Key: "k1"}); err != nil {
 		t.Fatal(err)
 	}
 	return e
@@ -36,7 +36,7 @@ func endpoint(t *testing.T, f *fixture, id, accountID string, types ...webhook.T
 
 func tell(t *testing.T, f *fixture, e webhook.Event) {
 	t.Helper()
-	if err := f.Tell(t.Context(), e); err != nil {
+	if err := f.Webhooks.Tell(t.Context(), e); err != nil {
 		t.Fatalf("tell %+v: %v", e, err)
 	}
 }
@@ -44,7 +44,7 @@ func tell(t *testing.T, f *fixture, e webhook.Event) {
 // take takes what is due of an endpoint.
 func take(t *testing.T, f *fixture, id string, n int) []webhook.Job {
 	t.Helper()
-	jobs, err := f.TakeDeliveries(t.Context(), id, n)
+	jobs, err := f.Webhooks.TakeDeliveries(t.Context(), id, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func take(t *testing.T, f *fixture, id string, n int) []webhook.Job {
 
 func deliveries(t *testing.T, f *fixture, q webhook.DeliveryQuery) []webhook.Delivery {
 	t.Helper()
-	list, err := f.Deliveries(t.Context(), q)
+	list, err := f.Webhooks.Deliveries(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,14 +73,14 @@ func testWebhooks(t *testing.T, f *fixture) {
 	create(t, f, "a", "b")
 	mine := endpoint(t, f, "w1", "acc_a", webhook.KeyCreated)
 	endpoint(t, f, "w2", "")
-	list, err := f.Webhooks(t.Context(), "acc_a")
+	list, err := f.Webhooks.Webhooks(t.Context(), "acc_a")
 	if diff := cmp.Diff(list, []webhook.Endpoint{mine}); diff != "" || err != nil {
 		t.Errorf("endpoints of the account: %v (-got +want):\n%s", err, diff)
 	}
 	to, private := "http://10.0.0.1/", true
 	types := []webhook.Type{}
 	mine.URL, mine.Types, mine.AllowPrivate = to, nil, true
-	got, err := f.UpdateWebhook(t.Context(), ann(), "w1", webhook.Update{
+	got, err := f.Webhooks.UpdateWebhook(t.Context(), ann(), "w1", webhook.Update{
 		URL: &to, Types: &types,
 		AllowPrivate: &private,
 	})
@@ -92,12 +92,12 @@ func testWebhooks(t *testing.T, f *fixture) {
 		disabled *bool
 		why      string
 	}{{&off, "by hand"}, {&on, ""}} {
-		got, err := f.UpdateWebhook(t.Context(), ann(), "w1", webhook.Update{Disabled: step.disabled})
+		got, err := f.Webhooks.UpdateWebhook(t.Context(), ann(), "w1", webhook.Update{Disabled: step.disabled})
 		if err != nil || (got.Disabled != nil) != *step.disabled || got.Why != step.why {
 			t.Errorf("disabled %t: got %+v, %v", *step.disabled, got, err)
 		}
 	}
-	if _, err := f.UpdateWebhook(t.Context(), ann(), "w9", webhook.Update{}); !errors.Is(err, webhook.ErrNotFound) {
+	if _, err := f.Webhooks.UpdateWebhook(t.Context(), ann(), "w9", webhook.Update{}); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("one that is not there: got %v, want ErrNotFound", err)
 	}
 	at, err := f.Time(t.Context())
@@ -105,15 +105,15 @@ func testWebhooks(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	until := at.Add(webhook.RotateFor)
-	rotated, err := f.RotateWebhook(t.Context(), ann(), "w1", webhook.Sealed{Text: "another", Key: "k1"})
+	rotated, err := f.Webhooks.RotateWebhook(t.Context(), ann(), "w1", webhook.Sealed{Text: "another", Key: "k1"})
 	if err != nil || rotated.Rotated == nil || rotated.Rotated.Before(until) || rotated.Rotated.After(
 		until.Add(time.Minute)) {
 		t.Errorf("rotated: got %+v, %v; want the secret before it until %s", rotated, err, until)
 	}
-	if err := f.RemoveWebhook(t.Context(), ann(), "w1"); err != nil {
+	if err := f.Webhooks.RemoveWebhook(t.Context(), ann(), "w1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Webhook(t.Context(), "w1"); !errors.Is(err, webhook.ErrNotFound) {
+	if _, err := f.Webhooks.Webhook(t.Context(), "w1"); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("removed: got %v, want ErrNotFound", err)
 	}
 	var actions []audit.Action
@@ -145,19 +145,19 @@ func testWebhookBounds(t *testing.T, f *fixture) {
 		endpoint(t, f, fmt.Sprintf("w%02d", i), "acc_a")
 	}
 	e := webhook.Endpoint{ID: "one more", Account: "acc_a", URL: "https://example.com"}
-	if err := f.AddWebhook(t.Context(), ann(), e, webhook.Sealed{Text: "x", Key: "k1"}); !errors.Is(
+	if err := f.Webhooks.AddWebhook(t.Context(), ann(), e, webhook.Sealed{Text: "x", Key: "k1"}); !errors.Is(
 		err, webhook.ErrTooMany) {
 		t.Errorf("one more than there may be: got %v, want ErrTooMany", err)
 	}
-	if err := f.AddWebhook(t.Context(), ann(), webhook.Endpoint{ID: "w"},
+	if err := f.Webhooks.AddWebhook(t.Context(), ann(), webhook.Endpoint{ID: "w"},
 		webhook.Sealed{Text: "x", Key: "k0"}); !errors.Is(err, webhook.ErrOtherKey) {
 		t.Errorf("sealed with another key: got %v, want ErrOtherKey", err)
 	}
-	if _, err := f.RotateWebhook(t.Context(), ann(), "w00", webhook.Sealed{Text: "x", Key: "k0"}); !errors.Is(
+	if _, err := f.Webhooks.RotateWebhook(t.Context(), ann(), "w00", webhook.Sealed{Text: "x", Key: "k0"}); !errors.Is(
 		err, webhook.ErrOtherKey) {
 		t.Errorf("rotated with another key: got %v, want ErrOtherKey", err)
 	}
-	if name, err := f.MasterKey(t.Context(), "k2"); name != "k1" || err != nil {
+	if name, err := f.Webhooks.MasterKey(t.Context(), "k2"); name != "k1" || err != nil {
 		t.Errorf("a second master key: got %q, %v; want the first", name, err)
 	}
 }
@@ -171,16 +171,16 @@ func testAudience(t *testing.T, f *fixture) {
 	endpoint(t, f, "a keys", "acc_a", webhook.KeyCreated, webhook.KeyRevoked)
 	endpoint(t, f, "off", "acc_a")
 	off := true
-	if _, err := f.UpdateWebhook(t.Context(), ann(), "off", webhook.Update{Disabled: &off}); err != nil {
+	if _, err := f.Webhooks.UpdateWebhook(t.Context(), ann(), "off", webhook.Update{Disabled: &off}); err != nil {
 		t.Fatal(err)
 	}
 	keyed(t, f, "key_1", "acc_a", nil)
-	if _, err := f.RevokeKey(t.Context(), ann(), "key_1", noon); err != nil {
+	if _, err := f.Accounts.RevokeKey(t.Context(), ann(), "key_1", noon); err != nil {
 		t.Fatal(err)
 	}
 	suspended := true
 	for range 2 { // the second time nothing changes
-		if _, err := f.UpdateAccount(t.Context(), ann(), "acc_b", account.Update{Suspended: &suspended}); err != nil {
+		if _, err := f.Accounts.UpdateAccount(t.Context(), ann(), "acc_b", account.Update{Suspended: &suspended}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -226,7 +226,7 @@ func keyed(t *testing.T, f *fixture, id, accountID string, expires *time.Time) {
 	t.Helper()
 	k := account.Key{ID: id, AccountID: accountID, Label: "label of " + id, Last4: "last", Created: noon.AddDate(0, -1,
 		0), Expires: expires}
-	if err := f.CreateKey(t.Context(), ann(), k, account.Hash([]byte(fmt.Sprintf("%032s", id)))); err != nil {
+	if err := f.Accounts.CreateKey(t.Context(), ann(), k, account.Hash([]byte(fmt.Sprintf("%032s", id)))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -258,7 +258,7 @@ func testDeliveries(t *testing.T, f *fixture) {
 	for range 5 {
 		tell(t, f, webhook.NewEvent(webhook.ModelUnpriced, "", noon, webhook.Data{Model: "x/y"}))
 	}
-	waiting, err := f.WaitingWebhooks(t.Context())
+	waiting, err := f.Webhooks.WaitingWebhooks(t.Context())
 	if diff := cmp.Diff(waiting, []webhook.Waiting{{Webhook: "other"}, {Webhook: "w"}}); diff != "" || err != nil {
 		t.Errorf("waiting: %v (-got +want):\n%s", err, diff)
 	}
@@ -268,7 +268,7 @@ func testDeliveries(t *testing.T, f *fixture) {
 	}
 	jobs := slices.Concat(first, second)
 	said := webhook.Try{N: 1, At: noon, Took: 35 * time.Millisecond, Status: 200, Answer: "thanks"}
-	err = f.EndTries(t.Context(), []webhook.Outcome{
+	err = f.Webhooks.EndTries(t.Context(), []webhook.Outcome{
 		{Job: &jobs[0], State: webhook.Delivered, Try: said},
 		{Job: &jobs[1], State: webhook.Pending, Try: webhook.Try{N: 1, At: noon, Status: 500, Error: "no"}},
 		{Job: &jobs[2], State: webhook.Pending, Try: webhook.Try{N: 1, At: noon, Error: "no"}, After: time.Hour},
@@ -282,7 +282,7 @@ func testDeliveries(t *testing.T, f *fixture) {
 		webhook.Delivered, webhook.Pending, webhook.Pending, webhook.Failed,
 		webhook.Pending,
 	} {
-		d, err := f.Delivery(t.Context(), jobs[i].ID)
+		d, err := f.Webhooks.Delivery(t.Context(), jobs[i].ID)
 		if err != nil || d.State != want || (d.Due == nil) != (want != webhook.Pending) || (d.Ended == nil) != (want == webhook.Pending) {
 			t.Errorf("delivery %d: got %+v, %v; want %s", i, d.Delivery, err, want)
 		}
@@ -319,7 +319,7 @@ func testStale(t *testing.T, f *fixture) {
 	}
 	old := take(t, f, "w", 2)
 	for i := range old {
-		if err := f.Redeliver(t.Context(), old[i].ID); err != nil {
+		if err := f.Webhooks.Redeliver(t.Context(), old[i].ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -327,7 +327,7 @@ func testStale(t *testing.T, f *fixture) {
 	if len(fresh) != 2 {
 		t.Fatalf("begun anew: got %+v, want both due", fresh)
 	}
-	err := f.EndTries(t.Context(), []webhook.Outcome{
+	err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{
 		{Job: &old[0], State: webhook.Failed, Try: webhook.Try{N: 1, At: noon, Error: "no"}},
 		{Job: &old[1], State: webhook.Delivered, Try: webhook.Try{N: 1, At: noon, Status: 204}},
 	})
@@ -335,17 +335,17 @@ func testStale(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	for i, want := range []webhook.State{webhook.Pending, webhook.Delivered} {
-		if d, err := f.Delivery(t.Context(), old[i].ID); err != nil || d.State != want {
+		if d, err := f.Webhooks.Delivery(t.Context(), old[i].ID); err != nil || d.State != want {
 			t.Errorf("after a late word: got %+v, %v; want %s", d.Delivery, err, want)
 		}
 	}
-	if err := f.EndTries(t.Context(), []webhook.Outcome{{
+	if err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{{
 		Job: &fresh[1], State: webhook.Pending,
 		Try: webhook.Try{N: 3, At: noon, Error: "no"},
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := f.Delivery(t.Context(), old[1].ID); err != nil || d.State != webhook.Delivered {
+	if d, err := f.Webhooks.Delivery(t.Context(), old[1].ID); err != nil || d.State != webhook.Delivered {
 		t.Errorf("a failure after a success: got %+v, %v; want it delivered", d.Delivery, err)
 	}
 }
@@ -362,7 +362,7 @@ func testTakers(t *testing.T, f *fixture) {
 	taken := map[string]int{}
 	var wg sync.WaitGroup
 	for i := range 4 {
-		s := []webhook.Outbox{f, other}[i%2]
+		s := []webhook.Outbox{f.Webhooks, other.Webhooks}[i%2]
 		wg.Go(func() {
 			for {
 				jobs, err := s.TakeDeliveries(t.Context(), "w", 7)
@@ -401,10 +401,10 @@ func testEndpointFares(t *testing.T, f *fixture) {
 	jobs := take(t, f, "w", 3)
 	end := func(o webhook.Outcome) webhook.Endpoint {
 		t.Helper()
-		if err := f.EndTries(t.Context(), []webhook.Outcome{o}); err != nil {
+		if err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{o}); err != nil {
 			t.Fatal(err)
 		}
-		e, err := f.Webhook(t.Context(), "w")
+		e, err := f.Webhooks.Webhook(t.Context(), "w")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -417,7 +417,7 @@ func testEndpointFares(t *testing.T, f *fixture) {
 	if e := end(failed); e.Failing == nil || e.Disabled != nil {
 		t.Errorf("after a failure: got %+v, want it failing", e)
 	}
-	if waiting, err := f.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 0 {
+	if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 0 {
 		t.Errorf("an endpoint that wants to hear nothing: got %+v, %v", waiting, err)
 	}
 	if e := end(webhook.Outcome{Job: &jobs[1], State: webhook.Delivered, Try: webhook.Try{
@@ -438,23 +438,23 @@ func testEndpointFares(t *testing.T, f *fixture) {
 		`"disabled": true`) && !strings.Contains(string(log[0].After), `"disabled":true`) {
 		t.Errorf("audit log: got %+v, want that the gateway disabled it", log)
 	}
-	if err := f.Redeliver(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrDisabled) {
+	if err := f.Webhooks.Redeliver(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrDisabled) {
 		t.Errorf("redeliver to it: got %v, want ErrDisabled", err)
 	}
-	if _, err := f.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon, webhook.Data{})); !errors.Is(
+	if _, err := f.Webhooks.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon, webhook.Data{})); !errors.Is(
 		err, webhook.ErrDisabled) {
 		t.Errorf("test it: got %v, want ErrDisabled", err)
 	}
 	on := false
-	if e, err := f.UpdateWebhook(t.Context(), ann(), "w", webhook.Update{Disabled: &on}); err != nil ||
+	if e, err := f.Webhooks.UpdateWebhook(t.Context(), ann(), "w", webhook.Update{Disabled: &on}); err != nil ||
 		e.Disabled != nil || e.Failing != nil {
 		t.Errorf("enabled again: got %+v, %v", e, err)
 	}
-	id, err := f.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon, webhook.Data{WebhookID: "w"}))
+	id, err := f.Webhooks.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon, webhook.Data{WebhookID: "w"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if waiting, err := f.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
+	if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
 		t.Errorf("enabled again: got %+v, %v; want it waiting", waiting, err)
 	}
 	if got := take(t, f, "w", 9); len(got) != 2 || got[1].ID != id {
@@ -479,7 +479,7 @@ func testExceeded(t *testing.T, f *fixture) {
 	}{{40, 0}, {20, 0}, {20, 1}, {10, 1}, {20, 1}} { // 40, 60, 80, 90, 110 of 100 spent
 		apply(t, f, j.costing(costing(i, step.cost)))
 		for range 2 {
-			if _, err := f.TellExceeded(t.Context(), refused); err != nil {
+			if _, err := f.Webhooks.TellExceeded(t.Context(), refused); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -489,12 +489,12 @@ func testExceeded(t *testing.T, f *fixture) {
 	}
 	next := refused
 	next.At, next.Least = noon.AddDate(0, 1, 0), 101
-	if told, err := f.TellExceeded(t.Context(), next); err != nil || !told {
+	if told, err := f.Webhooks.TellExceeded(t.Context(), next); err != nil || !told {
 		t.Errorf("in the next month: got %t, %v; want it told", told, err)
 	}
 	other := refused
 	other.Budget.Period = ledger.PeriodDay // which the account has not any more
-	if told, err := f.TellExceeded(t.Context(), other); err != nil || told {
+	if told, err := f.Webhooks.TellExceeded(t.Context(), other); err != nil || told {
 		t.Errorf("of a budget that is no more: got %t, %v; want nothing told", told, err)
 	}
 }
@@ -506,14 +506,14 @@ func testExpiring(t *testing.T, f *fixture) {
 	keyed(t, f, "soon", "acc_a", at(20*24*time.Hour))
 	keyed(t, f, "never", "acc_a", nil)
 	keyed(t, f, "revoked", "acc_a", at(20*24*time.Hour))
-	if _, err := f.RevokeKey(t.Context(), ann(), "revoked", noon); err != nil {
+	if _, err := f.Accounts.RevokeKey(t.Context(), ann(), "revoked", noon); err != nil {
 		t.Fatal(err)
 	}
 	late := account.Key{
 		ID: "late", AccountID: "acc_a", Created: noon.Add(19 * 24 * time.Hour),
 		Expires: at(20 * 24 * time.Hour),
 	}
-	if err := f.CreateKey(t.Context(), ann(), late, account.Hash{9}); err != nil {
+	if err := f.Accounts.CreateKey(t.Context(), ann(), late, account.Hash{9}); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
@@ -529,7 +529,7 @@ func testExpiring(t *testing.T, f *fixture) {
 		{21 * 24 * time.Hour, 3},
 	} {
 		for range 2 {
-			if err := f.TellExpiring(t.Context(), noon.Add(step.after)); err != nil {
+			if err := f.Webhooks.TellExpiring(t.Context(), noon.Add(step.after)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -548,7 +548,7 @@ func testUsageDaily(t *testing.T, f *fixture) {
 		after time.Duration
 		told  int
 	}{{59 * time.Minute, 0}, {time.Hour, 1}, {2 * time.Hour, 1}, {30 * time.Hour, 1}} {
-		if err := f.TellUsage(t.Context(), night.Add(step.after)); err != nil {
+		if err := f.Webhooks.TellUsage(t.Context(), night.Add(step.after)); err != nil {
 			t.Fatal(err)
 		}
 		if got := len(typesOf(t, f, "w")); got != step.told {
@@ -582,7 +582,7 @@ func testUnpricedEvents(t *testing.T, f *fixture) {
 		}
 		apply(t, f, j.next(nil, e))
 		if i == 1 { // another process remembers nothing
-			f.Store = f.open(t)
+			f.DB = f.open(t)
 		}
 	}
 	if diff := cmp.Diff(typesOf(t, f, "w"), []webhook.Type{webhook.ModelUnpriced, webhook.ModelUnpriced}); diff != "" {
@@ -598,12 +598,12 @@ func testRetainEvents(t *testing.T, f *fixture) {
 		e.Once, e.Until = fmt.Sprint(i), noon.Add(time.Hour)
 		tell(t, f, e)
 	}
-	if err := f.RemoveWebhook(t.Context(), ann(), "gone"); err != nil {
+	if err := f.Webhooks.RemoveWebhook(t.Context(), ann(), "gone"); err != nil {
 		t.Fatal(err)
 	}
 	jobs := take(t, f, "w", 2)
 	for i := range jobs {
-		if err := f.EndTries(t.Context(), []webhook.Outcome{{
+		if err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{{
 			Job: &jobs[i], State: webhook.Delivered,
 			Try: webhook.Try{N: 1, At: noon},
 		}}); err != nil {
@@ -611,18 +611,18 @@ func testRetainEvents(t *testing.T, f *fixture) {
 		}
 	}
 	f.advance(31 * 24 * time.Hour)
-	if err := f.RetainEvents(t.Context()); err != nil {
+	if err := f.Webhooks.RetainEvents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9}); len(got) != 1 ||
 		got[0].State != webhook.Pending {
 		t.Errorf("kept: got %+v, want the one that is pending", got)
 	}
-	if d, err := f.Delivery(t.Context(),
+	if d, err := f.Webhooks.Delivery(t.Context(),
 		deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9})[0].ID); err != nil || len(d.Payload) == 0 {
 		t.Errorf("its event: got %+v, %v; want it kept", d, err)
 	}
-	if _, err := f.Delivery(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
+	if _, err := f.Webhooks.Delivery(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("one that ended: got %v, want ErrNotFound", err)
 	}
 }
@@ -633,7 +633,7 @@ func testReseal(t *testing.T, f *fixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.MasterKey(t.Context(), ring.Newest()); err != nil {
+	if _, err := f.Webhooks.MasterKey(t.Context(), ring.Newest()); err != nil {
 		t.Fatal(err)
 	}
 	sealed := func(text string) webhook.Sealed {
@@ -643,20 +643,20 @@ func testReseal(t *testing.T, f *fixture) {
 		}
 		return webhook.Sealed{Text: out, Key: ring.Newest()}
 	}
-	if err := f.AddWebhook(t.Context(), ann(), webhook.Endpoint{ID: "w", Created: noon}, sealed("one")); err != nil {
+	if err := f.Webhooks.AddWebhook(t.Context(), ann(), webhook.Endpoint{ID: "w", Created: noon}, sealed("one")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.RotateWebhook(t.Context(), ann(), "w", sealed("two")); err != nil {
+	if _, err := f.Webhooks.RotateWebhook(t.Context(), ann(), "w", sealed("two")); err != nil {
 		t.Fatal(err)
 	}
 	both, err := seal.NewRing(func() ([]seal.Key, error) { return []seal.Key{second, first}, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Reseal(t.Context(), ann(), ring); err != nil {
+	if _, err := f.Webhooks.Reseal(t.Context(), ann(), ring); err != nil {
 		t.Errorf("with the same key: %v", err)
 	}
-	if n, err := f.Reseal(t.Context(), ann(), both); n != 2 || err != nil {
+	if n, err := f.Webhooks.Reseal(t.Context(), ann(), both); n != 2 || err != nil {
 		t.Errorf("sealed anew: got %d, %v; want 2", n, err)
 	}
 	tell(t, f, webhook.NewEvent(webhook.ModelUnpriced, "", noon, webhook.Data{Model: "x/y"}))
@@ -670,10 +670,10 @@ func testReseal(t *testing.T, f *fixture) {
 			t.Errorf("secret %d with the new key alone: got %q, %v; want %q", i, got, err, want)
 		}
 	}
-	if name, err := f.MasterKey(t.Context(), "x"); name != second.Name() || err != nil {
+	if name, err := f.Webhooks.MasterKey(t.Context(), "x"); name != second.Name() || err != nil {
 		t.Errorf("master key: got %q, %v; want the new one", name, err)
 	}
-	if _, err := f.Reseal(t.Context(), ann(), ring); !errors.Is(err, seal.ErrNoKey) {
+	if _, err := f.Webhooks.Reseal(t.Context(), ann(), ring); !errors.Is(err, seal.ErrNoKey) {
 		t.Errorf("with a ring that has not the key: got %v, want ErrNoKey", err)
 	}
 }

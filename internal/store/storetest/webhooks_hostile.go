@@ -27,7 +27,7 @@ func testMovedEndpoint(t *testing.T, f *fixture) {
 	jobs := take(t, f, "w", 3)
 	end := func(o webhook.Outcome) {
 		t.Helper()
-		if err := f.EndTries(t.Context(), []webhook.Outcome{o}); err != nil {
+		if err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{o}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -36,11 +36,11 @@ func testMovedEndpoint(t *testing.T, f *fixture) {
 		Rest: 12 * time.Hour,
 	})
 	elsewhere := "https://example.com/elsewhere"
-	if e, err := f.UpdateWebhook(t.Context(), ann(), "w", webhook.Update{URL: &elsewhere}); err != nil ||
+	if e, err := f.Webhooks.UpdateWebhook(t.Context(), ann(), "w", webhook.Update{URL: &elsewhere}); err != nil ||
 		e.Failing != nil {
 		t.Errorf("moved: got %+v, %v; want it not failing", e, err)
 	}
-	if waiting, err := f.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
+	if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
 		t.Errorf("moved: got %+v, %v; want it waiting, for nobody has asked for a rest there", waiting, err)
 	}
 	end(webhook.Outcome{
@@ -51,10 +51,10 @@ func testMovedEndpoint(t *testing.T, f *fixture) {
 		N: 1, At: noon, Status: 410,
 		Error: "gone",
 	}, Gone: true})
-	if e, err := f.Webhook(t.Context(), "w"); err != nil || e.Disabled != nil || e.Failing != nil {
+	if e, err := f.Webhooks.Webhook(t.Context(), "w"); err != nil || e.Disabled != nil || e.Failing != nil {
 		t.Errorf("410 from where it was: got %+v, %v; want it fine", e, err)
 	}
-	if waiting, err := f.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
+	if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
 		t.Errorf("a rest asked for where it was: got %+v, %v; want it waiting", waiting, err)
 	}
 }
@@ -70,17 +70,17 @@ func testTriesKept(t *testing.T, f *fixture) {
 		if len(jobs) != 1 {
 			t.Fatalf("try %d: got %+v, want the delivery", n, jobs)
 		}
-		if err := f.EndTries(t.Context(), []webhook.Outcome{{
+		if err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{{
 			Job: &jobs[0], State: webhook.Delivered,
 			Try: webhook.Try{N: jobs[0].Take, At: noon, Status: 200},
 		}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Redeliver(t.Context(), jobs[0].ID); err != nil {
+		if err := f.Webhooks.Redeliver(t.Context(), jobs[0].ID); err != nil {
 			t.Fatal(err)
 		}
 	}
-	d, err := f.Delivery(t.Context(), deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 1})[0].ID)
+	d, err := f.Webhooks.Delivery(t.Context(), deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 1})[0].ID)
 	if err != nil || len(d.History) != webhook.MaxTries || d.Tries != webhook.MaxTries ||
 		*d.Last != d.History[webhook.MaxTries-1] || d.Last.N < tries {
 		t.Errorf("got %d tries, the last one %+v, %v; want the last %d", len(d.History), d.Last, err, webhook.MaxTries)
@@ -94,7 +94,7 @@ func testCreditAgain(t *testing.T, f *fixture) {
 	endpoint(t, f, "w", "acc_a", webhook.BudgetExceeded)
 	j := newTape()
 	for round := range 3 {
-		_, err := f.AddCredit(t.Context(), audit.Gateway(), account.CreditEntry{
+		_, err := f.Accounts.AddCredit(t.Context(), audit.Gateway(), account.CreditEntry{
 			ID:        uuid.NewString(),
 			AccountID: "acc_a", Amount: 2000, At: noon,
 		})
@@ -109,7 +109,7 @@ func testCreditAgain(t *testing.T, f *fixture) {
 		if got := len(typesOf(t, f, "w")); got != round+1 {
 			t.Errorf("round %d, all spent: told %d times, want %d", round, got, round+1)
 		}
-		if _, err := f.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
+		if _, err := f.Accounts.UpdateAccount(t.Context(), audit.Gateway(), "acc_a",
 			account.Update{EndCredit: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -124,25 +124,25 @@ func testRemoved(t *testing.T, f *fixture) {
 		tell(t, f, webhook.NewEvent(webhook.ModelUnpriced, "", noon, webhook.Data{Model: "x/y"}))
 	}
 	jobs := take(t, f, "w", 1)
-	if err := f.EndTries(t.Context(), []webhook.Outcome{{
+	if err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{{
 		Job: &jobs[0], State: webhook.Delivered,
 		Try: webhook.Try{N: 1, At: noon},
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.RemoveWebhook(t.Context(), ann(), "w"); err != nil {
+	if err := f.Webhooks.RemoveWebhook(t.Context(), ann(), "w"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Delivery(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
+	if _, err := f.Webhooks.Delivery(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("its delivery: got %v, want ErrNotFound", err)
 	}
-	if err := f.Redeliver(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
+	if err := f.Webhooks.Redeliver(t.Context(), jobs[0].ID); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("send its delivery again: got %v, want ErrNotFound", err)
 	}
-	if waiting, err := f.WaitingWebhooks(t.Context()); err != nil || len(waiting) > 0 {
+	if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) > 0 {
 		t.Errorf("waiting: got %+v, %v; want none", waiting, err)
 	}
-	if err := f.RetainEvents(t.Context()); err != nil {
+	if err := f.Webhooks.RetainEvents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if left := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 9}); len(left) > 0 {
@@ -172,7 +172,7 @@ func testUnpricedOrder(t *testing.T, f *fixture) {
 	apply(t, f, newTape().next(nil, list...))
 	var models []string
 	for _, d := range slices.Backward(deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", Limit: 100})) {
-		detail, err := f.Delivery(t.Context(), d.ID)
+		detail, err := f.Webhooks.Delivery(t.Context(), d.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,15 +227,15 @@ func testWebhookMakers(t *testing.T, f *fixture) {
 	}
 	k := newKey("key_former", "acc_a")
 	k.Creator, k.Permissions = former.ID, []account.Permission{account.Admin}
-	if err := f.CreateKey(t.Context(), root, k, account.Hash{1}); err != nil {
+	if err := f.Accounts.CreateKey(t.Context(), root, k, account.Hash{1}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.MasterKey(t.Context(), "k1"); err != nil {
+	if _, err := f.Webhooks.MasterKey(t.Context(), "k1"); err != nil {
 		t.Fatal(err)
 	}
 	change := func(by audit.Actor, id string, u webhook.Update) {
 		t.Helper()
-		if _, err := f.UpdateWebhook(t.Context(), by, id, u); err != nil {
+		if _, err := f.Webhooks.UpdateWebhook(t.Context(), by, id, u); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -254,7 +254,7 @@ func testWebhookMakers(t *testing.T, f *fixture) {
 	}
 	for _, m := range makers {
 		e := webhook.Endpoint{ID: m.id, Account: m.account, URL: "https://example.com/" + m.id, Created: noon}
-		if err := f.AddWebhook(t.Context(), m.by, e, webhook.Sealed{Text: "sealed", Key: "k1"}); err != nil {
+		if err := f.Webhooks.AddWebhook(t.Context(), m.by, e, webhook.Sealed{Text: "sealed", Key: "k1"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -262,29 +262,29 @@ func testWebhookMakers(t *testing.T, f *fixture) {
 	change(hers, "enabled", webhook.Update{Disabled: new(false)})
 	change(hers, "labelled", webhook.Update{Types: &[]webhook.Type{webhook.KeyCreated}})
 	change(his, "moved", webhook.Update{URL: new("https://his.example.com/")})
-	if err := f.SetOperator(t.Context(), hers, former.ID, false); err != nil {
+	if err := f.People.SetOperator(t.Context(), hers, former.ID, false); err != nil {
 		t.Fatal(err)
 	}
 	stopped := map[string]bool{"by-key": true, "his": true, "labelled": true, "moved": true}
 	for _, m := range makers {
-		e, err := f.Webhook(t.Context(), m.id)
+		e, err := f.Webhooks.Webhook(t.Context(), m.id)
 		if err != nil || (e.Disabled != nil) != stopped[m.id] || (e.Why == webhook.ByFormerOperator) != stopped[m.id] {
 			t.Errorf("%s: got disabled %v, %q, %v; want %v", m.id, e.Disabled, e.Why, err, stopped[m.id])
 		}
 	}
-	list, err := f.Audit(t.Context(), audit.Query{Object: "his", Limit: 1})
+	list, err := f.Audit.Entries(t.Context(), audit.Query{Object: "his", Limit: 1})
 	if err != nil || len(list) != 1 || list[0].Action != audit.WebhookChanged || list[0].Actor.ID != boss.ID ||
 		!strings.Contains(string(list[0].After), "no operator any more") {
 		t.Errorf("audit log: got %+v, %v; want that the endpoint was disabled, and why", list, err)
 	}
 	change(hers, "his", webhook.Update{Disabled: new(false)}) // who answers for it now
-	if err := f.SetOperator(t.Context(), hers, former.ID, true); err != nil {
+	if err := f.People.SetOperator(t.Context(), hers, former.ID, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.SetOperator(t.Context(), hers, former.ID, false); err != nil {
+	if err := f.People.SetOperator(t.Context(), hers, former.ID, false); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := f.Webhook(t.Context(), "his"); err != nil || e.Disabled != nil {
+	if e, err := f.Webhooks.Webhook(t.Context(), "his"); err != nil || e.Disabled != nil {
 		t.Errorf("one that another operator enabled: got %+v, %v; want it on", e, err)
 	}
 }

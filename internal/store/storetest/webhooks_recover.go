@@ -22,7 +22,7 @@ func unpriced(t *testing.T, f *fixture, model string, at time.Time) {
 // recovers has an endpoint recover, and wants so many deliveries begun anew.
 func recovers(t *testing.T, f *fixture, id string, since time.Time, want int) {
 	t.Helper()
-	if n, err := f.Recover(t.Context(), id, since); n != want || err != nil {
+	if n, err := f.Webhooks.Recover(t.Context(), id, since); n != want || err != nil {
 		t.Errorf("recover %s: got %d, %v; want %d", id, n, err, want)
 	}
 }
@@ -30,7 +30,7 @@ func recovers(t *testing.T, f *fixture, id string, since time.Time, want int) {
 // able disables an endpoint, or enables it.
 func able(t *testing.T, f *fixture, id string, on bool) {
 	t.Helper()
-	if _, err := f.UpdateWebhook(t.Context(), ann(), id, webhook.Update{Disabled: new(!on)}); err != nil {
+	if _, err := f.Webhooks.UpdateWebhook(t.Context(), ann(), id, webhook.Update{Disabled: new(!on)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -50,7 +50,7 @@ func testRecover(t *testing.T, f *fixture) {
 			Error: "no",
 		}}
 	}
-	err := f.EndTries(t.Context(), []webhook.Outcome{
+	err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{
 		outcome(0, webhook.Failed, 0), outcome(1, webhook.Delivered, 0), outcome(2, webhook.Failed, 0),
 		outcome(3, webhook.Pending, time.Hour),
 	})
@@ -58,7 +58,7 @@ func testRecover(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	able(t, f, "w", false)
-	if _, err := f.Recover(t.Context(), "w", noon); !errors.Is(err, webhook.ErrDisabled) {
+	if _, err := f.Webhooks.Recover(t.Context(), "w", noon); !errors.Is(err, webhook.ErrDisabled) {
 		t.Errorf("one that is disabled: got %v, want ErrDisabled", err)
 	}
 	later := noon.Add(time.Hour)
@@ -69,7 +69,7 @@ func testRecover(t *testing.T, f *fixture) {
 	tell(t, f, revoked)
 	tell(t, f, webhook.NewEvent(webhook.AccountResumed, "acc_a", later, webhook.Data{})) // which it does not want
 	endpoint(t, f, "other", "acc_a", webhook.KeyCreated)
-	if _, err := f.TellOne(t.Context(), "other", webhook.NewEvent(webhook.Test, "acc_a", later,
+	if _, err := f.Webhooks.TellOne(t.Context(), "other", webhook.NewEvent(webhook.Test, "acc_a", later,
 		webhook.Data{WebhookID: "other"})); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func testRecover(t *testing.T, f *fixture) {
 	recovers(t, f, "w", noon.Add(-2*time.Hour), 0)
 	var due []string
 	for _, j := range take(t, f, "w", 9) {
-		d, err := f.Delivery(t.Context(), j.ID)
+		d, err := f.Webhooks.Delivery(t.Context(), j.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func testRecover(t *testing.T, f *fixture) {
 	if got := deliveries(t, f, webhook.DeliveryQuery{Webhook: "w", State: webhook.Delivered, Limit: 9}); len(got) != 1 {
 		t.Errorf("delivered: got %+v, want it left alone", got)
 	}
-	if _, err := f.Recover(t.Context(), "nobody", noon); !errors.Is(err, webhook.ErrNotFound) {
+	if _, err := f.Webhooks.Recover(t.Context(), "nobody", noon); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("one that is not there: got %v, want ErrNotFound", err)
 	}
 
@@ -131,7 +131,7 @@ func testRecoverMany(t *testing.T, f *fixture) {
 	var together sync.WaitGroup
 	for i := range counts {
 		together.Go(func() {
-			n, err := f.Recover(t.Context(), "w", noon)
+			n, err := f.Webhooks.Recover(t.Context(), "w", noon)
 			if err != nil {
 				t.Errorf("recover: %v", err)
 			}
@@ -158,7 +158,7 @@ func testRecoverMany(t *testing.T, f *fixture) {
 			Error: "no",
 		}})
 	}
-	if err := f.EndTries(t.Context(), ends); err != nil {
+	if err := f.Webhooks.EndTries(t.Context(), ends); err != nil {
 		t.Fatal(err)
 	}
 	recovers(t, f, "w", noon, many)
@@ -171,13 +171,13 @@ func testWoken(t *testing.T, f *fixture) {
 	unpriced(t, f, "x/y", noon)
 	for name, by := range map[string]func(id string) error{
 		"test": func(string) error {
-			_, err := f.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon,
+			_, err := f.Webhooks.TellOne(t.Context(), "w", webhook.NewEvent(webhook.Test, "", noon,
 				webhook.Data{WebhookID: "w"}))
 			return err
 		},
-		"redeliver": func(id string) error { return f.Redeliver(t.Context(), id) },
+		"redeliver": func(id string) error { return f.Webhooks.Redeliver(t.Context(), id) },
 		"recover": func(string) error {
-			_, err := f.Recover(t.Context(), "w", noon)
+			_, err := f.Webhooks.Recover(t.Context(), "w", noon)
 			return err
 		},
 	} {
@@ -190,16 +190,16 @@ func testWoken(t *testing.T, f *fixture) {
 			Job: &jobs[0], State: webhook.Pending, After: time.Hour, Rest: time.Hour,
 			Try: webhook.Try{N: 1, At: noon, Status: 503},
 		}
-		if err := f.EndTries(t.Context(), []webhook.Outcome{end}); err != nil {
+		if err := f.Webhooks.EndTries(t.Context(), []webhook.Outcome{end}); err != nil {
 			t.Fatal(err)
 		}
-		if waiting, err := f.WaitingWebhooks(t.Context()); err != nil || len(waiting) > 0 {
+		if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) > 0 {
 			t.Fatalf("%s: while it wants to hear nothing: got %+v, %v", name, waiting, err)
 		}
 		if err := by(jobs[0].ID); err != nil {
 			t.Fatal(err)
 		}
-		if waiting, err := f.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
+		if waiting, err := f.Webhooks.WaitingWebhooks(t.Context()); err != nil || len(waiting) != 1 {
 			t.Errorf("%s: got %+v, %v; want it to be sent at once", name, waiting, err)
 		}
 	}

@@ -1,9 +1,8 @@
-package gateway
+package quote
 
 import (
 	"weir/internal/llm"
 	"weir/internal/rawjson"
-	"weir/internal/route"
 )
 
 // Most requests are texts of roles and numbers. That they are shows without
@@ -25,20 +24,20 @@ var (
 	capMembers = rawjson.Names{"max_tokens", "max_completion_tokens"}
 )
 
-// plainTextInputs is read for a request of texts alone that goes to the target as it
+// PlainText is read for a request of texts alone that goes to the target as it
 // came. It reports false for any other, and for one with a name that stands twice
 // in an object.
-func (c *call) plainTextInputs(t *route.Target) (r costInputs, ok bool) {
-	names := usualMembers[c.dialect.Name]
-	if c.request != nil || names == nil || c.op.Op != llm.OpChat || c.op.Multipart || c.spoken(t) != c.op {
+func (q *Quote) PlainText() (r Inputs, ok bool) {
+	names := usualMembers[q.Dialect.Name]
+	if names == nil || q.Op.Op != llm.OpChat || q.Op.Multipart || q.Spoken != q.Op {
 		return r, false
 	}
-	if _, by := unaskedClass(t.Model); by || c.quirks(t).ReasoningBesideCap {
+	if _, by := unaskedClass(q.Target.Model); by || q.Quirks.ReasoningBesideCap {
 		return r, false
 	}
 	var had rawjson.Keys
 	messages, caps := false, 0
-	for m := range rawjson.Members(c.body) {
+	for m := range rawjson.Members(q.Body) {
 		kind, twice := rawjson.KindOf(m.Value), !had.Add(m.Key())
 		switch key := string(m.Key()); {
 		case twice || !names.Has(key):
@@ -58,12 +57,12 @@ func (c *call) plainTextInputs(t *route.Target) (r costInputs, ok bool) {
 			caps++
 		}
 	}
-	if !messages || caps > 1 || (caps == 1) != (c.head.MaxOutput > 0) { // a cap of 0, or one that is none
+	if !messages || caps > 1 || (caps == 1) != (q.Head.MaxOutput > 0) { // a cap of 0, or one that is none
 		return r, false
 	}
-	return costInputs{
-		own: true, kept: c.op.Kept != nil,
-		answers: max(1, c.head.Choices), limit: c.head.MaxOutput, capped: caps == 1,
+	return Inputs{
+		own: true, kept: q.Op.Kept != nil,
+		answers: max(1, q.Head.Choices), limit: q.Head.MaxOutput, capped: caps == 1,
 	}, true
 }
 

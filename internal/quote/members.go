@@ -1,4 +1,4 @@
-package gateway
+package quote
 
 import (
 	"strings"
@@ -18,7 +18,7 @@ import (
 var shownMembers = map[string]rawjson.Names{
 	"openai": {
 		"store", "metadata", "logprobs", "toplogprobs", "logitbias", "servicetier", "safetyidentifier",
-		"promptcachekey",
+		"promptcachekey", "promptcacheoptions",
 		"promptcacheretention", "verbosity", "modalities", "audio", "responseformat", "toolchoice", "functioncall",
 		// of servers and vendors that speak alike
 		"repetitionpenalty", "lengthpenalty", "norepeatngramsize", "minp", "topa", "mintokens", "stoptokenids",
@@ -30,6 +30,7 @@ var shownMembers = map[string]rawjson.Names{
 	},
 	"responses": {
 		"store", "metadata", "include", "truncation", "servicetier", "safetyidentifier", "promptcachekey",
+		"promptcacheoptions",
 		"promptcacheretention", "toplogprobs", "streamoptions", "background", "toolchoice", "clientmetadata",
 		"verbosity",
 		"contextmanagement",

@@ -1,4 +1,4 @@
-package gateway
+package quote
 
 import (
 	"bytes"
@@ -10,12 +10,11 @@ import (
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/recording"
-	"weir/internal/route"
 )
 
-// costInputs are what of a request decides how much a provider reads and works for
+// Inputs are what of a request decides how much a provider reads and works for
 // it, beside the bytes of its body.
-type costInputs struct {
+type Inputs struct {
 	own  bool // what nobody modelled of it reaches the target
 	kept bool // a thought in it may stand for one that the provider has kept
 
@@ -43,14 +42,14 @@ type costInputs struct {
 	sound   int64    // tokens of what of these is a recording
 }
 
-// costInputs finds what a request is for the target. What is in the words of the
+// Inputs finds what a request is for the target. What is in the words of the
 // client's wire format reaches only a target that speaks it.
-func (c *call) costInputs(t *route.Target) costInputs {
-	r := costInputs{answers: max(1, c.head.Choices), limit: c.head.MaxOutput, capped: c.head.MaxOutput > 0}
-	if c.op.Op != llm.OpChat {
+func (q *Quote) inputs() Inputs {
+	r := Inputs{answers: max(1, q.Head.Choices), limit: q.Head.MaxOutput, capped: q.Head.MaxOutput > 0}
+	if q.Op.Op != llm.OpChat {
 		return r
 	}
-	tree, err := c.tree()
+	tree, err := q.Source.Tree()
 	if err != nil { // nobody here understands it, and a provider may
 		r.hidden = true
 		r.call(llm.OtherTools, mostCalls)
@@ -68,19 +67,19 @@ func (c *call) costInputs(t *route.Target) costInputs {
 	for i := range tree.Tools {
 		r.tool(&tree.Tools[i], tree.ExtraOf)
 	}
-	r.own, r.kept = tree.ExtraOf == c.speaking(t).Name, c.op.Kept != nil
+	r.own, r.kept = tree.ExtraOf == q.Speaks.Name, q.Op.Kept != nil
 	for i := range tree.Messages {
 		r.extra(tree.Messages[i].Extra)
 		r.parts(tree.Messages[i].Parts)
 	}
 	if r.own {
-		r.members(tree, c.quirks(t))
+		r.members(tree, q.Quirks)
 	}
-	if c.quirks(t).ReasoningBesideCap && !r.reasonsWithin && c.table.MayReason(t) {
-		r.beside += c.window(t) // more does not fit
+	if q.Quirks.ReasoningBesideCap && !r.reasonsWithin && q.table.MayReason(q.Target) {
+		r.beside += q.window() // more does not fit
 	}
-	r.tools[llm.OtherTools] += c.countApart(t)
-	if class, ok := unaskedClass(t.Model); ok && r.tools[class] == 0 {
+	r.tools[llm.OtherTools] += q.Apart()
+	if class, ok := unaskedClass(q.Target.Model); ok && r.tools[class] == 0 {
 		r.call(class, mostCalls)
 	}
 	return r
@@ -88,7 +87,7 @@ func (c *call) costInputs(t *route.Target) costInputs {
 
 // call takes note of calls of a tool that the provider runs itself; of a class that is
 // no tool's they cost nothing but what they have it read.
-func (r *costInputs) call(c llm.Class, n int64) {
+func (r *Inputs) call(c llm.Class, n int64) {
 	r.calls += n
 	if c.IsTool() {
 		r.tools[c] += n
@@ -97,7 +96,7 @@ func (r *costInputs) call(c llm.Class, n int64) {
 
 // tool takes note of one. A tool of a type that nobody knows is one that the
 // provider runs.
-func (r *costInputs) tool(t *llm.Tool, format string) {
+func (r *Inputs) tool(t *llm.Tool, format string) {
 	r.schemas += int64(len(t.Parameters))
 	switch {
 	case t.Raw == nil:
@@ -119,7 +118,7 @@ func usesOf(raw []byte, format string) int64 {
 }
 
 // parts takes note of what stands in a message or in the result of a tool.
-func (r *costInputs) parts(parts []llm.Part) {
+func (r *Inputs) parts(parts []llm.Part) {
 	for i := range parts {
 		p := &parts[i]
 		r.extra(p.Extra)
@@ -137,7 +136,7 @@ func (r *costInputs) parts(parts []llm.Part) {
 }
 
 // extra takes note of fields of a message or a part that nobody modelled.
-func (r *costInputs) extra(fields []llm.Field) {
+func (r *Inputs) extra(fields []llm.Field) {
 	for _, f := range fields {
 		if name := plain(f.Name); r.own && !shownInside.Has(name) {
 			r.hidden = true
@@ -151,7 +150,7 @@ func (r *costInputs) extra(fields []llm.Field) {
 
 // other takes note of a part or an item that nobody modelled. It may be a list of tools,
 // such as OpenAI's additional_tools; one of an MCP server's is what that has told.
-func (r *costInputs) other(raw []byte) {
+func (r *Inputs) other(raw []byte) {
 	if isShown(raw) {
 		return
 	}
@@ -166,7 +165,7 @@ func (r *costInputs) other(raw []byte) {
 
 // toolsBy takes note of the tools that a field in an unusual place has the provider run:
 // those of a list of tools by their types.
-func (r *costInputs) toolsBy(name string, v []byte) {
+func (r *Inputs) toolsBy(name string, v []byte) {
 	class, works := working[name]
 	switch {
 	case works && rawjson.Present(v):
@@ -183,7 +182,7 @@ func (r *costInputs) toolsBy(name string, v []byte) {
 
 // media takes note of an image, a sound or a document. Where it is not in the
 // body, and where its bytes say nothing of its length, its size is not shown.
-func (r *costInputs) media(kind llm.PartKind, m *llm.Media) {
+func (r *Inputs) media(kind llm.PartKind, m *llm.Media) {
 	if m.Data != "" {
 		r.inline = append(r.inline, m.Data)
 	}
@@ -218,7 +217,7 @@ func isMeasured(m *llm.Media) bool {
 }
 
 // members takes note of the top-level fields that nobody modelled.
-func (r *costInputs) members(tree *llm.Request, q *llm.Quirks) {
+func (r *Inputs) members(tree *llm.Request, q *llm.Quirks) {
 	total := int64(-1)
 	for _, f := range tree.Extra {
 		name := plain(f.Name)
@@ -283,7 +282,7 @@ const (
 
 // without is the body without the media that it holds inline. What is not found
 // in it stays.
-func (r *costInputs) without(body []byte) []byte {
+func (r *Inputs) without(body []byte) []byte {
 	var out []byte
 	missed := 0
 	for _, data := range r.inline {
@@ -304,41 +303,53 @@ func (r *costInputs) without(body []byte) []byte {
 	return append(out, body...)
 }
 
+// Inputs finds what a request is for the target, or why no budget can be kept with it. Its
+// body is one whose elements were counted.
+func (q *Quote) Inputs() (Inputs, error) {
+	if err := q.unpriced(); err != nil {
+		return Inputs{}, err
+	}
+	r := q.inputs()
+	if r.many != "" {
+		return Inputs{}, unknownField(r.many)
+	}
+	return r, nil
+}
+
 // unpriced is the error for a request whose price at the target is not known here,
 // although that of its model is: under a budget it cannot be made.
-func (c *call) unpriced(t *route.Target) error {
-	if c.speaking(t) != c.dialect {
+func (q *Quote) unpriced() error {
+	if q.Speaks != q.Dialect {
 		return nil // no such thing reaches the target
 	}
-	if c.head.Unknown != "" {
-		return unknownField(c.head.Unknown)
+	if q.Head.Unknown != "" {
+		return unknownField(q.Head.Unknown)
 	}
-	if c.op.Multipart {
+	if q.Head.LongCache {
+		return llm.Invalid("prompt_cache_options",
+			fmt.Sprintf("What the model %q costs with this ttl in prompt_cache_options is not known here, so that no "+
+				`budget can be kept with it. Leave ttl out, or use "30m".`, q.Target.FullName()))
+	}
+	if q.Op.Multipart {
 		return nil
 	}
-	if c.request == nil { // else it was measured before it was decoded
-		if _, err := c.server.bounds.Measure(c.body); err != nil {
-			return err
-		}
-	}
-	if name, twice := rawjson.Repeated(c.body); twice {
+	if name, twice := rawjson.Repeated(q.Body); twice {
 		return llm.Invalid(
 			name, fmt.Sprintf("%q stands twice in one object of the body. Which of the two a provider obeys is not "+
 				"known here, so that no budget can be kept with it. Give it once.", name))
 	}
-	price := c.price(t)
-	for m := range rawjson.Members(c.body) {
-		if isMore(c.op.Op, m) {
+	for m := range rawjson.Members(q.Body) {
+		if isMore(q.Op.Op, m) {
 			return unknownField(m.Name())
 		}
 		kind, decides := modeMembers[plain(m.Name())]
 		if !decides || !rawjson.Present(m.Value) || rawjson.KindOf(m.Value) == rawjson.String &&
-			price.Has(kind+rawjson.Text(m.Value)) {
+			q.Price.Has(kind+rawjson.Text(m.Value)) {
 			continue
 		}
 		return llm.Invalid(m.Name(),
 			fmt.Sprintf("What the model %q costs with this %s is not known here, so that no budget can be kept with "+
-				"it. Leave %s out, or ask the operator to give it a price.", t.FullName(), m.Name(), m.Name()))
+				"it. Leave %s out, or ask the operator to give it a price.", q.Target.FullName(), m.Name(), m.Name()))
 	}
 	return nil
 }

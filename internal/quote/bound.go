@@ -1,4 +1,4 @@
-package gateway
+package quote
 
 import (
 	"math"
@@ -7,20 +7,19 @@ import (
 
 	"weir/internal/llm"
 	"weir/internal/rawjson"
-	"weir/internal/route"
 )
 
-// precision is how much work goes into finding what an attempt can cost at most
+// Precision is how much work goes into finding what an attempt can cost at most
 // under a budget.
-type precision uint8
+type Precision uint8
 
 const (
-	// coarse is a true bound: bytes for tokens, and all that the body does not
+	// Coarse is a true bound: bytes for tokens, and all that the body does not
 	// show at the most that it can be.
-	coarse precision = iota
-	// fine is a true bound, too, with text counted in place of its bytes, and
-	// images without theirs: for what coarse would refuse.
-	fine
+	Coarse Precision = iota
+	// Fine is a true bound, too, with text counted in place of its bytes, and
+	// images without theirs: for what Coarse would refuse.
+	Fine
 )
 
 const (
@@ -72,46 +71,38 @@ const (
 	mostCalls = 10
 )
 
-// boundBooks is the bound for an account without a budget, for bookkeeping: bytes
+// BoundBooks is the bound for an account without a budget, for bookkeeping: bytes
 // for tokens and the cap, found without a look into the body. It misses what the
 // body does not show.
-func (c *call) boundBooks(t *route.Target) llm.Usage {
-	u := c.shown(t)
-	if !c.op.Silent {
-		u[llm.Output] = times(c.maxOutput(t), max(1, c.head.Choices))
+func (q *Quote) BoundBooks() llm.Usage {
+	u := q.shown()
+	if !q.Op.Silent {
+		u[llm.Output] = times(q.MaxOutput(), max(1, q.Head.Choices))
 	}
 	return u
 }
 
 // shown is the bound of the input as far as the body shows it.
-func (c *call) shown(t *route.Target) llm.Usage {
-	u := c.head.Most
-	if !c.op.Free && u.InputTokens() == 0 {
-		u[llm.Input] = int64(len(c.body)) // a token is at least a byte
+func (q *Quote) shown() llm.Usage {
+	u := q.Head.Most
+	if !q.Op.Free && u.InputTokens() == 0 {
+		u[llm.Input] = int64(len(q.Body)) // a token is at least a byte
 	}
-	u[llm.Input] += c.prefilled()
-	c.bill(t, &u)
+	u[llm.Input] += q.Behind
+	q.bill(&u)
 	return u
 }
 
-// prefilled is the bound of the words that the attempt is to go on behind.
-func (c *call) prefilled() int64 {
-	if c.resumed == nil || !c.resumed.prefill {
-		return 0
-	}
-	return int64(len(c.words.text))
-}
-
 // boundBeside is the bound of all but the words of the answers.
-func (c *call) boundBeside(t *route.Target, how precision, r *costInputs) llm.Usage {
-	u := c.shown(t)
-	if c.op.Op != llm.OpChat {
-		c.boundOther(t, how, &u)
+func (q *Quote) boundBeside(how Precision, r *Inputs) llm.Usage {
+	u := q.shown()
+	if q.Op.Op != llm.OpChat {
+		q.boundOther(how, &u)
 		return u
 	}
-	n := c.boundShown(t, how, r)
+	n := q.boundShown(how, r)
 	if r.hidden || r.calls > 0 {
-		n = max(n, c.window(t)) // more does not fit
+		n = max(n, q.window()) // more does not fit
 	}
 	// Whoever calls a tool of the provider's reads all that there is once more.
 	u[llm.Input] = times(times(n, 1+r.calls), max(1, r.reads))
@@ -121,8 +112,7 @@ func (c *call) boundBeside(t *route.Target, how precision, r *costInputs) llm.Us
 		}
 	}
 	if r.own {
-		price := c.price(t)
-		u[llm.CodeSessions] = price.Sessions(u[llm.CodeSessions], c.head.Asked, t.Provider.Timeouts().Total+endsLate)
+		u[llm.CodeSessions] = q.Price.Sessions(u[llm.CodeSessions], q.Head.Asked, q.Target.Provider.Timeouts().Total+endsLate)
 	}
 	u[llm.Output] = times(r.beside, r.answers)
 	return u
@@ -130,14 +120,14 @@ func (c *call) boundBeside(t *route.Target, how precision, r *costInputs) llm.Us
 
 // boundOther completes the bound of what is no chat. Of images, speech and
 // recordings the head says it all.
-func (c *call) boundOther(t *route.Target, how precision, u *llm.Usage) {
-	if c.op.Op != llm.OpEmbed {
+func (q *Quote) boundOther(how Precision, u *llm.Usage) {
+	if q.Op.Op != llm.OpEmbed {
 		return
 	}
-	if _, err := c.tree(); err != nil { // it may be of more than texts
-		u[llm.Input] = max(u[llm.Input], times(c.window(t), inputsOf(c.body)))
-	} else if how == fine {
-		u[llm.Input] = tokensAtMost(c.body, sameVocabulary(t.Model)) + aroundRequest
+	if _, err := q.Source.Tree(); err != nil { // it may be of more than texts
+		u[llm.Input] = max(u[llm.Input], times(q.window(), inputsOf(q.Body)))
+	} else if how == Fine {
+		u[llm.Input] = tokensAtMost(q.Body, sameVocabulary(q.Target.Model)) + aroundRequest
 	}
 }
 
@@ -159,21 +149,21 @@ func inputsOf(body []byte) (n int64) {
 }
 
 // boundShown is the most tokens that the visible input of a chat can be.
-func (c *call) boundShown(t *route.Target, how precision, r *costInputs) int64 {
-	n := int64(len(c.body))
-	if how == fine {
-		n = tokensAtMost(r.without(c.body), sameVocabulary(t.Model)) + r.written + r.sound
+func (q *Quote) boundShown(how Precision, r *Inputs) int64 {
+	n := int64(len(q.Body))
+	if how == Fine {
+		n = tokensAtMost(r.without(q.Body), sameVocabulary(q.Target.Model)) + r.written + r.sound
 	}
-	return n + c.prefilled() + aroundRequest + r.around + r.schemas + r.images*imageTokens(t.Model)
+	return n + q.Behind + aroundRequest + r.around + r.schemas + r.images*imageTokens(q.Target.Model)
 }
 
 // window is the target's context window in tokens.
-func (c *call) window(t *route.Target) int64 {
-	n := c.table.Context(t)
+func (q *Quote) window() int64 {
+	n := q.table.Context(q.Target)
 	if n == 0 {
 		n = unknownWindow
 	}
-	for _, h := range c.passed(t) {
+	for _, h := range q.Passed() {
 		if strings.Contains(h.Value, longWindowBeta) {
 			n = max(n, longWindow)
 		}

@@ -1,103 +1,47 @@
-package gateway
+package quote
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
+	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
-	"weir/internal/dialect"
-	"weir/internal/dialect/parse"
 	"weir/internal/llm"
 	"weir/internal/pricing"
-	"weir/internal/provider"
-	"weir/internal/route"
+	"weir/internal/quotetest"
 )
 
-// asked is a request on its way to one target.
-type asked struct {
-	clientAPI, target string // wire formats; the target's is the client API's where it is empty
-	op                llm.Op // empty for a chat
-	model             string // the target's; empty for one that nobody knows
-	body              string
-	header            http.Header
-	sizes             pricing.ModelOverride
-	price             pricing.PriceOverride
-	quirks            llm.Quirks
+// decoded is where a request of a test has its tree from.
+type decoded struct{ *Request }
+
+func (d decoded) Tree() (*llm.Request, error) {
+	if d.Op.DecodeRequest == nil {
+		return nil, errors.New("not translated")
+	}
+	return d.Op.DecodeRequest(d.Body)
 }
 
-// failer is what a test of any kind can do.
-type failer interface {
-	Helper()
-	Fatal(args ...any)
-	Cleanup(f func())
-	Context() context.Context
-}
+func (d decoded) Step(_ int, work func()) { work() }
 
-func spokenOf(tb failer, name string) *dialect.Dialect {
+// newAsked is a request at its target.
+func newAsked(tb quotetest.Failer, a quotetest.Asked) *Quote {
 	tb.Helper()
-	for _, d := range dialect.All() {
-		if d.Name == name {
-			return d
-		}
-	}
-	tb.Fatal("there is no wire format", name)
-	return nil
+	f := quotetest.New(tb, a)
+	r := &Request{Dialect: f.Dialect, Op: f.Op, Head: f.Head, Header: f.Request.Header, Body: f.Body}
+	r.Source = decoded{r}
+	q := New(r, f.Table, f.Target, f.Now)
+	return &q
 }
 
-// newAsked is the call of a request as it stands before its first attempt, and
-// the target.
-func newAsked(tb failer, a asked) (*call, *route.Target) {
-	tb.Helper()
-	all := map[string]*dialect.Dialect{}
-	for _, d := range dialect.All() { // of one list: wire formats are the same by their address
-		all[d.Name] = d
+// demandOf is what an attempt needs.
+func (q *Quote) demandOf(how Precision) Demand {
+	r, plain := q.PlainText()
+	if !plain {
+		r = q.inputs()
 	}
-	if a.target == "" {
-		a.target = a.clientAPI
-	}
-	if a.model == "" {
-		a.model = "m"
-	}
-	if a.price == nil {
-		a.price = pricing.PriceOverride{"input": "1", "output": "2", "search": "0.01"}
-	}
-	p, err := provider.New(provider.Options{Name: "house", Dialect: all[a.target], BaseURL: "https://house.example.com/v1", Quirks: a.quirks})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(p.Close)
-	book, err := pricing.NewBook(pricing.Overrides{
-		Prices: map[string]pricing.PriceOverride{"house/*": a.price},
-		Models: map[string]pricing.ModelOverride{"house/*": a.sizes},
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	table, err := route.NewTable(route.Options{Providers: []*provider.Provider{p}, Book: book, DefaultMaxOutput: 8192})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	r := httptest.NewRequestWithContext(tb.Context(), http.MethodPost, "/", nil)
-	r.Header = a.header
-	if a.clientAPI == "gemini" {
-		r.Pattern = "POST /v1beta/models/{target...}"
-		r.SetPathValue("target", a.model+":generateContent")
-	}
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c := &call{server: &Server{now: func() time.Time { return now }, bounds: parse.NewLimiter(), bodiesInFlight: newShares(1<<40, 1)}, r: r, dialect: all[a.clientAPI], body: []byte(a.body), table: table, started: now}
-	if c.op = &all[a.clientAPI].Operation; a.op != "" {
-		c.op = all[a.clientAPI].For(a.op)
-	}
-	if c.head, err = c.op.Scan(c.body, r); err != nil {
-		tb.Fatal(a.body, err)
-	}
-	target := &route.Target{Provider: p, Model: a.model}
-	return c, target
+	return q.Demand(&r, how)
 }
 
 const (
@@ -225,16 +169,16 @@ func TestBoundOfInput(t *testing.T) {
 		if target == "native" {
 			target = "openai"
 		}
-		c, to := newAsked(t, asked{clientAPI: tt.clientAPI, target: target, body: tt.body, sizes: sized()})
+		q := newAsked(t, quotetest.Asked{ClientAPI: tt.clientAPI, Target: target, Body: tt.body, Sizes: sized()})
 		want := tt.want
 		if want < 0 {
 			want = int64(len(tt.body)) + aroundRequest + shown - want
 		}
-		u := c.bound(to, coarse)
+		u := q.bound(Coarse)
 		if got, calls := u.InputTokens(), toolCalls(&u); got != want || calls != tt.calls {
 			t.Errorf("%s, %s: %d tokens of input and %d calls of tools, want %d and %d: %s", tt.clientAPI, tt.name, got, calls, want, tt.calls, tt.body)
 		}
-		if books := c.boundBooks(to); books.InputTokens() != int64(len(tt.body)) {
+		if books := q.BoundBooks(); books.InputTokens() != int64(len(tt.body)) {
 			t.Errorf("%s, %s: without a budget %d tokens of input, want the bytes, %d", tt.clientAPI, tt.name, books.InputTokens(), len(tt.body))
 		}
 	}
@@ -267,14 +211,13 @@ func TestToolClasses(t *testing.T) {
 	}
 }
 
-// bound is the most that an attempt at the target can use: what is demanded of a
-// budget for it, with the injected cap of c.cap, if any.
-func (c *call) bound(t *route.Target, how precision) llm.Usage {
-	k := demandOf(c, t, how)
-	if k.open && c.cap == 0 { // nothing stops the model
-		return k.bound(max(k.most, c.maxOutput(t)))
+// bound is the most that an attempt can use into which no cap is put.
+func (q *Quote) bound(how Precision) llm.Usage {
+	k := q.demandOf(how)
+	if k.open { // nothing stops the model
+		return k.bound(max(k.most, q.MaxOutput()))
 	}
-	return k.granted(c.cap)
+	return k.Granted(0)
 }
 
 // TestBoundElsewhere holds that what is in the words of the client's wire format
@@ -285,23 +228,23 @@ func TestBoundElsewhere(t *testing.T) {
 	const hi = `"messages":[{"role":"user","content":"Hi"}]}`
 	tests := []struct {
 		name string
-		asked
+		quotetest.Asked
 		want int64 // of input tokens
 	}{
-		{"a field that does not go there", asked{clientAPI: "openai", target: "anthropic", body: `{"new_thing":"x",` + hi, sizes: sized()}, int64(len(`{"new_thing":"x",`+hi)) + aroundRequest},
-		{"a window that nobody knows", asked{clientAPI: "openai", body: `{"new_thing":"x",` + hi}, unknownWindow},
-		{"a longer window by a header", asked{clientAPI: "anthropic", body: `{"max_tokens":1,"new_thing":"x",` + hi, sizes: sized(), header: http.Header{"Anthropic-Beta": {"other,context-1m-2025-08-07"}}}, longWindow},
-		{"a model that searches by itself", asked{clientAPI: "openai", model: "gpt-4o-search-preview", body: "{" + hi, sizes: sized()}, 11 * window},
-		{"an image for the model that counts most", asked{
-			clientAPI: "openai", model: "gpt-4o-mini", sizes: sized(),
-			body: `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`,
+		{"a field that does not go there", quotetest.Asked{ClientAPI: "openai", Target: "anthropic", Body: `{"new_thing":"x",` + hi, Sizes: sized()}, int64(len(`{"new_thing":"x",`+hi)) + aroundRequest},
+		{"a window that nobody knows", quotetest.Asked{ClientAPI: "openai", Body: `{"new_thing":"x",` + hi}, unknownWindow},
+		{"a longer window by a header", quotetest.Asked{ClientAPI: "anthropic", Body: `{"max_tokens":1,"new_thing":"x",` + hi, Sizes: sized(), Header: http.Header{"Anthropic-Beta": {"other,context-1m-2025-08-07"}}}, longWindow},
+		{"a model that searches by itself", quotetest.Asked{ClientAPI: "openai", Model: "gpt-4o-search-preview", Body: "{" + hi, Sizes: sized()}, 11 * window},
+		{"an image for the model that counts most", quotetest.Asked{
+			ClientAPI: "openai", Model: "gpt-4o-mini", Sizes: sized(),
+			Body: `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`,
 		}, int64(len(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`)) + aroundRequest + mostImageMini},
-		{"vectors", asked{clientAPI: "openai", op: llm.OpEmbed, body: `{"input":"Hi"}`, sizes: sized()}, int64(len(`{"input":"Hi"}`))},
-		{"vectors of images", asked{clientAPI: "openai", op: llm.OpEmbed, body: `{"input":["Hi",{"image":"https://example.com/a"},{"image":"https://example.com/b"}]}`, sizes: sized()}, 2 * window},
+		{"vectors", quotetest.Asked{ClientAPI: "openai", Op: llm.OpEmbed, Body: `{"input":"Hi"}`, Sizes: sized()}, int64(len(`{"input":"Hi"}`))},
+		{"vectors of images", quotetest.Asked{ClientAPI: "openai", Op: llm.OpEmbed, Body: `{"input":["Hi",{"image":"https://example.com/a"},{"image":"https://example.com/b"}]}`, Sizes: sized()}, 2 * window},
 	}
 	for _, tt := range tests {
-		c, to := newAsked(t, tt.asked)
-		if u := c.bound(to, coarse); u.InputTokens() != tt.want {
+		q := newAsked(t, tt.Asked)
+		if u := q.bound(Coarse); u.InputTokens() != tt.want {
 			t.Errorf("%s: %d tokens of input, want %d", tt.name, u.InputTokens(), tt.want)
 		}
 	}
@@ -317,50 +260,50 @@ func TestBoundOfOutput(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		asked
+		quotetest.Asked
 		least, most, answers int64
 		open                 bool
 	}{
-		{"the client's cap", asked{clientAPI: "openai", body: `{"max_tokens":50,` + hi, sizes: sized()}, 50, 50, 1, false},
-		{"beyond what the model writes", asked{clientAPI: "openai", body: `{"max_tokens":5000,` + hi, sizes: sized()}, mostText, mostText, 1, false},
-		{"three answers", asked{clientAPI: "openai", body: `{"max_tokens":50,"n":3,` + hi, sizes: sized()}, 50, 50, 3, false},
-		{"the best of five", asked{clientAPI: "openai", body: `{"max_tokens":50,"n":3,"best_of":5,` + hi, sizes: sized()}, 50, 50, 5, false},
-		{"sequences by another name", asked{clientAPI: "openai", body: `{"max_tokens":50,"num_return_sequences":64,` + hi, sizes: sized()}, 50, 50, 64, false},
-		{"sequences in a text", asked{clientAPI: "openai", body: `{"max_tokens":50,"num_return_sequences":"64",` + hi, sizes: sized()}, 50, 50, 64, false},
-		{"answers by a new name", asked{clientAPI: "openai", body: `{"max_tokens":50,"num_outputs":7,` + hi, sizes: sized()}, 50, 50, 7, false},
-		{"answers by a new name, each more than one", asked{clientAPI: "openai", body: `{"max_tokens":50,"n":2,"samples":7.0,` + hi, sizes: sized()}, 50, 50, 14, false},
-		{"answers deep in a new field", asked{clientAPI: "openai", body: `{"max_tokens":50,"extra_body":{"config":[{"n":"7"}]},` + hi, sizes: sized()}, 50, 50, 7, false},
-		{"a list of what to answer", asked{clientAPI: "openai", body: `{"max_tokens":50,"batch":["a","b","c"],` + hi, sizes: sized()}, 50, 50, 3, false},
-		{"a number that is none of answers", asked{clientAPI: "openai", body: `{"max_tokens":50,"length_penalty":2,"top_a":0.3,"new":0.5,` + hi, sizes: sized()}, 50, 50, 1, false},
-		{"three of Gemini", asked{clientAPI: "gemini", body: `{"generation_config":{"candidate_count":3},"contents":[{"parts":[{"text":"Hi"}]}]}`, sizes: sized()}, 256, mostText, 3, true},
-		{"none", asked{clientAPI: "openai", body: "{" + hi, sizes: sized()}, 256, mostText, 1, true},
-		{"none, of a model of short answers", asked{clientAPI: "openai", body: "{" + hi, sizes: only(window, 100)}, 100, 100, 1, true},
-		{"none, of a model that nobody knows", asked{clientAPI: "openai", body: "{" + hi}, 256, 8192, 1, true},
-		{"none, of a model with a known window", asked{clientAPI: "openai", body: "{" + hi, sizes: only(window, 0)}, 256, 8192, 1, true},
-		{"none, and a window that is small", asked{clientAPI: "openai", model: "gpt-5", body: "{" + hi, sizes: only(4000, 4000)}, 256, 4000 - aroundRequest - aroundText - 14, 1, true},
-		{"none, and a window that is full", asked{clientAPI: "openai", body: `{"messages":[{"role":"user","content":"` + strings.Repeat("Hi ", 9000) + `"}]}`, sizes: only(4000, 4000)}, 256, 256, 1, true},
-		{"a null", asked{clientAPI: "responses", body: `{"max_output_tokens":null,"input":"Hi"}`, sizes: sized()}, 256, mostText, 1, true},
-		{"Anthropic's 0", asked{clientAPI: "anthropic", body: `{"max_tokens":0,` + hi, sizes: sized()}, 0, 0, 1, false},
-		{"the provider's own field", asked{clientAPI: "openai", body: `{"limit":70,` + hi, sizes: sized(), quirks: llm.Quirks{MaxOutputField: "limit"}}, 70, 70, 1, false},
-		{"the provider's own field, oddly", asked{clientAPI: "openai", body: `{"limit":"70",` + hi, sizes: sized(), quirks: llm.Quirks{MaxOutputField: "limit"}}, mostText, mostText, 1, false},
-		{"vectors", asked{clientAPI: "openai", op: llm.OpEmbed, body: `{"input":"Hi"}`, sizes: sized()}, 0, 0, 1, false},
-		{"images", asked{clientAPI: "openai", op: llm.OpImage, body: `{"prompt":"Hi","n":2}`, sizes: sized()}, mostText, mostText, 2, false},
-		{"images, of a model that nobody knows", asked{clientAPI: "openai", op: llm.OpImage, body: `{"prompt":"Hi","n":2}`}, mostMade, mostMade, 2, false},
+		{"the client's cap", quotetest.Asked{ClientAPI: "openai", Body: `{"max_tokens":50,` + hi, Sizes: sized()}, 50, 50, 1, false},
+		{"beyond what the model writes", quotetest.Asked{ClientAPI: "openai", Body: `{"max_tokens":5000,` + hi, Sizes: sized()}, mostText, mostText, 1, false},
+		{"three answers", quotetest.Asked{ClientAPI: "openai", Body: `{"max_tokens":50,"n":3,` + hi, Sizes: sized()}, 50, 50, 3, false},
+		{"the best of five", quotetest.Asked{ClientAPI: "openai", Body: `{"max_tokens":50,"n":3,"best_of":5,` + hi, Sizes: sized()}, 50, 50, 5, false},
+		{"sequences by another name", quotetest.Asked{ClientAPI: "openai", Body: `{"max_tokens":50,"num_return_sequences":64,` + hi, Sizes: sized()}, 50, 50, 64, false},
+		{"sequences in a text", quotetest.Asked{ClientAPI: "openai", Body: `{"max_tokens":50,"num_return_sequences":"64",` + hi, Sizes: sized()}, 50, 50, 64, false},
+		{"answers by a new name", quotetest.Asked{ClientAPI: "openai", Body: `{"max_tokens":50,"num_outputs":7,` + hi, Sizes: sized()}, 50, 50, 7, false},
+		{"answers by a new name, each more than one", quotetest.Asked{ClientAPI: "openai", Body: `{"max_tokens":50,"n":2,"samples":7.0,` + hi, Sizes: sized()}, 50, 50, 14, false},
+		{"answers deep in a new field", quotetest.Asked{ClientAPI: "openai", Body: `{"max_tokens":50,"extra_body":{"config":[{"n":"7"}]},` + hi, Sizes: sized()}, 50, 50, 7, false},
+		{"a list of what to answer", quotetest.Asked{ClientAPI: "openai", Body: `{"max_tokens":50,"batch":["a","b","c"],` + hi, Sizes: sized()}, 50, 50, 3, false},
+		{"a number that is none of answers", quotetest.Asked{ClientAPI: "openai", Body: `{"max_tokens":50,"length_penalty":2,"top_a":0.3,"new":0.5,` + hi, Sizes: sized()}, 50, 50, 1, false},
+		{"three of Gemini", quotetest.Asked{ClientAPI: "gemini", Body: `{"generation_config":{"candidate_count":3},"contents":[{"parts":[{"text":"Hi"}]}]}`, Sizes: sized()}, 256, mostText, 3, true},
+		{"none", quotetest.Asked{ClientAPI: "openai", Body: "{" + hi, Sizes: sized()}, 256, mostText, 1, true},
+		{"none, of a model of short answers", quotetest.Asked{ClientAPI: "openai", Body: "{" + hi, Sizes: only(window, 100)}, 100, 100, 1, true},
+		{"none, of a model that nobody knows", quotetest.Asked{ClientAPI: "openai", Body: "{" + hi}, 256, 8192, 1, true},
+		{"none, of a model with a known window", quotetest.Asked{ClientAPI: "openai", Body: "{" + hi, Sizes: only(window, 0)}, 256, 8192, 1, true},
+		{"none, and a window that is small", quotetest.Asked{ClientAPI: "openai", Model: "gpt-5", Body: "{" + hi, Sizes: only(4000, 4000)}, 256, 4000 - aroundRequest - aroundText - 14, 1, true},
+		{"none, and a window that is full", quotetest.Asked{ClientAPI: "openai", Body: `{"messages":[{"role":"user","content":"` + strings.Repeat("Hi ", 9000) + `"}]}`, Sizes: only(4000, 4000)}, 256, 256, 1, true},
+		{"a null", quotetest.Asked{ClientAPI: "responses", Body: `{"max_output_tokens":null,"input":"Hi"}`, Sizes: sized()}, 256, mostText, 1, true},
+		{"Anthropic's 0", quotetest.Asked{ClientAPI: "anthropic", Body: `{"max_tokens":0,` + hi, Sizes: sized()}, 0, 0, 1, false},
+		{"the provider's own field", quotetest.Asked{ClientAPI: "openai", Body: `{"limit":70,` + hi, Sizes: sized(), Quirks: llm.Quirks{MaxOutputField: "limit"}}, 70, 70, 1, false},
+		{"the provider's own field, oddly", quotetest.Asked{ClientAPI: "openai", Body: `{"limit":"70",` + hi, Sizes: sized(), Quirks: llm.Quirks{MaxOutputField: "limit"}}, mostText, mostText, 1, false},
+		{"vectors", quotetest.Asked{ClientAPI: "openai", Op: llm.OpEmbed, Body: `{"input":"Hi"}`, Sizes: sized()}, 0, 0, 1, false},
+		{"images", quotetest.Asked{ClientAPI: "openai", Op: llm.OpImage, Body: `{"prompt":"Hi","n":2}`, Sizes: sized()}, mostText, mostText, 2, false},
+		{"images, of a model that nobody knows", quotetest.Asked{ClientAPI: "openai", Op: llm.OpImage, Body: `{"prompt":"Hi","n":2}`}, mostMade, mostMade, 2, false},
 	}
 	for _, tt := range tests {
-		c, to := newAsked(t, tt.asked)
-		for _, how := range []precision{coarse, fine} {
-			k := demandOf(c, to, how)
+		q := newAsked(t, tt.Asked)
+		for _, how := range []Precision{Coarse, Fine} {
+			k := q.demandOf(how)
 			if k.least != tt.least || k.most != tt.most || k.answers != tt.answers || k.open != tt.open {
 				t.Errorf("%s: from %d to %d tokens for each of %d answers, open %t; want %d, %d, %d, %t", tt.name, k.least, k.most, k.answers, k.open, tt.least, tt.most, tt.answers, tt.open)
 			}
 		}
-		if u := c.bound(to, coarse); !tt.open && u.OutputTokens() != tt.most*tt.answers {
+		if u := q.bound(Coarse); !tt.open && u.OutputTokens() != tt.most*tt.answers {
 			t.Errorf("%s: %d tokens of output, want %d", tt.name, u.OutputTokens(), tt.most*tt.answers)
 		}
 	}
-	c, to := newAsked(t, asked{clientAPI: "openai", body: `{"max_tokens":50,"prediction":{"type":"content","content":"x"},` + hi, sizes: sized()})
-	if u := c.bound(to, coarse); u.OutputTokens() != 50+int64(len(`{"type":"content","content":"x"}`)) {
+	q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Body: `{"max_tokens":50,"prediction":{"type":"content","content":"x"},` + hi, Sizes: sized()})
+	if u := q.bound(Coarse); u.OutputTokens() != 50+int64(len(`{"type":"content","content":"x"}`)) {
 		t.Errorf("an answer that is foretold: %d tokens of output", u.OutputTokens())
 	}
 }
@@ -396,18 +339,18 @@ func TestBoundBesideCap(t *testing.T) {
 	} {
 		sizes := sized()
 		sizes.Reasoning = tt.reasons
-		c, to := newAsked(t, asked{clientAPI: "openai", body: `{"max_tokens":50,` + tt.members + `,` + hi, sizes: sizes, quirks: tt.quirks})
-		if u := c.bound(to, coarse); u.OutputTokens() != tt.want {
+		q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Body: `{"max_tokens":50,` + tt.members + `,` + hi, Sizes: sizes, Quirks: tt.quirks})
+		if u := q.bound(Coarse); u.OutputTokens() != tt.want {
 			t.Errorf("%s, %+v: %d tokens of output, want %d", tt.members, tt.quirks, u.OutputTokens(), tt.want)
 		}
 	}
-	if c, to := newAsked(t, asked{clientAPI: "openai", body: "{" + hi, quirks: beside}); usual(c, to) {
+	if q := newAsked(t, quotetest.Asked{ClientAPI: "openai", Body: "{" + hi, Quirks: beside}); usual(q) {
 		t.Error("a model that reasons beside its cap is read as usual")
 	}
 }
 
-func usual(c *call, t *route.Target) bool {
-	_, ok := c.plainTextInputs(t)
+func usual(q *Quote) bool {
+	_, ok := q.PlainText()
 	return ok
 }
 
@@ -440,9 +383,9 @@ func TestUnpriced(t *testing.T) {
 		if rest == "" {
 			rest = `"messages":[{"role":"user","content":"Hi"}]}`
 		}
-		c, to := newAsked(t, asked{clientAPI: tt.clientAPI, target: tt.target, body: "{" + tt.members + rest})
+		q := newAsked(t, quotetest.Asked{ClientAPI: tt.clientAPI, Target: tt.target, Body: "{" + tt.members + rest})
 		got := ""
-		if err := c.unpriced(to); err != nil {
+		if err := q.unpriced(); err != nil {
 			got = llm.AsError(err).Param
 		}
 		if got != tt.param {

@@ -1,33 +1,36 @@
-package gateway
+package quote
 
 import (
 	"bytes"
 
 	"weir/internal/llm"
 	"weir/internal/rawjson"
-	"weir/internal/route"
 )
 
-// countApart is how much of a chat the target's provider charges for apart from tokens, by
-// a fee that neither its price nor a reply tells: documents that it reads into text, as its
-// model is not known to take them, and sound. A request that nobody here understands counts
-// as one.
-func (c *call) countApart(t *route.Target) (n int64) {
-	q := c.quirks(t)
-	if c.op.Op != llm.OpChat || !q.ParsesDocuments && !q.SoundApart || c.hasNoMedia(t) {
+// Apart is how much of a chat the target's provider charges for apart from tokens, by a fee
+// that neither its price nor a reply tells: documents that it reads into text, as its model is
+// not known to take them, and sound. A request that nobody here understands counts as one.
+func (q *Quote) Apart() int64 {
+	if !q.apartCounted {
+		q.apart, q.apartCounted = q.countApart(), true
+	}
+	return q.apart
+}
+
+func (q *Quote) countApart() (n int64) {
+	if q.Op.Op != llm.OpChat || !q.Quirks.ParsesDocuments && !q.Quirks.SoundApart || q.hasNoMedia() {
 		return 0
 	}
-	price := c.price(t)
-	sound := price.Rates[llm.AudioIn]
+	sound := q.Price.Rates[llm.AudioIn]
 	apart := map[llm.PartKind]bool{
-		llm.PartDocument: q.ParsesDocuments && !c.table.TakesDocuments(t),
+		llm.PartDocument: q.Quirks.ParsesDocuments && !q.table.TakesDocuments(q.Target),
 		// The rate of text stands in for none.
-		llm.PartAudio: q.SoundApart && (!sound.Known() || sound == price.Rates[llm.Input]),
+		llm.PartAudio: q.Quirks.SoundApart && (!sound.Known() || sound == q.Price.Rates[llm.Input]),
 	}
 	if !apart[llm.PartDocument] && !apart[llm.PartAudio] {
 		return 0
 	}
-	tree, err := c.tree()
+	tree, err := q.Source.Tree()
 	if err != nil {
 		return 1
 	}
@@ -39,12 +42,12 @@ func (c *call) countApart(t *route.Target) (n int64) {
 
 // hasNoMedia says whether there is no file and no sound in a body that goes to the target as
 // it came, which shows without its tree.
-func (c *call) hasNoMedia(t *route.Target) bool {
-	if c.spoken(t) != c.op {
+func (q *Quote) hasNoMedia() bool {
+	if q.Spoken != q.Op {
 		return false
 	}
 	for _, word := range []string{"file", "audio", `\u`} {
-		if bytes.Contains(c.body, []byte(word)) {
+		if bytes.Contains(q.Body, []byte(word)) {
 			return false
 		}
 	}

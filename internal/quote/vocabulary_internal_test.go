@@ -1,4 +1,4 @@
-package gateway
+package quote
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 	"github.com/tiktoken-go/tokenizer"
 	"pgregory.net/rapid"
 
-	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/quotetest"
 	"weir/internal/worktest"
 )
 
@@ -43,7 +43,7 @@ func TestTokensAtMost(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(
-			texts(),
+			quotetest.Texts(),
 			rapid.Map(rapid.SliceOfN(rapid.StringMatching(`[ \t\n]{0,60}[a-z(){};=<>"\\]{0,9}`), 0, 30), func(list []string) string { return strings.Join(list, "") }),
 			rapid.SampledFrom([]string{strings.Repeat("<|endoftext|>", 50), strings.Repeat("=", 700), strings.Repeat("\n", 700), strings.Repeat("aGVsbG8gd29ybGQ", 60), strings.Repeat("日本語", 90)}),
 		).Draw(t, "text")
@@ -101,7 +101,7 @@ func TestTextsAreCountedTogether(t *testing.T) {
 	text := strings.Repeat("many words of a text. ", 750)
 	r := &llm.Request{Embedding: &llm.Embedding{Texts: slices.Repeat([]string{text}, 2000)}}
 	began := worktest.ProcessorTime()
-	got, want := (&call{op: &dialect.Operation{}, request: r}).countRequest(), 2000*CountTokens(text)
+	got, want := (&Request{Source: ready{r}}).countInput(), 2000*CountTokens(text)
 	if got < want*99/100 || got > want*101/100 {
 		t.Errorf("got %d tokens, want about %d", got, want)
 	}
@@ -109,7 +109,7 @@ func TestTextsAreCountedTogether(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	r = &llm.Request{Embedding: &llm.Embedding{Texts: slices.Repeat([]string{"a"}, 2000)}}
-	if got := (&call{op: &dialect.Operation{}, request: r}).countRequest(); got != 2000 {
+	if got := (&Request{Source: ready{r}}).countInput(); got != 2000 {
 		t.Errorf("got %d tokens of 2000 texts of one token", got)
 	}
 }
@@ -133,13 +133,19 @@ func TestFineIsCloser(t *testing.T) {
 		{"a text in base64", "gemini", `{"contents":[{"parts":[{"inlineData":{"mimeType":"text/plain","data":"` + picture + `"}}]}]}`, int64(len(picture)), int64(len(picture)) + 1200},
 	}
 	for _, tt := range tests {
-		c, to := newAsked(t, asked{clientAPI: tt.clientAPI, model: "gpt-5", body: tt.body, sizes: sized()})
-		u := c.bound(to, fine)
+		q := newAsked(t, quotetest.Asked{ClientAPI: tt.clientAPI, Model: "gpt-5", Body: tt.body, Sizes: sized()})
+		u := q.bound(Fine)
 		if got := u.InputTokens(); got < tt.least || got > tt.most {
 			t.Errorf("%s: %d tokens of input, want from %d to %d", tt.name, got, tt.least, tt.most)
 		}
-		if u := c.bound(to, coarse); u.InputTokens() < tt.least {
+		if u := q.bound(Coarse); u.InputTokens() < tt.least {
 			t.Errorf("%s: %d tokens of input at a glance, want at least %d", tt.name, u.InputTokens(), tt.least)
 		}
 	}
 }
+
+// ready is a request that has been decoded.
+type ready struct{ tree *llm.Request }
+
+func (r ready) Tree() (*llm.Request, error) { return r.tree, nil }
+func (ready) Step(_ int, work func())       { work() }

@@ -1,4 +1,4 @@
-package gateway
+package quote
 
 import (
 	"strings"
@@ -21,51 +21,53 @@ const (
 	// madeTokens stands for an image that was made: a square one of medium quality
 	// (https://platform.openai.com/docs/guides/image-generation).
 	madeTokens = 1056
+	// countingWork is how many times the work on a body it is to count the tokens of as much text.
+	countingWork = 8
 )
 
 // estimate is the usage of an answer of which the provider did not give the
 // last numbers. Those that it gave are believed, as far as they go.
-func (c *call) estimate(t *tally) llm.Usage {
-	u := c.units()
-	if c.believable(t) && c.inPrice(t) {
-		u = t.usage
+func (a Answer) estimate() llm.Usage {
+	u := a.units()
+	if a.believable() && a.inPrice() {
+		u = a.Usage
 	}
-	if !c.head.Units.IsZero() {
-		c.estimateUnits(&u, t)
+	if !a.Head.Units.IsZero() {
+		a.estimateUnits(&u)
 		return u
 	}
 	for class := range u {
-		if llm.Class(class).IsTool() && !t.reported {
-			u[class] = t.usage[class] // what the answer shows of them
+		if llm.Class(class).IsTool() && !a.Reported {
+			u[class] = a.Usage[class] // what the answer shows of them
 		}
 	}
 	if u.InputTokens() == 0 {
-		u[llm.Input] = c.countInput()
+		u[llm.Input] = a.chargedInput()
 	}
-	c.addCounted(&u, t)
+	a.addCounted(&u)
 	return u
 }
 
 // estimateUnits completes the usage of a request that is not for words by what
 // there is of its answer.
-func (c *call) estimateUnits(u *llm.Usage, t *tally) {
+func (a Answer) estimateUnits(u *llm.Usage) {
 	switch {
 	case u.InputTokens() == 0: // nothing of it is charged by tokens
-		u[llm.Images] = min(u[llm.Images], t.usage[llm.Images])
+		u[llm.Images] = min(u[llm.Images], a.Usage[llm.Images])
 	case u[llm.Images] > 0:
-		u[llm.Images] = t.usage[llm.Images]
+		u[llm.Images] = a.Usage[llm.Images]
 		if u.OutputTokens() == 0 {
 			u[llm.Output] = madeTokens * u[llm.Images]
 		}
 	default:
-		c.addCounted(u, t)
+		a.addCounted(u)
 	}
 }
 
 // addCounted adds what was counted of the words beyond what was told of them.
-func (c *call) addCounted(u *llm.Usage, t *tally) {
+func (a Answer) addCounted(u *llm.Usage) {
 	var output, reasoning int64
-	c.counting(t.kept, func() { output, reasoning = t.countOutput() })
+	a.Source.Step(countingWork*a.kept, func() { output, reasoning = a.countOutput() })
 	more := max(0, output+reasoning-u.OutputTokens())
 	thought := min(more, max(0, reasoning-u[llm.Reasoning]))
 	u[llm.Reasoning] += thought
@@ -75,8 +77,8 @@ func (c *call) addCounted(u *llm.Usage, t *tally) {
 // units is what a request that is not for words is charged for where nobody
 // told: by images, characters or seconds where its model has a price for these,
 // or none at all, else by tokens.
-func (c *call) units() llm.Usage {
-	u, price := c.head.Units, &c.hold.Attempt().Price
+func (a Answer) units() llm.Usage {
+	u, price := a.Head.Units, &a.Attempt.Price
 	for _, class := range []llm.Class{llm.Images, llm.Characters, llm.Milliseconds} {
 		switch {
 		case u[class] == 0:
@@ -89,42 +91,36 @@ func (c *call) units() llm.Usage {
 	return u
 }
 
-// inputUsage is what an attempt is charged for that may have been served, and
+// InputUsage is what an attempt is charged for that may have been served, and
 // of whose answer nothing came.
-func (c *call) inputUsage() llm.Usage {
-	u := c.units()
-	if c.head.Units.IsZero() {
-		u[llm.Input] = c.countInput()
+func (a Answer) InputUsage() llm.Usage {
+	u := a.units()
+	if a.Head.Units.IsZero() {
+		u[llm.Input] = a.chargedInput()
 	}
 	for class := range u {
 		if llm.Class(class).IsOutput() || llm.Class(class) == llm.Images {
 			u[class] = 0
 		}
 	}
-	c.bill(c.target(), &u)
+	a.bill(&u)
 	return u
 }
 
-// countInput is how many tokens of input are charged where nobody told. It is
+// chargedInput is how many tokens of input are charged where nobody told. It is
 // never 0 of what costs anything: a request that reached a provider has been
 // read.
-func (c *call) countInput() int64 {
-	if c.op.Free {
+func (q *Quote) chargedInput() int64 {
+	if q.Op.Free {
 		return 0
 	}
-	return c.inputTokens()
+	return q.InputTokens()
 }
 
-// inputTokens counts the tokens of the request.
-func (c *call) inputTokens() (n int64) {
-	c.counting(len(c.body), func() { n = c.countRequest() })
-	return n
-}
-
-func (c *call) countRequest() int64 {
-	request, err := c.tree()
+func (r *Request) countInput() int64 {
+	request, err := r.Source.Tree()
 	if err != nil {
-		return max(1, int64(len(c.body))/bytesPerToken)
+		return max(1, int64(len(r.Body))/bytesPerToken)
 	}
 	var text strings.Builder
 	tokens := int64(0)

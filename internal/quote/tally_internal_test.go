@@ -1,4 +1,4 @@
-package gateway
+package quote
 
 import (
 	"strings"
@@ -13,10 +13,10 @@ func TestTallyCountsChoicesApart(t *testing.T) {
 	t.Parallel()
 	pieces := []string{"Hello", "!", " This", " is", " a", " demo", "."}
 	for _, choices := range []int{1, 2, 3, 7} {
-		var got tally
+		var got Tally
 		for _, piece := range pieces {
 			for choice := range choices {
-				got.add(&llm.Event{Kind: llm.EventText, Choice: choice, Text: piece})
+				got.Add(&llm.Event{Kind: llm.EventText, Choice: choice, Text: piece})
 			}
 		}
 		if n, thought := got.countOutput(); n != int64(len(pieces)*choices) || thought != 0 {
@@ -29,10 +29,10 @@ func TestTallyCountsChoicesApart(t *testing.T) {
 // common one.
 func TestTallyBound(t *testing.T) {
 	t.Parallel()
-	var got tally
+	var got Tally
 	text := strings.Repeat("word ", tallyText/5+1)
 	for choice := range 3 {
-		got.add(&llm.Event{Kind: llm.EventText, Choice: choice, Text: text})
+		got.Add(&llm.Event{Kind: llm.EventText, Choice: choice, Text: text})
 	}
 	if kept := len(got.said[0].text) + len(got.said[1].text) + len(got.said[2].text); kept != tallyText {
 		t.Errorf("3 choices of %d bytes: got %d bytes kept, want %d", len(text), kept, tallyText)
@@ -41,7 +41,7 @@ func TestTallyBound(t *testing.T) {
 	if n, _ := got.countOutput(); n < words*9/10 || n > words*14/10 {
 		t.Errorf("3 choices of %d words in all: got %d tokens, want about as many", words, n)
 	}
-	got.add(&llm.Event{Kind: llm.EventText, Choice: maxChoices + 1, Text: "beyond"})
+	got.Add(&llm.Event{Kind: llm.EventText, Choice: maxChoices + 1, Text: "beyond"})
 	if n := len(got.said); n != maxChoices {
 		t.Errorf("choice %d: got %d choices, want at most %d", maxChoices+1, n, maxChoices)
 	}
@@ -51,21 +51,21 @@ func TestTallyBound(t *testing.T) {
 // provider's last.
 func TestTallyPartial(t *testing.T) {
 	t.Parallel()
-	var got tally
-	got.add(&llm.Event{Kind: llm.EventUsage, Usage: llm.Usage{llm.Input: 9, llm.Output: 1}, Partial: true})
-	if !got.reported || !got.partial || got.usage[llm.Input] != 9 {
+	var got Tally
+	got.Add(&llm.Event{Kind: llm.EventUsage, Usage: llm.Usage{llm.Input: 9, llm.Output: 1}, Partial: true})
+	if !got.Reported || !got.Partial || got.Usage[llm.Input] != 9 {
 		t.Errorf("after the first counts: %+v", got)
 	}
-	got.add(&llm.Event{Kind: llm.EventUsage, Usage: llm.Usage{llm.Input: 9, llm.Output: 7}})
-	if got.partial || got.usage[llm.Output] != 7 {
+	got.Add(&llm.Event{Kind: llm.EventUsage, Usage: llm.Usage{llm.Input: 9, llm.Output: 7}})
+	if got.Partial || got.Usage[llm.Output] != 7 {
 		t.Errorf("after the last: %+v", got)
 	}
-	got.add(&llm.Event{Kind: llm.EventText})
-	if got.partial {
+	got.Add(&llm.Event{Kind: llm.EventText})
+	if got.Partial {
 		t.Errorf("after no words: %+v", got)
 	}
-	got.add(&llm.Event{Kind: llm.EventText, Text: "more"})
-	if !got.partial || got.usage[llm.Output] != 7 {
+	got.Add(&llm.Event{Kind: llm.EventText, Text: "more"})
+	if !got.Partial || got.Usage[llm.Output] != 7 {
 		t.Errorf("after words behind the last: %+v", got)
 	}
 }

@@ -1,0 +1,194 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"mime"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+	"weir/internal/quote"
+)
+
+// attempt is one call of one provider.
+type attempt struct {
+	call        *call
+	quote.Quote              // of the request at the target
+	body        []byte       // as the target gets it
+	dropped     []string     // what its wire format cannot carry
+	cap         int64        // output tokens of each answer, put in where the client gave no cap; 0 for nothing
+	demand      quote.Demand // what is reserved for it; zero without a budget
+
+	hold     *ledger.Hold // nil before it was opened, and once its late answer is read elsewhere
+	tally    quote.Tally
+	answer   arriving
+	resumes  *resume            // how it goes on with an answer that broke off; nil where it does not
+	settling *ledger.Settlement // how it will be settled, once it has failed
+}
+
+// newAttempt is an attempt at the current target.
+func (c *call) newAttempt() *attempt {
+	a := &c.first
+	if c.attempt != nil {
+		a = new(attempt)
+	}
+	*a = attempt{call: c, Quote: quote.New(&c.Request, c.table, c.plan.Target(), c.started)}
+	return a
+}
+
+// prepare makes an attempt at the current target, or at the next one whose wire format can
+// carry the request and that the caller's budgets afford. The error is that of the first.
+//
+// Stage 8: prepare.
+func (c *call) prepare() (*attempt, error) {
+	var first error
+	for {
+		a := c.newAttempt()
+		err := a.ask()
+		if err == nil {
+			return a, nil
+		}
+		if first == nil {
+			first = err
+		}
+		if !c.plan.Onward(c.server.now()) {
+			return nil, first
+		}
+	}
+}
+
+// ask reserves an amount for an attempt, and makes its body.
+func (a *attempt) ask() error {
+	c := a.call
+	if err := a.afford(); err != nil {
+		return err
+	}
+	return c.held.inTurn(len(c.Body), func() error { return a.makeBody() })
+}
+
+// makeBody is the one branch between forwarding bytes and translating a tree.
+func (a *attempt) makeBody() error {
+	c := a.call
+	to := a.Spoken
+	a.Apart() // while it is the request's turn
+	switch {
+	case to == c.Op:
+		s := llm.Splice{Model: a.Target.Model, Stream: c.Head.Stream, MaxOutput: a.cap}
+		a.body = to.Splice(nil, c.Body, &c.Head, s, a.Quirks)
+		return nil
+	case !c.offers(a.Target):
+		return llm.Invalid("model",
+			fmt.Sprintf("The provider %q does not offer %s. GET /v1/models lists what there is.",
+				a.Target.Provider.Name(), c.Op.Op))
+	}
+	tree, err := c.Tree()
+	if err != nil {
+		return err
+	}
+	if err := c.client.left(len(c.Body)); err != nil {
+		return err
+	}
+	request := *tree
+	return a.encode(&request)
+}
+
+// encode translates a request for the attempt's target, with the cap that is put in where
+// the client gave none. An output cap of 0, which fills
+// Anthropic's prompt cache and asks for no answer, means nothing elsewhere.
+func (a *attempt) encode(request *llm.Request) (err error) {
+	c := a.call
+	if request.MaxOutput != nil && *request.MaxOutput == 0 && a.Speaks != c.Dialect {
+		return llm.Invalid("max_tokens",
+			"The max_tokens must be at least 1 for this model: 0 is understood by Anthropic alone.")
+	}
+	if request.MaxOutput == nil && a.cap > 0 {
+		request.MaxOutput = &a.cap
+	}
+	request.Model, request.Stream = a.Target.Model, c.Head.Stream
+	a.body, a.dropped, err = a.Spoken.EncodeRequest(request, a.Quirks)
+	return err
+}
+
+// afford reserves an amount in the caller's budgets for an attempt, and finds the cap that is
+// to be put in where the client gave none. A closer look is taken where the first bound is
+// refused. Without a budget all that is looked at is whether the target's price may be assumed.
+func (a *attempt) afford() error {
+	c := a.call
+	c.releaseReservation()
+	if err := a.RefusedAssumed(); err != nil {
+		return err
+	}
+	budgets := c.principal.Budgets()
+	if len(budgets) == 0 || c.Op.Free {
+		return nil
+	}
+	var inputs quote.Inputs
+	err := c.held.inTurn(len(c.Body), func() (err error) {
+		inputs, err = a.inputs()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = a.affordAs(budgets, &inputs, quote.Coarse)
+	if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeBudgetExceeded && a.Price.Known() {
+		return a.affordAs(budgets, &inputs, quote.Fine)
+	}
+	return err
+}
+
+// inputs is what the request is for the attempt's target, from its bytes where they suffice.
+func (a *attempt) inputs() (quote.Inputs, error) {
+	c := a.call
+	if c.tree.request == nil {
+		if inputs, plain := a.PlainText(); plain {
+			return inputs, nil
+		}
+		if !c.Op.Multipart { // what is decoded was measured before
+			if _, err := c.server.bounds.Measure(c.Body); err != nil {
+				return quote.Inputs{}, err
+			}
+		}
+	}
+	return a.Inputs()
+}
+
+func (a *attempt) affordAs(budgets []ledger.Budget, inputs *quote.Inputs, how quote.Precision) error {
+	c := a.call
+	err := c.held.inTurn(len(c.Body), func() error {
+		a.demand = a.Demand(inputs, how)
+		return a.demand.Refusal(a.Target.FullName())
+	})
+	if err != nil {
+		return err
+	}
+	need := ledger.Need{Account: c.principal.Account().ID, Budgets: budgets, At: c.started}
+	need.Least, need.Most = a.demand.Amounts()
+	if c.attempt != nil {
+		need.After, need.Settles = c.attempt.hold, c.attempt.settling
+	}
+	reservation, err := c.server.ledger.Reserve(c.r.Context(), need)
+	if err != nil {
+		return err
+	}
+	c.reservation = reservation
+	a.cap, _ = a.demand.CapFor(reservation.Amount())
+	return nil
+}
+
+// releaseReservation releases what was reserved for an attempt that is not made.
+func (c *call) releaseReservation() {
+	c.reservation.Release()
+	c.reservation = nil
+}
+
+// formType is the content type of a request that is a form; empty for JSON. It
+// says the boundary alone, and in one way: a charset, or a boundary that is
+// encoded, would have the provider read another form than was read here.
+func (c *call) formType() string {
+	if !c.Op.Multipart {
+		return ""
+	}
+	media, params, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	return mime.FormatMediaType(media, map[string]string{"boundary": params["boundary"]})
+}

@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"weir/internal/account"
+)
+
+// reading is how answers are read, above all once their client has left.
+type reading struct {
+	hangUp   func()      // to be called once a write found that the client takes nothing any more
+	bills    atomic.Bool // the provider charges for a stream whose client has left
+	draining atomic.Bool // the answer is read though the client has left
+	ending   atomic.Bool // the answer is whole, but for its usage and end marker
+}
+
+// upstreamContext lives as long as somebody wants a provider's answer: until the client leaves,
+// or longer where the answer is read for its usage.
+type upstreamContext struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	detach func() bool // what becomes of the client means nothing from here on
+}
+
+func (c *call) upstreamContext() upstreamContext {
+	client := c.r.Context()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
+	c.upstream.hangUp = func() {
+		if d := c.drain(); d > 0 {
+			c.server.drainFor(d, ctx, cancel)
+			return
+		}
+		cancel()
+	}
+	return upstreamContext{ctx, cancel, context.AfterFunc(client, c.upstream.hangUp)}
+}
+
+func (u *upstreamContext) end() {
+	u.detach()
+	u.cancel()
+}
+
+// drain is for how long an answer is read on whose client has left; 0 for not at all.
+// Most vendors charge for an answer that is not a stream whether or not anybody waits for
+// it, so that its usage is worth reading; a stream is cancelled, unless its provider
+// charges for all of it all the same. What an account says comes first. There are so many
+// drains at most; one beyond them is cancelled.
+func (c *call) drain() time.Duration {
+	u, timing, how := &c.upstream, &c.server.timing, c.principal.Account().OnDisconnect
+	switch {
+	case how == account.DisconnectCancel && !u.ending.Load():
+		return 0
+	case u.ending.Load() && how != account.DisconnectDrain:
+		return timing.DrainUsage
+	case how != account.DisconnectDrain && c.Head.Stream && !u.bills.Load():
+		return 0
+	case u.draining.Load(): // somebody else saw it leave
+	case !c.server.takeDrain():
+		return 0
+	case !u.draining.CompareAndSwap(false, true):
+		c.server.drains.Add(-1)
+	}
+	return timing.DrainAnswer
+}
+
+// takeDrain takes a place among the answers that are read for their usage alone, if one is
+// left.
+func (s *Server) takeDrain() bool {
+	if s.drains.Add(1) > s.mostDrains {
+		s.drains.Add(-1)
+		return false
+	}
+	return true
+}
+
+// How many answers are read for their usage alone at most: this share of the requests in
+// flight, and some where there are few.
+const (
+	drainsShare = 8
+	leastDrains = 16
+)
+
+// drainFor bounds how long an answer is read for its usage alone.
+func (s *Server) drainFor(d time.Duration, ctx context.Context, cancel context.CancelFunc) {
+	timer := time.AfterFunc(d, cancel)
+	stopped := context.AfterFunc(s.stopping, cancel)
+	context.AfterFunc(ctx, func() {
+		timer.Stop()
+		stopped()
+	})
+}
+
+// endDrain gives back the place of a drain.
+func (u *reading) endDrain(s *Server) {
+	if u.draining.CompareAndSwap(true, false) {
+		s.drains.Add(-1)
+	}
+}

@@ -1,0 +1,153 @@
+package quote
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"weir/internal/ledger"
+	"weir/internal/llm"
+)
+
+// leastOutput is the shortest answer, in tokens, that is worth asking for under
+// a budget that does not afford more.
+const leastOutput = 256
+
+// Demand is what an attempt needs of a budget: so much for certain, and for each
+// of its answers from least to most tokens of output.
+type Demand struct {
+	Price      llm.Price
+	asked      string      // what the request says of its units, as llm.Head.Asked
+	fixed      llm.Usage   // the bound of all but the answers
+	modalities llm.Classes // as in Inputs
+	answers    int64       // how many there are, each of which may be as long as the cap
+	least      int64
+	most       int64
+	open       bool // nobody gave a cap: one is to be put in, of what is granted
+}
+
+// Demand finds what an attempt at the target needs. Coarse or fine, it is never
+// too little; fine looks closer and takes longer.
+func (q *Quote) Demand(r *Inputs, how Precision) Demand {
+	k := Demand{
+		Price: q.Price, asked: q.Head.Asked, fixed: q.boundBeside(how, r), modalities: r.modalities,
+		answers: r.answers,
+	}
+	switch {
+	case q.Op.Silent:
+	case q.Op.Op != llm.OpChat:
+		k.most = q.mostMade()
+	case r.capped:
+		k.most = q.capped(r.limit)
+	default:
+		k.open, k.most = true, q.largestCap(r)
+		k.least = min(leastOutput, k.most)
+		return k
+	}
+	k.least = k.most
+	return k
+}
+
+// mostMade is the most tokens of an image or a transcript, which no cap is put in
+// for: the configured stand-in for one bounds nothing.
+func (q *Quote) mostMade() int64 {
+	if most, known := q.table.MaxOutput(q.Target); known {
+		return most
+	}
+	return max(mostMade, q.MaxOutput())
+}
+
+// largestCap is the largest cap to put in for the target: what its model can write,
+// and less where the input leaves less of the context window, for providers
+// refuse a cap that reaches beyond it.
+func (q *Quote) largestCap(r *Inputs) int64 {
+	most, window := q.table.OutputCap(q.Target), q.table.Context(q.Target)
+	if window == 0 || most+q.boundShown(Coarse, r) <= window {
+		return most
+	}
+	room := window - q.boundShown(Fine, r)
+	return max(min(leastOutput, most), min(most, room))
+}
+
+// bound is what is used at most where each answer has at most so many tokens.
+func (k *Demand) bound(output int64) llm.Usage {
+	u := k.fixed
+	n := times(output, k.answers)
+	u[llm.Output] += min(n, math.MaxInt64-u[llm.Output])
+	return u
+}
+
+// Granted is the bound of an attempt with that cap put in; 0 for none.
+func (k *Demand) Granted(limit int64) llm.Usage {
+	if k.open {
+		return k.bound(limit)
+	}
+	return k.bound(k.most)
+}
+
+// cost is the bound in money.
+func (k *Demand) cost(output int64) llm.Money {
+	u := k.bound(output)
+	return min(ledger.MaxCost, k.Price.BoundAsked(&u, k.asked))
+}
+
+// Amounts are what to ask a budget for: with less than the first the attempt is
+// not to be made, and more than the second it cannot cost.
+func (k *Demand) Amounts() (least, most llm.Money) { return k.cost(k.least), k.cost(k.most) }
+
+// within is the longest answer, in tokens, whose bound is within the amount: what
+// c.cap is to be where the reservation is open. It is false where not even the shortest
+// is.
+func (k *Demand) within(amount llm.Money) (output int64, ok bool) {
+	if k.cost(k.least) > amount {
+		return 0, false
+	}
+	lo, hi := k.least, k.most // cost(lo) is within, what is above hi is not asked for
+	if k.cost(hi) <= amount { // as is usual
+		return hi, true
+	}
+	for lo < hi {
+		middle := lo + (hi-lo+1)/2
+		if k.cost(middle) <= amount {
+			lo = middle
+		} else {
+			hi = middle - 1
+		}
+	}
+	return lo, true
+}
+
+// CapFor is the cap to put into the request for an amount that was granted, 0
+// where the client gave one. It is false where the amount does not suffice.
+func (k *Demand) CapFor(amount llm.Money) (limit int64, ok bool) {
+	limit, ok = k.within(amount)
+	if !k.open {
+		limit = 0
+	}
+	return limit, ok
+}
+
+// Refusal is the error for an attempt at the model of that full name with whose price no budget can be kept.
+func (k *Demand) Refusal(name string) error {
+	u := k.bound(k.most)
+	unknown := k.Price.UnboundedAsked(&u, k.asked) | k.Price.Without(k.modalities)
+	why := ""
+	switch {
+	case !k.Price.Known() && k.Price.Basis != llm.BasisModel:
+		why = fmt.Sprintf(
+			"The price of the model %q is assumed, which the configuration takes for unknown (pricing.assumed)", name)
+	case !k.Price.Known():
+		why = fmt.Sprintf("The model %q has no price here", name)
+	case k.Price.Basis == llm.BasisFamily:
+		why = fmt.Sprintf("The price of the model %q is known for models with a name like it alone", name)
+	case unknown != 0:
+		why = fmt.Sprintf("What the model %q costs for %s is not known here", name, strings.Join(unknown.Names(), ", "))
+	default:
+		return nil
+	}
+	return &llm.Error{
+		Code: llm.CodeBudgetExceeded, Param: "model",
+		Message: why + ", so that no budget can be kept with it. Its operator can give it a price in the " +
+			"configuration, under prices.",
+	}
+}
