@@ -102,9 +102,9 @@ func (s *Service) Watch(ctx context.Context, corrected func(account string)) {
 		case ctx.Err() != nil:
 			return
 		case err != nil && !away:
-			s.log.Error("changes of accounts and keys cannot be read; known keys stay good", "err", err)
+			s.log.Error("account and key changes cannot be read from the database; cached keys stay valid", "err", err)
 		case err == nil && away:
-			s.log.Info("changes of accounts and keys are read again")
+			s.log.Info("account and key changes are read again")
 		}
 		place, away = next, err != nil
 		select {

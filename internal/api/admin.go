@@ -248,7 +248,7 @@ func (ad *Admin) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit,
 		Code: e.Code, Param: orNull(e.Param), RequestID: id,
 	})
 	if err != nil { // texts and a number: this cannot be
-		ad.log.Error("an error could not be told", "request", id, "err", err)
+		ad.log.Error("an error response could not be written", "request", id, "err", err)
 	}
 	h := w.Header()
 	dialect.ErrorHeaders(h, e)

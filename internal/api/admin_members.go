@@ -122,7 +122,7 @@ func (h *adminInvitations) invite(r *adminRequest, i people.Invitation) (v newIn
 		return v, err
 	}
 	if err != nil {
-		h.log.Warn("invitation was not mailed", "request", r.visit.Origin.Request, "err", err)
+		h.log.Warn("an invitation could not be mailed", "request", r.visit.Origin.Request, "err", err)
 	}
 	link := h.publicURL(r.Request) + "/invite/" + token.Reveal()
 	return newInvitationView{viewInvitation(&i), link, err == nil && h.people.Mails()}, nil

@@ -140,7 +140,8 @@ func (ad *Admin) endIdempotentRequest(ctx context.Context, c *idempotentRequest,
 		err = c.store.Keep(ctx, c.Record, nil)
 	}
 	if err != nil { // the key stays as one whose request runs: nothing is done twice
-		ad.log.Error("the end of a request was not noted for its Idempotency-Key", "request", c.Request, "err", err)
+		ad.log.Error("the end of a request could not be recorded for its Idempotency-Key", "request", c.Request,
+			"err", err)
 	}
 }
 

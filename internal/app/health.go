@@ -47,7 +47,7 @@ func (g *instance) reportHealth(ctx context.Context) {
 			last, written = text, now
 		}
 		if err != nil {
-			g.options.Log.Debug("the health of the providers could not be written", "err", err)
+			g.options.Log.Debug("provider health could not be written", "err", err)
 		}
 		select {
 		case <-ctx.Done():

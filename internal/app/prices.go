@@ -208,7 +208,7 @@ func (g *instance) reloadPrices() {
 	}
 	next, err := p.read(now.overrides, now.paths)
 	if err != nil {
-		g.options.Log.Error("the price files could not be put in force", "err", err)
+		g.options.Log.Error("the price files could not be applied", "err", err)
 		return
 	}
 	p.use(next, g.options.Log)

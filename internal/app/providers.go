@@ -116,7 +116,7 @@ func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provid
 			continue
 		}
 		if len(found.Missing) > 0 {
-			f.options.Log.Info("a provider is left out, for want of a variable", "provider", e.Name, "missing",
+			f.options.Log.Info("a provider is not configured: its environment variable is not set", "provider", e.Name, "missing",
 				found.Missing)
 			continue
 		}
@@ -127,7 +127,7 @@ func (f *fleet) lineup(ctx context.Context, cfg *config.Config, catalogue provid
 	}
 	if e := catalogue.Find(ollamaName); e != nil && !named[ollamaName] && provider.NoticeOllama(
 		ctx, (&net.Dialer{}).DialContext) {
-		f.options.Log.Info("an Ollama answers on this machine; its models are ollama/<name>")
+		f.options.Log.Info("Ollama found on this machine; its models are ollama/<name>")
 		all = append(all, e.Options(f.dialect))
 	}
 	if !slices.ContainsFunc(all, func(o provider.Options) bool { return !ambient[o.Name] }) {

@@ -67,7 +67,7 @@ func (g *instance) askOne(ctx context.Context, p *provider.Provider, q *ledger.Q
 	reply, err := askWithKeys(ctx, p, q.ReplyID)
 	log := g.options.Log.With("attempt", q.ID.String(), "provider", p.Name())
 	if err != nil {
-		log.Debug("a provider was asked about a reply in vain", "err", err)
+		log.Debug("a provider does not know the reply it was asked about", "err", err)
 		return nil
 	}
 	resolved, err := g.store.Ledger.AnswerQuestion(ctx, q.ID, reply, p.BillsItself())

@@ -21,24 +21,24 @@ func (g *instance) retain(ctx context.Context) {
 			g.options.Log.Error("old request rows could not be deleted", "err", err)
 		}
 		if deleted.Rows > 0 {
-			g.options.Log.Info("old request rows deleted; their sums are kept", "rows", deleted.Rows)
+			g.options.Log.Info("request rows deleted after retention; their sums are kept", "rows", deleted.Rows)
 		}
 		if deleted.Unresolved > 0 {
-			g.options.Log.Warn("old request rows deleted that nobody had resolved: their upper bounds count for good",
+			g.options.Log.Warn("unresolved request rows deleted after retention: their upper bounds stay in the sums",
 				"rows", deleted.Unresolved)
 		}
 		explained := g.store.Now().Add(-g.options.Config.Retention.Explanations)
 		if err := g.store.Ledger.RetainExplanations(ctx, explained); err != nil && ctx.Err() == nil {
-			g.options.Log.Error("old explanations of sums could not be deleted", "err", err)
+			g.options.Log.Error("old cost explanations could not be deleted", "err", err)
 		}
 		if err := g.store.Webhooks.RetainEvents(ctx); err != nil && ctx.Err() == nil {
 			g.options.Log.Error("old events could not be deleted", "err", err)
 		}
 		if err := g.store.Ledger.RetainQuestions(ctx); err != nil && ctx.Err() == nil {
-			g.options.Log.Error("questions to providers whose time is over could not be deleted", "err", err)
+			g.options.Log.Error("expired questions to providers could not be deleted", "err", err)
 		}
 		if err := g.store.Leases.RetainBudgets(ctx); err != nil && ctx.Err() == nil {
-			g.options.Log.Error("slices of budgets whose time is over could not be deleted", "err", err)
+			g.options.Log.Error("expired budget leases could not be deleted", "err", err)
 		}
 		if _, err := g.store.Kept.IdempotencySweep(ctx); err != nil && ctx.Err() == nil {
 			g.options.Log.Error("expired replies could not be deleted", "err", err)
@@ -64,7 +64,7 @@ func (g *instance) reload(ctx context.Context) {
 		case <-g.options.ReloadSignals:
 		}
 		if err := g.reloadOnce(ctx); err != nil {
-			g.options.Log.Error("the new configuration is wrong; the old one stays", "err", err)
+			g.options.Log.Error("the new configuration is invalid; the running one stays in force", "err", err)
 			continue
 		}
 		g.options.Log.Info("configuration reloaded: providers, models, prices, aliases and limits are in force; the " +

@@ -81,7 +81,7 @@ func (g *instance) tellExceeded(ctx context.Context, x ledger.Exceeded) (bool, e
 // answers again.
 func (g *instance) noticeHealth(e route.Event) {
 	if e.Account != "" { // what others are not told of: its own requests may have brought it about
-		g.options.Log.Info("a provider's availability changed for one account alone", "target", e.Target, "account",
+		g.options.Log.Info("a provider's availability changed for one account only", "target", e.Target, "account",
 			e.Account, "available", e.Available, "reason", e.Reason)
 		return
 	}
@@ -109,7 +109,7 @@ func (g *instance) keepCalendar(ctx context.Context) {
 			err = errors.Join(g.store.Webhooks.TellExpiring(ctx, now), g.store.Webhooks.TellUsage(ctx, now))
 		}
 		if err != nil && ctx.Err() == nil {
-			g.options.Log.Error("events that come with time could not be written", "err", err)
+			g.options.Log.Error("scheduled events could not be written", "err", err)
 		}
 		select {
 		case <-ctx.Done():

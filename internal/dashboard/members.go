@@ -84,7 +84,7 @@ func (s *site) invite(r *http.Request, v *people.Visit, to *people.Service, base
 		return nil, err
 	}
 	if err != nil { // the invitation stands; its mail did not go out
-		s.log.WarnContext(r.Context(), "invitation was not mailed", "request_id", v.Origin.Request, "err", err)
+		s.log.WarnContext(r.Context(), "an invitation could not be mailed", "request_id", v.Origin.Request, "err", err)
 	}
 	return &invited{Email: i.Email, Link: base + "/invite/" + token.Reveal(), Unsent: err != nil}, nil
 }

@@ -154,7 +154,7 @@ func (i *idempotent) streamed() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
 	defer cancel()
 	if err := c.server.idempotency.Keep(ctx, i.record, nil); err != nil {
-		c.server.log.Error("the end of a stream was not noted for its Idempotency-Key", "request", c.id.text, "err", err)
+		c.server.log.Error("the end of a stream could not be recorded for its Idempotency-Key", "request", c.id.text, "err", err)
 	}
 }
 
@@ -167,7 +167,7 @@ func (i *idempotent) release() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), keepWithin)
 	defer cancel()
 	if err := c.server.idempotency.Forget(ctx, i.record); err != nil {
-		c.server.log.Error("an Idempotency-Key was not released", "request", c.id.text, "err", err)
+		c.server.log.Error("an Idempotency-Key could not be released", "request", c.id.text, "err", err)
 	}
 }
 

@@ -102,7 +102,7 @@ func (c *call) readLate(counts bool) {
 func (l *late) settlement(server *Server) (s ledger.Settlement) {
 	defer func() {
 		if p := recover(); p != nil {
-			server.log.Error("a late answer was not read", "request", l.id, "err", fmt.Sprint("panic: ", p))
+			server.log.Error("a late answer could not be read", "request", l.id, "err", fmt.Sprint("panic: ", p))
 			s = l.unseen
 		}
 	}()

@@ -173,7 +173,7 @@ func (s *Server) Watch(ctx context.Context) {
 			c := m.look()
 			s.admission.adjust(c)
 			if n, say := told.look(s.metrics.AllShed(), now); say {
-				s.log.Warn("requests are refused: more come than the gateway takes", "refused", n, "in_flight",
+				s.log.Warn("requests are refused: the gateway is overloaded", "refused", n, "in_flight",
 					s.InFlight(), "late", c.late, "memory", c.memory)
 			}
 		}

@@ -40,6 +40,10 @@ func clientAttacks() []attack {
 		}},
 		{name: "slow bodies", held: "no account takes the places of others", hostile: slowBodies, lasts: 6 * time.Second},
 		{name: "slow readers of streams", held: "a stream that is not taken waits, and others go on", hostile: slowReaders, lasts: 6 * time.Second},
+		{
+			name: "waves of clients that take little of answers of 7 MB", hostile: slowTakers, lasts: 20 * time.Second,
+			held: "an answer counts, by account, as it comes, whatever length its provider announces, until it is taken",
+		},
 		{name: "floods of headers", held: "431 beyond 32 KiB", hostile: headerFloods, check: only("431", "closed")},
 		{name: "bodies of 100 MB and without end", held: "413: at once where the length says so, else at 32 MiB", hostile: longBodies, lasts: 4 * time.Second, check: only("413", "no answer", "503")},
 		{name: "JSON 10,000 deep", held: "400 beyond 100 levels", check: only("400"), hostile: func(a *attacker) {
@@ -131,24 +135,51 @@ func slowBodies(a *attacker) { a.slowly(a.head("Content-Length: 1000\r\n\r\n")) 
 // fills the buffers of its connection, and it has to wait.
 func slowReaders(a *attacker) {
 	const body = `{"model":"wide/wide","stream":true,"messages":[{"role":"user","content":"x"}]}`
-	small := net.Dialer{Control: func(_, _ string, c syscall.RawConn) (err error) {
-		failed := c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
-		return cmp.Or(err, failed)
-	}}
 	for range long(20, 5) {
-		conn, err := small.Dial("tcp4", a.address)
-		if err != nil {
-			a.count("not connected")
+		conn := a.askSlowly(body)
+		if conn == nil {
 			return
 		}
 		defer conn.Close()
 		a.count("streams")
-		_, _ = io.WriteString(conn, a.head("Content-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body))
 		if !a.pause(5 * time.Millisecond) {
 			return
 		}
 	}
 	<-a.ctx.Done()
+}
+
+// askSlowly sends a chat from a connection with a small buffer; nil where there is none to be had.
+func (a *attacker) askSlowly(body string) net.Conn {
+	small := net.Dialer{Control: func(_, _ string, c syscall.RawConn) (err error) {
+		failed := c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
+		return cmp.Or(err, failed)
+	}}
+	conn, err := small.Dial("tcp4", a.address)
+	if err != nil {
+		a.count("not connected")
+		return nil
+	}
+	_, _ = io.WriteString(conn, a.head("Content-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body))
+	return conn
+}
+
+// slowTakers ask for large answers, take the beginning, leave after some seconds, and come again.
+func slowTakers(a *attacker) {
+	const body = `{"model":"bad/announced","messages":[{"role":"user","content":"x"}]}`
+	for a.ctx.Err() == nil {
+		var wave []net.Conn
+		for range long(25, 5) {
+			if conn := a.askSlowly(body); conn != nil {
+				wave = append(wave, conn)
+				a.count("answers")
+			}
+		}
+		a.pause(5 * time.Second)
+		for _, conn := range wave {
+			_ = conn.Close()
+		}
+	}
 }
 
 // headerFloods are many headers, a large one, and headers without end.

@@ -155,6 +155,10 @@ var scripts = []script{
 		say(c, jsonHead+"\r\n{\"id\":\"")
 		repeat(c, strings.Repeat("x", 1<<20), 64, 10*time.Millisecond)
 	}, nil},
+	{"announced", "", "", func(c *net.TCPConn, _ *question) {
+		reply := strings.Replace(goodReply, "Hi", strings.Repeat("x", long(7<<20, 300<<10)), 1)
+		say(c, jsonHead+"Content-Length: %d\r\n\r\n%s", len(reply), reply)
+	}, nil},
 	{"wide", "", "", func(c *net.TCPConn, _ *question) {
 		say(c, streamHead)
 		repeat(c, strings.Replace(piece, "Hi", strings.Repeat("x", 64<<10), 1), forever, 50*time.Millisecond)

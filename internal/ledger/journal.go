@@ -156,7 +156,7 @@ func (j *Journal) adopt(epoch uint64) error {
 			return fmt.Errorf("sync journal: %w", err)
 		}
 		if !unused {
-			j.log.Warn("the journal's last segment has bytes behind its last sound record: an unfinished write, or damage", "segment", s.name())
+			j.log.Warn("the journal's last segment has bytes after its last valid record: an unfinished write, or damage", "segment", s.name())
 			continue
 		}
 		if err := j.disk.Truncate(s.name(), int64(s.end-s.base)); err != nil {

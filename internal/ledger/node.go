@@ -104,7 +104,7 @@ func (l *Ledger) recover(ctx context.Context) {
 		err = l.reconcileOnce(ctx)
 	}
 	if err != nil { // the first lease does it
-		l.log.Warn("what was leased of budgets before the start is not given back yet", "err", err)
+		l.log.Warn("budget leases from before the start could not be returned yet", "err", err)
 	}
 }
 
@@ -121,9 +121,9 @@ func (l *Ledger) beatLogged(stop context.Context) {
 	case stop.Err() != nil: // nobody is away: this node stops
 		return
 	case err != nil && m.err == nil:
-		l.log.Error("the database does not hear this node; its slices of budgets last a while", "err", err)
+		l.log.Error("the database cannot be reached; this node's budget leases stay valid for a while", "err", err)
 	case err == nil && m.err != nil:
-		l.log.Info("the database hears this node again")
+		l.log.Info("the database can be reached again")
 	}
 	m.err = err
 }
@@ -153,7 +153,7 @@ func (l *Ledger) beat(ctx context.Context) error {
 // spent and holds.
 func (l *Ledger) tell(ctx context.Context, incarnation string) (Beat, error) {
 	m := &l.membership
-	l.log.Warn("the database has changed hands; this node tells it what it holds", "incarnation", incarnation)
+	l.log.Warn("the database has failed over; this node reports its budget leases to it again", "incarnation", incarnation)
 	if err := l.Flush(ctx); err != nil {
 		return Beat{}, err
 	}
@@ -208,7 +208,7 @@ func (l *Ledger) yieldWanted(ctx context.Context, ids []BudgetID) {
 	}
 	failed := func(id BudgetID, err error) {
 		if err != nil {
-			l.log.Warn("a slice of a budget could not be given back", "scope", id.Scope, "err", err)
+			l.log.Warn("a budget lease could not be returned", "scope", id.Scope, "err", err)
 		}
 	}
 	found := map[BudgetID]bool{}

@@ -158,7 +158,7 @@ func (p *projector) fill() (more bool, err error) {
 	for n := 0; n < batchRecords; n++ {
 		rec, ok, err := p.reader.next(limit)
 		if corrupt, is := errors.AsType[*CorruptError](err); is {
-			p.log.Error("a stretch of the journal is lost", "err", err)
+			p.log.Error("part of the journal is lost", "err", err)
 			p.journal.lost.Add(int64(corrupt.To - corrupt.From))
 			p.reader.seek(corrupt.To)
 			b.To = corrupt.To
@@ -193,7 +193,7 @@ func byID(a, b Attempt) int {
 // take adds one step of the journal to the batch.
 func (p *projector) take(rec *record, opened map[AttemptID]bool) error {
 	if rec.gap > 0 {
-		p.log.Error("the database is older than the oldest kept journal segment; what lies between is lost", "bytes",
+		p.log.Error("the database is older than the oldest journal segment; the records between them are lost", "bytes",
 			int64(rec.gap))
 	}
 	if rec.epoch {
@@ -231,7 +231,7 @@ func (p *projector) take(rec *record, opened map[AttemptID]bool) error {
 func (p *projector) settle(id AttemptID, s Settlement) {
 	a, ok := p.open[id]
 	if !ok {
-		p.log.Error("a settlement without an open attempt", "attempt", id.String())
+		p.log.Error("a settlement has no open attempt", "attempt", id.String())
 		return
 	}
 	delete(p.open, id)
@@ -284,9 +284,9 @@ func (p *projector) note(err error) {
 	defer p.mu.Unlock()
 	switch {
 	case err != nil && p.problem == nil:
-		p.log.Error("the database does not take the journal; requests go on, the journal keeps them", "err", err)
+		p.log.Error("the journal cannot be written to the database; requests continue, and the journal keeps them", "err", err)
 	case err == nil && p.problem != nil:
-		p.log.Info("the database takes the journal again")
+		p.log.Info("the journal is written to the database again")
 	}
 	p.problem = err
 }

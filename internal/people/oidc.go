@@ -310,7 +310,7 @@ func (s *Service) FinishOIDC(ctx context.Context, state string, query url.Values
 	}
 	marks := append(oidcMarks("start", o.Address), oidcMarks("finish", o.Address)...)
 	if err := s.stores.Throttles.PassSignIn(ctx, marks, s.now()); err != nil { // which keeps nobody out who is in
-		s.log.Warn("a sign-in by single sign-on counts as one that failed", "err", err)
+		s.log.Warn("a single sign-on attempt counts as failed", "err", err)
 	}
 	return session, f.Next, nil
 }

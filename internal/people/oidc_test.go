@@ -239,7 +239,7 @@ func TestOIDCForged(t *testing.T) {
 		_, _, err := h.FinishOIDC(h.ctx, test.state, test.query, home)
 		wantCode(t, test.name, err, test.want)
 	}
-	if got := strings.Count(h.log.String(), `msg="a sign-in failed" method=oidc user="" address=192.0.2.1`); got != 13 {
+	if got := strings.Count(h.log.String(), `msg="sign-in failed" method=oidc user="" address=192.0.2.1`); got != 13 {
 		t.Errorf("got %d failures in the log, want 13:\n%s", got, h.log.String())
 	}
 	if _, _, err := h.FinishOIDC(h.ctx, state.Reveal(), back, home); err != nil {

@@ -63,7 +63,7 @@ func (s *Service) Run(ctx context.Context) {
 			return
 		case f := <-s.forgotten:
 			if err := s.remind(ctx, f); err != nil && ctx.Err() == nil {
-				s.log.Error("a link for a new password could not be mailed", "err", err)
+				s.log.Error("a password reset link could not be mailed", "err", err)
 			}
 		}
 	}

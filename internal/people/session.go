@@ -43,7 +43,7 @@ func (s *Service) SignIn(ctx context.Context, email string, password llm.Secret,
 // logFailed logs that somebody did not come in. The e-mail address is left out: people type
 // passwords there. What the throttles refuse does not come here, so nobody fills a disk.
 func (s *Service) logFailed(method, userID string, o Origin, reason any) {
-	s.log.Warn("a sign-in failed", "method", method, "user", userID, "address", o.Address, "request", o.Request,
+	s.log.Warn("sign-in failed", "method", method, "user", userID, "address", o.Address, "request", o.Request,
 		"reason", reason)
 }
 
@@ -92,7 +92,7 @@ func (s *Service) rehash(ctx context.Context, l *Login, password llm.Secret) {
 		err = s.stores.Passwords.Rehash(ctx, l.ID, l.Hash, hash)
 	}
 	if err != nil {
-		s.log.Warn("a password's hash could not be renewed", "user", l.ID, "err", err)
+		s.log.Warn("a password hash could not be upgraded", "user", l.ID, "err", err)
 	}
 }
 
@@ -116,7 +116,7 @@ func (s *Service) Visitor(ctx context.Context, session string, o Origin) (*Visit
 	if now.Sub(v.session.Seen) >= touchEvery {
 		v.session.Seen, v.session.Address = now, o.Address
 		if err := s.stores.Sessions.TouchSession(ctx, *v.session); err != nil {
-			s.log.Warn("it could not be noted that a session is used", "session", v.session.ID, "err", err)
+			s.log.Warn("the last use of a session could not be recorded", "session", v.session.ID, "err", err)
 		}
 	}
 	s.oidc.confine(v)

@@ -75,7 +75,7 @@ func TestFailuresAreLogged(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	ada := h.setUp("ada@example.com")
-	if _, err := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home); err != nil || strings.Contains(h.log.String(), "a sign-in failed") {
+	if _, err := h.SignIn(h.ctx, "ada@example.com", secret(goodPassword), home); err != nil || strings.Contains(h.log.String(), "sign-in failed") {
 		t.Errorf("a sign-in: got %v and the log\n%s", err, h.log.String())
 	}
 	for range 20 { // of which five are looked at
@@ -83,8 +83,8 @@ func TestFailuresAreLogged(t *testing.T) {
 	}
 	_, _ = h.SignIn(h.ctx, "eve@example.com", secret(goodPassword), stranger)
 	for line, want := range map[string]int{
-		`level=WARN msg="a sign-in failed" method=password user=` + ada.User().ID + ` address=198.51.100.7`: 5,
-		`level=WARN msg="a sign-in failed" method=password user="" address=198.51.100.7`:                    1,
+		`level=WARN msg="sign-in failed" method=password user=` + ada.User().ID + ` address=198.51.100.7`: 5,
+		`level=WARN msg="sign-in failed" method=password user="" address=198.51.100.7`:                    1,
 	} {
 		if got := strings.Count(h.log.String(), line); got != want {
 			t.Errorf("got %d times %q, want %d, in\n%s", got, line, want, h.log.String())

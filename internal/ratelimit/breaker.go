@@ -36,7 +36,7 @@ func (b *breaker) trip(cause error) {
 	b.cause = cause
 	b.opened.Store(true)
 	b.outages.Add(1)
-	b.log.Warn("Valkey is away; rate limits are held from memory, at this node's share", "err", cause)
+	b.log.Warn("Valkey cannot be reached; this node enforces its share of the rate limits in memory", "err", cause)
 }
 
 // close ends an outage.
@@ -46,7 +46,7 @@ func (b *breaker) close(now time.Duration) {
 	b.unsure.Store(int64(now + span*time.Second))
 	b.cause = nil
 	b.opened.Store(false)
-	b.log.Info("Valkey is back; rate limits are shared again")
+	b.log.Info("Valkey can be reached again; rate limits are shared")
 }
 
 func (b *breaker) problem() error {

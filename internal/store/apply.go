@@ -282,7 +282,7 @@ func (a *applier) settleEach(ctx context.Context, journal int64, list []ledger.E
 			return err
 		}
 		if touched == 0 {
-			a.log.Error("an attempt was to be settled a second time; the first settlement stays", "attempt",
+			a.log.Error("an attempt was settled twice; the first settlement stays", "attempt",
 				e.ID.String(), "account", e.Account, "cost_usd", e.Cost.String())
 			continue
 		}

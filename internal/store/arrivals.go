@@ -129,7 +129,7 @@ func (s *People) grant(ctx context.Context, tx *sql.Tx, a *people.Arrival, u *pe
 	if on := a.Grants.Operator; on != nil {
 		err := s.setOperator(ctx, tx, by, u.ID, *on)
 		if errors.Is(err, people.ErrLast) {
-			s.log.Warn("the groups of the last operator do not make them one; they stay one", "user", u.Email)
+			s.log.Warn("single sign-on would remove the last operator; they stay operator", "user", u.Email)
 			err = nil
 		}
 		if err != nil {
@@ -148,7 +148,7 @@ func (s *People) grantRole(ctx context.Context, tx *sql.Tx, a *people.Arrival, u
 	role := a.Grants.Roles[name]
 	id, err := accountNamed(ctx, tx, name)
 	if errors.Is(err, people.ErrNotFound) {
-		s.log.Warn("the configuration gives roles in an account that is not there", "account", name)
+		s.log.Warn("the configuration gives roles in an account that does not exist", "account", name)
 		return nil
 	}
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *People) grantRole(ctx context.Context, tx *sql.Tx, a *people.Arrival, u
 		err = nil
 	}
 	if errors.Is(err, people.ErrLast) {
-		s.log.Warn("the groups of the last owner of an account give another role; they stay owner", "user", u.Email,
+		s.log.Warn("single sign-on would remove the last owner of an account; they stay owner", "user", u.Email,
 			"account", name)
 		err = nil
 	}

@@ -68,7 +68,7 @@ func (c *clock) compare(before, after, said time.Time) {
 	case !fits(old):
 		ahead := said.Sub(before.Add(after.Sub(before) / 2)).Round(time.Millisecond)
 		if c.ahead.CompareAndSwap(int64(old), int64(ahead)) {
-			c.log.Warn("this machine's clock differs from the database's, which counts: set both with NTP",
+			c.log.Warn("this machine's clock differs from the database's, which is used: synchronize both with NTP",
 				"database_ahead", ahead)
 		}
 	}

@@ -79,7 +79,7 @@ func (n *Notices) finish(ctx context.Context) {
 		select {
 		case x := <-n.queue:
 			if err := x.write(ctx); err != nil {
-				n.options.Log.Warn("an event is lost: the gateway stops", "err", err)
+				n.options.Log.Warn("an event is lost: the gateway is stopping", "err", err)
 			}
 		default:
 			return
@@ -111,14 +111,14 @@ func (n *Notices) write(ctx context.Context, write func(context.Context) error) 
 func (n *Notices) put(account string, write func(context.Context) error) {
 	if waits := n.wait(account, 1); account != "" && waits > maxOfOne {
 		n.wait(account, -1)
-		n.options.Log.Debug("an event is not told: its account has many that wait", "account", account)
+		n.options.Log.Debug("an event is dropped: its account has too many waiting", "account", account)
 		return
 	}
 	select {
 	case n.queue <- notice{account, write}:
 	default:
 		n.wait(account, -1)
-		n.options.Log.Warn("an event is lost: the database has taken none for long")
+		n.options.Log.Warn("an event is lost: the database could not be written for too long")
 	}
 }
 
