@@ -27,8 +27,8 @@ import (
 	"weir/internal/webhook"
 )
 
-// AdminOptions is what the administration works with. All are required where
-// AdminRoutes are served.
+// AdminOptions is what the administration works with. All are required where its
+// routes are served.
 type AdminOptions struct {
 	People   *people.Service
 	Claims   idempotency.Store
@@ -67,19 +67,6 @@ const (
 	adminWait = 30 * time.Second
 )
 
-// AdminRoutes are the calls of the administration, /admin/v1, each with the
-// right that it asks.
-func (s *Server) AdminRoutes() []people.Route {
-	var all []people.Route
-	for _, of := range [][]people.Route{
-		s.adminAccountRoutes(), s.adminKeyRoutes(), s.adminMemberRoutes(), s.adminUsageRoutes(),
-		s.adminPeopleRoutes(), s.adminInstallationRoutes(), s.adminWebhookRoutes(),
-	} {
-		all = append(all, of...)
-	}
-	return all
-}
-
 // adminRequest is one call of the administration, by somebody who may make it.
 type adminRequest struct {
 	*http.Request
@@ -90,6 +77,14 @@ type adminRequest struct {
 
 // by is whose change it is, for the audit log.
 func (r *adminRequest) by() audit.Actor { return r.visit.By }
+
+// account is the id of the account that the path names; empty for none.
+func (r *adminRequest) account() string {
+	if r.visit.Account == nil {
+		return ""
+	}
+	return r.visit.Account.ID
+}
 
 // answer is what a call of the administration answers: JSON, and the path of
 // what was made, if anything was.
@@ -120,31 +115,31 @@ func created(body any, steps ...string) (answer, error) {
 // gone answers where nothing is left to be told.
 func gone(err error) (answer, error) { return answer{Status: http.StatusNoContent}, err }
 
-// adminRoute is a call without anything to keep of it. Queries are the names of
+// route is a call without anything to keep of it. Queries are the names of
 // parameters that it takes in the query string.
-func (s *Server) adminRoute(pattern string, right people.Right, call adminCall, queries ...string) people.Route {
+func (ad *Admin) route(pattern string, right people.Right, call adminCall, queries ...string) people.Route {
 	method, path, _ := strings.Cut(pattern, " ")
 	return people.Route{Pattern: method + " " + adminRoot + path, Right: right, Serve: func(w http.ResponseWriter,
 		r *http.Request, v *people.Visit,
 	) {
 		ctx, cancel := context.WithTimeout(r.Context(), adminWait)
 		defer cancel()
-		a, err := s.callAdmin(&adminRequest{Request: r.WithContext(ctx), visit: v}, queries, call)
+		a, err := ad.call(&adminRequest{Request: r.WithContext(ctx), visit: v}, queries, call)
 		if err != nil {
-			s.RefuseAdmin(w, r, v, err)
+			ad.Refuse(w, r, v, err)
 			return
 		}
 		a.write(w)
 	}}
 }
 
-// adminMake is a call that makes something, once for each Idempotency-Key.
-func (s *Server) adminMake(pattern string, right people.Right, call adminCall) people.Route {
-	return s.adminRoute(pattern, right, func(r *adminRequest) (answer, error) { return s.once(r, call) })
+// make is a call that makes something, once for each Idempotency-Key.
+func (ad *Admin) make(pattern string, right people.Right, call adminCall) people.Route {
+	return ad.route(pattern, right, func(r *adminRequest) (answer, error) { return ad.once(r, call) })
 }
 
-// callAdmin reads what the request says, and makes the call.
-func (s *Server) callAdmin(r *adminRequest, queries []string, call adminCall) (a answer, err error) {
+// call reads what the request says, and makes the call.
+func (ad *Admin) call(r *adminRequest, queries []string, call adminCall) (a answer, err error) {
 	if r.query, err = readQuery(r.Request, queries); err != nil {
 		return a, err
 	}
@@ -166,18 +161,18 @@ func readAdminBody(r *http.Request) ([]byte, error) {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &llm.Error{
-			Code: llm.CodeInvalidRequest, Message: "The request body did not arrive in time.",
+			Code: llm.CodeInvalidRequest, Message: "The request body did not arrive in time. Send the request again.",
 			Err: err,
 		}
 	case err != nil:
 		return nil, &llm.Error{
-			Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.",
+			Code: llm.CodeInvalidRequest, Message: "The request body ended early. Send the request again.",
 			Err: err,
 		}
 	case len(body) > maxAdminBody:
 		return nil, &llm.Error{
 			Code:    llm.CodeRequestTooLarge,
-			Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", maxAdminBody),
+			Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here. Shorten it.", maxAdminBody),
 		}
 	}
 	if len(body) == 0 && r.Method == http.MethodPost {
@@ -188,7 +183,7 @@ func readAdminBody(r *http.Request) ([]byte, error) {
 			err)}
 	}
 	if rawjson.KindOf(body) != rawjson.Object {
-		return nil, llm.Invalid("", "The body is not a JSON object.")
+		return nil, llm.Invalid("", "The body is not a JSON object. Send an object.")
 	}
 	return body, nil
 }
@@ -204,7 +199,7 @@ func checkAdminMedia(value, method string) error {
 	}
 	return &llm.Error{
 		Code:    llm.CodeUnsupportedMedia,
-		Message: fmt.Sprintf("The content type %.100q is not understood: send application/json.", value),
+		Message: fmt.Sprintf("The content type %.100q is not supported. Send application/json.", value),
 	}
 }
 
@@ -239,22 +234,22 @@ type problem struct {
 	RequestID string   `json:"request_id"`
 }
 
-// RefuseAdmin answers a call of the administration with an error, as RFC 9457 has
+// Refuse answers a call of the administration with an error, as RFC 9457 has
 // it, and logs it. V may be nil.
-func (s *Server) RefuseAdmin(w http.ResponseWriter, r *http.Request, v *people.Visit, err error) {
+func (ad *Admin) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit, err error) {
 	e := llm.AsError(err)
 	id := ""
 	if v != nil {
 		id = v.Origin.Request
 	}
-	s.logFailure(id, r, e)
+	logFailure(ad.log, id, r, e)
 	status := e.Code.Status()
 	body, err := json.Marshal(problem{
 		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Message,
 		Code: e.Code, Param: orNull(e.Param), RequestID: id,
 	})
 	if err != nil { // texts and a number: this cannot be
-		s.log.Error("an error response could not be written", "request", id, "err", err)
+		ad.log.Error("an error response could not be written", "request", id, "err", err)
 	}
 	h := w.Header()
 	dialect.ErrorHeaders(h, e)
@@ -266,20 +261,20 @@ func (s *Server) RefuseAdmin(w http.ResponseWriter, r *http.Request, v *people.V
 	dialect.WriteBody(w, body, writeWithin)
 }
 
-// AdminNotFound answers below /admin/v1 where there is nothing.
-func (s *Server) AdminNotFound() http.Handler {
-	return s.refusing(&llm.Error{
+// NotFound answers below /admin/v1 where there is nothing.
+func (ad *Admin) NotFound() http.Handler {
+	return ad.refusing(&llm.Error{
 		Code:    llm.CodeNotFound,
-		Message: "There is nothing at this path; GET /openapi.json lists every path.",
+		Message: "This path does not exist. GET /openapi.json lists all paths.",
 	})
 }
 
-// AdminMethodNotAllowed answers at a path of the administration that takes other
+// MethodNotAllowed answers at a path of the administration that takes other
 // methods alone.
-func (s *Server) AdminMethodNotAllowed(allowed ...string) http.Handler {
+func (ad *Admin) MethodNotAllowed(allowed ...string) http.Handler {
 	slices.Sort(allowed)
 	list := strings.Join(allowed, ", ")
-	refuse := s.refusing(&llm.Error{Code: llm.CodeMethodNotAllowed, Message: "This path takes " + list + "."})
+	refuse := ad.refusing(&llm.Error{Code: llm.CodeMethodNotAllowed, Message: "This path accepts only " + list + "."})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", list)
 		refuse.ServeHTTP(w, r)
@@ -287,11 +282,11 @@ func (s *Server) AdminMethodNotAllowed(allowed ...string) http.Handler {
 }
 
 // refusing answers everybody with one error.
-func (s *Server) refusing(e *llm.Error) http.Handler {
+func (ad *Admin) refusing(e *llm.Error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := uuid.Must(uuid.NewV7()).String()
 		w.Header().Set("X-Request-Id", id)
-		s.RefuseAdmin(w, r, &people.Visit{Origin: people.Origin{Request: id}}, e)
+		ad.Refuse(w, r, &people.Visit{Origin: people.Origin{Request: id}}, e)
 	})
 }
 

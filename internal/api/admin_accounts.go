@@ -7,18 +7,10 @@ import (
 	"weir/internal/account"
 	"weir/internal/budget"
 	"weir/internal/llm"
-	"weir/internal/people"
 )
 
-func (s *Server) adminAccountRoutes() []people.Route {
-	return []people.Route{
-		s.adminRoute("GET /accounts", people.Operate, s.listAccounts, listing...),
-		s.adminMake("POST /accounts", people.Operate, s.makeAccount),
-		s.adminRoute("GET /accounts/{account}", people.Read, s.showAccount),
-		s.adminRoute("PATCH /accounts/{account}", people.Operate, s.changeAccount),
-		s.adminMake("POST /accounts/{account}/credit", people.Operate, s.addCredit),
-	}
-}
+// adminAccounts are the calls about accounts.
+type adminAccounts struct{ accounts *account.Service }
 
 // accountView is an account. Amounts are decimals of US dollars, as everywhere
 // in the administration.
@@ -68,32 +60,29 @@ func viewBudget(b account.Budget) *budgetView {
 	return &budgetView{LimitUSD: b.Limit.String(), Period: b.Period}
 }
 
-func (s *Server) listAccounts(r *adminRequest) (answer, error) {
-	list, err := s.accounts.Accounts(r.Context())
-	if err != nil {
-		return answer{}, err
-	}
-	return found(pageOf(r.query, list, func(a *account.Account) string { return a.Name }, viewAccount))
+func (h *adminAccounts) list(r *adminRequest) (answer, error) {
+	list, err := h.accounts.Accounts(r.Context())
+	return listed(r.query, list, err, func(a *account.Account) string { return a.Name }, viewAccount)
 }
 
-func (s *Server) makeAccount(r *adminRequest) (answer, error) {
+func (h *adminAccounts) create(r *adminRequest) (answer, error) {
 	var name string
 	if err := readFields("", r.body, field{"name", text(&name)}); err != nil {
 		return answer{}, err
 	}
-	a, err := s.accounts.CreateAccount(r.Context(), r.by(), name)
+	a, err := h.accounts.CreateAccount(r.Context(), r.by(), name)
 	if err != nil {
 		return answer{}, err
 	}
 	return created(viewAccount(&a), "accounts", a.ID)
 }
 
-func (s *Server) showAccount(r *adminRequest) (answer, error) {
+func (h *adminAccounts) show(r *adminRequest) (answer, error) {
 	return found(viewAccount(r.visit.Account))
 }
 
-// changeAccount changes what is given, all of it or nothing (RFC 7396).
-func (s *Server) changeAccount(r *adminRequest) (answer, error) {
+// change changes what is given, all of it or nothing (RFC 7396).
+func (h *adminAccounts) change(r *adminRequest) (answer, error) {
 	a := r.visit.Account
 	var u account.Update
 	limits, budget, onDisconnect := a.Limits, a.Budget, a.OnDisconnect
@@ -118,7 +107,7 @@ func (s *Server) changeAccount(r *adminRequest) (answer, error) {
 	if budget != a.Budget {
 		u.Budget = &budget
 	}
-	changed, err := s.accounts.UpdateAccount(r.Context(), r.by(), a.ID, u)
+	changed, err := h.accounts.UpdateAccount(r.Context(), r.by(), a.ID, u)
 	if err != nil {
 		return answer{}, inLimits(err)
 	}
@@ -139,23 +128,23 @@ func inLimits(err error) error {
 func endCreditField(dst *bool) func(at string, v []byte) error {
 	return func(at string, v []byte) error {
 		if !isNull(v) {
-			return wrongKind(at, "null, which ends it; to pay in, POST to …/credit")
+			return wrongKind(at, "null, which ends the credit; to add credit, POST to …/credit")
 		}
 		*dst = true
 		return nil
 	}
 }
 
-func (s *Server) addCredit(r *adminRequest) (answer, error) {
+func (h *adminAccounts) addCredit(r *adminRequest) (answer, error) {
 	var usd llm.Money
 	var goodwill *bool
 	if err := readFields("", r.body, field{"amount_usd", amount(&usd)},
 		field{"goodwill", flag(&goodwill)}); err != nil {
 		return answer{}, err
 	}
-	add := s.accounts.AddCredit
+	add := h.accounts.AddCredit
 	if goodwill != nil && *goodwill {
-		add = s.accounts.AddGoodwill
+		add = h.accounts.AddGoodwill
 	}
 	a, err := add(r.Context(), r.by(), r.visit.Account.ID, usd)
 	if e := llm.AsError(err); err != nil && e.Param == "usd" {

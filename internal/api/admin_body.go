@@ -31,7 +31,7 @@ func readFields(at string, object []byte, fields ...field) error {
 		place := strings.TrimPrefix(at+"."+m.Name(), ".")
 		i, err := names.Find(m, &seen)
 		if err != nil {
-			return llm.Invalid(place, fmt.Sprintf("The field is not well formed: %v.", err))
+			return llm.Invalid(place, fmt.Sprintf("The field is malformed: %v.", err))
 		}
 		if i < 0 {
 			return unknownName("field", place, m.Name(), names)
@@ -45,17 +45,17 @@ func readFields(at string, object []byte, fields ...field) error {
 
 // unknownName refuses a name that is none of those there are.
 func unknownName(what, place, name string, names rawjson.Names) error {
-	hint := "There is nothing to be given here."
+	hint := "Leave it out: no " + what + "s are accepted here."
 	if near, ok := names.Nearest(name); ok {
 		hint = fmt.Sprintf("Did you mean %q?", near)
 	} else if len(names) > 0 {
-		hint = fmt.Sprintf("It is one of %q.", []string(names))
+		hint = fmt.Sprintf("Use one of %q.", []string(names))
 	}
 	return llm.Invalid(place, fmt.Sprintf("%.100q is not a %s here. %s", name, what, hint))
 }
 
 func wrongKind(at, want string) error {
-	return llm.Invalid(at, fmt.Sprintf("%s is to be %s.", at, want))
+	return llm.Invalid(at, fmt.Sprintf("%s must be %s.", at, want))
 }
 
 // isNull reports whether somebody takes something away.
@@ -96,7 +96,7 @@ func count(dst *int64) func(at string, v []byte) error {
 			n, ok = 0, true
 		}
 		if !ok || n < 0 {
-			return wrongKind(at, "an integer from 0, for no limit")
+			return wrongKind(at, "an integer from 0, where 0 means no limit")
 		}
 		*dst = n
 		return nil
@@ -130,7 +130,7 @@ func amount(dst *llm.Money) func(at string, v []byte) error {
 		s, ok := rawjson.AsString(v)
 		m, err := llm.ParseMoney(s)
 		if !ok || err != nil {
-			return wrongKind(at, `US dollars as a string with at most nine decimals, such as "12.50"`)
+			return wrongKind(at, `an amount of US dollars as a string with at most nine decimals, such as "12.50"`)
 		}
 		*dst = m
 		return nil
@@ -146,7 +146,7 @@ func instant(dst *time.Time) func(at string, v []byte) error {
 		}
 		t, err := time.Parse(time.RFC3339, rawjson.Text(v))
 		if err != nil {
-			return wrongKind(at, `a time as RFC 3339 has it, such as "2027-01-31T12:00:00Z", or null`)
+			return wrongKind(at, `an RFC 3339 time such as "2027-01-31T12:00:00Z", or null`)
 		}
 		*dst = t.UTC()
 		return nil
@@ -193,7 +193,7 @@ func checkBudgetFields(at string, b account.Budget) error {
 	switch {
 	case b.Limit <= 0:
 		return wrongKind(at+".limit_usd",
-			`US dollars above 0, such as "12.50"; without a budget give null in place of all of it`)
+			`an amount of US dollars above 0, such as "12.50"; to remove the budget, send null for all of it`)
 	case b.Period != budget.PeriodDay && b.Period != budget.PeriodMonth && b.Period != budget.PeriodTotal:
 		return wrongKind(at+".period", fmt.Sprintf("%q, %q or %q", budget.PeriodDay, budget.PeriodMonth,
 			budget.PeriodTotal))

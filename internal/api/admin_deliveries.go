@@ -83,19 +83,9 @@ func viewDeliveryDetail(d *webhook.Detail) deliveryDetailView {
 	return v
 }
 
-// deliveryOf is the delivery that the path names, with its endpoint.
-func (s *Server) deliveryOf(r *adminRequest) (webhook.Detail, webhook.Endpoint, error) {
-	e, err := s.webhookOf(r)
-	if err != nil {
-		return webhook.Detail{}, e, err
-	}
-	d, err := s.admin.Webhooks.DeliveryOf(r.Context(), &e, r.PathValue("delivery"))
-	return d, e, err
-}
-
 // answerDelivery answers with a delivery that will be tried.
-func (s *Server) answerDelivery(r *adminRequest, e *webhook.Endpoint, id string) (answer, error) {
-	d, err := s.admin.Webhooks.Delivery(r.Context(), id)
+func (h *adminWebhooks) answerDelivery(r *adminRequest, e *webhook.Endpoint, id string) (answer, error) {
+	d, err := h.webhooks.Delivery(r.Context(), id)
 	if err != nil {
 		return answer{}, err
 	}
@@ -104,14 +94,10 @@ func (s *Server) answerDelivery(r *adminRequest, e *webhook.Endpoint, id string)
 	return a, err
 }
 
-func (s *Server) listDeliveries(r *adminRequest) (answer, error) {
-	e, err := s.webhookOf(r)
-	if err != nil {
-		return answer{}, err
-	}
+func (h *adminWebhooks) listDeliveries(r *adminRequest, e *webhook.Endpoint) (answer, error) {
 	q := webhook.DeliveryQuery{Webhook: e.ID, State: webhook.State(r.query.get("state")), Limit: r.query.limit + 1}
 	if !slices.Contains([]webhook.State{"", webhook.Pending, webhook.Delivered, webhook.Failed}, q.State) {
-		return answer{}, wrongKind("state", `"pending", "delivered" or "failed", or not there for all`)
+		return answer{}, wrongKind("state", `"pending", "delivered" or "failed"; leave it out for all`)
 	}
 	if r.query.cursor != "" {
 		place, err := uuid.Parse(r.query.cursor)
@@ -120,39 +106,31 @@ func (s *Server) listDeliveries(r *adminRequest) (answer, error) {
 		}
 		q.Before = place.String()
 	}
-	list, err := s.admin.Webhooks.Deliveries(r.Context(), q)
+	list, err := h.webhooks.Deliveries(r.Context(), q)
 	if err != nil {
 		return answer{}, err
 	}
-	p := listPage[deliveryView]{Data: []deliveryView{}}
-	for i := range list {
-		if i == r.query.limit {
-			p.NextCursor = new(sealCursor(list[i-1].ID))
-			break
-		}
-		p.Data = append(p.Data, viewDelivery(&list[i]))
-	}
-	return found(p)
+	return found(firstPage(r.query, list, func(d *webhook.Delivery) string { return d.ID }, viewDelivery))
 }
 
-func (s *Server) showDelivery(r *adminRequest) (answer, error) {
-	d, _, err := s.deliveryOf(r)
+func (h *adminWebhooks) showDelivery(r *adminRequest, e *webhook.Endpoint) (answer, error) {
+	d, err := h.webhooks.DeliveryOf(r.Context(), e, r.PathValue("delivery"))
 	if err != nil {
 		return answer{}, err
 	}
 	return found(viewDeliveryDetail(&d))
 }
 
-func (s *Server) redeliver(r *adminRequest) (answer, error) {
-	d, e, err := s.deliveryOf(r)
+func (h *adminWebhooks) redeliver(r *adminRequest, e *webhook.Endpoint) (answer, error) {
+	d, err := h.webhooks.DeliveryOf(r.Context(), e, r.PathValue("delivery"))
 	if err == nil {
 		err = readFields("", r.body)
 	}
 	if err == nil {
-		err = s.admin.Webhooks.Redeliver(r.Context(), d.ID)
+		err = h.webhooks.Redeliver(r.Context(), d.ID)
 	}
 	if err != nil {
 		return answer{}, err
 	}
-	return s.answerDelivery(r, &e, d.ID)
+	return h.answerDelivery(r, e, d.ID)
 }

@@ -1,27 +1,29 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"strconv"
 	"time"
 
+	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/budget"
 	"weir/internal/ledger"
 	"weir/internal/llm"
-	"weir/internal/people"
 	"weir/internal/route"
 )
 
-func (s *Server) adminInstallationRoutes() []people.Route {
-	return []people.Route{
-		s.adminRoute("GET /audit", people.Operate, s.listAudit, named("account", "actor", "action", "object", "from",
-			"to")...),
-		s.adminRoute("GET /providers", people.Operate, s.listProviders, listing...),
-		s.adminRoute("GET /models/unpriced", people.Operate, s.listUnpriced, named("start_date", "end_date")...),
-		s.adminRoute("GET /nodes", people.Operate, s.listNodes, listing...),
-	}
+// adminInstallation are the calls about the installation as a whole.
+type adminInstallation struct {
+	accounts *account.Service
+	ledger   *ledger.Ledger
+	router   *route.Router
+	audit    func(ctx context.Context, q audit.Query) ([]audit.Entry, error)
+	unpriced func(ctx context.Context, from, to string) ([]ledger.UnpricedModel, error)
+	nodes    func(ctx context.Context) ([]budget.KnownNode, error)
+	now      func() time.Time
 }
 
 // auditView is an entry of the audit log.
@@ -61,35 +63,28 @@ func viewEntry(e *audit.Entry) auditView {
 	}
 }
 
-func (s *Server) listAudit(r *adminRequest) (answer, error) {
-	q, err := s.auditQuery(r)
+func (h *adminInstallation) listAudit(r *adminRequest) (answer, error) {
+	q, err := h.auditQuery(r)
 	if err != nil {
 		return answer{}, err
 	}
 	q.Limit = r.query.limit + 1 // one more tells whether there is a next page
-	list, err := s.admin.Audit(r.Context(), q)
+	list, err := h.audit(r.Context(), q)
 	if err != nil {
 		return answer{}, err
 	}
-	p := listPage[auditView]{Data: []auditView{}}
-	for i := range list {
-		if i == r.query.limit {
-			p.NextCursor = new(sealCursor(strconv.FormatInt(list[i-1].Seq, 10)))
-			break
-		}
-		p.Data = append(p.Data, viewEntry(&list[i]))
-	}
-	return found(p)
+	place := func(e *audit.Entry) string { return strconv.FormatInt(e.Seq, 10) }
+	return found(firstPage(r.query, list, place, viewEntry))
 }
 
 // auditQuery is what the query string asks for of the log.
-func (s *Server) auditQuery(r *adminRequest) (q audit.Query, err error) {
+func (h *adminInstallation) auditQuery(r *adminRequest) (q audit.Query, err error) {
 	q = audit.Query{
 		Actor: r.query.get("actor"), Action: audit.Action(r.query.get("action")),
 		Object: r.query.get("object"),
 	}
 	if name := r.query.get("account"); name != "" {
-		a, err := s.accounts.Account(r.Context(), name)
+		a, err := h.accounts.Account(r.Context(), name)
 		if err != nil {
 			return q, err
 		}
@@ -102,7 +97,7 @@ func (s *Server) auditQuery(r *adminRequest) (q audit.Query, err error) {
 		return q, err
 	}
 	if !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To) {
-		return q, llm.Invalid("from", "from is not before to.")
+		return q, llm.Invalid("from", "from must be before to.")
 	}
 	if r.query.cursor != "" {
 		if q.Before, err = strconv.ParseInt(r.query.cursor, 10, 64); err != nil || q.Before < 1 ||
@@ -151,8 +146,8 @@ func viewProvider(p *route.ProviderCondition) providerView {
 	return v
 }
 
-func (s *Server) listProviders(r *adminRequest) (answer, error) {
-	list := s.router.Table().Providers(s.now())
+func (h *adminInstallation) listProviders(r *adminRequest) (answer, error) {
+	list := h.router.Table().Providers(h.now())
 	return found(pageOf(r.query, list, func(p *route.ProviderCondition) string { return p.Name }, viewProvider))
 }
 
@@ -165,22 +160,19 @@ type unpricedView struct {
 	LastDate  string `json:"last_date"`
 }
 
-func (s *Server) listUnpriced(r *adminRequest) (answer, error) {
+func (h *adminInstallation) listUnpriced(r *adminRequest) (answer, error) {
 	from, to, err := r.query.dates()
 	if err != nil {
 		return answer{}, err
 	}
-	if err := s.settled(r.Context()); err != nil {
+	if err := settled(r.Context(), h.ledger); err != nil {
 		return answer{}, err
 	}
-	list, err := s.admin.Unpriced(r.Context(), from, to)
-	if err != nil {
-		return answer{}, err
-	}
+	list, err := h.unpriced(r.Context(), from, to)
 	view := func(m *ledger.UnpricedModel) unpricedView {
 		return unpricedView{m.Model, m.Attempts, m.Accounts, m.First, m.Last}
 	}
-	return found(pageOf(r.query, list, func(m *ledger.UnpricedModel) string { return m.Model }, view))
+	return listed(r.query, list, err, func(m *ledger.UnpricedModel) string { return m.Model }, view)
 }
 
 // nodeView is a gateway process that shares the database.
@@ -199,10 +191,7 @@ func viewNode(n *budget.KnownNode) nodeView {
 	return nodeView{n.Journal.String(), n.Name, n.Address, n.Version, n.Alive, n.Started, n.Seen, n.Stopped}
 }
 
-func (s *Server) listNodes(r *adminRequest) (answer, error) {
-	list, err := s.admin.Nodes(r.Context())
-	if err != nil {
-		return answer{}, err
-	}
-	return found(pageOf(r.query, list, func(n *budget.KnownNode) string { return n.Journal.String() }, viewNode))
+func (h *adminInstallation) listNodes(r *adminRequest) (answer, error) {
+	list, err := h.nodes(r.Context())
+	return listed(r.query, list, err, func(n *budget.KnownNode) string { return n.Journal.String() }, viewNode)
 }

@@ -79,9 +79,9 @@ func (c *memoryStore) Forget(_ context.Context, record idempotency.Record) error
 	return nil
 }
 
-// newOnce is a server over records, and requests to it with one Idempotency-Key.
-func newOnce(c *memoryStore) (*Server, func(ctx context.Context) *adminRequest) {
-	s := &Server{admin: &AdminOptions{Claims: c}, log: slog.New(slog.DiscardHandler)}
+// newOnce is an administration over records, and requests to it with one Idempotency-Key.
+func newOnce(c *memoryStore) (*Admin, func(ctx context.Context) *adminRequest) {
+	s := &Admin{claims: c, log: slog.New(slog.DiscardHandler)}
 	visitor := people.KeyHolder(&account.Key{ID: "key", Permissions: []account.Permission{account.Admin}})
 	return s, func(ctx context.Context) *adminRequest {
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/admin/v1/accounts", nil)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -9,14 +10,11 @@ import (
 	"weir/internal/people"
 )
 
-func (s *Server) adminKeyRoutes() []people.Route {
-	return []people.Route{
-		s.adminRoute("GET /accounts/{account}/keys", people.Read, s.listKeys, listing...),
-		s.adminMake("POST /accounts/{account}/keys", people.Use, s.makeKey),
-		s.adminRoute("GET /accounts/{account}/keys/{key}", people.Read, s.showKey),
-		s.adminRoute("PATCH /accounts/{account}/keys/{key}", people.Use, s.changeKey),
-		s.adminRoute("DELETE /accounts/{account}/keys/{key}", people.Use, s.revokeKey),
-	}
+// adminKeys are the calls about API keys.
+type adminKeys struct {
+	accounts *account.Service
+	keysUsed func(ctx context.Context, accountID string) (map[string]time.Time, error)
+	now      func() time.Time
 }
 
 // keyView is a key without its secret.
@@ -43,7 +41,7 @@ type newKeyView struct {
 	Key string `json:"key"`
 }
 
-func (s *Server) viewKey(k *account.Key, used map[string]time.Time) keyView {
+func (h *adminKeys) view(k *account.Key, used map[string]time.Time) keyView {
 	v := keyView{
 		ID: k.ID, AccountID: k.AccountID, Label: k.Label, Last4: k.Last4, State: "active",
 		Permissions: k.Permissions, Models: append([]string{}, k.Models...), Limits: limitsView(k.Limits),
@@ -52,7 +50,7 @@ func (s *Server) viewKey(k *account.Key, used map[string]time.Time) keyView {
 	}
 	if k.Revoked != nil {
 		v.State = "revoked"
-	} else if k.Expired(s.ledger.Now()) {
+	} else if k.Expired(h.now()) {
 		v.State = "expired"
 	}
 	if at, ok := used[k.ID]; ok {
@@ -61,22 +59,19 @@ func (s *Server) viewKey(k *account.Key, used map[string]time.Time) keyView {
 	return v
 }
 
-func (s *Server) listKeys(r *adminRequest) (answer, error) {
-	list, err := s.accounts.Keys(r.Context(), r.visit.Account.ID)
+func (h *adminKeys) list(r *adminRequest) (answer, error) {
+	list, err := h.accounts.Keys(r.Context(), r.visit.Account.ID)
 	if err != nil {
 		return answer{}, err
 	}
-	used, err := s.admin.KeysUsed(r.Context(), r.visit.Account.ID)
-	if err != nil {
-		return answer{}, err
-	}
-	view := func(k *account.Key) keyView { return s.viewKey(k, used) }
-	return found(pageOf(r.query, list, func(k *account.Key) string { return k.ID }, view))
+	used, err := h.keysUsed(r.Context(), r.visit.Account.ID)
+	view := func(k *account.Key) keyView { return h.view(k, used) }
+	return listed(r.query, list, err, func(k *account.Key) string { return k.ID }, view)
 }
 
-// keyOf is the key of the visit's account that the path names.
-func (s *Server) keyOf(r *adminRequest) (account.Key, error) {
-	k, err := s.accounts.Key(r.Context(), r.PathValue("key"))
+// find is the key of the visit's account that the path names.
+func (h *adminKeys) find(r *adminRequest) (account.Key, error) {
+	k, err := h.accounts.Key(r.Context(), r.PathValue("key"))
 	if err == nil && k.AccountID != r.visit.Account.ID || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
 		return account.Key{}, &llm.Error{
 			Code: llm.CodeNotFound, Message: "There is no such key in this account.",
@@ -86,24 +81,24 @@ func (s *Server) keyOf(r *adminRequest) (account.Key, error) {
 	return k, err
 }
 
-// answerKey answers with a key as it is now.
-func (s *Server) answerKey(r *adminRequest, k *account.Key) (answer, error) {
-	used, err := s.admin.KeysUsed(r.Context(), k.AccountID)
+// answer answers with a key as it is now.
+func (h *adminKeys) answer(r *adminRequest, k *account.Key) (answer, error) {
+	used, err := h.keysUsed(r.Context(), k.AccountID)
 	if err != nil {
 		return answer{}, err
 	}
-	return found(s.viewKey(k, used))
+	return found(h.view(k, used))
 }
 
-func (s *Server) showKey(r *adminRequest) (answer, error) {
-	k, err := s.keyOf(r)
+func (h *adminKeys) show(r *adminRequest) (answer, error) {
+	k, err := h.find(r)
 	if err != nil {
 		return answer{}, err
 	}
-	return s.answerKey(r, &k)
+	return h.answer(r, &k)
 }
 
-func (s *Server) makeKey(r *adminRequest) (answer, error) {
+func (h *adminKeys) create(r *adminRequest) (answer, error) {
 	o := account.KeyOptions{Account: r.visit.Account.ID}
 	err := readFields(
 		"", r.body,
@@ -120,7 +115,7 @@ func (s *Server) makeKey(r *adminRequest) (answer, error) {
 	if slices.Contains(o.Permissions, account.Admin) && !r.visit.Operator() {
 		return answer{}, &llm.Error{
 			Code:    llm.CodeForbidden,
-			Message: `Only operators may give a key the permission "admin".`, Param: "permissions",
+			Message: `Only operators can give a key the permission "admin".`, Param: "permissions",
 		}
 	}
 	if u, with := r.visit.User(), r.visit.Key(); u != nil {
@@ -128,11 +123,11 @@ func (s *Server) makeKey(r *adminRequest) (answer, error) {
 	} else if with != nil { // whoever made that key made this one, and answers for it
 		o.Creator = with.Creator
 	}
-	k, token, err := s.accounts.CreateKey(r.Context(), r.by(), o)
+	k, token, err := h.accounts.CreateKey(r.Context(), r.by(), o)
 	if err != nil {
 		return answer{}, inLimits(err)
 	}
-	return created(newKeyView{s.viewKey(&k, nil), token.Reveal()}, "accounts", k.AccountID, "keys", k.ID)
+	return created(newKeyView{h.view(&k, nil), token.Reveal()}, "accounts", k.AccountID, "keys", k.ID)
 }
 
 // mayChange refuses whoever may neither change all keys of the account nor made
@@ -145,20 +140,20 @@ func mayChange(v *people.Visit, k *account.Key) error {
 	case slices.Contains(k.Permissions, account.Admin):
 		return &llm.Error{
 			Code:    llm.CodeForbidden,
-			Message: `Only operators may change a key with the permission "admin".`,
+			Message: `Only operators can change a key with the permission "admin".`,
 		}
 	case v.May(people.Manage, k.AccountID) == nil, u != nil && k.Creator == u.ID:
 		return nil
 	}
 	return &llm.Error{
 		Code:    llm.CodeForbidden,
-		Message: "Members may change and revoke the keys that they made; owners may all.",
+		Message: "Members can change and revoke only keys that they created. Ask an owner of the account.",
 	}
 }
 
-// changeKey changes what is given, all of it or nothing (RFC 7396).
-func (s *Server) changeKey(r *adminRequest) (answer, error) {
-	k, err := s.keyOf(r)
+// change changes what is given, all of it or nothing (RFC 7396).
+func (h *adminKeys) change(r *adminRequest) (answer, error) {
+	k, err := h.find(r)
 	if err != nil {
 		return answer{}, err
 	}
@@ -170,10 +165,10 @@ func (s *Server) changeKey(r *adminRequest) (answer, error) {
 		return answer{}, err
 	}
 	u.Tighten = r.visit.May(people.Manage, k.AccountID) != nil
-	if k, err = s.accounts.UpdateKey(r.Context(), r.by(), k.ID, u); err != nil {
+	if k, err = h.accounts.UpdateKey(r.Context(), r.by(), k.ID, u); err != nil {
 		return answer{}, inLimits(err)
 	}
-	return s.answerKey(r, &k)
+	return h.answer(r, &k)
 }
 
 func keyUpdateOf(body []byte, k *account.Key) (account.KeyUpdate, error) {
@@ -210,19 +205,19 @@ func given[T any](dst **T, value *T, read func(at string, v []byte) error) func(
 	}
 }
 
-// revokeKey makes a key useless for ever; again, it changes nothing.
-func (s *Server) revokeKey(r *adminRequest) (answer, error) {
-	k, err := s.keyOf(r)
+// revoke makes a key useless for ever; again, it changes nothing.
+func (h *adminKeys) revoke(r *adminRequest) (answer, error) {
+	k, err := h.find(r)
 	if err != nil {
 		return answer{}, err
 	}
 	if err := mayRevoke(r.visit, &k); err != nil {
 		return answer{}, err
 	}
-	if k, err = s.accounts.RevokeKey(r.Context(), r.by(), k.ID); err != nil {
+	if k, err = h.accounts.RevokeKey(r.Context(), r.by(), k.ID); err != nil {
 		return answer{}, err
 	}
-	return s.answerKey(r, &k)
+	return h.answer(r, &k)
 }
 
 // mayRevoke refuses whoever may neither revoke all keys of the account nor made

@@ -29,7 +29,7 @@ const maxCursor = 1024 // bytes, encoded
 func readQuery(r *http.Request, names []string) (*query, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, llm.Invalid("", "The query string is not well formed: percent signs are to be written as %25.")
+		return nil, llm.Invalid("", "The query string is malformed. Write a percent sign as %25.")
 	}
 	q := &query{values: values}
 	for name, given := range values {
@@ -37,7 +37,7 @@ func readQuery(r *http.Request, names []string) (*query, error) {
 			return nil, unknownName("parameter", name, name, names)
 		}
 		if len(given) > 1 {
-			return nil, llm.Invalid(name, name+" is given twice; give it once.")
+			return nil, llm.Invalid(name, name+" is given more than once. Give it once.")
 		}
 	}
 	if q.limit, err = readInt("limit", values.Get("limit"), defaultLimit, 1, maxLimit); err != nil {
@@ -62,8 +62,7 @@ func (q *query) instant(name string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, value)
 	if err != nil {
-		return time.Time{},
-			llm.Invalid(name, name+` is to be a UTC date such as "2027-01-31", or a time as RFC 3339 has it.`)
+		return time.Time{}, llm.Invalid(name, name+` must be a UTC date such as "2027-01-31" or an RFC 3339 time.`)
 	}
 	return t.UTC(), nil
 }
@@ -82,7 +81,7 @@ func sealCursor(place string) string { return base64.RawURLEncoding.EncodeToStri
 
 func badCursor() error {
 	return llm.Invalid("cursor",
-		"The cursor is not one of this list: give what next_cursor was, or none for the first page.")
+		"The cursor does not belong to this list. Use the next_cursor of the page before, or none for the first page.")
 }
 
 // listPage is a part of a list, and where the next part begins: null at the end.
@@ -95,21 +94,29 @@ type listPage[T any] struct {
 // of its members, of which each has another.
 func pageOf[T, V any](q *query, list []T, key func(*T) string, view func(*T) V) listPage[V] {
 	slices.SortFunc(list, func(a, b T) int { return strings.Compare(key(&a), key(&b)) })
+	list = slices.DeleteFunc(list, func(m T) bool { return q.cursor != "" && key(&m) <= q.cursor })
+	return firstPage(q, list, key, view)
+}
+
+// firstPage is the beginning of a list, which goes on behind it where there are more.
+func firstPage[T, V any](q *query, list []T, place func(*T) string, view func(*T) V) listPage[V] {
 	p := listPage[V]{Data: []V{}}
-	last := ""
 	for i := range list {
-		k := key(&list[i])
-		if k <= q.cursor && q.cursor != "" {
-			continue
-		}
-		if len(p.Data) == q.limit {
-			p.NextCursor = new(sealCursor(last))
+		if i == q.limit {
+			p.NextCursor = new(sealCursor(place(&list[i-1])))
 			break
 		}
-		last = k
 		p.Data = append(p.Data, view(&list[i]))
 	}
 	return p
+}
+
+// listed answers with a page of a list, unless that could not be had.
+func listed[T, V any](q *query, list []T, err error, key func(*T) string, view func(*T) V) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	return found(pageOf(q, list, key, view))
 }
 
 // named are the names of parameters of a list, with those that every list takes.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -8,24 +9,8 @@ import (
 	"weir/internal/people"
 )
 
-func (s *Server) adminMemberRoutes() []people.Route {
-	return []people.Route{
-		s.adminRoute("GET /accounts/{account}/members", people.Read, s.listMembers, listing...),
-		s.adminRoute("PATCH /accounts/{account}/members/{user}", people.Manage, s.changeMember),
-		s.adminRoute("DELETE /accounts/{account}/members/{user}", people.Manage, func(r *adminRequest) (answer, error) {
-			return gone(s.admin.People.RemoveMember(r.Context(), r.by(), r.visit.Account.ID, r.PathValue("user")))
-		}),
-		s.adminRoute("GET /accounts/{account}/invitations", people.Manage, func(r *adminRequest) (answer, error) {
-			return s.listInvitations(r, r.visit.Account.ID)
-		}, listing...),
-		s.adminMake("POST /accounts/{account}/invitations", people.Manage, s.makeInvitation),
-		s.adminRoute("DELETE /accounts/{account}/invitations/{id}", people.Manage, func(r *adminRequest) (answer,
-			error,
-		) {
-			return gone(s.admin.People.CancelInvitation(r.Context(), r.by(), r.visit.Account.ID, r.PathValue("id")))
-		}),
-	}
-}
+// adminMembers are the calls about members of accounts.
+type adminMembers struct{ people *people.Service }
 
 // memberView is a user in an account.
 type memberView struct {
@@ -40,26 +25,27 @@ func viewMember(m *people.Membership) memberView {
 	return memberView{UserID: m.UserID, Email: m.Email, Name: m.Name, Role: m.Role, Since: m.Since}
 }
 
-func (s *Server) listMembers(r *adminRequest) (answer, error) {
-	list, err := s.admin.People.Members(r.Context(), r.visit.Account.ID)
-	if err != nil {
-		return answer{}, err
-	}
-	return found(pageOf(r.query, list, func(m *people.Membership) string { return m.Email }, viewMember))
+func (h *adminMembers) list(r *adminRequest) (answer, error) {
+	list, err := h.people.Members(r.Context(), r.visit.Account.ID)
+	return listed(r.query, list, err, func(m *people.Membership) string { return m.Email }, viewMember)
 }
 
-func (s *Server) changeMember(r *adminRequest) (answer, error) {
+func (h *adminMembers) remove(r *adminRequest) (answer, error) {
+	return gone(h.people.RemoveMember(r.Context(), r.by(), r.visit.Account.ID, r.PathValue("user")))
+}
+
+func (h *adminMembers) change(r *adminRequest) (answer, error) {
 	id, user := r.visit.Account.ID, r.PathValue("user")
 	var role people.Role
 	if err := readFields("", r.body, field{"role", text(&role)}); err != nil {
 		return answer{}, err
 	}
 	if role != "" { // a patch of nothing changes nothing
-		if err := s.admin.People.SetRole(r.Context(), r.by(), id, user, role); err != nil {
+		if err := h.people.SetRole(r.Context(), r.by(), id, user, role); err != nil {
 			return answer{}, err
 		}
 	}
-	list, err := s.admin.People.Members(r.Context(), id)
+	list, err := h.people.Members(r.Context(), id)
 	if err != nil {
 		return answer{}, err
 	}
@@ -69,9 +55,16 @@ func (s *Server) changeMember(r *adminRequest) (answer, error) {
 		}
 	}
 	return answer{}, &llm.Error{
-		Code: llm.CodeNotFound, Message: "There is no such member of this account.",
+		Code: llm.CodeNotFound, Message: "There is no such member in this account.",
 		Param: "user",
 	}
+}
+
+// adminInvitations are the calls about invitations, to an account or of operators.
+type adminInvitations struct {
+	people    *people.Service
+	publicURL func(*http.Request) string
+	log       *slog.Logger
 }
 
 // invitationView is an invitation that nobody took up yet.
@@ -100,21 +93,21 @@ func viewInvitation(i *people.Invitation) invitationView {
 	}
 }
 
-// listInvitations lists those to an account; of operators where the id is empty.
-func (s *Server) listInvitations(r *adminRequest, accountID string) (answer, error) {
-	list, err := s.admin.People.Invitations(r.Context(), accountID)
-	if err != nil {
-		return answer{}, err
-	}
-	return found(pageOf(r.query, list, func(i *people.Invitation) string { return i.ID }, viewInvitation))
+func (h *adminInvitations) list(r *adminRequest) (answer, error) {
+	list, err := h.people.Invitations(r.Context(), r.account())
+	return listed(r.query, list, err, func(i *people.Invitation) string { return i.ID }, viewInvitation)
 }
 
-func (s *Server) makeInvitation(r *adminRequest) (answer, error) {
+func (h *adminInvitations) cancel(r *adminRequest) (answer, error) {
+	return gone(h.people.CancelInvitation(r.Context(), r.by(), r.account(), r.PathValue("id")))
+}
+
+func (h *adminInvitations) create(r *adminRequest) (answer, error) {
 	i := people.Invitation{AccountID: r.visit.Account.ID, Role: people.Member, Untrusted: !r.visit.Operator()}
 	if err := readFields("", r.body, field{"email", text(&i.Email)}, field{"role", text(&i.Role)}); err != nil {
 		return answer{}, err
 	}
-	v, err := s.invite(r, i)
+	v, err := h.invite(r, i)
 	if err != nil {
 		return answer{}, err
 	}
@@ -123,14 +116,14 @@ func (s *Server) makeInvitation(r *adminRequest) (answer, error) {
 
 // invite makes an invitation. One whose mail did not go out stands all the same:
 // its link is in the answer.
-func (s *Server) invite(r *adminRequest, i people.Invitation) (v newInvitationView, err error) {
-	token, i, err := s.admin.People.Invite(r.Context(), r.by(), i)
+func (h *adminInvitations) invite(r *adminRequest, i people.Invitation) (v newInvitationView, err error) {
+	token, i, err := h.people.Invite(r.Context(), r.by(), i)
 	if token.IsZero() {
 		return v, err
 	}
 	if err != nil {
-		s.log.Warn("an invitation could not be mailed", "request", r.visit.Origin.Request, "err", err)
+		h.log.Warn("an invitation could not be mailed", "request", r.visit.Origin.Request, "err", err)
 	}
-	link := s.admin.PublicURL(r.Request) + "/invite/" + token.Reveal()
-	return newInvitationView{viewInvitation(&i), link, err == nil && s.admin.People.Mails()}, nil
+	link := h.publicURL(r.Request) + "/invite/" + token.Reveal()
+	return newInvitationView{viewInvitation(&i), link, err == nil && h.people.Mails()}, nil
 }

@@ -20,7 +20,7 @@ const claimWait = 5 * time.Second
 
 // once makes the call, once for each Idempotency-Key within 24 hours, and answers
 // the same to it again. It goes on when the client leaves, who asks again.
-func (s *Server) once(r *adminRequest, call adminCall) (a answer, err error) {
+func (ad *Admin) once(r *adminRequest, call adminCall) (a answer, err error) {
 	header, err := idempotency.KeyOf(r.Header)
 	if err != nil {
 		return a, err
@@ -28,7 +28,7 @@ func (s *Server) once(r *adminRequest, call adminCall) (a answer, err error) {
 	if header == "" {
 		return call(r)
 	}
-	c, err := s.newIdempotentRequest(r, header)
+	c, err := ad.newIdempotentRequest(r, header)
 	if err != nil {
 		return a, err
 	}
@@ -43,13 +43,13 @@ func (s *Server) once(r *adminRequest, call adminCall) (a answer, err error) {
 	}
 	r.Request = r.WithContext(ctx)
 	a, err = call(r)
-	s.endIdempotentRequest(ctx, c, &a, err)
+	ad.endIdempotentRequest(ctx, c, &a, err)
 	return a, err
 }
 
 // newIdempotentRequest is the record of a request with that Idempotency-Key.
-func (s *Server) newIdempotentRequest(r *adminRequest, header string) (*idempotentRequest, error) {
-	secret, err := s.secretOf(r)
+func (ad *Admin) newIdempotentRequest(r *adminRequest, header string) (*idempotentRequest, error) {
+	secret, err := ad.secretOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (s *Server) newIdempotentRequest(r *adminRequest, header string) (*idempote
 			Scope: scopeOf(r), Key: seal.Digest(header), Request: r.visit.Origin.Request,
 			Body: seal.Digest(r.Method, r.URL.EscapedPath(), string(r.body)),
 		},
-		store: s.admin.Claims,
+		store: ad.claims,
 	}
 	c.box, err = seal.New(secret+"\n"+header, c.Scope+c.Key, "weir administration v1")
 	return c, err
@@ -74,13 +74,13 @@ func scopeOf(r *adminRequest) string {
 }
 
 // secretOf is what the caller alone has.
-func (s *Server) secretOf(r *adminRequest) (string, error) {
+func (ad *Admin) secretOf(r *adminRequest) (string, error) {
 	secret, err := account.Token(r.Header)
 	if err != nil {
 		return "", err
 	}
 	if r.visit.Key() == nil {
-		secret = s.admin.Session(r.Request)
+		secret = ad.session(r.Request)
 	}
 	if secret == "" {
 		return "", errNoSecret
@@ -103,8 +103,8 @@ type idempotentRequest struct {
 func (c *idempotentRequest) begin(ctx context.Context) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimWait)
 	defer cancel()
-	const spent = "The first request with this Idempotency-Key failed on our side, and may have been done all the " +
-		"same. Look, and use a new key."
+	const spent = "The first request with this Idempotency-Key failed on our side, and may have taken effect. " +
+		"Check, then use a new key."
 	state, sealed, err := idempotency.Begin(ctx, c.store, c.Record, spent)
 	if err != nil || state == idempotency.New {
 		return nil, err
@@ -127,7 +127,7 @@ func (c *idempotentRequest) open(sealed []byte) (*answer, error) {
 
 // endIdempotentRequest keeps the answer. What was refused can be asked for again with the
 // same key; where something failed on our side, nobody knows what was done.
-func (s *Server) endIdempotentRequest(ctx context.Context, c *idempotentRequest, a *answer, failed error) {
+func (ad *Admin) endIdempotentRequest(ctx context.Context, c *idempotentRequest, a *answer, failed error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimWait)
 	defer cancel()
 	var err error
@@ -140,7 +140,8 @@ func (s *Server) endIdempotentRequest(ctx context.Context, c *idempotentRequest,
 		err = c.store.Keep(ctx, c.Record, nil)
 	}
 	if err != nil { // the key stays as one whose request runs: nothing is done twice
-		s.log.Error("the end of a request could not be recorded for its Idempotency-Key", "request", c.Request, "err", err)
+		ad.log.Error("the end of a request could not be recorded for its Idempotency-Key", "request", c.Request,
+			"err", err)
 	}
 }
 

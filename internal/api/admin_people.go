@@ -10,20 +10,10 @@ import (
 	"weir/internal/people"
 )
 
-func (s *Server) adminPeopleRoutes() []people.Route {
-	return []people.Route{
-		s.adminRoute("GET /me", people.SignedIn, s.showMe),
-		s.adminRoute("GET /users", people.Operate, s.listUsers, listing...),
-		s.adminRoute("GET /operators", people.Operate, s.listOperators, listing...),
-		s.adminMake("POST /operators", people.Operate, s.makeOperator),
-		s.adminRoute("DELETE /operators/{user}", people.Operate, s.removeOperator),
-		s.adminRoute("GET /operator-invitations", people.Operate, func(r *adminRequest) (answer, error) {
-			return s.listInvitations(r, "")
-		}, listing...),
-		s.adminRoute("DELETE /operator-invitations/{id}", people.Operate, func(r *adminRequest) (answer, error) {
-			return gone(s.admin.People.CancelInvitation(r.Context(), r.by(), "", r.PathValue("id")))
-		}),
-	}
+// adminPeople are the calls about whoever signs in.
+type adminPeople struct {
+	people      *people.Service
+	invitations *adminInvitations
 }
 
 // meView is whoever asks, and what they may do.
@@ -45,7 +35,7 @@ type membershipView struct {
 	Rights []people.Right `json:"rights"`
 }
 
-func (s *Server) showMe(r *adminRequest) (answer, error) {
+func (h *adminPeople) showMe(r *adminRequest) (answer, error) {
 	v := r.visit
 	me := meView{
 		Kind: "user", Operator: v.Operator(), Rights: []people.Right{people.SignedIn},
@@ -92,16 +82,13 @@ func viewUser(u *people.User) userView {
 
 func emailOf(u *people.User) string { return u.Email }
 
-func (s *Server) listUsers(r *adminRequest) (answer, error) {
-	list, err := s.admin.People.Users(r.Context())
-	if err != nil {
-		return answer{}, err
-	}
-	return found(pageOf(r.query, list, emailOf, viewUser))
+func (h *adminPeople) listUsers(r *adminRequest) (answer, error) {
+	list, err := h.people.Users(r.Context())
+	return listed(r.query, list, err, emailOf, viewUser)
 }
 
-func (s *Server) listOperators(r *adminRequest) (answer, error) {
-	list, err := s.admin.People.Users(r.Context())
+func (h *adminPeople) listOperators(r *adminRequest) (answer, error) {
+	list, err := h.people.Users(r.Context())
 	if err != nil {
 		return answer{}, err
 	}
@@ -117,13 +104,13 @@ type newOperatorView struct {
 
 // makeOperator makes a user an operator at once, and invites who is none. A user
 // whose address is not proven is refused, unless an invitation is asked for.
-func (s *Server) makeOperator(r *adminRequest) (answer, error) {
+func (h *adminPeople) makeOperator(r *adminRequest) (answer, error) {
 	var email string
 	var invite *bool
 	if err := readFields("", r.body, field{"email", text(&email)}, field{"invite", flag(&invite)}); err != nil {
 		return answer{}, err
 	}
-	u, err := s.admin.People.User(r.Context(), email)
+	u, err := h.people.User(r.Context(), email)
 	if err == nil && !strings.EqualFold(u.Email, strings.TrimSpace(email)) { // it was an id
 		return answer{}, wrongKind("email", "an e-mail address such as ada@example.com")
 	}
@@ -131,15 +118,15 @@ func (s *Server) makeOperator(r *adminRequest) (answer, error) {
 	case err != nil && llm.AsError(err).Code != llm.CodeNotFound:
 		return answer{}, err
 	case err != nil, invite != nil && *invite:
-		i, err := s.invite(r, people.Invitation{Email: email, Operator: true})
+		i, err := h.invitations.invite(r, people.Invitation{Email: email, Operator: true})
 		if err != nil {
 			return answer{}, err
 		}
 		return answered(http.StatusCreated, "", newOperatorView{Invitation: &i})
 	case u.Operator:
-		return answer{}, llm.Invalid("email", u.Email+" is an operator already.")
+		return answer{}, llm.Invalid("email", u.Email+" is already an operator.")
 	}
-	if err := s.admin.People.SetOperator(r.Context(), r.by(), u.ID, true); err != nil {
+	if err := h.people.SetOperator(r.Context(), r.by(), u.ID, true); err != nil {
 		if e := llm.AsError(err); e.Param == "user" {
 			e.Param = "email"
 		}
@@ -152,13 +139,13 @@ func (s *Server) makeOperator(r *adminRequest) (answer, error) {
 
 // removeOperator takes the installation out of somebody's hands, who stays a
 // user. Who is no operator is not found.
-func (s *Server) removeOperator(r *adminRequest) (answer, error) {
-	u, err := s.admin.People.User(r.Context(), r.PathValue("user"))
+func (h *adminPeople) removeOperator(r *adminRequest) (answer, error) {
+	u, err := h.people.User(r.Context(), r.PathValue("user"))
 	if err == nil && !u.Operator {
 		err = &llm.Error{Code: llm.CodeNotFound, Message: "There is no such operator.", Param: "user"}
 	}
 	if err != nil {
 		return answer{}, err
 	}
-	return gone(s.admin.People.SetOperator(r.Context(), r.by(), u.ID, false))
+	return gone(h.people.SetOperator(r.Context(), r.by(), u.ID, false))
 }

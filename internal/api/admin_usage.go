@@ -11,20 +11,17 @@ import (
 
 	"github.com/google/uuid"
 
+	"weir/internal/audit"
 	"weir/internal/ledger"
 	"weir/internal/llm"
-	"weir/internal/people"
 )
 
-func (s *Server) adminUsageRoutes() []people.Route {
-	return []people.Route{
-		s.adminRoute("GET /accounts/{account}/uses", people.Read, s.listUses, named("start_date", "end_date",
-			"model")...),
-		s.adminRoute("GET /accounts/{account}/requests", people.Read, s.listRequests, named("start_date", "end_date",
-			"model", "key", "ended")...),
-		s.adminRoute("GET /accounts/{account}/requests/{id}", people.Read, s.showRequest),
-		s.adminMake("POST /accounts/{account}/requests/{id}/attempts/{n}/corrections", people.Operate, s.correct),
-	}
+// adminUsage are the calls about what accounts used.
+type adminUsage struct {
+	ledger     *ledger.Ledger
+	uses       UsesReader
+	requests   RequestReader
+	correction func(ctx context.Context, by audit.Actor, c ledger.Correct) error
 }
 
 // useView is what an account used on a date, of a model.
@@ -53,19 +50,16 @@ type totalView struct {
 }
 
 // settled waits until the database has what was answered here.
-func (s *Server) settled(ctx context.Context) error {
+func settled(ctx context.Context, l *ledger.Ledger) error {
 	ctx, cancel := context.WithTimeout(ctx, flushWait)
 	defer cancel()
-	if err := s.ledger.Flush(ctx); err != nil {
-		return &llm.Error{
-			Code: llm.CodeOverloaded, Message: "Usage cannot be read right now. Try again shortly.",
-			RetryAfter: time.Second, Err: err,
-		}
+	if err := l.Flush(ctx); err != nil {
+		return noUsage(err)
 	}
 	return nil
 }
 
-func (s *Server) listUses(r *adminRequest) (answer, error) {
+func (h *adminUsage) listUses(r *adminRequest) (answer, error) {
 	q := ledger.UsesQuery{Account: r.visit.Account.ID, Model: r.query.get("model"), Limit: r.query.limit}
 	var err error
 	if q.From, q.To, err = r.query.dates(); err != nil {
@@ -76,10 +70,10 @@ func (s *Server) listUses(r *adminRequest) (answer, error) {
 			return answer{}, badCursor()
 		}
 	}
-	if err := s.settled(r.Context()); err != nil {
+	if err := settled(r.Context(), h.ledger); err != nil {
 		return answer{}, err
 	}
-	uses, err := s.uses.Uses(r.Context(), q)
+	uses, err := h.uses.Uses(r.Context(), q)
 	if err != nil {
 		return answer{}, err
 	}
@@ -171,13 +165,13 @@ func viewUsage(u *llm.Usage) map[string]int64 {
 	return counts
 }
 
-func (s *Server) listRequests(r *adminRequest) (answer, error) {
+func (h *adminUsage) listRequests(r *adminRequest) (answer, error) {
 	q := ledger.RequestsQuery{
 		Account: r.visit.Account.ID, Key: r.query.get("key"), Model: r.query.get("model"),
 		Ended: ledger.Ended(r.query.get("ended")), Limit: min(r.query.limit, ledger.MaxRequests),
 	}
 	if !q.Ended.Known() {
-		return answer{}, wrongKind("ended", `"ok", "error" or "unseen", or not there for all`)
+		return answer{}, wrongKind("ended", `"ok", "error" or "unseen"; leave it out for all`)
 	}
 	var err error
 	if q.From, q.To, err = r.query.dates(); err != nil {
@@ -186,10 +180,10 @@ func (s *Server) listRequests(r *adminRequest) (answer, error) {
 	if q.After, err = ledger.ParseRequestCursor(r.query.cursor); err != nil {
 		return answer{}, badCursor()
 	}
-	if err := s.settled(r.Context()); err != nil {
+	if err := settled(r.Context(), h.ledger); err != nil {
 		return answer{}, err
 	}
-	list, next, err := s.admin.Requests.Requests(r.Context(), q)
+	list, next, err := h.requests.Requests(r.Context(), q)
 	if err != nil {
 		return answer{}, err
 	}
@@ -255,8 +249,8 @@ type correctionView struct {
 	At      time.Time        `json:"at"`
 }
 
-func (s *Server) showRequest(r *adminRequest) (answer, error) {
-	d, err := s.findRequest(r)
+func (h *adminUsage) showRequest(r *adminRequest) (answer, error) {
+	d, err := h.findRequest(r)
 	if err != nil {
 		return answer{}, err
 	}
@@ -268,15 +262,15 @@ func (s *Server) showRequest(r *adminRequest) (answer, error) {
 }
 
 // findRequest is the request that the path names, with its attempts.
-func (s *Server) findRequest(r *adminRequest) (d ledger.RequestDetail, err error) {
+func (h *adminUsage) findRequest(r *adminRequest) (d ledger.RequestDetail, err error) {
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
 		return d, noRequest("id")
 	}
-	if err := s.settled(r.Context()); err != nil {
+	if err := settled(r.Context(), h.ledger); err != nil {
 		return d, err
 	}
-	d, ok, err := s.admin.Requests.Request(r.Context(), r.visit.Account.ID, id)
+	d, ok, err := h.requests.Request(r.Context(), r.visit.Account.ID, id)
 	if err == nil && !ok {
 		err = noRequest("id")
 	}
@@ -286,13 +280,13 @@ func (s *Server) findRequest(r *adminRequest) (d ledger.RequestDetail, err error
 func noRequest(param string) error {
 	return &llm.Error{
 		Code:    llm.CodeNotFound,
-		Message: "There is no such request of this account, or it is older than requests are kept.", Param: param,
+		Message: "There is no such request in this account, or it was deleted because of its age.", Param: param,
 	}
 }
 
 // correct corrects what an attempt cost by an amount, and answers with the attempt as it
 // is then.
-func (s *Server) correct(r *adminRequest) (answer, error) {
+func (h *adminUsage) correct(r *adminRequest) (answer, error) {
 	c := ledger.Correct{Account: r.visit.Account.ID}
 	if err := readFields("", r.body, field{"amount_usd", amount(&c.Amount)},
 		field{"reason", text(&c.Reason)}); err != nil {
@@ -302,13 +296,13 @@ func (s *Server) correct(r *adminRequest) (answer, error) {
 	if c.ID, err = ledger.ParseAttemptID(r.PathValue("id") + "." + r.PathValue("n")); err != nil {
 		return answer{}, noRequest("n")
 	}
-	if err := s.settled(r.Context()); err != nil {
+	if err := settled(r.Context(), h.ledger); err != nil {
 		return answer{}, err
 	}
-	if err := s.admin.Correct(r.Context(), r.by(), c); err != nil {
+	if err := h.correction(r.Context(), r.by(), c); err != nil {
 		return answer{}, refusedCorrection(err)
 	}
-	d, err := s.findRequest(r)
+	d, err := h.findRequest(r)
 	if err != nil {
 		return answer{}, err
 	}
@@ -325,15 +319,15 @@ func refusedCorrection(err error) error {
 	case errors.Is(err, ledger.ErrNoAttempt):
 		return noRequest("n")
 	case errors.Is(err, ledger.ErrOpen):
-		return llm.Invalid("n", "The attempt is under way. Correct it when it has ended.")
+		return llm.Invalid("n", "The attempt is still running. Correct it after it has ended.")
 	case errors.Is(err, ledger.ErrCorrections):
-		return llm.Invalid("n", fmt.Sprintf("The attempt has %d corrections by an amount, the most there can be.",
+		return llm.Invalid("n", fmt.Sprintf("The attempt has %d corrections by an amount, which is the maximum.",
 			ledger.MaxCorrections))
 	case errors.Is(err, ledger.ErrReason):
-		return llm.Invalid("reason", "The reason is to be 1 to 500 printable characters.")
+		return llm.Invalid("reason", "The reason must have 1 to 500 printable characters.")
 	case errors.Is(err, ledger.ErrAmount):
 		return llm.Invalid("amount_usd",
-			fmt.Sprintf("The amount is to be other than 0, and what the attempt costs with it from $0 to $%s.",
+			fmt.Sprintf("The amount must not be 0, and the corrected cost must be from $0 to $%s.",
 				llm.MaxCost))
 	}
 	return err

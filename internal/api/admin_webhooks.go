@@ -5,32 +5,11 @@ import (
 	"time"
 
 	"weir/internal/llm"
-	"weir/internal/people"
 	"weir/internal/webhook"
 )
 
-// adminWebhookRoutes are the endpoints of accounts, and those of the installation.
-func (s *Server) adminWebhookRoutes() []people.Route {
-	return append(s.adminWebhookRoutesAt("/accounts/{account}/webhooks", people.Manage), s.adminWebhookRoutesAt(
-		"/webhooks", people.Operate)...)
-}
-
-func (s *Server) adminWebhookRoutesAt(base string, right people.Right) []people.Route {
-	one := base + "/{webhook}"
-	return []people.Route{
-		s.adminRoute("GET "+base, right, s.listWebhooks, listing...),
-		s.adminMake("POST "+base, right, s.makeWebhook),
-		s.adminRoute("GET "+one, right, s.showWebhook),
-		s.adminRoute("PATCH "+one, right, s.changeWebhook),
-		s.adminRoute("DELETE "+one, right, s.removeWebhook),
-		s.adminMake("POST "+one+"/test", right, s.testWebhook),
-		s.adminMake("POST "+one+"/recover", right, s.recoverWebhook),
-		s.adminMake("POST "+one+"/rotate-secret", right, s.rotateWebhook),
-		s.adminRoute("GET "+one+"/deliveries", right, s.listDeliveries, named("state")...),
-		s.adminRoute("GET "+one+"/deliveries/{delivery}", right, s.showDelivery),
-		s.adminMake("POST "+one+"/deliveries/{delivery}/redeliver", right, s.redeliver),
-	}
-}
+// adminWebhooks are the calls about webhook endpoints and their deliveries.
+type adminWebhooks struct{ webhooks *webhook.Service }
 
 // webhookView is an endpoint without its secret.
 type webhookView struct {
@@ -62,15 +41,6 @@ func viewWebhook(e *webhook.Endpoint) webhookView {
 	}
 }
 
-// homeOf is the account whose endpoints the path names; empty for the
-// installation's.
-func homeOf(r *adminRequest) string {
-	if r.visit.Account == nil {
-		return ""
-	}
-	return r.visit.Account.ID
-}
-
 // webhookPath are the steps to an endpoint, and those behind it.
 func webhookPath(e *webhook.Endpoint, behind ...string) []string {
 	steps := []string{"webhooks", e.ID}
@@ -80,18 +50,24 @@ func webhookPath(e *webhook.Endpoint, behind ...string) []string {
 	return append(steps, behind...)
 }
 
-// webhookOf is the endpoint that the path names, if it is one of the account's, or
-// of the installation's, that it names too.
-func (s *Server) webhookOf(r *adminRequest) (webhook.Endpoint, error) {
-	return s.admin.Webhooks.EndpointOf(r.Context(), homeOf(r), r.PathValue("webhook"))
+// endpointCall is a call about the endpoint that its path names.
+type endpointCall func(r *adminRequest, e *webhook.Endpoint) (answer, error)
+
+// one finds the endpoint first, if it is one of the account's, or of the installation's,
+// that the path names too.
+func (h *adminWebhooks) one(call endpointCall) adminCall {
+	return func(r *adminRequest) (answer, error) {
+		e, err := h.webhooks.EndpointOf(r.Context(), r.account(), r.PathValue("webhook"))
+		if err != nil {
+			return answer{}, err
+		}
+		return call(r, &e)
+	}
 }
 
-func (s *Server) listWebhooks(r *adminRequest) (answer, error) {
-	list, err := s.admin.Webhooks.List(r.Context(), homeOf(r))
-	if err != nil {
-		return answer{}, err
-	}
-	return found(pageOf(r.query, list, func(e *webhook.Endpoint) string { return e.ID }, viewWebhook))
+func (h *adminWebhooks) list(r *adminRequest) (answer, error) {
+	list, err := h.webhooks.List(r.Context(), r.account())
+	return listed(r.query, list, err, func(e *webhook.Endpoint) string { return e.ID }, viewWebhook)
 }
 
 // webhookUpdate reads what is given of an endpoint. Fields are those that are not
@@ -111,18 +87,18 @@ func webhookUpdate(r *adminRequest, fields ...field) (u webhook.Update, err erro
 	if u.AllowPrivate != nil && *u.AllowPrivate && !r.visit.Operator() {
 		return u, &llm.Error{
 			Code:    llm.CodeForbidden,
-			Message: "Only operators may let an endpoint be on a private address.", Param: "allow_private",
+			Message: "Only operators can allow a private address. Ask an operator.", Param: "allow_private",
 		}
 	}
 	return u, nil
 }
 
-func (s *Server) makeWebhook(r *adminRequest) (answer, error) {
+func (h *adminWebhooks) create(r *adminRequest) (answer, error) {
 	u, err := webhookUpdate(r)
 	if err != nil {
 		return answer{}, err
 	}
-	e := webhook.Endpoint{Account: homeOf(r)}
+	e := webhook.Endpoint{Account: r.account()}
 	if u.URL != nil {
 		e.URL = *u.URL
 	}
@@ -130,60 +106,45 @@ func (s *Server) makeWebhook(r *adminRequest) (answer, error) {
 		e.Types = *u.Types
 	}
 	e.AllowPrivate = u.AllowPrivate != nil && *u.AllowPrivate
-	e, secret, err := s.admin.Webhooks.Add(r.Context(), r.by(), e)
+	e, secret, err := h.webhooks.Add(r.Context(), r.by(), e)
 	if err != nil {
 		return answer{}, err
 	}
 	return created(secretWebhookView{viewWebhook(&e), secret.Reveal()}, webhookPath(&e)...)
 }
 
-func (s *Server) showWebhook(r *adminRequest) (answer, error) {
-	e, err := s.webhookOf(r)
-	if err != nil {
-		return answer{}, err
-	}
-	return found(viewWebhook(&e))
+func (h *adminWebhooks) show(r *adminRequest, e *webhook.Endpoint) (answer, error) {
+	return found(viewWebhook(e))
 }
 
-// changeWebhook changes what is given, all of it or nothing (RFC 7396).
-func (s *Server) changeWebhook(r *adminRequest) (answer, error) {
-	e, err := s.webhookOf(r)
-	if err != nil {
-		return answer{}, err
-	}
+// change changes what is given, all of it or nothing (RFC 7396).
+func (h *adminWebhooks) change(r *adminRequest, e *webhook.Endpoint) (answer, error) {
 	var disabled *bool
 	u, err := webhookUpdate(r, field{"disabled", flag(&disabled)})
 	if err != nil {
 		return answer{}, err
 	}
 	u.Disabled = disabled
-	if e, err = s.admin.Webhooks.Change(r.Context(), r.by(), e.ID, u); err != nil {
+	changed, err := h.webhooks.Change(r.Context(), r.by(), e.ID, u)
+	if err != nil {
 		return answer{}, err
 	}
-	return found(viewWebhook(&e))
+	return found(viewWebhook(&changed))
 }
 
-func (s *Server) removeWebhook(r *adminRequest) (answer, error) {
-	e, err := s.webhookOf(r)
-	if err != nil {
-		return answer{}, err
-	}
-	return gone(s.admin.Webhooks.Remove(r.Context(), r.by(), e.ID))
+func (h *adminWebhooks) remove(r *adminRequest, e *webhook.Endpoint) (answer, error) {
+	return gone(h.webhooks.Remove(r.Context(), r.by(), e.ID))
 }
 
-func (s *Server) testWebhook(r *adminRequest) (answer, error) {
-	e, err := s.webhookOf(r)
-	if err == nil {
-		err = readFields("", r.body)
+func (h *adminWebhooks) test(r *adminRequest, e *webhook.Endpoint) (answer, error) {
+	if err := readFields("", r.body); err != nil {
+		return answer{}, err
 	}
+	id, err := h.webhooks.Test(r.Context(), e.ID)
 	if err != nil {
 		return answer{}, err
 	}
-	id, err := s.admin.Webhooks.Test(r.Context(), e.ID)
-	if err != nil {
-		return answer{}, err
-	}
-	return s.answerDelivery(r, &e, id)
+	return h.answerDelivery(r, e, id)
 }
 
 // recoveredView says how many deliveries began anew.
@@ -191,16 +152,12 @@ type recoveredView struct {
 	Deliveries int `json:"deliveries"`
 }
 
-func (s *Server) recoverWebhook(r *adminRequest) (answer, error) {
-	e, err := s.webhookOf(r)
+func (h *adminWebhooks) recover(r *adminRequest, e *webhook.Endpoint) (answer, error) {
 	var since time.Time
-	if err == nil {
-		err = readFields("", r.body, field{"since", instant(&since)})
-	}
-	if err != nil {
+	if err := readFields("", r.body, field{"since", instant(&since)}); err != nil {
 		return answer{}, err
 	}
-	n, err := s.admin.Webhooks.Recover(r.Context(), e.ID, since)
+	n, err := h.webhooks.Recover(r.Context(), e.ID, since)
 	if err != nil {
 		return answer{}, err
 	}
@@ -209,17 +166,13 @@ func (s *Server) recoverWebhook(r *adminRequest) (answer, error) {
 	return a, err
 }
 
-func (s *Server) rotateWebhook(r *adminRequest) (answer, error) {
-	e, err := s.webhookOf(r)
-	if err == nil {
-		err = readFields("", r.body)
+func (h *adminWebhooks) rotate(r *adminRequest, e *webhook.Endpoint) (answer, error) {
+	if err := readFields("", r.body); err != nil {
+		return answer{}, err
 	}
+	rotated, secret, err := h.webhooks.RotateSecret(r.Context(), r.by(), e.ID)
 	if err != nil {
 		return answer{}, err
 	}
-	e, secret, err := s.admin.Webhooks.RotateSecret(r.Context(), r.by(), e.ID)
-	if err != nil {
-		return answer{}, err
-	}
-	return found(secretWebhookView{viewWebhook(&e), secret.Reveal()})
+	return found(secretWebhookView{viewWebhook(&rotated), secret.Reveal()})
 }

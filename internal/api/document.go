@@ -27,26 +27,30 @@ type document struct {
 	etag string
 }
 
-// Document answers GET /openapi.json: what this gateway answers to, in
-// OpenAPI's words (https://spec.openapis.org/oas/v3.1.0).
-func (s *Server) Document() http.Handler { return http.HandlerFunc(s.serveDocument) }
+// Document answers GET /openapi.json: what this gateway answers to, in OpenAPI's words
+// (https://spec.openapis.org/oas/v3.1.0).
+type Document struct {
+	replies  *replies
+	document func() (*document, error) // made when it is first asked for
+}
 
-func (s *Server) serveDocument(w http.ResponseWriter, r *http.Request) {
-	d, err := s.document()
+func (h *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d, err := h.document()
 	if err != nil {
-		s.handle(s.native, func(*request) ([]byte, error) { return nil, llm.AsError(err) }).ServeHTTP(w, r)
+		failed := h.replies.handle(h.replies.native, func(*request) ([]byte, error) { return nil, llm.AsError(err) })
+		failed.ServeHTTP(w, r)
 		return
 	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "public, no-cache") // to be kept, and asked for again by its ETag
-	h.Set("ETag", d.etag)
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "public, no-cache") // to be kept, and asked for again by its ETag
+	header.Set("ETag", d.etag)
 	// a list of tags, which are too long to be part of another
 	if strings.Contains(r.Header.Get("If-None-Match"), d.etag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	h.Set("Content-Length", strconv.Itoa(len(d.body)))
+	header.Set("Content-Length", strconv.Itoa(len(d.body)))
 	dialect.WriteBody(w, d.body, writeWithin)
 }
 

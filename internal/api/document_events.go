@@ -30,7 +30,7 @@ func testKind() webhook.Kind {
 		Account:   e.Data.Account,
 		WebhookID: "019a9e25-6b0d-7f3e-8a51-c4d27e90b1f6",
 	}
-	return webhook.Kind{Type: webhook.Test, About: "Somebody sent it to see whether it arrives.", Example: e}
+	return webhook.Kind{Type: webhook.Test, About: "A test event, sent by hand to check the receiver.", Example: e}
 }
 
 // eventItem is what the document says of a type.
@@ -66,13 +66,13 @@ func eventItem(k *webhook.Kind) (yaml.MapSlice, error) {
 		}},
 		{Key: "requestBody", Value: yaml.MapSlice{{Key: "required", Value: true}, {Key: "content", Value: media}}},
 		{Key: "responses", Value: yaml.MapSlice{
-			{Key: "2XX", Value: yaml.MapSlice{{Key: "description", Value: "It has arrived."}}},
+			{Key: "2XX", Value: yaml.MapSlice{{Key: "description", Value: "The event has arrived."}}},
 			{Key: "410", Value: yaml.MapSlice{
-				{Key: "description", Value: "The receiver wants no more events: the endpoint is disabled."},
+				{Key: "description", Value: "The receiver wants no more events. The endpoint is disabled."},
 			}},
 			{
 				Key:   "default",
-				Value: yaml.MapSlice{{Key: "description", Value: "It is sent again later, for three days."}},
+				Value: yaml.MapSlice{{Key: "description", Value: "The event is sent again, for up to three days."}},
 			},
 		}},
 	}

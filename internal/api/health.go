@@ -6,12 +6,23 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/ledger"
+	"weir/internal/ratelimit"
 	"weir/internal/route"
 )
 
+// Health answers how the gateway does.
+type Health struct {
+	ledger *ledger.Ledger
+	limits *ratelimit.Limiter
+	router *route.Router
+	prices func() (day time.Time, problem string) // nil where nothing is told of them
+	now    func() time.Time
+}
+
 // Live answers GET /livez: the process runs. It asks nothing else, so that an
 // outage of the database does not make anybody restart a gateway that works.
-func (s *Server) Live() http.Handler {
+func (h *Health) Live() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		plain(w, http.StatusOK, "ok\n")
 	})
@@ -19,9 +30,9 @@ func (s *Server) Live() http.Handler {
 
 // Ready answers GET /readyz: requests can be taken and metered. With ?verbose
 // it says what it looked at.
-func (s *Server) Ready(draining func() bool) http.Handler {
+func (h *Health) Ready(draining func() bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		checks := s.checks(draining())
+		checks := h.checks(draining())
 		status, text := http.StatusOK, "ok\n"
 		var all strings.Builder
 		for _, c := range checks {
@@ -49,36 +60,36 @@ type check struct {
 	tolerable bool // requests go on all the same
 }
 
-func (s *Server) checks(draining bool) []check {
+func (h *Health) checks(draining bool) []check {
 	checks := []check{{name: "running"}, {name: "journal"}, {name: "database", tolerable: true}}
 	if draining {
 		checks[0].problem = "stopping"
 	}
-	if err := s.ledger.Problem(); err != nil {
+	if err := h.ledger.Problem(); err != nil {
 		checks[1].problem = "cannot be written"
 	}
-	if s.ledger.Lost() > 0 {
-		checks[1].problem, checks[1].tolerable = "a stretch could not be read back; the log says which", true
+	if h.ledger.Lost() > 0 {
+		checks[1].problem, checks[1].tolerable = "some records could not be read back; the log says which", true
 	}
-	if _, err := s.ledger.Lag(); err != nil {
-		checks[2].problem = "away; usage is kept in the journal"
+	if _, err := h.ledger.Lag(); err != nil {
+		checks[2].problem = "unavailable; usage is kept in the journal"
 	}
-	if s.limits.Shared() {
+	if h.limits.Shared() {
 		c := check{name: "valkey", tolerable: true}
-		if s.limits.Degraded() != nil {
-			c.problem = "away; rate limits are held from memory, at this node's share"
+		if h.limits.Degraded() != nil {
+			c.problem = "unavailable; this node enforces its share of the rate limits from memory"
 		}
 		checks = append(checks, c)
 	}
-	if s.prices != nil {
-		day, problem := s.prices()
-		age := int(s.now().Sub(day).Hours() / 24)
+	if h.prices != nil {
+		day, problem := h.prices()
+		age := int(h.now().Sub(day).Hours() / 24)
 		checks = append(checks, check{
 			name: fmt.Sprintf("prices of %s, %d days old", day.Format(time.DateOnly), age), problem: problem,
 			tolerable: true,
 		})
 	}
-	for _, p := range s.router.Table().Providers(s.now()) {
+	for _, p := range h.router.Table().Providers(h.now()) {
 		c := check{name: "provider " + p.Name, tolerable: true}
 		if p.State == route.StateOpen {
 			c.problem = "unavailable"

@@ -18,6 +18,13 @@ import (
 	"weir/internal/route"
 )
 
+// Models answers which models there are.
+type Models struct {
+	replies           *replies
+	router            *route.Router
+	anthropic, gemini *dialect.Dialect
+}
+
 // modelShape is how the clients of one vendor ask for models, and read what
 // they get.
 type modelShape struct {
@@ -29,42 +36,42 @@ type modelShape struct {
 	one    func(m *route.Model) ([]byte, error)
 }
 
-func (s *Server) ownModels() *modelShape {
-	return &modelShape{errors: s.native, vendor: openai.Name, list: listModels, one: oneModel}
+func (h *Models) own() *modelShape {
+	return &modelShape{errors: h.replies.native, vendor: openai.Name, list: listModels, one: oneModel}
 }
 
-func (s *Server) anthropicModels() *modelShape {
+func (h *Models) forAnthropic() *modelShape {
 	return &modelShape{
-		errors: s.anthropic, vendor: s.anthropic.Vendor, list: listAnthropicModels,
+		errors: h.anthropic, vendor: h.anthropic.Vendor, list: listAnthropicModels,
 		one: oneAnthropicModel,
 	}
 }
 
-func (s *Server) geminiModels() *modelShape {
-	return &modelShape{errors: s.gemini, vendor: s.gemini.Vendor, list: listGeminiModels, one: oneGeminiModel}
+func (h *Models) forGemini() *modelShape {
+	return &modelShape{errors: h.gemini, vendor: h.gemini.Vendor, list: listGeminiModels, one: oneGeminiModel}
 }
 
-// Models answers GET /v1/models: what the caller's key may use, in the shape
+// List answers GET /v1/models: what the caller's key may use, in the shape
 // of OpenAI's list (https://platform.openai.com/docs/api-reference/models/list)
 // with more fields beside it, or in Anthropic's for its clients.
-func (s *Server) Models(permission account.Permission) http.Handler {
-	return byVersion(s.allModels(permission, s.anthropicModels()), s.allModels(permission, s.ownModels()))
+func (h *Models) List(permission account.Permission) http.Handler {
+	return byVersion(h.list(permission, h.forAnthropic()), h.list(permission, h.own()))
 }
 
-// Model answers GET /v1/models/{target...}: one of those that Models lists, by its
+// One answers GET /v1/models/{target...}: one of those that List lists, by its
 // full name, its alias or, without a slash, as at the vendor's client API.
-func (s *Server) Model(permission account.Permission) http.Handler {
-	return byVersion(s.oneModel(permission, s.anthropicModels()), s.oneModel(permission, s.ownModels()))
+func (h *Models) One(permission account.Permission) http.Handler {
+	return byVersion(h.one(permission, h.forAnthropic()), h.one(permission, h.own()))
 }
 
-// GeminiModels answers GET /v1beta/models, which is Gemini's list.
-func (s *Server) GeminiModels(permission account.Permission) http.Handler {
-	return s.allModels(permission, s.geminiModels())
+// ListGemini answers GET /v1beta/models, which is Gemini's list.
+func (h *Models) ListGemini(permission account.Permission) http.Handler {
+	return h.list(permission, h.forGemini())
 }
 
-// GeminiModel answers GET /v1beta/models/{target...}, one of that list.
-func (s *Server) GeminiModel(permission account.Permission) http.Handler {
-	return s.oneModel(permission, s.geminiModels())
+// OneGemini answers GET /v1beta/models/{target...}, one of that list.
+func (h *Models) OneGemini(permission account.Permission) http.Handler {
+	return h.one(permission, h.forGemini())
 }
 
 // byVersion tells Anthropic's clients from others by the header that each of
@@ -79,15 +86,15 @@ func byVersion(anthropics, others http.Handler) http.Handler {
 	})
 }
 
-func (s *Server) allModels(permission account.Permission, shape *modelShape) http.Handler {
-	return s.guardClientAPI(shape.errors, permission, func(r *request) ([]byte, error) {
-		return shape.list(r, s.visible(r.principal))
+func (h *Models) list(permission account.Permission, shape *modelShape) http.Handler {
+	return h.replies.guardClientAPI(shape.errors, permission, func(r *request) ([]byte, error) {
+		return shape.list(r, h.visible(r.principal))
 	})
 }
 
-func (s *Server) oneModel(permission account.Permission, shape *modelShape) http.Handler {
-	return s.guardClientAPI(shape.errors, permission, func(r *request) ([]byte, error) {
-		m, err := findModel(s.visible(r.principal), r.PathValue("target"), shape.vendor)
+func (h *Models) one(permission account.Permission, shape *modelShape) http.Handler {
+	return h.replies.guardClientAPI(shape.errors, permission, func(r *request) ([]byte, error) {
+		m, err := findModel(h.visible(r.principal), r.PathValue("target"), shape.vendor)
 		if err != nil {
 			return nil, err
 		}
@@ -96,8 +103,8 @@ func (s *Server) oneModel(permission account.Permission, shape *modelShape) http
 }
 
 // visible are the models that the caller may use, by name.
-func (s *Server) visible(p *account.Principal) []route.Model {
-	all := s.router.Table().Models(s.now())
+func (h *Models) visible(p *account.Principal) []route.Model {
+	all := h.router.Table().Models(h.replies.now())
 	return slices.DeleteFunc(all, func(m route.Model) bool { return p.MayUse(m.Name) != nil })
 }
 
@@ -150,7 +157,8 @@ func noModel(id string) error {
 	return &llm.Error{
 		Code: llm.CodeModelNotFound, Param: "model",
 		Message: fmt.Sprintf(
-			"The model %.200q is not among those that this key may use. The same address without it lists them.", id),
+			"The model %.200q does not exist, or this key may not use it. The same path without the model lists "+
+				"those that it may use.", id),
 	}
 }
 

@@ -5,43 +5,52 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/conversation"
+	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 )
 
-// Response answers GET /v1/responses/{id} in the shape of
+// Responses answers what is kept of the Responses API.
+type Responses struct {
+	replies      *replies
+	dialect      *dialect.Dialect
+	kept         *conversation.Service
+	readCapacity func(*http.Request, string) (conversation.Capacity, func())
+}
+
+// Get answers GET /v1/responses/{id} in the shape of
 // https://platform.openai.com/docs/api-reference/responses/get.
-func (s *Server) Response(permission account.Permission) http.Handler {
-	return s.guardClientAPI(s.spoken, permission, func(r *request) ([]byte, error) {
+func (h *Responses) Get(permission account.Permission) http.Handler {
+	return h.replies.guardClientAPI(h.dialect, permission, func(r *request) ([]byte, error) {
 		if stream, _ := rawjson.AsBool([]byte(r.URL.Query().Get("stream"))); stream {
-			return nil, llm.Invalid("stream", "A response that is kept is not streamed again. Leave stream out.")
+			return nil, llm.Invalid("stream", "A kept response cannot be streamed. Leave stream out.")
 		}
-		return s.kept.Get(r.Context(), r.owner(), r.PathValue("id"), s.capacityOf(r))
+		return h.kept.Get(r.Context(), r.owner(), r.PathValue("id"), h.capacityOf(r))
 	})
 }
 
-// DeleteResponse answers DELETE /v1/responses/{id}.
-func (s *Server) DeleteResponse(permission account.Permission) http.Handler {
-	return s.guardClientAPI(s.spoken, permission, func(r *request) ([]byte, error) {
-		return s.kept.Delete(r.Context(), r.owner(), r.PathValue("id"))
+// Delete answers DELETE /v1/responses/{id}.
+func (h *Responses) Delete(permission account.Permission) http.Handler {
+	return h.replies.guardClientAPI(h.dialect, permission, func(r *request) ([]byte, error) {
+		return h.kept.Delete(r.Context(), r.owner(), r.PathValue("id"))
 	})
 }
 
-// CancelResponse answers POST /v1/responses/{id}/cancel.
-func (s *Server) CancelResponse(permission account.Permission) http.Handler {
-	return s.guardClientAPI(s.spoken, permission, func(r *request) ([]byte, error) {
-		return nil, s.kept.Cancel(r.Context(), r.owner(), r.PathValue("id"))
+// Cancel answers POST /v1/responses/{id}/cancel.
+func (h *Responses) Cancel(permission account.Permission) http.Handler {
+	return h.replies.guardClientAPI(h.dialect, permission, func(r *request) ([]byte, error) {
+		return nil, h.kept.Cancel(r.Context(), r.owner(), r.PathValue("id"))
 	})
 }
 
-// ResponseInput answers GET /v1/responses/{id}/input_items.
-func (s *Server) ResponseInput(permission account.Permission) http.Handler {
-	return s.guardClientAPI(s.spoken, permission, func(r *request) ([]byte, error) {
+// InputItems answers GET /v1/responses/{id}/input_items.
+func (h *Responses) InputItems(permission account.Permission) http.Handler {
+	return h.replies.guardClientAPI(h.dialect, permission, func(r *request) ([]byte, error) {
 		page, err := inputPage(r.URL.Query().Get)
 		if err != nil {
 			return nil, err
 		}
-		return s.kept.InputItems(r.Context(), r.owner(), r.PathValue("id"), page, s.capacityOf(r))
+		return h.kept.InputItems(r.Context(), r.owner(), r.PathValue("id"), page, h.capacityOf(r))
 	})
 }
 
@@ -75,7 +84,7 @@ func (r *request) owner() conversation.Owner {
 }
 
 // capacityOf is what the caller has to read what is kept, until the reply is written.
-func (s *Server) capacityOf(r *request) (capacity conversation.Capacity) {
-	capacity, r.done = s.readCapacity(r.Request, r.principal.Account().ID)
+func (h *Responses) capacityOf(r *request) (capacity conversation.Capacity) {
+	capacity, r.done = h.readCapacity(r.Request, r.principal.Account().ID)
 	return capacity
 }

@@ -46,7 +46,7 @@ type Options struct {
 	Kept         *conversation.Service
 	ReadCapacity func(r *http.Request, account string) (capacity conversation.Capacity, done func()) // to read it
 	Responses    *dialect.Dialect
-	// Admin is what AdminRoutes work with.
+	// Admin is what Admin works with.
 	Admin AdminOptions
 	// Prices is of which day the price data is, and what is wrong with the price files;
 	// nil: nothing is told of them.
@@ -57,35 +57,38 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Server answers everything that is not a request to a model.
+// Server answers everything that is not a request to a model, by subject.
 type Server struct {
-	accounts          *account.Service
-	ledger            *ledger.Ledger
-	uses              UsesReader
-	router            *route.Router
-	native            *dialect.Dialect
-	anthropic, gemini *dialect.Dialect
-	kept              *conversation.Service
-	readCapacity      func(*http.Request, string) (conversation.Capacity, func())
-	limits            *ratelimit.Limiter
-	spoken            *dialect.Dialect // of what is kept
-	admin             *AdminOptions
-	document          func() (*document, error) // made when it is first asked for
-	prices            func() (day time.Time, problem string)
-	now               func() time.Time
-	log               *slog.Logger
+	Uses      *Uses
+	Models    *Models
+	Responses *Responses
+	Health    *Health
+	Document  *Document
+	Admin     *Admin
+	replies   *replies
 }
 
 // New makes a server.
 func New(o Options) *Server {
+	rp := &replies{o.Accounts, o.Native, o.Limits, o.Now, o.Log}
 	return &Server{
-		accounts: o.Accounts, ledger: o.Ledger, uses: o.Uses, router: o.Router,
-		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, kept: o.Kept, readCapacity: o.ReadCapacity,
-		limits: o.Limits, spoken: o.Responses, now: o.Now, log: o.Log,
-		prices:   o.Prices,
-		admin:    &o.Admin,
-		document: sync.OnceValues(func() (*document, error) { return newDocument(o.Version) }),
+		Uses:      &Uses{rp, o.Ledger, o.Uses},
+		Models:    &Models{rp, o.Router, o.Anthropic, o.Gemini},
+		Responses: &Responses{rp, o.Responses, o.Kept, o.ReadCapacity},
+		Health:    &Health{o.Ledger, o.Limits, o.Router, o.Prices, o.Now},
+		Document:  &Document{rp, sync.OnceValues(func() (*document, error) { return newDocument(o.Version) })},
+		Admin:     newAdmin(&o),
+		replies:   rp,
 	}
+}
+
+// replies lets callers in by their keys, and turns what endpoints answer into replies.
+type replies struct {
+	accounts *account.Service
+	native   *dialect.Dialect // whose errors the service's own API speaks
+	limits   *ratelimit.Limiter
+	now      func() time.Time
+	log      *slog.Logger
 }
 
 // request is one request to the API.
@@ -106,25 +109,25 @@ type endpoint func(r *request) (body []byte, err error)
 
 // guard lets callers through who have the permission. At the service's own
 // client APIs a key travels in the Authorization header alone.
-func (s *Server) guard(permission account.Permission, next endpoint) http.Handler {
-	return s.guardClientAPI(s.native, permission, next)
+func (rp *replies) guard(permission account.Permission, next endpoint) http.Handler {
+	return rp.guardClientAPI(rp.native, permission, next)
 }
 
 // guardClientAPI lets callers through who have the permission, at the client API of the
 // dialect d.
-func (s *Server) guardClientAPI(d *dialect.Dialect, permission account.Permission, next endpoint) http.Handler {
-	return s.handle(d, func(r *request) ([]byte, error) {
+func (rp *replies) guardClientAPI(d *dialect.Dialect, permission account.Permission, next endpoint) http.Handler {
+	return rp.handle(d, func(r *request) ([]byte, error) {
 		token, err := account.Token(r.Header, d.KeyHeaders...)
 		if err != nil {
 			return nil, err
 		}
 		r.token = token
-		p, err := s.accounts.Authenticate(r.Context(), r.token)
+		p, err := rp.accounts.Authenticate(r.Context(), r.token)
 		if err != nil {
 			return nil, err
 		}
-		left := s.limits.Status(ratelimit.CallerOf(p))
-		d.LimitHeaders(r.reply, s.now(), &left)
+		left := rp.limits.Status(ratelimit.CallerOf(p))
+		d.LimitHeaders(r.reply, rp.now(), &left)
 		if err := p.May(permission); err != nil {
 			return nil, err
 		}
@@ -135,11 +138,11 @@ func (s *Server) guardClientAPI(d *dialect.Dialect, permission account.Permissio
 
 // handle is the one place that turns an error into a reply, in the words of
 // the dialect d, and logs it.
-func (s *Server) handle(d *dialect.Dialect, next endpoint) http.Handler {
+func (rp *replies) handle(d *dialect.Dialect, next endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := uuid.Must(uuid.NewV7()).String()
 		h := w.Header()
-		d.CommonHeaders(h, id, s.now(), &llm.RateLimitStatus{})
+		d.CommonHeaders(h, id, rp.now(), &llm.RateLimitStatus{})
 		h.Set("Content-Type", "application/json")
 		status := http.StatusOK
 		req := &request{Request: r, id: id, reply: h}
@@ -147,7 +150,7 @@ func (s *Server) handle(d *dialect.Dialect, next endpoint) http.Handler {
 		body, err := next(req)
 		if err != nil {
 			e := llm.AsError(err)
-			s.logFailure(id, r, e)
+			logFailure(rp.log, id, r, e)
 			dialect.ErrorHeaders(h, e)
 			status, body = d.Status(e.Code), d.EncodeError(nil, e, id)
 		}
@@ -163,41 +166,41 @@ func (r *request) end() {
 	}
 }
 
-func (s *Server) logFailure(id string, r *http.Request, e *llm.Error) {
-	log := s.log.Debug
+func logFailure(log *slog.Logger, id string, r *http.Request, e *llm.Error) {
+	say := log.Debug
 	if e.Code == llm.CodeInternal || e.Code == llm.CodeOverloaded {
-		log = s.log.Error
+		say = log.Error
 	}
-	log("request failed", "request", id, "path", people.HidePath(r.URL.Path), "code", string(e.Code), "err", e)
+	say("request failed", "request", id, "path", people.HidePath(r.URL.Path), "code", string(e.Code), "err", e)
 }
 
 // NotFound answers where there is nothing. The dialect is that of the client API
 // beside; nil for the service's own.
 func (s *Server) NotFound(d *dialect.Dialect) http.Handler {
-	message := "There is nothing at this path. GET /v1/models lists what there is to be asked."
+	message := "This path does not exist. Check the URL. GET /v1/models lists the models."
 	if d == nil {
-		d, message = s.native, "There is nothing at this path. The base URL of an OpenAI client ends with /v1, that "+
-			"of an Anthropic or Google one does not; GET /openapi.json lists every path."
+		d, message = s.replies.native, "This path does not exist. The base URL of an OpenAI client ends with /v1, "+
+			"the base URL of an Anthropic or Google client does not. GET /openapi.json lists all paths."
 	}
-	return s.handle(d, func(*request) ([]byte, error) {
+	return s.replies.handle(d, func(*request) ([]byte, error) {
 		return nil, &llm.Error{Code: llm.CodeNotFound, Message: message}
 	})
 }
 
 // Refuse answers with what the request must not do, in the service's own words.
 func (s *Server) Refuse(check func(*http.Request) error) http.Handler {
-	return s.handle(s.native, func(r *request) ([]byte, error) { return nil, check(r.Request) })
+	return s.replies.handle(s.replies.native, func(r *request) ([]byte, error) { return nil, check(r.Request) })
 }
 
 // MethodNotAllowed answers at a path that takes other methods alone. The
 // dialect is that of the path; nil for the service's own.
 func (s *Server) MethodNotAllowed(d *dialect.Dialect, allowed ...string) http.Handler {
 	if d == nil {
-		d = s.native
+		d = s.replies.native
 	}
 	list := strings.Join(allowed, ", ")
-	return s.handle(d, func(r *request) ([]byte, error) {
+	return s.replies.handle(d, func(r *request) ([]byte, error) {
 		r.reply.Set("Allow", list)
-		return nil, &llm.Error{Code: llm.CodeMethodNotAllowed, Message: "This path takes " + list + "."}
+		return nil, &llm.Error{Code: llm.CodeMethodNotAllowed, Message: "This path accepts only " + list + "."}
 	})
 }

@@ -28,34 +28,41 @@ const (
 	flushWait = 5 * time.Second
 )
 
-// Uses answers GET /v1/uses: the usage of the caller's account.
-func (s *Server) Uses(permission account.Permission) http.Handler {
-	return s.guard(permission, s.reportUses)
+// Uses answers what an account used.
+type Uses struct {
+	replies *replies
+	ledger  *ledger.Ledger
+	reader  UsesReader
 }
 
-func (s *Server) reportUses(r *request) ([]byte, error) {
+// List answers GET /v1/uses: the usage of the caller's account.
+func (h *Uses) List(permission account.Permission) http.Handler {
+	return h.replies.guard(permission, h.report)
+}
+
+func (h *Uses) report(r *request) ([]byte, error) {
 	q, err := readUsesQuery(r)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), flushWait)
 	defer cancel()
-	page, err := s.readUses(ctx, q)
+	var page ledger.UsesPage
+	if err = h.ledger.Flush(ctx); err == nil {
+		page, err = h.reader.Uses(ctx, q)
+	}
 	if err != nil {
-		return nil, &llm.Error{
-			Code: llm.CodeOverloaded, Message: "Usage cannot be read right now. Try again shortly.",
-			RetryAfter: time.Second, Err: err,
-		}
+		return nil, noUsage(err)
 	}
 	return EncodeUses(q, page)
 }
 
-// readUses reads what is settled so far.
-func (s *Server) readUses(ctx context.Context, q ledger.UsesQuery) (ledger.UsesPage, error) {
-	if err := s.ledger.Flush(ctx); err != nil {
-		return ledger.UsesPage{}, err
+// noUsage says that the database does not answer.
+func noUsage(err error) error {
+	return &llm.Error{
+		Code: llm.CodeOverloaded, Message: "Usage cannot be read right now. Try again shortly.",
+		RetryAfter: time.Second, Err: err,
 	}
-	return s.uses.Uses(ctx, q)
 }
 
 type usesReply struct {
@@ -124,7 +131,7 @@ func readUsesQuery(r *request) (ledger.UsesQuery, error) {
 func ParseUses(accountID string, params map[string]string) (q ledger.UsesQuery, err error) {
 	q = ledger.UsesQuery{Account: accountID, Model: params["model"]}
 	if !llm.IsText(q.Model) {
-		return q, llm.Invalid("model", "The model is no text in UTF-8, or has the character U+0000.")
+		return q, llm.Invalid("model", "The model is not valid UTF-8, or contains the character U+0000.")
 	}
 	if q.From, q.To, err = readDates(params["start_date"], params["end_date"]); err != nil {
 		return q, err
@@ -145,7 +152,7 @@ func readDates(start, end string) (from, to string, err error) {
 		return "", "", err
 	}
 	if from != "" && to != "" && from > to {
-		return "", "", llm.Invalid("start_date", "start_date is after end_date.")
+		return "", "", llm.Invalid("start_date", "start_date is after end_date. Use an earlier start_date.")
 	}
 	return from, to, nil
 }
@@ -159,7 +166,7 @@ func usesParams(r *request) (map[string]string, error) {
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, llm.Invalid("", "The query string is not well formed: percent signs are to be written as %25.")
+		return nil, llm.Invalid("", "The query string is malformed. Write a percent sign as %25.")
 	}
 	for _, name := range usesNames {
 		if v := query.Get(name); v != "" {
@@ -173,12 +180,14 @@ func usesParams(r *request) (map[string]string, error) {
 func bodyParams(r *request, params map[string]string) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxUsesBody+1))
 	if err != nil {
-		return &llm.Error{Code: llm.CodeInvalidRequest, Message: "The request body broke off before its end.", Err: err}
+		return &llm.Error{
+			Code: llm.CodeInvalidRequest, Message: "The request body ended early. Send the request again.", Err: err,
+		}
 	}
 	if len(body) > maxUsesBody {
 		return &llm.Error{
 			Code:    llm.CodeRequestTooLarge,
-			Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here.", maxUsesBody),
+			Message: fmt.Sprintf("The request body is larger than %d bytes, the limit here. Shorten it.", maxUsesBody),
 		}
 	}
 	if len(body) == 0 {
@@ -200,7 +209,7 @@ func bodyParams(r *request, params map[string]string) error {
 		case rawjson.Number:
 			params[name] = string(v)
 		default:
-			return llm.Invalid(name, name+" is neither a string nor a number.")
+			return llm.Invalid(name, name+" must be a string or a number.")
 		}
 	}
 	return nil
@@ -218,7 +227,7 @@ func readDate(name, value string) (string, error) {
 	t, err := time.Parse(time.RFC3339, strings.Replace(value, " ", "+", 1))
 	if err != nil {
 		return "", llm.Invalid(
-			name, fmt.Sprintf(`%s is %.40q: write a date such as "2026-01-31", or an RFC 3339 timestamp.`, name, value))
+			name, fmt.Sprintf(`%s is %.40q. Use a date such as "2026-01-31" or an RFC 3339 timestamp.`, name, value))
 	}
 	return t.UTC().Format(ledger.DateLayout), nil
 }
@@ -234,8 +243,7 @@ func readInt(name, value string, absent, least, most int) (int, error) {
 		}
 	}
 	if err != nil || n < int64(least) || n > int64(most) {
-		return 0, llm.Invalid(name, fmt.Sprintf("%s is %.40q: give an integer from %d to %d.", name, value, least,
-			most))
+		return 0, llm.Invalid(name, fmt.Sprintf("%s is %.40q. Use an integer from %d to %d.", name, value, least, most))
 	}
 	return int(n), nil
 }

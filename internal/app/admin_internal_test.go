@@ -119,7 +119,7 @@ func TestAdministrationAsksRights(t *testing.T) {
 		people.Manage:   {"operator", "owner"},
 		people.Operate:  {"operator"},
 	}
-	for _, route := range s.api.AdminRoutes() {
+	for _, route := range s.api.Admin.Routes() {
 		method, pattern, _ := strings.Cut(route.Pattern, " ")
 		path := strings.NewReplacer("/admin/v1", "", "{account}", "acme", "{key}", "none", "{user}", "none", "{id}", "none", "{webhook}", "none", "{delivery}", "none").Replace(pattern)
 		allowed, known := may[route.Right]

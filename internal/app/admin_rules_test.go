@@ -61,7 +61,7 @@ func TestAdministrationRefuses(t *testing.T) {
 		{400, "POST /operators", `{"email":"` + o.owner + `"}`, "email", "ada@example.com"},
 		{400, "GET /accounts?limt=5", ``, "limt", `Did you mean \"limit\"?`},
 		{400, "GET /accounts?limit=1001", ``, "limit", "1 to 1000"},
-		{400, "GET /accounts?limit=1&limit=2", ``, "limit", "twice"},
+		{400, "GET /accounts?limit=1&limit=2", ``, "limit", "more than once"},
 		{400, "GET /accounts?cursor=%25", ``, "cursor", "next_cursor"},
 		{400, "GET /accounts/default?limit=1", ``, "limit", "not a parameter"},
 		{400, "GET /accounts/default/uses?cursor=eA", ``, "cursor", "next_cursor"},

@@ -78,7 +78,7 @@ func (g *instance) guard() *guard {
 // a person's place.
 func (g *instance) adminGuard() *guard {
 	guard := g.guard()
-	guard.keys, guard.refuse = true, g.api.RefuseAdmin
+	guard.keys, guard.refuse = true, g.api.Admin.Refuse
 	return guard
 }
 
@@ -95,7 +95,7 @@ func (g *instance) userRoutes() []guarded {
 	for _, r := range g.dashboard.Routes() {
 		all = append(all, guarded{r, pages})
 	}
-	for _, r := range g.api.AdminRoutes() {
+	for _, r := range g.api.Admin.Routes() {
 		all = append(all, guarded{r, admin})
 	}
 	return all

@@ -41,33 +41,27 @@ func (g *instance) routes() []httpRoute {
 	counting := len(all) // these count their requests themselves
 	gemini := g.fleet.dialect("gemini")
 	responses := g.fleet.dialect("responses")
+	// asked is a route that a key with the permission chat may ask for
+	asked := func(pattern string, answer func(account.Permission) http.Handler, d *dialect.Dialect) httpRoute {
+		return httpRoute{pattern: pattern, permission: account.Chat, handler: answer(account.Chat), dialect: d}
+	}
 	all = append(all,
-		httpRoute{
-			pattern: "GET /v1/responses/{id}", permission: account.Chat, handler: g.api.Response(account.Chat),
-			dialect: responses,
-		},
-		httpRoute{pattern: "DELETE /v1/responses/{id}", permission: account.Chat, handler: g.api.DeleteResponse(
-			account.Chat), dialect: responses},
-		httpRoute{pattern: "GET /v1/responses/{id}/input_items", permission: account.Chat, handler: g.api.ResponseInput(
-			account.Chat), dialect: responses},
-		httpRoute{pattern: "POST /v1/responses/{id}/cancel", permission: account.Chat, handler: g.api.CancelResponse(
-			account.Chat), dialect: responses},
+		asked("GET /v1/responses/{id}", g.api.Responses.Get, responses),
+		asked("DELETE /v1/responses/{id}", g.api.Responses.Delete, responses),
+		asked("GET /v1/responses/{id}/input_items", g.api.Responses.InputItems, responses),
+		asked("POST /v1/responses/{id}/cancel", g.api.Responses.Cancel, responses),
 	)
 	all = append(all, g.metricsRoute()...)
 	all = append(all,
-		httpRoute{pattern: "GET /v1/uses", permission: account.Uses, handler: g.api.Uses(account.Uses)},
-		httpRoute{pattern: "GET /uses", permission: account.Uses, handler: g.api.Uses(account.Uses)},
-		httpRoute{pattern: "GET /v1/models", permission: account.Chat, handler: g.api.Models(account.Chat)},
-		httpRoute{pattern: "GET /v1/models/{target...}", permission: account.Chat, handler: g.api.Model(account.Chat)},
-		httpRoute{
-			pattern: "GET /v1beta/models", permission: account.Chat, handler: g.api.GeminiModels(account.Chat),
-			dialect: gemini,
-		},
-		httpRoute{pattern: "GET /v1beta/models/{target...}", permission: account.Chat, handler: g.api.GeminiModel(
-			account.Chat), dialect: gemini},
-		httpRoute{pattern: "GET /openapi.json", handler: g.api.Document()},
-		httpRoute{pattern: "GET /livez", handler: g.api.Live()},
-		httpRoute{pattern: "GET /readyz", handler: g.api.Ready(g.draining.Load)},
+		httpRoute{pattern: "GET /v1/uses", permission: account.Uses, handler: g.api.Uses.List(account.Uses)},
+		httpRoute{pattern: "GET /uses", permission: account.Uses, handler: g.api.Uses.List(account.Uses)},
+		asked("GET /v1/models", g.api.Models.List, nil),
+		asked("GET /v1/models/{target...}", g.api.Models.One, nil),
+		asked("GET /v1beta/models", g.api.Models.ListGemini, gemini),
+		asked("GET /v1beta/models/{target...}", g.api.Models.OneGemini, gemini),
+		httpRoute{pattern: "GET /openapi.json", handler: g.api.Document},
+		httpRoute{pattern: "GET /livez", handler: g.api.Health.Live()},
+		httpRoute{pattern: "GET /readyz", handler: g.api.Health.Ready(g.draining.Load)},
 	)
 	all = append(all, g.pages()...)
 	for i := range all[counting:] {
@@ -121,7 +115,7 @@ func (g *instance) handler() http.Handler {
 		}
 		refuse := g.api.MethodNotAllowed(first[path].dialect, allowed...)
 		if isAdmin(path) {
-			refuse = g.api.AdminMethodNotAllowed(allowed...)
+			refuse = g.api.Admin.MethodNotAllowed(allowed...)
 		}
 		refuse = g.counted(otherRoute, refuse)
 		for _, method := range otherMethods(first[path].right != "", allowed) {
@@ -131,7 +125,7 @@ func (g *instance) handler() http.Handler {
 	for around, d := range g.vendorNotFounds() {
 		mux.Handle(around, g.counted(otherRoute, g.api.NotFound(d)))
 	}
-	nothing, noAdmin := g.counted(otherRoute, g.notFound()), g.counted(otherRoute, g.api.AdminNotFound())
+	nothing, noAdmin := g.counted(otherRoute, g.notFound()), g.counted(otherRoute, g.api.Admin.NotFound())
 	mux.Handle("/", nothing)
 	mux.Handle(adminPath, noAdmin)
 	mux.Handle(strings.TrimSuffix(adminPath, "/"), noAdmin) // which the mux would redirect, too

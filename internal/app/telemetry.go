@@ -159,8 +159,8 @@ func (g *instance) listenTelemetry(ctx context.Context) (net.Listener, error) {
 func (g *instance) serveTelemetry(ctx context.Context, listener net.Listener) {
 	mux := http.NewServeMux()
 	mux.Handle(metricsPattern, g.metrics.Handler())
-	mux.Handle("GET /livez", g.api.Live())
-	mux.Handle("GET /readyz", g.api.Ready(g.draining.Load))
+	mux.Handle("GET /livez", g.api.Health.Live())
+	mux.Handle("GET /readyz", g.api.Health.Ready(g.draining.Load))
 	from := originOf(&g.options.Config)
 	checked := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := from.checkHost(r); err != nil && !isPlainHealth(r) {

@@ -191,7 +191,7 @@ await step("single sign-on lets in whom the provider knows, with the role of the
   await ada.locator("main form[action$=create] input").first().fill("research");
   await ada.getByRole("button", { name: "Create account" }).click();
   await ada.goto("/accounts/research/members");
-  await shown(ada, /come from the groups of Example ID/);
+  await shown(ada, /come from groups in Example ID/);
   const grace = await person();
   await grace.goto("/sign-in");
   await grace.getByRole("link", { name: /Example ID/ }).click();
@@ -248,10 +248,10 @@ let hook = "", delivery = "", secret = "";
 
 await step("a webhook is added, and its secret is shown once", async () => {
   await ada.goto("/accounts/default/webhooks");
-  await shown(ada, "No webhook yet");
+  await shown(ada, "No webhooks");
   await ada.getByRole("link", { name: "Add an endpoint" }).click();
   await ada.getByLabel(/^key\.created/).check();
-  await ada.getByLabel(/May be on a private address/).check();
+  await ada.getByLabel(/Allow a private address/).check();
   ada.expecting = /422/;
   await ada.getByLabel("Address", { exact: true }).fill("ftp://example.com/");
   await ada.getByRole("button", { name: "Add the endpoint" }).click();
@@ -264,7 +264,7 @@ await step("a webhook is added, and its secret is shown once", async () => {
   assert.match(secret, /^whsec_/);
   await ada.locator('[data-copy="secret"]').click();
   assert.equal(await ada.evaluate(() => navigator.clipboard.readText()), secret);
-  await ada.getByRole("link", { name: "To the endpoint" }).click();
+  await ada.getByRole("link", { name: "Back to the endpoint" }).click();
   await heading(ada, "Webhook endpoint");
   hook = new URL(ada.url()).pathname;
   assert.ok(!(await ada.content()).includes(secret), "no page has the secret again");
@@ -272,7 +272,7 @@ await step("a webhook is added, and its secret is shown once", async () => {
 
 await step("a test event and a new key's arrive, signed", async () => {
   await ada.getByRole("button", { name: "Send a test event" }).click();
-  await shown(ada, /is on its way/);
+  await shown(ada, /A test event was queued/);
   await came(1);
   assert.equal(verified(receiver.came[0], secret).type, "webhook.test");
   await ada.goto("/accounts/default/keys/new");
@@ -293,7 +293,7 @@ await step("a delivery shows what was sent and answered, and is sent again", asy
   delivery = new URL(ada.url()).pathname;
   await shown(ada, /"label": "told"/);
   await shown(ada, "204");
-  await ada.getByRole("button", { name: "Send it again" }).click();
+  await ada.getByRole("button", { name: "Send again" }).click();
   await came(3);
   verified(receiver.came[2], secret);
   assert.equal(receiver.came[2].headers["webhook-id"], receiver.came[1].headers["webhook-id"], "it is the same event");
@@ -305,7 +305,7 @@ await step("a rotated secret signs beside the one before it", async () => {
   await ada.locator("[popover]:popover-open button[type=submit]").click();
   const other = (await ada.locator("#secret").textContent()).trim();
   assert.notEqual(other, secret);
-  await ada.getByRole("link", { name: "To the endpoint" }).click();
+  await ada.getByRole("link", { name: "Back to the endpoint" }).click();
   await ada.getByRole("button", { name: "Send a test event" }).click();
   await came(4);
   verified(receiver.came[3], secret);
@@ -322,7 +322,7 @@ await step("a 410 disables the endpoint, which is told of and enabled again", as
     return /answered 410/.test(await ada.locator("main").textContent());
   });
   await ada.goto("/accounts/default");
-  await shown(ada, "A webhook does not arrive");
+  await shown(ada, "A webhook endpoint has not received events");
   await ada.locator(".note a").click();
   receiver.status = 204;
   await ada.getByRole("button", { name: "Enable the endpoint" }).click();
@@ -337,16 +337,16 @@ await step("without a script: an endpoint is added, tested and removed", async (
   const plain = await person({ javaScriptEnabled: false, storageState: await ada.context().storageState() });
   await plain.goto("/operator/webhooks/new");
   await plain.getByLabel("Address", { exact: true }).fill(`http://127.0.0.1:${listening.address().port}/all`);
-  await plain.getByLabel(/May be on a private address/).check();
+  await plain.getByLabel(/Allow a private address/).check();
   await plain.getByRole("button", { name: "Add the endpoint" }).click();
   const theirs = (await plain.locator("#secret").textContent()).trim();
-  await plain.getByRole("link", { name: "To the endpoint" }).click();
+  await plain.getByRole("link", { name: "Back to the endpoint" }).click();
   await plain.getByRole("button", { name: "Send a test event" }).click();
   await came(7);
   verified(receiver.came[6], theirs);
   await plain.getByRole("button", { name: /^Remove/ }).click();
   await plain.locator("[popover]:popover-open button[type=submit]").click();
-  await shown(plain, "No webhook yet");
+  await shown(plain, "No webhooks");
   await plain.context().close();
 });
 

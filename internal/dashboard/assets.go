@@ -71,18 +71,11 @@ func hashAll(content map[string][]byte) string {
 // path is where a browser finds the asset of that name.
 func (a *assets) path(name string) string { return "/assets/" + a.hash + "/" + name }
 
-func (s *Server) assetRoutes() []people.Route {
-	return []people.Route{
-		{Pattern: "GET /assets/{hash}/{name}", Right: people.Open, Serve: s.asset},
-		s.route("POST /theme", people.Open, s.chooseTheme),
-	}
-}
-
-// asset serves a file. A hash that is another's comes from a page of another
+// serve serves a file. A hash that is another's comes from a page of another
 // version, while nodes change over: it gets what there is here, but not to keep.
-func (s *Server) asset(w http.ResponseWriter, r *http.Request, _ *people.Visit) {
+func (a *assets) serve(w http.ResponseWriter, r *http.Request, _ *people.Visit) {
 	name := r.PathValue("name")
-	content, ok := s.assets.content[name]
+	content, ok := a.content[name]
 	if !ok {
 		http.NotFound(w, r)
 		return
@@ -92,7 +85,7 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request, _ *people.Visit) 
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Content-Type", contentType(name))
 	h.Set("Cache-Control", "no-cache")
-	if r.PathValue("hash") == s.assets.hash {
+	if r.PathValue("hash") == a.hash {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	_, _ = w.Write(content) // a client that is gone does not need it

@@ -13,10 +13,19 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/account"
 	"weir/internal/audit"
 	"weir/internal/llm"
 	"weir/internal/people"
 )
+
+// auditHandlers answer the page of the audit log, and its files.
+type auditHandlers struct {
+	site     *site
+	accounts *account.Service
+	log      AuditLog
+	files    *slots // files that are being downloaded
+}
 
 // auditPage is the log of who changed what.
 type auditPage struct {
@@ -56,19 +65,13 @@ const (
 	maxShown   = 200 // bytes of a value
 )
 
-func (s *Server) auditRoutes() []people.Route {
-	return []people.Route{
-		s.route("GET "+auditPath, people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			return s.showAudit(w, r, v, nil, &form{})
-		}),
-		s.route("GET "+auditPath+"/export", people.Operate, s.exportAudit),
-		s.route("POST "+auditPath+"/verify", people.Operate, s.verifyAudit),
-	}
+func (h *auditHandlers) page(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	return h.show(w, r, v, nil, &form{})
 }
 
-// auditQuery reads the fields that select entries. What is wrong with them is
+// query reads the fields that select entries. What is wrong with them is
 // said in the form.
-func (s *Server) auditQuery(r *http.Request, f *form) (audit.Query, error) {
+func (h *auditHandlers) query(r *http.Request, f *form) (audit.Query, error) {
 	get := func(name string) string { return strings.TrimSpace(f.values.Get(name)) }
 	q := audit.Query{Actor: get("actor"), Action: audit.Action(get("action")), Limit: auditShown + 1}
 	q.From = f.bound("from")
@@ -80,7 +83,7 @@ func (s *Server) auditQuery(r *http.Request, f *form) (audit.Query, error) {
 	if name == "" {
 		return q, nil
 	}
-	a, err := s.options.Accounts.Account(r.Context(), name)
+	a, err := h.accounts.Account(r.Context(), name)
 	if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeNotFound {
 		f.mistake("account", "There is no account of this name or id.")
 		return q, nil
@@ -98,44 +101,32 @@ func placeOf(text string) int64 {
 	return max(0, n)
 }
 
-func (s *Server) showAudit(w http.ResponseWriter, r *http.Request, v *people.Visit, done *verified, head *form) error {
+func (h *auditHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, got *verified, head *form) error {
 	f := &form{values: r.URL.Query()}
-	q, err := s.auditQuery(r, f)
+	q, err := h.query(r, f)
 	if err != nil {
 		return err
 	}
 	var list []audit.Entry
 	if !f.bad() {
-		if list, err = s.options.Installation.Audit.Entries(r.Context(), q); err != nil {
+		if list, err = h.log.Entries(r.Context(), q); err != nil {
 			return err
 		}
 	}
-	accounts, err := s.accountNames(r)
+	accounts, err := h.accounts.Accounts(r.Context())
 	if err != nil {
 		return err
 	}
-	p := auditPageOf(list, &q, f, accounts)
-	p.Verified = done
+	p := auditPageOf(list, &q, f, namesOf(accounts))
+	p.Verified = got
 	p.Head = head.field(Field{
-		Name: "head", Label: "Head of an earlier look",
-		Hint: "With it, the look also tells whether entries were cut off at the end since then.", Optional: true,
+		Name: "head", Label: "Head of an earlier check",
+		Hint: "With it, the check also finds entries that were removed from the end since then.", Optional: true,
 		Max: 64, Complete: "off",
 	})
 	p.Problems = append(f.problems(), head.problems()...)
-	return s.show(w, r, v, page{name: "audit", title: "Audit log", status: max(f.status(), head.status()), data: p})
-}
-
-// accountNames are the names of all accounts, by id.
-func (s *Server) accountNames(r *http.Request) (map[string]string, error) {
-	all, err := s.options.Accounts.Accounts(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	names := make(map[string]string, len(all))
-	for i := range all {
-		names[all[i].ID] = all[i].Name
-	}
-	return names, nil
+	status := max(f.status(), head.status())
+	return h.site.show(w, r, v, page{name: "audit", title: "Audit log", status: status, data: p})
 }
 
 // auditPageOf shows a list that has one entry more than a page where there are
@@ -186,13 +177,13 @@ var auditFields = []string{"account", "actor", "action", "from", "to"}
 
 func auditFilters(f *form) Filters {
 	action := f.values.Get("action")
-	x := Filters{Action: auditPath, Label: "Which entries", Fields: []Field{
+	x := Filters{Action: auditPath, Label: "Entries to show", Fields: []Field{
 		f.field(Field{Name: "account", Label: "Account", Kind: "text", Max: 64, Complete: "off"}),
 		f.field(Field{
-			Name: "actor", Label: "By", Kind: "text", Max: 256, Complete: "off",
+			Name: "actor", Label: "Actor", Kind: "text", Max: 256, Complete: "off",
 			Example: "e-mail, label or id",
 		}),
-		f.field(Field{Name: "action", Label: "What", Choices: actionChoices(action)}),
+		f.field(Field{Name: "action", Label: "Action", Choices: actionChoices(action)}),
 		f.field(Field{Name: "from", Label: "From", Kind: "date"}),
 		f.field(Field{Name: "to", Label: "To", Kind: "date"}),
 	}}
@@ -205,7 +196,7 @@ func auditFilters(f *form) Filters {
 // actionChoices are the kinds of action, and that one where it is something else.
 func actionChoices(chosen string) []Choice {
 	all := []Choice{
-		{Value: "", Label: "Everything"},
+		{Value: "", Label: "All actions"},
 		{Value: "account.", Label: "Accounts"},
 		{Value: "key.", Label: "Keys"},
 		{Value: "member.", Label: "Members"},
@@ -277,18 +268,18 @@ func valueText(raw json.RawMessage) string {
 	return cut(text, maxShown)
 }
 
-func (s *Server) verifyAudit(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *auditHandlers) verify(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
 	var from audit.Hash
 	if text := strings.TrimSpace(r.PostFormValue("head")); text != "" && from.UnmarshalText([]byte(text)) != nil {
-		f.mistake("head", "A head is what an earlier look has shown: 64 hexadecimal digits.")
-		return s.showAudit(w, r, v, nil, f)
+		f.mistake("head", "This is not a head. Enter the 64 hexadecimal digits that an earlier check showed.")
+		return h.show(w, r, v, nil, f)
 	}
-	got, err := s.options.Installation.Audit.Verify(r.Context(), from)
+	got, err := h.log.Verify(r.Context(), from)
 	if err != nil {
 		return err
 	}
-	return s.showAudit(w, r, v, verifiedOf(&got), f)
+	return h.show(w, r, v, verifiedOf(&got), f)
 }
 
 func verifiedOf(v *audit.Verification) *verified {
@@ -296,53 +287,53 @@ func verifiedOf(v *audit.Verification) *verified {
 	switch {
 	case v.Broken > 0:
 		out.Title = "The chain is broken at entry " + number(v.Broken) + "."
-		out.Text = "It was changed, or one before it was changed or taken out. The " + number(v.Entries) +
-			" entries before it are whole."
+		out.Text = "This entry was changed, or an entry before it was changed or removed. The " + number(v.Entries) +
+			" entries before it are intact."
 	case !v.GoesOn:
-		out.Title = "No entry has the head that was given."
-		out.Text = "Entries were taken from the end, or the log was written anew."
+		out.Title = "No entry has this head."
+		out.Text = "Entries were removed from the end, or the log was rewritten."
 	default:
-		out.Title = "The log is whole: " + number(v.Entries) + " entries, each of which follows from the one before it."
-		out.Text = "Keep the head of the last one where nobody who can write to the database can: a later look tells " +
-			"whether the log goes on from there."
+		out.Title = "The log is intact: " + number(v.Entries) + " entries, each chained to the one before it."
+		out.Text = "Save this head where nobody with write access to the database can change it. A later check with " +
+			"it shows whether the log continues from here."
 	}
 	return out
 }
 
-// exportAudit sends all entries that are selected, the oldest first.
-func (s *Server) exportAudit(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+// export sends all entries that are selected, the oldest first.
+func (h *auditHandlers) export(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := &form{values: r.URL.Query()}
 	format := f.values.Get("format")
 	export, ok := audit.Exporters()[format]
 	if !ok {
-		return llm.Invalid("format", "The format of an export is csv or jsonl.")
+		return llm.Invalid("format", "The format must be csv or jsonl.")
 	}
-	q, err := s.auditQuery(r, f)
+	q, err := h.query(r, f)
 	if err != nil {
 		return err
 	}
 	if f.bad() {
-		return s.showAudit(w, r, v, nil, &form{})
+		return h.show(w, r, v, nil, &form{})
 	}
-	if err := s.auditFiles.take(v.By.ID); err != nil {
+	if err := h.files.take(v.By.ID); err != nil {
 		return err
 	}
-	defer s.auditFiles.leave(v.By.ID)
+	defer h.files.leave(v.By.ID)
 	types := map[string]string{"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 	out := &download{
-		w: w, name: "weir-audit-" + s.options.Now().UTC().Format(time.DateOnly) + "." + format,
+		w: w, name: "weir-audit-" + h.site.now().UTC().Format(time.DateOnly) + "." + format,
 		contentType: types[format],
 	}
 	defer out.end()
 	q.Before, q.After = 0, 0
 	err = export(out, func(fn func(*audit.Entry) error) error {
-		return s.options.Installation.Audit.Export(r.Context(), q, fn)
+		return h.log.Export(r.Context(), q, fn)
 	})
 	if err == nil && !out.begun { // no entry, and no heads either
 		_, err = out.Write(nil)
 	}
 	if err != nil && out.begun {
-		s.options.Log.ErrorContext(r.Context(), "export of the audit log was cut short", "request_id", v.Origin.Request,
+		h.site.log.ErrorContext(r.Context(), "export of the audit log was cut short", "request_id", v.Origin.Request,
 			"err", err)
 		panic(http.ErrAbortHandler) // so that nobody takes what came for the whole
 	}

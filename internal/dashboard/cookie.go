@@ -11,10 +11,15 @@ import (
 // allows. When a session is over is for the server to say.
 const keepFor = 400 * 24 * time.Hour
 
-// cookieName is the name of a cookie. With the prefix __Host- a browser takes it
+// cookies are those of the dashboard.
+type cookies struct {
+	insecure bool // they go over plain http too
+}
+
+// name is the name of a cookie. With the prefix __Host- a browser takes it
 // over https alone, for this host alone (RFC 6265bis, 4.1.3.2).
-func (s *Server) cookieName(suffix string) string {
-	if s.options.Insecure {
+func (c *cookies) name(suffix string) string {
+	if c.insecure {
 		return "weir" + suffix
 	}
 	return "__Host-weir" + suffix
@@ -27,31 +32,30 @@ const (
 	oidcCookie    = "-oidc"
 )
 
-// Session is the secret of the session that the request comes with; empty for
-// none.
-func (s *Server) Session(r *http.Request) string { return s.cookie(r, sessionCookie) }
+// session is the secret of the session that the request comes with; empty for none.
+func (c *cookies) session(r *http.Request) string { return c.get(r, sessionCookie) }
 
-func (s *Server) cookie(r *http.Request, suffix string) string {
-	c, err := r.Cookie(s.cookieName(suffix))
+func (c *cookies) get(r *http.Request, suffix string) string {
+	one, err := r.Cookie(c.name(suffix))
 	if err != nil {
 		return ""
 	}
-	return c.Value
+	return one.Value
 }
 
-// setCookie sets a cookie that scripts cannot read, and that requests from other
+// set sets a cookie that scripts cannot read, and that requests from other
 // sites have only when they are links.
-func (s *Server) setCookie(w http.ResponseWriter, suffix, value string, age time.Duration) {
+func (c *cookies) set(w http.ResponseWriter, suffix, value string, age time.Duration) {
 	http.SetCookie(w, &http.Cookie{
-		Name: s.cookieName(suffix), Value: value, Path: "/", MaxAge: int(age / time.Second),
-		Secure: !s.options.Insecure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Name: c.name(suffix), Value: value, Path: "/", MaxAge: int(age / time.Second),
+		Secure: !c.insecure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})
 }
 
-func (s *Server) dropCookie(w http.ResponseWriter, suffix string) {
-	s.setCookie(w, suffix, "", -time.Second)
+func (c *cookies) drop(w http.ResponseWriter, suffix string) {
+	c.set(w, suffix, "", -time.Second)
 }
 
-func (s *Server) startSession(w http.ResponseWriter, session llm.Secret) {
-	s.setCookie(w, sessionCookie, session.Reveal(), keepFor)
+func (c *cookies) startSession(w http.ResponseWriter, session llm.Secret) {
+	c.set(w, sessionCookie, session.Reveal(), keepFor)
 }

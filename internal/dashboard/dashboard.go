@@ -3,7 +3,6 @@ package dashboard
 import (
 	"context"
 	"fmt"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -73,49 +72,49 @@ type RequestLog interface {
 
 // Server serves the pages. All its methods may be called at once.
 type Server struct {
-	options Options
-	assets  *assets
-	pages   map[string]*template.Template
-	has     map[string]bool // patterns there are, for the navigation
-	once    once
-	tails   tails
-	// Files that are being downloaded.
-	usageFiles, auditFiles places
+	site   *site
+	tails  *tails
+	routes []people.Route
 }
 
 // New makes a server, with its templates parsed.
 func New(o Options) (*Server, error) {
-	s := &Server{
-		options: o, has: map[string]bool{},
-		usageFiles: places{most: maxUsageFiles, mostOf: maxUsageFilesOf},
-		auditFiles: places{most: maxAuditFiles, mostOf: maxAuditFiles},
-	}
-	s.tails.stopped, s.tails.alive = make(chan struct{}), tailAlive
-	var err error
-	if s.assets, err = readAssets(); err != nil {
+	all, err := readAssets()
+	if err != nil {
 		return nil, fmt.Errorf("dashboard: assets: %w", err)
 	}
-	if s.pages, err = s.parse(); err != nil {
+	if o.DefaultModel == nil {
+		o.DefaultModel = func() string { return "" }
+	}
+	s := &site{
+		assets: all, has: map[string]bool{}, cookies: cookies{o.Insecure}, version: o.Version, now: o.Now, log: o.Log,
+	}
+	if s.templates, err = s.parse(); err != nil {
 		return nil, fmt.Errorf("dashboard: pages: %w", err)
 	}
-	for _, r := range s.Routes() {
+	t := newTails()
+	routes := s.routes(&o, t)
+	for _, r := range routes {
 		s.has[r.Pattern] = true
 	}
-	return s, nil
+	return &Server{site: s, tails: t, routes: routes}, nil
 }
 
 // Routes are the pages, each with the right that it asks.
-func (s *Server) Routes() []people.Route {
-	var all []people.Route
-	for _, of := range [][]people.Route{
-		s.assetRoutes(), s.homeRoutes(), s.signRoutes(), s.oidcRoutes(), s.linkRoutes(), s.meRoutes(),
-		s.overviewRoutes(), s.keyRoutes(), s.newKeyRoutes(), s.memberRoutes(), s.playgroundRoutes(), s.designRoutes(),
-		s.usageRoutes(), s.requestRoutes(), s.modelRoutes(), s.webhookRoutes(), s.operatorRoutes(),
-	} {
-		all = append(all, of...)
-	}
-	return all
+func (s *Server) Routes() []people.Route { return s.routes }
+
+// Session is the secret of the session that the request comes with; empty for none.
+func (s *Server) Session(r *http.Request) string { return s.site.cookies.session(r) }
+
+// Refuse answers with the page of an error. Who would have to be signed in first
+// is sent to sign in, and comes back afterwards. V may be nil.
+func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit, err error) {
+	s.site.refuse(w, r, v, err)
 }
+
+// Stop ends the live tails, so that a server that waits for its answers to end
+// can stop: it is for http.Server.RegisterOnShutdown. It may be called again.
+func (s *Server) Stop() { s.tails.once.Do(func() { close(s.tails.stopped) }) }
 
 // maxForm is how long what a form sends may be, in bytes.
 const maxForm = 64 << 10
@@ -125,7 +124,7 @@ type serve func(w http.ResponseWriter, r *http.Request, v *people.Visit) error
 
 // route is a route whose errors become pages. What comes by POST is a form; it is
 // read and bounded here. That no other site sent it is for whoever lets it in.
-func (s *Server) route(pattern string, right people.Right, h serve) people.Route {
+func (s *site) route(pattern string, right people.Right, h serve) people.Route {
 	return people.Route{Pattern: pattern, Right: right, Serve: func(w http.ResponseWriter, r *http.Request,
 		v *people.Visit,
 	) {
@@ -135,7 +134,7 @@ func (s *Server) route(pattern string, right people.Right, h serve) people.Route
 			err = h(w, r, v)
 		}
 		if err != nil {
-			s.Refuse(w, r, v, err)
+			s.refuse(w, r, v, err)
 		}
 	}}
 }
@@ -150,10 +149,19 @@ func readForm(w http.ResponseWriter, r *http.Request) error {
 	}
 	for name, values := range r.PostForm {
 		if !llm.IsText(name) || slices.ContainsFunc(values, func(v string) bool { return !llm.IsText(v) }) {
-			return llm.Invalid("", "The form has bytes that are no text in UTF-8, or the character U+0000.")
+			return llm.Invalid("", "The form contains bytes that are not valid UTF-8, or the character U+0000. "+
+				"Remove them and send it again.")
 		}
 	}
 	return nil
+}
+
+// goAfter goes on to a page after what ended so.
+func goAfter(w http.ResponseWriter, r *http.Request, path string, err error) error {
+	if err != nil {
+		return err
+	}
+	return goTo(w, r, path)
 }
 
 // goTo answers a form with the page that comes after it.

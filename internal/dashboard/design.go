@@ -30,15 +30,10 @@ type designPage struct {
 	Now      time.Time
 }
 
-func (s *Server) designRoutes() []people.Route {
-	return []people.Route{s.route("GET /design", people.SignedIn, func(w http.ResponseWriter, r *http.Request,
-		v *people.Visit,
-	) error {
-		return s.show(w, r, v, page{
-			name: "design", title: "Design", scripts: []string{"chart.js"},
-			data: designPageOf(s.options.Now()),
-		})
-	})}
+func (s *site) showDesign(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	return s.show(w, r, v, page{
+		name: "design", title: "Design", scripts: []string{"chart.js"}, data: designPageOf(s.now()),
+	})
 }
 
 func designPageOf(now time.Time) designPage {
@@ -53,21 +48,21 @@ func designPageOf(now time.Time) designPage {
 			{"Tokens", "48.2 M", "in and out"},
 			{"First token", "412 ms", "median; 95 % within 1.3 s"},
 		},
-		Badges: []Badge{{"good", "Active"}, {"warn", "Resting"}, {"bad", "Suspended"}, {"off", "Revoked"}, {"", "Unknown"}},
+		Badges: []Badge{{"good", "Active"}, {"warn", "Paused"}, {"bad", "Suspended"}, {"off", "Expired"}, {"", "New"}},
 		Fields: designFields(),
-		Choices: Field{Name: "d-may", Label: "It may", Kind: "checkbox", Choices: []Choice{
+		Choices: Field{Name: "d-may", Label: "Permissions", Kind: "checkbox", Choices: []Choice{
 			{Value: "chat", Label: "Chat", Note: "Send messages to models", Chosen: true},
-			{Value: "uses", Label: "Uses", Note: "Read what the account used"},
+			{Value: "uses", Label: "Uses", Note: "Read the usage of the account"},
 		}},
-		Problems: []Problem{{"A limit is a whole number such as 600. Leave it empty for none.", "#f-d-rpm"}},
+		Problems: []Problem{{badLimit, "#f-d-rpm"}},
 		Confirm: Confirm{
 			Ident: "d-confirm", Button: "Revoke", Object: "the example", Title: "Revoke this key?",
-			Text: "A question before what cannot be undone. This one does nothing.", Action: "/theme",
+			Text: "A question before an action that cannot be undone. This one does nothing.", Action: "/theme",
 			Verb: "Revoke the key",
 		},
 		Code: Code{Ident: "d-code", Label: "curl", Text: curlOf("https://weir.example.com", "$WEIR_KEY", "")},
 		Empty: Empty{
-			Icon: "keys", Title: "No key yet", Text: "What would be here, and what to do for it to be.",
+			Icon: "keys", Title: "No API keys", Text: "What this list contains, and how to add the first entry.",
 			Action: "The next step", Href: "#empty",
 		},
 		Views: []Link{{Label: "Active 3", Href: "#views", Current: true}, {Label: "Revoked 1", Href: "#views"}},
@@ -78,7 +73,7 @@ func designPageOf(now time.Time) designPage {
 		Pager:  Pager{Newer: "#pager", Older: "#pager", Shown: "26 to 50"},
 		Levels: []Level{{24, ""}, {51, "good"}, {82, "warn"}, {99, "bad"}},
 		Chart: Chart{
-			Title: "Spend by day", Summary: "Three days, $32.00 in all", Legend: []string{
+			Title: "Spend by day", Summary: "Three days, total $32.00", Legend: []string{
 				"openai/gpt-5-mini",
 				"anthropic/claude-haiku-4-5",
 			}, Picture: designChart(),
@@ -100,13 +95,10 @@ func designPageOf(now time.Time) designPage {
 func designFields() []Field {
 	return []Field{
 		{
-			Name: "d-label", Label: "Label", Kind: "text", Hint: "What it is for, such as “nightly report”.",
+			Name: "d-label", Label: "Label", Kind: "text", Hint: "What the key is for, such as “nightly report”.",
 			Required: true,
 		},
-		{
-			Name: "d-rpm", Label: "Requests a minute", Kind: "text", Value: "many",
-			Error: "A limit is a whole number such as 600. Leave it empty for none.", Short: true,
-		},
+		{Name: "d-rpm", Label: "Requests per minute", Kind: "text", Value: "many", Error: badLimit, Short: true},
 		{Name: "d-period", Label: "Period", Choices: []Choice{
 			{Value: "month", Label: "a month", Chosen: true},
 			{Value: "day", Label: "a day"},

@@ -73,7 +73,7 @@ func founded(t *testing.T, change ...func(*people.Options)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.see(t, "/", "Nobody has set up yet.")
+	s.see(t, "/", "This installation is not set up yet.")
 	path := "/setup/" + token.Reveal()
 	s.see(t, path, "Set up Weir")
 	form := url.Values{"email": {"ada@example.com"}, "name": {"Ada"}, "password": {password}}
@@ -94,24 +94,24 @@ func TestFirstDay(t *testing.T) {
 		t.Errorf("the start: got %q, want the account default", got)
 	}
 	s.see(t, "/accounts/default", "Generate New Key", `aria-current="page"`)
-	s.see(t, "/accounts/default/keys", "No key yet")
+	s.see(t, "/accounts/default/keys", "No API keys")
 	s.see(t, "/accounts/default/keys/new", "Admin")
 	made := s.send(t, "POST", "/accounts/default/keys/new", newKey(nil), nil)
 	token := between(made.text, `<code id="key">`, `</code>`)
 	if list := s.see(t, "/accounts/default/keys", "nightly", "by Ada"); len(token) < 40 || strings.Contains(list, token) {
 		t.Errorf("the key %q: got it on the list again, or never", token)
 	}
-	s.see(t, "/me", "This one", "owner of default", "Ada")
+	s.see(t, "/me", "This session", "owner of default", "Ada")
 	s.see(t, "/design")
 	s.do(t, "/me/name/change", url.Values{"name": {"Ada Lovelace"}}, "/me?done=name-changed")
-	s.see(t, "/me?done=name-changed", "Your name is changed.", `value="Ada Lovelace"`)
+	s.see(t, "/me?done=name-changed", "Your name was changed.", `value="Ada Lovelace"`)
 	if text := s.see(t, "/me?done=%3Cb%3Eodd"); strings.Contains(text, "odd") {
 		t.Error("a word that is not on the list: got it said")
 	}
 	s.refused(t, "/accounts/default/members/invite", url.Values{"email": {"bob"}, "role": {"member"}}, "email")
 	invited := s.send(t, "POST", "/accounts/default/members/invite", url.Values{"email": {"bob@example.com"}, "role": {"member"}}, nil)
 	link := strings.TrimPrefix(between(invited.text, `<code id="link">`, `</code>`), "https://weir.example.com")
-	s.see(t, "/accounts/default/members", "bob@example.com", "Not accepted yet")
+	s.see(t, "/accounts/default/members", "bob@example.com", "Pending invitations")
 	old := s.cookie
 	s.do(t, "/sign-out", url.Values{}, "/sign-in?done=signed-out")
 	if got := s.send(t, "GET", "/me", nil, http.Header{"Cookie": {old}}); got.status != http.StatusSeeOther {
@@ -119,7 +119,7 @@ func TestFirstDay(t *testing.T) {
 	}
 	s.see(t, link, "Join default", "bob@example.com")
 	s.do(t, link, url.Values{"name": {"Bob"}, "password": {password}}, "/")
-	if text := s.see(t, "/accounts/default/members", "Bob"); strings.Contains(text, "Invite somebody") {
+	if text := s.see(t, "/accounts/default/members", "Bob"); strings.Contains(text, "Invite a member") {
 		t.Error("a member: got the form of owners")
 	}
 	if got := s.send(t, "POST", "/accounts/default/members/invite", url.Values{"email": {"eve@example.com"}, "role": {"owner"}}, nil); got.status != http.StatusForbidden {
@@ -157,7 +157,7 @@ func TestPasswords(t *testing.T) {
 	s.see(t, "/reset/"+reset.Reveal(), "ada@example.com")
 	s.refused(t, "/reset/"+reset.Reveal(), url.Values{"password": {"short"}}, "password")
 	s.do(t, "/reset/"+reset.Reveal(), url.Values{"password": {"a third quiet river"}}, "/")
-	s.see(t, "/me", "This one")
+	s.see(t, "/me", "This session")
 }
 
 // TestSignIn comes back to where somebody wanted to be, and nowhere else.
@@ -176,7 +176,7 @@ func TestSignIn(t *testing.T) {
 			t.Errorf("signed in already, next %q: got %q, want %q", next, got, to)
 		}
 	}
-	s.see(t, "/me", "Sign out everywhere else")
+	s.see(t, "/me", "Sign out all other sessions")
 	s.do(t, "/me/sessions/end", url.Values{}, "/me?done=sessions-ended")
 	s.cookie = ""
 	for range 30 {
@@ -224,7 +224,7 @@ func TestSingleSignOn(t *testing.T) {
 			s.cookie, _, _ = strings.Cut(set, ";")
 		}
 	}
-	s.see(t, "/me", "grace@example.com", "You have none: you come in by single sign-on.")
+	s.see(t, "/me", "grace@example.com", "You have no password. You sign in by single sign-on.")
 }
 
 // TestSingleSignOnTooOften begins again and again, until a page says how long to

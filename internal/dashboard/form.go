@@ -8,16 +8,19 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/people"
 )
 
 func formError(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &llm.Error{
 			Code:    llm.CodeRequestTooLarge,
-			Message: "This form is longer than the 64 KiB that forms may have.", Err: err,
+			Message: "The form is larger than 64 KiB, the limit for forms. Shorten it and send it again.", Err: err,
 		}
 	}
-	return &llm.Error{Code: llm.CodeInvalidRequest, Message: "This form cannot be read.", Err: err}
+	return &llm.Error{
+		Code: llm.CodeInvalidRequest, Message: "The form cannot be read. Reload the page and send it again.", Err: err,
+	}
 }
 
 // form is what somebody typed, and what is wrong with it. The zero value is an
@@ -80,15 +83,30 @@ func (f *form) status() int {
 	return http.StatusOK
 }
 
-// followed answers a form that ended so: with the page that comes after it, or
+// formServe shows a page with a form.
+type formServe func(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error
+
+// unsent shows a form before it is sent.
+func unsent(show formServe) serve {
+	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error { return show(w, r, v, &form{}) }
+}
+
+// refused shows the form again with what is wrong with it, unless the error is not
+// the form's to show.
+func (f *form) refused(w http.ResponseWriter, r *http.Request, v *people.Visit, err error, show formServe) error {
+	if f.refuse(err) {
+		return show(w, r, v, f)
+	}
+	return err
+}
+
+// followed answers the form that ended so: with the page that comes after it, or
 // with its own, where what is refused is said.
-func followed(w http.ResponseWriter, r *http.Request, to string, err error, again func(*form) error) error {
-	f := &form{}
-	switch {
-	case f.refuse(err):
-		return again(f)
-	case err != nil:
-		return err
+func (f *form) followed(w http.ResponseWriter, r *http.Request, v *people.Visit, to string, err error,
+	show formServe,
+) error {
+	if err != nil {
+		return f.refused(w, r, v, err, show)
 	}
 	return goTo(w, r, to)
 }

@@ -18,10 +18,8 @@ func moment(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC")
 // rfc3339 is a time as HTML's <time> has it.
 func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// ago is how long ago a moment is, or how far ahead, in one unit; a date when it
+// between is how long ago a moment is, or how far ahead, in one unit; a date when it
 // is more than a month.
-func (s *Server) ago(t time.Time) string { return between(s.options.Now(), t) }
-
 func between(now, t time.Time) string {
 	d, form := now.Sub(t), "%s ago"
 	if d < 0 {

@@ -119,22 +119,6 @@ type Settings struct {
 // Setting is one value by the path of its key, such as providers.openai.dialect.
 type Setting struct{ Path, Value string }
 
-// operatorRoutes are the pages of the installation; none where nobody says how
-// it does.
-func (s *Server) operatorRoutes() []people.Route {
-	if s.options.Installation == nil {
-		return nil
-	}
-	var all []people.Route
-	for _, of := range [][]people.Route{
-		s.allAccountRoutes(), s.oneAccountRoutes(), s.providerRoutes(), s.priceRoutes(), s.userRoutes(),
-		s.auditRoutes(), s.systemRoutes(), s.settingRoutes(),
-	} {
-		all = append(all, of...)
-	}
-	return all
-}
-
 // most is how many rows a page of operators shows at once. People have a form and
 // a question each, and come in fewer.
 const (

@@ -36,19 +36,8 @@ type keyShownPage struct {
 	Snippets []Code
 }
 
-func (s *Server) newKeyRoutes() []people.Route {
-	return []people.Route{
-		s.route("GET /accounts/{account}/keys/new", people.Use, func(w http.ResponseWriter, r *http.Request,
-			v *people.Visit,
-		) error {
-			return s.showNewKey(w, r, v, &form{})
-		}),
-		s.route("POST /accounts/{account}/keys/new", people.Use, s.makeKey),
-	}
-}
-
-func (s *Server) showNewKey(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	return s.show(w, r, v, page{
+func (h *keyHandlers) showNew(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	return h.site.show(w, r, v, page{
 		name: "key-new", title: "Generate New Key", status: f.status(),
 		data: newKeyPageOf(v, f),
 	})
@@ -57,22 +46,23 @@ func (s *Server) showNewKey(w http.ResponseWriter, r *http.Request, v *people.Vi
 func newKeyPageOf(v *people.Visit, f *form) newKeyPage {
 	p := newKeyPage{Back: accountPath(v.Account.Name) + "/keys", Once: rand.Text()}
 	p.Label = f.field(Field{
-		Name: "label", Label: "Label", Hint: "What it is for, such as “nightly report”.",
+		Name: "label", Label: "Label", Hint: "What the key is for, such as “nightly report”.",
 		Required: true, First: true, Max: 100,
 	})
-	p.Permissions = f.field(Field{Name: "permissions", Label: "It may", Kind: "checkbox", Choices: permissionChoices(
-		v)})
+	p.Permissions = f.field(Field{
+		Name: "permissions", Label: "Permissions", Kind: "checkbox", Choices: permissionChoices(v),
+	})
 	p.Expiry = f.field(Field{Name: "expires", Label: "Expires", Choices: []Choice{
 		{Value: "never", Label: "Never", Chosen: true},
 		{Value: "30d", Label: "In 30 days"},
 		{Value: "90d", Label: "In 90 days"},
 		{Value: "1y", Label: "In a year"},
-		{Value: "date", Label: "At the date beside"},
+		{Value: "date", Label: "On the date given"},
 	}})
 	p.Date = f.field(Field{Name: "date", Label: "Date", Kind: "date", Optional: true, Short: true})
 	p.Models = f.field(Field{
 		Name: "models", Label: "Names and patterns", Lines: 3,
-		Hint: "One model, alias or pattern a line, such as openai/*. Empty for all.",
+		Hint: "One model, alias or pattern per line, such as openai/*. Leave it empty to allow all models.",
 	})
 	for _, l := range limitNames {
 		p.Limits = append(p.Limits, f.field(Field{
@@ -94,12 +84,12 @@ func newKeyPageOf(v *people.Visit, f *form) newKeyPage {
 func permissionChoices(v *people.Visit) []Choice {
 	all := []Choice{
 		{Value: string(account.Chat), Label: "Chat", Note: "Send messages to models", Chosen: true},
-		{Value: string(account.Uses), Label: "Uses", Note: "Read what the account used", Chosen: true},
+		{Value: string(account.Uses), Label: "Uses", Note: "Read the usage of the account", Chosen: true},
 	}
 	if v.Operator() {
 		all = append(all, Choice{
 			Value: string(account.Admin), Label: "Admin",
-			Note: "Administer the whole installation, by /admin/v1",
+			Note: "Administer the whole installation through /admin/v1",
 		})
 	}
 	return all
@@ -110,33 +100,30 @@ var limitNames = []struct {
 	name, label string
 	of          func(*account.Limits) *int64
 }{
-	{"rpm", "Requests a minute", func(l *account.Limits) *int64 { return &l.RPM }},
-	{"tpm", "Tokens a minute", func(l *account.Limits) *int64 { return &l.TPM }},
-	{"concurrency", "Requests at a time", func(l *account.Limits) *int64 { return &l.Concurrency }},
+	{"rpm", "Requests per minute", func(l *account.Limits) *int64 { return &l.RPM }},
+	{"tpm", "Tokens per minute", func(l *account.Limits) *int64 { return &l.TPM }},
+	{"concurrency", "Concurrent requests", func(l *account.Limits) *int64 { return &l.Concurrency }},
 }
 
-func (s *Server) makeKey(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *keyHandlers) create(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	o := keyOptionsOf(f, permissionChoices(v), s.options.Now())
+	o := keyOptionsOf(f, permissionChoices(v), h.site.now())
 	o.Account, o.Creator = v.Account.ID, v.User().ID
 	if f.bad() {
-		return s.showNewKey(w, r, v, f)
+		return h.showNew(w, r, v, f)
 	}
 	name := onceName(v, r.PostForm)
-	if !s.once.first(name, s.options.Now()) {
+	if !h.once.first(name, h.site.now()) {
 		return goTo(w, r, accountPath(v.Account.Name)+"/keys?done=key-made")
 	}
-	k, token, err := s.options.Accounts.CreateKey(r.Context(), v.By, o)
+	k, token, err := h.accounts.CreateKey(r.Context(), v.By, o)
 	if err != nil {
-		s.once.forget(name)
-		if f.refuse(err) {
-			return s.showNewKey(w, r, v, f)
-		}
-		return err
+		h.once.forget(name)
+		return f.refused(w, r, v, err, h.showNew)
 	}
 	p := keyShownPage{Label: k.Label, Token: token.Reveal(), Back: accountPath(v.Account.Name) + "/keys"}
-	p.Snippets = snippetsOf(s.options.PublicURL(r), p.Token, s.modelFor(&k))
-	return s.show(w, r, v, page{name: "key-shown", title: "Your new key", data: p})
+	p.Snippets = snippetsOf(h.publicURL(r), p.Token, modelFor(&k, h.defaultModel()))
+	return h.site.show(w, r, v, page{name: "key-shown", title: "Your new key", data: p})
 }
 
 // onceName is the name of a form that somebody sends; empty where it has none
@@ -156,12 +143,12 @@ func keyOptionsOf(f *form, allowed []Choice, now time.Time) account.KeyOptions {
 	o := account.KeyOptions{Label: strings.TrimSpace(f.values.Get("label"))}
 	for _, p := range f.values["permissions"] {
 		if !slices.ContainsFunc(allowed, func(c Choice) bool { return c.Value == p }) {
-			f.mistake("permissions", "Choose what the key may do from the list.")
+			f.mistake("permissions", "A permission is not in the list. Choose permissions from the list.")
 		}
 		o.Permissions = append(o.Permissions, account.Permission(p))
 	}
 	if len(o.Permissions) == 0 {
-		f.mistake("permissions", "A key that may do nothing is of no use. Choose at least one.")
+		f.mistake("permissions", "No permission is chosen. Choose at least one.")
 	}
 	o.Models = strings.Fields(strings.ReplaceAll(f.values.Get("models"), ",", " "))
 	o.ExpiresIn = expiryOf(f, now)
@@ -172,6 +159,8 @@ func keyOptionsOf(f *form, allowed []Choice, now time.Time) account.KeyOptions {
 	return o
 }
 
+const badLimit = "The limit is not a whole number. Enter one such as 600, or leave it empty for no limit."
+
 // wholeOf is a whole number that may be left out; people part thousands.
 func wholeOf(f *form, name string) int64 {
 	text := strings.NewReplacer(",", "", " ", "", "_", "").Replace(f.values.Get(name))
@@ -180,7 +169,7 @@ func wholeOf(f *form, name string) int64 {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		f.mistake(name, "A limit is a whole number such as 600. Leave it empty for none.")
+		f.mistake(name, badLimit)
 		return 0
 	}
 	return n
@@ -193,7 +182,8 @@ func budgetOf(f *form) account.Budget {
 	}
 	limit, ok := amountOf(text)
 	if !ok || limit <= 0 {
-		f.mistake("budget", "A budget is an amount of US dollars such as 25 or 0.50. Leave it empty for none.")
+		f.mistake("budget", "The budget is not an amount of US dollars above 0. Enter one such as 25 or 0.50, or "+
+			"leave it empty for no budget.")
 		return account.Budget{}
 	}
 	return account.Budget{Limit: limit, Period: budget.Period(f.values.Get("period"))}
@@ -215,12 +205,12 @@ func expiryOf(f *form, now time.Time) time.Duration {
 		date, err := time.Parse(time.DateOnly, f.values.Get("date"))
 		end := date.Add(oneDay)
 		if err != nil || !end.After(now) || end.Year() > now.Year()+99 {
-			f.mistake("date", "Give a date from today on, such as "+now.AddDate(0, 1, 0).UTC().Format(time.DateOnly)+
-				".")
+			f.mistake("date", "The date is missing, in the past or too far ahead. Enter one such as "+
+				now.AddDate(0, 1, 0).UTC().Format(time.DateOnly)+".")
 			return 0
 		}
 		return end.Sub(now)
 	}
-	f.mistake("expires", "Choose when the key expires from the list.")
+	f.mistake("expires", "The expiry is not in the list. Choose one from the list.")
 	return 0
 }

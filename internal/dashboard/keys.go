@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"time"
@@ -10,6 +11,17 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 )
+
+// keyHandlers answer the pages of API keys.
+type keyHandlers struct {
+	site         *site
+	accounts     *account.Service
+	people       *people.Service
+	keysUsed     func(ctx context.Context, accountID string) (map[string]time.Time, error)
+	publicURL    func(*http.Request) string
+	defaultModel func() string
+	once         *once
+}
 
 // keysPage is the list of an account's keys.
 type keysPage struct {
@@ -38,30 +50,23 @@ type keyRow struct {
 	Revoke           Confirm
 }
 
-func (s *Server) keyRoutes() []people.Route {
-	return []people.Route{
-		s.route("GET /accounts/{account}/keys", people.Read, s.keys),
-		s.route("POST /accounts/{account}/keys/{id}/revoke", people.Use, s.revokeKey),
-	}
-}
-
-func (s *Server) keys(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	all, err := s.options.Accounts.Keys(r.Context(), v.Account.ID)
+func (h *keyHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	all, err := h.accounts.Keys(r.Context(), v.Account.ID)
 	if err != nil {
 		return err
 	}
 	var used map[string]time.Time
-	if s.options.KeysUsed != nil {
-		if used, err = s.options.KeysUsed(r.Context(), v.Account.ID); err != nil {
+	if h.keysUsed != nil {
+		if used, err = h.keysUsed(r.Context(), v.Account.ID); err != nil {
 			return err
 		}
 	}
-	makers, err := s.makers(r, v)
+	makers, err := h.makers(r, v)
 	if err != nil {
 		return err
 	}
-	p := s.keysPageOf(v, all, r.URL.Query().Get("show") == "past")
-	p.Used = s.options.KeysUsed != nil
+	p := keysPageOf(v, all, r.URL.Query().Get("show") == "past", h.site.now())
+	p.Used = h.keysUsed != nil
 	for i := range p.Keys {
 		k := &p.Keys[i]
 		k.By = makers[k.By]
@@ -69,12 +74,12 @@ func (s *Server) keys(w http.ResponseWriter, r *http.Request, v *people.Visit) e
 			k.Used = &at
 		}
 	}
-	return s.show(w, r, v, page{name: "keys", title: "API Keys", data: p})
+	return h.site.show(w, r, v, page{name: "keys", title: "API Keys", data: p})
 }
 
 // makers are the names of the account's members, by id.
-func (s *Server) makers(r *http.Request, v *people.Visit) (map[string]string, error) {
-	members, err := s.options.People.Members(r.Context(), v.Account.ID)
+func (h *keyHandlers) makers(r *http.Request, v *people.Visit) (map[string]string, error) {
+	members, err := h.people.Members(r.Context(), v.Account.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +100,7 @@ func nameOf(name, email string) string {
 
 // keysPageOf is the page without what is known of the keys elsewhere. The keys
 // that are good come newest first; past ones have a view of their own.
-func (s *Server) keysPageOf(v *people.Visit, all []account.Key, past bool) keysPage {
+func keysPageOf(v *people.Visit, all []account.Key, past bool, now time.Time) keysPage {
 	base := accountPath(v.Account.Name) + "/keys"
 	p := keysPage{
 		Suspended: v.Account.Suspended, CanMake: v.May(people.Use, v.Account.ID) == nil, NewPath: base + "/new",
@@ -103,14 +108,14 @@ func (s *Server) keysPageOf(v *people.Visit, all []account.Key, past bool) keysP
 	count := [2]int64{}
 	for i := len(all) - 1; i >= 0; i-- {
 		k := &all[i]
-		isPast := s.state(k) != good
+		isPast := stateOf(k, now) != good
 		if isPast {
 			count[1]++
 		} else {
 			count[0]++
 		}
 		if isPast == past {
-			p.Keys = append(p.Keys, s.keyRowOf(v, base, k))
+			p.Keys = append(p.Keys, keyRowOf(v, base, k, now))
 		}
 	}
 	if count[1] > 0 {
@@ -120,25 +125,23 @@ func (s *Server) keysPageOf(v *people.Visit, all []account.Key, past bool) keysP
 		}
 	}
 	p.Empty = Empty{
-		Icon: "keys", Title: "No key yet",
-		Text: "A program says by its key which account it is of. Generate one, and the page after it shows how to " +
-			"use it.",
+		Icon: "keys", Title: "No API keys",
+		Text: "A client sends an API key with each request. Generate a key: the next page shows how to use it.",
 	}
 	if p.CanMake {
 		p.Empty.Action, p.Empty.Href = "Generate New Key", p.NewPath
 	} else {
-		p.Empty.Text = "A program says by its key which account it is of. Owners and members of the account can " +
-			"generate one."
+		p.Empty.Text = "A client sends an API key with each request. Owners and members can generate keys."
 	}
 	return p
 }
 
-func (s *Server) keyRowOf(v *people.Visit, base string, k *account.Key) keyRow {
+func keyRowOf(v *people.Visit, base string, k *account.Key, now time.Time) keyRow {
 	row := keyRow{
 		ID: k.ID, Label: k.Label, Last4: k.Last4, By: k.Creator, Models: k.Models, Bounds: boundsOf(k.Limits, k.Budget),
 		Created: k.Created, Expires: k.Expires, Permissions: permissionsOf(k.Permissions),
 	}
-	switch s.state(k) {
+	switch stateOf(k, now) {
 	case revoked:
 		row.Badge, row.Past = Badge{"off", "Revoked"}, true
 	case expired:
@@ -149,8 +152,8 @@ func (s *Server) keyRowOf(v *people.Visit, base string, k *account.Key) keyRow {
 	row.CanRevoke = k.Revoked == nil && mayRevoke(v, k)
 	row.Revoke = Confirm{
 		Ident: "revoke-" + k.ID, Button: "Revoke", Object: k.Label, Title: "Revoke this key?",
-		Text: "“" + k.Label + "”, which ends in " + k.Last4 +
-			", will be refused within a second, wherever it is used. This cannot be undone.",
+		Text: "Requests with “" + k.Label + "”, which ends in " + k.Last4 +
+			", will be refused within a second. This cannot be undone.",
 		Action: base + "/" + k.ID + "/revoke", Verb: "Revoke the key",
 	}
 	return row
@@ -201,26 +204,24 @@ func mayRevoke(v *people.Visit, k *account.Key) bool {
 	return u != nil && k.Creator == u.ID && v.May(people.Use, k.AccountID) == nil
 }
 
-func (s *Server) revokeKey(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	k, err := s.keyOf(r, v)
+func (h *keyHandlers) revoke(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	k, err := h.find(r, v)
 	if err != nil {
 		return err
 	}
 	if !mayRevoke(v, k) {
 		return &llm.Error{
 			Code:    llm.CodeForbidden,
-			Message: "Members may revoke the keys that they made; owners may revoke all.",
+			Message: "Members can revoke only keys that they created. Ask an owner of the account to revoke this key.",
 		}
 	}
-	if _, err := s.options.Accounts.RevokeKey(r.Context(), v.By, k.ID); err != nil {
-		return err
-	}
-	return goTo(w, r, accountPath(v.Account.Name)+"/keys?done=key-revoked")
+	_, err = h.accounts.RevokeKey(r.Context(), v.By, k.ID)
+	return goAfter(w, r, accountPath(v.Account.Name)+"/keys?done=key-revoked", err)
 }
 
-// keyOf is the key of the visit's account that the path names.
-func (s *Server) keyOf(r *http.Request, v *people.Visit) (*account.Key, error) {
-	k, err := s.options.Accounts.Key(r.Context(), r.PathValue("id"))
+// find is the key of the visit's account that the path names.
+func (h *keyHandlers) find(r *http.Request, v *people.Visit) (*account.Key, error) {
+	k, err := h.accounts.Key(r.Context(), r.PathValue("id"))
 	if err == nil && k.AccountID != v.Account.ID || err != nil && llm.AsError(err).Code == llm.CodeNotFound {
 		return nil, &llm.Error{Code: llm.CodeNotFound, Message: "There is no such key in this account."}
 	}

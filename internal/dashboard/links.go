@@ -19,103 +19,71 @@ type linkPage struct {
 	Problems          []Problem
 }
 
-// linkUse is what is done with a link of a kind.
-type linkUse func(r *http.Request, token string, v *people.Visit) (llm.Secret, error)
-
-func (s *Server) linkRoutes() []people.Route {
-	all := []people.Route{
-		s.route("GET /forgot", people.Open, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			if !s.options.People.Passwords() {
-				return goTo(w, r, "/sign-in")
-			}
-			return s.showForgot(w, r, v, &form{}, false)
-		}),
-		s.route("POST /forgot", people.Open, s.forgot),
-	}
-	all = append(all, s.linkRoute("/setup/{token}", people.SetupLink, s.setUp)...)
-	all = append(all, s.linkRoute("/invite/{token}", people.InviteLink, s.accept)...)
-	all = append(all, s.linkRoute("/link/{token}", people.SignInLink, s.followLink)...)
-	return append(all, s.linkRoute("/reset/{token}", people.ResetLink, s.reset)...)
-}
-
-// linkRoute is the page of a kind of link, and what its form does: whoever uses
-// the link is signed in afterwards.
-func (s *Server) linkRoute(pattern string, kind people.LinkKind, use linkUse) []people.Route {
-	return []people.Route{
-		s.route("GET "+pattern, people.Open, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			return s.showLink(w, r, v, kind, &form{})
-		}),
-		s.route("POST "+pattern, people.Open, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			f := sent(r)
-			session, err := use(r, r.PathValue("token"), v)
-			if f.refuse(err) {
-				return s.showLink(w, r, v, kind, f)
-			}
-			if err != nil {
-				return err
-			}
-			s.startSession(w, session)
-			return goTo(w, r, "/")
-		}),
+// useLink does what the form of a kind of link asks for: whoever uses the link is
+// signed in afterwards.
+func (h *signInHandlers) useLink(kind people.LinkKind) serve {
+	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		f := sent(r)
+		session, err := h.follow(r, kind, v.Origin)
+		if err != nil {
+			return f.refused(w, r, v, err, h.link(kind))
+		}
+		h.site.cookies.startSession(w, session)
+		return goTo(w, r, "/")
 	}
 }
 
-// showLink shows what a link is for. One that is used up, over, or of another
+// link shows what a link of that kind is for. One that is used up, over, or of another
 // kind is not found.
-func (s *Server) showLink(w http.ResponseWriter, r *http.Request, v *people.Visit, kind people.LinkKind,
-	f *form,
-) error {
-	link, err := s.options.People.Link(r.Context(), r.PathValue("token"), kind)
-	if err != nil {
-		return err
+func (h *signInHandlers) link(kind people.LinkKind) formServe {
+	return func(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+		link, err := h.people.Link(r.Context(), r.PathValue("token"), kind)
+		if err != nil {
+			return err
+		}
+		p := linkPageOf(link, f)
+		if !h.people.Passwords() {
+			p.dropPasswords(kind, h.people.SSO())
+		}
+		return h.site.show(w, r, v, page{name: "link", title: p.Title, bare: true, status: f.status(), data: p})
 	}
-	p := linkPageOf(link, f)
-	if !s.options.People.Passwords() {
-		p.dropPasswords(kind, s.options.People.SSO())
-	}
-	return s.show(w, r, v, page{name: "link", title: p.Title, bare: true, status: f.status(), data: p})
 }
 
 func linkPageOf(link people.Link, f *form) linkPage {
 	p := linkPage{Email: link.Email, Known: link.Known}
-	name := Field{Name: "name", Label: "Name", Hint: "As others see you.", Complete: "name", Optional: true, Max: 100}
+	name := Field{Name: "name", Label: "Name", Hint: "Others see it.", Complete: "name", Optional: true, Max: 100}
 	password := Field{
 		Name: "password", Label: "Password", Kind: "password",
-		Hint:     "At least 8 characters. A few words that do not belong together are better than one with signs in it.",
+		Hint:     "At least 8 characters. Several unrelated words are better than one word with special characters.",
 		Complete: "new-password", Required: true, Max: 256,
 	}
 	switch {
 	case link.Kind == people.SetupLink:
 		p.Title, p.Text, p.Verb = "Set up Weir",
-			"You are the first one here. You will be the operator of this installation, and the owner of its first "+
+			"You are the first user. You become the operator of this installation and the owner of its first "+
 				"account.", "Set up"
-		email := Field{
-			Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true, First: true,
-			Max: 254,
-		}
-		p.Fields = []Field{f.field(email), f.field(name), f.field(password)}
+		p.Fields = []Field{f.field(ownEmail()), f.field(name), f.field(password)}
 	case link.Kind == people.SignInLink:
-		p.Title, p.Text, p.Verb = "Sign in", "This link signs you in once.", "Sign in"
+		p.Title, p.Text, p.Verb = "Sign in", "This link works once.", "Sign in"
 	case link.Kind == people.ResetLink:
-		p.Title, p.Text, p.Verb = "Choose a new password", "You will be signed out everywhere else.",
+		p.Title, p.Text, p.Verb = "Choose a new password", "Your other sessions will be signed out.",
 			"Change the password"
 		password.Label, password.First = "New password", true
 		p.Fields = []Field{f.field(password)}
 	case link.Known:
 		p.Title, p.Text, p.Verb = invitedTo(link.Invitation),
-			"You are known here already. Give your password to accept.", "Accept"
+			"You already have a user with this address. Enter its password to accept.", "Accept"
 		p.Fields = []Field{f.field(Field{
 			Name: "password", Label: "Password", Kind: "password",
 			Complete: "current-password", Required: true, First: true, Max: 256,
 		})}
 	case link.Claims:
 		p.Title, p.Verb = invitedTo(link.Invitation), "Accept and sign in"
-		p.Text = "Somebody has signed in here by this address before, and nobody knows whether it was you. Choose a " +
-			"new password: the one there was is good for nothing any more."
+		p.Text = "Somebody else may have signed in with this address. Choose a new password: the old one stops working."
 		password.Label, password.First = "New password", true
 		p.Fields = []Field{f.field(password)}
 	default:
-		p.Title, p.Text, p.Verb = invitedTo(link.Invitation), "Choose a password, and you are in.", "Accept and sign in"
+		p.Title, p.Text, p.Verb = invitedTo(link.Invitation), "Choose a password to accept.", "Accept and sign in"
 		name.First = true
 		p.Fields = []Field{f.field(name), f.field(password)}
 	}
@@ -128,7 +96,7 @@ func linkPageOf(link people.Link, f *form) linkPage {
 func (p *linkPage) dropPasswords(kind people.LinkKind, sso string) {
 	p.Fields = slices.DeleteFunc(p.Fields, func(f Field) bool { return f.Kind == "password" })
 	if kind == people.InviteLink {
-		p.SSO, p.Text = sso, "Sign in with this address, and you are in."
+		p.SSO, p.Text = sso, "Sign in with this address to accept."
 	}
 }
 
@@ -142,20 +110,18 @@ func invitedTo(i *people.Invitation) string {
 	return "Join " + i.AccountName
 }
 
-func (s *Server) setUp(r *http.Request, token string, v *people.Visit) (llm.Secret, error) {
-	return s.options.People.SetUp(r.Context(), token, personOf(r), v.Origin)
-}
-
-func (s *Server) accept(r *http.Request, token string, v *people.Visit) (llm.Secret, error) {
-	return s.options.People.Accept(r.Context(), token, personOf(r), v.Origin)
-}
-
-func (s *Server) reset(r *http.Request, token string, v *people.Visit) (llm.Secret, error) {
-	return s.options.People.Reset(r.Context(), token, secret(r, "password"), v.Origin)
-}
-
-func (s *Server) followLink(r *http.Request, token string, v *people.Visit) (llm.Secret, error) {
-	return s.options.People.FollowLink(r.Context(), token, v.Origin)
+// follow does what the link of the path is for, and begins a session.
+func (h *signInHandlers) follow(r *http.Request, kind people.LinkKind, from people.Origin) (llm.Secret, error) {
+	token := r.PathValue("token")
+	switch kind {
+	case people.SetupLink:
+		return h.people.SetUp(r.Context(), token, personOf(r), from)
+	case people.InviteLink:
+		return h.people.Accept(r.Context(), token, personOf(r), from)
+	case people.ResetLink:
+		return h.people.Reset(r.Context(), token, secret(r, "password"), from)
+	}
+	return h.people.FollowLink(r.Context(), token, from)
 }
 
 func personOf(r *http.Request) people.Person {
@@ -172,24 +138,26 @@ type forgotPage struct {
 	Problems []Problem
 }
 
-func (s *Server) forgot(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *signInHandlers) forgotForm(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	if !h.people.Passwords() {
+		return goTo(w, r, "/sign-in")
+	}
+	return h.showForgot(w, r, v, &form{}, false)
+}
+
+func (h *signInHandlers) forgot(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	err := s.options.People.Forgot(r.Context(), r.PostFormValue("email"), v.Origin)
+	err := h.people.Forgot(r.Context(), r.PostFormValue("email"), v.Origin)
 	if err != nil && !f.refuse(err) {
 		return err
 	}
-	return s.showForgot(w, r, v, f, err == nil)
+	return h.showForgot(w, r, v, f, err == nil)
 }
 
-func (s *Server) showForgot(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, sent bool) error {
-	p := forgotPage{Sent: sent}
-	p.Email = f.field(Field{
-		Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true,
-		First: true, Max: 254,
-	})
+func (h *signInHandlers) showForgot(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, sent bool) error {
+	p := forgotPage{Sent: sent, Email: f.field(ownEmail())}
 	p.Problems = f.problems()
-	return s.show(w, r, v, page{
-		name: "forgot", title: "Forgot your password?", bare: true, status: f.status(),
-		data: p,
+	return h.site.show(w, r, v, page{
+		name: "forgot", title: "Forgot your password?", bare: true, status: f.status(), data: p,
 	})
 }

@@ -8,6 +8,12 @@ import (
 	"weir/internal/people"
 )
 
+// profileHandlers answer the page of a user's own profile.
+type profileHandlers struct {
+	site   *site
+	people *people.Service
+}
+
 // mePage is what is somebody's own: name, password, sessions.
 type mePage struct {
 	Email, Intro string
@@ -29,70 +35,44 @@ type sessionRow struct {
 	End              Confirm
 }
 
-func (s *Server) meRoutes() []people.Route {
-	return []people.Route{
-		s.route("GET /me", people.SignedIn, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			return s.showMe(w, r, v, &form{})
-		}),
-		s.route("POST /me/name/change", people.SignedIn, s.changeName),
-		s.route("POST /me/password/change", people.SignedIn, s.changePassword),
-		s.route("POST /me/sessions/{id}/end", people.SignedIn, func(w http.ResponseWriter, r *http.Request,
-			v *people.Visit,
-		) error {
-			if err := s.options.People.EndSession(r.Context(), v.Visitor, r.PathValue("id"), v.Origin); err != nil {
-				return err
-			}
-			return goTo(w, r, "/me?done=session-ended")
-		}),
-		s.route("POST /me/sessions/end", people.SignedIn, func(w http.ResponseWriter, r *http.Request,
-			v *people.Visit,
-		) error {
-			if err := s.options.People.EndOtherSessions(r.Context(), v.Visitor, v.Origin); err != nil {
-				return err
-			}
-			return goTo(w, r, "/me?done=sessions-ended")
-		}),
-	}
+func (h *profileHandlers) endSession(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	err := h.people.EndSession(r.Context(), v.Visitor, r.PathValue("id"), v.Origin)
+	return goAfter(w, r, "/me?done=session-ended", err)
 }
 
-func (s *Server) changeName(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	f := sent(r)
-	err := s.options.People.ChangeName(r.Context(), v.Visitor, r.PostFormValue("name"), v.Origin)
-	if f.refuse(err) {
-		return s.showMe(w, r, v, f)
-	}
-	if err != nil {
-		return err
-	}
-	return goTo(w, r, "/me?done=name-changed")
+func (h *profileHandlers) endOtherSessions(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	err := h.people.EndOtherSessions(r.Context(), v.Visitor, v.Origin)
+	return goAfter(w, r, "/me?done=sessions-ended", err)
 }
 
-func (s *Server) changePassword(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *profileHandlers) changeName(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	err := h.people.ChangeName(r.Context(), v.Visitor, r.PostFormValue("name"), v.Origin)
+	return sent(r).followed(w, r, v, "/me?done=name-changed", err, h.show)
+}
+
+func (h *profileHandlers) changePassword(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	session, err := s.options.People.ChangePassword(r.Context(), v.Visitor, secret(r, "current"), secret(r, "password"),
+	session, err := h.people.ChangePassword(r.Context(), v.Visitor, secret(r, "current"), secret(r, "password"),
 		v.Origin)
-	if f.refuse(err) {
-		return s.showMe(w, r, v, f)
-	}
 	if err != nil {
-		return err
+		return f.refused(w, r, v, err, h.show)
 	}
-	s.startSession(w, session)
+	h.site.cookies.startSession(w, session)
 	return goTo(w, r, "/me?done=password-changed")
 }
 
-func (s *Server) showMe(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	sessions, err := s.options.People.Sessions(r.Context(), v.Visitor)
+func (h *profileHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	sessions, err := h.people.Sessions(r.Context(), v.Visitor)
 	if err != nil {
 		return err
 	}
 	u := v.User()
-	p := mePage{Email: u.Email, HasPassword: u.Password && s.options.People.Passwords(), Intro: introduction(v)}
+	p := mePage{Email: u.Email, HasPassword: u.Password && h.people.Passwords(), Intro: introduction(v)}
 	if v.Confined() {
-		p.SSO = s.options.People.SSO()
+		p.SSO = h.people.SSO()
 	}
 	p.Name = f.field(Field{
-		Name: "name", Label: "Name", Hint: "As others see you.", Value: u.Name, Complete: "name",
+		Name: "name", Label: "Name", Hint: "Others see it.", Value: u.Name, Complete: "name",
 		Max: 100,
 	})
 	if !f.values.Has("name") {
@@ -105,7 +85,7 @@ func (s *Server) showMe(w http.ResponseWriter, r *http.Request, v *people.Visit,
 		}),
 		f.field(Field{
 			Name: "password", Label: "New password", Kind: "password",
-			Hint: "At least 8 characters. You will be signed out everywhere else.", Complete: "new-password",
+			Hint: "At least 8 characters. Your other sessions will be signed out.", Complete: "new-password",
 			Required: true, Max: 256,
 		}),
 	}
@@ -118,7 +98,7 @@ func (s *Server) showMe(w http.ResponseWriter, r *http.Request, v *people.Visit,
 		p.Sessions = append(p.Sessions, sessionRowOf(one, current))
 	}
 	p.Others = len(sessions) > 1
-	return s.show(w, r, v, page{name: "me", title: "Your profile", status: f.status(), data: p})
+	return h.site.show(w, r, v, page{name: "me", title: "Your profile", status: f.status(), data: p})
 }
 
 func sessionRowOf(one people.Session, current string) sessionRow {
@@ -128,7 +108,7 @@ func sessionRowOf(one people.Session, current string) sessionRow {
 	}
 	row.End = Confirm{
 		Ident: "end-" + one.ID, Button: "End", Object: "the session of " + row.Browser, Title: "End this session?",
-		Text:   row.Browser + " at " + one.Address + " will have to sign in again.",
+		Text:   row.Browser + " at " + one.Address + " must sign in again.",
 		Action: "/me/sessions/" + one.ID + "/end", Verb: "End the session",
 	}
 	return row
@@ -154,7 +134,7 @@ func introduction(v *people.Visit) string {
 	case v.Operator():
 		return "Operator of this installation, " + text
 	case text == "":
-		return "A member of no account"
+		return "Not a member of any account"
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
 }

@@ -9,6 +9,13 @@ import (
 	"weir/internal/people"
 )
 
+// memberHandlers answer the page of an account's members.
+type memberHandlers struct {
+	site      *site
+	people    *people.Service
+	publicURL func(*http.Request) string
+}
+
 // membersPage is an account, and who is in it.
 type membersPage struct {
 	Name        string
@@ -50,77 +57,66 @@ type invited struct {
 	Unsent bool // there is mail, and it failed
 }
 
-func (s *Server) memberRoutes() []people.Route {
-	return []people.Route{
-		s.route("GET /accounts/{account}/members", people.Read, func(w http.ResponseWriter, r *http.Request,
-			v *people.Visit,
-		) error {
-			return s.showMembers(w, r, v, &form{}, nil)
-		}),
-		s.route("POST /accounts/{account}/members/invite", people.Manage, s.invite),
-		s.route("POST /accounts/{account}/members/{user}/role", people.Manage, s.setRole),
-		s.route("POST /accounts/{account}/members/{user}/remove", people.Manage, s.removeMember),
-		s.route("POST /accounts/{account}/invitations/{id}/cancel", people.Manage, s.cancelInvitation),
-	}
-}
-
 func membersPath(v *people.Visit) string { return accountPath(v.Account.Name) + "/members" }
 
-func (s *Server) invite(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *memberHandlers) page(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	return h.show(w, r, v, f, nil)
+}
+
+func (h *memberHandlers) invite(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	token, i, err := s.options.People.Invite(r.Context(), v.By, people.Invitation{
-		Email: strings.TrimSpace(r.PostFormValue("email")), AccountID: v.Account.ID,
-		Role:      people.Role(r.PostFormValue("role")),
-		Untrusted: !v.Operator(),
+	just, err := h.site.invite(r, v, h.people, h.publicURL(r), people.Invitation{
+		AccountID: v.Account.ID, Role: people.Role(r.PostFormValue("role")), Untrusted: !v.Operator(),
 	})
-	if token.IsZero() && f.refuse(err) {
-		return s.showMembers(w, r, v, f, nil)
+	if err != nil {
+		return f.refused(w, r, v, err, h.page)
 	}
+	return h.show(w, r, v, &form{}, just)
+}
+
+// invite invites whom the form names.
+func (s *site) invite(r *http.Request, v *people.Visit, to *people.Service, base string, i people.Invitation) (
+	*invited, error,
+) {
+	i.Email = strings.TrimSpace(r.PostFormValue("email"))
+	token, i, err := to.Invite(r.Context(), v.By, i)
 	if token.IsZero() {
-		return err
+		return nil, err
 	}
 	if err != nil { // the invitation stands; its mail did not go out
-		s.options.Log.WarnContext(r.Context(), "an invitation could not be mailed", "request_id", v.Origin.Request, "err", err)
+		s.log.WarnContext(r.Context(), "an invitation could not be mailed", "request_id", v.Origin.Request, "err", err)
 	}
-	return s.showMembers(w, r, v, &form{}, &invited{
-		Email: i.Email, Link: s.options.PublicURL(r) + "/invite/" + token.Reveal(), Unsent: err != nil,
-	})
+	return &invited{Email: i.Email, Link: base + "/invite/" + token.Reveal(), Unsent: err != nil}, nil
 }
 
-// memberChanged goes on after a form of the page. What is refused is said on it.
-func (s *Server) memberChanged(w http.ResponseWriter, r *http.Request, v *people.Visit, word string, err error) error {
-	return followed(w, r, membersPath(v)+"?done="+word, err,
-		func(f *form) error { return s.showMembers(w, r, v, f, nil) })
-}
-
-func (s *Server) setRole(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *memberHandlers) setRole(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	role := people.Role(r.PostFormValue("role"))
-	err := s.options.People.SetRole(r.Context(), v.By, v.Account.ID, r.PathValue("user"), role)
-	return s.memberChanged(w, r, v, "role-changed", err)
+	err := h.people.SetRole(r.Context(), v.By, v.Account.ID, r.PathValue("user"), role)
+	return (&form{}).followed(w, r, v, membersPath(v)+"?done=role-changed", err, h.page)
 }
 
-func (s *Server) removeMember(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	err := s.options.People.RemoveMember(r.Context(), v.By, v.Account.ID, r.PathValue("user"))
-	return s.memberChanged(w, r, v, "member-removed", err)
+func (h *memberHandlers) remove(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	err := h.people.RemoveMember(r.Context(), v.By, v.Account.ID, r.PathValue("user"))
+	return (&form{}).followed(w, r, v, membersPath(v)+"?done=member-removed", err, h.page)
 }
 
-func (s *Server) cancelInvitation(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	err := s.options.People.CancelInvitation(r.Context(), v.By, v.Account.ID, r.PathValue("id"))
-	return s.memberChanged(w, r, v, "invitation-cancelled", err)
+func (h *memberHandlers) cancelInvitation(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	err := h.people.CancelInvitation(r.Context(), v.By, v.Account.ID, r.PathValue("id"))
+	return (&form{}).followed(w, r, v, membersPath(v)+"?done=invitation-cancelled", err, h.page)
 }
 
-func (s *Server) showMembers(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, just *invited) error {
-	members, err := s.options.People.Members(r.Context(), v.Account.ID)
+func (h *memberHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, just *invited) error {
+	members, err := h.people.Members(r.Context(), v.Account.ID)
 	if err != nil {
 		return err
 	}
 	p := membersPageOf(v, members, f)
 	p.Invited = just
-	if s.options.People.SSOGives(v.Account.Name) {
-		p.SSO = s.options.People.SSO()
+	if h.people.SSOGives(v.Account.Name) {
+		p.SSO = h.people.SSO()
 	}
 	if p.CanManage {
-		invitations, err := s.options.People.Invitations(r.Context(), v.Account.ID)
+		invitations, err := h.people.Invitations(r.Context(), v.Account.ID)
 		if err != nil {
 			return err
 		}
@@ -128,7 +124,7 @@ func (s *Server) showMembers(w http.ResponseWriter, r *http.Request, v *people.V
 			p.Invitations = append(p.Invitations, invitationRowOf(accountPath(v.Account.Name)+"/invitations", i))
 		}
 	}
-	return s.show(w, r, v, page{name: "members", title: "Account", status: f.status(), data: p})
+	return h.site.show(w, r, v, page{name: "members", title: "Account", status: f.status(), data: p})
 }
 
 func membersPageOf(v *people.Visit, members []people.Membership, f *form) membersPage {
@@ -149,7 +145,7 @@ func membersPageOf(v *people.Visit, members []people.Membership, f *form) member
 
 // factsOf is what holds for the account.
 func factsOf(a *account.Account) []Fact {
-	facts := []Fact{{"Budget", "None"}, {"Limits", "None of its own"}}
+	facts := []Fact{{"Budget", "None"}, {"Limits", "None for this account"}}
 	if a.Budget.Limit > 0 {
 		facts[0].Value = budgetText(a.Budget)
 	}
@@ -157,10 +153,10 @@ func factsOf(a *account.Account) []Fact {
 		facts[1].Value = strings.Join(bounds, ", ")
 	}
 	if a.Credit != nil {
-		facts = append(facts, Fact{"Paid beforehand", dollars(a.Credit.Paid)})
+		facts = append(facts, Fact{"Prepaid credit", dollars(a.Credit.Paid)})
 	}
 	if a.Goodwill != 0 {
-		facts = append(facts, Fact{"Goodwill, to be paid less", dollars(a.Goodwill)})
+		facts = append(facts, Fact{"Goodwill, deducted from what is owed", dollars(a.Goodwill)})
 	}
 	return append(facts, Fact{"Since", day(a.Created)}, Fact{"Id", a.ID})
 }
@@ -175,8 +171,7 @@ func memberRowOf(v *people.Visit, m people.Membership) memberRow {
 	row.You = v.User() != nil && v.User().ID == m.UserID
 	row.Remove = Confirm{
 		Ident: "remove-" + m.UserID, Button: "Remove", Object: name, Title: "Remove " + name + "?",
-		Text: "They will not see this account any more. Keys that they made stay good: revoke those beside, if " +
-			"they are to end too.",
+		Text:   "They can no longer see this account. Keys that they created keep working: revoke them separately.",
 		Action: path + "/remove", Verb: "Remove the member",
 	}
 	return row
@@ -186,7 +181,7 @@ func memberRowOf(v *people.Visit, m people.Membership) memberRow {
 func roleChoices(chosen people.Role) []Choice {
 	all := []Choice{
 		{Value: string(people.Owner), Label: "Owner", Note: "Manages members, keys and webhooks"},
-		{Value: string(people.Member), Label: "Member", Note: "Makes keys of their own and uses the playground"},
+		{Value: string(people.Member), Label: "Member", Note: "Creates their own keys and uses the playground"},
 		{Value: string(people.Viewer), Label: "Viewer", Note: "Sees usage and requests"},
 	}
 	for i := range all {
@@ -201,7 +196,7 @@ func invitationRowOf(path string, i people.Invitation) invitationRow {
 	row.Cancel = Confirm{
 		Ident: "cancel-" + i.ID, Button: "Cancel", Object: "the invitation of " + i.Email,
 		Title:  "Cancel this invitation?",
-		Text:   "The link that " + i.Email + " has will lead nowhere.",
+		Text:   "The link that " + i.Email + " has will stop working.",
 		Action: path + "/" + i.ID + "/cancel", Verb: "Cancel the invitation",
 	}
 	return row

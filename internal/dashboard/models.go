@@ -14,6 +14,13 @@ import (
 	"weir/internal/route"
 )
 
+// modelHandlers answer the page of models.
+type modelHandlers struct {
+	site         *site
+	models       func() []route.Model
+	defaultModel func() string
+}
+
 // modelsPage lists the models that requests can go to.
 type modelsPage struct {
 	Filters  Filters
@@ -47,23 +54,14 @@ type ability struct{ Name, Kind string }
 // modelsShown is how many models a page has.
 const modelsShown = 40
 
-func (s *Server) modelRoutes() []people.Route {
-	if s.options.Models == nil {
-		return nil
-	}
-	return []people.Route{s.route("GET /accounts/{account}/models", people.Read, s.models)}
-}
-
-func (s *Server) models(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	p := modelsPageOf(accountPath(v.Account.Name)+"/models", s.options.Models(), r.URL.Query())
-	if s.options.DefaultModel != nil {
-		p.Default = s.options.DefaultModel()
-	}
+func (h *modelHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	p := modelsPageOf(accountPath(v.Account.Name)+"/models", h.models(), r.URL.Query())
+	p.Default = h.defaultModel()
 	status := 0
 	if len(p.Problems) > 0 {
 		status = http.StatusUnprocessableEntity
 	}
-	return s.show(w, r, v, page{name: "models", title: "Models", status: status, data: p})
+	return h.site.show(w, r, v, page{name: "models", title: "Models", status: status, data: p})
 }
 
 // modelsPageOf is the page of those that the query selects.
@@ -76,7 +74,7 @@ func modelsPageOf(base string, all []route.Model, q url.Values) modelsPage {
 		Fields: []Field{
 			f.field(Field{Name: "q", Label: "Name", Example: "such as haiku", Max: maxModelName}),
 			f.field(Field{Name: "provider", Label: "Provider", Choices: providerChoices(all)}),
-			f.field(Field{Name: "can", Label: "It can", Choices: abilityChoices()}),
+			f.field(Field{Name: "can", Label: "Ability", Choices: abilityChoices()}),
 		},
 	}}
 	p.Problems = f.problems()
@@ -87,13 +85,13 @@ func modelsPageOf(base string, all []route.Model, q url.Values) modelsPage {
 	}
 	p.Pager = modelsPager(base, q, offset, len(shown), len(found))
 	p.Empty = Empty{
-		Icon: "models", Title: "No such model", Text: "No model that is served here is as the filters say.",
+		Icon: "models", Title: "No matching model", Text: "No model matches the filters.",
 		Action: "All models", Href: base,
 	}
 	if len(all) == 0 {
 		p.Empty = Empty{
-			Icon: "models", Title: "No model is listed",
-			Text: "An operator sets providers up in the configuration; what they serve shows here.",
+			Icon: "models", Title: "No models",
+			Text: "An operator adds providers in the configuration. Their models are listed here.",
 		}
 	}
 	return p
@@ -136,7 +134,7 @@ func providerChoices(all []route.Model) []Choice {
 }
 
 func abilityChoices() []Choice {
-	choices := []Choice{{Value: "", Label: "Anything"}}
+	choices := []Choice{{Value: "", Label: "Any"}}
 	for _, name := range pricing.AbilityNames() {
 		choices = append(choices, Choice{Value: name, Label: abilityText(name)})
 	}
@@ -194,8 +192,8 @@ func (row *modelRow) price(p *llm.Price) {
 	}
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
-		row.Tiers = append(row.Tiers, fmt.Sprintf("%s in, %s out above %s tokens in", perMillion(t.Rates[llm.Input]),
-			perMillion(t.Rates[llm.Output]), compact(t.Above)))
+		row.Tiers = append(row.Tiers, fmt.Sprintf("%s input, %s output above %s input tokens",
+			perMillion(t.Rates[llm.Input]), perMillion(t.Rates[llm.Output]), compact(t.Above)))
 	}
 }
 

@@ -55,7 +55,7 @@ var operatorPlaces = []place{
 func accountPath(name string) string { return "/accounts/" + url.PathEscape(name) }
 
 // navigation is the visitor's accounts and the pages that they may see.
-func (s *Server) navigation(path string, v *people.Visit) ([]Link, []NavGroup) {
+func (s *site) navigation(path string, v *people.Visit) ([]Link, []NavGroup) {
 	current := ""
 	if v.Account != nil {
 		current = v.Account.Name
@@ -74,18 +74,18 @@ func (s *Server) navigation(path string, v *people.Visit) ([]Link, []NavGroup) {
 	}
 	var groups []NavGroup
 	if current != "" {
-		links := s.places(v, accountPlaces, v.Account.ID, "/accounts/{account}", accountPath(current), path)
+		links := s.links(v, accountPlaces, v.Account.ID, "/accounts/{account}", accountPath(current), path)
 		groups = append(groups, NavGroup{Links: links})
 	}
-	if links := s.places(v, operatorPlaces, "", "", "", path); len(links) > 0 {
+	if links := s.links(v, operatorPlaces, "", "", "", path); len(links) > 0 {
 		groups = append(groups, NavGroup{Label: "Installation", Links: links})
 	}
 	return accounts, groups
 }
 
-// places are links to those of the list that are there and may be seen. The one
+// links are links to those of the list that are there and may be seen. The one
 // with the longest path in common with where one is, is the current one.
-func (s *Server) places(v *people.Visit, list []place, accountID, pattern, base, path string) []Link {
+func (s *site) links(v *people.Visit, list []place, accountID, pattern, base, path string) []Link {
 	var links []Link
 	longest, at := 0, -1
 	for _, p := range list {

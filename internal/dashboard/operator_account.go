@@ -40,58 +40,36 @@ func newAccountForms() *accountForms { return &accountForms{&form{}, &form{}, &f
 
 func (f *accountForms) all() []*form { return []*form{f.limits, f.budget, f.credit, f.onDisconnect} }
 
-func (s *Server) oneAccountRoutes() []people.Route {
-	base := accountsPath + "/{account}"
-	change := func(verb, done string, do accountChange) people.Route {
-		return s.route("POST "+base+"/"+verb, people.Operate, func(w http.ResponseWriter, r *http.Request,
-			v *people.Visit,
-		) error {
-			return s.changeAccount(w, r, v, done, do)
-		})
-	}
-	return []people.Route{
-		s.route("GET "+base, people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			return s.showAccount(w, r, v, newAccountForms())
-		}),
-		change("suspend", "account-suspended", s.suspend),
-		change("resume", "account-resumed", s.resume),
-		change("limits/set", "limits-set", s.setLimits),
-		change("budget/set", "budget-set", s.setBudget),
-		change("credit/add", "credit-added", s.addCredit),
-		change("credit/end", "credit-ended", s.endCredit),
-		change("hangup/set", "hangup-set", s.setOnDisconnect),
-	}
-}
-
 // accountChange does what a form asks for, and says which one it is. What is
 // wrong with what was typed stands in the form, or is the error.
 type accountChange func(r *http.Request, v *people.Visit, f *accountForms) (*form, error)
 
-func (s *Server) changeAccount(w http.ResponseWriter, r *http.Request, v *people.Visit, done string,
-	do accountChange,
-) error {
-	forms := newAccountForms()
-	f, err := do(r, v, forms)
-	if err != nil && !f.refuse(err) {
-		return err
+// change does so, and goes on to the page that says it was done.
+func (h *accountHandlers) change(done string, do accountChange) serve {
+	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		forms := newAccountForms()
+		f, err := do(r, v, forms)
+		if err != nil && !f.refuse(err) {
+			return err
+		}
+		if f.bad() {
+			return h.show(w, r, v, forms)
+		}
+		return goTo(w, r, managePath(v.Account.Name)+"?done="+done)
 	}
-	if f.bad() {
-		return s.showAccount(w, r, v, forms)
-	}
-	return goTo(w, r, managePath(v.Account.Name)+"?done="+done)
 }
 
-func (s *Server) suspend(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
-	_, err := s.options.Accounts.Suspend(r.Context(), v.By, v.Account.ID)
+func (h *accountHandlers) suspend(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
+	_, err := h.accounts.Suspend(r.Context(), v.By, v.Account.ID)
 	return &form{}, err
 }
 
-func (s *Server) resume(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
-	_, err := s.options.Accounts.Resume(r.Context(), v.By, v.Account.ID)
+func (h *accountHandlers) resume(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
+	_, err := h.accounts.Resume(r.Context(), v.By, v.Account.ID)
 	return &form{}, err
 }
 
-func (s *Server) setLimits(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
+func (h *accountHandlers) setLimits(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
 	f.limits = sent(r)
 	var limits account.Limits
 	for _, l := range limitNames {
@@ -100,58 +78,58 @@ func (s *Server) setLimits(r *http.Request, v *people.Visit, f *accountForms) (*
 	if f.limits.bad() {
 		return f.limits, nil
 	}
-	_, err := s.options.Accounts.SetLimits(r.Context(), v.By, v.Account.ID, limits)
+	_, err := h.accounts.SetLimits(r.Context(), v.By, v.Account.ID, limits)
 	return f.limits, err
 }
 
-func (s *Server) setBudget(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
+func (h *accountHandlers) setBudget(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
 	f.budget = sent(r)
 	b := budgetOf(f.budget)
 	if f.budget.bad() {
 		return f.budget, nil
 	}
-	_, err := s.options.Accounts.SetBudget(r.Context(), v.By, v.Account.ID, b)
+	_, err := h.accounts.SetBudget(r.Context(), v.By, v.Account.ID, b)
 	return f.budget, err
 }
 
-func (s *Server) addCredit(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
+func (h *accountHandlers) addCredit(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
 	f.credit = sent(r)
 	amount, ok := amountOf(r.PostFormValue("usd"))
 	if !ok || amount <= 0 {
-		f.credit.mistake("usd", "Credit is an amount of US dollars such as 20 or 0.50.")
+		f.credit.mistake("usd", "The credit is not an amount of US dollars above 0. Enter one such as 20 or 0.50.")
 	}
-	add := s.options.Accounts.AddCredit
+	add := h.accounts.AddCredit
 	switch r.PostFormValue("way") {
 	case "add":
 	case "give":
-		add = s.options.Accounts.AddGoodwill
+		add = h.accounts.AddGoodwill
 	case "take":
 		amount = -amount
 	default:
-		f.credit.mistake("way", "Choose from the list whether to add, to give or to take away.")
+		f.credit.mistake("way", "The action is not in the list. Choose one from the list.")
 	}
 	if f.credit.bad() {
 		return f.credit, nil
 	}
 	name := onceName(v, r.PostForm)
-	if !s.once.first(name, s.options.Now()) {
+	if !h.once.first(name, h.site.now()) {
 		return f.credit, nil
 	}
 	_, err := add(r.Context(), v.By, v.Account.ID, amount)
 	if err != nil {
-		s.once.forget(name)
+		h.once.forget(name)
 	}
 	return f.credit, err
 }
 
-func (s *Server) endCredit(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
-	_, err := s.options.Accounts.EndCredit(r.Context(), v.By, v.Account.ID)
+func (h *accountHandlers) endCredit(r *http.Request, v *people.Visit, _ *accountForms) (*form, error) {
+	_, err := h.accounts.EndCredit(r.Context(), v.By, v.Account.ID)
 	return &form{}, err
 }
 
-func (s *Server) setOnDisconnect(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
+func (h *accountHandlers) setOnDisconnect(r *http.Request, v *people.Visit, f *accountForms) (*form, error) {
 	f.onDisconnect = sent(r)
-	_, err := s.options.Accounts.SetOnDisconnect(r.Context(), v.By, v.Account.ID,
+	_, err := h.accounts.SetOnDisconnect(r.Context(), v.By, v.Account.ID,
 		account.OnDisconnect(r.PostFormValue("on_hangup")))
 	return f.onDisconnect, err
 }
@@ -162,9 +140,13 @@ func amountOf(text string) (llm.Money, bool) {
 	return m, err == nil
 }
 
-func (s *Server) showAccount(w http.ResponseWriter, r *http.Request, v *people.Visit, f *accountForms) error {
+func (h *accountHandlers) page(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	return h.show(w, r, v, newAccountForms())
+}
+
+func (h *accountHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *accountForms) error {
 	p := oneAccountPageOf(v.Account, f)
-	spent, err := s.spentOf(r, v.Account)
+	spent, err := h.spentOf(r, v.Account)
 	if err != nil {
 		return err
 	}
@@ -173,27 +155,28 @@ func (s *Server) showAccount(w http.ResponseWriter, r *http.Request, v *people.V
 	for _, one := range f.all() {
 		status = max(status, one.status())
 	}
-	return s.show(w, r, v, page{name: "operator-account", title: "Manage " + v.Account.Name, status: status, data: p})
+	return h.site.show(w, r, v, page{
+		name: "operator-account", title: "Manage " + v.Account.Name, status: status, data: p,
+	})
 }
 
 // spentOf is what the account has spent of what it may.
-func (s *Server) spentOf(r *http.Request, a *account.Account) ([]Tile, error) {
-	now := s.options.Now()
-	month, err := s.options.Spent(r.Context(), a.ID, budget.PeriodMonth.Number(now))
+func (h *accountHandlers) spentOf(r *http.Request, a *account.Account) ([]Tile, error) {
+	now := h.site.now()
+	month, err := h.spent(r.Context(), a.ID, budget.PeriodMonth.Number(now))
 	if err != nil {
 		return nil, err
 	}
-	status, err := a.BudgetStatus(r.Context(), now, s.options.Spent)
+	status, err := a.BudgetStatus(r.Context(), now, h.spent)
 	if err != nil {
 		return nil, err
 	}
 	tiles := []Tile{{"Spend", cents(month), "this month"}}
 	if a.Budget.Limit > 0 {
-		tiles = append(tiles, Tile{"Left of the budget", cents(a.Budget.Limit - status.Spent), "of " +
-			budgetText(a.Budget)})
+		tiles = append(tiles, Tile{"Budget left", cents(a.Budget.Limit - status.Spent), "of " + budgetText(a.Budget)})
 	}
 	if a.Credit != nil {
-		tiles = append(tiles, Tile{"Left of the credit", cents(status.CreditLeft), "of " + dollars(a.Credit.Paid)})
+		tiles = append(tiles, Tile{"Credit left", cents(status.CreditLeft), "of " + dollars(a.Credit.Paid)})
 	}
 	return tiles, nil
 }
@@ -211,14 +194,13 @@ func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
 		Facts: []Fact{{"Id", a.ID}, {"Since", day(a.Created)}},
 		Suspend: Confirm{
 			Ident: "suspend", Button: "Suspend", Object: a.Name, Title: "Suspend " + a.Name + "?", Keep: "Leave it",
-			Text:   "All its keys are refused within a second, until you resume it. What runs now goes on to its end.",
+			Text:   "Its keys are refused within a second, until you resume the account. Running requests continue.",
 			Action: base + "/suspend", Verb: "Suspend the account",
 		},
 		EndCredit: Confirm{
 			Ident: "end-credit", Button: "End credit", Object: "of " + a.Name, Title: "End the credit of " + a.Name +
 				"?",
-			Text: "The account then spends without paying beforehand, as one that never had credit. What it has " +
-				"left is forgotten.",
+			Text:   "The account then spends without prepayment. Its remaining credit is lost.",
 			Action: base + "/credit/end", Verb: "End the credit",
 		},
 	}
@@ -237,7 +219,7 @@ func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
 			Choices: []Choice{
 				{Value: "add", Label: "Add to the credit", Chosen: true},
 				{Value: "give", Label: "Give as goodwill"},
-				{Value: "take", Label: "Take away"},
+				{Value: "take", Label: "Remove credit"},
 			},
 		}),
 	}
@@ -251,21 +233,21 @@ func oneAccountPageOf(a *account.Account, f *accountForms) oneAccountPage {
 // disconnectField is what is to be done with answers whose client leaves.
 func disconnectField(f *form, a *account.Account) Field {
 	return f.field(Field{
-		Name: "on_hangup", Label: "When a client leaves before the end",
+		Name: "on_hangup", Label: "When a client disconnects before the end of an answer",
 		Kind: "radio", Choices: []Choice{
 			{
 				Value: string(account.DisconnectDefault), Label: "Default",
-				Note: "Whole answers are read to their end; streams are cancelled, unless the provider charges for " +
-					"all of them", Chosen: a.OnDisconnect == account.DisconnectDefault,
+				Note: "Whole answers are read to the end. Streams are cancelled, unless the provider charges for " +
+					"them in full", Chosen: a.OnDisconnect == account.DisconnectDefault,
 			},
 			{
 				Value: string(account.DisconnectCancel), Label: "Cancel",
-				Note:   "The provider is stopped; budgets count the most that the request can have cost",
+				Note:   "The request to the provider is cancelled. Budgets count the upper bound of its cost",
 				Chosen: a.OnDisconnect == account.DisconnectCancel,
 			},
 			{
 				Value: string(account.DisconnectDrain), Label: "Drain",
-				Note:   "Every answer is read to its end, for the provider’s own numbers",
+				Note:   "Every answer is read to the end, so that the provider reports its exact usage",
 				Chosen: a.OnDisconnect == account.DisconnectDrain,
 			},
 		},

@@ -12,7 +12,18 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/webhook"
 )
+
+// accountHandlers answer the operator's pages of accounts.
+type accountHandlers struct {
+	site         *site
+	accounts     *account.Service
+	installation *Installation
+	spent        account.Spender
+	webhooks     *webhook.Service
+	once         *once
+}
 
 // allAccountsPage is the list of all accounts.
 type allAccountsPage struct {
@@ -45,51 +56,34 @@ func managePath(name string) string {
 	return accountsPath + strings.TrimPrefix(accountPath(name), "/accounts")
 }
 
-func (s *Server) allAccountRoutes() []people.Route {
-	return []people.Route{
-		s.route("GET "+accountsPath, people.Operate, func(w http.ResponseWriter, r *http.Request,
-			v *people.Visit,
-		) error {
-			return s.showAllAccounts(w, r, v, &form{})
-		}),
-		s.route("POST "+accountsPath+"/create", people.Operate, s.createAccount),
-	}
+func (h *accountHandlers) create(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	a, err := h.accounts.CreateAccount(r.Context(), v.By, strings.TrimSpace(r.PostFormValue("name")))
+	to := managePath(a.Name) + "?done=account-created"
+	return sent(r).followed(w, r, v, to, err, h.list)
 }
 
-func (s *Server) createAccount(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	f := sent(r)
-	a, err := s.options.Accounts.CreateAccount(r.Context(), v.By, strings.TrimSpace(r.PostFormValue("name")))
-	if f.refuse(err) {
-		return s.showAllAccounts(w, r, v, f)
-	}
+func (h *accountHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	all, err := h.accounts.Accounts(r.Context())
 	if err != nil {
 		return err
 	}
-	return goTo(w, r, managePath(a.Name)+"?done=account-created")
-}
-
-func (s *Server) showAllAccounts(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	all, err := s.options.Accounts.Accounts(r.Context())
+	month := budget.PeriodMonth.Number(h.site.now())
+	sums, err := h.installation.Spending(r.Context(), month)
 	if err != nil {
 		return err
 	}
-	month := budget.PeriodMonth.Number(s.options.Now())
-	sums, err := s.options.Installation.Spending(r.Context(), month)
-	if err != nil {
-		return err
-	}
-	now := s.options.Now().UTC()
-	unseen, err := s.options.Installation.Unseen(r.Context(),
-		now.AddDate(0, 0, 1-s.options.Installation.UnseenDays).Format(ledger.DateLayout), now.Format(ledger.DateLayout))
+	now := h.site.now().UTC()
+	unseen, err := h.installation.Unseen(r.Context(),
+		now.AddDate(0, 0, 1-h.installation.UnseenDays).Format(ledger.DateLayout), now.Format(ledger.DateLayout))
 	if err != nil {
 		return err
 	}
 	p := allAccountsPageOf(all, sums, strings.TrimSpace(r.URL.Query().Get("q")), f)
-	p.Unseen = unseenViewOf(all, unseen, s.options.Installation.UnseenDays)
-	if p.Hooks, err = s.hookNotices(r.Context(), v); err != nil {
+	p.Unseen = unseenViewOf(all, unseen, h.installation.UnseenDays)
+	if p.Hooks, err = hookNotices(r.Context(), h.webhooks, v, now); err != nil {
 		return err
 	}
-	return s.show(w, r, v, page{name: "operator-accounts", title: "Accounts", status: f.status(), data: p})
+	return h.site.show(w, r, v, page{name: "operator-accounts", title: "Accounts", status: f.status(), data: p})
 }
 
 // allAccountsPageOf lists the accounts in the order of what they spent, the
@@ -110,7 +104,7 @@ func allAccountsPageOf(all []account.Account, sums []ledger.AccountSum, sought s
 			p.Accounts = append(p.Accounts, accountRowOf(a, &sums[i]))
 		}
 	}
-	p.Shown = shownOf(found, most, "accounts, the dearest first. Search for others.")
+	p.Shown = shownOf(found, most, "accounts, highest spend first. Search for others.")
 	p.Filters = searchOf(accountsPath, "Search accounts", "Name or id", sought)
 	p.New = f.field(Field{
 		Name: "name", Label: "Name", Hint: "Letters, digits, dash, underscore and dot.",
@@ -135,14 +129,10 @@ type unseenView struct {
 
 func unseenViewOf(all []account.Account, sums []ledger.UnseenSum, days int) unseenView {
 	v := unseenView{Days: days, Command: Code{
-		Ident: "resolve", Label: "Decide what attempts cost",
+		Ident: "resolve", Label: "Resolve attempts",
 		Text: "weir ledger resolve --older 7d --at-most",
 	}}
-	names := map[string]string{}
-	for i := range all {
-		names[all[i].ID] = all[i].Name
-	}
-	more := int64(0)
+	names, more := namesOf(all), int64(0)
 	for i := range sums {
 		u := &sums[i]
 		v.Attempts, v.Uncertain = v.Attempts+u.Attempts, v.Uncertain+u.Uncertain
@@ -159,6 +149,15 @@ func unseenViewOf(all []account.Account, sums []ledger.UnseenSum, days int) unse
 		v.More = many(more, "more account")
 	}
 	return v
+}
+
+// namesOf are the names of accounts, by id.
+func namesOf(all []account.Account) map[string]string {
+	names := make(map[string]string, len(all))
+	for i := range all {
+		names[all[i].ID] = all[i].Name
+	}
+	return names
 }
 
 // matches reports whether one of the texts has in it what is sought, in capitals
@@ -203,7 +202,7 @@ func accountTiles(all []account.Account, sums []ledger.AccountSum) []Tile {
 			suspended++
 		}
 	}
-	note := "this month, of all accounts"
+	note := "this month, all accounts"
 	if bound := boundOf(spend, uncertain); bound > 0 {
 		note = "at most " + cents(bound) + "; " + note
 	}

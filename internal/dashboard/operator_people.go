@@ -9,6 +9,14 @@ import (
 	"weir/internal/people"
 )
 
+// peopleHandlers answer the operator's page of people.
+type peopleHandlers struct {
+	site         *site
+	people       *people.Service
+	installation *Installation
+	publicURL    func(*http.Request) string
+}
+
 // usersPage is everybody who may sign in.
 type usersPage struct {
 	Filters     Filters
@@ -51,93 +59,61 @@ type madeOnce struct {
 
 const usersPath = "/operator/people"
 
-func (s *Server) userRoutes() []people.Route {
-	return []people.Route{
-		s.route("GET "+usersPath, people.Operate, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			return s.showUsers(w, r, v, &form{}, madeOnce{})
-		}),
-		s.route("POST "+usersPath+"/invite", people.Operate, s.inviteOperator),
-		s.route("POST "+usersPath+"/{user}/reset", people.Operate, s.resetUser),
-		s.route("POST "+usersPath+"/{user}/promote", people.Operate, func(w http.ResponseWriter, r *http.Request,
-			v *people.Visit,
-		) error {
-			return s.setOperator(w, r, v, true)
-		}),
-		s.route("POST "+usersPath+"/{user}/demote", people.Operate, func(w http.ResponseWriter, r *http.Request,
-			v *people.Visit,
-		) error {
-			return s.setOperator(w, r, v, false)
-		}),
-		s.route("POST "+usersPath+"/invitations/{id}/cancel", people.Operate, s.cancelOperator),
-	}
+func (h *peopleHandlers) page(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	return h.show(w, r, v, f, madeOnce{})
 }
 
-func (s *Server) inviteOperator(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *peopleHandlers) invite(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	token, i, err := s.options.People.Invite(r.Context(), v.By,
-		people.Invitation{Email: strings.TrimSpace(r.PostFormValue("email")), Operator: true})
-	if token.IsZero() && f.refuse(err) {
-		return s.showUsers(w, r, v, f, madeOnce{})
+	just, err := h.site.invite(r, v, h.people, h.publicURL(r), people.Invitation{Operator: true})
+	if err != nil {
+		return f.refused(w, r, v, err, h.page)
 	}
-	if token.IsZero() {
-		return err
-	}
-	if err != nil { // the invitation stands; its mail did not go out
-		s.options.Log.WarnContext(r.Context(), "an invitation could not be mailed", "request_id", v.Origin.Request, "err", err)
-	}
-	link := s.options.PublicURL(r) + "/invite/" + token.Reveal()
-	return s.showUsers(w, r, v, &form{}, madeOnce{invited: &invited{Email: i.Email, Link: link, Unsent: err != nil}})
+	return h.show(w, r, v, &form{}, madeOnce{invited: just})
 }
 
-func (s *Server) resetUser(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *peopleHandlers) reset(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := &form{}
-	u, err := s.options.People.User(r.Context(), r.PathValue("user"))
+	u, err := h.people.User(r.Context(), r.PathValue("user"))
 	var token llm.Secret
 	if err == nil {
-		token, err = s.options.People.ResetLink(r.Context(), v.By, u.ID)
+		token, err = h.people.ResetLink(r.Context(), v.By, u.ID)
 	}
-	if f.refuse(err) {
-		return s.showUsers(w, r, v, f, madeOnce{})
+	if err != nil {
+		return f.refused(w, r, v, err, h.page)
 	}
+	link := h.publicURL(r) + "/reset/" + token.Reveal()
+	return h.show(w, r, v, f, madeOnce{reset: &resetMade{Email: u.Email, Link: link}})
+}
+
+func (h *peopleHandlers) promote(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	err := h.people.SetOperator(r.Context(), v.By, r.PathValue("user"), true)
+	return (&form{}).followed(w, r, v, usersPath+"?done=operator-added", err, h.page)
+}
+
+func (h *peopleHandlers) demote(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	id, to := r.PathValue("user"), usersPath+"?done=operator-removed"
+	if u := v.User(); u != nil && u.ID == id {
+		to = "/" // this page is not theirs any more
+	}
+	return (&form{}).followed(w, r, v, to, h.people.SetOperator(r.Context(), v.By, id, false), h.page)
+}
+
+func (h *peopleHandlers) cancelInvitation(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	err := h.people.CancelInvitation(r.Context(), v.By, "", r.PathValue("id"))
+	return (&form{}).followed(w, r, v, usersPath+"?done=invitation-cancelled", err, h.page)
+}
+
+func (h *peopleHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, just madeOnce) error {
+	users, err := h.people.Users(r.Context())
 	if err != nil {
 		return err
 	}
-	link := s.options.PublicURL(r) + "/reset/" + token.Reveal()
-	return s.showUsers(w, r, v, f, madeOnce{reset: &resetMade{Email: u.Email, Link: link}})
-}
-
-func (s *Server) setOperator(w http.ResponseWriter, r *http.Request, v *people.Visit, on bool) error {
-	id := r.PathValue("user")
-	to := usersPath + "?done=operator-added"
-	if !on {
-		to = usersPath + "?done=operator-removed"
-		if u := v.User(); u != nil && u.ID == id {
-			to = "/" // this page is not theirs any more
-		}
-	}
-	return s.userChanged(w, r, v, to, s.options.People.SetOperator(r.Context(), v.By, id, on))
-}
-
-func (s *Server) cancelOperator(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	err := s.options.People.CancelInvitation(r.Context(), v.By, "", r.PathValue("id"))
-	return s.userChanged(w, r, v, usersPath+"?done=invitation-cancelled", err)
-}
-
-// userChanged goes on after a form of the page. What is refused is said on it.
-func (s *Server) userChanged(w http.ResponseWriter, r *http.Request, v *people.Visit, to string, err error) error {
-	return followed(w, r, to, err, func(f *form) error { return s.showUsers(w, r, v, f, madeOnce{}) })
-}
-
-func (s *Server) showUsers(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form, just madeOnce) error {
-	users, err := s.options.People.Users(r.Context())
+	members, err := h.installation.Memberships(r.Context())
 	if err != nil {
 		return err
 	}
-	members, err := s.options.Installation.Memberships(r.Context())
-	if err != nil {
-		return err
-	}
-	invitations, err := s.options.People.Invitations(r.Context(), "")
+	invitations, err := h.people.Invitations(r.Context(), "")
 	if err != nil {
 		return err
 	}
@@ -146,7 +122,7 @@ func (s *Server) showUsers(w http.ResponseWriter, r *http.Request, v *people.Vis
 	for _, i := range invitations {
 		p.Invitations = append(p.Invitations, invitationRowOf(usersPath+"/invitations", i))
 	}
-	return s.show(w, r, v, page{name: "operator-people", title: "People", status: f.status(), data: p})
+	return h.site.show(w, r, v, page{name: "operator-people", title: "People", status: f.status(), data: p})
 }
 
 func usersPageOf(v *people.Visit, users []people.User, members []people.Membership, sought string, f *form) usersPage {
@@ -171,7 +147,7 @@ func usersPageOf(v *people.Visit, users []people.User, members []people.Membersh
 			}
 		}
 	}
-	p.Shown = shownOf(found, mostPeople, "people, by e-mail. Search for others.")
+	p.Shown = shownOf(found, mostPeople, "users, by e-mail. Search for others.")
 	p.Invite = f.field(Field{Name: "email", Label: "E-mail", Kind: "email", Complete: "off", Required: true, Max: 254})
 	p.Problems = f.problems()
 	return p
@@ -189,15 +165,15 @@ func userRowOf(v *people.Visit, u *people.User, in []membershipTag) userRow {
 	row.Change = Confirm{
 		Ident: "operator-" + u.ID, Button: "Make operator", Object: name, Title: "Make " + name + " an operator?",
 		Keep:   "Leave it",
-		Text:   "Operators see and change everything here: all accounts, people, budgets and keys.",
+		Text:   "Operators can see and change everything: all accounts, users, budgets and keys.",
 		Action: usersPath + "/" + u.ID + "/promote", Verb: "Make an operator",
 	}
 	if u.Operator {
 		row.Change = Confirm{
 			Ident: "operator-" + u.ID, Button: "Remove operator", Object: name, Title: "Remove " + name +
 				" as an operator?", Keep: "Leave it",
-			Text: "They keep their accounts, and see nothing else any more, at once. Keys with the permission " +
-				"admin that they made are revoked, and their open invitations withdrawn.",
+			Text: "They keep their accounts and lose access to everything else at once. Keys with the permission " +
+				"admin that they created are revoked, and their pending invitations are cancelled.",
 			Action: usersPath + "/" + u.ID + "/demote", Verb: "Remove the operator",
 		}
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 // operatorSamples are the pages of operators.
-func operatorSamples(s *Server) []sample {
+func operatorSamples(s *site) []sample {
 	all := append(accountSamples(), providerSamples()...)
 	all = append(all, userSamples()...)
 	all = append(all, auditSamples()...)
@@ -50,13 +50,13 @@ func accountSamples() []sample {
 	owing.limits = &form{values: url.Values{"rpm": {"many"}}}
 	wholeOf(owing.limits, "rpm")
 	owing.credit = &form{values: url.Values{"usd": {hostile}, "way": {"take"}}}
-	owing.credit.mistake("usd", "Credit is an amount of US dollars such as 20 or 0.50.")
+	owing.credit.mistake("usd", "The credit is not an amount of US dollars above 0. Enter one such as 20 or 0.50.")
 	owing.onDisconnect.mistake("on_hangup", "That is not something to do when a client leaves.")
 	a := visitOf("").Account
 	b := account.Account{ID: "acc-2", Name: "research", Suspended: true, Credit: &account.Credit{Paid: 20 * llm.USD}, OnDisconnect: account.DisconnectDrain, Created: testTime}
 	one := func(a *account.Account, f *accountForms) page {
 		p := oneAccountPageOf(a, f)
-		p.Tiles = []Tile{{"Spend", "$41.07", "this month"}, {"Left of the budget", "$208.93", "of $250.00 a month"}}
+		p.Tiles = []Tile{{"Spend", "$41.07", "this month"}, {"Budget left", "$208.93", "of $250.00 a month"}}
 		return page{name: "operator-account", title: "Manage " + a.Name, data: p}
 	}
 	unseen := allAccountsPageOf(accounts[:3], sums[:3], "", &form{})
@@ -169,7 +169,7 @@ func auditSamples() []sample {
 	q.Verified, q.Problems = verifiedOf(&audit.Verification{Entries: 7, Broken: 8, GoesOn: true}), wrong.problems()
 	e := auditPageOf(nil, &audit.Query{}, &form{values: url.Values{}}, accounts)
 	e.Verified = verifiedOf(&audit.Verification{Entries: 7})
-	head := Field{Name: "head", Label: "Head of an earlier look", Kind: "text", Optional: true}
+	head := Field{Name: "head", Label: "Head of an earlier check", Kind: "text", Optional: true}
 	p.Head, q.Head, e.Head = head, head, head
 	return []sample{
 		{"audit", "/operator/audit", "", page{name: "audit", title: "Audit log", data: p}},
@@ -178,7 +178,7 @@ func auditSamples() []sample {
 	}
 }
 
-func systemSamples(s *Server) []sample {
+func systemSamples(s *site) []sample {
 	at := testTime
 	well := System{
 		Started: testTime.AddDate(0, 0, -3), Database: DatabaseState{Engine: "PostgreSQL 17.2", Schema: 21, Current: 21}, Valkey: ValkeyState{Used: true},
@@ -205,7 +205,7 @@ func systemSamples(s *Server) []sample {
 		many.Values[i] = Setting{"prices.openai/gpt-5-mini.input", "0.15"}
 	}
 	show := func(name string, x *System) sample {
-		return sample{name, "/operator/system", "", page{name: "system", title: "System", data: systemPageOf(x, s.options.Version, testTime)}}
+		return sample{name, "/operator/system", "", page{name: "system", title: "System", data: systemPageOf(x, s.version, testTime)}}
 	}
 	return []sample{
 		show("system", &well), show("system-ill", &ill),
@@ -253,9 +253,8 @@ func TestCents(t *testing.T) {
 // TestTrialModels prefers the default model, and one that has a price.
 func TestTrialModels(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
 	priced := llm.Price{Version: "v"}
-	s.options.Installation = &Installation{Models: func() []route.Model {
+	installation := &Installation{Models: func() []route.Model {
 		return []route.Model{
 			{Name: "a/1", Provider: "a"},
 			{Name: "a/2", Provider: "a", Price: priced, Deprecated: true},
@@ -264,8 +263,8 @@ func TestTrialModels(t *testing.T) {
 			{Name: "fast", Targets: []string{"a/3"}},
 		}
 	}}
-	s.options.DefaultModel = func() string { return "b/2" }
-	if diff := cmp.Diff(s.trialModels(), map[string]string{"a": "a/3", "b": "b/2"}); diff != "" {
+	h := &providerHandlers{installation: installation, defaultModel: func() string { return "b/2" }}
+	if diff := cmp.Diff(h.trialModels(), map[string]string{"a": "a/3", "b": "b/2"}); diff != "" {
 		t.Errorf("got -, want +:\n%s", diff)
 	}
 }
@@ -274,7 +273,7 @@ func TestTrialModels(t *testing.T) {
 func TestYaml(t *testing.T) {
 	t.Parallel()
 	got := yamlOf([]string{"a/x:free", "a/\"\n  evil: {}"})
-	want := "prices: # US dollars per million tokens; put what the provider asks in place of each ?\n" +
+	want := "prices: # US dollars per million tokens; replace each ? by the price of the provider\n" +
 		`  "a/x:free": {input: "?", output: "?"}` + "\n" + `  "a/\"\n  evil: {}": {input: "?", output: "?"}` + "\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

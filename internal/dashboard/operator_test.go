@@ -125,12 +125,12 @@ func TestAccountsOfOperators(t *testing.T) {
 	if text := s.see(t, "/operator/accounts?q=ACM", ">acme<"); strings.Contains(text, ">other<") {
 		t.Error("search for ACM: got other, too")
 	}
-	s.see(t, "/operator/accounts?q=nobody", "No account has that")
+	s.see(t, "/operator/accounts?q=nobody", "No account name or id contains")
 	s.refused(t, "/operator/accounts/create", url.Values{"name": {"a b"}}, "name")
 	s.refused(t, "/operator/accounts/create", url.Values{"name": {"acme"}}, "name")
 	s.do(t, "/operator/accounts/create", url.Values{"name": {" research "}}, "/operator/accounts/research?done=account-created")
 	const page = "/operator/accounts/research"
-	s.see(t, page+"?done=account-created", "The account is created.", "Suspend")
+	s.see(t, page+"?done=account-created", "The account was created.", "Suspend")
 
 	s.refused(t, page+"/limits/set", url.Values{"rpm": {"many"}}, "rpm")
 	s.do(t, page+"/limits/set", url.Values{"rpm": {"1,200"}, "tpm": {""}, "concurrency": {"4"}}, page+"?done=limits-set")
@@ -161,7 +161,7 @@ func TestAccountsOfOperators(t *testing.T) {
 	for range 2 { // what was refused may be sent again
 		s.refused(t, page+"/credit/add", again, "usd")
 	}
-	s.see(t, page, "Left of the budget", "$1,000.50 a day", "Left of the credit", "$15.00")
+	s.see(t, page, "Budget left", "$1,000.50 a day", "Credit left", "$15.00")
 	s.do(t, page+"/credit/end", url.Values{}, page+"?done=credit-ended")
 	s.do(t, page+"/budget/set", url.Values{"budget": {""}}, page+"?done=budget-set")
 	s.refused(t, page+"/hangup/set", url.Values{"on_hangup": {"wait"}}, "on_hangup")
@@ -193,11 +193,11 @@ func TestPeopleOfOperators(t *testing.T) {
 	s := founded(t)
 	ada := s.cookie
 	s.see(t, "/operator/people", "ada@example.com", "(you)", "Operator", ">default<", "Password")
-	s.see(t, "/operator/people?q=nobody", "Nobody has that")
+	s.see(t, "/operator/people?q=nobody", "No user has this text")
 	s.refused(t, "/operator/people/invite", url.Values{"email": {"grace"}}, "email")
 	text := s.send(t, "POST", "/operator/people/invite", url.Values{"email": {"grace@example.com"}}, nil).text
 	link := strings.TrimPrefix(between(text, `<code id="link">`, `</code>`), "https://weir.example.com")
-	list := s.see(t, "/operator/people", "grace@example.com", "Not accepted yet")
+	list := s.see(t, "/operator/people", "grace@example.com", "Pending invitations")
 	if strings.Contains(list, link) {
 		t.Error("the link of the invitation: got it a second time")
 	}
@@ -313,10 +313,10 @@ func TestAuditLog(t *testing.T) {
 	s.exports(t)
 	text := s.send(t, "POST", "/operator/audit/verify", url.Values{}, nil).text
 	head := between(text, `<code id="head">`, `</code>`)
-	if !strings.Contains(text, "The log is whole: 4 entries") || len(head) != 64 {
+	if !strings.Contains(text, "The log is intact: 4 entries") || len(head) != 64 {
 		t.Errorf("verify: got no whole log, or no head: %q", head)
 	}
-	for given, want := range map[string]string{head: "The log is whole", strings.Repeat("ab", 32): "No entry has the head that was given."} {
+	for given, want := range map[string]string{head: "The log is intact", strings.Repeat("ab", 32): "No entry has this head."} {
 		if got := s.send(t, "POST", "/operator/audit/verify", url.Values{"head": {given}}, nil); !strings.Contains(got.text, want) || len(dashboard.Check(got.text)) > 0 {
 			t.Errorf("verify from %s: got no %q", given, want)
 		}
@@ -389,7 +389,7 @@ func TestInstallation(t *testing.T) {
 		t.Error("a model that has a price by now: got it among those to fill in")
 	}
 	s.see(t, "/operator/prices?q=large", "$0.25", "operator")
-	s.see(t, "/operator/prices?q=none", "No model of that name is known.")
+	s.see(t, "/operator/prices?q=none", "No model with this name is known.")
 	s.see(t, "/operator/system", "SQLite 3.", "20 KiB of the journal", "Not used", "1 hour ago")
 	s.see(t, "/operator/settings", "weir.yaml", "providers.house.api_keys", "[redacted]")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,7 +15,19 @@ import (
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/webhook"
 )
+
+// overviewHandlers answer the first page of an account.
+type overviewHandlers struct {
+	site      *site
+	accounts  *account.Service
+	reports   Reports // nil without reports
+	spent     account.Spender
+	flush     func(context.Context)
+	webhooks  *webhook.Service
+	publicURL func(*http.Request) string
+}
 
 // overviewPage is what an account used in a range of dates.
 type overviewPage struct {
@@ -83,69 +96,67 @@ type allowance struct {
 	Limit       llm.Money
 }
 
-func (s *Server) overviewRoutes() []people.Route {
-	return []people.Route{s.route("GET /accounts/{account}", people.Read, s.overview)}
-}
-
-func (s *Server) overview(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *overviewHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	ctx := r.Context()
-	keys, err := s.options.Accounts.Keys(ctx, v.Account.ID)
+	keys, err := h.accounts.Keys(ctx, v.Account.ID)
 	if err != nil {
 		return err
 	}
-	now := s.options.Now()
+	now := h.site.now()
 	chosen, err := chosenSpan(now, r.URL.Query())
 	if err != nil {
 		return err
 	}
-	hooks, err := s.hookNotices(ctx, v)
+	hooks, err := hookNotices(ctx, h.webhooks, v, now)
 	if err != nil {
 		return err
 	}
-	if s.options.Reports == nil {
-		return s.start(w, r, v, keys, hooks)
+	if h.reports == nil {
+		return h.start(w, r, v, keys, hooks)
 	}
-	s.flush(ctx)
-	sums, err := s.readSums(ctx, v.Account.ID, chosen)
+	h.flush(ctx)
+	sums, err := h.readSums(ctx, v.Account.ID, chosen)
 	if err != nil {
 		return err
 	}
 	if sums.whole.Total.Attempts == 0 {
-		used, err := s.everUsed(ctx, v.Account.ID)
+		used, err := h.everUsed(ctx, v.Account.ID)
 		if err != nil {
 			return err
 		}
 		if !used {
-			return s.start(w, r, v, keys, hooks)
+			return h.start(w, r, v, keys, hooks)
 		}
 	}
 	p := overviewPageOf(v.Account, keys, sums, now)
 	p.Hooks = hooks
-	if p.Allowances, err = s.allowances(ctx, v.Account, now); err != nil {
+	if p.Allowances, err = h.allowances(ctx, v.Account, now); err != nil {
 		return err
 	}
-	return s.show(w, r, v, page{name: "overview", title: "Overview", scripts: []string{"chart.js"}, data: p})
+	return h.site.show(w, r, v, page{name: "overview", title: "Overview", scripts: []string{"chart.js"}, data: p})
 }
 
 // flushWait is how long a page waits for what is settled to be in the reports.
 const flushWait = time.Second
 
-// flush waits for what is settled to be in the reports. Without that a page
+// flusher waits for what is settled to be in the reports. Without that a page
 // shows what there is: it is a little older.
-func (s *Server) flush(ctx context.Context) {
-	if s.options.Flush == nil {
-		return
-	}
-	within, cancel := context.WithTimeout(ctx, flushWait)
-	defer cancel()
-	if err := s.options.Flush(within); err != nil && ctx.Err() == nil {
-		s.options.Log.WarnContext(ctx, "a page is shown without what was settled last", "err", err)
+func flusher(flush func(context.Context) error, log *slog.Logger) func(context.Context) {
+	return func(ctx context.Context) {
+		if flush == nil {
+			return
+		}
+		within, cancel := context.WithTimeout(ctx, flushWait)
+		defer cancel()
+		if err := flush(within); err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "a page is shown without what was settled last", "err", err)
+		}
 	}
 }
 
 // everUsed reports whether the account has any usage at all.
-func (s *Server) everUsed(ctx context.Context, accountID string) (bool, error) {
-	p, err := s.options.Reports.Uses(ctx, ledger.UsesQuery{Account: accountID, Limit: 1})
+func (h *overviewHandlers) everUsed(ctx context.Context, accountID string) (bool, error) {
+	p, err := h.reports.Uses(ctx, ledger.UsesQuery{Account: accountID, Limit: 1})
 	return p.Count > 0, err
 }
 
@@ -159,11 +170,11 @@ type spentSums struct {
 }
 
 // readSums reads what an account used.
-func (s *Server) readSums(ctx context.Context, accountID string, of span) (*spentSums, error) {
+func (h *overviewHandlers) readSums(ctx context.Context, accountID string, of span) (*spentSums, error) {
 	q := ledger.OverviewQuery{Account: accountID, From: of.first(), To: of.last()}
 	x := &spentSums{span: of}
 	var err error
-	if x.whole, err = s.options.Reports.Overview(ctx, q); err != nil {
+	if x.whole, err = h.reports.Overview(ctx, q); err != nil {
 		return nil, err
 	}
 	n := min(len(x.whole.Models), maxSeries)
@@ -171,7 +182,7 @@ func (s *Server) readSums(ctx context.Context, accountID string, of span) (*spen
 		n--
 	}
 	x.series = x.whole.Models[:n]
-	x.keys, err = s.options.Reports.KeySpend(ctx, accountID, q.From, q.To)
+	x.keys, err = h.reports.KeySpend(ctx, accountID, q.From, q.To)
 	return x, err
 }
 
@@ -238,7 +249,7 @@ func keySpends(base string, keys []account.Key, x *spentSums) (all []keySpend) {
 	for _, k := range x.keys[:min(len(x.keys), mostListed)] {
 		q := url.Values{"key": {k.Key}, "start_date": {x.span.first()}, "end_date": {x.span.last()}}
 		all = append(all, keySpend{
-			Label: cmp.Or(labels[k.Key], "A key that is gone"), Href: base + "/requests?" + q.Encode(),
+			Label: cmp.Or(labels[k.Key], "Unknown key"), Href: base + "/requests?" + q.Encode(),
 			Level: Level{Percent: percent(int64(k.Cost), int64(x.whole.Total.Cost))},
 			Cost:  k.Cost, AtMost: boundOf(k.Cost, k.Uncertain), Requests: k.Requests,
 		})
@@ -255,7 +266,7 @@ func overviewTiles(t *ledger.Sum) []Tile {
 	if t.Speed.Answers() > 0 {
 		speed = "median; 95 % within " + took(t.Speed.P95())
 	}
-	spent := "to the last digit"
+	spent := "not rounded"
 	if text := dollars(t.Cost); text != amount(t.Cost) {
 		spent = text + " exactly"
 	}
@@ -272,22 +283,22 @@ func overviewTiles(t *ledger.Sum) []Tile {
 func notesOf(t *ledger.Sum) (notes []string) {
 	if t.Unpriced > 0 {
 		notes = append(notes,
-			fmt.Sprintf("%s of a model without a price: what they cost is not known, and not in the spend.",
+			fmt.Sprintf("No price: %s. The cost is unknown and not included in the spend.",
 				many(t.Unpriced, "attempt")))
 	}
 	if t.Estimated > 0 {
-		notes = append(notes, fmt.Sprintf("%s counted here, because the provider’s own numbers never came.",
+		notes = append(notes, fmt.Sprintf("Estimated: %s. The provider did not report the usage.",
 			many(t.Estimated, "attempt")))
 	}
 	if t.Unknown > 0 {
 		notes = append(notes,
-			fmt.Sprintf("%s of unknown outcome, counted at the most that they can have cost, until an operator "+
-				"decides.", many(t.Unknown, "attempt")))
+			fmt.Sprintf("Unknown outcome: %s. The upper bound of the cost counts until this is resolved.",
+				many(t.Unknown, "attempt")))
 	}
 	if t.Uncertain > 0 {
 		notes = append(notes,
-			fmt.Sprintf("What nobody knows exactly may come to %s beyond the spend. Budgets count it until it is "+
-				"decided.", dollars(t.Uncertain)))
+			fmt.Sprintf("The actual cost may be up to %s higher than the spend. Budgets count this amount until the "+
+				"attempts are resolved.", dollars(t.Uncertain)))
 	}
 	return notes
 }
@@ -296,11 +307,11 @@ func notesOf(t *ledger.Sum) (notes []string) {
 func spendChart(x *spentSums) Chart {
 	total := &x.whole.Total
 	c := Chart{
-		Title: "Spend by day", Summary: fmt.Sprintf("%s, %s in all", x.span, amount(total.Cost)),
+		Title: "Spend by day", Summary: fmt.Sprintf("%s, total %s", x.span, amount(total.Cost)),
 		Legend: x.names(), Columns: append([]string{"Day", "Spend", "Requests"}, x.names()...),
 	}
 	b := bars{
-		label: fmt.Sprintf("Spend by day, %s: %s in all", x.span, amount(total.Cost)),
+		label: fmt.Sprintf("Spend by day, %s: total %s", x.span, amount(total.Cost)),
 		unit:  func(n int64) string { return amount(llm.Money(n)) },
 	}
 	for i := range x.whole.Days {
@@ -333,11 +344,13 @@ func spendRow(name string, d *ledger.DaySum, values []int64) []string {
 }
 
 // allowances are what the account may still spend.
-func (s *Server) allowances(ctx context.Context, a *account.Account, now time.Time) (all []allowance, err error) {
-	if s.options.Spent == nil {
+func (h *overviewHandlers) allowances(ctx context.Context, a *account.Account, now time.Time) (
+	all []allowance, err error,
+) {
+	if h.spent == nil {
 		return nil, nil
 	}
-	status, err := a.BudgetStatus(ctx, now, s.options.Spent)
+	status, err := a.BudgetStatus(ctx, now, h.spent)
 	if err != nil {
 		return nil, err
 	}
@@ -345,7 +358,7 @@ func (s *Server) allowances(ctx context.Context, a *account.Account, now time.Ti
 		all = append(all, allowanceOf(budgetName(b.Period), budgetNote(b.Period, now), status.Spent, b.Limit))
 	}
 	if c := a.Credit; c != nil {
-		all = append(all, allowanceOf("Credit", "paid beforehand", c.Paid-status.CreditLeft, c.Paid))
+		all = append(all, allowanceOf("Credit", "prepaid", c.Paid-status.CreditLeft, c.Paid))
 	}
 	return all, nil
 }
@@ -365,16 +378,16 @@ func allowanceOf(name, note string, spent, limit llm.Money) allowance {
 func budgetName(p budget.Period) string {
 	switch p {
 	case budget.PeriodDay:
-		return "Budget of today"
+		return "Daily budget"
 	case budget.PeriodMonth:
-		return "Budget of the month"
+		return "Monthly budget"
 	}
-	return "Budget in total"
+	return "Total budget"
 }
 
 func budgetNote(p budget.Period, now time.Time) string {
 	if ends, ok := p.Ends(now); ok {
-		return "begins anew on " + day(ends) + ", UTC"
+		return "resets on " + day(ends) + ", UTC"
 	}
-	return "for all time"
+	return "never resets"
 }

@@ -32,7 +32,7 @@ const hostile = `</title><script>alert(1)</script>"'><img src=x onerror=alert(1)
 
 var testTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-func newServer(t *testing.T) *Server {
+func newSite(t *testing.T) *site {
 	t.Helper()
 	s, err := New(Options{
 		People:       people.New(people.Options{Now: func() time.Time { return testTime }, Log: slog.New(slog.DiscardHandler)}),
@@ -44,7 +44,7 @@ func newServer(t *testing.T) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return s.site
 }
 
 // visitOf is a visit of somebody of that role to the account acme; an empty role
@@ -75,7 +75,7 @@ type sample struct {
 }
 
 // samples are every page, in the states that it has.
-func samples(s *Server) []sample {
+func samples(s *site) []sample {
 	all := []sample{}
 	add := func(name, path string, role people.Role, p page) { all = append(all, sample{name, path, role, p}) }
 	all = append(all, waysIn(s)...)
@@ -97,12 +97,12 @@ func samples(s *Server) []sample {
 		Base: "https://weir.example.com", Path: "/accounts/acme/playground", Models: []string{"openai/gpt-5-mini", hostile}, Chosen: hostile, Panes: []int{1, 2},
 	}})
 	add("design", "/design", "", page{name: "design", title: "Design", data: designPageOf(testTime)})
-	add("error", "/nothing", people.Viewer, page{name: "error", title: "There is nothing here", data: errorPage{Title: "There is nothing here", Text: hostile, Request: "0199", Home: "Back to the start"}})
-	add("error-bare", "/nothing", people.Viewer, page{name: "error", title: "There is nothing here", bare: true, data: errorPage{Title: "There is nothing here", Text: "There is no such page.", Home: "Back to the start"}})
+	add("error", "/nothing", people.Viewer, page{name: "error", title: "Not found", data: errorPage{Title: "Not found", Text: hostile, Request: "0199", Home: "Back to the start page"}})
+	add("error-bare", "/nothing", people.Viewer, page{name: "error", title: "Not found", bare: true, data: errorPage{Title: "Not found", Text: "There is no such page.", Home: "Back to the start page"}})
 	return all
 }
 
-func waysIn(s *Server) []sample {
+func waysIn(s *site) []sample {
 	fields := func(f *form) (Field, Field) {
 		return f.field(Field{Name: "email", Label: "E-mail", Kind: "email", Required: true}), f.field(Field{Name: "password", Label: "Password", Kind: "password", Required: true})
 	}
@@ -143,7 +143,7 @@ func waysIn(s *Server) []sample {
 	return all
 }
 
-func keySamples(s *Server) []sample {
+func keySamples(s *site) []sample {
 	at := testTime
 	keys := []account.Key{
 		{ID: "k-0", AccountID: "acc-1", Label: "old laptop", Last4: "aaaa", Permissions: []account.Permission{"chat"}, Created: at.AddDate(0, -3, 0), Revoked: &at},
@@ -158,7 +158,7 @@ func keySamples(s *Server) []sample {
 		keys []account.Key
 		past bool
 	}{{"keys", people.Owner, keys, false}, {"keys-member", people.Member, keys, true}, {"keys-empty", people.Member, nil, false}, {"keys-viewer", people.Viewer, nil, false}, {"keys-operator", "", keys, false}} {
-		p := s.keysPageOf(visitOf(one.role), one.keys, one.past)
+		p := keysPageOf(visitOf(one.role), one.keys, one.past, testTime)
 		p.Used = one.role != people.Member
 		for i := range p.Keys {
 			if i > 0 {
@@ -226,7 +226,7 @@ func meSamples() []sample {
 // TestPages holds every template to the rules, in every state that it has.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newSite(t)
 	shown := map[string]bool{}
 	for _, one := range samples(s) {
 		t.Run(one.name, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestPages(t *testing.T) {
 		})
 		shown[one.page.name] = true
 	}
-	for name := range maps.Keys(s.pages) {
+	for name := range maps.Keys(s.templates) {
 		if !shown[name] {
 			t.Errorf("the page %s is in no sample: add it, so that it is held to the rules", name)
 		}
@@ -258,7 +258,7 @@ func TestPages(t *testing.T) {
 }
 
 // weight is how many bytes all assets have.
-func (s *Server) weight() int {
+func (s *site) weight() int {
 	n := 0
 	for _, content := range s.assets.content {
 		n += len(content)
@@ -266,7 +266,7 @@ func (s *Server) weight() int {
 	return n
 }
 
-func render(t *testing.T, s *Server, one sample) string {
+func render(t *testing.T, s *site, one sample) string {
 	t.Helper()
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, one.path, nil)

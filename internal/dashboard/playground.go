@@ -1,20 +1,23 @@
 package dashboard
 
 import (
+	"cmp"
 	"net/http"
 
+	"weir/internal/account"
 	"weir/internal/llm"
 	"weir/internal/people"
+	"weir/internal/route"
 )
 
-func (s *Server) playgroundRoutes() []people.Route {
-	if s.options.Chat == nil {
-		return nil
-	}
-	return []people.Route{
-		s.route("GET /accounts/{account}/playground", people.Use, s.playground),
-		{Pattern: "POST /accounts/{account}/playground", Right: people.Use, Serve: s.play},
-	}
+// playgroundHandlers answer the playground and its requests.
+type playgroundHandlers struct {
+	site         *site
+	accounts     *account.Service
+	models       func() []route.Model // nil without a list
+	defaultModel func() string
+	publicURL    func(*http.Request) string
+	chat         func(http.ResponseWriter, *http.Request, *account.Principal)
 }
 
 // playgroundPage is what the page shows: models to choose from, and what asks
@@ -27,21 +30,17 @@ type playgroundPage struct {
 	Panes  []int  // their numbers
 }
 
-func (s *Server) playground(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	chosen := r.URL.Query().Get("model")
-	if chosen == "" && s.options.DefaultModel != nil {
-		chosen = s.options.DefaultModel()
-	}
+func (h *playgroundHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	data := playgroundPage{
-		Base: s.options.PublicURL(r), Path: accountPath(v.Account.Name) + "/playground",
-		Chosen: chosen, Panes: []int{1, 2},
+		Base: h.publicURL(r), Path: accountPath(v.Account.Name) + "/playground",
+		Chosen: cmp.Or(r.URL.Query().Get("model"), h.defaultModel()), Panes: []int{1, 2},
 	}
-	if s.options.Models != nil {
-		for _, m := range s.options.Models() {
+	if h.models != nil {
+		for _, m := range h.models() {
 			data.Models = append(data.Models, m.Name)
 		}
 	}
-	return s.show(w, r, v, page{
+	return h.site.show(w, r, v, page{
 		name: "playground", title: "Playground", scripts: []string{"playground.js"},
 		data: data,
 	})
@@ -49,20 +48,20 @@ func (s *Server) playground(w http.ResponseWriter, r *http.Request, v *people.Vi
 
 // play asks a model as a client of the API does, and is metered like one, by a key
 // that stands for whoever is signed in. Errors are those of the API.
-func (s *Server) play(w http.ResponseWriter, r *http.Request, v *people.Visit) {
+func (h *playgroundHandlers) play(w http.ResponseWriter, r *http.Request, v *people.Visit) {
 	guard(w.Header())
 	user := v.User()
 	if user == nil {
-		s.Refuse(w, r, v, &llm.Error{
+		h.site.refuse(w, r, v, &llm.Error{
 			Code:    llm.CodeForbidden,
-			Message: "The playground is for people. Programs have keys.",
+			Message: "The playground is for people who are signed in. Programs use the API with an API key.",
 		})
 		return
 	}
-	p, err := s.options.Accounts.Playground(r.Context(), v.By, v.Account, user.ID)
+	p, err := h.accounts.Playground(r.Context(), v.By, v.Account, user.ID)
 	if err != nil {
-		s.Refuse(w, r, v, err)
+		h.site.refuse(w, r, v, err)
 		return
 	}
-	s.options.Chat(w, r, p)
+	h.chat(w, r, p)
 }

@@ -13,6 +13,12 @@ import (
 	"weir/internal/route"
 )
 
+// priceHandlers answer the page of prices.
+type priceHandlers struct {
+	site         *site
+	installation *Installation
+}
+
 // pricesPage is what models cost, and which have no price.
 type pricesPage struct {
 	Sources   PriceSources
@@ -50,27 +56,23 @@ type overrideRow struct {
 // unpricedDays is how far back models without a price are looked for.
 const unpricedDays = 30
 
-func (s *Server) priceRoutes() []people.Route {
-	return []people.Route{s.route("GET /operator/prices", people.Operate, s.prices)}
-}
-
-func (s *Server) prices(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	now := s.options.Now().UTC()
-	unpriced, err := s.options.Installation.Unpriced(r.Context(), now.AddDate(0, 0, 1-unpricedDays).Format(
+func (h *priceHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	now := h.site.now().UTC()
+	unpriced, err := h.installation.Unpriced(r.Context(), now.AddDate(0, 0, 1-unpricedDays).Format(
 		time.DateOnly), now.Format(time.DateOnly))
 	if err != nil {
 		return err
 	}
 	sought := strings.TrimSpace(r.URL.Query().Get("q"))
-	p := pricesPageOf(s.options.Installation.PriceSources(), s.options.Installation.Models(), sought)
-	if m, ok := s.options.Installation.Model(sought); ok && !slices.ContainsFunc(p.Models, func(x priceRow) bool {
+	p := pricesPageOf(h.installation.PriceSources(), h.installation.Models(), sought)
+	if m, ok := h.installation.Model(sought); ok && !slices.ContainsFunc(p.Models, func(x priceRow) bool {
 		return x.Name == m.Name
 	}) {
 		p.Models = slices.Insert(p.Models, 0, priceRowOf(&m))
 	}
 	var without []string
 	for _, u := range unpriced {
-		m, ok := s.options.Installation.Model(u.Model)
+		m, ok := h.installation.Model(u.Model)
 		row := unpricedRow{UnpricedModel: u, Since: ok && m.Price.Known()}
 		if p.Unpriced = append(p.Unpriced, row); !row.Since {
 			without = append(without, u.Model)
@@ -81,7 +83,7 @@ func (s *Server) prices(w http.ResponseWriter, r *http.Request, v *people.Visit)
 		Ident: "yaml", Label: "Prices to fill in, for weir.yaml",
 		Text: yamlOf(without[:min(len(without), most)]),
 	}
-	return s.show(w, r, v, page{name: "prices", title: "Prices", data: p})
+	return h.site.show(w, r, v, page{name: "prices", title: "Prices", data: p})
 }
 
 func pricesPageOf(from PriceSources, all []route.Model, sought string) pricesPage {
@@ -124,7 +126,7 @@ func priceRowOf(m *route.Model) priceRow {
 		}
 	}
 	if n := len(v.PriceTiers); n > 0 {
-		row.Others = append(row.Others, "dearer above "+number(v.PriceTiers[0].Above)+" tokens")
+		row.Others = append(row.Others, "higher prices above "+number(v.PriceTiers[0].Above)+" tokens")
 	}
 	return row
 }
@@ -137,7 +139,7 @@ func yamlOf(models []string) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("prices: # US dollars per million tokens; put what the provider asks in place of each ?\n")
+	b.WriteString("prices: # US dollars per million tokens; replace each ? by the price of the provider\n")
 	for _, name := range models {
 		b.WriteString("  " + quote(name) + `: {input: "?", output: "?"}` + "\n")
 	}

@@ -13,6 +13,14 @@ import (
 	"weir/internal/route"
 )
 
+// providerHandlers answer the page of providers.
+type providerHandlers struct {
+	site         *site
+	accounts     *account.Service
+	installation *Installation
+	defaultModel func() string
+}
+
 // providersPage is how the providers fare.
 type providersPage struct {
 	Providers []providerPart
@@ -54,14 +62,10 @@ type targetRow struct {
 // many providers.
 const mostTargets = 20
 
-func (s *Server) providerRoutes() []people.Route {
-	return []people.Route{s.route("GET /operator/providers", people.Operate, s.providers)}
-}
-
-func (s *Server) providers(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	p := providersPageOf(s.options.Installation.Providers(), s.trialModels())
-	if s.has["GET /accounts/{account}/playground"] {
-		name, err := s.trialAccount(r, v)
+func (h *providerHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	p := providersPageOf(h.installation.Providers(), h.trialModels())
+	if h.site.has["GET /accounts/{account}/playground"] {
+		name, err := h.trialAccount(r, v)
 		if err != nil {
 			return err
 		}
@@ -69,18 +73,18 @@ func (s *Server) providers(w http.ResponseWriter, r *http.Request, v *people.Vis
 			p.TryAt, p.TryIn = accountPath(name)+"/playground", name
 		}
 	}
-	return s.show(w, r, v, page{name: "providers", title: "Providers", data: p})
+	return h.site.show(w, r, v, page{name: "providers", title: "Providers", data: p})
 }
 
 // trialAccount is the account in which the visitor tries a model: the first of
 // their own, else the first one there is; empty for none.
-func (s *Server) trialAccount(r *http.Request, v *people.Visit) (string, error) {
+func (h *providerHandlers) trialAccount(r *http.Request, v *people.Visit) (string, error) {
 	for _, m := range v.Memberships() {
 		if v.May(people.Use, m.AccountID) == nil {
 			return m.AccountName, nil
 		}
 	}
-	all, err := s.options.Accounts.Accounts(r.Context())
+	all, err := h.accounts.Accounts(r.Context())
 	if err != nil || len(all) == 0 {
 		return "", err
 	}
@@ -92,17 +96,16 @@ func (s *Server) trialAccount(r *http.Request, v *people.Visit) (string, error) 
 
 // trialModels is a model to try of each provider: the default one, or the first
 // that is priced and not about to end.
-func (s *Server) trialModels() map[string]string {
+func (h *providerHandlers) trialModels() map[string]string {
 	all := map[string]string{}
-	for _, m := range s.options.Installation.Models() {
+	for _, m := range h.installation.Models() {
 		if m.Provider != "" && all[m.Provider] == "" && m.Price.Known() && !m.Deprecated {
 			all[m.Provider] = m.Name
 		}
 	}
-	if s.options.DefaultModel != nil {
-		if provider, _, ok := strings.Cut(s.options.DefaultModel(), "/"); ok {
-			all[provider] = s.options.DefaultModel()
-		}
+	usual := h.defaultModel()
+	if provider, _, ok := strings.Cut(usual, "/"); ok {
+		all[provider] = usual
 	}
 	return all
 }
@@ -126,8 +129,7 @@ func providerPartOf(i int, c *route.ProviderCondition, try string, room int) pro
 	}
 	targets := slices.Clone(c.Targets)
 	slices.SortStableFunc(targets, func(a, b route.Condition) int {
-		return cmp.Compare(severity(b.State),
-			severity(a.State))
+		return cmp.Compare(severity(b.State), severity(a.State))
 	})
 	for j := range targets {
 		if t := &targets[j]; t.State == route.StateOK {
@@ -163,13 +165,13 @@ func severity(s route.State) int {
 func stateBadge(s route.State) Badge {
 	switch s {
 	case route.StateOK:
-		return Badge{"good", "Answers"}
+		return Badge{"good", "Available"}
 	case route.StateFailing:
 		return Badge{"warn", "Failing"}
 	case route.StateOpen:
 		return Badge{"bad", "Unavailable"}
 	}
-	return Badge{"off", "Not asked yet"}
+	return Badge{"off", "Not used yet"}
 }
 
 func targetRowOf(c *route.Condition) targetRow {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -21,18 +22,18 @@ type errorPage struct {
 // titles say what an error is to people. A code that is not here is a fault of
 // ours.
 var titles = map[llm.Code]string{
-	llm.CodeInvalidRequest:  "That was not understood",
-	llm.CodeForbidden:       "That is not yours to do",
-	llm.CodeNotFound:        "There is nothing here",
-	llm.CodeRequestTooLarge: "That is too long",
-	llm.CodeMisdirected:     "This name is not known here",
-	llm.CodeRateLimited:     "Too much at once",
-	llm.CodeOverloaded:      "Busy for a moment",
+	llm.CodeInvalidRequest:  "Invalid request",
+	llm.CodeForbidden:       "Not allowed",
+	llm.CodeNotFound:        "Not found",
+	llm.CodeRequestTooLarge: "Too large",
+	llm.CodeMisdirected:     "Unknown host name",
+	llm.CodeRateLimited:     "Too many requests",
+	llm.CodeOverloaded:      "Temporarily unavailable",
 }
 
-// Refuse answers with the page of an error. Who would have to be signed in first
+// refuse answers with the page of an error. Who would have to be signed in first
 // is sent to sign in, and comes back afterwards. V may be nil.
-func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit, err error) {
+func (s *site) refuse(w http.ResponseWriter, r *http.Request, v *people.Visit, err error) {
 	e := llm.AsError(err)
 	if e.Code == llm.CodeAuthentication {
 		guard(w.Header())
@@ -43,12 +44,12 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit,
 	if title == "" {
 		status, title = http.StatusInternalServerError, "Something went wrong"
 	}
-	data := errorPage{Title: title, Text: e.Message, Home: "Back to the start"}
+	data := errorPage{Title: title, Text: e.Message, Home: "Back to the start page"}
 	if v != nil {
 		data.Request = v.Origin.Request
 	}
 	if status >= http.StatusInternalServerError {
-		s.options.Log.ErrorContext(r.Context(), "page failed", "path", people.HidePath(r.URL.Path), "request_id",
+		s.log.ErrorContext(r.Context(), "page failed", "path", people.HidePath(r.URL.Path), "request_id",
 			data.Request, "err", err)
 	}
 	retryAfter(w, e.RetryAfter)
@@ -57,7 +58,7 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, v *people.Visit,
 		name: "error", title: title, bare: bare, status: status,
 		data: data,
 	}); failed != nil {
-		s.options.Log.ErrorContext(r.Context(), "page of an error failed", "err", errors.Join(err, failed))
+		s.log.ErrorContext(r.Context(), "page of an error failed", "err", errors.Join(err, failed))
 		http.Error(w, e.Message, status)
 	}
 }
@@ -68,4 +69,13 @@ func retryAfter(w http.ResponseWriter, d time.Duration) {
 	if d > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(d.Seconds()))))
 	}
+}
+
+// signInPath is where to sign in and come back to what was asked for. What a
+// form sent cannot be sent again.
+func signInPath(r *http.Request) string {
+	if r.Method != http.MethodGet || r.URL.Path == "/" {
+		return "/sign-in"
+	}
+	return "/sign-in?next=" + url.QueryEscape(people.LocalPath(r.URL.RequestURI()))
 }

@@ -55,35 +55,36 @@ type correctionRow struct {
 // mostAttempts is how many attempts of a request a page shows.
 const mostAttempts = 20
 
-func (s *Server) request(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *requestHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	gone := &llm.Error{
-		Code:    llm.CodeNotFound,
-		Message: "This account has no such request. Requests are kept for a time; what they cost stays in the sums.",
+		Code: llm.CodeNotFound,
+		Message: "There is no such request in this account, or it was deleted because of its age. " +
+			"Its cost stays in the usage report.",
 	}
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
 		return gone
 	}
-	s.flush(r.Context())
-	d, there, err := s.options.Requests.Request(r.Context(), v.Account.ID, id)
+	h.flush(r.Context())
+	d, there, err := h.requests.Request(r.Context(), v.Account.ID, id)
 	if err != nil {
 		return err
 	}
 	if !there {
 		return gone
 	}
-	keys, err := s.options.Accounts.Keys(r.Context(), v.Account.ID)
+	keys, err := h.accounts.Keys(r.Context(), v.Account.ID)
 	if err != nil {
 		return err
 	}
 	p := requestPageOf(accountPath(v.Account.Name)+"/requests", &d, labelsOf(keys))
-	return s.show(w, r, v, page{name: "request", title: "Request", data: p})
+	return h.site.show(w, r, v, page{name: "request", title: "Request", data: p})
 }
 
 func requestPageOf(base string, d *ledger.RequestDetail, labels map[string]string) requestPage {
 	p := requestPage{
 		ID: d.ID.String(), Model: d.Model, Badge: outcomeBadge(d.Outcome), Arrived: d.Arrived,
-		Key: cmp.Or(labels[d.Key], "a key that is gone"), KeyPath: base + "?key=" + d.Key, ListPath: base,
+		Key: cmp.Or(labels[d.Key], "an unknown key"), KeyPath: base + "?key=" + d.Key, ListPath: base,
 		Tiles: requestTiles(d), Facts: requestFacts(&d.RequestSummary),
 	}
 	shown := d.Parts[:min(len(d.Parts), mostAttempts)]
@@ -108,29 +109,29 @@ func requestTiles(d *ledger.RequestDetail) []Tile {
 		}
 	}
 	if d.ProviderCost != nil {
-		cost.Note += "; the provider says " + dollars(*d.ProviderCost)
+		cost.Note += "; the provider reports " + dollars(*d.ProviderCost)
 	}
 	return []Tile{
 		cost,
 		{"Tokens", number(d.Usage.TotalTokens()), number(d.Usage.InputTokens()) + " in, " +
 			number(d.Usage.OutputTokens()) + " out"},
-		{"First token", orNone(d.FirstToken), "from when the request came"},
-		{"Took", orNone(d.Duration), many(int64(d.Attempts), "attempt")},
+		{"First token", orNone(d.FirstToken), "after the request arrived"},
+		{"Duration", orNone(d.Duration), many(int64(d.Attempts), "attempt")},
 	}
 }
 
 func provenanceText(p ledger.Provenance) string {
 	switch p {
 	case ledger.Exact:
-		return "by the provider’s own numbers"
+		return "usage as reported by the provider"
 	case ledger.Assumed:
-		return "by the provider’s own numbers, at a price that it may not charge"
+		return "usage as reported by the provider, price assumed"
 	case ledger.Estimated:
-		return "counted here: the provider’s numbers never came"
+		return "usage estimated: the provider did not report it"
 	case ledger.Unknown:
-		return "the most that it can be: nobody saw the end"
+		return "upper bound: the gateway did not see the end"
 	}
-	return "under way"
+	return "running"
 }
 
 // numbersOfAll says where the numbers of a request come from: those of the
@@ -150,15 +151,15 @@ func numbersOfAll(d *ledger.RequestDetail) string {
 // numbersOf says where the numbers of an attempt come from.
 func numbersOf(a *ledger.AttemptDetail) string {
 	if a.Provenance == ledger.Unknown && a.Resolved() {
-		return "decided by hand: nobody saw the end"
+		return "resolved later: the gateway did not see the end"
 	}
 	return provenanceText(a.Provenance)
 }
 
 func requestFacts(d *ledger.RequestSummary) []Fact {
-	facts := []Fact{{"Asked for", cmp.Or(d.Requested, "no model: the default one")}, {"Answer", "in one piece"}}
+	facts := []Fact{{"Requested model", cmp.Or(d.Requested, "none: the default model")}, {"Answer", "whole"}}
 	if d.Stream {
-		facts[1].Value = "as a stream"
+		facts[1].Value = "stream"
 	}
 	if d.Code != "" {
 		facts = append(facts, Fact{"Error", string(d.Code)})
@@ -185,7 +186,7 @@ func attemptViewOf(a *ledger.AttemptDetail) attemptView {
 	v.Lines = costRows(a)
 	if a.Unresolved() {
 		v.Resolve = Code{
-			Ident: "resolve-" + strconv.Itoa(v.N), Label: "Decide what it cost",
+			Ident: "resolve-" + strconv.Itoa(v.N), Label: "Resolve the attempt",
 			Text: "weir ledger resolve " + a.ID.String() + " --usd AMOUNT",
 		}
 	}
@@ -206,41 +207,41 @@ func attemptFacts(a *ledger.AttemptDetail) (facts []Fact) {
 			facts = append(facts, Fact{name, text})
 		}
 	}
-	add("Sent", "at once")
+	add("Sent", "immediately")
 	if after := a.Opened.Sub(a.Arrived); after >= time.Millisecond {
-		facts[0].Value = took(after) + " after the request came"
+		facts[0].Value = took(after) + " after the request arrived"
 	}
 	if a.Outcome == ledger.OutcomeOpen {
-		add("Held", dollars(a.Hold)+", the most that it can cost")
+		add("Hold", dollars(a.Hold)+", the upper bound of its cost")
 		return facts
 	}
 	if a.FirstToken > 0 {
 		add("First token", took(a.FirstToken))
 	}
-	add("Took", took(a.Duration))
+	add("Duration", took(a.Duration))
 	if a.Status > 0 {
-		add("Provider’s status", strconv.Itoa(a.Status))
+		add("Provider’s HTTP status", strconv.Itoa(a.Status))
 	}
 	add("Provider’s reply id", a.ReplyID)
 	add("Error", string(a.Code))
-	add("Ended with", string(a.Finish))
+	add("Finish reason", string(a.Finish))
 	add("Service tier", a.Settlement.Tier)
-	add("Numbers", numbersOf(a))
-	add("Price", cmp.Or(a.Price.Version, "none known"))
+	add("Provenance", numbersOf(a))
+	add("Price", cmp.Or(a.Price.Version, "unknown"))
 	add("Priced as", pricedAs(a))
-	add("Without a price", strings.Join(a.Unpriced.Names(), ", "))
+	add("Classes without a price", strings.Join(a.Unpriced.Names(), ", "))
 	if left := a.Uncertain(); left > 0 {
 		_, cost := a.Corrected()
 		add("Cost at most", dollars(cost+left))
 	}
 	if a.ProviderCost != nil {
-		add("Provider’s own cost", dollars(*a.ProviderCost))
+		add("Cost reported by the provider", dollars(*a.ProviderCost))
 	}
 	if a.Billed && a.Price.Known() {
-		add("By the price", dollars(a.Price.Cost(&a.Usage, a.Settlement.Tier)))
+		add("Cost by the price", dollars(a.Price.Cost(&a.Usage, a.Settlement.Tier)))
 	}
 	if a.Tier > 0 {
-		add("Price tier", "of requests with more than "+number(a.Tier)+" input tokens")
+		add("Price tier", "requests with more than "+number(a.Tier)+" input tokens")
 	}
 	return facts
 }
@@ -249,22 +250,22 @@ func attemptFacts(a *ledger.AttemptDetail) (facts []Fact) {
 func pricedAs(a *ledger.AttemptDetail) string {
 	switch {
 	case a.Billed:
-		return "the provider’s own figure"
+		return "the cost that the provider reports"
 	case !a.Price.Known() || a.Provenance == ledger.Unknown || a.Usage.IsZero():
 		return ""
 	}
 	var texts []string
 	modes, unknown := a.Price.ServedAs(a.Settlement.Tier)
 	for i := range modes {
-		text := modes[i].Name + ", at rates of its own"
+		text := modes[i].Name + ", at its own rates"
 		if times := modes[i].Times; times > 0 {
 			text = modes[i].Name + ", tokens at " + strconv.FormatFloat(float64(times)/1000, 'f', -1, 64) +
-				" times their rates"
+				" times the standard rates"
 		}
 		texts = append(texts, text)
 	}
 	for _, name := range unknown {
-		texts = append(texts, name+", whose price is not known")
+		texts = append(texts, name+", price unknown")
 	}
 	return cmp.Or(strings.Join(texts, "; "), "standard")
 }
@@ -301,13 +302,13 @@ func costRowOf(l ledger.CostLine) costRow {
 			row.Amount = none // which is not 0
 		}
 	case ledger.LineHold:
-		row.What = "The most that it can have cost"
+		row.What = "Upper bound of the cost"
 	case ledger.LineProvider:
-		row.What = "What the provider charges"
+		row.What = "Charged by the provider"
 	case ledger.LineCorrection:
-		row.What = "Corrected later"
+		row.What = "Correction"
 	case ledger.LineOther:
-		row.What = "What the price does not explain"
+		row.What = "Not explained by the price"
 	}
 	return row
 }

@@ -20,7 +20,7 @@ const (
 // pathChart is the way of a request: its attempts one below the other, by when
 // they began and ended.
 func pathChart(parts []ledger.AttemptDetail) Chart {
-	c := Chart{Title: "Timeline", Columns: []string{"Attempt", "Model", "Outcome", "Began", "First token", "Ended"}}
+	c := Chart{Title: "Timeline", Columns: []string{"Attempt", "Model", "Outcome", "Started", "First token", "Ended"}}
 	whole := time.Millisecond
 	for i := range parts {
 		a := &parts[i]
@@ -36,7 +36,7 @@ func pathChart(parts []ledger.AttemptDetail) Chart {
 		}
 		c.Rows = append(c.Rows, row)
 	}
-	c.Summary = many(int64(len(parts)), "attempt") + ", times from when the request came"
+	c.Summary = many(int64(len(parts)), "attempt") + ", times since the request arrived"
 	c.Picture = pathPicture(parts, whole)
 	return c
 }

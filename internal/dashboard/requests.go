@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"net/url"
 	"time"
@@ -11,6 +12,16 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 )
+
+// requestHandlers answer the pages of requests.
+type requestHandlers struct {
+	site     *site
+	accounts *account.Service
+	people   *people.Service
+	requests RequestLog
+	flush    func(context.Context)
+	tails    *tails
+}
 
 // requestsPage is a list of an account's requests.
 type requestsPage struct {
@@ -46,17 +57,6 @@ type requestRow struct {
 // requestsShown is how many requests a page has.
 const requestsShown = 50
 
-func (s *Server) requestRoutes() []people.Route {
-	if s.options.Requests == nil {
-		return nil
-	}
-	return []people.Route{
-		s.route("GET /accounts/{account}/requests", people.Read, s.requests),
-		s.route("GET /accounts/{account}/requests/tail", people.Read, s.tail),
-		s.route("GET /accounts/{account}/requests/{id}", people.Read, s.request),
-	}
-}
-
 // requestQuery reads what a list is asked for. What is wrong stands at its field.
 func requestQuery(f *form, accountID string) ledger.RequestsQuery {
 	q := ledger.RequestsQuery{
@@ -65,17 +65,17 @@ func requestQuery(f *form, accountID string) ledger.RequestsQuery {
 	}
 	q.From, q.To = dateText(f.bound("start_date")), dateText(f.bound("end_date"))
 	if q.From != "" && q.To != "" && q.From > q.To {
-		f.mistake("start_date", "The first day is after the last one.")
+		f.mistake("start_date", "The first day is after the last day. Choose an earlier first day.")
 	}
 	if len(q.Model) > maxModelName {
-		f.mistake("model", "No model has a name of more than 256 bytes.")
+		f.mistake("model", "The model name is longer than 256 bytes. Enter a shorter one.")
 	}
 	if !q.Ended.Known() {
-		f.mistake("ended", "Choose how the requests ended from the list.")
+		f.mistake("ended", "The outcome is not in the list. Choose one from the list.")
 	}
 	after, err := ledger.ParseRequestCursor(f.values.Get("after"))
 	if err != nil {
-		f.mistake("after", "This page of the list is not known. Begin with the newest one.")
+		f.mistake("after", "This page of the list does not exist. Start with the newest page.")
 	}
 	q.After = after
 	return q
@@ -87,25 +87,22 @@ func requestFields(f *form, keys []account.Key) []Field {
 		choices = append(choices, Choice{Value: keys[i].ID, Label: keys[i].Label + " …" + keys[i].Last4})
 	}
 	ended := []Choice{
-		{Value: "", Label: "Any way"},
+		{Value: "", Label: "Any"},
 		{Value: string(ledger.EndedOK), Label: "Answered"},
 		{Value: string(ledger.EndedError), Label: "Not answered"},
-		{
-			Value: string(ledger.EndedUnseen),
-			Label: "End not seen",
-		},
+		{Value: string(ledger.EndedUnseen), Label: "End not seen"},
 	}
 	return []Field{
 		f.field(Field{Name: "key", Label: "Key", Choices: choices}),
 		f.field(Field{Name: "model", Label: "Model", Example: "provider/model", Max: maxModelName}),
-		f.field(Field{Name: "ended", Label: "Ended", Choices: ended}),
+		f.field(Field{Name: "ended", Label: "Outcome", Choices: ended}),
 		f.field(Field{Name: "start_date", Label: "From", Kind: "date"}),
 		f.field(Field{Name: "end_date", Label: "To", Kind: "date"}),
 	}
 }
 
-func (s *Server) requests(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	keys, err := s.options.Accounts.Keys(r.Context(), v.Account.ID)
+func (h *requestHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	keys, err := h.accounts.Keys(r.Context(), v.Account.ID)
 	if err != nil {
 		return err
 	}
@@ -115,18 +112,15 @@ func (s *Server) requests(w http.ResponseWriter, r *http.Request, v *people.Visi
 	p := requestsPage{Filters: Filters{Action: base, Label: "Requests to show", Fields: requestFields(
 		f, shownKeys(keys, q.Key)), Reset: base}, Problems: f.problems()}
 	if f.bad() {
-		return s.show(w, r, v, page{
-			name: "requests", title: "Requests", status: http.StatusUnprocessableEntity,
-			data: p,
-		})
+		return h.site.show(w, r, v, page{name: "requests", title: "Requests", status: f.status(), data: p})
 	}
-	s.flush(r.Context())
-	list, next, err := s.options.Requests.Requests(r.Context(), q)
+	h.flush(r.Context())
+	list, next, err := h.requests.Requests(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	p.fill(base, &q, requestRows(base, list, labelsOf(keys)), next, today(s.options.Now()))
-	return s.show(w, r, v, page{name: "requests", title: "Requests", scripts: []string{"tail.js"}, data: p})
+	p.fill(base, &q, requestRows(base, list, labelsOf(keys)), next, today(h.site.now()))
+	return h.site.show(w, r, v, page{name: "requests", title: "Requests", scripts: []string{"tail.js"}, data: p})
 }
 
 // mostKeys is how many keys a list to choose from has: those made last, and the
@@ -172,20 +166,20 @@ func emptyRequests(base string, p *requestsPage) Empty {
 	switch {
 	case p.Pager.Older != "":
 		return Empty{
-			Icon: "requests", Title: "None among those looked through",
-			Text: "What you look for is rare. There are older requests to look through.", Action: "Look further",
-			Href: p.Pager.Older,
+			Icon: "requests", Title: "No match so far",
+			Text:   "None of the requests searched so far matches the filters. There are older requests to search.",
+			Action: "Search older requests", Href: p.Pager.Older,
 		}
 	case p.Filtered || p.Pager.Newest != "":
 		return Empty{
-			Icon: "requests", Title: "No such request",
-			Text: "No request is as the filters say; a model is named in full, such as openai/gpt-5. Requests are " +
-				"kept for a time; their sums stay.", Action: "All requests", Href: base,
+			Icon: "requests", Title: "No matching request",
+			Text: "No request matches the filters. Enter the full name of a model, such as openai/gpt-5. Old " +
+				"requests are deleted; their totals stay in the usage report.", Action: "All requests", Href: base,
 		}
 	}
 	return Empty{
-		Icon: "requests", Title: "No request yet",
-		Text: "Each request shows here with its way, its tokens and what it cost, as soon as it comes.",
+		Icon: "requests", Title: "No requests yet",
+		Text: "Each new request appears here with its outcome, tokens and cost.",
 	}
 }
 
@@ -221,7 +215,7 @@ func requestRows(base string, list []ledger.RequestSummary, labels map[string]st
 func requestRowOf(base string, x *ledger.RequestSummary, labels map[string]string) requestRow {
 	row := requestRow{
 		ID: x.ID.String(), Href: base + "/" + x.ID.String(), Arrived: x.Arrived, Model: x.Model,
-		Key:   cmp.Or(labels[x.Key], "a key that is gone"),
+		Key:   cmp.Or(labels[x.Key], "an unknown key"),
 		Badge: outcomeBadge(x.Outcome), Open: x.Outcome == ledger.OutcomeOpen, Attempts: x.Attempts,
 		In: x.Usage.InputTokens(), Out: x.Usage.OutputTokens(),
 		Cost: x.Cost, AtMost: boundOf(x.Cost, x.AtMost-x.Cost), Providers: x.ProviderCost, Unpriced: x.Unpriced != 0,
@@ -250,7 +244,7 @@ func doubtOf(p ledger.Provenance) string {
 func outcomeBadge(o ledger.Outcome) Badge {
 	switch o {
 	case ledger.OutcomeOpen:
-		return Badge{"", "Under way"}
+		return Badge{"", "Running"}
 	case ledger.OutcomeOK:
 		return Badge{"good", "Answered"}
 	case ledger.OutcomeRefused:
@@ -260,9 +254,9 @@ func outcomeBadge(o ledger.Outcome) Badge {
 	case ledger.OutcomeFailed:
 		return Badge{"bad", "Failed"}
 	case ledger.OutcomeCut:
-		return Badge{"bad", "Broke off"}
+		return Badge{"bad", "Interrupted"}
 	case ledger.OutcomeClientGone:
-		return Badge{"off", "Client left"}
+		return Badge{"off", "Client disconnected"}
 	case ledger.OutcomeUnknown:
 		return Badge{"warn", "Unknown"}
 	}

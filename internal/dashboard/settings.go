@@ -1,10 +1,7 @@
 package dashboard
 
 import (
-	"net/http"
 	"strings"
-
-	"weir/internal/people"
 )
 
 // settingsPage is the configuration in force.
@@ -24,23 +21,12 @@ type settingGroup struct {
 // mostSettings bounds what the page lists: models and prices may be many.
 const mostSettings = 500
 
-func (s *Server) settingRoutes() []people.Route {
-	return []people.Route{s.route("GET /operator/settings", people.Operate, func(w http.ResponseWriter, r *http.Request,
-		v *people.Visit,
-	) error {
-		return s.show(w, r, v, page{
-			name: "settings", title: "Settings",
-			data: settingsPageOf(s.options.Installation.Settings()),
-		})
-	})}
-}
-
 // settingsPageOf puts what has no group of its own first.
 func settingsPageOf(x Settings) settingsPage {
-	p := settingsPage{File: x.File, Warnings: x.Warnings, Groups: []settingGroup{{Ident: "s-", Name: "The gateway"}}}
+	p := settingsPage{File: x.File, Warnings: x.Warnings, Groups: []settingGroup{{Ident: "s-", Name: "General"}}}
 	if n := len(x.Values); n > mostSettings {
 		p.Shown = "The first " + number(mostSettings) + " of " + number(int64(n)) +
-			" values: weir config show prints all."
+			" values are shown. To see all, run: weir config show"
 		x.Values = x.Values[:mostSettings]
 	}
 	at := map[string]int{}

@@ -7,6 +7,12 @@ import (
 	"weir/internal/people"
 )
 
+// signInHandlers sign users in: by password, by single sign-on and by one-time links.
+type signInHandlers struct {
+	site   *site
+	people *people.Service
+}
+
 // signInPage is the way in.
 type signInPage struct {
 	Fresh           bool // nobody has set up yet
@@ -18,63 +24,100 @@ type signInPage struct {
 	Problems        []Problem
 }
 
-func (s *Server) signRoutes() []people.Route {
-	return []people.Route{
-		s.route("GET /sign-in", people.Open, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			if v.User() != nil {
-				return goTo(w, r, people.LocalPath(r.URL.Query().Get("next")))
-			}
-			return s.showSignIn(w, r, v, &form{})
-		}),
-		s.route("POST /sign-in", people.Open, s.signIn),
-		s.route("POST /sign-out", people.Open, s.signOut),
+// page is the way in, for whoever is not signed in.
+func (h *signInHandlers) page(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	if v.User() != nil {
+		return goTo(w, r, people.LocalPath(r.URL.Query().Get("next")))
 	}
+	return h.show(w, r, v, &form{})
 }
 
-func (s *Server) showSignIn(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	fresh, err := s.options.People.Fresh(r.Context())
+func (h *signInHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	fresh, err := h.people.Fresh(r.Context())
 	if err != nil {
 		return err
 	}
 	p := signInPage{
-		Fresh: fresh, SSO: s.options.People.SSO(), Passwords: s.options.People.Passwords(),
+		Fresh: fresh, SSO: h.people.SSO(), Passwords: h.people.Passwords(),
 		Next: people.LocalPath(r.FormValue("next")),
 	}
 	p.SSOPath = "/oidc/start?next=" + url.QueryEscape(p.Next)
-	p.Email = f.field(Field{
-		Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true,
-		First: true, Max: 254,
-	})
+	p.Email = f.field(ownEmail())
 	p.Password = f.field(Field{
 		Name: "password", Label: "Password", Kind: "password", Complete: "current-password",
 		Required: true, Max: 256,
 	})
 	p.Problems = f.problems()
 	retryAfter(w, f.wait)
-	return s.show(w, r, v, page{name: "sign-in", title: "Sign in", bare: true, status: f.status(), data: p})
+	return h.site.show(w, r, v, page{name: "sign-in", title: "Sign in", bare: true, status: f.status(), data: p})
 }
 
-func (s *Server) signIn(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+// ownEmail is the field of whoever signs in.
+func ownEmail() Field {
+	return Field{
+		Name: "email", Label: "E-mail", Kind: "email", Complete: "username", Required: true, First: true, Max: 254,
+	}
+}
+
+func (h *signInHandlers) signIn(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := sent(r)
-	session, err := s.options.People.SignIn(r.Context(), r.PostFormValue("email"), secret(r, "password"), v.Origin)
-	if f.refuse(err) {
-		return s.showSignIn(w, r, v, f)
-	}
+	session, err := h.people.SignIn(r.Context(), r.PostFormValue("email"), secret(r, "password"), v.Origin)
 	if err != nil {
-		return err
+		return f.refused(w, r, v, err, h.show)
 	}
-	s.startSession(w, session)
+	h.site.cookies.startSession(w, session)
 	return goTo(w, r, people.LocalPath(r.PostFormValue("next")))
 }
 
 // signOut ends the session. Somebody who has none any more is signed out all
 // the same.
-func (s *Server) signOut(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *signInHandlers) signOut(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	if v.User() != nil {
-		if err := s.options.People.SignOut(r.Context(), v.Visitor, v.Origin); err != nil {
+		if err := h.people.SignOut(r.Context(), v.Visitor, v.Origin); err != nil {
 			return err
 		}
 	}
-	s.dropCookie(w, sessionCookie)
+	h.site.cookies.drop(w, sessionCookie)
 	return goTo(w, r, "/sign-in?done=signed-out")
+}
+
+// home sends who is signed in to their own page. Others sign in right here.
+func (h *signInHandlers) home(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	switch {
+	case v.User() == nil:
+		return h.show(w, r, v, &form{})
+	case len(v.Memberships()) > 0:
+		return goTo(w, r, accountPath(v.Memberships()[0].AccountName))
+	case v.Operator() && h.site.has["GET /operator/accounts"]:
+		return goTo(w, r, "/operator/accounts")
+	}
+	return goTo(w, r, "/me")
+}
+
+// startOIDC begins single sign-on. It is a link, since browsers hold the addresses
+// that a form leads on to against the policy for forms. It changes nothing here but
+// the browser's own cookie.
+func (h *signInHandlers) startOIDC(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	address, state, err := h.people.StartOIDC(r.Context(), r.URL.Query().Get("next"), v.Origin)
+	if err != nil {
+		return err
+	}
+	h.site.cookies.set(w, oidcCookie, state.Reveal(), people.OIDCFor)
+	return goTo(w, r, address)
+}
+
+func (h *signInHandlers) finishOIDC(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	state := h.site.cookies.get(r, oidcCookie)
+	h.site.cookies.drop(w, oidcCookie)
+	f := &form{}
+	if state == "" {
+		f.general = []string{"This sign-in took too long or was started in another browser. Start again."}
+		return h.show(w, r, v, f)
+	}
+	session, next, err := h.people.FinishOIDC(r.Context(), state, r.URL.Query(), v.Origin)
+	if err != nil {
+		return f.refused(w, r, v, err, h.show)
+	}
+	h.site.cookies.startSession(w, session)
+	return goTo(w, r, next)
 }

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -81,16 +82,11 @@ func main() {
 
 // modelFor is a model that the key may use, for an example: its first one that
 // is no pattern, else the default.
-func (s *Server) modelFor(k *account.Key) string {
+func modelFor(k *account.Key, usual string) string {
 	for _, m := range k.Models {
 		if !strings.ContainsAny(m, `*"'\`) {
 			return m
 		}
 	}
-	if s.options.DefaultModel != nil {
-		if m := s.options.DefaultModel(); m != "" {
-			return m
-		}
-	}
-	return "openai/gpt-5-mini"
+	return cmp.Or(usual, "openai/gpt-5-mini")
 }

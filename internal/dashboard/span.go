@@ -58,7 +58,7 @@ func chosenSpan(now time.Time, q url.Values) (span, error) {
 	if text := q.Get("month"); text != "" {
 		first, err := time.Parse(monthLayout, text)
 		if err != nil || first.After(today(now)) || first.Year() < 2000 {
-			return span{}, llm.Invalid("month", fmt.Sprintf("month is %.20q: write one such as %q, not after this one.",
+			return span{}, llm.Invalid("month", fmt.Sprintf("month is %.20q. Use a month such as %q, not a future one.",
 				text, now.UTC().Format(monthLayout)))
 		}
 		return monthOf(now, first), nil
@@ -70,8 +70,7 @@ func chosenSpan(now time.Time, q url.Values) (span, error) {
 		n, err := strconv.Atoi(text)
 		return lastDays(now, n), err
 	default:
-		return span{}, llm.Invalid("days",
-			fmt.Sprintf("days is %.20q: the overview is of 7, 30 or 90 days, or of a month.", text))
+		return span{}, llm.Invalid("days", fmt.Sprintf("days is %.20q. Use 7, 30 or 90, or choose a month.", text))
 	}
 }
 
@@ -114,11 +113,11 @@ func datesOf(f *form, now time.Time) span {
 	}
 	chosen := span{from, to}
 	if from.After(to) {
-		f.mistake("start_date", "The first day is after the last one.")
+		f.mistake("start_date", "The first day is after the last day. Choose an earlier first day.")
 		return usual
 	}
 	if chosen.days() > ledger.MaxReportDays {
-		f.mistake("start_date", fmt.Sprintf("These are %s days; a report has %s at most.", number(int64(chosen.days())),
+		f.mistake("start_date", fmt.Sprintf("The range has %s days. Choose at most %s.", number(int64(chosen.days())),
 			number(ledger.MaxReportDays)))
 		return usual
 	}
@@ -137,7 +136,7 @@ func (f *form) date(name string, usual time.Time) time.Time {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t.UTC().Truncate(oneDay)
 	}
-	f.mistake(name, "Give a date such as "+usual.Format(ledger.DateLayout)+".")
+	f.mistake(name, "This is not a date. Enter one such as "+usual.Format(ledger.DateLayout)+".")
 	return usual
 }
 

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/http"
+	"time"
 
 	"weir/internal/account"
 	"weir/internal/people"
@@ -20,19 +21,19 @@ type startPage struct {
 	UsesAt    string
 }
 
-func (s *Server) start(w http.ResponseWriter, r *http.Request, v *people.Visit, keys []account.Key,
+func (h *overviewHandlers) start(w http.ResponseWriter, r *http.Request, v *people.Visit, keys []account.Key,
 	hooks []hookNotice,
 ) error {
 	base := accountPath(v.Account.Name)
 	p := startPage{
 		Suspended: v.Account.Suspended, Hooks: hooks, CanMake: v.May(people.Use, v.Account.ID) == nil,
-		KeysPath: base + "/keys", MembersAt: base + "/members", UsesAt: "GET " + s.options.PublicURL(r) + "/v1/uses",
+		KeysPath: base + "/keys", MembersAt: base + "/members", UsesAt: "GET " + h.publicURL(r) + "/v1/uses",
 	}
 	for i := range keys {
-		p.HasKey = p.HasKey || s.state(&keys[i]) == good
+		p.HasKey = p.HasKey || stateOf(&keys[i], h.site.now()) == good
 	}
-	p.Curl = Code{Ident: "first-call", Label: "A first call", Text: curlOf(s.options.PublicURL(r), "$WEIR_KEY", "")}
-	return s.show(w, r, v, page{name: "start", title: "Overview", data: p})
+	p.Curl = Code{Ident: "first-call", Label: "A first call", Text: curlOf(h.publicURL(r), "$WEIR_KEY", "")}
+	return h.site.show(w, r, v, page{name: "start", title: "Overview", data: p})
 }
 
 // keyState is whether a key may be used.
@@ -44,11 +45,11 @@ const (
 	revoked
 )
 
-func (s *Server) state(k *account.Key) keyState {
+func stateOf(k *account.Key, now time.Time) keyState {
 	switch {
 	case k.Revoked != nil:
 		return revoked
-	case k.Expired(s.options.Now()):
+	case k.Expired(now):
 		return expired
 	}
 	return good

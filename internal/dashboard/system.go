@@ -8,6 +8,28 @@ import (
 	"weir/internal/people"
 )
 
+// installationHandlers answer the pages of the installation and of its configuration.
+type installationHandlers struct {
+	site         *site
+	installation *Installation
+}
+
+func (h *installationHandlers) system(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	state, err := h.installation.System(r.Context())
+	if err != nil {
+		return err
+	}
+	return h.site.show(w, r, v, page{
+		name: "system", title: "System", data: systemPageOf(&state, h.site.version, h.site.now()),
+	})
+}
+
+func (h *installationHandlers) settings(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	return h.site.show(w, r, v, page{
+		name: "settings", title: "Settings", data: settingsPageOf(h.installation.Settings()),
+	})
+}
+
 // systemPage is how the installation does.
 type systemPage struct {
 	Parts    []systemPart
@@ -28,22 +50,13 @@ type nodeRow struct {
 	Badge Badge
 }
 
-func (s *Server) systemRoutes() []people.Route {
-	return []people.Route{s.route("GET /operator/system", people.Operate, func(w http.ResponseWriter, r *http.Request,
-		v *people.Visit,
-	) error {
-		state, err := s.options.Installation.System(r.Context())
-		if err != nil {
-			return err
-		}
-		return s.show(w, r, v, page{name: "system", title: "System", data: systemPageOf(&state, s.options.Version,
-			s.options.Now())})
-	})}
-}
-
 func systemPageOf(x *System, version string, now time.Time) systemPage {
 	p := systemPage{Parts: []systemPart{
-		{"This node", Badge{"good", "Runs"}, []string{"Since " + moment(x.Started) + ", " + between(now, x.Started)}},
+		{
+			"This node",
+			Badge{"good", "Running"},
+			[]string{"Since " + moment(x.Started) + ", " + between(now, x.Started)},
+		},
 		journalPart(&x.Journal), projectorPart(&x.Journal), databasePart(&x.Database, x.Journal.Database),
 		valkeyPart(&x.Valkey),
 	}}
@@ -55,14 +68,14 @@ func systemPageOf(x *System, version string, now time.Time) systemPage {
 }
 
 func journalPart(j *JournalState) systemPart {
-	p := systemPart{"Journal", Badge{"good", "Takes all"}, []string{many(j.Open, "attempt") + " under way"}}
+	p := systemPart{"Journal", Badge{"good", "Writable"}, []string{many(j.Open, "attempt") + " running"}}
 	if j.Problem != "" {
-		p.Badge = Badge{"bad", "Cannot be written"}
+		p.Badge = Badge{"bad", "Not writable"}
 		p.Facts = append(p.Facts, j.Problem)
 	}
 	if j.Lost > 0 {
 		p.Badge = cmp.Or(failing(p.Badge), Badge{"warn", "Damaged"})
-		p.Facts = append(p.Facts, bytesText(j.Lost)+" could not be read back; the log says where")
+		p.Facts = append(p.Facts, bytesText(j.Lost)+" could not be read back. The log says where")
 	}
 	if j.Unknown > 0 {
 		p.Facts = append(p.Facts, many(j.Unknown, "attempt")+" settled as unknown since the start")
@@ -79,24 +92,24 @@ func failing(b Badge) Badge {
 }
 
 func databasePart(d *DatabaseState, away string) systemPart {
-	p := systemPart{"Database", Badge{"good", "Takes the journal"}, []string{d.Engine, "Schema " + number(d.Schema) +
+	p := systemPart{"Database", Badge{"good", "Available"}, []string{d.Engine, "Schema version " + number(d.Schema) +
 		" of " + number(d.Current)}}
 	if away != "" {
-		p.Badge = Badge{"bad", "Away"}
-		p.Facts = append(p.Facts, away, "What is used is kept in the journal meanwhile")
+		p.Badge = Badge{"bad", "Unavailable"}
+		p.Facts = append(p.Facts, away, "Usage is kept in the journal until the database is back")
 	}
 	return p
 }
 
 // projectorPart is how far the database is behind the journal.
 func projectorPart(j *JournalState) systemPart {
-	p := systemPart{"Projector", Badge{"good", "Up to date"}, []string{"The database has all of the journal"}}
+	p := systemPart{"Projector", Badge{"good", "Up to date"}, []string{"The database has all records of the journal"}}
 	if j.Behind > 0 {
-		p.Badge, p.Facts[0] = Badge{"good", "Catches up"}, bytesText(j.Behind)+
+		p.Badge, p.Facts[0] = Badge{"good", "Catching up"}, bytesText(j.Behind)+
 			" of the journal are not in the database yet"
 	}
 	if j.Database != "" {
-		p.Badge = Badge{"warn", "Waits for the database"}
+		p.Badge = Badge{"warn", "Waiting for the database"}
 	}
 	return p
 }
@@ -107,16 +120,16 @@ func valkeyPart(x *ValkeyState) systemPart {
 		return systemPart{
 			"Valkey",
 			Badge{"off", "Not used"},
-			[]string{"Rate limits are held in memory, by each node for itself"},
+			[]string{"Each node keeps rate limits in its own memory"},
 		}
 	case x.Problem != "":
 		return systemPart{
 			"Valkey",
-			Badge{"warn", "Away"},
-			[]string{x.Problem, "Rate limits are held from memory, at this node’s share"},
+			Badge{"warn", "Unavailable"},
+			[]string{x.Problem, "This node enforces its share of the rate limits from memory"},
 		}
 	}
-	return systemPart{"Valkey", Badge{"good", "Answers"}, []string{"Rate limits are shared by all nodes"}}
+	return systemPart{"Valkey", Badge{"good", "Available"}, []string{"Rate limits are shared by all nodes"}}
 }
 
 func nodeBadge(n *Node) Badge {
@@ -126,7 +139,7 @@ func nodeBadge(n *Node) Badge {
 	case n.Alive:
 		return Badge{"good", "Alive"}
 	}
-	return Badge{"warn", "Silent"}
+	return Badge{"warn", "Not responding"}
 }
 
 // bytesText is a number of bytes in the unit that fits it.

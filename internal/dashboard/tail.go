@@ -27,73 +27,41 @@ const (
 	mostInPiece = ledger.MaxRequests
 )
 
-// tails are the watchers of a node.
+// tails are what live tails of a node have in common.
 type tails struct {
-	mu       sync.Mutex
-	watching int
-	of       map[string]int // by the id of the watcher
-	once     sync.Once
-	stopped  chan struct{}
-	alive    time.Duration // tailAlive, but in tests
+	slots   *slots
+	once    sync.Once
+	stopped chan struct{}
+	alive   time.Duration // tailAlive, but in tests
 }
 
-// enter lets somebody watch, until leave, unless there are too many: one person
-// does not take the places of all.
-func (t *tails) enter(who string) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case t.of[who] >= maxTailsOf:
-		return &llm.Error{
-			Code:    llm.CodeOverloaded,
-			Message: "You follow live in many places already. Close one of them.", RetryAfter: time.Minute,
-		}
-	case t.watching >= maxTails:
-		return &llm.Error{
-			Code:    llm.CodeOverloaded,
-			Message: "Too many people follow live just now. Try again in a minute.", RetryAfter: time.Minute,
-		}
-	}
-	if t.of == nil {
-		t.of = map[string]int{}
-	}
-	t.watching++
-	t.of[who]++
-	return nil
+func newTails() *tails {
+	return &tails{stopped: make(chan struct{}), alive: tailAlive, slots: &slots{
+		most: maxTails, mostOf: maxTailsOf, code: llm.CodeOverloaded, wait: time.Minute,
+		full: "Too many people follow requests live. Try again in a minute.",
+		own:  "You already follow requests live in too many windows. Close one of them.",
+	}}
 }
 
-func (t *tails) leave(who string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.watching--
-	if t.of[who]--; t.of[who] == 0 {
-		delete(t.of, who)
-	}
-}
-
-// Stop ends the live tails, so that a server that waits for its answers to end
-// can stop: it is for http.Server.RegisterOnShutdown. It may be called again.
-func (s *Server) Stop() { s.tails.once.Do(func() { close(s.tails.stopped) }) }
-
-// tail sends the account's new requests as they come, as server-sent events: a
+// follow sends the account's new requests as they come, as server-sent events: a
 // row of the list each, again when it has changed.
-func (s *Server) tail(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *requestHandlers) follow(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	f := &form{values: r.URL.Query()}
 	q := requestQuery(f, v.Account.ID)
 	if f.bad() {
 		return llm.Invalid("", f.problems()[0].Text)
 	}
 	who := v.By.ID
-	if err := s.tails.enter(who); err != nil {
+	if err := h.tails.slots.take(who); err != nil {
 		return err
 	}
-	defer s.tails.leave(who)
-	keys, err := s.options.Accounts.Keys(r.Context(), v.Account.ID)
+	defer h.tails.slots.leave(who)
+	keys, err := h.accounts.Keys(r.Context(), v.Account.ID)
 	if err != nil {
 		return err
 	}
 	t := &tail{
-		server: s, to: w, control: http.NewResponseController(w), query: q,
+		handlers: h, to: w, control: http.NewResponseController(w), query: q,
 		base: accountPath(v.Account.Name) + "/requests", labels: labelsOf(keys),
 		sent: map[uuid.UUID]ledger.RequestSummary{},
 	}
@@ -104,20 +72,20 @@ func (s *Server) tail(w http.ResponseWriter, r *http.Request, v *people.Visit) e
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), tailFor)
 	defer cancel()
-	if err := t.run(ctx, func() error { return s.maySee(ctx, r, v) }); err != nil && ctx.Err() == nil {
-		s.options.Log.InfoContext(ctx, "a live tail ended", "account", v.Account.ID, "err", err)
+	if err := t.run(ctx, func() error { return h.maySee(ctx, r, v) }); err != nil && ctx.Err() == nil {
+		h.site.log.InfoContext(ctx, "a live tail ended", "account", v.Account.ID, "err", err)
 	}
 	return nil
 }
 
 // maySee reports whether whoever watches still has the right to: a session ends,
 // and so does a role.
-func (s *Server) maySee(ctx context.Context, r *http.Request, v *people.Visit) error {
-	secret := s.Session(r)
+func (h *requestHandlers) maySee(ctx context.Context, r *http.Request, v *people.Visit) error {
+	secret := h.site.cookies.session(r)
 	if secret == "" {
 		return nil // let in without one, for this request alone
 	}
-	now, err := s.options.People.Visitor(ctx, secret, v.Origin)
+	now, err := h.people.Visitor(ctx, secret, v.Origin)
 	if err != nil {
 		return err
 	}
@@ -126,13 +94,13 @@ func (s *Server) maySee(ctx context.Context, r *http.Request, v *people.Visit) e
 
 // tail is what one watcher gets.
 type tail struct {
-	server  *Server
-	to      http.ResponseWriter
-	control *http.ResponseController
-	query   ledger.RequestsQuery
-	base    string
-	labels  map[string]string
-	sent    map[uuid.UUID]ledger.RequestSummary // the newest, as the last look had them
+	handlers *requestHandlers
+	to       http.ResponseWriter
+	control  *http.ResponseController
+	query    ledger.RequestsQuery
+	base     string
+	labels   map[string]string
+	sent     map[uuid.UUID]ledger.RequestSummary // the newest, as the last look had them
 }
 
 // run follows until the context ends, the server stops, or somebody may no
@@ -142,7 +110,7 @@ func (t *tail) run(ctx context.Context, may func() error) error {
 	if err := t.send(sse.AppendComment(nil, "following")); err != nil {
 		return err
 	}
-	look, alive := time.NewTicker(tailEvery), time.NewTicker(t.server.tails.alive)
+	look, alive := time.NewTicker(tailEvery), time.NewTicker(t.handlers.tails.alive)
 	defer look.Stop()
 	defer alive.Stop()
 	for {
@@ -150,7 +118,7 @@ func (t *tail) run(ctx context.Context, may func() error) error {
 		select {
 		case <-ctx.Done():
 			return t.send(sse.Append(nil, "end", []byte("time")))
-		case <-t.server.tails.stopped:
+		case <-t.handlers.tails.stopped:
 			return nil
 		case <-look.C:
 			err = t.look(ctx)
@@ -167,8 +135,7 @@ func (t *tail) run(ctx context.Context, may func() error) error {
 
 // look sends what is new or has changed, the oldest first.
 func (t *tail) look(ctx context.Context) error {
-	list, err := t.server.options.Requests.RequestsSince(ctx, t.query.Account, ledger.RequestCursorAt(t.from()),
-		mostInPiece)
+	list, err := t.handlers.requests.RequestsSince(ctx, t.query.Account, ledger.RequestCursorAt(t.from()), mostInPiece)
 	if err != nil {
 		return err
 	}
@@ -198,7 +165,7 @@ func (t *tail) look(ctx context.Context) error {
 // from is from when on requests may be new or change: a little before now, and
 // before the first one that was under way.
 func (t *tail) from() time.Time {
-	now := t.server.options.Now()
+	now := t.handlers.site.now()
 	from := now.Add(-tailLate)
 	for _, x := range t.sent {
 		if x.Outcome == ledger.OutcomeOpen && x.Arrived.Before(from) {
@@ -221,7 +188,7 @@ func (t *tail) wants(x *ledger.RequestSummary) bool {
 // row is a row of the list. A key that was made since is looked up once more.
 func (t *tail) row(ctx context.Context, x *ledger.RequestSummary) ([]byte, error) {
 	if _, known := t.labels[x.Key]; !known {
-		keys, err := t.server.options.Accounts.Keys(ctx, t.query.Account)
+		keys, err := t.handlers.accounts.Keys(ctx, t.query.Account)
 		if err != nil {
 			return nil, err
 		}
@@ -231,7 +198,7 @@ func (t *tail) row(ctx context.Context, x *ledger.RequestSummary) ([]byte, error
 		}
 	}
 	var row bytes.Buffer
-	err := t.server.pages["requests"].ExecuteTemplate(&row, "request-row", requestRowOf(t.base, x, t.labels))
+	err := t.handlers.site.templates["requests"].ExecuteTemplate(&row, "request-row", requestRowOf(t.base, x, t.labels))
 	return bytes.ReplaceAll(row.Bytes(), []byte{'\r'}, []byte{' '}), err // a name may have what ends a line of an event
 }
 

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -30,8 +29,8 @@ func (f *following) RequestsSince(_ context.Context, _ string, after ledger.Requ
 }
 
 func newTail(w http.ResponseWriter, from *following) *tail {
-	s := &Server{options: Options{Requests: from, Now: time.Now, Log: slog.New(slog.DiscardHandler)}, tails: tails{stopped: make(chan struct{}), alive: tailAlive}}
-	return &tail{server: s, to: w, control: http.NewResponseController(w), sent: map[uuid.UUID]ledger.RequestSummary{}}
+	h := &requestHandlers{site: &site{now: time.Now}, requests: from, tails: &tails{stopped: make(chan struct{}), alive: tailAlive}}
+	return &tail{handlers: h, to: w, control: http.NewResponseController(w), sent: map[uuid.UUID]ledger.RequestSummary{}}
 }
 
 // TestTailLastsTenMinutes lets time pass.

@@ -66,7 +66,7 @@ func TestTail(t *testing.T) {
 	for _, want := range []struct {
 		e    ledger.Entry
 		word string
-	}{{open, "Under way"}, {whole, "Answered"}} {
+	}{{open, "Running"}, {whole, "Answered"}} {
 		name, data := next(t, events)
 		if name != "request" || !strings.HasPrefix(data, `<tr class="leads" id="r-`+want.e.ID.Request.String()) || !strings.Contains(data, want.word) {
 			t.Errorf("got %s %q, want a row of %s with %q", name, data, want.e.ID.Request, want.word)

@@ -9,8 +9,8 @@ import (
 
 // theme is the choice of colours that the browser keeps: light, dark, or empty
 // for what the system prefers.
-func (s *Server) theme(r *http.Request) string {
-	switch t := s.cookie(r, themeCookie); t {
+func (s *site) theme(r *http.Request) string {
+	switch t := s.cookies.get(r, themeCookie); t {
 	case "light", "dark":
 		return t
 	}
@@ -28,14 +28,14 @@ func themes(chosen string) []Choice {
 	return all
 }
 
-func (s *Server) chooseTheme(w http.ResponseWriter, r *http.Request, _ *people.Visit) error {
+func (s *site) chooseTheme(w http.ResponseWriter, r *http.Request, _ *people.Visit) error {
 	switch t := r.PostFormValue("theme"); t {
 	case "light", "dark":
-		s.setCookie(w, themeCookie, t, keepFor)
+		s.cookies.set(w, themeCookie, t, keepFor)
 	case "auto":
-		s.dropCookie(w, themeCookie)
+		s.cookies.drop(w, themeCookie)
 	default:
-		return llm.Invalid("theme", "A theme is light, dark or auto.")
+		return llm.Invalid("theme", "The theme must be light, dark or auto.")
 	}
 	return goTo(w, r, people.LocalPath(r.PostFormValue("back")))
 }

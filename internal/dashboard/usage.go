@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,6 +12,15 @@ import (
 	"weir/internal/llm"
 	"weir/internal/people"
 )
+
+// usageHandlers answer the page of usage, and its file.
+type usageHandlers struct {
+	site      *site
+	reports   Reports
+	flush     func(context.Context)
+	publicURL func(*http.Request) string
+	files     *slots // files that are being downloaded
+}
 
 // usagePage is usage by day and model, as GET /v1/uses has it.
 type usagePage struct {
@@ -30,16 +40,6 @@ type usagePage struct {
 // usesShown is how many entries a page of usage has.
 const usesShown = 50
 
-func (s *Server) usageRoutes() []people.Route {
-	if s.options.Reports == nil {
-		return nil
-	}
-	return []people.Route{
-		s.route("GET /accounts/{account}/usage", people.Read, s.usage),
-		s.route("GET /accounts/{account}/usage.csv", people.Read, s.usageCSV),
-	}
-}
-
 // usageQuery is what a page of usage is asked for.
 type usageQuery struct {
 	form   *form
@@ -55,7 +55,7 @@ func usageQueryOf(q url.Values, now time.Time) *usageQuery {
 	f := &form{values: q}
 	u := &usageQuery{form: f, span: datesOf(f, now), model: q.Get("model")}
 	if len(u.model) > maxModelName {
-		f.mistake("model", "No model has a name of more than 256 bytes.")
+		f.mistake("model", "The model name is longer than 256 bytes. Enter a shorter one.")
 	}
 	u.offset = f.offset()
 	return u
@@ -66,7 +66,7 @@ func (f *form) offset() int {
 	text := f.values.Get("offset")
 	n, err := strconv.Atoi(text)
 	if text != "" && (err != nil || n < 0 || n > 1<<31) {
-		f.mistake("offset", "The offset is how many entries to leave out, such as 50.")
+		f.mistake("offset", "The offset is not a whole number from 0. Enter how many entries to skip, such as 50.")
 		return 0
 	}
 	return n
@@ -103,31 +103,31 @@ func (u *usageQuery) uses(accountID string) ledger.UsesQuery {
 	}
 }
 
-func (s *Server) usage(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *usageHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	ctx := r.Context()
 	base := accountPath(v.Account.Name) + "/usage"
-	u := usageQueryOf(r.URL.Query(), s.options.Now())
+	u := usageQueryOf(r.URL.Query(), h.site.now())
 	if u.form.bad() {
 		p := usagePage{
 			Filters:  Filters{Action: base, Label: "Usage to show", Fields: u.fields(), Reset: base},
 			Problems: u.form.problems(),
 		}
-		return s.show(w, r, v, page{name: "usage", title: "Usage", status: http.StatusUnprocessableEntity, data: p})
+		return h.site.show(w, r, v, page{name: "usage", title: "Usage", status: u.form.status(), data: p})
 	}
-	s.flush(ctx)
-	whole, err := s.options.Reports.Overview(ctx, ledger.OverviewQuery{
+	h.flush(ctx)
+	whole, err := h.reports.Overview(ctx, ledger.OverviewQuery{
 		Account: v.Account.ID, From: u.span.first(),
 		To: u.span.last(), Model: u.model,
 	})
 	if err != nil {
 		return err
 	}
-	uses, err := s.options.Reports.Uses(ctx, u.uses(v.Account.ID))
+	uses, err := h.reports.Uses(ctx, u.uses(v.Account.ID))
 	if err != nil {
 		return err
 	}
-	p := usagePageOf(base, s.options.PublicURL(r), u, &whole, &uses)
-	return s.show(w, r, v, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p})
+	p := usagePageOf(base, h.publicURL(r), u, &whole, &uses)
+	return h.site.show(w, r, v, page{name: "usage", title: "Usage", scripts: []string{"chart.js"}, data: p})
 }
 
 func usagePageOf(base, public string, u *usageQuery, whole *ledger.Overview, uses *ledger.UsesPage) usagePage {
@@ -135,12 +135,12 @@ func usagePageOf(base, public string, u *usageQuery, whole *ledger.Overview, use
 		Filters: Filters{Action: base, Label: "Usage to show", Fields: u.fields(), Reset: base},
 		Used:    uses.Count > 0, Uses: uses.Uses, Total: uses.Total, CSV: base + ".csv?" + u.query(0),
 		Empty: Empty{
-			Icon: "usage", Title: "Nothing was used",
-			Text: "No request of these dates and this model was counted. A model is named in full, such as " +
+			Icon: "usage", Title: "No usage",
+			Text: "No request matches these dates and this model. Enter the full name of a model, such as " +
 				"openai/gpt-5.", Action: "All models, last 30 days", Href: base,
 		},
 		Query: Code{
-			Ident: "uses-call", Label: "The same by the API",
+			Ident: "uses-call", Label: "The same request to the API",
 			Text: fmt.Sprintf("curl '%s/v1/uses?%s' \\\n  -H \"Authorization: Bearer $WEIR_KEY\"", public,
 				u.query(u.offset)),
 		},
@@ -216,7 +216,7 @@ func tokenChart(of span, days []ledger.DaySum) Chart {
 		}
 		c.Rows = append(c.Rows, row)
 	}
-	c.Summary = fmt.Sprintf("%s, %s tokens in all", of, compact(total))
+	c.Summary = fmt.Sprintf("%s, total %s tokens", of, compact(total))
 	b.label = c.Title + ", " + c.Summary
 	c.Picture = b.picture()
 	return c

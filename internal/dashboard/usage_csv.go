@@ -15,31 +15,31 @@ import (
 // usesInPiece is how many entries are read at a time for a file.
 const usesInPiece = 1000
 
-// usageCSV answers with all that a page of usage selects, as a file (RFC 4180).
+// download answers with all that a page of usage selects, as a file (RFC 4180).
 // What breaks after its beginning breaks off the connection, so that nobody
 // takes a part for the whole.
-func (s *Server) usageCSV(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	u := usageQueryOf(r.URL.Query(), s.options.Now())
+func (h *usageHandlers) download(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	u := usageQueryOf(r.URL.Query(), h.site.now())
 	if u.form.bad() {
 		return llm.Invalid("", u.form.problems()[0].Text)
 	}
-	if err := s.usageFiles.take(v.By.ID); err != nil {
+	if err := h.files.take(v.By.ID); err != nil {
 		return err
 	}
-	defer s.usageFiles.leave(v.By.ID)
-	s.flush(r.Context())
+	defer h.files.leave(v.By.ID)
+	h.flush(r.Context())
 	q := u.uses(v.Account.ID)
 	q.Limit, q.Offset = usesInPiece, 0
-	piece, err := s.options.Reports.Uses(r.Context(), q)
+	piece, err := h.reports.Uses(r.Context(), q)
 	if err != nil {
 		return err
 	}
 	out := &download{w: w, name: fileName(v.Account.Name, u.span), contentType: "text/csv; charset=utf-8"}
 	defer out.end()
 	f := &usageFile{to: csv.NewWriter(out)}
-	if err := f.writeAll(r.Context(), s.options.Reports, q, piece); err != nil {
+	if err := f.writeAll(r.Context(), h.reports, q, piece); err != nil {
 		if r.Context().Err() == nil {
-			s.options.Log.ErrorContext(r.Context(), "a file of usage broke off", "account", v.Account.ID, "err", err)
+			h.site.log.ErrorContext(r.Context(), "a file of usage broke off", "account", v.Account.ID, "err", err)
 		}
 		panic(http.ErrAbortHandler) // the server's way to end an answer that is not whole
 	}

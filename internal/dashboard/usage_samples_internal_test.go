@@ -85,8 +85,8 @@ func overviewSamples() []sample {
 		v.Account.Suspended = name == "overview-7"
 		p := overviewPageOf(v.Account, keys, x, testTime)
 		p.Allowances = []allowance{
-			allowanceOf("Budget of the month", "begins anew on 1 Dec 2026, UTC", 204*llm.USD, 250*llm.USD),
-			allowanceOf("Credit", "paid beforehand", 4999*llm.USD, 5000*llm.USD),
+			allowanceOf("Monthly budget", "resets on 1 Dec 2026, UTC", 204*llm.USD, 250*llm.USD),
+			allowanceOf("Credit", "prepaid", 4999*llm.USD, 5000*llm.USD),
 		}
 		all = append(all, sample{name, "/accounts/acme", people.Owner, page{name: "overview", title: "Overview", scripts: []string{"chart.js"}, data: p}})
 	}

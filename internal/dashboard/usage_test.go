@@ -103,7 +103,7 @@ func TestOverview(t *testing.T) {
 	}
 	s.see(t, "/accounts/acme?days=90", "old", "$0.00455")
 	s.see(t, "/accounts/acme?month=2026-10", "$0.002275", "1 Oct to 31 Oct 2026")
-	s.see(t, "/accounts/acme?month=2026-09", "Nothing was used in these days")
+	s.see(t, "/accounts/acme?month=2026-09", "No usage in this period")
 	for _, query := range []string{"days=31", "days=x", "month=2026-12", "month=x", "month=0001-01"} {
 		if got := s.send(t, "GET", "/accounts/acme?"+query, nil, nil); got.status != http.StatusBadRequest {
 			t.Errorf("%s: got %d, want 400", query, got.status)
@@ -137,7 +137,7 @@ func TestUsage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", people.Viewer)
-	s.see(t, "/accounts/acme/usage", "Nothing was used")
+	s.see(t, "/accounts/acme/usage", "No usage")
 	var all []ledger.Entry
 	for i := range 60 {
 		all = append(all, used(s.acme, ago(i/2, time.Duration(i)), fmt.Sprintf("openai/gpt-%d", i%2)))
@@ -201,7 +201,7 @@ func TestRequests(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", people.Viewer)
-	s.see(t, "/accounts/acme/requests", "No request yet", `data-tail="/accounts/acme/requests/tail"`)
+	s.see(t, "/accounts/acme/requests", "No requests yet", `data-tail="/accounts/acme/requests/tail"`)
 	k := s.key(t, s.acme, "ada")
 	var all []ledger.Entry
 	for i := range 120 {
@@ -252,12 +252,12 @@ func TestOneRequest(t *testing.T) {
 	foreign := used(s.other, ago(0, time.Second), "openai/gpt")
 	s.journal().apply(t, nil, e, second, foreign)
 	path := "/accounts/acme/requests/" + e.ID.Request.String()
-	s.see(t, path, "$0.082275", "$0.08", "$1.25 a million", "$10.00 a million", "<td class=\"num\">$0.002275</td>", "openai/gpt@1", "fast", "the most that it can be")
+	s.see(t, path, "$0.082275", "$0.08", "$1.25 a million", "$10.00 a million", "<td class=\"num\">$0.002275</td>", "openai/gpt@1", "fast", "upper bound: the gateway did not see the end")
 	by := s.visitor.Actor(people.Origin{})
 	if err := s.store.Ledger.Resolve(t.Context(), by, e.ID, 7_000_000, false); err != nil {
 		t.Fatal(err)
 	}
-	s.see(t, path, "-$0.073", "<td class=\"num\">$0.007</td>", "decided by hand", "ada@example.com", "$0.009275")
+	s.see(t, path, "-$0.073", "<td class=\"num\">$0.007</td>", "resolved later", "ada@example.com", "$0.009275")
 	for _, id := range []string{foreign.ID.Request.String(), uuid.Nil.String(), "x"} {
 		if got := s.send(t, "GET", "/accounts/acme/requests/"+id, nil, nil); got.status != http.StatusNotFound {
 			t.Errorf("%s: got %d, want 404", id, got.status)
@@ -345,7 +345,7 @@ func TestUnseen(t *testing.T) {
 	unpriced.Unpriced, unpriced.AtMost = unpriced.Unpriced.With(llm.Maps), unpriced.Cost+5
 	s.journal().apply(t, nil, gone, whole, unpriced, used(s.other, ago(1, 0), "openai/gpt"))
 	s.come("ada", people.Viewer)
-	s.see(t, "/accounts/acme", "at most $0.502275", "at most $0.50", "$0.497725 beyond the spend")
+	s.see(t, "/accounts/acme", "at most $0.502275", "at most $0.50", "$0.497725 higher than the spend")
 	s.see(t, "/accounts/acme/usage", "at most $0.502275", "at most $0.50")
 	s.see(t, "/accounts/acme/requests", "at most $0.50", "provider: $0.0023", "End not seen")
 	text := s.see(t, "/accounts/acme/requests?ended=unseen", "at most $0.50")
@@ -353,16 +353,16 @@ func TestUnseen(t *testing.T) {
 		t.Error("end not seen: got the request whose end was seen, too")
 	}
 	s.see(t, "/accounts/acme/requests/"+gone.ID.Request.String(), "at most $0.50", "weir ledger resolve "+gone.ID.String()+" --usd AMOUNT")
-	if text := s.see(t, "/accounts/acme/requests/"+whole.ID.Request.String(), "Provider’s own cost", "the provider says $0.0023"); strings.Contains(text, "ledger resolve") {
+	if text := s.see(t, "/accounts/acme/requests/"+whole.ID.Request.String(), "Cost reported by the provider", "the provider reports $0.0023"); strings.Contains(text, "ledger resolve") {
 		t.Error("a request whose end was seen: got how to resolve it")
 	}
 	s.come("ada", "")
 	s.see(t, "/accounts/"+s.other.Name+"/requests/"+unpriced.ID.Request.String(), "weir ledger resolve "+unpriced.ID.String()+" --usd AMOUNT")
-	s.see(t, "/operator/accounts", "Nobody saw how 1 attempt ended", "in the last 180 days", "$0.497725 more", `href="/accounts/acme/requests?ended=unseen&amp;start_date=2026-11-11"`, "weir ledger resolve --older 7d --at-most")
+	s.see(t, "/operator/accounts", "The gateway did not see the end of 1 attempt", "in the last 180 days", "$0.497725 higher", `href="/accounts/acme/requests?ended=unseen&amp;start_date=2026-11-11"`, "weir ledger resolve --older 7d --at-most")
 	if err := s.store.Ledger.Resolve(t.Context(), audit.Gateway(), gone.ID, 5, false); err != nil {
 		t.Fatal(err)
 	}
-	if text := s.see(t, "/operator/accounts"); strings.Contains(text, "Nobody saw") {
+	if text := s.see(t, "/operator/accounts"); strings.Contains(text, "did not see the end") {
 		t.Error("resolved: got the line about it, want none")
 	}
 }
@@ -382,7 +382,7 @@ func TestArithmetic(t *testing.T) {
 	e.Tier = "priority"
 	e.Cost, e.Unpriced = e.Price.Cost(&e.Usage, "priority"), e.Price.Unpriced(&e.Usage, "priority")
 	s.journal().apply(t, nil, e)
-	text := s.see(t, "/accounts/acme/requests/"+e.ID.Request.String(), "priority, tokens at 1.75 times their rates", "more than 500 input tokens", "16 s", "a second", "at least $")
+	text := s.see(t, "/accounts/acme/requests/"+e.ID.Request.String(), "priority, tokens at 1.75 times the standard rates", "more than 500 input tokens", "16 s", "a second", "at least $")
 	for c := range llm.Class(llm.NumClasses) {
 		if !strings.Contains(text, `<th scope="row">`+strings.Replace(c.What(), " tokens", "", 1)+"</th>") {
 			t.Errorf("%s: got no row of it", c)

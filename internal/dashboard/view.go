@@ -5,12 +5,25 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"path"
 	"strings"
+	"time"
 
 	"weir/internal/people"
 )
+
+// site is what all pages share: how they are drawn, and how errors become pages.
+type site struct {
+	assets    *assets
+	templates map[string]*template.Template
+	has       map[string]bool // patterns of routes that there are
+	cookies   cookies
+	version   string
+	now       func() time.Time
+	log       *slog.Logger
+}
 
 // view is what a template sees.
 type view struct {
@@ -54,7 +67,7 @@ type page struct {
 }
 
 // show answers with a page. Nothing is sent before all of it is there.
-func (s *Server) show(w http.ResponseWriter, r *http.Request, v *people.Visit, p page) error {
+func (s *site) show(w http.ResponseWriter, r *http.Request, v *people.Visit, p page) error {
 	text, err := s.execute(p.name, view{Frame: s.frame(r, v, p), Page: p.data})
 	if err != nil {
 		return err
@@ -68,8 +81,8 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, v *people.Visit, p
 	return nil
 }
 
-func (s *Server) execute(name string, v view) ([]byte, error) {
-	t, ok := s.pages[name]
+func (s *site) execute(name string, v view) ([]byte, error) {
+	t, ok := s.templates[name]
 	if !ok {
 		return nil, fmt.Errorf("dashboard: there is no page %q", name)
 	}
@@ -80,9 +93,9 @@ func (s *Server) execute(name string, v view) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func (s *Server) frame(r *http.Request, v *people.Visit, p page) Frame {
+func (s *site) frame(r *http.Request, v *people.Visit, p page) Frame {
 	f := Frame{
-		Title: p.title, Path: r.URL.Path, Bare: p.bare, Version: s.options.Version, Theme: s.theme(r),
+		Title: p.title, Path: r.URL.Path, Bare: p.bare, Version: s.version, Theme: s.theme(r),
 		Done: done[r.URL.Query().Get("done")], Scripts: append([]string{"copy.js"}, p.scripts...),
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -101,7 +114,7 @@ func (s *Server) frame(r *http.Request, v *people.Visit, p page) Frame {
 }
 
 // parse reads every template of pages/, each with all of parts/.
-func (s *Server) parse() (map[string]*template.Template, error) {
+func (s *site) parse() (map[string]*template.Template, error) {
 	parts, err := template.New("").Funcs(s.functions()).ParseFS(files, "parts/*.html")
 	if err != nil {
 		return nil, err
@@ -124,9 +137,10 @@ func (s *Server) parse() (map[string]*template.Template, error) {
 	return all, nil
 }
 
-func (s *Server) functions() template.FuncMap {
+func (s *site) functions() template.FuncMap {
 	return template.FuncMap{
-		"asset": s.assets.path, "icon": icon, "gauge": gauge, "ago": s.ago, "moment": moment, "rfc3339": rfc3339,
+		"asset": s.assets.path, "icon": icon, "gauge": gauge, "moment": moment, "rfc3339": rfc3339,
+		"ago":   func(t time.Time) string { return between(s.now(), t) },
 		"empty": func(icon, title, text string) Empty { return Empty{Icon: icon, Title: title, Text: text} },
 		"badge": func(kind, text string) Badge { return Badge{kind, text} }, "day": day, "number": number,
 		"dollars": dollars, "modelName": modelName, "clock": clock, "inc": func(i int) int { return i + 1 },

@@ -11,49 +11,15 @@ import (
 	"weir/internal/webhook"
 )
 
+// webhookHandlers answer the pages of webhook endpoints, of accounts and of the installation.
+type webhookHandlers struct {
+	site     *site
+	webhooks *webhook.Service
+	once     *once
+}
+
 // webhooksPath is where the endpoints of the installation are.
 const webhooksPath = "/operator/webhooks"
-
-// webhookRoutes are the pages of endpoints, those of accounts and those of the
-// installation; none where nobody keeps any.
-func (s *Server) webhookRoutes() []people.Route {
-	if s.options.Webhooks == nil {
-		return nil
-	}
-	return append(s.webhookRoutesAt("/accounts/{account}/webhooks", people.Manage), s.webhookRoutesAt(webhooksPath,
-		people.Operate)...)
-}
-
-func (s *Server) webhookRoutesAt(base string, right people.Right) []people.Route {
-	one := base + "/{webhook}"
-	return []people.Route{
-		s.route("GET "+base, right, s.webhooks),
-		s.route("GET "+base+"/new", right, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			return s.showNewWebhook(w, r, v, &form{})
-		}),
-		s.route("POST "+base+"/new", right, s.makeWebhook),
-		s.route("GET "+one, right, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			return s.showWebhook(w, r, v, &form{})
-		}),
-		s.route("POST "+one+"/change", right, s.changeWebhook),
-		s.route("POST "+one+"/test", right, s.testWebhook),
-		s.route("POST "+one+"/recover", right, s.recoverWebhook),
-		s.route("POST "+one+"/rotate", right, s.rotateWebhook),
-		s.route("POST "+one+"/enable", right, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			return s.ableWebhook(w, r, v, true)
-		}),
-		s.route("POST "+one+"/disable", right, func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-			return s.ableWebhook(w, r, v, false)
-		}),
-		s.route("POST "+one+"/remove", right, s.removeWebhook),
-		s.route("GET "+one+"/deliveries/{delivery}", right, func(w http.ResponseWriter, r *http.Request,
-			v *people.Visit,
-		) error {
-			return s.showDelivery(w, r, v, &form{})
-		}),
-		s.route("POST "+one+"/deliveries/{delivery}/redeliver", right, s.redeliver),
-	}
-}
 
 // hookHome is whose endpoints a page has.
 type hookHome struct {
@@ -73,16 +39,32 @@ func hookHomeOf(v *people.Visit) hookHome {
 // kinds are the events that an endpoint may choose from.
 func (h hookHome) kinds() []webhook.Kind {
 	return slices.DeleteFunc(webhook.Kinds(), func(k webhook.Kind) bool {
-		return h.account != "" &&
-			k.To == webhook.ToOperators
+		return h.account != "" && k.To == webhook.ToOperators
 	})
 }
 
-// webhookOf is the endpoint that the path names, if it is one of the visit's.
-func (s *Server) webhookOf(r *http.Request, v *people.Visit) (webhook.Endpoint, hookHome, error) {
-	home := hookHomeOf(v)
-	e, err := s.options.Webhooks.EndpointOf(r.Context(), home.account, r.PathValue("webhook"))
-	return e, home, err
+// endpointPath is where the page of one of the visit's endpoints is.
+func endpointPath(v *people.Visit, e *webhook.Endpoint) string {
+	return hookHomeOf(v).path + "/" + e.ID
+}
+
+// find is the endpoint that the path names, if it is one of the visit's.
+func (h *webhookHandlers) find(r *http.Request, v *people.Visit) (webhook.Endpoint, error) {
+	return h.webhooks.EndpointOf(r.Context(), hookHomeOf(v).account, r.PathValue("webhook"))
+}
+
+// endpointServe answers a request for the endpoint that its path names.
+type endpointServe func(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error
+
+// one finds the endpoint first.
+func (h *webhookHandlers) one(answer endpointServe) serve {
+	return func(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+		e, err := h.find(r, v)
+		if err != nil {
+			return err
+		}
+		return answer(w, r, v, &e)
+	}
 }
 
 // hooksPage is a list of endpoints.
@@ -138,15 +120,15 @@ func hookHealthOf(e *webhook.Endpoint) hookHealth {
 	return hookHealth{Badge: Badge{"good", "Active"}}
 }
 
-func (s *Server) webhooks(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *webhookHandlers) list(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	home := hookHomeOf(v)
-	list, err := s.options.Webhooks.List(r.Context(), home.account)
+	list, err := h.webhooks.List(r.Context(), home.account)
 	if err != nil {
 		return err
 	}
 	last := map[string]webhook.Delivery{}
 	for i := range list {
-		newest, err := s.options.Webhooks.Deliveries(r.Context(), webhook.DeliveryQuery{Webhook: list[i].ID, Limit: 1})
+		newest, err := h.webhooks.Deliveries(r.Context(), webhook.DeliveryQuery{Webhook: list[i].ID, Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -154,15 +136,14 @@ func (s *Server) webhooks(w http.ResponseWriter, r *http.Request, v *people.Visi
 			last[list[i].ID] = newest[0]
 		}
 	}
-	return s.show(w, r, v, page{name: "webhooks", title: "Webhooks", data: hooksPageOf(home, list, last)})
+	return h.site.show(w, r, v, page{name: "webhooks", title: "Webhooks", data: hooksPageOf(home, list, last)})
 }
 
 // hooksPageOf lists endpoints, each with its last delivery by its id.
 func hooksPageOf(home hookHome, list []webhook.Endpoint, last map[string]webhook.Delivery) hooksPage {
-	p := hooksPage{Intro: "Addresses of programs that are told what happens in this account.", NewPath: home.path +
-		"/new"}
+	p := hooksPage{Intro: "Endpoints that receive the events of this account.", NewPath: home.path + "/new"}
 	if home.account == "" {
-		p.Intro = "Addresses of programs that are told what happens in the whole installation, in every account."
+		p.Intro = "Endpoints that receive the events of the whole installation and of every account."
 	}
 	if len(list) >= webhook.MaxEndpoints {
 		p.NewPath = ""
@@ -182,10 +163,9 @@ func hooksPageOf(home hookHome, list []webhook.Endpoint, last map[string]webhook
 		p.Check = checkSnippets
 	}
 	p.Empty = Empty{
-		Icon: "webhooks", Title: "No webhook yet", Action: "Add an endpoint", Href: p.NewPath,
-		Text: "A webhook tells a program of yours what happens here, as it happens: a budget that nears its end, a " +
-			"key that was created or revoked, a provider that fails. Each event is a signed POST to an address that " +
-			"you give.",
+		Icon: "webhooks", Title: "No webhooks", Action: "Add an endpoint", Href: p.NewPath,
+		Text: "A webhook sends events to a program of yours as they happen: a budget is nearly used up, a key was " +
+			"created or revoked, a provider fails. Each event is a signed POST request to an address that you choose.",
 	}
 	return p
 }
@@ -203,19 +183,19 @@ const noticedAfter = oneDay
 
 // hookNotices tell of the endpoints of the visit's account, or of the installation,
 // to which nothing comes any more. Who may not look after them hears nothing.
-func (s *Server) hookNotices(ctx context.Context, v *people.Visit) ([]hookNotice, error) {
+func hookNotices(ctx context.Context, hooks *webhook.Service, v *people.Visit, now time.Time) ([]hookNotice, error) {
 	home, right := hookHomeOf(v), people.Operate
 	if home.account != "" {
 		right = people.Manage
 	}
-	if s.options.Webhooks == nil || v.May(right, home.account) != nil {
+	if hooks == nil || v.May(right, home.account) != nil {
 		return nil, nil
 	}
-	list, err := s.options.Webhooks.List(ctx, home.account)
+	list, err := hooks.List(ctx, home.account)
 	if err != nil {
 		return nil, err
 	}
-	return hookNoticesOf(home, list, s.options.Now()), nil
+	return hookNoticesOf(home, list, now), nil
 }
 
 func hookNoticesOf(home hookHome, list []webhook.Endpoint, now time.Time) (all []hookNotice) {
@@ -224,11 +204,11 @@ func hookNoticesOf(home hookHome, list []webhook.Endpoint, now time.Time) (all [
 		n := hookNotice{Href: home.path + "/" + e.ID, URL: e.URL}
 		switch {
 		case e.Disabled != nil && e.Why != webhook.ByHand:
-			n.Kind, n.Since, n.Text = "bad", *e.Disabled, "It was disabled: "+cmp.Or(e.Why, "nobody knows why")+
+			n.Kind, n.Since, n.Text = "bad", *e.Disabled, "It was disabled: "+cmp.Or(e.Why, "reason unknown")+
 				". Nothing is sent to it."
 		case e.Disabled == nil && e.Failing != nil && now.Sub(*e.Failing) >= noticedAfter:
-			n.Kind, n.Since, n.Text = "warn", *e.Failing, "Every delivery fails. It is disabled on "+
-				moment(e.Failing.Add(webhook.DisableAfter))+", if that does not change."
+			n.Kind, n.Since, n.Text = "warn", *e.Failing, "All deliveries fail. If this does not change, "+
+				"the endpoint is disabled on "+moment(e.Failing.Add(webhook.DisableAfter))+"."
 		default:
 			continue
 		}

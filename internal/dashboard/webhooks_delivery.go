@@ -46,35 +46,35 @@ const (
 	maxAnswerShown = 400
 )
 
-// deliveryOf is the delivery that the path names, with its endpoint, if that is one
+// findDelivery is the delivery that the path names, with its endpoint, if that is one
 // of the visit's.
-func (s *Server) deliveryOf(r *http.Request, v *people.Visit) (webhook.Detail, webhook.Endpoint, hookHome, error) {
-	e, home, err := s.webhookOf(r, v)
+func (h *webhookHandlers) findDelivery(r *http.Request, v *people.Visit) (webhook.Detail, webhook.Endpoint, error) {
+	e, err := h.find(r, v)
 	if err != nil {
-		return webhook.Detail{}, e, home, err
+		return webhook.Detail{}, e, err
 	}
-	d, err := s.options.Webhooks.DeliveryOf(r.Context(), &e, r.PathValue("delivery"))
-	return d, e, home, err
+	d, err := h.webhooks.DeliveryOf(r.Context(), &e, r.PathValue("delivery"))
+	return d, e, err
 }
 
-func (s *Server) showDelivery(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	d, e, home, err := s.deliveryOf(r, v)
+func (h *webhookHandlers) showDelivery(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	d, e, err := h.findDelivery(r, v)
 	if err != nil {
 		return err
 	}
-	p := deliveryPageOf(home, &e, &d)
+	p := deliveryPageOf(hookHomeOf(v), &e, &d)
 	p.Problems = f.problems()
-	return s.show(w, r, v, page{name: "webhook-delivery", title: "Delivery", status: f.status(), data: p})
+	return h.site.show(w, r, v, page{name: "webhook-delivery", title: "Delivery", status: f.status(), data: p})
 }
 
-func (s *Server) redeliver(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	d, e, home, err := s.deliveryOf(r, v)
+func (h *webhookHandlers) redeliver(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+	d, e, err := h.findDelivery(r, v)
 	if err != nil {
 		return err
 	}
-	err = s.options.Webhooks.Redeliver(r.Context(), d.ID)
-	to := home.path + "/" + e.ID + "/deliveries/" + d.ID + "?done=webhook-redelivered"
-	return followed(w, r, to, err, func(f *form) error { return s.showDelivery(w, r, v, f) })
+	err = h.webhooks.Redeliver(r.Context(), d.ID)
+	to := endpointPath(v, &e) + "/deliveries/" + d.ID + "?done=webhook-redelivered"
+	return (&form{}).followed(w, r, v, to, err, h.showDelivery)
 }
 
 func deliveryPageOf(home hookHome, e *webhook.Endpoint, d *webhook.Detail) deliveryPage {
@@ -82,8 +82,8 @@ func deliveryPageOf(home hookHome, e *webhook.Endpoint, d *webhook.Detail) deliv
 	p := deliveryPage{
 		Type: d.Type, Path: hook + "/deliveries/" + d.ID, HookPath: hook, URL: d.URL, Badge: deliveryBadge(&d.Delivery),
 		Disabled: e.Disabled != nil, At: d.At, Event: d.Event,
-		Headers: Code{Ident: "sent-headers", Label: "Headers that are sent", Text: sentHeaders(d)},
-		Body:    Code{Ident: "sent-body", Label: "Body that is sent", Text: prettyJSON(d.Payload)},
+		Headers: Code{Ident: "sent-headers", Label: "Request headers", Text: sentHeaders(d)},
+		Body:    Code{Ident: "sent-body", Label: "Request body", Text: prettyJSON(d.Payload)},
 	}
 	if e.Disabled == nil {
 		p.Due = d.Due
@@ -101,13 +101,13 @@ func deliveryPageOf(home hookHome, e *webhook.Endpoint, d *webhook.Detail) deliv
 
 // sentHeaders are the headers of the last try, as far as they are kept.
 func sentHeaders(d *webhook.Detail) string {
-	at := "(when it is sent)"
+	at := "(set when it is sent)"
 	if d.Last != nil {
 		at = strconv.FormatInt(d.Last.At.Unix(), 10)
 	}
 	return strings.Join([]string{
 		"content-type: application/json", "webhook-id: " + d.Event, "webhook-timestamp: " + at,
-		"webhook-signature: v1,… (made at each try, and not kept)",
+		"webhook-signature: v1,… (computed for each try, not stored)",
 	}, "\n")
 }
 
@@ -131,7 +131,7 @@ func tryViewOf(t *webhook.Try, whole bool) tryView {
 	}
 	if t.Error != "" {
 		v.Badge = Badge{"bad", "Failed"}
-		v.Facts = append(v.Facts, Fact{"What went wrong", cut(t.Error, maxAnswerShown)})
+		v.Facts = append(v.Facts, Fact{"Error", cut(t.Error, maxAnswerShown)})
 	}
 	if !whole {
 		v.Answer = cut(t.Answer, maxAnswerShown)

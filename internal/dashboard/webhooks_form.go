@@ -37,9 +37,9 @@ type hookSecretPage struct {
 	Check  []Code
 }
 
-func (s *Server) showNewWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+func (h *webhookHandlers) showNew(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
 	p := newHookPageOf(hookHomeOf(v), v.Operator(), f)
-	return s.show(w, r, v, page{name: "webhook-new", title: "Add an endpoint", status: f.status(), data: p})
+	return h.site.show(w, r, v, page{name: "webhook-new", title: "Add an endpoint", status: f.status(), data: p})
 }
 
 func newHookPageOf(home hookHome, operator bool, f *form) newHookPage {
@@ -51,17 +51,17 @@ func newHookPageOf(home hookHome, operator bool, f *form) newHookPage {
 
 // hookFieldsOf are the fields with what the endpoint has.
 func hookFieldsOf(home hookHome, operator bool, f *form, e *webhook.Endpoint) (x hookFields) {
-	hint := "Where events are posted to, over https."
+	hint := "Events are sent to this address by POST over https."
 	if e.AllowPrivate && !operator {
-		hint += " An operator has permitted a private address; with another address that ends."
+		hint += " An operator allowed a private address. If you change the address, an operator must allow it again."
 	}
 	x.URL = f.field(Field{
 		Name: "url", Label: "Address", Hint: hint, Value: e.URL, Mode: "url",
 		Example: "https://example.com/hooks/weir", Required: true, Max: 2048, Complete: "off",
 	})
 	events := Field{
-		Name: "events", Label: "It is told of", Kind: "checkbox",
-		Hint: "With none chosen it is told of all, and of those that come with later versions.",
+		Name: "events", Label: "Events", Kind: "checkbox",
+		Hint: "If none is chosen, the endpoint receives all events, including those of later versions.",
 	}
 	for _, k := range home.kinds() {
 		events.Choices = append(events.Choices, Choice{
@@ -74,9 +74,9 @@ func hookFieldsOf(home hookHome, operator bool, f *form, e *webhook.Endpoint) (x
 		private := f.field(Field{
 			Name: "allow_private", Label: "Private addresses", Kind: "checkbox",
 			Choices: []Choice{{
-				Value: "on", Label: "May be on a private address", Chosen: e.AllowPrivate,
-				Note: "An address of the gateway’s own network, with plain http there. Operators alone may permit it, " +
-					"for this address; with another one it is to be permitted anew.",
+				Value: "on", Label: "Allow a private address", Chosen: e.AllowPrivate,
+				Note: "An address in the gateway’s own network, where plain http is allowed too. Only operators can " +
+					"allow it, and only for this address.",
 			}},
 		})
 		x.Private = &private
@@ -94,63 +94,56 @@ func readHook(home hookHome, operator bool, f *form) webhook.Endpoint {
 	kinds := home.kinds()
 	for _, text := range f.values["events"] {
 		if !slices.ContainsFunc(kinds, func(k webhook.Kind) bool { return string(k.Type) == text }) {
-			f.mistake("events", "Choose what it is told of from the list.")
+			f.mistake("events", "An event is not in the list. Choose events from the list.")
 		}
 		e.Types = append(e.Types, webhook.Type(text))
 	}
 	if e.AllowPrivate && !operator {
-		f.mistake("allow_private", "Only operators may let an endpoint be on a private address. Ask one of them.")
+		f.mistake("allow_private", "Only operators can allow a private address. Ask an operator.")
 	}
 	return e
 }
 
-func (s *Server) makeWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
+func (h *webhookHandlers) create(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
 	home, f := hookHomeOf(v), sent(r)
 	e := readHook(home, v.Operator(), f)
 	if f.bad() {
-		return s.showNewWebhook(w, r, v, f)
+		return h.showNew(w, r, v, f)
 	}
 	name := onceName(v, r.PostForm)
-	if !s.once.first(name, s.options.Now()) {
+	if !h.once.first(name, h.site.now()) {
 		return goTo(w, r, home.path+"?done=webhook-made")
 	}
-	e, secret, err := s.options.Webhooks.Add(r.Context(), v.By, e)
+	e, secret, err := h.webhooks.Add(r.Context(), v.By, e)
 	if err != nil {
-		s.once.forget(name)
-		if f.refuse(err) {
-			return s.showNewWebhook(w, r, v, f)
-		}
-		return err
+		h.once.forget(name)
+		return f.refused(w, r, v, err, h.showNew)
 	}
-	return s.showSecret(w, r, v, "The new endpoint’s secret", &e, secret)
+	return h.showSecret(w, r, v, "Secret of the new endpoint", &e, secret)
 }
 
-// rotateWebhook gives an endpoint another secret, and shows it.
-func (s *Server) rotateWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	e, home, err := s.webhookOf(r, v)
-	if err != nil {
-		return err
-	}
+// rotate gives an endpoint another secret, and shows it.
+func (h *webhookHandlers) rotate(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
 	name := onceName(v, r.PostForm)
-	if !s.once.first(name, s.options.Now()) {
-		return goTo(w, r, home.path+"/"+e.ID+"?done=webhook-rotated")
+	if !h.once.first(name, h.site.now()) {
+		return goTo(w, r, endpointPath(v, e)+"?done=webhook-rotated")
 	}
-	e, secret, err := s.options.Webhooks.RotateSecret(r.Context(), v.By, e.ID)
+	rotated, secret, err := h.webhooks.RotateSecret(r.Context(), v.By, e.ID)
 	if err != nil {
-		s.once.forget(name)
+		h.once.forget(name)
 		return err
 	}
-	return s.showSecret(w, r, v, "The endpoint’s other secret", &e, secret)
+	return h.showSecret(w, r, v, "New secret of the endpoint", &rotated, secret)
 }
 
-func (s *Server) showSecret(w http.ResponseWriter, r *http.Request, v *people.Visit, title string, e *webhook.Endpoint,
-	secret llm.Secret,
+func (h *webhookHandlers) showSecret(w http.ResponseWriter, r *http.Request, v *people.Visit, title string,
+	e *webhook.Endpoint, secret llm.Secret,
 ) error {
 	p := hookSecretPage{
-		Title: title, URL: e.URL, Secret: secret.Reveal(), Former: e.Rotated,
-		Back: hookHomeOf(v).path + "/" + e.ID, Check: checkSnippets,
+		Title: title, URL: e.URL, Secret: secret.Reveal(), Former: e.Rotated, Back: endpointPath(v, e),
+		Check: checkSnippets,
 	}
-	return s.show(w, r, v, page{name: "webhook-secret", title: title, data: p})
+	return h.site.show(w, r, v, page{name: "webhook-secret", title: title, data: p})
 }
 
 // checkSnippets are programs that check the signature of an event. They use the
@@ -161,21 +154,21 @@ import os
 from standardwebhooks.webhooks import Webhook
 
 receiver = Webhook(os.environ["WEBHOOK_SECRET"])
-# body: what was sent, byte for byte; headers: those of the request
-# an error is raised where it is not from here
+# body: the raw request body; headers: the request headers
+# raises an error if the signature is wrong
 event = receiver.verify(body, headers)`},
 	{Ident: "check-javascript", Label: "JavaScript", Text: `// npm install standardwebhooks
 import { Webhook } from "standardwebhooks";
 
 const receiver = new Webhook(process.env.WEBHOOK_SECRET);
-// body: what was sent, as a string; headers: those of the request
-// an error is thrown where it is not from here
+// body: the raw request body as a string; headers: the request headers
+// throws an error if the signature is wrong
 const event = receiver.verify(body, headers);`},
 	{Ident: "check-go", Label: "Go", Text: `// go get github.com/standard-webhooks/standard-webhooks/libraries
 import standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 receiver, err := standardwebhooks.NewWebhook(os.Getenv("WEBHOOK_SECRET"))
-// body: what was sent, byte for byte
-// an error says that it is not from here
+// body: the raw request body
+// returns an error if the signature is wrong
 err = receiver.Verify(body, request.Header)`},
 }

@@ -107,20 +107,20 @@ func deliveryQuery(id string, values url.Values) (webhook.DeliveryQuery, error) 
 	switch q.State {
 	case "", webhook.Pending, webhook.Delivered, webhook.Failed:
 	default:
-		return q, llm.Invalid("state", "A delivery is pending, delivered or failed.")
+		return q, llm.Invalid("state", "state must be pending, delivered or failed.")
 	}
 	if before := values.Get("before"); before != "" {
 		place, err := uuid.Parse(before)
 		if err != nil {
-			return q, llm.Invalid("before", "This page of the list is not known. Begin with the newest one.")
+			return q, llm.Invalid("before", "This page of the list does not exist. Start with the newest page.")
 		}
 		q.Before = place.String()
 	}
 	return q, nil
 }
 
-func (s *Server) showWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
-	e, home, err := s.webhookOf(r, v)
+func (h *webhookHandlers) show(w http.ResponseWriter, r *http.Request, v *people.Visit, f *form) error {
+	e, err := h.find(r, v)
 	if err != nil {
 		return err
 	}
@@ -128,13 +128,13 @@ func (s *Server) showWebhook(w http.ResponseWriter, r *http.Request, v *people.V
 	if err != nil {
 		return err
 	}
-	list, err := s.options.Webhooks.Deliveries(r.Context(), q)
+	list, err := h.webhooks.Deliveries(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	p := hookPageOf(home, v.Operator(), &e, f)
+	p := hookPageOf(hookHomeOf(v), v.Operator(), &e, f)
 	p.list(q, list)
-	return s.show(w, r, v, page{name: "webhook", title: "Webhook endpoint", status: f.status(), data: p})
+	return h.site.show(w, r, v, page{name: "webhook", title: "Webhook endpoint", status: f.status(), data: p})
 }
 
 // list puts deliveries onto the page; the last one, where there is one more than
@@ -175,33 +175,33 @@ func hookPageOf(home hookHome, operator bool, e *webhook.Endpoint, f *form) hook
 	p := hookPage{
 		URL: e.URL, Path: path, ListPath: home.path, Health: hookHealthOf(e), Disabled: e.Disabled != nil,
 		Fields: hookFieldsOf(home, operator, f, e), Former: e.Rotated, Check: checkSnippets,
-		Facts: []Fact{{"Private address", "Not permitted"}, {"Added", moment(e.Created)}, {"Id", e.ID}},
+		Facts: []Fact{{"Private address", "Not allowed"}, {"Added", moment(e.Created)}, {"Id", e.ID}},
 		Rotate: Confirm{
 			Ident: "rotate", Button: "Rotate the secret", Object: "of " + e.URL, Title: "Rotate the secret?",
 			Keep: "Leave it",
-			Text: "The next page shows another secret, once. For 24 hours events are signed with both, so that the " +
-				"receiver can change over.",
+			Text: "The next page shows the new secret once. For 24 hours, events are signed with both secrets, so " +
+				"that you can update the receiver.",
 			Action: path + "/rotate", Verb: "Rotate the secret", Once: rand.Text(),
 		},
 		Disable: Confirm{
 			Ident: "disable", Button: "Disable", Object: e.URL, Title: "Disable this endpoint?", Keep: "Leave it",
-			Text: "Nothing is sent to it until it is enabled again, and what happens meanwhile is told it later " +
-				"only where somebody recovers it.",
+			Text: "Nothing is sent to the endpoint until it is enabled again. Events of that time are sent only if " +
+				"somebody recovers them.",
 			Action: path + "/disable", Verb: "Disable the endpoint",
 		},
 		Remove: Confirm{
 			Ident: "remove", Button: "Remove", Object: e.URL, Title: "Remove this endpoint?",
-			Text: "It goes with its secret and all its deliveries, and what waits is not sent any more. This " +
+			Text: "The endpoint is removed with its secret and all its deliveries. Waiting events are not sent. This " +
 				"cannot be undone.",
 			Action: path + "/remove", Verb: "Remove the endpoint",
 		},
 	}
 	if e.AllowPrivate {
-		p.Facts[0].Value = "Permitted by an operator"
+		p.Facts[0].Value = "Allowed by an operator"
 	}
 	if e.Rotated != nil {
-		p.Rotate.Text += " The one that was rotated last, which would sign until " + moment(*e.Rotated) +
-			", signs no more from then on."
+		p.Rotate.Text += " The secret before the current one, valid until " + moment(*e.Rotated) +
+			", stops signing at once."
 	}
 	if e.Disabled == nil && e.Failing != nil {
 		p.GivesUp = new(e.Failing.Add(webhook.DisableAfter))
@@ -214,7 +214,7 @@ func hookPageOf(home hookHome, operator bool, e *webhook.Endpoint, f *form) hook
 // recoverField asks for how many hours back what an endpoint has not taken is sent.
 func recoverField() Field {
 	most := int(webhook.RecoverFor.Hours())
-	return Field{Name: "hours", Label: "Of what happened in the last", Short: true, Choices: []Choice{
+	return Field{Name: "hours", Label: "Events of the last", Short: true, Choices: []Choice{
 		{Value: "1", Label: "hour"},
 		{Value: "24", Label: "day"},
 		{Value: "72", Label: "3 days", Chosen: true},
@@ -223,32 +223,24 @@ func recoverField() Field {
 	}}
 }
 
-// recoverWebhook sends an endpoint what it has not taken.
-func (s *Server) recoverWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	e, home, err := s.webhookOf(r, v)
-	if err != nil {
-		return err
-	}
+// recover sends an endpoint what it has not taken.
+func (h *webhookHandlers) recover(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
 	f := sent(r)
 	text := f.values.Get("hours")
 	hours, err := strconv.Atoi(text)
 	if err != nil || !slices.ContainsFunc(recoverField().Choices, func(c Choice) bool { return c.Value == text }) {
-		f.mistake("hours", "Choose how far back from the list.")
-		return s.showWebhook(w, r, v, f)
+		f.mistake("hours", "The time is not in the list. Choose one from the list.")
+		return h.show(w, r, v, f)
 	}
-	_, err = s.options.Webhooks.Recover(r.Context(), e.ID, s.options.Now().Add(-time.Duration(hours)*time.Hour))
-	return s.webhookDone(w, r, v, home.path+"/"+e.ID, "webhook-recovered", err)
+	_, err = h.webhooks.Recover(r.Context(), e.ID, h.site.now().Add(-time.Duration(hours)*time.Hour))
+	return (&form{}).followed(w, r, v, endpointPath(v, e)+"?done=webhook-recovered", err, h.show)
 }
 
-func (s *Server) changeWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	e, home, err := s.webhookOf(r, v)
-	if err != nil {
-		return err
-	}
+func (h *webhookHandlers) change(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
 	f := sent(r)
-	is := readHook(home, v.Operator(), f)
+	is := readHook(hookHomeOf(v), v.Operator(), f)
 	if f.bad() {
-		return s.showWebhook(w, r, v, f)
+		return h.show(w, r, v, f)
 	}
 	u := webhook.Update{Types: &is.Types}
 	// it is permitted for the address on the page, not for one that just took its place
@@ -258,50 +250,24 @@ func (s *Server) changeWebhook(w http.ResponseWriter, r *http.Request, v *people
 	if v.Operator() {
 		u.AllowPrivate = &is.AllowPrivate
 	}
-	if _, err := s.options.Webhooks.Change(r.Context(), v.By, e.ID, u); f.refuse(err) {
-		return s.showWebhook(w, r, v, f)
-	} else if err != nil {
-		return err
-	}
-	return goTo(w, r, home.path+"/"+e.ID+"?done=webhook-changed")
+	_, err := h.webhooks.Change(r.Context(), v.By, e.ID, u)
+	return f.followed(w, r, v, endpointPath(v, e)+"?done=webhook-changed", err, h.show)
 }
 
-// webhookDone goes on after a form of the page. What is refused is said on it.
-func (s *Server) webhookDone(w http.ResponseWriter, r *http.Request, v *people.Visit, path, word string,
-	err error,
-) error {
-	return followed(w, r, path+"?done="+word, err, func(f *form) error { return s.showWebhook(w, r, v, f) })
+func (h *webhookHandlers) test(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
+	_, err := h.webhooks.Test(r.Context(), e.ID)
+	return (&form{}).followed(w, r, v, endpointPath(v, e)+"?done=webhook-tested", err, h.show)
 }
 
-func (s *Server) testWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	e, home, err := s.webhookOf(r, v)
-	if err != nil {
-		return err
-	}
-	_, err = s.options.Webhooks.Test(r.Context(), e.ID)
-	return s.webhookDone(w, r, v, home.path+"/"+e.ID, "webhook-tested", err)
+// setDisabled disables an endpoint or enables it, and goes on to the page that says so.
+func (h *webhookHandlers) setDisabled(disabled bool, word string) serve {
+	return h.one(func(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
+		_, err := h.webhooks.Change(r.Context(), v.By, e.ID, webhook.Update{Disabled: &disabled})
+		return (&form{}).followed(w, r, v, endpointPath(v, e)+"?done="+word, err, h.show)
+	})
 }
 
-func (s *Server) ableWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit, on bool) error {
-	e, home, err := s.webhookOf(r, v)
-	if err != nil {
-		return err
-	}
-	_, err = s.options.Webhooks.Change(r.Context(), v.By, e.ID, webhook.Update{Disabled: new(!on)})
-	word := "webhook-disabled"
-	if on {
-		word = "webhook-enabled"
-	}
-	return s.webhookDone(w, r, v, home.path+"/"+e.ID, word, err)
-}
-
-func (s *Server) removeWebhook(w http.ResponseWriter, r *http.Request, v *people.Visit) error {
-	e, home, err := s.webhookOf(r, v)
-	if err != nil {
-		return err
-	}
-	if err := s.options.Webhooks.Remove(r.Context(), v.By, e.ID); err != nil {
-		return err
-	}
-	return goTo(w, r, home.path+"?done=webhook-removed")
+func (h *webhookHandlers) remove(w http.ResponseWriter, r *http.Request, v *people.Visit, e *webhook.Endpoint) error {
+	err := h.webhooks.Remove(r.Context(), v.By, e.ID)
+	return goAfter(w, r, hookHomeOf(v).path+"?done=webhook-removed", err)
 }

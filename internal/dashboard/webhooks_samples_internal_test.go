@@ -72,8 +72,8 @@ func webhookSamples() []sample {
 		return page{name: "webhook-new", title: "Add an endpoint", data: newHookPageOf(home, operator, f)}
 	}
 	secret := func(former *time.Time) page {
-		return page{name: "webhook-secret", title: "The new endpoint’s secret", data: hookSecretPage{
-			Title: "The new endpoint’s secret", URL: failing.URL, Secret: "whsec_VGhpcyBpcyBubyBzZWNyZXQsIGJ1dCBhcyBsb25nPT0=", Former: former, Back: home.path + "/" + well.ID, Check: checkSnippets,
+		return page{name: "webhook-secret", title: "Secret of the new endpoint", data: hookSecretPage{
+			Title: "Secret of the new endpoint", URL: failing.URL, Secret: "whsec_VGhpcyBpcyBubyBzZWNyZXQsIGJ1dCBhcyBsb25nPT0=", Former: former, Back: home.path + "/" + well.ID, Check: checkSnippets,
 		}}
 	}
 	return append([]sample{

@@ -75,7 +75,7 @@ func TestWebhookIsAddedAndItsSecretShownOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)
 	s.come("ada", people.Owner)
-	s.see(t, "/accounts/acme/webhooks", "No webhook yet", "How a receiver checks the signature", "Add an endpoint")
+	s.see(t, "/accounts/acme/webhooks", "No webhooks", "How a receiver checks the signature", "Add an endpoint")
 	if text := s.see(t, "/accounts/acme/webhooks/new", "budget.threshold_reached"); strings.Contains(text, "model.unpriced") || strings.Contains(text, "allow_private") {
 		t.Error("an owner's form: got what operators alone may choose")
 	}
@@ -137,7 +137,7 @@ func TestWebhookFormsAreRefused(t *testing.T) {
 	for range webhook.MaxEndpoints - 1 {
 		s.hook(t, webhook.Endpoint{Account: s.acme.ID})
 	}
-	s.see(t, "/accounts/acme/webhooks", "as many endpoints as there may be")
+	s.see(t, "/accounts/acme/webhooks", "maximum number of endpoints")
 	s.refused(t, "/accounts/acme/webhooks/new", url.Values{"url": {e.URL}}, "")
 	for _, query := range []string{"?state=lost", "?before=x", "?before=%00"} {
 		if got := s.send(t, "GET", path+query, nil, nil); got.status != http.StatusBadRequest {
@@ -159,7 +159,7 @@ func TestOperatorsPermitPrivateAddresses(t *testing.T) {
 	}
 	id, path := list[0].ID, "/accounts/acme/webhooks/"+list[0].ID
 	s.come("ada", people.Owner)
-	s.see(t, path, "Permitted by an operator")
+	s.see(t, path, "Allowed by an operator")
 	s.do(t, path+"/change", url.Values{"url": {"http://10.0.0.1/hook"}, "events": {"key.created"}}, path+"?done=webhook-changed")
 	if e := s.hookNow(t, id); !e.AllowPrivate || !slices.Equal(e.Types, []webhook.Type{webhook.KeyCreated}) {
 		t.Errorf("after an owner chose events: got %+v, want it on the private address yet", e)
@@ -266,7 +266,7 @@ func TestDeliveries(t *testing.T) {
 	if got := count(s.see(t, path+"?state=delivered")); got != 1 {
 		t.Errorf("those delivered: got %d, want 1", got)
 	}
-	s.see(t, path+"?state=pending", "None in this view.")
+	s.see(t, path+"?state=pending", "No deliveries in this view.")
 	s.see(t, "/accounts/acme/webhooks", "Failed")
 }
 
@@ -302,18 +302,18 @@ func TestWebhookIsLookedAfter(t *testing.T) {
 	once := url.Values{"once": {"rotate-1"}}
 	rotated := s.send(t, "POST", path+"/rotate", once, nil)
 	secret := html.UnescapeString(between(rotated.text, `<code id="secret">`, `</code>`))
-	if rotated.status != http.StatusOK || !strings.Contains(rotated.text, "signs too until 22 Nov 2026, 12:00 UTC") {
+	if rotated.status != http.StatusOK || !strings.Contains(rotated.text, "Until 22 Nov 2026, 12:00 UTC, the previous secret signs too") {
 		t.Errorf("rotated: got %d, want a page that says until when the one before signs", rotated.status)
 	}
 	s.do(t, path+"/rotate", once, path+"?done=webhook-rotated")
-	s.see(t, path, "signs too until 22 Nov 2026, 12:00 UTC")
+	s.see(t, path, "Until 22 Nov 2026, 12:00 UTC, the previous secret signs too")
 	s.do(t, path+"/test", nil, path+"?done=webhook-tested")
 	job := s.tried(t, e.ID, webhook.Outcome{State: webhook.Delivered})
 	if text, err := s.ring.Open(job.Secrets[0], webhook.SecretOf(e.ID)); err != nil || string(text) != secret || len(job.Secrets) != 2 {
 		t.Errorf("secrets: got %d, the first one %q, want two, and that one %q", len(job.Secrets), text, secret)
 	}
 	s.do(t, path+"/remove", nil, "/operator/webhooks?done=webhook-removed")
-	s.see(t, "/operator/webhooks", "No webhook yet")
+	s.see(t, "/operator/webhooks", "No webhooks")
 	if got := s.send(t, "GET", path, nil, nil); got.status != http.StatusNotFound {
 		t.Errorf("a removed one: got %d, want 404", got.status)
 	}
@@ -329,7 +329,7 @@ func TestWebhooksAreMissed(t *testing.T) {
 	told := func(path, address string) bool {
 		t.Helper()
 		text := s.see(t, path)
-		return strings.Contains(text, "A webhook does not arrive") && strings.Contains(text, address)
+		return strings.Contains(text, "A webhook endpoint has not received events") && strings.Contains(text, address)
 	}
 	pages := map[string]string{"/accounts/acme": own.URL, "/operator/accounts": all.URL}
 	for _, missing := range []bool{false, true} {

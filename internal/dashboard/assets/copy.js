@@ -13,7 +13,7 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
     try {
       await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim());
     } catch {
-      word = "Not allowed: select it by hand";
+      word = "Cannot copy: select the text yourself";
     }
     label.textContent = word;
     said.textContent = word;

@@ -85,7 +85,7 @@ async function ask(pane, text, signal) {
     });
     if (!(response.headers.get("Content-Type") ?? "").startsWith("text/event-stream")) {
       const answer = await response.json().catch(() => ({}));
-      throw new Error(answer.error?.message ?? `The answer was ${response.status}.`);
+      throw new Error(answer.error?.message ?? `The gateway answered with status ${response.status}.`);
     }
     for await (const piece of pieces(response)) {
       if (piece.error) throw new Error(piece.error.message);

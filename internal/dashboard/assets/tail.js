@@ -41,12 +41,12 @@ if (box && table) {
   const follow = () => {
     source = new EventSource(box.dataset.tail);
     say(true, "Connecting…");
-    source.addEventListener("open", () => say(true, "Following: new requests come in above."));
+    source.addEventListener("open", () => say(true, "Following: new requests appear at the top."));
     source.addEventListener("request", (event) => put(event.data));
     source.addEventListener("end", () => stop("Paused after ten minutes."));
     source.addEventListener("error", () => {
-      if (source && source.readyState === EventSource.CLOSED) stop("Not allowed, or too many follow just now. Try again in a minute.");
-      else if (source) say(true, "Connection lost. Connecting again…");
+      if (source && source.readyState === EventSource.CLOSED) stop("Live updates were refused: you have no access, or too many people follow. Try again in a minute.");
+      else if (source) say(true, "Connection lost. Reconnecting…");
     });
   };
 

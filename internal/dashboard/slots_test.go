@@ -53,9 +53,9 @@ func TestFilesAtOnce(t *testing.T) {
 		says     string
 		operator bool
 	}{
-		{"/accounts/acme/usage.csv", []string{"ada", "ada", "ada"}, "You are downloading other files already.", false},
-		{"/accounts/acme/usage.csv", []string{"ada", "bob", "ada", "bob", "cy"}, "As many files are being downloaded as can be at once.", false},
-		{"/operator/audit/export?format=csv", []string{"ada", "ada", "bob"}, "As many files are being downloaded as can be at once.", true},
+		{"/accounts/acme/usage.csv", []string{"ada", "ada", "ada"}, "You already have other downloads running.", false},
+		{"/accounts/acme/usage.csv", []string{"ada", "bob", "ada", "bob", "cy"}, "The maximum number of downloads is running.", false},
+		{"/operator/audit/export?format=csv", []string{"ada", "ada", "bob"}, "The maximum number of downloads is running.", true},
 	} {
 		asked, let := make(chan struct{}), make(chan struct{})
 		s := newSiteWith(t, func(o *dashboard.Options) {

@@ -69,7 +69,7 @@ func TestOnce(t *testing.T) {
 // TestNavigation shows each what they may see, and where they are.
 func TestNavigation(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newSite(t)
 	for _, p := range accountPlaces {
 		s.has["GET /accounts/{account}"+p.path] = true
 	}

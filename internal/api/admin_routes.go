@@ -1,0 +1,106 @@
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+
+	"weir/internal/idempotency"
+	"weir/internal/people"
+)
+
+// Admin is the administration, /admin/v1. What its groups of calls share is here: how
+// a call is read, answered once for its Idempotency-Key, and refused.
+type Admin struct {
+	claims  idempotency.Store
+	session func(*http.Request) string
+	log     *slog.Logger
+	routes  []people.Route
+}
+
+// Routes are the calls of the administration, each with the right that it asks.
+func (ad *Admin) Routes() []people.Route { return ad.routes }
+
+func newAdmin(o *Options) *Admin {
+	ad := &Admin{claims: o.Admin.Claims, session: o.Admin.Session, log: o.Log}
+	ad.routes = slices.Concat(ad.accountRoutes(o), ad.usageRoutes(o), ad.peopleRoutes(o),
+		ad.webhookRoutes(o, "/accounts/{account}/webhooks", people.Manage),
+		ad.webhookRoutes(o, "/webhooks", people.Operate))
+	return ad
+}
+
+// accountRoutes are those of accounts and of their API keys.
+func (ad *Admin) accountRoutes(o *Options) []people.Route {
+	accounts, keys := &adminAccounts{o.Accounts}, &adminKeys{o.Accounts, o.Admin.KeysUsed, o.Ledger.Now}
+	return []people.Route{
+		ad.route("GET /accounts", people.Operate, accounts.list, listing...),
+		ad.make("POST /accounts", people.Operate, accounts.create),
+		ad.route("GET /accounts/{account}", people.Read, accounts.show),
+		ad.route("PATCH /accounts/{account}", people.Operate, accounts.change),
+		ad.make("POST /accounts/{account}/credit", people.Operate, accounts.addCredit),
+		ad.route("GET /accounts/{account}/keys", people.Read, keys.list, listing...),
+		ad.make("POST /accounts/{account}/keys", people.Use, keys.create),
+		ad.route("GET /accounts/{account}/keys/{key}", people.Read, keys.show),
+		ad.route("PATCH /accounts/{account}/keys/{key}", people.Use, keys.change),
+		ad.route("DELETE /accounts/{account}/keys/{key}", people.Use, keys.revoke),
+	}
+}
+
+// peopleRoutes are those of members, users, operators and invitations.
+func (ad *Admin) peopleRoutes(o *Options) []people.Route {
+	invitations := &adminInvitations{o.Admin.People, o.Admin.PublicURL, o.Log}
+	users, members := &adminPeople{o.Admin.People, invitations}, &adminMembers{o.Admin.People}
+	return []people.Route{
+		ad.route("GET /me", people.SignedIn, users.showMe),
+		ad.route("GET /users", people.Operate, users.listUsers, listing...),
+		ad.route("GET /operators", people.Operate, users.listOperators, listing...),
+		ad.make("POST /operators", people.Operate, users.makeOperator),
+		ad.route("DELETE /operators/{user}", people.Operate, users.removeOperator),
+		ad.route("GET /operator-invitations", people.Operate, invitations.list, listing...),
+		ad.route("DELETE /operator-invitations/{id}", people.Operate, invitations.cancel),
+		ad.route("GET /accounts/{account}/members", people.Read, members.list, listing...),
+		ad.route("PATCH /accounts/{account}/members/{user}", people.Manage, members.change),
+		ad.route("DELETE /accounts/{account}/members/{user}", people.Manage, members.remove),
+		ad.route("GET /accounts/{account}/invitations", people.Manage, invitations.list, listing...),
+		ad.make("POST /accounts/{account}/invitations", people.Manage, invitations.create),
+		ad.route("DELETE /accounts/{account}/invitations/{id}", people.Manage, invitations.cancel),
+	}
+}
+
+// usageRoutes are those of what accounts used, and of the installation.
+func (ad *Admin) usageRoutes(o *Options) []people.Route {
+	const requests = "/accounts/{account}/requests"
+	usage := &adminUsage{o.Ledger, o.Uses, o.Admin.Requests, o.Admin.Correct}
+	whole := &adminInstallation{o.Accounts, o.Ledger, o.Router, o.Admin.Audit, o.Admin.Unpriced, o.Admin.Nodes, o.Now}
+	return []people.Route{
+		ad.route("GET /accounts/{account}/uses", people.Read, usage.listUses,
+			named("start_date", "end_date", "model")...),
+		ad.route("GET "+requests, people.Read, usage.listRequests,
+			named("start_date", "end_date", "model", "key", "ended")...),
+		ad.route("GET "+requests+"/{id}", people.Read, usage.showRequest),
+		ad.make("POST "+requests+"/{id}/attempts/{n}/corrections", people.Operate, usage.correct),
+		ad.route("GET /audit", people.Operate, whole.listAudit,
+			named("account", "actor", "action", "object", "from", "to")...),
+		ad.route("GET /providers", people.Operate, whole.listProviders, listing...),
+		ad.route("GET /models/unpriced", people.Operate, whole.listUnpriced, named("start_date", "end_date")...),
+		ad.route("GET /nodes", people.Operate, whole.listNodes, listing...),
+	}
+}
+
+// webhookRoutes are those of the webhook endpoints of accounts, or of the installation.
+func (ad *Admin) webhookRoutes(o *Options, list string, right people.Right) []people.Route {
+	hooks, one := &adminWebhooks{o.Admin.Webhooks}, list+"/{webhook}"
+	return []people.Route{
+		ad.route("GET "+list, right, hooks.list, listing...),
+		ad.make("POST "+list, right, hooks.create),
+		ad.route("GET "+one, right, hooks.one(hooks.show)),
+		ad.route("PATCH "+one, right, hooks.one(hooks.change)),
+		ad.route("DELETE "+one, right, hooks.one(hooks.remove)),
+		ad.make("POST "+one+"/test", right, hooks.one(hooks.test)),
+		ad.make("POST "+one+"/recover", right, hooks.one(hooks.recover)),
+		ad.make("POST "+one+"/rotate-secret", right, hooks.one(hooks.rotate)),
+		ad.route("GET "+one+"/deliveries", right, hooks.one(hooks.listDeliveries), named("state")...),
+		ad.route("GET "+one+"/deliveries/{delivery}", right, hooks.one(hooks.showDelivery)),
+		ad.make("POST "+one+"/deliveries/{delivery}/redeliver", right, hooks.one(hooks.redeliver)),
+	}
+}

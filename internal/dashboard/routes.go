@@ -1,0 +1,188 @@
+package dashboard
+
+import (
+	"slices"
+
+	"weir/internal/people"
+)
+
+// row is a route of the tables below: who may ask for it, and what answers.
+type row struct {
+	pattern string
+	right   people.Right
+	answer  serve
+}
+
+// routes are all pages.
+func (s *site) routes(o *Options, t *tails) []people.Route {
+	forms := &once{}
+	all := []people.Route{{Pattern: "GET /assets/{hash}/{name}", Right: people.Open, Serve: s.assets.serve}}
+	for _, r := range slices.Concat(s.personalRoutes(o), s.accountRoutes(o, forms), s.usageRoutes(o, t),
+		s.webhookRoutes(o, forms), s.operatorRoutes(o, forms), s.installationRoutes(o)) {
+		all = append(all, s.route(r.pattern, r.right, r.answer))
+	}
+	if o.Chat != nil {
+		all = append(all, s.playgroundRoutes(o)...)
+	}
+	return all
+}
+
+// personalRoutes are those to sign in, and those of the user who is signed in.
+func (s *site) personalRoutes(o *Options) []row {
+	in, me := &signInHandlers{s, o.People}, &profileHandlers{s, o.People}
+	return []row{
+		{"GET /{$}", people.Open, in.home},
+		{"GET /sign-in", people.Open, in.page},
+		{"POST /sign-in", people.Open, in.signIn},
+		{"POST /sign-out", people.Open, in.signOut},
+		{"GET /oidc/start", people.Open, in.startOIDC},
+		{"GET /oidc/callback", people.Open, in.finishOIDC},
+		{"GET /forgot", people.Open, in.forgotForm},
+		{"POST /forgot", people.Open, in.forgot},
+		{"GET /setup/{token}", people.Open, unsent(in.link(people.SetupLink))},
+		{"POST /setup/{token}", people.Open, in.useLink(people.SetupLink)},
+		{"GET /invite/{token}", people.Open, unsent(in.link(people.InviteLink))},
+		{"POST /invite/{token}", people.Open, in.useLink(people.InviteLink)},
+		{"GET /link/{token}", people.Open, unsent(in.link(people.SignInLink))},
+		{"POST /link/{token}", people.Open, in.useLink(people.SignInLink)},
+		{"GET /reset/{token}", people.Open, unsent(in.link(people.ResetLink))},
+		{"POST /reset/{token}", people.Open, in.useLink(people.ResetLink)},
+		{"GET /me", people.SignedIn, unsent(me.show)},
+		{"POST /me/name/change", people.SignedIn, me.changeName},
+		{"POST /me/password/change", people.SignedIn, me.changePassword},
+		{"POST /me/sessions/{id}/end", people.SignedIn, me.endSession},
+		{"POST /me/sessions/end", people.SignedIn, me.endOtherSessions},
+		{"POST /theme", people.Open, s.chooseTheme},
+		{"GET /design", people.SignedIn, s.showDesign},
+	}
+}
+
+// accountRoutes are the pages of an account's keys and members.
+func (s *site) accountRoutes(o *Options, forms *once) []row {
+	keys := &keyHandlers{s, o.Accounts, o.People, o.KeysUsed, o.PublicURL, o.DefaultModel, forms}
+	members := &memberHandlers{s, o.People, o.PublicURL}
+	return []row{
+		{"GET /accounts/{account}/keys", people.Read, keys.list},
+		{"GET /accounts/{account}/keys/new", people.Use, unsent(keys.showNew)},
+		{"POST /accounts/{account}/keys/new", people.Use, keys.create},
+		{"POST /accounts/{account}/keys/{id}/revoke", people.Use, keys.revoke},
+		{"GET /accounts/{account}/members", people.Read, unsent(members.page)},
+		{"POST /accounts/{account}/members/invite", people.Manage, members.invite},
+		{"POST /accounts/{account}/members/{user}/role", people.Manage, members.setRole},
+		{"POST /accounts/{account}/members/{user}/remove", people.Manage, members.remove},
+		{"POST /accounts/{account}/invitations/{id}/cancel", people.Manage, members.cancelInvitation},
+	}
+}
+
+// usageRoutes are the pages of an account's usage and requests, and of models.
+func (s *site) usageRoutes(o *Options, t *tails) []row {
+	flush := flusher(o.Flush, o.Log)
+	overview := &overviewHandlers{s, o.Accounts, o.Reports, o.Spent, flush, o.Webhooks, o.PublicURL}
+	all := []row{{"GET /accounts/{account}", people.Read, overview.show}}
+	if o.Reports != nil {
+		usage := &usageHandlers{s, o.Reports, flush, o.PublicURL, fileSlots(maxUsageFiles, maxUsageFilesOf)}
+		all = append(all,
+			row{"GET /accounts/{account}/usage", people.Read, usage.show},
+			row{"GET /accounts/{account}/usage.csv", people.Read, usage.download},
+		)
+	}
+	if o.Requests != nil {
+		requests := &requestHandlers{s, o.Accounts, o.People, o.Requests, flush, t}
+		all = append(all,
+			row{"GET /accounts/{account}/requests", people.Read, requests.list},
+			row{"GET /accounts/{account}/requests/tail", people.Read, requests.follow},
+			row{"GET /accounts/{account}/requests/{id}", people.Read, requests.show},
+		)
+	}
+	if o.Models != nil {
+		models := &modelHandlers{s, o.Models, o.DefaultModel}
+		all = append(all, row{"GET /accounts/{account}/models", people.Read, models.list})
+	}
+	return all
+}
+
+// playgroundRoutes are the playground, and its requests, whose bodies are not forms.
+func (s *site) playgroundRoutes(o *Options) []people.Route {
+	h := &playgroundHandlers{s, o.Accounts, o.Models, o.DefaultModel, o.PublicURL, o.Chat}
+	return []people.Route{
+		s.route("GET /accounts/{account}/playground", people.Use, h.show),
+		{Pattern: "POST /accounts/{account}/playground", Right: people.Use, Serve: h.play},
+	}
+}
+
+// webhookRoutes are the pages of endpoints, those of accounts and those of the
+// installation; none without webhooks.
+func (s *site) webhookRoutes(o *Options, forms *once) []row {
+	if o.Webhooks == nil {
+		return nil
+	}
+	h := &webhookHandlers{s, o.Webhooks, forms}
+	return append(h.routes("/accounts/{account}/webhooks", people.Manage), h.routes(webhooksPath, people.Operate)...)
+}
+
+func (h *webhookHandlers) routes(list string, right people.Right) []row {
+	one := list + "/{webhook}"
+	return []row{
+		{"GET " + list, right, h.list},
+		{"GET " + list + "/new", right, unsent(h.showNew)},
+		{"POST " + list + "/new", right, h.create},
+		{"GET " + one, right, unsent(h.show)},
+		{"POST " + one + "/change", right, h.one(h.change)},
+		{"POST " + one + "/test", right, h.one(h.test)},
+		{"POST " + one + "/recover", right, h.one(h.recover)},
+		{"POST " + one + "/rotate", right, h.one(h.rotate)},
+		{"POST " + one + "/enable", right, h.setDisabled(false, "webhook-enabled")},
+		{"POST " + one + "/disable", right, h.setDisabled(true, "webhook-disabled")},
+		{"POST " + one + "/remove", right, h.one(h.remove)},
+		{"GET " + one + "/deliveries/{delivery}", right, unsent(h.showDelivery)},
+		{"POST " + one + "/deliveries/{delivery}/redeliver", right, h.redeliver},
+	}
+}
+
+// operatorRoutes are the operator's pages of accounts and people; none without an
+// Installation.
+func (s *site) operatorRoutes(o *Options, forms *once) []row {
+	if o.Installation == nil {
+		return nil
+	}
+	accounts := &accountHandlers{s, o.Accounts, o.Installation, o.Spent, o.Webhooks, forms}
+	users := &peopleHandlers{s, o.People, o.Installation, o.PublicURL}
+	const one, user = accountsPath + "/{account}", usersPath + "/{user}"
+	return []row{
+		{"GET " + accountsPath, people.Operate, unsent(accounts.list)},
+		{"POST " + accountsPath + "/create", people.Operate, accounts.create},
+		{"GET " + one, people.Operate, accounts.page},
+		{"POST " + one + "/suspend", people.Operate, accounts.change("account-suspended", accounts.suspend)},
+		{"POST " + one + "/resume", people.Operate, accounts.change("account-resumed", accounts.resume)},
+		{"POST " + one + "/limits/set", people.Operate, accounts.change("limits-set", accounts.setLimits)},
+		{"POST " + one + "/budget/set", people.Operate, accounts.change("budget-set", accounts.setBudget)},
+		{"POST " + one + "/credit/add", people.Operate, accounts.change("credit-added", accounts.addCredit)},
+		{"POST " + one + "/credit/end", people.Operate, accounts.change("credit-ended", accounts.endCredit)},
+		{"POST " + one + "/hangup/set", people.Operate, accounts.change("hangup-set", accounts.setOnDisconnect)},
+		{"GET " + usersPath, people.Operate, unsent(users.page)},
+		{"POST " + usersPath + "/invite", people.Operate, users.invite},
+		{"POST " + user + "/reset", people.Operate, users.reset},
+		{"POST " + user + "/promote", people.Operate, users.promote},
+		{"POST " + user + "/demote", people.Operate, users.demote},
+		{"POST " + usersPath + "/invitations/{id}/cancel", people.Operate, users.cancelInvitation},
+	}
+}
+
+// installationRoutes are the operator's other pages; none without an Installation.
+func (s *site) installationRoutes(o *Options) []row {
+	if o.Installation == nil {
+		return nil
+	}
+	providers := &providerHandlers{s, o.Accounts, o.Installation, o.DefaultModel}
+	prices, installation := &priceHandlers{s, o.Installation}, &installationHandlers{s, o.Installation}
+	audit := &auditHandlers{s, o.Accounts, o.Installation.Audit, fileSlots(maxAuditFiles, maxAuditFiles)}
+	return []row{
+		{"GET /operator/providers", people.Operate, providers.show},
+		{"GET /operator/prices", people.Operate, prices.show},
+		{"GET " + auditPath, people.Operate, audit.page},
+		{"GET " + auditPath + "/export", people.Operate, audit.export},
+		{"POST " + auditPath + "/verify", people.Operate, audit.verify},
+		{"GET /operator/system", people.Operate, installation.system},
+		{"GET /operator/settings", people.Operate, installation.settings},
+	}
+}
