@@ -14,10 +14,10 @@ import (
 // layers are the packages, each of which may import what lies below it alone.
 var layers = [][]string{
 	{"audit", "kept", "llm", "outbound", "rawjson", "recording", "sse"},
-	{"dialect/compose", "dialect/explain", "dialect/parse", "dialect/proof", "dialect/stamp", "idempotency", "seal"},
+	{"dialect", "dialect/compose", "dialect/explain", "dialect/parse", "dialect/proof", "dialect/stamp", "idempotency", "seal"},
 	{"config", "conversation", "dialect/native", "dialect/openai", "dialect/anthropic", "dialect/gemini", "dialect/bedrock", "dialect/cohere", "dialect/ollama"},
 	{"dialect/responses"},
-	{"dialect", "pricing", "ledger"},
+	{"dialect/registry", "pricing", "ledger"},
 	{"provider", "account", "telemetry", "webhook"},
 	{"people", "route", "ratelimit"},
 	{"dashboard", "gateway", "api", "store", "simulator"},

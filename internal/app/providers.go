@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/config"
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/pricing"
 	"weir/internal/provider"
 	"weir/internal/route"
@@ -34,7 +35,7 @@ type fleet struct {
 
 // newFleet makes a fleet. Notify is told how targets fare; nil for nobody.
 func newFleet(o *Options, notify func(route.Event)) *fleet {
-	f := &fleet{options: o, dialects: dialect.All(), health: route.NewHealth(notify)}
+	f := &fleet{options: o, dialects: registry.All(), health: route.NewHealth(notify)}
 	f.demo = simulator.New(simulator.Options{Dialects: f.dialects, Seed: 1, MaxRecords: 1000})
 	return f
 }

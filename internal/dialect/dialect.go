@@ -1,11 +1,11 @@
-// Package dialect lists the wire formats that the gateway speaks. A dialect is
+// Package dialect says what a wire format is that the gateway speaks. A dialect is
 // one codec with two halves: the server half decodes a client's request and
 // encodes the reply, the client half encodes a request to a provider and
 // decodes what comes back. The gateway is the server half of one joined to the
 // client half of another; the simulator is a server half joined to a script.
 //
-// Each wire format is a sub-package with the same function names; All is the
-// one place that knows them all.
+// Each wire format is a sub-package whose function Dialect describes it; package
+// registry is the one place that knows them all.
 package dialect
 
 import (
@@ -20,7 +20,7 @@ import (
 
 // Dialect is one wire format: how a vendor says who asks, what went wrong and
 // what its models are called, and its chat. A nil function means that the wire
-// format has no such half; tests range over All and hold the rest to one
+// format has no such half; tests range over all and hold the rest to one
 // conformance.
 type Dialect struct {
 	// Name is the word for it in the configuration and in the catalogue.
@@ -42,6 +42,8 @@ type Dialect struct {
 	// KeyHeaders are the headers, beside Authorization, in which a client of
 	// this wire format may send its key.
 	KeyHeaders []string
+	// Usual is whether a provider of which nothing is said speaks it.
+	Usual bool
 	// IDPrefix is what the ids of answers begin with, by which some programs
 	// tell them from others.
 	IDPrefix string
@@ -202,8 +204,21 @@ type Frames interface {
 	Buffered() bool
 }
 
-// serverSent is the framing of most wire formats.
-func serverSent() Framing {
+// What ends a stream of OpenAI's and of those that took it over, and a comment, which
+// clients of server-sent events pass over.
+const (
+	Done      = "data: [DONE]\n\n"
+	KeepAlive = ": keep-alive\n\n"
+)
+
+// At is a path that is the same for every model.
+func At(path string) func(string, bool) string { return func(string, bool) string { return path } }
+
+// Unstamped is the Stamp of a reply without a usage.
+func Unstamped(dst, data []byte, _ *llm.Final) []byte { return append(dst, data...) }
+
+// ServerSent is the framing of most wire formats.
+func ServerSent() Framing {
 	return Framing{
 		ContentType: "text/event-stream",
 		NewReader:   func(src io.Reader, max int) Frames { return sse.NewReader(src, max) },

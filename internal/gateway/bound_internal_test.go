@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 	"weir/internal/pricing"
 	"weir/internal/provider"
@@ -40,7 +41,7 @@ type failer interface {
 
 func spokenOf(tb failer, name string) *dialect.Dialect {
 	tb.Helper()
-	for _, d := range dialect.All() {
+	for _, d := range registry.All() {
 		if d.Name == name {
 			return d
 		}
@@ -54,7 +55,7 @@ func spokenOf(tb failer, name string) *dialect.Dialect {
 func newAsked(tb failer, a asked) (*call, *route.Target) {
 	tb.Helper()
 	all := map[string]*dialect.Dialect{}
-	for _, d := range dialect.All() { // of one list: wire formats are the same by their address
+	for _, d := range registry.All() { // of one list: wire formats are the same by their address
 		all[d.Name] = d
 	}
 	if a.target == "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/llm"
 	"weir/internal/provider"
 )
@@ -25,7 +26,7 @@ func catalogue(t *testing.T) provider.Catalogue {
 }
 
 func dialects(name string) *dialect.Dialect {
-	for _, d := range dialect.All() {
+	for _, d := range registry.All() {
 		if d.Name == name {
 			return d
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir/internal/dialect"
+	"weir/internal/dialect/registry"
 	"weir/internal/provider"
 )
 
@@ -22,7 +23,7 @@ func TestEscapedPath(t *testing.T) {
 			w.Header().Set("Content-Type", "application/vnd.amazon.eventstream")
 		}))
 		t.Cleanup(server.Close)
-		all := dialect.All()
+		all := registry.All()
 		bedrock := all[slices.IndexFunc(all, func(d *dialect.Dialect) bool { return d.Name == "bedrock" })]
 		o := provider.Options{Name: "acme", BaseURL: server.URL, AllowPrivate: true, Dialect: bedrock, Auth: provider.AuthNone}
 		if way.standard {

@@ -10,7 +10,9 @@
 package responses
 
 import (
+	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
+	"weir/internal/llm"
 )
 
 // Name is the word for the format in the configuration.
@@ -49,3 +51,28 @@ const (
 
 // Path is what follows a provider's base URL.
 func Path(string, bool) string { return "/responses" }
+
+// Dialect is the wire format: OpenAI's other one, with all but the chat of the first.
+func Dialect(first *dialect.Dialect) *dialect.Dialect {
+	d := *first
+	d.Name, d.IDPrefix, d.Usual = Name, IDPrefix, false
+	d.Operation = dialect.Operation{
+		Op:            llm.OpChat,
+		Routes:        []string{"POST /v1/responses"},
+		KeepAlive:     dialect.KeepAlive,
+		Framing:       dialect.ServerSent(),
+		Scan:          Scan,
+		DecodeRequest: DecodeRequest,
+		EncodeReply:   EncodeReply,
+		NewEncoder:    func(m llm.Meta) dialect.Encoder { return NewEncoder(m) },
+		Echo:          Echo,
+		Kept:          Kept,
+		Path:          Path,
+		EncodeRequest: EncodeRequest,
+		Splice:        Splice,
+		DecodeReply:   DecodeReply,
+		NewDecoder:    func(q *llm.Quirks) dialect.Decoder { return NewDecoder(q) },
+		Stamp:         Stamp,
+	}
+	return &d
+}

@@ -8,7 +8,11 @@
 package bedrock
 
 import (
+	"io"
+
+	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
+	"weir/internal/llm"
 )
 
 // Name is the word for the format in the configuration.
@@ -52,4 +56,50 @@ func appendSegment(dst []byte, s string) []byte {
 		}
 	}
 	return dst
+}
+
+// Dialect is the wire format.
+func Dialect() *dialect.Dialect {
+	return &dialect.Dialect{
+		Name:        Name,
+		Status:      Status,
+		EncodeError: EncodeError,
+		DecodeError: DecodeError,
+		Operations:  operations(),
+		Operation: dialect.Operation{
+			Op:     llm.OpChat,
+			Routes: []string{"POST /model/{target...}"},
+			Framing: dialect.Framing{
+				ContentType: ContentType,
+				NewReader:   func(src io.Reader, max int) dialect.Frames { return NewReader(src, max) },
+				Append:      AppendFrame,
+			},
+			Scan:          Scan,
+			DecodeRequest: DecodeRequest,
+			EncodeReply:   EncodeReply,
+			NewEncoder:    func(m llm.Meta) dialect.Encoder { return NewEncoder(m) },
+			Path:          Path,
+			EncodeRequest: EncodeRequest,
+			Splice:        Splice,
+			DecodeReply:   DecodeReply,
+			NewDecoder:    func(q *llm.Quirks) dialect.Decoder { return NewDecoder(q) },
+			Stamp:         Stamp,
+		},
+	}
+}
+
+// operations are what it can do beside chat.
+func operations() []*dialect.Operation {
+	return []*dialect.Operation{{
+		Op:            llm.OpEmbed,
+		Silent:        true,
+		Routes:        []string{"POST /model/{target...}"},
+		Suffix:        EmbedSuffix,
+		Scan:          ScanEmbed,
+		DecodeRequest: DecodeEmbed,
+		EncodeReply:   EncodeVectors,
+		Path:          EmbedPath,
+		EncodeRequest: EncodeEmbed,
+		DecodeReply:   DecodeVectors,
+	}}
 }

@@ -13,7 +13,9 @@ import (
 	"net/url"
 	"strings"
 
+	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
+	"weir/internal/llm"
 )
 
 const (
@@ -105,3 +107,80 @@ func isModern(model string) bool {
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// Dialect is the wire format.
+func Dialect() *dialect.Dialect {
+	return &dialect.Dialect{
+		Name:        Name,
+		Vendor:      Name,
+		KeyHeaders:  []string{"X-Goog-Api-Key"},
+		ClientAPI:   true,
+		Status:      Status,
+		EncodeError: EncodeError,
+		Canonical:   Canonical,
+		DecodeError: DecodeError,
+		Operations:  operations(),
+		Operation: dialect.Operation{
+			Op: llm.OpChat,
+			Routes: []string{
+				"POST /v1beta/models/{target...}",
+				"POST /v1/models/{target...}", // the SDK for Node from 3.0 on
+				// Vertex AI's, the last for those who have an API key.
+				"POST /v1/projects/{project}/locations/{location}/publishers/{publisher}/models/{target...}",
+				"POST /v1beta1/projects/{project}/locations/{location}/publishers/{publisher}/models/{target...}",
+				"POST /v1beta1/publishers/{publisher}/models/{target...}",
+			},
+			KeepAlive:     KeepAlive,
+			Framing:       dialect.ServerSent(),
+			Scan:          Scan,
+			DecodeRequest: DecodeRequest,
+			EncodeReply:   EncodeReply,
+			NewEncoder:    func(m llm.Meta) dialect.Encoder { return NewEncoder(m) },
+			Path:          Path,
+			EncodeRequest: EncodeRequest,
+			Splice:        Splice,
+			DecodeReply:   DecodeReply,
+			NewDecoder:    func(q *llm.Quirks) dialect.Decoder { return NewDecoder(q) },
+			Stamp:         Stamp,
+		},
+	}
+}
+
+// operations are what it can do beside chat.
+func operations() []*dialect.Operation {
+	return []*dialect.Operation{{
+		Op:            llm.OpCountTokens,
+		Silent:        true,
+		Free:          true,
+		Routes:        []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"},
+		Suffix:        CountSuffix,
+		Scan:          ScanCount,
+		DecodeRequest: DecodeCounted,
+		EncodeReply:   EncodeCount,
+		Path:          CountPath,
+		Splice:        SpliceCount,
+		DecodeReply:   DecodeCount,
+		Stamp:         dialect.Unstamped,
+	}, {
+		Op:            llm.OpEmbed,
+		Silent:        true,
+		Routes:        []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"},
+		Suffix:        EmbedSuffix,
+		Scan:          ScanEmbed,
+		DecodeRequest: DecodeEmbed,
+		EncodeReply:   EncodeVectors,
+		Path:          EmbedPath,
+		EncodeRequest: EncodeEmbed,
+		Splice:        SpliceEmbed,
+		DecodeReply:   DecodeVectors,
+		Stamp:         Stamp,
+	}, { // one by one, at the client API alone
+		Op:            llm.OpEmbed,
+		Silent:        true,
+		Routes:        []string{"POST /v1beta/models/{target...}", "POST /v1/models/{target...}"},
+		Suffix:        EmbedOneSuffix,
+		Scan:          ScanEmbedOne,
+		DecodeRequest: DecodeEmbedOne,
+		EncodeReply:   EncodeVector,
+	}}
+}

@@ -1,0 +1,113 @@
+// Package openai is OpenAI's Chat Completions, both halves: the format at
+// https://platform.openai.com/docs/api-reference/chat and, with quirks as data,
+// that of the many providers who took it over.
+//
+// Trees share memory with the bytes that they were decoded from where they hold
+// raw JSON, so they live no longer than those bytes.
+package openai
+
+import (
+	"weir/internal/dialect"
+	"weir/internal/dialect/compose"
+	"weir/internal/dialect/parse"
+	"weir/internal/llm"
+)
+
+// Name is the word for the format in the configuration.
+const Name = "openai"
+
+// IDPrefix is what the ids of answers begin with.
+const IDPrefix = "chatcmpl-"
+
+const (
+	// maxDepth is how deep the arrays and objects of a body may nest.
+	maxDepth = parse.MaxDepth
+	// maxCount keeps token counts where sums and products of them are exact.
+	maxCount = parse.MaxCount
+	// maxChoices is the documented limit of n.
+	maxChoices = 128
+
+	outputCap       = "max_completion_tokens"
+	legacyOutputCap = "max_tokens"
+)
+
+// Path is what follows a provider's base URL.
+func Path(string, bool) string { return "/chat/completions" }
+
+// Dialect is the wire format.
+func Dialect() *dialect.Dialect {
+	return &dialect.Dialect{
+		Name:        Name,
+		Vendor:      Name,
+		KeyHeaders:  []string{"X-Api-Key", "Api-Key"}, // Azure's
+		Usual:       true,
+		ClientAPI:   true,
+		IDPrefix:    IDPrefix,
+		Status:      Status,
+		EncodeError: EncodeError,
+		DecodeError: DecodeError,
+		Operations:  operations(),
+		Operation: dialect.Operation{
+			Op:            llm.OpChat,
+			Routes:        []string{"POST /v1/chat/completions"},
+			KeepAlive:     dialect.KeepAlive,
+			Framing:       dialect.ServerSent(),
+			EndMarker:     dialect.Done,
+			Scan:          Scan,
+			DecodeRequest: DecodeRequest,
+			EncodeReply:   EncodeReply,
+			NewEncoder:    func(m llm.Meta) dialect.Encoder { return NewEncoder(m) },
+			Path:          Path,
+			EncodeRequest: EncodeRequest,
+			Splice:        Splice,
+			DecodeReply:   DecodeReply,
+			NewDecoder:    func(q *llm.Quirks) dialect.Decoder { return NewDecoder(q) },
+			Stamp:         Stamp,
+		},
+	}
+}
+
+// operations are what it can do beside chat.
+func operations() []*dialect.Operation {
+	return []*dialect.Operation{
+		{
+			Op:            llm.OpEmbed,
+			Silent:        true,
+			Routes:        []string{"POST /v1/embeddings"},
+			Scan:          ScanEmbed,
+			DecodeRequest: DecodeEmbed,
+			EncodeReply:   EncodeVectors,
+			Path:          EmbedPath,
+			EncodeRequest: EncodeEmbed,
+			Splice:        compose.SpliceModel,
+			DecodeReply:   DecodeVectors,
+			Stamp:         Stamp,
+		},
+		media(llm.OpImage, "/images/generations", dialect.Operation{
+			Scan: ScanImage, Splice: compose.SpliceModel, DecodeReply: DecodeImages,
+		}),
+		media(llm.OpImageEdit, "/images/edits", dialect.Operation{
+			Multipart: true, Scan: ScanImageEdit, Splice: SpliceForm, DecodeReply: DecodeImages,
+		}),
+		media(llm.OpSpeech, "/audio/speech", dialect.Operation{
+			Silent: true, Raw: true, Scan: ScanSpeech, Splice: compose.SpliceModel, DecodeReply: DecodeSound,
+		}),
+		media(llm.OpTranscription, "/audio/transcriptions", transcription()),
+		media(llm.OpTranslation, "/audio/translations", transcription()),
+	}
+}
+
+func transcription() dialect.Operation {
+	return dialect.Operation{
+		Multipart: true, Raw: true, Scan: ScanTranscription, Splice: SpliceForm, DecodeReply: DecodeTranscript,
+	}
+}
+
+// media is an operation of images or sound, which is not translated.
+func media(op llm.Op, path string, o dialect.Operation) *dialect.Operation {
+	o.Op, o.Routes, o.Path = op, []string{"POST /v1" + path}, dialect.At(path)
+	o.Framing, o.KeepAlive, o.Stamp = dialect.ServerSent(), dialect.KeepAlive, Stamp
+	o.NewEncoder = func(m llm.Meta) dialect.Encoder { return NewMediaEncoder(m) }
+	o.NewDecoder = func(q *llm.Quirks) dialect.Decoder { return NewMediaDecoder(q) }
+	return &o
+}
