@@ -11,8 +11,6 @@ import (
 
 	"weir/internal/account"
 	"weir/internal/dialect"
-	"weir/internal/dialect/anthropic"
-	"weir/internal/dialect/openai"
 	"weir/internal/ledger"
 	"weir/internal/llm"
 	"weir/internal/route"
@@ -30,49 +28,71 @@ type modelShape struct {
 }
 
 func (s *Server) ownModels() *modelShape {
-	return &modelShape{errors: s.native, vendor: openai.Name, list: listModels, one: oneModel}
+	return &modelShape{errors: s.native, vendor: s.dialects.Usual().Vendor, list: listModels, one: oneModel}
 }
 
-func (s *Server) anthropicModels() *modelShape {
+// modelsOf is the shape of a wire format with a list of its own.
+func modelsOf(d *dialect.Dialect) *modelShape {
 	return &modelShape{
-		errors: s.anthropic, vendor: s.anthropic.Vendor, list: listAnthropicModels,
-		one: oneAnthropicModel,
+		errors: d, vendor: d.Vendor,
+		list: func(r *request, visible []route.Model) ([]byte, error) {
+			models := make([]dialect.Model, len(visible))
+			for i := range visible {
+				models[i] = told(&visible[i])
+			}
+			return d.Models.List(r.URL.Query(), models)
+		},
+		one: func(m *route.Model) ([]byte, error) {
+			model := told(m)
+			return d.Models.One(&model)
+		},
 	}
 }
 
-func (s *Server) geminiModels() *modelShape {
-	return &modelShape{errors: s.gemini, vendor: s.gemini.Vendor, list: listGeminiModels, one: oneGeminiModel}
+func told(m *route.Model) dialect.Model {
+	return dialect.Model{
+		Name: m.Name, Context: m.Context, MaxOutput: m.MaxOutput, Deprecated: m.Deprecated, Day: checkedDay(m),
+	}
 }
 
-// Models answers GET /v1/models: what the caller's key may use, in the shape
-// of OpenAI's list (https://platform.openai.com/docs/api-reference/models/list)
-// with more fields beside it, or in Anthropic's for its clients.
-func (s *Server) Models(permission account.Permission) http.Handler {
-	return byVersion(s.allModels(permission, s.anthropicModels()), s.allModels(permission, s.ownModels()))
+// ModelList is one of the routes at which clients list models.
+type ModelList struct {
+	Pattern string
+	Handler http.Handler
+	Dialect *dialect.Dialect // nil for the service's own
 }
 
-// Model answers GET /v1/models/{target...}: one of those that Models lists, by its
-// full name, its alias or, without a slash, as at the vendor's client API.
-func (s *Server) Model(permission account.Permission) http.Handler {
-	return byVersion(s.oneModel(permission, s.anthropicModels()), s.oneModel(permission, s.ownModels()))
+// ModelLists answer GET /v1/models, with what the caller's key may use in the shape of
+// OpenAI's list (https://platform.openai.com/docs/api-reference/models/list) with more
+// fields beside it, and wherever else the clients of a wire format ask. Below each list is
+// one of its models, by its full name, its alias or, without a slash, as at the vendor's
+// client API.
+func (s *Server) ModelLists(permission account.Permission) []ModelList {
+	all, one := s.allModels(permission, s.ownModels()), s.oneModel(permission, s.ownModels())
+	var lists []ModelList
+	for _, d := range s.dialects {
+		switch shape := modelsOf(d); {
+		case d.Models == nil:
+		case d.Models.Header != "":
+			all = byHeader(d.Models.Header, s.allModels(permission, shape), all)
+			one = byHeader(d.Models.Header, s.oneModel(permission, shape), one)
+		default:
+			lists = append(lists, listAt(d.Models.Path, s.allModels(permission, shape), s.oneModel(permission, shape), d)...)
+		}
+	}
+	return append(lists, listAt("/v1/models", all, one, nil)...)
 }
 
-// GeminiModels answers GET /v1beta/models, which is Gemini's list.
-func (s *Server) GeminiModels(permission account.Permission) http.Handler {
-	return s.allModels(permission, s.geminiModels())
+func listAt(path string, all, one http.Handler, d *dialect.Dialect) []ModelList {
+	return []ModelList{{"GET " + path, all, d}, {"GET " + path + "/{target...}", one, d}}
 }
 
-// GeminiModel answers GET /v1beta/models/{target...}, one of that list.
-func (s *Server) GeminiModel(permission account.Permission) http.Handler {
-	return s.oneModel(permission, s.geminiModels())
-}
-
-// byVersion tells Anthropic's clients from others by the header that each of
+// byHeader tells the clients of a wire format from others by the header that each of
 // their requests has.
-func byVersion(anthropics, others http.Handler) http.Handler {
+func byHeader(name string, own, others http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get(anthropic.VersionHeader) != "" {
-			anthropics.ServeHTTP(w, r)
+		if r.Header.Get(name) != "" {
+			own.ServeHTTP(w, r)
 			return
 		}
 		others.ServeHTTP(w, r)

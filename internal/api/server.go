@@ -34,18 +34,13 @@ type Options struct {
 	Ledger   *ledger.Ledger
 	Uses     UsesReader
 	Router   *route.Router
-	// Native is the dialect whose errors the service's own API speaks.
-	Native *dialect.Dialect
-	// Anthropic and Gemini are those whose clients list models in a way of
-	// their own.
-	Anthropic, Gemini *dialect.Dialect
+	// Dialects are the wire formats that clients speak.
+	Dialects dialect.Set
 	// Limits tells callers what they have left.
 	Limits *ratelimit.Limiter
-	// Kept are the responses of the Responses API, whose errors are in the
-	// words of the dialect Responses.
+	// Kept are the responses of the Responses API.
 	Kept         *conversation.Service
 	ReadCapacity func(r *http.Request, account string) (capacity conversation.Capacity, done func()) // to read it
-	Responses    *dialect.Dialect
 	// Admin is what AdminRoutes work with.
 	Admin AdminOptions
 	// Prices is of which day the price data is, and what is wrong with the price files;
@@ -59,32 +54,32 @@ type Options struct {
 
 // Server answers everything that is not a request to a model.
 type Server struct {
-	accounts          *account.Service
-	ledger            *ledger.Ledger
-	uses              UsesReader
-	router            *route.Router
-	native            *dialect.Dialect
-	anthropic, gemini *dialect.Dialect
-	kept              *conversation.Service
-	readCapacity      func(*http.Request, string) (conversation.Capacity, func())
-	limits            *ratelimit.Limiter
-	spoken            *dialect.Dialect // of what is kept
-	admin             *AdminOptions
-	document          func() (*document, error) // made when it is first asked for
-	prices            func() (day time.Time, problem string)
-	now               func() time.Time
-	log               *slog.Logger
+	accounts     *account.Service
+	ledger       *ledger.Ledger
+	uses         UsesReader
+	router       *route.Router
+	dialects     dialect.Set
+	native       *dialect.Dialect // whose errors the service's own API speaks
+	kept         *conversation.Service
+	readCapacity func(*http.Request, string) (conversation.Capacity, func())
+	limits       *ratelimit.Limiter
+	spoken       *dialect.Dialect // of what is kept
+	admin        *AdminOptions
+	document     func() (*document, error) // made when it is first asked for
+	prices       func() (day time.Time, problem string)
+	now          func() time.Time
+	log          *slog.Logger
 }
 
 // New makes a server.
 func New(o Options) *Server {
 	return &Server{
 		accounts: o.Accounts, ledger: o.Ledger, uses: o.Uses, router: o.Router,
-		native: o.Native, anthropic: o.Anthropic, gemini: o.Gemini, kept: o.Kept, readCapacity: o.ReadCapacity,
-		limits: o.Limits, spoken: o.Responses, now: o.Now, log: o.Log,
+		dialects: o.Dialects, native: o.Dialects.Own(), kept: o.Kept, readCapacity: o.ReadCapacity,
+		limits: o.Limits, spoken: o.Dialects.Keeping(), now: o.Now, log: o.Log,
 		prices:   o.Prices,
 		admin:    &o.Admin,
-		document: sync.OnceValues(func() (*document, error) { return newDocument(o.Version) }),
+		document: sync.OnceValues(func() (*document, error) { return newDocument(o.Version, o.Dialects) }),
 	}
 }
 

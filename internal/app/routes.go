@@ -39,8 +39,7 @@ func (g *instance) routes() []httpRoute {
 		}
 	}
 	counting := len(all) // these count their requests themselves
-	gemini := g.fleet.dialect("gemini")
-	responses := g.fleet.dialect("responses")
+	responses := g.fleet.dialects.Keeping()
 	all = append(all,
 		httpRoute{
 			pattern: "GET /v1/responses/{id}", permission: account.Chat, handler: g.api.Response(account.Chat),
@@ -53,18 +52,15 @@ func (g *instance) routes() []httpRoute {
 		httpRoute{pattern: "POST /v1/responses/{id}/cancel", permission: account.Chat, handler: g.api.CancelResponse(
 			account.Chat), dialect: responses},
 	)
+	for _, r := range g.api.ModelLists(account.Chat) {
+		all = append(all, httpRoute{
+			pattern: r.Pattern, permission: account.Chat, handler: r.Handler, dialect: r.Dialect,
+		})
+	}
 	all = append(all, g.metricsRoute()...)
 	all = append(all,
 		httpRoute{pattern: "GET /v1/uses", permission: account.Uses, handler: g.api.Uses(account.Uses)},
 		httpRoute{pattern: "GET /uses", permission: account.Uses, handler: g.api.Uses(account.Uses)},
-		httpRoute{pattern: "GET /v1/models", permission: account.Chat, handler: g.api.Models(account.Chat)},
-		httpRoute{pattern: "GET /v1/models/{target...}", permission: account.Chat, handler: g.api.Model(account.Chat)},
-		httpRoute{
-			pattern: "GET /v1beta/models", permission: account.Chat, handler: g.api.GeminiModels(account.Chat),
-			dialect: gemini,
-		},
-		httpRoute{pattern: "GET /v1beta/models/{target...}", permission: account.Chat, handler: g.api.GeminiModel(
-			account.Chat), dialect: gemini},
 		httpRoute{pattern: "GET /openapi.json", handler: g.api.Document()},
 		httpRoute{pattern: "GET /livez", handler: g.api.Live()},
 		httpRoute{pattern: "GET /readyz", handler: g.api.Ready(g.draining.Load)},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 	"weir/internal/sse"
 )
 
@@ -25,6 +26,9 @@ import (
 type Dialect struct {
 	// Name is the word for it in the configuration and in the catalogue.
 	Name string
+
+	// Inputs are what its requests may have that decides what they cost.
+	Inputs Inputs
 
 	// Operation is its chat.
 	Operation
@@ -54,12 +58,19 @@ type Dialect struct {
 	// ReplyHeaders sets what the vendor has on every reply, errors too, beside
 	// what every wire format has; nil for nothing.
 	ReplyHeaders func(h http.Header, requestID string)
+	// Models is how its clients list models in a way of their own; nil for none.
+	Models *ModelList
+	// Documents are its client API in OpenAPI's words, as YAML.
+	Documents []string
 	// ReplyLimits sets the vendor's own headers of what the caller has left; nil
 	// for none.
 	ReplyLimits func(h http.Header, now time.Time, left *llm.RateLimitStatus)
 
 	// The client half.
 
+	// Auth is the credential.Scheme by which its vendor is shown who asks; empty for a
+	// bearer token.
+	Auth string
 	// Canonical is the one name under which a model that may be named in
 	// several ways is known, priced and allowed; nil where there is one way.
 	Canonical func(model string) string
@@ -72,9 +83,34 @@ type Dialect struct {
 	// Prefill is whether its vendor continues a conversation that ends with an
 	// assistant's message behind that message.
 	Prefill bool
+	// Inquiry is how some who speak it are asked about a reply; nil for none.
+	Inquiry *Inquiry
 	// DecodeError reads the provider's explanation from an error body of any
 	// shape. The message is fit to be shown; empty when there is none.
 	DecodeError func(body []byte) llm.ProviderError
+}
+
+// Inputs are what a request for chat may have in the words of its wire format, that the tree
+// does not model and that goes to a provider as it came. Who is not on these lists may
+// carry input that the body does not show. Names are without their underscores and in
+// lower case, but in Plain.
+type Inputs struct {
+	// Plain are the top-level fields of a request of texts alone. A value of theirs
+	// holds no input but text: it is none of an array or an object, but for the messages
+	// and the stream's options. Empty where a request has to be decoded to know.
+	Plain rawjson.Names
+	// Shown are the top-level fields that add nothing to the input beyond their own
+	// bytes, and have the provider do nothing.
+	Shown rawjson.Names
+	// ClientTools are how the types begin of tools that the vendor describes and the
+	// client runs.
+	ClientTools []string
+	// MaxUses is the member of a tool of the provider's that caps how often it is used
+	// for one request; empty where what is there is passed over.
+	MaxUses string
+	// MaxCalls are the top-level fields that say how many calls of its own tools a
+	// provider makes at most.
+	MaxCalls rawjson.Names
 }
 
 // For is the operation of the wire format; nil where it has none such.
@@ -181,6 +217,21 @@ type Operation struct {
 	// bytes stay as they are.
 	Stamp func(dst, data []byte, f *llm.Final) []byte
 }
+
+// Inquiry is a way of asking a provider, by a GET, about a reply that it has given.
+type Inquiry struct {
+	Name string // in the catalogue
+	// Every is whether it is about replies in any wire format; otherwise about those
+	// of the one that it is of.
+	Every bool
+	// Path is what follows the base URL.
+	Path func(id string) string
+	// Decode reads the answer as DecodeReply does.
+	Decode func(body []byte, q *llm.Quirks) (*llm.Reply, error)
+}
+
+// Asks reports whether replies in the wire format are asked about in that way.
+func (d *Dialect) Asks(way *Inquiry) bool { return d.Inquiry != nil && d.Inquiry.Name == way.Name }
 
 // Header is one header of a request.
 type Header struct{ Name, Value string }

@@ -1,6 +1,9 @@
 package dialect
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Set is wire formats, in the order in which they are named to people.
 type Set []*Dialect
@@ -48,4 +51,30 @@ func (s Set) OfProviders() (names []string) {
 		}
 	}
 	return names
+}
+
+// Below are those of providers that clients, too, speak below a path.
+func (s Set) Below(path string) (all []*Dialect) {
+	for _, d := range s {
+		if d.ClientAPI && d.Path != nil && strings.HasPrefix(d.Routes[0], "POST "+path) {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// Own is that of Weir's own client API.
+func (s Set) Own() *Dialect {
+	return s.Find(func(d *Dialect) bool { return d.ClientAPI && d.Vendor == "" })
+}
+
+// Keeping is the one whose answers are kept for requests to come.
+func (s Set) Keeping() *Dialect { return s.Find(func(d *Dialect) bool { return d.Kept != nil }) }
+
+// Inquiry is the way of asking of that name; nil for none.
+func (s Set) Inquiry(name string) *Inquiry {
+	if d := s.Find(func(d *Dialect) bool { return d.Inquiry != nil && d.Inquiry.Name == name }); d != nil {
+		return d.Inquiry
+	}
+	return nil
 }

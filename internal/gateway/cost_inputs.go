@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"weir/internal/dialect"
 	"weir/internal/llm"
 	"weir/internal/rawjson"
 	"weir/internal/recording"
@@ -66,7 +67,7 @@ func (c *call) costInputs(t *route.Target) costInputs {
 		r.around += aroundTools
 	}
 	for i := range tree.Tools {
-		r.tool(&tree.Tools[i], tree.ExtraOf)
+		r.tool(&tree.Tools[i], &c.dialect.Inputs)
 	}
 	r.own, r.kept = tree.ExtraOf == c.speaking(t).Name, c.op.Kept != nil
 	for i := range tree.Messages {
@@ -74,7 +75,7 @@ func (c *call) costInputs(t *route.Target) costInputs {
 		r.parts(tree.Messages[i].Parts)
 	}
 	if r.own {
-		r.members(tree, c.quirks(t))
+		r.members(tree, &c.dialect.Inputs, c.quirks(t))
 	}
 	if c.quirks(t).ReasoningBesideCap && !r.reasonsWithin && c.table.MayReason(t) {
 		r.beside += c.window(t) // more does not fit
@@ -97,22 +98,21 @@ func (r *costInputs) call(c llm.Class, n int64) {
 
 // tool takes note of one. A tool of a type that nobody knows is one that the
 // provider runs.
-func (r *costInputs) tool(t *llm.Tool, format string) {
+func (r *costInputs) tool(t *llm.Tool, in *dialect.Inputs) {
 	r.schemas += int64(len(t.Parameters))
 	switch {
 	case t.Raw == nil:
-	case isClients(t.Raw, format):
+	case isClients(t.Raw, in):
 		r.schemas += int64(len(t.Raw))
 		r.around += aroundVendorTool
 	default:
-		r.call(toolClass(t.Raw), usesOf(t.Raw, format))
+		r.call(toolClass(t.Raw), usesOf(t.Raw, in))
 	}
 }
 
 // usesOf is how often the provider may use a tool of its own for one request.
-// The cap is Anthropic's: others pass over what they do not know.
-func usesOf(raw []byte, format string) int64 {
-	if n, ok := rawjson.AsInt(rawjson.Get(raw, "max_uses")); ok && format == "anthropic" && n >= 0 && n <= maxUnknown {
+func usesOf(raw []byte, in *dialect.Inputs) int64 {
+	if n, ok := rawjson.AsInt(rawjson.Get(raw, in.MaxUses)); ok && in.MaxUses != "" && n >= 0 && n <= maxUnknown {
 		return n
 	}
 	return mostCalls
@@ -218,7 +218,7 @@ func isMeasured(m *llm.Media) bool {
 }
 
 // members takes note of the top-level fields that nobody modelled.
-func (r *costInputs) members(tree *llm.Request, q *llm.Quirks) {
+func (r *costInputs) members(tree *llm.Request, in *dialect.Inputs, q *llm.Quirks) {
 	total := int64(-1)
 	for _, f := range tree.Extra {
 		name := plain(f.Name)
@@ -230,7 +230,7 @@ func (r *costInputs) members(tree *llm.Request, q *llm.Quirks) {
 				n = maxUnknown
 			}
 			r.limit, r.capped = max(r.limit, n), true
-		case capsOfCalls.Has(name) && tree.ExtraOf == "responses":
+		case in.MaxCalls.Has(name):
 			if !isInt || n < 0 { // as above
 				n = maxUnknown
 			}
@@ -252,7 +252,7 @@ func (r *costInputs) members(tree *llm.Request, q *llm.Quirks) {
 			r.call(llm.Input, mostCalls)
 		case working[name] != 0:
 			r.call(working[name], mostCalls)
-		case !isShownMember(name, tree.ExtraOf):
+		case !isShownMember(name, in):
 			r.hidden = true
 			r.toolsBy(name, f.Value)
 			asked := answersAsked(f.Value)

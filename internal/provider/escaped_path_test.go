@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"weir/internal/credential"
 	"weir/internal/dialect"
 	"weir/internal/dialect/registry"
 	"weir/internal/provider"
@@ -25,7 +26,7 @@ func TestEscapedPath(t *testing.T) {
 		t.Cleanup(server.Close)
 		all := registry.All()
 		bedrock := all[slices.IndexFunc(all, func(d *dialect.Dialect) bool { return d.Name == "bedrock" })]
-		o := provider.Options{Name: "acme", BaseURL: server.URL, AllowPrivate: true, Dialect: bedrock, Auth: provider.AuthNone}
+		o := provider.Options{Name: "acme", BaseURL: server.URL, AllowPrivate: true, Dialect: bedrock, Auth: credential.None}
 		if way.standard {
 			o.Transport, _ = provider.NewTransport(o)
 		}

@@ -6,11 +6,17 @@
 package anthropic
 
 import (
+	_ "embed"
+
 	"weir/internal/dialect"
 	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 )
+
+//go:embed openapi.yaml
+var document string
 
 const (
 	// Name is the word for the format in the configuration.
@@ -46,6 +52,7 @@ func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:         Name,
 		Vendor:       Name,
+		Auth:         "x-api-key",
 		KeyHeaders:   []string{"X-Api-Key"},
 		ClientAPI:    true,
 		IDPrefix:     IDPrefix,
@@ -57,7 +64,12 @@ func Dialect() *dialect.Dialect {
 		Passed:       []string{VersionHeader, "Anthropic-Beta"},
 		Prefill:      true, // up to Claude 4.5
 		DecodeError:  DecodeError,
-		Operations:   operations(),
+		Models: &dialect.ModelList{
+			Path: "/v1/models", Header: VersionHeader, List: listModels, One: oneModel,
+		},
+		Inputs:     inputs(),
+		Documents:  []string{document},
+		Operations: operations(),
 		Operation: dialect.Operation{
 			Op:            llm.OpChat,
 			Routes:        []string{"POST /v1/messages"},
@@ -93,4 +105,19 @@ func operations() []*dialect.Operation {
 		DecodeReply:   DecodeCount,
 		Stamp:         dialect.Unstamped,
 	}}
+}
+
+// inputs are what its requests may have that the tree does not model.
+func inputs() dialect.Inputs {
+	return dialect.Inputs{
+		Plain: rawjson.Names{
+			"model", "messages", "max_tokens", "system", "stream", "temperature", "top_p",
+		},
+		Shown: rawjson.Names{
+			"metadata", "servicetier", "inferencegeo", "speed", "outputconfig", "outputformat", "cachecontrol",
+			"toolchoice", "contextmanagement",
+		},
+		ClientTools: []string{"bash_", "text_editor_", "computer_", "memory_"},
+		MaxUses:     "max_uses",
+	}
 }

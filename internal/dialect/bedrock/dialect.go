@@ -62,6 +62,7 @@ func appendSegment(dst []byte, s string) []byte {
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
+		Auth:        "aws",
 		Status:      Status,
 		EncodeError: EncodeError,
 		DecodeError: DecodeError,

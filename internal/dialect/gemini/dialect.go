@@ -10,13 +10,18 @@
 package gemini
 
 import (
+	_ "embed"
 	"net/url"
 	"strings"
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 )
+
+//go:embed openapi.yaml
+var document string
 
 const (
 	// Name is the word for the format in the configuration.
@@ -113,12 +118,16 @@ func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
 		Vendor:      Name,
+		Auth:        "x-goog-api-key",
 		KeyHeaders:  []string{"X-Goog-Api-Key"},
 		ClientAPI:   true,
 		Status:      Status,
 		EncodeError: EncodeError,
 		Canonical:   Canonical,
 		DecodeError: DecodeError,
+		Models:      &dialect.ModelList{Path: "/v1beta/models", List: listModels, One: oneModel},
+		Inputs:      inputs(),
+		Documents:   []string{document},
 		Operations:  operations(),
 		Operation: dialect.Operation{
 			Op: llm.OpChat,
@@ -183,4 +192,14 @@ func operations() []*dialect.Operation {
 		DecodeRequest: DecodeEmbedOne,
 		EncodeReply:   EncodeVector,
 	}}
+}
+
+// inputs are what its requests may have that the tree does not model.
+func inputs() dialect.Inputs {
+	return dialect.Inputs{
+		Shown: rawjson.Names{
+			"safetysettings", "servicetier", "labels", "store", "toolconfig",
+		},
+		ClientTools: []string{"computerUse"},
+	}
 }

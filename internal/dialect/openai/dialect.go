@@ -7,11 +7,20 @@
 package openai
 
 import (
+	_ "embed"
+
 	"weir/internal/dialect"
 	"weir/internal/dialect/compose"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 )
+
+//go:embed openapi.yaml
+var document string
+
+//go:embed openapi_media.yaml
+var mediaDocument string
 
 // Name is the word for the format in the configuration.
 const Name = "openai"
@@ -46,6 +55,9 @@ func Dialect() *dialect.Dialect {
 		Status:      Status,
 		EncodeError: EncodeError,
 		DecodeError: DecodeError,
+		Inquiry:     &dialect.Inquiry{Name: "generation", Every: true, Path: generationPath, Decode: DecodeGeneration},
+		Inputs:      inputs(),
+		Documents:   []string{document, mediaDocument},
 		Operations:  operations(),
 		Operation: dialect.Operation{
 			Op:            llm.OpChat,
@@ -110,4 +122,26 @@ func media(op llm.Op, path string, o dialect.Operation) *dialect.Operation {
 	o.NewEncoder = func(m llm.Meta) dialect.Encoder { return NewMediaEncoder(m) }
 	o.NewDecoder = func(q *llm.Quirks) dialect.Decoder { return NewMediaDecoder(q) }
 	return &o
+}
+
+// inputs are what its requests may have that the tree does not model.
+func inputs() dialect.Inputs {
+	return dialect.Inputs{
+		Plain: rawjson.Names{
+			"model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "temperature",
+			"top_p",
+		},
+		Shown: rawjson.Names{
+			"store", "metadata", "logprobs", "toplogprobs", "logitbias", "servicetier", "safetyidentifier",
+			"promptcachekey", "promptcacheretention", "verbosity", "modalities", "audio", "responseformat",
+			"toolchoice", "functioncall",
+			// of servers and vendors that speak alike
+			"repetitionpenalty", "lengthpenalty", "norepeatngramsize", "minp", "topa", "mintokens",
+			"stoptokenids", "ignoreeos", "skipspecialtokens", "badwords", "allowedtokenids", "randomseed",
+			"priority", "safeprompt", "promptmode", "guidedjson", "guidedregex", "guidedchoice", "guidedgrammar",
+			"enablethinking", "includereasoning", "reasoningformat", "addgenerationprompt",
+			"continuefinalmessage", "usage", "keepalive",
+		},
+		ClientTools: []string{"custom"},
+	}
 }

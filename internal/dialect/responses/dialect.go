@@ -10,10 +10,17 @@
 package responses
 
 import (
+	_ "embed"
+	"net/url"
+
 	"weir/internal/dialect"
 	"weir/internal/dialect/parse"
 	"weir/internal/llm"
+	"weir/internal/rawjson"
 )
+
+//go:embed openapi.yaml
+var document string
 
 // Name is the word for the format in the configuration.
 const Name = "responses"
@@ -52,10 +59,20 @@ const (
 // Path is what follows a provider's base URL.
 func Path(string, bool) string { return "/responses" }
 
+// replyPath is of GET /responses/{id}, of answers that are stored:
+// https://developers.openai.com/api/reference/resources/responses/methods/retrieve
+// (looked up 2026-11-22), https://learn.microsoft.com/azure/ai-services/openai/quickstart
+// (undated copy) and https://docs.x.ai/developers/model-capabilities/text/generate-text
+// (undated copy), which keep them for 30 days.
+func replyPath(id string) string { return "/responses/" + url.PathEscape(id) }
+
 // Dialect is the wire format: OpenAI's other one, with all but the chat of the first.
 func Dialect(first *dialect.Dialect) *dialect.Dialect {
 	d := *first
 	d.Name, d.IDPrefix, d.Usual = Name, IDPrefix, false
+	d.Inputs = inputs()
+	d.Documents = []string{document}
+	d.Inquiry = &dialect.Inquiry{Name: Name, Path: replyPath, Decode: DecodeReply}
 	d.Operation = dialect.Operation{
 		Op:            llm.OpChat,
 		Routes:        []string{"POST /v1/responses"},
@@ -75,4 +92,17 @@ func Dialect(first *dialect.Dialect) *dialect.Dialect {
 		Stamp:         Stamp,
 	}
 	return &d
+}
+
+// inputs are what its requests may have that the tree does not model.
+func inputs() dialect.Inputs {
+	return dialect.Inputs{
+		Shown: rawjson.Names{
+			"store", "metadata", "include", "truncation", "servicetier", "safetyidentifier", "promptcachekey",
+			"promptcacheretention", "toplogprobs", "streamoptions", "background", "toolchoice", "clientmetadata",
+			"verbosity", "contextmanagement",
+		},
+		ClientTools: []string{"custom", "local_shell", "apply_patch", "computer"},
+		MaxCalls:    rawjson.Names{"maxtoolcalls", "maxturns"}, // the turns that some servers count
+	}
 }

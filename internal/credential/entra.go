@@ -1,4 +1,4 @@
-package provider
+package credential
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 // entraIdentity sends a Microsoft Entra ID token of the default chain: the
 // environment, a workload identity, a managed identity, the command lines.
 // https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
-func entraIdentity(o *Options) (*identity, error) {
-	client, err := newIdentityClient(o)
+func entraIdentity(o *Options) (*Identity, error) {
+	client, err := o.Client()
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package provider
+package credential
 
 import (
 	"cmp"
@@ -26,8 +26,8 @@ const (
 
 // googleIdentity sends an access token of Google's Application Default
 // Credentials: https://cloud.google.com/docs/authentication/application-default-credentials
-func googleIdentity(o *Options) (*identity, error) {
-	client, err := newIdentityClient(o)
+func googleIdentity(o *Options) (*Identity, error) {
+	client, err := o.Client()
 	if err != nil {
 		return nil, err
 	}
