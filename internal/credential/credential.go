@@ -3,11 +3,18 @@
 package credential
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
 	"strings"
+	"time"
 
+	"weir/internal/dialect"
 	"weir/internal/llm"
+	"weir/internal/outbound"
 )
 
 // Scheme is the way in which a request shows who sends it, in the words of
@@ -39,7 +46,7 @@ type Way struct {
 	prefix string // stands before it
 	// Identify is who the gateway is where no key is configured; nil for a
 	// scheme of keys alone.
-	Identify func(o *Options) (*Identity, error)
+	Identify func(o *Options) *Identity
 }
 
 // Way is what the scheme does; false for a scheme that there is none of.
@@ -101,3 +108,70 @@ func (s Scheme) CheckKey(key string) error {
 // IsAccessKey reports whether a key is none of the provider's API keys but one of the
 // account's, which must not go anywhere as a bearer token.
 func (s Scheme) IsAccessKey(key string) bool { return s == AWS && strings.Contains(key, ":") }
+
+// Options are what an identity is found with.
+type Options struct {
+	URL    *url.URL     // the provider's address
+	Client *http.Client // by which credentials are fetched
+	Now    func() time.Time
+}
+
+// Identity shows who the gateway is where no key is configured, by what its
+// environment gives it: variables, files, the role of the machine. Nothing of
+// it is read, and nobody is asked, before the first request.
+type Identity struct {
+	// Sign gives the headers that a POST of the body to the target, which is
+	// escaped already, carries. It waits for a credential at most until ctx ends.
+	Sign func(ctx context.Context, target string, body []byte) ([]dialect.Header, error)
+	// Secrets are what no text may hold.
+	Secrets func() []string
+	// Close lets go of a credential that nobody waits for.
+	Close func()
+}
+
+// bearer is an access token (RFC 6750) and the headers that go along with it.
+type bearer struct {
+	token string
+	more  []dialect.Header
+}
+
+// newBearerIdentity sends the token that fetch gets.
+func newBearerIdentity(o *Options, fetch func(ctx context.Context) (lease[bearer], error)) *Identity {
+	k := newCredentialCache(o.Now, fetch)
+	return &Identity{
+		Sign: func(ctx context.Context, _ string, _ []byte) ([]dialect.Header, error) {
+			b, err := k.get(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return append([]dialect.Header{{Name: "Authorization", Value: "Bearer " + b.token}}, b.more...), nil
+		},
+		Secrets: func() []string {
+			var all []string
+			for _, b := range k.known() {
+				all = append(all, b.token)
+			}
+			return all
+		},
+		Close: k.close,
+	}
+}
+
+// IsNear tells the machine's own services, which no proxy can reach.
+func IsNear(host string) bool {
+	if host == "localhost" || host == "metadata.google.internal" {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && outbound.IsLocal(outbound.Embedded(a))
+}
+
+// errorCode is the word by which a service names its error; empty where it is
+// no word.
+func errorCode(s string) string {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_."
+	if len(s) > 64 || strings.Trim(s, letters) != "" {
+		return ""
+	}
+	return s
+}

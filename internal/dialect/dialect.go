@@ -11,6 +11,8 @@ package dialect
 import (
 	"io"
 	"net/http"
+	"net/url"
+	"sort"
 	"strings"
 	"time"
 
@@ -62,9 +64,10 @@ type Dialect struct {
 	Models *ModelList
 	// Documents are its client API in OpenAPI's words, as YAML.
 	Documents []string
-	// ReplyLimits sets the vendor's own headers of what the caller has left; nil
-	// for none.
-	ReplyLimits func(h http.Header, now time.Time, left *llm.RateLimitStatus)
+	// Limits are the vendor's own headers of what the caller has left, and ResetAt
+	// writes their times: now where there is no limit.
+	Limits  []LimitHeaders
+	ResetAt func(now time.Time, after time.Duration) string
 
 	// The client half.
 
@@ -300,4 +303,32 @@ type Encoder interface {
 	Finish(dst []byte, f *llm.Final) []byte
 	// Fail writes an in-band error and ends the stream; no end marker follows.
 	Fail(dst []byte, e *llm.Error) []byte
+}
+
+// ModelList is how the clients of a wire format ask which models there are.
+type ModelList struct {
+	// Path is where: a GET of it is for all, one of a name below it for that model.
+	Path string
+	// Header is one that each request of these clients has, where others ask at
+	// the same path; empty where none do.
+	Header string
+	// List is the part of the models, sorted by name, that a query asks for.
+	// Errors are *llm.Error.
+	List func(query url.Values, models []Model) ([]byte, error)
+	One  func(m *Model) ([]byte, error)
+}
+
+// Model is what a list tells of one.
+type Model struct {
+	Name       string // "<provider>/<model-name>", or an alias
+	Context    int64  // tokens; 0 for unknown
+	MaxOutput  int64  // tokens; 0 for unknown
+	Deprecated bool
+	Day        time.Time // of what is known of it; zero for none
+}
+
+// ModelsUpTo is how many of the models, sorted by name, have that name or one
+// before it.
+func ModelsUpTo(sorted []Model, name string) int {
+	return sort.Search(len(sorted), func(i int) bool { return sorted[i].Name > name })
 }

@@ -50,6 +50,19 @@ func checkHeaders(headers []dialect.Header) error {
 	return nil
 }
 
+// newIdentity is what the environment says that the gateway is.
+func newIdentity(o *Options, way credential.Way) (*credential.Identity, error) {
+	u, err := url.Parse(o.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	client, err := newIdentityClient(o)
+	if err != nil {
+		return nil, err
+	}
+	return way.Identify(&credential.Options{URL: u, Client: client, Now: o.Now}), nil
+}
+
 // newIdentityClient is the HTTP client by which credentials are fetched. It
 // keeps to outbound.proxy and outbound.ca_file, and goes to the services of the
 // machine itself without a proxy. Only the operator's own settings say where

@@ -141,8 +141,7 @@ func New(o Options) (*Provider, error) {
 	way, _ := o.Auth.Way()
 	p := &Provider{wire: w, asking: asking, header: way.Header, credentials: way.Values(o.APIKeys)}
 	if len(o.APIKeys) == 0 && way.Identify != nil {
-		client := func() (*http.Client, error) { return newIdentityClient(&o) }
-		if p.identity, err = way.Identify(&credential.Options{BaseURL: o.BaseURL, Client: client, Now: o.Now}); err != nil {
+		if p.identity, err = newIdentity(&o, way); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,8 @@ package anthropic
 
 import (
 	_ "embed"
+	"net/http"
+	"time"
 
 	"weir/internal/dialect"
 	"weir/internal/dialect/compose"
@@ -25,8 +27,6 @@ const (
 	// vendor refuses a request that does not.
 	VersionHeader = "Anthropic-Version"
 	Version       = "2023-06-01"
-	// IDPrefix is what the ids of answers begin with.
-	IDPrefix = "msg_"
 	// KeepAlive is the vendor's event for silences.
 	KeepAlive = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
 	// EndMarker ends a whole stream.
@@ -36,40 +36,49 @@ const (
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
 	maxDepth = parse.MaxDepth
-	// maxCount keeps token counts where sums and products of them are exact.
-	maxCount = parse.MaxCount
 	// defaultOutput is the output cap of a request that has none, for the vendor
 	// demands one. Every model since Claude 3.5 can write that much; what more a
 	// model could write is not known here.
 	defaultOutput = 8192
 )
 
-// Path is what follows a provider's base URL.
-func Path(string, bool) string { return "/messages" }
-
 // Dialect is the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name:         Name,
-		Vendor:       Name,
-		Auth:         "x-api-key",
-		KeyHeaders:   []string{"X-Api-Key"},
-		ClientAPI:    true,
-		IDPrefix:     IDPrefix,
-		Status:       Status,
-		EncodeError:  EncodeError,
-		Headers:      []dialect.Header{{Name: VersionHeader, Value: Version}},
-		ReplyHeaders: ReplyHeaders,
-		ReplyLimits:  ReplyLimits,
+		Name:        Name,
+		Vendor:      Name,
+		Auth:        "x-api-key",
+		KeyHeaders:  []string{"X-Api-Key"},
+		ClientAPI:   true,
+		IDPrefix:    "msg_",
+		Status:      vocabulary.Status,
+		EncodeError: EncodeError,
+		Headers:     []dialect.Header{{Name: VersionHeader, Value: Version}},
+		// The request's id is where the SDKs read it: https://platform.claude.com/docs/en/api/errors#request-id.
+		ReplyHeaders: func(h http.Header, id string) { h["Request-Id"] = []string{id} },
+		Limits:       limits("Requests", "Tokens", "Input-Tokens", "Output-Tokens"),
+		ResetAt:      func(now time.Time, after time.Duration) string { return now.Add(after).UTC().Format(time.RFC3339) },
 		Passed:       []string{VersionHeader, "Anthropic-Beta"},
 		Prefill:      true, // up to Claude 4.5
 		DecodeError:  DecodeError,
 		Models: &dialect.ModelList{
 			Path: "/v1/models", Header: VersionHeader, List: listModels, One: oneModel,
 		},
-		Inputs:     inputs(),
-		Documents:  []string{document},
-		Operations: operations(),
+		Inputs:    inputs(),
+		Documents: []string{document},
+		Operations: []*dialect.Operation{{
+			Op:            llm.OpCountTokens,
+			Silent:        true,
+			Free:          true,
+			Routes:        []string{"POST /v1/messages/count_tokens"},
+			Scan:          ScanCount,
+			DecodeRequest: DecodeRequest,
+			EncodeReply:   EncodeCount,
+			Path:          dialect.At("/messages/count_tokens"),
+			Splice:        compose.SpliceModel,
+			DecodeReply:   DecodeCount,
+			Stamp:         dialect.Unstamped,
+		}},
 		Operation: dialect.Operation{
 			Op:            llm.OpChat,
 			Routes:        []string{"POST /v1/messages"},
@@ -80,7 +89,7 @@ func Dialect() *dialect.Dialect {
 			DecodeRequest: DecodeRequest,
 			EncodeReply:   EncodeReply,
 			NewEncoder:    func(m llm.Meta) dialect.Encoder { return NewEncoder(m) },
-			Path:          Path,
+			Path:          dialect.At("/messages"),
 			EncodeRequest: EncodeRequest,
 			Splice:        Splice,
 			DecodeReply:   DecodeReply,
@@ -88,23 +97,6 @@ func Dialect() *dialect.Dialect {
 			Stamp:         Stamp,
 		},
 	}
-}
-
-// operations are what it can do beside chat.
-func operations() []*dialect.Operation {
-	return []*dialect.Operation{{
-		Op:            llm.OpCountTokens,
-		Silent:        true,
-		Free:          true,
-		Routes:        []string{"POST /v1/messages/count_tokens"},
-		Scan:          ScanCount,
-		DecodeRequest: DecodeRequest,
-		EncodeReply:   EncodeCount,
-		Path:          CountPath,
-		Splice:        compose.SpliceModel,
-		DecodeReply:   DecodeCount,
-		Stamp:         dialect.Unstamped,
-	}}
 }
 
 // inputs are what its requests may have that the tree does not model.
@@ -120,4 +112,17 @@ func inputs() dialect.Inputs {
 		ClientTools: []string{"bash_", "text_editor_", "computer_", "memory_"},
 		MaxUses:     "max_uses",
 	}
+}
+
+// limits are the vendor's rate-limit headers
+// (https://platform.claude.com/docs/en/api/rate-limits#response-headers). Tokens of input
+// and output are counted together, so those of each are the same.
+func limits(of ...string) (all []dialect.LimitHeaders) {
+	for _, what := range of {
+		name := "Anthropic-Ratelimit-" + what
+		all = append(all, dialect.LimitHeaders{
+			Limit: name + "-Limit", Remaining: name + "-Remaining", Reset: name + "-Reset", Tokens: what != "Requests",
+		})
+	}
+	return all
 }

@@ -21,8 +21,6 @@ const Name = "bedrock"
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
 	maxDepth = parse.MaxDepth
-	// maxCount keeps token counts where sums and products of them are exact.
-	maxCount = parse.MaxCount
 )
 
 // The operations, as a path ends.
@@ -63,10 +61,21 @@ func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
 		Auth:        "aws",
-		Status:      Status,
+		Status:      vocabulary.Status,
 		EncodeError: EncodeError,
 		DecodeError: DecodeError,
-		Operations:  operations(),
+		Operations: []*dialect.Operation{{
+			Op:            llm.OpEmbed,
+			Silent:        true,
+			Routes:        []string{"POST /model/{target...}"},
+			Suffix:        EmbedSuffix,
+			Scan:          ScanEmbed,
+			DecodeRequest: DecodeEmbed,
+			EncodeReply:   EncodeVectors,
+			Path:          EmbedPath,
+			EncodeRequest: EncodeEmbed,
+			DecodeReply:   DecodeVectors,
+		}},
 		Operation: dialect.Operation{
 			Op:     llm.OpChat,
 			Routes: []string{"POST /model/{target...}"},
@@ -87,20 +96,4 @@ func Dialect() *dialect.Dialect {
 			Stamp:         Stamp,
 		},
 	}
-}
-
-// operations are what it can do beside chat.
-func operations() []*dialect.Operation {
-	return []*dialect.Operation{{
-		Op:            llm.OpEmbed,
-		Silent:        true,
-		Routes:        []string{"POST /model/{target...}"},
-		Suffix:        EmbedSuffix,
-		Scan:          ScanEmbed,
-		DecodeRequest: DecodeEmbed,
-		EncodeReply:   EncodeVectors,
-		Path:          EmbedPath,
-		EncodeRequest: EncodeEmbed,
-		DecodeReply:   DecodeVectors,
-	}}
 }

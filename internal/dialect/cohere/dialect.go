@@ -18,26 +18,31 @@ const Name = "cohere"
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
 	maxDepth = parse.MaxDepth
-	// maxCount keeps token counts where sums and products of them are exact.
-	maxCount = parse.MaxCount
 	// maxStops is the documented limit of stop_sequences.
 	maxStops = 5
 
 	outputCap = "max_tokens"
 )
 
-// Path is what follows a provider's base URL.
-func Path(string, bool) string { return "/chat" }
-
 // Dialect is the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
 		Vendor:      Name,
-		Status:      Status,
+		Status:      llm.Code.Status, // https://docs.cohere.com/reference/errors
 		EncodeError: EncodeError,
 		DecodeError: DecodeError,
-		Operations:  operations(),
+		Operations: []*dialect.Operation{{
+			Op:            llm.OpEmbed,
+			Silent:        true,
+			Routes:        []string{"POST /v2/embed"},
+			Scan:          ScanEmbed,
+			DecodeRequest: DecodeEmbed,
+			EncodeReply:   EncodeVectors,
+			Path:          dialect.At("/embed"),
+			EncodeRequest: EncodeEmbed,
+			DecodeReply:   DecodeVectors,
+		}},
 		Operation: dialect.Operation{
 			Op:            llm.OpChat,
 			Routes:        []string{"POST /v2/chat"},
@@ -47,7 +52,7 @@ func Dialect() *dialect.Dialect {
 			DecodeRequest: DecodeRequest,
 			EncodeReply:   EncodeReply,
 			NewEncoder:    func(m llm.Meta) dialect.Encoder { return NewEncoder(m) },
-			Path:          Path,
+			Path:          dialect.At("/chat"),
 			EncodeRequest: EncodeRequest,
 			Splice:        Splice,
 			DecodeReply:   DecodeReply,
@@ -55,19 +60,4 @@ func Dialect() *dialect.Dialect {
 			Stamp:         Stamp,
 		},
 	}
-}
-
-// operations are what it can do beside chat.
-func operations() []*dialect.Operation {
-	return []*dialect.Operation{{
-		Op:            llm.OpEmbed,
-		Silent:        true,
-		Routes:        []string{"POST /v2/embed"},
-		Scan:          ScanEmbed,
-		DecodeRequest: DecodeEmbed,
-		EncodeReply:   EncodeVectors,
-		Path:          EmbedPath,
-		EncodeRequest: EncodeEmbed,
-		DecodeReply:   DecodeVectors,
-	}}
 }

@@ -23,19 +23,12 @@ import (
 //go:embed openapi.yaml
 var document string
 
-const (
-	// Name is the word for the format in the configuration.
-	Name = "gemini"
-	// KeepAlive is a reply without candidates: the vendor's SDKs take a comment
-	// for a broken stream.
-	KeepAlive = "data: {}\n\n"
-)
+// Name is the word for the format in the configuration.
+const Name = "gemini"
 
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
 	maxDepth = parse.MaxDepth
-	// maxCount keeps token counts where sums and products of them are exact.
-	maxCount = parse.MaxCount
 	// maxCandidates is the documented limit of candidateCount.
 	maxCandidates = 8
 	// maxChoices bounds the candidates that an answer is believed to have.
@@ -121,7 +114,7 @@ func Dialect() *dialect.Dialect {
 		Auth:        "x-goog-api-key",
 		KeyHeaders:  []string{"X-Goog-Api-Key"},
 		ClientAPI:   true,
-		Status:      Status,
+		Status:      vocabulary.Status,
 		EncodeError: EncodeError,
 		Canonical:   Canonical,
 		DecodeError: DecodeError,
@@ -139,7 +132,8 @@ func Dialect() *dialect.Dialect {
 				"POST /v1beta1/projects/{project}/locations/{location}/publishers/{publisher}/models/{target...}",
 				"POST /v1beta1/publishers/{publisher}/models/{target...}",
 			},
-			KeepAlive:     KeepAlive,
+			// A reply without candidates: the vendor's SDKs take a comment for a broken stream.
+			KeepAlive:     "data: {}\n\n",
 			Framing:       dialect.ServerSent(),
 			Scan:          Scan,
 			DecodeRequest: DecodeRequest,

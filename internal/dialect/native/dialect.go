@@ -16,7 +16,7 @@ func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
 		ClientAPI:   true,
-		Status:      Status,
+		Status:      llm.Code.Status,
 		EncodeError: EncodeError,
 		Operation: dialect.Operation{
 			Op: llm.OpChat,

@@ -17,14 +17,9 @@ import (
 // Name is the word for the format in the configuration.
 const Name = "ollama"
 
-// ContentType is the media type of a stream: a JSON object a line.
-const ContentType = "application/x-ndjson"
-
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
 	maxDepth = parse.MaxDepth
-	// maxCount keeps token counts where sums and products of them are exact.
-	maxCount = parse.MaxCount
 
 	// optionsMember is the member that holds a model's parameters. The Extra
 	// field of one of them that nobody modelled is named with this prefix.
@@ -33,23 +28,30 @@ const (
 	outputCap     = "num_predict"
 )
 
-// Path is what follows a provider's base URL.
-func Path(string, bool) string { return "/api/chat" }
-
 // Dialect is the wire format.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:        Name,
 		Vendor:      Name,
-		Status:      Status,
+		Status:      llm.Code.Status, // https://docs.ollama.com/api/errors
 		EncodeError: EncodeError,
 		DecodeError: DecodeError,
-		Operations:  operations(),
+		Operations: []*dialect.Operation{{
+			Op:            llm.OpEmbed,
+			Silent:        true,
+			Routes:        []string{"POST /api/embed"},
+			Scan:          ScanEmbed,
+			DecodeRequest: DecodeEmbed,
+			EncodeReply:   EncodeVectors,
+			Path:          dialect.At("/api/embed"),
+			EncodeRequest: EncodeEmbed,
+			DecodeReply:   DecodeVectors,
+		}},
 		Operation: dialect.Operation{
 			Op:     llm.OpChat,
 			Routes: []string{"POST /api/chat"},
 			Framing: dialect.Framing{
-				ContentType: ContentType,
+				ContentType: "application/x-ndjson",
 				NewReader:   func(src io.Reader, max int) dialect.Frames { return NewReader(src, max) },
 				Append:      AppendLine,
 			},
@@ -57,7 +59,7 @@ func Dialect() *dialect.Dialect {
 			DecodeRequest: DecodeRequest,
 			EncodeReply:   EncodeReply,
 			NewEncoder:    func(m llm.Meta) dialect.Encoder { return NewEncoder(m) },
-			Path:          Path,
+			Path:          dialect.At("/api/chat"),
 			EncodeRequest: EncodeRequest,
 			Splice:        Splice,
 			DecodeReply:   DecodeReply,
@@ -65,19 +67,4 @@ func Dialect() *dialect.Dialect {
 			Stamp:         Stamp,
 		},
 	}
-}
-
-// operations are what it can do beside chat.
-func operations() []*dialect.Operation {
-	return []*dialect.Operation{{
-		Op:            llm.OpEmbed,
-		Silent:        true,
-		Routes:        []string{"POST /api/embed"},
-		Scan:          ScanEmbed,
-		DecodeRequest: DecodeEmbed,
-		EncodeReply:   EncodeVectors,
-		Path:          EmbedPath,
-		EncodeRequest: EncodeEmbed,
-		DecodeReply:   DecodeVectors,
-	}}
 }

@@ -25,23 +25,15 @@ var mediaDocument string
 // Name is the word for the format in the configuration.
 const Name = "openai"
 
-// IDPrefix is what the ids of answers begin with.
-const IDPrefix = "chatcmpl-"
-
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
 	maxDepth = parse.MaxDepth
-	// maxCount keeps token counts where sums and products of them are exact.
-	maxCount = parse.MaxCount
 	// maxChoices is the documented limit of n.
 	maxChoices = 128
 
 	outputCap       = "max_completion_tokens"
 	legacyOutputCap = "max_tokens"
 )
-
-// Path is what follows a provider's base URL.
-func Path(string, bool) string { return "/chat/completions" }
 
 // Dialect is the wire format.
 func Dialect() *dialect.Dialect {
@@ -51,8 +43,8 @@ func Dialect() *dialect.Dialect {
 		KeyHeaders:  []string{"X-Api-Key", "Api-Key"}, // Azure's
 		Usual:       true,
 		ClientAPI:   true,
-		IDPrefix:    IDPrefix,
-		Status:      Status,
+		IDPrefix:    "chatcmpl-",
+		Status:      vocabulary.Status,
 		EncodeError: EncodeError,
 		DecodeError: DecodeError,
 		Inquiry:     &dialect.Inquiry{Name: "generation", Every: true, Path: generationPath, Decode: DecodeGeneration},
@@ -69,7 +61,7 @@ func Dialect() *dialect.Dialect {
 			DecodeRequest: DecodeRequest,
 			EncodeReply:   EncodeReply,
 			NewEncoder:    func(m llm.Meta) dialect.Encoder { return NewEncoder(m) },
-			Path:          Path,
+			Path:          dialect.At("/chat/completions"),
 			EncodeRequest: EncodeRequest,
 			Splice:        Splice,
 			DecodeReply:   DecodeReply,
@@ -89,7 +81,7 @@ func operations() []*dialect.Operation {
 			Scan:          ScanEmbed,
 			DecodeRequest: DecodeEmbed,
 			EncodeReply:   EncodeVectors,
-			Path:          EmbedPath,
+			Path:          dialect.At("/embeddings"),
 			EncodeRequest: EncodeEmbed,
 			Splice:        compose.SpliceModel,
 			DecodeReply:   DecodeVectors,

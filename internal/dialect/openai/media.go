@@ -234,7 +234,7 @@ func millisOf(v []byte) (int64, bool) {
 	}
 	whole, fraction, _ := strings.Cut(s, ".")
 	n, ok := rawjson.AsInt([]byte(whole))
-	if !ok || n < 0 || n > maxCount/1000 {
+	if !ok || n < 0 || n > parse.MaxCount/1000 {
 		return 0, false
 	}
 	ms := int64(0)

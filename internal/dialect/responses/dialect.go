@@ -31,8 +31,6 @@ const IDPrefix = "resp_"
 const (
 	// maxDepth is how deep the arrays and objects of a body may nest.
 	maxDepth = parse.MaxDepth
-	// maxCount keeps token counts where sums and products of them are exact.
-	maxCount = parse.MaxCount
 
 	outputCap = "max_output_tokens"
 )
@@ -55,9 +53,6 @@ const (
 	// markContent is on a raw part that is content of a message and no item.
 	markContent = "weir:content"
 )
-
-// Path is what follows a provider's base URL.
-func Path(string, bool) string { return "/responses" }
 
 // replyPath is of GET /responses/{id}, of answers that are stored:
 // https://developers.openai.com/api/reference/resources/responses/methods/retrieve
@@ -84,7 +79,7 @@ func Dialect(first *dialect.Dialect) *dialect.Dialect {
 		NewEncoder:    func(m llm.Meta) dialect.Encoder { return NewEncoder(m) },
 		Echo:          Echo,
 		Kept:          Kept,
-		Path:          Path,
+		Path:          dialect.At("/responses"),
 		EncodeRequest: EncodeRequest,
 		Splice:        Splice,
 		DecodeReply:   DecodeReply,
