@@ -119,9 +119,14 @@ func Dialect() *dialect.Dialect {
 		Canonical:   Canonical,
 		DecodeError: DecodeError,
 		Models:      &dialect.ModelList{Path: "/v1beta/models", List: listModels, One: oneModel},
-		Inputs:      inputs(),
-		Documents:   []string{document},
-		Operations:  operations(),
+		Inputs: dialect.Inputs{
+			Shown: rawjson.Names{
+				"safetysettings", "servicetier", "labels", "store", "toolconfig",
+			},
+			ClientTools: []string{"computerUse"},
+		},
+		Documents:  []string{document},
+		Operations: operations(),
 		Operation: dialect.Operation{
 			Op: llm.OpChat,
 			Routes: []string{
@@ -186,14 +191,4 @@ func operations() []*dialect.Operation {
 		DecodeRequest: DecodeEmbedOne,
 		EncodeReply:   EncodeVector,
 	}}
-}
-
-// inputs are what its requests may have that the tree does not model.
-func inputs() dialect.Inputs {
-	return dialect.Inputs{
-		Shown: rawjson.Names{
-			"safetysettings", "servicetier", "labels", "store", "toolconfig",
-		},
-		ClientTools: []string{"computerUse"},
-	}
 }

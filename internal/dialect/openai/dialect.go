@@ -48,9 +48,26 @@ func Dialect() *dialect.Dialect {
 		EncodeError: EncodeError,
 		DecodeError: DecodeError,
 		Inquiry:     &dialect.Inquiry{Name: "generation", Every: true, Path: generationPath, Decode: DecodeGeneration},
-		Inputs:      inputs(),
-		Documents:   []string{document, mediaDocument},
-		Operations:  operations(),
+		Inputs: dialect.Inputs{
+			Plain: rawjson.Names{
+				"model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "temperature",
+				"top_p",
+			},
+			Shown: rawjson.Names{
+				"store", "metadata", "logprobs", "toplogprobs", "logitbias", "servicetier", "safetyidentifier",
+				"promptcachekey", "promptcacheretention", "verbosity", "modalities", "audio", "responseformat",
+				"toolchoice", "functioncall",
+				// of servers and vendors that speak alike
+				"repetitionpenalty", "lengthpenalty", "norepeatngramsize", "minp", "topa", "mintokens",
+				"stoptokenids", "ignoreeos", "skipspecialtokens", "badwords", "allowedtokenids", "randomseed",
+				"priority", "safeprompt", "promptmode", "guidedjson", "guidedregex", "guidedchoice", "guidedgrammar",
+				"enablethinking", "includereasoning", "reasoningformat", "addgenerationprompt",
+				"continuefinalmessage", "usage", "keepalive",
+			},
+			ClientTools: []string{"custom"},
+		},
+		Documents:  []string{document, mediaDocument},
+		Operations: operations(),
 		Operation: dialect.Operation{
 			Op:            llm.OpChat,
 			Routes:        []string{"POST /v1/chat/completions"},
@@ -114,26 +131,4 @@ func media(op llm.Op, path string, o dialect.Operation) *dialect.Operation {
 	o.NewEncoder = func(m llm.Meta) dialect.Encoder { return NewMediaEncoder(m) }
 	o.NewDecoder = func(q *llm.Quirks) dialect.Decoder { return NewMediaDecoder(q) }
 	return &o
-}
-
-// inputs are what its requests may have that the tree does not model.
-func inputs() dialect.Inputs {
-	return dialect.Inputs{
-		Plain: rawjson.Names{
-			"model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "temperature",
-			"top_p",
-		},
-		Shown: rawjson.Names{
-			"store", "metadata", "logprobs", "toplogprobs", "logitbias", "servicetier", "safetyidentifier",
-			"promptcachekey", "promptcacheretention", "verbosity", "modalities", "audio", "responseformat",
-			"toolchoice", "functioncall",
-			// of servers and vendors that speak alike
-			"repetitionpenalty", "lengthpenalty", "norepeatngramsize", "minp", "topa", "mintokens",
-			"stoptokenids", "ignoreeos", "skipspecialtokens", "badwords", "allowedtokenids", "randomseed",
-			"priority", "safeprompt", "promptmode", "guidedjson", "guidedregex", "guidedchoice", "guidedgrammar",
-			"enablethinking", "includereasoning", "reasoningformat", "addgenerationprompt",
-			"continuefinalmessage", "usage", "keepalive",
-		},
-		ClientTools: []string{"custom"},
-	}
 }

@@ -65,7 +65,15 @@ func replyPath(id string) string { return "/responses/" + url.PathEscape(id) }
 func Dialect(first *dialect.Dialect) *dialect.Dialect {
 	d := *first
 	d.Name, d.IDPrefix, d.Usual = Name, IDPrefix, false
-	d.Inputs = inputs()
+	d.Inputs = dialect.Inputs{
+		Shown: rawjson.Names{
+			"store", "metadata", "include", "truncation", "servicetier", "safetyidentifier", "promptcachekey",
+			"promptcacheretention", "toplogprobs", "streamoptions", "background", "toolchoice", "clientmetadata",
+			"verbosity", "contextmanagement",
+		},
+		ClientTools: []string{"custom", "local_shell", "apply_patch", "computer"},
+		MaxCalls:    rawjson.Names{"maxtoolcalls", "maxturns"}, // the turns that some servers count
+	}
 	d.Documents = []string{document}
 	d.Inquiry = &dialect.Inquiry{Name: Name, Path: replyPath, Decode: DecodeReply}
 	d.Operation = dialect.Operation{
@@ -87,17 +95,4 @@ func Dialect(first *dialect.Dialect) *dialect.Dialect {
 		Stamp:         Stamp,
 	}
 	return &d
-}
-
-// inputs are what its requests may have that the tree does not model.
-func inputs() dialect.Inputs {
-	return dialect.Inputs{
-		Shown: rawjson.Names{
-			"store", "metadata", "include", "truncation", "servicetier", "safetyidentifier", "promptcachekey",
-			"promptcacheretention", "toplogprobs", "streamoptions", "background", "toolchoice", "clientmetadata",
-			"verbosity", "contextmanagement",
-		},
-		ClientTools: []string{"custom", "local_shell", "apply_patch", "computer"},
-		MaxCalls:    rawjson.Names{"maxtoolcalls", "maxturns"}, // the turns that some servers count
-	}
 }
