@@ -71,13 +71,14 @@ func (s *Server) ModelLists(permission account.Permission) []ModelList {
 	all, one := s.allModels(permission, s.ownModels()), s.oneModel(permission, s.ownModels())
 	var lists []ModelList
 	for _, d := range s.dialects {
-		switch shape := modelsOf(d); {
-		case d.Models == nil:
-		case d.Models.Header != "":
-			all = byHeader(d.Models.Header, s.allModels(permission, shape), all)
-			one = byHeader(d.Models.Header, s.oneModel(permission, shape), one)
-		default:
-			lists = append(lists, listAt(d.Models.Path, s.allModels(permission, shape), s.oneModel(permission, shape), d)...)
+		if d.Models == nil {
+			continue
+		}
+		theirs, oneOfTheirs := s.allModels(permission, modelsOf(d)), s.oneModel(permission, modelsOf(d))
+		if header := d.Models.Header; header != "" {
+			all, one = byHeader(header, theirs, all), byHeader(header, oneOfTheirs, one)
+		} else {
+			lists = append(lists, listAt(d.Models.Path, theirs, oneOfTheirs, d)...)
 		}
 	}
 	return append(lists, listAt("/v1/models", all, one, nil)...)

@@ -64,10 +64,10 @@ type Dialect struct {
 	Models *ModelList
 	// Documents are its client API in OpenAPI's words, as YAML.
 	Documents []string
-	// Limits are the vendor's own headers of what the caller has left, and ResetAt
-	// writes their times: now where there is no limit.
-	Limits  []LimitHeaders
-	ResetAt func(now time.Time, after time.Duration) string
+	// Limits are the vendor's own headers of what the caller has left. Their resets are
+	// times in ResetLayout: now where there is no limit.
+	Limits      []LimitHeaders
+	ResetLayout string
 
 	// The client half.
 

@@ -40,8 +40,8 @@ func (d *Dialect) CommonHeaders(h http.Header, requestID string, now time.Time, 
 func (d *Dialect) LimitHeaders(h http.Header, now time.Time, left *llm.RateLimitStatus) {
 	setLimits(h, usualLimits, left, zero, d.reset)
 	if len(d.Limits) > 0 {
-		setLimits(h, d.Limits, left, []string{d.ResetAt(now, 0)}, func(after time.Duration) string {
-			return d.ResetAt(now, after+time.Second-1) // not before it is true
+		setLimits(h, d.Limits, left, []string{now.UTC().Format(d.ResetLayout)}, func(after time.Duration) string {
+			return now.Add(after + time.Second - 1).UTC().Format(d.ResetLayout) // not before it is true
 		})
 	}
 }

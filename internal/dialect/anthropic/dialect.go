@@ -57,27 +57,18 @@ func Dialect() *dialect.Dialect {
 		// The request's id is where the SDKs read it: https://platform.claude.com/docs/en/api/errors#request-id.
 		ReplyHeaders: func(h http.Header, id string) { h["Request-Id"] = []string{id} },
 		Limits:       limits("Requests", "Tokens", "Input-Tokens", "Output-Tokens"),
-		ResetAt:      func(now time.Time, after time.Duration) string { return now.Add(after).UTC().Format(time.RFC3339) },
+		ResetLayout:  time.RFC3339,
 		Passed:       []string{VersionHeader, "Anthropic-Beta"},
 		Prefill:      true, // up to Claude 4.5
 		DecodeError:  DecodeError,
-		Models: &dialect.ModelList{
-			Path: "/v1/models", Header: VersionHeader, List: listModels, One: oneModel,
-		},
-		Inputs:    inputs(),
-		Documents: []string{document},
+		Models:       &dialect.ModelList{Path: "/v1/models", Header: VersionHeader, List: listModels, One: oneModel},
+		Inputs:       inputs(),
+		Documents:    []string{document},
 		Operations: []*dialect.Operation{{
-			Op:            llm.OpCountTokens,
-			Silent:        true,
-			Free:          true,
-			Routes:        []string{"POST /v1/messages/count_tokens"},
-			Scan:          ScanCount,
-			DecodeRequest: DecodeRequest,
-			EncodeReply:   EncodeCount,
-			Path:          dialect.At("/messages/count_tokens"),
-			Splice:        compose.SpliceModel,
-			DecodeReply:   DecodeCount,
-			Stamp:         dialect.Unstamped,
+			Op: llm.OpCountTokens, Silent: true, Free: true, Routes: []string{"POST /v1/messages/count_tokens"},
+			Scan: ScanCount, DecodeRequest: DecodeRequest, EncodeReply: EncodeCount,
+			Path: dialect.At("/messages/count_tokens"), Splice: compose.SpliceModel, DecodeReply: DecodeCount,
+			Stamp: dialect.Unstamped,
 		}},
 		Operation: dialect.Operation{
 			Op:            llm.OpChat,
@@ -102,9 +93,7 @@ func Dialect() *dialect.Dialect {
 // inputs are what its requests may have that the tree does not model.
 func inputs() dialect.Inputs {
 	return dialect.Inputs{
-		Plain: rawjson.Names{
-			"model", "messages", "max_tokens", "system", "stream", "temperature", "top_p",
-		},
+		Plain: rawjson.Names{"model", "messages", "max_tokens", "system", "stream", "temperature", "top_p"},
 		Shown: rawjson.Names{
 			"metadata", "servicetier", "inferencegeo", "speed", "outputconfig", "outputformat", "cachecontrol",
 			"toolchoice", "contextmanagement",

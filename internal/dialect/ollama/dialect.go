@@ -37,15 +37,9 @@ func Dialect() *dialect.Dialect {
 		EncodeError: EncodeError,
 		DecodeError: DecodeError,
 		Operations: []*dialect.Operation{{
-			Op:            llm.OpEmbed,
-			Silent:        true,
-			Routes:        []string{"POST /api/embed"},
-			Scan:          ScanEmbed,
-			DecodeRequest: DecodeEmbed,
-			EncodeReply:   EncodeVectors,
-			Path:          dialect.At("/api/embed"),
-			EncodeRequest: EncodeEmbed,
-			DecodeReply:   DecodeVectors,
+			Op: llm.OpEmbed, Silent: true, Routes: []string{"POST /api/embed"}, Scan: ScanEmbed,
+			DecodeRequest: DecodeEmbed, EncodeReply: EncodeVectors, Path: dialect.At("/api/embed"),
+			EncodeRequest: EncodeEmbed, DecodeReply: DecodeVectors,
 		}},
 		Operation: dialect.Operation{
 			Op:     llm.OpChat,
